@@ -1,0 +1,260 @@
+package rawbtf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// BTF is a view of one blob: the types of a kernel or an object, or the split
+// BTF of a module on top of its base. The zero value is ready for [BTF.Load].
+// After Load it is immutable and safe for use by several goroutines, as long
+// as nobody changes the data under it.
+type BTF struct {
+	base   *BTF
+	types  []byte
+	strs   []byte
+	swap   bool     // data is big-endian
+	starts []uint32 // byte offset in types of each own type
+	named  []TypeID // own types that a relocation can name, in order of ID
+	first  TypeID   // ID of the first own type
+	strOff uint32   // offset of the first own string
+	ptr    uint32   // bytes of a pointer, 0 when unknown
+}
+
+// New loads data, on top of base when that is not nil.
+func New(data []byte, base *BTF) (*BTF, error) {
+	b := new(BTF)
+	if err := b.Load(data, base); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Load makes b a view of data, reusing b's memory from an earlier Load. The
+// view refers to data, which must not change while it is used. A base makes
+// data split BTF: its own type IDs and string offsets go on where the base's
+// end. The memory needed is at most two thirds of the data's size. On error b is
+// empty.
+func (b *BTF) Load(data []byte, base *BTF) error {
+	*b = BTF{base: base, starts: b.starts[:0], named: b.named[:0], first: 1}
+	err := b.load(data)
+	if err != nil {
+		*b = BTF{starts: b.starts[:0], named: b.named[:0], first: 1}
+	}
+	return err
+}
+
+func (b *BTF) load(data []byte) error {
+	h, err := parseHeader(data)
+	if err != nil {
+		return err
+	}
+	b.swap = h.order == binary.BigEndian
+	b.types, b.strs = h.types.of(data), h.strs.of(data)
+	if b.base != nil {
+		if b.base.swap != b.swap {
+			return fmt.Errorf("header: byte order %s differs from the base's %s", b.Order(), b.base.Order())
+		}
+		b.first = TypeID(b.base.NumTypes())
+		b.strOff = b.base.strEnd()
+		b.ptr = b.base.ptr
+	} else if len(b.strs) == 0 || b.strs[0] != 0 {
+		return fmt.Errorf("strings: section does not begin with the empty string%s", splitHint(b.strs))
+	}
+	if n := len(b.strs); n > 0 && b.strs[n-1] != 0 {
+		return fmt.Errorf("strings: section does not end with a NUL byte")
+	}
+	return b.walk(&h, h.layouts.of(data))
+}
+
+func splitHint(strs []byte) string {
+	if len(strs) > 0 {
+		return " (split BTF needs its base)"
+	}
+	return ""
+}
+
+// walk finds where each type starts and checks all that they refer to.
+func (b *BTF) walk(h *header, layouts []byte) error {
+	if want := len(b.types) / 40; cap(b.starts) < want {
+		b.starts = make([]uint32, 0, want)
+		b.named = make([]TypeID, 0, want/4)
+	}
+	var c checker
+	c.strEnd = b.strEnd()
+	id := b.first
+	for off := uint32(0); off < uint32(len(b.types)); id++ {
+		left := uint32(len(b.types)) - off
+		if left < typeHdrLen {
+			return fmt.Errorf("types: type %d at byte %d is cut short", id, off)
+		}
+		t := Type{b: b, off: off, ID: id, NameOff: b.u32(off), info: b.u32(off + 4), size: b.u32(off + 8)}
+		var lay kindLayout
+		kind := t.Kind()
+		if int(kind) < numKinds {
+			lay = knownLayout[kind]
+		} else if l, err := h.kindSize(layouts, kind); err != nil {
+			return fmt.Errorf("types: type %d: %w", id, err)
+		} else {
+			lay = l
+		}
+		need := uint64(typeHdrLen) + uint64(lay.info) + uint64(lay.elem)*uint64(t.Vlen())
+		if need > uint64(left) {
+			return fmt.Errorf("types: type %d (%s with %d elements) at byte %d needs %d bytes, %d are left", id, kind, t.Vlen(), off, need, left)
+		}
+		if kind == KindVoid {
+			return fmt.Errorf("types: type %d at byte %d is of kind 0", id, off)
+		}
+		c.check(&t)
+		if c.nameMax >= c.strEnd {
+			return fmt.Errorf("types: type %d (%s) has a name at byte %d, strings end at %d", id, kind, c.nameMax, c.strEnd)
+		}
+		b.starts = append(b.starts, off)
+		if t.NameOff != 0 && nameable[kind] {
+			b.named = append(b.named, id)
+			if kind == KindInt && b.ptr == 0 {
+				b.ptr = t.pointerSize()
+			}
+		}
+		off += uint32(need)
+	}
+	if c.refMax >= uint32(id) {
+		return b.badReference()
+	}
+	return nil
+}
+
+// badReference names the type that refers to another one outside the blob.
+func (b *BTF) badReference() error {
+	end := uint32(b.NumTypes())
+	for i := range b.starts {
+		var c checker
+		t := b.Type(b.first + TypeID(i))
+		if c.check(&t); c.refMax >= end {
+			return fmt.Errorf("types: type %d (%s) refers to type %d of %d", t.ID, t.Kind(), c.refMax, end-1)
+		}
+	}
+	return fmt.Errorf("types: a type refers to one outside the section")
+}
+
+// checker finds the largest name offset and type reference of the types that
+// it is shown.
+type checker struct{ nameMax, refMax, strEnd uint32 }
+
+func (c *checker) check(t *Type) {
+	b, off := t.b, t.off+typeHdrLen
+	c.nameMax = max(c.nameMax, t.NameOff)
+	switch t.Kind() {
+	case KindPtr, KindTypedef, KindVolatile, KindConst, KindRestrict, KindTypeTag,
+		KindFunc, KindVar, KindDeclTag:
+		c.refMax = max(c.refMax, t.size)
+	case KindArray:
+		c.refMax = max(c.refMax, b.u32(off), b.u32(off+4))
+	case KindStruct, KindUnion:
+		for end := off + 12*t.Vlen(); off < end; off += 12 {
+			c.nameMax = max(c.nameMax, b.u32(off))
+			c.refMax = max(c.refMax, b.u32(off+4))
+		}
+	case KindEnum:
+		for end := off + 8*t.Vlen(); off < end; off += 8 {
+			c.nameMax = max(c.nameMax, b.u32(off))
+		}
+	case KindEnum64:
+		for end := off + 12*t.Vlen(); off < end; off += 12 {
+			c.nameMax = max(c.nameMax, b.u32(off))
+		}
+	case KindFuncProto:
+		c.refMax = max(c.refMax, t.size)
+		for end := off + 8*t.Vlen(); off < end; off += 8 {
+			c.nameMax = max(c.nameMax, b.u32(off))
+			c.refMax = max(c.refMax, b.u32(off+4))
+		}
+	case KindDatasec:
+		for end := off + 12*t.Vlen(); off < end; off += 12 {
+			c.refMax = max(c.refMax, b.u32(off))
+		}
+	}
+}
+
+func (b *BTF) u32(off uint32) uint32 {
+	v := binary.LittleEndian.Uint32(b.types[off:])
+	if b.swap {
+		v = bits.ReverseBytes32(v)
+	}
+	return v
+}
+
+// Order returns the byte order of the blob.
+func (b *BTF) Order() binary.ByteOrder {
+	if b.swap {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
+// Base returns the BTF that b is split from, or nil.
+func (b *BTF) Base() *BTF { return b.base }
+
+// FirstID returns the ID of the first type that is b's own, not its base's.
+func (b *BTF) FirstID() TypeID { return b.first }
+
+// NumTypes returns the number of types, void and those of the base included,
+// which is one more than the last ID.
+func (b *BTF) NumTypes() int { return int(b.first) + len(b.starts) }
+
+func (b *BTF) strEnd() uint32 { return b.strOff + uint32(len(b.strs)) }
+
+// Name returns the string at an offset taken from this view, as a sub-slice of
+// the data. The empty string has offset 0.
+func (b *BTF) Name(off uint32) []byte {
+	s := b.tail(off)
+	if i := bytes.IndexByte(s, 0); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
+// NameIs reports whether the string at off is s. It is cheaper than Name.
+func (b *BTF) NameIs(off uint32, s string) bool {
+	t := b.tail(off)
+	return len(t) > len(s) && t[len(s)] == 0 && string(t[:len(s)]) == s
+}
+
+// tail returns the strings from off to the end of their section, which ends
+// with a NUL byte, or nil when off lies outside.
+func (b *BTF) tail(off uint32) []byte {
+	for b.base != nil && off < b.strOff {
+		b = b.base
+	}
+	if off -= b.strOff; off < uint32(len(b.strs)) {
+		return b.strs[off:]
+	}
+	return nil
+}
+
+// Type returns the type with an ID. An ID outside the blob gives void; none
+// that was read from the view is outside.
+func (b *BTF) Type(id TypeID) Type {
+	for b.base != nil && id < b.first {
+		b = b.base
+	}
+	i := id - b.first
+	if id < b.first || int(i) >= len(b.starts) {
+		return Type{b: b}
+	}
+	off := b.starts[i]
+	return Type{b: b, off: off, ID: id, NameOff: b.u32(off), info: b.u32(off + 4), size: b.u32(off + 8)}
+}
+
+// Named returns the IDs of b's own types that have a name and a kind by which
+// a relocation can ask for them, in ascending order. The slice is b's.
+func (b *BTF) Named() []TypeID { return slices.Clip(b.named) }
+
+// nameable are the kinds that a loader may take for a candidate.
+var nameable = [256]bool{
+	KindInt: true, KindStruct: true, KindUnion: true, KindEnum: true, KindFwd: true,
+	KindTypedef: true, KindFloat: true, KindEnum64: true,
+}

@@ -1,0 +1,92 @@
+package relolog
+
+// Result is how a loader decides one relocation.
+type Result string
+
+// The results.
+const (
+	Resolved  Result = "resolved"
+	Absent    Result = "absent"    // an existence or size question answered no
+	Poisoned  Result = "poisoned"  // the instruction is made invalid
+	Ambiguous Result = "ambiguous" // candidates disagree; the load fails
+	Error     Result = "error"     // the load fails
+)
+
+// Log is the relocation log of one object against one kernel.
+type Log struct {
+	Object  string
+	Kernel  string
+	Entries []Entry // in the order of the object's records
+}
+
+// Entry is the record of one relocation: who asks, what the local side is,
+// what each candidate made of it, and what a loader does. Its JSON form is
+// stable; fields are only ever added. Slices and pointers may be shared
+// between entries and must not be changed.
+type Entry struct {
+	Object  string `json:"object"`
+	Program string `json:"program,omitempty"` // function of the instruction
+	Section string `json:"section"`
+	Index   int    `json:"index"` // among the records of the section, from 0
+	Insn    int    `json:"insn"`  // instruction, counted from the start of the function
+	Source  string `json:"source,omitempty"`
+	Kind    string `json:"kind"`
+	Kernel  string `json:"kernel"`
+
+	Local      Spec        `json:"local"`
+	Candidates []Candidate `json:"candidates"`
+	Target     *Spec       `json:"target,omitempty"` // where resolved, for all but local_type_id
+	Old        uint64      `json:"old"`              // value on the local side
+	New        *uint64     `json:"new,omitempty"`    // value on the target side
+	Result     Result      `json:"result"`
+	Reason     string      `json:"reason,omitempty"` // why not resolved
+}
+
+// Spec is one side of a relocation.
+type Spec struct {
+	TypeID uint32  `json:"type_id"`
+	Type   string  `json:"type"`             // as in C: "struct task_struct"
+	Module *string `json:"module,omitempty"` // target side only; "" is vmlinux
+	Spec   string  `json:"spec"`             // raw indices: "0:3:1"; "0" for whole types
+	Path   string  `json:"path"`             // names: "mm.pgd"; the enumerator; "" for whole types
+
+	Offset    *uint32 `json:"offset,omitempty"`     // of a field, bytes, rounded down
+	BitOffset *uint32 `json:"bit_offset,omitempty"` // of a field that does not begin on a byte, bits
+}
+
+// Candidate is a target type that was considered, and the outcome.
+type Candidate struct {
+	Spec
+	Value  *uint64 `json:"value,omitempty"` // of a match
+	Match  bool    `json:"match"`
+	Reason string  `json:"reason,omitempty"` // why it does not match
+}
+
+// Counts is a number of entries by result.
+type Counts map[Result]int
+
+// Counts counts the entries of the log.
+func (l *Log) Counts() Counts {
+	c := make(Counts)
+	for i := range l.Entries {
+		c[l.Entries[i].Result]++
+	}
+	return c
+}
+
+func specOf(s *spec, target bool, module string) Spec {
+	t := s.btf.Type(s.root)
+	out := Spec{TypeID: uint32(s.root), Type: typeName(t), Spec: s.rawString(), Path: s.path()}
+	if target {
+		out.Module = &module
+	}
+	if s.kind.IsField() && s.err == nil {
+		off := s.bitOff / 8
+		out.Offset = &off
+		if s.bitOff%8 != 0 {
+			bits := s.bitOff
+			out.BitOffset = &bits
+		}
+	}
+	return out
+}
