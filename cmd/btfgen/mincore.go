@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/generate"
+	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+func minCoreBTFCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "min_core_btf",
+		Usage:     "minimize the BTF of one kernel, like 'bpftool gen min_core_btf'",
+		ArgsUsage: "INPUT OUTPUT OBJECT...",
+		Description: "INPUT is raw BTF or an ELF file with a .BTF section, also compressed. OUTPUT - is standard output.\n" +
+			"Relocations that nothing resolves are reported but are no failure, as with bpftool. The exit status is 3\n" +
+			"where bpftool would fail: an ambiguous relocation, or an object that cannot be used.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "base-btf", Aliases: []string{"B"}, Usage: "INPUT is split BTF on top of `FILE`"},
+			paddingFlag(),
+		},
+		Action: minCoreBTF,
+	}
+}
+
+func minCoreBTF(c *cli.Context) error {
+	if c.NArg() < 3 {
+		return usagef("min_core_btf needs INPUT, OUTPUT and at least one OBJECT")
+	}
+	opts, err := minimizeOptions(c)
+	if err != nil {
+		return err
+	}
+	input, output := c.Args().Get(0), c.Args().Get(1)
+	stderr := c.App.ErrWriter
+	objs, err := readObjects(c.Args().Slice()[2:], stderr)
+	if err != nil {
+		return err
+	}
+	sources := []string{input}
+	if base := c.String("base-btf"); base != "" {
+		sources = []string{base, input}
+	}
+	if err := distinctOutput(output, append(sources, c.Args().Slice()[2:]...)); err != nil {
+		return err
+	}
+	rep, err := oneKernel(c.Context, sources, objs, opts)
+	if err != nil {
+		return err
+	}
+	if err := writeOut(c, output, rep.Kernels[0].BTF); err != nil {
+		return err
+	}
+	failed := false
+	for _, u := range rep.Unresolved {
+		fmt.Fprintf(stderr, "btfgen: %s: %s in %s\n", u.Result, u.Relo, u.Object)
+		failed = failed || u.Result != relolog.Poisoned
+	}
+	if failed || objs.bad > 0 {
+		return errFindings
+	}
+	return nil
+}
+
+// oneKernel minimizes the only kernel of the sources.
+func oneKernel(ctx context.Context, sources []string, objs *objects, opts minimize.Options) (*generate.Report, error) {
+	corp, err := corpus.Open(ctx, sources, corpus.Options{})
+	if err != nil {
+		return nil, err
+	}
+	rep, err := generate.Run(ctx, generate.Config{Objects: objs.list, Corpus: corp, Options: opts, Jobs: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(rep.Skipped) > 0 {
+		return nil, fmt.Errorf("%s", rep.Skipped[0])
+	}
+	if n := len(rep.Kernels); n != 1 {
+		return nil, fmt.Errorf("%s: holds %d kernels, want one", sources[len(sources)-1], n)
+	}
+	return rep, nil
+}
+
+// writeOut writes data to a file or, for "-", to standard output.
+func writeOut(c *cli.Context, path string, data []byte) error {
+	if path != "-" {
+		return bundle.WriteFile(path, func(f *os.File) error {
+			_, err := f.Write(data)
+			return err
+		})
+	}
+	if isTerminal(c.App.Writer) {
+		return usagef("standard output is a terminal, and BTF is binary")
+	}
+	_, err := c.App.Writer.Write(data)
+	return err
+}
+
+// distinctOutput refuses an output that is also an input.
+func distinctOutput(output string, inputs []string) error {
+	out, err := os.Stat(output)
+	if err != nil {
+		return nil
+	}
+	for _, in := range inputs {
+		if fi, err := os.Stat(in); err == nil && os.SameFile(fi, out) && !fi.IsDir() {
+			return usagef("%s is input and output", output)
+		}
+	}
+	return nil
+}

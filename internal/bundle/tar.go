@@ -1,0 +1,62 @@
+package bundle
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+)
+
+// compressor returns a writer that compresses into w, single-threaded so that
+// the output does not depend on timing.
+func compressor(w io.Writer, format Format) (io.WriteCloser, error) {
+	switch format {
+	case TarGz:
+		return gzip.NewWriterLevel(w, gzip.BestCompression)
+	case TarXz:
+		return xz.WriterConfig{DictCap: 8 << 20, CheckSum: xz.CRC64}.NewWriter(w)
+	case TarZst:
+		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBestCompression))
+	}
+	return nil, ErrFormat
+}
+
+// writeTar writes files, sorted by name, as a compressed tar. Headers carry
+// neither times nor owners. A file equal to an earlier one becomes a hard link
+// to it.
+func writeTar(w io.Writer, format Format, files []File) error {
+	c, err := compressor(w, format)
+	if err != nil {
+		return err
+	}
+	err = tarFiles(c, files)
+	return errors.Join(err, c.Close())
+}
+
+func tarFiles(w io.Writer, files []File) error {
+	tw := tar.NewWriter(w)
+	seen := make(map[[sha256.Size]byte]string)
+	for _, f := range files {
+		h := tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: 0o644, Size: int64(len(f.Data))}
+		sum := sha256.Sum256(f.Data)
+		if first, ok := seen[sum]; ok {
+			h.Typeflag, h.Linkname, h.Size = tar.TypeLink, first, 0
+		} else {
+			seen[sum] = f.Name
+		}
+		if err := tw.WriteHeader(&h); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if h.Size > 0 {
+			if _, err := tw.Write(f.Data); err != nil {
+				return err
+			}
+		}
+	}
+	return tw.Close()
+}

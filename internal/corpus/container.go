@@ -1,0 +1,101 @@
+package corpus
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+)
+
+// container reads the members of an archive or a package. A member that fails is noted and the
+// next one read; if the stream itself breaks off, its last kernel is dropped.
+func (r *reader) container(in *input, k kind) error {
+	mark := r.mark()
+	var err error
+	switch k {
+	case kindTar:
+		err = r.tar(in)
+	case kindAr:
+		err = r.deb(in)
+	case kindRPM:
+		err = r.rpm(in)
+	case kindCpio:
+		err = r.cpio(in)
+	}
+	if err != nil {
+		r.forget(mark)
+		return wrap(in.path, k.String(), err)
+	}
+	return nil
+}
+
+// errBroken says that a container's stream ended early, after its member's error has been noted.
+var errBroken = errors.New("broken off")
+
+// nested is an archive's reader: it goes to the next member and then reads that.
+type nested interface {
+	next() (name string, size int64, regular bool, err error)
+	io.Reader
+}
+
+// members reads what an archive holds. It returns the archive's own error.
+func (r *reader) members(in *input, a nested) error {
+	var failed error
+	for n := 0; !r.stopped(); n++ {
+		name, size, regular, err := a.next()
+		switch {
+		case err == io.EOF && n == 0:
+			return errors.New("empty archive")
+		case err == io.EOF:
+			return nil
+		case err != nil && failed != nil:
+			return failed // the stream's error, met inside the member
+		case err != nil:
+			return err
+		}
+		r.fail(failed)
+		failed = nil
+		if regular {
+			failed = r.member(in, a, name, size)
+		}
+	}
+	return nil
+}
+
+// member reads one member.
+func (r *reader) member(in *input, a io.Reader, name string, size int64) error {
+	name = strings.TrimPrefix(path.Clean("/"+name), "/")
+	if unrelated(path.Base(name)) {
+		return nil
+	}
+	inner, done := r.open(a, input{
+		path: in.path + "!" + clean(name), member: name, size: size, depth: in.depth, inside: true, arch: in.arch,
+	})
+	defer done()
+	return r.content(inner)
+}
+
+// clean makes a member's name fit for a message of one line.
+func clean(name string) string {
+	if len(name) > 256 {
+		name = name[:256] + "…"
+	}
+	if q := fmt.Sprintf("%q", name); q[1:len(q)-1] != name {
+		return q
+	}
+	return name
+}
+
+func (r *reader) tar(in *input) error { return r.members(in, &tarReader{*tar.NewReader(in.r)}) }
+
+type tarReader struct{ tar.Reader }
+
+func (t *tarReader) next() (string, int64, bool, error) {
+	h, err := t.Next()
+	if err != nil {
+		return "", 0, false, err
+	}
+	return h.Name, h.Size, h.Typeflag == tar.TypeReg, nil
+}

@@ -1,0 +1,128 @@
+package corpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// DefaultMaxSize is the limit on the decompressed bytes of one BTF or kernel image where Options
+// gives none. The largest BTF seen has 27 MB, a stripped vmlinux about 70 MB; a vmlinux with debug
+// information needs more.
+const DefaultMaxSize = 256 << 20
+
+// Options say what Open takes and how it is read. The zero value takes everything.
+type Options struct {
+	XZ XZ // which decoder reads .xz
+
+	// MaxSize limits the decompressed bytes of one BTF, ELF file or kernel image; 0 is
+	// DefaultMaxSize. What one source file decompresses to in total is limited to 16 times that
+	// and 100 times its own size, whatever it holds.
+	MaxSize int64
+
+	// Select keeps the kernels that any of its selectors matches (all of them if it is empty),
+	// Exclude then drops those that any of its selectors matches.
+	Select, Exclude []Selector
+}
+
+// Corpus lists where the kernels are. It is immutable and safe for concurrent use.
+type Corpus struct {
+	// Files are the units of work, sorted by path. They are independent of each other.
+	Files []*File
+
+	// Skipped lists, sorted by path, what looks as if it were meant to be a kernel but is not.
+	Skipped []Skipped
+
+	Ignored    int // files that have nothing to do with BTF: markers, checksums, scripts
+	Unselected int // files whose key, known from their path, the selectors leave out
+}
+
+// Skipped is a file or directory that was left out.
+type Skipped struct {
+	Path   string
+	Reason string // one line, does not repeat the path
+}
+
+func (s Skipped) String() string { return s.Path + ": " + s.Reason }
+
+// Size returns the bytes of all source files together, as they lie on disk.
+func (c *Corpus) Size() int64 {
+	var n int64
+	for _, f := range c.Files {
+		n += f.Size
+	}
+	return n
+}
+
+// Open finds the kernels in sources, which are files and directories; it reads the first bytes of
+// each file but decompresses nothing. A source that cannot be read is an error, and so is a corpus
+// without a single candidate; anything below that is in Skipped. Files of a directory that cannot
+// be told from kernels by their first bytes, such as a .tar.xz of documents, are only found out by
+// File.Read.
+func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) {
+	if len(sources) == 0 {
+		return nil, errors.New("no kernel source given")
+	}
+	if opts.MaxSize <= 0 {
+		opts.MaxSize = DefaultMaxSize
+	}
+	xz, err := opts.XZ.resolve()
+	if err != nil {
+		return nil, err
+	}
+	w := newWalk(ctx)
+	for _, src := range sources {
+		if err := w.source(src); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.links(); err != nil {
+		return nil, err
+	}
+	units, skipped := group(w.files)
+	c := &Corpus{Skipped: append(w.skipped, skipped...), Ignored: w.ignored}
+	for _, f := range units {
+		f.opts, f.xz = opts, xz
+		if !opts.selectsPath(f.Key) {
+			c.Unselected++
+			continue
+		}
+		c.Files = append(c.Files, f)
+	}
+	slices.SortFunc(c.Files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(c.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
+	if len(c.Files) == 0 {
+		return nil, c.nothing(sources)
+	}
+	return c, nil
+}
+
+// nothing explains why the sources hold no kernel.
+func (c *Corpus) nothing(sources []string) error {
+	where := strings.Join(sources, ", ")
+	switch {
+	case c.Unselected > 0:
+		return fmt.Errorf("%s: none of %d kernels selected", where, c.Unselected)
+	case len(c.Skipped) == 1:
+		return fmt.Errorf("no kernel found: %s", c.Skipped[0])
+	case len(c.Skipped) > 1:
+		return fmt.Errorf("%s: no kernel found: %d files skipped, first %s", where, len(c.Skipped), c.Skipped[0])
+	}
+	return fmt.Errorf("%s: no kernel found", where)
+}
+
+// selects says whether the selectors keep a kernel.
+func (o *Options) selects(k archive.Key) bool {
+	if len(o.Select) > 0 && !slices.ContainsFunc(o.Select, func(s Selector) bool { return s.Match(k) }) {
+		return false
+	}
+	return !slices.ContainsFunc(o.Exclude, func(s Selector) bool { return s.Match(k) })
+}
+
+// selectsPath is selects for a key that may be incomplete, because it comes from a path alone; if
+// so the file has to be read to know.
+func (o *Options) selectsPath(k archive.Key) bool { return !k.Known() || o.selects(k) }

@@ -1,0 +1,125 @@
+package corpus
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"io"
+)
+
+// kernelSection holds the compressed vmlinux in the ELF images that some ppc64le distributions boot.
+const kernelSection = ".kernel:vmlinux.strip"
+
+// elf reads the BTF of a vmlinux, a module or another ELF file. A file on disk is read where its
+// BTF lies, a stream as a whole.
+func (r *reader) elf(in *input) error {
+	if in.file != nil {
+		return r.elfFile(in, in.file)
+	}
+	buf := r.s.images.push(func() *buffer { return new(buffer) })
+	defer r.s.images.pop()
+	buf.b = buf.b[:0]
+	if _, err := buf.readFrom(in.r, in.size, r.f.opts.MaxSize); err != nil {
+		return wrap(in.path, "elf", err)
+	}
+	return r.elfFile(in, bytes.NewReader(buf.b))
+}
+
+func (r *reader) elfFile(in *input, file io.ReaderAt) error {
+	f, err := elf.NewFile(file)
+	if err != nil {
+		return wrap(in.path, "elf", err)
+	}
+	if sec := f.Section(kernelSection); sec != nil {
+		return r.section(in, sec)
+	}
+	sec := f.Section(".BTF")
+	switch {
+	case f.Machine == elf.EM_BPF && !in.inside:
+		return wrap(in.path, "elf", errors.New("a BPF object, not a kernel"))
+	case f.Machine == elf.EM_BPF || sec == nil && in.inside:
+		return nil
+	case sec == nil:
+		return wrap(in.path, "elf", errors.New("no .BTF section"))
+	case f.Section(".BTF.base") != nil:
+		return wrap(in.path, "elf", errors.New("module with a base of its own (.BTF.base)"))
+	}
+	off := len(r.s.btf.b)
+	n, err := r.s.btf.readFrom(sec.Open(), int64(sec.Size), r.f.opts.MaxSize)
+	if err != nil {
+		return wrap(in.path, "elf: .BTF", err)
+	}
+	return r.add(in, off, n, elfArch(f), banner(f))
+}
+
+// section reads a kernel that lies compressed in a section.
+func (r *reader) section(in *input, sec *elf.Section) error {
+	inner, done := r.open(sec.Open(), input{
+		path: in.path, member: in.member, size: int64(sec.Size), depth: in.depth, inside: in.inside, arch: in.arch,
+	})
+	defer done()
+	if err := r.content(inner); err != nil {
+		return wrap(in.path, "elf: "+sec.Name, err)
+	}
+	return nil
+}
+
+// banner returns the release in the kernel's banner at the beginning of .rodata, if it is there.
+func banner(f *elf.File) string {
+	sec := f.Section(".rodata")
+	if sec == nil || sec.Type != elf.SHT_PROGBITS {
+		return ""
+	}
+	head := make([]byte, min(sec.FileSize, 4096))
+	n, _ := sec.ReadAt(head, 0)
+	return bannerRelease(head[:n])
+}
+
+// bannerRelease returns the release in the first "Linux version 6.1.0-47-amd64 (…" of b.
+func bannerRelease(b []byte) string {
+	const text = "Linux version "
+	i := bytes.Index(b, []byte(text))
+	if i < 0 {
+		return ""
+	}
+	b = b[i+len(text):]
+	end := bytes.IndexByte(b[:min(len(b), 128)], ' ')
+	if end <= 0 || !isDigit(b[0]) {
+		return ""
+	}
+	return validRelease(string(b[:end]))
+}
+
+// elfArch returns the architecture as uname -m has it, "" for one that is not known.
+func elfArch(f *elf.File) string {
+	little, wide := f.Data == elf.ELFDATA2LSB, f.Class == elf.ELFCLASS64
+	pick := func(cond bool, yes, no string) string {
+		if cond {
+			return yes
+		}
+		return no
+	}
+	switch f.Machine {
+	case elf.EM_X86_64:
+		return "x86_64"
+	case elf.EM_386:
+		return "i386"
+	case elf.EM_AARCH64:
+		return "arm64"
+	case elf.EM_ARM:
+		return "arm"
+	case elf.EM_S390:
+		return "s390x"
+	case elf.EM_PPC64:
+		return pick(little, "ppc64le", "ppc64")
+	case elf.EM_RISCV:
+		return pick(wide, "riscv64", "")
+	case elf.EM_LOONGARCH:
+		return pick(wide, "loongarch64", "")
+	case elf.EM_MIPS:
+		return "mips" + pick(wide, "64", "") + pick(little, "el", "")
+	case elf.EM_SPARCV9:
+		return "sparc64"
+	}
+	return ""
+}

@@ -1,0 +1,141 @@
+package corpus
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// File is one unit of work: a file that holds one kernel or, being a container, many, with the
+// files that hold modules for it. It is immutable and safe for concurrent use.
+type File struct {
+	Path string      // as the user gave it, extended by the names below
+	Key  archive.Key // as the path tells; incomplete where it does not
+	Size int64       // bytes on disk, module files included
+
+	parts []part
+	opts  Options
+	xz    string // the xz program, or empty
+}
+
+// Item is one kernel. It and all it refers to are valid only until yield returns.
+type Item struct {
+	Key  archive.Key // as the path, or else the content, tells; see Key.Known
+	Name string      // the key if it is known, else the path
+	Path string      // the file, followed by "!member" for each container
+
+	// Arch is the architecture that the content itself shows, in canonical spelling: that of an ELF
+	// file, an image or a package. Raw BTF shows none.
+	Arch string
+
+	BTF     []byte   // vmlinux BTF, with a valid header
+	Modules []Module // in order of their names, which are distinct
+
+	// SourceSize is what the kernel takes on disk, in bytes. All kernels of one container share its
+	// size: the first one has it, the others have 0, so that sums are right.
+	SourceSize int64
+}
+
+// Module is the split BTF of a kernel module.
+type Module struct {
+	Name string // as the kernel has it: nf_conntrack
+	Path string // as in Item
+	BTF  []byte
+}
+
+// Paths returns the files that make up f: the one with the kernel, then those with its modules.
+func (f *File) Paths() []string {
+	paths := make([]string, len(f.parts))
+	for i, p := range f.parts {
+		paths[i] = p.path
+	}
+	return paths
+}
+
+// SHA256 returns a hash of the file as it lies on disk, or, where there are module files, of the
+// list of all their hashes. It reads them, but decompresses nothing.
+func (f *File) SHA256(ctx context.Context) (sum [sha256.Size]byte, err error) {
+	all := sha256.New()
+	for _, p := range f.parts {
+		if sum, err = hashFile(ctx, p.path); err != nil {
+			return sum, err
+		}
+		all.Write(sum[:])
+	}
+	if len(f.parts) > 1 {
+		all.Sum(sum[:0])
+	}
+	return sum, nil
+}
+
+func hashFile(ctx context.Context, path string) (sum [sha256.Size]byte, err error) {
+	r, err := os.Open(path)
+	if err != nil {
+		return sum, fmt.Errorf("%s: %w", path, cause(err))
+	}
+	defer r.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, ctxReader{ctx, r}); err != nil {
+		return sum, fmt.Errorf("%s: %w", path, cause(err))
+	}
+	h.Sum(sum[:0])
+	return sum, nil
+}
+
+// ctxReader stops reading when its context is done.
+type ctxReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c ctxReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// Read decompresses the file and calls yield for each kernel in it that the selectors keep. What is
+// damaged does not cost the rest: Read goes on with the next member or module, and at the end
+// returns one error for each, joined; Errors takes them apart. Each reads `path[!member]: what: cause` on one
+// line. A kernel some of whose modules are damaged is yielded without those. A file that holds no
+// kernel at all is an error.
+//
+// An error of yield stops Read, which returns it as it is; so does ctx, whose error it returns.
+func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Item) error) error {
+	defer s.trim()
+	r := &reader{ctx: ctx, f: f, s: s, yield: yield, budget: 16*f.opts.MaxSize + 100*f.Size}
+	for i := range f.parts {
+		if r.stopped() {
+			break
+		}
+		r.part(&f.parts[i])
+		if i == 0 && r.found == 0 && len(s.pending) == 0 && len(r.errs) > 0 {
+			break // the modules are of no use without the kernel
+		}
+	}
+	r.finish()
+	if r.abort != nil {
+		return r.abort
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errors.Join(r.errs...)
+}
+
+// Errors takes apart what File.Read returned.
+func Errors(err error) []error {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}

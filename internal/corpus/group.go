@@ -1,0 +1,161 @@
+package corpus
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// part is one file on disk of a unit.
+type part struct {
+	path string
+	key  archive.Key // from the path
+	size int64
+	mods bool // only modules are expected in it
+}
+
+// group makes units of the files found: each kernel's file is one, and the files with its modules
+// go with it. Modules whose kernel is not among the sources are returned as skipped.
+//
+// A module finds its kernel by the key of its path, as in BTFHub's
+// modules/<ID>/<VERSION_ID>/<arch>/<release>.modules.tar.xz, or by the release in it, as in
+// /lib/modules/<release>, or by lying next to it, as in /sys/kernel/btf. A module that the user
+// named goes with the only kernel there is.
+func group(files []found) (units []*File, skipped []Skipped) {
+	slices.SortFunc(files, func(a, b found) int { return strings.Compare(a.path, b.path) })
+	home := make(map[string]bool) // directories with a file called vmlinux
+	for _, f := range files {
+		if isVmlinux(f.abs) {
+			home[path.Dir(f.abs)] = true
+		}
+	}
+	ix := newIndex()
+	var mods []found
+	for _, f := range files {
+		if f.module() || home[path.Dir(f.abs)] && !isVmlinux(f.abs) && f.looksLikeModule() {
+			mods = append(mods, f)
+			continue
+		}
+		u := newUnit(f)
+		units = append(units, u)
+		ix.add(u, f.abs)
+	}
+	for _, f := range mods {
+		u := ix.kernelOf(f)
+		if u == nil && f.source && len(units) == 1 {
+			u = units[0]
+		}
+		if u == nil {
+			skipped = append(skipped, Skipped{f.path, "module BTF without its kernel's vmlinux"})
+			continue
+		}
+		u.parts = append(u.parts, part{f.path, moduleKey(f.abs), f.size, true})
+		u.Size += f.size
+	}
+	return units, skipped
+}
+
+func newUnit(f found) *File {
+	k := kernelKey(f.abs)
+	return &File{Path: f.path, Key: k, Size: f.size, parts: []part{{f.path, k, f.size, false}}}
+}
+
+// kernelKey is keyFromPath, completed by what is known of the host's own files and of package trees.
+func kernelKey(abs string) archive.Key {
+	k := keyFromPath(abs)
+	if rel := releaseFromTree(abs); rel != "" {
+		k.Release = rel
+	}
+	return hostKey(abs, k)
+}
+
+// moduleKey is the key of the kernel that a module's file, or an archive of modules, belongs to.
+func moduleKey(abs string) archive.Key {
+	if rel := releaseFromTree(abs); rel != "" {
+		return archive.Key{Release: rel}
+	}
+	if modulesArchive(path.Base(abs)) {
+		return keyFromPath(abs)
+	}
+	return keyFromPath(path.Dir(abs)) // <release>/<module>.btf
+}
+
+func isVmlinux(abs string) bool { return stem(path.Base(abs)) == "vmlinux" }
+
+// looksLikeModule says whether the file, lying next to a vmlinux, has a module's name rather than a
+// kernel's.
+func (f *found) looksLikeModule() bool {
+	base := path.Base(f.abs)
+	if _, pkg := cutPackage(base); pkg || slices.Contains(imageNames, stem(base)) {
+		return false
+	}
+	rel := releaseFromName(base)
+	return rel != "" && !isDigit(rel[0]) && f.kind != kindImage && !keyFromPath(f.abs).Known()
+}
+
+// modulesArchive says whether a name is that of an archive or a package with nothing but modules.
+func modulesArchive(base string) bool {
+	if pkg, ok := cutPackage(base); ok {
+		return strings.HasPrefix(pkg, "linux-modules-") || strings.HasPrefix(pkg, "kernel-modules-")
+	}
+	return strings.Contains(base, ".modules.tar")
+}
+
+// stripCompression cuts the suffixes of compressed files off a name.
+func stripCompression(base string) string {
+	for _, s := range suffixes[:6] {
+		base = strings.TrimSuffix(base, s)
+	}
+	return base
+}
+
+// index finds the kernels that modules may belong to.
+type index struct {
+	key     map[string]*File // by canonical key; the first, if two sources have it
+	release map[string][]*File
+	dir     map[string][]*File
+}
+
+func newIndex() *index {
+	return &index{make(map[string]*File), make(map[string][]*File), make(map[string][]*File)}
+}
+
+func (ix *index) add(u *File, abs string) {
+	if u.Key.Known() {
+		if k := u.Key.Canonical().String(); ix.key[k] == nil {
+			ix.key[k] = u
+		}
+	}
+	ix.release[u.Key.Release] = append(ix.release[u.Key.Release], u)
+	dir := path.Dir(abs)
+	if isVmlinux(abs) {
+		ix.dir[dir] = []*File{u}
+	} else if all := ix.dir[dir]; len(all) == 0 || !isVmlinux(all[0].Path) {
+		ix.dir[dir] = append(all, u)
+	}
+}
+
+// kernelOf returns the kernel of a module's file, nil if there is none or no single one.
+func (ix *index) kernelOf(f found) *File {
+	k := moduleKey(f.abs)
+	if u := ix.key[k.Canonical().String()]; u != nil {
+		return u
+	}
+	if all := ix.release[k.Release]; k.Release != "" && len(all) == 1 && compatible(all[0].Key, k) {
+		return all[0]
+	}
+	if all := ix.dir[path.Dir(f.abs)]; len(all) == 1 && !modulesArchive(path.Base(f.abs)) {
+		return all[0]
+	}
+	return nil
+}
+
+// compatible says whether nothing in two keys of the same release speaks against their being the
+// same kernel.
+func compatible(a, b archive.Key) bool {
+	a, b = a.Canonical(), b.Canonical()
+	same := func(x, y string) bool { return x == "" || y == "" || x == y }
+	return same(a.ID, b.ID) && same(a.VersionID, b.VersionID) && same(a.Arch, b.Arch)
+}

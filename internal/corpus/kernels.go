@@ -1,0 +1,170 @@
+package corpus
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// blob is BTF found on the way, in the buffer s.btf.
+type blob struct {
+	path   string
+	member string
+	off, n int
+	split  bool
+	used   bool
+	part   *part
+	arch   string // as the content shows
+	rel    string // release, as the content or a package's tree shows
+}
+
+func (b *blob) bytes(s *Scratch) []byte { return s.btf.b[b.off : b.off+b.n : b.off+b.n] }
+
+// add notes the n bytes at off of s.btf, which are BTF. A second kernel completes the first, unless
+// there are files with modules still to come.
+func (r *reader) add(in *input, off, n int, arch, rel string) error {
+	data := r.s.btf.b[off : off+n]
+	split, err := isSplit(data)
+	if err != nil {
+		r.s.btf.b = r.s.btf.b[:off]
+		return wrap(in.path, "btf", err)
+	}
+	b := blob{
+		path: in.path, member: in.member, off: off, n: n, split: split, part: r.part_,
+		arch: cmp.Or(arch, in.arch), rel: cmp.Or(releaseFromTree(in.member), validRelease(rel)),
+	}
+	if !split && len(r.f.parts) == 1 && slices.ContainsFunc(r.s.pending, isKernel) {
+		r.flush(false)
+		b.off = len(r.s.btf.b)
+		r.s.btf.b = append(r.s.btf.b, data...)
+	}
+	r.s.pending = append(r.s.pending, b)
+	return nil
+}
+
+func isKernel(b blob) bool { return !b.split }
+
+// mark and forget drop what came out of a stream that turned out damaged.
+type mark struct{ flushes, pending int }
+
+func (r *reader) mark() mark { return mark{r.flushes, len(r.s.pending)} }
+
+func (r *reader) forget(m mark) {
+	if m.flushes != r.flushes {
+		m.pending = 0
+	}
+	r.s.pending = r.s.pending[:min(m.pending, len(r.s.pending))]
+}
+
+// flush yields the pending kernels with their modules. Modules without a kernel stay pending.
+func (r *reader) flush(last bool) {
+	for i := range r.s.pending {
+		if b := &r.s.pending[i]; !b.split && !r.stopped() {
+			r.kernel(b, last)
+		}
+	}
+	r.flushes++
+	r.s.pending = slices.DeleteFunc(r.s.pending, func(b blob) bool { return !b.split || b.used })
+	if len(r.s.pending) == 0 {
+		r.s.btf.b = r.s.btf.b[:0]
+	}
+}
+
+// finish yields what is left at the end of the file.
+func (r *reader) finish() {
+	r.flush(true)
+	if len(r.s.pending) == 0 {
+		return
+	}
+	err := errors.New("module BTF without its kernel's vmlinux")
+	if n := len(r.s.pending); n > 1 {
+		err = fmt.Errorf("%w, and %d more", err, n-1)
+	}
+	r.fail(wrap(r.s.pending[0].path, "", err))
+}
+
+// kernel yields one kernel.
+func (r *reader) kernel(b *blob, last bool) {
+	r.found++
+	key := r.key(b, last && r.found == 1)
+	if !r.f.opts.selects(key) {
+		r.takeModules(b, key)
+		return
+	}
+	it := Item{Key: key, Name: key.String(), Path: b.path, Arch: archive.CanonicalArch(b.arch), BTF: b.bytes(r.s)}
+	if !key.Known() {
+		it.Name = b.path
+		if last && r.found == 1 {
+			it.Name = b.part.path
+		}
+	}
+	it.Modules = r.takeModules(b, key)
+	if !r.sized {
+		it.SourceSize, r.sized = r.f.Size, true
+	}
+	r.abort = r.yield(&it)
+}
+
+// key puts together what path and content tell. A file's own path goes before its members' names
+// where it holds a single kernel, as BTFHub's do.
+func (r *reader) key(b *blob, single bool) archive.Key {
+	k := b.part.key
+	if b.member != b.part.path {
+		switch m := kernelKey(b.member); {
+		case m.Known() && !(single && k.Known()):
+			k = m
+		case k.Release == "" || !single && m.Release != "" || b.rel != "":
+			k.Release = m.Release
+		}
+	}
+	if b.rel != "" && (k.Release == "" || !single || !k.Known()) {
+		k.Release = b.rel
+	}
+	if k.Arch == "" {
+		k.Arch = b.arch
+	}
+	if k.Release == "" && k.ID != "" && k.Arch != "" {
+		k.Release = validRelease(stem(path.Base(b.member))) // a tree's vmlinux.btf
+	}
+	return k
+}
+
+// takeModules returns the pending modules that belong to a kernel.
+func (r *reader) takeModules(kernel *blob, key archive.Key) []Module {
+	mods := r.s.modules[:0]
+	for i := range r.s.pending {
+		if b := &r.s.pending[i]; b.split && !b.used && r.belongs(b, kernel, key) {
+			b.used = true
+			mods = append(mods, Module{moduleName(b.member), b.path, b.bytes(r.s)})
+		}
+	}
+	r.s.modules = mods
+	slices.SortStableFunc(mods, func(a, b Module) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Path, b.Path))
+	})
+	return slices.CompactFunc(mods, func(a, b Module) bool {
+		if a.Name != b.Name {
+			return false
+		}
+		r.fail(wrap(b.Path, "", fmt.Errorf("second module %s", b.Name)))
+		return true
+	})
+}
+
+// belongs says whether a module found in the same file, or in one that goes with it, is the
+// kernel's: by the release in a package's tree, else by lying next to or below the kernel.
+func (r *reader) belongs(mod, kernel *blob, key archive.Key) bool {
+	if mod.part != kernel.part {
+		return true
+	}
+	if mod.rel != "" && key.Release != "" {
+		return mod.rel == key.Release
+	}
+	dir := path.Dir(mod.member)
+	return dir == path.Dir(kernel.member) || path.Base(dir) == key.Release || within(dir, path.Dir(kernel.member))
+}

@@ -1,0 +1,163 @@
+package corpus
+
+import (
+	"path"
+	"strings"
+
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// distros are names of distributions as BTFHub's trees and os-release have them. They only serve to
+// see that a tree lacks a level: in ubuntu/x86_64/5.4.0.btf the directory above x86_64 is the
+// distribution and not its version.
+var distros = map[string]bool{
+	"almalinux": true, "alpine": true, "amzn": true, "android": true, "arch": true, "bclinux": true,
+	"bottlerocket": true, "centos": true, "cos": true, "debian": true, "fedora": true,
+	"flatcar": true, "kylin": true, "manjaro": true, "ol": true, "openeuler": true,
+	"opensuse-leap": true, "opensuse-tumbleweed": true, "photon": true, "rhel": true,
+	"rocky": true, "sles": true, "talos": true, "ubuntu": true, "void": true,
+}
+
+// keyFromPath derives a kernel's key from the end of a slash-separated path, complete or not. It
+// understands <ID>/<VERSION_ID>/<arch>/<release>.btf and what follows from it when a level is
+// missing: <ID>/<arch>/…, <ID>/<VERSION_ID>/… and <ID>/…, where the architecture is taken from the
+// end of the release. Without any of these only the release is set, from the file's name.
+func keyFromPath(p string) archive.Key {
+	dirs := strings.Split(path.Clean(p), "/")
+	name := dirs[len(dirs)-1]
+	dirs = dirs[:len(dirs)-1]
+	k := archive.Key{Release: releaseFromName(name)}
+	up := func(n int) string { // the n-th directory above the file
+		if n > len(dirs) {
+			return ""
+		}
+		return dirs[len(dirs)-n]
+	}
+	known := func(s string) bool { return distros[archive.CanonicalID(s)] }
+	switch {
+	case archive.KnownArch(up(1)):
+		k.Arch = up(1)
+		if known(up(2)) && !known(up(3)) {
+			k.ID = up(2)
+		} else if up(3) != "" {
+			k.ID, k.VersionID = up(3), up(2)
+		}
+	case archFromRelease(k.Release) == "":
+	case known(up(2)):
+		k.ID, k.VersionID, k.Arch = up(2), up(1), archFromRelease(k.Release)
+	case known(up(1)):
+		k.ID, k.Arch = up(1), archFromRelease(k.Release)
+	}
+	if k.Validate() != nil {
+		return archive.Key{Release: validRelease(k.Release)}
+	}
+	return k
+}
+
+func validRelease(r string) string {
+	if (archive.Key{Release: r}).Validate() != nil {
+		return ""
+	}
+	return r
+}
+
+// archFromRelease returns the architecture at the end of releases such as 6.1.0-47-amd64,
+// 4.18.0-147.el8.aarch64 and a12-5.10-2021-09-arm64, or "".
+func archFromRelease(release string) string {
+	if i := strings.LastIndexAny(release, "-."); i >= 0 && archive.KnownArch(release[i+1:]) {
+		return release[i+1:]
+	}
+	return ""
+}
+
+// suffixes are what names may end in; they say how the content is wrapped, which is seen from the
+// content itself, and are no part of a release or a module's name.
+var suffixes = []string{
+	".xz", ".gz", ".zst", ".bz2", ".lz4", ".lzma", ".tar", ".tgz", ".txz", ".tzst", ".btf",
+	".modules", ".ko", ".elf", ".efi",
+}
+
+// stem cuts all known suffixes off a name.
+func stem(name string) string {
+	for cut := true; cut; {
+		cut = false
+		for _, s := range suffixes {
+			if len(name) > len(s) && strings.HasSuffix(name, s) {
+				name, cut = name[:len(name)-len(s)], true
+			}
+		}
+	}
+	return name
+}
+
+// imageNames are names that kernel files have, alone or in front of "-<release>".
+var imageNames = []string{"vmlinux", "vmlinuz", "bzImage", "zImage", "Image", "kernel"}
+
+// packageNames are the beginnings of the names of kernel packages, in front of a release.
+var packageNames = []string{
+	"linux-image-unsigned-", "linux-image-", "linux-modules-extra-", "linux-modules-",
+	"kernel-modules-core-", "kernel-modules-extra-", "kernel-modules-", "kernel-core-", "kernel-default-", "kernel-",
+}
+
+// releaseFromName returns the kernel release in a file's name: the name without suffixes for
+// 6.1.0-47-amd64.btf.tar.xz, vmlinuz-6.1.0-47-amd64 or linux-image-6.1.0-47-amd64_6.1-1_amd64.deb;
+// "" for vmlinux and its like.
+func releaseFromName(name string) string {
+	if pkg, ok := cutPackage(name); ok {
+		for _, p := range packageNames {
+			if r, ok := strings.CutPrefix(pkg, p); ok && r != "" && isDigit(r[0]) {
+				return r
+			}
+		}
+		return ""
+	}
+	name = stem(name)
+	for _, p := range imageNames {
+		if name == p {
+			return ""
+		}
+		if r, ok := strings.CutPrefix(name, p+"-"); ok {
+			return r
+		}
+	}
+	return name
+}
+
+// cutPackage returns a Debian or RPM package's file name without its suffix and, for Debian,
+// without the package's own version and architecture.
+func cutPackage(name string) (string, bool) {
+	if s, ok := strings.CutSuffix(name, ".rpm"); ok {
+		return s, true
+	}
+	if s, ok := strings.CutSuffix(name, ".deb"); ok {
+		s, _, _ = strings.Cut(s, "_")
+		return strings.TrimSuffix(s, "-unsigned"), true
+	}
+	return "", false
+}
+
+// releaseFromTree returns the release of a kernel package's member: the directory below
+// lib/modules, or what follows the name of an image in boot.
+func releaseFromTree(p string) string {
+	if _, after, ok := strings.Cut("/"+p, "/lib/modules/"); ok {
+		rel, rest, ok := strings.Cut(after, "/")
+		if ok && rest != "" {
+			return validRelease(rel)
+		}
+	}
+	base := path.Base(p)
+	for _, n := range imageNames {
+		if r, ok := strings.CutPrefix(base, n+"-"); ok {
+			return validRelease(stem(r))
+		}
+	}
+	return ""
+}
+
+// moduleName returns the name the kernel has for a module's file: without suffixes, and with "_"
+// for "-".
+func moduleName(p string) string {
+	return strings.ReplaceAll(stem(path.Base(p)), "-", "_")
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -1,0 +1,229 @@
+package corpus
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// reader is one File.Read. It goes down through compressions and containers to BTF blobs, which it
+// collects in s.pending until it knows that a kernel is complete.
+type reader struct {
+	ctx    context.Context
+	f      *File
+	s      *Scratch
+	yield  func(*Item) error
+	budget int64 // bytes still allowed to come out of decoders
+	part_  *part
+
+	errs    []error
+	abort   error // of yield
+	found   int   // kernels, yielded or not selected
+	flushes int
+	sized   bool // SourceSize has been given out
+}
+
+// maxErrors is how many errors of one file are kept; a container may have any number of members.
+const maxErrors = 100
+
+// maxDepth is how deep containers and compressions may nest: a .deb in a tar.xz with kernel images
+// that are compressed needs 7.
+const maxDepth = 10
+
+func (r *reader) stopped() bool { return r.abort != nil || r.ctx.Err() != nil }
+
+// fail notes what is wrong with one part of the file.
+func (r *reader) fail(err error) {
+	if err == nil || r.stopped() {
+		return
+	}
+	switch n := len(r.errs); {
+	case n < maxErrors:
+		r.errs = append(r.errs, err)
+	case n == maxErrors:
+		r.errs = append(r.errs, fmt.Errorf("%s: more errors like these", r.f.Path))
+	}
+}
+
+// errorf makes an error `path: what: cause`. A cause that is so wrapped already stays as it is.
+func wrap(path, what string, err error) error {
+	var w *located
+	if errors.As(err, &w) {
+		return err
+	}
+	return &located{path, what, cause(err)}
+}
+
+// located is an error with its place.
+type located struct {
+	path, what string
+	err        error
+}
+
+func (e *located) Error() string {
+	text := strings.ReplaceAll(e.err.Error(), "\n", " ")
+	if e.what == "" {
+		return e.path + ": " + text
+	}
+	return e.path + ": " + e.what + ": " + text
+}
+
+func (e *located) Unwrap() error { return e.err }
+
+// input is a stream on its way to being told apart.
+type input struct {
+	r      *bufio.Reader
+	path   string // with "!member", for messages
+	member string // path of the innermost container's member, else the file's path
+	size   int64  // bytes, or -1
+	depth  int
+	inside bool     // a container: what is no BTF there is no error
+	file   *os.File // the file, if nothing is between it and r
+	arch   string   // what the package says
+}
+
+const inputBuffer = 128 << 10
+
+// open returns a stream's input, whose buffer close gives back. in is what the stream was made of.
+func (r *reader) open(stream io.Reader, in input) (*input, func()) {
+	buf := r.s.inputs.push(func() *bufio.Reader { return bufio.NewReaderSize(nil, inputBuffer) })
+	buf.Reset(stream)
+	in.r = buf
+	in.depth++
+	return &in, func() {
+		buf.Reset(nil)
+		r.s.inputs.pop()
+	}
+}
+
+// part reads one file on disk.
+func (r *reader) part(p *part) {
+	r.part_ = p
+	file, err := os.Open(p.path)
+	if err != nil {
+		r.fail(wrap(p.path, "", err))
+		return
+	}
+	defer file.Close()
+	in, done := r.open(ctxReader{r.ctx, file}, input{path: p.path, member: p.path, size: p.size, file: file})
+	defer done()
+	n := r.found + len(r.s.pending) + len(r.errs)
+	r.fail(r.content(in))
+	if n == r.found+len(r.s.pending)+len(r.errs) && r.flushes == 0 {
+		r.fail(wrap(p.path, "", errors.New("holds no BTF")))
+	}
+}
+
+// content reads one stream, whatever it is. Members of containers that fail are noted on the way;
+// the error returned is that of the stream itself.
+func (r *reader) content(in *input) error {
+	if in.depth > maxDepth {
+		return wrap(in.path, "", fmt.Errorf("nested more than %d deep", maxDepth))
+	}
+	head, err := in.r.Peek(sniffLen)
+	if err != nil && err != io.EOF {
+		return wrap(in.path, "", err)
+	}
+	k := sniff(head)
+	if k == kindUnknown && isS390Head(in.r) {
+		k = kindImage
+	}
+	switch {
+	case k == kindEmpty:
+		return r.empty(in)
+	case k == kindBTF:
+		return r.raw(in)
+	case k == kindELF:
+		return r.elf(in)
+	case k == kindImage:
+		return r.image(in)
+	case k.compressed():
+		return r.compressed(in, k)
+	case k == kindUnknown && !in.inside:
+		return r.image(in) // the last chance
+	case k.container():
+		return r.container(in, k)
+	}
+	return nil
+}
+
+// empty is an error where BTF is expected.
+func (r *reader) empty(in *input) error {
+	if in.inside && !strings.Contains(in.member, ".btf") {
+		return nil
+	}
+	return wrap(in.path, "", errors.New("empty file"))
+}
+
+// raw reads a BTF blob.
+func (r *reader) raw(in *input) error {
+	off := len(r.s.btf.b)
+	n, err := r.s.btf.readFrom(in.r, in.size, r.f.opts.MaxSize)
+	if err != nil {
+		return wrap(in.path, "btf", err)
+	}
+	return r.add(in, off, n, "", "")
+}
+
+// compressed reads what a compressed stream holds.
+func (r *reader) compressed(in *input, k kind) error {
+	stream, release, err := r.decoder(in, k)
+	if err != nil {
+		return wrap(in.path, k.String(), err)
+	}
+	defer release()
+	inner, done := r.open(&limited{stream, r, wrapper{in.path, k.String()}}, input{
+		path: in.path, member: in.member, size: -1, depth: in.depth, inside: in.inside, arch: in.arch,
+	})
+	defer done()
+	mark := r.mark()
+	err = r.content(inner)
+	if err == nil {
+		err = r.drain(inner)
+	}
+	if err != nil {
+		r.forget(mark)
+		return wrap(in.path, k.String(), err)
+	}
+	return nil
+}
+
+// drain reads a stream to its end, where checksums are.
+func (r *reader) drain(in *input) error {
+	for {
+		if _, err := in.r.Discard(1 << 16); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// wrapper is where an error of a stream comes from.
+type wrapper struct{ path, what string }
+
+// limited counts what comes out of decoders against the file's budget, and gives their errors
+// their place.
+type limited struct {
+	src io.Reader
+	r   *reader
+	at  wrapper
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if err := l.r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := l.src.Read(p)
+	if l.r.budget -= int64(n); l.r.budget < 0 {
+		err = fmt.Errorf("decompresses to more than %d MiB", (16*l.r.f.opts.MaxSize+100*l.r.f.Size)>>20)
+	}
+	if err != nil && err != io.EOF {
+		err = wrap(l.at.path, l.at.what, err)
+	}
+	return n, err
+}

@@ -1,0 +1,117 @@
+package corpus
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/mikelolasagasti/xz"
+	"github.com/pierrec/lz4/v4"
+)
+
+// Scratch is the memory that reading kernels takes. One Scratch serves one File.Read at a time and
+// is meant to be used for many: its buffers and decoders stay, so that a run allocates next to
+// nothing per kernel. The zero value is ready. There is nothing to close.
+type Scratch struct {
+	btf    buffer // the BTF of the kernel being put together, with its modules
+	images stack[buffer]
+	inputs stack[bufio.Reader]
+
+	zstd []*zstd.Decoder // idle decoders; they nest as the content does
+	gzip []*gzip.Reader
+	xz   []*xz.Reader
+	lz4  []*lz4.Reader
+
+	pending []blob
+	modules []Module
+}
+
+// keep is how much memory a buffer may hold between two files; what an uncommonly large image
+// needed is given back. CentOS 8's 27 MB BTF and an x86 vmlinux stay below it.
+const keep = 96 << 20
+
+// trim gives memory back that is above keep.
+func (s *Scratch) trim() {
+	s.btf.trim()
+	for i := range s.images.items {
+		s.images.items[i].trim()
+	}
+	clear(s.pending[:cap(s.pending)])
+	clear(s.modules[:cap(s.modules)])
+	s.pending, s.modules = s.pending[:0], s.modules[:0]
+}
+
+// stack hands out reusable values that are needed in a nested way.
+type stack[T any] struct {
+	items []*T
+	depth int
+}
+
+func (s *stack[T]) push(create func() *T) *T {
+	if s.depth == len(s.items) {
+		s.items = append(s.items, create())
+	}
+	s.depth++
+	return s.items[s.depth-1]
+}
+
+func (s *stack[T]) pop() { s.depth-- }
+
+// buffer is memory that grows and is used again.
+type buffer struct{ b []byte }
+
+func (b *buffer) trim() {
+	if cap(b.b) > keep {
+		b.b = nil
+	}
+	b.b = b.b[:0]
+}
+
+// errTooLarge is what reading more than the limit gives.
+type errTooLarge struct{ limit int64 }
+
+func (e errTooLarge) Error() string {
+	return fmt.Sprintf("larger than the limit of %d MiB", e.limit>>20)
+}
+
+// readFrom appends what r has, at most limit bytes, and returns how many. hint is the expected
+// number, or negative; it is only believed as far as a small buffer goes, so memory stays in
+// proportion to what really arrives.
+func (b *buffer) readFrom(r io.Reader, hint, limit int64) (int, error) {
+	start := len(b.b)
+	if hint > limit {
+		return 0, errTooLarge{limit}
+	}
+	b.grow(int(min(max(hint, 4096), 8<<20)) + 1)
+	for {
+		if len(b.b) == cap(b.b) {
+			b.grow(max(len(b.b)-start, 4096))
+		}
+		n, err := r.Read(b.b[len(b.b):cap(b.b)])
+		b.b = b.b[:len(b.b)+n]
+		if int64(len(b.b)-start) > limit {
+			b.b = b.b[:start]
+			return 0, errTooLarge{limit}
+		}
+		if errors.Is(err, io.EOF) {
+			return len(b.b) - start, nil
+		}
+		if err != nil {
+			b.b = b.b[:start]
+			return 0, err
+		}
+	}
+}
+
+// grow makes room for n more bytes.
+func (b *buffer) grow(n int) {
+	if cap(b.b)-len(b.b) >= n {
+		return
+	}
+	nb := make([]byte, len(b.b), max(len(b.b)+n, cap(b.b)+cap(b.b)/2))
+	copy(nb, b.b)
+	b.b = nb
+}

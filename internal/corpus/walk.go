@@ -1,0 +1,265 @@
+package corpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// walk finds the files of the sources. Each real file and directory is visited once, whatever
+// sources and links lead to it, so links cannot make it endless. Links inside a source are looked
+// at only when all real directories have been walked: in BTFHub's trees they are second names for
+// directories of the same tree.
+type walk struct {
+	ctx     context.Context
+	seen    map[string]bool // real paths
+	roots   []string        // real paths of the sources
+	pending []entry         // links
+	files   []found
+	skipped []Skipped
+	ignored int
+}
+
+// entry is a path as shown to the user and the real path it stands for.
+type entry struct{ path, real string }
+
+// found is a file that may hold kernels or modules.
+type found struct {
+	path   string // as given by the user, extended by the names below
+	abs    string // the same, absolute and with slashes; keys are derived from it
+	size   int64
+	kind   kind
+	split  bool // raw BTF that needs a base
+	source bool // named by the user
+}
+
+func newWalk(ctx context.Context) *walk {
+	return &walk{ctx: ctx, seen: make(map[string]bool)}
+}
+
+// source adds what the user named. Here, and only here, nothing is passed over in silence.
+func (w *walk) source(src string) error {
+	fi, err := os.Stat(src)
+	if err != nil {
+		return sourceError(src, err)
+	}
+	abs, err := filepath.Abs(src)
+	if err != nil {
+		return sourceError(src, err)
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return sourceError(src, err)
+	}
+	w.roots = append(w.roots, real)
+	if w.seen[real] {
+		return nil
+	}
+	w.seen[real] = true
+	switch {
+	case fi.IsDir():
+		return w.dir(entry{filepath.Clean(src), real}, true)
+	case !fi.Mode().IsRegular():
+		return fmt.Errorf("%s: not a regular file or directory", src)
+	}
+	f := found{path: src, abs: filepath.ToSlash(abs), size: fi.Size(), source: true}
+	if err := f.look(); err != nil {
+		return sourceError(src, err)
+	}
+	w.add(f)
+	return nil
+}
+
+func sourceError(src string, err error) error { return fmt.Errorf("%s: %w", src, cause(err)) }
+
+// cause takes the operation and the path off an error of package os, since messages name the file
+// already.
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// add files f where it belongs, by its first bytes.
+func (w *walk) add(f found) {
+	switch {
+	case f.kind == kindEmpty:
+		w.skip(f.path, "empty file")
+	case !f.source && (f.kind == kindUnknown || f.kind == kindCpio):
+		w.ignored++
+	default:
+		w.files = append(w.files, f)
+	}
+}
+
+func (w *walk) skip(path, reason string) {
+	w.skipped = append(w.skipped, Skipped{path, reason})
+}
+
+// dir walks the real directories below e.
+func (w *walk) dir(e entry, root bool) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	list, err := os.ReadDir(e.real)
+	if err != nil {
+		if root {
+			return sourceError(e.path, err)
+		}
+		w.skip(e.path, cause(err).Error())
+		return nil
+	}
+	for _, d := range list {
+		if err := w.child(entry{filepath.Join(e.path, d.Name()), filepath.Join(e.real, d.Name())}, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) child(e entry, d fs.DirEntry) error {
+	switch {
+	case unrelated(d.Name()):
+		w.ignored++
+	case d.Type()&fs.ModeSymlink != 0:
+		w.pending = append(w.pending, e)
+	case w.seen[e.real]:
+	case d.IsDir():
+		w.seen[e.real] = true
+		return w.dir(e, false)
+	case d.Type().IsRegular():
+		w.seen[e.real] = true
+		w.file(e)
+	default:
+		w.ignored++ // sockets and the like
+	}
+	return nil
+}
+
+func (w *walk) file(e entry) {
+	abs, err := filepath.Abs(e.path)
+	if err != nil {
+		abs = e.real
+	}
+	f := found{path: e.path, abs: filepath.ToSlash(abs)}
+	if err := f.look(); err != nil {
+		w.skip(e.path, cause(err).Error())
+		return
+	}
+	w.add(f)
+}
+
+// links follows the links that lead out of all sources, and lists the others as skipped.
+func (w *walk) links() error {
+	for len(w.pending) > 0 {
+		batch := w.pending
+		w.pending = nil
+		slices.SortFunc(batch, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+		for _, e := range batch {
+			if err := w.link(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *walk) link(e entry) error {
+	real, err := filepath.EvalSymlinks(e.real)
+	if errors.Is(err, fs.ErrNotExist) {
+		w.skip(e.path, "dangling link")
+		return nil
+	}
+	if err != nil {
+		w.skip(e.path, "link: "+cause(err).Error())
+		return nil
+	}
+	target, err := os.Readlink(e.real)
+	if err != nil {
+		target = real
+	}
+	if w.seen[real] || slices.ContainsFunc(w.roots, func(r string) bool { return within(r, real) }) {
+		w.skip(e.path, "link to "+target)
+		return nil
+	}
+	w.seen[real] = true
+	fi, err := os.Stat(real)
+	switch {
+	case err != nil:
+		w.skip(e.path, cause(err).Error())
+	case fi.IsDir():
+		return w.dir(entry{e.path, real}, false)
+	case fi.Mode().IsRegular():
+		w.file(e)
+	default:
+		w.ignored++
+	}
+	return nil
+}
+
+// within says whether path is dir or below it.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// unrelated says, by name, which files of a directory are not worth opening: hidden ones (.git),
+// BTFHub's markers, and the companions of a kernel in /boot, whose initramfs holds modules without
+// their kernel.
+func unrelated(name string) bool {
+	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".failed") || strings.HasSuffix(name, ".hasbtf") {
+		return true
+	}
+	for _, p := range []string{"initrd", "initramfs", "System.map", "config-", "symvers"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// look reads what the file's beginning tells.
+func (f *found) look() error {
+	r, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	fi, err := r.Stat()
+	if err != nil {
+		return err
+	}
+	f.size = fi.Size()
+	var buf [sniffLen]byte
+	n, err := r.ReadAt(buf[:], 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	head := buf[:n]
+	f.kind = sniff(head)
+	if f.kind == kindUnknown && isS390(r) {
+		f.kind = kindImage
+	}
+	if h, err := parseHeader(head, f.size); f.kind == kindBTF && err == nil && h.strLen > 0 {
+		if _, err := r.ReadAt(buf[:1], h.strOff); err != nil {
+			return err
+		}
+		f.split = buf[0] != 0
+	}
+	return nil
+}
+
+// module says whether the file is, by content or else by name, for modules rather than a kernel.
+func (f *found) module() bool {
+	base := path.Base(f.abs)
+	return f.split || strings.HasSuffix(stripCompression(base), ".ko") || modulesArchive(base)
+}

@@ -1,0 +1,298 @@
+// Package generate is the main job: every kernel of a corpus through the dry
+// run, the minimizer and its proof, on several workers.
+package generate
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// Config says what to do.
+type Config struct {
+	Objects []*relolog.Object // of either byte order
+	Corpus  *corpus.Corpus
+	Options minimize.Options
+	Jobs    int               // workers, at least 1
+	Done    func(done, n int) // called after each file of the corpus, by one goroutine at a time; may be nil
+}
+
+// Kernel is what became of one kernel.
+type Kernel struct {
+	Key        archive.Key
+	Name, Path string // as in corpus.Item
+	SourceSize int64  // bytes on disk
+	RawSize    int64  // bytes of its BTF, modules included
+	BTF        []byte // minimized; equal ones share memory
+	Resolved   int    // relocations, each once per object
+
+	issues []issue
+}
+
+// issue is a relocation that was not resolved.
+type issue struct {
+	object, relo string
+	result       relolog.Result
+}
+
+// Unresolved is a relocation of an object that some kernels do not resolve.
+type Unresolved struct {
+	Object  string         `json:"object"`
+	Relo    string         `json:"relocation"`
+	Result  relolog.Result `json:"result"`
+	Kernels []string       `json:"kernels"`
+}
+
+// Report is the outcome of a run.
+type Report struct {
+	Kernels    []Kernel // in order of name
+	Skipped    []corpus.Skipped
+	Unresolved []Unresolved // absent ones are no failure and not listed
+}
+
+// Run minimizes every kernel of the corpus. Kernels that cannot be done are
+// listed in the report; an error is returned only where there is no point in going on,
+// or when ctx ends.
+func Run(ctx context.Context, cfg Config) (*Report, error) {
+	sets, err := split(cfg.Objects)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Config: cfg, sets: sets, distinct: make(map[[sha256.Size]byte][]byte)}
+	r.report.Skipped = slices.Clone(cfg.Corpus.Skipped)
+	files := make(chan *corpus.File)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(files)
+		for _, f := range cfg.Corpus.Files {
+			select {
+			case files <- f:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	for range max(1, min(cfg.Jobs, len(cfg.Corpus.Files))) {
+		g.Go(func() error { return r.worker(ctx, files) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	r.finish()
+	return &r.report, nil
+}
+
+// split sorts the objects by byte order into a set each.
+func split(objects []*relolog.Object) (sets []*relolog.Set, err error) {
+	byOrder := make(map[string][]*relolog.Object)
+	for _, o := range objects {
+		if o.Empty() == "" {
+			byOrder[o.Order().String()] = append(byOrder[o.Order().String()], o)
+		}
+	}
+	for _, l := range byOrder {
+		s, err := relolog.NewSet(l...)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, s)
+	}
+	return sets, nil
+}
+
+// run is the state that workers share.
+type run struct {
+	Config
+	sets []*relolog.Set
+
+	mu       sync.Mutex
+	report   Report
+	distinct map[[sha256.Size]byte][]byte // minimized BTFs by their hash
+	done     int
+}
+
+// worker has the memory that is used again for each kernel.
+type worker struct {
+	*run
+	scratch corpus.Scratch
+	target  relolog.Target
+	mins    []*minimize.Minimizer // one per set
+}
+
+func (r *run) worker(ctx context.Context, files <-chan *corpus.File) error {
+	w := worker{run: r}
+	for _, s := range r.sets {
+		w.mins = append(w.mins, minimize.New(s, r.Options))
+	}
+	for f := range files {
+		err := f.Read(ctx, &w.scratch, func(it *corpus.Item) error {
+			w.kernel(it)
+			return nil
+		})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.mu.Lock()
+		for _, err := range corpus.Errors(err) {
+			p, reason := f.Paths()[0], err.Error()
+			r.report.Skipped = append(r.report.Skipped, corpus.Skipped{Path: p, Reason: strings.TrimPrefix(reason, p+": ")})
+		}
+		r.done++
+		if r.Done != nil {
+			r.Done(r.done, len(r.Corpus.Files))
+		}
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// kernel minimizes one kernel and adds the outcome to the report.
+func (w *worker) kernel(it *corpus.Item) {
+	k := Kernel{Key: it.Key, Name: strings.Clone(it.Name), Path: strings.Clone(it.Path), SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
+	mods := make([]relolog.Module, len(it.Modules))
+	for i, m := range it.Modules {
+		mods[i] = relolog.Module{Name: m.Name, BTF: m.BTF}
+		k.RawSize += int64(len(m.BTF))
+	}
+	err := w.minimize(&k, it.BTF, mods)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.report.Skipped = append(w.report.Skipped, corpus.Skipped{Path: k.Path, Reason: strings.TrimPrefix(err.Error(), k.Path+": ")})
+		return
+	}
+	sum := sha256.Sum256(k.BTF)
+	if old, ok := w.distinct[sum]; ok {
+		k.BTF = old
+	} else {
+		w.distinct[sum] = k.BTF
+	}
+	w.report.Kernels = append(w.report.Kernels, k)
+}
+
+var errNoObject = errors.New("no object with relocations is of its byte order")
+
+func (w *worker) minimize(k *Kernel, btf []byte, mods []relolog.Module) error {
+	if err := w.target.Load(k.Path, btf, mods...); err != nil {
+		return err
+	}
+	for i, s := range w.sets {
+		if s.Order() != w.target.Order() {
+			continue
+		}
+		out, err := w.mins[i].Minimize(&w.target)
+		if err != nil {
+			return err
+		}
+		k.BTF = out
+		w.mins[i].Decisions(func(d relolog.Decision) {
+			switch d.Result {
+			case relolog.Resolved, relolog.Absent:
+				k.Resolved++
+			default:
+				k.issues = append(k.issues, issue{d.Object.Name(), d.Relo, d.Result})
+			}
+		})
+		return nil
+	}
+	return errNoObject
+}
+
+// finish puts the report in an order that does not depend on timing, and
+// drops kernels that stand in the way of another one.
+func (r *run) finish() {
+	rep := &r.report
+	slices.SortFunc(rep.Kernels, func(a, b Kernel) int {
+		return cmp.Or(cmp.Compare(a.FileName(), b.FileName()), cmp.Compare(a.Path, b.Path))
+	})
+	kept := rep.Kernels[:0]
+	for _, k := range rep.Kernels {
+		if n := len(kept); n > 0 && kept[n-1].FileName() == k.FileName() {
+			if &kept[n-1].BTF[0] != &k.BTF[0] {
+				rep.Skipped = append(rep.Skipped, corpus.Skipped{
+					Path:   k.Path,
+					Reason: fmt.Sprintf("another kernel has the name %s: %s", k.FileName(), kept[n-1].Path),
+				})
+			}
+			continue
+		}
+		kept = append(kept, k)
+	}
+	rep.Kernels = kept
+	slices.SortFunc(rep.Skipped, func(a, b corpus.Skipped) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
+	})
+	r.unresolved()
+}
+
+// unresolved collects the issues of all kernels, those of most kernels first.
+func (r *run) unresolved() {
+	rep := &r.report
+	at := make(map[issue]int)
+	for _, k := range rep.Kernels {
+		for _, is := range k.issues {
+			i, ok := at[is]
+			if !ok {
+				i = len(rep.Unresolved)
+				at[is] = i
+				rep.Unresolved = append(rep.Unresolved, Unresolved{Object: is.object, Relo: is.relo, Result: is.result})
+			}
+			rep.Unresolved[i].Kernels = append(rep.Unresolved[i].Kernels, k.Name)
+		}
+	}
+	slices.SortFunc(rep.Unresolved, func(a, b Unresolved) int {
+		return cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Relo, b.Relo), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Result, b.Result))
+	})
+}
+
+// FileName returns where the kernel's BTF stands in a tree: BTFHub's
+// ID/VERSION_ID/ARCH/RELEASE.btf as far as it is known.
+func (k *Kernel) FileName() string {
+	if !k.Key.Known() {
+		base := path.Base(filepath.ToSlash(k.Path))
+		if k.Key.Release != "" {
+			base = k.Key.Release
+		}
+		return strings.TrimSuffix(base, ".btf") + ".btf"
+	}
+	return path.Join(k.Key.ID, k.Key.VersionID, k.Key.Arch, k.Key.Release+".btf")
+}
+
+// Files returns the minimized BTFs as the files of a bundle.
+func (r *Report) Files() []bundle.File {
+	files := make([]bundle.File, len(r.Kernels))
+	for i := range r.Kernels {
+		files[i] = bundle.File{Name: r.Kernels[i].FileName(), Data: r.Kernels[i].BTF}
+	}
+	return files
+}
+
+// Distinct returns the number of different minimized BTFs, and the bytes of
+// all together.
+func (r *Report) Distinct() (n int, bytes int64) {
+	seen := make(map[*byte]bool)
+	for _, k := range r.Kernels {
+		bytes += int64(len(k.BTF))
+		if !seen[&k.BTF[0]] {
+			seen[&k.BTF[0]] = true
+			n++
+		}
+	}
+	return n, bytes
+}

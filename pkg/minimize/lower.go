@@ -1,0 +1,208 @@
+package minimize
+
+import (
+	"fmt"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+// outType is a type of the output. refs are indices of other output types, -1
+// is void.
+type outType struct {
+	kind   rawbtf.Kind
+	flag   bool
+	name   string
+	size   uint32 // or nothing, where ref is used
+	words  []field
+	refs   []int // in the order in which words use them, after that of the record itself
+	copies int   // how many equal ones are wanted, at least 1
+}
+
+// field is what follows the record: a member, enumerator, parameter, or plain
+// words. Which are used depends on the kind.
+type field struct {
+	name string
+	lo   uint32 // offset, value, or data
+	hi   uint32
+}
+
+const void = -1
+
+// graph is the output under construction.
+type graph struct {
+	m       *marks
+	types   []*outType
+	wanted  func(string) bool // names that relocations ask for
+	ptrSize uint32
+	pad     Padding
+	filler  int // index of the filler's element type, or void
+}
+
+// lower builds the output types, one for each node and at the same index.
+func lower(m *marks, ptrSize uint32, wanted func(string) bool, pad Padding) *graph {
+	g := &graph{m: m, ptrSize: ptrSize, wanted: wanted, pad: pad, filler: void}
+	g.types = make([]*outType, len(m.nodes))
+	hasPtr := false
+	for i, n := range m.nodes {
+		if k := n.t.Kind(); k != rawbtf.KindVoid {
+			g.types[i] = g.lower(n)
+			hasPtr = hasPtr || k == rawbtf.KindPtr
+		}
+	}
+	if hasPtr && ptrSize == 4 && !wanted("long") {
+		// libbpf on a 64-bit host takes the size of pointers from here.
+		g.types = append(g.types, &outType{kind: rawbtf.KindInt, name: "long", size: 4, words: []field{{lo: rawbtf.IntSigned<<24 | 32}}})
+	}
+	return g
+}
+
+// ref returns the output type of what t refers to by id.
+func (g *graph) ref(t *rawbtf.Type, id rawbtf.TypeID) int {
+	u := resolve(t, id)
+	if u.Kind() == rawbtf.KindVoid {
+		return void
+	}
+	return g.m.node(u)
+}
+
+func (g *graph) lower(n *node) *outType {
+	t := &n.t
+	o := &outType{kind: t.Kind(), flag: t.KindFlag(), name: string(t.Name()), size: t.Size()}
+	switch o.kind {
+	case rawbtf.KindInt:
+		if !n.name {
+			o.name = g.intName(t)
+		}
+		o.words = []field{{lo: t.IntData()}}
+	case rawbtf.KindPtr:
+		ref := void
+		if n.pointee {
+			ref = g.ref(t, t.Ref())
+		}
+		o.size, o.refs = 0, []int{ref}
+	case rawbtf.KindTypedef:
+		o.size, o.refs = 0, []int{g.ref(t, t.Ref())}
+	case rawbtf.KindFwd:
+		o.size = 0
+	case rawbtf.KindArray:
+		a, index := t.Array(), void
+		if n.index {
+			index = g.ref(t, a.Index)
+		}
+		o.words, o.refs = []field{{lo: a.Nelems}}, []int{g.ref(t, a.Elem), index}
+	case rawbtf.KindStruct, rawbtf.KindUnion:
+		g.members(n, o)
+	case rawbtf.KindEnum, rawbtf.KindEnum64:
+		for _, i := range n.idx {
+			e := t.Enumerator(i)
+			o.words = append(o.words, field{string(t.BTF().Name(e.NameOff)), uint32(e.Value), uint32(e.Value >> 32)})
+		}
+	case rawbtf.KindFuncProto:
+		o.size, o.refs = 0, []int{g.ref(t, t.Ref())}
+		for i := range t.Vlen() {
+			o.words = append(o.words, field{})
+			o.refs = append(o.refs, g.ref(t, t.Param(i).Type))
+		}
+	}
+	return o
+}
+
+// members adds the members of n. The kind flag says that some are bitfields,
+// so it goes when none of those is left.
+func (g *graph) members(n *node, o *outType) {
+	t := &n.t
+	bitfields := false
+	for _, i := range n.idx {
+		bitfields = bitfields || t.Member(i).BitSize > 0
+	}
+	o.flag = bitfields
+	for _, i := range n.idx {
+		m := t.Member(i)
+		o.words = append(o.words, field{name: string(t.BTF().Name(m.NameOff)), lo: m.BitSize<<24 | m.BitOffset})
+		o.refs = append(o.refs, g.ref(t, m.Type))
+	}
+	if g.pad == PadExplicit && o.kind == rawbtf.KindStruct {
+		g.addPadding(n, o)
+	}
+}
+
+// intName returns C's name of an integer, so that spellings do not tell equal
+// ones apart. It is empty where there is none, or where a relocation asks for
+// that name and the type would pass for what it wants.
+func (g *graph) intName(t *rawbtf.Type) string {
+	enc := t.IntEncoding()
+	var s string
+	switch t.Size() {
+	case 1:
+		s = "char"
+	case 2:
+		s = "short"
+	case 4:
+		s = "int"
+	case 8:
+		if s = "long"; g.ptrSize == 4 {
+			s = "long long"
+		}
+	case 16:
+		s = "__int128"
+	default:
+		return ""
+	}
+	switch {
+	case enc&rawbtf.IntBool != 0:
+		s = "_Bool"
+	case enc&rawbtf.IntSigned == 0:
+		s = "unsigned " + s
+	case t.Size() == 1:
+		s = "signed char"
+	}
+	if g.wanted(s) {
+		return ""
+	}
+	return s
+}
+
+// addPadding fills the gaps between members with named arrays of bytes. An
+// array without elements stays the last member.
+func (g *graph) addPadding(n *node, o *outType) {
+	var words []field
+	var refs []int
+	at := uint32(0) // end of what is covered, bytes
+	gap := func(to uint32) {
+		if to > at && to-at <= o.size {
+			words = append(words, field{name: fmt.Sprintf("__pad%d", at), lo: at * 8})
+			refs = append(refs, g.bytes(to-at))
+		}
+	}
+	flexible := false
+	for k, i := range n.idx {
+		m := n.t.Member(i)
+		if m.BitSize == 0 {
+			gap(m.BitOffset / 8)
+		} else if m.BitOffset/8 > at {
+			gap(m.BitOffset / 8)
+		}
+		words, refs = append(words, o.words[k]), append(refs, o.refs[k])
+		size, _ := n.t.BTF().SizeOf(m.Type)
+		end := m.BitOffset/8 + size
+		if m.BitSize > 0 {
+			end = (m.BitOffset + m.BitSize + 7) / 8
+		}
+		at = max(at, end)
+		flexible = size == 0
+	}
+	if !flexible {
+		gap(o.size)
+	}
+	o.words, o.refs = words, refs
+}
+
+// bytes returns the output type of an array of n bytes.
+func (g *graph) bytes(n uint32) int {
+	if g.filler == void {
+		g.types = append(g.types, &outType{kind: rawbtf.KindInt, name: "unsigned char", size: 1, words: []field{{lo: 8}}})
+		g.filler = len(g.types) - 1
+	}
+	g.types = append(g.types, &outType{kind: rawbtf.KindArray, words: []field{{lo: n}}, refs: []int{g.filler, g.filler}})
+	return len(g.types) - 1
+}

@@ -1,0 +1,222 @@
+package minimize
+
+import (
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// nodeKey is a type of the kernel, in the view that it belongs to.
+type nodeKey struct {
+	btf *rawbtf.BTF
+	id  rawbtf.TypeID
+}
+
+// node is a type that is needed, and what of it.
+type node struct {
+	t       rawbtf.Type
+	idx     []uint32 // members or enumerators that are needed, ascending
+	pointee bool     // of a pointer: what it points to
+	index   bool     // of an array: its index type
+	name    bool     // of an int: its own name
+	copies  bool     // its type ID is asked for: equal ones are not merged
+}
+
+// marks is the set of types needed. Nodes are in the order of their first
+// mark.
+type marks struct {
+	index map[nodeKey]int
+	nodes []*node
+	names map[string]*sameName // structs and unions by kind and name
+}
+
+// sameName are the structs or unions that share kind and name.
+type sameName struct{ nodes []int }
+
+func newMarks() *marks {
+	return &marks{index: make(map[nodeKey]int), names: make(map[string]*sameName)}
+}
+
+// node returns the index of the node of a type, which it adds if need be.
+func (m *marks) node(t rawbtf.Type) int {
+	k := nodeKey{t.BTF(), t.ID}
+	i, ok := m.index[k]
+	if ok {
+		return i
+	}
+	i = len(m.nodes)
+	m.index[k] = i
+	m.nodes = append(m.nodes, &node{t: t})
+	if kind := t.Kind(); kind.IsComposite() && t.NameOff != 0 {
+		key := kind.String() + " " + string(t.Name())
+		if m.names[key] == nil {
+			m.names[key] = new(sameName)
+		}
+		m.names[key].nodes = append(m.names[key].nodes, i)
+	}
+	return i
+}
+
+// behind returns the node of what a member or a pointer refers to.
+func (m *marks) behind(t *rawbtf.Type, id rawbtf.TypeID) int {
+	return m.node(resolve(t, id))
+}
+
+// resolve returns what t refers to by id, without modifiers and typedefs. An
+// endless chain of them is void.
+func resolve(t *rawbtf.Type, id rawbtf.TypeID) rawbtf.Type {
+	u, ok := t.BTF().SkipMods(id)
+	if !ok {
+		return rawbtf.Type{}
+	}
+	return u
+}
+
+// need adds i to the members or enumerators of n and reports whether it is
+// new.
+func (n *node) need(i uint32) bool {
+	at, ok := slices.BinarySearch(n.idx, i)
+	if !ok {
+		n.idx = slices.Insert(n.idx, at, i)
+	}
+	return !ok
+}
+
+// add notes what one match depends upon.
+func (m *marks) add(match *relolog.Match) {
+	for _, nd := range match.Needs {
+		n := m.nodes[m.node(match.BTF.Type(nd.Type))]
+		switch nd.What {
+		case relolog.NeedMember, relolog.NeedEnumerator:
+			n.need(nd.Idx)
+		case relolog.NeedPointee:
+			n.pointee = true
+		case relolog.NeedIndex:
+			n.index = true
+		case relolog.NeedName:
+			n.name = true
+		}
+	}
+	root := m.nodes[m.node(match.BTF.Type(match.Type))]
+	root.name = true
+	if match.Asks(relolog.KindTargetTypeID) {
+		root.copies = true
+	}
+}
+
+// settle adds the types that the marked ones lead to, and the marks that
+// follow from others, until there are no more.
+func (m *marks) settle() {
+	for done := 0; ; {
+		for ; done < len(m.nodes); done++ {
+			m.expand(m.nodes[done])
+		}
+		before := len(m.nodes)
+		changed := false
+		for _, s := range m.names {
+			if len(s.nodes) > 1 && m.unify(s.nodes) {
+				changed = true
+			}
+		}
+		if !changed && before == len(m.nodes) {
+			return
+		}
+		done = 0
+	}
+}
+
+// expand makes sure that all that n refers to has a node.
+func (m *marks) expand(n *node) {
+	t := &n.t
+	switch k := t.Kind(); k {
+	case rawbtf.KindStruct, rawbtf.KindUnion:
+		m.keepInner(n)
+		for _, i := range n.idx {
+			m.behind(t, t.Member(i).Type)
+		}
+	case rawbtf.KindPtr:
+		if n.pointee {
+			m.behind(t, t.Ref())
+		}
+	case rawbtf.KindTypedef:
+		m.behind(t, t.Ref())
+	case rawbtf.KindArray:
+		a := t.Array()
+		m.behind(t, a.Elem)
+		if n.index {
+			m.behind(t, a.Index)
+		}
+	case rawbtf.KindFuncProto:
+		m.behind(t, t.Ref())
+		for i := range t.Vlen() {
+			m.behind(t, t.Param(i).Type)
+		}
+	}
+}
+
+// keepInner makes sure that an array without elements that is not the last
+// member does not become the last, which would make it a flexible one.
+func (m *marks) keepInner(n *node) {
+	if len(n.idx) == 0 {
+		return
+	}
+	last := n.idx[len(n.idx)-1]
+	if end := n.t.Vlen() - 1; last != end {
+		t := resolve(&n.t, n.t.Member(last).Type)
+		if t.Kind() == rawbtf.KindArray && t.Array().Nelems == 0 {
+			n.need(end)
+		}
+	}
+}
+
+// memberKey identifies a member among copies of one struct.
+type memberKey struct {
+	name      string
+	bitOffset uint32
+}
+
+func keyOf(t *rawbtf.Type, i uint32) memberKey {
+	mem := t.Member(i)
+	return memberKey{string(t.BTF().Name(mem.NameOff)), mem.BitOffset}
+}
+
+// unify gives copies of one struct or union the same marks, down into the
+// anonymous ones inside, and reports whether that added any. What is added
+// exists in the kernel's type as well, so no new match can come of it.
+func (m *marks) unify(nodes []int) bool {
+	want := make(map[memberKey]bool)
+	for _, ni := range nodes {
+		n := m.nodes[ni]
+		for _, i := range n.idx {
+			want[keyOf(&n.t, i)] = true
+		}
+	}
+	if len(want) == 0 {
+		return false
+	}
+	changed := false
+	inner := make(map[memberKey][]int)
+	for _, ni := range nodes {
+		n := m.nodes[ni]
+		for i := range n.t.Vlen() {
+			k := keyOf(&n.t, i)
+			if !want[k] {
+				continue
+			}
+			if n.need(i) {
+				changed = true
+			}
+			if k.name == "" {
+				inner[k] = append(inner[k], m.behind(&n.t, n.t.Member(i).Type))
+			}
+		}
+	}
+	for _, l := range inner {
+		slices.Sort(l)
+		if l = slices.Compact(l); len(l) > 1 && m.nodes[l[0]].t.Kind().IsComposite() && m.unify(l) {
+			changed = true
+		}
+	}
+	return changed
+}

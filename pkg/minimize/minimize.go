@@ -1,0 +1,74 @@
+package minimize
+
+import (
+	"fmt"
+
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// Padding says what stands where members were dropped.
+type Padding int
+
+// The kinds of padding. Offsets and sizes are the kernel's with either.
+const (
+	PadImplicit Padding = iota // nothing: offsets leave a gap
+	PadExplicit                // named arrays of bytes in structs, for readers of a C dump
+)
+
+// Options change what a Minimizer emits. The zero value is ready for use.
+type Options struct {
+	Padding Padding
+}
+
+// Minimizer makes minimized BTFs for one set of relocations, one kernel after
+// the other, and reuses its memory between them. It is not safe for concurrent
+// use; every goroutine needs its own.
+type Minimizer struct {
+	set   *relolog.Set
+	opts  Options
+	full  relolog.Table
+	small relolog.Table
+	proof relolog.Target
+}
+
+// New returns a Minimizer for the relocations in set.
+func New(set *relolog.Set, opts Options) *Minimizer {
+	return &Minimizer{set: set, opts: opts}
+}
+
+// Minimize returns the minimized BTF of a kernel, in the kernel's byte order
+// and with a 24-byte header. It is proven before it is returned: every
+// relocation has the same outcomes on it as on the kernel's own BTF. Where
+// nothing matches, the result is a BTF without types.
+func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
+	marks := newMarks()
+	m.full.Fill(m.set, t, marks.add)
+	marks.settle()
+	g := lower(marks, uint32(t.PointerSize()), m.set.HasName, m.opts.Padding)
+	for i, n := range marks.nodes {
+		if n.copies && g.types[i] != nil {
+			g.types[i].copies = 1
+		}
+	}
+	out := write(merge(g.types), t.Order())
+	if err := m.prove(t, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// prove relocates against the output and compares with the kernel.
+func (m *Minimizer) prove(t *relolog.Target, out []byte) error {
+	if err := m.proof.Load(t.Name(), out); err != nil {
+		return fmt.Errorf("minimized BTF is unreadable: %w", err)
+	}
+	m.small.Fill(m.set, &m.proof, nil)
+	if err := m.full.Same(&m.small); err != nil {
+		return fmt.Errorf("%s: minimized BTF decides differently: %w", t.Name(), err)
+	}
+	return nil
+}
+
+// Decisions gives yield what a loader with libbpf's rules makes of each
+// distinct relocation on the kernel that was minimized last.
+func (m *Minimizer) Decisions(yield func(relolog.Decision)) { m.full.Decide(yield) }
