@@ -3,35 +3,14 @@ package minimize
 import (
 	"fmt"
 
+	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
-
-// outType is a type of the output. refs are indices of other output types, -1
-// is void.
-type outType struct {
-	kind   rawbtf.Kind
-	flag   bool
-	name   string
-	size   uint32 // or nothing, where ref is used
-	words  []field
-	refs   []int // in the order in which words use them, after that of the record itself
-	copies int   // how many equal ones are wanted, at least 1
-}
-
-// field is what follows the record: a member, enumerator, parameter, or plain
-// words. Which are used depends on the kind.
-type field struct {
-	name string
-	lo   uint32 // offset, value, or data
-	hi   uint32
-}
-
-const void = -1
 
 // graph is the output under construction.
 type graph struct {
 	m       *marks
-	types   []*outType
+	types   []*canon.Type
 	wanted  func(string) bool // names that relocations ask for
 	ptrSize uint32
 	pad     Padding
@@ -40,8 +19,8 @@ type graph struct {
 
 // lower builds the output types, one for each node and at the same index.
 func lower(m *marks, ptrSize uint32, wanted func(string) bool, pad Padding) *graph {
-	g := &graph{m: m, ptrSize: ptrSize, wanted: wanted, pad: pad, filler: void}
-	g.types = make([]*outType, len(m.nodes))
+	g := &graph{m: m, ptrSize: ptrSize, wanted: wanted, pad: pad, filler: canon.Void}
+	g.types = make([]*canon.Type, len(m.nodes))
 	hasPtr := false
 	for i, n := range m.nodes {
 		if k := n.t.Kind(); k != rawbtf.KindVoid {
@@ -51,7 +30,7 @@ func lower(m *marks, ptrSize uint32, wanted func(string) bool, pad Padding) *gra
 	}
 	if hasPtr && ptrSize == 4 && !wanted("long") {
 		// libbpf on a 64-bit host takes the size of pointers from here.
-		g.types = append(g.types, &outType{kind: rawbtf.KindInt, name: "long", size: 4, words: []field{{lo: rawbtf.IntSigned<<24 | 32}}})
+		g.types = append(g.types, &canon.Type{Kind: rawbtf.KindInt, Name: "long", Size: 4, Fields: []canon.Field{{Lo: rawbtf.IntSigned<<24 | 32}}})
 	}
 	return g
 }
@@ -60,48 +39,48 @@ func lower(m *marks, ptrSize uint32, wanted func(string) bool, pad Padding) *gra
 func (g *graph) ref(t *rawbtf.Type, id rawbtf.TypeID) int {
 	u := resolve(t, id)
 	if u.Kind() == rawbtf.KindVoid {
-		return void
+		return canon.Void
 	}
 	return g.m.node(u)
 }
 
-func (g *graph) lower(n *node) *outType {
+func (g *graph) lower(n *node) *canon.Type {
 	t := &n.t
-	o := &outType{kind: t.Kind(), flag: t.KindFlag(), name: string(t.Name()), size: t.Size()}
-	switch o.kind {
+	o := &canon.Type{Kind: t.Kind(), Flag: t.KindFlag(), Name: string(t.Name()), Size: t.Size()}
+	switch o.Kind {
 	case rawbtf.KindInt:
 		if !n.name {
-			o.name = g.intName(t)
+			o.Name = g.intName(t)
 		}
-		o.words = []field{{lo: t.IntData()}}
+		o.Fields = []canon.Field{{Lo: t.IntData()}}
 	case rawbtf.KindPtr:
-		ref := void
+		ref := canon.Void
 		if n.pointee {
 			ref = g.ref(t, t.Ref())
 		}
-		o.size, o.refs = 0, []int{ref}
+		o.Size, o.Refs = 0, []int{ref}
 	case rawbtf.KindTypedef:
-		o.size, o.refs = 0, []int{g.ref(t, t.Ref())}
+		o.Size, o.Refs = 0, []int{g.ref(t, t.Ref())}
 	case rawbtf.KindFwd:
-		o.size = 0
+		o.Size = 0
 	case rawbtf.KindArray:
-		a, index := t.Array(), void
+		a, index := t.Array(), canon.Void
 		if n.index {
 			index = g.ref(t, a.Index)
 		}
-		o.words, o.refs = []field{{lo: a.Nelems}}, []int{g.ref(t, a.Elem), index}
+		o.Fields, o.Refs = []canon.Field{{Lo: a.Nelems}}, []int{g.ref(t, a.Elem), index}
 	case rawbtf.KindStruct, rawbtf.KindUnion:
 		g.members(n, o)
 	case rawbtf.KindEnum, rawbtf.KindEnum64:
 		for _, i := range n.idx {
 			e := t.Enumerator(i)
-			o.words = append(o.words, field{string(t.BTF().Name(e.NameOff)), uint32(e.Value), uint32(e.Value >> 32)})
+			o.Fields = append(o.Fields, canon.Field{Name: string(t.BTF().Name(e.NameOff)), Lo: uint32(e.Value), Hi: uint32(e.Value >> 32)})
 		}
 	case rawbtf.KindFuncProto:
-		o.size, o.refs = 0, []int{g.ref(t, t.Ref())}
+		o.Size, o.Refs = 0, []int{g.ref(t, t.Ref())}
 		for i := range t.Vlen() {
-			o.words = append(o.words, field{})
-			o.refs = append(o.refs, g.ref(t, t.Param(i).Type))
+			o.Fields = append(o.Fields, canon.Field{})
+			o.Refs = append(o.Refs, g.ref(t, t.Param(i).Type))
 		}
 	}
 	return o
@@ -109,19 +88,19 @@ func (g *graph) lower(n *node) *outType {
 
 // members adds the members of n. The kind flag says that some are bitfields,
 // so it goes when none of those is left.
-func (g *graph) members(n *node, o *outType) {
+func (g *graph) members(n *node, o *canon.Type) {
 	t := &n.t
 	bitfields := false
 	for _, i := range n.idx {
 		bitfields = bitfields || t.Member(i).BitSize > 0
 	}
-	o.flag = bitfields
+	o.Flag = bitfields
 	for _, i := range n.idx {
 		m := t.Member(i)
-		o.words = append(o.words, field{name: string(t.BTF().Name(m.NameOff)), lo: m.BitSize<<24 | m.BitOffset})
-		o.refs = append(o.refs, g.ref(t, m.Type))
+		o.Fields = append(o.Fields, canon.Field{Name: string(t.BTF().Name(m.NameOff)), Lo: m.BitSize<<24 | m.BitOffset})
+		o.Refs = append(o.Refs, g.ref(t, m.Type))
 	}
-	if g.pad == PadExplicit && o.kind == rawbtf.KindStruct {
+	if g.pad == PadExplicit && o.Kind == rawbtf.KindStruct {
 		g.addPadding(n, o)
 	}
 }
@@ -164,13 +143,13 @@ func (g *graph) intName(t *rawbtf.Type) string {
 
 // addPadding fills the gaps between members with named arrays of bytes. An
 // array without elements stays the last member.
-func (g *graph) addPadding(n *node, o *outType) {
-	var words []field
+func (g *graph) addPadding(n *node, o *canon.Type) {
+	var words []canon.Field
 	var refs []int
 	at := uint32(0) // end of what is covered, bytes
 	gap := func(to uint32) {
-		if to > at && to-at <= o.size {
-			words = append(words, field{name: fmt.Sprintf("__pad%d", at), lo: at * 8})
+		if to > at && to-at <= o.Size {
+			words = append(words, canon.Field{Name: fmt.Sprintf("__pad%d", at), Lo: at * 8})
 			refs = append(refs, g.bytes(to-at))
 		}
 	}
@@ -182,7 +161,7 @@ func (g *graph) addPadding(n *node, o *outType) {
 		} else if m.BitOffset/8 > at {
 			gap(m.BitOffset / 8)
 		}
-		words, refs = append(words, o.words[k]), append(refs, o.refs[k])
+		words, refs = append(words, o.Fields[k]), append(refs, o.Refs[k])
 		size, _ := n.t.BTF().SizeOf(m.Type)
 		end := m.BitOffset/8 + size
 		if m.BitSize > 0 {
@@ -192,17 +171,17 @@ func (g *graph) addPadding(n *node, o *outType) {
 		flexible = size == 0
 	}
 	if !flexible {
-		gap(o.size)
+		gap(o.Size)
 	}
-	o.words, o.refs = words, refs
+	o.Fields, o.Refs = words, refs
 }
 
 // bytes returns the output type of an array of n bytes.
 func (g *graph) bytes(n uint32) int {
-	if g.filler == void {
-		g.types = append(g.types, &outType{kind: rawbtf.KindInt, name: "unsigned char", size: 1, words: []field{{lo: 8}}})
+	if g.filler == canon.Void {
+		g.types = append(g.types, &canon.Type{Kind: rawbtf.KindInt, Name: "unsigned char", Size: 1, Fields: []canon.Field{{Lo: 8}}})
 		g.filler = len(g.types) - 1
 	}
-	g.types = append(g.types, &outType{kind: rawbtf.KindArray, words: []field{{lo: n}}, refs: []int{g.filler, g.filler}})
+	g.types = append(g.types, &canon.Type{Kind: rawbtf.KindArray, Fields: []canon.Field{{Lo: n}}, Refs: []int{g.filler, g.filler}})
 	return len(g.types) - 1
 }

@@ -3,6 +3,7 @@ package minimize
 import (
 	"fmt"
 
+	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -47,10 +48,10 @@ func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
 	g := lower(marks, uint32(t.PointerSize()), m.set.HasName, m.opts.Padding)
 	for i, n := range marks.nodes {
 		if n.copies && g.types[i] != nil {
-			g.types[i].copies = 1
+			g.types[i].Copies = 1
 		}
 	}
-	out := write(merge(g.types), t.Order())
+	out := canon.Write(canon.Merge(g.types), t.Order())
 	if err := m.prove(t, out); err != nil {
 		return nil, err
 	}

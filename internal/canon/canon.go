@@ -1,4 +1,7 @@
-package minimize
+// Package canon puts the types of a BTF into an order that depends on nothing
+// but the types, and encodes them. The minimizer and the archive share it, so
+// that what comes out of an archive has the bytes that went in.
+package canon
 
 import (
 	"encoding/binary"
@@ -8,32 +11,57 @@ import (
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
+// Type is a type of the output.
+type Type struct {
+	Kind   rawbtf.Kind
+	Flag   bool   // kind_flag
+	Name   string // empty for anonymous types
+	Size   uint32 // bytes; 0 where the record holds a reference instead
+	Fields []Field
+	Refs   []int // see below
+	Copies int   // how many equal ones are wanted; 0 counts as 1
+}
+
+// Field is a member (Lo is bitfield size<<24 | bit offset with Flag, else the
+// bit offset), an enumerator (Lo and Hi are its value), a parameter (no
+// value), the encoding word of an INT, or the number of elements of an ARRAY.
+type Field struct {
+	Name   string
+	Lo, Hi uint32
+}
+
+// Void in Refs stands for void, all else is a position in the list of types.
+// PTR and TYPEDEF have one reference, ARRAY the element and the index type,
+// STRUCT and UNION one per member, FUNC_PROTO the return type and one per
+// parameter.
+const Void = -1
+
 // content appends all of o that does not refer to other types. Anonymous types
 // sort before named ones, those by name, because newer libbpf looks names up by
 // bisection.
-func (o *outType) content(b []byte) []byte {
-	if o.name != "" {
+func (o *Type) content(b []byte) []byte {
+	if o.Name != "" {
 		b = append(b, 1)
-		b = append(append(b, o.name...), 0)
+		b = append(append(b, o.Name...), 0)
 	} else {
 		b = append(b, 0)
 	}
 	flag := byte(0)
-	if o.flag {
+	if o.Flag {
 		flag = 1
 	}
-	b = append(b, byte(o.kind), flag)
-	b = binary.BigEndian.AppendUint32(b, o.size)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(o.words)))
-	for _, f := range o.words {
-		b = append(append(b, f.name...), 0)
-		b = binary.BigEndian.AppendUint32(b, f.hi)
-		b = binary.BigEndian.AppendUint32(b, f.lo)
+	b = append(b, byte(o.Kind), flag)
+	b = binary.BigEndian.AppendUint32(b, o.Size)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(o.Fields)))
+	for _, f := range o.Fields {
+		b = append(append(b, f.Name...), 0)
+		b = binary.BigEndian.AppendUint32(b, f.Hi)
+		b = binary.BigEndian.AppendUint32(b, f.Lo)
 	}
 	return b
 }
 
-// merge makes types that cannot be told apart one, and puts them in their
+// Merge makes types that cannot be told apart one, and puts them in their
 // canonical order. It returns the types to write, their refs renumbered to
 // positions in that order.
 //
@@ -41,7 +69,7 @@ func (o *outType) content(b []byte) []byte {
 // of what they refer to, until that tells no more of them apart. Classes are
 // numbered by sorting, so the numbers do not depend on the order of the
 // input.
-func merge(types []*outType) []*outType {
+func Merge(types []*Type) []*Type {
 	keys := make([]string, len(types))
 	var b []byte
 	live := make([]int, 0, len(types))
@@ -62,9 +90,9 @@ func merge(types []*outType) []*outType {
 		n = classes
 		for _, i := range live {
 			b = binary.BigEndian.AppendUint32(b[:0], uint32(class[i]))
-			for _, r := range types[i].refs {
+			for _, r := range types[i].Refs {
 				c := 0
-				if r != void && types[r] != nil {
+				if r != Void && types[r] != nil {
 					c = class[r] + 1
 				}
 				b = binary.BigEndian.AppendUint32(b, uint32(c))
@@ -97,8 +125,8 @@ func number(live []int, keys []string, class []int) int {
 
 // representatives keeps one type of each class, or as many as were asked for,
 // in the order of the classes.
-func representatives(types []*outType, live, class []int) []*outType {
-	var reps []*outType
+func representatives(types []*Type, live, class []int) []*Type {
+	var reps []*Type
 	copies := make(map[int]int)
 	for _, i := range live {
 		c := class[i]
@@ -108,59 +136,59 @@ func representatives(types []*outType, live, class []int) []*outType {
 		if reps[c] == nil {
 			reps[c] = types[i]
 		}
-		copies[c] += types[i].copies
+		copies[c] += types[i].Copies
 	}
 	at := make([]int, len(reps)) // position of the first of each class
-	var out []*outType
+	var out []*Type
 	for c, o := range reps {
 		at[c] = len(out)
 		for range max(1, copies[c]) {
 			out = append(out, o)
 		}
 	}
-	seen := make(map[*outType]bool)
+	seen := make(map[*Type]bool)
 	for _, o := range out {
 		if seen[o] {
 			continue
 		}
 		seen[o] = true
-		o.refs = slices.Clone(o.refs)
-		for j, r := range o.refs {
-			if r != void {
-				o.refs[j] = at[class[r]]
+		o.Refs = slices.Clone(o.Refs)
+		for j, r := range o.Refs {
+			if r != Void {
+				o.Refs[j] = at[class[r]]
 			}
 		}
 	}
 	return out
 }
 
-// write encodes types in the byte order of the kernel.
-func write(types []*outType, order binary.ByteOrder) []byte {
+// Write encodes types in the byte order of the kernel.
+func Write(types []*Type, order binary.ByteOrder) []byte {
 	b := rawbtf.NewBuilder(order)
 	id := func(r int) uint32 { return uint32(r + 1) }
 	for _, o := range types {
-		vlen, size := len(o.words), o.size
-		switch o.kind {
+		vlen, size := len(o.Fields), o.Size
+		switch o.Kind {
 		case rawbtf.KindInt, rawbtf.KindArray:
 			vlen = 0
 		case rawbtf.KindPtr, rawbtf.KindTypedef, rawbtf.KindFuncProto:
-			size = id(o.refs[0])
+			size = id(o.Refs[0])
 		}
-		b.Type(o.name, o.kind, o.flag, vlen, size)
-		for i, f := range o.words {
-			switch o.kind {
+		b.Type(o.Name, o.Kind, o.Flag, vlen, size)
+		for i, f := range o.Fields {
+			switch o.Kind {
 			case rawbtf.KindInt:
-				b.Word(f.lo)
+				b.Word(f.Lo)
 			case rawbtf.KindArray:
-				b.Word(id(o.refs[0]), id(o.refs[1]), f.lo)
+				b.Word(id(o.Refs[0]), id(o.Refs[1]), f.Lo)
 			case rawbtf.KindStruct, rawbtf.KindUnion:
-				b.Word(b.String(f.name), id(o.refs[i]), f.lo)
+				b.Word(b.String(f.Name), id(o.Refs[i]), f.Lo)
 			case rawbtf.KindEnum:
-				b.Word(b.String(f.name), f.lo)
+				b.Word(b.String(f.Name), f.Lo)
 			case rawbtf.KindEnum64:
-				b.Word(b.String(f.name), f.lo, f.hi)
+				b.Word(b.String(f.Name), f.Lo, f.Hi)
 			case rawbtf.KindFuncProto:
-				b.Word(b.String(f.name), id(o.refs[i+1]))
+				b.Word(b.String(f.Name), id(o.Refs[i+1]))
 			}
 		}
 	}
