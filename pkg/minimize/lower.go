@@ -5,34 +5,42 @@ import (
 
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // graph is the output under construction.
 type graph struct {
-	m       *marks
-	types   []*canon.Type
-	wanted  func(string) bool // names that relocations ask for
-	ptrSize uint32
-	pad     Padding
-	filler  int // index of the filler's element type, or void
+	m        *marks
+	types    []*canon.Type
+	wanted   func(string) bool // names that relocations ask for
+	intNames bool              // the kernel's names of integers count
+	ptrSize  uint32
+	pad      Padding
+	filler   int // index of the filler's element type, or void
 }
 
-// lower builds the output types, one for each node and at the same index.
-func lower(m *marks, ptrSize uint32, wanted func(string) bool, pad Padding) *graph {
-	g := &graph{m: m, ptrSize: ptrSize, wanted: wanted, pad: pad, filler: canon.Void}
-	g.types = make([]*canon.Type, len(m.nodes))
+func newGraph(m *marks, set *relolog.Set, ptrSize uint32, pad Padding) *graph {
+	return &graph{
+		m: m, types: make([]*canon.Type, len(m.nodes)), wanted: set.HasName, ptrSize: ptrSize, pad: pad, filler: canon.Void,
+		// type_matches compares the names of integers. Another name could
+		// make a candidate match that does not, so that all are kept.
+		intNames: set.Asks(relolog.KindTypeMatches),
+	}
+}
+
+// lowerAll builds the output types, one for each node and at the same index.
+func (g *graph) lowerAll() {
 	hasPtr := false
-	for i, n := range m.nodes {
+	for i, n := range g.m.nodes {
 		if k := n.t.Kind(); k != rawbtf.KindVoid {
 			g.types[i] = g.lower(n)
 			hasPtr = hasPtr || k == rawbtf.KindPtr
 		}
 	}
-	if hasPtr && ptrSize == 4 && !wanted("long") {
+	if hasPtr && g.ptrSize == 4 && !g.wanted("long") {
 		// libbpf on a 64-bit host takes the size of pointers from here.
 		g.types = append(g.types, &canon.Type{Kind: rawbtf.KindInt, Name: "long", Size: 4, Fields: []canon.Field{{Lo: rawbtf.IntSigned<<24 | 32}}})
 	}
-	return g
 }
 
 // ref returns the output type of what t refers to by id.
@@ -49,7 +57,7 @@ func (g *graph) lower(n *node) *canon.Type {
 	o := &canon.Type{Kind: t.Kind(), Flag: t.KindFlag(), Name: string(t.Name()), Size: t.Size()}
 	switch o.Kind {
 	case rawbtf.KindInt:
-		if !n.name {
+		if !n.name && !g.intNames {
 			o.Name = g.intName(t)
 		}
 		o.Fields = []canon.Field{{Lo: t.IntData()}}

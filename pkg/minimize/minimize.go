@@ -45,7 +45,8 @@ func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
 	marks := newMarks()
 	m.full.Fill(m.set, t, marks.add)
 	marks.settle()
-	g := lower(marks, uint32(t.PointerSize()), m.set.HasName, m.opts.Padding)
+	g := newGraph(marks, m.set, uint32(t.PointerSize()), m.opts.Padding)
+	g.lowerAll()
 	for i, n := range marks.nodes {
 		if n.copies && g.types[i] != nil {
 			g.types[i].Copies = 1

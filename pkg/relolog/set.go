@@ -84,6 +84,16 @@ func (s *Set) Len() int { return len(s.queries) }
 // Order returns the byte order of the objects, nil for an empty set.
 func (s *Set) Order() binary.ByteOrder { return s.order }
 
+// Asks reports whether a relocation is of kind k.
+func (s *Set) Asks(k Kind) bool {
+	for i := range s.queries {
+		if s.queries[i].kinds&(1<<k) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // HasName reports whether a relocation asks for types of this essential name.
 func (s *Set) HasName(name string) bool { return s.index.Has(rawbtf.Essential(name)) }
 

@@ -1,0 +1,222 @@
+package minimize_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// TestOutput minimizes every kernel and checks what all outputs have in
+// common. That they decide the same is checked by Minimize itself, by the
+// comparison with bpftool, and by btfgen verify.
+func TestOutput(t *testing.T) {
+	bySet := sets(t, objects(t))
+	kernels := 0
+	eachKernel(t, func(name string, data []byte) {
+		full, err := relolog.NewTarget(name, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := bySet[full.Order().String()]
+		if set == nil {
+			t.Fatalf("%s: no object of byte order %s", name, full.Order())
+		}
+		out, err := minimize.New(set, minimize.Options{}).Minimize(full)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := rawbtf.New(out, nil)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if v.Order() != full.Order() || v.PointerSize() != uint32(full.PointerSize()) {
+			t.Errorf("%s: byte order %s, pointers of %d bytes", name, v.Order(), v.PointerSize())
+		}
+		if h := v.Order().Uint32(out[4:]); h != 24 {
+			t.Errorf("%s: header of %d bytes, want the 24 that every loader reads", name, h)
+		}
+		checkSorted(t, name, v)
+		if _, err := btf.LoadSpecFromReader(bytes.NewReader(out)); err != nil {
+			t.Errorf("%s: cilium/ebpf: %v", name, err)
+		}
+		kernels++
+	})
+	t.Logf("%d kernels", kernels)
+	if kernels < 8 {
+		t.Errorf("only %d kernels", kernels)
+	}
+}
+
+// checkSorted holds the order that newer libbpf searches by bisection.
+func checkSorted(t *testing.T, name string, v *rawbtf.BTF) {
+	t.Helper()
+	last := ""
+	for id := rawbtf.TypeID(1); int(id) < v.NumTypes(); id++ {
+		u := v.Type(id)
+		if n := string(u.Name()); n < last {
+			t.Fatalf("%s: type %d %q comes after %q", name, id, n, last)
+		} else {
+			last = n
+		}
+	}
+}
+
+// TestOrderOfKernel shuffles the types of a kernel, which must not change a
+// byte of the output.
+func TestOrderOfKernel(t *testing.T) {
+	bySet := sets(t, objects(t))
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	done := false
+	eachKernel(t, func(name string, data []byte) {
+		if done || !strings.Contains(name, "x86_64/6.12") {
+			return
+		}
+		done = true
+		var outs [][]byte
+		for _, blob := range [][]byte{data, shuffle(t, data, rnd)} {
+			full, err := relolog.NewTarget(name, blob)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := minimize.New(bySet[full.Order().String()], minimize.Options{}).Minimize(full)
+			if err != nil {
+				t.Fatal(err)
+			}
+			outs = append(outs, out)
+		}
+		if !bytes.Equal(outs[0], outs[1]) {
+			t.Errorf("%d bytes, and %d from the shuffled kernel, differ", len(outs[0]), len(outs[1]))
+		}
+	})
+	if !done {
+		t.Fatal("kernel is not there")
+	}
+}
+
+// shuffle returns a little-endian BTF with its types in another order.
+func shuffle(t *testing.T, data []byte, rnd *rand.Rand) []byte {
+	t.Helper()
+	v, err := rawbtf.New(data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	le := binary.LittleEndian
+	n := v.NumTypes() - 1
+	to := make([]uint32, n+1) // old ID to new
+	for i, p := range rnd.Perm(n) {
+		to[i+1] = uint32(p + 1)
+	}
+	recs := make([][]byte, n+1)
+	for at, id := data[24:24+le.Uint32(data[12:])], 1; len(at) > 0; id++ {
+		u := v.Type(rawbtf.TypeID(id))
+		size, refs := layoutOf(&u)
+		r := bytes.Clone(at[:size])
+		at = at[size:]
+		for _, off := range refs {
+			le.PutUint32(r[off:], to[le.Uint32(r[off:])])
+		}
+		recs[to[id]] = r
+	}
+	out := bytes.Clone(data[:24])
+	for _, r := range recs {
+		out = append(out, r...)
+	}
+	return append(out, data[len(out):]...)
+}
+
+// layoutOf returns the size of a type's record and where it has references.
+func layoutOf(u *rawbtf.Type) (size int, refs []int) {
+	vlen := int(u.Vlen())
+	each := func(elem, off int) {
+		for i := range vlen {
+			refs = append(refs, 12+elem*i+off)
+		}
+		size += elem * vlen
+	}
+	size = 12
+	switch k := u.Kind(); k {
+	case rawbtf.KindPtr, rawbtf.KindTypedef, rawbtf.KindVolatile, rawbtf.KindConst, rawbtf.KindRestrict, rawbtf.KindTypeTag, rawbtf.KindFunc:
+		refs = append(refs, 8)
+	case rawbtf.KindVar, rawbtf.KindDeclTag:
+		refs, size = append(refs, 8), 16
+	case rawbtf.KindInt:
+		size = 16
+	case rawbtf.KindArray:
+		refs, size = append(refs, 12, 16), 24
+	case rawbtf.KindStruct, rawbtf.KindUnion:
+		each(12, 4)
+	case rawbtf.KindFuncProto:
+		refs = append(refs, 8)
+		each(8, 4)
+	case rawbtf.KindDatasec:
+		each(12, 0)
+	case rawbtf.KindEnum:
+		size += 8 * vlen
+	case rawbtf.KindEnum64:
+		size += 12 * vlen
+	}
+	return size, refs
+}
+
+// TestPaddingExplicit checks that filler changes no decision (Minimize proves
+// that) and leaves no gap.
+func TestPaddingExplicit(t *testing.T) {
+	bySet := sets(t, objects(t))
+	structs := 0
+	eachKernel(t, func(name string, data []byte) {
+		full, err := relolog.NewTarget(name, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := minimize.New(bySet[full.Order().String()], minimize.Options{Padding: minimize.PadExplicit}).Minimize(full)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := rawbtf.New(out, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id := rawbtf.TypeID(1); int(id) < v.NumTypes(); id++ {
+			if u := v.Type(id); u.Kind() == rawbtf.KindStruct {
+				structs++
+				checkFilled(t, name, v, &u)
+			}
+		}
+	})
+	if structs == 0 {
+		t.Error("no struct in any output")
+	}
+}
+
+func checkFilled(t *testing.T, name string, v *rawbtf.BTF, u *rawbtf.Type) {
+	t.Helper()
+	at, flexible := uint32(0), false
+	for i := range u.Vlen() {
+		m := u.Member(i)
+		if m.BitOffset/8 > at {
+			t.Errorf("%s: struct %s: gap before byte %d", name, u.Name(), m.BitOffset/8)
+		}
+		size, err := v.SizeOf(m.Type)
+		if err != nil {
+			t.Errorf("%s: struct %s: member %s: %v", name, u.Name(), v.Name(m.NameOff), err)
+		}
+		end := m.BitOffset/8 + size
+		if m.BitSize > 0 {
+			end = (m.BitOffset + m.BitSize + 7) / 8
+		}
+		at, flexible = max(at, end), size == 0
+	}
+	if at < u.Size() && !flexible {
+		t.Errorf("%s: struct %s: gap from byte %d to %d", name, u.Name(), at, u.Size())
+	}
+}
