@@ -1,0 +1,60 @@
+package oracle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Timeout is the time after which [Run] gives up on bpftool, if its context
+// does not end before. The longest known run takes 10 seconds.
+const Timeout = 2 * time.Minute
+
+// Run has bpftool minimize the BTF in the file input for objects. A file at
+// output is removed before, so that Written tells of this run. That bpftool
+// failed is no error but in the result; an error means that it could not be
+// run, or not to its end. Runs with different outputs may go on at the same
+// time.
+//
+// The log does not tell objects apart: their records follow one another.
+func Run(ctx context.Context, bpftool, input, output string, objects ...string) (*Result, error) {
+	res, _, err := run(ctx, bpftool, input, output, objects...)
+	return res, err
+}
+
+// run returns the log besides.
+func run(ctx context.Context, bpftool, input, output string, objects ...string) (*Result, string, error) {
+	if err := os.Remove(output); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	var log bytes.Buffer
+	cmd := exec.CommandContext(ctx, bpftool, append([]string{"-d", "gen", "min_core_btf", input, output}, objects...)...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.WaitDelay = time.Second
+
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return nil, "", fmt.Errorf("%s: %w", bpftool, ctx.Err())
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, "", err
+	}
+	res := Parse(log.String())
+	res.ExitStatus = cmd.ProcessState.ExitCode()
+	if err != nil && res.Failure == "" {
+		res.Failure = err.Error()
+	}
+	if st, err := os.Stat(output); err == nil && st.Size() > 0 {
+		res.Written = true
+	}
+	return res, log.String(), nil
+}
