@@ -23,7 +23,7 @@ func generateCommand() *cli.Command {
 			"The exit status is 3 if a relocation is unresolved somewhere or a kernel or object was skipped.",
 		Flags: []cli.Flag{
 			btfFlag(),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT`", Required: true},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)"},
 			jobsFlag(),
 			paddingFlag(),
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list the kernels of each unresolved relocation"},
@@ -68,6 +68,9 @@ func openCorpus(c *cli.Context) (*corpus.Corpus, error) {
 
 func runGenerate(c *cli.Context) error {
 	out := c.String("output")
+	if out == "" {
+		return usagef("generate needs -o OUT")
+	}
 	format, err := bundle.FormatOf(out)
 	if err != nil {
 		return usageError{err}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"flag"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write docs/cli.md")
+
+// TestReference holds docs/cli.md equal to what the commands say of
+// themselves. Run it with -update to write the file.
+func TestReference(t *testing.T) {
+	const path = "../../docs/cli.md"
+	got := reference(newApp(io.Discard, io.Discard))
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("docs/cli.md is not up to date, run: go test ./cmd/btfgen -run TestReference -update\n%s", d)
+	}
+}

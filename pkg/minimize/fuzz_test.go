@@ -1,0 +1,46 @@
+package minimize_test
+
+import (
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// FuzzKernel minimizes kernels that are not what they claim to be. Each either
+// fails with an error or gives a BTF that decides the same, which Minimize
+// proves.
+func FuzzKernel(f *testing.F) {
+	bySet := sets(f, objects(f))
+	eachKernel(f, func(name string, data []byte) {
+		full, err := relolog.NewTarget(name, data)
+		if err != nil {
+			f.Fatal(err)
+		}
+		out, err := minimize.New(bySet[full.Order().String()], minimize.Options{}).Minimize(full)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(out)
+	})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		full, err := relolog.NewTarget("fuzz", data)
+		if err != nil {
+			return
+		}
+		set := bySet[full.Order().String()]
+		if set == nil {
+			return
+		}
+		m := minimize.New(set, minimize.Options{})
+		out, err := m.Minimize(full)
+		if err != nil {
+			return
+		}
+		if _, err := rawbtf.New(out, nil); err != nil {
+			t.Fatal(err)
+		}
+		m.Decisions(func(relolog.Decision) {})
+	})
+}

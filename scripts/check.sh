@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# The gate: everything that has to hold before a change is merged. CI runs it
+# too. It needs Go; what needs more (bpftool, clang, root) skips itself and
+# says so. Environment:
+#
+#   BTFGEN_CORPUS  a directory of kernel BTFs for the tests over a whole corpus
+#   BTFGEN_DEBIAN  a directory of unpacked packages with BPF objects
+#   FUZZTIME       how long to run each fuzz target (default 5s)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+step() { printf '\n== %s\n' "$*"; }
+
+step gofmt
+unformatted=$(gofmt -l .)
+if [ -n "$unformatted" ]; then
+	printf 'not formatted:\n%s\n' "$unformatted" >&2
+	exit 1
+fi
+
+step vet
+go vet ./...
+
+step staticcheck
+go run "$staticcheck" ./...
+
+step 'go mod tidy'
+go mod tidy -diff
+
+step 'builds for other machines'
+for arch in 386 arm64 s390x; do
+	echo "$arch"
+	GOARCH=$arch go build -o /dev/null ./...
+	GOARCH=$arch go vet ./...
+done
+
+step 'generated files'
+if command -v clang-19 >/dev/null; then
+	scripts/testdata-bpf.sh --check
+else
+	echo 'skipped: no clang-19 to rebuild testdata/bpf with'
+fi
+go test ./cmd/btfgen -run 'TestReference$' -count=1
+
+step 'go test ./...'
+go test ./...
+
+step 'race detector'
+env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN go test -race ./...
+
+step '32 bits'
+if [ "$(go env GOHOSTARCH)" = amd64 ] && [ "$(go env GOHOSTOS)" = linux ]; then
+	env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN GOARCH=386 go test ./internal/rawbtf ./internal/canon ./pkg/...
+else
+	echo 'skipped: this machine does not run 386 programs'
+fi
+
+step 'fuzzing'
+for pkg in $(go list ./...); do
+	dir=$(go list -f '{{.Dir}}' "$pkg")
+	for target in $(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$dir"/*_test.go 2>/dev/null | sed 's/func //' | sort); do
+		echo "$pkg $target"
+		env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-5s}" >/tmp/btfgen-fuzz.$$ ||
+			{ cat /tmp/btfgen-fuzz.$$; rm -f /tmp/btfgen-fuzz.$$; exit 1; }
+		rm -f /tmp/btfgen-fuzz.$$
+	done
+done
+
+step 'clean tree'
+if git rev-parse --git-dir >/dev/null 2>&1 && [ -n "$(git status --porcelain)" ]; then
+	git status --short
+	if [ -n "${CI:-}" ]; then
+		echo 'the checks left changes behind' >&2
+		exit 1
+	fi
+fi
+echo 'all checks passed'
