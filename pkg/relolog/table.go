@@ -73,7 +73,7 @@ func visible(all []cand, kind rawbtf.Kind) []cand {
 		if c.view.module != "" && compat {
 			return all[:i]
 		}
-		compat = compat || kind.Compat(c.kind())
+		compat = compat || c.view.module == "" && kind.Compat(c.kind())
 	}
 	return all
 }
