@@ -62,7 +62,7 @@ for pkg in $(go list ./...); do
 	dir=$(go list -f '{{.Dir}}' "$pkg")
 	for target in $(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$dir"/*_test.go 2>/dev/null | sed 's/func //' | sort); do
 		echo "$pkg $target"
-		env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-5s}" >/tmp/btfgen-fuzz.$$ ||
+		env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-5s}" -fuzzminimizetime 10x >/tmp/btfgen-fuzz.$$ ||
 			{ cat /tmp/btfgen-fuzz.$$; rm -f /tmp/btfgen-fuzz.$$; exit 1; }
 		rm -f /tmp/btfgen-fuzz.$$
 	done

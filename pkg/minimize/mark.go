@@ -26,16 +26,20 @@ type node struct {
 // marks is the set of types needed. Nodes are in the order of their first
 // mark.
 type marks struct {
-	index map[nodeKey]int
-	nodes []*node
-	names map[string]*sameName // structs and unions by kind and name
+	anonymous bool // of several anonymous members none may be dropped
+	index     map[nodeKey]int
+	nodes     []*node
+	names     map[string]*sameName // structs and unions by kind and name
 }
 
 // sameName are the structs or unions that share kind and name.
 type sameName struct{ nodes []int }
 
-func newMarks() *marks {
-	return &marks{index: make(map[nodeKey]int), names: make(map[string]*sameName)}
+// newMarks returns an empty set of marks. anonymous says that a relocation is
+// of kind type_matches: cilium/ebpf compares the last anonymous member of a
+// struct with the local one, so the last must stay the last.
+func newMarks(anonymous bool) *marks {
+	return &marks{anonymous: anonymous, index: make(map[nodeKey]int), names: make(map[string]*sameName)}
 }
 
 // node returns the index of the node of a type, which it adds if need be.
@@ -132,6 +136,9 @@ func (m *marks) expand(n *node) {
 	switch k := t.Kind(); k {
 	case rawbtf.KindStruct, rawbtf.KindUnion:
 		m.keepInner(n)
+		if m.anonymous {
+			n.keepAnonymous()
+		}
 		for _, i := range n.idx {
 			m.behind(t, t.Member(i).Type)
 		}
@@ -166,6 +173,19 @@ func (m *marks) keepInner(n *node) {
 		t := resolve(&n.t, n.t.Member(last).Type)
 		if t.Kind() == rawbtf.KindArray && t.Array().Nelems == 0 {
 			n.need(end)
+		}
+	}
+}
+
+// keepAnonymous adds all anonymous members if there is one.
+func (n *node) keepAnonymous() {
+	isAnon := func(i uint32) bool { return n.t.BTF().NameIs(n.t.Member(i).NameOff, "") }
+	if !slices.ContainsFunc(n.idx, isAnon) {
+		return
+	}
+	for i := range n.t.Vlen() {
+		if isAnon(i) {
+			n.need(i)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (m *matcher) protosLoose(l, t rawbtf.Type, seen map[typePair]bool, cmp func
 
 // looseNames is true for equal essential names, or if one is empty.
 func (m *matcher) looseNames(local, targ uint32) bool {
-	return local == 0 || targ == 0 || m.namesMatch(local, targ)
+	return m.local.NameIs(local, "") || m.targ.NameIs(targ, "") || m.namesMatch(local, targ)
 }
 
 func (m *matcher) matchLoose(local, targ rawbtf.TypeID, seen map[typePair]bool) (bool, error) {

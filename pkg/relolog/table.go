@@ -34,7 +34,8 @@ type cell struct {
 	value  [numKinds]uint64
 }
 
-// Match is a candidate that matches in the eyes of some loader.
+// Match is a candidate that matches in the eyes of some loader, or that ends
+// libbpf's search with an error.
 type Match struct {
 	BTF   *rawbtf.BTF   // of vmlinux or a module
 	Type  rawbtf.TypeID // the candidate
@@ -85,15 +86,15 @@ func (tb *Table) match(q *query, c *cell, found func(*Match)) {
 		ok, err := m.match(q.spec, c.cand.id)
 		c.strict, c.err = ok, err != nil
 	}
-	if c.loose = c.strict; !c.strict || q.spec.kind.IsType() {
+	if c.loose = c.strict; !c.err && (!c.strict || q.spec.kind.IsType()) {
 		m.loose = true
 		c.loose, _ = m.match(q.spec, c.cand.id)
 	}
-	if !c.loose {
-		return
+	if c.loose {
+		tb.values(q, c)
 	}
-	tb.values(q, c)
-	if found != nil {
+	// A candidate that libbpf gives up on is to make it give up again.
+	if found != nil && (c.loose || c.err) {
 		tb.found = Match{BTF: m.targ, Type: c.cand.id, Needs: m.needs, kinds: q.kinds}
 		found(&tb.found)
 	}
