@@ -18,7 +18,12 @@ func summary(w io.Writer, out string, rep *generate.Report, verbose bool) {
 	if len(rep.Unresolved) > 0 {
 		fmt.Fprintf(w, "unresolved:\n")
 		tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
-		for _, u := range fold(rep.Unresolved) {
+		list := fold(rep.Unresolved)
+		for i, u := range list {
+			if i == maxRows && !verbose {
+				fmt.Fprintf(tw, "  … and %d more (-v lists all)\n", len(list)-i)
+				break
+			}
 			fmt.Fprintf(tw, "  %s\t%s\t%s\t%s\t%s\n", u.result, u.what, strings.Join(u.kinds, ","), some(u.objects, verbose), kernels(u.kernels, len(rep.Kernels), verbose))
 		}
 		tw.Flush()
@@ -62,6 +67,10 @@ func fold(all []generate.Unresolved) []*folded {
 	}
 	return out
 }
+
+// maxRows is how many unresolved relocations are listed where nobody asked for
+// all.
+const maxRows = 20
 
 // few is how many names are listed where nobody asked for all.
 const few = 2

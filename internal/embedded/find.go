@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -64,7 +65,10 @@ func ReadFile(path string, limit int64) ([]Object, error) {
 		limit = DefaultLimit
 	}
 	data, err := readLimited(path, limit)
-	if err != nil {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return nil, fmt.Errorf("%s: %w", path, pe.Err)
+	} else if err != nil {
 		return nil, err // names the path
 	}
 	objs, err := Find(data)

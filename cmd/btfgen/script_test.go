@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"btfgen": func() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScript runs the scripts in testdata/script. They find testdata at
+// $TESTDATA, and have two commands of their own:
+//
+//	status N COMMAND...  run btfgen with the arguments and want exit status N
+//	damage FILE AT MASK  flip bits of a byte, counted from the end if AT is negative
+func TestScript(t *testing.T) {
+	td, err := filepath.Abs("../../testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("TESTDATA", td)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": wantStatus,
+			"damage": damage,
+		},
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "root":
+				return os.Getuid() == 0, nil
+			case "kernelbtf":
+				_, err := os.Stat(runningKernel + "/vmlinux")
+				return err == nil, nil
+			}
+			return false, strconv.ErrSyntax
+		},
+	})
+}
+
+func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: status N ARGUMENTS...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec("btfgen", args[1:]...)
+	got := 0
+	if err != nil {
+		if got = exitCode(err); got < 0 {
+			ts.Fatalf("%v", err)
+		}
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+func exitCode(err error) int {
+	if e, ok := err.(interface{ ExitCode() int }); ok {
+		return e.ExitCode()
+	}
+	return -1
+}
+
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: damage FILE AT MASK")
+	}
+	at, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	mask, err := strconv.ParseUint(args[2], 0, 8)
+	ts.Check(err)
+	path := ts.MkAbs(args[0])
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	if at < 0 {
+		at += len(data)
+	}
+	data[at] ^= byte(mask)
+	ts.Check(os.WriteFile(path, data, 0o666))
+}
