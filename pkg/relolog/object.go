@@ -74,9 +74,12 @@ func (o *Object) Relos() []Relo { return o.relos }
 func (o *Object) Empty() string { return o.why }
 
 // maxELFSection limits what a compressed or sparse section may claim.
-const maxELFSection = 256 << 20
+const maxELFSection = 64 << 20
 
 func (o *Object) parse(data []byte) (err error) {
+	if err := checkNames(data); err != nil {
+		return fmt.Errorf("elf: %w", err)
+	}
 	f, err := elf.NewFile(bytes.NewReader(data))
 	if err != nil {
 		return fmt.Errorf("elf: %w", trimELF(err))
@@ -130,6 +133,42 @@ func (o *Object) parse(data []byte) (err error) {
 	}
 	if len(o.relos) == 0 {
 		o.why = "no CO-RE relocations"
+	}
+	return nil
+}
+
+// maxNames limits the bytes that debug/elf may spend on section names. It makes
+// a string of each, and a hostile table can have every section's name run to
+// the end of the table.
+const maxNames = 64 << 20
+
+// checkNames bounds the memory that the section names of a 64-bit ELF file
+// take: the number of sections times the size of the table of names.
+func checkNames(data []byte) error {
+	const header, section = 64, 64 // bytes
+	if len(data) < header {
+		return nil // debug/elf says what is wrong
+	}
+	var bo binary.ByteOrder = binary.LittleEndian
+	if elf.Data(data[elf.EI_DATA]) == elf.ELFDATA2MSB {
+		bo = binary.BigEndian
+	}
+	at := func(i uint64) []byte {
+		off := bo.Uint64(data[40:])
+		if n := uint64(len(data)); off > n || i >= (n-off)/section {
+			return make([]byte, section)
+		}
+		return data[off+i*section:][:section]
+	}
+	n, names := uint64(bo.Uint16(data[60:])), uint64(bo.Uint16(data[62:]))
+	if n == 0 { // the numbers are too large for the header
+		n = bo.Uint64(at(0)[32:])
+	}
+	if names == uint64(elf.SHN_XINDEX) {
+		names = uint64(bo.Uint32(at(0)[40:]))
+	}
+	if size := bo.Uint64(at(names)[32:]); n > 0 && size > maxNames/n {
+		return fmt.Errorf("%d sections with a table of names of %d bytes are too much", n, size)
 	}
 	return nil
 }
