@@ -31,9 +31,6 @@ func (r *reader) container(in *input, k kind) error {
 	return nil
 }
 
-// errBroken says that a container's stream ended early, after its member's error has been noted.
-var errBroken = errors.New("broken off")
-
 // nested is an archive's reader: it goes to the next member and then reads that.
 type nested interface {
 	next() (name string, size int64, regular bool, err error)
@@ -42,16 +39,17 @@ type nested interface {
 
 // members reads what an archive holds. It returns the archive's own error.
 func (r *reader) members(in *input, a nested) error {
-	var failed error
+	var failed error // of the last member; what breaks the archive itself is met there first
 	for n := 0; !r.stopped(); n++ {
 		name, size, regular, err := a.next()
 		switch {
 		case err == io.EOF && n == 0:
 			return errors.New("empty archive")
 		case err == io.EOF:
+			r.fail(failed)
 			return nil
 		case err != nil && failed != nil:
-			return failed // the stream's error, met inside the member
+			return failed
 		case err != nil:
 			return err
 		}
@@ -70,8 +68,12 @@ func (r *reader) member(in *input, a io.Reader, name string, size int64) error {
 	if unrelated(path.Base(name)) {
 		return nil
 	}
+	if isModuleFile(name) && (r.full || !r.f.opts.wantsModule(name)) {
+		r.seen++
+		return nil
+	}
 	inner, done := r.open(a, input{
-		path: in.path + "!" + clean(name), member: name, size: size, depth: in.depth, inside: true, arch: in.arch,
+		path: in.path + "!" + clean(name), member: name, size: size, depth: in.depth, inside: true, rel: in.rel,
 	})
 	defer done()
 	return r.content(inner)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -23,6 +24,11 @@ type Options struct {
 	// DefaultMaxSize. What one source file decompresses to in total is limited to 16 times that
 	// and 100 times its own size, whatever it holds.
 	MaxSize int64
+
+	// Modules are globs of the names of modules whose BTF is wanted (nf_*); others are not even
+	// decompressed. If it is empty all are. All modules of a kernel are in memory with it, and
+	// together limited to MaxSize: those beyond are left out, with an error.
+	Modules []string
 
 	// Select keeps the kernels that any of its selectors matches (all of them if it is empty),
 	// Exclude then drops those that any of its selectors matches.
@@ -70,6 +76,11 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	if opts.MaxSize <= 0 {
 		opts.MaxSize = DefaultMaxSize
 	}
+	for _, g := range opts.Modules {
+		if _, err := path.Match(g, ""); err != nil {
+			return nil, fmt.Errorf("module %q: %w", g, err)
+		}
+	}
 	xz, err := opts.XZ.resolve()
 	if err != nil {
 		return nil, err
@@ -83,7 +94,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	if err := w.links(); err != nil {
 		return nil, err
 	}
-	units, skipped := group(w.files)
+	units, skipped := group(w.files, &opts)
 	c := &Corpus{Skipped: append(w.skipped, skipped...), Ignored: w.ignored}
 	for _, f := range units {
 		f.opts, f.xz = opts, xz
@@ -126,3 +137,11 @@ func (o *Options) selects(k archive.Key) bool {
 // selectsPath is selects for a key that may be incomplete, because it comes from a path alone; if
 // so the file has to be read to know.
 func (o *Options) selectsPath(k archive.Key) bool { return !k.Known() || o.selects(k) }
+
+// wantsModule says whether the module that a file is named for is asked for.
+func (o *Options) wantsModule(file string) bool {
+	return len(o.Modules) == 0 || slices.ContainsFunc(o.Modules, func(g string) bool {
+		ok, _ := path.Match(strings.ReplaceAll(g, "-", "_"), moduleName(file))
+		return ok
+	})
+}

@@ -55,7 +55,7 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 // section reads a kernel that lies compressed in a section.
 func (r *reader) section(in *input, sec *elf.Section) error {
 	inner, done := r.open(sec.Open(), input{
-		path: in.path, member: in.member, size: int64(sec.Size), depth: in.depth, inside: in.inside, arch: in.arch,
+		path: in.path, member: in.member, size: int64(sec.Size), depth: in.depth, inside: in.inside, rel: in.rel,
 	})
 	defer done()
 	if err := r.content(inner); err != nil {

@@ -109,7 +109,8 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // An error of yield stops Read, which returns it as it is; so does ctx, whose error it returns.
 func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Item) error) error {
 	defer s.trim()
-	r := &reader{ctx: ctx, f: f, s: s, yield: yield, budget: 16*f.opts.MaxSize + 100*f.Size}
+	r := &reader{ctx: ctx, f: f, s: s, yield: yield}
+	r.budget.Store(f.budget())
 	for i := range f.parts {
 		if r.stopped() {
 			break
@@ -128,6 +129,9 @@ func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Item) error) er
 	}
 	return errors.Join(r.errs...)
 }
+
+// budget is how many bytes may come out of all decoders together.
+func (f *File) budget() int64 { return 16*f.opts.MaxSize + 100*f.Size }
 
 // Errors takes apart what File.Read returned.
 func Errors(err error) []error {

@@ -23,7 +23,7 @@ type part struct {
 // modules/<ID>/<VERSION_ID>/<arch>/<release>.modules.tar.xz, or by the release in it, as in
 // /lib/modules/<release>, or by lying next to it, as in /sys/kernel/btf. A module that the user
 // named goes with the only kernel there is.
-func group(files []found) (units []*File, skipped []Skipped) {
+func group(files []found, opts *Options) (units []*File, skipped []Skipped) {
 	slices.SortFunc(files, func(a, b found) int { return strings.Compare(a.path, b.path) })
 	home := make(map[string]bool) // directories with a file called vmlinux
 	for _, f := range files {
@@ -43,6 +43,9 @@ func group(files []found) (units []*File, skipped []Skipped) {
 		ix.add(u, f.abs)
 	}
 	for _, f := range mods {
+		if !modulesArchive(path.Base(f.abs)) && !opts.wantsModule(f.abs) {
+			continue
+		}
 		u := ix.kernelOf(f)
 		if u == nil && f.source && len(units) == 1 {
 			u = units[0]

@@ -2,20 +2,25 @@ package corpus
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"io"
 )
 
+// imageType is a form of bootable kernel.
 type imageType int
 
 const (
-	imageNone imageType = iota
-	imageBzImage
-	imageZboot // EFI zboot: a PE file around a compressed Image
-	imageRaw   // arm64 and riscv64 Image, uncompressed
-	imageZImage
-	imageS390
+	imageNone    imageType = iota
+	imageBzImage           // x86: setup code and a compressed vmlinux
+	imageZboot             // EFI zboot: a PE file around a compressed Image
+	imageArm64             // arm64 Image, the memory as it is loaded
+	imageRISCV             // the same of riscv64
+	imageZImage            // 32-bit arm: a decompressor and a compressed Image
+	imageS390              // s390x: a decompressor and a compressed Image
 )
 
+// sniffImage recognises an image by its first bytes; s390x's need isS390.
 func sniffImage(head []byte) imageType {
 	at := func(off int, magic string) bool {
 		return len(head) >= off+len(magic) && string(head[off:off+len(magic)]) == magic
@@ -25,8 +30,10 @@ func sniffImage(head []byte) imageType {
 		return imageBzImage
 	case at(0, "MZ") && at(4, "zimg"):
 		return imageZboot
-	case at(0x38, "ARM\x64"), at(0x38, "RSC\x05"), at(0x30, "RISCV\x00"):
-		return imageRaw
+	case at(0x38, "ARM\x64"):
+		return imageArm64
+	case at(0x38, "RSC\x05"):
+		return imageRISCV
 	case at(0x24, "\x18\x28\x6f\x01"):
 		return imageZImage
 	}
@@ -47,10 +54,216 @@ func isS390(r io.ReaderAt) bool {
 
 func isS390Head(r interface{ Peek(int) ([]byte, error) }) bool {
 	b, _ := r.Peek(s390At + len(s390Magic))
-	return len(b) > s390At && bytes.Equal(b[s390At:], []byte(s390Magic))
+	return len(b) > s390At && string(b[s390At:]) == s390Magic
 }
 
-func (r *reader) image(in *input) error { return wrap(in.path, "", io.ErrUnexpectedEOF) }
-func (r *reader) deb(in *input) error   { return io.ErrUnexpectedEOF }
-func (r *reader) rpm(in *input) error   { return io.ErrUnexpectedEOF }
-func (r *reader) cpio(in *input) error  { return io.ErrUnexpectedEOF }
+var errNoBTF = errors.New("no BTF in it")
+
+// image reads a kernel image. Where a header says where the compressed kernel lies it is followed;
+// else the image is searched, first for BTF and then for compressed data. What is unknown is treated
+// so as well.
+func (r *reader) image(in *input) error {
+	buf := r.s.images.push(func() *buffer { return new(buffer) })
+	defer r.s.images.pop()
+	buf.b = buf.b[:0]
+	if _, err := buf.readFrom(in.r, in.size, r.f.opts.MaxSize); err != nil {
+		return wrap(in.path, "image", err)
+	}
+	img := buf.b
+	var err error
+	switch typ := sniffImage(img); typ {
+	case imageBzImage:
+		err = r.bzImage(in, img)
+	case imageZboot:
+		err = r.zboot(in, img)
+	case imageArm64:
+		err = r.memory(in, img, "arm64", "")
+	case imageRISCV:
+		err = r.memory(in, img, "riscv64", "")
+	case imageZImage:
+		err = r.search(in, img, "arm")
+	default:
+		arch, what := "", errors.New("not BTF, ELF, an archive or a kernel image")
+		if isS390(bytes.NewReader(img)) {
+			arch, what = "s390x", errNoBTF
+		}
+		if err = r.search(in, img, arch); errors.Is(err, errNoBTF) {
+			return wrap(in.path, "", what)
+		}
+	}
+	if err != nil {
+		return wrap(in.path, "image", err)
+	}
+	return nil
+}
+
+// bzImage follows the x86 boot protocol's header: payload_offset counts from the end of the setup
+// code, and the version text lies at kernel_version.
+func (r *reader) bzImage(in *input, img []byte) error {
+	if len(img) < 0x250 {
+		return io.ErrUnexpectedEOF
+	}
+	le := binary.LittleEndian
+	if v := le.Uint16(img[0x206:]); v < 0x208 {
+		return errors.New("boot protocol older than 2.08")
+	}
+	setup := int64(img[0x1f1])
+	if setup == 0 {
+		setup = 4
+	}
+	off := (setup+1)*512 + int64(le.Uint32(img[0x248:]))
+	n := int64(le.Uint32(img[0x24c:]))
+	if off+n > int64(len(img)) {
+		return io.ErrUnexpectedEOF
+	}
+	return r.payload(in, img[off:off+n], "", versionText(img, 0x200+int(le.Uint16(img[0x20e:]))))
+}
+
+// versionText returns the release at the beginning of the NUL-terminated text at off.
+func versionText(img []byte, off int) string {
+	if off >= len(img) {
+		return ""
+	}
+	text := img[off:min(len(img), off+128)]
+	end := bytes.IndexAny(text, " \x00")
+	if end <= 0 || !isDigit(text[0]) {
+		return ""
+	}
+	return validRelease(string(text[:end]))
+}
+
+// zboot follows the header of an EFI zboot image. The PE header tells the machine.
+func (r *reader) zboot(in *input, img []byte) error {
+	if len(img) < 0x40 {
+		return io.ErrUnexpectedEOF
+	}
+	le := binary.LittleEndian
+	off, n := int64(le.Uint32(img[8:])), int64(le.Uint32(img[12:]))
+	if off+n > int64(len(img)) {
+		return io.ErrUnexpectedEOF
+	}
+	arch := ""
+	if pe := int64(le.Uint32(img[0x3c:])); pe+6 <= int64(len(img)) {
+		arch = map[uint16]string{0xaa64: "arm64", 0x5064: "riscv64", 0x6264: "loongarch64"}[le.Uint16(img[pe+4:])]
+	}
+	return r.payload(in, img[off:off+n], arch, "")
+}
+
+// memory finds the BTF in what will be the kernel's memory.
+func (r *reader) memory(in *input, img []byte, arch, release string) error {
+	btf := scanBTF(img)
+	if btf == nil {
+		return errNoBTF
+	}
+	if release == "" {
+		release = bannerRelease(img)
+	}
+	off := len(r.s.btf.b)
+	r.s.btf.b = append(r.s.btf.b, btf...)
+	return r.add(in, off, len(btf), arch, release)
+}
+
+// payload decompresses a kernel and takes its BTF. Behind the compressed data there may be four bytes
+// with the size of the kernel.
+func (r *reader) payload(in *input, data []byte, arch, release string) error {
+	k := sniff(data[:min(len(data), sniffLen)])
+	switch {
+	case bytes.HasPrefix(data, []byte("\x89LZO\x00")):
+		return errors.New("compressed with lzo, which is not supported")
+	case k == kindELF || k == kindUnknown:
+		return r.kernelImage(in, data, arch, release)
+	case !k.compressed() || len(data) < 4:
+		return errors.New("no compressed kernel where the header says")
+	}
+	buf := r.s.images.push(func() *buffer { return new(buffer) })
+	defer r.s.images.pop()
+	buf.b = buf.b[:0]
+	size := int64(binary.LittleEndian.Uint32(data[len(data)-4:])) // gzip ends with it by itself
+	if size <= 16*int64(len(data)) && size <= r.f.opts.MaxSize {
+		buf.grow(int(size) + 1)
+	}
+	if err := r.decompress(in, data, k, buf); err != nil {
+		return wrap(in.path, "image: "+k.String(), err)
+	}
+	return r.kernelImage(in, buf.b, arch, release)
+}
+
+// kernelImage takes the BTF of an uncompressed kernel, in ELF or as memory.
+func (r *reader) kernelImage(in *input, img []byte, arch, release string) error {
+	if sniff(img[:min(len(img), sniffLen)]) != kindELF {
+		switch sniffImage(img) {
+		case imageArm64:
+			arch = "arm64"
+		case imageRISCV:
+			arch = "riscv64"
+		}
+		return r.memory(in, img, arch, release)
+	}
+	outer := *in
+	outer.inside, outer.file, outer.rel = false, nil, release // without BTF it is an error
+	return r.elfFile(&outer, bytes.NewReader(img))
+}
+
+// maxTries is how many places of an image search looks at.
+const maxTries = 64
+
+// search looks for BTF anywhere in an image, then in all compressed data found in it.
+func (r *reader) search(in *input, img []byte, arch string) error {
+	if err := r.memory(in, img, arch, ""); !errors.Is(err, errNoBTF) {
+		return err
+	}
+	buf := r.s.images.push(func() *buffer { return new(buffer) })
+	defer r.s.images.pop()
+	for at, tries := 0, 0; tries < maxTries && !r.stopped(); tries++ {
+		i, k := nextCompressed(img[at:])
+		if i < 0 {
+			break
+		}
+		at += i
+		buf.b = buf.b[:0]
+		if r.decompress(in, img[at:], k, buf) == nil && len(buf.b) > 0 {
+			if err := r.kernelImage(in, buf.b, arch, ""); !errors.Is(err, errNoBTF) {
+				return err
+			}
+		}
+		at++
+	}
+	return errNoBTF
+}
+
+// nextCompressed returns where the next compressed data may begin, or -1.
+func nextCompressed(img []byte) (int, kind) {
+	best, kind := -1, kindUnknown
+	for _, m := range magics {
+		if !m.kind.compressed() {
+			continue
+		}
+		window := img
+		if best >= 0 {
+			window = img[:best]
+		}
+		if i := bytes.Index(window, []byte(m.magic)); i >= 0 {
+			best, kind = i, m.kind
+		}
+	}
+	return best, kind
+}
+
+// decompress appends what data decompresses to; anything may follow the compressed data.
+func (r *reader) decompress(in *input, data []byte, k kind, to *buffer) error {
+	if k == kindZstd && plausibleZstd(data) {
+		return r.zstdAll(data, to)
+	}
+	src, done := r.open(bytes.NewReader(data), input{path: in.path, size: int64(len(data)), depth: in.depth})
+	defer done()
+	stream, release, err := r.firstStream(src, k)
+	if err != nil {
+		return err
+	}
+	defer release()
+	n, err := to.readPrefix(&limited{stream, r, wrapper{in.path, "image: " + k.String()}}, -1, r.f.opts.MaxSize)
+	if err != nil && !(n > 0 && trailing(k, err)) {
+		return err
+	}
+	return nil
+}

@@ -25,26 +25,51 @@ type blob struct {
 
 func (b *blob) bytes(s *Scratch) []byte { return s.btf.b[b.off : b.off+b.n : b.off+b.n] }
 
+// maxModules is how many modules wait for their kernel; the largest distribution kernels have 6,000.
+const maxModules = 20000
+
 // add notes the n bytes at off of s.btf, which are BTF. A second kernel completes the first, unless
 // there are files with modules still to come.
 func (r *reader) add(in *input, off, n int, arch, rel string) error {
+	r.seen++
 	data := r.s.btf.b[off : off+n]
 	split, err := isSplit(data)
 	if err != nil {
 		r.s.btf.b = r.s.btf.b[:off]
 		return wrap(in.path, "btf", err)
 	}
-	b := blob{
-		path: in.path, member: in.member, off: off, n: n, split: split, part: r.part_,
-		arch: cmp.Or(arch, in.arch), rel: cmp.Or(releaseFromTree(in.member), validRelease(rel)),
+	if split && !r.room(in, n) {
+		r.s.btf.b = r.s.btf.b[:off]
+		return nil
 	}
-	if !split && len(r.f.parts) == 1 && slices.ContainsFunc(r.s.pending, isKernel) {
+	b := blob{
+		path: in.path, member: in.member, off: off, n: n, split: split, part: r.current,
+		arch: arch, rel: cmp.Or(releaseFromTree(in.member), validRelease(rel), in.rel),
+	}
+	hold := len(r.f.parts) > 1 && int64(off) < r.f.opts.MaxSize
+	if !split && !hold && slices.ContainsFunc(r.s.pending, isKernel) {
 		r.flush(false)
 		b.off = len(r.s.btf.b)
 		r.s.btf.b = append(r.s.btf.b, data...)
 	}
 	r.s.pending = append(r.s.pending, b)
 	return nil
+}
+
+// room says whether a module is wanted and fits. It notes once that one does not.
+func (r *reader) room(in *input, n int) bool {
+	if r.full || !r.f.opts.wantsModule(in.member) {
+		return false
+	}
+	limit := r.f.opts.MaxSize
+	if r.split+int64(n) > limit || len(r.s.pending) >= maxModules {
+		r.fail(wrap(in.path, "btf", fmt.Errorf(
+			"this and later modules left out: more than %d or %d MiB", maxModules, limit>>20)))
+		r.full = true
+		return false
+	}
+	r.split += int64(n)
+	return true
 }
 
 func isKernel(b blob) bool { return !b.split }
@@ -71,7 +96,7 @@ func (r *reader) flush(last bool) {
 	r.flushes++
 	r.s.pending = slices.DeleteFunc(r.s.pending, func(b blob) bool { return !b.split || b.used })
 	if len(r.s.pending) == 0 {
-		r.s.btf.b = r.s.btf.b[:0]
+		r.s.btf.b, r.split, r.full = r.s.btf.b[:0], 0, false
 	}
 }
 
@@ -91,7 +116,8 @@ func (r *reader) finish() {
 // kernel yields one kernel.
 func (r *reader) kernel(b *blob, last bool) {
 	r.found++
-	key := r.key(b, last && r.found == 1)
+	single := last && (r.found == 1 || len(r.f.parts) > 1) && r.kernelsIn(b.part) == 1
+	key := r.key(b, single)
 	if !r.f.opts.selects(key) {
 		r.takeModules(b, key)
 		return
@@ -99,7 +125,7 @@ func (r *reader) kernel(b *blob, last bool) {
 	it := Item{Key: key, Name: key.String(), Path: b.path, Arch: archive.CanonicalArch(b.arch), BTF: b.bytes(r.s)}
 	if !key.Known() {
 		it.Name = b.path
-		if last && r.found == 1 {
+		if single {
 			it.Name = b.part.path
 		}
 	}
@@ -110,20 +136,30 @@ func (r *reader) kernel(b *blob, last bool) {
 	r.abort = r.yield(&it)
 }
 
-// key puts together what path and content tell. A file's own path goes before its members' names
-// where it holds a single kernel, as BTFHub's do.
-func (r *reader) key(b *blob, single bool) archive.Key {
-	k := b.part.key
-	if b.member != b.part.path {
-		switch m := kernelKey(b.member); {
-		case m.Known() && !(single && k.Known()):
-			k = m
-		case k.Release == "" || !single && m.Release != "" || b.rel != "":
-			k.Release = m.Release
+// kernelsIn counts the pending kernels of one file on disk.
+func (r *reader) kernelsIn(p *part) (n int) {
+	for i := range r.s.pending {
+		if b := &r.s.pending[i]; !b.split && b.part == p {
+			n++
 		}
 	}
-	if b.rel != "" && (k.Release == "" || !single || !k.Known()) {
-		k.Release = b.rel
+	return n
+}
+
+// key puts together what path and content tell. A tree's path goes before what its files hold, where
+// that is a single kernel, as in BTFHub's.
+func (r *reader) key(b *blob, single bool) archive.Key {
+	k := b.part.key
+	var member archive.Key
+	if b.member != b.part.path {
+		member = kernelKey(b.member)
+	}
+	switch {
+	case single && k.Known():
+	case member.Known():
+		k = member
+	default:
+		k.Release = cmp.Or(b.rel, member.Release, k.Release)
 	}
 	if k.Arch == "" {
 		k.Arch = b.arch
@@ -147,11 +183,11 @@ func (r *reader) takeModules(kernel *blob, key archive.Key) []Module {
 	slices.SortStableFunc(mods, func(a, b Module) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Path, b.Path))
 	})
-	return slices.CompactFunc(mods, func(a, b Module) bool {
-		if a.Name != b.Name {
+	return slices.CompactFunc(mods, func(m, kept Module) bool {
+		if m.Name != kept.Name {
 			return false
 		}
-		r.fail(wrap(b.Path, "", fmt.Errorf("second module %s", b.Name)))
+		r.fail(wrap(m.Path, "", fmt.Errorf("second module %s", m.Name)))
 		return true
 	})
 }

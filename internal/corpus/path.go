@@ -95,13 +95,13 @@ var imageNames = []string{"vmlinux", "vmlinuz", "bzImage", "zImage", "Image", "k
 
 // packageNames are the beginnings of the names of kernel packages, in front of a release.
 var packageNames = []string{
-	"linux-image-unsigned-", "linux-image-", "linux-modules-extra-", "linux-modules-",
+	"linux-image-unsigned-", "linux-image-", "linux-binary-", "linux-modules-extra-", "linux-modules-",
 	"kernel-modules-core-", "kernel-modules-extra-", "kernel-modules-", "kernel-core-", "kernel-default-", "kernel-",
 }
 
 // releaseFromName returns the kernel release in a file's name: the name without suffixes for
 // 6.1.0-47-amd64.btf.tar.xz, vmlinuz-6.1.0-47-amd64 or linux-image-6.1.0-47-amd64_6.1-1_amd64.deb;
-// "" for vmlinux and its like.
+// "" for vmlinux and the like.
 func releaseFromName(name string) string {
 	if pkg, ok := cutPackage(name); ok {
 		for _, p := range packageNames {
@@ -117,10 +117,18 @@ func releaseFromName(name string) string {
 			return ""
 		}
 		if r, ok := strings.CutPrefix(name, p+"-"); ok {
-			return r
+			return startsWithDigit(r)
 		}
 	}
 	return name
+}
+
+// startsWithDigit returns r if it does: vmlinuz-6.9.1 has a release in its name, vmlinuz-linux not.
+func startsWithDigit(r string) string {
+	if r == "" || !isDigit(r[0]) {
+		return ""
+	}
+	return r
 }
 
 // cutPackage returns a Debian or RPM package's file name without its suffix and, for Debian,
@@ -148,7 +156,7 @@ func releaseFromTree(p string) string {
 	base := path.Base(p)
 	for _, n := range imageNames {
 		if r, ok := strings.CutPrefix(base, n+"-"); ok {
-			return validRelease(stem(r))
+			return validRelease(startsWithDigit(stem(r)))
 		}
 	}
 	return ""

@@ -8,23 +8,31 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 )
 
 // reader is one File.Read. It goes down through compressions and containers to BTF blobs, which it
 // collects in s.pending until it knows that a kernel is complete.
 type reader struct {
-	ctx    context.Context
-	f      *File
-	s      *Scratch
-	yield  func(*Item) error
-	budget int64 // bytes still allowed to come out of decoders
-	part_  *part
+	ctx   context.Context
+	f     *File
+	s     *Scratch
+	yield func(*Item) error
+
+	// budget is how many bytes may still come out of decoders. It is atomic because a goroutine
+	// copies the xz program's input.
+	budget atomic.Int64
+
+	current *part
 
 	errs    []error
 	abort   error // of yield
+	seen    int   // BTF blobs and unwanted modules
 	found   int   // kernels, yielded or not selected
 	flushes int
-	sized   bool // SourceSize has been given out
+	split   int64 // bytes of pending modules
+	full    bool  // no more modules fit
+	sized   bool  // SourceSize has been given out
 }
 
 // maxErrors is how many errors of one file are kept; a container may have any number of members.
@@ -49,7 +57,7 @@ func (r *reader) fail(err error) {
 	}
 }
 
-// errorf makes an error `path: what: cause`. A cause that is so wrapped already stays as it is.
+// wrap makes an error `path: what: cause`. A cause that is so wrapped already stays as it is.
 func wrap(path, what string, err error) error {
 	var w *located
 	if errors.As(err, &w) {
@@ -69,7 +77,7 @@ func (e *located) Error() string {
 	if e.what == "" {
 		return e.path + ": " + text
 	}
-	return e.path + ": " + e.what + ": " + text
+	return e.path + ": " + e.what + ": " + strings.TrimPrefix(text, e.what+": ")
 }
 
 func (e *located) Unwrap() error { return e.err }
@@ -83,7 +91,7 @@ type input struct {
 	depth  int
 	inside bool     // a container: what is no BTF there is no error
 	file   *os.File // the file, if nothing is between it and r
-	arch   string   // what the package says
+	rel    string   // release, if something around the stream told it
 }
 
 const inputBuffer = 128 << 10
@@ -102,7 +110,7 @@ func (r *reader) open(stream io.Reader, in input) (*input, func()) {
 
 // part reads one file on disk.
 func (r *reader) part(p *part) {
-	r.part_ = p
+	r.current = p
 	file, err := os.Open(p.path)
 	if err != nil {
 		r.fail(wrap(p.path, "", err))
@@ -111,9 +119,9 @@ func (r *reader) part(p *part) {
 	defer file.Close()
 	in, done := r.open(ctxReader{r.ctx, file}, input{path: p.path, member: p.path, size: p.size, file: file})
 	defer done()
-	n := r.found + len(r.s.pending) + len(r.errs)
+	seen, errs := r.seen, len(r.errs)
 	r.fail(r.content(in))
-	if n == r.found+len(r.s.pending)+len(r.errs) && r.flushes == 0 {
+	if r.seen == seen && len(r.errs) == errs {
 		r.fail(wrap(p.path, "", errors.New("holds no BTF")))
 	}
 }
@@ -129,12 +137,14 @@ func (r *reader) content(in *input) error {
 		return wrap(in.path, "", err)
 	}
 	k := sniff(head)
-	if k == kindUnknown && isS390Head(in.r) {
+	if (k == kindUnknown || k == kindZero) && isS390Head(in.r) {
 		k = kindImage
 	}
 	switch {
 	case k == kindEmpty:
-		return r.empty(in)
+		return r.empty(in, errors.New("empty file"))
+	case k == kindZero:
+		return r.empty(in, errZeros)
 	case k == kindBTF:
 		return r.raw(in)
 	case k == kindELF:
@@ -151,12 +161,15 @@ func (r *reader) content(in *input) error {
 	return nil
 }
 
-// empty is an error where BTF is expected.
-func (r *reader) empty(in *input) error {
+// errZeros describes zero-filled files and archives without members, which look the same.
+var errZeros = errors.New("empty archive, or zeros")
+
+// empty returns err where BTF is expected.
+func (r *reader) empty(in *input, err error) error {
 	if in.inside && !strings.Contains(in.member, ".btf") {
 		return nil
 	}
-	return wrap(in.path, "", errors.New("empty file"))
+	return wrap(in.path, "", err)
 }
 
 // raw reads a BTF blob.
@@ -177,7 +190,7 @@ func (r *reader) compressed(in *input, k kind) error {
 	}
 	defer release()
 	inner, done := r.open(&limited{stream, r, wrapper{in.path, k.String()}}, input{
-		path: in.path, member: in.member, size: -1, depth: in.depth, inside: in.inside, arch: in.arch,
+		path: in.path, member: in.member, size: -1, depth: in.depth, inside: in.inside, rel: in.rel,
 	})
 	defer done()
 	mark := r.mark()
@@ -219,8 +232,8 @@ func (l *limited) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := l.src.Read(p)
-	if l.r.budget -= int64(n); l.r.budget < 0 {
-		err = fmt.Errorf("decompresses to more than %d MiB", (16*l.r.f.opts.MaxSize+100*l.r.f.Size)>>20)
+	if l.r.budget.Add(-int64(n)) < 0 {
+		err = fmt.Errorf("decompresses to more than %d MiB", l.r.f.budget()>>20)
 	}
 	if err != nil && err != io.EOF {
 		err = wrap(l.at.path, l.at.what, err)

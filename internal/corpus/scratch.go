@@ -2,7 +2,6 @@ package corpus
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 
@@ -29,9 +28,9 @@ type Scratch struct {
 	modules []Module
 }
 
-// keep is how much memory a buffer may hold between two files; what an uncommonly large image
-// needed is given back. CentOS 8's 27 MB BTF and an x86 vmlinux stay below it.
-const keep = 96 << 20
+// keep is how much memory a buffer may hold between two files: that of CentOS 8's 27 MB BTF. What a
+// whole vmlinux needed is given back; decompressing one costs more than getting the memory again.
+const keep = 40 << 20
 
 // trim gives memory back that is above keep.
 func (s *Scratch) trim() {
@@ -81,27 +80,36 @@ func (e errTooLarge) Error() string {
 // number, or negative; it is only believed as far as a small buffer goes, so memory stays in
 // proportion to what really arrives.
 func (b *buffer) readFrom(r io.Reader, hint, limit int64) (int, error) {
-	start := len(b.b)
 	if hint > limit {
 		return 0, errTooLarge{limit}
 	}
+	start := len(b.b)
 	b.grow(int(min(max(hint, 4096), 8<<20)) + 1)
+	n, err := b.readPrefix(r, hint, limit)
+	if err != nil {
+		b.b = b.b[:start]
+		return 0, err
+	}
+	return n, nil
+}
+
+// readPrefix appends what r has before its end or an error, and returns how many bytes that is.
+func (b *buffer) readPrefix(r io.Reader, hint, limit int64) (int, error) {
+	start := len(b.b)
 	for {
 		if len(b.b) == cap(b.b) {
-			b.grow(max(len(b.b)-start, 4096))
+			have := len(b.b) - start
+			b.grow(max(have/2, int(min(hint+1-int64(have), 3*int64(have))), 4096))
 		}
 		n, err := r.Read(b.b[len(b.b):cap(b.b)])
 		b.b = b.b[:len(b.b)+n]
-		if int64(len(b.b)-start) > limit {
-			b.b = b.b[:start]
+		switch {
+		case int64(len(b.b)-start) > limit:
 			return 0, errTooLarge{limit}
-		}
-		if errors.Is(err, io.EOF) {
+		case err == io.EOF:
 			return len(b.b) - start, nil
-		}
-		if err != nil {
-			b.b = b.b[:start]
-			return 0, err
+		case err != nil:
+			return len(b.b) - start, err
 		}
 	}
 }

@@ -11,6 +11,7 @@ type kind int
 const (
 	kindUnknown kind = iota
 	kindEmpty
+	kindZero // what a tar without members is
 	kindBTF
 	kindELF
 	kindXZ
@@ -27,7 +28,7 @@ const (
 )
 
 var kindNames = [...]string{
-	"unknown", "empty", "btf", "elf", "xz", "gzip", "zstd", "bzip2", "lz4", "lzma", "tar", "deb",
+	"unknown", "empty", "zero", "btf", "elf", "xz", "gzip", "zstd", "bzip2", "lz4", "lzma", "tar", "deb",
 	"rpm", "cpio", "image",
 }
 
@@ -76,6 +77,8 @@ func sniff(head []byte) kind {
 	switch {
 	case sniffImage(head) != imageNone:
 		return kindImage
+	case len(bytes.Trim(head, "\x00")) == 0:
+		return kindZero
 	case isTar(head):
 		return kindTar
 	case isLZMA(head):
@@ -98,8 +101,7 @@ func btfOrder(head []byte) binary.ByteOrder {
 	return nil
 }
 
-// isTar accepts a tar header of any age, by its checksum, and the zero block that is all there is
-// in a tar without members.
+// isTar accepts a tar header of any age, by its checksum.
 func isTar(head []byte) bool {
 	if len(head) < 512 {
 		return false
@@ -110,9 +112,6 @@ func isTar(head []byte) bool {
 		if i < 148 || i >= 156 {
 			sum += int64(c)
 		}
-	}
-	if sum == 8*' ' {
-		return true // all zero
 	}
 	var want int64
 	for _, c := range bytes.Trim(head[148:156], " \x00") {

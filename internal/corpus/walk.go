@@ -94,6 +94,8 @@ func (w *walk) add(f found) {
 	switch {
 	case f.kind == kindEmpty:
 		w.skip(f.path, "empty file")
+	case f.kind == kindZero:
+		w.skip(f.path, errZeros.Error())
 	case !f.source && (f.kind == kindUnknown || f.kind == kindCpio):
 		w.ignored++
 	default:
@@ -180,7 +182,7 @@ func (w *walk) link(e entry) error {
 		return nil
 	}
 	if err != nil {
-		w.skip(e.path, "link: "+cause(err).Error())
+		w.skip(e.path, "link: "+strings.TrimPrefix(cause(err).Error(), "EvalSymlinks: "))
 		return nil
 	}
 	target, err := os.Readlink(e.real)
@@ -246,7 +248,7 @@ func (f *found) look() error {
 	}
 	head := buf[:n]
 	f.kind = sniff(head)
-	if f.kind == kindUnknown && isS390(r) {
+	if (f.kind == kindUnknown || f.kind == kindZero) && isS390(r) {
 		f.kind = kindImage
 	}
 	if h, err := parseHeader(head, f.size); f.kind == kindBTF && err == nil && h.strLen > 0 {
@@ -261,5 +263,8 @@ func (f *found) look() error {
 // module says whether the file is, by content or else by name, for modules rather than a kernel.
 func (f *found) module() bool {
 	base := path.Base(f.abs)
-	return f.split || strings.HasSuffix(stripCompression(base), ".ko") || modulesArchive(base)
+	return f.split || isModuleFile(base) || modulesArchive(base)
 }
+
+// isModuleFile says whether a file is called <module>.ko, compressed or not.
+func isModuleFile(name string) bool { return strings.HasSuffix(stripCompression(name), ".ko") }

@@ -44,11 +44,12 @@ func (r *reader) useProgram(in *input) bool {
 	return r.f.opts.XZ == XZProgram || in.size < 0 || in.size >= programMin
 }
 
-// xzProgram decodes with `xz -dc`. The program reads the file itself where in is one. It ends with
+// xzProgram decodes with the xz program. The program reads the file itself where in is one. It ends with
 // the context, and with release if that comes before the end of the stream.
-func (r *reader) xzProgram(in *input) (io.Reader, func(), error) {
+func (r *reader) xzProgram(in *input, args ...string) (io.Reader, func(), error) {
 	ctx, cancel := context.WithCancel(r.ctx)
-	p := &xzProcess{cmd: exec.CommandContext(ctx, r.f.xz, "-dc", "-T1", "-q", fmt.Sprintf("--memlimit-decompress=%d", maxDict+(64<<20)))}
+	args = append(args, "-T1", "-q", fmt.Sprintf("--memlimit-decompress=%d", maxDict+64<<20))
+	p := &xzProcess{cmd: exec.CommandContext(ctx, r.f.xz, args...)}
 	p.cmd.Stdin = in.r
 	if in.file != nil {
 		if _, err := in.file.Seek(0, io.SeekStart); err != nil {

@@ -1,0 +1,73 @@
+// Package corpus finds kernels and reads their BTF: single files, directories, BTFHub's trees,
+// distributions' packages, and the running kernel.
+//
+//	c, err := corpus.Open(ctx, []string{"btfhub-archive"}, corpus.Options{})
+//	var s corpus.Scratch // one per worker
+//	for _, f := range c.Files {
+//		err := f.Read(ctx, &s, func(it *corpus.Item) error {
+//			fmt.Println(it.Name, len(it.BTF), len(it.Modules)) // debian/12/x86_64/6.1.0-47-amd64 …
+//			return nil
+//		})
+//	}
+//
+// Open walks and decompresses nothing; File.Read does the work and may run for many files at once.
+//
+// # What is read
+//
+// The content decides, not the name. A stream is looked at (sniff), unwrapped and looked at again:
+//
+//   - raw BTF of either byte order, and ELF files with a .BTF section: vmlinux, modules;
+//   - .xz, .gz, .zst, .bz2, .lz4, .lzma around anything;
+//   - tar, Debian packages (ar with data.tar.*), RPM packages (cpio) and their members;
+//   - kernel images: x86 bzImage and EFI zboot by their headers; arm64 and riscv64 Image, which are
+//     the kernel's memory, by searching for a BTF header whose every field is plausible; s390x and
+//     32-bit arm images by searching for compressed data first. The kernel inside is ELF or memory.
+//
+// LZO-compressed kernels are refused, and so are modules that bring a base of their own (.BTF.base).
+//
+// BTF is split BTF, a module's, if its string section does not begin with the empty string; see
+// isSplit.
+//
+// # Which kernel it is
+//
+// The key comes from the path where that has BTFHub's shape <ID>/<VERSION_ID>/<arch>/<release>, whatever
+// level of the tree the source is; keyFromPath lists the shapes with a level missing. Otherwise the content
+// tells the release and the architecture, if it does, and the item is called by its path.
+//
+// Modules go with their kernel (group, belongs): by key, as in modules/<ID>/<VERSION_ID>/<arch>/
+// <release>.modules.tar.xz; by release, as in /lib/modules/<release> and packages; or by lying next to
+// it, as in /sys/kernel/btf. In a tar a kernel is complete when the next one begins, so its modules have
+// to come before that.
+//
+// # Selectors
+//
+// A selector is a list of terms with commas between; it matches a kernel if all terms do. Of several
+// selectors one is enough. A term is one of
+//
+//	id=debian  arch=arm64  release=*-generic  version!=9    a glob, = or !=
+//	release>=5.4  version<22.04  >=5.4                      an order; alone it is about the release
+//	debian>=11                                              id=debian,version>=11
+//	debian/12/x86_64  debian/*/*/6.1.*                      a key or its beginning, as globs
+//	debian  x86_64  6.1.*                                   a distribution, an architecture, a release
+//
+// Aliases are the same (amazon and amzn, aarch64 and arm64). Versions compare as versions, and only
+// as far as the bound goes: 6.1.0-47 is a 6.1, so release<=6.1 takes it and release>6.1 does not. A
+// term about something that is not known of a kernel does not match, whatever its operator.
+//
+// # Decompression
+//
+// It is what a corpus run spends its time on, and xz most of all. Of the two decoders in Go,
+// github.com/mikelolasagasti/xz is taken: on a .btf.tar.xz of 5 MB it needs 77 ms and 8
+// allocations where github.com/ulikunitz/xz needs 115 ms and 595,000, it can be used again, it
+// limits the dictionary, and it knows the branch filters that kernel images are compressed with. The xz
+// program needs 64 ms, in a process of its own; it is used where it is found and the input is not
+// small, unless Options say otherwise. Both give the same bytes, and both are tested to.
+// ulikunitz/xz reads .lzma, which the other cannot.
+//
+// # Hostile input
+//
+// Every length in a file is believed only as far as bytes arrive (buffer.readFrom). One BTF, ELF file or
+// image is limited by Options.MaxSize, a decoder's window by maxDict, nesting by maxDepth, the total that a
+// file decompresses to by a budget. Whatever is wrong is an error of one line, and the next
+// member or file is read.
+package corpus

@@ -1,0 +1,59 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+)
+
+// FuzzRead reads any bytes as a source. Whatever they are, there is a kernel with a valid header or
+// an error of one line, and the memory stays within the limits.
+func FuzzRead(f *testing.F) {
+	for _, sm := range samples() {
+		if len(sm.data) < 4096 {
+			f.Add(sm.data)
+		}
+	}
+	f.Add(bzImage(compress("lz4legacy", noise(100))))
+	f.Add(tarOf(member{"vmlinux", blobLE}, member{"nf.btf", splitLE}))
+	const limit = 1 << 20
+	var s Scratch
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file := &File{Path: "f", Size: int64(len(data)), parts: []part{{path: "f", size: int64(len(data))}}, opts: Options{MaxSize: limit}}
+		kernels := 0
+		r := &reader{ctx: context.Background(), f: file, s: &s, yield: func(it *Item) error {
+			kernels++
+			if split, err := isSplit(it.BTF); err != nil || split {
+				t.Errorf("yielded: split %v, %v", split, err)
+			}
+			for _, m := range it.Modules {
+				if split, err := isSplit(m.BTF); err != nil || !split {
+					t.Errorf("yielded module: split %v, %v", split, err)
+				}
+			}
+			return nil
+		}}
+		r.budget.Store(8 * limit)
+		defer s.trim()
+		in, done := r.open(bytes.NewReader(data), input{path: "f", member: "f", size: int64(len(data))})
+		defer done()
+		r.current = &file.parts[0]
+		r.fail(r.content(in))
+		r.finish()
+		if kernels == 0 && len(r.errs) == 0 && sniff(data[:min(len(data), sniffLen)]) == kindBTF {
+			t.Error("neither kernel nor error")
+		}
+		for _, err := range r.errs {
+			if text := err.Error(); !strings.HasPrefix(text, "f") || strings.Contains(text, "\n") {
+				t.Errorf("error %q", text)
+			}
+		}
+		if n := cap(s.btf.b); n > 4*keep {
+			t.Errorf("%d bytes held", n)
+		}
+		if s.images.depth != 0 || s.inputs.depth != 1 {
+			t.Errorf("buffers not given back: %d, %d", s.images.depth, s.inputs.depth)
+		}
+	})
+}

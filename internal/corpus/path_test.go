@@ -1,0 +1,156 @@
+package corpus
+
+import (
+	"testing"
+
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+func TestKeyFromPath(t *testing.T) {
+	for _, tt := range []struct {
+		path string
+		want string
+	}{
+		// BTFHub's shape, however deep the source is.
+		{"/data/corpus/debian/12/x86_64/6.1.0-47-amd64.btf.tar.xz", "debian/12/x86_64/6.1.0-47-amd64"},
+		{"debian/12/x86_64/6.1.0-47-amd64.btf.zst", "debian/12/x86_64/6.1.0-47-amd64"},
+		{"/x/centos/8/aarch64/4.18.0-147.5.1.el8_1.aarch64.btf", "centos/8/aarch64/4.18.0-147.5.1.el8_1.aarch64"},
+		{"/x/debian/bullseye/amd64/5.10.0-30-amd64.btf.xz", "debian/bullseye/amd64/5.10.0-30-amd64"},
+		{"/x/own/2024/arm64/6.6.1.btf", "own/2024/arm64/6.6.1"},
+		{"/x/modules/debian/13/s390x/6.12.107+deb13-s390x.modules.tar.xz", "debian/13/s390x/6.12.107+deb13-s390x"},
+		{"/x/testdata/7.1/x86_64/vmlinux.btf", "testdata/7.1/x86_64/-"},
+		// Levels that are missing.
+		{"/data/ubuntu/x86_64/5.4.0-42-generic.btf", "ubuntu/-/x86_64/5.4.0-42-generic"},
+		{"/data/debian/11/5.10.0-30-amd64.btf.tar.xz", "debian/11/amd64/5.10.0-30-amd64"},
+		{"/data/android/a12-5.10-2021-09-arm64.btf.tar.xz", "android/-/arm64/a12-5.10-2021-09-arm64"},
+		{"/data/amazon/2/5.10.118-111.515.amzn2.x86_64.btf", "amazon/2/x86_64/5.10.118-111.515.amzn2.x86_64"},
+		{"/x86_64/5.4.btf", "-/-/x86_64/5.4"},
+		// Files that are nowhere in particular.
+		{"/home/me/arch/work/foo.btf", "-/-/-/foo"},
+		{"/tmp/6.1.0-47-amd64.btf", "-/-/-/6.1.0-47-amd64"},
+		{"vmlinux", "-/-/-/-"},
+		{"/boot/vmlinuz-linux", "-/-/-/-"},
+		{"a/../../../x86_64/6.1.btf", "-/-/-/6.1"},
+		{"/boot/vmlinuz-6.1.0-47-amd64", "-/-/-/6.1.0-47-amd64"},
+		// Packages.
+		{"/p/linux-image-6.12.107+deb13-s390x_6.12.107-1_s390x.deb", "-/-/-/6.12.107+deb13-s390x"},
+		{"/p/linux-image-6.1.0-47-amd64-unsigned_6.1.170-1_amd64.deb", "-/-/-/6.1.0-47-amd64"},
+		{"/p/linux-image-unsigned-6.8.0-31-generic_6.8.0-31.31_amd64.deb", "-/-/-/6.8.0-31-generic"},
+		{"/p/linux-modules-extra-6.8.0-31-generic_6.8.0-31.31_amd64.deb", "-/-/-/6.8.0-31-generic"},
+		{"/p/linux-binary-7.3.4+deb13-cloud-amd64_7.3.4-1_amd64.deb", "-/-/-/7.3.4+deb13-cloud-amd64"},
+		{"/p/linux-image-amd64_6.1_amd64.deb", "-/-/-/-"},
+		{"/p/fedora/40/x86_64/kernel-core-6.8.5-301.fc40.x86_64.rpm", "fedora/40/x86_64/6.8.5-301.fc40.x86_64"},
+		{"/p/kernel-modules-core-6.8.5-301.fc40.x86_64.rpm", "-/-/-/6.8.5-301.fc40.x86_64"},
+	} {
+		if got := keyFromPath(tt.path).String(); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.path, got, tt.want)
+		}
+	}
+}
+
+func TestDistrosAreCanonical(t *testing.T) {
+	for d := range distros {
+		if archive.CanonicalID(d) != d {
+			t.Errorf("%s is not found by its canonical name %s", d, archive.CanonicalID(d))
+		}
+	}
+}
+
+func TestReleaseFromTree(t *testing.T) {
+	for path, want := range map[string]string{
+		"boot/vmlinuz-6.1.0-47-amd64":                            "6.1.0-47-amd64",
+		"boot/vmlinux-6.12.107+deb13-powerpc64le":                "6.12.107+deb13-powerpc64le",
+		"lib/modules/6.8.5-301.fc40.x86_64/vmlinuz":              "6.8.5-301.fc40.x86_64",
+		"usr/lib/modules/6.1.7/kernel/net/nf_conntrack.ko.xz":    "6.1.7",
+		"/lib/modules/6.1.7/kernel/net/nf_conntrack.ko":          "6.1.7",
+		"lib/modules/6.1.7":                                      "",
+		"kernel-core-6.8.5-301.fc40.x86_64.rpm":                  "",
+		"boot/vmlinuz":                                           "",
+		"6.1.0-47-amd64.btf":                                     "",
+		"debian/12/x86_64/6.1.0-47-amd64.btf.tar.xz":             "",
+		"usr/lib/debug/boot/vmlinux-6.1.0-47-amd64":              "6.1.0-47-amd64",
+		"usr/lib/debug/lib/modules/6.1.0-47-amd64/vmlinux":       "6.1.0-47-amd64",
+		"lib/modules/..\x01/vmlinuz":                             "",
+		"boot/vmlinuz-6.1.0-47-amd64.efi":                        "6.1.0-47-amd64",
+		"usr/lib/modules/6.9.1-arch1-1/kernel/fs/xfs/xfs.ko.zst": "6.9.1-arch1-1",
+	} {
+		if got := releaseFromTree(path); got != want {
+			t.Errorf("%q: got %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestModuleName(t *testing.T) {
+	for path, want := range map[string]string{
+		"6.1.0/nf_conntrack.btf": "nf_conntrack",
+		"dm-mod.ko.xz":           "dm_mod",
+		"/sys/kernel/btf/kvm":    "kvm",
+		"a/b/nvme-core.btf.zst":  "nvme_core",
+	} {
+		if got := moduleName(path); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestSniff(t *testing.T) {
+	zeros := make([]byte, 1024)
+	for _, tt := range []struct {
+		name string
+		head []byte
+		want kind
+	}{
+		{"nothing", nil, kindEmpty},
+		{"zeros", zeros, kindZero},
+		{"text", []byte("#!/bin/sh\necho hello\n"), kindUnknown},
+		{"short magic", []byte("\x9f\xeb"), kindUnknown},
+		{"other version", []byte("\x9f\xeb\x02\x00"), kindUnknown},
+		{"lzma by chance", []byte("]]]]]]]]]]]]]]]]"), kindUnknown},
+		{"tar", tarOf(member{"x", nil}), kindTar},
+		{"tar with a bad checksum", append([]byte("y"), tarOf(member{"x", nil})[1:]...), kindUnknown},
+		{"old tar", oldTar(), kindTar},
+		{"raw", blobLE, kindBTF},
+		{"raw, big-endian", blobBE, kindBTF},
+		{"zboot", zboot(compress("gz", noise(10))), kindImage},
+		{"s390x needs more than a beginning", s390Image(nil)[:sniffLen], kindZero},
+	} {
+		if got := sniff(tt.head[:min(len(tt.head), sniffLen)]); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// oldTar returns a header from before ustar: no magic, and a checksum of six digits and a space.
+func oldTar() []byte {
+	b := make([]byte, 512)
+	copy(b, "x.btf")
+	copy(b[124:], "00000000000")
+	copy(b[148:], "        ")
+	sum := 0
+	for _, c := range b {
+		sum += int(c)
+	}
+	copy(b[148:], []byte{'0', byte('0' + sum>>9&7), byte('0' + sum>>6&7), byte('0' + sum>>3&7), byte('0' + sum&7), 0, ' '})
+	copy(b[148:], "0")
+	return b
+}
+
+func TestHostKey(t *testing.T) {
+	host, err := archive.Host(archive.HostOptions{})
+	if err != nil {
+		t.Skip(err)
+	}
+	for path, release := range map[string]string{
+		"/sys/kernel/btf/vmlinux": host.Release, "/boot/vmlinuz-1.2.3": "1.2.3", "/boot/vmlinuz": "",
+		"/usr/lib/modules/1.2.3/vmlinuz": "1.2.3",
+	} {
+		want := host
+		want.Release = release
+		if got := kernelKey(path); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+	if got := kernelKey("/mnt/boot/vmlinuz-1.2.3"); got != (archive.Key{Release: "1.2.3"}) {
+		t.Errorf("another machine's kernel: %s", got)
+	}
+}
