@@ -7,7 +7,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/pkg/minimize"
@@ -18,12 +17,14 @@ func generateCommand() *cli.Command {
 		Name:      "generate",
 		Usage:     "minimize the BTF of every kernel of a corpus",
 		ArgsUsage: "OBJECT...",
-		Description: "OBJECT is a BPF object, or a file that embeds some. OUT is a directory or, by its suffix, one file\n" +
-			"(.tar.gz, .tar.xz, .tar.zst), with BTFHub's layout ID/VERSION_ID/ARCH/RELEASE.btf inside.\n" +
+		Description: "OBJECT is a BPF object, or a file that embeds some. OUT is by its suffix a native archive (.btfa), one file\n" +
+			"(.tar.gz, .tar.xz, .tar.zst) or else a directory, with BTFHub's layout ID/VERSION_ID/ARCH/RELEASE.btf inside.\n" +
 			"The exit status is 3 if a relocation is unresolved somewhere or a kernel or object was skipped.",
 		Flags: []cli.Flag{
 			btfFlag(),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)"},
+			layoutFlag(),
+			&cli.StringFlag{Name: "manifest", Usage: "write hashes, sizes and counts of every kernel to `FILE`, as JSON", TakesFile: true},
 			jobsFlag(),
 			paddingFlag(),
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list the kernels of each unresolved relocation"},
@@ -67,13 +68,9 @@ func openCorpus(c *cli.Context) (*corpus.Corpus, error) {
 }
 
 func runGenerate(c *cli.Context) error {
-	out := c.String("output")
-	if out == "" {
-		return usagef("generate needs -o OUT")
-	}
-	format, err := bundle.FormatOf(out)
+	out, err := parseOutput(c)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	opts, err := minimizeOptions(c)
 	if err != nil {
@@ -87,7 +84,7 @@ func runGenerate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := distinctOutput(out, append(c.StringSlice("btf"), c.Args().Slice()...)); err != nil {
+	if err := distinctOutput(out.path, append(c.StringSlice("btf"), c.Args().Slice()...)); err != nil {
 		return err
 	}
 	corp, err := openCorpus(c)
@@ -106,10 +103,15 @@ func runGenerate(c *cli.Context) error {
 		reportSkipped(stderr, rep.Skipped)
 		return fmt.Errorf("no kernel could be minimized")
 	}
-	if err := bundle.Write(out, format, rep.Files()); err != nil {
+	if m := c.String("manifest"); m != "" {
+		if err := writeManifest(c, m, objs, rep); err != nil {
+			return err
+		}
+	}
+	if err := out.write(objs.info(), kernelsOf(rep)); err != nil {
 		return err
 	}
-	summary(stderr, out, rep, c.Bool("verbose"))
+	summary(stderr, out.path, rep, c.Bool("verbose"))
 	if len(rep.Unresolved) > 0 || len(rep.Skipped) > 0 || objs.bad > 0 {
 		return errFindings
 	}

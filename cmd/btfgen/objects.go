@@ -13,6 +13,7 @@ import (
 // objects is what the OBJECT arguments came to.
 type objects struct {
 	list []*relolog.Object // with relocations
+	data [][]byte          // the ELF file of each
 	bad  int               // left out, and reported
 }
 
@@ -46,7 +47,7 @@ func readObjects(paths []string, stderr io.Writer) (*objects, error) {
 			case obj.Empty() != "":
 				o.skip(stderr, fmt.Sprintf("%s: %s", name, obj.Empty()))
 			default:
-				o.list = append(o.list, obj)
+				o.list, o.data = append(o.list, obj), append(o.data, f.Data)
 			}
 		}
 	}

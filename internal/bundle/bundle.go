@@ -63,20 +63,29 @@ type File struct {
 // directory the files are put one by one, each whole, replacing those of the
 // same name.
 func Write(path string, format Format, files []File) error {
-	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
-	for i, f := range files {
-		if !filepath.IsLocal(f.Name) {
-			return fmt.Errorf("%s: name %q leaves the bundle", path, f.Name)
-		}
-		if i > 0 && files[i-1].Name == f.Name {
-			return fmt.Errorf("%s: two files named %q", path, f.Name)
-		}
+	files, err := sorted(path, files)
+	if err != nil {
+		return err
 	}
 	if format == Dir {
 		return writeDir(path, files)
 	}
 	return WriteFile(path, func(w *os.File) error { return writeTar(w, format, files) })
+}
+
+// sorted returns the files by name, after checking the names.
+func sorted(path string, files []File) ([]File, error) {
+	files = slices.Clone(files)
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	for i, f := range files {
+		if !filepath.IsLocal(f.Name) {
+			return nil, fmt.Errorf("%s: name %q leaves the bundle", path, f.Name)
+		}
+		if i > 0 && files[i-1].Name == f.Name {
+			return nil, fmt.Errorf("%s: two files named %q", path, f.Name)
+		}
+	}
+	return files, nil
 }
 
 // WriteFile creates or replaces the file at path with what write puts out.

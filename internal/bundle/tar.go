@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -36,6 +37,45 @@ func writeTar(w io.Writer, format Format, files []File) error {
 	}
 	err = tarFiles(c, files)
 	return errors.Join(err, c.Close())
+}
+
+// The limits of bcc's reader, which compares the name field of a header.
+const (
+	bccPrefix  = "./"
+	maxBCCName = 99 // bytes
+)
+
+// WriteBCC writes files to path as the min_core_btfs.tar.gz that bcc's tools
+// embed. Their reader (btf_helpers.c) knows nothing but the name and size fields
+// of a header: names begin with ./ and fit that field, sizes are octal, and equal
+// files are there each for itself. Names are as for Write.
+func WriteBCC(path string, files []File) error {
+	files, err := sorted(path, files)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if n := len(bccPrefix) + len(f.Name); n > maxBCCName {
+			return fmt.Errorf("%s: %s: name has %d bytes, bcc reads up to %d", path, f.Name, n, maxBCCName)
+		}
+	}
+	return WriteFile(path, func(w *os.File) error {
+		c, err := compressor(w, TarGz)
+		if err != nil {
+			return err
+		}
+		tw := tar.NewWriter(c)
+		for _, f := range files {
+			h := tar.Header{Format: tar.FormatUSTAR, Typeflag: tar.TypeReg, Name: bccPrefix + f.Name, Mode: 0o644, Size: int64(len(f.Data))}
+			if err := tw.WriteHeader(&h); err != nil {
+				return fmt.Errorf("%s: %s: %w", path, f.Name, err)
+			}
+			if _, err := tw.Write(f.Data); err != nil {
+				return err
+			}
+		}
+		return errors.Join(tw.Close(), c.Close())
+	})
 }
 
 func tarFiles(w io.Writer, files []File) error {

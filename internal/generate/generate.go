@@ -35,11 +35,12 @@ type Config struct {
 // Kernel is what became of one kernel.
 type Kernel struct {
 	Key        archive.Key
-	Name, Path string // as in corpus.Item
-	SourceSize int64  // bytes on disk
-	RawSize    int64  // bytes of its BTF, modules included
-	BTF        []byte // minimized; equal ones share memory
-	Resolved   int    // relocations, each once per object
+	Name, Path string   // as in corpus.Item
+	SourceSize int64    // bytes on disk
+	RawSize    int64    // bytes of its BTF, modules included
+	BTF        []byte   // minimized; equal ones share memory
+	Resolved   int      // relocations, each once per object
+	Sources    []string // files that it was read from: the kernel's, then those of modules
 
 	issues []issue
 }
@@ -48,6 +49,17 @@ type Kernel struct {
 type issue struct {
 	object, relo string
 	result       relolog.Result
+}
+
+// Count returns how many relocations, each once per object, came to a result
+// that is a failure: relolog.Resolved and Absent are not counted.
+func (k *Kernel) Count(r relolog.Result) (n int) {
+	for _, is := range k.issues {
+		if is.result == r {
+			n++
+		}
+	}
+	return n
 }
 
 // Unresolved is a relocation of an object that some kernels do not resolve.
@@ -142,7 +154,7 @@ func (r *run) worker(ctx context.Context, files <-chan *corpus.File) error {
 	}
 	for f := range files {
 		err := f.Read(ctx, &w.scratch, func(it *corpus.Item) error {
-			w.kernel(it)
+			w.kernel(it, f.Paths())
 			return nil
 		})
 		if ctx.Err() != nil {
@@ -163,8 +175,8 @@ func (r *run) worker(ctx context.Context, files <-chan *corpus.File) error {
 }
 
 // kernel minimizes one kernel and adds the outcome to the report.
-func (w *worker) kernel(it *corpus.Item) {
-	k := Kernel{Key: it.Key, Name: strings.Clone(it.Name), Path: strings.Clone(it.Path), SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
+func (w *worker) kernel(it *corpus.Item, sources []string) {
+	k := Kernel{Key: it.Key, Name: strings.Clone(it.Name), Path: strings.Clone(it.Path), SourceSize: it.SourceSize, RawSize: int64(len(it.BTF)), Sources: sources}
 	mods := make([]relolog.Module, len(it.Modules))
 	for i, m := range it.Modules {
 		mods[i] = relolog.Module{Name: m.Name, BTF: m.BTF}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+func archiveListCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "list",
+		Usage:     "list the kernels of an archive",
+		ArgsUsage: "ARCHIVE",
+		Description: "ARCHIVE is a .btfa file. Kernels with the same layout have the same BTF. --json has the objects as well, each with\n" +
+			"the first bytes of its sha256, and the hash of the relocations that the BTFs were made for.",
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "write JSON"}},
+		Action: runArchiveList,
+	}
+}
+
+// listing is what list --json writes. Fields are only ever added.
+type listing struct {
+	Format      int             `json:"format"`
+	Tool        string          `json:"tool"`
+	Relocations string          `json:"relocations"`
+	Objects     []listingObject `json:"objects"`
+	Layouts     int             `json:"layouts"`
+	Kernels     []listingKernel `json:"kernels"`
+}
+
+type listingObject struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"` // its first digits
+}
+
+type listingKernel struct {
+	ID        string `json:"id"`
+	VersionID string `json:"version_id"`
+	Arch      string `json:"arch"`
+	Release   string `json:"release"`
+	Layout    int    `json:"layout"`
+}
+
+func list(a *archive.Archive) listing {
+	info := a.Info()
+	l := listing{
+		Format: archive.Version, Tool: info.Tool, Relocations: hex.EncodeToString(info.Relocations[:]),
+		Objects: []listingObject{}, Layouts: a.Layouts(), Kernels: []listingKernel{},
+	}
+	for _, o := range info.Objects {
+		l.Objects = append(l.Objects, listingObject{o.Name, hex.EncodeToString(o.Sum)})
+	}
+	for _, k := range a.Keys() {
+		layout, _ := a.Layout(k)
+		l.Kernels = append(l.Kernels, listingKernel{k.ID, k.VersionID, k.Arch, k.Release, layout})
+	}
+	return l
+}
+
+func runArchiveList(c *cli.Context) error {
+	a, err := openArchive(c)
+	if err != nil {
+		return err
+	}
+	l := list(a)
+	if c.Bool("json") {
+		return writeJSON(c, l)
+	}
+	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)
+	fmt.Fprintln(tw, "ID\tVERSION_ID\tARCH\tRELEASE\tLAYOUT")
+	for _, k := range l.Kernels {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\n", dash(k.ID), dash(k.VersionID), dash(k.Arch), k.Release, k.Layout)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.App.ErrWriter, "%s: %s, %s, %s, by %s\n", c.Args().First(),
+		plural(len(l.Kernels), "kernel"), plural(l.Layouts, "layout"), plural(len(l.Objects), "object"), l.Tool)
+	return nil
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// openArchive opens the native archive that is the first argument and the only
+// one.
+func openArchive(c *cli.Context) (*archive.Archive, error) {
+	if c.NArg() != 1 {
+		return nil, usagef("%s needs one ARCHIVE", c.Command.Name)
+	}
+	return openNative(c.Args().First())
+}
+
+// openNative opens a native archive, and tells how others become one.
+func openNative(name string) (*archive.Archive, error) {
+	native, err := isNative(name)
+	if err != nil {
+		return nil, err
+	}
+	if !native {
+		return nil, fmt.Errorf("%s: is not a %s archive ('btfgen archive convert' makes one of a directory or tar)", name, archiveSuffix)
+	}
+	return archive.OpenFile(name)
+}
+
+func writeJSON(c *cli.Context, v any) error {
+	enc := json.NewEncoder(c.App.Writer)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

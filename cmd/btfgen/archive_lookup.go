@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+func archiveLookupCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "lookup",
+		Usage:     "find the BTF for a host, as a tracer would",
+		ArgsUsage: "ARCHIVE",
+		Description: "Without options the host is the one that this runs on. A kernel of the same release and arch under another\n" +
+			"distribution or version is taken if that leaves one BTF; a near release never is. The exit status is 3 on a miss.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "os-release", Usage: "read distribution and version from `FILE`", TakesFile: true},
+			&cli.StringFlag{Name: "release", Usage: "kernel `RELEASE`, as uname -r prints it"},
+			&cli.StringFlag{Name: "arch", Usage: "`ARCH`, as uname -m prints it"},
+			&cli.StringFlag{Name: "root", Usage: "the host's root directory is `DIR`", TakesFile: true},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the BTF to `FILE`"},
+			&cli.BoolFlag{Name: "json", Usage: "explain in JSON"},
+		},
+		Action: runArchiveLookup,
+	}
+}
+
+// lookupResult is what lookup --json writes. Fields are only ever added.
+type lookupResult struct {
+	Host       string `json:"host"`
+	Match      string `json:"match"` // exact, release or none
+	Kernel     string `json:"kernel,omitempty"`
+	Layout     *int   `json:"layout,omitempty"`
+	Reason     string `json:"reason"`
+	Below      string `json:"below,omitempty"`
+	Above      string `json:"above,omitempty"`
+	SameLayout bool   `json:"same_layout,omitempty"`
+}
+
+func runArchiveLookup(c *cli.Context) error {
+	a, err := openArchive(c)
+	if err != nil {
+		return err
+	}
+	k, err := archive.Host(archive.HostOptions{
+		Root: c.String("root"), OSRelease: c.String("os-release"), Release: c.String("release"), Arch: c.String("arch"),
+	})
+	if err != nil {
+		return err
+	}
+	m := a.Lookup(k)
+	out := c.String("output")
+	if m.Found() && out != "" {
+		b, err := a.BTF(m.Key)
+		if err != nil {
+			return err
+		}
+		if err := writeOut(c, out, b); err != nil {
+			return err
+		}
+	}
+	switch to := explainTo(c, out); {
+	case c.Bool("json") && to == c.App.Writer:
+		err = writeJSON(c, lookupJSON(a, m))
+	case c.Bool("json"):
+		return usagef("--json does not go with -o -")
+	default:
+		err = explain(to, a, m)
+	}
+	if err == nil && !m.Found() {
+		return errFindings
+	}
+	return err
+}
+
+// explainTo keeps words out of BTF.
+func explainTo(c *cli.Context, out string) io.Writer {
+	if out == "-" {
+		return c.App.ErrWriter
+	}
+	return c.App.Writer
+}
+
+func explain(w io.Writer, a *archive.Archive, m archive.Match) error {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-8s%s\n", name+":", fmt.Sprintf(format, args...))
+	}
+	line("host", "%s", m.Want)
+	if m.Found() {
+		layout, _ := a.Layout(m.Key)
+		line("match", "%s: %s", m.Rule, m.Reason)
+		line("kernel", "%s (layout %d)", m.Key, layout)
+		return nil
+	}
+	line("match", "none: %s", m.Reason)
+	if m.Below != (archive.Key{}) {
+		line("below", "%s", m.Below)
+	}
+	if m.Above != (archive.Key{}) {
+		line("above", "%s", m.Above)
+	}
+	if m.SameLayout {
+		line("hint", "both neighbours have the same BTF, so this kernel may have it too")
+	}
+	return nil
+}
+
+func lookupJSON(a *archive.Archive, m archive.Match) lookupResult {
+	text := func(k archive.Key) string {
+		if k == (archive.Key{}) {
+			return ""
+		}
+		return k.String()
+	}
+	r := lookupResult{
+		Host: m.Want.String(), Match: m.Rule.String(), Reason: m.Reason, Kernel: text(m.Key),
+		Below: text(m.Below), Above: text(m.Above), SameLayout: m.SameLayout,
+	}
+	if layout, ok := a.Layout(m.Key); ok {
+		r.Layout = &layout
+	}
+	return r
+}

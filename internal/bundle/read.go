@@ -1,0 +1,135 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+)
+
+// maxRead limits the bytes of all files of a bundle together.
+const maxRead = 1 << 30
+
+// ErrNotBundle says that a file is none that Write makes.
+var ErrNotBundle = errors.New("not a .tar.gz, .tar.xz or .tar.zst")
+
+// Read reads what Write and WriteBCC write, of a directory the files that end
+// in .btf. Content decides about the format. Hard links in a tar are followed;
+// equal files may share memory. Files are in order of their names, without "./".
+// The result may have up to 1 GiB.
+func Read(path string) ([]File, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []File
+	if fi.IsDir() {
+		files, err = readDir(path)
+	} else {
+		files, err = readTar(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sorted(path, files)
+}
+
+func readDir(root string) (files []File, err error) {
+	total := int64(0)
+	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !strings.HasSuffix(p, ".btf") {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		if total += int64(len(b)); total > maxRead {
+			return fmt.Errorf("%s: more than %d bytes", root, maxRead)
+		}
+		name, err := filepath.Rel(root, p)
+		files = append(files, File{filepath.ToSlash(name), b})
+		return err
+	})
+	return files, err
+}
+
+func readTar(name string) (files []File, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := decompressor(bufio.NewReader(f))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if c, ok := r.(io.Closer); ok {
+		defer c.Close()
+	}
+	tr := tar.NewReader(r)
+	byName := make(map[string][]byte)
+	total := int64(0)
+	for {
+		h, err := tr.Next()
+		if err == io.EOF {
+			return files, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		member := path.Clean(h.Name)
+		switch h.Typeflag {
+		case tar.TypeReg:
+			if total += h.Size; h.Size < 0 || total > maxRead {
+				return nil, fmt.Errorf("%s: more than %d bytes", name, maxRead)
+			}
+			b, err := io.ReadAll(tr)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", name, member, err)
+			}
+			byName[member] = b
+		case tar.TypeLink:
+			b, ok := byName[path.Clean(h.Linkname)]
+			if !ok {
+				return nil, fmt.Errorf("%s: %s: is a link to %s, which is not there", name, member, h.Linkname)
+			}
+			byName[member] = b
+		default:
+			continue
+		}
+		files = append(files, File{member, byName[member]})
+	}
+}
+
+// decompressor finds out how r is compressed by its first bytes.
+func decompressor(r *bufio.Reader) (io.Reader, error) {
+	head, err := r.Peek(6)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return gzip.NewReader(r)
+	case slices.Equal(head, []byte{0xfd, '7', 'z', 'X', 'Z', 0}):
+		return xz.NewReader(r)
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRead))
+		if err != nil {
+			return nil, err
+		}
+		return d.IOReadCloser(), nil
+	}
+	return nil, ErrNotBundle
+}

@@ -1,0 +1,12 @@
+package rawbtf
+
+// VarSecinfo is one variable of a DATASEC.
+type VarSecinfo struct {
+	Type         TypeID // VAR, or FUNC in .ksyms
+	Offset, Size uint32 // bytes
+}
+
+// VarSecinfo returns variable i of a DATASEC, which must be less than Vlen.
+func (t *Type) VarSecinfo(i uint32) VarSecinfo {
+	return VarSecinfo{TypeID(t.extra(12 * i)), t.extra(12*i + 4), t.extra(12*i + 8)}
+}

@@ -1,0 +1,133 @@
+package archive
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/canon"
+)
+
+// manyKernels makes n kernels of the real ones under other names. In every
+// fourth some structs have grown.
+func manyKernels(t testing.TB, n int) []Kernel {
+	t.Helper()
+	real := realKernels(t)
+	kernels := make([]Kernel, n)
+	for i := range kernels {
+		k := real[i%len(real)]
+		k.Key.VersionID = fmt.Sprintf("%s.%d", k.Key.VersionID, i%7)
+		k.Key.Release = fmt.Sprintf("%s.%d", k.Key.Release, i/4)
+		if i%4 == 3 {
+			k.BTF = grown(t, k.BTF, i)
+		}
+		kernels[i] = k
+	}
+	return kernels
+}
+
+// grown returns a BTF in which members have moved, seed deciding which.
+func grown(t testing.TB, data []byte, seed int) []byte {
+	t.Helper()
+	defs, order, err := define(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPool([]layoutDefs{{defs, order == binary.BigEndian}})
+	var e encoder
+	e.names = make(map[string]uint64)
+	if err := e.meta(Info{}); err != nil {
+		t.Fatal(err)
+	}
+	e.kernels([]Kernel{{Key: Key{Release: "a"}}}, []int{0})
+	e.pool(p)
+	e.layouts(p)
+	file, err := pack(&e.streams)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := mustOpen(t, file)
+	types, err := a.types(a.variantsOf(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range types {
+		if o.Kind.IsComposite() && len(o.Fields) > 0 && (i*7+seed)%5 == 0 && !o.Flag {
+			by := uint32(8 * (1 + seed%40))
+			for j := seed % len(o.Fields); j < len(o.Fields); j++ {
+				o.Fields[j].Lo += 8 * by
+			}
+			o.Size += by
+		}
+	}
+	return canon.Write(canon.Merge(types), order)
+}
+
+var thousand struct {
+	sync.Once
+	data []byte
+	key  Key
+}
+
+func thousandKernels(t testing.TB) ([]byte, Key) {
+	t.Helper()
+	thousand.Do(func() {
+		kernels := manyKernels(t, 1000)
+		thousand.data, thousand.key = mustWrite(t, kernels), kernels[803].Key
+	})
+	return thousand.data, thousand.key
+}
+
+// BenchmarkOpenAndGet is what a tracer does at its start.
+func BenchmarkOpenAndGet(b *testing.B) {
+	data, key := thousandKernels(b)
+	a := mustOpen(b, data)
+	b.Logf("%d kernels, %d layouts, %d bytes", a.Len(), a.Layouts(), len(data))
+	b.ReportAllocs()
+	for b.Loop() {
+		a, err := Open(data)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := a.BTF(a.Lookup(key).Key); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	data, _ := thousandKernels(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Open(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	kernels := manyKernels(b, 1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		mustWrite(b, kernels)
+	}
+}
+
+// An archive of a thousand kernels is opened, and one BTF taken out, with few
+// megabytes.
+func TestMemoryOfThousand(t *testing.T) {
+	data, key := thousandKernels(t)
+	mustOpen(t, data) // the decoder stays
+	runtime.GC()
+	got := allocated(func() {
+		a := mustOpen(t, data)
+		if _, err := a.BTF(a.Lookup(key).Key); err != nil {
+			t.Error(err)
+		}
+	})
+	if t.Logf("%d bytes for %d of archive", got, len(data)); got > 8<<20 {
+		t.Errorf("%d bytes", got)
+	}
+}

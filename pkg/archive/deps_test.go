@@ -1,0 +1,36 @@
+package archive_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestDependencies holds what a tracer takes on by importing this package.
+func TestDependencies(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
+	if err != nil {
+		t.Skipf("go list: %v", err)
+	}
+	allowed := []string{
+		"github.com/btfgen/btfgen/pkg/archive",
+		"github.com/btfgen/btfgen/internal/rawbtf",
+		"github.com/btfgen/btfgen/internal/canon",
+		"github.com/klauspost/compress",
+		"github.com/cilium/ebpf",
+		"golang.org/x/sys",
+	}
+	deps := strings.Fields(string(out))
+	if len(deps) < 4 {
+		t.Fatalf("only %d dependencies", len(deps))
+	}
+next:
+	for _, d := range deps {
+		for _, a := range allowed {
+			if d == a || strings.HasPrefix(d, a+"/") {
+				continue next
+			}
+		}
+		t.Errorf("depends on %s", d)
+	}
+}

@@ -1,0 +1,278 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Nothing that happened to a file on its way goes unnoticed.
+func TestDamage(t *testing.T) {
+	data := mustWrite(t, realKernels(t))
+	for n := range data {
+		if _, err := Open(data[:n]); err == nil {
+			t.Errorf("opened the first %d bytes", n)
+		}
+	}
+	for at := range data {
+		for _, mask := range []byte{1, 0x80, 0xff} {
+			bad := slices.Clone(data)
+			bad[at] ^= mask
+			if a, err := Open(bad); err == nil {
+				same(t, a, at)
+			}
+		}
+	}
+	for _, tail := range []string{"\x00", "more", string(data[5:]), "\x50\x2a\x4d\x18\x00\x00\x00\x00"} {
+		if _, err := Open(append(slices.Clone(data), tail...)); err == nil || !strings.Contains(err.Error(), "follow the frame") {
+			t.Errorf("trailing data %.4q: error %v", tail, err)
+		}
+	}
+	bad := slices.Clone(data)
+	bad[4] = Version + 1
+	if _, err := Open(bad); !errors.Is(err, ErrVersion) {
+		t.Errorf("version %d: error %v", Version+1, err)
+	}
+	for _, s := range []string{"", "btf", "BTFA\x01", "not an archive"} {
+		if _, err := Open([]byte(s)); !errors.Is(err, ErrNotArchive) {
+			t.Errorf("%q: error %v", s, err)
+		}
+	}
+}
+
+// same checks that a file that opened in spite of a change at a byte, such as
+// one of an unused bit of the frame's header, gives what it did before.
+func same(t *testing.T, a *Archive, at int) {
+	t.Helper()
+	for _, k := range realKernels(t) {
+		if b, err := a.BTF(k.Key); err != nil || !bytes.Equal(b, k.BTF) {
+			t.Errorf("byte %d changed: %s differs (%v)", at, k.Key, err)
+		}
+	}
+}
+
+// raw makes a file of a payload, whatever is in it.
+func raw(t testing.TB, payload []byte) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(true), zstd.WithSingleSegment(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.EncodeAll(payload, append([]byte(magic), Version))
+}
+
+func TestBombs(t *testing.T) {
+	bomb := raw(t, make([]byte, maxPayload+1))
+	if _, err := Open(bomb); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("bomb: error %v", err)
+	}
+	// The same without a size in the header.
+	var b bytes.Buffer
+	w, err := zstd.NewWriter(&b, zstd.WithEncoderCRC(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.WriteString(magic + "\x01")
+	chunk := make([]byte, 1<<20)
+	for range 2 * maxPayload / len(chunk) {
+		if _, err := w.Write(chunk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	if n := allocated(func() { _, err = Open(b.Bytes()) }); err == nil || n > maxMemory {
+		t.Errorf("bomb without size: error %v, %d bytes", err, n)
+	}
+	if _, err := Open(make([]byte, maxFile+1)); err == nil {
+		t.Error("opened a file that is too long")
+	}
+}
+
+// maxMemory is what docs/archive-format.md promises for Open.
+const maxMemory = 256 << 20
+
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// payloadCase is a payload that a broken or hostile writer may make.
+type payloadCase struct {
+	name, want string
+	payload    []byte
+}
+
+// hostile returns payloads that must be refused, by Open or, if late, by BTF.
+func hostile(t testing.TB) (cases []payloadCase) {
+	u := func(vs ...uint64) (b []byte) {
+		for _, v := range vs {
+			b = binary.AppendUvarint(b, v)
+		}
+		return b
+	}
+	// A good one: struct "a" with member "x" of type int, one kernel.
+	good := [numStreams][]byte{
+		streamMeta:    append([]byte("tool\x00\x00\x00"), make([]byte, 32)...),
+		streamKernels: append(u(1, 0, 0), "d/1/x86_64/6\x00"...),
+		streamNames:   []byte("a\x00int\x00x\x00"),
+		streamShapes:  u(4<<1, 1, nameNext, toFirst+1+2*1, 1<<1),
+		streamParents: u(2, 1, 0, 1, 0),
+		streamNumbers: u(0, packOffset(32), zigzag(32), zigzag(4-32)),
+		streamLayouts: u(1, 0, 2, 0, variantNext, 0, variantNext),
+	}
+	add := func(name, want string, change func(s *[numStreams][]byte)) {
+		s := good
+		for i := range s {
+			s[i] = slices.Clone(s[i])
+		}
+		change(&s)
+		p := u(numStreams)
+		for _, b := range s {
+			p = binary.AppendUvarint(p, uint64(len(b)))
+		}
+		cases = append(cases, payloadCase{name, want, append(p, slices.Concat(s[:]...)...)})
+	}
+	set := func(stream int, b []byte) func(*[numStreams][]byte) {
+		return func(s *[numStreams][]byte) { s[stream] = b }
+	}
+	key := func(k string) []byte { return append(u(1, 0, 0), k+"\x00"...) }
+	huge := uint64(1) << 62
+
+	add("good", "", func(*[numStreams][]byte) {})
+	for i := range good {
+		add("cut", streamTexts[i]+": ", func(s *[numStreams][]byte) { s[i] = s[i][:len(s[i])-1] })
+		add("longer", streamTexts[i]+": ", func(s *[numStreams][]byte) { s[i] = append(s[i], 'x') })
+		add("empty", "archive: ", set(i, nil))
+	}
+	add("objects", "meta: 4611686018427387904 objects", set(streamMeta, append([]byte("\x00"), u(huge)...)))
+	add("hash", "meta: 33 bytes of a hash", set(streamMeta, append([]byte("\x00\x00"), u(33)...)))
+	add("kernels", "kernels: 4611686018427387904 kernels", set(streamKernels, u(huge)))
+	add("shared", "kernels: shares more", set(streamKernels, append(u(1, 1, 0), "x\x00"...)))
+	add("new layout", "kernels: kernel", set(streamKernels, append(u(2, 0, 0), "d/1/a/6\x00\x06\x007\x00"...)))
+	add("old layout", "kernels: layout does not exist", set(streamKernels, append(u(1, 0, 1), "d/1/a/6\x00"...)))
+	add("no key", "not a key", set(streamKernels, key("a/b/c")))
+	add("path", "is not a name", set(streamKernels, key("../1/x86_64/6")))
+	add("no release", "no release", set(streamKernels, key("a/1/x86_64/")))
+	add("order of kernels", "not in order", set(streamKernels, append(u(2, 0, 0), "d/1/a/7\x00\x06\x016\x00"...)))
+	add("same kernel", "not in order", set(streamKernels, append(u(2, 0, 0), "d/1/a/7\x00\x06\x017\x00"...)))
+	add("alias", "is there twice", set(streamKernels, append(u(2, 0, 0), "d/1/aarch64/7\x00\x04\x01arm64/7\x00"...)))
+	add("unused layout", "kernels: use 1 of 2 layouts", set(streamLayouts, u(2, 0, 2, 0, 0, 0, 0, 1<<1, 0)))
+	add("slots", "parents: 4 slots, more than 3", set(streamParents, u(4, 1, 0, 1, 0)))
+	add("variants", "parents: 4611686018427387904 variants", set(streamParents, u(2, huge)))
+	add("parent", "parents: variant does not exist", set(streamParents, u(2, 1, 1, 1, 0)))
+	add("kind void", "kind 0 is none", set(streamShapes, u(0)))
+	add("kind func", "kind 12 is none", set(streamShapes, u(12<<1)))
+	add("kind huge", "kind 2305843009213693952 is unknown", set(streamShapes, u(huge)))
+	add("members", "shapes: 4611686018427387904 members", set(streamShapes, u(4<<1, huge)))
+	add("name", "shapes: name does not exist", set(streamShapes, u(4<<1, 1, nameFirst, 0, 1<<1)))
+	add("next name", "shapes: name does not exist", set(streamShapes, u(4<<1, 2, nameNext, 0, nameNext, 0, 1<<1)))
+	add("slot", "shapes: slot does not exist", set(streamShapes, u(4<<1, 1, nameNext, toFirst+1+2*2, 1<<1)))
+	add("node", "shapes: node does not exist", set(streamShapes, u(4<<1, 1, nameNext, toFirst+2*1, 1<<1)))
+	add("bits", "shapes: 256 bits", set(streamShapes, u(4<<1|1, 1, nameNext, 256, 0, 1<<1)))
+	add("offset", "numbers: number is out of range", set(streamNumbers, u(zigzag(1<<27)<<2|3, 0, zigzag(32), zigzag(4-32))))
+	add("negative", "numbers: number is out of range", set(streamNumbers, u(packOffset(-8), packOffset(40), zigzag(32), zigzag(4-32))))
+	add("odd size", "numbers: number is out of range", set(streamNumbers, u(0, packOffset(31), zigzag(32), zigzag(4-32))))
+	add("long varint", "numbers: number of more than 64 bits", set(streamNumbers, bytes.Repeat([]byte{0xff}, 20)))
+	add("layouts", "layouts: 4611686018427387904 layouts", set(streamLayouts, u(huge)))
+	add("changes", "layouts: 3 changes", set(streamLayouts, u(1, 0, 3, 0, 0, 0, 0, 0, 0)))
+	add("parent of layout", "layouts: layout does not exist", set(streamLayouts, u(1, 1<<1, 2, 0, 0, 0, 0)))
+	add("change of slot", "layouts: slot does not exist", set(streamLayouts, u(1, 0, 2, 0, 0, 1, 0)))
+	add("slot overflow", "layouts: slot does not exist", set(streamLayouts, u(1, 0, 2, 0, 0, 1<<63, 0)))
+	add("variant", "layouts: variant does not exist", set(streamLayouts, u(1, 0, 2, 0, variantFirst, 0, 0)))
+	add("next variant", "layouts: variant does not exist", set(streamLayouts, u(2, 0, 2, 0, 0, 0, 0, 0, 1, 0, 0)))
+	add("dangling", errEmpty.Error(), set(streamLayouts, u(1, 0, 1, 0, variantNext)))
+	cases = append(cases,
+		payloadCase{"no streams", "payload: 0 streams", u(0)},
+		payloadCase{"many streams", "payload: 65 streams", u(65)},
+		payloadCase{"lengths", "payload: streams have", append(u(numStreams), bytes.Repeat(u(1), numStreams)...)},
+		payloadCase{"huge lengths", "payload: streams have", append(u(numStreams), bytes.Repeat(u(1<<63), numStreams)...)},
+		payloadCase{"nothing", "frame: ", nil},
+	)
+	return cases
+}
+
+func TestHostile(t *testing.T) {
+	for _, tt := range hostile(t) {
+		a, err := Open(raw(t, tt.payload))
+		if err == nil && a.Len() > 0 {
+			_, err = a.BTF(a.Keys()[0])
+		}
+		switch {
+		case tt.want == "" && err != nil:
+			t.Errorf("%s: %v", tt.name, err)
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// A later writer may add streams.
+func TestMoreStreams(t *testing.T) {
+	good := hostile(t)[0].payload
+	lens := good[1 : 1+numStreams]
+	p := append([]byte{numStreams + 1}, lens...)
+	p = append(append(append(p, 3), good[1+numStreams:]...), "new"...)
+	a, err := Open(raw(t, p))
+	if err != nil || a.Len() != 1 {
+		t.Errorf("error %v", err)
+	}
+}
+
+// manyKeys is as many kernels as there may be.
+func manyKeys() []byte {
+	b := binary.AppendUvarint(nil, maxKernels)
+	for i := range maxKernels {
+		b = append(b, 0, byte(min(i, 1)))
+		b = append(fmt.Appendf(b, "a/a/a/%06d", i), 0)
+	}
+	return b
+}
+
+// Open's memory is limited, whichever stream a payload consists of.
+func TestMemory(t *testing.T) {
+	const n = maxPayload - 1<<10
+	fill := func(stream int, head []byte, unit string) []byte {
+		s := append(head, bytes.Repeat([]byte(unit), (n-len(head))/max(1, len(unit)))...)
+		p := binary.AppendUvarint(nil, numStreams)
+		var others [numStreams][]byte
+		others[streamMeta] = append([]byte("\x00\x00\x00"), make([]byte, 32)...)
+		others[streamParents] = []byte{1, 1, 0}
+		others[streamNames] = []byte("a\x00")
+		others[streamShapes] = []byte{7 << 1}
+		if stream == streamKernels {
+			others[streamLayouts] = []byte{1, 0, 0}
+		}
+		others[stream] = s
+		for _, b := range others {
+			p = binary.AppendUvarint(p, uint64(len(b)))
+		}
+		return append(p, slices.Concat(others[:]...)...)
+	}
+	count := binary.AppendUvarint(nil, n/4)
+	for name, p := range map[string][]byte{
+		"objects":  fill(streamMeta, append([]byte{0}, count...), "\x00"),
+		"names":    fill(streamNames, nil, "\x00"),
+		"pointers": fill(streamShapes, nil, "\x05\x01\x04\x01"), // unions of unions
+		"structs":  fill(streamShapes, nil, "\x08\x03\x00\x01\x00\x01\x00\x00"),
+		"variants": fill(streamParents, append([]byte{1}, count...), "\x00"),
+		"layouts":  fill(streamLayouts, count, "\x00\x00\x02\x01\x00\x00"),
+		"kernels":  fill(streamKernels, manyKeys(), ""),
+	} {
+		var err error
+		got := allocated(func() { _, err = openPayload(p) })
+		t.Logf("%s: %d MiB for %d MiB (%v)", name, got>>20, len(p)>>20, err)
+		if got > maxMemory-maxPayload {
+			t.Errorf("%s: %d MiB", name, got>>20)
+		}
+	}
+}

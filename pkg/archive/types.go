@@ -1,0 +1,110 @@
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/cilium/ebpf/btf"
+)
+
+// KernelBTF is where a kernel that has its own BTF shows it.
+const KernelBTF = "/sys/kernel/btf/vmlinux"
+
+// Source is where types were found.
+type Source int
+
+// The sources, in the order in which Find tries them.
+const (
+	FromFile    Source = iota + 1 // the file that the user named
+	FromKernel                    // the running kernel
+	FromArchive                   // the archive
+)
+
+var sourceNames = [...]string{"nowhere", "file", "kernel", "archive"}
+
+// String returns "file", "kernel" or "archive".
+func (s Source) String() string { return sourceNames[s] }
+
+// Options say what Find may take. The zero value is the kernel's own BTF or
+// nothing.
+type Options struct {
+	// File is what the user named: raw BTF, or an ELF file with a .BTF section.
+	File string
+	// Archive is what the program brings along. It may be nil.
+	Archive *Archive
+	// Host says which kernel to look for in the archive.
+	Host HostOptions
+	// IgnoreKernel passes over the kernel's own BTF, for tests.
+	IgnoreKernel bool
+}
+
+// Types is the BTF to relocate programs against.
+type Types struct {
+	Source Source
+	Path   string // of the file; of the kernel's BTF
+	Match  Match  // of the archive; zero otherwise
+
+	// Spec goes into KernelTypes of cilium/ebpf's ProgramOptions. It is nil for
+	// the kernel's own BTF, which the library finds by itself, with the BTF of
+	// modules as well. It belongs to the caller.
+	Spec *btf.Spec
+}
+
+// NoMatchError says that Find found no types, because the kernel has none and
+// the archive not this kernel. It is an ErrNoKernel.
+type NoMatchError struct{ Match Match }
+
+func (e *NoMatchError) Error() string {
+	return fmt.Sprintf("kernel %s has no BTF, and the archive has none for it: %s", e.Match.Want, e.Match.Reason)
+}
+
+// Is reports whether target is ErrNoKernel.
+func (e *NoMatchError) Is(target error) bool { return target == ErrNoKernel }
+
+var errNoArchive = errors.New("the kernel has no BTF, and there is no archive")
+
+// Find finds the types to relocate programs against: the file that the user
+// named, else the kernel's own BTF, else the archive's for this host. A file
+// that was named but cannot be used is an error: it is not passed over. What was
+// taken stands in the result.
+func Find(opts Options) (*Types, error) {
+	if opts.File != "" {
+		spec, err := btf.LoadSpec(opts.File)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", opts.File, err)
+		}
+		return &Types{Source: FromFile, Path: opts.File, Spec: spec}, nil
+	}
+	if !opts.IgnoreKernel {
+		if f, err := os.Open(KernelBTF); err == nil {
+			f.Close()
+			return &Types{Source: FromKernel, Path: KernelBTF}, nil
+		}
+	}
+	if opts.Archive == nil {
+		return nil, errNoArchive
+	}
+	k, err := Host(opts.Host)
+	if err != nil {
+		return nil, err
+	}
+	m := opts.Archive.Lookup(k)
+	if !m.Found() {
+		return nil, &NoMatchError{m}
+	}
+	spec, err := opts.Archive.Spec(m.Key)
+	if err != nil {
+		return nil, err
+	}
+	return &Types{Source: FromArchive, Match: m, Spec: spec}, nil
+}
+
+func loadSpec(b []byte) (*btf.Spec, error) {
+	spec, err := btf.LoadSpecFromReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, fmt.Errorf("archive: %w", err)
+	}
+	return spec, nil
+}
