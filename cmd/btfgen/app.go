@@ -75,6 +75,9 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		Commands: []*cli.Command{
 			generateCommand(),
 			minCoreBTFCommand(),
+			relologCommand(),
+			verifyCommand(),
+			archiveCommand(),
 		},
 		ExitErrHandler: func(*cli.Context, error) {},
 	}

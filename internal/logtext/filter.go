@@ -1,0 +1,59 @@
+package logtext
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// Filter chooses entries. An empty list takes all; of several lists all have
+// to take an entry. Names may be patterns as in [path.Match].
+type Filter struct {
+	Programs []string         // functions or sections
+	Results  []relolog.Result // exact
+	Types    []string         // local types, flavors included, with or without "struct", "union" or "enum"
+}
+
+// Check returns an error if a pattern is malformed.
+func (f *Filter) Check() error {
+	for _, p := range slices.Concat(f.Programs, f.Types) {
+		if _, err := path.Match(p, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Match reports whether the filter takes an entry.
+func (f *Filter) Match(e *relolog.Entry) bool {
+	if len(f.Results) > 0 && !slices.Contains(f.Results, e.Result) {
+		return false
+	}
+	if len(f.Programs) > 0 && !matchAny(f.Programs, e.Program, e.Section) {
+		return false
+	}
+	if len(f.Types) == 0 {
+		return true
+	}
+	_, name, ok := strings.Cut(e.Local.Type, " ")
+	if !ok {
+		name = e.Local.Type
+	}
+	essential, _, _ := strings.Cut(name, "___")
+	return matchAny(f.Types, e.Local.Type, name, essential)
+}
+
+// matchAny matches slashes by "*" as well, since sections have some.
+func matchAny(patterns []string, names ...string) bool {
+	for _, p := range patterns {
+		p = strings.ReplaceAll(p, "/", "\x00")
+		for _, n := range names {
+			if ok, _ := path.Match(p, strings.ReplaceAll(n, "/", "\x00")); ok && n != "" {
+				return true
+			}
+		}
+	}
+	return false
+}

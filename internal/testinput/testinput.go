@@ -1,0 +1,178 @@
+// Package testinput finds the objects and kernels that tests run on: those of
+// testdata and, where the environment names them, more. It is for tests only.
+//
+//	BTFGEN_CORPUS  a tree of kernel BTFs
+//	BTFGEN_DEBIAN  a directory of unpacked Debian packages with BPF objects
+package testinput
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/embedded"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// Object is a BPF object and its file.
+type Object struct {
+	*relolog.Object
+	Data []byte
+}
+
+// Path returns the path of a file of the repository.
+func Path(tb testing.TB, elem ...string) string {
+	tb.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(append([]string{dir}, elem...)...)
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			tb.Fatal("no go.mod above the test")
+		}
+		dir = up
+	}
+}
+
+// Objects returns the objects with relocations of testdata/bpf and of
+// BTFGEN_DEBIAN, each content once. None at all fails the test.
+func Objects(tb testing.TB) []Object {
+	tb.Helper()
+	paths, err := filepath.Glob(filepath.Join(Path(tb, "testdata", "bpf"), "*.o"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if dir := os.Getenv("BTFGEN_DEBIAN"); dir != "" {
+		err := filepath.WalkDir(dir, func(p string, e os.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() {
+				paths = append(paths, p)
+			}
+			return err
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	var all []Object
+	seen := make(map[string]bool)
+	for _, p := range paths {
+		found, err := embedded.ReadFile(p, 0)
+		if errors.Is(err, embedded.ErrNone) {
+			continue
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, f := range found {
+			if seen[string(f.Data)] {
+				continue
+			}
+			seen[string(f.Data)] = true
+			o, err := relolog.ParseObject(strings.TrimSuffix(filepath.Base(p)+"!"+f.Name, "!"), f.Data)
+			if err == nil && o.Empty() == "" {
+				all = append(all, Object{o, f.Data})
+			}
+		}
+	}
+	if len(all) == 0 {
+		tb.Fatalf("none of %d files has BPF objects with relocations", len(paths))
+	}
+	return all
+}
+
+// Named returns the object of testdata/bpf with this file name.
+func Named(tb testing.TB, name string) Object {
+	tb.Helper()
+	data, err := os.ReadFile(Path(tb, "testdata", "bpf", name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	o, err := relolog.ParseObject(name, data)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return Object{o, data}
+}
+
+// Corpus opens the kernels of testdata/vmlinux and of BTFGEN_CORPUS.
+func Corpus(tb testing.TB) *corpus.Corpus {
+	tb.Helper()
+	sources := []string{Path(tb, "testdata", "vmlinux")}
+	if dir := os.Getenv("BTFGEN_CORPUS"); dir != "" {
+		sources = []string{dir} // which has all of testdata's
+	}
+	c, err := corpus.Open(context.Background(), sources, corpus.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, s := range c.Skipped {
+		tb.Error(s)
+	}
+	return c
+}
+
+// Each calls fn for every kernel of the corpus, in order.
+func Each(tb testing.TB, c *corpus.Corpus, fn func(*corpus.Item)) {
+	tb.Helper()
+	var s corpus.Scratch
+	for _, f := range c.Files {
+		err := f.Read(context.Background(), &s, func(it *corpus.Item) error {
+			fn(it)
+			return nil
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// Kernel is one kernel, in memory of its own.
+type Kernel struct {
+	Name    string
+	BTF     []byte
+	Modules []relolog.Module
+}
+
+// Kernels returns the kernels whose name contains one of the given parts, in
+// order of the corpus; all of the parts have to be found.
+func Kernels(tb testing.TB, parts ...string) []Kernel {
+	tb.Helper()
+	var out []Kernel
+	found := make(map[string]bool)
+	c := Corpus(tb)
+	var s corpus.Scratch
+	for _, f := range c.Files {
+		i := slices.IndexFunc(parts, func(p string) bool { return strings.Contains(f.Path, p) })
+		if i < 0 {
+			continue
+		}
+		err := f.Read(context.Background(), &s, func(it *corpus.Item) error {
+			k := Kernel{Name: strings.Clone(it.Name), BTF: slices.Clone(it.BTF)}
+			for _, m := range it.Modules {
+				k.Modules = append(k.Modules, relolog.Module{Name: m.Name, BTF: slices.Clone(m.BTF)})
+			}
+			out = append(out, k)
+			return nil
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		found[parts[i]] = true
+	}
+	for _, p := range parts {
+		if !found[p] {
+			tb.Fatalf("no kernel has %s in its path", p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,115 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/oracle"
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+var (
+	patched  = regexp.MustCompile(`^libbpf: prog '(.*?)': relo #(\d+): patched insn #(\d+) \(.*\) (?:off|imm|imm64) (-?\d+) -> (-?\d+)$`)
+	poisoned = regexp.MustCompile(`^libbpf: prog '(.*?)': relo #(\d+): substituting insn #(\d+) w/ invalid insn$`)
+)
+
+// TestRunningKernel has libbpf load the objects of testdata on the running
+// kernel, and compares what it puts into each instruction with our log. That a
+// kernel refuses a program afterwards does not matter.
+func TestRunningKernel(t *testing.T) {
+	const kernel = "/sys/kernel/btf/vmlinux"
+	bpftool := oracle.Need(t, "bpftool")
+	data, err := os.ReadFile(kernel)
+	if err != nil {
+		t.Skip(err)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("not root")
+	}
+	target, err := relolog.NewTarget("running", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	instructions := 0
+	for _, o := range testinput.Objects(t) {
+		if o.Order() != target.Order() {
+			continue
+		}
+		log, err := relolog.Run(o.Object, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, bitfields := make(map[string]*relolog.Entry), make(map[string]bool)
+		for i := range log.Entries {
+			e := &log.Entries[i]
+			entries[fmt.Sprintf("%s #%d", e.Program, e.Index)] = e
+			if e.Kind == relolog.KindLShiftU64.String() {
+				bitfields[field(e)] = true
+			}
+		}
+		for _, line := range strings.Split(load(t, bpftool, o.Data), "\n") {
+			m := patched.FindStringSubmatch(line)
+			if m == nil {
+				if m = poisoned.FindStringSubmatch(line); m == nil {
+					continue
+				}
+			}
+			e := entries[m[1]+" #"+m[2]]
+			if e == nil {
+				t.Errorf("%s: not in our log: %s", o.Name(), line)
+				continue
+			}
+			instructions++
+			if !holds(e, m[3:], bitfields[field(e)]) {
+				t.Errorf("%s: we have #%d %d → %v: %s", o.Name(), e.Insn, e.Old, e.New, line)
+			}
+		}
+	}
+	if instructions == 0 {
+		t.Skip("libbpf cannot load here") // no BPF, or no bpffs
+	}
+	t.Logf("%d instructions on the running kernel hold what the log says", instructions)
+}
+
+func field(e *relolog.Entry) string { return fmt.Sprint(e.Local.TypeID, e.Local.Spec) }
+
+// holds compares an entry with libbpf's number of the instruction and, if it
+// was not poisoned, what it held before and holds now. Of a bitfield there are
+// several right loads, and compilers choose another than libbpf calculates.
+func holds(e *relolog.Entry, libbpf []string, bitfield bool) bool {
+	if e.New == nil { // a load of 64 bits has two instructions to poison
+		return len(libbpf) == 1 && (libbpf[0] == strconv.Itoa(e.Insn) || libbpf[0] == strconv.Itoa(e.Insn+1))
+	}
+	return len(libbpf) == 3 && libbpf[0] == strconv.Itoa(e.Insn) && libbpf[2] == printed(*e.New, libbpf[2]) && (bitfield || libbpf[1] == printed(e.Old, libbpf[1]))
+}
+
+// printed writes a value with a sign if libbpf did.
+func printed(v uint64, libbpf string) string {
+	if libbpf[0] == '-' {
+		return strconv.FormatInt(int64(v), 10)
+	}
+	return strconv.FormatUint(v, 10)
+}
+
+func load(t *testing.T, bpftool string, object []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "object.o")
+	if err := os.WriteFile(path, object, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pin := fmt.Sprintf("/sys/fs/bpf/btfgen-test-%d", os.Getpid())
+	defer os.RemoveAll(pin)
+	ctx, cancel := context.WithTimeout(t.Context(), oracle.Timeout)
+	defer cancel()
+	// It fails where the kernel does, long after the relocations.
+	out, _ := exec.CommandContext(ctx, bpftool, "-d", "prog", "loadall", path, pin).CombinedOutput()
+	return string(out)
+}

@@ -1,0 +1,180 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// Minimized is a minimized BTF and the kernel that it is for. Whatever holds
+// some, of whatever format, is verified as a list of them.
+type Minimized struct {
+	Key  archive.Key // incomplete where nothing tells more
+	Name string      // for messages
+	BTF  []byte
+}
+
+// Read reads the minimized BTFs of what generate writes, a native archive, a
+// directory or a tar, and of whatever else holds BTF. What cannot be read is
+// skipped, as in a corpus.
+func Read(ctx context.Context, path string) ([]Minimized, []corpus.Skipped, error) {
+	if native, err := isArchive(path); err != nil {
+		return nil, nil, err
+	} else if native {
+		all, err := readArchive(path)
+		return all, nil, err
+	}
+	if files, err := bundle.Read(path); err == nil && len(files) > 0 {
+		return fromFiles(files), nil, nil
+	}
+	return readCorpus(ctx, path)
+}
+
+func isArchive(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	head := make([]byte, 64)
+	n, err := io.ReadFull(f, head)
+	if err != nil && n == 0 {
+		return false, nil // a directory, or empty
+	}
+	return archive.Is(head[:n]), nil
+}
+
+func readArchive(path string) ([]Minimized, error) {
+	a, err := archive.OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	kernels, err := a.Kernels()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	all := make([]Minimized, len(kernels))
+	for i, k := range kernels {
+		all[i] = Minimized{k.Key, k.Key.String(), k.BTF}
+	}
+	return all, nil
+}
+
+// fromFiles takes the key of each file from its name.
+func fromFiles(files []bundle.File) []Minimized {
+	all := make([]Minimized, len(files))
+	for i, f := range files {
+		all[i] = Minimized{Name: f.Name, BTF: f.Data}
+		if k, err := archive.ParseFileName(f.Name); err == nil {
+			all[i].Key = k
+			if k.Known() {
+				all[i].Name = k.String()
+			}
+		}
+	}
+	return all
+}
+
+// readCorpus reads them as kernels are read.
+func readCorpus(ctx context.Context, source string) ([]Minimized, []corpus.Skipped, error) {
+	c, err := corpus.Open(ctx, []string{source}, corpus.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []Minimized
+	var scratch corpus.Scratch
+	skipped := slices.Clone(c.Skipped)
+	for _, f := range c.Files {
+		err := f.Read(ctx, &scratch, func(it *corpus.Item) error {
+			all = append(all, Minimized{it.Key, strings.Clone(it.Name), slices.Clone(it.BTF)})
+			return nil
+		})
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		skipped = append(skipped, skippedBy(f, err)...)
+	}
+	return all, skipped, nil
+}
+
+// skippedBy makes entries of the errors of one file.
+func skippedBy(f *corpus.File, err error) (out []corpus.Skipped) {
+	p := f.Paths()[0]
+	for _, err := range corpus.Errors(err) {
+		out = append(out, corpus.Skipped{Path: p, Reason: strings.TrimPrefix(err.Error(), p+": ")})
+	}
+	return out
+}
+
+// pairs finds the minimized BTF of a kernel. It is safe for concurrent use.
+type pairs struct {
+	byKey  map[archive.Key]int
+	byFile map[string][]int // by file name, for kernels of which no more is known
+	all    []Minimized
+
+	mu   sync.Mutex
+	used []bool
+}
+
+func newPairs(all []Minimized) *pairs {
+	p := &pairs{byKey: make(map[archive.Key]int), byFile: make(map[string][]int), all: all, used: make([]bool, len(all))}
+	for i, m := range all {
+		if m.Key.Known() {
+			p.byKey[m.Key.Canonical()] = i
+		}
+		f := fileName(m.Key, m.Name)
+		p.byFile[f] = append(p.byFile[f], i)
+	}
+	return p
+}
+
+// fileName is the name that generate gives the file of a kernel without a
+// complete key.
+func fileName(k archive.Key, name string) string {
+	if k.Release != "" {
+		return k.Release
+	}
+	base := path.Base(filepath.ToSlash(name))
+	return strings.TrimSuffix(base[strings.LastIndexByte(base, '!')+1:], ".btf")
+}
+
+// find returns the minimized BTF for a kernel, nil if there is none. only says
+// that the kernel is the only one, so that a lone BTF must be its.
+func (p *pairs) find(key archive.Key, name string, only bool) *Minimized {
+	i, ok := p.byKey[key.Canonical()]
+	if !key.Known() || !ok {
+		i = -1
+		if l := p.byFile[fileName(key, name)]; len(l) == 1 && (!key.Known() || !p.all[l[0]].Key.Known()) {
+			i = l[0]
+		} else if only && len(p.all) == 1 && !(key.Known() && p.all[0].Key.Known()) {
+			i = 0
+		}
+	}
+	if i < 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used[i] = true
+	return &p.all[i]
+}
+
+// unused returns the names of those that no kernel was found for.
+func (p *pairs) unused() (names []string) {
+	for i, m := range p.all {
+		if !p.used[i] {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,256 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// Object is a BPF object and its ELF file, which cilium/ebpf reads again.
+type Object struct {
+	*relolog.Object
+	Data []byte
+}
+
+// Config says what to do.
+type Config struct {
+	Objects   []Object // of either byte order, with relocations
+	Minimized []Minimized
+	Corpus    *corpus.Corpus    // the kernels with their full BTF
+	Jobs      int               // workers, at least 1
+	Done      func(done, n int) // called after each file of the corpus, by one goroutine at a time; may be nil
+}
+
+// Run compares every kernel of the corpus. What cannot be compared is in the
+// report; an error is returned only where there is no point in going on, or
+// when ctx ends.
+func Run(ctx context.Context, cfg Config) (*Report, error) {
+	r := &run{Config: cfg, pairs: newPairs(cfg.Minimized)}
+	if err := r.read(); err != nil {
+		return nil, err
+	}
+	r.report.Skipped = append(r.report.Skipped, cfg.Corpus.Skipped...)
+	files := make(chan *corpus.File)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(files)
+		for _, f := range cfg.Corpus.Files {
+			select {
+			case files <- f:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	for range max(1, min(cfg.Jobs, len(cfg.Corpus.Files))) {
+		g.Go(func() error { return r.worker(ctx, files) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	r.report.NoKernel = r.pairs.unused()
+	r.report.sort()
+	return &r.report, nil
+}
+
+// run is the state that workers share.
+type run struct {
+	Config
+	pairs  *pairs
+	cilium []*ciliumObject // of each object
+	sets   []*relolog.Set
+
+	mu     sync.Mutex
+	report Report
+	done   int
+}
+
+// read prepares the objects for both loaders.
+func (r *run) read() error {
+	byOrder := make(map[string][]*relolog.Object)
+	for _, o := range r.Objects {
+		c := readCilium(o.Object, o.Data)
+		r.cilium = append(r.cilium, c)
+		if c.note != "" || c.missed > 0 {
+			r.report.Notes = append(r.report.Notes, Note{o.Name(), c.note, c.missed})
+		}
+		byOrder[o.Order().String()] = append(byOrder[o.Order().String()], o.Object)
+	}
+	for _, l := range byOrder {
+		s, err := relolog.NewSet(l...)
+		if err != nil {
+			return err
+		}
+		r.sets = append(r.sets, s)
+	}
+	return nil
+}
+
+// worker has the memory that is used again for each kernel.
+type worker struct {
+	*run
+	scratch     corpus.Scratch
+	full, small relolog.Target
+	tables      [2]relolog.Table
+}
+
+func (r *run) worker(ctx context.Context, files <-chan *corpus.File) error {
+	w := worker{run: r}
+	for f := range files {
+		err := f.Read(ctx, &w.scratch, func(it *corpus.Item) error {
+			w.item(it)
+			return ctx.Err()
+		})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.mu.Lock()
+		r.report.Skipped = append(r.report.Skipped, skippedBy(f, err)...)
+		r.done++
+		if r.Done != nil {
+			r.Done(r.done, len(r.Corpus.Files))
+		}
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// item compares one kernel and adds the outcome to the report.
+func (w *worker) item(it *corpus.Item) {
+	name := strings.Clone(it.Name)
+	small := w.pairs.find(it.Key, it.Name, len(w.Corpus.Files) == 1)
+	k := &Kernel{Name: name}
+	var err error
+	if small != nil {
+		k.Minimized = small.Name
+		err = w.kernel(k, it, small)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch rep := &w.report; {
+	case small == nil:
+		rep.NotMinimized = append(rep.NotMinimized, name)
+	case err != nil:
+		rep.Skipped = append(rep.Skipped, corpus.Skipped{Path: name, Reason: strings.TrimPrefix(err.Error(), name+": ")})
+	default:
+		rep.Kernels = append(rep.Kernels, *k)
+	}
+}
+
+var (
+	errNoObject = errors.New("no object with relocations is of its byte order")
+	errOrder    = errors.New("byte order of the minimized BTF differs from the kernel's")
+)
+
+// kernel compares the decisions of both loaders on one kernel.
+func (w *worker) kernel(k *Kernel, it *corpus.Item, m *Minimized) error {
+	mods := make([]relolog.Module, len(it.Modules))
+	for i, m := range it.Modules {
+		mods[i] = relolog.Module{Name: m.Name, BTF: m.BTF}
+	}
+	if err := w.full.Load(k.Name, it.BTF, mods...); err != nil {
+		return err
+	}
+	if err := w.small.Load("minimized BTF", m.BTF); err != nil {
+		return err
+	}
+	if w.full.Order() != w.small.Order() {
+		return errOrder
+	}
+	full, err := readCiliumTarget(it.BTF, mods)
+	if err != nil {
+		return err
+	}
+	small, err := readCiliumTarget(m.BTF, nil)
+	if err != nil {
+		return err
+	}
+	met := false
+	for i, o := range w.Objects {
+		if o.Order() != w.full.Order() {
+			continue
+		}
+		met = true
+		log, err := relolog.Run(o.Object, &w.full)
+		if err != nil {
+			return err
+		}
+		smallLog, err := relolog.Run(o.Object, &w.small)
+		if err != nil {
+			return err
+		}
+		k.Records += len(log.Entries)
+		compareLogs(log, smallLog, func(d Difference) { k.Differences = append(k.Differences, d) })
+		w.compareFixups(k, w.cilium[i], log, full, small)
+	}
+	if !met {
+		return errNoObject
+	}
+	w.compareTables(k)
+	return nil
+}
+
+// compareTables looks for what no log shows, and so reports nothing where they
+// differ already.
+func (w *worker) compareTables(k *Kernel) {
+	for _, s := range w.sets {
+		if s.Order() != w.full.Order() || len(k.Differences) > 0 {
+			continue
+		}
+		w.tables[0].Fill(s, &w.full, nil)
+		w.tables[1].Fill(s, &w.small, nil)
+		if err := w.tables[0].Same(&w.tables[1]); err != nil {
+			relocation, what, _ := strings.Cut(err.Error(), ": ")
+			k.Differences = append(k.Differences, Difference{
+				Kernel: k.Name, Loader: Libbpf, Relocation: relocation, What: WhatTable, Full: what, Minimized: "another match",
+			})
+		}
+	}
+}
+
+// compareFixups compares cilium/ebpf's decisions on both BTFs, and on the full
+// one with libbpf's.
+func (w *worker) compareFixups(k *Kernel, c *ciliumObject, log *relolog.Log, full, small *ciliumTarget) {
+	for gi := range c.groups {
+		g := &c.groups[gi]
+		targets := full.vmlinux
+		module := inModule(&log.Entries[g.records[0]])
+		if module {
+			targets = full.all
+		}
+		f, s := g.relocate(targets, c.order), g.relocate(small.vmlinux, c.order)
+		for i, rec := range g.records {
+			e := &log.Entries[rec]
+			ids := e.Kind == relolog.KindTargetTypeID.String()
+			k.Fixups++
+			// cilium/ebpf has no type IDs for modules. In a merged BTF it cannot
+			// know that a type is a module's.
+			merged := ids && module && s.err == nil
+			if !merged && !f.same(&s, i, ids) {
+				d := difference(e, Cilium)
+				d.Program, d.What, d.Full, d.Minimized = g.program, WhatDecision, f.text(i), s.text(i)
+				k.Differences = append(k.Differences, d)
+			}
+			if loadersDiffer(e, &f, i) {
+				k.Disagreements = append(k.Disagreements, Disagreement{
+					Kernel: k.Name, Object: e.Object, Program: g.program, Section: e.Section, Index: e.Index,
+					Relocation: logtext.Relocation(e), Libbpf: decide(e).outcome, Cilium: f.text(i),
+				})
+			}
+		}
+	}
+}
+
+// inModule reports whether a relocation's candidates are a module's, which
+// they are where vmlinux has none, here as in the merged BTF.
+func inModule(e *relolog.Entry) bool {
+	return len(e.Candidates) > 0 && e.Candidates[0].Module != nil && *e.Candidates[0].Module != ""
+}
