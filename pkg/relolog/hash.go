@@ -51,35 +51,33 @@ func (s *spec) content(name string, order binary.ByteOrder) []byte {
 		return s.signature(b, name, 0)
 	}
 	b = append(append(append(b, byte(s.rootKind()), ' '), name...), ' ')
-	c := contenter{spec: s, deep: s.kind == KindTypeMatches, seen: make(map[contentKey]int)}
-	return c.append(b, s.root, false)
+	c := contenter{spec: s, deep: s.kind == KindTypeMatches, seen: make(map[rawbtf.TypeID]int)}
+	return c.append(b, s.root)
 }
 
 // contenter writes types out as far as a comparison of whole types looks at
-// them: into members only if deep, and never behind a pointer.
+// them: into members only if deep, as type_matches does (behind pointers as
+// well, where cilium/ebpf goes).
 type contenter struct {
 	*spec
 	deep bool
-	seen map[contentKey]int
-}
+	seen map[rawbtf.TypeID]int
 
-// contentKey is a type, as it is looked at.
-type contentKey struct {
-	id     rawbtf.TypeID
-	behind bool
+	depth int
 }
 
 // append appends a type. One that was there stands as its number.
-func (c *contenter) append(b []byte, id rawbtf.TypeID, behind bool) []byte {
+func (c *contenter) append(b []byte, id rawbtf.TypeID) []byte {
 	t, ok := c.btf.SkipMods(id)
-	if !ok {
+	if !ok || c.depth == maxPairs { // no loader would go on
 		return append(b, '!')
 	}
-	key := contentKey{t.ID, behind}
-	if n, ok := c.seen[key]; ok {
+	c.depth++
+	defer func() { c.depth-- }()
+	if n, ok := c.seen[t.ID]; ok {
 		return append(strconv.AppendInt(append(b, '#'), int64(n), 10), ' ')
 	}
-	c.seen[key] = len(c.seen)
+	c.seen[t.ID] = len(c.seen)
 	b = append(b, '(', byte(t.Kind()))
 	name := func(off uint32) {
 		b = append(append(b, rawbtf.Essential(c.btf.Name(off))...), 0)
@@ -94,22 +92,22 @@ func (c *contenter) append(b []byte, id rawbtf.TypeID, behind bool) []byte {
 	case k == rawbtf.KindFwd:
 		b = strconv.AppendBool(b, t.KindFlag())
 	case k == rawbtf.KindPtr:
-		b = c.append(b, t.Ref(), true)
+		b = c.append(b, t.Ref())
 	case k == rawbtf.KindArray:
 		a := t.Array()
 		b = binary.LittleEndian.AppendUint32(b, a.Nelems)
-		b = c.append(b, a.Elem, behind)
-		b = c.append(b, a.Index, behind)
+		b = c.append(b, a.Elem)
+		b = c.append(b, a.Index)
 	case k == rawbtf.KindFuncProto:
 		for i := range t.Vlen() {
-			b = c.append(b, t.Param(i).Type, behind)
+			b = c.append(b, t.Param(i).Type)
 		}
-		b = c.append(b, t.Ref(), behind)
-	case k.IsComposite() && c.deep && !behind:
+		b = c.append(b, t.Ref())
+	case k.IsComposite() && c.deep:
 		for i := range t.Vlen() {
 			m := t.Member(i)
 			name(m.NameOff)
-			b = c.append(b, m.Type, false)
+			b = c.append(b, m.Type)
 		}
 	case k.IsAnyEnum() && c.deep:
 		for i := range t.Vlen() {
