@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -25,9 +28,14 @@ func generateCommand() *cli.Command {
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)"},
 			layoutFlag(),
 			&cli.StringFlag{Name: "manifest", Usage: "write hashes, sizes and counts of every kernel to `FILE`, as JSON", TakesFile: true},
+			&cli.StringFlag{Name: "reuse", Usage: "take over kernels that did not change from `OLD.btfa`", TakesFile: true},
+			&cli.StringFlag{Name: "reuse-manifest", Usage: "the manifest of OLD.btfa is `FILE`", DefaultText: "OLD.json", TakesFile: true},
+			&cli.StringFlag{Name: "shard", Usage: "do part `I/N` of the corpus only; archive merge puts the parts together"},
 			jobsFlag(),
 			paddingFlag(),
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list the kernels of each unresolved relocation"},
+			&cli.BoolFlag{Name: "json", Usage: "write the summary to standard output, as JSON"},
+			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list the kernels of each unresolved relocation, and the time spent on each stage"},
+			&cli.StringFlag{Name: "cpuprofile", Usage: "write a CPU profile for 'go tool pprof' to `FILE`", TakesFile: true},
 		},
 		Action: runGenerate,
 	}
@@ -67,55 +75,101 @@ func openCorpus(c *cli.Context) (*corpus.Corpus, error) {
 	return corpus.Open(c.Context, sources, corpus.Options{})
 }
 
-func runGenerate(c *cli.Context) error {
+func runGenerate(c *cli.Context) (err error) {
 	out, err := parseOutput(c)
 	if err != nil {
 		return err
 	}
-	opts, err := minimizeOptions(c)
+	cfg, objs, err := generateConfig(c, out.path)
 	if err != nil {
 		return err
 	}
-	if c.Int("jobs") < 1 {
-		return usagef("--jobs %d: want at least 1", c.Int("jobs"))
+	stop, err := startProfile(c.String("cpuprofile"))
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, stop()) }()
 	stderr := c.App.ErrWriter
-	objs, err := readObjects(c.Args().Slice(), stderr)
-	if err != nil {
-		return err
-	}
-	if err := distinctOutput(out.path, append(c.StringSlice("btf"), c.Args().Slice()...)); err != nil {
-		return err
-	}
-	corp, err := openCorpus(c)
-	if err != nil {
-		return err
-	}
-	bar := newProgress(stderr, len(corp.Files))
-	rep, err := generate.Run(c.Context, generate.Config{
-		Objects: objs.list, Corpus: corp, Options: opts, Jobs: c.Int("jobs"), Done: bar.set,
-	})
+	bar := newProgress(stderr, len(cfg.Corpus.Files))
+	cfg.Done = bar.set
+	start := time.Now()
+	rep, err := generate.Run(c.Context, *cfg)
 	bar.finish()
+	if c.Context.Err() != nil {
+		fmt.Fprintf(stderr, "btfgen: %s, nothing written\n", bar)
+	}
 	if err != nil {
 		return err
 	}
-	if len(rep.Kernels) == 0 {
+	if len(rep.Kernels) == 0 && cfg.Shard.N <= 1 {
 		reportSkipped(stderr, rep.Skipped)
 		return fmt.Errorf("no kernel could be minimized")
 	}
 	if m := c.String("manifest"); m != "" {
-		if err := writeManifest(c, m, objs, rep); err != nil {
+		if err := writeManifest(c, m, cfg, objs, rep); err != nil {
 			return err
 		}
 	}
 	if err := out.write(objs.info(), kernelsOf(rep)); err != nil {
 		return err
 	}
-	summary(stderr, out.path, rep, c.Bool("verbose"))
-	if len(rep.Unresolved) > 0 || len(rep.Skipped) > 0 || objs.bad > 0 {
+	s := summarize(out.path, rep, objs.bad, time.Since(start))
+	if c.Bool("json") {
+		err = s.json(c.App.Writer)
+	} else {
+		s.text(stderr, rep, c.Bool("verbose"))
+	}
+	if err == nil && (len(rep.Unresolved) > 0 || len(rep.Skipped) > 0 || objs.bad > 0) {
 		return errFindings
 	}
-	return nil
+	return err
+}
+
+// generateConfig reads the options, objects and sources.
+func generateConfig(c *cli.Context, out string) (*generate.Config, *objects, error) {
+	cfg := &generate.Config{Jobs: c.Int("jobs"), Hash: c.String("manifest") != ""}
+	var err error
+	if cfg.Options, err = minimizeOptions(c); err != nil {
+		return nil, nil, err
+	}
+	if cfg.Jobs < 1 {
+		return nil, nil, usagef("--jobs %d: want at least 1", cfg.Jobs)
+	}
+	if s := c.String("shard"); s != "" {
+		if cfg.Shard, err = generate.ParseShard(s); err != nil {
+			return nil, nil, usageError{err}
+		}
+	}
+	objs, err := readObjects(c.Args().Slice(), c.App.ErrWriter)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.Objects = objs.list
+	if err := distinctOutput(out, append(c.StringSlice("btf"), c.Args().Slice()...)); err != nil {
+		return nil, nil, err
+	}
+	if cfg.Corpus, err = openCorpus(c); err != nil {
+		return nil, nil, err
+	}
+	return cfg, objs, reuse(c, cfg)
+}
+
+// reuse reads the archive of --reuse. One that cannot serve is told and does
+// without.
+func reuse(c *cli.Context, cfg *generate.Config) error {
+	path := c.String("reuse")
+	if path == "" {
+		if c.String("reuse-manifest") != "" {
+			return usagef("--reuse-manifest goes with --reuse")
+		}
+		return nil
+	}
+	old, why, err := generate.ReadOld(path, cmp.Or(c.String("reuse-manifest"), manifestOf(path)), tool(), cfg)
+	if why != "" {
+		fmt.Fprintf(c.App.ErrWriter, "btfgen: nothing of %s can be used: %s\n", path, why)
+	}
+	cfg.Old = old
+	return err
 }
 
 func reportSkipped(w io.Writer, skipped []corpus.Skipped) {

@@ -1,33 +1,78 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"sync"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
-// progress is a bar on a terminal, and nothing elsewhere.
-type progress struct{ bar *progressbar.ProgressBar }
+// progress tells how far a run is: by a bar on a terminal, by a line now and
+// then elsewhere.
+type progress struct {
+	w   io.Writer
+	bar *progressbar.ProgressBar // nil where there is no terminal
 
-func newProgress(w io.Writer, n int) *progress {
-	if !isTerminal(w) || n < 2 {
-		return &progress{}
-	}
-	return &progress{progressbar.NewOptions(n,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription("kernels"),
-		progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionClearOnFinish(),
-	)}
+	mu                 sync.Mutex
+	start, last        time.Time
+	done, all, skipped int
 }
 
-func (p *progress) set(done, _ int) {
-	if p.bar != nil {
-		p.bar.Set(done)
+// every is the time between two lines.
+const every = 30 * time.Second
+
+func newProgress(w io.Writer, n int) *progress {
+	now := time.Now()
+	p := &progress{w: w, start: now, last: now, all: n}
+	if isTerminal(w) && n > 1 {
+		p.bar = progressbar.NewOptions(n,
+			progressbar.OptionSetWriter(w),
+			progressbar.OptionSetDescription("kernels"),
+			progressbar.OptionShowCount(),
+			progressbar.OptionShowIts(),
+			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionThrottle(65*time.Millisecond),
+			progressbar.OptionClearOnFinish(),
+		)
 	}
+	return p
+}
+
+// set tells that so many of all files are done, and how many things were
+// skipped so far.
+func (p *progress) set(done, all, skipped int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done, p.all, p.skipped = done, all, skipped
+	if p.bar != nil {
+		if all != p.bar.GetMax() {
+			p.bar.ChangeMax(all)
+		}
+		if skipped > 0 {
+			p.bar.Describe(fmt.Sprintf("kernels (%d skipped)", skipped))
+		}
+		p.bar.Set(done)
+		return
+	}
+	if now := time.Now(); now.Sub(p.last) >= every && done < all {
+		p.last = now
+		rate := float64(done) / now.Sub(p.start).Seconds()
+		left := time.Duration(float64(all-done) / rate * float64(time.Second))
+		fmt.Fprintf(p.w, "btfgen: %s, %d skipped, %.1f/s, %s left\n", p.text(), skipped, rate, left.Round(time.Second))
+	}
+}
+
+func (p *progress) text() string { return fmt.Sprintf("%d of %d files done", p.done, p.all) }
+
+// String says how far it is.
+func (p *progress) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text()
 }
 
 func (p *progress) finish() {

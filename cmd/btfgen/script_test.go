@@ -17,9 +17,10 @@ func TestMain(m *testing.M) {
 }
 
 // TestScript runs the scripts in testdata/script. They find testdata at
-// $TESTDATA, and have two commands of their own:
+// $TESTDATA, and have three commands of their own:
 //
 //	status N COMMAND...  run btfgen with the arguments and want exit status N
+//	shard I/N OUT        run generate on that part of testdata's kernels
 //	damage FILE AT MASK  flip bits of a byte, counted from the end if AT is negative
 func TestScript(t *testing.T) {
 	td, err := filepath.Abs("../../testdata")
@@ -36,6 +37,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": wantStatus,
 			"damage": damage,
+			"shard":  shard,
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
@@ -73,6 +75,18 @@ func exitCode(err error) int {
 		return e.ExitCode()
 	}
 	return -1
+}
+
+// shard takes either status: a part may have no finding.
+func shard(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: shard I/N OUT")
+	}
+	td := ts.Getenv("TESTDATA")
+	err := ts.Exec("btfgen", "generate", "--btf", td+"/vmlinux", "--shard", args[0], "-o", args[1], td+"/bpf/tcplife.bpfel.o", td+"/bpf/tcplife.bpfeb.o")
+	if err != nil && exitCode(err) != statusFindings {
+		ts.Fatalf("%v", err)
+	}
 }
 
 func damage(ts *testscript.TestScript, neg bool, args []string) {

@@ -1,19 +1,72 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
-// summary tells what a run came to: what was left out, what is unresolved and
-// where, and how much was written.
-func summary(w io.Writer, out string, rep *generate.Report, verbose bool) {
+// summary is what a run came to. Its JSON form is stable; fields are only ever
+// added.
+type summary struct {
+	Output   string           `json:"output"`
+	Kernels  int              `json:"kernels"`
+	Reused   int              `json:"reused"`   // taken over from an earlier run
+	Distinct int              `json:"distinct"` // minimized BTFs
+	Disk     int64            `json:"bytes_on_disk"`
+	In       int64            `json:"bytes_in"`  // BTF of the kernels
+	Out      int64            `json:"bytes_out"` // minimized BTF
+	Objects  int              `json:"objects_skipped"`
+	Seconds  float64          `json:"seconds"`
+	Stages   map[string]int64 `json:"stage_ns"` // of all workers together
+
+	Unresolved []generate.Unresolved `json:"unresolved"`
+	Skipped    []skipped             `json:"skipped"`
+}
+
+type skipped struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+func summarize(out string, rep *generate.Report, badObjects int, took time.Duration) *summary {
+	s := &summary{
+		Output: out, Kernels: len(rep.Kernels), Objects: badObjects, Seconds: took.Seconds(),
+		Unresolved: append([]generate.Unresolved{}, rep.Unresolved...), Skipped: []skipped{}, Stages: make(map[string]int64),
+	}
+	for _, st := range rep.Stages.All() {
+		s.Stages[st.Name] = st.Time.Nanoseconds()
+	}
+	for _, k := range rep.Kernels {
+		s.In += k.RawSize
+		s.Disk += k.SourceSize
+		if k.Reused {
+			s.Reused++
+		}
+	}
+	s.Distinct, s.Out = rep.Distinct()
+	for _, sk := range rep.Skipped {
+		s.Skipped = append(s.Skipped, skipped{sk.Path, sk.Reason})
+	}
+	return s
+}
+
+func (s *summary) json(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(s)
+}
+
+// text tells what was left out, what is unresolved and where, and how much was
+// written.
+func (s *summary) text(w io.Writer, rep *generate.Report, verbose bool) {
 	reportSkipped(w, rep.Skipped)
 	if len(rep.Unresolved) > 0 {
 		fmt.Fprintf(w, "unresolved:\n")
@@ -28,14 +81,19 @@ func summary(w io.Writer, out string, rep *generate.Report, verbose bool) {
 		}
 		tw.Flush()
 	}
-	var raw, disk int64
-	for _, k := range rep.Kernels {
-		raw += k.RawSize
-		disk += k.SourceSize
+	if verbose {
+		var parts []string
+		for _, st := range rep.Stages.All() {
+			parts = append(parts, fmt.Sprintf("%s %s", st.Name, st.Time.Round(100*time.Microsecond)))
+		}
+		fmt.Fprintf(w, "time of all workers: %s\n", strings.Join(parts, ", "))
 	}
-	distinct, small := rep.Distinct()
-	fmt.Fprintf(w, "%s: %s, %s of BTF (%s on disk) to %s in %s\n",
-		out, plural(len(rep.Kernels), "kernel"), size(raw), size(disk), size(small), plural(distinct, "distinct file"))
+	reused := ""
+	if s.Reused > 0 {
+		reused = fmt.Sprintf(", %d of them as they were", s.Reused)
+	}
+	fmt.Fprintf(w, "%s: %s%s, %s of BTF (%s on disk) to %s in %s, %s\n", s.Output, plural(s.Kernels, "kernel"), reused,
+		size(s.In), size(s.Disk), size(s.Out), plural(s.Distinct, "distinct file"), time.Duration(s.Seconds*1e9).Round(10*time.Millisecond))
 }
 
 // folded is a field, type or enumerator that fails on the same kernels,

@@ -57,20 +57,17 @@ func (f *File) Paths() []string {
 	return paths
 }
 
-// SHA256 returns a hash of the file as it lies on disk, or, where there are module files, of the
-// list of all their hashes. It reads them, but decompresses nothing.
-func (f *File) SHA256(ctx context.Context) (sum [sha256.Size]byte, err error) {
-	all := sha256.New()
-	for _, p := range f.parts {
-		if sum, err = hashFile(ctx, p.path); err != nil {
-			return sum, err
+// Sums returns the SHA-256 of each of Paths as it lies on disk. It reads them,
+// but decompresses nothing.
+func (f *File) Sums(ctx context.Context) ([][sha256.Size]byte, error) {
+	sums := make([][sha256.Size]byte, len(f.parts))
+	for i, p := range f.parts {
+		var err error
+		if sums[i], err = hashFile(ctx, p.path); err != nil {
+			return nil, err
 		}
-		all.Write(sum[:])
 	}
-	if len(f.parts) > 1 {
-		all.Sum(sum[:0])
-	}
-	return sum, nil
+	return sums, nil
 }
 
 func hashFile(ctx context.Context, path string) (sum [sha256.Size]byte, err error) {

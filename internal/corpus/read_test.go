@@ -6,6 +6,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -383,7 +384,7 @@ func TestReadStops(t *testing.T) {
 	if _, err := Open(ctx, []string{filepath.Dir(path)}, Options{}); err != context.Canceled {
 		t.Errorf("open: %v", err)
 	}
-	if _, err := c.Files[0].SHA256(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := c.Files[0].Sums(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("hash: %v", err)
 	}
 }
@@ -405,9 +406,9 @@ func TestReadStopsProgram(t *testing.T) {
 	}
 }
 
-// Files with modules hash as a whole, and differently when one of them changes.
-func TestSHA256(t *testing.T) {
-	sums := make(map[[32]byte]string)
+// Every file of a kernel is hashed, so that a change in one of them shows.
+func TestSums(t *testing.T) {
+	sums := make(map[string]string)
 	for name, files := range map[string]map[string]string{
 		"kernel":        {"vmlinux": string(blobLE)},
 		"other kernel":  {"vmlinux": string(blobBE)},
@@ -420,16 +421,20 @@ func TestSHA256(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum, err := c.Files[0].SHA256(context.Background())
+		all, err := c.Files[0].Sums(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
+		if len(all) != len(files) {
+			t.Errorf("%s: %d hashes of %d files", name, len(all), len(files))
+		}
+		sum := fmt.Sprintf("%x", all)
 		if other, dup := sums[sum]; dup {
 			t.Errorf("%s and %s have the same hash", name, other)
 		}
 		sums[sum] = name
-		if again, err := c.Files[0].SHA256(context.Background()); err != nil || again != sum {
-			t.Errorf("%s: %x, then %x, %v", name, sum, again, err)
+		if again, err := c.Files[0].Sums(context.Background()); err != nil || fmt.Sprintf("%x", again) != sum {
+			t.Errorf("%s: %s, then %x, %v", name, sum, again, err)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,19 +29,51 @@ type Config struct {
 	Objects []*relolog.Object // of either byte order
 	Corpus  *corpus.Corpus
 	Options minimize.Options
-	Jobs    int               // workers, at least 1
-	Done    func(done, n int) // called after each file of the corpus, by one goroutine at a time; may be nil
+	Jobs    int   // workers, at least 1
+	Shard   Shard // which part of the corpus, the zero value is all of it
+	Old     *Old  // what an earlier run made, or nil
+	Hash    bool  // note the hashes of source files, for a later run to compare
+
+	// Done is called after each file of the corpus, by one goroutine at a
+	// time, with the number of files that are done or to be done, and of
+	// those things that were skipped. It may be nil.
+	Done func(done, all, skipped int)
+}
+
+// Stages is what workers spent their time on, added up over all of them.
+type Stages struct {
+	Hash  time.Duration // of source files
+	Read  time.Duration // and decompress
+	Scan  time.Duration // types and names of the kernel
+	Match time.Duration
+	Emit  time.Duration
+	Prove time.Duration
+}
+
+// Stage is one of the stages by its name.
+type Stage struct {
+	Name string
+	Time time.Duration
+}
+
+// All returns the stages in their order.
+func (s *Stages) All() []Stage {
+	return []Stage{{"hash", s.Hash}, {"read", s.Read}, {"scan", s.Scan}, {"match", s.Match}, {"emit", s.Emit}, {"prove", s.Prove}}
 }
 
 // Kernel is what became of one kernel.
 type Kernel struct {
 	Key        archive.Key
-	Name, Path string   // as in corpus.Item
-	SourceSize int64    // bytes on disk
-	RawSize    int64    // bytes of its BTF, modules included
-	BTF        []byte   // minimized; equal ones share memory
-	Resolved   int      // relocations, each once per object
-	Sources    []string // files that it was read from: the kernel's, then those of modules
+	Name, Path string // as in corpus.Item
+	SourceSize int64  // bytes on disk
+	RawSize    int64  // bytes of its BTF, modules included
+	BTF        []byte // minimized; equal ones share memory
+	Resolved   int    // relocations, each once per object
+	Reused     bool   // taken over from an earlier run
+
+	// SHA256 of the files that it was read from: the kernel's, then those of
+	// modules. Only if Config.Hash is set and all of them were read whole.
+	Sources [][sha256.Size]byte
 
 	issues []issue
 }
@@ -75,6 +108,9 @@ type Report struct {
 	Kernels    []Kernel // in order of name
 	Skipped    []corpus.Skipped
 	Unresolved []Unresolved // absent ones are no failure and not listed
+	Stages     Stages
+
+	noObject []Kernel // skipped because no object is of their byte order
 }
 
 // Run minimizes every kernel of the corpus. Kernels that cannot be done are
@@ -85,13 +121,15 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Config: cfg, sets: sets, distinct: make(map[[sha256.Size]byte][]byte)}
-	r.report.Skipped = slices.Clone(cfg.Corpus.Skipped)
+	r := &run{Config: cfg, sets: sets, files: cfg.Shard.of(cfg.Corpus.Files), distinct: make(map[[sha256.Size]byte][]byte)}
+	if cfg.Shard.first() {
+		r.report.Skipped = slices.Clone(cfg.Corpus.Skipped)
+	}
 	files := make(chan *corpus.File)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(files)
-		for _, f := range cfg.Corpus.Files {
+		for _, f := range r.files {
 			select {
 			case files <- f:
 			case <-ctx.Done():
@@ -100,7 +138,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		}
 		return nil
 	})
-	for range max(1, min(cfg.Jobs, len(cfg.Corpus.Files))) {
+	for range max(1, min(cfg.Jobs, len(r.files))) {
 		g.Go(func() error { return r.worker(ctx, files) })
 	}
 	if err := g.Wait(); err != nil {
@@ -131,7 +169,8 @@ func split(objects []*relolog.Object) (sets []*relolog.Set, err error) {
 // run is the state that workers share.
 type run struct {
 	Config
-	sets []*relolog.Set
+	sets  []*relolog.Set
+	files []*corpus.File
 
 	mu       sync.Mutex
 	report   Report
@@ -145,6 +184,7 @@ type worker struct {
 	scratch corpus.Scratch
 	target  relolog.Target
 	mins    []*minimize.Minimizer // one per set
+	stages  Stages
 }
 
 func (r *run) worker(ctx context.Context, files <-chan *corpus.File) error {
@@ -153,41 +193,77 @@ func (r *run) worker(ctx context.Context, files <-chan *corpus.File) error {
 		w.mins = append(w.mins, minimize.New(s, r.Options))
 	}
 	for f := range files {
-		err := f.Read(ctx, &w.scratch, func(it *corpus.Item) error {
-			w.kernel(it, f.Paths())
-			return nil
-		})
+		err := w.file(ctx, f)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		r.mu.Lock()
 		for _, err := range corpus.Errors(err) {
-			p, reason := f.Paths()[0], err.Error()
+			p, reason := f.Path, err.Error()
 			r.report.Skipped = append(r.report.Skipped, corpus.Skipped{Path: p, Reason: strings.TrimPrefix(reason, p+": ")})
 		}
 		r.done++
 		if r.Done != nil {
-			r.Done(r.done, len(r.Corpus.Files))
+			r.Done(r.done, len(r.files), len(r.report.Skipped))
 		}
 		r.mu.Unlock()
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w.addTimes(&r.report.Stages)
 	return nil
 }
 
-// kernel minimizes one kernel and adds the outcome to the report.
-func (w *worker) kernel(it *corpus.Item, sources []string) {
-	k := Kernel{Key: it.Key, Name: strings.Clone(it.Name), Path: strings.Clone(it.Path), SourceSize: it.SourceSize, RawSize: int64(len(it.BTF)), Sources: sources}
-	mods := make([]relolog.Module, len(it.Modules))
-	for i, m := range it.Modules {
-		mods[i] = relolog.Module{Name: m.Name, BTF: m.BTF}
-		k.RawSize += int64(len(m.BTF))
+// file does the kernels of one file.
+func (w *worker) file(ctx context.Context, f *corpus.File) error {
+	var sums [][sha256.Size]byte
+	if w.Hash || w.Old != nil {
+		start := time.Now()
+		var err error
+		sums, err = f.Sums(ctx)
+		w.stages.Hash += time.Since(start)
+		if err != nil {
+			return err
+		}
 	}
-	err := w.minimize(&k, it.BTF, mods)
+	if k := w.Old.take(f, sums); k != nil {
+		return w.add(*k)
+	}
+	var kernels []Kernel
+	var failed []error
+	start, busy := time.Now(), time.Duration(0)
+	err := f.Read(ctx, &w.scratch, func(it *corpus.Item) error {
+		began := time.Now()
+		k, err := w.kernel(it)
+		if err == nil || errors.Is(err, errNoObject) {
+			kernels = append(kernels, *k)
+		} else {
+			failed = append(failed, err)
+		}
+		busy += time.Since(began)
+		return nil
+	})
+	w.stages.Read += time.Since(start) - busy
+	for _, k := range kernels {
+		// What was damaged once is not to be taken over silently.
+		if err == nil && len(failed) == 0 && len(kernels) == 1 {
+			k.Sources = sums
+		}
+		if err := w.add(k); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(append(failed, corpus.Errors(err)...)...)
+}
+
+// add puts a kernel into the report. One without BTF is one that no object is
+// for.
+func (w *worker) add(k Kernel) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err != nil {
-		w.report.Skipped = append(w.report.Skipped, corpus.Skipped{Path: k.Path, Reason: strings.TrimPrefix(err.Error(), k.Path+": ")})
-		return
+	if k.BTF == nil {
+		w.report.noObject = append(w.report.noObject, k)
+		return fmt.Errorf("%s: %w", k.Path, errNoObject)
 	}
 	sum := sha256.Sum256(k.BTF)
 	if old, ok := w.distinct[sum]; ok {
@@ -196,12 +272,43 @@ func (w *worker) kernel(it *corpus.Item, sources []string) {
 		w.distinct[sum] = k.BTF
 	}
 	w.report.Kernels = append(w.report.Kernels, k)
+	return nil
+}
+
+// addTimes adds what this worker spent its time on.
+func (w *worker) addTimes(s *Stages) {
+	s.Hash += w.stages.Hash
+	s.Read += w.stages.Read
+	s.Scan += w.stages.Scan
+	for _, m := range w.mins {
+		t := m.Times()
+		s.Match += t.Match
+		s.Emit += t.Emit
+		s.Prove += t.Prove
+	}
+}
+
+// kernel minimizes one kernel. Errors name its path.
+func (w *worker) kernel(it *corpus.Item) (*Kernel, error) {
+	k := &Kernel{Key: it.Key, Name: strings.Clone(it.Name), Path: strings.Clone(it.Path), SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
+	mods := make([]relolog.Module, len(it.Modules))
+	for i, m := range it.Modules {
+		mods[i] = relolog.Module{Name: m.Name, BTF: m.BTF}
+		k.RawSize += int64(len(m.BTF))
+	}
+	if err := w.minimize(k, it.BTF, mods); err != nil {
+		return k, fmt.Errorf("%s: %w", k.Path, err)
+	}
+	return k, nil
 }
 
 var errNoObject = errors.New("no object with relocations is of its byte order")
 
 func (w *worker) minimize(k *Kernel, btf []byte, mods []relolog.Module) error {
-	if err := w.target.Load(k.Path, btf, mods...); err != nil {
+	start := time.Now()
+	err := w.target.Load("btf", btf, mods...)
+	w.stages.Scan += time.Since(start)
+	if err != nil {
 		return err
 	}
 	for i, s := range w.sets {
@@ -284,6 +391,18 @@ func (k *Kernel) FileName() string {
 		return strings.TrimSuffix(base, ".btf") + ".btf"
 	}
 	return path.Join(k.Key.ID, k.Key.VersionID, k.Key.Arch, k.Key.Release+".btf")
+}
+
+// OutputKey returns the key under which an archive has the kernel: its own or,
+// where that is not known, what its file's name tells.
+func (k *Kernel) OutputKey() archive.Key {
+	if k.Key.Known() {
+		return k.Key
+	}
+	if key, err := archive.ParseFileName(k.FileName()); err == nil {
+		return key
+	}
+	return k.Key
 }
 
 // Files returns the minimized BTFs as the files of a bundle.

@@ -3,6 +3,7 @@ package minimize
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -31,7 +32,18 @@ type Minimizer struct {
 	full  relolog.Table
 	small relolog.Table
 	proof relolog.Target
+	times Times
 }
+
+// Times is what a Minimizer spent its time on, added up over all kernels.
+type Times struct {
+	Match time.Duration // relocations against kernels
+	Emit  time.Duration // marking, merging, writing
+	Prove time.Duration
+}
+
+// Times returns the times so far.
+func (m *Minimizer) Times() Times { return m.times }
 
 // New returns a Minimizer for the relocations in set.
 func New(set *relolog.Set, opts Options) *Minimizer {
@@ -43,8 +55,10 @@ func New(set *relolog.Set, opts Options) *Minimizer {
 // relocation has the same outcomes on it as on the kernel's own BTF. Where
 // nothing matches, the result is a BTF without types.
 func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
+	start := time.Now()
 	marks := newMarks(m.set.Asks(relolog.KindTypeMatches))
 	m.full.Fill(m.set, t, marks.add)
+	start = lap(&m.times.Match, start)
 	marks.settle()
 	g := newGraph(marks, m.set, uint32(t.PointerSize()), m.opts.Padding)
 	g.lowerAll()
@@ -54,10 +68,20 @@ func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
 		}
 	}
 	out := canon.Write(canon.Merge(g.types), t.Order())
-	if err := m.prove(t, out); err != nil {
+	start = lap(&m.times.Emit, start)
+	err := m.prove(t, out)
+	lap(&m.times.Prove, start)
+	if err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+// lap adds the time since start to sum and returns the time now.
+func lap(sum *time.Duration, start time.Time) time.Time {
+	now := time.Now()
+	*sum += now.Sub(start)
+	return now
 }
 
 // ErrProof says that a minimized BTF does not decide as the kernel's own does.

@@ -1,0 +1,226 @@
+package generate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// Manifest is what pipelines want to know of a run, but tracers need not ship.
+// With the archive of the same run it lets a later one take over what did not
+// change. Fields are only ever added.
+type Manifest struct {
+	Tool        string           `json:"tool"`
+	Padding     minimize.Padding `json:"padding,omitempty"`
+	Relocations Sum              `json:"relocations"` // as in the archive
+	Objects     []ManifestObject `json:"objects"`
+	Kernels     []ManifestKernel `json:"kernels"`
+	Issues      []ManifestIssue  `json:"issues"`
+	NoObject    []ManifestSkip   `json:"no_object"` // kernels that no object is for
+}
+
+// ManifestSkip is a kernel that is not in the archive, because no object is of
+// its byte order.
+type ManifestSkip struct {
+	Kernel  string `json:"kernel"`
+	Sources []Sum  `json:"source_sha256"`
+}
+
+// ManifestObject is an object of the run.
+type ManifestObject struct {
+	Name   string `json:"name"`
+	SHA256 Sum    `json:"sha256"`
+}
+
+// ManifestKernel is a kernel of the run. Counts are of relocations, each once
+// per object.
+type ManifestKernel struct {
+	Kernel     string `json:"kernel"`
+	Sources    []Sum  `json:"source_sha256"` // of the kernel's file, then of those with its modules
+	SourceSize int64  `json:"source_size"`   // bytes on disk
+	RawSize    int64  `json:"raw_size"`      // of the kernel's BTF and its modules', bytes
+	SHA256     Sum    `json:"sha256"`        // of the minimized BTF
+	Size       int    `json:"size"`          // bytes
+	Resolved   int    `json:"resolved"`
+	Unresolved int    `json:"unresolved"`
+	Ambiguous  int    `json:"ambiguous"`
+	Errors     int    `json:"errors"`
+	Issues     []int  `json:"issues"` // which of the manifest's
+}
+
+// ManifestIssue is a relocation that some kernels do not resolve.
+type ManifestIssue struct {
+	Object string         `json:"object"`
+	Relo   string         `json:"relocation"`
+	Result relolog.Result `json:"result"`
+}
+
+// Sum is a SHA-256, in JSON as hexadecimal text.
+type Sum [sha256.Size]byte
+
+// MarshalText and UnmarshalText are for encoding/json.
+func (s Sum) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(s[:])), nil }
+
+// UnmarshalText reads 64 hexadecimal digits.
+func (s *Sum) UnmarshalText(text []byte) error {
+	if len(text) != 2*len(s) {
+		return errors.New("not a SHA-256")
+	}
+	_, err := hex.Decode(s[:], text)
+	return err
+}
+
+// NewManifest describes a run. objects has the name and hash of each object.
+func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report) *Manifest {
+	m := &Manifest{Tool: tool, Padding: cfg.Options.Padding, Relocations: relolog.Hash(cfg.Objects...), Objects: objects, Kernels: []ManifestKernel{}, Issues: []ManifestIssue{}, NoObject: []ManifestSkip{}}
+	at := make(map[issue]int)
+	for i := range rep.Kernels {
+		k := &rep.Kernels[i]
+		e := ManifestKernel{
+			Kernel: k.OutputKey().String(), Sources: []Sum{}, SourceSize: k.SourceSize, RawSize: k.RawSize,
+			SHA256: sha256.Sum256(k.BTF), Size: len(k.BTF), Resolved: k.Resolved, Unresolved: k.Count(relolog.Poisoned),
+			Ambiguous: k.Count(relolog.Ambiguous), Errors: k.Count(relolog.Error), Issues: []int{},
+		}
+		e.Sources = append(e.Sources, toSums(k.Sources)...)
+		for _, is := range k.issues {
+			n, ok := at[is]
+			if !ok {
+				n = len(m.Issues)
+				at[is] = n
+				m.Issues = append(m.Issues, ManifestIssue{is.object, is.relo, is.result})
+			}
+			e.Issues = append(e.Issues, n)
+		}
+		m.Kernels = append(m.Kernels, e)
+	}
+	for _, k := range rep.noObject {
+		m.NoObject = append(m.NoObject, ManifestSkip{k.OutputKey().String(), toSums(k.Sources)})
+	}
+	slices.SortFunc(m.NoObject, func(a, b ManifestSkip) int { return strings.Compare(a.Kernel, b.Kernel) })
+	return m
+}
+
+func toSums(in [][sha256.Size]byte) []Sum {
+	out := make([]Sum, len(in))
+	for i, s := range in {
+		out[i] = s
+	}
+	return out
+}
+
+// Encode returns the manifest as JSON.
+func (m *Manifest) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	err := enc.Encode(m)
+	return b.Bytes(), err
+}
+
+// Old is what an earlier run made of kernels that may not have changed. It is
+// immutable. A nil Old has nothing.
+type Old struct{ kernels map[string]*Kernel }
+
+// ReadOld reads the archive of an earlier run and its manifest. Where the run
+// was one of another version, other relocations or other options, nothing of it can be
+// used, and why says so.
+func ReadOld(archivePath, manifestPath, tool string, cfg *Config) (old *Old, why string, err error) {
+	data, err := os.ReadFile(manifestPath)
+	if err != nil {
+		return nil, "", err
+	}
+	var m Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, "", fmt.Errorf("%s: not a manifest: %w", manifestPath, err)
+	}
+	a, err := archive.OpenFile(archivePath)
+	if err != nil {
+		return nil, "", err
+	}
+	switch {
+	case m.Tool != tool:
+		return nil, "it was made by " + m.Tool, nil
+	case m.Relocations != Sum(relolog.Hash(cfg.Objects...)):
+		return nil, "it is of other relocations", nil
+	case m.Padding != cfg.Options.Padding:
+		return nil, "it has another padding", nil
+	}
+	kernels, err := a.Kernels()
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", archivePath, err)
+	}
+	btfs := make(map[archive.Key][]byte)
+	for _, k := range kernels {
+		btfs[k.Key] = k.BTF
+	}
+	old = &Old{kernels: make(map[string]*Kernel)}
+	for i := range m.Kernels {
+		e := &m.Kernels[i]
+		key, err := archive.ParseKey(e.Kernel)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
+		}
+		btf, ok := btfs[key]
+		if !ok || sha256.Sum256(btf) != e.SHA256 {
+			return nil, "", fmt.Errorf("%s is not the manifest of %s: %s differs", manifestPath, archivePath, e.Kernel)
+		}
+		k := &Kernel{Key: key, Name: key.String(), SourceSize: e.SourceSize, RawSize: e.RawSize, BTF: btf, Resolved: e.Resolved, Reused: true}
+		k.Sources = fromSums(e.Sources)
+		for _, n := range e.Issues {
+			if n < 0 || n >= len(m.Issues) {
+				return nil, "", fmt.Errorf("%s: %s has an issue %d of %d", manifestPath, e.Kernel, n, len(m.Issues))
+			}
+			k.issues = append(k.issues, issue{m.Issues[n].Object, m.Issues[n].Relo, m.Issues[n].Result})
+		}
+		old.add(k)
+	}
+	for _, e := range m.NoObject {
+		key, err := archive.ParseKey(e.Kernel)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
+		}
+		old.add(&Kernel{Key: key, Name: key.String(), Sources: fromSums(e.Sources)})
+	}
+	return old, "", nil
+}
+
+func (o *Old) add(k *Kernel) {
+	if len(k.Sources) > 0 {
+		o.kernels[k.Name] = k
+	}
+}
+
+func fromSums(in []Sum) (out [][sha256.Size]byte) {
+	for _, s := range in {
+		out = append(out, s)
+	}
+	return out
+}
+
+// take returns the kernel that an earlier run made of the same files, or nil.
+// Only files that hold one kernel whose key is known from the path are looked
+// for.
+func (o *Old) take(f *corpus.File, sums [][sha256.Size]byte) *Kernel {
+	if o == nil || !f.Key.Known() {
+		return nil
+	}
+	k := o.kernels[f.Key.String()]
+	if k == nil || !slices.Equal(k.Sources, sums) {
+		return nil
+	}
+	out := *k
+	out.Path = f.Path
+	return &out
+}
