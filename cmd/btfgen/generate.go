@@ -91,7 +91,7 @@ func runGenerate(c *cli.Context) (err error) {
 	defer func() { err = errors.Join(err, stop()) }()
 	stderr := c.App.ErrWriter
 	bar := newProgress(stderr, len(cfg.Corpus.Files))
-	cfg.Done = bar.set
+	cfg.Done = bar.update
 	start := time.Now()
 	rep, err := generate.Run(c.Context, *cfg)
 	bar.finish()

@@ -42,9 +42,11 @@ func newProgress(w io.Writer, n int) *progress {
 	return p
 }
 
-// set tells that so many of all files are done, and how many things were
-// skipped so far.
-func (p *progress) set(done, all, skipped int) {
+// set tells that so many of all files are done.
+func (p *progress) set(done, all int) { p.update(done, all, 0) }
+
+// update is set for those who know how many things were skipped so far.
+func (p *progress) update(done, all, skipped int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done, p.all, p.skipped = done, all, skipped

@@ -61,7 +61,7 @@ func runVerify(c *cli.Context) error {
 		cfg.Objects = append(cfg.Objects, verify.Object{Object: o, Data: objs.data[i]})
 	}
 	bar := newProgress(stderr, len(corp.Files))
-	cfg.Done = func(done, n int) { bar.set(done, n, 0) }
+	cfg.Done = bar.set
 	rep, err := verify.Run(c.Context, cfg)
 	bar.finish()
 	if err != nil {
