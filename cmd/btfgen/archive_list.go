@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"os"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -18,7 +19,10 @@ func archiveListCommand() *cli.Command {
 		ArgsUsage: "ARCHIVE",
 		Description: "ARCHIVE is a .btfa file. Kernels with the same layout have the same BTF. --json has the objects as well, each with\n" +
 			"the first bytes of its sha256, and the hash of the relocations that the BTFs were made for.",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "write JSON"}},
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "write JSON"},
+			&cli.BoolFlag{Name: "sizes", Usage: "list what the bytes are spent on instead"},
+		},
 		Action: runArchiveList,
 	}
 }
@@ -67,6 +71,9 @@ func runArchiveList(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.Bool("sizes") {
+		return listSizes(c)
+	}
 	l := list(a)
 	if c.Bool("json") {
 		return writeJSON(c, l)
@@ -82,6 +89,36 @@ func runArchiveList(c *cli.Context) error {
 	fmt.Fprintf(c.App.ErrWriter, "%s: %s, %s, %s, by %s\n", c.Args().First(),
 		plural(len(l.Kernels), "kernel"), plural(l.Layouts, "layout"), plural(len(l.Objects), "object"), l.Tool)
 	return nil
+}
+
+// listSizes lists the streams of the archive.
+func listSizes(c *cli.Context) error {
+	data, err := os.ReadFile(c.Args().First())
+	if err != nil {
+		return err
+	}
+	sizes, err := archive.StreamSizes(data)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		type stream struct {
+			Name   string `json:"name"`
+			Plain  int    `json:"plain"`
+			Packed int    `json:"packed"`
+		}
+		out := make([]stream, len(sizes))
+		for i, s := range sizes {
+			out[i] = stream(s)
+		}
+		return writeJSON(c, out)
+	}
+	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, "STREAM\tPLAIN\tPACKED ALONE\t")
+	for _, s := range sizes {
+		fmt.Fprintf(tw, "%s\t%d\t%d\t\n", s.Name, s.Plain, s.Packed)
+	}
+	return tw.Flush()
 }
 
 func dash(s string) string {

@@ -85,6 +85,10 @@ func readTar(name string) (files []File, err error) {
 	for {
 		h, err := tr.Next()
 		if err == io.EOF {
+			// What follows is padding, and the checksum of what was read.
+			if _, err := io.Copy(io.Discard, io.LimitReader(r, maxRead)); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
 			return files, nil
 		} else if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -70,6 +70,14 @@ func (o *Type) content(b []byte) []byte {
 // numbered by sorting, so the numbers do not depend on the order of the
 // input.
 func Merge(types []*Type) []*Type {
+	merged, _ := MergeWithin(types, len(types)+1) // each round but the last finds a class
+	return merged
+}
+
+// MergeWithin is Merge for types that nobody vouches for. It gives up, and
+// reports false, when the types are not told apart after some rounds: long
+// chains of equal types need as many as they have links.
+func MergeWithin(types []*Type, rounds int) (merged []*Type, ok bool) {
 	keys := make([]string, len(types))
 	var b []byte
 	live := make([]int, 0, len(types))
@@ -82,10 +90,13 @@ func Merge(types []*Type) []*Type {
 		keys[i] = string(b)
 	}
 	class := make([]int, len(types))
-	for n := 0; ; {
+	for n := 0; ; rounds-- {
 		classes := number(live, keys, class)
 		if classes == n {
 			break
+		}
+		if rounds == 0 {
+			return nil, false
 		}
 		n = classes
 		for _, i := range live {
@@ -100,7 +111,7 @@ func Merge(types []*Type) []*Type {
 			keys[i] = string(b)
 		}
 	}
-	return representatives(types, live, class)
+	return representatives(types, live, class), true
 }
 
 // number sets class to the rank of each key and returns how many there are.

@@ -17,7 +17,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/minimize"
@@ -403,15 +402,6 @@ func (k *Kernel) OutputKey() archive.Key {
 		return key
 	}
 	return k.Key
-}
-
-// Files returns the minimized BTFs as the files of a bundle.
-func (r *Report) Files() []bundle.File {
-	files := make([]bundle.File, len(r.Kernels))
-	for i := range r.Kernels {
-		files[i] = bundle.File{Name: r.Kernels[i].FileName(), Data: r.Kernels[i].BTF}
-	}
-	return files
 }
 
 // Distinct returns the number of different minimized BTFs, and the bytes of

@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"encoding/binary"
 	"fmt"
 	"runtime"
 	"sync"
@@ -31,24 +30,11 @@ func manyKernels(t testing.TB, n int) []Kernel {
 // grown returns a BTF in which members have moved, seed deciding which.
 func grown(t testing.TB, data []byte, seed int) []byte {
 	t.Helper()
-	defs, order, err := define(data)
+	_, order, err := define(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPool([]layoutDefs{{defs, order == binary.BigEndian}})
-	var e encoder
-	e.names = make(map[string]uint64)
-	if err := e.meta(Info{}); err != nil {
-		t.Fatal(err)
-	}
-	e.kernels([]Kernel{{Key: Key{Release: "a"}}}, []int{0})
-	e.pool(p)
-	e.layouts(p)
-	file, err := pack(&e.streams)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := mustOpen(t, file)
+	a := rewritten(t, []Kernel{{Key{Release: "a"}, data}})
 	types, err := a.types(a.variantsOf(0))
 	if err != nil {
 		t.Fatal(err)

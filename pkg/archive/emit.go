@@ -10,11 +10,19 @@ import (
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
-// maxContent limits the bytes of names and fields that one layout is made of.
-const maxContent = 8 << 20
+// The limits of one layout: how many types it has, how many bytes of names and
+// fields, and how many rounds it may take to tell its types apart. Real ones
+// have some hundred types and take less than ten rounds.
+const (
+	maxTypes   = 1 << 16
+	maxContent = 8 << 20
+	maxRounds  = 200
+)
 
 var (
 	errContent = fmt.Errorf("BTF would have more than %d bytes", maxContent)
+	errTypes   = fmt.Errorf("BTF would have more than %d types", maxTypes)
+	errRounds  = errors.New("types cannot be told apart")
 	errEmpty   = errors.New("a type refers to one that the BTF does not have")
 )
 
@@ -28,7 +36,11 @@ func (a *Archive) layoutBTF(layout int) ([]byte, error) {
 	if a.layouts[layout].bigEndian {
 		order = binary.BigEndian
 	}
-	b := canon.Write(canon.Merge(types), order)
+	merged, ok := canon.MergeWithin(types, maxRounds)
+	if !ok {
+		return nil, errRounds
+	}
+	b := canon.Write(merged, order)
 	if _, err := rawbtf.New(b, nil); err != nil {
 		return nil, err
 	}
@@ -61,6 +73,9 @@ func (a *Archive) types(variants []int32) ([]*canon.Type, error) {
 			at[s] = n
 			n += int(p.shapes[p.variants[p.slots[s].first+v].shape].count)
 		}
+	}
+	if n > maxTypes {
+		return nil, errTypes
 	}
 	types := make([]*canon.Type, 0, n)
 	content := 0

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -104,6 +105,25 @@ func mustWrite(t testing.TB, kernels []Kernel) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// rewritten is the archive of some kernels without compression, which takes
+// most of the time of Write.
+func rewritten(t testing.TB, kernels []Kernel) *Archive {
+	t.Helper()
+	kernels, err := sortKernels(kernels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams, _, err := encodeStreams(testInfo(), kernels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := openPayload(append(head(streams), slices.Concat(streams[:]...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 func mustOpen(t testing.TB, data []byte) *Archive {

@@ -191,6 +191,15 @@ func hostile(t testing.TB) (cases []payloadCase) {
 	add("variant", "layouts: variant does not exist", set(streamLayouts, u(1, 0, 2, 0, variantFirst, 0, 0)))
 	add("next variant", "layouts: variant does not exist", set(streamLayouts, u(2, 0, 2, 0, 0, 0, 0, 0, 1, 0, 0)))
 	add("dangling", errEmpty.Error(), set(streamLayouts, u(1, 0, 1, 0, variantNext)))
+	// Pointers to pointers, without end.
+	chain := func(n int) func(*[numStreams][]byte) {
+		return func(s *[numStreams][]byte) {
+			s[streamShapes] = append(bytes.Repeat(u(2<<1, toNext), n), u(7<<1, 1<<1)...)
+			s[streamNumbers] = u(zigzag(32), zigzag(4-32))
+		}
+	}
+	add("long chain", errRounds.Error(), chain(2*maxRounds))
+	add("too many types", errTypes.Error(), chain(maxTypes))
 	cases = append(cases,
 		payloadCase{"no streams", "payload: 0 streams", u(0)},
 		payloadCase{"many streams", "payload: 65 streams", u(65)},

@@ -53,15 +53,23 @@ var (
 // Is reports whether data begins as an archive does, of whatever version.
 func Is(data []byte) bool { return len(data) >= len(magic) && string(data[:len(magic)]) == magic }
 
+// head returns what stands before the streams in a payload.
+func head(streams *[numStreams][]byte) []byte {
+	b := binary.AppendUvarint(nil, numStreams)
+	for _, s := range streams {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+	}
+	return b
+}
+
 // pack makes a file of streams.
 func pack(streams *[numStreams][]byte) ([]byte, error) {
-	head := binary.AppendUvarint(nil, numStreams)
-	size := 0
+	head := head(streams)
+	size := len(head)
 	for _, s := range streams {
-		head = binary.AppendUvarint(head, uint64(len(s)))
 		size += len(s)
 	}
-	if size += len(head); size > maxPayload {
+	if size > maxPayload {
 		return nil, fmt.Errorf("%d bytes before compression, more than %d", size, maxPayload)
 	}
 	var best []byte
@@ -102,6 +110,36 @@ func compress(head []byte, streams *[numStreams][]byte, size int, blocks bool) (
 	}
 	err = errors.Join(err, w.Close())
 	return out.Bytes(), err
+}
+
+// StreamSize is what one part of an archive takes.
+type StreamSize struct {
+	Name   string // as docs/archive-format.md calls it
+	Plain  int    // bytes before compression
+	Packed int    // bytes when compressed alone, which is about its share
+}
+
+// StreamSizes tells what the bytes of an archive are spent on.
+func StreamSizes(data []byte) ([]StreamSize, error) {
+	payload, err := unpack(data)
+	if err != nil {
+		return nil, fmt.Errorf("archive: %w", err)
+	}
+	streams, err := split(payload)
+	if err != nil {
+		return nil, fmt.Errorf("archive: %w", err)
+	}
+	var sizes []StreamSize
+	for i, s := range streams {
+		var one [numStreams][]byte
+		one[0] = s.b
+		b, err := compress(nil, &one, len(s.b), false)
+		if err != nil {
+			return nil, err
+		}
+		sizes = append(sizes, StreamSize{streamTexts[i], len(s.b), len(b)})
+	}
+	return sizes, nil
 }
 
 // window returns the smallest zstd window that holds size bytes.

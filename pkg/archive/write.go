@@ -71,23 +71,33 @@ func encode(info Info, kernels []Kernel) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	layouts, of, err := distinctLayouts(kernels)
+	streams, of, err := encodeStreams(info, kernels)
 	if err != nil {
 		return nil, err
 	}
+	out, err := pack(streams)
+	if err != nil {
+		return nil, err
+	}
+	return out, verify(out, kernels, of)
+}
+
+// encodeStreams makes the streams for sorted kernels, and tells which layout
+// each kernel has.
+func encodeStreams(info Info, kernels []Kernel) (*[numStreams][]byte, []int, error) {
+	layouts, of, err := distinctLayouts(kernels)
+	if err != nil {
+		return nil, nil, err
+	}
 	e := encoder{names: make(map[string]uint64)}
 	if err := e.meta(info); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	e.kernels(kernels, of)
 	p := newPool(layouts)
 	e.pool(p)
 	e.layouts(p)
-	out, err := pack(&e.streams)
-	if err != nil {
-		return nil, err
-	}
-	return out, verify(out, kernels, of)
+	return &e.streams, of, nil
 }
 
 // stored is the form of a key that kernels are sorted by and stored as.

@@ -1,0 +1,164 @@
+// Package examples_test builds the examples and, as root, runs them on this
+// kernel with its own BTF ignored.
+package examples_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+const object = "go-tracer/bpf/exec.bpf.o"
+
+// output runs a program that must succeed.
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// hostArchive builds btfgen and makes an archive for this kernel.
+func hostArchive(t *testing.T) (btfgen, file string) {
+	t.Helper()
+	const kernel = "/sys/kernel/btf/vmlinux"
+	if os.Getuid() != 0 {
+		t.Skip("needs root to load programs")
+	}
+	if _, err := os.Stat(kernel); err != nil {
+		t.Skip("this kernel has no BTF to make an archive of")
+	}
+	dir := t.TempDir()
+	btfgen, file = filepath.Join(dir, "btfgen"), filepath.Join(dir, "host.btfa")
+	output(t, "go", "build", "-o", btfgen, "../cmd/btfgen")
+	output(t, btfgen, "generate", "--btf", kernel, "-o", file, object)
+	return btfgen, file
+}
+
+// trace runs a tracer that stops after one event, and a program for it to
+// see. It returns what the tracer said.
+func trace(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	var out strings.Builder
+	cmd.Stdout = &out
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	lines := bufio.NewScanner(pipe)
+	for lines.Scan() && lines.Text() != "ready" {
+		said.WriteString(lines.Text() + "\n")
+	}
+	for range 3 {
+		output(t, "true")
+	}
+	io.Copy(&said, pipe)
+	if err := cmd.Wait(); err != nil {
+		if strings.Contains(said.String(), "operation not permitted") {
+			t.Skip("this machine lets nobody load programs")
+		}
+		t.Fatalf("%s: %v\n%s", name, err, &said)
+	}
+	if fields := strings.Fields(out.String()); len(fields) < 3 || fields[2] == "" {
+		t.Errorf("%s: traced %q", name, &out)
+	}
+	return said.String()
+}
+
+// The archive in the repository is one that the tracer can use.
+func TestCommittedArchive(t *testing.T) {
+	a, err := archive.OpenFile("go-tracer/tracer.btfa")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := a.Info().Objects; len(o) != 1 || !o[0].Is(data) {
+		t.Errorf("tracer.btfa was made for %v, not for this %s", o, object)
+	}
+	for _, k := range a.Keys() {
+		spec, err := a.Spec(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var task *btf.Struct
+		if err := spec.TypeByName("task_struct", &task); err != nil || len(task.Members) < 3 {
+			t.Errorf("%s: %v, %v", k, task, err)
+		}
+	}
+	if a.Len() < 5 {
+		t.Errorf("%d kernels", a.Len())
+	}
+}
+
+func TestGoTracer(t *testing.T) {
+	output(t, "go", "build", "-o", os.DevNull, "./go-tracer")
+	_, file := hostArchive(t)
+	dir := t.TempDir()
+	embedded, err := filepath.Abs("go-tracer/tracer.btfa")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {embedded: file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(replace, overlay, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	tracer := filepath.Join(dir, "tracer")
+	output(t, "go", "build", "-overlay", replace, "-o", tracer, "./go-tracer")
+	if said := trace(t, tracer, "-ignore-kernel-btf", "-count", "1"); !strings.Contains(said, "types from: archive ") {
+		t.Errorf("said %q", said)
+	}
+	if said := trace(t, tracer, "-count", "1"); !strings.Contains(said, "types from: kernel ") {
+		t.Errorf("said %q", said)
+	}
+}
+
+func TestLibbpfTracer(t *testing.T) {
+	dir := t.TempDir()
+	tracer := filepath.Join(dir, "tracer")
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler")
+	}
+	if _, err := os.Stat("/usr/include/bpf/libbpf.h"); err != nil {
+		t.Skip("no libbpf-dev")
+	}
+	output(t, "cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", tracer, "libbpf-tracer/tracer.c", "-lbpf", "-lelf", "-lz")
+	btfgen, file := hostArchive(t)
+	one, tar := filepath.Join(dir, "kernel.btf"), filepath.Join(dir, "min_core_btfs.tar.gz")
+	output(t, btfgen, "archive", "lookup", file, "-o", one)
+	trace(t, tracer, object, one, "1")
+	output(t, btfgen, "archive", "convert", file, "--layout", "bcc", "-o", tar)
+	trace(t, tracer, object, tar, "1")
+	output(t, btfgen, "archive", "extract", file, "--all", "-o", filepath.Join(dir, "tree"))
+	files, err := filepath.Glob(filepath.Join(dir, "tree", "*", "*", "*", "*.btf"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("extracted %v (%v)", files, err)
+	}
+	trace(t, tracer, object, files[0], "1")
+}

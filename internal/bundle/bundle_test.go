@@ -1,0 +1,213 @@
+package bundle
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// files are some, two of them equal and one with an odd length.
+func files() []File {
+	return []File{
+		{"debian/12/x86_64/6.1.0-47-amd64.btf", bytes.Repeat([]byte("a"), 700)},
+		{"arch/x86_64/6.9.1-arch1-1.btf", []byte("bb")},
+		{"debian/12/arm64/6.1.0-50-arm64.btf", bytes.Repeat([]byte("a"), 700)},
+		{"lone.btf", bytes.Repeat([]byte("c"), 512)},
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	want := files()
+	slices.SortFunc(want, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	for name, format := range map[string]Format{"x": Dir, "x.tar.gz": TarGz, "x.tgz": TarGz, "x.tar.xz": TarXz, "x.tar.zst": TarZst} {
+		if f, err := FormatOf(name); err != nil || f != format {
+			t.Errorf("%s: format %d, %v", name, f, err)
+		}
+		dir := t.TempDir()
+		path := filepath.Join(dir, name)
+		for range 2 { // the second replaces the first
+			if err := Write(path, format, files()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := Read(path)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		if l, _ := os.ReadDir(dir); len(l) != 1 {
+			t.Errorf("%s: left %d files behind", name, len(l)-1)
+		}
+		if format == Dir {
+			continue
+		}
+		first, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shuffled := files()
+		slices.Reverse(shuffled)
+		if err := Write(path, format, shuffled); err != nil {
+			t.Fatal(err)
+		}
+		if second, _ := os.ReadFile(path); !bytes.Equal(first, second) {
+			t.Errorf("%s: bytes depend on the order of files", name)
+		}
+		for _, n := range []int{0, 3, len(first) / 2, len(first) - 1} {
+			if err := os.WriteFile(path, first[:n], 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Read(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+				t.Errorf("%s: read the first %d bytes of %d: %v", name, n, len(first), err)
+			}
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	for _, bad := range [][]File{
+		{{"../x.btf", nil}},
+		{{"/x.btf", nil}},
+		{{"x.btf", nil}, {"x.btf", nil}},
+	} {
+		if err := Write(filepath.Join(dir, "x.tar.gz"), TarGz, bad); err == nil {
+			t.Errorf("%s was written", bad[0].Name)
+		}
+		if err := WriteBCC(filepath.Join(dir, "x.tar.gz"), bad); err == nil {
+			t.Errorf("%s was written for bcc", bad[0].Name)
+		}
+	}
+	for _, name := range []string{"x.zip", "x.tar", "x.tar.bz2", "x.btf", "x.gz"} {
+		if _, err := FormatOf(name); err == nil {
+			t.Errorf("%s has a format", name)
+		}
+	}
+	if l, _ := os.ReadDir(dir); len(l) > 0 {
+		t.Errorf("%d files left behind", len(l))
+	}
+}
+
+// A file is replaced when all of the new one is there, not before.
+func TestWholeOrNot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(path, []byte("old"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	now := func(want string) {
+		t.Helper()
+		if b, err := os.ReadFile(path); err != nil || string(b) != want {
+			t.Errorf("holds %q, want %q (%v)", b, want, err)
+		}
+	}
+	err := WriteFile(path, func(f *os.File) error {
+		_, err := f.WriteString("new")
+		now("old") // killed here, the old one stays
+		return cmpErr(err, io.ErrShortWrite)
+	})
+	if err != io.ErrShortWrite {
+		t.Errorf("error %v", err)
+	}
+	now("old")
+	if err := WriteFile(path, func(f *os.File) error { _, err := f.WriteString("new"); return err }); err != nil {
+		t.Error(err)
+	}
+	now("new")
+	if l, _ := os.ReadDir(filepath.Dir(path)); len(l) != 1 {
+		t.Errorf("%d files left behind", len(l)-1)
+	}
+	if err := WriteFile(filepath.Dir(path), nil); err == nil {
+		t.Error("wrote to a directory")
+	}
+}
+
+// cmpErr returns the first error that there is.
+func cmpErr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bccFind does what bcc's tar_file_start does with a tar in memory: it looks
+// at the name, 100 bytes at 0, and at the octal size, 12 bytes at 124, of one
+// header after the other until a name is empty, and takes what follows.
+func bccFind(tar []byte, want string) (data []byte, ok bool) {
+	for at := 0; tar[at] != 0; {
+		name, _, terminated := bytes.Cut(tar[at:at+100], []byte{0})
+		var size int
+		if _, err := fmt.Sscanf(string(tar[at+124:at+136]), "%o", &size); err != nil || !terminated {
+			return nil, false
+		}
+		if string(name) == want {
+			return tar[at+512 : at+512+size], true
+		}
+		at += 512 * (1 + (size+511)/512)
+	}
+	return nil, false
+}
+
+func TestBCC(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "min_core_btfs.tar.gz")
+	in := append(files(), File{"fedora//x86_64/6.5.btf", []byte("no version")})
+	if err := WriteBCC(path, in); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tar, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range in {
+		if got, ok := bccFind(tar, "./"+f.Name); !ok || !bytes.Equal(got, f.Data) {
+			t.Errorf("%s: found %v, %d bytes of %d", f.Name, ok, len(got), len(f.Data))
+		}
+	}
+	if _, ok := bccFind(tar, "./debian/12/x86_64/6.1.btf"); ok {
+		t.Error("found what is not there")
+	}
+	headers := 0
+	for at := 0; tar[at] != 0; headers++ {
+		h := tar[at:]
+		if string(h[257:265]) != "ustar\x0000" || h[156] != '0' || h[345] != 0 {
+			t.Errorf("header %d is no plain ustar one: %q", headers, h[:512])
+		}
+		var size int
+		fmt.Sscanf(string(h[124:136]), "%o", &size)
+		at += 512 * (1 + (size+511)/512)
+	}
+	if headers != len(in) {
+		t.Errorf("%d headers for %d files", headers, len(in))
+	}
+	got, err := Read(path)
+	if err != nil || len(got) != len(in) || got[0].Name != "arch/x86_64/6.9.1-arch1-1.btf" {
+		t.Errorf("read %v, %v", got, err)
+	}
+	long := File{Name: "a/" + strings.Repeat("b", 96)}
+	if err := WriteBCC(path, []File{long}); err == nil || !strings.Contains(err.Error(), "bcc reads up to 99") {
+		t.Errorf("a long name: %v", err)
+	}
+	long.Name = long.Name[:97]
+	if err := WriteBCC(path, []File{long}); err != nil {
+		t.Error(err)
+	}
+}
