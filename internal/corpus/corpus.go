@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -40,7 +41,8 @@ type Corpus struct {
 	// Files are the units of work, sorted by path. They are independent of each other.
 	Files []*File
 
-	// Skipped lists, sorted by path, what looks as if it were meant to be a kernel but is not.
+	// Skipped lists, sorted by path, what looks as if it were meant to be a kernel but is not,
+	// except where the path has a key that the selectors leave out.
 	Skipped []Skipped
 
 	Ignored    int // files that have nothing to do with BTF: markers, checksums, scripts
@@ -104,6 +106,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 		}
 		c.Files = append(c.Files, f)
 	}
+	c.Skipped = slices.DeleteFunc(c.Skipped, func(s Skipped) bool { return !opts.selectsPath(pathKey(s.Path)) })
 	slices.SortFunc(c.Files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
 	slices.SortFunc(c.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
 	if len(c.Files) == 0 {
@@ -137,6 +140,15 @@ func (o *Options) selects(k archive.Key) bool {
 // selectsPath is selects for a key that may be incomplete, because it comes from a path alone; if
 // so the file has to be read to know.
 func (o *Options) selectsPath(k archive.Key) bool { return !k.Known() || o.selects(k) }
+
+// pathKey is the key in a path as the user gave it.
+func pathKey(p string) archive.Key {
+	abs, err := filepath.Abs(p)
+	if err != nil {
+		return archive.Key{}
+	}
+	return kernelKey(filepath.ToSlash(abs))
+}
 
 // wantsModule says whether the module that a file is named for is asked for.
 func (o *Options) wantsModule(file string) bool {

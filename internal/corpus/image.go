@@ -83,7 +83,7 @@ func (r *reader) image(in *input) error {
 	case imageZImage:
 		err = r.search(in, img, "arm")
 	default:
-		arch, what := "", errors.New("not BTF, ELF, an archive or a kernel image")
+		arch, what := "", errUnknown
 		if isS390(bytes.NewReader(img)) {
 			arch, what = "s390x", errNoBTF
 		}

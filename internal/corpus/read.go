@@ -164,6 +164,9 @@ func (r *reader) content(in *input) error {
 // errZeros describes zero-filled files and archives without members, which look the same.
 var errZeros = errors.New("empty archive, or zeros")
 
+// errUnknown is what nothing is known about.
+var errUnknown = errors.New("not BTF, ELF, an archive or a kernel image")
+
 // empty returns err where BTF is expected.
 func (r *reader) empty(in *input, err error) error {
 	if in.inside && !strings.Contains(in.member, ".btf") {

@@ -96,6 +96,8 @@ func (w *walk) add(f found) {
 		w.skip(f.path, "empty file")
 	case f.kind == kindZero:
 		w.skip(f.path, errZeros.Error())
+	case !f.source && f.kind == kindUnknown && saysBTF(path.Base(f.abs)):
+		w.skip(f.path, errUnknown.Error()) // a web server's error page, say
 	case !f.source && (f.kind == kindUnknown || f.kind == kindCpio):
 		w.ignored++
 	default:
@@ -228,6 +230,9 @@ func unrelated(name string) bool {
 	}
 	return false
 }
+
+// saysBTF says whether a file's name promises BTF, compressed or not; that of its checksum does not.
+func saysBTF(name string) bool { return strings.Contains(name[len(stem(name)):], ".btf") }
 
 // look reads what the file's beginning tells.
 func (f *found) look() error {

@@ -41,20 +41,23 @@ func checkList(t *testing.T, what string, got, want []string) {
 func TestOpenTree(t *testing.T) {
 	txz := string(compress("xz", tarOf(member{"x.btf", blobLE})))
 	dir := tree(t, map[string]string{
-		"debian/11/x86_64/5.10.0-30-amd64.btf.tar.xz": txz,
-		"debian/11/x86_64/5.10.0-9-amd64.btf.tar.xz":  txz,
-		"debian/11/x86_64/5.10.0-8-amd64.btf.tar.xz":  "",
-		"debian/11/x86_64/5.10.0-7-amd64.failed":      "",
-		"debian/11/x86_64/5.10.0-6-amd64.hasbtf":      "",
-		"debian/11/arm64/5.10.0-30-arm64.btf.zst":     string(compress("zst", blobLE)),
-		"debian/11/arm64/zeros.btf.tar":               string(tarOf()),
-		"debian/bullseye":                             "->11",
-		"debian/11/latest.btf.tar.xz":                 "->x86_64/5.10.0-30-amd64.btf.tar.xz",
-		"debian/gone":                                 "->nowhere",
-		"debian/loop":                                 "->loop",
-		"debian/up":                                   "->../..",
-		"debian/11/arm64/here":                        "->.",
-		"android/a12-5.10-2021-09-arm64.btf.tar.xz":   txz,
+		"debian/11/x86_64/5.10.0-30-amd64.btf.tar.xz":       txz,
+		"debian/11/x86_64/5.10.0-9-amd64.btf.tar.xz":        txz,
+		"debian/11/x86_64/5.10.0-8-amd64.btf.tar.xz":        "",
+		"debian/11/x86_64/5.10.0-7-amd64.failed":            "",
+		"debian/11/x86_64/5.10.0-6-amd64.hasbtf":            "",
+		"debian/11/arm64/5.10.0-30-arm64.btf.zst":           string(compress("zst", blobLE)),
+		"debian/11/arm64/zeros.btf.tar":                     string(tarOf()),
+		"debian/bullseye":                                   "->11",
+		"debian/11/latest.btf.tar.xz":                       "->x86_64/5.10.0-30-amd64.btf.tar.xz",
+		"debian/gone":                                       "->nowhere",
+		"debian/loop":                                       "->loop",
+		"debian/up":                                         "->../..",
+		"debian/11/arm64/here":                              "->.",
+		"android/a12-5.10-2021-09-arm64.btf.tar.xz":         txz,
+		"debian/11/x86_64/5.10.0-6-amd64.btf.tar.xz":        "<html>not found</html>",
+		"debian/11/x86_64/5.10.0-9-amd64.btf.tar.xz.sha256": "0 x",
+
 		"README.md":         "# BTFHub",
 		"SHA256SUMS":        "0 x",
 		"scripts/update.sh": "#!/bin/sh",
@@ -77,6 +80,7 @@ func TestOpenTree(t *testing.T) {
 		"debian/11/arm64/here: link to .",
 		"debian/11/arm64/zeros.btf.tar: empty archive, or zeros",
 		"debian/11/latest.btf.tar.xz: link to x86_64/5.10.0-30-amd64.btf.tar.xz",
+		"debian/11/x86_64/5.10.0-6-amd64.btf.tar.xz: not BTF, ELF, an archive or a kernel image",
 		"debian/11/x86_64/5.10.0-8-amd64.btf.tar.xz: empty file",
 		"debian/bullseye: link to 11",
 		"debian/gone: dangling link",
@@ -84,8 +88,25 @@ func TestOpenTree(t *testing.T) {
 		"debian/up: link to ../..",
 		"modules/debian/10/x86_64/4.19.0-1-amd64.modules.tar.xz: module BTF without its kernel's vmlinux",
 	})
-	if c.Ignored != 6 {
+	if c.Ignored != 7 {
 		t.Errorf("%d files ignored", c.Ignored)
+	}
+	// What the selectors leave out is not missed.
+	if sel, err := ParseSelector("debian=11,arm64"); err != nil {
+		t.Error(err)
+	} else if some, err := Open(context.Background(), []string{dir}, Options{Select: []Selector{sel}}); err != nil {
+		t.Error(err)
+	} else {
+		_, skipped = names(some, dir)
+		checkList(t, "skipped of arm64", skipped, []string{
+			"debian/11/arm64/here: link to .",
+			"debian/11/arm64/zeros.btf.tar: empty archive, or zeros",
+			"debian/11/latest.btf.tar.xz: link to x86_64/5.10.0-30-amd64.btf.tar.xz",
+			"debian/bullseye: link to 11",
+			"debian/gone: dangling link",
+			"debian/loop: link: too many links",
+			"debian/up: link to ../..",
+		})
 	}
 	if len(kernels) != 4 || kernels[2].mods["nf_conntrack"] != string(splitLE) {
 		t.Errorf("kernels: %+v", kernels)
