@@ -71,13 +71,15 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		Version:     version(),
 		Writer:      stdout,
 		ErrWriter:   stderr,
-		HideVersion: false,
+		// Paths may hold commas.
+		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
 			generateCommand(),
 			minCoreBTFCommand(),
 			relologCommand(),
 			verifyCommand(),
 			archiveCommand(),
+			corpusCommand(),
 		},
 		ExitErrHandler: func(*cli.Context, error) {},
 	}

@@ -23,8 +23,7 @@ func generateCommand() *cli.Command {
 		Description: "OBJECT is a BPF object, or a file that embeds some. OUT is by its suffix a native archive (.btfa), one file\n" +
 			"(.tar.gz, .tar.xz, .tar.zst) or else a directory, with BTFHub's layout ID/VERSION_ID/ARCH/RELEASE.btf inside.\n" +
 			"The exit status is 3 if a relocation is unresolved somewhere or a kernel or object was skipped.",
-		Flags: []cli.Flag{
-			btfFlag(),
+		Flags: append(sourceFlags(),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)"},
 			layoutFlag(),
 			&cli.StringFlag{Name: "manifest", Usage: "write hashes, sizes and counts of every kernel to `FILE`, as JSON", TakesFile: true},
@@ -36,13 +35,16 @@ func generateCommand() *cli.Command {
 			&cli.BoolFlag{Name: "json", Usage: "write the summary to standard output, as JSON"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list the kernels of each unresolved relocation, and the time spent on each stage"},
 			&cli.StringFlag{Name: "cpuprofile", Usage: "write a CPU profile for 'go tool pprof' to `FILE`", TakesFile: true},
-		},
+		),
 		Action: runGenerate,
 	}
 }
 
-func btfFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "btf", Usage: "kernel BTF: a `SOURCE` is a file or a tree (default: the running kernel)", TakesFile: true}
+// sourceFlags are the options of all commands that take kernels from --btf.
+// openCorpus evaluates them.
+func sourceFlags() []cli.Flag {
+	btf := &cli.StringSliceFlag{Name: "btf", Usage: "kernel BTF: a `SOURCE` is a file or a tree (default: the running kernel)", TakesFile: true}
+	return append([]cli.Flag{btf}, corpusFlags()...)
 }
 
 func jobsFlag() cli.Flag {
@@ -72,7 +74,11 @@ func openCorpus(c *cli.Context) (*corpus.Corpus, error) {
 	if len(sources) == 0 {
 		sources = []string{runningKernel}
 	}
-	return corpus.Open(c.Context, sources, corpus.Options{})
+	opts, err := corpusOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	return corpus.Open(c.Context, sources, opts)
 }
 
 func runGenerate(c *cli.Context) (err error) {

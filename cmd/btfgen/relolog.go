@@ -26,8 +26,7 @@ func relologCommand() *cli.Command {
 		Description: "Resolves the relocations of objects as libbpf would, without loading anything, and writes one line for each.\n" +
 			"Of several kernels it shows first what differs between them. Patterns are those of a shell. The exit status\n" +
 			"is 3 if what is shown has a poisoned, ambiguous or failed relocation, or if a kernel or object was skipped.",
-		Flags: []cli.Flag{
-			btfFlag(),
+		Flags: append(sourceFlags(),
 			&cli.BoolFlag{Name: "json", Usage: "write one line of JSON per relocation and kernel, as docs/relolog.md has it"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show source lines, candidates and reasons"},
 			&cli.StringSliceFlag{Name: "program", Usage: "only relocations in functions or sections that match `PATTERN`"},
@@ -35,7 +34,7 @@ func relologCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "type", Usage: "only those of local types that match `PATTERN`"},
 			&cli.StringFlag{Name: "color", Usage: "colour results: `WHEN` auto (on a terminal, unless NO_COLOR is set), always or never", Value: "auto"},
 			&cli.IntFlag{Name: "jobs", Aliases: []string{"j"}, Usage: "work on `N` objects at once", Value: runtime.GOMAXPROCS(0), DefaultText: "number of CPUs"},
-		},
+		),
 		Action: runRelolog,
 	}
 }

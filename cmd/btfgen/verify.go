@@ -23,12 +23,11 @@ func verifyCommand() *cli.Command {
 			"relocated against both BTFs, under libbpf's rules and with cilium/ebpf's own code. Where these two loaders\n" +
 			"disagree with each other on the full BTF is told as well. The exit status is 3 if a decision differs, if a\n" +
 			"kernel is on one side only, or if a kernel or object was skipped; a disagreement alone is no finding.",
-		Flags: []cli.Flag{
-			btfFlag(),
+		Flags: append(sourceFlags(),
 			&cli.BoolFlag{Name: "json", Usage: "write one line of JSON per finding"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list every difference and disagreement"},
 			jobsFlag(),
-		},
+		),
 		Action: runVerify,
 	}
 }

@@ -15,9 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -121,27 +120,17 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	r := &run{Config: cfg, sets: sets, files: cfg.Shard.of(cfg.Corpus.Files), distinct: make(map[[sha256.Size]byte][]byte)}
-	if cfg.Shard.first() {
-		r.report.Skipped = slices.Clone(cfg.Corpus.Skipped)
-	}
-	files := make(chan *corpus.File)
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		defer close(files)
-		for _, f := range r.files {
-			select {
-			case files <- f:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		return nil
-	})
-	for range max(1, min(cfg.Jobs, len(r.files))) {
-		g.Go(func() error { return r.worker(ctx, files) })
-	}
-	if err := g.Wait(); err != nil {
+	r.report.Skipped, err = sweep.Files(ctx, r.files, cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
+		return w.file(ctx, r.files[i])
+	}, cfg.Done)
+	if err != nil {
 		return nil, err
+	}
+	if cfg.Shard.first() {
+		r.report.Skipped = append(r.report.Skipped, cfg.Corpus.Skipped...)
+	}
+	for _, w := range r.workers {
+		w.addTimes(&r.report.Stages)
 	}
 	r.finish()
 	return &r.report, nil
@@ -172,9 +161,9 @@ type run struct {
 	files []*corpus.File
 
 	mu       sync.Mutex
+	workers  []*worker
 	report   Report
 	distinct map[[sha256.Size]byte][]byte // minimized BTFs by their hash
-	done     int
 }
 
 // worker has the memory that is used again for each kernel.
@@ -186,31 +175,15 @@ type worker struct {
 	stages  Stages
 }
 
-func (r *run) worker(ctx context.Context, files <-chan *corpus.File) error {
-	w := worker{run: r}
+func (r *run) newWorker() *worker {
+	w := &worker{run: r}
 	for _, s := range r.sets {
 		w.mins = append(w.mins, minimize.New(s, r.Options))
 	}
-	for f := range files {
-		err := w.file(ctx, f)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		r.mu.Lock()
-		for _, err := range corpus.Errors(err) {
-			p, reason := f.Path, err.Error()
-			r.report.Skipped = append(r.report.Skipped, corpus.Skipped{Path: p, Reason: strings.TrimPrefix(reason, p+": ")})
-		}
-		r.done++
-		if r.Done != nil {
-			r.Done(r.done, len(r.files), len(r.report.Skipped))
-		}
-		r.mu.Unlock()
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w.addTimes(&r.report.Stages)
-	return nil
+	r.workers = append(r.workers, w)
+	return w
 }
 
 // file does the kernels of one file.
@@ -353,9 +326,7 @@ func (r *run) finish() {
 		kept = append(kept, k)
 	}
 	rep.Kernels = kept
-	slices.SortFunc(rep.Skipped, func(a, b corpus.Skipped) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
-	})
+	sweep.SortSkipped(rep.Skipped)
 	r.unresolved()
 }
 

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -36,26 +35,16 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err := r.read(); err != nil {
 		return nil, err
 	}
-	r.report.Skipped = append(r.report.Skipped, cfg.Corpus.Skipped...)
-	files := make(chan *corpus.File)
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		defer close(files)
-		for _, f := range cfg.Corpus.Files {
-			select {
-			case files <- f:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		return nil
-	})
-	for range max(1, min(cfg.Jobs, len(cfg.Corpus.Files))) {
-		g.Go(func() error { return r.worker(ctx, files) })
-	}
-	if err := g.Wait(); err != nil {
+	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
+		func() *worker { return &worker{run: r} },
+		func(w *worker, _ sweep.Rank, it *corpus.Item) error {
+			w.item(it)
+			return ctx.Err()
+		})
+	if err != nil {
 		return nil, err
 	}
+	r.report.Skipped = append(r.report.Skipped, skipped...)
 	r.report.NoKernel = r.pairs.unused()
 	r.report.sort()
 	return &r.report, nil
@@ -70,7 +59,6 @@ type run struct {
 
 	mu     sync.Mutex
 	report Report
-	done   int
 }
 
 // read prepares the objects for both loaders.
@@ -97,30 +85,8 @@ func (r *run) read() error {
 // worker has the memory that is used again for each kernel.
 type worker struct {
 	*run
-	scratch     corpus.Scratch
 	full, small relolog.Target
 	tables      [2]relolog.Table
-}
-
-func (r *run) worker(ctx context.Context, files <-chan *corpus.File) error {
-	w := worker{run: r}
-	for f := range files {
-		err := f.Read(ctx, &w.scratch, func(it *corpus.Item) error {
-			w.item(it)
-			return ctx.Err()
-		})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		r.mu.Lock()
-		r.report.Skipped = append(r.report.Skipped, skippedBy(f, err)...)
-		r.done++
-		if r.Done != nil {
-			r.Done(r.done, len(r.Corpus.Files))
-		}
-		r.mu.Unlock()
-	}
-	return nil
 }
 
 // item compares one kernel and adds the outcome to the report.

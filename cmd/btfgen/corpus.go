@@ -1,0 +1,58 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/sweep"
+)
+
+func corpusCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "corpus",
+		Usage: "look into trees of kernel BTFs, and make others of them",
+		Subcommands: []*cli.Command{
+			corpusListCommand(),
+			corpusLintCommand(),
+			corpusImportCommand(),
+			corpusExtractCommand(),
+		},
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return usagef("corpus has no command %q", c.Args().First())
+			}
+			return usagef("corpus needs a command: list, lint, import or extract")
+		},
+	}
+}
+
+// corpusCommandFlags puts the options that all corpus commands have behind a
+// command's own.
+func corpusCommandFlags(own ...cli.Flag) []cli.Flag {
+	return append(slices.Concat(own, corpusFlags()), jobsFlag())
+}
+
+// openSources opens the corpus of the arguments, or of the running kernel where
+// a command allows that and there are none.
+func openSources(c *cli.Context, opts corpus.Options, running bool) (*corpus.Corpus, error) {
+	if c.Int("jobs") < 1 {
+		return nil, usagef("--jobs %d: want at least 1", c.Int("jobs"))
+	}
+	sources := c.Args().Slice()
+	if len(sources) == 0 {
+		if !running {
+			return nil, usagef("%s needs a SOURCE", c.Command.Name)
+		}
+		sources = []string{runningKernel}
+	}
+	return corpus.Open(c.Context, sources, opts)
+}
+
+// sweepOf returns how to read a corpus, with a progress bar. stop ends the bar
+// and must be called.
+func sweepOf(c *cli.Context, corp *corpus.Corpus) (cfg sweep.Config, stop func()) {
+	bar := newProgress(c.App.ErrWriter, len(corp.Files))
+	return sweep.Config{Corpus: corp, Jobs: c.Int("jobs"), Progress: bar.set}, bar.finish
+}

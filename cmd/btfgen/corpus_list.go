@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/lint"
+	"github.com/btfgen/btfgen/internal/sweep"
+)
+
+func corpusListCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "list",
+		Usage:     "list the kernels of a corpus",
+		ArgsUsage: "[SOURCE...]",
+		Description: "SOURCE is a file or a tree (default: the running kernel). Without --long nothing is decompressed, and a package\n" +
+			"or an archive with several kernels is one row. A kernel whose key is not known has dashes. --json writes a line\n" +
+			"for each kernel, for 'corpus lint --earlier'. The exit status is 3 if a file was skipped.",
+		Flags: corpusCommandFlags(
+			&cli.BoolFlag{Name: "long", Aliases: []string{"l"}, Usage: "read the kernels: show bytes of BTF, types, byte order, bytes of a pointer, modules"},
+			&cli.BoolFlag{Name: "json", Usage: "write JSON, a line for each kernel"},
+		),
+		Action: runCorpusList,
+	}
+}
+
+func runCorpusList(c *cli.Context) error {
+	opts, err := corpusOptions(c)
+	if err != nil {
+		return err
+	}
+	corp, err := openSources(c, opts, true)
+	if err != nil {
+		return err
+	}
+	list, skipped := lint.List(corp), corp.Skipped
+	if c.Bool("long") {
+		if list, skipped, err = readEntries(c, corp); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(list, func(a, b lint.Entry) int { return a.Key().Compare(b.Key()) })
+	write := writeTable
+	if c.Bool("json") {
+		write = writeLines
+	}
+	if err := write(c.App.Writer, list, c.Bool("long")); err != nil {
+		return err
+	}
+	reportSkipped(c.App.ErrWriter, skipped)
+	if len(skipped) > 0 {
+		return errFindings
+	}
+	return nil
+}
+
+// readEntries reads all kernels. Those that are damaged are skipped.
+func readEntries(c *cli.Context, corp *corpus.Corpus) (list []lint.Entry, skipped []corpus.Skipped, err error) {
+	cfg, stop := sweepOf(c, corp)
+	defer stop()
+	all := make([][]lint.Entry, len(corp.Files))
+	bad := make([][]corpus.Skipped, len(corp.Files))
+	skipped, err = sweep.Kernels(c.Context, cfg, func() *lint.Inspector { return new(lint.Inspector) },
+		func(in *lint.Inspector, r sweep.Rank, it *corpus.Item) error {
+			e, err := in.Describe(it)
+			if err != nil {
+				bad[r.File] = append(bad[r.File], corpus.Skipped{Path: e.Path, Reason: err.Error()})
+				return nil
+			}
+			all[r.File] = append(all[r.File], e)
+			return nil
+		})
+	skipped = append(skipped, slices.Concat(bad...)...)
+	sweep.SortSkipped(skipped)
+	return slices.Concat(all...), skipped, err
+}
+
+func writeLines(w io.Writer, list []lint.Entry, _ bool) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for _, e := range list {
+		if err := enc.Encode(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeTable(w io.Writer, list []lint.Entry, long bool) error {
+	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
+	head := "KERNEL\tON DISK\t"
+	if long {
+		head += "BTF\tTYPES\tBYTE ORDER\tPOINTER\tMODULES\t"
+	}
+	fmt.Fprintln(tw, head+"PATH")
+	for _, e := range list {
+		fmt.Fprintf(tw, "%s\t%d\t", e.Key(), e.Disk)
+		if long {
+			fmt.Fprintf(tw, "%d\t%d\t%s\t%d\t%d\t", e.Bytes, e.Types, e.ByteOrder, e.Pointer, e.Modules)
+		}
+		fmt.Fprintln(tw, e.Path)
+	}
+	return tw.Flush()
+}

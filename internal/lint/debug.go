@@ -1,0 +1,25 @@
+package lint
+
+import "github.com/btfgen/btfgen/internal/rawbtf"
+
+// marks are the options of debug kernels and the members that show them. See the package comment.
+var marks = []struct{ option, strct, member string }{
+	{"DEBUG_SPINLOCK", "raw_spinlock", "magic"},
+	{"LOCKDEP", "lockdep_map", ""}, // any
+	{"DEBUG_MUTEXES", "mutex", "magic"},
+	{"KASAN", "task_struct", "kasan_depth"},
+	{"KCSAN", "task_struct", "kcsan_ctx"},
+	{"KMSAN", "task_struct", "kmsan_ctx"},
+	{"KCOV", "task_struct", "kcov_mode"},
+}
+
+// debugOptions returns the options of debug kernels that show in the structs found.
+func debugOptions(b *rawbtf.BTF, found map[string]rawbtf.Type) (options []string) {
+	for _, m := range marks {
+		t := found[m.strct]
+		if m.member == "" && t.Vlen() > 0 || m.member != "" && hasMember(b, &t, m.member) {
+			options = append(options, m.option)
+		}
+	}
+	return options
+}

@@ -1,0 +1,138 @@
+package lint
+
+import (
+	"crypto/sha256"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/sweep"
+)
+
+// facts is what is kept of a kernel.
+type facts struct {
+	Entry
+	rank    sweep.Rank
+	known   bool              // the key is
+	sum     [sha256.Size]byte // of the BTF
+	damage  string            // why the BTF cannot be loaded; nothing below is known then
+	bad     []corpus.Skipped  // modules that do not fit
+	wrong   string            // how it contradicts its path
+	debug   []string          // options of debug kernels
+	funcs   int               // FUNC types
+	modules bool              // the kernel gives BTF to its modules
+
+	structs    int    // named structs
+	names      int    // how many names they have
+	worst      string // the most frequent name
+	worstCount int
+
+	moduleCopies int // structs of modules that vmlinux has too
+}
+
+// Inspector looks at kernels one after the other. It is not safe for concurrent use. The zero value
+// is ready.
+type Inspector struct {
+	btf, module rawbtf.BTF
+	names       map[string]int
+	found       map[string]rawbtf.Type
+}
+
+// wanted are the structs that something is to be learnt from.
+var wanted = []string{"pt_regs", "module", "raw_spinlock", "lockdep_map", "mutex", "task_struct"}
+
+// Describe returns what a listing says of a kernel. It fails if the BTF is damaged.
+func (in *Inspector) Describe(it *corpus.Item) (Entry, error) {
+	e := newEntry(it.Key, it.Path, it.SourceSize)
+	if err := in.btf.Load(it.BTF, nil); err != nil {
+		return e, err
+	}
+	e.Kernel = it.Name
+	e.Details = &Details{
+		Bytes: int64(len(it.BTF)), Types: in.btf.NumTypes() - 1, // void is none
+		ByteOrder: orderOf(&in.btf), Pointer: in.btf.PointerSize(), Modules: len(it.Modules),
+	}
+	for _, m := range it.Modules {
+		e.ModuleBytes += int64(len(m.BTF))
+	}
+	return e, nil
+}
+
+// inspect gathers the facts of a kernel.
+func (in *Inspector) inspect(r sweep.Rank, it *corpus.Item) facts {
+	f := facts{rank: r, known: it.Key.Known(), sum: sha256.Sum256(it.BTF)}
+	var err error
+	if f.Entry, err = in.Describe(it); err != nil {
+		f.damage = err.Error()
+		return f
+	}
+	b := &in.btf
+	in.count(&f)
+	regs, mod := in.found["pt_regs"], in.found["module"]
+	f.wrong = contradiction(it.Key.Arch, it.Arch, b, &regs)
+	f.debug = debugOptions(b, in.found)
+	f.modules = hasMember(b, &mod, "btf_data")
+	for _, m := range it.Modules {
+		if err := in.module.Load(m.BTF, b); err != nil {
+			f.bad = append(f.bad, corpus.Skipped{Path: strings.Clone(m.Path), Reason: err.Error()})
+			continue
+		}
+		f.moduleCopies += in.copies()
+	}
+	return f
+}
+
+// count counts functions and structs, and finds the first one with members of each wanted name.
+func (in *Inspector) count(f *facts) {
+	if in.names == nil {
+		in.names, in.found = make(map[string]int), make(map[string]rawbtf.Type)
+	}
+	clear(in.names)
+	clear(in.found)
+	b := &in.btf
+	for id := range rawbtf.TypeID(b.NumTypes()) {
+		if t := b.Type(id); t.Kind() == rawbtf.KindFunc {
+			f.funcs++
+		}
+	}
+	for _, id := range b.Named() {
+		if t := b.Type(id); t.Kind() == rawbtf.KindStruct {
+			f.structs++
+			in.names[string(t.Name())]++
+			in.find(&t)
+		}
+	}
+	f.names = len(in.names)
+	for name, n := range in.names {
+		if n > f.worstCount || n == f.worstCount && name < f.worst {
+			f.worst, f.worstCount = name, n
+		}
+	}
+	if name := "task_struct"; in.names[name] == f.worstCount {
+		f.worst = name // everybody knows it
+	}
+}
+
+func (in *Inspector) find(t *rawbtf.Type) {
+	if t.Vlen() == 0 {
+		return
+	}
+	for _, w := range wanted {
+		if t.BTF().NameIs(t.NameOff, w) {
+			if _, ok := in.found[w]; !ok {
+				in.found[w] = *t
+			}
+			return
+		}
+	}
+}
+
+// copies counts the module's own structs of which vmlinux has one with that name.
+func (in *Inspector) copies() (n int) {
+	for _, id := range in.module.Named() {
+		if t := in.module.Type(id); t.Kind() == rawbtf.KindStruct && in.names[string(t.Name())] > 0 {
+			n++
+		}
+	}
+	return n
+}

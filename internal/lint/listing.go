@@ -1,0 +1,89 @@
+package lint
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// Entry is one kernel of a listing, which is a line of JSON for each. Fields are only ever added.
+type Entry struct {
+	Kernel    string `json:"kernel"` // the key, or the path if the key is not known
+	ID        string `json:"id,omitempty"`
+	VersionID string `json:"version_id,omitempty"`
+	Arch      string `json:"arch,omitempty"`
+	Release   string `json:"release,omitempty"`
+	Path      string `json:"path"`
+	Disk      int64  `json:"disk_bytes"` // 0 for all but the first kernel of a container
+	*Details         // nil if the kernel was not read
+}
+
+// Details is what only reading a kernel tells.
+type Details struct {
+	Bytes       int64  `json:"btf_bytes"` // of vmlinux
+	Types       int    `json:"types"`
+	ByteOrder   string `json:"byte_order"` // little or big
+	Pointer     uint32 `json:"pointer_bytes"`
+	Modules     int    `json:"modules"`
+	ModuleBytes int64  `json:"module_bytes"`
+}
+
+// List returns the kernels of a corpus without reading any: one entry for each file.
+func List(c *corpus.Corpus) []Entry {
+	list := make([]Entry, len(c.Files))
+	for i, f := range c.Files {
+		list[i] = newEntry(f.Key, f.Path, f.Size)
+	}
+	return list
+}
+
+func newEntry(k archive.Key, path string, disk int64) Entry {
+	e := Entry{
+		Kernel: k.String(), ID: k.ID, VersionID: k.VersionID, Arch: k.Arch, Release: k.Release,
+		Path: strings.Clone(path), Disk: disk,
+	}
+	if !k.Known() {
+		e.Kernel = e.Path
+	}
+	return e
+}
+
+// Key returns the kernel's key.
+func (e *Entry) Key() archive.Key {
+	return archive.Key{ID: e.ID, VersionID: e.VersionID, Arch: e.Arch, Release: e.Release}
+}
+
+// identity is the same for the same kernel in two listings.
+func (e *Entry) identity() string {
+	if k := e.Key(); k.Known() {
+		return k.Canonical().String()
+	}
+	return e.Path
+}
+
+// maxListing limits the kernels of a listing.
+const maxListing = 1 << 20
+
+// ReadListing reads what 'corpus list --json' wrote.
+func ReadListing(r io.Reader) ([]Entry, error) {
+	var list []Entry
+	for dec := json.NewDecoder(bufio.NewReader(r)); ; {
+		var e Entry
+		switch err := dec.Decode(&e); {
+		case err == io.EOF:
+			return list, nil
+		case err != nil:
+			return nil, fmt.Errorf("entry %d: %w", len(list)+1, err)
+		case e.Path == "":
+			return nil, fmt.Errorf("entry %d: has no path, want lines of 'corpus list --json'", len(list)+1)
+		case len(list) == maxListing:
+			return nil, fmt.Errorf("more than %d kernels", maxListing)
+		}
+		list = append(list, e)
+	}
+}

@@ -1,0 +1,122 @@
+package lint
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+func TestText(t *testing.T) {
+	rep := &Report{Kernels: 20}
+	add := func(c Code, kernel, path, detail string) {
+		rep.Findings = append(rep.Findings, Finding{c.Severity(), c, kernel, path, detail})
+	}
+	for i := range 7 {
+		add(Damaged, fmt.Sprintf("d/%d", i), fmt.Sprintf("d%d.btf", i), fmt.Sprintf("cause %d", i))
+	}
+	for i := range 5 {
+		add(NoModules, fmt.Sprintf("n/%d", i), "n.btf", "")
+	}
+	add(NoFunctions, "f", "f", "")
+	text := func(verbose bool) string {
+		var b bytes.Buffer
+		if err := rep.Text(&b, verbose); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	want := "error: damaged (7): " + Damaged.Text() + `
+  d/0: cause 0 (d0.btf)
+  d/1: cause 1 (d1.btf)
+  d/2: cause 2 (d2.btf)
+  d/3: cause 3 (d3.btf)
+  d/4: cause 4 (d4.btf)
+  and 2 more (-v lists all)
+warning: no-modules (5): ` + NoModules.Text() + `
+  n/0, n/1, n/2 and 2 more
+warning: no-functions (1): ` + NoFunctions.Text() + `
+  f
+`
+	if d := cmp.Diff(want, text(false)); d != "" {
+		t.Error(d)
+	}
+	long := text(true)
+	for _, f := range rep.Findings {
+		if !strings.Contains(long, "  "+f.Kernel) || !strings.Contains(long, f.Path) {
+			t.Errorf("-v lacks %v:\n%s", f, long)
+		}
+	}
+	if got := (&Report{Kernels: 1, Errors: 1, Notes: 2}).Summary(); got != "1 kernel: 1 error, 0 warnings, 2 notes" {
+		t.Error(got)
+	}
+}
+
+func TestFindingJSON(t *testing.T) {
+	want := Finding{Note, Link, "k", "p", ""}
+	b, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := `{"severity":"note","code":"link","kernel":"k","path":"p"}`; string(b) != s {
+		t.Errorf("got %s, want %s", b, s)
+	}
+	var got Finding
+	if err := json.Unmarshal(b, &got); err != nil || got != want {
+		t.Errorf("%v, %v", got, err)
+	}
+	if err := json.Unmarshal([]byte(`{"severity":"fatal"}`), &got); err == nil {
+		t.Error("no error for an unknown severity")
+	}
+}
+
+func TestCodes(t *testing.T) {
+	last := Error
+	for _, c := range Codes() {
+		if c == "" || c.Text() == "" {
+			t.Errorf("code %q: %q", c, c.Text())
+		}
+		if c.Severity() < last {
+			t.Errorf("%s is out of order", c)
+		}
+		last = c.Severity()
+	}
+}
+
+func TestListing(t *testing.T) {
+	e := newEntry(archive.Key{ID: "debian", Arch: "x86_64", Release: "6.1"}, "a/b.btf", 12)
+	long := e
+	long.Details = &Details{Bytes: 1, Types: 2, ByteOrder: big, Pointer: 4, Modules: 3, ModuleBytes: 4}
+	unknown := newEntry(archive.Key{Release: "6.1"}, "c.btf", 1)
+	if unknown.Kernel != "c.btf" {
+		t.Errorf("an unknown kernel is called %s", unknown.Kernel)
+	}
+	want := []Entry{e, long, unknown}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	for _, e := range want {
+		if err := enc.Encode(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := ReadListing(bytes.NewReader(b.Bytes()))
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("%v\n%s", err, d)
+	}
+	for in, want := range map[string]string{
+		`{"path":"a"} {`:     "entry 2: unexpected EOF",
+		`{"kernels": 3}`:     "entry 1: has no path, want lines of 'corpus list --json'",
+		`words`:              "entry 1: invalid character 'w' looking for beginning of value",
+		`[{"path": "a"}]`:    "entry 1: json: cannot unmarshal array",
+		`{"path":"a","id":1`: "entry 1: ",
+	} {
+		if list, err := ReadListing(strings.NewReader(in)); err == nil || !strings.HasPrefix(err.Error(), want) || list != nil {
+			t.Errorf("%s: %v, %v", in, list, err)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/sweep"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// NoModules, as corpus.Options.Modules, keeps all modules from being decompressed: it matches no
+// name.
+var NoModules = []string{""}
+
+// Extract writes all kernels into a tree at dir, which is created if need be, as raw BTF:
+// <ID>/<VERSION_ID>/<arch>/<release>.btf, and their modules, as far as the corpus has been opened for
+// modules, as <release>/<module>.btf beside it. A kernel without a known key is called
+// by its release, or else like the file that it is from.
+func Extract(ctx context.Context, cfg sweep.Config, dir string) (*Result, error) {
+	t := newTree(ctx, dir)
+	skipped, err := sweep.Kernels(ctx, cfg, func() *worker { return new(worker) },
+		func(w *worker, r sweep.Rank, it *corpus.Item) error {
+			if err := it.Key.Validate(); err != nil {
+				t.skip(it.Path, err.Error())
+				return nil
+			}
+			name := extractName(it)
+			files := []file{{name, raw(it.BTF)}}
+			base := strings.TrimSuffix(name, archive.FileSuffix)
+			for _, m := range it.Modules {
+				files = append(files, file{path.Join(base, m.Name+archive.FileSuffix), raw(m.BTF)})
+			}
+			return t.kernel(w, identity(it.Key, name), r, it, len(it.Modules) > 0, files)
+		})
+	if err != nil {
+		return nil, err
+	}
+	return t.result(skipped), nil
+}
+
+// extractName returns the name of a kernel's file in a tree.
+func extractName(it *corpus.Item) string {
+	if it.Key.Known() || it.Key.Release != "" {
+		return it.Key.FileName()
+	}
+	_, name, _ := strings.Cut(path.Base(it.Path), "!")
+	if name == "" {
+		name = path.Base(it.Path)
+	}
+	return strings.TrimSuffix(name, archive.FileSuffix) + archive.FileSuffix
+}
+
+// One returns the BTF of the only kernel of a corpus, and what was skipped. It fails with
+// ErrSeveral if there are more, and if there is none.
+func One(ctx context.Context, cfg sweep.Config) (btf []byte, skipped []corpus.Skipped, err error) {
+	cfg.Jobs = 1
+	first := ""
+	skipped, err = sweep.Kernels(ctx, cfg, func() struct{} { return struct{}{} },
+		func(_ struct{}, _ sweep.Rank, it *corpus.Item) error {
+			if first != "" {
+				return fmt.Errorf("%w: %s and %s", ErrSeveral, first, it.Name)
+			}
+			first, btf = strings.Clone(it.Name), bytes.Clone(it.BTF)
+			return nil
+		})
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case first != "":
+		return btf, skipped, nil
+	case len(skipped) > 0:
+		return nil, skipped, fmt.Errorf("no kernel found: %s", skipped[0])
+	}
+	return nil, skipped, fmt.Errorf("no kernel selected")
+}

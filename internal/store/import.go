@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/sweep"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// ErrSeveral says that there is more than one kernel where one is expected.
+var ErrSeveral = errors.New("more than one kernel")
+
+// Import writes all kernels into the tree at dir, which is created if need be. as, if it is not the
+// zero key, is the key of the only kernel there is; with more it fails with ErrSeveral. Kernels without a known key are skipped.
+func Import(ctx context.Context, cfg sweep.Config, dir string, as archive.Key) (*Result, error) {
+	if as.Known() && len(cfg.Corpus.Files) > 1 {
+		return nil, fmt.Errorf("%s: %w", as, ErrSeveral)
+	}
+	t := newTree(ctx, dir)
+	skipped, err := sweep.Kernels(ctx, cfg, func() *importer { return &importer{tree: t, as: as} },
+		func(i *importer, r sweep.Rank, it *corpus.Item) error { return i.kernel(r, it) })
+	if err != nil {
+		return nil, err
+	}
+	if err := t.readBack(); err != nil {
+		return nil, err
+	}
+	return t.result(skipped), nil
+}
+
+// importer is one worker.
+type importer struct {
+	*tree
+	as     archive.Key
+	worker *worker
+}
+
+func (i *importer) kernel(r sweep.Rank, it *corpus.Item) (err error) {
+	k := it.Key
+	if i.as.Known() {
+		if k = i.as; r.Kernel > 0 {
+			return fmt.Errorf("%s: %w", k, ErrSeveral)
+		}
+	}
+	if !k.Known() {
+		i.skip(it.Path, "its path does not tell which kernel it is (--as ID/VERSION_ID/ARCH/RELEASE does, for a single one)")
+		return nil
+	}
+	if err := k.Validate(); err != nil {
+		i.skip(it.Path, err.Error())
+		return nil
+	}
+	if i.worker == nil {
+		if i.worker, err = newCompressor(); err != nil {
+			return err
+		}
+	}
+	files := []file{{importName(k), raw(it.BTF)}}
+	if len(it.Modules) > 0 {
+		files = append(files, file{importModules(k), moduleTar(k.Release, it.Modules)})
+	}
+	return i.tree.kernel(i.worker, identity(k, ""), r, it, len(it.Modules) > 0, files)
+}
+
+func importName(k archive.Key) string { return k.FileName() + ".zst" }
+
+func importModules(k archive.Key) string {
+	return path.Join("modules", k.ID, k.VersionID, k.Arch, k.Release+".modules.tar.zst")
+}
+
+// readBack makes sure that the tree's paths are understood as the keys they were made of. A
+// distribution without VERSION_ID that package corpus does not know is not.
+func (t *tree) readBack() error {
+	if len(t.places) == 0 {
+		return nil
+	}
+	c, err := corpus.Open(t.ctx, []string{t.dir}, corpus.Options{})
+	if err != nil {
+		return err
+	}
+	ids := make(map[string]string)
+	for id, p := range t.places {
+		ids[p.name] = id
+	}
+	var s corpus.Scratch
+	for _, f := range c.Files {
+		rel, err := filepath.Rel(t.dir, f.Path)
+		if err != nil {
+			return err
+		}
+		id := ids[filepath.ToSlash(rel)]
+		if id == "" {
+			continue // was there already
+		}
+		got := identity(f.Key, "")
+		if got == "" { // the content may tell
+			err = f.Read(t.ctx, &s, func(it *corpus.Item) error {
+				got = identity(it.Key, it.Name)
+				return nil
+			})
+		}
+		switch {
+		case t.ctx.Err() != nil:
+			return t.ctx.Err()
+		case err != nil:
+			t.skip(f.Path, "cannot be read back: "+err.Error())
+		case got != id:
+			t.skip(f.Path, fmt.Sprintf("would be read back as %s, not %s (--as with a VERSION_ID helps)", got, id))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/corpus"
+)
+
+// content is what a file holds.
+type content struct {
+	size  int64 // bytes, or 0 if that is not known
+	write func(io.Writer) error
+}
+
+// raw is content that is in memory.
+func raw(b []byte) content {
+	return content{int64(len(b)), func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	}}
+}
+
+// moduleTar is a tar of modules' BTF.
+func moduleTar(release string, modules []corpus.Module) content {
+	return content{0, func(w io.Writer) error {
+		tw := tar.NewWriter(w)
+		for _, m := range modules {
+			h := tar.Header{Typeflag: tar.TypeReg, Name: release + "/" + m.Name + ".btf", Mode: 0o644, Size: int64(len(m.BTF))}
+			if err := tw.WriteHeader(&h); err != nil {
+				return fmt.Errorf("%s: %w", h.Name, err)
+			}
+			if _, err := tw.Write(m.BTF); err != nil {
+				return err
+			}
+		}
+		return tw.Close()
+	}}
+}
+
+// worker has the memory that writing takes, for one goroutine. With an encoder, files are
+// compressed.
+type worker struct {
+	enc *zstd.Encoder
+	dec *zstd.Decoder
+	buf []byte
+}
+
+// maxWindow is what readers of the compressed files need, in bytes.
+const maxWindow = 8 << 20
+
+func newCompressor() (*worker, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBestCompression),
+		zstd.WithWindowSize(maxWindow))
+	if err != nil {
+		return nil, err
+	}
+	// What is there already may be compressed in another way.
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(16*maxWindow))
+	return &worker{enc: enc, dec: dec}, err
+}
+
+// put makes a file hold the content and returns the bytes written, 0 if it did already.
+func (w *worker) put(ctx context.Context, path string, c content) (n int64, err error) {
+	same, err := w.same(ctx, path, c)
+	if same || err != nil {
+		return 0, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return 0, err
+	}
+	err = bundle.WriteFile(path, func(f *os.File) error {
+		if err := w.encode(ctx, f, c); err != nil {
+			return err
+		}
+		n, err = f.Seek(0, io.SeekCurrent)
+		return err
+	})
+	return n, err
+}
+
+func (w *worker) encode(ctx context.Context, f *os.File, c content) error {
+	if w.enc == nil {
+		return c.write(chunks{ctx, f})
+	}
+	w.enc.ResetContentSize(f, c.size)
+	err := c.write(chunks{ctx, w.enc})
+	return errors.Join(err, w.enc.Close())
+}
+
+// same says whether a file holds the content. One that is damaged does not.
+func (w *worker) same(ctx context.Context, path string, c content) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, nil // put will say what is wrong
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if w.dec != nil {
+		if w.dec.Reset(f) != nil {
+			return false, nil
+		}
+		defer w.dec.Reset(nil)
+		r = w.dec
+	}
+	if w.buf == nil {
+		w.buf = make([]byte, chunk)
+	}
+	err = c.write(chunks{ctx, &comparer{r, w.buf}})
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if err != nil {
+		return false, nil
+	}
+	n, err := r.Read(w.buf)
+	return n == 0 && err == io.EOF, nil
+}
+
+// chunk is how much is written at once, in bytes: what the encoder needs a few hundredths of a
+// second for.
+const chunk = 512 << 10
+
+// chunks writes in chunks until its context is done.
+type chunks struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (c chunks) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		if err := c.ctx.Err(); err != nil {
+			return n, err
+		}
+		m, err := c.w.Write(p[n:min(n+chunk, len(p))])
+		if n += m; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+var errDiffers = errors.New("differs")
+
+// comparer fails at the first byte written that is not the next one of r.
+type comparer struct {
+	r   io.Reader
+	buf []byte // a chunk
+}
+
+func (c *comparer) Write(p []byte) (int, error) {
+	have := c.buf[:len(p)] // chunks writes no more at once
+	if _, err := io.ReadFull(c.r, have); err != nil || !bytes.Equal(have, p) {
+		return 0, errDiffers
+	}
+	return len(p), nil
+}

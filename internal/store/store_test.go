@@ -1,0 +1,357 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/sweep"
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+var background = context.Background()
+
+func btf(name string) []byte {
+	b := rawbtf.NewBuilder(binary.LittleEndian)
+	b.Type(name, rawbtf.KindStruct, false, 0, 0)
+	return b.Bytes()
+}
+
+// module is split BTF without types, but with a name.
+var module = []byte("\x9f\xeb\x01\x00\x18\x00\x00\x00" + strings.Repeat("\x00", 12) + "\x02\x00\x00\x00m\x00")
+
+func write(t *testing.T, dir string, files map[string][]byte) string {
+	t.Helper()
+	for name, data := range files {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func config(t *testing.T, jobs int, sources ...string) sweep.Config {
+	t.Helper()
+	c, err := corpus.Open(background, sources, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sweep.Config{Corpus: c, Jobs: jobs}
+}
+
+func imported(t *testing.T, jobs int, source, dir string) *Result {
+	t.Helper()
+	res, err := Import(background, config(t, jobs, source), dir, archive.Key{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// read returns all files below dir.
+func read(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := make(map[string]string)
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		rel, _ := filepath.Rel(dir, p)
+		files[filepath.ToSlash(rel)] = string(b)
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// kernels returns, by key, the BTF of each kernel and, by key and name, that of its modules.
+func kernels(t *testing.T, source string) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	_, err := sweep.Kernels(background, config(t, 1, source), func() int { return 0 }, func(_ int, _ sweep.Rank, it *corpus.Item) error {
+		all[it.Name] = string(it.BTF)
+		for _, m := range it.Modules {
+			all[it.Name+" "+m.Name] = string(m.BTF)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func names(files map[string]string) map[string]bool {
+	set := make(map[string]bool)
+	for n := range files {
+		set[n] = true
+	}
+	return set
+}
+
+func TestImport(t *testing.T) {
+	src := write(t, t.TempDir(), map[string][]byte{
+		"debian/12/x86_64/6.1.btf":        btf("a"),
+		"debian/12/x86_64/6.1/nf_nat.btf": module,
+		"debian/12/x86_64/6.1/kvm.btf":    module,
+		"arch/x86_64/6.8.1-arch1.btf":     btf("rolling"),
+		"fedora/40/arm64/6.8.btf.failed":  nil,
+		"fedora/40/arm64/6.8.btf":         nil,
+		"unknown.btf":                     btf("c"),
+	})
+	out := filepath.Join(t.TempDir(), "new", "out")
+	res := imported(t, 2, src, out)
+	if res.Kernels != 2 || res.WithModules != 1 || res.Written != 3 || res.Kept != 0 || res.Bytes == 0 {
+		t.Errorf("%+v", res)
+	}
+	var skipped []string
+	for _, s := range res.Skipped {
+		rel, _ := filepath.Rel(src, s.Path)
+		skipped = append(skipped, rel)
+	}
+	if d := cmp.Diff([]string{"fedora/40/arm64/6.8.btf", "unknown.btf"}, skipped); d != "" {
+		t.Error(d)
+	}
+	files := read(t, out)
+	if d := cmp.Diff(map[string]bool{
+		"debian/12/x86_64/6.1.btf.zst":                 true,
+		"modules/debian/12/x86_64/6.1.modules.tar.zst": true,
+		"arch/x86_64/6.8.1-arch1.btf.zst":              true,
+	}, names(files)); d != "" {
+		t.Error(d)
+	}
+	want := kernels(t, src)
+	delete(want, filepath.Join(src, "unknown.btf"))
+	if d := cmp.Diff(want, kernels(t, out)); d != "" {
+		t.Errorf("read back (-want +got):\n%s", d)
+	}
+
+	if again := imported(t, 2, src, out); again.Written != 0 || again.Kept != 3 || again.Bytes != 0 {
+		t.Errorf("again: %+v", again)
+	}
+	// What is damaged is written again, and becomes what it was.
+	damaged := filepath.Join(out, "debian/12/x86_64/6.1.btf.zst")
+	if err := os.WriteFile(damaged, []byte(files["debian/12/x86_64/6.1.btf.zst"][:30]), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if again := imported(t, 1, src, out); again.Written != 1 || again.Kept != 2 {
+		t.Errorf("after damage: %+v", again)
+	}
+	if d := cmp.Diff(files, read(t, out)); d != "" {
+		t.Error(d)
+	}
+	// The tree imports into the same tree.
+	copied := filepath.Join(t.TempDir(), "copy")
+	imported(t, 1, out, copied)
+	if d := cmp.Diff(files, read(t, copied)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestImportReal does a real kernel: the test data's own file has the highest
+// level of compression, and is left alone for its content.
+func TestImportReal(t *testing.T) {
+	const name = "debian/13/s390x/6.12.107+deb13-s390x.btf.zst"
+	src := testinput.Path(t, "testdata", "vmlinux", filepath.FromSlash(name))
+	want, err := os.ReadFile(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := write(t, t.TempDir(), map[string][]byte{name: want})
+	if res := imported(t, 1, src, out); res.Kept != 1 || res.Written != 0 || len(res.Skipped) > 0 {
+		t.Errorf("%+v", res)
+	}
+	fresh := t.TempDir()
+	if res := imported(t, 1, src, fresh); res.Kept != 0 || res.Written != 1 || res.Bytes > int64(len(want))*5/4 {
+		t.Errorf("%+v, the test data has %d bytes", res, len(want))
+	}
+	if kernels(t, src)["debian/13/s390x/6.12.107+deb13-s390x"] != kernels(t, fresh)["debian/13/s390x/6.12.107+deb13-s390x"] {
+		t.Error("read back is another BTF")
+	}
+}
+
+func TestSameKey(t *testing.T) {
+	// The first path wins; its modules come with it, those of others go.
+	src := write(t, t.TempDir(), map[string][]byte{
+		"a/debian/12/amd64/6.1.btf":         btf("first"),
+		"b/debian/12/x86_64/6.1.btf":        btf("second"),
+		"b/debian/12/x86_64/6.1/nf_nat.btf": module,
+		"c/debian/12/x86_64/6.1.btf":        btf("first"),
+	})
+	for _, run := range []func(dir string) (*Result, error){
+		func(dir string) (*Result, error) { return Import(background, config(t, 3, src), dir, archive.Key{}) },
+		func(dir string) (*Result, error) { return Extract(background, config(t, 3, src), dir) },
+	} {
+		var want map[string]string
+		for range 20 {
+			dir := t.TempDir()
+			res, err := run(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := read(t, dir)
+			if want == nil {
+				want = got
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Fatal(d)
+			}
+			if k := kernels(t, dir); len(k) != 1+res.WithModules || k["debian/12/amd64/6.1"] != string(btf("first")) {
+				t.Errorf("kernels: %v", k)
+			}
+			if len(res.Skipped) != 1 || !strings.HasSuffix(res.Skipped[0].Path, "b/debian/12/x86_64/6.1.btf") ||
+				res.Kernels != 1 || res.Written != len(want) || res.Kept != 0 {
+				t.Errorf("%+v, files %v", res, names(want))
+			}
+		}
+	}
+}
+
+func TestAs(t *testing.T) {
+	src := write(t, t.TempDir(), map[string][]byte{"one.btf": btf("a")})
+	key := archive.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1"}
+	out := t.TempDir()
+	res, err := Import(background, config(t, 1, src), out, key)
+	if err != nil || len(res.Skipped) > 0 || kernels(t, out)[key.String()] != string(btf("a")) {
+		t.Errorf("%+v, %v: %v", res, err, kernels(t, out))
+	}
+	write(t, src, map[string][]byte{"two.btf": btf("b")})
+	out = filepath.Join(t.TempDir(), "none")
+	if _, err := Import(background, config(t, 1, src), out, key); !errors.Is(err, ErrSeveral) || len(read(t, out)) > 0 {
+		t.Errorf("two kernels: %v, wrote %v", err, names(read(t, out)))
+	}
+	// Without a level for the version, only known distributions can be told apart from it.
+	key.ID, key.VersionID = "mylinux", ""
+	res, err = Import(background, config(t, 1, filepath.Join(src, "one.btf")), out, key)
+	if err != nil || len(res.Skipped) != 1 || !strings.Contains(res.Skipped[0].Reason, "would be read back as none/mylinux/x86_64/6.1") {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+func TestExtract(t *testing.T) {
+	files := map[string][]byte{
+		"debian/12/x86_64/6.1.btf":        btf("a"),
+		"debian/12/x86_64/6.1/nf_nat.btf": module,
+		"fedora/40/arm64/6.8.btf":         btf("b"),
+		"some.btf":                        btf("c"),
+		"other/vmlinux":                   btf("d"),
+	}
+	src := write(t, t.TempDir(), files)
+	out := t.TempDir()
+	for n := range 2 {
+		res, err := Extract(background, config(t, 2, src), out)
+		if err != nil || res.Kernels != 4 || res.WithModules != 1 || res.Written != 5-5*n || res.Kept != 5*n || len(res.Skipped) > 0 {
+			t.Errorf("%+v, %v", res, err)
+		}
+	}
+	want := make(map[string]string)
+	for name, data := range files {
+		want[strings.TrimPrefix(strings.TrimSuffix(name, ".btf")+".btf", "other/")] = string(data)
+	}
+	if d := cmp.Diff(want, read(t, out)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestOne(t *testing.T) {
+	src := write(t, t.TempDir(), map[string][]byte{"a.btf": btf("a"), "b.btf": nil})
+	got, skipped, err := One(background, config(t, 4, src))
+	if err != nil || string(got) != string(btf("a")) || len(skipped) != 1 {
+		t.Errorf("%v, %v, %v", got, skipped, err)
+	}
+	write(t, src, map[string][]byte{"b.btf": btf("b")})
+	if _, _, err := One(background, config(t, 4, src)); !errors.Is(err, ErrSeveral) {
+		t.Error(err)
+	}
+	write(t, src, map[string][]byte{"b.btf": nil, "a.btf": btf("a")[:30]})
+	if _, _, err := One(background, config(t, 4, src)); err == nil || !strings.Contains(err.Error(), "a.btf: btf: truncated") {
+		t.Error(err)
+	}
+}
+
+// TestStopped holds that nothing half-written stays behind.
+func TestStopped(t *testing.T) {
+	src := write(t, t.TempDir(), map[string][]byte{"debian/12/x86_64/6.1.btf": btf("a")})
+	ctx, cancel := context.WithCancel(background)
+	cancel()
+	out := t.TempDir()
+	if _, err := Import(ctx, config(t, 1, src), out, archive.Key{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	w, err := newCompressor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(out, "x.zst")
+	for _, old := range []bool{false, true} {
+		if old {
+			write(t, out, map[string][]byte{"x.zst": []byte("old")})
+		}
+		before := read(t, out)
+		if _, err := w.put(ctx, path, raw(make([]byte, 3*chunk))); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if d := cmp.Diff(before, read(t, out)); d != "" {
+			t.Error(d)
+		}
+	}
+	// The worker is as good as new.
+	if n, err := w.put(background, path, raw(btf("a"))); n == 0 || err != nil {
+		t.Error(n, err)
+	}
+	if n, err := w.put(background, path, raw(btf("a"))); n != 0 || err != nil {
+		t.Error(n, err)
+	}
+	if n, err := w.put(background, path, raw(btf("a")[:10])); n == 0 || err != nil {
+		t.Error("a longer file counts as the same", n, err)
+	}
+}
+
+// TestReplaced holds that an earlier kernel of the corpus replaces a later one
+// that was written before it, with all that belongs to it.
+func TestReplaced(t *testing.T) {
+	out := t.TempDir()
+	tr := newTree(background, out)
+	put := func(rank int, name string, files ...string) {
+		t.Helper()
+		var list []file
+		for _, f := range files {
+			list = append(list, file{f, raw([]byte(name))})
+		}
+		it := &corpus.Item{Path: name, BTF: []byte(name)}
+		if err := tr.kernel(new(worker), "k", sweep.Rank{File: rank}, it, len(files) > 1, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(5, "five", "k.btf", "k/a.btf", "k/b.btf")
+	put(7, "seven", "k.btf", "k/c.btf")
+	put(3, "three", "k.btf", "k/b.btf")
+	put(4, "three", "k.btf")
+	if d := cmp.Diff(map[string]string{"k.btf": "three", "k/b.btf": "three"}, read(t, out)); d != "" {
+		t.Error(d)
+	}
+	res := tr.result(nil)
+	want := &Result{Kernels: 1, WithModules: 1, Written: 2, Bytes: 10, Skipped: []corpus.Skipped{
+		{Path: "five", Reason: "another kernel is k: three"}, {Path: "seven", Reason: "another kernel is k: three"},
+	}}
+	if d := cmp.Diff(want, res); d != "" {
+		t.Error(d)
+	}
+}

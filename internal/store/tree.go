@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/sweep"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// Result says what Import or Extract did.
+type Result struct {
+	Kernels     int   // in the tree now
+	WithModules int   // kernels that have BTF of modules with them
+	Written     int   // files
+	Bytes       int64 // of the files written
+	Kept        int   // files that were there already
+
+	// Skipped is what the corpus skipped, what could not be read, and kernels that have no place in the tree.
+	Skipped []corpus.Skipped
+}
+
+// tree is a directory that several workers write into.
+type tree struct {
+	ctx context.Context
+	dir string
+
+	mu      sync.Mutex
+	places  map[string]*place
+	skipped []corpus.Skipped
+}
+
+func newTree(ctx context.Context, dir string) *tree {
+	return &tree{ctx: ctx, dir: dir, places: make(map[string]*place)}
+}
+
+// place is where one kernel goes. Several may want it.
+type place struct {
+	mu      sync.Mutex
+	wanted  []claim
+	owner   claim
+	name    string           // of the owner's first file
+	modules bool             // the owner has some
+	written map[string]int64 // files and their bytes
+	kept    int
+}
+
+type claim struct {
+	rank sweep.Rank
+	path string
+	sum  [sha256.Size]byte
+}
+
+// file is one to write. content gives it in whole, and again if asked again.
+type file struct {
+	name    string // within the tree, with slashes
+	content content
+}
+
+// kernel writes the files of a kernel, unless an earlier one of the corpus has its place.
+func (t *tree) kernel(w *worker, id string, r sweep.Rank, it *corpus.Item, modules bool, files []file) error {
+	t.mu.Lock()
+	p := t.places[id]
+	if p == nil {
+		p = new(place)
+		t.places[id] = p
+	}
+	t.mu.Unlock()
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := claim{r, strings.Clone(it.Path), sha256.Sum256(it.BTF)}
+	p.wanted = append(p.wanted, c)
+	if len(p.wanted) > 1 && p.owner.rank.Compare(r) < 0 {
+		return nil
+	}
+	old := p.written
+	p.owner, p.name, p.modules = c, files[0].name, modules
+	p.written, p.kept = make(map[string]int64), 0
+	for _, f := range files {
+		path := filepath.Join(t.dir, filepath.FromSlash(f.name))
+		n, err := w.put(t.ctx, path, f.content)
+		if err != nil {
+			return err
+		}
+		if _, mine := old[path]; n > 0 || mine {
+			p.written[path] = max(n, old[path])
+			delete(old, path)
+		} else {
+			p.kept++
+		}
+	}
+	for path := range old { // of a later kernel that came first
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// skip notes a kernel that has no place in the tree.
+func (t *tree) skip(path, reason string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.skipped = append(t.skipped, corpus.Skipped{Path: strings.Clone(path), Reason: reason})
+}
+
+// result sums up, when all workers are done.
+func (t *tree) result(skipped []corpus.Skipped) *Result {
+	r := &Result{Kernels: len(t.places), Skipped: slices.Concat(skipped, t.skipped)}
+	for id, p := range t.places {
+		if p.modules {
+			r.WithModules++
+		}
+		r.Written += len(p.written)
+		r.Kept += p.kept
+		for _, n := range p.written {
+			r.Bytes += n
+		}
+		for _, c := range p.wanted {
+			if c.sum != p.owner.sum {
+				r.Skipped = append(r.Skipped, corpus.Skipped{
+					Path: c.path, Reason: fmt.Sprintf("another kernel is %s: %s", id, p.owner.path),
+				})
+			}
+		}
+	}
+	sweep.SortSkipped(r.Skipped)
+	return r
+}
+
+// identity is the same for keys that name the same kernel. name stands in for a key that is not
+// known.
+func identity(k archive.Key, name string) string {
+	if k.Known() {
+		return k.Canonical().String()
+	}
+	return name
+}

@@ -1,0 +1,148 @@
+// Package sweep reads all kernels of a corpus on several workers.
+package sweep
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+)
+
+// Config says what to read and how.
+type Config struct {
+	Corpus *corpus.Corpus
+	Jobs   int // workers; at least one works
+
+	// Progress is called after each file of the corpus, by one goroutine at a time, with how many of
+	// how many are done. It may be nil.
+	Progress func(done, n int)
+}
+
+// Kernels reads every kernel and hands it to a worker. newWorker makes the state of each worker, which
+// only one goroutine uses; kernel is called by several goroutines, each with its own, and in no
+// particular order. rank orders the kernels as the corpus has them: by file, then as they lie in it.
+//
+// What cannot be read does not cost the rest: it is returned with what the corpus has skipped, by path.
+// An error of kernel ends the run and is returned, and so does ctx.
+func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel func(w W, r Rank, it *corpus.Item) error) ([]corpus.Skipped, error) {
+	files := cfg.Corpus.Files
+	type reading struct {
+		state   W
+		scratch corpus.Scratch
+	}
+	read := func(ctx context.Context, w *reading, i int) error {
+		r := Rank{File: i}
+		var failed error
+		err := files[i].Read(ctx, &w.scratch, func(it *corpus.Item) error {
+			failed = kernel(w.state, r, it)
+			r.Kernel++
+			return failed
+		})
+		if failed != nil {
+			return stop{failed}
+		}
+		return err
+	}
+	progress := func(done, n, _ int) {
+		if cfg.Progress != nil {
+			cfg.Progress(done, n)
+		}
+	}
+	skipped, err := Files(ctx, files, cfg.Jobs, func() *reading { return &reading{state: newWorker()} }, read, progress)
+	if err != nil {
+		return nil, err
+	}
+	skipped = append(skipped, cfg.Corpus.Skipped...)
+	SortSkipped(skipped)
+	return skipped, nil
+}
+
+// stop is an error that ends the run.
+type stop struct{ error }
+
+// Files hands every file to a worker, by its number. newWorker makes the state of each of jobs workers
+// (at least one), which only one goroutine uses. Errors of file are what could not be read, as of
+// corpus.File.Read; they are returned by path. Only ctx ends the run. progress, which may be nil, is called after
+// each file, by one goroutine at a time, with how many of how many are done and how many things were
+// skipped.
+func Files[W any](ctx context.Context, files []*corpus.File, jobs int, newWorker func() W,
+	file func(ctx context.Context, w W, i int) error, progress func(done, n, skipped int)) ([]corpus.Skipped, error) {
+	var skipped []corpus.Skipped
+	next := make(chan int)
+	var mu sync.Mutex
+	done := 0
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(next)
+		for i := range files {
+			select {
+			case next <- i:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	for range max(1, min(jobs, len(files))) {
+		g.Go(func() error {
+			w := newWorker()
+			for i := range next {
+				err := file(ctx, w, i)
+				if s, ok := err.(stop); ok {
+					return s.error
+				}
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				mu.Lock()
+				for _, err := range corpus.Errors(err) {
+					skipped = append(skipped, skip(files[i], err))
+				}
+				if done++; progress != nil {
+					progress(done, len(files), len(skipped))
+				}
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	SortSkipped(skipped)
+	return skipped, nil
+}
+
+// Rank is a kernel's place in a corpus: the number of its file, and its own within the file, both
+// from 0.
+type Rank struct{ File, Kernel int }
+
+// Compare orders ranks as the corpus has the kernels.
+func (r Rank) Compare(o Rank) int {
+	return cmp.Or(cmp.Compare(r.File, o.File), cmp.Compare(r.Kernel, o.Kernel))
+}
+
+// skip says that a part of a file was left out because of an error, which may begin with the part's
+// path.
+func skip(f *corpus.File, err error) corpus.Skipped {
+	text := err.Error()
+	for _, p := range f.Paths() {
+		rest, ok := strings.CutPrefix(text, p)
+		if at := strings.Index(rest, ": "); ok && (at == 0 || at > 0 && rest[0] == '!') {
+			return corpus.Skipped{Path: p + rest[:at], Reason: rest[at+2:]}
+		}
+	}
+	return corpus.Skipped{Path: f.Path, Reason: text}
+}
+
+// SortSkipped orders skipped paths, and their reasons where there are several.
+func SortSkipped(s []corpus.Skipped) {
+	slices.SortFunc(s, func(a, b corpus.Skipped) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
+	})
+}

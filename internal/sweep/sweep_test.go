@@ -1,0 +1,138 @@
+package sweep
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+// open returns a corpus of n kernels and one damaged file.
+func open(t *testing.T, n int) *corpus.Corpus {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "debian", "12", "x86_64")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	b := rawbtf.NewBuilder(binary.LittleEndian)
+	b.Type("s", rawbtf.KindStruct, false, 0, 0)
+	for i := range n + 1 {
+		data := b.Bytes()
+		if i == n {
+			data = data[:len(data)-1]
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("6.%02d.btf", i)), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := corpus.Open(context.Background(), []string{dir}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestKernels(t *testing.T) {
+	c := open(t, 20)
+	var want []string
+	for i := range 20 {
+		want = append(want, fmt.Sprintf("%d 6.%02d", i, i))
+	}
+	for _, jobs := range []int{-1, 1, 3, 100} {
+		var mu sync.Mutex
+		var got []string
+		workers, last := 0, 0
+		cfg := Config{Corpus: c, Jobs: jobs, Progress: func(done, n int) {
+			if last++; done != last || n != 21 {
+				t.Errorf("progress %d of %d after %d files", done, n, last)
+			}
+		}}
+		skipped, err := Kernels(context.Background(), cfg, func() *int {
+			mu.Lock()
+			defer mu.Unlock()
+			workers++
+			return new(int)
+		}, func(calls *int, r Rank, it *corpus.Item) error {
+			*calls++ // the race detector sees it if a worker is not alone
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, fmt.Sprintf("%d %s", r.File, it.Key.Release))
+			if r.Kernel != 0 {
+				t.Errorf("%s: kernel %d of its file", it.Name, r.Kernel)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%d jobs: %s", jobs, d)
+		}
+		if most := min(max(jobs, 1), 21); workers != most {
+			t.Errorf("%d jobs: %d workers, want %d", jobs, workers, most)
+		}
+		if last != 21 {
+			t.Errorf("%d jobs: progress ended at %d", jobs, last)
+		}
+		if len(skipped) != 1 || skipped[0].Path != c.Files[20].Path {
+			t.Errorf("%d jobs: skipped %v", jobs, skipped)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	c := open(t, 20)
+	mine := errors.New("mine")
+	ctx, cancel := context.WithCancel(context.Background())
+	for _, tc := range []struct {
+		fail func() error
+		want error
+	}{
+		{func() error { return mine }, mine},
+		{func() error { cancel(); return nil }, context.Canceled},
+	} {
+		skipped, err := Kernels(ctx, Config{Corpus: c, Jobs: 2}, func() int { return 0 },
+			func(int, Rank, *corpus.Item) error { return tc.fail() })
+		if err != tc.want || skipped != nil {
+			t.Errorf("%v, %v, want error %v", skipped, err, tc.want)
+		}
+	}
+}
+
+func TestSkip(t *testing.T) {
+	c := open(t, 1)
+	f := c.Files[0]
+	for text, want := range map[string]corpus.Skipped{
+		f.Path + ": btf: cause":     {Path: f.Path, Reason: "btf: cause"},
+		f.Path + "!a!b: btf: cause": {Path: f.Path + "!a!b", Reason: "btf: cause"},
+		"cause":                     {Path: f.Path, Reason: "cause"},
+		f.Path + "x: cause":         {Path: f.Path, Reason: f.Path + "x: cause"},
+	} {
+		if got := skip(f, errors.New(text)); got != want {
+			t.Errorf("%s: got %+v", text, got)
+		}
+	}
+}
+
+func TestRank(t *testing.T) {
+	ordered := []Rank{{0, 0}, {0, 1}, {1, 0}, {1, 2}}
+	for i, a := range ordered {
+		for j, b := range ordered {
+			if got, want := a.Compare(b), min(max(i-j, -1), 1); got != want {
+				t.Errorf("%v with %v: %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}
