@@ -1,15 +1,13 @@
 package minimize_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/embedded"
+	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -19,44 +17,16 @@ type objectFile struct {
 	obj  *relolog.Object
 }
 
-// objectFiles returns the objects of testdata/bpf that have relocations and,
-// if BTFGEN_DEBIAN names a directory of unpacked packages, those embedded in
-// them.
 func objectFiles(tb testing.TB) []objectFile {
 	tb.Helper()
-	paths, _ := filepath.Glob("../../testdata/bpf/*.o")
-	if dir := os.Getenv("BTFGEN_DEBIAN"); dir != "" {
-		filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() {
-				paths = append(paths, p)
-			}
-			return err
-		})
-	}
 	dir := tb.TempDir()
 	var out []objectFile
-	for _, p := range paths {
-		found, err := embedded.ReadFile(p, 0)
-		if err != nil {
-			continue // not an object: packages hold other files too
+	for i, o := range testinput.Objects(tb) {
+		f := objectFile{filepath.Join(dir, fmt.Sprintf("%d.o", i)), o.Object}
+		if err := os.WriteFile(f.path, o.Data, 0o644); err != nil {
+			tb.Fatal(err)
 		}
-		for _, f := range found {
-			o, err := relolog.ParseObject(strings.TrimSuffix(filepath.Base(p)+"!"+f.Name, "!"), f.Data)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			if o.Empty() != "" {
-				continue
-			}
-			file := objectFile{filepath.Join(dir, fmt.Sprintf("%d.o", len(out))), o}
-			if err := os.WriteFile(file.path, f.Data, 0o644); err != nil {
-				tb.Fatal(err)
-			}
-			out = append(out, file)
-		}
-	}
-	if len(out) == 0 {
-		tb.Fatal("no object has relocations")
+		out = append(out, f)
 	}
 	return out
 }
@@ -64,8 +34,8 @@ func objectFiles(tb testing.TB) []objectFile {
 func objects(tb testing.TB) []*relolog.Object {
 	tb.Helper()
 	var out []*relolog.Object
-	for _, f := range objectFiles(tb) {
-		out = append(out, f.obj)
+	for _, o := range testinput.Objects(tb) {
+		out = append(out, o.Object)
 	}
 	return out
 }
@@ -88,27 +58,9 @@ func sets(tb testing.TB, objs []*relolog.Object) map[string]*relolog.Set {
 	return out
 }
 
-// eachKernel calls fn for each kernel of testdata/vmlinux and, if
-// BTFGEN_CORPUS names a directory, of that corpus.
+// eachKernel calls fn for each kernel of testdata/vmlinux and of the corpus
+// that the environment names.
 func eachKernel(tb testing.TB, fn func(name string, btf []byte)) {
 	tb.Helper()
-	sources := []string{"../../testdata/vmlinux"}
-	if dir := os.Getenv("BTFGEN_CORPUS"); dir != "" {
-		sources = append(sources, dir)
-	}
-	ctx := context.Background()
-	c, err := corpus.Open(ctx, sources, corpus.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var s corpus.Scratch
-	for _, f := range c.Files {
-		err := f.Read(ctx, &s, func(it *corpus.Item) error {
-			fn(it.Name, it.BTF)
-			return nil
-		})
-		if err != nil {
-			tb.Fatal(err)
-		}
-	}
+	testinput.Each(tb, testinput.Corpus(tb), func(it *corpus.Item) { fn(it.Name, it.BTF) })
 }
