@@ -66,11 +66,11 @@ func status(ctx context.Context, err error, stderr io.Writer) int {
 
 func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
-		Name:        "btfgen",
-		Usage:       "minimized BTF for BPF CO-RE objects and many kernels",
-		Version:     version(),
-		Writer:      stdout,
-		ErrWriter:   stderr,
+		Name:      "btfgen",
+		Usage:     "minimized BTF for BPF CO-RE objects and many kernels",
+		Version:   version(),
+		Writer:    stdout,
+		ErrWriter: stderr,
 		// Paths may hold commas.
 		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
@@ -78,6 +78,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			minCoreBTFCommand(),
 			relologCommand(),
 			verifyCommand(),
+			checkCommand(),
 			archiveCommand(),
 			corpusCommand(),
 		},

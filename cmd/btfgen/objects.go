@@ -24,11 +24,36 @@ func readObjects(paths []string, stderr io.Writer) (*objects, error) {
 		return nil, usagef("no BPF object given")
 	}
 	o := new(objects)
+	o.bad = eachObject(paths, stderr, func(name string, data []byte) error {
+		obj, err := relolog.ParseObject(name, data)
+		switch {
+		case err != nil:
+			return err
+		case obj.Empty() != "":
+			return fmt.Errorf("%s: %s", name, obj.Empty())
+		}
+		o.list, o.data = append(o.list, obj), append(o.data, data)
+		return nil
+	})
+	if len(o.list) == 0 {
+		return nil, fmt.Errorf("no object with CO-RE relocations")
+	}
+	return o, nil
+}
+
+// eachObject gives use every object of the files, with a name to call it by.
+// What cannot be read, and what use does not want, is reported; it returns how
+// many those are.
+func eachObject(paths []string, stderr io.Writer, use func(name string, data []byte) error) (bad int) {
+	skip := func(err error) {
+		bad++
+		fmt.Fprintf(stderr, "btfgen: skipped: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+	}
 	names := make(map[string]bool)
 	for _, p := range paths {
 		found, err := embedded.ReadFile(p, 0)
 		if err != nil {
-			o.skip(stderr, err.Error())
+			skip(err)
 			continue
 		}
 		for _, f := range found {
@@ -40,24 +65,10 @@ func readObjects(paths []string, stderr io.Writer) (*objects, error) {
 				name += "!" + f.Name
 			}
 			names[name] = true
-			obj, err := relolog.ParseObject(name, f.Data)
-			switch {
-			case err != nil:
-				o.skip(stderr, err.Error())
-			case obj.Empty() != "":
-				o.skip(stderr, fmt.Sprintf("%s: %s", name, obj.Empty()))
-			default:
-				o.list, o.data = append(o.list, obj), append(o.data, f.Data)
+			if err := use(name, f.Data); err != nil {
+				skip(err)
 			}
 		}
 	}
-	if len(o.list) == 0 {
-		return nil, fmt.Errorf("no object with CO-RE relocations")
-	}
-	return o, nil
-}
-
-func (o *objects) skip(stderr io.Writer, why string) {
-	o.bad++
-	fmt.Fprintf(stderr, "btfgen: skipped: %s\n", strings.ReplaceAll(why, "\n", " "))
+	return bad
 }

@@ -19,19 +19,11 @@ var ErrByteOrder = errors.New("byte order of the object differs from the kernel'
 // called from many goroutines on the same object and target. The only error
 // is [ErrByteOrder].
 func Run(o *Object, t *Target) (*Log, error) {
-	l := &Log{Object: o.name, Kernel: t.name}
-	if o.btf == nil {
-		return l, nil
-	}
-	if o.order != t.Order() {
+	if o.btf != nil && o.order != t.Order() {
 		return nil, ErrByteOrder
 	}
-	r := newRunner(o, t)
-	l.Entries = make([]Entry, len(o.relos))
-	for i := range o.relos {
-		r.entry(&o.relos[i], &l.Entries[i])
-	}
-	return l, nil
+	x := indexNames(o)
+	return newRunner(o, t, &x, x.find(t)).log(), nil
 }
 
 // runner holds the candidate lists of one run. libbpf keeps one per local
@@ -66,28 +58,56 @@ type outcome struct {
 	reason     string
 }
 
-func newRunner(o *Object, t *Target) *runner {
-	r := &runner{o: o, t: t, cands: make(map[rawbtf.TypeID]*candList), done: make(map[doneKey]*outcome)}
+// nameIndex is the distinct essential names that objects ask for.
+type nameIndex struct {
+	names *rawbtf.Names
+	index map[string]int
+}
+
+func indexNames(objects ...*Object) nameIndex {
+	x := nameIndex{index: make(map[string]int)}
 	var names []string
-	index := make(map[string]int)
-	for _, s := range o.specs {
-		n := s.name()
-		if _, ok := index[n]; !ok && n != "" {
-			index[n] = len(names)
-			names = append(names, n)
+	for _, o := range objects {
+		for _, s := range o.specs {
+			n := s.name()
+			if _, ok := x.index[n]; !ok && n != "" {
+				x.index[n] = len(names)
+				names = append(names, n)
+			}
 		}
 	}
-	all, _ := t.find(rawbtf.NewNames(names), len(names), nil, nil)
+	x.names = rawbtf.NewNames(names)
+	return x
+}
+
+// find returns the types of the kernel by the number of their name.
+func (x *nameIndex) find(t *Target) [][]cand {
+	all, _ := t.find(x.names, len(x.index), nil, nil)
+	return all
+}
+
+// newRunner makes the candidate lists of o. all is what x.find returned.
+func newRunner(o *Object, t *Target, x *nameIndex, all [][]cand) *runner {
+	r := &runner{o: o, t: t, cands: make(map[rawbtf.TypeID]*candList), done: make(map[doneKey]*outcome)}
 	for _, s := range o.specs {
 		if r.cands[s.root] == nil {
 			l := new(candList)
-			if i, ok := index[s.name()]; ok {
+			if i, ok := x.index[s.name()]; ok {
 				l.list = candidates(all[i], s.rootKind(), nil)
 			}
 			r.cands[s.root] = l
 		}
 	}
 	return r
+}
+
+// log resolves all relocations.
+func (r *runner) log() *Log {
+	l := &Log{Object: r.o.name, Kernel: r.t.name, Entries: make([]Entry, len(r.o.relos))}
+	for i := range r.o.relos {
+		r.entry(&r.o.relos[i], &l.Entries[i])
+	}
+	return l
 }
 
 // name returns the essential name that candidates of s need.

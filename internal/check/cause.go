@@ -1,0 +1,98 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Cause is one reason for which programs do not work, with all of them and all
+// the kernels where it counts.
+type Cause struct {
+	Status   Status   `json:"status"`
+	Kind     Kind     `json:"kind"`
+	Subject  string   `json:"subject"`
+	Reason   string   `json:"reason"`
+	Sources  []string `json:"sources,omitempty"` // file:line, sorted
+	Programs []int    `json:"programs"`          // indices, ascending
+	Kernels  []int    `json:"kernels"`           // indices, ascending
+}
+
+// Causes returns what costs kernels, most first, from status least on.
+func (r *Report) Causes(least Status) []Cause {
+	type key struct {
+		status          Status
+		kind            Kind
+		subject, reason string
+	}
+	var out []Cause
+	at := make(map[key]int)
+	for pi := range r.Programs {
+		for _, f := range r.Programs[pi].Findings {
+			if f.Status < least || f.Status == Other {
+				continue
+			}
+			k := key{f.Status, f.Kind, f.Subject, f.Reason}
+			i, ok := at[k]
+			if !ok {
+				i = len(out)
+				at[k] = i
+				out = append(out, Cause{Status: f.Status, Kind: f.Kind, Subject: f.Subject, Reason: f.Reason})
+			}
+			c := &out[i]
+			if n := len(c.Programs); n == 0 || c.Programs[n-1] != pi {
+				c.Programs = append(c.Programs, pi)
+			}
+			if f.Source != "" {
+				c.Sources = append(c.Sources, f.Source)
+			}
+			c.Kernels = append(c.Kernels, f.Kernels...)
+		}
+	}
+	for i := range out {
+		slices.Sort(out[i].Kernels)
+		out[i].Kernels = slices.Compact(out[i].Kernels)
+		slices.Sort(out[i].Sources)
+		out[i].Sources = slices.Compact(out[i].Sources)
+	}
+	slices.SortStableFunc(out, func(a, b Cause) int {
+		return cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), -cmp.Compare(a.Status, b.Status),
+			-cmp.Compare(len(a.Programs), len(b.Programs)), cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Reason, b.Reason))
+	})
+	return out
+}
+
+// Worst is the worst verdict on any program on the kernels that sel chooses;
+// nil chooses all.
+func (r *Report) Worst(sel func(kernel int) bool) Status {
+	w := OK
+	for i := range r.Programs {
+		for k, s := range r.Programs[i].Status {
+			if sel == nil || sel(k) {
+				w = max(w, s)
+			}
+		}
+	}
+	return w
+}
+
+// Counts returns how many programs have each verdict at worst, on kernels of
+// their byte order.
+func (r *Report) Counts() map[Status]int {
+	n := make(map[Status]int)
+	for i := range r.Programs {
+		w := OK
+		other := 0
+		for _, s := range r.Programs[i].Status {
+			if s == Other {
+				other++
+			} else {
+				w = max(w, s)
+			}
+		}
+		if other > 0 && other == len(r.Programs[i].Status) {
+			w = Other
+		}
+		n[w]++
+	}
+	return n
+}

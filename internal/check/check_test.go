@@ -1,0 +1,149 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testinput"
+)
+
+// runOn checks objects of testdata/bpf, without their suffix .o, on
+// testdata/vmlinux.
+func runOn(t *testing.T, opts Options, names ...string) *Report {
+	t.Helper()
+	var objs []*Object
+	for _, n := range names {
+		data, err := os.ReadFile(testinput.Path(t, "testdata", "bpf", n+".o"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := Parse(n, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objs = append(objs, o)
+	}
+	corp, err := corpus.Open(context.Background(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := Run(context.Background(), Config{Objects: objs, Corpus: corp, Options: opts, Jobs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
+
+// expectation is testdata/bpf/expect.json.
+type expectation struct {
+	Kernels []string
+	Objects map[string]map[string]struct {
+		OK, Guarded, Fails []int
+		Poisoned           map[string][]int
+		Helper             int
+	}
+}
+
+// TestExpected compares verdicts with those that were written down by hand for
+// every program with a guard, and for those with a mistake.
+func TestExpected(t *testing.T) {
+	data, err := os.ReadFile(testinput.Path(t, "testdata", "bpf", "expect.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var exp expectation
+	if err := json.Unmarshal(data, &exp); err != nil {
+		t.Fatal(err)
+	}
+	for object, programs := range exp.Objects {
+		el, eb := runOn(t, Options{}, object+".bpfel"), runOn(t, Options{}, object+".bpfeb")
+		for name, want := range programs {
+			for i, kernel := range exp.Kernels {
+				rep := el
+				if strings.Contains(kernel, "s390x") {
+					rep = eb
+				}
+				p, k := find(t, rep, name, kernel)
+				got := statusOf(p, k, KindCORE, KindHelper)
+				status := OK
+				if slices.Contains(want.Guarded, i) {
+					status = Guarded
+				} else if slices.Contains(want.Fails, i) {
+					status = Fails
+				} else if !slices.Contains(want.OK, i) {
+					t.Errorf("%s: %s: nothing is expected of %s", object, name, kernel)
+				}
+				if name == "kconfig" {
+					status = MayFail // BTF does not tell the configuration
+				}
+				if got != status {
+					t.Errorf("%s: %s on %s: %s, want %s", object, name, kernel, got, status)
+					for _, f := range p.Findings {
+						if slices.Contains(f.Kernels, k) {
+							t.Logf("\t%v", f.Finding)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestDeterministic wants the same report at any number of workers.
+func TestDeterministic(t *testing.T) {
+	var last []byte
+	for _, jobs := range []int{1, 2, 7} {
+		var objs []*Object
+		for _, n := range []string{"guards.bpfel", "broken.bpfeb", "kfuncs.bpfel", "filelife.bpfel"} {
+			o, err := Parse(n, testinput.Named(t, n+".o").Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objs = append(objs, o)
+		}
+		corp, err := corpus.Open(context.Background(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rep, err := Run(context.Background(), Config{Objects: objs, Corpus: corp, Jobs: jobs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := json.Marshal(rep)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != nil && !bytes.Equal(got, last) {
+			t.Errorf("%d workers make another report", jobs)
+		}
+		last = got
+	}
+}
+
+func find(t *testing.T, rep *Report, program, kernel string) (*Program, int) {
+	t.Helper()
+	k := slices.IndexFunc(rep.Kernels, func(k Kernel) bool { return k.Name == kernel })
+	i := slices.IndexFunc(rep.Programs, func(p Program) bool { return p.Name == program })
+	if k < 0 || i < 0 {
+		t.Fatalf("no program %s or no kernel %s", program, kernel)
+	}
+	return &rep.Programs[i], k
+}
+
+// statusOf is the worst of a program's findings of some kinds on a kernel.
+func statusOf(p *Program, kernel int, kinds ...Kind) Status {
+	s := OK
+	for _, f := range p.Findings {
+		if slices.Contains(f.Kernels, kernel) && slices.Contains(kinds, f.Kind) {
+			s = max(s, f.Status)
+		}
+	}
+	return s
+}

@@ -1,0 +1,128 @@
+package check
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// appeared is when parts of the kernel's interface came, by the kernel's own
+// history. Distributions that carry newer BPF code in older kernels are not in
+// the corpus with a version below these.
+var appeared = []struct {
+	enum  int
+	name  string
+	since string
+}{
+	{enumHelper, "BPF_FUNC_probe_read_kernel", "5.5"},
+	{enumHelper, "BPF_FUNC_ringbuf_output", "5.8"},
+	{enumHelper, "BPF_FUNC_get_current_task_btf", "5.11"},
+	{enumHelper, "BPF_FUNC_for_each_map_elem", "5.13"},
+	{enumHelper, "BPF_FUNC_get_attach_cookie", "5.15"},
+	{enumHelper, "BPF_FUNC_kallsyms_lookup_name", "5.16"},
+	{enumHelper, "BPF_FUNC_loop", "5.17"},
+	{enumHelper, "BPF_FUNC_user_ringbuf_drain", "6.1"},
+	{enumMap, "BPF_MAP_TYPE_RINGBUF", "5.8"},
+	{enumMap, "BPF_MAP_TYPE_TASK_STORAGE", "5.11"},
+	{enumMap, "BPF_MAP_TYPE_BLOOM_FILTER", "5.16"},
+	{enumMap, "BPF_MAP_TYPE_ARENA", "6.9"},
+	{enumProg, "BPF_PROG_TYPE_LSM", "5.7"},
+	{enumProg, "BPF_PROG_TYPE_SYSCALL", "5.14"},
+	{enumProg, "BPF_PROG_TYPE_NETFILTER", "6.4"},
+	{enumAttach, "BPF_TRACE_KPROBE_MULTI", "5.18"},
+	{enumAttach, "BPF_TRACE_KPROBE_SESSION", "6.10"},
+	{enumLink, "BPF_LINK_TYPE_KPROBE_MULTI", "5.18"},
+	{enumLink, "BPF_LINK_TYPE_PERF_EVENT", "5.15"},
+}
+
+// TestAppeared compares the corpus's enums with the kernel's history.
+func TestAppeared(t *testing.T) {
+	want := &wanted{names: make(map[string]int)}
+	want.add(featureNames...)
+	n := 0
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Item) {
+		release := it.Key.Release
+		if release == "" || release[0] < '0' || release[0] > '9' || it.Key.ID != "debian" {
+			return
+		}
+		tg, err := relolog.NewTarget(it.Name, it.BTF)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := inspect(tg, want, it.Key, it.Arch)
+		for _, a := range appeared {
+			if k.enums[a.enum] == nil {
+				t.Errorf("%s: no enum %s", it.Name, enumNames[a.enum])
+				continue
+			}
+			_, has := k.enums[a.enum][a.name]
+			if should := archive.CompareVersions(release, a.since) >= 0; has != should {
+				t.Errorf("%s: %s there: %t, but it came in %s", it.Name, a.name, has, a.since)
+			}
+			n++
+		}
+		version := func(v string) bool { return archive.CompareVersions(release, v) >= 0 }
+		if got, want := k.features, (features{
+			rodata: version("5.5"), partial: version("5.16"), narrow: version("6.9"), stImm: version("6.4"),
+			globals: version("5.6"), lazyGlobals: version("6.8"),
+		}); got != want {
+			t.Errorf("%s: features %+v, want %+v", it.Name, got, want)
+		}
+	})
+	if n == 0 {
+		t.Error("no kernel")
+	}
+	t.Logf("%d compared", n)
+}
+
+func TestHelperName(t *testing.T) {
+	for id, want := range map[int32]string{1: "bpf_map_lookup_elem", 113: "bpf_probe_read_kernel", 181: "bpf_loop", 9999: "#9999"} {
+		if got := helperName(id); got != want {
+			t.Errorf("helper %d: %s, want %s", id, got, want)
+		}
+	}
+	if got := mapTypeName(27); !strings.Contains(got, "RING") {
+		t.Error(got)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for _, c := range []struct {
+		id, release string
+		v, m        uint64
+		known       bool
+	}{
+		{"debian", "5.10.0-30-amd64", 5<<16 | 10<<8, 0xff, true},
+		{"debian", "6.12.107+deb13-amd64", 6<<16 | 12<<8 | 107, 0, true},
+		{"fedora", "6.1.0-2.fc38", 6<<16 | 1<<8, 0, true},
+		{"centos", "4.19.300", 4<<16 | 19<<8 | 255, 0, true},
+		{"debian", "7.3-amd64", 7<<16 | 3<<8, 0xff, true},
+		{"", "", 0, 0xffffffff, false},
+		{"x", "vmlinux", 0, 0xffffffff, false},
+	} {
+		got := versionOf(archive.Key{ID: c.id, Release: c.release})
+		if got.v != c.v || got.m != c.m || got.taint != (c.m != 0) {
+			t.Errorf("%s %s: %x mask %x", c.id, c.release, got.v, got.m)
+		}
+	}
+}
+
+func TestSections(t *testing.T) {
+	for name, want := range map[string]string{
+		"kprobe/do_exit": "kprobe", "kprobe": "kprobe", "kprobe.multi/tcp_*": "kprobe.multi", "?fentry/x": "fentry",
+		"xdp/cpumap": "xdp/cpumap", "xdp/anything": "xdp", "cgroup/connect4": "cgroup/connect4", "tp/a/b": "tp",
+		"cgroup/nothing": "", "nonsense": "", "": "", "kprobes/x": "",
+	} {
+		got := ""
+		if s := sectionOf(name); s != nil {
+			got = s.prefix
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}

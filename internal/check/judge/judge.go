@@ -1,0 +1,140 @@
+// Package judge holds what check predicts against what a running kernel does.
+// It reads the output of testdata/load.c, which loads every program of an
+// object with libbpf, one at a time. It is for tests and for cmd checkvm.
+package judge
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/check"
+)
+
+// Outcome is what the running kernel made of one program.
+type Outcome struct {
+	Program string
+	Errno   int    // 0 where it was loaded
+	Log     string // of the verifier, and libbpf's messages
+}
+
+// Load runs the loader on an object file. An object that libbpf does not open
+// gives one outcome of the program "-".
+func Load(loader, object string) ([]Outcome, error) {
+	out, err := exec.Command(loader, object).Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", loader, object, err)
+	}
+	return parse(out)
+}
+
+func parse(out []byte) (all []Outcome, err error) {
+	for len(out) > 0 {
+		line, rest, _ := bytes.Cut(out, []byte("\n"))
+		var o Outcome
+		var n int
+		if _, err := fmt.Sscanf(string(line), "%s %d %d", &o.Program, &o.Errno, &n); err != nil || n < 0 || n > len(rest) {
+			return nil, fmt.Errorf("line %q of the loader", line)
+		}
+		o.Log, out = string(rest[:n]), rest[n:]
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+var invalidFunc = regexp.MustCompile(`invalid func [\w.]*#(\d+)`)
+
+// badRelocation is the number of the helper that libbpf makes poisoned
+// instructions call.
+const badRelocation = 0xbad2310
+
+// causes says what the messages blame: relocations, and missing helpers.
+func (o *Outcome) causes() (core, helper bool) {
+	core = strings.Contains(o.Log, "CO-RE relocation") || strings.Contains(o.Log, "failed to relocate")
+	for _, m := range invalidFunc.FindAllStringSubmatch(o.Log, -1) {
+		switch id, _ := strconv.Atoi(m[1]); {
+		case id == badRelocation:
+			core = true
+		case id < 1<<20: // libbpf's own for missing kfuncs are greater
+			helper = true
+		}
+	}
+	return core, helper
+}
+
+// Reason is the line of the messages that says most of why a program was not
+// loaded.
+func (o *Outcome) Reason() string {
+	best := fmt.Sprintf("errno %d", o.Errno)
+	for l := range strings.Lines(o.Log) {
+		l = strings.TrimSpace(l)
+		if l != "" && !strings.HasPrefix(l, "libbpf: failed to load object") && !strings.HasPrefix(l, "processed ") &&
+			!strings.HasPrefix(l, "libbpf: --") && !strings.HasPrefix(l, "libbpf: prog '") {
+			best = l
+		}
+	}
+	return best[:min(len(best), 160)]
+}
+
+// Comparison is a prediction held against what happened.
+type Comparison struct {
+	Predicted check.Status // for relocations and helpers alone
+	Happened  string       // "loads", "fails" for such a cause, or "fails for another reason"
+	Wrong     string       // what was wrong with the prediction, "" if nothing was
+}
+
+// Compare compares an outcome with the report on the kernel with this index.
+func Compare(p *check.Program, kernel int, got *Outcome) (c Comparison) {
+	core, helper := statusOf(p, kernel, check.KindCORE), statusOf(p, kernel, check.KindHelper)
+	c.Predicted = max(core, helper)
+	byCore, byHelper := got.causes()
+	switch {
+	case got.Errno == 0:
+		c.Happened = "loads"
+	case byCore || byHelper:
+		c.Happened = "fails"
+	default:
+		c.Happened = "fails for another reason"
+	}
+	switch {
+	case c.Predicted == check.Fails && c.Happened != "fails":
+		c.Wrong = "was to fail, but " + c.Happened
+	case c.Predicted < check.Unknown && c.Happened == "fails":
+		c.Wrong = "was to load, but fails"
+	case c.Predicted == check.Fails && (byCore && core != check.Fails || !byCore && helper != check.Fails):
+		c.Wrong = "fails, but for another cause"
+	case got.Errno == 0 && failsToLoad(p, kernel):
+		c.Wrong = "was to fail for another reason, but loads"
+	}
+	if c.Wrong != "" {
+		c.Wrong = fmt.Sprintf("%s: %s %s: %s\n%v", p.Object, p.Name, c.Wrong, tail(got.Log), p.Findings)
+	}
+	return c
+}
+
+func tail(log string) string { return log[max(0, len(log)-800):] }
+
+// statusOf is the worst of a program's findings of a kind.
+func statusOf(p *check.Program, kernel int, kind check.Kind) check.Status {
+	s := check.OK
+	for _, f := range p.Findings {
+		if f.Kind == kind && slices.Contains(f.Kernels, kernel) {
+			s = max(s, f.Status)
+		}
+	}
+	return s
+}
+
+// failsToLoad reports whether any finding says that the program does not load.
+func failsToLoad(p *check.Program, kernel int) bool {
+	for _, k := range []check.Kind{check.KindKfunc, check.KindKsym, check.KindMap, check.KindProg, check.KindAttach, check.KindTarget} {
+		if statusOf(p, kernel, k) == check.Fails {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,115 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testinput"
+)
+
+// buildLoader compiles testdata/load.c, or skips the test.
+func buildLoader(t *testing.T) string {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("loading programs needs root")
+	}
+	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
+		t.Skip("the running kernel has no BTF")
+	}
+	bin := filepath.Join(t.TempDir(), "load")
+	cc := exec.Command("cc", "-O1", "-Wall", "-o", bin, filepath.Join("testdata", "load.c"), "-lbpf", "-lelf", "-lz")
+	if out, err := cc.CombinedOutput(); err != nil {
+		t.Skipf("no C compiler with libbpf: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// TestRunningKernel loads every program of the objects at hand on the running
+// kernel, and compares with what is predicted from its BTF.
+func TestRunningKernel(t *testing.T) {
+	loader := buildLoader(t)
+	corp, err := corpus.Open(context.Background(), []string{"/sys/kernel/btf"}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := make(map[string]int)
+	for _, in := range testinput.Objects(t) {
+		o, err := check.Parse(in.Name(), in.Data)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		rep, err := check.Run(context.Background(), check.Config{Objects: []*check.Object{o}, Corpus: corp, Jobs: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rep.Programs[0].Status[0] == check.Other {
+			continue
+		}
+		path := filepath.Join(t.TempDir(), "object.o")
+		if err := os.WriteFile(path, in.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		outcomes, err := Load(loader, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range outcomes {
+			got := &outcomes[i]
+			p := slices.IndexFunc(rep.Programs, func(p check.Program) bool { return p.Name == got.Program })
+			if p < 0 {
+				t.Errorf("%s: no verdict on %s: %s", in.Name(), got.Program, got.Log)
+				continue
+			}
+			c := Compare(&rep.Programs[p], 0, got)
+			counts[fmt.Sprintf("predicted %s, %s", c.Predicted, c.Happened)]++
+			if c.Wrong != "" {
+				t.Error(c.Wrong)
+			}
+			if s := rep.Programs[p].Status[0]; c.Happened == "fails for another reason" && s <= check.Other {
+				kind, _, _ := strings.Cut(rep.Programs[p].Section, "/")
+				counts[fmt.Sprintf("  of these not foreseen, %s: errno %d", kind, got.Errno)]++
+			}
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(counts)) {
+		t.Logf("%4d %s", counts[k], k)
+	}
+	if counts["predicted fails, fails"] == 0 || counts["predicted ok, loads"] == 0 {
+		t.Error("too few programs to tell anything")
+	}
+}
+
+func TestParse(t *testing.T) {
+	got, err := parse([]byte("a 0 3\nx\nyb 22 0\nc 1 29\ninvalid func unknown#195896080"))
+	if err == nil {
+		t.Errorf("a log that is cut short is taken: %v", got)
+	}
+	got, err = parse([]byte("a 0 3\nx\nyb 22 0\nc 1 30\ninvalid func unknown#195896080"))
+	if err != nil || len(got) != 3 || got[0].Log != "x\ny" || got[1].Errno != 22 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	if core, helper := got[2].causes(); !core || helper {
+		t.Error("a poisoned instruction is not seen")
+	}
+	for log, want := range map[string][2]bool{
+		"invalid func unknown#9999":       {false, true},
+		"invalid func unknown#2002000000": {false, false},
+		"relo #3: failed to relocate: -3": {true, false},
+		"R1 invalid mem access 'scalar'":  {false, false},
+	} {
+		o := Outcome{Log: log}
+		if core, helper := o.causes(); core != want[0] || helper != want[1] {
+			t.Errorf("%q: %t %t", log, core, helper)
+		}
+	}
+}

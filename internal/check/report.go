@@ -1,0 +1,58 @@
+package check
+
+import (
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// ReportVersion is the version of the report's JSON form. Within one version
+// fields are only added.
+const ReportVersion = 1
+
+// Report says of each program and kernel whether it works, and why not.
+type Report struct {
+	Version  int       `json:"version"`
+	Kernels  []Kernel  `json:"kernels"`  // in order
+	Programs []Program `json:"programs"` // by object, then by section
+	Skipped  []Skipped `json:"skipped,omitempty"`
+}
+
+// Kernel is a column of the report.
+type Kernel struct {
+	Name string `json:"name"` // ID/VERSION_ID/ARCH/RELEASE, or a path
+
+	key archive.Key
+}
+
+// Key is the kernel's identity, as far as it is known.
+func (k *Kernel) Key() archive.Key {
+	if k.key == (archive.Key{}) {
+		k.key, _ = archive.ParseKey(k.Name)
+	}
+	return k.key
+}
+
+// Program is a row of the report.
+type Program struct {
+	Object   string          `json:"object"`
+	Name     string          `json:"program"`
+	Section  string          `json:"section"`
+	AutoLoad bool            `json:"autoload"` // loaded unless the loader is told otherwise
+	Status   []Status        `json:"status"`   // by kernel
+	Findings []KernelFinding `json:"findings,omitempty"`
+	Notes    []Finding       `json:"notes,omitempty"` // true of every kernel
+}
+
+// KernelFinding is a finding and the indices of its kernels, ascending.
+type KernelFinding struct {
+	Finding
+	Kernels []int `json:"kernels"`
+}
+
+// Skipped is a file of the corpus or an object that could not be used.
+type Skipped struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+func essential(name string) string { return rawbtf.Essential(name) }

@@ -1,0 +1,237 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/sweep"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// Options say what the loader is assumed to do. The zero value is a loader
+// that changes nothing.
+type Options struct {
+	// Rodata are globs of the names of read-only variables that the loader may
+	// set before it loads, so that their value in the object tells nothing.
+	Rodata []string
+}
+
+func (o *Options) settable(variable string) bool {
+	return slices.ContainsFunc(o.Rodata, func(g string) bool {
+		ok, _ := path.Match(g, variable)
+		return ok
+	})
+}
+
+// Config says what to do.
+type Config struct {
+	Objects []*Object
+	Corpus  *corpus.Corpus
+	Options Options
+	Jobs    int               // workers, at least 1
+	Done    func(done, n int) // called after each file of the corpus, by one goroutine at a time; may be nil
+}
+
+// Run judges every program of the objects on every kernel of the corpus. An
+// error is returned only where there is no point in going on, or when ctx
+// ends.
+func Run(ctx context.Context, cfg Config) (*Report, error) {
+	r := newRun(cfg)
+	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
+		func() *relolog.Target { return new(relolog.Target) },
+		func(t *relolog.Target, _ sweep.Rank, it *corpus.Item) error {
+			r.item(t, it)
+			return ctx.Err()
+		})
+	if err != nil {
+		return nil, err
+	}
+	r.skipped = append(r.skipped, skipped...)
+	return r.report(), nil
+}
+
+// run is the state that workers share.
+type run struct {
+	Config
+	batch *relolog.Batch
+	want  *wanted
+
+	mu      sync.Mutex
+	codes   []map[string][]Finding // by program, by coreKey
+	kernels []kernelResult
+	skipped []corpus.Skipped
+}
+
+// kernelResult is one kernel and what became of each program on it.
+type kernelResult struct {
+	key   archive.Key
+	name  string
+	path  string
+	arch  string
+	progs []progResult
+}
+
+// progResult is one program on one kernel.
+type progResult struct {
+	findings []Finding
+	model    *model // of what it is attached to, nil if it does not see that
+}
+
+func newRun(cfg Config) *run {
+	r := &run{Config: cfg, want: &wanted{names: make(map[string]int)}}
+	var objs []*relolog.Object
+	r.want.add(featureNames...)
+	r.want.add(allSyscallNames("bpf")...)
+	for _, o := range cfg.Objects {
+		objs = append(objs, o.relo)
+		for i := range o.programs {
+			names, pattern := attachNames(o.programs[i].section)
+			r.want.add(names...)
+			if pattern != "" && !slices.Contains(r.want.patterns, pattern) {
+				r.want.patterns = append(r.want.patterns, pattern)
+			}
+			r.codes = append(r.codes, make(map[string][]Finding))
+		}
+		for n := range o.externs {
+			r.want.add(essential(n))
+		}
+	}
+	r.batch = relolog.NewBatch(objs...)
+	return r
+}
+
+// item judges all programs on one kernel.
+func (r *run) item(t *relolog.Target, it *corpus.Item) {
+	p := strings.Clone(it.Path)
+	mods := make([]relolog.Module, len(it.Modules))
+	for i, m := range it.Modules {
+		mods[i] = relolog.Module{Name: m.Name, BTF: m.BTF}
+	}
+	if err := t.Load(p, it.BTF, mods...); err != nil {
+		r.mu.Lock()
+		r.skipped = append(r.skipped, corpus.Skipped{Path: p, Reason: strings.TrimPrefix(err.Error(), p+": ")})
+		r.mu.Unlock()
+		return
+	}
+	res := kernelResult{key: it.Key, name: strings.Clone(it.Name), path: p}
+	k := inspect(t, r.want, it.Key, it.Arch)
+	res.arch = k.arch
+	logs := r.batch.Run(t)
+	for i, o := range r.Objects {
+		for j := range o.programs {
+			res.progs = append(res.progs, r.program(len(res.progs), o, j, k, logs[i]))
+		}
+	}
+	r.mu.Lock()
+	r.kernels = append(r.kernels, res)
+	r.mu.Unlock()
+}
+
+// program judges program j of an object, which is number n of all.
+func (r *run) program(n int, o *Object, j int, k *kernel, log *relolog.Log) (res progResult) {
+	if log == nil {
+		return progResult{findings: []Finding{{
+			Status: Other, Kind: KindAnalysis, Subject: "byte order", Reason: relolog.ErrByteOrder.Error(),
+		}}}
+	}
+	e := evaluation{o: o, pr: &o.programs[j], k: k, log: log, opts: &r.Options}
+	key := e.coreKey()
+	r.mu.Lock()
+	code, ok := r.codes[n][key]
+	r.mu.Unlock()
+	if !ok {
+		code = e.code()
+		r.mu.Lock()
+		r.codes[n][key] = code
+		r.mu.Unlock()
+	}
+	e.out = nil
+	e.interfaces(j)
+	e.externs()
+	res.model = e.target()
+	res.findings = append(e.out, code...)
+	sortFindings(res.findings)
+	return res
+}
+
+// report puts all together in an order that does not depend on timing.
+func (r *run) report() *Report {
+	slices.SortFunc(r.kernels, func(a, b kernelResult) int {
+		return cmp.Or(a.key.Compare(b.key), cmp.Compare(a.name, b.name), cmp.Compare(a.path, b.path))
+	})
+	rep := &Report{Version: ReportVersion, Skipped: r.skippedList()}
+	for _, k := range r.kernels {
+		rep.Kernels = append(rep.Kernels, Kernel{Name: k.name, key: k.key})
+	}
+	n := 0
+	for _, o := range r.Objects {
+		for j := range o.programs {
+			rep.Programs = append(rep.Programs, r.row(o, j, n))
+			n++
+		}
+	}
+	return rep
+}
+
+func (r *run) skippedList() []Skipped {
+	var out []Skipped
+	for _, s := range r.skipped {
+		out = append(out, Skipped{s.Path, s.Reason})
+	}
+	n := 0
+	for _, o := range r.Objects {
+		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(k.progs[n].findings) != Other })
+		if n += len(o.programs); !met {
+			out = append(out, Skipped{o.name, "no kernel is of its byte order"})
+		}
+	}
+	slices.SortFunc(out, func(a, b Skipped) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Reason, b.Reason))
+	})
+	return out
+}
+
+// row collects one program's results on all kernels.
+func (r *run) row(o *Object, j, n int) Program {
+	pr := &o.programs[j]
+	p := Program{Object: o.name, Name: o.funcs[pr.fn].name, Section: pr.section, AutoLoad: pr.auto}
+	e := evaluation{o: o, pr: pr}
+	p.Notes = e.external()
+	at := make(map[Finding]int)
+	first := make(map[string]int) // kernel by machine
+	mask := o.slotsRead(pr)
+	for ki := range r.kernels {
+		res := &r.kernels[ki].progs[n]
+		l := res.findings
+		fi, ok := first[r.kernels[ki].arch]
+		if !ok && res.model != nil {
+			first[r.kernels[ki].arch], fi = ki, ki
+		}
+		if from := r.kernels[fi].progs[n].model; res.model != nil && res.model.differs(from, mask) {
+			l = append(slices.Clone(l), Finding{
+				Status: MayFail, Kind: KindTarget, Subject: "prototype of " + sectionOf(pr.section).target(pr.section),
+				Reason: "is " + res.model.text + "; on " + r.kernels[fi].name + " it is " + from.text,
+			})
+		}
+		p.Status = append(p.Status, worst(l))
+		for _, f := range l {
+			i, ok := at[f]
+			if !ok {
+				i = len(p.Findings)
+				at[f] = i
+				p.Findings = append(p.Findings, KernelFinding{Finding: f})
+			}
+			p.Findings[i].Kernels = append(p.Findings[i].Kernels, ki)
+		}
+	}
+	slices.SortStableFunc(p.Findings, func(a, b KernelFinding) int {
+		return cmp.Or(-cmp.Compare(a.Status, b.Status), -cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Subject, b.Subject))
+	})
+	return p
+}

@@ -1,0 +1,42 @@
+package check
+
+import "fmt"
+
+// Status is a verdict on one program on one kernel, or on one thing that it
+// uses. The zero value is OK; greater is worse.
+type Status uint8
+
+// The verdicts.
+const (
+	OK      Status = iota // everything that it uses is there
+	Guarded               // something is absent, but cannot be reached
+	Other                 // the object is for machines of another byte order
+	Unknown               // cannot be judged; the reason says why
+	MayFail               // depends on what BTF does not tell or on what the loader sets
+	Fails                 // does not load, or cannot be attached
+	numStatus
+)
+
+var statusNames = [numStatus]string{"ok", "guarded", "n/a", "unknown", "may fail", "fails"}
+
+// String returns the verdict in words.
+func (s Status) String() string {
+	if s < numStatus {
+		return statusNames[s]
+	}
+	return fmt.Sprintf("status %d", uint8(s))
+}
+
+// MarshalText is String.
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (s *Status) UnmarshalText(text []byte) error {
+	for i, n := range statusNames {
+		if n == string(text) {
+			*s = Status(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown status %q", text)
+}

@@ -1,0 +1,120 @@
+// Package report writes what package check found: for the terminal, as
+// Markdown, JSON, JUnit XML, SARIF and HTML.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// order sorts kernels by distribution, machine and release, whatever release
+// of the distribution they are from, so that neighbours are similar. The
+// result holds indices of r.Kernels.
+func order(r *check.Report) []int {
+	keys := make([]archive.Key, len(r.Kernels))
+	out := make([]int, len(r.Kernels))
+	for i := range r.Kernels {
+		keys[i], out[i] = r.Kernels[i].Key().Canonical(), i
+	}
+	slices.SortStableFunc(out, func(x, y int) int {
+		a, b := keys[x], keys[y]
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Arch, b.Arch),
+			archive.CompareVersions(a.Release, b.Release), archive.CompareVersions(a.VersionID, b.VersionID))
+	})
+	return out
+}
+
+// family is what kernels of one range have in common.
+func family(k *check.Kernel) string {
+	c := k.Key().Canonical()
+	if !c.Known() {
+		return ""
+	}
+	return c.ID + " " + c.Arch
+}
+
+// span is a run of kernels in order.
+type span struct{ kernels []int }
+
+// label names a span: "debian x86_64 5.10.0-30-amd64 … 6.1.0-47-amd64 (2)".
+func (s span) label(r *check.Report) string {
+	first, last := &r.Kernels[s.kernels[0]], &r.Kernels[s.kernels[len(s.kernels)-1]]
+	f := family(first)
+	switch {
+	case f == "":
+		return first.Name
+	case len(s.kernels) == 1:
+		return f + " " + first.Key().Release
+	}
+	return fmt.Sprintf("%s %s … %s (%d)", f, first.Key().Release, last.Key().Release, len(s.kernels))
+}
+
+// spans cuts the kernels in order wherever same says that neighbours differ.
+func spans(r *check.Report, ordered []int, same func(a, b int) bool) (out []span) {
+	for i, k := range ordered {
+		if i > 0 {
+			prev := ordered[i-1]
+			if f := family(&r.Kernels[k]); f != "" && f == family(&r.Kernels[prev]) && same(prev, k) {
+				out[len(out)-1].kernels = append(out[len(out)-1].kernels, k)
+				continue
+			}
+		}
+		out = append(out, span{[]int{k}})
+	}
+	return out
+}
+
+// where folds a set of kernels into ranges, few if they are many.
+func where(r *check.Report, ordered, set []int, most int) string {
+	if len(set) == len(ordered) {
+		if len(set) == 1 {
+			return r.Kernels[set[0]].Name
+		}
+		return fmt.Sprintf("all %d kernels", len(set))
+	}
+	in := make([]bool, len(r.Kernels))
+	for _, k := range set {
+		in[k] = true
+	}
+	var labels []string
+	for _, s := range spans(r, ordered, func(a, b int) bool { return in[a] == in[b] }) {
+		if in[s.kernels[0]] {
+			labels = append(labels, s.label(r))
+		}
+	}
+	if len(labels) > most {
+		labels = append(labels[:most-1], fmt.Sprintf("%d more ranges", len(labels)-most+1))
+	}
+	return fmt.Sprintf("%s: %s", plural(len(set), "kernel"), strings.Join(labels, "; "))
+}
+
+// programs names some programs, by object.
+func programs(r *check.Report, list []int, most int) string {
+	var parts []string
+	last := ""
+	for i, p := range list {
+		if i == most && len(list) > most+1 {
+			parts = append(parts, fmt.Sprintf("and %d more", len(list)-most))
+			break
+		}
+		name := r.Programs[p].Name
+		if r.Programs[p].Object != last {
+			last = r.Programs[p].Object
+			name = last + ": " + name
+		}
+		parts = append(parts, name)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

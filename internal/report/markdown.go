@@ -1,0 +1,72 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/check"
+)
+
+// icons stand for verdicts in Markdown.
+var icons = map[check.Status]string{
+	check.OK: "✅", check.Guarded: "🛡️", check.Other: "", check.Unknown: "❔", check.MayFail: "⚠️", check.Fails: "❌",
+}
+
+// maxTable is how many columns a table in a pull request can have.
+const maxTable = 24
+
+// Markdown writes the report for a pull request.
+func Markdown(w io.Writer, r *check.Report, o Options) error {
+	b := bufio.NewWriter(w)
+	m := newMatrix(r)
+	fmt.Fprintf(b, "### Portability: %s\n", summaryLine(r))
+	if len(m.rows) > 0 && len(m.columns) <= maxTable {
+		m.table(b)
+	}
+	least, most := check.Unknown, 5
+	if o.Verbose {
+		least, most = check.Guarded, 1000
+	}
+	if l := r.Causes(least); len(l) > 0 {
+		fmt.Fprintf(b, "\n| kernels | | what | where | programs |\n|--:|---|---|---|---|\n")
+		for _, c := range l {
+			what := fmt.Sprintf("%s `%s`: %s", kindName(c.Kind), c.Subject, cell(c.Reason))
+			if len(c.Sources) > 0 {
+				what += " (" + cell(strings.Join(c.Sources[:min(len(c.Sources), most)], ", ")) + ")"
+			}
+			fmt.Fprintf(b, "| %d | %s %s | %s | %s | %s |\n", len(c.Kernels), icons[c.Status], c.Status, what,
+				cell(where(r, m.ordered, c.Kernels, most)), cell(programs(r, c.Programs, 2*most)))
+		}
+	}
+	return b.Flush()
+}
+
+// cell keeps a text from breaking a table.
+func cell(s string) string {
+	return strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;", "_", "\\_", "*", "\\*").Replace(s)
+}
+
+func (m *matrix) table(b *bufio.Writer) {
+	fmt.Fprintf(b, "\n| program |")
+	for i := range m.columns {
+		fmt.Fprintf(b, " %d |", i+1)
+	}
+	fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat(":-:|", len(m.columns)))
+	for _, i := range m.rows {
+		p := &m.r.Programs[i]
+		fmt.Fprintf(b, "| %s: %s |", cell(p.Object), cell(p.Name))
+		for c := range m.columns {
+			fmt.Fprintf(b, " %s |", icons[m.at(i, c)])
+		}
+		fmt.Fprintln(b)
+	}
+	if m.fine > 0 {
+		fmt.Fprintf(b, "\n%s ok on every kernel.\n", plural(m.fine, "program"))
+	}
+	fmt.Fprintln(b)
+	for i, c := range m.columns {
+		fmt.Fprintf(b, "%d. %s\n", i+1, cell(c.label(m.r)))
+	}
+}
