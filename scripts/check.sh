@@ -45,7 +45,14 @@ fi
 go test ./cmd/btfgen -run 'TestReference$' -count=1
 
 step 'go test ./...'
-go test ./...
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! go test -v ./... >"$log" 2>&1; then
+	grep -vE '^=== ' "$log"
+	exit 1
+fi
+# What passed, what skipped itself and why, and the figures of the comparisons.
+grep -E '^(ok|no test files)|^ *--- SKIP|_test.go:[0-9]+: .*(needs|skip|no |not |compared|predicted|as loaded|identical|agree)' "$log"
 
 step 'race detector'
 env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN go test -race ./...
@@ -62,9 +69,7 @@ for pkg in $(go list ./...); do
 	dir=$(go list -f '{{.Dir}}' "$pkg")
 	for target in $(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$dir"/*_test.go 2>/dev/null | sed 's/func //' | sort); do
 		echo "$pkg $target"
-		env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-5s}" -fuzzminimizetime 10x >/tmp/btfgen-fuzz.$$ ||
-			{ cat /tmp/btfgen-fuzz.$$; rm -f /tmp/btfgen-fuzz.$$; exit 1; }
-		rm -f /tmp/btfgen-fuzz.$$
+		env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-5s}" -fuzzminimizetime 10x >"$log" 2>&1 || { cat "$log"; exit 1; }
 	done
 done
 
