@@ -48,11 +48,11 @@ step 'go test ./...'
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! go test -v ./... >"$log" 2>&1; then
-	grep -vE '^=== ' "$log"
+	grep -avE '^=== ' "$log"
 	exit 1
 fi
 # What passed, what skipped itself and why, and the figures of the comparisons.
-grep -E '^(ok|no test files)|^ *--- SKIP|_test.go:[0-9]+: .*(needs|skip|no |not |compared|predicted|as loaded|identical|agree)' "$log"
+grep -aE '^(ok|no test files)|^ *--- SKIP|_test.go:[0-9]+: .*(needs|skip|no |not |compared|predicted|as loaded|identical|agree)' "$log"
 
 step 'race detector'
 env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN go test -race ./...
