@@ -1,0 +1,120 @@
+package minimize_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+var total int // keeps the compiler from dropping the reads
+
+// BenchmarkFull measures what a whole vmlinux costs, by the passes over it, for
+// the little-endian objects of testdata and BTFGEN_DEBIAN together. "read" is
+// the measure: the bytes looked at once.
+func BenchmarkFull(b *testing.B) {
+	k := testinput.Kernels(b, "x86_64/6.12.107")[0]
+	target, err := relolog.NewTarget(k.Name, k.BTF)
+	if err != nil {
+		b.Fatal(err)
+	}
+	set := setFor(b, target)
+	small, err := minimize.New(set, minimize.Options{}).Minimize(target)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("%d bytes of BTF, %d distinct relocations, %d bytes minimized", len(k.BTF), set.Len(), len(small))
+	bench := func(name string, fn func() error) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(k.BTF)))
+			for b.Loop() {
+				if err := fn(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+
+	bench("read", func() error {
+		sum := 0
+		for _, c := range k.BTF {
+			sum += int(c)
+		}
+		total += sum
+		return nil
+	})
+	var view rawbtf.BTF
+	bench("load", func() error { return view.Load(k.BTF, nil) })
+	names, n := wanted(set, &view)
+	var ids [][]rawbtf.TypeID
+	bench("find", func() error {
+		ids = view.Find(names, n, ids)
+		return nil
+	})
+	bench("load+find", func() error {
+		err := view.Load(k.BTF, nil)
+		ids = view.Find(names, n, ids)
+		return err
+	})
+	var full relolog.Table
+	bench("relocate", func() error { // find included
+		full.Fill(set, target, nil)
+		return nil
+	})
+	m := minimize.New(set, minimize.Options{})
+	bench("minimize", func() error { // relocate and prove included
+		_, err := m.Minimize(target)
+		return err
+	})
+	var proof relolog.Target
+	var again relolog.Table
+	bench("prove", func() error {
+		if err := proof.Load(k.Name, small); err != nil {
+			return err
+		}
+		again.Fill(set, &proof, nil)
+		return full.Same(&again)
+	})
+	bench("all", func() error {
+		if err := target.Load(k.Name, k.BTF); err != nil {
+			return err
+		}
+		_, err := m.Minimize(target)
+		return err
+	})
+}
+
+// setFor returns the relocations of all objects of the kernel's byte order.
+func setFor(b *testing.B, t *relolog.Target) *relolog.Set {
+	b.Helper()
+	var list []*relolog.Object
+	for _, o := range testinput.Objects(b) {
+		if o.Order() == t.Order() {
+			list = append(list, o.Object)
+		}
+	}
+	set, err := relolog.NewSet(list...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return set
+}
+
+// wanted returns the names in a kernel that a set of relocations asks for.
+func wanted(set *relolog.Set, v *rawbtf.BTF) (*rawbtf.Names, int) {
+	var names []string
+	for _, id := range v.Named() {
+		t := v.Type(id)
+		if n := strings.Clone(rawbtf.Essential(string(t.Name()))); set.HasName(n) {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return rawbtf.NewNames(names), len(names)
+}
