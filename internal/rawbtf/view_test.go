@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -54,6 +55,9 @@ func TestAgainstCilium(t *testing.T) {
 		n := 0
 		for id := rawbtf.TypeID(1); int(id) < v.NumTypes(); id++ {
 			want, err := spec.TypeByID(btf.TypeID(id))
+			if err != nil && strconv.IntSize == 32 {
+				continue // on such machines cilium/ebpf refuses tags that are of no member
+			}
 			if err != nil {
 				t.Fatal(path, id, err)
 			}
