@@ -4,6 +4,7 @@ package examples_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -110,6 +111,47 @@ func TestCommittedArchive(t *testing.T) {
 	}
 	if a.Len() < 5 {
 		t.Errorf("%d kernels", a.Len())
+	}
+}
+
+// The object is what its source compiles to, by the command in README.md.
+func TestObject(t *testing.T) {
+	for _, tool := range []string{"clang-19", "llvm-strip-19"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("no " + tool)
+		}
+	}
+	if _, err := os.Stat("/usr/include/bpf/bpf_core_read.h"); err != nil {
+		t.Skip("no libbpf-dev")
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, command, _ := strings.Cut(string(readme), "(cd examples/go-tracer/bpf &&")
+	command, _, found := strings.Cut(command, ")\n\n")
+	if !found {
+		t.Fatal("README.md has no command to compile the object")
+	}
+	dir := t.TempDir()
+	source, err := os.ReadFile("go-tracer/bpf/exec.bpf.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "exec.bpf.c"), source, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	output(t, "sh", "-ec", "cd "+dir+"; "+command)
+	got, err := os.ReadFile(filepath.Join(dir, "exec.bpf.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s (%d bytes) is not what its source compiles to (%d bytes)", object, len(want), len(got))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
+	"github.com/cilium/ebpf/rlimit"
 
 	"github.com/btfgen/btfgen/pkg/archive"
 )
@@ -58,6 +59,10 @@ func run(opts archive.Options, count int) (err error) {
 	}
 	fmt.Fprintf(os.Stderr, "types from: %s %s%s\n", types.Source, types.Path, from(types))
 
+	// Kernels before 5.11 count maps as locked memory, of which programs may have little.
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return err
+	}
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
 	if err != nil {
 		return err
@@ -81,7 +86,7 @@ func from(t *archive.Types) string {
 	if t.Source != archive.FromArchive {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s)", t.Match.Key, t.Match.Reason)
+	return fmt.Sprintf("%s (%s: %s)", t.Match.Key, t.Match.Rule, t.Match.Reason)
 }
 
 // follow prints events until there were count, or until an interrupt.

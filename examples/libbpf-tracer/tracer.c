@@ -120,7 +120,10 @@ int main(int argc, char **argv)
 	struct bpf_object *obj = bpf_object__open_file(argv[1], &opts);
 	struct ring_buffer *ring = NULL;
 	struct bpf_link *link = NULL;
-	if (!obj || bpf_object__load(obj))
+	int failed = !obj || bpf_object__load(obj);
+	if (packed)
+		unlink(path); // not at the end, which an interrupt forestalls
+	if (failed)
 		goto out;
 	link = bpf_program__attach(bpf_object__find_program_by_name(obj, "handle_exec"));
 	ring = ring_buffer__new(bpf_object__find_map_fd_by_name(obj, "events"), on_event, NULL, NULL);
@@ -134,7 +137,5 @@ out:
 	ring_buffer__free(ring);
 	bpf_link__destroy(link);
 	bpf_object__close(obj);
-	if (packed)
-		unlink(path);
 	return err;
 }

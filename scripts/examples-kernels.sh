@@ -1,0 +1,246 @@
+#!/usr/bin/env bash
+# Runs the Go example on Debian's kernels, their own BTF ignored: boots each under
+# qemu with the example as a static binary, which takes the kernel's types from the
+# archive embedded in it. See usage below.
+set -euo pipefail
+shopt -s inherit_errexit
+
+me=${0##*/}
+cd "$(dirname "$0")/.."
+
+usage() {
+	cat <<EOF2
+usage: $me [--timeout SECONDS] [--sources FILE] [KERNEL...]
+
+Boots each KERNEL in software emulation, without a disk, starts examples/go-tracer
+in it, executes a program, and compares what the tracer tells of it with what is
+true. KERNEL is one of
+
+  bullseye, bookworm, trixie   the kernel of that Debian suite that
+                               examples/go-tracer/tracer.btfa has, or the newest of
+                               the suite where that one is no longer on the mirror
+  linux-image-...              a package for amd64; the suite follows from its version
+  a file                       a .deb, or a kernel image for x86_64
+
+and by default the three suites. A kernel that tracer.btfa does not have is added to
+the archive in the tracer that is booted, from the BTF in its image. Says by which
+rule the kernel was found in the archive and, last, a line per kernel.
+
+  --timeout SECONDS   give up on a boot after so long (default 120)
+  --sources FILE      use the apt sources in FILE (sources.list format), such as those
+                      of an archive of old packages, rather than the host's mirror
+
+Needs Go, qemu-system-x86_64, cpio, and file; to download, apt and a Debian mirror.
+Exit status: 0 all traced; 1 some not; 2 wrong usage; 3 something that it needs is
+not there, a kernel among it.
+EOF2
+}
+
+say() { printf '%s: %s\n' "$me" "$*" >&2; }
+wrong() { say "$*"; usage >&2; exit 2; }
+
+timeout=120 sources='' kernels=()
+while (($#)); do
+	case $1 in
+	--timeout | --sources)
+		(($# > 1)) && [[ $2 ]] || wrong "$1 wants a value"
+		if [[ $1 == --timeout ]]; then timeout=$2; else sources=$2; fi
+		shift
+		;;
+	-h | --help) usage; exit 0 ;;
+	-*) wrong "unknown option $1" ;;
+	*)
+		[[ -f $1 || $1 =~ ^(bullseye|bookworm|trixie|linux-image-[a-z0-9.+~-]+)$ ]] ||
+			wrong "$1: no such file, nor a suite or a package that could be a kernel"
+		kernels+=("$1")
+		;;
+	esac
+	shift
+done
+[[ $timeout =~ ^[1-9][0-9]*$ ]] || wrong "--timeout $timeout: not a number of seconds"
+[[ -z $sources || -r $sources ]] || wrong "$sources: cannot be read"
+((${#kernels[@]})) || kernels=(bullseye bookworm trixie)
+for tool in go qemu-system-x86_64 cpio file gzip dpkg-deb; do
+	command -v "$tool" >/dev/null || { say "$tool is missing"; exit 3; }
+done
+
+work=$(mktemp -d)
+chmod 755 "$work"
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# version RELEASE prints VERSION_ID and name of the Debian that has such kernels.
+version() {
+	case $1 in
+	*+deb13*) echo '13 trixie' ;;
+	5.10.*) echo '11 bullseye' ;;
+	6.1.*) echo '12 bookworm' ;;
+	6.12.*) echo '13 trixie' ;;
+	*) echo ' sid' ;;
+	esac
+}
+
+# private_apt SUITE reads that suite's package index into a directory of its own and
+# leaves in $apt the option that makes apt use it and nothing of the host's state.
+# What else the host's apt is told, such as a proxy, holds; its hooks do not run.
+private_apt() {
+	local dir=$work/apt/$1 key='' mirror=''
+	apt=(-c "$dir/apt.conf")
+	[[ -d $dir ]] && return
+	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
+	: >"$dir/status"
+	cat >"$dir/apt.conf" <<EOF2
+#clear APT::Update;
+#clear APT::Architectures;
+APT::Architecture "amd64";
+APT::Architectures { "amd64"; };
+APT::Sandbox::User "$(id -un)";
+Dir::State "$dir";
+Dir::State::lists "$dir/lists";
+Dir::State::status "$dir/status";
+Dir::Cache "$dir/cache";
+Dir::Etc::sourcelist "$dir/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Acquire::Languages "none";
+Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
+Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
+EOF2
+	if [[ $sources ]]; then
+		cp "$sources" "$dir/sources.list"
+	else
+		mirror=$(apt-get indextargets --format '$(REPO_URI)' \
+			'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 'Component: main' | awk 'NR == 1')
+		[[ $mirror ]] || say "the host's apt knows no Debian archive (apt-get update helps, or --sources)"
+		for key in /usr/share/keyrings/debian-archive-keyring.{pgp,gpg}; do
+			[[ -r $key ]] && break
+		done
+		printf 'deb [%s] %s %s main\n' "signed-by=$key" "$mirror" "$1" >"$dir/sources.list"
+	fi
+	apt-get "${apt[@]}" -qq update >&2 || say "$1: the package index cannot be read"
+}
+
+# package SUITE prints the package for that suite: the one whose kernel tracer.btfa
+# has, else what linux-image-amd64 depends on.
+package() {
+	local id there found
+	there=$(apt-cache "${apt[@]}" pkgnames linux-image-)
+	for id in $("$work/btfgen" archive list "$tracer_archive" 2>/dev/null | awk '$1 == "debian" && $3 == "x86_64" { print $4 }'); do
+		read -r _ found < <(version "$id")
+		if [[ $found == "$1" ]] && grep -qxF "linux-image-$id" <<<"$there"; then
+			echo "linux-image-$id"
+			return
+		fi
+	done
+	found=$(apt-cache "${apt[@]}" depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[0-9][^ ]*\)$/\1/p' | head -n 1)
+	[[ $found ]] && say "$1: tracer.btfa has no kernel that is on the mirror; taking the newest, $found" && echo "$found"
+}
+
+# download KERNEL DIR puts its package there.
+download() {
+	local suite=$1 name=$1
+	command -v apt-get >/dev/null || { say 'apt is missing'; return 1; }
+	if [[ $1 == linux-image-* ]]; then
+		read -r _ suite < <(version "${1#linux-image-}")
+	fi
+	private_apt "$suite"
+	if [[ $1 == "$suite" ]]; then
+		name=$(package "$suite") || { say "$suite: no kernel on the mirror"; return 1; }
+	fi
+	(cd "$2" && apt-get "${apt[@]}" -qq download "$name" >&2) || { say "$name: cannot be downloaded from $suite"; return 1; }
+}
+
+# image KERNEL DIR puts its kernel image into DIR/vmlinuz.
+image() {
+	local deb=$1 path
+	mkdir "$2"
+	if [[ -f $1 && $1 != *.deb ]]; then
+		cp "$1" "$2/vmlinuz"
+		return
+	fi
+	if [[ ! -f $1 ]]; then
+		download "$1" "$2" || return 1
+		deb=$(find "$2" -name '*.deb')
+	fi
+	path=$(dpkg-deb --fsys-tarfile "$deb" | tar -t | grep -E '/vmlinuz[^/]*$' | head -n 1) || true
+	[[ $path ]] || { say "$1: no kernel image in it"; return 1; }
+	dpkg-deb --fsys-tarfile "$deb" | tar -x -O "$path" >"$2/vmlinuz"
+	rm -f "$2"/*.deb
+}
+
+# os_release VERSION_ID NAME prints what Debian has in /etc/os-release. Its
+# development version has no VERSION_ID.
+os_release() {
+	echo 'NAME="Debian GNU/Linux"'
+	if [[ $1 ]]; then
+		printf 'PRETTY_NAME="Debian GNU/Linux %s (%s)"\nVERSION_ID="%s"\nVERSION="%s (%s)"\n' "$1" "$2" "$1" "$1" "$2"
+	fi
+	printf 'VERSION_CODENAME=%s\nID=debian\n' "$2"
+}
+
+# prepare KERNEL DIR puts image, release and os-release into DIR and, where
+# tracer.btfa has not this kernel, its BTF into the corpus.
+prepare() {
+	local release id name
+	image "$1" "$2" || return 1
+	release=$(file -b "$2/vmlinuz" | sed -n 's/.*bzImage, version \([^ ]*\) .*/\1/p')
+	[[ $release ]] || { say "$1: not a kernel image for x86"; return 1; }
+	IFS=' ' read -r id name < <(version "$release" | sed 's/^ /- /')
+	printf '%s\n' "$release" >"$2/release"
+	os_release "${id#-}" "$name" >"$2/os-release"
+	if ! "$work/btfgen" archive lookup "$tracer_archive" --os-release "$2/os-release" --release "$release" --arch x86_64 >/dev/null 2>&1; then
+		"$work/btfgen" corpus import --as "debian/$id/x86_64/$release" -o "$work/corpus" "$2/vmlinuz" 2>"$2/log" ||
+			{ cat "$2/log" >&2; return 1; }
+	fi
+}
+
+tracer_archive=examples/go-tracer/tracer.btfa
+go build -o "$work/btfgen" ./cmd/btfgen
+
+status=0 verdicts=() ready=()
+for i in "${!kernels[@]}"; do
+	say "preparing ${kernels[i]}"
+	if prepare "${kernels[i]}" "$work/$i"; then
+		ready+=("$i")
+	else
+		verdicts+=("${kernels[i]}: missing") status=3
+	fi
+done
+
+# The tracer, with all kernels in its archive.
+embedded=$PWD/$tracer_archive
+if [[ -d $work/corpus ]]; then
+	embedded=$work/tracer.btfa
+	"$work/btfgen" generate --btf "$work/corpus" -o "$work/more.btfa" examples/go-tracer/bpf/exec.bpf.o
+	"$work/btfgen" archive merge "$tracer_archive" "$work/more.btfa" -o "$embedded"
+fi
+root=$work/root
+mkdir -p "$root"/{dev,proc,sys,etc}
+printf '{"Replace": {"%s": "%s"}}\n' "$PWD/$tracer_archive" "$embedded" >"$work/overlay.json"
+export CGO_ENABLED=0 GOOS=linux GOARCH=amd64
+go build -overlay "$work/overlay.json" -trimpath -ldflags '-s -w' -o "$root/tracer" ./examples/go-tracer
+go build -trimpath -ldflags '-s -w' -o "$root/init" ./examples/internal/guest
+ln -s init "$root/traced"
+
+for i in "${ready[@]}"; do
+	release=$(<"$work/$i/release")
+	cp "$work/$i/os-release" "$root/etc/os-release"
+	(cd "$root" && find . | LC_ALL=C sort | cpio -o -H newc --quiet | gzip -1) >"$work/initrd"
+	say "booting $release"
+	start=$SECONDS
+	timeout --foreground "$timeout" qemu-system-x86_64 -accel tcg -cpu max -m 512 -smp 1 -nographic -no-reboot \
+		-kernel "$work/$i/vmlinuz" -initrd "$work/initrd" \
+		-append 'console=ttyS0 panic=-1 quiet mitigations=off' </dev/null >"$work/$i/log" 2>&1 || true
+	# Firmware and kernel write to the same line.
+	tr -d '\r' <"$work/$i/log" | sed -n "/guest: verdict/!s/.*guest: /  $release: /p"
+	verdict=$(tr -d '\r' <"$work/$i/log" | sed -n 's/.*guest: verdict: //p')
+	if [[ $verdict != traced* ]]; then
+		tr -cd '[:print:]\n' <"$work/$i/log" | tail -n 15 >&2
+		verdict=${verdict:-failed: no verdict within $timeout s} status=1
+	fi
+	verdicts+=("$release: $verdict ($((SECONDS - start)) s)")
+done
+printf "$me: %s\n" "${verdicts[@]}"
+exit $status
