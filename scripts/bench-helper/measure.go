@@ -1,0 +1,109 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// usage is what commands cost together.
+type usage struct {
+	User   float64 `json:"user"`   // seconds
+	Sys    float64 `json:"sys"`    // seconds
+	CPU    float64 `json:"cpu"`    // seconds, both
+	Wall   float64 `json:"wall"`   // seconds, from the first start to the last end
+	MaxRSS int64   `json:"maxrss"` // bytes, of the largest process
+	Runs   int     `json:"runs"`
+	Failed []int   `json:"failed"` // which runs, from 1, ended with neither 0 nor 3
+}
+
+// measure runs a command, its output thrown away, and prints its usage as JSON.
+// -each runs it once per line of a file, with {} in its arguments replaced by
+// the line; -jobs that many at once.
+func measure(args []string) error {
+	fs := flag.NewFlagSet("measure", flag.ContinueOnError)
+	each := fs.String("each", "", "")
+	jobs := fs.Int("jobs", 1, "")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	lines := []string{""}
+	if *each != "" {
+		data, err := os.ReadFile(*each)
+		if err != nil {
+			return err
+		}
+		lines = strings.Split(strings.TrimSpace(string(data)), "\n")
+	}
+	var (
+		u     = usage{Runs: len(lines), Failed: []int{}}
+		mu    sync.Mutex
+		wg    sync.WaitGroup
+		next  = make(chan int)
+		errs  []error
+		start = time.Now()
+	)
+	for range max(1, *jobs) {
+		wg.Go(func() {
+			for i := range next {
+				state, err := run(fs.Args(), lines[i])
+				mu.Lock()
+				if err != nil {
+					errs = append(errs, err)
+				} else {
+					u.add(i+1, state)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range lines {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	u.Wall = time.Since(start).Seconds()
+	slices.Sort(u.Failed)
+	return json.NewEncoder(os.Stdout).Encode(u)
+}
+
+func run(args []string, line string) (*os.ProcessState, error) {
+	if len(args) == 0 {
+		return nil, errors.New("no command")
+	}
+	args = slices.Clone(args)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "{}", line)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, err
+	}
+	return cmd.ProcessState, nil
+}
+
+func (u *usage) add(run int, s *os.ProcessState) {
+	u.User += s.UserTime().Seconds()
+	u.Sys += s.SystemTime().Seconds()
+	u.CPU = u.User + u.Sys
+	if r, ok := s.SysUsage().(*syscall.Rusage); ok {
+		u.MaxRSS = max(u.MaxRSS, int64(r.Maxrss)<<10) // Linux counts in KiB
+	}
+	if c := s.ExitCode(); c != 0 && c != 3 {
+		u.Failed = append(u.Failed, run)
+	}
+}

@@ -1,0 +1,416 @@
+#!/usr/bin/env bash
+# Measures btfgen and, in the same run, what it is compared with. See usage below.
+set -euo pipefail
+shopt -s inherit_errexit
+
+me=${0##*/}
+root=$(cd "$(dirname "$0")/.." && pwd)
+all=(corpus40 corpus50 objects sizes single xz zst many big reuse go)
+
+usage() {
+	cat <<EOF
+usage: $me [--quick] [--list] [FIGURE]...
+
+Builds btfgen, measures each FIGURE (all of them by default), and prints both
+sides and their ratio.
+
+  corpus40  40 objects on 10 kernels of raw BTF: CPU time, ours and bpftool's
+  corpus50  50 objects on 20 kernels: the same
+  objects   50 objects on those kernels, and 5: CPU time
+  sizes     what corpus50 wrote: bytes, ours and bpftool's
+  single    one object, one kernel: wall and CPU time, ours and bpftool's
+  xz        the corpus as .btf.tar.xz: wall time, ours and that of xz -dc
+  zst       what 'corpus import' makes of it: wall time, and that from .btf.tar.xz
+  many      about 1,000 kernels, and the corpus they are made of: CPU time per
+            kernel, and peak memory
+  big       a kernel with 20 MB of BTF or more: wall time, ours and bpftool's
+  reuse     a second run with --reuse and one kernel more: wall time
+  go        the Go benchmarks
+
+  --quick   fewer repetitions, and about 100 kernels for 'many'
+  --list    print the names of the figures
+
+Objects are those in the files below BTFGEN_DEBIAN; without it, of Debian's
+packages libbpf-tools, xdp-tools and libxdp1 if apt-get downloads them; else of
+testdata/bpf. Kernels are those below BTFGEN_CORPUS, else of testdata/vmlinux.
+Where there are fewer than a figure asks for, it says how many it had. All
+inputs are read once before anything is measured. 'many' needs 2 GB below TMPDIR.
+EOF
+}
+
+say() { printf '%s: %s\n' "$me" "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+quick=false
+figures=()
+while (($#)); do
+	case $1 in
+	--quick) quick=true ;;
+	--list) printf '%s\n' "${all[@]}"; exit 0 ;;
+	-h | --help) usage; exit 0 ;;
+	-*) say "unknown option $1"; usage >&2; exit 2 ;;
+	*)
+		[[ " ${all[*]} " == *" $1 "* ]] || { say "there is no figure $1; see --list"; exit 2; }
+		figures+=("$1")
+		;;
+	esac
+	shift
+done
+((${#figures[@]})) || figures=("${all[@]}")
+PATH=$PATH:/usr/sbin:/sbin
+
+tmp=$(mktemp -d)
+out=$tmp
+trap 'rm -rf "$tmp" "$out"' EXIT
+if [[ -w /dev/shm ]]; then out=$(mktemp -d -p /dev/shm); fi # a disk is not what is to be measured
+jobs=$(nproc)
+repeat=5
+$quick && repeat=1
+
+have() { command -v "$1" >/dev/null; }
+
+# need TOOL...: says what is missing, and fails then.
+need() {
+	local tool
+	for tool; do
+		have "$tool" || { result "skipped: $tool is not installed"; return 1; }
+	done
+}
+
+# result TEXT: a line of the figure that is being measured.
+result() { printf '%-9s %s\n' "$figure" "$*"; }
+
+# calc FORMAT EXPRESSION
+calc() { awk "BEGIN { printf \"$1\", $2 }"; }
+
+ms() { calc '%.1f ms' "$1*1e3"; }
+
+# Usage is what bench-helper prints: a line of JSON. That of each SIDE of a
+# comparison is collected in $tmp/use.SIDE.
+
+# fresh SIDE...: forgets earlier measurements.
+fresh() {
+	local side
+	for side; do : >"$tmp/use.$side"; done
+}
+
+# measure SIDE [OPTION]... COMMAND ARG...
+measure() {
+	local side=$1
+	shift
+	"$tmp/helper" measure "$@" >>"$tmp/use.$side"
+}
+
+# field NAME: of each line of usage on standard input.
+field() { sed -E "s/.*\"$1\":([^],}]*).*/\1/"; }
+
+# failed: the numbers of the failed runs, of usage on standard input.
+failed() { sed -E 's/.*"failed":\[([^]]*)\].*/\1/; s/,/ /g'; }
+
+# median SIDE NAME
+median() {
+	field "$2" <"$tmp/use.$1" | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+cpu() { median "$1" cpu; }
+wall() { median "$1" wall; }
+memory() { calc '%.0f MB' "$(field maxrss <"$tmp/use.$1" | sort -g | tail -n 1)/1e6"; }
+
+# failures SIDE: a note on the failed runs of the last measurement, or nothing.
+failures() {
+	local n
+	n=$(tail -n 1 "$tmp/use.$1" | failed | wc -w)
+	((n == 0)) || printf ' (failed in %d of %d runs)' "$n" "$(tail -n 1 "$tmp/use.$1" | field runs)"
+}
+
+## Inputs, each made at most once
+
+warm() { find "$@" -type f -exec cat {} + >/dev/null; }
+
+build() {
+	(cd "$root" && go build -o "$tmp/btfgen" ./cmd/btfgen && go build -o "$tmp/helper" ./scripts/bench-helper)
+}
+
+# debian_files: the directory of Debian's packages, empty if there is none.
+debian_files() {
+	[[ -n ${BTFGEN_DEBIAN:-} ]] && { echo "$BTFGEN_DEBIAN"; return; }
+	have apt-get && have dpkg || return 0
+	mkdir -p "$tmp/debs"
+	chmod 755 "$tmp" "$tmp/debs" # apt-get downloads as a user of its own
+	(cd "$tmp/debs" && apt-get download -qq libbpf-tools xdp-tools libxdp1 >/dev/null 2>&1) || return 0
+	local deb
+	for deb in "$tmp"/debs/*.deb; do dpkg -x "$deb" "$tmp/debs/x"; done
+	echo "$tmp/debs/x"
+}
+
+# prepare_objects: $tmp/obj.list names the objects, but for those that bpftool
+# refuses, after which it does not go on.
+prepare_objects() {
+	local from n refused=
+	from=$(debian_files)
+	mkdir "$tmp/obj"
+	"$tmp/helper" objects "$tmp/obj" "${from:-$root/testdata/bpf}"
+	ls "$tmp"/obj/*.o >"$tmp/obj.list"
+	if have bpftool; then
+		refused=$("$tmp/helper" measure -each "$tmp/obj.list" bpftool gen min_core_btf "$(head -n 1 "$tmp/raw.list")" "$out/out.btf" {} | failed)
+	fi
+	for n in $refused; do rm "$(sed -n "${n}p" "$tmp/obj.list")"; done
+	ls "$tmp"/obj/*.o >"$tmp/obj.list"
+	warm "$tmp/obj"
+}
+
+# prepare_kernels: $tmp/raw has the little-endian kernels, decompressed;
+# $tmp/raw.list names those below 20 MB, $tmp/big.list the others.
+prepare_kernels() {
+	local from=${BTFGEN_CORPUS:-$root/testdata/vmlinux} source to
+	from=${from%/}
+	while IFS= read -r source; do
+		to=$tmp/raw/${source#"$from"/}
+		to=${to%.tar.xz}
+		to=${to%.zst}
+		mkdir -p "${to%/*}"
+		case $source in
+		*.tar.xz) tar -xJOf "$source" >"$to" || die "$source: cannot be decompressed" ;;
+		*.zst) zstd -qdc "$source" >"$to" || die "$source: cannot be decompressed" ;;
+		*) cp "$source" "$to" ;;
+		esac
+		[[ $(head -c 2 "$to" | od -An -tx1) == ' 9f eb' ]] || rm "$to"
+	done < <(find "$from" \( -name '*.btf' -o -name '*.btf.zst' -o -name '*.btf.tar.xz' \) -size +0 -not -path '*/modules/*' | sort)
+	[[ -d $tmp/raw ]] || die "$from: no kernel found"
+	find "$tmp/raw" -name '*.btf' -size -20000k | sort >"$tmp/raw.list"
+	find "$tmp/raw" -name '*.btf' -not -size -20000k | sort >"$tmp/big.list"
+	warm "$tmp/raw"
+}
+
+# kernels N: sets tree to a tree of the first N of raw.list, and list to the
+# file of their names.
+kernels() {
+	tree=$tmp/raw$1 list=$tmp/raw$1.list
+	[[ -d $tree ]] && return
+	head -n "$1" "$tmp/raw.list" >"$list"
+	local k to
+	while IFS= read -r k; do
+		to=$tree/${k#"$tmp/raw/"}
+		mkdir -p "${to%/*}"
+		ln "$k" "$to"
+	done <"$list"
+}
+
+# prepare_xz: $tmp/xz is a tree of the kernels of raw.list as .btf.tar.xz.
+prepare_xz() {
+	[[ -d $tmp/xz ]] && return
+	local k name to
+	while IFS= read -r k; do
+		name=${k#"$tmp/raw/"}.tar.xz
+		to=$tmp/xz/$name
+		mkdir -p "${to%/*}"
+		if [[ -f ${BTFGEN_CORPUS:-}/$name ]]; then
+			cp "$BTFGEN_CORPUS/$name" "$to"
+		else
+			tar -cC "${k%/*}" "${k##*/}" | xz >"$to"
+		fi
+	done <"$tmp/raw.list"
+	warm "$tmp/xz"
+}
+
+# objects N: sets objs to the first N.
+objects() { mapfile -t objs < <(head -n "$1" "$tmp/obj.list"); }
+
+counts() { printf '%d objects, %d kernels' "${#objs[@]}" "$(wc -l <"$list")"; }
+
+# generate SIDE ARG...: measures a run to the directory $out/out.
+generate() {
+	local side=$1
+	shift
+	rm -rf "$out/out"
+	measure "$side" "$tmp/btfgen" generate -o "$out/out" "$@"
+}
+
+## Figures
+
+# against OBJECTS KERNELS WANT: one generate, and bpftool once per kernel.
+against() {
+	need bpftool || return 0
+	objects "$1"
+	kernels "$2"
+	fresh btfgen bpftool
+	rm -rf "$out/ours" "$out/theirs"
+	local i k names=()
+	while IFS= read -r k; do
+		k=$out/theirs/${k#"$tmp/raw/"}
+		names+=("${k%/*}")
+	done <"$list"
+	mkdir -p "${names[@]}"
+	sed "s,^$tmp/raw/,," "$list" >"$tmp/names.list"
+	for ((i = 0; i < repeat; i++)); do
+		generate btfgen --btf "$tree" "${objs[@]}"
+		measure bpftool -each "$tmp/names.list" bpftool gen min_core_btf "$tmp/raw/{}" "$out/theirs/{}" "${objs[@]}"
+	done
+	mv "$out/out" "$out/ours"
+	result "$(counts): CPU time btfgen $(ms "$(cpu btfgen)"), bpftool $(ms "$(cpu bpftool)")$(failures bpftool):" \
+		"$(calc '%.1f' "$(cpu bpftool)/$(cpu btfgen)") times less; want $3"
+	result "wall time btfgen $(ms "$(wall btfgen)"), bpftool $(ms "$(wall bpftool)"); peak memory btfgen $(memory btfgen), bpftool $(memory bpftool)"
+}
+
+measure_corpus40() { against 40 10 'at least 10'; }
+measure_corpus50() { against 50 20 'at least 25, aim 40'; }
+
+measure_objects() {
+	kernels 20
+	fresh few many
+	local i
+	for ((i = 0; i < 3 * repeat; i++)); do
+		objects 5
+		generate few --btf "$tree" "${objs[@]}"
+		objects 50
+		generate many --btf "$tree" "${objs[@]}"
+	done
+	result "$(counts): CPU time $(ms "$(cpu many)"), with 5 objects $(ms "$(cpu few)"):" \
+		"$(calc '%.2f' "$(cpu many)/$(cpu few)") times as much; want less than 2"
+}
+
+# bytes DIRECTORY: of the BTFs in it.
+bytes() { find "$1" -name '*.btf' -exec cat {} + | wc -c; }
+
+# solid DIRECTORY: bytes as a tar.xz.
+solid() { tar --sort=name --owner=0 --group=0 --mtime=@0 -cC "$1" . | xz -9e | wc -c; }
+
+measure_sizes() {
+	need bpftool xz || return 0
+	local repeat=1
+	against 50 20 '' >/dev/null
+	result "$(counts): btfgen $(bytes "$out/ours") bytes, bpftool $(bytes "$out/theirs"):" \
+		"$(calc '%.2f' "$(bytes "$out/ours")/$(bytes "$out/theirs")"); want at most 1"
+	result "as a solid tar.xz: btfgen $(solid "$out/ours") bytes, bpftool $(solid "$out/theirs")"
+	fresh btfa
+	measure btfa "$tmp/btfgen" generate -o "$out/out.btfa" --btf "$tree" "${objs[@]}"
+	if [[ -f $out/out.btfa ]]; then result "as a .btfa: $(wc -c <"$out/out.btfa") bytes"; fi
+}
+
+measure_single() {
+	need bpftool || return 0
+	objects 1
+	local kernel i n=31
+	$quick && n=7
+	kernel=$(grep x86_64 "$tmp/raw.list" | tail -n 1 || true)
+	kernel=${kernel:-$(head -n 1 "$tmp/raw.list")}
+	fresh btfgen bpftool
+	for ((i = 0; i < n; i++)); do
+		measure btfgen "$tmp/btfgen" min_core_btf "$kernel" "$out/out.btf" "${objs[0]}"
+		measure bpftool bpftool gen min_core_btf "$kernel" "$out/out.btf" "${objs[0]}"
+	done
+	result "wall time btfgen $(ms "$(wall btfgen)"), bpftool $(ms "$(wall bpftool)")$(failures bpftool):" \
+		"$(calc '%.2f' "$(wall btfgen)/$(wall bpftool)"); want at most 1 (medians of $n)"
+	result "CPU time btfgen $(ms "$(cpu btfgen)"), bpftool $(ms "$(cpu bpftool)"): $(calc '%.2f' "$(cpu btfgen)/$(cpu bpftool)")"
+}
+
+measure_xz() {
+	need xz || return 0
+	objects 50
+	list=$tmp/xz.list
+	prepare_xz
+	find "$tmp/xz" -name '*.tar.xz' | sort >"$list"
+	fresh btfgen plain
+	local i
+	for ((i = 0; i < repeat; i++)); do
+		generate btfgen -j "$jobs" --btf "$tmp/xz" "${objs[@]}"
+		measure plain -each "$list" -jobs "$jobs" xz -dc {}
+	done
+	result "$(counts), $jobs at once: wall time btfgen $(ms "$(wall btfgen)"), xz -dc $(ms "$(wall plain)"):" \
+		"$(calc '%.2f' "$(wall btfgen)/$(wall plain)"); want at most 1.25"
+	result "CPU time btfgen and its xz $(ms "$(cpu btfgen)"), xz -dc $(ms "$(cpu plain)")"
+}
+
+measure_zst() {
+	need xz || return 0
+	objects 50
+	list=$tmp/raw.list
+	prepare_xz
+	"$tmp/btfgen" corpus import -o "$tmp/zst" "$tmp/xz" 2>/dev/null
+	warm "$tmp/zst"
+	fresh xz zst
+	local i
+	for ((i = 0; i < repeat; i++)); do
+		generate xz -j "$jobs" --btf "$tmp/xz" "${objs[@]}"
+		generate zst -j "$jobs" --btf "$tmp/zst" "${objs[@]}"
+	done
+	result "$(counts), $jobs at once: wall time from corpus import's tree $(ms "$(wall zst)"), from .btf.tar.xz $(ms "$(wall xz)"):" \
+		"$(calc '%.1f' "$(wall xz)/$(wall zst)") times faster; want at least 4"
+}
+
+measure_many() {
+	local n count around=1000 i
+	$quick && around=100
+	n=$(cat "$tmp/raw.list" "$tmp/big.list" | wc -l)
+	count=$(((around + n - 1) / n * n))
+	objects 50
+	"$tmp/helper" variants "$count" "$tmp/many" "$tmp/raw"
+	"$tmp/helper" variants "$n" "$tmp/few" "$tmp/raw"
+	warm "$tmp/many" "$tmp/few"
+	fresh few many
+	for ((i = 0; i < repeat; i++)); do
+		generate few -j 2 --btf "$tmp/few" "${objs[@]}"
+		((i > 1)) || generate many -j 2 --btf "$tmp/many" "${objs[@]}"
+	done
+	result "${#objs[@]} objects, -j 2: CPU time for $count kernels $(ms "$(cpu many)"), for $n $(ms "$(cpu few)"):" \
+		"$(calc '%.2f' "$(cpu many)/$count/($(cpu few)/$n)") times as much per kernel; want at most 1.2"
+	result "peak memory $(memory many), with $n kernels $(memory few); want less than 200 MB"
+	rm -rf "$tmp/many" "$tmp/few"
+}
+
+measure_big() {
+	need bpftool || return 0
+	[[ -s $tmp/big.list ]] || { result 'skipped: no kernel here has 20 MB of BTF'; return; }
+	objects 50
+	local kernel i
+	kernel=$(head -n 1 "$tmp/big.list")
+	fresh btfgen bpftool
+	for ((i = 0; i < repeat; i++)); do
+		measure btfgen "$tmp/btfgen" min_core_btf "$kernel" "$out/out.btf" "${objs[@]}"
+		measure bpftool bpftool gen min_core_btf "$kernel" "$out/out.btf" "${objs[@]}"
+	done
+	result "${kernel##*/}, $(($(stat -c %s "$kernel") / 1000000)) MB, ${#objs[@]} objects: wall time btfgen $(ms "$(wall btfgen)")," \
+		"bpftool $(ms "$(wall bpftool)")$(failures bpftool): $(calc '%.1f' "$(wall bpftool)/$(wall btfgen)") times less; want less than 300 ms"
+	result "CPU time btfgen $(ms "$(cpu btfgen)"), bpftool $(ms "$(cpu bpftool)"); peak memory btfgen $(memory btfgen), bpftool $(memory bpftool)"
+}
+
+measure_reuse() {
+	need xz || return 0
+	objects 50
+	prepare_xz
+	rm -rf "$tmp/less"
+	cp -rl "$tmp/xz" "$tmp/less"
+	rm "$(find "$tmp/less" -name '*.tar.xz' | sort | tail -n 1)"
+	fresh first second same
+	local i
+	for ((i = 0; i < repeat; i++)); do
+		rm -f "$out"/{old,new,same}.{btfa,json}
+		measure first "$tmp/btfgen" generate -o "$out/old.btfa" --manifest "$out/old.json" --btf "$tmp/less" "${objs[@]}"
+		measure second "$tmp/btfgen" generate --reuse "$out/old.btfa" -o "$out/new.btfa" --manifest "$out/new.json" --btf "$tmp/xz" "${objs[@]}"
+		measure same "$tmp/btfgen" generate --reuse "$out/new.btfa" -o "$out/same.btfa" --manifest "$out/same.json" --btf "$tmp/xz" "${objs[@]}"
+	done
+	result "$(wc -l <"$tmp/raw.list") kernels from .btf.tar.xz: wall time with one kernel more $(ms "$(wall second)"), first $(ms "$(wall first)"):" \
+		"$(calc '%.2f' "$(wall second)/$(wall first)"); want at most 0.1"
+	result "with nothing changed: wall time $(ms "$(wall same)")"
+}
+
+measure_go() {
+	local printed line
+	printed=$(cd "$root" && env -u BTFGEN_CORPUS BTFGEN_DEBIAN="$tmp/obj" go test ./pkg/minimize -run '^$' -bench '^BenchmarkFull$' -benchmem)
+	grep '^Benchmark' <<<"$printed" | while IFS= read -r line; do result "$line"; done
+	result "load+find: $(awk '$1 ~ "/read(-|$)" { r = $3 } $1 ~ "/load[+]find(-|$)" { s = $3 } END { printf "%.1f", s / r }' <<<"$printed")" \
+		'times reading the bytes once; want at most 3'
+}
+
+figure=machine
+result "$(nproc) CPUs, load $(cut -d ' ' -f 1 /proc/loadavg) at the start, Linux $(uname -r), $(go env GOVERSION)"
+if have bpftool; then result "$(bpftool version | sed -n '1,2p' | paste -sd' ')"; fi
+build
+prepare_kernels
+prepare_objects
+result "$(wc -l <"$tmp/obj.list") objects; $(wc -l <"$tmp/raw.list") kernels, and $(wc -l <"$tmp/big.list") with 20 MB of BTF or more"
+for figure in "${all[@]}"; do
+	if [[ " ${figures[*]} " == *" $figure "* ]]; then "measure_$figure"; fi
+done
+figure=machine
+result "load $(cut -d ' ' -f 1 /proc/loadavg) at the end"
