@@ -156,7 +156,7 @@ func (im *image) extent(budget *int) (int, error) {
 	if im.shnum == 0 {
 		return 0, errors.New("no section header table")
 	}
-	if !im.holds(im.phoff, im.phsize) {
+	if im.phsize > 0 && !im.holds(im.phoff, im.phsize) {
 		return 0, fmt.Errorf("program header table at %#x: beyond the end (%d bytes)", im.phoff, len(im.data))
 	}
 	end := max(uint64(im.headerSize()), im.shoff+im.shnum*uint64(pick(im.is64, section64, section32)))

@@ -77,23 +77,25 @@ func splitHint(strs []byte) string {
 	return ""
 }
 
-// walk finds where each type starts and checks all that they refer to.
+// walk finds where each type starts and checks all that they refer to. Most of
+// a corpus run's time goes into it, so it works on local variables and makes
+// no Type.
 func (b *BTF) walk(h *header, layouts []byte) error {
 	if want := len(b.types) / 40; cap(b.starts) < want {
 		b.starts = make([]uint32, 0, want)
 		b.named = make([]TypeID, 0, want/4)
 	}
-	var c checker
-	c.strEnd = b.strEnd()
-	id := b.first
-	for off := uint32(0); off < uint32(len(b.types)); id++ {
-		left := uint32(len(b.types)) - off
-		if left < typeHdrLen {
+	c := checker{swap: b.swap}
+	strEnd := b.strEnd()
+	types, starts, named, id := b.types, b.starts, b.named, b.first
+	for off := 0; off < len(types); id++ {
+		rec := types[off:]
+		if len(rec) < typeHdrLen {
 			return fmt.Errorf("types: type %d at byte %d is cut short", id, off)
 		}
-		t := Type{b: b, off: off, ID: id, NameOff: b.u32(off), info: b.u32(off + 4), size: b.u32(off + 8)}
+		name, info, size := c.u32(rec), c.u32(rec[4:]), c.u32(rec[8:])
+		kind, vlen := Kind(info>>24&0x7f), info&0xffffff
 		var lay kindLayout
-		kind := t.Kind()
 		if int(kind) < numKinds {
 			lay = knownLayout[kind]
 		} else if l, err := h.kindSize(layouts, kind); err != nil {
@@ -101,26 +103,28 @@ func (b *BTF) walk(h *header, layouts []byte) error {
 		} else {
 			lay = l
 		}
-		need := uint64(typeHdrLen) + uint64(lay.info) + uint64(lay.elem)*uint64(t.Vlen())
-		if need > uint64(left) {
-			return fmt.Errorf("types: type %d (%s with %d elements) at byte %d needs %d bytes, %d are left", id, kind, t.Vlen(), off, need, left)
+		need := uint64(typeHdrLen) + uint64(lay.info) + uint64(lay.elem)*uint64(vlen)
+		if need > uint64(len(rec)) {
+			return fmt.Errorf("types: type %d (%s with %d elements) at byte %d needs %d bytes, %d are left", id, kind, vlen, off, need, len(rec))
 		}
 		if kind == KindVoid {
 			return fmt.Errorf("types: type %d at byte %d is of kind 0", id, off)
 		}
-		c.check(&t)
-		if c.nameMax >= c.strEnd {
-			return fmt.Errorf("types: type %d (%s) has a name at byte %d, strings end at %d", id, kind, c.nameMax, c.strEnd)
+		c.check(kind, name, size, rec[typeHdrLen:need])
+		if c.nameMax >= strEnd {
+			return fmt.Errorf("types: type %d (%s) has a name at byte %d, strings end at %d", id, kind, c.nameMax, strEnd)
 		}
-		b.starts = append(b.starts, off)
-		if t.NameOff != 0 && nameable[kind] {
-			b.named = append(b.named, id)
+		starts = append(starts, uint32(off))
+		if name != 0 && nameable[kind] {
+			named = append(named, id)
 			if kind == KindInt && b.ptr == 0 {
+				t := Type{b: b, NameOff: name, size: size}
 				b.ptr = t.pointerSize()
 			}
 		}
-		off += uint32(need)
+		off += int(need)
 	}
+	b.starts, b.named = starts, named
 	if c.refMax >= uint32(id) {
 		return b.badReference()
 	}
@@ -131,9 +135,13 @@ func (b *BTF) walk(h *header, layouts []byte) error {
 func (b *BTF) badReference() error {
 	end := uint32(b.NumTypes())
 	for i := range b.starts {
-		var c checker
+		c := checker{swap: b.swap}
 		t := b.Type(b.first + TypeID(i))
-		if c.check(&t); c.refMax >= end {
+		stop := len(b.types)
+		if i+1 < len(b.starts) {
+			stop = int(b.starts[i+1])
+		}
+		if c.check(t.Kind(), t.NameOff, t.size, b.types[t.off+typeHdrLen:stop]); c.refMax >= end {
 			return fmt.Errorf("types: type %d (%s) refers to type %d of %d", t.ID, t.Kind(), c.refMax, end-1)
 		}
 	}
@@ -142,39 +150,51 @@ func (b *BTF) badReference() error {
 
 // checker finds the largest name offset and type reference of the types that
 // it is shown.
-type checker struct{ nameMax, refMax, strEnd uint32 }
+type checker struct {
+	nameMax, refMax uint32
+	swap            bool
+}
 
-func (c *checker) check(t *Type) {
-	b, off := t.b, t.off+typeHdrLen
-	c.nameMax = max(c.nameMax, t.NameOff)
-	switch t.Kind() {
+func (c *checker) u32(p []byte) uint32 {
+	v := binary.LittleEndian.Uint32(p)
+	if c.swap {
+		v = bits.ReverseBytes32(v)
+	}
+	return v
+}
+
+// check looks at a type; body is what follows its header.
+func (c *checker) check(kind Kind, name, size uint32, body []byte) {
+	c.nameMax = max(c.nameMax, name)
+	switch kind {
 	case KindPtr, KindTypedef, KindVolatile, KindConst, KindRestrict, KindTypeTag,
 		KindFunc, KindVar, KindDeclTag:
-		c.refMax = max(c.refMax, t.size)
+		c.refMax = max(c.refMax, size)
 	case KindArray:
-		c.refMax = max(c.refMax, b.u32(off), b.u32(off+4))
+		c.refMax = max(c.refMax, c.u32(body), c.u32(body[4:]))
 	case KindStruct, KindUnion:
-		for end := off + 12*t.Vlen(); off < end; off += 12 {
-			c.nameMax = max(c.nameMax, b.u32(off))
-			c.refMax = max(c.refMax, b.u32(off+4))
+		names, refs := c.nameMax, c.refMax
+		for ; len(body) >= 12; body = body[12:] {
+			names, refs = max(names, c.u32(body)), max(refs, c.u32(body[4:]))
 		}
+		c.nameMax, c.refMax = names, refs
 	case KindEnum:
-		for end := off + 8*t.Vlen(); off < end; off += 8 {
-			c.nameMax = max(c.nameMax, b.u32(off))
+		for ; len(body) >= 8; body = body[8:] {
+			c.nameMax = max(c.nameMax, c.u32(body))
 		}
 	case KindEnum64:
-		for end := off + 12*t.Vlen(); off < end; off += 12 {
-			c.nameMax = max(c.nameMax, b.u32(off))
+		for ; len(body) >= 12; body = body[12:] {
+			c.nameMax = max(c.nameMax, c.u32(body))
 		}
 	case KindFuncProto:
-		c.refMax = max(c.refMax, t.size)
-		for end := off + 8*t.Vlen(); off < end; off += 8 {
-			c.nameMax = max(c.nameMax, b.u32(off))
-			c.refMax = max(c.refMax, b.u32(off+4))
+		names, refs := c.nameMax, max(c.refMax, size)
+		for ; len(body) >= 8; body = body[8:] {
+			names, refs = max(names, c.u32(body)), max(refs, c.u32(body[4:]))
 		}
+		c.nameMax, c.refMax = names, refs
 	case KindDatasec:
-		for end := off + 12*t.Vlen(); off < end; off += 12 {
-			c.refMax = max(c.refMax, b.u32(off))
+		for ; len(body) >= 12; body = body[12:] {
+			c.refMax = max(c.refMax, c.u32(body))
 		}
 	}
 }
