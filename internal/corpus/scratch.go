@@ -76,6 +76,9 @@ func (e errTooLarge) Error() string {
 	return fmt.Sprintf("larger than the limit of %d MiB", e.limit>>20)
 }
 
+// believed is how many bytes are made room for because somebody says that they will come.
+const believed = 8 << 20
+
 // readFrom appends what r has, at most limit bytes, and returns how many. hint is the expected
 // number, or negative; it is only believed as far as a small buffer goes, so memory stays in
 // proportion to what really arrives.
@@ -84,7 +87,11 @@ func (b *buffer) readFrom(r io.Reader, hint, limit int64) (int, error) {
 		return 0, errTooLarge{limit}
 	}
 	start := len(b.b)
-	b.grow(int(min(max(hint, 4096), 8<<20)) + 1)
+	room := min(max(hint, 4096), believed)
+	if room > believed/8 {
+		room = believed // a kernel; the next may be larger, and memory that is not touched costs nothing
+	}
+	b.grow(int(room) + 1)
 	n, err := b.readPrefix(r, hint, limit)
 	if err != nil {
 		b.b = b.b[:start]

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -34,6 +35,7 @@ type Manifest struct {
 // its byte order.
 type ManifestSkip struct {
 	Kernel  string `json:"kernel"`
+	File    string `json:"file,omitempty"`
 	Sources []Sum  `json:"source_sha256"`
 }
 
@@ -47,11 +49,12 @@ type ManifestObject struct {
 // per object.
 type ManifestKernel struct {
 	Kernel     string `json:"kernel"`
-	Sources    []Sum  `json:"source_sha256"` // of the kernel's file, then of those with its modules
-	SourceSize int64  `json:"source_size"`   // bytes on disk
-	RawSize    int64  `json:"raw_size"`      // of the kernel's BTF and its modules', bytes
-	SHA256     Sum    `json:"sha256"`        // of the minimized BTF
-	Size       int    `json:"size"`          // bytes
+	File       string `json:"file,omitempty"` // name of its file, where nothing else tells kernels apart
+	Sources    []Sum  `json:"source_sha256"`  // of the kernel's file, then of those with its modules
+	SourceSize int64  `json:"source_size"`    // bytes on disk
+	RawSize    int64  `json:"raw_size"`       // of the kernel's BTF and its modules', bytes
+	SHA256     Sum    `json:"sha256"`         // of the minimized BTF
+	Size       int    `json:"size"`           // bytes
 	Resolved   int    `json:"resolved"`
 	Unresolved int    `json:"unresolved"`
 	Ambiguous  int    `json:"ambiguous"`
@@ -88,7 +91,7 @@ func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report
 	for i := range rep.Kernels {
 		k := &rep.Kernels[i]
 		e := ManifestKernel{
-			Kernel: k.OutputKey().String(), Sources: []Sum{}, SourceSize: k.SourceSize, RawSize: k.RawSize,
+			Kernel: k.OutputKey().String(), File: k.file(), Sources: []Sum{}, SourceSize: k.SourceSize, RawSize: k.RawSize,
 			SHA256: sha256.Sum256(k.BTF), Size: len(k.BTF), Resolved: k.Resolved, Unresolved: k.Count(relolog.Poisoned),
 			Ambiguous: k.Count(relolog.Ambiguous), Errors: k.Count(relolog.Error), Issues: []int{},
 		}
@@ -105,7 +108,7 @@ func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report
 		m.Kernels = append(m.Kernels, e)
 	}
 	for _, k := range rep.noObject {
-		m.NoObject = append(m.NoObject, ManifestSkip{k.OutputKey().String(), toSums(k.Sources)})
+		m.NoObject = append(m.NoObject, ManifestSkip{k.OutputKey().String(), k.file(), toSums(k.Sources)})
 	}
 	slices.SortFunc(m.NoObject, func(a, b ManifestSkip) int { return strings.Compare(a.Kernel, b.Kernel) })
 	return m
@@ -184,22 +187,38 @@ func ReadOld(archivePath, manifestPath, tool string, cfg *Config) (old *Old, why
 			}
 			k.issues = append(k.issues, issue{m.Issues[n].Object, m.Issues[n].Relo, m.Issues[n].Result})
 		}
-		old.add(k)
+		old.add(e.File, k)
 	}
 	for _, e := range m.NoObject {
 		key, err := archive.ParseKey(e.Kernel)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
 		}
-		old.add(&Kernel{Key: key, Name: key.String(), Sources: fromSums(e.Sources)})
+		old.add(e.File, &Kernel{Key: key, Name: key.String(), Sources: fromSums(e.Sources)})
 	}
 	return old, "", nil
 }
 
-func (o *Old) add(k *Kernel) {
-	if len(k.Sources) > 0 {
-		o.kernels[k.Name] = k
+// add files a kernel under its key or, where that is not known, under the name
+// of its file.
+func (o *Old) add(file string, k *Kernel) {
+	if len(k.Sources) == 0 {
+		return
 	}
+	if file != "" {
+		o.kernels["file "+file] = k
+		return
+	}
+	o.kernels[k.Name] = k
+}
+
+// file is the name of the file of a kernel whose key is not known, else empty.
+func (k *Kernel) file() string {
+	if k.Key.Known() {
+		return ""
+	}
+	name, _, _ := strings.Cut(k.Path, "!")
+	return filepath.Base(name)
 }
 
 func fromSums(in []Sum) (out [][sha256.Size]byte) {
@@ -210,17 +229,23 @@ func fromSums(in []Sum) (out [][sha256.Size]byte) {
 }
 
 // take returns the kernel that an earlier run made of the same files, or nil.
-// Only files that hold one kernel whose key is known from the path are looked
-// for.
+// Only files that held a single kernel are known.
 func (o *Old) take(f *corpus.File, sums [][sha256.Size]byte) *Kernel {
-	if o == nil || !f.Key.Known() {
+	if o == nil {
 		return nil
 	}
-	k := o.kernels[f.Key.String()]
+	name := "file " + filepath.Base(f.Path)
+	if f.Key.Known() {
+		name = f.Key.String()
+	}
+	k := o.kernels[name]
 	if k == nil || !slices.Equal(k.Sources, sums) {
 		return nil
 	}
 	out := *k
 	out.Path = f.Path
+	if !f.Key.Known() {
+		out.Name = f.Path
+	}
 	return &out
 }

@@ -81,8 +81,9 @@ func splitHint(strs []byte) string {
 // a corpus run's time goes into it, so it works on local variables and makes
 // no Type.
 func (b *BTF) walk(h *header, layouts []byte) error {
-	if want := len(b.types) / 40; cap(b.starts) < want {
-		b.starts = make([]uint32, 0, want)
+	// A type takes some 30 bytes. With a little more the next kernel fits, too.
+	if want := len(b.types) / 28; cap(b.starts) < want {
+		b.starts = make([]uint32, 0, want+want/4)
 		b.named = make([]TypeID, 0, want/4)
 	}
 	c := checker{swap: b.swap}
