@@ -73,6 +73,7 @@ type Kernel struct {
 	// modules. Only if Config.Hash is set and all of them were read whole.
 	Sources [][sha256.Size]byte
 
+	byFile bool // the path does not tell the key
 	issues []issue
 }
 
@@ -219,7 +220,7 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	for _, k := range kernels {
 		// What was damaged once is not to be taken over silently.
 		if err == nil && len(failed) == 0 && len(kernels) == 1 {
-			k.Sources = sums
+			k.Sources, k.byFile = sums, !f.Key.Known()
 		}
 		if err := w.add(k); err != nil {
 			failed = append(failed, err)

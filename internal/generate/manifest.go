@@ -49,7 +49,7 @@ type ManifestObject struct {
 // per object.
 type ManifestKernel struct {
 	Kernel     string `json:"kernel"`
-	File       string `json:"file,omitempty"` // name of its file, where nothing else tells kernels apart
+	File       string `json:"file,omitempty"` // name of its file, where the path does not tell the key
 	Sources    []Sum  `json:"source_sha256"`  // of the kernel's file, then of those with its modules
 	SourceSize int64  `json:"source_size"`    // bytes on disk
 	RawSize    int64  `json:"raw_size"`       // of the kernel's BTF and its modules', bytes
@@ -212,9 +212,9 @@ func (o *Old) add(file string, k *Kernel) {
 	o.kernels[k.Name] = k
 }
 
-// file is the name of the file of a kernel whose key is not known, else empty.
+// file is the name of a kernel's file where the path does not tell the key, else empty.
 func (k *Kernel) file() string {
-	if k.Key.Known() {
+	if !k.byFile {
 		return ""
 	}
 	name, _, _ := strings.Cut(k.Path, "!")
@@ -244,7 +244,7 @@ func (o *Old) take(f *corpus.File, sums [][sha256.Size]byte) *Kernel {
 	}
 	out := *k
 	out.Path = f.Path
-	if !f.Key.Known() {
+	if out.byFile = !f.Key.Known(); !out.Key.Known() {
 		out.Name = f.Path
 	}
 	return &out
