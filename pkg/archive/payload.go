@@ -72,9 +72,13 @@ func pack(streams *[numStreams][]byte) ([]byte, error) {
 	if size > maxPayload {
 		return nil, fmt.Errorf("%d bytes before compression, more than %d", size, maxPayload)
 	}
+	w, err := newEncoder(size)
+	if err != nil {
+		return nil, err
+	}
 	var best []byte
 	for _, blocks := range []bool{false, true} {
-		b, err := compress(head, streams, size, blocks)
+		b, err := compress(w, head, streams, size, blocks)
 		if err != nil {
 			return nil, err
 		}
@@ -85,16 +89,18 @@ func pack(streams *[numStreams][]byte) ([]byte, error) {
 	return best, nil
 }
 
+// newEncoder returns an encoder for payloads of size bytes. Its tables take some 40 MB.
+func newEncoder(size int) (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true),
+		zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(window(size)))
+}
+
 // compress writes header and frame. With blocks, each stream begins a zstd
 // block of its own, which has its own entropy tables: good for long streams.
-func compress(head []byte, streams *[numStreams][]byte, size int, blocks bool) ([]byte, error) {
+func compress(w *zstd.Encoder, head []byte, streams *[numStreams][]byte, size int, blocks bool) ([]byte, error) {
 	out := bytes.NewBufferString(magic)
 	out.WriteByte(Version)
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true),
-		zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(window(size)))
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	w.ResetContentSize(out, int64(size))
 	write := func(b []byte) {
 		if err == nil {
@@ -129,11 +135,15 @@ func StreamSizes(data []byte) ([]StreamSize, error) {
 	if err != nil {
 		return nil, fmt.Errorf("archive: %w", err)
 	}
+	w, err := newEncoder(len(payload))
+	if err != nil {
+		return nil, err
+	}
 	var sizes []StreamSize
 	for i, s := range streams {
 		var one [numStreams][]byte
 		one[0] = s.b
-		b, err := compress(nil, &one, len(s.b), false)
+		b, err := compress(w, nil, &one, len(s.b), false)
 		if err != nil {
 			return nil, err
 		}
