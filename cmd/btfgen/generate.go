@@ -141,6 +141,7 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects, err
 	if cfg.Jobs < 1 {
 		return nil, nil, usagef("--jobs %d: want at least 1", cfg.Jobs)
 	}
+	limitMemory(cfg.Jobs)
 	if s := c.String("shard"); s != "" {
 		if cfg.Shard, err = generate.ParseShard(s); err != nil {
 			return nil, nil, usageError{err}
