@@ -220,6 +220,7 @@ func TestOpenErrors(t *testing.T) {
 		if err := os.Chmod(filepath.Join(dir, "ok/debian/12"), 0); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { os.Chmod(filepath.Join(dir, "ok/debian/12"), 0o700) }) // or it cannot be removed
 		_, err := Open(context.Background(), []string{filepath.Join(dir, "ok")}, Options{})
 		if want := "no kernel found: " + dir + "/ok/debian/12: permission denied"; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
