@@ -41,10 +41,18 @@ func (e *evaluation) coreKey() string {
 		b = append(b, 0)
 	}
 	b = fmt.Appendf(b, "%v", e.k.features)
+	var groups [isaCount]bool
 	e.eachUse(func(_ site, in *insn) {
+		n, newer := in.newer()
 		switch {
+		case newer:
+			groups[n.group] = true
+			groups[isaAtomics] = groups[isaAtomics] || n.group == isaAcqRel
 		case in.isHelper():
 			b = fmt.Appendf(b, " %d%t", in.imm, e.k.hasHelper(in.imm))
+			if in.imm == fnAttachCookie {
+				b = fmt.Appendf(b, "%t", e.lacks(enumLink, linkPerf))
+			}
 		case in.ref.kind == refExtern:
 			if x, ok := e.o.externs[in.ref.name]; ok && x.kconfig {
 				b = fmt.Appendf(b, " %v", e.k.kconfig(x.name))
@@ -53,6 +61,11 @@ func (e *evaluation) coreKey() string {
 			}
 		}
 	})
+	for g := range isaCount {
+		if groups[g] {
+			b = fmt.Appendf(b, " %d:%d", g, e.k.knows(g))
+		}
+	}
 	return string(b)
 }
 
@@ -105,6 +118,7 @@ func (e *evaluation) code() []Finding {
 func (e *evaluation) collect() {
 	relos := e.o.relo.Relos()
 	where := make(map[int]site, len(e.pr.relos))
+	gone := make(map[site]bool) // replaced by an invalid instruction
 	for at, r := range e.o.reloAt {
 		where[r] = at
 	}
@@ -114,6 +128,7 @@ func (e *evaluation) collect() {
 		switch en.Result {
 		case relolog.Poisoned:
 			e.absent = append(e.absent, absence{where[r], f})
+			gone[where[r]] = true
 		case relolog.Ambiguous, relolog.Error:
 			f.Reason = fmt.Sprintf("%s: %s; libbpf refuses the whole object", en.Result, en.Reason)
 			e.out = append(e.out, f)
@@ -121,6 +136,11 @@ func (e *evaluation) collect() {
 	}
 	e.eachUse(func(at site, in *insn) {
 		f := Finding{Status: Fails, Source: e.o.source(at)}
+		if in.isHelper() && in.imm == fnAttachCookie && e.cookieLink() && e.lacks(enumLink, linkPerf) {
+			f := f
+			f.Kind, f.Subject, f.Reason = KindLink, linkPerf, "the kernel has no such links, which carry what bpf_get_attach_cookie returns"
+			e.absent = append(e.absent, absence{at, f})
+		}
 		switch {
 		case in.isHelper() && len(e.k.helpers) > 0 && !e.k.hasHelper(in.imm):
 			f.Kind, f.Subject, f.Reason = KindHelper, helperName(in.imm), "the kernel has no such helper"
@@ -135,6 +155,9 @@ func (e *evaluation) collect() {
 				return // refused before the verifier sees it: see externs
 			}
 		default:
+			if n, ok := in.newer(); ok && !gone[at] {
+				e.instruction(at, n)
+			}
 			return
 		}
 		e.absent = append(e.absent, absence{at, f})
@@ -147,10 +170,10 @@ func (e *evaluation) judge(x *explorer, a absence) {
 	switch {
 	case reached && l == certain:
 	case reached && l == depends:
-		a.f.Status = MayFail
+		a.f.Status = min(a.f.Status, MayFail)
 		a.f.Reason += "; reached only with some settings of the kernel's build or of the loader"
 	case reached:
-		a.f.Status = MayFail
+		a.f.Status = min(a.f.Status, MayFail)
 		a.f.Reason += "; too many paths lead there to tell whether it is reached"
 	case x.gaveUp:
 		a.f.Status = Unknown
@@ -161,7 +184,9 @@ func (e *evaluation) judge(x *explorer, a absence) {
 	default:
 		a.f.Status, a.f.Guard = Guarded, x.guard(a.at, e.log)
 	}
-	if !slices.Contains(e.out, a.f) {
+	if a.f.Kind == KindInsn {
+		e.addInsn(a.f)
+	} else if !slices.Contains(e.out, a.f) {
 		e.out = append(e.out, a.f)
 	}
 }

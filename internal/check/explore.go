@@ -198,6 +198,8 @@ func (x *explorer) alu(s *state, in *insn) {
 	}
 	a := s.reg(in.dst)
 	switch {
+	case in.isAddrSpaceCast():
+		s.write(in.dst, unknown)
 	case op == 0xb0:
 		s.write(in.dst, mov(in, b, is32))
 	case op == 0x80 || op == 0xd0: // negation and byte swaps
@@ -375,6 +377,16 @@ func (x *explorer) loadData(p value, off int64, n int) value {
 func (x *explorer) store(s *state, in *insn) {
 	p, off, n := s.reg(in.dst), int64(in.off), in.memSize()
 	if in.op&0xe0 != modeMem { // atomic
+		if plain := *in; in.imm == loadAcquire || in.imm == storeRelease {
+			plain.op = in.op&^0xe0 | modeMem
+			if in.imm == storeRelease {
+				x.store(s, &plain)
+				return
+			}
+			plain.op = plain.op&^7 | classLDX
+			s.write(in.dst, x.load(s, &plain))
+			return
+		}
 		x.clobber(s, p, off, int64(n))
 		if in.src < 10 {
 			s.regs[in.src] = unknown

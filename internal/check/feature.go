@@ -67,10 +67,54 @@ func (e *evaluation) interfaces(prog int) {
 	if s.attach != "" && e.lacks(enumAttach, s.attach) && !s.optional {
 		e.add(Finding{Status: Fails, Kind: KindAttach, Subject: s.attach, Reason: "the kernel has no such attachment"})
 	}
-	if l := linkTypes[s.attach]; l != "" && e.lacks(enumLink, l) {
-		e.add(Finding{Status: Fails, Kind: KindLink, Subject: l, Reason: "the kernel has no such links"})
-	}
+	e.links(s)
 }
+
+// links judges the types of links that attaching takes.
+func (e *evaluation) links(s *section) {
+	if s.kind == attachOps {
+		e.opsLinks()
+		return
+	}
+	l := linkTypes[s.attach]
+	if l == "" || !e.lacks(enumLink, l) {
+		return
+	}
+	f := Finding{Status: Fails, Kind: KindLink, Subject: l, Reason: "the kernel has no such links"}
+	if l == linkTCX {
+		f.Status, f.Reason = MayFail, f.Reason+"; the loader may know another way, such as a filter of tc"
+	}
+	e.add(f)
+}
+
+// opsLinks judges the maps of .struct_ops.link. The type of links is older
+// than the way to make one, which came with a type of attachment.
+func (e *evaluation) opsLinks() {
+	const name, attach = "BPF_LINK_TYPE_STRUCT_OPS", "BPF_STRUCT_OPS"
+	if !e.o.ops.link || !e.lacks(enumLink, name) && !e.lacks(enumAttach, attach) {
+		return
+	}
+	f := Finding{Status: Fails, Kind: KindLink, Subject: name, Reason: "the kernel cannot link maps of .struct_ops.link"}
+	if e.o.ops.plain {
+		f.Status, f.Reason = MayFail, f.Reason+"; the program may be of one that is not linked"
+	}
+	e.add(f)
+}
+
+// cookieLink reports whether the program is of a kind that gets its cookie
+// from the perf link that attaches it.
+func (e *evaluation) cookieLink() bool {
+	s := sectionOf(e.pr.section)
+	if s == nil || linkTypes[s.attach] != "" {
+		return false
+	}
+	return s.progType == "KPROBE" || s.progType == "TRACEPOINT" || s.progType == "PERF_EVENT"
+}
+
+const (
+	linkPerf = "BPF_LINK_TYPE_PERF_EVENT"
+	linkTCX  = "BPF_LINK_TYPE_TCX"
+)
 
 // linkTypes are the types of links that attachments cannot do without.
 var linkTypes = map[string]string{
@@ -79,6 +123,10 @@ var linkTypes = map[string]string{
 	"BPF_TRACE_UPROBE_MULTI":   "BPF_LINK_TYPE_UPROBE_MULTI",
 	"BPF_TRACE_UPROBE_SESSION": "BPF_LINK_TYPE_UPROBE_MULTI",
 	"BPF_NETFILTER":            "BPF_LINK_TYPE_NETFILTER",
+	"BPF_TCX_INGRESS":          linkTCX,
+	"BPF_TCX_EGRESS":           linkTCX,
+	"BPF_NETKIT_PRIMARY":       "BPF_LINK_TYPE_NETKIT",
+	"BPF_NETKIT_PEER":          "BPF_LINK_TYPE_NETKIT",
 }
 
 // lacks reports that an enum is there and has no such name.

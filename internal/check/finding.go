@@ -8,6 +8,7 @@ const (
 	KindCORE     Kind = "core"          // a CO-RE relocation
 	KindHelper   Kind = "helper"        // a helper function
 	KindKfunc    Kind = "kfunc"         // a kernel function called by name
+	KindInsn     Kind = "instruction"   // an instruction that not every verifier knows
 	KindKsym     Kind = "ksym"          // a kernel variable
 	KindKconfig  Kind = "kconfig"       // a setting of the kernel's build
 	KindMap      Kind = "map_type"      // a type of maps

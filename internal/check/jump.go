@@ -82,7 +82,7 @@ func (x *explorer) branch(s *state, in *insn) bool {
 		b = s.reg(in.src)
 	}
 	op := in.op & 0xf0
-	if op == 0xe0 { // may_goto and the like
+	if op == 0xe0 { // may_goto
 		op = 0x40
 		a, b = unknown, unknown
 	}
@@ -179,6 +179,7 @@ const (
 	fnTailCall       = 12
 	fnForEachMapElem = 164
 	fnTimerCallback  = 170
+	fnAttachCookie   = 174
 	fnFindVMA        = 180
 	fnLoop           = 181
 	fnRingbufDrain   = 209

@@ -11,7 +11,7 @@ import (
 )
 
 // enumNames are the enums of the kernel's interface.
-var enumNames = [...]string{"bpf_func_id", "bpf_map_type", "bpf_prog_type", "bpf_attach_type", "bpf_link_type"}
+var enumNames = [...]string{"bpf_func_id", "bpf_map_type", "bpf_prog_type", "bpf_attach_type", "bpf_link_type", "bpf_cond_pseudo_jmp", "btf_field_type"}
 
 const (
 	enumHelper = iota
@@ -19,6 +19,8 @@ const (
 	enumProg
 	enumAttach
 	enumLink
+	enumCond
+	enumField
 )
 
 // wanted is what the objects ask of a kernel's BTF by name. It is immutable.

@@ -118,6 +118,12 @@ func (p *parser) funcIDs() {
 func (p *parser) readMaps() {
 	if p.btf != nil {
 		p.eachVar(func(sec string, v rawbtf.Type, _, _ uint32) {
+			switch strings.TrimPrefix(sec, "?") {
+			case ".struct_ops":
+				p.ops.plain = true
+			case ".struct_ops.link":
+				p.ops.link = true
+			}
 			if sec != ".maps" {
 				return
 			}

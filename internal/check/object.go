@@ -25,6 +25,7 @@ type Object struct {
 	funcs    []function  // by section, then by offset
 	programs []program
 	maps     []mapDef
+	ops      opsMaps
 	data     map[string][]byte // read-only data sections by name
 	vars     map[string][]variable
 	externs  map[string]extern
@@ -60,6 +61,9 @@ type mapDef struct {
 	kind uint32 // enum bpf_map_type
 	used []int  // programs
 }
+
+// opsMaps says which kinds of struct_ops maps an object has.
+type opsMaps struct{ plain, link bool }
 
 // variable is a piece of a data section.
 type variable struct {

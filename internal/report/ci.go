@@ -152,6 +152,7 @@ var rules = []sarifRule{
 	{string(check.KindCORE), sarifText{"CO-RE relocation without an answer"}},
 	{string(check.KindHelper), sarifText{"Helper that kernels lack"}},
 	{string(check.KindKfunc), sarifText{"Kernel function that kernels lack"}},
+	{string(check.KindInsn), sarifText{"Instruction that kernels' verifiers do not know"}},
 	{string(check.KindKsym), sarifText{"Kernel variable that kernels lack"}},
 	{string(check.KindKconfig), sarifText{"Setting of the kernel's build"}},
 	{string(check.KindMap), sarifText{"Type of maps that kernels lack"}},

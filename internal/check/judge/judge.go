@@ -131,7 +131,7 @@ func statusOf(p *check.Program, kernel int, kind check.Kind) check.Status {
 
 // failsToLoad reports whether any finding says that the program does not load.
 func failsToLoad(p *check.Program, kernel int) bool {
-	for _, k := range []check.Kind{check.KindKfunc, check.KindKsym, check.KindMap, check.KindProg, check.KindAttach, check.KindTarget} {
+	for _, k := range []check.Kind{check.KindKfunc, check.KindInsn, check.KindKsym, check.KindMap, check.KindProg, check.KindAttach, check.KindTarget} {
 		if statusOf(p, kernel, k) == check.Fails {
 			return true
 		}

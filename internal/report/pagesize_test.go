@@ -1,0 +1,142 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/check"
+)
+
+// large is a report as big as is promised to be handled with ease: 50 programs
+// on 1,000 kernels, each with some 30 findings. Most begin or end at a release;
+// some hold on kernels here and there.
+func large() *check.Report {
+	const programs, kernels, findings = 50, 1000, 30
+	rnd := rand.New(rand.NewPCG(1, 2))
+	r := &check.Report{Version: check.ReportVersion}
+	for k := range kernels {
+		arch := []string{"x86_64", "arm64", "s390x", "ppc64le"}[k%4]
+		dist := []string{"debian/12", "ubuntu/22.04", "fedora/38", "centos/9"}[k/4%4]
+		r.Kernels = append(r.Kernels, check.Kernel{Name: fmt.Sprintf("%s/%s/%d.%d.%d-%d-generic", dist, arch, 4+k/300, k%300/20, k%7, k%90)})
+	}
+	for i := range programs {
+		p := check.Program{Object: fmt.Sprintf("tool%d.bpf.o", i/4), Name: fmt.Sprintf("handle_event_%d", i), Section: "kprobe/do_exit", Status: make([]check.Status, kernels)}
+		for j := range findings {
+			f := check.KernelFinding{Finding: check.Finding{
+				Status: []check.Status{check.Guarded, check.Unknown, check.MayFail, check.Fails}[j%4], Kind: check.KindCORE,
+				Subject: fmt.Sprintf("byte_off struct task_struct.member_%d.inner_%d", j, i), Reason: "no candidate has such a member",
+				Source: fmt.Sprintf("./tool%d.bpf.c:%d", i/4, 10+j),
+			}}
+			if f.Status == check.Guarded {
+				f.Guard = fmt.Sprintf("field_exists struct task_struct.member_%d = 0 (./tool%d.bpf.c:%d)", j, i/4, 9+j)
+			}
+			from, to, odds := rnd.IntN(kernels), rnd.IntN(kernels), 100
+			if j%5 == 0 {
+				from, to, odds = 0, kernels, 10 // here and there
+			}
+			for k := from; k < to; k++ {
+				if rnd.IntN(100) < odds {
+					f.Kernels = append(f.Kernels, k)
+					p.Status[k] = max(p.Status[k], f.Status)
+				}
+			}
+			if len(f.Kernels) > 0 {
+				p.Findings = append(p.Findings, f)
+			}
+		}
+		r.Programs = append(r.Programs, p)
+	}
+	return r
+}
+
+const maxPage = 3 << 20 // bytes that the page of large may have
+
+// TestLargePage wants the page of a large report small, and tells how long a
+// browser takes to open and to filter it.
+func TestLargePage(t *testing.T) {
+	var b bytes.Buffer
+	if err := HTML(&b, large()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes", b.Len())
+	if b.Len() > maxPage {
+		t.Errorf("%d bytes, more than %d", b.Len(), maxPage)
+	}
+	// Each step ends when all is laid out and every canvas can be read; of five
+	// times the median counts, since other work goes on on the machine.
+	const script = `<script>
+const settle = () => { document.body.getBoundingClientRect();
+  document.querySelectorAll("canvas").forEach(c => c.getContext("2d").getImageData(0, 0, 1, 1)) };
+settle();
+const times = { opened: performance.now(), steps: [] };
+let n = 0;
+const step = (what, f) => { const t = performance.now(); f(); settle();
+  const s = times.steps[n] ??= { what, all: [], rows: rows.length, cols: cols.length };
+  s.all.push(performance.now() - t); n++ };
+const input = (id, v) => step(id + " " + v, () => { $(id).value = v; $(id).dispatchEvent(new Event("input")) });
+for (let round = 0; round < 5; round++) {
+  n = 0;
+  for (const w of ["d", "debian", "debian x86_64", "debian x86_64 6.", ""]) input("fk", w);
+  for (const w of ["h", "handle_event_1", "tool3 member_7", ""]) input("fp", w);
+  input("fs", "5"); input("fs", "0"); input("so", "1"); input("so", "2"); input("so", "0");
+  step("open", () => document.querySelectorAll("canvas")[round].focus());
+}
+for (const s of times.steps) s.ms = s.all.sort((a, b) => a - b)[2];
+document.title = JSON.stringify(times);
+</script>`
+	title := chromiumTitle(t, strings.Replace(b.String(), "</html>", script+"</html>", 1))
+	var times struct {
+		Opened float64
+		Steps  []struct {
+			What       string
+			MS         float64
+			Rows, Cols int
+		}
+	}
+	if err := json.Unmarshal([]byte(title), &times); err != nil {
+		t.Fatalf("%v: %s", err, title)
+	}
+	slowest := 0
+	for i, s := range times.Steps {
+		t.Logf("%-24s %6.1f ms, %d programs, %d kernels", s.What, s.MS, s.Rows, s.Cols)
+		if s.MS > times.Steps[slowest].MS {
+			slowest = i
+		}
+	}
+	t.Logf("opened after %.0f ms; slowest step %q: median %.1f ms, %.1f frames of 1/60 s", times.Opened, times.Steps[slowest].What,
+		times.Steps[slowest].MS, times.Steps[slowest].MS*60/1000)
+	for i, want := range [][2]int{{50, 500}, {50, 252}, {50, 63}, {50, 21}, {50, 1000}, {50, 1000}, {11, 1000}, {1, 1000}, {50, 1000}} {
+		s := times.Steps[i]
+		if s.Rows != want[0] || s.Cols != want[1] {
+			t.Errorf("%q shows %d programs and %d kernels, want %v", s.What, s.Rows, s.Cols, want)
+		}
+	}
+}
+
+// chromiumTitle opens a page in a headless Chromium, and returns its title as
+// scripts have left it, with entities; without Chromium the test is skipped.
+func chromiumTitle(t *testing.T, page string) string {
+	t.Helper()
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("no chromium")
+	}
+	file := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "file://"+file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(out), "<title>")
+	title, _, _ := strings.Cut(rest, "</title>")
+	return title
+}
