@@ -106,10 +106,33 @@ func load(t *testing.T, bpftool string, object []byte) string {
 		t.Fatal(err)
 	}
 	pin := fmt.Sprintf("/sys/fs/bpf/btfgen-test-%d", os.Getpid())
+	t.Cleanup(removePins(pins()))
 	defer os.RemoveAll(pin)
 	ctx, cancel := context.WithTimeout(t.Context(), oracle.Timeout)
 	defer cancel()
 	// It fails where the kernel does, long after the relocations.
 	out, _ := exec.CommandContext(ctx, bpftool, "-d", "prog", "loadall", path, pin).CombinedOutput()
 	return string(out)
+}
+
+// pins returns what is pinned in the BPF file system. Some objects ask for
+// their maps to be pinned there by name.
+func pins() map[string]bool {
+	out := make(map[string]bool)
+	entries, _ := os.ReadDir("/sys/fs/bpf")
+	for _, e := range entries {
+		out[e.Name()] = true
+	}
+	return out
+}
+
+// removePins removes what was not there before.
+func removePins(before map[string]bool) func() {
+	return func() {
+		for name := range pins() {
+			if !before[name] {
+				os.RemoveAll(filepath.Join("/sys/fs/bpf", name))
+			}
+		}
+	}
 }
