@@ -3,7 +3,6 @@ package check
 import (
 	"bytes"
 	"encoding/binary"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -186,20 +185,7 @@ func TestInstructionReleases(t *testing.T) {
 // TestVerifierInstructions lets the running kernel's verifier judge each
 // instruction, reached and not.
 func TestVerifierInstructions(t *testing.T) {
-	raw, err := os.ReadFile("/sys/kernel/btf/vmlinux")
-	if err != nil || os.Getuid() != 0 {
-		t.Skip("needs root, and a kernel with BTF")
-	}
-	target, err := relolog.NewTarget("running", raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if target.Order() != binary.LittleEndian {
-		t.Skip("the programs are written for little-endian machines")
-	}
-	want := &wanted{names: make(map[string]int)}
-	want.add(featureNames...)
-	k := inspect(target, want, archive.Key{}, "")
+	k := runningKernel(t)
 	counts := make(map[string]int)
 	for _, c := range instructions {
 		for _, reached := range []bool{true, false} {

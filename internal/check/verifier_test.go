@@ -18,10 +18,10 @@ import (
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
-// TestVerifier lets the running kernel's verifier judge random programs with
-// one bad call each. None that it refuses for that call may count as guarded;
-// that the other way round happens too is the price of knowing less.
-func TestVerifier(t *testing.T) {
+// runningKernel returns the kernel whose verifier is to judge. Without one the
+// test is skipped.
+func runningKernel(t *testing.T) *kernel {
+	t.Helper()
 	raw, err := os.ReadFile("/sys/kernel/btf/vmlinux")
 	if err != nil || os.Getuid() != 0 {
 		t.Skip("needs root, and a kernel with BTF")
@@ -35,7 +35,14 @@ func TestVerifier(t *testing.T) {
 	}
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
-	k := inspect(target, want, archive.Key{}, "")
+	return inspect(target, want, archive.Key{}, "")
+}
+
+// TestVerifier lets the running kernel's verifier judge random programs with
+// one bad call each. None that it refuses for that call may count as guarded;
+// that the other way round happens too is the price of knowing less.
+func TestVerifier(t *testing.T) {
+	k := runningKernel(t)
 	const seed = 7
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	counts := make(map[string]int)

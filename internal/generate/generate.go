@@ -354,14 +354,14 @@ func (r *run) unresolved() {
 // FileName returns where the kernel's BTF stands in a tree: BTFHub's
 // ID/VERSION_ID/ARCH/RELEASE.btf as far as it is known.
 func (k *Kernel) FileName() string {
-	if !k.Key.Known() {
-		base := path.Base(filepath.ToSlash(k.Path))
-		if k.Key.Release != "" {
-			base = k.Key.Release
-		}
-		return strings.TrimSuffix(base, ".btf") + ".btf"
+	if k.Key.Known() {
+		return k.Key.FileName()
 	}
-	return path.Join(k.Key.ID, k.Key.VersionID, k.Key.Arch, k.Key.Release+".btf")
+	base := path.Base(filepath.ToSlash(k.Path))
+	if k.Key.Release != "" {
+		base = k.Key.Release
+	}
+	return strings.TrimSuffix(base, archive.FileSuffix) + archive.FileSuffix
 }
 
 // OutputKey returns the key under which an archive has the kernel: its own or,

@@ -40,13 +40,10 @@ type Relo struct {
 	spec *spec
 }
 
-// insn is what a loader looks at when it patches an instruction.
+// insn is what a loader looks at when it decides how to patch an instruction.
 type insn struct {
-	ok      bool // the section holds the instruction
-	code    uint8
-	off     int16
-	imm     int32
-	immHigh int32 // of a 64-bit immediate load
+	ok   bool // the section holds the instruction
+	code uint8
 }
 
 // ParseObject reads a BPF ELF object. The name is used in messages and logs.
@@ -209,7 +206,7 @@ func (o *Object) addRelos(ext *extInfo, sect func(string) ([]byte, error)) error
 				o.specs = append(o.specs, sp)
 			}
 			r := Relo{Section: s.name, Index: i, Kind: sp.kind, Insn: int(rec.insnOff / insnSize), spec: sp}
-			r.insn = readInsn(code, rec.insnOff, o.order)
+			r.insn = readInsn(code, rec.insnOff)
 			o.place(&r, s, rec.insnOff)
 			o.relos = append(o.relos, r)
 		}
@@ -247,14 +244,9 @@ func lastAtMost(n int, v uint32, at func(int) uint32) int {
 
 const insnSize = 8 // struct bpf_insn, bytes
 
-func readInsn(code []byte, off uint32, bo binary.ByteOrder) insn {
+func readInsn(code []byte, off uint32) insn {
 	if uint64(off)+insnSize > uint64(len(code)) {
 		return insn{}
 	}
-	b := code[off:]
-	in := insn{ok: true, code: b[0], off: int16(bo.Uint16(b[2:])), imm: int32(bo.Uint32(b[4:]))}
-	if len(b) >= 2*insnSize {
-		in.immHigh = int32(bo.Uint32(b[12:]))
-	}
-	return in
+	return insn{ok: true, code: code[off]}
 }
