@@ -95,7 +95,7 @@ func (in *Inspector) count(f *facts) {
 			f.funcs++
 		}
 	}
-	for _, id := range b.Named() {
+	for id := range b.Named {
 		if t := b.Type(id); t.Kind() == rawbtf.KindStruct {
 			f.structs++
 			in.names[string(t.Name())]++
@@ -129,7 +129,7 @@ func (in *Inspector) find(t *rawbtf.Type) {
 
 // copies counts the module's own structs of which vmlinux has one with that name.
 func (in *Inspector) copies() (n int) {
-	for _, id := range in.module.Named() {
+	for id := range in.module.Named {
 		if t := in.module.Type(id); t.Kind() == rawbtf.KindStruct && in.names[string(t.Name())] > 0 {
 			n++
 		}

@@ -111,7 +111,7 @@ func TestFindings(t *testing.T) {
 		{"cut short", map[string][]byte{x + "e.btf": good[:len(good)-8]}, []string{
 			fmt.Sprintf("damaged %se.btf btf: truncated: %d bytes of %d", x, len(good)-8, len(good))}},
 		{"bad type", map[string][]byte{x + "e.btf": bytes.Replace(good, []byte{1, 0, 0, 12}, []byte{1, 0, 0, 31}, 1)}, []string{
-			"damaged " + x + "e types: type 3: unknown kind 31, and no layout section to skip it by"}},
+			"damaged " + x + "e types: type 3 at byte 28: unknown kind 31, and no layout section to skip it by"}},
 		{"link", map[string][]byte{"debian/bookworm->": []byte("12")}, []string{"link debian/bookworm link to 12"}},
 		{"dangling link", map[string][]byte{x + "e.btf->": []byte("gone.btf")}, []string{"dangling-link " + x + "e.btf"}},
 		{"markers", map[string][]byte{x + "e.btf.failed": nil, x + "e.btf.hasbtf": nil}, nil},

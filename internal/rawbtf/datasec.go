@@ -8,5 +8,5 @@ type VarSecinfo struct {
 
 // VarSecinfo returns variable i of a DATASEC, which must be less than Vlen.
 func (t *Type) VarSecinfo(i uint32) VarSecinfo {
-	return VarSecinfo{TypeID(t.extra(12 * i)), t.extra(12*i + 4), t.extra(12*i + 8)}
+	return VarSecinfo{TypeID(t.extra(3 * i)), t.extra(3*i + 1), t.extra(3*i + 2)}
 }

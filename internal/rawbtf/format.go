@@ -77,7 +77,7 @@ const (
 	magic        = 0xeb9f
 	version      = 1
 	minHeaderLen = 24 // up to and including str_len
-	typeHdrLen   = 12 // struct btf_type, bytes
+	hdrWords     = 3  // struct btf_type, 32-bit words
 )
 
 // kindLayout gives the bytes that follow struct btf_type: info once, elem for

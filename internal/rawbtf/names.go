@@ -64,9 +64,8 @@ func (b *BTF) Find(names *Names, size int, out [][]TypeID) [][]TypeID {
 	for i := range out {
 		out[i] = out[i][:0]
 	}
-	for _, id := range b.named {
-		t := b.Type(id)
-		s := b.tail(t.NameOff)
+	for _, n := range b.named {
+		s := b.tail(n.name)
 		if len(s) < 2 {
 			continue
 		}
@@ -74,8 +73,8 @@ func (b *BTF) Find(names *Names, size int, out [][]TypeID) [][]TypeID {
 		if names.filter[h>>6]&(1<<(h&63)) == 0 {
 			continue
 		}
-		if i, ok := names.index[string(Essential(t.Name()))]; ok {
-			out[i] = append(out[i], id)
+		if i, ok := names.index[string(Essential(b.Name(n.name)))]; ok {
+			out[i] = append(out[i], n.id)
 		}
 	}
 	return out

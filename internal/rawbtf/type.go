@@ -4,7 +4,7 @@ package rawbtf
 // The zero value, and what [BTF.Type] returns for ID 0, is void.
 type Type struct {
 	b       *BTF
-	off     uint32 // of the record in the type section, bytes
+	off     uint32 // of the record in the type section, words
 	info    uint32
 	size    uint32 // size or type, by kind
 	ID      TypeID
@@ -41,7 +41,8 @@ func (t *Type) Name() []byte {
 	return t.b.Name(t.NameOff)
 }
 
-func (t *Type) extra(off uint32) uint32 { return t.b.u32(t.off + typeHdrLen + off) }
+// extra returns word i of what follows the header.
+func (t *Type) extra(i uint32) uint32 { return t.b.types[t.off+hdrWords+i] }
 
 // IntData returns the word that follows an INT: encoding<<24 | offset<<16 | bits.
 func (t *Type) IntData() uint32 { return t.extra(0) }
@@ -63,7 +64,7 @@ type Array struct {
 
 // Array returns the element type, index type and number of elements.
 func (t *Type) Array() Array {
-	return Array{TypeID(t.extra(0)), TypeID(t.extra(4)), t.extra(8)}
+	return Array{TypeID(t.extra(0)), TypeID(t.extra(1)), t.extra(2)}
 }
 
 // Member is one member of a struct or union.
@@ -76,8 +77,9 @@ type Member struct {
 
 // Member returns member i, which must be less than Vlen.
 func (t *Type) Member(i uint32) Member {
-	off := t.off + typeHdrLen + 12*i
-	m := Member{t.b.u32(off), TypeID(t.b.u32(off + 4)), t.b.u32(off + 8), 0}
+	off := t.off + hdrWords + 3*i
+	w := t.b.types[off : off+3]
+	m := Member{w[0], TypeID(w[1]), w[2], 0}
 	if t.KindFlag() {
 		m.BitSize = m.BitOffset >> 24
 		m.BitOffset &= 0xffffff
@@ -94,9 +96,9 @@ type Enumerator struct {
 // Enumerator returns enumerator i, which must be less than Vlen.
 func (t *Type) Enumerator(i uint32) Enumerator {
 	if t.Kind() == KindEnum64 {
-		return Enumerator{t.extra(12 * i), uint64(t.extra(12*i+8))<<32 | uint64(t.extra(12*i+4))}
+		return Enumerator{t.extra(3 * i), uint64(t.extra(3*i+2))<<32 | uint64(t.extra(3*i+1))}
 	}
-	return Enumerator{t.extra(8 * i), uint64(int64(int32(t.extra(8*i + 4))))}
+	return Enumerator{t.extra(2 * i), uint64(int64(int32(t.extra(2*i + 1))))}
 }
 
 // Param is one parameter of a FUNC_PROTO. A last one with type void and no
@@ -108,7 +110,7 @@ type Param struct {
 
 // Param returns parameter i, which must be less than Vlen.
 func (t *Type) Param(i uint32) Param {
-	return Param{t.extra(8 * i), TypeID(t.extra(8*i + 4))}
+	return Param{t.extra(2 * i), TypeID(t.extra(2*i + 1))}
 }
 
 // Linkage returns the linkage of a FUNC or VAR: 0 static, 1 global, 2 extern.

@@ -108,7 +108,7 @@ func setFor(b *testing.B, t *relolog.Target) *relolog.Set {
 // wanted returns the names in a kernel that a set of relocations asks for.
 func wanted(set *relolog.Set, v *rawbtf.BTF) (*rawbtf.Names, int) {
 	var names []string
-	for _, id := range v.Named() {
+	for id := range v.Named {
 		t := v.Type(id)
 		if n := strings.Clone(rawbtf.Essential(string(t.Name()))); set.HasName(n) {
 			names = append(names, n)

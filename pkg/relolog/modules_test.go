@@ -212,7 +212,7 @@ func splitBTF(t *testing.T, vmlinux []byte, bitOff uint32) []byte {
 		t.Fatal(err)
 	}
 	var number rawbtf.TypeID
-	for _, id := range base.Named() {
+	for id := range base.Named {
 		if typ := base.Type(id); typ.Kind() == rawbtf.KindInt && typ.Size() == 4 {
 			number = id
 			break
