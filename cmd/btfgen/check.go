@@ -144,7 +144,7 @@ func runCheck(c *cli.Context) error {
 	if err := distinctOutput(c.String("output"), append(c.StringSlice("btf"), o.paths...)); err != nil {
 		return err
 	}
-	corp, err := openCorpus(c)
+	corp, err := openCorpus(c, true)
 	if err != nil {
 		return err
 	}

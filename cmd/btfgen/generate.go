@@ -69,7 +69,9 @@ func minimizeOptions(c *cli.Context) (o minimize.Options, err error) {
 // runningKernel is where the kernel shows its own BTF and that of its modules.
 const runningKernel = "/sys/kernel/btf"
 
-func openCorpus(c *cli.Context) (*corpus.Corpus, error) {
+// openCorpus finds the kernels of the command's sources. mapped is
+// corpus.Options.Map.
+func openCorpus(c *cli.Context, mapped bool) (*corpus.Corpus, error) {
 	sources := c.StringSlice("btf")
 	if len(sources) == 0 {
 		sources = []string{runningKernel}
@@ -78,6 +80,7 @@ func openCorpus(c *cli.Context) (*corpus.Corpus, error) {
 	if err != nil {
 		return nil, err
 	}
+	opts.Map = mapped
 	return corpus.Open(c.Context, sources, opts)
 }
 
@@ -155,7 +158,7 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects, err
 	if err := distinctOutput(out, append(c.StringSlice("btf"), c.Args().Slice()...)); err != nil {
 		return nil, nil, err
 	}
-	if cfg.Corpus, err = openCorpus(c); err != nil {
+	if cfg.Corpus, err = openCorpus(c, true); err != nil {
 		return nil, nil, err
 	}
 	return cfg, objs, reuse(c, cfg)

@@ -71,7 +71,7 @@ func minCoreBTF(c *cli.Context) error {
 
 // oneKernel minimizes the only kernel of the sources.
 func oneKernel(ctx context.Context, sources []string, objs *objects, opts minimize.Options) (*generate.Report, error) {
-	corp, err := corpus.Open(ctx, sources, corpus.Options{})
+	corp, err := corpus.Open(ctx, sources, corpus.Options{Map: true})
 	if err != nil {
 		return nil, err
 	}

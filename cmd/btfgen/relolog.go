@@ -49,7 +49,7 @@ func runRelolog(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	corp, err := openCorpus(c)
+	corp, err := openCorpus(c, false)
 	if err != nil {
 		return err
 	}

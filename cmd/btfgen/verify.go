@@ -51,7 +51,7 @@ func runVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	corp, err := openCorpus(c)
+	corp, err := openCorpus(c, true)
 	if err != nil {
 		return err
 	}

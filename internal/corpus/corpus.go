@@ -26,6 +26,11 @@ type Options struct {
 	// and 100 times its own size, whatever it holds.
 	MaxSize int64
 
+	// Map lets files of raw BTF be mapped into memory rather than read, where the system can. It
+	// makes what File.Read yields subject to changes of the files: yield must then look at it on
+	// its own goroutine only.
+	Map bool
+
 	// Modules are globs of the names of modules whose BTF is wanted (nf_*); others are not even
 	// decompressed. If it is empty all are. All modules of a kernel are in memory with it, and
 	// together limited to MaxSize: those beyond are left out, with an error.

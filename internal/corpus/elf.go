@@ -49,7 +49,7 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 	if err != nil {
 		return wrap(in.path, "elf: .BTF", err)
 	}
-	return r.add(in, off, n, elfArch(f), banner(f))
+	return r.add(in, blob{off: off, n: n}, elfArch(f), banner(f))
 }
 
 // section reads a kernel that lies compressed in a section.

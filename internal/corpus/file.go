@@ -103,11 +103,17 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // line. A kernel some of whose modules are damaged is yielded without those. A file that holds no
 // kernel at all is an error.
 //
+// With Options.Map, a file that changes while it is read can make yield panic; Read then returns an
+// error that says so.
+//
 // An error of yield stops Read, which returns it as it is; so does ctx, whose error it returns.
-func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Item) error) error {
+func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Item) error) (err error) {
 	defer s.trim()
 	r := &reader{ctx: ctx, f: f, s: s, yield: yield}
 	r.budget.Store(f.budget())
+	if f.opts.Map {
+		defer s.guardMaps(&err)()
+	}
 	for i := range f.parts {
 		if r.stopped() {
 			break

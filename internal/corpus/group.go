@@ -13,6 +13,7 @@ type part struct {
 	path string
 	key  archive.Key // from the path
 	size int64
+	kind kind // by its first bytes
 	mods bool // only modules are expected in it
 }
 
@@ -54,7 +55,7 @@ func group(files []found, opts *Options) (units []*File, skipped []Skipped) {
 			skipped = append(skipped, Skipped{f.path, "module BTF without its kernel's vmlinux"})
 			continue
 		}
-		u.parts = append(u.parts, part{f.path, moduleKey(f.abs), f.size, true})
+		u.parts = append(u.parts, part{f.path, moduleKey(f.abs), f.size, f.kind, true})
 		u.Size += f.size
 	}
 	return units, skipped
@@ -62,7 +63,7 @@ func group(files []found, opts *Options) (units []*File, skipped []Skipped) {
 
 func newUnit(f found) *File {
 	k := kernelKey(f.abs)
-	return &File{Path: f.path, Key: k, Size: f.size, parts: []part{{f.path, k, f.size, false}}}
+	return &File{Path: f.path, Key: k, Size: f.size, parts: []part{{f.path, k, f.size, f.kind, false}}}
 }
 
 // kernelKey is keyFromPath, completed by what is known of the host's own files and of package trees.

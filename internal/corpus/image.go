@@ -160,7 +160,7 @@ func (r *reader) memory(in *input, img []byte, arch, release string) error {
 	}
 	off := len(r.s.btf.b)
 	r.s.btf.b = append(r.s.btf.b, btf...)
-	return r.add(in, off, len(btf), arch, release)
+	return r.add(in, blob{off: off, n: len(btf)}, arch, release)
 }
 
 // payload decompresses a kernel and takes its BTF. Behind the compressed data there may be four bytes

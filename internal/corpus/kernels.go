@@ -11,11 +11,12 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// blob is BTF found on the way, in the buffer s.btf.
+// blob is BTF found on the way, in the buffer s.btf or mapped from its file.
 type blob struct {
 	path   string
 	member string
 	off, n int
+	mapped []byte
 	split  bool
 	used   bool
 	part   *part
@@ -23,34 +24,46 @@ type blob struct {
 	rel    string // release, as the content or a package's tree shows
 }
 
-func (b *blob) bytes(s *Scratch) []byte { return s.btf.b[b.off : b.off+b.n : b.off+b.n] }
+func (b *blob) bytes(s *Scratch) []byte {
+	if b.mapped != nil {
+		return b.mapped
+	}
+	return s.btf.b[b.off : b.off+b.n : b.off+b.n]
+}
+
+// drop gives the buffer's end back, where b is what came last.
+func (b *blob) drop(s *Scratch) {
+	if b.mapped == nil {
+		s.btf.b = s.btf.b[:b.off]
+	}
+}
 
 // maxModules is how many modules wait for their kernel; the largest distribution kernels have 6,000.
 const maxModules = 20000
 
-// add notes the n bytes at off of s.btf, which are BTF. A second kernel completes the first, unless
+// add notes BTF, of which the caller knows where it is. A second kernel completes the first, unless
 // there are files with modules still to come.
-func (r *reader) add(in *input, off, n int, arch, rel string) error {
+func (r *reader) add(in *input, b blob, arch, rel string) error {
 	r.seen++
-	data := r.s.btf.b[off : off+n]
-	split, err := isSplit(data)
-	if err != nil {
-		r.s.btf.b = r.s.btf.b[:off]
+	data := b.bytes(r.s)
+	var err error
+	if b.split, err = isSplit(data); err != nil {
+		b.drop(r.s)
 		return wrap(in.path, "btf", err)
 	}
-	if split && !r.room(in, n) {
-		r.s.btf.b = r.s.btf.b[:off]
+	if b.split && !r.room(in, len(data)) {
+		b.drop(r.s)
 		return nil
 	}
-	b := blob{
-		path: in.path, member: in.member, off: off, n: n, split: split, part: r.current,
-		arch: arch, rel: cmp.Or(releaseFromTree(in.member), validRelease(rel), in.rel),
-	}
-	hold := len(r.f.parts) > 1 && int64(off) < r.f.opts.MaxSize
-	if !split && !hold && slices.ContainsFunc(r.s.pending, isKernel) {
+	b.path, b.member, b.part = in.path, in.member, r.current
+	b.arch, b.rel = arch, cmp.Or(releaseFromTree(in.member), validRelease(rel), in.rel)
+	hold := len(r.f.parts) > 1 && int64(b.off) < r.f.opts.MaxSize
+	if !b.split && !hold && slices.ContainsFunc(r.s.pending, isKernel) {
 		r.flush(false)
-		b.off = len(r.s.btf.b)
-		r.s.btf.b = append(r.s.btf.b, data...)
+		if b.mapped == nil {
+			b.off = len(r.s.btf.b)
+			r.s.btf.b = append(r.s.btf.b, data...)
+		}
 	}
 	r.s.pending = append(r.s.pending, b)
 	return nil

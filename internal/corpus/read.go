@@ -117,6 +117,10 @@ func (r *reader) part(p *part) {
 		return
 	}
 	defer file.Close()
+	if data := r.mapped(p, file); data != nil {
+		r.fail(r.add(&input{path: p.path, member: p.path}, blob{mapped: data}, "", ""))
+		return
+	}
 	in, done := r.open(ctxReader{r.ctx, file}, input{path: p.path, member: p.path, size: p.size, file: file})
 	defer done()
 	seen, errs := r.seen, len(r.errs)
@@ -182,7 +186,7 @@ func (r *reader) raw(in *input) error {
 	if err != nil {
 		return wrap(in.path, "btf", err)
 	}
-	return r.add(in, off, n, "", "")
+	return r.add(in, blob{off: off, n: n}, "", "")
 }
 
 // compressed reads what a compressed stream holds.

@@ -24,6 +24,7 @@ type Scratch struct {
 	xz   []*xz.Reader
 	lz4  []*lz4.Reader
 
+	maps    []mapping // of the file that is read
 	pending []blob
 	modules []Module
 }

@@ -1,0 +1,98 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// mappedFile returns a corpus of one file of BTF that is large enough to be mapped.
+func mappedFile(t *testing.T) (c *Corpus, path string, raw []byte) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs mmap")
+	}
+	name := "debian/12/x86_64/6.1.0-47-amd64.btf"
+	raw = append(bytes.Clone(blobLE), make([]byte, mapMin)...)
+	path = filepath.Join(tree(t, map[string]string{name: string(raw)}), name)
+	c, err := Open(context.Background(), []string{path}, Options{Map: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, path, raw
+}
+
+func TestMapped(t *testing.T) {
+	c, _, raw := mappedFile(t)
+	var s Scratch
+	for range 2 {
+		n := 0
+		err := c.Files[0].Read(context.Background(), &s, func(it *Item) error {
+			if n++; !bytes.Equal(it.BTF, raw) {
+				t.Error("mapped bytes differ from the file's")
+			}
+			if len(s.maps) != 1 {
+				t.Errorf("%d files are mapped", len(s.maps))
+			}
+			return nil
+		})
+		if err != nil || n != 1 || len(s.maps) != 0 {
+			t.Errorf("%d kernels, error %v, %d files still mapped", n, err, len(s.maps))
+		}
+	}
+}
+
+// TestMappedChanged truncates a file, or gives it other content, while it is mapped.
+func TestMappedChanged(t *testing.T) {
+	for what, change := range map[string]func(path string) error{
+		"truncated": func(path string) error { return os.Truncate(path, 0) },
+		"rewritten": func(path string) error { return os.Chtimes(path, time.Now(), time.Unix(1, 0)) },
+		"replaced": func(path string) error {
+			if err := os.WriteFile(path+".new", blobLE, 0o600); err != nil {
+				return err
+			}
+			return os.Rename(path+".new", path)
+		},
+	} {
+		c, path, raw := mappedFile(t)
+		var s Scratch
+		sum := 0
+		err := c.Files[0].Read(context.Background(), &s, func(it *Item) error {
+			if err := change(path); err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range it.BTF { // ends here if there is nothing behind it any more
+				sum += int(b)
+			}
+			_ = it.BTF[sum%2+len(raw)] // as checks of what has changed since would
+			return nil
+		})
+		if want := path + ": btf: changed while it was read"; err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", what, err, want)
+		}
+	}
+}
+
+// TestMappedPanics makes sure that a defect is not taken for a changed file.
+func TestMappedPanics(t *testing.T) {
+	c, _, raw := mappedFile(t)
+	var s Scratch
+	defer func() {
+		if p, ok := recover().(error); !ok || !strings.Contains(p.Error(), "out of range") {
+			t.Errorf("panic is %v", p)
+		}
+		if len(s.maps) != 0 {
+			t.Error("file is still mapped")
+		}
+	}()
+	_ = c.Files[0].Read(context.Background(), &s, func(it *Item) error {
+		_ = it.BTF[len(raw)]
+		return nil
+	})
+	t.Error("no panic")
+}
