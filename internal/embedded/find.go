@@ -211,6 +211,9 @@ func machine(data []byte) (elf.Machine, bool) {
 
 // dedupe drops the objects that equal an earlier one.
 func dedupe(objs []Object) []Object {
+	if len(objs) == 1 {
+		return objs
+	}
 	seen := make(map[[sha256.Size]byte]bool, len(objs))
 	kept := objs[:0]
 	for _, o := range objs {

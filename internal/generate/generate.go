@@ -298,7 +298,7 @@ func (w *worker) minimize(k *Kernel, btf []byte, mods []relolog.Module) error {
 			case relolog.Resolved, relolog.Absent:
 				k.Resolved++
 			default:
-				k.issues = append(k.issues, issue{d.Object.Name(), d.Relo, d.Result})
+				k.issues = append(k.issues, issue{d.Object.Name(), d.Relo(), d.Result})
 			}
 		})
 		return nil

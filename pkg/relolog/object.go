@@ -93,6 +93,9 @@ func (o *Object) parse(data []byte) (err error) {
 		if s.Size > maxELFSection {
 			return nil, fmt.Errorf("%s: %d bytes, more than %d", name, s.Size, maxELFSection)
 		}
+		if s.Flags&elf.SHF_COMPRESSED == 0 && s.Offset <= uint64(len(data)) && s.FileSize <= uint64(len(data))-s.Offset {
+			return data[s.Offset:][:s.FileSize], nil
+		}
 		b, err := s.Data()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, trimELF(err))

@@ -213,10 +213,13 @@ func (s *spec) String() string {
 // relocation of one object.
 type Decision struct {
 	Object *Object
-	Relo   string // "byte_off struct task_struct.mm.pgd"
 	Kind   Kind
 	Result Result
+	spec   *spec
 }
+
+// Relo names what the relocation asks for: "byte_off struct task_struct.mm.pgd".
+func (d *Decision) Relo() string { return d.spec.String() }
 
 // Decide gives yield the decision on every distinct relocation of every
 // object of the set that asks something of the kernel, or that no loader
@@ -233,7 +236,7 @@ func (tb *Table) Decide(yield func(Decision)) {
 			} else if s.err == nil && s.kind == KindLocalTypeID {
 				continue
 			}
-			yield(Decision{o.Object, s.String(), s.kind, r})
+			yield(Decision{o.Object, s.kind, r, s})
 		}
 	}
 }
