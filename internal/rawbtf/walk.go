@@ -16,8 +16,8 @@ type namedType struct {
 
 // walkKind is what walker.run needs to know of a kind. Its words have 32 bits.
 type walkKind struct {
-	head  uint32 // words before the elements
-	elem  uint32 // words of an element, of which the first is a name
+	head  uint32 // words before the elements: hdrWords, or byHand
+	elem  uint32 // words of an element, 2 or 3, of which the first is a name; or 0
 	ref   uint32 // mask: all ones if the header's last word is a reference
 	refs  uint32 // mask: all ones if an element's second word is a reference
 	named uint32 // 1 if a relocation can name it
@@ -30,38 +30,33 @@ const byHand = 1 << 31
 var walkKinds = func() (kinds [128]walkKind) {
 	const all = ^uint32(0)
 	for i := range kinds {
-		k := &kinds[i]
-		k.head = byHand
-		if i >= numKinds {
-			continue
-		}
-		words := hdrWords + knownLayout[i].info/4
-		switch kind := Kind(i); kind {
-		case KindVoid, KindInt, KindArray, KindDatasec:
+		switch Kind(i) {
 		case KindStruct, KindUnion:
-			*k = walkKind{head: words, elem: 3, refs: all, named: 1}
+			kinds[i] = walkKind{head: hdrWords, elem: 3, refs: all, named: 1}
 		case KindEnum:
-			*k = walkKind{head: words, elem: 2, named: 1}
+			kinds[i] = walkKind{head: hdrWords, elem: 2, named: 1}
 		case KindEnum64:
-			*k = walkKind{head: words, elem: 3, named: 1}
+			kinds[i] = walkKind{head: hdrWords, elem: 3, named: 1}
 		case KindFuncProto:
-			*k = walkKind{head: words, elem: 2, ref: all, refs: all}
+			kinds[i] = walkKind{head: hdrWords, elem: 2, ref: all, refs: all}
 		case KindFwd, KindFloat:
-			*k = walkKind{head: words, named: 1}
+			kinds[i] = walkKind{head: hdrWords, named: 1}
 		case KindTypedef:
-			*k = walkKind{head: words, ref: all, named: 1}
+			kinds[i] = walkKind{head: hdrWords, ref: all, named: 1}
+		case KindPtr, KindVolatile, KindConst, KindRestrict, KindFunc, KindTypeTag:
+			kinds[i] = walkKind{head: hdrWords, ref: all}
 		default:
-			*k = walkKind{head: words, ref: all}
+			kinds[i].head = byHand
 		}
 	}
 	return kinds
 }()
 
 // walk finds where each type starts, and checks all that types refer to. Most
-// of a corpus run's time goes into it. So the work is in walker.run, which has
-// next to no branches that depend on the kind, as kinds follow each other in no
-// order that a processor could foretell, and no calls; what is rare is left to
-// walker.step.
+// of a corpus run's time goes into it. So the work is in walker.run, which makes
+// no calls and branches on nothing of the kind but the size of its elements:
+// kinds follow each other in no order that a processor could foretell. What is
+// rare is left to walker.step.
 func (b *BTF) walk(h *header, layouts []byte) error {
 	// A type takes some 30 bytes. With a little more the next kernel fits, too.
 	if want := 4 * len(b.types) / 28; cap(b.starts) < want {
@@ -146,20 +141,29 @@ func (w *walker) run() {
 	for n < len(starts) && numNamed < len(named) && off+hdrWords <= uint(len(types)) {
 		name, info, size := types[off], types[off+1], types[off+2]
 		k := &walkKinds[info>>24&0x7f]
-		elem := off + uint(k.head)
-		next := elem + uint(k.elem)*uint(info&0xffffff)
-		if next > uint(len(types)) {
+		if off+uint(k.head)+uint(k.elem)*uint(info&0xffffff) > uint(len(types)) {
 			break
 		}
 		starts[n] = uint32(off)
-		off = next
 		names, refs = max(names, name), max(refs, size&k.ref)
-		for ; elem < next; elem += uint(k.elem) {
-			names, refs = max(names, types[elem]), max(refs, types[elem+1]&k.refs)
-		}
 		named[numNamed] = namedType{w.first + TypeID(n), name}
 		numNamed += int(k.named & ((name | -name) >> 31)) // counts if it has a name
 		n++
+		// That off grows by constants lets the processor go on with the next
+		// type before it knows this one's size for sure.
+		off += hdrWords
+		switch k.elem {
+		case 2:
+			for v := info & 0xffffff; v > 0; v-- {
+				names, refs = max(names, types[off]), max(refs, types[off+1]&k.refs)
+				off += 2
+			}
+		case 3:
+			for v := info & 0xffffff; v > 0; v-- {
+				names, refs = max(names, types[off]), max(refs, types[off+1]&k.refs)
+				off += 3
+			}
+		}
 	}
 	w.off, w.n, w.numNamed, w.names, w.refs = off, n, numNamed, names, refs
 }
@@ -192,6 +196,8 @@ func (w *walker) step(h *header, layouts []byte) error {
 			w.named[w.numNamed] = namedType{w.first + TypeID(w.n), name}
 			w.numNamed++
 		}
+	case KindVar, KindDeclTag:
+		w.refs = max(w.refs, rec[2])
 	case KindArray:
 		w.refs = max(w.refs, rec[3], rec[4])
 	case KindDatasec:
