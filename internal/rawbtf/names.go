@@ -19,8 +19,13 @@ func Essential[S string | []byte](name S) S { return name[:EssentialLen(name)] }
 // in which they were given. The zero value is empty. It is immutable once
 // built and safe for many goroutines.
 type Names struct {
-	index  map[string]int
-	filter [1 << 10]uint64 // by the first two bytes: most names need no look-up
+	index map[string]int
+
+	// Most names need no look-up: their first four bytes, or two if short is
+	// set, are those of no name of the set.
+	four  [64]uint64 // bits by hash
+	two   [1 << 10]uint64
+	short bool // there are names of less than three bytes
 }
 
 // NewNames returns the set of names, which must be essential names. Of equal
@@ -32,19 +37,38 @@ func NewNames(names []string) *Names {
 			continue
 		}
 		n.index[s] = i
-		if len(s) == 1 {
-			n.set(s[0], 0)
-			n.set(s[0], '_') // the flavor follows at once
-		} else {
-			n.set(s[0], s[1])
+		// What follows a name is its end or its flavor.
+		ended, flavored := s+"\x00", s+"___"
+		if len(s) < 3 {
+			n.short = true
+			set(n.two[:], hash2(ended))
+			set(n.two[:], hash2(flavored))
+			continue
 		}
+		set(n.four[:], hash4(ended))
+		set(n.four[:], hash4(flavored))
 	}
 	return n
 }
 
-func (n *Names) set(a, b byte) {
-	h := uint(a)<<8 | uint(b)
-	n.filter[h>>6] |= 1 << (h & 63)
+// hash2 and hash4 return a bit's number for the first bytes of a name.
+func hash2[S string | []byte](s S) uint { return uint(s[0])<<8 | uint(s[1]) }
+
+func hash4[S string | []byte](s S) uint {
+	w := uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
+	return uint(w * 0x9e3779b1 >> 20)
+}
+
+func set(bits []uint64, i uint) { bits[i>>6] |= 1 << (i & 63) }
+
+func isSet(bits []uint64, i uint) bool { return bits[i>>6]&(1<<(i&63)) != 0 }
+
+// mayHave reports whether the set may have the name that s begins with.
+func (n *Names) mayHave(s []byte) bool {
+	if len(s) < 4 { // the last string of a section
+		return len(s) > 1
+	}
+	return isSet(n.four[:], hash4(s)) || n.short && isSet(n.two[:], hash2(s))
 }
 
 // Has reports whether the set has this name.
@@ -66,11 +90,7 @@ func (b *BTF) Find(names *Names, size int, out [][]TypeID) [][]TypeID {
 	}
 	for _, n := range b.named {
 		s := b.tail(n.name)
-		if len(s) < 2 {
-			continue
-		}
-		h := uint(s[0])<<8 | uint(s[1])
-		if names.filter[h>>6]&(1<<(h&63)) == 0 {
+		if !names.mayHave(s) {
 			continue
 		}
 		if i, ok := names.index[string(Essential(b.Name(n.name)))]; ok {
