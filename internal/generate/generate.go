@@ -121,7 +121,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	r := &run{Config: cfg, sets: sets, files: cfg.Shard.of(cfg.Corpus.Files), distinct: make(map[[sha256.Size]byte][]byte)}
-	r.report.Skipped, err = sweep.Files(ctx, r.files, cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
+	r.report.Skipped, err = sweep.Files(ctx, r.files, r.order(), cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
 		return w.file(ctx, r.files[i])
 	}, cfg.Done)
 	if err != nil {
@@ -135,6 +135,22 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	r.finish()
 	return &r.report, nil
+}
+
+// order returns the numbers of the files as they are best done: what an earlier
+// run did not do comes first, as the others probably need not be read.
+func (r *run) order() []int {
+	order := sweep.LargestFirst(r.files)
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch newA, newB := r.Old.find(r.files[a]) == nil, r.Old.find(r.files[b]) == nil; {
+		case newA == newB:
+			return 0
+		case newA:
+			return -1
+		}
+		return 1
+	})
+	return order
 }
 
 // split sorts the objects by byte order into a set each.

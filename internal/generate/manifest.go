@@ -228,17 +228,21 @@ func fromSums(in []Sum) (out [][sha256.Size]byte) {
 	return out
 }
 
-// take returns the kernel that an earlier run made of the same files, or nil.
-// Only files that held a single kernel are known.
-func (o *Old) take(f *corpus.File, sums [][sha256.Size]byte) *Kernel {
+// find returns the kernel that an earlier run made of files of the same names,
+// or nil. Only files that held a single kernel are known.
+func (o *Old) find(f *corpus.File) *Kernel {
 	if o == nil {
 		return nil
 	}
-	name := "file " + filepath.Base(f.Path)
 	if f.Key.Known() {
-		name = f.Key.String()
+		return o.kernels[f.Key.String()]
 	}
-	k := o.kernels[name]
+	return o.kernels["file "+filepath.Base(f.Path)]
+}
+
+// take returns the kernel that an earlier run made of the same files, or nil.
+func (o *Old) take(f *corpus.File, sums [][sha256.Size]byte) *Kernel {
+	k := o.find(f)
 	if k == nil || !slices.Equal(k.Sources, sums) {
 		return nil
 	}

@@ -53,7 +53,7 @@ func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel 
 			cfg.Progress(done, n)
 		}
 	}
-	skipped, err := Files(ctx, files, cfg.Jobs, func() *reading { return &reading{state: newWorker()} }, read, progress)
+	skipped, err := Files(ctx, files, LargestFirst(files), cfg.Jobs, func() *reading { return &reading{state: newWorker()} }, read, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +65,23 @@ func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel 
 // stop is an error that ends the run.
 type stop struct{ error }
 
-// Files hands every file to a worker, by its number. newWorker makes the state of each of jobs workers
+// LargestFirst orders files, given by their numbers, such that none that takes long is left for the
+// end, when other workers have nothing to do any more.
+func LargestFirst(files []*corpus.File) []int {
+	order := make([]int, len(files))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(files[b].Size, files[a].Size) })
+	return order
+}
+
+// Files hands every file to a worker, by its number, in the given order. newWorker makes the state of each of jobs workers
 // (at least one), which only one goroutine uses. Errors of file are what could not be read, as of
 // corpus.File.Read; they are returned by path. Only ctx ends the run. progress, which may be nil, is called after
 // each file, by one goroutine at a time, with how many of how many are done and how many things were
 // skipped.
-func Files[W any](ctx context.Context, files []*corpus.File, jobs int, newWorker func() W,
+func Files[W any](ctx context.Context, files []*corpus.File, order []int, jobs int, newWorker func() W,
 	file func(ctx context.Context, w W, i int) error, progress func(done, n, skipped int)) ([]corpus.Skipped, error) {
 	var skipped []corpus.Skipped
 	next := make(chan int)
@@ -79,7 +90,7 @@ func Files[W any](ctx context.Context, files []*corpus.File, jobs int, newWorker
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(next)
-		for i := range files {
+		for _, i := range order {
 			select {
 			case next <- i:
 			case <-ctx.Done():

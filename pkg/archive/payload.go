@@ -62,6 +62,10 @@ func head(streams *[numStreams][]byte) []byte {
 	return b
 }
 
+// fewBytes is the size of payloads, in bytes, up to which one block for all
+// streams can be smaller than one for each. It never was from 2 kB on.
+const fewBytes = 4 << 10
+
 // pack makes a file of streams.
 func pack(streams *[numStreams][]byte) ([]byte, error) {
 	head := head(streams)
@@ -77,7 +81,10 @@ func pack(streams *[numStreams][]byte) ([]byte, error) {
 		return nil, err
 	}
 	var best []byte
-	for _, blocks := range []bool{false, true} {
+	for _, blocks := range []bool{true, false} {
+		if !blocks && size > fewBytes {
+			break
+		}
 		b, err := compress(w, head, streams, size, blocks)
 		if err != nil {
 			return nil, err
