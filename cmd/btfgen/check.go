@@ -253,13 +253,7 @@ func checkDiff(c *cli.Context, rep *check.Report, sel []corpus.Selector) error {
 // readPrograms is readObjects for objects with programs, which need no
 // relocations.
 func readPrograms(paths []string, stderr io.Writer) (list []*check.Object, bad int, err error) {
-	bad = eachObject(paths, stderr, func(name string, data []byte) error {
-		o, err := check.Parse(name, data)
-		if err == nil {
-			list = append(list, o)
-		}
-		return err
-	})
+	bad = eachObject(paths, stderr, check.Parse, func(o *check.Object, _ []byte) { list = append(list, o) })
 	if len(list) == 0 {
 		return nil, bad, errors.New("no object with programs")
 	}
