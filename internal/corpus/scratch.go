@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -24,6 +25,9 @@ type Scratch struct {
 	xz   []*xz.Reader
 	lz4  []*lz4.Reader
 
+	xzMemory *os.File // what the xz program writes to; closed when it is collected
+	xzUsed   int64    // how much memory it has
+
 	maps    []mapping // of the file that is read
 	pending []blob
 	modules []Module
@@ -38,6 +42,10 @@ func (s *Scratch) trim() {
 	s.btf.trim()
 	for i := range s.images.items {
 		s.images.items[i].trim()
+	}
+	if s.xzUsed > keep {
+		forget(s.xzMemory, s.xzUsed)
+		s.xzUsed = 0
 	}
 	clear(s.pending[:cap(s.pending)])
 	clear(s.modules[:cap(s.modules)])

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package corpus
-
-import "io"
-
-func widenPipe(io.Reader) {}
