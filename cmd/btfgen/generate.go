@@ -12,6 +12,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/generate"
+	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/minimize"
 )
 
@@ -119,7 +120,11 @@ func runGenerate(c *cli.Context) (err error) {
 			return err
 		}
 	}
-	if err := out.write(objs.info(), kernelsOf(rep)); err != nil {
+	var info archive.Info // hashes all objects, so that it is made only if it goes anywhere
+	if out.native {
+		info = objs.info()
+	}
+	if err := out.write(info, kernelsOf(rep)); err != nil {
 		return err
 	}
 	s := summarize(out.path, rep, objs.bad, time.Since(start))

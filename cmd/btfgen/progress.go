@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
+	"github.com/cheggaaa/pb/v3"
 	"golang.org/x/term"
 )
 
@@ -15,12 +15,15 @@ import (
 // then elsewhere.
 type progress struct {
 	w   io.Writer
-	bar *progressbar.ProgressBar // nil where there is no terminal
+	bar *pb.ProgressBar // nil where there is no terminal
 
 	mu                 sync.Mutex
 	start, last        time.Time
 	done, all, skipped int
 }
+
+// barTemplate is what a terminal shows: kernels 12 / 100 [---->____] 12.00% 5/s 17s left
+const barTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{percent .}} {{speed . "%s/s" "?/s"}} {{rtime . "%s left" "%s" ""}}`
 
 // every is the time between two lines.
 const every = 30 * time.Second
@@ -29,15 +32,9 @@ func newProgress(w io.Writer, n int) *progress {
 	now := time.Now()
 	p := &progress{w: w, start: now, last: now, all: n}
 	if isTerminal(w) && n > 1 {
-		p.bar = progressbar.NewOptions(n,
-			progressbar.OptionSetWriter(w),
-			progressbar.OptionSetDescription("kernels"),
-			progressbar.OptionShowCount(),
-			progressbar.OptionShowIts(),
-			progressbar.OptionSetPredictTime(true),
-			progressbar.OptionThrottle(65*time.Millisecond),
-			progressbar.OptionClearOnFinish(),
-		)
+		p.bar = pb.New(n)
+		p.bar.SetTemplateString(barTemplate).Set("what", "kernels").Set(pb.CleanOnFinish, true)
+		p.bar.SetWriter(w).SetRefreshRate(100 * time.Millisecond).Start()
 	}
 	return p
 }
@@ -51,13 +48,10 @@ func (p *progress) update(done, all, skipped int) {
 	defer p.mu.Unlock()
 	p.done, p.all, p.skipped = done, all, skipped
 	if p.bar != nil {
-		if all != p.bar.GetMax() {
-			p.bar.ChangeMax(all)
-		}
+		p.bar.SetTotal(int64(all)).SetCurrent(int64(done))
 		if skipped > 0 {
-			p.bar.Describe(fmt.Sprintf("kernels (%d skipped)", skipped))
+			p.bar.Set("what", fmt.Sprintf("kernels (%d skipped)", skipped))
 		}
-		p.bar.Set(done)
 		return
 	}
 	if now := time.Now(); now.Sub(p.last) >= every && done < all {
@@ -79,7 +73,7 @@ func (p *progress) String() string {
 
 func (p *progress) finish() {
 	if p.bar != nil {
-		p.bar.Clear()
+		p.bar.Finish()
 	}
 }
 
