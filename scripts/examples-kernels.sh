@@ -81,46 +81,7 @@ version() {
 	esac
 }
 
-# private_apt SUITE reads that suite's package index into a directory of its own and
-# leaves in $apt the option that makes apt use it and nothing of the host's state.
-# What else the host's apt is told, such as a proxy, holds; its hooks do not run.
-private_apt() {
-	local dir=$work/apt/$1 key='' mirror=''
-	apt=(-c "$dir/apt.conf")
-	[[ -d $dir ]] && return
-	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
-	: >"$dir/status"
-	cat >"$dir/apt.conf" <<EOF2
-#clear APT::Update;
-#clear APT::Architectures;
-APT::Architecture "amd64";
-APT::Architectures { "amd64"; };
-APT::Sandbox::User "$(id -un)";
-Dir::State "$dir";
-Dir::State::lists "$dir/lists";
-Dir::State::status "$dir/status";
-Dir::Cache "$dir/cache";
-Dir::Etc::sourcelist "$dir/sources.list";
-Dir::Etc::sourceparts "/dev/null";
-Dir::Etc::preferences "/dev/null";
-Dir::Etc::preferencesparts "/dev/null";
-Acquire::Languages "none";
-Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
-Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
-EOF2
-	if [[ $sources ]]; then
-		cp "$sources" "$dir/sources.list"
-	else
-		mirror=$(apt-get indextargets --format '$(REPO_URI)' \
-			'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 'Component: main' | awk 'NR == 1')
-		[[ $mirror ]] || say "the host's apt knows no Debian archive (apt-get update helps, or --sources)"
-		for key in /usr/share/keyrings/debian-archive-keyring.{pgp,gpg}; do
-			[[ -r $key ]] && break
-		done
-		printf 'deb [%s] %s %s main\n' "signed-by=$key" "$mirror" "$1" >"$dir/sources.list"
-	fi
-	apt-get "${apt[@]}" -qq update >&2 || say "$1: the package index cannot be read"
-}
+. scripts/private-apt.sh
 
 # package SUITE prints the package for that suite: the one whose kernel tracer.btfa
 # has, else what linux-image-amd64 depends on.
@@ -145,7 +106,7 @@ download() {
 	if [[ $1 == linux-image-* ]]; then
 		read -r _ suite < <(version "${1#linux-image-}")
 	fi
-	private_apt "$suite"
+	private_apt "$suite" amd64 || return
 	if [[ $1 == "$suite" ]]; then
 		name=$(package "$suite") || { say "$suite: no kernel on the mirror"; return 1; }
 	fi

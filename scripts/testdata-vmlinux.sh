@@ -91,49 +91,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# mirror prints the address of the Debian archive that the host uses.
-mirror() {
-	apt-get indextargets --format '$(REPO_URI)' \
-		'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 'Component: main' | awk 'NR == 1'
-}
-
-# private_apt SUITE ARCH reads that suite's package index into a directory of its own
-# and leaves in $apt the option that makes apt use it and nothing of the host's state.
-# What else the host's apt is told, such as a proxy, holds; its hooks do not run.
-private_apt() {
-	local dir=$work/apt/$1-$2 key=''
-	apt=(-c "$dir/apt.conf")
-	[[ -d $dir ]] && return
-	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
-	: >"$dir/status"
-	cat >"$dir/apt.conf" <<EOF2
-#clear APT::Update;
-#clear APT::Architectures;
-APT::Architecture "$2";
-APT::Architectures { "$2"; };
-APT::Sandbox::User "$(id -un)";
-Dir::State "$dir";
-Dir::State::lists "$dir/lists";
-Dir::State::status "$dir/status";
-Dir::Cache "$dir/cache";
-Dir::Etc::sourcelist "$dir/sources.list";
-Dir::Etc::sourceparts "/dev/null";
-Dir::Etc::preferences "/dev/null";
-Dir::Etc::preferencesparts "/dev/null";
-Acquire::Languages "none";
-Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
-Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
-EOF2
-	if [[ $sources ]]; then
-		cp "$sources" "$dir/sources.list"
-	else
-		for key in /usr/share/keyrings/debian-archive-keyring.{pgp,gpg}; do
-			[[ -r $key ]] && break
-		done
-		printf 'deb [%s] %s %s main\n' "signed-by=$key" "$mirror" "$1" >"$dir/sources.list"
-	fi
-	apt-get "${apt[@]}" -qq update >&2 || say "$1 $2: the package index cannot be read"
-}
+. "${testdata%/testdata/vmlinux}/scripts/private-apt.sh"
 
 # extract_btf IMAGE writes the BTF in a kernel image to standard output: the largest
 # blob with a sound header, in the image itself or in its compressed payload. Bytes
@@ -184,7 +142,7 @@ EOF2
 # says why if it cannot.
 make() {
 	local path=$1 arch=$2 suite=${suite:-$3} package=$4 version=$5 how=$6 there image
-	private_apt "$suite" "$arch"
+	private_apt "$suite" "$arch" || return
 	there=$(apt-cache "${apt[@]}" madison "$package" | awk -F ' *[|] *' '{ print $2 }' | sort -u)
 	if ! grep -qxF -- "$version" <<<"$there"; then
 		say "$path: $package $version is not on the mirror in $suite" \
@@ -229,11 +187,7 @@ install() {
 	return $result
 }
 
-mirror=''
-if [[ -z $sources ]]; then
-	mirror=$(mirror)
-	[[ $mirror ]] || die "the host's apt knows no Debian archive (apt-get update helps, or --sources)"
-fi
+[[ $sources ]] || apt_mirror >/dev/null || exit 1
 status=0
 while read -r -u 3 path arch of package version how; do
 	if ((${#only[@]})) && ! printf '%s\n' "${only[@]}" | grep -qxF -- "${path##*/}"; then

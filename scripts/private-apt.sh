@@ -1,0 +1,52 @@
+# shellcheck shell=bash
+# Sourced by scripts that download Debian's packages of any suite and architecture
+# without a change to the host's apt. It needs $work, a directory of the script's
+# own; $sources, a sources.list file or nothing; and the function say.
+
+# apt_mirror prints the address of the Debian archive that the host uses, or fails.
+apt_mirror() {
+	local url
+	url=$(apt-get indextargets --format '$(REPO_URI)' \
+		'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 'Component: main' | awk 'NR == 1')
+	[[ $url ]] || { say "the host's apt knows no Debian archive (apt-get update helps, or --sources)"; return 1; }
+	printf '%s\n' "$url"
+}
+
+# private_apt SUITE ARCH reads that suite's package index into a directory of its own
+# and leaves in $apt the option that makes apt use it and nothing of the host's state.
+# What else the host's apt is told, such as a proxy, holds; its hooks do not run.
+private_apt() {
+	local dir=$work/apt/$1-$2 key mirror
+	apt=(-c "$dir/apt.conf")
+	[[ -d $dir ]] && return
+	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
+	: >"$dir/status"
+	cat >"$dir/apt.conf" <<EOF2
+#clear APT::Update;
+#clear APT::Architectures;
+APT::Architecture "$2";
+APT::Architectures { "$2"; };
+APT::Sandbox::User "$(id -un)";
+Dir::State "$dir";
+Dir::State::lists "$dir/lists";
+Dir::State::status "$dir/status";
+Dir::Cache "$dir/cache";
+Dir::Etc::sourcelist "$dir/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Acquire::Languages "none";
+Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
+Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
+EOF2
+	if [[ $sources ]]; then
+		cp "$sources" "$dir/sources.list"
+	else
+		mirror=$(apt_mirror) || return
+		for key in /usr/share/keyrings/debian-archive-keyring.{pgp,gpg}; do
+			[[ -r $key ]] && break
+		done
+		printf 'deb [%s] %s %s main\n' "signed-by=$key" "$mirror" "$1" >"$dir/sources.list"
+	fi
+	apt-get "${apt[@]}" -qq update >&2 || say "$1 $2: the package index cannot be read"
+}
