@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"archive/tar"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -90,14 +91,61 @@ func clean(name string) string {
 	return name
 }
 
-func (r *reader) tar(in *input) error { return r.members(in, &tarReader{*tar.NewReader(in.r)}) }
+func (r *reader) tar(in *input) error {
+	return r.members(in, &tarReader{tr: tar.NewReader(in.r), small: make(map[string][]byte), room: maxLinked})
+}
 
-type tarReader struct{ tar.Reader }
+// tarReader reads a tar file. It remembers small BTF, because where minimized BTFs are equal, tars have
+// hard links to the first of them.
+type tarReader struct {
+	tr    *tar.Reader
+	small map[string][]byte // content by name
+	room  int64             // bytes that may still be remembered
+	name  string            // of the member that is being remembered, or empty
+	data  []byte            // of that member so far
+	size  int64
+	link  io.Reader // in place of tr, for a hard link
+}
+
+// Bytes that are remembered of one member, and of all together.
+const (
+	maxSmall  = 64 << 10
+	maxLinked = 16 << 20
+)
 
 func (t *tarReader) next() (string, int64, bool, error) {
-	h, err := t.Next()
-	if err != nil {
+	t.name, t.link = "", nil
+	h, err := t.tr.Next()
+	switch {
+	case err != nil:
 		return "", 0, false, err
+	case !strings.Contains(h.Name, ".btf"):
+	case h.Typeflag == tar.TypeLink:
+		data, ok := t.small[path.Clean(h.Linkname)]
+		if t.link = bytes.NewReader(data); !ok {
+			t.link = failingReader{fmt.Errorf("hard link to %s, which is not there or too large to be remembered", clean(h.Linkname))}
+		}
+		return h.Name, int64(len(data)), true, nil
+	case h.Typeflag == tar.TypeReg && 0 < h.Size && h.Size <= min(maxSmall, t.room):
+		t.name, t.size, t.data = path.Clean(h.Name), h.Size, make([]byte, 0, h.Size)
+		t.room -= h.Size + int64(len(h.Name))
 	}
 	return h.Name, h.Size, h.Typeflag == tar.TypeReg, nil
+}
+
+type failingReader struct{ err error }
+
+func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
+
+func (t *tarReader) Read(p []byte) (int, error) {
+	if t.link != nil {
+		return t.link.Read(p)
+	}
+	n, err := t.tr.Read(p)
+	if t.name != "" {
+		if t.data = append(t.data, p[:n]...); int64(len(t.data)) == t.size {
+			t.small[t.name], t.name = t.data, ""
+		}
+	}
+	return n, err
 }

@@ -256,11 +256,13 @@ func (f *found) look() error {
 	if (f.kind == kindUnknown || f.kind == kindZero) && isS390(r) {
 		f.kind = kindImage
 	}
-	if h, err := parseHeader(head, f.size); f.kind == kindBTF && err == nil && h.strLen > 0 {
-		if _, err := r.ReadAt(buf[:1], h.strOff); err != nil {
-			return err
+	if h, err := parseHeader(head, f.size); f.kind == kindBTF && err == nil {
+		if f.split = h.strLen == 0; !f.split {
+			if _, err := r.ReadAt(buf[:1], h.strOff); err != nil {
+				return err
+			}
+			f.split = buf[0] != 0
 		}
-		f.split = buf[0] != 0
 	}
 	return nil
 }
