@@ -346,16 +346,18 @@ measure_many() {
 	objects 50
 	"$tmp/helper" variants "$count" "$tmp/many" "$tmp/raw"
 	"$tmp/helper" variants "$n" "$tmp/few" "$tmp/raw"
-	warm "$tmp/many" "$tmp/few"
-	fresh few many
+	"$tmp/helper" variants $((2 * n)) "$tmp/twice" "$tmp/raw" # enough for both workers to do the largest at once
+	warm "$tmp/many" "$tmp/few" "$tmp/twice"
+	fresh few twice many
 	for ((i = 0; i < repeat; i++)); do
 		generate few -j 2 --btf "$tmp/few" "${objs[@]}"
+		generate twice -j 2 --btf "$tmp/twice" "${objs[@]}"
 		((i > 1)) || generate many -j 2 --btf "$tmp/many" "${objs[@]}"
 	done
 	result "${#objs[@]} objects, -j 2: CPU time for $count kernels $(ms "$(cpu many)"), for $n $(ms "$(cpu few)"):" \
 		"$(calc '%.2f' "$(cpu many)/$count/($(cpu few)/$n)") times as much per kernel; want at most 1.2"
-	result "peak memory $(memory many), with $n kernels $(memory few); want less than 200 MB"
-	rm -rf "$tmp/many" "$tmp/few"
+	result "peak memory $(memory many), with $((2 * n)) kernels $(memory twice), with $n $(memory few); want the same, less than 200 MB"
+	rm -rf "$tmp/many" "$tmp/few" "$tmp/twice"
 }
 
 measure_big() {

@@ -4,9 +4,9 @@
 package canon
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
-	"strings"
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -78,20 +78,23 @@ func Merge(types []*Type) []*Type {
 // reports false, when the types are not told apart after some rounds: long
 // chains of equal types need as many as they have links.
 func MergeWithin(types []*Type, rounds int) (merged []*Type, ok bool) {
-	keys := make([]string, len(types))
-	var b []byte
+	keys := make([][]byte, len(types))
+	var b []byte // of all keys
+	key := func(i, from int) { keys[i] = b[from:len(b):len(b)] }
 	live := make([]int, 0, len(types))
 	for i, o := range types {
 		if o == nil {
 			continue
 		}
 		live = append(live, i)
-		b = o.content(b[:0])
-		keys[i] = string(b)
+		from := len(b)
+		b = o.content(b)
+		key(i, from)
 	}
 	class := make([]int, len(types))
+	order := slices.Clone(live)
 	for n := 0; ; rounds-- {
-		classes := number(live, keys, class)
+		classes := number(order, keys, class)
 		if classes == n {
 			break
 		}
@@ -99,8 +102,10 @@ func MergeWithin(types []*Type, rounds int) (merged []*Type, ok bool) {
 			return nil, false
 		}
 		n = classes
+		b = b[:0]
 		for _, i := range live {
-			b = binary.BigEndian.AppendUint32(b[:0], uint32(class[i]))
+			from := len(b)
+			b = binary.BigEndian.AppendUint32(b, uint32(class[i]))
 			for _, r := range types[i].Refs {
 				c := 0
 				if r != Void && types[r] != nil {
@@ -108,30 +113,23 @@ func MergeWithin(types []*Type, rounds int) (merged []*Type, ok bool) {
 				}
 				b = binary.BigEndian.AppendUint32(b, uint32(c))
 			}
-			keys[i] = string(b)
+			key(i, from)
 		}
 	}
 	return representatives(types, live, class), true
 }
 
-// number sets class to the rank of each key and returns how many there are.
-func number(live []int, keys []string, class []int) int {
-	uniq := make(map[string]int, len(live))
-	var order []string
-	for _, i := range live {
-		if _, ok := uniq[keys[i]]; !ok {
-			uniq[keys[i]] = 0
-			order = append(order, keys[i])
+// number sorts live by key, sets class to the rank of each key, and returns how
+// many different ones there are.
+func number(live []int, keys [][]byte, class []int) (n int) {
+	slices.SortFunc(live, func(a, b int) int { return bytes.Compare(keys[a], keys[b]) })
+	for at, i := range live {
+		if at > 0 && !bytes.Equal(keys[i], keys[live[at-1]]) {
+			n++
 		}
+		class[i] = n
 	}
-	slices.SortFunc(order, strings.Compare)
-	for rank, k := range order {
-		uniq[k] = rank
-	}
-	for _, i := range live {
-		class[i] = uniq[keys[i]]
-	}
-	return len(order)
+	return min(n+1, len(live))
 }
 
 // representatives keeps one type of each class, or as many as were asked for,

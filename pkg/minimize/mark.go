@@ -24,7 +24,7 @@ type node struct {
 }
 
 // marks is the set of types needed. Nodes are in the order of their first
-// mark.
+// mark. It is used again, with its memory, for each kernel.
 type marks struct {
 	anonymous bool // of several anonymous members none may be dropped
 	index     map[nodeKey]int
@@ -42,6 +42,23 @@ func newMarks(anonymous bool) *marks {
 	return &marks{anonymous: anonymous, index: make(map[nodeKey]int), names: make(map[string]*sameName)}
 }
 
+// reset removes all marks.
+func (m *marks) reset() {
+	m.nodes = m.nodes[:0]
+	clear(m.index)
+	clear(m.names)
+}
+
+// newNode returns the memory of a node that reset has removed, or new memory.
+func (m *marks) newNode(t rawbtf.Type) *node {
+	if n := len(m.nodes); n < cap(m.nodes) && m.nodes[:n+1][n] != nil {
+		old := m.nodes[:n+1][n]
+		*old = node{t: t, idx: old.idx[:0]}
+		return old
+	}
+	return &node{t: t}
+}
+
 // node returns the index of the node of a type, which it adds if need be.
 func (m *marks) node(t rawbtf.Type) int {
 	k := nodeKey{t.BTF(), t.ID}
@@ -51,7 +68,7 @@ func (m *marks) node(t rawbtf.Type) int {
 	}
 	i = len(m.nodes)
 	m.index[k] = i
-	m.nodes = append(m.nodes, &node{t: t})
+	m.nodes = append(m.nodes, m.newNode(t))
 	if kind := t.Kind(); kind.IsComposite() && t.NameOff != 0 {
 		key := kind.String() + " " + string(t.Name())
 		if m.names[key] == nil {

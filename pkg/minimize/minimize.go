@@ -29,6 +29,7 @@ type Options struct {
 type Minimizer struct {
 	set   *relolog.Set
 	opts  Options
+	marks *marks
 	full  relolog.Table
 	small relolog.Table
 	proof relolog.Target
@@ -47,7 +48,7 @@ func (m *Minimizer) Times() Times { return m.times }
 
 // New returns a Minimizer for the relocations in set.
 func New(set *relolog.Set, opts Options) *Minimizer {
-	return &Minimizer{set: set, opts: opts}
+	return &Minimizer{set: set, opts: opts, marks: newMarks(set.Asks(relolog.KindTypeMatches))}
 }
 
 // Minimize returns the minimized BTF of a kernel, in the kernel's byte order
@@ -56,7 +57,8 @@ func New(set *relolog.Set, opts Options) *Minimizer {
 // nothing matches, the result is a BTF without types.
 func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
 	start := time.Now()
-	marks := newMarks(m.set.Asks(relolog.KindTypeMatches))
+	marks := m.marks
+	marks.reset()
 	m.full.Fill(m.set, t, marks.add)
 	start = lap(&m.times.Match, start)
 	marks.settle()
