@@ -47,15 +47,20 @@ func (r *reader) useProgram(in *input) bool {
 // xzProgram decodes with the xz program. The program reads the file itself where in is one. It ends with
 // the context, and with release if that comes before the end of the stream.
 func (r *reader) xzProgram(in *input, args ...string) (io.Reader, func(), error) {
-	p := &xzProcess{r: r, in: in, args: append(args, "-T1", "-q", fmt.Sprintf("--memlimit-decompress=%d", maxDict+64<<20))}
+	p := &xzProcess{r: r, in: in, args: append(args, "-T1", "-q", fmt.Sprintf("--memlimit-decompress=%d", maxDict+64<<20)), cancel: func() {}}
 	err := errors.ErrUnsupported
 	if in.file != nil && in.size <= smallXZ {
 		err = p.toMemory()
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
+		p.cancel()
 		err = p.toPipe()
 	}
-	return p, p.release, err
+	if err != nil {
+		p.cancel()
+		return nil, nil, err
+	}
+	return p, p.release, nil
 }
 
 // xzProcess reads the program's output. Its exit status comes in place of the end.
@@ -91,17 +96,16 @@ func (p *xzProcess) prepare(args ...string) error {
 // toPipe starts the program with its output to a pipe.
 func (p *xzProcess) toPipe() error {
 	err := p.prepare()
-	if err == nil {
-		var out io.ReadCloser
-		if out, err = p.cmd.StdoutPipe(); err == nil {
-			p.out = out
-			err = p.cmd.Start()
-			widenPipe(out)
-		}
-	}
 	if err != nil {
-		p.cancel()
+		return err
 	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	p.out = out
+	err = p.cmd.Start()
+	widenPipe(out)
 	return err
 }
 
@@ -114,7 +118,8 @@ const (
 	xzMemory = 64 << 20
 )
 
-// toMemory runs the program with its output to memory.
+// toMemory runs the program with its output to memory. Where that cannot be it returns
+// errors.ErrUnsupported.
 func (p *xzProcess) toMemory() error {
 	s := p.r.s
 	if s.xzMemory == nil {
@@ -128,7 +133,6 @@ func (p *xzProcess) toMemory() error {
 		return err
 	}
 	if err := p.prepare("--no-sparse"); err != nil { // there are earlier bytes where it would leave holes
-		p.cancel()
 		return err
 	}
 	p.cmd.Stdout = s.xzMemory
@@ -139,7 +143,6 @@ func (p *xzProcess) toMemory() error {
 	}
 	s.xzUsed = max(s.xzUsed, n)
 	if p.err != nil && n > xzMemory-1<<20 { // what comes next did not fit
-		p.cancel()
 		return errors.ErrUnsupported
 	}
 	p.out = io.NewSectionReader(s.xzMemory, 0, n)
