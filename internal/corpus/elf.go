@@ -67,7 +67,7 @@ func (r *reader) section(in *input, sec *elf.Section) error {
 // banner returns the release in the kernel's banner at the beginning of .rodata, if it is there.
 func banner(f *elf.File) string {
 	sec := f.Section(".rodata")
-	if sec == nil || sec.Type != elf.SHT_PROGBITS {
+	if sec == nil || sec.Type != elf.SHT_PROGBITS || sec.ReaderAt == nil { // nil for a compressed one
 		return ""
 	}
 	head := make([]byte, min(sec.FileSize, 4096))

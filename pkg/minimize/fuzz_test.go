@@ -1,6 +1,7 @@
 package minimize_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -47,4 +48,20 @@ func FuzzKernel(f *testing.F) {
 		}
 		m.Decisions(func(relolog.Decision) {})
 	})
+}
+
+// TestEndless asks for a typedef that leads back to itself.
+func TestEndless(t *testing.T) {
+	set := sets(t, objects(t))[binary.LittleEndian.String()]
+	b := rawbtf.NewBuilder(binary.LittleEndian)
+	b.Type("cpumask_t", rawbtf.KindTypedef, false, 0, 2)
+	b.Type("", rawbtf.KindConst, false, 0, 1)
+	kernel, err := relolog.NewTarget("k", b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := minimize.New(set, minimize.Options{})
+	if _, err := m.Minimize(kernel); err == nil || err.Error() != "type 2: typedefs and modifiers without end" {
+		t.Errorf("error %v", err)
+	}
 }

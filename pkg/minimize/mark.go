@@ -30,6 +30,7 @@ type marks struct {
 	index     map[nodeKey]int
 	nodes     []*node
 	names     map[string]*sameName // structs and unions by kind and name
+	endless   rawbtf.TypeID        // a needed type whose typedefs and modifiers have no end, or 0
 }
 
 // sameName are the structs or unions that share kind and name.
@@ -44,7 +45,7 @@ func newMarks(anonymous bool) *marks {
 
 // reset removes all marks.
 func (m *marks) reset() {
-	m.nodes = m.nodes[:0]
+	m.nodes, m.endless = m.nodes[:0], 0
 	clear(m.index)
 	clear(m.names)
 }
@@ -81,16 +82,17 @@ func (m *marks) node(t rawbtf.Type) int {
 
 // behind returns the node of what a member or a pointer refers to.
 func (m *marks) behind(t *rawbtf.Type, id rawbtf.TypeID) int {
-	return m.node(resolve(t, id))
-}
-
-// resolve returns what t refers to by id, without modifiers and typedefs. An
-// endless chain of them is void.
-func resolve(t *rawbtf.Type, id rawbtf.TypeID) rawbtf.Type {
 	u, ok := t.BTF().SkipMods(id)
 	if !ok {
-		return rawbtf.Type{}
+		m.endless, u = id, rawbtf.Type{}
 	}
+	return m.node(u)
+}
+
+// resolve returns what t refers to by id, without modifiers and typedefs, which
+// have an end.
+func resolve(t *rawbtf.Type, id rawbtf.TypeID) rawbtf.Type {
+	u, _ := t.BTF().SkipMods(id)
 	return u
 }
 

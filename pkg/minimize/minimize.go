@@ -54,7 +54,8 @@ func New(set *relolog.Set, opts Options) *Minimizer {
 // Minimize returns the minimized BTF of a kernel, in the kernel's byte order
 // and with a 24-byte header. It is proven before it is returned: every
 // relocation has the same outcomes on it as on the kernel's own BTF. Where
-// nothing matches, the result is a BTF without types.
+// nothing matches, the result is a BTF without types. A kernel in which a
+// needed typedef leads back to itself, so that loaders hang, is refused.
 func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
 	start := time.Now()
 	marks := m.marks
@@ -62,6 +63,9 @@ func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
 	m.full.Fill(m.set, t, marks.add)
 	start = lap(&m.times.Match, start)
 	marks.settle()
+	if id := marks.endless; id != 0 {
+		return nil, fmt.Errorf("type %d: typedefs and modifiers without end", id)
+	}
 	g := newGraph(marks, m.set, uint32(t.PointerSize()), m.opts.Padding)
 	g.lowerAll()
 	for i, n := range marks.nodes {
