@@ -57,9 +57,21 @@ func New(set *relolog.Set, opts Options) *Minimizer {
 // nothing matches, the result is a BTF without types. A kernel in which a
 // needed typedef leads back to itself, so that loaders hang, is refused.
 func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
+	out, err := m.minimize(t, false)
+	if errors.Is(err, ErrProof) {
+		return m.minimize(t, true)
+	}
+	return out, err
+}
+
+// minimize is Minimize, for kernels in which members of a struct may have the
+// same name if sameNames is set. No compiler makes such, and to look for them
+// takes longer than all the rest.
+func (m *Minimizer) minimize(t *relolog.Target, sameNames bool) ([]byte, error) {
 	start := time.Now()
 	marks := m.marks
 	marks.reset()
+	marks.sameNames = sameNames
 	m.full.Fill(m.set, t, marks.add)
 	start = lap(&m.times.Match, start)
 	marks.settle()
