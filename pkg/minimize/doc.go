@@ -19,8 +19,8 @@
 //     by content, never by the kernel's order. The same layout therefore gives
 //     the same bytes, whichever kernel it came from.
 //  6. prove: match everything again, on the output, and compare. If that
-//     fails, all is done again for BTF that no compiler makes, in which members
-//     of a struct have the same name.
+//     fails, types are kept with all their members: no compiler makes two of
+//     the same name, but BTF can have them, and then the dropped ones count.
 //
 // For example, an object that reads task->mm->pgd and task->comm leaves of a
 // kernel's 140,000 types

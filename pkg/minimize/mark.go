@@ -27,7 +27,7 @@ type node struct {
 // mark. It is used again, with its memory, for each kernel.
 type marks struct {
 	anonymous bool // of several anonymous members none may be dropped
-	sameNames bool // members may have the same name
+	whole     bool // all members and enumerators of needed types are needed
 	index     map[nodeKey]int
 	nodes     []*node
 	names     map[string]*sameName // structs and unions by kind and name
@@ -153,14 +153,16 @@ func (m *marks) settle() {
 // expand makes sure that all that n refers to has a node.
 func (m *marks) expand(n *node) {
 	t := &n.t
+	if k := t.Kind(); m.whole && (k.IsComposite() || k.IsAnyEnum()) {
+		for i := range t.Vlen() {
+			n.need(i)
+		}
+	}
 	switch k := t.Kind(); k {
 	case rawbtf.KindStruct, rawbtf.KindUnion:
 		m.keepInner(n)
 		if m.anonymous {
 			n.keepAnonymous()
-		}
-		if m.sameNames {
-			n.keepSameNames()
 		}
 		for _, i := range n.idx {
 			m.behind(t, t.Member(i).Type)
@@ -208,22 +210,6 @@ func (n *node) keepAnonymous() {
 	}
 	for i := range n.t.Vlen() {
 		if isAnon(i) {
-			n.need(i)
-		}
-	}
-}
-
-// keepSameNames adds the members that have the same name as one that is needed:
-// libbpf looks at the first of them alone, cilium/ebpf at the last.
-func (n *node) keepSameNames() {
-	needed := make(map[string]bool)
-	for _, i := range n.idx {
-		if name := n.t.BTF().Name(n.t.Member(i).NameOff); len(name) > 0 {
-			needed[string(name)] = true
-		}
-	}
-	for i := range n.t.Vlen() {
-		if needed[string(n.t.BTF().Name(n.t.Member(i).NameOff))] {
 			n.need(i)
 		}
 	}

@@ -64,14 +64,14 @@ func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
 	return out, err
 }
 
-// minimize is Minimize, for kernels in which members of a struct may have the
-// same name if sameNames is set. No compiler makes such, and to look for them
-// takes longer than all the rest.
-func (m *Minimizer) minimize(t *relolog.Target, sameNames bool) ([]byte, error) {
+// minimize is Minimize; with whole, it drops no members of types that it keeps.
+// That is for BTF that no compiler makes, in which members have the same name:
+// which one a loader takes, or stumbles over, depends on all of them.
+func (m *Minimizer) minimize(t *relolog.Target, whole bool) ([]byte, error) {
 	start := time.Now()
 	marks := m.marks
 	marks.reset()
-	marks.sameNames = sameNames
+	marks.whole = whole
 	m.full.Fill(m.set, t, marks.add)
 	start = lap(&m.times.Match, start)
 	marks.settle()
