@@ -65,3 +65,27 @@ func TestEndless(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestContainsItself has two structs of one name with an anonymous member each
+// whose anonymous member is of its own type.
+func TestContainsItself(t *testing.T) {
+	set := sets(t, objects(t))[binary.LittleEndian.String()]
+	b := rawbtf.NewBuilder(binary.LittleEndian)
+	b.Type("int", rawbtf.KindInt, false, 0, 4) // 1
+	b.Word(rawbtf.IntSigned<<24 | 32)
+	for id := uint32(2); id <= 4; id += 2 {
+		b.Type("task_struct", rawbtf.KindStruct, false, 2, 64)
+		b.Word(b.String("pid"), 1, 0)
+		b.Word(0, id+1, 32)
+		b.Type("", rawbtf.KindStruct, false, 2, 32)
+		b.Word(b.String("tgid"), 1, 0)
+		b.Word(0, id+1, 0)
+	}
+	kernel, err := relolog.NewTarget("k", b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := minimize.New(set, minimize.Options{}).Minimize(kernel); errors.Is(err, minimize.ErrProof) {
+		t.Error(err)
+	}
+}

@@ -139,7 +139,7 @@ func (m *marks) settle() {
 		before := len(m.nodes)
 		changed := false
 		for _, s := range m.names {
-			if len(s.nodes) > 1 && m.unify(s.nodes) {
+			if len(s.nodes) > 1 && m.unify(s.nodes, 0) {
 				changed = true
 			}
 		}
@@ -226,10 +226,15 @@ func keyOf(t *rawbtf.Type, i uint32) memberKey {
 	return memberKey{string(t.BTF().Name(mem.NameOff)), mem.BitOffset}
 }
 
+// maxDepth is how deep anonymous members nest, as libbpf's
+// BPF_CORE_SPEC_MAX_LEN bounds it.
+const maxDepth = 64
+
 // unify gives copies of one struct or union the same marks, down into the
 // anonymous ones inside, and reports whether that added any. What is added
-// exists in the kernel's type as well, so no new match can come of it.
-func (m *marks) unify(nodes []int) bool {
+// exists in the kernel's type as well, so no new match can come of it. depth
+// bounds anonymous structs that contain themselves.
+func (m *marks) unify(nodes []int, depth int) bool {
 	want := make(map[memberKey]bool)
 	for _, ni := range nodes {
 		n := m.nodes[ni]
@@ -237,7 +242,7 @@ func (m *marks) unify(nodes []int) bool {
 			want[keyOf(&n.t, i)] = true
 		}
 	}
-	if len(want) == 0 {
+	if len(want) == 0 || depth > maxDepth {
 		return false
 	}
 	changed := false
@@ -252,14 +257,17 @@ func (m *marks) unify(nodes []int) bool {
 			if n.need(i) {
 				changed = true
 			}
-			if k.name == "" {
-				inner[k] = append(inner[k], m.behind(&n.t, n.t.Member(i).Type))
+			if k.name != "" {
+				continue
+			}
+			if in := m.behind(&n.t, n.t.Member(i).Type); m.nodes[in].t.Kind().IsComposite() {
+				inner[k] = append(inner[k], in)
 			}
 		}
 	}
 	for _, l := range inner {
 		slices.Sort(l)
-		if l = slices.Compact(l); len(l) > 1 && m.nodes[l[0]].t.Kind().IsComposite() && m.unify(l) {
+		if l = slices.Compact(l); len(l) > 1 && m.unify(l, depth+1) {
 			changed = true
 		}
 	}
