@@ -199,7 +199,7 @@ func (k *kernel) resolve(o *Object, x *extern) (Kind, string) {
 		return kind, fmt.Sprintf("the kernel's BTF has no %s of this name", map[Kind]string{KindKfunc: "function", KindKsym: "variable"}[kind])
 	}
 	t := y.typ()
-	if !compatible(o.btf, local.Ref(), y.view, t.Ref(), 0) {
+	if !compatible(o.btf, local.Ref(), y.view, t.Ref()) {
 		return kind, "the kernel has it as " + prototype(y.view, t.Ref())
 	}
 	return kind, ""
@@ -207,10 +207,24 @@ func (k *kernel) resolve(o *Object, x *extern) (Kind, string) {
 
 // compatible reports whether a type of an object may stand for a kernel's, by
 // libbpf's rules for externs: the kinds agree all along, names do not count.
-func compatible(l *rawbtf.BTF, lid rawbtf.TypeID, k *rawbtf.BTF, kid rawbtf.TypeID, depth int) bool {
-	a, ok1 := l.SkipMods(lid)
-	b, ok2 := k.SkipMods(kid)
-	if !ok1 || !ok2 || depth > 32 {
+func compatible(l *rawbtf.BTF, lid rawbtf.TypeID, k *rawbtf.BTF, kid rawbtf.TypeID) bool {
+	c := comparison{local: l, kernel: k, left: maxPairs}
+	return c.compatible(lid, kid, 0)
+}
+
+// comparison is of two types in depth. maxPairs bounds how many pairs it looks
+// at: a prototype can have itself for each of its parameters.
+type comparison struct {
+	local, kernel *rawbtf.BTF
+	left          int
+}
+
+const maxPairs = 10_000
+
+func (c *comparison) compatible(lid, kid rawbtf.TypeID, depth int) bool {
+	a, ok1 := c.local.SkipMods(lid)
+	b, ok2 := c.kernel.SkipMods(kid)
+	if c.left--; c.left < 0 || depth > 32 || !ok1 || !ok2 {
 		return false
 	}
 	if !a.Kind().Compat(b.Kind()) {
@@ -218,44 +232,55 @@ func compatible(l *rawbtf.BTF, lid rawbtf.TypeID, k *rawbtf.BTF, kid rawbtf.Type
 	}
 	switch a.Kind() {
 	case rawbtf.KindPtr:
-		return compatible(l, a.Ref(), k, b.Ref(), depth+1)
+		return c.compatible(a.Ref(), b.Ref(), depth+1)
 	case rawbtf.KindArray:
-		return compatible(l, a.Array().Elem, k, b.Array().Elem, depth+1)
+		return c.compatible(a.Array().Elem, b.Array().Elem, depth+1)
 	case rawbtf.KindFuncProto:
 		if a.Vlen() != b.Vlen() {
 			return false
 		}
 		for i := range a.Vlen() {
-			if !compatible(l, a.Param(i).Type, k, b.Param(i).Type, depth+1) {
+			if !c.compatible(a.Param(i).Type, b.Param(i).Type, depth+1) {
 				return false
 			}
 		}
-		return compatible(l, a.Ref(), k, b.Ref(), depth+1)
+		return c.compatible(a.Ref(), b.Ref(), depth+1)
 	}
 	return true
 }
 
 // prototype writes a type as in C, functions without names of parameters.
-func prototype(b *rawbtf.BTF, id rawbtf.TypeID) string { return cName(b, id, 0) }
+func prototype(b *rawbtf.BTF, id rawbtf.TypeID) string {
+	w := cWriter{b, maxTypes}
+	return w.name(id, 0)
+}
 
-func cName(b *rawbtf.BTF, id rawbtf.TypeID, depth int) string {
-	t := b.Type(id)
-	if depth > 8 {
+// cWriter writes types as in C, maxTypes of them.
+type cWriter struct {
+	b    *rawbtf.BTF
+	left int
+}
+
+const maxTypes = 200
+
+func (w *cWriter) name(id rawbtf.TypeID, depth int) string {
+	t := w.b.Type(id)
+	if w.left--; w.left < 0 || depth > 8 {
 		return "…"
 	}
 	switch k := t.Kind(); {
 	case k == rawbtf.KindVoid:
 		return "void"
 	case k == rawbtf.KindPtr:
-		to := cName(b, t.Ref(), depth+1)
+		to := w.name(t.Ref(), depth+1)
 		if strings.HasSuffix(to, "*") {
 			return to + "*"
 		}
 		return to + " *"
 	case k == rawbtf.KindConst:
-		return "const " + cName(b, t.Ref(), depth+1)
+		return "const " + w.name(t.Ref(), depth+1)
 	case k.IsMod():
-		return cName(b, t.Ref(), depth+1)
+		return w.name(t.Ref(), depth+1)
 	case k.IsComposite() || k.IsAnyEnum() || k == rawbtf.KindFwd:
 		word := "struct "
 		if k == rawbtf.KindUnion || k == rawbtf.KindFwd && t.KindFlag() {
@@ -268,20 +293,20 @@ func cName(b *rawbtf.BTF, id rawbtf.TypeID, depth int) string {
 		}
 		return word + string(t.Name())
 	case k == rawbtf.KindArray:
-		return fmt.Sprintf("%s[%d]", cName(b, t.Array().Elem, depth+1), t.Array().Nelems)
+		return fmt.Sprintf("%s[%d]", w.name(t.Array().Elem, depth+1), t.Array().Nelems)
 	case k == rawbtf.KindFuncProto:
 		var l []string
-		for i := range t.Vlen() {
+		for i := range min(t.Vlen(), maxTypes) {
 			if p := t.Param(i); p.Type == 0 {
 				l = append(l, "...")
 			} else {
-				l = append(l, cName(b, p.Type, depth+1))
+				l = append(l, w.name(p.Type, depth+1))
 			}
 		}
 		if len(l) == 0 {
 			l = []string{"void"}
 		}
-		return cName(b, t.Ref(), depth+1) + " (" + strings.Join(l, ", ") + ")"
+		return w.name(t.Ref(), depth+1) + " (" + strings.Join(l, ", ") + ")"
 	}
 	return string(t.Name())
 }

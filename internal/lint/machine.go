@@ -85,20 +85,28 @@ func contradiction(pathArch, fileArch string, b *rawbtf.BTF, regs *rawbtf.Type) 
 	return ""
 }
 
-// maxNesting bounds how deep hasMember looks; the kernel's structs need 2.
-const maxNesting = 4
+// maxNesting bounds how deep hasMember looks, the kernel's structs need 2; maxLooks how many members
+// it looks at, as a struct can contain itself many times over.
+const (
+	maxNesting = 4
+	maxLooks   = 100_000
+)
 
 // hasMember says whether a struct has a member of a name, itself or in its anonymous structs and
 // unions.
 func hasMember(b *rawbtf.BTF, t *rawbtf.Type, name string) bool {
-	return nestedMember(b, t, name, maxNesting)
+	looks := maxLooks
+	return nestedMember(b, t, name, maxNesting, &looks)
 }
 
-func nestedMember(b *rawbtf.BTF, t *rawbtf.Type, name string, depth int) bool {
+func nestedMember(b *rawbtf.BTF, t *rawbtf.Type, name string, depth int, looks *int) bool {
 	if depth == 0 || !t.Kind().IsComposite() {
 		return false
 	}
 	for i := range t.Vlen() {
+		if *looks--; *looks < 0 {
+			return false
+		}
 		m := t.Member(i)
 		if m.NameOff != 0 {
 			if b.NameIs(m.NameOff, name) {
@@ -106,7 +114,7 @@ func nestedMember(b *rawbtf.BTF, t *rawbtf.Type, name string, depth int) bool {
 			}
 			continue
 		}
-		if inner, ok := b.SkipMods(m.Type); ok && nestedMember(b, &inner, name, depth-1) {
+		if inner, ok := b.SkipMods(m.Type); ok && nestedMember(b, &inner, name, depth-1, looks) {
 			return true
 		}
 	}

@@ -1,0 +1,30 @@
+package check
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+// TestPrototypeEnds compares and prints a function that takes itself so often
+// that to follow all parameters would take forever.
+func TestPrototypeEnds(t *testing.T) {
+	b := rawbtf.NewBuilder(binary.LittleEndian)
+	b.Type("", rawbtf.KindFuncProto, false, 3000, 2)
+	for range 3000 {
+		b.Word(0, 2)
+	}
+	b.Type("", rawbtf.KindPtr, false, 0, 1)
+	v, err := rawbtf.New(b.Bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if compatible(v, 1, v, 1) {
+		t.Error("compatible, though nobody can tell")
+	}
+	if text := prototype(v, 1); !strings.Contains(text, "…") || len(text) > 10_000 {
+		t.Errorf("prototype of %d bytes", len(text))
+	}
+}

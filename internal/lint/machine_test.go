@@ -1,0 +1,27 @@
+package lint
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+// TestHasMemberEnds looks for a member in a struct that contains itself so
+// often that to follow them all would take forever.
+func TestHasMemberEnds(t *testing.T) {
+	b := rawbtf.NewBuilder(binary.LittleEndian)
+	b.Type("s", rawbtf.KindStruct, false, 5000, 8)
+	for range 4999 {
+		b.Word(0, 1, 0)
+	}
+	b.Word(b.String("last"), 0, 0)
+	v, err := rawbtf.New(b.Bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := v.Type(1)
+	if hasMember(v, &s, "none") {
+		t.Error("has a member that is not there")
+	}
+}
