@@ -154,10 +154,14 @@ func (s *spec) fieldSignature(b []byte, id rawbtf.TypeID) []byte {
 	return append(b, '!')
 }
 
+// maxSignature bounds signatures, in bytes: a prototype can have itself for
+// each of its parameters.
+const maxSignature = 8 << 10
+
 // compatSignature appends what typesCompat and compatLoose look at.
 func (s *spec) compatSignature(b []byte, id rawbtf.TypeID, depth int) []byte {
 	t, ok := s.btf.SkipMods(id)
-	if !ok || depth > 8 { // deeper ones are told apart by their IDs
+	if !ok || depth > 8 || len(b) > maxSignature { // what is beyond is told apart by its ID
 		return fmt.Appendf(b, "!%p/%d", s.btf, id)
 	}
 	b = append(b, byte(t.Kind()))
