@@ -1,9 +1,9 @@
 module github.com/btfgen/btfgen
 
-go 1.26.0
+go 1.25.0
 
 require (
-	github.com/cheggaaa/pb/v3 v3.3.0
+	github.com/cheggaaa/pb/v3 v3.2.1
 	github.com/cilium/ebpf v0.22.0
 	github.com/fatih/color v1.19.0
 	github.com/google/go-cmp v0.7.0
@@ -15,7 +15,7 @@ require (
 	github.com/ulikunitz/xz v0.5.17
 	github.com/urfave/cli/v2 v2.27.7
 	golang.org/x/sync v0.20.0
-	golang.org/x/sys v0.49.0
+	golang.org/x/sys v0.47.0
 	golang.org/x/term v0.44.0
 )
 
@@ -23,9 +23,9 @@ require (
 	github.com/VividCortex/ewma v1.2.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.2.0 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
-	github.com/mattn/go-colorable v0.1.16 // indirect
+	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
-	github.com/mattn/go-runewidth v0.0.31 // indirect
+	github.com/mattn/go-runewidth v0.0.27 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
 	golang.org/x/text v0.14.0 // indirect
