@@ -91,7 +91,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-. "${testdata%/testdata/vmlinux}/scripts/private-apt.sh"
+. "$(dirname "$0")/private-apt.sh"
 
 # extract_btf IMAGE writes the BTF in a kernel image to standard output: the largest
 # blob with a sound header, in the image itself or in its compressed payload. Bytes

@@ -92,9 +92,8 @@ func MergeWithin(types []*Type, rounds int) (merged []*Type, ok bool) {
 		key(i, from)
 	}
 	class := make([]int, len(types))
-	order := slices.Clone(live)
 	for n := 0; ; rounds-- {
-		classes := number(order, keys, class)
+		classes := number(live, keys, class)
 		if classes == n {
 			break
 		}

@@ -140,17 +140,15 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 // order returns the numbers of the files as they are best done: what an earlier
 // run did not do comes first, as the others probably need not be read.
 func (r *run) order() []int {
-	order := sweep.LargestFirst(r.files)
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch newA, newB := r.Old.find(r.files[a]) == nil, r.Old.find(r.files[b]) == nil; {
-		case newA == newB:
-			return 0
-		case newA:
-			return -1
+	var done, todo []int
+	for _, i := range sweep.LargestFirst(r.files) {
+		if r.Old.find(r.files[i]) == nil {
+			todo = append(todo, i)
+		} else {
+			done = append(done, i)
 		}
-		return 1
-	})
-	return order
+	}
+	return append(todo, done...)
 }
 
 // split sorts the objects by byte order into a set each.

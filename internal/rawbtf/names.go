@@ -21,12 +21,12 @@ func Essential[S string | []byte](name S) S { return name[:EssentialLen(name)] }
 type Names struct {
 	index map[string]int
 
-	// Most names need no look-up: their first four bytes, or two if short is
-	// set, are those of no name of the set.
-	four  [64]uint64 // bits by hash
-	two   [1 << 10]uint64
-	short bool // there are names of less than three bytes
+	// filter has a bit for the hash of what strings with a name of the set
+	// begin with, its end or flavor included. Most strings need no look-up.
+	filter [64]uint64
 }
+
+const filterPrefix = 4 // bytes
 
 // NewNames returns the set of names, which must be essential names. Of equal
 // ones the first counts.
@@ -37,38 +37,41 @@ func NewNames(names []string) *Names {
 			continue
 		}
 		n.index[s] = i
-		// What follows a name is its end or its flavor.
-		ended, flavored := s+"\x00", s+"___"
-		if len(s) < 3 {
-			n.short = true
-			set(n.two[:], hash2(ended))
-			set(n.two[:], hash2(flavored))
-			continue
-		}
-		set(n.four[:], hash4(ended))
-		set(n.four[:], hash4(flavored))
+		n.admit(s + "___")
+		n.admit(s + "\x00")
 	}
 	return n
 }
 
-// hash2 and hash4 return a bit's number for the first bytes of a name.
-func hash2[S string | []byte](s S) uint { return uint(s[0])<<8 | uint(s[1]) }
+// admit lets strings that begin with s through the filter.
+func (n *Names) admit(s string) {
+	switch {
+	case len(s) >= filterPrefix:
+		h := prefixHash(s)
+		n.filter[h>>6] |= 1 << (h & 63)
+	case len(s) == filterPrefix-1: // the next string of the section follows, whatever it is
+		for c := range 256 {
+			n.admit(s + string([]byte{byte(c)}))
+		}
+	default:
+		for i := range n.filter {
+			n.filter[i] = ^uint64(0)
+		}
+	}
+}
 
-func hash4[S string | []byte](s S) uint {
+func prefixHash[S string | []byte](s S) uint {
 	w := uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
 	return uint(w * 0x9e3779b1 >> 20)
 }
 
-func set(bits []uint64, i uint) { bits[i>>6] |= 1 << (i & 63) }
-
-func isSet(bits []uint64, i uint) bool { return bits[i>>6]&(1<<(i&63)) != 0 }
-
 // mayHave reports whether the set may have the name that s begins with.
 func (n *Names) mayHave(s []byte) bool {
-	if len(s) < 4 { // the last string of a section
+	if len(s) < filterPrefix { // the last string of a section
 		return len(s) > 1
 	}
-	return isSet(n.four[:], hash4(s)) || n.short && isSet(n.two[:], hash2(s))
+	h := prefixHash(s)
+	return n.filter[h>>6]&(1<<(h&63)) != 0
 }
 
 // Has reports whether the set has this name.

@@ -28,27 +28,21 @@ type walkKind struct {
 const byHand = 1 << 31
 
 var walkKinds = func() (kinds [128]walkKind) {
-	const all = ^uint32(0)
 	for i := range kinds {
-		switch Kind(i) {
-		case KindStruct, KindUnion:
-			kinds[i] = walkKind{head: hdrWords, elem: 3, refs: all, named: 1}
-		case KindEnum:
-			kinds[i] = walkKind{head: hdrWords, elem: 2, named: 1}
-		case KindEnum64:
-			kinds[i] = walkKind{head: hdrWords, elem: 3, named: 1}
-		case KindFuncProto:
-			kinds[i] = walkKind{head: hdrWords, elem: 2, ref: all, refs: all}
-		case KindFwd, KindFloat:
-			kinds[i] = walkKind{head: hdrWords, named: 1}
-		case KindTypedef:
-			kinds[i] = walkKind{head: hdrWords, ref: all, named: 1}
-		case KindPtr, KindVolatile, KindConst, KindRestrict, KindFunc, KindTypeTag:
-			kinds[i] = walkKind{head: hdrWords, ref: all}
-		default:
-			kinds[i].head = byHand
+		kinds[i].head = byHand
+	}
+	set := func(w walkKind, list ...Kind) {
+		for _, k := range list {
+			w.head, w.elem = hdrWords, knownLayout[k].elem/4
+			kinds[k] = w
 		}
 	}
+	const all = ^uint32(0)
+	set(walkKind{refs: all, named: 1}, KindStruct, KindUnion)
+	set(walkKind{named: 1}, KindEnum, KindEnum64, KindFwd, KindFloat)
+	set(walkKind{ref: all, named: 1}, KindTypedef)
+	set(walkKind{ref: all, refs: all}, KindFuncProto)
+	set(walkKind{ref: all}, KindPtr, KindVolatile, KindConst, KindRestrict, KindFunc, KindTypeTag)
 	return kinds
 }()
 

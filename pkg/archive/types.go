@@ -56,6 +56,7 @@ type Types struct {
 // the archive not this kernel. It is an ErrNoKernel.
 type NoMatchError struct{ Match Match }
 
+// Error names the kernel, and says why the archive has nothing for it.
 func (e *NoMatchError) Error() string {
 	return fmt.Sprintf("kernel %s has no BTF, and the archive has none for it: %s", e.Match.Want, e.Match.Reason)
 }

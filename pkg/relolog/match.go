@@ -73,6 +73,7 @@ type mismatch struct {
 	idx, n     uint32
 }
 
+// String is the reason that a log gives for a candidate that does not match.
 func (m *mismatch) String() string {
 	switch m.code {
 	case missKind, missMemberKind:
