@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -140,17 +141,20 @@ type Old struct{ kernels map[string]*Kernel }
 // was one of another version, other relocations or other options, nothing of it can be
 // used, and why says so.
 func ReadOld(archivePath, manifestPath, tool string, cfg *Config) (old *Old, why string, err error) {
+	a, err := archive.OpenFile(archivePath)
+	if err != nil {
+		return nil, "", err
+	}
 	data, err := os.ReadFile(manifestPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", fmt.Errorf("%w: the run that makes %s has to write its manifest, too", err, archivePath)
+	}
 	if err != nil {
 		return nil, "", err
 	}
 	var m Manifest
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil, "", fmt.Errorf("%s: not a manifest: %w", manifestPath, err)
-	}
-	a, err := archive.OpenFile(archivePath)
-	if err != nil {
-		return nil, "", err
 	}
 	switch {
 	case m.Tool != tool:
