@@ -19,8 +19,10 @@ func TestBoundaries(t *testing.T) {
 	allowed := map[string][]string{
 		"internal/rawbtf": {},
 		"internal/canon":  {"internal/rawbtf"},
-		"pkg/relolog":     {"internal/rawbtf"},
-		"pkg/minimize":    {"internal/canon", "internal/rawbtf", "pkg/relolog"},
+		"internal/engine": {"internal/rawbtf"},
+		"internal/unwrap": {"internal/engine", "pkg/relolog"},
+		"pkg/relolog":     {"internal/engine"},
+		"pkg/minimize":    {"internal/canon", "internal/engine", "internal/rawbtf", "internal/unwrap", "pkg/relolog"},
 		"pkg/archive":     {"internal/canon", "internal/rawbtf"},
 	}
 	seen := 0

@@ -8,7 +8,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/generate"
-	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -51,7 +50,7 @@ func TestUnresolvedIsTheLog(t *testing.T) {
 			for i := range log.Entries {
 				e := &log.Entries[i]
 				if e.Result != relolog.Resolved && e.Result != relolog.Absent {
-					logged[strings.Join([]string{target.Name(), o.Name(), logtext.Relocation(e), string(e.Result)}, " ")] = true
+					logged[strings.Join([]string{target.Name(), o.Name(), e.Relocation(), string(e.Result)}, " ")] = true
 				}
 			}
 		}

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,9 +33,8 @@ func realKernels(t testing.TB) []Kernel {
 }
 
 var realOnce = sync.OnceValues(func() (kernels []Kernel, err error) {
-	mins := make(map[binary.ByteOrder]*minimize.Minimizer)
-	for suffix, order := range map[string]binary.ByteOrder{"bpfel.o": binary.LittleEndian, "bpfeb.o": binary.BigEndian} {
-		var objects []*relolog.Object
+	var objects []*relolog.Object
+	for _, suffix := range []string{"bpfel.o", "bpfeb.o"} {
 		for _, name := range []string{"biolat", "bitfields", "dups", "enums", "execsnoop", "filelife", "kinds", "match", "profile", "runqlat", "tcplife"} {
 			data, err := os.ReadFile(filepath.Join(testdata, "bpf", name+"."+suffix))
 			if err != nil {
@@ -48,12 +46,8 @@ var realOnce = sync.OnceValues(func() (kernels []Kernel, err error) {
 			}
 			objects = append(objects, o)
 		}
-		set, err := relolog.NewSet(objects...)
-		if err != nil {
-			return nil, err
-		}
-		mins[order] = minimize.New(set, minimize.Options{})
 	}
+	min := minimize.New(objects, minimize.Options{})
 	d, err := zstd.NewReader(nil)
 	if err != nil {
 		return nil, err
@@ -84,7 +78,7 @@ var realOnce = sync.OnceValues(func() (kernels []Kernel, err error) {
 		if k.Key, err = ParseFileName(filepath.ToSlash(name)); err != nil {
 			return err
 		}
-		k.BTF, err = mins[target.Order()].Minimize(target)
+		k.BTF, err = min.Minimize(target)
 		kernels = append(kernels, k)
 		return err
 	})

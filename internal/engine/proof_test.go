@@ -1,4 +1,4 @@
-package relolog
+package engine
 
 import (
 	"encoding/binary"
@@ -7,10 +7,10 @@ import (
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
-// TestSameSwapped has two candidates of which each question finds the same
+// TestSwapped has two candidates of which each question finds the same
 // offsets on both sides, but not at the same candidate: a loader that narrows
 // by a reads b at 4 on the one and at 8 on the other.
-func TestSameSwapped(t *testing.T) {
+func TestSwapped(t *testing.T) {
 	// member is a member and its offset in bytes; a struct foo each.
 	type member struct {
 		name string
@@ -41,20 +41,17 @@ func TestSameSwapped(t *testing.T) {
 		}
 		o.specs = append(o.specs, s)
 	}
-	set, err := NewSet(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := NewSet(o.order, o)
 	fill := func(foos ...[]member) *Table {
 		tb := new(Table)
-		tb.Fill(set, &Target{name: "k", views: []*view{{BTF: *kernel(foos...)}}}, nil)
+		tb.Fill(set, &Kernel{name: "k", views: []*view{{BTF: *kernel(foos...)}}}, nil)
 		return tb
 	}
 	full := fill([]member{{"a", 0}, {"b", 4}}, []member{{"b", 8}})
-	if err := full.Same(fill([]member{{"a", 0}, {"b", 4}}, []member{{"b", 8}})); err != nil {
-		t.Errorf("the kernel is not the same as itself: %v", err)
+	if d := Compare(full, fill([]member{{"a", 0}, {"b", 4}}, []member{{"b", 8}})); d != nil {
+		t.Errorf("the kernel is not the same as itself: %v", d)
 	}
-	if full.Same(fill([]member{{"a", 0}, {"b", 8}}, []member{{"b", 4}})) == nil {
+	if Compare(full, fill([]member{{"a", 0}, {"b", 8}}, []member{{"b", 4}})) == nil {
 		t.Error("b at 4 and b at 8 have changed places, and the proof did not see it")
 	}
 }
