@@ -21,7 +21,8 @@ func TestBoundaries(t *testing.T) {
 		"internal/canon":  {"internal/rawbtf"},
 		"pkg/relolog":     {"internal/rawbtf"},
 		"pkg/minimize":    {"internal/canon", "internal/rawbtf", "pkg/relolog"},
-		"pkg/archive":     {"internal/canon", "internal/rawbtf"},
+		"pkg/kernel":      {},
+		"pkg/archive":     {"internal/canon", "internal/rawbtf", "pkg/kernel"},
 	}
 	seen := 0
 	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {

@@ -17,6 +17,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/canon"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func TestRealKernels(t *testing.T) {
@@ -55,7 +56,7 @@ func TestRealKernels(t *testing.T) {
 		t.Error("writing what was read gives other bytes")
 	}
 	keys := a.Keys()
-	if !slices.IsSortedFunc(keys, Key.Compare) || len(keys) != len(kernels) {
+	if !slices.IsSortedFunc(keys, kernel.Key.Compare) || len(keys) != len(kernels) {
 		t.Errorf("keys are %v", keys)
 	}
 	info := a.Info()
@@ -109,8 +110,8 @@ func TestWriteRefuses(t *testing.T) {
 		kernels []Kernel
 		want    string
 	}{
-		{"no release", []Kernel{{Key{ID: "a"}, good.BTF}}, "kernel a/-/-/-: no release"},
-		{"bad key", []Kernel{{Key{Release: "a/b"}, good.BTF}}, "bad character"},
+		{"no release", []Kernel{{kernel.Key{ID: "a"}, good.BTF}}, "kernel a/-/-/-: no release"},
+		{"bad key", []Kernel{{kernel.Key{Release: "a/b"}, good.BTF}}, "bad character"},
 		{"no BTF", []Kernel{{good.Key, nil}}, "header: 0 bytes"},
 		{"two BTFs", []Kernel{good, {good.Key, other.BTF}}, "two different BTFs"},
 		{"two spellings", []Kernel{
@@ -134,7 +135,7 @@ func TestWriteRefuses(t *testing.T) {
 // swapTypes returns BTF whose types are not in canonical order.
 func swapTypes(t *testing.T, data []byte) []byte {
 	t.Helper()
-	a := mustOpen(t, mustWrite(t, []Kernel{{Key{Release: "a"}, data}}))
+	a := mustOpen(t, mustWrite(t, []Kernel{{kernel.Key{Release: "a"}, data}}))
 	types, err := a.types(a.variantsOf(0))
 	if err != nil {
 		t.Fatal(err)
@@ -154,14 +155,14 @@ func TestAliases(t *testing.T) {
 	if !errors.Is(err, ErrNoKernel) || !strings.Contains(err.Error(), "amzn/2/x86_64/5.10") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := a.Spec(Key{}); !errors.Is(err, ErrNoKernel) {
+	if _, err := a.Spec(kernel.Key{}); !errors.Is(err, ErrNoKernel) {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestEmpty(t *testing.T) {
 	a := mustOpen(t, mustWrite(t, nil))
-	if a.Len() != 0 || a.Layouts() != 0 || len(a.Keys()) != 0 || a.Lookup(Key{}).Found() {
+	if a.Len() != 0 || a.Layouts() != 0 || len(a.Keys()) != 0 || a.Lookup(kernel.Key{}).Found() {
 		t.Error("an empty archive has something")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/canon"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // manyKernels makes n kernels of the real ones under other names. In every
@@ -34,7 +35,7 @@ func grown(t testing.TB, data []byte, seed int) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := rewritten(t, []Kernel{{Key{Release: "a"}, data}})
+	a := rewritten(t, []Kernel{{kernel.Key{Release: "a"}, data}})
 	types, err := a.types(a.variantsOf(0))
 	if err != nil {
 		t.Fatal(err)
@@ -54,10 +55,10 @@ func grown(t testing.TB, data []byte, seed int) []byte {
 var thousand struct {
 	sync.Once
 	data []byte
-	key  Key
+	key  kernel.Key
 }
 
-func thousandKernels(t testing.TB) ([]byte, Key) {
+func thousandKernels(t testing.TB) ([]byte, kernel.Key) {
 	t.Helper()
 	thousand.Do(func() {
 		kernels := manyKernels(t, 1000)

@@ -11,8 +11,8 @@
 //	...
 //	opts.Programs.KernelTypes = types.Spec // nil where the kernel has its own
 //
-// Kernels are named by a [Key]: distribution and version as in os-release,
-// architecture and release as uname prints them. [Host] finds the key of the
+// Kernels are named by a [kernel.Key]: distribution and version as in os-release,
+// architecture and release as uname prints them. [kernel.Host] finds the key of the
 // machine, [Archive.Lookup] the kernel that serves it, and says why. Archives
 // are written by `btfgen generate` or [Write].
 //

@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // FuzzPayload opens a payload as it comes out of the frame and takes every BTF
@@ -88,7 +89,7 @@ func FuzzWrite(f *testing.F) {
 			if i%3 == 2 {
 				order = binary.BigEndian
 			}
-			k := Key{ID: "a", Arch: "x86_64", Release: fmt.Sprint(i)}
+			k := kernel.Key{ID: "a", Arch: "x86_64", Release: fmt.Sprint(i)}
 			kernels = append(kernels, Kernel{k, canon.Write(canon.Merge(types), order)})
 		}
 		a := rewritten(t, kernels)

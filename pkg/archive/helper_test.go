@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -81,7 +82,7 @@ var realOnce = sync.OnceValues(func() (kernels []Kernel, err error) {
 			return err
 		}
 		k := Kernel{}
-		if k.Key, err = ParseFileName(filepath.ToSlash(name)); err != nil {
+		if k.Key, err = kernel.ParseFileName(filepath.ToSlash(name)); err != nil {
 			return err
 		}
 		k.BTF, err = mins[target.Order()].Minimize(target)
@@ -135,9 +136,9 @@ func mustOpen(t testing.TB, data []byte) *Archive {
 	return a
 }
 
-func mustKey(t testing.TB, s string) Key {
+func mustKey(t testing.TB, s string) kernel.Key {
 	t.Helper()
-	k, err := ParseKey(s)
+	k, err := kernel.ParseKey(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // lookupArchive has kernels with three different BTFs: a, b and c.
@@ -62,8 +64,8 @@ func TestLookup(t *testing.T) {
 		{"debian/12/-/6.1.0-9-amd64", NoMatch, "", "the arch of the kernel is not known", "", "", false},
 	} {
 		m := a.Lookup(mustKey(t, tt.want))
-		text := func(k Key) string {
-			if k == (Key{}) {
+		text := func(k kernel.Key) string {
+			if k == (kernel.Key{}) {
 				return ""
 			}
 			return k.String()
@@ -95,7 +97,7 @@ func TestFind(t *testing.T) {
 	if err := errors.Join(os.WriteFile(named, realKernels(t)[0].BTF, 0o666), os.WriteFile(empty, nil, 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	hit := HostOptions{OSRelease: "testdata/os-release/debian", Release: "6.1.0-9-amd64", Arch: "x86_64"}
+	hit := kernel.HostOptions{OSRelease: "../kernel/testdata/os-release/debian", Release: "6.1.0-9-amd64", Arch: "x86_64"}
 	miss := hit
 	miss.Release = "6.1.0-11-amd64"
 
@@ -118,7 +120,7 @@ func TestFind(t *testing.T) {
 	if _, err = Find(Options{Host: hit, IgnoreKernel: true}); err == nil {
 		t.Error("found types in no archive")
 	}
-	if _, err = Find(Options{Archive: a, Host: HostOptions{OSRelease: empty + "x"}, IgnoreKernel: true}); !errors.Is(err, os.ErrNotExist) {
+	if _, err = Find(Options{Archive: a, Host: kernel.HostOptions{OSRelease: empty + "x"}, IgnoreKernel: true}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := os.Stat(KernelBTF); err != nil {
@@ -127,31 +129,5 @@ func TestFind(t *testing.T) {
 	got, err = Find(Options{Archive: a, Host: hit})
 	if err != nil || got.Source != FromKernel || got.Path != KernelBTF || got.Spec != nil {
 		t.Errorf("kernel: %+v, %v", got, err)
-	}
-}
-
-func TestFileName(t *testing.T) {
-	for _, tt := range []struct{ key, name, back string }{
-		{"debian/12/x86_64/6.1", "debian/12/x86_64/6.1.btf", ""},
-		{"arch/-/x86_64/6.9", "arch/x86_64/6.9.btf", ""},
-		{"-/-/-/vmlinux", "vmlinux.btf", ""},
-		{"debian/12/-/6.1", "6.1.btf", "-/-/-/6.1"},
-	} {
-		k := mustKey(t, tt.key)
-		if got := k.FileName(); got != tt.name {
-			t.Errorf("%s: got %s", tt.key, got)
-		}
-		back := tt.back
-		if back == "" {
-			back = tt.key
-		}
-		if got, err := ParseFileName(tt.name); err != nil || got.String() != back {
-			t.Errorf("%s: got %s, %v", tt.name, got, err)
-		}
-	}
-	for _, bad := range []string{"", ".btf", "a/b.btf", "a/b/c.btf", "a/b/c/d/e.btf", "../12/x86_64/6.1.btf"} {
-		if k, err := ParseFileName(bad); err == nil {
-			t.Errorf("%q: got %s", bad, k)
-		}
 	}
 }

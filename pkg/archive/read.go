@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // maxKernels limits the kernels of an archive, maxKeyBytes the bytes of their
@@ -27,9 +29,9 @@ const maxFile = maxPayload + 1<<16
 // Archive is an open archive. It is immutable and safe for many goroutines.
 type Archive struct {
 	info     Info
-	keys     []Key
-	layoutOf []int32       // by key
-	index    map[Key]int32 // canonical keys
+	keys     []kernel.Key
+	layoutOf []int32              // by key
+	index    map[kernel.Key]int32 // canonical keys
 	pool     readPool
 	layouts  []readLayout
 }
@@ -131,17 +133,17 @@ func (a *Archive) Len() int { return len(a.keys) }
 // Layouts returns the number of different BTFs. Layouts are numbered from 0.
 func (a *Archive) Layouts() int { return len(a.layouts) }
 
-// Keys returns the kernels in the order of Key.Compare. The slice belongs to
+// Keys returns the kernels in the order of kernel.Key.Compare. The slice belongs to
 // the caller.
-func (a *Archive) Keys() []Key {
+func (a *Archive) Keys() []kernel.Key {
 	keys := slices.Clone(a.keys)
-	slices.SortFunc(keys, Key.Compare)
+	slices.SortFunc(keys, kernel.Key.Compare)
 	return keys
 }
 
 // Layout returns the number of a kernel's layout. Kernels with the same layout
 // have the same BTF. Spellings of distribution and architecture do not matter.
-func (a *Archive) Layout(k Key) (layout int, ok bool) {
+func (a *Archive) Layout(k kernel.Key) (layout int, ok bool) {
 	i, ok := a.index[k.Canonical()]
 	if !ok {
 		return 0, false
@@ -156,7 +158,7 @@ var ErrNoKernel = errors.New("kernel is not in the archive")
 // was put in. Spellings of distribution and architecture do not matter. The
 // slice belongs to the caller. The error is ErrNoKernel if the archive does not
 // have the kernel; others mean that the archive was made by a broken writer.
-func (a *Archive) BTF(k Key) ([]byte, error) {
+func (a *Archive) BTF(k kernel.Key) ([]byte, error) {
 	layout, ok := a.Layout(k)
 	if !ok {
 		return nil, fmt.Errorf("archive: kernel %s: %w", k, ErrNoKernel)
@@ -192,7 +194,7 @@ func (a *Archive) Kernels() ([]Kernel, error) {
 // Spec returns the BTF of exactly this kernel in the form that goes into
 // KernelTypes of cilium/ebpf's ProgramOptions. It belongs to the caller. Errors
 // are as for BTF.
-func (a *Archive) Spec(k Key) (*btf.Spec, error) {
+func (a *Archive) Spec(k kernel.Key) (*btf.Spec, error) {
 	b, err := a.BTF(k)
 	if err != nil {
 		return nil, err
@@ -226,8 +228,8 @@ var (
 
 func (a *Archive) readKernels(c *cursor) {
 	n := c.count(min(maxKernels, len(c.b)), "kernels")
-	a.keys, a.layoutOf = make([]Key, 0, n), make([]int32, 0, n)
-	a.index = make(map[Key]int32, n)
+	a.keys, a.layoutOf = make([]kernel.Key, 0, n), make([]int32, 0, n)
+	a.index = make(map[kernel.Key]int32, n)
 	last, total, layouts := "", 0, 0
 	for i := range n {
 		shared, back := c.uvarint(), c.uvarint()
@@ -275,14 +277,14 @@ func (a *Archive) readKernels(c *cursor) {
 	}
 }
 
-// keyFromStored is the inverse of Key.stored.
-func keyFromStored(s string) (Key, error) {
+// keyFromStored is the inverse of stored.
+func keyFromStored(s string) (kernel.Key, error) {
 	p := strings.Split(s, "/")
 	if len(p) != 4 {
-		return Key{}, errKey
+		return kernel.Key{}, errKey
 	}
-	k := Key{ID: p[0], VersionID: p[1], Arch: p[2], Release: p[3]}
-	return k, k.check()
+	k := kernel.Key{ID: p[0], VersionID: p[1], Arch: p[2], Release: p[3]}
+	return k, checkKey(k)
 }
 
 // readLayout is the changes that make a layout of its parent, or of nothing.

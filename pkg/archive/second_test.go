@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/canon"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // TestSecondReader has a reader that was written from docs/archive-format.md
@@ -30,7 +31,7 @@ func TestSecondReader(t *testing.T) {
 		}
 		types, _ := randomTypes(data)
 		order := [...]binary.ByteOrder{binary.LittleEndian, binary.BigEndian}[i%2]
-		odd = append(odd, Kernel{Key{ID: "odd", Arch: "x86_64", Release: fmt.Sprint(i)}, canon.Write(canon.Merge(types), order)})
+		odd = append(odd, Kernel{kernel.Key{ID: "odd", Arch: "x86_64", Release: fmt.Sprint(i)}, canon.Write(canon.Merge(types), order)})
 	}
 	for name, kernels := range map[string][]Kernel{"real": realKernels(t), "odd": odd} {
 		dir := t.TempDir()

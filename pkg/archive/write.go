@@ -11,6 +11,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Info says who made an archive of what.
@@ -48,7 +50,7 @@ func (o Object) String() string { return o.Name + " (sha256 " + hex.EncodeToStri
 
 // Kernel is a kernel and its minimized BTF.
 type Kernel struct {
-	Key Key
+	Key kernel.Key
 	BTF []byte
 }
 
@@ -101,7 +103,7 @@ func encodeStreams(info Info, kernels []Kernel) (*[numStreams][]byte, []int, err
 }
 
 // stored is the form of a key that kernels are sorted by and stored as.
-func (k Key) stored() string {
+func stored(k kernel.Key) string {
 	return k.ID + "/" + k.VersionID + "/" + k.Arch + "/" + k.Release
 }
 
@@ -110,10 +112,10 @@ func sortKernels(kernels []Kernel) ([]Kernel, error) {
 	if len(kernels) > maxKernels {
 		return nil, fmt.Errorf("%d kernels, more than %d", len(kernels), maxKernels)
 	}
-	seen := make(map[Key]int, len(kernels))
+	seen := make(map[kernel.Key]int, len(kernels))
 	var out []Kernel
 	for _, k := range kernels {
-		if err := k.Key.check(); err != nil {
+		if err := checkKey(k.Key); err != nil {
 			return nil, err
 		}
 		c := k.Key.Canonical()
@@ -121,7 +123,7 @@ func sortKernels(kernels []Kernel) ([]Kernel, error) {
 			if !bytes.Equal(out[i].BTF, k.BTF) {
 				return nil, fmt.Errorf("kernel %s: two different BTFs", k.Key)
 			}
-			if k.Key.stored() < out[i].Key.stored() { // by an alias
+			if stored(k.Key) < stored(out[i].Key) { // by an alias
 				out[i].Key = k.Key
 			}
 			continue
@@ -129,12 +131,12 @@ func sortKernels(kernels []Kernel) ([]Kernel, error) {
 		seen[c] = len(out)
 		out = append(out, k)
 	}
-	slices.SortFunc(out, func(a, b Kernel) int { return cmp.Compare(a.Key.stored(), b.Key.stored()) })
+	slices.SortFunc(out, func(a, b Kernel) int { return cmp.Compare(stored(a.Key), stored(b.Key)) })
 	return out, nil
 }
 
 // check returns an error if a kernel cannot be stored under the key.
-func (k Key) check() error {
+func checkKey(k kernel.Key) error {
 	if k.Release == "" {
 		return fmt.Errorf("kernel %s: no release", k)
 	}
@@ -231,7 +233,7 @@ func (e *encoder) kernels(kernels []Kernel, of []int) {
 	e.put(streamKernels, uint64(len(kernels)))
 	last, layouts := "", 0
 	for i, k := range kernels {
-		s := k.Key.stored()
+		s := stored(k.Key)
 		n := 0
 		for n < len(s) && n < len(last) && s[n] == last[n] {
 			n++
