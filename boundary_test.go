@@ -23,7 +23,8 @@ func TestBoundaries(t *testing.T) {
 		"pkg/relolog":     {"internal/rawbtf"},
 		"pkg/minimize":    {"internal/canon", "internal/rawbtf", "pkg/relolog"},
 		"pkg/kernel":      {},
-		"pkg/archive":     {"internal/canon", "internal/rawbtf", "pkg/kernel"},
+		"internal/btfa":   {"internal/btfenc", "pkg/kernel"},
+		"pkg/archive":     {"internal/btfa", "internal/btfenc", "internal/canon", "internal/rawbtf", "pkg/kernel"},
 	}
 	seen := 0
 	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -84,7 +85,7 @@ func parseOutput(c *cli.Context) (o output, err error) {
 func (o *output) write(info archive.Info, kernels []archive.Kernel) error {
 	if o.native {
 		var b bytes.Buffer
-		if err := archive.Write(&b, info, kernels); err != nil {
+		if err := archiver.Write(&b, info, kernels); err != nil {
 			return fmt.Errorf("%s: %w", o.path, err)
 		}
 		return bundle.WriteFile(o.path, func(f *os.File) error {
