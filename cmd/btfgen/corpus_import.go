@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/store"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func corpusImportCommand() *cli.Command {
@@ -61,11 +61,11 @@ func runCorpusImport(c *cli.Context) error {
 }
 
 // asKey reads the value of --as.
-func asKey(text string) (k archive.Key, err error) {
+func asKey(text string) (k kernel.Key, err error) {
 	if text == "" {
 		return k, nil
 	}
-	if k, err = archive.ParseKey(text); err != nil {
+	if k, err = kernel.ParseKey(text); err != nil {
 		return k, usagef("--as: %w", err)
 	}
 	if !k.Known() {

@@ -8,12 +8,12 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // Type is a type of the output.
 type Type struct {
-	Kind   rawbtf.Kind
+	Kind   btfenc.Kind
 	Flag   bool   // kind_flag
 	Name   string // empty for anonymous types
 	Size   uint32 // bytes; 0 where the record holds a reference instead
@@ -172,30 +172,30 @@ func representatives(types []*Type, live, class []int) []*Type {
 
 // Write encodes types in the byte order of the kernel.
 func Write(types []*Type, order binary.ByteOrder) []byte {
-	b := rawbtf.NewBuilder(order)
+	b := btfenc.NewBuilder(order)
 	id := func(r int) uint32 { return uint32(r + 1) }
 	for _, o := range types {
 		vlen, size := len(o.Fields), o.Size
 		switch o.Kind {
-		case rawbtf.KindInt, rawbtf.KindArray:
+		case btfenc.KindInt, btfenc.KindArray:
 			vlen = 0
-		case rawbtf.KindPtr, rawbtf.KindTypedef, rawbtf.KindFuncProto:
+		case btfenc.KindPtr, btfenc.KindTypedef, btfenc.KindFuncProto:
 			size = id(o.Refs[0])
 		}
 		b.Type(o.Name, o.Kind, o.Flag, vlen, size)
 		for i, f := range o.Fields {
 			switch o.Kind {
-			case rawbtf.KindInt:
+			case btfenc.KindInt:
 				b.Word(f.Lo)
-			case rawbtf.KindArray:
+			case btfenc.KindArray:
 				b.Word(id(o.Refs[0]), id(o.Refs[1]), f.Lo)
-			case rawbtf.KindStruct, rawbtf.KindUnion:
+			case btfenc.KindStruct, btfenc.KindUnion:
 				b.Word(b.String(f.Name), id(o.Refs[i]), f.Lo)
-			case rawbtf.KindEnum:
+			case btfenc.KindEnum:
 				b.Word(b.String(f.Name), f.Lo)
-			case rawbtf.KindEnum64:
+			case btfenc.KindEnum64:
 				b.Word(b.String(f.Name), f.Lo, f.Hi)
-			case rawbtf.KindFuncProto:
+			case btfenc.KindFuncProto:
 				b.Word(b.String(f.Name), id(o.Refs[i+1]))
 			}
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/pkg/archive"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -69,7 +69,7 @@ type run struct {
 
 // kernelResult is one kernel and what became of each program on it.
 type kernelResult struct {
-	key   archive.Key
+	key   kernelkey.Key
 	name  string
 	path  string
 	arch  string

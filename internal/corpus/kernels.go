@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // blob is BTF found on the way, in the buffer s.btf or mapped from its file.
@@ -135,7 +135,7 @@ func (r *reader) kernel(b *blob, last bool) {
 		r.takeModules(b, key)
 		return
 	}
-	it := Item{Key: key, Name: key.String(), Path: b.path, Arch: archive.CanonicalArch(b.arch), BTF: b.bytes(r.s)}
+	it := Item{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.bytes(r.s)}
 	if !key.Known() {
 		it.Name = b.path
 		if single {
@@ -161,9 +161,9 @@ func (r *reader) kernelsIn(p *part) (n int) {
 
 // key puts together what path and content tell. A tree's path goes before what its files hold, where
 // that is a single kernel, as in BTFHub's.
-func (r *reader) key(b *blob, single bool) archive.Key {
+func (r *reader) key(b *blob, single bool) kernel.Key {
 	k := b.part.key
-	var member archive.Key
+	var member kernel.Key
 	if b.member != b.part.path {
 		member = kernelKey(b.member)
 	}
@@ -184,7 +184,7 @@ func (r *reader) key(b *blob, single bool) archive.Key {
 }
 
 // takeModules returns the pending modules that belong to a kernel.
-func (r *reader) takeModules(kernel *blob, key archive.Key) []Module {
+func (r *reader) takeModules(kernel *blob, key kernel.Key) []Module {
 	mods := r.s.modules[:0]
 	for i := range r.s.pending {
 		if b := &r.s.pending[i]; b.split && !b.used && r.belongs(b, kernel, key) {
@@ -207,7 +207,7 @@ func (r *reader) takeModules(kernel *blob, key archive.Key) []Module {
 
 // belongs says whether a module found in the same file, or in one that goes with it, is the
 // kernel's: by the release in a package's tree, else by lying next to or below the kernel.
-func (r *reader) belongs(mod, kernel *blob, key archive.Key) bool {
+func (r *reader) belongs(mod, kernel *blob, key kernel.Key) bool {
 	if mod.part != kernel.part {
 		return true
 	}

@@ -14,29 +14,29 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// kernel is a copy of an Item.
-type kernel struct {
+// itemCopy is a copy of an Item.
+type itemCopy struct {
 	Item
 	btf  []byte
 	mods map[string]string
 }
 
 // readAll reads everything of a corpus and returns the errors of its files together.
-func readAll(t testing.TB, opts Options, sources ...string) (*Corpus, []kernel, []error) {
+func readAll(t testing.TB, opts Options, sources ...string) (*Corpus, []itemCopy, []error) {
 	t.Helper()
 	c, err := Open(context.Background(), sources, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []kernel
+	var all []itemCopy
 	var errs []error
 	var s Scratch
 	for _, f := range c.Files {
 		err := f.Read(context.Background(), &s, func(it *Item) error {
-			k := kernel{Item: *it, btf: bytes.Clone(it.BTF), mods: make(map[string]string)}
+			k := itemCopy{Item: *it, btf: bytes.Clone(it.BTF), mods: make(map[string]string)}
 			for i, m := range it.Modules {
 				if i > 0 && it.Modules[i-1].Name >= m.Name {
 					t.Errorf("%s: module %s after %s", it.Name, m.Name, it.Modules[i-1].Name)
@@ -265,7 +265,7 @@ func TestReadBadMember(t *testing.T) {
 	if len(got) != 2 || len(errs) != 4 {
 		t.Fatalf("%d kernels, errors %v", len(got), errs)
 	}
-	want := archive.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1.0-1-amd64"}
+	want := kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1.0-1-amd64"}
 	if got[0].Key != want || got[0].Name != want.String() || got[0].SourceSize != int64(len(data)) {
 		t.Errorf("first: %+v", got[0].Item)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -59,7 +59,7 @@ func (s *Stages) All() []Stage {
 
 // Kernel is what became of one kernel.
 type Kernel struct {
-	Key        archive.Key
+	Key        kernel.Key
 	Name, Path string // as in corpus.Item
 	SourceSize int64  // bytes on disk
 	RawSize    int64  // bytes of its BTF, modules included
@@ -343,16 +343,16 @@ func (k *Kernel) FileName() string {
 	if k.Key.Release != "" {
 		base = k.Key.Release
 	}
-	return strings.TrimSuffix(base, archive.FileSuffix) + archive.FileSuffix
+	return strings.TrimSuffix(base, kernel.FileSuffix) + kernel.FileSuffix
 }
 
 // OutputKey returns the key under which an archive has the kernel: its own or,
 // where that is not known, what its file's name tells.
-func (k *Kernel) OutputKey() archive.Key {
+func (k *Kernel) OutputKey() kernel.Key {
 	if k.Key.Known() {
 		return k.Key
 	}
-	if key, err := archive.ParseFileName(k.FileName()); err == nil {
+	if key, err := kernel.ParseFileName(k.FileName()); err == nil {
 		return key
 	}
 	return k.Key

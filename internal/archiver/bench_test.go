@@ -1,4 +1,4 @@
-package archive
+package archiver
 
 import (
 	"fmt"
@@ -7,14 +7,18 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/canon"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // manyKernels makes n kernels of the real ones under other names. In every
 // fourth some structs have grown.
-func manyKernels(t testing.TB, n int) []Kernel {
+func manyKernels(t testing.TB, n int) []archive.Kernel {
 	t.Helper()
-	real := realKernels(t)
-	kernels := make([]Kernel, n)
+	real := testinput.Minimized(t)
+	kernels := make([]archive.Kernel, n)
 	for i := range kernels {
 		k := real[i%len(real)]
 		k.Key.VersionID = fmt.Sprintf("%s.%d", k.Key.VersionID, i%7)
@@ -30,15 +34,7 @@ func manyKernels(t testing.TB, n int) []Kernel {
 // grown returns a BTF in which members have moved, seed deciding which.
 func grown(t testing.TB, data []byte, seed int) []byte {
 	t.Helper()
-	_, order, err := define(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := rewritten(t, []Kernel{{Key{Release: "a"}, data}})
-	types, err := a.types(a.variantsOf(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	btf, types := typesOf(t, data)
 	for i, o := range types {
 		if o.Kind.IsComposite() && len(o.Fields) > 0 && (i*7+seed)%5 == 0 && !o.Flag {
 			by := uint32(8 * (1 + seed%40))
@@ -48,16 +44,42 @@ func grown(t testing.TB, data []byte, seed int) []byte {
 			o.Size += by
 		}
 	}
-	return canon.Write(canon.Merge(types), order)
+	return canon.Write(canon.Merge(types), btf.Order())
+}
+
+// typesOf reads a BTF as the writer encodes it.
+func typesOf(t testing.TB, data []byte) (*rawbtf.BTF, []*canon.Type) {
+	t.Helper()
+	b, err := rawbtf.New(data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var types []*canon.Type
+	d := &definer{btf: b}
+	for id := rawbtf.TypeID(1); int(id) < b.NumTypes(); id++ {
+		typ := b.Type(id)
+		var refs []int
+		n, err := d.node(typ, func(id rawbtf.TypeID) ref {
+			refs = append(refs, int(id)-1) // void is -1 in canon, too
+			return ref{}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		types = append(types, &canon.Type{
+			Kind: n.kind, Flag: n.flag, Name: string(typ.Name()), Size: n.size, Fields: n.fields, Refs: refs, Copies: 1,
+		})
+	}
+	return b, types
 }
 
 var thousand struct {
 	sync.Once
 	data []byte
-	key  Key
+	key  kernel.Key
 }
 
-func thousandKernels(t testing.TB) ([]byte, Key) {
+func thousandKernels(t testing.TB) ([]byte, kernel.Key) {
 	t.Helper()
 	thousand.Do(func() {
 		kernels := manyKernels(t, 1000)
@@ -73,7 +95,7 @@ func BenchmarkOpenAndGet(b *testing.B) {
 	b.Logf("%d kernels, %d layouts, %d bytes", a.Len(), a.Layouts(), len(data))
 	b.ReportAllocs()
 	for b.Loop() {
-		a, err := Open(data)
+		a, err := archive.Open(data)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -87,7 +109,7 @@ func BenchmarkOpen(b *testing.B) {
 	data, _ := thousandKernels(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Open(data); err != nil {
+		if _, err := archive.Open(data); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -107,12 +129,14 @@ func TestMemoryOfThousand(t *testing.T) {
 	data, key := thousandKernels(t)
 	mustOpen(t, data) // the decoder stays
 	runtime.GC()
-	got := allocated(func() {
-		a := mustOpen(t, data)
-		if _, err := a.BTF(a.Lookup(key).Key); err != nil {
-			t.Error(err)
-		}
-	})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	a := mustOpen(t, data)
+	if _, err := a.BTF(a.Lookup(key).Key); err != nil {
+		t.Error(err)
+	}
+	runtime.ReadMemStats(&after)
+	got := after.TotalAlloc - before.TotalAlloc
 	if t.Logf("%d bytes for %d of archive", got, len(data)); got > 8<<20 {
 		t.Errorf("%d bytes", got)
 	}

@@ -1,10 +1,11 @@
-package archive
+package archiver
 
 import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // pool holds the distinct definitions of all kernels, and the layouts made of
@@ -35,8 +36,6 @@ type poolLayout struct {
 	variants  []int32 // by slot; noVariant if nothing is in it
 }
 
-const noVariant = -1
-
 // layoutDefs is one BTF, cut into definitions.
 type layoutDefs struct {
 	defs      []definition
@@ -60,7 +59,7 @@ func newPool(layouts []layoutDefs) *pool {
 	}
 	seen := make(map[variantKey]int32)
 	for _, l := range layouts {
-		lay := poolLayout{l.bigEndian, slices.Repeat([]int32{noVariant}, len(p.slots))}
+		lay := poolLayout{l.bigEndian, slices.Repeat([]int32{btfa.NoVariant}, len(p.slots))}
 		for _, d := range l.defs {
 			s := p.index[d.slot]
 			lay.variants[s] = p.variant(s, d.nodes, seen)
@@ -131,7 +130,7 @@ func numbers(nodes []node) []uint64 {
 	for i := range nodes {
 		n := &nodes[i]
 		switch n.kind {
-		case rawbtf.KindStruct, rawbtf.KindUnion:
+		case btfenc.KindStruct, btfenc.KindUnion:
 			for _, f := range n.fields {
 				off := f.Lo
 				if n.flag {
@@ -140,32 +139,16 @@ func numbers(nodes []node) []uint64 {
 				nums = append(nums, uint64(off))
 			}
 			nums = append(nums, uint64(n.size)*8)
-		case rawbtf.KindEnum, rawbtf.KindEnum64, rawbtf.KindInt:
+		case btfenc.KindEnum, btfenc.KindEnum64, btfenc.KindInt:
 			for _, f := range n.fields {
 				nums = append(nums, uint64(f.Hi)<<32|uint64(f.Lo))
 			}
 			nums = append(nums, uint64(n.size))
-		case rawbtf.KindArray:
+		case btfenc.KindArray:
 			nums = append(nums, uint64(n.fields[0].Lo))
-		case rawbtf.KindFloat:
+		case btfenc.KindFloat:
 			nums = append(nums, uint64(n.size))
 		}
 	}
 	return nums
-}
-
-// countNumbers returns how many numbers a node with some fields has, and
-// whether they are bit offsets.
-func countNumbers(kind rawbtf.Kind, fields int) (n int, offsets bool) {
-	switch kind {
-	case rawbtf.KindStruct, rawbtf.KindUnion:
-		return fields + 1, true
-	case rawbtf.KindEnum, rawbtf.KindEnum64:
-		return fields + 1, false
-	case rawbtf.KindInt:
-		return 2, false
-	case rawbtf.KindArray, rawbtf.KindFloat:
-		return 1, false
-	}
-	return 0, false
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package archive
+package kernel
 
 import "errors"
 

@@ -1,4 +1,4 @@
-package archive
+package archiver
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -32,7 +33,7 @@ type definition struct {
 
 // node is one type of a definition. Its fields are those of a canon.Type.
 type node struct {
-	kind   rawbtf.Kind
+	kind   btfenc.Kind
 	flag   bool
 	size   uint32
 	fields []canon.Field
@@ -132,26 +133,26 @@ func (d *definer) node(t rawbtf.Type, refTo func(rawbtf.TypeID) ref) (node, erro
 	n := node{kind: t.Kind(), flag: t.KindFlag(), size: t.Size()}
 	name := func(off uint32) string { return string(d.btf.Name(off)) }
 	switch n.kind {
-	case rawbtf.KindInt:
+	case btfenc.KindInt:
 		n.fields = []canon.Field{{Lo: t.IntData()}}
-	case rawbtf.KindPtr, rawbtf.KindTypedef:
+	case btfenc.KindPtr, btfenc.KindTypedef:
 		n.size, n.refs = 0, []ref{refTo(t.Ref())}
-	case rawbtf.KindFwd, rawbtf.KindFloat:
-	case rawbtf.KindArray:
+	case btfenc.KindFwd, btfenc.KindFloat:
+	case btfenc.KindArray:
 		a := t.Array()
 		n.fields, n.refs = []canon.Field{{Lo: a.Nelems}}, []ref{refTo(a.Elem), refTo(a.Index)}
-	case rawbtf.KindStruct, rawbtf.KindUnion:
+	case btfenc.KindStruct, btfenc.KindUnion:
 		for i := range t.Vlen() {
 			m := t.Member(i)
 			n.fields = append(n.fields, canon.Field{Name: name(m.NameOff), Lo: m.BitSize<<24 | m.BitOffset})
 			n.refs = append(n.refs, refTo(m.Type))
 		}
-	case rawbtf.KindEnum, rawbtf.KindEnum64:
+	case btfenc.KindEnum, btfenc.KindEnum64:
 		for i := range t.Vlen() {
 			e := t.Enumerator(i)
 			n.fields = append(n.fields, canon.Field{Name: name(e.NameOff), Lo: uint32(e.Value), Hi: uint32(e.Value >> 32)})
 		}
-	case rawbtf.KindFuncProto:
+	case btfenc.KindFuncProto:
 		n.size, n.refs = 0, []ref{refTo(t.Ref())}
 		for i := range t.Vlen() {
 			p := t.Param(i)

@@ -1,7 +1,12 @@
-package rawbtf
+package btfenc
 
-import (
-	"encoding/binary"
+import "encoding/binary"
+
+// What a blob begins with.
+const (
+	Magic     = 0xeb9f
+	Version   = 1
+	HeaderLen = 24 // bytes, up to and including str_len; newer headers are longer
 )
 
 // Builder writes a BTF blob with a 24-byte header, type by type. IDs are
@@ -57,11 +62,11 @@ func (b *Builder) Word(vs ...uint32) {
 
 // Bytes returns the finished blob.
 func (b *Builder) Bytes() []byte {
-	out := make([]byte, 0, minHeaderLen+len(b.types)+len(b.strs))
-	out = b.order.AppendUint16(out, magic)
-	out = append(out, version, 0)
+	out := make([]byte, 0, HeaderLen+len(b.types)+len(b.strs))
+	out = b.order.AppendUint16(out, Magic)
+	out = append(out, Version, 0)
 	n := uint32(len(b.types))
-	for _, v := range []uint32{minHeaderLen, 0, n, n, uint32(len(b.strs))} {
+	for _, v := range []uint32{HeaderLen, 0, n, n, uint32(len(b.strs))} {
 		out = b.order.AppendUint32(out, v)
 	}
 	return append(append(out, b.types...), b.strs...)

@@ -1,4 +1,4 @@
-package archive
+package archiver
 
 import (
 	"bytes"
@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/canon"
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // TestSecondReader has a reader that was written from docs/archive-format.md
@@ -21,7 +24,7 @@ func TestSecondReader(t *testing.T) {
 			t.Skip("needs " + tool)
 		}
 	}
-	var odd []Kernel
+	var odd []archive.Kernel
 	for i := range 60 {
 		r := rand.New(rand.NewPCG(uint64(i), 0))
 		data := make([]byte, 400)
@@ -30,9 +33,9 @@ func TestSecondReader(t *testing.T) {
 		}
 		types, _ := randomTypes(data)
 		order := [...]binary.ByteOrder{binary.LittleEndian, binary.BigEndian}[i%2]
-		odd = append(odd, Kernel{Key{ID: "odd", Arch: "x86_64", Release: fmt.Sprint(i)}, canon.Write(canon.Merge(types), order)})
+		odd = append(odd, archive.Kernel{Key: kernel.Key{ID: "odd", Arch: "x86_64", Release: fmt.Sprint(i)}, BTF: canon.Write(canon.Merge(types), order)})
 	}
-	for name, kernels := range map[string][]Kernel{"real": realKernels(t), "odd": odd} {
+	for name, kernels := range map[string][]archive.Kernel{"real": testinput.Minimized(t), "odd": odd} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "x.btfa")
 		if err := os.WriteFile(path, mustWrite(t, kernels), 0o666); err != nil {

@@ -1,4 +1,4 @@
-package archive
+package kernel
 
 import (
 	"fmt"
@@ -33,7 +33,10 @@ func ParseFileName(name string) (Key, error) {
 	default:
 		return k, fmt.Errorf("%s: name is not ID/VERSION_ID/ARCH/RELEASE%s", name, FileSuffix)
 	}
-	if err := k.check(); err != nil {
+	if k.Release == "" {
+		return Key{}, fmt.Errorf("%s: name has no release", name)
+	}
+	if err := k.Validate(); err != nil {
 		return Key{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return k, nil

@@ -1,4 +1,4 @@
-package archive
+package archiver
 
 import (
 	"encoding/binary"
@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/canon"
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/archive"
 )
 
 var update = flag.Bool("update", false, "write the examples of docs/archive-format.md")
@@ -18,28 +20,28 @@ var update = flag.Bool("update", false, "write the examples of docs/archive-form
 // exampleBTF is struct task { ...; int pid; }; with pid at a byte offset.
 func exampleBTF(pid uint32) []byte {
 	return canon.Write(canon.Merge([]*canon.Type{
-		{Kind: rawbtf.KindStruct, Name: "task", Size: 64 + pid, Fields: []canon.Field{{Name: "pid", Lo: 8 * pid}}, Refs: []int{1}},
-		{Kind: rawbtf.KindInt, Name: "int", Size: 4, Fields: []canon.Field{{Lo: rawbtf.IntSigned<<24 | 32}}},
+		{Kind: btfenc.KindStruct, Name: "task", Size: 64 + pid, Fields: []canon.Field{{Name: "pid", Lo: 8 * pid}}, Refs: []int{1}},
+		{Kind: btfenc.KindInt, Name: "int", Size: 4, Fields: []canon.Field{{Lo: btfenc.IntSigned<<24 | 32}}},
 	}), binary.LittleEndian)
 }
 
 // TestFormatDoc makes the examples of docs/archive-format.md. Run it with
 // -update to write them into the file.
 func TestFormatDoc(t *testing.T) {
-	kernels := []Kernel{
-		{mustKey(t, "debian/12/x86_64/6.1.0-9-amd64"), exampleBTF(12)},
-		{mustKey(t, "debian/12/x86_64/6.1.0-7-amd64"), exampleBTF(4)},
+	kernels := []archive.Kernel{
+		{Key: mustKey(t, "debian/12/x86_64/6.1.0-9-amd64"), BTF: exampleBTF(12)},
+		{Key: mustKey(t, "debian/12/x86_64/6.1.0-7-amd64"), BTF: exampleBTF(4)},
 	}
-	info := Info{Tool: "btfgen", Objects: []Object{NewObject("a.o", []byte("a"))}}
+	info := archive.Info{Tool: "btfgen", Objects: []archive.Object{NewObject("a.o", []byte("a"))}}
 	file, err := encode(info, kernels)
 	if err != nil {
 		t.Fatal(err)
 	}
-	payload, err := unpack(file)
+	payload, err := btfa.Unpack(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	streams, err := split(payload)
+	streams, err := btfa.Split(payload)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +57,11 @@ func TestFormatDoc(t *testing.T) {
 	}
 	rest := len(payload)
 	for _, s := range streams {
-		rest -= len(s.b)
+		rest -= len(s.B)
 	}
 	part("head", payload[:rest])
 	for i, s := range streams {
-		part(streamTexts[i], s.b)
+		part(btfa.StreamTexts[i], s.B)
 	}
 	dump := b.String()
 	b.Reset()
@@ -81,12 +83,10 @@ func TestFormatDoc(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if text != string(old) {
-		t.Error("docs/archive-format.md is not up to date, run: go test ./pkg/archive -run TestFormatDoc -update")
+		t.Error("docs/archive-format.md is not up to date, run: go test ./internal/archiver -run TestFormatDoc -update")
 	}
-	for _, want := range []string{fmt.Sprintf("%d MiB", maxPayload>>20), fmt.Sprintf("%d MiB", maxMemory>>20)} {
-		if !strings.Contains(text, want) {
-			t.Errorf("docs/archive-format.md does not say %s", want)
-		}
+	if want := fmt.Sprintf("%d MiB", btfa.MaxPayload>>20); !strings.Contains(text, want) {
+		t.Errorf("docs/archive-format.md does not say %s", want)
 	}
 }
 

@@ -1,15 +1,16 @@
-package archive
+package archiver
 
 import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // encoder writes a payload.
 type encoder struct {
-	streams [numStreams][]byte
+	streams [btfa.NumStreams][]byte
 	names   map[string]uint64
 }
 
@@ -25,26 +26,26 @@ func (e *encoder) putString(stream int, s string) {
 
 // pool writes names, shapes, parents and numbers.
 func (e *encoder) pool(p *pool) {
-	e.put(streamParents, uint64(len(p.slots)))
+	e.put(btfa.StreamParents, uint64(len(p.slots)))
 	for i := range p.slots {
 		s := &p.slots[i]
 		if s.ordinal == 0 {
-			e.putString(streamNames, s.name)
+			e.putString(btfa.StreamNames, s.name)
 		} else {
-			e.putString(streamNames, "") // the name of the slot before
+			e.putString(btfa.StreamNames, "") // the name of the slot before
 		}
 	}
 	for i := range p.slots {
 		s := &p.slots[i]
-		e.put(streamParents, uint64(len(s.variants)))
+		e.put(btfa.StreamParents, uint64(len(s.variants)))
 		for j := range s.variants {
 			v := &s.variants[j]
 			parent, deltas := s.parent(j)
-			e.put(streamParents, uint64(parent))
+			e.put(btfa.StreamParents, uint64(parent))
 			if parent == 0 {
 				e.shape(p, v.nodes)
 			}
-			e.streams[streamNumbers] = append(e.streams[streamNumbers], deltas...)
+			e.streams[btfa.StreamNumbers] = append(e.streams[btfa.StreamNumbers], deltas...)
 		}
 	}
 }
@@ -79,14 +80,14 @@ func (s *poolSlot) parent(j int) (int, []byte) {
 func appendDeltas(b []byte, v *variant, base []uint64) []byte {
 	at := 0
 	for i := range v.nodes {
-		count, offsets := countNumbers(v.nodes[i].kind, len(v.nodes[i].fields))
+		count, offsets := btfa.CountNumbers(v.nodes[i].kind, len(v.nodes[i].fields))
 		shift := uint64(0)
 		for range count {
 			s := v.nums[at] - base[at]
 			if d := int64(s - shift); offsets {
-				b = binary.AppendUvarint(b, packOffset(d))
+				b = binary.AppendUvarint(b, btfa.PackOffset(d))
 			} else {
-				b = binary.AppendUvarint(b, zigzag(d))
+				b = binary.AppendUvarint(b, btfa.Zigzag(d))
 			}
 			shift = s
 			at++
@@ -95,27 +96,19 @@ func appendDeltas(b []byte, v *variant, base []uint64) []byte {
 	return b
 }
 
-// What a reference in a shape may be. From toFirst on, even numbers are nodes
-// of the definition, odd ones slots.
-const (
-	toVoid  = 0
-	toNext  = 1 // the first node that nothing refers to yet
-	toFirst = 2
-)
-
 func (e *encoder) shape(p *pool, nodes []node) {
 	known := 1
 	putRef := func(r ref) {
 		switch {
 		case r.node == refVoid:
-			e.put(streamShapes, toVoid)
+			e.put(btfa.StreamShapes, btfa.ToVoid)
 		case r.node == refSlot:
-			e.put(streamShapes, toFirst+1+2*uint64(p.index[*r.slot]))
+			e.put(btfa.StreamShapes, btfa.ToFirst+1+2*uint64(p.index[*r.slot]))
 		case r.node == known:
 			known++
-			e.put(streamShapes, toNext)
+			e.put(btfa.StreamShapes, btfa.ToNext)
 		default:
-			e.put(streamShapes, toFirst+2*uint64(r.node))
+			e.put(btfa.StreamShapes, btfa.ToFirst+2*uint64(r.node))
 		}
 	}
 	for i := range nodes {
@@ -124,16 +117,16 @@ func (e *encoder) shape(p *pool, nodes []node) {
 		if n.flag {
 			flag = 1
 		}
-		e.put(streamShapes, uint64(n.kind)<<1|flag)
+		e.put(btfa.StreamShapes, uint64(n.kind)<<1|flag)
 		refs := n.refs
 		switch n.kind {
-		case rawbtf.KindStruct, rawbtf.KindUnion, rawbtf.KindEnum, rawbtf.KindEnum64:
-			e.put(streamShapes, uint64(len(n.fields)))
-		case rawbtf.KindFuncProto:
-			e.put(streamShapes, uint64(len(n.fields)))
+		case btfenc.KindStruct, btfenc.KindUnion, btfenc.KindEnum, btfenc.KindEnum64:
+			e.put(btfa.StreamShapes, uint64(len(n.fields)))
+		case btfenc.KindFuncProto:
+			e.put(btfa.StreamShapes, uint64(len(n.fields)))
 			putRef(refs[0])
 			refs = refs[1:]
-		case rawbtf.KindPtr, rawbtf.KindTypedef, rawbtf.KindArray:
+		case btfenc.KindPtr, btfenc.KindTypedef, btfenc.KindArray:
 			for _, r := range refs {
 				putRef(r)
 			}
@@ -144,7 +137,7 @@ func (e *encoder) shape(p *pool, nodes []node) {
 		for j, f := range n.fields {
 			e.name(f.Name)
 			if n.flag && n.kind.IsComposite() {
-				e.put(streamShapes, uint64(f.Lo>>24))
+				e.put(btfa.StreamShapes, uint64(f.Lo>>24))
 			}
 			if len(refs) > 0 {
 				putRef(refs[j])
@@ -153,40 +146,25 @@ func (e *encoder) shape(p *pool, nodes []node) {
 	}
 }
 
-// What the name of a field may be; from nameFirst on, it is one that was there.
-const (
-	nameNone  = 0
-	nameNext  = 1
-	nameFirst = 2
-)
-
 func (e *encoder) name(s string) {
 	if s == "" {
-		e.put(streamShapes, nameNone)
+		e.put(btfa.StreamShapes, btfa.NameNone)
 		return
 	}
 	if n, ok := e.names[s]; ok {
-		e.put(streamShapes, nameFirst+n)
+		e.put(btfa.StreamShapes, btfa.NameFirst+n)
 		return
 	}
 	e.names[s] = uint64(len(e.names))
-	e.put(streamShapes, nameNext)
-	e.putString(streamNames, s)
+	e.put(btfa.StreamShapes, btfa.NameNext)
+	e.putString(btfa.StreamNames, s)
 }
-
-// What a change in a layout may put into a slot; from variantFirst on, it is
-// a variant that was in a layout before.
-const (
-	variantNext  = 0 // the slot's first that no layout had yet
-	variantNone  = 1
-	variantFirst = 2
-)
 
 // layouts writes each layout as the changes that make it of an earlier one.
 func (e *encoder) layouts(p *pool) {
-	none := slices.Repeat([]int32{noVariant}, len(p.slots))
+	none := slices.Repeat([]int32{btfa.NoVariant}, len(p.slots))
 	made := make([]int32, len(p.slots))
-	e.put(streamLayouts, uint64(len(p.layouts)))
+	e.put(btfa.StreamLayouts, uint64(len(p.layouts)))
 	for i := range p.layouts {
 		l := &p.layouts[i]
 		parent, from := 0, none
@@ -201,22 +179,22 @@ func (e *encoder) layouts(p *pool) {
 		if l.bigEndian {
 			order = 1
 		}
-		e.put(streamLayouts, uint64(parent)<<1|order, uint64(fewest))
+		e.put(btfa.StreamLayouts, uint64(parent)<<1|order, uint64(fewest))
 		last := 0
 		for s, v := range l.variants {
 			if v == from[s] {
 				continue
 			}
-			e.put(streamLayouts, uint64(s-last))
+			e.put(btfa.StreamLayouts, uint64(s-last))
 			last = s + 1
 			switch {
-			case v == noVariant:
-				e.put(streamLayouts, variantNone)
+			case v == btfa.NoVariant:
+				e.put(btfa.StreamLayouts, btfa.VariantNone)
 			case v == made[s]:
-				e.put(streamLayouts, variantNext)
+				e.put(btfa.StreamLayouts, btfa.VariantNext)
 				made[s]++
 			default:
-				e.put(streamLayouts, variantFirst+uint64(v))
+				e.put(btfa.StreamLayouts, btfa.VariantFirst+uint64(v))
 			}
 		}
 	}
