@@ -175,40 +175,60 @@ func (p *largePlan) declare(b *rawbtf.Builder) localTypes {
 	return localTypes{program: proto("ctx", scalars['p']), function: proto("base", scalars['8'])}
 }
 
-// declareStruct writes a struct that has the members asked for and no others,
-// each in 8 bytes of its own. The first part of a path is a struct without a
-// name.
-func declareStruct(b *rawbtf.Builder, root string, qs []*question, scalars map[byte]rawbtf.TypeID) {
-	type member struct {
-		name  string
-		inner []*question // none: an integer or a pointer
-		id    rawbtf.TypeID
-		bytes int64
-	}
-	var members []*member
+// localMember is a member of a local struct: an integer or a pointer, or a
+// struct without a name that holds what is asked for.
+type localMember struct {
+	name  string
+	shape byte
+	inner []*question
+	id    rawbtf.TypeID
+	bytes int64
+	at    int64 // offset, bytes
+}
+
+// arrange gives each question about a struct 8 bytes of its own, in a member
+// of a member if its path has two parts.
+func arrange(qs []*question) (members []*localMember) {
 	index := make(map[string]int)
-	for _, q := range qs {
+	owner := make([]*localMember, len(qs))
+	for n, q := range qs {
 		outer, _, nested := strings.Cut(q.name, ".")
 		i, ok := index[outer]
 		if !ok {
 			i = len(members)
 			index[outer] = i
-			members = append(members, &member{name: outer, id: scalars[q.shape], bytes: 8})
+			members = append(members, &localMember{name: outer, shape: q.shape})
 		}
+		m := members[i]
+		owner[n] = m
 		q.access = fmt.Sprintf("0:%d", i)
 		if nested {
-			m := members[i]
 			q.access += fmt.Sprintf(":%d", len(m.inner))
-			q.value = 8 * int64(len(m.inner))
 			m.inner = append(m.inner, q)
-			m.bytes = 8 * int64(len(m.inner))
 		}
+		q.value = m.bytes
+		m.bytes += 8
 		if q.size = 8; q.shape != 'p' {
 			q.size = int64(q.shape - '0')
 		}
 	}
+	for i, m := range members[1:] {
+		m.at = members[i].at + members[i].bytes
+	}
+	for n, q := range qs {
+		q.value += owner[n].at
+	}
+	return members
+}
+
+// declareStruct writes a struct that has the members asked for and no others.
+func declareStruct(b *rawbtf.Builder, root string, qs []*question, scalars map[byte]rawbtf.TypeID) {
+	members := arrange(qs)
+	size := uint32(0)
 	for _, m := range members {
+		size += uint32(m.bytes)
 		if m.inner == nil {
+			m.id = scalars[m.shape]
 			continue
 		}
 		m.id = b.Type("", rawbtf.KindStruct, false, len(m.inner), uint32(m.bytes))
@@ -217,17 +237,11 @@ func declareStruct(b *rawbtf.Builder, root string, qs []*question, scalars map[b
 			b.Word(b.String(name), uint32(scalars[q.shape]), 64*uint32(i))
 		}
 	}
-	at := make([]int64, len(members)+1) // bytes
-	for i, m := range members {
-		at[i+1] = at[i] + m.bytes
-	}
-	id := b.Type(root, rawbtf.KindStruct, false, len(members), uint32(at[len(members)]))
-	for i, m := range members {
-		b.Word(b.String(m.name), uint32(m.id), 8*uint32(at[i]))
-	}
+	id := b.Type(root, rawbtf.KindStruct, false, len(members), size)
 	for _, q := range qs {
-		outer, _, _ := strings.Cut(q.name, ".")
 		q.id = id
-		q.value += at[index[outer]]
+	}
+	for _, m := range members {
+		b.Word(b.String(m.name), uint32(m.id), 8*uint32(m.at))
 	}
 }
