@@ -1,10 +1,13 @@
 package sweep
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,6 +127,34 @@ func TestSkip(t *testing.T) {
 			t.Errorf("%s: got %+v", text, got)
 		}
 	}
+}
+
+// TestSkippedMember holds that what is skipped has its whole path, whatever is in it.
+func TestSkippedMember(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a: b.tar")
+	var b bytes.Buffer
+	tw := tar.NewWriter(&b)
+	const name = "c: d.btf"
+	if err := errors.Join(tw.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: 4}), write(tw, "\x9f\xeb\x01\x00"), tw.Close(),
+		os.WriteFile(path, b.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := corpus.Open(context.Background(), []string{path}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	skipped, err := Kernels(context.Background(), Config{Corpus: c}, func() int { return 0 }, func(int, Rank, *corpus.Item) error { return nil })
+	if err != nil || len(skipped) != 1 {
+		t.Fatalf("%v, %v", skipped, err)
+	}
+	if got := skipped[0].Path; got != path+"!"+name {
+		t.Errorf("path %s of %s", got, skipped[0])
+	}
+}
+
+func write(w io.Writer, text string) error {
+	_, err := io.WriteString(w, text)
+	return err
 }
 
 func TestRank(t *testing.T) {
