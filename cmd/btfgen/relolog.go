@@ -160,9 +160,9 @@ func (l *logger) skip(err error) {
 
 // item runs all objects on one kernel, on several CPUs.
 func (l *logger) item(it *corpus.Item) error {
-	target, err := newTarget(it)
-	if err != nil {
-		l.skip(err)
+	target := new(relolog.Target)
+	if err := it.Load(target, it.Name); err != nil {
+		l.skip(&corpus.Error{Path: it.Name, Err: err})
 		return nil
 	}
 	logs := make([]*relolog.Log, len(l.objs))
@@ -196,16 +196,6 @@ func (l *logger) item(it *corpus.Item) error {
 		l.skip(fmt.Errorf("%s: no object is of its byte order", target.Name()))
 	}
 	return nil
-}
-
-// newTarget reads a kernel. Its name is copied, because the item's memory is
-// used again; types' names are copied into the log.
-func newTarget(it *corpus.Item) (*relolog.Target, error) {
-	mods := make([]relolog.Module, len(it.Modules))
-	for i, m := range it.Modules {
-		mods[i] = relolog.Module{Name: strings.Clone(m.Name), BTF: m.BTF}
-	}
-	return relolog.NewTarget(strings.Clone(it.Name), it.BTF, mods...)
 }
 
 // note looks for findings among the entries that are shown.

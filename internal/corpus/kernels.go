@@ -2,13 +2,13 @@ package corpus
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // blob is BTF found on the way, in the buffer s.btf or mapped from its file.
@@ -19,6 +19,7 @@ type blob struct {
 	mapped []byte
 	split  bool
 	used   bool
+	module string // name, once it is taken
 	part   *part
 	arch   string // as the content shows
 	rel    string // release, as the content or a package's tree shows
@@ -119,7 +120,7 @@ func (r *reader) finish() {
 	if len(r.s.pending) == 0 {
 		return
 	}
-	err := errors.New("module BTF without its kernel's vmlinux")
+	err := ErrNoKernel
 	if n := len(r.s.pending); n > 1 {
 		err = fmt.Errorf("%w, and %d more", err, n-1)
 	}
@@ -142,7 +143,7 @@ func (r *reader) kernel(b *blob, last bool) {
 			it.Name = b.part.path
 		}
 	}
-	it.Modules = r.takeModules(b, key)
+	it.Modules, it.ModulePaths = r.takeModules(b, key)
 	if !r.sized {
 		it.SourceSize, r.sized = r.f.Size, true
 	}
@@ -183,26 +184,27 @@ func (r *reader) key(b *blob, single bool) archive.Key {
 	return k
 }
 
-// takeModules returns the pending modules that belong to a kernel.
-func (r *reader) takeModules(kernel *blob, key archive.Key) []Module {
-	mods := r.s.modules[:0]
-	for i := range r.s.pending {
-		if b := &r.s.pending[i]; b.split && !b.used && r.belongs(b, kernel, key) {
-			b.used = true
-			mods = append(mods, Module{moduleName(b.member), b.path, b.bytes(r.s)})
+// takeModules returns the pending modules that belong to a kernel, and their paths.
+func (r *reader) takeModules(kernel *blob, key archive.Key) ([]relolog.Module, []string) {
+	s := r.s
+	s.taken, s.modules, s.paths = s.taken[:0], s.modules[:0], s.paths[:0]
+	for i := range s.pending {
+		if b := &s.pending[i]; b.split && !b.used && r.belongs(b, kernel, key) {
+			b.used, b.module = true, moduleName(b.member)
+			s.taken = append(s.taken, b)
 		}
 	}
-	r.s.modules = mods
-	slices.SortStableFunc(mods, func(a, b Module) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Path, b.Path))
+	slices.SortStableFunc(s.taken, func(a, b *blob) int {
+		return cmp.Or(strings.Compare(a.module, b.module), strings.Compare(a.path, b.path))
 	})
-	return slices.CompactFunc(mods, func(m, kept Module) bool {
-		if m.Name != kept.Name {
-			return false
+	for _, b := range s.taken {
+		if n := len(s.modules); n > 0 && s.modules[n-1].Name == b.module {
+			r.fail(wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
+			continue
 		}
-		r.fail(wrap(m.Path, "", fmt.Errorf("second module %s", m.Name)))
-		return true
-	})
+		s.modules, s.paths = append(s.modules, relolog.Module{Name: b.module, BTF: b.bytes(s)}), append(s.paths, b.path)
+	}
+	return s.modules, s.paths
 }
 
 // belongs says whether a module found in the same file, or in one that goes with it, is the

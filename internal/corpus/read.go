@@ -51,36 +51,11 @@ func (r *reader) fail(err error) {
 	}
 	switch n := len(r.errs); {
 	case n < maxErrors:
-		r.errs = append(r.errs, err)
+		r.errs = append(r.errs, wrap(r.f.Path, "", err))
 	case n == maxErrors:
-		r.errs = append(r.errs, fmt.Errorf("%s: more errors like these", r.f.Path))
+		r.errs = append(r.errs, wrap(r.f.Path, "", errors.New("more errors like these")))
 	}
 }
-
-// wrap makes an error `path: what: cause`. A cause that is so wrapped already stays as it is.
-func wrap(path, what string, err error) error {
-	var w *located
-	if errors.As(err, &w) {
-		return err
-	}
-	return &located{path, what, cause(err)}
-}
-
-// located is an error with its place.
-type located struct {
-	path, what string
-	err        error
-}
-
-func (e *located) Error() string {
-	text := strings.ReplaceAll(e.err.Error(), "\n", " ")
-	if e.what == "" {
-		return e.path + ": " + text
-	}
-	return e.path + ": " + e.what + ": " + strings.TrimPrefix(text, e.what+": ")
-}
-
-func (e *located) Unwrap() error { return e.err }
 
 // input is a stream on its way to being told apart.
 type input struct {
@@ -146,7 +121,7 @@ func (r *reader) content(in *input) error {
 	}
 	switch {
 	case k == kindEmpty:
-		return r.empty(in, errors.New("empty file"))
+		return r.empty(in, errEmpty)
 	case k == kindZero:
 		return r.empty(in, errZeros)
 	case k == kindBTF:
@@ -164,6 +139,9 @@ func (r *reader) content(in *input) error {
 	}
 	return nil
 }
+
+// errEmpty describes files without a byte.
+var errEmpty = errors.New("empty file")
 
 // errZeros describes zero-filled files and archives without members, which look the same.
 var errZeros = errors.New("empty archive, or zeros")

@@ -25,14 +25,14 @@ type kernel struct {
 }
 
 // readAll reads everything of a corpus and returns the errors of its files together.
-func readAll(t testing.TB, opts Options, sources ...string) (*Corpus, []kernel, []error) {
+func readAll(t testing.TB, opts Options, sources ...string) (*Corpus, []kernel, []*Error) {
 	t.Helper()
 	c, err := Open(context.Background(), sources, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []kernel
-	var errs []error
+	var errs []*Error
 	var s Scratch
 	for _, f := range c.Files {
 		err := f.Read(context.Background(), &s, func(it *Item) error {

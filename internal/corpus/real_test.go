@@ -41,9 +41,9 @@ func hashes(t testing.TB, opts Options, src string) (sums map[string][sha256.Siz
 		err := f.Read(context.Background(), &s, func(it *Item) error {
 			h := sha256.New()
 			h.Write(it.BTF)
-			for _, m := range it.Modules {
+			for i, m := range it.Modules {
 				if split, err := isSplit(m.BTF); err != nil || !split {
-					t.Errorf("%s: split is %v, %v", m.Path, split, err)
+					t.Errorf("%s: split is %v, %v", it.ModulePaths[i], split, err)
 				}
 				h.Write(m.BTF)
 			}

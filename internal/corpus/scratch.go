@@ -10,6 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/mikelolasagasti/xz"
 	"github.com/pierrec/lz4/v4"
+
+	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // Scratch is the memory that reading kernels takes. One Scratch serves one File.Read at a time and
@@ -30,7 +32,9 @@ type Scratch struct {
 
 	maps    []mapping // of the file that is read
 	pending []blob
-	modules []Module
+	taken   []*blob // of pending, the modules of one kernel
+	modules []relolog.Module
+	paths   []string // of modules
 }
 
 // keep is how much memory a buffer may hold between two files: that of CentOS 8's 27 MB BTF. What a
@@ -48,8 +52,10 @@ func (s *Scratch) trim() {
 		s.xzUsed = 0
 	}
 	clear(s.pending[:cap(s.pending)])
+	clear(s.taken[:cap(s.taken)])
 	clear(s.modules[:cap(s.modules)])
-	s.pending, s.modules = s.pending[:0], s.modules[:0]
+	clear(s.paths[:cap(s.paths)])
+	s.pending = s.pending[:0]
 }
 
 // stack hands out reusable values that are needed in a nested way.

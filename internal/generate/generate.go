@@ -105,7 +105,7 @@ type Unresolved struct {
 // Report is the outcome of a run.
 type Report struct {
 	Kernels    []Kernel // in order of name
-	Skipped    []corpus.Skipped
+	Skipped    []*corpus.Error
 	Unresolved []Unresolved // absent ones are no failure and not listed
 	Stages     Stages
 
@@ -240,7 +240,7 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 			failed = append(failed, err)
 		}
 	}
-	return errors.Join(append(failed, corpus.Errors(err)...)...)
+	return errors.Join(append(failed, err)...)
 }
 
 // add puts a kernel into the report. One without BTF is one that no object is
@@ -250,7 +250,7 @@ func (w *worker) add(k Kernel) error {
 	defer w.mu.Unlock()
 	if k.BTF == nil {
 		w.report.noObject = append(w.report.noObject, k)
-		return fmt.Errorf("%s: %w", k.Path, errNoObject)
+		return &corpus.Error{Path: k.Path, Err: errNoObject}
 	}
 	sum := sha256.Sum256(k.BTF)
 	if old, ok := w.distinct[sum]; ok {
@@ -277,26 +277,24 @@ func (w *worker) addTimes(s *Stages) {
 
 // kernel minimizes one kernel. Errors name its path.
 func (w *worker) kernel(it *corpus.Item) (*Kernel, error) {
-	k := &Kernel{Key: it.Key, Name: strings.Clone(it.Name), Path: strings.Clone(it.Path), SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
-	mods := make([]relolog.Module, len(it.Modules))
-	for i, m := range it.Modules {
-		mods[i] = relolog.Module{Name: m.Name, BTF: m.BTF}
+	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
+	for _, m := range it.Modules {
 		k.RawSize += int64(len(m.BTF))
 	}
-	if err := w.minimize(k, it.BTF, mods); err != nil {
-		return k, fmt.Errorf("%s: %w", k.Path, err)
+	if err := w.minimize(k, it); err != nil {
+		return k, &corpus.Error{Path: k.Path, Err: err}
 	}
 	return k, nil
 }
 
 var errNoObject = errors.New("no object with relocations is of its byte order")
 
-func (w *worker) minimize(k *Kernel, btf []byte, mods []relolog.Module) error {
+func (w *worker) minimize(k *Kernel, it *corpus.Item) error {
 	start := time.Now()
-	err := w.target.Load("btf", btf, mods...)
+	err := it.Load(&w.target, "btf")
 	w.stages.Scan += time.Since(start)
 	if err != nil {
-		return err
+		return fmt.Errorf("btf: %w", err)
 	}
 	for i, s := range w.sets {
 		if s.Order() != w.target.Order() {
@@ -331,9 +329,9 @@ func (r *run) finish() {
 	for _, k := range rep.Kernels {
 		if n := len(kept); n > 0 && kept[n-1].FileName() == k.FileName() {
 			if &kept[n-1].BTF[0] != &k.BTF[0] {
-				rep.Skipped = append(rep.Skipped, corpus.Skipped{
-					Path:   k.Path,
-					Reason: fmt.Sprintf("another kernel has the name %s: %s", k.FileName(), kept[n-1].Path),
+				rep.Skipped = append(rep.Skipped, &corpus.Error{
+					Path: k.Path,
+					Err:  fmt.Errorf("another kernel has the name %s: %s", k.FileName(), kept[n-1].Path),
 				})
 			}
 			continue
@@ -341,7 +339,7 @@ func (r *run) finish() {
 		kept = append(kept, k)
 	}
 	rep.Kernels = kept
-	sweep.SortSkipped(rep.Skipped)
+	slices.SortFunc(rep.Skipped, (*corpus.Error).Compare)
 	r.unresolved()
 }
 

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"crypto/sha256"
-	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/rawbtf"
@@ -15,8 +14,8 @@ type facts struct {
 	rank    sweep.Rank
 	known   bool              // the key is
 	sum     [sha256.Size]byte // of the BTF
-	damage  string            // why the BTF cannot be loaded; nothing below is known then
-	bad     []corpus.Skipped  // modules that do not fit
+	damage  error             // why the BTF cannot be loaded; nothing below is known then
+	bad     []*corpus.Error   // modules that do not fit
 	wrong   string            // how it contradicts its path
 	debug   []string          // options of debug kernels
 	funcs   int               // FUNC types
@@ -61,9 +60,7 @@ func (in *Inspector) Describe(it *corpus.Item) (Entry, error) {
 // inspect gathers the facts of a kernel.
 func (in *Inspector) inspect(r sweep.Rank, it *corpus.Item) facts {
 	f := facts{rank: r, known: it.Key.Known(), sum: sha256.Sum256(it.BTF)}
-	var err error
-	if f.Entry, err = in.Describe(it); err != nil {
-		f.damage = err.Error()
+	if f.Entry, f.damage = in.Describe(it); f.damage != nil {
 		return f
 	}
 	b := &in.btf
@@ -72,9 +69,9 @@ func (in *Inspector) inspect(r sweep.Rank, it *corpus.Item) facts {
 	f.wrong = contradiction(it.Key.Arch, it.Arch, b, &regs)
 	f.debug = debugOptions(b, in.found)
 	f.modules = hasMember(b, &mod, "btf_data")
-	for _, m := range it.Modules {
+	for i, m := range it.Modules {
 		if err := in.module.Load(m.BTF, b); err != nil {
-			f.bad = append(f.bad, corpus.Skipped{Path: strings.Clone(m.Path), Reason: err.Error()})
+			f.bad = append(f.bad, &corpus.Error{Path: it.ModulePaths[i], Err: err})
 			continue
 		}
 		f.moduleCopies += in.copies()

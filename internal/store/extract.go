@@ -25,7 +25,7 @@ func Extract(ctx context.Context, cfg sweep.Config, dir string) (*Result, error)
 	skipped, err := sweep.Kernels(ctx, cfg, func() *worker { return new(worker) },
 		func(w *worker, r sweep.Rank, it *corpus.Item) error {
 			if err := it.Key.Validate(); err != nil {
-				t.skip(it.Path, err.Error())
+				t.skip(it.Path, err)
 				return nil
 			}
 			name := extractName(it)
@@ -56,7 +56,7 @@ func extractName(it *corpus.Item) string {
 
 // One returns the BTF of the only kernel of a corpus, and what was skipped. It fails with
 // ErrSeveral if there are more, and if there is none.
-func One(ctx context.Context, cfg sweep.Config) (btf []byte, skipped []corpus.Skipped, err error) {
+func One(ctx context.Context, cfg sweep.Config) (btf []byte, skipped []*corpus.Error, err error) {
 	cfg.Jobs = 1
 	first := ""
 	skipped, err = sweep.Kernels(ctx, cfg, func() struct{} { return struct{}{} },
@@ -64,7 +64,7 @@ func One(ctx context.Context, cfg sweep.Config) (btf []byte, skipped []corpus.Sk
 			if first != "" {
 				return fmt.Errorf("%w: %s and %s", ErrSeveral, first, it.Name)
 			}
-			first, btf = strings.Clone(it.Name), bytes.Clone(it.BTF)
+			first, btf = it.Name, bytes.Clone(it.BTF)
 			return nil
 		})
 	switch {
@@ -73,7 +73,7 @@ func One(ctx context.Context, cfg sweep.Config) (btf []byte, skipped []corpus.Sk
 	case first != "":
 		return btf, skipped, nil
 	case len(skipped) > 0:
-		return nil, skipped, fmt.Errorf("no kernel found: %s", skipped[0])
+		return nil, skipped, fmt.Errorf("no kernel found: %w", skipped[0])
 	}
 	return nil, skipped, fmt.Errorf("no kernel selected")
 }

@@ -48,11 +48,11 @@ func (i *importer) kernel(r sweep.Rank, it *corpus.Item) (err error) {
 		}
 	}
 	if !k.Known() {
-		i.skip(it.Path, "its path does not tell which kernel it is (--as ID/VERSION_ID/ARCH/RELEASE does, for a single one)")
+		i.skip(it.Path, errors.New("its path does not tell which kernel it is (--as ID/VERSION_ID/ARCH/RELEASE does, for a single one)"))
 		return nil
 	}
 	if err := k.Validate(); err != nil {
-		i.skip(it.Path, err.Error())
+		i.skip(it.Path, err)
 		return nil
 	}
 	if i.worker == nil {
@@ -108,9 +108,9 @@ func (t *tree) readBack() error {
 		case t.ctx.Err() != nil:
 			return t.ctx.Err()
 		case err != nil:
-			t.skip(f.Path, "cannot be read back: "+err.Error())
+			t.skip(f.Path, fmt.Errorf("cannot be read back: %w", err))
 		case got != id:
-			t.skip(f.Path, fmt.Sprintf("would be read back as %s, not %s (--as with a VERSION_ID helps)", got, id))
+			t.skip(f.Path, fmt.Errorf("would be read back as %s, not %s (--as with a VERSION_ID helps)", got, id))
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/bundle"
-	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // content is what a file holds.
@@ -31,7 +31,7 @@ func raw(b []byte) content {
 }
 
 // moduleTar is a tar of modules' BTF.
-func moduleTar(release string, modules []corpus.Module) content {
+func moduleTar(release string, modules []relolog.Module) content {
 	return content{0, func(w io.Writer) error {
 		tw := tar.NewWriter(w)
 		for _, m := range modules {

@@ -240,7 +240,7 @@ func TestAs(t *testing.T) {
 	// Without a level for the version, only known distributions can be told apart from it.
 	key.ID, key.VersionID = "mylinux", ""
 	res, err = Import(background, config(t, 1, filepath.Join(src, "one.btf")), out, key)
-	if err != nil || len(res.Skipped) != 1 || !strings.Contains(res.Skipped[0].Reason, "would be read back as none/mylinux/x86_64/6.1") {
+	if err != nil || len(res.Skipped) != 1 || !strings.Contains(res.Skipped[0].Reason(), "would be read back as none/mylinux/x86_64/6.1") {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
@@ -348,10 +348,10 @@ func TestReplaced(t *testing.T) {
 		t.Error(d)
 	}
 	res := tr.result(nil)
-	want := &Result{Kernels: 1, WithModules: 1, Written: 2, Bytes: 10, Skipped: []corpus.Skipped{
-		{Path: "five", Reason: "another kernel is k: three"}, {Path: "seven", Reason: "another kernel is k: three"},
+	want := &Result{Kernels: 1, WithModules: 1, Written: 2, Bytes: 10, Skipped: []*corpus.Error{
+		{Path: "five", Err: errors.New("another kernel is k: three")}, {Path: "seven", Err: errors.New("another kernel is k: three")},
 	}}
-	if d := cmp.Diff(want, res); d != "" {
+	if d := cmp.Diff(want, res, cmp.Comparer(func(a, b *corpus.Error) bool { return a.Compare(b) == 0 })); d != "" {
 		t.Error(d)
 	}
 }

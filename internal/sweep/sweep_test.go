@@ -114,21 +114,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestSkip(t *testing.T) {
-	c := open(t, 1)
-	f := c.Files[0]
-	for text, want := range map[string]corpus.Skipped{
-		f.Path + ": btf: cause":     {Path: f.Path, Reason: "btf: cause"},
-		f.Path + "!a!b: btf: cause": {Path: f.Path + "!a!b", Reason: "btf: cause"},
-		"cause":                     {Path: f.Path, Reason: "cause"},
-		f.Path + "x: cause":         {Path: f.Path, Reason: f.Path + "x: cause"},
-	} {
-		if got := skip(f, errors.New(text)); got != want {
-			t.Errorf("%s: got %+v", text, got)
-		}
-	}
-}
-
 // TestSkippedMember holds that what is skipped has its whole path, whatever is in it.
 func TestSkippedMember(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a: b.tar")

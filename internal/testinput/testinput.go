@@ -157,7 +157,7 @@ func Kernels(tb testing.TB, parts ...string) []Kernel {
 			continue
 		}
 		err := f.Read(context.Background(), &s, func(it *corpus.Item) error {
-			k := Kernel{Name: strings.Clone(it.Name), BTF: slices.Clone(it.BTF)}
+			k := Kernel{Name: it.Name, BTF: slices.Clone(it.BTF)}
 			for _, m := range it.Modules {
 				k.Modules = append(k.Modules, relolog.Module{Name: m.Name, BTF: slices.Clone(m.BTF)})
 			}

@@ -91,7 +91,7 @@ type worker struct {
 
 // item compares one kernel and adds the outcome to the report.
 func (w *worker) item(it *corpus.Item) {
-	name := strings.Clone(it.Name)
+	name := it.Name
 	small := w.pairs.find(it.Key, it.Name, len(w.Corpus.Files) == 1)
 	k := &Kernel{Name: name}
 	var err error
@@ -105,7 +105,7 @@ func (w *worker) item(it *corpus.Item) {
 	case small == nil:
 		rep.NotMinimized = append(rep.NotMinimized, name)
 	case err != nil:
-		rep.Skipped = append(rep.Skipped, corpus.Skipped{Path: name, Reason: strings.TrimPrefix(err.Error(), name+": ")})
+		rep.Skipped = append(rep.Skipped, &corpus.Error{Path: name, Err: err})
 	default:
 		rep.Kernels = append(rep.Kernels, *k)
 	}
@@ -118,11 +118,7 @@ var (
 
 // kernel compares the decisions of both loaders on one kernel.
 func (w *worker) kernel(k *Kernel, it *corpus.Item, m *Minimized) error {
-	mods := make([]relolog.Module, len(it.Modules))
-	for i, m := range it.Modules {
-		mods[i] = relolog.Module{Name: m.Name, BTF: m.BTF}
-	}
-	if err := w.full.Load(k.Name, it.BTF, mods...); err != nil {
+	if err := it.Load(&w.full, k.Name); err != nil {
 		return err
 	}
 	if err := w.small.Load("minimized BTF", m.BTF); err != nil {
@@ -131,7 +127,7 @@ func (w *worker) kernel(k *Kernel, it *corpus.Item, m *Minimized) error {
 	if w.full.Order() != w.small.Order() {
 		return errOrder
 	}
-	full, err := readCiliumTarget(it.BTF, mods)
+	full, err := readCiliumTarget(it.BTF, it.Modules)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func (t *Target) Load(name string, vmlinux []byte, modules ...Module) error {
 	for _, m := range modules {
 		v := t.view(m.Name)
 		if err := v.Load(m.BTF, &base.BTF); err != nil {
-			return fmt.Errorf("%s: module %s: %w", name, m.Name, err)
+			return fmt.Errorf("%s: %w", name, fmt.Errorf("module %s: %w", m.Name, err))
 		}
 		t.views = append(t.views, v)
 	}
