@@ -67,8 +67,8 @@ func readEntries(c *cli.Context, corp *corpus.Corpus) (list []lint.Entry, skippe
 	all := make([][]lint.Entry, len(corp.Files))
 	bad := make([][]*corpus.Error, len(corp.Files))
 	skipped, err = sweep.Kernels(c.Context, cfg, func() *lint.Inspector { return new(lint.Inspector) },
-		func(in *lint.Inspector, r sweep.Rank, it *corpus.Item) error {
-			e, err := in.Describe(it)
+		func(in *lint.Inspector, r sweep.Rank, k *corpus.Kernel) error {
+			e, err := in.Describe(k)
 			if err != nil {
 				bad[r.File] = append(bad[r.File], &corpus.Error{Path: e.Path, Err: err})
 				return nil

@@ -45,7 +45,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := newRun(cfg)
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *relolog.Target { return new(relolog.Target) },
-		func(t *relolog.Target, _ sweep.Rank, it *corpus.Item) error {
+		func(t *relolog.Target, _ sweep.Rank, it *corpus.Kernel) error {
 			r.item(t, it)
 			return ctx.Err()
 		})
@@ -107,7 +107,7 @@ func newRun(cfg Config) *run {
 }
 
 // item judges all programs on one kernel.
-func (r *run) item(t *relolog.Target, it *corpus.Item) {
+func (r *run) item(t *relolog.Target, it *corpus.Kernel) {
 	p := it.Path
 	if err := it.Load(t, p); err != nil {
 		r.mu.Lock()

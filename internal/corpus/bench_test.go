@@ -45,7 +45,7 @@ func BenchmarkRead(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := c.Files[0].Read(context.Background(), &s, func(*Item) error { return nil }); err != nil {
+				if err := c.Files[0].Read(context.Background(), &s, func(*Kernel) error { return nil }); err != nil {
 					b.Fatal(err)
 				}
 			}

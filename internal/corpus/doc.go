@@ -4,7 +4,7 @@
 //	c, err := corpus.Open(ctx, []string{"btfhub-archive"}, corpus.Options{})
 //	var s corpus.Scratch // one per worker
 //	for _, f := range c.Files {
-//		err := f.Read(ctx, &s, func(it *corpus.Item) error {
+//		err := f.Read(ctx, &s, func(it *corpus.Kernel) error {
 //			fmt.Println(it.Name, len(it.BTF), len(it.Modules)) // debian/12/x86_64/6.1.0-47-amd64 …
 //			return nil
 //		})
@@ -33,7 +33,7 @@
 //
 // The key comes from the path where that has BTFHub's shape <ID>/<VERSION_ID>/<arch>/<release>, whatever
 // level of the tree the source is; keyFromPath lists the shapes with a level missing. Otherwise the content
-// tells the release and the architecture, if it does, and the item is called by its path.
+// tells the release and the architecture, if it does, and the kernel is called by its path.
 //
 // Modules go with their kernel (group, belongs): by key, as in modules/<ID>/<VERSION_ID>/<arch>/
 // <release>.modules.tar.xz; by release, as in /lib/modules/<release> and packages; or by lying next to

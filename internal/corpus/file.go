@@ -23,8 +23,8 @@ type File struct {
 	xz    string // the xz program, or empty
 }
 
-// Item is one kernel. Its BTF and its slices are valid only until yield returns; its strings stay.
-type Item struct {
+// Kernel is one kernel with its BTF and that of its modules. Its slices are valid only until yield returns; its strings stay.
+type Kernel struct {
 	Key  archive.Key // as the path, or else the content, tells; see Key.Known
 	Name string      // the key if it is known, else the path
 	Path string      // the file, followed by "!member" for each container
@@ -43,9 +43,9 @@ type Item struct {
 }
 
 // Load makes t the kernel. name is what t is called in messages and logs; the error does not have it.
-// t is valid as long as the item is.
-func (it *Item) Load(t *relolog.Target, name string) error {
-	return errors.Unwrap(t.Load(name, it.BTF, it.Modules...)) // which begins with the name
+// t is valid as long as k is.
+func (k *Kernel) Load(t *relolog.Target, name string) error {
+	return errors.Unwrap(t.Load(name, k.BTF, k.Modules...)) // which begins with the name
 }
 
 // Paths returns the files that make up f: the one with the kernel, then those with its modules.
@@ -106,7 +106,7 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // error that says so.
 //
 // An error of yield stops Read, which returns it as it is; so does ctx, whose error it returns.
-func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Item) error) (err error) {
+func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Kernel) error) (err error) {
 	defer s.trim()
 	r := &reader{ctx: ctx, f: f, s: s, yield: yield}
 	r.budget.Store(f.budget())

@@ -22,7 +22,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file := &File{Path: "f", Size: int64(len(data)), parts: []part{{path: "f", size: int64(len(data))}}, opts: Options{MaxSize: limit}}
 		kernels := 0
-		r := &reader{ctx: context.Background(), f: file, s: &s, yield: func(it *Item) error {
+		r := &reader{ctx: context.Background(), f: file, s: &s, yield: func(it *Kernel) error {
 			kernels++
 			if split, err := isSplit(it.BTF); err != nil || split {
 				t.Errorf("yielded: split %v, %v", split, err)

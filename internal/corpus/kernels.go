@@ -136,18 +136,18 @@ func (r *reader) kernel(b *blob, last bool) {
 		r.takeModules(b, key)
 		return
 	}
-	it := Item{Key: key, Name: key.String(), Path: b.path, Arch: archive.CanonicalArch(b.arch), BTF: b.bytes(r.s)}
+	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: archive.CanonicalArch(b.arch), BTF: b.bytes(r.s)}
 	if !key.Known() {
-		it.Name = b.path
+		k.Name = b.path
 		if single {
-			it.Name = b.part.path
+			k.Name = b.part.path
 		}
 	}
-	it.Modules, it.ModulePaths = r.takeModules(b, key)
+	k.Modules, k.ModulePaths = r.takeModules(b, key)
 	if !r.sized {
-		it.SourceSize, r.sized = r.f.Size, true
+		k.SourceSize, r.sized = r.f.Size, true
 	}
-	r.abort = r.yield(&it)
+	r.abort = r.yield(&k)
 }
 
 // kernelsIn counts the pending kernels of one file on disk.

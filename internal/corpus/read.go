@@ -17,7 +17,7 @@ type reader struct {
 	ctx   context.Context
 	f     *File
 	s     *Scratch
-	yield func(*Item) error
+	yield func(*Kernel) error
 
 	// budget is how many bytes may still come out of decoders. It is atomic because a goroutine
 	// copies the xz program's input.

@@ -17,9 +17,9 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// kernel is a copy of an Item.
+// kernel is a copy of a Kernel.
 type kernel struct {
-	Item
+	Kernel
 	btf  []byte
 	mods map[string]string
 }
@@ -35,8 +35,8 @@ func readAll(t testing.TB, opts Options, sources ...string) (*Corpus, []kernel, 
 	var errs []*Error
 	var s Scratch
 	for _, f := range c.Files {
-		err := f.Read(context.Background(), &s, func(it *Item) error {
-			k := kernel{Item: *it, btf: bytes.Clone(it.BTF), mods: make(map[string]string)}
+		err := f.Read(context.Background(), &s, func(it *Kernel) error {
+			k := kernel{Kernel: *it, btf: bytes.Clone(it.BTF), mods: make(map[string]string)}
 			for i, m := range it.Modules {
 				if i > 0 && it.Modules[i-1].Name >= m.Name {
 					t.Errorf("%s: module %s after %s", it.Name, m.Name, it.Modules[i-1].Name)
@@ -79,7 +79,7 @@ type sample struct {
 	name string
 	data []byte
 	big  bool
-	arch string // Item.Arch
+	arch string // Kernel.Arch
 	rel  string // what the content tells of the release
 }
 
@@ -206,7 +206,7 @@ func TestReadDamaged(t *testing.T) {
 				return
 			}
 			n := 0
-			err = c.Files[0].Read(context.Background(), &s, func(it *Item) error {
+			err = c.Files[0].Read(context.Background(), &s, func(it *Kernel) error {
 				n++
 				if _, err := isSplit(it.BTF); err != nil {
 					t.Errorf("%s: yielded %v", what, err)
@@ -267,10 +267,10 @@ func TestReadBadMember(t *testing.T) {
 	}
 	want := archive.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1.0-1-amd64"}
 	if got[0].Key != want || got[0].Name != want.String() || got[0].SourceSize != int64(len(data)) {
-		t.Errorf("first: %+v", got[0].Item)
+		t.Errorf("first: %+v", got[0].Kernel)
 	}
 	if got[1].Name != "debian/12/s390x/6.1.0-5-s390x" || got[1].mods["nf"] != string(splitLE) || got[1].SourceSize != 0 {
-		t.Errorf("second: %+v", got[1].Item)
+		t.Errorf("second: %+v", got[1].Kernel)
 	}
 	for i, m := range []string{"x86_64/6.1.0-2-amd64.btf: btf: header length", "x86_64/6.1.0-3-amd64.btf.xz: xz: ", "x86_64/6.1.0-4-amd64.btf: empty", "bad.btf: btf: "} {
 		checkError(t, m, path+"!debian/12/", errs[i])
@@ -311,7 +311,7 @@ func TestReadErrors(t *testing.T) {
 			}
 			continue
 		}
-		err = c.Files[0].Read(context.Background(), new(Scratch), func(it *Item) error {
+		err = c.Files[0].Read(context.Background(), new(Scratch), func(it *Kernel) error {
 			t.Errorf("%s: yielded %s", tt.name, it.Path)
 			return nil
 		})
@@ -364,7 +364,7 @@ func TestReadStops(t *testing.T) {
 	}
 	var s Scratch
 	n, stop := 0, errors.New("enough")
-	err = c.Files[0].Read(context.Background(), &s, func(*Item) error {
+	err = c.Files[0].Read(context.Background(), &s, func(*Kernel) error {
 		n++
 		return stop
 	})
@@ -373,7 +373,7 @@ func TestReadStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n = 0
-	err = c.Files[0].Read(ctx, &s, func(*Item) error {
+	err = c.Files[0].Read(ctx, &s, func(*Kernel) error {
 		n++
 		cancel()
 		return nil
@@ -401,7 +401,7 @@ func TestReadStopsProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := errors.New("enough")
-	if err := c.Files[0].Read(context.Background(), new(Scratch), func(*Item) error { return stop }); err != stop {
+	if err := c.Files[0].Read(context.Background(), new(Scratch), func(*Kernel) error { return stop }); err != stop {
 		t.Error(err)
 	}
 }

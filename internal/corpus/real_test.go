@@ -38,19 +38,19 @@ func hashes(t testing.TB, opts Options, src string) (sums map[string][sha256.Siz
 	sums, mods = make(map[string][sha256.Size]byte), make(map[string]int)
 	var s Scratch
 	for _, f := range c.Files {
-		err := f.Read(context.Background(), &s, func(it *Item) error {
+		err := f.Read(context.Background(), &s, func(k *Kernel) error {
 			h := sha256.New()
-			h.Write(it.BTF)
-			for i, m := range it.Modules {
+			h.Write(k.BTF)
+			for i, m := range k.Modules {
 				if split, err := isSplit(m.BTF); err != nil || !split {
-					t.Errorf("%s: split is %v, %v", it.ModulePaths[i], split, err)
+					t.Errorf("%s: split is %v, %v", k.ModulePaths[i], split, err)
 				}
 				h.Write(m.BTF)
 			}
-			if _, dup := sums[it.Name]; dup {
-				t.Errorf("second %s", it.Name)
+			if _, dup := sums[k.Name]; dup {
+				t.Errorf("second %s", k.Name)
 			}
-			sums[it.Name], mods[it.Name] = [sha256.Size]byte(h.Sum(nil)), len(it.Modules)
+			sums[k.Name], mods[k.Name] = [sha256.Size]byte(h.Sum(nil)), len(k.Modules)
 			return nil
 		})
 		if err != nil {
@@ -202,7 +202,7 @@ func TestReadAllocations(t *testing.T) {
 		}
 		var s Scratch
 		read := func() {
-			if err := c.Files[0].Read(context.Background(), &s, func(*Item) error { return nil }); err != nil {
+			if err := c.Files[0].Read(context.Background(), &s, func(*Kernel) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -62,7 +62,7 @@ func (s *Stages) All() []Stage {
 // Kernel is what became of one kernel.
 type Kernel struct {
 	Key        archive.Key
-	Name, Path string // as in corpus.Item
+	Name, Path string // as in corpus.Kernel
 	SourceSize int64  // bytes on disk
 	RawSize    int64  // bytes of its BTF, modules included
 	BTF        []byte // minimized; equal ones share memory
@@ -219,7 +219,7 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	var kernels []Kernel
 	var failed []error
 	start, busy := time.Now(), time.Duration(0)
-	err := f.Read(ctx, &w.scratch, func(it *corpus.Item) error {
+	err := f.Read(ctx, &w.scratch, func(it *corpus.Kernel) error {
 		began := time.Now()
 		k, err := w.kernel(it)
 		if err == nil || errors.Is(err, errNoObject) {
@@ -276,7 +276,7 @@ func (w *worker) addTimes(s *Stages) {
 }
 
 // kernel minimizes one kernel. Errors name its path.
-func (w *worker) kernel(it *corpus.Item) (*Kernel, error) {
+func (w *worker) kernel(it *corpus.Kernel) (*Kernel, error) {
 	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
 	for _, m := range it.Modules {
 		k.RawSize += int64(len(m.BTF))
@@ -289,7 +289,7 @@ func (w *worker) kernel(it *corpus.Item) (*Kernel, error) {
 
 var errNoObject = errors.New("no object with relocations is of its byte order")
 
-func (w *worker) minimize(k *Kernel, it *corpus.Item) error {
+func (w *worker) minimize(k *Kernel, it *corpus.Kernel) error {
 	start := time.Now()
 	err := it.Load(&w.target, "btf")
 	w.stages.Scan += time.Since(start)

@@ -85,10 +85,10 @@ func read(t *testing.T, dir string) map[string]string {
 func kernels(t *testing.T, source string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
-	_, err := sweep.Kernels(background, config(t, 1, source), func() int { return 0 }, func(_ int, _ sweep.Rank, it *corpus.Item) error {
-		all[it.Name] = string(it.BTF)
-		for _, m := range it.Modules {
-			all[it.Name+" "+m.Name] = string(m.BTF)
+	_, err := sweep.Kernels(background, config(t, 1, source), func() int { return 0 }, func(_ int, _ sweep.Rank, k *corpus.Kernel) error {
+		all[k.Name] = string(k.BTF)
+		for _, m := range k.Modules {
+			all[k.Name+" "+m.Name] = string(m.BTF)
 		}
 		return nil
 	})
@@ -335,8 +335,8 @@ func TestReplaced(t *testing.T) {
 		for _, f := range files {
 			list = append(list, file{f, raw([]byte(name))})
 		}
-		it := &corpus.Item{Path: name, BTF: []byte(name)}
-		if err := tr.kernel(new(worker), "k", sweep.Rank{File: rank}, it, len(files) > 1, list); err != nil {
+		k := &corpus.Kernel{Path: name, BTF: []byte(name)}
+		if err := tr.kernel(new(worker), "k", sweep.Rank{File: rank}, k, len(files) > 1, list); err != nil {
 			t.Fatal(err)
 		}
 	}

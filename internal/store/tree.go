@@ -66,7 +66,7 @@ type file struct {
 }
 
 // kernel writes the files of a kernel, unless an earlier one of the corpus has its place.
-func (t *tree) kernel(w *worker, id string, r sweep.Rank, it *corpus.Item, modules bool, files []file) error {
+func (t *tree) kernel(w *worker, id string, r sweep.Rank, k *corpus.Kernel, modules bool, files []file) error {
 	t.mu.Lock()
 	p := t.places[id]
 	if p == nil {
@@ -77,7 +77,7 @@ func (t *tree) kernel(w *worker, id string, r sweep.Rank, it *corpus.Item, modul
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := claim{r, it.Path, sha256.Sum256(it.BTF)}
+	c := claim{r, k.Path, sha256.Sum256(k.BTF)}
 	p.wanted = append(p.wanted, c)
 	if len(p.wanted) > 1 && p.owner.rank.Compare(r) < 0 {
 		return nil

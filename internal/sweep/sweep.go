@@ -28,7 +28,7 @@ type Config struct {
 //
 // What cannot be read does not cost the rest: it is returned with what the corpus has skipped, by path.
 // An error of kernel ends the run and is returned, and so does ctx.
-func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel func(w W, r Rank, it *corpus.Item) error) ([]*corpus.Error, error) {
+func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel func(w W, r Rank, k *corpus.Kernel) error) ([]*corpus.Error, error) {
 	files := cfg.Corpus.Files
 	type reading struct {
 		state   W
@@ -37,8 +37,8 @@ func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel 
 	read := func(ctx context.Context, w *reading, i int) error {
 		r := Rank{File: i}
 		var failed error
-		err := files[i].Read(ctx, &w.scratch, func(it *corpus.Item) error {
-			failed = kernel(w.state, r, it)
+		err := files[i].Read(ctx, &w.scratch, func(k *corpus.Kernel) error {
+			failed = kernel(w.state, r, k)
 			r.Kernel++
 			return failed
 		})

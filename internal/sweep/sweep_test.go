@@ -65,13 +65,13 @@ func TestKernels(t *testing.T) {
 			defer mu.Unlock()
 			workers++
 			return new(int)
-		}, func(calls *int, r Rank, it *corpus.Item) error {
+		}, func(calls *int, r Rank, k *corpus.Kernel) error {
 			*calls++ // the race detector sees it if a worker is not alone
 			mu.Lock()
 			defer mu.Unlock()
-			got = append(got, fmt.Sprintf("%d %s", r.File, it.Key.Release))
+			got = append(got, fmt.Sprintf("%d %s", r.File, k.Key.Release))
 			if r.Kernel != 0 {
-				t.Errorf("%s: kernel %d of its file", it.Name, r.Kernel)
+				t.Errorf("%s: kernel %d of its file", k.Name, r.Kernel)
 			}
 			return nil
 		})
@@ -107,7 +107,7 @@ func TestErrors(t *testing.T) {
 		{func() error { cancel(); return nil }, context.Canceled},
 	} {
 		skipped, err := Kernels(ctx, Config{Corpus: c, Jobs: 2}, func() int { return 0 },
-			func(int, Rank, *corpus.Item) error { return tc.fail() })
+			func(int, Rank, *corpus.Kernel) error { return tc.fail() })
 		if err != tc.want || skipped != nil {
 			t.Errorf("%v, %v, want error %v", skipped, err, tc.want)
 		}
@@ -128,7 +128,7 @@ func TestSkippedMember(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	skipped, err := Kernels(context.Background(), Config{Corpus: c}, func() int { return 0 }, func(int, Rank, *corpus.Item) error { return nil })
+	skipped, err := Kernels(context.Background(), Config{Corpus: c}, func() int { return 0 }, func(int, Rank, *corpus.Kernel) error { return nil })
 	if err != nil || len(skipped) != 1 {
 		t.Fatalf("%v, %v", skipped, err)
 	}

@@ -95,8 +95,8 @@ func readCorpus(ctx context.Context, source string) ([]Minimized, []*corpus.Erro
 	var scratch corpus.Scratch
 	skipped := slices.Clone(c.Skipped)
 	for _, f := range c.Files {
-		err := f.Read(ctx, &scratch, func(it *corpus.Item) error {
-			all = append(all, Minimized{it.Key, it.Name, slices.Clone(it.BTF)})
+		err := f.Read(ctx, &scratch, func(k *corpus.Kernel) error {
+			all = append(all, Minimized{k.Key, k.Name, slices.Clone(k.BTF)})
 			return nil
 		})
 		if ctx.Err() != nil {

@@ -37,7 +37,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *worker { return &worker{run: r} },
-		func(w *worker, _ sweep.Rank, it *corpus.Item) error {
+		func(w *worker, _ sweep.Rank, it *corpus.Kernel) error {
 			w.item(it)
 			return ctx.Err()
 		})
@@ -90,7 +90,7 @@ type worker struct {
 }
 
 // item compares one kernel and adds the outcome to the report.
-func (w *worker) item(it *corpus.Item) {
+func (w *worker) item(it *corpus.Kernel) {
 	name := it.Name
 	small := w.pairs.find(it.Key, it.Name, len(w.Corpus.Files) == 1)
 	k := &Kernel{Name: name}
@@ -117,7 +117,7 @@ var (
 )
 
 // kernel compares the decisions of both loaders on one kernel.
-func (w *worker) kernel(k *Kernel, it *corpus.Item, m *Minimized) error {
+func (w *worker) kernel(k *Kernel, it *corpus.Kernel, m *Minimized) error {
 	if err := it.Load(&w.full, k.Name); err != nil {
 		return err
 	}

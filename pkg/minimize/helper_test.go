@@ -62,5 +62,5 @@ func sets(tb testing.TB, objs []*relolog.Object) map[string]*relolog.Set {
 // that the environment names.
 func eachKernel(tb testing.TB, fn func(name string, btf []byte)) {
 	tb.Helper()
-	testinput.Each(tb, testinput.Corpus(tb), func(it *corpus.Item) { fn(it.Name, it.BTF) })
+	testinput.Each(tb, testinput.Corpus(tb), func(it *corpus.Kernel) { fn(it.Name, it.BTF) })
 }
