@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/decompress"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -19,7 +20,7 @@ const DefaultMaxSize = 256 << 20
 
 // Options say what Open takes and how it is read. The zero value takes everything.
 type Options struct {
-	XZ XZ // which decoder reads .xz
+	XZ decompress.Method // what reads .xz
 
 	// MaxSize limits the decompressed bytes of one BTF, ELF file or kernel image; 0 is
 	// DefaultMaxSize. What one source file decompresses to in total is limited to 16 times that
@@ -80,7 +81,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 			return nil, fmt.Errorf("module %q: %w", g, err)
 		}
 	}
-	xz, err := opts.XZ.resolve()
+	xz, err := opts.XZ.Find()
 	if err != nil {
 		return nil, err
 	}

@@ -55,20 +55,9 @@
 // as far as the bound goes: 6.1.0-47 is a 6.1, so release<=6.1 takes it and release>6.1 does not. A
 // term about something that is not known of a kernel does not match, whatever its operator.
 //
-// # Decompression
-//
-// It is what a corpus run spends its time on, and xz most of all. Of the two decoders in Go,
-// github.com/mikelolasagasti/xz is taken: on a .btf.tar.xz of 5 MB it needs 77 ms and 8
-// allocations where github.com/ulikunitz/xz needs 115 ms and 595,000, it can be used again, it
-// limits the dictionary, and it knows the branch filters that kernel images are compressed with. The xz
-// program needs 64 ms, in a process of its own; it is used where it is found and the input is not
-// small, unless Options say otherwise. Both give the same bytes, and both are tested to.
-// ulikunitz/xz reads .lzma, which the other cannot.
-//
 // # Hostile input
 //
-// Every length in a file is believed only as far as bytes arrive (buffer.readFrom). One BTF, ELF file or
-// image is limited by Options.MaxSize, a decoder's window by maxDict, nesting by maxDepth, the total that a
-// file decompresses to by a budget. Whatever is wrong is an error of one line, and the next
-// member or file is read.
+// Every length in a file is believed only as far as bytes arrive. One BTF, ELF file or image is limited by
+// Options.MaxSize, nesting by maxDepth, and decompression as package decompress has it. Whatever is wrong is
+// an error of one line, and the next member or file is read.
 package corpus

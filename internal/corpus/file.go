@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/btfgen/btfgen/internal/decompress"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -20,7 +21,7 @@ type File struct {
 
 	parts []part
 	opts  Options
-	xz    string // the xz program, or empty
+	xz    decompress.Decoder
 }
 
 // Kernel is one kernel with its BTF and that of its modules. Its slices are valid only until yield returns; its strings stay.
@@ -108,8 +109,7 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // An error of yield stops Read, which returns it as it is; so does ctx, whose error it returns.
 func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Kernel) error) (err error) {
 	defer s.trim()
-	r := &reader{ctx: ctx, f: f, s: s, yield: yield}
-	r.budget.Store(f.budget())
+	r := &reader{ctx: ctx, f: f, s: s, yield: yield, budget: decompress.NewBudget(f.opts.MaxSize, f.Size)}
 	if f.opts.Map {
 		defer s.guardMaps(&err)()
 	}
@@ -131,6 +131,3 @@ func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Kernel) error) 
 	}
 	return errors.Join(r.errs...)
 }
-
-// budget is how many bytes may come out of all decoders together.
-func (f *File) budget() int64 { return 16*f.opts.MaxSize + 100*f.Size }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/decompress"
 )
 
 // FuzzRead reads any bytes as a source. Whatever they are, there is a kernel with a valid header or
@@ -34,7 +36,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return nil
 		}}
-		r.budget.Store(8 * limit)
+		r.budget = decompress.NewBudget(limit/2, 0)
 		defer s.trim()
 		in, done := r.open(bytes.NewReader(data), input{path: "f", member: "f", size: int64(len(data))})
 		defer done()
@@ -49,7 +51,7 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("error %q", text)
 			}
 		}
-		if n := cap(s.btf.b); n > 4*keep {
+		if n := cap(s.btf.B); n > 4*decompress.Keep {
 			t.Errorf("%d bytes held", n)
 		}
 		if s.images.depth != 0 || s.inputs.depth != 1 {

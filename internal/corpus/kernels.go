@@ -29,13 +29,13 @@ func (b *blob) bytes(s *Scratch) []byte {
 	if b.mapped != nil {
 		return b.mapped
 	}
-	return s.btf.b[b.off : b.off+b.n : b.off+b.n]
+	return s.btf.B[b.off : b.off+b.n : b.off+b.n]
 }
 
 // drop gives the buffer's end back, where b is what came last.
 func (b *blob) drop(s *Scratch) {
 	if b.mapped == nil {
-		s.btf.b = s.btf.b[:b.off]
+		s.btf.B = s.btf.B[:b.off]
 	}
 }
 
@@ -62,8 +62,8 @@ func (r *reader) add(in *input, b blob, arch, rel string) error {
 	if !b.split && !hold && slices.ContainsFunc(r.s.pending, isKernel) {
 		r.flush(false)
 		if b.mapped == nil {
-			b.off = len(r.s.btf.b)
-			r.s.btf.b = append(r.s.btf.b, data...)
+			b.off = len(r.s.btf.B)
+			r.s.btf.B = append(r.s.btf.B, data...)
 		}
 	}
 	r.s.pending = append(r.s.pending, b)
@@ -110,7 +110,7 @@ func (r *reader) flush(last bool) {
 	r.flushes++
 	r.s.pending = slices.DeleteFunc(r.s.pending, func(b blob) bool { return !b.split || b.used })
 	if len(r.s.pending) == 0 {
-		r.s.btf.b, r.split, r.full = r.s.btf.b[:0], 0, false
+		r.s.btf.B, r.split, r.full = r.s.btf.B[:0], 0, false
 	}
 }
 

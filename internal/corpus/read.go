@@ -8,7 +8,8 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync/atomic"
+
+	"github.com/btfgen/btfgen/internal/decompress"
 )
 
 // reader is one File.Read. It goes down through compressions and containers to BTF blobs, which it
@@ -19,10 +20,7 @@ type reader struct {
 	s     *Scratch
 	yield func(*Kernel) error
 
-	// budget is how many bytes may still come out of decoders. It is atomic because a goroutine
-	// copies the xz program's input.
-	budget atomic.Int64
-
+	budget  *decompress.Budget
 	current *part
 
 	errs    []error
@@ -130,8 +128,8 @@ func (r *reader) content(in *input) error {
 		return r.elf(in)
 	case k == kindImage:
 		return r.image(in)
-	case k.compressed():
-		return r.compressed(in, k)
+	case k == kindCompressed:
+		return r.compressed(in, decompress.Sniff(head))
 	case k == kindUnknown && !in.inside:
 		return r.image(in) // the last chance
 	case k.container():
@@ -159,8 +157,8 @@ func (r *reader) empty(in *input, err error) error {
 
 // raw reads a BTF blob.
 func (r *reader) raw(in *input) error {
-	off := len(r.s.btf.b)
-	n, err := r.s.btf.readFrom(in.r, in.size, r.f.opts.MaxSize)
+	off := len(r.s.btf.B)
+	n, err := r.s.btf.Append(in.r, in.size, r.f.opts.MaxSize)
 	if err != nil {
 		return wrap(in.path, "btf", err)
 	}
@@ -168,13 +166,14 @@ func (r *reader) raw(in *input) error {
 }
 
 // compressed reads what a compressed stream holds.
-func (r *reader) compressed(in *input, k kind) error {
-	stream, release, err := r.decoder(in, k)
+func (r *reader) compressed(in *input, f decompress.Format) error {
+	what := f.String()
+	stream, err := r.s.decoders.Open(r.ctx, decompress.Input{R: in.r, Size: in.size, File: in.file, XZ: r.f.xz}, f)
 	if err != nil {
-		return wrap(in.path, k.String(), err)
+		return wrap(in.path, what, err)
 	}
-	defer release()
-	inner, done := r.open(&limited{stream, r, wrapper{in.path, k.String()}}, input{
+	defer stream.Close()
+	inner, done := r.open(&limited{stream, r, in.path, what}, input{
 		path: in.path, member: in.member, size: -1, depth: in.depth, inside: in.inside, rel: in.rel,
 	})
 	defer done()
@@ -185,7 +184,7 @@ func (r *reader) compressed(in *input, k kind) error {
 	}
 	if err != nil {
 		r.forget(mark)
-		return wrap(in.path, k.String(), err)
+		return wrap(in.path, what, err)
 	}
 	return nil
 }
@@ -201,15 +200,12 @@ func (r *reader) drain(in *input) error {
 	}
 }
 
-// wrapper is where an error of a stream comes from.
-type wrapper struct{ path, what string }
-
-// limited counts what comes out of decoders against the file's budget, and gives their errors
-// their place.
+// limited takes what comes out of a decoder from the file's budget, and gives its errors their
+// place.
 type limited struct {
-	src io.Reader
-	r   *reader
-	at  wrapper
+	src        io.Reader
+	r          *reader
+	path, what string
 }
 
 func (l *limited) Read(p []byte) (int, error) {
@@ -217,11 +213,11 @@ func (l *limited) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := l.src.Read(p)
-	if l.r.budget.Add(-int64(n)) < 0 {
-		err = fmt.Errorf("decompresses to more than %d MiB", l.r.f.budget()>>20)
+	if over := l.r.budget.Take(n); over != nil {
+		err = over
 	}
 	if err != nil && err != io.EOF {
-		err = wrap(l.at.path, l.at.what, err)
+		err = wrap(l.path, l.what, err)
 	}
 	return n, err
 }

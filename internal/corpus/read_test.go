@@ -7,13 +7,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/decompress"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -133,11 +133,11 @@ func samples() []sample {
 }
 
 // modes are the ways to decode xz that this machine has.
-func modes() []XZ {
+func modes() []decompress.Method {
 	if _, err := exec.LookPath("xz"); err != nil {
-		return []XZ{XZGo}
+		return []decompress.Method{decompress.BuiltIn}
 	}
-	return []XZ{XZAuto, XZProgram, XZGo}
+	return []decompress.Method{decompress.Auto, decompress.Program, decompress.BuiltIn}
 }
 
 // The content decides: every kind of source gives the same BTF under a name that tells nothing.
@@ -196,7 +196,7 @@ func TestReadDamaged(t *testing.T) {
 			if err := os.WriteFile(path, data, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			c, err := Open(context.Background(), []string{path}, Options{XZ: XZGo, MaxSize: 1 << 20})
+			c, err := Open(context.Background(), []string{path}, Options{XZ: decompress.BuiltIn, MaxSize: 1 << 20})
 			if err != nil {
 				reason, ok := strings.CutPrefix(err.Error(), "no kernel found: ")
 				if !ok {
@@ -396,7 +396,7 @@ func TestReadStopsProgram(t *testing.T) {
 	}
 	data := compress("xz", tarOf(member{"1.btf", blobLE}, member{"2.btf", blobLE}, member{"z", make([]byte, 64<<20)}))
 	path := filepath.Join(tree(t, map[string]string{"f": string(data)}), "f")
-	c, err := Open(context.Background(), []string{path}, Options{XZ: XZProgram})
+	c, err := Open(context.Background(), []string{path}, Options{XZ: decompress.Program})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -436,38 +436,6 @@ func TestSums(t *testing.T) {
 		if again, err := c.Files[0].Sums(context.Background()); err != nil || fmt.Sprintf("%x", again) != sum {
 			t.Errorf("%s: %s, then %x, %v", name, sum, again, err)
 		}
-	}
-}
-
-// failing is a reader that gives no end.
-type failing struct{}
-
-func (failing) Read([]byte) (int, error) { return 0, errors.New("failed") }
-
-func TestBuffer(t *testing.T) {
-	var b buffer
-	b.b = append(b.b, "before"...)
-	for _, hint := range []int64{-1, 0, 3, 100, 1 << 40} {
-		n, err := b.readFrom(bytes.NewReader(noise(100)), hint, 100)
-		if hint > 100 {
-			if err == nil || n != 0 {
-				t.Errorf("hint %d: %d, %v", hint, n, err)
-			}
-			continue
-		}
-		if n != 100 || err != nil || !bytes.Equal(b.b[6:], noise(100)) {
-			t.Errorf("hint %d: %d bytes, %v", hint, n, err)
-		}
-		b.b = b.b[:6]
-	}
-	if _, err := b.readFrom(bytes.NewReader(noise(101)), -1, 100); err == nil {
-		t.Error("no error above the limit")
-	}
-	if _, err := b.readFrom(io.MultiReader(bytes.NewReader(noise(9)), failing{}), -1, 100); err == nil {
-		t.Error("no error of the reader")
-	}
-	if string(b.b) != "before" {
-		t.Errorf("buffer is %q after errors", b.b)
 	}
 }
 

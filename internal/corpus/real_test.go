@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/decompress"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -78,8 +79,8 @@ func TestCorpusDecodersAgree(t *testing.T) {
 	if _, err := exec.LookPath("xz"); err != nil {
 		t.Skip("no xz program")
 	}
-	want, mods := hashes(t, Options{XZ: XZProgram}, dir)
-	got, _ := hashes(t, Options{XZ: XZGo}, dir)
+	want, mods := hashes(t, Options{XZ: decompress.Program}, dir)
+	got, _ := hashes(t, Options{XZ: decompress.BuiltIn}, dir)
 	if len(want) < 20 || len(got) != len(want) {
 		t.Fatalf("%d kernels with the program, %d without", len(want), len(got))
 	}
@@ -196,7 +197,7 @@ func TestReadAllocations(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		c, err := Open(context.Background(), []string{path}, Options{XZ: XZGo})
+		c, err := Open(context.Background(), []string{path}, Options{XZ: decompress.BuiltIn})
 		if err != nil {
 			t.Fatal(err)
 		}
