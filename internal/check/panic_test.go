@@ -1,0 +1,58 @@
+package check
+
+import (
+	"testing"
+)
+
+// reaches executes a program of one function per argument, and reports whether
+// the last instruction of the first is reached.
+func reaches(o *Object, funcs ...[]insn) bool {
+	pr := program{}
+	for i, code := range funcs {
+		o.funcs = append(o.funcs, function{insns: code})
+		o.funcs[i].findLeaders()
+		pr.funcs = append(pr.funcs, i)
+	}
+	o.programs = []program{pr}
+	x := explore(o, &o.programs[0], &inputs{
+		features: features{rodata: true, partial: true, narrow: true, stImm: true},
+		kconfig:  func(*extern) value { return unknown },
+		settable: func(string) bool { return false },
+	})
+	_, ok := x.seen[site{0, len(funcs[0]) - 1}]
+	return ok
+}
+
+// TestDeadFrame has a callee leave a pointer to its own frame where its caller
+// finds it. Through it the caller, and what it calls next, read and write.
+func TestDeadFrame(t *testing.T) {
+	call := func(fn int) insn { return insn{op: opCall, src: pseudoCall, ref: ref{kind: refFunc, fn: fn}} }
+	leave := []insn{
+		{op: 0x7b, dst: 1, src: 10}, // *(u64 *)(r1 + 0) = r10
+		{op: 0xbf, dst: 0, src: 10}, // r0 = r10
+		{op: opExit},
+	}
+	for name, use := range map[string][]insn{
+		"load":   {{op: 0x79, dst: 7, src: 6, off: -8}},
+		"store":  {{op: 0x7b, dst: 6, src: 7, off: -8}},
+		"atomic": {{op: 0xdb, dst: 6, src: 7, off: -8}},
+		"helper": {{op: 0xbf, dst: 1, src: 6}, {op: 0xb7, dst: 2, imm: 8}, {op: opCall, imm: 4}},
+		"kfunc":  {{op: 0xbf, dst: 1, src: 6}, {op: opCall, src: pseudoKfuncCall}},
+		"callee": {{op: 0xbf, dst: 1, src: 6}, call(2)},
+		"again":  {{op: 0xbf, dst: 1, src: 10}, {op: 0x07, dst: 1, imm: -16}, call(1), {op: 0x79, dst: 6, src: 10, off: -16}, {op: 0x7b, dst: 6, src: 7}},
+	} {
+		for _, from := range []insn{{op: 0x79, dst: 6, src: 10, off: -8}, {op: 0xbf, dst: 6, src: 0}} {
+			main := append([]insn{
+				{op: 0xbf, dst: 1, src: 10},
+				{op: 0x07, dst: 1, imm: -8},
+				call(1),
+				from,
+			}, use...)
+			main = append(main, insn{op: opExit})
+			third := []insn{{op: 0x7b, dst: 10, src: 1, off: -8}, {op: 0x7b, dst: 1, src: 1}, {op: 0x79, dst: 0, src: 1, off: -8}, {op: opExit}}
+			if !reaches(new(Object), main, leave, third) {
+				t.Errorf("%s, from %+v: the end is not reached", name, from)
+			}
+		}
+	}
+}
