@@ -150,11 +150,26 @@ func (x *explorer) exit(s *state) bool {
 		s.regs[1+i] = unknown
 	}
 	copy(s.regs[6:], f.saved[:])
-	if s.regs[0].isStack() {
-		s.regs[0] = unknown
-	}
+	s.bury()
 	s.at = f.ret
 	return true
+}
+
+// bury finds what points into a frame that is no more: in r0, and on the
+// stacks of the callers. What the callers have saved is older than the frame.
+// The next call may take its place, so that a store there still counts.
+func (s *state) bury() {
+	bury := func(v *value) {
+		if v.kind == stackPtr && int(v.base) >= len(s.frames) {
+			*v = value{kind: stackAny}
+		}
+	}
+	bury(&s.regs[0])
+	for i := range s.frames {
+		for k := range s.frames[i].stack {
+			bury(&s.frames[i].stack[k].val)
+		}
+	}
 }
 
 // maxFrames is the verifier's limit on nested calls.

@@ -56,3 +56,31 @@ func TestDeadFrame(t *testing.T) {
 		}
 	}
 }
+
+// TestDeadFrameIsReused writes through a pointer to a dead frame into the
+// frame that has taken its place: what is known of that must be forgotten.
+func TestDeadFrameIsReused(t *testing.T) {
+	call := func(fn int) insn { return insn{op: opCall, src: pseudoCall, ref: ref{kind: refFunc, fn: fn}} }
+	leave := []insn{{op: 0x7b, dst: 1, src: 10}, {op: opExit}}
+	second := []insn{
+		{op: 0xb7, dst: 2},                   // r2 = 0
+		{op: 0x7b, dst: 10, src: 2, off: -8}, // *(u64 *)(r10 - 8) = 0
+		{op: 0xb7, dst: 2, imm: 1},           // r2 = 1
+		{op: 0x7b, dst: 1, src: 2, off: -8},  // *(u64 *)(r1 - 8) = 1
+		{op: 0x79, dst: 0, src: 10, off: -8}, // r0 = *(u64 *)(r10 - 8)
+		{op: opExit},
+	}
+	main := []insn{
+		{op: 0xbf, dst: 1, src: 10},
+		{op: 0x07, dst: 1, imm: -8},
+		call(1),
+		{op: 0x79, dst: 1, src: 10, off: -8},
+		call(2),
+		{op: 0x55, dst: 0, off: 1}, // if r0 != 0 goto +1
+		{op: opExit},
+		{op: opExit},
+	}
+	if !reaches(new(Object), main, leave, second) {
+		t.Error("a store through a pointer to a dead frame is not seen")
+	}
+}
