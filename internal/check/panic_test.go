@@ -1,7 +1,12 @@
 package check
 
 import (
+	"encoding/binary"
+	"fmt"
+	"math"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // reaches executes a program of one function per argument, and reports whether
@@ -82,5 +87,32 @@ func TestDeadFrameIsReused(t *testing.T) {
 	}
 	if !reaches(new(Object), main, leave, second) {
 		t.Error("a store through a pointer to a dead frame is not seen")
+	}
+}
+
+// TestManyPointees reads the last of more variables than 16 bits can number.
+func TestManyPointees(t *testing.T) {
+	const n = 70_000
+	o := &Object{
+		order: binary.LittleEndian, btf: new(rawbtf.BTF),
+		externs: make(map[string]extern), kconfig: make(map[string]int),
+	}
+	for i := range n {
+		name := fmt.Sprintf("CONFIG_%06d", i)
+		o.pointees = append(o.pointees, name)
+		o.externs[name] = extern{name: name, kconfig: true}
+		o.kconfig[name] = 8
+	}
+	for _, i := range []int{0, math.MaxInt16, math.MaxInt16 + 1, math.MaxUint16 + 1, n - 1} {
+		c := *o
+		if !reaches(&c, []insn{
+			{op: opLdImm64, dst: 1, ref: ref{kind: refExtern, name: o.pointees[i]}}, {},
+			{op: 0x79, dst: 0, src: 1},
+			{op: 0x15, dst: 0, off: 1, imm: int32(i)},
+			{op: opExit},
+			{op: opExit},
+		}) {
+			t.Errorf("%s is not read", o.pointees[i])
+		}
 	}
 }
