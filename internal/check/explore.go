@@ -279,7 +279,7 @@ func (x *explorer) load64(s *state, in *insn) bool {
 	case refData:
 		v = value{kind: nonNull}
 		if i := x.section(in.ref.name); i >= 0 {
-			v = value{kind: dataPtr, base: int16(i), v: uint64(in.ref.off)}
+			v = value{kind: dataPtr, base: int32(i), v: uint64(in.ref.off)}
 		}
 	case refFunc:
 		v = value{kind: nonNull}
@@ -302,7 +302,7 @@ func (x *explorer) externAddress(name string) value {
 	case !ok:
 		return unknown
 	case e.kconfig:
-		return value{kind: dataPtr, base: int16(x.section(name))}
+		return value{kind: dataPtr, base: int32(x.section(name))}
 	case x.in.ksym(&e):
 		return value{kind: nonNull}
 	}

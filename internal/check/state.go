@@ -51,7 +51,7 @@ func (s *state) reg(r uint8) value {
 	if r < 10 {
 		return s.regs[r]
 	}
-	return value{kind: stackPtr, base: int16(len(s.frames) - 1)}
+	return value{kind: stackPtr, base: int32(len(s.frames) - 1)}
 }
 
 // covers reports whether all that can be in o can be in s, at the same place.

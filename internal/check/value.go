@@ -10,7 +10,7 @@ type value struct {
 	v, m  uint64
 	// A scalar's bit is unknown where m has a 1, and then 0 in v; otherwise it
 	// is that of v. For pointers v is an offset in bytes, two's complement.
-	base int16 // of a stack pointer: its frame; of a data pointer: its section
+	base int32 // of a stack pointer: its frame; of a data pointer: its section
 	src  int32 // 1 + the fact that the value comes from: see explorer.facts
 }
 
