@@ -116,3 +116,20 @@ func TestManyPointees(t *testing.T) {
 		}
 	}
 }
+
+// TestFarOffset reads read-only data so far behind its beginning that the end
+// of what is read has no 64-bit number.
+func TestFarOffset(t *testing.T) {
+	for _, off := range []int64{math.MaxInt64, math.MaxInt64 - 7, math.MinInt64, -1, 1 << 40} {
+		o := &Object{order: binary.LittleEndian, btf: new(rawbtf.BTF), pointees: []string{".rodata"}, data: map[string][]byte{".rodata": make([]byte, 64)}}
+		if !reaches(o, []insn{
+			{op: opLdImm64, dst: 1, ref: ref{kind: refData, name: ".rodata"}}, {},
+			{op: opLdImm64, dst: 2, imm64: off}, {},
+			{op: 0x0f, dst: 1, src: 2}, // r1 += r2
+			{op: 0x79, dst: 0, src: 1},
+			{op: opExit},
+		}) {
+			t.Errorf("offset %d: the end is not reached", off)
+		}
+	}
+}
