@@ -246,7 +246,7 @@ func compare(op uint8, a, b value, is32 bool) verdict {
 
 // readBytes returns n bytes at off as a number, unknown when outside.
 func readBytes(data []byte, off int64, n int, big bool) value {
-	if off < 0 || off+int64(n) > int64(len(data)) {
+	if off < 0 || off > int64(len(data)-n) {
 		return unknown.trim(n)
 	}
 	var v uint64
