@@ -1,9 +1,6 @@
 package check
 
-import (
-	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/pkg/archive"
-)
+import "github.com/btfgen/btfgen/pkg/archive"
 
 // ReportVersion is the version of the report's JSON form. Within one version
 // fields are only added.
@@ -54,5 +51,3 @@ type Skipped struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
 }
-
-func essential(name string) string { return rawbtf.Essential(name) }
