@@ -66,7 +66,7 @@ func (e *evaluation) codeKey() string {
 			groups[u.newer.Group] = true
 			groups[bpfprog.GroupAtomics] = groups[bpfprog.GroupAtomics] || u.newer.Group == bpfprog.GroupAcqRel
 		case u.in.IsHelper():
-			flag(e.k.hasHelper(u.in.Imm))
+			flag(e.k.lacksHelper(u.in.Imm))
 			if isAttachCookie(u.in) {
 				flag(e.k.lacks(enumLink, linkPerf))
 			}
@@ -148,7 +148,7 @@ func (e *evaluation) helper(u *use) {
 	if isAttachCookie(u.in) && e.cookieLink() && e.k.lacks(enumLink, linkPerf) {
 		e.mustNotReach(u, TopicLink, linkPerf, "the kernel has no such links, which carry what bpf_get_attach_cookie returns")
 	}
-	if len(e.k.helpers) > 0 && !e.k.hasHelper(u.in.Imm) {
+	if e.k.lacksHelper(u.in.Imm) {
 		e.mustNotReach(u, TopicHelper, helperName(u.in.Imm), "the kernel has no such helper")
 	}
 }

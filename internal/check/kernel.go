@@ -238,19 +238,19 @@ func (k *kernel) lacks(enum int, name string) bool {
 	return m != nil && !ok
 }
 
-// hasHelper reports whether the kernel has a helper, or an older one that
-// loaders put in its place.
-func (k *kernel) hasHelper(id int64) bool {
-	if k.helpers[id] {
-		return true
+// lacksHelper reports that the BTF lists helpers, but neither this one nor an
+// older one that loaders put in its place.
+func (k *kernel) lacksHelper(id int64) bool {
+	if len(k.helpers) == 0 || k.helpers[id] {
+		return false
 	}
 	switch asm.BuiltinFunc(id) {
 	case asm.FnProbeReadUser, asm.FnProbeReadKernel:
-		return k.helpers[int64(asm.FnProbeRead)]
+		return !k.helpers[int64(asm.FnProbeRead)]
 	case asm.FnProbeReadUserStr, asm.FnProbeReadKernelStr:
-		return k.helpers[int64(asm.FnProbeReadStr)]
+		return !k.helpers[int64(asm.FnProbeReadStr)]
 	}
-	return false
+	return true
 }
 
 // kconfig is what a loader puts into a .kconfig variable.
