@@ -27,6 +27,8 @@ func TestBoundaries(t *testing.T) {
 		"pkg/kernel":      {},
 		"internal/btfa":   {"internal/btfenc", "pkg/kernel"},
 		"pkg/archive":     {"internal/btfa", "internal/btfenc", "internal/canon", "internal/rawbtf", "pkg/kernel"},
+		"internal/bpfprog": {"internal/rawbtf"},
+		"internal/interp":  {"internal/bpfprog"},
 	}
 	seen := 0
 	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
