@@ -2,11 +2,12 @@ package btfa
 
 import "github.com/btfgen/btfgen/internal/btfenc"
 
-// A file is a header (magic and version) and one zstd frame. The frame holds
-// the number of streams, their lengths, and the streams.
+// A file is a header (magic, and a byte for the version) and one zstd frame. The
+// frame holds the number of streams, their lengths, and the streams.
 const (
-	Magic   = "btfa"
-	Version = 1
+	Magic     = "btfa"
+	Version   = 1
+	HeaderLen = len(Magic) + 1
 )
 
 // The streams. Each holds one sort of thing, because like compresses well next

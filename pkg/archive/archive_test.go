@@ -27,7 +27,7 @@ func TestAliases(t *testing.T) {
 	if !errors.Is(err, archive.ErrNoKernel) || !strings.Contains(err.Error(), "amzn/2/x86_64/5.10") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := a.Spec(kernel.Key{}); !errors.Is(err, archive.ErrNoKernel) {
+	if _, err := a.BTF(kernel.Key{}); !errors.Is(err, archive.ErrNoKernel) {
 		t.Errorf("error %v", err)
 	}
 }
