@@ -24,6 +24,9 @@
 //	defer f.Close()
 //	args.BTFObjPath = f.Path() // empty where the kernel has its own
 //
+// [OpenTree] takes a file tree in BTFHub's layout instead of an archive, such as
+// an embed.FS that a tracer has already.
+//
 // Kernels are named by a [kernel.Key]: distribution and version as in os-release,
 // architecture and release as uname prints them. [kernel.Host] finds the key of the
 // machine, [Archive.Lookup] the kernel that serves it, and says why; [Find] does
