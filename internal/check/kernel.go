@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/unwrap"
 	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -71,12 +72,11 @@ func inspect(t *relolog.Target, w *wanted, key kernelkey.Key, arch string) *kern
 		name: t.Name(), key: key, arch: arch, want: w,
 		symbols: make([][]symbol, len(w.names)), matches: make([]int, len(w.patterns)),
 	}
-	t.Views(func(module string, b *rawbtf.BTF) bool {
+	for module, b := range unwrap.Kernel(t).Views() {
 		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
 			k.visit(module, b, id)
 		}
-		return true
-	})
+	}
 	k.readFeatures()
 	k.version = versionOf(key)
 	return k

@@ -2,7 +2,6 @@ package testinput
 
 import (
 	"context"
-	"encoding/binary"
 	"sync"
 	"testing"
 
@@ -31,18 +30,13 @@ func Minimized(tb testing.TB) []archive.Kernel {
 
 func minimizeAll(tb testing.TB) (kernels []archive.Kernel) {
 	tb.Helper()
-	mins := make(map[binary.ByteOrder]*minimize.Minimizer)
-	for suffix, order := range map[string]binary.ByteOrder{".bpfel.o": binary.LittleEndian, ".bpfeb.o": binary.BigEndian} {
-		var objects []*relolog.Object
+	var objects []*relolog.Object
+	for _, suffix := range []string{".bpfel.o", ".bpfeb.o"} {
 		for _, name := range []string{"biolat", "bitfields", "dups", "enums", "execsnoop", "filelife", "kinds", "match", "profile", "runqlat", "tcplife"} {
 			objects = append(objects, Named(tb, name+suffix).Object)
 		}
-		set, err := relolog.NewSet(objects...)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		mins[order] = minimize.New(set, minimize.Options{})
 	}
+	min := minimize.New(objects, minimize.Options{})
 	c, err := corpus.Open(context.Background(), []string{Path(tb, "testdata", "vmlinux")}, corpus.Options{})
 	if err != nil {
 		tb.Fatal(err)
@@ -52,7 +46,7 @@ func minimizeAll(tb testing.TB) (kernels []archive.Kernel) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		b, err := mins[target.Order()].Minimize(target)
+		b, err := min.Minimize(target)
 		if err != nil {
 			tb.Fatal(err)
 		}

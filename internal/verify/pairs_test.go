@@ -87,7 +87,7 @@ func TestGroups(t *testing.T) {
 			for i, r := range g.records {
 				e := &log.Entries[r]
 				got, id := g.relos[i].String(), fmt.Sprintf("local_id=%d)", e.Local.TypeID)
-				if !strings.Contains(got, "("+e.Kind+", ") || !strings.HasSuffix(got, id) {
+				if !strings.Contains(got, "("+e.Kind.String()+", ") || !strings.HasSuffix(got, id) {
 					t.Errorf("%s: record %d is %s of type %d, cilium/ebpf has %s", name, r, e.Kind, e.Local.TypeID, got)
 				}
 				if e.Local.TypeID != first.Local.TypeID {

@@ -1,4 +1,4 @@
-package relolog
+package engine
 
 import (
 	"encoding/binary"

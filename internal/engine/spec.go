@@ -1,4 +1,4 @@
-package relolog
+package engine
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ type spec struct {
 	kind   Kind
 	access string // access string of the record
 	acc    []accessor
-	raw    []step
+	raw    []level
 	bitOff uint32 // of the field from the start of the root, wraps like libbpf's
 	err    error  // why it could not be parsed
 }
@@ -43,9 +43,9 @@ type accessor struct {
 	name   string
 }
 
-// step is one level of the raw spec. member says that idx is a member of
+// level is one level of the raw spec. member says that idx is a member of
 // typeID; otherwise it counts elements.
-type step struct {
+type level struct {
 	typeID rawbtf.TypeID
 	idx    uint32
 	member bool
@@ -86,7 +86,7 @@ func (s *spec) parse() error {
 			return errSpec
 		}
 		s.acc = []accessor{{t.ID, idx[0], string(s.btf.Name(t.Enumerator(idx[0]).NameOff))}}
-		s.raw = []step{{t.ID, idx[0], true}}
+		s.raw = []level{{t.ID, idx[0], true}}
 		return nil
 	}
 	return s.parseField(idx, t)
@@ -104,7 +104,7 @@ func (s *spec) parseField(idx []uint32, t rawbtf.Type) error {
 			}
 			m := t.Member(i)
 			s.bitOff += m.BitOffset
-			s.raw = append(s.raw, step{t.ID, i, true})
+			s.raw = append(s.raw, level{t.ID, i, true})
 			if name := s.btf.Name(m.NameOff); len(name) > 0 {
 				s.acc = append(s.acc, accessor{t.ID, i, string(name)})
 			}
@@ -138,7 +138,7 @@ func (s *spec) element(typeID rawbtf.TypeID, i uint32) error {
 		return err
 	}
 	s.acc = append(s.acc, accessor{typeID, i, ""})
-	s.raw = append(s.raw, step{typeID, i, false})
+	s.raw = append(s.raw, level{typeID, i, false})
 	s.bitOff += i * size * 8
 	return nil
 }
@@ -202,4 +202,51 @@ func (s *spec) path() string {
 		}
 	}
 	return b.String()
+}
+
+// String returns what is asked for: "byte_off struct task_struct.mm.pgd".
+func (s *spec) String() string {
+	return s.kind.String() + " " + Name(s.kind, typeName(s.btf.Type(s.root)), s.path())
+}
+
+// Name returns how logs name what one side of a relocation of a kind leads to,
+// from the type and the path: "struct task_struct.mm.pgd", "enum pid_type::PIDTYPE_PID".
+func Name(kind Kind, typ, path string) string {
+	switch {
+	case path == "":
+		return typ
+	case kind.IsEnumval():
+		return typ + "::" + path
+	case path[0] == '[':
+		return typ + path
+	}
+	return typ + "." + path
+}
+
+// name returns the essential name that candidates need.
+func (s *spec) name() string {
+	t := s.btf.Type(s.root)
+	return string(rawbtf.Essential(t.Name()))
+}
+
+func (s *spec) rootKind() rawbtf.Kind {
+	t := s.btf.Type(s.root)
+	return t.Kind()
+}
+
+// asks reports whether s asks something of the kernel, in a way that loaders
+// accept.
+func (s *spec) asks() bool {
+	return s.err == nil && s.kind != KindLocalTypeID && s.name() != ""
+}
+
+// local returns what s comes to on the local side, or why no loader accepts it.
+func (s *spec) local() (v localValue) {
+	if v.err = s.err; v.err == nil {
+		v.value, v.err = s.calc(s.kind)
+	}
+	if v.err == nil && s.kind != KindLocalTypeID && s.name() == "" {
+		v.err = errAnon
+	}
+	return v
 }
