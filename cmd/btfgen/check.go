@@ -158,7 +158,7 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	for _, s := range rep.Skipped {
-		fmt.Fprintf(stderr, "btfgen: skipped: %s: %s\n", s.Path, s.Reason)
+		fmt.Fprintf(stderr, "btfgen: skipped: %s\n", s)
 	}
 	if len(rep.Kernels) == 0 {
 		return errors.New("no kernel could be checked")

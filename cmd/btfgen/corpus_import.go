@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/store"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -90,26 +91,18 @@ func distinctDirs(dir string, sources []string) error {
 
 // storedJSON is what --json writes. Fields are only ever added.
 type storedJSON struct {
-	Kernels     int           `json:"kernels"`
-	WithModules int           `json:"with_modules"`
-	Written     int           `json:"files_written"`
-	Bytes       int64         `json:"bytes_written"`
-	Kept        int           `json:"files_kept"`
-	Skipped     []skippedJSON `json:"skipped"`
-}
-
-type skippedJSON struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
+	Kernels     int             `json:"kernels"`
+	WithModules int             `json:"with_modules"`
+	Written     int             `json:"files_written"`
+	Bytes       int64           `json:"bytes_written"`
+	Kept        int             `json:"files_kept"`
+	Skipped     []*corpus.Error `json:"skipped"`
 }
 
 // reportStored says what went into a directory.
 func reportStored(c *cli.Context, dir string, res *store.Result) error {
 	if c.Bool("json") {
-		out := storedJSON{res.Kernels, res.WithModules, res.Written, res.Bytes, res.Kept, []skippedJSON{}}
-		for _, s := range res.Skipped {
-			out.Skipped = append(out.Skipped, skippedJSON{s.Path, s.Reason})
-		}
+		out := storedJSON{res.Kernels, res.WithModules, res.Written, res.Bytes, res.Kept, append([]*corpus.Error{}, res.Skipped...)}
 		if err := writeJSON(c, out); err != nil {
 			return err
 		}

@@ -187,7 +187,7 @@ func reuse(c *cli.Context, cfg *generate.Config) error {
 	return err
 }
 
-func reportSkipped(w io.Writer, skipped []corpus.Skipped) {
+func reportSkipped(w io.Writer, skipped []*corpus.Error) {
 	for _, s := range skipped {
 		fmt.Fprintf(w, "btfgen: skipped: %s\n", s)
 	}

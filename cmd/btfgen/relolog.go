@@ -122,7 +122,7 @@ type logger struct {
 	write func(*relolog.Log) error
 
 	pending  []*relolog.Log // the first kernel's, until it is known to be the only one
-	kernel   string         // the first
+	first    string         // name of the first kernel
 	compare  *logtext.Comparison
 	bad      int  // kernels and objects left out
 	findings bool // among what is shown
@@ -134,8 +134,8 @@ func (l *logger) run(corp *corpus.Corpus) error {
 	var scratch corpus.Scratch
 	for _, f := range corp.Files {
 		var failed error
-		err := f.Read(l.Context.Context, &scratch, func(it *corpus.Item) error {
-			failed = l.item(it)
+		err := f.Read(l.Context.Context, &scratch, func(k *corpus.Kernel) error {
+			failed = l.kernel(k)
 			return failed
 		})
 		if failed != nil || l.Context.Context.Err() != nil {
@@ -158,11 +158,11 @@ func (l *logger) skip(err error) {
 	fmt.Fprintf(l.App.ErrWriter, "btfgen: skipped: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
 }
 
-// item runs all objects on one kernel, on several CPUs.
-func (l *logger) item(it *corpus.Item) error {
-	target, err := newTarget(it)
-	if err != nil {
-		l.skip(err)
+// kernel runs all objects on one kernel, on several CPUs.
+func (l *logger) kernel(k *corpus.Kernel) error {
+	target := new(relolog.Target)
+	if err := k.Load(target, k.Name); err != nil {
+		l.skip(&corpus.Error{Path: k.Name, Err: err})
 		return nil
 	}
 	logs := make([]*relolog.Log, len(l.objs))
@@ -198,16 +198,6 @@ func (l *logger) item(it *corpus.Item) error {
 	return nil
 }
 
-// newTarget reads a kernel. Its name is copied, because the item's memory is
-// used again; types' names are copied into the log.
-func newTarget(it *corpus.Item) (*relolog.Target, error) {
-	mods := make([]relolog.Module, len(it.Modules))
-	for i, m := range it.Modules {
-		mods[i] = relolog.Module{Name: strings.Clone(m.Name), BTF: m.BTF}
-	}
-	return relolog.NewTarget(strings.Clone(it.Name), it.BTF, mods...)
-}
-
 // note looks for findings among the entries that are shown.
 func (l *logger) note(log *relolog.Log) {
 	for i := range log.Entries {
@@ -231,8 +221,8 @@ func (l *logger) json(enc *json.Encoder, log *relolog.Log) error {
 
 // text keeps the logs of the first kernel, and compares from the second on.
 func (l *logger) text(log *relolog.Log) error {
-	if l.compare == nil && (l.kernel == "" || l.kernel == log.Kernel) {
-		l.kernel = log.Kernel
+	if l.compare == nil && (l.first == "" || l.first == log.Kernel) {
+		l.first = log.Kernel
 		l.pending = append(l.pending, log)
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -28,18 +29,13 @@ type summary struct {
 	Stages   map[string]int64 `json:"stage_ns"` // of all workers together
 
 	Unresolved []generate.Unresolved `json:"unresolved"`
-	Skipped    []skipped             `json:"skipped"`
-}
-
-type skipped struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
+	Skipped    []*corpus.Error       `json:"skipped"`
 }
 
 func summarize(out string, rep *generate.Report, badObjects int, took time.Duration) *summary {
 	s := &summary{
 		Output: out, Kernels: len(rep.Kernels), Objects: badObjects, Seconds: took.Seconds(),
-		Unresolved: append([]generate.Unresolved{}, rep.Unresolved...), Skipped: []skipped{}, Stages: make(map[string]int64),
+		Unresolved: append([]generate.Unresolved{}, rep.Unresolved...), Skipped: append([]*corpus.Error{}, rep.Skipped...), Stages: make(map[string]int64),
 	}
 	for _, st := range rep.Stages.All() {
 		s.Stages[st.Name] = st.Time.Nanoseconds()
@@ -52,9 +48,6 @@ func summarize(out string, rep *generate.Report, badObjects int, took time.Durat
 		}
 	}
 	s.Distinct, s.Out = rep.Distinct()
-	for _, sk := range rep.Skipped {
-		s.Skipped = append(s.Skipped, skipped{sk.Path, sk.Reason})
-	}
 	return s
 }
 

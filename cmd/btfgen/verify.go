@@ -126,7 +126,7 @@ func findingsJSON(w io.Writer, rep *verify.Report) error {
 		lines = append(lines, named{Finding: findNoKernel, Name: n})
 	}
 	for _, s := range rep.Skipped {
-		lines = append(lines, named{findSkipped, s.Path, s.Reason})
+		lines = append(lines, named{findSkipped, s.Path, s.Reason()})
 	}
 	for _, l := range lines {
 		if err := enc.Encode(l); err != nil {
@@ -166,7 +166,7 @@ func findingsText(w io.Writer, rep *verify.Report, verbose bool) {
 		fmt.Fprintf(w, "%s: minimized, but not among the kernels\n", n)
 	}
 	for _, s := range rep.Skipped {
-		fmt.Fprintf(w, "%s: skipped: %s\n", s.Path, s.Reason)
+		fmt.Fprintf(w, "%s: skipped: %s\n", s.Path, s.Reason())
 	}
 	disagreements(w, rep, verbose)
 }

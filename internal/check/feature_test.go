@@ -57,7 +57,7 @@ func TestAppeared(t *testing.T) {
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
 	n := 0
-	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Item) {
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 		release := it.Key.Release
 		if release == "" || release[0] < '0' || release[0] > '9' || it.Key.ID != "debian" {
 			return

@@ -110,7 +110,7 @@ func TestInstructionVerdicts(t *testing.T) {
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
 	counts := make(map[Status]int)
-	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Item) {
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 		release := it.Key.Release
 		if it.Key.ID != "debian" || release == "" {
 			return

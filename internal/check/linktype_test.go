@@ -41,7 +41,7 @@ func TestLinks(t *testing.T) {
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
 	counts := make(map[Status]int)
-	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Item) {
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 		if it.Key.ID != "debian" || it.Key.Release == "" {
 			return
 		}

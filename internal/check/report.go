@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -11,10 +12,10 @@ const ReportVersion = 1
 
 // Report says of each program and kernel whether it works, and why not.
 type Report struct {
-	Version  int       `json:"version"`
-	Kernels  []Kernel  `json:"kernels"`  // in order
-	Programs []Program `json:"programs"` // by object, then by section
-	Skipped  []Skipped `json:"skipped,omitempty"`
+	Version  int             `json:"version"`
+	Kernels  []Kernel        `json:"kernels"`  // in order
+	Programs []Program       `json:"programs"` // by object, then by section
+	Skipped  []*corpus.Error `json:"skipped,omitempty"`
 }
 
 // Kernel is a column of the report.
@@ -47,12 +48,6 @@ type Program struct {
 type KernelFinding struct {
 	Finding
 	Kernels []int `json:"kernels"`
-}
-
-// Skipped is a file of the corpus or an object that could not be used.
-type Skipped struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
 }
 
 func essential(name string) string { return rawbtf.Essential(name) }

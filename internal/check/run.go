@@ -3,9 +3,9 @@ package check
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -45,7 +45,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := newRun(cfg)
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *relolog.Target { return new(relolog.Target) },
-		func(t *relolog.Target, _ sweep.Rank, it *corpus.Item) error {
+		func(t *relolog.Target, _ sweep.Rank, it *corpus.Kernel) error {
 			r.item(t, it)
 			return ctx.Err()
 		})
@@ -64,7 +64,7 @@ type run struct {
 	mu      sync.Mutex
 	codes   []map[string][]Finding // by program, by coreKey
 	kernels []kernelResult
-	skipped []corpus.Skipped
+	skipped []*corpus.Error
 }
 
 // kernelResult is one kernel and what became of each program on it.
@@ -103,19 +103,15 @@ func newRun(cfg Config) *run {
 }
 
 // item judges all programs on one kernel.
-func (r *run) item(t *relolog.Target, it *corpus.Item) {
-	p := strings.Clone(it.Path)
-	mods := make([]relolog.Module, len(it.Modules))
-	for i, m := range it.Modules {
-		mods[i] = relolog.Module{Name: m.Name, BTF: m.BTF}
-	}
-	if err := t.Load(p, it.BTF, mods...); err != nil {
+func (r *run) item(t *relolog.Target, it *corpus.Kernel) {
+	p := it.Path
+	if err := it.Load(t, p); err != nil {
 		r.mu.Lock()
-		r.skipped = append(r.skipped, corpus.Skipped{Path: p, Reason: strings.TrimPrefix(err.Error(), p+": ")})
+		r.skipped = append(r.skipped, &corpus.Error{Path: p, Err: err})
 		r.mu.Unlock()
 		return
 	}
-	res := kernelResult{key: it.Key, name: strings.Clone(it.Name), path: p}
+	res := kernelResult{key: it.Key, name: it.Name, path: p}
 	k := inspect(t, r.want, it.Key, it.Arch)
 	res.arch = k.arch
 	for _, o := range r.Objects {
@@ -175,21 +171,16 @@ func (r *run) report() *Report {
 	return rep
 }
 
-func (r *run) skippedList() []Skipped {
-	var out []Skipped
-	for _, s := range r.skipped {
-		out = append(out, Skipped{s.Path, s.Reason})
-	}
+func (r *run) skippedList() []*corpus.Error {
+	out := slices.Clone(r.skipped)
 	n := 0
 	for _, o := range r.Objects {
 		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(k.progs[n].findings) != Other })
 		if n += len(o.programs); !met {
-			out = append(out, Skipped{o.name, "no kernel is of its byte order"})
+			out = append(out, &corpus.Error{Path: o.name, Err: errors.New("no kernel is of its byte order")})
 		}
 	}
-	slices.SortFunc(out, func(a, b Skipped) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Reason, b.Reason))
-	})
+	slices.SortFunc(out, (*corpus.Error).Compare)
 	return out
 }
 

@@ -24,7 +24,7 @@ type part struct {
 // modules/<ID>/<VERSION_ID>/<arch>/<release>.modules.tar.xz, or by the release in it, as in
 // /lib/modules/<release>, or by lying next to it, as in /sys/kernel/btf. A module that the user
 // named goes with the only kernel there is.
-func group(files []found, opts *Options) (units []*File, skipped []Skipped) {
+func group(files []found, opts *Options) (units []*File, skipped []*Error) {
 	slices.SortFunc(files, func(a, b found) int { return strings.Compare(a.path, b.path) })
 	home := make(map[string]bool) // directories with a file called vmlinux
 	for _, f := range files {
@@ -52,7 +52,7 @@ func group(files []found, opts *Options) (units []*File, skipped []Skipped) {
 			u = units[0]
 		}
 		if u == nil {
-			skipped = append(skipped, Skipped{f.path, "module BTF without its kernel's vmlinux"})
+			skipped = append(skipped, &Error{Path: f.path, Err: ErrNoKernel})
 			continue
 		}
 		u.parts = append(u.parts, part{f.path, moduleKey(f.abs), f.size, f.kind, true})

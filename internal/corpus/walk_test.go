@@ -25,7 +25,7 @@ func names(c *Corpus, dir string) (files, skipped []string) {
 		files = append(files, rel(f.Path)+" "+f.Key.String())
 	}
 	for _, s := range c.Skipped {
-		skipped = append(skipped, rel(s.Path)+": "+s.Reason)
+		skipped = append(skipped, rel(s.Path)+": "+s.Reason())
 	}
 	return files, skipped
 }

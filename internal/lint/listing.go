@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -45,7 +44,7 @@ func List(c *corpus.Corpus) []Entry {
 func newEntry(k kernel.Key, path string, disk int64) Entry {
 	e := Entry{
 		Kernel: k.String(), ID: k.ID, VersionID: k.VersionID, Arch: k.Arch, Release: k.Release,
-		Path: strings.Clone(path), Disk: disk,
+		Path: path, Disk: disk,
 	}
 	if !k.Known() {
 		e.Kernel = e.Path

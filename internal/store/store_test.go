@@ -85,10 +85,10 @@ func read(t *testing.T, dir string) map[string]string {
 func kernels(t *testing.T, source string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
-	_, err := sweep.Kernels(background, config(t, 1, source), func() int { return 0 }, func(_ int, _ sweep.Rank, it *corpus.Item) error {
-		all[it.Name] = string(it.BTF)
-		for _, m := range it.Modules {
-			all[it.Name+" "+m.Name] = string(m.BTF)
+	_, err := sweep.Kernels(background, config(t, 1, source), func() int { return 0 }, func(_ int, _ sweep.Rank, k *corpus.Kernel) error {
+		all[k.Name] = string(k.BTF)
+		for _, m := range k.Modules {
+			all[k.Name+" "+m.Name] = string(m.BTF)
 		}
 		return nil
 	})
@@ -240,7 +240,7 @@ func TestAs(t *testing.T) {
 	// Without a level for the version, only known distributions can be told apart from it.
 	key.ID, key.VersionID = "mylinux", ""
 	res, err = Import(background, config(t, 1, filepath.Join(src, "one.btf")), out, key)
-	if err != nil || len(res.Skipped) != 1 || !strings.Contains(res.Skipped[0].Reason, "would be read back as none/mylinux/x86_64/6.1") {
+	if err != nil || len(res.Skipped) != 1 || !strings.Contains(res.Skipped[0].Reason(), "would be read back as none/mylinux/x86_64/6.1") {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
@@ -335,8 +335,8 @@ func TestReplaced(t *testing.T) {
 		for _, f := range files {
 			list = append(list, file{f, raw([]byte(name))})
 		}
-		it := &corpus.Item{Path: name, BTF: []byte(name)}
-		if err := tr.kernel(new(worker), "k", sweep.Rank{File: rank}, it, len(files) > 1, list); err != nil {
+		k := &corpus.Kernel{Path: name, BTF: []byte(name)}
+		if err := tr.kernel(new(worker), "k", sweep.Rank{File: rank}, k, len(files) > 1, list); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -348,10 +348,10 @@ func TestReplaced(t *testing.T) {
 		t.Error(d)
 	}
 	res := tr.result(nil)
-	want := &Result{Kernels: 1, WithModules: 1, Written: 2, Bytes: 10, Skipped: []corpus.Skipped{
-		{Path: "five", Reason: "another kernel is k: three"}, {Path: "seven", Reason: "another kernel is k: three"},
+	want := &Result{Kernels: 1, WithModules: 1, Written: 2, Bytes: 10, Skipped: []*corpus.Error{
+		{Path: "five", Err: errors.New("another kernel is k: three")}, {Path: "seven", Err: errors.New("another kernel is k: three")},
 	}}
-	if d := cmp.Diff(want, res); d != "" {
+	if d := cmp.Diff(want, res, cmp.Comparer(func(a, b *corpus.Error) bool { return a.Compare(b) == 0 })); d != "" {
 		t.Error(d)
 	}
 }

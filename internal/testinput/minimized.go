@@ -41,7 +41,7 @@ func minimizeAll(tb testing.TB) (kernels []archive.Kernel) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	Each(tb, c, func(it *corpus.Item) {
+	Each(tb, c, func(it *corpus.Kernel) {
 		target, err := relolog.NewTarget(it.Name, it.BTF)
 		if err != nil {
 			tb.Fatal(err)

@@ -28,7 +28,7 @@ type Minimized struct {
 // Read reads the minimized BTFs of what generate writes, a native archive, a
 // directory or a tar, and of whatever else holds BTF. What cannot be read is
 // skipped, as in a corpus.
-func Read(ctx context.Context, path string) ([]Minimized, []corpus.Skipped, error) {
+func Read(ctx context.Context, path string) ([]Minimized, []*corpus.Error, error) {
 	if native, err := isArchive(path); err != nil {
 		return nil, nil, err
 	} else if native {
@@ -87,7 +87,7 @@ func fromFiles(files []bundle.File) []Minimized {
 }
 
 // readCorpus reads them as kernels are read.
-func readCorpus(ctx context.Context, source string) ([]Minimized, []corpus.Skipped, error) {
+func readCorpus(ctx context.Context, source string) ([]Minimized, []*corpus.Error, error) {
 	c, err := corpus.Open(ctx, []string{source}, corpus.Options{})
 	if err != nil {
 		return nil, nil, err
@@ -96,25 +96,16 @@ func readCorpus(ctx context.Context, source string) ([]Minimized, []corpus.Skipp
 	var scratch corpus.Scratch
 	skipped := slices.Clone(c.Skipped)
 	for _, f := range c.Files {
-		err := f.Read(ctx, &scratch, func(it *corpus.Item) error {
-			all = append(all, Minimized{it.Key, strings.Clone(it.Name), slices.Clone(it.BTF)})
+		err := f.Read(ctx, &scratch, func(k *corpus.Kernel) error {
+			all = append(all, Minimized{k.Key, k.Name, slices.Clone(k.BTF)})
 			return nil
 		})
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
-		skipped = append(skipped, skippedBy(f, err)...)
+		skipped = append(skipped, corpus.Errors(err)...)
 	}
 	return all, skipped, nil
-}
-
-// skippedBy makes entries of the errors of one file.
-func skippedBy(f *corpus.File, err error) (out []corpus.Skipped) {
-	p := f.Paths()[0]
-	for _, err := range corpus.Errors(err) {
-		out = append(out, corpus.Skipped{Path: p, Reason: strings.TrimPrefix(err.Error(), p+": ")})
-	}
-	return out
 }
 
 // pairs finds the minimized BTF of a kernel. It is safe for concurrent use.

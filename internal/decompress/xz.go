@@ -1,4 +1,4 @@
-package corpus
+package decompress
 
 import (
 	"bytes"
@@ -10,46 +10,56 @@ import (
 	"strings"
 )
 
-// XZ says which decoder reads .xz. Both give the same bytes.
-type XZ int
+// Method says what is to read .xz. Both decoders give the same bytes.
+type Method int
 
+// The methods.
 const (
-	XZAuto    XZ = iota // the xz program if it is in PATH, except for small members of containers
-	XZProgram           // the xz program; Open fails without it
-	XZGo                // the decoder built in
+	Auto    Method = iota // the xz program if it is in PATH, except for small members of containers
+	Program               // the xz program; Find fails without it
+	BuiltIn               // the decoder in Go
 )
 
-// resolve returns the program's path, or "".
-func (x XZ) resolve() (string, error) {
-	if x == XZGo {
-		return "", nil
+// Decoder is what reads .xz. The zero value is the decoder in Go.
+type Decoder struct {
+	path   string // of the xz program, or empty
+	always bool   // for small inputs, too
+}
+
+// Find returns the decoder that a method asks for.
+func (m Method) Find() (Decoder, error) {
+	if m == BuiltIn {
+		return Decoder{}, nil
 	}
 	path, err := exec.LookPath("xz")
-	if err != nil && x == XZProgram {
-		return "", errors.New("no xz program in PATH")
+	if err != nil && m == Program {
+		return Decoder{}, errors.New("no xz program in PATH")
 	}
 	if err != nil {
-		return "", nil
+		return Decoder{}, nil
 	}
-	return path, nil
+	return Decoder{path, m == Program}, nil
 }
 
 // programMin is the compressed size below which starting a process costs more than it saves.
 const programMin = 64 << 10
 
-func (r *reader) useProgram(in *input) bool {
-	if r.f.xz == "" {
-		return false
-	}
-	return r.f.opts.XZ == XZProgram || in.size < 0 || in.size >= programMin
+// takes says whether the program is to read a stream of size bytes, or of an unknown number if that
+// is negative.
+func (d Decoder) takes(size int64) bool {
+	return d.path != "" && (d.always || size < 0 || size >= programMin)
 }
 
 // xzProgram decodes with the xz program. The program reads the file itself where in is one. It ends with
-// the context, and with release if that comes before the end of the stream.
-func (r *reader) xzProgram(in *input, args ...string) (io.Reader, func(), error) {
-	p := &xzProcess{r: r, in: in, args: append(args, "-T1", "-q", fmt.Sprintf("--memlimit-decompress=%d", maxDict+64<<20)), cancel: func() {}}
+// the context, and when the reader is closed if that comes before the end of the stream.
+func (s *Scratch) xzProgram(ctx context.Context, in Input, all bool) (io.ReadCloser, error) {
+	p := &xzProcess{s: s, ctx: ctx, in: in, cancel: func() {}}
+	p.args = []string{"-dc", "-T1", "-q", fmt.Sprintf("--memlimit-decompress=%d", maxDict+xzOverhead)}
+	if !all {
+		p.args = append(p.args, "--single-stream")
+	}
 	err := errors.ErrUnsupported
-	if in.file != nil && in.size <= smallXZ {
+	if in.File != nil && in.Size <= smallXZ {
 		err = p.toMemory()
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -58,15 +68,16 @@ func (r *reader) xzProgram(in *input, args ...string) (io.Reader, func(), error)
 	}
 	if err != nil {
 		p.cancel()
-		return nil, nil, err
+		return nil, err
 	}
-	return p, p.release, nil
+	return p, nil
 }
 
 // xzProcess reads the program's output. Its exit status comes in place of the end.
 type xzProcess struct {
-	r      *reader
-	in     *input
+	s      *Scratch
+	ctx    context.Context
+	in     Input
 	args   []string
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
@@ -79,17 +90,17 @@ type xzProcess struct {
 // prepare makes the command.
 func (p *xzProcess) prepare(args ...string) error {
 	var ctx context.Context
-	ctx, p.cancel = context.WithCancel(p.r.ctx)
-	p.cmd = exec.CommandContext(ctx, p.r.f.xz, append(p.args, args...)...)
+	ctx, p.cancel = context.WithCancel(p.ctx)
+	p.cmd = exec.CommandContext(ctx, p.in.XZ.path, append(p.args, args...)...)
 	p.cmd.Env = []string{"LC_ALL=C"}
 	p.stderr, p.done, p.err = tail{}, false, nil
 	p.cmd.Stderr = &p.stderr
-	if p.in.file == nil {
-		p.cmd.Stdin = p.in.r
+	if p.in.File == nil {
+		p.cmd.Stdin = p.in.R
 		return nil
 	}
-	p.cmd.Stdin = p.in.file
-	_, err := p.in.file.Seek(0, io.SeekStart)
+	p.cmd.Stdin = p.in.File
+	_, err := p.in.File.Seek(0, io.SeekStart)
 	return err
 }
 
@@ -121,7 +132,7 @@ const (
 // toMemory runs the program with its output to memory. Where that cannot be it returns
 // errors.ErrUnsupported.
 func (p *xzProcess) toMemory() error {
-	s := p.r.s
+	s := p.s
 	if s.xzMemory == nil {
 		f, err := memoryFile("xz", xzMemory)
 		if err != nil {
@@ -165,9 +176,10 @@ func (p *xzProcess) Read(b []byte) (int, error) {
 	return 0, p.end()
 }
 
-func (p *xzProcess) release() {
+func (p *xzProcess) Close() error {
 	p.cancel()
 	p.wait()
+	return nil
 }
 
 func (p *xzProcess) wait() {
