@@ -30,7 +30,7 @@ var StreamTexts = [NumStreams]string{"meta", "kernels", "names", "shapes", "pare
 const (
 	MaxPayload  = 8 << 20            // bytes decompressed; 5,000 real kernels need about a tenth of it
 	MaxFile     = MaxPayload + 1<<16 // bytes; compression never makes the payload longer by more than this
-	MaxStreams  = 64                 // those that a later writer may have added included
+	maxStreams  = 64                 // those that a later writer may have added included
 	MaxKernels  = 1 << 18
 	MaxKeyBytes = 16 << 20 // of all keys
 )

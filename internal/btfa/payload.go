@@ -36,8 +36,8 @@ func Unpack(frame []byte) ([]byte, error) {
 func Split(payload []byte) (streams [NumStreams]Cursor, err error) {
 	c := Cursor{B: payload}
 	n := c.Uvarint()
-	if c.Err == nil && (n < NumStreams || n > MaxStreams) {
-		return streams, fmt.Errorf("payload: %d streams, want %d to %d", n, NumStreams, MaxStreams)
+	if c.Err == nil && (n < NumStreams || n > maxStreams) {
+		return streams, fmt.Errorf("payload: %d streams, want %d to %d", n, NumStreams, maxStreams)
 	}
 	lens := make([]uint64, n)
 	total := uint64(0)

@@ -70,22 +70,6 @@ func OpenFile(path string) (*Archive, error) {
 	return a, nil
 }
 
-// OpenReader opens the archive that is the first size bytes of r, which is not
-// used after it has returned.
-func OpenReader(r io.ReaderAt, size int64) (*Archive, error) {
-	if size < 0 || size > btfa.MaxFile {
-		return nil, fmt.Errorf("archive: %d bytes, more than %d", size, btfa.MaxFile)
-	}
-	data := make([]byte, size)
-	if n, err := r.ReadAt(data, 0); int64(n) < size {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, fmt.Errorf("archive: %w", err)
-	}
-	return Open(data)
-}
-
 func open(data []byte) (*Archive, error) {
 	switch {
 	case !Is(data):
