@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/archiver"
+	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -54,7 +55,7 @@ type listingKernel struct {
 func list(a *archive.Archive) listing {
 	info := a.Info()
 	l := listing{
-		Format: archive.Version, Tool: info.Tool, Relocations: hex.EncodeToString(info.Relocations[:]),
+		Format: btfa.Version, Tool: info.Tool, Relocations: hex.EncodeToString(info.Relocations[:]),
 		Objects: []listingObject{}, Layouts: a.Layouts(), Kernels: []listingKernel{},
 	}
 	for _, o := range info.Objects {
