@@ -18,7 +18,7 @@ const (
 
 // explorer executes a program abstractly.
 type explorer struct {
-	Result
+	*Result // alone, so that it does not keep the rest
 
 	leaders map[int][]bool // by function, by slot: paths can meet there
 	visits  map[bpfprog.Site][]visit
@@ -38,7 +38,7 @@ type visit struct {
 // Explore executes a program of an object from its entry.
 func Explore(o *bpfprog.Object, pr *bpfprog.Program, in *Input) *Result {
 	x := &explorer{
-		Result:  Result{o: o, pr: pr, in: in, reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32)},
+		Result:  &Result{o: o, pr: pr, in: in, reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32)},
 		leaders: make(map[int][]bool), visits: make(map[bpfprog.Site][]visit),
 		sources: make(map[Fact]int32), queued: make(map[int]bool),
 	}
@@ -59,7 +59,7 @@ func Explore(o *bpfprog.Object, pr *bpfprog.Program, in *Input) *Result {
 			break
 		}
 	}
-	return &x.Result
+	return x.Result
 }
 
 // enter starts at a function with unknown arguments; the program's own has its
