@@ -8,7 +8,7 @@ type TypeID uint32
 // A Kind is the BTF_KIND_* of a type. The zero value is void.
 type Kind uint8
 
-// The kinds of include/uapi/linux/btf.h.
+// The kinds of include/uapi/linux/btf.h; shapes says what they consist of.
 const (
 	KindVoid Kind = iota
 	KindInt
@@ -30,20 +30,12 @@ const (
 	KindDeclTag
 	KindTypeTag
 	KindEnum64
-
-	numKinds = int(KindEnum64) + 1
 )
-
-var kindNames = [numKinds]string{
-	"void", "int", "ptr", "array", "struct", "union", "enum", "fwd",
-	"typedef", "volatile", "const", "restrict", "func", "func_proto", "var",
-	"datasec", "float", "decl_tag", "type_tag", "enum64",
-}
 
 // String returns libbpf's name of the kind.
 func (k Kind) String() string {
 	if int(k) < numKinds {
-		return kindNames[k]
+		return shapes[k].name
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
@@ -79,20 +71,3 @@ const (
 	minHeaderLen = 24 // up to and including str_len
 	hdrWords     = 3  // struct btf_type, 32-bit words
 )
-
-// kindLayout gives the bytes that follow struct btf_type: info once, elem for
-// each of vlen.
-type kindLayout struct{ info, elem uint32 }
-
-var knownLayout = [numKinds]kindLayout{
-	KindInt:       {info: 4},
-	KindArray:     {info: 12},
-	KindStruct:    {elem: 12},
-	KindUnion:     {elem: 12},
-	KindEnum:      {elem: 8},
-	KindFuncProto: {elem: 8},
-	KindVar:       {info: 4},
-	KindDatasec:   {elem: 12},
-	KindDeclTag:   {info: 4},
-	KindEnum64:    {elem: 12},
-}

@@ -41,7 +41,7 @@ func (b *BTF) SizeOf(id TypeID) (uint32, error) {
 	for range maxDepth {
 		t := b.Type(id)
 		switch k := t.Kind(); {
-		case k == KindInt, k.IsComposite(), k.IsAnyEnum(), k == KindFloat, k == KindDatasec:
+		case k.Shape().Third == Size:
 			size = uint64(t.Size())
 		case k == KindPtr:
 			size = uint64(b.PointerSize())
