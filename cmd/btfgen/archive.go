@@ -11,8 +11,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func archiveCommand() *cli.Command {
@@ -83,7 +85,7 @@ func parseOutput(c *cli.Context) (o output, err error) {
 func (o *output) write(info archive.Info, kernels []archive.Kernel) error {
 	if o.native {
 		var b bytes.Buffer
-		if err := archive.Write(&b, info, kernels); err != nil {
+		if err := archiver.Write(&b, info, kernels); err != nil {
 			return fmt.Errorf("%s: %w", o.path, err)
 		}
 		return bundle.WriteFile(o.path, func(f *os.File) error {
@@ -109,7 +111,7 @@ func (o *output) write(info archive.Info, kernels []archive.Kernel) error {
 var bccMachines = map[string]string{"arm64": "aarch64", "arm": "armv7l", "i386": "i686"}
 
 // bccName returns the name, without ./, that bcc's tools look for on a host.
-func bccName(k archive.Key) string {
+func bccName(k kernel.Key) string {
 	if !k.Known() {
 		return k.FileName()
 	}
@@ -118,7 +120,7 @@ func bccName(k archive.Key) string {
 		k.Arch = m
 	}
 	// Without a version its level is empty, as the tools have it.
-	return strings.Join([]string{k.ID, k.VersionID, k.Arch, k.Release + archive.FileSuffix}, "/")
+	return strings.Join([]string{k.ID, k.VersionID, k.Arch, k.Release + kernel.FileSuffix}, "/")
 }
 
 // readKernels reads an archive of whatever form. The info of those that have
@@ -145,17 +147,17 @@ func readKernels(name string) (archive.Info, []archive.Kernel, error) {
 	}
 	var kernels []archive.Kernel
 	for _, f := range files {
-		if path.Ext(f.Name) != archive.FileSuffix {
+		if path.Ext(f.Name) != kernel.FileSuffix {
 			continue
 		}
-		k, err := archive.ParseFileName(f.Name)
+		k, err := kernel.ParseFileName(f.Name)
 		if err != nil {
 			return archive.Info{}, nil, fmt.Errorf("%s: %w", name, err)
 		}
 		kernels = append(kernels, archive.Kernel{Key: k, BTF: f.Data})
 	}
 	if len(kernels) == 0 {
-		return archive.Info{}, nil, fmt.Errorf("%s: holds no %s file", name, archive.FileSuffix)
+		return archive.Info{}, nil, fmt.Errorf("%s: holds no %s file", name, kernel.FileSuffix)
 	}
 	return archive.Info{}, kernels, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func archiveExtractCommand() *cli.Command {
@@ -36,9 +37,9 @@ func runArchiveExtract(c *cli.Context) error {
 	case !all && c.NArg() == 1:
 		return usagef("extract needs a KEY, or --all")
 	}
-	var keys []archive.Key
+	var keys []kernel.Key
 	for _, s := range c.Args().Slice()[1:] {
-		k, err := archive.ParseKey(s)
+		k, err := kernel.ParseKey(s)
 		if err != nil {
 			return usageError{err}
 		}
@@ -67,8 +68,8 @@ func runArchiveExtract(c *cli.Context) error {
 }
 
 // pick keeps the kernels with the keys and reports those that are missing.
-func pick(c *cli.Context, kernels []archive.Kernel, keys []archive.Key) (picked []archive.Kernel, missing int) {
-	have := make(map[archive.Key]archive.Kernel, len(kernels))
+func pick(c *cli.Context, kernels []archive.Kernel, keys []kernel.Key) (picked []archive.Kernel, missing int) {
+	have := make(map[kernel.Key]archive.Kernel, len(kernels))
 	for _, k := range kernels {
 		have[k.Key.Canonical()] = k
 	}

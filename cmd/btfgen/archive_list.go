@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -97,7 +98,7 @@ func listSizes(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	sizes, err := archive.StreamSizes(data)
+	sizes, err := archiver.StreamSizes(data)
 	if err != nil {
 		return err
 	}

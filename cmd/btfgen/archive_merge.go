@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func archiveMergeCommand() *cli.Command {
@@ -66,7 +67,7 @@ func runArchiveMerge(c *cli.Context) error {
 
 // distinct drops kernels that are there again with the same BTF.
 func distinct(kernels []archive.Kernel) ([]archive.Kernel, error) {
-	seen := make(map[archive.Key]archive.Kernel, len(kernels))
+	seen := make(map[kernel.Key]archive.Kernel, len(kernels))
 	var out []archive.Kernel
 	for _, k := range kernels {
 		c := k.Key.Canonical()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/store"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func corpusImportCommand() *cli.Command {
@@ -62,11 +62,11 @@ func runCorpusImport(c *cli.Context) error {
 }
 
 // asKey reads the value of --as.
-func asKey(text string) (k archive.Key, err error) {
+func asKey(text string) (k kernel.Key, err error) {
 	if text == "" {
 		return k, nil
 	}
-	if k, err = archive.ParseKey(text); err != nil {
+	if k, err = kernel.ParseKey(text); err != nil {
 		return k, usagef("--as: %w", err)
 	}
 	if !k.Known() {

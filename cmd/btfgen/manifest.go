@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -15,7 +16,7 @@ import (
 func (o *objects) info() archive.Info {
 	info := archive.Info{Tool: tool(), Relocations: relolog.Hash(o.list...)}
 	for i, obj := range o.list {
-		info.Objects = append(info.Objects, archive.NewObject(obj.Name(), o.data[i]))
+		info.Objects = append(info.Objects, archiver.NewObject(obj.Name(), o.data[i]))
 	}
 	return info
 }

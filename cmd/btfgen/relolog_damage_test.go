@@ -102,7 +102,7 @@ func TestRelologDamaged(t *testing.T) {
 			t.Errorf("record %d: %s: %q, want error: %s", i, log[i].Result, log[i].Reason, want)
 		}
 	}
-	if log[0].Kind != "unknown(99)" {
+	if log[0].Kind.String() != "unknown(99)" {
 		t.Errorf("kind %s", log[0].Kind)
 	}
 	for i := 5; i < len(log); i++ {

@@ -8,12 +8,12 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // Type is a type of the output.
 type Type struct {
-	Kind   rawbtf.Kind
+	Kind   btfenc.Kind
 	Flag   bool   // kind_flag
 	Name   string // empty for anonymous types
 	Size   uint32 // bytes; 0 where the record holds a reference instead
@@ -31,7 +31,7 @@ type Field struct {
 }
 
 // Void in Refs stands for void, all else is a position in the list of types.
-// The references are in the order in which the record has them (rawbtf.Shape).
+// The references are in the order in which the record has them (btfenc.Shape).
 const Void = -1
 
 // content appends all of o that does not refer to other types. Anonymous types
@@ -170,7 +170,7 @@ func representatives(types []*Type, live, class []int) []*Type {
 
 // Write encodes types in the byte order of the kernel.
 func Write(types []*Type, order binary.ByteOrder) []byte {
-	b := rawbtf.NewBuilder(order)
+	b := btfenc.NewBuilder(order)
 	for _, o := range types {
 		shape, refs := o.Kind.Shape(), o.Refs
 		ref := func() (id uint32) {
@@ -182,7 +182,7 @@ func Write(types []*Type, order binary.ByteOrder) []byte {
 			words, vlen = shape.Extra, 0
 		}
 		third := o.Size
-		if shape.Third == rawbtf.Ref {
+		if shape.Third == btfenc.Ref {
 			third = ref()
 		}
 		b.Type(o.Name, o.Kind, o.Flag, vlen, third)
@@ -190,9 +190,9 @@ func Write(types []*Type, order binary.ByteOrder) []byte {
 			values := [2]uint32{f.Lo, f.Hi}
 			for _, w := range words {
 				switch w {
-				case rawbtf.Name:
+				case btfenc.Name:
 					b.Word(b.String(f.Name))
-				case rawbtf.Ref:
+				case btfenc.Ref:
 					b.Word(ref())
 				default:
 					b.Word(values[0])

@@ -2,6 +2,8 @@ package check
 
 import (
 	"fmt"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/unwrap"
 	"path"
 	"slices"
 	"strings"
@@ -177,11 +179,12 @@ func (e *evaluation) external() (notes []Finding) {
 			note(x.name, "is looked up in the running kernel's own BTF, whatever is shipped")
 		}
 	})
-	relos := e.o.relo.Relos()
+	relo := unwrap.Object(e.o.relo)
 	for _, r := range e.pr.relos {
-		if relos[r].Kind.String() == "target_type_id" && !seen[relos[r].String()] {
-			seen[relos[r].String()] = true
-			note(relos[r].String(), fmt.Sprintf("is an ID in the BTF that the loader reads; of a shipped one it means nothing to the kernel (%s)", relos[r].Source))
+		rec := &relo.Records()[r]
+		if text := relo.Relocation(rec); rec.Kind == engine.KindTargetTypeID && !seen[text] {
+			seen[text] = true
+			note(text, fmt.Sprintf("is an ID in the BTF that the loader reads; of a shipped one it means nothing to the kernel (%s)", rec.Source))
 		}
 	}
 	return notes

@@ -116,7 +116,6 @@ func (e *evaluation) code() []Finding {
 
 // collect finds the instructions that must not be reached.
 func (e *evaluation) collect() {
-	relos := e.o.relo.Relos()
 	where := make(map[int]site, len(e.pr.relos))
 	gone := make(map[site]bool) // replaced by an invalid instruction
 	for at, r := range e.o.reloAt {
@@ -124,7 +123,7 @@ func (e *evaluation) collect() {
 	}
 	for _, r := range e.pr.relos {
 		en := &e.log.Entries[r]
-		f := Finding{Status: Fails, Kind: KindCORE, Subject: relos[r].String(), Reason: en.Reason, Source: en.Source}
+		f := Finding{Status: Fails, Kind: KindCORE, Subject: en.Relocation(), Reason: en.Reason, Source: en.Source}
 		switch en.Result {
 		case relolog.Poisoned:
 			e.absent = append(e.absent, absence{where[r], f})
@@ -261,11 +260,10 @@ func (x *explorer) explain(branch site, log *relolog.Log) string {
 	if f.record < 0 {
 		return fmt.Sprintf("%s = %d%s", f.name, f.v, where)
 	}
-	r := &x.o.relo.Relos()[f.record]
 	if src := log.Entries[f.record].Source; src != "" {
 		where = " (" + src + ")"
 	}
-	return fmt.Sprintf("%s = %d%s", r, f.v, where)
+	return fmt.Sprintf("%s = %d%s", log.Entries[f.record].Relocation(), f.v, where)
 }
 
 // worst is the verdict that findings come to.

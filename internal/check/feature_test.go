@@ -6,7 +6,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/archive"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -73,12 +73,12 @@ func TestAppeared(t *testing.T) {
 				continue
 			}
 			_, has := k.enums[a.enum][a.name]
-			if should := archive.CompareVersions(release, a.since) >= 0; has != should {
+			if should := kernelkey.CompareVersions(release, a.since) >= 0; has != should {
 				t.Errorf("%s: %s there: %t, but it came in %s", it.Name, a.name, has, a.since)
 			}
 			n++
 		}
-		version := func(v string) bool { return archive.CompareVersions(release, v) >= 0 }
+		version := func(v string) bool { return kernelkey.CompareVersions(release, v) >= 0 }
 		if got, want := k.features, (features{
 			rodata: version("5.5"), partial: version("5.16"), narrow: version("6.9"), stImm: version("6.4"),
 			globals: version("5.6"), lazyGlobals: version("6.8"),
@@ -117,7 +117,7 @@ func TestVersion(t *testing.T) {
 		{"", "", 0, 0xffffffff, false},
 		{"x", "vmlinux", 0, 0xffffffff, false},
 	} {
-		got := versionOf(archive.Key{ID: c.id, Release: c.release})
+		got := versionOf(kernelkey.Key{ID: c.id, Release: c.release})
 		if got.v != c.v || got.m != c.m || got.taint != (c.m != 0) {
 			t.Errorf("%s %s: %x mask %x", c.id, c.release, got.v, got.m)
 		}

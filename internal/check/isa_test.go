@@ -14,7 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/archive"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -123,11 +123,11 @@ func TestInstructionVerdicts(t *testing.T) {
 		for _, c := range instructions {
 			for _, reached := range []bool{true, false} {
 				status := OK
-				switch old := c.name != "" && archive.CompareVersions(release, since[c.group]) < 0; {
+				switch old := c.name != "" && kernelkey.CompareVersions(release, since[c.group]) < 0; {
 				case !old:
-				case c.name == gotol && archive.CompareVersions(release, "5.15") >= 0:
+				case c.name == gotol && kernelkey.CompareVersions(release, "5.15") >= 0:
 					status = MayFail
-				case reached, c.static, c.group == isaAcqRel && archive.CompareVersions(release, "5.12") < 0:
+				case reached, c.static, c.group == isaAcqRel && kernelkey.CompareVersions(release, "5.12") < 0:
 					status = Fails
 				default:
 					status = Guarded
@@ -168,17 +168,17 @@ func TestInstructionReleases(t *testing.T) {
 		{"5.10.1", [len(enumNames)]map[string]uint64{}, isaV4, oldUntold},
 		{"", [len(enumNames)]map[string]uint64{}, isaV4, untold},
 	} {
-		k := &kernel{enums: c.enums, version: versionOf(archive.Key{Release: c.release})}
+		k := &kernel{enums: c.enums, version: versionOf(kernelkey.Key{Release: c.release})}
 		if got := k.knows(c.group); got != c.want {
 			t.Errorf("%q: %s: %d, want %d", c.release, isas[c.group].name, got, c.want)
 		}
 	}
-	k := &kernel{version: versionOf(archive.Key{Release: "5.10.1"})}
+	k := &kernel{version: versionOf(kernelkey.Key{Release: "5.10.1"})}
 	for i, want := range []Status{MayFail, Unknown} {
 		if got, l := judgeCode(around(insn{op: 0xd7, dst: 7, imm: 32}, true), k); got != want {
 			t.Errorf("%d: %s, want %s: %v", i, got, want, l)
 		}
-		k.version = versionOf(archive.Key{})
+		k.version = versionOf(kernelkey.Key{})
 	}
 }
 

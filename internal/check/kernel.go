@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/internal/unwrap"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -49,7 +50,7 @@ func (y symbol) typ() rawbtf.Type { return y.view.Type(y.id) }
 // kernel is what a kernel's BTF says about the things that are wanted.
 type kernel struct {
 	name     string
-	key      archive.Key
+	key      kernelkey.Key
 	arch     string
 	want     *wanted
 	enums    [len(enumNames)]map[string]uint64 // nil where the BTF has no such enum
@@ -63,20 +64,19 @@ type kernel struct {
 }
 
 // inspect reads all that is wanted from a kernel's BTF in one pass.
-func inspect(t *relolog.Target, w *wanted, key archive.Key, arch string) *kernel {
+func inspect(t *relolog.Target, w *wanted, key kernelkey.Key, arch string) *kernel {
 	if arch == "" {
-		arch = archive.CanonicalArch(key.Arch)
+		arch = kernelkey.CanonicalArch(key.Arch)
 	}
 	k := &kernel{
 		name: t.Name(), key: key, arch: arch, want: w,
 		symbols: make([][]symbol, len(w.names)), matches: make([]int, len(w.patterns)),
 	}
-	t.Views(func(module string, b *rawbtf.BTF) bool {
+	for module, b := range unwrap.Kernel(t).Views() {
 		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
 			k.visit(module, b, id)
 		}
-		return true
-	})
+	}
 	k.readFeatures()
 	k.version = versionOf(key)
 	return k
@@ -171,7 +171,7 @@ func (k *kernel) readFeatures() {
 
 // versionOf is LINUX_KERNEL_VERSION on a kernel. Debian's and Ubuntu's releases
 // keep their first patch level in the name, 5.10.0 for 5.10.218.
-func versionOf(key archive.Key) value {
+func versionOf(key kernelkey.Key) value {
 	v := value{m: 0xffffffff, taint: true}
 	var n [3]uint64
 	for i, s := range strings.SplitN(key.Release, ".", 3) {
@@ -192,7 +192,7 @@ func versionOf(key archive.Key) value {
 		return v
 	}
 	out := constant(n[0]<<16 | n[1]<<8 | min(n[2], 255))
-	if id := archive.CanonicalID(key.ID); n[2] == 0 && (id == "debian" || id == "ubuntu") {
+	if id := kernelkey.CanonicalID(key.ID); n[2] == 0 && (id == "debian" || id == "ubuntu") {
 		out.m, out.taint = 0xff, true
 	}
 	return out
@@ -202,9 +202,9 @@ func versionOf(key archive.Key) value {
 // architecture, best first.
 func syscallNames(name, arch string) []string {
 	var prefix string
-	switch archive.CanonicalArch(arch) {
+	switch kernelkey.CanonicalArch(arch) {
 	case "x86_64", "i386":
-		prefix = map[string]string{"x86_64": "__x64_sys_", "i386": "__ia32_sys_"}[archive.CanonicalArch(arch)]
+		prefix = map[string]string{"x86_64": "__x64_sys_", "i386": "__ia32_sys_"}[kernelkey.CanonicalArch(arch)]
 	case "arm64":
 		prefix = "__arm64_sys_"
 	case "s390x":

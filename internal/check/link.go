@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/unwrap"
 )
 
 // link finds the programs, what they can call, and whose the relocations are.
@@ -36,7 +37,7 @@ func (p *parser) link() {
 		byName[key{p.funcs[i].section, p.funcs[i].name}] = i
 	}
 	owner := make(map[int][]int) // records by function
-	for i, r := range p.relo.Relos() {
+	for i, r := range unwrap.Object(p.relo).Records() {
 		fn, ok := byName[key{r.Section, r.Program}]
 		at := site{fn, r.Insn}
 		if !ok {

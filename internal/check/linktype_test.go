@@ -5,7 +5,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/archive"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -52,7 +52,7 @@ func TestLinks(t *testing.T) {
 		k := inspect(tg, want, it.Key, it.Arch)
 		for _, c := range cases {
 			status := OK
-			if c.link != "" && archive.CompareVersions(it.Key.Release, c.since) < 0 {
+			if c.link != "" && kernelkey.CompareVersions(it.Key.Release, c.since) < 0 {
 				status = c.status
 			}
 			o := around(c.in, true)
@@ -76,7 +76,7 @@ func TestLinks(t *testing.T) {
 		// Behind a branch that is never taken the helper does not count.
 		o := around(cookie, false)
 		o.programs[0].section = "kprobe"
-		if got, l := judgeCode(o, k); got != OK && got != Guarded || (got == Guarded) != (archive.CompareVersions(it.Key.Release, "5.15") < 0) {
+		if got, l := judgeCode(o, k); got != OK && got != Guarded || (got == Guarded) != (kernelkey.CompareVersions(it.Key.Release, "5.15") < 0) {
 			t.Errorf("%s: guarded cookie: %s: %v", it.Name, got, l)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -89,7 +90,7 @@ func Parse(name string, data []byte) (*Object, error) {
 		return nil, err
 	}
 	o := &Object{
-		name: name, relo: r, btf: r.BTF(), data: make(map[string][]byte), vars: make(map[string][]variable),
+		name: name, relo: r, btf: unwrap.Object(r).BTF(), data: make(map[string][]byte), vars: make(map[string][]variable),
 		externs: make(map[string]extern), kconfig: make(map[string]int), lines: make(map[string][]line), reloAt: make(map[site]int),
 	}
 	p := parser{Object: o}

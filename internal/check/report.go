@@ -3,7 +3,7 @@ package check
 import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/pkg/archive"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // ReportVersion is the version of the report's JSON form. Within one version
@@ -22,13 +22,13 @@ type Report struct {
 type Kernel struct {
 	Name string `json:"name"` // ID/VERSION_ID/ARCH/RELEASE, or a path
 
-	key archive.Key
+	key kernelkey.Key
 }
 
 // Key is the kernel's identity, as far as it is known.
-func (k *Kernel) Key() archive.Key {
-	if k.key == (archive.Key{}) {
-		k.key, _ = archive.ParseKey(k.Name)
+func (k *Kernel) Key() kernelkey.Key {
+	if k.key == (kernelkey.Key{}) {
+		k.key, _ = kernelkey.ParseKey(k.Name)
 	}
 	return k.key
 }

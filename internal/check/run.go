@@ -10,7 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/pkg/archive"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -59,8 +59,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 // run is the state that workers share.
 type run struct {
 	Config
-	batch *relolog.Batch
-	want  *wanted
+	want *wanted
 
 	mu      sync.Mutex
 	codes   []map[string][]Finding // by program, by coreKey
@@ -70,7 +69,7 @@ type run struct {
 
 // kernelResult is one kernel and what became of each program on it.
 type kernelResult struct {
-	key   archive.Key
+	key   kernelkey.Key
 	name  string
 	path  string
 	arch  string
@@ -85,11 +84,9 @@ type progResult struct {
 
 func newRun(cfg Config) *run {
 	r := &run{Config: cfg, want: &wanted{names: make(map[string]int)}}
-	var objs []*relolog.Object
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
 	for _, o := range cfg.Objects {
-		objs = append(objs, o.relo)
 		for i := range o.programs {
 			names, pattern := attachNames(o.programs[i].section)
 			r.want.add(names...)
@@ -102,7 +99,6 @@ func newRun(cfg Config) *run {
 			r.want.add(essential(n))
 		}
 	}
-	r.batch = relolog.NewBatch(objs...)
 	return r
 }
 
@@ -118,10 +114,10 @@ func (r *run) item(t *relolog.Target, it *corpus.Kernel) {
 	res := kernelResult{key: it.Key, name: it.Name, path: p}
 	k := inspect(t, r.want, it.Key, it.Arch)
 	res.arch = k.arch
-	logs := r.batch.Run(t)
-	for i, o := range r.Objects {
+	for _, o := range r.Objects {
+		log, _ := relolog.Run(o.relo, t) // nil where the byte order differs
 		for j := range o.programs {
-			res.progs = append(res.progs, r.program(len(res.progs), o, j, k, logs[i]))
+			res.progs = append(res.progs, r.program(len(res.progs), o, j, k, log))
 		}
 	}
 	r.mu.Lock()

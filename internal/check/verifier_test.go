@@ -14,7 +14,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/pkg/archive"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -35,7 +35,7 @@ func runningKernel(t *testing.T) *kernel {
 	}
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
-	return inspect(target, want, archive.Key{}, "")
+	return inspect(target, want, kernelkey.Key{}, "")
 }
 
 // TestVerifier lets the running kernel's verifier judge random programs with

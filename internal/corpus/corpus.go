@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/decompress"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // DefaultMaxSize is the limit on the decompressed bytes of one BTF or kernel image where Options
@@ -128,7 +128,7 @@ func (c *Corpus) nothing(sources []string) error {
 }
 
 // selects says whether the selectors keep a kernel.
-func (o *Options) selects(k archive.Key) bool {
+func (o *Options) selects(k kernel.Key) bool {
 	if len(o.Select) > 0 && !slices.ContainsFunc(o.Select, func(s Selector) bool { return s.Match(k) }) {
 		return false
 	}
@@ -137,13 +137,13 @@ func (o *Options) selects(k archive.Key) bool {
 
 // selectsPath is selects for a key that may be incomplete, because it comes from a path alone; if
 // so the file has to be read to know.
-func (o *Options) selectsPath(k archive.Key) bool { return !k.Known() || o.selects(k) }
+func (o *Options) selectsPath(k kernel.Key) bool { return !k.Known() || o.selects(k) }
 
 // pathKey is the key in a path as the user gave it.
-func pathKey(p string) archive.Key {
+func pathKey(p string) kernel.Key {
 	abs, err := filepath.Abs(p)
 	if err != nil {
-		return archive.Key{}
+		return kernel.Key{}
 	}
 	return kernelKey(filepath.ToSlash(abs))
 }

@@ -8,16 +8,16 @@ import (
 	"os"
 
 	"github.com/btfgen/btfgen/internal/decompress"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // File is one unit of work: a file that holds one kernel or, being a container, many, with the
 // files that hold modules for it. It is immutable and safe for concurrent use.
 type File struct {
-	Path string      // as the user gave it, extended by the names below
-	Key  archive.Key // as the path tells; incomplete where it does not
-	Size int64       // bytes on disk, module files included
+	Path string     // as the user gave it, extended by the names below
+	Key  kernel.Key // as the path tells; incomplete where it does not
+	Size int64      // bytes on disk, module files included
 
 	parts []part
 	opts  Options
@@ -26,9 +26,9 @@ type File struct {
 
 // Kernel is one kernel with its BTF and that of its modules. Its slices are valid only until yield returns; its strings stay.
 type Kernel struct {
-	Key  archive.Key // as the path, or else the content, tells; see Key.Known
-	Name string      // the key if it is known, else the path
-	Path string      // the file, followed by "!member" for each container
+	Key  kernel.Key // as the path, or else the content, tells; see Key.Known
+	Name string     // the key if it is known, else the path
+	Path string     // the file, followed by "!member" for each container
 
 	// Arch is the architecture that the content itself shows, in canonical spelling: that of an ELF
 	// file, an image or a package. Raw BTF shows none.

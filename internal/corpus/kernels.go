@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -136,7 +136,7 @@ func (r *reader) kernel(b *blob, last bool) {
 		r.takeModules(b, key)
 		return
 	}
-	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: archive.CanonicalArch(b.arch), BTF: b.bytes(r.s)}
+	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.bytes(r.s)}
 	if !key.Known() {
 		k.Name = b.path
 		if single {
@@ -162,9 +162,9 @@ func (r *reader) kernelsIn(p *part) (n int) {
 
 // key puts together what path and content tell. A tree's path goes before what its files hold, where
 // that is a single kernel, as in BTFHub's.
-func (r *reader) key(b *blob, single bool) archive.Key {
+func (r *reader) key(b *blob, single bool) kernel.Key {
 	k := b.part.key
-	var member archive.Key
+	var member kernel.Key
 	if b.member != b.part.path {
 		member = kernelKey(b.member)
 	}
@@ -185,7 +185,7 @@ func (r *reader) key(b *blob, single bool) archive.Key {
 }
 
 // takeModules returns the pending modules that belong to a kernel, and their paths.
-func (r *reader) takeModules(kernel *blob, key archive.Key) ([]relolog.Module, []string) {
+func (r *reader) takeModules(kernel *blob, key kernel.Key) ([]relolog.Module, []string) {
 	s := r.s
 	s.taken, s.modules, s.paths = s.taken[:0], s.modules[:0], s.paths[:0]
 	for i := range s.pending {
@@ -209,7 +209,7 @@ func (r *reader) takeModules(kernel *blob, key archive.Key) ([]relolog.Module, [
 
 // belongs says whether a module found in the same file, or in one that goes with it, is the
 // kernel's: by the release in a package's tree, else by lying next to or below the kernel.
-func (r *reader) belongs(mod, kernel *blob, key archive.Key) bool {
+func (r *reader) belongs(mod, kernel *blob, key kernel.Key) bool {
 	if mod.part != kernel.part {
 		return true
 	}

@@ -14,29 +14,29 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/decompress"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// kernel is a copy of a Kernel.
-type kernel struct {
+// kernelCopy is a copy of a Kernel.
+type kernelCopy struct {
 	Kernel
 	btf  []byte
 	mods map[string]string
 }
 
 // readAll reads everything of a corpus and returns the errors of its files together.
-func readAll(t testing.TB, opts Options, sources ...string) (*Corpus, []kernel, []*Error) {
+func readAll(t testing.TB, opts Options, sources ...string) (*Corpus, []kernelCopy, []*Error) {
 	t.Helper()
 	c, err := Open(context.Background(), sources, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []kernel
+	var all []kernelCopy
 	var errs []*Error
 	var s Scratch
 	for _, f := range c.Files {
 		err := f.Read(context.Background(), &s, func(it *Kernel) error {
-			k := kernel{Kernel: *it, btf: bytes.Clone(it.BTF), mods: make(map[string]string)}
+			k := kernelCopy{Kernel: *it, btf: bytes.Clone(it.BTF), mods: make(map[string]string)}
 			for i, m := range it.Modules {
 				if i > 0 && it.Modules[i-1].Name >= m.Name {
 					t.Errorf("%s: module %s after %s", it.Name, m.Name, it.Modules[i-1].Name)
@@ -265,7 +265,7 @@ func TestReadBadMember(t *testing.T) {
 	if len(got) != 2 || len(errs) != 4 {
 		t.Fatalf("%d kernels, errors %v", len(got), errs)
 	}
-	want := archive.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1.0-1-amd64"}
+	want := kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1.0-1-amd64"}
 	if got[0].Key != want || got[0].Name != want.String() || got[0].SourceSize != int64(len(data)) {
 		t.Errorf("first: %+v", got[0].Kernel)
 	}

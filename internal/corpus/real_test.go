@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/decompress"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 const testdata = "../../testdata/vmlinux"
@@ -67,7 +67,7 @@ func TestTestdata(t *testing.T) {
 		t.Fatalf("%d kernels in %s", len(sums), testdata)
 	}
 	for name := range sums {
-		if k, err := archive.ParseKey(name); err != nil || !k.Known() {
+		if k, err := kernel.ParseKey(name); err != nil || !k.Known() {
 			t.Errorf("%s: key %v, %v", name, k, err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestSysfs(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := got[0]
-		if k.Key.Release != strings.TrimSpace(string(rel)) || archive.CanonicalArch(k.Key.Arch) != archive.CanonicalArch(runtime.GOARCH) {
+		if k.Key.Release != strings.TrimSpace(string(rel)) || kernel.CanonicalArch(k.Key.Arch) != kernel.CanonicalArch(runtime.GOARCH) {
 			t.Errorf("%s: key %s", src, k.Key)
 		}
 		list, err := os.ReadDir(dir)

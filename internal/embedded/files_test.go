@@ -18,7 +18,7 @@ func TestParseFiles(t *testing.T) {
 		}
 		return p
 	}
-	one, two := bpf(t, le, "one"), bpf(t, le, "two")
+	one, two := bpf(le, "one"), bpf(le, "two")
 	both := slices.Concat([]byte("text"), one, two)
 	paths := []string{write("a/x.o", one), write("b/x.o", two), filepath.Join(dir, "absent"), write("tool", both), write("bad.o", one[:99])}
 	bad := errors.New("not two")

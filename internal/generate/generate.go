@@ -17,7 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -40,12 +40,10 @@ type Config struct {
 
 // Stages is what workers spent their time on, added up over all of them.
 type Stages struct {
-	Hash  time.Duration // of source files
-	Read  time.Duration // and decompress
-	Scan  time.Duration // types and names of the kernel
-	Match time.Duration
-	Emit  time.Duration
-	Prove time.Duration
+	Hash     time.Duration // of source files
+	Read     time.Duration // and decompress
+	Scan     time.Duration // types and names of the kernel
+	Minimize time.Duration // match, emit, prove
 }
 
 // Stage is one of the stages by its name.
@@ -56,12 +54,12 @@ type Stage struct {
 
 // All returns the stages in their order.
 func (s *Stages) All() []Stage {
-	return []Stage{{"hash", s.Hash}, {"read", s.Read}, {"scan", s.Scan}, {"match", s.Match}, {"emit", s.Emit}, {"prove", s.Prove}}
+	return []Stage{{"hash", s.Hash}, {"read", s.Read}, {"scan", s.Scan}, {"minimize", s.Minimize}}
 }
 
 // Kernel is what became of one kernel.
 type Kernel struct {
-	Key        archive.Key
+	Key        kernel.Key
 	Name, Path string // as in corpus.Kernel
 	SourceSize int64  // bytes on disk
 	RawSize    int64  // bytes of its BTF, modules included
@@ -116,11 +114,8 @@ type Report struct {
 // listed in the report; an error is returned only where there is no point in going on,
 // or when ctx ends.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	sets, err := split(cfg.Objects)
-	if err != nil {
-		return nil, err
-	}
-	r := &run{Config: cfg, sets: sets, files: cfg.Shard.of(cfg.Corpus.Files), distinct: make(map[[sha256.Size]byte][]byte)}
+	r := &run{Config: cfg, minimizer: minimize.New(withRelocations(cfg.Objects), cfg.Options), files: cfg.Shard.of(cfg.Corpus.Files), distinct: make(map[[sha256.Size]byte][]byte)}
+	var err error
 	r.report.Skipped, err = sweep.Files(ctx, r.files, r.order(), cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
 		return w.file(ctx, r.files[i])
 	}, cfg.Done)
@@ -131,7 +126,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		r.report.Skipped = append(r.report.Skipped, cfg.Corpus.Skipped...)
 	}
 	for _, w := range r.workers {
-		w.addTimes(&r.report.Stages)
+		r.report.Stages.add(w.stages)
 	}
 	r.finish()
 	return &r.report, nil
@@ -151,29 +146,17 @@ func (r *run) order() []int {
 	return append(todo, done...)
 }
 
-// split sorts the objects by byte order into a set each.
-func split(objects []*relolog.Object) (sets []*relolog.Set, err error) {
-	byOrder := make(map[string][]*relolog.Object)
-	for _, o := range objects {
-		if o.Empty() == "" {
-			byOrder[o.Order().String()] = append(byOrder[o.Order().String()], o)
-		}
-	}
-	for _, l := range byOrder {
-		s, err := relolog.NewSet(l...)
-		if err != nil {
-			return nil, err
-		}
-		sets = append(sets, s)
-	}
-	return sets, nil
+// withRelocations leaves out the objects that no kernel needs to be minimized
+// for.
+func withRelocations(objects []*relolog.Object) []*relolog.Object {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *relolog.Object) bool { return o.Empty() != "" })
 }
 
 // run is the state that workers share.
 type run struct {
 	Config
-	sets  []*relolog.Set
-	files []*corpus.File
+	minimizer *minimize.Minimizer // to be cloned
+	files     []*corpus.File
 
 	mu       sync.Mutex
 	workers  []*worker
@@ -184,17 +167,14 @@ type run struct {
 // worker has the memory that is used again for each kernel.
 type worker struct {
 	*run
-	scratch corpus.Scratch
-	target  relolog.Target
-	mins    []*minimize.Minimizer // one per set
-	stages  Stages
+	scratch   corpus.Scratch
+	target    relolog.Target
+	minimizer *minimize.Minimizer
+	stages    Stages
 }
 
 func (r *run) newWorker() *worker {
-	w := &worker{run: r}
-	for _, s := range r.sets {
-		w.mins = append(w.mins, minimize.New(s, r.Options))
-	}
+	w := &worker{run: r, minimizer: r.minimizer.Clone()}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.workers = append(r.workers, w)
@@ -222,7 +202,7 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	err := f.Read(ctx, &w.scratch, func(it *corpus.Kernel) error {
 		began := time.Now()
 		k, err := w.kernel(it)
-		if err == nil || errors.Is(err, errNoObject) {
+		if err == nil || errors.Is(err, minimize.ErrNoObject) {
 			kernels = append(kernels, *k)
 		} else {
 			failed = append(failed, err)
@@ -250,7 +230,7 @@ func (w *worker) add(k Kernel) error {
 	defer w.mu.Unlock()
 	if k.BTF == nil {
 		w.report.noObject = append(w.report.noObject, k)
-		return &corpus.Error{Path: k.Path, Err: errNoObject}
+		return &corpus.Error{Path: k.Path, Err: minimize.ErrNoObject}
 	}
 	sum := sha256.Sum256(k.BTF)
 	if old, ok := w.distinct[sum]; ok {
@@ -262,17 +242,12 @@ func (w *worker) add(k Kernel) error {
 	return nil
 }
 
-// addTimes adds what this worker spent its time on.
-func (w *worker) addTimes(s *Stages) {
-	s.Hash += w.stages.Hash
-	s.Read += w.stages.Read
-	s.Scan += w.stages.Scan
-	for _, m := range w.mins {
-		t := m.Times()
-		s.Match += t.Match
-		s.Emit += t.Emit
-		s.Prove += t.Prove
-	}
+// add adds what a worker spent its time on.
+func (s *Stages) add(o Stages) {
+	s.Hash += o.Hash
+	s.Read += o.Read
+	s.Scan += o.Scan
+	s.Minimize += o.Minimize
 }
 
 // kernel minimizes one kernel. Errors name its path.
@@ -287,8 +262,6 @@ func (w *worker) kernel(it *corpus.Kernel) (*Kernel, error) {
 	return k, nil
 }
 
-var errNoObject = errors.New("no object with relocations is of its byte order")
-
 func (w *worker) minimize(k *Kernel, it *corpus.Kernel) error {
 	start := time.Now()
 	err := it.Load(&w.target, "btf")
@@ -296,26 +269,21 @@ func (w *worker) minimize(k *Kernel, it *corpus.Kernel) error {
 	if err != nil {
 		return fmt.Errorf("btf: %w", err)
 	}
-	for i, s := range w.sets {
-		if s.Order() != w.target.Order() {
-			continue
-		}
-		out, err := w.mins[i].Minimize(&w.target)
-		if err != nil {
-			return err
-		}
-		k.BTF = out
-		w.mins[i].Decisions(func(d relolog.Decision) {
-			switch d.Result {
-			case relolog.Resolved, relolog.Absent:
-				k.Resolved++
-			default:
-				k.issues = append(k.issues, issue{d.Object.Name(), d.Relo(), d.Result})
-			}
-		})
-		return nil
+	start = time.Now()
+	k.BTF, err = w.minimizer.Minimize(&w.target)
+	w.stages.Minimize += time.Since(start)
+	if err != nil {
+		return err
 	}
-	return errNoObject
+	for d := range w.minimizer.Decisions() {
+		switch d.Result {
+		case relolog.Resolved, relolog.Absent:
+			k.Resolved++
+		default:
+			k.issues = append(k.issues, issue{d.Object, d.Relocation(), d.Result})
+		}
+	}
+	return nil
 }
 
 // finish puts the report in an order that does not depend on timing, and
@@ -373,16 +341,16 @@ func (k *Kernel) FileName() string {
 	if k.Key.Release != "" {
 		base = k.Key.Release
 	}
-	return strings.TrimSuffix(base, archive.FileSuffix) + archive.FileSuffix
+	return strings.TrimSuffix(base, kernel.FileSuffix) + kernel.FileSuffix
 }
 
 // OutputKey returns the key under which an archive has the kernel: its own or,
 // where that is not known, what its file's name tells.
-func (k *Kernel) OutputKey() archive.Key {
+func (k *Kernel) OutputKey() kernel.Key {
 	if k.Key.Known() {
 		return k.Key
 	}
-	if key, err := archive.ParseFileName(k.FileName()); err == nil {
+	if key, err := kernel.ParseFileName(k.FileName()); err == nil {
 		return key
 	}
 	return k.Key

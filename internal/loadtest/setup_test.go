@@ -83,11 +83,7 @@ func loadable() error {
 // all objects together would.
 func minimized(t *testing.T, o testinput.Object, full *relolog.Target) object {
 	t.Helper()
-	set, err := relolog.NewSet(o.Object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := minimize.New(set, minimize.Options{}).Minimize(full)
+	data, err := minimize.New([]*relolog.Object{o.Object}, minimize.Options{}).Minimize(full)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +102,7 @@ func minimized(t *testing.T, o testinput.Object, full *relolog.Target) object {
 	ids := make(map[typeID]bool)
 	for i, e := range a.Entries {
 		f := b.Entries[i]
-		if e.Kind == relolog.KindTargetTypeID.String() && e.Target != nil && f.Target != nil && e.Target.Type == f.Target.Type {
+		if e.Kind == relolog.KindTargetTypeID && e.Target != nil && f.Target != nil && e.Target.Type == f.Target.Type {
 			ids[typeID{int64(*e.New), int64(*f.New)}] = true
 		}
 	}

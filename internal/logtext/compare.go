@@ -80,11 +80,11 @@ func (r *record) add(e *relolog.Entry) {
 func decision(e *relolog.Entry) string {
 	var b strings.Builder
 	b.WriteString(string(e.Result) + ": " + e.Reason)
-	if e.New != nil && e.Kind != relolog.KindTargetTypeID.String() {
+	if e.New != nil && e.Kind != relolog.KindTargetTypeID {
 		fmt.Fprintf(&b, " %d", *e.New)
 	}
 	if e.Target != nil {
-		b.WriteString(" " + Name(e.Kind, e.Target) + " ")
+		b.WriteString(" " + e.Target.Name(e.Kind) + " ")
 		if e.Target.Module != nil {
 			b.WriteString(*e.Target.Module)
 		}
@@ -217,7 +217,7 @@ func place(e *relolog.Entry) string {
 	if e.Target == nil {
 		return ""
 	}
-	out := "→ " + Name(e.Kind, e.Target)
+	out := "→ " + e.Target.Name(e.Kind)
 	if e.Target.Module != nil && *e.Target.Module != "" {
 		out += " [" + *e.Target.Module + "]"
 	}

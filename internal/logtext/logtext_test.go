@@ -22,7 +22,7 @@ func field(id uint32, module *string, offset uint32) relolog.Spec {
 func copies(n int, kernel string, offset uint32) relolog.Entry {
 	vmlinux := ""
 	e := relolog.Entry{
-		Object: "a.o", Program: "f", Section: "kprobe", Insn: 3, Source: "a.c:7", Kind: "byte_off", Kernel: kernel,
+		Object: "a.o", Program: "f", Section: "kprobe", Insn: 3, Source: "a.c:7", Kind: relolog.KindByteOffset, Kernel: kernel,
 		Local: field(5, nil, 8), Old: 8, New: number(uint64(offset)), Result: relolog.Resolved,
 	}
 	for i := range n {
@@ -79,7 +79,7 @@ func TestComparison(t *testing.T) {
 		offset uint32
 	}{{"one", 16}, {"two", 16}, {"three", 24}, {"four", 16}} {
 		same := copies(1, k.name, 16)
-		same.Index, same.Kind, same.New = 1, "field_exists", number(uint64(1))
+		same.Index, same.Kind, same.New = 1, relolog.KindFieldExists, number(uint64(1))
 		c.Add(&relolog.Log{Object: "a.o", Kernel: k.name, Entries: []relolog.Entry{copies(1, k.name, k.offset), same}})
 	}
 	var b bytes.Buffer
@@ -139,19 +139,19 @@ func TestFilter(t *testing.T) {
 func TestSpec(t *testing.T) {
 	vmlinux, module := "", "nf_conntrack"
 	for _, tt := range []struct {
-		kind string
+		kind relolog.Kind
 		s    relolog.Spec
 		want string
 	}{
-		{"byte_off", field(7, nil, 20), "[7] struct task_struct.pid (0:1 @ offset 20)"},
-		{"byte_off", field(7, &vmlinux, 20), "[7] struct task_struct.pid (0:1 @ offset 20)"},
-		{"byte_off", field(7, &module, 20), "[7] struct task_struct.pid (0:1 @ offset 20) [nf_conntrack]"},
-		{"signed", relolog.Spec{TypeID: 7, Type: "struct s", Spec: "0:1", Path: "b", Offset: number(uint32(2)), BitOffset: number(uint32(19))},
+		{relolog.KindByteOffset, field(7, nil, 20), "[7] struct task_struct.pid (0:1 @ offset 20)"},
+		{relolog.KindByteOffset, field(7, &vmlinux, 20), "[7] struct task_struct.pid (0:1 @ offset 20)"},
+		{relolog.KindByteOffset, field(7, &module, 20), "[7] struct task_struct.pid (0:1 @ offset 20) [nf_conntrack]"},
+		{relolog.KindSigned, relolog.Spec{TypeID: 7, Type: "struct s", Spec: "0:1", Path: "b", Offset: number(uint32(2)), BitOffset: number(uint32(19))},
 			"[7] struct s.b (0:1 @ offset 2.3)"},
-		{"byte_off", relolog.Spec{TypeID: 7, Type: "struct s", Spec: "2:0", Path: "[2].a", Offset: number(uint32(16))},
+		{relolog.KindByteOffset, relolog.Spec{TypeID: 7, Type: "struct s", Spec: "2:0", Path: "[2].a", Offset: number(uint32(16))},
 			"[7] struct s[2].a (2:0 @ offset 16)"},
-		{"enumval_value", relolog.Spec{TypeID: 7, Type: "enum e", Spec: "1", Path: "E_ONE"}, "[7] enum e::E_ONE"},
-		{"type_size", relolog.Spec{TypeID: 7, Type: "u64", Spec: "0"}, "[7] u64"},
+		{relolog.KindEnumvalValue, relolog.Spec{TypeID: 7, Type: "enum e", Spec: "1", Path: "E_ONE"}, "[7] enum e::E_ONE"},
+		{relolog.KindTypeSize, relolog.Spec{TypeID: 7, Type: "u64", Spec: "0"}, "[7] u64"},
 	} {
 		if got := Spec(tt.kind, &tt.s); got != tt.want {
 			t.Errorf("%s, want %s", got, tt.want)

@@ -172,7 +172,7 @@ func fold(e *relolog.Entry) []*folded {
 		case !c.Match:
 			f.verdict = "non-matching  "
 			f.text += ": " + cmp.Or(c.Reason, "no reason known")
-		case c.Value != nil && e.Kind != relolog.KindTargetTypeID.String():
+		case c.Value != nil && e.Kind != relolog.KindTargetTypeID:
 			f.text += " = " + value(e.Kind, *c.Value)
 		}
 		key := f.verdict + f.text

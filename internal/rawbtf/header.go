@@ -80,7 +80,7 @@ const layoutEntry = 4
 // for each of vlen. Kinds without a Shape need the blob's layout section.
 func kindSize(layouts []byte, k Kind) (extra, elem uint32, err error) {
 	if int(k) < numKinds {
-		return uint32(4 * len(shapes[k].Extra)), uint32(4 * len(shapes[k].Elem)), nil
+		return uint32(4 * len(k.Shape().Extra)), uint32(4 * len(k.Shape().Elem)), nil
 	}
 	i := int(k) * layoutEntry
 	if i+layoutEntry > len(layouts) {

@@ -25,10 +25,10 @@ func (t *Type) Vlen() uint32 { return t.info & 0xffffff }
 // enumerators are signed (enum), or the declaration is a union (fwd).
 func (t *Type) KindFlag() bool { return t.info>>31 != 0 }
 
-// Size returns the size in bytes of a type whose [Shape] has one.
+// Size returns the size in bytes of a type whose [btfenc.Shape] has one.
 func (t *Type) Size() uint32 { return t.size }
 
-// Ref returns the type that the header of the record refers to, where the [Shape] has it: what is pointed to,
+// Ref returns the type that the header of the record refers to, where the [btfenc.Shape] has it: what is pointed to,
 // modified, declared or tagged, the prototype of a func, the return type of a func_proto.
 func (t *Type) Ref() TypeID { return TypeID(t.size) }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"unsafe"
+
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // namedType is a type that a relocation can name.
@@ -31,14 +33,15 @@ var walkKinds = func() (kinds [128]walkKind) {
 	for k := range kinds {
 		kinds[k].head = byHand
 	}
-	mask := func(w Word) uint32 {
-		if w == Ref {
+	mask := func(w btfenc.Word) uint32 {
+		if w == btfenc.Ref {
 			return ^uint32(0)
 		}
 		return 0
 	}
-	for k, s := range shapes {
-		if Kind(k) == KindVoid || len(s.Extra) > 0 || len(s.Elem) > 0 && s.Elem[0] != Name {
+	for k := range Kind(numKinds) {
+		s := k.Shape()
+		if k == KindVoid || len(s.Extra) > 0 || len(s.Elem) > 0 && s.Elem[0] != btfenc.Name {
 			continue
 		}
 		w := walkKind{head: hdrWords, elem: uint32(len(s.Elem)), ref: mask(s.Third)}
@@ -191,7 +194,7 @@ func (w *walker) step(layouts []byte) error {
 		return fmt.Errorf("%s of %d bytes, want a multiple of 4", kind, need)
 	}
 	shape := kind.Shape()
-	w.note(Name, name)
+	w.note(btfenc.Name, name)
 	w.note(shape.Third, rec[2])
 	rest := rec[hdrWords:]
 	for i, word := range shape.Extra {
@@ -213,11 +216,11 @@ func (w *walker) step(layouts []byte) error {
 }
 
 // note takes account of a word that refers to something.
-func (w *walker) note(word Word, v uint32) {
+func (w *walker) note(word btfenc.Word, v uint32) {
 	switch word {
-	case Name:
+	case btfenc.Name:
 		w.names = max(w.names, v)
-	case Ref:
+	case btfenc.Ref:
 		w.refs = max(w.refs, v)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // NoModules, as corpus.Options.Modules, keeps all modules from being decompressed: it matches no
@@ -30,9 +30,9 @@ func Extract(ctx context.Context, cfg sweep.Config, dir string) (*Result, error)
 			}
 			name := extractName(k)
 			files := []file{{name, raw(k.BTF)}}
-			base := strings.TrimSuffix(name, archive.FileSuffix)
+			base := strings.TrimSuffix(name, kernel.FileSuffix)
 			for _, m := range k.Modules {
-				files = append(files, file{path.Join(base, m.Name+archive.FileSuffix), raw(m.BTF)})
+				files = append(files, file{path.Join(base, m.Name+kernel.FileSuffix), raw(m.BTF)})
 			}
 			return t.kernel(w, identity(k.Key, name), r, k, len(k.Modules) > 0, files)
 		})
@@ -51,7 +51,7 @@ func extractName(k *corpus.Kernel) string {
 	if name == "" {
 		name = path.Base(k.Path)
 	}
-	return strings.TrimSuffix(name, archive.FileSuffix) + archive.FileSuffix
+	return strings.TrimSuffix(name, kernel.FileSuffix) + kernel.FileSuffix
 }
 
 // One returns the BTF of the only kernel of a corpus, and what was skipped. It fails with

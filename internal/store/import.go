@@ -9,7 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // ErrSeveral says that there is more than one kernel where one is expected.
@@ -17,7 +17,7 @@ var ErrSeveral = errors.New("more than one kernel")
 
 // Import writes all kernels into the tree at dir, which is created if need be. as, if it is not the
 // zero key, is the key of the only kernel there is; with more it fails with ErrSeveral. Kernels without a known key are skipped.
-func Import(ctx context.Context, cfg sweep.Config, dir string, as archive.Key) (*Result, error) {
+func Import(ctx context.Context, cfg sweep.Config, dir string, as kernel.Key) (*Result, error) {
 	if as.Known() && len(cfg.Corpus.Files) > 1 {
 		return nil, fmt.Errorf("%s: %w", as, ErrSeveral)
 	}
@@ -36,7 +36,7 @@ func Import(ctx context.Context, cfg sweep.Config, dir string, as archive.Key) (
 // importer is one worker.
 type importer struct {
 	*tree
-	as     archive.Key
+	as     kernel.Key
 	worker *worker
 }
 
@@ -67,9 +67,9 @@ func (i *importer) kernel(r sweep.Rank, k *corpus.Kernel) (err error) {
 	return i.tree.kernel(i.worker, identity(key, ""), r, k, len(k.Modules) > 0, files)
 }
 
-func importName(k archive.Key) string { return k.FileName() + ".zst" }
+func importName(k kernel.Key) string { return k.FileName() + ".zst" }
 
-func importModules(k archive.Key) string {
+func importModules(k kernel.Key) string {
 	return path.Join("modules", k.ID, k.VersionID, k.Arch, k.Release+".modules.tar.zst")
 }
 

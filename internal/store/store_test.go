@@ -16,7 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 var background = context.Background()
@@ -55,7 +55,7 @@ func config(t *testing.T, jobs int, sources ...string) sweep.Config {
 
 func imported(t *testing.T, jobs int, source, dir string) *Result {
 	t.Helper()
-	res, err := Import(background, config(t, jobs, source), dir, archive.Key{})
+	res, err := Import(background, config(t, jobs, source), dir, kernel.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestSameKey(t *testing.T) {
 		"c/debian/12/x86_64/6.1.btf":        btf("first"),
 	})
 	for _, run := range []func(dir string) (*Result, error){
-		func(dir string) (*Result, error) { return Import(background, config(t, 3, src), dir, archive.Key{}) },
+		func(dir string) (*Result, error) { return Import(background, config(t, 3, src), dir, kernel.Key{}) },
 		func(dir string) (*Result, error) { return Extract(background, config(t, 3, src), dir) },
 	} {
 		var want map[string]string
@@ -226,7 +226,7 @@ func TestSameKey(t *testing.T) {
 
 func TestAs(t *testing.T) {
 	src := write(t, t.TempDir(), map[string][]byte{"one.btf": btf("a")})
-	key := archive.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1"}
+	key := kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1"}
 	out := t.TempDir()
 	res, err := Import(background, config(t, 1, src), out, key)
 	if err != nil || len(res.Skipped) > 0 || kernels(t, out)[key.String()] != string(btf("a")) {
@@ -292,7 +292,7 @@ func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(background)
 	cancel()
 	out := t.TempDir()
-	if _, err := Import(ctx, config(t, 1, src), out, archive.Key{}); !errors.Is(err, context.Canceled) {
+	if _, err := Import(ctx, config(t, 1, src), out, kernel.Key{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	w, err := newCompressor()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Result says what Import or Extract did.
@@ -139,7 +139,7 @@ func (t *tree) result(skipped []*corpus.Error) *Result {
 
 // identity is the same for keys that name the same kernel. name stands in for a key that is not
 // known.
-func identity(k archive.Key, name string) string {
+func identity(k kernel.Key, name string) string {
 	if k.Known() {
 		return k.Canonical().String()
 	}

@@ -165,9 +165,9 @@ func (b *bpftoolTest) compare(logs []*relolog.Log, res *oracle.Result) {
 func (b *bpftoolTest) record(e *relolog.Entry, r *oracle.Record) {
 	b.records++
 	fail := func(format string, args ...any) {
-		b.Errorf("%s on %s: %s #%d: %s: %s", e.Object, e.Kernel, e.Section, e.Index, logtext.Relocation(e), fmt.Sprintf(format, args...))
+		b.Errorf("%s on %s: %s #%d: %s: %s", e.Object, e.Kernel, e.Section, e.Index, e.Relocation(), fmt.Sprintf(format, args...))
 	}
-	if r.Program != e.Section || r.Index != e.Index || r.Kind != e.Kind {
+	if r.Program != e.Section || r.Index != e.Index || r.Kind != e.Kind.String() {
 		fail("bpftool has %s #%d %s", r.Program, r.Index, r.Kind)
 		return
 	}
@@ -198,7 +198,7 @@ func (b *bpftoolTest) record(e *relolog.Entry, r *oracle.Record) {
 			}
 		}
 	}
-	if asks := e.Kind != "local_type_id"; asks && r.NoMatch == matched {
+	if asks := e.Kind != relolog.KindLocalTypeID; asks && r.NoMatch == matched {
 		fail("matched: %v, bpftool: %v", matched, !r.NoMatch)
 	}
 }

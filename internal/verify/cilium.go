@@ -13,6 +13,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -44,8 +46,8 @@ type ciliumObject struct {
 // why.
 func readCilium(o *relolog.Object, data []byte) *ciliumObject {
 	c := &ciliumObject{order: o.Order()}
-	b := groupBuilder{c: c, o: o, at: make(map[place]int), known: make(map[string]bool)}
-	relos := o.Relos()
+	b := groupBuilder{c: c, o: unwrap.Object(o), at: make(map[place]int), known: make(map[string]bool)}
+	relos := unwrap.Object(o).Records()
 	for i := range relos {
 		r := &relos[i]
 		b.at[place{"", r.Program, r.Insn}] = i
@@ -74,7 +76,7 @@ func readCilium(o *relolog.Object, data []byte) *ciliumObject {
 
 type groupBuilder struct {
 	c     *ciliumObject
-	o     *relolog.Object
+	o     *engine.Object
 	at    map[place]int
 	known map[string]bool // groups that exist already
 }
@@ -131,7 +133,7 @@ func (b *groupBuilder) add(program string, relos []*btf.CORERelocation, records 
 	byType := make(map[string]*group)
 	var order []string
 	for i, r := range relos {
-		if b.o.Relos()[records[i]].Kind == relolog.KindLocalTypeID {
+		if b.o.Records()[records[i]].Kind == engine.KindLocalTypeID {
 			continue // asks nothing of the kernel
 		}
 		id := localID(r)

@@ -24,15 +24,11 @@ func minimized(t *testing.T, kernel []byte, objs ...Object) []byte {
 	for _, o := range objs {
 		plain = append(plain, o.Object)
 	}
-	set, err := relolog.NewSet(plain...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	target, err := relolog.NewTarget("kernel", kernel)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := minimize.New(set, minimize.Options{}).Minimize(target)
+	out, err := minimize.New(plain, minimize.Options{}).Minimize(target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +245,7 @@ func valuesAsked(t *testing.T, o Object, kernel []byte) map[string]bool {
 	}
 	asked := make(map[string]bool)
 	for _, e := range log.Entries {
-		if e.Kind == relolog.KindEnumvalValue.String() && e.Target != nil {
+		if e.Kind == relolog.KindEnumvalValue && e.Target != nil {
 			asked[e.Target.Path] = true
 		}
 	}

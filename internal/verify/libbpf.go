@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -21,7 +20,7 @@ type decision struct {
 // dropped members shift them. So are reasons: that candidates which do not
 // match are gone changes "no matching candidate" into "no candidate".
 func decide(e *relolog.Entry) decision {
-	ids := e.Kind == relolog.KindTargetTypeID.String()
+	ids := e.Kind == relolog.KindTargetTypeID
 	var b strings.Builder
 	b.WriteString(string(e.Result))
 	if e.New != nil && !ids {
@@ -58,8 +57,8 @@ func matches(e *relolog.Entry, ids bool) string {
 }
 
 // where names the place that a spec leads to.
-func where(kind string, s *relolog.Spec) string {
-	out := logtext.Name(kind, s)
+func where(kind relolog.Kind, s *relolog.Spec) string {
+	out := s.Name(kind)
 	switch {
 	case s.BitOffset != nil:
 		return fmt.Sprintf("%s @ bit %d", out, *s.BitOffset)
@@ -90,7 +89,7 @@ func compareLogs(full, small *relolog.Log, report func(Difference)) {
 func difference(e *relolog.Entry, loader string) Difference {
 	return Difference{
 		Kernel: e.Kernel, Loader: loader, Object: e.Object, Program: cmp.Or(e.Program, e.Section),
-		Section: e.Section, Index: e.Index, Relocation: logtext.Relocation(e),
+		Section: e.Section, Index: e.Index, Relocation: e.Relocation(),
 	}
 }
 
@@ -103,7 +102,7 @@ func loadersDiffer(e *relolog.Entry, f *fixups, i int) bool {
 	switch e.Result {
 	case relolog.Resolved, relolog.Absent:
 		local, target, ok := values(f.texts[i])
-		shift := strings.HasSuffix(e.Kind, "shift_u64") // cilium/ebpf does not calculate the local side
+		shift := (e.Kind == relolog.KindLShiftU64 || e.Kind == relolog.KindRShiftU64) // cilium/ebpf does not calculate the local side
 		return !ok || e.New == nil || target != *e.New || local != e.Old && !shift
 	case relolog.Poisoned:
 		return !isPoison(f.texts[i])

@@ -51,7 +51,7 @@ func TestRunningKernel(t *testing.T) {
 		for i := range log.Entries {
 			e := &log.Entries[i]
 			entries[fmt.Sprintf("%s #%d", e.Program, e.Index)] = e
-			if e.Kind == relolog.KindLShiftU64.String() {
+			if e.Kind == relolog.KindLShiftU64 {
 				bitfields[field(e)] = true
 			}
 		}

@@ -14,13 +14,14 @@ import (
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Minimized is a minimized BTF and the kernel that it is for. Whatever holds
 // some, of whatever format, is verified as a list of them.
 type Minimized struct {
-	Key  archive.Key // incomplete where nothing tells more
-	Name string      // for messages
+	Key  kernel.Key // incomplete where nothing tells more
+	Name string     // for messages
 	BTF  []byte
 }
 
@@ -75,7 +76,7 @@ func fromFiles(files []bundle.File) []Minimized {
 	all := make([]Minimized, len(files))
 	for i, f := range files {
 		all[i] = Minimized{Name: f.Name, BTF: f.Data}
-		if k, err := archive.ParseFileName(f.Name); err == nil {
+		if k, err := kernel.ParseFileName(f.Name); err == nil {
 			all[i].Key = k
 			if k.Known() {
 				all[i].Name = k.String()
@@ -109,7 +110,7 @@ func readCorpus(ctx context.Context, source string) ([]Minimized, []*corpus.Erro
 
 // pairs finds the minimized BTF of a kernel. It is safe for concurrent use.
 type pairs struct {
-	byKey  map[archive.Key]int
+	byKey  map[kernel.Key]int
 	byFile map[string][]int // by file name, for kernels of which no more is known
 	all    []Minimized
 
@@ -118,7 +119,7 @@ type pairs struct {
 }
 
 func newPairs(all []Minimized) *pairs {
-	p := &pairs{byKey: make(map[archive.Key]int), byFile: make(map[string][]int), all: all, used: make([]bool, len(all))}
+	p := &pairs{byKey: make(map[kernel.Key]int), byFile: make(map[string][]int), all: all, used: make([]bool, len(all))}
 	for i, m := range all {
 		if m.Key.Known() {
 			p.byKey[m.Key.Canonical()] = i
@@ -131,7 +132,7 @@ func newPairs(all []Minimized) *pairs {
 
 // fileName is the name that generate gives the file of a kernel without a
 // complete key.
-func fileName(k archive.Key, name string) string {
+func fileName(k kernel.Key, name string) string {
 	if k.Release != "" {
 		return k.Release
 	}
@@ -141,7 +142,7 @@ func fileName(k archive.Key, name string) string {
 
 // find returns the minimized BTF for a kernel, nil if there is none. only says
 // that the kernel is the only one, so that a lone BTF must be its.
-func (p *pairs) find(key archive.Key, name string, only bool) *Minimized {
+func (p *pairs) find(key kernel.Key, name string, only bool) *Minimized {
 	i, ok := p.byKey[key.Canonical()]
 	if !key.Known() || !ok {
 		i = -1

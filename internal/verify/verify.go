@@ -3,12 +3,12 @@ package verify
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/sweep"
+	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -32,9 +32,7 @@ type Config struct {
 // when ctx ends.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := &run{Config: cfg, pairs: newPairs(cfg.Minimized)}
-	if err := r.read(); err != nil {
-		return nil, err
-	}
+	r.read()
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *worker { return &worker{run: r} },
 		func(w *worker, _ sweep.Rank, it *corpus.Kernel) error {
@@ -55,38 +53,31 @@ type run struct {
 	Config
 	pairs  *pairs
 	cilium []*ciliumObject // of each object
-	sets   []*relolog.Set
+	sets   []*engine.Set
 
 	mu     sync.Mutex
 	report Report
 }
 
 // read prepares the objects for both loaders.
-func (r *run) read() error {
-	byOrder := make(map[string][]*relolog.Object)
+func (r *run) read() {
+	var objects []*engine.Object
 	for _, o := range r.Objects {
 		c := readCilium(o.Object, o.Data)
 		r.cilium = append(r.cilium, c)
 		if c.note != "" || c.missed > 0 {
 			r.report.Notes = append(r.report.Notes, Note{o.Name(), c.note, c.missed})
 		}
-		byOrder[o.Order().String()] = append(byOrder[o.Order().String()], o.Object)
+		objects = append(objects, unwrap.Object(o.Object))
 	}
-	for _, l := range byOrder {
-		s, err := relolog.NewSet(l...)
-		if err != nil {
-			return err
-		}
-		r.sets = append(r.sets, s)
-	}
-	return nil
+	r.sets = engine.NewSets(objects...)
 }
 
 // worker has the memory that is used again for each kernel.
 type worker struct {
 	*run
 	full, small relolog.Target
-	tables      [2]relolog.Table
+	tables      [2]engine.Table
 }
 
 // item compares one kernel and adds the outcome to the report.
@@ -167,12 +158,12 @@ func (w *worker) compareTables(k *Kernel) {
 		if s.Order() != w.full.Order() || len(k.Differences) > 0 {
 			continue
 		}
-		w.tables[0].Fill(s, &w.full, nil)
-		w.tables[1].Fill(s, &w.small, nil)
-		if err := w.tables[0].Same(&w.tables[1]); err != nil {
-			relocation, what, _ := strings.Cut(err.Error(), ": ")
+		w.tables[0].Fill(s, unwrap.Kernel(&w.full), nil)
+		w.tables[1].Fill(s, unwrap.Kernel(&w.small), nil)
+		if d := engine.Compare(&w.tables[0], &w.tables[1]); d != nil {
 			k.Differences = append(k.Differences, Difference{
-				Kernel: k.Name, Loader: Libbpf, Relocation: relocation, What: WhatTable, Full: what, Minimized: "another match",
+				Kernel: k.Name, Loader: Libbpf, Object: d.Object, Relocation: d.Relocation,
+				What: WhatTable, Full: d.Full, Minimized: d.Minimized,
 			})
 		}
 	}
@@ -191,7 +182,7 @@ func (w *worker) compareFixups(k *Kernel, c *ciliumObject, log *relolog.Log, ful
 		f, s := g.relocate(targets, c.order), g.relocate(small.vmlinux, c.order)
 		for i, rec := range g.records {
 			e := &log.Entries[rec]
-			ids := e.Kind == relolog.KindTargetTypeID.String()
+			ids := e.Kind == relolog.KindTargetTypeID
 			k.Fixups++
 			// cilium/ebpf has no type IDs for modules. In a merged BTF it cannot
 			// know that a type is a module's.
@@ -204,7 +195,7 @@ func (w *worker) compareFixups(k *Kernel, c *ciliumObject, log *relolog.Log, ful
 			if loadersDiffer(e, &f, i) {
 				k.Disagreements = append(k.Disagreements, Disagreement{
 					Kernel: k.Name, Object: e.Object, Program: g.program, Section: e.Section, Index: e.Index,
-					Relocation: logtext.Relocation(e), Libbpf: decide(e).outcome, Cilium: f.text(i),
+					Relocation: e.Relocation(), Libbpf: decide(e).outcome, Cilium: f.text(i),
 				})
 			}
 		}

@@ -14,6 +14,9 @@ func TestDependencies(t *testing.T) {
 	}
 	allowed := []string{
 		"github.com/btfgen/btfgen/pkg/archive",
+		"github.com/btfgen/btfgen/pkg/kernel",
+		"github.com/btfgen/btfgen/internal/btfa",
+		"github.com/btfgen/btfgen/internal/btfenc",
 		"github.com/btfgen/btfgen/internal/rawbtf",
 		"github.com/btfgen/btfgen/internal/canon",
 		"github.com/klauspost/compress",

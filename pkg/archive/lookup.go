@@ -3,6 +3,8 @@ package archive
 import (
 	"fmt"
 	"strings"
+
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Rule is how a kernel was found.
@@ -22,9 +24,9 @@ func (r Rule) String() string { return ruleNames[r] }
 
 // Match is the outcome of a lookup.
 type Match struct {
-	Want Key  // what was looked for, canonical
-	Rule Rule // NoMatch for a miss
-	Key  Key  // the kernel that was found, as the archive has it; zero for a miss
+	Want kernel.Key // what was looked for, canonical
+	Rule Rule       // NoMatch for a miss
+	Key  kernel.Key // the kernel that was found, as the archive has it; zero for a miss
 
 	// Reason says in one line why this kernel, or why none.
 	Reason string
@@ -34,7 +36,7 @@ type Match struct {
 	// are advice for people. SameLayout says that both are there and have the
 	// same BTF: the kernel between them is likely to have it too, but
 	// distributions do change structs in the middle of a series.
-	Below, Above Key
+	Below, Above kernel.Key
 	SameLayout   bool
 }
 
@@ -51,7 +53,7 @@ func (m Match) Found() bool { return m.Rule != NoMatch }
 //     "8", and derived distributions ship kernels of others.
 //  3. None. A near release is never taken for an answer, because offsets may
 //     differ and programs would read wrong memory.
-func (a *Archive) Lookup(want Key) Match {
+func (a *Archive) Lookup(want kernel.Key) Match {
 	m := Match{Want: want.Canonical()}
 	if i, ok := a.index[m.Want]; ok {
 		m.Rule, m.Key, m.Reason = ExactMatch, a.keys[i], "the archive has this kernel"
@@ -59,7 +61,7 @@ func (a *Archive) Lookup(want Key) Match {
 	}
 	var same []int
 	for i, k := range a.keys {
-		if m.Want.Arch != "" && k.Release == m.Want.Release && CanonicalArch(k.Arch) == m.Want.Arch {
+		if m.Want.Arch != "" && k.Release == m.Want.Release && kernel.CanonicalArch(k.Arch) == m.Want.Arch {
 			same = append(same, i)
 		}
 	}
@@ -98,11 +100,11 @@ func (a *Archive) advise(m *Match) {
 			continue
 		}
 		both = true
-		c := CompareVersions(k.Release, m.Want.Release)
-		if c < 0 && (below < 0 || CompareVersions(k.Release, a.keys[below].Release) > 0) {
+		c := kernel.CompareVersions(k.Release, m.Want.Release)
+		if c < 0 && (below < 0 || kernel.CompareVersions(k.Release, a.keys[below].Release) > 0) {
 			below = i
 		}
-		if c > 0 && (above < 0 || CompareVersions(k.Release, a.keys[above].Release) < 0) {
+		if c > 0 && (above < 0 || kernel.CompareVersions(k.Release, a.keys[above].Release) < 0) {
 			above = i
 		}
 	}

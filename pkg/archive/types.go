@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // KernelBTF is where a kernel that has its own BTF shows it.
@@ -35,7 +37,7 @@ type Options struct {
 	// Archive is what the program brings along. It may be nil.
 	Archive *Archive
 	// Host says which kernel to look for in the archive.
-	Host HostOptions
+	Host kernel.HostOptions
 	// IgnoreKernel passes over the kernel's own BTF, for tests.
 	IgnoreKernel bool
 }
@@ -87,7 +89,7 @@ func Find(opts Options) (*Types, error) {
 	if opts.Archive == nil {
 		return nil, errNoArchive
 	}
-	k, err := Host(opts.Host)
+	k, err := kernel.Host(opts.Host)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -22,12 +24,12 @@ func BenchmarkFull(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	set := setFor(b, target)
-	small, err := minimize.New(set, minimize.Options{}).Minimize(target)
+	set, objects := setFor(b, target)
+	small, err := minimize.New(objects, minimize.Options{}).Minimize(target)
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Logf("%d bytes of BTF, %d distinct relocations, %d bytes minimized", len(k.BTF), set.Len(), len(small))
+	b.Logf("%d bytes of BTF, %d questions, %d bytes minimized", len(k.BTF), set.Len(), len(small))
 	bench := func(name string, fn func() error) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -61,24 +63,28 @@ func BenchmarkFull(b *testing.B) {
 		ids = view.Find(names, n, ids)
 		return err
 	})
-	var full relolog.Table
+	kernel := unwrap.Kernel(target)
+	var full engine.Table
 	bench("relocate", func() error { // find included
-		full.Fill(set, target, nil)
+		full.Fill(set, kernel, nil)
 		return nil
 	})
-	m := minimize.New(set, minimize.Options{})
+	m := minimize.New(objects, minimize.Options{})
 	bench("minimize", func() error { // relocate and prove included
 		_, err := m.Minimize(target)
 		return err
 	})
-	var proof relolog.Target
-	var again relolog.Table
+	var proof engine.Kernel
+	var again engine.Table
 	bench("prove", func() error {
 		if err := proof.Load(k.Name, small); err != nil {
 			return err
 		}
 		again.Fill(set, &proof, nil)
-		return full.Same(&again)
+		if d := engine.Compare(&full, &again); d != nil {
+			return d
+		}
+		return nil
 	})
 	bench("all", func() error {
 		if err := target.Load(k.Name, k.BTF); err != nil {
@@ -89,8 +95,8 @@ func BenchmarkFull(b *testing.B) {
 	})
 }
 
-// setFor returns the relocations of all objects of the kernel's byte order.
-func setFor(b *testing.B, t *relolog.Target) *relolog.Set {
+// setFor returns the questions of all objects of the kernel's byte order.
+func setFor(b *testing.B, t *relolog.Target) (*engine.Set, []*relolog.Object) {
 	b.Helper()
 	var list []*relolog.Object
 	for _, o := range testinput.Objects(b) {
@@ -98,15 +104,11 @@ func setFor(b *testing.B, t *relolog.Target) *relolog.Set {
 			list = append(list, o.Object)
 		}
 	}
-	set, err := relolog.NewSet(list...)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return set
+	return engine.NewSet(t.Order(), unwrap.Objects(list)...), list
 }
 
 // wanted returns the names in a kernel that a set of relocations asks for.
-func wanted(set *relolog.Set, v *rawbtf.BTF) (*rawbtf.Names, int) {
+func wanted(set *engine.Set, v *rawbtf.BTF) (*rawbtf.Names, int) {
 	var names []string
 	for id := range v.Named {
 		t := v.Type(id)

@@ -40,24 +40,6 @@ func objects(tb testing.TB) []*relolog.Object {
 	return out
 }
 
-// sets returns the relocations of objects by byte order.
-func sets(tb testing.TB, objs []*relolog.Object) map[string]*relolog.Set {
-	tb.Helper()
-	by := make(map[string][]*relolog.Object)
-	for _, o := range objs {
-		by[o.Order().String()] = append(by[o.Order().String()], o)
-	}
-	out := make(map[string]*relolog.Set)
-	for order, l := range by {
-		s, err := relolog.NewSet(l...)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		out[order] = s
-	}
-	return out
-}
-
 // eachKernel calls fn for each kernel of testdata/vmlinux and of the corpus
 // that the environment names.
 func eachKernel(tb testing.TB, fn func(name string, btf []byte)) {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/btfgen/btfgen/internal/canon"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // graph is the output under construction.
@@ -19,12 +19,12 @@ type graph struct {
 	filler   int // index of the filler's element type, or void
 }
 
-func newGraph(m *marks, set *relolog.Set, ptrSize uint32, pad Padding) *graph {
+func newGraph(m *marks, set *engine.Set, ptrSize uint32, pad Padding) *graph {
 	return &graph{
 		m: m, types: make([]*canon.Type, len(m.nodes)), wanted: set.HasName, ptrSize: ptrSize, pad: pad, filler: canon.Void,
 		// type_matches compares the names of integers. Another name could
 		// make a candidate match that does not, so that all are kept.
-		intNames: set.Asks(relolog.KindTypeMatches),
+		intNames: set.Asks(engine.KindTypeMatches),
 	}
 }
 

@@ -3,8 +3,8 @@ package minimize
 import (
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // nodeKey is a type of the kernel, in the view that it belongs to.
@@ -108,23 +108,23 @@ func (n *node) need(i uint32) bool {
 }
 
 // add notes what one match depends upon.
-func (m *marks) add(match *relolog.Match) {
+func (m *marks) add(match *engine.Match) {
 	for _, nd := range match.Needs {
 		n := m.nodes[m.node(match.BTF.Type(nd.Type))]
 		switch nd.What {
-		case relolog.NeedMember, relolog.NeedEnumerator:
+		case engine.NeedMember, engine.NeedEnumerator:
 			n.need(nd.Idx)
-		case relolog.NeedPointee:
+		case engine.NeedPointee:
 			n.pointee = true
-		case relolog.NeedIndex:
+		case engine.NeedIndex:
 			n.index = true
-		case relolog.NeedName:
+		case engine.NeedName:
 			n.name = true
 		}
 	}
 	root := m.nodes[m.node(match.BTF.Type(match.Type))]
 	root.name = true
-	if match.Asks(relolog.KindTargetTypeID) {
+	if match.Asks(engine.KindTargetTypeID) {
 		root.copies = true
 	}
 }

@@ -3,9 +3,11 @@ package minimize
 import (
 	"errors"
 	"fmt"
-	"time"
+	"iter"
 
 	"github.com/btfgen/btfgen/internal/canon"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -23,43 +25,93 @@ type Options struct {
 	Padding Padding
 }
 
-// Minimizer makes minimized BTFs for one set of relocations, one kernel after
-// the other, and reuses its memory between them. It is not safe for concurrent
-// use; every goroutine needs its own.
+// Minimizer makes minimized BTFs for the relocations of some objects, one
+// kernel after the other, and reuses its memory between them. It is not safe for
+// concurrent use; every goroutine needs its own, see [Minimizer.Clone].
 type Minimizer struct {
-	set   *relolog.Set
+	sets  []set // at most one for each byte order
 	opts  Options
+	small engine.Table
+	proof engine.Kernel
+	last  *set // of the kernel that was minimized last
+}
+
+// set is the relocations of one byte order, and the memory that goes with it.
+type set struct {
+	*engine.Set
 	marks *marks
-	full  relolog.Table
-	small relolog.Table
-	proof relolog.Target
-	times Times
+	full  engine.Table
 }
 
-// Times is what a Minimizer spent its time on, added up over all kernels.
-type Times struct {
-	Match time.Duration // relocations against kernels
-	Emit  time.Duration // marking, merging, writing
-	Prove time.Duration
+// New returns a Minimizer for the relocations of objects, which may be of either
+// byte order. For objects without relocations the minimized BTF has no types.
+func New(objects []*relolog.Object, opts Options) *Minimizer {
+	m := &Minimizer{opts: opts}
+	for _, s := range engine.NewSets(unwrap.Objects(objects)...) {
+		m.add(s)
+	}
+	return m
 }
 
-// Times returns the times so far.
-func (m *Minimizer) Times() Times { return m.times }
-
-// New returns a Minimizer for the relocations in set.
-func New(set *relolog.Set, opts Options) *Minimizer {
-	return &Minimizer{set: set, opts: opts, marks: newMarks(set.Asks(relolog.KindTypeMatches))}
+func (m *Minimizer) add(s *engine.Set) {
+	m.sets = append(m.sets, set{Set: s, marks: newMarks(s.Asks(engine.KindTypeMatches))})
 }
+
+// Clone returns a Minimizer for the same relocations and with the same options,
+// for another goroutine. It shares what does not change.
+func (m *Minimizer) Clone() *Minimizer {
+	c := &Minimizer{opts: m.opts}
+	for i := range m.sets {
+		c.add(m.sets[i].Set)
+	}
+	return c
+}
+
+// ErrNoObject says that none of the objects is of the kernel's byte order.
+var ErrNoObject = errors.New("no object with relocations is of its byte order")
+
+// ErrProof says that a minimized BTF does not decide as the kernel's own does.
+// It is a defect of this package. [ProofError] tells more.
+var ErrProof = errors.New("minimized BTF decides differently")
+
+// ProofError is where a minimized BTF decides differently. It is an [ErrProof].
+type ProofError struct {
+	Kernel     string // name of the target
+	Object     string // name of an object that has the relocation
+	Relocation string // "byte_off struct task_struct.mm.pgd"
+	Candidate  string // "struct task_struct", or "" where it is their order that matters
+	Full       string // what comes of the relocation on the kernel's own BTF
+	Minimized  string // and on the minimized one
+}
+
+// Error names the kernel, the object, the relocation and both outcomes.
+func (e *ProofError) Error() string {
+	return fmt.Sprintf("%s: %v: %s: %s: %s, minimized %s", e.Kernel, ErrProof, e.Object, e.Relocation, e.Full, e.Minimized)
+}
+
+// Is reports whether target is ErrProof.
+func (e *ProofError) Is(target error) bool { return target == ErrProof }
 
 // Minimize returns the minimized BTF of a kernel, in the kernel's byte order
-// and with a 24-byte header. It is proven before it is returned: every
-// relocation has the same outcomes on it as on the kernel's own BTF. Where
-// nothing matches, the result is a BTF without types. A kernel in which a
-// needed typedef leads back to itself, so that loaders hang, is refused.
+// and with a 24-byte header. It is proven before it is returned: loaders decide
+// every relocation on it as on the kernel's own BTF. Where nothing matches, the
+// result is a BTF without types. The error is [ErrNoObject], one that names a
+// type if a needed typedef leads back to itself, so that loaders hang, or a
+// [*ProofError].
 func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
-	out, err := m.minimize(t, false)
+	m.last = nil
+	k := unwrap.Kernel(t)
+	for i := range m.sets {
+		if m.sets[i].Order() == k.Order() {
+			m.last = &m.sets[i]
+		}
+	}
+	if m.last == nil {
+		return nil, ErrNoObject
+	}
+	out, err := m.minimize(k, false)
 	if errors.Is(err, ErrProof) {
-		return m.minimize(t, true)
+		return m.minimize(k, true)
 	}
 	return out, err
 }
@@ -67,57 +119,79 @@ func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
 // minimize is Minimize; with whole, it drops no members of types that it keeps.
 // That is for BTF that no compiler makes, in which members have the same name:
 // which one a loader takes, or stumbles over, depends on all of them.
-func (m *Minimizer) minimize(t *relolog.Target, whole bool) ([]byte, error) {
-	start := time.Now()
-	marks := m.marks
-	marks.reset()
-	marks.whole = whole
-	m.full.Fill(m.set, t, marks.add)
-	start = lap(&m.times.Match, start)
-	marks.settle()
-	if id := marks.endless; id != 0 {
+func (m *Minimizer) minimize(k *engine.Kernel, whole bool) ([]byte, error) {
+	s := m.last
+	s.marks.reset()
+	s.marks.whole = whole
+	s.full.Fill(s.Set, k, s.marks.add)
+	s.marks.settle()
+	if id := s.marks.endless; id != 0 {
 		return nil, fmt.Errorf("type %d: typedefs and modifiers without end", id)
 	}
-	g := newGraph(marks, m.set, uint32(t.PointerSize()), m.opts.Padding)
+	g := newGraph(s.marks, s.Set, uint32(k.PointerSize()), m.opts.Padding)
 	g.lowerAll()
-	for i, n := range marks.nodes {
+	for i, n := range s.marks.nodes {
 		if n.copies && g.types[i] != nil {
 			g.types[i].Copies = 1
 		}
 	}
-	out := canon.Write(canon.Merge(g.types), t.Order())
-	start = lap(&m.times.Emit, start)
-	err := m.prove(t, out)
-	lap(&m.times.Prove, start)
-	if err != nil {
+	out := canon.Write(canon.Merge(g.types), k.Order())
+	if err := m.prove(k, out); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// lap adds the time since start to sum and returns the time now.
-func lap(sum *time.Duration, start time.Time) time.Time {
-	now := time.Now()
-	*sum += now.Sub(start)
-	return now
-}
-
-// ErrProof says that a minimized BTF does not decide as the kernel's own does.
-// It is a defect of this package; nothing is written then.
-var ErrProof = errors.New("minimized BTF decides differently")
-
 // prove relocates against the output and compares with the kernel.
-func (m *Minimizer) prove(t *relolog.Target, out []byte) error {
-	if err := m.proof.Load(t.Name(), out); err != nil {
+func (m *Minimizer) prove(k *engine.Kernel, out []byte) error {
+	if err := m.proof.Load(k.Name(), out); err != nil {
 		return fmt.Errorf("minimized BTF is unreadable: %w", err)
 	}
-	m.small.Fill(m.set, &m.proof, nil)
-	if err := m.full.Same(&m.small); err != nil {
-		return fmt.Errorf("%s: %w: %w", t.Name(), ErrProof, err)
+	m.small.Fill(m.last.Set, &m.proof, nil)
+	if d := engine.Compare(&m.last.full, &m.small); d != nil {
+		return &ProofError{k.Name(), d.Object, d.Relocation, d.Candidate, d.Full, d.Minimized}
 	}
 	return nil
 }
 
-// Decisions gives yield what a loader with libbpf's rules makes of each
-// distinct relocation on the kernel that was minimized last.
-func (m *Minimizer) Decisions(yield func(relolog.Decision)) { m.full.Decide(yield) }
+// Decision is what a loader with libbpf's rules makes of a relocation.
+type Decision struct {
+	Object string // its name
+	Result relolog.Result
+
+	object *engine.Object
+	record *engine.Record
+}
+
+// Relocation names what is asked for: "byte_off struct task_struct.mm.pgd".
+func (d *Decision) Relocation() string { return d.object.Relocation(d.record) }
+
+// Decisions returns the decisions on the kernel that was minimized last: each
+// relocation of each object once for each result that it has.
+func (m *Minimizer) Decisions() iter.Seq[Decision] {
+	return func(yield func(Decision) bool) {
+		if m.last == nil {
+			return
+		}
+		for i, o := range m.last.Objects() {
+			type key struct {
+				relocation int
+				result     engine.Result
+			}
+			seen := make(map[key]bool)
+			for rec, d := range m.last.full.Distinct(i) {
+				k := key{rec.Spec(), d.Result}
+				if seen[k] {
+					continue
+				}
+				seen[k] = true
+				if rec.Kind == engine.KindLocalTypeID && d.Result == engine.Resolved {
+					continue // asks nothing of the kernel
+				}
+				if !yield(Decision{o.Name(), relolog.Result(d.Result.String()), o, rec}) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -68,11 +68,7 @@ func minimized(t *testing.T, full *relolog.Target, files []objectFile) []byte {
 	for _, f := range files {
 		objs = append(objs, f.obj)
 	}
-	set, err := relolog.NewSet(objs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := minimize.New(set, minimize.Options{}).Minimize(full)
+	out, err := minimize.New(objs, minimize.Options{}).Minimize(full)
 	if err != nil {
 		t.Fatal(err)
 	}

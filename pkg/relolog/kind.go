@@ -1,9 +1,14 @@
 package relolog
 
-import "strconv"
+import (
+	"fmt"
+
+	"github.com/btfgen/btfgen/internal/engine"
+)
 
 // Kind is the kind of a CO-RE relocation, enum bpf_core_relo_kind. The zero
-// value is KindByteOffset.
+// value is KindByteOffset. As text, in JSON too, it is libbpf's name of the
+// kind.
 type Kind uint32
 
 // The 13 kinds of relocations.
@@ -25,33 +30,34 @@ const (
 	numKinds
 )
 
-var kindNames = [numKinds]string{
-	"byte_off", "byte_sz", "field_exists", "signed", "lshift_u64",
-	"rshift_u64", "local_type_id", "target_type_id", "type_exists",
-	"type_size", "enumval_exists", "enumval_value", "type_matches",
-}
+// String returns libbpf's name of the kind: "byte_off".
+func (k Kind) String() string { return engine.Kind(k).String() }
 
-// String returns libbpf's name of the kind.
-func (k Kind) String() string {
-	if k < numKinds {
-		return kindNames[k]
+// MarshalText returns [Kind.String].
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote, "unknown(99)" of a damaged record
+// included. Anything else is an error.
+func (k *Kind) UnmarshalText(text []byte) error {
+	for i := range numKinds {
+		if i.String() == string(text) {
+			*k = i
+			return nil
+		}
 	}
-	return "unknown(" + strconv.FormatUint(uint64(k), 10) + ")"
+	var n Kind
+	if _, err := fmt.Sscanf(string(text), "unknown(%d)", (*uint32)(&n)); err == nil && n.String() == string(text) {
+		*k = n
+		return nil
+	}
+	return fmt.Errorf("unknown kind of relocation %q", text)
 }
 
 // IsField reports whether k asks about a field.
-func (k Kind) IsField() bool { return k <= KindRShiftU64 }
+func (k Kind) IsField() bool { return engine.Kind(k).IsField() }
 
 // IsType reports whether k asks about a type as a whole.
-func (k Kind) IsType() bool {
-	return k >= KindLocalTypeID && k <= KindTypeSize || k == KindTypeMatches
-}
+func (k Kind) IsType() bool { return engine.Kind(k).IsType() }
 
 // IsEnumval reports whether k asks about an enumerator.
-func (k Kind) IsEnumval() bool { return k == KindEnumvalExists || k == KindEnumvalValue }
-
-// IsExistence reports whether k asks whether something exists, so that finding
-// nothing is an answer and not a failure.
-func (k Kind) IsExistence() bool {
-	return k == KindFieldExists || k == KindTypeExists || k == KindTypeMatches || k == KindEnumvalExists
-}
+func (k Kind) IsEnumval() bool { return engine.Kind(k).IsEnumval() }

@@ -1,5 +1,7 @@
 package relolog
 
+import "github.com/btfgen/btfgen/internal/engine"
+
 // Result is how a loader decides one relocation.
 type Result string
 
@@ -30,7 +32,7 @@ type Entry struct {
 	Index   int    `json:"index"` // among the records of the section, from 0
 	Insn    int    `json:"insn"`  // instruction, counted from the start of the function
 	Source  string `json:"source,omitempty"`
-	Kind    string `json:"kind"`
+	Kind    Kind   `json:"kind"`
 	Kernel  string `json:"kernel"`
 
 	Local      Spec        `json:"local"`
@@ -41,6 +43,9 @@ type Entry struct {
 	Result     Result      `json:"result"`
 	Reason     string      `json:"reason,omitempty"` // why not resolved
 }
+
+// Relocation names what is asked for: "byte_off struct task_struct.mm.pgd".
+func (e *Entry) Relocation() string { return e.Kind.String() + " " + e.Local.Name(e.Kind) }
 
 // Spec is one side of a relocation.
 type Spec struct {
@@ -53,6 +58,10 @@ type Spec struct {
 	Offset    *uint32 `json:"offset,omitempty"`     // of a field, bytes, rounded down
 	BitOffset *uint32 `json:"bit_offset,omitempty"` // of a field that does not begin on a byte, bits
 }
+
+// Name returns what the spec leads to, for a relocation of this kind:
+// "struct task_struct.mm.pgd", "enum pid_type::PIDTYPE_PID".
+func (s *Spec) Name(k Kind) string { return engine.Name(engine.Kind(k), s.Type, s.Path) }
 
 // Candidate is a target type that was considered, and the outcome.
 type Candidate struct {
@@ -72,21 +81,4 @@ func (l *Log) Counts() Counts {
 		c[l.Entries[i].Result]++
 	}
 	return c
-}
-
-func specOf(s *spec, target bool, module string) Spec {
-	t := s.btf.Type(s.root)
-	out := Spec{TypeID: uint32(s.root), Type: typeName(t), Spec: s.rawString(), Path: s.path()}
-	if target {
-		out.Module = &module
-	}
-	if s.kind.IsField() && s.err == nil {
-		off := s.bitOff / 8
-		out.Offset = &off
-		if s.bitOff%8 != 0 {
-			bits := s.bitOff
-			out.BitOffset = &bits
-		}
-	}
-	return out
 }

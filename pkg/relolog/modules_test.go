@@ -42,11 +42,7 @@ func TestModules(t *testing.T) {
 				name = "module.bpfeb.o"
 			}
 			o := testinput.Named(t, name)
-			set, err := relolog.NewSet(o.Object)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := minimize.New(set, minimize.Options{}).Minimize(full)
+			out, err := minimize.New([]*relolog.Object{o.Object}, minimize.Options{}).Minimize(full)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +72,7 @@ func checkModules(t *testing.T, alone, full, merged *relolog.Log) {
 	fromModules := 0
 	for i := range full.Entries {
 		a, f, m := &alone.Entries[i], &full.Entries[i], &merged.Entries[i]
-		what := f.Kind + " " + f.Local.Type + "." + f.Local.Path
+		what := f.Kind.String() + " " + f.Local.Type + "." + f.Local.Path
 		if len(a.Candidates) > 0 {
 			for _, c := range f.Candidates {
 				if *c.Module != "" {
@@ -174,11 +170,7 @@ func TestModulesDisagree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			set, err := relolog.NewSet(o.Object)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := minimize.New(set, minimize.Options{}).Minimize(target)
+			out, err := minimize.New([]*relolog.Object{o.Object}, minimize.Options{}).Minimize(target)
 			if err != nil {
 				t.Fatal(err)
 			}

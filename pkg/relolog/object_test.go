@@ -1,6 +1,8 @@
 package relolog_test
 
 import (
+	"bytes"
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -29,8 +31,8 @@ func TestEmptyObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.Empty() != want || (len(o.Relos()) == 0) != (want != "") {
-			t.Errorf("%s: %q, %d relocations", name, o.Empty(), len(o.Relos()))
+		if o.Empty() != want || (o.Len() == 0) != (want != "") {
+			t.Errorf("%s: %q, %d relocations", name, o.Empty(), o.Len())
 		}
 	}
 }
@@ -69,20 +71,27 @@ func TestOtherByteOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	be, err := relolog.ParseObject("be", read(t, "kinds.bpfeb.o"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kernel, err := relolog.SelfTarget(be)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := relolog.Run(le, kernel); !errors.Is(err, relolog.ErrByteOrder) {
+	if _, err := relolog.Run(le, ownTypes(t, "kinds.bpfeb.o")); !errors.Is(err, relolog.ErrByteOrder) {
 		t.Errorf("little-endian object on a big-endian kernel: %v", err)
 	}
-	if _, err := relolog.NewSet(le, be); err == nil {
-		t.Error("a set of both byte orders")
+}
+
+// ownTypes makes the types of an object a kernel.
+func ownTypes(t *testing.T, name string) *relolog.Target {
+	t.Helper()
+	f, err := elf.NewFile(bytes.NewReader(read(t, name)))
+	if err != nil {
+		t.Fatal(err)
 	}
+	raw, err := f.Section(".BTF").Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := relolog.NewTarget(name, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
 }
 
 // TestOnItself relocates objects against their own types: whatever the
@@ -90,7 +99,7 @@ func TestOtherByteOrder(t *testing.T) {
 func TestOnItself(t *testing.T) {
 	paths, _ := filepath.Glob("../../testdata/bpf/*.o")
 	resolved := 0
-	kinds := make(map[string]bool)
+	kinds := make(map[relolog.Kind]bool)
 	for _, p := range paths {
 		o, err := relolog.ParseObject(filepath.Base(p), read(t, filepath.Base(p)))
 		if err != nil {
@@ -99,11 +108,7 @@ func TestOnItself(t *testing.T) {
 		if o.Empty() != "" {
 			continue
 		}
-		self, err := relolog.SelfTarget(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := relolog.Run(o, self)
+		l, err := relolog.Run(o, ownTypes(t, filepath.Base(p)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+)
+
+// How cilium/ebpf chooses (coreCalculateFixups in btf/core.go, v0.22): it takes
+// the relocations of one local type in one program together and scores each
+// candidate by how many of them fail on it. Of two with the best score so far
+// that disagree it does not look for a better one, so that its choice can
+// depend on the order of candidates. A program is an entry function with all
+// that it calls; here it is taken function by function, and then the whole
+// object at once.
+
+// compareGroups compares what cilium/ebpf makes of the records of a root on two
+// kernels whose candidates have the same columns in another order.
+func compareGroups(full, small *Table, m *member, r *root) *Difference {
+	var functions []string
+	records := make(map[string][]int32)
+	for _, rec := range r.records {
+		p := &m.records[rec]
+		name := p.Section + " " + p.Program
+		if records[name] == nil {
+			functions = append(functions, name)
+		}
+		records[name] = append(records[name], rec)
+	}
+	groups := [][]int32{r.records}
+	if len(functions) > 1 {
+		for _, f := range functions {
+			groups = append(groups, records[f])
+		}
+	}
+	for _, g := range groups {
+		var specs []int32 // a relocation asked twice does not change who is best
+		seen := make(map[int32]bool)
+		for _, rec := range g {
+			if n := m.records[rec].spec; m.question[n] >= 0 && !seen[n] {
+				seen[n] = true
+				specs = append(specs, n)
+			}
+		}
+		if len(specs) == 0 {
+			continue
+		}
+		for _, strict := range []bool{false, true} {
+			a, b := full.choose(m, r, specs, strict), small.choose(m, r, specs, strict)
+			if !slices.Equal(a, b) {
+				return &Difference{
+					Object: m.name, Relocation: m.specs[specs[0]].String(),
+					Full: "cilium/ebpf: " + choiceText(a), Minimized: choiceText(b),
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// fixup is what a relocation of a group comes to on a candidate.
+type fixup struct {
+	ok  bool // it matches
+	bad bool // the value cannot be computed
+	val uint64
+}
+
+// choose returns the fixups of the group on the candidate that is chosen, nil
+// if it is ambiguous. What cilium/ebpf takes for a match lies between libbpf's
+// rules and the loose ones; strict says which to go by.
+func (tb *Table) choose(m *member, r *root, specs []int32, strict bool) []fixup {
+	best, bestScore := make([]fixup, len(specs)), len(specs)
+	for i := range tb.rows[r.question] {
+		fixups := make([]fixup, len(specs))
+		score := 0
+		for n, sp := range specs {
+			q, kind := m.question[sp], m.specs[sp].kind
+			c := &tb.rows[q][i]
+			f := &fixups[n]
+			if f.ok = c.libbpf || !strict && c.loose; !f.ok {
+				score++
+				continue
+			}
+			if f.bad = c.bad&(1<<kind) != 0; !f.bad && kind != KindTargetTypeID {
+				f.val = tb.value(&tb.set.questions[q], c, kind).val
+			}
+		}
+		switch {
+		case score < bestScore:
+			best, bestScore = fixups, score
+		case score == bestScore && score < len(specs) && !slices.Equal(best, fixups):
+			return nil
+		}
+	}
+	return best
+}
+
+func choiceText(fixups []fixup) string {
+	if fixups == nil {
+		return "ambiguous"
+	}
+	return fmt.Sprint(fixups)
+}

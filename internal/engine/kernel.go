@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"iter"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+// Kernel is the target side: the types of vmlinux and of kernel modules. The
+// zero value is ready for [Kernel.Load]. Between loads it is immutable and safe
+// for use by many goroutines.
+type Kernel struct {
+	name  string
+	views []*view // vmlinux first, then the modules in the order given
+	spare []*view
+}
+
+// view is the BTF of vmlinux (module "") or of one module.
+type view struct {
+	rawbtf.BTF
+	module string
+}
+
+// Load makes k the kernel with this raw BTF, without modules, reusing the memory
+// of an earlier Load. The data must not change while k is in use. The name is
+// used in messages and logs. Errors name the kernel.
+func (k *Kernel) Load(name string, vmlinux []byte) error {
+	k.name = name
+	k.spare = append(k.spare, k.views...)
+	k.views = k.views[:0]
+	return k.load("", vmlinux, nil)
+}
+
+// AddModule adds the split BTF of a module on top of vmlinux. Errors name
+// kernel and module.
+func (k *Kernel) AddModule(name string, btf []byte) error {
+	return k.load(name, btf, &k.views[0].BTF)
+}
+
+func (k *Kernel) load(module string, data []byte, base *rawbtf.BTF) error {
+	v := new(view)
+	if n := len(k.spare); n > 0 {
+		v, k.spare = k.spare[n-1], k.spare[:n-1]
+	}
+	v.module = module
+	switch err := v.Load(data, base); {
+	case err != nil && base != nil:
+		return fmt.Errorf("%s: %w", k.name, fmt.Errorf("module %s: %w", module, err))
+	case err != nil:
+		return fmt.Errorf("%s: %w", k.name, err)
+	}
+	k.views = append(k.views, v)
+	return nil
+}
+
+// Name returns the name that was given to Load.
+func (k *Kernel) Name() string { return k.name }
+
+// Order returns the byte order of the kernel.
+func (k *Kernel) Order() binary.ByteOrder { return k.views[0].Order() }
+
+// PointerSize returns the bytes of a pointer in the kernel.
+func (k *Kernel) PointerSize() int { return int(k.views[0].PointerSize()) }
+
+// Views returns the types of vmlinux, whose module name is empty, and then
+// those of each module.
+func (k *Kernel) Views() iter.Seq2[string, *rawbtf.BTF] {
+	return func(yield func(string, *rawbtf.BTF) bool) {
+		for _, v := range k.views {
+			if !yield(v.module, &v.BTF) {
+				return
+			}
+		}
+	}
+}
+
+// candidate is a type with the essential name that is looked for, of any kind.
+type candidate struct {
+	view *view
+	id   rawbtf.TypeID
+}
+
+func (c candidate) kind() rawbtf.Kind {
+	t := c.view.Type(c.id)
+	return t.Kind()
+}
+
+// find returns, for each of n names, the types with that essential name,
+// vmlinux before the modules. out and ids are reused.
+func (k *Kernel) find(names *rawbtf.Names, n int, out [][]candidate, ids [][]rawbtf.TypeID) ([][]candidate, [][]rawbtf.TypeID) {
+	if cap(out) < n {
+		out = make([][]candidate, n)
+	}
+	out = out[:n]
+	for i := range out {
+		out[i] = out[i][:0]
+	}
+	for _, v := range k.views {
+		ids = v.Find(names, n, ids)
+		for i, l := range ids {
+			for _, id := range l {
+				out[i] = append(out[i], candidate{v, id})
+			}
+		}
+	}
+	return out, ids
+}
+
+// visible returns how many of the types with a name loaders look at for a local
+// type of this kind: those of modules count only where vmlinux has none of a
+// compatible kind (bpf_core_find_cands). Of what remains libbpf takes the types
+// of a compatible kind, and so do its rules here; others are less strict.
+func visible(all []candidate, kind rawbtf.Kind) int {
+	compat := false
+	for i, c := range all {
+		if c.view.module != "" && compat {
+			return i
+		}
+		compat = compat || c.view.module == "" && kind.Compat(c.kind())
+	}
+	return len(all)
+}

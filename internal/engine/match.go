@@ -1,0 +1,197 @@
+package engine
+
+import "github.com/btfgen/btfgen/internal/rawbtf"
+
+// matcher matches specs with types of a kernel (bpf_core_spec_match of libbpf).
+// It is a scratch area: not for concurrent use, and what match leaves in it is
+// valid until the next call.
+//
+// Its two settings are libbpf's rules, and with loose set the union of those
+// of all loaders known, which is a superset of libbpf's (see walk.go). Loose
+// matches decide what a minimized BTF keeps, never what the log says.
+type matcher struct {
+	local, targ *rawbtf.BTF
+	loose       bool
+
+	out    spec // of the match
+	needs  []Need
+	budget int
+	miss   miss
+	seen   map[typePair]bool
+}
+
+// matchBudget bounds the members and parameters looked at for one match. The
+// largest struct of a real kernel has a few thousand with all that it embeds.
+const matchBudget = 1 << 20
+
+// Need is a part of the target that a match depends upon, besides the types on
+// its way, whose kind and size always count.
+type Need struct {
+	Type rawbtf.TypeID // type that is needed, never a modifier
+	What What
+	Idx  uint32 // member or enumerator, by What
+}
+
+// What says which part of a type a [Need] is about.
+type What uint8
+
+const (
+	NeedType       What = iota // the type: its kind, size, and name if it has one
+	NeedMember                 // struct or union: the type and member Idx, whose own type is needed by kind and size
+	NeedEnumerator             // enum: the type and enumerator Idx
+	NeedPointee                // pointer: what it points to
+	NeedIndex                  // array: its index type
+	NeedName                   // int: its name
+)
+
+// match matches l with the type id of m.targ and fills m.out and m.needs. When
+// it reports false without an error, m.miss has the reason. An error is one
+// that ends the load in libbpf.
+func (m *matcher) match(l *spec, id rawbtf.TypeID) (bool, error) {
+	m.local, m.budget = l.btf, matchBudget
+	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
+	m.needs = append(m.needs[:0], Need{Type: id})
+	m.miss = miss{}
+	switch {
+	case l.kind == KindTypeMatches:
+		return m.types(l.root, id, relMatches)
+	case l.kind.IsType():
+		return m.types(l.root, id, relExists)
+	case l.kind.IsEnumval():
+		return m.enumval(l, id)
+	}
+	return m.field(l, id)
+}
+
+func (m *matcher) enumval(l *spec, id rawbtf.TypeID) (bool, error) {
+	t, ok := m.targ.SkipMods(id)
+	if !ok {
+		return false, errNesting
+	}
+	if !t.Kind().IsAnyEnum() {
+		m.miss = miss{code: missNotEnum, target: t}
+		return false, nil
+	}
+	want := rawbtf.Essential(l.acc[0].name)
+	for i := range t.Vlen() {
+		name := m.targ.Name(t.Enumerator(i).NameOff)
+		if len(name) >= len(want) && string(rawbtf.Essential(name)) == want {
+			m.out.acc = append(m.out.acc, accessor{t.ID, i, string(name)})
+			m.out.raw = append(m.out.raw, level{t.ID, i, true})
+			m.needs = append(m.needs, Need{t.ID, NeedEnumerator, i})
+			return true, nil
+		}
+	}
+	m.miss = miss{code: missEnumerator, name: want}
+	return false, nil
+}
+
+// field follows the turning points of l through the target's types.
+func (m *matcher) field(l *spec, id rawbtf.TypeID) (bool, error) {
+	t, ok := m.targ.SkipMods(id)
+	if !ok {
+		return false, errNesting
+	}
+	if m.loose {
+		if ok, err := m.fields(l.root, id, ""); !ok {
+			return false, err
+		}
+	}
+	for i := range l.acc {
+		a := &l.acc[i]
+		if a.name != "" {
+			mt, ok := m.local.SkipMods(a.typeID)
+			if !ok {
+				return false, errNesting
+			}
+			m.miss = miss{code: missMember, name: a.name}
+			next, ok, err := m.member(a.name, mt.Member(a.idx).Type, t)
+			if !ok {
+				return false, err
+			}
+			if t, ok = m.targ.SkipMods(next); !ok {
+				return false, errNesting
+			}
+			continue
+		}
+		if i > 0 {
+			if t.Kind() != rawbtf.KindArray {
+				m.miss = miss{code: missNotArray, target: t}
+				return false, nil
+			}
+			arr := t.Array()
+			if a.idx >= arr.Nelems && !m.out.flexible(arr) {
+				m.miss = miss{code: missShortArray, l: a.idx, t: arr.Nelems}
+				return false, nil
+			}
+			if t, ok = m.targ.SkipMods(arr.Elem); !ok {
+				return false, errNesting
+			}
+			if m.loose {
+				if ok, err := m.fields(a.typeID, t.ID, ""); !ok {
+					return false, err
+				}
+			}
+		}
+		if len(m.out.raw) == maxSpec {
+			return false, errTooDeep
+		}
+		if err := m.out.element(t.ID, a.idx); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// member looks for a member by name in t and in the anonymous structs and
+// unions that it embeds, depth first, and returns its type
+// (bpf_core_match_member of libbpf). What it passes through on the way down
+// stays in m.out only where it leads to the member.
+func (m *matcher) member(name string, local rawbtf.TypeID, t rawbtf.Type) (next rawbtf.TypeID, ok bool, err error) {
+	if !t.Kind().IsComposite() {
+		return 0, false, nil
+	}
+	for i := range t.Vlen() {
+		if len(m.out.raw) == maxSpec {
+			return 0, false, errTooDeep
+		}
+		if m.budget--; m.budget < 0 {
+			return 0, false, errNesting
+		}
+		mem := t.Member(i)
+		if m.targ.NameIs(mem.NameOff, "") {
+			sub, ok := m.targ.SkipMods(mem.Type)
+			if !ok {
+				return 0, false, errNesting
+			}
+			if !sub.Kind().IsComposite() {
+				continue
+			}
+			m.push(t.ID, i, mem)
+			if next, ok, err = m.member(name, local, sub); ok || err != nil {
+				return next, ok, err
+			}
+			m.pop(mem)
+		} else if m.targ.NameIs(mem.NameOff, name) {
+			if ok, err := m.fields(local, mem.Type, name); !ok {
+				return 0, false, err
+			}
+			m.push(t.ID, i, mem)
+			m.out.acc = append(m.out.acc, accessor{t.ID, i, name})
+			return mem.Type, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+func (m *matcher) push(id rawbtf.TypeID, i uint32, mem rawbtf.Member) {
+	m.out.raw = append(m.out.raw, level{id, i, true})
+	m.out.bitOff += mem.BitOffset
+	m.needs = append(m.needs, Need{id, NeedMember, i})
+}
+
+func (m *matcher) pop(mem rawbtf.Member) {
+	m.out.raw = m.out.raw[:len(m.out.raw)-1]
+	m.out.bitOff -= mem.BitOffset
+	m.needs = m.needs[:len(m.needs)-1]
+}

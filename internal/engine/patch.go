@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+// insn is what a loader looks at when it decides how to patch an instruction.
+type insn struct {
+	ok   bool // the section holds the instruction
+	code uint8
+}
+
+const insnSize = 8 // struct bpf_insn, bytes
+
+func readInsn(code []byte, off uint32) insn {
+	if uint64(off)+insnSize > uint64(len(code)) {
+		return insn{}
+	}
+	return insn{ok: true, code: code[off]}
+}
+
+// Classes and modes of BPF instructions.
+const (
+	classLD    = 0x00
+	classLDX   = 0x01
+	classST    = 0x02
+	classSTX   = 0x03
+	classALU   = 0x04
+	classALU64 = 0x07
+	ldImm64    = 0x18 // BPF_LD | BPF_IMM | BPF_DW
+	srcX       = 0x08
+)
+
+// patch says what a loader would make of the instruction, given the values on
+// both sides (bpf_core_patch_insn of libbpf): nothing to say, poison it, or
+// give up with an error.
+func (in insn) patch(l, t value) (poison string, err error) {
+	if !in.ok {
+		return "", nil
+	}
+	switch class := in.code & 7; class {
+	case classLDX, classST, classSTX:
+		if t.val > math.MaxInt16 {
+			return "", fmt.Errorf("offset %d does not fit the instruction", t.val)
+		}
+		if !l.load.ok || !t.load.ok || l.load.size == t.load.size {
+			return "", nil
+		}
+		if !resizable(l.load, t.load) {
+			return fmt.Sprintf("load of %d bytes cannot become one of %d bytes", l.load.size, t.load.size), nil
+		}
+		if n := t.load.size; n != 1 && n != 2 && n != 4 && n != 8 {
+			return "", fmt.Errorf("no load of %d bytes", n)
+		}
+	case classALU, classALU64:
+		if in.code&srcX != 0 {
+			return "", errors.New("instruction has no immediate operand")
+		}
+	case classLD:
+		if in.code != ldImm64 {
+			return "", errors.New("load has no 64-bit immediate operand")
+		}
+	default:
+		return "", fmt.Errorf("instruction of class %d cannot be relocated", class)
+	}
+	return "", nil
+}
+
+// resizable reports whether a load or store can be changed from the local size
+// to the target's: both are pointers, or both are integers that zero-extension
+// keeps right. Anything else libbpf poisons.
+func resizable(l, t load) bool {
+	switch {
+	case l.kind != t.kind:
+		return false
+	case l.kind == rawbtf.KindPtr:
+		return true
+	case l.kind == rawbtf.KindInt:
+		return l.enc != rawbtf.IntSigned && t.enc != rawbtf.IntSigned
+	}
+	return false
+}

@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strconv"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+// Hash returns a hash of the distinct relocations of some objects, of either
+// byte order. It depends on what the relocations ask, and on the byte order of
+// those who ask, but not on names of objects, on code, on type IDs, or on how
+// often something is asked: a change of an object that keeps the hash keeps its
+// minimized BTF. Relocations that no loader accepts do not count, nor do those
+// that ask nothing of the kernel.
+func Hash(objects ...*Object) [sha256.Size]byte {
+	seen := make(map[string]bool)
+	var all []string
+	for _, o := range objects {
+		for _, s := range o.specs {
+			if !s.asks() {
+				continue
+			}
+			b := []byte{byte(s.kind), 0}
+			if o.order == binary.BigEndian {
+				b[1] = 1
+			}
+			if c := string(s.signature(b)); !seen[c] {
+				seen[c] = true
+				all = append(all, c)
+			}
+		}
+	}
+	slices.Sort(all)
+	h := sha256.New()
+	var n [8]byte
+	for _, c := range all {
+		binary.LittleEndian.PutUint64(n[:], uint64(len(c)))
+		h.Write(n[:])
+		h.Write([]byte(c))
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// signature appends all that the target side of a match depends upon: specs
+// with equal signatures have equal outcomes on every candidate, whatever
+// object they are of.
+func (s *spec) signature(b []byte) []byte {
+	b = append(b, byte(s.rootKind()), ' ')
+	b = append(append(b, s.name()...), ' ')
+	w := signer{btf: s.btf}
+	switch {
+	case s.kind == KindTypeMatches:
+		return w.deep(b, s.root, relMatches)
+	case s.kind.IsType():
+		return w.deep(b, s.root, relExists)
+	case s.kind.IsEnumval():
+		return append(append(b, 'e'), rawbtf.Essential(s.acc[0].name)...)
+	}
+	b = w.field(append(b, 'r'), s.root)
+	for _, a := range s.acc {
+		if a.name == "" {
+			b = strconv.AppendUint(append(b, '['), uint64(a.idx), 10)
+			b = w.field(append(b, ' '), a.typeID)
+			continue
+		}
+		t := s.btf.Type(a.typeID)
+		b = append(append(append(b, '.'), a.name...), ' ')
+		b = w.field(b, t.Member(a.idx).Type)
+	}
+	return b
+}
+
+// signer is the walker over one local type. It writes down what the walker over
+// pairs (matcher.walk) looks at, relation by relation.
+type signer struct {
+	btf   *rawbtf.BTF
+	seen  map[rawbtf.TypeID]int
+	depth int
+}
+
+// field is for relField, which follows nothing but arrays.
+func (w *signer) field(b []byte, id rawbtf.TypeID) []byte {
+	for range maxLevel {
+		t, ok := w.btf.SkipMods(id)
+		if !ok {
+			break
+		}
+		switch k := t.Kind(); {
+		case k.IsComposite():
+			return append(b, 's')
+		case k == rawbtf.KindArray:
+			b = append(b, 'a')
+			id = t.Array().Elem
+			continue
+		case k.IsAnyEnum(), k == rawbtf.KindFwd:
+			if b = append(b, 'w'); k.IsAnyEnum() {
+				b[len(b)-1] = 'e'
+			}
+			return append(b, rawbtf.Essential(t.Name())...)
+		case k == rawbtf.KindInt:
+			return append(b, 'i', byte(t.IntOffset()))
+		default:
+			return append(b, 'k', byte(k))
+		}
+	}
+	return append(b, '!')
+}
+
+// deep is for relExists and relMatches, which follow references: relExists not
+// into members, relMatches there too, and behind pointers, where cilium/ebpf
+// goes. A type that was there stands as its number.
+func (w *signer) deep(b []byte, id rawbtf.TypeID, rel relation) []byte {
+	t, ok := w.btf.SkipMods(id)
+	if !ok || w.depth == maxPairs { // no loader would go on
+		return append(b, '!')
+	}
+	w.depth++
+	defer func() { w.depth-- }()
+	if n, ok := w.seen[t.ID]; ok {
+		return append(strconv.AppendInt(append(b, '#'), int64(n), 10), ' ')
+	}
+	if w.seen == nil {
+		w.seen = make(map[rawbtf.TypeID]int)
+	}
+	w.seen[t.ID] = len(w.seen)
+	b = append(b, '(', byte(t.Kind()))
+	name := func(off uint32) {
+		b = append(append(b, rawbtf.Essential(w.btf.Name(off))...), 0)
+	}
+	if rel == relMatches {
+		name(t.NameOff)
+	}
+	switch k := t.Kind(); {
+	case k == rawbtf.KindInt:
+		b = binary.LittleEndian.AppendUint32(b, t.IntData())
+		b = binary.LittleEndian.AppendUint32(b, t.Size())
+	case k == rawbtf.KindFwd:
+		b = strconv.AppendBool(b, t.KindFlag())
+	case k == rawbtf.KindPtr:
+		b = w.deep(b, t.Ref(), rel)
+	case k == rawbtf.KindArray:
+		a := t.Array()
+		b = binary.LittleEndian.AppendUint32(b, a.Nelems)
+		b = w.deep(b, a.Elem, rel)
+		b = w.deep(b, a.Index, rel)
+	case k == rawbtf.KindFuncProto:
+		for i := range t.Vlen() {
+			b = w.deep(b, t.Param(i).Type, rel)
+		}
+		b = w.deep(b, t.Ref(), rel)
+	case k.IsComposite() && rel == relMatches:
+		for i := range t.Vlen() {
+			m := t.Member(i)
+			name(m.NameOff)
+			b = w.deep(b, m.Type, rel)
+		}
+	case k.IsAnyEnum() && rel == relMatches:
+		for i := range t.Vlen() {
+			name(t.Enumerator(i).NameOff)
+		}
+	}
+	return append(b, ')')
+}

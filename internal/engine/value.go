@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+var (
+	errBitfield  = errors.New("bitfield needs a load of more than 64 bits")
+	errArrayKind = errors.New("cannot be applied to an array element")
+)
+
+// value is what a relocation resolves to on one side.
+type value struct {
+	val  uint64
+	load load
+}
+
+// load is the size and the class of a field that an instruction loads or
+// stores, because loaders may change its width. There is one for a byte_off
+// that is no bitfield; the zero value is none.
+type load struct {
+	size uint32 // bytes
+	kind rawbtf.Kind
+	enc  uint8 // encoding, of an int
+	ok   bool
+}
+
+func (s *spec) loadOf(size uint32, id rawbtf.TypeID) load {
+	t := s.btf.Type(id)
+	l := load{size: size, kind: t.Kind(), ok: true}
+	if l.kind == rawbtf.KindInt {
+		l.enc = uint8(t.IntEncoding())
+	}
+	return l
+}
+
+// calc computes the value of a kind that s has by itself
+// (bpf_core_calc_field_relo, _type_relo and _enumval_relo of libbpf).
+func (s *spec) calc(kind Kind) (value, error) {
+	switch {
+	case kind.IsField():
+		return s.fieldValue(kind)
+	case kind.IsEnumval():
+		if kind == KindEnumvalExists {
+			return value{val: 1}, nil
+		}
+		t := s.btf.Type(s.acc[0].typeID)
+		return value{val: t.Enumerator(s.acc[0].idx).Value}, nil
+	}
+	switch kind {
+	case KindLocalTypeID, KindTargetTypeID:
+		return value{val: uint64(s.root)}, nil
+	case KindTypeSize:
+		n, err := s.btf.SizeOf(s.root)
+		return value{val: uint64(n)}, err
+	}
+	return value{val: 1}, nil // type_exists, type_matches
+}
+
+func (s *spec) fieldValue(kind Kind) (value, error) {
+	if kind == KindFieldExists {
+		return value{val: 1}, nil
+	}
+	last := &s.acc[len(s.acc)-1]
+	if last.name == "" {
+		return s.elementValue(kind, last)
+	}
+	t := s.btf.Type(last.typeID)
+	m := t.Member(last.idx)
+	mt, ok := s.btf.SkipMods(m.Type)
+	if !ok {
+		return value{}, errNesting
+	}
+	size, off, bits := mt.Size(), s.bitOff/8, m.BitSize
+	if bits > 0 {
+		var err error
+		if size, off, err = bitfieldLoad(s.bitOff, bits, size); err != nil {
+			return value{}, err
+		}
+	} else {
+		var err error
+		if size, err = s.btf.SizeOf(mt.ID); err != nil {
+			return value{}, err
+		}
+		bits = size * 8
+	}
+	var v value
+	switch kind {
+	case KindByteOffset:
+		v.val = uint64(off)
+		if m.BitSize == 0 {
+			v.load = s.loadOf(size, mt.ID)
+		}
+	case KindByteSize:
+		v.val = uint64(size)
+	case KindSigned:
+		if mt.Kind().IsAnyEnum() && mt.KindFlag() || mt.Kind() == rawbtf.KindInt && mt.IntEncoding()&rawbtf.IntSigned != 0 {
+			v.val = 1
+		}
+	case KindLShiftU64:
+		if s.btf.Order() == binary.LittleEndian {
+			v.val = uint64(64 - (s.bitOff + bits - off*8))
+		} else {
+			v.val = uint64((8-size)*8 + (s.bitOff - off*8))
+		}
+	case KindRShiftU64:
+		v.val = uint64(64 - bits)
+	}
+	return v, nil
+}
+
+// elementValue is the value of a spec that ends in an array element or in the
+// root itself.
+func (s *spec) elementValue(kind Kind, last *accessor) (value, error) {
+	size, err := s.btf.SizeOf(last.typeID)
+	switch {
+	case err != nil:
+		return value{}, err
+	case kind == KindByteOffset:
+		return value{val: uint64(s.bitOff / 8), load: s.loadOf(size, last.typeID)}, nil
+	case kind == KindByteSize:
+		return value{val: uint64(size)}, nil
+	}
+	return value{}, errArrayKind
+}
+
+// bitfieldLoad finds the smallest aligned load, starting from the size of the
+// field's type, that covers the bitfield. It returns its size and offset in
+// bytes.
+func bitfieldLoad(bitOff, bits, size uint32) (uint32, uint32, error) {
+	if size == 0 || size > 16 {
+		return 0, 0, errBitfield
+	}
+	off := bitOff / 8 / size * size
+	for bitOff+bits-off*8 > size*8 {
+		if size >= 8 {
+			return 0, 0, errBitfield
+		}
+		size *= 2
+		off = bitOff / 8 / size * size
+	}
+	return size, off, nil
+}
