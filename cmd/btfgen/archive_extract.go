@@ -45,7 +45,7 @@ func runArchiveExtract(c *cli.Context) error {
 		}
 		keys = append(keys, k)
 	}
-	_, kernels, err := readKernels(c.Args().First())
+	_, kernels, err := bundle.ReadKernels(c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func runArchiveExtract(c *cli.Context) error {
 			return errFindings
 		}
 	}
-	out := output{path: dir, format: bundle.Dir}
-	if err := out.write(archive.Info{}, kernels); err != nil {
+	out := bundle.Output{Path: dir, Format: bundle.Dir}
+	if err := out.Write(archive.Info{}, kernels); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", dir, plural(len(kernels), "kernel"))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -141,12 +142,12 @@ func openArchive(c *cli.Context) (*archive.Archive, error) {
 
 // openNative opens a native archive, and tells how others become one.
 func openNative(name string) (*archive.Archive, error) {
-	native, err := isNative(name)
+	native, err := bundle.IsNative(name)
 	if err != nil {
 		return nil, err
 	}
 	if !native {
-		return nil, fmt.Errorf("%s: is not a %s archive ('btfgen archive convert' makes one of a directory or tar)", name, archiveSuffix)
+		return nil, fmt.Errorf("%s: is not a %s archive ('btfgen archive convert' makes one of a directory or tar)", name, bundle.NativeSuffix)
 	}
 	return archive.OpenFile(name)
 }

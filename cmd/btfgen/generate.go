@@ -90,7 +90,7 @@ func runGenerate(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	cfg, objs, err := generateConfig(c, out.path)
+	cfg, objs, err := generateConfig(c, out.Path)
 	if err != nil {
 		return err
 	}
@@ -121,13 +121,13 @@ func runGenerate(c *cli.Context) (err error) {
 		}
 	}
 	var info archive.Info // hashes all objects, so that it is made only if it goes anywhere
-	if out.native {
+	if out.Native {
 		info = objs.info()
 	}
-	if err := out.write(info, kernelsOf(rep)); err != nil {
+	if err := out.Write(info, kernelsOf(rep)); err != nil {
 		return err
 	}
-	s := summarize(out.path, rep, objs.bad, time.Since(start))
+	s := summarize(out.Path, rep, objs.bad, time.Since(start))
 	if c.Bool("json") {
 		err = s.json(c.App.Writer)
 	} else {

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/archiver"
+	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -44,5 +45,5 @@ func writeManifest(c *cli.Context, path string, cfg *generate.Config, objs *obje
 
 // manifestOf is where the manifest of an archive is looked for unless told.
 func manifestOf(archive string) string {
-	return strings.TrimSuffix(archive, archiveSuffix) + ".json"
+	return strings.TrimSuffix(archive, bundle.NativeSuffix) + ".json"
 }

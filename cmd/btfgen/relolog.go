@@ -4,17 +4,15 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/pool"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -129,8 +127,7 @@ type logger struct {
 }
 
 func (l *logger) run(corp *corpus.Corpus) error {
-	reportSkipped(l.App.ErrWriter, corp.Skipped)
-	l.bad += len(corp.Skipped)
+	l.skip(corp.Skipped...)
 	var scratch corpus.Scratch
 	for _, f := range corp.Files {
 		var failed error
@@ -141,21 +138,19 @@ func (l *logger) run(corp *corpus.Corpus) error {
 		if failed != nil || l.Context.Context.Err() != nil {
 			return err
 		}
-		for _, err := range corpus.Errors(err) {
-			l.skip(err)
-		}
+		l.skip(corpus.Errors(err)...)
 	}
 	for i, met := range l.met {
 		if !met {
-			l.skip(fmt.Errorf("%s: no kernel is of its byte order", l.objs[i].Name()))
+			l.skip(&corpus.Error{Path: l.objs[i].Name(), Err: errors.New("no kernel is of its byte order")})
 		}
 	}
 	return l.finish()
 }
 
-func (l *logger) skip(err error) {
-	l.bad++
-	fmt.Fprintf(l.App.ErrWriter, "btfgen: skipped: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+func (l *logger) skip(skipped ...*corpus.Error) {
+	l.bad += len(skipped)
+	reportSkipped(l.App.ErrWriter, skipped)
 }
 
 // kernel runs all objects on one kernel, on several CPUs.
@@ -166,19 +161,15 @@ func (l *logger) kernel(k *corpus.Kernel) error {
 		return nil
 	}
 	logs := make([]*relolog.Log, len(l.objs))
-	var g errgroup.Group
-	g.SetLimit(l.Int("jobs"))
-	for i, o := range l.objs {
-		g.Go(func() error {
-			log, err := relolog.Run(o, target)
-			if errors.Is(err, relolog.ErrByteOrder) {
-				return nil
-			}
-			logs[i] = log
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err := pool.Each(l.Context.Context, l.Int("jobs"), len(l.objs), func(i int) error {
+		log, err := relolog.Run(l.objs[i], target)
+		if errors.Is(err, relolog.ErrByteOrder) {
+			return nil
+		}
+		logs[i] = log
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	met := false
@@ -193,7 +184,7 @@ func (l *logger) kernel(k *corpus.Kernel) error {
 		}
 	}
 	if !met {
-		l.skip(fmt.Errorf("%s: no object is of its byte order", target.Name()))
+		l.skip(&corpus.Error{Path: k.Name, Err: errors.New("no object is of its byte order")})
 	}
 	return nil
 }

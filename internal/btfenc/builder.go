@@ -41,8 +41,8 @@ func (b *Builder) String(s string) uint32 {
 	return off
 }
 
-// Type begins the next type and returns its ID. What follows the record of
-// that kind is added with Word.
+// Type begins the next type and returns its ID. What the [Shape] of the kind
+// has besides is added with Word.
 func (b *Builder) Type(name string, kind Kind, flag bool, vlen int, sizeOrType uint32) TypeID {
 	info := uint32(kind)<<24 | uint32(vlen)
 	if flag {

@@ -8,7 +8,7 @@ type TypeID uint32
 // A Kind is the BTF_KIND_* of a type. The zero value is void.
 type Kind uint8
 
-// The kinds of include/uapi/linux/btf.h.
+// The kinds of include/uapi/linux/btf.h; shapes says what they consist of.
 const (
 	KindVoid Kind = iota
 	KindInt
@@ -30,21 +30,12 @@ const (
 	KindDeclTag
 	KindTypeTag
 	KindEnum64
-
-	// NumKinds is one more than the last of them.
-	NumKinds = int(KindEnum64) + 1
 )
-
-var kindNames = [NumKinds]string{
-	"void", "int", "ptr", "array", "struct", "union", "enum", "fwd",
-	"typedef", "volatile", "const", "restrict", "func", "func_proto", "var",
-	"datasec", "float", "decl_tag", "type_tag", "enum64",
-}
 
 // String returns libbpf's name of the kind.
 func (k Kind) String() string {
 	if int(k) < NumKinds {
-		return kindNames[k]
+		return shapes[k].name
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

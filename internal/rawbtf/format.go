@@ -55,20 +55,3 @@ const (
 	minHeaderLen = btfenc.HeaderLen
 	hdrWords     = 3 // struct btf_type, 32-bit words
 )
-
-// kindLayout gives the bytes that follow struct btf_type: info once, elem for
-// each of vlen.
-type kindLayout struct{ info, elem uint32 }
-
-var knownLayout = [numKinds]kindLayout{
-	KindInt:       {info: 4},
-	KindArray:     {info: 12},
-	KindStruct:    {elem: 12},
-	KindUnion:     {elem: 12},
-	KindEnum:      {elem: 8},
-	KindFuncProto: {elem: 8},
-	KindVar:       {info: 4},
-	KindDatasec:   {elem: 12},
-	KindDeclTag:   {info: 4},
-	KindEnum64:    {elem: 12},
-}

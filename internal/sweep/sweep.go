@@ -7,9 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/pool"
 )
 
 // Config says what to read and how.
@@ -83,46 +82,29 @@ func LargestFirst(files []*corpus.File) []int {
 func Files[W any](ctx context.Context, files []*corpus.File, order []int, jobs int, newWorker func() W,
 	file func(ctx context.Context, w W, i int) error, progress func(done, n, skipped int)) ([]*corpus.Error, error) {
 	var skipped []*corpus.Error
-	next := make(chan int)
 	var mu sync.Mutex
 	done := 0
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		defer close(next)
-		for _, i := range order {
-			select {
-			case next <- i:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+	err := pool.Run(ctx, jobs, len(order), newWorker, func(ctx context.Context, w W, n int) error {
+		i := order[n]
+		err := file(ctx, w, i)
+		if s, ok := err.(stop); ok {
+			return s.error
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range corpus.Errors(err) {
+			e.Path = cmp.Or(e.Path, files[i].Path)
+			skipped = append(skipped, e)
+		}
+		if done++; progress != nil {
+			progress(done, len(files), len(skipped))
 		}
 		return nil
 	})
-	for range max(1, min(jobs, len(files))) {
-		g.Go(func() error {
-			w := newWorker()
-			for i := range next {
-				err := file(ctx, w, i)
-				if s, ok := err.(stop); ok {
-					return s.error
-				}
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				mu.Lock()
-				for _, e := range corpus.Errors(err) {
-					e.Path = cmp.Or(e.Path, files[i].Path)
-					skipped = append(skipped, e)
-				}
-				if done++; progress != nil {
-					progress(done, len(files), len(skipped))
-				}
-				mu.Unlock()
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(skipped, (*corpus.Error).Compare)

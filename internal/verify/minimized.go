@@ -2,9 +2,6 @@ package verify
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,7 +10,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -29,46 +25,20 @@ type Minimized struct {
 // directory or a tar, and of whatever else holds BTF. What cannot be read is
 // skipped, as in a corpus.
 func Read(ctx context.Context, path string) ([]Minimized, []*corpus.Error, error) {
-	if native, err := isArchive(path); err != nil {
+	if native, err := bundle.IsNative(path); err != nil {
 		return nil, nil, err
 	} else if native {
-		all, err := readArchive(path)
+		_, kernels, err := bundle.ReadKernels(path)
+		all := make([]Minimized, len(kernels))
+		for i, k := range kernels {
+			all[i] = Minimized{k.Key, k.Key.String(), k.BTF}
+		}
 		return all, nil, err
 	}
 	if files, err := bundle.Read(path); err == nil && len(files) > 0 {
 		return fromFiles(files), nil, nil
 	}
 	return readCorpus(ctx, path)
-}
-
-func isArchive(path string) (bool, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	head := make([]byte, 64)
-	n, err := io.ReadFull(f, head)
-	if err != nil && n == 0 {
-		return false, nil // a directory, or empty
-	}
-	return archive.Is(head[:n]), nil
-}
-
-func readArchive(path string) ([]Minimized, error) {
-	a, err := archive.OpenFile(path)
-	if err != nil {
-		return nil, err
-	}
-	kernels, err := a.Kernels()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	all := make([]Minimized, len(kernels))
-	for i, k := range kernels {
-		all[i] = Minimized{k.Key, k.Key.String(), k.BTF}
-	}
-	return all, nil
 }
 
 // fromFiles takes the key of each file from its name.
