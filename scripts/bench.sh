@@ -5,7 +5,7 @@ shopt -s inherit_errexit
 
 me=${0##*/}
 root=$(cd "$(dirname "$0")/.." && pwd)
-all=(corpus40 corpus50 objects sizes single xz zst many big reuse go)
+all=(corpus40 corpus50 objects sizes single xz zst many big large reuse go)
 
 usage() {
 	cat <<EOF
@@ -24,6 +24,8 @@ sides and their ratio.
   many      about 1,000 kernels, and the corpus they are made of: CPU time per
             kernel, and peak memory
   big       a kernel with 20 MB of BTF or more: wall time, ours and bpftool's
+  large     an object with 35,000 records that ask 400 questions, and one with
+            half of them: CPU time of relolog and check on all kernels, and on one
   reuse     a second run with --reuse and one kernel more: CPU and wall time
   go        the Go benchmarks
 
@@ -35,6 +37,7 @@ packages libbpf-tools, xdp-tools and libxdp1 if apt-get downloads them; else of
 testdata/bpf. Kernels are those below BTFGEN_CORPUS, else of testdata/vmlinux.
 Where there are fewer than a figure asks for, it says how many it had. All
 inputs are read once before anything is measured. 'many' needs 2 GB below TMPDIR.
+Where BTFGEN_BEFORE names another btfgen, 'large' measures it too.
 EOF
 }
 
@@ -374,6 +377,40 @@ measure_big() {
 	result "${kernel##*/}, $(($(stat -c %s "$kernel") / 1000000)) MB, ${#objs[@]} objects: wall time btfgen $(ms "$(wall btfgen)")," \
 		"bpftool $(ms "$(wall bpftool)")$(failures bpftool): $(calc '%.1f' "$(wall bpftool)/$(wall btfgen)") times less; want less than 300 ms"
 	result "CPU time btfgen $(ms "$(cpu btfgen)"), bpftool $(ms "$(cpu bpftool)"); peak memory btfgen $(memory btfgen), bpftool $(memory bpftool)"
+}
+
+# both NAME ARG...: measures a command of ours, and of BTFGEN_BEFORE.
+both() {
+	local name=$1
+	shift
+	measure "$name" "$tmp/btfgen" "$@"
+	[[ -z ${BTFGEN_BEFORE:-} ]] || measure "$name.before" "$BTFGEN_BEFORE" "$@"
+}
+
+# before NAME: a note on what BTFGEN_BEFORE took for what both measured.
+before() {
+	[[ -n ${BTFGEN_BEFORE:-} ]] || return 0
+	printf '; before %s%s: %s times as much' "$(ms "$(cpu "$1.before")")" "$(failures "$1.before")" \
+		"$(calc '%.2f' "$(cpu "$1.before")/$(cpu "$1")")"
+}
+
+measure_large() {
+	local i n kernel
+	for n in 17500 35000; do "$tmp/helper" large "$n" "$tmp/large$n.o"; done
+	n=$(cat "$tmp/raw.list" "$tmp/big.list" | wc -l)
+	kernel=$(head -n 1 "$tmp/raw.list")
+	fresh {half,full,one,check}{,.before}
+	for ((i = 0; i < repeat; i++)); do
+		both half relolog --json --btf "$tmp/raw" "$tmp/large17500.o"
+		both full relolog --json --btf "$tmp/raw" "$tmp/large35000.o"
+		both one check --btf "$kernel" "$tmp/large35000.o"
+		((i > 0)) || both check check --btf "$tmp/raw" "$tmp/large35000.o"
+	done
+	result "relolog --json of 35,000 records, $n kernels: CPU time $(ms "$(cpu full)")$(failures full); want less than 6 s$(before full)"
+	result "with 17,500 records $(ms "$(cpu half)")$(failures half): $(calc '%.2f' "$(cpu full)/$(cpu half)") times as much for twice as many;" \
+		"want at most 2$(before half)"
+	result "check, ${kernel##*/}: CPU time $(ms "$(cpu one)")$(failures one), peak memory $(memory one)$(before one)"
+	result "check, $n kernels: CPU time $(ms "$(cpu check)")$(failures check), peak memory $(memory check)$(before check)"
 }
 
 # reuse_in TREE: measures a run on all of TREE but one kernel (first), a second

@@ -1,5 +1,6 @@
 // Package testinput finds the objects and kernels that tests run on: those of
-// testdata and, where the environment names them, more. It is for tests only.
+// testdata and, where the environment names them, more. [Large] makes an object.
+// It is for tests and benchmarks only.
 //
 //	BTFGEN_CORPUS  a tree of kernel BTFs
 //	BTFGEN_DEBIAN  a directory of unpacked Debian packages with BPF objects

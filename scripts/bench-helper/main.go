@@ -5,6 +5,7 @@
 //	bench-helper measure [-each FILE] [-jobs N] COMMAND ARG...
 //	bench-helper objects OUT SOURCE...
 //	bench-helper variants COUNT OUT KERNELS
+//	bench-helper large RECORDS OUT
 package main
 
 import (
@@ -17,9 +18,10 @@ func main() {
 		"measure":  measure,
 		"objects":  objects,
 		"variants": variants,
+		"large":    large,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "bench-helper: want measure, objects or variants; scripts/bench.sh calls this")
+		fmt.Fprintln(os.Stderr, "bench-helper: want measure, objects, variants or large; scripts/bench.sh calls this")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {

@@ -1,0 +1,197 @@
+package testinput
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// largeFunc is a function in the making.
+type largeFunc struct {
+	name  string
+	code  asm.Instructions
+	slots int // 8-byte parts of code
+	relos []relo
+	calls []call
+	lines []int // slots where a line of the source begins
+}
+
+// relo is a record: the instruction at a slot asks q for a kind of value.
+type relo struct {
+	slot int
+	kind relolog.Kind
+	q    *question
+}
+
+// call is an instruction that calls a function of .text.
+type call struct {
+	insn, slot int // the same instruction, as an index into code and as a slot
+	callee     int
+}
+
+func (f *largeFunc) add(insns ...asm.Instruction) {
+	for _, in := range insns {
+		f.code = append(f.code, in)
+		f.slots += int(in.Size() / asm.InstructionSize)
+	}
+}
+
+// relocated adds an instruction that has a record.
+func (f *largeFunc) relocated(kind relolog.Kind, q *question, in asm.Instruction) {
+	f.relos = append(f.relos, relo{f.slots, kind, q})
+	f.add(in)
+}
+
+// call calls a function of .text with the base.
+func (f *largeFunc) call(callee int) {
+	f.line()
+	f.add(asm.Mov.Reg(asm.R1, base))
+	f.calls = append(f.calls, call{len(f.code), f.slots, callee})
+	f.add(asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoCall})
+}
+
+// line begins another line of the source.
+func (f *largeFunc) line() { f.lines = append(f.lines, f.slots) }
+
+// Registers and places in the frame that the code uses.
+const (
+	base    = asm.R6 // address that members are relative to
+	scratch = -8     // what was read last
+	result  = -16    // what a type or an enumerator came to
+)
+
+// begin is a function's first line: a program starts with the current task, a
+// function is given its base.
+func (f *largeFunc) begin(program bool) {
+	f.line()
+	if program {
+		f.add(asm.FnGetCurrentTask.Call(), asm.Mov.Reg(base, asm.R0))
+	} else {
+		f.add(asm.Mov.Reg(base, asm.R1))
+	}
+}
+
+func (f *largeFunc) end() {
+	f.line()
+	f.add(asm.Mov.Imm(asm.R0, 0), asm.Return())
+}
+
+// read is BPF_CORE_READ of a member. With sized it asks for the size too.
+func (f *largeFunc) read(q *question, sized bool) {
+	f.add(asm.Mov.Reg(asm.R3, base))
+	if sized {
+		f.relocated(relolog.KindByteSize, q, asm.Mov.Imm(asm.R2, int32(q.size)))
+		f.relocated(relolog.KindByteOffset, q, asm.Add.Imm(asm.R3, int32(q.value)))
+	} else {
+		f.add(asm.Mov.Imm(asm.R2, int32(q.size)))
+		f.relocated(relolog.KindByteOffset, q, asm.Mov.Imm(asm.R1, int32(q.value)))
+		f.add(asm.Add.Reg(asm.R3, asm.R1))
+	}
+	f.add(asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, scratch), asm.FnProbeReadKernel.Call())
+}
+
+// guarded runs yes where q has the kind of existence asked for, else no.
+func (f *largeFunc) guarded(kind relolog.Kind, q *question, yes, no func(*largeFunc)) {
+	length := func(part func(*largeFunc)) int16 {
+		var alone largeFunc
+		part(&alone)
+		return int16(alone.slots)
+	}
+	f.relocated(kind, q, asm.Mov.Imm(asm.R1, 1))
+	f.add(asm.Instruction{OpCode: asm.JEq.Op(asm.ImmSource), Dst: asm.R1, Offset: length(yes) + 1})
+	yes(f)
+	f.add(asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Ja), Offset: length(no)})
+	no(f)
+}
+
+// keep stores a relocated value.
+func (f *largeFunc) keep(kind relolog.Kind, q *question, in asm.Instruction) {
+	f.relocated(kind, q, in)
+	f.add(asm.StoreMem(asm.RFP, result, asm.R1, asm.Word))
+}
+
+// ask adds the code for a question, which makes cost records.
+func (f *largeFunc) ask(q *question, sized bool) {
+	f.line()
+	enumerator := func(f *largeFunc) {
+		f.keep(relolog.KindEnumvalValue, q, asm.LoadImm(asm.R1, q.value, asm.DWord))
+	}
+	switch {
+	case q.about == aboutType && q.sometimes:
+		f.keep(relolog.KindTypeExists, q, asm.Mov.Imm(asm.R1, 1))
+	case q.about == aboutType:
+		f.keep(relolog.KindTypeSize, q, asm.Mov.Imm(asm.R1, int32(q.size)))
+	case q.about == aboutEnumerator && q.sometimes:
+		f.guarded(relolog.KindEnumvalExists, q, enumerator,
+			func(f *largeFunc) { f.add(asm.StoreImm(asm.RFP, result, 0, asm.Word)) })
+	case q.about == aboutEnumerator:
+		enumerator(f)
+	case q.sometimes:
+		f.guarded(relolog.KindFieldExists, q,
+			func(f *largeFunc) { f.read(q, false) },
+			func(f *largeFunc) { f.read(q.instead, false) })
+	default:
+		f.read(q, sized)
+	}
+}
+
+// cost is the number of records that ask makes.
+func (q *question) cost(sized bool) int {
+	switch {
+	case q.about == aboutMember && q.sometimes:
+		return 3
+	case q.about == aboutEnumerator && q.sometimes, q.about == aboutMember && sized:
+		return 2
+	}
+	return 1
+}
+
+// asker goes through the questions again and again.
+type asker struct {
+	plan *largePlan
+	at   int
+}
+
+// ask adds the code that makes n records.
+func (a *asker) ask(f *largeFunc, n int) {
+	for n > 0 {
+		q := a.plan.questions[a.at%len(a.plan.questions)]
+		sized := a.at/len(a.plan.questions)%2 == 1
+		if q.cost(sized) > n { // something smaller, and this one in the next function
+			q, sized = a.plan.members[a.at%len(a.plan.members)], false
+		} else {
+			a.at++
+		}
+		f.ask(q, sized)
+		n -= q.cost(sized)
+	}
+}
+
+// resolve fills in what the calls of f, which starts at a slot of its section,
+// have as their constant. Functions of .text are start[callee] slots into it.
+// A call within .text is relative; one from elsewhere has a relocation against
+// the section, and a constant from its start.
+func (f *largeFunc) resolve(start []int, at int, text bool) {
+	for _, c := range f.calls {
+		to := start[c.callee] - 1
+		if text {
+			to -= at + c.slot
+		}
+		f.code[c.insn].Constant = int64(to)
+	}
+}
+
+// bytes encodes the code.
+func (f *largeFunc) bytes(order binary.ByteOrder) []byte {
+	var b bytes.Buffer
+	for _, in := range f.code {
+		if _, err := in.Marshal(&b, order); err != nil {
+			panic(fmt.Sprintf("%v: %v", in, err)) // a mistake in this file
+		}
+	}
+	return b.Bytes()
+}
