@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -26,6 +27,14 @@ type load struct {
 	kind rawbtf.Kind
 	enc  uint8 // encoding, of an int
 	ok   bool
+}
+
+// String returns the load as reasons have it.
+func (l load) String() string {
+	if !l.ok {
+		return "a bitfield"
+	}
+	return fmt.Sprintf("%d bytes", l.size)
 }
 
 func (s *spec) loadOf(size uint32, id rawbtf.TypeID) load {
