@@ -259,7 +259,7 @@ var proofRefuses = []proofCase{
 		local: "struct foo 8: a int 0, b int 4", asks: "byte_off struct foo.a\n byte_off struct foo.b",
 		full:  "struct foo 12: a int 4, b int 8\n struct foo#2 12: a int 0\n struct foo#3 12: a int 8",
 		small: "struct foo 12: a int 0\n struct foo#2 12: a int 8\n struct foo#3 12: a int 4, b int 8",
-		want:  Difference{Relocation: "byte_off struct foo.a", Full: "cilium/ebpf: [{true false 4} {true false 8}]", Minimized: "ambiguous"},
+		want:  Difference{Relocation: "byte_off struct foo.a", Full: "cilium/ebpf: 4, 8", Minimized: "ambiguous"},
 	},
 	{
 		name:  "the same for one function, though not for the object",
@@ -271,7 +271,7 @@ var proofRefuses = []proofCase{
 			byte_off struct foo.c`,
 		full:  "struct foo 16: a int 4, b int 8\n struct foo#2 16: a int 0, c int 12\n struct foo#3 16: a int 8, c int 4",
 		small: "struct foo 16: a int 0, c int 12\n struct foo#2 16: a int 8, c int 4\n struct foo#3 16: a int 4, b int 8",
-		want:  Difference{Relocation: "byte_off struct foo.a", Full: "cilium/ebpf: [{true false 4} {true false 8}]", Minimized: "ambiguous"},
+		want:  Difference{Relocation: "byte_off struct foo.a", Full: "cilium/ebpf: 4, 8", Minimized: "ambiguous"},
 	},
 
 	// Enumerators.
@@ -388,6 +388,62 @@ var proofRefuses = []proofCase{
 		full:  "typedef foo *bar\n fwd bar struct",
 		small: "typedef foo *bar\n struct bar 0:",
 		want:  Difference{Relocation: "type_exists foo", Candidate: "foo", Full: "a match, type_exists 1", Minimized: "no such candidate"},
+	},
+	{
+		name:  "sign of a load",
+		local: "struct foo 8: a u32 0", asks: "byte_off struct foo.a",
+		full:  "struct foo 8: a u64 0",
+		small: "struct foo 8: a s64 0\n int s64 8 signed",
+		want:  Difference{Relocation: "byte_off struct foo.a", Candidate: "struct foo", Full: "a match at bit 0, byte_off 0, int of 8 bytes", Minimized: "a match at bit 0, byte_off 0, signed int of 8 bytes"},
+	},
+	{
+		name:  "index type of an array, which cilium/ebpf compares",
+		local: "typedef foo int[4]", asks: "type_exists foo",
+		full:  "typedef foo int[4]",
+		small: "typedef foo int[4 of void]",
+		want:  Difference{Relocation: "type_exists foo", Candidate: "foo", Full: "a match, type_exists 1", Minimized: "a match for libbpf alone, type_exists 1"},
+	},
+	{
+		name:  "member of a struct behind a pointer, where cilium/ebpf goes",
+		local: "struct foo 8: a *bar 0\n struct bar 4: x int 0", asks: "type_matches struct foo",
+		full:  "struct foo 8: a *bar 0\n struct bar 4: x int 0",
+		small: "struct foo 8: a *bar 0\n struct bar 4:",
+		want:  Difference{Relocation: "type_matches struct foo", Candidate: "struct foo", Full: "a match, type_matches 1", Minimized: "a match for libbpf alone, type_matches 1"},
+	},
+	{
+		name:  "the last of several anonymous members, which cilium/ebpf compares",
+		local: "struct foo 8: # #in 0\n struct #in 4: a int 0", asks: "type_matches struct foo",
+		full:  "struct foo 8: # #one 0, # #two 4\n struct #one 4: a int 0\n struct #two 4: b int 0",
+		small: "struct foo 8: # #one 0\n struct #one 4: a int 0",
+		want:  Difference{Relocation: "type_matches struct foo", Candidate: "struct foo", Full: "a match for libbpf alone, type_matches 1", Minimized: "a match, type_matches 1"},
+	},
+	{
+		name:  "sign of an enum whose value is asked for, by which cilium/ebpf extends it",
+		local: "enum foo 4: X 1", asks: "enumval_value enum foo::X",
+		full:  "enum foo 4 signed: X 0xffffffff",
+		small: "enum foo 4: X 0xffffffff",
+		want:  Difference{Relocation: "enumval_value enum foo::X", Candidate: "enum foo", Full: "a match, enumval_value 18446744073709551615, signed", Minimized: "a match, enumval_value 18446744073709551615"},
+	},
+	{
+		name:  "type of a bitfield for which libbpf takes a wider load, and cilium/ebpf does not",
+		local: "struct foo 4: a u32 @0:4", asks: "byte_sz struct foo.a",
+		full:  "struct foo 8: a u32 @30:4",
+		small: "struct foo 8: a u64 @30:4",
+		want:  Difference{Relocation: "byte_sz struct foo.a", Candidate: "struct foo", Full: "a match at bit 30, byte_sz 8, bitfield of a type of 4 bytes", Minimized: "a match at bit 30, byte_sz 8, bitfield of a type of 8 bytes"},
+	},
+	{
+		name:  "for cilium/ebpf 0 and no match are equal, and the first candidate counts",
+		local: "union foo 4: a int 0, b int 0", asks: "byte_off union foo.a\n byte_off union foo.b",
+		full:  "union foo 4: a int 0\n union foo#2 4: b int 0",
+		small: "union foo 4: b int 0\n union foo#2 4: a int 0",
+		want:  Difference{Relocation: "byte_off union foo.a", Full: "cilium/ebpf: 0, no match", Minimized: "no match, 0"},
+	},
+	{
+		name:  "equal candidates with type IDs asked for, after a better one",
+		local: "struct foo 8: a int 0, b int 4", asks: "target_type_id struct foo\n byte_off struct foo.b",
+		full:  "struct foo 8: a int 0\n struct foo#2 8: a int 0, b int 4\n struct foo#3 8: a int 0",
+		small: "struct foo 8: a int 0\n struct foo#2 8: a int 0\n struct foo#3 8: a int 0, b int 4",
+		want:  Difference{Relocation: "target_type_id struct foo", Full: "cilium/ebpf: a type ID, 4", Minimized: "ambiguous"},
 	},
 }
 
