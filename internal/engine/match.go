@@ -18,6 +18,7 @@ type matcher struct {
 	budget int
 	miss   miss
 	seen   map[typePair]bool
+	alone  bool // libbpf's rules match whole types and those of the others do not
 }
 
 // matchBudget bounds the members and parameters looked at for one match. The
@@ -51,7 +52,7 @@ func (m *matcher) match(l *spec, id rawbtf.TypeID) (bool, error) {
 	m.local, m.budget = l.btf, matchBudget
 	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
 	m.needs = append(m.needs[:0], Need{Type: id})
-	m.miss = miss{}
+	m.miss, m.alone = miss{}, false
 	switch {
 	case l.kind == KindTypeMatches:
 		return m.types(l.root, id, relMatches)

@@ -29,12 +29,14 @@ type Table struct {
 type outcome struct {
 	libbpf bool // libbpf takes the candidate and matches it
 	loose  bool // some loader does
+	alone  bool // libbpf does, and cilium/ebpf does not
 	err    bool // libbpf gives up on it
 
 	// Of a match:
 	bad    uint16 // kinds that cannot be computed, bit set
 	bitOff uint32 // of a field, from the start of the root
 	load   load
+	cilium uint32 // what only cilium/ebpf's values depend upon, see spec.cilium
 	at     uint32 // in Table.values, one for each kind of the question in ascending order
 }
 
@@ -90,6 +92,7 @@ func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome)
 	if out.loose = out.libbpf; !out.err && (!out.libbpf || q.spec.kind.IsType()) {
 		m.loose = true
 		out.loose, _ = m.match(q.spec, c.id)
+		out.alone = m.alone
 	}
 	if out.loose {
 		tb.take(q, &out)
@@ -106,6 +109,7 @@ func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome)
 func (tb *Table) take(q *question, c *outcome) {
 	s := &tb.m.out
 	c.bitOff = s.bitOff
+	c.cilium = s.cilium(q)
 	c.at = uint32(len(tb.values))
 	for k := range numKinds {
 		if !q.asks(k) {
