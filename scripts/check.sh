@@ -36,6 +36,29 @@ for arch in 386 arm64 s390x; do
 	GOARCH=$arch go vet ./...
 done
 
+step 'start-up, size and dependencies'
+# bound WHAT VALUE LIMIT UNIT: fails if the value is above the limit.
+bound() {
+	printf '%s: %s %s, at most %s\n' "$1" "$2" "$4" "$3"
+	awk -v v="$2" -v l="$3" 'BEGIN { exit !(v != "" && v + 0 <= l + 0) }' || {
+		printf '%s: too much\n' "$1" >&2
+		exit 1
+	}
+}
+# shellcheck source=scripts/bounds
+. scripts/bounds
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -o "$work/amd64" ./cmd/btfgen
+go build -o "$work/btfgen" ./cmd/btfgen
+for _ in {1..10}; do
+	GODEBUG=inittrace=1 "$work/btfgen" --version 2>&1 >/dev/null | awk '$1 == "init" { ms += $5 } END { if (ms) printf "%.2f\n", ms }'
+done | sort -g >"$work/ms"
+bound 'all init functions' "$(head -n 1 "$work/ms")" "$start_up_ms" ms
+bound 'program for linux/amd64' "$(wc -c <"$work/amd64")" "$binary_bytes" bytes
+modules=$(go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./pkg/archive | sort -u)
+bound 'modules behind pkg/archive' "$(grep -c . <<<"$modules" || true)" "$archive_modules" "($(paste -sd' ' <<<"$modules"))"
+
 step 'generated files'
 if command -v clang-19 >/dev/null; then
 	scripts/testdata-bpf.sh --check
@@ -45,8 +68,7 @@ fi
 go test ./cmd/btfgen -run 'TestReference$' -count=1
 
 step 'go test ./...'
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+log=$work/log
 if ! go test -v ./... >"$log" 2>&1; then
 	grep -avE '^=== ' "$log"
 	exit 1

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/testelf"
 )
 
 var (
@@ -20,19 +22,19 @@ var (
 func TestFindLone(t *testing.T) {
 	tests := []struct {
 		name string
-		file file
+		file testelf.File
 	}{
-		{"little endian", file{order: le, machine: elf.EM_BPF}},
-		{"big endian", file{order: be, machine: elf.EM_BPF}},
-		{"no machine but BTF", file{order: le}},
-		{"no machine but BTF, big endian", file{order: be}},
-		{"section data last", file{order: le, machine: elf.EM_BPF, tail: true}},
-		{"counts in section 0", file{order: le, extended: true}},
-		{"program headers", file{order: le, machine: elf.EM_BPF, phnum: 2}},
+		{"little endian", testelf.File{Order: le, Machine: elf.EM_BPF}},
+		{"big endian", testelf.File{Order: be, Machine: elf.EM_BPF}},
+		{"no machine but BTF", testelf.File{Order: le}},
+		{"no machine but BTF, big endian", testelf.File{Order: be}},
+		{"section data last", testelf.File{Order: le, Machine: elf.EM_BPF, Tail: true}},
+		{"counts in section 0", testelf.File{Order: le, Extended: true}},
+		{"program headers", testelf.File{Order: le, Machine: elf.EM_BPF, Phnum: 2}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			obj := object64(t, tt.file, "code")
+			obj := object64(tt.file, "code")
 			for _, trailing := range []string{"", "rest", magic} {
 				got, err := Find([]byte(string(obj) + trailing))
 				if err != nil {
@@ -41,7 +43,7 @@ func TestFindLone(t *testing.T) {
 				if len(got) != 1 || got[0].Name != "" || got[0].Offset != 0 || !bytes.Equal(got[0].Data, obj) {
 					t.Errorf("%d objects, want the one", len(got))
 				}
-				if got[0].BigEndian() != (tt.file.order == be) {
+				if got[0].BigEndian() != (tt.file.Order == be) {
 					t.Errorf("BigEndian() = %v", got[0].BigEndian())
 				}
 			}
@@ -51,10 +53,10 @@ func TestFindLone(t *testing.T) {
 
 // A lone object that was cut short must never pass for a file without one.
 func TestFindTruncated(t *testing.T) {
-	for _, f := range []file{
-		{order: le, machine: elf.EM_BPF}, {order: be, machine: elf.EM_BPF, tail: true}, {order: le},
+	for _, f := range []testelf.File{
+		{Order: le, Machine: elf.EM_BPF}, {Order: be, Machine: elf.EM_BPF, Tail: true}, {Order: le},
 	} {
-		obj := object64(t, f, "code")
+		obj := object64(f, "code")
 		for n := len(magic); n < len(obj); n++ {
 			got, err := Find(obj[:n])
 			if err == nil || errors.Is(err, ErrNone) {
@@ -90,7 +92,7 @@ func TestFindDamaged(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			obj := bpf(t, le, "code")
+			obj := bpf(le, "code")
 			tt.patch(obj)
 			got, err := Find(obj)
 			if err == nil || errors.Is(err, ErrNone) || !strings.Contains(err.Error(), tt.want) {
@@ -108,8 +110,8 @@ func TestFindDamaged(t *testing.T) {
 }
 
 func TestFindNone(t *testing.T) {
-	x86, _ := file{order: le, typ: elf.ET_EXEC, machine: elf.EM_X86_64}.build(t)
-	rel, _ := file{order: le, typ: elf.ET_REL}.build(t)
+	x86, _ := (&testelf.File{Order: le, Type: elf.ET_EXEC, Machine: elf.EM_X86_64}).Build()
+	rel, _ := (&testelf.File{Order: le, Type: elf.ET_REL}).Build()
 	for name, data := range map[string][]byte{
 		"empty":               nil,
 		"text":                []byte("no object"),
@@ -126,9 +128,9 @@ func TestFindNone(t *testing.T) {
 }
 
 func TestFindEmbedded(t *testing.T) {
-	a, b, c := bpf(t, le, "first"), bpf(t, be, "second"), object64(t, file{order: le, tail: true}, "third")
+	a, b, c := bpf(le, "first"), bpf(be, "second"), object64(testelf.File{Order: le, Tail: true}, "third")
 	cut := a[:len(a)-1]
-	inner := object64(t, file{order: le, machine: elf.EM_BPF, sections: []part{{name: ".rodata", data: b}}}, "outer")
+	inner := object64(testelf.File{Order: le, Machine: elf.EM_BPF, Sections: []testelf.Section{{Name: ".rodata", Data: b}}}, "outer")
 
 	type found struct {
 		name   string
@@ -185,7 +187,7 @@ func TestFindBudget(t *testing.T) {
 	data := make([]byte, table+sections*section64)
 	for i := range headers {
 		h := data[i*header64:]
-		copy(h, bpf(t, le, "")[:header64])
+		copy(h, bpf(le, "")[:header64])
 		le.PutUint64(h[40:], uint64(table-i*header64))
 		le.PutUint16(h[60:], sections)
 	}
@@ -215,7 +217,7 @@ func TestReadFile(t *testing.T) {
 		}
 		return path
 	}
-	obj := bpf(t, le, "code")
+	obj := bpf(le, "code")
 	lone, host := write("lone.o", obj), write("host", append([]byte("host"), obj...))
 
 	for _, tt := range []struct {
@@ -263,7 +265,7 @@ func TestReadFileUnsized(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	obj := bpf(t, le, "code")
+	obj := bpf(le, "code")
 	if _, err := w.Write(obj); err != nil {
 		t.Fatal(err)
 	}

@@ -5,17 +5,19 @@ import (
 	"debug/elf"
 	"slices"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/testelf"
 )
 
 func FuzzFind(f *testing.F) {
-	a, b := bpf(f, le, "first"), bpf(f, be, "second")
+	a, b := bpf(le, "first"), bpf(be, "second")
 	f.Add(a)
 	f.Add(a[:len(a)-1])
-	f.Add(object64(f, file{order: le, extended: true, tail: true}, "old"))
+	f.Add(object64(testelf.File{Order: le, Extended: true, Tail: true}, "old"))
 	f.Add(slices.Concat([]byte("host"), a, []byte(magic), b, a))
-	exe, at := file{order: le, typ: elf.ET_DYN, machine: elf.EM_X86_64,
-		sections: []part{{name: ".rodata", addr: 0x1000, data: append(bytes.Clone(a), b...)}},
-		symbols:  []sym{{"first", 0, 0, uint64(len(a))}, {"second", 0, uint64(len(a)), uint64(len(b))}}}.build(f)
+	exe, at := (&testelf.File{Order: le, Type: elf.ET_DYN, Machine: elf.EM_X86_64,
+		Sections: []testelf.Section{{Name: ".rodata", Addr: 0x1000, Data: append(bytes.Clone(a), b...)}},
+		Symbols:  []testelf.Symbol{sym("first", 0, 0, uint64(len(a))), sym("second", 0, uint64(len(a)), uint64(len(b)))}}).Build()
 	if !bytes.HasPrefix(exe[at[0]:], a) {
 		f.Fatal("seed without its object")
 	}

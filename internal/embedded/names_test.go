@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/testelf"
 )
 
 // host returns a linked file with the objects one after the other in
 // .rodata, a .data of n bytes, and the symbols made by with.
-func host(t *testing.T, f file, objs [][]byte, data []byte, with func(at []uint64) []sym) []byte {
+func host(t *testing.T, f testelf.File, objs [][]byte, data []byte, with func(at []uint64) []testelf.Symbol) []byte {
 	t.Helper()
 	at := make([]uint64, len(objs)+1)
 	var ro []byte
@@ -22,80 +24,80 @@ func host(t *testing.T, f file, objs [][]byte, data []byte, with func(at []uint6
 		ro = append(ro, o...)
 	}
 	at[len(objs)] = uint64(len(ro))
-	f.typ = elf.ET_DYN
-	f.sections = []part{
-		{name: ".comment", data: []byte("not in memory")},
-		{name: ".rodata", addr: rodata, data: ro},
-		{name: ".data", addr: 0x900000, data: data},
+	f.Type = elf.ET_DYN
+	f.Sections = []testelf.Section{
+		{Name: ".comment", Data: []byte("not in memory")},
+		{Name: ".rodata", Addr: rodata, Data: ro},
+		{Name: ".data", Addr: 0x900000, Data: data},
 	}
-	f.symbols = with(at)
-	d, _ := f.build(t)
+	f.Symbols = with(at)
+	d, _ := f.Build()
 	return d
 }
 
 const rodata = 0x400000
 
 // words returns vs as addresses of f's host.
-func (f file) words(vs ...uint64) []byte {
+func words(f testelf.File, vs ...uint64) []byte {
 	var d []byte
 	for _, v := range vs {
-		if f.class32 {
-			d, _ = binary.Append(d, f.order, uint32(v))
+		if f.Class32 {
+			d, _ = binary.Append(d, f.Order, uint32(v))
 		} else {
-			d, _ = binary.Append(d, f.order, v)
+			d, _ = binary.Append(d, f.Order, v)
 		}
 	}
 	return d
 }
 
 func TestName(t *testing.T) {
-	objs := [][]byte{bpf(t, le, "one"), bpf(t, be, "second"), bpf(t, le, "the third")}
+	objs := [][]byte{bpf(le, "one"), bpf(be, "second"), bpf(le, "the third")}
 	sizes := []uint64{uint64(len(objs[0])), uint64(len(objs[1])), uint64(len(objs[2]))}
-	for _, f := range []file{
-		{order: le, machine: elf.EM_X86_64},
-		{order: be, machine: elf.EM_S390},
-		{order: le, machine: elf.EM_ARM, class32: true},
-		{order: be, machine: elf.EM_MIPS, class32: true, dynamic: true},
+	for _, f := range []testelf.File{
+		{Order: le, Machine: elf.EM_X86_64},
+		{Order: be, Machine: elf.EM_S390},
+		{Order: le, Machine: elf.EM_ARM, Class32: true},
+		{Order: be, Machine: elf.EM_MIPS, Class32: true, Dynamic: true},
 	} {
-		w := uint64(len(f.words(0)))
+		w := uint64(len(words(f, 0)))
 		tests := []struct {
 			name string
 			data func(at []uint64) []byte
-			syms func(at []uint64) []sym
+			syms func(at []uint64) []testelf.Symbol
 			want []string
 		}{
-			{"no symbols", nil, func([]uint64) []sym { return nil }, []string{"#1", "#2", "#3"}},
-			{"covering", nil, func(at []uint64) []sym {
-				return []sym{{"whole", 1, 0, at[3]}, {"a", 1, at[0], sizes[0]}, {"c", 1, at[2], sizes[2]}}
+			{"no symbols", nil, func([]uint64) []testelf.Symbol { return nil }, []string{"#1", "#2", "#3"}},
+			{"covering", nil, func(at []uint64) []testelf.Symbol {
+				return []testelf.Symbol{sym("whole", 1, 0, at[3]), sym("a", 1, at[0], sizes[0]), sym("c", 1, at[2], sizes[2])}
 			}, []string{"a", "#2", "c"}},
-			{"smallest covering", nil, func(at []uint64) []sym {
-				return []sym{{"wide", 1, at[0], sizes[0] + 1}, {"close", 1, at[0], sizes[0]}, {"twin", 1, at[0], sizes[0]}}
+			{"smallest covering", nil, func(at []uint64) []testelf.Symbol {
+				return []testelf.Symbol{sym("wide", 1, at[0], sizes[0]+1), sym("close", 1, at[0], sizes[0]), sym("twin", 1, at[0], sizes[0])}
 			}, []string{"close", "#2", "#3"}},
-			{"too short", nil, func(at []uint64) []sym {
-				return []sym{{"short", 1, at[1], sizes[1] - 1}, {"late", 1, at[1] + 1, sizes[1]}}
+			{"too short", nil, func(at []uint64) []testelf.Symbol {
+				return []testelf.Symbol{sym("short", 1, at[1], sizes[1]-1), sym("late", 1, at[1]+1, sizes[1])}
 			}, []string{"#1", "#2", "#3"}},
-			{"same name", nil, func(at []uint64) []sym {
-				return []sym{{"data", 1, at[0], sizes[0]}, {"data", 1, at[1], sizes[1]}, {"data#2", 1, at[2], sizes[2]}}
+			{"same name", nil, func(at []uint64) []testelf.Symbol {
+				return []testelf.Symbol{sym("data", 1, at[0], sizes[0]), sym("data", 1, at[1], sizes[1]), sym("data#2", 1, at[2], sizes[2])}
 			}, []string{"data", "data#2", "data#2#3"}},
-			{"unfit names", nil, func(at []uint64) []sym {
-				return []sym{{"a\nb", 1, at[0], sizes[0]}, {"\xff", 1, at[1], sizes[1]}, {strings.Repeat("n", maxName+1), 1, at[2], sizes[2]}}
+			{"unfit names", nil, func(at []uint64) []testelf.Symbol {
+				return []testelf.Symbol{sym("a\nb", 1, at[0], sizes[0]), sym("\xff", 1, at[1], sizes[1]), sym(strings.Repeat("n", maxName+1), 1, at[2], sizes[2])}
 			}, []string{"#1", "#2", "#3"}},
 			{"slice and string", func(at []uint64) []byte {
-				return slices.Concat(f.words(rodata+at[0], sizes[0], sizes[0]), f.words(rodata+at[1], sizes[1]),
-					f.words(rodata+at[2], sizes[2]-1))
-			}, func(at []uint64) []sym {
-				return []sym{
-					{"main._BpfBytes", 2, 0, 3 * w}, {"main..gobytes.1", 1, at[0], sizes[0]},
-					{"main..gobytes.2", 1, at[1], sizes[1]}, {"main.beta", 2, 3 * w, 2 * w},
-					{"shorter", 2, 5 * w, 2 * w},
+				return slices.Concat(words(f, rodata+at[0], sizes[0], sizes[0]), words(f, rodata+at[1], sizes[1]),
+					words(f, rodata+at[2], sizes[2]-1))
+			}, func(at []uint64) []testelf.Symbol {
+				return []testelf.Symbol{
+					sym("main._BpfBytes", 2, 0, 3*w), sym("main..gobytes.1", 1, at[0], sizes[0]),
+					sym("main..gobytes.2", 1, at[1], sizes[1]), sym("main.beta", 2, 3*w, 2*w),
+					sym("shorter", 2, 5*w, 2*w),
 				}
 			}, []string{"main._BpfBytes", "main.beta", "#3"}},
-			{"beyond the section", nil, func(at []uint64) []sym {
-				return []sym{{"slice", 2, 1 << 20, 3 * w}, {"cut", 2, 0, 3 * w}}
+			{"beyond the section", nil, func(at []uint64) []testelf.Symbol {
+				return []testelf.Symbol{sym("slice", 2, 1<<20, 3*w), sym("cut", 2, 0, 3*w)}
 			}, []string{"#1", "#2", "#3"}},
 		}
 		for _, tt := range tests {
-			t.Run(f.machine.String()+"/"+tt.name, func(t *testing.T) {
+			t.Run(f.Machine.String()+"/"+tt.name, func(t *testing.T) {
 				at := []uint64{0, sizes[0], sizes[0] + sizes[1]}
 				data := make([]byte, w)
 				if tt.data != nil {
@@ -126,8 +128,8 @@ func TestNameGo(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":  "module example.org/host\n\ngo 1.21\n",
-		"a_bpf.o": string(bpf(t, le, strings.Repeat("a", 4000))),
-		"b_bpf.o": string(bpf(t, be, strings.Repeat("b", 5000))),
+		"a_bpf.o": string(bpf(le, strings.Repeat("a", 4000))),
+		"b_bpf.o": string(bpf(be, strings.Repeat("b", 5000))),
 		"main.go": `package main
 
 import (

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// initLine is what the runtime prints of a package's initialization.
+var initLine = regexp.MustCompile(`(?m)^init (\S+) @.* clock, (\d+) bytes, (\d+) allocs$`)
+
+// TestStartUp holds what the modules that the program is made of do before main
+// runs, every time it is started. Time cannot be asserted, but memory is the
+// same in each run, and tables and regular expressions cost both.
+// scripts/check.sh holds the time.
+func TestStartUp(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the program would need another name")
+	}
+	const limit = 12_000 // bytes
+	known := map[string]string{
+		"github.com/klauspost/compress/flate": "tables of fixed codes",
+		"github.com/mikelolasagasti/xz":       "tables of checksums",
+		"github.com/russross/blackfriday/v2":  "urfave/cli renders manual pages with it",
+	}
+	program := filepath.Join(t.TempDir(), "btfgen")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	cmd := exec.Command(program, "--version")
+	cmd.Env = append(cmd.Environ(), "GODEBUG=inittrace=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	modules := 0
+	for _, m := range initLine.FindAllStringSubmatch(string(out), -1) {
+		pkg := m[1]
+		if host, _, _ := strings.Cut(pkg, "/"); !strings.Contains(host, ".") {
+			continue // of the standard library, whose bytes change with Go
+		}
+		modules++
+		bytes, err := strconv.Atoi(m[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch _, ok := known[pkg]; {
+		case bytes > limit && !ok:
+			t.Errorf("%s allocates %d bytes in %s allocations before main, want at most %d", pkg, bytes, m[3], limit)
+		case bytes <= limit && ok:
+			t.Errorf("%s allocates %d bytes before main: no exception is needed any more", pkg, bytes)
+		}
+	}
+	if modules < 10 {
+		t.Errorf("%d packages in the trace:\n%s", modules, out)
+	}
+}
