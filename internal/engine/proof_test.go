@@ -1,9 +1,14 @@
 package engine
 
-import "testing"
+import (
+	"encoding/binary"
+	"testing"
 
-// proofCase is a kernel and what a minimizer that goes wrong could make of it.
-// The notation is that of sketch.
+	"github.com/btfgen/btfgen/internal/testbtf"
+)
+
+// proofCase is a kernel and what a minimizer that goes wrong could make of it,
+// in the notation of testbtf.
 type proofCase struct {
 	name        string
 	local       string
@@ -529,16 +534,38 @@ var proofAccepts = []proofCase{
 	},
 }
 
+// set returns the questions of an object.
+func (c *proofCase) set(t *testing.T) *Set {
+	t.Helper()
+	o, err := ParseObject("o", testbtf.Object(t, binary.LittleEndian, c.local, c.asks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.Set()
+}
+
+// outcomes returns those of a set on a kernel.
+func outcomes(t *testing.T, s *Set, types string) *Table {
+	t.Helper()
+	var k Kernel
+	if err := k.Load("k", testbtf.Types(t, binary.LittleEndian, types)); err != nil {
+		t.Fatal(err)
+	}
+	tb := new(Table)
+	tb.Fill(s, &k, nil)
+	return tb
+}
+
 func TestProofRefuses(t *testing.T) {
 	for _, c := range proofRefuses {
 		t.Run(c.name, func(t *testing.T) {
-			s := sketchSet(t, c.local, c.asks)
-			full := sketchTable(t, s, c.full)
-			if d := Compare(full, sketchTable(t, s, c.full)); d != nil {
+			s := c.set(t)
+			full := outcomes(t, s, c.full)
+			if d := Compare(full, outcomes(t, s, c.full)); d != nil {
 				t.Fatalf("the kernel is not the same as itself: %v", d)
 			}
 			c.want.Object = "o"
-			switch d := Compare(full, sketchTable(t, s, c.small)); {
+			switch d := Compare(full, outcomes(t, s, c.small)); {
 			case d == nil:
 				t.Error("no difference")
 			case *d != c.want:
@@ -551,8 +578,8 @@ func TestProofRefuses(t *testing.T) {
 func TestProofAccepts(t *testing.T) {
 	for _, c := range proofAccepts {
 		t.Run(c.name, func(t *testing.T) {
-			s := sketchSet(t, c.local, c.asks)
-			if d := Compare(sketchTable(t, s, c.full), sketchTable(t, s, c.small)); d != nil {
+			s := c.set(t)
+			if d := Compare(outcomes(t, s, c.full), outcomes(t, s, c.small)); d != nil {
 				t.Errorf("difference: %#v", d)
 			}
 		})
