@@ -78,6 +78,7 @@ func (r *run) read() {
 type worker struct {
 	*run
 	full, small relolog.Target
+	logs        []*relolog.Log // of each object on full, nil where there is none yet
 	tables      [2]engine.Table
 }
 
@@ -117,17 +118,28 @@ func (w *worker) kernel(k *Kernel, it *corpus.Item, m *Minimized) error {
 	if err := w.full.Load(k.Name, it.BTF, mods...); err != nil {
 		return err
 	}
-	if err := w.small.Load("minimized BTF", m.BTF); err != nil {
+	w.logs = make([]*relolog.Log, len(w.Objects))
+	full, err := readCiliumTarget(it.BTF, mods)
+	if err != nil {
+		return err
+	}
+	if err := w.loaders(k, full, m.BTF); err != nil {
+		return err
+	}
+	w.compareTables(k)
+	return nil
+}
+
+// loaders compares the decisions of both loaders on w.full with those on a
+// minimized BTF.
+func (w *worker) loaders(k *Kernel, full *ciliumTarget, minimized []byte) error {
+	if err := w.small.Load("minimized BTF", minimized); err != nil {
 		return err
 	}
 	if w.full.Order() != w.small.Order() {
 		return errOrder
 	}
-	full, err := readCiliumTarget(it.BTF, mods)
-	if err != nil {
-		return err
-	}
-	small, err := readCiliumTarget(m.BTF, nil)
+	small, err := readCiliumTarget(minimized, nil)
 	if err != nil {
 		return err
 	}
@@ -137,10 +149,12 @@ func (w *worker) kernel(k *Kernel, it *corpus.Item, m *Minimized) error {
 			continue
 		}
 		met = true
-		log, err := relolog.Run(o.Object, &w.full)
-		if err != nil {
-			return err
+		if w.logs[i] == nil {
+			if w.logs[i], err = relolog.Run(o.Object, &w.full); err != nil {
+				return err
+			}
 		}
+		log := w.logs[i]
 		smallLog, err := relolog.Run(o.Object, &w.small)
 		if err != nil {
 			return err
@@ -152,7 +166,6 @@ func (w *worker) kernel(k *Kernel, it *corpus.Item, m *Minimized) error {
 	if !met {
 		return errNoObject
 	}
-	w.compareTables(k)
 	return nil
 }
 
