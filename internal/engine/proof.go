@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -98,7 +99,7 @@ func (tb *Table) columns(name int) *columns {
 // equal bytes.
 func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	flags := byte(0)
-	for i, f := range []bool{c.libbpf, c.loose, c.alone, c.err} {
+	for i, f := range []bool{c.libbpf, c.loose, c.alone, c.err, c.stuck} {
 		if f {
 			flags |= 1 << i
 		}
@@ -247,6 +248,8 @@ func (l *columns) text(q, i int) string {
 	switch {
 	case c.err:
 		return "libbpf gives up"
+	case c.stuck:
+		return "cilium/ebpf gives up"
 	case !c.loose:
 		return "no match"
 	}
@@ -272,8 +275,10 @@ func (l *columns) text(q, i int) string {
 	switch {
 	case c.load.ok:
 		fmt.Fprintf(&b, ", %s", c.load)
-	case c.cilium != 0 && quest.spec.kind.IsEnumval():
-		b.WriteString(", signed")
+	case quest.asks(KindEnumvalValue):
+		if v := l.tb.value(quest, c, KindEnumvalValue).val; uint32(v>>32) != c.cilium {
+			fmt.Fprintf(&b, ", for cilium/ebpf %d", uint64(c.cilium)<<32|v&math.MaxUint32)
+		}
 	case c.cilium != 0:
 		fmt.Fprintf(&b, ", bitfield of a type of %d bytes", c.cilium)
 	}

@@ -129,7 +129,8 @@ func (s *spec) fieldValue(kind Kind) (value, error) {
 
 // cilium returns what cilium/ebpf goes by and libbpf does not: of a bitfield the
 // size of its type in bytes, which libbpf widens to that of a load; of an
-// enumerator whose value is asked for, whether it is signed.
+// enumerator whose value is asked for, the upper half of the value, which
+// libbpf extends by sign and cilium/ebpf only if the enum is signed.
 func (s *spec) cilium(q *question) uint32 {
 	if len(s.acc) == 0 {
 		return 0
@@ -137,8 +138,8 @@ func (s *spec) cilium(q *question) uint32 {
 	last := &s.acc[len(s.acc)-1]
 	t := s.btf.Type(last.typeID)
 	switch {
-	case q.asks(KindEnumvalValue) && t.KindFlag():
-		return 1
+	case q.asks(KindEnumvalValue) && (t.Kind() == rawbtf.KindEnum64 || t.KindFlag()):
+		return uint32(t.Enumerator(last.idx).Value >> 32)
 	case !s.kind.IsField() || last.name == "":
 		return 0
 	}
