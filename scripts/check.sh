@@ -51,7 +51,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -o "$work/amd64" ./cmd/btfgen
 go build -o "$work/btfgen" ./cmd/btfgen
-for _ in {1..10}; do
+for _ in {1..20}; do
 	GODEBUG=inittrace=1 "$work/btfgen" --version 2>&1 >/dev/null | awk '$1 == "init" { ms += $5 } END { if (ms) printf "%.2f\n", ms }'
 done | sort -g >"$work/ms"
 bound 'all init functions' "$(head -n 1 "$work/ms")" "$start_up_ms" ms
