@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/foreign"
 )
 
 // Exit statuses.
@@ -51,17 +53,29 @@ func status(ctx context.Context, err error, stderr io.Writer) int {
 	case errors.Is(err, errFindings):
 		return statusFindings
 	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "btfgen: interrupted")
+		foreign.Fprintf(stderr, "btfgen: interrupted\n")
 		return statusInterrupted
 	case errors.As(err, &u):
-		fmt.Fprintf(stderr, "btfgen: %v\n", err)
-		fmt.Fprintln(stderr, "btfgen: see 'btfgen help' and 'btfgen help COMMAND'")
+		foreign.Fprintf(stderr, "btfgen: %v\n", err)
+		foreign.Fprintf(stderr, "btfgen: see 'btfgen help' and 'btfgen help COMMAND'\n")
 		return statusUsage
 	}
-	for _, line := range strings.Split(err.Error(), "\n") {
-		fmt.Fprintf(stderr, "btfgen: %s\n", line)
+	for _, err := range joined(err) {
+		foreign.Fprintf(stderr, "btfgen: %s\n", err)
 	}
 	return statusFailed
+}
+
+// joined returns the errors that errors.Join made one of. Newlines in others are those of names.
+func joined(err error) (all []error) {
+	j, ok := err.(interface{ Unwrap() []error })
+	if !ok || err.Error() != errors.Join(j.Unwrap()...).Error() {
+		return []error{err}
+	}
+	for _, e := range j.Unwrap() {
+		all = append(all, joined(e)...)
+	}
+	return all
 }
 
 func newApp(stdout, stderr io.Writer) *cli.App {
@@ -83,6 +97,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			corpusCommand(),
 		},
 		ExitErrHandler: func(*cli.Context, error) {},
+		OnUsageError:   onUsageError,
 	}
 	for _, c := range app.Commands {
 		prepare(c)
@@ -93,12 +108,14 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 // prepare sets what all commands have in common: mistakes are returned, not
 // printed, and no command pretends to have subcommands.
 func prepare(c *cli.Command) {
-	c.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return usageError{err} }
+	c.OnUsageError = onUsageError
 	c.HideHelpCommand = true
 	for _, s := range c.Subcommands {
 		prepare(s)
 	}
 }
+
+func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError{err} }
 
 // usage finds mistakes that the library would answer on standard output.
 func usage(app *cli.App, args []string) error {

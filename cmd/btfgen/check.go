@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/report"
 )
 
@@ -158,7 +159,7 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	for _, s := range rep.Skipped {
-		fmt.Fprintf(stderr, "btfgen: skipped: %s\n", s)
+		foreign.Fprintf(stderr, "btfgen: skipped: %s\n", s)
 	}
 	if len(rep.Kernels) == 0 {
 		return errors.New("no kernel could be checked")
@@ -205,7 +206,7 @@ func checkVerdict(stderr io.Writer, rep *check.Report, o *checkOptions) (failed 
 		case n == 0:
 			return true, fmt.Errorf("--require %s: no kernel is selected", s)
 		case worst == check.Fails:
-			fmt.Fprintf(stderr, "btfgen: --require %s: not met\n", s)
+			foreign.Fprintf(stderr, "btfgen: --require %s: not met\n", s)
 			failed = true
 		}
 	}
@@ -223,7 +224,7 @@ func checkVerdict(stderr io.Writer, rep *check.Report, o *checkOptions) (failed 
 		} else if ch.New > ch.Old {
 			continue
 		}
-		fmt.Fprintf(stderr, "btfgen: %s: %s: %s on %s: %s, was %s\n", word, ch.Object, ch.Program, ch.Kernel, ch.New, ch.Old)
+		foreign.Fprintf(stderr, "btfgen: %s: %s: %s on %s: %s, was %s\n", word, ch.Object, ch.Program, ch.Kernel, ch.New, ch.Old)
 	}
 	return failed, nil
 }

@@ -84,7 +84,7 @@ func newHostileDir(t *testing.T) *hostileDir {
 	tree := filepath.Base(h.corpus)
 	h.keys = []string{
 		"debian/\n" + forged + "\x1b[2J/x86_64/6.1.0-47-amd64",
-		"debian/11/x86_64/5.10.0|`<b>\u202e\x7f",
+		"debian/11/x86_64/5.10.0|`<b>\u202e\u009b\xff",
 	}
 	newer := unpack("vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst")
 	write(tree+"/"+h.keys[0]+".btf", hostile(newer))
@@ -95,7 +95,7 @@ func newHostileDir(t *testing.T) *hostileDir {
 	if err := os.Symlink("\n"+forged+"\x1b[2J", filepath.Join(h.corpus, "link\n"+forged+".btf")); err != nil {
 		t.Fatal(err)
 	}
-	h.osRelease = write("os-release", []byte("ID=debian\nVERSION_ID=\"\x1b[2J\r::error::\u202e\"\n"))
+	h.osRelease = write("os-release", []byte("ID=debian\nVERSION_ID=\"::error::forged\u202e\u009b|\"\n"))
 	return h
 }
 
@@ -129,18 +129,19 @@ func TestHostileNames(t *testing.T) {
 	t.Chdir(h.dir)
 	other := "a\n" + forged + "\x1b[2J"
 	btf := "--btf=" + filepath.Base(h.corpus)
+	sound := btf + "/debian/11" // of which an archive can be made
 	object, noObject := filepath.Base(h.object), filepath.Base(h.noObject)
 	kernel := filepath.Join(filepath.Base(h.corpus), h.keys[0]+".btf")
 	outputs := make(map[string]string)
 	for _, args := range [][]string{
-		{"generate", btf, "-o", other + ".btfa", "--manifest", other + ".json", "--verbose", object, noObject},
-		{"generate", btf, "-o", other + ".btfa", "--reuse", other + ".btfa", "--padding=explicit", object},
+		{"generate", sound, "-o", other + ".btfa", "--manifest", other + ".json", "--verbose", object, noObject},
+		{"generate", sound, "-o", other + ".btfa", "--reuse", other + ".btfa", "--padding=explicit", object},
 		{"generate", btf, "-o", other + ".tar.gz", "--json", object},
 		{"generate", btf, "-o", other + ".tree", object},
 		{"generate", btf, "-o", other + ".zip", object},
 		{"generate", "--btf", other, "-o", other + ".btfa", object},
-		{"generate", btf, "-o", other + ".btfa", noObject},
-		{"generate", btf, "-o", object + "/x.btfa", object},
+		{"generate", sound, "-o", other + ".btfa", noObject},
+		{"generate", sound, "-o", object + "/x.btfa", object},
 		{"min_core_btf", kernel, other + ".btf", object, noObject},
 		{"min_core_btf", kernel, kernel, object},
 		{"min_core_btf", other, other + ".btf", object},
@@ -148,9 +149,8 @@ func TestHostileNames(t *testing.T) {
 		{"relolog", btf, object},
 		{"relolog", btf, "--verbose", object},
 		{"relolog", btf, "--json", object},
-		{"relolog", btf, "--type", "[" + other, object},
 		{"verify", btf, "--verbose", other + ".btfa", object, noObject},
-		{"verify", "--btf", h.keys[1] + ".btf", "--json", other + ".btfa", object},
+		{"verify", sound, "--json", other + ".btfa", object},
 		{"verify", btf, "--json", other + ".tree", object},
 		{"verify", btf, "--verbose", other + ".json", object},
 		{"check", btf, object, noObject},
@@ -181,7 +181,7 @@ func TestHostileNames(t *testing.T) {
 		{"archive", "lookup", "--os-release", "os-release", "--release", other, other + ".btfa"},
 		{"archive", "lookup", "--os-release", "os-release", "--release", "6.1.0-47-amd64", "--arch=x86_64", other + ".btfa"},
 		{"archive", "lookup", "--os-release", "os-release", "--release", other, "--json", other + ".btfa"},
-		{"archive", "extract", other + ".btfa", h.keys[0], "a/b/c/" + other, "-o", other + ".extracted"},
+		{"archive", "extract", other + ".btfa", h.keys[1], "a/b/c/" + other, "-o", other + ".extracted"},
 		{"archive", "extract", other + ".btfa", other, "-o", other + ".extracted"},
 		{"archive", "merge", other + ".btfa", other + ".tree", "-o", other + ".merged.btfa"},
 		{"archive", "convert", other + ".btfa", "-o", other + ".tar.xz"},
@@ -256,22 +256,19 @@ func TestHostileNames(t *testing.T) {
 	})
 }
 
-// column is where a row of a table goes on.
-var column = regexp.MustCompile(`(^|[^\\])\|`)
+// inert is a code span, or a character after a backslash.
+var inert = regexp.MustCompile("`[^`]*`|\\\\.")
 
-// codeSpan is a name in a code span, in which nothing but its end means anything.
-var codeSpan = regexp.MustCompile("`[^`]*`")
-
-// meaning is what would be markup outside of code spans, if no backslash stands before it.
-var meaning = regexp.MustCompile("(^|[^\\\\])([`\\[\\]<*~$]|!\\[)")
+// meaning is what is markup elsewhere.
+var meaning = regexp.MustCompile("[`\\[\\]<*~$_]")
 
 func hostileMarkdown(t *testing.T, text string) {
 	t.Helper()
 	columns, rows := 0, 0
 	for _, line := range strings.Split(text, "\n") {
-		line = codeSpan.ReplaceAllStringFunc(line, func(code string) string {
-			if strings.Contains(code, "|") {
-				t.Errorf("a code span ends its cell: %s", code)
+		line = inert.ReplaceAllStringFunc(line, func(text string) string {
+			if text[0] == '`' && strings.Contains(text, "|") {
+				t.Errorf("a code span ends its cell: %s", text)
 			}
 			return ""
 		})
@@ -282,7 +279,7 @@ func hostileMarkdown(t *testing.T, text string) {
 			columns = 0
 			continue
 		}
-		n := len(column.FindAllString(line, -1))
+		n := strings.Count(line, "|")
 		if rows++; columns == 0 {
 			columns = n
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -60,7 +61,7 @@ func minCoreBTF(c *cli.Context) error {
 	}
 	failed := false
 	for _, u := range rep.Unresolved {
-		fmt.Fprintf(stderr, "btfgen: %s: %s in %s\n", u.Result, u.Relo, u.Object)
+		foreign.Fprintf(stderr, "btfgen: %s: %s in %s\n", u.Result, u.Relo, u.Object)
 		failed = failed || u.Result != relolog.Poisoned
 	}
 	if failed || objs.bad > 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/embedded"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -45,7 +46,7 @@ func eachObject[T any](paths []string, stderr io.Writer, parse func(name string,
 	for _, o := range embedded.ParseFiles(paths, parse) {
 		if o.Err != nil {
 			bad++
-			fmt.Fprintf(stderr, "btfgen: skipped: %s\n", strings.ReplaceAll(o.Err.Error(), "\n", " "))
+			foreign.Fprintf(stderr, "btfgen: skipped: %s\n", strings.ReplaceAll(o.Err.Error(), "\n", " "))
 			continue
 		}
 		use(o.Value, o.Data)

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/pool"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -55,8 +56,7 @@ func runRelolog(c *cli.Context) error {
 	l := &logger{Context: c, opts: opts, objs: objs.list, met: make([]bool, len(objs.list)), out: out, bad: objs.bad}
 	switch {
 	case c.Bool("json"):
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
+		enc := foreign.JSON(out)
 		l.write = func(log *relolog.Log) error { return l.json(enc, log) }
 	default:
 		l.write = l.text

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/verify"
 )
 
@@ -96,8 +96,7 @@ const (
 )
 
 func findingsJSON(w io.Writer, rep *verify.Report) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
+	enc := foreign.JSON(w)
 	var lines []any
 	for i := range rep.Kernels {
 		k := &rep.Kernels[i]
@@ -146,27 +145,27 @@ func findingsText(w io.Writer, rep *verify.Report, verbose bool) {
 		if len(k.Differences) == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "%s: %s\n", k.Name, plural(len(k.Differences), "difference"))
+		foreign.Fprintf(w, "%s: %s\n", k.Name, plural(len(k.Differences), "difference"))
 		for j, d := range k.Differences {
 			if j == shown && !verbose {
-				fmt.Fprintf(w, "  and %d more (--verbose lists them)\n", len(k.Differences)-shown)
+				foreign.Fprintf(w, "  and %d more (--verbose lists them)\n", len(k.Differences)-shown)
 				break
 			}
 			place := ""
 			if d.Object != "" {
 				place = fmt.Sprintf(" in %s %s (%s #%d)", d.Object, d.Program, d.Section, d.Index)
 			}
-			fmt.Fprintf(w, "  %s: %s of %s%s\n    full       %s\n    minimized  %s\n", d.Loader, d.What, d.Relocation, place, d.Full, d.Minimized)
+			foreign.Fprintf(w, "  %s: %s of %s%s\n    full       %s\n    minimized  %s\n", d.Loader, d.What, d.Relocation, place, d.Full, d.Minimized)
 		}
 	}
 	for _, n := range rep.NotMinimized {
-		fmt.Fprintf(w, "%s: no minimized BTF\n", n)
+		foreign.Fprintf(w, "%s: no minimized BTF\n", n)
 	}
 	for _, n := range rep.NoKernel {
-		fmt.Fprintf(w, "%s: minimized, but not among the kernels\n", n)
+		foreign.Fprintf(w, "%s: minimized, but not among the kernels\n", n)
 	}
 	for _, s := range rep.Skipped {
-		fmt.Fprintf(w, "%s: skipped: %s\n", s.Path, s.Reason())
+		foreign.Fprintf(w, "%s: skipped: %s\n", s.Path, s.Reason())
 	}
 	disagreements(w, rep, verbose)
 }
@@ -197,9 +196,9 @@ func disagreements(w io.Writer, rep *verify.Report, verbose bool) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "libbpf and cilium/ebpf disagree on the full BTF:\n")
+	foreign.Fprintf(w, "libbpf and cilium/ebpf disagree on the full BTF:\n")
 	for _, g := range all {
-		fmt.Fprintf(w, "  %s in %s %s\n    libbpf       %s\n    cilium/ebpf  %s\n    %s\n",
+		foreign.Fprintf(w, "  %s in %s %s\n    libbpf       %s\n    cilium/ebpf  %s\n    %s\n",
 			g.first.Relocation, g.first.Object, g.first.Program, g.first.Libbpf, g.first.Cilium,
 			kernels(g.kernels, len(rep.Kernels), verbose))
 	}
@@ -225,13 +224,13 @@ func verifySummary(w io.Writer, rep *verify.Report) {
 	for _, n := range rep.Notes {
 		switch {
 		case n.Reason != "" && n.Records > 0:
-			fmt.Fprintf(w, "btfgen: cilium/ebpf cannot load %s, %s not checked by its rules: %s\n", n.Object, plural(n.Records, "record"), n.Reason)
+			foreign.Fprintf(w, "btfgen: cilium/ebpf cannot load %s, %s not checked by its rules: %s\n", n.Object, plural(n.Records, "record"), n.Reason)
 		case n.Reason != "":
-			fmt.Fprintf(w, "btfgen: cilium/ebpf cannot load %s, its functions were checked one by one: %s\n", n.Object, n.Reason)
+			foreign.Fprintf(w, "btfgen: cilium/ebpf cannot load %s, its functions were checked one by one: %s\n", n.Object, n.Reason)
 		default:
-			fmt.Fprintf(w, "btfgen: %s: %s in no program that cilium/ebpf would load\n", n.Object, plural(n.Records, "record"))
+			foreign.Fprintf(w, "btfgen: %s: %s in no program that cilium/ebpf would load\n", n.Object, plural(n.Records, "record"))
 		}
 	}
-	fmt.Fprintf(w, "%s: %d decisions of libbpf and %d of cilium/ebpf compared, %s\n",
+	foreign.Fprintf(w, "%s: %d decisions of libbpf and %d of cilium/ebpf compared, %s\n",
 		plural(len(rep.Kernels), "kernel"), records, fixups, plural(differences, "difference"))
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/btfgen/btfgen/internal/foreign"
 )
 
 // How much a report lists where nobody asked for all.
@@ -32,7 +34,7 @@ func (r *Report) Text(w io.Writer, verbose bool) error {
 // section writes the findings of one code.
 func section(w io.Writer, list []Finding, verbose bool) {
 	c := list[0].Code
-	fmt.Fprintf(w, "%s: %s (%d): %s\n", c.Severity(), c, len(list), c.Text())
+	foreign.Fprintf(w, "%s: %s (%d): %s\n", c.Severity(), c, len(list), c.Text())
 	rows := fold(list, verbose)
 	for i, row := range rows {
 		if i == maxRows && !verbose {
@@ -40,10 +42,10 @@ func section(w io.Writer, list []Finding, verbose bool) {
 			for _, r := range rows[i:] {
 				left += len(r)
 			}
-			fmt.Fprintf(w, "  and %d more (-v lists all)\n", left)
+			foreign.Fprintf(w, "  and %d more (-v lists all)\n", left)
 			return
 		}
-		fmt.Fprintf(w, "  %s%s\n", names(row, verbose), detail(row, verbose))
+		foreign.Fprintf(w, "  %s%s\n", names(row, verbose), detail(row, verbose))
 	}
 }
 
