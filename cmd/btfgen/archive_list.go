@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -55,7 +56,7 @@ type listingKernel struct {
 func list(a *archive.Archive) listing {
 	info := a.Info()
 	l := listing{
-		Format: archive.Version, Tool: info.Tool, Relocations: hex.EncodeToString(info.Relocations[:]),
+		Format: btfa.Version, Tool: info.Tool, Relocations: hex.EncodeToString(info.Relocations[:]),
 		Objects: []listingObject{}, Layouts: a.Layouts(), Kernels: []listingKernel{},
 	}
 	for _, o := range info.Objects {

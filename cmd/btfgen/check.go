@@ -151,7 +151,7 @@ func runCheck(c *cli.Context) error {
 	bar := newProgress(stderr, len(corp.Files))
 	rep, err := check.Run(c.Context, check.Config{
 		Objects: objs, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set,
-		Options: check.Options{Rodata: c.StringSlice("rodata-var")},
+		Rodata: c.StringSlice("rodata-var"),
 	})
 	bar.finish()
 	if err != nil {

@@ -37,7 +37,7 @@ func TestFormatDoc(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	payload, err := btfa.Unpack(file)
+	payload, err := btfa.Unpack(file[btfa.HeaderLen:])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ const emptyBTF = btfenc.HeaderLen + 1
 // What then comes out stays the same from there on.
 func FuzzRewrite(f *testing.F) {
 	for _, kernels := range [][]archive.Kernel{nil, testinput.Minimized(f)[:1], testinput.Minimized(f)} {
-		payload, err := btfa.Unpack(mustWrite(f, kernels))
+		payload, err := btfa.Unpack(mustWrite(f, kernels)[btfa.HeaderLen:])
 		if err != nil {
 			f.Fatal(err)
 		}

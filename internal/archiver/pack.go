@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/pkg/archive"
 )
 
 // head returns what stands before the streams in a payload.
@@ -91,9 +92,13 @@ type StreamSize struct {
 	Packed int    // bytes when compressed alone, which is about its share
 }
 
-// StreamSizes tells what the bytes of an archive are spent on.
+// StreamSizes tells what the bytes of an archive are spent on. Errors are as for
+// archive.Open.
 func StreamSizes(data []byte) ([]StreamSize, error) {
-	payload, err := btfa.Unpack(data)
+	if _, err := archive.Open(data); err != nil {
+		return nil, err
+	}
+	payload, err := btfa.Unpack(data[btfa.HeaderLen:])
 	if err != nil {
 		return nil, fmt.Errorf("archive: %w", err)
 	}

@@ -2,11 +2,12 @@ package btfa
 
 import "github.com/btfgen/btfgen/internal/btfenc"
 
-// A file is a header (magic and version) and one zstd frame. The frame holds
-// the number of streams, their lengths, and the streams.
+// A file is a header (magic, and a byte for the version) and one zstd frame. The
+// frame holds the number of streams, their lengths, and the streams.
 const (
-	Magic   = "btfa"
-	Version = 1
+	Magic     = "btfa"
+	Version   = 1
+	HeaderLen = len(Magic) + 1
 )
 
 // The streams. Each holds one sort of thing, because like compresses well next
@@ -29,7 +30,7 @@ var StreamTexts = [NumStreams]string{"meta", "kernels", "names", "shapes", "pare
 const (
 	MaxPayload  = 8 << 20            // bytes decompressed; 5,000 real kernels need about a tenth of it
 	MaxFile     = MaxPayload + 1<<16 // bytes; compression never makes the payload longer by more than this
-	MaxStreams  = 64                 // those that a later writer may have added included
+	maxStreams  = 64                 // those that a later writer may have added included
 	MaxKernels  = 1 << 18
 	MaxKeyBytes = 16 << 20 // of all keys
 )

@@ -8,33 +8,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Errors of files that are not what this package knows.
-var (
-	ErrNotArchive = errors.New("not a btfgen archive")
-	ErrVersion    = errors.New("unknown version of the archive format")
-)
-
-// Is reports whether data begins as an archive does, of whatever version.
-func Is(data []byte) bool { return len(data) >= len(Magic) && string(data[:len(Magic)]) == Magic }
-
 // decoder decompresses for all archives.
 var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(MaxPayload), zstd.WithDecoderMaxWindow(MaxPayload))
 })
 
-// Unpack returns the payload of a file.
-func Unpack(data []byte) ([]byte, error) {
-	if !Is(data) {
-		return nil, ErrNotArchive
-	}
-	if len(data) == len(Magic) {
-		return nil, ErrCut
-	}
-	if v := data[len(Magic)]; v != Version {
-		return nil, fmt.Errorf("%w: %d, want %d", ErrVersion, v, Version)
-	}
-	frame := data[len(Magic)+1:]
+// Unpack returns the payload of a file, which frame is behind its header.
+func Unpack(frame []byte) ([]byte, error) {
 	size, err := checkFrame(frame)
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w", err)
@@ -55,8 +36,8 @@ func Unpack(data []byte) ([]byte, error) {
 func Split(payload []byte) (streams [NumStreams]Cursor, err error) {
 	c := Cursor{B: payload}
 	n := c.Uvarint()
-	if c.Err == nil && (n < NumStreams || n > MaxStreams) {
-		return streams, fmt.Errorf("payload: %d streams, want %d to %d", n, NumStreams, MaxStreams)
+	if c.Err == nil && (n < NumStreams || n > maxStreams) {
+		return streams, fmt.Errorf("payload: %d streams, want %d to %d", n, NumStreams, maxStreams)
 	}
 	lens := make([]uint64, n)
 	total := uint64(0)

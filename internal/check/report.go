@@ -2,7 +2,6 @@ package check
 
 import (
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/rawbtf"
 	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -49,5 +48,3 @@ type KernelFinding struct {
 	Finding
 	Kernels []int `json:"kernels"`
 }
-
-func essential(name string) string { return rawbtf.Essential(name) }

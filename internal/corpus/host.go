@@ -10,7 +10,7 @@ import (
 // kernel's BTF, of which the release is known too, and what is in /boot and /lib/modules. Other
 // files' keys are returned as they are.
 func hostKey(abs string, k kernel.Key) kernel.Key {
-	running := abs == "/sys/kernel/btf/vmlinux"
+	running := abs == kernel.HostBTF
 	if !running && !strings.HasPrefix(abs, "/boot/") && !strings.HasPrefix(abs, "/lib/modules/") &&
 		!strings.HasPrefix(abs, "/usr/lib/modules/") {
 		return k

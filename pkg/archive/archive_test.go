@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/iotest"
 
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -27,7 +26,7 @@ func TestAliases(t *testing.T) {
 	if !errors.Is(err, archive.ErrNoKernel) || !strings.Contains(err.Error(), "amzn/2/x86_64/5.10") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := a.Spec(kernel.Key{}); !errors.Is(err, archive.ErrNoKernel) {
+	if _, err := a.BTF(kernel.Key{}); !errors.Is(err, archive.ErrNoKernel) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -48,18 +47,6 @@ func TestOpenFrom(t *testing.T) {
 	if _, err := archive.OpenFile(path); err != nil {
 		t.Error(err)
 	}
-	if _, err := archive.OpenReader(bytes.NewReader(data), int64(len(data))); err != nil {
-		t.Error(err)
-	}
-	if _, err := archive.OpenReader(bytes.NewReader(data), int64(len(data))+1); err == nil {
-		t.Error("read more than is there")
-	}
-	if _, err := archive.OpenReader(bytes.NewReader(data), -1); err == nil {
-		t.Error("read a negative size")
-	}
-	if _, err := archive.OpenReader(readerAt{iotest.ErrReader(os.ErrPermission)}, 10); !errors.Is(err, os.ErrPermission) {
-		t.Errorf("error %v", err)
-	}
 	if err := os.WriteFile(path, data[:100], 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +57,6 @@ func TestOpenFrom(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
-
-type readerAt struct {
-	r interface{ Read([]byte) (int, error) }
-}
-
-func (r readerAt) ReadAt(p []byte, _ int64) (int, error) { return r.r.Read(p) }
 
 func TestManyGoroutines(t *testing.T) {
 	kernels := testinput.Minimized(t)

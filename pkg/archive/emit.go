@@ -9,7 +9,6 @@ import (
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/canon"
-	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 var (
@@ -33,11 +32,7 @@ func (a *Archive) layoutBTF(layout int) ([]byte, error) {
 	if !ok {
 		return nil, errRounds
 	}
-	b := canon.Write(merged, order)
-	if _, err := rawbtf.New(b, nil); err != nil {
-		return nil, err
-	}
-	return b, nil
+	return canon.Write(merged, order), nil
 }
 
 // variantsOf returns the variant in each slot of a layout.

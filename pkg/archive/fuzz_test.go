@@ -13,7 +13,7 @@ import (
 // out, which is valid whatever the payload.
 func FuzzPayload(f *testing.F) {
 	for _, kernels := range [][]archive.Kernel{nil, testinput.Minimized(f)[:1], testinput.Minimized(f)} {
-		payload, err := btfa.Unpack(mustWrite(f, kernels))
+		payload, err := btfa.Unpack(mustWrite(f, kernels)[btfa.HeaderLen:])
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -41,9 +41,9 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	bad := slices.Clone(data)
-	bad[4] = archive.Version + 1
+	bad[4] = btfa.Version + 1
 	if _, err := archive.Open(bad); !errors.Is(err, archive.ErrVersion) {
-		t.Errorf("version %d: error %v", archive.Version+1, err)
+		t.Errorf("version %d: error %v", btfa.Version+1, err)
 	}
 	for _, s := range []string{"", "btf", "BTFA\x01", "not an archive"} {
 		if _, err := archive.Open([]byte(s)); !errors.Is(err, archive.ErrNotArchive) {
@@ -70,7 +70,7 @@ func raw(t testing.TB, payload []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.EncodeAll(payload, append([]byte(btfa.Magic), archive.Version))
+	return w.EncodeAll(payload, append([]byte(btfa.Magic), btfa.Version))
 }
 
 func TestBombs(t *testing.T) {

@@ -1,9 +1,6 @@
 package archive_test
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -89,47 +86,5 @@ func TestLookup(t *testing.T) {
 				t.Errorf("%s: %v", tt.want, err)
 			}
 		}
-	}
-}
-
-func TestFind(t *testing.T) {
-	a := lookupArchive(t)
-	dir := t.TempDir()
-	named, empty := filepath.Join(dir, "named.btf"), filepath.Join(dir, "empty.btf")
-	if err := errors.Join(os.WriteFile(named, testinput.Minimized(t)[0].BTF, 0o666), os.WriteFile(empty, nil, 0o666)); err != nil {
-		t.Fatal(err)
-	}
-	hit := kernel.HostOptions{OSRelease: "../kernel/testdata/os-release/debian", Release: "6.1.0-9-amd64", Arch: "x86_64"}
-	miss := hit
-	miss.Release = "6.1.0-11-amd64"
-
-	got, err := archive.Find(archive.Options{File: named, Archive: a, Host: hit})
-	if err != nil || got.Source != archive.FromFile || got.Path != named || got.Spec == nil {
-		t.Errorf("file: %+v, %v", got, err)
-	}
-	got, err = archive.Find(archive.Options{Archive: a, Host: hit, IgnoreKernel: true})
-	if err != nil || got.Source != archive.FromArchive || got.Match.Rule != archive.ExactMatch || got.Spec == nil {
-		t.Errorf("archive: %+v, %v", got, err)
-	}
-	if _, err = archive.Find(archive.Options{File: empty, Archive: a, Host: hit}); err == nil || !strings.HasPrefix(err.Error(), empty+": ") {
-		t.Errorf("a bad file was passed over: %v", err)
-	}
-	_, err = archive.Find(archive.Options{Archive: a, Host: miss, IgnoreKernel: true})
-	var no *archive.NoMatchError
-	if !errors.As(err, &no) || !errors.Is(err, archive.ErrNoKernel) || no.Match.Below.Release != "6.1.0-10-amd64" {
-		t.Errorf("miss: %v", err)
-	}
-	if _, err = archive.Find(archive.Options{Host: hit, IgnoreKernel: true}); err == nil {
-		t.Error("found types in no archive")
-	}
-	if _, err = archive.Find(archive.Options{Archive: a, Host: kernel.HostOptions{OSRelease: empty + "x"}, IgnoreKernel: true}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v", err)
-	}
-	if _, err := os.Stat(archive.KernelBTF); err != nil {
-		t.Skip("this kernel has no BTF of its own")
-	}
-	got, err = archive.Find(archive.Options{Archive: a, Host: hit})
-	if err != nil || got.Source != archive.FromKernel || got.Path != archive.KernelBTF || got.Spec != nil {
-		t.Errorf("kernel: %+v, %v", got, err)
 	}
 }

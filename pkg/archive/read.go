@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -8,8 +9,6 @@ import (
 	"math"
 	"os"
 	"slices"
-
-	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -19,24 +18,20 @@ import (
 // wrong with the data.
 var (
 	// ErrNotArchive says that the data does not begin as an archive does.
-	ErrNotArchive = btfa.ErrNotArchive
+	ErrNotArchive = errors.New("not a btfgen archive")
 	// ErrVersion says that the archive has a format version that this package
 	// does not know.
-	ErrVersion = btfa.ErrVersion
+	ErrVersion = errors.New("unknown version of the archive format")
 )
 
-// Version is the version of the format that this package reads.
-const Version = btfa.Version
-
 // Is reports whether data begins as an archive does, of whatever version.
-func Is(data []byte) bool { return btfa.Is(data) }
+func Is(data []byte) bool { return bytes.HasPrefix(data, []byte(btfa.Magic)) }
 
 // Archive is an open archive. It is immutable and safe for many goroutines.
 type Archive struct {
 	info     Info
-	keys     []kernel.Key
-	layoutOf []int32              // by key
-	index    map[kernel.Key]int32 // canonical keys
+	dir      directory
+	layoutOf []int32 // by number of the kernel
 	pool     readPool
 	layouts  []readLayout
 }
@@ -49,11 +44,7 @@ func Open(data []byte) (*Archive, error) {
 	if len(data) > btfa.MaxFile {
 		return nil, fmt.Errorf("archive: %d bytes, more than %d", len(data), btfa.MaxFile)
 	}
-	payload, err := btfa.Unpack(data)
-	if err != nil {
-		return nil, fmt.Errorf("archive: %w", err)
-	}
-	a, err := openPayload(payload)
+	a, err := open(data)
 	if err != nil {
 		return nil, fmt.Errorf("archive: %w", err)
 	}
@@ -79,23 +70,20 @@ func OpenFile(path string) (*Archive, error) {
 	return a, nil
 }
 
-// OpenReader opens the archive that is the first size bytes of r, which is not
-// used after it has returned.
-func OpenReader(r io.ReaderAt, size int64) (*Archive, error) {
-	if size < 0 || size > btfa.MaxFile {
-		return nil, fmt.Errorf("archive: %d bytes, more than %d", size, btfa.MaxFile)
+func open(data []byte) (*Archive, error) {
+	switch {
+	case !Is(data):
+		return nil, ErrNotArchive
+	case len(data) < btfa.HeaderLen:
+		return nil, btfa.ErrCut
 	}
-	data := make([]byte, size)
-	if n, err := r.ReadAt(data, 0); int64(n) < size {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, fmt.Errorf("archive: %w", err)
+	if v := data[len(btfa.Magic)]; v != btfa.Version {
+		return nil, fmt.Errorf("%w: %d, want %d", ErrVersion, v, btfa.Version)
 	}
-	return Open(data)
-}
-
-func openPayload(payload []byte) (*Archive, error) {
+	payload, err := btfa.Unpack(data[btfa.HeaderLen:])
+	if err != nil {
+		return nil, err
+	}
 	streams, err := btfa.Split(payload)
 	if err != nil {
 		return nil, err
@@ -133,7 +121,7 @@ func (a *Archive) Info() Info {
 }
 
 // Len returns the number of kernels.
-func (a *Archive) Len() int { return len(a.keys) }
+func (a *Archive) Len() int { return len(a.dir.keys) }
 
 // Layouts returns the number of different BTFs. Layouts are numbered from 0.
 func (a *Archive) Layouts() int { return len(a.layouts) }
@@ -141,15 +129,13 @@ func (a *Archive) Layouts() int { return len(a.layouts) }
 // Keys returns the kernels in the order of kernel.Key.Compare. The slice belongs to
 // the caller.
 func (a *Archive) Keys() []kernel.Key {
-	keys := slices.Clone(a.keys)
-	slices.SortFunc(keys, kernel.Key.Compare)
-	return keys
+	return a.dir.sorted()
 }
 
 // Layout returns the number of a kernel's layout. Kernels with the same layout
 // have the same BTF. Spellings of distribution and architecture do not matter.
 func (a *Archive) Layout(k kernel.Key) (layout int, ok bool) {
-	i, ok := a.index[k.Canonical()]
+	i, ok := a.dir.find(k)
 	if !ok {
 		return 0, false
 	}
@@ -180,8 +166,8 @@ func (a *Archive) BTF(k kernel.Key) ([]byte, error) {
 // BTF.
 func (a *Archive) Kernels() ([]Kernel, error) {
 	layouts := make([][]byte, len(a.layouts))
-	kernels := make([]Kernel, len(a.keys))
-	for i, k := range a.keys {
+	kernels := make([]Kernel, a.Len())
+	for i, k := range a.dir.keys {
 		l := a.layoutOf[i]
 		if layouts[l] == nil {
 			b, err := a.layoutBTF(int(l))
@@ -194,17 +180,6 @@ func (a *Archive) Kernels() ([]Kernel, error) {
 	}
 	slices.SortFunc(kernels, func(a, b Kernel) int { return a.Key.Compare(b.Key) })
 	return kernels, nil
-}
-
-// Spec returns the BTF of exactly this kernel in the form that goes into
-// KernelTypes of cilium/ebpf's ProgramOptions. It belongs to the caller. Errors
-// are as for BTF.
-func (a *Archive) Spec(k kernel.Key) (*btf.Spec, error) {
-	b, err := a.BTF(k)
-	if err != nil {
-		return nil, err
-	}
-	return loadSpec(b)
 }
 
 func (a *Archive) readMeta(c *btfa.Cursor) {
@@ -232,8 +207,8 @@ var (
 
 func (a *Archive) readKernels(c *btfa.Cursor) {
 	n := c.Count(min(btfa.MaxKernels, len(c.B)), "kernels")
-	a.keys, a.layoutOf = make([]kernel.Key, 0, n), make([]int32, 0, n)
-	a.index = make(map[kernel.Key]int32, n)
+	a.dir = directory{make([]kernel.Key, 0, n), make(map[kernel.Key]int, n)}
+	a.layoutOf = make([]int32, 0, n)
 	last, total, layouts := "", 0, 0
 	for i := range n {
 		shared, back := c.Uvarint(), c.Uvarint()
@@ -266,13 +241,10 @@ func (a *Archive) readKernels(c *btfa.Cursor) {
 			c.Fail(fmt.Errorf("kernel %q: %w", s, err))
 			return
 		}
-		canonical := k.Canonical()
-		if _, ok := a.index[canonical]; ok {
+		if !a.dir.add(k) {
 			c.Fail(fmt.Errorf("kernel %q: is there twice", s))
 			return
 		}
-		a.index[canonical] = int32(i)
-		a.keys = append(a.keys, k)
 		a.layoutOf = append(a.layoutOf, int32(layout))
 		last = s
 	}

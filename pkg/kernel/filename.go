@@ -19,7 +19,9 @@ func (k Key) FileName() string {
 	return path.Join(k.ID, k.VersionID, k.Arch, k.Release+FileSuffix)
 }
 
-// ParseFileName returns the key that has the file name.
+// ParseFileName is the inverse of FileName. Names have slashes:
+// "ID/VERSION_ID/ARCH/RELEASE.btf", "ID/ARCH/RELEASE.btf" with an architecture
+// that is known, or "RELEASE.btf". Errors begin with the name.
 func ParseFileName(name string) (Key, error) {
 	p := strings.Split(strings.TrimSuffix(name, FileSuffix), "/")
 	var k Key

@@ -5,6 +5,9 @@ import (
 	"os"
 )
 
+// HostBTF is where a running kernel that has its own BTF shows it.
+const HostBTF = "/sys/kernel/btf/vmlinux"
+
 // HostOptions say where Host looks. The zero value is the system that the
 // program runs on.
 type HostOptions struct {
@@ -24,7 +27,8 @@ type HostOptions struct {
 //
 // Without an os-release file ID and VersionID are empty, and one without ID has
 // the ID "linux", as its specification says. It is an error if a file or root
-// that is named in opts cannot be read.
+// that is named in opts cannot be read, and on other systems than Linux if opts
+// do not have both Release and Arch.
 func Host(opts HostOptions) (Key, error) {
 	vars, err := hostVars(opts)
 	if err != nil {

@@ -1,8 +1,10 @@
-package check
+package interp
 
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/cilium/ebpf/asm"
 )
 
 // TestALU checks that what is known of a result holds for every number that
@@ -21,20 +23,20 @@ func TestALU(t *testing.T) {
 		a, x := sample()
 		b, y := sample()
 		is32 := rnd.IntN(2) == 0
-		ops := []uint8{0x00, 0x10, 0x20, 0x40, 0x50, 0x60, 0x70, 0xa0, 0xc0}
+		ops := []asm.ALUOp{asm.Add, asm.Sub, asm.Mul, asm.Or, asm.And, asm.LSh, asm.RSh, asm.Xor, asm.ArSh}
 		op := ops[rnd.IntN(len(ops))]
-		if op == 0x60 || op == 0x70 || op == 0xc0 {
+		if op == asm.LSh || op == asm.RSh || op == asm.ArSh {
 			b, y = constant(uint64(rnd.IntN(32))), 0
 			y = b.v
 		}
 		want := concrete(op, x, y, is32)
 		if r := alu(op, a, b, is32); want&^r.m != r.v {
-			t.Fatalf("op %02x 32 bits %t: %x of %+v and %x of %+v give %x, not in %+v", op, is32, x, a, y, b, want, r)
+			t.Fatalf("%v, 32 bits %t: %x of %+v and %x of %+v give %x, not in %+v", op, is32, x, a, y, b, want, r)
 		}
-		cond := []uint8{0x10, 0x50, 0x20, 0x30, 0xa0, 0xb0, 0x60, 0x70, 0xc0, 0xd0, 0x40}[rnd.IntN(11)]
+		cond := []asm.JumpOp{asm.JEq, asm.JNE, asm.JGT, asm.JGE, asm.JLT, asm.JLE, asm.JSGT, asm.JSGE, asm.JSLT, asm.JSLE, asm.JSet}[rnd.IntN(11)]
 		b = constant(y)
 		if got := compare(cond, a, b, is32); got != either && (got == always) != holds(cond, x, y, is32) {
-			t.Fatalf("condition %02x 32 bits %t: %x of %+v with %x is decided wrongly", cond, is32, x, a, y)
+			t.Fatalf("condition %v, 32 bits %t: %x of %+v with %x is decided wrongly", cond, is32, x, a, y)
 		}
 		if j := join(a, b); !j.covers(a) || !j.covers(b) {
 			t.Fatalf("%+v does not cover %+v and %+v", j, a, b)
@@ -42,28 +44,28 @@ func TestALU(t *testing.T) {
 	}
 }
 
-func concrete(op uint8, x, y uint64, is32 bool) (r uint64) {
+func concrete(op asm.ALUOp, x, y uint64, is32 bool) (r uint64) {
 	if is32 {
 		x, y = uint64(uint32(x)), uint64(uint32(y))
 	}
 	switch op {
-	case 0x00:
+	case asm.Add:
 		r = x + y
-	case 0x10:
+	case asm.Sub:
 		r = x - y
-	case 0x20:
+	case asm.Mul:
 		r = x * y
-	case 0x40:
+	case asm.Or:
 		r = x | y
-	case 0x50:
+	case asm.And:
 		r = x & y
-	case 0x60:
+	case asm.LSh:
 		r = x << y
-	case 0x70:
+	case asm.RSh:
 		r = x >> y
-	case 0xa0:
+	case asm.Xor:
 		r = x ^ y
-	case 0xc0:
+	case asm.ArSh:
 		r = uint64(int64(x) >> y)
 		if is32 {
 			r = uint64(int32(x) >> y)
@@ -75,32 +77,32 @@ func concrete(op uint8, x, y uint64, is32 bool) (r uint64) {
 	return r
 }
 
-func holds(op uint8, x, y uint64, is32 bool) bool {
+func holds(op asm.JumpOp, x, y uint64, is32 bool) bool {
 	sx, sy := int64(x), int64(y)
 	if is32 {
 		x, y = uint64(uint32(x)), uint64(uint32(y))
 		sx, sy = int64(int32(x)), int64(int32(y))
 	}
 	switch op {
-	case 0x10:
+	case asm.JEq:
 		return x == y
-	case 0x50:
+	case asm.JNE:
 		return x != y
-	case 0x20:
+	case asm.JGT:
 		return x > y
-	case 0x30:
+	case asm.JGE:
 		return x >= y
-	case 0xa0:
+	case asm.JLT:
 		return x < y
-	case 0xb0:
+	case asm.JLE:
 		return x <= y
-	case 0x60:
+	case asm.JSGT:
 		return sx > sy
-	case 0x70:
+	case asm.JSGE:
 		return sx >= sy
-	case 0xc0:
+	case asm.JSLT:
 		return sx < sy
-	case 0xd0:
+	case asm.JSLE:
 		return sx <= sy
 	}
 	return x&y != 0

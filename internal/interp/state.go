@@ -1,30 +1,25 @@
-package check
+package interp
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
 )
 
 // state is what is known before one instruction on one path.
 type state struct {
-	at     site
-	level  level
+	at     bpfprog.Site
+	level  Level
 	regs   [10]value // r0 to r9; r10 is the frame's
 	frames []frame
 }
 
-// level says how sure it is that the verifier takes a path. Greater is less.
-type level uint8
-
-const (
-	certain   level = iota // on every load
-	depends                // with some settings of the loader, some kernels' configuration
-	imprecise              // perhaps: paths were merged to bound the work
-)
-
 // frame is a function that is being executed.
 type frame struct {
-	ret   site // where it returns to
+	ret   bpfprog.Site // where it returns to
 	fn    int
 	saved [4]value // r6 to r9 of the caller
 	stack []slot   // sorted by off
@@ -47,11 +42,11 @@ func (s *state) clone() *state {
 }
 
 // reg returns what is known of register r.
-func (s *state) reg(r uint8) value {
-	if r < 10 {
+func (s *state) reg(r asm.Register) value {
+	if r < asm.RFP {
 		return s.regs[r]
 	}
-	return value{kind: stackPtr, base: int16(len(s.frames) - 1)}
+	return value{kind: stackPtr, base: int32(len(s.frames) - 1)}
 }
 
 // covers reports whether all that can be in o can be in s, at the same place.
@@ -75,7 +70,7 @@ func (s *state) covers(o *state) bool {
 			}
 		}
 		for _, y := range b.stack { // stack pointers must not be forgotten
-			if y.val.kind == stackPtr || y.val.kind == stackAny {
+			if y.val.isStack() {
 				if _, ok := a.find(y.off, y.size); !ok {
 					return false
 				}
@@ -87,7 +82,7 @@ func (s *state) covers(o *state) bool {
 
 // merge makes s cover o.
 func (s *state) merge(o *state) {
-	s.level = imprecise
+	s.level = Imprecise
 	for i := range s.regs {
 		s.regs[i] = join(s.regs[i], o.regs[i])
 	}
@@ -114,8 +109,6 @@ func (s *state) merge(o *state) {
 		}
 	}
 }
-
-func (a value) isStack() bool { return a.kind == stackPtr || a.kind == stackAny }
 
 func (f *frame) find(off int16, size uint8) (value, bool) {
 	for _, x := range f.stack {

@@ -1,18 +1,12 @@
 package archive
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 
-	"github.com/cilium/ebpf/btf"
-
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
-
-// KernelBTF is where a kernel that has its own BTF shows it.
-const KernelBTF = "/sys/kernel/btf/vmlinux"
 
 // Source is where types were found.
 type Source int
@@ -34,24 +28,23 @@ func (s Source) String() string { return sourceNames[s] }
 type Options struct {
 	// File is what the user named: raw BTF, or an ELF file with a .BTF section.
 	File string
-	// Archive is what the program brings along. It may be nil.
-	Archive *Archive
+	// Archive is what the program brings along: an *Archive, a *Tree, or nil.
+	Archive Finder
 	// Host says which kernel to look for in the archive.
 	Host kernel.HostOptions
 	// IgnoreKernel passes over the kernel's own BTF, for tests.
 	IgnoreKernel bool
 }
 
-// Types is the BTF to relocate programs against.
+// Types is the BTF to relocate programs against. How a loader gets it:
+//
+//   - cilium/ebpf: btfspec.Load(types), into KernelTypes of ProgramOptions;
+//   - libbpf and libbpfgo: the path of types.File().
 type Types struct {
 	Source Source
-	Path   string // of the file; of the kernel's BTF
+	Path   string // of the file; of the kernel's BTF; empty for the archive's
 	Match  Match  // of the archive; zero otherwise
-
-	// Spec goes into KernelTypes of cilium/ebpf's ProgramOptions. It is nil for
-	// the kernel's own BTF, which the library finds by itself, with the BTF of
-	// modules as well. It belongs to the caller.
-	Spec *btf.Spec
+	BTF    []byte // of the archive; nil otherwise. It belongs to the caller.
 }
 
 // NoMatchError says that Find found no types, because the kernel has none and
@@ -70,20 +63,20 @@ var errNoArchive = errors.New("the kernel has no BTF, and there is no archive")
 
 // Find finds the types to relocate programs against: the file that the user
 // named, else the kernel's own BTF, else the archive's for this host. A file
-// that was named but cannot be used is an error: it is not passed over. What was
-// taken stands in the result.
+// that was named but cannot be opened is an error: it is not passed over. What is
+// in it is left to the loader. What was taken stands in the result.
 func Find(opts Options) (*Types, error) {
 	if opts.File != "" {
-		spec, err := btf.LoadSpec(opts.File)
+		f, err := os.Open(opts.File)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", opts.File, err)
+			return nil, err
 		}
-		return &Types{Source: FromFile, Path: opts.File, Spec: spec}, nil
+		return &Types{Source: FromFile, Path: opts.File}, f.Close()
 	}
 	if !opts.IgnoreKernel {
-		if f, err := os.Open(KernelBTF); err == nil {
+		if f, err := os.Open(kernel.HostBTF); err == nil {
 			f.Close()
-			return &Types{Source: FromKernel, Path: KernelBTF}, nil
+			return &Types{Source: FromKernel, Path: kernel.HostBTF}, nil
 		}
 	}
 	if opts.Archive == nil {
@@ -97,17 +90,9 @@ func Find(opts Options) (*Types, error) {
 	if !m.Found() {
 		return nil, &NoMatchError{m}
 	}
-	spec, err := opts.Archive.Spec(m.Key)
+	b, err := opts.Archive.BTF(m.Key)
 	if err != nil {
 		return nil, err
 	}
-	return &Types{Source: FromArchive, Match: m, Spec: spec}, nil
-}
-
-func loadSpec(b []byte) (*btf.Spec, error) {
-	spec, err := btf.LoadSpecFromReader(bytes.NewReader(b))
-	if err != nil {
-		return nil, fmt.Errorf("archive: %w", err)
-	}
-	return spec, nil
+	return &Types{Source: FromArchive, Match: m, BTF: b}, nil
 }

@@ -1,17 +1,17 @@
-package check
+package interp
 
-import "math/bits"
+import "github.com/cilium/ebpf/asm"
 
 // value is what is known of a register or a stack slot. The zero value is the
 // constant 0; nothing is known of unknown.
 type value struct {
 	kind  valueKind
-	taint bool // differs with what the loader or the user sets: see explorer
+	taint bool // differs with what the loader or the user sets, though on each load it is one number
 	v, m  uint64
 	// A scalar's bit is unknown where m has a 1, and then 0 in v; otherwise it
 	// is that of v. For pointers v is an offset in bytes, two's complement.
-	base int16 // of a stack pointer: its frame; of a data pointer: its section
-	src  int32 // 1 + the fact that the value comes from: see explorer.facts
+	base int32 // of a stack pointer: its frame; of a data pointer: see explorer.loadData
+	src  int32 // 1 + the index of the fact that it comes from
 }
 
 type valueKind uint8
@@ -20,7 +20,7 @@ const (
 	scalar   valueKind = iota
 	stackPtr           // frame base, offset v from its top
 	stackAny           // somewhere in some frame
-	dataPtr            // a read-only data section
+	dataPtr            // in read-only data, or at a kconfig variable
 	nonNull            // a pointer that is not null
 	anyPtr             // a pointer that may be null
 )
@@ -29,6 +29,8 @@ var unknown = value{m: ^uint64(0)}
 
 func constant(v uint64) value { return value{v: v} }
 
+func (a value) isStack() bool { return a.kind == stackPtr || a.kind == stackAny }
+
 func (a value) isConst() bool { return a.kind == scalar && a.m == 0 }
 
 // covers reports whether all that b can be, a can be too.
@@ -36,7 +38,7 @@ func (a value) covers(b value) bool {
 	switch {
 	case a.kind == scalar && a.m == ^uint64(0):
 		// A pointer into the stack is not forgotten: a store through it counts.
-		return (a.taint || !b.taint) && b.kind != stackPtr && b.kind != stackAny
+		return (a.taint || !b.taint) && !b.isStack()
 	case a.kind != b.kind || a.taint != b.taint:
 		return a.kind == stackAny && b.kind == stackPtr
 	case a.kind == scalar:
@@ -55,9 +57,8 @@ func join(a, b value) value {
 	if b.covers(a) {
 		return b
 	}
-	isStack := func(x value) bool { return x.kind == stackPtr || x.kind == stackAny }
 	switch {
-	case isStack(a) || isStack(b):
+	case a.isStack() || b.isStack():
 		return value{kind: stackAny}
 	case a.kind == scalar && b.kind == scalar:
 		m := a.m | b.m | (a.v ^ b.v)
@@ -113,7 +114,7 @@ func sub(a, b value) value {
 
 // alu computes a binary operation on scalars. What verifiers do not compute,
 // such as a division, is unknown.
-func alu(op uint8, a, b value, is32 bool) value {
+func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	width := uint64(64)
 	if is32 {
 		width = 32
@@ -128,34 +129,34 @@ func alu(op uint8, a, b value, is32 bool) value {
 	}
 	r := unknown
 	switch op {
-	case 0x00:
+	case asm.Add:
 		r = add(a, b)
-	case 0x10:
+	case asm.Sub:
 		r = sub(a, b)
-	case 0x20:
+	case asm.Mul:
 		if a.isConst() && b.isConst() {
 			r = constant(a.v * b.v)
 		} else if a.isConst() && a.v == 0 || b.isConst() && b.v == 0 {
 			r = constant(0)
 		}
-	case 0x40:
+	case asm.Or:
 		v := a.v | b.v
 		r = value{v: v, m: (a.m | b.m) &^ v}
-	case 0x50:
+	case asm.And:
 		v := a.v & b.v
 		r = value{v: v, m: (a.v | a.m) & (b.v | b.m) &^ v}
-	case 0xa0:
+	case asm.Xor:
 		m := a.m | b.m
 		r = value{v: (a.v ^ b.v) &^ m, m: m}
-	case 0x60:
+	case asm.LSh:
 		if shift {
 			r = value{v: a.v << b.v, m: a.m << b.v}
 		}
-	case 0x70:
+	case asm.RSh:
 		if shift {
 			r = value{v: a.v >> b.v, m: a.m >> b.v}
 		}
-	case 0xc0:
+	case asm.ArSh:
 		if shift && is32 {
 			r = value{v: uint64(uint32(int32(a.v) >> b.v)), m: uint64(uint32(int32(a.m) >> b.v))}
 			r.v &^= r.m
@@ -164,7 +165,7 @@ func alu(op uint8, a, b value, is32 bool) value {
 			r.v &^= r.m
 		}
 	}
-	if is32 && (shift || op < 0x60 || op == 0xa0) { // a shift too far makes all bits unknown
+	if is32 && (shift || op < asm.LSh || op == asm.Xor) { // a shift too far makes all bits unknown
 		r = r.low32()
 	}
 	if r.taint = taint && r.m != 0; r.m != ^uint64(0) {
@@ -197,12 +198,12 @@ func decided(yes, no bool) verdict {
 }
 
 // compare decides a conditional jump as far as every verifier does.
-func compare(op uint8, a, b value, is32 bool) verdict {
+func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 	if b.isConst() && b.v == 0 && !is32 && (a.kind == nonNull || a.kind == dataPtr) {
 		switch op {
-		case 0x10:
+		case asm.JEq:
 			return never
-		case 0x50:
+		case asm.JNE:
 			return always
 		}
 	}
@@ -218,43 +219,28 @@ func compare(op uint8, a, b value, is32 bool) verdict {
 	alo, ahi := a.signed(width)
 	blo, bhi := b.signed(width)
 	switch op {
-	case 0x10:
+	case asm.JEq:
 		return decided(a.isConst() && b.isConst() && a.v == b.v, a.isConst() && b.isConst() && a.v != b.v)
-	case 0x50:
-		return compare(0x10, a, b, is32).not()
-	case 0x20: // >
+	case asm.JNE:
+		return compare(asm.JEq, a, b, is32).not()
+	case asm.JGT:
 		return decided(a.min() > b.max(), a.max() <= b.min())
-	case 0x30: // >=
+	case asm.JGE:
 		return decided(a.min() >= b.max(), a.max() < b.min())
-	case 0xa0: // <
-		return compare(0x30, a, b, is32).not()
-	case 0xb0: // <=
-		return compare(0x20, a, b, is32).not()
-	case 0x60: // signed >
+	case asm.JLT:
+		return compare(asm.JGE, a, b, is32).not()
+	case asm.JLE:
+		return compare(asm.JGT, a, b, is32).not()
+	case asm.JSGT:
 		return decided(alo > bhi, ahi <= blo)
-	case 0x70: // signed >=
+	case asm.JSGE:
 		return decided(alo >= bhi, ahi < blo)
-	case 0xc0:
-		return compare(0x70, a, b, is32).not()
-	case 0xd0:
-		return compare(0x60, a, b, is32).not()
-	case 0x40: // any bit of b set
+	case asm.JSLT:
+		return compare(asm.JSGE, a, b, is32).not()
+	case asm.JSLE:
+		return compare(asm.JSGT, a, b, is32).not()
+	case asm.JSet: // any bit of b set
 		return decided(a.v&b.v != 0, a.max()&b.max() == 0)
 	}
 	return either
-}
-
-// readBytes returns n bytes at off as a number, unknown when outside.
-func readBytes(data []byte, off int64, n int, big bool) value {
-	if off < 0 || off+int64(n) > int64(len(data)) {
-		return unknown.trim(n)
-	}
-	var v uint64
-	for _, b := range data[off : off+int64(n)] {
-		v = v<<8 | uint64(b)
-	}
-	if !big {
-		v = bits.ReverseBytes64(v) >> (64 - 8*n)
-	}
-	return constant(v)
 }
