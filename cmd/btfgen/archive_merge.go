@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -62,7 +63,7 @@ func runArchiveMerge(c *cli.Context) error {
 	if err := out.Write(info, kernels); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s of %s\n", out.Path, plural(len(kernels), "kernel"), plural(len(names), "archive"))
+	fmt.Fprintf(c.App.ErrWriter, "%s: %s of %s\n", out.Path, logtext.Plural(len(kernels), "kernel"), logtext.Plural(len(names), "archive"))
 	return nil
 }
 
@@ -117,6 +118,6 @@ func runArchiveConvert(c *cli.Context) error {
 	if err := out.Write(info, kernels); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", out.Path, plural(len(kernels), "kernel"))
+	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", out.Path, logtext.Plural(len(kernels), "kernel"))
 	return nil
 }
