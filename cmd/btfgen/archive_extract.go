@@ -5,6 +5,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -59,7 +60,7 @@ func runArchiveExtract(c *cli.Context) error {
 	if err := out.Write(archive.Info{}, kernels); err != nil {
 		return err
 	}
-	foreign.Fprintf(c.App.ErrWriter, "%s: %s\n", dir, plural(len(kernels), "kernel"))
+	foreign.Fprintf(c.App.ErrWriter, "%s: %s\n", dir, logtext.Plural(len(kernels), "kernel"))
 	if missing > 0 {
 		return errFindings
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -63,7 +64,7 @@ func runArchiveMerge(c *cli.Context) error {
 	if err := out.Write(info, kernels); err != nil {
 		return err
 	}
-	foreign.Fprintf(c.App.ErrWriter, "%s: %s of %s\n", out.Path, plural(len(kernels), "kernel"), plural(len(names), "archive"))
+	foreign.Fprintf(c.App.ErrWriter, "%s: %s of %s\n", out.Path, logtext.Plural(len(kernels), "kernel"), logtext.Plural(len(names), "archive"))
 	return nil
 }
 
@@ -118,6 +119,6 @@ func runArchiveConvert(c *cli.Context) error {
 	if err := out.Write(info, kernels); err != nil {
 		return err
 	}
-	foreign.Fprintf(c.App.ErrWriter, "%s: %s\n", out.Path, plural(len(kernels), "kernel"))
+	foreign.Fprintf(c.App.ErrWriter, "%s: %s\n", out.Path, logtext.Plural(len(kernels), "kernel"))
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 // What prints for people, or writes what they may look at, has no other way to do so.
 func TestOnly(t *testing.T) {
-	dirs := []string{"cmd/btfgen", "internal/generate", "internal/lint", "internal/logtext", "internal/report"}
+	dirs := []string{"cmd/btfgen", "internal/generate", "internal/lint", "internal/logtext", "internal/report", "internal/verify"}
 	calls := 0
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join("../..", dir, "*.go"))
