@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strconv"
@@ -50,8 +51,9 @@ func (e *evaluation) extern(in *bpfprog.Insn) *bpfprog.Extern {
 }
 
 // codeKey identifies all that the findings on a program's code depend on, so
-// that kernels with the same key share one exploration.
-func (e *evaluation) codeKey() string {
+// that kernels with the same key share one exploration. It is a hash, because
+// the whole takes more memory than the findings.
+func (e *evaluation) codeKey() [sha256.Size]byte {
 	var b []byte
 	for _, r := range e.pr.Records {
 		b = e.loader.appendKey(b, r)
@@ -81,7 +83,7 @@ func (e *evaluation) codeKey() string {
 			b = append(b, ' ', byte('0'+e.k.knows(g)))
 		}
 	}
-	return string(b)
+	return sha256.Sum256(b)
 }
 
 // code judges everything whose effect depends on whether an instruction can be

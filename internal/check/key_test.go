@@ -1,6 +1,7 @@
 package check
 
 import (
+	"crypto/sha256"
 	"slices"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestCodeKey(t *testing.T) {
 	r := newRun(Config{Objects: objects})
 	type place struct {
 		pr  *bpfprog.Program
-		key string
+		key [sha256.Size]byte
 	}
 	first := make(map[place][]Finding)
 	tg := new(target)
@@ -45,7 +46,7 @@ func TestCodeKey(t *testing.T) {
 			for j := range objects[i].Programs {
 				for _, k := range []*kernel{k, &silent} {
 					e := evaluation{o: objects[i], pr: &objects[i].Programs[j], k: k, loader: d, settable: r.settable}
-					if !d.comparable() {
+					if !d.sameOrder() {
 						continue
 					}
 					at := place{e.pr, e.codeKey()}

@@ -99,7 +99,8 @@ type decisions []*engine.Decision
 // errByteOrder says why there are no decisions.
 var errByteOrder = relolog.ErrByteOrder
 
-func (d decisions) comparable() bool { return d != nil }
+// sameOrder reports whether object and kernel are of one byte order.
+func (d decisions) sameOrder() bool { return d != nil }
 
 // value is what the loader writes for a record; false where it writes nothing,
 // or an invalid instruction.

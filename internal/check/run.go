@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"path"
 	"slices"
@@ -59,7 +60,7 @@ type run struct {
 	want   *wanted
 
 	mu      sync.Mutex
-	codes   []map[string][]Finding // by program, by codeKey
+	codes   []map[[sha256.Size]byte][]Finding // by program, by codeKey
 	kernels []kernelResult
 	skipped []*corpus.Error
 }
@@ -90,7 +91,7 @@ func newRun(cfg Config) *run {
 			if pattern != "" && !slices.Contains(r.want.patterns, pattern) {
 				r.want.patterns = append(r.want.patterns, pattern)
 			}
-			r.codes = append(r.codes, make(map[string][]Finding))
+			r.codes = append(r.codes, make(map[[sha256.Size]byte][]Finding))
 		}
 		for i := range o.Externs {
 			r.want.add(rawbtf.Essential(o.Externs[i].Name))
@@ -124,7 +125,7 @@ func (r *run) item(t *target, it *corpus.Kernel) {
 
 // program judges a program of an object, which is number n of all.
 func (r *run) program(n int, o *Object, pr *bpfprog.Program, k *kernel, d decisions) (res progResult) {
-	if !d.comparable() {
+	if !d.sameOrder() {
 		return progResult{findings: []Finding{{
 			Status: Other, Topic: TopicAnalysis, Subject: "byte order", Reason: errByteOrder.Error(),
 		}}}

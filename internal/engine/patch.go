@@ -23,6 +23,9 @@ func readInsn(code []byte, off uint32) insn {
 	return insn{ok: true, code: code[off]}
 }
 
+// width returns how many bytes a load or store is of.
+func (in insn) width() uint32 { return [...]uint32{4, 2, 1, 8}[in.code>>3&3] }
+
 // Classes and modes of BPF instructions.
 const (
 	classLD    = 0x00
@@ -47,11 +50,14 @@ func (in insn) patch(l, t value) (poison string, err error) {
 		if t.val > math.MaxInt16 {
 			return "", fmt.Errorf("offset %d does not fit the instruction", t.val)
 		}
-		if !l.load.ok || !t.load.ok || l.load.size == t.load.size {
+		if l.load.size == t.load.size { // both are 0 for bitfields, whose loads keep their width
 			return "", nil
 		}
 		if !resizable(l.load, t.load) {
-			return fmt.Sprintf("load of %d bytes cannot become one of %d bytes", l.load.size, t.load.size), nil
+			return fmt.Sprintf("load of %s cannot become one of %s", l.load.bytes(), t.load.bytes()), nil
+		}
+		if n := in.width(); n != l.load.size {
+			return "", fmt.Errorf("load of %d bytes of a field of %d bytes cannot be resized", n, l.load.size)
 		}
 		if n := t.load.size; n != 1 && n != 2 && n != 4 && n != 8 {
 			return "", fmt.Errorf("no load of %d bytes", n)

@@ -18,12 +18,11 @@ const (
 
 // explorer executes a program abstractly.
 type explorer struct {
-	Result
-	in *Input
+	*Result // alone, so that it does not keep the rest
 
 	leaders map[int][]bool // by function, by slot: paths can meet there
 	visits  map[bpfprog.Site][]visit
-	factAt  map[Fact]int32 // 1 + the index
+	sources map[Fact]int32 // of facts
 	work    []*state
 	queued  map[int]bool // global functions and callbacks
 	steps   int
@@ -39,9 +38,9 @@ type visit struct {
 // Explore executes a program of an object from its entry.
 func Explore(o *bpfprog.Object, pr *bpfprog.Program, in *Input) *Result {
 	x := &explorer{
-		Result: Result{o: o, pr: pr, reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32)},
-		in:     in, leaders: make(map[int][]bool), visits: make(map[bpfprog.Site][]visit),
-		factAt: make(map[Fact]int32), queued: make(map[int]bool),
+		Result:  &Result{o: o, pr: pr, in: in, reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32)},
+		leaders: make(map[int][]bool), visits: make(map[bpfprog.Site][]visit),
+		sources: make(map[Fact]int32), queued: make(map[int]bool),
 	}
 	x.enter(pr.Fn, Certain)
 	if in.Globals && !in.LazyGlobals {
@@ -60,7 +59,7 @@ func Explore(o *bpfprog.Object, pr *bpfprog.Program, in *Input) *Result {
 			break
 		}
 	}
-	return &x.Result
+	return x.Result
 }
 
 // enter starts at a function with unknown arguments; the program's own has its
@@ -164,23 +163,23 @@ func (x *explorer) relocated(in *bpfprog.Insn) (v value, is bool) {
 	if in.Record == 0 {
 		return value{}, false
 	}
-	rec := int(in.Record - 1)
-	n, known := x.in.Record(rec)
+	n, known := x.in.Record(int(in.Record - 1))
 	if !known {
 		return unknown, true
 	}
 	v = constant(n)
-	v.src = x.fact(Fact{Record: rec, V: n})
+	v.src = in.Record
 	return v, true
 }
 
-// fact returns 1 + the index of a fact.
-func (x *explorer) fact(f Fact) int32 {
-	n, ok := x.factAt[f]
+// source returns the src of values that are a fact which no record is.
+func (x *explorer) source(name string, v uint64) int32 {
+	f := Fact{Record: -1, Name: name, V: v}
+	n, ok := x.sources[f]
 	if !ok {
 		x.facts = append(x.facts, f)
-		n = int32(len(x.facts))
-		x.factAt[f] = n
+		n = -int32(len(x.facts))
+		x.sources[f] = n
 	}
 	return n
 }
@@ -302,7 +301,7 @@ func (x *explorer) externAddress(n int32) value {
 		return value{kind: nonNull}
 	}
 	v := constant(0)
-	v.src = x.fact(Fact{Record: -1, Name: e.Name})
+	v.src = x.source(e.Name, 0)
 	return v
 }
 

@@ -19,11 +19,8 @@ func (r *Result) Guard(at bpfprog.Site) (Guard, bool) {
 	if !ok || r.guards.steps[n] == 0 {
 		return Guard{}, false
 	}
-	g := Guard{Branch: r.guards.sites[r.guards.origin[n]]}
-	if src := r.decidedBy[g.Branch]; src > 0 {
-		g.Fact = &r.facts[src-1]
-	}
-	return g, true
+	branch := r.guards.sites[r.guards.origin[n]]
+	return Guard{branch, r.fact(r.decidedBy[branch])}, true
 }
 
 // guards is where a shortest way to each instruction begins. Instructions are
@@ -45,14 +42,17 @@ func (g *guards) number(at bpfprog.Site) (int32, bool) {
 // findGuards walks from all that is reached at once. Of the instructions that
 // lead somewhere in equally many steps calls come first, and then the first.
 func (r *Result) findGuards() *guards {
-	g := &guards{first: make(map[int]int32, len(r.pr.Funcs))}
+	n := 0
+	for _, fn := range r.pr.Funcs {
+		n += len(r.o.Funcs[fn].Insns)
+	}
+	g := &guards{first: make(map[int]int32, len(r.pr.Funcs)), sites: make([]bpfprog.Site, 0, n)}
 	for _, fn := range r.pr.Funcs {
 		g.first[fn] = int32(len(g.sites))
 		for i := range r.o.Funcs[fn].Insns {
 			g.sites = append(g.sites, bpfprog.Site{Fn: fn, Insn: i})
 		}
 	}
-	n := len(g.sites)
 	g.steps, g.origin, g.rank = make([]int32, n), make([]int32, n), make([]int32, n)
 	var now, next []int32
 	for i, at := range g.sites {

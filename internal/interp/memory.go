@@ -43,7 +43,7 @@ func (x *explorer) loadData(p value, off int64, n int) value {
 	}
 	v := readBytes(d.Bytes, off, n, x.bigEndian())
 	if variable != "" {
-		v.src = x.fact(Fact{Record: -1, Name: variable, V: v.v})
+		v.src = x.source(variable, v.v)
 	}
 	return v
 }
@@ -54,7 +54,7 @@ func (x *explorer) loadKconfig(e *bpfprog.Extern, off int64, n int) value {
 		v = value{m: ^uint64(0), taint: v.taint}
 	}
 	v = v.trim(n)
-	v.src = x.fact(Fact{Record: -1, Name: e.Name, V: v.v})
+	v.src = x.source(e.Name, v.v)
 	return v
 }
 

@@ -23,9 +23,10 @@ type Result struct {
 
 	o         *bpfprog.Object
 	pr        *bpfprog.Program
+	in        *Input
 	reached   map[int][]Level        // by function, by slot
-	decidedBy map[bpfprog.Site]int32 // 1 + the index of the fact that decides a branch, 0 for none
-	facts     []Fact
+	decidedBy map[bpfprog.Site]int32 // where the constants of a branch come from, as the src of values
+	facts     []Fact                 // but for those of records
 	guards    *guards
 }
 
@@ -42,4 +43,16 @@ type Fact struct {
 	Record int    // of CO-RE; -1 for others
 	Name   string // of a variable or an extern
 	V      uint64
+}
+
+// fact is what a value's src stands for, nil for 0.
+func (r *Result) fact(src int32) *Fact {
+	switch {
+	case src > 0:
+		v, _ := r.in.Record(int(src - 1))
+		return &Fact{Record: int(src - 1), V: v}
+	case src < 0:
+		return &r.facts[-src-1]
+	}
+	return nil
 }

@@ -11,7 +11,7 @@ type value struct {
 	// A scalar's bit is unknown where m has a 1, and then 0 in v; otherwise it
 	// is that of v. For pointers v is an offset in bytes, two's complement.
 	base int32 // of a stack pointer: its frame; of a data pointer: see explorer.loadData
-	src  int32 // 1 + the index of the fact that it comes from
+	src  int32 // where it comes from: 1 + a CO-RE record, or -1 - an index of the result's facts; 0 for the rest
 }
 
 type valueKind uint8

@@ -77,6 +77,7 @@ func (r *run) read() {
 type worker struct {
 	*run
 	full, small relolog.Target
+	logs        []*relolog.Log // of each object on full, nil where there is none yet
 	tables      [2]engine.Table
 }
 
@@ -112,17 +113,28 @@ func (w *worker) kernel(k *Kernel, it *corpus.Kernel, m *Minimized) error {
 	if err := it.Load(&w.full, k.Name); err != nil {
 		return err
 	}
-	if err := w.small.Load("minimized BTF", m.BTF); err != nil {
+	w.logs = make([]*relolog.Log, len(w.Objects))
+	full, err := readCiliumTarget(it.BTF, it.Modules)
+	if err != nil {
+		return err
+	}
+	if err := w.loaders(k, full, m.BTF); err != nil {
+		return err
+	}
+	w.compareTables(k)
+	return nil
+}
+
+// loaders compares the decisions of both loaders on w.full with those on a
+// minimized BTF.
+func (w *worker) loaders(k *Kernel, full *ciliumTarget, minimized []byte) error {
+	if err := w.small.Load("minimized BTF", minimized); err != nil {
 		return err
 	}
 	if w.full.Order() != w.small.Order() {
 		return errOrder
 	}
-	full, err := readCiliumTarget(it.BTF, it.Modules)
-	if err != nil {
-		return err
-	}
-	small, err := readCiliumTarget(m.BTF, nil)
+	small, err := readCiliumTarget(minimized, nil)
 	if err != nil {
 		return err
 	}
@@ -132,10 +144,12 @@ func (w *worker) kernel(k *Kernel, it *corpus.Kernel, m *Minimized) error {
 			continue
 		}
 		met = true
-		log, err := relolog.Run(o.Object, &w.full)
-		if err != nil {
-			return err
+		if w.logs[i] == nil {
+			if w.logs[i], err = relolog.Run(o.Object, &w.full); err != nil {
+				return err
+			}
 		}
+		log := w.logs[i]
 		smallLog, err := relolog.Run(o.Object, &w.small)
 		if err != nil {
 			return err
@@ -147,7 +161,6 @@ func (w *worker) kernel(k *Kernel, it *corpus.Kernel, m *Minimized) error {
 	if !met {
 		return errNoObject
 	}
-	w.compareTables(k)
 	return nil
 }
 

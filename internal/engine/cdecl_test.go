@@ -1,0 +1,633 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+// The rules are written about types as C has them. This is as much of C's
+// declarations as they need, turned into BTF: structs, unions, enums,
+// typedefs, pointers, arrays, functions, bitfields, modifiers. Several types
+// may have one name; a reference means the last one before it, or else the
+// first after it. The declarations at the top get the type IDs 1, 2, … in their
+// order. What C lacks:
+//
+//	enum64 e { A = 1 << 40 };              an enum of 8 bytes
+//	struct s { … } __size(16);             bytes, of an enum too
+//	int a __at(24);                        bit offset of a member
+//	__int(name, bytes, bits, offset, enc); an integer type; enc is signed, char, bool, or 0
+//	__tag(name)                            a type tag, where a modifier stands
+//	__x(3, int a%;)                        int a0; int a1; int a2;
+
+// ctype is a type on its way to BTF.
+type ctype struct {
+	kind    rawbtf.Kind
+	name    string
+	flag    bool
+	defined bool   // by a declaration, not by a reference alone
+	sizing  bool   // its layout is under way
+	size    uint32 // bytes, of what has a size
+	word    uint32 // of an int
+	ref     *ctype // pointee, element, result, …; nil is void
+	nelems  uint32
+	members []*cmember // or parameters
+	enum    []cenum
+	id      rawbtf.TypeID
+}
+
+// cmember is a member or a parameter.
+type cmember struct {
+	name     string
+	typ      *ctype
+	off      uint32 // bits
+	bits     uint32 // of a bitfield
+	isBits   bool
+	explicit bool // off was given
+}
+
+type cenum struct {
+	name  string
+	value int64
+}
+
+// cparser reads declarations. Its methods panic with a cerror.
+type cparser struct {
+	tokens []string
+	tags   map[string]*ctype // "struct s"
+	names  map[string]*ctype // typedefs and integers
+	top    []*ctype
+}
+
+type cerror string
+
+var (
+	ctoken  = regexp.MustCompile(`//[^\n]*|/\*(?s:.*?)\*/|[A-Za-z_]\w*|0[xX][0-9a-fA-F]+|\d+|<<|\.\.\.|[^\s]`)
+	crepeat = regexp.MustCompile(`__x\((\d+), ([^)]*)\)`)
+)
+
+// crepeats writes out what __x stands for.
+func crepeats(src string) string {
+	return crepeat.ReplaceAllStringFunc(src, func(s string) string {
+		m := crepeat.FindStringSubmatch(s)
+		n, _ := strconv.Atoi(m[1])
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(strings.ReplaceAll(m[2], "%", strconv.Itoa(i)))
+		}
+		return b.String()
+	})
+}
+
+// parseC returns the types that src declares, numbered in order.
+func parseC(src string) (types []*ctype, err error) {
+	p := &cparser{tags: make(map[string]*ctype), names: make(map[string]*ctype)}
+	for _, tok := range ctoken.FindAllString(crepeats(src), -1) {
+		if !strings.HasPrefix(tok, "//") && !strings.HasPrefix(tok, "/*") {
+			p.tokens = append(p.tokens, tok)
+		}
+	}
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case cerror:
+			err = fmt.Errorf("%s, before %q", string(e), p.tokens[:min(5, len(p.tokens))])
+		default:
+			panic(e)
+		}
+	}()
+	for len(p.tokens) > 0 {
+		p.declaration()
+	}
+	for _, t := range p.top {
+		types = number(types, t)
+	}
+	for i := 0; i < len(types); i++ { // types grows
+		t := types[i]
+		types = number(types, t.ref)
+		for _, m := range t.members {
+			types = number(types, m.typ)
+		}
+	}
+	if p.names["unsigned int"] != nil { // the index type of arrays
+		types = number(types, p.names["unsigned int"])
+	}
+	ptr := uint32(8)
+	for _, t := range types {
+		if t.kind == rawbtf.KindInt && t.name == "long" {
+			ptr = t.size
+		}
+	}
+	for _, t := range types {
+		t.layout(ptr)
+	}
+	return types, nil
+}
+
+func number(types []*ctype, t *ctype) []*ctype {
+	if t != nil && t.id == 0 {
+		types = append(types, t)
+		t.id = rawbtf.TypeID(len(types))
+	}
+	return types
+}
+
+func (p *cparser) peek() string {
+	if len(p.tokens) == 0 {
+		return ""
+	}
+	return p.tokens[0]
+}
+
+func (p *cparser) next() string {
+	if len(p.tokens) == 0 {
+		panic(cerror("unexpected end"))
+	}
+	t := p.tokens[0]
+	p.tokens = p.tokens[1:]
+	return t
+}
+
+func (p *cparser) accept(t string) bool {
+	ok := p.peek() == t
+	if ok {
+		p.tokens = p.tokens[1:]
+	}
+	return ok
+}
+
+func (p *cparser) expect(t string) {
+	if !p.accept(t) {
+		panic(cerror("no " + t))
+	}
+}
+
+func (p *cparser) isName() bool {
+	s := p.peek()
+	return s != "" && (s[0] == '_' || s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z')
+}
+
+func (p *cparser) number() int64 {
+	neg := p.accept("-")
+	n, err := strconv.ParseUint(p.next(), 0, 64)
+	if err != nil {
+		panic(cerror(err.Error()))
+	}
+	if p.accept("<<") {
+		n <<= p.number()
+	}
+	if neg {
+		return -int64(n)
+	}
+	return int64(n)
+}
+
+// argument reads "(n)".
+func (p *cparser) argument() uint32 {
+	p.expect("(")
+	n := p.number()
+	p.expect(")")
+	return uint32(n)
+}
+
+func (p *cparser) declaration() {
+	switch {
+	case p.accept("__int"):
+		p.integer()
+	case p.accept("typedef"):
+		typ, name := p.declarator(p.specifier())
+		t := &ctype{kind: rawbtf.KindTypedef, name: name, ref: typ}
+		p.names[name] = t
+		p.top = append(p.top, t)
+	default:
+		if t := p.specifier(); p.peek() != ";" {
+			typ, name := p.declarator(t)
+			if typ == nil || typ.kind != rawbtf.KindFuncProto {
+				panic(cerror("a variable"))
+			}
+			p.top = append(p.top, &ctype{kind: rawbtf.KindFunc, name: name, ref: typ})
+		} else if !t.defined { // struct s;
+			t.defined = true
+			p.top = append(p.top, t)
+		} else if !slices.Contains(p.top, t) {
+			p.top = append(p.top, t)
+		}
+	}
+	p.expect(";")
+}
+
+func (p *cparser) integer() {
+	p.expect("(")
+	var words []string
+	for p.peek() != "," {
+		words = append(words, p.next())
+	}
+	t := &ctype{kind: rawbtf.KindInt, name: strings.Join(words, " ")}
+	p.expect(",")
+	t.size = uint32(p.number())
+	p.expect(",")
+	bits := uint32(p.number())
+	p.expect(",")
+	off := uint32(p.number())
+	p.expect(",")
+	enc, ok := map[string]uint32{"0": 0, "signed": rawbtf.IntSigned, "char": rawbtf.IntChar, "bool": rawbtf.IntBool}[p.next()]
+	if !ok {
+		panic(cerror("no encoding"))
+	}
+	p.expect(")")
+	t.word = enc<<24 | off<<16 | bits
+	p.names[t.name] = t
+	p.top = append(p.top, t)
+}
+
+var cmods = map[string]rawbtf.Kind{
+	"const": rawbtf.KindConst, "volatile": rawbtf.KindVolatile, "restrict": rawbtf.KindRestrict, "__tag": rawbtf.KindTypeTag,
+}
+
+// mods reads modifiers.
+func (p *cparser) mods() (mods []*ctype) {
+	for cmods[p.peek()] != 0 {
+		m := &ctype{kind: cmods[p.next()]}
+		if m.kind == rawbtf.KindTypeTag {
+			p.expect("(")
+			m.name = p.next()
+			p.expect(")")
+		}
+		mods = append(mods, m)
+	}
+	return mods
+}
+
+func modified(t *ctype, mods []*ctype) *ctype {
+	for i := len(mods) - 1; i >= 0; i-- {
+		mods[i].ref = t
+		t = mods[i]
+	}
+	return t
+}
+
+var cwords = []string{"signed", "unsigned", "_Bool", "char", "short", "int", "long", "float", "double", "void"}
+
+// specifier reads what stands before the declarators.
+func (p *cparser) specifier() *ctype {
+	mods := p.mods()
+	var t *ctype
+	switch p.peek() {
+	case "struct":
+		t = p.composite(p.next(), rawbtf.KindStruct)
+	case "union":
+		t = p.composite(p.next(), rawbtf.KindUnion)
+	case "enum":
+		t = p.enum(p.next(), rawbtf.KindEnum)
+	case "enum64":
+		t = p.enum(p.next(), rawbtf.KindEnum64)
+	default:
+		t = p.named()
+	}
+	return modified(t, append(mods, p.mods()...))
+}
+
+// named reads a typedef's name, or words like unsigned int, each spelling of
+// which is a type.
+func (p *cparser) named() *ctype {
+	var words []string
+	for slices.Contains(cwords, p.peek()) {
+		words = append(words, p.next())
+	}
+	name := strings.Join(words, " ")
+	if name == "" {
+		name = p.next()
+	}
+	if name == "void" {
+		return nil
+	}
+	if t := p.names[name]; t != nil {
+		return t
+	}
+	if words == nil {
+		panic(cerror(name + " is no type"))
+	}
+	t := &ctype{kind: rawbtf.KindInt, name: name, size: 4}
+	has := func(w string) bool { return slices.Contains(words, w) }
+	switch {
+	case has("float"):
+		t.kind = rawbtf.KindFloat
+	case has("double"):
+		t.kind, t.size = rawbtf.KindFloat, 8
+	case has("char"), has("_Bool"):
+		t.size = 1
+	case has("short"):
+		t.size = 2
+	case has("long"):
+		t.size = 8
+	}
+	switch t.word = t.size * 8; {
+	case has("_Bool"):
+		t.word |= rawbtf.IntBool << 24
+	case !has("unsigned"):
+		t.word |= rawbtf.IntSigned << 24
+	}
+	p.names[name] = t
+	return t
+}
+
+// tagged reads a tag and returns the type that a reference to it, or a
+// definition, is about.
+func (p *cparser) tagged(word string, fwd *ctype) *ctype {
+	tag := ""
+	if p.isName() && p.peek() != "__size" {
+		tag = p.next()
+	}
+	old := p.tags[word+" "+tag]
+	again := p.peek() == "{" || p.peek() == ";"
+	if tag == "" || old == nil || again && old.defined {
+		fwd.name = tag
+		p.tags[word+" "+tag] = fwd
+		return fwd
+	}
+	return old
+}
+
+func (p *cparser) composite(word string, kind rawbtf.Kind) *ctype {
+	t := p.tagged(word, &ctype{kind: rawbtf.KindFwd, flag: kind == rawbtf.KindUnion})
+	if !p.accept("{") {
+		return t
+	}
+	t.kind, t.flag, t.defined = kind, false, true
+	for !p.accept("}") {
+		spec := p.specifier()
+		if p.accept(";") {
+			t.members = append(t.members, &cmember{typ: spec})
+			continue
+		}
+		for {
+			m := &cmember{}
+			m.typ, m.name = p.declarator(spec)
+			if p.accept(":") {
+				m.isBits, m.bits = true, uint32(p.number())
+				t.flag = true
+			}
+			if p.accept("__at") {
+				m.explicit, m.off = true, p.argument()
+			}
+			t.members = append(t.members, m)
+			if !p.accept(",") {
+				break
+			}
+		}
+		p.expect(";")
+	}
+	if p.accept("__size") {
+		t.size = p.argument()
+	} else {
+		t.size = math.MaxUint32 // layout says
+	}
+	return t
+}
+
+func (p *cparser) enum(word string, kind rawbtf.Kind) *ctype {
+	t := p.tagged(word, &ctype{kind: kind, size: 4})
+	if !p.accept("{") {
+		return t
+	}
+	t.kind, t.defined = kind, true
+	if kind == rawbtf.KindEnum64 {
+		t.size = 8
+	}
+	value := int64(0)
+	for !p.accept("}") {
+		e := cenum{name: p.next()}
+		if p.accept("=") {
+			value = p.number()
+		}
+		e.value = value
+		t.flag = t.flag || value < 0
+		value++
+		t.enum = append(t.enum, e)
+		p.accept(",")
+	}
+	if p.accept("__size") {
+		t.size = p.argument()
+	}
+	return t
+}
+
+// declarator reads a name with the pointers, arrays and parameters about it,
+// and returns the type of the name.
+func (p *cparser) declarator(t *ctype) (*ctype, string) {
+	for p.accept("*") {
+		t = modified(&ctype{kind: rawbtf.KindPtr, ref: t}, p.mods())
+	}
+	var inner []string // of (*name)
+	name := ""
+	switch {
+	case p.peek() == "(" && len(p.tokens) > 1 && p.tokens[1] == "*":
+		depth := 0
+		for {
+			tok := p.next()
+			inner = append(inner, tok)
+			if tok == "(" {
+				depth++
+			} else if tok == ")" {
+				if depth--; depth == 0 {
+					break
+				}
+			}
+		}
+	case p.isName() && p.peek() != "__at":
+		name = p.next()
+	}
+	t = p.suffix(t)
+	if inner == nil {
+		return t, name
+	}
+	rest := p.tokens
+	p.tokens = inner[1 : len(inner)-1]
+	t, name = p.declarator(t)
+	p.tokens = rest
+	return t, name
+}
+
+// suffix reads the arrays or the parameters that follow a name.
+func (p *cparser) suffix(t *ctype) *ctype {
+	switch {
+	case p.accept("["):
+		n := uint32(0)
+		if p.peek() != "]" {
+			n = uint32(p.number())
+		}
+		p.expect("]")
+		if p.names["unsigned int"] == nil {
+			rest := p.tokens
+			p.tokens = []string{"unsigned", "int"}
+			p.named()
+			p.tokens = rest
+		}
+		return &ctype{kind: rawbtf.KindArray, ref: p.suffix(t), nelems: n}
+	case p.accept("("):
+		f := &ctype{kind: rawbtf.KindFuncProto, ref: t}
+		for !p.accept(")") {
+			m := &cmember{}
+			if !p.accept("...") {
+				m.typ, m.name = p.declarator(p.specifier())
+			}
+			if m.typ != nil || m.name != "" || p.peek() != ")" || len(f.members) > 0 { // not (void)
+				f.members = append(f.members, m)
+			}
+			p.accept(",")
+		}
+		return f
+	}
+	return t
+}
+
+// layout gives members their offsets and composites their size, as C does for
+// pointers of ptr bytes. It returns size and alignment in bytes.
+func (t *ctype) layout(ptr uint32) (size, align uint32) {
+	if t == nil {
+		return 0, 1
+	}
+	switch t.kind {
+	case rawbtf.KindPtr:
+		return ptr, ptr
+	case rawbtf.KindArray:
+		size, align = t.ref.layout(ptr)
+		return size * t.nelems, align
+	case rawbtf.KindStruct, rawbtf.KindUnion:
+	case rawbtf.KindInt, rawbtf.KindEnum, rawbtf.KindEnum64, rawbtf.KindFloat:
+		return t.size, max(t.size, 1)
+	case rawbtf.KindFwd, rawbtf.KindFuncProto, rawbtf.KindFunc:
+		return 0, 1
+	default:
+		if t.sizing { // a typedef of itself
+			return 0, 1
+		}
+		t.sizing = true
+		defer func() { t.sizing = false }()
+		return t.ref.layout(ptr)
+	}
+	if t.sizing {
+		return 0, 1
+	}
+	t.sizing = true
+	defer func() { t.sizing = false }()
+	at, end := uint32(0), uint32(0) // bits
+	align = 1
+	for _, m := range t.members {
+		size, a := m.typ.layout(ptr)
+		align = max(align, a)
+		if t.kind == rawbtf.KindUnion {
+			at = 0
+		}
+		width := size * 8
+		if m.isBits {
+			if width = m.bits; width == 0 || at/(size*8) != (at+width-1)/(size*8) {
+				at = (at + size*8 - 1) / (size * 8) * size * 8
+			}
+		} else {
+			at = (at + a*8 - 1) / (a * 8) * a * 8
+		}
+		if m.explicit {
+			at = m.off
+		}
+		m.off = at
+		at += width
+		end = max(end, at)
+	}
+	if t.size == math.MaxUint32 {
+		t.size = (end + align*8 - 1) / (align * 8) * align
+	}
+	return t.size, align
+}
+
+// writeBTF appends types to b, whose first type gets the ID first. index is the
+// ID of unsigned int, for arrays.
+func writeBTF(b *rawbtf.Builder, types []*ctype, first rawbtf.TypeID) {
+	id := func(t *ctype) uint32 {
+		if t == nil {
+			return 0
+		}
+		return uint32(t.id + first - 1)
+	}
+	var index *ctype
+	for _, t := range types {
+		if t.kind == rawbtf.KindInt && t.name == "unsigned int" {
+			index = t
+		}
+	}
+	for _, t := range types {
+		n := len(t.members) + len(t.enum)
+		switch t.kind {
+		case rawbtf.KindInt:
+			b.Type(t.name, t.kind, false, 0, t.size)
+			b.Word(t.word)
+		case rawbtf.KindArray:
+			b.Type("", t.kind, false, 0, 0)
+			b.Word(id(t.ref), id(index), t.nelems)
+		case rawbtf.KindStruct, rawbtf.KindUnion:
+			b.Type(t.name, t.kind, t.flag, n, t.size)
+			for _, m := range t.members {
+				off := m.off
+				if t.flag {
+					off |= m.bits << 24
+				}
+				b.Word(b.String(m.name), id(m.typ), off)
+			}
+		case rawbtf.KindEnum, rawbtf.KindEnum64:
+			b.Type(t.name, t.kind, t.flag, n, t.size)
+			for _, e := range t.enum {
+				b.Word(b.String(e.name), uint32(e.value))
+				if t.kind == rawbtf.KindEnum64 {
+					b.Word(uint32(e.value >> 32))
+				}
+			}
+		case rawbtf.KindFuncProto:
+			b.Type("", t.kind, false, n, id(t.ref))
+			for _, m := range t.members {
+				b.Word(b.String(m.name), id(m.typ))
+			}
+		case rawbtf.KindFwd:
+			b.Type(t.name, t.kind, t.flag, 0, 0)
+		case rawbtf.KindFloat:
+			b.Type(t.name, t.kind, false, 0, t.size)
+		case rawbtf.KindFunc:
+			b.Type(t.name, t.kind, false, 1, id(t.ref))
+		default:
+			b.Type(t.name, t.kind, false, 0, id(t.ref))
+		}
+	}
+}
+
+// builtBTF writes the types of src as BTF, on top of base if it is not nil.
+// extra adds strings.
+func builtBTF(src string, order binary.ByteOrder, base *rawbtf.BTF, baseStrings uint32, extra func(*rawbtf.Builder)) ([]byte, []*ctype, error) {
+	types, err := parseC(src)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := rawbtf.NewBuilder(order)
+	first := rawbtf.TypeID(1)
+	if base != nil {
+		// The strings of split BTF go on where the base's end: one string takes
+		// their room, and is cut off again.
+		first = rawbtf.TypeID(base.NumTypes())
+		b.String(strings.Repeat("x", int(baseStrings)-2))
+	}
+	writeBTF(b, types, first)
+	if extra != nil {
+		extra(b)
+	}
+	raw := b.Bytes()
+	if base != nil {
+		off := 24 + order.Uint32(raw[16:])
+		order.PutUint32(raw[20:], order.Uint32(raw[20:])-baseStrings)
+		raw = slices.Delete(raw, int(off), int(off+baseStrings))
+	}
+	return raw, types, nil
+}
