@@ -51,6 +51,7 @@ func TestRules(t *testing.T) {
 type rule struct {
 	name    string
 	without string // why bpftool has no part in it
+	elf     []byte // the object
 	object  *Object
 	local   string // types of the object
 	vmlinux []byte
@@ -133,11 +134,10 @@ func (r *rule) parse(ar *txtar.Archive) (err error) {
 	if r.asks, err = readAsks(r.local, r.want); err != nil {
 		return err
 	}
-	object, err := ruleObject(order, r.local, r.asks)
-	if err != nil {
+	if r.elf, err = ruleObject(order, r.local, r.asks); err != nil {
 		return err
 	}
-	r.object, err = ParseObject(r.name, object)
+	r.object, err = ParseObject(r.name, r.elf)
 	return err
 }
 

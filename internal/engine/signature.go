@@ -154,10 +154,11 @@ func (w *signer) deep(b []byte, id rawbtf.TypeID, rel relation) []byte {
 	case k.IsComposite() && rel == relMatches:
 		for i := range t.Vlen() {
 			m := t.Member(i)
-			name(m.NameOff)
+			b = append(append(b, w.btf.Name(m.NameOff)...), 0) // with the flavor, which cilium/ebpf compares
 			b = w.deep(b, m.Type, rel)
 		}
 	case k.IsAnyEnum() && rel == relMatches:
+		b = binary.LittleEndian.AppendUint32(b, t.Size())
 		for i := range t.Vlen() {
 			name(t.Enumerator(i).NameOff)
 		}
