@@ -1,13 +1,17 @@
 package bundle
 
 import (
+	"archive/tar"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // allocated returns the bytes that do allocates in all.
@@ -52,5 +56,33 @@ func TestHugeDictionary(t *testing.T) {
 	}
 	if n > 64<<20 {
 		t.Errorf("%d bytes allocated for a file of %d", n, len(data))
+	}
+}
+
+// TestHugeMember holds that what is passed over in a tar counts, too.
+func TestHugeMember(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.tar.zst")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := zstd.NewWriter(f, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tw := tar.NewWriter(z)
+	const size = maxRead + 1<<20
+	err = tw.WriteHeader(&tar.Header{Typeflag: tar.TypeCont, Name: "contiguous", Size: size})
+	zeros := make([]byte, 1<<20)
+	for n := 0; n < size && err == nil; n += len(zeros) {
+		_, err = tw.Write(zeros)
+	}
+	err = errors.Join(err, tw.WriteHeader(&tar.Header{Name: "a.btf"}), tw.Close(), z.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Read(path); err == nil {
+		t.Errorf("read %d files behind a member of %d bytes", len(got), size)
 	}
 }
