@@ -86,3 +86,16 @@ func TestHugeMember(t *testing.T) {
 		t.Errorf("read %d files behind a member of %d bytes", len(got), size)
 	}
 }
+
+// TestHugeFile holds that a file of a directory is not read to find out that it is too large.
+func TestHugeFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.btf")
+	if err := errors.Join(os.WriteFile(path, nil, 0o666), os.Truncate(path, maxRead+1)); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if n := allocated(func() { _, err = Read(dir) }); err == nil || n > 1<<20 {
+		t.Errorf("%d bytes allocated, error %v", n, err)
+	}
+}
