@@ -100,7 +100,11 @@ func TestCommittedArchive(t *testing.T) {
 		t.Errorf("tracer.btfa was made for %v, not for this %s", o, object)
 	}
 	for _, k := range a.Keys() {
-		spec, err := a.Spec(k)
+		b, err := a.BTF(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := btf.LoadSpecFromReader(bytes.NewReader(b))
 		if err != nil {
 			t.Fatal(err)
 		}

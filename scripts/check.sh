@@ -51,7 +51,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -o "$work/amd64" ./cmd/btfgen
 go build -o "$work/btfgen" ./cmd/btfgen
-for _ in {1..10}; do
+for _ in {1..20}; do
 	GODEBUG=inittrace=1 "$work/btfgen" --version 2>&1 >/dev/null | awk '$1 == "init" { ms += $5 } END { if (ms) printf "%.2f\n", ms }'
 done | sort -g >"$work/ms"
 bound 'all init functions' "$(head -n 1 "$work/ms")" "$start_up_ms" ms
@@ -81,7 +81,7 @@ env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN go test -race ./...
 
 step '32 bits'
 if [ "$(go env GOHOSTARCH)" = amd64 ] && [ "$(go env GOHOSTOS)" = linux ]; then
-	env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN GOARCH=386 go test ./internal/rawbtf ./internal/canon ./pkg/...
+	env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN GOARCH=386 go test ./internal/rawbtf ./internal/canon ./internal/archiver ./pkg/...
 else
 	echo 'skipped: this machine does not run 386 programs'
 fi

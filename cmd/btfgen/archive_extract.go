@@ -6,7 +6,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func archiveExtractCommand() *cli.Command {
@@ -36,15 +38,15 @@ func runArchiveExtract(c *cli.Context) error {
 	case !all && c.NArg() == 1:
 		return usagef("extract needs a KEY, or --all")
 	}
-	var keys []archive.Key
+	var keys []kernel.Key
 	for _, s := range c.Args().Slice()[1:] {
-		k, err := archive.ParseKey(s)
+		k, err := kernel.ParseKey(s)
 		if err != nil {
 			return usageError{err}
 		}
 		keys = append(keys, k)
 	}
-	_, kernels, err := readKernels(c.Args().First())
+	_, kernels, err := bundle.ReadKernels(c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -55,11 +57,11 @@ func runArchiveExtract(c *cli.Context) error {
 			return errFindings
 		}
 	}
-	out := output{path: dir, format: bundle.Dir}
-	if err := out.write(archive.Info{}, kernels); err != nil {
+	out := bundle.Output{Path: dir, Format: bundle.Dir}
+	if err := out.Write(archive.Info{}, kernels); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", dir, plural(len(kernels), "kernel"))
+	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", dir, logtext.Plural(len(kernels), "kernel"))
 	if missing > 0 {
 		return errFindings
 	}
@@ -67,8 +69,8 @@ func runArchiveExtract(c *cli.Context) error {
 }
 
 // pick keeps the kernels with the keys and reports those that are missing.
-func pick(c *cli.Context, kernels []archive.Kernel, keys []archive.Key) (picked []archive.Kernel, missing int) {
-	have := make(map[archive.Key]archive.Kernel, len(kernels))
+func pick(c *cli.Context, kernels []archive.Kernel, keys []kernel.Key) (picked []archive.Kernel, missing int) {
+	have := make(map[kernel.Key]archive.Kernel, len(kernels))
 	for _, k := range kernels {
 		have[k.Key.Canonical()] = k
 	}

@@ -9,6 +9,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/archiver"
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -53,7 +57,7 @@ type listingKernel struct {
 func list(a *archive.Archive) listing {
 	info := a.Info()
 	l := listing{
-		Format: archive.Version, Tool: info.Tool, Relocations: hex.EncodeToString(info.Relocations[:]),
+		Format: btfa.Version, Tool: info.Tool, Relocations: hex.EncodeToString(info.Relocations[:]),
 		Objects: []listingObject{}, Layouts: a.Layouts(), Kernels: []listingKernel{},
 	}
 	for _, o := range info.Objects {
@@ -87,7 +91,7 @@ func runArchiveList(c *cli.Context) error {
 		return err
 	}
 	fmt.Fprintf(c.App.ErrWriter, "%s: %s, %s, %s, by %s\n", c.Args().First(),
-		plural(len(l.Kernels), "kernel"), plural(l.Layouts, "layout"), plural(len(l.Objects), "object"), l.Tool)
+		logtext.Plural(len(l.Kernels), "kernel"), logtext.Plural(l.Layouts, "layout"), logtext.Plural(len(l.Objects), "object"), l.Tool)
 	return nil
 }
 
@@ -97,7 +101,7 @@ func listSizes(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	sizes, err := archive.StreamSizes(data)
+	sizes, err := archiver.StreamSizes(data)
 	if err != nil {
 		return err
 	}
@@ -139,12 +143,12 @@ func openArchive(c *cli.Context) (*archive.Archive, error) {
 
 // openNative opens a native archive, and tells how others become one.
 func openNative(name string) (*archive.Archive, error) {
-	native, err := isNative(name)
+	native, err := bundle.IsNative(name)
 	if err != nil {
 		return nil, err
 	}
 	if !native {
-		return nil, fmt.Errorf("%s: is not a %s archive ('btfgen archive convert' makes one of a directory or tar)", name, archiveSuffix)
+		return nil, fmt.Errorf("%s: is not a %s archive ('btfgen archive convert' makes one of a directory or tar)", name, bundle.NativeSuffix)
 	}
 	return archive.OpenFile(name)
 }

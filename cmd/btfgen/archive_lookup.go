@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func archiveLookupCommand() *cli.Command {
@@ -45,7 +46,7 @@ func runArchiveLookup(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	k, err := archive.Host(archive.HostOptions{
+	k, err := kernel.Host(kernel.HostOptions{
 		Root: c.String("root"), OSRelease: c.String("os-release"), Release: c.String("release"), Arch: c.String("arch"),
 	})
 	if err != nil {
@@ -96,10 +97,10 @@ func explain(w io.Writer, a *archive.Archive, m archive.Match) error {
 		return nil
 	}
 	line("match", "none: %s", m.Reason)
-	if m.Below != (archive.Key{}) {
+	if m.Below != (kernel.Key{}) {
 		line("below", "%s", m.Below)
 	}
-	if m.Above != (archive.Key{}) {
+	if m.Above != (kernel.Key{}) {
 		line("above", "%s", m.Above)
 	}
 	if m.SameLayout {
@@ -109,8 +110,8 @@ func explain(w io.Writer, a *archive.Archive, m archive.Match) error {
 }
 
 func lookupJSON(a *archive.Archive, m archive.Match) lookupResult {
-	text := func(k archive.Key) string {
-		if k == (archive.Key{}) {
+	text := func(k kernel.Key) string {
+		if k == (kernel.Key{}) {
 			return ""
 		}
 		return k.String()

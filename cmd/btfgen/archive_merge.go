@@ -6,7 +6,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func archiveMergeCommand() *cli.Command {
@@ -37,7 +40,7 @@ func runArchiveMerge(c *cli.Context) error {
 	info := archive.Info{Tool: tool()}
 	var kernels []archive.Kernel
 	for i, name := range names {
-		in, ks, err := readKernels(name)
+		in, ks, err := bundle.ReadKernels(name)
 		if err != nil {
 			return err
 		}
@@ -57,16 +60,16 @@ func runArchiveMerge(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := out.write(info, kernels); err != nil {
+	if err := out.Write(info, kernels); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s of %s\n", out.path, plural(len(kernels), "kernel"), plural(len(names), "archive"))
+	fmt.Fprintf(c.App.ErrWriter, "%s: %s of %s\n", out.Path, logtext.Plural(len(kernels), "kernel"), logtext.Plural(len(names), "archive"))
 	return nil
 }
 
 // distinct drops kernels that are there again with the same BTF.
 func distinct(kernels []archive.Kernel) ([]archive.Kernel, error) {
-	seen := make(map[archive.Key]archive.Kernel, len(kernels))
+	seen := make(map[kernel.Key]archive.Kernel, len(kernels))
 	var out []archive.Kernel
 	for _, k := range kernels {
 		c := k.Key.Canonical()
@@ -104,17 +107,17 @@ func runArchiveConvert(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return usagef("convert needs one ARCHIVE")
 	}
-	if err := distinctOutput(out.path, c.Args().Slice()); err != nil {
+	if err := distinctOutput(out.Path, c.Args().Slice()); err != nil {
 		return err
 	}
-	info, kernels, err := readKernels(c.Args().First())
+	info, kernels, err := bundle.ReadKernels(c.Args().First())
 	if err != nil {
 		return err
 	}
 	info.Tool = tool()
-	if err := out.write(info, kernels); err != nil {
+	if err := out.Write(info, kernels); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", out.path, plural(len(kernels), "kernel"))
+	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", out.Path, logtext.Plural(len(kernels), "kernel"))
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/report"
 )
 
@@ -151,14 +152,14 @@ func runCheck(c *cli.Context) error {
 	bar := newProgress(stderr, len(corp.Files))
 	rep, err := check.Run(c.Context, check.Config{
 		Objects: objs, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set,
-		Options: check.Options{Rodata: c.StringSlice("rodata-var")},
+		Rodata: c.StringSlice("rodata-var"),
 	})
 	bar.finish()
 	if err != nil {
 		return err
 	}
 	for _, s := range rep.Skipped {
-		fmt.Fprintf(stderr, "btfgen: skipped: %s: %s\n", s.Path, s.Reason)
+		fmt.Fprintf(stderr, "btfgen: skipped: %s\n", s)
 	}
 	if len(rep.Kernels) == 0 {
 		return errors.New("no kernel could be checked")
@@ -239,7 +240,7 @@ func checkDiff(c *cli.Context, rep *check.Report, sel []corpus.Selector) error {
 			}
 		}
 		if len(found) != 1 {
-			return fmt.Errorf("--diff %s: selects %s, want one", s, plural(len(found), "kernel"))
+			return fmt.Errorf("--diff %s: selects %s, want one", s, logtext.Plural(len(found), "kernel"))
 		}
 		k[i] = found[0]
 	}

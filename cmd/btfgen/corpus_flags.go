@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/decompress"
 )
 
 // corpusFlags are the options of all commands that read a corpus: which of its
@@ -45,9 +46,9 @@ func corpusOptions(c *cli.Context) (o corpus.Options, err error) {
 	switch x := c.String("xz"); x {
 	case "auto":
 	case "program":
-		o.XZ = corpus.XZProgram
+		o.XZ = decompress.Program
 	case "go":
-		o.XZ = corpus.XZGo
+		o.XZ = decompress.BuiltIn
 	default:
 		return o, usagef("--xz %q: want auto, program or go", x)
 	}

@@ -7,8 +7,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/store"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func corpusImportCommand() *cli.Command {
@@ -61,11 +63,11 @@ func runCorpusImport(c *cli.Context) error {
 }
 
 // asKey reads the value of --as.
-func asKey(text string) (k archive.Key, err error) {
+func asKey(text string) (k kernel.Key, err error) {
 	if text == "" {
 		return k, nil
 	}
-	if k, err = archive.ParseKey(text); err != nil {
+	if k, err = kernel.ParseKey(text); err != nil {
 		return k, usagef("--as: %w", err)
 	}
 	if !k.Known() {
@@ -90,26 +92,18 @@ func distinctDirs(dir string, sources []string) error {
 
 // storedJSON is what --json writes. Fields are only ever added.
 type storedJSON struct {
-	Kernels     int           `json:"kernels"`
-	WithModules int           `json:"with_modules"`
-	Written     int           `json:"files_written"`
-	Bytes       int64         `json:"bytes_written"`
-	Kept        int           `json:"files_kept"`
-	Skipped     []skippedJSON `json:"skipped"`
-}
-
-type skippedJSON struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
+	Kernels     int             `json:"kernels"`
+	WithModules int             `json:"with_modules"`
+	Written     int             `json:"files_written"`
+	Bytes       int64           `json:"bytes_written"`
+	Kept        int             `json:"files_kept"`
+	Skipped     []*corpus.Error `json:"skipped"`
 }
 
 // reportStored says what went into a directory.
 func reportStored(c *cli.Context, dir string, res *store.Result) error {
 	if c.Bool("json") {
-		out := storedJSON{res.Kernels, res.WithModules, res.Written, res.Bytes, res.Kept, []skippedJSON{}}
-		for _, s := range res.Skipped {
-			out.Skipped = append(out.Skipped, skippedJSON{s.Path, s.Reason})
-		}
+		out := storedJSON{res.Kernels, res.WithModules, res.Written, res.Bytes, res.Kept, append([]*corpus.Error{}, res.Skipped...)}
 		if err := writeJSON(c, out); err != nil {
 			return err
 		}
@@ -117,7 +111,7 @@ func reportStored(c *cli.Context, dir string, res *store.Result) error {
 		reportSkipped(c.App.ErrWriter, res.Skipped)
 	}
 	fmt.Fprintf(c.App.ErrWriter, "%s: %s, %d with modules: %s written (%s), %d there already, %d skipped\n", dir,
-		plural(res.Kernels, "kernel"), res.WithModules, plural(res.Written, "file"), size(res.Bytes), res.Kept, len(res.Skipped))
+		logtext.Plural(res.Kernels, "kernel"), res.WithModules, logtext.Plural(res.Written, "file"), logtext.Bytes(res.Bytes), res.Kept, len(res.Skipped))
 	if len(res.Skipped) > 0 {
 		return errFindings
 	}

@@ -61,23 +61,23 @@ func runCorpusList(c *cli.Context) error {
 }
 
 // readEntries reads all kernels. Those that are damaged are skipped.
-func readEntries(c *cli.Context, corp *corpus.Corpus) (list []lint.Entry, skipped []corpus.Skipped, err error) {
+func readEntries(c *cli.Context, corp *corpus.Corpus) (list []lint.Entry, skipped []*corpus.Error, err error) {
 	cfg, stop := sweepOf(c, corp)
 	defer stop()
 	all := make([][]lint.Entry, len(corp.Files))
-	bad := make([][]corpus.Skipped, len(corp.Files))
+	bad := make([][]*corpus.Error, len(corp.Files))
 	skipped, err = sweep.Kernels(c.Context, cfg, func() *lint.Inspector { return new(lint.Inspector) },
-		func(in *lint.Inspector, r sweep.Rank, it *corpus.Item) error {
-			e, err := in.Describe(it)
+		func(in *lint.Inspector, r sweep.Rank, k *corpus.Kernel) error {
+			e, err := in.Describe(k)
 			if err != nil {
-				bad[r.File] = append(bad[r.File], corpus.Skipped{Path: e.Path, Reason: err.Error()})
+				bad[r.File] = append(bad[r.File], &corpus.Error{Path: e.Path, Err: err})
 				return nil
 			}
 			all[r.File] = append(all[r.File], e)
 			return nil
 		})
 	skipped = append(skipped, slices.Concat(bad...)...)
-	sweep.SortSkipped(skipped)
+	slices.SortFunc(skipped, (*corpus.Error).Compare)
 	return slices.Concat(all...), skipped, err
 }
 

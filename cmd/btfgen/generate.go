@@ -90,7 +90,7 @@ func runGenerate(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	cfg, objs, err := generateConfig(c, out.path)
+	cfg, objs, err := generateConfig(c, out.Path)
 	if err != nil {
 		return err
 	}
@@ -121,17 +121,18 @@ func runGenerate(c *cli.Context) (err error) {
 		}
 	}
 	var info archive.Info // hashes all objects, so that it is made only if it goes anywhere
-	if out.native {
+	if out.Native {
 		info = objs.info()
 	}
-	if err := out.write(info, kernelsOf(rep)); err != nil {
+	if err := out.Write(info, kernelsOf(rep)); err != nil {
 		return err
 	}
-	s := summarize(out.path, rep, objs.bad, time.Since(start))
+	s := generate.Summarize(out.Path, rep, objs.bad, time.Since(start))
 	if c.Bool("json") {
-		err = s.json(c.App.Writer)
+		err = s.JSON(c.App.Writer)
 	} else {
-		s.text(stderr, rep, c.Bool("verbose"))
+		reportSkipped(stderr, rep.Skipped)
+		s.Text(stderr, rep, c.Bool("verbose"))
 	}
 	if err == nil && (len(rep.Unresolved) > 0 || len(rep.Skipped) > 0 || objs.bad > 0) {
 		return errFindings
@@ -187,7 +188,7 @@ func reuse(c *cli.Context, cfg *generate.Config) error {
 	return err
 }
 
-func reportSkipped(w io.Writer, skipped []corpus.Skipped) {
+func reportSkipped(w io.Writer, skipped []*corpus.Error) {
 	for _, s := range skipped {
 		fmt.Fprintf(w, "btfgen: skipped: %s\n", s)
 	}

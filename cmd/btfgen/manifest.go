@@ -6,6 +6,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/archiver"
+	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -15,7 +17,7 @@ import (
 func (o *objects) info() archive.Info {
 	info := archive.Info{Tool: tool(), Relocations: relolog.Hash(o.list...)}
 	for i, obj := range o.list {
-		info.Objects = append(info.Objects, archive.NewObject(obj.Name(), o.data[i]))
+		info.Objects = append(info.Objects, archiver.NewObject(obj.Name(), o.data[i]))
 	}
 	return info
 }
@@ -43,5 +45,5 @@ func writeManifest(c *cli.Context, path string, cfg *generate.Config, objs *obje
 
 // manifestOf is where the manifest of an archive is looked for unless told.
 func manifestOf(archive string) string {
-	return strings.TrimSuffix(archive, archiveSuffix) + ".json"
+	return strings.TrimSuffix(archive, bundle.NativeSuffix) + ".json"
 }

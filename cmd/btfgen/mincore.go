@@ -80,7 +80,7 @@ func oneKernel(ctx context.Context, sources []string, objs *objects, opts minimi
 		return nil, err
 	}
 	if len(rep.Skipped) > 0 {
-		return nil, fmt.Errorf("%s", rep.Skipped[0])
+		return nil, rep.Skipped[0]
 	}
 	if n := len(rep.Kernels); n != 1 {
 		return nil, fmt.Errorf("%s: holds %d kernels, want one", sources[len(sources)-1], n)

@@ -4,17 +4,15 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/pool"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -122,63 +120,56 @@ type logger struct {
 	write func(*relolog.Log) error
 
 	pending  []*relolog.Log // the first kernel's, until it is known to be the only one
-	kernel   string         // the first
+	first    string         // name of the first kernel
 	compare  *logtext.Comparison
 	bad      int  // kernels and objects left out
 	findings bool // among what is shown
 }
 
 func (l *logger) run(corp *corpus.Corpus) error {
-	reportSkipped(l.App.ErrWriter, corp.Skipped)
-	l.bad += len(corp.Skipped)
+	l.skip(corp.Skipped...)
 	var scratch corpus.Scratch
 	for _, f := range corp.Files {
 		var failed error
-		err := f.Read(l.Context.Context, &scratch, func(it *corpus.Item) error {
-			failed = l.item(it)
+		err := f.Read(l.Context.Context, &scratch, func(k *corpus.Kernel) error {
+			failed = l.kernel(k)
 			return failed
 		})
 		if failed != nil || l.Context.Context.Err() != nil {
 			return err
 		}
-		for _, err := range corpus.Errors(err) {
-			l.skip(err)
-		}
+		l.skip(corpus.Errors(err)...)
 	}
 	for i, met := range l.met {
 		if !met {
-			l.skip(fmt.Errorf("%s: no kernel is of its byte order", l.objs[i].Name()))
+			l.skip(&corpus.Error{Path: l.objs[i].Name(), Err: errors.New("no kernel is of its byte order")})
 		}
 	}
 	return l.finish()
 }
 
-func (l *logger) skip(err error) {
-	l.bad++
-	fmt.Fprintf(l.App.ErrWriter, "btfgen: skipped: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+func (l *logger) skip(skipped ...*corpus.Error) {
+	l.bad += len(skipped)
+	reportSkipped(l.App.ErrWriter, skipped)
 }
 
-// item runs all objects on one kernel, on several CPUs.
-func (l *logger) item(it *corpus.Item) error {
-	target, err := newTarget(it)
-	if err != nil {
-		l.skip(err)
+// kernel runs all objects on one kernel, on several CPUs.
+func (l *logger) kernel(k *corpus.Kernel) error {
+	target := new(relolog.Target)
+	if err := k.Load(target, k.Name); err != nil {
+		l.skip(&corpus.Error{Path: k.Name, Err: err})
 		return nil
 	}
 	logs := make([]*relolog.Log, len(l.objs))
-	var g errgroup.Group
-	g.SetLimit(l.Int("jobs"))
-	for i, o := range l.objs {
-		g.Go(func() error {
-			log, err := relolog.Run(o, target)
-			if errors.Is(err, relolog.ErrByteOrder) {
-				return nil
-			}
-			logs[i] = log
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err := pool.Each(l.Context.Context, l.Int("jobs"), len(l.objs), func(i int) error {
+		log, err := relolog.Run(l.objs[i], target)
+		if errors.Is(err, relolog.ErrByteOrder) {
+			return nil
+		}
+		logs[i] = log
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	met := false
@@ -193,19 +184,9 @@ func (l *logger) item(it *corpus.Item) error {
 		}
 	}
 	if !met {
-		l.skip(fmt.Errorf("%s: no object is of its byte order", target.Name()))
+		l.skip(&corpus.Error{Path: k.Name, Err: errors.New("no object is of its byte order")})
 	}
 	return nil
-}
-
-// newTarget reads a kernel. Its name is copied, because the item's memory is
-// used again; types' names are copied into the log.
-func newTarget(it *corpus.Item) (*relolog.Target, error) {
-	mods := make([]relolog.Module, len(it.Modules))
-	for i, m := range it.Modules {
-		mods[i] = relolog.Module{Name: strings.Clone(m.Name), BTF: m.BTF}
-	}
-	return relolog.NewTarget(strings.Clone(it.Name), it.BTF, mods...)
 }
 
 // note looks for findings among the entries that are shown.
@@ -231,8 +212,8 @@ func (l *logger) json(enc *json.Encoder, log *relolog.Log) error {
 
 // text keeps the logs of the first kernel, and compares from the second on.
 func (l *logger) text(log *relolog.Log) error {
-	if l.compare == nil && (l.kernel == "" || l.kernel == log.Kernel) {
-		l.kernel = log.Kernel
+	if l.compare == nil && (l.first == "" || l.first == log.Kernel) {
+		l.first = log.Kernel
 		l.pending = append(l.pending, log)
 		return nil
 	}

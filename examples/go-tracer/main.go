@@ -21,6 +21,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/archive/btfspec"
 )
 
 //go:embed bpf/exec.bpf.o
@@ -63,12 +64,16 @@ func run(opts archive.Options, count int) (err error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return err
 	}
+	kernelTypes, err := btfspec.Load(types)
+	if err != nil {
+		return err
+	}
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
 	if err != nil {
 		return err
 	}
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
-		Programs: ebpf.ProgramOptions{KernelTypes: types.Spec},
+		Programs: ebpf.ProgramOptions{KernelTypes: kernelTypes},
 	})
 	if err != nil {
 		return err

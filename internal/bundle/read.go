@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,12 +12,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
+	"github.com/btfgen/btfgen/internal/decompress"
 )
 
 // maxRead limits the bytes of all files of a bundle together.
@@ -72,14 +70,13 @@ func readTar(name string) (files []File, err error) {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := decompressor(bufio.NewReader(f))
+	r, err := open(bufio.NewReader(f))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if c, ok := r.(io.Closer); ok {
-		defer c.Close()
-	}
+	defer r.Close()
 	tr := tar.NewReader(r)
+	var buf decompress.Buffer
 	byName := make(map[string][]byte)
 	total := int64(0)
 	for {
@@ -99,11 +96,11 @@ func readTar(name string) (files []File, err error) {
 			if total += h.Size; h.Size < 0 || total > maxRead {
 				return nil, fmt.Errorf("%s: more than %d bytes", name, maxRead)
 			}
-			b, err := io.ReadAll(tr)
-			if err != nil {
+			if _, err := buf.Append(tr, h.Size, maxRead); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", name, member, err)
 			}
-			byName[member] = b
+			byName[member] = bytes.Clone(buf.B)
+			buf.Trim()
 		case tar.TypeLink:
 			b, ok := byName[path.Clean(h.Linkname)]
 			if !ok {
@@ -117,23 +114,15 @@ func readTar(name string) (files []File, err error) {
 	}
 }
 
-// decompressor finds out how r is compressed by its first bytes.
-func decompressor(r *bufio.Reader) (io.Reader, error) {
-	head, err := r.Peek(6)
+// open reads what is compressed in one of the formats that Write knows.
+func open(r *bufio.Reader) (io.ReadCloser, error) {
+	head, err := r.Peek(decompress.SniffLen)
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return gzip.NewReader(r)
-	case slices.Equal(head, []byte{0xfd, '7', 'z', 'X', 'Z', 0}):
-		return xz.NewReader(r)
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRead))
-		if err != nil {
-			return nil, err
-		}
-		return d.IOReadCloser(), nil
+	switch f := decompress.Sniff(head); f {
+	case decompress.Gzip, decompress.XZ, decompress.Zstd:
+		return new(decompress.Scratch).Open(context.Background(), decompress.Input{R: r, Size: -1}, f)
 	}
 	return nil, ErrNotBundle
 }

@@ -8,12 +8,12 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // Type is a type of the output.
 type Type struct {
-	Kind   rawbtf.Kind
+	Kind   btfenc.Kind
 	Flag   bool   // kind_flag
 	Name   string // empty for anonymous types
 	Size   uint32 // bytes; 0 where the record holds a reference instead
@@ -31,9 +31,7 @@ type Field struct {
 }
 
 // Void in Refs stands for void, all else is a position in the list of types.
-// PTR and TYPEDEF have one reference, ARRAY the element and the index type,
-// STRUCT and UNION one per member, FUNC_PROTO the return type and one per
-// parameter.
+// The references are in the order in which the record has them (btfenc.Shape).
 const Void = -1
 
 // content appends all of o that does not refer to other types. Anonymous types
@@ -172,31 +170,34 @@ func representatives(types []*Type, live, class []int) []*Type {
 
 // Write encodes types in the byte order of the kernel.
 func Write(types []*Type, order binary.ByteOrder) []byte {
-	b := rawbtf.NewBuilder(order)
-	id := func(r int) uint32 { return uint32(r + 1) }
+	b := btfenc.NewBuilder(order)
 	for _, o := range types {
-		vlen, size := len(o.Fields), o.Size
-		switch o.Kind {
-		case rawbtf.KindInt, rawbtf.KindArray:
-			vlen = 0
-		case rawbtf.KindPtr, rawbtf.KindTypedef, rawbtf.KindFuncProto:
-			size = id(o.Refs[0])
+		shape, refs := o.Kind.Shape(), o.Refs
+		ref := func() (id uint32) {
+			id, refs = uint32(refs[0]+1), refs[1:]
+			return id
 		}
-		b.Type(o.Name, o.Kind, o.Flag, vlen, size)
-		for i, f := range o.Fields {
-			switch o.Kind {
-			case rawbtf.KindInt:
-				b.Word(f.Lo)
-			case rawbtf.KindArray:
-				b.Word(id(o.Refs[0]), id(o.Refs[1]), f.Lo)
-			case rawbtf.KindStruct, rawbtf.KindUnion:
-				b.Word(b.String(f.Name), id(o.Refs[i]), f.Lo)
-			case rawbtf.KindEnum:
-				b.Word(b.String(f.Name), f.Lo)
-			case rawbtf.KindEnum64:
-				b.Word(b.String(f.Name), f.Lo, f.Hi)
-			case rawbtf.KindFuncProto:
-				b.Word(b.String(f.Name), id(o.Refs[i+1]))
+		words, vlen := shape.Elem, len(o.Fields)
+		if len(words) == 0 {
+			words, vlen = shape.Extra, 0
+		}
+		third := o.Size
+		if shape.Third == btfenc.Ref {
+			third = ref()
+		}
+		b.Type(o.Name, o.Kind, o.Flag, vlen, third)
+		for _, f := range o.Fields {
+			values := [2]uint32{f.Lo, f.Hi}
+			for _, w := range words {
+				switch w {
+				case btfenc.Name:
+					b.Word(b.String(f.Name))
+				case btfenc.Ref:
+					b.Word(ref())
+				default:
+					b.Word(values[0])
+					values[0] = values[1]
+				}
 			}
 		}
 	}

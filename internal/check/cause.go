@@ -9,7 +9,7 @@ import (
 // the kernels where it counts.
 type Cause struct {
 	Status   Status   `json:"status"`
-	Kind     Kind     `json:"kind"`
+	Topic    Topic    `json:"kind"`
 	Subject  string   `json:"subject"`
 	Reason   string   `json:"reason"`
 	Sources  []string `json:"sources,omitempty"` // file:line, sorted
@@ -21,7 +21,7 @@ type Cause struct {
 func (r *Report) Causes(least Status) []Cause {
 	type key struct {
 		status          Status
-		kind            Kind
+		kind            Topic
 		subject, reason string
 	}
 	var out []Cause
@@ -31,12 +31,12 @@ func (r *Report) Causes(least Status) []Cause {
 			if f.Status < least || f.Status == Other {
 				continue
 			}
-			k := key{f.Status, f.Kind, f.Subject, f.Reason}
+			k := key{f.Status, f.Topic, f.Subject, f.Reason}
 			i, ok := at[k]
 			if !ok {
 				i = len(out)
 				at[k] = i
-				out = append(out, Cause{Status: f.Status, Kind: f.Kind, Subject: f.Subject, Reason: f.Reason})
+				out = append(out, Cause{Status: f.Status, Topic: f.Topic, Subject: f.Subject, Reason: f.Reason})
 			}
 			c := &out[i]
 			if n := len(c.Programs); n == 0 || c.Programs[n-1] != pi {

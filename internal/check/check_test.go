@@ -16,7 +16,7 @@ import (
 
 // runOn checks objects of testdata/bpf, without their suffix .o, on
 // testdata/vmlinux.
-func runOn(t *testing.T, opts Options, names ...string) *Report {
+func runOn(t *testing.T, names ...string) *Report {
 	t.Helper()
 	var objs []*Object
 	for _, n := range names {
@@ -34,7 +34,7 @@ func runOn(t *testing.T, opts Options, names ...string) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Run(context.Background(), Config{Objects: objs, Corpus: corp, Options: opts, Jobs: 2})
+	rep, err := Run(context.Background(), Config{Objects: objs, Corpus: corp, Jobs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestExpected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for object, programs := range exp.Objects {
-		el, eb := runOn(t, Options{}, object+".bpfel"), runOn(t, Options{}, object+".bpfeb")
+		el, eb := runOn(t, object+".bpfel"), runOn(t, object+".bpfeb")
 		for name, want := range programs {
 			for i, kernel := range exp.Kernels {
 				rep := el
@@ -71,7 +71,7 @@ func TestExpected(t *testing.T) {
 					rep = eb
 				}
 				p, k := find(t, rep, name, kernel)
-				got := statusOf(p, k, KindCORE, KindHelper)
+				got := statusOf(p, k, TopicCORE, TopicHelper)
 				status := OK
 				if slices.Contains(want.Guarded, i) {
 					status = Guarded
@@ -137,11 +137,11 @@ func find(t *testing.T, rep *Report, program, kernel string) (*Program, int) {
 	return &rep.Programs[i], k
 }
 
-// statusOf is the worst of a program's findings of some kinds on a kernel.
-func statusOf(p *Program, kernel int, kinds ...Kind) Status {
+// statusOf is the worst of a program's findings on some topics on a kernel.
+func statusOf(p *Program, kernel int, topics ...Topic) Status {
 	s := OK
 	for _, f := range p.Findings {
-		if slices.Contains(f.Kernels, kernel) && slices.Contains(kinds, f.Kind) {
+		if slices.Contains(f.Kernels, kernel) && slices.Contains(topics, f.Topic) {
 			s = max(s, f.Status)
 		}
 	}

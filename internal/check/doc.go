@@ -4,32 +4,39 @@
 // A program is its entry function with all functions that it can call. For
 // each kernel the package asks four things:
 //
-//   - Which of its CO-RE relocations have no answer there ([relolog.Run])? The
-//     loader makes such an instruction invalid, and the verifier refuses the
-//     program only if it can reach it. So the program is executed abstractly
-//     as the verifier does it (explore): the relocated immediates are constants,
-//     and so are frozen global data and what is computed from them; a branch
-//     that constants decide is followed on one side, any other on both.
-//   - Does the kernel have the helpers, kfuncs, ksyms, map types, program types
-//     and attach types that it uses? The kernel's BTF has enums of them.
+//   - Which of its CO-RE relocations have no answer there? The loader makes such
+//     an instruction invalid, and the verifier refuses the program only if it can
+//     reach it, which package interp tells.
+//   - Does the kernel have the helpers, kfuncs, ksyms, instructions, and types of
+//     maps, programs, attachments and links that it uses? The kernel's BTF has
+//     enums of them, or of what came with them.
 //   - Does what it attaches to exist?
 //   - What of it depends on the running kernel's own BTF, so that shipping one
 //     does not help?
 //
-// For example, in
+// For example, of
 //
-//	r1 = 1          // field_exists task_struct.__state
-//	if r1 == 0 goto else
-//	r1 = 112        // byte_off task_struct.__state
+//	SEC("tp_btf/sched_switch") int on_switch(u64 *ctx)
+//	{
+//		struct task_struct *t = (void *)ctx[1];
+//		if (bpf_core_field_exists(t->__state))
+//			return t->__state;
+//		return bpf_loop(1, step, NULL, 0);
+//	}
 //
-// on a kernel without the field the first immediate becomes 0 and the third
-// instruction is poisoned. The branch is taken, so the poisoned instruction is
-// unreachable and the program is guarded. Had the first been a load from a map,
-// both sides would be explored and the program fails.
+// a kernel of 5.10 gives two findings: the offset of __state is absent, but
+// guarded by the branch that field_exists decides; bpf_loop is no helper there,
+// and reached. The verdict is the worse one, [Fails]. On 5.17 it is [OK].
 //
-// The exploration never calls an instruction unreachable that the verifier
-// reaches: it knows less than the verifier does of ranges and of pointers,
-// keeps to what all verifiers since 5.2 know of constants, and looks at the
-// kernel's BTF for the rest (features). The price is that a guard of a form
-// which only the verifier understands is reported as a failure.
+// [Run] takes each kernel through these passes: inspect finds in its BTF all
+// names that any object asks for; dryRun relocates all objects; then each
+// program has an evaluation, of its interfaces, externs and attachment, and of
+// its code. That goes by what collect finds absent, and is done once for all
+// kernels with the same codeKey. [Report] puts the findings together.
+//
+// The package does not know which kind of program may call which helper, what
+// a kernel's configuration is, or which functions kprobes may have beyond those
+// in BTF; where that decides, the verdict is [MayFail]. How an object is read is
+// package bpfprog's business, how a relocation is decided package relolog's,
+// which only relocate.go talks to.
 package check

@@ -2,268 +2,214 @@ package check
 
 import (
 	"cmp"
-	"encoding/binary"
+	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/interp"
 )
 
 // evaluation is one program on one kernel.
 type evaluation struct {
-	o      *Object
-	pr     *program
-	k      *kernel
-	log    *relolog.Log
-	opts   *Options
-	out    []Finding
-	absent []absence
+	o        *Object
+	pr       *bpfprog.Program
+	k        *kernel
+	loader   decisions
+	settable func(variable string) bool
+	out      []Finding
+	judged   map[Finding]bool // of the code, but for instructions
+	absent   []absence
 }
 
 // absence is an instruction that the verifier refuses if it reaches it.
 type absence struct {
-	at site
+	at bpfprog.Site
 	f  Finding
 }
 
-// coreKey identifies all that the code of a program depends upon, so that
-// kernels with the same key share one exploration.
-func (e *evaluation) coreKey() string {
-	var b []byte
-	for _, r := range e.pr.relos {
-		en := &e.log.Entries[r]
-		b = append(append(b, en.Result...), 0)
-		b = append(append(b, en.Reason...), 0)
-		if en.New != nil {
-			b = binary.AppendUvarint(b, *en.New)
+func (e *evaluation) add(f Finding) { e.out = append(e.out, f) }
+
+func (e *evaluation) eachUse(f func(*use)) {
+	for _, fn := range e.pr.Funcs {
+		for i := range e.o.uses[fn] {
+			f(&e.o.uses[fn][i])
 		}
-		b = append(b, 0)
+	}
+}
+
+// extern returns what an instruction refers to, nil unless that is an extern.
+func (e *evaluation) extern(in *bpfprog.Insn) *bpfprog.Extern {
+	if in.Ref.Kind != bpfprog.RefExtern {
+		return nil
+	}
+	return &e.o.Externs[in.Ref.N]
+}
+
+// codeKey identifies all that the findings on a program's code depend on, so
+// that kernels with the same key share one exploration. It is a hash, because
+// the whole takes more memory than the findings.
+func (e *evaluation) codeKey() [sha256.Size]byte {
+	var b []byte
+	for _, r := range e.pr.Records {
+		b = e.loader.appendKey(b, r)
 	}
 	b = fmt.Appendf(b, "%v", e.k.features)
-	var groups [isaCount]bool
-	e.eachUse(func(_ site, in *insn) {
-		n, newer := in.newer()
+	flag := func(yes bool) { b = strconv.AppendBool(append(b, ' '), yes) }
+	var groups [bpfprog.NumGroups]bool
+	e.eachUse(func(u *use) {
+		x := e.extern(u.in)
 		switch {
-		case newer:
-			groups[n.group] = true
-			groups[isaAtomics] = groups[isaAtomics] || n.group == isaAcqRel
-		case in.isHelper():
-			b = fmt.Appendf(b, " %d%t", in.imm, e.k.hasHelper(in.imm))
-			if in.imm == fnAttachCookie {
-				b = fmt.Appendf(b, "%t", e.lacks(enumLink, linkPerf))
+		case u.newer != nil:
+			groups[u.newer.Group] = true
+			groups[bpfprog.GroupAtomics] = groups[bpfprog.GroupAtomics] || u.newer.Group == bpfprog.GroupAcqRel
+		case u.in.IsHelper():
+			flag(e.k.lacksHelper(u.in.Imm))
+			if isAttachCookie(u.in) {
+				flag(e.k.lacks(enumLink, linkPerf))
 			}
-		case in.ref.kind == refExtern:
-			if x, ok := e.o.externs[in.ref.name]; ok && x.kconfig {
-				b = fmt.Appendf(b, " %v", e.k.kconfig(x.name))
-			} else if ok {
-				b = fmt.Appendf(b, " %t", e.ksym(&x))
-			}
+		case x.Kind == bpfprog.ExternKconfig:
+			b = fmt.Appendf(b, " %v", e.k.kconfig(x.Name))
+		case x.Kind == bpfprog.ExternKsym:
+			flag(e.hasKsym(x))
 		}
 	})
-	for g := range isaCount {
+	for g := range bpfprog.NumGroups {
 		if groups[g] {
-			b = fmt.Appendf(b, " %d:%d", g, e.k.knows(g))
+			b = append(b, ' ', byte('0'+e.k.knows(g)))
 		}
 	}
-	return string(b)
-}
-
-func (e *evaluation) eachUse(f func(site, *insn)) {
-	for _, fn := range e.pr.funcs {
-		for i := range e.o.funcs[fn].insns {
-			f(site{fn, i}, &e.o.funcs[fn].insns[i])
-		}
-	}
-}
-
-// ksym reports whether the kernel has what an extern asks for. An untyped one
-// may be any symbol, which BTF does not list.
-func (e *evaluation) ksym(x *extern) bool {
-	if x.id == 0 {
-		return true
-	}
-	_, why := e.k.resolve(e.o, x)
-	return why == ""
+	return sha256.Sum256(b)
 }
 
 // code judges everything whose effect depends on whether an instruction can be
-// reached. The findings depend on coreKey alone.
+// reached. The findings depend on codeKey alone.
 func (e *evaluation) code() []Finding {
 	e.out = nil
 	e.collect()
 	if len(e.absent) == 0 {
 		return e.out
 	}
-	x := explore(e.o, e.pr, &inputs{
-		features: e.k.features,
-		relo: func(r int) (uint64, bool, bool) {
-			en := &e.log.Entries[r]
-			if en.New == nil {
-				return 0, en.Result == relolog.Poisoned, false
-			}
-			return *en.New, false, true
-		},
-		ksym:     e.ksym,
-		kconfig:  func(x *extern) value { return e.k.kconfig(x.name) },
-		settable: e.opts.settable,
+	r := interp.Explore(e.o.Object, e.pr, &interp.Input{
+		Features: e.k.features,
+		Record:   e.loader.value,
+		Ksym:     e.hasKsym,
+		Kconfig:  func(x *bpfprog.Extern) interp.Number { return e.k.kconfig(x.Name) },
+		Settable: e.settable,
 	})
+	e.judged = make(map[Finding]bool)
 	for _, a := range e.absent {
-		e.judge(x, a)
+		e.judge(r, a)
 	}
 	return e.out
 }
 
 // collect finds the instructions that must not be reached.
 func (e *evaluation) collect() {
-	where := make(map[int]site, len(e.pr.relos))
-	gone := make(map[site]bool) // replaced by an invalid instruction
-	for at, r := range e.o.reloAt {
-		where[r] = at
-	}
-	for _, r := range e.pr.relos {
-		en := &e.log.Entries[r]
-		f := Finding{Status: Fails, Kind: KindCORE, Subject: en.Relocation(), Reason: en.Reason, Source: en.Source}
-		switch en.Result {
-		case relolog.Poisoned:
-			e.absent = append(e.absent, absence{where[r], f})
-			gone[where[r]] = true
-		case relolog.Ambiguous, relolog.Error:
-			f.Reason = fmt.Sprintf("%s: %s; libbpf refuses the whole object", en.Result, en.Reason)
-			e.out = append(e.out, f)
+	gone := make(map[bpfprog.Site]bool) // made invalid
+	for _, r := range e.pr.Records {
+		poisoned, refused, reason := e.loader.outcome(r)
+		if !poisoned && !refused {
+			continue
 		}
-	}
-	e.eachUse(func(at site, in *insn) {
-		f := Finding{Status: Fails, Source: e.o.source(at)}
-		if in.isHelper() && in.imm == fnAttachCookie && e.cookieLink() && e.lacks(enumLink, linkPerf) {
-			f := f
-			f.Kind, f.Subject, f.Reason = KindLink, linkPerf, "the kernel has no such links, which carry what bpf_get_attach_cookie returns"
-			e.absent = append(e.absent, absence{at, f})
+		f := Finding{Status: Fails, Topic: TopicCORE, Subject: e.o.records.text(r), Reason: reason, Source: e.o.records.source(r)}
+		if refused {
+			f.Reason += "; libbpf refuses the whole object"
+			e.add(f)
+			continue
 		}
+		e.absent = append(e.absent, absence{e.o.Sites[r], f})
+		gone[e.o.Sites[r]] = true
+	}
+	e.eachUse(func(u *use) {
 		switch {
-		case in.isHelper() && len(e.k.helpers) > 0 && !e.k.hasHelper(in.imm):
-			f.Kind, f.Subject, f.Reason = KindHelper, helperName(in.imm), "the kernel has no such helper"
-		case in.op == opCall && in.ref.kind == refExtern:
-			x, ok := e.o.externs[in.ref.name]
-			if !ok || e.ksym(&x) {
-				return
-			}
-			_, why := e.k.resolve(e.o, &x)
-			f.Kind, f.Subject, f.Reason = KindKfunc, x.name, why
-			if !x.weak {
-				return // refused before the verifier sees it: see externs
-			}
-		default:
-			if n, ok := in.newer(); ok && !gone[at] {
-				e.instruction(at, n)
-			}
-			return
+		case u.in.IsHelper():
+			e.helper(u)
+		case u.in.Op == bpfprog.OpCall:
+			e.kfunc(u)
+		case u.newer != nil && !gone[u.at]:
+			e.instruction(u)
 		}
-		e.absent = append(e.absent, absence{at, f})
 	})
 }
 
+// mustNotReach notes an instruction that the kernel does not take.
+func (e *evaluation) mustNotReach(u *use, t Topic, subject, reason string) {
+	e.absent = append(e.absent, absence{u.at, Finding{Status: Fails, Topic: t, Subject: subject, Reason: reason, Source: e.o.Source(u.at)}})
+}
+
+func isAttachCookie(in *bpfprog.Insn) bool {
+	return in.IsHelper() && asm.BuiltinFunc(in.Imm) == asm.FnGetAttachCookie
+}
+
+func (e *evaluation) helper(u *use) {
+	if isAttachCookie(u.in) && e.cookieLink() && e.k.lacks(enumLink, linkPerf) {
+		e.mustNotReach(u, TopicLink, linkPerf, "the kernel has no such links, which carry what bpf_get_attach_cookie returns")
+	}
+	if e.k.lacksHelper(u.in.Imm) {
+		e.mustNotReach(u, TopicHelper, helperName(u.in.Imm), "the kernel has no such helper")
+	}
+}
+
+// kfunc notes a call of a weak kfunc that is absent; of a strong one loaders
+// refuse the object before the verifier sees it: see externs.
+func (e *evaluation) kfunc(u *use) {
+	if x := e.extern(u.in); x.Weak && !e.hasKsym(x) {
+		_, why := e.k.missing(e.o, x)
+		e.mustNotReach(u, TopicKfunc, x.Name, why)
+	}
+}
+
 // judge turns an absence into a finding.
-func (e *evaluation) judge(x *explorer, a absence) {
-	l, reached := x.seen[a.at]
-	switch {
-	case reached && l == certain:
-	case reached && l == depends:
+func (e *evaluation) judge(r *interp.Result, a absence) {
+	switch l := r.Reached(a.at); {
+	case l == interp.Certain:
+	case l == interp.Depends:
 		a.f.Status = min(a.f.Status, MayFail)
 		a.f.Reason += "; reached only with some settings of the kernel's build or of the loader"
-	case reached:
+	case l == interp.Imprecise:
 		a.f.Status = min(a.f.Status, MayFail)
 		a.f.Reason += "; too many paths lead there to tell whether it is reached"
-	case x.gaveUp:
+	case r.GaveUp:
 		a.f.Status = Unknown
 		a.f.Reason += "; the program is too large to tell whether it is reached"
-	case x.odd != "":
+	case r.Odd != "":
 		a.f.Status = Unknown
-		a.f.Reason += "; " + x.odd
+		a.f.Reason += "; " + r.Odd
 	default:
-		a.f.Status, a.f.Guard = Guarded, x.guard(a.at, e.log)
+		a.f.Status, a.f.Guard = Guarded, e.guard(r, a.at)
 	}
-	if a.f.Kind == KindInsn {
+	if a.f.Topic == TopicInsn {
 		e.addInsn(a.f)
-	} else if !slices.Contains(e.out, a.f) {
-		e.out = append(e.out, a.f)
+	} else if !e.judged[a.f] {
+		e.judged[a.f] = true
+		e.add(a.f)
 	}
 }
 
-// guard says which decided branch keeps the verifier from an instruction: the
-// first one found going backwards.
-func (x *explorer) guard(at site, log *relolog.Log) string {
-	todo, done := []site{at}, map[site]bool{at: true}
-	for len(todo) > 0 {
-		s := todo[0]
-		todo = todo[1:]
-		for _, p := range x.predecessors(s) {
-			if _, ok := x.seen[p]; ok {
-				return x.explain(p, log)
-			}
-			if !done[p] {
-				done[p] = true
-				todo = append(todo, p)
-			}
-		}
+// guard says what keeps the verifier from an instruction.
+func (e *evaluation) guard(r *interp.Result, at bpfprog.Site) string {
+	g, ok := r.Guard(at)
+	if !ok {
+		return "nothing leads there"
 	}
-	return "nothing leads there"
-}
-
-// predecessors returns the instructions after which s may be executed.
-func (x *explorer) predecessors(s site) (out []site) {
-	f := &x.o.funcs[s.fn]
-	if s.insn == 0 {
-		for _, fn := range x.pr.funcs {
-			for i := range f.callersIn(&x.o.funcs[fn], s.fn) {
-				out = append(out, site{fn, i})
-			}
-		}
+	what, where := "a constant condition", e.o.Source(g.Branch)
+	switch f := g.Fact; {
+	case f == nil:
+	case f.Record < 0:
+		what = fmt.Sprintf("%s = %d", f.Name, f.V)
+	default:
+		what = fmt.Sprintf("%s = %d", e.o.records.text(f.Record), f.V)
+		where = cmp.Or(e.o.records.source(f.Record), where)
 	}
-	for i := range f.insns {
-		in := &f.insns[i]
-		next := i + 1
-		if in.op == opLdImm64 {
-			next++
-		}
-		falls := in.op != opJA && in.op != opJA32 && in.op != opExit
-		jumps := in.op == opJA || in.isCondJump()
-		if falls && next == s.insn || jumps && i+1+int(in.off) == s.insn || in.op == opJA32 && i+1+int(in.imm) == s.insn {
-			out = append(out, site{s.fn, i})
-		}
-	}
-	return out
-}
-
-// callersIn yields the instructions of g that refer to function fn.
-func (*function) callersIn(g *function, fn int) func(func(int) bool) {
-	return func(yield func(int) bool) {
-		for i := range g.insns {
-			if r := &g.insns[i].ref; r.kind == refFunc && r.fn == fn && !yield(i) {
-				return
-			}
-		}
-	}
-}
-
-// explain says what decided a branch.
-func (x *explorer) explain(branch site, log *relolog.Log) string {
-	d := x.taken[branch]
-	where := x.o.source(branch)
 	if where != "" {
-		where = " (" + where + ")"
+		return what + " (" + where + ")"
 	}
-	if d == nil || d.src == 0 {
-		return "a constant condition" + where
-	}
-	f := x.facts[d.src-1]
-	if f.record < 0 {
-		return fmt.Sprintf("%s = %d%s", f.name, f.v, where)
-	}
-	if src := log.Entries[f.record].Source; src != "" {
-		where = " (" + src + ")"
-	}
-	return fmt.Sprintf("%s = %d%s", log.Entries[f.record].Relocation(), f.v, where)
+	return what
 }
 
 // worst is the verdict that findings come to.
@@ -277,6 +223,6 @@ func worst(l []Finding) Status {
 
 func sortFindings(l []Finding) {
 	slices.SortStableFunc(l, func(a, b Finding) int {
-		return cmp.Or(-cmp.Compare(a.Status, b.Status), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject), strings.Compare(a.Source, b.Source))
+		return cmp.Or(-cmp.Compare(a.Status, b.Status), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Subject, b.Subject), strings.Compare(a.Source, b.Source))
 	})
 }

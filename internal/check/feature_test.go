@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/interp"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // appeared is when parts of the kernel's interface came, by the kernel's own
@@ -52,36 +52,42 @@ var appeared = []struct {
 	{enumField, "BPF_RES_SPIN_LOCK", "6.15"},
 }
 
+// inspectItem is inspect for a kernel of the corpus, without its modules.
+func inspectItem(t *testing.T, it *corpus.Kernel, w *wanted) *kernel {
+	t.Helper()
+	tg := new(target)
+	if why := tg.Load(it.Name, it.BTF); why != nil {
+		t.Fatal(it.Name, why)
+	}
+	return inspect(tg, w, it.Key, it.Arch)
+}
+
 // TestAppeared compares the corpus's enums with the kernel's history.
 func TestAppeared(t *testing.T) {
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
 	n := 0
-	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Item) {
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 		release := it.Key.Release
 		if release == "" || release[0] < '0' || release[0] > '9' || it.Key.ID != "debian" {
 			return
 		}
-		tg, err := relolog.NewTarget(it.Name, it.BTF)
-		if err != nil {
-			t.Fatal(err)
-		}
-		k := inspect(tg, want, it.Key, it.Arch)
+		k := inspectItem(t, it, want)
 		for _, a := range appeared {
 			if k.enums[a.enum] == nil && a.enum <= enumLink {
 				t.Errorf("%s: no enum %s", it.Name, enumNames[a.enum])
 				continue
 			}
 			_, has := k.enums[a.enum][a.name]
-			if should := archive.CompareVersions(release, a.since) >= 0; has != should {
+			if should := kernelkey.CompareVersions(release, a.since) >= 0; has != should {
 				t.Errorf("%s: %s there: %t, but it came in %s", it.Name, a.name, has, a.since)
 			}
 			n++
 		}
-		version := func(v string) bool { return archive.CompareVersions(release, v) >= 0 }
-		if got, want := k.features, (features{
-			rodata: version("5.5"), partial: version("5.16"), narrow: version("6.9"), stImm: version("6.4"),
-			globals: version("5.6"), lazyGlobals: version("6.8"),
+		version := func(v string) bool { return kernelkey.CompareVersions(release, v) >= 0 }
+		if got, want := k.features, (interp.Features{
+			Rodata: version("5.5"), Partial: version("5.16"), Narrow: version("6.9"), StImm: version("6.4"),
+			Globals: version("5.6"), LazyGlobals: version("6.8"),
 		}); got != want {
 			t.Errorf("%s: features %+v, want %+v", it.Name, got, want)
 		}
@@ -93,7 +99,7 @@ func TestAppeared(t *testing.T) {
 }
 
 func TestHelperName(t *testing.T) {
-	for id, want := range map[int32]string{1: "bpf_map_lookup_elem", 113: "bpf_probe_read_kernel", 181: "bpf_loop", 9999: "#9999"} {
+	for id, want := range map[int64]string{1: "bpf_map_lookup_elem", 113: "bpf_probe_read_kernel", 181: "bpf_loop", 9999: "#9999"} {
 		if got := helperName(id); got != want {
 			t.Errorf("helper %d: %s, want %s", id, got, want)
 		}
@@ -107,35 +113,18 @@ func TestVersion(t *testing.T) {
 	for _, c := range []struct {
 		id, release string
 		v, m        uint64
-		known       bool
 	}{
-		{"debian", "5.10.0-30-amd64", 5<<16 | 10<<8, 0xff, true},
-		{"debian", "6.12.107+deb13-amd64", 6<<16 | 12<<8 | 107, 0, true},
-		{"fedora", "6.1.0-2.fc38", 6<<16 | 1<<8, 0, true},
-		{"centos", "4.19.300", 4<<16 | 19<<8 | 255, 0, true},
-		{"debian", "7.3-amd64", 7<<16 | 3<<8, 0xff, true},
-		{"", "", 0, 0xffffffff, false},
-		{"x", "vmlinux", 0, 0xffffffff, false},
+		{"debian", "5.10.0-30-amd64", 5<<16 | 10<<8, 0xff},
+		{"debian", "6.12.107+deb13-amd64", 6<<16 | 12<<8 | 107, 0},
+		{"fedora", "6.1.0-2.fc38", 6<<16 | 1<<8, 0},
+		{"centos", "4.19.300", 4<<16 | 19<<8 | 255, 0},
+		{"debian", "7.3-amd64", 7<<16 | 3<<8, 0xff},
+		{"", "", 0, 0xffffffff},
+		{"x", "vmlinux", 0, 0xffffffff},
 	} {
-		got := versionOf(archive.Key{ID: c.id, Release: c.release})
-		if got.v != c.v || got.m != c.m || got.taint != (c.m != 0) {
-			t.Errorf("%s %s: %x mask %x", c.id, c.release, got.v, got.m)
-		}
-	}
-}
-
-func TestSections(t *testing.T) {
-	for name, want := range map[string]string{
-		"kprobe/do_exit": "kprobe", "kprobe": "kprobe", "kprobe.multi/tcp_*": "kprobe.multi", "?fentry/x": "fentry",
-		"xdp/cpumap": "xdp/cpumap", "xdp/anything": "xdp", "cgroup/connect4": "cgroup/connect4", "tp/a/b": "tp",
-		"cgroup/nothing": "", "nonsense": "", "": "", "kprobes/x": "",
-	} {
-		got := ""
-		if s := sectionOf(name); s != nil {
-			got = s.prefix
-		}
-		if got != want {
-			t.Errorf("%q: %q, want %q", name, got, want)
+		got := versionOf(kernelkey.Key{ID: c.id, Release: c.release})
+		if got.V != c.v || got.Unknown != c.m {
+			t.Errorf("%s %s: %x mask %x", c.id, c.release, got.V, got.Unknown)
 		}
 	}
 }

@@ -1,21 +1,18 @@
 package check
 
 import (
-	"bytes"
 	"encoding/binary"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/rlimit"
 
+	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // instructions are those of each group as clang and the kernel encode them,
@@ -23,85 +20,86 @@ import (
 var instructions = []struct {
 	name   string // "" for old ones
 	in     insn
-	group  isa
+	group  bpfprog.Group
 	static bool
 }{
-	{"32-bit jump", insn{op: 0x16, dst: 7}, isaJMP32, true},
-	{"32-bit jump", insn{op: 0x5e, dst: 7, src: 8}, isaJMP32, true},
-	{"atomic operation", insn{op: 0xdb, dst: 10, src: 7, off: -8, imm: 0x01}, isaAtomics, true}, // fetch_add
-	{"atomic operation", insn{op: 0xc3, dst: 10, src: 7, off: -8, imm: 0x50}, isaAtomics, true}, // and
-	{"atomic operation", insn{op: 0xdb, dst: 10, src: 7, off: -8, imm: 0xe1}, isaAtomics, true}, // xchg
-	{"atomic operation", insn{op: 0xdb, dst: 10, src: 7, off: -8, imm: 0xf1}, isaAtomics, true}, // cmpxchg
-	{"sign-extending load", insn{op: 0x91, dst: 7, src: 10, off: -8}, isaV4, true},
-	{"sign-extending load", insn{op: 0x81, dst: 7, src: 10, off: -8}, isaV4, true},
-	{"sign-extending move", insn{op: 0xbf, dst: 7, src: 8, off: 8}, isaV4, false},
-	{"sign-extending move", insn{op: 0xbf, dst: 7, src: 8, off: 32}, isaV4, false},
-	{"sign-extending move", insn{op: 0xbc, dst: 7, src: 8, off: 16}, isaV4, false},
-	{"bswap", insn{op: 0xd7, dst: 7, imm: 32}, isaV4, true},
-	{"signed division", insn{op: 0x34, dst: 7, off: 1, imm: 3}, isaV4, false},
-	{"signed division", insn{op: 0x9f, dst: 7, src: 8, off: 1}, isaV4, false},
-	{"gotol", insn{op: 0x06}, isaV4, true},
-	{"may_goto", insn{op: 0xe5, off: 1}, isaMayGoto, true},
-	{"addr_space_cast", insn{op: 0xbf, dst: 7, src: 8, off: 1, imm: 1}, isaArena, false},
-	{"load-acquire", insn{op: 0xdb, dst: 7, src: 10, off: -8, imm: 0x100}, isaAcqRel, false},
-	{"load-acquire", insn{op: 0xd3, dst: 7, src: 10, off: -8, imm: 0x100}, isaAcqRel, true},
-	{"store-release", insn{op: 0xc3, dst: 10, src: 7, off: -8, imm: 0x110}, isaAcqRel, false},
+	{"32-bit jump", insn{Op: 0x16, Dst: 7}, bpfprog.GroupJMP32, true},
+	{"32-bit jump", insn{Op: 0x5e, Dst: 7, Src: 8}, bpfprog.GroupJMP32, true},
+	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0x01}, bpfprog.GroupAtomics, true}, // fetch_add
+	{"atomic operation", insn{Op: 0xc3, Dst: 10, Src: 7, Off: -8, Imm: 0x50}, bpfprog.GroupAtomics, true}, // and
+	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0xe1}, bpfprog.GroupAtomics, true}, // xchg
+	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0xf1}, bpfprog.GroupAtomics, true}, // cmpxchg
+	{"sign-extending load", insn{Op: 0x91, Dst: 7, Src: 10, Off: -8}, bpfprog.GroupV4, true},
+	{"sign-extending load", insn{Op: 0x81, Dst: 7, Src: 10, Off: -8}, bpfprog.GroupV4, true},
+	{"sign-extending move", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 8}, bpfprog.GroupV4, false},
+	{"sign-extending move", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 32}, bpfprog.GroupV4, false},
+	{"sign-extending move", insn{Op: 0xbc, Dst: 7, Src: 8, Off: 16}, bpfprog.GroupV4, false},
+	{"bswap", insn{Op: 0xd7, Dst: 7, Imm: 32}, bpfprog.GroupV4, true},
+	{"signed division", insn{Op: 0x34, Dst: 7, Off: 1, Imm: 3}, bpfprog.GroupV4, false},
+	{"signed division", insn{Op: 0x9f, Dst: 7, Src: 8, Off: 1}, bpfprog.GroupV4, false},
+	{"gotol", insn{Op: 0x06}, bpfprog.GroupV4, true},
+	{"may_goto", insn{Op: 0xe5, Off: 1}, bpfprog.GroupMayGoto, true},
+	{"addr_space_cast", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 1, Imm: 1}, bpfprog.GroupArena, false},
+	{"load-acquire", insn{Op: 0xdb, Dst: 7, Src: 10, Off: -8, Imm: 0x100}, bpfprog.GroupAcqRel, false},
+	{"load-acquire", insn{Op: 0xd3, Dst: 7, Src: 10, Off: -8, Imm: 0x100}, bpfprog.GroupAcqRel, true},
+	{"store-release", insn{Op: 0xc3, Dst: 10, Src: 7, Off: -8, Imm: 0x110}, bpfprog.GroupAcqRel, false},
 
-	{in: insn{op: 0xdb, dst: 10, src: 7, off: -8}}, // lock *(u64 *)(r10 - 8) += r7
-	{in: insn{op: 0xdc, dst: 7, imm: 32}},          // be32
-	{in: insn{op: 0xd4, dst: 7, imm: 16}},          // le16
-	{in: insn{op: 0x37, dst: 7, imm: 3}},           // r7 /= 3
-	{in: insn{op: 0xbc, dst: 7, src: 8}},           // w7 = w8
-	{in: insn{op: 0x15, dst: 7}},                   // if r7 == 0 goto
-	{in: insn{op: 0x05}},                           // goto
-	{in: insn{op: 0x79, dst: 7, src: 10, off: -8}}, // r7 = *(u64 *)(r10 - 8)
-	{in: insn{op: 0x7b, dst: 10, src: 7, off: -8}}, // *(u64 *)(r10 - 8) = r7
-	{in: insn{op: 0x85, imm: 7}},                   // call bpf_get_prandom_u32
-	{in: insn{op: 0x65, dst: 7, off: 0, imm: 4}},   // if r7 s> 4 goto
+	{in: insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8}}, // lock *(u64 *)(r10 - 8) += r7
+	{in: insn{Op: 0xdc, Dst: 7, Imm: 32}},          // be32
+	{in: insn{Op: 0xd4, Dst: 7, Imm: 16}},          // le16
+	{in: insn{Op: 0x37, Dst: 7, Imm: 3}},           // r7 /= 3
+	{in: insn{Op: 0xbc, Dst: 7, Src: 8}},           // w7 = w8
+	{in: insn{Op: 0x15, Dst: 7}},                   // if r7 == 0 goto
+	{in: insn{Op: 0x05}},                           // goto
+	{in: insn{Op: 0x79, Dst: 7, Src: 10, Off: -8}}, // r7 = *(u64 *)(r10 - 8)
+	{in: insn{Op: 0x7b, Dst: 10, Src: 7, Off: -8}}, // *(u64 *)(r10 - 8) = r7
+	{in: insn{Op: 0x85, Imm: 7}},                   // call bpf_get_prandom_u32
+	{in: insn{Op: 0x65, Dst: 7, Off: 0, Imm: 4}},   // if r7 s> 4 goto
 }
 
 func TestNewer(t *testing.T) {
 	for _, c := range instructions {
-		n, ok := c.in.newer()
-		if want := (newer{c.group, c.name, c.static}); ok != (c.name != "") || ok && n != want {
-			t.Errorf("op %#02x off %d imm %#x: %+v, %t, want %+v", c.in.op, c.in.off, c.in.imm, n, ok, want)
+		n, ok := c.in.Newer()
+		if want := (bpfprog.Newer{Group: c.group, Name: c.name, Static: c.static}); ok != (c.name != "") || ok && n != want {
+			t.Errorf("op %#02x off %d imm %#x: %+v, %t, want %+v", c.in.Op, c.in.Off, c.in.Imm, n, ok, want)
 		}
 	}
 }
 
 // around makes a program of an instruction: where it is reached, or behind a
 // branch that is never taken.
-func around(in insn, reached bool) *Object {
+func around(in insn, reached bool, section string) *Object {
 	code := []insn{
-		{op: 0xb7, dst: 6, imm: 1},               // r6 = 1
-		{op: opCall, imm: 7},                     // r0 = unknown
-		{op: 0xbf, dst: 7},                       // r7 = r0
-		{op: 0xbf, dst: 8},                       // r8 = r0
-		{op: 0x47, dst: 8, imm: 1},               // r8 |= 1
-		{op: 0x7b, dst: 10, src: 7, off: -8},     // spill r7
-		{op: 0x15, dst: 6, off: 1, imm: 1},       // if r6 == 1 goto +1
-		in,                                       // 7
-		{op: 0xb7, dst: 0, imm: 0}, {op: opExit}, // return 0
+		{Op: 0xb7, Dst: 6, Imm: 1},                       // r6 = 1
+		{Op: bpfprog.OpCall, Imm: 7},                     // r0 = unknown
+		{Op: 0xbf, Dst: 7},                               // r7 = r0
+		{Op: 0xbf, Dst: 8},                               // r8 = r0
+		{Op: 0x47, Dst: 8, Imm: 1},                       // r8 |= 1
+		{Op: 0x7b, Dst: 10, Src: 7, Off: -8},             // spill r7
+		{Op: 0x15, Dst: 6, Off: 1, Imm: 1},               // if r6 == 1 goto +1
+		in,                                               // 7
+		{Op: 0xb7, Dst: 0, Imm: 0}, {Op: bpfprog.OpExit}, // return 0
 	}
 	if reached {
-		code[6].op = 0x55
+		code[6].Op = 0x55
 	}
-	o := &Object{funcs: []function{{insns: code}}, order: binary.LittleEndian, btf: new(rawbtf.BTF), relo: new(relolog.Object)}
-	o.funcs[0].findLeaders()
-	o.programs = []program{{fn: 0, funcs: []int{0}, section: "socket"}}
-	return o
+	return newObject("", &bpfprog.Object{
+		Order:    binary.LittleEndian,
+		Funcs:    []bpfprog.Function{{Insns: code}},
+		Programs: []bpfprog.Program{{Funcs: []int{0}, Section: section, Attach: bpfprog.SectionOf(section)}},
+	}, records{})
 }
 
 // judgeCode is the verdict on the code of an object's first program.
 func judgeCode(o *Object, k *kernel) (Status, []Finding) {
-	e := evaluation{o: o, pr: &o.programs[0], k: k, log: new(relolog.Log), opts: new(Options)}
+	e := evaluation{o: o, pr: &o.Programs[0], k: k, settable: new(Config).settable}
 	l := e.code()
 	return worst(l), l
 }
 
 // since is when the groups came, by the kernel's history.
-var since = [isaCount]string{
-	isaJMP32: "5.1", isaAtomics: "5.12", isaV4: "6.6", isaMayGoto: "6.9", isaArena: "6.9", isaAcqRel: "6.15",
+var since = [bpfprog.NumGroups]string{
+	bpfprog.GroupJMP32: "5.1", bpfprog.GroupAtomics: "5.12", bpfprog.GroupV4: "6.6", bpfprog.GroupMayGoto: "6.9", bpfprog.GroupArena: "6.9", bpfprog.GroupAcqRel: "6.15",
 }
 
 // TestInstructionVerdicts wants each instruction refused on the kernels of the
@@ -110,31 +108,27 @@ func TestInstructionVerdicts(t *testing.T) {
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
 	counts := make(map[Status]int)
-	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Item) {
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 		release := it.Key.Release
 		if it.Key.ID != "debian" || release == "" {
 			return
 		}
-		tg, err := relolog.NewTarget(it.Name, it.BTF)
-		if err != nil {
-			t.Fatal(err)
-		}
-		k := inspect(tg, want, it.Key, it.Arch)
+		k := inspectItem(t, it, want)
 		for _, c := range instructions {
 			for _, reached := range []bool{true, false} {
 				status := OK
-				switch old := c.name != "" && archive.CompareVersions(release, since[c.group]) < 0; {
+				switch old := c.name != "" && kernelkey.CompareVersions(release, since[c.group]) < 0; {
 				case !old:
-				case c.name == gotol && archive.CompareVersions(release, "5.15") >= 0:
+				case c.name == bpfprog.Gotol && kernelkey.CompareVersions(release, "5.15") >= 0:
 					status = MayFail
-				case reached, c.static, c.group == isaAcqRel && archive.CompareVersions(release, "5.12") < 0:
+				case reached, c.static, c.group == bpfprog.GroupAcqRel && kernelkey.CompareVersions(release, "5.12") < 0:
 					status = Fails
 				default:
 					status = Guarded
 				}
-				got, l := judgeCode(around(c.in, reached), k)
+				got, l := judgeCode(around(c.in, reached, "socket"), k)
 				if got != status {
-					t.Errorf("%s: %s %#02x, reached %t: %s, want %s: %v", it.Name, c.name, c.in.op, reached, got, status, l)
+					t.Errorf("%s: %s %#02x, reached %t: %s, want %s: %v", it.Name, c.name, c.in.Op, reached, got, status, l)
 				}
 				counts[got]++
 			}
@@ -155,30 +149,30 @@ func TestInstructionReleases(t *testing.T) {
 	for _, c := range []struct {
 		release string
 		enums   [len(enumNames)]map[string]uint64
-		group   isa
+		group   bpfprog.Group
 		want    presence
 	}{
-		{"6.12.1", all, isaV4, present},
-		{"", all, isaV4, present},
-		{"5.14.0-427.el9", all, isaV4, older},
-		{"5.14.0-427.el9", all, isaArena, present},
-		{"6.12.1", all, isaAtomics, lacking},
-		{"6.12.1", all, isaMayGoto, lacking},
-		{"6.12.1", [len(enumNames)]map[string]uint64{}, isaV4, present},
-		{"5.10.1", [len(enumNames)]map[string]uint64{}, isaV4, oldUntold},
-		{"", [len(enumNames)]map[string]uint64{}, isaV4, untold},
+		{"6.12.1", all, bpfprog.GroupV4, present},
+		{"", all, bpfprog.GroupV4, present},
+		{"5.14.0-427.el9", all, bpfprog.GroupV4, older},
+		{"5.14.0-427.el9", all, bpfprog.GroupArena, present},
+		{"6.12.1", all, bpfprog.GroupAtomics, lacking},
+		{"6.12.1", all, bpfprog.GroupMayGoto, lacking},
+		{"6.12.1", [len(enumNames)]map[string]uint64{}, bpfprog.GroupV4, present},
+		{"5.10.1", [len(enumNames)]map[string]uint64{}, bpfprog.GroupV4, oldUntold},
+		{"", [len(enumNames)]map[string]uint64{}, bpfprog.GroupV4, untold},
 	} {
-		k := &kernel{enums: c.enums, version: versionOf(archive.Key{Release: c.release})}
+		k := &kernel{enums: c.enums, version: versionOf(kernelkey.Key{Release: c.release})}
 		if got := k.knows(c.group); got != c.want {
-			t.Errorf("%q: %s: %d, want %d", c.release, isas[c.group].name, got, c.want)
+			t.Errorf("%q: %s: %d, want %d", c.release, groups[c.group].value, got, c.want)
 		}
 	}
-	k := &kernel{version: versionOf(archive.Key{Release: "5.10.1"})}
+	k := &kernel{version: versionOf(kernelkey.Key{Release: "5.10.1"})}
 	for i, want := range []Status{MayFail, Unknown} {
-		if got, l := judgeCode(around(insn{op: 0xd7, dst: 7, imm: 32}, true), k); got != want {
+		if got, l := judgeCode(around(insn{Op: 0xd7, Dst: 7, Imm: 32}, true, "socket"), k); got != want {
 			t.Errorf("%d: %s, want %s: %v", i, got, want, l)
 		}
-		k.version = versionOf(archive.Key{})
+		k.version = versionOf(kernelkey.Key{})
 	}
 }
 
@@ -189,17 +183,17 @@ func TestVerifierInstructions(t *testing.T) {
 	counts := make(map[string]int)
 	for _, c := range instructions {
 		for _, reached := range []bool{true, false} {
-			o := around(c.in, reached)
+			o := around(c.in, reached, "socket")
 			got, l := judgeCode(o, k)
-			err := load(o)
-			if c.group == isaArena && got < Unknown && reached {
+			err := load(t, o)
+			if c.group == bpfprog.GroupArena && got < Unknown && reached {
 				continue // needs an arena
 			}
 			switch {
 			case got == Fails && err == nil, got < Unknown && err != nil:
-				t.Errorf("%s %#02x imm %#x, reached %t: %s, but loading says %v: %v", c.name, c.in.op, c.in.imm, reached, got, err, l)
+				t.Errorf("%s %#02x imm %#x, reached %t: %s, but loading says %v: %v", c.name, c.in.Op, c.in.Imm, reached, got, err, l)
 			case got == Fails && !slices.ContainsFunc([]string{"reserved field", "unknown opcode", "invalid atomic", "invalid BPF_", "unknown insn"}, func(s string) bool { return strings.Contains(err.Error(), s) }):
-				t.Errorf("%s %#02x imm %#x, reached %t: refused, but not for the instruction: %v", c.name, c.in.op, c.in.imm, reached, err)
+				t.Errorf("%s %#02x imm %#x, reached %t: refused, but not for the instruction: %v", c.name, c.in.Op, c.in.Imm, reached, err)
 			}
 			counts[got.String()]++
 		}
@@ -208,21 +202,12 @@ func TestVerifierInstructions(t *testing.T) {
 }
 
 // load loads the first function of an object.
-func load(o *Object) error {
+func load(t *testing.T, o *Object) error {
+	t.Helper()
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return err
 	}
-	var code bytes.Buffer
-	for _, in := range o.funcs[0].insns {
-		code.Write([]byte{in.op, in.dst | in.src<<4})
-		_ = binary.Write(&code, binary.LittleEndian, in.off)
-		_ = binary.Write(&code, binary.LittleEndian, in.imm)
-	}
-	insns, err := asm.AppendInstructions(nil, &code, binary.LittleEndian, "linux")
-	if err != nil {
-		return err
-	}
-	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SocketFilter, License: "GPL", Instructions: insns})
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SocketFilter, License: "GPL", Instructions: assemble(t, o)})
 	if err != nil {
 		return err
 	}

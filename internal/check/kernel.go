@@ -5,10 +5,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/interp"
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/unwrap"
-	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // enumNames are the enums of the kernel's interface.
@@ -40,49 +41,43 @@ func (w *wanted) add(names ...string) {
 
 // symbol is a type of a kernel found by its name.
 type symbol struct {
-	view   *rawbtf.BTF
-	id     rawbtf.TypeID
-	module string
+	view *rawbtf.BTF
+	id   rawbtf.TypeID
 }
 
 func (y symbol) typ() rawbtf.Type { return y.view.Type(y.id) }
 
 // kernel is what a kernel's BTF says about the things that are wanted.
 type kernel struct {
-	name     string
-	key      archive.Key
 	arch     string
 	want     *wanted
 	enums    [len(enumNames)]map[string]uint64 // nil where the BTF has no such enum
-	helpers  map[int32]bool
+	helpers  map[int64]bool
 	symbols  [][]symbol // by number of the name
 	matches  []int      // functions by pattern
 	funcs    int
 	wrapper  bool // system calls are __x64_sys_*
-	features features
-	version  value
+	features interp.Features
+	version  interp.Number // LINUX_KERNEL_VERSION, V 0 where nothing tells
 }
 
 // inspect reads all that is wanted from a kernel's BTF in one pass.
-func inspect(t *relolog.Target, w *wanted, key archive.Key, arch string) *kernel {
+func inspect(t *target, w *wanted, key kernelkey.Key, arch string) *kernel {
 	if arch == "" {
-		arch = archive.CanonicalArch(key.Arch)
+		arch = kernelkey.CanonicalArch(key.Arch)
 	}
-	k := &kernel{
-		name: t.Name(), key: key, arch: arch, want: w,
-		symbols: make([][]symbol, len(w.names)), matches: make([]int, len(w.patterns)),
-	}
-	for module, b := range unwrap.Kernel(t).Views() {
+	k := &kernel{arch: arch, want: w, symbols: make([][]symbol, len(w.names)), matches: make([]int, len(w.patterns))}
+	t.types(func(b *rawbtf.BTF) {
 		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
-			k.visit(module, b, id)
+			k.visit(b, id)
 		}
-	}
+	})
 	k.readFeatures()
 	k.version = versionOf(key)
 	return k
 }
 
-func (k *kernel) visit(module string, b *rawbtf.BTF, id rawbtf.TypeID) {
+func (k *kernel) visit(b *rawbtf.BTF, id rawbtf.TypeID) {
 	t := b.Type(id)
 	switch t.Kind() {
 	case rawbtf.KindFunc:
@@ -107,7 +102,7 @@ func (k *kernel) visit(module string, b *rawbtf.BTF, id rawbtf.TypeID) {
 		return
 	}
 	if i, ok := k.want.names[string(t.Name())]; ok {
-		k.symbols[i] = append(k.symbols[i], symbol{b, id, module})
+		k.symbols[i] = append(k.symbols[i], symbol{b, id})
 	}
 }
 
@@ -143,23 +138,23 @@ func (k *kernel) readFeatures() {
 		_, ok := k.enums[enum][name]
 		return ok
 	}
-	k.helpers = make(map[int32]bool, len(k.enums[enumHelper]))
+	k.helpers = make(map[int64]bool, len(k.enums[enumHelper]))
 	for n, v := range k.enums[enumHelper] {
 		if strings.HasPrefix(n, "BPF_FUNC_") {
-			k.helpers[int32(v)] = true
+			k.helpers[int64(v)] = true
 		}
 	}
 	f := &k.features
-	f.rodata = has(enumHelper, "BPF_FUNC_probe_read_kernel")
-	f.partial = has(enumHelper, "BPF_FUNC_kallsyms_lookup_name")
-	f.narrow = has(enumMap, "BPF_MAP_TYPE_ARENA")
-	f.stImm = has(enumAttach, "BPF_NETFILTER")
+	f.Rodata = has(enumHelper, "BPF_FUNC_probe_read_kernel")
+	f.Partial = has(enumHelper, "BPF_FUNC_kallsyms_lookup_name")
+	f.Narrow = has(enumMap, "BPF_MAP_TYPE_ARENA")
+	f.StImm = has(enumAttach, "BPF_NETFILTER")
 	if y, ok := k.find("bpf_func_info_aux", rawbtf.KindStruct); ok {
 		t := y.typ()
 		for i := range t.Vlen() {
 			m := t.Member(i)
-			f.globals = f.globals || y.view.NameIs(m.NameOff, "linkage")
-			f.lazyGlobals = f.lazyGlobals || y.view.NameIs(m.NameOff, "called")
+			f.Globals = f.Globals || y.view.NameIs(m.NameOff, "linkage")
+			f.LazyGlobals = f.LazyGlobals || y.view.NameIs(m.NameOff, "called")
 		}
 	}
 	for _, n := range syscallNames("bpf", k.arch) {
@@ -171,8 +166,8 @@ func (k *kernel) readFeatures() {
 
 // versionOf is LINUX_KERNEL_VERSION on a kernel. Debian's and Ubuntu's releases
 // keep their first patch level in the name, 5.10.0 for 5.10.218.
-func versionOf(key archive.Key) value {
-	v := value{m: 0xffffffff, taint: true}
+func versionOf(key kernelkey.Key) interp.Number {
+	v := interp.Number{Unknown: 0xffffffff}
 	var n [3]uint64
 	for i, s := range strings.SplitN(key.Release, ".", 3) {
 		digits := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
@@ -191,9 +186,9 @@ func versionOf(key archive.Key) value {
 	if n[0] == 0 {
 		return v
 	}
-	out := constant(n[0]<<16 | n[1]<<8 | min(n[2], 255))
-	if id := archive.CanonicalID(key.ID); n[2] == 0 && (id == "debian" || id == "ubuntu") {
-		out.m, out.taint = 0xff, true
+	out := interp.Number{V: n[0]<<16 | n[1]<<8 | min(n[2], 255)}
+	if id := kernelkey.CanonicalID(key.ID); n[2] == 0 && (id == "debian" || id == "ubuntu") {
+		out.Unknown = 0xff
 	}
 	return out
 }
@@ -202,9 +197,9 @@ func versionOf(key archive.Key) value {
 // architecture, best first.
 func syscallNames(name, arch string) []string {
 	var prefix string
-	switch archive.CanonicalArch(arch) {
+	switch kernelkey.CanonicalArch(arch) {
 	case "x86_64", "i386":
-		prefix = map[string]string{"x86_64": "__x64_sys_", "i386": "__ia32_sys_"}[archive.CanonicalArch(arch)]
+		prefix = map[string]string{"x86_64": "__x64_sys_", "i386": "__ia32_sys_"}[kernelkey.CanonicalArch(arch)]
 	case "arm64":
 		prefix = "__arm64_sys_"
 	case "s390x":
@@ -227,39 +222,55 @@ func allSyscallNames(name string) (all []string) {
 	return all
 }
 
-// hasHelper reports whether the kernel has a helper, or an older one that
-// loaders put in its place.
-func (k *kernel) hasHelper(id int32) bool {
-	if k.helpers[id] {
-		return true
+// dated reports whether the kernel's name tells its release.
+func (k *kernel) dated() bool { return k.version.V != 0 }
+
+// before reports whether the kernel's name tells that it is older than a
+// version.
+func (k *kernel) before(version uint64) bool {
+	return k.dated() && k.version.V|k.version.Unknown < version
+}
+
+// lacks reports that an enum is there and has no such name.
+func (k *kernel) lacks(enum int, name string) bool {
+	m := k.enums[enum]
+	_, ok := m[name]
+	return m != nil && !ok
+}
+
+// lacksHelper reports that the BTF lists helpers, but neither this one nor an
+// older one that loaders put in its place.
+func (k *kernel) lacksHelper(id int64) bool {
+	if len(k.helpers) == 0 || k.helpers[id] {
+		return false
 	}
-	switch id {
-	case 112, 113: // probe_read_user, probe_read_kernel
-		return k.helpers[4]
-	case 114, 115: // their _str
-		return k.helpers[45]
+	switch asm.BuiltinFunc(id) {
+	case asm.FnProbeReadUser, asm.FnProbeReadKernel:
+		return !k.helpers[int64(asm.FnProbeRead)]
+	case asm.FnProbeReadUserStr, asm.FnProbeReadKernelStr:
+		return !k.helpers[int64(asm.FnProbeReadStr)]
 	}
-	return false
+	return true
 }
 
 // kconfig is what a loader puts into a .kconfig variable.
-func (k *kernel) kconfig(name string) value {
+func (k *kernel) kconfig(name string) interp.Number {
+	yes := func(b bool) interp.Number {
+		if b {
+			return interp.Number{V: 1}
+		}
+		return interp.Number{}
+	}
 	switch name {
 	case "LINUX_KERNEL_VERSION":
 		return k.version
 	case "LINUX_HAS_BPF_COOKIE":
-		if _, ok := k.enums[enumHelper]["BPF_FUNC_get_attach_cookie"]; ok {
-			return constant(1)
-		}
-		return constant(0)
+		_, ok := k.enums[enumHelper]["BPF_FUNC_get_attach_cookie"]
+		return yes(ok)
 	case "LINUX_HAS_SYSCALL_WRAPPER":
-		if k.funcs == 0 {
-			break
+		if k.funcs > 0 {
+			return yes(k.wrapper)
 		}
-		if k.wrapper {
-			return constant(1)
-		}
-		return constant(0)
 	}
-	return value{m: ^uint64(0), taint: true}
+	return interp.Number{Unknown: ^uint64(0)}
 }

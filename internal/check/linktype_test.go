@@ -3,66 +3,64 @@ package check
 import (
 	"testing"
 
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // TestLinks wants each way to attach that takes a link refused on the kernels
 // of the corpus before its links came, and on no later one.
 func TestLinks(t *testing.T) {
-	cookie := insn{op: opCall, imm: fnAttachCookie}
-	ok := insn{op: 0xb7}
+	cookie := insn{Op: bpfprog.OpCall, Imm: int64(asm.FnGetAttachCookie)}
+	ok := insn{Op: 0xb7}
 	cases := []struct {
 		section string
 		in      insn
-		ops     opsMaps
+		ops     bpfprog.StructOps
 		link    string // "" for none
 		since   string
 		status  Status // before
 	}{
-		{"kprobe/do_exit", cookie, opsMaps{}, linkPerf, "5.15", Fails},
-		{"uretprobe", cookie, opsMaps{}, linkPerf, "5.15", Fails},
-		{"tp/sched/sched_switch", cookie, opsMaps{}, linkPerf, "5.15", Fails},
-		{"perf_event", cookie, opsMaps{}, linkPerf, "5.15", Fails},
-		{"kprobe/do_exit", ok, opsMaps{}, "", "", OK},
-		{"fentry/do_exit", cookie, opsMaps{}, "", "", OK},
-		{"kprobe.multi/do_*", cookie, opsMaps{}, "BPF_LINK_TYPE_KPROBE_MULTI", "5.18", Fails},
-		{"uprobe.multi", ok, opsMaps{}, "BPF_LINK_TYPE_UPROBE_MULTI", "6.6", Fails},
-		{"netfilter", ok, opsMaps{}, "BPF_LINK_TYPE_NETFILTER", "6.4", Fails},
-		{"tcx/ingress", ok, opsMaps{}, linkTCX, "6.6", MayFail},
-		{"tc", ok, opsMaps{}, "", "", OK},
-		{"netkit/peer", ok, opsMaps{}, "BPF_LINK_TYPE_NETKIT", "6.7", Fails},
-		{"struct_ops/init", ok, opsMaps{link: true}, "BPF_LINK_TYPE_STRUCT_OPS", "6.4", Fails},
-		{"struct_ops/init", ok, opsMaps{link: true, plain: true}, "BPF_LINK_TYPE_STRUCT_OPS", "6.4", MayFail},
-		{"struct_ops/init", ok, opsMaps{plain: true}, "", "", OK},
+		{"kprobe/do_exit", cookie, bpfprog.StructOps{}, linkPerf, "5.15", Fails},
+		{"uretprobe", cookie, bpfprog.StructOps{}, linkPerf, "5.15", Fails},
+		{"tp/sched/sched_switch", cookie, bpfprog.StructOps{}, linkPerf, "5.15", Fails},
+		{"perf_event", cookie, bpfprog.StructOps{}, linkPerf, "5.15", Fails},
+		{"kprobe/do_exit", ok, bpfprog.StructOps{}, "", "", OK},
+		{"fentry/do_exit", cookie, bpfprog.StructOps{}, "", "", OK},
+		{"kprobe.multi/do_*", cookie, bpfprog.StructOps{}, "BPF_LINK_TYPE_KPROBE_MULTI", "5.18", Fails},
+		{"uprobe.multi", ok, bpfprog.StructOps{}, "BPF_LINK_TYPE_UPROBE_MULTI", "6.6", Fails},
+		{"netfilter", ok, bpfprog.StructOps{}, "BPF_LINK_TYPE_NETFILTER", "6.4", Fails},
+		{"tcx/ingress", ok, bpfprog.StructOps{}, linkTCX, "6.6", MayFail},
+		{"tc", ok, bpfprog.StructOps{}, "", "", OK},
+		{"netkit/peer", ok, bpfprog.StructOps{}, "BPF_LINK_TYPE_NETKIT", "6.7", Fails},
+		{"struct_ops/init", ok, bpfprog.StructOps{Link: true}, "BPF_LINK_TYPE_STRUCT_OPS", "6.4", Fails},
+		{"struct_ops/init", ok, bpfprog.StructOps{Link: true, Plain: true}, "BPF_LINK_TYPE_STRUCT_OPS", "6.4", MayFail},
+		{"struct_ops/init", ok, bpfprog.StructOps{Plain: true}, "", "", OK},
 	}
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
 	counts := make(map[Status]int)
-	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Item) {
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 		if it.Key.ID != "debian" || it.Key.Release == "" {
 			return
 		}
-		tg, err := relolog.NewTarget(it.Name, it.BTF)
-		if err != nil {
-			t.Fatal(err)
-		}
-		k := inspect(tg, want, it.Key, it.Arch)
+		k := inspectItem(t, it, want)
 		for _, c := range cases {
 			status := OK
-			if c.link != "" && archive.CompareVersions(it.Key.Release, c.since) < 0 {
+			if c.link != "" && kernelkey.CompareVersions(it.Key.Release, c.since) < 0 {
 				status = c.status
 			}
-			o := around(c.in, true)
-			o.ops, o.programs[0].section = c.ops, c.section
-			e := evaluation{o: o, pr: &o.programs[0], k: k, log: new(relolog.Log), opts: new(Options)}
+			o := around(c.in, true, c.section)
+			o.StructOps = c.ops
+			e := evaluation{o: o, pr: &o.Programs[0], k: k, settable: new(Config).settable}
 			e.code()
-			e.interfaces(0)
+			e.interfaces()
 			got := OK
 			for _, f := range e.out {
-				if f.Kind == KindLink {
+				if f.Topic == TopicLink {
 					if got = max(got, f.Status); f.Subject != c.link {
 						t.Errorf("%s: %s: %v, want %s", it.Name, c.section, f, c.link)
 					}
@@ -74,9 +72,8 @@ func TestLinks(t *testing.T) {
 			counts[got]++
 		}
 		// Behind a branch that is never taken the helper does not count.
-		o := around(cookie, false)
-		o.programs[0].section = "kprobe"
-		if got, l := judgeCode(o, k); got != OK && got != Guarded || (got == Guarded) != (archive.CompareVersions(it.Key.Release, "5.15") < 0) {
+		o := around(cookie, false, "kprobe")
+		if got, l := judgeCode(o, k); got != OK && got != Guarded || (got == Guarded) != (kernelkey.CompareVersions(it.Key.Release, "5.15") < 0) {
 			t.Errorf("%s: guarded cookie: %s: %v", it.Name, got, l)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -17,20 +18,20 @@ type model struct {
 
 // modelOf makes the model of a FUNC_PROTO. A tracepoint's first parameter is
 // not shown to programs.
-func modelOf(b *rawbtf.BTF, id rawbtf.TypeID, kind attachKind, section string) *model {
+func modelOf(b *rawbtf.BTF, id rawbtf.TypeID, kind bpfprog.AttachKind, section string) *model {
 	m := &model{text: prototype(b, id)}
 	t := b.Type(id)
 	if t.Kind() != rawbtf.KindFuncProto {
 		return m
 	}
 	first := uint32(0)
-	if kind == attachBTFTP {
+	if kind == bpfprog.AttachBTFTP {
 		first = 1
 	}
 	for i := first; i < t.Vlen(); i++ {
 		m.slots = append(m.slots, abi(b, t.Param(i).Type))
 	}
-	if kind != attachBTFTP && !strings.HasPrefix(section, "fentry") {
+	if kind != bpfprog.AttachBTFTP && !strings.HasPrefix(section, "fentry") {
 		m.slots = append(m.slots, "result "+abi(b, t.Ref()))
 	}
 	return m
@@ -72,49 +73,4 @@ func (m *model) differs(o *model, mask uint64) bool {
 		}
 	}
 	return false
-}
-
-const fnGetFuncArg = 183
-
-// slotsRead says which slots of its context a program may read, as a bit mask:
-// all where the context leaves the function.
-func (o *Object) slotsRead(pr *program) (mask uint64) {
-	const all = ^uint64(0)
-	ctx := [11]bool{1: true}
-	stack := make(map[int16]bool)
-	for i := range o.funcs[pr.fn].insns {
-		in := &o.funcs[pr.fn].insns[i]
-		switch c := in.class(); {
-		case c == classALU64 && in.op == 0xbf:
-			ctx[in.dst%11] = ctx[in.src%11]
-		case c == classALU64 || c == classALU:
-			if ctx[in.dst%11] && in.op&0xf0 == 0 { // an address within
-				return all
-			}
-			ctx[in.dst%11] = false
-		case c == classLDX:
-			if ctx[in.src%11] && in.off >= 0 {
-				mask |= 1 << min(in.off/8, 63)
-			}
-			ctx[in.dst%11] = in.src == 10 && stack[in.off]
-		case c == classSTX && in.dst == 10:
-			stack[in.off] = stack[in.off] || ctx[in.src%11]
-		case c == classSTX && ctx[in.src%11]:
-			return all
-		case in.op == opCall:
-			if in.ref.kind != refNone || in.src != 0 {
-				for r := 1; r <= 5; r++ {
-					if ctx[r] {
-						return all
-					}
-				}
-			} else if in.imm >= fnGetFuncArg && in.imm <= fnGetFuncArg+2 || in.imm == fnTailCall {
-				return all
-			}
-			ctx[0], ctx[1], ctx[2], ctx[3], ctx[4], ctx[5] = false, false, false, false, false, false
-		case in.op == opLdImm64:
-			ctx[in.dst%11] = false
-		}
-	}
-	return mask
 }

@@ -1,8 +1,8 @@
 package check
 
 import (
-	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/internal/corpus"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // ReportVersion is the version of the report's JSON form. Within one version
@@ -11,23 +11,23 @@ const ReportVersion = 1
 
 // Report says of each program and kernel whether it works, and why not.
 type Report struct {
-	Version  int       `json:"version"`
-	Kernels  []Kernel  `json:"kernels"`  // in order
-	Programs []Program `json:"programs"` // by object, then by section
-	Skipped  []Skipped `json:"skipped,omitempty"`
+	Version  int             `json:"version"`
+	Kernels  []Kernel        `json:"kernels"`  // in order
+	Programs []Program       `json:"programs"` // by object, then by section
+	Skipped  []*corpus.Error `json:"skipped,omitempty"`
 }
 
 // Kernel is a column of the report.
 type Kernel struct {
 	Name string `json:"name"` // ID/VERSION_ID/ARCH/RELEASE, or a path
 
-	key archive.Key
+	key kernelkey.Key
 }
 
 // Key is the kernel's identity, as far as it is known.
-func (k *Kernel) Key() archive.Key {
-	if k.key == (archive.Key{}) {
-		k.key, _ = archive.ParseKey(k.Name)
+func (k *Kernel) Key() kernelkey.Key {
+	if k.key == (kernelkey.Key{}) {
+		k.key, _ = kernelkey.ParseKey(k.Name)
 	}
 	return k.key
 }
@@ -48,11 +48,3 @@ type KernelFinding struct {
 	Finding
 	Kernels []int `json:"kernels"`
 }
-
-// Skipped is a file of the corpus or an object that could not be used.
-type Skipped struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-}
-
-func essential(name string) string { return rawbtf.Essential(name) }

@@ -3,39 +3,36 @@ package check
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"errors"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
+	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 )
-
-// Options say what the loader is assumed to do. The zero value is a loader
-// that changes nothing.
-type Options struct {
-	// Rodata are globs of the names of read-only variables that the loader may
-	// set before it loads, so that their value in the object tells nothing.
-	Rodata []string
-}
-
-func (o *Options) settable(variable string) bool {
-	return slices.ContainsFunc(o.Rodata, func(g string) bool {
-		ok, _ := path.Match(g, variable)
-		return ok
-	})
-}
 
 // Config says what to do.
 type Config struct {
 	Objects []*Object
 	Corpus  *corpus.Corpus
-	Options Options
 	Jobs    int               // workers, at least 1
 	Done    func(done, n int) // called after each file of the corpus, by one goroutine at a time; may be nil
+
+	// Rodata are globs of the names of read-only variables that the loader may
+	// set before it loads, so that their value in the object tells nothing.
+	Rodata []string
+}
+
+func (c *Config) settable(variable string) bool {
+	return slices.ContainsFunc(c.Rodata, func(g string) bool {
+		ok, _ := path.Match(g, variable)
+		return ok
+	})
 }
 
 // Run judges every program of the objects on every kernel of the corpus. An
@@ -44,8 +41,8 @@ type Config struct {
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := newRun(cfg)
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
-		func() *relolog.Target { return new(relolog.Target) },
-		func(t *relolog.Target, _ sweep.Rank, it *corpus.Item) error {
+		func() *target { return new(target) },
+		func(t *target, _ sweep.Rank, it *corpus.Kernel) error {
 			r.item(t, it)
 			return ctx.Err()
 		})
@@ -59,17 +56,18 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 // run is the state that workers share.
 type run struct {
 	Config
-	want *wanted
+	loader dryRun
+	want   *wanted
 
 	mu      sync.Mutex
-	codes   []map[string][]Finding // by program, by coreKey
+	codes   []map[[sha256.Size]byte][]Finding // by program, by codeKey
 	kernels []kernelResult
-	skipped []corpus.Skipped
+	skipped []*corpus.Error
 }
 
 // kernelResult is one kernel and what became of each program on it.
 type kernelResult struct {
-	key   archive.Key
+	key   kernelkey.Key
 	name  string
 	path  string
 	arch  string
@@ -83,45 +81,41 @@ type progResult struct {
 }
 
 func newRun(cfg Config) *run {
-	r := &run{Config: cfg, want: &wanted{names: make(map[string]int)}}
+	r := &run{Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int)}}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
 	for _, o := range cfg.Objects {
-		for i := range o.programs {
-			names, pattern := attachNames(o.programs[i].section)
+		for i := range o.Programs {
+			names, pattern := attachNames(&o.Programs[i])
 			r.want.add(names...)
 			if pattern != "" && !slices.Contains(r.want.patterns, pattern) {
 				r.want.patterns = append(r.want.patterns, pattern)
 			}
-			r.codes = append(r.codes, make(map[string][]Finding))
+			r.codes = append(r.codes, make(map[[sha256.Size]byte][]Finding))
 		}
-		for n := range o.externs {
-			r.want.add(essential(n))
+		for i := range o.Externs {
+			r.want.add(rawbtf.Essential(o.Externs[i].Name))
 		}
 	}
 	return r
 }
 
 // item judges all programs on one kernel.
-func (r *run) item(t *relolog.Target, it *corpus.Item) {
-	p := strings.Clone(it.Path)
-	mods := make([]relolog.Module, len(it.Modules))
-	for i, m := range it.Modules {
-		mods[i] = relolog.Module{Name: m.Name, BTF: m.BTF}
-	}
-	if err := t.Load(p, it.BTF, mods...); err != nil {
+func (r *run) item(t *target, it *corpus.Kernel) {
+	p := it.Path
+	if err := it.Load(&t.Target, p); err != nil {
 		r.mu.Lock()
-		r.skipped = append(r.skipped, corpus.Skipped{Path: p, Reason: strings.TrimPrefix(err.Error(), p+": ")})
+		r.skipped = append(r.skipped, &corpus.Error{Path: p, Err: err})
 		r.mu.Unlock()
 		return
 	}
-	res := kernelResult{key: it.Key, name: strings.Clone(it.Name), path: p}
+	res := kernelResult{key: it.Key, name: it.Name, path: p}
 	k := inspect(t, r.want, it.Key, it.Arch)
 	res.arch = k.arch
-	for _, o := range r.Objects {
-		log, _ := relolog.Run(o.relo, t) // nil where the byte order differs
-		for j := range o.programs {
-			res.progs = append(res.progs, r.program(len(res.progs), o, j, k, log))
+	for i, d := range r.loader.on(t) {
+		o := r.Objects[i]
+		for j := range o.Programs {
+			res.progs = append(res.progs, r.program(len(res.progs), o, &o.Programs[j], k, d))
 		}
 	}
 	r.mu.Lock()
@@ -129,15 +123,15 @@ func (r *run) item(t *relolog.Target, it *corpus.Item) {
 	r.mu.Unlock()
 }
 
-// program judges program j of an object, which is number n of all.
-func (r *run) program(n int, o *Object, j int, k *kernel, log *relolog.Log) (res progResult) {
-	if log == nil {
+// program judges a program of an object, which is number n of all.
+func (r *run) program(n int, o *Object, pr *bpfprog.Program, k *kernel, d decisions) (res progResult) {
+	if !d.sameOrder() {
 		return progResult{findings: []Finding{{
-			Status: Other, Kind: KindAnalysis, Subject: "byte order", Reason: relolog.ErrByteOrder.Error(),
+			Status: Other, Topic: TopicAnalysis, Subject: "byte order", Reason: errByteOrder.Error(),
 		}}}
 	}
-	e := evaluation{o: o, pr: &o.programs[j], k: k, log: log, opts: &r.Options}
-	key := e.coreKey()
+	e := evaluation{o: o, pr: pr, k: k, loader: d, settable: r.settable}
+	key := e.codeKey()
 	r.mu.Lock()
 	code, ok := r.codes[n][key]
 	r.mu.Unlock()
@@ -148,9 +142,9 @@ func (r *run) program(n int, o *Object, j int, k *kernel, log *relolog.Log) (res
 		r.mu.Unlock()
 	}
 	e.out = nil
-	e.interfaces(j)
+	e.interfaces()
 	e.externs()
-	res.model = e.target()
+	res.model = e.attachment()
 	res.findings = append(e.out, code...)
 	sortFindings(res.findings)
 	return res
@@ -167,41 +161,35 @@ func (r *run) report() *Report {
 	}
 	n := 0
 	for _, o := range r.Objects {
-		for j := range o.programs {
-			rep.Programs = append(rep.Programs, r.row(o, j, n))
+		for j := range o.Programs {
+			rep.Programs = append(rep.Programs, r.row(o, &o.Programs[j], n))
 			n++
 		}
 	}
 	return rep
 }
 
-func (r *run) skippedList() []Skipped {
-	var out []Skipped
-	for _, s := range r.skipped {
-		out = append(out, Skipped{s.Path, s.Reason})
-	}
+func (r *run) skippedList() []*corpus.Error {
+	out := slices.Clone(r.skipped)
 	n := 0
 	for _, o := range r.Objects {
 		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(k.progs[n].findings) != Other })
-		if n += len(o.programs); !met {
-			out = append(out, Skipped{o.name, "no kernel is of its byte order"})
+		if n += len(o.Programs); !met {
+			out = append(out, &corpus.Error{Path: o.name, Err: errors.New("no kernel is of its byte order")})
 		}
 	}
-	slices.SortFunc(out, func(a, b Skipped) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Reason, b.Reason))
-	})
+	slices.SortFunc(out, (*corpus.Error).Compare)
 	return out
 }
 
-// row collects one program's results on all kernels.
-func (r *run) row(o *Object, j, n int) Program {
-	pr := &o.programs[j]
-	p := Program{Object: o.name, Name: o.funcs[pr.fn].name, Section: pr.section, AutoLoad: pr.auto}
+// row collects the results of a program, which is number n of all.
+func (r *run) row(o *Object, pr *bpfprog.Program, n int) Program {
+	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
 	e := evaluation{o: o, pr: pr}
 	p.Notes = e.external()
 	at := make(map[Finding]int)
 	first := make(map[string]int) // kernel by machine
-	mask := o.slotsRead(pr)
+	mask := o.ArgsRead(pr)
 	for ki := range r.kernels {
 		res := &r.kernels[ki].progs[n]
 		l := res.findings
@@ -211,7 +199,7 @@ func (r *run) row(o *Object, j, n int) Program {
 		}
 		if from := r.kernels[fi].progs[n].model; res.model != nil && res.model.differs(from, mask) {
 			l = append(slices.Clone(l), Finding{
-				Status: MayFail, Kind: KindTarget, Subject: "prototype of " + sectionOf(pr.section).target(pr.section),
+				Status: MayFail, Topic: TopicTarget, Subject: "prototype of " + pr.Attach.Target(pr.Section),
 				Reason: "is " + res.model.text + "; on " + r.kernels[fi].name + " it is " + from.text,
 			})
 		}

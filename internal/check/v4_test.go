@@ -9,7 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/archive"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // v4Source has sign-extending loads of fields: one that every kernel has, and
@@ -71,14 +71,14 @@ func TestV4(t *testing.T) {
 				continue
 			}
 			want := OK
-			if name == "reads" && archive.CompareVersions(k.Key().Release, "6.6") < 0 {
+			if name == "reads" && kernelkey.CompareVersions(k.Key().Release, "6.6") < 0 {
 				want = Fails
 				refused++
 			}
-			if got := statusOf(p, ki, KindInsn); got != want {
+			if got := statusOf(p, ki, TopicInsn); got != want {
 				t.Errorf("%s: %s: %s, want %s: %v", k.Name, name, got, want, p.Findings)
 			}
-			if got := statusOf(p, ki, KindCORE); (got == Guarded) != (name == "guarded") {
+			if got := statusOf(p, ki, TopicCORE); (got == Guarded) != (name == "guarded") {
 				t.Errorf("%s: %s: relocations %s: %v", k.Name, name, got, p.Findings)
 			}
 		}

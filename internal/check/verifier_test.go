@@ -13,10 +13,12 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/interp"
+	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
 )
+
+type insn = bpfprog.Insn
 
 // runningKernel returns the kernel whose verifier is to judge. Without one the
 // test is skipped.
@@ -26,16 +28,16 @@ func runningKernel(t *testing.T) *kernel {
 	if err != nil || os.Getuid() != 0 {
 		t.Skip("needs root, and a kernel with BTF")
 	}
-	target, err := relolog.NewTarget("running", raw)
-	if err != nil {
-		t.Fatal(err)
+	tg := new(target)
+	if why := tg.Load("running", raw); why != nil {
+		t.Fatal(why)
 	}
-	if target.Order() != binary.LittleEndian {
+	if tg.Order() != binary.LittleEndian {
 		t.Skip("the programs are written for little-endian machines")
 	}
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
-	return inspect(target, want, archive.Key{}, "")
+	return inspect(tg, want, kernelkey.Key{}, "")
 }
 
 // TestVerifier lets the running kernel's verifier judge random programs with
@@ -50,8 +52,7 @@ func TestVerifier(t *testing.T) {
 		g := generator{Rand: rnd}
 		o := g.object()
 		bad := g.bad
-		x := explore(o, &o.programs[0], &inputs{features: k.features, settable: func(string) bool { return false }})
-		_, reached := x.seen[bad]
+		reached := interp.Explore(o.Object, &o.Programs[0], &interp.Input{Features: k.features}).Reached(bad) != interp.Unreached
 		refused, other := verify(t, o)
 		switch {
 		case other != "":
@@ -74,21 +75,7 @@ func TestVerifier(t *testing.T) {
 // refused, or what else.
 func verify(t *testing.T, o *Object) (refused bool, other string) {
 	t.Helper()
-	var code bytes.Buffer
-	for i := range o.funcs {
-		for _, in := range o.funcs[i].insns {
-			var b [8]byte
-			b[0], b[1] = in.op, in.dst|in.src<<4
-			binary.LittleEndian.PutUint16(b[2:], uint16(in.off))
-			binary.LittleEndian.PutUint32(b[4:], uint32(in.imm))
-			code.Write(b[:])
-		}
-	}
-	insns, err := asm.AppendInstructions(nil, &code, binary.LittleEndian, "linux")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SocketFilter, License: "GPL", Instructions: insns})
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SocketFilter, License: "GPL", Instructions: assemble(t, o)})
 	if err == nil {
 		p.Close()
 		return false, ""
@@ -100,11 +87,29 @@ func verify(t *testing.T, o *Object) (refused bool, other string) {
 	return false, err.Error()
 }
 
+// assemble makes of an object's functions what cilium/ebpf loads.
+func assemble(t *testing.T, o *Object) asm.Instructions {
+	t.Helper()
+	var code []byte
+	for i := range o.Funcs {
+		for _, in := range o.Funcs[i].Insns {
+			code = append(code, byte(in.Op), byte(in.Dst|in.Src<<4))
+			code = binary.LittleEndian.AppendUint16(code, uint16(in.Off))
+			code = binary.LittleEndian.AppendUint32(code, uint32(in.Imm))
+		}
+	}
+	insns, err := asm.AppendInstructions(nil, bytes.NewReader(code), binary.LittleEndian, "linux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return insns
+}
+
 func dump(o *Object) string {
 	var b strings.Builder
-	for i := range o.funcs {
-		for k, in := range o.funcs[i].insns {
-			fmt.Fprintf(&b, "%d/%d: op %02x dst %d src %d off %d imm %d\n", i, k, in.op, in.dst, in.src, in.off, in.imm)
+	for i := range o.Funcs {
+		for k, in := range o.Funcs[i].Insns {
+			fmt.Fprintf(&b, "%d/%d: op %02x dst %d src %d off %d imm %d\n", i, k, uint8(in.Op), in.Dst, in.Src, in.Off, in.Imm)
 		}
 	}
 	return b.String()
@@ -115,21 +120,21 @@ func dump(o *Object) string {
 type generator struct {
 	*rand.Rand
 	code []insn
-	bad  site
+	bad  bpfprog.Site
 }
 
 func (g *generator) emit(in insn) { g.code = append(g.code, in) }
 
-func (g *generator) reg() uint8 { return uint8(6 + g.IntN(4)) }
+func (g *generator) reg() asm.Register { return asm.R6 + asm.Register(g.IntN(4)) }
 
-func (g *generator) imm() int32 {
-	return []int32{0, 1, 2, 3, 4, 8, -1, 255, 1 << 16}[g.IntN(9)]
+func (g *generator) imm() int64 {
+	return []int64{0, 1, 2, 3, 4, 8, -1, 255, 1 << 16}[g.IntN(9)]
 }
 
 func (g *generator) object() *Object {
 	for i := range int16(4) {
-		g.emit(insn{op: 0xb7, dst: 6 + uint8(i), imm: g.imm()}) // mov
-		g.emit(insn{op: 0x7b, dst: 10, src: 6 + uint8(i), off: -8 * (i + 1)})
+		g.emit(insn{Op: 0xb7, Dst: asm.R6 + asm.Register(i), Imm: g.imm()}) // mov
+		g.emit(insn{Op: 0x7b, Dst: 10, Src: asm.R6 + asm.Register(i), Off: -8 * (i + 1)})
 	}
 	body := 12 + g.IntN(16)
 	at := body/2 + g.IntN(body/2)
@@ -140,8 +145,8 @@ func (g *generator) object() *Object {
 		starts[i] = len(g.code)
 		switch {
 		case i == at:
-			g.bad = site{0, len(g.code)}
-			g.emit(insn{op: opCall, imm: 9999})
+			g.bad = bpfprog.Site{Insn: len(g.code)}
+			g.emit(insn{Op: bpfprog.OpCall, Imm: 9999})
 		case g.IntN(3) == 0:
 			jumps = append(jumps, jump{len(g.code), i})
 			g.emit(g.condition())
@@ -152,88 +157,86 @@ func (g *generator) object() *Object {
 	starts[body] = len(g.code)
 	for _, j := range jumps {
 		to := starts[j.step+1+g.IntN(body-j.step)]
-		g.code[j.insn].off = int16(to - j.insn - 1)
+		g.code[j.insn].Off = int16(to - j.insn - 1)
 	}
-	g.emit(insn{op: 0xb7})
-	g.emit(insn{op: opExit})
+	g.emit(insn{Op: 0xb7})
+	g.emit(insn{Op: bpfprog.OpExit})
+	calls := false
 	for i := range g.code {
-		if in := &g.code[i]; in.op == opCall && in.src == pseudoCall {
-			in.imm = int32(len(g.code) - i - 1)
-			in.ref = ref{kind: refFunc, fn: 1}
+		if in := &g.code[i]; in.IsFuncCall() {
+			calls = true
+			in.Imm = int64(len(g.code) - i - 1)
+			in.Ref = bpfprog.Ref{Kind: bpfprog.RefFunc, N: 1}
 		}
 	}
 	callee := []insn{
-		{op: 0xbf, src: 1}, {op: 0x57, imm: g.imm()}, {op: 0x15, dst: 1, off: 1, imm: g.imm()}, {op: 0x07, imm: 1}, {op: opExit},
+		{Op: 0xbf, Src: 1}, {Op: 0x57, Imm: g.imm()}, {Op: 0x15, Dst: 1, Off: 1, Imm: g.imm()}, {Op: 0x07, Imm: 1}, {Op: bpfprog.OpExit},
 	}
-	o := &Object{funcs: []function{{insns: g.code}, {insns: callee}}, order: binary.LittleEndian, btf: new(rawbtf.BTF)}
-	for i := range o.funcs {
-		o.funcs[i].findLeaders()
-	}
-	o.programs = []program{{fn: 0, funcs: []int{0, 1}}}
-	calls := false
-	for _, in := range g.code {
-		calls = calls || in.src == pseudoCall && in.op == opCall
+	o := &bpfprog.Object{
+		Order:    binary.LittleEndian,
+		Funcs:    []bpfprog.Function{{Insns: g.code}, {Insns: callee}},
+		Programs: []bpfprog.Program{{Funcs: []int{0, 1}}},
 	}
 	if !calls {
-		o.funcs, o.programs[0].funcs = o.funcs[:1], []int{0}
+		o.Funcs, o.Programs[0].Funcs = o.Funcs[:1], []int{0}
 	}
-	return o
+	return newObject("", o, records{})
 }
 
 func (g *generator) condition() insn {
-	ops := []uint8{0x10, 0x50, 0x20, 0x30, 0xa0, 0xb0, 0x60, 0x70, 0xc0, 0xd0, 0x40, 0x10, 0x50, 0x10, 0x50}
-	in := insn{op: ops[g.IntN(len(ops))] | classJMP, dst: g.reg(), imm: g.imm()}
+	ops := []asm.OpCode{0x10, 0x50, 0x20, 0x30, 0xa0, 0xb0, 0x60, 0x70, 0xc0, 0xd0, 0x40, 0x10, 0x50, 0x10, 0x50}
+	in := insn{Op: ops[g.IntN(len(ops))] | asm.OpCode(asm.JumpClass), Dst: g.reg(), Imm: g.imm()}
 	if g.IntN(4) == 0 {
-		in.op = in.op&0xf0 | classJMP32
+		in.Op = in.Op&0xf0 | asm.OpCode(asm.Jump32Class)
 	}
 	if g.IntN(4) == 0 {
-		in.op, in.src, in.imm = in.op|srcReg, g.reg(), 0
+		in.Op, in.Src, in.Imm = in.Op|asm.OpCode(asm.RegSource), g.reg(), 0
 	}
 	return in
 }
 
 func (g *generator) step() {
 	slot := func() int16 { return int16(-8 * (1 + g.IntN(4))) }
-	sizes := []uint8{0x18, 0x18, 0x00, 0x08, 0x10}
+	sizes := []asm.OpCode{0x18, 0x18, 0x00, 0x08, 0x10}
 	switch g.IntN(8) {
 	case 0: // something unknown
-		g.emit(insn{op: opCall, imm: 7})
-		g.emit(insn{op: 0xbf, dst: g.reg(), src: 0})
+		g.emit(insn{Op: bpfprog.OpCall, Imm: 7})
+		g.emit(insn{Op: 0xbf, Dst: g.reg(), Src: 0})
 	case 1: // store
-		in := insn{op: 0x63&^0x18 | sizes[g.IntN(5)], dst: 10, src: g.reg(), off: slot()}
-		if in.op&0x18 != 0x18 && g.IntN(2) == 0 {
-			in.off += 4
-			if in.op&0x18 == 0 && in.off%4 != 0 {
-				in.off &^= 3
+		in := insn{Op: 0x63&^0x18 | sizes[g.IntN(5)], Dst: 10, Src: g.reg(), Off: slot()}
+		if in.Op&0x18 != 0x18 && g.IntN(2) == 0 {
+			in.Off += 4
+			if in.Op&0x18 == 0 && in.Off%4 != 0 {
+				in.Off &^= 3
 			}
 		}
 		if g.IntN(4) == 0 {
-			in.op, in.src, in.imm = in.op&^7|classST, 0, g.imm()
+			in.Op, in.Src, in.Imm = in.Op&^7|asm.OpCode(asm.StClass), 0, g.imm()
 		}
 		g.emit(in)
 	case 2: // load
-		in := insn{op: 0x61&^0x18 | sizes[g.IntN(5)], dst: g.reg(), src: 10, off: slot()}
-		if in.op&0x18 != 0x18 && g.IntN(3) == 0 {
-			in.off += 4
+		in := insn{Op: 0x61&^0x18 | sizes[g.IntN(5)], Dst: g.reg(), Src: 10, Off: slot()}
+		if in.Op&0x18 != 0x18 && g.IntN(3) == 0 {
+			in.Off += 4
 		}
 		g.emit(in)
 	case 3:
-		g.emit(insn{op: 0xbf, dst: 1, src: g.reg()})
-		g.emit(insn{op: opCall, src: pseudoCall})
-		g.emit(insn{op: 0xbf, dst: g.reg(), src: 0})
+		g.emit(insn{Op: 0xbf, Dst: 1, Src: g.reg()})
+		g.emit(insn{Op: bpfprog.OpCall, Src: asm.PseudoCall})
+		g.emit(insn{Op: 0xbf, Dst: g.reg(), Src: 0})
 	case 4: // mov
-		g.emit(insn{op: []uint8{0xb7, 0xb4}[g.IntN(2)], dst: g.reg(), imm: g.imm()})
+		g.emit(insn{Op: []asm.OpCode{0xb7, 0xb4}[g.IntN(2)], Dst: g.reg(), Imm: g.imm()})
 	default:
-		ops := []uint8{0x00, 0x10, 0x20, 0x40, 0x50, 0x60, 0x70, 0xa0, 0xc0, 0xb0, 0x50, 0x40}
-		in := insn{op: ops[g.IntN(len(ops))] | classALU64, dst: g.reg(), imm: g.imm()}
+		ops := []asm.OpCode{0x00, 0x10, 0x20, 0x40, 0x50, 0x60, 0x70, 0xa0, 0xc0, 0xb0, 0x50, 0x40}
+		in := insn{Op: ops[g.IntN(len(ops))] | asm.OpCode(asm.ALU64Class), Dst: g.reg(), Imm: g.imm()}
 		if g.IntN(3) == 0 {
-			in.op = in.op&0xf0 | classALU
+			in.Op = in.Op&0xf0 | asm.OpCode(asm.ALUClass)
 		}
-		if op := in.op & 0xf0; op == 0x60 || op == 0x70 || op == 0xc0 {
-			in.imm = int32(g.IntN(32))
+		if op := in.Op & 0xf0; op == 0x60 || op == 0x70 || op == 0xc0 {
+			in.Imm = int64(g.IntN(32))
 		}
 		if g.IntN(2) == 0 {
-			in.op, in.src, in.imm = in.op|srcReg, g.reg(), 0
+			in.Op, in.Src, in.Imm = in.Op|asm.OpCode(asm.RegSource), g.reg(), 0
 		}
 		g.emit(in)
 	}

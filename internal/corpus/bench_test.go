@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/decompress"
 )
 
 // BenchmarkRead reads the same kernel from each kind of source, and with `xz -dc` alone for
@@ -27,14 +29,14 @@ func BenchmarkRead(b *testing.B) {
 	txz := write("tar.xz", compress("xz", tarred))
 	for _, bb := range []struct {
 		name, path string
-		xz         XZ
+		xz         decompress.Method
 	}{
-		{"raw", write("btf", raw), XZGo},
-		{"elf", write("elf", vmlinux(raw)), XZGo},
-		{"zst", write("zst", compress("zst", raw)), XZGo},
-		{"gz", write("gz", compress("gz", raw)), XZGo},
-		{"tar.xz/go", txz, XZGo},
-		{"tar.xz/program", txz, XZProgram},
+		{"raw", write("btf", raw), decompress.BuiltIn},
+		{"elf", write("elf", vmlinux(raw)), decompress.BuiltIn},
+		{"zst", write("zst", compress("zst", raw)), decompress.BuiltIn},
+		{"gz", write("gz", compress("gz", raw)), decompress.BuiltIn},
+		{"tar.xz/go", txz, decompress.BuiltIn},
+		{"tar.xz/program", txz, decompress.Program},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			c, err := Open(context.Background(), []string{bb.path}, Options{XZ: bb.xz})
@@ -45,7 +47,7 @@ func BenchmarkRead(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := c.Files[0].Read(context.Background(), &s, func(*Item) error { return nil }); err != nil {
+				if err := c.Files[0].Read(context.Background(), &s, func(*Kernel) error { return nil }); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // DefaultMaxSize is the limit on the decompressed bytes of one BTF or kernel image where Options
@@ -19,7 +20,7 @@ const DefaultMaxSize = 256 << 20
 
 // Options say what Open takes and how it is read. The zero value takes everything.
 type Options struct {
-	XZ XZ // which decoder reads .xz
+	XZ decompress.Method // what reads .xz
 
 	// MaxSize limits the decompressed bytes of one BTF, ELF file or kernel image; 0 is
 	// DefaultMaxSize. What one source file decompresses to in total is limited to 16 times that
@@ -48,19 +49,11 @@ type Corpus struct {
 
 	// Skipped lists, sorted by path, what looks as if it were meant to be a kernel but is not,
 	// except where the path has a key that the selectors leave out.
-	Skipped []Skipped
+	Skipped []*Error
 
 	Ignored    int // files that have nothing to do with BTF: markers, checksums, scripts
 	Unselected int // files whose key, known from their path, the selectors leave out
 }
-
-// Skipped is a file or directory that was left out.
-type Skipped struct {
-	Path   string
-	Reason string // one line, does not repeat the path
-}
-
-func (s Skipped) String() string { return s.Path + ": " + s.Reason }
 
 // Size returns the bytes of all source files together, as they lie on disk.
 func (c *Corpus) Size() int64 {
@@ -88,7 +81,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 			return nil, fmt.Errorf("module %q: %w", g, err)
 		}
 	}
-	xz, err := opts.XZ.resolve()
+	xz, err := opts.XZ.Find()
 	if err != nil {
 		return nil, err
 	}
@@ -111,9 +104,9 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 		}
 		c.Files = append(c.Files, f)
 	}
-	c.Skipped = slices.DeleteFunc(c.Skipped, func(s Skipped) bool { return !opts.selectsPath(pathKey(s.Path)) })
+	c.Skipped = slices.DeleteFunc(c.Skipped, func(s *Error) bool { return !opts.selectsPath(pathKey(s.Path)) })
 	slices.SortFunc(c.Files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
-	slices.SortFunc(c.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(c.Skipped, (*Error).Compare)
 	if len(c.Files) == 0 {
 		return nil, c.nothing(sources)
 	}
@@ -127,15 +120,15 @@ func (c *Corpus) nothing(sources []string) error {
 	case c.Unselected > 0:
 		return fmt.Errorf("%s: none of %d kernels selected", where, c.Unselected)
 	case len(c.Skipped) == 1:
-		return fmt.Errorf("no kernel found: %s", c.Skipped[0])
+		return fmt.Errorf("no kernel found: %w", c.Skipped[0])
 	case len(c.Skipped) > 1:
-		return fmt.Errorf("%s: no kernel found: %d files skipped, first %s", where, len(c.Skipped), c.Skipped[0])
+		return fmt.Errorf("%s: no kernel found: %d files skipped, first %w", where, len(c.Skipped), c.Skipped[0])
 	}
 	return fmt.Errorf("%s: no kernel found", where)
 }
 
 // selects says whether the selectors keep a kernel.
-func (o *Options) selects(k archive.Key) bool {
+func (o *Options) selects(k kernel.Key) bool {
 	if len(o.Select) > 0 && !slices.ContainsFunc(o.Select, func(s Selector) bool { return s.Match(k) }) {
 		return false
 	}
@@ -144,13 +137,13 @@ func (o *Options) selects(k archive.Key) bool {
 
 // selectsPath is selects for a key that may be incomplete, because it comes from a path alone; if
 // so the file has to be read to know.
-func (o *Options) selectsPath(k archive.Key) bool { return !k.Known() || o.selects(k) }
+func (o *Options) selectsPath(k kernel.Key) bool { return !k.Known() || o.selects(k) }
 
 // pathKey is the key in a path as the user gave it.
-func pathKey(p string) archive.Key {
+func pathKey(p string) kernel.Key {
 	abs, err := filepath.Abs(p)
 	if err != nil {
-		return archive.Key{}
+		return kernel.Key{}
 	}
 	return kernelKey(filepath.ToSlash(abs))
 }

@@ -4,7 +4,7 @@
 //	c, err := corpus.Open(ctx, []string{"btfhub-archive"}, corpus.Options{})
 //	var s corpus.Scratch // one per worker
 //	for _, f := range c.Files {
-//		err := f.Read(ctx, &s, func(it *corpus.Item) error {
+//		err := f.Read(ctx, &s, func(it *corpus.Kernel) error {
 //			fmt.Println(it.Name, len(it.BTF), len(it.Modules)) // debian/12/x86_64/6.1.0-47-amd64 …
 //			return nil
 //		})
@@ -33,7 +33,7 @@
 //
 // The key comes from the path where that has BTFHub's shape <ID>/<VERSION_ID>/<arch>/<release>, whatever
 // level of the tree the source is; keyFromPath lists the shapes with a level missing. Otherwise the content
-// tells the release and the architecture, if it does, and the item is called by its path.
+// tells the release and the architecture, if it does, and the kernel is called by its path.
 //
 // Modules go with their kernel (group, belongs): by key, as in modules/<ID>/<VERSION_ID>/<arch>/
 // <release>.modules.tar.xz; by release, as in /lib/modules/<release> and packages; or by lying next to
@@ -55,20 +55,9 @@
 // as far as the bound goes: 6.1.0-47 is a 6.1, so release<=6.1 takes it and release>6.1 does not. A
 // term about something that is not known of a kernel does not match, whatever its operator.
 //
-// # Decompression
-//
-// It is what a corpus run spends its time on, and xz most of all. Of the two decoders in Go,
-// github.com/mikelolasagasti/xz is taken: on a .btf.tar.xz of 5 MB it needs 77 ms and 8
-// allocations where github.com/ulikunitz/xz needs 115 ms and 595,000, it can be used again, it
-// limits the dictionary, and it knows the branch filters that kernel images are compressed with. The xz
-// program needs 64 ms, in a process of its own; it is used where it is found and the input is not
-// small, unless Options say otherwise. Both give the same bytes, and both are tested to.
-// ulikunitz/xz reads .lzma, which the other cannot.
-//
 // # Hostile input
 //
-// Every length in a file is believed only as far as bytes arrive (buffer.readFrom). One BTF, ELF file or
-// image is limited by Options.MaxSize, a decoder's window by maxDict, nesting by maxDepth, the total that a
-// file decompresses to by a budget. Whatever is wrong is an error of one line, and the next
-// member or file is read.
+// Every length in a file is believed only as far as bytes arrive. One BTF, ELF file or image is limited by
+// Options.MaxSize, nesting by maxDepth, and decompression as package decompress has it. Whatever is wrong is
+// an error of one line, and the next member or file is read.
 package corpus

@@ -5,6 +5,8 @@ import (
 	"debug/elf"
 	"errors"
 	"io"
+
+	"github.com/btfgen/btfgen/internal/decompress"
 )
 
 // kernelSection holds the compressed vmlinux in the ELF images that some ppc64le distributions boot.
@@ -16,13 +18,13 @@ func (r *reader) elf(in *input) error {
 	if in.file != nil {
 		return r.elfFile(in, in.file)
 	}
-	buf := r.s.images.push(func() *buffer { return new(buffer) })
+	buf := r.s.images.push(func() *decompress.Buffer { return new(decompress.Buffer) })
 	defer r.s.images.pop()
-	buf.b = buf.b[:0]
-	if _, err := buf.readFrom(in.r, in.size, r.f.opts.MaxSize); err != nil {
+	buf.B = buf.B[:0]
+	if _, err := buf.Append(in.r, in.size, r.f.opts.MaxSize); err != nil {
 		return wrap(in.path, "elf", err)
 	}
-	return r.elfFile(in, bytes.NewReader(buf.b))
+	return r.elfFile(in, bytes.NewReader(buf.B))
 }
 
 func (r *reader) elfFile(in *input, file io.ReaderAt) error {
@@ -44,8 +46,8 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 	case f.Section(".BTF.base") != nil:
 		return wrap(in.path, "elf", errors.New("module with a base of its own (.BTF.base)"))
 	}
-	off := len(r.s.btf.b)
-	n, err := r.s.btf.readFrom(sec.Open(), int64(sec.Size), r.f.opts.MaxSize)
+	off := len(r.s.btf.B)
+	n, err := r.s.btf.Append(sec.Open(), int64(sec.Size), r.f.opts.MaxSize)
 	if err != nil {
 		return wrap(in.path, "elf: .BTF", err)
 	}

@@ -4,61 +4,54 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // File is one unit of work: a file that holds one kernel or, being a container, many, with the
 // files that hold modules for it. It is immutable and safe for concurrent use.
 type File struct {
-	Path string      // as the user gave it, extended by the names below
-	Key  archive.Key // as the path tells; incomplete where it does not
-	Size int64       // bytes on disk, module files included
+	Path string     // as the user gave it, extended by the names below
+	Key  kernel.Key // as the path tells; incomplete where it does not
+	Size int64      // bytes on disk, module files included
 
 	parts []part
 	opts  Options
-	xz    string // the xz program, or empty
+	xz    decompress.Decoder
 }
 
-// Item is one kernel. It and all it refers to are valid only until yield returns.
-type Item struct {
-	Key  archive.Key // as the path, or else the content, tells; see Key.Known
-	Name string      // the key if it is known, else the path
-	Path string      // the file, followed by "!member" for each container
+// Kernel is one kernel with its BTF and that of its modules. Its slices are valid only until yield
+// returns; its strings stay.
+type Kernel struct {
+	Key  kernel.Key // as the path, or else the content, tells; see Key.Known
+	Name string     // the key if it is known, else the path
+	Path string     // the file, followed by "!member" for each container
 
 	// Arch is the architecture that the content itself shows, in canonical spelling: that of an ELF
 	// file, an image or a package. Raw BTF shows none.
 	Arch string
 
-	BTF     []byte   // vmlinux BTF, with a valid header
-	Modules []Module // in order of their names, which are distinct
+	BTF         []byte           // vmlinux BTF, with a valid header
+	Modules     []relolog.Module // in order of their names, which are distinct
+	ModulePaths []string         // of each of Modules, as Path
 
 	// SourceSize is what the kernel takes on disk, in bytes. All kernels of one container share its
 	// size: the first one has it, the others have 0, so that sums are right.
 	SourceSize int64
 }
 
-// Module is the split BTF of a kernel module.
-type Module struct {
-	Name string // as the kernel has it: nf_conntrack
-	Path string // as in Item
-	BTF  []byte
+// Load makes t the kernel. name is what t is called in messages and logs; the error does not have it.
+// t is valid as long as k is.
+func (k *Kernel) Load(t *relolog.Target, name string) error {
+	return errors.Unwrap(t.Load(name, k.BTF, k.Modules...)) // which begins with the name
 }
 
-// Paths returns the files that make up f: the one with the kernel, then those with its modules.
-func (f *File) Paths() []string {
-	paths := make([]string, len(f.parts))
-	for i, p := range f.parts {
-		paths[i] = p.path
-	}
-	return paths
-}
-
-// Sums returns the SHA-256 of each of Paths as it lies on disk. It reads them,
-// but decompresses nothing.
+// Sums returns the SHA-256 of each file that makes up f, as it lies on disk: of the one with the kernel,
+// then of those with its modules. It reads them, but decompresses nothing.
 func (f *File) Sums(ctx context.Context) ([][sha256.Size]byte, error) {
 	sums := make([][sha256.Size]byte, len(f.parts))
 	for i, p := range f.parts {
@@ -73,12 +66,12 @@ func (f *File) Sums(ctx context.Context) ([][sha256.Size]byte, error) {
 func hashFile(ctx context.Context, path string) (sum [sha256.Size]byte, err error) {
 	r, err := os.Open(path)
 	if err != nil {
-		return sum, fmt.Errorf("%s: %w", path, cause(err))
+		return sum, wrap(path, "", err)
 	}
 	defer r.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, ctxReader{ctx, r}); err != nil {
-		return sum, fmt.Errorf("%s: %w", path, cause(err))
+		return sum, wrap(path, "", err)
 	}
 	h.Sum(sum[:0])
 	return sum, nil
@@ -99,18 +92,16 @@ func (c ctxReader) Read(p []byte) (int, error) {
 
 // Read decompresses the file and calls yield for each kernel in it that the selectors keep. What is
 // damaged does not cost the rest: Read goes on with the next member or module, and at the end
-// returns one error for each, joined; Errors takes them apart. Each reads `path[!member]: what: cause` on one
-// line. A kernel some of whose modules are damaged is yielded without those. A file that holds no
-// kernel at all is an error.
+// returns an Error for each, joined; Errors takes them apart. A kernel some of whose modules are damaged
+// is yielded without those. A file that holds no kernel at all is an error.
 //
 // With Options.Map, a file that changes while it is read can make yield panic; Read then returns an
 // error that says so.
 //
 // An error of yield stops Read, which returns it as it is; so does ctx, whose error it returns.
-func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Item) error) (err error) {
+func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Kernel) error) (err error) {
 	defer s.trim()
-	r := &reader{ctx: ctx, f: f, s: s, yield: yield}
-	r.budget.Store(f.budget())
+	r := &reader{ctx: ctx, f: f, s: s, yield: yield, budget: decompress.NewBudget(f.opts.MaxSize, f.Size)}
 	if f.opts.Map {
 		defer s.guardMaps(&err)()
 	}
@@ -131,18 +122,4 @@ func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Item) error) (e
 		return err
 	}
 	return errors.Join(r.errs...)
-}
-
-// budget is how many bytes may come out of all decoders together.
-func (f *File) budget() int64 { return 16*f.opts.MaxSize + 100*f.Size }
-
-// Errors takes apart what File.Read returned.
-func Errors(err error) []error {
-	if err == nil {
-		return nil
-	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	return []error{err}
 }

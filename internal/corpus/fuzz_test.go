@@ -5,6 +5,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/decompress"
 )
 
 // FuzzRead reads any bytes as a source. Whatever they are, there is a kernel with a valid header or
@@ -22,7 +24,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file := &File{Path: "f", Size: int64(len(data)), parts: []part{{path: "f", size: int64(len(data))}}, opts: Options{MaxSize: limit}}
 		kernels := 0
-		r := &reader{ctx: context.Background(), f: file, s: &s, yield: func(it *Item) error {
+		r := &reader{ctx: context.Background(), f: file, s: &s, yield: func(it *Kernel) error {
 			kernels++
 			if split, err := isSplit(it.BTF); err != nil || split {
 				t.Errorf("yielded: split %v, %v", split, err)
@@ -34,7 +36,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return nil
 		}}
-		r.budget.Store(8 * limit)
+		r.budget = decompress.NewBudget(limit/2, 0)
 		defer s.trim()
 		in, done := r.open(bytes.NewReader(data), input{path: "f", member: "f", size: int64(len(data))})
 		defer done()
@@ -49,7 +51,7 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("error %q", text)
 			}
 		}
-		if n := cap(s.btf.b); n > 4*keep {
+		if n := cap(s.btf.B); n > 4*decompress.Keep {
 			t.Errorf("%d bytes held", n)
 		}
 		if s.images.depth != 0 || s.inputs.depth != 1 {

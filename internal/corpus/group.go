@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // part is one file on disk of a unit.
 type part struct {
 	path string
-	key  archive.Key // from the path
+	key  kernel.Key // from the path
 	size int64
 	kind kind // by its first bytes
 	mods bool // only modules are expected in it
@@ -24,7 +24,7 @@ type part struct {
 // modules/<ID>/<VERSION_ID>/<arch>/<release>.modules.tar.xz, or by the release in it, as in
 // /lib/modules/<release>, or by lying next to it, as in /sys/kernel/btf. A module that the user
 // named goes with the only kernel there is.
-func group(files []found, opts *Options) (units []*File, skipped []Skipped) {
+func group(files []found, opts *Options) (units []*File, skipped []*Error) {
 	slices.SortFunc(files, func(a, b found) int { return strings.Compare(a.path, b.path) })
 	home := make(map[string]bool) // directories with a file called vmlinux
 	for _, f := range files {
@@ -52,7 +52,7 @@ func group(files []found, opts *Options) (units []*File, skipped []Skipped) {
 			u = units[0]
 		}
 		if u == nil {
-			skipped = append(skipped, Skipped{f.path, "module BTF without its kernel's vmlinux"})
+			skipped = append(skipped, &Error{Path: f.path, Err: ErrNoKernel})
 			continue
 		}
 		u.parts = append(u.parts, part{f.path, moduleKey(f.abs), f.size, f.kind, true})
@@ -67,7 +67,7 @@ func newUnit(f found) *File {
 }
 
 // kernelKey is keyFromPath, completed by what is known of the host's own files and of package trees.
-func kernelKey(abs string) archive.Key {
+func kernelKey(abs string) kernel.Key {
 	k := keyFromPath(abs)
 	if rel := releaseFromTree(abs); rel != "" {
 		k.Release = rel
@@ -76,9 +76,9 @@ func kernelKey(abs string) archive.Key {
 }
 
 // moduleKey is the key of the kernel that a module's file, or an archive of modules, belongs to.
-func moduleKey(abs string) archive.Key {
+func moduleKey(abs string) kernel.Key {
 	if rel := releaseFromTree(abs); rel != "" {
-		return archive.Key{Release: rel}
+		return kernel.Key{Release: rel}
 	}
 	if modulesArchive(path.Base(abs)) {
 		return keyFromPath(abs)
@@ -158,7 +158,7 @@ func (ix *index) kernelOf(f found) *File {
 
 // compatible says whether nothing in two keys of the same release speaks against their being the
 // same kernel.
-func compatible(a, b archive.Key) bool {
+func compatible(a, b kernel.Key) bool {
 	a, b = a.Canonical(), b.Canonical()
 	same := func(x, y string) bool { return x == "" || y == "" || x == y }
 	return same(a.ID, b.ID) && same(a.VersionID, b.VersionID) && same(a.Arch, b.Arch)

@@ -3,19 +3,19 @@ package corpus
 import (
 	"strings"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // hostKey completes the key of a kernel file that belongs to the machine this runs on: the running
 // kernel's BTF, of which the release is known too, and what is in /boot and /lib/modules. Other
 // files' keys are returned as they are.
-func hostKey(abs string, k archive.Key) archive.Key {
-	running := abs == "/sys/kernel/btf/vmlinux"
+func hostKey(abs string, k kernel.Key) kernel.Key {
+	running := abs == kernel.HostBTF
 	if !running && !strings.HasPrefix(abs, "/boot/") && !strings.HasPrefix(abs, "/lib/modules/") &&
 		!strings.HasPrefix(abs, "/usr/lib/modules/") {
 		return k
 	}
-	host, err := archive.Host(archive.HostOptions{})
+	host, err := kernel.Host(kernel.HostOptions{})
 	if err != nil {
 		return k
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+
+	"github.com/btfgen/btfgen/internal/decompress"
 )
 
 // imageType is a form of bootable kernel.
@@ -63,13 +65,13 @@ var errNoBTF = errors.New("no BTF in it")
 // else the image is searched, first for BTF and then for compressed data. What is unknown is treated
 // so as well.
 func (r *reader) image(in *input) error {
-	buf := r.s.images.push(func() *buffer { return new(buffer) })
+	buf := r.s.images.push(func() *decompress.Buffer { return new(decompress.Buffer) })
 	defer r.s.images.pop()
-	buf.b = buf.b[:0]
-	if _, err := buf.readFrom(in.r, in.size, r.f.opts.MaxSize); err != nil {
+	buf.B = buf.B[:0]
+	if _, err := buf.Append(in.r, in.size, r.f.opts.MaxSize); err != nil {
 		return wrap(in.path, "image", err)
 	}
-	img := buf.b
+	img := buf.B
 	var err error
 	switch typ := sniffImage(img); typ {
 	case imageBzImage:
@@ -158,8 +160,8 @@ func (r *reader) memory(in *input, img []byte, arch, release string) error {
 	if release == "" {
 		release = bannerRelease(img)
 	}
-	off := len(r.s.btf.b)
-	r.s.btf.b = append(r.s.btf.b, btf...)
+	off := len(r.s.btf.B)
+	r.s.btf.B = append(r.s.btf.B, btf...)
 	return r.add(in, blob{off: off, n: len(btf)}, arch, release)
 }
 
@@ -172,20 +174,21 @@ func (r *reader) payload(in *input, data []byte, arch, release string) error {
 		return errors.New("compressed with lzo, which is not supported")
 	case k == kindELF || k == kindUnknown:
 		return r.kernelImage(in, data, arch, release)
-	case !k.compressed() || len(data) < 4:
+	case k != kindCompressed || len(data) < 4:
 		return errors.New("no compressed kernel where the header says")
 	}
-	buf := r.s.images.push(func() *buffer { return new(buffer) })
+	buf := r.s.images.push(func() *decompress.Buffer { return new(decompress.Buffer) })
 	defer r.s.images.pop()
-	buf.b = buf.b[:0]
+	buf.B = buf.B[:0]
 	size := int64(binary.LittleEndian.Uint32(data[len(data)-4:])) // gzip ends with it by itself
 	if size <= 16*int64(len(data)) && size <= r.f.opts.MaxSize {
-		buf.grow(int(size) + 1)
+		buf.Grow(int(size) + 1)
 	}
-	if err := r.decompress(in, data, k, buf); err != nil {
-		return wrap(in.path, "image: "+k.String(), err)
+	f := decompress.Sniff(data)
+	if err := r.decompress(data, f, buf); err != nil {
+		return wrap(in.path, "image: "+f.String(), err)
 	}
-	return r.kernelImage(in, buf.b, arch, release)
+	return r.kernelImage(in, buf.B, arch, release)
 }
 
 // kernelImage takes the BTF of an uncompressed kernel, in ELF or as memory.
@@ -212,17 +215,17 @@ func (r *reader) search(in *input, img []byte, arch string) error {
 	if err := r.memory(in, img, arch, ""); !errors.Is(err, errNoBTF) {
 		return err
 	}
-	buf := r.s.images.push(func() *buffer { return new(buffer) })
+	buf := r.s.images.push(func() *decompress.Buffer { return new(decompress.Buffer) })
 	defer r.s.images.pop()
 	for at, tries := 0, 0; tries < maxTries && !r.stopped(); tries++ {
-		i, k := nextCompressed(img[at:])
+		i, f := decompress.Next(img[at:])
 		if i < 0 {
 			break
 		}
 		at += i
-		buf.b = buf.b[:0]
-		if r.decompress(in, img[at:], k, buf) == nil && len(buf.b) > 0 {
-			if err := r.kernelImage(in, buf.b, arch, ""); !errors.Is(err, errNoBTF) {
+		buf.B = buf.B[:0]
+		if r.decompress(img[at:], f, buf) == nil && len(buf.B) > 0 {
+			if err := r.kernelImage(in, buf.B, arch, ""); !errors.Is(err, errNoBTF) {
 				return err
 			}
 		}
@@ -231,39 +234,7 @@ func (r *reader) search(in *input, img []byte, arch string) error {
 	return errNoBTF
 }
 
-// nextCompressed returns where the next compressed data may begin, or -1.
-func nextCompressed(img []byte) (int, kind) {
-	best, kind := -1, kindUnknown
-	for _, m := range magics {
-		if !m.kind.compressed() {
-			continue
-		}
-		window := img
-		if best >= 0 {
-			window = img[:best]
-		}
-		if i := bytes.Index(window, []byte(m.magic)); i >= 0 {
-			best, kind = i, m.kind
-		}
-	}
-	return best, kind
-}
-
 // decompress appends what data decompresses to; anything may follow the compressed data.
-func (r *reader) decompress(in *input, data []byte, k kind, to *buffer) error {
-	if k == kindZstd && plausibleZstd(data) {
-		return r.zstdAll(data, to)
-	}
-	src, done := r.open(bytes.NewReader(data), input{path: in.path, size: int64(len(data)), depth: in.depth})
-	defer done()
-	stream, release, err := r.firstStream(src, k)
-	if err != nil {
-		return err
-	}
-	defer release()
-	n, err := to.readPrefix(&limited{stream, r, wrapper{in.path, "image: " + k.String()}}, -1, r.f.opts.MaxSize)
-	if err != nil && !(n > 0 && trailing(k, err)) {
-		return err
-	}
-	return nil
+func (r *reader) decompress(data []byte, f decompress.Format, to *decompress.Buffer) error {
+	return r.s.decoders.First(r.ctx, data, f, r.f.xz, r.f.opts.MaxSize, r.budget, to)
 }

@@ -2,13 +2,13 @@ package corpus
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // blob is BTF found on the way, in the buffer s.btf or mapped from its file.
@@ -19,6 +19,7 @@ type blob struct {
 	mapped []byte
 	split  bool
 	used   bool
+	module string // name, once it is taken
 	part   *part
 	arch   string // as the content shows
 	rel    string // release, as the content or a package's tree shows
@@ -28,13 +29,13 @@ func (b *blob) bytes(s *Scratch) []byte {
 	if b.mapped != nil {
 		return b.mapped
 	}
-	return s.btf.b[b.off : b.off+b.n : b.off+b.n]
+	return s.btf.B[b.off : b.off+b.n : b.off+b.n]
 }
 
 // drop gives the buffer's end back, where b is what came last.
 func (b *blob) drop(s *Scratch) {
 	if b.mapped == nil {
-		s.btf.b = s.btf.b[:b.off]
+		s.btf.B = s.btf.B[:b.off]
 	}
 }
 
@@ -61,8 +62,8 @@ func (r *reader) add(in *input, b blob, arch, rel string) error {
 	if !b.split && !hold && slices.ContainsFunc(r.s.pending, isKernel) {
 		r.flush(false)
 		if b.mapped == nil {
-			b.off = len(r.s.btf.b)
-			r.s.btf.b = append(r.s.btf.b, data...)
+			b.off = len(r.s.btf.B)
+			r.s.btf.B = append(r.s.btf.B, data...)
 		}
 	}
 	r.s.pending = append(r.s.pending, b)
@@ -109,7 +110,7 @@ func (r *reader) flush(last bool) {
 	r.flushes++
 	r.s.pending = slices.DeleteFunc(r.s.pending, func(b blob) bool { return !b.split || b.used })
 	if len(r.s.pending) == 0 {
-		r.s.btf.b, r.split, r.full = r.s.btf.b[:0], 0, false
+		r.s.btf.B, r.split, r.full = r.s.btf.B[:0], 0, false
 	}
 }
 
@@ -119,7 +120,7 @@ func (r *reader) finish() {
 	if len(r.s.pending) == 0 {
 		return
 	}
-	err := errors.New("module BTF without its kernel's vmlinux")
+	err := ErrNoKernel
 	if n := len(r.s.pending); n > 1 {
 		err = fmt.Errorf("%w, and %d more", err, n-1)
 	}
@@ -135,18 +136,18 @@ func (r *reader) kernel(b *blob, last bool) {
 		r.takeModules(b, key)
 		return
 	}
-	it := Item{Key: key, Name: key.String(), Path: b.path, Arch: archive.CanonicalArch(b.arch), BTF: b.bytes(r.s)}
+	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.bytes(r.s)}
 	if !key.Known() {
-		it.Name = b.path
+		k.Name = b.path
 		if single {
-			it.Name = b.part.path
+			k.Name = b.part.path
 		}
 	}
-	it.Modules = r.takeModules(b, key)
+	k.Modules, k.ModulePaths = r.takeModules(b, key)
 	if !r.sized {
-		it.SourceSize, r.sized = r.f.Size, true
+		k.SourceSize, r.sized = r.f.Size, true
 	}
-	r.abort = r.yield(&it)
+	r.abort = r.yield(&k)
 }
 
 // kernelsIn counts the pending kernels of one file on disk.
@@ -161,9 +162,9 @@ func (r *reader) kernelsIn(p *part) (n int) {
 
 // key puts together what path and content tell. A tree's path goes before what its files hold, where
 // that is a single kernel, as in BTFHub's.
-func (r *reader) key(b *blob, single bool) archive.Key {
+func (r *reader) key(b *blob, single bool) kernel.Key {
 	k := b.part.key
-	var member archive.Key
+	var member kernel.Key
 	if b.member != b.part.path {
 		member = kernelKey(b.member)
 	}
@@ -183,31 +184,32 @@ func (r *reader) key(b *blob, single bool) archive.Key {
 	return k
 }
 
-// takeModules returns the pending modules that belong to a kernel.
-func (r *reader) takeModules(kernel *blob, key archive.Key) []Module {
-	mods := r.s.modules[:0]
-	for i := range r.s.pending {
-		if b := &r.s.pending[i]; b.split && !b.used && r.belongs(b, kernel, key) {
-			b.used = true
-			mods = append(mods, Module{moduleName(b.member), b.path, b.bytes(r.s)})
+// takeModules returns the pending modules that belong to a kernel, and their paths.
+func (r *reader) takeModules(kernel *blob, key kernel.Key) ([]relolog.Module, []string) {
+	s := r.s
+	s.taken, s.modules, s.paths = s.taken[:0], s.modules[:0], s.paths[:0]
+	for i := range s.pending {
+		if b := &s.pending[i]; b.split && !b.used && r.belongs(b, kernel, key) {
+			b.used, b.module = true, moduleName(b.member)
+			s.taken = append(s.taken, b)
 		}
 	}
-	r.s.modules = mods
-	slices.SortStableFunc(mods, func(a, b Module) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Path, b.Path))
+	slices.SortStableFunc(s.taken, func(a, b *blob) int {
+		return cmp.Or(strings.Compare(a.module, b.module), strings.Compare(a.path, b.path))
 	})
-	return slices.CompactFunc(mods, func(m, kept Module) bool {
-		if m.Name != kept.Name {
-			return false
+	for _, b := range s.taken {
+		if n := len(s.modules); n > 0 && s.modules[n-1].Name == b.module {
+			r.fail(wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
+			continue
 		}
-		r.fail(wrap(m.Path, "", fmt.Errorf("second module %s", m.Name)))
-		return true
-	})
+		s.modules, s.paths = append(s.modules, relolog.Module{Name: b.module, BTF: b.bytes(s)}), append(s.paths, b.path)
+	}
+	return s.modules, s.paths
 }
 
 // belongs says whether a module found in the same file, or in one that goes with it, is the
 // kernel's: by the release in a package's tree, else by lying next to or below the kernel.
-func (r *reader) belongs(mod, kernel *blob, key archive.Key) bool {
+func (r *reader) belongs(mod, kernel *blob, key kernel.Key) bool {
 	if mod.part != kernel.part {
 		return true
 	}

@@ -32,8 +32,8 @@ func TestMapped(t *testing.T) {
 	var s Scratch
 	for range 2 {
 		n := 0
-		err := c.Files[0].Read(context.Background(), &s, func(it *Item) error {
-			if n++; !bytes.Equal(it.BTF, raw) {
+		err := c.Files[0].Read(context.Background(), &s, func(k *Kernel) error {
+			if n++; !bytes.Equal(k.BTF, raw) {
 				t.Error("mapped bytes differ from the file's")
 			}
 			if len(s.maps) != 1 {
@@ -62,14 +62,14 @@ func TestMappedChanged(t *testing.T) {
 		c, path, raw := mappedFile(t)
 		var s Scratch
 		sum := 0
-		err := c.Files[0].Read(context.Background(), &s, func(it *Item) error {
+		err := c.Files[0].Read(context.Background(), &s, func(k *Kernel) error {
 			if err := change(path); err != nil {
 				t.Fatal(err)
 			}
-			for _, b := range it.BTF { // ends here if there is nothing behind it any more
+			for _, b := range k.BTF { // ends here if there is nothing behind it any more
 				sum += int(b)
 			}
-			_ = it.BTF[sum%2+len(raw)] // as checks of what has changed since would
+			_ = k.BTF[sum%2+len(raw)] // as checks of what has changed since would
 			return nil
 		})
 		if want := path + ": btf: changed while it was read"; err == nil || err.Error() != want {
@@ -90,8 +90,8 @@ func TestMappedPanics(t *testing.T) {
 			t.Error("file is still mapped")
 		}
 	}()
-	_ = c.Files[0].Read(context.Background(), &s, func(it *Item) error {
-		_ = it.BTF[len(raw)]
+	_ = c.Files[0].Read(context.Background(), &s, func(k *Kernel) error {
+		_ = k.BTF[len(raw)]
 		return nil
 	})
 	t.Error("no panic")

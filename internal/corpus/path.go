@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // distros are names of distributions as BTFHub's trees and os-release have them. They only serve to
@@ -22,20 +22,20 @@ var distros = map[string]bool{
 // understands <ID>/<VERSION_ID>/<arch>/<release>.btf and what follows from it when a level is
 // missing: <ID>/<arch>/…, <ID>/<VERSION_ID>/… and <ID>/…, where the architecture is taken from the
 // end of the release. Without any of these only the release is set, from the file's name.
-func keyFromPath(p string) archive.Key {
+func keyFromPath(p string) kernel.Key {
 	dirs := strings.Split(path.Clean(p), "/")
 	name := dirs[len(dirs)-1]
 	dirs = dirs[:len(dirs)-1]
-	k := archive.Key{Release: releaseFromName(name)}
+	k := kernel.Key{Release: releaseFromName(name)}
 	up := func(n int) string { // the n-th directory above the file
 		if n > len(dirs) {
 			return ""
 		}
 		return dirs[len(dirs)-n]
 	}
-	known := func(s string) bool { return distros[archive.CanonicalID(s)] }
+	known := func(s string) bool { return distros[kernel.CanonicalID(s)] }
 	switch {
-	case archive.KnownArch(up(1)):
+	case kernel.KnownArch(up(1)):
 		k.Arch = up(1)
 		if known(up(2)) && !known(up(3)) {
 			k.ID = up(2)
@@ -49,13 +49,13 @@ func keyFromPath(p string) archive.Key {
 		k.ID, k.Arch = up(1), archFromRelease(k.Release)
 	}
 	if k.Validate() != nil {
-		return archive.Key{Release: validRelease(k.Release)}
+		return kernel.Key{Release: validRelease(k.Release)}
 	}
 	return k
 }
 
 func validRelease(r string) string {
-	if (archive.Key{Release: r}).Validate() != nil {
+	if (kernel.Key{Release: r}).Validate() != nil {
 		return ""
 	}
 	return r
@@ -64,7 +64,7 @@ func validRelease(r string) string {
 // archFromRelease returns the architecture at the end of releases such as 6.1.0-47-amd64,
 // 4.18.0-147.el8.aarch64 and a12-5.10-2021-09-arm64, or "".
 func archFromRelease(release string) string {
-	if i := strings.LastIndexAny(release, "-."); i >= 0 && archive.KnownArch(release[i+1:]) {
+	if i := strings.LastIndexAny(release, "-."); i >= 0 && kernel.KnownArch(release[i+1:]) {
 		return release[i+1:]
 	}
 	return ""

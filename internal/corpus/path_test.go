@@ -3,7 +3,7 @@ package corpus
 import (
 	"testing"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func TestKeyFromPath(t *testing.T) {
@@ -50,8 +50,8 @@ func TestKeyFromPath(t *testing.T) {
 
 func TestDistrosAreCanonical(t *testing.T) {
 	for d := range distros {
-		if archive.CanonicalID(d) != d {
-			t.Errorf("%s is not found by its canonical name %s", d, archive.CanonicalID(d))
+		if kernel.CanonicalID(d) != d {
+			t.Errorf("%s is not found by its canonical name %s", d, kernel.CanonicalID(d))
 		}
 	}
 }
@@ -136,7 +136,7 @@ func oldTar() []byte {
 }
 
 func TestHostKey(t *testing.T) {
-	host, err := archive.Host(archive.HostOptions{})
+	host, err := kernel.Host(kernel.HostOptions{})
 	if err != nil {
 		t.Skip(err)
 	}
@@ -150,7 +150,7 @@ func TestHostKey(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
-	if got := kernelKey("/mnt/boot/vmlinuz-1.2.3"); got != (archive.Key{Release: "1.2.3"}) {
+	if got := kernelKey("/mnt/boot/vmlinuz-1.2.3"); got != (kernel.Key{Release: "1.2.3"}) {
 		t.Errorf("another machine's kernel: %s", got)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync/atomic"
+
+	"github.com/btfgen/btfgen/internal/decompress"
 )
 
 // reader is one File.Read. It goes down through compressions and containers to BTF blobs, which it
@@ -17,12 +18,9 @@ type reader struct {
 	ctx   context.Context
 	f     *File
 	s     *Scratch
-	yield func(*Item) error
+	yield func(*Kernel) error
 
-	// budget is how many bytes may still come out of decoders. It is atomic because a goroutine
-	// copies the xz program's input.
-	budget atomic.Int64
-
+	budget  *decompress.Budget
 	current *part
 
 	errs    []error
@@ -51,36 +49,11 @@ func (r *reader) fail(err error) {
 	}
 	switch n := len(r.errs); {
 	case n < maxErrors:
-		r.errs = append(r.errs, err)
+		r.errs = append(r.errs, wrap(r.f.Path, "", err))
 	case n == maxErrors:
-		r.errs = append(r.errs, fmt.Errorf("%s: more errors like these", r.f.Path))
+		r.errs = append(r.errs, wrap(r.f.Path, "", errors.New("more errors like these")))
 	}
 }
-
-// wrap makes an error `path: what: cause`. A cause that is so wrapped already stays as it is.
-func wrap(path, what string, err error) error {
-	var w *located
-	if errors.As(err, &w) {
-		return err
-	}
-	return &located{path, what, cause(err)}
-}
-
-// located is an error with its place.
-type located struct {
-	path, what string
-	err        error
-}
-
-func (e *located) Error() string {
-	text := strings.ReplaceAll(e.err.Error(), "\n", " ")
-	if e.what == "" {
-		return e.path + ": " + text
-	}
-	return e.path + ": " + e.what + ": " + strings.TrimPrefix(text, e.what+": ")
-}
-
-func (e *located) Unwrap() error { return e.err }
 
 // input is a stream on its way to being told apart.
 type input struct {
@@ -146,7 +119,7 @@ func (r *reader) content(in *input) error {
 	}
 	switch {
 	case k == kindEmpty:
-		return r.empty(in, errors.New("empty file"))
+		return r.empty(in, errEmpty)
 	case k == kindZero:
 		return r.empty(in, errZeros)
 	case k == kindBTF:
@@ -155,8 +128,8 @@ func (r *reader) content(in *input) error {
 		return r.elf(in)
 	case k == kindImage:
 		return r.image(in)
-	case k.compressed():
-		return r.compressed(in, k)
+	case k == kindCompressed:
+		return r.compressed(in, decompress.Sniff(head))
 	case k == kindUnknown && !in.inside:
 		return r.image(in) // the last chance
 	case k.container():
@@ -164,6 +137,9 @@ func (r *reader) content(in *input) error {
 	}
 	return nil
 }
+
+// errEmpty describes files without a byte.
+var errEmpty = errors.New("empty file")
 
 // errZeros describes zero-filled files and archives without members, which look the same.
 var errZeros = errors.New("empty archive, or zeros")
@@ -181,8 +157,8 @@ func (r *reader) empty(in *input, err error) error {
 
 // raw reads a BTF blob.
 func (r *reader) raw(in *input) error {
-	off := len(r.s.btf.b)
-	n, err := r.s.btf.readFrom(in.r, in.size, r.f.opts.MaxSize)
+	off := len(r.s.btf.B)
+	n, err := r.s.btf.Append(in.r, in.size, r.f.opts.MaxSize)
 	if err != nil {
 		return wrap(in.path, "btf", err)
 	}
@@ -190,13 +166,14 @@ func (r *reader) raw(in *input) error {
 }
 
 // compressed reads what a compressed stream holds.
-func (r *reader) compressed(in *input, k kind) error {
-	stream, release, err := r.decoder(in, k)
+func (r *reader) compressed(in *input, f decompress.Format) error {
+	what := f.String()
+	stream, err := r.s.decoders.Open(r.ctx, decompress.Input{R: in.r, Size: in.size, File: in.file, XZ: r.f.xz}, f)
 	if err != nil {
-		return wrap(in.path, k.String(), err)
+		return wrap(in.path, what, err)
 	}
-	defer release()
-	inner, done := r.open(&limited{stream, r, wrapper{in.path, k.String()}}, input{
+	defer stream.Close()
+	inner, done := r.open(&limited{stream, r, in.path, what}, input{
 		path: in.path, member: in.member, size: -1, depth: in.depth, inside: in.inside, rel: in.rel,
 	})
 	defer done()
@@ -207,7 +184,7 @@ func (r *reader) compressed(in *input, k kind) error {
 	}
 	if err != nil {
 		r.forget(mark)
-		return wrap(in.path, k.String(), err)
+		return wrap(in.path, what, err)
 	}
 	return nil
 }
@@ -223,15 +200,12 @@ func (r *reader) drain(in *input) error {
 	}
 }
 
-// wrapper is where an error of a stream comes from.
-type wrapper struct{ path, what string }
-
-// limited counts what comes out of decoders against the file's budget, and gives their errors
-// their place.
+// limited takes what comes out of a decoder from the file's budget, and gives its errors their
+// place.
 type limited struct {
-	src io.Reader
-	r   *reader
-	at  wrapper
+	src        io.Reader
+	r          *reader
+	path, what string
 }
 
 func (l *limited) Read(p []byte) (int, error) {
@@ -239,11 +213,11 @@ func (l *limited) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := l.src.Read(p)
-	if l.r.budget.Add(-int64(n)) < 0 {
-		err = fmt.Errorf("decompresses to more than %d MiB", l.r.f.budget()>>20)
+	if over := l.r.budget.Take(n); over != nil {
+		err = over
 	}
 	if err != nil && err != io.EOF {
-		err = wrap(l.at.path, l.at.what, err)
+		err = wrap(l.path, l.what, err)
 	}
 	return n, err
 }

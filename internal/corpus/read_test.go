@@ -7,36 +7,36 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// kernel is a copy of an Item.
-type kernel struct {
-	Item
+// kernelCopy is a copy of a Kernel.
+type kernelCopy struct {
+	Kernel
 	btf  []byte
 	mods map[string]string
 }
 
 // readAll reads everything of a corpus and returns the errors of its files together.
-func readAll(t testing.TB, opts Options, sources ...string) (*Corpus, []kernel, []error) {
+func readAll(t testing.TB, opts Options, sources ...string) (*Corpus, []kernelCopy, []*Error) {
 	t.Helper()
 	c, err := Open(context.Background(), sources, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []kernel
-	var errs []error
+	var all []kernelCopy
+	var errs []*Error
 	var s Scratch
 	for _, f := range c.Files {
-		err := f.Read(context.Background(), &s, func(it *Item) error {
-			k := kernel{Item: *it, btf: bytes.Clone(it.BTF), mods: make(map[string]string)}
+		err := f.Read(context.Background(), &s, func(it *Kernel) error {
+			k := kernelCopy{Kernel: *it, btf: bytes.Clone(it.BTF), mods: make(map[string]string)}
 			for i, m := range it.Modules {
 				if i > 0 && it.Modules[i-1].Name >= m.Name {
 					t.Errorf("%s: module %s after %s", it.Name, m.Name, it.Modules[i-1].Name)
@@ -79,7 +79,7 @@ type sample struct {
 	name string
 	data []byte
 	big  bool
-	arch string // Item.Arch
+	arch string // Kernel.Arch
 	rel  string // what the content tells of the release
 }
 
@@ -133,11 +133,11 @@ func samples() []sample {
 }
 
 // modes are the ways to decode xz that this machine has.
-func modes() []XZ {
+func modes() []decompress.Method {
 	if _, err := exec.LookPath("xz"); err != nil {
-		return []XZ{XZGo}
+		return []decompress.Method{decompress.BuiltIn}
 	}
-	return []XZ{XZAuto, XZProgram, XZGo}
+	return []decompress.Method{decompress.Auto, decompress.Program, decompress.BuiltIn}
 }
 
 // The content decides: every kind of source gives the same BTF under a name that tells nothing.
@@ -196,7 +196,7 @@ func TestReadDamaged(t *testing.T) {
 			if err := os.WriteFile(path, data, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			c, err := Open(context.Background(), []string{path}, Options{XZ: XZGo, MaxSize: 1 << 20})
+			c, err := Open(context.Background(), []string{path}, Options{XZ: decompress.BuiltIn, MaxSize: 1 << 20})
 			if err != nil {
 				reason, ok := strings.CutPrefix(err.Error(), "no kernel found: ")
 				if !ok {
@@ -206,7 +206,7 @@ func TestReadDamaged(t *testing.T) {
 				return
 			}
 			n := 0
-			err = c.Files[0].Read(context.Background(), &s, func(it *Item) error {
+			err = c.Files[0].Read(context.Background(), &s, func(it *Kernel) error {
 				n++
 				if _, err := isSplit(it.BTF); err != nil {
 					t.Errorf("%s: yielded %v", what, err)
@@ -265,12 +265,12 @@ func TestReadBadMember(t *testing.T) {
 	if len(got) != 2 || len(errs) != 4 {
 		t.Fatalf("%d kernels, errors %v", len(got), errs)
 	}
-	want := archive.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1.0-1-amd64"}
+	want := kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1.0-1-amd64"}
 	if got[0].Key != want || got[0].Name != want.String() || got[0].SourceSize != int64(len(data)) {
-		t.Errorf("first: %+v", got[0].Item)
+		t.Errorf("first: %+v", got[0].Kernel)
 	}
 	if got[1].Name != "debian/12/s390x/6.1.0-5-s390x" || got[1].mods["nf"] != string(splitLE) || got[1].SourceSize != 0 {
-		t.Errorf("second: %+v", got[1].Item)
+		t.Errorf("second: %+v", got[1].Kernel)
 	}
 	for i, m := range []string{"x86_64/6.1.0-2-amd64.btf: btf: header length", "x86_64/6.1.0-3-amd64.btf.xz: xz: ", "x86_64/6.1.0-4-amd64.btf: empty", "bad.btf: btf: "} {
 		checkError(t, m, path+"!debian/12/", errs[i])
@@ -311,7 +311,7 @@ func TestReadErrors(t *testing.T) {
 			}
 			continue
 		}
-		err = c.Files[0].Read(context.Background(), new(Scratch), func(it *Item) error {
+		err = c.Files[0].Read(context.Background(), new(Scratch), func(it *Kernel) error {
 			t.Errorf("%s: yielded %s", tt.name, it.Path)
 			return nil
 		})
@@ -364,7 +364,7 @@ func TestReadStops(t *testing.T) {
 	}
 	var s Scratch
 	n, stop := 0, errors.New("enough")
-	err = c.Files[0].Read(context.Background(), &s, func(*Item) error {
+	err = c.Files[0].Read(context.Background(), &s, func(*Kernel) error {
 		n++
 		return stop
 	})
@@ -373,7 +373,7 @@ func TestReadStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n = 0
-	err = c.Files[0].Read(ctx, &s, func(*Item) error {
+	err = c.Files[0].Read(ctx, &s, func(*Kernel) error {
 		n++
 		cancel()
 		return nil
@@ -396,12 +396,12 @@ func TestReadStopsProgram(t *testing.T) {
 	}
 	data := compress("xz", tarOf(member{"1.btf", blobLE}, member{"2.btf", blobLE}, member{"z", make([]byte, 64<<20)}))
 	path := filepath.Join(tree(t, map[string]string{"f": string(data)}), "f")
-	c, err := Open(context.Background(), []string{path}, Options{XZ: XZProgram})
+	c, err := Open(context.Background(), []string{path}, Options{XZ: decompress.Program})
 	if err != nil {
 		t.Fatal(err)
 	}
 	stop := errors.New("enough")
-	if err := c.Files[0].Read(context.Background(), new(Scratch), func(*Item) error { return stop }); err != stop {
+	if err := c.Files[0].Read(context.Background(), new(Scratch), func(*Kernel) error { return stop }); err != stop {
 		t.Error(err)
 	}
 }
@@ -436,38 +436,6 @@ func TestSums(t *testing.T) {
 		if again, err := c.Files[0].Sums(context.Background()); err != nil || fmt.Sprintf("%x", again) != sum {
 			t.Errorf("%s: %s, then %x, %v", name, sum, again, err)
 		}
-	}
-}
-
-// failing is a reader that gives no end.
-type failing struct{}
-
-func (failing) Read([]byte) (int, error) { return 0, errors.New("failed") }
-
-func TestBuffer(t *testing.T) {
-	var b buffer
-	b.b = append(b.b, "before"...)
-	for _, hint := range []int64{-1, 0, 3, 100, 1 << 40} {
-		n, err := b.readFrom(bytes.NewReader(noise(100)), hint, 100)
-		if hint > 100 {
-			if err == nil || n != 0 {
-				t.Errorf("hint %d: %d, %v", hint, n, err)
-			}
-			continue
-		}
-		if n != 100 || err != nil || !bytes.Equal(b.b[6:], noise(100)) {
-			t.Errorf("hint %d: %d bytes, %v", hint, n, err)
-		}
-		b.b = b.b[:6]
-	}
-	if _, err := b.readFrom(bytes.NewReader(noise(101)), -1, 100); err == nil {
-		t.Error("no error above the limit")
-	}
-	if _, err := b.readFrom(io.MultiReader(bytes.NewReader(noise(9)), failing{}), -1, 100); err == nil {
-		t.Error("no error of the reader")
-	}
-	if string(b.b) != "before" {
-		t.Errorf("buffer is %q after errors", b.b)
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 const testdata = "../../testdata/vmlinux"
@@ -38,19 +39,19 @@ func hashes(t testing.TB, opts Options, src string) (sums map[string][sha256.Siz
 	sums, mods = make(map[string][sha256.Size]byte), make(map[string]int)
 	var s Scratch
 	for _, f := range c.Files {
-		err := f.Read(context.Background(), &s, func(it *Item) error {
+		err := f.Read(context.Background(), &s, func(k *Kernel) error {
 			h := sha256.New()
-			h.Write(it.BTF)
-			for _, m := range it.Modules {
+			h.Write(k.BTF)
+			for i, m := range k.Modules {
 				if split, err := isSplit(m.BTF); err != nil || !split {
-					t.Errorf("%s: split is %v, %v", m.Path, split, err)
+					t.Errorf("%s: split is %v, %v", k.ModulePaths[i], split, err)
 				}
 				h.Write(m.BTF)
 			}
-			if _, dup := sums[it.Name]; dup {
-				t.Errorf("second %s", it.Name)
+			if _, dup := sums[k.Name]; dup {
+				t.Errorf("second %s", k.Name)
 			}
-			sums[it.Name], mods[it.Name] = [sha256.Size]byte(h.Sum(nil)), len(it.Modules)
+			sums[k.Name], mods[k.Name] = [sha256.Size]byte(h.Sum(nil)), len(k.Modules)
 			return nil
 		})
 		if err != nil {
@@ -66,7 +67,7 @@ func TestTestdata(t *testing.T) {
 		t.Fatalf("%d kernels in %s", len(sums), testdata)
 	}
 	for name := range sums {
-		if k, err := archive.ParseKey(name); err != nil || !k.Known() {
+		if k, err := kernel.ParseKey(name); err != nil || !k.Known() {
 			t.Errorf("%s: key %v, %v", name, k, err)
 		}
 	}
@@ -78,8 +79,8 @@ func TestCorpusDecodersAgree(t *testing.T) {
 	if _, err := exec.LookPath("xz"); err != nil {
 		t.Skip("no xz program")
 	}
-	want, mods := hashes(t, Options{XZ: XZProgram}, dir)
-	got, _ := hashes(t, Options{XZ: XZGo}, dir)
+	want, mods := hashes(t, Options{XZ: decompress.Program}, dir)
+	got, _ := hashes(t, Options{XZ: decompress.BuiltIn}, dir)
 	if len(want) < 20 || len(got) != len(want) {
 		t.Fatalf("%d kernels with the program, %d without", len(want), len(got))
 	}
@@ -162,7 +163,7 @@ func TestSysfs(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := got[0]
-		if k.Key.Release != strings.TrimSpace(string(rel)) || archive.CanonicalArch(k.Key.Arch) != archive.CanonicalArch(runtime.GOARCH) {
+		if k.Key.Release != strings.TrimSpace(string(rel)) || kernel.CanonicalArch(k.Key.Arch) != kernel.CanonicalArch(runtime.GOARCH) {
 			t.Errorf("%s: key %s", src, k.Key)
 		}
 		list, err := os.ReadDir(dir)
@@ -196,13 +197,13 @@ func TestReadAllocations(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		c, err := Open(context.Background(), []string{path}, Options{XZ: XZGo})
+		c, err := Open(context.Background(), []string{path}, Options{XZ: decompress.BuiltIn})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var s Scratch
 		read := func() {
-			if err := c.Files[0].Read(context.Background(), &s, func(*Item) error { return nil }); err != nil {
+			if err := c.Files[0].Read(context.Background(), &s, func(*Kernel) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}

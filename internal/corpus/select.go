@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Selector chooses kernels by their key; see the package comment for how it is written. The zero
@@ -117,7 +117,7 @@ func parseGlobs(t string) ([]term, error) {
 		case p == "*":
 			continue // also where nothing is known
 		case len(parts) > 1:
-		case archive.KnownArch(p):
+		case kernel.KnownArch(p):
 			f = fieldArch
 		case isDigit(p[0]):
 			f = fieldRelease
@@ -137,7 +137,7 @@ func checkGlobs(terms []term) error {
 }
 
 // Match says whether all terms hold. A term about a component that the key lacks does not.
-func (s Selector) Match(k archive.Key) bool {
+func (s Selector) Match(k kernel.Key) bool {
 	for _, t := range s.terms {
 		if !t.match(k) {
 			return false
@@ -146,16 +146,16 @@ func (s Selector) Match(k archive.Key) bool {
 	return true
 }
 
-func (t term) match(k archive.Key) bool {
+func (t term) match(k kernel.Key) bool {
 	var have string
 	var canonical func(string) string
 	switch t.field {
 	case fieldID:
-		have, canonical = k.ID, archive.CanonicalID
+		have, canonical = k.ID, kernel.CanonicalID
 	case fieldVersion:
 		have = k.VersionID
 	case fieldArch:
-		have, canonical = k.Arch, archive.CanonicalArch
+		have, canonical = k.Arch, kernel.CanonicalArch
 	case fieldRelease:
 		have = k.Release
 	}
@@ -179,5 +179,5 @@ func compareTo(version, bound string) int {
 	if rest, ok := strings.CutPrefix(version, bound); ok && (rest == "" || !isDigit(rest[0])) {
 		return 0
 	}
-	return archive.CompareVersions(version, bound)
+	return kernel.CompareVersions(version, bound)
 }

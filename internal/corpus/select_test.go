@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func TestSelector(t *testing.T) {
@@ -64,7 +64,7 @@ func TestSelector(t *testing.T) {
 		}
 		var got, want []string
 		for _, text := range keys {
-			k, err := archive.ParseKey(text)
+			k, err := kernel.ParseKey(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestSelector(t *testing.T) {
 		}
 		checkList(t, tt.text, got, want)
 	}
-	if !(Selector{}).Match(archive.Key{}) {
+	if !(Selector{}).Match(kernel.Key{}) {
 		t.Error("the zero selector does not match")
 	}
 }

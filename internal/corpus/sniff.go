@@ -3,6 +3,8 @@ package corpus
 import (
 	"bytes"
 	"encoding/binary"
+
+	"github.com/btfgen/btfgen/internal/decompress"
 )
 
 // kind is what a file's first bytes say it is.
@@ -14,12 +16,7 @@ const (
 	kindZero // what a tar without members is
 	kindBTF
 	kindELF
-	kindXZ
-	kindGzip
-	kindZstd
-	kindBzip2
-	kindLZ4
-	kindLZMA
+	kindCompressed // decompress.Sniff tells how
 	kindTar
 	kindAr
 	kindRPM
@@ -28,14 +25,10 @@ const (
 )
 
 var kindNames = [...]string{
-	"unknown", "empty", "zero", "btf", "elf", "xz", "gzip", "zstd", "bzip2", "lz4", "lzma", "tar", "deb",
-	"rpm", "cpio", "image",
+	"unknown", "empty", "zero", "btf", "elf", "compressed", "tar", "deb", "rpm", "cpio", "image",
 }
 
 func (k kind) String() string { return kindNames[k] }
-
-// compressed says whether the kind is one byte stream made smaller.
-func (k kind) compressed() bool { return kindXZ <= k && k <= kindLZMA }
 
 // container says whether the kind holds files with names.
 func (k kind) container() bool { return kindTar <= k && k <= kindCpio }
@@ -43,18 +36,12 @@ func (k kind) container() bool { return kindTar <= k && k <= kindCpio }
 // sniffLen is how many bytes sniff wants to see; fewer will do if the file has no more.
 const sniffLen = 1024
 
-// magics are the kinds that begin with fixed bytes.
+// magics are further kinds that begin with fixed bytes.
 var magics = []struct {
 	magic string
 	kind  kind
 }{
 	{"\x7fELF", kindELF},
-	{"\xfd7zXZ\x00", kindXZ},
-	{"\x1f\x8b\x08", kindGzip},
-	{"\x28\xb5\x2f\xfd", kindZstd},
-	{"BZh", kindBzip2},
-	{"\x04\x22\x4d\x18", kindLZ4}, // frame
-	{"\x02\x21\x4c\x18", kindLZ4}, // the kernel's legacy frame
 	{"!<arch>\n", kindAr},
 	{"\xed\xab\xee\xdb", kindRPM},
 	{"070701", kindCpio},
@@ -74,15 +61,18 @@ func sniff(head []byte) kind {
 			return m.kind
 		}
 	}
+	format := decompress.Sniff(head)
 	switch {
+	case format != decompress.None && format != decompress.LZMA:
+		return kindCompressed
 	case sniffImage(head) != imageNone:
 		return kindImage
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return kindZero
 	case isTar(head):
 		return kindTar
-	case isLZMA(head):
-		return kindLZMA
+	case format == decompress.LZMA: // the weakest sign
+		return kindCompressed
 	}
 	return kindUnknown
 }
@@ -121,21 +111,4 @@ func isTar(head []byte) bool {
 		want = want<<3 | int64(c-'0')
 	}
 	return sum == want
-}
-
-// isLZMA recognises the header of a .lzma file, which has no magic: the properties every encoder
-// uses, a dictionary of 2^n or 3×2^n bytes, and a plausible or unknown size.
-func isLZMA(head []byte) bool {
-	if len(head) < 14 || head[0] != 0x5d {
-		return false
-	}
-	dict := binary.LittleEndian.Uint32(head[1:])
-	if dict < 1<<12 || dict > 1<<30 {
-		return false
-	}
-	for dict&1 == 0 {
-		dict >>= 1
-	}
-	size := binary.LittleEndian.Uint64(head[5:])
-	return (dict == 1 || dict == 3) && (size == 1<<64-1 || size < 1<<38) && head[13] == 0
 }

@@ -23,7 +23,7 @@ type walk struct {
 	roots   []string        // real paths of the sources
 	pending []entry         // links
 	files   []found
-	skipped []Skipped
+	skipped []*Error
 	ignored int
 }
 
@@ -48,15 +48,15 @@ func newWalk(ctx context.Context) *walk {
 func (w *walk) source(src string) error {
 	fi, err := os.Stat(src)
 	if err != nil {
-		return sourceError(src, err)
+		return wrap(src, "", err)
 	}
 	abs, err := filepath.Abs(src)
 	if err != nil {
-		return sourceError(src, err)
+		return wrap(src, "", err)
 	}
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {
-		return sourceError(src, err)
+		return wrap(src, "", err)
 	}
 	w.roots = append(w.roots, real)
 	if w.seen[real] {
@@ -67,37 +67,25 @@ func (w *walk) source(src string) error {
 	case fi.IsDir():
 		return w.dir(entry{filepath.Clean(src), real}, true)
 	case !fi.Mode().IsRegular():
-		return fmt.Errorf("%s: not a regular file or directory", src)
+		return wrap(src, "", errors.New("not a regular file or directory"))
 	}
 	f := found{path: src, abs: filepath.ToSlash(abs), size: fi.Size(), source: true}
 	if err := f.look(); err != nil {
-		return sourceError(src, err)
+		return wrap(src, "", err)
 	}
 	w.add(f)
 	return nil
-}
-
-func sourceError(src string, err error) error { return fmt.Errorf("%s: %w", src, cause(err)) }
-
-// cause takes the operation and the path off an error of package os, since messages name the file
-// already.
-func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }
 
 // add files f where it belongs, by its first bytes.
 func (w *walk) add(f found) {
 	switch {
 	case f.kind == kindEmpty:
-		w.skip(f.path, "empty file")
+		w.skip(f.path, errEmpty)
 	case f.kind == kindZero:
-		w.skip(f.path, errZeros.Error())
+		w.skip(f.path, errZeros)
 	case !f.source && f.kind == kindUnknown && saysBTF(path.Base(f.abs)):
-		w.skip(f.path, errUnknown.Error()) // a web server's error page, say
+		w.skip(f.path, errUnknown) // a web server's error page, say
 	case !f.source && (f.kind == kindUnknown || f.kind == kindCpio):
 		w.ignored++
 	default:
@@ -105,8 +93,8 @@ func (w *walk) add(f found) {
 	}
 }
 
-func (w *walk) skip(path, reason string) {
-	w.skipped = append(w.skipped, Skipped{path, reason})
+func (w *walk) skip(path string, err error) {
+	w.skipped = append(w.skipped, &Error{Path: path, Err: cause(err)})
 }
 
 // dir walks the real directories below e.
@@ -117,9 +105,9 @@ func (w *walk) dir(e entry, root bool) error {
 	list, err := os.ReadDir(e.real)
 	if err != nil {
 		if root {
-			return sourceError(e.path, err)
+			return wrap(e.path, "", err)
 		}
-		w.skip(e.path, cause(err).Error())
+		w.skip(e.path, err)
 		return nil
 	}
 	for _, d := range list {
@@ -156,7 +144,7 @@ func (w *walk) file(e entry) {
 	}
 	f := found{path: e.path, abs: filepath.ToSlash(abs)}
 	if err := f.look(); err != nil {
-		w.skip(e.path, cause(err).Error())
+		w.skip(e.path, err)
 		return
 	}
 	w.add(f)
@@ -180,11 +168,11 @@ func (w *walk) links() error {
 func (w *walk) link(e entry) error {
 	real, err := filepath.EvalSymlinks(e.real)
 	if errors.Is(err, fs.ErrNotExist) {
-		w.skip(e.path, "dangling link")
+		w.skip(e.path, errors.New("dangling link"))
 		return nil
 	}
 	if err != nil {
-		w.skip(e.path, "link: "+strings.TrimPrefix(cause(err).Error(), "EvalSymlinks: "))
+		w.skip(e.path, fmt.Errorf("link: %s", strings.TrimPrefix(cause(err).Error(), "EvalSymlinks: ")))
 		return nil
 	}
 	target, err := os.Readlink(e.real)
@@ -192,14 +180,14 @@ func (w *walk) link(e entry) error {
 		target = real
 	}
 	if w.seen[real] || slices.ContainsFunc(w.roots, func(r string) bool { return within(r, real) }) {
-		w.skip(e.path, "link to "+target)
+		w.skip(e.path, errors.New("link to "+target))
 		return nil
 	}
 	w.seen[real] = true
 	fi, err := os.Stat(real)
 	switch {
 	case err != nil:
-		w.skip(e.path, cause(err).Error())
+		w.skip(e.path, err)
 	case fi.IsDir():
 		return w.dir(entry{e.path, real}, false)
 	case fi.Mode().IsRegular():

@@ -1,8 +1,9 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // How cilium/ebpf chooses (coreCalculateFixups in btf/core.go, v0.22): it takes
@@ -46,7 +47,7 @@ func compareGroups(full, small *Table, m *member, r *root) *Difference {
 		}
 		for _, strict := range []bool{false, true} {
 			a, b := full.choose(m, r, specs, strict), small.choose(m, r, specs, strict)
-			if !slices.Equal(a, b) {
+			if (a == nil) != (b == nil) || !slices.EqualFunc(a, b, fixup.same) {
 				return &Difference{
 					Object: m.name, Relocation: m.specs[specs[0]].String(),
 					Full: "cilium/ebpf: " + choiceText(a), Minimized: choiceText(b),
@@ -61,7 +62,28 @@ func compareGroups(full, small *Table, m *member, r *root) *Difference {
 type fixup struct {
 	ok  bool // it matches
 	bad bool // the value cannot be computed
+	id  bool // the value is the type ID of the candidate
 	val uint64
+
+	from, to uint64 // as cilium/ebpf has it, which compares these and not ok
+}
+
+// agrees reports whether cilium/ebpf takes two fixups for the same.
+func (f fixup) agrees(o fixup) bool { return f.bad == o.bad && f.from == o.from && f.to == o.to }
+
+// same reports whether two fixups do the same to an instruction.
+func (f fixup) same(o fixup) bool { return f.ok == o.ok && f.bad == o.bad && f.val == o.val }
+
+func (f fixup) String() string {
+	switch {
+	case !f.ok:
+		return "no match"
+	case f.bad:
+		return "no value"
+	case f.id:
+		return "a type ID"
+	}
+	return strconv.FormatUint(f.val, 10)
 }
 
 // choose returns the fixups of the group on the candidate that is chosen, nil
@@ -76,18 +98,33 @@ func (tb *Table) choose(m *member, r *root, specs []int32, strict bool) []fixup 
 			q, kind := m.question[sp], m.specs[sp].kind
 			c := &tb.rows[q][i]
 			f := &fixups[n]
-			if f.ok = c.libbpf || !strict && c.loose; !f.ok {
+			if f.ok = c.loose && !c.alone; strict {
+				f.ok = c.libbpf
+			}
+			if !f.ok {
+				if kind.IsExistence() {
+					f.from = 1
+				}
 				score++
 				continue
 			}
-			if f.bad = c.bad&(1<<kind) != 0; !f.bad && kind != KindTargetTypeID {
+			if f.bad = c.bad&(1<<kind) != 0; f.bad {
+				continue
+			}
+			if f.id = kind == KindTargetTypeID; f.id {
+				f.to = uint64(i) + 1
+			} else {
 				f.val = tb.value(&tb.set.questions[q], c, kind).val
+				f.to = f.val
+			}
+			if kind != KindLShiftU64 && kind != KindRShiftU64 {
+				f.from = m.local[sp].val
 			}
 		}
 		switch {
 		case score < bestScore:
 			best, bestScore = fixups, score
-		case score == bestScore && score < len(specs) && !slices.Equal(best, fixups):
+		case score == bestScore && score < len(specs) && !slices.EqualFunc(best, fixups, fixup.agrees):
 			return nil
 		}
 	}
@@ -98,5 +135,9 @@ func choiceText(fixups []fixup) string {
 	if fixups == nil {
 		return "ambiguous"
 	}
-	return fmt.Sprint(fixups)
+	text := make([]string, len(fixups))
+	for i, f := range fixups {
+		text[i] = f.String()
+	}
+	return strings.Join(text, ", ")
 }

@@ -47,7 +47,7 @@ func (k *Kernel) load(module string, data []byte, base *rawbtf.BTF) error {
 	v.module = module
 	switch err := v.Load(data, base); {
 	case err != nil && base != nil:
-		return fmt.Errorf("%s: module %s: %w", k.name, module, err)
+		return fmt.Errorf("%s: %w", k.name, fmt.Errorf("module %s: %w", module, err))
 	case err != nil:
 		return fmt.Errorf("%s: %w", k.name, err)
 	}

@@ -18,6 +18,8 @@ type matcher struct {
 	budget int
 	miss   miss
 	seen   map[typePair]bool
+	alone  bool // libbpf's rules match whole types and those of the others do not
+	stuck  bool // cilium/ebpf gives up, and no program of the object loads
 }
 
 // matchBudget bounds the members and parameters looked at for one match. The
@@ -51,7 +53,7 @@ func (m *matcher) match(l *spec, id rawbtf.TypeID) (bool, error) {
 	m.local, m.budget = l.btf, matchBudget
 	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
 	m.needs = append(m.needs[:0], Need{Type: id})
-	m.miss = miss{}
+	m.miss, m.alone, m.stuck = miss{}, false, false
 	switch {
 	case l.kind == KindTypeMatches:
 		return m.types(l.root, id, relMatches)
@@ -121,6 +123,7 @@ func (m *matcher) field(l *spec, id rawbtf.TypeID) (bool, error) {
 			}
 			arr := t.Array()
 			if a.idx >= arr.Nelems && !m.out.flexible(arr) {
+				m.stuck = arr.Nelems == 0
 				m.miss = miss{code: missShortArray, l: a.idx, t: arr.Nelems}
 				return false, nil
 			}
@@ -165,6 +168,7 @@ func (m *matcher) member(name string, local rawbtf.TypeID, t rawbtf.Type) (next 
 				return 0, false, errNesting
 			}
 			if !sub.Kind().IsComposite() {
+				m.stuck = true
 				continue
 			}
 			m.push(t.ID, i, mem)

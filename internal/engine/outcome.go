@@ -29,20 +29,23 @@ type Table struct {
 type outcome struct {
 	libbpf bool // libbpf takes the candidate and matches it
 	loose  bool // some loader does
+	alone  bool // libbpf does, and cilium/ebpf does not
 	err    bool // libbpf gives up on it
+	stuck  bool // cilium/ebpf does
 
 	// Of a match:
 	bad    uint16 // kinds that cannot be computed, bit set
 	bitOff uint32 // of a field, from the start of the root
 	load   load
+	cilium uint32 // what only cilium/ebpf's values depend upon, see spec.cilium
 	at     uint32 // in Table.values, one for each kind of the question in ascending order
 }
 
 // matters reports whether a loader makes anything of the candidate.
-func (c *outcome) matters() bool { return c.libbpf || c.loose || c.err }
+func (c *outcome) matters() bool { return c.libbpf || c.loose || c.err || c.stuck }
 
 // Match is a candidate that matches in the eyes of some loader, or that ends
-// libbpf's search with an error.
+// its search with an error.
 type Match struct {
 	BTF   *rawbtf.BTF   // of vmlinux or a module
 	Type  rawbtf.TypeID // the candidate
@@ -89,13 +92,17 @@ func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome)
 	// Of whole types the loose rules may need more for the same match.
 	if out.loose = out.libbpf; !out.err && (!out.libbpf || q.spec.kind.IsType()) {
 		m.loose = true
+		stuck := m.stuck
 		out.loose, _ = m.match(q.spec, c.id)
+		out.alone = m.alone
+		m.stuck = m.stuck || stuck
 	}
+	out.stuck = m.stuck
 	if out.loose {
 		tb.take(q, &out)
 	}
-	// A candidate that libbpf gives up on is to make it give up again.
-	if found != nil && (out.loose || out.err) {
+	// A candidate that a loader gives up on is to make it give up again.
+	if found != nil && out.matters() {
 		tb.found = Match{BTF: m.targ, Type: c.id, Needs: m.needs, kinds: q.kinds}
 		found(&tb.found)
 	}
@@ -106,6 +113,7 @@ func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome)
 func (tb *Table) take(q *question, c *outcome) {
 	s := &tb.m.out
 	c.bitOff = s.bitOff
+	c.cilium = s.cilium(q)
 	c.at = uint32(len(tb.values))
 	for k := range numKinds {
 		if !q.asks(k) {

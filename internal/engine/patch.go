@@ -54,7 +54,7 @@ func (in insn) patch(l, t value) (poison string, err error) {
 			return "", nil
 		}
 		if !resizable(l.load, t.load) {
-			return fmt.Sprintf("load of %s cannot become one of %s", l.load, t.load), nil
+			return fmt.Sprintf("load of %s cannot become one of %s", l.load.bytes(), t.load.bytes()), nil
 		}
 		if n := in.width(); n != l.load.size {
 			return "", fmt.Errorf("load of %d bytes of a field of %d bytes cannot be resized", n, l.load.size)

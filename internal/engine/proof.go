@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -98,7 +99,7 @@ func (tb *Table) columns(name int) *columns {
 // equal bytes.
 func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	flags := byte(0)
-	for i, f := range []bool{c.libbpf, c.loose, c.err} {
+	for i, f := range []bool{c.libbpf, c.loose, c.alone, c.err, c.stuck} {
 		if f {
 			flags |= 1 << i
 		}
@@ -110,6 +111,7 @@ func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	b = binary.LittleEndian.AppendUint32(b, c.bitOff)
 	b = binary.LittleEndian.AppendUint32(b, c.load.size)
 	b = append(b, byte(c.load.kind), c.load.enc)
+	b = binary.LittleEndian.AppendUint32(b, c.cilium)
 	at := c.at
 	for k := range numKinds {
 		if q.asks(k) {
@@ -133,12 +135,13 @@ func (l *columns) sorted() []int {
 	return slices.CompactFunc(at, func(a, b int) bool { return !l.ids[a] && bytes.Equal(l.key[a], l.key[b]) })
 }
 
-// order returns the distinct columns in the order of the candidates.
+// order returns the columns in the order of the candidates, equal ones once
+// unless they count.
 func (l *columns) order() [][]byte {
 	var out [][]byte
 	seen := make(map[string]bool, len(l.key))
-	for _, k := range l.key {
-		if !seen[string(k)] {
+	for i, k := range l.key {
+		if l.ids[i] || !seen[string(k)] {
 			seen[string(k)] = true
 			out = append(out, k)
 		}
@@ -245,11 +248,16 @@ func (l *columns) text(q, i int) string {
 	switch {
 	case c.err:
 		return "libbpf gives up"
+	case c.stuck:
+		return "cilium/ebpf gives up"
 	case !c.loose:
 		return "no match"
 	}
 	var b strings.Builder
-	if b.WriteString("a match"); !c.libbpf {
+	switch b.WriteString("a match"); {
+	case c.alone:
+		b.WriteString(" for libbpf alone")
+	case !c.libbpf:
 		b.WriteString(" for other loaders than libbpf")
 	}
 	if quest.spec.kind.IsField() {
@@ -264,8 +272,15 @@ func (l *columns) text(q, i int) string {
 			fmt.Fprintf(&b, ", %s %d", k, l.tb.value(quest, c, k).val)
 		}
 	}
-	if c.load.ok {
-		fmt.Fprintf(&b, ", %s of %d bytes", c.load.kind, c.load.size)
+	switch {
+	case c.load.ok:
+		fmt.Fprintf(&b, ", %s", c.load)
+	case quest.asks(KindEnumvalValue):
+		if v := l.tb.value(quest, c, KindEnumvalValue).val; uint32(v>>32) != c.cilium {
+			fmt.Fprintf(&b, ", for cilium/ebpf %d", uint64(c.cilium)<<32|v&math.MaxUint32)
+		}
+	case c.cilium != 0:
+		fmt.Fprintf(&b, ", bitfield of a type of %d bytes", c.cilium)
 	}
 	return b.String()
 }
@@ -333,7 +348,7 @@ func (e effect) String() string {
 	case e.result != Resolved:
 		return e.result.String()
 	case e.load.ok:
-		return fmt.Sprintf("%d, %s of %d bytes", e.val, e.load.kind, e.load.size)
+		return fmt.Sprintf("%d, %s", e.val, e.load)
 	}
 	return fmt.Sprint(e.val)
 }

@@ -29,12 +29,26 @@ type load struct {
 	ok   bool
 }
 
-// String returns the load as reasons have it.
-func (l load) String() string {
+// bytes returns the size as reasons have it.
+func (l load) bytes() string {
 	if !l.ok {
 		return "a bitfield"
 	}
 	return fmt.Sprintf("%d bytes", l.size)
+}
+
+// String returns "signed int of 8 bytes".
+func (l load) String() string {
+	enc := ""
+	switch {
+	case l.enc&rawbtf.IntSigned != 0:
+		enc = "signed "
+	case l.enc&rawbtf.IntBool != 0:
+		enc = "bool "
+	case l.enc&rawbtf.IntChar != 0:
+		enc = "char "
+	}
+	return fmt.Sprintf("%s%s of %d bytes", enc, l.kind, l.size)
 }
 
 func (s *spec) loadOf(size uint32, id rawbtf.TypeID) load {
@@ -119,6 +133,30 @@ func (s *spec) fieldValue(kind Kind) (value, error) {
 		v.val = uint64(64 - bits)
 	}
 	return v, nil
+}
+
+// cilium returns what cilium/ebpf goes by and libbpf does not: of a bitfield the
+// size of its type in bytes, which libbpf widens to that of a load; of an
+// enumerator whose value is asked for, the upper half of the value, which
+// libbpf extends by sign and cilium/ebpf only if the enum is signed.
+func (s *spec) cilium(q *question) uint32 {
+	if len(s.acc) == 0 {
+		return 0
+	}
+	last := &s.acc[len(s.acc)-1]
+	t := s.btf.Type(last.typeID)
+	switch {
+	case q.asks(KindEnumvalValue) && (t.Kind() == rawbtf.KindEnum64 || t.KindFlag()):
+		return uint32(t.Enumerator(last.idx).Value >> 32)
+	case !s.kind.IsField() || last.name == "":
+		return 0
+	}
+	m := t.Member(last.idx)
+	if m.BitSize == 0 {
+		return 0
+	}
+	mt, _ := s.btf.SkipMods(m.Type)
+	return mt.Size()
 }
 
 // elementValue is the value of a spec that ends in an array element or in the

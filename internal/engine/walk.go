@@ -63,6 +63,7 @@ func (m *matcher) types(local, targ rawbtf.TypeID, rel relation) (bool, error) {
 	if !ok2 {
 		m.needs = m.needs[:base]
 	}
+	m.alone = ok1 && !ok2
 	switch {
 	case ok1 || ok2:
 		return true, nil

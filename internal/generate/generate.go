@@ -17,7 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -59,8 +59,8 @@ func (s *Stages) All() []Stage {
 
 // Kernel is what became of one kernel.
 type Kernel struct {
-	Key        archive.Key
-	Name, Path string // as in corpus.Item
+	Key        kernel.Key
+	Name, Path string // as in corpus.Kernel
 	SourceSize int64  // bytes on disk
 	RawSize    int64  // bytes of its BTF, modules included
 	BTF        []byte // minimized; equal ones share memory
@@ -103,7 +103,7 @@ type Unresolved struct {
 // Report is the outcome of a run.
 type Report struct {
 	Kernels    []Kernel // in order of name
-	Skipped    []corpus.Skipped
+	Skipped    []*corpus.Error
 	Unresolved []Unresolved // absent ones are no failure and not listed
 	Stages     Stages
 
@@ -199,7 +199,7 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	var kernels []Kernel
 	var failed []error
 	start, busy := time.Now(), time.Duration(0)
-	err := f.Read(ctx, &w.scratch, func(it *corpus.Item) error {
+	err := f.Read(ctx, &w.scratch, func(it *corpus.Kernel) error {
 		began := time.Now()
 		k, err := w.kernel(it)
 		if err == nil || errors.Is(err, minimize.ErrNoObject) {
@@ -220,7 +220,7 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 			failed = append(failed, err)
 		}
 	}
-	return errors.Join(append(failed, corpus.Errors(err)...)...)
+	return errors.Join(append(failed, err)...)
 }
 
 // add puts a kernel into the report. One without BTF is one that no object is
@@ -230,7 +230,7 @@ func (w *worker) add(k Kernel) error {
 	defer w.mu.Unlock()
 	if k.BTF == nil {
 		w.report.noObject = append(w.report.noObject, k)
-		return fmt.Errorf("%s: %w", k.Path, minimize.ErrNoObject)
+		return &corpus.Error{Path: k.Path, Err: minimize.ErrNoObject}
 	}
 	sum := sha256.Sum256(k.BTF)
 	if old, ok := w.distinct[sum]; ok {
@@ -251,25 +251,23 @@ func (s *Stages) add(o Stages) {
 }
 
 // kernel minimizes one kernel. Errors name its path.
-func (w *worker) kernel(it *corpus.Item) (*Kernel, error) {
-	k := &Kernel{Key: it.Key, Name: strings.Clone(it.Name), Path: strings.Clone(it.Path), SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
-	mods := make([]relolog.Module, len(it.Modules))
-	for i, m := range it.Modules {
-		mods[i] = relolog.Module{Name: m.Name, BTF: m.BTF}
+func (w *worker) kernel(it *corpus.Kernel) (*Kernel, error) {
+	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
+	for _, m := range it.Modules {
 		k.RawSize += int64(len(m.BTF))
 	}
-	if err := w.minimize(k, it.BTF, mods); err != nil {
-		return k, fmt.Errorf("%s: %w", k.Path, err)
+	if err := w.minimize(k, it); err != nil {
+		return k, &corpus.Error{Path: k.Path, Err: err}
 	}
 	return k, nil
 }
 
-func (w *worker) minimize(k *Kernel, btf []byte, mods []relolog.Module) error {
+func (w *worker) minimize(k *Kernel, it *corpus.Kernel) error {
 	start := time.Now()
-	err := w.target.Load("btf", btf, mods...)
+	err := it.Load(&w.target, "btf")
 	w.stages.Scan += time.Since(start)
 	if err != nil {
-		return err
+		return fmt.Errorf("btf: %w", err)
 	}
 	start = time.Now()
 	k.BTF, err = w.minimizer.Minimize(&w.target)
@@ -299,9 +297,9 @@ func (r *run) finish() {
 	for _, k := range rep.Kernels {
 		if n := len(kept); n > 0 && kept[n-1].FileName() == k.FileName() {
 			if &kept[n-1].BTF[0] != &k.BTF[0] {
-				rep.Skipped = append(rep.Skipped, corpus.Skipped{
-					Path:   k.Path,
-					Reason: fmt.Sprintf("another kernel has the name %s: %s", k.FileName(), kept[n-1].Path),
+				rep.Skipped = append(rep.Skipped, &corpus.Error{
+					Path: k.Path,
+					Err:  fmt.Errorf("another kernel has the name %s: %s", k.FileName(), kept[n-1].Path),
 				})
 			}
 			continue
@@ -309,7 +307,7 @@ func (r *run) finish() {
 		kept = append(kept, k)
 	}
 	rep.Kernels = kept
-	sweep.SortSkipped(rep.Skipped)
+	slices.SortFunc(rep.Skipped, (*corpus.Error).Compare)
 	r.unresolved()
 }
 
@@ -343,16 +341,16 @@ func (k *Kernel) FileName() string {
 	if k.Key.Release != "" {
 		base = k.Key.Release
 	}
-	return strings.TrimSuffix(base, archive.FileSuffix) + archive.FileSuffix
+	return strings.TrimSuffix(base, kernel.FileSuffix) + kernel.FileSuffix
 }
 
 // OutputKey returns the key under which an archive has the kernel: its own or,
 // where that is not known, what its file's name tells.
-func (k *Kernel) OutputKey() archive.Key {
+func (k *Kernel) OutputKey() kernel.Key {
 	if k.Key.Known() {
 		return k.Key
 	}
-	if key, err := archive.ParseFileName(k.FileName()); err == nil {
+	if key, err := kernel.ParseFileName(k.FileName()); err == nil {
 		return key
 	}
 	return k.Key

@@ -131,7 +131,7 @@ func TestSameName(t *testing.T) {
 	}
 	put("a/debian/12/x86_64/1.btf.zst", "debian/11/x86_64/5.10.0-30-amd64.btf.zst")
 	rep, err = generate.Run(context.Background(), config(t, dir))
-	if err != nil || len(rep.Kernels) != 1 || len(rep.Skipped) != 1 || !strings.Contains(rep.Skipped[0].Reason, "another kernel has the name debian/12/x86_64/1.btf") {
+	if err != nil || len(rep.Kernels) != 1 || len(rep.Skipped) != 1 || !strings.Contains(rep.Skipped[0].Reason(), "another kernel has the name debian/12/x86_64/1.btf") {
 		t.Errorf("different ones: %d kernels, skipped %v, %v", len(rep.Kernels), rep.Skipped, err)
 	}
 }

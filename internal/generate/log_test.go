@@ -30,12 +30,8 @@ func TestUnresolvedIsTheLog(t *testing.T) {
 		}
 	}
 	logged := make(map[string]bool)
-	testinput.Each(t, cfg.Corpus, func(it *corpus.Item) {
-		var mods []relolog.Module
-		for _, m := range it.Modules {
-			mods = append(mods, relolog.Module{Name: m.Name, BTF: m.BTF})
-		}
-		target, err := relolog.NewTarget(strings.Clone(it.Name), it.BTF, mods...)
+	testinput.Each(t, cfg.Corpus, func(it *corpus.Kernel) {
+		target, err := relolog.NewTarget(it.Name, it.BTF, it.Modules...)
 		if err != nil {
 			t.Fatal(err)
 		}

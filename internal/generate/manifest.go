@@ -15,6 +15,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -168,14 +169,14 @@ func ReadOld(archivePath, manifestPath, tool string, cfg *Config) (old *Old, why
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", archivePath, err)
 	}
-	btfs := make(map[archive.Key][]byte)
+	btfs := make(map[kernel.Key][]byte)
 	for _, k := range kernels {
 		btfs[k.Key] = k.BTF
 	}
 	old = &Old{kernels: make(map[string]*Kernel)}
 	for i := range m.Kernels {
 		e := &m.Kernels[i]
-		key, err := archive.ParseKey(e.Kernel)
+		key, err := kernel.ParseKey(e.Kernel)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
 		}
@@ -194,7 +195,7 @@ func ReadOld(archivePath, manifestPath, tool string, cfg *Config) (old *Old, why
 		old.add(e.File, k)
 	}
 	for _, e := range m.NoObject {
-		key, err := archive.ParseKey(e.Kernel)
+		key, err := kernel.ParseKey(e.Kernel)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
 		}

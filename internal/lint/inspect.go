@@ -2,7 +2,6 @@ package lint
 
 import (
 	"crypto/sha256"
-	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/rawbtf"
@@ -15,8 +14,8 @@ type facts struct {
 	rank    sweep.Rank
 	known   bool              // the key is
 	sum     [sha256.Size]byte // of the BTF
-	damage  string            // why the BTF cannot be loaded; nothing below is known then
-	bad     []corpus.Skipped  // modules that do not fit
+	damage  error             // why the BTF cannot be loaded; nothing below is known then
+	bad     []*corpus.Error   // modules that do not fit
 	wrong   string            // how it contradicts its path
 	debug   []string          // options of debug kernels
 	funcs   int               // FUNC types
@@ -42,39 +41,37 @@ type Inspector struct {
 var wanted = []string{"pt_regs", "module", "raw_spinlock", "lockdep_map", "mutex", "task_struct"}
 
 // Describe returns what a listing says of a kernel. It fails if the BTF is damaged.
-func (in *Inspector) Describe(it *corpus.Item) (Entry, error) {
-	e := newEntry(it.Key, it.Path, it.SourceSize)
-	if err := in.btf.Load(it.BTF, nil); err != nil {
+func (in *Inspector) Describe(k *corpus.Kernel) (Entry, error) {
+	e := newEntry(k.Key, k.Path, k.SourceSize)
+	if err := in.btf.Load(k.BTF, nil); err != nil {
 		return e, err
 	}
-	e.Kernel = it.Name
+	e.Kernel = k.Name
 	e.Details = &Details{
-		Bytes: int64(len(it.BTF)), Types: in.btf.NumTypes() - 1, // void is none
-		ByteOrder: orderOf(&in.btf), Pointer: in.btf.PointerSize(), Modules: len(it.Modules),
+		Bytes: int64(len(k.BTF)), Types: in.btf.NumTypes() - 1, // void is none
+		ByteOrder: orderOf(&in.btf), Pointer: in.btf.PointerSize(), Modules: len(k.Modules),
 	}
-	for _, m := range it.Modules {
+	for _, m := range k.Modules {
 		e.ModuleBytes += int64(len(m.BTF))
 	}
 	return e, nil
 }
 
 // inspect gathers the facts of a kernel.
-func (in *Inspector) inspect(r sweep.Rank, it *corpus.Item) facts {
-	f := facts{rank: r, known: it.Key.Known(), sum: sha256.Sum256(it.BTF)}
-	var err error
-	if f.Entry, err = in.Describe(it); err != nil {
-		f.damage = err.Error()
+func (in *Inspector) inspect(r sweep.Rank, k *corpus.Kernel) facts {
+	f := facts{rank: r, known: k.Key.Known(), sum: sha256.Sum256(k.BTF)}
+	if f.Entry, f.damage = in.Describe(k); f.damage != nil {
 		return f
 	}
 	b := &in.btf
 	in.count(&f)
 	regs, mod := in.found["pt_regs"], in.found["module"]
-	f.wrong = contradiction(it.Key.Arch, it.Arch, b, &regs)
+	f.wrong = contradiction(k.Key.Arch, k.Arch, b, &regs)
 	f.debug = debugOptions(b, in.found)
 	f.modules = hasMember(b, &mod, "btf_data")
-	for _, m := range it.Modules {
+	for i, m := range k.Modules {
 		if err := in.module.Load(m.BTF, b); err != nil {
-			f.bad = append(f.bad, corpus.Skipped{Path: strings.Clone(m.Path), Reason: err.Error()})
+			f.bad = append(f.bad, &corpus.Error{Path: k.ModulePaths[i], Err: err})
 			continue
 		}
 		f.moduleCopies += in.copies()

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/logtext"
 )
 
 // judge turns facts into findings.
@@ -21,7 +23,7 @@ func (j *judge) add(c Code, kernel, path, detail string) {
 }
 
 // skipped judges what could not be read.
-func (j *judge) skipped(skipped []corpus.Skipped) {
+func (j *judge) skipped(skipped []*corpus.Error) {
 	for _, s := range skipped {
 		fi, err := os.Lstat(s.Path)
 		switch {
@@ -29,14 +31,14 @@ func (j *judge) skipped(skipped []corpus.Skipped) {
 			if _, err := os.Stat(s.Path); err != nil {
 				j.add(DanglingLink, s.Path, s.Path, "")
 			} else {
-				j.add(Link, s.Path, s.Path, s.Reason)
+				j.add(Link, s.Path, s.Path, s.Reason())
 			}
 		case err == nil && fi.Mode().IsRegular() && fi.Size() == 0:
 			j.add(Empty, s.Path, s.Path, "")
-		case strings.HasPrefix(s.Reason, "module BTF without"):
+		case errors.Is(s, corpus.ErrNoKernel):
 			j.add(StrayModules, s.Path, s.Path, "")
 		default:
-			j.add(Damaged, s.Path, s.Path, s.Reason)
+			j.add(Damaged, s.Path, s.Path, s.Reason())
 		}
 	}
 }
@@ -55,8 +57,8 @@ func (j *judge) kernels(files []*corpus.File, all []facts) {
 		} else {
 			j.add(NoKey, f.Kernel, f.Path, "")
 		}
-		if f.damage != "" {
-			j.add(Damaged, f.Kernel, f.Path, f.damage)
+		if f.damage != nil {
+			j.add(Damaged, f.Kernel, f.Path, f.damage.Error())
 			continue
 		}
 		j.kernel(f, withModules)
@@ -76,7 +78,7 @@ const (
 func (j *judge) kernel(f *facts, withModules bool) {
 	add := func(c Code, detail string) { j.add(c, f.Kernel, f.Path, detail) }
 	for _, m := range f.bad {
-		j.add(Damaged, f.Kernel, m.Path, m.Reason)
+		j.add(Damaged, f.Kernel, m.Path, m.Reason())
 	}
 	if f.Types == 0 {
 		add(Empty, "BTF without types")
@@ -98,7 +100,7 @@ func (j *judge) kernel(f *facts, withModules bool) {
 		add(NoModules, "")
 	}
 	if f.moduleCopies > maxModuleCopies && f.moduleCopies > 10*f.Modules {
-		add(ModuleCopies, fmt.Sprintf("%s in %s", count(f.moduleCopies, "struct"), count(f.Modules, "module")))
+		add(ModuleCopies, fmt.Sprintf("%s in %s", logtext.Plural(f.moduleCopies, "struct"), logtext.Plural(f.Modules, "module")))
 	}
 }
 

@@ -45,8 +45,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	// Each file's facts have their own place, so that workers need no lock.
 	all := make([][]facts, len(c.Files))
 	skipped, err := sweep.Kernels(ctx, cfg.Sweep, func() *Inspector { return new(Inspector) },
-		func(in *Inspector, r sweep.Rank, it *corpus.Item) error {
-			all[r.File] = append(all[r.File], in.inspect(r, it))
+		func(in *Inspector, r sweep.Rank, k *corpus.Kernel) error {
+			all[r.File] = append(all[r.File], in.inspect(r, k))
 			return nil
 		})
 	if err != nil {

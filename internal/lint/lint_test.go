@@ -247,19 +247,19 @@ func TestReal(t *testing.T) {
 	}
 	in := new(Inspector)
 	cfg.Jobs = 1
-	_, err = sweep.Kernels(context.Background(), cfg, func() *Inspector { return in }, func(in *Inspector, r sweep.Rank, it *corpus.Item) error {
-		f := in.inspect(r, it)
+	_, err = sweep.Kernels(context.Background(), cfg, func() *Inspector { return in }, func(in *Inspector, r sweep.Rank, k *corpus.Kernel) error {
+		f := in.inspect(r, k)
 		if f.funcs < 10000 || f.worstCount < 2 || f.structs < 5000 || f.Types < f.structs {
-			t.Errorf("%s: %d functions, %d × %s, %d structs, %d types", it.Name, f.funcs, f.worstCount, f.worst, f.structs, f.Types)
+			t.Errorf("%s: %d functions, %d × %s, %d structs, %d types", k.Name, f.funcs, f.worstCount, f.worst, f.structs, f.Types)
 		}
 		regs := in.found["pt_regs"]
 		for _, m := range machines {
-			if wrong := contradiction(m.arch, "", &in.btf, &regs); (wrong == "") != (m.arch == it.Key.Canonical().Arch) {
-				t.Errorf("%s as %s: %q", it.Name, m.arch, wrong)
+			if wrong := contradiction(m.arch, "", &in.btf, &regs); (wrong == "") != (m.arch == k.Key.Canonical().Arch) {
+				t.Errorf("%s as %s: %q", k.Name, m.arch, wrong)
 			}
 		}
-		if m := machineOf(&in.btf, &regs); m == nil || m.arch != it.Key.Canonical().Arch {
-			t.Errorf("%s is taken for %v", it.Name, m)
+		if m := machineOf(&in.btf, &regs); m == nil || m.arch != k.Key.Canonical().Arch {
+			t.Errorf("%s is taken for %v", k.Name, m)
 		}
 		return nil
 	})

@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Entry is one kernel of a listing, which is a line of JSON for each. Fields are only ever added.
@@ -42,10 +41,10 @@ func List(c *corpus.Corpus) []Entry {
 	return list
 }
 
-func newEntry(k archive.Key, path string, disk int64) Entry {
+func newEntry(k kernel.Key, path string, disk int64) Entry {
 	e := Entry{
 		Kernel: k.String(), ID: k.ID, VersionID: k.VersionID, Arch: k.Arch, Release: k.Release,
-		Path: strings.Clone(path), Disk: disk,
+		Path: path, Disk: disk,
 	}
 	if !k.Known() {
 		e.Kernel = e.Path
@@ -54,8 +53,8 @@ func newEntry(k archive.Key, path string, disk int64) Entry {
 }
 
 // Key returns the kernel's key.
-func (e *Entry) Key() archive.Key {
-	return archive.Key{ID: e.ID, VersionID: e.VersionID, Arch: e.Arch, Release: e.Release}
+func (e *Entry) Key() kernel.Key {
+	return kernel.Key{ID: e.ID, VersionID: e.VersionID, Arch: e.Arch, Release: e.Release}
 }
 
 // identity is the same for the same kernel in two listings.

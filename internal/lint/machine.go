@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // machine is what the BTF of an architecture's kernels shows.
@@ -61,7 +61,7 @@ func machineOf(b *rawbtf.BTF, regs *rawbtf.Type) *machine {
 // contradiction says in what a BTF, or the file that it is in, is different from what the
 // architecture in its path has, "" if in nothing. fileArch is empty if the file does not tell.
 func contradiction(pathArch, fileArch string, b *rawbtf.BTF, regs *rawbtf.Type) string {
-	arch := archive.CanonicalArch(pathArch)
+	arch := kernel.CanonicalArch(pathArch)
 	if fileArch != "" && arch != "" && fileArch != arch {
 		return fmt.Sprintf("the file is for %s, its path says %s", fileArch, arch)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func TestText(t *testing.T) {
@@ -89,10 +89,10 @@ func TestCodes(t *testing.T) {
 }
 
 func TestListing(t *testing.T) {
-	e := newEntry(archive.Key{ID: "debian", Arch: "x86_64", Release: "6.1"}, "a/b.btf", 12)
+	e := newEntry(kernel.Key{ID: "debian", Arch: "x86_64", Release: "6.1"}, "a/b.btf", 12)
 	long := e
 	long.Details = &Details{Bytes: 1, Types: 2, ByteOrder: big, Pointer: 4, Modules: 3, ModuleBytes: 4}
-	unknown := newEntry(archive.Key{Release: "6.1"}, "c.btf", 1)
+	unknown := newEntry(kernel.Key{Release: "6.1"}, "c.btf", 1)
 	if unknown.Kernel != "c.btf" {
 		t.Errorf("an unknown kernel is called %s", unknown.Kernel)
 	}

@@ -1,5 +1,5 @@
-// Package rawbtf is a validated, zero-copy view of one BTF blob, and a writer
-// of new ones.
+// Package rawbtf is a validated, zero-copy view of one BTF blob. Package btfenc
+// writes new ones.
 //
 // A view keeps the type IDs and string offsets of the blob, so what it says
 // can be compared with what libbpf and bpftool print. [BTF.Load] walks the

@@ -1,98 +1,57 @@
 package rawbtf
 
-import "fmt"
+import (
+	"encoding/binary"
 
-// A TypeID numbers the types of a blob from 1. The zero value is void.
-type TypeID uint32
+	"github.com/btfgen/btfgen/internal/btfenc"
+)
 
-// A Kind is the BTF_KIND_* of a type. The zero value is void.
-type Kind uint8
+// The words of the format, which package btfenc defines.
+type (
+	TypeID  = btfenc.TypeID
+	Kind    = btfenc.Kind
+	Builder = btfenc.Builder
+)
 
 // The kinds of include/uapi/linux/btf.h.
 const (
-	KindVoid Kind = iota
-	KindInt
-	KindPtr
-	KindArray
-	KindStruct
-	KindUnion
-	KindEnum
-	KindFwd
-	KindTypedef
-	KindVolatile
-	KindConst
-	KindRestrict
-	KindFunc
-	KindFuncProto
-	KindVar
-	KindDatasec
-	KindFloat
-	KindDeclTag
-	KindTypeTag
-	KindEnum64
+	KindVoid      = btfenc.KindVoid
+	KindInt       = btfenc.KindInt
+	KindPtr       = btfenc.KindPtr
+	KindArray     = btfenc.KindArray
+	KindStruct    = btfenc.KindStruct
+	KindUnion     = btfenc.KindUnion
+	KindEnum      = btfenc.KindEnum
+	KindFwd       = btfenc.KindFwd
+	KindTypedef   = btfenc.KindTypedef
+	KindVolatile  = btfenc.KindVolatile
+	KindConst     = btfenc.KindConst
+	KindRestrict  = btfenc.KindRestrict
+	KindFunc      = btfenc.KindFunc
+	KindFuncProto = btfenc.KindFuncProto
+	KindVar       = btfenc.KindVar
+	KindDatasec   = btfenc.KindDatasec
+	KindFloat     = btfenc.KindFloat
+	KindDeclTag   = btfenc.KindDeclTag
+	KindTypeTag   = btfenc.KindTypeTag
+	KindEnum64    = btfenc.KindEnum64
 
-	numKinds = int(KindEnum64) + 1
+	numKinds = btfenc.NumKinds
 )
-
-var kindNames = [numKinds]string{
-	"void", "int", "ptr", "array", "struct", "union", "enum", "fwd",
-	"typedef", "volatile", "const", "restrict", "func", "func_proto", "var",
-	"datasec", "float", "decl_tag", "type_tag", "enum64",
-}
-
-// String returns libbpf's name of the kind.
-func (k Kind) String() string {
-	if int(k) < numKinds {
-		return kindNames[k]
-	}
-	return fmt.Sprintf("kind %d", uint8(k))
-}
-
-// IsComposite reports whether k is a struct or a union.
-func (k Kind) IsComposite() bool { return k == KindStruct || k == KindUnion }
-
-// IsAnyEnum reports whether k is a 32-bit or a 64-bit enum.
-func (k Kind) IsAnyEnum() bool { return k == KindEnum || k == KindEnum64 }
-
-// IsMod reports whether k is what libbpf calls a modifier: const, volatile,
-// restrict or a type tag.
-func (k Kind) IsMod() bool {
-	return k == KindConst || k == KindVolatile || k == KindRestrict || k == KindTypeTag
-}
-
-// Compat reports whether libbpf takes a and b for the same kind: they are
-// equal, or both are enums of any width.
-func (k Kind) Compat(o Kind) bool {
-	return k == o || k.IsAnyEnum() && o.IsAnyEnum()
-}
 
 // Bits of the encoding of an INT.
 const (
-	IntSigned = 1 << 0
-	IntChar   = 1 << 1
-	IntBool   = 1 << 2
+	IntSigned = btfenc.IntSigned
+	IntChar   = btfenc.IntChar
+	IntBool   = btfenc.IntBool
 )
+
+// NewBuilder returns a Builder that writes in the given byte order.
+func NewBuilder(order binary.ByteOrder) *Builder { return btfenc.NewBuilder(order) }
 
 const (
-	magic        = 0xeb9f
-	version      = 1
-	minHeaderLen = 24 // up to and including str_len
-	hdrWords     = 3  // struct btf_type, 32-bit words
+	magic        = btfenc.Magic
+	version      = btfenc.Version
+	minHeaderLen = btfenc.HeaderLen
+	hdrWords     = 3 // struct btf_type, 32-bit words
 )
-
-// kindLayout gives the bytes that follow struct btf_type: info once, elem for
-// each of vlen.
-type kindLayout struct{ info, elem uint32 }
-
-var knownLayout = [numKinds]kindLayout{
-	KindInt:       {info: 4},
-	KindArray:     {info: 12},
-	KindStruct:    {elem: 12},
-	KindUnion:     {elem: 12},
-	KindEnum:      {elem: 8},
-	KindFuncProto: {elem: 8},
-	KindVar:       {info: 4},
-	KindDatasec:   {elem: 12},
-	KindDeclTag:   {info: 4},
-	KindEnum64:    {elem: 12},
-}

@@ -76,18 +76,18 @@ func overlap(a, b section) bool {
 // u16 flags.
 const layoutEntry = 4
 
-// kindSize returns what follows struct btf_type for a kind. Kinds known to us
-// have their fixed layout; others need the blob's layout section.
-func (h *header) kindSize(layouts []byte, k Kind) (kindLayout, error) {
+// kindSize returns the bytes that follow struct btf_type for a kind, once and
+// for each of vlen. Kinds without a Shape need the blob's layout section.
+func kindSize(layouts []byte, k Kind) (extra, elem uint32, err error) {
 	if int(k) < numKinds {
-		return knownLayout[k], nil
+		return uint32(4 * len(k.Shape().Extra)), uint32(4 * len(k.Shape().Elem)), nil
 	}
 	i := int(k) * layoutEntry
 	if i+layoutEntry > len(layouts) {
 		if len(layouts) == 0 {
-			return kindLayout{}, fmt.Errorf("unknown kind %d, and no layout section to skip it by", k)
+			return 0, 0, fmt.Errorf("unknown kind %d, and no layout section to skip it by", k)
 		}
-		return kindLayout{}, fmt.Errorf("unknown kind %d, not in the layout section", k)
+		return 0, 0, fmt.Errorf("unknown kind %d, not in the layout section", k)
 	}
-	return kindLayout{uint32(layouts[i]), uint32(layouts[i+1])}, nil
+	return uint32(layouts[i]), uint32(layouts[i+1]), nil
 }

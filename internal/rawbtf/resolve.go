@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // maxDepth bounds chains of references, as libbpf's MAX_RESOLVE_DEPTH does.
@@ -41,7 +43,7 @@ func (b *BTF) SizeOf(id TypeID) (uint32, error) {
 	for range maxDepth {
 		t := b.Type(id)
 		switch k := t.Kind(); {
-		case k == KindInt, k.IsComposite(), k.IsAnyEnum(), k == KindFloat, k == KindDatasec:
+		case k.Shape().Third == btfenc.Size:
 			size = uint64(t.Size())
 		case k == KindPtr:
 			size = uint64(b.PointerSize())

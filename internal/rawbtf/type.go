@@ -25,12 +25,11 @@ func (t *Type) Vlen() uint32 { return t.info & 0xffffff }
 // enumerators are signed (enum), or the declaration is a union (fwd).
 func (t *Type) KindFlag() bool { return t.info>>31 != 0 }
 
-// Size returns the size in bytes of an int, struct, union, enum, float or
-// datasec.
+// Size returns the size in bytes of a type whose [btfenc.Shape] has one.
 func (t *Type) Size() uint32 { return t.size }
 
-// Ref returns the type that a pointer, typedef, modifier, func, var or tag refers to,
-// or the return type of a func_proto.
+// Ref returns the type that the header of the record refers to, where the [btfenc.Shape] has it: what is pointed to,
+// modified, declared or tagged, the prototype of a func, the return type of a func_proto.
 func (t *Type) Ref() TypeID { return TypeID(t.size) }
 
 // Name returns the name as a sub-slice of the blob, empty when anonymous.
@@ -52,9 +51,6 @@ func (t *Type) IntEncoding() uint32 { return t.IntData() >> 24 & 0xf }
 
 // IntOffset returns the bit offset of an INT, 0 in all but old BTF.
 func (t *Type) IntOffset() uint32 { return t.IntData() >> 16 & 0xff }
-
-// IntBits returns the number of bits of an INT.
-func (t *Type) IntBits() uint32 { return t.IntData() & 0xff }
 
 // Array is what follows an ARRAY.
 type Array struct {
@@ -111,12 +107,4 @@ type Param struct {
 // Param returns parameter i, which must be less than Vlen.
 func (t *Type) Param(i uint32) Param {
 	return Param{t.extra(2 * i), TypeID(t.extra(2*i + 1))}
-}
-
-// Linkage returns the linkage of a FUNC or VAR: 0 static, 1 global, 2 extern.
-func (t *Type) Linkage() uint32 {
-	if t.Kind() == KindVar {
-		return t.extra(0)
-	}
-	return t.Vlen()
 }

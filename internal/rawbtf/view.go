@@ -72,7 +72,7 @@ func (b *BTF) load(data []byte) error {
 	if n := len(b.strs); n > 0 && b.strs[n-1] != 0 {
 		return fmt.Errorf("strings: section does not end with a NUL byte")
 	}
-	return b.walk(&h, h.layouts.of(data))
+	return b.walk(h.layouts.of(data))
 }
 
 func splitHint(strs []byte) string {
@@ -89,9 +89,6 @@ func (b *BTF) Order() binary.ByteOrder {
 	}
 	return binary.LittleEndian
 }
-
-// Base returns the BTF that b is split from, or nil.
-func (b *BTF) Base() *BTF { return b.base }
 
 // FirstID returns the ID of the first type that is b's own, not its base's.
 func (b *BTF) FirstID() TypeID { return b.first }

@@ -385,7 +385,6 @@ func walk(v *rawbtf.BTF) {
 		case rawbtf.KindArray:
 			v.Type(u.Array().Elem)
 		case rawbtf.KindVar, rawbtf.KindFunc:
-			u.Linkage()
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"unsafe"
+
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // namedType is a type that a relocation can name.
@@ -28,21 +30,29 @@ type walkKind struct {
 const byHand = 1 << 31
 
 var walkKinds = func() (kinds [128]walkKind) {
-	for i := range kinds {
-		kinds[i].head = byHand
+	for k := range kinds {
+		kinds[k].head = byHand
 	}
-	set := func(w walkKind, list ...Kind) {
-		for _, k := range list {
-			w.head, w.elem = hdrWords, knownLayout[k].elem/4
-			kinds[k] = w
+	mask := func(w btfenc.Word) uint32 {
+		if w == btfenc.Ref {
+			return ^uint32(0)
 		}
+		return 0
 	}
-	const all = ^uint32(0)
-	set(walkKind{refs: all, named: 1}, KindStruct, KindUnion)
-	set(walkKind{named: 1}, KindEnum, KindEnum64, KindFwd, KindFloat)
-	set(walkKind{ref: all, named: 1}, KindTypedef)
-	set(walkKind{ref: all, refs: all}, KindFuncProto)
-	set(walkKind{ref: all}, KindPtr, KindVolatile, KindConst, KindRestrict, KindFunc, KindTypeTag)
+	for k := range Kind(numKinds) {
+		s := k.Shape()
+		if k == KindVoid || len(s.Extra) > 0 || len(s.Elem) > 0 && s.Elem[0] != btfenc.Name {
+			continue
+		}
+		w := walkKind{head: hdrWords, elem: uint32(len(s.Elem)), ref: mask(s.Third)}
+		if w.elem > 0 {
+			w.refs = mask(s.Elem[1])
+		}
+		if s.Named {
+			w.named = 1
+		}
+		kinds[k] = w
+	}
 	return kinds
 }()
 
@@ -51,7 +61,7 @@ var walkKinds = func() (kinds [128]walkKind) {
 // no calls and branches on nothing of the kind but the size of its elements:
 // kinds follow each other in no order that a processor could foretell. What is
 // rare is left to walker.step.
-func (b *BTF) walk(h *header, layouts []byte) error {
+func (b *BTF) walk(layouts []byte) error {
 	// A type takes some 30 bytes. With a little more the next kernel fits, too.
 	if want := 4 * len(b.types) / 28; cap(b.starts) < want {
 		b.starts = make([]uint32, want+want/4)
@@ -73,13 +83,13 @@ func (b *BTF) walk(h *header, layouts []byte) error {
 		if w.off == uint(len(w.types)) {
 			break
 		}
-		if err := w.step(h, layouts); err != nil {
+		if err := w.step(layouts); err != nil {
 			return fmt.Errorf("types: type %d at byte %d: %w", b.first+TypeID(w.n), 4*w.off, err)
 		}
 	}
 	b.starts, b.named = w.starts[:w.n], w.named[:w.numNamed]
 	if w.names >= b.strEnd() || w.refs >= uint32(b.NumTypes()) {
-		return b.outside(h, layouts)
+		return b.outside(layouts)
 	}
 	for i := 0; i < len(b.named) && b.ptr == 0; i++ {
 		if t := b.Type(b.named[i].id); t.Kind() == KindInt {
@@ -90,7 +100,7 @@ func (b *BTF) walk(h *header, layouts []byte) error {
 }
 
 // outside names the type that refers to something outside the blob.
-func (b *BTF) outside(h *header, layouts []byte) error {
+func (b *BTF) outside(layouts []byte) error {
 	for i, start := range b.starts {
 		end := uint32(len(b.types))
 		if i+1 < len(b.starts) {
@@ -98,7 +108,7 @@ func (b *BTF) outside(h *header, layouts []byte) error {
 		}
 		w := walker{types: b.types[start:end], starts: make([]uint32, 1), named: make([]namedType, 1)}
 		if w.run(); w.n == 0 {
-			if err := w.step(h, layouts); err != nil {
+			if err := w.step(layouts); err != nil {
 				return err
 			}
 		}
@@ -163,7 +173,7 @@ func (w *walker) run() {
 }
 
 // step does one type of any kind.
-func (w *walker) step(h *header, layouts []byte) error {
+func (w *walker) step(layouts []byte) error {
 	rec := w.types[w.off:]
 	if len(rec) < hdrWords {
 		return errors.New("cut short")
@@ -172,37 +182,47 @@ func (w *walker) step(h *header, layouts []byte) error {
 	if kind == KindVoid {
 		return errors.New("kind 0")
 	}
-	l, err := h.kindSize(layouts, kind)
+	extra, elem, err := kindSize(layouts, kind)
 	if err != nil {
 		return err
 	}
-	need := 4*hdrWords + uint64(l.info) + uint64(l.elem)*uint64(vlen)
+	need := 4*hdrWords + uint64(extra) + uint64(elem)*uint64(vlen)
 	switch {
 	case need > 4*uint64(len(rec)):
 		return fmt.Errorf("%s with %d elements needs %d bytes, %d are left", kind, vlen, need, 4*len(rec))
 	case need%4 != 0:
 		return fmt.Errorf("%s of %d bytes, want a multiple of 4", kind, need)
 	}
-	w.names = max(w.names, name)
-	switch kind {
-	case KindInt:
-		if name != 0 {
-			w.named[w.numNamed] = namedType{w.first + TypeID(w.n), name}
-			w.numNamed++
+	shape := kind.Shape()
+	w.note(btfenc.Name, name)
+	w.note(shape.Third, rec[2])
+	rest := rec[hdrWords:]
+	for i, word := range shape.Extra {
+		w.note(word, rest[i])
+	}
+	if n := len(shape.Elem); n > 0 {
+		for i, v := range rest[len(shape.Extra):][:n*int(vlen)] {
+			w.note(shape.Elem[i%n], v)
 		}
-	case KindVar, KindDeclTag:
-		w.refs = max(w.refs, rec[2])
-	case KindArray:
-		w.refs = max(w.refs, rec[3], rec[4])
-	case KindDatasec:
-		for v := range vlen {
-			w.refs = max(w.refs, rec[3+3*v])
-		}
+	}
+	if shape.Named && name != 0 {
+		w.named[w.numNamed] = namedType{w.first + TypeID(w.n), name}
+		w.numNamed++
 	}
 	w.starts[w.n] = uint32(w.off)
 	w.n++
 	w.off += uint(need / 4)
 	return nil
+}
+
+// note takes account of a word that refers to something.
+func (w *walker) note(word btfenc.Word, v uint32) {
+	switch word {
+	case btfenc.Name:
+		w.names = max(w.names, v)
+	case btfenc.Ref:
+		w.refs = max(w.refs, v)
+	}
 }
 
 // words returns the words of a type section: raw's own memory where this

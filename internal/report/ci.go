@@ -90,7 +90,7 @@ func reasons(p *check.Program, kernel int) *message {
 }
 
 func sentence(f *check.Finding) string {
-	s := fmt.Sprintf("%s: %s %s: %s", f.Status, kindName(f.Kind), f.Subject, f.Reason)
+	s := fmt.Sprintf("%s: %s %s: %s", f.Status, topicName(f.Topic), f.Subject, f.Reason)
 	if f.Source != "" {
 		s += " (" + f.Source + ")"
 	}
@@ -149,18 +149,18 @@ type (
 )
 
 var rules = []sarifRule{
-	{string(check.KindCORE), sarifText{"CO-RE relocation without an answer"}},
-	{string(check.KindHelper), sarifText{"Helper that kernels lack"}},
-	{string(check.KindKfunc), sarifText{"Kernel function that kernels lack"}},
-	{string(check.KindInsn), sarifText{"Instruction that kernels' verifiers do not know"}},
-	{string(check.KindKsym), sarifText{"Kernel variable that kernels lack"}},
-	{string(check.KindKconfig), sarifText{"Setting of the kernel's build"}},
-	{string(check.KindMap), sarifText{"Type of maps that kernels lack"}},
-	{string(check.KindProg), sarifText{"Type of programs that kernels lack"}},
-	{string(check.KindAttach), sarifText{"Type of attachment that kernels lack"}},
-	{string(check.KindLink), sarifText{"Type of links that kernels lack"}},
-	{string(check.KindTarget), sarifText{"Nothing to attach to"}},
-	{string(check.KindAnalysis), sarifText{"Cannot be judged"}},
+	{string(check.TopicCORE), sarifText{"CO-RE relocation without an answer"}},
+	{string(check.TopicHelper), sarifText{"Helper that kernels lack"}},
+	{string(check.TopicKfunc), sarifText{"Kernel function that kernels lack"}},
+	{string(check.TopicInsn), sarifText{"Instruction that kernels' verifiers do not know"}},
+	{string(check.TopicKsym), sarifText{"Kernel variable that kernels lack"}},
+	{string(check.TopicKconfig), sarifText{"Setting of the kernel's build"}},
+	{string(check.TopicMap), sarifText{"Type of maps that kernels lack"}},
+	{string(check.TopicProg), sarifText{"Type of programs that kernels lack"}},
+	{string(check.TopicAttach), sarifText{"Type of attachment that kernels lack"}},
+	{string(check.TopicLink), sarifText{"Type of links that kernels lack"}},
+	{string(check.TopicTarget), sarifText{"Nothing to attach to"}},
+	{string(check.TopicAnalysis), sarifText{"Cannot be judged"}},
 }
 
 // SARIF writes each cause once per source line, so that code hosts annotate
@@ -171,7 +171,7 @@ func SARIF(w io.Writer, r *check.Report) error {
 	run.Results = []sarifResult{}
 	ordered := order(r)
 	for _, c := range r.Causes(check.Unknown) {
-		res := sarifResult{Rule: string(c.Kind), Level: "warning"}
+		res := sarifResult{Rule: string(c.Topic), Level: "warning"}
 		if c.Status == check.Fails {
 			res.Level = "error"
 		}

@@ -9,14 +9,14 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // order sorts kernels by distribution, machine and release, whatever release
 // of the distribution they are from, so that neighbours are similar. The
 // result holds indices of r.Kernels.
 func order(r *check.Report) []int {
-	keys := make([]archive.Key, len(r.Kernels))
+	keys := make([]kernel.Key, len(r.Kernels))
 	out := make([]int, len(r.Kernels))
 	for i := range r.Kernels {
 		keys[i], out[i] = r.Kernels[i].Key().Canonical(), i
@@ -24,7 +24,7 @@ func order(r *check.Report) []int {
 	slices.SortStableFunc(out, func(x, y int) int {
 		a, b := keys[x], keys[y]
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Arch, b.Arch),
-			archive.CompareVersions(a.Release, b.Release), archive.CompareVersions(a.VersionID, b.VersionID))
+			kernel.CompareVersions(a.Release, b.Release), kernel.CompareVersions(a.VersionID, b.VersionID))
 	})
 	return out
 }

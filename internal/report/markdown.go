@@ -32,7 +32,7 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 	if l := r.Causes(least); len(l) > 0 {
 		fmt.Fprintf(b, "\n| kernels | | what | where | programs |\n|--:|---|---|---|---|\n")
 		for _, c := range l {
-			what := fmt.Sprintf("%s `%s`: %s", kindName(c.Kind), c.Subject, cell(c.Reason))
+			what := fmt.Sprintf("%s `%s`: %s", topicName(c.Topic), c.Subject, cell(c.Reason))
 			if len(c.Sources) > 0 {
 				what += " (" + cell(strings.Join(c.Sources[:min(len(c.Sources), most)], ", ")) + ")"
 			}

@@ -30,7 +30,7 @@ func large() *check.Report {
 		p := check.Program{Object: fmt.Sprintf("tool%d.bpf.o", i/4), Name: fmt.Sprintf("handle_event_%d", i), Section: "kprobe/do_exit", Status: make([]check.Status, kernels)}
 		for j := range findings {
 			f := check.KernelFinding{Finding: check.Finding{
-				Status: []check.Status{check.Guarded, check.Unknown, check.MayFail, check.Fails}[j%4], Kind: check.KindCORE,
+				Status: []check.Status{check.Guarded, check.Unknown, check.MayFail, check.Fails}[j%4], Topic: check.TopicCORE,
 				Subject: fmt.Sprintf("byte_off struct task_struct.member_%d.inner_%d", j, i), Reason: "no candidate has such a member",
 				Source: fmt.Sprintf("./tool%d.bpf.c:%d", i/4, 10+j),
 			}}

@@ -21,7 +21,7 @@ func sample() *check.Report {
 		r.Kernels = append(r.Kernels, check.Kernel{Name: n})
 	}
 	core := func(s check.Status, kernels ...int) check.KernelFinding {
-		f := check.Finding{Status: s, Kind: check.KindCORE, Subject: "byte_off struct s.f", Reason: "no | candidate", Source: "./x.bpf.c:12"}
+		f := check.Finding{Status: s, Topic: check.TopicCORE, Subject: "byte_off struct s.f", Reason: "no | candidate", Source: "./x.bpf.c:12"}
 		if s == check.Guarded {
 			f.Guard = "field_exists struct s.f = 0"
 		}
@@ -32,8 +32,8 @@ func sample() *check.Report {
 		{Object: "a.o", Name: "guard", Section: "kprobe/x", Status: []check.Status{0, 1, 1, 0, 0}, Findings: []check.KernelFinding{core(check.Guarded, 1, 2)}},
 		{Object: "b.o", Name: "<fine>", Section: "xdp", Status: make([]check.Status, 5)},
 		{Object: "b.o", Name: "perhaps", Section: "kprobe/y", Status: []check.Status{4, 4, 4, 4, 3}, Findings: []check.KernelFinding{
-			{Finding: check.Finding{Status: check.MayFail, Kind: check.KindTarget, Subject: "function y", Reason: "not there"}, Kernels: []int{0, 1, 2, 3}},
-			{Finding: check.Finding{Status: check.Unknown, Kind: check.KindTarget, Subject: "function y", Reason: "no functions"}, Kernels: []int{4}},
+			{Finding: check.Finding{Status: check.MayFail, Topic: check.TopicTarget, Subject: "function y", Reason: "not there"}, Kernels: []int{0, 1, 2, 3}},
+			{Finding: check.Finding{Status: check.Unknown, Topic: check.TopicTarget, Subject: "function y", Reason: "no functions"}, Kernels: []int{4}},
 		}},
 	}
 	return r
@@ -163,7 +163,7 @@ func TestHTML(t *testing.T) {
 			pr.Status = append(pr.Status, s)
 		}
 		for f := range 5 {
-			pr.Findings = append(pr.Findings, check.KernelFinding{Finding: check.Finding{Status: check.Fails, Subject: fmt.Sprint(f), Kind: check.KindCORE}, Kernels: odd})
+			pr.Findings = append(pr.Findings, check.KernelFinding{Finding: check.Finding{Status: check.Fails, Subject: fmt.Sprint(f), Topic: check.TopicCORE}, Kernels: odd})
 		}
 		r.Programs = append(r.Programs, pr)
 	}

@@ -163,7 +163,7 @@ func (t *text) causes() {
 	}
 	fmt.Fprintf(t, "\ncauses:\n")
 	for _, c := range l {
-		fmt.Fprintf(t, "  %s: %s %s: %s\n", t.paint(c.Status, c.Status.String()), kindName(c.Kind), c.Subject, c.Reason)
+		fmt.Fprintf(t, "  %s: %s %s: %s\n", t.paint(c.Status, c.Status.String()), topicName(c.Topic), c.Subject, c.Reason)
 		fmt.Fprintf(t, "    %s\n", where(t.m.r, t.m.ordered, c.Kernels, most))
 		fmt.Fprintf(t, "    %s\n", programs(t.m.r, c.Programs, 2*most))
 		if len(c.Sources) > 0 {
@@ -202,13 +202,13 @@ func (t *text) notes() {
 	}
 }
 
-// kindName is a kind in words.
-func kindName(k check.Kind) string {
-	switch k {
-	case check.KindCORE:
+// topicName is a topic in words.
+func topicName(t check.Topic) string {
+	switch t {
+	case check.TopicCORE:
 		return "relocation"
-	case check.KindTarget:
+	case check.TopicTarget:
 		return "attach to"
 	}
-	return strings.ReplaceAll(string(k), "_", " ")
+	return strings.ReplaceAll(string(t), "_", " ")
 }

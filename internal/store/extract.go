@@ -9,7 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // NoModules, as corpus.Options.Modules, keeps all modules from being decompressed: it matches no
@@ -23,18 +23,18 @@ var NoModules = []string{""}
 func Extract(ctx context.Context, cfg sweep.Config, dir string) (*Result, error) {
 	t := newTree(ctx, dir)
 	skipped, err := sweep.Kernels(ctx, cfg, func() *worker { return new(worker) },
-		func(w *worker, r sweep.Rank, it *corpus.Item) error {
-			if err := it.Key.Validate(); err != nil {
-				t.skip(it.Path, err.Error())
+		func(w *worker, r sweep.Rank, k *corpus.Kernel) error {
+			if err := k.Key.Validate(); err != nil {
+				t.skip(k.Path, err)
 				return nil
 			}
-			name := extractName(it)
-			files := []file{{name, raw(it.BTF)}}
-			base := strings.TrimSuffix(name, archive.FileSuffix)
-			for _, m := range it.Modules {
-				files = append(files, file{path.Join(base, m.Name+archive.FileSuffix), raw(m.BTF)})
+			name := extractName(k)
+			files := []file{{name, raw(k.BTF)}}
+			base := strings.TrimSuffix(name, kernel.FileSuffix)
+			for _, m := range k.Modules {
+				files = append(files, file{path.Join(base, m.Name+kernel.FileSuffix), raw(m.BTF)})
 			}
-			return t.kernel(w, identity(it.Key, name), r, it, len(it.Modules) > 0, files)
+			return t.kernel(w, identity(k.Key, name), r, k, len(k.Modules) > 0, files)
 		})
 	if err != nil {
 		return nil, err
@@ -43,28 +43,28 @@ func Extract(ctx context.Context, cfg sweep.Config, dir string) (*Result, error)
 }
 
 // extractName returns the name of a kernel's file in a tree.
-func extractName(it *corpus.Item) string {
-	if it.Key.Known() || it.Key.Release != "" {
-		return it.Key.FileName()
+func extractName(k *corpus.Kernel) string {
+	if k.Key.Known() || k.Key.Release != "" {
+		return k.Key.FileName()
 	}
-	_, name, _ := strings.Cut(path.Base(it.Path), "!")
+	_, name, _ := strings.Cut(path.Base(k.Path), "!")
 	if name == "" {
-		name = path.Base(it.Path)
+		name = path.Base(k.Path)
 	}
-	return strings.TrimSuffix(name, archive.FileSuffix) + archive.FileSuffix
+	return strings.TrimSuffix(name, kernel.FileSuffix) + kernel.FileSuffix
 }
 
 // One returns the BTF of the only kernel of a corpus, and what was skipped. It fails with
 // ErrSeveral if there are more, and if there is none.
-func One(ctx context.Context, cfg sweep.Config) (btf []byte, skipped []corpus.Skipped, err error) {
+func One(ctx context.Context, cfg sweep.Config) (btf []byte, skipped []*corpus.Error, err error) {
 	cfg.Jobs = 1
 	first := ""
 	skipped, err = sweep.Kernels(ctx, cfg, func() struct{} { return struct{}{} },
-		func(_ struct{}, _ sweep.Rank, it *corpus.Item) error {
+		func(_ struct{}, _ sweep.Rank, k *corpus.Kernel) error {
 			if first != "" {
-				return fmt.Errorf("%w: %s and %s", ErrSeveral, first, it.Name)
+				return fmt.Errorf("%w: %s and %s", ErrSeveral, first, k.Name)
 			}
-			first, btf = strings.Clone(it.Name), bytes.Clone(it.BTF)
+			first, btf = k.Name, bytes.Clone(k.BTF)
 			return nil
 		})
 	switch {
@@ -73,7 +73,7 @@ func One(ctx context.Context, cfg sweep.Config) (btf []byte, skipped []corpus.Sk
 	case first != "":
 		return btf, skipped, nil
 	case len(skipped) > 0:
-		return nil, skipped, fmt.Errorf("no kernel found: %s", skipped[0])
+		return nil, skipped, fmt.Errorf("no kernel found: %w", skipped[0])
 	}
 	return nil, skipped, fmt.Errorf("no kernel selected")
 }

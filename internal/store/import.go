@@ -9,7 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // ErrSeveral says that there is more than one kernel where one is expected.
@@ -17,13 +17,13 @@ var ErrSeveral = errors.New("more than one kernel")
 
 // Import writes all kernels into the tree at dir, which is created if need be. as, if it is not the
 // zero key, is the key of the only kernel there is; with more it fails with ErrSeveral. Kernels without a known key are skipped.
-func Import(ctx context.Context, cfg sweep.Config, dir string, as archive.Key) (*Result, error) {
+func Import(ctx context.Context, cfg sweep.Config, dir string, as kernel.Key) (*Result, error) {
 	if as.Known() && len(cfg.Corpus.Files) > 1 {
 		return nil, fmt.Errorf("%s: %w", as, ErrSeveral)
 	}
 	t := newTree(ctx, dir)
 	skipped, err := sweep.Kernels(ctx, cfg, func() *importer { return &importer{tree: t, as: as} },
-		func(i *importer, r sweep.Rank, it *corpus.Item) error { return i.kernel(r, it) })
+		func(i *importer, r sweep.Rank, k *corpus.Kernel) error { return i.kernel(r, k) })
 	if err != nil {
 		return nil, err
 	}
@@ -36,23 +36,23 @@ func Import(ctx context.Context, cfg sweep.Config, dir string, as archive.Key) (
 // importer is one worker.
 type importer struct {
 	*tree
-	as     archive.Key
+	as     kernel.Key
 	worker *worker
 }
 
-func (i *importer) kernel(r sweep.Rank, it *corpus.Item) (err error) {
-	k := it.Key
+func (i *importer) kernel(r sweep.Rank, k *corpus.Kernel) (err error) {
+	key := k.Key
 	if i.as.Known() {
-		if k = i.as; r.Kernel > 0 {
-			return fmt.Errorf("%s: %w", k, ErrSeveral)
+		if key = i.as; r.Kernel > 0 {
+			return fmt.Errorf("%s: %w", key, ErrSeveral)
 		}
 	}
-	if !k.Known() {
-		i.skip(it.Path, "its path does not tell which kernel it is (--as ID/VERSION_ID/ARCH/RELEASE does, for a single one)")
+	if !key.Known() {
+		i.skip(k.Path, errors.New("its path does not tell which kernel it is (--as ID/VERSION_ID/ARCH/RELEASE does, for a single one)"))
 		return nil
 	}
-	if err := k.Validate(); err != nil {
-		i.skip(it.Path, err.Error())
+	if err := key.Validate(); err != nil {
+		i.skip(k.Path, err)
 		return nil
 	}
 	if i.worker == nil {
@@ -60,16 +60,16 @@ func (i *importer) kernel(r sweep.Rank, it *corpus.Item) (err error) {
 			return err
 		}
 	}
-	files := []file{{importName(k), raw(it.BTF)}}
-	if len(it.Modules) > 0 {
-		files = append(files, file{importModules(k), moduleTar(k.Release, it.Modules)})
+	files := []file{{importName(key), raw(k.BTF)}}
+	if len(k.Modules) > 0 {
+		files = append(files, file{importModules(key), moduleTar(key.Release, k.Modules)})
 	}
-	return i.tree.kernel(i.worker, identity(k, ""), r, it, len(it.Modules) > 0, files)
+	return i.tree.kernel(i.worker, identity(key, ""), r, k, len(k.Modules) > 0, files)
 }
 
-func importName(k archive.Key) string { return k.FileName() + ".zst" }
+func importName(k kernel.Key) string { return k.FileName() + ".zst" }
 
-func importModules(k archive.Key) string {
+func importModules(k kernel.Key) string {
 	return path.Join("modules", k.ID, k.VersionID, k.Arch, k.Release+".modules.tar.zst")
 }
 
@@ -99,8 +99,8 @@ func (t *tree) readBack() error {
 		}
 		got := identity(f.Key, "")
 		if got == "" { // the content may tell
-			err = f.Read(t.ctx, &s, func(it *corpus.Item) error {
-				got = identity(it.Key, it.Name)
+			err = f.Read(t.ctx, &s, func(k *corpus.Kernel) error {
+				got = identity(k.Key, k.Name)
 				return nil
 			})
 		}
@@ -108,9 +108,9 @@ func (t *tree) readBack() error {
 		case t.ctx.Err() != nil:
 			return t.ctx.Err()
 		case err != nil:
-			t.skip(f.Path, "cannot be read back: "+err.Error())
+			t.skip(f.Path, fmt.Errorf("cannot be read back: %w", err))
 		case got != id:
-			t.skip(f.Path, fmt.Sprintf("would be read back as %s, not %s (--as with a VERSION_ID helps)", got, id))
+			t.skip(f.Path, fmt.Errorf("would be read back as %s, not %s (--as with a VERSION_ID helps)", got, id))
 		}
 	}
 	return nil

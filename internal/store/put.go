@@ -2,6 +2,7 @@ package store
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -13,7 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/bundle"
-	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // content is what a file holds.
@@ -31,7 +33,7 @@ func raw(b []byte) content {
 }
 
 // moduleTar is a tar of modules' BTF.
-func moduleTar(release string, modules []corpus.Module) content {
+func moduleTar(release string, modules []relolog.Module) content {
 	return content{0, func(w io.Writer) error {
 		tw := tar.NewWriter(w)
 		for _, m := range modules {
@@ -51,7 +53,7 @@ func moduleTar(release string, modules []corpus.Module) content {
 // compressed.
 type worker struct {
 	enc *zstd.Encoder
-	dec *zstd.Decoder
+	dec decompress.Scratch
 	buf []byte
 }
 
@@ -61,12 +63,7 @@ const maxWindow = 8 << 20
 func newCompressor() (*worker, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBestCompression),
 		zstd.WithWindowSize(maxWindow))
-	if err != nil {
-		return nil, err
-	}
-	// What is there already may be compressed in another way.
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(16*maxWindow))
-	return &worker{enc: enc, dec: dec}, err
+	return &worker{enc: enc}, err
 }
 
 // put makes a file hold the content and returns the bytes written, 0 if it did already.
@@ -105,12 +102,13 @@ func (w *worker) same(ctx context.Context, path string, c content) (bool, error)
 	}
 	defer f.Close()
 	var r io.Reader = f
-	if w.dec != nil {
-		if w.dec.Reset(f) != nil {
+	if w.enc != nil {
+		d, err := w.dec.Open(ctx, decompress.Input{R: bufio.NewReader(f), Size: -1}, decompress.Zstd)
+		if err != nil {
 			return false, nil
 		}
-		defer w.dec.Reset(nil)
-		r = w.dec
+		defer d.Close()
+		r = d
 	}
 	if w.buf == nil {
 		w.buf = make([]byte, chunk)

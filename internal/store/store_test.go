@@ -16,7 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 var background = context.Background()
@@ -55,7 +55,7 @@ func config(t *testing.T, jobs int, sources ...string) sweep.Config {
 
 func imported(t *testing.T, jobs int, source, dir string) *Result {
 	t.Helper()
-	res, err := Import(background, config(t, jobs, source), dir, archive.Key{})
+	res, err := Import(background, config(t, jobs, source), dir, kernel.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,10 +85,10 @@ func read(t *testing.T, dir string) map[string]string {
 func kernels(t *testing.T, source string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
-	_, err := sweep.Kernels(background, config(t, 1, source), func() int { return 0 }, func(_ int, _ sweep.Rank, it *corpus.Item) error {
-		all[it.Name] = string(it.BTF)
-		for _, m := range it.Modules {
-			all[it.Name+" "+m.Name] = string(m.BTF)
+	_, err := sweep.Kernels(background, config(t, 1, source), func() int { return 0 }, func(_ int, _ sweep.Rank, k *corpus.Kernel) error {
+		all[k.Name] = string(k.BTF)
+		for _, m := range k.Modules {
+			all[k.Name+" "+m.Name] = string(m.BTF)
 		}
 		return nil
 	})
@@ -196,7 +196,7 @@ func TestSameKey(t *testing.T) {
 		"c/debian/12/x86_64/6.1.btf":        btf("first"),
 	})
 	for _, run := range []func(dir string) (*Result, error){
-		func(dir string) (*Result, error) { return Import(background, config(t, 3, src), dir, archive.Key{}) },
+		func(dir string) (*Result, error) { return Import(background, config(t, 3, src), dir, kernel.Key{}) },
 		func(dir string) (*Result, error) { return Extract(background, config(t, 3, src), dir) },
 	} {
 		var want map[string]string
@@ -226,7 +226,7 @@ func TestSameKey(t *testing.T) {
 
 func TestAs(t *testing.T) {
 	src := write(t, t.TempDir(), map[string][]byte{"one.btf": btf("a")})
-	key := archive.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1"}
+	key := kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1"}
 	out := t.TempDir()
 	res, err := Import(background, config(t, 1, src), out, key)
 	if err != nil || len(res.Skipped) > 0 || kernels(t, out)[key.String()] != string(btf("a")) {
@@ -240,7 +240,7 @@ func TestAs(t *testing.T) {
 	// Without a level for the version, only known distributions can be told apart from it.
 	key.ID, key.VersionID = "mylinux", ""
 	res, err = Import(background, config(t, 1, filepath.Join(src, "one.btf")), out, key)
-	if err != nil || len(res.Skipped) != 1 || !strings.Contains(res.Skipped[0].Reason, "would be read back as none/mylinux/x86_64/6.1") {
+	if err != nil || len(res.Skipped) != 1 || !strings.Contains(res.Skipped[0].Reason(), "would be read back as none/mylinux/x86_64/6.1") {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
@@ -292,7 +292,7 @@ func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(background)
 	cancel()
 	out := t.TempDir()
-	if _, err := Import(ctx, config(t, 1, src), out, archive.Key{}); !errors.Is(err, context.Canceled) {
+	if _, err := Import(ctx, config(t, 1, src), out, kernel.Key{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	w, err := newCompressor()
@@ -335,8 +335,8 @@ func TestReplaced(t *testing.T) {
 		for _, f := range files {
 			list = append(list, file{f, raw([]byte(name))})
 		}
-		it := &corpus.Item{Path: name, BTF: []byte(name)}
-		if err := tr.kernel(new(worker), "k", sweep.Rank{File: rank}, it, len(files) > 1, list); err != nil {
+		k := &corpus.Kernel{Path: name, BTF: []byte(name)}
+		if err := tr.kernel(new(worker), "k", sweep.Rank{File: rank}, k, len(files) > 1, list); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -348,10 +348,10 @@ func TestReplaced(t *testing.T) {
 		t.Error(d)
 	}
 	res := tr.result(nil)
-	want := &Result{Kernels: 1, WithModules: 1, Written: 2, Bytes: 10, Skipped: []corpus.Skipped{
-		{Path: "five", Reason: "another kernel is k: three"}, {Path: "seven", Reason: "another kernel is k: three"},
+	want := &Result{Kernels: 1, WithModules: 1, Written: 2, Bytes: 10, Skipped: []*corpus.Error{
+		{Path: "five", Err: errors.New("another kernel is k: three")}, {Path: "seven", Err: errors.New("another kernel is k: three")},
 	}}
-	if d := cmp.Diff(want, res); d != "" {
+	if d := cmp.Diff(want, res, cmp.Comparer(func(a, b *corpus.Error) bool { return a.Compare(b) == 0 })); d != "" {
 		t.Error(d)
 	}
 }

@@ -9,12 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Result says what Import or Extract did.
@@ -26,7 +25,7 @@ type Result struct {
 	Kept        int   // files that were there already
 
 	// Skipped is what the corpus skipped, what could not be read, and kernels that have no place in the tree.
-	Skipped []corpus.Skipped
+	Skipped []*corpus.Error
 }
 
 // tree is a directory that several workers write into.
@@ -36,7 +35,7 @@ type tree struct {
 
 	mu      sync.Mutex
 	places  map[string]*place
-	skipped []corpus.Skipped
+	skipped []*corpus.Error
 }
 
 func newTree(ctx context.Context, dir string) *tree {
@@ -67,7 +66,7 @@ type file struct {
 }
 
 // kernel writes the files of a kernel, unless an earlier one of the corpus has its place.
-func (t *tree) kernel(w *worker, id string, r sweep.Rank, it *corpus.Item, modules bool, files []file) error {
+func (t *tree) kernel(w *worker, id string, r sweep.Rank, k *corpus.Kernel, modules bool, files []file) error {
 	t.mu.Lock()
 	p := t.places[id]
 	if p == nil {
@@ -78,7 +77,7 @@ func (t *tree) kernel(w *worker, id string, r sweep.Rank, it *corpus.Item, modul
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := claim{r, strings.Clone(it.Path), sha256.Sum256(it.BTF)}
+	c := claim{r, k.Path, sha256.Sum256(k.BTF)}
 	p.wanted = append(p.wanted, c)
 	if len(p.wanted) > 1 && p.owner.rank.Compare(r) < 0 {
 		return nil
@@ -108,14 +107,14 @@ func (t *tree) kernel(w *worker, id string, r sweep.Rank, it *corpus.Item, modul
 }
 
 // skip notes a kernel that has no place in the tree.
-func (t *tree) skip(path, reason string) {
+func (t *tree) skip(path string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.skipped = append(t.skipped, corpus.Skipped{Path: strings.Clone(path), Reason: reason})
+	t.skipped = append(t.skipped, &corpus.Error{Path: path, Err: err})
 }
 
 // result sums up, when all workers are done.
-func (t *tree) result(skipped []corpus.Skipped) *Result {
+func (t *tree) result(skipped []*corpus.Error) *Result {
 	r := &Result{Kernels: len(t.places), Skipped: slices.Concat(skipped, t.skipped)}
 	for id, p := range t.places {
 		if p.modules {
@@ -128,19 +127,19 @@ func (t *tree) result(skipped []corpus.Skipped) *Result {
 		}
 		for _, c := range p.wanted {
 			if c.sum != p.owner.sum {
-				r.Skipped = append(r.Skipped, corpus.Skipped{
-					Path: c.path, Reason: fmt.Sprintf("another kernel is %s: %s", id, p.owner.path),
+				r.Skipped = append(r.Skipped, &corpus.Error{
+					Path: c.path, Err: fmt.Errorf("another kernel is %s: %s", id, p.owner.path),
 				})
 			}
 		}
 	}
-	sweep.SortSkipped(r.Skipped)
+	slices.SortFunc(r.Skipped, (*corpus.Error).Compare)
 	return r
 }
 
 // identity is the same for keys that name the same kernel. name stands in for a key that is not
 // known.
-func identity(k archive.Key, name string) string {
+func identity(k kernel.Key, name string) string {
 	if k.Known() {
 		return k.Canonical().String()
 	}

@@ -5,12 +5,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/pool"
 )
 
 // Config says what to read and how.
@@ -29,7 +27,7 @@ type Config struct {
 //
 // What cannot be read does not cost the rest: it is returned with what the corpus has skipped, by path.
 // An error of kernel ends the run and is returned, and so does ctx.
-func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel func(w W, r Rank, it *corpus.Item) error) ([]corpus.Skipped, error) {
+func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel func(w W, r Rank, k *corpus.Kernel) error) ([]*corpus.Error, error) {
 	files := cfg.Corpus.Files
 	type reading struct {
 		state   W
@@ -38,8 +36,8 @@ func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel 
 	read := func(ctx context.Context, w *reading, i int) error {
 		r := Rank{File: i}
 		var failed error
-		err := files[i].Read(ctx, &w.scratch, func(it *corpus.Item) error {
-			failed = kernel(w.state, r, it)
+		err := files[i].Read(ctx, &w.scratch, func(k *corpus.Kernel) error {
+			failed = kernel(w.state, r, k)
 			r.Kernel++
 			return failed
 		})
@@ -58,7 +56,7 @@ func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel 
 		return nil, err
 	}
 	skipped = append(skipped, cfg.Corpus.Skipped...)
-	SortSkipped(skipped)
+	slices.SortFunc(skipped, (*corpus.Error).Compare)
 	return skipped, nil
 }
 
@@ -82,50 +80,34 @@ func LargestFirst(files []*corpus.File) []int {
 // each file, by one goroutine at a time, with how many of how many are done and how many things were
 // skipped.
 func Files[W any](ctx context.Context, files []*corpus.File, order []int, jobs int, newWorker func() W,
-	file func(ctx context.Context, w W, i int) error, progress func(done, n, skipped int)) ([]corpus.Skipped, error) {
-	var skipped []corpus.Skipped
-	next := make(chan int)
+	file func(ctx context.Context, w W, i int) error, progress func(done, n, skipped int)) ([]*corpus.Error, error) {
+	var skipped []*corpus.Error
 	var mu sync.Mutex
 	done := 0
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		defer close(next)
-		for _, i := range order {
-			select {
-			case next <- i:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+	err := pool.Run(ctx, jobs, len(order), newWorker, func(ctx context.Context, w W, n int) error {
+		i := order[n]
+		err := file(ctx, w, i)
+		if s, ok := err.(stop); ok {
+			return s.error
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range corpus.Errors(err) {
+			e.Path = cmp.Or(e.Path, files[i].Path)
+			skipped = append(skipped, e)
+		}
+		if done++; progress != nil {
+			progress(done, len(files), len(skipped))
 		}
 		return nil
 	})
-	for range max(1, min(jobs, len(files))) {
-		g.Go(func() error {
-			w := newWorker()
-			for i := range next {
-				err := file(ctx, w, i)
-				if s, ok := err.(stop); ok {
-					return s.error
-				}
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				mu.Lock()
-				for _, err := range corpus.Errors(err) {
-					skipped = append(skipped, skip(files[i], err))
-				}
-				if done++; progress != nil {
-					progress(done, len(files), len(skipped))
-				}
-				mu.Unlock()
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	SortSkipped(skipped)
+	slices.SortFunc(skipped, (*corpus.Error).Compare)
 	return skipped, nil
 }
 
@@ -136,24 +118,4 @@ type Rank struct{ File, Kernel int }
 // Compare orders ranks as the corpus has the kernels.
 func (r Rank) Compare(o Rank) int {
 	return cmp.Or(cmp.Compare(r.File, o.File), cmp.Compare(r.Kernel, o.Kernel))
-}
-
-// skip says that a part of a file was left out because of an error, which may begin with the part's
-// path.
-func skip(f *corpus.File, err error) corpus.Skipped {
-	text := err.Error()
-	for _, p := range f.Paths() {
-		rest, ok := strings.CutPrefix(text, p)
-		if at := strings.Index(rest, ": "); ok && (at == 0 || at > 0 && rest[0] == '!') {
-			return corpus.Skipped{Path: p + rest[:at], Reason: rest[at+2:]}
-		}
-	}
-	return corpus.Skipped{Path: f.Path, Reason: text}
-}
-
-// SortSkipped orders skipped paths, and their reasons where there are several.
-func SortSkipped(s []corpus.Skipped) {
-	slices.SortFunc(s, func(a, b corpus.Skipped) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
-	})
 }

@@ -1,10 +1,13 @@
 package sweep
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,13 +65,13 @@ func TestKernels(t *testing.T) {
 			defer mu.Unlock()
 			workers++
 			return new(int)
-		}, func(calls *int, r Rank, it *corpus.Item) error {
+		}, func(calls *int, r Rank, k *corpus.Kernel) error {
 			*calls++ // the race detector sees it if a worker is not alone
 			mu.Lock()
 			defer mu.Unlock()
-			got = append(got, fmt.Sprintf("%d %s", r.File, it.Key.Release))
+			got = append(got, fmt.Sprintf("%d %s", r.File, k.Key.Release))
 			if r.Kernel != 0 {
-				t.Errorf("%s: kernel %d of its file", it.Name, r.Kernel)
+				t.Errorf("%s: kernel %d of its file", k.Name, r.Kernel)
 			}
 			return nil
 		})
@@ -104,26 +107,39 @@ func TestErrors(t *testing.T) {
 		{func() error { cancel(); return nil }, context.Canceled},
 	} {
 		skipped, err := Kernels(ctx, Config{Corpus: c, Jobs: 2}, func() int { return 0 },
-			func(int, Rank, *corpus.Item) error { return tc.fail() })
+			func(int, Rank, *corpus.Kernel) error { return tc.fail() })
 		if err != tc.want || skipped != nil {
 			t.Errorf("%v, %v, want error %v", skipped, err, tc.want)
 		}
 	}
 }
 
-func TestSkip(t *testing.T) {
-	c := open(t, 1)
-	f := c.Files[0]
-	for text, want := range map[string]corpus.Skipped{
-		f.Path + ": btf: cause":     {Path: f.Path, Reason: "btf: cause"},
-		f.Path + "!a!b: btf: cause": {Path: f.Path + "!a!b", Reason: "btf: cause"},
-		"cause":                     {Path: f.Path, Reason: "cause"},
-		f.Path + "x: cause":         {Path: f.Path, Reason: f.Path + "x: cause"},
-	} {
-		if got := skip(f, errors.New(text)); got != want {
-			t.Errorf("%s: got %+v", text, got)
-		}
+// TestSkippedMember holds that what is skipped has its whole path, whatever is in it.
+func TestSkippedMember(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a: b.tar")
+	var b bytes.Buffer
+	tw := tar.NewWriter(&b)
+	const name = "c: d.btf"
+	if err := errors.Join(tw.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: 4}), write(tw, "\x9f\xeb\x01\x00"), tw.Close(),
+		os.WriteFile(path, b.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
 	}
+	c, err := corpus.Open(context.Background(), []string{path}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	skipped, err := Kernels(context.Background(), Config{Corpus: c}, func() int { return 0 }, func(int, Rank, *corpus.Kernel) error { return nil })
+	if err != nil || len(skipped) != 1 {
+		t.Fatalf("%v, %v", skipped, err)
+	}
+	if got := skipped[0].Path; got != path+"!"+name {
+		t.Errorf("path %s of %s", got, skipped[0])
+	}
+}
+
+func write(w io.Writer, text string) error {
+	_, err := io.WriteString(w, text)
+	return err
 }
 
 func TestRank(t *testing.T) {

@@ -24,7 +24,8 @@ type LargeConfig struct {
 // Large makes a BPF object in the manner of large tracers, without a compiler.
 // The same configuration gives the same bytes.
 //
-// Its programs read members of the kernel's structs as BPF_CORE_READ does. Some
+// Its programs read members of the kernel's structs as BPF_CORE_READ does, and
+// of the current task also by loads of what the verifier knows the type of. Some
 // members, types and enumerators are missing from some kernels or from all, and
 // what asks for them is guarded by bpf_core_field_exists and the like, so that
 // every program loads on every kernel since 4.18.

@@ -25,7 +25,7 @@ var small = testinput.LargeConfig{Programs: 20, Functions: 10, Records: 1500, Qu
 func what(e relolog.Entry) string { return e.Local.Type + " " + e.Local.Path }
 
 // run returns the log of an object against a kernel.
-func run(t *testing.T, object []byte, k testinput.Kernel) *relolog.Log {
+func run(t *testing.T, object []byte, k corpus.Kernel) *relolog.Log {
 	t.Helper()
 	o, err := relolog.ParseObject("large.o", object)
 	if err != nil {
@@ -44,7 +44,7 @@ func run(t *testing.T, object []byte, k testinput.Kernel) *relolog.Log {
 
 func TestLarge(t *testing.T) {
 	const little, big = "6.12.107+deb13-amd64", "6.12.107+deb13-s390x"
-	kernels := map[binary.ByteOrder]testinput.Kernel{
+	kernels := map[binary.ByteOrder]corpus.Kernel{
 		nil:              testinput.Kernels(t, little)[0],
 		binary.BigEndian: testinput.Kernels(t, big)[0],
 	}
@@ -95,7 +95,7 @@ func TestLargeResolves(t *testing.T) {
 		t.Fatal(err)
 	}
 	kernels := 0
-	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Item) {
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 		target, err := relolog.NewTarget(it.Name, it.BTF)
 		if err != nil {
 			t.Fatal(err)

@@ -94,6 +94,18 @@ func (f *largeFunc) read(q *question, sized bool) {
 	f.add(asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, scratch), asm.FnProbeReadKernel.Call())
 }
 
+// load reads an integer of the current task as the type that the verifier knows
+// it to have, where helper says that the kernel can: a load whose offset and
+// width depend on the kernel.
+func (f *largeFunc) load(q, helper *question) {
+	size := map[byte]asm.Size{'1': asm.Byte, '2': asm.Half, '4': asm.Word, '8': asm.DWord}[q.shape]
+	f.guarded(relolog.KindEnumvalExists, helper, func(f *largeFunc) {
+		f.add(asm.FnGetCurrentTaskBtf.Call())
+		f.relocated(relolog.KindByteOffset, q, asm.LoadMem(asm.R1, asm.R0, int16(q.value), size))
+		f.add(asm.StoreMem(asm.RFP, result, asm.R1, asm.DWord))
+	}, func(f *largeFunc) { f.read(q, false) })
+}
+
 // guarded runs yes where q has the kind of existence asked for, else no.
 func (f *largeFunc) guarded(kind relolog.Kind, q *question, yes, no func(*largeFunc)) {
 	length := func(part func(*largeFunc)) int16 {
@@ -114,8 +126,60 @@ func (f *largeFunc) keep(kind relolog.Kind, q *question, in asm.Instruction) {
 	f.add(asm.StoreMem(asm.RFP, result, asm.R1, asm.Word))
 }
 
-// ask adds the code for a question, which makes cost records.
-func (f *largeFunc) ask(q *question, sized bool) {
+// way is how a member that every kernel has is read.
+type way uint8
+
+const (
+	plain way = iota
+	sized
+	loaded
+)
+
+// cost is the number of records that the question's code makes.
+func (q *question) cost(w way) int {
+	switch {
+	case q.about == aboutMember && (q.sometimes || w == loaded):
+		return 3
+	case q.about == aboutEnumerator && q.sometimes, q.about == aboutMember && w == sized:
+		return 2
+	}
+	return 1
+}
+
+// asker goes through the questions again and again.
+type asker struct {
+	plan *largePlan
+	at   int
+}
+
+// way alternates from one round to the next.
+func (a *asker) way(q *question) way {
+	switch {
+	case a.at/len(a.plan.questions)%2 == 0:
+		return plain
+	case a.plan.helper != nil && q.root == "task_struct" && q.shape != 'p':
+		return loaded
+	}
+	return sized
+}
+
+// ask adds the code that makes n records.
+func (a *asker) ask(f *largeFunc, n int) {
+	for n > 0 {
+		q := a.plan.questions[a.at%len(a.plan.questions)]
+		w := a.way(q)
+		if q.cost(w) > n { // something smaller, and this one in the next function
+			q, w = a.plan.members[a.at%len(a.plan.members)], plain
+		} else {
+			a.at++
+		}
+		a.one(f, q, w)
+		n -= q.cost(w)
+	}
+}
+
+// one adds the code for one question.
+func (a *asker) one(f *largeFunc, q *question, w way) {
 	f.line()
 	enumerator := func(f *largeFunc) {
 		f.keep(relolog.KindEnumvalValue, q, asm.LoadImm(asm.R1, q.value, asm.DWord))
@@ -134,40 +198,10 @@ func (f *largeFunc) ask(q *question, sized bool) {
 		f.guarded(relolog.KindFieldExists, q,
 			func(f *largeFunc) { f.read(q, false) },
 			func(f *largeFunc) { f.read(q.instead, false) })
+	case w == loaded:
+		f.load(q, a.plan.helper)
 	default:
-		f.read(q, sized)
-	}
-}
-
-// cost is the number of records that ask makes.
-func (q *question) cost(sized bool) int {
-	switch {
-	case q.about == aboutMember && q.sometimes:
-		return 3
-	case q.about == aboutEnumerator && q.sometimes, q.about == aboutMember && sized:
-		return 2
-	}
-	return 1
-}
-
-// asker goes through the questions again and again.
-type asker struct {
-	plan *largePlan
-	at   int
-}
-
-// ask adds the code that makes n records.
-func (a *asker) ask(f *largeFunc, n int) {
-	for n > 0 {
-		q := a.plan.questions[a.at%len(a.plan.questions)]
-		sized := a.at/len(a.plan.questions)%2 == 1
-		if q.cost(sized) > n { // something smaller, and this one in the next function
-			q, sized = a.plan.members[a.at%len(a.plan.members)], false
-		} else {
-			a.at++
-		}
-		f.ask(q, sized)
-		n -= q.cost(sized)
+		f.read(q, w == sized)
 	}
 }
 

@@ -2,6 +2,7 @@ package testinput
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,7 @@ const (
 type largePlan struct {
 	questions []*question
 	members   []*question // those about members that every kernel has
+	helper    *question   // whether the kernel has bpf_get_current_task_btf; nil if nobody asks
 	missing   int
 }
 
@@ -46,7 +48,8 @@ func planLarge(n int) *largePlan {
 	p := new(largePlan)
 	always, sometimes := largeMembers()
 	types := alternate(aboutType, "", largeTypes.always, largeTypes.sometimes)
-	enumerators := alternate(aboutEnumerator, "bpf_map_type", largeEnumerators.always, largeEnumerators.sometimes)
+	helper := &question{about: aboutEnumerator, sometimes: true, root: "bpf_func_id", name: "BPF_FUNC_get_current_task_btf"}
+	enumerators := append([]*question{helper}, alternate(aboutEnumerator, "bpf_map_type", largeEnumerators.always, largeEnumerators.sometimes)...)
 	for i := range n {
 		from := &always
 		switch i % 20 {
@@ -60,6 +63,9 @@ func planLarge(n int) *largePlan {
 			from = nil
 		}
 		p.add(from)
+	}
+	if slices.Contains(p.questions, helper) {
+		p.helper = helper
 	}
 	return p
 }

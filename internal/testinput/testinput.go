@@ -123,12 +123,12 @@ func Corpus(tb testing.TB) *corpus.Corpus {
 }
 
 // Each calls fn for every kernel of the corpus, in order.
-func Each(tb testing.TB, c *corpus.Corpus, fn func(*corpus.Item)) {
+func Each(tb testing.TB, c *corpus.Corpus, fn func(*corpus.Kernel)) {
 	tb.Helper()
 	var s corpus.Scratch
 	for _, f := range c.Files {
-		err := f.Read(context.Background(), &s, func(it *corpus.Item) error {
-			fn(it)
+		err := f.Read(context.Background(), &s, func(k *corpus.Kernel) error {
+			fn(k)
 			return nil
 		})
 		if err != nil {
@@ -137,18 +137,11 @@ func Each(tb testing.TB, c *corpus.Corpus, fn func(*corpus.Item)) {
 	}
 }
 
-// Kernel is one kernel, in memory of its own.
-type Kernel struct {
-	Name    string
-	BTF     []byte
-	Modules []relolog.Module
-}
-
 // Kernels returns the kernels whose name contains one of the given parts, in
-// order of the corpus; all of the parts have to be found.
-func Kernels(tb testing.TB, parts ...string) []Kernel {
+// order of the corpus and in memory of their own; all of the parts have to be found.
+func Kernels(tb testing.TB, parts ...string) []corpus.Kernel {
 	tb.Helper()
-	var out []Kernel
+	var out []corpus.Kernel
 	found := make(map[string]bool)
 	c := Corpus(tb)
 	var s corpus.Scratch
@@ -157,12 +150,13 @@ func Kernels(tb testing.TB, parts ...string) []Kernel {
 		if i < 0 {
 			continue
 		}
-		err := f.Read(context.Background(), &s, func(it *corpus.Item) error {
-			k := Kernel{Name: strings.Clone(it.Name), BTF: slices.Clone(it.BTF)}
-			for _, m := range it.Modules {
-				k.Modules = append(k.Modules, relolog.Module{Name: m.Name, BTF: slices.Clone(m.BTF)})
+		err := f.Read(context.Background(), &s, func(k *corpus.Kernel) error {
+			own := *k
+			own.BTF, own.Modules, own.ModulePaths = slices.Clone(k.BTF), slices.Clone(k.Modules), slices.Clone(k.ModulePaths)
+			for i, m := range own.Modules {
+				own.Modules[i].BTF = slices.Clone(m.BTF)
 			}
-			out = append(out, k)
+			out = append(out, own)
 			return nil
 		})
 		if err != nil {

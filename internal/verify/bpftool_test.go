@@ -37,8 +37,8 @@ func TestBpftool(t *testing.T) {
 		b.objects = append(b.objects, bpftoolObject{o.Object, p})
 	}
 	kernels := 0
-	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Item) {
-		if b.kernel(it) {
+	testinput.Each(t, testinput.Corpus(t), func(k *corpus.Kernel) {
+		if b.kernel(k) {
 			kernels++
 		}
 	})
@@ -67,8 +67,8 @@ type bpftoolTest struct {
 
 // kernel runs bpftool on one kernel, with all objects at once if it takes
 // them all, because reading the kernel's BTF is most of its work.
-func (b *bpftoolTest) kernel(it *corpus.Item) bool {
-	target, err := relolog.NewTarget(it.Name, it.BTF)
+func (b *bpftoolTest) kernel(k *corpus.Kernel) bool {
+	target, err := relolog.NewTarget(k.Name, k.BTF)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (b *bpftoolTest) kernel(it *corpus.Item) bool {
 		return false
 	}
 	input := filepath.Join(b.dir, "vmlinux.btf")
-	if err := os.WriteFile(input, it.BTF, 0o600); err != nil {
+	if err := os.WriteFile(input, k.BTF, 0o600); err != nil {
 		b.Fatal(err)
 	}
 	logs := make([]*relolog.Log, len(b.objects))

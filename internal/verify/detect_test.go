@@ -107,7 +107,7 @@ func findStructs(t *testing.T, types []btf.Type, name string) (all []*btf.Struct
 // minimized BTF, and sees it told.
 func TestDetects(t *testing.T) {
 	kernels := testinput.Kernels(t, "6.1.0-47-amd64", "5.10.0-30-amd64")
-	slices.SortFunc(kernels, func(a, b testinput.Kernel) int { return -bytes.Compare([]byte(a.Name), []byte(b.Name)) })
+	slices.SortFunc(kernels, func(a, b corpus.Kernel) int { return -bytes.Compare([]byte(a.Name), []byte(b.Name)) })
 	full, other := kernels[0].BTF, kernels[1].BTF
 	path := write(t, full)
 	exec, kinds, biolat := object(t, "execsnoop.bpfel.o"), object(t, "kinds.bpfel.o"), object(t, "biolat.bpfel.o")

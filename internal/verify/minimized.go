@@ -2,9 +2,6 @@ package verify
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,25 +10,29 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Minimized is a minimized BTF and the kernel that it is for. Whatever holds
 // some, of whatever format, is verified as a list of them.
 type Minimized struct {
-	Key  archive.Key // incomplete where nothing tells more
-	Name string      // for messages
+	Key  kernel.Key // incomplete where nothing tells more
+	Name string     // for messages
 	BTF  []byte
 }
 
 // Read reads the minimized BTFs of what generate writes, a native archive, a
 // directory or a tar, and of whatever else holds BTF. What cannot be read is
 // skipped, as in a corpus.
-func Read(ctx context.Context, path string) ([]Minimized, []corpus.Skipped, error) {
-	if native, err := isArchive(path); err != nil {
+func Read(ctx context.Context, path string) ([]Minimized, []*corpus.Error, error) {
+	if native, err := bundle.IsNative(path); err != nil {
 		return nil, nil, err
 	} else if native {
-		all, err := readArchive(path)
+		_, kernels, err := bundle.ReadKernels(path)
+		all := make([]Minimized, len(kernels))
+		for i, k := range kernels {
+			all[i] = Minimized{k.Key, k.Key.String(), k.BTF}
+		}
 		return all, nil, err
 	}
 	if files, err := bundle.Read(path); err == nil && len(files) > 0 {
@@ -40,42 +41,12 @@ func Read(ctx context.Context, path string) ([]Minimized, []corpus.Skipped, erro
 	return readCorpus(ctx, path)
 }
 
-func isArchive(path string) (bool, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	head := make([]byte, 64)
-	n, err := io.ReadFull(f, head)
-	if err != nil && n == 0 {
-		return false, nil // a directory, or empty
-	}
-	return archive.Is(head[:n]), nil
-}
-
-func readArchive(path string) ([]Minimized, error) {
-	a, err := archive.OpenFile(path)
-	if err != nil {
-		return nil, err
-	}
-	kernels, err := a.Kernels()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	all := make([]Minimized, len(kernels))
-	for i, k := range kernels {
-		all[i] = Minimized{k.Key, k.Key.String(), k.BTF}
-	}
-	return all, nil
-}
-
 // fromFiles takes the key of each file from its name.
 func fromFiles(files []bundle.File) []Minimized {
 	all := make([]Minimized, len(files))
 	for i, f := range files {
 		all[i] = Minimized{Name: f.Name, BTF: f.Data}
-		if k, err := archive.ParseFileName(f.Name); err == nil {
+		if k, err := kernel.ParseFileName(f.Name); err == nil {
 			all[i].Key = k
 			if k.Known() {
 				all[i].Name = k.String()
@@ -86,7 +57,7 @@ func fromFiles(files []bundle.File) []Minimized {
 }
 
 // readCorpus reads them as kernels are read.
-func readCorpus(ctx context.Context, source string) ([]Minimized, []corpus.Skipped, error) {
+func readCorpus(ctx context.Context, source string) ([]Minimized, []*corpus.Error, error) {
 	c, err := corpus.Open(ctx, []string{source}, corpus.Options{})
 	if err != nil {
 		return nil, nil, err
@@ -95,30 +66,21 @@ func readCorpus(ctx context.Context, source string) ([]Minimized, []corpus.Skipp
 	var scratch corpus.Scratch
 	skipped := slices.Clone(c.Skipped)
 	for _, f := range c.Files {
-		err := f.Read(ctx, &scratch, func(it *corpus.Item) error {
-			all = append(all, Minimized{it.Key, strings.Clone(it.Name), slices.Clone(it.BTF)})
+		err := f.Read(ctx, &scratch, func(k *corpus.Kernel) error {
+			all = append(all, Minimized{k.Key, k.Name, slices.Clone(k.BTF)})
 			return nil
 		})
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
-		skipped = append(skipped, skippedBy(f, err)...)
+		skipped = append(skipped, corpus.Errors(err)...)
 	}
 	return all, skipped, nil
 }
 
-// skippedBy makes entries of the errors of one file.
-func skippedBy(f *corpus.File, err error) (out []corpus.Skipped) {
-	p := f.Paths()[0]
-	for _, err := range corpus.Errors(err) {
-		out = append(out, corpus.Skipped{Path: p, Reason: strings.TrimPrefix(err.Error(), p+": ")})
-	}
-	return out
-}
-
 // pairs finds the minimized BTF of a kernel. It is safe for concurrent use.
 type pairs struct {
-	byKey  map[archive.Key]int
+	byKey  map[kernel.Key]int
 	byFile map[string][]int // by file name, for kernels of which no more is known
 	all    []Minimized
 
@@ -127,7 +89,7 @@ type pairs struct {
 }
 
 func newPairs(all []Minimized) *pairs {
-	p := &pairs{byKey: make(map[archive.Key]int), byFile: make(map[string][]int), all: all, used: make([]bool, len(all))}
+	p := &pairs{byKey: make(map[kernel.Key]int), byFile: make(map[string][]int), all: all, used: make([]bool, len(all))}
 	for i, m := range all {
 		if m.Key.Known() {
 			p.byKey[m.Key.Canonical()] = i
@@ -140,7 +102,7 @@ func newPairs(all []Minimized) *pairs {
 
 // fileName is the name that generate gives the file of a kernel without a
 // complete key.
-func fileName(k archive.Key, name string) string {
+func fileName(k kernel.Key, name string) string {
 	if k.Release != "" {
 		return k.Release
 	}
@@ -150,7 +112,7 @@ func fileName(k archive.Key, name string) string {
 
 // find returns the minimized BTF for a kernel, nil if there is none. only says
 // that the kernel is the only one, so that a lone BTF must be its.
-func (p *pairs) find(key archive.Key, name string, only bool) *Minimized {
+func (p *pairs) find(key kernel.Key, name string, only bool) *Minimized {
 	i, ok := p.byKey[key.Canonical()]
 	if !key.Known() || !ok {
 		i = -1

@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
-func key(s string) archive.Key {
-	k, err := archive.ParseKey(s)
+func key(s string) kernel.Key {
+	k, err := kernel.ParseKey(s)
 	if err != nil {
 		panic(err)
 	}
@@ -26,21 +26,21 @@ func TestPairs(t *testing.T) {
 		{Key: key("ubuntu/20.04/arm64/5.4.0-42-generic"), Name: "b"},
 		{Key: key("ubuntu/18.04/arm64/5.4.0-42-generic"), Name: "c"},
 		{Name: "some/where/mine.btf"},
-		{Key: archive.Key{Release: "6.6.6"}, Name: "e"},
+		{Key: kernel.Key{Release: "6.6.6"}, Name: "e"},
 	}
 	p := newPairs(all)
 	for _, tt := range []struct {
-		key  archive.Key
+		key  kernel.Key
 		name string
 		want string
 	}{
 		{key("debian/12/amd64/6.1.0-47-amd64"), "", "a"}, // an alias
 		{key("ubuntu/18.04/aarch64/5.4.0-42-generic"), "", "c"},
 		{key("ubuntu/22.04/arm64/5.4.0-42-generic"), "", ""}, // another distribution's kernel of that release
-		{archive.Key{Release: "5.4.0-42-generic"}, "", ""},   // of two it is unknown which
-		{archive.Key{Release: "6.1.0-47-amd64"}, "", "a"},
-		{archive.Key{}, "elsewhere/mine.btf", "some/where/mine.btf"},
-		{archive.Key{}, "yours.btf", ""},
+		{kernel.Key{Release: "5.4.0-42-generic"}, "", ""},    // of two it is unknown which
+		{kernel.Key{Release: "6.1.0-47-amd64"}, "", "a"},
+		{kernel.Key{}, "elsewhere/mine.btf", "some/where/mine.btf"},
+		{kernel.Key{}, "yours.btf", ""},
 	} {
 		got := ""
 		if m := p.find(tt.key, tt.name, false); m != nil {
@@ -54,7 +54,7 @@ func TestPairs(t *testing.T) {
 		t.Error(d)
 	}
 	lone := newPairs(all[3:4])
-	if lone.find(archive.Key{}, "yours.btf", true) == nil {
+	if lone.find(kernel.Key{}, "yours.btf", true) == nil {
 		t.Error("a lone BTF is not paired with a lone kernel")
 	}
 	if newPairs(all[:1]).find(key("debian/12/x86_64/6.1.0-48-amd64"), "", true) != nil {

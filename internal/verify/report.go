@@ -62,9 +62,9 @@ type Kernel struct {
 type Report struct {
 	Kernels []Kernel // in order of name
 
-	NotMinimized []string         // kernels that have no minimized BTF
-	NoKernel     []string         // minimized BTFs whose kernel is not in the corpus
-	Skipped      []corpus.Skipped // what could not be read
+	NotMinimized []string        // kernels that have no minimized BTF
+	NoKernel     []string        // minimized BTFs whose kernel is not in the corpus
+	Skipped      []*corpus.Error // what could not be read
 
 	Notes []Note // what cilium/ebpf cannot do with the objects
 }
@@ -92,7 +92,5 @@ func (r *Report) sort() {
 	})
 	slices.Sort(r.NotMinimized)
 	slices.Sort(r.NoKernel)
-	slices.SortFunc(r.Skipped, func(a, b corpus.Skipped) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
-	})
+	slices.SortFunc(r.Skipped, (*corpus.Error).Compare)
 }

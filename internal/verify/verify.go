@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -36,7 +35,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r.read()
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *worker { return &worker{run: r} },
-		func(w *worker, _ sweep.Rank, it *corpus.Item) error {
+		func(w *worker, _ sweep.Rank, it *corpus.Kernel) error {
 			w.item(it)
 			return ctx.Err()
 		})
@@ -78,12 +77,13 @@ func (r *run) read() {
 type worker struct {
 	*run
 	full, small relolog.Target
+	logs        []*relolog.Log // of each object on full, nil where there is none yet
 	tables      [2]engine.Table
 }
 
 // item compares one kernel and adds the outcome to the report.
-func (w *worker) item(it *corpus.Item) {
-	name := strings.Clone(it.Name)
+func (w *worker) item(it *corpus.Kernel) {
+	name := it.Name
 	small := w.pairs.find(it.Key, it.Name, len(w.Corpus.Files) == 1)
 	k := &Kernel{Name: name}
 	var err error
@@ -97,7 +97,7 @@ func (w *worker) item(it *corpus.Item) {
 	case small == nil:
 		rep.NotMinimized = append(rep.NotMinimized, name)
 	case err != nil:
-		rep.Skipped = append(rep.Skipped, corpus.Skipped{Path: name, Reason: strings.TrimPrefix(err.Error(), name+": ")})
+		rep.Skipped = append(rep.Skipped, &corpus.Error{Path: name, Err: err})
 	default:
 		rep.Kernels = append(rep.Kernels, *k)
 	}
@@ -109,25 +109,32 @@ var (
 )
 
 // kernel compares the decisions of both loaders on one kernel.
-func (w *worker) kernel(k *Kernel, it *corpus.Item, m *Minimized) error {
-	mods := make([]relolog.Module, len(it.Modules))
-	for i, m := range it.Modules {
-		mods[i] = relolog.Module{Name: m.Name, BTF: m.BTF}
-	}
-	if err := w.full.Load(k.Name, it.BTF, mods...); err != nil {
+func (w *worker) kernel(k *Kernel, it *corpus.Kernel, m *Minimized) error {
+	if err := it.Load(&w.full, k.Name); err != nil {
 		return err
 	}
-	if err := w.small.Load("minimized BTF", m.BTF); err != nil {
+	w.logs = make([]*relolog.Log, len(w.Objects))
+	full, err := readCiliumTarget(it.BTF, it.Modules)
+	if err != nil {
+		return err
+	}
+	if err := w.loaders(k, full, m.BTF); err != nil {
+		return err
+	}
+	w.compareTables(k)
+	return nil
+}
+
+// loaders compares the decisions of both loaders on w.full with those on a
+// minimized BTF.
+func (w *worker) loaders(k *Kernel, full *ciliumTarget, minimized []byte) error {
+	if err := w.small.Load("minimized BTF", minimized); err != nil {
 		return err
 	}
 	if w.full.Order() != w.small.Order() {
 		return errOrder
 	}
-	full, err := readCiliumTarget(it.BTF, mods)
-	if err != nil {
-		return err
-	}
-	small, err := readCiliumTarget(m.BTF, nil)
+	small, err := readCiliumTarget(minimized, nil)
 	if err != nil {
 		return err
 	}
@@ -137,10 +144,12 @@ func (w *worker) kernel(k *Kernel, it *corpus.Item, m *Minimized) error {
 			continue
 		}
 		met = true
-		log, err := relolog.Run(o.Object, &w.full)
-		if err != nil {
-			return err
+		if w.logs[i] == nil {
+			if w.logs[i], err = relolog.Run(o.Object, &w.full); err != nil {
+				return err
+			}
 		}
+		log := w.logs[i]
 		smallLog, err := relolog.Run(o.Object, &w.small)
 		if err != nil {
 			return err
@@ -152,7 +161,6 @@ func (w *worker) kernel(k *Kernel, it *corpus.Item, m *Minimized) error {
 	if !met {
 		return errNoObject
 	}
-	w.compareTables(k)
 	return nil
 }
 

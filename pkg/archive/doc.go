@@ -6,29 +6,35 @@
 //	var embedded []byte
 //
 //	a, err := archive.Open(embedded)
-//	...
+//	// …
 //	types, err := archive.Find(archive.Options{File: userNamed, Archive: a})
-//	...
-//	opts.Programs.KernelTypes = types.Spec // nil where the kernel has its own
+//	// …
+//	fmt.Println(types.Source, types.Match.Reason)
 //
-// Kernels are named by a [Key]: distribution and version as in os-release,
-// architecture and release as uname prints them. [Host] finds the key of the
-// machine, [Archive.Lookup] the kernel that serves it, and says why. Archives
-// are written by `btfgen generate` or [Write].
+// What was found goes to the loader. For cilium/ebpf:
 //
-// An archive keeps each type definition once. A definition is a named type
-// with the anonymous ones inside it; it refers to other named types by name,
-// so that a struct that did not change stays the same definition when another
-// one did:
+//	spec, err := btfspec.Load(types) // package archive/btfspec
+//	// …
+//	opts.Programs.KernelTypes = spec // nil where the kernel has its own
 //
-//	struct file   size 184: f_inode → pointer, f_path → struct path
-//	struct path   size 16:  dentry → pointer
-//	struct path   size 24:  dentry → pointer       (another variant)
+// For libbpf and libbpfgo, which want a path:
 //
-// A layout, which is the BTF of one or more kernels, is a list of definitions:
-// written as the changes against an earlier layout. To get a BTF back, its
-// definitions are put together, and the order of types and strings follows from
-// them alone, as in the minimizer. docs/archive-format.md specifies it all.
+//	f, err := types.File() // in memory, where the system has such files
+//	// …
+//	defer f.Close()
+//	args.BTFObjPath = f.Path() // empty where the kernel has its own
+//
+// [OpenTree] takes a file tree in BTFHub's layout instead of an archive, such as
+// an embed.FS that a tracer has already.
+//
+// Kernels are named by a [kernel.Key]: distribution and version as in os-release,
+// architecture and release as uname prints them. [kernel.Host] finds the key of the
+// machine, [Archive.Lookup] the kernel that serves it, and says why; [Find] does
+// both. Archives are written by `btfgen generate`; docs/archive-format.md specifies
+// them.
+//
+// The package neither parses nor checks BTF: it gives the bytes that minimizing
+// made, and the loader reads them.
 //
 // An archive is no secret and no proof: it has a checksum against damage, not
 // against malice. Programs embed it and trust it as they trust themselves. Hostile

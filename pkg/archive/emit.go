@@ -6,22 +6,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/canon"
-	"github.com/btfgen/btfgen/internal/rawbtf"
-)
-
-// The limits of one layout: how many types it has, how many bytes of names and
-// fields, and how many rounds it may take to tell its types apart. Real ones
-// have some hundred types and take less than ten rounds.
-const (
-	maxTypes   = 1 << 16
-	maxContent = 8 << 20
-	maxRounds  = 200
 )
 
 var (
-	errContent = fmt.Errorf("BTF would have more than %d bytes", maxContent)
-	errTypes   = fmt.Errorf("BTF would have more than %d types", maxTypes)
+	errContent = fmt.Errorf("BTF would have more than %d bytes", btfa.MaxContent)
+	errTypes   = fmt.Errorf("BTF would have more than %d types", btfa.MaxTypes)
 	errRounds  = errors.New("types cannot be told apart")
 	errEmpty   = errors.New("a type refers to one that the BTF does not have")
 )
@@ -36,15 +28,11 @@ func (a *Archive) layoutBTF(layout int) ([]byte, error) {
 	if a.layouts[layout].bigEndian {
 		order = binary.BigEndian
 	}
-	merged, ok := canon.MergeWithin(types, maxRounds)
+	merged, ok := canon.MergeWithin(types, btfa.MaxRounds)
 	if !ok {
 		return nil, errRounds
 	}
-	b := canon.Write(merged, order)
-	if _, err := rawbtf.New(b, nil); err != nil {
-		return nil, err
-	}
-	return b, nil
+	return canon.Write(merged, order), nil
 }
 
 // variantsOf returns the variant in each slot of a layout.
@@ -53,7 +41,7 @@ func (a *Archive) variantsOf(layout int) []int32 {
 	for l := int32(layout); l >= 0; l = a.layouts[l].parent {
 		chain = append(chain, l)
 	}
-	variants := slices.Repeat([]int32{noVariant}, len(a.pool.slots))
+	variants := slices.Repeat([]int32{btfa.NoVariant}, len(a.pool.slots))
 	for _, l := range slices.Backward(chain) {
 		for _, ch := range a.layouts[l].changes {
 			variants[ch.slot] = ch.variant
@@ -69,18 +57,18 @@ func (a *Archive) types(variants []int32) ([]*canon.Type, error) {
 	at := make([]int, len(p.slots)) // position of the first node of each slot
 	n := 0
 	for s, v := range variants {
-		if at[s] = noVariant; v != noVariant {
+		if at[s] = btfa.NoVariant; v != btfa.NoVariant {
 			at[s] = n
 			n += int(p.shapes[p.variants[p.slots[s].first+v].shape].count)
 		}
 	}
-	if n > maxTypes {
+	if n > btfa.MaxTypes {
 		return nil, errTypes
 	}
 	types := make([]*canon.Type, 0, n)
 	content := 0
 	for s, v := range variants {
-		if v == noVariant {
+		if v == btfa.NoVariant {
 			continue
 		}
 		variant := p.variants[p.slots[s].first+v]
@@ -97,7 +85,7 @@ func (a *Archive) types(variants []int32) ([]*canon.Type, error) {
 			}
 			p.name(t, node)
 			numbers = fill(t, numbers)
-			if content += size(t); content > maxContent {
+			if content += size(t); content > btfa.MaxContent {
 				return nil, errContent
 			}
 			types = append(types, t)
@@ -119,24 +107,24 @@ func size(t *canon.Type) int {
 func (p *readPool) resolve(t *canon.Type, n *readNode, at []int, base int) bool {
 	count := 0
 	switch n.kind {
-	case rawbtf.KindPtr, rawbtf.KindTypedef:
+	case btfenc.KindPtr, btfenc.KindTypedef:
 		count = 1
-	case rawbtf.KindArray:
+	case btfenc.KindArray:
 		count = 2
-	case rawbtf.KindStruct, rawbtf.KindUnion:
+	case btfenc.KindStruct, btfenc.KindUnion:
 		count = int(n.count)
-	case rawbtf.KindFuncProto:
+	case btfenc.KindFuncProto:
 		count = int(n.count) + 1
 	}
 	t.Refs = make([]int, count)
 	for i, r := range p.refs[n.refs:][:count] {
 		switch {
-		case r == toVoid:
+		case r == btfa.ToVoid:
 			t.Refs[i] = canon.Void
 		case r&1 == 0:
-			t.Refs[i] = base + int(r-toFirst)/2
+			t.Refs[i] = base + int(r-btfa.ToFirst)/2
 		default:
-			if t.Refs[i] = at[(r-toFirst)/2]; t.Refs[i] == noVariant {
+			if t.Refs[i] = at[(r-btfa.ToFirst)/2]; t.Refs[i] == btfa.NoVariant {
 				return false
 			}
 		}
@@ -158,25 +146,25 @@ func (p *readPool) name(t *canon.Type, n *readNode) {
 // fill takes the numbers of a type off the list.
 func fill(t *canon.Type, numbers []uint64) []uint64 {
 	switch t.Kind {
-	case rawbtf.KindStruct, rawbtf.KindUnion:
+	case btfenc.KindStruct, btfenc.KindUnion:
 		for i := range t.Fields {
 			t.Fields[i].Lo |= uint32(numbers[i])
 		}
 		numbers = numbers[len(t.Fields):]
 		t.Size = uint32(numbers[0] / 8)
-	case rawbtf.KindEnum, rawbtf.KindEnum64:
+	case btfenc.KindEnum, btfenc.KindEnum64:
 		for i := range t.Fields {
 			t.Fields[i].Lo, t.Fields[i].Hi = uint32(numbers[i]), uint32(numbers[i]>>32)
 		}
 		numbers = numbers[len(t.Fields):]
 		t.Size = uint32(numbers[0])
-	case rawbtf.KindInt:
+	case btfenc.KindInt:
 		t.Fields = append(t.Fields, canon.Field{Lo: uint32(numbers[0])})
 		t.Size = uint32(numbers[1])
 		return numbers[2:]
-	case rawbtf.KindArray:
+	case btfenc.KindArray:
 		t.Fields = append(t.Fields, canon.Field{Lo: uint32(numbers[0])})
-	case rawbtf.KindFloat:
+	case btfenc.KindFloat:
 		t.Size = uint32(numbers[0])
 	default:
 		return numbers

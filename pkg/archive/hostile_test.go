@@ -1,23 +1,28 @@
-package archive
+package archive_test
 
 import (
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/archive"
 )
 
 // Nothing that happened to a file on its way goes unnoticed.
 func TestDamage(t *testing.T) {
-	data := mustWrite(t, realKernels(t))
+	data := mustWrite(t, testinput.Minimized(t))
 	for n := range data {
-		if _, err := Open(data[:n]); err == nil {
+		if _, err := archive.Open(data[:n]); err == nil {
 			t.Errorf("opened the first %d bytes", n)
 		}
 	}
@@ -25,23 +30,23 @@ func TestDamage(t *testing.T) {
 		for _, mask := range []byte{1, 0x80, 0xff} {
 			bad := slices.Clone(data)
 			bad[at] ^= mask
-			if a, err := Open(bad); err == nil {
+			if a, err := archive.Open(bad); err == nil {
 				same(t, a, at)
 			}
 		}
 	}
 	for _, tail := range []string{"\x00", "more", string(data[5:]), "\x50\x2a\x4d\x18\x00\x00\x00\x00"} {
-		if _, err := Open(append(slices.Clone(data), tail...)); err == nil || !strings.Contains(err.Error(), "follow the frame") {
+		if _, err := archive.Open(append(slices.Clone(data), tail...)); err == nil || !strings.Contains(err.Error(), "follow the frame") {
 			t.Errorf("trailing data %.4q: error %v", tail, err)
 		}
 	}
 	bad := slices.Clone(data)
-	bad[4] = Version + 1
-	if _, err := Open(bad); !errors.Is(err, ErrVersion) {
-		t.Errorf("version %d: error %v", Version+1, err)
+	bad[4] = btfa.Version + 1
+	if _, err := archive.Open(bad); !errors.Is(err, archive.ErrVersion) {
+		t.Errorf("version %d: error %v", btfa.Version+1, err)
 	}
 	for _, s := range []string{"", "btf", "BTFA\x01", "not an archive"} {
-		if _, err := Open([]byte(s)); !errors.Is(err, ErrNotArchive) {
+		if _, err := archive.Open([]byte(s)); !errors.Is(err, archive.ErrNotArchive) {
 			t.Errorf("%q: error %v", s, err)
 		}
 	}
@@ -49,9 +54,9 @@ func TestDamage(t *testing.T) {
 
 // same checks that a file that opened in spite of a change at a byte, such as
 // one of an unused bit of the frame's header, gives what it did before.
-func same(t *testing.T, a *Archive, at int) {
+func same(t *testing.T, a *archive.Archive, at int) {
 	t.Helper()
-	for _, k := range realKernels(t) {
+	for _, k := range testinput.Minimized(t) {
 		if b, err := a.BTF(k.Key); err != nil || !bytes.Equal(b, k.BTF) {
 			t.Errorf("byte %d changed: %s differs (%v)", at, k.Key, err)
 		}
@@ -65,12 +70,12 @@ func raw(t testing.TB, payload []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.EncodeAll(payload, append([]byte(magic), Version))
+	return w.EncodeAll(payload, append([]byte(btfa.Magic), btfa.Version))
 }
 
 func TestBombs(t *testing.T) {
-	bomb := raw(t, make([]byte, maxPayload+1))
-	if _, err := Open(bomb); err == nil || !strings.Contains(err.Error(), "more than") {
+	bomb := raw(t, make([]byte, btfa.MaxPayload+1))
+	if _, err := archive.Open(bomb); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("bomb: error %v", err)
 	}
 	// The same without a size in the header.
@@ -79,18 +84,18 @@ func TestBombs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.WriteString(magic + "\x01")
+	b.WriteString(btfa.Magic + "\x01")
 	chunk := make([]byte, 1<<20)
-	for range 2 * maxPayload / len(chunk) {
+	for range 2 * btfa.MaxPayload / len(chunk) {
 		if _, err := w.Write(chunk); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.Close()
-	if n := allocated(func() { _, err = Open(b.Bytes()) }); err == nil || n > maxMemory {
+	if n := allocated(func() { _, err = archive.Open(b.Bytes()) }); err == nil || n > maxMemory {
 		t.Errorf("bomb without size: error %v, %d bytes", err, n)
 	}
-	if _, err := Open(make([]byte, maxFile+1)); err == nil {
+	if _, err := archive.Open(make([]byte, btfa.MaxFile+1)); err == nil {
 		t.Error("opened a file that is too long")
 	}
 }
@@ -121,90 +126,90 @@ func hostile(t testing.TB) (cases []payloadCase) {
 		return b
 	}
 	// A good one: struct "a" with member "x" of type int, one kernel.
-	good := [numStreams][]byte{
-		streamMeta:    append([]byte("tool\x00\x00\x00"), make([]byte, 32)...),
-		streamKernels: append(u(1, 0, 0), "d/1/x86_64/6\x00"...),
-		streamNames:   []byte("a\x00int\x00x\x00"),
-		streamShapes:  u(4<<1, 1, nameNext, toFirst+1+2*1, 1<<1),
-		streamParents: u(2, 1, 0, 1, 0),
-		streamNumbers: u(0, packOffset(32), zigzag(32), zigzag(4-32)),
-		streamLayouts: u(1, 0, 2, 0, variantNext, 0, variantNext),
+	good := [btfa.NumStreams][]byte{
+		btfa.StreamMeta:    append([]byte("tool\x00\x00\x00"), make([]byte, 32)...),
+		btfa.StreamKernels: append(u(1, 0, 0), "d/1/x86_64/6\x00"...),
+		btfa.StreamNames:   []byte("a\x00int\x00x\x00"),
+		btfa.StreamShapes:  u(4<<1, 1, btfa.NameNext, btfa.ToFirst+1+2*1, 1<<1),
+		btfa.StreamParents: u(2, 1, 0, 1, 0),
+		btfa.StreamNumbers: u(0, btfa.PackOffset(32), btfa.Zigzag(32), btfa.Zigzag(4-32)),
+		btfa.StreamLayouts: u(1, 0, 2, 0, btfa.VariantNext, 0, btfa.VariantNext),
 	}
-	add := func(name, want string, change func(s *[numStreams][]byte)) {
+	add := func(name, want string, change func(s *[btfa.NumStreams][]byte)) {
 		s := good
 		for i := range s {
 			s[i] = slices.Clone(s[i])
 		}
 		change(&s)
-		p := u(numStreams)
+		p := u(btfa.NumStreams)
 		for _, b := range s {
 			p = binary.AppendUvarint(p, uint64(len(b)))
 		}
 		cases = append(cases, payloadCase{name, want, append(p, slices.Concat(s[:]...)...)})
 	}
-	set := func(stream int, b []byte) func(*[numStreams][]byte) {
-		return func(s *[numStreams][]byte) { s[stream] = b }
+	set := func(stream int, b []byte) func(*[btfa.NumStreams][]byte) {
+		return func(s *[btfa.NumStreams][]byte) { s[stream] = b }
 	}
 	key := func(k string) []byte { return append(u(1, 0, 0), k+"\x00"...) }
 	huge := uint64(1) << 62
 
-	add("good", "", func(*[numStreams][]byte) {})
+	add("good", "", func(*[btfa.NumStreams][]byte) {})
 	for i := range good {
-		add("cut", streamTexts[i]+": ", func(s *[numStreams][]byte) { s[i] = s[i][:len(s[i])-1] })
-		add("longer", streamTexts[i]+": ", func(s *[numStreams][]byte) { s[i] = append(s[i], 'x') })
+		add("cut", btfa.StreamTexts[i]+": ", func(s *[btfa.NumStreams][]byte) { s[i] = s[i][:len(s[i])-1] })
+		add("longer", btfa.StreamTexts[i]+": ", func(s *[btfa.NumStreams][]byte) { s[i] = append(s[i], 'x') })
 		add("empty", "archive: ", set(i, nil))
 	}
-	add("objects", "meta: 4611686018427387904 objects", set(streamMeta, append([]byte("\x00"), u(huge)...)))
-	add("hash", "meta: 33 bytes of a hash", set(streamMeta, append([]byte("\x00\x00"), u(33)...)))
-	add("kernels", "kernels: 4611686018427387904 kernels", set(streamKernels, u(huge)))
-	add("shared", "kernels: shares more", set(streamKernels, append(u(1, 1, 0), "x\x00"...)))
-	add("new layout", "kernels: kernel", set(streamKernels, append(u(2, 0, 0), "d/1/a/6\x00\x06\x007\x00"...)))
-	add("old layout", "kernels: layout does not exist", set(streamKernels, append(u(1, 0, 1), "d/1/a/6\x00"...)))
-	add("no key", "not a key", set(streamKernels, key("a/b/c")))
-	add("path", "is not a name", set(streamKernels, key("../1/x86_64/6")))
-	add("no release", "no release", set(streamKernels, key("a/1/x86_64/")))
-	add("order of kernels", "not in order", set(streamKernels, append(u(2, 0, 0), "d/1/a/7\x00\x06\x016\x00"...)))
-	add("same kernel", "not in order", set(streamKernels, append(u(2, 0, 0), "d/1/a/7\x00\x06\x017\x00"...)))
-	add("alias", "is there twice", set(streamKernels, append(u(2, 0, 0), "d/1/aarch64/7\x00\x04\x01arm64/7\x00"...)))
-	add("unused layout", "kernels: use 1 of 2 layouts", set(streamLayouts, u(2, 0, 2, 0, 0, 0, 0, 1<<1, 0)))
-	add("slots", "parents: 4 slots, more than 3", set(streamParents, u(4, 1, 0, 1, 0)))
-	add("variants", "parents: 4611686018427387904 variants", set(streamParents, u(2, huge)))
-	add("parent", "parents: variant does not exist", set(streamParents, u(2, 1, 1, 1, 0)))
-	add("kind void", "kind 0 is none", set(streamShapes, u(0)))
-	add("kind func", "kind 12 is none", set(streamShapes, u(12<<1)))
-	add("kind huge", "kind 2305843009213693952 is unknown", set(streamShapes, u(huge)))
-	add("members", "shapes: 4611686018427387904 members", set(streamShapes, u(4<<1, huge)))
-	add("name", "shapes: name does not exist", set(streamShapes, u(4<<1, 1, nameFirst, 0, 1<<1)))
-	add("next name", "shapes: name does not exist", set(streamShapes, u(4<<1, 2, nameNext, 0, nameNext, 0, 1<<1)))
-	add("slot", "shapes: slot does not exist", set(streamShapes, u(4<<1, 1, nameNext, toFirst+1+2*2, 1<<1)))
-	add("node", "shapes: node does not exist", set(streamShapes, u(4<<1, 1, nameNext, toFirst+2*1, 1<<1)))
-	add("bits", "shapes: 256 bits", set(streamShapes, u(4<<1|1, 1, nameNext, 256, 0, 1<<1)))
-	add("offset", "numbers: number is out of range", set(streamNumbers, u(zigzag(1<<27)<<2|3, 0, zigzag(32), zigzag(4-32))))
-	add("negative", "numbers: number is out of range", set(streamNumbers, u(packOffset(-8), packOffset(40), zigzag(32), zigzag(4-32))))
-	add("odd size", "numbers: number is out of range", set(streamNumbers, u(0, packOffset(31), zigzag(32), zigzag(4-32))))
-	add("long varint", "numbers: number of more than 64 bits", set(streamNumbers, bytes.Repeat([]byte{0xff}, 20)))
-	add("layouts", "layouts: 4611686018427387904 layouts", set(streamLayouts, u(huge)))
-	add("changes", "layouts: 3 changes", set(streamLayouts, u(1, 0, 3, 0, 0, 0, 0, 0, 0)))
-	add("parent of layout", "layouts: layout does not exist", set(streamLayouts, u(1, 1<<1, 2, 0, 0, 0, 0)))
-	add("change of slot", "layouts: slot does not exist", set(streamLayouts, u(1, 0, 2, 0, 0, 1, 0)))
-	add("slot overflow", "layouts: slot does not exist", set(streamLayouts, u(1, 0, 2, 0, 0, 1<<63, 0)))
-	add("variant", "layouts: variant does not exist", set(streamLayouts, u(1, 0, 2, 0, variantFirst, 0, 0)))
-	add("next variant", "layouts: variant does not exist", set(streamLayouts, u(2, 0, 2, 0, 0, 0, 0, 0, 1, 0, 0)))
-	add("dangling", errEmpty.Error(), set(streamLayouts, u(1, 0, 1, 0, variantNext)))
+	add("objects", "meta: 4611686018427387904 objects", set(btfa.StreamMeta, append([]byte("\x00"), u(huge)...)))
+	add("hash", "meta: 33 bytes of a hash", set(btfa.StreamMeta, append([]byte("\x00\x00"), u(33)...)))
+	add("kernels", "kernels: 4611686018427387904 kernels", set(btfa.StreamKernels, u(huge)))
+	add("shared", "kernels: shares more", set(btfa.StreamKernels, append(u(1, 1, 0), "x\x00"...)))
+	add("new layout", "kernels: kernel", set(btfa.StreamKernels, append(u(2, 0, 0), "d/1/a/6\x00\x06\x007\x00"...)))
+	add("old layout", "kernels: layout does not exist", set(btfa.StreamKernels, append(u(1, 0, 1), "d/1/a/6\x00"...)))
+	add("no key", "not a key", set(btfa.StreamKernels, key("a/b/c")))
+	add("path", "is not a name", set(btfa.StreamKernels, key("../1/x86_64/6")))
+	add("no release", "no release", set(btfa.StreamKernels, key("a/1/x86_64/")))
+	add("order of kernels", "not in order", set(btfa.StreamKernels, append(u(2, 0, 0), "d/1/a/7\x00\x06\x016\x00"...)))
+	add("same kernel", "not in order", set(btfa.StreamKernels, append(u(2, 0, 0), "d/1/a/7\x00\x06\x017\x00"...)))
+	add("alias", "is there twice", set(btfa.StreamKernels, append(u(2, 0, 0), "d/1/aarch64/7\x00\x04\x01arm64/7\x00"...)))
+	add("unused layout", "kernels: use 1 of 2 layouts", set(btfa.StreamLayouts, u(2, 0, 2, 0, 0, 0, 0, 1<<1, 0)))
+	add("slots", "parents: 4 slots, more than 3", set(btfa.StreamParents, u(4, 1, 0, 1, 0)))
+	add("variants", "parents: 4611686018427387904 variants", set(btfa.StreamParents, u(2, huge)))
+	add("parent", "parents: variant does not exist", set(btfa.StreamParents, u(2, 1, 1, 1, 0)))
+	add("kind void", "kind 0 is none", set(btfa.StreamShapes, u(0)))
+	add("kind func", "kind 12 is none", set(btfa.StreamShapes, u(12<<1)))
+	add("kind huge", "kind 2305843009213693952 is unknown", set(btfa.StreamShapes, u(huge)))
+	add("members", "shapes: 4611686018427387904 members", set(btfa.StreamShapes, u(4<<1, huge)))
+	add("name", "shapes: name does not exist", set(btfa.StreamShapes, u(4<<1, 1, btfa.NameFirst, 0, 1<<1)))
+	add("next name", "shapes: name does not exist", set(btfa.StreamShapes, u(4<<1, 2, btfa.NameNext, 0, btfa.NameNext, 0, 1<<1)))
+	add("slot", "shapes: slot does not exist", set(btfa.StreamShapes, u(4<<1, 1, btfa.NameNext, btfa.ToFirst+1+2*2, 1<<1)))
+	add("node", "shapes: node does not exist", set(btfa.StreamShapes, u(4<<1, 1, btfa.NameNext, btfa.ToFirst+2*1, 1<<1)))
+	add("bits", "shapes: 256 bits", set(btfa.StreamShapes, u(4<<1|1, 1, btfa.NameNext, 256, 0, 1<<1)))
+	add("offset", "numbers: number is out of range", set(btfa.StreamNumbers, u(btfa.Zigzag(1<<27)<<2|3, 0, btfa.Zigzag(32), btfa.Zigzag(4-32))))
+	add("negative", "numbers: number is out of range", set(btfa.StreamNumbers, u(btfa.PackOffset(-8), btfa.PackOffset(40), btfa.Zigzag(32), btfa.Zigzag(4-32))))
+	add("odd size", "numbers: number is out of range", set(btfa.StreamNumbers, u(0, btfa.PackOffset(31), btfa.Zigzag(32), btfa.Zigzag(4-32))))
+	add("long varint", "numbers: number of more than 64 bits", set(btfa.StreamNumbers, bytes.Repeat([]byte{0xff}, 20)))
+	add("layouts", "layouts: 4611686018427387904 layouts", set(btfa.StreamLayouts, u(huge)))
+	add("changes", "layouts: 3 changes", set(btfa.StreamLayouts, u(1, 0, 3, 0, 0, 0, 0, 0, 0)))
+	add("parent of layout", "layouts: layout does not exist", set(btfa.StreamLayouts, u(1, 1<<1, 2, 0, 0, 0, 0)))
+	add("change of slot", "layouts: slot does not exist", set(btfa.StreamLayouts, u(1, 0, 2, 0, 0, 1, 0)))
+	add("slot overflow", "layouts: slot does not exist", set(btfa.StreamLayouts, u(1, 0, 2, 0, 0, 1<<63, 0)))
+	add("variant", "layouts: variant does not exist", set(btfa.StreamLayouts, u(1, 0, 2, 0, btfa.VariantFirst, 0, 0)))
+	add("next variant", "layouts: variant does not exist", set(btfa.StreamLayouts, u(2, 0, 2, 0, 0, 0, 0, 0, 1, 0, 0)))
+	add("dangling", "refers to one that the BTF does not have", set(btfa.StreamLayouts, u(1, 0, 1, 0, btfa.VariantNext)))
 	// Pointers to pointers, without end.
-	chain := func(n int) func(*[numStreams][]byte) {
-		return func(s *[numStreams][]byte) {
-			s[streamShapes] = append(bytes.Repeat(u(2<<1, toNext), n), u(7<<1, 1<<1)...)
-			s[streamNumbers] = u(zigzag(32), zigzag(4-32))
+	chain := func(n int) func(*[btfa.NumStreams][]byte) {
+		return func(s *[btfa.NumStreams][]byte) {
+			s[btfa.StreamShapes] = append(bytes.Repeat(u(2<<1, btfa.ToNext), n), u(7<<1, 1<<1)...)
+			s[btfa.StreamNumbers] = u(btfa.Zigzag(32), btfa.Zigzag(4-32))
 		}
 	}
-	add("long chain", errRounds.Error(), chain(2*maxRounds))
-	add("too many types", errTypes.Error(), chain(maxTypes))
+	add("long chain", "cannot be told apart", chain(2*btfa.MaxRounds))
+	add("too many types", "more than 65536 types", chain(btfa.MaxTypes))
 	cases = append(cases,
 		payloadCase{"no streams", "payload: 0 streams", u(0)},
 		payloadCase{"many streams", "payload: 65 streams", u(65)},
-		payloadCase{"lengths", "payload: streams have", append(u(numStreams), bytes.Repeat(u(1), numStreams)...)},
-		payloadCase{"huge lengths", "payload: streams have", append(u(numStreams), bytes.Repeat(u(1<<63), numStreams)...)},
+		payloadCase{"lengths", "payload: streams have", append(u(btfa.NumStreams), bytes.Repeat(u(1), btfa.NumStreams)...)},
+		payloadCase{"huge lengths", "payload: streams have", append(u(btfa.NumStreams), bytes.Repeat(u(1<<63), btfa.NumStreams)...)},
 		payloadCase{"nothing", "frame: ", nil},
 	)
 	return cases
@@ -212,7 +217,7 @@ func hostile(t testing.TB) (cases []payloadCase) {
 
 func TestHostile(t *testing.T) {
 	for _, tt := range hostile(t) {
-		a, err := Open(raw(t, tt.payload))
+		a, err := archive.Open(raw(t, tt.payload))
 		if err == nil && a.Len() > 0 {
 			_, err = a.BTF(a.Keys()[0])
 		}
@@ -228,10 +233,10 @@ func TestHostile(t *testing.T) {
 // A later writer may add streams.
 func TestMoreStreams(t *testing.T) {
 	good := hostile(t)[0].payload
-	lens := good[1 : 1+numStreams]
-	p := append([]byte{numStreams + 1}, lens...)
-	p = append(append(append(p, 3), good[1+numStreams:]...), "new"...)
-	a, err := Open(raw(t, p))
+	lens := good[1 : 1+btfa.NumStreams]
+	p := append([]byte{btfa.NumStreams + 1}, lens...)
+	p = append(append(append(p, 3), good[1+btfa.NumStreams:]...), "new"...)
+	a, err := archive.Open(raw(t, p))
 	if err != nil || a.Len() != 1 {
 		t.Errorf("error %v", err)
 	}
@@ -239,8 +244,8 @@ func TestMoreStreams(t *testing.T) {
 
 // manyKeys is as many kernels as there may be.
 func manyKeys() []byte {
-	b := binary.AppendUvarint(nil, maxKernels)
-	for i := range maxKernels {
+	b := binary.AppendUvarint(nil, btfa.MaxKernels)
+	for i := range btfa.MaxKernels {
 		b = append(b, 0, byte(min(i, 1)))
 		b = append(fmt.Appendf(b, "a/a/a/%06d", i), 0)
 	}
@@ -249,17 +254,24 @@ func manyKeys() []byte {
 
 // Open's memory is limited, whichever stream a payload consists of.
 func TestMemory(t *testing.T) {
-	const n = maxPayload - 1<<10
+	doc, err := os.ReadFile("../../docs/archive-format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("%d MiB", maxMemory>>20); !strings.Contains(string(doc), want) {
+		t.Errorf("docs/archive-format.md does not say %s", want)
+	}
+	const n = btfa.MaxPayload - 1<<10
 	fill := func(stream int, head []byte, unit string) []byte {
 		s := append(head, bytes.Repeat([]byte(unit), (n-len(head))/max(1, len(unit)))...)
-		p := binary.AppendUvarint(nil, numStreams)
-		var others [numStreams][]byte
-		others[streamMeta] = append([]byte("\x00\x00\x00"), make([]byte, 32)...)
-		others[streamParents] = []byte{1, 1, 0}
-		others[streamNames] = []byte("a\x00")
-		others[streamShapes] = []byte{7 << 1}
-		if stream == streamKernels {
-			others[streamLayouts] = []byte{1, 0, 0}
+		p := binary.AppendUvarint(nil, btfa.NumStreams)
+		var others [btfa.NumStreams][]byte
+		others[btfa.StreamMeta] = append([]byte("\x00\x00\x00"), make([]byte, 32)...)
+		others[btfa.StreamParents] = []byte{1, 1, 0}
+		others[btfa.StreamNames] = []byte("a\x00")
+		others[btfa.StreamShapes] = []byte{7 << 1}
+		if stream == btfa.StreamKernels {
+			others[btfa.StreamLayouts] = []byte{1, 0, 0}
 		}
 		others[stream] = s
 		for _, b := range others {
@@ -269,18 +281,19 @@ func TestMemory(t *testing.T) {
 	}
 	count := binary.AppendUvarint(nil, n/4)
 	for name, p := range map[string][]byte{
-		"objects":  fill(streamMeta, append([]byte{0}, count...), "\x00"),
-		"names":    fill(streamNames, nil, "\x00"),
-		"pointers": fill(streamShapes, nil, "\x05\x01\x04\x01"), // unions of unions
-		"structs":  fill(streamShapes, nil, "\x08\x03\x00\x01\x00\x01\x00\x00"),
-		"variants": fill(streamParents, append([]byte{1}, count...), "\x00"),
-		"layouts":  fill(streamLayouts, count, "\x00\x00\x02\x01\x00\x00"),
-		"kernels":  fill(streamKernels, manyKeys(), ""),
+		"objects":  fill(btfa.StreamMeta, append([]byte{0}, count...), "\x00"),
+		"names":    fill(btfa.StreamNames, nil, "\x00"),
+		"pointers": fill(btfa.StreamShapes, nil, "\x05\x01\x04\x01"), // unions of unions
+		"structs":  fill(btfa.StreamShapes, nil, "\x08\x03\x00\x01\x00\x01\x00\x00"),
+		"variants": fill(btfa.StreamParents, append([]byte{1}, count...), "\x00"),
+		"layouts":  fill(btfa.StreamLayouts, count, "\x00\x00\x02\x01\x00\x00"),
+		"kernels":  fill(btfa.StreamKernels, manyKeys(), ""),
 	} {
 		var err error
-		got := allocated(func() { _, err = openPayload(p) })
+		file := raw(t, p)
+		got := allocated(func() { _, err = archive.Open(file) })
 		t.Logf("%s: %d MiB for %d MiB (%v)", name, got>>20, len(p)>>20, err)
-		if got > maxMemory-maxPayload {
+		if got > maxMemory {
 			t.Errorf("%s: %d MiB", name, got>>20)
 		}
 	}

@@ -2,7 +2,10 @@ package archive
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Rule is how a kernel was found.
@@ -22,9 +25,9 @@ func (r Rule) String() string { return ruleNames[r] }
 
 // Match is the outcome of a lookup.
 type Match struct {
-	Want Key  // what was looked for, canonical
-	Rule Rule // NoMatch for a miss
-	Key  Key  // the kernel that was found, as the archive has it; zero for a miss
+	Want kernel.Key // what was looked for, canonical
+	Rule Rule       // NoMatch for a miss
+	Key  kernel.Key // the kernel that was found, as the archive has it; zero for a miss
 
 	// Reason says in one line why this kernel, or why none.
 	Reason string
@@ -34,12 +37,22 @@ type Match struct {
 	// are advice for people. SameLayout says that both are there and have the
 	// same BTF: the kernel between them is likely to have it too, but
 	// distributions do change structs in the middle of a series.
-	Below, Above Key
+	Below, Above kernel.Key
 	SameLayout   bool
 }
 
 // Found reports whether the lookup was a hit.
 func (m Match) Found() bool { return m.Rule != NoMatch }
+
+// Finder is a set of kernels with their BTF: an *Archive or a *Tree. Both are
+// safe for many goroutines.
+type Finder interface {
+	// Lookup finds the kernel of a host, and says why it is this one or none.
+	Lookup(want kernel.Key) Match
+	// BTF returns the BTF of exactly this kernel. The slice belongs to the caller.
+	// The error is ErrNoKernel if the kernel is not there.
+	BTF(k kernel.Key) ([]byte, error)
+}
 
 // Lookup finds the kernel of a host. In this order:
 //
@@ -51,31 +64,67 @@ func (m Match) Found() bool { return m.Rule != NoMatch }
 //     "8", and derived distributions ship kernels of others.
 //  3. None. A near release is never taken for an answer, because offsets may
 //     differ and programs would read wrong memory.
-func (a *Archive) Lookup(want Key) Match {
+func (a *Archive) Lookup(want kernel.Key) Match {
+	return a.dir.lookup(want, func(i, j int) bool { return a.layoutOf[i] == a.layoutOf[j] })
+}
+
+// directory is the kernels of an archive or a tree, numbered from 0.
+type directory struct {
+	keys  []kernel.Key
+	index map[kernel.Key]int // by canonical key
+}
+
+// add gives a kernel the next number. It reports false if the kernel is there
+// already, by whatever spelling.
+func (d *directory) add(k kernel.Key) bool {
+	c := k.Canonical()
+	if _, ok := d.index[c]; ok {
+		return false
+	}
+	d.index[c] = len(d.keys)
+	d.keys = append(d.keys, k)
+	return true
+}
+
+// find returns the number of exactly this kernel.
+func (d *directory) find(k kernel.Key) (i int, ok bool) {
+	i, ok = d.index[k.Canonical()]
+	return i, ok
+}
+
+// sorted returns the kernels in order.
+func (d *directory) sorted() []kernel.Key {
+	keys := slices.Clone(d.keys)
+	slices.SortFunc(keys, kernel.Key.Compare)
+	return keys
+}
+
+// lookup is Lookup for kernels of which same says whether two have the same BTF.
+func (d *directory) lookup(want kernel.Key, same func(i, j int) bool) Match {
 	m := Match{Want: want.Canonical()}
-	if i, ok := a.index[m.Want]; ok {
-		m.Rule, m.Key, m.Reason = ExactMatch, a.keys[i], "the archive has this kernel"
+	if i, ok := d.index[m.Want]; ok {
+		m.Rule, m.Key, m.Reason = ExactMatch, d.keys[i], "the archive has this kernel"
 		return m
 	}
-	var same []int
-	for i, k := range a.keys {
-		if m.Want.Arch != "" && k.Release == m.Want.Release && CanonicalArch(k.Arch) == m.Want.Arch {
-			same = append(same, i)
+	var others []int
+	for i, k := range d.keys {
+		if m.Want.Arch != "" && k.Release == m.Want.Release && kernel.CanonicalArch(k.Arch) == m.Want.Arch {
+			others = append(others, i)
 		}
 	}
-	for _, i := range same {
-		if a.layoutOf[i] != a.layoutOf[same[0]] {
-			m.Reason = fmt.Sprintf("%s: %d other distributions have kernels of this release and arch, and their BTFs differ", m.distro(), len(same))
-			a.advise(&m)
+	if len(others) == 0 {
+		d.advise(&m, same)
+		return m
+	}
+	for _, i := range others[1:] {
+		if !same(others[0], i) {
+			m.Reason = fmt.Sprintf("%s: %d other distributions have kernels of this release and arch, and their BTFs differ", m.distro(), len(others))
+			d.advise(&m, same)
 			return m
 		}
 	}
-	if len(same) > 0 {
-		m.Rule, m.Key = ReleaseMatch, a.keys[same[0]]
-		m.Reason = fmt.Sprintf("not under %s, but the same release and arch is there", m.distro())
-		return m
-	}
-	a.advise(&m)
+	m.Rule, m.Key = ReleaseMatch, d.keys[others[0]]
+	m.Reason = fmt.Sprintf("not under %s, but the same release and arch is there", m.distro())
 	return m
 }
 
@@ -87,10 +136,10 @@ func (m *Match) distro() string {
 }
 
 // advise explains a miss and looks for the nearest releases.
-func (a *Archive) advise(m *Match) {
+func (d *directory) advise(m *Match, same func(i, j int) bool) {
 	var below, above = -1, -1
 	id, arch, both := false, false, false
-	for i, k := range a.keys {
+	for i, k := range d.keys {
 		k = k.Canonical()
 		id = id || k.ID == m.Want.ID
 		arch = arch || k.Arch == m.Want.Arch
@@ -98,21 +147,21 @@ func (a *Archive) advise(m *Match) {
 			continue
 		}
 		both = true
-		c := CompareVersions(k.Release, m.Want.Release)
-		if c < 0 && (below < 0 || CompareVersions(k.Release, a.keys[below].Release) > 0) {
+		c := kernel.CompareVersions(k.Release, m.Want.Release)
+		if c < 0 && (below < 0 || kernel.CompareVersions(k.Release, d.keys[below].Release) > 0) {
 			below = i
 		}
-		if c > 0 && (above < 0 || CompareVersions(k.Release, a.keys[above].Release) < 0) {
+		if c > 0 && (above < 0 || kernel.CompareVersions(k.Release, d.keys[above].Release) < 0) {
 			above = i
 		}
 	}
 	if below >= 0 {
-		m.Below = a.keys[below]
+		m.Below = d.keys[below]
 	}
 	if above >= 0 {
-		m.Above = a.keys[above]
+		m.Above = d.keys[above]
 	}
-	m.SameLayout = below >= 0 && above >= 0 && a.layoutOf[below] == a.layoutOf[above]
+	m.SameLayout = below >= 0 && above >= 0 && same(below, above)
 	switch {
 	case m.Reason != "":
 	case m.Want.Release == "":

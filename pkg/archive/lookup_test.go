@@ -1,18 +1,19 @@
-package archive
+package archive_test
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // lookupArchive has kernels with three different BTFs: a, b and c.
-func lookupArchive(t *testing.T) *Archive {
+func lookupArchive(t *testing.T) *archive.Archive {
 	t.Helper()
-	real := realKernels(t)
-	var kernels []Kernel
+	real := testinput.Minimized(t)
+	var kernels []archive.Kernel
 	for _, k := range []struct {
 		key string
 		btf int
@@ -28,7 +29,7 @@ func lookupArchive(t *testing.T) *Archive {
 		{"linuxmint/21/x86_64/5.15.0-2-generic", 2},
 		{"debian/12/arm64/6.1.0-9-arm64", 2},
 	} {
-		kernels = append(kernels, Kernel{mustKey(t, k.key), real[k.btf].BTF})
+		kernels = append(kernels, archive.Kernel{Key: mustKey(t, k.key), BTF: real[k.btf].BTF})
 	}
 	return mustOpen(t, mustWrite(t, kernels))
 }
@@ -37,38 +38,38 @@ func TestLookup(t *testing.T) {
 	a := lookupArchive(t)
 	for _, tt := range []struct {
 		want         string
-		rule         Rule
+		rule         archive.Rule
 		key          string
 		reason       string
 		below, above string
 		same         bool
 	}{
-		{"debian/12/amd64/6.1.0-9-amd64", ExactMatch, "debian/12/x86_64/6.1.0-9-amd64", "", "", "", false},
-		{"debian/13/x86_64/6.12.1-amd64", ExactMatch, "debian/13/amd64/6.12.1-amd64", "", "", "", false},
-		{"rhel/8.5/x86_64/4.18.0-348.el8.x86_64", ReleaseMatch, "centos/8/x86_64/4.18.0-348.el8.x86_64", "not under rhel 8.5", "", "", false},
-		{"-/-/x86_64/4.18.0-348.el8.x86_64", ReleaseMatch, "centos/8/x86_64/4.18.0-348.el8.x86_64", "not under an unknown distribution", "", "", false},
-		{"debian/11/arm64/6.1.0-9-arm64", ReleaseMatch, "debian/12/arm64/6.1.0-9-arm64", "not under debian 11", "", "", false},
-		{"pop/22.04/x86_64/5.15.0-1-generic", ReleaseMatch, "linuxmint/21/x86_64/5.15.0-1-generic", "", "", "", false},
-		{"pop/22.04/x86_64/5.15.0-2-generic", NoMatch, "", "pop 22.04: 2 other distributions have kernels of this release and arch, and their BTFs differ", "", "", false},
-		{"debian/12/x86_64/6.1.0-9-arm64", NoMatch, "", "no kernel 6.1.0-9-arm64 for x86_64", "debian/12/x86_64/6.1.0-9-amd64", "debian/12/x86_64/6.1.0-10-amd64", true},
-		{"debian/12/x86_64/6.1.0-9.5-amd64", NoMatch, "", "", "debian/12/x86_64/6.1.0-9-amd64", "debian/12/x86_64/6.1.0-10-amd64", true},
-		{"debian/12/x86_64/6.1.0-11-amd64", NoMatch, "", "", "debian/12/x86_64/6.1.0-10-amd64", "debian/12/x86_64/6.1.0-13-amd64", false},
-		{"debian/12/x86_64/4.9-amd64", NoMatch, "", "", "", "debian/12/x86_64/6.1.0-9-amd64", false},
-		{"debian/12/x86_64/7.9-amd64", NoMatch, "", "", "debian/13/amd64/6.12.1-amd64", "", false},
-		{"debian/12/s390x/6.1.0-9-amd64", NoMatch, "", "no kernels for s390x", "", "", false},
-		{"ubuntu/22.04/arm64/5.15", NoMatch, "", "no kernel 5.15 for arm64, and none of ubuntu for that arch", "", "", false},
-		{"arch/-/x86_64/6.9", NoMatch, "", "no kernel 6.9 for x86_64, and none of arch at all", "", "", false},
-		{"debian/12/x86_64/-", NoMatch, "", "the release of the kernel is not known", "", "debian/12/x86_64/6.1.0-9-amd64", false},
-		{"debian/12/-/6.1.0-9-amd64", NoMatch, "", "the arch of the kernel is not known", "", "", false},
+		{"debian/12/amd64/6.1.0-9-amd64", archive.ExactMatch, "debian/12/x86_64/6.1.0-9-amd64", "", "", "", false},
+		{"debian/13/x86_64/6.12.1-amd64", archive.ExactMatch, "debian/13/amd64/6.12.1-amd64", "", "", "", false},
+		{"rhel/8.5/x86_64/4.18.0-348.el8.x86_64", archive.ReleaseMatch, "centos/8/x86_64/4.18.0-348.el8.x86_64", "not under rhel 8.5", "", "", false},
+		{"-/-/x86_64/4.18.0-348.el8.x86_64", archive.ReleaseMatch, "centos/8/x86_64/4.18.0-348.el8.x86_64", "not under an unknown distribution", "", "", false},
+		{"debian/11/arm64/6.1.0-9-arm64", archive.ReleaseMatch, "debian/12/arm64/6.1.0-9-arm64", "not under debian 11", "", "", false},
+		{"pop/22.04/x86_64/5.15.0-1-generic", archive.ReleaseMatch, "linuxmint/21/x86_64/5.15.0-1-generic", "", "", "", false},
+		{"pop/22.04/x86_64/5.15.0-2-generic", archive.NoMatch, "", "pop 22.04: 2 other distributions have kernels of this release and arch, and their BTFs differ", "", "", false},
+		{"debian/12/x86_64/6.1.0-9-arm64", archive.NoMatch, "", "no kernel 6.1.0-9-arm64 for x86_64", "debian/12/x86_64/6.1.0-9-amd64", "debian/12/x86_64/6.1.0-10-amd64", true},
+		{"debian/12/x86_64/6.1.0-9.5-amd64", archive.NoMatch, "", "", "debian/12/x86_64/6.1.0-9-amd64", "debian/12/x86_64/6.1.0-10-amd64", true},
+		{"debian/12/x86_64/6.1.0-11-amd64", archive.NoMatch, "", "", "debian/12/x86_64/6.1.0-10-amd64", "debian/12/x86_64/6.1.0-13-amd64", false},
+		{"debian/12/x86_64/4.9-amd64", archive.NoMatch, "", "", "", "debian/12/x86_64/6.1.0-9-amd64", false},
+		{"debian/12/x86_64/7.9-amd64", archive.NoMatch, "", "", "debian/13/amd64/6.12.1-amd64", "", false},
+		{"debian/12/s390x/6.1.0-9-amd64", archive.NoMatch, "", "no kernels for s390x", "", "", false},
+		{"ubuntu/22.04/arm64/5.15", archive.NoMatch, "", "no kernel 5.15 for arm64, and none of ubuntu for that arch", "", "", false},
+		{"arch/-/x86_64/6.9", archive.NoMatch, "", "no kernel 6.9 for x86_64, and none of arch at all", "", "", false},
+		{"debian/12/x86_64/-", archive.NoMatch, "", "the release of the kernel is not known", "", "debian/12/x86_64/6.1.0-9-amd64", false},
+		{"debian/12/-/6.1.0-9-amd64", archive.NoMatch, "", "the arch of the kernel is not known", "", "", false},
 	} {
 		m := a.Lookup(mustKey(t, tt.want))
-		text := func(k Key) string {
-			if k == (Key{}) {
+		text := func(k kernel.Key) string {
+			if k == (kernel.Key{}) {
 				return ""
 			}
 			return k.String()
 		}
-		if m.Rule != tt.rule || text(m.Key) != tt.key || m.Found() != (tt.rule != NoMatch) {
+		if m.Rule != tt.rule || text(m.Key) != tt.key || m.Found() != (tt.rule != archive.NoMatch) {
 			t.Errorf("%s: got %s %s, want %s %s", tt.want, m.Rule, m.Key, tt.rule, tt.key)
 		}
 		if m.Want != mustKey(t, tt.want).Canonical() {
@@ -84,74 +85,6 @@ func TestLookup(t *testing.T) {
 			if _, err := a.BTF(m.Key); err != nil {
 				t.Errorf("%s: %v", tt.want, err)
 			}
-		}
-	}
-}
-
-func TestFind(t *testing.T) {
-	a := lookupArchive(t)
-	dir := t.TempDir()
-	named, empty := filepath.Join(dir, "named.btf"), filepath.Join(dir, "empty.btf")
-	if err := errors.Join(os.WriteFile(named, realKernels(t)[0].BTF, 0o666), os.WriteFile(empty, nil, 0o666)); err != nil {
-		t.Fatal(err)
-	}
-	hit := HostOptions{OSRelease: "testdata/os-release/debian", Release: "6.1.0-9-amd64", Arch: "x86_64"}
-	miss := hit
-	miss.Release = "6.1.0-11-amd64"
-
-	got, err := Find(Options{File: named, Archive: a, Host: hit})
-	if err != nil || got.Source != FromFile || got.Path != named || got.Spec == nil {
-		t.Errorf("file: %+v, %v", got, err)
-	}
-	got, err = Find(Options{Archive: a, Host: hit, IgnoreKernel: true})
-	if err != nil || got.Source != FromArchive || got.Match.Rule != ExactMatch || got.Spec == nil {
-		t.Errorf("archive: %+v, %v", got, err)
-	}
-	if _, err = Find(Options{File: empty, Archive: a, Host: hit}); err == nil || !strings.HasPrefix(err.Error(), empty+": ") {
-		t.Errorf("a bad file was passed over: %v", err)
-	}
-	_, err = Find(Options{Archive: a, Host: miss, IgnoreKernel: true})
-	var no *NoMatchError
-	if !errors.As(err, &no) || !errors.Is(err, ErrNoKernel) || no.Match.Below.Release != "6.1.0-10-amd64" {
-		t.Errorf("miss: %v", err)
-	}
-	if _, err = Find(Options{Host: hit, IgnoreKernel: true}); err == nil {
-		t.Error("found types in no archive")
-	}
-	if _, err = Find(Options{Archive: a, Host: HostOptions{OSRelease: empty + "x"}, IgnoreKernel: true}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v", err)
-	}
-	if _, err := os.Stat(KernelBTF); err != nil {
-		t.Skip("this kernel has no BTF of its own")
-	}
-	got, err = Find(Options{Archive: a, Host: hit})
-	if err != nil || got.Source != FromKernel || got.Path != KernelBTF || got.Spec != nil {
-		t.Errorf("kernel: %+v, %v", got, err)
-	}
-}
-
-func TestFileName(t *testing.T) {
-	for _, tt := range []struct{ key, name, back string }{
-		{"debian/12/x86_64/6.1", "debian/12/x86_64/6.1.btf", ""},
-		{"arch/-/x86_64/6.9", "arch/x86_64/6.9.btf", ""},
-		{"-/-/-/vmlinux", "vmlinux.btf", ""},
-		{"debian/12/-/6.1", "6.1.btf", "-/-/-/6.1"},
-	} {
-		k := mustKey(t, tt.key)
-		if got := k.FileName(); got != tt.name {
-			t.Errorf("%s: got %s", tt.key, got)
-		}
-		back := tt.back
-		if back == "" {
-			back = tt.key
-		}
-		if got, err := ParseFileName(tt.name); err != nil || got.String() != back {
-			t.Errorf("%s: got %s, %v", tt.name, got, err)
-		}
-	}
-	for _, bad := range []string{"", ".btf", "a/b.btf", "a/b/c.btf", "a/b/c/d/e.btf", "../12/x86_64/6.1.btf"} {
-		if k, err := ParseFileName(bad); err == nil {
-			t.Errorf("%q: got %s", bad, k)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -8,28 +9,29 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 
-	"github.com/cilium/ebpf/btf"
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// maxKernels limits the kernels of an archive, maxKeyBytes the bytes of their
-// keys.
-const (
-	maxKernels  = 1 << 18
-	maxKeyBytes = 16 << 20
+// Errors of opening an archive. Others are possible: they describe what is
+// wrong with the data.
+var (
+	// ErrNotArchive says that the data does not begin as an archive does.
+	ErrNotArchive = errors.New("not a btfgen archive")
+	// ErrVersion says that the archive has a format version that this package
+	// does not know.
+	ErrVersion = errors.New("unknown version of the archive format")
 )
 
-// maxFile limits the size of an archive; compression never makes the payload
-// longer by more than this.
-const maxFile = maxPayload + 1<<16
+// Is reports whether data begins as an archive does, of whatever version.
+func Is(data []byte) bool { return bytes.HasPrefix(data, []byte(btfa.Magic)) }
 
 // Archive is an open archive. It is immutable and safe for many goroutines.
 type Archive struct {
 	info     Info
-	keys     []Key
-	layoutOf []int32       // by key
-	index    map[Key]int32 // canonical keys
+	dir      directory
+	layoutOf []int32 // by number of the kernel
 	pool     readPool
 	layouts  []readLayout
 }
@@ -39,14 +41,10 @@ type Archive struct {
 // that was damaged is refused. The memory that Open takes is limited whatever the
 // data claims to hold; docs/archive-format.md says to what.
 func Open(data []byte) (*Archive, error) {
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("archive: %d bytes, more than %d", len(data), maxFile)
+	if len(data) > btfa.MaxFile {
+		return nil, fmt.Errorf("archive: %d bytes, more than %d", len(data), btfa.MaxFile)
 	}
-	payload, err := unpack(data)
-	if err != nil {
-		return nil, fmt.Errorf("archive: %w", err)
-	}
-	a, err := openPayload(payload)
+	a, err := open(data)
 	if err != nil {
 		return nil, fmt.Errorf("archive: %w", err)
 	}
@@ -61,7 +59,7 @@ func OpenFile(path string) (*Archive, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, btfa.MaxFile+1))
 	if err != nil {
 		return nil, err
 	}
@@ -72,44 +70,41 @@ func OpenFile(path string) (*Archive, error) {
 	return a, nil
 }
 
-// OpenReader opens the archive that is the first size bytes of r, which is not
-// used after it has returned.
-func OpenReader(r io.ReaderAt, size int64) (*Archive, error) {
-	if size < 0 || size > maxFile {
-		return nil, fmt.Errorf("archive: %d bytes, more than %d", size, maxFile)
+func open(data []byte) (*Archive, error) {
+	switch {
+	case !Is(data):
+		return nil, ErrNotArchive
+	case len(data) < btfa.HeaderLen:
+		return nil, btfa.ErrCut
 	}
-	data := make([]byte, size)
-	if n, err := r.ReadAt(data, 0); int64(n) < size {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, fmt.Errorf("archive: %w", err)
+	if v := data[len(btfa.Magic)]; v != btfa.Version {
+		return nil, fmt.Errorf("%w: %d, want %d", ErrVersion, v, btfa.Version)
 	}
-	return Open(data)
-}
-
-func openPayload(payload []byte) (*Archive, error) {
-	streams, err := split(payload)
+	payload, err := btfa.Unpack(data[btfa.HeaderLen:])
+	if err != nil {
+		return nil, err
+	}
+	streams, err := btfa.Split(payload)
 	if err != nil {
 		return nil, err
 	}
 	a := new(Archive)
 	for _, part := range []struct {
 		stream int
-		read   func(c *cursor)
+		read   func(c *btfa.Cursor)
 	}{
-		{streamMeta, a.readMeta},
-		{streamNames, a.pool.readNames},
-		{streamParents, func(c *cursor) { a.pool.readSlots(c, &streams[streamShapes], &streams[streamNumbers]) }},
-		{streamShapes, func(c *cursor) {}},
-		{streamNumbers, func(c *cursor) {}},
-		{streamLayouts, a.readLayouts},
-		{streamKernels, a.readKernels},
+		{btfa.StreamMeta, a.readMeta},
+		{btfa.StreamNames, a.pool.readNames},
+		{btfa.StreamParents, func(c *btfa.Cursor) { a.pool.readSlots(c, &streams[btfa.StreamShapes], &streams[btfa.StreamNumbers]) }},
+		{btfa.StreamShapes, func(c *btfa.Cursor) {}},
+		{btfa.StreamNumbers, func(c *btfa.Cursor) {}},
+		{btfa.StreamLayouts, a.readLayouts},
+		{btfa.StreamKernels, a.readKernels},
 	} {
 		c := &streams[part.stream]
 		part.read(c)
-		if c.end(); c.err != nil {
-			return nil, fmt.Errorf("%s: %w", streamTexts[part.stream], c.err)
+		if c.End(); c.Err != nil {
+			return nil, fmt.Errorf("%s: %w", btfa.StreamTexts[part.stream], c.Err)
 		}
 	}
 	return a, nil
@@ -126,23 +121,21 @@ func (a *Archive) Info() Info {
 }
 
 // Len returns the number of kernels.
-func (a *Archive) Len() int { return len(a.keys) }
+func (a *Archive) Len() int { return len(a.dir.keys) }
 
 // Layouts returns the number of different BTFs. Layouts are numbered from 0.
 func (a *Archive) Layouts() int { return len(a.layouts) }
 
-// Keys returns the kernels in the order of Key.Compare. The slice belongs to
+// Keys returns the kernels in the order of kernel.Key.Compare. The slice belongs to
 // the caller.
-func (a *Archive) Keys() []Key {
-	keys := slices.Clone(a.keys)
-	slices.SortFunc(keys, Key.Compare)
-	return keys
+func (a *Archive) Keys() []kernel.Key {
+	return a.dir.sorted()
 }
 
 // Layout returns the number of a kernel's layout. Kernels with the same layout
 // have the same BTF. Spellings of distribution and architecture do not matter.
-func (a *Archive) Layout(k Key) (layout int, ok bool) {
-	i, ok := a.index[k.Canonical()]
+func (a *Archive) Layout(k kernel.Key) (layout int, ok bool) {
+	i, ok := a.dir.find(k)
 	if !ok {
 		return 0, false
 	}
@@ -156,7 +149,7 @@ var ErrNoKernel = errors.New("kernel is not in the archive")
 // was put in. Spellings of distribution and architecture do not matter. The
 // slice belongs to the caller. The error is ErrNoKernel if the archive does not
 // have the kernel; others mean that the archive was made by a broken writer.
-func (a *Archive) BTF(k Key) ([]byte, error) {
+func (a *Archive) BTF(k kernel.Key) ([]byte, error) {
 	layout, ok := a.Layout(k)
 	if !ok {
 		return nil, fmt.Errorf("archive: kernel %s: %w", k, ErrNoKernel)
@@ -173,8 +166,8 @@ func (a *Archive) BTF(k Key) ([]byte, error) {
 // BTF.
 func (a *Archive) Kernels() ([]Kernel, error) {
 	layouts := make([][]byte, len(a.layouts))
-	kernels := make([]Kernel, len(a.keys))
-	for i, k := range a.keys {
+	kernels := make([]Kernel, a.Len())
+	for i, k := range a.dir.keys {
 		l := a.layoutOf[i]
 		if layouts[l] == nil {
 			b, err := a.layoutBTF(int(l))
@@ -189,57 +182,45 @@ func (a *Archive) Kernels() ([]Kernel, error) {
 	return kernels, nil
 }
 
-// Spec returns the BTF of exactly this kernel in the form that goes into
-// KernelTypes of cilium/ebpf's ProgramOptions. It belongs to the caller. Errors
-// are as for BTF.
-func (a *Archive) Spec(k Key) (*btf.Spec, error) {
-	b, err := a.BTF(k)
-	if err != nil {
-		return nil, err
-	}
-	return loadSpec(b)
-}
-
-func (a *Archive) readMeta(c *cursor) {
-	a.info.Tool = string(c.text())
-	n := c.count(len(c.b), "objects")
+func (a *Archive) readMeta(c *btfa.Cursor) {
+	a.info.Tool = string(c.Text())
+	n := c.Count(len(c.B), "objects")
 	a.info.Objects = make([]Object, n)
 	for i := range a.info.Objects {
-		a.info.Objects[i].Name = string(c.text())
+		a.info.Objects[i].Name = string(c.Text())
 	}
-	sum := c.count(sha256.Size, "bytes of a hash")
-	sums := slices.Clone(c.bytes(n * sum))
+	sum := c.Count(sha256.Size, "bytes of a hash")
+	sums := slices.Clone(c.Bytes(n * sum))
 	for i := range a.info.Objects {
-		if c.err == nil {
+		if c.Err == nil {
 			a.info.Objects[i].Sum = sums[i*sum : (i+1)*sum : (i+1)*sum]
 		}
 	}
-	copy(a.info.Relocations[:], c.bytes(sha256.Size))
+	copy(a.info.Relocations[:], c.Bytes(sha256.Size))
 }
 
 var (
 	errOrder  = errors.New("not in order")
 	errPrefix = errors.New("shares more than there is")
 	errLayout = errors.New("layout does not exist")
-	errKey    = errors.New("not a key")
 )
 
-func (a *Archive) readKernels(c *cursor) {
-	n := c.count(min(maxKernels, len(c.b)), "kernels")
-	a.keys, a.layoutOf = make([]Key, 0, n), make([]int32, 0, n)
-	a.index = make(map[Key]int32, n)
+func (a *Archive) readKernels(c *btfa.Cursor) {
+	n := c.Count(min(btfa.MaxKernels, len(c.B)), "kernels")
+	a.dir = directory{make([]kernel.Key, 0, n), make(map[kernel.Key]int, n)}
+	a.layoutOf = make([]int32, 0, n)
 	last, total, layouts := "", 0, 0
 	for i := range n {
-		shared, back := c.uvarint(), c.uvarint()
-		rest := c.text()
+		shared, back := c.Uvarint(), c.Uvarint()
+		rest := c.Text()
 		switch {
-		case c.err != nil:
+		case c.Err != nil:
 			return
 		case shared > uint64(len(last)):
-			c.fail(errPrefix)
+			c.Fail(errPrefix)
 			return
 		case back > uint64(layouts):
-			c.fail(errLayout)
+			c.Fail(errLayout)
 			return
 		}
 		s := last[:shared] + string(rest)
@@ -247,42 +228,29 @@ func (a *Archive) readKernels(c *cursor) {
 		if layout == layouts {
 			layouts++
 		}
-		if total += len(s); total > maxKeyBytes {
-			c.fail(fmt.Errorf("keys have more than %d bytes", maxKeyBytes))
+		if total += len(s); total > btfa.MaxKeyBytes {
+			c.Fail(fmt.Errorf("keys have more than %d bytes", btfa.MaxKeyBytes))
 			return
 		}
 		if i > 0 && s <= last || layout >= len(a.layouts) {
-			c.fail(fmt.Errorf("kernel %q: %w", s, errOrder))
+			c.Fail(fmt.Errorf("kernel %q: %w", s, errOrder))
 			return
 		}
-		k, err := keyFromStored(s)
+		k, err := btfa.ParseKey(s)
 		if err != nil {
-			c.fail(fmt.Errorf("kernel %q: %w", s, err))
+			c.Fail(fmt.Errorf("kernel %q: %w", s, err))
 			return
 		}
-		canonical := k.Canonical()
-		if _, ok := a.index[canonical]; ok {
-			c.fail(fmt.Errorf("kernel %q: is there twice", s))
+		if !a.dir.add(k) {
+			c.Fail(fmt.Errorf("kernel %q: is there twice", s))
 			return
 		}
-		a.index[canonical] = int32(i)
-		a.keys = append(a.keys, k)
 		a.layoutOf = append(a.layoutOf, int32(layout))
 		last = s
 	}
 	if layouts != len(a.layouts) {
-		c.fail(fmt.Errorf("use %d of %d layouts", layouts, len(a.layouts)))
+		c.Fail(fmt.Errorf("use %d of %d layouts", layouts, len(a.layouts)))
 	}
-}
-
-// keyFromStored is the inverse of Key.stored.
-func keyFromStored(s string) (Key, error) {
-	p := strings.Split(s, "/")
-	if len(p) != 4 {
-		return Key{}, errKey
-	}
-	k := Key{ID: p[0], VersionID: p[1], Arch: p[2], Release: p[3]}
-	return k, k.check()
 }
 
 // readLayout is the changes that make a layout of its parent, or of nothing.
@@ -295,39 +263,39 @@ type readLayout struct {
 // change puts a variant, or nothing, into a slot.
 type change struct{ slot, variant int32 }
 
-func (a *Archive) readLayouts(c *cursor) {
-	n := c.count(len(c.b), "layouts")
+func (a *Archive) readLayouts(c *btfa.Cursor) {
+	n := c.Count(len(c.B), "layouts")
 	made := make([]int32, len(a.pool.slots))
-	arena := make([]change, 0, len(c.b)/2)
+	arena := make([]change, 0, len(c.B)/2)
 	a.layouts = make([]readLayout, 0, n)
 	for i := range n {
-		head := c.uvarint()
+		head := c.Uvarint()
 		l := readLayout{parent: -1, bigEndian: head&1 != 0}
 		if back := head >> 1; back > uint64(i) {
-			c.fail(errLayout)
+			c.Fail(errLayout)
 			return
 		} else if back > 0 {
 			l.parent = int32(i) - int32(back)
 		}
 		start, slot := len(arena), uint64(0)
-		for range c.count(min(len(c.b)/2, len(a.pool.slots)), "changes") {
-			slot += min(c.uvarint(), math.MaxInt32)
-			to := c.uvarint()
-			if c.err == nil && slot >= uint64(len(a.pool.slots)) {
-				c.fail(errSlot)
+		for range c.Count(min(len(c.B)/2, len(a.pool.slots)), "changes") {
+			slot += min(c.Uvarint(), math.MaxInt32)
+			to := c.Uvarint()
+			if c.Err == nil && slot >= uint64(len(a.pool.slots)) {
+				c.Fail(errSlot)
 			}
-			if c.err != nil {
+			if c.Err != nil {
 				return
 			}
-			ch := change{int32(slot), noVariant}
+			ch := change{int32(slot), btfa.NoVariant}
 			switch {
-			case to == variantNext && made[slot] < a.pool.slots[slot].count:
+			case to == btfa.VariantNext && made[slot] < a.pool.slots[slot].count:
 				ch.variant = made[slot]
 				made[slot]++
-			case to >= variantFirst && to-variantFirst < uint64(made[slot]):
-				ch.variant = int32(to - variantFirst)
-			case to != variantNone:
-				c.fail(errVariant)
+			case to >= btfa.VariantFirst && to-btfa.VariantFirst < uint64(made[slot]):
+				ch.variant = int32(to - btfa.VariantFirst)
+			case to != btfa.VariantNone:
+				c.Fail(errVariant)
 				return
 			}
 			arena = append(arena, ch)

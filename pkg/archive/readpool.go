@@ -6,7 +6,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // readPool is the definitions of an archive. Lists are ranges of a few long
@@ -35,7 +36,7 @@ type readShape struct{ first, count uint32 }
 // readNode is a type without numbers. How many references it has follows from
 // its kind and number of fields.
 type readNode struct {
-	kind         rawbtf.Kind
+	kind         btfenc.Kind
 	flag         bool
 	count        uint32 // of fields that have names
 	fields, refs uint32 // where they start
@@ -60,43 +61,43 @@ var (
 const maxFields = math.MaxUint16
 
 // readNames cuts the names apart.
-func (p *readPool) readNames(c *cursor) {
-	if n := len(c.b); n > 0 && c.b[n-1] != 0 {
-		c.fail(errCut)
+func (p *readPool) readNames(c *btfa.Cursor) {
+	if n := len(c.B); n > 0 && c.B[n-1] != 0 {
+		c.Fail(btfa.ErrCut)
 		return
 	}
-	p.names = strings.Split(string(c.b), "\x00")
+	p.names = strings.Split(string(c.B), "\x00")
 	p.names = p.names[:len(p.names)-1]
-	c.b = nil
+	c.B = nil
 }
 
 // readSlots reads slots and their variants, which takes three streams.
-func (p *readPool) readSlots(c, shapes, numbers *cursor) {
-	p.slots = make([]readSlot, c.count(len(p.names), "slots"))
+func (p *readPool) readSlots(c, shapes, numbers *btfa.Cursor) {
+	p.slots = make([]readSlot, c.Count(len(p.names), "slots"))
 	for i := 1; i < len(p.slots); i++ {
 		if p.names[i] == "" {
 			p.names[i] = p.names[i-1]
 		}
 	}
-	p.variants = make([]readVariant, 0, len(c.b))
-	p.numbers = make([]uint64, 0, len(numbers.b))
-	p.nodes = make([]readNode, 0, len(shapes.b)/2+1) // one byte for itself, one for what refers to it
-	p.fields = make([]readField, 0, len(shapes.b))
-	p.refs = make([]uint32, 0, len(shapes.b))
+	p.variants = make([]readVariant, 0, len(c.B))
+	p.numbers = make([]uint64, 0, len(numbers.B))
+	p.nodes = make([]readNode, 0, len(shapes.B)/2+1) // one byte for itself, one for what refers to it
+	p.fields = make([]readField, 0, len(shapes.B))
+	p.refs = make([]uint32, 0, len(shapes.B))
 	for i := range p.slots {
 		s := &p.slots[i]
 		s.first = int32(len(p.variants))
-		s.count = int32(c.count(len(c.b), "variants"))
+		s.count = int32(c.Count(len(c.B), "variants"))
 		for j := range s.count {
-			back := c.uvarint()
-			if c.err != nil {
+			back := c.Uvarint()
+			if c.Err != nil {
 				return
 			}
 			v := readVariant{numbers: uint32(len(p.numbers))}
 			var base []uint64
 			switch {
 			case back > uint64(j):
-				c.fail(errVariant)
+				c.Fail(errVariant)
 				return
 			case back > 0:
 				parent := p.variants[len(p.variants)-int(back)]
@@ -105,11 +106,11 @@ func (p *readPool) readSlots(c, shapes, numbers *cursor) {
 				v.shape = uint32(len(p.shapes))
 				p.readShape(shapes)
 			}
-			if shapes.err == nil {
+			if shapes.Err == nil {
 				p.readNumbers(numbers, p.shapes[v.shape], base)
 			}
-			if shapes.err != nil || numbers.err != nil {
-				c.b, shapes.b, numbers.b = nil, nil, nil // that error tells it all
+			if shapes.Err != nil || numbers.Err != nil {
+				c.B, shapes.B, numbers.B = nil, nil, nil // that error tells it all
 				return
 			}
 			p.variants = append(p.variants, v)
@@ -118,10 +119,10 @@ func (p *readPool) readSlots(c, shapes, numbers *cursor) {
 }
 
 // readShape appends a shape.
-func (p *readPool) readShape(c *cursor) {
+func (p *readPool) readShape(c *btfa.Cursor) {
 	s := readShape{first: uint32(len(p.nodes))}
 	todo := uint32(1)
-	for ; s.count < todo && c.err == nil; s.count++ {
+	for ; s.count < todo && c.Err == nil; s.count++ {
 		p.readNode(c, &todo)
 	}
 	p.shapes = append(p.shapes, s)
@@ -129,40 +130,40 @@ func (p *readPool) readShape(c *cursor) {
 
 // readNode appends a node. todo counts the nodes of the shape that were
 // referred to.
-func (p *readPool) readNode(c *cursor, todo *uint32) {
-	head := c.uvarint()
-	n := readNode{kind: rawbtf.Kind(head >> 1 & 0x7f), flag: head&1 != 0, fields: uint32(len(p.fields)), refs: uint32(len(p.refs))}
+func (p *readPool) readNode(c *btfa.Cursor, todo *uint32) {
+	head := c.Uvarint()
+	n := readNode{kind: btfenc.Kind(head >> 1 & 0x7f), flag: head&1 != 0, fields: uint32(len(p.fields)), refs: uint32(len(p.refs))}
 	if head > math.MaxUint8 {
-		c.fail(fmt.Errorf("kind %d is unknown", head>>1))
+		c.Fail(fmt.Errorf("kind %d is unknown", head>>1))
 		return
 	}
 	perField := 0
 	switch n.kind {
-	case rawbtf.KindInt, rawbtf.KindFloat, rawbtf.KindFwd:
-	case rawbtf.KindPtr, rawbtf.KindTypedef:
+	case btfenc.KindInt, btfenc.KindFloat, btfenc.KindFwd:
+	case btfenc.KindPtr, btfenc.KindTypedef:
 		p.readRef(c, todo)
-	case rawbtf.KindArray:
+	case btfenc.KindArray:
 		p.readRef(c, todo)
 		p.readRef(c, todo)
-	case rawbtf.KindStruct, rawbtf.KindUnion:
-		n.count, perField = uint32(c.count(min(maxFields, len(c.b)/2), "members")), 1
-	case rawbtf.KindEnum, rawbtf.KindEnum64:
-		n.count = uint32(c.count(min(maxFields, len(c.b)), "enumerators"))
-	case rawbtf.KindFuncProto:
-		n.count, perField = uint32(c.count(min(maxFields, len(c.b)/2), "parameters")), 1
+	case btfenc.KindStruct, btfenc.KindUnion:
+		n.count, perField = uint32(c.Count(min(maxFields, len(c.B)/2), "members")), 1
+	case btfenc.KindEnum, btfenc.KindEnum64:
+		n.count = uint32(c.Count(min(maxFields, len(c.B)), "enumerators"))
+	case btfenc.KindFuncProto:
+		n.count, perField = uint32(c.Count(min(maxFields, len(c.B)/2), "parameters")), 1
 		p.readRef(c, todo)
 	default:
-		c.fail(fmt.Errorf("kind %d is none that minimized BTF has", n.kind))
+		c.Fail(fmt.Errorf("kind %d is none that minimized BTF has", n.kind))
 	}
 	for range n.count {
 		f := readField{name: p.readName(c)}
 		if n.flag && n.kind.IsComposite() {
-			f.bits = uint8(c.count(math.MaxUint8, "bits"))
+			f.bits = uint8(c.Count(math.MaxUint8, "bits"))
 		}
 		if perField > 0 {
 			p.readRef(c, todo)
 		}
-		if c.err != nil {
+		if c.Err != nil {
 			return
 		}
 		p.fields = append(p.fields, f)
@@ -170,44 +171,44 @@ func (p *readPool) readNode(c *cursor, todo *uint32) {
 	p.nodes = append(p.nodes, n)
 }
 
-func (p *readPool) readRef(c *cursor, todo *uint32) {
-	v := c.uvarint()
+func (p *readPool) readRef(c *btfa.Cursor, todo *uint32) {
+	v := c.Uvarint()
 	switch {
-	case v == toVoid:
-	case v == toNext:
-		v = toFirst + 2*uint64(*todo)
+	case v == btfa.ToVoid:
+	case v == btfa.ToNext:
+		v = btfa.ToFirst + 2*uint64(*todo)
 		*todo++
 	case v&1 == 0:
-		if (v-toFirst)/2 >= uint64(*todo) {
-			c.fail(errNode)
+		if (v-btfa.ToFirst)/2 >= uint64(*todo) {
+			c.Fail(errNode)
 		}
 	default:
-		if (v-toFirst)/2 >= uint64(len(p.slots)) {
-			c.fail(errSlot)
+		if (v-btfa.ToFirst)/2 >= uint64(len(p.slots)) {
+			c.Fail(errSlot)
 		}
 	}
-	if c.err == nil {
+	if c.Err == nil {
 		p.refs = append(p.refs, uint32(v))
 	}
 }
 
 // readName returns the number of a field's name, from 1, or 0 for none.
-func (p *readPool) readName(c *cursor) uint32 {
-	v := c.uvarint()
+func (p *readPool) readName(c *btfa.Cursor) uint32 {
+	v := c.Uvarint()
 	switch {
-	case v == nameNone:
+	case v == btfa.NameNone:
 		return 0
-	case v == nameNext:
+	case v == btfa.NameNext:
 		p.known++
 		v = uint64(p.known)
 	default:
-		if v = v - nameFirst + 1; v > uint64(p.known) {
-			c.fail(errName)
+		if v = v - btfa.NameFirst + 1; v > uint64(p.known) {
+			c.Fail(errName)
 			return 0
 		}
 	}
 	if v += uint64(len(p.slots)); v > uint64(len(p.names)) {
-		c.fail(errName)
+		c.Fail(errName)
 		return 0
 	}
 	return uint32(v)
@@ -215,28 +216,28 @@ func (p *readPool) readName(c *cursor) uint32 {
 
 // readNumbers appends the numbers of a variant, which are told from those of
 // base, or from zero if that is nil.
-func (p *readPool) readNumbers(c *cursor, s readShape, base []uint64) {
+func (p *readPool) readNumbers(c *btfa.Cursor, s readShape, base []uint64) {
 	at := 0
 	for i := range s.count {
 		n := &p.nodes[s.first+i]
-		count, offsets := countNumbers(n.kind, int(n.count))
+		count, offsets := btfa.CountNumbers(n.kind, int(n.count))
 		shift := uint64(0)
 		for j := range count {
-			v := c.uvarint()
-			if c.err != nil {
+			v := c.Uvarint()
+			if c.Err != nil {
 				return
 			}
 			if offsets {
-				shift += uint64(unpackOffset(v))
+				shift += uint64(btfa.UnpackOffset(v))
 			} else {
-				shift += uint64(unzigzag(v))
+				shift += uint64(btfa.Unzigzag(v))
 			}
 			x := shift
 			if base != nil {
 				x += base[at]
 			}
 			if !n.inRange(x, j == count-1) {
-				c.fail(errRange)
+				c.Fail(errRange)
 				return
 			}
 			p.numbers = append(p.numbers, x)
@@ -253,9 +254,9 @@ func (n *readNode) inRange(x uint64, last bool) bool {
 		return x%8 == 0 && x/8 <= math.MaxUint32
 	case n.kind.IsComposite() && n.flag:
 		return x < 1<<24
-	case n.kind == rawbtf.KindEnum && !last:
+	case n.kind == btfenc.KindEnum && !last:
 		return x == uint64(int64(int32(x)))
-	case n.kind == rawbtf.KindEnum64 && !last:
+	case n.kind == btfenc.KindEnum64 && !last:
 		return true
 	}
 	return x <= math.MaxUint32

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/minimize"
@@ -133,36 +134,17 @@ func shuffle(t *testing.T, data []byte, rnd *rand.Rand) []byte {
 
 // layoutOf returns the size of a type's record and where it has references.
 func layoutOf(u *rawbtf.Type) (size int, refs []int) {
-	vlen := int(u.Vlen())
-	each := func(elem, off int) {
-		for i := range vlen {
-			refs = append(refs, 12+elem*i+off)
+	shape := u.Kind().Shape()
+	words := append([]btfenc.Word{btfenc.Name, btfenc.Data, shape.Third}, shape.Extra...)
+	for i := uint32(0); i < u.Vlen() && len(shape.Elem) > 0; i++ {
+		words = append(words, shape.Elem...)
+	}
+	for i, w := range words {
+		if w == btfenc.Ref {
+			refs = append(refs, 4*i)
 		}
-		size += elem * vlen
 	}
-	size = 12
-	switch k := u.Kind(); k {
-	case rawbtf.KindPtr, rawbtf.KindTypedef, rawbtf.KindVolatile, rawbtf.KindConst, rawbtf.KindRestrict, rawbtf.KindTypeTag, rawbtf.KindFunc:
-		refs = append(refs, 8)
-	case rawbtf.KindVar, rawbtf.KindDeclTag:
-		refs, size = append(refs, 8), 16
-	case rawbtf.KindInt:
-		size = 16
-	case rawbtf.KindArray:
-		refs, size = append(refs, 12, 16), 24
-	case rawbtf.KindStruct, rawbtf.KindUnion:
-		each(12, 4)
-	case rawbtf.KindFuncProto:
-		refs = append(refs, 8)
-		each(8, 4)
-	case rawbtf.KindDatasec:
-		each(12, 0)
-	case rawbtf.KindEnum:
-		size += 8 * vlen
-	case rawbtf.KindEnum64:
-		size += 12 * vlen
-	}
-	return size, refs
+	return 4 * len(words), refs
 }
 
 // TestPaddingExplicit checks that filler changes no decision (Minimize proves

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/minimize"
@@ -100,7 +101,7 @@ func checkModules(t *testing.T, alone, full, merged *relolog.Log) {
 
 // ciliumModules has cilium/ebpf relocate each type's relocations on vmlinux
 // with its modules and on the merged BTF.
-func ciliumModules(t *testing.T, o testinput.Object, k testinput.Kernel, merged []byte) {
+func ciliumModules(t *testing.T, o testinput.Object, k corpus.Kernel, merged []byte) {
 	t.Helper()
 	base, err := btf.LoadSpecFromReader(bytes.NewReader(k.BTF))
 	if err != nil {

@@ -89,7 +89,7 @@ type Comparison struct {
 
 // Compare compares an outcome with the report on the kernel with this index.
 func Compare(p *check.Program, kernel int, got *Outcome) (c Comparison) {
-	core, helper := statusOf(p, kernel, check.KindCORE), statusOf(p, kernel, check.KindHelper)
+	core, helper := statusOf(p, kernel, check.TopicCORE), statusOf(p, kernel, check.TopicHelper)
 	c.Predicted = max(core, helper)
 	byCore, byHelper := got.causes()
 	switch {
@@ -118,11 +118,11 @@ func Compare(p *check.Program, kernel int, got *Outcome) (c Comparison) {
 
 func tail(log string) string { return log[max(0, len(log)-800):] }
 
-// statusOf is the worst of a program's findings of a kind.
-func statusOf(p *check.Program, kernel int, kind check.Kind) check.Status {
+// statusOf is the worst of a program's findings on a topic.
+func statusOf(p *check.Program, kernel int, topic check.Topic) check.Status {
 	s := check.OK
 	for _, f := range p.Findings {
-		if f.Kind == kind && slices.Contains(f.Kernels, kernel) {
+		if f.Topic == topic && slices.Contains(f.Kernels, kernel) {
 			s = max(s, f.Status)
 		}
 	}
@@ -131,7 +131,7 @@ func statusOf(p *check.Program, kernel int, kind check.Kind) check.Status {
 
 // failsToLoad reports whether any finding says that the program does not load.
 func failsToLoad(p *check.Program, kernel int) bool {
-	for _, k := range []check.Kind{check.KindKfunc, check.KindInsn, check.KindKsym, check.KindMap, check.KindProg, check.KindAttach, check.KindTarget} {
+	for _, k := range []check.Topic{check.TopicKfunc, check.TopicInsn, check.TopicKsym, check.TopicMap, check.TopicProg, check.TopicAttach, check.TopicTarget} {
 		if statusOf(p, kernel, k) == check.Fails {
 			return true
 		}

@@ -1,0 +1,76 @@
+package archiver
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// testInfo is what the archives of these tests say of themselves.
+func testInfo() archive.Info {
+	info := archive.Info{Tool: "test 1", Objects: []archive.Object{NewObject("b.o", []byte("b")), NewObject("a.o", []byte("a"))}}
+	info.Relocations[0] = 1
+	return info
+}
+
+func mustWrite(t testing.TB, kernels []archive.Kernel) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, testInfo(), kernels); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// rewritten is the archive of some kernels, compressed in haste: compression
+// takes most of the time of Write.
+func rewritten(t testing.TB, kernels []archive.Kernel) *archive.Archive {
+	t.Helper()
+	kernels, err := sortKernels(kernels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams, err := encodeStreams(testInfo(), kernels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mustOpen(t, framed(append(head(streams), slices.Concat(streams[:]...)...)))
+}
+
+var hasty = sync.OnceValue(func() *zstd.Encoder {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		panic(err)
+	}
+	return w
+})
+
+// framed makes a file of a payload.
+func framed(payload []byte) []byte {
+	return hasty().EncodeAll(payload, append([]byte(btfa.Magic), btfa.Version))
+}
+
+func mustOpen(t testing.TB, data []byte) *archive.Archive {
+	t.Helper()
+	a, err := archive.Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func mustKey(t testing.TB, s string) kernel.Key {
+	t.Helper()
+	k, err := kernel.ParseKey(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}

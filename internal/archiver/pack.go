@@ -1,0 +1,129 @@
+package archiver
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// head returns what stands before the streams in a payload.
+func head(streams *[btfa.NumStreams][]byte) []byte {
+	b := binary.AppendUvarint(nil, btfa.NumStreams)
+	for _, s := range streams {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+	}
+	return b
+}
+
+// fewBytes is the size of payloads, in bytes, up to which one block for all
+// streams can be smaller than one for each. It never was from 2 kB on.
+const fewBytes = 4 << 10
+
+// pack makes a file of streams.
+func pack(streams *[btfa.NumStreams][]byte) ([]byte, error) {
+	head := head(streams)
+	size := len(head)
+	for _, s := range streams {
+		size += len(s)
+	}
+	if size > btfa.MaxPayload {
+		return nil, fmt.Errorf("%d bytes before compression, more than %d", size, btfa.MaxPayload)
+	}
+	w, err := newEncoder(size)
+	if err != nil {
+		return nil, err
+	}
+	var best []byte
+	for _, blocks := range []bool{true, false} {
+		if !blocks && size > fewBytes {
+			break
+		}
+		b, err := compress(w, head, streams, size, blocks)
+		if err != nil {
+			return nil, err
+		}
+		if best == nil || len(b) < len(best) {
+			best = b
+		}
+	}
+	return best, nil
+}
+
+// newEncoder returns an encoder for payloads of size bytes. Its tables take some 40 MB.
+func newEncoder(size int) (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true),
+		zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(window(size)))
+}
+
+// compress writes header and frame. With blocks, each stream begins a zstd
+// block of its own, which has its own entropy tables: good for long streams.
+func compress(w *zstd.Encoder, head []byte, streams *[btfa.NumStreams][]byte, size int, blocks bool) ([]byte, error) {
+	out := bytes.NewBufferString(btfa.Magic)
+	out.WriteByte(btfa.Version)
+	var err error
+	w.ResetContentSize(out, int64(size))
+	write := func(b []byte) {
+		if err == nil {
+			_, err = w.Write(b)
+		}
+	}
+	write(head)
+	for _, s := range streams {
+		if blocks && len(s) > 0 && err == nil {
+			err = w.Flush()
+		}
+		write(s)
+	}
+	err = errors.Join(err, w.Close())
+	return out.Bytes(), err
+}
+
+// StreamSize is what one part of an archive takes.
+type StreamSize struct {
+	Name   string // as docs/archive-format.md calls it
+	Plain  int    // bytes before compression
+	Packed int    // bytes when compressed alone, which is about its share
+}
+
+// StreamSizes tells what the bytes of an archive are spent on. Errors are as for
+// archive.Open.
+func StreamSizes(data []byte) ([]StreamSize, error) {
+	if _, err := archive.Open(data); err != nil {
+		return nil, err
+	}
+	payload, err := btfa.Unpack(data[btfa.HeaderLen:])
+	if err != nil {
+		return nil, fmt.Errorf("archive: %w", err)
+	}
+	streams, err := btfa.Split(payload)
+	if err != nil {
+		return nil, fmt.Errorf("archive: %w", err)
+	}
+	w, err := newEncoder(len(payload))
+	if err != nil {
+		return nil, err
+	}
+	var sizes []StreamSize
+	for i, s := range streams {
+		var one [btfa.NumStreams][]byte
+		one[0] = s.B
+		b, err := compress(w, nil, &one, len(s.B), false)
+		if err != nil {
+			return nil, err
+		}
+		sizes = append(sizes, StreamSize{btfa.StreamTexts[i], len(s.B), len(b)})
+	}
+	return sizes, nil
+}
+
+// window returns the smallest zstd window that holds size bytes.
+func window(size int) int {
+	return max(zstd.MinWindowSize, 1<<bits.Len(uint(max(size, 1)-1)))
+}

@@ -1,0 +1,126 @@
+package bpfprog
+
+import (
+	"cmp"
+	"debug/elf"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+func isMapSection(name string) bool { return name == ".maps" || name == "maps" }
+
+// eachVar calls f for each entry of each DATASEC.
+func (p *parser) eachVar(f func(section string, v rawbtf.Type, size uint32)) {
+	if p.BTF == nil {
+		return
+	}
+	for id := rawbtf.TypeID(1); int(id) < p.BTF.NumTypes(); id++ {
+		t := p.BTF.Type(id)
+		if t.Kind() != rawbtf.KindDatasec {
+			continue
+		}
+		for i := range t.Vlen() {
+			vi := t.VarSecinfo(i)
+			f(string(t.Name()), p.BTF.Type(vi.Type), vi.Size)
+		}
+	}
+}
+
+// readMaps finds the map definitions and their types.
+func (p *parser) readMaps() {
+	p.eachVar(func(sec string, v rawbtf.Type, _ uint32) {
+		switch strings.TrimPrefix(sec, "?") {
+		case ".struct_ops":
+			p.StructOps.Plain = true
+		case ".struct_ops.link":
+			p.StructOps.Link = true
+		}
+		if sec != ".maps" {
+			return
+		}
+		if kind, ok := p.mapType(v.Ref()); ok {
+			p.Maps = append(p.Maps, Map{string(v.Name()), kind})
+		}
+	})
+	for _, y := range p.syms {
+		i := int(y.Section)
+		if i <= 0 || i >= len(p.f.Sections) || p.f.Sections[i].Name != "maps" || elf.ST_TYPE(y.Info) != elf.STT_OBJECT {
+			continue
+		}
+		if b, err := p.bytes(p.f.Sections[i]); err == nil && y.Value+4 <= uint64(len(b)) {
+			p.Maps = append(p.Maps, Map{y.Name, p.Order.Uint32(b[y.Value:])})
+		}
+	}
+	slices.SortStableFunc(p.Maps, func(a, b Map) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// mapNamed returns the index of the first map of a name, or -1.
+func (p *parser) mapNamed(name string) int {
+	i, ok := slices.BinarySearchFunc(p.Maps, name, func(m Map, name string) int { return cmp.Compare(m.Name, name) })
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+// mapType reads the member type of a BTF-defined map: __uint(type, N) is a
+// pointer to an array of N.
+func (p *parser) mapType(id rawbtf.TypeID) (uint32, bool) {
+	t, ok := p.BTF.SkipMods(id)
+	if !ok || !t.Kind().IsComposite() {
+		return 0, false
+	}
+	for i := range t.Vlen() {
+		m := t.Member(i)
+		if !p.BTF.NameIs(m.NameOff, "type") {
+			continue
+		}
+		if ptr, ok := p.BTF.SkipMods(m.Type); ok && ptr.Kind() == rawbtf.KindPtr {
+			if a, ok := p.BTF.SkipMods(ptr.Ref()); ok && a.Kind() == rawbtf.KindArray {
+				return a.Array().Nelems, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// readExterns finds what the .ksyms and .kconfig sections declare, which exist
+// in the BTF alone.
+func (p *parser) readExterns() {
+	weak := make(map[string]bool)
+	for _, y := range p.syms {
+		if y.Section == elf.SHN_UNDEF && elf.ST_BIND(y.Info) == elf.STB_WEAK {
+			weak[y.Name] = true
+		}
+	}
+	p.eachVar(func(sec string, v rawbtf.Type, size uint32) {
+		name := string(v.Name())
+		e := Extern{Name: name, Weak: weak[name], Type: v.ID, Size: int(size)}
+		switch sec {
+		case ".ksyms":
+			e.Kind = ExternKsym
+			if t, ok := p.BTF.SkipMods(v.Ref()); v.Kind() == rawbtf.KindVar && ok && t.Kind() == rawbtf.KindVoid {
+				e.Type = 0
+			}
+		case ".kconfig":
+			e.Kind = ExternKconfig
+		default:
+			return
+		}
+		p.Externs[p.extern(name)] = e
+	})
+}
+
+// extern returns the index of an extern, which it makes if there is none of
+// the name.
+func (p *parser) extern(name string) int {
+	i, ok := p.externs[name]
+	if !ok {
+		i = len(p.Externs)
+		p.externs[name] = i
+		p.Externs = append(p.Externs, Extern{Name: name})
+	}
+	return i
+}

@@ -1,0 +1,93 @@
+package bpfprog
+
+import (
+	"encoding/binary"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+// Object is a BPF object with its code. After Parse nothing of it changes, and
+// it is safe for use by many goroutines.
+type Object struct {
+	Order     binary.ByteOrder
+	BTF       *rawbtf.BTF // nil without .BTF
+	Funcs     []Function  // by section, then by offset
+	Programs  []Program   // by name of section, then by offset
+	Maps      []Map       // by name
+	StructOps StructOps
+	Data      []Data   // read-only data sections
+	Externs   []Extern // by name
+	Sites     []Site   // of the records; Fn is -1 where no function has the instruction
+
+	lines map[string][]line // by section
+}
+
+// Function is a function of the object.
+type Function struct {
+	Name    string
+	Section string
+	Start   int // in the section, slots
+	Insns   []Insn
+	Global  bool // verified on its own
+}
+
+// Program is a function that is loaded, with all that it can call.
+type Program struct {
+	Fn       int
+	Section  string   // without the ? that keeps loaders from loading it
+	Attach   *Section // what the section's name means; nil for one that no loader knows
+	AutoLoad bool     // loaded unless told otherwise
+	Funcs    []int    // Fn first
+	Records  []int    // those of its functions, by function
+	Maps     []int    // that it uses, ascending; the first program has those that nobody uses
+}
+
+// Map is a map definition.
+type Map struct {
+	Name string
+	Type uint32 // enum bpf_map_type
+}
+
+// StructOps says which kinds of struct_ops maps an object has.
+type StructOps struct{ Plain, Link bool }
+
+// Data is a section whose content the loader freezes.
+type Data struct {
+	Bytes []byte
+	vars  []variable // by offset
+}
+
+// variable is a piece of a data section.
+type variable struct {
+	name      string
+	off, size int64
+}
+
+// Extern is what the kernel or the loader has to supply.
+type Extern struct {
+	Name string
+	Kind ExternKind
+	Weak bool
+	Size int           // of a kconfig variable, bytes
+	Type rawbtf.TypeID // its VAR or FUNC; 0 when untyped
+}
+
+// ExternKind is where an extern is looked for.
+type ExternKind uint8
+
+// The kinds of externs.
+const (
+	ExternUndeclared ExternKind = iota // nothing says what it is
+	ExternKsym                         // a kfunc or a variable of the kernel
+	ExternKconfig                      // a setting of the kernel's build, or a fact that the loader knows
+)
+
+// Site is an instruction: its function, and the slot in there.
+type Site struct{ Fn, Insn int }
+
+// Record is where a CO-RE record is: an instruction of a function, or of the
+// section where the function is not known.
+type Record struct {
+	Section, Func string
+	Insn          int // slot
+}

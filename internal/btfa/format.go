@@ -1,0 +1,91 @@
+package btfa
+
+import "github.com/btfgen/btfgen/internal/btfenc"
+
+// A file is a header (magic, and a byte for the version) and one zstd frame. The
+// frame holds the number of streams, their lengths, and the streams.
+const (
+	Magic     = "btfa"
+	Version   = 1
+	HeaderLen = len(Magic) + 1
+)
+
+// The streams. Each holds one sort of thing, because like compresses well next
+// to like.
+const (
+	StreamMeta    = iota // who made this of what
+	StreamKernels        // keys and their layouts
+	StreamNames          // of slots, then of members and enumerators
+	StreamShapes         // types without numbers
+	StreamParents        // which variant a variant is like
+	StreamNumbers        // offsets, sizes, values
+	StreamLayouts        // which variants make up a layout
+	NumStreams
+)
+
+// StreamTexts are the names of the streams.
+var StreamTexts = [NumStreams]string{"meta", "kernels", "names", "shapes", "parents", "numbers", "layouts"}
+
+// The limits of a file.
+const (
+	MaxPayload  = 8 << 20            // bytes decompressed; 5,000 real kernels need about a tenth of it
+	MaxFile     = MaxPayload + 1<<16 // bytes; compression never makes the payload longer by more than this
+	maxStreams  = 64                 // those that a later writer may have added included
+	MaxKernels  = 1 << 18
+	MaxKeyBytes = 16 << 20 // of all keys
+)
+
+// The limits of one layout: how many types it has, how many bytes of names and
+// fields, and how many rounds it may take to tell its types apart. Real ones
+// have some hundred types and take less than ten rounds.
+const (
+	MaxTypes   = 1 << 16
+	MaxContent = 8 << 20
+	MaxRounds  = 200
+)
+
+// SumSize is how many bytes of an object's sha256 an archive keeps: enough to
+// tell builds apart, since all of them would take more room than the BTF.
+const SumSize = 8
+
+// What a reference in a shape may be. From ToFirst on, even numbers are nodes
+// of the definition, odd ones slots.
+const (
+	ToVoid  = 0
+	ToNext  = 1 // the first node that nothing refers to yet
+	ToFirst = 2
+)
+
+// What the name of a field may be; from NameFirst on, it is one that was there.
+const (
+	NameNone  = 0
+	NameNext  = 1
+	NameFirst = 2
+)
+
+// What a change in a layout may put into a slot; from VariantFirst on, it is
+// a variant that was in a layout before.
+const (
+	VariantNext  = 0 // the slot's first that no layout had yet
+	VariantNone  = 1
+	VariantFirst = 2
+)
+
+// NoVariant stands for an empty slot in a list of variants by slot.
+const NoVariant = -1
+
+// CountNumbers returns how many numbers a node with some fields has, and
+// whether they are bit offsets.
+func CountNumbers(kind btfenc.Kind, fields int) (n int, offsets bool) {
+	switch kind {
+	case btfenc.KindStruct, btfenc.KindUnion:
+		return fields + 1, true
+	case btfenc.KindEnum, btfenc.KindEnum64:
+		return fields + 1, false
+	case btfenc.KindInt:
+		return 2, false
+	case btfenc.KindArray, btfenc.KindFloat:
+		return 1, false
+	}
+	return 0, false
+}

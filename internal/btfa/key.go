@@ -1,0 +1,37 @@
+package btfa
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// KeyText is the form of a key that kernels are sorted by and stored as.
+func KeyText(k kernel.Key) string {
+	return k.ID + "/" + k.VersionID + "/" + k.Arch + "/" + k.Release
+}
+
+var errKey = errors.New("not a key")
+
+// ParseKey is the inverse of KeyText. It refuses what CheckKey refuses.
+func ParseKey(s string) (kernel.Key, error) {
+	p := strings.Split(s, "/")
+	if len(p) != 4 {
+		return kernel.Key{}, errKey
+	}
+	k := kernel.Key{ID: p[0], VersionID: p[1], Arch: p[2], Release: p[3]}
+	return k, CheckKey(k)
+}
+
+// CheckKey returns an error if a kernel cannot be stored under the key.
+func CheckKey(k kernel.Key) error {
+	if k.Release == "" {
+		return fmt.Errorf("kernel %s: no release", k)
+	}
+	if err := k.Validate(); err != nil {
+		return fmt.Errorf("kernel %s: %w", k, err)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package btfa
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// decoder decompresses for all archives.
+var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(MaxPayload), zstd.WithDecoderMaxWindow(MaxPayload))
+})
+
+// Unpack returns the payload of a file, which frame is behind its header.
+func Unpack(frame []byte) ([]byte, error) {
+	size, err := checkFrame(frame)
+	if err != nil {
+		return nil, fmt.Errorf("frame: %w", err)
+	}
+	d, err := decoder()
+	if err != nil {
+		return nil, err
+	}
+	payload, err := d.DecodeAll(frame, make([]byte, 0, size))
+	if err != nil {
+		return nil, fmt.Errorf("frame: %w", err)
+	}
+	return payload, nil
+}
+
+// Split cuts a payload into its streams. Streams beyond those known are left
+// to later readers.
+func Split(payload []byte) (streams [NumStreams]Cursor, err error) {
+	c := Cursor{B: payload}
+	n := c.Uvarint()
+	if c.Err == nil && (n < NumStreams || n > maxStreams) {
+		return streams, fmt.Errorf("payload: %d streams, want %d to %d", n, NumStreams, maxStreams)
+	}
+	lens := make([]uint64, n)
+	total := uint64(0)
+	for i := range lens {
+		lens[i] = min(c.Uvarint(), MaxPayload+1)
+		total += lens[i]
+	}
+	if c.Err != nil {
+		return streams, fmt.Errorf("payload: %w", c.Err)
+	}
+	rest := c.B
+	if total != uint64(len(rest)) {
+		return streams, fmt.Errorf("payload: streams have %d bytes, %d are there", total, len(rest))
+	}
+	for i := range streams {
+		streams[i].B = rest[:lens[i]:lens[i]]
+		rest = rest[lens[i]:]
+	}
+	return streams, nil
+}
+
+// checkFrame makes sure that b is exactly one zstd frame with a checksum. It
+// returns its decompressed size, 0 if the frame does not say.
+func checkFrame(b []byte) (int, error) {
+	var h zstd.Header
+	if err := h.Decode(b); err != nil {
+		return 0, ErrCut
+	}
+	switch {
+	case h.Skippable, h.DictionaryID != 0, !h.HasCheckSum:
+		return 0, errors.New("want one zstd frame with a checksum and without dictionary")
+	case h.FrameContentSize > MaxPayload:
+		return 0, fmt.Errorf("%d bytes decompressed, more than %d", h.FrameContentSize, MaxPayload)
+	}
+	size := 0
+	if h.HasFCS { // small ones have none
+		size = int(h.FrameContentSize)
+	}
+	for at := h.HeaderSize; ; {
+		if len(b)-at < 3 {
+			return 0, ErrCut
+		}
+		block := int(b[at]) | int(b[at+1])<<8 | int(b[at+2])<<16
+		n := block >> 3
+		if block>>1&3 == 1 { // one byte, repeated
+			n = 1
+		}
+		if at += 3 + n; block&1 == 0 {
+			continue
+		}
+		switch at += 4; { // checksum
+		case at > len(b):
+			return 0, ErrCut
+		case at < len(b):
+			return 0, fmt.Errorf("%d bytes follow the frame", len(b)-at)
+		}
+		return size, nil
+	}
+}

@@ -1,0 +1,69 @@
+package bundle
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// kernels returns two kernels, in order of their keys.
+func kernels() (list []archive.Kernel) {
+	for _, release := range []string{"5.10", "6.1"} {
+		b := btfenc.NewBuilder(binary.LittleEndian)
+		b.Type("of_"+release, btfenc.KindStruct, false, 0, 8)
+		list = append(list, archive.Kernel{
+			Key: kernel.Key{ID: "debian", VersionID: "12", Arch: "arm64", Release: release}, BTF: b.Bytes(),
+		})
+	}
+	return list
+}
+
+// TestKernels reads every form of output back.
+func TestKernels(t *testing.T) {
+	info := archive.Info{Tool: "test", Relocations: [32]byte{1}}
+	for name, bcc := range map[string]bool{"x.btfa": false, "x": false, "x.tar.xz": false, "x.tar.gz": false, "bcc.tgz": true} {
+		out, err := OutputAt(filepath.Join(t.TempDir(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.BCC = bcc
+		if err := out.Write(info, kernels()); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got, list, err := ReadKernels(out.Path)
+		want := kernels()
+		if bcc {
+			for i := range want {
+				want[i].Key.Arch = "aarch64" // as uname has it
+			}
+		}
+		if d := cmp.Diff(want, list); d != "" || err != nil {
+			t.Errorf("%s: %v, %s", name, err, d)
+		}
+		if native, err := IsNative(out.Path); native != (name == "x.btfa") || native != (got.Tool == info.Tool && got.Relocations == info.Relocations) || err != nil {
+			t.Errorf("%s: native %t, %+v, %v", name, native, got, err)
+		}
+	}
+	for _, name := range []string{"x.tar", "x.zip", "x.btf"} {
+		if _, err := OutputAt(name); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{empty, t.TempDir(), filepath.Join(t.TempDir(), "absent")} {
+		if _, _, err := ReadKernels(name); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+// prototype writes a type as in C, functions without names of parameters.
+func prototype(b *rawbtf.BTF, id rawbtf.TypeID) string {
+	w := cWriter{b, maxTypes}
+	return w.name(id, 0)
+}
+
+// cWriter writes types as in C, maxTypes of them.
+type cWriter struct {
+	b    *rawbtf.BTF
+	left int
+}
+
+const maxTypes = 200
+
+func (w *cWriter) name(id rawbtf.TypeID, depth int) string {
+	t := w.b.Type(id)
+	if w.left--; w.left < 0 || depth > 8 {
+		return "…"
+	}
+	switch k := t.Kind(); {
+	case k == rawbtf.KindVoid:
+		return "void"
+	case k == rawbtf.KindPtr:
+		to := w.name(t.Ref(), depth+1)
+		if strings.HasSuffix(to, "*") {
+			return to + "*"
+		}
+		return to + " *"
+	case k == rawbtf.KindConst:
+		return "const " + w.name(t.Ref(), depth+1)
+	case k.IsMod():
+		return w.name(t.Ref(), depth+1)
+	case k.IsComposite() || k.IsAnyEnum() || k == rawbtf.KindFwd:
+		word := "struct "
+		if k == rawbtf.KindUnion || k == rawbtf.KindFwd && t.KindFlag() {
+			word = "union "
+		} else if k.IsAnyEnum() {
+			word = "enum "
+		}
+		if t.NameOff == 0 {
+			return word + "{…}"
+		}
+		return word + string(t.Name())
+	case k == rawbtf.KindArray:
+		return fmt.Sprintf("%s[%d]", w.name(t.Array().Elem, depth+1), t.Array().Nelems)
+	case k == rawbtf.KindFuncProto:
+		var l []string
+		for i := range min(t.Vlen(), maxTypes) {
+			if p := t.Param(i); p.Type == 0 {
+				l = append(l, "...")
+			} else {
+				l = append(l, w.name(p.Type, depth+1))
+			}
+		}
+		if len(l) == 0 {
+			l = []string{"void"}
+		}
+		return w.name(t.Ref(), depth+1) + " (" + strings.Join(l, ", ") + ")"
+	}
+	return string(t.Name())
+}

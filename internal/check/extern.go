@@ -1,0 +1,67 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+// externs judges what the loader looks for before it loads the program.
+func (e *evaluation) externs() {
+	seen := make(map[*bpfprog.Extern]bool)
+	e.eachUse(func(u *use) {
+		x := e.extern(u.in)
+		if x == nil || seen[x] {
+			return
+		}
+		seen[x] = true
+		switch {
+		case x.Kind == bpfprog.ExternUndeclared:
+			e.add(Finding{Status: Unknown, Topic: TopicKsym, Subject: x.Name, Reason: "nothing says what it is"})
+		case x.Weak:
+		case x.Kind == bpfprog.ExternKconfig:
+			if strings.HasPrefix(x.Name, "CONFIG_") {
+				e.add(Finding{Status: MayFail, Topic: TopicKconfig, Subject: x.Name, Reason: "must be set in the kernel's configuration, which BTF does not tell"})
+			}
+		case x.Type == 0:
+			e.add(Finding{Status: MayFail, Topic: TopicKsym, Subject: x.Name, Reason: "must be in /proc/kallsyms, which BTF does not list"})
+		default:
+			if topic, why := e.k.missing(e.o, x); why != "" {
+				e.add(Finding{Status: Fails, Topic: topic, Subject: x.Name, Reason: why + "; loaders refuse the whole object"})
+			}
+		}
+	})
+}
+
+// hasKsym reports whether the kernel has what an extern asks for. An untyped
+// one may be any symbol, which BTF does not list.
+func (e *evaluation) hasKsym(x *bpfprog.Extern) bool {
+	if x.Type == 0 {
+		return true
+	}
+	_, why := e.k.missing(e.o, x)
+	return why == ""
+}
+
+// missing looks for a kfunc or a typed ksym, and says why it cannot be used.
+func (k *kernel) missing(o *Object, x *bpfprog.Extern) (t Topic, why string) {
+	local := o.BTF.Type(x.Type)
+	t, word := TopicKsym, "variable"
+	if local.Kind() == rawbtf.KindFunc {
+		t, word = TopicKfunc, "function"
+	}
+	y, ok := k.find(rawbtf.Essential(x.Name), local.Kind())
+	if !ok {
+		if k.funcs == 0 && t == TopicKfunc {
+			return t, "the kernel's BTF has no functions at all"
+		}
+		return t, fmt.Sprintf("the kernel's BTF has no %s of this name", word)
+	}
+	theirs := y.typ()
+	if !compatible(o.BTF, local.Ref(), y.view, theirs.Ref()) {
+		return t, "the kernel has it as " + prototype(y.view, theirs.Ref())
+	}
+	return t, ""
+}

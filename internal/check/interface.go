@@ -1,0 +1,136 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+)
+
+// helperName is a helper's name in C.
+func helperName(id int64) string {
+	s := asm.BuiltinFunc(id).String()
+	if !strings.HasPrefix(s, "Fn") {
+		return fmt.Sprintf("#%d", id)
+	}
+	return fmt.Sprintf("bpf_%s", snake(s[2:]))
+}
+
+// snake turns MapLookupElem into map_lookup_elem.
+func snake(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		if r >= 'A' && r <= 'Z' {
+			if i > 0 {
+				b.WriteByte('_')
+			}
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func mapTypeName(kind uint32) string {
+	if s := ebpf.MapType(kind).String(); !strings.Contains(s, "(") {
+		return "BPF_MAP_TYPE_" + strings.ToUpper(snake(s))
+	}
+	return fmt.Sprintf("map type %d", kind)
+}
+
+// interfaces judges the types of maps, programs, attachments and links. Enums
+// that a kernel's BTF does not have tell nothing.
+func (e *evaluation) interfaces() {
+	for _, i := range e.pr.Maps {
+		m := &e.o.Maps[i]
+		if types := e.k.enums[enumMap]; types != nil && !hasValue(types, uint64(m.Type)) {
+			e.add(Finding{Status: Fails, Topic: TopicMap, Subject: mapTypeName(m.Type), Reason: "the kernel has no such maps; used by " + m.Name})
+		}
+	}
+	if e.k.enums[enumHelper] == nil {
+		e.add(Finding{Status: Unknown, Topic: TopicAnalysis, Subject: "helpers", Reason: "the kernel's BTF does not list its helpers"})
+	}
+	s := e.pr.Attach
+	if s == nil {
+		e.add(Finding{Status: Unknown, Topic: TopicAnalysis, Subject: e.pr.Section, Reason: "no program type goes by this section name"})
+		return
+	}
+	if name := "BPF_PROG_TYPE_" + s.ProgType; e.k.lacks(enumProg, name) {
+		e.add(Finding{Status: Fails, Topic: TopicProg, Subject: name, Reason: "the kernel has no such programs"})
+	}
+	if s.Type != "" && e.k.lacks(enumAttach, s.Type) && !s.Optional {
+		e.add(Finding{Status: Fails, Topic: TopicAttach, Subject: s.Type, Reason: "the kernel has no such attachment"})
+	}
+	e.links(s)
+}
+
+// links judges the types of links that attaching takes.
+func (e *evaluation) links(s *bpfprog.Section) {
+	if s.Kind == bpfprog.AttachOps {
+		e.opsLinks()
+		return
+	}
+	l := linkTypes[s.Type]
+	if l == "" || !e.k.lacks(enumLink, l) {
+		return
+	}
+	f := Finding{Status: Fails, Topic: TopicLink, Subject: l, Reason: "the kernel has no such links"}
+	if l == linkTCX {
+		f.Status, f.Reason = MayFail, f.Reason+"; the loader may know another way, such as a filter of tc"
+	}
+	e.add(f)
+}
+
+// opsLinks judges the maps of .struct_ops.link. The type of links is older
+// than the way to make one, which came with a type of attachment.
+func (e *evaluation) opsLinks() {
+	const name, attach = "BPF_LINK_TYPE_STRUCT_OPS", "BPF_STRUCT_OPS"
+	if !e.o.StructOps.Link || !e.k.lacks(enumLink, name) && !e.k.lacks(enumAttach, attach) {
+		return
+	}
+	f := Finding{Status: Fails, Topic: TopicLink, Subject: name, Reason: "the kernel cannot link maps of .struct_ops.link"}
+	if e.o.StructOps.Plain {
+		f.Status, f.Reason = MayFail, f.Reason+"; the program may be of one that is not linked"
+	}
+	e.add(f)
+}
+
+// cookieLink reports whether the program is of a kind that gets its cookie
+// from the perf link that attaches it.
+func (e *evaluation) cookieLink() bool {
+	s := e.pr.Attach
+	if s == nil || linkTypes[s.Type] != "" {
+		return false
+	}
+	return s.ProgType == "KPROBE" || s.ProgType == "TRACEPOINT" || s.ProgType == "PERF_EVENT"
+}
+
+const (
+	linkPerf = "BPF_LINK_TYPE_PERF_EVENT"
+	linkTCX  = "BPF_LINK_TYPE_TCX"
+)
+
+// linkTypes are the types of links that attachments cannot do without.
+var linkTypes = map[string]string{
+	"BPF_TRACE_KPROBE_MULTI":   "BPF_LINK_TYPE_KPROBE_MULTI",
+	"BPF_TRACE_KPROBE_SESSION": "BPF_LINK_TYPE_KPROBE_MULTI",
+	"BPF_TRACE_UPROBE_MULTI":   "BPF_LINK_TYPE_UPROBE_MULTI",
+	"BPF_TRACE_UPROBE_SESSION": "BPF_LINK_TYPE_UPROBE_MULTI",
+	"BPF_NETFILTER":            "BPF_LINK_TYPE_NETFILTER",
+	"BPF_TCX_INGRESS":          linkTCX,
+	"BPF_TCX_EGRESS":           linkTCX,
+	"BPF_NETKIT_PRIMARY":       "BPF_LINK_TYPE_NETKIT",
+	"BPF_NETKIT_PEER":          "BPF_LINK_TYPE_NETKIT",
+}
+
+func hasValue(m map[string]uint64, v uint64) bool {
+	for n, x := range m {
+		if x == v && !strings.HasPrefix(n, "__MAX") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,76 @@
+package check
+
+import (
+	"crypto/sha256"
+	"slices"
+	"testing"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testinput"
+)
+
+// TestCodeKey wants the same findings on the code of a program wherever it has
+// the same key. To the kernels at hand come those that do not list their
+// helpers, and to the objects one whose only helper few kernels have.
+func TestCodeKey(t *testing.T) {
+	objects := []*Object{newObject("helper", &bpfprog.Object{
+		Funcs:    []bpfprog.Function{{Insns: []insn{{Op: bpfprog.OpCall, Imm: int64(asm.FnLoop)}, {Op: bpfprog.OpExit}}}},
+		Programs: []bpfprog.Program{{Funcs: []int{0}}},
+	}, noRecords(t))}
+	for _, in := range testinput.Objects(t) {
+		o, err := Parse(in.Name(), in.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, o)
+	}
+	r := newRun(Config{Objects: objects})
+	type place struct {
+		pr  *bpfprog.Program
+		key [sha256.Size]byte
+	}
+	first := make(map[place][]Finding)
+	tg := new(target)
+	same := 0
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
+		if why := it.Load(&tg.Target, "k"); why != nil {
+			t.Fatal(it.Name, why)
+		}
+		k := inspect(tg, r.want, it.Key, it.Arch)
+		silent := *k
+		silent.helpers, silent.enums[enumHelper] = nil, nil
+		for i, d := range r.loader.on(tg) {
+			for j := range objects[i].Programs {
+				for _, k := range []*kernel{k, &silent} {
+					e := evaluation{o: objects[i], pr: &objects[i].Programs[j], k: k, loader: d, settable: r.settable}
+					if !d.sameOrder() {
+						continue
+					}
+					at := place{e.pr, e.codeKey()}
+					got := e.code()
+					if want, ok := first[at]; !ok {
+						first[at] = slices.Clone(got)
+					} else if same++; !slices.Equal(got, want) {
+						t.Errorf("%s: %s: %v, elsewhere %v", it.Name, objects[i].name, got, want)
+					}
+				}
+			}
+		}
+	})
+	if same == 0 {
+		t.Error("no two programs have the same key")
+	}
+}
+
+// noRecords is of an object without any.
+func noRecords(t *testing.T) records {
+	t.Helper()
+	r, err := parseRecords("none", testinput.Named(t, "nobtf.bpfel.o").Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,0 +1,128 @@
+package check
+
+import (
+	"encoding/binary"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/unwrap"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// records are the CO-RE records of an object.
+type records struct{ obj *engine.Object }
+
+func parseRecords(name string, data []byte) (records, error) {
+	o, err := engine.ParseObject(name, data)
+	return records{o}, err
+}
+
+// types returns the object's types, nil if it has none.
+func (r records) types() *rawbtf.BTF { return r.obj.BTF() }
+
+// places says where the records are.
+func (r records) places() []bpfprog.Record {
+	all := r.obj.Records()
+	out := make([]bpfprog.Record, len(all))
+	for i := range all {
+		out[i] = bpfprog.Record{Section: all[i].Section, Func: all[i].Program, Insn: all[i].Insn}
+	}
+	return out
+}
+
+// text is what a record asks for: "byte_off struct task_struct.mm.pgd".
+func (r records) text(i int) string { return r.obj.Relocation(&r.obj.Records()[i]) }
+
+// source is the file:line of a record, "" where it is not known.
+func (r records) source(i int) string { return r.obj.Records()[i].Source }
+
+// asksForID reports whether a record asks for the ID of a kernel's type.
+func (r records) asksForID(i int) bool {
+	return r.obj.Records()[i].Kind == engine.KindTargetTypeID
+}
+
+// dryRun relocates objects against kernels. It is immutable.
+type dryRun struct {
+	sets []*engine.Set
+	at   map[*engine.Object]int // place in the objects
+}
+
+func newDryRun(objects []*Object) dryRun {
+	d := dryRun{at: make(map[*engine.Object]int)}
+	var all []*engine.Object
+	for i, o := range objects {
+		d.at[o.records.obj] = i
+		all = append(all, o.records.obj)
+	}
+	d.sets = engine.NewSets(all...)
+	return d
+}
+
+// target is a kernel to relocate against. Its memory is reused from kernel to
+// kernel.
+type target struct {
+	relolog.Target
+	table engine.Table
+}
+
+// types calls f for the types of vmlinux, and then for those of each module.
+func (t *target) types(f func(b *rawbtf.BTF)) {
+	for _, b := range unwrap.Kernel(&t.Target).Views() {
+		f(b)
+	}
+}
+
+// on relocates each object. What it returns is valid until the next call.
+func (d dryRun) on(t *target) []decisions {
+	out := make([]decisions, len(d.at))
+	for _, s := range d.sets {
+		if s.Order() != t.Order() {
+			continue
+		}
+		t.table.Fill(s, unwrap.Kernel(&t.Target), nil)
+		for i, o := range s.Objects() {
+			list := make(decisions, 0, len(o.Records()))
+			for _, dec := range t.table.Decisions(i) {
+				list = append(list, dec)
+			}
+			out[d.at[o]] = list
+		}
+	}
+	return out
+}
+
+// decisions are what libbpf makes of each record of one object on one kernel,
+// nil where their byte orders differ.
+type decisions []*engine.Decision
+
+// errByteOrder says why there are no decisions.
+var errByteOrder = relolog.ErrByteOrder
+
+// sameOrder reports whether object and kernel are of one byte order.
+func (d decisions) sameOrder() bool { return d != nil }
+
+// value is what the loader writes for a record; false where it writes nothing,
+// or an invalid instruction.
+func (d decisions) value(i int) (uint64, bool) { return d[i].New, d[i].Result.OK() }
+
+// outcome says whether the loader makes the instruction of a record invalid, or
+// refuses the object, and why.
+func (d decisions) outcome(i int) (poisoned, refused bool, reason string) {
+	switch r := d[i].Result; r {
+	case engine.Poisoned:
+		return true, false, d[i].Reason()
+	case engine.Ambiguous, engine.Error:
+		return false, true, r.String() + ": " + d[i].Reason()
+	}
+	return false, false, ""
+}
+
+// appendKey appends all that the decision on a record consists of.
+func (d decisions) appendKey(b []byte, i int) []byte {
+	b = append(b, byte(d[i].Result))
+	if d[i].Result.OK() {
+		return binary.AppendUvarint(b, d[i].New)
+	}
+	return append(append(b, d[i].Reason()...), 0)
+}

@@ -1,0 +1,105 @@
+package corpus
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"strings"
+)
+
+// Error says why a file, or a part of one, was left out: it is what File.Read returns, and what
+// reports list as skipped. In JSON it is an object with the path and the reason.
+type Error struct {
+	Path string // the file, followed by "!member" for each container
+	What string // what was being read, as "xz" or "elf: .BTF"; empty if the cause needs no such word
+	Err  error  // the cause, which does not repeat the path
+}
+
+// ErrNoKernel is the cause where modules are found without the kernel that they belong to.
+var ErrNoKernel = errors.New("module BTF without its kernel's vmlinux")
+
+// Error returns path, what and cause on one line.
+func (e *Error) Error() string {
+	if e.Path == "" {
+		return e.Reason()
+	}
+	return e.Path + ": " + e.Reason()
+}
+
+// Reason is Error without the path.
+func (e *Error) Reason() string {
+	text := strings.ReplaceAll(e.Err.Error(), "\n", " ")
+	if e.What == "" {
+		return text
+	}
+	return e.What + ": " + strings.TrimPrefix(text, e.What+": ") // decoders name themselves
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Compare orders errors by path, and those of one path by reason.
+func (e *Error) Compare(o *Error) int {
+	return cmp.Or(cmp.Compare(e.Path, o.Path), cmp.Compare(e.Reason(), o.Reason()))
+}
+
+// errorJSON is the form of an Error in reports.
+type errorJSON struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+// MarshalJSON is for encoding/json.
+func (e *Error) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // the encoder that calls does so where it should
+	err := enc.Encode(errorJSON{e.Path, e.Reason()})
+	return b.Bytes(), err
+}
+
+// UnmarshalJSON reads what MarshalJSON writes; the reason becomes the cause.
+func (e *Error) UnmarshalJSON(data []byte) error {
+	var j errorJSON
+	err := json.Unmarshal(data, &j)
+	*e = Error{Path: j.Path, Err: errors.New(j.Reason)}
+	return err
+}
+
+// Errors takes apart what File.Read returned. An error of another type than Error becomes the cause
+// of one without a path.
+func Errors(err error) []*Error {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *Error:
+		return []*Error{e}
+	case interface{ Unwrap() []error }:
+		var all []*Error
+		for _, err := range e.Unwrap() {
+			all = append(all, Errors(err)...)
+		}
+		return all
+	}
+	return []*Error{{Err: err}}
+}
+
+// wrap makes an error an Error. One that wraps an Error already becomes that.
+func wrap(path, what string, err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{path, what, cause(err)}
+}
+
+// cause takes the operation and the path off an error of package os, since messages name the file
+// already.
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}

@@ -1,0 +1,72 @@
+package corpus
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+func TestError(t *testing.T) {
+	for _, tt := range []struct {
+		err    *Error
+		reason string
+	}{
+		{&Error{"p", "", errors.New("cause")}, "cause"},
+		{&Error{"p", "xz", errors.New("xz: two\nlines")}, "xz: two lines"},
+		{&Error{"p", "elf: .BTF", errors.New("a <b> & c")}, "elf: .BTF: a <b> & c"},
+	} {
+		if got := tt.err.Error(); got != "p: "+tt.reason {
+			t.Errorf("%q, want the reason %q", got, tt.reason)
+		}
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode([]*Error{tt.err}); err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("[{\"path\":\"p\",\"reason\":%q}]\n", tt.reason); b.String() != want {
+			t.Errorf("JSON %s, want %s", &b, want)
+		}
+		var back []*Error
+		if err := json.Unmarshal(b.Bytes(), &back); err != nil || len(back) != 1 || back[0].Compare(tt.err) != 0 {
+			t.Errorf("read back %v, %v", back, err)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	a, b, other := &Error{Path: "a", Err: ErrNoKernel}, &Error{Path: "b", Err: errEmpty}, errors.New("other")
+	var got []string
+	for _, e := range Errors(errors.Join(a, errors.Join(b, other))) {
+		got = append(got, e.Error())
+	}
+	if d := cmp.Diff([]string{a.Error(), b.Error(), "other"}, got); d != "" || Errors(nil) != nil {
+		t.Error(d)
+	}
+	if err := wrap("outer", "xz", fmt.Errorf("read: %w", a)); err != error(a) {
+		t.Errorf("wrapped twice: %v", err)
+	}
+}
+
+// TestLoad holds that what is wrong with a kernel's BTF is told without its name.
+func TestLoad(t *testing.T) {
+	for _, tt := range []struct {
+		vmlinux, module []byte
+		want            string
+	}{
+		{blobLE, splitLE, "module nf: types: type 2 (int) has a name at byte 1000, strings end at 13"},
+		{blobLE[:40], splitLE, "header: string section at 40+5 exceeds 40 bytes of data"},
+	} {
+		k := &Kernel{BTF: tt.vmlinux, Modules: []relolog.Module{{Name: "nf", BTF: tt.module}}}
+		if err := k.Load(new(relolog.Target), "name"); err == nil || err.Error() != tt.want {
+			t.Errorf("%v, want %s", err, tt.want)
+		}
+	}
+
+}

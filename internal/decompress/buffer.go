@@ -1,0 +1,66 @@
+package decompress
+
+import "io"
+
+// Buffer is memory that grows and is used again.
+type Buffer struct{ B []byte }
+
+// Trim empties the buffer, and gives its memory back if it is more than Keep.
+func (b *Buffer) Trim() {
+	if cap(b.B) > Keep {
+		b.B = nil
+	}
+	b.B = b.B[:0]
+}
+
+// Append appends what r has, at most limit bytes, and returns how many; after an error it has
+// appended nothing. hint is the expected number, or negative; it is only believed as far as a small
+// buffer goes, so memory stays in proportion to what really arrives.
+func (b *Buffer) Append(r io.Reader, hint, limit int64) (int, error) {
+	if hint > limit {
+		return 0, errTooLarge{limit}
+	}
+	start := len(b.B)
+	room := min(max(hint, 4096), believed)
+	if room > believed/8 {
+		room = believed // a kernel; the next may be larger, and memory that is not touched costs nothing
+	}
+	b.Grow(int(room) + 1)
+	n, err := b.appendPrefix(r, hint, limit)
+	if err != nil {
+		b.B = b.B[:start]
+		return 0, err
+	}
+	return n, nil
+}
+
+// appendPrefix appends what r has before its end or an error, and returns how many bytes that is.
+func (b *Buffer) appendPrefix(r io.Reader, hint, limit int64) (int, error) {
+	start := len(b.B)
+	for {
+		if len(b.B) == cap(b.B) {
+			have := len(b.B) - start
+			b.Grow(max(have/2, int(min(hint+1-int64(have), 3*int64(have))), 4096))
+		}
+		n, err := r.Read(b.B[len(b.B):cap(b.B)])
+		b.B = b.B[:len(b.B)+n]
+		switch {
+		case int64(len(b.B)-start) > limit:
+			return 0, errTooLarge{limit}
+		case err == io.EOF:
+			return len(b.B) - start, nil
+		case err != nil:
+			return len(b.B) - start, err
+		}
+	}
+}
+
+// Grow makes room for n more bytes.
+func (b *Buffer) Grow(n int) {
+	if cap(b.B)-len(b.B) >= n {
+		return
+	}
+	nb := make([]byte, len(b.B), max(len(b.B)+n, cap(b.B)+cap(b.B)/2))
+	copy(nb, b.B)
+	b.B = nb
+}

@@ -1,0 +1,54 @@
+package decompress
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// What decompressing may take, in bytes.
+const (
+	// maxDict is the largest dictionary or window a decoder may allocate: what `zstd --ultra -22`
+	// needs, twice that of `xz -9`.
+	maxDict = 128 << 20
+
+	// xzOverhead is what the xz program may take besides.
+	xzOverhead = 64 << 20
+
+	// Keep is how much memory a buffer or decoder may hold between two files: that of CentOS 8's
+	// 27 MB BTF. What a whole vmlinux needed is given back; decompressing one costs more than getting
+	// the memory again.
+	Keep = 40 << 20
+
+	// believed is how many bytes are made room for because somebody says that they will come.
+	believed = 8 << 20
+)
+
+// Budget is how many bytes may come out of all decoders of one source together. It is safe for
+// concurrent use.
+type Budget struct {
+	left  atomic.Int64
+	total int64
+}
+
+// NewBudget returns the budget of a source of size bytes, as it lies on disk, of which no part may be
+// larger than limit: 16 times the limit and 100 times the size.
+func NewBudget(limit, size int64) *Budget {
+	b := &Budget{total: 16*limit + 100*size}
+	b.left.Store(b.total)
+	return b
+}
+
+// Take takes n bytes. It fails if they are more than there were.
+func (b *Budget) Take(n int) error {
+	if b.left.Add(-int64(n)) < 0 {
+		return fmt.Errorf("decompresses to more than %d MiB", b.total>>20)
+	}
+	return nil
+}
+
+// errTooLarge is what reading more than the limit gives.
+type errTooLarge struct{ limit int64 }
+
+func (e errTooLarge) Error() string {
+	return fmt.Sprintf("larger than the limit of %d MiB", e.limit>>20)
+}

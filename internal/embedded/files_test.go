@@ -1,0 +1,47 @@
+package embedded
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestParseFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		p := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o777), os.WriteFile(p, data, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	one, two := bpf(le, "one"), bpf(le, "two")
+	both := slices.Concat([]byte("text"), one, two)
+	paths := []string{write("a/x.o", one), write("b/x.o", two), filepath.Join(dir, "absent"), write("tool", both), write("bad.o", one[:99])}
+	bad := errors.New("not two")
+	var got []string
+	for _, o := range ParseFiles(paths, func(name string, data []byte) (string, error) {
+		if string(data) != string(two) {
+			return "", bad
+		}
+		return name, nil
+	}) {
+		switch {
+		case o.Err == bad:
+			got = append(got, "bad")
+		case o.Err != nil:
+			got = append(got, strings.TrimPrefix(o.Err.Error(), dir+"/"))
+		case string(o.Data) != string(two):
+			t.Errorf("%s: other data", o.Value)
+		default:
+			got = append(got, strings.TrimPrefix(o.Value, dir+"/"))
+		}
+	}
+	want := []string{"bad", "b/x.o", "absent: no such file or directory", "bad", "tool!#2", "bad.o: damaged BPF object"}
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

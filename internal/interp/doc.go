@@ -1,0 +1,31 @@
+// Package interp executes a BPF program abstractly, to tell which of its
+// instructions the kernel's verifier can reach.
+//
+// For example, in
+//
+//	0  r1 = 1               // field_exists task_struct.__state
+//	1  if r1 == 0 goto 3
+//	2  r1 = 112             // byte_off task_struct.__state
+//	3  r0 = 0
+//	4  exit
+//
+// with an [Input] whose Record gives 0 for the first record, [Explore] knows r1
+// when it comes to the branch, and follows that on one side: 2 is not reached,
+// and [Result.Guard] says that the branch at 1 keeps the verifier from it,
+// because of the first record's 0. Had r1 been loaded from a map, both sides
+// would be followed, and all be reached.
+//
+// A path is a state (registers and stack, of which bits may be unknown) and the
+// instruction that it is at. Where paths can meet, arrive drops those that an
+// earlier one covers, and merges them where they are too many; branch splits
+// them; step does the rest.
+//
+// What is not reached the verifier does not reach either: the package knows
+// less than it of ranges and of pointers, keeps to what all verifiers since 5.2
+// know of constants, and is told of the rest by [Features]. The price is that a
+// guard of a form which only the verifier understands is not seen.
+//
+// The package knows nothing of kernels and where they come from, nor what
+// follows from an instruction being reached: it is told what relocations come to,
+// and hands back levels.
+package interp

@@ -1,0 +1,161 @@
+package interp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+)
+
+type insn = bpfprog.Insn
+
+func call(fn int32) insn {
+	return insn{Op: bpfprog.OpCall, Src: asm.PseudoCall, Ref: bpfprog.Ref{Kind: bpfprog.RefFunc, N: fn}}
+}
+
+// run executes a program of these functions, of which it begins with the first.
+func run(o *bpfprog.Object, funcs ...[]insn) *Result {
+	pr := bpfprog.Program{}
+	for i, code := range funcs {
+		o.Funcs = append(o.Funcs, bpfprog.Function{Insns: code})
+		pr.Funcs = append(pr.Funcs, i)
+	}
+	return Explore(o, &pr, &Input{
+		Features: Features{Rodata: true, Partial: true, Narrow: true, StImm: true},
+		Record:   func(int) (uint64, bool) { return 0, true },
+		Ksym:     func(*bpfprog.Extern) bool { return false },
+		Kconfig:  func(*bpfprog.Extern) Number { return Number{Unknown: math.MaxUint64} },
+		Settable: func(string) bool { return false },
+	})
+}
+
+// reaches reports whether the last instruction of the first function is reached.
+func reaches(o *bpfprog.Object, funcs ...[]insn) bool {
+	return run(o, funcs...).Reached(bpfprog.Site{Insn: len(funcs[0]) - 1}) != Unreached
+}
+
+// TestDeadFrame has a callee leave a pointer to its own frame where its caller
+// finds it. Through it the caller, and what it calls next, read and write.
+func TestDeadFrame(t *testing.T) {
+	leave := []insn{
+		{Op: 0x7b, Dst: 1, Src: 10}, // *(u64 *)(r1 + 0) = r10
+		{Op: 0xbf, Dst: 0, Src: 10}, // r0 = r10
+		{Op: bpfprog.OpExit},
+	}
+	for name, use := range map[string][]insn{
+		"load":   {{Op: 0x79, Dst: 7, Src: 6, Off: -8}},
+		"store":  {{Op: 0x7b, Dst: 6, Src: 7, Off: -8}},
+		"atomic": {{Op: 0xdb, Dst: 6, Src: 7, Off: -8}},
+		"helper": {{Op: 0xbf, Dst: 1, Src: 6}, {Op: 0xb7, Dst: 2, Imm: 8}, {Op: bpfprog.OpCall, Imm: 4}},
+		"kfunc":  {{Op: 0xbf, Dst: 1, Src: 6}, {Op: bpfprog.OpCall, Src: asm.PseudoKfuncCall}},
+		"callee": {{Op: 0xbf, Dst: 1, Src: 6}, call(2)},
+		"again":  {{Op: 0xbf, Dst: 1, Src: 10}, {Op: 0x07, Dst: 1, Imm: -16}, call(1), {Op: 0x79, Dst: 6, Src: 10, Off: -16}, {Op: 0x7b, Dst: 6, Src: 7}},
+	} {
+		for _, from := range []insn{{Op: 0x79, Dst: 6, Src: 10, Off: -8}, {Op: 0xbf, Dst: 6, Src: 0}} {
+			main := append([]insn{
+				{Op: 0xbf, Dst: 1, Src: 10},
+				{Op: 0x07, Dst: 1, Imm: -8},
+				call(1),
+				from,
+			}, use...)
+			main = append(main, insn{Op: bpfprog.OpExit})
+			third := []insn{{Op: 0x7b, Dst: 10, Src: 1, Off: -8}, {Op: 0x7b, Dst: 1, Src: 1}, {Op: 0x79, Dst: 0, Src: 1, Off: -8}, {Op: bpfprog.OpExit}}
+			if !reaches(new(bpfprog.Object), main, leave, third) {
+				t.Errorf("%s, from %+v: the end is not reached", name, from)
+			}
+		}
+	}
+}
+
+// TestDeadFrameIsReused writes through a pointer to a dead frame into the
+// frame that has taken its place: what is known of that must be forgotten.
+func TestDeadFrameIsReused(t *testing.T) {
+	leave := []insn{{Op: 0x7b, Dst: 1, Src: 10}, {Op: bpfprog.OpExit}}
+	second := []insn{
+		{Op: 0xb7, Dst: 2},                   // r2 = 0
+		{Op: 0x7b, Dst: 10, Src: 2, Off: -8}, // *(u64 *)(r10 - 8) = 0
+		{Op: 0xb7, Dst: 2, Imm: 1},           // r2 = 1
+		{Op: 0x7b, Dst: 1, Src: 2, Off: -8},  // *(u64 *)(r1 - 8) = 1
+		{Op: 0x79, Dst: 0, Src: 10, Off: -8}, // r0 = *(u64 *)(r10 - 8)
+		{Op: bpfprog.OpExit},
+	}
+	main := []insn{
+		{Op: 0xbf, Dst: 1, Src: 10},
+		{Op: 0x07, Dst: 1, Imm: -8},
+		call(1),
+		{Op: 0x79, Dst: 1, Src: 10, Off: -8},
+		call(2),
+		{Op: 0x55, Dst: 0, Off: 1}, // if r0 != 0 goto +1
+		{Op: bpfprog.OpExit},
+		{Op: bpfprog.OpExit},
+	}
+	if !reaches(new(bpfprog.Object), main, leave, second) {
+		t.Error("a store through a pointer to a dead frame is not seen")
+	}
+}
+
+// TestManyPointees reads variables with numbers of more than 16 bits.
+func TestManyPointees(t *testing.T) {
+	const n = 70_000
+	o := &bpfprog.Object{Order: binary.LittleEndian}
+	values := make(map[string]uint64)
+	for i := range n {
+		name := fmt.Sprintf("CONFIG_%d", i)
+		o.Externs = append(o.Externs, bpfprog.Extern{Name: name, Kind: bpfprog.ExternKconfig, Size: 8})
+		values[name] = uint64(i)
+	}
+	for _, i := range []int{0, math.MaxInt16, math.MaxInt16 + 1, math.MaxUint16 + 1, n - 1} {
+		code := []insn{
+			{Op: bpfprog.OpLdImm64, Dst: 1, Ref: bpfprog.Ref{Kind: bpfprog.RefExtern, N: int32(i)}}, {},
+			{Op: 0x79, Dst: 0, Src: 1},
+			{Op: 0x55, Dst: 0, Off: 1, Imm: int64(i)},
+			{Op: bpfprog.OpExit},
+			{Op: bpfprog.OpExit},
+		}
+		x := Explore(&bpfprog.Object{Order: o.Order, Externs: o.Externs, Funcs: []bpfprog.Function{{Insns: code}}}, &bpfprog.Program{Funcs: []int{0}}, &Input{
+			Kconfig: func(e *bpfprog.Extern) Number { return Number{V: values[e.Name]} },
+		})
+		if x.Reached(bpfprog.Site{Insn: 4}) != Certain || x.Reached(bpfprog.Site{Insn: 5}) != Unreached {
+			t.Errorf("%s is not read", o.Externs[i].Name)
+		}
+	}
+}
+
+// TestFarOffset reads read-only data so far behind its beginning that the end
+// of what is read has no 64-bit number.
+func TestFarOffset(t *testing.T) {
+	for _, off := range []int64{math.MaxInt64, math.MaxInt64 - 7, math.MinInt64, -1, 1 << 40} {
+		o := &bpfprog.Object{Order: binary.LittleEndian, Data: []bpfprog.Data{{Bytes: make([]byte, 64)}}}
+		if !reaches(o, []insn{
+			{Op: bpfprog.OpLdImm64, Dst: 1, Ref: bpfprog.Ref{Kind: bpfprog.RefData}}, {},
+			{Op: bpfprog.OpLdImm64, Dst: 2, Imm: off}, {},
+			{Op: 0x0f, Dst: 1, Src: 2}, // r1 += r2
+			{Op: 0x79, Dst: 0, Src: 1},
+			{Op: bpfprog.OpExit},
+		}) {
+			t.Errorf("offset %d: the end is not reached", off)
+		}
+	}
+}
+
+// TestManyPaths executes a program with far more paths than can be told apart:
+// it must end, and must not call unreachable what is reached.
+func TestManyPaths(t *testing.T) {
+	var code []insn
+	for i := range 40 { // r6 gets a bit of an unknown number each time
+		code = append(code,
+			insn{Op: bpfprog.OpCall, Imm: 7},
+			insn{Op: 0x67, Dst: 6, Imm: 1},
+			insn{Op: 0x15, Dst: 0, Off: 1, Imm: int64(i)},
+			insn{Op: 0x07, Dst: 6, Imm: 1})
+	}
+	code = append(code, insn{Op: 0x15, Dst: 6, Off: 1, Imm: 12345}, insn{Op: bpfprog.OpCall, Imm: 9999}, insn{Op: bpfprog.OpExit})
+	x := run(new(bpfprog.Object), code)
+	if x.Reached(bpfprog.Site{Insn: len(code) - 2}) == Unreached && !x.GaveUp {
+		t.Error("what is reached counts as unreachable")
+	}
+}

@@ -1,0 +1,37 @@
+package interp
+
+import "github.com/btfgen/btfgen/internal/bpfprog"
+
+// Features are the abilities of a verifier that decide what it can reach. The
+// zero value is that of Linux 5.2.
+type Features struct {
+	Rodata      bool // frozen maps are constants (5.5)
+	Partial     bool // spills of less than 8 bytes keep their value (5.16)
+	Narrow      bool // so do fills of a part of what was spilled (6.9)
+	StImm       bool // so do stores of an immediate (6.3)
+	Globals     bool // global functions are verified on their own (5.6)
+	LazyGlobals bool // but only those that are called (6.8)
+}
+
+// Input is all that an exploration depends on besides the program.
+type Input struct {
+	Features
+
+	// Record returns what the loader writes into the instruction of a CO-RE
+	// record, and false where that is not known or the instruction is made
+	// invalid.
+	Record func(record int) (v uint64, known bool)
+
+	Ksym     func(e *bpfprog.Extern) bool   // the kernel has it
+	Kconfig  func(e *bpfprog.Extern) Number // what the loader puts there
+	Settable func(variable string) bool     // the loader may change this read-only variable; its name may be empty
+}
+
+// Number is what is known of a number that the loader supplies. Where it is not
+// known whole it is taken for one that differs between loads, but is constant in
+// each.
+type Number struct {
+	V, Unknown uint64 // a bit is unknown where Unknown has a 1, and then 0 in V
+}
+
+func (n Number) value() value { return value{v: n.V, m: n.Unknown, taint: n.Unknown != 0} }

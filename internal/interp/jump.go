@@ -1,0 +1,252 @@
+package interp
+
+import (
+	"cmp"
+	"hash/maphash"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+)
+
+// jump executes an instruction of the jump classes.
+func (x *explorer) jump(s *state, in *bpfprog.Insn) bool {
+	switch in.Op {
+	case bpfprog.OpJa, bpfprog.OpGotol:
+		s.jump(in)
+		return true
+	case bpfprog.OpCall:
+		return x.call(s, in)
+	case bpfprog.OpExit:
+		return x.exit(s)
+	}
+	return x.branch(s, in)
+}
+
+// jump goes on at the target of in.
+func (s *state) jump(in *bpfprog.Insn) {
+	slots, _ := in.Jump()
+	s.at.Insn += 1 + slots
+}
+
+var seed = maphash.MakeSeed()
+
+// calls is a hash of the calls that lead to s.
+func (s *state) calls() uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for i := range s.frames {
+		maphash.WriteComparable(&h, s.frames[i].ret)
+		maphash.WriteComparable(&h, s.frames[i].fn)
+	}
+	return h.Sum64()
+}
+
+// arrive notes a state where paths can meet. It reports false where earlier
+// visits cover it. Where there are too many they are merged, and s with them.
+func (x *explorer) arrive(s *state) bool {
+	calls := s.calls()
+	list := x.visits[s.at]
+	n, merged := 0, -1
+	for i := range list {
+		v := &list[i]
+		switch {
+		case v.calls != calls:
+		case v.merged:
+			merged = i
+		case v.s.level <= s.level && v.s.covers(s):
+			return false
+		default:
+			n++
+		}
+	}
+	if merged >= 0 && list[merged].s.covers(s) {
+		return false
+	}
+	if merged < 0 && n < maxStates {
+		x.visits[s.at] = append(list, visit{s: s.clone(), calls: calls})
+		return true
+	}
+	for _, v := range list {
+		if v.calls == calls && (v.merged || merged < 0) {
+			s.merge(v.s)
+		}
+	}
+	if v := (visit{s: s.clone(), calls: calls, merged: true}); merged >= 0 {
+		list[merged] = v
+	} else {
+		x.visits[s.at] = append(list, v)
+	}
+	return true
+}
+
+// branch follows a conditional jump, on both sides unless it is decided.
+func (x *explorer) branch(s *state, in *bpfprog.Insn) bool {
+	is32 := in.Op.Class() == asm.Jump32Class
+	op := in.Op.JumpOp()
+	a, b := s.reg(in.Dst), constant(uint64(in.Imm))
+	if isRegister(in) {
+		b = s.reg(in.Src)
+	}
+	if op == asm.JCOND { // may_goto looks at no register
+		a, b = unknown, unknown
+	}
+	x.decidedBy[s.at] = cmp.Or(a.src, b.src)
+	switch compare(op, a, b, is32) {
+	case always:
+		s.jump(in)
+		return true
+	case never:
+		s.at.Insn++
+		return true
+	}
+	if (a.taint || b.taint) && s.level < Depends {
+		s.level = Depends
+	}
+	yes := s.clone()
+	yes.refine(op, in, b, is32, true)
+	yes.jump(in)
+	x.work = append(x.work, yes)
+	s.refine(op, in, b, is32, false)
+	s.at.Insn++
+	return true
+}
+
+// refine notes what a comparison with a constant tells: on the equal side, a
+// register has that value.
+func (s *state) refine(op asm.JumpOp, in *bpfprog.Insn, b value, is32, taken bool) {
+	if !b.isConst() || in.Dst >= asm.RFP || s.regs[in.Dst].kind != scalar {
+		return
+	}
+	if equal := op == asm.JEq && taken || op == asm.JNE && !taken; !equal {
+		return
+	}
+	a := &s.regs[in.Dst]
+	if is32 {
+		low := b.low32().v
+		a.v, a.m = a.v&^0xffffffff|low, a.m&^0xffffffff
+	} else {
+		a.v, a.m = b.v, 0
+	}
+	a.taint = a.taint && a.m != 0
+}
+
+// maxFrames is the verifier's limit on nested calls.
+const maxFrames = 8
+
+func (x *explorer) call(s *state, in *bpfprog.Insn) bool {
+	if in.IsFuncCall() {
+		return x.callFunc(s, int(in.Ref.N))
+	}
+	s.helperWrites(in)
+	s.clobberCall()
+	s.at.Insn++
+	return true
+}
+
+// callFunc calls a function of the object.
+func (x *explorer) callFunc(s *state, fn int) bool {
+	if fn < 0 {
+		x.Odd = "call of a function that has no symbol"
+		return false
+	}
+	if x.o.Funcs[fn].Global && x.in.Globals {
+		if x.in.LazyGlobals && !x.queued[fn] {
+			x.queued[fn] = true
+			x.enter(fn, s.level)
+		}
+		for r := asm.R1; r <= asm.R5; r++ {
+			if v := s.regs[r]; v.isStack() {
+				s.forgetAll(v)
+			}
+		}
+		s.clobberCall()
+		s.at.Insn++
+		return true
+	}
+	if len(s.frames) >= maxFrames {
+		x.Odd = "calls nest too deeply"
+		return false
+	}
+	f := frame{ret: bpfprog.Site{Fn: s.at.Fn, Insn: s.at.Insn + 1}, fn: fn}
+	copy(f.saved[:], s.regs[asm.R6:])
+	s.frames = append(s.frames, f)
+	s.regs[asm.R0] = unknown
+	for r := asm.R6; r <= asm.R9; r++ {
+		s.regs[r] = unknown
+	}
+	s.at = bpfprog.Site{Fn: fn}
+	return true
+}
+
+// exit returns from a function.
+func (x *explorer) exit(s *state) bool {
+	n := len(s.frames) - 1
+	if n == 0 {
+		return false
+	}
+	f := s.frames[n]
+	s.frames = s.frames[:n]
+	for r := asm.R1; r <= asm.R5; r++ {
+		s.regs[r] = unknown
+	}
+	copy(s.regs[asm.R6:], f.saved[:])
+	s.bury()
+	s.at = f.ret
+	return true
+}
+
+// bury finds what points into a frame that is no more: in r0, and on the
+// stacks of the callers. What the callers have saved is older than the frame.
+// The next call may take its place, so that a store there still counts.
+func (s *state) bury() {
+	bury := func(v *value) {
+		if v.kind == stackPtr && int(v.base) >= len(s.frames) {
+			*v = value{kind: stackAny}
+		}
+	}
+	bury(&s.regs[asm.R0])
+	for i := range s.frames {
+		for k := range s.frames[i].stack {
+			bury(&s.frames[i].stack[k].val)
+		}
+	}
+}
+
+// clobberCall forgets the registers that a call does not keep.
+func (s *state) clobberCall() {
+	for r := asm.R0; r <= asm.R5; r++ {
+		s.regs[r] = unknown
+	}
+}
+
+func hasCallback(f asm.BuiltinFunc) bool {
+	switch f {
+	case asm.FnForEachMapElem, asm.FnTimerSetCallback, asm.FnFindVma, asm.FnLoop, asm.FnUserRingbufDrain:
+		return true
+	}
+	return false
+}
+
+// helperWrites forgets what a helper or kfunc may write to the stack: as much
+// as the argument after the pointer says, or all.
+func (s *state) helperWrites(in *bpfprog.Insn) {
+	f := asm.BuiltinFunc(in.Imm)
+	if in.IsHelper() && (f == asm.FnMapLookupElem || f == asm.FnMapUpdateElem || f == asm.FnMapDeleteElem) {
+		return // they only read
+	}
+	for r := asm.R1; r <= asm.R5; r++ {
+		p := s.regs[r]
+		switch {
+		case !p.isStack():
+		case p.kind == stackAny, !in.IsHelper(), hasCallback(f):
+			s.forgetAll(p)
+		case r < asm.R5 && s.regs[r+1].isConst():
+			// Without a length, none is written that is longer than 16 bytes.
+			n := max(16, min(512, s.regs[r+1].v))
+			s.frames[p.base].forget(int64(p.v), int64(n))
+		default:
+			s.frames[p.base].forget(int64(p.v), 512)
+		}
+	}
+}

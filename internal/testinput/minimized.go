@@ -1,0 +1,56 @@
+package testinput
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// minimized is what Minimized made when it was first called.
+var minimized struct {
+	sync.Once
+	kernels []archive.Kernel
+}
+
+// Minimized returns the kernels of testdata/vmlinux, minimized for the tools
+// among the objects of testdata/bpf. The caller must not change their BTF.
+func Minimized(tb testing.TB) []archive.Kernel {
+	tb.Helper()
+	minimized.Do(func() { minimized.kernels = minimizeAll(tb) })
+	if n := len(minimized.kernels); n < 5 {
+		tb.Fatalf("testdata has %d kernels", n)
+	}
+	return append([]archive.Kernel(nil), minimized.kernels...)
+}
+
+func minimizeAll(tb testing.TB) (kernels []archive.Kernel) {
+	tb.Helper()
+	var objects []*relolog.Object
+	for _, suffix := range []string{".bpfel.o", ".bpfeb.o"} {
+		for _, name := range []string{"biolat", "bitfields", "dups", "enums", "execsnoop", "filelife", "kinds", "match", "profile", "runqlat", "tcplife"} {
+			objects = append(objects, Named(tb, name+suffix).Object)
+		}
+	}
+	min := minimize.New(objects, minimize.Options{})
+	c, err := corpus.Open(context.Background(), []string{Path(tb, "testdata", "vmlinux")}, corpus.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	Each(tb, c, func(it *corpus.Kernel) {
+		target, err := relolog.NewTarget(it.Name, it.BTF)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		b, err := min.Minimize(target)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		kernels = append(kernels, archive.Kernel{Key: it.Key, BTF: b})
+	})
+	return kernels
+}

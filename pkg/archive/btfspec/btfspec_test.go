@@ -1,0 +1,50 @@
+package btfspec_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/archive/btfspec"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+func TestLoad(t *testing.T) {
+	check := func(types *archive.Types) {
+		t.Helper()
+		spec, err := btfspec.Load(types)
+		if err != nil {
+			t.Fatalf("%s: %v", types.Match.Key, err)
+		}
+		var task *btf.Struct
+		if err := spec.TypeByName("task_struct", &task); err != nil {
+			t.Errorf("%s: %v", types.Match.Key, err)
+		}
+	}
+	for _, k := range testinput.Minimized(t) {
+		check(&archive.Types{Source: archive.FromArchive, Match: archive.Match{Key: k.Key}, BTF: k.BTF})
+	}
+	dir := t.TempDir()
+	named, empty := filepath.Join(dir, "named.btf"), filepath.Join(dir, "empty.btf")
+	for name, data := range map[string][]byte{named: testinput.Minimized(t)[0].BTF, empty: nil} {
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(&archive.Types{Source: archive.FromFile, Path: named})
+	if _, err := btfspec.Load(&archive.Types{Source: archive.FromFile, Path: empty}); err == nil || !strings.HasPrefix(err.Error(), empty+": ") {
+		t.Errorf("error %v", err)
+	}
+	bad := &archive.Types{Source: archive.FromArchive, Match: archive.Match{Key: kernel.Key{Release: "6.1"}}, BTF: []byte("bad")}
+	if _, err := btfspec.Load(bad); err == nil || !strings.HasPrefix(err.Error(), "kernel -/-/-/6.1: ") {
+		t.Errorf("error %v", err)
+	}
+	if spec, err := btfspec.Load(&archive.Types{Source: archive.FromKernel, Path: kernel.HostBTF}); spec != nil || err != nil {
+		t.Errorf("the kernel's own: %v, %v", spec, err)
+	}
+}

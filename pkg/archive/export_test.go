@@ -1,0 +1,4 @@
+package archive
+
+// TemporaryFile is what NewFile does where there are no files in memory.
+var TemporaryFile = temporaryFile

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package archive
+
+import "errors"
+
+func memoryFile([]byte) (*File, error) { return nil, errors.ErrUnsupported }

@@ -1,0 +1,55 @@
+package archive_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+func TestFind(t *testing.T) {
+	a := lookupArchive(t)
+	dir := t.TempDir()
+	named, none := filepath.Join(dir, "named.btf"), filepath.Join(dir, "none.btf")
+	if err := os.WriteFile(named, testinput.Minimized(t)[0].BTF, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	hit := kernel.HostOptions{OSRelease: "../kernel/testdata/os-release/debian", Release: "6.1.0-9-amd64", Arch: "x86_64"}
+	miss := hit
+	miss.Release = "6.1.0-11-amd64"
+
+	got, err := archive.Find(archive.Options{File: named, Archive: a, Host: hit})
+	if err != nil || got.Source != archive.FromFile || got.Path != named || got.BTF != nil {
+		t.Errorf("file: %+v, %v", got, err)
+	}
+	got, err = archive.Find(archive.Options{Archive: a, Host: hit, IgnoreKernel: true})
+	if err != nil || got.Source != archive.FromArchive || got.Match.Rule != archive.ExactMatch || !bytes.Equal(got.BTF, testinput.Minimized(t)[0].BTF) {
+		t.Errorf("archive: %+v, %v", got, err)
+	}
+	if _, err = archive.Find(archive.Options{File: none, Archive: a, Host: hit}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is not there was passed over: %v", err)
+	}
+	_, err = archive.Find(archive.Options{Archive: a, Host: miss, IgnoreKernel: true})
+	var no *archive.NoMatchError
+	if !errors.As(err, &no) || !errors.Is(err, archive.ErrNoKernel) || no.Match.Below.Release != "6.1.0-10-amd64" {
+		t.Errorf("miss: %v", err)
+	}
+	if _, err = archive.Find(archive.Options{Host: hit, IgnoreKernel: true}); err == nil {
+		t.Error("found types in no archive")
+	}
+	if _, err = archive.Find(archive.Options{Archive: a, Host: kernel.HostOptions{OSRelease: none}, IgnoreKernel: true}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(kernel.HostBTF); err != nil {
+		t.Skip("this kernel has no BTF of its own")
+	}
+	got, err = archive.Find(archive.Options{Archive: a, Host: hit})
+	if err != nil || got.Source != archive.FromKernel || got.Path != kernel.HostBTF || got.BTF != nil {
+		t.Errorf("kernel: %+v, %v", got, err)
+	}
+}

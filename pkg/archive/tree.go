@@ -1,0 +1,126 @@
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// maxTreeBTF limits the bytes of one BTF in a tree. Whole kernels' have less
+// than a tenth of it.
+const maxTreeBTF = 64 << 20
+
+// zstSuffix ends the names of compressed files.
+const zstSuffix = ".zst"
+
+// Tree is a file tree with BTFHub's layout, ID/VERSION_ID/ARCH/RELEASE.btf, as
+// `btfgen generate -o DIR` writes it. Files may be compressed (.btf.zst). It is
+// immutable and, if the file system is, safe for many goroutines.
+type Tree struct {
+	fsys  fs.FS
+	dir   directory
+	files []string // by number of the kernel
+}
+
+// OpenTree opens a tree, such as an embed.FS. Its root is the directory with
+// those of the distributions; fs.Sub takes off what may stand above it. Other
+// files than .btf and .btf.zst are passed over, among them BTFHub's .btf.tar.xz,
+// which have to be unpacked. Only names are read here, the BTF of a kernel when
+// it is asked for. A name that is not as in BTFHub's layout, two files for one
+// kernel, and a tree without kernels are errors.
+func OpenTree(fsys fs.FS) (*Tree, error) {
+	t := &Tree{fsys: fsys, dir: directory{index: make(map[kernel.Key]int)}}
+	err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
+		plain := strings.TrimSuffix(name, zstSuffix)
+		if err != nil || e.IsDir() || path.Ext(plain) != kernel.FileSuffix {
+			return err
+		}
+		k, err := kernel.ParseFileName(plain)
+		if err != nil {
+			return err
+		}
+		if !t.dir.add(k) {
+			return fmt.Errorf("%s: kernel %s is there twice", name, k)
+		}
+		t.files = append(t.files, name)
+		return nil
+	})
+	if err == nil && len(t.files) == 0 {
+		err = errors.New("no file ID/VERSION_ID/ARCH/RELEASE.btf")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tree: %w", err)
+	}
+	return t, nil
+}
+
+// Keys returns the kernels in the order of kernel.Key.Compare. The slice
+// belongs to the caller.
+func (t *Tree) Keys() []kernel.Key { return t.dir.sorted() }
+
+// Lookup finds the kernel of a host, as Archive.Lookup does. Where it has to
+// know whether several kernels have the same BTF it reads them; one that cannot
+// be read is like no other.
+func (t *Tree) Lookup(want kernel.Key) Match {
+	return t.dir.lookup(want, func(i, j int) bool {
+		a, err1 := t.read(i)
+		b, err2 := t.read(j)
+		return err1 == nil && err2 == nil && bytes.Equal(a, b)
+	})
+}
+
+// BTF returns the BTF of exactly this kernel. Spellings of distribution and
+// architecture do not matter. The slice belongs to the caller. The error is
+// ErrNoKernel if the tree does not have the kernel; others name the file that
+// cannot be read.
+func (t *Tree) BTF(k kernel.Key) ([]byte, error) {
+	i, ok := t.dir.find(k)
+	if !ok {
+		return nil, fmt.Errorf("tree: kernel %s: %w", k, ErrNoKernel)
+	}
+	b, err := t.read(i)
+	if err != nil {
+		return nil, fmt.Errorf("tree: %s: %w", t.files[i], err)
+	}
+	return b, nil
+}
+
+var errTooLong = fmt.Errorf("more than %d bytes", maxTreeBTF)
+
+// read returns the BTF of a kernel by its number.
+func (t *Tree) read(i int) ([]byte, error) {
+	f, err := t.fsys.Open(t.files[i])
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxTreeBTF+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(b) > maxTreeBTF:
+		return nil, errTooLong
+	case !strings.HasSuffix(t.files[i], zstSuffix):
+		return b, nil
+	}
+	d, err := treeDecoder()
+	if err != nil {
+		return nil, err
+	}
+	return d.DecodeAll(b, nil)
+}
+
+// treeDecoder decompresses for all trees.
+var treeDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(maxTreeBTF), zstd.WithDecoderMaxWindow(maxTreeBTF))
+})

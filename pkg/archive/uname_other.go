@@ -1,9 +1,0 @@
-//go:build !linux
-
-package archive
-
-import "errors"
-
-func uname() (release, machine string, err error) {
-	return "", "", errors.New("this is not Linux: name release and arch")
-}

@@ -1,0 +1,216 @@
+package kernel
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Key identifies a kernel: the distribution as in /etc/os-release, the machine and the release as
+// `uname -r` prints it. A component that is not known is empty; the zero Key knows nothing.
+//
+// Components are kept as they were found, so "amd64" stays "amd64" in an output path. Two keys that
+// differ only by such aliases name the same kernel: Canonical makes them equal, Compare returns 0.
+type Key struct {
+	ID        string // distribution, os-release's ID: "debian"
+	VersionID string // its version, os-release's VERSION_ID: "12"; rolling distributions have none
+	Arch      string // machine: "x86_64"
+	Release   string // kernel release, uname -r: "6.1.0-47-amd64"
+}
+
+// absent stands for an empty component in the text form of a key.
+const absent = "-"
+
+// Known says whether the key names a kernel: ID, Arch and Release are there. VersionID may be
+// missing, since rolling distributions have none.
+func (k Key) Known() bool { return k.ID != "" && k.Arch != "" && k.Release != "" }
+
+// String returns "ID/VERSION_ID/ARCH/RELEASE", with "-" for each empty component.
+func (k Key) String() string {
+	parts := [...]string{k.ID, k.VersionID, k.Arch, k.Release}
+	for i, p := range parts {
+		if p == "" {
+			parts[i] = absent
+		}
+	}
+	return strings.Join(parts[:], "/")
+}
+
+// ParseKey is the inverse of String. It refuses components that could not be file names.
+func ParseKey(s string) (Key, error) {
+	parts := strings.Split(s, "/")
+	if len(parts) != 4 {
+		return Key{}, fmt.Errorf("kernel %q: want ID/VERSION_ID/ARCH/RELEASE", s)
+	}
+	for i, p := range parts {
+		if err := checkComponent(p); err != nil {
+			return Key{}, fmt.Errorf("kernel %q: %w", s, err)
+		}
+		if p == absent {
+			parts[i] = ""
+		}
+	}
+	return Key{ID: parts[0], VersionID: parts[1], Arch: parts[2], Release: parts[3]}, nil
+}
+
+// Validate returns an error if a component could not be a file name, such as "..", so that a key
+// can be made into a path. Empty components are fine.
+func (k Key) Validate() error {
+	for _, p := range [...]string{k.ID, k.VersionID, k.Arch, k.Release} {
+		if p == "" {
+			continue
+		}
+		if err := checkComponent(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkComponent(s string) error {
+	if s == "" {
+		return errors.New("empty component")
+	}
+	if s == "." || s == ".." {
+		return fmt.Errorf("component %q is not a name", s)
+	}
+	if len(s) > 255 {
+		return errors.New("component longer than 255 bytes")
+	}
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c == 0x7f || c == '/' || c == '\\' {
+			return fmt.Errorf("component %q: bad character", s)
+		}
+	}
+	return nil
+}
+
+// Canonical returns the key with the spelling BTFHub uses for the distribution and the
+// architecture. Equal canonical keys name the same kernel.
+func (k Key) Canonical() Key {
+	k.ID, k.Arch = CanonicalID(k.ID), CanonicalArch(k.Arch)
+	return k
+}
+
+// Compare orders keys by ID, VersionID, Arch and Release, the versions as CompareVersions does. It
+// compares canonical spellings and returns 0 only where those are the same.
+func (k Key) Compare(o Key) int {
+	k, o = k.Canonical(), o.Canonical()
+	return cmp.Or(
+		cmp.Compare(k.ID, o.ID),
+		CompareVersions(k.VersionID, o.VersionID),
+		cmp.Compare(k.Arch, o.Arch),
+		CompareVersions(k.Release, o.Release),
+	)
+}
+
+// arches maps each spelling of an architecture to the one BTFHub uses, or uname -m where BTFHub
+// has none. Distributions' packages, uname and Go each have their own.
+var arches = map[string]string{
+	"x86_64": "x86_64", "amd64": "x86_64", "x86": "x86_64", "x86-64": "x86_64",
+	"arm64": "arm64", "aarch64": "arm64",
+	"arm": "arm", "armhf": "arm", "armel": "arm", "armhfp": "arm", "armv6l": "arm", "armv7": "arm",
+	"armv7l": "arm", "armv7hl": "arm", "armv8l": "arm",
+	"i386": "i386", "i486": "i386", "i586": "i386", "i686": "i386", "386": "i386",
+	"ppc64le": "ppc64le", "ppc64el": "ppc64le", "ppc64": "ppc64",
+	"s390x":   "s390x",
+	"riscv64": "riscv64", "riscv": "riscv64",
+	"loongarch64": "loongarch64", "loong64": "loongarch64",
+	"mips": "mips", "mipsel": "mipsel", "mips64": "mips64", "mips64el": "mips64el",
+	"mips64le": "mips64el",
+	"sparc64":  "sparc64",
+}
+
+// KnownArch says whether arch is a spelling of an architecture that CanonicalArch knows.
+func KnownArch(arch string) bool {
+	_, ok := arches[arch]
+	return ok
+}
+
+// CanonicalArch returns BTFHub's spelling of an architecture ("x86_64", "arm64") for any that is in
+// use ("amd64", "aarch64"). An unknown one is returned as it is.
+func CanonicalArch(arch string) string {
+	if a, ok := arches[arch]; ok {
+		return a
+	}
+	return arch
+}
+
+// CanonicalID returns os-release's ID for a name BTFHub or a user may have for a distribution:
+// "amzn" for "amazon". Case does not matter. An unknown one is returned in lower case.
+func CanonicalID(id string) string {
+	id = strings.ToLower(id)
+	switch id {
+	case "amazon":
+		return "amzn"
+	case "redhat":
+		return "rhel"
+	case "oracle":
+		return "ol"
+	case "suse":
+		return "sles"
+	case "opensuse":
+		return "opensuse-leap"
+	}
+	return id
+}
+
+// CompareVersions orders kernel releases and distribution versions: numbers by value, the text
+// between them by bytes, so 6.9 < 6.10 < 6.10.1. A pre-release ("~rc1", "-rc1") comes before its
+// release. It returns 0 only for equal strings.
+func CompareVersions(a, b string) int {
+	x, y := a, b
+	for x != "" || y != "" {
+		var p, q string
+		p, x = nextRun(x)
+		q, y = nextRun(y)
+		if c := compareRuns(p, q); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(a, b) // 01 and 1
+}
+
+// nextRun cuts the leading run of digits, or of anything else, off s.
+func nextRun(s string) (run, rest string) {
+	i := 0
+	for i < len(s) && isDigit(s[i]) == isDigit(s[0]) {
+		i++
+	}
+	return s[:i], s[i:]
+}
+
+func compareRuns(a, b string) int {
+	ra, rb := runRank(a), runRank(b)
+	if ra != rb {
+		return cmp.Compare(ra, rb)
+	}
+	if ra == rankNumber {
+		a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	}
+	return cmp.Compare(a, b)
+}
+
+// The order of what may come next in a version.
+const (
+	rankPre = iota
+	rankEnd
+	rankText
+	rankNumber
+)
+
+func runRank(run string) int {
+	switch {
+	case run == "":
+		return rankEnd
+	case isDigit(run[0]):
+		return rankNumber
+	case run[0] == '~' || run == "-rc":
+		return rankPre
+	}
+	return rankText
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -1,0 +1,94 @@
+package kernel
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxOSRelease limits what is read of an os-release file, in bytes.
+const maxOSRelease = 1 << 20
+
+// ParseOSRelease returns the values of an os-release file, such as "debian"
+// for ID. It reads what a shell would: values may be bare or in single or double
+// quotes, and the last assignment counts. Lines that are no assignment are left
+// out.
+func ParseOSRelease(text string) map[string]string {
+	vars := make(map[string]string)
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if ok && isVariable(name) {
+			vars[name] = unquote(value)
+		}
+	}
+	return vars
+}
+
+func isVariable(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c != '_' && !('A' <= c && c <= 'Z') && !('a' <= c && c <= 'z') && (i == 0 || !isDigit(c)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// unquote reads one shell word: pieces that are bare, in single quotes (taken
+// as they are) or in double quotes (where a backslash hides the next character
+// if that is special). A quote that is not closed ends with the line.
+func unquote(s string) string {
+	var b strings.Builder
+	quote := byte(0)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == quote && quote != 0:
+			quote = 0
+		case quote == '\'':
+			b.WriteByte(c)
+		case c == '\\' && i+1 < len(s) && (quote == 0 || strings.IndexByte("\"\\$`", s[i+1]) >= 0):
+			i++
+			b.WriteByte(s[i])
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case quote == 0 && (c == ' ' || c == '\t'): // what follows is another word
+			return b.String()
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// osRelease reads the os-release file of the system under root. It returns nil
+// if there is none. A link that leads out of root is not followed, because in a
+// container it would name the container's own.
+func osRelease(root string) (map[string]string, error) {
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for _, name := range []string{"etc/os-release", "usr/lib/os-release"} {
+		f, err := r.Open(filepath.FromSlash(name))
+		if err != nil {
+			continue
+		}
+		defer f.Close()
+		return readOSRelease(f)
+	}
+	return nil, nil
+}
+
+var errTooLong = errors.New("too long for an os-release file")
+
+func readOSRelease(r io.Reader) (map[string]string, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxOSRelease+1))
+	if err == nil && len(b) > maxOSRelease {
+		err = errTooLong
+	}
+	return ParseOSRelease(string(b)), err
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package kernel
+
+import "errors"
+
+func uname() (release, machine string, err error) {
+	return "", "", errors.New("this is not Linux: name release and arch")
+}
