@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,7 +31,8 @@ import (
 //		~ union task                        one that only other loaders match
 //
 // Only candidates that earlier relocations of the type have left are there. The
-// instruction is "by mov" if nothing else is said. Modules follow vmlinux, the
+// instruction is "by mov" if nothing else is said; "by mov of 7" holds another
+// value than the local one. Modules follow vmlinux, the
 // section "kernel", as "module NAME". A paragraph "Byte order: big." is about
 // both sides, one that begins with "Not compared with bpftool: " says why
 // TestRulesBpftool leaves a scenario out.
@@ -66,6 +68,7 @@ type ruleAsk struct {
 	text   string // access string as the scenario has it
 	access string
 	insn   string
+	holds  string // the operand, "" for the local value
 	root   rawbtf.TypeID
 }
 
@@ -141,7 +144,7 @@ func (r *rule) parse(ar *txtar.Archive) (err error) {
 	return err
 }
 
-var askLine = regexp.MustCompile(`^(\w+) ((?:__x\([^)]*\)|\S)+) (.+?)(?: by (\w+))?$`)
+var askLine = regexp.MustCompile(`^(\w+) ((?:__x\([^)]*\)|\S)+) (.+?)(?: by (\w+)(?: of (-?\d+))?)?$`)
 
 // readAsks returns the relocations among the decisions.
 func readAsks(local, text string) (asks []ruleAsk, err error) {
@@ -158,7 +161,7 @@ func readAsks(local, text string) (asks []ruleAsk, err error) {
 		if m == nil {
 			return nil, fmt.Errorf("no relocation: %s", line)
 		}
-		a := ruleAsk{text: m[2], access: crepeats(m[2]), insn: m[4]}
+		a := ruleAsk{text: m[2], access: crepeats(m[2]), insn: m[4], holds: m[5]}
 		kind := slices.Index(kindNames[:], m[1])
 		if a.kind = Kind(kind); kind < 0 {
 			a.kind = numKinds
@@ -228,12 +231,37 @@ func ruleObject(order binary.ByteOrder, local string, asks []ruleAsk) ([]byte, e
 			if a.insn == "nothing" { // behind the section's end
 				at = uint32(len(asks)) * 2 * insnSize
 			}
-			code = append(append(code, ruleInsns[a.insn]), make([]byte, 2*insnSize-1)...)
+			code = append(code, make([]byte, 2*insnSize)...)
 			relos = word(word(word(word(relos, at), uint32(a.root)), b.String(a.access)), uint32(a.kind))
 		}
 	})
 	if err != nil {
 		return nil, err
+	}
+	btf, err := rawbtf.New(raw, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range asks {
+		insn := code[i*2*insnSize:]
+		insn[0] = ruleInsns[a.insn]
+		v := parseSpec(btf, a.kind, a.root, a.access).local().val
+		if a.holds != "" {
+			n, err := strconv.ParseInt(a.holds, 0, 64)
+			if err != nil {
+				return nil, err
+			}
+			v = uint64(n)
+		}
+		switch insn[0] & 7 {
+		case classLDX, classST, classSTX:
+			order.PutUint16(insn[2:], uint16(v))
+		case classLD:
+			order.PutUint32(insn[12:], uint32(v>>32))
+			fallthrough
+		default:
+			order.PutUint32(insn[4:], uint32(v))
+		}
 	}
 	size := 4 + 8 + uint32(len(relos))
 	ext := []byte{0x9f, 0xeb, 1, 0}
@@ -261,8 +289,11 @@ func (r *rule) decided(tb *Table) string {
 			kind = "unknown"
 		}
 		fmt.Fprintf(&b, "%s %s %s", kind, a.text, Name(a.kind, local.Type, local.Path))
-		if a.insn != "mov" {
+		if a.insn != "mov" || a.holds != "" {
 			fmt.Fprintf(&b, " by %s", a.insn)
+		}
+		if a.holds != "" {
+			fmt.Fprintf(&b, " of %s", a.holds)
 		}
 		switch why := d.Reason(); {
 		case d.Result == Resolved:
