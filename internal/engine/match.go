@@ -20,6 +20,8 @@ type matcher struct {
 	seen   map[typePair]bool
 	alone  bool // libbpf's rules match whole types and those of the others do not
 	stuck  bool // cilium/ebpf gives up, and no program of the object loads
+	inner  bool // the search for a member came across an anonymous one
+	level  []rawbtf.Type
 }
 
 // matchBudget bounds the members and parameters looked at for one match. The
@@ -107,9 +109,17 @@ func (m *matcher) field(l *spec, id rawbtf.TypeID) (bool, error) {
 				return false, errNesting
 			}
 			m.miss = miss{code: missMember, name: a.name}
+			m.inner = false
 			next, ok, err := m.member(a.name, mt.Member(a.idx).Type, t)
+			if m.inner {
+				m.search(t, a.name)
+			}
 			if !ok {
 				return false, err
+			}
+			at := &m.out.acc[len(m.out.acc)-1]
+			if in := m.targ.Type(at.typeID); i < len(l.acc)-1 && in.Member(at.idx).BitSize > 0 {
+				m.stuck = true // in the middle of a path
 			}
 			if t, ok = m.targ.SkipMods(next); !ok {
 				return false, errNesting
@@ -163,12 +173,12 @@ func (m *matcher) member(name string, local rawbtf.TypeID, t rawbtf.Type) (next 
 		}
 		mem := t.Member(i)
 		if m.targ.NameIs(mem.NameOff, "") {
+			m.inner = true
 			sub, ok := m.targ.SkipMods(mem.Type)
 			if !ok {
 				return 0, false, errNesting
 			}
 			if !sub.Kind().IsComposite() {
-				m.stuck = true
 				continue
 			}
 			m.push(t.ID, i, mem)
@@ -186,6 +196,33 @@ func (m *matcher) member(name string, local rawbtf.TypeID, t rawbtf.Type) (next 
 		}
 	}
 	return 0, false, nil
+}
+
+// search looks for a member as cilium/ebpf does, level by level, and notes if
+// that ends at an anonymous member that is no struct or union.
+func (m *matcher) search(t rawbtf.Type, name string) {
+	if !t.Kind().IsComposite() {
+		return
+	}
+	m.level = append(m.level[:0], t)
+	for n := 0; n < len(m.level) && n < maxSpec; n++ {
+		in := m.level[n]
+		for i := range in.Vlen() {
+			mem := in.Member(i)
+			if m.targ.NameIs(mem.NameOff, name) {
+				return
+			}
+			if !m.targ.NameIs(mem.NameOff, "") {
+				continue
+			}
+			sub, _ := m.targ.SkipMods(mem.Type)
+			if !sub.Kind().IsComposite() {
+				m.stuck = true
+				return
+			}
+			m.level = append(m.level, sub)
+		}
+	}
 }
 
 func (m *matcher) push(id rawbtf.TypeID, i uint32, mem rawbtf.Member) {
