@@ -40,12 +40,10 @@ type Need struct {
 type What uint8
 
 const (
-	NeedType       What = iota // the type: its kind, size, and name if it has one
-	NeedMember                 // struct or union: the type and member Idx, whose own type is needed by kind and size
+	NeedMember     What = iota // struct or union: the type and member Idx, whose own type is needed by kind and size
 	NeedEnumerator             // enum: the type and enumerator Idx
 	NeedPointee                // pointer: what it points to
 	NeedIndex                  // array: its index type
-	NeedName                   // int: its name
 )
 
 // match matches l with the type id of m.targ and fills m.out and m.needs. When
@@ -54,7 +52,7 @@ const (
 func (m *matcher) match(l *spec, id rawbtf.TypeID) (bool, error) {
 	m.local, m.budget = l.btf, matchBudget
 	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
-	m.needs = append(m.needs[:0], Need{Type: id})
+	m.needs = m.needs[:0]
 	m.miss, m.alone, m.stuck = miss{}, false, false
 	switch {
 	case l.kind == KindTypeMatches:
