@@ -444,6 +444,20 @@ var proofRefuses = []proofCase{
 		want:  Difference{Relocation: "byte_off struct foo.a", Candidate: "struct foo", Full: "a match at bit 32, byte_off 4, signed int of 4 bytes", Minimized: "cilium/ebpf gives up"},
 	},
 	{
+		name:  "the same behind one that has the member, which cilium/ebpf searches later",
+		local: "struct foo 8: a int 0", asks: "byte_off struct foo.a",
+		full:  "struct foo 8: # #in 0, # #in 4\n struct #in 4: a int 0",
+		small: "struct foo 8: # #in 0, # void 4\n struct #in 4: a int 0",
+		want:  Difference{Relocation: "byte_off struct foo.a", Candidate: "struct foo", Full: "a match at bit 0, byte_off 0, signed int of 4 bytes", Minimized: "cilium/ebpf gives up"},
+	},
+	{
+		name:  "struct with the size of a bitfield, which cilium/ebpf does not enter",
+		local: "struct foo 8: in #in 0\n struct #in 4: a int 0", asks: "byte_off struct foo.in.a",
+		full:  "struct foo 8: in #in 0\n struct #in 4: a int 0",
+		small: "struct foo 8: in #in @0:1\n struct #in 4: a int 0",
+		want:  Difference{Relocation: "byte_off struct foo.in.a", Candidate: "struct foo", Full: "a match at bit 0, byte_off 0, signed int of 4 bytes", Minimized: "cilium/ebpf gives up"},
+	},
+	{
 		name:  "array without elements before another member, at which cilium/ebpf gives up",
 		local: "struct foo 8: a int[4] 0", asks: "field_exists struct foo.a[1]",
 		full:  "struct foo 8: a int[0] 0, b int 0",

@@ -19,7 +19,7 @@ type node struct {
 	idx     []uint32 // members or enumerators that are needed, ascending
 	pointee bool     // of a pointer: what it points to
 	index   bool     // of an array: its index type
-	name    bool     // of an int: its own name
+	name    bool     // of an int: its own name, which a relocation asks for
 	copies  bool     // its type ID is asked for: equal ones are not merged
 }
 
@@ -118,8 +118,6 @@ func (m *marks) add(match *engine.Match) {
 			n.pointee = true
 		case engine.NeedIndex:
 			n.index = true
-		case engine.NeedName:
-			n.name = true
 		}
 	}
 	root := m.nodes[m.node(match.BTF.Type(match.Type))]
