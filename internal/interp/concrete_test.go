@@ -17,10 +17,10 @@ import (
 func TestConcrete(t *testing.T) {
 	const seed = 11
 	rnd := rand.New(rand.NewPCG(seed, seed))
-	const programs = 8_000
+	const programs = 4_000
 	steps, unreached, ends := 0, 0, make(map[string]int)
 	for n := range programs {
-		funcs := randomFuncs(rnd)
+		funcs := (&source{Rand: rnd}).funcs()
 		o := new(bpfprog.Object)
 		r := run(o, funcs...)
 		if r.GaveUp || r.Odd != "" {
@@ -66,99 +66,136 @@ func dump(funcs [][]insn) string {
 	return b.String()
 }
 
-// randomFuncs makes one to four functions. What they have in r1 and r6 is
-// often a pointer.
-func randomFuncs(rnd *rand.Rand) [][]insn {
-	funcs := make([][]insn, 1+rnd.IntN(4))
-	imms := []int64{0, 1, 2, 3, 8, -1, 255, 1 << 16}
-	imm := func() int64 { return imms[rnd.IntN(len(imms))] }
-	reg := func() asm.Register { return []asm.Register{0, 0, 2, 2, 3, 3, 8, 8, 9, 6}[rnd.IntN(10)] }
-	ptr := func() asm.Register { return []asm.Register{10, 10, 10, 10, 6, 6, 7, 1}[rnd.IntN(8)] }
-	slot := func() int16 { return int16(-8 * (1 + rnd.IntN(3))) }
-	size := func() asm.Size { return []asm.Size{asm.DWord, asm.DWord, asm.DWord, asm.Word, asm.Byte}[rnd.IntN(5)] }
-	alu := []asm.ALUOp{asm.Add, asm.Sub, asm.Mul, asm.Or, asm.And, asm.LSh, asm.RSh, asm.Xor, asm.ArSh, asm.Mov, asm.Mov, asm.Mov}
-	jumps := []asm.JumpOp{asm.JEq, asm.JNE, asm.JEq, asm.JNE, asm.JGT, asm.JGE, asm.JLT, asm.JLE, asm.JSGT, asm.JSGE, asm.JSLT, asm.JSLE, asm.JSet, asm.JCOND}
+// source makes random programs. In r1, r6 and r7 they mostly have pointers.
+type source struct {
+	*rand.Rand
+	code []insn
+}
+
+func pick[T any](s *source, of ...T) T { return of[s.IntN(len(of))] }
+
+func (s *source) add(in ...insn) { s.code = append(s.code, in...) }
+
+func (s *source) imm() int64        { return pick[int64](s, 0, 1, 2, 3, 8, -1, 255, 1<<16) }
+func (s *source) small() int64      { return int64(s.IntN(3)) }
+func (s *source) reg() asm.Register { return pick[asm.Register](s, 0, 0, 2, 2, 3, 3, 8, 8, 9, 6) }
+func (s *source) ptr() asm.Register { return pick[asm.Register](s, 10, 10, 10, 10, 6, 6, 7, 1) }
+func (s *source) slot() int16       { return int16(-8 * (1 + s.IntN(3))) }
+func (s *source) size() asm.Size    { return pick(s, asm.DWord, asm.DWord, asm.DWord, asm.Word, asm.Byte) }
+
+// point makes r a pointer into the stack.
+func (s *source) point(r, to asm.Register) {
+	s.add(insn{Op: asm.Mov.Op(asm.RegSource), Dst: r, Src: to}, insn{Op: asm.Add.Op(asm.ImmSource), Dst: r, Imm: int64(s.slot())})
+}
+
+// look branches on what is on the stack.
+func (s *source) look() {
+	s.add(insn{Op: asm.LoadMemOp(s.size()), Dst: 9, Src: s.ptr(), Off: s.slot()})
+	s.test(9)
+}
+
+func (s *source) test(r asm.Register) {
+	s.add(insn{Op: pick(s, asm.JEq, asm.JNE).Op(asm.ImmSource), Dst: r, Imm: s.small(), Off: int16(1 + s.IntN(2))})
+}
+
+// funcs makes one to four functions, which call those behind them.
+func (s *source) funcs() [][]insn {
+	funcs := make([][]insn, 1+s.IntN(4))
 	for f := range funcs {
-		n := 8 + rnd.IntN(24)
-		add := func(in ...insn) { funcs[f] = append(funcs[f], in...) }
-		for r := range asm.R8 {
-			if r >= asm.R6 || r == asm.R1 && f == 0 {
-				add(insn{Op: asm.Mov.Op(asm.RegSource), Dst: r, Src: asm.RFP}, insn{Op: asm.Add.Op(asm.ImmSource), Dst: r, Imm: int64(slot())})
-			}
+		s.code = nil
+		if f == 0 {
+			s.point(1, asm.RFP)
 		}
-		for len(funcs[f]) < n {
-			switch rnd.IntN(24) {
-			case 0, 1, 12: // a pointer
-				r := []asm.Register{1, 1, 1, 6, 7}[rnd.IntN(5)]
-				add(insn{Op: asm.Mov.Op(asm.RegSource), Dst: r, Src: ptr()}, insn{Op: asm.Add.Op(asm.ImmSource), Dst: r, Imm: int64(slot())})
-			case 15: // somewhere in a frame
-				add(insn{Op: asm.And.Op(asm.ImmSource), Dst: 2, Imm: 8},
-					insn{Op: asm.Mov.Op(asm.RegSource), Dst: 7, Src: 6}, insn{Op: asm.Add.Op(asm.RegSource), Dst: 7, Src: 2},
-					insn{Op: asm.StoreImmOp(asm.DWord), Dst: 7, Off: slot(), Imm: int64(rnd.IntN(3))},
-					insn{Op: asm.LoadMemOp(asm.DWord), Dst: 9, Src: 10, Off: slot()}, insn{Op: asm.JNE.Op(asm.ImmSource), Dst: 9, Off: 1, Imm: int64(rnd.IntN(3))})
-			case 2, 3:
-				add(insn{Op: asm.StoreMemOp(size()), Dst: ptr(), Src: []asm.Register{reg(), 10}[rnd.IntN(2)], Off: slot()})
-			case 4:
-				add(insn{Op: asm.StoreImmOp(size()), Dst: ptr(), Off: slot(), Imm: imm()})
-			case 5, 6:
-				add(insn{Op: asm.LoadMemOp(size()), Dst: reg(), Src: ptr(), Off: slot()})
-			case 7, 13, 14: // a call
-				if f+1 < len(funcs) {
-					add(insn{Op: asm.Mov.Op(asm.RegSource), Dst: 1, Src: []asm.Register{6, 7, 10}[rnd.IntN(3)]})
-					add(call(int32(f + 1 + rnd.IntN(len(funcs)-f-1))))
-				}
-			case 8:
-				add(insn{Op: asm.Mov.Op(asm.RegSource), Dst: 1, Src: 6}, insn{Op: asm.Mov.Op(asm.ImmSource), Dst: 2, Imm: int64(rnd.IntN(24))})
-				add([]insn{
-					{Op: bpfprog.OpCall, Imm: int64(asm.FnGetPrandomU32)},
-					{Op: bpfprog.OpCall, Imm: int64(asm.FnProbeRead)},
-					{Op: bpfprog.OpCall, Src: asm.PseudoKfuncCall},
-					{Op: asm.OpCode(asm.StXClass) | asm.OpCode(asm.AtomicMode) | asm.OpCode(asm.DWord), Dst: ptr(), Src: reg(), Off: slot(), Imm: []int64{0, 1, bpfprog.LoadAcquire, bpfprog.StoreRelease}[rnd.IntN(4)]},
-				}[rnd.IntN(4)])
-			case 16, 17, 18, 19, 20: // what is in a register, or on the stack?
-				r := []asm.Register{0, 6, 8, 9}[rnd.IntN(4)]
-				if rnd.IntN(4) > 0 {
-					add(insn{Op: asm.LoadMemOp(size()), Dst: r, Src: ptr(), Off: slot()})
-				}
-				add(insn{Op: []asm.JumpOp{asm.JEq, asm.JNE}[rnd.IntN(2)].Op(asm.ImmSource), Dst: r, Imm: int64(rnd.IntN(3)), Off: int16(1 + rnd.IntN(2))})
-			case 21, 22, 23:
-				add([]insn{
-					{Op: asm.Mov.Op(asm.ImmSource), Dst: 8, Imm: int64(rnd.IntN(3))},
-					{Op: asm.StoreImmOp(size()), Dst: ptr(), Off: slot(), Imm: int64(rnd.IntN(3))},
-					{Op: asm.StoreMemOp(asm.DWord), Dst: ptr(), Src: 8, Off: slot()},
-				}[rnd.IntN(3)])
-			case 9, 10:
-				in := insn{Op: jumps[rnd.IntN(len(jumps))].Op(asm.ImmSource), Dst: reg(), Imm: imm(), Off: int16(rnd.IntN(6))}
-				if rnd.IntN(3) == 0 {
-					in.Op |= asm.OpCode(asm.RegSource)
-					in.Src = reg()
-				}
-				if rnd.IntN(4) == 0 {
-					in.Op = in.Op&^7 | asm.OpCode(asm.Jump32Class)
-				}
-				if rnd.IntN(40) == 0 {
-					in.Off = int16(-rnd.IntN(len(funcs[f]) + 1))
-				}
-				add(in)
-			default:
-				in := insn{Op: alu[rnd.IntN(len(alu))].Op(asm.ImmSource), Dst: reg(), Imm: imm()}
-				if op := in.Op.ALUOp(); op == asm.LSh || op == asm.RSh || op == asm.ArSh {
-					in.Imm = int64(rnd.IntN(32))
-				} else if rnd.IntN(2) == 0 {
-					in.Op |= asm.OpCode(asm.RegSource)
-					in.Src = reg()
-				}
-				if rnd.IntN(4) == 0 {
-					in.Op = in.Op&^7 | asm.OpCode(asm.ALUClass)
-				}
-				add(in)
-			}
+		s.point(6, asm.RFP)
+		s.point(7, asm.RFP)
+		for n := 8 + s.IntN(24); len(s.code) < n; {
+			s.some(f, len(funcs))
 		}
 		for range 6 { // where jumps to behind the end go
-			add(insn{Op: bpfprog.OpExit})
+			s.add(insn{Op: bpfprog.OpExit})
 		}
+		funcs[f] = s.code
 	}
 	return funcs
+}
+
+// some adds a few instructions to function f of n.
+func (s *source) some(f, n int) {
+	switch s.IntN(14) {
+	case 0:
+		s.point(pick[asm.Register](s, 1, 1, 1, 6, 7), s.ptr())
+	case 1: // somewhere in a frame
+		s.add(insn{Op: asm.And.Op(asm.ImmSource), Dst: 2, Imm: 8},
+			insn{Op: asm.Mov.Op(asm.RegSource), Dst: 7, Src: 6}, insn{Op: asm.Add.Op(asm.RegSource), Dst: 7, Src: 2},
+			insn{Op: asm.StoreImmOp(asm.DWord), Dst: 7, Off: s.slot(), Imm: s.small()})
+		s.look()
+	case 2:
+		s.add(insn{Op: asm.StoreMemOp(s.size()), Dst: s.ptr(), Src: pick(s, s.reg(), asm.RFP), Off: s.slot()})
+	case 3:
+		s.add(insn{Op: asm.StoreImmOp(s.size()), Dst: s.ptr(), Off: s.slot(), Imm: pick(s, s.imm(), s.small(), s.small())})
+	case 4:
+		s.add(insn{Op: asm.LoadMemOp(s.size()), Dst: s.reg(), Src: s.ptr(), Off: s.slot()})
+	case 5, 6:
+		if f+1 < n {
+			s.add(insn{Op: asm.Mov.Op(asm.RegSource), Dst: 1, Src: pick[asm.Register](s, 6, 7, 10)}, call(int32(f+1+s.IntN(n-f-1))))
+		}
+	case 7, 12:
+		s.add(insn{Op: asm.Mov.Op(asm.RegSource), Dst: 1, Src: 6}, insn{Op: asm.Mov.Op(asm.ImmSource), Dst: 2, Imm: int64(s.IntN(24))})
+		s.add(pick(s,
+			insn{Op: bpfprog.OpCall, Imm: int64(asm.FnGetPrandomU32)},
+			insn{Op: bpfprog.OpCall, Imm: int64(asm.FnProbeRead)},
+			insn{Op: bpfprog.OpCall, Src: asm.PseudoKfuncCall},
+		))
+		s.look()
+	case 11:
+		r := pick[asm.Register](s, 8, 9)
+		s.add(insn{Op: asm.Mov.Op(asm.ImmSource), Dst: r, Imm: s.small()},
+			insn{Op: asm.OpCode(asm.StXClass) | asm.OpCode(asm.AtomicMode) | asm.OpCode(asm.DWord), Dst: s.ptr(), Src: r, Off: s.slot(),
+				Imm: pick[int64](s, 0, 1, bpfprog.LoadAcquire, bpfprog.StoreRelease)})
+		s.test(r)
+	case 8, 9:
+		s.look()
+	case 10:
+		s.add(insn{Op: asm.Mov.Op(asm.ImmSource), Dst: 8, Imm: s.small()}, s.jump())
+		s.test(8)
+	default:
+		s.add(s.alu())
+		s.test(s.reg())
+	}
+}
+
+func (s *source) jump() insn {
+	op := pick(s, asm.JEq, asm.JNE, asm.JGT, asm.JGE, asm.JLT, asm.JLE, asm.JSGT, asm.JSGE, asm.JSLT, asm.JSLE, asm.JSet, asm.JCOND)
+	in := insn{Op: op.Op(asm.ImmSource), Dst: s.reg(), Imm: s.imm(), Off: int16(s.IntN(6))}
+	if s.IntN(40) == 0 {
+		in.Off = int16(-s.IntN(len(s.code)))
+	}
+	if s.IntN(4) == 0 {
+		in.Op = in.Op&^7 | asm.OpCode(asm.Jump32Class)
+	}
+	return s.operand(in)
+}
+
+func (s *source) alu() insn {
+	op := pick(s, asm.Add, asm.Sub, asm.Mul, asm.Or, asm.And, asm.Xor, asm.Mov, asm.Mov, asm.LSh, asm.RSh, asm.ArSh)
+	in := insn{Op: op.Op(asm.ImmSource), Dst: s.reg(), Imm: s.imm()}
+	if s.IntN(4) == 0 {
+		in.Op = in.Op&^7 | asm.OpCode(asm.ALUClass)
+	}
+	if op == asm.LSh || op == asm.RSh || op == asm.ArSh {
+		in.Imm = int64(s.IntN(32))
+		return in
+	}
+	return s.operand(in)
+}
+
+// operand makes the second operand a register now and then.
+func (s *source) operand(in insn) insn {
+	if s.IntN(3) == 0 {
+		in.Op |= asm.OpCode(asm.RegSource)
+		in.Src, in.Imm = s.reg(), 0
+	}
+	return in
 }
 
 // machine executes with numbers and pointers into the stack. It ends where a
