@@ -22,9 +22,9 @@ import (
 //	enum64 e { A = 1 << 40 };              an enum of 8 bytes
 //	struct s { … } __size(16);             bytes, of an enum too
 //	int a __at(24);                        bit offset of a member
-//	__int(name, bytes, bits, offset, enc); an integer type; enc is signed, char, bool, or 0
+//	__int(name, bytes, bits, offset, enc); an integer type; enc is signed, char, schar, bool, or 0
 //	__tag(name)                            a type tag, where a modifier stands
-//	__x(3, int a%;)                        int a0; int a1; int a2;
+//	__x(3, int a%;)                        int a0; int a1; int a2; %+ is one more than %
 
 // ctype is a type on its way to BTF.
 type ctype struct {
@@ -69,7 +69,7 @@ type cerror string
 
 var (
 	ctoken  = regexp.MustCompile(`//[^\n]*|/\*(?s:.*?)\*/|[A-Za-z_]\w*|0[xX][0-9a-fA-F]+|\d+|<<|\.\.\.|[^\s]`)
-	crepeat = regexp.MustCompile(`__x\((\d+), ([^)]*)\)`)
+	crepeat = regexp.MustCompile(`__x\((\d+), ((?:[^()]|\([^()]*\))*)\)`)
 )
 
 // crepeats writes out what __x stands for.
@@ -79,7 +79,7 @@ func crepeats(src string) string {
 		n, _ := strconv.Atoi(m[1])
 		var b strings.Builder
 		for i := range n {
-			b.WriteString(strings.ReplaceAll(m[2], "%", strconv.Itoa(i)))
+			b.WriteString(strings.NewReplacer("%+", strconv.Itoa(i+1), "%", strconv.Itoa(i)).Replace(m[2]))
 		}
 		return b.String()
 	})
@@ -236,7 +236,7 @@ func (p *cparser) integer() {
 	p.expect(",")
 	off := uint32(p.number())
 	p.expect(",")
-	enc, ok := map[string]uint32{"0": 0, "signed": rawbtf.IntSigned, "char": rawbtf.IntChar, "bool": rawbtf.IntBool}[p.next()]
+	enc, ok := map[string]uint32{"0": 0, "signed": rawbtf.IntSigned, "char": rawbtf.IntChar, "schar": rawbtf.IntSigned | rawbtf.IntChar, "bool": rawbtf.IntBool}[p.next()]
 	if !ok {
 		panic(cerror("no encoding"))
 	}
