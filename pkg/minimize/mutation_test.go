@@ -3,6 +3,7 @@ package minimize
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -182,6 +183,17 @@ func dropSecond(m *marks) {
 	}
 }
 
+// smallPipeline is for an object and a kernel in the notation of testbtf.
+func smallPipeline(t *testing.T, local, asks, kernel string) *pipeline {
+	t.Helper()
+	data := testbtf.Object(t, binary.LittleEndian, local, asks)
+	o, err := relolog.ParseObject("o", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newPipeline(t, "k", testbtf.Types(t, binary.LittleEndian, kernel), []verify.Object{{Object: o, Data: data}})
+}
+
 // TestRules leaves out each rule where that must be seen, and makes all other
 // mutants on the same small kernels.
 func TestRules(t *testing.T) {
@@ -196,13 +208,7 @@ func TestRules(t *testing.T) {
 			if delete(rules, c.rule); !ok {
 				mu = mutation{rule: c.rule, marks: c.drop}
 			}
-			order := binary.LittleEndian
-			data := testbtf.Object(t, order, c.local, c.asks)
-			o, err := relolog.ParseObject("o", data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := newPipeline(t, "k", testbtf.Types(t, order, c.kernel), []verify.Object{{Object: o, Data: data}})
+			p := smallPipeline(t, c.local, c.asks, c.kernel)
 			out := p.run(&mu)
 			proof, j := p.prove(out), p.ask(out)
 			switch {
@@ -220,5 +226,31 @@ func TestRules(t *testing.T) {
 	sum.log(t)
 	for r := range rules {
 		t.Errorf("no case for %s", r)
+	}
+}
+
+// TestProofError has a Minimizer that goes wrong say where and how.
+func TestProofError(t *testing.T) {
+	p := smallPipeline(t, "struct foo 8: a u32 0, b u32 4", "byte_off struct foo.a\n byte_off struct foo.b", "struct foo 8: a u32 0, b u32 4")
+	out := p.run(&mutation{after: func(m *marks) {
+		for _, n := range m.nodes {
+			n.idx = slices.DeleteFunc(n.idx, func(i uint32) bool { return i == 1 })
+		}
+	}})
+	err := p.prove(out)
+	var e *ProofError
+	if !errors.Is(err, ErrProof) || !errors.As(err, &e) {
+		t.Fatalf("error %v", err)
+	}
+	want := ProofError{
+		Kernel: "k", Object: "o", Relocation: "byte_off struct foo.b", Candidate: "struct foo",
+		Full: "a match at bit 32, byte_off 4, int of 4 bytes", Minimized: "no match",
+	}
+	if *e != want {
+		t.Errorf("have %#v\nwant %#v", *e, want)
+	}
+	const text = "k: minimized BTF decides differently: o: byte_off struct foo.b: a match at bit 32, byte_off 4, int of 4 bytes, minimized no match"
+	if err.Error() != text {
+		t.Errorf("have %s\nwant %s", err, text)
 	}
 }
