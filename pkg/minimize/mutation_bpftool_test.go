@@ -20,9 +20,9 @@ import (
 // where fields are, not what they hold.
 func TestMutantsBpftool(t *testing.T) {
 	b := &bpftool{T: t, tool: oracle.Need(t, "bpftool"), dir: t.TempDir()}
-	names, each := []string{"x86_64/6.12.107"}, 1
+	names := []string{"x86_64/6.12.107"}
 	if os.Getenv("BTFGEN_CORPUS") != "" {
-		names, each = append(names, "debian/11/x86_64", "armhf"), 3
+		names = append(names, "debian/11/x86_64", "armhf")
 	}
 	var objects []verify.Object
 	for i, o := range testinput.Objects(t) {
@@ -40,7 +40,7 @@ func TestMutantsBpftool(t *testing.T) {
 			return !ok
 		})
 		want, _ := b.decisions(k.BTF, b.paths...)
-		b.mutate(p, append(without(), sample(p.mutants(), each, rnd)...), want)
+		b.mutate(p, append(without(), sample(p.mutants(), 1, rnd)...), want)
 		b.paths = all
 	}
 	t.Logf("%d mutants judged by bpftool, %d changed a decision", b.judged, b.changed)

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -82,10 +81,7 @@ func TestMutants(t *testing.T) {
 	for _, o := range testinput.Objects(t) {
 		objects = append(objects, verify.Object(o))
 	}
-	each := 2 // mutants of a rule on a kernel
-	if os.Getenv("BTFGEN_CORPUS") != "" {
-		each = 4
-	}
+	const each = 2 // mutants of a rule on a kernel
 	rnd := rand.New(rand.NewPCG(1, 2))
 	sum := make(tally)
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Item) {
