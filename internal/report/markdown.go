@@ -8,6 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/logtext"
 )
 
 // icons stand for verdicts in Markdown.
@@ -59,7 +60,7 @@ func (m *matrix) table(b *bufio.Writer) {
 		foreign.Fprintf(b, "\n")
 	}
 	if m.fine > 0 {
-		foreign.Fprintf(b, "\n%s ok on every kernel.\n", plural(m.fine, "program"))
+		foreign.Fprintf(b, "\n%s ok on every kernel.\n", logtext.Plural(m.fine, "program"))
 	}
 	foreign.Fprintf(b, "\n")
 	for i, c := range m.columns {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/logtext"
 )
 
 // Options of the text and Markdown forms. The zero value is the short form.
@@ -106,8 +107,8 @@ func summaryLine(r *check.Report) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n[s], s))
 		}
 	}
-	return fmt.Sprintf("%s of %s on %s: %s", plural(len(r.Programs), "program"), plural(len(objects), "object"),
-		plural(len(r.Kernels), "kernel"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s of %s on %s: %s", logtext.Plural(len(r.Programs), "program"), logtext.Plural(len(objects), "object"),
+		logtext.Plural(len(r.Kernels), "kernel"), strings.Join(parts, ", "))
 }
 
 func (t *text) summary() { foreign.Fprintf(t, "%s\n", summaryLine(t.m.r)) }
@@ -148,7 +149,7 @@ func (t *text) matrix() {
 		foreign.Fprintf(t, "\n")
 	}
 	if m.fine > 0 {
-		foreign.Fprintf(t, "%s ok on every kernel\n", plural(m.fine, "program"))
+		foreign.Fprintf(t, "%s ok on every kernel\n", logtext.Plural(m.fine, "program"))
 	}
 }
 
