@@ -43,6 +43,9 @@ type lookupResult struct {
 }
 
 func runArchiveLookup(c *cli.Context) error {
+	if err := inputsOf(c.Args().First(), c.String("os-release")).refuse(c.String("output")); err != nil {
+		return err
+	}
 	a, err := openArchive(c)
 	if err != nil {
 		return err

@@ -74,7 +74,7 @@ func runArchiveConvert(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return usagef("convert needs one ARCHIVE")
 	}
-	if err := distinctOutput(out.Path, c.Args().Slice()); err != nil {
+	if err := inputsOf(c.Args().Slice()...).refuse(out.Path); err != nil {
 		return err
 	}
 	info, kernels, err := bundle.ReadKernels(c.Args().First())

@@ -9,11 +9,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/report"
 )
 
@@ -143,11 +143,13 @@ func runCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := distinctOutput(c.String("output"), append(c.StringSlice("btf"), o.paths...)); err != nil {
-		return err
-	}
 	corp, err := openCorpus(c, true)
 	if err != nil {
+		return err
+	}
+	in := inputsOf(append(c.StringSlice("btf"), o.paths...)...)
+	in.addCorpus(corp, c.String("output"))
+	if err := in.refuse(c.String("output")); err != nil {
 		return err
 	}
 	bar := newProgress(stderr, len(corp.Files))
@@ -183,7 +185,7 @@ func runCheck(c *cli.Context) error {
 
 func writeReport(c *cli.Context, rep *check.Report, write func(io.Writer, *check.Report) error) error {
 	if out := c.String("output"); out != "-" {
-		return bundle.WriteFile(out, func(f *os.File) error { return write(f, rep) })
+		return output.WriteFile(out, func(w io.Writer) error { return write(w, rep) })
 	}
 	return write(c.App.Writer, rep)
 }

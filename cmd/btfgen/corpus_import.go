@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -74,20 +73,6 @@ func asKey(text string) (k kernel.Key, err error) {
 		return k, usagef("--as %s: only VERSION_ID may be missing", text)
 	}
 	return k, nil
-}
-
-// distinctDirs refuses an output directory that is also a source.
-func distinctDirs(dir string, sources []string) error {
-	out, err := os.Stat(dir)
-	if err != nil {
-		return nil
-	}
-	for _, s := range sources {
-		if fi, err := os.Stat(s); err == nil && os.SameFile(fi, out) {
-			return usagef("%s is input and output", dir)
-		}
-	}
-	return nil
 }
 
 // storedJSON is what --json writes. Fields are only ever added.

@@ -162,10 +162,13 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects, err
 		return nil, nil, err
 	}
 	cfg.Objects = objs.list
-	if err := distinctOutput(out, append(c.StringSlice("btf"), c.Args().Slice()...)); err != nil {
+	if cfg.Corpus, err = openCorpus(c, true); err != nil {
 		return nil, nil, err
 	}
-	if cfg.Corpus, err = openCorpus(c, true); err != nil {
+	outputs := []string{out, c.String("manifest"), c.String("cpuprofile")}
+	in := inputsOf(append(c.StringSlice("btf"), c.Args().Slice()...)...)
+	in.addCorpus(cfg.Corpus, outputs...)
+	if err := cmp.Or(in.refuse(outputs...), in.refuseTree(out, cfg.Corpus)); err != nil {
 		return nil, nil, err
 	}
 	return cfg, objs, reuse(c, cfg)

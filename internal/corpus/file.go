@@ -50,6 +50,15 @@ func (k *Kernel) Load(t *relolog.Target, name string) error {
 	return errors.Unwrap(t.Load(name, k.BTF, k.Modules...)) // which begins with the name
 }
 
+// Paths returns the files that make up f: the one with the kernel, then those with its modules.
+func (f *File) Paths() []string {
+	paths := make([]string, len(f.parts))
+	for i, p := range f.parts {
+		paths[i] = p.path
+	}
+	return paths
+}
+
 // Sums returns the SHA-256 of each file that makes up f, as it lies on disk: of the one with the kernel,
 // then of those with its modules. It reads them, but decompresses nothing.
 func (f *File) Sums(ctx context.Context) ([][sha256.Size]byte, error) {
