@@ -13,13 +13,12 @@ import (
 	"github.com/btfgen/btfgen/internal/foreign"
 )
 
-// Exit statuses.
+// Exit statuses. That of a run that a signal ends is signaled.status.
 const (
-	statusOK          = 0
-	statusFailed      = 1
-	statusUsage       = 2
-	statusFindings    = 3
-	statusInterrupted = 130
+	statusOK       = 0
+	statusFailed   = 1
+	statusUsage    = 2
+	statusFindings = 3
 )
 
 // usageError is a mistake in the command line.
@@ -47,14 +46,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func status(ctx context.Context, err error, stderr io.Writer) int {
 	var u usageError
+	var s signaled
 	switch {
 	case err == nil:
 		return statusOK
 	case errors.Is(err, errFindings):
 		return statusFindings
-	case ctx.Err() != nil:
-		foreign.Fprintf(stderr, "btfgen: interrupted\n")
-		return statusInterrupted
+	case errors.As(context.Cause(ctx), &s):
+		foreign.Fprintf(stderr, "btfgen: %v\n", s)
+		return s.status()
 	case errors.As(err, &u):
 		foreign.Fprintf(stderr, "btfgen: %v\n", err)
 		foreign.Fprintf(stderr, "btfgen: see 'btfgen help' and 'btfgen help COMMAND'\n")

@@ -157,7 +157,7 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects, err
 			return nil, nil, usageError{err}
 		}
 	}
-	objs, err := readObjects(c.Args().Slice(), c.App.ErrWriter)
+	objs, err := readObjects(c.Context, c.Args().Slice(), c.App.ErrWriter)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -34,7 +34,7 @@ func minCoreBTF(c *cli.Context) error {
 	}
 	input, output := c.Args().Get(0), c.Args().Get(1)
 	stderr := c.App.ErrWriter
-	objs, err := readObjects(c.Args().Slice()[2:], stderr)
+	objs, err := readObjects(c.Context, c.Args().Slice()[2:], stderr)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -23,12 +24,17 @@ func TestParseFiles(t *testing.T) {
 	paths := []string{write("a/x.o", one), write("b/x.o", two), filepath.Join(dir, "absent"), write("tool", both), write("bad.o", one[:99])}
 	bad := errors.New("not two")
 	var got []string
-	for _, o := range ParseFiles(paths, func(name string, data []byte) (string, error) {
+	parse := func(name string, data []byte) (string, error) {
 		if string(data) != string(two) {
 			return "", bad
 		}
 		return name, nil
-	}) {
+	}
+	all, err := ParseFiles(t.Context(), paths, parse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
 		switch {
 		case o.Err == bad:
 			got = append(got, "bad")
@@ -43,5 +49,13 @@ func TestParseFiles(t *testing.T) {
 	want := []string{"bad", "b/x.o", "absent: no such file or directory", "bad", "tool!#2", "bad.o: damaged BPF object"}
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	all, err = ParseFiles(ctx, paths, func(string, []byte) (string, error) {
+		cancel()
+		return "", nil
+	})
+	if all != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d objects, %v, after the context ended", len(all), err)
 	}
 }
