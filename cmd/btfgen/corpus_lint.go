@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -37,9 +36,11 @@ func runCorpusLint(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	earlier, err := readListing(c.String("earlier"))
-	if err != nil {
-		return err
+	var earlier []lint.Entry
+	if path := c.String("earlier"); path != "" {
+		if earlier, err = lint.ReadListing(c.Context, path); err != nil {
+			return err
+		}
 	}
 	corp, err := openSources(c, opts, false)
 	if err != nil {
@@ -63,22 +64,6 @@ func runCorpusLint(c *cli.Context) error {
 		err = errFindings
 	}
 	return err
-}
-
-func readListing(path string) ([]lint.Entry, error) {
-	if path == "" {
-		return nil, nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	list, err := lint.ReadListing(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return list, nil
 }
 
 // selected says whether the selectors would keep a kernel of a listing.

@@ -137,7 +137,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 func (r *run) order() []int {
 	var done, todo []int
 	for _, i := range sweep.LargestFirst(r.files) {
-		if r.Old.find(r.files[i]) == nil {
+		if r.Old.find(r.files[i]).Kernel == nil {
 			todo = append(todo, i)
 		} else {
 			done = append(done, i)
