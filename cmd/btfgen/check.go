@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 
 	"github.com/urfave/cli/v2"
@@ -80,7 +79,7 @@ type checkOptions struct {
 	write   func(io.Writer, *check.Report) error
 	require []corpus.Selector
 	diff    []corpus.Selector // two, or none
-	old     *check.Report
+	old     *check.Baseline
 	paths   []string
 }
 
@@ -116,22 +115,11 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 		return o, usagef("no BPF object given")
 	}
 	if f := c.String("baseline"); f != "" {
-		o.old, err = readBaseline(f)
+		if o.old, err = check.ReadBaseline(c.Context, f); err != nil {
+			return o, usageError{err}
+		}
 	}
-	return o, err
-}
-
-func readBaseline(name string) (*check.Report, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := report.Read(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: not a report of check --json: %w", name, err)
-	}
-	return r, nil
+	return o, nil
 }
 
 func runCheck(c *cli.Context) error {
@@ -217,11 +205,7 @@ func checkVerdict(stderr io.Writer, rep *check.Report, o *checkOptions) (failed 
 	if o.old == nil {
 		return failed, nil
 	}
-	changes, err := rep.Compare(o.old)
-	if err != nil {
-		return failed, err
-	}
-	for _, ch := range changes {
+	for _, ch := range rep.Compare(o.old) {
 		word := "better"
 		if ch.Worse() {
 			word, failed = "worse", true

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -36,9 +34,11 @@ func runCorpusLint(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	earlier, err := readListing(c.String("earlier"))
-	if err != nil {
-		return err
+	var earlier []lint.Entry
+	if path := c.String("earlier"); path != "" {
+		if earlier, err = lint.ReadListing(c.Context, path); err != nil {
+			return err
+		}
 	}
 	corp, err := openSources(c, opts, false)
 	if err != nil {
@@ -62,20 +62,4 @@ func runCorpusLint(c *cli.Context) error {
 		err = errFindings
 	}
 	return err
-}
-
-func readListing(path string) ([]lint.Entry, error) {
-	if path == "" {
-		return nil, nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	list, err := lint.ReadListing(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return list, nil
 }

@@ -184,7 +184,7 @@ func reuse(c *cli.Context, cfg *generate.Config) error {
 		}
 		return nil
 	}
-	old, why, err := generate.ReadOld(path, cmp.Or(c.String("reuse-manifest"), manifestOf(path)), tool(), cfg)
+	old, why, err := generate.ReadOld(c.Context, path, cmp.Or(c.String("reuse-manifest"), manifestOf(path)), tool(), cfg)
 	if why != "" {
 		foreign.Fprintf(c.App.ErrWriter, "btfgen: nothing of %s can be used: %s\n", path, why)
 	}

@@ -158,7 +158,7 @@ func One(ctx context.Context, sources []string, objects []*relolog.Object, opts 
 func (r *run) order() []int {
 	var done, todo []int
 	for _, i := range sweep.LargestFirst(r.files) {
-		if r.Old.find(r.files[i]) == nil {
+		if r.Old.find(r.files[i]).Kernel == nil {
 			todo = append(todo, i)
 		} else {
 			done = append(done, i)
