@@ -59,3 +59,23 @@ func TestParseFiles(t *testing.T) {
 		t.Errorf("%d objects, %v, after the context ended", len(all), err)
 	}
 }
+
+// A defect that shows on one object costs that object only.
+func TestParseFilesPanics(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "both")
+	if err := os.WriteFile(path, slices.Concat([]byte("text"), bpf(le, "one"), bpf(le, "two")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	all, err := ParseFiles(t.Context(), []string{path}, func(name string, _ []byte) (string, error) {
+		if strings.HasSuffix(name, "#1") {
+			panic("trouble")
+		}
+		return name, nil
+	})
+	if err != nil || len(all) != 2 || all[1].Value != "both!#2" {
+		t.Fatalf("%v, %v", all, err)
+	}
+	if e := all[0].Err; e == nil || e.Error() != "both!#1: defect of btfgen: trouble" {
+		t.Errorf("error %v", e)
+	}
+}
