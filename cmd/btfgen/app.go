@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/defect"
 	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/logtext"
 )
 
 // Exit statuses. That of a run that a signal ends is signaled.status.
@@ -33,15 +36,44 @@ var errFindings = errors.New("finished with findings")
 // run executes one command line and returns the exit status. Data goes to
 // stdout, everything else to stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	app := newApp(stdout, stderr)
+	return runApp(ctx, newApp(stdout, stderr), args)
+}
+
+func runApp(ctx context.Context, app *cli.App, args []string) int {
+	defects := new(defect.Log)
+	ctx = defect.With(ctx, defects)
 	err := usage(app, args)
 	if err == nil {
 		var ordered []string
 		if ordered, err = optionsFirst(app.Commands, app.Flags, args); err == nil {
-			err = app.RunContext(ctx, append([]string{app.Name}, ordered...))
+			d := defect.Catch(ctx, func() { err = app.RunContext(ctx, append([]string{app.Name}, ordered...)) })
+			err = cmp.Or(d, err)
 		}
 	}
-	return status(ctx, err, stderr)
+	s := status(ctx, err, app.ErrWriter)
+	if n := len(defects.All()); n > 0 {
+		return reportDefects(app.ErrWriter, defects, s)
+	}
+	return s
+}
+
+// reportDefects asks for a report and returns the status of a run that met defects of ours and would
+// have had the given one else.
+func reportDefects(stderr io.Writer, l *defect.Log, status int) int {
+	all := l.All()
+	if l.Stacks {
+		for _, d := range all {
+			foreign.Fprintf(stderr, "btfgen: %v\n", d)
+			for line := range strings.Lines(string(d.Stack)) {
+				foreign.Fprintf(stderr, "    %s\n", strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    "))
+			}
+		}
+	}
+	foreign.Fprintf(stderr, "btfgen: met %s of its own: please report it, with what --debug prints and what it was given\n", logtext.Plural(len(all), "defect"))
+	if status == statusOK || status == statusFindings || status == statusUsage {
+		return statusFailed
+	}
+	return status // of a failure, or a signal
 }
 
 func status(ctx context.Context, err error, stderr io.Writer) int {
@@ -109,6 +141,13 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 // printed, and no command pretends to have subcommands.
 func prepare(c *cli.Command) {
 	c.OnUsageError = onUsageError
+	if len(c.Subcommands) == 0 {
+		c.Flags = append(c.Flags, &cli.BoolFlag{Name: "debug", Usage: "print where a defect of btfgen is", Hidden: true})
+		c.Before = func(c *cli.Context) error {
+			defect.From(c.Context).Stacks = c.Bool("debug")
+			return nil
+		}
+	}
 	c.HideHelpCommand = true
 	for _, s := range c.Subcommands {
 		prepare(s)
