@@ -190,6 +190,8 @@ func TestHostileNames(t *testing.T) {
 		{"corpus", other},
 		{other},
 		{"--" + other},
+		{"help", other},
+		{"corpus", "lint", "--help", other},
 		{"generate", "--" + other},
 		{"generate", "--jobs=" + other, object},
 	} {

@@ -73,7 +73,7 @@ func TestMarkdown(t *testing.T) {
 		{"a|b`c\n", "a\\|b\\`c\\\\n", "`a\\x7cb\\x60c\\n`"},
 		{"![x](y)", `!\[x\](y)`, "`![x](y)`"},
 		{"<script>&lt;", `&lt;script>&amp;lt;`, "`<script>&lt;`"},
-		{"@you a@b (@all)", `\x40you a@b (\x40all)`, "`@you a@b (@all)`"},
+		{"@you a@b (@all)", `\\x40you a@b (\\x40all)`, "`@you a@b (@all)`"},
 		{"https://x.y www.x.y", `https\://x.y www\.x.y`, "`https://x.y www.x.y`"},
 		{"# h", `\# h`, "`# h`"},
 		{"- l", `\- l`, "`- l`"},
