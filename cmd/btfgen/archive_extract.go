@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -60,7 +61,7 @@ func runArchiveExtract(c *cli.Context) error {
 	if err := out.Write(archive.Info{}, kernels); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", dir, plural(len(kernels), "kernel"))
+	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", dir, logtext.Plural(len(kernels), "kernel"))
 	if missing > 0 {
 		return errFindings
 	}

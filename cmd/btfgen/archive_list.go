@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -90,7 +91,7 @@ func runArchiveList(c *cli.Context) error {
 		return err
 	}
 	fmt.Fprintf(c.App.ErrWriter, "%s: %s, %s, %s, by %s\n", c.Args().First(),
-		plural(len(l.Kernels), "kernel"), plural(l.Layouts, "layout"), plural(len(l.Objects), "object"), l.Tool)
+		logtext.Plural(len(l.Kernels), "kernel"), logtext.Plural(l.Layouts, "layout"), logtext.Plural(len(l.Objects), "object"), l.Tool)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/report"
 )
@@ -225,7 +226,7 @@ func checkDiff(c *cli.Context, rep *check.Report, sel []corpus.Selector) error {
 			}
 		}
 		if len(found) != 1 {
-			return fmt.Errorf("--diff %s: selects %s, want one", s, plural(len(found), "kernel"))
+			return fmt.Errorf("--diff %s: selects %s, want one", s, logtext.Plural(len(found), "kernel"))
 		}
 		k[i] = found[0]
 	}

@@ -124,14 +124,15 @@ func runGenerate(c *cli.Context) (err error) {
 	if out.Native {
 		info = objs.info()
 	}
-	if err := out.Write(info, kernelsOf(rep)); err != nil {
+	if err := out.Write(info, rep.Archive()); err != nil {
 		return err
 	}
-	s := summarize(out.Path, rep, objs.bad, time.Since(start))
+	s := generate.Summarize(out.Path, rep, objs.bad, time.Since(start))
 	if c.Bool("json") {
-		err = s.json(c.App.Writer)
+		err = s.JSON(c.App.Writer)
 	} else {
-		s.text(stderr, rep, c.Bool("verbose"))
+		reportSkipped(stderr, rep.Skipped)
+		s.Text(stderr, rep, c.Bool("verbose"))
 	}
 	if err == nil && (len(rep.Unresolved) > 0 || len(rep.Skipped) > 0 || objs.bad > 0) {
 		return errFindings

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/generate"
-	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -49,7 +46,7 @@ func minCoreBTF(c *cli.Context) error {
 	if err := inputsOf(append(sources, c.Args().Slice()[2:]...)...).refuse(output); err != nil {
 		return err
 	}
-	rep, err := oneKernel(c.Context, sources, objs, opts)
+	rep, err := generate.One(c.Context, sources, objs.list, opts)
 	if err != nil {
 		return err
 	}
@@ -65,23 +62,4 @@ func minCoreBTF(c *cli.Context) error {
 		return errFindings
 	}
 	return nil
-}
-
-// oneKernel minimizes the only kernel of the sources.
-func oneKernel(ctx context.Context, sources []string, objs *objects, opts minimize.Options) (*generate.Report, error) {
-	corp, err := corpus.Open(ctx, sources, corpus.Options{Map: true})
-	if err != nil {
-		return nil, err
-	}
-	rep, err := generate.Run(ctx, generate.Config{Objects: objs.list, Corpus: corp, Options: opts, Jobs: 1})
-	if err != nil {
-		return nil, err
-	}
-	if len(rep.Skipped) > 0 {
-		return nil, rep.Skipped[0]
-	}
-	if n := len(rep.Kernels); n != 1 {
-		return nil, fmt.Errorf("%s: holds %d kernels, want one", sources[len(sources)-1], n)
-	}
-	return rep, nil
 }

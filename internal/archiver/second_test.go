@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/canon"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -35,7 +35,7 @@ func TestSecondReader(t *testing.T) {
 		order := [...]binary.ByteOrder{binary.LittleEndian, binary.BigEndian}[i%2]
 		odd = append(odd, archive.Kernel{Key: kernel.Key{ID: "odd", Arch: "x86_64", Release: fmt.Sprint(i)}, BTF: canon.Write(canon.Merge(types), order)})
 	}
-	for name, kernels := range map[string][]archive.Kernel{"real": testinput.Minimized(t), "odd": odd} {
+	for name, kernels := range map[string][]archive.Kernel{"real": testminimized.Kernels(t), "odd": odd} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "x.btfa")
 		if err := os.WriteFile(path, mustWrite(t, kernels), 0o666); err != nil {

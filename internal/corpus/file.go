@@ -24,7 +24,8 @@ type File struct {
 	xz    decompress.Decoder
 }
 
-// Kernel is one kernel with its BTF and that of its modules. Its slices are valid only until yield returns; its strings stay.
+// Kernel is one kernel with its BTF and that of its modules. Its slices are valid only until yield
+// returns; its strings stay.
 type Kernel struct {
 	Key  kernel.Key // as the path, or else the content, tells; see Key.Known
 	Name string     // the key if it is known, else the path
@@ -58,8 +59,8 @@ func (f *File) Paths() []string {
 	return paths
 }
 
-// Sums returns the SHA-256 of each of Paths as it lies on disk. It reads them,
-// but decompresses nothing.
+// Sums returns the SHA-256 of each file that makes up f, as it lies on disk: of the one with the kernel,
+// then of those with its modules. It reads them, but decompresses nothing.
 func (f *File) Sums(ctx context.Context) ([][sha256.Size]byte, error) {
 	sums := make([][sha256.Size]byte, len(f.parts))
 	for i, p := range f.parts {
@@ -100,8 +101,8 @@ func (c ctxReader) Read(p []byte) (int, error) {
 
 // Read decompresses the file and calls yield for each kernel in it that the selectors keep. What is
 // damaged does not cost the rest: Read goes on with the next member or module, and at the end
-// returns an Error for each, joined; Errors takes them apart. A kernel some of whose modules are damaged is yielded without those. A file that holds no
-// kernel at all is an error.
+// returns an Error for each, joined; Errors takes them apart. A kernel some of whose modules are damaged
+// is yielded without those. A file that holds no kernel at all is an error.
 //
 // With Options.Map, a file that changes while it is read can make yield panic; Read then returns an
 // error that says so.

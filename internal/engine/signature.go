@@ -154,10 +154,14 @@ func (w *signer) deep(b []byte, id rawbtf.TypeID, rel relation) []byte {
 	case k.IsComposite() && rel == relMatches:
 		for i := range t.Vlen() {
 			m := t.Member(i)
-			name(m.NameOff)
+			b = append(append(b, w.btf.Name(m.NameOff)...), 0) // with the flavor, which cilium/ebpf compares
 			b = w.deep(b, m.Type, rel)
 		}
 	case k.IsAnyEnum() && rel == relMatches:
+		// Of the size that C gives it there is nothing to say.
+		if size := t.Size(); k == rawbtf.KindEnum && size != 4 || k == rawbtf.KindEnum64 && size != 8 {
+			b = binary.LittleEndian.AppendUint32(append(b, '='), size)
+		}
 		for i := range t.Vlen() {
 			name(t.Enumerator(i).NameOff)
 		}

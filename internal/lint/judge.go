@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/logtext"
 )
 
 // judge turns facts into findings.
@@ -99,7 +100,7 @@ func (j *judge) kernel(f *facts, withModules bool) {
 		add(NoModules, "")
 	}
 	if f.moduleCopies > maxModuleCopies && f.moduleCopies > 10*f.Modules {
-		add(ModuleCopies, fmt.Sprintf("%s in %s", count(f.moduleCopies, "struct"), count(f.Modules, "module")))
+		add(ModuleCopies, fmt.Sprintf("%s in %s", logtext.Plural(f.moduleCopies, "struct"), logtext.Plural(f.Modules, "module")))
 	}
 }
 

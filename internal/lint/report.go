@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/btfgen/btfgen/internal/logtext"
 )
 
 // How much a report lists where nobody asked for all.
@@ -91,12 +93,5 @@ func detail(row []Finding, verbose bool) string {
 
 // Summary returns one line about the whole corpus.
 func (r *Report) Summary() string {
-	return fmt.Sprintf("%s: %s, %s, %s", count(r.Kernels, "kernel"), count(r.Errors, "error"), count(r.Warnings, "warning"), count(r.Notes, "note"))
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%s: %s, %s, %s", logtext.Plural(r.Kernels, "kernel"), logtext.Plural(r.Errors, "error"), logtext.Plural(r.Warnings, "warning"), logtext.Plural(r.Notes, "note"))
 }

@@ -52,9 +52,6 @@ func (t *Type) IntEncoding() uint32 { return t.IntData() >> 24 & 0xf }
 // IntOffset returns the bit offset of an INT, 0 in all but old BTF.
 func (t *Type) IntOffset() uint32 { return t.IntData() >> 16 & 0xff }
 
-// IntBits returns the number of bits of an INT.
-func (t *Type) IntBits() uint32 { return t.IntData() & 0xff }
-
 // Array is what follows an ARRAY.
 type Array struct {
 	Elem, Index TypeID

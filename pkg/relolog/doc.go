@@ -4,8 +4,8 @@
 //
 // [ParseObject] reads the local side, [NewTarget] the kernel's, and [Run]
 // returns the log: an [Entry] for each relocation record, in the order of the
-// object. A [Set] with a [Table] does the same for many objects and kernels
-// where only the distinct questions count.
+// object. The reference is libbpf v1.8 (src/relo_core.c). What many objects come
+// to on many kernels is cheaper to have from package minimize.
 //
 // # A relocation by example
 //
@@ -45,25 +45,6 @@
 // would not match, and the instruction would be poisoned. The entry has both
 // specs, and for each type named shape what came of it.
 //
-// # The passes
-//
-// Named as the functions are, with their counterpart in libbpf's relo_core.c:
-//
-//  1. parseExt reads the records of .BTF.ext, parseSpec follows the access
-//     string through the local types (bpf_core_parse_spec).
-//  2. find and candidates collect the target types whose name is the local
-//     one's up to "___" and whose kind is compatible. Modules count only where
-//     vmlinux has none (bpf_core_find_cands).
-//  3. match follows the turning points in each candidate (bpf_core_spec_match);
-//     typesCompat and typesMatch compare whole types.
-//  4. calc gives the value of a spec (bpf_core_calc_field_relo and others).
-//  5. resolve insists that all matches have the same offset and value, and
-//     narrows the candidates of the local type to those that matched, for the
-//     records that follow (bpf_core_calc_relo_insn).
-//  6. patch looks at the instruction: a load may change its width only where
-//     zero-extension keeps the value right, and the value has to fit
-//     (bpf_core_patch_insn).
-//
 // # Differences from libbpf, all deliberate
 //
 //   - What would end a load (ambiguity, a broken record) becomes the result of
@@ -80,8 +61,7 @@
 //
 // # Concurrency
 //
-// An [Object], a [Set] and a loaded [Target] are immutable, and any number of
-// goroutines may use them at once. A [Log] belongs to who ran it; its entries
-// may share slices and pointers with each other, so they are to be read only.
-// A [Table] is not safe for concurrent use.
+// An [Object] and a loaded [Target] are immutable, and any number of goroutines
+// may use them at once. A [Log] belongs to who ran it; its entries may share
+// slices and pointers with each other, so they are to be read only.
 package relolog

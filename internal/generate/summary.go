@@ -1,4 +1,4 @@
-package main
+package generate
 
 import (
 	"encoding/json"
@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/generate"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
-// summary is what a run came to. Its JSON form is stable; fields are only ever
+// Summary is what a run came to. Its JSON form is stable; fields are only ever
 // added.
-type summary struct {
+type Summary struct {
 	Output   string           `json:"output"`
 	Kernels  int              `json:"kernels"`
 	Reused   int              `json:"reused"`   // taken over from an earlier run
@@ -28,14 +28,16 @@ type summary struct {
 	Seconds  float64          `json:"seconds"`
 	Stages   map[string]int64 `json:"stage_ns"` // of all workers together
 
-	Unresolved []generate.Unresolved `json:"unresolved"`
-	Skipped    []*corpus.Error       `json:"skipped"`
+	Unresolved []Unresolved    `json:"unresolved"`
+	Skipped    []*corpus.Error `json:"skipped"`
 }
 
-func summarize(out string, rep *generate.Report, badObjects int, took time.Duration) *summary {
-	s := &summary{
+// Summarize sums up a run that wrote to out: badObjects were left out of it, and
+// it took some time.
+func Summarize(out string, rep *Report, badObjects int, took time.Duration) *Summary {
+	s := &Summary{
 		Output: out, Kernels: len(rep.Kernels), Objects: badObjects, Seconds: took.Seconds(),
-		Unresolved: append([]generate.Unresolved{}, rep.Unresolved...), Skipped: append([]*corpus.Error{}, rep.Skipped...), Stages: make(map[string]int64),
+		Unresolved: append([]Unresolved{}, rep.Unresolved...), Skipped: append([]*corpus.Error{}, rep.Skipped...), Stages: make(map[string]int64),
 	}
 	for _, st := range rep.Stages.All() {
 		s.Stages[st.Name] = st.Time.Nanoseconds()
@@ -51,16 +53,16 @@ func summarize(out string, rep *generate.Report, badObjects int, took time.Durat
 	return s
 }
 
-func (s *summary) json(w io.Writer) error {
+// JSON writes the summary as one line.
+func (s *Summary) JSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(s)
 }
 
-// text tells what was left out, what is unresolved and where, and how much was
-// written.
-func (s *summary) text(w io.Writer, rep *generate.Report, verbose bool) {
-	reportSkipped(w, rep.Skipped)
+// Text tells what is unresolved and where, and how much was written. verbose
+// lists all kernels and objects, and what the time was spent on.
+func (s *Summary) Text(w io.Writer, rep *Report, verbose bool) {
 	if len(rep.Unresolved) > 0 {
 		fmt.Fprintf(w, "unresolved:\n")
 		tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
@@ -70,7 +72,7 @@ func (s *summary) text(w io.Writer, rep *generate.Report, verbose bool) {
 				fmt.Fprintf(tw, "  … and %d more (-v lists all)\n", len(list)-i)
 				break
 			}
-			fmt.Fprintf(tw, "  %s\t%s\t%s\t%s\t%s\n", u.result, u.what, strings.Join(u.kinds, ","), some(u.objects, verbose), kernels(u.kernels, len(rep.Kernels), verbose))
+			fmt.Fprintf(tw, "  %s\t%s\t%s\t%s\t%s\n", u.result, u.what, strings.Join(u.kinds, ","), logtext.Names(u.objects, verbose), logtext.Kernels(u.kernels, len(rep.Kernels), verbose))
 		}
 		tw.Flush()
 	}
@@ -85,8 +87,8 @@ func (s *summary) text(w io.Writer, rep *generate.Report, verbose bool) {
 	if s.Reused > 0 {
 		reused = fmt.Sprintf(", %d of them as they were", s.Reused)
 	}
-	fmt.Fprintf(w, "%s: %s%s, %s of BTF (%s on disk) to %s in %s, %s\n", s.Output, plural(s.Kernels, "kernel"), reused,
-		size(s.In), size(s.Disk), size(s.Out), plural(s.Distinct, "distinct file"), time.Duration(s.Seconds*1e9).Round(10*time.Millisecond))
+	fmt.Fprintf(w, "%s: %s%s, %s of BTF (%s on disk) to %s in %s, %s\n", s.Output, logtext.Plural(s.Kernels, "kernel"), reused,
+		logtext.Bytes(s.In), logtext.Bytes(s.Disk), logtext.Bytes(s.Out), logtext.Plural(s.Distinct, "distinct file"), time.Duration(s.Seconds*1e9).Round(10*time.Millisecond))
 }
 
 // folded is a field, type or enumerator that fails on the same kernels,
@@ -97,7 +99,7 @@ type folded struct {
 	kinds, objects, kernels []string
 }
 
-func fold(all []generate.Unresolved) []*folded {
+func fold(all []Unresolved) []*folded {
 	var out []*folded
 	at := make(map[string]*folded)
 	for _, u := range all {
@@ -122,40 +124,3 @@ func fold(all []generate.Unresolved) []*folded {
 // maxRows is how many unresolved relocations are listed where nobody asked for
 // all.
 const maxRows = 20
-
-// few is how many names are listed where nobody asked for all.
-const few = 2
-
-// some lists names, or the first of them and how many more there are.
-func some(names []string, verbose bool) string {
-	if verbose || len(names) <= few {
-		return strings.Join(names, " ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], " "), len(names)-few)
-}
-
-// kernels says where something happens.
-func kernels(names []string, all int, verbose bool) string {
-	if len(names) == all && all > few && !verbose {
-		return "all kernels"
-	}
-	return fmt.Sprintf("%d of %d kernels: %s", len(names), all, some(names, verbose))
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// size returns a number of bytes with a decimal unit.
-func size(n int64) string {
-	switch {
-	case n < 10_000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1_000_000:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-}

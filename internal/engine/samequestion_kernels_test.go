@@ -1,0 +1,92 @@
+package engine_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/testinput"
+)
+
+// TestSameQuestion asks all relocations of all objects of all kernels. Those
+// with the same signature must have the same outcomes.
+func TestSameQuestion(t *testing.T) {
+	var objects []*engine.Object
+	for _, o := range testinput.Objects(t) {
+		parsed, err := engine.ParseObject(o.Name(), o.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, parsed)
+	}
+	qs := engine.QuestionsOf(objects...)
+	all, pairs := qs.Len()
+	kernels, matches := ask(t, qs)
+	t.Logf("%d relocations of %d objects, %d with the signature of an earlier one, on %d kernels: %d matches", all, len(objects), pairs, kernels, matches)
+	if pairs == 0 || matches == 0 {
+		t.Error("nothing was compared")
+	}
+}
+
+// TestMutatedQuestion changes the types of relocations in one place. If the
+// signature does not tell, no kernel may: so it fails when the matcher looks at
+// something that the signature leaves out.
+func TestMutatedQuestion(t *testing.T) {
+	const mutations, seed = 20000, 1
+	paths, err := filepath.Glob(testinput.Path(t, "testdata", "bpf", "*.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects [][]byte
+	for _, p := range paths {
+		data, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := engine.ParseObject(p, data); err == nil && o.Empty() == "" {
+			objects = append(objects, data)
+		}
+	}
+	qs, ms, err := engine.MutateQuestions(objects, mutations, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernels, matches := ask(t, qs)
+	t.Logf("seed %d: %d of %d mutations of %d sorts of words: %d have no relocation any more, %d have another signature, %d have the same; %d kernels, %d matches",
+		seed, ms.Made, ms.Possible, ms.Sorts, ms.Damaged, ms.Told, ms.Untold, kernels, matches)
+	if matches == 0 {
+		t.Error("nothing was compared")
+	}
+}
+
+// ask asks the questions of every kernel.
+func ask(t *testing.T, qs *engine.Questions) (kernels, matches int) {
+	t.Helper()
+	const most = 20 // differences to print
+	printed := 0
+	var k engine.Kernel
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
+		if err := k.Load(it.Name, it.BTF); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range it.Modules {
+			if err := k.AddModule(m.Name, m.BTF); err != nil {
+				t.Fatal(err)
+			}
+		}
+		differences, n := qs.Ask(&k)
+		kernels++
+		matches += n
+		for _, d := range differences {
+			if printed++; printed <= most {
+				t.Errorf("%s: %s", it.Name, d)
+			}
+		}
+	})
+	if printed > most {
+		t.Errorf("%d differences in all", printed)
+	}
+	return kernels, matches
+}

@@ -1,0 +1,165 @@
+package verify
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/logtext"
+)
+
+// The kinds of lines that JSON writes.
+const (
+	findDifference   = "difference"
+	findDisagreement = "disagreement"
+	findNotMinimized = "not_minimized"
+	findNoKernel     = "no_kernel"
+	findSkipped      = "skipped"
+)
+
+// JSON writes one line for each finding and disagreement.
+func (rep *Report) JSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	var lines []any
+	for i := range rep.Kernels {
+		k := &rep.Kernels[i]
+		for _, d := range k.Differences {
+			lines = append(lines, struct {
+				Finding string `json:"finding"`
+				Difference
+			}{findDifference, d})
+		}
+		for _, d := range k.Disagreements {
+			lines = append(lines, struct {
+				Finding string `json:"finding"`
+				Disagreement
+			}{findDisagreement, d})
+		}
+	}
+	type named struct {
+		Finding string `json:"finding"`
+		Name    string `json:"name"`
+		Reason  string `json:"reason,omitempty"`
+	}
+	for _, n := range rep.NotMinimized {
+		lines = append(lines, named{Finding: findNotMinimized, Name: n})
+	}
+	for _, n := range rep.NoKernel {
+		lines = append(lines, named{Finding: findNoKernel, Name: n})
+	}
+	for _, s := range rep.Skipped {
+		lines = append(lines, named{findSkipped, s.Path, s.Reason()})
+	}
+	for _, l := range lines {
+		if err := enc.Encode(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shown is how many differences of a kernel are listed where nobody asked for
+// all: the BTF of a wrong kernel has thousands.
+const shown = 10
+
+// Text writes the findings and disagreements for people. verbose lists every
+// one, and every kernel.
+func (rep *Report) Text(w io.Writer, verbose bool) {
+	for i := range rep.Kernels {
+		k := &rep.Kernels[i]
+		if len(k.Differences) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "%s: %s\n", k.Name, logtext.Plural(len(k.Differences), "difference"))
+		for j, d := range k.Differences {
+			if j == shown && !verbose {
+				fmt.Fprintf(w, "  and %d more (--verbose lists them)\n", len(k.Differences)-shown)
+				break
+			}
+			place := ""
+			if d.Object != "" {
+				place = fmt.Sprintf(" in %s %s (%s #%d)", d.Object, d.Program, d.Section, d.Index)
+			}
+			fmt.Fprintf(w, "  %s: %s of %s%s\n    full       %s\n    minimized  %s\n", d.Loader, d.What, d.Relocation, place, d.Full, d.Minimized)
+		}
+	}
+	for _, n := range rep.NotMinimized {
+		fmt.Fprintf(w, "%s: no minimized BTF\n", n)
+	}
+	for _, n := range rep.NoKernel {
+		fmt.Fprintf(w, "%s: minimized, but not among the kernels\n", n)
+	}
+	for _, s := range rep.Skipped {
+		fmt.Fprintf(w, "%s: skipped: %s\n", s.Path, s.Reason())
+	}
+	rep.disagreements(w, verbose)
+}
+
+// disagreements lists relocations that the loaders decide differently, each
+// with the kernels where they do.
+func (rep *Report) disagreements(w io.Writer, verbose bool) {
+	type group struct {
+		first   Disagreement
+		kernels []string
+	}
+	var all []*group
+	at := make(map[string]*group)
+	for i := range rep.Kernels {
+		for _, d := range rep.Kernels[i].Disagreements {
+			key := strings.Join([]string{d.Object, d.Program, d.Relocation, verdict(d.Libbpf), verdict(d.Cilium)}, "\x00")
+			g := at[key]
+			if g == nil {
+				g = &group{first: d}
+				at[key] = g
+				all = append(all, g)
+			}
+			if !slices.Contains(g.kernels, d.Kernel) {
+				g.kernels = append(g.kernels, d.Kernel)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "libbpf and cilium/ebpf disagree on the full BTF:\n")
+	for _, g := range all {
+		fmt.Fprintf(w, "  %s in %s %s\n    libbpf       %s\n    cilium/ebpf  %s\n    %s\n",
+			g.first.Relocation, g.first.Object, g.first.Program, g.first.Libbpf, g.first.Cilium,
+			logtext.Kernels(g.kernels, len(rep.Kernels), verbose))
+	}
+}
+
+// verdict is the part of a decision that is the same on most kernels.
+func verdict(s string) string {
+	switch {
+	case strings.HasSuffix(s, "=poison"), strings.HasPrefix(s, "error: "):
+		return s
+	case strings.Contains(s, "->"):
+		return "value"
+	}
+	word, _, _ := strings.Cut(s, " ")
+	return word
+}
+
+// Summary tells how much was compared, and what could not be.
+func (rep *Report) Summary(w io.Writer) {
+	records, fixups, differences := 0, 0, 0
+	for _, k := range rep.Kernels {
+		records, fixups, differences = records+k.Records, fixups+k.Fixups, differences+len(k.Differences)
+	}
+	for _, n := range rep.Notes {
+		switch {
+		case n.Reason != "" && n.Records > 0:
+			fmt.Fprintf(w, "btfgen: cilium/ebpf cannot load %s, %s not checked by its rules: %s\n", n.Object, logtext.Plural(n.Records, "record"), n.Reason)
+		case n.Reason != "":
+			fmt.Fprintf(w, "btfgen: cilium/ebpf cannot load %s, its functions were checked one by one: %s\n", n.Object, n.Reason)
+		default:
+			fmt.Fprintf(w, "btfgen: %s: %s in no program that cilium/ebpf would load\n", n.Object, logtext.Plural(n.Records, "record"))
+		}
+	}
+	fmt.Fprintf(w, "%s: %d decisions of libbpf and %d of cilium/ebpf compared, %s\n",
+		logtext.Plural(len(rep.Kernels), "kernel"), records, fixups, logtext.Plural(differences, "difference"))
+}
