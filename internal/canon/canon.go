@@ -5,10 +5,13 @@ package canon
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // Type is a type of the output.
@@ -67,15 +70,23 @@ func (o *Type) content(b []byte) []byte {
 // of what they refer to, until that tells no more of them apart. Classes are
 // numbered by sorting, so the numbers do not depend on the order of the
 // input.
-func Merge(types []*Type) []*Type {
-	merged, _ := MergeWithin(types, len(types)+1) // each round but the last finds a class
-	return merged
+//
+// The error is that of the context.
+func Merge(ctx context.Context, types []*Type) ([]*Type, error) {
+	merged, _, err := merge(ctx, types, len(types)+1) // each round but the last finds a class
+	return merged, err
 }
 
 // MergeWithin is Merge for types that nobody vouches for. It gives up, and
 // reports false, when the types are not told apart after some rounds: long
 // chains of equal types need as many as they have links.
 func MergeWithin(types []*Type, rounds int) (merged []*Type, ok bool) {
+	merged, ok, _ = merge(context.Background(), types, rounds)
+	return merged, ok
+}
+
+func merge(ctx context.Context, types []*Type, rounds int) (merged []*Type, ok bool, err error) {
+	meter := limits.NewMeter(ctx, math.MaxInt64, "")
 	keys := make([][]byte, len(types))
 	var b []byte // of all keys
 	key := func(i, from int) { keys[i] = b[from:len(b):len(b)] }
@@ -96,7 +107,7 @@ func MergeWithin(types []*Type, rounds int) (merged []*Type, ok bool) {
 			break
 		}
 		if rounds == 0 {
-			return nil, false
+			return nil, false, nil
 		}
 		n = classes
 		b = b[:0]
@@ -111,9 +122,12 @@ func MergeWithin(types []*Type, rounds int) (merged []*Type, ok bool) {
 				b = binary.BigEndian.AppendUint32(b, uint32(c))
 			}
 			key(i, from)
+			if !meter.Step(1 + len(types[i].Refs)) {
+				return nil, false, meter.Err()
+			}
 		}
 	}
-	return representatives(types, live, class), true
+	return representatives(types, live, class), true, nil
 }
 
 // number sorts live by key, sets class to the rank of each key, and returns how

@@ -1,6 +1,7 @@
 package minimize
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -135,7 +136,11 @@ func (m *Minimizer) minimize(k *engine.Kernel, whole bool) ([]byte, error) {
 			g.types[i].Copies = 1
 		}
 	}
-	out := canon.Write(canon.Merge(g.types), k.Order())
+	merged, err := canon.Merge(context.Background(), g.types)
+	if err != nil {
+		return nil, err
+	}
+	out := canon.Write(merged, k.Order())
 	if err := m.prove(k, out); err != nil {
 		return nil, err
 	}
