@@ -127,18 +127,3 @@ func TestMerge(t *testing.T) {
 		})
 	}
 }
-
-// TestMergeWithin wants chains that take more rounds than allowed to be given
-// up.
-func TestMergeWithin(t *testing.T) {
-	var chain []*canon.Type
-	for i := range 100 {
-		chain = append(chain, &canon.Type{Kind: rawbtf.KindPtr, Refs: []int{i - 1}})
-	}
-	if _, ok := canon.MergeWithin(chain, 50); ok {
-		t.Error("100 links are told apart in 50 rounds")
-	}
-	if m, ok := canon.MergeWithin(chain, 101); !ok || len(m) != 100 {
-		t.Errorf("%d types, %v", len(m), ok)
-	}
-}
