@@ -162,15 +162,19 @@ func (l *logger) kernel(k *corpus.Kernel) error {
 	}
 	logs := make([]*relolog.Log, len(l.objs))
 	err := pool.Each(l.Context.Context, l.Int("jobs"), len(l.objs), func(i int) error {
-		log, err := relolog.Run(l.objs[i], target)
+		log, err := relolog.Run(l.Context.Context, l.objs[i], target)
 		if errors.Is(err, relolog.ErrByteOrder) {
 			return nil
 		}
 		logs[i] = log
 		return err
 	})
-	if err != nil {
-		return err
+	switch {
+	case l.Context.Context.Err() != nil:
+		return l.Context.Context.Err()
+	case err != nil:
+		l.skip(&corpus.Error{Path: k.Name, Err: err})
+		return nil
 	}
 	met := false
 	for i, log := range logs {

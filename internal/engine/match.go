@@ -15,7 +15,8 @@ type matcher struct {
 
 	out    spec // of the match
 	needs  []Need
-	budget int
+	budget int // steps that are left
+	spent  int // steps before the budget was last made new
 	miss   miss
 	seen   map[typePair]bool
 	alone  bool // libbpf's rules match whole types and those of the others do not
@@ -46,11 +47,14 @@ const (
 	NeedName                   // int: its name
 )
 
+// steps is how many steps the last match took.
+func (m *matcher) steps() int { return 1 + m.spent + matchBudget - m.budget }
+
 // match matches l with the type id of m.targ and fills m.out and m.needs. When
 // it reports false without an error, m.miss has the reason. An error is one
 // that ends the load in libbpf.
 func (m *matcher) match(l *spec, id rawbtf.TypeID) (bool, error) {
-	m.local, m.budget = l.btf, matchBudget
+	m.local, m.budget, m.spent = l.btf, matchBudget, 0
 	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
 	m.needs = append(m.needs[:0], Need{Type: id})
 	m.miss, m.alone, m.stuck = miss{}, false, false

@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -19,6 +22,7 @@ type Table struct {
 	ids    [][]rawbtf.TypeID
 	values []uint64 // of outcomes
 	m      matcher
+	steps  int // that the last question took
 	found  Match
 
 	done      []*decided // by object, nil where it was not asked for
@@ -58,10 +62,15 @@ func (m *Match) Asks(k Kind) bool { return m.kinds&(1<<k) != 0 }
 
 // Fill matches every question of the set with every candidate in the kernel,
 // and calls found, if not nil, for each match. The table refers to both set and
-// kernel until the next Fill.
-func (tb *Table) Fill(s *Set, k *Kernel, found func(*Match)) {
+// kernel until the next Fill. After an error, which is that of the context, it is
+// to be filled again before it is used.
+func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)) error {
+	meter := limits.NewMeter(ctx, math.MaxInt64, "comparisons of types")
 	tb.set, tb.kernel = s, k
-	tb.cands, tb.ids = k.find(s.index, len(s.names), tb.cands, tb.ids)
+	var err error
+	if tb.cands, tb.ids, err = k.find(ctx, s.index, len(s.names), tb.cands, tb.ids); err != nil {
+		return err
+	}
 	tb.values = tb.values[:0]
 	clear(tb.explained)
 	tb.done = slices.Grow(tb.done[:0], len(s.objects))[:len(s.objects)]
@@ -76,24 +85,31 @@ func (tb *Table) Fill(s *Set, k *Kernel, found func(*Match)) {
 		row := slices.Grow(tb.rows[i][:0], len(all))[:visible(all, q.rootKind)]
 		for j := range row {
 			row[j] = tb.ask(q, all[j], found)
+			if !meter.Step(tb.steps) {
+				return meter.Err()
+			}
 		}
 		tb.rows[i] = row
 	}
+	return nil
 }
 
 // ask matches a candidate by both settings of the rules.
 func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome) {
 	m := &tb.m
 	m.targ, m.loose = &c.view.BTF, false
+	tb.steps = 0
 	if q.rootKind.Compat(c.kind()) {
 		ok, err := m.match(q.spec, c.id)
 		out.libbpf, out.err = ok, err != nil
+		tb.steps = m.steps()
 	}
 	// Of whole types the loose rules may need more for the same match.
 	if out.loose = out.libbpf; !out.err && (!out.libbpf || q.spec.kind.IsType()) {
 		m.loose = true
 		stuck := m.stuck
 		out.loose, _ = m.match(q.spec, c.id)
+		tb.steps += m.steps()
 		out.alone = m.alone
 		m.stuck = m.stuck || stuck
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -119,7 +120,10 @@ func (qs *Questions) Ask(k *Kernel) (differences []string, matches int) {
 		qs.index = rawbtf.NewNames(qs.names)
 	}
 	tb := &Table{kernel: k}
-	tb.cands, tb.ids = k.find(qs.index, len(qs.names), nil, nil)
+	var err error
+	if tb.cands, tb.ids, err = k.find(context.Background(), qs.index, len(qs.names), nil, nil); err != nil {
+		return []string{err.Error()}, 0
+	}
 	first := make([][]byte, len(qs.questions))
 	var got []byte
 	for i := range qs.questions {

@@ -53,7 +53,7 @@ func (m *matcher) types(local, targ rawbtf.TypeID, rel relation) (bool, error) {
 	if !ok1 {
 		m.needs = m.needs[:1]
 	}
-	m.budget = matchBudget
+	m.spent, m.budget = matchBudget-m.budget, matchBudget
 	if m.seen == nil {
 		m.seen = make(map[typePair]bool)
 	}

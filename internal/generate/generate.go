@@ -201,7 +201,7 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	start, busy := time.Now(), time.Duration(0)
 	err := f.Read(ctx, &w.scratch, func(it *corpus.Kernel) error {
 		began := time.Now()
-		k, err := w.kernel(it)
+		k, err := w.kernel(ctx, it)
 		if err == nil || errors.Is(err, minimize.ErrNoObject) {
 			kernels = append(kernels, *k)
 		} else {
@@ -251,18 +251,18 @@ func (s *Stages) add(o Stages) {
 }
 
 // kernel minimizes one kernel. Errors name its path.
-func (w *worker) kernel(it *corpus.Kernel) (*Kernel, error) {
+func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error) {
 	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
 	for _, m := range it.Modules {
 		k.RawSize += int64(len(m.BTF))
 	}
-	if err := w.minimize(k, it); err != nil {
+	if err := w.minimize(ctx, k, it); err != nil {
 		return k, &corpus.Error{Path: k.Path, Err: err}
 	}
 	return k, nil
 }
 
-func (w *worker) minimize(k *Kernel, it *corpus.Kernel) error {
+func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) error {
 	start := time.Now()
 	err := it.Load(&w.target, "btf")
 	w.stages.Scan += time.Since(start)
@@ -270,7 +270,7 @@ func (w *worker) minimize(k *Kernel, it *corpus.Kernel) error {
 		return fmt.Errorf("btf: %w", err)
 	}
 	start = time.Now()
-	k.BTF, err = w.minimizer.Minimize(&w.target)
+	k.BTF, err = w.minimizer.Minimize(ctx, &w.target)
 	w.stages.Minimize += time.Since(start)
 	if err != nil {
 		return err

@@ -1,9 +1,12 @@
 package minimize
 
 import (
+	"context"
+	"math"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -130,11 +133,15 @@ func (m *marks) add(match *engine.Match) {
 }
 
 // settle adds the types that the marked ones lead to, and the marks that
-// follow from others, until there are no more.
-func (m *marks) settle() {
+// follow from others, until there are no more. The error is that of the context.
+func (m *marks) settle(ctx context.Context) error {
+	meter := limits.NewMeter(ctx, math.MaxInt64, "steps")
 	for done := 0; ; {
 		for ; done < len(m.nodes); done++ {
 			m.expand(m.nodes[done])
+			if !meter.Step(1 + len(m.nodes[done].idx)) {
+				return meter.Err()
+			}
 		}
 		before := len(m.nodes)
 		changed := false
@@ -142,9 +149,12 @@ func (m *marks) settle() {
 			if len(s.nodes) > 1 && m.unify(s.nodes, 0) {
 				changed = true
 			}
+			if !meter.Step(1 + len(s.nodes)) {
+				return meter.Err()
+			}
 		}
 		if !changed && before == len(m.nodes) {
-			return
+			return nil
 		}
 		done = 0
 	}
