@@ -9,21 +9,8 @@ import (
 
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/testinput"
 )
-
-// lookLimit is a context that ends when it is looked at too often. Work looks
-// at it after so many steps, so that this bounds steps.
-type lookLimit struct {
-	context.Context
-	left int
-}
-
-func (c *lookLimit) Err() error {
-	if c.left--; c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
 
 // shapes are types that a minimizer may meet though no kernel has them: n of
 // them, which take as many rounds as there are links to tell apart.
@@ -98,7 +85,7 @@ func TestSteps(t *testing.T) {
 				size += 1 + len(o.Fields) + len(o.Refs)
 			}
 			const looks = 4096 // steps from one look at the context to the next
-			ctx := &lookLimit{context.Background(), 4 * size * bits.Len(uint(size)) / looks}
+			ctx := testinput.Looks(4 * size * bits.Len(uint(size)) / looks)
 			if _, err := canon.Merge(ctx, types); err != nil {
 				t.Errorf("%d types with %d fields and references: more than four times n log n steps", n, size)
 			}
@@ -108,7 +95,7 @@ func TestSteps(t *testing.T) {
 
 // TestStopped wants Merge to end with its context.
 func TestStopped(t *testing.T) {
-	if _, err := canon.Merge(&lookLimit{context.Background(), 3}, shapes["arrays of arrays"](40_000)); err != context.Canceled {
+	if _, err := canon.Merge(testinput.Looks(3), shapes["arrays of arrays"](40_000)); err != context.Canceled {
 		t.Errorf("error %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -106,6 +107,9 @@ func (k *Kernel) find(ctx context.Context, names *rawbtf.Names, n int, out [][]c
 		for i, l := range ids {
 			for _, id := range l {
 				out[i] = append(out[i], candidate{v, id})
+			}
+			if len(out[i]) > limits.Candidates { // of all modules together
+				return out, ids, &limits.Exceeded{Max: limits.Candidates, What: "candidates of one name"}
 			}
 		}
 	}

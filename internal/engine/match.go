@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/btfgen/btfgen/internal/rawbtf"
+import (
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
 
 // matcher matches specs with types of a kernel (bpf_core_spec_match of libbpf).
 // It is a scratch area: not for concurrent use, and what match leaves in it is
@@ -23,10 +26,6 @@ type matcher struct {
 	stuck  bool // cilium/ebpf gives up, and no program of the object loads
 }
 
-// matchBudget bounds the members and parameters looked at for one match. The
-// largest struct of a real kernel has a few thousand with all that it embeds.
-const matchBudget = 1 << 20
-
 // Need is a part of the target that a match depends upon, besides the types on
 // its way, whose kind and size always count.
 type Need struct {
@@ -48,13 +47,13 @@ const (
 )
 
 // steps is how many steps the last match took.
-func (m *matcher) steps() int { return 1 + m.spent + matchBudget - m.budget }
+func (m *matcher) steps() int { return 1 + m.spent + limits.MatchSteps - m.budget }
 
 // match matches l with the type id of m.targ and fills m.out and m.needs. When
 // it reports false without an error, m.miss has the reason. An error is one
 // that ends the load in libbpf.
 func (m *matcher) match(l *spec, id rawbtf.TypeID) (bool, error) {
-	m.local, m.budget, m.spent = l.btf, matchBudget, 0
+	m.local, m.budget, m.spent = l.btf, limits.MatchSteps, 0
 	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
 	m.needs = append(m.needs[:0], Need{Type: id})
 	m.miss, m.alone, m.stuck = miss{}, false, false
@@ -80,6 +79,9 @@ func (m *matcher) enumval(l *spec, id rawbtf.TypeID) (bool, error) {
 	}
 	want := rawbtf.Essential(l.acc[0].name)
 	for i := range t.Vlen() {
+		if m.budget--; m.budget < 0 {
+			return false, errNesting
+		}
 		name := m.targ.Name(t.Enumerator(i).NameOff)
 		if len(name) >= len(want) && string(rawbtf.Essential(name)) == want {
 			m.out.acc = append(m.out.acc, accessor{t.ID, i, string(name)})

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/limits"
@@ -62,10 +61,10 @@ func (m *Match) Asks(k Kind) bool { return m.kinds&(1<<k) != 0 }
 
 // Fill matches every question of the set with every candidate in the kernel,
 // and calls found, if not nil, for each match. The table refers to both set and
-// kernel until the next Fill. After an error, which is that of the context, it is
-// to be filled again before it is used.
+// kernel until the next Fill. After an error, which is a [limits.Exceeded] or that
+// of the context, it is to be filled again before it is used.
 func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)) error {
-	meter := limits.NewMeter(ctx, math.MaxInt64, "comparisons of types")
+	meter := limits.NewMeter(ctx, limits.Comparisons, "comparisons of types")
 	tb.set, tb.kernel = s, k
 	var err error
 	if tb.cands, tb.ids, err = k.find(ctx, s.index, len(s.names), tb.cands, tb.ids); err != nil {
@@ -75,6 +74,9 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 	clear(tb.explained)
 	tb.done = slices.Grow(tb.done[:0], len(s.objects))[:len(s.objects)]
 	clear(tb.done)
+	if err := tb.check(); err != nil {
+		return err
+	}
 	if cap(tb.rows) < len(s.questions) {
 		tb.rows = make([][]outcome, len(s.questions))
 	}
@@ -90,6 +92,28 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 			}
 		}
 		tb.rows[i] = row
+	}
+	return nil
+}
+
+// check says whether the candidates that were found are too many.
+func (tb *Table) check() error {
+	outcomes, decisions := 0, 0
+	for i := range tb.set.questions {
+		outcomes += len(tb.cands[tb.set.questions[i].name])
+	}
+	for i := range tb.set.objects {
+		for _, r := range tb.set.objects[i].roots {
+			if r.question >= 0 {
+				decisions += len(r.records) * len(tb.cands[tb.set.questions[r.question].name])
+			}
+		}
+	}
+	switch {
+	case outcomes > limits.Outcomes:
+		return &limits.Exceeded{Max: limits.Outcomes, What: "matches to try"}
+	case decisions > limits.Decisions:
+		return &limits.Exceeded{Max: limits.Decisions, What: "candidates to decide between"}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -100,7 +101,9 @@ func QuestionsOf(objects ...*Object) *Questions {
 	return qs
 }
 
-func questionKey(s *spec) string { return string(s.signature([]byte{s.kind.sort()})) }
+func questionKey(s *spec) string {
+	return string(s.signature(&signer{btf: s.btf, end: limits.SignatureBytes}, []byte{s.kind.sort()}))
+}
 
 // Len returns the number of questions, and that of those which have one with
 // the same signature before them.

@@ -3,6 +3,8 @@ package rawbtf
 import (
 	"context"
 	"slices"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // EssentialLen returns the length of name without its flavor: all before the
@@ -91,7 +93,9 @@ const findChunk = 1 << 14
 
 // Find returns, for each number of names, the IDs of b's own types with that
 // essential name in ascending order, whatever their kind. out is reused when
-// it is large enough. The error is that of the context.
+// it is large enough. There is an error where more types than limits.Candidates
+// have one name, where a type's name begins like one that is looked for and is too
+// long to be read, and when the context ends.
 func (b *BTF) Find(ctx context.Context, names *Names, size int, out [][]TypeID) ([][]TypeID, error) {
 	if cap(out) < size {
 		out = make([][]TypeID, size)
@@ -109,8 +113,16 @@ func (b *BTF) Find(ctx context.Context, names *Names, size int, out [][]TypeID) 
 			if !names.mayHave(s) {
 				continue
 			}
-			if i, ok := names.index[string(Essential(b.Name(n.name)))]; ok {
-				out[i] = append(out[i], n.id)
+			name := b.Name(n.name)
+			if len(name) > limits.NameBytes {
+				return out, &limits.Exceeded{Max: limits.NameBytes, What: "bytes in a name"}
+			}
+			i, ok := names.index[string(Essential(name))]
+			if !ok {
+				continue
+			}
+			if out[i] = append(out[i], n.id); len(out[i]) > limits.Candidates {
+				return out, &limits.Exceeded{Max: limits.Candidates, What: "candidates of one name"}
 			}
 		}
 	}

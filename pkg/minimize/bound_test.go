@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testbtf"
+	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -92,7 +93,7 @@ var hostiles = []hostile{
 			b.Word(elem, 1, 1)
 			elem = uint32(id)
 		}
-		b.structure("task_struct", 8, member{"tgid", rawbtf.TypeID(elem), 4})
+		b.structure("task_struct", 8, member{"", b.chain(100), 0}, member{"tgid", rawbtf.TypeID(elem), 4})
 	}, ""},
 
 	{"500 large structs compared as a whole with 30", repeat(30, "struct s___%d 400: x2999 int 0, x2998 int 0, x%[1]d int 0"+strings.Repeat(", x2997 int 0", 97)+"\n"), repeat(30, "type_matches struct s___%d\n"), func(b *hostileKernel) {
@@ -103,7 +104,7 @@ var hostiles = []hostile{
 		for i := range uint32(500) {
 			b.structure("s", 1<<20+i, members...)
 		}
-	}, ""},
+	}, "too large to tell: more than 134217728 comparisons of types"},
 
 	// A mark of the first struct of a name leads to one of the second, and that, by
 	// an anonymous struct which they share, to one of the next name.
@@ -133,23 +134,10 @@ func repeat(n int, format string) string {
 	return s.String()
 }
 
-// lookLimit is a context that ends when it is looked at too often. Work looks
-// at it after so many steps, so that this bounds steps.
-type lookLimit struct {
-	context.Context
-	left int
-}
-
-func (c *lookLimit) Err() error {
-	if c.left--; c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
-// TestHostile holds what each of them may take.
+// TestHostile holds what each of them may take. Of the bytes less than half are
+// in use at once.
 func TestHostile(t *testing.T) {
-	const steps, bytes = 150 << 20, 300 << 20
+	const steps, bytes = 150 << 20, 512 << 20
 	for _, h := range hostiles {
 		t.Run(h.name, func(t *testing.T) {
 			o, err := relolog.ParseObject("o", testbtf.Object(t, binary.LittleEndian, h.types, h.asks))
@@ -166,8 +154,9 @@ func TestHostile(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			ctx := &lookLimit{context.Background(), steps / 4096}
-			_, err = minimize.New([]*relolog.Object{o}, minimize.Options{}).Minimize(ctx, target)
+			ctx := testinput.Looks(steps / 4096)
+			m := minimize.New([]*relolog.Object{o}, minimize.Options{})
+			_, err = m.Minimize(ctx, target)
 			switch {
 			case err == context.Canceled:
 				t.Errorf("more than %d steps", steps)
@@ -176,9 +165,14 @@ func TestHostile(t *testing.T) {
 			}
 			runtime.ReadMemStats(&after)
 			n := after.TotalAlloc - before.TotalAlloc
-			t.Logf("%d looks, %d MiB allocated", steps/4096-ctx.left, n>>20)
+			t.Logf("%d looks, %d MiB allocated", steps/4096-ctx.Left, n>>20)
 			if n > bytes {
 				t.Errorf("%d MiB allocated", n>>20)
+			}
+			if looks := steps/4096 - ctx.Left; looks > 1 {
+				if _, err := m.Minimize(testinput.Looks(looks/2), target); err != context.Canceled {
+					t.Errorf("with half the time: error %v", err)
+				}
 			}
 		})
 	}

@@ -98,7 +98,7 @@ func (e *ProofError) Is(target error) bool { return target == ErrProof }
 // every relocation on it as on the kernel's own BTF. Where nothing matches, the
 // result is a BTF without types. The error is [ErrNoObject], one that names a
 // type if a needed typedef leads back to itself, so that loaders hang, a
-// [*ProofError], or that of the context, which ends the work soon.
+// [*ProofError], or one that says "too large to tell", or that of the context.
 func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) ([]byte, error) {
 	m.last = nil
 	k := unwrap.Kernel(t)
@@ -122,19 +122,21 @@ func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) ([]byte, er
 // which one a loader takes, or stumbles over, depends on all of them.
 func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, whole bool) ([]byte, error) {
 	s := m.last
-	s.marks.reset()
+	s.marks.reset(ctx)
 	s.marks.whole = whole
 	if err := s.full.Fill(ctx, s.Set, k, s.marks.add); err != nil {
 		return nil, err
 	}
-	if err := s.marks.settle(ctx); err != nil {
+	if err := s.marks.settle(); err != nil {
 		return nil, err
 	}
 	if id := s.marks.endless; id != 0 {
 		return nil, fmt.Errorf("type %d: typedefs and modifiers without end", id)
 	}
 	g := newGraph(s.marks, s.Set, uint32(k.PointerSize()), m.opts.Padding)
-	g.lowerAll()
+	if err := g.lowerAll(); err != nil {
+		return nil, err
+	}
 	for i, n := range s.marks.nodes {
 		if n.copies && g.types[i] != nil {
 			g.types[i].Copies = 1
