@@ -9,7 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testlimit"
 )
 
 // shapes are types that a minimizer may meet though no kernel has them: n of
@@ -85,7 +85,7 @@ func TestSteps(t *testing.T) {
 				size += 1 + len(o.Fields) + len(o.Refs)
 			}
 			const looks = 4096 // steps from one look at the context to the next
-			ctx := testinput.Looks(4 * size * bits.Len(uint(size)) / looks)
+			ctx := testlimit.Looks(4 * size * bits.Len(uint(size)) / looks)
 			if _, err := canon.Merge(ctx, types); err != nil {
 				t.Errorf("%d types with %d fields and references: more than four times n log n steps", n, size)
 			}
@@ -95,7 +95,7 @@ func TestSteps(t *testing.T) {
 
 // TestStopped wants Merge to end with its context.
 func TestStopped(t *testing.T) {
-	if _, err := canon.Merge(testinput.Looks(3), shapes["arrays of arrays"](40_000)); err != context.Canceled {
+	if _, err := canon.Merge(testlimit.Looks(3), shapes["arrays of arrays"](40_000)); err != context.Canceled {
 		t.Errorf("error %v", err)
 	}
 }

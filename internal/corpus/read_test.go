@@ -342,7 +342,7 @@ func TestReadLimits(t *testing.T) {
 		{"tar", tarOf(member{"a.btf", big}), "f!a.btf: btf: larger than the limit of 1 MiB"},
 		{"image", append(arm64Image(blobLE), zeros...), "f: image: larger than the limit of 1 MiB"},
 		{"payload", bzImage(compress("xz", append(vmlinux(blobLE), zeros...))), "f: image: xz: larger than the limit of 1 MiB"},
-		{"tar behind a huge member", compress("gz", tarOf(member{"a", make([]byte, 40<<20)}, member{"b", blobLE})), "f: gzip: decompresses to more than "},
+		{"tar behind a huge member", compress("gz", tarOf(member{"a", make([]byte, 40<<20)}, member{"b", blobLE})), "f: gzip: unpacks to more than "},
 		{"bomb", bomb, "f: empty archive, or zeros"},
 		{"nested", nested, "f: nested more than 10 deep"},
 	} {

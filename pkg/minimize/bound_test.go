@@ -10,7 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testbtf"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testlimit"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -154,7 +154,7 @@ func TestHostile(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			ctx := testinput.Looks(steps / 4096)
+			ctx := testlimit.Looks(steps / 4096)
 			m := minimize.New([]*relolog.Object{o}, minimize.Options{})
 			_, err = m.Minimize(ctx, target)
 			switch {
@@ -170,7 +170,7 @@ func TestHostile(t *testing.T) {
 				t.Errorf("%d MiB allocated", n>>20)
 			}
 			if looks := steps/4096 - ctx.Left; looks > 1 {
-				if _, err := m.Minimize(testinput.Looks(looks/2), target); err != context.Canceled {
+				if _, err := m.Minimize(testlimit.Looks(looks/2), target); err != context.Canceled {
 					t.Errorf("with half the time: error %v", err)
 				}
 			}
