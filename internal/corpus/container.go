@@ -73,7 +73,7 @@ func (r *reader) member(in *input, a io.Reader, name string, size int64) error {
 		r.seen++
 		return nil
 	}
-	inner, done := r.open(a, input{
+	inner, done := r.open(r.counted(a), input{
 		path: in.path + "!" + clean(name), member: name, size: size, depth: in.depth, inside: true, rel: in.rel,
 	})
 	defer done()

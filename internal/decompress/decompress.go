@@ -114,14 +114,18 @@ func (s *Scratch) First(ctx context.Context, data []byte, f Format, xz Decoder, 
 		return err
 	}
 	defer d.Close()
-	n, err := to.appendPrefix(&metered{ctx, d, budget}, -1, limit)
+	n, err := to.appendPrefix(Metered(ctx, d, budget), -1, limit)
 	if err != nil && !(n > 0 && trailing(f, err)) {
 		return err
 	}
 	return nil
 }
 
-// metered takes what is read from a budget, until its context is done.
+// Metered returns r as a reader that takes what is read from a budget, until its context is done.
+func Metered(ctx context.Context, r io.Reader, budget *Budget) io.Reader {
+	return &metered{ctx, r, budget}
+}
+
 type metered struct {
 	ctx    context.Context
 	r      io.Reader

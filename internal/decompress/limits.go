@@ -23,8 +23,8 @@ const (
 	believed = 8 << 20
 )
 
-// Budget is how many bytes may come out of all decoders of one source together. It is safe for
-// concurrent use.
+// Budget is how many bytes may come out of all decoders and containers of one source together. It is
+// safe for concurrent use.
 type Budget struct {
 	left  atomic.Int64
 	total int64
@@ -41,7 +41,7 @@ func NewBudget(limit, size int64) *Budget {
 // Take takes n bytes. It fails if they are more than there were.
 func (b *Budget) Take(n int) error {
 	if b.left.Add(-int64(n)) < 0 {
-		return fmt.Errorf("decompresses to more than %d MiB", b.total>>20)
+		return fmt.Errorf("unpacks to more than %d MiB", b.total>>20)
 	}
 	return nil
 }
