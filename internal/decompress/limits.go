@@ -41,9 +41,13 @@ func NewBudget(limit, size int64) *Budget {
 // Take takes n bytes. It fails if they are more than there were.
 func (b *Budget) Take(n int) error {
 	if b.left.Add(-int64(n)) < 0 {
-		return fmt.Errorf("unpacks to more than %d MiB", b.total>>20)
+		return b.exceeded()
 	}
 	return nil
+}
+
+func (b *Budget) exceeded() error {
+	return fmt.Errorf("unpacks to more than %d MiB", b.total>>20)
 }
 
 // errTooLarge is what reading more than the limit gives.
