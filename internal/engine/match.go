@@ -18,8 +18,8 @@ type matcher struct {
 
 	out    spec // of the match
 	needs  []Need
-	budget int // steps that are left
-	spent  int // steps before the budget was last made new
+	budget int           // steps that are left
+	meter  *limits.Meter // of all matches of a table; nil is none
 	miss   miss
 	seen   map[typePair]bool
 	alone  bool // libbpf's rules match whole types and those of the others do not
@@ -46,14 +46,17 @@ const (
 	NeedName                   // int: its name
 )
 
-// steps is how many steps the last match took.
-func (m *matcher) steps() int { return 1 + m.spent + limits.MatchSteps - m.budget }
+// step takes n steps, and reports whether the match goes on.
+func (m *matcher) step(n int) bool {
+	m.budget -= n
+	return m.budget >= 0 && (m.meter == nil || m.meter.Step(n))
+}
 
 // match matches l with the type id of m.targ and fills m.out and m.needs. When
 // it reports false without an error, m.miss has the reason. An error is one
 // that ends the load in libbpf.
 func (m *matcher) match(l *spec, id rawbtf.TypeID) (bool, error) {
-	m.local, m.budget, m.spent = l.btf, limits.MatchSteps, 0
+	m.local, m.budget = l.btf, limits.MatchSteps
 	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
 	m.needs = append(m.needs[:0], Need{Type: id})
 	m.miss, m.alone, m.stuck = miss{}, false, false
@@ -79,7 +82,7 @@ func (m *matcher) enumval(l *spec, id rawbtf.TypeID) (bool, error) {
 	}
 	want := rawbtf.Essential(l.acc[0].name)
 	for i := range t.Vlen() {
-		if m.budget--; m.budget < 0 {
+		if !m.step(1) {
 			return false, errNesting
 		}
 		name := m.targ.Name(t.Enumerator(i).NameOff)
@@ -164,7 +167,7 @@ func (m *matcher) member(name string, local rawbtf.TypeID, t rawbtf.Type) (next 
 		if len(m.out.raw) == maxSpec {
 			return 0, false, errTooDeep
 		}
-		if m.budget--; m.budget < 0 {
+		if !m.step(1) {
 			return 0, false, errNesting
 		}
 		mem := t.Member(i)

@@ -21,7 +21,6 @@ type Table struct {
 	ids    [][]rawbtf.TypeID
 	values []uint64 // of outcomes
 	m      matcher
-	steps  int // that the last question took
 	found  Match
 
 	done      []*decided // by object, nil where it was not asked for
@@ -81,13 +80,15 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 		tb.rows = make([][]outcome, len(s.questions))
 	}
 	tb.rows = tb.rows[:len(s.questions)]
+	tb.m.meter = meter
+	defer func() { tb.m.meter = nil }()
 	for i := range s.questions {
 		q := &s.questions[i]
 		all := tb.cands[q.name]
 		row := slices.Grow(tb.rows[i][:0], len(all))[:visible(all, q.rootKind)]
 		for j := range row {
 			row[j] = tb.ask(q, all[j], found)
-			if !meter.Step(tb.steps) {
+			if !meter.Step(1) {
 				return meter.Err()
 			}
 		}
@@ -122,18 +123,15 @@ func (tb *Table) check() error {
 func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome) {
 	m := &tb.m
 	m.targ, m.loose = &c.view.BTF, false
-	tb.steps = 0
 	if q.rootKind.Compat(c.kind()) {
 		ok, err := m.match(q.spec, c.id)
 		out.libbpf, out.err = ok, err != nil
-		tb.steps = m.steps()
 	}
 	// Of whole types the loose rules may need more for the same match.
 	if out.loose = out.libbpf; !out.err && (!out.libbpf || q.spec.kind.IsType()) {
 		m.loose = true
 		stuck := m.stuck
 		out.loose, _ = m.match(q.spec, c.id)
-		tb.steps += m.steps()
 		out.alone = m.alone
 		m.stuck = m.stuck || stuck
 	}

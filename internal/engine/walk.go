@@ -58,7 +58,7 @@ func (m *matcher) types(local, targ rawbtf.TypeID, rel relation) (bool, error) {
 	if !ok1 {
 		m.needs = m.needs[:1]
 	}
-	m.spent, m.budget = limits.MatchSteps-m.budget, limits.MatchSteps
+	m.budget = limits.MatchSteps
 	if m.seen == nil {
 		m.seen = make(map[typePair]bool)
 	}
@@ -100,7 +100,7 @@ func (m *matcher) fields(local, targ rawbtf.TypeID, name string) (bool, error) {
 func (m *matcher) pair(local, targ rawbtf.TypeID) (l, t rawbtf.Type, err error) {
 	l, ok1 := m.local.SkipMods(local)
 	t, ok2 := m.targ.SkipMods(targ)
-	if m.budget--; !ok1 || !ok2 || m.budget < 0 {
+	if !ok1 || !ok2 || !m.step(1) {
 		err = errNesting
 	}
 	return l, t, err
@@ -295,7 +295,7 @@ func (m *matcher) sameName(l, t rawbtf.Type) bool {
 
 func (m *matcher) sameString(local, targ uint32) bool {
 	l, t := m.local.Name(local), m.targ.Name(targ)
-	m.budget -= (len(l) + len(t)) / 64
+	m.step((len(l) + len(t)) / 64)
 	return len(t) <= limits.NameBytes && string(rawbtf.Essential(l)) == string(rawbtf.Essential(t))
 }
 
@@ -348,7 +348,7 @@ func (m *matcher) members(l, t rawbtf.Type, behind bool, level int) (bool, error
 		found := false
 		m.miss = miss{code: missMember, name: string(m.local.Name(lm.NameOff))}
 		for j := uint32(0); j < t.Vlen() && !found; j++ {
-			if m.budget--; m.budget < 0 {
+			if !m.step(1) {
 				return false, errNesting
 			}
 			tm := t.Member(j)
@@ -381,7 +381,7 @@ func (m *matcher) membersLoose(l, t rawbtf.Type) (bool, error) {
 	if l.Vlen() > t.Vlen() {
 		return false, nil
 	}
-	if m.budget -= int(t.Vlen()); m.budget < 0 {
+	if !m.step(int(t.Vlen())) {
 		return false, errNesting
 	}
 	last := make(map[string]uint32, t.Vlen())
@@ -395,7 +395,7 @@ func (m *matcher) membersLoose(l, t rawbtf.Type) (bool, error) {
 		if !ok {
 			return false, nil
 		}
-		if m.budget--; m.budget < 0 {
+		if !m.step(1) {
 			return false, errNesting
 		}
 		m.need(t.ID, NeedMember, j)
@@ -416,7 +416,7 @@ func (m *matcher) needCount(t rawbtf.Type, n uint32, what What, chosen []uint32)
 	if len(slices.Compact(chosen)) == int(n) {
 		return
 	}
-	m.budget -= len(m.needs)
+	m.step(len(m.needs))
 	seen := make(map[uint32]bool)
 	for _, nd := range m.needs {
 		if nd.Type == t.ID && nd.What == what {
@@ -441,7 +441,7 @@ func (m *matcher) enums(l, t rawbtf.Type) (bool, error) {
 		le := l.Enumerator(i)
 		found := false
 		for j := uint32(0); j < t.Vlen() && !found; j++ {
-			if m.budget--; m.budget < 0 {
+			if !m.step(1) {
 				return false, errNesting
 			}
 			if found = m.sameString(le.NameOff, t.Enumerator(j).NameOff); found {
