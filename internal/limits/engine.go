@@ -51,5 +51,5 @@ const (
 
 	// Marks bounds the steps of finding out which members are needed. Real:
 	// 638,845.
-	Marks = 1 << 27
+	Marks = 1 << 25
 )
