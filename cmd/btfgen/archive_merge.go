@@ -1,15 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/logtext"
-	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func archiveMergeCommand() *cli.Command {
@@ -37,51 +35,19 @@ func runArchiveMerge(c *cli.Context) error {
 	if len(names) == 0 {
 		return usagef("merge needs at least one ARCHIVE")
 	}
-	info := archive.Info{Tool: tool()}
-	var kernels []archive.Kernel
-	for i, name := range names {
-		in, ks, err := bundle.ReadKernels(name)
-		if err != nil {
-			return err
-		}
-		switch {
-		case i == 0:
-			info.Relocations = in.Relocations
-		case in.Relocations == info.Relocations:
-		case !c.Bool("mixed"):
-			return fmt.Errorf("%s: was made for other relocations than %s (--mixed merges them all the same)", name, names[0])
-		default:
-			info.Relocations = [len(info.Relocations)]byte{}
-		}
-		info.Objects = append(info.Objects, in.Objects...)
-		kernels = append(kernels, ks...)
+	info, kernels, err := bundle.Merge(names, c.Bool("mixed"))
+	if errors.Is(err, bundle.ErrOther) {
+		return fmt.Errorf("%w (--mixed merges them all the same)", err)
 	}
-	kernels, err = distinct(kernels)
 	if err != nil {
 		return err
 	}
+	info.Tool = tool()
 	if err := out.Write(info, kernels); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.App.ErrWriter, "%s: %s of %s\n", out.Path, logtext.Plural(len(kernels), "kernel"), logtext.Plural(len(names), "archive"))
 	return nil
-}
-
-// distinct drops kernels that are there again with the same BTF.
-func distinct(kernels []archive.Kernel) ([]archive.Kernel, error) {
-	seen := make(map[kernel.Key]archive.Kernel, len(kernels))
-	var out []archive.Kernel
-	for _, k := range kernels {
-		c := k.Key.Canonical()
-		old, ok := seen[c]
-		if !ok {
-			seen[c] = k
-			out = append(out, k)
-		} else if !slices.Equal(old.BTF, k.BTF) {
-			return nil, fmt.Errorf("kernel %s: the archives have two different BTFs", k.Key)
-		}
-	}
-	return out, nil
 }
 
 func archiveConvertCommand() *cli.Command {

@@ -3,12 +3,10 @@ package main
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/lint"
 )
 
@@ -47,7 +45,7 @@ func runCorpusLint(c *cli.Context) error {
 	}
 	cfg, stop := sweepOf(c, corp)
 	rep, err := lint.Run(c.Context, lint.Config{
-		Sweep: cfg, Earlier: earlier, Selected: func(e *lint.Entry) bool { return selected(&opts, e) },
+		Sweep: cfg, Earlier: earlier, Selected: func(e *lint.Entry) bool { return opts.Selects(e.Key()) },
 	})
 	stop()
 	if err != nil {
@@ -79,10 +77,4 @@ func readListing(path string) ([]lint.Entry, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return list, nil
-}
-
-// selected says whether the selectors would keep a kernel of a listing.
-func selected(o *corpus.Options, e *lint.Entry) bool {
-	match := func(s corpus.Selector) bool { return s.Match(e.Key()) }
-	return (len(o.Select) == 0 || slices.ContainsFunc(o.Select, match)) && !slices.ContainsFunc(o.Exclude, match)
 }

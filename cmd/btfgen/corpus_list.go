@@ -9,9 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/lint"
-	"github.com/btfgen/btfgen/internal/sweep"
 )
 
 func corpusListCommand() *cli.Command {
@@ -41,7 +39,9 @@ func runCorpusList(c *cli.Context) error {
 	}
 	list, skipped := lint.List(corp), corp.Skipped
 	if c.Bool("long") {
-		if list, skipped, err = readEntries(c, corp); err != nil {
+		cfg, stop := sweepOf(c, corp)
+		list, skipped, err = lint.Read(c.Context, cfg)
+		if stop(); err != nil {
 			return err
 		}
 	}
@@ -58,27 +58,6 @@ func runCorpusList(c *cli.Context) error {
 		return errFindings
 	}
 	return nil
-}
-
-// readEntries reads all kernels. Those that are damaged are skipped.
-func readEntries(c *cli.Context, corp *corpus.Corpus) (list []lint.Entry, skipped []*corpus.Error, err error) {
-	cfg, stop := sweepOf(c, corp)
-	defer stop()
-	all := make([][]lint.Entry, len(corp.Files))
-	bad := make([][]*corpus.Error, len(corp.Files))
-	skipped, err = sweep.Kernels(c.Context, cfg, func() *lint.Inspector { return new(lint.Inspector) },
-		func(in *lint.Inspector, r sweep.Rank, k *corpus.Kernel) error {
-			e, err := in.Describe(k)
-			if err != nil {
-				bad[r.File] = append(bad[r.File], &corpus.Error{Path: e.Path, Err: err})
-				return nil
-			}
-			all[r.File] = append(all[r.File], e)
-			return nil
-		})
-	skipped = append(skipped, slices.Concat(bad...)...)
-	slices.SortFunc(skipped, (*corpus.Error).Compare)
-	return slices.Concat(all...), skipped, err
 }
 
 func writeLines(w io.Writer, list []lint.Entry, _ bool) error {

@@ -124,7 +124,7 @@ func runGenerate(c *cli.Context) (err error) {
 	if out.Native {
 		info = objs.info()
 	}
-	if err := out.Write(info, kernelsOf(rep)); err != nil {
+	if err := out.Write(info, rep.Archive()); err != nil {
 		return err
 	}
 	s := generate.Summarize(out.Path, rep, objs.bad, time.Since(start))

@@ -22,15 +22,6 @@ func (o *objects) info() archive.Info {
 	return info
 }
 
-// kernelsOf returns what a run came to as the kernels of an archive.
-func kernelsOf(rep *generate.Report) []archive.Kernel {
-	kernels := make([]archive.Kernel, len(rep.Kernels))
-	for i := range rep.Kernels {
-		kernels[i] = archive.Kernel{Key: rep.Kernels[i].OutputKey(), BTF: rep.Kernels[i].BTF}
-	}
-	return kernels
-}
-
 func writeManifest(c *cli.Context, path string, cfg *generate.Config, objs *objects, rep *generate.Report) error {
 	list := []generate.ManifestObject{}
 	for i, o := range objs.list {

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/bundle"
-	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/generate"
-	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -51,7 +48,7 @@ func minCoreBTF(c *cli.Context) error {
 	if err := distinctOutput(output, append(sources, c.Args().Slice()[2:]...)); err != nil {
 		return err
 	}
-	rep, err := oneKernel(c.Context, sources, objs, opts)
+	rep, err := generate.One(c.Context, sources, objs.list, opts)
 	if err != nil {
 		return err
 	}
@@ -67,25 +64,6 @@ func minCoreBTF(c *cli.Context) error {
 		return errFindings
 	}
 	return nil
-}
-
-// oneKernel minimizes the only kernel of the sources.
-func oneKernel(ctx context.Context, sources []string, objs *objects, opts minimize.Options) (*generate.Report, error) {
-	corp, err := corpus.Open(ctx, sources, corpus.Options{Map: true})
-	if err != nil {
-		return nil, err
-	}
-	rep, err := generate.Run(ctx, generate.Config{Objects: objs.list, Corpus: corp, Options: opts, Jobs: 1})
-	if err != nil {
-		return nil, err
-	}
-	if len(rep.Skipped) > 0 {
-		return nil, rep.Skipped[0]
-	}
-	if n := len(rep.Kernels); n != 1 {
-		return nil, fmt.Errorf("%s: holds %d kernels, want one", sources[len(sources)-1], n)
-	}
-	return rep, nil
 }
 
 // writeOut writes data to a file or, for "-", to standard output.

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
 	"os"
 	"runtime"
 	"slices"
@@ -11,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/dryrun"
 	"github.com/btfgen/btfgen/internal/logtext"
-	"github.com/btfgen/btfgen/internal/pool"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -51,23 +48,22 @@ func runRelolog(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(c.App.Writer)
-	l := &logger{Context: c, opts: opts, objs: objs.list, met: make([]bool, len(objs.list)), out: out, bad: objs.bad}
-	switch {
-	case c.Bool("json"):
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		l.write = func(log *relolog.Log) error { return l.json(enc, log) }
-	default:
-		l.write = l.text
+	p := logtext.NewPrinter(c.App.Writer, opts)
+	if c.Bool("json") {
+		p = logtext.NewJSONPrinter(c.App.Writer, opts.Filter)
 	}
-	if err := l.run(corp); err != nil {
+	bad := objs.bad
+	err = dryrun.Run(c.Context, dryrun.Config{Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs")}, p.Print, func(e *corpus.Error) {
+		bad++
+		reportSkipped(stderr, []*corpus.Error{e})
+	})
+	if err != nil {
 		return err
 	}
-	if err := out.Flush(); err != nil {
+	if err := p.Close(); err != nil {
 		return err
 	}
-	if l.bad > 0 || l.findings {
+	if bad > 0 || p.Findings {
 		return errFindings
 	}
 	return nil
@@ -107,139 +103,4 @@ func colored(c *cli.Context) (bool, error) {
 	default:
 		return false, usagef("--color %q: want auto, always or never", when)
 	}
-}
-
-// logger makes the logs of all objects on all kernels, in this order: kernels
-// as in the corpus, objects as given.
-type logger struct {
-	*cli.Context
-	opts  logtext.Options
-	objs  []*relolog.Object
-	met   []bool // the object has met a kernel of its byte order
-	out   *bufio.Writer
-	write func(*relolog.Log) error
-
-	pending  []*relolog.Log // the first kernel's, until it is known to be the only one
-	first    string         // name of the first kernel
-	compare  *logtext.Comparison
-	bad      int  // kernels and objects left out
-	findings bool // among what is shown
-}
-
-func (l *logger) run(corp *corpus.Corpus) error {
-	l.skip(corp.Skipped...)
-	var scratch corpus.Scratch
-	for _, f := range corp.Files {
-		var failed error
-		err := f.Read(l.Context.Context, &scratch, func(k *corpus.Kernel) error {
-			failed = l.kernel(k)
-			return failed
-		})
-		if failed != nil || l.Context.Context.Err() != nil {
-			return err
-		}
-		l.skip(corpus.Errors(err)...)
-	}
-	for i, met := range l.met {
-		if !met {
-			l.skip(&corpus.Error{Path: l.objs[i].Name(), Err: errors.New("no kernel is of its byte order")})
-		}
-	}
-	return l.finish()
-}
-
-func (l *logger) skip(skipped ...*corpus.Error) {
-	l.bad += len(skipped)
-	reportSkipped(l.App.ErrWriter, skipped)
-}
-
-// kernel runs all objects on one kernel, on several CPUs.
-func (l *logger) kernel(k *corpus.Kernel) error {
-	target := new(relolog.Target)
-	if err := k.Load(target, k.Name); err != nil {
-		l.skip(&corpus.Error{Path: k.Name, Err: err})
-		return nil
-	}
-	logs := make([]*relolog.Log, len(l.objs))
-	err := pool.Each(l.Context.Context, l.Int("jobs"), len(l.objs), func(i int) error {
-		log, err := relolog.Run(l.Context.Context, l.objs[i], target)
-		if errors.Is(err, relolog.ErrByteOrder) {
-			return nil
-		}
-		logs[i] = log
-		return err
-	})
-	switch {
-	case l.Context.Context.Err() != nil:
-		return l.Context.Context.Err()
-	case err != nil:
-		l.skip(&corpus.Error{Path: k.Name, Err: err})
-		return nil
-	}
-	met := false
-	for i, log := range logs {
-		if log == nil {
-			continue
-		}
-		met, l.met[i] = true, true
-		l.note(log)
-		if err := l.write(log); err != nil {
-			return err
-		}
-	}
-	if !met {
-		l.skip(&corpus.Error{Path: k.Name, Err: errors.New("no object is of its byte order")})
-	}
-	return nil
-}
-
-// note looks for findings among the entries that are shown.
-func (l *logger) note(log *relolog.Log) {
-	for i := range log.Entries {
-		switch e := &log.Entries[i]; e.Result {
-		case relolog.Poisoned, relolog.Ambiguous, relolog.Error:
-			l.findings = l.findings || l.opts.Filter.Match(e)
-		}
-	}
-}
-
-func (l *logger) json(enc *json.Encoder, log *relolog.Log) error {
-	for i := range log.Entries {
-		if e := &log.Entries[i]; l.opts.Filter.Match(e) {
-			if err := enc.Encode(e); err != nil {
-				return err
-			}
-		}
-	}
-	return l.out.Flush()
-}
-
-// text keeps the logs of the first kernel, and compares from the second on.
-func (l *logger) text(log *relolog.Log) error {
-	if l.compare == nil && (l.first == "" || l.first == log.Kernel) {
-		l.first = log.Kernel
-		l.pending = append(l.pending, log)
-		return nil
-	}
-	if l.compare == nil {
-		l.compare = new(logtext.Comparison)
-		for _, p := range l.pending {
-			l.compare.Add(p)
-		}
-		l.pending = nil
-	}
-	l.compare.Add(log)
-	return nil
-}
-
-func (l *logger) finish() error {
-	if l.compare != nil {
-		return l.compare.Write(l.out, l.opts)
-	}
-	for _, log := range l.pending {
-		if err := logtext.Write(l.out, log, l.opts); err != nil {
-			return err
-		}
-	}
-	return nil
 }

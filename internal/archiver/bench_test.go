@@ -8,7 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -17,7 +17,7 @@ import (
 // fourth some structs have grown.
 func manyKernels(t testing.TB, n int) []archive.Kernel {
 	t.Helper()
-	real := testinput.Minimized(t)
+	real := testminimized.Kernels(t)
 	kernels := make([]archive.Kernel, n)
 	for i := range kernels {
 		k := real[i%len(real)]

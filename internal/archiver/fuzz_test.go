@@ -10,7 +10,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/canon"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -22,7 +22,7 @@ const emptyBTF = btfenc.HeaderLen + 1
 // FuzzRewrite writes again what comes out of archives that no writer made.
 // What then comes out stays the same from there on.
 func FuzzRewrite(f *testing.F) {
-	for _, kernels := range [][]archive.Kernel{nil, testinput.Minimized(f)[:1], testinput.Minimized(f)} {
+	for _, kernels := range [][]archive.Kernel{nil, testminimized.Kernels(f)[:1], testminimized.Kernels(f)} {
 		payload, err := btfa.Unpack(mustWrite(f, kernels)[btfa.HeaderLen:])
 		if err != nil {
 			f.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -34,7 +34,7 @@ func TestSecondReader(t *testing.T) {
 		order := [...]binary.ByteOrder{binary.LittleEndian, binary.BigEndian}[i%2]
 		odd = append(odd, archive.Kernel{Key: kernel.Key{ID: "odd", Arch: "x86_64", Release: fmt.Sprint(i)}, BTF: encoded(t, types, order)})
 	}
-	for name, kernels := range map[string][]archive.Kernel{"real": testinput.Minimized(t), "odd": odd} {
+	for name, kernels := range map[string][]archive.Kernel{"real": testminimized.Kernels(t), "odd": odd} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "x.btfa")
 		if err := os.WriteFile(path, mustWrite(t, kernels), 0o666); err != nil {

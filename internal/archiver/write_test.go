@@ -11,13 +11,13 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/canon"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func TestRealKernels(t *testing.T) {
-	kernels := testinput.Minimized(t)
+	kernels := testminimized.Kernels(t)
 	data := mustWrite(t, kernels)
 	a := mustOpen(t, data)
 	if a.Len() != len(kernels) {
@@ -60,7 +60,7 @@ func TestRealKernels(t *testing.T) {
 }
 
 func TestOrderDoesNotMatter(t *testing.T) {
-	kernels := slices.Clone(testinput.Minimized(t))
+	kernels := slices.Clone(testminimized.Kernels(t))
 	want := mustWrite(t, kernels)
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -73,7 +73,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 // A kernel whose layout is there already costs its key and little more.
 func TestCostOfKernel(t *testing.T) {
-	kernels := slices.Clone(testinput.Minimized(t))
+	kernels := slices.Clone(testminimized.Kernels(t))
 	before := len(mustWrite(t, kernels))
 	const n = 100
 	for i := range n {
@@ -90,8 +90,8 @@ func TestCostOfKernel(t *testing.T) {
 }
 
 func TestWriteRefuses(t *testing.T) {
-	good := testinput.Minimized(t)[0]
-	other := testinput.Minimized(t)[1]
+	good := testminimized.Kernels(t)[0]
+	other := testminimized.Kernels(t)[1]
 	for _, tt := range []struct {
 		name    string
 		kernels []archive.Kernel

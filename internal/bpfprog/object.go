@@ -2,6 +2,7 @@ package bpfprog
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -61,6 +62,21 @@ type Data struct {
 type variable struct {
 	name      string
 	off, size int64
+}
+
+// Variable returns the name of the variable that has the byte at off, "" where
+// there is none. Of those with the same beginning the last symbol counts.
+func (d *Data) Variable(off int64) string {
+	i, _ := slices.BinarySearchFunc(d.vars, off, func(v variable, off int64) int {
+		if v.off <= off {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 || off-d.vars[i-1].off >= d.vars[i-1].size {
+		return ""
+	}
+	return d.vars[i-1].name
 }
 
 // Extern is what the kernel or the loader has to supply.

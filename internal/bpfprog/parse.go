@@ -123,21 +123,6 @@ func (p *parser) readData() error {
 	return nil
 }
 
-// Variable returns the name of the variable that has the byte at off, "" where
-// there is none. Of those with the same beginning the last symbol counts.
-func (d *Data) Variable(off int64) string {
-	i, _ := slices.BinarySearchFunc(d.vars, off, func(v variable, off int64) int {
-		if v.off <= off {
-			return -1
-		}
-		return 1
-	})
-	if i == 0 || off-d.vars[i-1].off >= d.vars[i-1].size {
-		return ""
-	}
-	return d.vars[i-1].name
-}
-
 // readFuncs cuts the code into functions at the symbols.
 func (p *parser) readFuncs() error {
 	bySection := make(map[int][]elf.Symbol)

@@ -1,13 +1,17 @@
 package bundle
 
 import (
+	"archive/tar"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // allocated returns the bytes that do allocates in all.
@@ -52,5 +56,46 @@ func TestHugeDictionary(t *testing.T) {
 	}
 	if n > 64<<20 {
 		t.Errorf("%d bytes allocated for a file of %d", n, len(data))
+	}
+}
+
+// TestHugeMember holds that what is passed over in a tar counts, too.
+func TestHugeMember(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.tar.zst")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := zstd.NewWriter(f, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tw := tar.NewWriter(z)
+	const size = maxRead + 1<<20
+	err = tw.WriteHeader(&tar.Header{Typeflag: tar.TypeCont, Name: "contiguous", Size: size})
+	zeros := make([]byte, 1<<20)
+	for n := 0; n < size && err == nil; n += len(zeros) {
+		_, err = tw.Write(zeros)
+	}
+	err = errors.Join(err, tw.WriteHeader(&tar.Header{Name: "a.btf"}), tw.Close(), z.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Read(path); err == nil {
+		t.Errorf("read %d files behind a member of %d bytes", len(got), size)
+	}
+}
+
+// TestHugeFile holds that a file of a directory is not read to find out that it is too large.
+func TestHugeFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.btf")
+	if err := errors.Join(os.WriteFile(path, nil, 0o666), os.Truncate(path, maxRead+1)); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if n := allocated(func() { _, err = Read(dir) }); err == nil || n > 1<<20 {
+		t.Errorf("%d bytes allocated, error %v", n, err)
 	}
 }

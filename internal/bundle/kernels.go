@@ -115,6 +115,51 @@ func ReadKernels(name string) (archive.Info, []archive.Kernel, error) {
 	return archive.Info{}, kernels, nil
 }
 
+// ErrOther says that an archive was made for other relocations than another one.
+var ErrOther = errors.New("was made for other relocations than")
+
+// Merge reads several archives, as ReadKernels does, as one. Those of different relocations are
+// refused with ErrOther unless mixed is set; then the info tells none. Kernels that are there again must
+// have the same BTF.
+func Merge(names []string, mixed bool) (info archive.Info, kernels []archive.Kernel, err error) {
+	for i, name := range names {
+		in, list, err := ReadKernels(name)
+		if err != nil {
+			return archive.Info{}, nil, err
+		}
+		switch {
+		case i == 0:
+			info.Relocations = in.Relocations
+		case in.Relocations == info.Relocations:
+		case !mixed:
+			return archive.Info{}, nil, fmt.Errorf("%s: %w %s", name, ErrOther, names[0])
+		default:
+			info.Relocations = [len(info.Relocations)]byte{}
+		}
+		info.Objects = append(info.Objects, in.Objects...)
+		kernels = append(kernels, list...)
+	}
+	kernels, err = distinct(kernels)
+	return info, kernels, err
+}
+
+// distinct drops kernels that are there again with the same BTF.
+func distinct(kernels []archive.Kernel) ([]archive.Kernel, error) {
+	seen := make(map[kernel.Key]archive.Kernel, len(kernels))
+	var out []archive.Kernel
+	for _, k := range kernels {
+		c := k.Key.Canonical()
+		old, ok := seen[c]
+		if !ok {
+			seen[c] = k
+			out = append(out, k)
+		} else if !bytes.Equal(old.BTF, k.BTF) {
+			return nil, fmt.Errorf("kernel %s: the archives have two different BTFs", k.Key)
+		}
+	}
+	return out, nil
+}
+
 // IsNative reports whether a file is a native archive, by its content. A directory is none.
 func IsNative(name string) (bool, error) {
 	fi, err := os.Stat(name)

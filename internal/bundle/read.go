@@ -17,7 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/decompress"
 )
 
-// maxRead limits the bytes of all files of a bundle together.
+// maxRead limits the bytes of all files of a bundle together, and those of a tar.
 const maxRead = 1 << 30
 
 // ErrNotBundle says that a file is none that Write makes.
@@ -26,7 +26,7 @@ var ErrNotBundle = errors.New("not a .tar.gz, .tar.xz or .tar.zst")
 // Read reads what Write and WriteBCC write, of a directory the files that end
 // in .btf. Content decides about the format. Hard links in a tar are followed;
 // equal files may share memory. Files are in order of their names, without "./".
-// The result may have up to 1 GiB.
+// The result may have up to 1 GiB, and so may the tar.
 func Read(path string) ([]File, error) {
 	fi, err := os.Stat(path)
 	if err != nil {
@@ -50,12 +50,16 @@ func readDir(root string) (files []File, err error) {
 		if err != nil || !d.Type().IsRegular() || !strings.HasSuffix(p, ".btf") {
 			return err
 		}
-		b, err := os.ReadFile(p)
+		info, err := d.Info()
 		if err != nil {
 			return err
 		}
-		if total += int64(len(b)); total > maxRead {
+		if total += info.Size(); total > maxRead {
 			return fmt.Errorf("%s: more than %d bytes", root, maxRead)
+		}
+		b, err := os.ReadFile(p)
+		if err != nil {
+			return err
 		}
 		name, err := filepath.Rel(root, p)
 		files = append(files, File{filepath.ToSlash(name), b})
@@ -70,11 +74,12 @@ func readTar(name string) (files []File, err error) {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := open(bufio.NewReader(f))
+	stream, err := open(bufio.NewReader(f))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	defer r.Close()
+	defer stream.Close()
+	r := decompress.Limit(stream, maxRead)
 	tr := tar.NewReader(r)
 	var buf decompress.Buffer
 	byName := make(map[string][]byte)
@@ -83,7 +88,7 @@ func readTar(name string) (files []File, err error) {
 		h, err := tr.Next()
 		if err == io.EOF {
 			// What follows is padding, and the checksum of what was read.
-			if _, err := io.Copy(io.Discard, io.LimitReader(r, maxRead)); err != nil {
+			if _, err := io.Copy(io.Discard, r); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			return files, nil

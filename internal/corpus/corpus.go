@@ -127,17 +127,17 @@ func (c *Corpus) nothing(sources []string) error {
 	return fmt.Errorf("%s: no kernel found", where)
 }
 
-// selects says whether the selectors keep a kernel.
-func (o *Options) selects(k kernel.Key) bool {
+// Selects says whether Select and Exclude keep a kernel.
+func (o *Options) Selects(k kernel.Key) bool {
 	if len(o.Select) > 0 && !slices.ContainsFunc(o.Select, func(s Selector) bool { return s.Match(k) }) {
 		return false
 	}
 	return !slices.ContainsFunc(o.Exclude, func(s Selector) bool { return s.Match(k) })
 }
 
-// selectsPath is selects for a key that may be incomplete, because it comes from a path alone; if
+// selectsPath is Selects for a key that may be incomplete, because it comes from a path alone; if
 // so the file has to be read to know.
-func (o *Options) selectsPath(k kernel.Key) bool { return !k.Known() || o.selects(k) }
+func (o *Options) selectsPath(k kernel.Key) bool { return !k.Known() || o.Selects(k) }
 
 // pathKey is the key in a path as the user gave it.
 func pathKey(p string) kernel.Key {

@@ -132,7 +132,7 @@ func (r *reader) kernel(b *blob, last bool) {
 	r.found++
 	single := last && (r.found == 1 || len(r.f.parts) > 1) && r.kernelsIn(b.part) == 1
 	key := r.key(b, single)
-	if !r.f.opts.selects(key) {
+	if !r.f.opts.Selects(key) {
 		r.takeModules(b, key)
 		return
 	}

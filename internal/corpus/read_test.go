@@ -473,3 +473,13 @@ func TestReadKeys(t *testing.T) {
 		checkList(t, tt.path, names, tt.want)
 	}
 }
+
+// A hole in a tar's member counts like what comes out of a decoder.
+func TestReadHole(t *testing.T) {
+	ar := fmt.Appendf([]byte("!<arch>\n"), "%-16s%-12d%-6d%-6d%-8s%-10d`\n", "odd", 0, 0, 0, "100644", 1<<30-68)
+	path := filepath.Join(tree(t, map[string]string{"f": string(sparseTar("x.deb", 1<<30, piece{0, string(ar)}))}), "f")
+	_, got, errs := readAll(t, Options{MaxSize: 1 << 20}, path)
+	if len(got) > 0 || len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), path+"!x.deb: deb: unpacks to more than ") {
+		t.Errorf("%d kernels, errors %v", len(got), errs)
+	}
+}

@@ -1,7 +1,9 @@
 package decompress
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"sync/atomic"
 )
 
@@ -36,6 +38,13 @@ func NewBudget(limit, size int64) *Budget {
 	b := &Budget{total: 16*limit + 100*size}
 	b.left.Store(b.total)
 	return b
+}
+
+// Limit returns a reader of r that fails after n bytes.
+func Limit(r io.Reader, n int64) io.Reader {
+	b := &Budget{total: n}
+	b.left.Store(n)
+	return &metered{ctx: context.Background(), r: r, budget: b}
 }
 
 // Take takes n bytes. It fails if they are more than there were.

@@ -59,7 +59,7 @@ func TestSignaturesOfLarge(t *testing.T) {
 // long, and members whose names are.
 func TestNames(t *testing.T) {
 	long := strings.Repeat("x", limits.NameBytes+1)
-	o, err := ParseObject("o", testbtf.Object(t, binary.LittleEndian, "struct s 8: "+long+" int 0\nstruct u 4: a int 0", "type_matches struct s\nbyte_off struct u.a"))
+	o, err := ParseObject("o", testbtf.Object(t, binary.LittleEndian, "struct s 8: "+long+" int 0\nstruct u 4: a int 0", "type_matches struct s\nbyte_off struct u.a", 1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,8 @@ type matcher struct {
 	seen   map[typePair]bool
 	alone  bool // libbpf's rules match whole types and those of the others do not
 	stuck  bool // cilium/ebpf gives up, and no program of the object loads
+	inner  bool // the search for a member came across an anonymous one
+	level  []rawbtf.Type
 }
 
 // Need is a part of the target that a match depends upon, besides the types on
@@ -38,12 +40,10 @@ type Need struct {
 type What uint8
 
 const (
-	NeedType       What = iota // the type: its kind, size, and name if it has one
-	NeedMember                 // struct or union: the type and member Idx, whose own type is needed by kind and size
+	NeedMember     What = iota // struct or union: the type and member Idx, whose own type is needed by kind and size
 	NeedEnumerator             // enum: the type and enumerator Idx
 	NeedPointee                // pointer: what it points to
 	NeedIndex                  // array: its index type
-	NeedName                   // int: its name
 )
 
 // step takes n steps, and reports whether the match goes on.
@@ -58,7 +58,7 @@ func (m *matcher) step(n int) bool {
 func (m *matcher) match(l *spec, id rawbtf.TypeID) (bool, error) {
 	m.local, m.budget = l.btf, limits.MatchSteps
 	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
-	m.needs = append(m.needs[:0], Need{Type: id})
+	m.needs = m.needs[:0]
 	m.miss, m.alone, m.stuck = miss{}, false, false
 	switch {
 	case l.kind == KindTypeMatches:
@@ -116,9 +116,20 @@ func (m *matcher) field(l *spec, id rawbtf.TypeID) (bool, error) {
 				return false, errNesting
 			}
 			m.miss = miss{code: missMember, name: a.name}
+			m.inner = false
 			next, ok, err := m.member(a.name, mt.Member(a.idx).Type, t)
+			if m.inner {
+				m.search(t, a.name)
+			}
 			if !ok {
 				return false, err
+			}
+			if m.budget < 0 {
+				return false, errNesting
+			}
+			at := &m.out.acc[len(m.out.acc)-1]
+			if in := m.targ.Type(at.typeID); i < len(l.acc)-1 && in.Member(at.idx).BitSize > 0 {
+				m.stuck = true // in the middle of a path
 			}
 			if t, ok = m.targ.SkipMods(next); !ok {
 				return false, errNesting
@@ -172,12 +183,12 @@ func (m *matcher) member(name string, local rawbtf.TypeID, t rawbtf.Type) (next 
 		}
 		mem := t.Member(i)
 		if m.targ.NameIs(mem.NameOff, "") {
+			m.inner = true
 			sub, ok := m.targ.SkipMods(mem.Type)
 			if !ok {
 				return 0, false, errNesting
 			}
 			if !sub.Kind().IsComposite() {
-				m.stuck = true
 				continue
 			}
 			m.push(t.ID, i, mem)
@@ -195,6 +206,36 @@ func (m *matcher) member(name string, local rawbtf.TypeID, t rawbtf.Type) (next 
 		}
 	}
 	return 0, false, nil
+}
+
+// search looks for a member as cilium/ebpf does, level by level, and notes if
+// that ends at an anonymous member that is no struct or union.
+func (m *matcher) search(t rawbtf.Type, name string) {
+	if !t.Kind().IsComposite() {
+		return
+	}
+	m.level = append(m.level[:0], t)
+	for n := 0; n < len(m.level) && n < maxSpec; n++ {
+		in := m.level[n]
+		for i := range in.Vlen() {
+			if !m.step(1) {
+				return
+			}
+			mem := in.Member(i)
+			if m.targ.NameIs(mem.NameOff, name) {
+				return
+			}
+			if !m.targ.NameIs(mem.NameOff, "") {
+				continue
+			}
+			sub, _ := m.targ.SkipMods(mem.Type)
+			if !sub.Kind().IsComposite() {
+				m.stuck = true
+				return
+			}
+			m.level = append(m.level, sub)
+		}
+	}
 }
 
 func (m *matcher) push(id rawbtf.TypeID, i uint32, mem rawbtf.Member) {

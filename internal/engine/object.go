@@ -228,7 +228,7 @@ func (o *Object) addRecords(ext *extInfo, sect func(string) ([]byte, error)) err
 				o.specs = append(o.specs, spec)
 			}
 			r := Record{Section: s.name, Index: i, Kind: Kind(rec.kind), Insn: int(rec.insnOff / insnSize), spec: n}
-			r.insn = readInsn(code, rec.insnOff)
+			r.insn = readInsn(code, rec.insnOff, o.order)
 			o.place(&r, s, rec.insnOff, functions)
 			o.records = append(o.records, r)
 		}

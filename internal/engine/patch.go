@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -10,17 +11,35 @@ import (
 
 // insn is what a loader looks at when it decides how to patch an instruction.
 type insn struct {
-	ok   bool // the section holds the instruction
-	code uint8
+	ok      bool // the section holds the instruction
+	code    uint8
+	operand int64 // offset of a load or store, immediate of others
 }
 
 const insnSize = 8 // struct bpf_insn, bytes
 
-func readInsn(code []byte, off uint32) insn {
+func readInsn(code []byte, off uint32, order binary.ByteOrder) insn {
 	if uint64(off)+insnSize > uint64(len(code)) {
 		return insn{}
 	}
-	return insn{ok: true, code: code[off]}
+	code = code[off:]
+	in := insn{ok: true, code: code[0], operand: int64(int32(order.Uint32(code[4:])))}
+	switch class := in.code & 7; {
+	case class == classLDX || class == classST || class == classSTX:
+		in.operand = int64(int16(order.Uint16(code[2:])))
+	case in.code == ldImm64 && len(code) >= 2*insnSize:
+		in.operand = int64(order.Uint32(code[4:])) | int64(order.Uint32(code[insnSize+4:]))<<32
+	}
+	return in
+}
+
+// holds says what is wrong with the operand. Before the change it has to be the
+// local value, unless linkers or compilers may have their own.
+func (in insn) holds(l value) error {
+	if l.exact && uint64(in.operand) != l.val {
+		return fmt.Errorf("instruction holds %d, not %d", in.operand, int64(l.val))
+	}
+	return nil
 }
 
 // width returns how many bytes a load or store is of.
@@ -47,6 +66,9 @@ func (in insn) patch(l, t value) (poison string, err error) {
 	}
 	switch class := in.code & 7; class {
 	case classLDX, classST, classSTX:
+		if err := in.holds(l); err != nil {
+			return "", err
+		}
 		if t.val > math.MaxInt16 {
 			return "", fmt.Errorf("offset %d does not fit the instruction", t.val)
 		}
@@ -66,10 +88,12 @@ func (in insn) patch(l, t value) (poison string, err error) {
 		if in.code&srcX != 0 {
 			return "", errors.New("instruction has no immediate operand")
 		}
+		return "", in.holds(l)
 	case classLD:
 		if in.code != ldImm64 {
 			return "", errors.New("load has no 64-bit immediate operand")
 		}
+		return "", in.holds(l)
 	default:
 		return "", fmt.Errorf("instruction of class %d cannot be relocated", class)
 	}

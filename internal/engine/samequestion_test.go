@@ -415,7 +415,8 @@ func MutateQuestions(objects [][]byte, n int, seed uint64) (*Questions, *Mutants
 		return nil, nil, err
 	}
 	ms := &Mutants{Sorts: len(about)}
-	for _, l := range possible {
+	for _, key := range about {
+		l := possible[key]
 		ms.Possible += len(l)
 		rnd.Shuffle(len(l), func(i, j int) { l[i], l[j] = l[j], l[i] })
 	}

@@ -192,7 +192,10 @@ func (w *signer) deep(b []byte, id rawbtf.TypeID, rel relation) []byte {
 			b = w.deep(b, m.Type, rel)
 		}
 	case k.IsAnyEnum() && rel == relMatches:
-		b = binary.LittleEndian.AppendUint32(b, t.Size())
+		// Of the size that C gives it there is nothing to say.
+		if size := t.Size(); k == rawbtf.KindEnum && size != 4 || k == rawbtf.KindEnum64 && size != 8 {
+			b = binary.LittleEndian.AppendUint32(append(b, '='), size)
+		}
 		for i := range t.Vlen() {
 			name(t.Enumerator(i).NameOff)
 		}

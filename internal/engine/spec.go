@@ -253,6 +253,7 @@ func (s *spec) asks() bool {
 func (s *spec) local() (v localValue) {
 	if v.err = s.err; v.err == nil {
 		v.value, v.err = s.calc(s.kind)
+		v.exact = s.exact()
 	}
 	if v.err == nil && s.kind != KindLocalTypeID && s.name() == "" {
 		v.err = errAnon

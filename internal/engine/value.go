@@ -15,8 +15,9 @@ var (
 
 // value is what a relocation resolves to on one side.
 type value struct {
-	val  uint64
-	load load
+	val   uint64
+	load  load
+	exact bool // on the local side: the instruction has to hold it
 }
 
 // load is the size and the class of a field that an instruction loads or
@@ -81,6 +82,20 @@ func (s *spec) calc(kind Kind) (value, error) {
 		return value{val: uint64(n)}, err
 	}
 	return value{val: 1}, nil // type_exists, type_matches
+}
+
+// exact reports whether the instruction has to hold the local value. Linkers
+// change type IDs, and compilers differ on how to load a bitfield.
+func (s *spec) exact() bool {
+	switch s.kind {
+	case KindLocalTypeID, KindTargetTypeID:
+		return false
+	case KindByteOffset, KindByteSize, KindLShiftU64:
+		last := &s.acc[len(s.acc)-1]
+		t := s.btf.Type(last.typeID)
+		return last.name == "" || t.Member(last.idx).BitSize == 0
+	}
+	return true
 }
 
 func (s *spec) fieldValue(kind Kind) (value, error) {

@@ -56,7 +56,7 @@ func (m *matcher) types(local, targ rawbtf.TypeID, rel relation) (bool, error) {
 	ok1, err1 := m.roots(local, targ, rel)
 	m.loose = true
 	if !ok1 {
-		m.needs = m.needs[:1]
+		m.needs = m.needs[:0]
 	}
 	m.budget = limits.MatchSteps
 	if m.seen == nil {
@@ -204,8 +204,8 @@ func (m *matcher) walk(local, targ rawbtf.TypeID, rel relation, behind bool, lev
 	return false, errNesting
 }
 
-// head compares names and kinds of two types, and notes that the target's is
-// needed. It reports whether that decides about them.
+// head compares names and kinds of two types and reports whether that decides
+// about them.
 func (m *matcher) head(l, t rawbtf.Type, rel relation, behind bool) (done, ok bool, err error) {
 	lk, tk := l.Kind(), t.Kind()
 	compat := lk.Compat(tk)
@@ -231,7 +231,6 @@ func (m *matcher) head(l, t rawbtf.Type, rel relation, behind bool) (done, ok bo
 		}
 		return false, false, nil
 	}
-	m.need(t.ID, NeedType, 0)
 	if done {
 		return true, true, nil
 	}
@@ -276,11 +275,7 @@ func forwards(f, t rawbtf.Type) bool {
 // other, which is enough for cilium/ebpf.
 func (m *matcher) declared(local, targ rawbtf.TypeID) (bool, error) {
 	l, t, err := m.pair(local, targ)
-	if err != nil || !forwards(l, t) && !forwards(t, l) {
-		return false, err
-	}
-	m.need(t.ID, NeedType, 0)
-	return true, nil
+	return err == nil && (forwards(l, t) || forwards(t, l)), err
 }
 
 // sameName compares essential names for type_matches. An empty one matches only
@@ -306,7 +301,6 @@ func (m *matcher) ints(l, t rawbtf.Type, rel relation) (bool, error) {
 		}
 		return m.differ(missBitOffset, l, t)
 	}
-	m.need(t.ID, NeedName, 0)
 	signed := func(u rawbtf.Type) bool {
 		if m.loose {
 			return u.IntEncoding() == rawbtf.IntSigned

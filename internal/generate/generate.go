@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
+	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -130,6 +131,26 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	r.finish()
 	return &r.report, nil
+}
+
+// One minimizes the only kernel of some sources, which are as for corpus.Open. Its report has that kernel
+// and nothing skipped.
+func One(ctx context.Context, sources []string, objects []*relolog.Object, opts minimize.Options) (*Report, error) {
+	c, err := corpus.Open(ctx, sources, corpus.Options{Map: true})
+	if err != nil {
+		return nil, err
+	}
+	rep, err := Run(ctx, Config{Objects: objects, Corpus: c, Options: opts, Jobs: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(rep.Skipped) > 0 {
+		return nil, rep.Skipped[0]
+	}
+	if n := len(rep.Kernels); n != 1 {
+		return nil, fmt.Errorf("%s: holds %d kernels, want one", sources[len(sources)-1], n)
+	}
+	return rep, nil
 }
 
 // order returns the numbers of the files as they are best done: what an earlier
@@ -354,6 +375,15 @@ func (k *Kernel) OutputKey() kernel.Key {
 		return key
 	}
 	return k.Key
+}
+
+// Archive returns the kernels as an archive has them.
+func (r *Report) Archive() []archive.Kernel {
+	kernels := make([]archive.Kernel, len(r.Kernels))
+	for i := range r.Kernels {
+		kernels[i] = archive.Kernel{Key: r.Kernels[i].OutputKey(), BTF: r.Kernels[i].BTF}
+	}
+	return kernels
 }
 
 // Distinct returns the number of different minimized BTFs, and the bytes of

@@ -98,6 +98,30 @@ func TestDeadFrameIsReused(t *testing.T) {
 	}
 }
 
+// TestPointerSomewhere loads a pointer to the stack from a place in the stack
+// that is not known, and stores through it: what is known of the stack must be
+// forgotten.
+func TestPointerSomewhere(t *testing.T) {
+	if !reaches(new(bpfprog.Object), []insn{
+		{Op: bpfprog.OpCall, Imm: 7},           // r0 = get_prandom_u32()
+		{Op: 0x57, Dst: 0, Imm: 8},             // r0 &= 8
+		{Op: 0xbf, Dst: 7, Src: 10},            // r7 = r10
+		{Op: 0x07, Dst: 7, Imm: -16},           // r7 -= 16
+		{Op: 0x0f, Dst: 7, Src: 0},             // r7 += r0
+		{Op: 0x7b, Dst: 10, Src: 10, Off: -8},  // *(u64 *)(r10 - 8) = r10
+		{Op: 0x7b, Dst: 10, Src: 10, Off: -16}, // *(u64 *)(r10 - 16) = r10
+		{Op: 0x7a, Dst: 10, Off: -24},          // *(u64 *)(r10 - 24) = 0
+		{Op: 0x79, Dst: 8, Src: 7},             // r8 = *(u64 *)r7, which is r10
+		{Op: 0x7a, Dst: 8, Off: -24, Imm: 1},   // *(u64 *)(r8 - 24) = 1
+		{Op: 0x79, Dst: 9, Src: 10, Off: -24},  // r9 = *(u64 *)(r10 - 24)
+		{Op: 0x55, Dst: 9, Off: 1},             // if r9 != 0 goto +1
+		{Op: bpfprog.OpExit},
+		{Op: bpfprog.OpExit},
+	}) {
+		t.Error("the store is not seen")
+	}
+}
+
 // TestManyPointees reads variables with numbers of more than 16 bits.
 func TestManyPointees(t *testing.T) {
 	const n = 70_000

@@ -2,6 +2,7 @@ package interp
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -20,10 +21,24 @@ func (x *explorer) load(s *state, in *bpfprog.Insn) value {
 	case stackPtr:
 		f := &s.frames[p.base]
 		return f.load(int64(p.v)+off, n, x.in.Narrow && !x.bigEndian())
+	case stackAny:
+		if n == 8 && s.spilled() {
+			return value{kind: stackAny}
+		}
 	case dataPtr:
 		return x.loadData(p, off, n)
 	}
 	return unknown.trim(n)
+}
+
+// spilled reports whether a pointer to the stack is kept on the stack.
+func (s *state) spilled() bool {
+	for i := range s.frames {
+		if slices.ContainsFunc(s.frames[i].stack, func(x slot) bool { return x.val.isStack() }) {
+			return true
+		}
+	}
+	return false
 }
 
 // loadData reads what the loader has frozen: a section of data, or one of the

@@ -29,9 +29,9 @@ type facts struct {
 	moduleCopies int // structs of modules that vmlinux has too
 }
 
-// Inspector looks at kernels one after the other. It is not safe for concurrent use. The zero value
+// inspector looks at kernels one after the other. It is not safe for concurrent use. The zero value
 // is ready.
-type Inspector struct {
+type inspector struct {
 	btf, module rawbtf.BTF
 	names       map[string]int
 	found       map[string]rawbtf.Type
@@ -40,8 +40,8 @@ type Inspector struct {
 // wanted are the structs that something is to be learnt from.
 var wanted = []string{"pt_regs", "module", "raw_spinlock", "lockdep_map", "mutex", "task_struct"}
 
-// Describe returns what a listing says of a kernel. It fails if the BTF is damaged.
-func (in *Inspector) Describe(k *corpus.Kernel) (Entry, error) {
+// describe returns what a listing says of a kernel. It fails if the BTF is damaged.
+func (in *inspector) describe(k *corpus.Kernel) (Entry, error) {
 	e := newEntry(k.Key, k.Path, k.SourceSize)
 	if err := in.btf.Load(k.BTF, nil); err != nil {
 		return e, err
@@ -58,9 +58,9 @@ func (in *Inspector) Describe(k *corpus.Kernel) (Entry, error) {
 }
 
 // inspect gathers the facts of a kernel.
-func (in *Inspector) inspect(r sweep.Rank, k *corpus.Kernel) facts {
+func (in *inspector) inspect(r sweep.Rank, k *corpus.Kernel) facts {
 	f := facts{rank: r, known: k.Key.Known(), sum: sha256.Sum256(k.BTF)}
-	if f.Entry, f.damage = in.Describe(k); f.damage != nil {
+	if f.Entry, f.damage = in.describe(k); f.damage != nil {
 		return f
 	}
 	b := &in.btf
@@ -80,7 +80,7 @@ func (in *Inspector) inspect(r sweep.Rank, k *corpus.Kernel) facts {
 }
 
 // count counts functions and structs, and finds the first one with members of each wanted name.
-func (in *Inspector) count(f *facts) {
+func (in *inspector) count(f *facts) {
 	if in.names == nil {
 		in.names, in.found = make(map[string]int), make(map[string]rawbtf.Type)
 	}
@@ -110,7 +110,7 @@ func (in *Inspector) count(f *facts) {
 	}
 }
 
-func (in *Inspector) find(t *rawbtf.Type) {
+func (in *inspector) find(t *rawbtf.Type) {
 	if t.Vlen() == 0 {
 		return
 	}
@@ -125,7 +125,7 @@ func (in *Inspector) find(t *rawbtf.Type) {
 }
 
 // copies counts the module's own structs of which vmlinux has one with that name.
-func (in *Inspector) copies() (n int) {
+func (in *inspector) copies() (n int) {
 	for id := range in.module.Named {
 		if t := in.module.Type(id); t.Kind() == rawbtf.KindStruct && in.names[string(t.Name())] > 0 {
 			n++

@@ -44,8 +44,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	c := cfg.Sweep.Corpus
 	// Each file's facts have their own place, so that workers need no lock.
 	all := make([][]facts, len(c.Files))
-	skipped, err := sweep.Kernels(ctx, cfg.Sweep, func() *Inspector { return new(Inspector) },
-		func(in *Inspector, r sweep.Rank, k *corpus.Kernel) error {
+	skipped, err := sweep.Kernels(ctx, cfg.Sweep, func() *inspector { return new(inspector) },
+		func(in *inspector, r sweep.Rank, k *corpus.Kernel) error {
 			all[r.File] = append(all[r.File], in.inspect(r, k))
 			return nil
 		})

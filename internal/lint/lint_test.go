@@ -245,9 +245,9 @@ func TestReal(t *testing.T) {
 	if len(rep.Findings) > 0 || rep.Kernels < 9 {
 		t.Errorf("%d kernels, findings: %v", rep.Kernels, rep.Findings)
 	}
-	in := new(Inspector)
+	in := new(inspector)
 	cfg.Jobs = 1
-	_, err = sweep.Kernels(context.Background(), cfg, func() *Inspector { return in }, func(in *Inspector, r sweep.Rank, k *corpus.Kernel) error {
+	_, err = sweep.Kernels(context.Background(), cfg, func() *inspector { return in }, func(in *inspector, r sweep.Rank, k *corpus.Kernel) error {
 		f := in.inspect(r, k)
 		if f.funcs < 10000 || f.worstCount < 2 || f.structs < 5000 || f.Types < f.structs {
 			t.Errorf("%s: %d functions, %d × %s, %d structs, %d types", k.Name, f.funcs, f.worstCount, f.worst, f.structs, f.Types)

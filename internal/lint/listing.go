@@ -2,11 +2,14 @@ package lint
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -39,6 +42,26 @@ func List(c *corpus.Corpus) []Entry {
 		list[i] = newEntry(f.Key, f.Path, f.Size)
 	}
 	return list
+}
+
+// Read returns the kernels of a corpus with their Details, after reading all of them, and what was
+// skipped: what the corpus skips, what cannot be read, and kernels whose BTF is damaged.
+func Read(ctx context.Context, cfg sweep.Config) (list []Entry, skipped []*corpus.Error, err error) {
+	all := make([][]Entry, len(cfg.Corpus.Files))
+	bad := make([][]*corpus.Error, len(cfg.Corpus.Files))
+	skipped, err = sweep.Kernels(ctx, cfg, func() *inspector { return new(inspector) },
+		func(in *inspector, r sweep.Rank, k *corpus.Kernel) error {
+			e, err := in.describe(k)
+			if err != nil {
+				bad[r.File] = append(bad[r.File], &corpus.Error{Path: e.Path, Err: err})
+				return nil
+			}
+			all[r.File] = append(all[r.File], e)
+			return nil
+		})
+	skipped = append(skipped, slices.Concat(bad...)...)
+	slices.SortFunc(skipped, (*corpus.Error).Compare)
+	return slices.Concat(all...), skipped, err
 }
 
 func newEntry(k kernel.Key, path string, disk int64) Entry {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -90,7 +91,7 @@ func where(r *check.Report, ordered, set []int, most int) string {
 	if len(labels) > most {
 		labels = append(labels[:most-1], fmt.Sprintf("%d more ranges", len(labels)-most+1))
 	}
-	return fmt.Sprintf("%s: %s", plural(len(set), "kernel"), strings.Join(labels, "; "))
+	return fmt.Sprintf("%s: %s", logtext.Plural(len(set), "kernel"), strings.Join(labels, "; "))
 }
 
 // programs names some programs, by object.
@@ -110,11 +111,4 @@ func programs(r *check.Report, list []int, most int) string {
 		parts = append(parts, name)
 	}
 	return strings.Join(parts, ", ")
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

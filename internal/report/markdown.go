@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/logtext"
 )
 
 // icons stand for verdicts in Markdown.
@@ -63,7 +64,7 @@ func (m *matrix) table(b *bufio.Writer) {
 		fmt.Fprintln(b)
 	}
 	if m.fine > 0 {
-		fmt.Fprintf(b, "\n%s ok on every kernel.\n", plural(m.fine, "program"))
+		fmt.Fprintf(b, "\n%s ok on every kernel.\n", logtext.Plural(m.fine, "program"))
 	}
 	fmt.Fprintln(b)
 	for i, c := range m.columns {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/logtext"
 )
 
 // Options of the text and Markdown forms. The zero value is the short form.
@@ -105,8 +106,8 @@ func summaryLine(r *check.Report) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n[s], s))
 		}
 	}
-	return fmt.Sprintf("%s of %s on %s: %s", plural(len(r.Programs), "program"), plural(len(objects), "object"),
-		plural(len(r.Kernels), "kernel"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s of %s on %s: %s", logtext.Plural(len(r.Programs), "program"), logtext.Plural(len(objects), "object"),
+		logtext.Plural(len(r.Kernels), "kernel"), strings.Join(parts, ", "))
 }
 
 func (t *text) summary() { fmt.Fprintln(t, summaryLine(t.m.r)) }
@@ -147,7 +148,7 @@ func (t *text) matrix() {
 		fmt.Fprintln(t)
 	}
 	if m.fine > 0 {
-		fmt.Fprintf(t, "%s ok on every kernel\n", plural(m.fine, "program"))
+		fmt.Fprintf(t, "%s ok on every kernel\n", logtext.Plural(m.fine, "program"))
 	}
 }
 

@@ -9,13 +9,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func TestAliases(t *testing.T) {
-	k := testinput.Minimized(t)[0]
+	k := testminimized.Kernels(t)[0]
 	a := mustOpen(t, mustWrite(t, []archive.Kernel{{Key: mustKey(t, "amazon/2/aarch64/5.10"), BTF: k.BTF}}))
 	for _, s := range []string{"amzn/2/arm64/5.10", "amazon/2/aarch64/5.10", "AMZN/2/aarch64/5.10"} {
 		if _, err := a.BTF(mustKey(t, s)); err != nil {
@@ -39,7 +39,7 @@ func TestEmpty(t *testing.T) {
 }
 
 func TestOpenFrom(t *testing.T) {
-	data := mustWrite(t, testinput.Minimized(t))
+	data := mustWrite(t, testminimized.Kernels(t))
 	path := filepath.Join(t.TempDir(), "x.btfa")
 	if err := os.WriteFile(path, data, 0o666); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestOpenFrom(t *testing.T) {
 }
 
 func TestManyGoroutines(t *testing.T) {
-	kernels := testinput.Minimized(t)
+	kernels := testminimized.Kernels(t)
 	a := mustOpen(t, mustWrite(t, kernels))
 	var wg sync.WaitGroup
 	for i := range 8 {

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func TestFile(t *testing.T) {
-	btf := testinput.Minimized(t)[0].BTF
+	btf := testminimized.Kernels(t)[0].BTF
 	f, err := (&archive.Types{Source: archive.FromArchive, BTF: btf}).File()
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestFileWithLibbpf(t *testing.T) {
 	if err != nil {
 		t.Skip("no bpftool")
 	}
-	f, err := archive.NewFile(testinput.Minimized(t)[0].BTF)
+	f, err := archive.NewFile(testminimized.Kernels(t)[0].BTF)
 	if err != nil {
 		t.Fatal(err)
 	}

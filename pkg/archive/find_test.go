@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -16,7 +16,7 @@ func TestFind(t *testing.T) {
 	a := lookupArchive(t)
 	dir := t.TempDir()
 	named, none := filepath.Join(dir, "named.btf"), filepath.Join(dir, "none.btf")
-	if err := os.WriteFile(named, testinput.Minimized(t)[0].BTF, 0o666); err != nil {
+	if err := os.WriteFile(named, testminimized.Kernels(t)[0].BTF, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	hit := kernel.HostOptions{OSRelease: "../kernel/testdata/os-release/debian", Release: "6.1.0-9-amd64", Arch: "x86_64"}
@@ -28,7 +28,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("file: %+v, %v", got, err)
 	}
 	got, err = archive.Find(archive.Options{Archive: a, Host: hit, IgnoreKernel: true})
-	if err != nil || got.Source != archive.FromArchive || got.Match.Rule != archive.ExactMatch || !bytes.Equal(got.BTF, testinput.Minimized(t)[0].BTF) {
+	if err != nil || got.Source != archive.FromArchive || got.Match.Rule != archive.ExactMatch || !bytes.Equal(got.BTF, testminimized.Kernels(t)[0].BTF) {
 		t.Errorf("archive: %+v, %v", got, err)
 	}
 	if _, err = archive.Find(archive.Options{File: none, Archive: a, Host: hit}); !errors.Is(err, os.ErrNotExist) {

@@ -5,14 +5,14 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
 // FuzzPayload opens a payload as it comes out of the frame and takes every BTF
 // out, which is valid whatever the payload.
 func FuzzPayload(f *testing.F) {
-	for _, kernels := range [][]archive.Kernel{nil, testinput.Minimized(f)[:1], testinput.Minimized(f)} {
+	for _, kernels := range [][]archive.Kernel{nil, testminimized.Kernels(f)[:1], testminimized.Kernels(f)} {
 		payload, err := btfa.Unpack(mustWrite(f, kernels)[btfa.HeaderLen:])
 		if err != nil {
 			f.Fatal(err)
@@ -44,7 +44,7 @@ func FuzzPayload(f *testing.F) {
 
 // FuzzOpen opens files, whose checksum keeps nearly all changes out.
 func FuzzOpen(f *testing.F) {
-	f.Add(mustWrite(f, testinput.Minimized(f)))
+	f.Add(mustWrite(f, testminimized.Kernels(f)))
 	f.Add([]byte(btfa.Magic))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if a, err := archive.Open(data); (a != nil) != (err == nil) {

@@ -14,13 +14,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/btfa"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
 // Nothing that happened to a file on its way goes unnoticed.
 func TestDamage(t *testing.T) {
-	data := mustWrite(t, testinput.Minimized(t))
+	data := mustWrite(t, testminimized.Kernels(t))
 	for n := range data {
 		if _, err := archive.Open(data[:n]); err == nil {
 			t.Errorf("opened the first %d bytes", n)
@@ -56,7 +56,7 @@ func TestDamage(t *testing.T) {
 // one of an unused bit of the frame's header, gives what it did before.
 func same(t *testing.T, a *archive.Archive, at int) {
 	t.Helper()
-	for _, k := range testinput.Minimized(t) {
+	for _, k := range testminimized.Kernels(t) {
 		if b, err := a.BTF(k.Key); err != nil || !bytes.Equal(b, k.BTF) {
 			t.Errorf("byte %d changed: %s differs (%v)", at, k.Key, err)
 		}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -12,7 +12,7 @@ import (
 // lookupArchive has kernels with three different BTFs: a, b and c.
 func lookupArchive(t *testing.T) *archive.Archive {
 	t.Helper()
-	real := testinput.Minimized(t)
+	real := testminimized.Kernels(t)
 	var kernels []archive.Kernel
 	for _, k := range []struct {
 		key string

@@ -11,7 +11,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -76,7 +76,7 @@ func TestTreeIsLikeArchive(t *testing.T) {
 	got, err := archive.Find(archive.Options{Archive: tree, IgnoreKernel: true, Host: kernel.HostOptions{
 		OSRelease: "../kernel/testdata/os-release/debian", Release: "6.1.0-9-amd64", Arch: "x86_64",
 	}})
-	if err != nil || got.Source != archive.FromArchive || !bytes.Equal(got.BTF, testinput.Minimized(t)[0].BTF) {
+	if err != nil || got.Source != archive.FromArchive || !bytes.Equal(got.BTF, testminimized.Kernels(t)[0].BTF) {
 		t.Errorf("found %+v, %v", got, err)
 	}
 }

@@ -21,7 +21,7 @@ type node struct {
 	idx     []uint32 // members or enumerators that are needed, ascending
 	pointee bool     // of a pointer: what it points to
 	index   bool     // of an array: its index type
-	name    bool     // of an int: its own name
+	name    bool     // of an int: its own name, which a relocation asks for
 	copies  bool     // its type ID is asked for: equal ones are not merged
 
 	queued bool        // in marks.grown
@@ -32,7 +32,7 @@ type node struct {
 // mark. It is used again, with its memory, for each kernel.
 type marks struct {
 	anonymous bool // of several anonymous members none may be dropped
-	whole     bool // all members and enumerators of needed types are needed
+	keep      keep
 	index     map[nodeKey]int
 	nodes     []*node
 	names     map[nameKey]*sameName // structs and unions
@@ -50,6 +50,15 @@ type nameKey struct {
 	kind rawbtf.Kind
 	name string
 }
+
+// keep says what is kept besides what matches depend upon.
+type keep int
+
+const (
+	keepNothing  keep = iota
+	keepPointees      // what the needed pointers lead to, though none of its members
+	keepMembers       // all members and enumerators of needed types
+)
 
 // sameName are the structs or unions that share kind and name.
 type sameName struct {
@@ -183,8 +192,6 @@ func (m *marks) add(match *engine.Match) {
 			n.pointee = true
 		case engine.NeedIndex:
 			n.index = true
-		case engine.NeedName:
-			n.name = true
 		}
 	}
 	root := m.nodes[m.node(match.BTF.Type(match.Type))]
@@ -224,7 +231,7 @@ func (m *marks) settle() error {
 // expand makes sure that all that n refers to has a node.
 func (m *marks) expand(n *node) {
 	t := &n.t
-	if k := t.Kind(); m.whole && (k.IsComposite() || k.IsAnyEnum()) {
+	if k := t.Kind(); m.keep == keepMembers && (k.IsComposite() || k.IsAnyEnum()) {
 		for i := range t.Vlen() {
 			m.need(n, i)
 		}
@@ -239,7 +246,7 @@ func (m *marks) expand(n *node) {
 			m.behind(t, t.Member(i).Type)
 		}
 	case rawbtf.KindPtr:
-		if n.pointee {
+		if n.pointee = n.pointee || m.keep == keepPointees; n.pointee {
 			m.behind(t, t.Ref())
 		}
 	case rawbtf.KindTypedef:

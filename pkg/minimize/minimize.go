@@ -110,20 +110,23 @@ func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) ([]byte, er
 	if m.last == nil {
 		return nil, ErrNoObject
 	}
-	out, err := m.minimize(ctx, k, false)
-	if errors.Is(err, ErrProof) {
-		return m.minimize(ctx, k, true)
+	out, err := m.minimize(ctx, k, keepNothing)
+	for _, more := range []keep{keepPointees, keepMembers} {
+		if errors.Is(err, ErrProof) {
+			out, err = m.minimize(ctx, k, more)
+		}
 	}
 	return out, err
 }
 
-// minimize is Minimize; with whole, it drops no members of types that it keeps.
-// That is for BTF that no compiler makes, in which members have the same name:
+// minimize is Minimize; more says what it keeps where less will not do. A
+// pointer that leads nowhere could pass for the void * of a type_matches
+// relocation. And in BTF that no compiler makes, members have the same name:
 // which one a loader takes, or stumbles over, depends on all of them.
-func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, whole bool) ([]byte, error) {
+func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, more keep) ([]byte, error) {
 	s := m.last
 	s.marks.reset(ctx)
-	s.marks.whole = whole
+	s.marks.keep = more
 	if err := s.full.Fill(ctx, s.Set, k, s.marks.add); err != nil {
 		return nil, err
 	}

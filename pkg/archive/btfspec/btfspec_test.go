@@ -8,7 +8,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/archive/btfspec"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -26,12 +26,12 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s: %v", types.Match.Key, err)
 		}
 	}
-	for _, k := range testinput.Minimized(t) {
+	for _, k := range testminimized.Kernels(t) {
 		check(&archive.Types{Source: archive.FromArchive, Match: archive.Match{Key: k.Key}, BTF: k.BTF})
 	}
 	dir := t.TempDir()
 	named, empty := filepath.Join(dir, "named.btf"), filepath.Join(dir, "empty.btf")
-	for name, data := range map[string][]byte{named: testinput.Minimized(t)[0].BTF, empty: nil} {
+	for name, data := range map[string][]byte{named: testminimized.Kernels(t)[0].BTF, empty: nil} {
 		if err := os.WriteFile(name, data, 0o666); err != nil {
 			t.Fatal(err)
 		}

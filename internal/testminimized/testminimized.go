@@ -1,4 +1,6 @@
-package testinput
+// Package testminimized gives tests of archives something to put into them: the
+// kernels of testdata, minimized. It is for tests only.
+package testminimized
 
 import (
 	"context"
@@ -6,20 +8,21 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
-// minimized is what Minimized made when it was first called.
+// minimized is what Kernels made when it was first called.
 var minimized struct {
 	sync.Once
 	kernels []archive.Kernel
 }
 
-// Minimized returns the kernels of testdata/vmlinux, minimized for the tools
+// Kernels returns the kernels of testdata/vmlinux, minimized for the tools
 // among the objects of testdata/bpf. The caller must not change their BTF.
-func Minimized(tb testing.TB) []archive.Kernel {
+func Kernels(tb testing.TB) []archive.Kernel {
 	tb.Helper()
 	minimized.Do(func() { minimized.kernels = minimizeAll(tb) })
 	if n := len(minimized.kernels); n < 5 {
@@ -33,15 +36,15 @@ func minimizeAll(tb testing.TB) (kernels []archive.Kernel) {
 	var objects []*relolog.Object
 	for _, suffix := range []string{".bpfel.o", ".bpfeb.o"} {
 		for _, name := range []string{"biolat", "bitfields", "dups", "enums", "execsnoop", "filelife", "kinds", "match", "profile", "runqlat", "tcplife"} {
-			objects = append(objects, Named(tb, name+suffix).Object)
+			objects = append(objects, testinput.Named(tb, name+suffix).Object)
 		}
 	}
 	min := minimize.New(objects, minimize.Options{})
-	c, err := corpus.Open(context.Background(), []string{Path(tb, "testdata", "vmlinux")}, corpus.Options{})
+	c, err := corpus.Open(context.Background(), []string{testinput.Path(tb, "testdata", "vmlinux")}, corpus.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	Each(tb, c, func(it *corpus.Kernel) {
+	testinput.Each(tb, c, func(it *corpus.Kernel) {
 		target, err := relolog.NewTarget(it.Name, it.BTF)
 		if err != nil {
 			tb.Fatal(err)

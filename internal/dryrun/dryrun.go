@@ -1,0 +1,97 @@
+// Package dryrun makes the relocation logs of objects on the kernels of a corpus.
+package dryrun
+
+import (
+	"context"
+	"errors"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/pool"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// Config says what to run on what.
+type Config struct {
+	Objects []*relolog.Object // of either byte order
+	Corpus  *corpus.Corpus
+	Jobs    int // objects at once, at least 1
+}
+
+// Run gives to log the log of each object on each kernel of its byte order: kernels as the corpus has
+// them, for each of them objects as they are given. skip is told what was left out: what the corpus skips,
+// what cannot be read, and kernels and objects that have nothing of their byte order. Both are called by
+// the caller's goroutine. An error of log ends the run and is returned, and so does ctx.
+func Run(ctx context.Context, cfg Config, log func(*relolog.Log) error, skip func(*corpus.Error)) error {
+	r := &run{Config: cfg, log: log, skip: skip, met: make([]bool, len(cfg.Objects))}
+	r.left(cfg.Corpus.Skipped)
+	var scratch corpus.Scratch
+	for _, f := range cfg.Corpus.Files {
+		var failed error
+		err := f.Read(ctx, &scratch, func(k *corpus.Kernel) error {
+			failed = r.kernel(ctx, k)
+			return failed
+		})
+		if failed != nil || ctx.Err() != nil {
+			return err
+		}
+		r.left(corpus.Errors(err))
+	}
+	for i, met := range r.met {
+		if !met {
+			skip(&corpus.Error{Path: cfg.Objects[i].Name(), Err: errors.New("no kernel is of its byte order")})
+		}
+	}
+	return nil
+}
+
+type run struct {
+	Config
+	log  func(*relolog.Log) error
+	skip func(*corpus.Error)
+	met  []bool // the object has met a kernel of its byte order
+}
+
+func (r *run) left(skipped []*corpus.Error) {
+	for _, e := range skipped {
+		r.skip(e)
+	}
+}
+
+// kernel runs all objects on one kernel.
+func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
+	target := new(relolog.Target)
+	if err := k.Load(target, k.Name); err != nil {
+		r.skip(&corpus.Error{Path: k.Name, Err: err})
+		return nil
+	}
+	logs := make([]*relolog.Log, len(r.Objects))
+	err := pool.Each(ctx, r.Jobs, len(r.Objects), func(i int) error {
+		log, err := relolog.Run(ctx, r.Objects[i], target)
+		if errors.Is(err, relolog.ErrByteOrder) {
+			return nil
+		}
+		logs[i] = log
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		r.skip(&corpus.Error{Path: k.Name, Err: err})
+		return nil
+	}
+	met := false
+	for i, log := range logs {
+		if log == nil {
+			continue
+		}
+		met, r.met[i] = true, true
+		if err := r.log(log); err != nil {
+			return err
+		}
+	}
+	if !met {
+		r.skip(&corpus.Error{Path: k.Name, Err: errors.New("no object is of its byte order")})
+	}
+	return nil
+}

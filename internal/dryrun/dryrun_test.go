@@ -1,0 +1,64 @@
+package dryrun_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/dryrun"
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// TestRun runs objects of both byte orders on a big-endian kernel and a damaged
+// one.
+func TestRun(t *testing.T) {
+	const name = "6.12.107+deb13-s390x.btf.zst"
+	src := testinput.Path(t, "testdata", "vmlinux", "debian", "13", "s390x", name)
+	bad := filepath.Join(t.TempDir(), "bad.btf.zst")
+	data, err := os.ReadFile(src)
+	if err == nil {
+		err = os.WriteFile(bad, data[:1000], 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := corpus.Open(t.Context(), []string{src, bad}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objs []*relolog.Object
+	names := []string{"execsnoop.bpfeb.o", "execsnoop.bpfel.o", "biolat.bpfeb.o"}
+	for _, n := range names {
+		objs = append(objs, testinput.Named(t, n).Object)
+	}
+	cfg := dryrun.Config{Objects: objs, Corpus: c, Jobs: 2}
+	var got, skipped []string
+	err = dryrun.Run(t.Context(), cfg, func(l *relolog.Log) error {
+		if len(l.Entries) == 0 {
+			t.Errorf("%s: empty log", l.Object)
+		}
+		got = append(got, l.Object+" on "+l.Kernel)
+		return nil
+	}, func(e *corpus.Error) { skipped = append(skipped, e.Path) })
+	kernel := " on debian/13/s390x/6.12.107+deb13-s390x"
+	if want := []string{names[0] + kernel, names[2] + kernel}; !slices.Equal(got, want) || err != nil {
+		t.Errorf("%q, want %q; %v", got, want, err)
+	}
+	if want := []string{bad, names[1]}; !slices.Equal(skipped, want) {
+		t.Errorf("skipped %q, want %q", skipped, want)
+	}
+	mine := errors.New("mine")
+	if err := dryrun.Run(t.Context(), cfg, func(*relolog.Log) error { return mine }, func(*corpus.Error) {}); err != mine {
+		t.Errorf("error %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := dryrun.Run(ctx, cfg, func(*relolog.Log) error { return nil }, func(*corpus.Error) {}); err != context.Canceled {
+		t.Errorf("error %v", err)
+	}
+}

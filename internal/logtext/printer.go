@@ -1,0 +1,87 @@
+package logtext
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// Printer writes the logs of several objects: those on a single kernel as [Write] does, those on several
+// as a [Comparison]. It is not safe for concurrent use.
+type Printer struct {
+	w    *bufio.Writer
+	opts Options
+	enc  *json.Encoder // nil for text
+
+	pending []*relolog.Log // the first kernel's, until it is known to be the only one
+	first   string         // name of the first kernel
+	compare *Comparison
+
+	// Findings says whether something is shown that is poisoned, ambiguous or failed.
+	Findings bool
+}
+
+// NewPrinter returns a Printer of text.
+func NewPrinter(w io.Writer, opts Options) *Printer {
+	return &Printer{w: bufio.NewWriter(w), opts: opts}
+}
+
+// NewJSONPrinter returns a Printer that writes a line of JSON for each relocation and kernel that the
+// filter keeps.
+func NewJSONPrinter(w io.Writer, filter Filter) *Printer {
+	p := NewPrinter(w, Options{Filter: filter})
+	p.enc = json.NewEncoder(p.w)
+	p.enc.SetEscapeHTML(false)
+	return p
+}
+
+// Print adds a log. The logs of one kernel must come one after the other.
+func (p *Printer) Print(log *relolog.Log) error {
+	for i := range log.Entries {
+		e := &log.Entries[i]
+		finding := e.Result == relolog.Poisoned || e.Result == relolog.Ambiguous || e.Result == relolog.Error
+		if p.enc == nil && (p.Findings || !finding) || !p.opts.Filter.Match(e) {
+			continue
+		}
+		p.Findings = p.Findings || finding
+		if p.enc != nil {
+			if err := p.enc.Encode(e); err != nil {
+				return err
+			}
+		}
+	}
+	if p.enc != nil {
+		return p.w.Flush()
+	}
+	if p.compare == nil && (p.first == "" || p.first == log.Kernel) {
+		p.first = log.Kernel
+		p.pending = append(p.pending, log)
+		return nil
+	}
+	if p.compare == nil {
+		p.compare = new(Comparison)
+		for _, l := range p.pending {
+			p.compare.Add(l)
+		}
+		p.pending = nil
+	}
+	p.compare.Add(log)
+	return nil
+}
+
+// Close writes what had to wait for the last log.
+func (p *Printer) Close() error {
+	if p.compare != nil {
+		if err := p.compare.Write(p.w, p.opts); err != nil {
+			return err
+		}
+	}
+	for _, l := range p.pending {
+		if err := Write(p.w, l, p.opts); err != nil {
+			return err
+		}
+	}
+	return p.w.Flush()
+}

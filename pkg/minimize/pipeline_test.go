@@ -1,0 +1,189 @@
+package minimize
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/canon"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/unwrap"
+	"github.com/btfgen/btfgen/internal/verify"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// mutation is one way to go wrong, at one of the points where Minimizer.minimize
+// can. The zero value goes wrong nowhere.
+type mutation struct {
+	rule  string // what is broken
+	needs func(*engine.Match)
+	marks func(*marks) // before settle
+	skip  string       // rule of settle that is left out
+	after func(*marks) // after settle
+	graph func(*graph, map[nodeKey]int)
+	list  func([]*canon.Type) []*canon.Type
+}
+
+// pipeline is Minimizer.minimize taken apart, for one kernel and many
+// mutations. The matches with the kernel are kept, because they do not change.
+type pipeline struct {
+	*testing.T
+	m       *Minimizer
+	set     *set
+	kernel  *engine.Kernel
+	matches []engine.Match
+	judge   *verify.Judge
+	whole   []byte // output of no mutation
+}
+
+// newPipeline returns nil for a kernel without objects of its byte order.
+func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object) *pipeline {
+	t.Helper()
+	var plain []*relolog.Object
+	for _, o := range objects {
+		plain = append(plain, o.Object)
+	}
+	target, err := relolog.NewTarget(name, btf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pipeline{T: t, m: New(plain, Options{}), kernel: unwrap.Kernel(target)}
+	p.whole, err = p.m.Minimize(t.Context(), target)
+	if errors.Is(err, ErrNoObject) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.set = p.m.last
+	err = p.set.full.Fill(t.Context(), p.set.Set, p.kernel, func(m *engine.Match) {
+		c := *m
+		c.Needs = slices.Clone(m.Needs)
+		p.matches = append(p.matches, c)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.judge, err = verify.NewJudge(objects, name, btf); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.run(&mutation{}); !slices.Equal(got, p.whole) {
+		t.Fatal("the pipeline of the test does not do what Minimize does")
+	}
+	return p
+}
+
+// run returns the output of the mutated pipeline.
+func (p *pipeline) run(mu *mutation) []byte {
+	g, at := p.lower(mu)
+	if mu.graph != nil {
+		mu.graph(g, at)
+	}
+	l := p.merge(g.types)
+	if mu.list != nil {
+		l = mu.list(l)
+	}
+	return canon.Write(l, p.kernel.Order())
+}
+
+// merge is canon.Merge.
+func (p *pipeline) merge(types []*canon.Type) []*canon.Type {
+	l, err := canon.Merge(p.Context(), types)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return l
+}
+
+// mark marks what a mutated pipeline needs.
+func (p *pipeline) mark(mu *mutation) *marks {
+	m := newMarks(p.set.Asks(engine.KindTypeMatches))
+	for _, match := range p.matches {
+		if mu.needs != nil {
+			match.Needs = slices.Clone(match.Needs)
+			mu.needs(&match)
+		}
+		m.add(&match)
+	}
+	if mu.marks != nil {
+		mu.marks(m)
+	}
+	settleWithout(m, mu.skip)
+	if mu.after != nil {
+		mu.after(m)
+	}
+	return m
+}
+
+// lower returns the output types of a mutated pipeline, and the place of each
+// node among them.
+func (p *pipeline) lower(mu *mutation) (*graph, map[nodeKey]int) {
+	m := p.mark(mu)
+	g := newGraph(m, p.set.Set, uint32(p.kernel.PointerSize()), p.m.opts.Padding)
+	if mu.skip == "integer names" {
+		g.intNames = false
+	}
+	if mu.skip == "pointer size" {
+		g.ptrSize = 8
+	}
+	if err := g.lowerAll(); err != nil {
+		p.Fatal(err)
+	}
+	for i, n := range m.nodes {
+		if n.copies && g.types[i] != nil {
+			g.types[i].Copies = 1
+		}
+	}
+	return g, m.index
+}
+
+// prove is Minimizer.prove.
+func (p *pipeline) prove(out []byte) error { return p.m.prove(p.Context(), p.kernel, out) }
+
+// settleWithout is marks.settle without one of its rules, "" for none.
+func settleWithout(m *marks, rule string) {
+	if rule == "keepAnonymous" {
+		m.anonymous = false
+	}
+	for {
+		for i := 0; i < len(m.nodes); i++ {
+			n := m.nodes[i]
+			had := slices.Clone(n.idx)
+			if m.expand(n); rule == "keepInner" {
+				dropInner(n, had)
+			}
+		}
+		if rule == "unify" {
+			return
+		}
+		before, changed := len(m.nodes), false
+		for _, s := range m.names {
+			if len(s.nodes) > 1 && m.unify(s.nodes, 0) {
+				changed = true
+			}
+		}
+		if !changed && before == len(m.nodes) {
+			return
+		}
+	}
+}
+
+// dropInner takes back what keepInner alone has added, which is the last
+// member. keepAnonymous can add it too, if it is anonymous.
+func dropInner(n *node, had []uint32) {
+	if !n.t.Kind().IsComposite() || len(n.idx) == 0 {
+		return
+	}
+	if end := n.t.Vlen() - 1; n.idx[len(n.idx)-1] == end && !slices.Contains(had, end) && !n.t.BTF().NameIs(n.t.Member(end).NameOff, "") {
+		n.idx = n.idx[:len(n.idx)-1]
+	}
+}
+
+// sortedNodes returns the nodes of marks in an order that does not depend on
+// that of maps.
+func sortedNodes(m *marks) []*node {
+	l := slices.Clone(m.nodes)
+	slices.SortFunc(l, func(a, b *node) int { return cmp.Compare(a.t.ID, b.t.ID) })
+	return l
+}
