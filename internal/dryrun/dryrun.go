@@ -68,15 +68,19 @@ func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 	logs, defects := make([]*relolog.Log, len(r.Objects)), make([]error, len(r.Objects))
 	err := pool.Each(ctx, r.Jobs, len(r.Objects), func(i int) (err error) {
 		var log *relolog.Log
-		defects[i] = defect.Catch(ctx, func() { log, err = relolog.Run(r.Objects[i], target) })
+		defects[i] = defect.Catch(ctx, func() { log, err = relolog.Run(ctx, r.Objects[i], target) })
 		if errors.Is(err, relolog.ErrByteOrder) {
 			return nil
 		}
 		logs[i] = log
 		return err
 	})
-	if err != nil {
-		return err
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		r.skip(&corpus.Error{Path: k.Name, Err: err})
+		return nil
 	}
 	met := false
 	for i, log := range logs {
