@@ -155,36 +155,28 @@ func (m *Manifest) field(d *jsonfile.Decoder, name string) error {
 	case "relocations":
 		return d.Value(&m.Relocations)
 	case "kernels":
-		return d.Array(limits.EarlierKernels, "kernels", func() error {
-			var e ManifestKernel
-			err := d.Value(&e)
-			m.Kernels = append(m.Kernels, e)
-			return cmp.Or(err, named(e.Kernel))
-		})
+		return list(d, limits.EarlierKernels, name, &m.Kernels, func(e *ManifestKernel) string { return e.Kernel })
 	case "issues":
-		return d.Array(limits.ManifestIssues, "issues", func() error {
-			var e ManifestIssue
-			err := d.Value(&e)
-			m.Issues = append(m.Issues, e)
-			return cmp.Or(err, named(e.Relo))
-		})
+		return list(d, limits.ManifestIssues, name, &m.Issues, func(e *ManifestIssue) string { return e.Relo })
 	case "no_object":
-		return d.Array(limits.EarlierKernels, "kernels", func() error {
-			var e ManifestSkip
-			err := d.Value(&e)
-			m.NoObject = append(m.NoObject, e)
-			return cmp.Or(err, named(e.Kernel))
-		})
+		return list(d, limits.EarlierKernels, name, &m.NoObject, func(e *ManifestSkip) string { return e.Kernel })
 	}
 	return d.Skip()
 }
 
-// named returns an error for a name that is none.
-func named(name string) error {
-	if name == "" {
-		return errors.New("has no name")
-	}
-	return nil
+// list reads up to most things that have a name. One without would take more memory than it has bytes.
+func list[T any](d *jsonfile.Decoder, most int, what string, into *[]T, name func(*T) string) error {
+	return d.Array(most, what, func() error {
+		var e T
+		if err := d.Value(&e); err != nil {
+			return err
+		}
+		if name(&e) == "" {
+			return errors.New("has no name")
+		}
+		*into = append(*into, e)
+		return nil
+	})
 }
 
 // Old is what an earlier run made of kernels that may not have changed. It is
