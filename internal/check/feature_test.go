@@ -56,7 +56,7 @@ var appeared = []struct {
 func inspectItem(t *testing.T, it *corpus.Kernel, w *wanted) *kernel {
 	t.Helper()
 	tg := new(target)
-	if why := tg.Load(it.Name, it.BTF); why != nil {
+	if why := tg.Load(t.Context(), it.Name, it.BTF); why != nil {
 		t.Fatal(it.Name, why)
 	}
 	return inspect(tg, w, it.Key, it.Arch)

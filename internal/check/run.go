@@ -104,7 +104,7 @@ func newRun(cfg Config) *run {
 func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	p := it.Path
 	var loaded []decisions
-	err := it.Load(&t.Target, p)
+	err := it.Load(ctx, &t.Target, p)
 	if err == nil {
 		loaded, err = r.loader.on(ctx, t)
 	}

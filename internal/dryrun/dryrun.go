@@ -64,7 +64,7 @@ func (r *run) left(skipped []*corpus.Error) {
 // kernel runs all objects on one kernel.
 func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 	target := new(relolog.Target)
-	if err := k.Load(target, k.Name); err != nil {
+	if err := k.Load(ctx, target, k.Name); err != nil {
 		r.skip(&corpus.Error{Path: k.Name, Err: err})
 		return nil
 	}

@@ -46,7 +46,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	all := make([][]facts, len(c.Files))
 	skipped, err := sweep.Kernels(ctx, cfg.Sweep, func() *inspector { return new(inspector) },
 		func(in *inspector, r sweep.Rank, k *corpus.Kernel) error {
-			all[r.File] = append(all[r.File], in.inspect(r, k))
+			all[r.File] = append(all[r.File], in.inspect(ctx, r, k))
 			return nil
 		})
 	if err != nil {

@@ -197,7 +197,7 @@ func splitBTF(t *testing.T, base []byte, structs ...string) []byte {
 	}
 	out = append(append(out, types...), strs...)
 	var m rawbtf.BTF
-	if err := m.Load(out, view); err != nil {
+	if err := m.Load(t.Context(), out, view); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -248,7 +248,7 @@ func TestReal(t *testing.T) {
 	in := new(inspector)
 	cfg.Jobs = 1
 	_, err = sweep.Kernels(context.Background(), cfg, func() *inspector { return in }, func(in *inspector, r sweep.Rank, k *corpus.Kernel) error {
-		f := in.inspect(r, k)
+		f := in.inspect(t.Context(), r, k)
 		if f.funcs < 10000 || f.worstCount < 2 || f.structs < 5000 || f.Types < f.structs {
 			t.Errorf("%s: %d functions, %d × %s, %d structs, %d types", k.Name, f.funcs, f.worstCount, f.worst, f.structs, f.Types)
 		}

@@ -51,7 +51,7 @@ func Read(ctx context.Context, cfg sweep.Config) (list []Entry, skipped []*corpu
 	bad := make([][]*corpus.Error, len(cfg.Corpus.Files))
 	skipped, err = sweep.Kernels(ctx, cfg, func() *inspector { return new(inspector) },
 		func(in *inspector, r sweep.Rank, k *corpus.Kernel) error {
-			e, err := in.describe(k)
+			e, err := in.describe(ctx, k)
 			if err != nil {
 				bad[r.File] = append(bad[r.File], &corpus.Error{Path: e.Path, Err: err})
 				return nil
