@@ -32,6 +32,7 @@ type facts struct {
 // inspector looks at kernels one after the other. It is not safe for concurrent use. The zero value
 // is ready.
 type inspector struct {
+	sources     []string // of the corpus, for newEntry
 	btf, module rawbtf.BTF
 	names       map[string]int
 	found       map[string]rawbtf.Type
@@ -42,7 +43,7 @@ var wanted = []string{"pt_regs", "module", "raw_spinlock", "lockdep_map", "mutex
 
 // describe returns what a listing says of a kernel. It fails if the BTF is damaged.
 func (in *inspector) describe(k *corpus.Kernel) (Entry, error) {
-	e := newEntry(k.Key, k.Path, k.SourceSize)
+	e := newEntry(k.Key, k.Path, k.SourceSize, in.sources)
 	if err := in.btf.Load(k.BTF, nil); err != nil {
 		return e, err
 	}
