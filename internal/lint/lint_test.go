@@ -133,6 +133,9 @@ func TestFindings(t *testing.T) {
 			"undeduplicated " + x + "e 60 × struct task_struct; 118 of 121 named structs are copies"}},
 		{"debug kernel", map[string][]byte{x + "e.btf": btf(t, le, 8, "raw_spinlock.magic", "lockdep_map.key", "task_struct.kasan_depth")}, []string{
 			"debug-kernel " + x + "e CONFIG_DEBUG_SPINLOCK, CONFIG_LOCKDEP, CONFIG_KASAN"}},
+		{"software KASAN", map[string][]byte{x + "e.btf": btf(t, le, 8, "task_struct.kasan_depth", "kasan_global.beg")}, []string{
+			"debug-kernel " + x + "e CONFIG_KASAN_GENERIC"}},
+		{"hardware KASAN", map[string][]byte{x + "e.btf": btf(t, le, 8, "task_struct.comm", "kasan_cache.is_kmalloc", "kasan_track.pid", "kasan_alloc_meta.x")}, nil},
 		{"no debug kernel", map[string][]byte{x + "e.btf": btf(t, le, 8, "raw_spinlock.raw_lock", "lockdep_map", "task_struct.comm", "mutex.owner")}, nil},
 		{"stray module", map[string][]byte{"modules/fedora/40/x86_64/6.8/nf_nat.btf": splitBTF(t, good, "x")}, []string{
 			"stray-modules modules/fedora/40/x86_64/6.8/nf_nat.btf"}},
