@@ -39,7 +39,7 @@ type inspector struct {
 }
 
 // wanted are the structs that something is to be learnt from.
-var wanted = []string{"pt_regs", "module", "raw_spinlock", "lockdep_map", "mutex", "task_struct"}
+var wanted = []string{"pt_regs", "module", "raw_spinlock", "lockdep_map", "mutex", "task_struct", "kasan_global"}
 
 // describe returns what a listing says of a kernel. It fails if the BTF is damaged.
 func (in *inspector) describe(k *corpus.Kernel) (Entry, error) {

@@ -271,6 +271,41 @@ func TestReal(t *testing.T) {
 	}
 }
 
+// TestKASAN holds that the kinds of KASAN in a corpus are told apart, by the
+// functions that each brings.
+func TestKASAN(t *testing.T) {
+	generic, tagged := 0, 0
+	in := new(inspector)
+	testinput.Each(t, testinput.Corpus(t), func(k *corpus.Kernel) {
+		f := in.inspect(sweep.Rank{}, k)
+		funcs := make(map[string]bool)
+		for id := range rawbtf.TypeID(in.btf.NumTypes()) {
+			if fn := in.btf.Type(id); fn.Kind() == rawbtf.KindFunc {
+				funcs[string(fn.Name())] = true
+			}
+		}
+		if got := slices.Contains(f.debug, "KASAN_GENERIC"); got != funcs["__asan_load8"] {
+			t.Errorf("%s: options %v, instrumented %v", k.Name, f.debug, !got)
+		}
+		if funcs["__asan_load8"] {
+			generic++
+		}
+		if funcs["kasan_init_hw_tags"] {
+			tagged++
+			if len(f.debug) > 0 {
+				t.Errorf("%s has hardware tags, and is called a debug kernel: %v", k.Name, f.debug)
+			}
+		}
+	})
+	if os.Getenv("BTFGEN_CORPUS") == "" {
+		t.Skip("BTFGEN_CORPUS is not set: no kernels with KASAN")
+	}
+	t.Logf("%d kernels with generic KASAN, %d with hardware tags", generic, tagged)
+	if generic == 0 || tagged == 0 {
+		t.Error("the corpus lacks one kind")
+	}
+}
+
 func TestCanceled(t *testing.T) {
 	dir := tree(t, map[string][]byte{"debian/12/x86_64/good.btf": btf(t, binary.LittleEndian, 8)})
 	c, err := corpus.Open(context.Background(), []string{dir}, corpus.Options{})
