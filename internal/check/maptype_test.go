@@ -62,3 +62,37 @@ func TestMapTypeNames(t *testing.T) {
 		}
 	}
 }
+
+// TestKnownMapTypes compares the table with every kernel at hand.
+func TestKnownMapTypes(t *testing.T) {
+	n := 0
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
+		got := make(mapTypes)
+		got.learn(inspectItem(t, it, &wanted{names: make(map[string]int)}).enums[enumMap])
+		for v, name := range got {
+			if want := make(mapTypes).name(uint32(v)); name != want {
+				t.Errorf("%s: %d is %s, not %s", it.Name, v, name, want)
+			}
+		}
+		n = max(n, len(got))
+	})
+	if n != len(knownMapTypes) {
+		t.Errorf("the kernels have %d types, the table %d", n, len(knownMapTypes))
+	}
+}
+
+// TestLearnMapTypes has a type that is newer than the table, in any order of
+// kernels.
+func TestLearnMapTypes(t *testing.T) {
+	older := map[string]uint64{"BPF_MAP_TYPE_SOON": 99, "__MAX_BPF_MAP_TYPE": 100}
+	newer := map[string]uint64{"BPF_MAP_TYPE_SOON_DEPRECATED": 99, "BPF_MAP_TYPE_SOON": 99, "BPF_MAP_TYPE_LATER": 100}
+	for _, enums := range [][]map[string]uint64{{older, newer}, {newer, older}} {
+		m := make(mapTypes)
+		for _, e := range enums {
+			m.learn(e)
+		}
+		if m.name(99) != "BPF_MAP_TYPE_SOON" || m.name(100) != "BPF_MAP_TYPE_LATER" || m.name(101) != "map type 101" {
+			t.Error(m)
+		}
+	}
+}
