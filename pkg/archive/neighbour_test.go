@@ -151,7 +151,7 @@ func (s *objectSet) add(t *testing.T, k *corpus.Kernel, target *relolog.Target) 
 	t.Helper()
 	var everything []string
 	for i, o := range s.objects {
-		b, err := minimize.New([]*relolog.Object{o}, minimize.Options{}).Minimize(target)
+		b, err := minimize.New([]*relolog.Object{o}, minimize.Options{}).Minimize(t.Context(), target)
 		if errors.Is(err, minimize.ErrNoObject) {
 			return // a big-endian kernel
 		}
