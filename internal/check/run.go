@@ -62,6 +62,7 @@ type run struct {
 	mu      sync.Mutex
 	codes   []map[[sha256.Size]byte][]Finding // by program, by codeKey
 	kernels []kernelResult
+	types   mapTypes
 	skipped []*corpus.Error
 }
 
@@ -77,11 +78,12 @@ type kernelResult struct {
 // progResult is one program on one kernel.
 type progResult struct {
 	findings []Finding
-	model    *model // of what it is attached to, nil if it does not see that
+	maps     []*bpfprog.Map // that the kernel lacks; they become findings in the report
+	model    *model         // of what it is attached to, nil if it does not see that
 }
 
 func newRun(cfg Config) *run {
-	r := &run{Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int)}}
+	r := &run{Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int)}, types: make(mapTypes)}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
 	for _, o := range cfg.Objects {
@@ -125,6 +127,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	}
 	r.mu.Lock()
 	r.kernels = append(r.kernels, res)
+	r.types.learn(k.enums[enumMap])
 	r.mu.Unlock()
 }
 
@@ -149,9 +152,8 @@ func (r *run) program(n int, o *Object, pr *bpfprog.Program, k *kernel, d decisi
 	e.out = nil
 	e.interfaces()
 	e.externs()
-	res.model = e.attachment()
+	res.maps, res.model = e.maps(), e.attachment()
 	res.findings = append(e.out, code...)
-	sortFindings(res.findings)
 	return res
 }
 
@@ -197,13 +199,14 @@ func (r *run) row(o *Object, pr *bpfprog.Program, n int) Program {
 	mask := o.ArgsRead(pr)
 	for ki := range r.kernels {
 		res := &r.kernels[ki].progs[n]
-		l := res.findings
+		l := append(r.types.findings(res.maps), res.findings...)
+		sortFindings(l)
 		fi, ok := first[r.kernels[ki].arch]
 		if !ok && res.model != nil {
 			first[r.kernels[ki].arch], fi = ki, ki
 		}
 		if from := r.kernels[fi].progs[n].model; res.model != nil && res.model.differs(from, mask) {
-			l = append(slices.Clone(l), Finding{
+			l = append(l, Finding{
 				Status: MayFail, Topic: TopicTarget, Subject: "prototype of " + pr.Attach.Target(pr.Section),
 				Reason: "is " + res.model.text + "; on " + r.kernels[fi].name + " it is " + from.text,
 			})

@@ -46,6 +46,8 @@ type Options struct {
 
 // Corpus lists where the kernels are. It is immutable and safe for concurrent use.
 type Corpus struct {
+	Sources []string // as given to Open
+
 	// Files are the units of work, sorted by path. They are independent of each other.
 	Files []*File
 
@@ -97,7 +99,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 		return nil, err
 	}
 	units, skipped := group(w.files, &opts)
-	c := &Corpus{Skipped: append(w.skipped, skipped...), Ignored: w.ignored}
+	c := &Corpus{Sources: slices.Clone(sources), Skipped: append(w.skipped, skipped...), Ignored: w.ignored}
 	for _, f := range units {
 		f.opts, f.xz = opts, xz
 		if !opts.selectsPath(f.Key) {

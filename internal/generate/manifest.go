@@ -194,7 +194,8 @@ type oldKernel struct {
 
 // ReadOld reads the archive of an earlier run and its manifest. Where the run
 // was one of another version, other relocations or other options, nothing of it can be
-// used, and why says so.
+// used, and why says so. tool is what this build calls itself in a manifest, empty if
+// other builds may do so too.
 func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *Config) (old *Old, why string, err error) {
 	a, err := archive.OpenFile(archivePath)
 	if err != nil {
@@ -208,6 +209,8 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 		return nil, "", err
 	}
 	switch {
+	case tool == "":
+		return nil, "this build of btfgen has no version, so it may not be the one that made it", nil
 	case m.Tool != tool:
 		return nil, fmt.Sprintf("it was made by %.100s", m.Tool), nil
 	case m.Relocations != Sum(relolog.Hash(cfg.Objects...)):

@@ -33,17 +33,18 @@ type facts struct {
 // inspector looks at kernels one after the other. It is not safe for concurrent use. The zero value
 // is ready.
 type inspector struct {
+	sources     []string // of the corpus, for newEntry
 	btf, module rawbtf.BTF
 	names       map[string]int
 	found       map[string]rawbtf.Type
 }
 
 // wanted are the structs that something is to be learnt from.
-var wanted = []string{"pt_regs", "module", "raw_spinlock", "lockdep_map", "mutex", "task_struct"}
+var wanted = []string{"pt_regs", "module", "raw_spinlock", "lockdep_map", "mutex", "task_struct", "kasan_global"}
 
 // describe returns what a listing says of a kernel. It fails if the BTF is damaged.
 func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) (Entry, error) {
-	e := newEntry(k.Key, k.Path, k.SourceSize)
+	e := newEntry(k.Key, k.Path, k.SourceSize, in.sources)
 	if err := in.btf.Load(ctx, k.BTF, nil); err != nil {
 		return e, err
 	}

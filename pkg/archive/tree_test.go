@@ -54,6 +54,9 @@ func TestTreeIsLikeArchive(t *testing.T) {
 		wants = append(wants, mustKey(t, s))
 	}
 	for _, want := range wants {
+		if m, n := a.LookupNear(want, 1), tree.LookupNear(want, 1); m != n {
+			t.Errorf("%s with neighbours: archive %+v, tree %+v", want, m, n)
+		}
 		m, n := a.Lookup(want), tree.Lookup(want)
 		if m != n {
 			t.Errorf("%s: archive %+v, tree %+v", want, m, n)
