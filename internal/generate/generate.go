@@ -158,7 +158,7 @@ func One(ctx context.Context, sources []string, objects []*relolog.Object, opts 
 func (r *run) order() []int {
 	var done, todo []int
 	for _, i := range sweep.LargestFirst(r.files) {
-		if r.Old.find(r.files[i]) == nil {
+		if r.Old.find(r.files[i]).Kernel == nil {
 			todo = append(todo, i)
 		} else {
 			done = append(done, i)
@@ -221,8 +221,14 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	var failed []error
 	start, busy := time.Now(), time.Duration(0)
 	err := f.Read(ctx, &w.scratch, func(it *corpus.Kernel) error {
-		began := time.Now()
+		began, sound := time.Now(), false
+		defer func() {
+			if !sound { // a panic: what they are in the middle of must not show in the next kernel
+				w.target, w.minimizer = relolog.Target{}, w.run.minimizer.Clone()
+			}
+		}()
 		k, err := w.kernel(ctx, it)
+		sound = true
 		if err == nil || errors.Is(err, minimize.ErrNoObject) {
 			kernels = append(kernels, *k)
 		} else {
