@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 )
 
@@ -46,7 +47,7 @@ func runArchiveMerge(c *cli.Context) error {
 	if err := out.Write(info, kernels); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s of %s\n", out.Path, logtext.Plural(len(kernels), "kernel"), logtext.Plural(len(names), "archive"))
+	foreign.Fprintf(c.App.ErrWriter, "%s: %s of %s\n", out.Path, logtext.Plural(len(kernels), "kernel"), logtext.Plural(len(names), "archive"))
 	return nil
 }
 
@@ -84,6 +85,6 @@ func runArchiveConvert(c *cli.Context) error {
 	if err := out.Write(info, kernels); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", out.Path, logtext.Plural(len(kernels), "kernel"))
+	foreign.Fprintf(c.App.ErrWriter, "%s: %s\n", out.Path, logtext.Plural(len(kernels), "kernel"))
 	return nil
 }

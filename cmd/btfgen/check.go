@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/report"
@@ -126,7 +128,7 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	stderr := c.App.ErrWriter
-	objs, bad, err := readPrograms(o.paths, stderr)
+	objs, bad, err := readPrograms(c.Context, o.paths, stderr)
 	if err != nil {
 		return err
 	}
@@ -149,7 +151,7 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	for _, s := range rep.Skipped {
-		fmt.Fprintf(stderr, "btfgen: skipped: %s\n", s)
+		foreign.Fprintf(stderr, "btfgen: skipped: %s\n", s)
 	}
 	if len(rep.Kernels) == 0 {
 		return errors.New("no kernel could be checked")
@@ -196,7 +198,7 @@ func checkVerdict(stderr io.Writer, rep *check.Report, o *checkOptions) (failed 
 		case n == 0:
 			return true, fmt.Errorf("--require %s: no kernel is selected", s)
 		case worst == check.Fails:
-			fmt.Fprintf(stderr, "btfgen: --require %s: not met\n", s)
+			foreign.Fprintf(stderr, "btfgen: --require %s: not met\n", s)
 			failed = true
 		}
 	}
@@ -210,7 +212,7 @@ func checkVerdict(stderr io.Writer, rep *check.Report, o *checkOptions) (failed 
 		} else if ch.New > ch.Old {
 			continue
 		}
-		fmt.Fprintf(stderr, "btfgen: %s: %s: %s on %s: %s, was %s\n", word, ch.Object, ch.Program, ch.Kernel, ch.New, ch.Old)
+		foreign.Fprintf(stderr, "btfgen: %s: %s: %s on %s: %s, was %s\n", word, ch.Object, ch.Program, ch.Kernel, ch.New, ch.Old)
 	}
 	return failed, nil
 }
@@ -239,8 +241,11 @@ func checkDiff(c *cli.Context, rep *check.Report, sel []corpus.Selector) error {
 
 // readPrograms is readObjects for objects with programs, which need no
 // relocations.
-func readPrograms(paths []string, stderr io.Writer) (list []*check.Object, bad int, err error) {
-	bad = eachObject(paths, stderr, check.Parse, func(o *check.Object, _ []byte) { list = append(list, o) })
+func readPrograms(ctx context.Context, paths []string, stderr io.Writer) (list []*check.Object, bad int, err error) {
+	bad, err = eachObject(ctx, paths, stderr, check.Parse, func(o *check.Object, _ []byte) { list = append(list, o) })
+	if err != nil {
+		return nil, bad, err
+	}
 	if len(list) == 0 {
 		return nil, bad, errors.New("no object with programs")
 	}

@@ -2,11 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/store"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -95,7 +95,7 @@ func reportStored(c *cli.Context, dir string, res *store.Result) error {
 	} else {
 		reportSkipped(c.App.ErrWriter, res.Skipped)
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s, %d with modules: %s written (%s), %d there already, %d skipped\n", dir,
+	foreign.Fprintf(c.App.ErrWriter, "%s: %s, %d with modules: %s written (%s), %d there already, %d skipped\n", dir,
 		logtext.Plural(res.Kernels, "kernel"), res.WithModules, logtext.Plural(res.Written, "file"), logtext.Bytes(res.Bytes), res.Kept, len(res.Skipped))
 	if len(res.Skipped) > 0 {
 		return errFindings

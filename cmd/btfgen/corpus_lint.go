@@ -1,18 +1,18 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/lint"
 )
 
 func corpusLintCommand() *cli.Command {
 	var codes strings.Builder
 	for _, c := range lint.Codes() {
-		fmt.Fprintf(&codes, "\n    %-7s  %-14s  %s", c.Severity(), c, c.Text())
+		foreign.Fprintf(&codes, "\n    %-7s  %-14s  %s", c.Severity(), c, c.Text())
 	}
 	return &cli.Command{
 		Name:      "lint",
@@ -56,7 +56,7 @@ func runCorpusLint(c *cli.Context) error {
 		err = writeJSON(c, rep)
 	} else {
 		err = rep.Text(c.App.Writer, c.Bool("verbose"))
-		fmt.Fprintln(c.App.ErrWriter, rep.Summary())
+		foreign.Fprintf(c.App.ErrWriter, "%s\n", rep.Summary())
 	}
 	if err == nil && rep.Errors+rep.Warnings > 0 {
 		err = errFindings

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -35,7 +34,7 @@ func minCoreBTF(c *cli.Context) error {
 	}
 	input, output := c.Args().Get(0), c.Args().Get(1)
 	stderr := c.App.ErrWriter
-	objs, err := readObjects(c.Args().Slice()[2:], stderr)
+	objs, err := readObjects(c.Context, c.Args().Slice()[2:], stderr)
 	if err != nil {
 		return err
 	}
@@ -55,7 +54,7 @@ func minCoreBTF(c *cli.Context) error {
 	}
 	failed := false
 	for _, u := range rep.Unresolved {
-		fmt.Fprintf(stderr, "btfgen: %s: %s in %s\n", u.Result, u.Relo, u.Object)
+		foreign.Fprintf(stderr, "btfgen: %s: %s in %s\n", u.Result, u.Relo, u.Object)
 		failed = failed || u.Result != relolog.Poisoned
 	}
 	if failed || objs.bad > 0 {

@@ -43,7 +43,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *target { return new(target) },
 		func(t *target, _ sweep.Rank, it *corpus.Kernel) error {
-			r.item(t, it)
+			r.item(ctx, t, it)
 			return ctx.Err()
 		})
 	if err != nil {
@@ -101,9 +101,14 @@ func newRun(cfg Config) *run {
 }
 
 // item judges all programs on one kernel.
-func (r *run) item(t *target, it *corpus.Kernel) {
+func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	p := it.Path
-	if err := it.Load(&t.Target, p); err != nil {
+	var loaded []decisions
+	err := it.Load(&t.Target, p)
+	if err == nil {
+		loaded, err = r.loader.on(ctx, t)
+	}
+	if err != nil {
 		r.mu.Lock()
 		r.skipped = append(r.skipped, &corpus.Error{Path: p, Err: err})
 		r.mu.Unlock()
@@ -112,7 +117,7 @@ func (r *run) item(t *target, it *corpus.Kernel) {
 	res := kernelResult{key: it.Key, name: it.Name, path: p}
 	k := inspect(t, r.want, it.Key, it.Arch)
 	res.arch = k.arch
-	for i, d := range r.loader.on(t) {
+	for i, d := range loaded {
 		o := r.Objects[i]
 		for j := range o.Programs {
 			res.progs = append(res.progs, r.program(len(res.progs), o, &o.Programs[j], k, d))

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/jsonfile"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -130,8 +130,7 @@ func toSums(in [][sha256.Size]byte) []Sum {
 // Encode returns the manifest as JSON.
 func (m *Manifest) Encode() ([]byte, error) {
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
+	enc := foreign.JSON(&b)
 	enc.SetIndent("", " ")
 	err := enc.Encode(m)
 	return b.Bytes(), err
