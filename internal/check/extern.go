@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -60,7 +61,7 @@ func (k *kernel) missing(o *Object, x *bpfprog.Extern) (t Topic, why string) {
 		return t, fmt.Sprintf("the kernel's BTF has no %s of this name", word)
 	}
 	theirs := y.typ()
-	if !compatible(o.BTF, local.Ref(), y.view, theirs.Ref()) {
+	if !engine.Compatible(o.BTF, local.Ref(), y.view, theirs.Ref()) {
 		return t, "the kernel has it as " + prototype(y.view, theirs.Ref())
 	}
 	return t, ""
