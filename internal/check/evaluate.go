@@ -18,7 +18,7 @@ import (
 type evaluation struct {
 	o        *Object
 	pr       *bpfprog.Program
-	k        *kernel
+	k        *inventory
 	loader   decisions
 	settable func(variable string) bool
 	out      []Finding

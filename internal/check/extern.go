@@ -47,7 +47,7 @@ func (e *evaluation) hasKsym(x *bpfprog.Extern) bool {
 }
 
 // missing looks for a kfunc or a typed ksym, and says why it cannot be used.
-func (k *kernel) missing(o *Object, x *bpfprog.Extern) (t Topic, why string) {
+func (k *inventory) missing(o *Object, x *bpfprog.Extern) (t Topic, why string) {
 	local := o.BTF.Type(x.Type)
 	t, word := TopicKsym, "variable"
 	if local.Kind() == rawbtf.KindFunc {

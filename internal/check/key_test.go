@@ -44,7 +44,7 @@ func TestCodeKey(t *testing.T) {
 		silent.helpers, silent.enums[enumHelper] = nil, nil
 		for i, d := range r.loader.on(tg) {
 			for j := range objects[i].Programs {
-				for _, k := range []*kernel{k, &silent} {
+				for _, k := range []*inventory{k, &silent} {
 					e := evaluation{o: objects[i], pr: &objects[i].Programs[j], k: k, loader: d, settable: r.settable}
 					if !d.sameOrder() {
 						continue

@@ -13,7 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/sweep"
-	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Config says what to do.
@@ -67,7 +67,7 @@ type run struct {
 
 // kernelResult is one kernel and what became of each program on it.
 type kernelResult struct {
-	key   kernelkey.Key
+	key   kernel.Key
 	name  string
 	path  string
 	arch  string
@@ -124,7 +124,7 @@ func (r *run) item(t *target, it *corpus.Kernel) {
 }
 
 // program judges a program of an object, which is number n of all.
-func (r *run) program(n int, o *Object, pr *bpfprog.Program, k *kernel, d decisions) (res progResult) {
+func (r *run) program(n int, o *Object, pr *bpfprog.Program, k *inventory, d decisions) (res progResult) {
 	if !d.sameOrder() {
 		return progResult{findings: []Finding{{
 			Status: Other, Topic: TopicAnalysis, Subject: "byte order", Reason: errByteOrder.Error(),
