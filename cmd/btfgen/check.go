@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -138,7 +139,7 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	stderr := c.App.ErrWriter
-	objs, bad, err := readPrograms(o.paths, stderr)
+	objs, bad, err := readPrograms(c.Context, o.paths, stderr)
 	if err != nil {
 		return err
 	}
@@ -253,8 +254,12 @@ func checkDiff(c *cli.Context, rep *check.Report, sel []corpus.Selector) error {
 
 // readPrograms is readObjects for objects with programs, which need no
 // relocations.
-func readPrograms(paths []string, stderr io.Writer) (list []*check.Object, bad int, err error) {
-	bad = eachObject(paths, stderr, check.Parse, func(o *check.Object, _ []byte) { list = append(list, o) })
+func readPrograms(ctx context.Context, paths []string, stderr io.Writer) (list []*check.Object, bad int, err error) {
+	parse := func(name string, data []byte) (*check.Object, error) { return check.Parse(ctx, name, data) }
+	bad = eachObject(paths, stderr, parse, func(o *check.Object, _ []byte) { list = append(list, o) })
+	if err := ctx.Err(); err != nil {
+		return nil, bad, err
+	}
 	if len(list) == 0 {
 		return nil, bad, errors.New("no object with programs")
 	}

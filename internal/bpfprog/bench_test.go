@@ -65,7 +65,7 @@ func chainRecords(n int) (records []Record) {
 // TestChain parses a long chain of calls: every function is of the program.
 func TestChain(t *testing.T) {
 	const n = 3000
-	o, err := Parse(chain(n), nil, chainRecords(n))
+	o, err := Parse(t.Context(), chain(n), nil, chainRecords(n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func BenchmarkParse(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Parse(data, nil, records); err != nil {
+				if _, err := Parse(b.Context(), data, nil, records); err != nil {
 					b.Fatal(err)
 				}
 			}

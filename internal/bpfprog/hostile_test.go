@@ -106,7 +106,7 @@ var hostile = map[string]struct {
 	}, "sections: too large to tell: more than 8192 sections"},
 	"1,000 long names":         {func() []byte { return longNames(1000, 1<<20) }, ".symtab: too large to tell: more than 33554432 bytes of names"},
 	"20,000 programs in a row": {func() []byte { return chained(20_000) }, "kprobe/f: too large to tell: more than 8192 programs"},
-	"8,000 programs in a row":  {func() []byte { return chained(8000) }, "p131: too large to tell: more than 1048576 functions that programs call"},
+	"8,000 programs in a row":  {func() []byte { return chained(8000) }, "p132: too large to tell: more than 1048576 functions that programs call"},
 	"70,000 functions":         {func() []byte { return chain(70_000) }, ".text: too large to tell: more than 65536 functions"},
 	"60,000 functions":         {func() []byte { return chain(60_000) }, ""},
 }
@@ -124,7 +124,7 @@ func TestHostile(t *testing.T) {
 	for name, h := range hostile {
 		data := h.make()
 		n := allocated(func() {
-			_, err := Parse(data, nil, nil)
+			_, err := Parse(t.Context(), data, nil, nil)
 			if err == nil && h.says != "" || err != nil && err.Error() != h.says {
 				t.Errorf("%s: %v, want %q", name, err, h.says)
 			}

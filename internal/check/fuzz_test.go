@@ -26,7 +26,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		o, err := Parse("fuzz", data)
+		o, err := Parse(t.Context(), "fuzz", data)
 		if (o == nil) == (err == nil) {
 			t.Fatal("neither an object nor an error, or both")
 		}

@@ -21,7 +21,7 @@ func TestCodeKey(t *testing.T) {
 		Programs: []bpfprog.Program{{Funcs: []int{0}}},
 	}, noRecords(t))}
 	for _, in := range testinput.Objects(t) {
-		o, err := Parse(in.Name(), in.Data)
+		o, err := Parse(t.Context(), in.Name(), in.Data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
@@ -25,12 +26,12 @@ type use struct {
 
 // Parse reads a BPF ELF object. Errors and reports call it by the name. The
 // data must stay unchanged while the object is in use.
-func Parse(name string, data []byte) (*Object, error) {
+func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 	r, err := parseRecords(name, data)
 	if err != nil {
 		return nil, err
 	}
-	prog, err := bpfprog.Parse(data, r.types(), r.places())
+	prog, err := bpfprog.Parse(ctx, data, r.types(), r.places())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

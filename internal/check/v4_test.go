@@ -50,7 +50,7 @@ func TestV4(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Parse("v4", data)
+	o, err := Parse(t.Context(), "v4", data)
 	if err != nil {
 		t.Fatal(err)
 	}
