@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"regexp"
@@ -106,17 +105,17 @@ func parseC(src string) (types []*ctype, err error) {
 		p.declaration()
 	}
 	for _, t := range p.top {
-		types = number(types, t)
+		types = numbered(types, t)
 	}
 	for i := 0; i < len(types); i++ { // types grows
 		t := types[i]
-		types = number(types, t.ref)
+		types = numbered(types, t.ref)
 		for _, m := range t.members {
-			types = number(types, m.typ)
+			types = numbered(types, m.typ)
 		}
 	}
 	if p.names["unsigned int"] != nil { // the index type of arrays
-		types = number(types, p.names["unsigned int"])
+		types = numbered(types, p.names["unsigned int"])
 	}
 	ptr := uint32(8)
 	for _, t := range types {
@@ -130,7 +129,8 @@ func parseC(src string) (types []*ctype, err error) {
 	return types, nil
 }
 
-func number(types []*ctype, t *ctype) []*ctype {
+// numbered adds a type, unless it has an ID already.
+func numbered(types []*ctype, t *ctype) []*ctype {
 	if t != nil && t.id == 0 {
 		types = append(types, t)
 		t.id = rawbtf.TypeID(len(types))
@@ -485,149 +485,4 @@ func (p *cparser) suffix(t *ctype) *ctype {
 		return f
 	}
 	return t
-}
-
-// layout gives members their offsets and composites their size, as C does for
-// pointers of ptr bytes. It returns size and alignment in bytes.
-func (t *ctype) layout(ptr uint32) (size, align uint32) {
-	if t == nil {
-		return 0, 1
-	}
-	switch t.kind {
-	case rawbtf.KindPtr:
-		return ptr, ptr
-	case rawbtf.KindArray:
-		size, align = t.ref.layout(ptr)
-		return size * t.nelems, align
-	case rawbtf.KindStruct, rawbtf.KindUnion:
-	case rawbtf.KindInt, rawbtf.KindEnum, rawbtf.KindEnum64, rawbtf.KindFloat:
-		return t.size, max(t.size, 1)
-	case rawbtf.KindFwd, rawbtf.KindFuncProto, rawbtf.KindFunc:
-		return 0, 1
-	default:
-		if t.sizing { // a typedef of itself
-			return 0, 1
-		}
-		t.sizing = true
-		defer func() { t.sizing = false }()
-		return t.ref.layout(ptr)
-	}
-	if t.sizing {
-		return 0, 1
-	}
-	t.sizing = true
-	defer func() { t.sizing = false }()
-	at, end := uint32(0), uint32(0) // bits
-	align = 1
-	for _, m := range t.members {
-		size, a := m.typ.layout(ptr)
-		align = max(align, a)
-		if t.kind == rawbtf.KindUnion {
-			at = 0
-		}
-		width := size * 8
-		if m.isBits {
-			if width = m.bits; width == 0 || at/(size*8) != (at+width-1)/(size*8) {
-				at = (at + size*8 - 1) / (size * 8) * size * 8
-			}
-		} else {
-			at = (at + a*8 - 1) / (a * 8) * a * 8
-		}
-		if m.explicit {
-			at = m.off
-		}
-		m.off = at
-		at += width
-		end = max(end, at)
-	}
-	if t.size == math.MaxUint32 {
-		t.size = (end + align*8 - 1) / (align * 8) * align
-	}
-	return t.size, align
-}
-
-// writeBTF appends types to b, whose first type gets the ID first. index is the
-// ID of unsigned int, for arrays.
-func writeBTF(b *rawbtf.Builder, types []*ctype, first rawbtf.TypeID) {
-	id := func(t *ctype) uint32 {
-		if t == nil {
-			return 0
-		}
-		return uint32(t.id + first - 1)
-	}
-	var index *ctype
-	for _, t := range types {
-		if t.kind == rawbtf.KindInt && t.name == "unsigned int" {
-			index = t
-		}
-	}
-	for _, t := range types {
-		n := len(t.members) + len(t.enum)
-		switch t.kind {
-		case rawbtf.KindInt:
-			b.Type(t.name, t.kind, false, 0, t.size)
-			b.Word(t.word)
-		case rawbtf.KindArray:
-			b.Type("", t.kind, false, 0, 0)
-			b.Word(id(t.ref), id(index), t.nelems)
-		case rawbtf.KindStruct, rawbtf.KindUnion:
-			b.Type(t.name, t.kind, t.flag, n, t.size)
-			for _, m := range t.members {
-				off := m.off
-				if t.flag {
-					off |= m.bits << 24
-				}
-				b.Word(b.String(m.name), id(m.typ), off)
-			}
-		case rawbtf.KindEnum, rawbtf.KindEnum64:
-			b.Type(t.name, t.kind, t.flag, n, t.size)
-			for _, e := range t.enum {
-				b.Word(b.String(e.name), uint32(e.value))
-				if t.kind == rawbtf.KindEnum64 {
-					b.Word(uint32(e.value >> 32))
-				}
-			}
-		case rawbtf.KindFuncProto:
-			b.Type("", t.kind, false, n, id(t.ref))
-			for _, m := range t.members {
-				b.Word(b.String(m.name), id(m.typ))
-			}
-		case rawbtf.KindFwd:
-			b.Type(t.name, t.kind, t.flag, 0, 0)
-		case rawbtf.KindFloat:
-			b.Type(t.name, t.kind, false, 0, t.size)
-		case rawbtf.KindFunc:
-			b.Type(t.name, t.kind, false, 1, id(t.ref))
-		default:
-			b.Type(t.name, t.kind, false, 0, id(t.ref))
-		}
-	}
-}
-
-// builtBTF writes the types of src as BTF, on top of base if it is not nil.
-// extra adds strings.
-func builtBTF(src string, order binary.ByteOrder, base *rawbtf.BTF, baseStrings uint32, extra func(*rawbtf.Builder)) ([]byte, []*ctype, error) {
-	types, err := parseC(src)
-	if err != nil {
-		return nil, nil, err
-	}
-	b := rawbtf.NewBuilder(order)
-	first := rawbtf.TypeID(1)
-	if base != nil {
-		// The strings of split BTF go on where the base's end: one string takes
-		// their room, and is cut off again.
-		first = rawbtf.TypeID(base.NumTypes())
-		b.String(strings.Repeat("x", int(baseStrings)-2))
-	}
-	writeBTF(b, types, first)
-	if extra != nil {
-		extra(b)
-	}
-	raw := b.Bytes()
-	if base != nil {
-		off := 24 + order.Uint32(raw[16:])
-		order.PutUint32(raw[20:], order.Uint32(raw[20:])-baseStrings)
-		raw = slices.Delete(raw, int(off), int(off+baseStrings))
-	}
-	return raw, types, nil
 }

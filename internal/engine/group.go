@@ -10,7 +10,9 @@ import (
 // the relocations of one local type in one program together and scores each
 // candidate by how many of them fail on it. Of two with the best score so far
 // that disagree it does not look for a better one, so that its choice can
-// depend on the order of candidates. A program is an entry function with all
+// depend on the order of candidates. Those that agree in all values are the
+// same to it, and the first counts; that includes one that does not match next
+// to one that matches at 0. A program is an entry function with all
 // that it calls; here it is taken function by function, and then the whole
 // object at once.
 

@@ -13,7 +13,8 @@ import (
 // loader the same decisions on the objects of a set.
 //
 // A column is all that one candidate is to a loader: its outcomes on every
-// question about its name, values and all. Loaders see nothing else of it. So
+// question about its name, values and all, by libbpf's rules and by the looser
+// ones, and where either gives up. Loaders see nothing else of it. So
 // the same columns in the same order give the same decisions, and what may
 // differ is stated here and nowhere else:
 //

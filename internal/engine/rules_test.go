@@ -32,10 +32,10 @@ import (
 //
 // Only candidates that earlier relocations of the type have left are there. The
 // instruction is "by mov" if nothing else is said; "by mov of 7" holds another
-// value than the local one. Modules follow vmlinux, the
-// section "kernel", as "module NAME". A paragraph "Byte order: big." is about
-// both sides, one that begins with "Not compared with bpftool: " says why
-// TestRulesBpftool leaves a scenario out.
+// value than the local one. Modules follow vmlinux, the section "kernel", as
+// "module NAME". A paragraph "Byte order: big." is about both sides, one that
+// begins with "Not compared with bpftool: " says why TestRulesBpftool leaves a
+// scenario out.
 func TestRules(t *testing.T) {
 	for _, r := range readRules(t) {
 		t.Run(r.name, func(t *testing.T) {
@@ -103,9 +103,8 @@ func (r *rule) parse(ar *txtar.Archive) (err error) {
 	if _, why, ok := strings.Cut(string(ar.Comment), "Not compared with bpftool: "); ok {
 		r.without = strings.TrimSpace(why)
 	}
-
 	r.kernel = new(Kernel)
-	var strings0 uint32
+	var strSize uint32
 	for _, f := range ar.Files {
 		src := string(f.Data)
 		module, isModule := strings.CutPrefix(f.Name, "module ")
@@ -115,13 +114,13 @@ func (r *rule) parse(ar *txtar.Archive) (err error) {
 		case f.Name == "decisions":
 			r.want = src
 		case f.Name == "kernel":
-			if r.vmlinux, _, err = builtBTF(src, order, nil, 0, nil); err == nil {
-				strings0 = order.Uint32(r.vmlinux[20:])
+			if r.vmlinux, err = builtBTF(src, order, nil, 0, nil); err == nil {
+				strSize = order.Uint32(r.vmlinux[20:])
 				err = r.kernel.Load("vmlinux", r.vmlinux)
 			}
 		case isModule && r.vmlinux != nil:
 			var raw []byte
-			if raw, _, err = builtBTF(src, order, &r.kernel.views[0].BTF, strings0, nil); err == nil {
+			if raw, err = builtBTF(src, order, &r.kernel.views[0].BTF, strSize, nil); err == nil {
 				err = r.kernel.AddModule(module, raw)
 			}
 		default:
@@ -134,7 +133,15 @@ func (r *rule) parse(ar *txtar.Archive) (err error) {
 	if r.vmlinux == nil || r.local == "" || r.want == "" {
 		return fmt.Errorf("no local, kernel or decisions")
 	}
-	if r.asks, err = readAsks(r.local, r.want); err != nil {
+	local, err := builtBTF(r.local, order, nil, 0, nil)
+	if err != nil {
+		return fmt.Errorf("local: %w", err)
+	}
+	btf, err := rawbtf.New(local, nil)
+	if err != nil {
+		return fmt.Errorf("local: %w", err)
+	}
+	if r.asks, err = readAsks(btf, r.want); err != nil {
 		return err
 	}
 	if r.elf, err = ruleObject(order, r.local, r.asks); err != nil {
@@ -146,12 +153,9 @@ func (r *rule) parse(ar *txtar.Archive) (err error) {
 
 var askLine = regexp.MustCompile(`^(\w+) ((?:__x\([^)]*\)|\S)+) (.+?)(?: by (\w+)(?: of (-?\d+))?)?$`)
 
-// readAsks returns the relocations among the decisions.
-func readAsks(local, text string) (asks []ruleAsk, err error) {
-	types, err := parseC(local)
-	if err != nil {
-		return nil, err
-	}
+// readAsks returns the relocations among the decisions, which are about types of
+// local.
+func readAsks(local *rawbtf.BTF, text string) (asks []ruleAsk, err error) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		if line == "" || line[0] == '\t' {
@@ -172,10 +176,13 @@ func readAsks(local, text string) (asks []ruleAsk, err error) {
 		if ruleInsns[a.insn] == 0 && a.insn != "nothing" {
 			return nil, fmt.Errorf("no instruction: %s", a.insn)
 		}
-		typ := m[3][:len(m[3])-len(strings.TrimLeftFunc(m[3], func(c rune) bool { return !strings.ContainsRune(".[:", c) }))]
-		for _, t := range types {
-			if typeText(t) == typ {
-				a.root = t.id
+		typ := m[3]
+		if end := strings.IndexAny(typ, ".[:"); end >= 0 {
+			typ = typ[:end]
+		}
+		for id := 1; id < local.NumTypes(); id++ {
+			if t := local.Type(rawbtf.TypeID(id)); typeName(t) == typ {
+				a.root = t.ID
 			}
 		}
 		if a.root == 0 {
@@ -184,28 +191,6 @@ func readAsks(local, text string) (asks []ruleAsk, err error) {
 		asks = append(asks, a)
 	}
 	return asks, nil
-}
-
-// typeText is what typeName makes of a type.
-func typeText(t *ctype) string {
-	name := t.name
-	if name == "" {
-		name = "<anon>"
-	}
-	switch t.kind {
-	case rawbtf.KindStruct, rawbtf.KindUnion:
-		return t.kind.String() + " " + name
-	case rawbtf.KindEnum, rawbtf.KindEnum64:
-		return "enum " + name
-	case rawbtf.KindFwd:
-		if t.flag {
-			return "union " + name
-		}
-		return "struct " + name
-	case rawbtf.KindInt, rawbtf.KindFloat, rawbtf.KindTypedef:
-		return name
-	}
-	return t.kind.String()
 }
 
 // ruleInsns are the instructions that relocations are for, by their first byte.
@@ -224,7 +209,7 @@ func ruleObject(order binary.ByteOrder, local string, asks []ruleAsk) ([]byte, e
 	var code, relos []byte
 	word := func(b []byte, v uint32) []byte { return order.(binary.AppendByteOrder).AppendUint32(b, v) }
 	section := uint32(0)
-	raw, _, err := builtBTF(local, order, nil, 0, func(b *rawbtf.Builder) {
+	raw, err := builtBTF(local, order, nil, 0, func(b *rawbtf.Builder) {
 		section = b.String(ruleSection)
 		for i, a := range asks {
 			at := uint32(i) * 2 * insnSize
@@ -242,25 +227,9 @@ func ruleObject(order binary.ByteOrder, local string, asks []ruleAsk) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	for i, a := range asks {
-		insn := code[i*2*insnSize:]
-		insn[0] = ruleInsns[a.insn]
-		v := parseSpec(btf, a.kind, a.root, a.access).local().val
-		if a.holds != "" {
-			n, err := strconv.ParseInt(a.holds, 0, 64)
-			if err != nil {
-				return nil, err
-			}
-			v = uint64(n)
-		}
-		switch insn[0] & 7 {
-		case classLDX, classST, classSTX:
-			order.PutUint16(insn[2:], uint16(v))
-		case classLD:
-			order.PutUint32(insn[12:], uint32(v>>32))
-			fallthrough
-		default:
-			order.PutUint32(insn[4:], uint32(v))
+	for i := range asks {
+		if err := asks[i].write(code[i*2*insnSize:], btf); err != nil {
+			return nil, err
 		}
 	}
 	size := 4 + 8 + uint32(len(relos))
@@ -276,6 +245,29 @@ func ruleObject(order binary.ByteOrder, local string, asks []ruleAsk) ([]byte, e
 	}}
 	data, _ := f.Build()
 	return data, nil
+}
+
+// write writes the instruction of a relocation.
+func (a *ruleAsk) write(insn []byte, local *rawbtf.BTF) error {
+	insn[0] = ruleInsns[a.insn]
+	v := parseSpec(local, a.kind, a.root, a.access).local().val
+	if a.holds != "" {
+		n, err := strconv.ParseInt(a.holds, 0, 64)
+		if err != nil {
+			return err
+		}
+		v = uint64(n)
+	}
+	switch insn[0] & 7 {
+	case classLDX, classST, classSTX:
+		local.Order().PutUint16(insn[2:], uint16(v))
+	case classLD:
+		local.Order().PutUint32(insn[insnSize+4:], uint32(v>>32))
+		fallthrough
+	default:
+		local.Order().PutUint32(insn[4:], uint32(v))
+	}
+	return nil
 }
 
 // decided writes the decisions of the table as scenarios have them.
@@ -308,10 +300,9 @@ func (r *rule) decided(tb *Table) string {
 			if c.Module != "" {
 				where = c.Module + ": " + c.Type
 			}
-			switch {
-			case c.Match:
+			if c.Match {
 				fmt.Fprintf(&b, "\t+ %s %s %d\n", c.Raw, Name(a.kind, where, c.Path), int64(c.Value))
-			default:
+			} else {
 				fmt.Fprintf(&b, "\t- %s: %s\n", where, c.Reason)
 			}
 		}

@@ -16,10 +16,12 @@ import (
 // Object returns a BPF object with local types and the relocations in asks, one
 // a line as logs write them ("byte_off struct foo.a[2]"). A line "program NAME"
 // begins the next program. Offsets are those of loads of 4 bytes, all else goes
-// to moves; the code is no more than that. Flavors of a name are written out.
-func Object(tb testing.TB, order binary.ByteOrder, types, asks string) []byte {
+// to loads of 64-bit immediates; the code is no more than that. Instructions hold
+// the operands, one for each relocation, or 0; loaders want the local value
+// there. Flavors of a name are written out.
+func Object(tb testing.TB, order binary.ByteOrder, types, asks string, operands ...uint64) []byte {
 	tb.Helper()
-	o := &object{sketcher: sketch(tb, order, types), order: order}
+	o := &object{sketcher: sketch(tb, order, types), order: order, operands: operands}
 	local, err := rawbtf.New(o.b.Bytes(), nil)
 	if err != nil {
 		tb.Fatal(err)
@@ -46,6 +48,7 @@ type object struct {
 	local    *rawbtf.BTF
 	file     testelf.File
 	proto    rawbtf.TypeID
+	operands []uint64 // that are left
 	programs []program
 }
 
@@ -75,11 +78,21 @@ func (o *object) ask(line string) {
 	id, access := o.access(rest, strings.HasPrefix(kind, "enumval"))
 	p := &o.programs[len(o.programs)-1]
 	p.relos = append(p.relos, uint32(len(p.code)), uint32(id), o.b.String(access), n)
-	op := byte(0xb7) // r0 = imm
-	if kind == "byte_off" {
-		op = 0x61 // r0 = *(u32 *)(r0 + off)
+	var v uint64
+	if len(o.operands) > 0 {
+		v, o.operands = o.operands[0], o.operands[1:]
 	}
-	p.code = append(p.code, op, 0, 0, 0, 0, 0, 0, 0)
+	var code [16]byte
+	if kind == "byte_off" {
+		code[0] = 0x61 // r0 = *(u32 *)(r0 + off)
+		o.order.PutUint16(code[2:], uint16(v))
+		p.code = append(p.code, code[:8]...)
+		return
+	}
+	code[0] = 0x18 // r0 = imm64
+	o.order.PutUint32(code[4:], uint32(v))
+	o.order.PutUint32(code[12:], uint32(v>>32))
+	p.code = append(p.code, code[:]...)
 }
 
 var kinds = map[string]uint32{

@@ -19,8 +19,10 @@
 //     by content, never by the kernel's order. The same layout therefore gives
 //     the same bytes, whichever kernel it came from.
 //  6. prove: match everything again, on the output, and compare. If that
-//     fails, types are kept with all their members: no compiler makes two of
-//     the same name, but BTF can have them, and then the dropped ones count.
+//     fails, pointers lead to what they lead to in the kernel, because one to
+//     void could match what the kernel's does not. If that fails too, types
+//     are kept with all their members instead: no compiler makes two of the
+//     same name, but BTF can have them, and then the dropped ones count.
 //
 // For example, an object that reads task->mm->pgd and task->comm leaves of a
 // kernel's 140,000 types

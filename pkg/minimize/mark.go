@@ -27,12 +27,21 @@ type node struct {
 // mark. It is used again, with its memory, for each kernel.
 type marks struct {
 	anonymous bool // of several anonymous members none may be dropped
-	whole     bool // all members and enumerators of needed types are needed
+	keep      keep
 	index     map[nodeKey]int
 	nodes     []*node
 	names     map[string]*sameName // structs and unions by kind and name
 	endless   rawbtf.TypeID        // a needed type whose typedefs and modifiers have no end, or 0
 }
+
+// keep says what is kept besides what matches depend upon.
+type keep int
+
+const (
+	keepNothing  keep = iota
+	keepPointees      // what the needed pointers lead to, though none of its members
+	keepMembers       // all members and enumerators of needed types
+)
 
 // sameName are the structs or unions that share kind and name.
 type sameName struct{ nodes []int }
@@ -151,7 +160,7 @@ func (m *marks) settle() {
 // expand makes sure that all that n refers to has a node.
 func (m *marks) expand(n *node) {
 	t := &n.t
-	if k := t.Kind(); m.whole && (k.IsComposite() || k.IsAnyEnum()) {
+	if k := t.Kind(); m.keep == keepMembers && (k.IsComposite() || k.IsAnyEnum()) {
 		for i := range t.Vlen() {
 			n.need(i)
 		}
@@ -166,7 +175,7 @@ func (m *marks) expand(n *node) {
 			m.behind(t, t.Member(i).Type)
 		}
 	case rawbtf.KindPtr:
-		if n.pointee {
+		if n.pointee = n.pointee || m.keep == keepPointees; n.pointee {
 			m.behind(t, t.Ref())
 		}
 	case rawbtf.KindTypedef:

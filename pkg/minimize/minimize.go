@@ -109,20 +109,23 @@ func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
 	if m.last == nil {
 		return nil, ErrNoObject
 	}
-	out, err := m.minimize(k, false)
-	if errors.Is(err, ErrProof) {
-		return m.minimize(k, true)
+	out, err := m.minimize(k, keepNothing)
+	for _, more := range []keep{keepPointees, keepMembers} {
+		if errors.Is(err, ErrProof) {
+			out, err = m.minimize(k, more)
+		}
 	}
 	return out, err
 }
 
-// minimize is Minimize; with whole, it drops no members of types that it keeps.
-// That is for BTF that no compiler makes, in which members have the same name:
+// minimize is Minimize; more says what it keeps where less will not do. A
+// pointer that leads nowhere could pass for the void * of a type_matches
+// relocation. And in BTF that no compiler makes, members have the same name:
 // which one a loader takes, or stumbles over, depends on all of them.
-func (m *Minimizer) minimize(k *engine.Kernel, whole bool) ([]byte, error) {
+func (m *Minimizer) minimize(k *engine.Kernel, more keep) ([]byte, error) {
 	s := m.last
 	s.marks.reset()
-	s.marks.whole = whole
+	s.marks.keep = more
 	s.full.Fill(s.Set, k, s.marks.add)
 	s.marks.settle()
 	if id := s.marks.endless; id != 0 {

@@ -214,8 +214,8 @@ func another(g *graph, ref int) int {
 	if ref != canon.Void {
 		kind = g.types[ref].Kind
 	}
-	for i, o := range g.types {
-		if o != nil && o.Kind != kind {
+	for _, n := range sortedNodes(g.m) {
+		if i := g.m.index[nodeKey{n.t.BTF(), n.t.ID}]; g.types[i] != nil && g.types[i].Kind != kind {
 			return i
 		}
 	}

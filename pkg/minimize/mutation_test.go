@@ -3,8 +3,8 @@ package minimize
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -81,10 +81,7 @@ func TestMutants(t *testing.T) {
 	for _, o := range testinput.Objects(t) {
 		objects = append(objects, verify.Object(o))
 	}
-	each := 2 // mutants of a rule on a kernel
-	if os.Getenv("BTFGEN_CORPUS") != "" {
-		each = 4
-	}
+	const each = 2 // mutants of a rule on a kernel
 	rnd := rand.New(rand.NewPCG(1, 2))
 	sum := make(tally)
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
@@ -182,6 +179,41 @@ func dropSecond(m *marks) {
 	}
 }
 
+// smallPipeline is for an object and a kernel in the notation of testbtf.
+func smallPipeline(t *testing.T, local, asks, kernel string) *pipeline {
+	t.Helper()
+	o, data := smallObject(t, local, asks)
+	return newPipeline(t, "k", testbtf.Types(t, binary.LittleEndian, kernel), []verify.Object{{Object: o, Data: data}})
+}
+
+// smallObject is an object in the notation of testbtf whose instructions hold
+// the local values.
+func smallObject(t *testing.T, local, asks string) (*relolog.Object, []byte) {
+	t.Helper()
+	parse := func(operands ...uint64) (*relolog.Object, []byte) {
+		data := testbtf.Object(t, binary.LittleEndian, local, asks, operands...)
+		o, err := relolog.ParseObject("o", data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o, data
+	}
+	o, _ := parse()
+	own, err := relolog.NewTarget("own", testbtf.Types(t, binary.LittleEndian, local))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := relolog.Run(o, own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var operands []uint64
+	for i := range log.Entries {
+		operands = append(operands, log.Entries[i].Old)
+	}
+	return parse(operands...)
+}
+
 // TestRules leaves out each rule where that must be seen, and makes all other
 // mutants on the same small kernels.
 func TestRules(t *testing.T) {
@@ -196,13 +228,7 @@ func TestRules(t *testing.T) {
 			if delete(rules, c.rule); !ok {
 				mu = mutation{rule: c.rule, marks: c.drop}
 			}
-			order := binary.LittleEndian
-			data := testbtf.Object(t, order, c.local, c.asks)
-			o, err := relolog.ParseObject("o", data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := newPipeline(t, "k", testbtf.Types(t, order, c.kernel), []verify.Object{{Object: o, Data: data}})
+			p := smallPipeline(t, c.local, c.asks, c.kernel)
 			out := p.run(&mu)
 			proof, j := p.prove(out), p.ask(out)
 			switch {
@@ -220,5 +246,31 @@ func TestRules(t *testing.T) {
 	sum.log(t)
 	for r := range rules {
 		t.Errorf("no case for %s", r)
+	}
+}
+
+// TestProofError has a Minimizer that goes wrong say where and how.
+func TestProofError(t *testing.T) {
+	p := smallPipeline(t, "struct foo 8: a u32 0, b u32 4", "byte_off struct foo.a\n byte_off struct foo.b", "struct foo 8: a u32 0, b u32 4")
+	out := p.run(&mutation{after: func(m *marks) {
+		for _, n := range m.nodes {
+			n.idx = slices.DeleteFunc(n.idx, func(i uint32) bool { return i == 1 })
+		}
+	}})
+	err := p.prove(out)
+	var e *ProofError
+	if !errors.Is(err, ErrProof) || !errors.As(err, &e) {
+		t.Fatalf("error %v", err)
+	}
+	want := ProofError{
+		Kernel: "k", Object: "o", Relocation: "byte_off struct foo.b", Candidate: "struct foo",
+		Full: "a match at bit 32, byte_off 4, int of 4 bytes", Minimized: "no match",
+	}
+	if *e != want {
+		t.Errorf("have %#v\nwant %#v", *e, want)
+	}
+	const text = "k: minimized BTF decides differently: o: byte_off struct foo.b: a match at bit 32, byte_off 4, int of 4 bytes, minimized no match"
+	if err.Error() != text {
+		t.Errorf("have %s\nwant %s", err, text)
 	}
 }

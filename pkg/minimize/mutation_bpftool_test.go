@@ -1,0 +1,115 @@
+package minimize
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/oracle"
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/verify"
+)
+
+// TestMutantsBpftool has libbpf itself judge a sample of mutants. It sees
+// where fields are, not what they hold.
+func TestMutantsBpftool(t *testing.T) {
+	b := &bpftool{T: t, tool: oracle.Need(t, "bpftool"), dir: t.TempDir()}
+	names := []string{"x86_64/6.12.107"}
+	if os.Getenv("BTFGEN_CORPUS") != "" {
+		names = append(names, "debian/11/x86_64", "armhf")
+	}
+	var objects []verify.Object
+	for i, o := range testinput.Objects(t) {
+		if o.Order() == binary.LittleEndian {
+			objects = append(objects, verify.Object(o))
+			b.paths = append(b.paths, b.write(fmt.Sprintf("%d.o", i), o.Data))
+		}
+	}
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for _, k := range testinput.Kernels(t, names...) {
+		p := newPipeline(t, k.Name, k.BTF, objects)
+		all := b.paths
+		b.paths = slices.DeleteFunc(slices.Clone(all), func(path string) bool {
+			_, ok := b.decisions(k.BTF, path)
+			return !ok
+		})
+		want, _ := b.decisions(k.BTF, b.paths...)
+		b.mutate(p, append(without(), sample(p.mutants(), 1, rnd)...), want)
+		b.paths = all
+	}
+	t.Logf("%d mutants judged by bpftool, %d changed a decision", b.judged, b.changed)
+	if b.changed == 0 {
+		t.Error("no mutant changed a decision")
+	}
+}
+
+type bpftool struct {
+	*testing.T
+	tool, dir       string
+	paths           []string // of objects that bpftool takes on the kernel
+	judged, changed int
+}
+
+func (b *bpftool) write(name string, data []byte) string {
+	path := filepath.Join(b.dir, name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return path
+}
+
+// mutate tells of mutants that bpftool refuses, or for which it finds
+// something else, and that the proof accepts.
+func (b *bpftool) mutate(p *pipeline, l []mutation, want []string) {
+	for i := range l {
+		out := p.run(&l[i])
+		if bytes.Equal(out, p.whole) {
+			continue
+		}
+		b.judged++
+		got, ok := b.decisions(out, b.paths...)
+		if ok && slices.Equal(got, want) {
+			continue
+		}
+		b.changed++
+		if p.prove(out) == nil {
+			b.Errorf("%s: %s: the proof accepts what bpftool does not: %q", p.kernel.Name(), l[i].rule, firstChange(want, got))
+		}
+	}
+}
+
+func firstChange(want, got []string) []string {
+	for i, w := range want {
+		if i >= len(got) || got[i] != w {
+			return append([]string{w}, got[min(i, len(got)):min(i+1, len(got))]...)
+		}
+	}
+	return nil
+}
+
+// decisions returns what bpftool makes of each record of objects: whether there
+// is a match, and where those that match have the field. ok says that it takes
+// them all.
+func (b *bpftool) decisions(btf []byte, objects ...string) (l []string, ok bool) {
+	res, err := oracle.Run(b.Context(), b.tool, b.write("in.btf", btf), filepath.Join(b.dir, "out.btf"), objects...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, r := range res.Records {
+		var found []string
+		for _, c := range r.Candidates {
+			if c.Match {
+				found = append(found, c.TypeKind+" "+c.Path+" @ "+c.Offset)
+			}
+		}
+		slices.Sort(found)
+		l = append(l, fmt.Sprintf("%s #%d %s %s%s: %s", r.Program, r.Index, r.Kind, r.Local.TypeName, r.Local.Path, strings.Join(slices.Compact(found), ", ")))
+	}
+	return l, res.ExitStatus == 0
+}

@@ -1,0 +1,47 @@
+package minimize
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/testbtf"
+
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// TestPointerNotToVoid asks for the offset of a pointer, for which what it leads
+// to does not count, and whether the struct matches one in which it leads to
+// void, which it does not.
+func TestPointerNotToVoid(t *testing.T) {
+	for _, kernel := range []string{
+		"struct foo 8: p *bar 0\n struct bar 8: x int 0, next *bar 4",
+		"struct foo 8: p *int 0",
+		"struct foo 8: p **void 0",
+		"struct foo 8: p *fn 0\n proto fn int: *foo",
+	} {
+		local := "struct foo 8: p *void 0"
+		o, _ := smallObject(t, local, "byte_off struct foo.p\n type_matches struct foo")
+		target, err := relolog.NewTarget("k", testbtf.Types(t, binary.LittleEndian, kernel))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := New([]*relolog.Object{o}, Options{}).Minimize(target)
+		if err != nil {
+			t.Errorf("%s: %v", kernel, err)
+			continue
+		}
+		small, err := relolog.NewTarget("minimized", out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := relolog.Run(o, small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []relolog.Result{relolog.Resolved, relolog.Absent} {
+			if got := log.Entries[i].Result; got != want {
+				t.Errorf("%s: %s: %s, want %s", kernel, log.Entries[i].Relocation(), got, want)
+			}
+		}
+	}
+}
