@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -88,13 +89,13 @@ func (e *evaluation) codeKey() [sha256.Size]byte {
 
 // code judges everything whose effect depends on whether an instruction can be
 // reached. The findings depend on codeKey alone.
-func (e *evaluation) code() []Finding {
+func (e *evaluation) code(ctx context.Context) []Finding {
 	e.out = nil
 	e.collect()
 	if len(e.absent) == 0 {
 		return e.out
 	}
-	r := interp.Explore(e.o.Object, e.pr, &interp.Input{
+	r := interp.Explore(ctx, e.o.Object, e.pr, &interp.Input{
 		Features: e.k.features,
 		Record:   e.loader.value,
 		Ksym:     e.hasKsym,

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"math"
 	"os"
 	"path/filepath"
@@ -40,7 +41,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func execute(o *Object, i int) {
-	interp.Explore(o.Object, &o.Programs[i], &interp.Input{
+	interp.Explore(context.Background(), o.Object, &o.Programs[i], &interp.Input{
 		Features: interp.Features{Rodata: true, Partial: true, StImm: true, Globals: true, LazyGlobals: i%2 == 0},
 		Record:   func(int) (uint64, bool) { return 0, false },
 		Ksym:     func(*bpfprog.Extern) bool { return i%2 == 0 },

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"encoding/binary"
 	"slices"
 	"strings"
@@ -93,7 +94,7 @@ func around(in insn, reached bool, section string) *Object {
 // judgeCode is the verdict on the code of an object's first program.
 func judgeCode(o *Object, k *inventory) (Status, []Finding) {
 	e := evaluation{o: o, pr: &o.Programs[0], k: k, settable: new(Config).settable}
-	l := e.code()
+	l := e.code(context.Background())
 	return worst(l), l
 }
 

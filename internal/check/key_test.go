@@ -50,7 +50,7 @@ func TestCodeKey(t *testing.T) {
 						continue
 					}
 					at := place{e.pr, e.codeKey()}
-					got := e.code()
+					got := e.code(t.Context())
 					if want, ok := first[at]; !ok {
 						first[at] = slices.Clone(got)
 					} else if same++; !slices.Equal(got, want) {

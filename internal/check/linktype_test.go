@@ -56,7 +56,7 @@ func TestLinks(t *testing.T) {
 			o := around(c.in, true, c.section)
 			o.StructOps = c.ops
 			e := evaluation{o: o, pr: &o.Programs[0], k: k, settable: new(Config).settable}
-			e.code()
+			e.code(t.Context())
 			e.interfaces()
 			got := OK
 			for _, f := range e.out {

@@ -43,7 +43,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *target { return new(target) },
 		func(t *target, _ sweep.Rank, it *corpus.Kernel) error {
-			r.item(t, it)
+			r.item(ctx, t, it)
 			return ctx.Err()
 		})
 	if err != nil {
@@ -101,7 +101,7 @@ func newRun(cfg Config) *run {
 }
 
 // item judges all programs on one kernel.
-func (r *run) item(t *target, it *corpus.Kernel) {
+func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	p := it.Path
 	if err := it.Load(&t.Target, p); err != nil {
 		r.mu.Lock()
@@ -115,7 +115,7 @@ func (r *run) item(t *target, it *corpus.Kernel) {
 	for i, d := range r.loader.on(t) {
 		o := r.Objects[i]
 		for j := range o.Programs {
-			res.progs = append(res.progs, r.program(len(res.progs), o, &o.Programs[j], k, d))
+			res.progs = append(res.progs, r.program(ctx, len(res.progs), o, &o.Programs[j], k, d))
 		}
 	}
 	r.mu.Lock()
@@ -124,7 +124,7 @@ func (r *run) item(t *target, it *corpus.Kernel) {
 }
 
 // program judges a program of an object, which is number n of all.
-func (r *run) program(n int, o *Object, pr *bpfprog.Program, k *inventory, d decisions) (res progResult) {
+func (r *run) program(ctx context.Context, n int, o *Object, pr *bpfprog.Program, k *inventory, d decisions) (res progResult) {
 	if !d.sameOrder() {
 		return progResult{findings: []Finding{{
 			Status: Other, Topic: TopicAnalysis, Subject: "byte order", Reason: errByteOrder.Error(),
@@ -136,7 +136,7 @@ func (r *run) program(n int, o *Object, pr *bpfprog.Program, k *inventory, d dec
 	code, ok := r.codes[n][key]
 	r.mu.Unlock()
 	if !ok {
-		code = e.code()
+		code = e.code(ctx)
 		r.mu.Lock()
 		r.codes[n][key] = code
 		r.mu.Unlock()

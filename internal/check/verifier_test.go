@@ -52,7 +52,7 @@ func TestVerifier(t *testing.T) {
 		g := generator{Rand: rnd}
 		o := g.object()
 		bad := g.bad
-		reached := interp.Explore(o.Object, &o.Programs[0], &interp.Input{Features: k.features}).Reached(bad) != interp.Unreached
+		reached := interp.Explore(t.Context(), o.Object, &o.Programs[0], &interp.Input{Features: k.features}).Reached(bad) != interp.Unreached
 		refused, other := verify(t, o)
 		switch {
 		case other != "":

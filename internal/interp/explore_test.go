@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -24,7 +25,7 @@ func run(o *bpfprog.Object, funcs ...[]insn) *Result {
 		o.Funcs = append(o.Funcs, bpfprog.Function{Insns: code})
 		pr.Funcs = append(pr.Funcs, i)
 	}
-	return Explore(o, &pr, &Input{
+	return Explore(context.Background(), o, &pr, &Input{
 		Features: Features{Rodata: true, Partial: true, Narrow: true, StImm: true},
 		Record:   func(int) (uint64, bool) { return 0, true },
 		Ksym:     func(*bpfprog.Extern) bool { return false },
@@ -140,7 +141,7 @@ func TestManyPointees(t *testing.T) {
 			{Op: bpfprog.OpExit},
 			{Op: bpfprog.OpExit},
 		}
-		x := Explore(&bpfprog.Object{Order: o.Order, Externs: o.Externs, Funcs: []bpfprog.Function{{Insns: code}}}, &bpfprog.Program{Funcs: []int{0}}, &Input{
+		x := Explore(t.Context(), &bpfprog.Object{Order: o.Order, Externs: o.Externs, Funcs: []bpfprog.Function{{Insns: code}}}, &bpfprog.Program{Funcs: []int{0}}, &Input{
 			Kconfig: func(e *bpfprog.Extern) Number { return Number{V: values[e.Name]} },
 		})
 		if x.Reached(bpfprog.Site{Insn: 4}) != Certain || x.Reached(bpfprog.Site{Insn: 5}) != Unreached {

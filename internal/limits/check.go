@@ -53,3 +53,22 @@ const (
 	// types of maps, tables of lines. Real: 21,083 lines.
 	ParseSteps = 1 << 26
 )
+
+// What exploring one program may take, on one kernel. Beyond it is not known
+// whether an instruction that was not reached can be: "too large to tell".
+const (
+	// ExploreSteps bounds the instructions executed. The kernel's verifier takes a
+	// million. Real: X.
+	ExploreSteps = 150_000
+
+	// States bounds the states that are kept apart where paths meet; more are
+	// merged, and what is reached then is reached perhaps. Real: X.
+	States = 64
+
+	// StateBytes bounds all states that are kept or wait. Real: X.
+	StateBytes = 32 << 20
+
+	// ExploreWork bounds instructions executed and values of states compared, at
+	// some five nanoseconds each. Real: X.
+	ExploreWork = 1 << 27
+)
