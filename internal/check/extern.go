@@ -9,11 +9,11 @@ import (
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
-// externs judges what the loader looks for before it loads the program.
-func (e *evaluation) externs() {
+// strong judges what the loader looks for before it loads the program.
+func (e *evaluation) strong() {
 	seen := make(map[*bpfprog.Extern]bool)
 	e.eachUse(func(u *use) {
-		x := e.extern(u.in)
+		x := e.o.extern(u.in)
 		if x == nil || seen[x] {
 			return
 		}
@@ -29,21 +29,11 @@ func (e *evaluation) externs() {
 		case x.Type == 0:
 			e.add(Finding{Status: MayFail, Topic: TopicKsym, Subject: x.Name, Reason: "must be in /proc/kallsyms, which BTF does not list"})
 		default:
-			if topic, why := e.k.missing(e.o, x); why != "" {
-				e.add(Finding{Status: Fails, Topic: topic, Subject: x.Name, Reason: why + "; loaders refuse the whole object"})
+			if l := e.missing(x); l.why != "" {
+				e.add(Finding{Status: Fails, Topic: l.topic, Subject: x.Name, Reason: l.why + "; loaders refuse the whole object"})
 			}
 		}
 	})
-}
-
-// hasKsym reports whether the kernel has what an extern asks for. An untyped
-// one may be any symbol, which BTF does not list.
-func (e *evaluation) hasKsym(x *bpfprog.Extern) bool {
-	if x.Type == 0 {
-		return true
-	}
-	_, why := e.k.missing(e.o, x)
-	return why == ""
 }
 
 // missing looks for a kfunc or a typed ksym, and says why it cannot be used.

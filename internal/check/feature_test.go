@@ -59,7 +59,7 @@ func inspectItem(t *testing.T, it *corpus.Kernel, w *wanted) *inventory {
 	if why := tg.Load(it.Name, it.BTF); why != nil {
 		t.Fatal(it.Name, why)
 	}
-	return inspect(tg, w, it.Key, it.Arch)
+	return inspect(t.Context(), tg, w, it.Key, it.Arch)
 }
 
 // TestAppeared compares the corpus's enums with the kernel's history.

@@ -48,7 +48,7 @@ func execute(o *Object, i int) {
 		Kconfig:  func(*bpfprog.Extern) interp.Number { return interp.Number{Unknown: math.MaxUint64} },
 		Settable: func(string) bool { return false },
 	})
-	e := evaluation{o: o, pr: &o.Programs[i]}
+	e := evaluation{pairing: &pairing{o: o}, pr: &o.Programs[i]}
 	e.external()
 	o.ArgsRead(&o.Programs[i])
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"path"
 	"strconv"
 	"strings"
@@ -61,14 +62,18 @@ type inventory struct {
 	version  interp.Number // LINUX_KERNEL_VERSION, V 0 where nothing tells
 }
 
-// inspect reads all that is wanted from a kernel's BTF in one pass.
-func inspect(t *target, w *wanted, key kernel.Key, arch string) *inventory {
+// inspect reads all that is wanted from a kernel's BTF in one pass. When ctx ends
+// it is cut short.
+func inspect(ctx context.Context, t *target, w *wanted, key kernel.Key, arch string) *inventory {
 	if arch == "" {
 		arch = kernel.CanonicalArch(key.Arch)
 	}
 	k := &inventory{arch: arch, want: w, symbols: make([][]symbol, len(w.names)), matches: make([]int, len(w.patterns))}
 	t.types(func(b *rawbtf.BTF) {
 		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
+			if id%4096 == 0 && ctx.Err() != nil {
+				return
+			}
 			k.visit(b, id)
 		}
 	})

@@ -93,8 +93,8 @@ func around(in insn, reached bool, section string) *Object {
 
 // judgeCode is the verdict on the code of an object's first program.
 func judgeCode(o *Object, k *inventory) (Status, []Finding) {
-	e := evaluation{o: o, pr: &o.Programs[0], k: k, settable: new(Config).settable}
-	l := e.code(context.Background())
+	e := evaluation{pairing: &pairing{o: o, k: k, settable: new(Config).settable}, pr: &o.Programs[0]}
+	l, _, _ := e.code(context.Background())
 	return worst(l), l
 }
 

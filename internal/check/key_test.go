@@ -39,18 +39,18 @@ func TestCodeKey(t *testing.T) {
 		if why := it.Load(&tg.Target, "k"); why != nil {
 			t.Fatal(it.Name, why)
 		}
-		k := inspect(tg, r.want, it.Key, it.Arch)
+		k := inspect(t.Context(), tg, r.want, it.Key, it.Arch)
 		silent := *k
 		silent.helpers, silent.enums[enumHelper] = nil, nil
-		for i, d := range r.loader.on(tg) {
+		for i, d := range r.loader.on(t.Context(), tg) {
 			for j := range objects[i].Programs {
 				for _, k := range []*inventory{k, &silent} {
-					e := evaluation{o: objects[i], pr: &objects[i].Programs[j], k: k, loader: d, settable: r.settable}
+					e := evaluation{pairing: &pairing{o: objects[i], k: k, loader: d, settable: r.settable}, pr: &objects[i].Programs[j]}
 					if !d.sameOrder() {
 						continue
 					}
-					at := place{e.pr, e.codeKey()}
-					got := e.code(t.Context())
+					at := place{e.pr, e.codeKey(e.pr)}
+					got, _, _ := e.code(t.Context())
 					if want, ok := first[at]; !ok {
 						first[at] = slices.Clone(got)
 					} else if same++; !slices.Equal(got, want) {

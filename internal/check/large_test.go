@@ -23,7 +23,7 @@ func TestManyKernels(t *testing.T) {
 			return
 		}
 		r.item(t.Context(), tg, it)
-		if !r.loader.on(tg)[0].sameOrder() {
+		if !r.loader.on(t.Context(), tg)[0].sameOrder() {
 			r.kernels = nil
 			return
 		}
@@ -43,7 +43,7 @@ func TestManyKernels(t *testing.T) {
 		if kept > 100<<10 {
 			t.Errorf("%s: %d bytes are kept of a kernel that is like another", it.Name, kept)
 		}
-		if allocated > 4<<20 {
+		if allocated > 7<<19 {
 			t.Errorf("%s: %d bytes are allocated for a kernel that is like another", it.Name, allocated)
 		}
 		if rep := r.report(); len(rep.Kernels) != times+2 || len(rep.Programs) != len(o.Programs) {

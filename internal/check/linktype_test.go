@@ -55,7 +55,7 @@ func TestLinks(t *testing.T) {
 			}
 			o := around(c.in, true, c.section)
 			o.StructOps = c.ops
-			e := evaluation{o: o, pr: &o.Programs[0], k: k, settable: new(Config).settable}
+			e := evaluation{pairing: &pairing{o: o, k: k, settable: new(Config).settable}, pr: &o.Programs[0]}
 			e.code(t.Context())
 			e.interfaces()
 			got := OK

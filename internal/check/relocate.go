@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"encoding/binary"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
@@ -74,9 +75,12 @@ func (t *target) types(f func(b *rawbtf.BTF)) {
 }
 
 // on relocates each object. What it returns is valid until the next call.
-func (d dryRun) on(t *target) []decisions {
+func (d dryRun) on(ctx context.Context, t *target) []decisions {
 	out := make([]decisions, len(d.at))
 	for _, s := range d.sets {
+		if ctx.Err() != nil {
+			break
+		}
 		if s.Order() != t.Order() {
 			continue
 		}

@@ -37,7 +37,7 @@ func runningKernel(t *testing.T) *inventory {
 	}
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
-	return inspect(tg, want, kernel.Key{}, "")
+	return inspect(t.Context(), tg, want, kernel.Key{}, "")
 }
 
 // TestVerifier lets the running kernel's verifier judge random programs with

@@ -72,3 +72,18 @@ const (
 	// some five nanoseconds each. Real: X.
 	ExploreWork = 1 << 27
 )
+
+// What checking one object may take, on one kernel.
+const (
+	// ObjectWork bounds ExploreWork of all its programs. Those that come when it is
+	// spent are not explored. Real: X.
+	ObjectWork = 1 << 29
+
+	// Findings bounds those on the code of its programs. Of programs that come
+	// after as many none is told. Real: X.
+	Findings = 1 << 17
+
+	// Patterns bounds the patterns of functions that the programs of all objects
+	// attach to. Real: X.
+	Patterns = 1 << 8
+)
