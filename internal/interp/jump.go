@@ -259,6 +259,8 @@ func (s *state) helperWrites(in *bpfprog.Insn) {
 		p := s.regs[r]
 		switch {
 		case !p.isStack():
+		case hasCallback(f) && s.spilled(): // through what it finds there it writes elsewhere
+			s.forgetAll(value{kind: stackAny})
 		case p.kind == stackAny, !in.IsHelper(), hasCallback(f):
 			s.forgetAll(p)
 		case r < asm.R5 && s.regs[r+1].isConst():
