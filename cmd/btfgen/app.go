@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,15 +10,18 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/defect"
+	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/logtext"
 )
 
-// Exit statuses.
+// Exit statuses. That of a run that a signal ends is signaled.status.
 const (
-	statusOK          = 0
-	statusFailed      = 1
-	statusUsage       = 2
-	statusFindings    = 3
-	statusInterrupted = 130
+	statusOK       = 0
+	statusFailed   = 1
+	statusUsage    = 2
+	statusFindings = 3
 )
 
 // usageError is a mistake in the command line.
@@ -32,36 +36,78 @@ var errFindings = errors.New("finished with findings")
 // run executes one command line and returns the exit status. Data goes to
 // stdout, everything else to stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	app := newApp(stdout, stderr)
+	return runApp(ctx, newApp(stdout, stderr), args)
+}
+
+func runApp(ctx context.Context, app *cli.App, args []string) int {
+	defects := new(defect.Log)
+	ctx = defect.With(ctx, defects)
 	err := usage(app, args)
 	if err == nil {
 		var ordered []string
 		if ordered, err = optionsFirst(app.Commands, app.Flags, args); err == nil {
-			err = app.RunContext(ctx, append([]string{app.Name}, ordered...))
+			d := defect.Catch(ctx, func() { err = app.RunContext(ctx, append([]string{app.Name}, ordered...)) })
+			err = cmp.Or(d, err)
 		}
 	}
-	return status(ctx, err, stderr)
+	s := status(ctx, err, app.ErrWriter)
+	if n := len(defects.All()); n > 0 {
+		return reportDefects(app.ErrWriter, defects, s)
+	}
+	return s
+}
+
+// reportDefects asks for a report and returns the status of a run that met defects of ours and would
+// have had the given one else.
+func reportDefects(stderr io.Writer, l *defect.Log, status int) int {
+	all := l.All()
+	if l.Stacks {
+		for _, d := range all {
+			foreign.Fprintf(stderr, "btfgen: %v\n", d)
+			for line := range strings.Lines(string(d.Stack)) {
+				foreign.Fprintf(stderr, "    %s\n", strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    "))
+			}
+		}
+	}
+	foreign.Fprintf(stderr, "btfgen: met %s of its own: please report it, with what --debug prints and what it was given\n", logtext.Plural(len(all), "defect"))
+	if status == statusOK || status == statusFindings || status == statusUsage {
+		return statusFailed
+	}
+	return status // of a failure, or a signal
 }
 
 func status(ctx context.Context, err error, stderr io.Writer) int {
 	var u usageError
+	var s signaled
 	switch {
 	case err == nil:
 		return statusOK
 	case errors.Is(err, errFindings):
 		return statusFindings
-	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "btfgen: interrupted")
-		return statusInterrupted
+	case errors.As(context.Cause(ctx), &s):
+		foreign.Fprintf(stderr, "btfgen: %v\n", s)
+		return s.status()
 	case errors.As(err, &u):
-		fmt.Fprintf(stderr, "btfgen: %v\n", err)
-		fmt.Fprintln(stderr, "btfgen: see 'btfgen help' and 'btfgen help COMMAND'")
+		foreign.Fprintf(stderr, "btfgen: %v\n", err)
+		foreign.Fprintf(stderr, "btfgen: see 'btfgen help' and 'btfgen help COMMAND'\n")
 		return statusUsage
 	}
-	for _, line := range strings.Split(err.Error(), "\n") {
-		fmt.Fprintf(stderr, "btfgen: %s\n", line)
+	for _, err := range joined(err) {
+		foreign.Fprintf(stderr, "btfgen: %s\n", err)
 	}
 	return statusFailed
+}
+
+// joined returns the errors that errors.Join made one of. Newlines in others are those of names.
+func joined(err error) (all []error) {
+	j, ok := err.(interface{ Unwrap() []error })
+	if !ok || err.Error() != errors.Join(j.Unwrap()...).Error() {
+		return []error{err}
+	}
+	for _, e := range j.Unwrap() {
+		all = append(all, joined(e)...)
+	}
+	return all
 }
 
 func newApp(stdout, stderr io.Writer) *cli.App {
@@ -83,6 +129,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			corpusCommand(),
 		},
 		ExitErrHandler: func(*cli.Context, error) {},
+		OnUsageError:   onUsageError,
 	}
 	for _, c := range app.Commands {
 		prepare(c)
@@ -93,12 +140,21 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 // prepare sets what all commands have in common: mistakes are returned, not
 // printed, and no command pretends to have subcommands.
 func prepare(c *cli.Command) {
-	c.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return usageError{err} }
+	c.OnUsageError = onUsageError
+	if len(c.Subcommands) == 0 {
+		c.Flags = append(c.Flags, &cli.BoolFlag{Name: "debug", Usage: "print where a defect of btfgen is", Hidden: true})
+		c.Before = func(c *cli.Context) error {
+			defect.From(c.Context).Stacks = c.Bool("debug")
+			return nil
+		}
+	}
 	c.HideHelpCommand = true
 	for _, s := range c.Subcommands {
 		prepare(s)
 	}
 }
+
+func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError{err} }
 
 // usage finds mistakes that the library would answer on standard output.
 func usage(app *cli.App, args []string) error {

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -61,7 +60,7 @@ func runArchiveExtract(c *cli.Context) error {
 	if err := out.Write(archive.Info{}, kernels); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", dir, logtext.Plural(len(kernels), "kernel"))
+	foreign.Fprintf(c.App.ErrWriter, "%s: %s\n", dir, logtext.Plural(len(kernels), "kernel"))
 	if missing > 0 {
 		return errFindings
 	}
@@ -77,7 +76,7 @@ func pick(c *cli.Context, kernels []archive.Kernel, keys []kernel.Key) (picked [
 	for _, key := range keys {
 		k, ok := have[key.Canonical()]
 		if !ok {
-			fmt.Fprintf(c.App.ErrWriter, "btfgen: kernel %s is not in the archive\n", key)
+			foreign.Fprintf(c.App.ErrWriter, "btfgen: kernel %s is not in the archive\n", key)
 			missing++
 			continue
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"os"
 	"text/tabwriter"
@@ -12,6 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
@@ -83,14 +83,14 @@ func runArchiveList(c *cli.Context) error {
 		return writeJSON(c, l)
 	}
 	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)
-	fmt.Fprintln(tw, "ID\tVERSION_ID\tARCH\tRELEASE\tLAYOUT")
+	foreign.Fprintf(tw, "ID\tVERSION_ID\tARCH\tRELEASE\tLAYOUT\n")
 	for _, k := range l.Kernels {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\n", dash(k.ID), dash(k.VersionID), dash(k.Arch), k.Release, k.Layout)
+		foreign.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\n", dash(k.ID), dash(k.VersionID), dash(k.Arch), k.Release, k.Layout)
 	}
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s, %s, %s, by %s\n", c.Args().First(),
+	foreign.Fprintf(c.App.ErrWriter, "%s: %s, %s, %s, by %s\n", c.Args().First(),
 		logtext.Plural(len(l.Kernels), "kernel"), logtext.Plural(l.Layouts, "layout"), logtext.Plural(len(l.Objects), "object"), l.Tool)
 	return nil
 }
@@ -118,9 +118,9 @@ func listSizes(c *cli.Context) error {
 		return writeJSON(c, out)
 	}
 	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "STREAM\tPLAIN\tPACKED ALONE\t")
+	foreign.Fprintf(tw, "STREAM\tPLAIN\tPACKED ALONE\t\n")
 	for _, s := range sizes {
-		fmt.Fprintf(tw, "%s\t%d\t%d\t\n", s.Name, s.Plain, s.Packed)
+		foreign.Fprintf(tw, "%s\t%d\t%d\t\n", s.Name, s.Plain, s.Packed)
 	}
 	return tw.Flush()
 }
@@ -154,8 +154,7 @@ func openNative(name string) (*archive.Archive, error) {
 }
 
 func writeJSON(c *cli.Context, v any) error {
-	enc := json.NewEncoder(c.App.Writer)
-	enc.SetEscapeHTML(false)
+	enc := foreign.JSON(c.App.Writer)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -42,6 +43,9 @@ type lookupResult struct {
 }
 
 func runArchiveLookup(c *cli.Context) error {
+	if err := inputsOf(c.Args().First(), c.String("os-release")).refuse(c.String("output")); err != nil {
+		return err
+	}
 	a, err := openArchive(c)
 	if err != nil {
 		return err
@@ -87,7 +91,7 @@ func explainTo(c *cli.Context, out string) io.Writer {
 
 func explain(w io.Writer, a *archive.Archive, m archive.Match) error {
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-8s%s\n", name+":", fmt.Sprintf(format, args...))
+		foreign.Fprintf(w, "%-8s%s\n", name+":", fmt.Sprintf(format, args...))
 	}
 	line("host", "%s", m.Want)
 	if m.Found() {

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 )
 
@@ -46,7 +47,7 @@ func runArchiveMerge(c *cli.Context) error {
 	if err := out.Write(info, kernels); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s of %s\n", out.Path, logtext.Plural(len(kernels), "kernel"), logtext.Plural(len(names), "archive"))
+	foreign.Fprintf(c.App.ErrWriter, "%s: %s of %s\n", out.Path, logtext.Plural(len(kernels), "kernel"), logtext.Plural(len(names), "archive"))
 	return nil
 }
 
@@ -73,7 +74,7 @@ func runArchiveConvert(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return usagef("convert needs one ARCHIVE")
 	}
-	if err := distinctOutput(out.Path, c.Args().Slice()); err != nil {
+	if err := inputsOf(c.Args().Slice()...).refuse(out.Path); err != nil {
 		return err
 	}
 	info, kernels, err := bundle.ReadKernels(c.Args().First())
@@ -84,6 +85,6 @@ func runArchiveConvert(c *cli.Context) error {
 	if err := out.Write(info, kernels); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", out.Path, logtext.Plural(len(kernels), "kernel"))
+	foreign.Fprintf(c.App.ErrWriter, "%s: %s\n", out.Path, logtext.Plural(len(kernels), "kernel"))
 	return nil
 }

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/report"
 )
 
@@ -79,7 +79,7 @@ type checkOptions struct {
 	write   func(io.Writer, *check.Report) error
 	require []corpus.Selector
 	diff    []corpus.Selector // two, or none
-	old     *check.Report
+	old     *check.Baseline
 	paths   []string
 }
 
@@ -115,22 +115,11 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 		return o, usagef("no BPF object given")
 	}
 	if f := c.String("baseline"); f != "" {
-		o.old, err = readBaseline(f)
+		if o.old, err = check.ReadBaseline(c.Context, f); err != nil {
+			return o, usageError{err}
+		}
 	}
-	return o, err
-}
-
-func readBaseline(name string) (*check.Report, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := report.Read(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: not a report of check --json: %w", name, err)
-	}
-	return r, nil
+	return o, nil
 }
 
 func runCheck(c *cli.Context) error {
@@ -143,11 +132,13 @@ func runCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := distinctOutput(c.String("output"), append(c.StringSlice("btf"), o.paths...)); err != nil {
-		return err
-	}
 	corp, err := openCorpus(c, true)
 	if err != nil {
+		return err
+	}
+	in := inputsOf(append(c.StringSlice("btf"), o.paths...)...)
+	in.addCorpus(corp, c.String("output"))
+	if err := in.refuse(c.String("output")); err != nil {
 		return err
 	}
 	bar := newProgress(stderr, len(corp.Files))
@@ -160,7 +151,7 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	for _, s := range rep.Skipped {
-		fmt.Fprintf(stderr, "btfgen: skipped: %s\n", s)
+		foreign.Fprintf(stderr, "btfgen: skipped: %s\n", s)
 	}
 	if len(rep.Kernels) == 0 {
 		return errors.New("no kernel could be checked")
@@ -183,7 +174,7 @@ func runCheck(c *cli.Context) error {
 
 func writeReport(c *cli.Context, rep *check.Report, write func(io.Writer, *check.Report) error) error {
 	if out := c.String("output"); out != "-" {
-		return bundle.WriteFile(out, func(f *os.File) error { return write(f, rep) })
+		return output.WriteFile(out, func(w io.Writer) error { return write(w, rep) })
 	}
 	return write(c.App.Writer, rep)
 }
@@ -207,25 +198,21 @@ func checkVerdict(stderr io.Writer, rep *check.Report, o *checkOptions) (failed 
 		case n == 0:
 			return true, fmt.Errorf("--require %s: no kernel is selected", s)
 		case worst == check.Fails:
-			fmt.Fprintf(stderr, "btfgen: --require %s: not met\n", s)
+			foreign.Fprintf(stderr, "btfgen: --require %s: not met\n", s)
 			failed = true
 		}
 	}
 	if o.old == nil {
 		return failed, nil
 	}
-	changes, err := rep.Compare(o.old)
-	if err != nil {
-		return failed, err
-	}
-	for _, ch := range changes {
+	for _, ch := range rep.Compare(o.old) {
 		word := "better"
 		if ch.Worse() {
 			word, failed = "worse", true
 		} else if ch.New > ch.Old {
 			continue
 		}
-		fmt.Fprintf(stderr, "btfgen: %s: %s: %s on %s: %s, was %s\n", word, ch.Object, ch.Program, ch.Kernel, ch.New, ch.Old)
+		foreign.Fprintf(stderr, "btfgen: %s: %s: %s on %s: %s, was %s\n", word, ch.Object, ch.Program, ch.Kernel, ch.New, ch.Old)
 	}
 	return failed, nil
 }
@@ -256,8 +243,8 @@ func checkDiff(c *cli.Context, rep *check.Report, sel []corpus.Selector) error {
 // relocations.
 func readPrograms(ctx context.Context, paths []string, stderr io.Writer) (list []*check.Object, bad int, err error) {
 	parse := func(name string, data []byte) (*check.Object, error) { return check.Parse(ctx, name, data) }
-	bad = eachObject(paths, stderr, parse, func(o *check.Object, _ []byte) { list = append(list, o) })
-	if err := ctx.Err(); err != nil {
+	bad, err = eachObject(ctx, paths, stderr, parse, func(o *check.Object, _ []byte) { list = append(list, o) })
+	if err != nil {
 		return nil, bad, err
 	}
 	if len(list) == 0 {

@@ -58,6 +58,11 @@ func runCorpusExtract(c *cli.Context) error {
 	case !tree && c.Bool("json"):
 		return usagef("--json is for a directory: -o %s/", out)
 	case !tree:
+		in := make(inputs)
+		in.addCorpus(corp, out)
+		if err := in.refuse(out); err != nil {
+			return err
+		}
 		return extractOne(c, corp, out)
 	}
 	if f, err := bundle.FormatOf(out); err != nil || f != bundle.Dir {

@@ -2,12 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/store"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -76,20 +75,6 @@ func asKey(text string) (k kernel.Key, err error) {
 	return k, nil
 }
 
-// distinctDirs refuses an output directory that is also a source.
-func distinctDirs(dir string, sources []string) error {
-	out, err := os.Stat(dir)
-	if err != nil {
-		return nil
-	}
-	for _, s := range sources {
-		if fi, err := os.Stat(s); err == nil && os.SameFile(fi, out) {
-			return usagef("%s is input and output", dir)
-		}
-	}
-	return nil
-}
-
 // storedJSON is what --json writes. Fields are only ever added.
 type storedJSON struct {
 	Kernels     int             `json:"kernels"`
@@ -110,7 +95,7 @@ func reportStored(c *cli.Context, dir string, res *store.Result) error {
 	} else {
 		reportSkipped(c.App.ErrWriter, res.Skipped)
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s: %s, %d with modules: %s written (%s), %d there already, %d skipped\n", dir,
+	foreign.Fprintf(c.App.ErrWriter, "%s: %s, %d with modules: %s written (%s), %d there already, %d skipped\n", dir,
 		logtext.Plural(res.Kernels, "kernel"), res.WithModules, logtext.Plural(res.Written, "file"), logtext.Bytes(res.Bytes), res.Kept, len(res.Skipped))
 	if len(res.Skipped) > 0 {
 		return errFindings

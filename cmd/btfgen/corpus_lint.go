@@ -1,19 +1,18 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/lint"
 )
 
 func corpusLintCommand() *cli.Command {
 	var codes strings.Builder
 	for _, c := range lint.Codes() {
-		fmt.Fprintf(&codes, "\n    %-7s  %-14s  %s", c.Severity(), c, c.Text())
+		foreign.Fprintf(&codes, "\n    %-7s  %-14s  %s", c.Severity(), c, c.Text())
 	}
 	return &cli.Command{
 		Name:      "lint",
@@ -35,9 +34,11 @@ func runCorpusLint(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	earlier, err := readListing(c.String("earlier"))
-	if err != nil {
-		return err
+	var earlier []lint.Entry
+	if path := c.String("earlier"); path != "" {
+		if earlier, err = lint.ReadListing(c.Context, path); err != nil {
+			return err
+		}
 	}
 	corp, err := openSources(c, opts, false)
 	if err != nil {
@@ -55,26 +56,10 @@ func runCorpusLint(c *cli.Context) error {
 		err = writeJSON(c, rep)
 	} else {
 		err = rep.Text(c.App.Writer, c.Bool("verbose"))
-		fmt.Fprintln(c.App.ErrWriter, rep.Summary())
+		foreign.Fprintf(c.App.ErrWriter, "%s\n", rep.Summary())
 	}
 	if err == nil && rep.Errors+rep.Warnings > 0 {
 		err = errFindings
 	}
 	return err
-}
-
-func readListing(path string) ([]lint.Entry, error) {
-	if path == "" {
-		return nil, nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	list, err := lint.ReadListing(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return list, nil
 }

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/lint"
 )
 
@@ -61,8 +60,7 @@ func runCorpusList(c *cli.Context) error {
 }
 
 func writeLines(w io.Writer, list []lint.Entry, _ bool) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
+	enc := foreign.JSON(w)
 	for _, e := range list {
 		if err := enc.Encode(e); err != nil {
 			return err
@@ -73,17 +71,17 @@ func writeLines(w io.Writer, list []lint.Entry, _ bool) error {
 
 func writeTable(w io.Writer, list []lint.Entry, long bool) error {
 	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
-	head := "KERNEL\tON DISK\t"
+	head := foreign.Own("KERNEL\tON DISK\t")
 	if long {
 		head += "BTF\tTYPES\tBYTE ORDER\tPOINTER\tMODULES\t"
 	}
-	fmt.Fprintln(tw, head+"PATH")
+	foreign.Fprintf(tw, "%s\n", head+"PATH")
 	for _, e := range list {
-		fmt.Fprintf(tw, "%s\t%d\t", e.Key(), e.Disk)
+		foreign.Fprintf(tw, "%s\t%d\t", e.Key(), e.Disk)
 		if long {
-			fmt.Fprintf(tw, "%d\t%d\t%s\t%d\t%d\t", e.Bytes, e.Types, e.ByteOrder, e.Pointer, e.Modules)
+			foreign.Fprintf(tw, "%d\t%d\t%s\t%d\t%d\t", e.Bytes, e.Types, e.ByteOrder, e.Pointer, e.Modules)
 		}
-		fmt.Fprintln(tw, e.Path)
+		foreign.Fprintf(tw, "%s\n", e.Path)
 	}
 	return tw.Flush()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/minimize"
@@ -106,7 +107,7 @@ func runGenerate(c *cli.Context) (err error) {
 	rep, err := generate.Run(c.Context, *cfg)
 	bar.finish()
 	if c.Context.Err() != nil {
-		fmt.Fprintf(stderr, "btfgen: %s, nothing written\n", bar)
+		foreign.Fprintf(stderr, "btfgen: %s, nothing written\n", bar)
 	}
 	if err != nil {
 		return err
@@ -156,15 +157,18 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects, err
 			return nil, nil, usageError{err}
 		}
 	}
-	objs, err := readObjects(c.Args().Slice(), c.App.ErrWriter)
+	objs, err := readObjects(c.Context, c.Args().Slice(), c.App.ErrWriter)
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg.Objects = objs.list
-	if err := distinctOutput(out, append(c.StringSlice("btf"), c.Args().Slice()...)); err != nil {
+	if cfg.Corpus, err = openCorpus(c, true); err != nil {
 		return nil, nil, err
 	}
-	if cfg.Corpus, err = openCorpus(c, true); err != nil {
+	outputs := []string{out, c.String("manifest"), c.String("cpuprofile")}
+	in := inputsOf(append(c.StringSlice("btf"), c.Args().Slice()...)...)
+	in.addCorpus(cfg.Corpus, outputs...)
+	if err := cmp.Or(in.refuse(outputs...), in.refuseTree(out, cfg.Corpus)); err != nil {
 		return nil, nil, err
 	}
 	return cfg, objs, reuse(c, cfg)
@@ -180,9 +184,9 @@ func reuse(c *cli.Context, cfg *generate.Config) error {
 		}
 		return nil
 	}
-	old, why, err := generate.ReadOld(path, cmp.Or(c.String("reuse-manifest"), manifestOf(path)), tool(), cfg)
+	old, why, err := generate.ReadOld(c.Context, path, cmp.Or(c.String("reuse-manifest"), manifestOf(path)), tool(), cfg)
 	if why != "" {
-		fmt.Fprintf(c.App.ErrWriter, "btfgen: nothing of %s can be used: %s\n", path, why)
+		foreign.Fprintf(c.App.ErrWriter, "btfgen: nothing of %s can be used: %s\n", path, why)
 	}
 	cfg.Old = old
 	return err
@@ -190,6 +194,6 @@ func reuse(c *cli.Context, cfg *generate.Config) error {
 
 func reportSkipped(w io.Writer, skipped []*corpus.Error) {
 	for _, s := range skipped {
-		fmt.Fprintf(w, "btfgen: skipped: %s\n", s)
+		foreign.Fprintf(w, "btfgen: skipped: %s\n", s)
 	}
 }

@@ -4,260 +4,310 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/btfgen/btfgen/internal/output"
 )
 
-// victim is a btfgen to be ended before it is done.
-type victim struct {
-	path    string // of the executable
-	dir     string // holds the output and nothing else
-	sources string
-	objects []string
+// killJob is a command that writes, to be killed. It works in a directory of its own.
+type killJob struct {
+	name string
+	args []string
+	old  map[string]string // what is there before, by name; "->" begins the target of a link
+
+	whole bool // all files are old, or all are new
+	// What the job comes to, once it has been run:
+	before, after map[string]string
+	took          time.Duration
 }
 
-func newVictim(t *testing.T) *victim {
-	if testing.Short() {
-		t.Skip("starts btfgen many times")
+// killJobs are all commands that write, in all forms. from has what they read.
+func killJobs(t *testing.T, from string) []*killJob {
+	t.Helper()
+	td, err := filepath.Abs("../../testdata")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if runtime.GOOS == "windows" {
-		t.Skip("no signals to send")
+	source, kernel := filepath.Join(td, "vmlinux/debian/12"), filepath.Join(td, "vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst")
+	object, another := filepath.Join(td, "bpf/tcplife.bpfel.o"), filepath.Join(td, "bpf/execsnoop.bpfel.o")
+	a, b := filepath.Join(from, "a.btfa"), filepath.Join(from, "b.btfa")
+	for _, args := range [][]string{
+		{"generate", "--btf", source, "-o", a, object},
+		{"generate", "--btf", filepath.Join(td, "vmlinux/debian/11"), "-o", b, object},
+		{"corpus", "extract", source, "-o", filepath.Join(from, "raw") + "/"},
+	} {
+		var stderr bytes.Buffer
+		if s := run(t.Context(), args, &stderr, &stderr); s != statusOK && s != statusFindings {
+			t.Fatalf("%q: exit status %d: %s", args, s, &stderr)
+		}
 	}
-	v := &victim{path: filepath.Join(t.TempDir(), "btfgen"), dir: t.TempDir(), sources: "../../testdata/vmlinux"}
-	if out, err := exec.Command("go", "build", "-o", v.path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	const amd64, arm64 = "debian/12/x86_64/6.1.0-47-amd64.btf", "debian/12/arm64/6.1.0-50-arm64.btf"
+	tree := map[string]string{amd64: "old", arm64: "old", "debian/12/README": "mine", "x/y.btf": "another"}
+	file := func(name string) map[string]string { return map[string]string{name: "old", "another": "mine"} }
+	generate := func(args ...string) []string {
+		return append([]string{"generate", "-j", "1", "--btf", source, object, another}, args...)
 	}
-	v.objects, _ = filepath.Glob("../../testdata/bpf/*.bpfel.o")
-	if len(v.objects) < 10 {
-		t.Fatalf("objects: %q", v.objects)
+	return []*killJob{
+		{name: "generate btfa", args: generate("-o", "a.btfa"), old: file("a.btfa"), whole: true},
+		{name: "generate btfa and manifest", args: generate("-o", "a.btfa", "--manifest", "a.json"), old: map[string]string{"a.btfa": "old", "a.json": "old"}},
+		{name: "generate tar.gz", args: generate("-o", "a.tar.gz"), old: file("a.tar.gz"), whole: true},
+		{name: "generate new directory", args: generate("-o", "new"), old: file("another"), whole: true},
+		{name: "generate directory", args: generate("-o", "."), old: tree, whole: true},
+		{name: "archive merge", args: []string{"archive", "merge", a, b, "-o", "m.btfa"}, old: file("m.btfa"), whole: true},
+		{name: "archive convert tar.xz", args: []string{"archive", "convert", a, "-o", "m.tar.xz"}, old: file("m.tar.xz"), whole: true},
+		{name: "archive convert directory", args: []string{"archive", "convert", a, "-o", "."}, old: tree, whole: true},
+		{name: "archive extract", args: []string{"archive", "extract", "--all", a, "-o", "."}, old: tree, whole: true},
+		{name: "archive lookup", args: []string{"archive", "lookup", a, "--os-release", "os-release", "--release", "6.1.0-47-amd64", "--arch", "x86_64", "-o", "x.btf"},
+			old: map[string]string{"x.btf": "old", "os-release": "ID=debian\nVERSION_ID=12\n"}, whole: true},
+		{name: "corpus import", args: []string{"corpus", "import", kernel, "-o", "."}, old: map[string]string{amd64 + ".zst": "old", "another": "mine"}},
+		{name: "corpus extract file", args: []string{"corpus", "extract", kernel, "-o", "x.btf"}, old: file("x.btf"), whole: true},
+		{name: "corpus extract tree", args: []string{"corpus", "extract", filepath.Join(from, "raw"), "-o", "./"}, old: tree},
+		{name: "min_core_btf", args: []string{"min_core_btf", kernel, "x.btf", object}, old: file("x.btf"), whole: true},
+		{name: "min_core_btf link", args: []string{"min_core_btf", kernel, "x.btf", object}, old: map[string]string{"x.btf": "->y.btf", "y.btf": "old"}, whole: true},
+		{name: "check html", args: []string{"check", "--btf", source, "--format", "html", "-o", "x.html", object}, old: file("x.html"), whole: true},
+		{name: "check json", args: []string{"check", "--btf", source, "--json", "-o", "x.json", object}, old: file("x.json"), whole: true},
 	}
-	return v
 }
 
-func (v *victim) out() string { return filepath.Join(v.dir, "same.btfa") }
-
-// generate is a command that writes the output for these objects.
-func (v *victim) generate(objects []string, options ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
-	args := append([]string{"generate", "--btf", v.sources, "-o", v.out()}, options...)
-	cmd, stderr = exec.Command(v.path, append(args, objects...)...), new(bytes.Buffer)
-	cmd.Stderr = stderr
+// command runs the job in dir.
+func (j *killJob) command(path, dir string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
+	cmd, stderr = exec.Command(path, j.args...), new(bytes.Buffer)
+	cmd.Dir, cmd.Stderr = dir, stderr
 	return cmd, stderr
 }
 
-// make writes the output for these objects, undisturbed, and returns it.
-func (v *victim) make(t *testing.T, objects ...string) []byte {
+// finish runs the job to its end.
+func (j *killJob) finish(t *testing.T, path, dir string) {
 	t.Helper()
-	cmd, stderr := v.generate(objects)
+	cmd, stderr := j.command(path, dir)
 	cmd.Run()
 	if s := cmd.ProcessState.ExitCode(); s != statusOK && s != statusFindings {
-		t.Fatalf("exit status %d: %s", s, stderr)
+		t.Fatalf("%s: exit status %d: %s", j.name, s, stderr)
 	}
-	return v.read(t)
 }
 
-func (v *victim) read(t *testing.T) []byte {
+// reset leaves in dir what was there before the job.
+func (j *killJob) reset(t *testing.T, dir string) {
 	t.Helper()
-	data, err := os.ReadFile(v.out())
-	if err != nil {
+	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	return data
-}
-
-// reset leaves nothing in the directory but an output.
-func (v *victim) reset(t *testing.T, data []byte) {
-	t.Helper()
-	for _, name := range v.others(t) {
-		if err := os.Remove(filepath.Join(v.dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(v.out(), data, 0o666); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// others lists what is in the directory besides the output.
-func (v *victim) others(t *testing.T) (names []string) {
-	t.Helper()
-	entries, err := os.ReadDir(v.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if e.Name() != filepath.Base(v.out()) {
-			names = append(names, e.Name())
-		}
-	}
-	return names
-}
-
-// state changes as soon as anything is written.
-func (v *victim) state(t *testing.T) string {
-	t.Helper()
-	fi, err := os.Stat(v.out())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprint(fi.Size(), fi.ModTime(), v.others(t))
-}
-
-// Killed at any moment, generate leaves the old archive or the new one.
-func TestKilled(t *testing.T) {
-	v := newVictim(t)
-	before := v.make(t, "../../testdata/bpf/tcplife.bpfel.o")
-	start := time.Now()
-	after := v.make(t, v.objects...)
-	normal := time.Since(start)
-	if bytes.Equal(before, after) {
-		t.Fatal("both archives are the same")
-	}
-	count := make(map[string]int)
-	// kill starts a run, kills it when moment returns, and looks at what is left.
-	kill := func(name string, moment func(done <-chan struct{})) (killed bool) {
-		v.reset(t, before)
-		cmd, stderr := v.generate(v.objects)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan struct{})
-		go func() {
-			cmd.Wait()
-			close(done)
-		}()
-		moment(done)
-		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			t.Error(err)
-		}
-		<-done
-		status := cmd.ProcessState.ExitCode()
-		killed = status < 0
-		if !killed && status != statusOK && status != statusFindings {
-			t.Errorf("%s: exit status %d: %s", name, status, stderr)
-		}
-		var msgs bytes.Buffer
-		if s := run(t.Context(), []string{"archive", "list", v.out()}, io.Discard, &msgs); s != statusOK {
-			t.Errorf("%s: archive list: exit status %d: %s", name, s, &msgs)
-		}
-		switch got := v.read(t); {
-		case bytes.Equal(got, after):
-			count["new"]++
-		case bytes.Equal(got, before) && killed:
-			count["old"]++
-		case bytes.Equal(got, before):
-			t.Errorf("%s: not killed, and the old archive is there", name)
-		default:
-			t.Errorf("%s: %d bytes that are neither the old archive (%d) nor the new one (%d)", name, len(got), len(before), len(after))
-		}
-		left := v.others(t)
-		if len(left) > 1 || len(left) == 1 && (!killed || !isTemporary(left[0])) {
-			t.Errorf("%s: killed: %v, and left behind: %q", name, killed, left)
-		}
-		count["temporary file left"] += len(left)
-		return killed
-	}
-
-	runs := 0
-	for delay := time.Duration(0); ; {
-		runs++
-		if !kill(fmt.Sprint("after ", delay), func(<-chan struct{}) { time.Sleep(delay) }) {
-			break // it was quicker
-		}
-		delay += max(normal, delay) / 16
-	}
-	// The moments that matter are few and late: those at which the new archive is being written.
-	for range 12 {
-		runs++
-		kill("while writing", func(done <-chan struct{}) {
-			for start := v.state(t); v.state(t) == start; {
-				select {
-				case <-done:
-					return
-				case <-time.After(10 * time.Microsecond):
-				}
-			}
-		})
-	}
-	t.Logf("%d runs of %v: %v", runs, normal, count)
-	if count["old"] == 0 || count["new"] == 0 {
-		t.Errorf("never saw both outcomes: %v", count)
-	}
-}
-
-func isTemporary(name string) bool {
-	return strings.HasPrefix(name, ".same.btfa.") && strings.HasSuffix(name, ".tmp")
-}
-
-// Interrupted, generate ends soon with its own status and leaves nothing.
-func TestInterrupted(t *testing.T) {
-	v := newVictim(t)
-	before := v.make(t, "../../testdata/bpf/tcplife.bpfel.o")
-	v.sources = manyKernels(t)
-	soonest := time.Hour
-	for n := range 2 {
-		v.reset(t, before)
-		// In order to end by itself it would take some ten seconds.
-		cmd, stderr := v.generate(v.objects, "--jobs", "1")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(300 * time.Millisecond << n)
-		start := time.Now()
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		cmd.Wait()
-		took := time.Since(start)
-		status := cmd.ProcessState.ExitCode()
-		if status < 0 && n == 0 {
-			continue // it had not come so far as to listen, on a busy machine
-		}
-		soonest = min(soonest, took)
-		if status != statusInterrupted || !strings.Contains(stderr.String(), "btfgen: interrupted\n") {
-			t.Errorf("exit status %d, want %d: %s", status, statusInterrupted, stderr)
-		}
-		if left := v.others(t); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
-		if !bytes.Equal(v.read(t), before) {
-			t.Error("the archive is not the old one")
-		}
-	}
-	// The quickest counts, for the sake of busy machines.
-	if t.Logf("ended %v after the signal", soonest); soonest > time.Second {
-		t.Errorf("ended %v after the signal, want a second at most", soonest)
-	}
-}
-
-// manyKernels makes a corpus of many kernels that takes little space.
-func manyKernels(t *testing.T) string {
-	t.Helper()
-	const kernel = "x86_64/6.1.0-47-amd64.btf.zst"
-	data, err := os.ReadFile(filepath.Join("../../testdata/vmlinux/debian/12", kernel))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, first := t.TempDir(), ""
-	for n := range 1000 {
-		path := filepath.Join(dir, "debian", fmt.Sprint(n), kernel)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if first == "" {
-			first = path
-			err = os.WriteFile(path, data, 0o666)
+	for name, data := range j.old {
+		p := filepath.Join(dir, name)
+		err := os.MkdirAll(filepath.Dir(p), 0o777)
+		if to, ok := strings.CutPrefix(data, "->"); ok {
+			err = errors.Join(err, os.Symlink(to, p))
 		} else {
-			err = os.Link(first, path)
+			err = errors.Join(err, os.WriteFile(p, []byte(data), 0o600))
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return dir
+}
+
+// readAll returns the files of a directory, with their modes, and what is there for now only.
+func readAll(t *testing.T, dir string) (files map[string]string, strays []string) {
+	t.Helper()
+	files = make(map[string]string)
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(d.Name(), ".btfgen.") {
+			strays = append(strays, d.Name())
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if d.IsDir() {
+			return nil
+		}
+		name, _ := filepath.Rel(dir, p)
+		if d.Type() == fs.ModeSymlink {
+			to, err := os.Readlink(p)
+			files[name] = "->" + to
+			return err
+		}
+		fi, err := d.Info()
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(p)
+		files[name] = fmt.Sprint(fi.Mode(), string(data))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files, strays
+}
+
+// arrived is what readers of a directory see that know of files that are being moved.
+func arrived(t *testing.T, dir string, files, after map[string]string) map[string]string {
+	t.Helper()
+	moving, err := output.Moving(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := maps.Clone(files)
+	for name, at := range moving {
+		data, err := os.ReadFile(at)
+		if err != nil || !strings.HasSuffix(after[name], string(data)) {
+			t.Errorf("%s is to become %d other bytes (%v)", name, len(data), err)
+		}
+		seen[name] = after[name]
+	}
+	return seen
+}
+
+// killed runs the job and kills it at a random moment: of the run, or of the time in which it writes.
+func (j *killJob) kill(t *testing.T, path, dir string, rng *rand.Rand) (killed bool) {
+	t.Helper()
+	j.reset(t, dir)
+	cmd, stderr := j.command(path, dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(done)
+	}()
+	wait := time.Duration(rng.Int64N(int64(j.took + j.took/8)))
+	if rng.IntN(3) > 0 {
+		for start := stateOf(dir); stateOf(dir) == start; {
+			select {
+			case <-done:
+				wait = 0
+				start = ""
+			default:
+			}
+			if start == "" {
+				break
+			}
+		}
+		wait = time.Duration(rng.Int64N(int64(j.took / 8)))
+		if rng.IntN(2) > 0 {
+			wait = time.Duration(rng.IntN(500)) * time.Microsecond
+		}
+	}
+	time.Sleep(wait)
+	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Error(err)
+	}
+	<-done
+	status := cmd.ProcessState.ExitCode()
+	if killed = status < 0; !killed && status != statusOK && status != statusFindings {
+		t.Errorf("%s: exit status %d: %s", j.name, status, stderr)
+	}
+	return killed
+}
+
+// stateOf changes when the names in a directory do, or the files.
+func stateOf(dir string) string {
+	var b strings.Builder
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		fmt.Fprint(&b, e.Name(), " ")
+		if fi, err := e.Info(); err == nil {
+			fmt.Fprint(&b, fi.ModTime().UnixNano(), " ")
+		}
+	}
+	return b.String()
+}
+
+// judge looks at what is left of the job, and returns what that is: old, new or some of both.
+func (j *killJob) judge(t *testing.T, dir string, killed bool) (outcome string, strays []string) {
+	t.Helper()
+	files, strays := readAll(t, dir)
+	if !killed && len(strays) > 0 {
+		t.Errorf("%s: was not killed, and left %q", j.name, strays)
+	}
+	outcome = "some of both"
+	switch seen := arrived(t, dir, files, j.after); {
+	case maps.Equal(seen, j.after):
+		outcome = "new"
+	case !killed:
+		t.Errorf("%s: was not killed, and not all is new: %v", j.name, slices.Sorted(maps.Keys(files)))
+	case maps.Equal(seen, j.before):
+		outcome = "old"
+	case j.whole:
+		t.Errorf("%s: neither all of the old nor all of the new files: %v", j.name, slices.Sorted(maps.Keys(files)))
+	}
+	for name, data := range files {
+		if data != j.before[name] && data != j.after[name] {
+			t.Errorf("%s: %s has %d bytes, which are neither the old nor the new ones", j.name, name, len(data))
+		}
+	}
+	for name := range j.before {
+		if _, ok := files[name]; !ok {
+			t.Errorf("%s: %s is lost", j.name, name)
+		}
+	}
+	return outcome, strays
+}
+
+// Killed at any moment, every command that writes leaves what was there or what it makes, and the
+// next run leaves nothing else. BTFGEN_KILLS says how many are killed.
+func TestKilled(t *testing.T) {
+	v := newVictim(t)
+	kills := 60
+	if s := os.Getenv("BTFGEN_KILLS"); s != "" {
+		var err error
+		if kills, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed := uint64(time.Now().UnixNano())
+	rng := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	jobs := killJobs(t, t.TempDir())
+	dir := filepath.Join(t.TempDir(), "work")
+	for _, j := range jobs {
+		j.reset(t, dir)
+		j.before, _ = readAll(t, dir)
+		start := time.Now()
+		j.finish(t, v.path, dir)
+		j.took = time.Since(start)
+		var strays []string
+		if j.after, strays = readAll(t, dir); len(strays) > 0 || maps.Equal(j.before, j.after) {
+			t.Fatalf("%s: left %q, changed %d files", j.name, strays, len(j.after))
+		}
+	}
+	count := make(map[string]int)
+	for n := range kills {
+		j := jobs[n%len(jobs)]
+		killed := j.kill(t, v.path, dir, rng)
+		outcome, strays := j.judge(t, dir, killed)
+		count[outcome]++
+		if killed {
+			count["killed"]++
+		}
+		if len(strays) > 0 {
+			count["with strays"]++
+		}
+		if len(strays) == 0 && n%8 != 0 {
+			continue
+		}
+		j.finish(t, v.path, dir)
+		if files, strays := readAll(t, dir); len(strays) > 0 || !maps.Equal(files, j.after) {
+			t.Errorf("%s: after the next run there are %q, and not all is new: %v", j.name, strays, slices.Sorted(maps.Keys(files)))
+		}
+	}
+	t.Logf("%d runs of %d commands: %v", kills, len(jobs), count)
+	if count["old"] == 0 || count["new"] == 0 || count["with strays"] == 0 {
+		t.Errorf("not all outcomes were seen: %v", count)
+	}
 }

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"fmt"
-	"os"
-
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -37,7 +34,7 @@ func minCoreBTF(c *cli.Context) error {
 	}
 	input, output := c.Args().Get(0), c.Args().Get(1)
 	stderr := c.App.ErrWriter
-	objs, err := readObjects(c.Args().Slice()[2:], stderr)
+	objs, err := readObjects(c.Context, c.Args().Slice()[2:], stderr)
 	if err != nil {
 		return err
 	}
@@ -45,7 +42,7 @@ func minCoreBTF(c *cli.Context) error {
 	if base := c.String("base-btf"); base != "" {
 		sources = []string{base, input}
 	}
-	if err := distinctOutput(output, append(sources, c.Args().Slice()[2:]...)); err != nil {
+	if err := inputsOf(append(sources, c.Args().Slice()[2:]...)...).refuse(output); err != nil {
 		return err
 	}
 	rep, err := generate.One(c.Context, sources, objs.list, opts)
@@ -57,40 +54,11 @@ func minCoreBTF(c *cli.Context) error {
 	}
 	failed := false
 	for _, u := range rep.Unresolved {
-		fmt.Fprintf(stderr, "btfgen: %s: %s in %s\n", u.Result, u.Relo, u.Object)
+		foreign.Fprintf(stderr, "btfgen: %s: %s in %s\n", u.Result, u.Relo, u.Object)
 		failed = failed || u.Result != relolog.Poisoned
 	}
 	if failed || objs.bad > 0 {
 		return errFindings
-	}
-	return nil
-}
-
-// writeOut writes data to a file or, for "-", to standard output.
-func writeOut(c *cli.Context, path string, data []byte) error {
-	if path != "-" {
-		return bundle.WriteFile(path, func(f *os.File) error {
-			_, err := f.Write(data)
-			return err
-		})
-	}
-	if isTerminal(c.App.Writer) {
-		return usagef("standard output is a terminal, and BTF is binary")
-	}
-	_, err := c.App.Writer.Write(data)
-	return err
-}
-
-// distinctOutput refuses an output that is also an input.
-func distinctOutput(output string, inputs []string) error {
-	out, err := os.Stat(output)
-	if err != nil {
-		return nil
-	}
-	for _, in := range inputs {
-		if fi, err := os.Stat(in); err == nil && os.SameFile(fi, out) && !fi.IsDir() {
-			return usagef("%s is input and output", output)
-		}
 	}
 	return nil
 }

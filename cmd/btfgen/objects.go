@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/embedded"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -18,12 +20,13 @@ type objects struct {
 
 // readObjects reads the objects, and those embedded in executables. What
 // cannot be used is reported and left out; nothing usable at all is an error.
-func readObjects(paths []string, stderr io.Writer) (*objects, error) {
+func readObjects(ctx context.Context, paths []string, stderr io.Writer) (*objects, error) {
 	if len(paths) == 0 {
 		return nil, usagef("no BPF object given")
 	}
 	o := new(objects)
-	o.bad = eachObject(paths, stderr, func(name string, data []byte) (*relolog.Object, error) {
+	var err error
+	o.bad, err = eachObject(ctx, paths, stderr, func(name string, data []byte) (*relolog.Object, error) {
 		obj, err := relolog.ParseObject(name, data)
 		if err == nil && obj.Empty() != "" {
 			err = fmt.Errorf("%s: %s", name, obj.Empty())
@@ -32,6 +35,9 @@ func readObjects(paths []string, stderr io.Writer) (*objects, error) {
 	}, func(obj *relolog.Object, data []byte) {
 		o.list, o.data = append(o.list, obj), append(o.data, data)
 	})
+	if err != nil {
+		return nil, err
+	}
 	if len(o.list) == 0 {
 		return nil, fmt.Errorf("no object with CO-RE relocations")
 	}
@@ -41,14 +47,15 @@ func readObjects(paths []string, stderr io.Writer) (*objects, error) {
 // eachObject parses every object of the files and gives use the results in
 // their order. What cannot be read or parsed is reported; it returns how many
 // those are.
-func eachObject[T any](paths []string, stderr io.Writer, parse func(name string, data []byte) (T, error), use func(object T, data []byte)) (bad int) {
-	for _, o := range embedded.ParseFiles(paths, parse) {
+func eachObject[T any](ctx context.Context, paths []string, stderr io.Writer, parse func(name string, data []byte) (T, error), use func(object T, data []byte)) (bad int, err error) {
+	all, err := embedded.ParseFiles(ctx, paths, parse)
+	for _, o := range all {
 		if o.Err != nil {
 			bad++
-			fmt.Fprintf(stderr, "btfgen: skipped: %s\n", strings.ReplaceAll(o.Err.Error(), "\n", " "))
+			foreign.Fprintf(stderr, "btfgen: skipped: %s\n", strings.ReplaceAll(o.Err.Error(), "\n", " "))
 			continue
 		}
 		use(o.Value, o.Data)
 	}
-	return bad
+	return bad, err
 }

@@ -1,26 +1,28 @@
 package main
 
 import (
-	"errors"
-	"os"
+	"bytes"
+	"io"
 	"runtime/pprof"
+
+	"github.com/btfgen/btfgen/internal/output"
 )
 
-// startProfile writes a CPU profile to path until stop is called. Without a
+// startProfile takes a CPU profile until stop is called, which writes it to path. Without a
 // path it does nothing.
 func startProfile(path string) (stop func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil
 	}
-	f, err := os.Create(path)
-	if err != nil {
+	profile := new(bytes.Buffer)
+	if err := pprof.StartCPUProfile(profile); err != nil {
 		return nil, err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
 	}
 	return func() error {
 		pprof.StopCPUProfile()
-		return f.Close()
+		return output.WriteFile(path, func(w io.Writer) error {
+			_, err := profile.WriteTo(w)
+			return err
+		})
 	}, nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/cheggaaa/pb/v3"
 	"golang.org/x/term"
+
+	"github.com/btfgen/btfgen/internal/foreign"
 )
 
 // progress tells how far a run is: by a bar on a terminal, by a line now and
@@ -58,7 +60,7 @@ func (p *progress) update(done, all, skipped int) {
 		p.last = now
 		rate := float64(done) / now.Sub(p.start).Seconds()
 		left := time.Duration(float64(all-done) / rate * float64(time.Second))
-		fmt.Fprintf(p.w, "btfgen: %s, %d skipped, %.1f/s, %s left\n", p.text(), skipped, rate, left.Round(time.Second))
+		foreign.Fprintf(p.w, "btfgen: %s, %d skipped, %.1f/s, %s left\n", p.text(), skipped, rate, left.Round(time.Second))
 	}
 }
 

@@ -13,8 +13,9 @@ func reference(app *cli.App) string {
 	fmt.Fprintf(&b, "# Command line\n\n<!-- Made by `go test ./cmd/btfgen -run TestReference -update`. -->\n\n")
 	fmt.Fprintf(&b, "Options may stand before and after arguments; what follows `--` is an argument. Data goes to standard\n"+
 		"output or to the file of `-o` (`-` is standard output), all else to standard error.\n\n"+
-		"Exit status: 0 all well; 1 failed; 2 wrong usage; 3 finished, with findings (something unresolved, skipped,\n"+
-		"different or not found); 130 interrupted.\n")
+		"Exit status: 0 all well; 1 failed, or a defect of btfgen (please report it, with what `--debug` prints); 2 wrong\n"+
+		"usage; 3 finished, with findings (something unresolved, skipped, different or not found); 130, 143 and 129\n"+
+		"ended by INT, TERM or HUP.\n")
 	for _, c := range app.Commands {
 		command(&b, "btfgen", c)
 	}

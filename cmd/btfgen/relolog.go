@@ -40,7 +40,7 @@ func runRelolog(c *cli.Context) error {
 		return err
 	}
 	stderr := c.App.ErrWriter
-	objs, err := readObjects(c.Args().Slice(), stderr)
+	objs, err := readObjects(c.Context, c.Args().Slice(), stderr)
 	if err != nil {
 		return err
 	}

@@ -17,11 +17,12 @@ func TestMain(m *testing.M) {
 }
 
 // TestScript runs the scripts in testdata/script. They find testdata at
-// $TESTDATA, and have three commands of their own:
+// $TESTDATA, and have commands of their own:
 //
 //	status N COMMAND...  run btfgen with the arguments and want exit status N
 //	shard I/N OUT        run generate on that part of testdata's kernels
 //	damage FILE AT MASK  flip bits of a byte, counted from the end if AT is negative
+//	full COMMAND...      run btfgen where no file can have more than 512 bytes, and want exit status 1
 func TestScript(t *testing.T) {
 	td, err := filepath.Abs("../../testdata")
 	if err != nil {
@@ -38,6 +39,7 @@ func TestScript(t *testing.T) {
 			"status": wantStatus,
 			"damage": damage,
 			"shard":  shard,
+			"full":   full,
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
@@ -105,4 +107,14 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	data[at] ^= byte(mask)
 	ts.Check(os.WriteFile(path, data, 0o666))
+}
+
+func full(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: full ARGUMENTS...")
+	}
+	err := ts.Exec("sh", append([]string{"-c", `ulimit -f 1 && exec btfgen "$@"`, "sh"}, args...)...)
+	if got := exitCode(err); err == nil || got != statusFailed {
+		ts.Fatalf("exit status %d, want %d (%v)", got, statusFailed, err)
+	}
 }

@@ -39,7 +39,7 @@ func runVerify(c *cli.Context) error {
 		return usagef("--json does not go with --verbose")
 	}
 	stderr := c.App.ErrWriter
-	objs, err := readObjects(c.Args().Slice()[1:], stderr)
+	objs, err := readObjects(c.Context, c.Args().Slice()[1:], stderr)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func grown(t testing.TB, data []byte, seed int) []byte {
 			o.Size += by
 		}
 	}
-	return canon.Write(canon.Merge(types), btf.Order())
+	return encoded(t, types, btf.Order())
 }
 
 // typesOf reads a BTF as the writer encodes it.

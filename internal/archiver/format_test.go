@@ -18,19 +18,19 @@ import (
 var update = flag.Bool("update", false, "write the examples of docs/archive-format.md")
 
 // exampleBTF is struct task { ...; int pid; }; with pid at a byte offset.
-func exampleBTF(pid uint32) []byte {
-	return canon.Write(canon.Merge([]*canon.Type{
+func exampleBTF(t *testing.T, pid uint32) []byte {
+	return encoded(t, []*canon.Type{
 		{Kind: btfenc.KindStruct, Name: "task", Size: 64 + pid, Fields: []canon.Field{{Name: "pid", Lo: 8 * pid}}, Refs: []int{1}},
 		{Kind: btfenc.KindInt, Name: "int", Size: 4, Fields: []canon.Field{{Lo: btfenc.IntSigned<<24 | 32}}},
-	}), binary.LittleEndian)
+	}, binary.LittleEndian)
 }
 
 // TestFormatDoc makes the examples of docs/archive-format.md. Run it with
 // -update to write them into the file.
 func TestFormatDoc(t *testing.T) {
 	kernels := []archive.Kernel{
-		{Key: mustKey(t, "debian/12/x86_64/6.1.0-9-amd64"), BTF: exampleBTF(12)},
-		{Key: mustKey(t, "debian/12/x86_64/6.1.0-7-amd64"), BTF: exampleBTF(4)},
+		{Key: mustKey(t, "debian/12/x86_64/6.1.0-9-amd64"), BTF: exampleBTF(t, 12)},
+		{Key: mustKey(t, "debian/12/x86_64/6.1.0-7-amd64"), BTF: exampleBTF(t, 4)},
 	}
 	info := archive.Info{Tool: "btfgen", Objects: []archive.Object{NewObject("a.o", []byte("a"))}}
 	file, err := encode(info, kernels)

@@ -72,7 +72,7 @@ func FuzzWrite(f *testing.F) {
 				order = binary.BigEndian
 			}
 			k := kernel.Key{ID: "a", Arch: "x86_64", Release: fmt.Sprint(i)}
-			kernels = append(kernels, archive.Kernel{Key: k, BTF: canon.Write(canon.Merge(types), order)})
+			kernels = append(kernels, archive.Kernel{Key: k, BTF: encoded(t, types, order)})
 		}
 		a := rewritten(t, kernels)
 		for _, k := range kernels {

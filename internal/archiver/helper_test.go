@@ -2,6 +2,8 @@ package archiver
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"slices"
 	"sync"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -18,6 +21,16 @@ func testInfo() archive.Info {
 	info := archive.Info{Tool: "test 1", Objects: []archive.Object{NewObject("b.o", []byte("b")), NewObject("a.o", []byte("a"))}}
 	info.Relocations[0] = 1
 	return info
+}
+
+// encoded returns the BTF of types.
+func encoded(t testing.TB, types []*canon.Type, order binary.ByteOrder) []byte {
+	t.Helper()
+	merged, err := canon.Merge(context.Background(), types)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return canon.Write(merged, order)
 }
 
 func mustWrite(t testing.TB, kernels []archive.Kernel) []byte {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -33,7 +32,7 @@ func TestSecondReader(t *testing.T) {
 		}
 		types, _ := randomTypes(data)
 		order := [...]binary.ByteOrder{binary.LittleEndian, binary.BigEndian}[i%2]
-		odd = append(odd, archive.Kernel{Key: kernel.Key{ID: "odd", Arch: "x86_64", Release: fmt.Sprint(i)}, BTF: canon.Write(canon.Merge(types), order)})
+		odd = append(odd, archive.Kernel{Key: kernel.Key{ID: "odd", Arch: "x86_64", Release: fmt.Sprint(i)}, BTF: encoded(t, types, order)})
 	}
 	for name, kernels := range map[string][]archive.Kernel{"real": testminimized.Kernels(t), "odd": odd} {
 		dir := t.TempDir()

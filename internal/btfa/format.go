@@ -35,13 +35,11 @@ const (
 	MaxKeyBytes = 16 << 20 // of all keys
 )
 
-// The limits of one layout: how many types it has, how many bytes of names and
-// fields, and how many rounds it may take to tell its types apart. Real ones
-// have some hundred types and take less than ten rounds.
+// The limits of one layout: how many types it has, and how many bytes of names
+// and fields. Real ones have some hundred types.
 const (
 	MaxTypes   = 1 << 16
 	MaxContent = 8 << 20
-	MaxRounds  = 200
 )
 
 // SumSize is how many bytes of an object's sha256 an archive keeps: enough to

@@ -17,10 +17,10 @@ import (
 // files are some, two of them equal and one with an odd length.
 func files() []File {
 	return []File{
-		{"debian/12/x86_64/6.1.0-47-amd64.btf", bytes.Repeat([]byte("a"), 700)},
-		{"arch/x86_64/6.9.1-arch1-1.btf", []byte("bb")},
-		{"debian/12/arm64/6.1.0-50-arm64.btf", bytes.Repeat([]byte("a"), 700)},
-		{"lone.btf", bytes.Repeat([]byte("c"), 512)},
+		{Name: "debian/12/x86_64/6.1.0-47-amd64.btf", Data: bytes.Repeat([]byte("a"), 700)},
+		{Name: "arch/x86_64/6.9.1-arch1-1.btf", Data: []byte("bb")},
+		{Name: "debian/12/arm64/6.1.0-50-arm64.btf", Data: bytes.Repeat([]byte("a"), 700)},
+		{Name: "lone.btf", Data: bytes.Repeat([]byte("c"), 512)},
 	}
 }
 
@@ -76,9 +76,9 @@ func TestRoundTrip(t *testing.T) {
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, bad := range [][]File{
-		{{"../x.btf", nil}},
-		{{"/x.btf", nil}},
-		{{"x.btf", nil}, {"x.btf", nil}},
+		{{Name: "../x.btf"}},
+		{{Name: "/x.btf"}},
+		{{Name: "x.btf"}, {Name: "x.btf"}},
 	} {
 		if err := Write(filepath.Join(dir, "x.tar.gz"), TarGz, bad); err == nil {
 			t.Errorf("%s was written", bad[0].Name)
@@ -95,49 +95,6 @@ func TestRefused(t *testing.T) {
 	if l, _ := os.ReadDir(dir); len(l) > 0 {
 		t.Errorf("%d files left behind", len(l))
 	}
-}
-
-// A file is replaced when all of the new one is there, not before.
-func TestWholeOrNot(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x")
-	if err := os.WriteFile(path, []byte("old"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	now := func(want string) {
-		t.Helper()
-		if b, err := os.ReadFile(path); err != nil || string(b) != want {
-			t.Errorf("holds %q, want %q (%v)", b, want, err)
-		}
-	}
-	err := WriteFile(path, func(f *os.File) error {
-		_, err := f.WriteString("new")
-		now("old") // killed here, the old one stays
-		return cmpErr(err, io.ErrShortWrite)
-	})
-	if err != io.ErrShortWrite {
-		t.Errorf("error %v", err)
-	}
-	now("old")
-	if err := WriteFile(path, func(f *os.File) error { _, err := f.WriteString("new"); return err }); err != nil {
-		t.Error(err)
-	}
-	now("new")
-	if l, _ := os.ReadDir(filepath.Dir(path)); len(l) != 1 {
-		t.Errorf("%d files left behind", len(l)-1)
-	}
-	if err := WriteFile(filepath.Dir(path), nil); err == nil {
-		t.Error("wrote to a directory")
-	}
-}
-
-// cmpErr returns the first error that there is.
-func cmpErr(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // bccFind does what bcc's tar_file_start does with a tar in memory: it looks
@@ -160,7 +117,7 @@ func bccFind(tar []byte, want string) (data []byte, ok bool) {
 
 func TestBCC(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "min_core_btfs.tar.gz")
-	in := append(files(), File{"fedora//x86_64/6.5.btf", []byte("no version")})
+	in := append(files(), File{Name: "fedora//x86_64/6.5.btf", Data: []byte("no version")})
 	if err := WriteBCC(path, in); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/archiver"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -41,8 +42,8 @@ func (o *Output) Write(info archive.Info, kernels []archive.Kernel) error {
 		if err := archiver.Write(&b, info, kernels); err != nil {
 			return fmt.Errorf("%s: %w", o.Path, err)
 		}
-		return WriteFile(o.Path, func(f *os.File) error {
-			_, err := f.Write(b.Bytes())
+		return output.WriteFile(o.Path, func(w io.Writer) error {
+			_, err := w.Write(b.Bytes())
 			return err
 		})
 	}

@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/output"
 )
 
 // maxRead limits the bytes of all files of a bundle together, and those of a tar.
@@ -45,27 +47,52 @@ func Read(path string) ([]File, error) {
 }
 
 func readDir(root string) (files []File, err error) {
+	at, err := findFiles(root)
+	if err != nil {
+		return nil, err
+	}
 	total := int64(0)
-	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || !strings.HasSuffix(p, ".btf") {
-			return err
-		}
-		info, err := d.Info()
+	for name, p := range at {
+		info, err := os.Stat(p)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if total += info.Size(); total > maxRead {
-			return fmt.Errorf("%s: more than %d bytes", root, maxRead)
+			return nil, fmt.Errorf("%s: more than %d bytes", root, maxRead)
 		}
 		b, err := os.ReadFile(p)
 		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{Name: name, Data: b})
+	}
+	return files, nil
+}
+
+// findFiles returns the files of a directory by their names, and where they are: also those that a
+// run had no time to move to their places. Hidden directories are passed over.
+func findFiles(root string) (map[string]string, error) {
+	at := make(map[string]string)
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(root, p)
-		files = append(files, File{filepath.ToSlash(name), b})
-		return err
+		if d.IsDir() && p != root && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if d.Type().IsRegular() && strings.HasSuffix(p, ".btf") {
+			name, err := filepath.Rel(root, p)
+			at[filepath.ToSlash(name)] = p
+			return err
+		}
+		return nil
 	})
-	return files, err
+	if err != nil {
+		return nil, err
+	}
+	moving, err := output.Moving(root)
+	maps.Copy(at, moving)
+	return at, err
 }
 
 func readTar(name string) (files []File, err error) {
@@ -115,7 +142,7 @@ func readTar(name string) (files []File, err error) {
 		default:
 			continue
 		}
-		files = append(files, File{member, byName[member]})
+		files = append(files, File{Name: member, Data: byName[member]})
 	}
 }
 

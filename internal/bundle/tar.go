@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+
+	"github.com/btfgen/btfgen/internal/output"
 )
 
 // compressor returns a writer that compresses into w, single-threaded so that
@@ -59,7 +60,7 @@ func WriteBCC(path string, files []File) error {
 			return fmt.Errorf("%s: %s: name has %d bytes, bcc reads up to %d", path, f.Name, n, maxBCCName)
 		}
 	}
-	return WriteFile(path, func(w *os.File) error {
+	return output.WriteFile(path, func(w io.Writer) error {
 		c, err := compressor(w, TarGz)
 		if err != nil {
 			return err

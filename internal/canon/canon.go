@@ -4,9 +4,7 @@
 package canon
 
 import (
-	"bytes"
 	"encoding/binary"
-	"slices"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 )
@@ -57,115 +55,6 @@ func (o *Type) content(b []byte) []byte {
 		b = binary.BigEndian.AppendUint32(b, f.Lo)
 	}
 	return b
-}
-
-// Merge makes types that cannot be told apart one, and puts them in their
-// canonical order. It returns the types to write, their refs renumbered to
-// positions in that order.
-//
-// Types are split into classes by their content, then again by the classes
-// of what they refer to, until that tells no more of them apart. Classes are
-// numbered by sorting, so the numbers do not depend on the order of the
-// input.
-func Merge(types []*Type) []*Type {
-	merged, _ := MergeWithin(types, len(types)+1) // each round but the last finds a class
-	return merged
-}
-
-// MergeWithin is Merge for types that nobody vouches for. It gives up, and
-// reports false, when the types are not told apart after some rounds: long
-// chains of equal types need as many as they have links.
-func MergeWithin(types []*Type, rounds int) (merged []*Type, ok bool) {
-	keys := make([][]byte, len(types))
-	var b []byte // of all keys
-	key := func(i, from int) { keys[i] = b[from:len(b):len(b)] }
-	live := make([]int, 0, len(types))
-	for i, o := range types {
-		if o == nil {
-			continue
-		}
-		live = append(live, i)
-		from := len(b)
-		b = o.content(b)
-		key(i, from)
-	}
-	class := make([]int, len(types))
-	for n := 0; ; rounds-- {
-		classes := number(live, keys, class)
-		if classes == n {
-			break
-		}
-		if rounds == 0 {
-			return nil, false
-		}
-		n = classes
-		b = b[:0]
-		for _, i := range live {
-			from := len(b)
-			b = binary.BigEndian.AppendUint32(b, uint32(class[i]))
-			for _, r := range types[i].Refs {
-				c := 0
-				if r != Void && types[r] != nil {
-					c = class[r] + 1
-				}
-				b = binary.BigEndian.AppendUint32(b, uint32(c))
-			}
-			key(i, from)
-		}
-	}
-	return representatives(types, live, class), true
-}
-
-// number sorts live by key, sets class to the rank of each key, and returns how
-// many different ones there are.
-func number(live []int, keys [][]byte, class []int) (n int) {
-	slices.SortFunc(live, func(a, b int) int { return bytes.Compare(keys[a], keys[b]) })
-	for at, i := range live {
-		if at > 0 && !bytes.Equal(keys[i], keys[live[at-1]]) {
-			n++
-		}
-		class[i] = n
-	}
-	return min(n+1, len(live))
-}
-
-// representatives keeps one type of each class, or as many as were asked for,
-// in the order of the classes.
-func representatives(types []*Type, live, class []int) []*Type {
-	var reps []*Type
-	copies := make(map[int]int)
-	for _, i := range live {
-		c := class[i]
-		for c >= len(reps) {
-			reps = append(reps, nil)
-		}
-		if reps[c] == nil {
-			reps[c] = types[i]
-		}
-		copies[c] += types[i].Copies
-	}
-	at := make([]int, len(reps)) // position of the first of each class
-	var out []*Type
-	for c, o := range reps {
-		at[c] = len(out)
-		for range max(1, copies[c]) {
-			out = append(out, o)
-		}
-	}
-	seen := make(map[*Type]bool)
-	for _, o := range out {
-		if seen[o] {
-			continue
-		}
-		seen[o] = true
-		o.Refs = slices.Clone(o.Refs)
-		for j, r := range o.Refs {
-			if r != Void {
-				o.Refs[j] = at[class[r]]
-			}
-		}
-	}
-	return out
 }
 
 // Write encodes types in the byte order of the kernel.

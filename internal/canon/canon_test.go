@@ -2,6 +2,7 @@ package canon_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,15 @@ import (
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
+
+func merge(tb testing.TB, types []*canon.Type) []*canon.Type {
+	tb.Helper()
+	merged, err := canon.Merge(context.Background(), types)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return merged
+}
 
 // random returns n types that refer to each other at random, cycles and equal
 // ones included.
@@ -64,8 +74,8 @@ func TestOrder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	for range 300 {
 		types := random(rnd, 1+rnd.IntN(60))
-		want := canon.Write(canon.Merge(permute(rnd, types)), binary.LittleEndian)
-		merged := canon.Merge(types)
+		want := canon.Write(merge(t, permute(rnd, types)), binary.LittleEndian)
+		merged := merge(t, types)
 		if got := canon.Write(merged, binary.LittleEndian); !bytes.Equal(got, want) {
 			t.Fatalf("%d bytes in one order, %d in another differ", len(got), len(want))
 		}
@@ -111,24 +121,9 @@ func TestMerge(t *testing.T) {
 		{"a cycle and a chain", []*canon.Type{list(1), ptr(0), list(3), ptr(canon.Void)}, 4},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := canon.Merge(tc.types); len(got) != tc.want {
+			if got := merge(t, tc.types); len(got) != tc.want {
 				t.Errorf("%d types, want %d", len(got), tc.want)
 			}
 		})
-	}
-}
-
-// TestMergeWithin wants chains that take more rounds than allowed to be given
-// up.
-func TestMergeWithin(t *testing.T) {
-	var chain []*canon.Type
-	for i := range 100 {
-		chain = append(chain, &canon.Type{Kind: rawbtf.KindPtr, Refs: []int{i - 1}})
-	}
-	if _, ok := canon.MergeWithin(chain, 50); ok {
-		t.Error("100 links are told apart in 50 rounds")
-	}
-	if m, ok := canon.MergeWithin(chain, 101); !ok || len(m) != 100 {
-		t.Errorf("%d types, %v", len(m), ok)
 	}
 }

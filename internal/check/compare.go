@@ -1,8 +1,14 @@
 package check
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/btfgen/btfgen/internal/jsonfile"
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // Change is a program whose verdict on a kernel differs from an older report's.
@@ -18,41 +24,113 @@ type Change struct {
 // guarded is as good as being ok.
 func (c *Change) Worse() bool { return c.New > c.Old && c.New > Other }
 
+// Baseline is what an older report says of programs and kernels.
+type Baseline struct {
+	rows    map[row][]Status
+	columns map[string]int // of kernels, in each row
+	kernels int
+	names   int // bytes
+}
+
+// row is what a program is known by.
+type row struct{ object, program, section string }
+
+// ReadBaseline reads a report that was written as JSON. Errors name path.
+func ReadBaseline(ctx context.Context, path string) (*Baseline, error) {
+	old := &Baseline{rows: make(map[row][]Status), columns: make(map[string]int)}
+	err := jsonfile.Read(ctx, path, limits.ReportBytes, "a report of check --json", func(d *jsonfile.Decoder) error {
+		version := 0
+		err := d.Object(func(name string) error {
+			switch name {
+			case "version":
+				return d.Value(&version)
+			case "kernels":
+				return d.Array(limits.EarlierKernels, "kernels", func() error { return old.kernel(d) })
+			case "programs":
+				return d.Array(limits.ReportPrograms, "programs", func() error { return old.program(d) })
+			}
+			return d.Skip()
+		})
+		return cmp.Or(err, d.End(), old.complete(version))
+	})
+	return old, err
+}
+
+func (b *Baseline) kernel(d *jsonfile.Decoder) error {
+	var k struct{ Name string }
+	if err := d.Value(&k); err != nil {
+		return err
+	}
+	if err := b.name(k.Name); err != nil {
+		return err
+	}
+	b.columns[k.Name] = b.kernels
+	b.kernels++
+	return nil
+}
+
+func (b *Baseline) program(d *jsonfile.Decoder) error {
+	var p struct {
+		Object, Program, Section string
+		Status                   []Status
+	}
+	if err := d.Value(&p); err != nil {
+		return err
+	}
+	if err := b.name(p.Object, p.Program, p.Section); err != nil {
+		return err
+	}
+	b.rows[row{p.Object, p.Program, p.Section}] = p.Status
+	return nil
+}
+
+// name returns an error if there is no name, or if there are too many to keep.
+func (b *Baseline) name(name string, more ...string) error {
+	if name == "" {
+		return errors.New("has no name")
+	}
+	b.names += len(name)
+	for _, m := range more {
+		b.names += len(m)
+	}
+	if b.names > limits.ReportNames {
+		return fmt.Errorf("too large: names of more than %d MiB", limits.ReportNames>>20)
+	}
+	return nil
+}
+
+// complete returns an error if parts of the report do not belong together.
+func (b *Baseline) complete(version int) error {
+	if version != ReportVersion {
+		return fmt.Errorf("version %d, want %d", version, ReportVersion)
+	}
+	for r, status := range b.rows {
+		if len(status) != b.kernels {
+			return fmt.Errorf("%s: %d verdicts on %d kernels", r.program, len(status), b.kernels)
+		}
+	}
+	return nil
+}
+
 // Compare returns what changed since an older report, in the order of r.
 // Programs and kernels that the old one does not have count as ok there, so
 // that new failures are found; those that r does not have are left out.
-func (r *Report) Compare(old *Report) ([]Change, error) {
-	if old.Version != ReportVersion {
-		return nil, fmt.Errorf("baseline: version %d, want %d", old.Version, ReportVersion)
-	}
-	type key struct{ object, program, section string }
-	rows := make(map[key]*Program)
-	for i := range old.Programs {
-		p := &old.Programs[i]
-		if len(p.Status) != len(old.Kernels) {
-			return nil, fmt.Errorf("baseline: %s: %d verdicts on %d kernels", p.Name, len(p.Status), len(old.Kernels))
-		}
-		rows[key{p.Object, p.Name, p.Section}] = p
-	}
-	columns := make(map[string]int)
-	for i, k := range old.Kernels {
-		columns[k.Name] = i
-	}
+func (r *Report) Compare(old *Baseline) []Change {
 	var out []Change
 	for i := range r.Programs {
 		p := &r.Programs[i]
-		was := rows[key{p.Object, p.Name, p.Section}]
+		was := old.rows[row{p.Object, p.Name, p.Section}]
 		for k, s := range p.Status {
 			before := OK
-			if col, ok := columns[r.Kernels[k].Name]; ok && was != nil {
-				before = was.Status[col]
+			if col, ok := old.columns[r.Kernels[k].Name]; ok && was != nil {
+				before = was[col]
 			}
 			if s != before && max(s, before) > Other {
 				out = append(out, Change{p.Object, p.Name, r.Kernels[k].Name, before, s})
 			}
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Difference is what one program uses that two kernels disagree on.

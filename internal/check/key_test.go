@@ -42,7 +42,11 @@ func TestCodeKey(t *testing.T) {
 		k := inspect(t.Context(), tg, r.want, it.Key, it.Arch)
 		silent := *k
 		silent.helpers, silent.enums[enumHelper] = nil, nil
-		for i, d := range r.loader.on(t.Context(), tg) {
+		loaded, err := r.loader.on(t.Context(), tg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, d := range loaded {
 			for j := range objects[i].Programs {
 				for _, k := range []*inventory{k, &silent} {
 					e := evaluation{pairing: &pairing{o: objects[i], k: k, loader: d, settable: r.settable}, pr: &objects[i].Programs[j]}

@@ -23,7 +23,9 @@ func TestManyKernels(t *testing.T) {
 			return
 		}
 		r.item(t.Context(), tg, it)
-		if !r.loader.on(t.Context(), tg)[0].sameOrder() {
+		if loaded, err := r.loader.on(t.Context(), tg); err != nil {
+			t.Fatal(err)
+		} else if !loaded[0].sameOrder() {
 			r.kernels = nil
 			return
 		}

@@ -75,16 +75,15 @@ func (t *target) types(f func(b *rawbtf.BTF)) {
 }
 
 // on relocates each object. What it returns is valid until the next call.
-func (d dryRun) on(ctx context.Context, t *target) []decisions {
+func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 	out := make([]decisions, len(d.at))
 	for _, s := range d.sets {
-		if ctx.Err() != nil {
-			break
-		}
 		if s.Order() != t.Order() {
 			continue
 		}
-		t.table.Fill(s, unwrap.Kernel(&t.Target), nil)
+		if err := t.table.Fill(ctx, s, unwrap.Kernel(&t.Target), nil); err != nil {
+			return nil, err
+		}
 		for i, o := range s.Objects() {
 			list := make(decisions, 0, len(o.Records()))
 			for _, dec := range t.table.Decisions(i) {
@@ -93,7 +92,7 @@ func (d dryRun) on(ctx context.Context, t *target) []decisions {
 			out[d.at[o]] = list
 		}
 	}
-	return out
+	return out, nil
 }
 
 // decisions are what libbpf makes of each record of one object on one kernel,

@@ -113,7 +113,12 @@ func newRun(cfg Config) *run {
 // item judges all programs on one kernel.
 func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	p := it.Path
-	if err := it.Load(&t.Target, p); err != nil {
+	var loaded []decisions
+	err := it.Load(&t.Target, p)
+	if err == nil {
+		loaded, err = r.loader.on(ctx, t)
+	}
+	if err != nil {
 		r.mu.Lock()
 		r.skipped = append(r.skipped, &corpus.Error{Path: p, Err: err})
 		r.mu.Unlock()
@@ -122,7 +127,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	res := kernelResult{key: it.Key, name: it.Name, path: p}
 	k := inspect(ctx, t, r.want, it.Key, it.Arch)
 	res.arch = k.arch
-	for i, d := range r.loader.on(ctx, t) {
+	for i, d := range loaded {
 		p := &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable}
 		for j := range p.o.Programs {
 			if ctx.Err() != nil {

@@ -308,29 +308,3 @@ func TestBuiltBlobsDiffer(t *testing.T) {
 func elfFileOf(btf []byte) []byte {
 	return elfFile(binary.LittleEndian, elf.ET_REL, elf.EM_X86_64, section{".BTF", 0, btf})
 }
-
-// sparseTar returns a tar with one member that begins with data and then has a hole, so that it has
-// size bytes.
-func sparseTar(name string, data []byte, size int64) []byte {
-	var records []byte
-	for _, kv := range []string{
-		"GNU.sparse.major=0", "GNU.sparse.minor=1", "GNU.sparse.numblocks=2", "GNU.sparse.name=" + name,
-		fmt.Sprintf("GNU.sparse.size=%d", size), fmt.Sprintf("GNU.sparse.map=0,%d,%d,0", len(data), size),
-	} {
-		n := len(kv) + len("00 \n")
-		records = fmt.Appendf(records, "%02d %s\n", n, kv)
-	}
-	b := tarOf(member{"pax", records}, member{name, data})
-	h := b[:512]
-	sum := int('x') - int(h[156])
-	for i, c := range h {
-		if i < 148 || i >= 156 {
-			sum += int(c)
-		} else {
-			sum += ' '
-		}
-	}
-	h[156] = 'x' // what the first member is; a library writes no such header
-	copy(h[148:], fmt.Sprintf("%06o\x00 ", sum))
-	return b
-}

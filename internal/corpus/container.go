@@ -8,8 +8,6 @@ import (
 	"io"
 	"path"
 	"strings"
-
-	"github.com/btfgen/btfgen/internal/decompress"
 )
 
 // container reads the members of an archive or a package. A member that fails is noted and the
@@ -75,7 +73,7 @@ func (r *reader) member(in *input, a io.Reader, name string, size int64) error {
 		r.seen++
 		return nil
 	}
-	inner, done := r.open(a, input{
+	inner, done := r.open(r.counted(a), input{
 		path: in.path + "!" + clean(name), member: name, size: size, depth: in.depth, inside: true, rel: in.rel,
 	})
 	defer done()
@@ -94,7 +92,7 @@ func clean(name string) string {
 }
 
 func (r *reader) tar(in *input) error {
-	return r.members(in, &tarReader{tr: tar.NewReader(in.r), small: make(map[string][]byte), room: maxLinked, budget: r.budget})
+	return r.members(in, &tarReader{tr: tar.NewReader(in.r), small: make(map[string][]byte), room: maxLinked})
 }
 
 // tarReader reads a tar file. It remembers small BTF, because where minimized BTFs are equal, tars have
@@ -107,9 +105,6 @@ type tarReader struct {
 	data  []byte            // of that member so far
 	size  int64
 	link  io.Reader // in place of tr, for a hard link
-
-	budget *decompress.Budget
-	holes  bool // the member may have some, which cost nothing on disk
 }
 
 // Bytes that are remembered of one member, and of all together.
@@ -121,14 +116,9 @@ const (
 func (t *tarReader) next() (string, int64, bool, error) {
 	t.name, t.link = "", nil
 	h, err := t.tr.Next()
-	if err != nil {
-		return "", 0, false, err
-	}
-	t.holes = false
-	for key := range h.PAXRecords {
-		t.holes = t.holes || strings.HasPrefix(key, "GNU.sparse.")
-	}
 	switch {
+	case err != nil:
+		return "", 0, false, err
 	case !strings.Contains(h.Name, ".btf"):
 	case h.Typeflag == tar.TypeLink:
 		data, ok := t.small[path.Clean(h.Linkname)]
@@ -152,11 +142,6 @@ func (t *tarReader) Read(p []byte) (int, error) {
 		return t.link.Read(p)
 	}
 	n, err := t.tr.Read(p)
-	if t.holes {
-		if over := t.budget.Take(n); over != nil {
-			return n, over
-		}
-	}
 	if t.name != "" {
 		if t.data = append(t.data, p[:n]...); int64(len(t.data)) == t.size {
 			t.small[t.name], t.name = t.data, ""

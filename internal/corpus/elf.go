@@ -47,7 +47,7 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 		return wrap(in.path, "elf", errors.New("module with a base of its own (.BTF.base)"))
 	}
 	off := len(r.s.btf.B)
-	n, err := r.s.btf.Append(sec.Open(), int64(sec.Size), r.f.opts.MaxSize)
+	n, err := r.s.btf.Append(r.counted(sec.Open()), int64(sec.Size), r.f.opts.MaxSize)
 	if err != nil {
 		return wrap(in.path, "elf: .BTF", err)
 	}
@@ -56,7 +56,7 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 
 // section reads a kernel that lies compressed in a section.
 func (r *reader) section(in *input, sec *elf.Section) error {
-	inner, done := r.open(sec.Open(), input{
+	inner, done := r.open(r.counted(sec.Open()), input{
 		path: in.path, member: in.member, size: int64(sec.Size), depth: in.depth, inside: in.inside, rel: in.rel,
 	})
 	defer done()

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/defect"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -48,6 +49,15 @@ type Kernel struct {
 // t is valid as long as k is.
 func (k *Kernel) Load(t *relolog.Target, name string) error {
 	return errors.Unwrap(t.Load(name, k.BTF, k.Modules...)) // which begins with the name
+}
+
+// Paths returns the files that make up f: the one with the kernel, then those with its modules.
+func (f *File) Paths() []string {
+	paths := make([]string, len(f.parts))
+	for i, p := range f.parts {
+		paths[i] = p.path
+	}
+	return paths
 }
 
 // Sums returns the SHA-256 of each file that makes up f, as it lies on disk: of the one with the kernel,
@@ -96,10 +106,18 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // is yielded without those. A file that holds no kernel at all is an error.
 //
 // With Options.Map, a file that changes while it is read can make yield panic; Read then returns an
-// error that says so.
+// error that says so. Any other panic is an error of its kernel, or else of the file, that wraps a defect.Error.
 //
 // An error of yield stops Read, which returns it as it is; so does ctx, whose error it returns.
 func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Kernel) error) (err error) {
+	if d := defect.Catch(ctx, func() { err = f.read(ctx, s, yield) }); d != nil {
+		*s = Scratch{} // which may be in the middle of anything
+		return wrap(f.Path, "", d)
+	}
+	return err
+}
+
+func (f *File) read(ctx context.Context, s *Scratch, yield func(*Kernel) error) (err error) {
 	defer s.trim()
 	r := &reader{ctx: ctx, f: f, s: s, yield: yield, budget: decompress.NewBudget(f.opts.MaxSize, f.Size)}
 	if f.opts.Map {

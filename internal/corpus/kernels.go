@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/defect"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -147,7 +148,19 @@ func (r *reader) kernel(b *blob, last bool) {
 	if !r.sized {
 		k.SourceSize, r.sized = r.f.Size, true
 	}
-	r.abort = r.yield(&k)
+	r.abort = r.give(&k)
+}
+
+// give yields a kernel. If yield panics, that is an error of this kernel, unless a file that is
+// mapped may have changed, which guardMaps finds out.
+func (r *reader) give(k *Kernel) (err error) {
+	if len(r.s.maps) > 0 {
+		return r.yield(k)
+	}
+	if d := defect.Catch(r.ctx, func() { err = r.yield(k) }); d != nil {
+		r.fail(wrap(k.Path, "", d))
+	}
+	return err
 }
 
 // kernelsIn counts the pending kernels of one file on disk.

@@ -80,19 +80,41 @@ func TestMappedChanged(t *testing.T) {
 
 // TestMappedPanics makes sure that a defect is not taken for a changed file.
 func TestMappedPanics(t *testing.T) {
-	c, _, raw := mappedFile(t)
+	c, path, raw := mappedFile(t)
 	var s Scratch
-	defer func() {
-		if p, ok := recover().(error); !ok || !strings.Contains(p.Error(), "out of range") {
-			t.Errorf("panic is %v", p)
-		}
-		if len(s.maps) != 0 {
-			t.Error("file is still mapped")
-		}
-	}()
-	_ = c.Files[0].Read(context.Background(), &s, func(k *Kernel) error {
+	err := c.Files[0].Read(context.Background(), &s, func(k *Kernel) error {
 		_ = k.BTF[len(raw)]
 		return nil
 	})
-	t.Error("no panic")
+	if err == nil || !strings.HasPrefix(err.Error(), path+": defect of btfgen: ") || !strings.Contains(err.Error(), "out of range") {
+		t.Errorf("error %v", err)
+	}
+	if len(s.maps) != 0 {
+		t.Error("file is still mapped")
+	}
+}
+
+// TestPanics makes sure that a defect that shows on one kernel costs that kernel only.
+func TestPanics(t *testing.T) {
+	packed := tarOf(
+		member{"debian/12/x86_64/6.1.btf", blobLE}, member{"debian/12/x86_64/6.2.btf", blobLE}, member{"debian/12/x86_64/6.3.btf", blobLE})
+	c, err := Open(context.Background(), []string{tree(t, map[string]string{"all.tar": string(packed)})}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Scratch
+	var got []string
+	err = c.Files[0].Read(context.Background(), &s, func(k *Kernel) error {
+		if got = append(got, k.Key.Release); len(got) == 2 {
+			panic("trouble")
+		}
+		return nil
+	})
+	if len(got) != 3 {
+		t.Errorf("kernels %q", got)
+	}
+	all := Errors(err)
+	if len(all) != 1 || !strings.HasSuffix(all[0].Path, "all.tar!debian/12/x86_64/6.2.btf") || all[0].Reason() != "defect of btfgen: trouble" {
+		t.Errorf("errors %v", err)
+	}
 }

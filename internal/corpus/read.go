@@ -173,7 +173,7 @@ func (r *reader) compressed(in *input, f decompress.Format) error {
 		return wrap(in.path, what, err)
 	}
 	defer stream.Close()
-	inner, done := r.open(&limited{stream, r, in.path, what}, input{
+	inner, done := r.open(&placed{r.counted(stream), in.path, what}, input{
 		path: in.path, member: in.member, size: -1, depth: in.depth, inside: in.inside, rel: in.rel,
 	})
 	defer done()
@@ -200,22 +200,19 @@ func (r *reader) drain(in *input) error {
 	}
 }
 
-// limited takes what comes out of a decoder from the file's budget, and gives its errors their
-// place.
-type limited struct {
+// counted returns src as what takes its bytes from the file's budget, and ends with the context. It is
+// for all that can give more than it takes: decoders, compressed sections, and members of a tar file,
+// whose holes are nowhere stored.
+func (r *reader) counted(src io.Reader) io.Reader { return decompress.Metered(r.ctx, src, r.budget) }
+
+// placed gives the errors of a decoder their place.
+type placed struct {
 	src        io.Reader
-	r          *reader
 	path, what string
 }
 
-func (l *limited) Read(p []byte) (int, error) {
-	if err := l.r.ctx.Err(); err != nil {
-		return 0, err
-	}
+func (l *placed) Read(p []byte) (int, error) {
 	n, err := l.src.Read(p)
-	if over := l.r.budget.Take(n); over != nil {
-		err = over
-	}
 	if err != nil && err != io.EOF {
 		err = wrap(l.path, l.what, err)
 	}

@@ -342,7 +342,7 @@ func TestReadLimits(t *testing.T) {
 		{"tar", tarOf(member{"a.btf", big}), "f!a.btf: btf: larger than the limit of 1 MiB"},
 		{"image", append(arm64Image(blobLE), zeros...), "f: image: larger than the limit of 1 MiB"},
 		{"payload", bzImage(compress("xz", append(vmlinux(blobLE), zeros...))), "f: image: xz: larger than the limit of 1 MiB"},
-		{"tar behind a huge member", compress("gz", tarOf(member{"a", make([]byte, 40<<20)}, member{"b", blobLE})), "f: gzip: decompresses to more than "},
+		{"tar behind a huge member", compress("gz", tarOf(member{"a", make([]byte, 40<<20)}, member{"b", blobLE})), "f: gzip: unpacks to more than "},
 		{"bomb", bomb, "f: empty archive, or zeros"},
 		{"nested", nested, "f: nested more than 10 deep"},
 	} {
@@ -477,9 +477,9 @@ func TestReadKeys(t *testing.T) {
 // A hole in a tar's member counts like what comes out of a decoder.
 func TestReadHole(t *testing.T) {
 	ar := fmt.Appendf([]byte("!<arch>\n"), "%-16s%-12d%-6d%-6d%-8s%-10d`\n", "odd", 0, 0, 0, "100644", 1<<30-68)
-	path := filepath.Join(tree(t, map[string]string{"f": string(sparseTar("x.deb", ar, 1<<30))}), "f")
+	path := filepath.Join(tree(t, map[string]string{"f": string(sparseTar("x.deb", 1<<30, piece{0, string(ar)}))}), "f")
 	_, got, errs := readAll(t, Options{MaxSize: 1 << 20}, path)
-	if len(got) > 0 || len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), path+"!x.deb: deb: decompresses to more than ") {
+	if len(got) > 0 || len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), path+"!x.deb: deb: unpacks to more than ") {
 		t.Errorf("%d kernels, errors %v", len(got), errs)
 	}
 }

@@ -114,27 +114,34 @@ func (s *Scratch) First(ctx context.Context, data []byte, f Format, xz Decoder, 
 		return err
 	}
 	defer d.Close()
-	n, err := to.appendPrefix(&metered{ctx, d, budget}, -1, limit)
-	if err != nil && !(n > 0 && trailing(f, err)) {
+	m := &metered{ctx: ctx, r: d, budget: budget}
+	n, err := to.appendPrefix(m, -1, limit)
+	if err != nil && !(n > 0 && !m.ended && trailing(f, err)) {
 		return err
 	}
 	return nil
 }
 
-// metered takes what is read from a budget, until its context is done.
+// Metered returns r as a reader that takes what is read from a budget, until its context is done.
+func Metered(ctx context.Context, r io.Reader, budget *Budget) io.Reader {
+	return &metered{ctx: ctx, r: r, budget: budget}
+}
+
 type metered struct {
 	ctx    context.Context
 	r      io.Reader
 	budget *Budget
+	ended  bool // by the budget or the context, not by r
 }
 
 func (m *metered) Read(p []byte) (int, error) {
 	if err := m.ctx.Err(); err != nil {
+		m.ended = true
 		return 0, err
 	}
 	n, err := m.r.Read(p)
 	if over := m.budget.Take(n); over != nil {
-		err = over
+		m.ended, err = true, over
 	}
 	return n, err
 }
@@ -211,8 +218,12 @@ func plausibleZstd(data []byte) bool {
 // zstdFrame appends the frame that data begins with. Decoded at once, a frame needs no window besides
 // its output; kernels are compressed with windows of 128 MB.
 func zstdFrame(data []byte, limit int64, budget *Budget, to *Buffer) error {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)),
-		zstd.WithDecoderMaxWindow(min(maxDict, uint64(limit))))
+	tooLarge := error(errTooLarge{limit})
+	if left := budget.left.Load(); left < limit {
+		limit, tooLarge = max(left, 0), budget.exceeded()
+	}
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(max(limit, 1))),
+		zstd.WithDecoderMaxWindow(maxDict))
 	if err != nil {
 		return err
 	}
@@ -223,8 +234,10 @@ func zstdFrame(data []byte, limit int64, budget *Budget, to *Buffer) error {
 		to.B = out
 		return budget.Take(len(out) - start)
 	}
-	if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-		return errTooLarge{limit}
+	var h zstd.Header
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) ||
+		errors.Is(err, zstd.ErrWindowSizeExceeded) && h.Decode(data) == nil && h.WindowSize <= maxDict { // more than limit
+		return tooLarge
 	}
 	return err
 }

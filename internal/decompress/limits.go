@@ -25,8 +25,8 @@ const (
 	believed = 8 << 20
 )
 
-// Budget is how many bytes may come out of all decoders of one source together. It is safe for
-// concurrent use.
+// Budget is how many bytes may come out of all decoders and containers of one source together. It is
+// safe for concurrent use.
 type Budget struct {
 	left  atomic.Int64
 	total int64
@@ -44,15 +44,19 @@ func NewBudget(limit, size int64) *Budget {
 func Limit(r io.Reader, n int64) io.Reader {
 	b := &Budget{total: n}
 	b.left.Store(n)
-	return &metered{context.Background(), r, b}
+	return &metered{ctx: context.Background(), r: r, budget: b}
 }
 
 // Take takes n bytes. It fails if they are more than there were.
 func (b *Budget) Take(n int) error {
 	if b.left.Add(-int64(n)) < 0 {
-		return fmt.Errorf("decompresses to more than %d MiB", b.total>>20)
+		return b.exceeded()
 	}
 	return nil
+}
+
+func (b *Budget) exceeded() error {
+	return fmt.Errorf("unpacks to more than %d MiB", b.total>>20)
 }
 
 // errTooLarge is what reading more than the limit gives.

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"hash/crc32"
 	"io"
 	"os"
 	"os/exec"
@@ -95,17 +94,7 @@ func TestXZMemory(t *testing.T) {
 // hugeXZ is a small .xz that says it needs a dictionary of 1 GiB.
 func hugeXZ(t *testing.T) []byte {
 	t.Helper()
-	data := compressXZ(t, []byte("x"))
-	const block = 12 // follows the stream's header
-	size := 4 * (int(data[block]) + 1)
-	h := data[block : block+size]
-	at := bytes.Index(h, []byte{0x21, 1}) // LZMA2 and the size of its properties
-	if at < 0 {
-		t.Fatalf("no filter in %x", h)
-	}
-	h[at+2] = 36 // 2 << (36/2 + 11)
-	binary.LittleEndian.PutUint32(h[size-4:], crc32.ChecksumIEEE(h[:size-4]))
-	return data
+	return withDictionary(t, compressXZ(t, []byte("x")), 36) // 2 << (36/2 + 11)
 }
 
 // hugeLZMA is a .lzma that does so.
@@ -140,11 +129,7 @@ func TestHuge(t *testing.T) {
 		if got := Sniff(tt.data); got != tt.format {
 			t.Errorf("%s looks like %s", tt.format, got)
 		}
-		decoders := []Decoder{{}}
-		if _, err := exec.LookPath("xz"); err == nil {
-			decoders = append(decoders, program(t))
-		}
-		for _, d := range decoders {
+		for _, d := range decoders(t) {
 			var s Scratch
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/defect"
 	"github.com/btfgen/btfgen/internal/pool"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -64,20 +65,29 @@ func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 		r.skip(&corpus.Error{Path: k.Name, Err: err})
 		return nil
 	}
-	logs := make([]*relolog.Log, len(r.Objects))
-	err := pool.Each(ctx, r.Jobs, len(r.Objects), func(i int) error {
-		log, err := relolog.Run(r.Objects[i], target)
+	logs, defects := make([]*relolog.Log, len(r.Objects)), make([]error, len(r.Objects))
+	err := pool.Each(ctx, r.Jobs, len(r.Objects), func(i int) (err error) {
+		var log *relolog.Log
+		defects[i] = defect.Catch(ctx, func() { log, err = relolog.Run(ctx, r.Objects[i], target) })
 		if errors.Is(err, relolog.ErrByteOrder) {
 			return nil
 		}
 		logs[i] = log
 		return err
 	})
-	if err != nil {
-		return err
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		r.skip(&corpus.Error{Path: k.Name, Err: err})
+		return nil
 	}
 	met := false
 	for i, log := range logs {
+		if d := defects[i]; d != nil {
+			met, r.met[i] = true, true
+			r.skip(&corpus.Error{Path: r.Objects[i].Name() + " on " + k.Name, Err: d})
+		}
 		if log == nil {
 			continue
 		}

@@ -2,9 +2,11 @@ package embedded
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"runtime"
 
+	"github.com/btfgen/btfgen/internal/defect"
 	"github.com/btfgen/btfgen/internal/pool"
 )
 
@@ -18,12 +20,19 @@ type Parsed[T any] struct {
 // ParseFiles reads files as [ReadFile] does and parses every object in them, on all CPUs. The results
 // are in order of the files and of the objects in them; a file that cannot be read is one with an error.
 //
-// parse is called by several goroutines. name is the base name of the file, or its path if an earlier one
+// It fails only if ctx ends; a panic is an error of its object or file. parse is called by several goroutines. name is the base name of the file, or its path if an earlier one
 // has that name, followed by "!" and the object's own name if it has one.
-func ParseFiles[T any](paths []string, parse func(name string, data []byte) (T, error)) []Parsed[T] {
+func ParseFiles[T any](ctx context.Context, paths []string, parse func(name string, data []byte) (T, error)) ([]Parsed[T], error) {
 	files := make([][]Object, len(paths))
 	errs := make([]error, len(paths))
-	parallel(len(paths), func(i int) { files[i], errs[i] = ReadFile(paths[i], 0) })
+	err := parallel(ctx, len(paths), func(i int) {
+		if d := defect.Catch(ctx, func() { files[i], errs[i] = ReadFile(paths[i], 0) }); d != nil {
+			errs[i] = fmt.Errorf("%s: %w", paths[i], d)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
 	var out []Parsed[T]
 	var names []string // of out
 	taken := make(map[string]bool)
@@ -43,17 +52,24 @@ func ParseFiles[T any](paths []string, parse func(name string, data []byte) (T, 
 			out, names = append(out, Parsed[T]{Data: o.Data}), append(names, name)
 		}
 	}
-	parallel(len(out), func(i int) {
-		if o := &out[i]; o.Err == nil {
-			o.Value, o.Err = parse(names[i], o.Data)
+	err = parallel(ctx, len(out), func(i int) {
+		o := &out[i]
+		if o.Err != nil {
+			return
+		}
+		if d := defect.Catch(ctx, func() { o.Value, o.Err = parse(names[i], o.Data) }); d != nil {
+			o.Err = fmt.Errorf("%s: %w", names[i], d)
 		}
 	})
-	return out
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
-// parallel calls do for each of 0 to n-1, on all CPUs.
-func parallel(n int, do func(i int)) {
-	_ = pool.Each(context.Background(), runtime.GOMAXPROCS(0), n, func(i int) error { // which never fails
+// parallel calls do for each of 0 to n-1, on all CPUs, unless ctx ends.
+func parallel(ctx context.Context, n int, do func(i int)) error {
+	return pool.Each(ctx, runtime.GOMAXPROCS(0), n, func(i int) error {
 		do(i)
 		return nil
 	})

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -23,12 +24,17 @@ func TestParseFiles(t *testing.T) {
 	paths := []string{write("a/x.o", one), write("b/x.o", two), filepath.Join(dir, "absent"), write("tool", both), write("bad.o", one[:99])}
 	bad := errors.New("not two")
 	var got []string
-	for _, o := range ParseFiles(paths, func(name string, data []byte) (string, error) {
+	parse := func(name string, data []byte) (string, error) {
 		if string(data) != string(two) {
 			return "", bad
 		}
 		return name, nil
-	}) {
+	}
+	all, err := ParseFiles(t.Context(), paths, parse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
 		switch {
 		case o.Err == bad:
 			got = append(got, "bad")
@@ -43,5 +49,33 @@ func TestParseFiles(t *testing.T) {
 	want := []string{"bad", "b/x.o", "absent: no such file or directory", "bad", "tool!#2", "bad.o: damaged BPF object"}
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	all, err = ParseFiles(ctx, paths, func(string, []byte) (string, error) {
+		cancel()
+		return "", nil
+	})
+	if all != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d objects, %v, after the context ended", len(all), err)
+	}
+}
+
+// A defect that shows on one object costs that object only.
+func TestParseFilesPanics(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "both")
+	if err := os.WriteFile(path, slices.Concat([]byte("text"), bpf(le, "one"), bpf(le, "two")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	all, err := ParseFiles(t.Context(), []string{path}, func(name string, _ []byte) (string, error) {
+		if strings.HasSuffix(name, "#1") {
+			panic("trouble")
+		}
+		return name, nil
+	})
+	if err != nil || len(all) != 2 || all[1].Value != "both!#2" {
+		t.Fatalf("%v, %v", all, err)
+	}
+	if e := all[0].Err; e == nil || e.Error() != "both!#1: defect of btfgen: trouble" {
+		t.Errorf("error %v", e)
 	}
 }

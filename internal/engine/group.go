@@ -16,9 +16,9 @@ import (
 // that it calls; here it is taken function by function, and then the whole
 // object at once.
 
-// compareGroups compares what cilium/ebpf makes of the records of a root on two
+// groups compares what cilium/ebpf makes of the records of a root on two
 // kernels whose candidates have the same columns in another order.
-func compareGroups(full, small *Table, m *member, r *root) *Difference {
+func (c *comparison) groups(m *member, r *root) *Difference {
 	var functions []string
 	records := make(map[string][]int32)
 	for _, rec := range r.records {
@@ -30,6 +30,7 @@ func compareGroups(full, small *Table, m *member, r *root) *Difference {
 		records[name] = append(records[name], rec)
 	}
 	groups := [][]int32{r.records}
+	rows := len(c.full.rows[r.question]) + len(c.small.rows[r.question])
 	if len(functions) > 1 {
 		for _, f := range functions {
 			groups = append(groups, records[f])
@@ -47,8 +48,11 @@ func compareGroups(full, small *Table, m *member, r *root) *Difference {
 		if len(specs) == 0 {
 			continue
 		}
+		if !c.meter.Step(len(specs) * rows) {
+			return nil
+		}
 		for _, strict := range []bool{false, true} {
-			a, b := full.choose(m, r, specs, strict), small.choose(m, r, specs, strict)
+			a, b := c.full.choose(m, r, specs, strict), c.small.choose(m, r, specs, strict)
 			if (a == nil) != (b == nil) || !slices.EqualFunc(a, b, fixup.same) {
 				return &Difference{
 					Object: m.name, Relocation: m.specs[specs[0]].String(),

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"iter"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -89,7 +91,7 @@ func (c candidate) kind() rawbtf.Kind {
 
 // find returns, for each of n names, the types with that essential name,
 // vmlinux before the modules. out and ids are reused.
-func (k *Kernel) find(names *rawbtf.Names, n int, out [][]candidate, ids [][]rawbtf.TypeID) ([][]candidate, [][]rawbtf.TypeID) {
+func (k *Kernel) find(ctx context.Context, names *rawbtf.Names, n int, out [][]candidate, ids [][]rawbtf.TypeID) ([][]candidate, [][]rawbtf.TypeID, error) {
 	if cap(out) < n {
 		out = make([][]candidate, n)
 	}
@@ -98,14 +100,20 @@ func (k *Kernel) find(names *rawbtf.Names, n int, out [][]candidate, ids [][]raw
 		out[i] = out[i][:0]
 	}
 	for _, v := range k.views {
-		ids = v.Find(names, n, ids)
+		var err error
+		if ids, err = v.Find(ctx, names, n, ids); err != nil {
+			return out, ids, err
+		}
 		for i, l := range ids {
 			for _, id := range l {
 				out[i] = append(out[i], candidate{v, id})
 			}
+			if len(out[i]) > limits.Candidates { // of all modules together
+				return out, ids, &limits.Exceeded{Max: limits.Candidates, What: "candidates of one name"}
+			}
 		}
 	}
-	return out, ids
+	return out, ids, nil
 }
 
 // visible returns how many of the types with a name loaders look at for a local

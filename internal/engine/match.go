@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/btfgen/btfgen/internal/rawbtf"
+import (
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
 
 // matcher matches specs with types of a kernel (bpf_core_spec_match of libbpf).
 // It is a scratch area: not for concurrent use, and what match leaves in it is
@@ -15,7 +18,8 @@ type matcher struct {
 
 	out    spec // of the match
 	needs  []Need
-	budget int
+	budget int           // steps that are left
+	meter  *limits.Meter // of all matches of a table; nil is none
 	miss   miss
 	seen   map[typePair]bool
 	alone  bool // libbpf's rules match whole types and those of the others do not
@@ -23,10 +27,6 @@ type matcher struct {
 	inner  bool // the search for a member came across an anonymous one
 	level  []rawbtf.Type
 }
-
-// matchBudget bounds the members and parameters looked at for one match. The
-// largest struct of a real kernel has a few thousand with all that it embeds.
-const matchBudget = 1 << 20
 
 // Need is a part of the target that a match depends upon, besides the types on
 // its way, whose kind and size always count.
@@ -46,11 +46,17 @@ const (
 	NeedIndex                  // array: its index type
 )
 
+// step takes n steps, and reports whether the match goes on.
+func (m *matcher) step(n int) bool {
+	m.budget -= n
+	return m.budget >= 0 && (m.meter == nil || m.meter.Step(n))
+}
+
 // match matches l with the type id of m.targ and fills m.out and m.needs. When
 // it reports false without an error, m.miss has the reason. An error is one
 // that ends the load in libbpf.
 func (m *matcher) match(l *spec, id rawbtf.TypeID) (bool, error) {
-	m.local, m.budget = l.btf, matchBudget
+	m.local, m.budget = l.btf, limits.MatchSteps
 	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
 	m.needs = m.needs[:0]
 	m.miss, m.alone, m.stuck = miss{}, false, false
@@ -76,6 +82,9 @@ func (m *matcher) enumval(l *spec, id rawbtf.TypeID) (bool, error) {
 	}
 	want := rawbtf.Essential(l.acc[0].name)
 	for i := range t.Vlen() {
+		if !m.step(1) {
+			return false, errNesting
+		}
 		name := m.targ.Name(t.Enumerator(i).NameOff)
 		if len(name) >= len(want) && string(rawbtf.Essential(name)) == want {
 			m.out.acc = append(m.out.acc, accessor{t.ID, i, string(name)})
@@ -114,6 +123,9 @@ func (m *matcher) field(l *spec, id rawbtf.TypeID) (bool, error) {
 			}
 			if !ok {
 				return false, err
+			}
+			if m.budget < 0 {
+				return false, errNesting
 			}
 			at := &m.out.acc[len(m.out.acc)-1]
 			if in := m.targ.Type(at.typeID); i < len(l.acc)-1 && in.Member(at.idx).BitSize > 0 {
@@ -166,7 +178,7 @@ func (m *matcher) member(name string, local rawbtf.TypeID, t rawbtf.Type) (next 
 		if len(m.out.raw) == maxSpec {
 			return 0, false, errTooDeep
 		}
-		if m.budget--; m.budget < 0 {
+		if !m.step(1) {
 			return 0, false, errNesting
 		}
 		mem := t.Member(i)
@@ -206,6 +218,9 @@ func (m *matcher) search(t rawbtf.Type, name string) {
 	for n := 0; n < len(m.level) && n < maxSpec; n++ {
 		in := m.level[n]
 		for i := range in.Vlen() {
+			if !m.step(1) {
+				return
+			}
 			mem := in.Member(i)
 			if m.targ.NameIs(mem.NameOff, name) {
 				return

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -22,6 +23,7 @@ var ErrNotBPF = errors.New("not a BPF object")
 type Object struct {
 	name    string
 	btf     *rawbtf.BTF // nil without .BTF
+	raw     []byte      // of which btf is a view
 	order   binary.ByteOrder
 	why     string // why there are no relocations
 	records []Record
@@ -123,6 +125,7 @@ func (o *Object) parse(data []byte) (err error) {
 	if o.btf, err = rawbtf.New(raw, nil); err != nil {
 		return fmt.Errorf(".BTF: %w", err)
 	}
+	o.raw = raw
 	if o.btf.Order() != o.order {
 		return fmt.Errorf(".BTF: byte order %s differs from the object's", o.btf.Order())
 	}
@@ -199,6 +202,7 @@ func trimELF(err error) error {
 func (o *Object) addRecords(ext *extInfo, sect func(string) ([]byte, error)) error {
 	type key struct{ typeID, access, kind uint32 }
 	specs := make(map[key]int32)
+	names := 0 // bytes
 	for _, s := range ext.sections {
 		if len(s.relos) == 0 {
 			continue
@@ -210,18 +214,22 @@ func (o *Object) addRecords(ext *extInfo, sect func(string) ([]byte, error)) err
 		byOff := func(a, b uint32) int { return int(int64(a) - int64(b)) }
 		slices.SortStableFunc(s.funcs, func(a, b funcInfo) int { return byOff(a.insnOff, b.insnOff) })
 		slices.SortStableFunc(s.lines, func(a, b lineInfo) int { return byOff(a.insnOff, b.insnOff) })
-		names := make(map[int]string) // of functions, by their place in s.funcs
+		functions := make(map[int]string) // names, by their place in s.funcs
 		for i, rec := range s.relos {
 			k := key{rec.typeID, rec.accessOff, rec.kind}
 			n, ok := specs[k]
 			if !ok {
 				n = int32(len(o.specs))
 				specs[k] = n
-				o.specs = append(o.specs, parseSpec(o.btf, Kind(rec.kind), rawbtf.TypeID(rec.typeID), string(o.btf.Name(rec.accessOff))))
+				spec := parseSpec(o.btf, Kind(rec.kind), rawbtf.TypeID(rec.typeID), string(o.btf.Name(rec.accessOff)))
+				if names += spec.size(); names > limits.SignatureBytes {
+					return &limits.Exceeded{Max: limits.SignatureBytes, What: "bytes of names on the way to what is asked for"}
+				}
+				o.specs = append(o.specs, spec)
 			}
 			r := Record{Section: s.name, Index: i, Kind: Kind(rec.kind), Insn: int(rec.insnOff / insnSize), spec: n}
 			r.insn = readInsn(code, rec.insnOff, o.order)
-			o.place(&r, s, rec.insnOff, names)
+			o.place(&r, s, rec.insnOff, functions)
 			o.records = append(o.records, r)
 		}
 	}

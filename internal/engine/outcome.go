@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -58,27 +60,63 @@ func (m *Match) Asks(k Kind) bool { return m.kinds&(1<<k) != 0 }
 
 // Fill matches every question of the set with every candidate in the kernel,
 // and calls found, if not nil, for each match. The table refers to both set and
-// kernel until the next Fill.
-func (tb *Table) Fill(s *Set, k *Kernel, found func(*Match)) {
+// kernel until the next Fill. After an error, which is a [limits.Exceeded] or that
+// of the context, it is to be filled again before it is used.
+func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)) error {
+	meter := limits.NewMeter(ctx, limits.Comparisons, "comparisons of types")
 	tb.set, tb.kernel = s, k
-	tb.cands, tb.ids = k.find(s.index, len(s.names), tb.cands, tb.ids)
+	var err error
+	if tb.cands, tb.ids, err = k.find(ctx, s.index, len(s.names), tb.cands, tb.ids); err != nil {
+		return err
+	}
 	tb.values = tb.values[:0]
 	clear(tb.explained)
 	tb.done = slices.Grow(tb.done[:0], len(s.objects))[:len(s.objects)]
 	clear(tb.done)
+	if err := tb.check(); err != nil {
+		return err
+	}
 	if cap(tb.rows) < len(s.questions) {
 		tb.rows = make([][]outcome, len(s.questions))
 	}
 	tb.rows = tb.rows[:len(s.questions)]
+	tb.m.meter = meter
+	defer func() { tb.m.meter = nil }()
 	for i := range s.questions {
 		q := &s.questions[i]
 		all := tb.cands[q.name]
 		row := slices.Grow(tb.rows[i][:0], len(all))[:visible(all, q.rootKind)]
 		for j := range row {
 			row[j] = tb.ask(q, all[j], found)
+			if !meter.Step(1) {
+				return meter.Err()
+			}
 		}
 		tb.rows[i] = row
 	}
+	return nil
+}
+
+// check says whether the candidates that were found are too many.
+func (tb *Table) check() error {
+	outcomes, decisions := 0, 0
+	for i := range tb.set.questions {
+		outcomes += len(tb.cands[tb.set.questions[i].name])
+	}
+	for i := range tb.set.objects {
+		for _, r := range tb.set.objects[i].roots {
+			if r.question >= 0 {
+				decisions += len(r.records) * len(tb.cands[tb.set.questions[r.question].name])
+			}
+		}
+	}
+	switch {
+	case outcomes > limits.Outcomes:
+		return &limits.Exceeded{Max: limits.Outcomes, What: "matches to try"}
+	case decisions > limits.Decisions:
+		return &limits.Exceeded{Max: limits.Decisions, What: "candidates to decide between"}
+	}
+	return nil
 }
 
 // ask matches a candidate by both settings of the rules.

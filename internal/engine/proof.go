@@ -2,11 +2,14 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // The proof: two kernels, the full BTF and what was made of it, give every
@@ -43,20 +46,31 @@ func (d *Difference) Error() string {
 }
 
 // Compare returns the first difference between two tables of one set, the first
-// of the full BTF and the second of the minimized one, or nil.
-func Compare(full, small *Table) *Difference {
+// of the full BTF and the second of the minimized one, or nil. The error is that
+// of the context.
+func Compare(ctx context.Context, full, small *Table) (*Difference, error) {
+	c := comparison{full, small, limits.NewMeter(ctx, math.MaxInt64, "comparisons of candidates")}
 	for name := range full.set.names {
-		f, s := full.columns(name), small.columns(name)
-		if d := f.compare(s); d != nil {
-			return d
-		}
-		if !slices.EqualFunc(f.order(), s.order(), bytes.Equal) {
-			if d := compareDecisions(full, small, name); d != nil {
-				return d
-			}
+		if d := c.name(name); d != nil || c.meter.Err() != nil {
+			return d, c.meter.Err()
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// comparison is one Compare. Once its meter says so, it ends soon, and what it
+// returns means nothing.
+type comparison struct {
+	full, small *Table
+	meter       *limits.Meter
+}
+
+func (c *comparison) name(name int) *Difference {
+	f, s := c.full.columns(name, c.meter), c.small.columns(name, c.meter)
+	if d := f.compare(s); d != nil || slices.EqualFunc(f.order(), s.order(), bytes.Equal) {
+		return d
+	}
+	return c.decisions(name)
 }
 
 // columns are the candidates of one name of which a loader makes something, in
@@ -69,10 +83,13 @@ type columns struct {
 	ids   []bool   // a relocation asks for the type ID
 }
 
-func (tb *Table) columns(name int) *columns {
+func (tb *Table) columns(name int, meter *limits.Meter) *columns {
 	l := &columns{tb: tb, name: name}
 	var buf []byte
 	for i := range tb.cands[name] {
+		if !meter.Step(1 + len(tb.set.byName[name])) {
+			break
+		}
 		from := len(buf)
 		matters, ids := false, false
 		for _, q := range tb.set.byName[name] {
@@ -299,9 +316,10 @@ func (s *Set) difference(q int) *Difference {
 	return &Difference{Relocation: s.questions[q].spec.String()}
 }
 
-// compareDecisions compares what loaders decide on all records that ask about a
+// decisions compares what loaders decide on all records that ask about a
 // name, where the order of the candidates is not the same.
-func compareDecisions(full, small *Table, name int) *Difference {
+func (c *comparison) decisions(name int) *Difference {
+	full, small := c.full, c.small
 	for i := range full.set.objects {
 		m := &full.set.objects[i]
 		for r := range m.roots {
@@ -311,12 +329,15 @@ func compareDecisions(full, small *Table, name int) *Difference {
 			}
 			wf, ws := full.walkRoot(m, root), small.walkRoot(m, root)
 			for _, rec := range root.records {
+				if !c.meter.Step(1 + len(wf.left) + len(ws.left)) {
+					return nil
+				}
 				f, s := wf.step(m.stepOf[rec]), ws.step(m.stepOf[rec])
 				if a, b := f.effect(), s.effect(); a != b {
 					return &Difference{Object: m.name, Relocation: f.m.spec.String(), Full: a.String(), Minimized: b.String()}
 				}
 			}
-			if d := compareGroups(full, small, m, root); d != nil {
+			if d := c.groups(m, root); d != nil {
 				return d
 			}
 		}

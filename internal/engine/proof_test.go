@@ -125,8 +125,19 @@ func outcomes(t *testing.T, s *Set, types string) *Table {
 		t.Fatal(err)
 	}
 	tb := new(Table)
-	tb.Fill(s, &k, nil)
+	if err := tb.Fill(t.Context(), s, &k, nil); err != nil {
+		t.Fatal(err)
+	}
 	return tb
+}
+
+func difference(t *testing.T, full, small *Table) *Difference {
+	t.Helper()
+	d, err := Compare(t.Context(), full, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 func TestProofRefuses(t *testing.T) {
@@ -134,11 +145,11 @@ func TestProofRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := c.set(t)
 			full := outcomes(t, s, c.full)
-			if d := Compare(full, outcomes(t, s, c.full)); d != nil {
+			if d := difference(t, full, outcomes(t, s, c.full)); d != nil {
 				t.Fatalf("the kernel is not the same as itself: %v", d)
 			}
 			c.want.Object = "o"
-			switch d := Compare(full, outcomes(t, s, c.small)); {
+			switch d := difference(t, full, outcomes(t, s, c.small)); {
 			case d == nil:
 				t.Error("no difference")
 			case *d != c.want:
@@ -152,7 +163,7 @@ func TestProofAccepts(t *testing.T) {
 	for _, c := range proofAccepts {
 		t.Run(c.name, func(t *testing.T) {
 			s := c.set(t)
-			if d := Compare(outcomes(t, s, c.full), outcomes(t, s, c.small)); d != nil {
+			if d := difference(t, outcomes(t, s, c.full), outcomes(t, s, c.small)); d != nil {
 				t.Errorf("difference: %#v", d)
 			}
 		})

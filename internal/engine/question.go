@@ -110,11 +110,12 @@ type setBuilder struct {
 }
 
 func (b *setBuilder) member(o *Object) member {
+	sg := signatures{object: o}
 	m := member{Object: o, question: make([]int, len(o.specs)), local: make([]localValue, len(o.specs)), stepOf: make([]int32, len(o.records))}
 	for i, sp := range o.specs {
 		m.question[i] = -1
 		if sp.asks() {
-			m.question[i] = b.question(sp)
+			m.question[i] = b.question(&sg, sp)
 		}
 		m.local[i] = sp.local()
 	}
@@ -151,7 +152,7 @@ func (b *setBuilder) member(o *Object) member {
 }
 
 // question returns the number of the question that a spec asks.
-func (b *setBuilder) question(sp *spec) int {
+func (b *setBuilder) question(sg *signatures, sp *spec) int {
 	name := sp.name()
 	if _, ok := b.names[name]; !ok {
 		b.names[name] = len(b.Set.names)
@@ -159,7 +160,7 @@ func (b *setBuilder) question(sp *spec) int {
 	}
 	// Specs that begin in the same way are of one question only if it is of the
 	// same sort: about a field, an enumerator, or by which relation of types.
-	b.buf = sp.signature(append(b.buf[:0], sp.kind.sort()))
+	b.buf = sg.of(sp, append(b.buf[:0], sp.kind.sort()))
 	sum := sha256.Sum256(b.buf)
 	q, ok := b.bySignature[sum]
 	if !ok {

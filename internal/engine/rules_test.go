@@ -40,7 +40,9 @@ func TestRules(t *testing.T) {
 	for _, r := range readRules(t) {
 		t.Run(r.name, func(t *testing.T) {
 			var tb Table
-			tb.Fill(r.object.Set(), r.kernel, nil)
+			if err := tb.Fill(t.Context(), r.object.Set(), r.kernel, nil); err != nil {
+				t.Fatal(err)
+			}
 			got := r.decided(&tb)
 			if d := cmp.Diff(strings.Split(r.want, "\n"), strings.Split(got, "\n")); d != "" {
 				t.Errorf("(-want +got):\n%s", d)

@@ -40,7 +40,9 @@ type ruleTool struct {
 
 func (b *ruleTool) compare(t *testing.T, r *rule) {
 	var tb Table
-	tb.Fill(r.object.Set(), r.kernel, nil)
+	if err := tb.Fill(t.Context(), r.object.Set(), r.kernel, nil); err != nil {
+		t.Fatal(err)
+	}
 	var decisions []*Decision
 	for _, d := range tb.Decisions(0) {
 		decisions = append(decisions, d)

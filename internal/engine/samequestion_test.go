@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -99,7 +101,9 @@ func QuestionsOf(objects ...*Object) *Questions {
 	return qs
 }
 
-func questionKey(s *spec) string { return string(s.signature([]byte{s.kind.sort()})) }
+func questionKey(s *spec) string {
+	return string(s.signature(&signer{btf: s.btf, end: limits.SignatureBytes}, []byte{s.kind.sort()}))
+}
 
 // Len returns the number of questions, and that of those which have one with
 // the same signature before them.
@@ -119,7 +123,10 @@ func (qs *Questions) Ask(k *Kernel) (differences []string, matches int) {
 		qs.index = rawbtf.NewNames(qs.names)
 	}
 	tb := &Table{kernel: k}
-	tb.cands, tb.ids = k.find(qs.index, len(qs.names), nil, nil)
+	var err error
+	if tb.cands, tb.ids, err = k.find(context.Background(), qs.index, len(qs.names), nil, nil); err != nil {
+		return []string{err.Error()}, 0
+	}
 	first := make([][]byte, len(qs.questions))
 	var got []byte
 	for i := range qs.questions {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -18,16 +19,19 @@ import (
 func Hash(objects ...*Object) [sha256.Size]byte {
 	seen := make(map[string]bool)
 	var all []string
+	var b []byte
 	for _, o := range objects {
+		sg := signatures{object: o}
 		for _, s := range o.specs {
 			if !s.asks() {
 				continue
 			}
-			b := []byte{byte(s.kind), 0}
+			b = append(b[:0], byte(s.kind), 0)
 			if o.order == binary.BigEndian {
 				b[1] = 1
 			}
-			if c := string(s.signature(b)); !seen[c] {
+			b = sg.of(s, b)
+			if c := string(b); !seen[c] {
 				seen[c] = true
 				all = append(all, c)
 			}
@@ -44,13 +48,39 @@ func Hash(objects ...*Object) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
+// signatures makes those of the specs of one object.
+type signatures struct {
+	object *Object
+	spent  int // bytes
+	w      signer
+}
+
+// of appends the signature of a spec. When those of the object have taken more
+// than limits.SignatureBytes it is what is different for sure: its object and
+// what it is about.
+func (sg *signatures) of(s *spec, b []byte) []byte {
+	from := len(b)
+	if sg.spent <= limits.SignatureBytes {
+		sg.w.btf, sg.w.end = s.btf, from+limits.SignatureBytes-sg.spent
+		clear(sg.w.seen)
+		b = s.signature(&sg.w, b)
+		if sg.spent += len(b) - from; len(b) <= sg.w.end {
+			return b
+		}
+	}
+	sg.spent = limits.SignatureBytes + 1
+	sum := sha256.Sum256(sg.object.raw)
+	b = append(append(b[:from], '?'), sum[:]...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(s.root))
+	return append(append(b, byte(s.kind.sort())), s.access...)
+}
+
 // signature appends all that the target side of a match depends upon: specs
 // with equal signatures have equal outcomes on every candidate, whatever
-// object they are of.
-func (s *spec) signature(b []byte) []byte {
+// object they are of. It gives up soon after w.end bytes.
+func (s *spec) signature(w *signer, b []byte) []byte {
 	b = append(b, byte(s.rootKind()), ' ')
 	b = append(append(b, s.name()...), ' ')
-	w := signer{btf: s.btf}
 	switch {
 	case s.kind == KindTypeMatches:
 		return w.deep(b, s.root, relMatches)
@@ -77,6 +107,7 @@ func (s *spec) signature(b []byte) []byte {
 // pairs (matcher.walk) looks at, relation by relation.
 type signer struct {
 	btf   *rawbtf.BTF
+	end   int // length at which to give up
 	seen  map[rawbtf.TypeID]int
 	depth int
 }
@@ -114,7 +145,7 @@ func (w *signer) field(b []byte, id rawbtf.TypeID) []byte {
 // goes. A type that was there stands as its number.
 func (w *signer) deep(b []byte, id rawbtf.TypeID, rel relation) []byte {
 	t, ok := w.btf.SkipMods(id)
-	if !ok || w.depth == maxPairs { // no loader would go on
+	if !ok || w.depth == maxPairs || len(b) > w.end { // no loader would go on, or nobody reads it
 		return append(b, '!')
 	}
 	w.depth++
@@ -128,6 +159,9 @@ func (w *signer) deep(b []byte, id rawbtf.TypeID, rel relation) []byte {
 	w.seen[t.ID] = len(w.seen)
 	b = append(b, '(', byte(t.Kind()))
 	name := func(off uint32) {
+		if len(b) > w.end {
+			return
+		}
 		b = append(append(b, rawbtf.Essential(w.btf.Name(off))...), 0)
 	}
 	if rel == relMatches {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -74,7 +75,7 @@ func TestHashOfTypes(t *testing.T) {
 		if s.err != nil {
 			t.Fatal(s.err)
 		}
-		return string(s.signature([]byte{byte(kind)}))
+		return string(s.signature(&signer{btf: s.btf, end: limits.SignatureBytes}, []byte{byte(kind)}))
 	}
 	for _, kind := range []Kind{KindTypeMatches, KindTypeExists} {
 		want := content(kind, 0, "a", "x")

@@ -172,6 +172,15 @@ func parseAccess(access string) ([]uint32, error) {
 	return idx, nil
 }
 
+// size returns the bytes of s's strings.
+func (s *spec) size() int {
+	n := len(s.access)
+	for i := range s.acc {
+		n += len(s.acc[i].name)
+	}
+	return n
+}
+
 // rawString returns the raw spec as in the access string: "0:1:2".
 func (s *spec) rawString() string {
 	if s.kind.IsType() {

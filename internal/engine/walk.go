@@ -1,6 +1,11 @@
 package engine
 
-import "github.com/btfgen/btfgen/internal/rawbtf"
+import (
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
 
 // The walker over a pair of types: the only place that says when a local type
 // and a kernel's agree. There are three relations between them, and for each
@@ -53,7 +58,7 @@ func (m *matcher) types(local, targ rawbtf.TypeID, rel relation) (bool, error) {
 	if !ok1 {
 		m.needs = m.needs[:0]
 	}
-	m.budget = matchBudget
+	m.budget = limits.MatchSteps
 	if m.seen == nil {
 		m.seen = make(map[typePair]bool)
 	}
@@ -95,7 +100,7 @@ func (m *matcher) fields(local, targ rawbtf.TypeID, name string) (bool, error) {
 func (m *matcher) pair(local, targ rawbtf.TypeID) (l, t rawbtf.Type, err error) {
 	l, ok1 := m.local.SkipMods(local)
 	t, ok2 := m.targ.SkipMods(targ)
-	if m.budget--; !ok1 || !ok2 || m.budget < 0 {
+	if !ok1 || !ok2 || !m.step(1) {
 		err = errNesting
 	}
 	return l, t, err
@@ -285,7 +290,8 @@ func (m *matcher) sameName(l, t rawbtf.Type) bool {
 
 func (m *matcher) sameString(local, targ uint32) bool {
 	l, t := m.local.Name(local), m.targ.Name(targ)
-	return string(rawbtf.Essential(l)) == string(rawbtf.Essential(t))
+	m.step((len(l) + len(t)) / 64)
+	return len(t) <= limits.NameBytes && string(rawbtf.Essential(l)) == string(rawbtf.Essential(t))
 }
 
 func (m *matcher) ints(l, t rawbtf.Type, rel relation) (bool, error) {
@@ -330,12 +336,13 @@ func (m *matcher) members(l, t rawbtf.Type, behind bool, level int) (bool, error
 	if l.Vlen() > t.Vlen() {
 		return m.differIn(missVlen, l, t, l.Vlen(), t.Vlen())
 	}
+	var chosen []uint32
 	for i := range l.Vlen() {
 		lm := l.Member(i)
 		found := false
 		m.miss = miss{code: missMember, name: string(m.local.Name(lm.NameOff))}
 		for j := uint32(0); j < t.Vlen() && !found; j++ {
-			if m.budget--; m.budget < 0 {
+			if !m.step(1) {
 				return false, errNesting
 			}
 			tm := t.Member(j)
@@ -350,13 +357,15 @@ func (m *matcher) members(l, t rawbtf.Type, behind bool, level int) (bool, error
 			}
 			if found = ok; !ok {
 				m.needs = m.needs[:mark]
+				continue
 			}
+			chosen = append(chosen, j)
 		}
 		if !found {
 			return false, nil
 		}
 	}
-	m.needCount(t, l.Vlen(), NeedMember)
+	m.needCount(t, l.Vlen(), NeedMember, chosen)
 	return true, nil
 }
 
@@ -366,32 +375,42 @@ func (m *matcher) membersLoose(l, t rawbtf.Type) (bool, error) {
 	if l.Vlen() > t.Vlen() {
 		return false, nil
 	}
+	if !m.step(int(t.Vlen())) {
+		return false, errNesting
+	}
 	last := make(map[string]uint32, t.Vlen())
 	for j := range t.Vlen() {
 		last[string(m.targ.Name(t.Member(j).NameOff))] = j
 	}
+	var chosen []uint32
 	for i := range l.Vlen() {
 		lm := l.Member(i)
 		j, ok := last[string(m.local.Name(lm.NameOff))]
 		if !ok {
 			return false, nil
 		}
-		if m.budget--; m.budget < 0 {
+		if !m.step(1) {
 			return false, errNesting
 		}
 		m.need(t.ID, NeedMember, j)
 		if ok, err := m.walk(lm.Type, t.Member(j).Type, relMatches, false, maxLevel); !ok {
 			return false, err
 		}
+		chosen = append(chosen, j)
 	}
-	m.needCount(t, l.Vlen(), NeedMember)
+	m.needCount(t, l.Vlen(), NeedMember, chosen)
 	return true, nil
 }
 
 // needCount keeps at least n members or enumerators of t: a type with fewer
 // than the local one matches nothing, and several local names may have been
-// found in one.
-func (m *matcher) needCount(t rawbtf.Type, n uint32, what What) {
+// found in one. chosen are those that it was found in, one for each local name.
+func (m *matcher) needCount(t rawbtf.Type, n uint32, what What, chosen []uint32) {
+	slices.Sort(chosen)
+	if len(slices.Compact(chosen)) == int(n) {
+		return
+	}
+	m.step(len(m.needs))
 	seen := make(map[uint32]bool)
 	for _, nd := range m.needs {
 		if nd.Type == t.ID && nd.What == what {
@@ -411,15 +430,17 @@ func (m *matcher) enums(l, t rawbtf.Type) (bool, error) {
 	if l.Size() != t.Size() || l.Vlen() > t.Vlen() {
 		return m.differ(missEnumSize, l, t)
 	}
+	var chosen []uint32
 	for i := range l.Vlen() {
 		le := l.Enumerator(i)
 		found := false
 		for j := uint32(0); j < t.Vlen() && !found; j++ {
-			if m.budget--; m.budget < 0 {
+			if !m.step(1) {
 				return false, errNesting
 			}
 			if found = m.sameString(le.NameOff, t.Enumerator(j).NameOff); found {
 				m.need(t.ID, NeedEnumerator, j)
+				chosen = append(chosen, j)
 			}
 		}
 		if !found {
@@ -427,6 +448,6 @@ func (m *matcher) enums(l, t rawbtf.Type) (bool, error) {
 			return false, nil
 		}
 	}
-	m.needCount(t, l.Vlen(), NeedEnumerator)
+	m.needCount(t, l.Vlen(), NeedEnumerator, chosen)
 	return true, nil
 }

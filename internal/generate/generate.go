@@ -158,7 +158,7 @@ func One(ctx context.Context, sources []string, objects []*relolog.Object, opts 
 func (r *run) order() []int {
 	var done, todo []int
 	for _, i := range sweep.LargestFirst(r.files) {
-		if r.Old.find(r.files[i]) == nil {
+		if r.Old.find(r.files[i]).Kernel == nil {
 			todo = append(todo, i)
 		} else {
 			done = append(done, i)
@@ -221,8 +221,14 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	var failed []error
 	start, busy := time.Now(), time.Duration(0)
 	err := f.Read(ctx, &w.scratch, func(it *corpus.Kernel) error {
-		began := time.Now()
-		k, err := w.kernel(it)
+		began, sound := time.Now(), false
+		defer func() {
+			if !sound { // a panic: what they are in the middle of must not show in the next kernel
+				w.target, w.minimizer = relolog.Target{}, w.run.minimizer.Clone()
+			}
+		}()
+		k, err := w.kernel(ctx, it)
+		sound = true
 		if err == nil || errors.Is(err, minimize.ErrNoObject) {
 			kernels = append(kernels, *k)
 		} else {
@@ -272,18 +278,18 @@ func (s *Stages) add(o Stages) {
 }
 
 // kernel minimizes one kernel. Errors name its path.
-func (w *worker) kernel(it *corpus.Kernel) (*Kernel, error) {
+func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error) {
 	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
 	for _, m := range it.Modules {
 		k.RawSize += int64(len(m.BTF))
 	}
-	if err := w.minimize(k, it); err != nil {
+	if err := w.minimize(ctx, k, it); err != nil {
 		return k, &corpus.Error{Path: k.Path, Err: err}
 	}
 	return k, nil
 }
 
-func (w *worker) minimize(k *Kernel, it *corpus.Kernel) error {
+func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) error {
 	start := time.Now()
 	err := it.Load(&w.target, "btf")
 	w.stages.Scan += time.Since(start)
@@ -291,7 +297,7 @@ func (w *worker) minimize(k *Kernel, it *corpus.Kernel) error {
 		return fmt.Errorf("btf: %w", err)
 	}
 	start = time.Now()
-	k.BTF, err = w.minimizer.Minimize(&w.target)
+	k.BTF, err = w.minimizer.Minimize(ctx, &w.target)
 	w.stages.Minimize += time.Since(start)
 	if err != nil {
 		return err

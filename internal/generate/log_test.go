@@ -39,7 +39,7 @@ func TestUnresolvedIsTheLog(t *testing.T) {
 			if o.Order() != target.Order() {
 				continue
 			}
-			log, err := relolog.Run(o, target)
+			log, err := relolog.Run(t.Context(), o, target)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,18 +2,21 @@ package generate
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/jsonfile"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/minimize"
@@ -50,18 +53,18 @@ type ManifestObject struct {
 // ManifestKernel is a kernel of the run. Counts are of relocations, each once
 // per object.
 type ManifestKernel struct {
-	Kernel     string `json:"kernel"`
-	File       string `json:"file,omitempty"` // name of its file, where the path does not tell the key
-	Sources    []Sum  `json:"source_sha256"`  // of the kernel's file, then of those with its modules
-	SourceSize int64  `json:"source_size"`    // bytes on disk
-	RawSize    int64  `json:"raw_size"`       // of the kernel's BTF and its modules', bytes
-	SHA256     Sum    `json:"sha256"`         // of the minimized BTF
-	Size       int    `json:"size"`           // bytes
-	Resolved   int    `json:"resolved"`
-	Unresolved int    `json:"unresolved"`
-	Ambiguous  int    `json:"ambiguous"`
-	Errors     int    `json:"errors"`
-	Issues     []int  `json:"issues"` // which of the manifest's
+	Kernel     string   `json:"kernel"`
+	File       string   `json:"file,omitempty"` // name of its file, where the path does not tell the key
+	Sources    []Sum    `json:"source_sha256"`  // of the kernel's file, then of those with its modules
+	SourceSize int64    `json:"source_size"`    // bytes on disk
+	RawSize    int64    `json:"raw_size"`       // of the kernel's BTF and its modules', bytes
+	SHA256     Sum      `json:"sha256"`         // of the minimized BTF
+	Size       int      `json:"size"`           // bytes
+	Resolved   int      `json:"resolved"`
+	Unresolved int      `json:"unresolved"`
+	Ambiguous  int      `json:"ambiguous"`
+	Errors     int      `json:"errors"`
+	Issues     []uint32 `json:"issues"` // which of the manifest's
 }
 
 // ManifestIssue is a relocation that some kernels do not resolve.
@@ -95,7 +98,7 @@ func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report
 		e := ManifestKernel{
 			Kernel: k.OutputKey().String(), File: k.file(), Sources: []Sum{}, SourceSize: k.SourceSize, RawSize: k.RawSize,
 			SHA256: sha256.Sum256(k.BTF), Size: len(k.BTF), Resolved: k.Resolved, Unresolved: k.Count(relolog.Poisoned),
-			Ambiguous: k.Count(relolog.Ambiguous), Errors: k.Count(relolog.Error), Issues: []int{},
+			Ambiguous: k.Count(relolog.Ambiguous), Errors: k.Count(relolog.Error), Issues: []uint32{},
 		}
 		e.Sources = append(e.Sources, toSums(k.Sources)...)
 		for _, is := range k.issues {
@@ -105,7 +108,7 @@ func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report
 				at[is] = n
 				m.Issues = append(m.Issues, ManifestIssue{is.object, is.relo, is.result})
 			}
-			e.Issues = append(e.Issues, n)
+			e.Issues = append(e.Issues, uint32(n))
 		}
 		m.Kernels = append(m.Kernels, e)
 	}
@@ -127,39 +130,94 @@ func toSums(in [][sha256.Size]byte) []Sum {
 // Encode returns the manifest as JSON.
 func (m *Manifest) Encode() ([]byte, error) {
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
+	enc := foreign.JSON(&b)
 	enc.SetIndent("", " ")
 	err := enc.Encode(m)
 	return b.Bytes(), err
 }
 
+// readManifest reads what of a manifest ReadOld uses.
+func readManifest(ctx context.Context, path string) (*Manifest, error) {
+	m := new(Manifest)
+	err := jsonfile.Read(ctx, path, limits.ManifestBytes, "a manifest", func(d *jsonfile.Decoder) error {
+		return cmp.Or(d.Object(func(name string) error { return m.field(d, name) }), d.End())
+	})
+	return m, err
+}
+
+// field reads a field of a manifest.
+func (m *Manifest) field(d *jsonfile.Decoder, name string) error {
+	switch name {
+	case "tool":
+		return d.Value(&m.Tool)
+	case "padding":
+		return d.Value(&m.Padding)
+	case "relocations":
+		return d.Value(&m.Relocations)
+	case "kernels":
+		return d.Array(limits.EarlierKernels, "kernels", func() error {
+			var e ManifestKernel
+			err := d.Value(&e)
+			m.Kernels = append(m.Kernels, e)
+			return cmp.Or(err, named(e.Kernel))
+		})
+	case "issues":
+		return d.Array(limits.ManifestIssues, "issues", func() error {
+			var e ManifestIssue
+			err := d.Value(&e)
+			m.Issues = append(m.Issues, e)
+			return cmp.Or(err, named(e.Relo))
+		})
+	case "no_object":
+		return d.Array(limits.EarlierKernels, "kernels", func() error {
+			var e ManifestSkip
+			err := d.Value(&e)
+			m.NoObject = append(m.NoObject, e)
+			return cmp.Or(err, named(e.Kernel))
+		})
+	}
+	return d.Skip()
+}
+
+// named returns an error for a name that is none.
+func named(name string) error {
+	if name == "" {
+		return errors.New("has no name")
+	}
+	return nil
+}
+
 // Old is what an earlier run made of kernels that may not have changed. It is
 // immutable. A nil Old has nothing.
-type Old struct{ kernels map[string]*Kernel }
+type Old struct {
+	kernels map[string]oldKernel
+	issues  []issue
+}
+
+// oldKernel is a kernel whose issues are among those of the run.
+type oldKernel struct {
+	*Kernel
+	at []uint32
+}
 
 // ReadOld reads the archive of an earlier run and its manifest. Where the run
 // was one of another version, other relocations or other options, nothing of it can be
 // used, and why says so.
-func ReadOld(archivePath, manifestPath, tool string, cfg *Config) (old *Old, why string, err error) {
+func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *Config) (old *Old, why string, err error) {
 	a, err := archive.OpenFile(archivePath)
 	if err != nil {
 		return nil, "", err
 	}
-	data, err := os.ReadFile(manifestPath)
+	m, err := readManifest(ctx, manifestPath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", fmt.Errorf("%w: the run that makes %s has to write its manifest, too", err, archivePath)
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	var m Manifest
-	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, "", fmt.Errorf("%s: not a manifest: %w", manifestPath, err)
-	}
 	switch {
 	case m.Tool != tool:
-		return nil, "it was made by " + m.Tool, nil
+		return nil, fmt.Sprintf("it was made by %.100s", m.Tool), nil
 	case m.Relocations != Sum(relolog.Hash(cfg.Objects...)):
 		return nil, "it is of other relocations", nil
 	case m.Padding != cfg.Options.Padding:
@@ -173,7 +231,10 @@ func ReadOld(archivePath, manifestPath, tool string, cfg *Config) (old *Old, why
 	for _, k := range kernels {
 		btfs[k.Key] = k.BTF
 	}
-	old = &Old{kernels: make(map[string]*Kernel)}
+	old = &Old{kernels: make(map[string]oldKernel)}
+	for _, is := range m.Issues {
+		old.issues = append(old.issues, issue{is.Object, is.Relo, is.Result})
+	}
 	for i := range m.Kernels {
 		e := &m.Kernels[i]
 		key, err := kernel.ParseKey(e.Kernel)
@@ -182,31 +243,31 @@ func ReadOld(archivePath, manifestPath, tool string, cfg *Config) (old *Old, why
 		}
 		btf, ok := btfs[key]
 		if !ok || sha256.Sum256(btf) != e.SHA256 {
-			return nil, "", fmt.Errorf("%s is not the manifest of %s: %s differs", manifestPath, archivePath, e.Kernel)
+			// Whoever is killed between the two leaves a manifest with an older archive.
+			return nil, fmt.Sprintf("%s is not its manifest: %s differs", manifestPath, e.Kernel), nil
 		}
 		k := &Kernel{Key: key, Name: key.String(), SourceSize: e.SourceSize, RawSize: e.RawSize, BTF: btf, Resolved: e.Resolved, Reused: true}
 		k.Sources = fromSums(e.Sources)
 		for _, n := range e.Issues {
-			if n < 0 || n >= len(m.Issues) {
+			if int64(n) >= int64(len(m.Issues)) {
 				return nil, "", fmt.Errorf("%s: %s has an issue %d of %d", manifestPath, e.Kernel, n, len(m.Issues))
 			}
-			k.issues = append(k.issues, issue{m.Issues[n].Object, m.Issues[n].Relo, m.Issues[n].Result})
 		}
-		old.add(e.File, k)
+		old.add(e.File, oldKernel{k, e.Issues})
 	}
 	for _, e := range m.NoObject {
 		key, err := kernel.ParseKey(e.Kernel)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
 		}
-		old.add(e.File, &Kernel{Key: key, Name: key.String(), Sources: fromSums(e.Sources)})
+		old.add(e.File, oldKernel{Kernel: &Kernel{Key: key, Name: key.String(), Sources: fromSums(e.Sources)}})
 	}
 	return old, "", nil
 }
 
 // add files a kernel under its key or, where that is not known, under the name
 // of its file.
-func (o *Old) add(file string, k *Kernel) {
+func (o *Old) add(file string, k oldKernel) {
 	if len(k.Sources) == 0 {
 		return
 	}
@@ -234,10 +295,10 @@ func fromSums(in []Sum) (out [][sha256.Size]byte) {
 }
 
 // find returns the kernel that an earlier run made of files of the same names,
-// or nil. Only files that held a single kernel are known.
-func (o *Old) find(f *corpus.File) *Kernel {
+// or none. Only files that held a single kernel are known.
+func (o *Old) find(f *corpus.File) oldKernel {
 	if o == nil {
-		return nil
+		return oldKernel{}
 	}
 	if f.Key.Known() {
 		return o.kernels[f.Key.String()]
@@ -248,10 +309,13 @@ func (o *Old) find(f *corpus.File) *Kernel {
 // take returns the kernel that an earlier run made of the same files, or nil.
 func (o *Old) take(f *corpus.File, sums [][sha256.Size]byte) *Kernel {
 	k := o.find(f)
-	if k == nil || !slices.Equal(k.Sources, sums) {
+	if k.Kernel == nil || !slices.Equal(k.Sources, sums) {
 		return nil
 	}
-	out := *k
+	out := *k.Kernel
+	for _, n := range k.at {
+		out.issues = append(out.issues, o.issues[n])
+	}
 	out.Path = f.Path
 	if out.byFile = !f.Key.Known(); !out.Key.Known() {
 		out.Name = f.Path

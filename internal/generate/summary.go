@@ -1,7 +1,6 @@
 package generate
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -55,24 +55,22 @@ func Summarize(out string, rep *Report, badObjects int, took time.Duration) *Sum
 
 // JSON writes the summary as one line.
 func (s *Summary) JSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(s)
+	return foreign.JSON(w).Encode(s)
 }
 
 // Text tells what is unresolved and where, and how much was written. verbose
 // lists all kernels and objects, and what the time was spent on.
 func (s *Summary) Text(w io.Writer, rep *Report, verbose bool) {
 	if len(rep.Unresolved) > 0 {
-		fmt.Fprintf(w, "unresolved:\n")
+		foreign.Fprintf(w, "unresolved:\n")
 		tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
 		list := fold(rep.Unresolved)
 		for i, u := range list {
 			if i == maxRows && !verbose {
-				fmt.Fprintf(tw, "  … and %d more (-v lists all)\n", len(list)-i)
+				foreign.Fprintf(tw, "  … and %d more (-v lists all)\n", len(list)-i)
 				break
 			}
-			fmt.Fprintf(tw, "  %s\t%s\t%s\t%s\t%s\n", u.result, u.what, strings.Join(u.kinds, ","), logtext.Names(u.objects, verbose), logtext.Kernels(u.kernels, len(rep.Kernels), verbose))
+			foreign.Fprintf(tw, "  %s\t%s\t%s\t%s\t%s\n", u.result, u.what, strings.Join(u.kinds, ","), logtext.Names(u.objects, verbose), logtext.Kernels(u.kernels, len(rep.Kernels), verbose))
 		}
 		tw.Flush()
 	}
@@ -81,13 +79,13 @@ func (s *Summary) Text(w io.Writer, rep *Report, verbose bool) {
 		for _, st := range rep.Stages.All() {
 			parts = append(parts, fmt.Sprintf("%s %s", st.Name, st.Time.Round(100*time.Microsecond)))
 		}
-		fmt.Fprintf(w, "time of all workers: %s\n", strings.Join(parts, ", "))
+		foreign.Fprintf(w, "time of all workers: %s\n", strings.Join(parts, ", "))
 	}
 	reused := ""
 	if s.Reused > 0 {
 		reused = fmt.Sprintf(", %d of them as they were", s.Reused)
 	}
-	fmt.Fprintf(w, "%s: %s%s, %s of BTF (%s on disk) to %s in %s, %s\n", s.Output, logtext.Plural(s.Kernels, "kernel"), reused,
+	foreign.Fprintf(w, "%s: %s%s, %s of BTF (%s on disk) to %s in %s, %s\n", s.Output, logtext.Plural(s.Kernels, "kernel"), reused,
 		logtext.Bytes(s.In), logtext.Bytes(s.Disk), logtext.Bytes(s.Out), logtext.Plural(s.Distinct, "distinct file"), time.Duration(s.Seconds*1e9).Round(10*time.Millisecond))
 }
 

@@ -1,14 +1,14 @@
 package lint
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/jsonfile"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -88,24 +88,23 @@ func (e *Entry) identity() string {
 	return e.Path
 }
 
-// maxListing limits the kernels of a listing.
-const maxListing = 1 << 20
-
-// ReadListing reads what 'corpus list --json' wrote.
-func ReadListing(r io.Reader) ([]Entry, error) {
-	var list []Entry
-	for dec := json.NewDecoder(bufio.NewReader(r)); ; {
-		var e Entry
-		switch err := dec.Decode(&e); {
-		case err == io.EOF:
-			return list, nil
-		case err != nil:
-			return nil, fmt.Errorf("entry %d: %w", len(list)+1, err)
-		case e.Path == "":
-			return nil, fmt.Errorf("entry %d: has no path, want lines of 'corpus list --json'", len(list)+1)
-		case len(list) == maxListing:
-			return nil, fmt.Errorf("more than %d kernels", maxListing)
+// ReadListing reads what 'corpus list --json' wrote. Errors name path.
+func ReadListing(ctx context.Context, path string) (list []Entry, err error) {
+	err = jsonfile.Read(ctx, path, limits.ManifestBytes, "lines of 'corpus list --json'", func(d *jsonfile.Decoder) error {
+		for {
+			var e Entry
+			switch err := d.Value(&e); {
+			case err == io.EOF:
+				return nil
+			case err != nil:
+				return fmt.Errorf("entry %d: %w", len(list)+1, err)
+			case e.Path == "":
+				return fmt.Errorf("entry %d: has no path", len(list)+1)
+			case len(list) == limits.EarlierKernels:
+				return fmt.Errorf("more than %d kernels", limits.EarlierKernels)
+			}
+			list = append(list, e)
 		}
-		list = append(list, e)
-	}
+	})
+	return list, err
 }

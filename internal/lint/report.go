@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 )
 
@@ -34,7 +35,7 @@ func (r *Report) Text(w io.Writer, verbose bool) error {
 // section writes the findings of one code.
 func section(w io.Writer, list []Finding, verbose bool) {
 	c := list[0].Code
-	fmt.Fprintf(w, "%s: %s (%d): %s\n", c.Severity(), c, len(list), c.Text())
+	foreign.Fprintf(w, "%s: %s (%d): %s\n", c.Severity(), c, len(list), c.Text())
 	rows := fold(list, verbose)
 	for i, row := range rows {
 		if i == maxRows && !verbose {
@@ -42,10 +43,10 @@ func section(w io.Writer, list []Finding, verbose bool) {
 			for _, r := range rows[i:] {
 				left += len(r)
 			}
-			fmt.Fprintf(w, "  and %d more (-v lists all)\n", left)
+			foreign.Fprintf(w, "  and %d more (-v lists all)\n", left)
 			return
 		}
-		fmt.Fprintf(w, "  %s%s\n", names(row, verbose), detail(row, verbose))
+		foreign.Fprintf(w, "  %s%s\n", names(row, verbose), detail(row, verbose))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -104,18 +106,25 @@ func TestListing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := ReadListing(bytes.NewReader(b.Bytes()))
+	path := filepath.Join(t.TempDir(), "listing")
+	read := func(text string) ([]Entry, error) {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return ReadListing(t.Context(), path)
+	}
+	got, err := read(b.String())
 	if d := cmp.Diff(want, got); err != nil || d != "" {
 		t.Errorf("%v\n%s", err, d)
 	}
 	for in, want := range map[string]string{
 		`{"path":"a"} {`:     "entry 2: unexpected EOF",
-		`{"kernels": 3}`:     "entry 1: has no path, want lines of 'corpus list --json'",
+		`{"kernels": 3}`:     "entry 1: has no path",
 		`words`:              "entry 1: invalid character 'w' looking for beginning of value",
 		`[{"path": "a"}]`:    "entry 1: json: cannot unmarshal array",
 		`{"path":"a","id":1`: "entry 1: ",
 	} {
-		if list, err := ReadListing(strings.NewReader(in)); err == nil || !strings.HasPrefix(err.Error(), want) || list != nil {
+		if list, err := read(in); err == nil || !strings.HasPrefix(err.Error(), path+": not lines of 'corpus list --json': "+want) {
 			t.Errorf("%s: %v, %v", in, list, err)
 		}
 	}

@@ -83,7 +83,7 @@ func loadable() error {
 // all objects together would.
 func minimized(t *testing.T, o testinput.Object, full *relolog.Target) object {
 	t.Helper()
-	data, err := minimize.New([]*relolog.Object{o.Object}, minimize.Options{}).Minimize(full)
+	data, err := minimize.New([]*relolog.Object{o.Object}, minimize.Options{}).Minimize(t.Context(), full)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,11 +91,11 @@ func minimized(t *testing.T, o testinput.Object, full *relolog.Target) object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := relolog.Run(o.Object, full)
+	a, err := relolog.Run(t.Context(), o.Object, full)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := relolog.Run(o.Object, small)
+	b, err := relolog.Run(t.Context(), o.Object, small)
 	if err != nil {
 		t.Fatal(err)
 	}

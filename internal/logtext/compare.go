@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -81,7 +82,7 @@ func decision(e *relolog.Entry) string {
 	var b strings.Builder
 	b.WriteString(string(e.Result) + ": " + e.Reason)
 	if e.New != nil && e.Kind != relolog.KindTargetTypeID {
-		fmt.Fprintf(&b, " %d", *e.New)
+		foreign.Fprintf(&b, " %d", *e.New)
 	}
 	if e.Target != nil {
 		b.WriteString(" " + e.Target.Name(e.Kind) + " ")
@@ -104,7 +105,7 @@ func (c *Comparison) Write(w io.Writer, o Options) error {
 		return nil
 	}
 	for i, k := range c.kernels {
-		if _, err := fmt.Fprintf(w, "[%d] %s\n", i+1, k); err != nil {
+		if _, err := foreign.Fprintf(w, "[%d] %s\n", i+1, k); err != nil {
 			return err
 		}
 	}
@@ -128,21 +129,21 @@ func (c *Comparison) object(w io.Writer, obj *object, o Options) {
 	if len(differ)+len(same) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%s on %d kernels: %d relocations differ, %d are the same\n", obj.name, len(obj.kernels), len(differ), len(same))
+	foreign.Fprintf(w, "%s on %d kernels: %d relocations differ, %d are the same\n", obj.name, len(obj.kernels), len(differ), len(same))
 	if len(differ) > 0 {
-		fmt.Fprintf(w, "  different:\n")
+		foreign.Fprintf(w, "  different:\n")
 		each(w, differ, func(r *record) { r.write(w, obj, p, o) })
 	}
 	if len(same) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "  the same:\n")
+	foreign.Fprintf(w, "  the same:\n")
 	var lines []*record
 	flush := func() {
 		tw := newTable(w)
 		for _, r := range lines {
 			e := &r.outcomes[0].entry
-			fmt.Fprintf(tw, "      %s\t%s\t%s\t%s\n", head(e), place(e), change(e), p.outcome(e))
+			foreign.Fprintf(tw, "      %s\t%s\t%s\t%s\n", head(e), place(e), change(e), p.outcome(e))
 			if o.Verbose {
 				tw.Flush()
 				details(w, e, "          ")
@@ -155,7 +156,7 @@ func (c *Comparison) object(w io.Writer, obj *object, o Options) {
 	for _, r := range same {
 		if e := &r.outcomes[0].entry; open == nil || open.Program != e.Program || open.Section != e.Section {
 			flush()
-			fmt.Fprintf(w, "    %s\n", program(e))
+			foreign.Fprintf(w, "    %s\n", program(e))
 			open = e
 		}
 		lines = append(lines, r)
@@ -168,7 +169,7 @@ func each(w io.Writer, records []*record, fn func(*record)) {
 	var open *relolog.Entry
 	for _, r := range records {
 		if e := &r.outcomes[0].entry; open == nil || open.Program != e.Program || open.Section != e.Section {
-			fmt.Fprintf(w, "    %s\n", program(e))
+			foreign.Fprintf(w, "    %s\n", program(e))
 			open = e
 		}
 		fn(r)
@@ -188,9 +189,9 @@ func (r *record) match(f *Filter) bool {
 // write writes a relocation that kernels differ on, a line for each outcome.
 func (r *record) write(w io.Writer, obj *object, p painter, o Options) {
 	e := &r.outcomes[0].entry
-	fmt.Fprintf(w, "      #%d  insn %d  <%s>  %s\n", e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local))
+	foreign.Fprintf(w, "      #%d  insn %d  <%s>  %s\n", e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local))
 	if o.Verbose && e.Source != "" {
-		fmt.Fprintf(w, "          source        %s\n", e.Source)
+		foreign.Fprintf(w, "          source        %s\n", e.Source)
 	}
 	tw := newTable(w)
 	for i := range r.outcomes {
@@ -201,7 +202,7 @@ func (r *record) write(w io.Writer, obj *object, p painter, o Options) {
 				numbers = append(numbers, obj.kernels[k]+1)
 			}
 		}
-		fmt.Fprintf(tw, "          [%s]\t%s\t%s\t%s\n", ranges(numbers), place(e), change(e), p.outcome(e))
+		foreign.Fprintf(tw, "          [%s]\t%s\t%s\t%s\n", ranges(numbers), place(e), change(e), p.outcome(e))
 		if o.Verbose {
 			tw.Flush()
 			plain := *e

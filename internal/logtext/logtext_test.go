@@ -171,7 +171,7 @@ func TestOneLine(t *testing.T) {
 		if o.Order() != target.Order() {
 			continue
 		}
-		l, err := relolog.Run(o.Object, target)
+		l, err := relolog.Run(t.Context(), o.Object, target)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -32,8 +33,7 @@ func NewPrinter(w io.Writer, opts Options) *Printer {
 // filter keeps.
 func NewJSONPrinter(w io.Writer, filter Filter) *Printer {
 	p := NewPrinter(w, Options{Filter: filter})
-	p.enc = json.NewEncoder(p.w)
-	p.enc.SetEscapeHTML(false)
+	p.enc = foreign.JSON(p.w)
 	return p
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fatih/color"
 
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -45,19 +46,19 @@ func newPainter(on bool) painter {
 	return p
 }
 
-func (p painter) result(r relolog.Result) string {
+func (p painter) result(r relolog.Result) foreign.Own {
 	if c := p[r]; c != nil {
-		return c.Sprint(string(r))
+		return foreign.Own(c.Sprint(string(r)))
 	}
-	return string(r)
+	return foreign.Own(r)
 }
 
 // outcome returns the result and, where it is not resolved, the reason.
-func (p painter) outcome(e *relolog.Entry) string {
+func (p painter) outcome(e *relolog.Entry) foreign.Own {
 	if e.Reason == "" {
 		return p.result(e.Result)
 	}
-	return p.result(e.Result) + ": " + e.Reason
+	return foreign.Sprintf("%s: %s", p.result(e.Result), e.Reason)
 }
 
 // Write writes one log. Where the filter takes nothing, it writes nothing.
@@ -75,10 +76,10 @@ func Write(w io.Writer, l *relolog.Log, o Options) error {
 		counts[e.Result]++
 		if open == nil || open.Program != e.Program || open.Section != e.Section {
 			tw.Flush()
-			fmt.Fprintf(&body, "  %s\n", program(e))
+			foreign.Fprintf(&body, "  %s\n", program(e))
 			open = e
 		}
-		fmt.Fprintf(tw, "    %s\t%s\t%s\t%s\n", head(e), arrow(e), change(e), p.outcome(e))
+		foreign.Fprintf(tw, "    %s\t%s\t%s\t%s\n", head(e), arrow(e), change(e), p.outcome(e))
 		if o.Verbose {
 			tw.Flush() // details are lines of their own, not columns
 			details(&body, e, "        ")
@@ -88,7 +89,7 @@ func Write(w io.Writer, l *relolog.Log, o Options) error {
 	if len(counts) == 0 {
 		return nil
 	}
-	if _, err := fmt.Fprintf(w, "%s on %s: %s\n", l.Object, l.Kernel, p.counts(counts)); err != nil {
+	if _, err := foreign.Fprintf(w, "%s on %s: %s\n", l.Object, l.Kernel, p.counts(counts)); err != nil {
 		return err
 	}
 	_, err := w.Write(body.Bytes())
@@ -106,8 +107,8 @@ func program(e *relolog.Entry) string {
 }
 
 // head has the columns that belong to the local side.
-func head(e *relolog.Entry) string {
-	return fmt.Sprintf("#%d\tinsn %d\t<%s>\t%s", e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local))
+func head(e *relolog.Entry) foreign.Own {
+	return foreign.Sprintf("#%d\tinsn %d\t<%s>\t%s", e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local))
 }
 
 // arrow has the target and how many candidates are just like it.
@@ -128,14 +129,14 @@ func arrow(e *relolog.Entry) string {
 	return out
 }
 
-func (p painter) counts(c relolog.Counts) string {
+func (p painter) counts(c relolog.Counts) foreign.Own {
 	var parts []string
 	for _, r := range Results {
 		if c[r] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c[r], p.result(r)))
 		}
 	}
-	return strings.Join(parts, ", ")
+	return foreign.Own(strings.Join(parts, ", "))
 }
 
 // details writes what one line has no room for: the source line, and each
@@ -143,14 +144,14 @@ func (p painter) counts(c relolog.Counts) string {
 // that differ only by type ID are folded.
 func details(w io.Writer, e *relolog.Entry, indent string) {
 	if e.Source != "" {
-		fmt.Fprintf(w, "%ssource        %s\n", indent, e.Source)
+		foreign.Fprintf(w, "%ssource        %s\n", indent, e.Source)
 	}
 	for _, f := range fold(e) {
 		times := ""
 		if f.n > 1 {
 			times = fmt.Sprintf(" × %d", f.n)
 		}
-		fmt.Fprintf(w, "%s%s[%d] %s%s\n", indent, f.verdict, f.id, f.text, times)
+		foreign.Fprintf(w, "%s%s[%d] %s%s\n", indent, f.verdict, f.id, f.text, times)
 	}
 }
 

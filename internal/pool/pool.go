@@ -6,16 +6,18 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/btfgen/btfgen/internal/defect"
 )
 
 // Run calls do for each of 0 to n-1, in this order, on jobs workers (at least one). newWorker makes
 // the state of each, which only one goroutine uses. The first error of do ends the run and is
-// returned, and so is that of ctx; the ctx that do gets ends with the run.
+// returned, and so is that of ctx; the ctx that do gets ends with the run. A panic is a defect.Error of do.
 func Run[W any](ctx context.Context, jobs, n int, newWorker func() W, do func(ctx context.Context, w W, i int) error) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	for range max(1, min(jobs, n)) {
-		g.Go(func() error {
+		work := func() error {
 			w := newWorker()
 			for {
 				if err := ctx.Err(); err != nil {
@@ -29,6 +31,12 @@ func Run[W any](ctx context.Context, jobs, n int, newWorker func() W, do func(ct
 					return err
 				}
 			}
+		}
+		g.Go(func() (err error) {
+			if d := defect.Catch(ctx, func() { err = work() }); d != nil {
+				return d
+			}
+			return err
 		})
 	}
 	return g.Wait()

@@ -54,3 +54,16 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%v after %d calls", err, calls.Load())
 	}
 }
+
+// A defect ends the run with an error, not the program.
+func TestPanics(t *testing.T) {
+	err := Each(t.Context(), 2, 10, func(i int) error {
+		if i == 3 {
+			panic("trouble")
+		}
+		return nil
+	})
+	if err == nil || err.Error() != "defect of btfgen: trouble" {
+		t.Errorf("error %v", err)
+	}
+}

@@ -38,7 +38,10 @@ func BenchmarkFull(b *testing.B) {
 	b.Run("find", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			found = v.Find(names, 5, found)
+			var err error
+			if found, err = v.Find(b.Context(), names, 5, found); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
 }

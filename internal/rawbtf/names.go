@@ -1,5 +1,12 @@
 package rawbtf
 
+import (
+	"context"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
 // EssentialLen returns the length of name without its flavor: all before the
 // last ___ that has a character other than an underscore on either side
 // (bpf_core_essential_name_len of libbpf).
@@ -80,10 +87,16 @@ func (n *Names) Has(name string) bool {
 	return ok
 }
 
+// findChunk is how many types Find looks at between two looks at its context,
+// less than a millisecond's work.
+const findChunk = 1 << 14
+
 // Find returns, for each number of names, the IDs of b's own types with that
 // essential name in ascending order, whatever their kind. out is reused when
-// it is large enough.
-func (b *BTF) Find(names *Names, size int, out [][]TypeID) [][]TypeID {
+// it is large enough. There is an error where more types than limits.Candidates
+// have one name, where a type's name begins like one that is looked for and is too
+// long to be read, and when the context ends.
+func (b *BTF) Find(ctx context.Context, names *Names, size int, out [][]TypeID) ([][]TypeID, error) {
 	if cap(out) < size {
 		out = make([][]TypeID, size)
 	}
@@ -91,14 +104,27 @@ func (b *BTF) Find(names *Names, size int, out [][]TypeID) [][]TypeID {
 	for i := range out {
 		out[i] = out[i][:0]
 	}
-	for _, n := range b.named {
-		s := b.tail(n.name)
-		if !names.mayHave(s) {
-			continue
+	for named := range slices.Chunk(b.named, findChunk) {
+		if err := ctx.Err(); err != nil {
+			return out, err
 		}
-		if i, ok := names.index[string(Essential(b.Name(n.name)))]; ok {
-			out[i] = append(out[i], n.id)
+		for _, n := range named {
+			s := b.tail(n.name)
+			if !names.mayHave(s) {
+				continue
+			}
+			name := b.Name(n.name)
+			if len(name) > limits.NameBytes {
+				return out, &limits.Exceeded{Max: limits.NameBytes, What: "bytes in a name"}
+			}
+			i, ok := names.index[string(Essential(name))]
+			if !ok {
+				continue
+			}
+			if out[i] = append(out[i], n.id); len(out[i]) > limits.Candidates {
+				return out, &limits.Exceeded{Max: limits.Candidates, What: "candidates of one name"}
+			}
 		}
 	}
-	return out
+	return out, nil
 }

@@ -23,7 +23,10 @@ func TestFind(t *testing.T) {
 	for _, asked := range [][]string{
 		{"a"}, {"ab"}, {"abc"}, {"abcd"}, {"abcde"}, {"a_"}, {"z"}, {"a", "abcdf"}, {"xyz", "abc", "ab"}, {"y", "abce", "abcdef"}, nil,
 	} {
-		found := v.Find(rawbtf.NewNames(asked), len(asked), nil)
+		found, err := v.Find(t.Context(), rawbtf.NewNames(asked), len(asked), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i, name := range asked {
 			var want []rawbtf.TypeID
 			for j, have := range list {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // BTF is a view of one blob: the types of a kernel or an object, or the split
@@ -100,9 +102,11 @@ func (b *BTF) NumTypes() int { return int(b.first) + len(b.starts) }
 func (b *BTF) strEnd() uint32 { return b.strOff + uint32(len(b.strs)) }
 
 // Name returns the string at an offset taken from this view, as a sub-slice of
-// the data. The empty string has offset 0.
+// the data. The empty string has offset 0. Of one that has more than
+// limits.NameBytes it returns one byte more than that.
 func (b *BTF) Name(off uint32) []byte {
 	s := b.tail(off)
+	s = s[:min(len(s), limits.NameBytes+1)]
 	if i := bytes.IndexByte(s, 0); i >= 0 {
 		return s[:i]
 	}

@@ -211,7 +211,7 @@ func TestSample(t *testing.T) {
 		if got := int64(e.Enumerator(0).Value); got != -2 {
 			t.Errorf("E = %d", got)
 		}
-		if got := v.Find(rawbtf.NewNames([]string{"nope", "s"}), 2, nil); len(got[0]) != 0 || len(got[1]) != 2 || got[1][0] != 3 || got[1][1] != 4 {
+		if got, err := v.Find(t.Context(), rawbtf.NewNames([]string{"nope", "s"}), 2, nil); err != nil || len(got[0]) != 0 || len(got[1]) != 2 || got[1][0] != 3 || got[1][1] != 4 {
 			t.Errorf("types named s: %v", got)
 		}
 		if void := v.Type(4711); void.Kind() != rawbtf.KindVoid {
@@ -356,7 +356,9 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		walk(v)
-		v.Find(names, 2, nil)
+		if _, err := v.Find(t.Context(), names, 2, nil); err != nil {
+			t.Error(err)
+		}
 		if m, err := rawbtf.New(data, v); err == nil {
 			walk(m)
 		}

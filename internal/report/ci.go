@@ -1,14 +1,15 @@
 package report
 
 import (
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
+	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/foreign"
 )
 
 type (
@@ -40,13 +41,13 @@ type (
 func JUnit(w io.Writer, r *check.Report) error {
 	var all suites
 	for k := range r.Kernels {
-		s := suite{Name: r.Kernels[k].Name}
+		s := suite{Name: foreign.Text(r.Kernels[k].Name)}
 		for i := range r.Programs {
 			p := &r.Programs[i]
 			if p.Status[k] == check.Other {
 				continue
 			}
-			c := testCase{Name: p.Name, Class: p.Object}
+			c := testCase{Name: foreign.Text(p.Name), Class: foreign.Text(p.Object)}
 			switch st := p.Status[k]; {
 			case st == check.Fails:
 				c.Failure = reasons(p, k)
@@ -80,7 +81,7 @@ func reasons(p *check.Program, kernel int) *message {
 		if f.Status <= check.Other || !has(f.Kernels, kernel) {
 			continue
 		}
-		line := sentence(&f.Finding)
+		line := foreign.Text(sentence(&f.Finding))
 		if m.Message == "" {
 			m.Message = line
 		}
@@ -175,8 +176,9 @@ func SARIF(w io.Writer, r *check.Report) error {
 		if c.Status == check.Fails {
 			res.Level = "error"
 		}
-		res.Message.Text = fmt.Sprintf("%s: %s: %s. On %s. Programs: %s.", c.Status, c.Subject, c.Reason,
+		text := foreign.Sprintf("%s: %s: %s. On %s. Programs: %s.", c.Status, c.Subject, c.Reason,
 			where(r, ordered, c.Kernels, 5), programs(r, c.Programs, 10))
+		res.Message.Text = strings.ReplaceAll(string(text), "](", "] (") // which would be a link
 		for _, s := range c.Sources {
 			res.Locations = append(res.Locations, location(s))
 		}
@@ -185,9 +187,7 @@ func SARIF(w io.Writer, r *check.Report) error {
 		}
 		run.Results = append(run.Results, res)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+	return foreign.JSON(w).Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
 }
 
 func location(source string) (l sarifLocation) {
@@ -195,6 +195,7 @@ func location(source string) (l sarifLocation) {
 	if n, err := strconv.Atoi(line); ok && err == nil && n > 0 {
 		l.Physical.Region = &sarifRegion{n}
 	}
-	l.Physical.Artifact.URI = strings.TrimPrefix(file, "./")
+	u := url.URL{Path: strings.TrimPrefix(file, "./")}
+	l.Physical.Artifact.URI = u.String()
 	return l
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/foreign"
 )
 
 //go:embed page.html
@@ -51,21 +52,21 @@ func HTML(w io.Writer, r *check.Report) error {
 	column := make([]int, len(ordered))
 	for i, k := range ordered {
 		column[k] = i
-		d.Kernels = append(d.Kernels, r.Kernels[k].Name)
+		d.Kernels = append(d.Kernels, foreign.Text(r.Kernels[k].Name))
 	}
 	for i := range r.Programs {
 		p := &r.Programs[i]
-		out := pageProgram{Object: p.Object, Name: p.Name, Section: p.Section}
+		out := pageProgram{Object: foreign.Text(p.Object), Name: foreign.Text(p.Name), Section: foreign.Text(p.Section)}
 		var v strings.Builder
 		for _, k := range ordered {
 			v.WriteByte('0' + byte(p.Status[k]))
 		}
 		out.Status = v.String()
 		for _, f := range p.Findings {
-			out.Findings = append(out.Findings, pageFinding{int(f.Status), sentence(&f.Finding), f.Guard, ranges(f.Kernels, column)})
+			out.Findings = append(out.Findings, pageFinding{int(f.Status), foreign.Text(sentence(&f.Finding)), foreign.Text(f.Guard), ranges(f.Kernels, column)})
 		}
 		for _, n := range p.Notes {
-			out.Notes = append(out.Notes, n.Subject+" "+n.Reason)
+			out.Notes = append(out.Notes, foreign.Text(n.Subject+" "+n.Reason))
 		}
 		d.Programs = append(d.Programs, out)
 	}

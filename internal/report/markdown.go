@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 )
 
@@ -22,7 +23,7 @@ const maxTable = 24
 func Markdown(w io.Writer, r *check.Report, o Options) error {
 	b := bufio.NewWriter(w)
 	m := newMatrix(r)
-	fmt.Fprintf(b, "### Portability: %s\n", summaryLine(r))
+	foreign.Fprintf(b, "### Portability: %s\n", summaryLine(r))
 	if len(m.rows) > 0 && len(m.columns) <= maxTable {
 		m.table(b)
 	}
@@ -31,43 +32,38 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 		least, most = check.Guarded, 1000
 	}
 	if l := r.Causes(least); len(l) > 0 {
-		fmt.Fprintf(b, "\n| kernels | | what | where | programs |\n|--:|---|---|---|---|\n")
+		foreign.Fprintf(b, "\n| kernels | | what | where | programs |\n|--:|---|---|---|---|\n")
 		for _, c := range l {
-			what := fmt.Sprintf("%s `%s`: %s", topicName(c.Topic), c.Subject, cell(c.Reason))
+			what := fmt.Sprintf("%s %s: %s", topicName(c.Topic), foreign.Code(c.Subject), foreign.Markdown(c.Reason))
 			if len(c.Sources) > 0 {
-				what += " (" + cell(strings.Join(c.Sources[:min(len(c.Sources), most)], ", ")) + ")"
+				what += " (" + foreign.Markdown(strings.Join(c.Sources[:min(len(c.Sources), most)], ", ")) + ")"
 			}
-			fmt.Fprintf(b, "| %d | %s %s | %s | %s | %s |\n", len(c.Kernels), icons[c.Status], c.Status, what,
-				cell(where(r, m.ordered, c.Kernels, most)), cell(programs(r, c.Programs, 2*most)))
+			foreign.Fprintf(b, "| %d | %s %s | %s | %s | %s |\n", len(c.Kernels), icons[c.Status], c.Status, what,
+				foreign.Markdown(where(r, m.ordered, c.Kernels, most)), foreign.Markdown(programs(r, c.Programs, 2*most)))
 		}
 	}
 	return b.Flush()
 }
 
-// cell keeps a text from breaking a table.
-func cell(s string) string {
-	return strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;", "_", "\\_", "*", "\\*").Replace(s)
-}
-
 func (m *matrix) table(b *bufio.Writer) {
-	fmt.Fprintf(b, "\n| program |")
+	foreign.Fprintf(b, "\n| program |")
 	for i := range m.columns {
-		fmt.Fprintf(b, " %d |", i+1)
+		foreign.Fprintf(b, " %d |", i+1)
 	}
-	fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat(":-:|", len(m.columns)))
+	foreign.Fprintf(b, "\n|---|%s\n", strings.Repeat(":-:|", len(m.columns)))
 	for _, i := range m.rows {
 		p := &m.r.Programs[i]
-		fmt.Fprintf(b, "| %s: %s |", cell(p.Object), cell(p.Name))
+		foreign.Fprintf(b, "| %s: %s |", foreign.Markdown(p.Object), foreign.Markdown(p.Name))
 		for c := range m.columns {
-			fmt.Fprintf(b, " %s |", icons[m.at(i, c)])
+			foreign.Fprintf(b, " %s |", icons[m.at(i, c)])
 		}
-		fmt.Fprintln(b)
+		foreign.Fprintf(b, "\n")
 	}
 	if m.fine > 0 {
-		fmt.Fprintf(b, "\n%s ok on every kernel.\n", logtext.Plural(m.fine, "program"))
+		foreign.Fprintf(b, "\n%s ok on every kernel.\n", logtext.Plural(m.fine, "program"))
 	}
-	fmt.Fprintln(b)
+	foreign.Fprintf(b, "\n")
 	for i, c := range m.columns {
-		fmt.Fprintf(b, "%d. %s\n", i+1, cell(c.label(m.r)))
+		foreign.Fprintf(b, "%d. %s\n", i+1, foreign.Markdown(c.label(m.r)))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -83,8 +85,9 @@ func TestJSON(t *testing.T) {
 	if err := JSON(&b, want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Read(&b)
-	if err != nil {
+	written := b.Bytes()
+	got := new(check.Report)
+	if err := json.Unmarshal(written, got); err != nil {
 		t.Fatal(err)
 	}
 	for i := range want.Kernels {
@@ -93,18 +96,34 @@ func TestJSON(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\n%+v", got, want)
 	}
-	changes, err := want.Compare(got)
-	if err != nil || len(changes) != 0 {
-		t.Errorf("compared with itself: %v, %v", changes, err)
+	path := filepath.Join(t.TempDir(), "old.json")
+	baseline := func(data []byte) (*check.Baseline, error) {
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return check.ReadBaseline(t.Context(), path)
 	}
-	got.Programs[0].Status[1] = check.OK
-	got.Programs[3].Status[0] = check.Fails
-	changes, err = want.Compare(got)
-	if err != nil || len(changes) != 2 || !changes[0].Worse() || changes[1].Worse() {
-		t.Errorf("%v, %v", changes, err)
+	old, err := baseline(written)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := Read(strings.NewReader(`{"programs":[{"status":["good"]}]}`)); err == nil {
-		t.Error("an unknown status is read")
+	if changes := want.Compare(old); len(changes) != 0 {
+		t.Errorf("compared with itself: %v", changes)
+	}
+	want.Programs[0].Status[1] = check.OK
+	want.Programs[3].Status[0] = check.Fails
+	changes := want.Compare(old)
+	if len(changes) != 2 || changes[0].Worse() || !changes[1].Worse() {
+		t.Errorf("%v", changes)
+	}
+	for _, bad := range []string{
+		`{"version":1,"programs":[{"object":"o","status":["good"]}]}`, `{"version":1,"programs":[{"program":"p"}]}`,
+		`{"version":1,"kernels":[{}]}`, `{"version":1,"kernels":{}}`,
+		`{}`, `[]`, ``, `{"version":1`, `{"version":1} {}`,
+	} {
+		if _, err := baseline([]byte(bad)); err == nil || !strings.HasPrefix(err.Error(), path+": not a report of check --json: ") {
+			t.Errorf("%s: %v", bad, err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 )
 
@@ -17,7 +18,7 @@ type Options struct {
 }
 
 // marks stand for verdicts in a matrix.
-var marks = map[check.Status]string{
+var marks = map[check.Status]foreign.Own{
 	check.OK: "·", check.Guarded: "g", check.Other: " ", check.Unknown: "u", check.MayFail: "?", check.Fails: "X",
 }
 
@@ -87,9 +88,9 @@ type text struct {
 	m *matrix
 }
 
-func (t *text) paint(s check.Status, str string) string {
+func (t *text) paint(s check.Status, str foreign.Own) foreign.Own {
 	if c := colors[s]; t.o.Color && c != "" {
-		return "\x1b[" + c + "m" + str + "\x1b[0m"
+		return foreign.Own("\x1b["+c+"m") + str + "\x1b[0m"
 	}
 	return str
 }
@@ -110,45 +111,45 @@ func summaryLine(r *check.Report) string {
 		logtext.Plural(len(r.Kernels), "kernel"), strings.Join(parts, ", "))
 }
 
-func (t *text) summary() { fmt.Fprintln(t, summaryLine(t.m.r)) }
+func (t *text) summary() { foreign.Fprintf(t, "%s\n", summaryLine(t.m.r)) }
 
 // matrix writes one line per program and one mark per range of kernels.
 func (t *text) matrix() {
 	m := t.m
-	fmt.Fprintf(t, "\nkernels:\n")
+	foreign.Fprintf(t, "\nkernels:\n")
 	for i, c := range m.columns {
-		fmt.Fprintf(t, "  %3d  %s\n", i+1, c.label(m.r))
+		foreign.Fprintf(t, "  %3d  %s\n", i+1, c.label(m.r))
 	}
 	width := 0
-	name := func(p *check.Program) string { return fmt.Sprintf("  %s (%s)", p.Name, p.Section) }
+	name := func(p *check.Program) foreign.Own { return foreign.Sprintf("  %s (%s)", p.Name, p.Section) }
 	for _, i := range m.rows {
 		width = max(width, len(name(&m.r.Programs[i])))
 	}
-	fmt.Fprintf(t, "\nprograms (%s ok  g guarded  u unknown  ? may fail  X fails):\n", marks[check.OK])
+	foreign.Fprintf(t, "\nprograms (%s ok  g guarded  u unknown  ? may fail  X fails):\n", marks[check.OK])
 	for digit := range len(fmt.Sprint(len(m.columns))) {
 		line := strings.Repeat(" ", width+1)
 		for i := range m.columns {
 			n := fmt.Sprintf("%*d", len(fmt.Sprint(len(m.columns))), i+1)
 			line += string(n[digit])
 		}
-		fmt.Fprintln(t, strings.TrimRight(line, " "))
+		foreign.Fprintf(t, "%s\n", strings.TrimRight(line, " "))
 	}
 	last := ""
 	for _, i := range m.rows {
 		p := &m.r.Programs[i]
 		if p.Object != last {
 			last = p.Object
-			fmt.Fprintln(t, last)
+			foreign.Fprintf(t, "%s\n", last)
 		}
-		fmt.Fprintf(t, "%-*s ", width, name(p))
+		foreign.Fprintf(t, "%-*s ", width, name(p))
 		for c := range m.columns {
 			s := m.at(i, c)
-			t.WriteString(t.paint(s, marks[s]))
+			t.WriteString(string(t.paint(s, marks[s])))
 		}
-		fmt.Fprintln(t)
+		foreign.Fprintf(t, "\n")
 	}
 	if m.fine > 0 {
-		fmt.Fprintf(t, "%s ok on every kernel\n", logtext.Plural(m.fine, "program"))
+		foreign.Fprintf(t, "%s ok on every kernel\n", logtext.Plural(m.fine, "program"))
 	}
 }
 
@@ -162,13 +163,13 @@ func (t *text) causes() {
 	if len(l) == 0 {
 		return
 	}
-	fmt.Fprintf(t, "\ncauses:\n")
+	foreign.Fprintf(t, "\ncauses:\n")
 	for _, c := range l {
-		fmt.Fprintf(t, "  %s: %s %s: %s\n", t.paint(c.Status, c.Status.String()), topicName(c.Topic), c.Subject, c.Reason)
-		fmt.Fprintf(t, "    %s\n", where(t.m.r, t.m.ordered, c.Kernels, most))
-		fmt.Fprintf(t, "    %s\n", programs(t.m.r, c.Programs, 2*most))
+		foreign.Fprintf(t, "  %s: %s %s: %s\n", t.paint(c.Status, foreign.Own(c.Status.String())), topicName(c.Topic), c.Subject, c.Reason)
+		foreign.Fprintf(t, "    %s\n", where(t.m.r, t.m.ordered, c.Kernels, most))
+		foreign.Fprintf(t, "    %s\n", programs(t.m.r, c.Programs, 2*most))
 		if len(c.Sources) > 0 {
-			fmt.Fprintf(t, "    %s\n", strings.Join(c.Sources[:min(len(c.Sources), most)], ", "))
+			foreign.Fprintf(t, "    %s\n", strings.Join(c.Sources[:min(len(c.Sources), most)], ", "))
 		}
 		if t.o.Verbose {
 			t.guards(&c)
@@ -183,7 +184,7 @@ func (t *text) guards(c *check.Cause) {
 		for _, f := range t.m.r.Programs[p].Findings {
 			if f.Guard != "" && f.Status == c.Status && f.Subject == c.Subject && f.Reason == c.Reason && !seen[f.Guard] {
 				seen[f.Guard] = true
-				fmt.Fprintf(t, "    guarded by %s\n", f.Guard)
+				foreign.Fprintf(t, "    guarded by %s\n", f.Guard)
 			}
 		}
 	}
@@ -195,10 +196,10 @@ func (t *text) notes() {
 		p := &t.m.r.Programs[i]
 		for _, n := range p.Notes {
 			if !head {
-				fmt.Fprintf(t, "\nnotes:\n")
+				foreign.Fprintf(t, "\nnotes:\n")
 				head = true
 			}
-			fmt.Fprintf(t, "  %s: %s: %s %s\n", p.Object, p.Name, n.Subject, n.Reason)
+			foreign.Fprintf(t, "  %s: %s: %s %s\n", p.Object, p.Name, n.Subject, n.Reason)
 		}
 	}
 }

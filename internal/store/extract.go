@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -21,7 +22,7 @@ var NoModules = []string{""}
 // modules, as <release>/<module>.btf beside it. A kernel without a known key is called
 // by its release, or else like the file that it is from.
 func Extract(ctx context.Context, cfg sweep.Config, dir string) (*Result, error) {
-	t := newTree(ctx, dir)
+	t := newTree(ctx, dir, cfg.Corpus)
 	skipped, err := sweep.Kernels(ctx, cfg, func() *worker { return new(worker) },
 		func(w *worker, r sweep.Rank, k *corpus.Kernel) error {
 			if err := k.Key.Validate(); err != nil {
@@ -36,7 +37,7 @@ func Extract(ctx context.Context, cfg sweep.Config, dir string) (*Result, error)
 			}
 			return t.kernel(w, identity(k.Key, name), r, k, len(k.Modules) > 0, files)
 		})
-	if err != nil {
+	if err = errors.Join(err, t.out.Close()); err != nil {
 		return nil, err
 	}
 	return t.result(skipped), nil

@@ -21,10 +21,10 @@ func Import(ctx context.Context, cfg sweep.Config, dir string, as kernel.Key) (*
 	if as.Known() && len(cfg.Corpus.Files) > 1 {
 		return nil, fmt.Errorf("%s: %w", as, ErrSeveral)
 	}
-	t := newTree(ctx, dir)
+	t := newTree(ctx, dir, cfg.Corpus)
 	skipped, err := sweep.Kernels(ctx, cfg, func() *importer { return &importer{tree: t, as: as} },
 		func(i *importer, r sweep.Rank, k *corpus.Kernel) error { return i.kernel(r, k) })
-	if err != nil {
+	if err = errors.Join(err, t.out.Close()); err != nil {
 		return nil, err
 	}
 	if err := t.readBack(); err != nil {

@@ -9,12 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -66,26 +65,40 @@ func newCompressor() (*worker, error) {
 	return &worker{enc: enc}, err
 }
 
-// put makes a file hold the content and returns the bytes written, 0 if it did already.
-func (w *worker) put(ctx context.Context, path string, c content) (n int64, err error) {
-	same, err := w.same(ctx, path, c)
+var errInput = errors.New("which is an input")
+
+// put makes a file hold the content and returns the bytes written, 0 if it did already. It
+// does not replace a file that is an input.
+func (w *worker) put(t *tree, name string, c content) (int64, error) {
+	path := t.out.Path(name)
+	same, err := w.same(t.ctx, path, c)
 	if same || err != nil {
 		return 0, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return 0, err
+	if t.inputs[output.Real(path)] {
+		return 0, fmt.Errorf("would replace %s, %w", path, errInput)
 	}
-	err = bundle.WriteFile(path, func(f *os.File) error {
-		if err := w.encode(ctx, f, c); err != nil {
-			return err
-		}
-		n, err = f.Seek(0, io.SeekCurrent)
-		return err
+	var n counter
+	err = t.out.Put(name, func(f io.Writer) error {
+		n = counter{w: f}
+		return w.encode(t.ctx, &n, c)
 	})
+	return n.n, err
+}
+
+// counter counts the bytes written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
 	return n, err
 }
 
-func (w *worker) encode(ctx context.Context, f *os.File, c content) error {
+func (w *worker) encode(ctx context.Context, f io.Writer, c content) error {
 	if w.enc == nil {
 		return c.write(chunks{ctx, f})
 	}

@@ -299,13 +299,13 @@ func TestStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(out, "x.zst")
+	stopped, tr := newTree(ctx, out, new(corpus.Corpus)), newTree(background, out, new(corpus.Corpus))
 	for _, old := range []bool{false, true} {
 		if old {
 			write(t, out, map[string][]byte{"x.zst": []byte("old")})
 		}
 		before := read(t, out)
-		if _, err := w.put(ctx, path, raw(make([]byte, 3*chunk))); !errors.Is(err, context.Canceled) {
+		if _, err := w.put(stopped, "x.zst", raw(make([]byte, 3*chunk))); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		if d := cmp.Diff(before, read(t, out)); d != "" {
@@ -313,14 +313,20 @@ func TestStopped(t *testing.T) {
 		}
 	}
 	// The worker is as good as new.
-	if n, err := w.put(background, path, raw(btf("a"))); n == 0 || err != nil {
+	if n, err := w.put(tr, "x.zst", raw(btf("a"))); n == 0 || err != nil {
 		t.Error(n, err)
 	}
-	if n, err := w.put(background, path, raw(btf("a"))); n != 0 || err != nil {
+	if n, err := w.put(tr, "x.zst", raw(btf("a"))); n != 0 || err != nil {
 		t.Error(n, err)
 	}
-	if n, err := w.put(background, path, raw(btf("a")[:10])); n == 0 || err != nil {
+	if n, err := w.put(tr, "x.zst", raw(btf("a")[:10])); n == 0 || err != nil {
 		t.Error("a longer file counts as the same", n, err)
+	}
+	if err := errors.Join(stopped.out.Close(), tr.out.Close()); err != nil {
+		t.Error(err)
+	}
+	if l, err := os.ReadDir(out); len(l) != 1 || err != nil {
+		t.Errorf("left behind: %v, %v", l, err)
 	}
 }
 
@@ -328,7 +334,7 @@ func TestStopped(t *testing.T) {
 // that was written before it, with all that belongs to it.
 func TestReplaced(t *testing.T) {
 	out := t.TempDir()
-	tr := newTree(background, out)
+	tr := newTree(background, out, new(corpus.Corpus))
 	put := func(rank int, name string, files ...string) {
 		t.Helper()
 		var list []file
@@ -344,6 +350,9 @@ func TestReplaced(t *testing.T) {
 	put(7, "seven", "k.btf", "k/c.btf")
 	put(3, "three", "k.btf", "k/b.btf")
 	put(4, "three", "k.btf")
+	if err := tr.out.Close(); err != nil {
+		t.Error(err)
+	}
 	if d := cmp.Diff(map[string]string{"k.btf": "three", "k/b.btf": "three"}, read(t, out)); d != "" {
 		t.Error(d)
 	}

@@ -5,13 +5,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -32,14 +31,25 @@ type Result struct {
 type tree struct {
 	ctx context.Context
 	dir string
+	out *output.Dir
+
+	inputs map[string]bool // real paths of the files that are read, if the directory was there
 
 	mu      sync.Mutex
 	places  map[string]*place
 	skipped []*corpus.Error
 }
 
-func newTree(ctx context.Context, dir string) *tree {
-	return &tree{ctx: ctx, dir: dir, places: make(map[string]*place)}
+func newTree(ctx context.Context, dir string, c *corpus.Corpus) *tree {
+	t := &tree{ctx: ctx, dir: dir, out: output.OpenDir(dir), places: make(map[string]*place), inputs: make(map[string]bool)}
+	if _, err := os.Stat(dir); err == nil {
+		for _, f := range c.Files {
+			for _, p := range f.Paths() {
+				t.inputs[output.Real(p)] = true
+			}
+		}
+	}
+	return t
 }
 
 // place is where one kernel goes. Several may want it.
@@ -86,20 +96,23 @@ func (t *tree) kernel(w *worker, id string, r sweep.Rank, k *corpus.Kernel, modu
 	p.owner, p.name, p.modules = c, files[0].name, modules
 	p.written, p.kept = make(map[string]int64), 0
 	for _, f := range files {
-		path := filepath.Join(t.dir, filepath.FromSlash(f.name))
-		n, err := w.put(t.ctx, path, f.content)
+		n, err := w.put(t, f.name, f.content)
+		if errors.Is(err, errInput) {
+			t.skip(k.Path, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		if _, mine := old[path]; n > 0 || mine {
-			p.written[path] = max(n, old[path])
-			delete(old, path)
+		if _, mine := old[f.name]; n > 0 || mine {
+			p.written[f.name] = max(n, old[f.name])
+			delete(old, f.name)
 		} else {
 			p.kept++
 		}
 	}
-	for path := range old { // of a later kernel that came first
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for name := range old { // of a later kernel that came first
+		if err := t.out.Remove(name); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ type Config struct {
 // only one goroutine uses; kernel is called by several goroutines, each with its own, and in no
 // particular order. rank orders the kernels as the corpus has them: by file, then as they lie in it.
 //
-// What cannot be read does not cost the rest: it is returned with what the corpus has skipped, by path.
+// What cannot be read, or makes kernel panic, does not cost the rest: it is returned with what the corpus has skipped, by path.
 // An error of kernel ends the run and is returned, and so does ctx.
 func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel func(w W, r Rank, k *corpus.Kernel) error) ([]*corpus.Error, error) {
 	files := cfg.Corpus.Files
@@ -37,8 +37,14 @@ func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel 
 		r := Rank{File: i}
 		var failed error
 		err := files[i].Read(ctx, &w.scratch, func(k *corpus.Kernel) error {
+			sound := false
+			defer func() {
+				if r.Kernel++; !sound { // a panic: what the state is in the middle of must not show in what comes next
+					w.state = newWorker()
+				}
+			}()
 			failed = kernel(w.state, r, k)
-			r.Kernel++
+			sound = true
 			return failed
 		})
 		if failed != nil {

@@ -152,3 +152,32 @@ func TestRank(t *testing.T) {
 		}
 	}
 }
+
+// A defect that shows on one kernel costs that kernel only, and the worker that met it starts anew: what it
+// was in the middle of must not show in what comes next.
+func TestPanics(t *testing.T) {
+	c := open(t, 5)
+	var got []string
+	workers := 0
+	skipped, err := Kernels(context.Background(), Config{Corpus: c, Jobs: 1}, func() *string {
+		workers++
+		return new(string)
+	}, func(middle *string, _ Rank, k *corpus.Kernel) error {
+		if *middle != "" {
+			t.Errorf("%s: in the middle of %s", k.Name, *middle)
+		}
+		if *middle = k.Key.Release; k.Key.Release == "6.02" {
+			panic("trouble")
+		}
+		got = append(got, k.Key.Release)
+		*middle = ""
+		return nil
+	})
+	slices.Sort(got)
+	if want := []string{"6.00", "6.01", "6.03", "6.04"}; err != nil || workers != 2 || !slices.Equal(got, want) {
+		t.Errorf("%d workers, kernels %q, want %q; %v", workers, got, want, err)
+	}
+	if len(skipped) != 2 || skipped[0].Reason() != "defect of btfgen: trouble" { // and the damaged one
+		t.Errorf("skipped %v", skipped)
+	}
+}

@@ -35,7 +35,7 @@ func run(t *testing.T, object []byte, k corpus.Kernel) *relolog.Log {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := relolog.Run(o, target)
+	log, err := relolog.Run(t.Context(), o, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestLargeResolves(t *testing.T) {
 			return
 		}
 		kernels++
-		log, err := relolog.Run(o, target)
+		log, err := relolog.Run(t.Context(), o, target)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func minimizeAll(tb testing.TB) (kernels []archive.Kernel) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		b, err := min.Minimize(target)
+		b, err := min.Minimize(tb.Context(), target)
 		if err != nil {
 			tb.Fatal(err)
 		}

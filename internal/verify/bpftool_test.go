@@ -81,7 +81,7 @@ func (b *bpftoolTest) kernel(k *corpus.Kernel) bool {
 	}
 	logs := make([]*relolog.Log, len(b.objects))
 	for i, o := range b.objects {
-		if logs[i], err = relolog.Run(o.Object, target); err != nil {
+		if logs[i], err = relolog.Run(b.Context(), o.Object, target); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -28,7 +28,7 @@ func minimized(t *testing.T, kernel []byte, objs ...Object) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := minimize.New(plain, minimize.Options{}).Minimize(target)
+	out, err := minimize.New(plain, minimize.Options{}).Minimize(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func valuesAsked(t *testing.T, o Object, kernel []byte) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := relolog.Run(o.Object, target)
+	log, err := relolog.Run(t.Context(), o.Object, target)
 	if err != nil {
 		t.Fatal(err)
 	}

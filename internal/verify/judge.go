@@ -1,6 +1,10 @@
 package verify
 
-import "github.com/btfgen/btfgen/pkg/relolog"
+import (
+	"context"
+
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
 
 // Judge compares what loaders decide on one kernel with what they decide on any
 // number of BTFs that were made of it: libbpf by its log, cilium/ebpf by its own
@@ -29,6 +33,6 @@ func NewJudge(objects []Object, name string, btf []byte) (*Judge, error) {
 // that a loader cannot read the BTF, or that no object is of its byte order.
 func (j *Judge) Compare(minimized []byte) ([]Difference, error) {
 	k := Kernel{Name: j.w.full.Name()}
-	err := j.w.loaders(&k, j.cilium, minimized)
+	err := j.w.loaders(context.Background(), &k, j.cilium, minimized)
 	return k.Differences, err
 }

@@ -24,7 +24,7 @@ func decide(e *relolog.Entry) decision {
 	var b strings.Builder
 	b.WriteString(string(e.Result))
 	if e.New != nil && !ids {
-		fmt.Fprintf(&b, " %d → %d", e.Old, *e.New)
+		b.WriteString(fmt.Sprintf(" %d → %d", e.Old, *e.New))
 	}
 	if e.Target != nil {
 		b.WriteString(" at " + where(e.Kind, e.Target))

@@ -43,7 +43,7 @@ func TestRunningKernel(t *testing.T) {
 		if o.Order() != target.Order() {
 			continue
 		}
-		log, err := relolog.Run(o.Object, target)
+		log, err := relolog.Run(t.Context(), o.Object, target)
 		if err != nil {
 			t.Fatal(err)
 		}

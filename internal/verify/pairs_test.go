@@ -73,7 +73,7 @@ func TestGroups(t *testing.T) {
 	}
 	for _, name := range []string{"subprogs.bpfel.o", "execsnoop.bpfel.o", "kinds.bpfel.o"} {
 		o := testinput.Named(t, name)
-		log, err := relolog.Run(o.Object, target)
+		log, err := relolog.Run(t.Context(), o.Object, target)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,12 @@
 package verify
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 )
 
@@ -21,8 +21,7 @@ const (
 
 // JSON writes one line for each finding and disagreement.
 func (rep *Report) JSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
+	enc := foreign.JSON(w)
 	var lines []any
 	for i := range rep.Kernels {
 		k := &rep.Kernels[i]
@@ -73,27 +72,27 @@ func (rep *Report) Text(w io.Writer, verbose bool) {
 		if len(k.Differences) == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "%s: %s\n", k.Name, logtext.Plural(len(k.Differences), "difference"))
+		foreign.Fprintf(w, "%s: %s\n", k.Name, logtext.Plural(len(k.Differences), "difference"))
 		for j, d := range k.Differences {
 			if j == shown && !verbose {
-				fmt.Fprintf(w, "  and %d more (--verbose lists them)\n", len(k.Differences)-shown)
+				foreign.Fprintf(w, "  and %d more (--verbose lists them)\n", len(k.Differences)-shown)
 				break
 			}
 			place := ""
 			if d.Object != "" {
 				place = fmt.Sprintf(" in %s %s (%s #%d)", d.Object, d.Program, d.Section, d.Index)
 			}
-			fmt.Fprintf(w, "  %s: %s of %s%s\n    full       %s\n    minimized  %s\n", d.Loader, d.What, d.Relocation, place, d.Full, d.Minimized)
+			foreign.Fprintf(w, "  %s: %s of %s%s\n    full       %s\n    minimized  %s\n", d.Loader, d.What, d.Relocation, place, d.Full, d.Minimized)
 		}
 	}
 	for _, n := range rep.NotMinimized {
-		fmt.Fprintf(w, "%s: no minimized BTF\n", n)
+		foreign.Fprintf(w, "%s: no minimized BTF\n", n)
 	}
 	for _, n := range rep.NoKernel {
-		fmt.Fprintf(w, "%s: minimized, but not among the kernels\n", n)
+		foreign.Fprintf(w, "%s: minimized, but not among the kernels\n", n)
 	}
 	for _, s := range rep.Skipped {
-		fmt.Fprintf(w, "%s: skipped: %s\n", s.Path, s.Reason())
+		foreign.Fprintf(w, "%s: skipped: %s\n", s.Path, s.Reason())
 	}
 	rep.disagreements(w, verbose)
 }
@@ -124,9 +123,9 @@ func (rep *Report) disagreements(w io.Writer, verbose bool) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "libbpf and cilium/ebpf disagree on the full BTF:\n")
+	foreign.Fprintf(w, "libbpf and cilium/ebpf disagree on the full BTF:\n")
 	for _, g := range all {
-		fmt.Fprintf(w, "  %s in %s %s\n    libbpf       %s\n    cilium/ebpf  %s\n    %s\n",
+		foreign.Fprintf(w, "  %s in %s %s\n    libbpf       %s\n    cilium/ebpf  %s\n    %s\n",
 			g.first.Relocation, g.first.Object, g.first.Program, g.first.Libbpf, g.first.Cilium,
 			logtext.Kernels(g.kernels, len(rep.Kernels), verbose))
 	}
@@ -153,13 +152,13 @@ func (rep *Report) Summary(w io.Writer) {
 	for _, n := range rep.Notes {
 		switch {
 		case n.Reason != "" && n.Records > 0:
-			fmt.Fprintf(w, "btfgen: cilium/ebpf cannot load %s, %s not checked by its rules: %s\n", n.Object, logtext.Plural(n.Records, "record"), n.Reason)
+			foreign.Fprintf(w, "btfgen: cilium/ebpf cannot load %s, %s not checked by its rules: %s\n", n.Object, logtext.Plural(n.Records, "record"), n.Reason)
 		case n.Reason != "":
-			fmt.Fprintf(w, "btfgen: cilium/ebpf cannot load %s, its functions were checked one by one: %s\n", n.Object, n.Reason)
+			foreign.Fprintf(w, "btfgen: cilium/ebpf cannot load %s, its functions were checked one by one: %s\n", n.Object, n.Reason)
 		default:
-			fmt.Fprintf(w, "btfgen: %s: %s in no program that cilium/ebpf would load\n", n.Object, logtext.Plural(n.Records, "record"))
+			foreign.Fprintf(w, "btfgen: %s: %s in no program that cilium/ebpf would load\n", n.Object, logtext.Plural(n.Records, "record"))
 		}
 	}
-	fmt.Fprintf(w, "%s: %d decisions of libbpf and %d of cilium/ebpf compared, %s\n",
+	foreign.Fprintf(w, "%s: %d decisions of libbpf and %d of cilium/ebpf compared, %s\n",
 		logtext.Plural(len(rep.Kernels), "kernel"), records, fixups, logtext.Plural(differences, "difference"))
 }

@@ -36,7 +36,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *worker { return &worker{run: r} },
 		func(w *worker, _ sweep.Rank, it *corpus.Kernel) error {
-			w.item(it)
+			w.item(ctx, it)
 			return ctx.Err()
 		})
 	if err != nil {
@@ -82,14 +82,14 @@ type worker struct {
 }
 
 // item compares one kernel and adds the outcome to the report.
-func (w *worker) item(it *corpus.Kernel) {
+func (w *worker) item(ctx context.Context, it *corpus.Kernel) {
 	name := it.Name
 	small := w.pairs.find(it.Key, it.Name, len(w.Corpus.Files) == 1)
 	k := &Kernel{Name: name}
 	var err error
 	if small != nil {
 		k.Minimized = small.Name
-		err = w.kernel(k, it, small)
+		err = w.kernel(ctx, k, it, small)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +109,7 @@ var (
 )
 
 // kernel compares the decisions of both loaders on one kernel.
-func (w *worker) kernel(k *Kernel, it *corpus.Kernel, m *Minimized) error {
+func (w *worker) kernel(ctx context.Context, k *Kernel, it *corpus.Kernel, m *Minimized) error {
 	if err := it.Load(&w.full, k.Name); err != nil {
 		return err
 	}
@@ -118,16 +118,15 @@ func (w *worker) kernel(k *Kernel, it *corpus.Kernel, m *Minimized) error {
 	if err != nil {
 		return err
 	}
-	if err := w.loaders(k, full, m.BTF); err != nil {
+	if err := w.loaders(ctx, k, full, m.BTF); err != nil {
 		return err
 	}
-	w.compareTables(k)
-	return nil
+	return w.compareTables(ctx, k)
 }
 
 // loaders compares the decisions of both loaders on w.full with those on a
 // minimized BTF.
-func (w *worker) loaders(k *Kernel, full *ciliumTarget, minimized []byte) error {
+func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, minimized []byte) error {
 	if err := w.small.Load("minimized BTF", minimized); err != nil {
 		return err
 	}
@@ -145,12 +144,12 @@ func (w *worker) loaders(k *Kernel, full *ciliumTarget, minimized []byte) error 
 		}
 		met = true
 		if w.logs[i] == nil {
-			if w.logs[i], err = relolog.Run(o.Object, &w.full); err != nil {
+			if w.logs[i], err = relolog.Run(ctx, o.Object, &w.full); err != nil {
 				return err
 			}
 		}
 		log := w.logs[i]
-		smallLog, err := relolog.Run(o.Object, &w.small)
+		smallLog, err := relolog.Run(ctx, o.Object, &w.small)
 		if err != nil {
 			return err
 		}
@@ -166,20 +165,28 @@ func (w *worker) loaders(k *Kernel, full *ciliumTarget, minimized []byte) error 
 
 // compareTables looks for what no log shows, and so reports nothing where they
 // differ already.
-func (w *worker) compareTables(k *Kernel) {
+func (w *worker) compareTables(ctx context.Context, k *Kernel) error {
 	for _, s := range w.sets {
 		if s.Order() != w.full.Order() || len(k.Differences) > 0 {
 			continue
 		}
-		w.tables[0].Fill(s, unwrap.Kernel(&w.full), nil)
-		w.tables[1].Fill(s, unwrap.Kernel(&w.small), nil)
-		if d := engine.Compare(&w.tables[0], &w.tables[1]); d != nil {
+		for i, t := range []*relolog.Target{&w.full, &w.small} {
+			if err := w.tables[i].Fill(ctx, s, unwrap.Kernel(t), nil); err != nil {
+				return err
+			}
+		}
+		d, err := engine.Compare(ctx, &w.tables[0], &w.tables[1])
+		if err != nil {
+			return err
+		}
+		if d != nil {
 			k.Differences = append(k.Differences, Difference{
 				Kernel: k.Name, Loader: Libbpf, Object: d.Object, Relocation: d.Relocation,
 				What: WhatTable, Full: d.Full, Minimized: d.Minimized,
 			})
 		}
 	}
+	return nil
 }
 
 // compareFixups compares cilium/ebpf's decisions on both BTFs, and on the full

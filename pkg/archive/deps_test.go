@@ -19,6 +19,7 @@ func TestDependencies(t *testing.T) {
 		"github.com/btfgen/btfgen/internal/btfa",
 		"github.com/btfgen/btfgen/internal/btfenc",
 		"github.com/btfgen/btfgen/internal/canon",
+		"github.com/btfgen/btfgen/internal/limits",
 		"github.com/klauspost/compress",
 		"golang.org/x/sys",
 	}

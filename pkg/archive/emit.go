@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 var (
 	errContent = fmt.Errorf("BTF would have more than %d bytes", btfa.MaxContent)
 	errTypes   = fmt.Errorf("BTF would have more than %d types", btfa.MaxTypes)
-	errRounds  = errors.New("types cannot be told apart")
 	errEmpty   = errors.New("a type refers to one that the BTF does not have")
 )
 
@@ -28,9 +28,9 @@ func (a *Archive) layoutBTF(layout int) ([]byte, error) {
 	if a.layouts[layout].bigEndian {
 		order = binary.BigEndian
 	}
-	merged, ok := canon.MergeWithin(types, btfa.MaxRounds)
-	if !ok {
-		return nil, errRounds
+	merged, err := canon.Merge(context.Background(), types) // which are no more than MaxTypes
+	if err != nil {
+		return nil, err
 	}
 	return canon.Write(merged, order), nil
 }

@@ -34,12 +34,15 @@ type Tree struct {
 // OpenTree opens a tree, such as an embed.FS. Its root is the directory with
 // those of the distributions; fs.Sub takes off what may stand above it. Other
 // files than .btf and .btf.zst are passed over, among them BTFHub's .btf.tar.xz,
-// which have to be unpacked. Only names are read here, the BTF of a kernel when
+// which have to be unpacked, and hidden directories. Only names are read here, the BTF of a kernel when
 // it is asked for. A name that is not as in BTFHub's layout, two files for one
 // kernel, and a tree without kernels are errors.
 func OpenTree(fsys fs.FS) (*Tree, error) {
 	t := &Tree{fsys: fsys, dir: directory{index: make(map[kernel.Key]int)}}
 	err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && name != "." && strings.HasPrefix(e.Name(), ".") {
+			return fs.SkipDir
+		}
 		plain := strings.TrimSuffix(name, zstSuffix)
 		if err != nil || e.IsDir() || path.Ext(plain) != kernel.FileSuffix {
 			return err

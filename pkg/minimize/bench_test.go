@@ -25,7 +25,7 @@ func BenchmarkFull(b *testing.B) {
 		b.Fatal(err)
 	}
 	set, objects := setFor(b, target)
-	small, err := minimize.New(objects, minimize.Options{}).Minimize(target)
+	small, err := minimize.New(objects, minimize.Options{}).Minimize(b.Context(), target)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -55,23 +55,25 @@ func BenchmarkFull(b *testing.B) {
 	names, n := wanted(set, &view)
 	var ids [][]rawbtf.TypeID
 	bench("find", func() error {
-		ids = view.Find(names, n, ids)
-		return nil
+		var err error
+		ids, err = view.Find(b.Context(), names, n, ids)
+		return err
 	})
 	bench("load+find", func() error {
 		err := view.Load(k.BTF, nil)
-		ids = view.Find(names, n, ids)
+		if err == nil {
+			ids, err = view.Find(b.Context(), names, n, ids)
+		}
 		return err
 	})
 	kernel := unwrap.Kernel(target)
 	var full engine.Table
 	bench("relocate", func() error { // find included
-		full.Fill(set, kernel, nil)
-		return nil
+		return full.Fill(b.Context(), set, kernel, nil)
 	})
 	m := minimize.New(objects, minimize.Options{})
 	bench("minimize", func() error { // relocate and prove included
-		_, err := m.Minimize(target)
+		_, err := m.Minimize(b.Context(), target)
 		return err
 	})
 	var proof engine.Kernel
@@ -80,17 +82,20 @@ func BenchmarkFull(b *testing.B) {
 		if err := proof.Load(k.Name, small); err != nil {
 			return err
 		}
-		again.Fill(set, &proof, nil)
-		if d := engine.Compare(&full, &again); d != nil {
+		if err := again.Fill(b.Context(), set, &proof, nil); err != nil {
+			return err
+		}
+		d, err := engine.Compare(b.Context(), &full, &again)
+		if d != nil {
 			return d
 		}
-		return nil
+		return err
 	})
 	bench("all", func() error {
 		if err := target.Load(k.Name, k.BTF); err != nil {
 			return err
 		}
-		_, err := m.Minimize(target)
+		_, err := m.Minimize(b.Context(), target)
 		return err
 	})
 }

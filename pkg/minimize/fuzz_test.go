@@ -20,7 +20,7 @@ func FuzzKernel(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		out, err := minimize.New(objs, minimize.Options{}).Minimize(full)
+		out, err := minimize.New(objs, minimize.Options{}).Minimize(f.Context(), full)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func FuzzKernel(f *testing.F) {
 			return
 		}
 		m := minimize.New(objs, minimize.Options{})
-		out, err := m.Minimize(full)
+		out, err := m.Minimize(t.Context(), full)
 		if errors.Is(err, minimize.ErrProof) {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestEndless(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := minimize.New(objects(t), minimize.Options{})
-	if _, err := m.Minimize(kernel); err == nil || err.Error() != "type 2: typedefs and modifiers without end" {
+	if _, err := m.Minimize(t.Context(), kernel); err == nil || err.Error() != "type 2: typedefs and modifiers without end" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -85,7 +85,7 @@ func TestContainsItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := minimize.New(objects(t), minimize.Options{}).Minimize(kernel); errors.Is(err, minimize.ErrProof) {
+	if _, err := minimize.New(objects(t), minimize.Options{}).Minimize(t.Context(), kernel); errors.Is(err, minimize.ErrProof) {
 		t.Error(err)
 	}
 }

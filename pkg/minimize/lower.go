@@ -5,6 +5,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -17,6 +18,7 @@ type graph struct {
 	ptrSize  uint32
 	pad      Padding
 	filler   int // index of the filler's element type, or void
+	names    int // bytes of all names
 }
 
 func newGraph(m *marks, set *engine.Set, ptrSize uint32, pad Padding) *graph {
@@ -28,10 +30,17 @@ func newGraph(m *marks, set *engine.Set, ptrSize uint32, pad Padding) *graph {
 	}
 }
 
-// lowerAll builds the output types, one for each node and at the same index.
-func (g *graph) lowerAll() {
+// lowerAll builds the output types, one for each node and at the same index. The
+// error is a [limits.Exceeded] or that of the context of the marks.
+func (g *graph) lowerAll() error {
 	hasPtr := false
 	for i, n := range g.m.nodes {
+		if g.names > limits.OutputNames {
+			return &limits.Exceeded{Max: limits.OutputNames, What: "bytes of names needed"}
+		}
+		if !g.m.goesOn(1 + len(n.idx)) {
+			return g.m.fail()
+		}
 		if k := n.t.Kind(); k != rawbtf.KindVoid {
 			g.types[i] = g.lower(n)
 			hasPtr = hasPtr || k == rawbtf.KindPtr
@@ -41,6 +50,14 @@ func (g *graph) lowerAll() {
 		// libbpf on a 64-bit host takes the size of pointers from here.
 		g.types = append(g.types, &canon.Type{Kind: rawbtf.KindInt, Name: "long", Size: 4, Fields: []canon.Field{{Lo: rawbtf.IntSigned<<24 | 32}}})
 	}
+	return nil
+}
+
+// name returns the string at an offset.
+func (g *graph) name(t *rawbtf.Type, off uint32) string {
+	s := string(t.BTF().Name(off))
+	g.names += len(s)
+	return s
 }
 
 // ref returns the output type of what t refers to by id.
@@ -54,7 +71,7 @@ func (g *graph) ref(t *rawbtf.Type, id rawbtf.TypeID) int {
 
 func (g *graph) lower(n *node) *canon.Type {
 	t := &n.t
-	o := &canon.Type{Kind: t.Kind(), Flag: t.KindFlag(), Name: string(t.Name()), Size: t.Size()}
+	o := &canon.Type{Kind: t.Kind(), Flag: t.KindFlag(), Name: g.name(t, t.NameOff), Size: t.Size()}
 	switch o.Kind {
 	case rawbtf.KindInt:
 		if !n.name && !g.intNames {
@@ -82,7 +99,7 @@ func (g *graph) lower(n *node) *canon.Type {
 	case rawbtf.KindEnum, rawbtf.KindEnum64:
 		for _, i := range n.idx {
 			e := t.Enumerator(i)
-			o.Fields = append(o.Fields, canon.Field{Name: string(t.BTF().Name(e.NameOff)), Lo: uint32(e.Value), Hi: uint32(e.Value >> 32)})
+			o.Fields = append(o.Fields, canon.Field{Name: g.name(t, e.NameOff), Lo: uint32(e.Value), Hi: uint32(e.Value >> 32)})
 		}
 	case rawbtf.KindFuncProto:
 		o.Size, o.Refs = 0, []int{g.ref(t, t.Ref())}
@@ -105,7 +122,7 @@ func (g *graph) members(n *node, o *canon.Type) {
 	o.Flag = bitfields
 	for _, i := range n.idx {
 		m := t.Member(i)
-		o.Fields = append(o.Fields, canon.Field{Name: string(t.BTF().Name(m.NameOff)), Lo: m.BitSize<<24 | m.BitOffset})
+		o.Fields = append(o.Fields, canon.Field{Name: g.name(t, m.NameOff), Lo: m.BitSize<<24 | m.BitOffset})
 		o.Refs = append(o.Refs, g.ref(t, m.Type))
 	}
 	if g.pad == PadExplicit && o.Kind == rawbtf.KindStruct {

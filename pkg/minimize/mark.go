@@ -1,9 +1,11 @@
 package minimize
 
 import (
+	"context"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -21,6 +23,9 @@ type node struct {
 	index   bool     // of an array: its index type
 	name    bool     // of an int: its own name, which a relocation asks for
 	copies  bool     // its type ID is asked for: equal ones are not merged
+
+	queued bool        // in marks.grown
+	within []*sameName // whose marks may follow from this one's
 }
 
 // marks is the set of types needed. Nodes are in the order of their first
@@ -30,8 +35,20 @@ type marks struct {
 	keep      keep
 	index     map[nodeKey]int
 	nodes     []*node
-	names     map[string]*sameName // structs and unions by kind and name
-	endless   rawbtf.TypeID        // a needed type whose typedefs and modifiers have no end, or 0
+	names     map[nameKey]*sameName // structs and unions
+	endless   rawbtf.TypeID         // a needed type whose typedefs and modifiers have no end, or 0
+
+	grown   []*node     // of which more is needed than when they were expanded
+	uneven  []*sameName // whose nodes may differ in their marks
+	current *sameName   // which is being unified
+	members int         // needed, of all types; enumerators count
+	meter   *limits.Meter
+	err     error // a limit that is exceeded
+}
+
+type nameKey struct {
+	kind rawbtf.Kind
+	name string
 }
 
 // keep says what is kept besides what matches depend upon.
@@ -44,27 +61,45 @@ const (
 )
 
 // sameName are the structs or unions that share kind and name.
-type sameName struct{ nodes []int }
+type sameName struct {
+	nodes  []int
+	uneven bool // in marks.uneven
+}
 
 // newMarks returns an empty set of marks. anonymous says that a relocation is
 // of kind type_matches: cilium/ebpf compares the last anonymous member of a
 // struct with the local one, so the last must stay the last.
 func newMarks(anonymous bool) *marks {
-	return &marks{anonymous: anonymous, index: make(map[nodeKey]int), names: make(map[string]*sameName)}
+	m := &marks{anonymous: anonymous, index: make(map[nodeKey]int), names: make(map[nameKey]*sameName)}
+	m.reset(context.Background())
+	return m
 }
 
-// reset removes all marks.
-func (m *marks) reset() {
+// reset removes all marks. What comes next is to end with ctx.
+func (m *marks) reset(ctx context.Context) {
 	m.nodes, m.endless = m.nodes[:0], 0
 	clear(m.index)
 	clear(m.names)
+	m.grown, m.uneven, m.members = m.grown[:0], m.uneven[:0], 0
+	m.meter, m.err = limits.NewMeter(ctx, limits.Marks, "steps to tell what is needed"), nil
+}
+
+// goesOn takes steps, and reports whether marking goes on.
+func (m *marks) goesOn(steps int) bool { return m.meter.Step(steps) && m.err == nil }
+
+// fail says why it must not: a limit that is exceeded, or the end of the context.
+func (m *marks) fail() error {
+	if m.err != nil {
+		return m.err
+	}
+	return m.meter.Err()
 }
 
 // newNode returns the memory of a node that reset has removed, or new memory.
 func (m *marks) newNode(t rawbtf.Type) *node {
 	if n := len(m.nodes); n < cap(m.nodes) && m.nodes[:n+1][n] != nil {
 		old := m.nodes[:n+1][n]
-		*old = node{t: t, idx: old.idx[:0]}
+		*old = node{t: t, idx: old.idx[:0], within: old.within[:0]}
 		return old
 	}
 	return &node{t: t}
@@ -77,17 +112,38 @@ func (m *marks) node(t rawbtf.Type) int {
 	if ok {
 		return i
 	}
-	i = len(m.nodes)
-	m.index[k] = i
-	m.nodes = append(m.nodes, m.newNode(t))
-	if kind := t.Kind(); kind.IsComposite() && t.NameOff != 0 {
-		key := kind.String() + " " + string(t.Name())
-		if m.names[key] == nil {
-			m.names[key] = new(sameName)
-		}
-		m.names[key].nodes = append(m.names[key].nodes, i)
+	if i = len(m.nodes); i == limits.Types {
+		m.err = &limits.Exceeded{Max: limits.Types, What: "types needed"}
+		return 0
 	}
+	m.index[k] = i
+	n := m.newNode(t)
+	m.nodes = append(m.nodes, n)
+	if kind := t.Kind(); kind.IsComposite() && t.NameOff != 0 {
+		s := m.names[nameKey{kind, string(t.Name())}]
+		if s == nil {
+			s = new(sameName)
+			m.names[nameKey{kind, string(t.Name())}] = s
+		}
+		s.nodes = append(s.nodes, i)
+		n.within = append(n.within, s)
+	}
+	m.grow(n)
 	return i
+}
+
+// grow notes that more of n is needed than before.
+func (m *marks) grow(n *node) {
+	if !n.queued {
+		n.queued = true
+		m.grown = append(m.grown, n)
+	}
+	for _, s := range n.within {
+		if !s.uneven {
+			s.uneven = true
+			m.uneven = append(m.uneven, s)
+		}
+	}
 }
 
 // behind returns the node of what a member or a pointer refers to.
@@ -108,21 +164,30 @@ func resolve(t *rawbtf.Type, id rawbtf.TypeID) rawbtf.Type {
 
 // need adds i to the members or enumerators of n and reports whether it is
 // new.
-func (n *node) need(i uint32) bool {
+func (m *marks) need(n *node, i uint32) bool {
 	at, ok := slices.BinarySearch(n.idx, i)
-	if !ok {
-		n.idx = slices.Insert(n.idx, at, i)
+	if ok || !m.goesOn(1+(len(n.idx)-at)/64+len(n.within)) {
+		return false
 	}
-	return !ok
+	if m.members++; m.members > limits.Members {
+		m.err = &limits.Exceeded{Max: limits.Members, What: "members needed"}
+		return false
+	}
+	n.idx = slices.Insert(n.idx, at, i)
+	m.grow(n)
+	return true
 }
 
 // add notes what one match depends upon.
 func (m *marks) add(match *engine.Match) {
 	for _, nd := range match.Needs {
+		if !m.goesOn(1) {
+			return
+		}
 		n := m.nodes[m.node(match.BTF.Type(nd.Type))]
 		switch nd.What {
 		case engine.NeedMember, engine.NeedEnumerator:
-			n.need(nd.Idx)
+			m.need(n, nd.Idx)
 		case engine.NeedPointee:
 			n.pointee = true
 		case engine.NeedIndex:
@@ -137,24 +202,30 @@ func (m *marks) add(match *engine.Match) {
 }
 
 // settle adds the types that the marked ones lead to, and the marks that
-// follow from others, until there are no more.
-func (m *marks) settle() {
-	for done := 0; ; {
-		for ; done < len(m.nodes); done++ {
-			m.expand(m.nodes[done])
-		}
-		before := len(m.nodes)
-		changed := false
-		for _, s := range m.names {
-			if len(s.nodes) > 1 && m.unify(s.nodes, 0) {
-				changed = true
+// follow from others, until there are no more. The error is a [limits.Exceeded] or
+// that of the context.
+func (m *marks) settle() error {
+	for len(m.grown) > 0 || len(m.uneven) > 0 {
+		for n := len(m.grown); n > 0; n = len(m.grown) {
+			g := m.grown[n-1]
+			m.grown, g.queued = m.grown[:n-1], false
+			if m.expand(g); !m.goesOn(1 + len(g.idx)) {
+				return m.fail()
 			}
 		}
-		if !changed && before == len(m.nodes) {
-			return
+		uneven := m.uneven
+		m.uneven = nil
+		for _, s := range uneven {
+			if s.uneven = false; len(s.nodes) < 2 {
+				continue
+			}
+			m.current = s
+			if m.unify(s.nodes, 0); !m.goesOn(1) {
+				return m.fail()
+			}
 		}
-		done = 0
 	}
+	return m.fail()
 }
 
 // expand makes sure that all that n refers to has a node.
@@ -162,14 +233,14 @@ func (m *marks) expand(n *node) {
 	t := &n.t
 	if k := t.Kind(); m.keep == keepMembers && (k.IsComposite() || k.IsAnyEnum()) {
 		for i := range t.Vlen() {
-			n.need(i)
+			m.need(n, i)
 		}
 	}
 	switch k := t.Kind(); k {
 	case rawbtf.KindStruct, rawbtf.KindUnion:
 		m.keepInner(n)
 		if m.anonymous {
-			n.keepAnonymous()
+			m.keepAnonymous(n)
 		}
 		for _, i := range n.idx {
 			m.behind(t, t.Member(i).Type)
@@ -204,21 +275,29 @@ func (m *marks) keepInner(n *node) {
 	if end := n.t.Vlen() - 1; last != end {
 		t := resolve(&n.t, n.t.Member(last).Type)
 		if t.Kind() == rawbtf.KindArray && t.Array().Nelems == 0 {
-			n.need(end)
+			m.need(n, end)
 		}
 	}
 }
 
 // keepAnonymous adds all anonymous members if there is one.
-func (n *node) keepAnonymous() {
+func (m *marks) keepAnonymous(n *node) {
 	isAnon := func(i uint32) bool { return n.t.BTF().NameIs(n.t.Member(i).NameOff, "") }
 	if !slices.ContainsFunc(n.idx, isAnon) {
 		return
 	}
 	for i := range n.t.Vlen() {
 		if isAnon(i) {
-			n.need(i)
+			m.need(n, i)
 		}
+	}
+}
+
+// follow notes that what is being unified depends on the marks of n, which is
+// inside it.
+func (m *marks) follow(n *node) {
+	if s := m.current; s != nil && m.goesOn(1+len(n.within)) && !slices.Contains(n.within, s) {
+		n.within = append(n.within, s)
 	}
 }
 
@@ -256,12 +335,15 @@ func (m *marks) unify(nodes []int, depth int) bool {
 	inner := make(map[memberKey][]int)
 	for _, ni := range nodes {
 		n := m.nodes[ni]
+		if !m.goesOn(int(n.t.Vlen())) {
+			return false
+		}
 		for i := range n.t.Vlen() {
 			k := keyOf(&n.t, i)
 			if !want[k] {
 				continue
 			}
-			if n.need(i) {
+			if m.need(n, i) {
 				changed = true
 			}
 			if k.name != "" {
@@ -269,6 +351,7 @@ func (m *marks) unify(nodes []int, depth int) bool {
 			}
 			if in := m.behind(&n.t, n.t.Member(i).Type); m.nodes[in].t.Kind().IsComposite() {
 				inner[k] = append(inner[k], in)
+				m.follow(m.nodes[in])
 			}
 		}
 	}

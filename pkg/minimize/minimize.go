@@ -1,6 +1,7 @@
 package minimize
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -96,9 +97,9 @@ func (e *ProofError) Is(target error) bool { return target == ErrProof }
 // and with a 24-byte header. It is proven before it is returned: loaders decide
 // every relocation on it as on the kernel's own BTF. Where nothing matches, the
 // result is a BTF without types. The error is [ErrNoObject], one that names a
-// type if a needed typedef leads back to itself, so that loaders hang, or a
-// [*ProofError].
-func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
+// type if a needed typedef leads back to itself, so that loaders hang, a
+// [*ProofError], or one that says "too large to tell", or that of the context.
+func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) ([]byte, error) {
 	m.last = nil
 	k := unwrap.Kernel(t)
 	for i := range m.sets {
@@ -109,10 +110,10 @@ func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
 	if m.last == nil {
 		return nil, ErrNoObject
 	}
-	out, err := m.minimize(k, keepNothing)
+	out, err := m.minimize(ctx, k, keepNothing)
 	for _, more := range []keep{keepPointees, keepMembers} {
 		if errors.Is(err, ErrProof) {
-			out, err = m.minimize(k, more)
+			out, err = m.minimize(ctx, k, more)
 		}
 	}
 	return out, err
@@ -122,39 +123,52 @@ func (m *Minimizer) Minimize(t *relolog.Target) ([]byte, error) {
 // pointer that leads nowhere could pass for the void * of a type_matches
 // relocation. And in BTF that no compiler makes, members have the same name:
 // which one a loader takes, or stumbles over, depends on all of them.
-func (m *Minimizer) minimize(k *engine.Kernel, more keep) ([]byte, error) {
+func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, more keep) ([]byte, error) {
 	s := m.last
-	s.marks.reset()
+	s.marks.reset(ctx)
 	s.marks.keep = more
-	s.full.Fill(s.Set, k, s.marks.add)
-	s.marks.settle()
+	if err := s.full.Fill(ctx, s.Set, k, s.marks.add); err != nil {
+		return nil, err
+	}
+	if err := s.marks.settle(); err != nil {
+		return nil, err
+	}
 	if id := s.marks.endless; id != 0 {
 		return nil, fmt.Errorf("type %d: typedefs and modifiers without end", id)
 	}
 	g := newGraph(s.marks, s.Set, uint32(k.PointerSize()), m.opts.Padding)
-	g.lowerAll()
+	if err := g.lowerAll(); err != nil {
+		return nil, err
+	}
 	for i, n := range s.marks.nodes {
 		if n.copies && g.types[i] != nil {
 			g.types[i].Copies = 1
 		}
 	}
-	out := canon.Write(canon.Merge(g.types), k.Order())
-	if err := m.prove(k, out); err != nil {
+	merged, err := canon.Merge(ctx, g.types)
+	if err != nil {
+		return nil, err
+	}
+	out := canon.Write(merged, k.Order())
+	if err := m.prove(ctx, k, out); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
 // prove relocates against the output and compares with the kernel.
-func (m *Minimizer) prove(k *engine.Kernel, out []byte) error {
+func (m *Minimizer) prove(ctx context.Context, k *engine.Kernel, out []byte) error {
 	if err := m.proof.Load(k.Name(), out); err != nil {
 		return fmt.Errorf("minimized BTF is unreadable: %w", err)
 	}
-	m.small.Fill(m.last.Set, &m.proof, nil)
-	if d := engine.Compare(&m.last.full, &m.small); d != nil {
+	if err := m.small.Fill(ctx, m.last.Set, &m.proof, nil); err != nil {
+		return err
+	}
+	d, err := engine.Compare(ctx, &m.last.full, &m.small)
+	if d != nil {
 		return &ProofError{k.Name(), d.Object, d.Relocation, d.Candidate, d.Full, d.Minimized}
 	}
-	return nil
+	return err
 }
 
 // Decision is what a loader with libbpf's rules makes of a relocation.

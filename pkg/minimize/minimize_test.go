@@ -27,7 +27,7 @@ func TestOutput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := minimize.New(objs, minimize.Options{}).Minimize(full)
+		out, err := minimize.New(objs, minimize.Options{}).Minimize(t.Context(), full)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestOrderOfKernel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := minimize.New(objs, minimize.Options{}).Minimize(full)
+			out, err := minimize.New(objs, minimize.Options{}).Minimize(t.Context(), full)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestPaddingExplicit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := minimize.New(objs, minimize.Options{Padding: minimize.PadExplicit}).Minimize(full)
+		out, err := minimize.New(objs, minimize.Options{Padding: minimize.PadExplicit}).Minimize(t.Context(), full)
 		if err != nil {
 			t.Fatal(err)
 		}

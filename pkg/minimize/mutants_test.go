@@ -57,7 +57,7 @@ func (p *pipeline) mutants() []mutation {
 			l = append(l, typeMutants(o, key)...)
 		}
 	}
-	return append(l, listMutants(canon.Merge(g.types))...)
+	return append(l, listMutants(p.merge(g.types))...)
 }
 
 // markMutants each leave out one mark, before the rules of settle or after

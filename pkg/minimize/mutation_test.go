@@ -203,7 +203,7 @@ func smallObject(t *testing.T, local, asks string) (*relolog.Object, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := relolog.Run(o, own)
+	log, err := relolog.Run(t.Context(), o, own)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func minimized(t *testing.T, full *relolog.Target, files []objectFile) []byte {
 	for _, f := range files {
 		objs = append(objs, f.obj)
 	}
-	out, err := minimize.New(objs, minimize.Options{}).Minimize(full)
+	out, err := minimize.New(objs, minimize.Options{}).Minimize(t.Context(), full)
 	if err != nil {
 		t.Fatal(err)
 	}

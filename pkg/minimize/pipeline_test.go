@@ -49,7 +49,7 @@ func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object)
 		t.Fatal(err)
 	}
 	p := &pipeline{T: t, m: New(plain, Options{}), kernel: unwrap.Kernel(target)}
-	p.whole, err = p.m.Minimize(target)
+	p.whole, err = p.m.Minimize(t.Context(), target)
 	if errors.Is(err, ErrNoObject) {
 		return nil
 	}
@@ -57,11 +57,14 @@ func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object)
 		t.Fatal(err)
 	}
 	p.set = p.m.last
-	p.set.full.Fill(p.set.Set, p.kernel, func(m *engine.Match) {
+	err = p.set.full.Fill(t.Context(), p.set.Set, p.kernel, func(m *engine.Match) {
 		c := *m
 		c.Needs = slices.Clone(m.Needs)
 		p.matches = append(p.matches, c)
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if p.judge, err = verify.NewJudge(objects, name, btf); err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +80,20 @@ func (p *pipeline) run(mu *mutation) []byte {
 	if mu.graph != nil {
 		mu.graph(g, at)
 	}
-	l := canon.Merge(g.types)
+	l := p.merge(g.types)
 	if mu.list != nil {
 		l = mu.list(l)
 	}
 	return canon.Write(l, p.kernel.Order())
+}
+
+// merge is canon.Merge.
+func (p *pipeline) merge(types []*canon.Type) []*canon.Type {
+	l, err := canon.Merge(p.Context(), types)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return l
 }
 
 // mark marks what a mutated pipeline needs.
@@ -115,7 +127,9 @@ func (p *pipeline) lower(mu *mutation) (*graph, map[nodeKey]int) {
 	if mu.skip == "pointer size" {
 		g.ptrSize = 8
 	}
-	g.lowerAll()
+	if err := g.lowerAll(); err != nil {
+		p.Fatal(err)
+	}
 	for i, n := range m.nodes {
 		if n.copies && g.types[i] != nil {
 			g.types[i].Copies = 1
@@ -125,7 +139,7 @@ func (p *pipeline) lower(mu *mutation) (*graph, map[nodeKey]int) {
 }
 
 // prove is Minimizer.prove.
-func (p *pipeline) prove(out []byte) error { return p.m.prove(p.kernel, out) }
+func (p *pipeline) prove(out []byte) error { return p.m.prove(p.Context(), p.kernel, out) }
 
 // settleWithout is marks.settle without one of its rules, "" for none.
 func settleWithout(m *marks, rule string) {

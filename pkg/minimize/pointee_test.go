@@ -25,7 +25,7 @@ func TestPointerNotToVoid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := New([]*relolog.Object{o}, Options{}).Minimize(target)
+		out, err := New([]*relolog.Object{o}, Options{}).Minimize(t.Context(), target)
 		if err != nil {
 			t.Errorf("%s: %v", kernel, err)
 			continue
@@ -34,7 +34,7 @@ func TestPointerNotToVoid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, err := relolog.Run(o, small)
+		log, err := relolog.Run(t.Context(), o, small)
 		if err != nil {
 			t.Fatal(err)
 		}

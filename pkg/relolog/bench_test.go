@@ -39,7 +39,7 @@ func BenchmarkLog(b *testing.B) {
 						continue
 					}
 					kernels++
-					l, err := relolog.Run(o, t)
+					l, err := relolog.Run(b.Context(), o, t)
 					if err != nil || len(l.Entries) != c.records {
 						b.Fatalf("%d entries, %v", len(l.Entries), err)
 					}

@@ -1,6 +1,7 @@
 package relolog_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log"
@@ -43,7 +44,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	l, err := relolog.Run(object, kernel)
+	l, err := relolog.Run(context.Background(), object, kernel)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func ExampleRun() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		l, err := relolog.Run(object, kernel)
+		l, err := relolog.Run(context.Background(), object, kernel)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -97,7 +98,7 @@ func ExampleEntry() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	l, err := relolog.Run(object, kernel)
+	l, err := relolog.Run(context.Background(), object, kernel)
 	if err != nil {
 		log.Fatal(err)
 	}

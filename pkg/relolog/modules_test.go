@@ -42,7 +42,7 @@ func TestModules(t *testing.T) {
 				name = "module.bpfeb.o"
 			}
 			o := testinput.Named(t, name)
-			out, err := minimize.New([]*relolog.Object{o.Object}, minimize.Options{}).Minimize(full)
+			out, err := minimize.New([]*relolog.Object{o.Object}, minimize.Options{}).Minimize(t.Context(), full)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestModules(t *testing.T) {
 
 func logOf(t *testing.T, o testinput.Object, target *relolog.Target) *relolog.Log {
 	t.Helper()
-	l, err := relolog.Run(o.Object, target)
+	l, err := relolog.Run(t.Context(), o.Object, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestModulesDisagree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := minimize.New([]*relolog.Object{o.Object}, minimize.Options{}).Minimize(target)
+			out, err := minimize.New([]*relolog.Object{o.Object}, minimize.Options{}).Minimize(t.Context(), target)
 			if err != nil {
 				t.Fatal(err)
 			}

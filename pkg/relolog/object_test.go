@@ -71,7 +71,7 @@ func TestOtherByteOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := relolog.Run(le, ownTypes(t, "kinds.bpfeb.o")); !errors.Is(err, relolog.ErrByteOrder) {
+	if _, err := relolog.Run(t.Context(), le, ownTypes(t, "kinds.bpfeb.o")); !errors.Is(err, relolog.ErrByteOrder) {
 		t.Errorf("little-endian object on a big-endian kernel: %v", err)
 	}
 }
@@ -108,7 +108,7 @@ func TestOnItself(t *testing.T) {
 		if o.Empty() != "" {
 			continue
 		}
-		l, err := relolog.Run(o, ownTypes(t, filepath.Base(p)))
+		l, err := relolog.Run(t.Context(), o, ownTypes(t, filepath.Base(p)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package relolog
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -15,9 +16,9 @@ var ErrByteOrder = errors.New("byte order of the object differs from the kernel'
 // and returns the log. One bad relocation does not end it: where a loader
 // would give up, the entry says so and the rest goes on, as if the bad one
 // were not there. Run needs no privilege and no running kernel, and can be
-// called from many goroutines on the same object and target. The only error
-// is [ErrByteOrder].
-func Run(o *Object, t *Target) (*Log, error) {
+// called from many goroutines on the same object and target. The error is
+// [ErrByteOrder] or that of the context.
+func Run(ctx context.Context, o *Object, t *Target) (*Log, error) {
 	l := &Log{Object: o.Name(), Kernel: t.Name(), Entries: []Entry{}}
 	if o.o.BTF() == nil {
 		return l, nil
@@ -26,11 +27,16 @@ func Run(o *Object, t *Target) (*Log, error) {
 		return nil, ErrByteOrder
 	}
 	var tb engine.Table
-	tb.Fill(o.o.Set(), &t.k, nil)
+	if err := tb.Fill(ctx, o.o.Set(), &t.k, nil); err != nil {
+		return nil, err
+	}
 	r := renderer{log: l, sides: make(map[any]*Entry), values: make(map[*engine.Decision]*uint64)}
 	l.Entries = make([]Entry, 0, o.Len())
 	for rec, d := range tb.Decisions(0) {
-		l.Entries = append(l.Entries, r.entry(rec, d))
+		l.Entries = append(l.Entries, r.entry(ctx, rec, d))
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 	}
 	return l, nil
 }
@@ -43,11 +49,11 @@ type renderer struct {
 	values map[*engine.Decision]*uint64
 }
 
-func (r *renderer) entry(rec *engine.Record, d *engine.Decision) Entry {
+func (r *renderer) entry(ctx context.Context, rec *engine.Record, d *engine.Decision) Entry {
 	key := d.Match()
 	sides := r.sides[key]
 	if sides == nil {
-		sides = r.both(d)
+		sides = r.both(ctx, d)
 		r.sides[key] = sides
 	}
 	e := *sides
@@ -65,11 +71,14 @@ func (r *renderer) entry(rec *engine.Record, d *engine.Decision) Entry {
 	return e
 }
 
-// both fills in the two sides of an entry.
-func (r *renderer) both(d *engine.Decision) *Entry {
+// both fills in the two sides of an entry, unless the context ends it.
+func (r *renderer) both(ctx context.Context, d *engine.Decision) *Entry {
 	e := &Entry{Object: r.log.Object, Kernel: r.log.Kernel, Local: specOf(d.Local()), Old: d.Old()}
 	e.Candidates = []Candidate{}
 	for c := range d.Candidates() {
+		if ctx.Err() != nil {
+			break
+		}
 		out := Candidate{Spec: specOf(c.Place), Match: c.Match, Reason: c.Reason}
 		out.Module = &c.Module
 		if c.Match {

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/defect"
+)
+
+// A panic is reported as what it is, wherever it happens, and its status is that of a failure.
+func TestDefects(t *testing.T) {
+	const ask = "btfgen: met 1 defect of its own: please report it, with what --debug prints and what it was given\n"
+	unit := func(ctx *cli.Context) { _ = defect.Catch(ctx.Context, func() { panic("trouble\n\x1b") }) }
+	for name, do := range map[string]cli.ActionFunc{
+		"outside of a unit":        func(*cli.Context) error { panic("trouble\n\x1b") },
+		"in a unit":                func(c *cli.Context) error { unit(c); return nil },
+		"in a unit, with findings": func(c *cli.Context) error { unit(c); return errFindings },
+	} {
+		stumble := func(args ...string) string {
+			var stderr bytes.Buffer
+			app := newApp(io.Discard, &stderr)
+			app.Commands = append(app.Commands, &cli.Command{Name: "stumble", Action: do})
+			prepare(app.Commands[len(app.Commands)-1])
+			if s := runApp(t.Context(), app, args); s != statusFailed {
+				t.Errorf("%s: exit status %d, want %d", name, s, statusFailed)
+			}
+			printed(t, name, stderr.String())
+			return stderr.String()
+		}
+		const line = "btfgen: defect of btfgen: trouble\\n\\x1b\n"
+		if got := stumble("stumble"); got != ask && (got != line+ask || name != "outside of a unit") {
+			t.Errorf("%s:\n%s", name, got)
+		}
+		if got := stumble("stumble", "--debug"); !strings.Contains(got, line) || !strings.Contains(got, "defect_test.go:") || !strings.HasSuffix(got, ask) {
+			t.Errorf("%s: with --debug:\n%s", name, got)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// forged is what hostile names try to have on a line of its own.
+const forged = "btfgen: forged"
+
+// hostileNames replaces names of an object and of kernels by others of the same length, so that
+// nothing else in the files has to change.
+var hostileNames = strings.NewReplacer(
+	"inet_sock_set_state", "\n"+forged+"\x1b[2J", // section, program and type
+	"skc_rcv_saddr", "\r::error::\u202e", // member
+	"bytes_received", "|`<script>\xff]]>", // member
+	"tcp_v4_connect", "[x](y)`\u009b\t\x7f||!", // section and program
+)
+
+// hostileDir is a directory with hostile names in it, and in the files: an object, one that is none,
+// and a corpus with two kernels, a damaged file, modules without a kernel and a link to nowhere.
+type hostileDir struct {
+	dir, object, noObject, corpus, osRelease string
+	keys                                     []string // of the kernels
+}
+
+func newHostileDir(t *testing.T) *hostileDir {
+	t.Helper()
+	h := &hostileDir{dir: t.TempDir()}
+	write := func(name string, data []byte) string {
+		t.Helper()
+		name = filepath.Join(h.dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	read := func(name string) []byte {
+		t.Helper()
+		data, err := os.ReadFile(filepath.Join("../../testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	unpack := func(name string) []byte {
+		t.Helper()
+		r, err := zstd.NewReader(bytes.NewReader(read(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	hostile := func(data []byte) []byte {
+		t.Helper()
+		out := []byte(hostileNames.Replace(string(data)))
+		if len(out) != len(data) || bytes.Equal(out, data) {
+			t.Fatalf("%d bytes of %d, want others", len(out), len(data))
+		}
+		return out
+	}
+	h.object = write("o|`\u202e\n"+forged+"\x1b[2J.o", hostile(read("bpf/tcplife.bpfel.o")))
+	h.noObject = write("n\n"+forged+"\x1b[2J.o", []byte("no object"))
+	h.corpus = filepath.Join(h.dir, "c\n"+forged+"\x1b[2J")
+	tree := filepath.Base(h.corpus)
+	h.keys = []string{
+		"debian/\n" + forged + "\x1b[2J/x86_64/6.1.0-47-amd64",
+		"debian/11/x86_64/5.10.0|`<b>\u202e\u009b\xff",
+	}
+	newer := unpack("vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst")
+	write(tree+"/"+h.keys[0]+".btf", hostile(newer))
+	write(tree+"/"+h.keys[1]+".btf", unpack("vmlinux/debian/11/x86_64/5.10.0-30-amd64.btf.zst"))
+	write(tree+"/debian/12/x86_64/\n"+forged+"\x1b.btf", newer[:len(newer)/2])
+	write(tree+"/no\n"+forged+"\x1b/6.1.btf", hostile(newer))
+	write(tree+"/modules/debian/9/x86_64/\n"+forged+".modules.tar", nil)
+	if err := os.Symlink("\n"+forged+"\x1b[2J", filepath.Join(h.corpus, "link\n"+forged+".btf")); err != nil {
+		t.Fatal(err)
+	}
+	h.osRelease = write("os-release", []byte("ID=debian\nVERSION_ID=\"::error::forged\u202e\u009b|\"\n"))
+	return h
+}
+
+// own is what our outputs have of characters that do not print: the icons of Markdown end in one.
+var own = strings.NewReplacer("\n", "", "\ufe0f", "")
+
+// printed fails if a text could do anything to a terminal or a log but be read.
+func printed(t *testing.T, what, text string) {
+	t.Helper()
+	if !utf8.ValidString(text) {
+		t.Errorf("%s: not UTF-8:\n%q", what, text)
+	}
+	for _, r := range own.Replace(text) {
+		if !strconv.IsPrint(r) {
+			t.Errorf("%s: %U is printed as it is:\n%q", what, r, text)
+			break
+		}
+	}
+	for _, line := range strings.Split(text, "\n") {
+		switch line := strings.TrimSpace(line); {
+		case strings.HasPrefix(line, forged), strings.HasPrefix(line, "::"), strings.Contains(line, "##["):
+			t.Errorf("%s: a name made a line of its own: %q", what, line)
+		}
+	}
+}
+
+// Whatever names files, kernels, objects, programs, types and members have, no output of any command
+// lets them out of the place where a name stands.
+func TestHostileNames(t *testing.T) {
+	h := newHostileDir(t)
+	t.Chdir(h.dir)
+	other := "a\n" + forged + "\x1b[2J"
+	btf := "--btf=" + filepath.Base(h.corpus)
+	sound := btf + "/debian/11" // of which an archive can be made
+	object, noObject := filepath.Base(h.object), filepath.Base(h.noObject)
+	kernel := filepath.Join(filepath.Base(h.corpus), h.keys[0]+".btf")
+	outputs := make(map[string]string)
+	for _, args := range [][]string{
+		{"generate", sound, "-o", other + ".btfa", "--manifest", other + ".json", "--verbose", object, noObject},
+		{"generate", sound, "-o", other + ".btfa", "--reuse", other + ".btfa", "--padding=explicit", object},
+		{"generate", btf, "-o", other + ".tar.gz", "--json", object},
+		{"generate", btf, "-o", other + ".tree", object},
+		{"generate", btf, "-o", other + ".zip", object},
+		{"generate", "--btf", other, "-o", other + ".btfa", object},
+		{"generate", sound, "-o", other + ".btfa", noObject},
+		{"generate", sound, "-o", object + "/x.btfa", object},
+		{"min_core_btf", kernel, other + ".btf", object, noObject},
+		{"min_core_btf", kernel, kernel, object},
+		{"min_core_btf", other, other + ".btf", object},
+		{"relolog", "--btf", kernel, "--verbose", object, noObject},
+		{"relolog", btf, object},
+		{"relolog", btf, "--verbose", object},
+		{"relolog", btf, "--json", object},
+		{"verify", btf, "--verbose", other + ".btfa", object, noObject},
+		{"verify", sound, "--json", other + ".btfa", object},
+		{"verify", btf, "--json", other + ".tree", object},
+		{"verify", btf, "--verbose", other + ".json", object},
+		{"check", btf, object, noObject},
+		{"check", btf, "--verbose", object},
+		{"check", btf, "--format=markdown", object},
+		{"check", btf, "--format=markdown", "--verbose", "-o", other + ".md", object},
+		{"check", btf, "--format=junit", object},
+		{"check", btf, "--format=sarif", object},
+		{"check", btf, "--format=html", object},
+		{"check", btf, "--json", "-o", other + ".check", object},
+		{"check", btf, "--baseline", other + ".json", object},
+		{"check", btf, "--require", other, object},
+		{"check", btf, "--diff", "debian>=11", other, object},
+		{"corpus", "list", filepath.Base(h.corpus)},
+		{"corpus", "list", "--long", filepath.Base(h.corpus)},
+		{"corpus", "list", "--json", filepath.Base(h.corpus)},
+		{"corpus", "lint", filepath.Base(h.corpus)},
+		{"corpus", "lint", "--verbose", filepath.Base(h.corpus)},
+		{"corpus", "lint", "--json", filepath.Base(h.corpus)},
+		{"corpus", "import", filepath.Base(h.corpus), "-o", other + ".import"},
+		{"corpus", "import", filepath.Base(h.corpus), "--json", "-o", other + ".import"},
+		{"corpus", "import", filepath.Base(h.corpus), "--as", other, "-o", other + ".import"},
+		{"corpus", "extract", filepath.Base(h.corpus), "-o", other + ".extract"},
+		{"corpus", "extract", kernel, "-o", object + "/x"},
+		{"archive", "list", other + ".btfa"},
+		{"archive", "list", "--json", other + ".btfa"},
+		{"archive", "list", other + ".json"},
+		{"archive", "lookup", "--os-release", "os-release", "--release", other, other + ".btfa"},
+		{"archive", "lookup", "--os-release", "os-release", "--release", "6.1.0-47-amd64", "--arch=x86_64", other + ".btfa"},
+		{"archive", "lookup", "--os-release", "os-release", "--release", other, "--json", other + ".btfa"},
+		{"archive", "extract", other + ".btfa", h.keys[1], "a/b/c/" + other, "-o", other + ".extracted"},
+		{"archive", "extract", other + ".btfa", other, "-o", other + ".extracted"},
+		{"archive", "merge", other + ".btfa", other + ".tree", "-o", other + ".merged.btfa"},
+		{"archive", "convert", other + ".btfa", "-o", other + ".tar.xz"},
+		{"archive", "convert", other + ".json", "-o", other + ".tar.xz"},
+		{"archive", other},
+		{"corpus", other},
+		{other},
+		{"--" + other},
+		{"help", other},
+		{"corpus", "lint", "--help", other},
+		{"generate", "--" + other},
+		{"generate", "--jobs=" + other, object},
+	} {
+		var stdout, stderr bytes.Buffer
+		run(t.Context(), args, &stdout, &stderr)
+		line := strings.Join(args, " ")
+		printed(t, "standard output of "+line, stdout.String())
+		printed(t, "standard error of "+line, stderr.String())
+		if !strings.Contains(stdout.String()+stderr.String(), "forged") && !strings.Contains(line, ".md") {
+			t.Errorf("%q: names nothing:\n%s\n%s", line, &stdout, &stderr)
+		}
+		key := strings.Join(args[:1], " ")
+		for _, a := range args[1:] {
+			if strings.HasPrefix(a, "--format=") || a == "--json" || a == "--baseline" {
+				key += " " + a
+			}
+		}
+		outputs[key] += stdout.String()
+	}
+	for _, name := range []string{".json", ".md", ".check"} {
+		data, err := os.ReadFile(other + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		printed(t, name, string(data))
+		outputs[name] = string(data)
+	}
+	t.Run("markdown", func(t *testing.T) {
+		hostileMarkdown(t, outputs["check --format=markdown"])
+		hostileMarkdown(t, outputs[".md"])
+	})
+	t.Run("json", func(t *testing.T) {
+		for _, key := range []string{"generate --json", "relolog --json", "verify --json", "corpus --json", "archive --json", "check --format=sarif", ".json", ".check"} {
+			hostileJSON(t, key, outputs[key])
+		}
+	})
+	t.Run("junit", func(t *testing.T) {
+		d := xml.NewDecoder(strings.NewReader(outputs["check --format=junit"]))
+		elements := 0
+		for {
+			tok, err := d.Token()
+			if err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := tok.(xml.StartElement); ok {
+				elements++
+			}
+			for _, r := range "\ufffd" {
+				if text, ok := tok.(xml.CharData); ok && bytes.ContainsRune(text, r) {
+					t.Errorf("a character is lost: %q", text)
+				}
+			}
+		}
+		if elements < 5 {
+			t.Errorf("%d elements", elements)
+		}
+	})
+	t.Run("html", func(t *testing.T) {
+		if n := strings.Count(outputs["check --format=html"], "<script"); n != 1 {
+			t.Errorf("%d scripts, want 1", n)
+		}
+	})
+}
+
+// inert is a code span, or a character after a backslash.
+var inert = regexp.MustCompile("`[^`]*`|\\\\.")
+
+// meaning is what is markup elsewhere.
+var meaning = regexp.MustCompile("[`\\[\\]<*~$_]")
+
+func hostileMarkdown(t *testing.T, text string) {
+	t.Helper()
+	columns, rows := 0, 0
+	for _, line := range strings.Split(text, "\n") {
+		line = inert.ReplaceAllStringFunc(line, func(text string) string {
+			if text[0] == '`' && strings.Contains(text, "|") {
+				t.Errorf("a code span ends its cell: %s", text)
+			}
+			return ""
+		})
+		if m := meaning.FindString(line); m != "" {
+			t.Errorf("%q is markup: %s", m, line)
+		}
+		if !strings.HasPrefix(line, "|") {
+			columns = 0
+			continue
+		}
+		n := strings.Count(line, "|")
+		if rows++; columns == 0 {
+			columns = n
+		}
+		if n != columns {
+			t.Errorf("%d columns, want %d: %s", n, columns, line)
+		}
+	}
+	if rows == 0 {
+		t.Errorf("no table:\n%s", text)
+	}
+}
+
+func hostileJSON(t *testing.T, what, text string) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	values := 0
+	for {
+		var v any
+		if err := d.Decode(&v); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		values++
+	}
+	if values == 0 {
+		t.Errorf("%s: nothing", what)
+	}
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// victim is a btfgen to be ended before it is done.
+type victim struct {
+	path    string // of the executable
+	dir     string // holds the output and nothing else
+	sources string
+	objects []string
+}
+
+func newVictim(t *testing.T) *victim {
+	if testing.Short() {
+		t.Skip("starts btfgen many times")
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals to send")
+	}
+	v := &victim{path: filepath.Join(t.TempDir(), "btfgen"), dir: t.TempDir(), sources: "../../testdata/vmlinux"}
+	if out, err := exec.Command("go", "build", "-o", v.path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	v.objects, _ = filepath.Glob("../../testdata/bpf/*.bpfel.o")
+	if len(v.objects) < 10 {
+		t.Fatalf("objects: %q", v.objects)
+	}
+	return v
+}
+
+func (v *victim) out() string { return filepath.Join(v.dir, "same.btfa") }
+
+// generate is a command that writes the output for these objects.
+func (v *victim) generate(objects []string, options ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
+	args := append([]string{"generate", "--btf", v.sources, "-o", v.out()}, options...)
+	cmd, stderr = exec.Command(v.path, append(args, objects...)...), new(bytes.Buffer)
+	cmd.Stderr = stderr
+	return cmd, stderr
+}
+
+// make writes the output for these objects, undisturbed, and returns it.
+func (v *victim) make(t *testing.T, objects ...string) []byte {
+	t.Helper()
+	cmd, stderr := v.generate(objects)
+	cmd.Run()
+	if s := cmd.ProcessState.ExitCode(); s != statusOK && s != statusFindings {
+		t.Fatalf("exit status %d: %s", s, stderr)
+	}
+	return v.read(t)
+}
+
+func (v *victim) read(t *testing.T) []byte {
+	t.Helper()
+	data, err := os.ReadFile(v.out())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// reset leaves nothing in the directory but an output.
+func (v *victim) reset(t *testing.T, data []byte) {
+	t.Helper()
+	for _, name := range v.others(t) {
+		if err := os.Remove(filepath.Join(v.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(v.out(), data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// others lists what is in the directory besides the output.
+func (v *victim) others(t *testing.T) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(v.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != filepath.Base(v.out()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// Interrupted, generate ends soon with its own status and leaves nothing.
+func TestInterrupted(t *testing.T) {
+	v := newVictim(t)
+	before := v.make(t, "../../testdata/bpf/tcplife.bpfel.o")
+	v.sources = manyKernels(t)
+	soonest := time.Hour
+	for n := range 2 {
+		v.reset(t, before)
+		// In order to end by itself it would take some ten seconds.
+		cmd, stderr := v.generate(v.objects, "--jobs", "1")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond << n)
+		start := time.Now()
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Wait()
+		took := time.Since(start)
+		status := cmd.ProcessState.ExitCode()
+		if status < 0 && n == 0 {
+			continue // it had not come so far as to listen, on a busy machine
+		}
+		soonest = min(soonest, took)
+		if status != 130 || !strings.Contains(stderr.String(), "btfgen: interrupted\n") {
+			t.Errorf("exit status %d, want %d: %s", status, 130, stderr)
+		}
+		if left := v.others(t); len(left) > 0 {
+			t.Errorf("left behind: %q", left)
+		}
+		if !bytes.Equal(v.read(t), before) {
+			t.Error("the archive is not the old one")
+		}
+	}
+	// The quickest counts, for the sake of busy machines.
+	if t.Logf("ended %v after the signal", soonest); soonest > time.Second {
+		t.Errorf("ended %v after the signal, want a second at most", soonest)
+	}
+}
+
+// manyKernels makes a corpus of many kernels that takes little space.
+func manyKernels(t *testing.T) string {
+	t.Helper()
+	const kernel = "x86_64/6.1.0-47-amd64.btf.zst"
+	data, err := os.ReadFile(filepath.Join("../../testdata/vmlinux/debian/12", kernel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, first := t.TempDir(), ""
+	for n := range 1000 {
+		path := filepath.Join(dir, "debian", fmt.Sprint(n), kernel)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = path
+			err = os.WriteFile(path, data, 0o666)
+		} else {
+			err = os.Link(first, path)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

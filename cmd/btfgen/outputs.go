@@ -1,0 +1,101 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/generate"
+	"github.com/btfgen/btfgen/internal/output"
+)
+
+// writeOut writes data to a file or, for "-", to standard output.
+func writeOut(c *cli.Context, path string, data []byte) error {
+	if path != "-" {
+		return output.WriteFile(path, func(w io.Writer) error {
+			_, err := w.Write(data)
+			return err
+		})
+	}
+	if isTerminal(c.App.Writer) {
+		return usagef("standard output is a terminal, and BTF is binary")
+	}
+	_, err := c.App.Writer.Write(data)
+	return err
+}
+
+// inputs are the files and directories that a command reads, as output.Real names them.
+type inputs map[string]bool
+
+func inputsOf(paths ...string) inputs {
+	in := make(inputs)
+	in.add(paths...)
+	return in
+}
+
+func (in inputs) add(paths ...string) {
+	for _, p := range paths {
+		in[output.Real(p)] = true
+	}
+}
+
+// addCorpus adds the files of a corpus if anything is there that could be one of them.
+func (in inputs) addCorpus(c *corpus.Corpus, outputs ...string) {
+	for _, o := range outputs {
+		if _, err := os.Stat(o); err != nil {
+			continue
+		}
+		for _, f := range c.Files {
+			in.add(f.Paths()...)
+		}
+		return
+	}
+}
+
+// refuse returns an error if a file to be written is an input, or is written twice. Empty names and "-"
+// are none. A directory may be both.
+func (in inputs) refuse(outputs ...string) error {
+	seen := make(map[string]bool)
+	for _, o := range outputs {
+		if o == "" || o == "-" {
+			continue
+		}
+		real := output.Real(o)
+		if fi, err := os.Stat(o); err == nil && !fi.Mode().IsRegular() {
+			continue
+		}
+		switch {
+		case in[real]:
+			return usagef("%s is input and output", o)
+		case seen[real]:
+			return usagef("%s is output twice", o)
+		}
+		seen[real] = true
+	}
+	return nil
+}
+
+// refuseTree returns an error if the minimized BTF of a kernel, in a tree at dir, would replace a file of the corpus.
+func (in inputs) refuseTree(dir string, c *corpus.Corpus) error {
+	if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
+		return nil
+	}
+	for _, f := range c.Files {
+		k := generate.Kernel{Key: f.Key, Path: f.Path}
+		if err := in.refuse(filepath.Join(dir, k.FileName())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// distinctDirs refuses an output directory that is also a source.
+func distinctDirs(dir string, sources []string) error {
+	if inputsOf(sources...)[output.Real(dir)] {
+		return usagef("%s is input and output", dir)
+	}
+	return nil
+}

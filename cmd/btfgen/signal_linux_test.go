@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// endless is a command line that does not come to its end: it reads a pipe that nothing is written
+// to, or so many kernels that it takes long. @pipe, @kernels, @archive and @object stand for inputs, @out for a
+// directory of its own.
+var endless = []string{
+	"generate --btf @kernels -o @out/x.btfa @object",
+	"generate --btf @kernels -o @out/x @pipe",
+	"generate --btf @kernels --reuse @pipe -o @out/x.btfa @object",
+	"min_core_btf @kernels/debian/0/x86_64/6.1.0-47-amd64.btf.zst @out/x.btf @object @pipe",
+	"relolog --btf @kernels @object",
+	"relolog --json --btf @kernels @pipe",
+	"verify --btf @kernels @archive @object",
+	"verify --btf @kernels @pipe @object",
+	"check --btf @kernels -o @out/x.json --json @object",
+	"check --btf @kernels --baseline @pipe @object",
+	"archive list @pipe",
+	"archive lookup --release 1 --arch x86_64 @pipe",
+	"archive extract --all -o @out/x @pipe",
+	"archive merge -o @out/x.tar.gz @archive @pipe",
+	"archive convert -o @out/x.tar.xz @pipe",
+	"corpus list --long @kernels",
+	"corpus lint @kernels",
+	"corpus lint --earlier @pipe @kernels",
+	"corpus import -o @out/x @kernels",
+	"corpus extract -o @out/x @kernels",
+}
+
+// Each of the signals that ask a program to end does so soon, whatever a command is doing, with a status
+// of its own, and leaves no temporary file.
+func TestSignals(t *testing.T) {
+	v := newVictim(t)
+	v.make(t, "../../testdata/bpf/tcplife.bpfel.o")
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kernels := manyKernels(t)
+	longest := time.Duration(0)
+	for i, line := range endless {
+		s := []struct {
+			signal  syscall.Signal
+			status  int
+			message string
+		}{
+			{syscall.SIGINT, 130, "btfgen: interrupted\n"},
+			{syscall.SIGTERM, 143, "btfgen: terminated\n"},
+			{syscall.SIGHUP, 129, "btfgen: hung up\n"},
+		}[i%3]
+		out := filepath.Join(dir, fmt.Sprint(i))
+		if err := os.Mkdir(out, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		args := strings.NewReplacer("@pipe", pipe, "@kernels", kernels, "@archive", v.out(), "@out", out,
+			"@object", "../../testdata/bpf/tcplife.bpfel.o").Replace(line)
+		cmd, stderr := exec.Command(v.path, strings.Fields(args)...), new(bytes.Buffer)
+		cmd.Stderr = stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			cmd.Wait()
+			close(ended)
+		}()
+		open := begins(cmd.Process.Pid, pipe, kernels, ended)
+		if open == nil {
+			t.Errorf("%s: ended by itself: %s", line, stderr)
+			continue
+		}
+		time.Sleep(time.Duration(i*7%100) * time.Millisecond) // any moment will do
+		start := time.Now()
+		if err := cmd.Process.Signal(s.signal); err != nil {
+			t.Errorf("%s: %v: %s", line, err, stderr)
+		}
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second): // the limit is a fifth of a second, which a busy machine cannot hold
+			cmd.Process.Kill()
+			<-ended
+		}
+		open.Close()
+		longest = max(longest, time.Since(start))
+		if got := cmd.ProcessState.ExitCode(); got != s.status || !strings.HasSuffix(stderr.String(), s.message) {
+			t.Errorf("%s: %v: exit status %d, want %d: %s", line, s.signal, got, s.status, stderr)
+		}
+		if left := temporaries(t, out); len(left) > 0 {
+			t.Errorf("%s: left behind: %q", line, left)
+		}
+	}
+	t.Logf("the longest took %v", longest)
+}
+
+// begins waits until a process has a pipe or a file below a directory open, so that it listens to signals. What it
+// returns keeps the pipe open. It is nil if the process ends without.
+func begins(pid int, pipe, dir string, ended <-chan struct{}) *os.File {
+	fds := fmt.Sprintf("/proc/%d/fd", pid)
+	for {
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(time.Millisecond):
+		}
+		// Who opens a pipe for writing is refused until somebody reads.
+		if f, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			return f
+		}
+		open, _ := os.ReadDir(fds)
+		for _, fd := range open {
+			if to, err := os.Readlink(filepath.Join(fds, fd.Name())); err == nil && strings.HasPrefix(to, dir) {
+				f, err := os.Open(os.DevNull)
+				if err != nil {
+					panic(err)
+				}
+				return f
+			}
+		}
+	}
+}
+
+// temporaries lists the files below a directory that are not in their place.
+func temporaries(t *testing.T, dir string) (left []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if strings.HasPrefix(d.Name(), ".") {
+			left = append(left, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(left)
+	return left
+}
+
+// A second signal ends the program at once, and one that it was told to ignore does nothing: nohup and
+// shells that start jobs in the background rely on that.
+func TestSignalsTwiceAndIgnored(t *testing.T) {
+	v := newVictim(t)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `trap "" HUP; exec "$0" archive list "$1"`, v.path, pipe)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(ended)
+	}()
+	open := begins(cmd.Process.Pid, pipe, "/none", ended)
+	if open == nil {
+		t.Fatal("ended by itself")
+	}
+	defer open.Close()
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGTERM} {
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		cmd.Process.Kill()
+		<-ended
+	}
+	if got := cmd.ProcessState.ExitCode(); got != 143 {
+		t.Errorf("exit status %d, want 143", got)
+	}
+}

@@ -1,0 +1,47 @@
+package foreign
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// JSON returns an encoder that escapes what [Text] would, so that JSON can be looked at on a terminal.
+// It reads back as it was, but for bytes that are not UTF-8, which JSON cannot have.
+func JSON(w io.Writer) *json.Encoder {
+	enc := json.NewEncoder(jsonWriter{w})
+	enc.SetEscapeHTML(false)
+	return enc
+}
+
+// jsonWriter gets whole values, in which only strings have such characters.
+type jsonWriter struct{ w io.Writer }
+
+func (j jsonWriter) Write(p []byte) (int, error) {
+	var out []byte
+	from := 0 // what is not in out yet
+	for i := 0; i < len(p); {
+		r, n := rune(p[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRune(p[i:])
+		}
+		if r != '\n' && !strconv.IsPrint(r) {
+			out = append(out, p[from:i]...)
+			for _, unit := range utf16.AppendRune(nil, r) {
+				out = fmt.Appendf(out, `\u%04x`, unit)
+			}
+			from = i + n
+		}
+		i += n
+	}
+	if from == 0 {
+		return j.w.Write(p)
+	}
+	if _, err := j.w.Write(append(out, p[from:]...)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

@@ -1,0 +1,187 @@
+// Package jsonfile reads JSON that an earlier run wrote, or that somebody says it did: piece by piece, so
+// that a file takes the memory of what is kept of it, whatever else it holds.
+package jsonfile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// Read opens the file at path, which may have up to limit bytes, and lets read have its content. Errors name
+// path, and say that it is not what is expected.
+func Read(ctx context.Context, path string, limit int, what string, read func(*Decoder) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	defer f.Close()
+	d := newDecoder(ctx, f, limit)
+	err = read(d)
+	var tooLarge errTooLarge
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &tooLarge):
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("%s: not %s: %w", path, what, err)
+}
+
+// Decoder reads one value after the other.
+type Decoder struct {
+	dec *json.Decoder
+	in  *source
+}
+
+func newDecoder(ctx context.Context, r io.Reader, limit int) *Decoder {
+	in := &source{ctx: ctx, r: r, limit: limit, left: limit}
+	return &Decoder{json.NewDecoder(in), in}
+}
+
+// source bounds what is read, in all and for one value.
+type source struct {
+	ctx   context.Context
+	r     io.Reader
+	limit int // bytes
+	left  int // of them
+	value int // bytes that the value that is being read may still take
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if s.value <= 0 {
+		return 0, errTooLarge{"one of its values has", limits.EarlierElement}
+	}
+	n, err := s.r.Read(p[:min(len(p), s.value)])
+	if s.left -= n; s.left < 0 {
+		return 0, errTooLarge{"has", s.limit}
+	}
+	s.value -= n
+	return n, err
+}
+
+// errTooLarge says that a file, or a value in it, is larger than anything that an earlier run writes.
+type errTooLarge struct {
+	what  string
+	limit int
+}
+
+func (e errTooLarge) Error() string {
+	return fmt.Sprintf("too large: %s more than %d MiB", e.what, e.limit>>20)
+}
+
+// Value reads a value as encoding/json does. At the end of the file it returns io.EOF.
+func (d *Decoder) Value(v any) error {
+	d.in.value = limits.EarlierElement
+	return d.dec.Decode(v)
+}
+
+func (d *Decoder) token() (json.Token, error) {
+	d.in.value = limits.EarlierElement
+	return d.dec.Token()
+}
+
+// Object reads an object: field reads the value of each of its fields, or skips it.
+func (d *Decoder) Object(field func(name string) error) error {
+	return d.list('{', func(int) error {
+		name, err := d.token()
+		if err != nil {
+			return err
+		}
+		return field(name.(string)) // Token accepts nothing else here
+	})
+}
+
+// Array reads an array, or null: element reads each of its values. There may be up to most; what says of what.
+func (d *Decoder) Array(most int, what string, element func() error) error {
+	return d.list('[', func(n int) error {
+		if n == most {
+			return fmt.Errorf("more than %d %s", most, what)
+		}
+		if err := element(); err != nil {
+			return fmt.Errorf("%s, number %d: %w", what, n+1, err)
+		}
+		return nil
+	})
+}
+
+// list reads what begins with a delimiter, or null.
+func (d *Decoder) list(begin json.Delim, element func(n int) error) error {
+	switch t, err := d.token(); {
+	case err != nil:
+		return err
+	case t == nil:
+		return nil
+	case t != begin:
+		return fmt.Errorf("%v where %v is expected", shown(t), begin)
+	}
+	for n := 0; d.dec.More(); n++ {
+		if err := element(n); err != nil {
+			return err
+		}
+	}
+	_, err := d.token() // the other delimiter
+	return err
+}
+
+// shown is a token for messages.
+func shown(t json.Token) any {
+	if s, ok := t.(string); ok {
+		return fmt.Sprintf("%.40q", s)
+	}
+	return t
+}
+
+// maxDepth is how deep the values may be that nobody wants; earlier runs write some five levels.
+const maxDepth = 1000
+
+// Skip passes over a value.
+func (d *Decoder) Skip() error {
+	for depth := 0; ; {
+		t, err := d.token()
+		if err != nil {
+			return err
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			if depth++; depth > maxDepth {
+				return fmt.Errorf("more than %d values in each other", maxDepth)
+			}
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
+}
+
+// End returns an error if anything follows.
+func (d *Decoder) End() error {
+	switch t, err := d.token(); {
+	case err == io.EOF:
+		return nil
+	case err != nil:
+		return err
+	default:
+		return fmt.Errorf("%v after the end", shown(t))
+	}
+}

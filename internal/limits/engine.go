@@ -1,0 +1,55 @@
+package limits
+
+// What matching, marking and proving may take, for one kernel and the
+// relocations of all objects together. The figures behind "real" are the largest
+// met with 88 objects of Debian, the tests' own, and one with 400 questions in
+// 35,000 records, on 38 kernels of eleven releases. They are of CentOS 8 on
+// arm64, which has 27 MB of BTF that nobody deduplicated, where nothing else is
+// said.
+const (
+	// NameBytes bounds a name in BTF. The kernel refuses its own of more than 512
+	// bytes. A longer one equals no other, and is no candidate's: a kernel that
+	// has one which begins as an object's type does is skipped. Real: 74 bytes.
+	NameBytes = 4 << 10
+
+	// Candidates bounds how many types of a kernel share one essential name that
+	// is asked for. Each costs an outcome for each question. Real: 476
+	// (task_struct).
+	Candidates = 1 << 14
+
+	// Outcomes bounds how many matches are tried: questions times candidates.
+	// They are kept, in some 50 bytes each. Real: 104,362.
+	Outcomes = 1 << 21
+
+	// Comparisons bounds how many members, parameters, enumerators and pairs of
+	// types all matches look at, at some ten nanoseconds each. Real: 7.6 million.
+	Comparisons = 1 << 27
+
+	// MatchSteps bounds those of one match. Real: 553 (Linux 6.18 on x86-64).
+	MatchSteps = 1 << 20
+
+	// Decisions bounds records times candidates, each of which may have to be
+	// asked again for each record, and once more where the order of candidates
+	// changes. Real: 9.4 million.
+	Decisions = 1 << 27
+
+	// SignatureBytes bounds what is written down of an object's local types, to
+	// see which records ask the same. What is beyond it is taken for different
+	// questions. Real: 23.5 kB.
+	SignatureBytes = 16 << 20
+
+	// Types bounds how many types a minimized BTF begins with, before equal ones
+	// are merged. Real: 19,289.
+	Types = 1 << 18
+
+	// Members bounds how many members and enumerators those have together. Real:
+	// 32,433.
+	Members = 1 << 20
+
+	// OutputNames bounds the bytes of all their names. Real: 297 kB.
+	OutputNames = 32 << 20
+
+	// Marks bounds the steps of finding out which members are needed. Real:
+	// 638,845.
+	Marks = 1 << 25
+)

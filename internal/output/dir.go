@@ -1,0 +1,311 @@
+package output
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// File is one file of a directory.
+type File struct {
+	Name string // path inside the directory, with slashes
+	Data []byte
+}
+
+// WriteDir writes files into the directory at path, which is made if need be, with those above it. Names must
+// be local (see filepath.IsLocal) and distinct. If it fails, the directory is as it was; where a file cannot be
+// put in its place is found out before any is.
+func WriteDir(path string, files []File) error {
+	p, err := find(filepath.Clean(path))
+	if err != nil {
+		return err
+	}
+	if p.old != nil && !p.old.IsDir() {
+		return named(path, errNotDir)
+	}
+	inside := p.dir() // of the temporary directory
+	if p.old != nil {
+		inside = p.real
+	}
+	if err := os.MkdirAll(filepath.Clean(inside), 0o777); err != nil {
+		return named(path, err)
+	}
+	clean(inside)
+	if p.old != nil {
+		if err := checkPlaces(p.path, files); err != nil {
+			return err
+		}
+	}
+	t, err := createDir(inside)
+	if err != nil {
+		return named(path, err)
+	}
+	defer t.remove()
+	if err := t.stage(p.path, files); err != nil {
+		return err
+	}
+	if p.old == nil {
+		return t.appear(&p)
+	}
+	if err := makeDirs(p.real, files); err != nil {
+		return err
+	}
+	return t.moveInto(p.real)
+}
+
+// stage writes files into a temporary directory for the one that errors call path, and all of it to disk.
+func (t *temporary) stage(path string, files []File) error {
+	for _, f := range files {
+		name := filepath.FromSlash(f.Name)
+		p := place{path: filepath.Join(path, name)}
+		at := filepath.Join(t.path, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o777); err != nil {
+			return named(p.path, err)
+		}
+		out, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if err != nil {
+			return named(p.path, err)
+		}
+		_, err = out.Write(f.Data)
+		if err == nil && !syncsAll {
+			err = out.Sync()
+		}
+		if err = errors.Join(err, out.Close()); err != nil {
+			return named(p.path, err)
+		}
+	}
+	return named(path, syncAll(t.file))
+}
+
+// appear renames a temporary directory to what was not there.
+func (t *temporary) appear(p *place) error {
+	gate.RLock()
+	defer gate.RUnlock()
+	if err := os.Rename(t.path, p.real); err != nil {
+		return named(p.path, err)
+	}
+	return named(p.path, syncDir(p.dir()))
+}
+
+// checkPlaces returns an error if a file could not be put in its place in the directory.
+func checkPlaces(dir string, files []File) error {
+	checked := map[string]bool{".": true}
+	for _, f := range files {
+		name := filepath.FromSlash(f.Name)
+		parent := filepath.Dir(name)
+		for i, c := range parent + string(filepath.Separator) {
+			if c != filepath.Separator || checked[parent[:i]] {
+				continue
+			}
+			checked[parent[:i]] = true
+			at := filepath.Join(dir, parent[:i])
+			switch fi, err := os.Stat(at); {
+			case errors.Is(err, fs.ErrNotExist):
+			case err != nil:
+				return named(at, err)
+			case !fi.IsDir():
+				return named(at, errNotDir)
+			}
+		}
+		p, err := find(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if err := p.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check returns an error if what is at the place cannot be replaced.
+func (p *place) check() error {
+	switch {
+	case p.old != nil && p.old.IsDir():
+		return named(p.path, errIsDir)
+	case p.old != nil && !p.old.Mode().IsRegular():
+		return named(p.path, errNoFile)
+	}
+	dir := filepath.Clean(p.dir())
+	if err := writable(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return named(p.path, err)
+	}
+	return nil
+}
+
+// makeDirs makes the directories that files need, or none.
+func makeDirs(dir string, files []File) error {
+	var made []string
+	for _, f := range files {
+		at := dir
+		for _, part := range strings.Split(filepath.Dir(filepath.FromSlash(f.Name)), string(filepath.Separator)) {
+			at = filepath.Join(at, part)
+			err := os.Mkdir(at, 0o777)
+			if err == nil {
+				made = append(made, at)
+			} else if !errors.Is(err, fs.ErrExist) {
+				for i := range made {
+					os.Remove(made[len(made)-1-i])
+				}
+				return named(at, err)
+			}
+		}
+	}
+	return nil
+}
+
+// moveInto moves the files of a temporary directory into one that is there.
+func (t *temporary) moveInto(dir string) error {
+	gate.RLock()
+	defer gate.RUnlock()
+	to := strings.TrimSuffix(t.path, making) + moving
+	if err := os.Rename(t.path, to); err != nil {
+		return named(dir, err)
+	}
+	t.path = to
+	if err := syncDir(dir); err != nil {
+		return named(dir, err)
+	}
+	return moveAll(to, dir)
+}
+
+// moveAll moves the files below one directory to the same names below another.
+func moveAll(from, to string) error {
+	dirs := make(map[string]bool)
+	err := walk(from, func(name string) error {
+		p, err := find(filepath.Join(to, name))
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Join(to, filepath.Dir(name)), 0o777); err != nil {
+			return named(p.path, err)
+		}
+		dirs[p.dir()] = true
+		return p.take(filepath.Join(from, name))
+	})
+	if err != nil {
+		return err
+	}
+	return syncDirs(dirs)
+}
+
+// walk calls do with the names of the files below a directory.
+func walk(dir string, do func(name string) error) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		return do(name)
+	})
+}
+
+// Moving returns, by their names with slashes, the files that are certain to get to their places in a directory but
+// may not be there yet, and where they are.
+func Moving(dir string) (map[string]string, error) {
+	at := make(map[string]string)
+	for _, from := range leftovers(dir, moving) {
+		if err := walk(from, func(name string) error {
+			at[filepath.ToSlash(name)] = filepath.Join(from, name)
+			return nil
+		}); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return at, nil
+}
+
+// Dir is a directory that files are put into one after the other. It is safe for concurrent use, but not for
+// one name at a time.
+type Dir struct {
+	path string
+
+	mu      sync.Mutex
+	tmp     *temporary // made for the first file
+	n       int        // files so far
+	touched map[string]bool
+}
+
+// OpenDir returns the directory at path, which is made for the first file. The caller closes it.
+func OpenDir(path string) *Dir {
+	clean(path)
+	return &Dir{path: path, touched: make(map[string]bool)}
+}
+
+// Path returns the path of a file of the directory, by its name.
+func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
+
+// Put creates or replaces a file as [WriteFile] does. Its name is a local path with slashes; missing
+// directories are made.
+func (d *Dir) Put(name string, write func(io.Writer) error) error {
+	p, err := find(d.Path(name))
+	if err != nil {
+		return err
+	}
+	if err := p.check(); err != nil {
+		return err
+	}
+	at, err := d.next(p.dir())
+	if err != nil {
+		return named(p.path, err)
+	}
+	defer os.Remove(at)
+	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, p.perm())
+	if err != nil {
+		return named(p.path, err)
+	}
+	defer f.Close()
+	if err := p.fill(f, write); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Clean(p.dir()), 0o777); err != nil {
+		return named(p.path, err)
+	}
+	gate.RLock()
+	defer gate.RUnlock()
+	return p.take(at)
+}
+
+// next returns a new name for a file that will go to dir.
+func (d *Dir) next(dir string) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.tmp == nil {
+		if err := os.MkdirAll(d.path, 0o777); err != nil {
+			return "", err
+		}
+		var err error
+		if d.tmp, err = createDir(d.path); err != nil {
+			return "", err
+		}
+	}
+	d.n++
+	d.touched[dir] = true
+	return filepath.Join(d.tmp.path, strconv.Itoa(d.n)), nil
+}
+
+// Remove removes a file that has been put. That it is not there is no error.
+func (d *Dir) Remove(name string) error {
+	path := d.Path(name)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return named(path, err)
+	}
+	return nil
+}
+
+// Close ends the use of the directory, and has all that was done to it on disk.
+func (d *Dir) Close() error {
+	if d.tmp == nil {
+		return nil
+	}
+	d.tmp.remove()
+	return syncDirs(d.touched)
+}
