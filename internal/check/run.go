@@ -163,6 +163,12 @@ func (r *run) program(ctx context.Context, n int, p *pairing, pr *bpfprog.Progra
 // code judges the code of program n, unless that was done on a kernel where it
 // comes to the same.
 func (r *run) code(ctx context.Context, n int, e *evaluation) []int32 {
+	if e.findings > limits.Findings {
+		return r.found.note([]Finding{{
+			Status: Unknown, Topic: TopicAnalysis, Subject: "findings",
+			Reason: (&limits.Exceeded{Max: limits.Findings, What: "findings on one object"}).Error(),
+		}})
+	}
 	key := e.codeKey(e.pr)
 	r.mu.Lock()
 	c, ok := r.codes[n][key]
@@ -177,12 +183,7 @@ func (r *run) code(ctx context.Context, n int, e *evaluation) []int32 {
 		}
 	}
 	e.work += c.work
-	if e.findings += len(c.findings); e.findings > limits.Findings {
-		return r.found.note([]Finding{{
-			Status: Unknown, Topic: TopicAnalysis, Subject: "findings",
-			Reason: (&limits.Exceeded{Max: limits.Findings, What: "findings on one object"}).Error(),
-		}})
-	}
+	e.findings += len(c.findings)
 	return c.findings
 }
 

@@ -10,7 +10,7 @@ import (
 // typedefs apart the kinds agree through pointers, elements and prototypes,
 // names do not count. It is false for types that nest too deeply to tell.
 func Compatible(local *rawbtf.BTF, lid rawbtf.TypeID, kernel *rawbtf.BTF, kid rawbtf.TypeID) bool {
-	m := matcher{local: local, targ: kernel, budget: limits.MatchSteps}
+	m := matcher{local: local, targ: kernel, budget: limits.ExternSteps}
 	ok, err := m.walk(lid, kid, relExists, false, maxLevel)
 	return ok && err == nil
 }

@@ -78,7 +78,7 @@ const (
 const (
 	// ObjectWork bounds ExploreWork of all its programs. Those that come when it is
 	// spent are not explored. Real: 352,594.
-	ObjectWork = 1 << 28
+	ObjectWork = 1 << 27
 
 	// Findings bounds those on the code of its programs. Of programs that come
 	// after as many none is told. Real: 10,660.
@@ -87,4 +87,8 @@ const (
 	// Patterns bounds the patterns of functions that the programs of all objects
 	// attach to. Real: 1.
 	Patterns = 1 << 8
+
+	// ExternSteps bounds the types and parameters that are compared for one extern.
+	// If they are not enough the types differ. Real: 10.
+	ExternSteps = 1 << 12
 )
