@@ -74,7 +74,7 @@ func longNames(n, size int) []byte {
 	f := mustELF(data)
 	table := data[f.Section(".symtab").Offset:]
 	for i := range n {
-		f.ByteOrder.PutUint32(table[24*(3+i):], f.ByteOrder.Uint32(table[24*2:])+uint32(i))
+		f.ByteOrder.PutUint32(table[24*(3+i):], f.ByteOrder.Uint32(table[24*2:])+uint32(i%2000))
 	}
 	return data
 }
@@ -104,7 +104,8 @@ var hostile = map[string]struct {
 	"30,000 sections": {func() []byte {
 		return small(over(30_000, testelf.Section{Name: "x", Data: []byte{1}}), nil)
 	}, "sections: too large to tell: more than 8192 sections"},
-	"1,000 long names":         {func() []byte { return longNames(1000, 1<<20) }, ".symtab: too large to tell: more than 33554432 bytes of names"},
+	"20,000 long names":        {func() []byte { return longNames(20_000, 4000) }, ".symtab: too large to tell: more than 33554432 bytes of names"},
+	"a name":                   {func() []byte { return longNames(1, 1<<20) }, ".symtab: too large to tell: more than 4096 bytes in a name"},
 	"20,000 programs in a row": {func() []byte { return chained(20_000) }, "kprobe/f: too large to tell: more than 8192 programs"},
 	"8,000 programs in a row":  {func() []byte { return chained(8000) }, "p132: too large to tell: more than 1048576 functions that programs call"},
 	"70,000 functions":         {func() []byte { return chain(70_000) }, ".text: too large to tell: more than 65536 functions"},

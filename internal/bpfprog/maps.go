@@ -27,13 +27,13 @@ func (p *parser) eachVar(f func(section, name string, v rawbtf.Type, size uint32
 			vi := t.VarSecinfo(i)
 			v := p.BTF.Type(vi.Type)
 			name := v.Name()
-			if !p.spent.names.Step(1 + len(name)) {
-				return fmt.Errorf(".BTF: %w", p.spent.names.Err())
+			if err := p.spent.name(len(name)); err != nil {
+				return fmt.Errorf(".BTF: %w", err)
 			}
 			f(section, string(name), v, vi.Size)
 		}
-		if !p.spent.names.Step(len(section)) {
-			return fmt.Errorf(".BTF: %w", p.spent.names.Err())
+		if err := p.spent.name(len(section)); err != nil {
+			return fmt.Errorf(".BTF: %w", err)
 		}
 	}
 	if err := p.spent.steps.Err(); err != nil {

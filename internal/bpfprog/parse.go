@@ -121,9 +121,7 @@ func (p *parser) readSymbols() (err error) {
 		}
 		err = atMost(len(table)/elf.Sym64Size, limits.Symbols, "symbols")
 		for ; err == nil && len(table) >= elf.Sym64Size; table = table[elf.Sym64Size:] {
-			if !p.spent.names.Step(1 + nameLen(names, p.Order.Uint32(table))) {
-				err = p.spent.names.Err()
-			}
+			err = p.spent.name(nameLen(names, p.Order.Uint32(table)))
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
@@ -132,6 +130,17 @@ func (p *parser) readSymbols() (err error) {
 	}
 	if p.syms, err = p.f.Symbols(); err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 		return fmt.Errorf("elf: symbols: %w", err)
+	}
+	return nil
+}
+
+// name counts the bytes of a name.
+func (s *spent) name(n int) error {
+	if err := atMost(n, limits.NameBytes, "bytes in a name"); err != nil {
+		return err
+	}
+	if !s.names.Step(1 + n) {
+		return s.names.Err()
 	}
 	return nil
 }
