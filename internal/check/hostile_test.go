@@ -130,6 +130,9 @@ func TestCanceled(t *testing.T) {
 	if len(r.kernels) > 0 {
 		t.Errorf("verdicts on %d kernels", len(r.kernels))
 	}
+	if _, err := r.report(ctx); err != context.Canceled {
+		t.Errorf("report: %v", err)
+	}
 	data := testinput.Named(t, "subprogs.bpfel.o").Data
 	if _, err := Parse(ctx, "o", data); !errors.Is(err, context.Canceled) {
 		t.Error(err)

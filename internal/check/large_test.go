@@ -48,7 +48,7 @@ func TestManyKernels(t *testing.T) {
 		if allocated > 7<<19 {
 			t.Errorf("%s: %d bytes are allocated for a kernel that is like another", it.Name, allocated)
 		}
-		if rep := r.report(); len(rep.Kernels) != times+2 || len(rep.Programs) != len(o.Programs) {
+		if rep, err := r.report(t.Context()); err != nil || len(rep.Kernels) != times+2 || len(rep.Programs) != len(o.Programs) {
 			t.Errorf("%d programs on %d kernels", len(rep.Programs), len(rep.Kernels))
 		}
 	})

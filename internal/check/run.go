@@ -52,7 +52,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	r.skipped = append(r.skipped, skipped...)
-	return r.report(), nil
+	return r.report(ctx)
 }
 
 // run is the state that workers share.
@@ -202,8 +202,9 @@ func (r *run) model(m *model) *model {
 	return m
 }
 
-// report puts all together in an order that does not depend on timing.
-func (r *run) report() *Report {
+// report puts all together in an order that does not depend on timing. An error
+// is ctx's.
+func (r *run) report(ctx context.Context) (*Report, error) {
 	slices.SortFunc(r.kernels, func(a, b kernelResult) int {
 		return cmp.Or(a.key.Compare(b.key), cmp.Compare(a.name, b.name), cmp.Compare(a.path, b.path))
 	})
@@ -214,11 +215,14 @@ func (r *run) report() *Report {
 	n := 0
 	for _, o := range r.Objects {
 		for j := range o.Programs {
-			rep.Programs = append(rep.Programs, r.row(o, &o.Programs[j], n))
+			rep.Programs = append(rep.Programs, r.row(ctx, o, &o.Programs[j], n))
 			n++
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 	}
-	return rep
+	return rep, nil
 }
 
 func (r *run) skippedList() []*corpus.Error {
@@ -234,8 +238,9 @@ func (r *run) skippedList() []*corpus.Error {
 	return out
 }
 
-// row collects the results of a program, which is number n of all.
-func (r *run) row(o *Object, pr *bpfprog.Program, n int) Program {
+// row collects the results of a program, which is number n of all, as long as
+// ctx does not end.
+func (r *run) row(ctx context.Context, o *Object, pr *bpfprog.Program, n int) Program {
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
 	e := evaluation{pairing: &pairing{o: o}, pr: pr}
 	p.Notes = e.external()
@@ -243,6 +248,9 @@ func (r *run) row(o *Object, pr *bpfprog.Program, n int) Program {
 	first := make(map[string]int) // kernel by machine
 	mask := o.ArgsRead(pr)
 	for ki := range r.kernels {
+		if ctx.Err() != nil {
+			break
+		}
 		res := &r.kernels[ki].progs[n]
 		l := res.findings
 		fi, ok := first[r.kernels[ki].arch]
