@@ -1,7 +1,10 @@
 package bpfprog
 
 import (
+	"bytes"
+	"compress/zlib"
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
 	"runtime"
 	"strings"
@@ -79,6 +82,16 @@ func longNames(n, size int) []byte {
 	return data
 }
 
+// compressed is a section of n bytes.
+func compressed(n int) []byte {
+	var b bytes.Buffer
+	_ = binary.Write(&b, binary.LittleEndian, elf.Chdr64{Type: uint32(elf.COMPRESS_ZLIB), Size: uint64(n), Addralign: 1})
+	w := zlib.NewWriter(&b)
+	_, _ = w.Write(make([]byte, n))
+	_ = w.Close()
+	return b.Bytes()
+}
+
 // hostile are objects that cost far more than their size tells, or should not
 // be read at all, with what the error says.
 var hostile = map[string]struct {
@@ -98,6 +111,9 @@ var hostile = map[string]struct {
 		}
 		return small(over(200, testelf.Section{Name: "kprobe/g", Flags: elf.SHF_EXECINSTR, Data: make([]byte, 1<<20)}), syms)
 	}, "kprobe/g: too large to tell: more than 1048576 instructions"},
+	"20 compressed": {func() []byte {
+		return small(over(20, testelf.Section{Name: ".rodata", Flags: elf.SHF_COMPRESSED, Data: compressed(40 << 20)}), nil)
+	}, ".rodata: too large to tell: more than 67108864 bytes in compressed sections"},
 	"200 relocated": {func() []byte {
 		return small(over(200, testelf.Section{Name: ".rel", Type: elf.SHT_REL, Info: 1, Data: make([]byte, 4<<20)}), nil)
 	}, ".rel: too large to tell: more than 1048576 relocations"},
