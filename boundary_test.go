@@ -29,8 +29,8 @@ func TestBoundaries(t *testing.T) {
 		"internal/btfa":       {"internal/btfenc", "pkg/kernel"},
 		"pkg/archive":         {"internal/btfa", "internal/btfenc", "internal/canon", "pkg/kernel"},
 		"pkg/archive/btfspec": {"pkg/archive"},
-		"internal/bpfprog":    {"internal/rawbtf"},
-		"internal/interp":     {"internal/bpfprog"},
+		"internal/bpfprog":    {"internal/limits", "internal/rawbtf"},
+		"internal/interp":     {"internal/bpfprog", "internal/limits"},
 	}
 	seen := 0
 	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {

@@ -242,7 +242,8 @@ func checkDiff(c *cli.Context, rep *check.Report, sel []corpus.Selector) error {
 // readPrograms is readObjects for objects with programs, which need no
 // relocations.
 func readPrograms(ctx context.Context, paths []string, stderr io.Writer) (list []*check.Object, bad int, err error) {
-	bad, err = eachObject(ctx, paths, stderr, check.Parse, func(o *check.Object, _ []byte) { list = append(list, o) })
+	parse := func(name string, data []byte) (*check.Object, error) { return check.Parse(ctx, name, data) }
+	bad, err = eachObject(ctx, paths, stderr, parse, func(o *check.Object, _ []byte) { list = append(list, o) })
 	if err != nil {
 		return nil, bad, err
 	}

@@ -8,82 +8,50 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/testelf"
 )
 
 // chain makes an object of a program that calls the first of n functions, each
 // of which calls the next and reads a variable of its own, by relocations.
 func chain(n int) []byte {
-	le := binary.LittleEndian
-	var strs, code, syms, rel bytes.Buffer
-	str := func(s string) uint32 {
-		at := uint32(strs.Len())
-		strs.WriteString(s + "\x00")
-		return at
-	}
-	sym := func(name string, typ elf.SymType, section uint16, value, size uint64) {
-		_ = binary.Write(&syms, le, elf.Sym64{Name: str(name), Info: elf.ST_INFO(elf.STB_GLOBAL, typ), Shndx: section, Value: value, Size: size})
-	}
-	insn := func(b ...byte) { code.Write(append(b, make([]byte, 8-len(b))...)) }
-	relocate := func(sym int) {
-		_ = binary.Write(&rel, le, elf.Rel64{Off: uint64(code.Len()), Info: elf.R_INFO(uint32(sym), 10)})
-	}
-	str("")
-	sym("", 0, 0, 0, 0)
+	const text, variables, entry = 0, 2, 3 // sections
+	var code, rel []byte
+	var syms []testelf.Symbol
+	call := []byte{byte(OpCall), 0x10, 0, 0, 0xff, 0xff, 0xff, 0xff}
+	exit := []byte{byte(OpExit), 0, 0, 0, 0, 0, 0, 0}
 	for i := range n {
-		sym(fmt.Sprintf("f%d", i), elf.STT_FUNC, 1, uint64(code.Len()), 32)
-		relocate(n + 1 + i)
-		insn(byte(OpLdImm64), 1)
-		insn()
-		relocate(min(i+2, n))
-		insn(byte(OpCall), 0x10, 0, 0, 0xff, 0xff, 0xff, 0xff)
-		insn(byte(OpExit))
+		syms = append(syms, testelf.Symbol{Name: fmt.Sprintf("f%d", i), Section: text, At: uint64(len(code)), Size: 32, Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)})
+		rel = relocate(rel, len(code), n+1+i)
+		code = append(code, byte(OpLdImm64), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+		rel = relocate(rel, len(code), min(i+2, n))
+		code = append(append(code, call...), exit...)
 	}
-	entry := []byte{byte(OpCall), 0x10, 0, 0, 0xff, 0xff, 0xff, 0xff, byte(OpExit), 0, 0, 0, 0, 0, 0, 0}
-	var entryRel bytes.Buffer
-	_ = binary.Write(&entryRel, le, elf.Rel64{Info: elf.R_INFO(1, 10)})
 	for i := range n {
-		sym(fmt.Sprintf("v%d", i), elf.STT_OBJECT, 3, uint64(8*i), 8)
+		syms = append(syms, testelf.Symbol{Name: fmt.Sprintf("v%d", i), Section: variables, At: uint64(8 * i), Size: 8, Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_OBJECT)})
 	}
-	sym("entry", elf.STT_FUNC, 4, 0, uint64(len(entry)))
-	sections := []struct {
-		name       string
-		typ        elf.SectionType
-		flags      elf.SectionFlag
-		link, info uint32
-		size       uint64
-		data       []byte
-	}{
-		{},
-		{name: ".text", typ: elf.SHT_PROGBITS, flags: elf.SHF_EXECINSTR, data: code.Bytes()},
-		{name: ".rel.text", typ: elf.SHT_REL, link: 6, info: 1, size: 16, data: rel.Bytes()},
-		{name: ".rodata", typ: elf.SHT_PROGBITS, data: make([]byte, 8*n)},
-		{name: "kprobe/f", typ: elf.SHT_PROGBITS, flags: elf.SHF_EXECINSTR, data: entry},
-		{name: ".relkprobe/f", typ: elf.SHT_REL, link: 6, info: 4, size: 16, data: entryRel.Bytes()},
-		{name: ".symtab", typ: elf.SHT_SYMTAB, link: 7, info: 1, size: 24, data: syms.Bytes()},
-		{name: ".strtab", typ: elf.SHT_STRTAB},
-	}
-	var out, table bytes.Buffer
-	off := uint64(64)
-	for i := range sections {
-		s := &sections[i]
-		name := str(s.name)
-		if s.typ == elf.SHT_STRTAB {
-			s.data = strs.Bytes()
-		}
-		_ = binary.Write(&table, le, elf.Section64{
-			Name: name, Type: uint32(s.typ), Flags: uint64(s.flags), Off: off, Size: uint64(len(s.data)), Link: s.link, Info: s.info, Entsize: s.size,
-		})
-		off += uint64(len(s.data))
-	}
-	h := elf.Header64{
-		Ident: [16]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), 1}, Type: uint16(elf.ET_REL), Machine: uint16(elf.EM_BPF),
-		Version: 1, Ehsize: 64, Shoff: off, Shentsize: 64, Shnum: uint16(len(sections)), Shstrndx: uint16(len(sections) - 1),
-	}
-	_ = binary.Write(&out, le, h)
-	for i := range sections {
-		out.Write(sections[i].data)
-	}
-	return append(out.Bytes(), table.Bytes()...)
+	syms = append(syms, testelf.Symbol{Name: "entry", Section: entry, Size: 16, Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)})
+	return object(syms, []testelf.Section{
+		text:      {Name: ".text", Flags: elf.SHF_EXECINSTR, Data: code},
+		1:         {Name: ".rel.text", Type: elf.SHT_REL, Info: text + 1, Data: rel},
+		variables: {Name: ".rodata", Data: make([]byte, 8*n)},
+		entry:     {Name: "kprobe/f", Flags: elf.SHF_EXECINSTR, Data: append(append([]byte(nil), call...), exit...)},
+		4:         {Name: ".relkprobe/f", Type: elf.SHT_REL, Info: entry + 1, Data: relocate(nil, 0, 1)},
+	})
+}
+
+// object makes a little-endian BPF object.
+func object(syms []testelf.Symbol, sections []testelf.Section) []byte {
+	f := testelf.File{Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF, Sections: sections, Symbols: syms}
+	data, _ := f.Build()
+	return data
+}
+
+// relocate appends the relocation of the instruction at an offset by a symbol,
+// which are numbered from 1.
+func relocate(rel []byte, at, sym int) []byte {
+	rel = binary.LittleEndian.AppendUint64(rel, uint64(at))
+	return binary.LittleEndian.AppendUint64(rel, elf.R_INFO(uint32(sym), 10))
 }
 
 // chainRecords has a record in each function of chain, by section.
@@ -97,7 +65,7 @@ func chainRecords(n int) (records []Record) {
 // TestChain parses a long chain of calls: every function is of the program.
 func TestChain(t *testing.T) {
 	const n = 3000
-	o, err := Parse(chain(n), nil, chainRecords(n))
+	o, err := Parse(t.Context(), chain(n), nil, chainRecords(n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +90,7 @@ func BenchmarkParse(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Parse(data, nil, records); err != nil {
+				if _, err := Parse(b.Context(), data, nil, records); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -2,10 +2,13 @@ package bpfprog
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // line is where the code from one slot of a section on comes from.
@@ -17,35 +20,55 @@ type line struct {
 
 // readLines reads the line information of .BTF.ext, as far as it is sound; to
 // say what is wrong with that section is for those who read the records.
-func (p *parser) readLines() {
+func (p *parser) readLines() error {
 	s := p.f.Section(".BTF.ext")
 	if s == nil || p.BTF == nil {
-		return
+		return nil
 	}
 	b, err := p.bytes(s)
 	if err != nil || len(b) < 24 {
-		return
+		return nil
 	}
 	u32 := func(at uint64) uint32 { return p.Order.Uint32(b[at:]) }
 	u64 := func(at uint64) uint64 { return uint64(u32(at)) }
 	start := u64(4) + u64(16)
 	end := start + u64(20)
 	if end > uint64(len(b)) || end < start+4 {
-		return
+		return nil
 	}
 	size := u64(start)
 	if size < 16 || size%4 != 0 {
-		return
+		return nil
 	}
+	files := make(map[uint32]bool) // whether a name is short enough for one
 	for at := start + 4; at+8 <= end; {
 		name, n := string(p.BTF.Name(u32(at))), u32(at+4)
+		if !p.spent.names.Step(1 + len(name)) {
+			return fmt.Errorf(".BTF.ext: %w", p.spent.names.Err())
+		}
 		for at += 8; n > 0 && at+size <= end; n, at = n-1, at+size {
-			p.lines[name] = append(p.lines[name], line{int(u32(at) / asm.InstructionSize), u32(at + 4), u32(at+12) >> 10})
+			if !p.spent.steps.Step(1) {
+				return fmt.Errorf(".BTF.ext: %w", p.spent.steps.Err())
+			}
+			file := u32(at + 4)
+			known, ok := files[file]
+			if !ok {
+				n := len(p.BTF.Name(file))
+				if !p.spent.names.Step(1 + n) {
+					return fmt.Errorf(".BTF.ext: %w", p.spent.names.Err())
+				}
+				known = n <= limits.PathBytes
+				files[file] = known
+			}
+			if known {
+				p.lines[name] = append(p.lines[name], line{int(u32(at) / asm.InstructionSize), file, u32(at+12) >> 10})
+			}
 		}
 	}
 	for _, l := range p.lines {
 		slices.SortStableFunc(l, func(a, b line) int { return cmp.Compare(a.insn, b.insn) })
 	}
+	return nil
 }
 
 // Source returns file:line of an instruction, "" where it is not known.

@@ -2,15 +2,21 @@ package bpfprog
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // link finds the programs, and what they can call and use.
-func (p *parser) link() {
+func (p *parser) link() error {
 	uses := make([]uses, len(p.Funcs))
 	for i := range p.Funcs {
 		uses[i] = p.usesOf(&p.Funcs[i])
+	}
+	if err := p.spent.steps.Err(); err != nil {
+		return err
 	}
 	for i := range p.Funcs {
 		f := &p.Funcs[i]
@@ -21,6 +27,9 @@ func (p *parser) link() {
 			continue
 		}
 		p.Programs = append(p.Programs, Program{Fn: i, Section: name, Attach: attach, AutoLoad: name == f.Section})
+		if err := atMost(len(p.Programs), limits.Programs, "programs"); err != nil {
+			return fmt.Errorf("%s: %w", f.Section, err)
+		}
 	}
 	slices.SortStableFunc(p.Programs, func(a, b Program) int {
 		return cmp.Or(cmp.Compare(a.Section, b.Section), cmp.Compare(p.Funcs[a.Fn].Start, p.Funcs[b.Fn].Start))
@@ -33,6 +42,9 @@ func (p *parser) link() {
 		called[pr.Fn] = i + 1
 		for k := 0; k < len(pr.Funcs); k++ {
 			u := &uses[pr.Funcs[k]]
+			if err := p.spent.call(len(p.Funcs[pr.Funcs[k]].Insns), len(u.maps)); err != nil {
+				return fmt.Errorf("%s: %w", p.Funcs[pr.Fn].Name, err)
+			}
 			for _, fn := range u.funcs {
 				if called[fn] != i+1 {
 					called[fn] = i + 1
@@ -55,6 +67,21 @@ func (p *parser) link() {
 	if len(p.Programs) > 0 {
 		slices.Sort(p.Programs[0].Maps)
 	}
+	return nil
+}
+
+// call counts that a program has one more function, of so many instructions,
+// which uses so many maps.
+func (s *spent) call(insns, maps int) error {
+	for _, m := range []struct {
+		of *limits.Meter
+		n  int
+	}{{s.called, 1}, {s.calledInsns, insns}, {s.steps, maps}} {
+		if !m.of.Step(m.n) {
+			return m.of.Err()
+		}
+	}
+	return nil
 }
 
 // uses is what the instructions of one function refer to, each once.
@@ -72,7 +99,7 @@ func (p *parser) usesOf(f *Function) (u uses) {
 			u.funcs = append(u.funcs, int(r.N))
 			continue
 		}
-		for m := int(r.N); m < len(p.Maps) && p.Maps[m].Name == p.Maps[r.N].Name; m++ {
+		for m := int(r.N); m < len(p.Maps) && p.spent.steps.Step(1) && p.Maps[m].Name == p.Maps[r.N].Name; m++ {
 			u.maps = append(u.maps, m)
 		}
 	}
@@ -81,7 +108,7 @@ func (p *parser) usesOf(f *Function) (u uses) {
 
 // place finds the instructions of the records, and the programs that they
 // belong to.
-func (p *parser) place(records []Record) {
+func (p *parser) place(records []Record) error {
 	type key struct{ section, name string }
 	byName := make(map[key]int)
 	for i := range p.Funcs {
@@ -99,9 +126,10 @@ func (p *parser) place(records []Record) {
 		fn, ok := byName[key{r.Section, r.Func}]
 		at := Site{fn, r.Insn}
 		for _, s := range spans[r.Section] {
-			if !ok {
-				at, ok = p.at(s, r.Insn)
+			if ok || !p.spent.steps.Step(1) {
+				break
 			}
+			at, ok = p.at(s, r.Insn)
 		}
 		if !ok {
 			p.Sites[i].Fn = -1
@@ -116,7 +144,11 @@ func (p *parser) place(records []Record) {
 	for i := range p.Programs {
 		pr := &p.Programs[i]
 		for _, fn := range pr.Funcs {
+			if !p.spent.calledRecords.Step(len(owner[fn])) {
+				return fmt.Errorf("%s: %w", p.Funcs[pr.Fn].Name, p.spent.calledRecords.Err())
+			}
 			pr.Records = append(pr.Records, owner[fn]...)
 		}
 	}
+	return p.spent.steps.Err()
 }

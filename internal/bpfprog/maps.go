@@ -3,6 +3,7 @@ package bpfprog
 import (
 	"cmp"
 	"debug/elf"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,26 +12,39 @@ import (
 
 func isMapSection(name string) bool { return name == ".maps" || name == "maps" }
 
-// eachVar calls f for each entry of each DATASEC.
-func (p *parser) eachVar(f func(section string, v rawbtf.Type, size uint32)) {
+// eachVar calls f for each entry of each DATASEC, with its name.
+func (p *parser) eachVar(f func(section, name string, v rawbtf.Type, size uint32)) error {
 	if p.BTF == nil {
-		return
+		return nil
 	}
 	for id := rawbtf.TypeID(1); int(id) < p.BTF.NumTypes(); id++ {
 		t := p.BTF.Type(id)
 		if t.Kind() != rawbtf.KindDatasec {
 			continue
 		}
+		section := string(t.Name())
 		for i := range t.Vlen() {
 			vi := t.VarSecinfo(i)
-			f(string(t.Name()), p.BTF.Type(vi.Type), vi.Size)
+			v := p.BTF.Type(vi.Type)
+			name := v.Name()
+			if err := p.spent.name(len(name)); err != nil {
+				return fmt.Errorf(".BTF: %w", err)
+			}
+			f(section, string(name), v, vi.Size)
+		}
+		if err := p.spent.name(len(section)); err != nil {
+			return fmt.Errorf(".BTF: %w", err)
 		}
 	}
+	if err := p.spent.steps.Err(); err != nil {
+		return fmt.Errorf(".BTF: %w", err)
+	}
+	return nil
 }
 
 // readMaps finds the map definitions and their types.
-func (p *parser) readMaps() {
-	p.eachVar(func(sec string, v rawbtf.Type, _ uint32) {
+func (p *parser) readMaps() error {
+	err := p.eachVar(func(sec, name string, v rawbtf.Type, _ uint32) {
 		switch strings.TrimPrefix(sec, "?") {
 		case ".struct_ops":
 			p.StructOps.Plain = true
@@ -41,9 +55,12 @@ func (p *parser) readMaps() {
 			return
 		}
 		if kind, ok := p.mapType(v.Ref()); ok {
-			p.Maps = append(p.Maps, Map{string(v.Name()), kind})
+			p.Maps = append(p.Maps, Map{name, kind})
 		}
 	})
+	if err != nil {
+		return err
+	}
 	for _, y := range p.syms {
 		i := int(y.Section)
 		if i <= 0 || i >= len(p.f.Sections) || p.f.Sections[i].Name != "maps" || elf.ST_TYPE(y.Info) != elf.STT_OBJECT {
@@ -54,6 +71,7 @@ func (p *parser) readMaps() {
 		}
 	}
 	slices.SortStableFunc(p.Maps, func(a, b Map) int { return cmp.Compare(a.Name, b.Name) })
+	return nil
 }
 
 // mapNamed returns the index of the first map of a name, or -1.
@@ -74,6 +92,9 @@ func (p *parser) mapType(id rawbtf.TypeID) (uint32, bool) {
 	}
 	for i := range t.Vlen() {
 		m := t.Member(i)
+		if !p.spent.steps.Step(1) {
+			return 0, false
+		}
 		if !p.BTF.NameIs(m.NameOff, "type") {
 			continue
 		}
@@ -88,15 +109,14 @@ func (p *parser) mapType(id rawbtf.TypeID) (uint32, bool) {
 
 // readExterns finds what the .ksyms and .kconfig sections declare, which exist
 // in the BTF alone.
-func (p *parser) readExterns() {
+func (p *parser) readExterns() error {
 	weak := make(map[string]bool)
 	for _, y := range p.syms {
 		if y.Section == elf.SHN_UNDEF && elf.ST_BIND(y.Info) == elf.STB_WEAK {
 			weak[y.Name] = true
 		}
 	}
-	p.eachVar(func(sec string, v rawbtf.Type, size uint32) {
-		name := string(v.Name())
+	return p.eachVar(func(sec, name string, v rawbtf.Type, size uint32) {
 		e := Extern{Name: name, Weak: weak[name], Type: v.ID, Size: int(size)}
 		switch sec {
 		case ".ksyms":

@@ -23,7 +23,7 @@ func parse(t *testing.T, in testinput.Object) *bpfprog.Object {
 	for _, r := range obj.Records() {
 		records = append(records, bpfprog.Record{Section: r.Section, Func: r.Program, Insn: r.Insn})
 	}
-	o, err := bpfprog.Parse(in.Data, obj.BTF(), records)
+	o, err := bpfprog.Parse(t.Context(), in.Data, obj.BTF(), records)
 	if err != nil {
 		t.Fatal(in.Name(), err)
 	}
@@ -128,7 +128,7 @@ func TestRecords(t *testing.T) {
 	fn := slices.IndexFunc(o.Funcs, func(f bpfprog.Function) bool { return f.Start > 0 })
 	f := &o.Funcs[fn]
 	want := bpfprog.Site{Fn: fn, Insn: 1}
-	o, err := bpfprog.Parse(in.Data, unwrap.Object(in.Object).BTF(), []bpfprog.Record{
+	o, err := bpfprog.Parse(t.Context(), in.Data, unwrap.Object(in.Object).BTF(), []bpfprog.Record{
 		{Section: f.Section, Func: f.Name, Insn: 1},
 		{Section: f.Section, Func: f.Name, Insn: 1},
 		{Section: f.Section, Insn: f.Start + 1},
@@ -166,7 +166,7 @@ func TestCutShort(t *testing.T) {
 	path := testinput.Path(t, "testdata", "bpf", "subprogs.bpfel.o")
 	in := testinput.Named(t, filepath.Base(path))
 	for n := 0; n < len(in.Data); n += 7 {
-		if _, err := bpfprog.Parse(in.Data[:n], new(rawbtf.BTF), nil); err == nil {
+		if _, err := bpfprog.Parse(t.Context(), in.Data[:n], new(rawbtf.BTF), nil); err == nil {
 			t.Errorf("%d of %d bytes are an object", n, len(in.Data))
 		}
 	}

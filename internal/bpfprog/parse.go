@@ -3,6 +3,7 @@ package bpfprog
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -12,19 +13,22 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // Parse reads a BPF ELF object. types are those of its .BTF, nil if it has
 // none, and records say where its CO-RE records are. The data must stay
 // unchanged while the object is in use. An object without a program is an
-// error.
-func Parse(data []byte, types *rawbtf.BTF, records []Record) (*Object, error) {
+// error; so is one that exceeds a limit, which a [limits.Exceeded] says. The
+// error is ctx's where that ends first.
+func Parse(ctx context.Context, data []byte, types *rawbtf.BTF, records []Record) (*Object, error) {
 	p := parser{
 		Object: &Object{BTF: types, lines: make(map[string][]line)},
 		data:   data, code: make(map[int]span), frozen: make(map[int]int), externs: make(map[string]int),
+		spent: newSpent(ctx),
 	}
-	if err := p.parse(records); err != nil {
+	if err := p.parse(ctx, records); err != nil {
 		return nil, err
 	}
 	return p.Object, nil
@@ -40,47 +44,125 @@ type parser struct {
 	frozen  map[int]int    // index into Data by index of the section
 	externs map[string]int // index by name
 	zeros   []byte
+	spent   spent
+}
+
+// spent is what an object has taken, within the limits.
+type spent struct {
+	names, inflated, insns, relocations *limits.Meter
+	called, calledInsns, calledRecords  *limits.Meter
+	steps                               *limits.Meter // of what has no limit of its own
+}
+
+func newSpent(ctx context.Context) spent {
+	of := func(max int64, what string) *limits.Meter { return limits.NewMeter(ctx, max, what) }
+	return spent{
+		names:         of(limits.ObjectNames, "bytes of names"),
+		inflated:      of(limits.Inflated, "bytes in compressed sections"),
+		insns:         of(limits.Instructions, "instructions"),
+		relocations:   of(limits.Relocations, "relocations"),
+		called:        of(limits.Called, "functions that programs call"),
+		calledInsns:   of(limits.CalledInsns, "instructions of functions that programs call"),
+		calledRecords: of(limits.CalledRecords, "records in functions that programs call"),
+		steps:         of(limits.ParseSteps, "steps"),
+	}
+}
+
+// atMost is an error if there are more than max of what.
+func atMost(n int, max int64, what string) error {
+	if int64(n) > max {
+		return &limits.Exceeded{Max: max, What: what}
+	}
+	return nil
 }
 
 // span is the functions of one section.
 type span struct{ first, end int }
 
-const maxSection = 64 << 20 // bytes of one section that we read
-
-func (p *parser) parse(records []Record) (err error) {
+func (p *parser) parse(ctx context.Context, records []Record) (err error) {
 	if p.f, err = elf.NewFile(bytes.NewReader(p.data)); err != nil {
 		return fmt.Errorf("elf: %w", err)
 	}
 	p.Order = p.f.ByteOrder
-	if p.syms, err = p.f.Symbols(); err != nil && !errors.Is(err, elf.ErrNoSymbols) {
-		return fmt.Errorf("elf: symbols: %w", err)
+	if err := atMost(len(p.f.Sections), limits.Sections, "sections"); err != nil {
+		return fmt.Errorf("sections: %w", err)
 	}
-	if err := p.readData(); err != nil {
+	if err := p.readSymbols(); err != nil {
 		return err
 	}
-	if err := p.readFuncs(); err != nil {
-		return err
+	for _, pass := range []func() error{p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.readLines, p.link} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := pass(); err != nil {
+			return err
+		}
 	}
-	p.readMaps()
-	p.readExterns()
-	if err := p.readRelocations(); err != nil {
-		return err
-	}
-	p.readLines()
-	p.link()
 	if len(p.Programs) == 0 {
 		return errors.New("no program in it")
 	}
-	p.place(records)
+	return p.place(records)
+}
+
+// readSymbols reads the table of symbols, once it is known how long their names
+// are: debug/elf copies each.
+func (p *parser) readSymbols() (err error) {
+	for _, s := range p.f.Sections {
+		if s.Type != elf.SHT_SYMTAB || int(s.Link) >= len(p.f.Sections) {
+			continue
+		}
+		table, err := p.bytes(s)
+		if err != nil {
+			return err
+		}
+		names, err := p.bytes(p.f.Sections[s.Link])
+		if err != nil {
+			return err
+		}
+		err = atMost(len(table)/elf.Sym64Size, limits.Symbols, "symbols")
+		for ; err == nil && len(table) >= elf.Sym64Size; table = table[elf.Sym64Size:] {
+			err = p.spent.name(nameLen(names, p.Order.Uint32(table)))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		break // debug/elf reads the first
+	}
+	if p.syms, err = p.f.Symbols(); err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return fmt.Errorf("elf: symbols: %w", err)
+	}
 	return nil
+}
+
+// name counts the bytes of a name.
+func (s *spent) name(n int) error {
+	if err := atMost(n, limits.NameBytes, "bytes in a name"); err != nil {
+		return err
+	}
+	if !s.names.Step(1 + n) {
+		return s.names.Err()
+	}
+	return nil
+}
+
+// nameLen is the length of the name at an offset into a table of strings.
+func nameLen(names []byte, off uint32) int {
+	if uint64(off) >= uint64(len(names)) {
+		return 0
+	}
+	names = names[off:]
+	if n := bytes.IndexByte(names, 0); n >= 0 {
+		return n
+	}
+	return len(names)
 }
 
 // bytes returns the content of a section, which is a part of the file where
 // that is possible.
 func (p *parser) bytes(s *elf.Section) ([]byte, error) {
 	switch size := uint64(len(p.data)); {
-	case s.Size > maxSection:
-		return nil, fmt.Errorf("%s: %d bytes, more than %d", s.Name, s.Size, maxSection)
+	case s.Size > limits.SectionBytes:
+		return nil, fmt.Errorf("%s: %w", s.Name, &limits.Exceeded{Max: limits.SectionBytes, What: "bytes in a section"})
 	case s.Type == elf.SHT_NOBITS:
 		if n := int(s.Size); n > len(p.zeros) {
 			p.zeros = make([]byte, n)
@@ -88,6 +170,9 @@ func (p *parser) bytes(s *elf.Section) ([]byte, error) {
 		return p.zeros[:s.Size], nil
 	case s.Flags&elf.SHF_COMPRESSED == 0 && s.Offset <= size && s.FileSize <= size-s.Offset:
 		return p.data[s.Offset:][:s.FileSize], nil
+	}
+	if !p.spent.inflated.Step(int(s.Size)) {
+		return nil, fmt.Errorf("%s: %w", s.Name, p.spent.inflated.Err())
 	}
 	b, err := s.Data()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -147,7 +232,13 @@ func (p *parser) readFuncs() error {
 		if len(bySection[i]) == 0 {
 			return fmt.Errorf("%s: no function symbols", s.Name)
 		}
+		if !p.spent.insns.Step(len(code) / asm.InstructionSize) {
+			return fmt.Errorf("%s: %w", s.Name, p.spent.insns.Err())
+		}
 		p.cut(i, s.Name, decode(code, p.Order), bySection[i])
+		if err := atMost(len(p.Funcs), limits.Functions, "functions"); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
 	}
 	return nil
 }
@@ -209,6 +300,9 @@ func (p *parser) readRelocations() error {
 			return err
 		}
 		for ; len(b) >= 16; b = b[16:] {
+			if !p.spent.relocations.Step(1) {
+				return fmt.Errorf("%s: %w", s.Name, p.spent.relocations.Err())
+			}
 			off, info := p.Order.Uint64(b), p.Order.Uint64(b[8:])
 			if n := info >> 32; n >= 1 && n <= uint64(len(p.syms)) && off%asm.InstructionSize == 0 {
 				if at, ok := p.at(code, int(off/asm.InstructionSize)); ok {

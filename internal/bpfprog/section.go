@@ -141,7 +141,12 @@ var sections = []Section{
 // SectionOf returns what the name of a section means, without the ? at its
 // beginning, or nil for one that no loader knows. The longest prefix that ends at a slash, or at the end, counts.
 func SectionOf(name string) *Section {
-	for p := name; p != ""; p = p[:max(0, strings.LastIndexByte(p, '/'))] {
+	const longest = 64 // bytes; no prefix is longer
+	p := name
+	if len(p) > longest {
+		p = p[:max(0, strings.LastIndexByte(p[:longest], '/'))]
+	}
+	for ; p != ""; p = p[:max(0, strings.LastIndexByte(p, '/'))] {
 		for i := range sections {
 			if sections[i].Prefix == p {
 				return &sections[i]

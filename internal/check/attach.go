@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -83,7 +84,10 @@ func (e *evaluation) attachment() (m *model) {
 // probe judges kprobes. BTF does not list every function that can have one.
 func (e *evaluation) probe(names []string, pattern string) {
 	if pattern != "" {
-		if i := slices.Index(e.k.want.patterns, pattern); i >= 0 && e.k.matches[i] == 0 {
+		switch i := slices.Index(e.k.want.patterns, pattern); {
+		case i < 0:
+			e.add(Finding{Status: Unknown, Topic: TopicTarget, Subject: pattern, Reason: (&limits.Exceeded{Max: limits.Patterns, What: "patterns of functions"}).Error()})
+		case e.k.matches[i] == 0:
 			e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: pattern, Reason: "no function in the kernel's BTF matches"})
 		}
 		return
@@ -180,13 +184,16 @@ func (e *evaluation) external() (notes []Finding) {
 	}
 	seen := make(map[string]bool)
 	e.eachUse(func(u *use) {
-		if x := e.extern(u.in); x != nil && x.Kind == bpfprog.ExternKsym && x.Type != 0 && !seen[x.Name] {
+		if x := e.o.extern(u.in); x != nil && x.Kind == bpfprog.ExternKsym && x.Type != 0 && !seen[x.Name] {
 			seen[x.Name] = true
 			note(x.Name, "is looked up in the running kernel's own BTF, whatever is shipped")
 		}
 	})
 	for _, r := range e.pr.Records {
-		if text := e.o.records.text(r); e.o.records.asksForID(r) && !seen[text] {
+		if !e.o.records.asksForID(r) {
+			continue
+		}
+		if text := e.o.records.text(r); !seen[text] {
 			seen[text] = true
 			note(text, fmt.Sprintf("is an ID in the BTF that the loader reads; of a shipped one it means nothing to the kernel (%s)", e.o.records.source(r)))
 		}

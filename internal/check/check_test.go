@@ -24,7 +24,7 @@ func runOn(t *testing.T, names ...string) *Report {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := Parse(n, data)
+		o, err := Parse(t.Context(), n, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestDeterministic(t *testing.T) {
 	for _, jobs := range []int{1, 2, 7} {
 		var objs []*Object
 		for _, n := range []string{"guards.bpfel", "broken.bpfeb", "kfuncs.bpfel", "filelife.bpfel"} {
-			o, err := Parse(n, testinput.Named(t, n+".o").Data)
+			o, err := Parse(t.Context(), n, testinput.Named(t, n+".o").Data)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -21,7 +22,7 @@ func TestPrototypeEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if compatible(v, 1, v, 1) {
+	if engine.Compatible(v, 1, v, 1) {
 		t.Error("compatible, though nobody can tell")
 	}
 	if text := prototype(v, 1); !strings.Contains(text, "…") || len(text) > 10_000 {

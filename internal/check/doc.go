@@ -37,6 +37,5 @@
 // The package does not know which kind of program may call which helper, what
 // a kernel's configuration is, or which functions kprobes may have beyond those
 // in BTF; where that decides, the verdict is [MayFail]. How an object is read is
-// package bpfprog's business, how a relocation is decided package relolog's,
-// which only relocate.go talks to.
+// package bpfprog's business, how a relocation is decided package engine's.
 package check

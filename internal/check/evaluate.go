@@ -2,28 +2,25 @@ package check
 
 import (
 	"cmp"
-	"crypto/sha256"
+	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/interp"
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // evaluation is one program on one kernel.
 type evaluation struct {
-	o        *Object
-	pr       *bpfprog.Program
-	k        *kernel
-	loader   decisions
-	settable func(variable string) bool
-	out      []Finding
-	judged   map[Finding]bool // of the code, but for instructions
-	absent   []absence
+	*pairing
+	pr     *bpfprog.Program
+	out    []Finding
+	judged map[Finding]bool // of the code, but for instructions
+	absent []absence
 }
 
 // absence is an instruction that the verifier refuses if it reaches it.
@@ -42,70 +39,34 @@ func (e *evaluation) eachUse(f func(*use)) {
 	}
 }
 
-// extern returns what an instruction refers to, nil unless that is an extern.
-func (e *evaluation) extern(in *bpfprog.Insn) *bpfprog.Extern {
-	if in.Ref.Kind != bpfprog.RefExtern {
-		return nil
-	}
-	return &e.o.Externs[in.Ref.N]
-}
-
-// codeKey identifies all that the findings on a program's code depend on, so
-// that kernels with the same key share one exploration. It is a hash, because
-// the whole takes more memory than the findings.
-func (e *evaluation) codeKey() [sha256.Size]byte {
-	var b []byte
-	for _, r := range e.pr.Records {
-		b = e.loader.appendKey(b, r)
-	}
-	b = fmt.Appendf(b, "%v", e.k.features)
-	flag := func(yes bool) { b = strconv.AppendBool(append(b, ' '), yes) }
-	var groups [bpfprog.NumGroups]bool
-	e.eachUse(func(u *use) {
-		x := e.extern(u.in)
-		switch {
-		case u.newer != nil:
-			groups[u.newer.Group] = true
-			groups[bpfprog.GroupAtomics] = groups[bpfprog.GroupAtomics] || u.newer.Group == bpfprog.GroupAcqRel
-		case u.in.IsHelper():
-			flag(e.k.lacksHelper(u.in.Imm))
-			if isAttachCookie(u.in) {
-				flag(e.k.lacks(enumLink, linkPerf))
-			}
-		case x.Kind == bpfprog.ExternKconfig:
-			b = fmt.Appendf(b, " %v", e.k.kconfig(x.Name))
-		case x.Kind == bpfprog.ExternKsym:
-			flag(e.hasKsym(x))
-		}
-	})
-	for g := range bpfprog.NumGroups {
-		if groups[g] {
-			b = append(b, ' ', byte('0'+e.k.knows(g)))
-		}
-	}
-	return sha256.Sum256(b)
-}
-
 // code judges everything whose effect depends on whether an instruction can be
-// reached. The findings depend on codeKey alone.
-func (e *evaluation) code() []Finding {
+// reached. The findings depend on codeKey alone, unless all programs before have
+// taken so much that this one is not explored: then whole is false.
+func (e *evaluation) code(ctx context.Context) (l []Finding, work int, whole bool) {
 	e.out = nil
 	e.collect()
 	if len(e.absent) == 0 {
-		return e.out
+		return e.out, 0, true
 	}
-	r := interp.Explore(e.o.Object, e.pr, &interp.Input{
+	r, whole := &interp.Result{GaveUp: true}, e.work <= limits.ObjectWork
+	if whole {
+		r = e.explore(ctx)
+	}
+	e.judged = make(map[Finding]bool)
+	for _, a := range e.absent {
+		e.judge(r, a)
+	}
+	return e.out, r.Work, whole
+}
+
+func (e *evaluation) explore(ctx context.Context) *interp.Result {
+	return interp.Explore(ctx, e.o.Object, e.pr, &interp.Input{
 		Features: e.k.features,
 		Record:   e.loader.value,
 		Ksym:     e.hasKsym,
 		Kconfig:  func(x *bpfprog.Extern) interp.Number { return e.k.kconfig(x.Name) },
 		Settable: e.settable,
 	})
-	e.judged = make(map[Finding]bool)
-	for _, a := range e.absent {
-		e.judge(r, a)
-	}
-	return e.out
 }
 
 // collect finds the instructions that must not be reached.
@@ -158,9 +119,8 @@ func (e *evaluation) helper(u *use) {
 // kfunc notes a call of a weak kfunc that is absent; of a strong one loaders
 // refuse the object before the verifier sees it: see externs.
 func (e *evaluation) kfunc(u *use) {
-	if x := e.extern(u.in); x.Weak && !e.hasKsym(x) {
-		_, why := e.k.missing(e.o, x)
-		e.mustNotReach(u, TopicKfunc, x.Name, why)
+	if x := e.o.extern(u.in); x.Weak && !e.hasKsym(x) {
+		e.mustNotReach(u, TopicKfunc, x.Name, e.missing(x).why)
 	}
 }
 

@@ -5,14 +5,15 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
-// externs judges what the loader looks for before it loads the program.
-func (e *evaluation) externs() {
+// strong judges what the loader looks for before it loads the program.
+func (e *evaluation) strong() {
 	seen := make(map[*bpfprog.Extern]bool)
 	e.eachUse(func(u *use) {
-		x := e.extern(u.in)
+		x := e.o.extern(u.in)
 		if x == nil || seen[x] {
 			return
 		}
@@ -28,25 +29,15 @@ func (e *evaluation) externs() {
 		case x.Type == 0:
 			e.add(Finding{Status: MayFail, Topic: TopicKsym, Subject: x.Name, Reason: "must be in /proc/kallsyms, which BTF does not list"})
 		default:
-			if topic, why := e.k.missing(e.o, x); why != "" {
-				e.add(Finding{Status: Fails, Topic: topic, Subject: x.Name, Reason: why + "; loaders refuse the whole object"})
+			if l := e.missing(x); l.why != "" {
+				e.add(Finding{Status: Fails, Topic: l.topic, Subject: x.Name, Reason: l.why + "; loaders refuse the whole object"})
 			}
 		}
 	})
 }
 
-// hasKsym reports whether the kernel has what an extern asks for. An untyped
-// one may be any symbol, which BTF does not list.
-func (e *evaluation) hasKsym(x *bpfprog.Extern) bool {
-	if x.Type == 0 {
-		return true
-	}
-	_, why := e.k.missing(e.o, x)
-	return why == ""
-}
-
 // missing looks for a kfunc or a typed ksym, and says why it cannot be used.
-func (k *kernel) missing(o *Object, x *bpfprog.Extern) (t Topic, why string) {
+func (k *inventory) missing(o *Object, x *bpfprog.Extern) (t Topic, why string) {
 	local := o.BTF.Type(x.Type)
 	t, word := TopicKsym, "variable"
 	if local.Kind() == rawbtf.KindFunc {
@@ -60,7 +51,7 @@ func (k *kernel) missing(o *Object, x *bpfprog.Extern) (t Topic, why string) {
 		return t, fmt.Sprintf("the kernel's BTF has no %s of this name", word)
 	}
 	theirs := y.typ()
-	if !compatible(o.BTF, local.Ref(), y.view, theirs.Ref()) {
+	if !engine.Compatible(o.BTF, local.Ref(), y.view, theirs.Ref()) {
 		return t, "the kernel has it as " + prototype(y.view, theirs.Ref())
 	}
 	return t, ""

@@ -6,7 +6,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/interp"
 	"github.com/btfgen/btfgen/internal/testinput"
-	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // appeared is when parts of the kernel's interface came, by the kernel's own
@@ -52,13 +52,13 @@ var appeared = []struct {
 }
 
 // inspectItem is inspect for a kernel of the corpus, without its modules.
-func inspectItem(t *testing.T, it *corpus.Kernel, w *wanted) *kernel {
+func inspectItem(t *testing.T, it *corpus.Kernel, w *wanted) *inventory {
 	t.Helper()
 	tg := new(target)
 	if why := tg.Load(t.Context(), it.Name, it.BTF); why != nil {
 		t.Fatal(it.Name, why)
 	}
-	return inspect(tg, w, it.Key, it.Arch)
+	return inspect(t.Context(), tg, w, it.Key, it.Arch)
 }
 
 // TestAppeared compares the corpus's enums with the kernel's history.
@@ -78,12 +78,12 @@ func TestAppeared(t *testing.T) {
 				continue
 			}
 			_, has := k.enums[a.enum][a.name]
-			if should := kernelkey.CompareVersions(release, a.since) >= 0; has != should {
+			if should := kernel.CompareVersions(release, a.since) >= 0; has != should {
 				t.Errorf("%s: %s there: %t, but it came in %s", it.Name, a.name, has, a.since)
 			}
 			n++
 		}
-		version := func(v string) bool { return kernelkey.CompareVersions(release, v) >= 0 }
+		version := func(v string) bool { return kernel.CompareVersions(release, v) >= 0 }
 		if got, want := k.features, (interp.Features{
 			Rodata: version("5.5"), Partial: version("5.16"), Narrow: version("6.9"), StImm: version("6.4"),
 			Globals: version("5.6"), LazyGlobals: version("6.8"),
@@ -118,7 +118,7 @@ func TestVersion(t *testing.T) {
 		{"", "", 0, 0xffffffff},
 		{"x", "vmlinux", 0, 0xffffffff},
 	} {
-		got := versionOf(kernelkey.Key{ID: c.id, Release: c.release})
+		got := versionOf(kernel.Key{ID: c.id, Release: c.release})
 		if got.V != c.v || got.Unknown != c.m {
 			t.Errorf("%s %s: %x mask %x", c.id, c.release, got.V, got.Unknown)
 		}

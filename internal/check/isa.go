@@ -35,7 +35,7 @@ const (
 )
 
 // knows reports whether the kernel's verifier knows a group of instructions.
-func (k *kernel) knows(g bpfprog.Group) presence {
+func (k *inventory) knows(g bpfprog.Group) presence {
 	i := &groups[g]
 	_, has := k.enums[i.enum][i.value]
 	told := k.enums[enumHelper] != nil && k.enums[enumMap] != nil && k.enums[enumAttach] != nil

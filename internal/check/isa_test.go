@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"encoding/binary"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testinput"
-	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // instructions are those of each group as clang and the kernel encode them,
@@ -91,9 +92,9 @@ func around(in insn, reached bool, section string) *Object {
 }
 
 // judgeCode is the verdict on the code of an object's first program.
-func judgeCode(o *Object, k *kernel) (Status, []Finding) {
-	e := evaluation{o: o, pr: &o.Programs[0], k: k, settable: new(Config).settable}
-	l := e.code()
+func judgeCode(o *Object, k *inventory) (Status, []Finding) {
+	e := evaluation{pairing: &pairing{o: o, k: k, settable: new(Config).settable}, pr: &o.Programs[0]}
+	l, _, _ := e.code(context.Background())
 	return worst(l), l
 }
 
@@ -117,11 +118,11 @@ func TestInstructionVerdicts(t *testing.T) {
 		for _, c := range instructions {
 			for _, reached := range []bool{true, false} {
 				status := OK
-				switch old := c.name != "" && kernelkey.CompareVersions(release, since[c.group]) < 0; {
+				switch old := c.name != "" && kernel.CompareVersions(release, since[c.group]) < 0; {
 				case !old:
-				case c.name == bpfprog.Gotol && kernelkey.CompareVersions(release, "5.15") >= 0:
+				case c.name == bpfprog.Gotol && kernel.CompareVersions(release, "5.15") >= 0:
 					status = MayFail
-				case reached, c.static, c.group == bpfprog.GroupAcqRel && kernelkey.CompareVersions(release, "5.12") < 0:
+				case reached, c.static, c.group == bpfprog.GroupAcqRel && kernel.CompareVersions(release, "5.12") < 0:
 					status = Fails
 				default:
 					status = Guarded
@@ -162,17 +163,17 @@ func TestInstructionReleases(t *testing.T) {
 		{"5.10.1", [len(enumNames)]map[string]uint64{}, bpfprog.GroupV4, oldUntold},
 		{"", [len(enumNames)]map[string]uint64{}, bpfprog.GroupV4, untold},
 	} {
-		k := &kernel{enums: c.enums, version: versionOf(kernelkey.Key{Release: c.release})}
+		k := &inventory{enums: c.enums, version: versionOf(kernel.Key{Release: c.release})}
 		if got := k.knows(c.group); got != c.want {
 			t.Errorf("%q: %s: %d, want %d", c.release, groups[c.group].value, got, c.want)
 		}
 	}
-	k := &kernel{version: versionOf(kernelkey.Key{Release: "5.10.1"})}
+	k := &inventory{version: versionOf(kernel.Key{Release: "5.10.1"})}
 	for i, want := range []Status{MayFail, Unknown} {
 		if got, l := judgeCode(around(insn{Op: 0xd7, Dst: 7, Imm: 32}, true, "socket"), k); got != want {
 			t.Errorf("%d: %s, want %s: %v", i, got, want, l)
 		}
-		k.version = versionOf(kernelkey.Key{})
+		k.version = versionOf(kernel.Key{})
 	}
 }
 

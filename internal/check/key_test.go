@@ -21,7 +21,7 @@ func TestCodeKey(t *testing.T) {
 		Programs: []bpfprog.Program{{Funcs: []int{0}}},
 	}, noRecords(t))}
 	for _, in := range testinput.Objects(t) {
-		o, err := Parse(in.Name(), in.Data)
+		o, err := Parse(t.Context(), in.Name(), in.Data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestCodeKey(t *testing.T) {
 		if why := it.Load(t.Context(), &tg.Target, "k"); why != nil {
 			t.Fatal(it.Name, why)
 		}
-		k := inspect(tg, r.want, it.Key, it.Arch)
+		k := inspect(t.Context(), tg, r.want, it.Key, it.Arch)
 		silent := *k
 		silent.helpers, silent.enums[enumHelper] = nil, nil
 		loaded, err := r.loader.on(t.Context(), tg)
@@ -48,13 +48,13 @@ func TestCodeKey(t *testing.T) {
 		}
 		for i, d := range loaded {
 			for j := range objects[i].Programs {
-				for _, k := range []*kernel{k, &silent} {
-					e := evaluation{o: objects[i], pr: &objects[i].Programs[j], k: k, loader: d, settable: r.settable}
+				for _, k := range []*inventory{k, &silent} {
+					e := evaluation{pairing: &pairing{o: objects[i], k: k, loader: d, settable: r.settable}, pr: &objects[i].Programs[j]}
 					if !d.sameOrder() {
 						continue
 					}
-					at := place{e.pr, e.codeKey()}
-					got := e.code()
+					at := place{e.pr, e.codeKey(e.pr)}
+					got, _, _ := e.code(t.Context())
 					if want, ok := first[at]; !ok {
 						first[at] = slices.Clone(got)
 					} else if same++; !slices.Equal(got, want) {

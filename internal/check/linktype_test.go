@@ -8,7 +8,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testinput"
-	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // TestLinks wants each way to attach that takes a link refused on the kernels
@@ -50,13 +50,13 @@ func TestLinks(t *testing.T) {
 		k := inspectItem(t, it, want)
 		for _, c := range cases {
 			status := OK
-			if c.link != "" && kernelkey.CompareVersions(it.Key.Release, c.since) < 0 {
+			if c.link != "" && kernel.CompareVersions(it.Key.Release, c.since) < 0 {
 				status = c.status
 			}
 			o := around(c.in, true, c.section)
 			o.StructOps = c.ops
-			e := evaluation{o: o, pr: &o.Programs[0], k: k, settable: new(Config).settable}
-			e.code()
+			e := evaluation{pairing: &pairing{o: o, k: k, settable: new(Config).settable}, pr: &o.Programs[0]}
+			e.code(t.Context())
 			e.interfaces()
 			got := OK
 			for _, f := range e.out {
@@ -73,7 +73,7 @@ func TestLinks(t *testing.T) {
 		}
 		// Behind a branch that is never taken the helper does not count.
 		o := around(cookie, false, "kprobe")
-		if got, l := judgeCode(o, k); got != OK && got != Guarded || (got == Guarded) != (kernelkey.CompareVersions(it.Key.Release, "5.15") < 0) {
+		if got, l := judgeCode(o, k); got != OK && got != Guarded || (got == Guarded) != (kernel.CompareVersions(it.Key.Release, "5.15") < 0) {
 			t.Errorf("%s: guarded cookie: %s: %v", it.Name, got, l)
 		}
 	})

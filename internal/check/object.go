@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
@@ -12,7 +13,9 @@ type Object struct {
 	*bpfprog.Object
 	name    string
 	records records
-	uses    [][]use // by function
+
+	uses      [][]use   // by function
+	recordsOf [][]int32 // by function
 }
 
 // use is an instruction that not every kernel takes, whatever the registers
@@ -25,12 +28,12 @@ type use struct {
 
 // Parse reads a BPF ELF object. Errors and reports call it by the name. The
 // data must stay unchanged while the object is in use.
-func Parse(name string, data []byte) (*Object, error) {
+func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 	r, err := parseRecords(name, data)
 	if err != nil {
 		return nil, err
 	}
-	prog, err := bpfprog.Parse(data, r.types(), r.places())
+	prog, err := bpfprog.Parse(ctx, data, r.types(), r.places())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -38,7 +41,12 @@ func Parse(name string, data []byte) (*Object, error) {
 }
 
 func newObject(name string, prog *bpfprog.Object, r records) *Object {
-	o := &Object{Object: prog, name: name, records: r, uses: make([][]use, len(prog.Funcs))}
+	o := &Object{Object: prog, name: name, records: r, uses: make([][]use, len(prog.Funcs)), recordsOf: make([][]int32, len(prog.Funcs))}
+	for r, at := range prog.Sites {
+		if at.Fn >= 0 {
+			o.recordsOf[at.Fn] = append(o.recordsOf[at.Fn], int32(r))
+		}
+	}
 	for fn := range prog.Funcs {
 		code := prog.Funcs[fn].Insns
 		for i := range code {
@@ -52,4 +60,12 @@ func newObject(name string, prog *bpfprog.Object, r records) *Object {
 		}
 	}
 	return o
+}
+
+// extern returns what an instruction refers to, nil unless that is an extern.
+func (o *Object) extern(in *bpfprog.Insn) *bpfprog.Extern {
+	if in.Ref.Kind != bpfprog.RefExtern {
+		return nil
+	}
+	return &o.Externs[in.Ref.N]
 }

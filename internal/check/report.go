@@ -2,7 +2,7 @@ package check
 
 import (
 	"github.com/btfgen/btfgen/internal/corpus"
-	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // ReportVersion is the version of the report's JSON form. Within one version
@@ -21,13 +21,13 @@ type Report struct {
 type Kernel struct {
 	Name string `json:"name"` // ID/VERSION_ID/ARCH/RELEASE, or a path
 
-	key kernelkey.Key
+	key kernel.Key
 }
 
 // Key is the kernel's identity, as far as it is known.
-func (k *Kernel) Key() kernelkey.Key {
-	if k.key == (kernelkey.Key{}) {
-		k.key, _ = kernelkey.ParseKey(k.Name)
+func (k *Kernel) Key() kernel.Key {
+	if k.key == (kernel.Key{}) {
+		k.key, _ = kernel.ParseKey(k.Name)
 	}
 	return k.key
 }

@@ -7,13 +7,15 @@ import (
 	"errors"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/sweep"
-	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Config says what to do.
@@ -50,7 +52,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	r.skipped = append(r.skipped, skipped...)
-	return r.report(), nil
+	return r.report(ctx)
 }
 
 // run is the state that workers share.
@@ -59,8 +61,10 @@ type run struct {
 	loader dryRun
 	want   *wanted
 
+	found   *ledger
 	mu      sync.Mutex
-	codes   []map[[sha256.Size]byte][]Finding // by program, by codeKey
+	codes   []map[[sha256.Size]byte]code // by program, by codeKey
+	models  map[string]*model
 	kernels []kernelResult
 	types   mapTypes
 	skipped []*corpus.Error
@@ -68,7 +72,7 @@ type run struct {
 
 // kernelResult is one kernel and what became of each program on it.
 type kernelResult struct {
-	key   kernelkey.Key
+	key   kernel.Key
 	name  string
 	path  string
 	arch  string
@@ -77,23 +81,32 @@ type kernelResult struct {
 
 // progResult is one program on one kernel.
 type progResult struct {
-	findings []Finding
+	findings []int32        // in the ledger
 	maps     []*bpfprog.Map // that the kernel lacks; they become findings in the report
 	model    *model         // of what it is attached to, nil if it does not see that
 }
 
+// code is what the code of a program comes to.
+type code struct {
+	findings []int32 // in the ledger
+	work     int     // of exploring it
+}
+
 func newRun(cfg Config) *run {
-	r := &run{Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int)}, types: make(mapTypes)}
+	r := &run{
+		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int)}, types: make(mapTypes),
+		found: newLedger(), models: make(map[string]*model),
+	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
 	for _, o := range cfg.Objects {
 		for i := range o.Programs {
 			names, pattern := attachNames(&o.Programs[i])
 			r.want.add(names...)
-			if pattern != "" && !slices.Contains(r.want.patterns, pattern) {
+			if pattern != "" && len(r.want.patterns) < limits.Patterns && !slices.Contains(r.want.patterns, pattern) {
 				r.want.patterns = append(r.want.patterns, pattern)
 			}
-			r.codes = append(r.codes, make(map[[sha256.Size]byte][]Finding))
+			r.codes = append(r.codes, make(map[[sha256.Size]byte]code))
 		}
 		for i := range o.Externs {
 			r.want.add(rawbtf.Essential(o.Externs[i].Name))
@@ -117,12 +130,15 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 		return
 	}
 	res := kernelResult{key: it.Key, name: it.Name, path: p}
-	k := inspect(t, r.want, it.Key, it.Arch)
+	k := inspect(ctx, t, r.want, it.Key, it.Arch)
 	res.arch = k.arch
 	for i, d := range loaded {
-		o := r.Objects[i]
-		for j := range o.Programs {
-			res.progs = append(res.progs, r.program(len(res.progs), o, &o.Programs[j], k, d))
+		p := &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable}
+		for j := range p.o.Programs {
+			if ctx.Err() != nil {
+				return
+			}
+			res.progs = append(res.progs, r.program(ctx, len(res.progs), p, &p.o.Programs[j]))
 		}
 	}
 	r.mu.Lock()
@@ -131,34 +147,70 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	r.mu.Unlock()
 }
 
-// program judges a program of an object, which is number n of all.
-func (r *run) program(n int, o *Object, pr *bpfprog.Program, k *kernel, d decisions) (res progResult) {
-	if !d.sameOrder() {
-		return progResult{findings: []Finding{{
+// program judges a program, which is number n of all.
+func (r *run) program(ctx context.Context, n int, p *pairing, pr *bpfprog.Program) (res progResult) {
+	if !p.loader.sameOrder() {
+		return progResult{findings: r.found.note([]Finding{{
 			Status: Other, Topic: TopicAnalysis, Subject: "byte order", Reason: errByteOrder.Error(),
-		}}}
+		}})}
 	}
-	e := evaluation{o: o, pr: pr, k: k, loader: d, settable: r.settable}
-	key := e.codeKey()
-	r.mu.Lock()
-	code, ok := r.codes[n][key]
-	r.mu.Unlock()
-	if !ok {
-		code = e.code()
-		r.mu.Lock()
-		r.codes[n][key] = code
-		r.mu.Unlock()
-	}
+	e := evaluation{pairing: p, pr: pr}
+	code := r.code(ctx, n, &e)
 	e.out = nil
 	e.interfaces()
-	e.externs()
-	res.maps, res.model = e.maps(), e.attachment()
-	res.findings = append(e.out, code...)
+	e.strong()
+	res.maps, res.model = e.maps(), r.model(e.attachment())
+	all := r.found.read(e.out, code)
+	sortFindings(all)
+	res.findings = r.found.note(all)
 	return res
 }
 
-// report puts all together in an order that does not depend on timing.
-func (r *run) report() *Report {
+// code judges the code of program n, unless that was done on a kernel where it
+// comes to the same.
+func (r *run) code(ctx context.Context, n int, e *evaluation) []int32 {
+	if e.findings > limits.Findings {
+		return r.found.note([]Finding{{
+			Status: Unknown, Topic: TopicAnalysis, Subject: "findings",
+			Reason: (&limits.Exceeded{Max: limits.Findings, What: "findings on one object"}).Error(),
+		}})
+	}
+	key := e.codeKey(e.pr)
+	r.mu.Lock()
+	c, ok := r.codes[n][key]
+	r.mu.Unlock()
+	if !ok {
+		l, work, whole := e.code(ctx)
+		c = code{r.found.note(l), work}
+		if whole {
+			r.mu.Lock()
+			r.codes[n][key] = c
+			r.mu.Unlock()
+		}
+	}
+	e.work += c.work
+	e.findings += len(c.findings)
+	return c.findings
+}
+
+// model returns the one model that is like m, so that it is kept once.
+func (r *run) model(m *model) *model {
+	if m == nil {
+		return nil
+	}
+	key := m.text + "\x00" + strings.Join(m.slots, "\x00")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, ok := r.models[key]; ok {
+		return known
+	}
+	r.models[key] = m
+	return m
+}
+
+// report puts all together in an order that does not depend on timing. An error
+// is ctx's.
+func (r *run) report(ctx context.Context) (*Report, error) {
 	slices.SortFunc(r.kernels, func(a, b kernelResult) int {
 		return cmp.Or(a.key.Compare(b.key), cmp.Compare(a.name, b.name), cmp.Compare(a.path, b.path))
 	})
@@ -169,18 +221,21 @@ func (r *run) report() *Report {
 	n := 0
 	for _, o := range r.Objects {
 		for j := range o.Programs {
-			rep.Programs = append(rep.Programs, r.row(o, &o.Programs[j], n))
+			rep.Programs = append(rep.Programs, r.row(ctx, o, &o.Programs[j], n))
 			n++
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 	}
-	return rep
+	return rep, nil
 }
 
 func (r *run) skippedList() []*corpus.Error {
 	out := slices.Clone(r.skipped)
 	n := 0
 	for _, o := range r.Objects {
-		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(k.progs[n].findings) != Other })
+		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(r.found.read(nil, k.progs[n].findings)) != Other })
 		if n += len(o.Programs); !met {
 			out = append(out, &corpus.Error{Path: o.name, Err: errors.New("no kernel is of its byte order")})
 		}
@@ -189,38 +244,48 @@ func (r *run) skippedList() []*corpus.Error {
 	return out
 }
 
-// row collects the results of a program, which is number n of all.
-func (r *run) row(o *Object, pr *bpfprog.Program, n int) Program {
+// row collects the results of a program, which is number n of all, as long as
+// ctx does not end.
+func (r *run) row(ctx context.Context, o *Object, pr *bpfprog.Program, n int) Program {
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
-	e := evaluation{o: o, pr: pr}
+	e := evaluation{pairing: &pairing{o: o}, pr: pr}
 	p.Notes = e.external()
-	at := make(map[Finding]int)
+	at := make(map[int32]int)     // place of a finding in the program's
 	first := make(map[string]int) // kernel by machine
 	mask := o.ArgsRead(pr)
 	for ki := range r.kernels {
+		if ctx.Err() != nil {
+			break
+		}
 		res := &r.kernels[ki].progs[n]
-		l := append(r.types.findings(res.maps), res.findings...)
-		sortFindings(l)
+		l := res.findings
+		if lacks := r.types.findings(res.maps); len(lacks) > 0 {
+			all := r.found.read(lacks, l)
+			sortFindings(all)
+			l = r.found.note(all)
+		}
 		fi, ok := first[r.kernels[ki].arch]
 		if !ok && res.model != nil {
 			first[r.kernels[ki].arch], fi = ki, ki
 		}
 		if from := r.kernels[fi].progs[n].model; res.model != nil && res.model.differs(from, mask) {
-			l = append(l, Finding{
+			l = append(slices.Clone(l), r.found.note([]Finding{{
 				Status: MayFail, Topic: TopicTarget, Subject: "prototype of " + pr.Attach.Target(pr.Section),
 				Reason: "is " + res.model.text + "; on " + r.kernels[fi].name + " it is " + from.text,
-			})
+			}})...)
 		}
-		p.Status = append(p.Status, worst(l))
+		s := OK
 		for _, f := range l {
 			i, ok := at[f]
 			if !ok {
 				i = len(p.Findings)
 				at[f] = i
-				p.Findings = append(p.Findings, KernelFinding{Finding: f})
+				p.Findings = append(p.Findings, KernelFinding{Finding: r.found.all[f]})
 			}
 			p.Findings[i].Kernels = append(p.Findings[i].Kernels, ki)
+			s = max(s, p.Findings[i].Status)
 		}
+		p.Status = append(p.Status, s)
 	}
 	slices.SortStableFunc(p.Findings, func(a, b KernelFinding) int {
 		return cmp.Or(-cmp.Compare(a.Status, b.Status), -cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Subject, b.Subject))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testinput"
-	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // v4Source has sign-extending loads of fields: one that every kernel has, and
@@ -50,7 +50,7 @@ func TestV4(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Parse("v4", data)
+	o, err := Parse(t.Context(), "v4", data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestV4(t *testing.T) {
 				continue
 			}
 			want := OK
-			if name == "reads" && kernelkey.CompareVersions(k.Key().Release, "6.6") < 0 {
+			if name == "reads" && kernel.CompareVersions(k.Key().Release, "6.6") < 0 {
 				want = Fails
 				refused++
 			}

@@ -15,14 +15,14 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/interp"
-	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 type insn = bpfprog.Insn
 
 // runningKernel returns the kernel whose verifier is to judge. Without one the
 // test is skipped.
-func runningKernel(t *testing.T) *kernel {
+func runningKernel(t *testing.T) *inventory {
 	t.Helper()
 	raw, err := os.ReadFile("/sys/kernel/btf/vmlinux")
 	if err != nil || os.Getuid() != 0 {
@@ -37,7 +37,7 @@ func runningKernel(t *testing.T) *kernel {
 	}
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
-	return inspect(tg, want, kernelkey.Key{}, "")
+	return inspect(t.Context(), tg, want, kernel.Key{}, "")
 }
 
 // TestVerifier lets the running kernel's verifier judge random programs with
@@ -52,7 +52,7 @@ func TestVerifier(t *testing.T) {
 		g := generator{Rand: rnd}
 		o := g.object()
 		bad := g.bad
-		reached := interp.Explore(o.Object, &o.Programs[0], &interp.Input{Features: k.features}).Reached(bad) != interp.Unreached
+		reached := interp.Explore(t.Context(), o.Object, &o.Programs[0], &interp.Input{Features: k.features}).Reached(bad) != interp.Unreached
 		refused, other := verify(t, o)
 		switch {
 		case other != "":

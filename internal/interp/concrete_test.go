@@ -19,10 +19,9 @@ func TestConcrete(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	const programs = 4_000
 	steps, unreached, ends := 0, 0, make(map[string]int)
-	for n := range programs {
+	for range programs {
 		funcs := (&source{Rand: rnd}).funcs()
-		o := new(bpfprog.Object)
-		r := run(o, funcs...)
+		r := run(new(bpfprog.Object), funcs...)
 		if r.GaveUp || r.Odd != "" {
 			ends["not followed"]++
 			continue
@@ -35,17 +34,7 @@ func TestConcrete(t *testing.T) {
 			}
 		}
 		for range 10 {
-			m := &machine{Rand: rnd, funcs: funcs}
-			m.call(0, bpfprog.Site{})
-			for m.end == "" && m.steps < 1000 {
-				if m.at.Insn >= len(funcs[m.at.Fn]) {
-					break
-				}
-				if r.Reached(m.at) == Unreached {
-					t.Fatalf("program %d of seed %d: %+v is executed, but counts as unreached\n%s", n, seed, m.at, dump(funcs))
-				}
-				m.step(&funcs[m.at.Fn][m.at.Insn])
-			}
+			m := execute(t, rnd, r, funcs)
 			ends[m.end]++
 			steps += m.steps
 		}
@@ -54,6 +43,64 @@ func TestConcrete(t *testing.T) {
 	if steps < 10*programs || unreached < programs || ends["exit"] < programs {
 		t.Error("the programs are too much alike")
 	}
+}
+
+// FuzzConcrete does the same with programs that the fuzzer makes: one byte for
+// each choice of the source's, as far as they go.
+func FuzzConcrete(f *testing.F) {
+	for i := range 16 {
+		b := make([]byte, 60)
+		for k := range b {
+			b[k] = byte(i*16 + k*(2*i+1))
+		}
+		f.Add(b, uint64(i))
+	}
+	f.Fuzz(func(t *testing.T, choices []byte, seed uint64) {
+		if len(choices) > 4<<10 {
+			return // more than any program takes
+		}
+		funcs := (&source{Rand: rand.New(&tape{choices, rand.NewPCG(seed, 1)})}).funcs()
+		r := run(new(bpfprog.Object), funcs...)
+		if r.GaveUp || r.Odd != "" {
+			return
+		}
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		for range 10 {
+			execute(t, rnd, r, funcs)
+		}
+	})
+}
+
+// tape is a source of random numbers of which the first are given.
+type tape struct {
+	given []byte
+	rest  *rand.PCG
+}
+
+func (p *tape) Uint64() uint64 {
+	if len(p.given) == 0 {
+		return p.rest.Uint64()
+	}
+	b := uint64(p.given[0])
+	p.given = p.given[1:]
+	return b * 0x0101_0101_0101_0101 // package rand looks at either end
+}
+
+// execute runs a program, of which all that is executed must be reached.
+func execute(t *testing.T, rnd *rand.Rand, r *Result, funcs [][]insn) *machine {
+	t.Helper()
+	m := &machine{Rand: rnd, funcs: funcs}
+	m.call(0, bpfprog.Site{})
+	for m.end == "" && m.steps < 1000 {
+		if m.at.Insn >= len(funcs[m.at.Fn]) {
+			break
+		}
+		if r.Reached(m.at) == Unreached {
+			t.Fatalf("%+v is executed, but counts as unreached\n%s", m.at, dump(funcs))
+		}
+		m.step(&funcs[m.at.Fn][m.at.Insn])
+	}
+	return m
 }
 
 func dump(funcs [][]insn) string {
@@ -121,7 +168,22 @@ func (s *source) funcs() [][]insn {
 
 // some adds a few instructions to function f of n.
 func (s *source) some(f, n int) {
-	switch s.IntN(14) {
+	switch s.IntN(16) {
+	case 14: // a loop
+		start := len(s.code)
+		s.add(insn{Op: asm.Mov.Op(asm.ImmSource), Dst: 8, Imm: int64(1 + s.IntN(3))})
+		for range 1 + s.IntN(2) {
+			s.some(f, n)
+		}
+		s.add(insn{Op: asm.Sub.Op(asm.ImmSource), Dst: 8, Imm: 1})
+		s.add(insn{Op: pick(s, asm.JNE, asm.JSGT).Op(asm.ImmSource), Dst: 8, Off: int16(start - len(s.code))})
+	case 15: // a callback, which gets a pointer to the stack
+		if f+1 < n {
+			s.add(insn{Op: bpfprog.OpLdImm64, Dst: 2, Ref: bpfprog.Ref{Kind: bpfprog.RefFunc, N: int32(f + 1 + s.IntN(n-f-1))}}, insn{},
+				insn{Op: asm.Mov.Op(asm.RegSource), Dst: 3, Src: pick[asm.Register](s, 6, 7, 10)},
+				insn{Op: bpfprog.OpCall, Imm: int64(asm.FnLoop)})
+			s.look()
+		}
 	case 0:
 		s.point(pick[asm.Register](s, 1, 1, 1, 6, 7), s.ptr())
 	case 1: // somewhere in a frame
@@ -213,8 +275,9 @@ type machine struct {
 
 // activation is what a function returns to.
 type activation struct {
-	ret   bpfprog.Site
-	saved [11]word
+	ret      bpfprog.Site
+	saved    [11]word
+	callback bool // of a helper, to which it returns
 }
 
 // word is a number, or an offset from the top of a frame.
@@ -246,7 +309,7 @@ func (m *machine) call(fn int, ret bpfprog.Site) {
 		m.stop("too deep")
 		return
 	}
-	m.frames = append(m.frames, activation{ret, m.regs})
+	m.frames = append(m.frames, activation{ret: ret, saved: m.regs})
 	for r := range m.regs {
 		if r == 0 || r > 5 || len(m.frames) == 1 {
 			m.regs[r] = m.random()
@@ -305,6 +368,14 @@ func (m *machine) step(in *insn) {
 	case in.IsFuncCall():
 		m.call(int(in.Ref.N), next)
 		return
+	case in.Op == bpfprog.OpCall && in.Imm == int64(asm.FnLoop) && in.Src == 0:
+		m.loop(next)
+		return
+	case in.Op == bpfprog.OpLdImm64:
+		*dst = word{v: address + uint64(in.Ref.N)}
+		next.Insn++
+	case c == asm.LdClass:
+		m.stop("bad jump")
 	case in.Op == bpfprog.OpCall:
 		m.helper(in)
 	case in.Op == bpfprog.OpExit:
@@ -347,7 +418,30 @@ func (m *machine) exit() {
 	for r := asm.R1; r <= asm.R5; r++ {
 		m.regs[r] = m.random()
 	}
+	if f.callback {
+		m.regs[asm.R0] = m.random()
+	}
 	m.at = f.ret
+}
+
+// address is that of function 0. The others follow.
+const address = 0xffff_ffff_a000_0000
+
+// loop calls a function as bpf_loop does, but once.
+func (m *machine) loop(next bpfprog.Site) {
+	fn, arg := m.regs[asm.R2], m.regs[asm.R3]
+	if fn.frame > 0 || fn.v-address >= uint64(len(m.funcs)) {
+		m.stop("bad callback")
+		return
+	}
+	m.call(int(fn.v-address), next)
+	if m.end == "" {
+		for r := asm.R0; r <= asm.R5; r++ {
+			m.regs[r] = m.random()
+		}
+		m.regs[asm.R2] = arg
+		m.frames[len(m.frames)-1].callback = true
+	}
 }
 
 func (m *machine) helper(in *insn) {

@@ -1,6 +1,7 @@
 package interp_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/cilium/ebpf/asm"
@@ -19,7 +20,7 @@ func ExampleExplore() {
 		{Op: bpfprog.OpExit},
 	}
 	o := &bpfprog.Object{Funcs: []bpfprog.Function{{Insns: code}}}
-	r := interp.Explore(o, &bpfprog.Program{Funcs: []int{0}}, &interp.Input{
+	r := interp.Explore(context.Background(), o, &bpfprog.Program{Funcs: []int{0}}, &interp.Input{
 		Record: func(record int) (uint64, bool) { return 0, record == 0 },
 	})
 	for i := range code {

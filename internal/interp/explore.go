@@ -1,45 +1,49 @@
 package interp
 
 import (
+	"context"
 	"encoding/binary"
 
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
-)
-
-// maxSteps bounds the instructions that one exploration executes, as the
-// verifier bounds its own to a million; maxStates the states that are kept
-// apart at one instruction before they are merged.
-const (
-	maxSteps  = 150_000
-	maxStates = 64
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // explorer executes a program abstractly.
 type explorer struct {
 	*Result // alone, so that it does not keep the rest
 
+	meter   *limits.Meter
 	leaders map[int][]bool // by function, by slot: paths can meet there
-	visits  map[bpfprog.Site][]visit
+	visits  map[place][]visit
 	sources map[Fact]int32 // of facts
 	work    []*state
 	queued  map[int]bool // global functions and callbacks
 	steps   int
+	bytes   int // of the states in visits and work
 }
 
-// visit is a state at the target of a jump, on one stack of calls.
+// place is where paths can meet: an instruction, and a hash of the calls that
+// lead there.
+type place struct {
+	at    bpfprog.Site
+	calls uint64
+}
+
+// visit is a state that was at a place.
 type visit struct {
 	s      *state
-	calls  uint64 // hash of the calls that lead there
 	merged bool
 }
 
-// Explore executes a program of an object from its entry.
-func Explore(o *bpfprog.Object, pr *bpfprog.Program, in *Input) *Result {
+// Explore executes a program of an object from its entry. It gives up when ctx
+// ends.
+func Explore(ctx context.Context, o *bpfprog.Object, pr *bpfprog.Program, in *Input) *Result {
 	x := &explorer{
+		meter:   limits.NewMeter(ctx, limits.ExploreWork, "states to compare"),
 		Result:  &Result{o: o, pr: pr, in: in, reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32)},
-		leaders: make(map[int][]bool), visits: make(map[bpfprog.Site][]visit),
+		leaders: make(map[int][]bool), visits: make(map[place][]visit),
 		sources: make(map[Fact]int32), queued: make(map[int]bool),
 	}
 	x.enter(pr.Fn, Certain)
@@ -50,16 +54,31 @@ func Explore(o *bpfprog.Object, pr *bpfprog.Program, in *Input) *Result {
 			}
 		}
 	}
-	for len(x.work) > 0 {
+	for len(x.work) > 0 && x.within() {
 		s := x.work[len(x.work)-1]
 		x.work = x.work[:len(x.work)-1]
+		x.bytes -= s.size()
 		x.path(s)
-		if x.steps > maxSteps {
-			x.GaveUp = true
-			break
-		}
 	}
+	x.GaveUp = !x.within()
 	return x.Result
+}
+
+// within reports whether all limits are kept.
+func (x *explorer) within() bool {
+	return x.steps <= limits.ExploreSteps && x.bytes <= limits.StateBytes && x.meter.Err() == nil
+}
+
+// spend counts work, and reports whether all limits are kept.
+func (x *explorer) spend(n int) bool {
+	x.Work += n
+	return x.meter.Step(n) && x.within()
+}
+
+// later is to go on in s when the paths before are done.
+func (x *explorer) later(s *state) {
+	x.bytes += s.size()
+	x.work = append(x.work, s)
 }
 
 // enter starts at a function with unknown arguments; the program's own has its
@@ -72,7 +91,7 @@ func (x *explorer) enter(fn int, l Level) {
 	if fn == x.pr.Fn {
 		s.regs[asm.R1].kind = anyPtr
 	}
-	x.work = append(x.work, s)
+	x.later(s)
 }
 
 // path executes from s until the path ends or an earlier one covers it.
@@ -80,7 +99,7 @@ func (x *explorer) path(s *state) {
 	var f *bpfprog.Function
 	var leaders []bool
 	var reached []Level
-	for x.steps <= maxSteps {
+	for x.spend(1) {
 		if g := &x.o.Funcs[s.at.Fn]; g != f {
 			f = g
 			leaders, reached = x.scratch(s.at.Fn)

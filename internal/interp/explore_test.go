@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -24,7 +25,7 @@ func run(o *bpfprog.Object, funcs ...[]insn) *Result {
 		o.Funcs = append(o.Funcs, bpfprog.Function{Insns: code})
 		pr.Funcs = append(pr.Funcs, i)
 	}
-	return Explore(o, &pr, &Input{
+	return Explore(context.Background(), o, &pr, &Input{
 		Features: Features{Rodata: true, Partial: true, Narrow: true, StImm: true},
 		Record:   func(int) (uint64, bool) { return 0, true },
 		Ksym:     func(*bpfprog.Extern) bool { return false },
@@ -122,6 +123,38 @@ func TestPointerSomewhere(t *testing.T) {
 	}
 }
 
+// TestCallbackFollows has a callback store through a pointer to a frame that it
+// finds in another.
+func TestCallbackFollows(t *testing.T) {
+	main := []insn{
+		{Op: 0x7a, Dst: 10, Off: -8}, // *(u64 *)(r10 - 8) = 0
+		{Op: 0xbf, Dst: 1, Src: 10},
+		{Op: 0x07, Dst: 1, Imm: -16},
+		call(1),
+		{Op: 0x79, Dst: 9, Src: 10, Off: -8},
+		{Op: 0x55, Dst: 9, Off: 1}, // if r9 != 0 goto +1
+		{Op: bpfprog.OpExit},
+		{Op: bpfprog.OpExit},
+	}
+	loops := []insn{
+		{Op: 0x7b, Dst: 10, Src: 1, Off: -8}, // *(u64 *)(r10 - 8) = r1
+		{Op: bpfprog.OpLdImm64, Dst: 2, Ref: bpfprog.Ref{Kind: bpfprog.RefFunc, N: 2}}, {},
+		{Op: 0xbf, Dst: 3, Src: 10},
+		{Op: 0x07, Dst: 3, Imm: -8},
+		{Op: 0xb7, Dst: 1, Imm: 1},
+		{Op: bpfprog.OpCall, Imm: int64(asm.FnLoop)},
+		{Op: bpfprog.OpExit},
+	}
+	callback := []insn{
+		{Op: 0x79, Dst: 6, Src: 2},         // r6 = *(u64 *)r2
+		{Op: 0x7a, Dst: 6, Off: 8, Imm: 1}, // *(u64 *)(r6 + 8) = 1
+		{Op: bpfprog.OpExit},
+	}
+	if !reaches(new(bpfprog.Object), main, loops, callback) {
+		t.Error("the store is not seen")
+	}
+}
+
 // TestManyPointees reads variables with numbers of more than 16 bits.
 func TestManyPointees(t *testing.T) {
 	const n = 70_000
@@ -140,7 +173,7 @@ func TestManyPointees(t *testing.T) {
 			{Op: bpfprog.OpExit},
 			{Op: bpfprog.OpExit},
 		}
-		x := Explore(&bpfprog.Object{Order: o.Order, Externs: o.Externs, Funcs: []bpfprog.Function{{Insns: code}}}, &bpfprog.Program{Funcs: []int{0}}, &Input{
+		x := Explore(t.Context(), &bpfprog.Object{Order: o.Order, Externs: o.Externs, Funcs: []bpfprog.Function{{Insns: code}}}, &bpfprog.Program{Funcs: []int{0}}, &Input{
 			Kconfig: func(e *bpfprog.Extern) Number { return Number{V: values[e.Name]} },
 		})
 		if x.Reached(bpfprog.Site{Insn: 4}) != Certain || x.Reached(bpfprog.Site{Insn: 5}) != Unreached {

@@ -3,10 +3,12 @@ package interp
 import (
 	"cmp"
 	"hash/maphash"
+	"slices"
 
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // jump executes an instruction of the jump classes.
@@ -45,39 +47,52 @@ func (s *state) calls() uint64 {
 // arrive notes a state where paths can meet. It reports false where earlier
 // visits cover it. Where there are too many they are merged, and s with them.
 func (x *explorer) arrive(s *state) bool {
-	calls := s.calls()
-	list := x.visits[s.at]
-	n, merged := 0, -1
+	here := place{s.at, s.calls()}
+	list := x.visits[here]
+	merged := -1
 	for i := range list {
 		v := &list[i]
 		switch {
-		case v.calls != calls:
 		case v.merged:
 			merged = i
-		case v.s.level <= s.level && v.s.covers(s):
+		case v.s.level <= s.level && x.covers(v.s, s):
 			return false
-		default:
-			n++
 		}
 	}
-	if merged >= 0 && list[merged].s.covers(s) {
+	if merged >= 0 && x.covers(list[merged].s, s) {
 		return false
 	}
-	if merged < 0 && n < maxStates {
-		x.visits[s.at] = append(list, visit{s: s.clone(), calls: calls})
+	if merged < 0 && len(list) < limits.States {
+		x.visits[here] = append(list, visit{s: x.keep(s)})
 		return true
 	}
 	for _, v := range list {
-		if v.calls == calls && (v.merged || merged < 0) {
+		if v.merged || merged < 0 {
+			x.spend(s.slots() + v.s.slots())
 			s.merge(v.s)
 		}
 	}
-	if v := (visit{s: s.clone(), calls: calls, merged: true}); merged >= 0 {
+	if v := (visit{s: x.keep(s), merged: true}); merged >= 0 {
+		x.bytes -= list[merged].s.size()
 		list[merged] = v
 	} else {
-		x.visits[s.at] = append(list, v)
+		x.visits[here] = append(list, v)
 	}
 	return true
+}
+
+// covers is whether a covers b.
+func (x *explorer) covers(a, b *state) bool {
+	ok, looks := a.covers(b)
+	x.spend(looks)
+	return ok
+}
+
+// keep copies s, which goes on. What they share counts once.
+func (x *explorer) keep(s *state) *state {
+	c, bytes := s.clone()
+	x.bytes += c.size() + bytes
+	return c
 }
 
 // branch follows a conditional jump, on both sides unless it is decided.
@@ -103,10 +118,11 @@ func (x *explorer) branch(s *state, in *bpfprog.Insn) bool {
 	if (a.taint || b.taint) && s.level < Depends {
 		s.level = Depends
 	}
-	yes := s.clone()
+	yes, bytes := s.clone()
+	x.bytes += bytes
 	yes.refine(op, in, b, is32, true)
 	yes.jump(in)
-	x.work = append(x.work, yes)
+	x.later(yes)
 	s.refine(op, in, b, is32, false)
 	s.at.Insn++
 	return true
@@ -207,8 +223,12 @@ func (s *state) bury() {
 	}
 	bury(&s.regs[asm.R0])
 	for i := range s.frames {
-		for k := range s.frames[i].stack {
-			bury(&s.frames[i].stack[k].val)
+		f := &s.frames[i]
+		if slices.ContainsFunc(f.stack, func(x slot) bool { return x.val.kind == stackPtr && int(x.val.base) >= len(s.frames) }) {
+			f.own()
+			for k := range f.stack {
+				bury(&f.stack[k].val)
+			}
 		}
 	}
 }
@@ -239,6 +259,8 @@ func (s *state) helperWrites(in *bpfprog.Insn) {
 		p := s.regs[r]
 		switch {
 		case !p.isStack():
+		case hasCallback(f) && s.spilled(): // through what it finds there it writes elsewhere
+			s.forgetAll(value{kind: stackAny})
 		case p.kind == stackAny, !in.IsHelper(), hasCallback(f):
 			s.forgetAll(p)
 		case r < asm.R5 && s.regs[r+1].isConst():

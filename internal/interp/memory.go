@@ -143,7 +143,7 @@ func (s *state) clobber(p value, off, n int64) {
 		s.frames[p.base].forget(int64(p.v)+off, n)
 	case stackAny:
 		for i := range s.frames {
-			s.frames[i].stack = nil
+			s.frames[i].stack, s.frames[i].shared = nil, false
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (s *state) clobber(p value, off, n int64) {
 // forgetAll forgets the frame that p points into.
 func (s *state) forgetAll(p value) {
 	if p.kind == stackPtr {
-		s.frames[p.base].stack = nil
+		s.frames[p.base].stack, s.frames[p.base].shared = nil, false
 		return
 	}
 	s.clobber(p, 0, 0)

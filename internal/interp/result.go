@@ -18,7 +18,8 @@ const (
 // Where GaveUp or Odd is set, more can be than is known. It is for one
 // goroutine at a time.
 type Result struct {
-	GaveUp bool   // after too many steps
+	GaveUp bool   // at a limit, or when the context ended
+	Work   int    // instructions executed, and values of states compared
 	Odd    string // why something could not be followed
 
 	o         *bpfprog.Object

@@ -3,6 +3,7 @@ package interp
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -23,6 +24,8 @@ type frame struct {
 	fn    int
 	saved [4]value // r6 to r9 of the caller
 	stack []slot   // sorted by off
+
+	shared bool // other states have the same stack, which nobody changes then
 }
 
 // slot is a part of the stack of which something is known.
@@ -32,13 +35,38 @@ type slot struct {
 	val  value
 }
 
-func (s *state) clone() *state {
-	c := *s
-	c.frames = slices.Clone(s.frames)
-	for i := range c.frames {
-		c.frames[i].stack = slices.Clone(s.frames[i].stack)
+// clone returns a copy, and the size of the stacks, in bytes, that the two have
+// in common and s had alone.
+func (s *state) clone() (c *state, bytes int) {
+	for i := range s.frames {
+		if f := &s.frames[i]; !f.shared {
+			f.shared = true
+			bytes += cap(f.stack) * int(unsafe.Sizeof(slot{}))
+		}
 	}
-	return &c
+	t := *s
+	t.frames = slices.Clone(s.frames)
+	return &t, bytes
+}
+
+// size is that of s without the stacks, in bytes.
+func (s *state) size() int {
+	return int(unsafe.Sizeof(*s)) + len(s.frames)*int(unsafe.Sizeof(frame{}))
+}
+
+// slots is on how many slots of the stack something is known.
+func (s *state) slots() (n int) {
+	for i := range s.frames {
+		n += len(s.frames[i].stack)
+	}
+	return n
+}
+
+// own makes the stack one that may be changed.
+func (f *frame) own() {
+	if f.shared {
+		f.stack, f.shared = slices.Clone(f.stack), false
+	}
 }
 
 // reg returns what is known of register r.
@@ -49,35 +77,48 @@ func (s *state) reg(r asm.Register) value {
 	return value{kind: stackPtr, base: int32(len(s.frames) - 1)}
 }
 
-// covers reports whether all that can be in o can be in s, at the same place.
-func (s *state) covers(o *state) bool {
+// covers reports whether all that can be in o can be in s, at the same place,
+// and how many values it looked at.
+func (s *state) covers(o *state) (ok bool, looks int) {
 	for i := range s.regs {
 		if !s.regs[i].covers(o.regs[i]) {
-			return false
+			return false, 1
 		}
 	}
 	for i := range s.frames {
 		a, b := &s.frames[i], &o.frames[i]
+		looks += len(a.saved)
 		for j := range a.saved {
 			if !a.saved[j].covers(b.saved[j]) {
-				return false
+				return false, looks
 			}
 		}
-		for _, x := range a.stack {
-			y, ok := b.find(x.off, x.size)
-			if !ok || !x.val.covers(y) {
-				return false
-			}
+		if a.shared && b.shared && len(a.stack) == len(b.stack) && (len(a.stack) == 0 || &a.stack[0] == &b.stack[0]) {
+			continue
 		}
-		for _, y := range b.stack { // stack pointers must not be forgotten
-			if y.val.isStack() {
-				if _, ok := a.find(y.off, y.size); !ok {
-					return false
-				}
-			}
+		looks += len(a.stack) + len(b.stack)
+		if !coversStack(a.stack, b.stack) {
+			return false, looks
 		}
 	}
-	return true
+	return true, looks
+}
+
+// coversStack is covers for stacks, where what is not known is left out.
+func coversStack(a, b []slot) bool {
+	for _, x := range a {
+		for len(b) > 0 && b[0].off < x.off {
+			if b[0].val.isStack() { // stack pointers must not be forgotten
+				return false
+			}
+			b = b[1:]
+		}
+		if len(b) == 0 || b[0].off != x.off || b[0].size != x.size || !x.val.covers(b[0].val) {
+			return false
+		}
+		b = b[1:]
+	}
+	return !slices.ContainsFunc(b, func(y slot) bool { return y.val.isStack() })
 }
 
 // merge makes s cover o.
@@ -101,7 +142,7 @@ func (s *state) merge(o *state) {
 				kept = append(kept, x)
 			}
 		}
-		a.stack = kept
+		a.stack, a.shared = kept, false
 		for _, y := range b.stack {
 			if _, ok := a.find(y.off, y.size); !ok && y.val.isStack() {
 				a.set(y.off, y.size, value{kind: stackAny})
@@ -111,19 +152,24 @@ func (s *state) merge(o *state) {
 }
 
 func (f *frame) find(off int16, size uint8) (value, bool) {
-	for _, x := range f.stack {
-		if x.off == off && x.size == size {
-			return x.val, true
-		}
+	i, ok := f.search(off)
+	if !ok || f.stack[i].size != size {
+		return value{}, false
 	}
-	return value{}, false
+	return f.stack[i].val, true
+}
+
+// search returns where a slot that begins at off is, or would be.
+func (f *frame) search(off int16) (int, bool) {
+	return slices.BinarySearchFunc(f.stack, off, func(x slot, off int16) int { return cmp.Compare(x.off, off) })
 }
 
 // set notes the content of a slot, after which nothing else is known of its
 // bytes.
 func (f *frame) set(off int16, size uint8, v value) {
 	f.forget(int64(off), int64(size))
-	i, _ := slices.BinarySearchFunc(f.stack, off, func(x slot, off int16) int { return cmp.Compare(x.off, off) })
+	f.own()
+	i, _ := f.search(off)
 	f.stack = slices.Insert(f.stack, i, slot{off, size, v})
 }
 
@@ -131,9 +177,11 @@ func (f *frame) set(off int16, size uint8, v value) {
 // eight: a write to a part of them makes verifiers forget the whole.
 func (f *frame) forget(off, size int64) {
 	first, end := off&^7, (off+size+7)&^7
-	f.stack = slices.DeleteFunc(f.stack, func(x slot) bool {
-		return int64(x.off) < end && first < int64(x.off)+int64(x.size)
-	})
+	gone := func(x slot) bool { return int64(x.off) < end && first < int64(x.off)+int64(x.size) }
+	if slices.ContainsFunc(f.stack, gone) {
+		f.own()
+		f.stack = slices.DeleteFunc(f.stack, gone)
+	}
 }
 
 // load returns what a load of n bytes at off gives. A part of a slot is known

@@ -90,7 +90,7 @@ func run(loader, dir string) error {
 		if err != nil {
 			return err
 		}
-		o, err := check.Parse(filepath.Base(f), data)
+		o, err := check.Parse(context.Background(), filepath.Base(f), data)
 		if err != nil {
 			return err
 		}

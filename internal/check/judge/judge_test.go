@@ -43,7 +43,7 @@ func TestRunningKernel(t *testing.T) {
 	}
 	counts := make(map[string]int)
 	for _, in := range testinput.Objects(t) {
-		o, err := check.Parse(in.Name(), in.Data)
+		o, err := check.Parse(t.Context(), in.Name(), in.Data)
 		if err != nil {
 			t.Error(err)
 			continue

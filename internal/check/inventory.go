@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"path"
 	"strconv"
 	"strings"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/interp"
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	kernelkey "github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // enumNames are the enums of the kernel's interface.
@@ -47,8 +48,8 @@ type symbol struct {
 
 func (y symbol) typ() rawbtf.Type { return y.view.Type(y.id) }
 
-// kernel is what a kernel's BTF says about the things that are wanted.
-type kernel struct {
+// inventory is what a kernel's BTF says about the things that are wanted.
+type inventory struct {
 	arch     string
 	want     *wanted
 	enums    [len(enumNames)]map[string]uint64 // nil where the BTF has no such enum
@@ -61,14 +62,18 @@ type kernel struct {
 	version  interp.Number // LINUX_KERNEL_VERSION, V 0 where nothing tells
 }
 
-// inspect reads all that is wanted from a kernel's BTF in one pass.
-func inspect(t *target, w *wanted, key kernelkey.Key, arch string) *kernel {
+// inspect reads all that is wanted from a kernel's BTF in one pass. When ctx ends
+// it is cut short.
+func inspect(ctx context.Context, t *target, w *wanted, key kernel.Key, arch string) *inventory {
 	if arch == "" {
-		arch = kernelkey.CanonicalArch(key.Arch)
+		arch = kernel.CanonicalArch(key.Arch)
 	}
-	k := &kernel{arch: arch, want: w, symbols: make([][]symbol, len(w.names)), matches: make([]int, len(w.patterns))}
+	k := &inventory{arch: arch, want: w, symbols: make([][]symbol, len(w.names)), matches: make([]int, len(w.patterns))}
 	t.types(func(b *rawbtf.BTF) {
 		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
+			if id%4096 == 0 && ctx.Err() != nil {
+				return
+			}
 			k.visit(b, id)
 		}
 	})
@@ -77,7 +82,7 @@ func inspect(t *target, w *wanted, key kernelkey.Key, arch string) *kernel {
 	return k
 }
 
-func (k *kernel) visit(b *rawbtf.BTF, id rawbtf.TypeID) {
+func (k *inventory) visit(b *rawbtf.BTF, id rawbtf.TypeID) {
 	t := b.Type(id)
 	switch t.Kind() {
 	case rawbtf.KindFunc:
@@ -116,7 +121,7 @@ func enumValues(b *rawbtf.BTF, t *rawbtf.Type) map[string]uint64 {
 }
 
 // find returns the type of a kind with a name, vmlinux before modules.
-func (k *kernel) find(name string, kind rawbtf.Kind) (symbol, bool) {
+func (k *inventory) find(name string, kind rawbtf.Kind) (symbol, bool) {
 	i, ok := k.want.names[name]
 	if !ok {
 		return symbol{}, false
@@ -133,7 +138,7 @@ func (k *kernel) find(name string, kind rawbtf.Kind) (symbol, bool) {
 // Names whose presence tells what a verifier can do.
 var featureNames = []string{"bpf_func_info_aux", anyTracepoint}
 
-func (k *kernel) readFeatures() {
+func (k *inventory) readFeatures() {
 	has := func(enum int, name string) bool {
 		_, ok := k.enums[enum][name]
 		return ok
@@ -166,7 +171,7 @@ func (k *kernel) readFeatures() {
 
 // versionOf is LINUX_KERNEL_VERSION on a kernel. Debian's and Ubuntu's releases
 // keep their first patch level in the name, 5.10.0 for 5.10.218.
-func versionOf(key kernelkey.Key) interp.Number {
+func versionOf(key kernel.Key) interp.Number {
 	v := interp.Number{Unknown: 0xffffffff}
 	var n [3]uint64
 	for i, s := range strings.SplitN(key.Release, ".", 3) {
@@ -187,7 +192,7 @@ func versionOf(key kernelkey.Key) interp.Number {
 		return v
 	}
 	out := interp.Number{V: n[0]<<16 | n[1]<<8 | min(n[2], 255)}
-	if id := kernelkey.CanonicalID(key.ID); n[2] == 0 && (id == "debian" || id == "ubuntu") {
+	if id := kernel.CanonicalID(key.ID); n[2] == 0 && (id == "debian" || id == "ubuntu") {
 		out.Unknown = 0xff
 	}
 	return out
@@ -197,9 +202,9 @@ func versionOf(key kernelkey.Key) interp.Number {
 // architecture, best first.
 func syscallNames(name, arch string) []string {
 	var prefix string
-	switch kernelkey.CanonicalArch(arch) {
+	switch kernel.CanonicalArch(arch) {
 	case "x86_64", "i386":
-		prefix = map[string]string{"x86_64": "__x64_sys_", "i386": "__ia32_sys_"}[kernelkey.CanonicalArch(arch)]
+		prefix = map[string]string{"x86_64": "__x64_sys_", "i386": "__ia32_sys_"}[kernel.CanonicalArch(arch)]
 	case "arm64":
 		prefix = "__arm64_sys_"
 	case "s390x":
@@ -223,16 +228,16 @@ func allSyscallNames(name string) (all []string) {
 }
 
 // dated reports whether the kernel's name tells its release.
-func (k *kernel) dated() bool { return k.version.V != 0 }
+func (k *inventory) dated() bool { return k.version.V != 0 }
 
 // before reports whether the kernel's name tells that it is older than a
 // version.
-func (k *kernel) before(version uint64) bool {
+func (k *inventory) before(version uint64) bool {
 	return k.dated() && k.version.V|k.version.Unknown < version
 }
 
 // lacks reports that an enum is there and has no such name.
-func (k *kernel) lacks(enum int, name string) bool {
+func (k *inventory) lacks(enum int, name string) bool {
 	m := k.enums[enum]
 	_, ok := m[name]
 	return m != nil && !ok
@@ -240,7 +245,7 @@ func (k *kernel) lacks(enum int, name string) bool {
 
 // lacksHelper reports that the BTF lists helpers, but neither this one nor an
 // older one that loaders put in its place.
-func (k *kernel) lacksHelper(id int64) bool {
+func (k *inventory) lacksHelper(id int64) bool {
 	if len(k.helpers) == 0 || k.helpers[id] {
 		return false
 	}
@@ -254,7 +259,7 @@ func (k *kernel) lacksHelper(id int64) bool {
 }
 
 // kconfig is what a loader puts into a .kconfig variable.
-func (k *kernel) kconfig(name string) interp.Number {
+func (k *inventory) kconfig(name string) interp.Number {
 	yes := func(b bool) interp.Number {
 		if b {
 			return interp.Number{V: 1}

@@ -1,0 +1,140 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/interp"
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/testinput"
+)
+
+const absentHelper, presentHelper = 400, int64(asm.FnGetPrandomU32)
+
+func helperCall(n int64) insn { return insn{Op: bpfprog.OpCall, Imm: n} }
+
+// crowded has a stack of which every byte is known, paths on which they differ in
+// ever more places, and then a helper that is absent.
+func crowded() (code []insn) {
+	for off := -512; off < 0; off++ {
+		code = append(code, insn{Op: asm.StoreImmOp(asm.Byte), Dst: asm.RFP, Off: int16(off)})
+	}
+	for i := range 60 {
+		code = append(code,
+			helperCall(presentHelper),
+			insn{Op: asm.JSet.Op(asm.ImmSource), Dst: 0, Imm: 1, Off: 1},
+			insn{Op: asm.StoreImmOp(asm.Byte), Dst: asm.RFP, Off: int16(-8 - 8*i), Imm: 1})
+	}
+	return append(code, insn{Op: asm.JNE.Op(asm.ImmSource), Dst: asm.RFP, Off: 1}, helperCall(absentHelper), insn{Op: bpfprog.OpExit})
+}
+
+// guarded is n instructions that nothing reaches, and absent helpers at the end
+// of them.
+func guarded(n, absent int) []insn {
+	return slices.Concat(
+		[]insn{{Op: asm.Mov.Op(asm.ImmSource), Dst: 6}, {Op: asm.JEq.Op(asm.ImmSource), Dst: 6, Off: 1}, {Op: bpfprog.OpGotol, Imm: 1}, {Op: bpfprog.OpGotol, Imm: int64(n + absent)}},
+		slices.Repeat([]insn{{Op: asm.Add.Op(asm.ImmSource), Dst: 6}}, n),
+		slices.Repeat([]insn{helperCall(absentHelper)}, absent),
+		[]insn{{Op: bpfprog.OpExit}})
+}
+
+// facts tests n variables of the kernel's configuration, each before a helper
+// that is absent.
+func facts(n int) (code []insn, externs []bpfprog.Extern) {
+	for i := range n {
+		externs = append(externs, bpfprog.Extern{Name: fmt.Sprintf("LINUX_%d", i), Kind: bpfprog.ExternKconfig, Weak: true, Size: 8})
+		code = append(code,
+			insn{Op: bpfprog.OpLdImm64, Dst: 1, Ref: bpfprog.Ref{Kind: bpfprog.RefExtern, N: int32(i)}}, insn{},
+			insn{Op: asm.LoadMemOp(asm.DWord), Dst: 0, Src: 1},
+			insn{Op: asm.JNE.Op(asm.ImmSource), Dst: 0, Imm: 1, Off: 1},
+			helperCall(absentHelper+int64(i)))
+	}
+	return append(code, insn{Op: bpfprog.OpExit}), externs
+}
+
+// differing calls n helpers that are all absent, each another one.
+func differing(n int) (code []insn) {
+	for i := range n {
+		code = append(code, helperCall(absentHelper+int64(i)))
+	}
+	return append(code, insn{Op: bpfprog.OpExit})
+}
+
+// objectOf is an object of n programs that have the same code.
+func objectOf(t *testing.T, n int, code []insn, externs ...bpfprog.Extern) *Object {
+	o := &bpfprog.Object{Externs: externs}
+	for i := range n {
+		o.Funcs = append(o.Funcs, bpfprog.Function{Name: fmt.Sprint("p", i), Insns: code})
+		o.Programs = append(o.Programs, bpfprog.Program{Fn: i, Funcs: []int{i}})
+	}
+	return newObject("hostile", o, noRecords(t))
+}
+
+// TestHostile bounds what hostile objects cost on a kernel that has one helper,
+// and wants a verdict on the last program of each all the same.
+func TestHostile(t *testing.T) {
+	code, externs := facts(20_000)
+	for name, h := range map[string]struct {
+		o    *Object
+		last Status
+		says string
+	}{
+		"a block behind a guard":      {objectOf(t, 1, guarded(4_000, 50)), Guarded, ""},
+		"a large block":               {objectOf(t, 1, guarded(400_000, 50_000)), Guarded, ""},
+		"facts":                       {objectOf(t, 1, code, externs...), MayFail, ""},
+		"programs that take too long": {objectOf(t, 20, crowded()), Unknown, "too large to tell"},
+		"findings":                    {objectOf(t, 30, differing(10_000)), Unknown, "too large to tell: more than 131072 findings on one object"},
+	} {
+		r := newRun(Config{Objects: []*Object{h.o}})
+		k := &inventory{want: r.want, helpers: map[int64]bool{presentHelper: true}, version: interp.Number{V: 6<<16 | 12<<8}}
+		k.features = interp.Features{Partial: true, StImm: true}
+		p := &pairing{o: h.o, k: k, loader: decisions{}, settable: r.settable}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var last []Finding
+		for i := range h.o.Programs {
+			last = r.found.read(nil, r.code(t.Context(), i, &evaluation{pairing: p, pr: &h.o.Programs[i]}))
+		}
+		runtime.ReadMemStats(&after)
+		if len(last) == 0 || worst(last) != h.last || !strings.Contains(last[0].Reason, h.says) {
+			t.Errorf("%s: %d findings, %s: %v", name, len(last), worst(last), last[:min(1, len(last))])
+		}
+		if p.work > limits.ObjectWork+limits.ExploreWork {
+			t.Errorf("%s: %d units of work", name, p.work)
+		}
+		n := after.TotalAlloc - before.TotalAlloc
+		if n > 300<<20 {
+			t.Errorf("%s: %d bytes allocated", name, n)
+		}
+		t.Logf("%s: %d units of work, %d bytes", name, p.work, n)
+	}
+}
+
+// TestCanceled wants nothing to be done under a context that has ended.
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := objectOf(t, 3, crowded())
+	r := newRun(Config{Objects: []*Object{o}})
+	tg := new(target)
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) { r.item(ctx, tg, it) })
+	if len(r.kernels) > 0 {
+		t.Errorf("verdicts on %d kernels", len(r.kernels))
+	}
+	if _, err := r.report(ctx); err != context.Canceled {
+		t.Errorf("report: %v", err)
+	}
+	data := testinput.Named(t, "subprogs.bpfel.o").Data
+	if _, err := Parse(ctx, "o", data); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

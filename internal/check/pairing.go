@@ -1,0 +1,100 @@
+package check
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strconv"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+)
+
+// pairing is one object on one kernel: what its programs have in common there.
+// It is for one goroutine at a time.
+type pairing struct {
+	o        *Object
+	k        *inventory
+	loader   decisions
+	settable func(variable string) bool
+
+	keys     map[int][sha256.Size]byte // of functions
+	externs  map[*bpfprog.Extern]lack
+	work     int // of the explorations of its programs so far
+	findings int // on their code so far
+}
+
+// lack is why an extern cannot be used; why is empty if it can.
+type lack struct {
+	topic Topic
+	why   string
+}
+
+// missing looks for a kfunc or a typed ksym, once.
+func (p *pairing) missing(x *bpfprog.Extern) lack {
+	l, ok := p.externs[x]
+	if !ok {
+		l.topic, l.why = p.k.missing(p.o, x)
+		if p.externs == nil {
+			p.externs = make(map[*bpfprog.Extern]lack)
+		}
+		p.externs[x] = l
+	}
+	return l
+}
+
+// hasKsym reports whether the kernel has what an extern asks for. An untyped
+// one may be any symbol, which BTF does not list.
+func (p *pairing) hasKsym(x *bpfprog.Extern) bool { return x.Type == 0 || p.missing(x).why == "" }
+
+// codeKey identifies all that the findings on a program's code depend on, so
+// that kernels with the same key share one exploration. It is a hash, because
+// the whole takes more memory than the findings.
+func (p *pairing) codeKey(pr *bpfprog.Program) [sha256.Size]byte {
+	b := fmt.Appendf(nil, "%v", p.k.features)
+	for _, fn := range pr.Funcs {
+		key := p.funcKey(fn)
+		b = append(b, key[:]...)
+	}
+	return sha256.Sum256(b)
+}
+
+// funcKey is codeKey for one function, which several programs may have.
+func (p *pairing) funcKey(fn int) [sha256.Size]byte {
+	if key, ok := p.keys[fn]; ok {
+		return key
+	}
+	var b []byte
+	for _, r := range p.o.recordsOf[fn] {
+		b = p.loader.appendKey(b, int(r))
+	}
+	flag := func(yes bool) { b = strconv.AppendBool(append(b, ' '), yes) }
+	var groups [bpfprog.NumGroups]bool
+	for i := range p.o.uses[fn] {
+		u := &p.o.uses[fn][i]
+		x := p.o.extern(u.in)
+		switch {
+		case u.newer != nil:
+			groups[u.newer.Group] = true
+			groups[bpfprog.GroupAtomics] = groups[bpfprog.GroupAtomics] || u.newer.Group == bpfprog.GroupAcqRel
+		case u.in.IsHelper():
+			flag(p.k.lacksHelper(u.in.Imm))
+			if isAttachCookie(u.in) {
+				flag(p.k.lacks(enumLink, linkPerf))
+			}
+		case x.Kind == bpfprog.ExternKconfig:
+			b = fmt.Appendf(b, " %v", p.k.kconfig(x.Name))
+		case x.Kind == bpfprog.ExternKsym:
+			flag(p.hasKsym(x))
+		}
+	}
+	for g := range bpfprog.NumGroups {
+		if groups[g] {
+			b = append(b, ' ', byte('0'+p.k.knows(g)))
+		}
+	}
+	if p.keys == nil {
+		p.keys = make(map[int][sha256.Size]byte)
+	}
+	key := sha256.Sum256(b)
+	p.keys[fn] = key
+	return key
+}

@@ -1,0 +1,94 @@
+package limits
+
+// What the code of one BPF object may take. The figures behind "real" are the
+// largest met with 88 objects of Debian, the tests' own, and a made-up one as
+// large as the largest tracers'. Beyond these the object is refused.
+const (
+	// Sections bounds the sections of an object. Real: 508.
+	Sections = 1 << 13
+
+	// Symbols bounds its symbols. Real: 552.
+	Symbols = 1 << 18
+
+	// ObjectNames bounds the bytes of the names of symbols and of variables in
+	// BTF, which can share their bytes in the file. Real: 7.5 kB.
+	ObjectNames = 32 << 20
+
+	// PathBytes bounds the name of a source file; of those that are longer no line
+	// is told. Linux opens none of more. Real: 90.
+	PathBytes = 4 << 10
+
+	// Functions bounds its functions. Real: 550.
+	Functions = 1 << 16
+
+	// Programs bounds those that can be loaded. Real: 250.
+	Programs = 1 << 13
+
+	// Instructions bounds the slots of all its code, of some 60 bytes each in
+	// memory. The kernel takes a million from a program. Real: 172,328.
+	Instructions = 1 << 20
+
+	// Relocations bounds those that tell instructions what they refer to. Real:
+	// 750.
+	Relocations = 1 << 20
+
+	// Inflated bounds the bytes of its compressed sections. Real: 0; no compiler
+	// compresses what is read here.
+	Inflated = 64 << 20
+
+	// SectionBytes bounds one section that is in no file. Real: 1 MB.
+	SectionBytes = 64 << 20
+
+	// Called bounds the functions of each program, of all programs together.
+	// Real: 1,450.
+	Called = 1 << 20
+
+	// CalledInsns bounds their slots. Real: 450,842.
+	CalledInsns = 1 << 26
+
+	// CalledRecords bounds their relocation records. Real: 92,270.
+	CalledRecords = 1 << 22
+
+	// ParseSteps bounds what else reading an object looks at: members of the
+	// types of maps, tables of lines. Real: 21,083 lines.
+	ParseSteps = 1 << 26
+)
+
+// What exploring one program may take, on one kernel. Beyond it is not known
+// whether an instruction that was not reached can be: "too large to tell".
+const (
+	// ExploreSteps bounds the instructions executed. The kernel's verifier takes a
+	// million. Real: 12,411.
+	ExploreSteps = 150_000
+
+	// States bounds the states that are kept apart where paths meet; more are
+	// merged, and what is reached then is reached perhaps. It is for precision
+	// rather than for time: real programs get there now and then.
+	States = 64
+
+	// StateBytes bounds all states that are kept or wait. Real: 1.2 MB.
+	StateBytes = 32 << 20
+
+	// ExploreWork bounds instructions executed and values of states compared, at
+	// some five nanoseconds each. Real: 175,435.
+	ExploreWork = 1 << 26
+)
+
+// What checking one object may take, on one kernel.
+const (
+	// ObjectWork bounds ExploreWork of all its programs. Those that come when it is
+	// spent are not explored. Real: 352,594.
+	ObjectWork = 1 << 27
+
+	// Findings bounds those on the code of its programs. Of programs that come
+	// after as many none is told. Real: 10,660.
+	Findings = 1 << 17
+
+	// Patterns bounds the patterns of functions that the programs of all objects
+	// attach to. Real: 1.
+	Patterns = 1 << 8
+
+	// ExternSteps bounds the types and parameters that are compared for one extern.
+	// If they are not enough the types differ. Real: 10.
+	ExternSteps = 1 << 12
+)
