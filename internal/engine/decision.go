@@ -273,8 +273,8 @@ func (d *Decision) Reason() string {
 // Local returns the local side.
 func (d *Decision) Local() Place { return d.m.spec.place() }
 
-// Match identifies all of the decision that does not depend on the
-// instruction: decisions of which it is equal have equal sides and candidates.
+// Match identifies all of the decision that does not depend on the instruction:
+// decisions for which it is equal have the same candidates.
 func (d *Decision) Match() any { return d.m }
 
 // Target returns the candidate that the loader takes, or nil.

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +18,10 @@ func JSON(w io.Writer) *json.Encoder {
 	return enc
 }
 
+// ones has a 1 in each byte: adding it to bytes up to 0x7f sets the top bit of
+// those that are 0x7f.
+const ones = 0x0101010101010101
+
 // jsonWriter gets whole values, in which only strings have such characters.
 type jsonWriter struct{ w io.Writer }
 
@@ -24,6 +29,13 @@ func (j jsonWriter) Write(p []byte) (int, error) {
 	var out []byte
 	from := 0 // what is not in out yet
 	for i := 0; i < len(p); {
+		// Nearly all is ASCII, of which the encoder has escaped all but DEL.
+		if len(p)-i >= 8 {
+			if w := binary.LittleEndian.Uint64(p[i:]); (w|(w+ones))&(ones<<7) == 0 {
+				i += 8
+				continue
+			}
+		}
 		r, n := rune(p[i]), 1
 		if r >= utf8.RuneSelf {
 			r, n = utf8.DecodeRune(p[i:])

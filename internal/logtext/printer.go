@@ -26,7 +26,7 @@ type Printer struct {
 
 // NewPrinter returns a Printer of text.
 func NewPrinter(w io.Writer, opts Options) *Printer {
-	return &Printer{w: bufio.NewWriter(w), opts: opts}
+	return &Printer{w: bufio.NewWriterSize(w, 64<<10), opts: opts}
 }
 
 // NewJSONPrinter returns a Printer that writes a line of JSON for each relocation and kernel that the

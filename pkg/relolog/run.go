@@ -30,7 +30,7 @@ func Run(ctx context.Context, o *Object, t *Target) (*Log, error) {
 	if err := tb.Fill(ctx, o.o.Set(), &t.k, nil); err != nil {
 		return nil, err
 	}
-	r := renderer{log: l, sides: make(map[any]*Entry), values: make(map[*engine.Decision]*uint64)}
+	r := renderer{log: l, made: make(map[*engine.Decision]*Entry), candidates: make(map[any][]Candidate)}
 	l.Entries = make([]Entry, 0, o.Len())
 	for rec, d := range tb.Decisions(0) {
 		l.Entries = append(l.Entries, r.entry(ctx, rec, d))
@@ -44,37 +44,48 @@ func Run(ctx context.Context, o *Object, t *Target) (*Log, error) {
 // renderer makes entries of decisions. What decisions have in common is made
 // once.
 type renderer struct {
-	log    *Log
-	sides  map[any]*Entry // by what entries have in common
-	values map[*engine.Decision]*uint64
+	log        *Log
+	made       map[*engine.Decision]*Entry
+	candidates map[any][]Candidate // by Decision.Match
 }
 
 func (r *renderer) entry(ctx context.Context, rec *engine.Record, d *engine.Decision) Entry {
-	key := d.Match()
-	sides := r.sides[key]
-	if sides == nil {
-		sides = r.both(ctx, d)
-		r.sides[key] = sides
+	made := r.made[d]
+	if made == nil {
+		made = r.render(ctx, rec, d)
+		r.made[d] = made
 	}
-	e := *sides
+	e := *made
 	e.Program, e.Section, e.Index, e.Insn, e.Source = rec.Program, rec.Section, rec.Index, rec.Insn, rec.Source
-	e.Kind, e.Result, e.Reason = Kind(rec.Kind), Result(d.Result.String()), d.Reason()
+	return e
+}
+
+// render makes all of an entry but where its record is, unless the context ends
+// it.
+func (r *renderer) render(ctx context.Context, rec *engine.Record, d *engine.Decision) *Entry {
+	e := &Entry{
+		Object: r.log.Object, Kernel: r.log.Kernel, Kind: Kind(rec.Kind), Local: specOf(d.Local()), Old: d.Old(),
+		Result: Result(d.Result.String()), Reason: d.Reason(),
+	}
 	if d.Result.OK() {
-		v := r.values[d]
-		if v == nil {
-			v = new(uint64) // a pointer into d would keep all of the table
-			*v = d.New
-			r.values[d] = v
-		}
-		e.New = v
+		v := d.New // a pointer into d would keep all of the table
+		e.New = &v
+	}
+	key, ok := d.Match(), false
+	if e.Candidates, ok = r.candidates[key]; !ok {
+		e.Candidates = candidates(ctx, d)
+		r.candidates[key] = e.Candidates
+	}
+	if c := d.Target(); c != nil {
+		s := specOf(c.Place)
+		s.Module = &c.Module
+		e.Target = &s
 	}
 	return e
 }
 
-// both fills in the two sides of an entry, unless the context ends it.
-func (r *renderer) both(ctx context.Context, d *engine.Decision) *Entry {
-	e := &Entry{Object: r.log.Object, Kernel: r.log.Kernel, Local: specOf(d.Local()), Old: d.Old()}
-	e.Candidates = []Candidate{}
+func candidates(ctx context.Context, d *engine.Decision) []Candidate {
+	all := []Candidate{}
 	for c := range d.Candidates() {
 		if ctx.Err() != nil {
 			break
@@ -84,15 +95,9 @@ func (r *renderer) both(ctx context.Context, d *engine.Decision) *Entry {
 		if c.Match {
 			out.Value = &c.Value
 		}
-		e.Candidates = append(e.Candidates, out)
+		all = append(all, out)
 	}
-	e.Candidates = slices.Clip(e.Candidates)
-	if c := d.Target(); c != nil {
-		s := specOf(c.Place)
-		s.Module = &c.Module
-		e.Target = &s
-	}
-	return e
+	return slices.Clip(all)
 }
 
 func specOf(p engine.Place) Spec {
