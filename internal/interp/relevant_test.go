@@ -1,0 +1,72 @@
+package interp
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+)
+
+// TestRelevant gives other values to records that are not relevant: the
+// exploration must come to the same.
+func TestRelevant(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 5))
+	irrelevant, relevant := 0, 0
+	for range 400 {
+		o, pr := new(bpfprog.Object), new(bpfprog.Program)
+		records := int32(0)
+		for f, code := range (&source{Rand: rnd}).funcs() {
+			for i := range code {
+				if in := &code[i]; in.Op.Class().IsALU() && !isRegister(in) && in.Op.ALUOp() != asm.Neg && rnd.IntN(2) == 0 {
+					records++
+					in.Record = records
+				}
+			}
+			o.Funcs, pr.Funcs = append(o.Funcs, bpfprog.Function{Insns: code}), append(pr.Funcs, f)
+		}
+		values := make([]uint64, records)
+		explore := func() *Result {
+			return Explore(t.Context(), o, pr, &Input{
+				Features: Features{Partial: true, Narrow: true, StImm: true},
+				Record:   func(r int) (uint64, bool) { return values[r], true },
+			})
+		}
+		any := func() uint64 { return []uint64{0, 1, 2, 8, 16, 4096, math.MaxUint32, rnd.Uint64()}[rnd.IntN(8)] }
+		for i := range values {
+			values[i] = any()
+		}
+		first := explore()
+		for range 4 {
+			for i := range values {
+				if !first.relevant[i] {
+					values[i] = any()
+					irrelevant++
+				} else {
+					relevant++
+				}
+			}
+			r := explore()
+			if r.GaveUp != first.GaveUp || r.Odd != first.Odd || !slices.Equal(r.Relevant(), first.Relevant()) {
+				t.Fatalf("%v, first %v", r.Relevant(), first.Relevant())
+			}
+			for f := range o.Funcs {
+				for i := range o.Funcs[f].Insns {
+					at := bpfprog.Site{Fn: f, Insn: i}
+					g, ok := r.Guard(at)
+					g0, ok0 := first.Guard(at)
+					if r.Reached(at) != first.Reached(at) || ok != ok0 || g.Branch != g0.Branch || g.Fact != nil && *g.Fact != *g0.Fact {
+						t.Fatalf("%+v: %d, first %d", at, r.Reached(at), first.Reached(at))
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d values that count, %d that do not", relevant, irrelevant)
+	if relevant < 1000 || irrelevant < 1000 {
+		t.Error("too few of one kind")
+	}
+}
