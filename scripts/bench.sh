@@ -131,7 +131,7 @@ failures() {
 warm() { find "$@" -type f -exec cat {} + >/dev/null; }
 
 build() {
-	(cd "$root" && go build -o "$tmp/btfgen" ./cmd/btfgen && go build -o "$tmp/helper" ./scripts/bench-helper)
+	(cd "$root" && go build -ldflags "-X main.version=bench" -o "$tmp/btfgen" ./cmd/btfgen && go build -o "$tmp/helper" ./scripts/bench-helper)
 }
 
 # debian_files: the directory of Debian's packages, empty if there is none.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -114,7 +113,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:      "btfgen",
 		Usage:     "minimized BTF for BPF CO-RE objects and many kernels",
-		Version:   version(),
+		Version:   buildVersion(),
 		Writer:    stdout,
 		ErrWriter: stderr,
 		// Paths may hold commas.
@@ -166,12 +165,4 @@ func usage(app *cli.App, args []string) error {
 		return nil
 	}
 	return usagef("unknown command %q", name)
-}
-
-// version is the module's version, as the build recorded it.
-func version() string {
-	if bi, ok := debug.ReadBuildInfo(); ok && bi.Main.Version != "" {
-		return bi.Main.Version
-	}
-	return "(devel)"
 }

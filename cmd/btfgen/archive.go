@@ -27,7 +27,7 @@ func archiveCommand() *cli.Command {
 }
 
 // tool is what archives say that they were written by.
-func tool() string { return "btfgen " + version() }
+func tool() string { return "btfgen " + buildVersion() }
 
 func layoutFlag() cli.Flag {
 	return &cli.StringFlag{Name: "layout", Usage: "names in a directory or tar: `KIND` btfhub, or bcc (a .tar.gz for bcc's tools to embed)", Value: "btfhub"}

@@ -17,12 +17,16 @@ func archiveLookupCommand() *cli.Command {
 		Usage:     "find the BTF for a host, as a tracer would",
 		ArgsUsage: "ARCHIVE",
 		Description: "Without options the host is the one that this runs on. A kernel of the same release and arch under another\n" +
-			"distribution or version is taken if that leaves one BTF; a near release never is. The exit status is 3 on a miss.",
+			"distribution or version is taken if that leaves one BTF; a near release never is, unless --neighbour asks for\n" +
+			"it and all builds next to the host's have one BTF: N before it, and N after it or all that there are, of the same\n" +
+			"distribution, version, arch, version of Linux and flavour. The exit status is 3 on a miss.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "os-release", Usage: "read distribution and version from `FILE`", TakesFile: true},
 			&cli.StringFlag{Name: "release", Usage: "kernel `RELEASE`, as uname -r prints it"},
 			&cli.StringFlag{Name: "arch", Usage: "`ARCH`, as uname -m prints it"},
 			&cli.StringFlag{Name: "root", Usage: "the host's root directory is `DIR`", TakesFile: true},
+			&cli.BoolFlag{Name: "neighbour", Usage: "on a miss, take the BTF that all builds next to the kernel have"},
+			&cli.IntFlag{Name: "builds", Usage: "--neighbour wants `N` builds before the kernel", Value: 3},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the BTF to `FILE`"},
 			&cli.BoolFlag{Name: "json", Usage: "explain in JSON"},
 		},
@@ -33,7 +37,7 @@ func archiveLookupCommand() *cli.Command {
 // lookupResult is what lookup --json writes. Fields are only ever added.
 type lookupResult struct {
 	Host       string `json:"host"`
-	Match      string `json:"match"` // exact, release or none
+	Match      string `json:"match"` // exact, release, neighbour or none
 	Kernel     string `json:"kernel,omitempty"`
 	Layout     *int   `json:"layout,omitempty"`
 	Reason     string `json:"reason"`
@@ -43,6 +47,15 @@ type lookupResult struct {
 }
 
 func runArchiveLookup(c *cli.Context) error {
+	neighbours := 0
+	switch n := c.Int("builds"); {
+	case c.Bool("neighbour") && n < 1:
+		return usagef("--builds %d: want at least 1", n)
+	case c.Bool("neighbour"):
+		neighbours = n
+	case c.IsSet("builds"):
+		return usagef("--builds goes with --neighbour")
+	}
 	if err := inputsOf(c.Args().First(), c.String("os-release")).refuse(c.String("output")); err != nil {
 		return err
 	}
@@ -56,7 +69,7 @@ func runArchiveLookup(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	m := a.Lookup(k)
+	m := a.LookupNear(k, neighbours)
 	out := c.String("output")
 	if m.Found() && out != "" {
 		b, err := a.BTF(m.Key)

@@ -184,7 +184,11 @@ func reuse(c *cli.Context, cfg *generate.Config) error {
 		}
 		return nil
 	}
-	old, why, err := generate.ReadOld(c.Context, path, cmp.Or(c.String("reuse-manifest"), manifestOf(path)), tool(), cfg)
+	var same string
+	if distinct(buildVersion()) {
+		same = tool()
+	}
+	old, why, err := generate.ReadOld(c.Context, path, cmp.Or(c.String("reuse-manifest"), manifestOf(path)), same, cfg)
 	if why != "" {
 		foreign.Fprintf(c.App.ErrWriter, "btfgen: nothing of %s can be used: %s\n", path, why)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -12,12 +13,16 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"btfgen": func() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) },
+		"btfgen": func() {
+			version = cmp.Or(os.Getenv("TESTVERSION"), "v0.0.0-test") // as -ldflags -X does
+			os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+		},
 	})
 }
 
 // TestScript runs the scripts in testdata/script. They find testdata at
-// $TESTDATA, and have commands of their own:
+// $TESTDATA, can make btfgen another build with $TESTVERSION, and have commands
+// of their own:
 //
 //	status N COMMAND...  run btfgen with the arguments and want exit status N
 //	shard I/N OUT        run generate on that part of testdata's kernels

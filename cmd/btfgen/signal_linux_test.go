@@ -95,7 +95,9 @@ func TestSignals(t *testing.T) {
 			<-ended
 		}
 		open.Close()
-		longest = max(longest, time.Since(start))
+		took := time.Since(start)
+		longest = max(longest, took)
+		t.Logf("%6.1f ms  %s", took.Seconds()*1000, line)
 		if got := cmd.ProcessState.ExitCode(); got != s.status || !strings.HasSuffix(stderr.String(), s.message) {
 			t.Errorf("%s: %v: exit status %d, want %d: %s", line, s.signal, got, s.status, stderr)
 		}

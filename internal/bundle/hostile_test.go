@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // allocated returns the bytes that do allocates in all.
@@ -72,7 +74,7 @@ func TestHugeMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	tw := tar.NewWriter(z)
-	const size = maxRead + 1<<20
+	const size = limits.BundleBytes + 1<<20
 	err = tw.WriteHeader(&tar.Header{Typeflag: tar.TypeCont, Name: "contiguous", Size: size})
 	zeros := make([]byte, 1<<20)
 	for n := 0; n < size && err == nil; n += len(zeros) {
@@ -91,7 +93,7 @@ func TestHugeMember(t *testing.T) {
 func TestHugeFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.btf")
-	if err := errors.Join(os.WriteFile(path, nil, 0o666), os.Truncate(path, maxRead+1)); err != nil {
+	if err := errors.Join(os.WriteFile(path, nil, 0o666), os.Truncate(path, limits.BundleBytes+1)); err != nil {
 		t.Fatal(err)
 	}
 	var err error

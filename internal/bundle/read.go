@@ -16,11 +16,9 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/output"
 )
-
-// maxRead limits the bytes of all files of a bundle together, and those of a tar.
-const maxRead = 1 << 30
 
 // ErrNotBundle says that a file is none that Write makes.
 var ErrNotBundle = errors.New("not a .tar.gz, .tar.xz or .tar.zst")
@@ -46,6 +44,10 @@ func Read(path string) ([]File, error) {
 	return sorted(path, files)
 }
 
+func tooLarge(name string) error {
+	return fmt.Errorf("%s: too large: its files have more than %d MiB", name, limits.BundleBytes>>20)
+}
+
 func readDir(root string) (files []File, err error) {
 	at, err := findFiles(root)
 	if err != nil {
@@ -57,8 +59,8 @@ func readDir(root string) (files []File, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if total += info.Size(); total > maxRead {
-			return nil, fmt.Errorf("%s: more than %d bytes", root, maxRead)
+		if total += info.Size(); total > limits.BundleBytes {
+			return nil, tooLarge(root)
 		}
 		b, err := os.ReadFile(p)
 		if err != nil {
@@ -106,7 +108,7 @@ func readTar(name string) (files []File, err error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	defer stream.Close()
-	r := decompress.Limit(stream, maxRead)
+	r := decompress.Limit(stream, limits.BundleBytes)
 	tr := tar.NewReader(r)
 	var buf decompress.Buffer
 	byName := make(map[string][]byte)
@@ -125,10 +127,10 @@ func readTar(name string) (files []File, err error) {
 		member := path.Clean(h.Name)
 		switch h.Typeflag {
 		case tar.TypeReg:
-			if total += h.Size; h.Size < 0 || total > maxRead {
-				return nil, fmt.Errorf("%s: more than %d bytes", name, maxRead)
+			if total += h.Size; h.Size < 0 || total > limits.BundleBytes {
+				return nil, tooLarge(name)
 			}
-			if _, err := buf.Append(tr, h.Size, maxRead); err != nil {
+			if _, err := buf.Append(tr, h.Size, limits.BundleBytes); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", name, member, err)
 			}
 			byName[member] = bytes.Clone(buf.B)

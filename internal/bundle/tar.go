@@ -2,8 +2,8 @@ package bundle
 
 import (
 	"archive/tar"
+	"cmp"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 
@@ -37,7 +37,7 @@ func writeTar(w io.Writer, format Format, files []File) error {
 		return err
 	}
 	err = tarFiles(c, files)
-	return errors.Join(err, c.Close())
+	return cmp.Or(err, c.Close())
 }
 
 // The limits of bcc's reader, which compares the name field of a header.
@@ -69,13 +69,13 @@ func WriteBCC(path string, files []File) error {
 		for _, f := range files {
 			h := tar.Header{Format: tar.FormatUSTAR, Typeflag: tar.TypeReg, Name: bccPrefix + f.Name, Mode: 0o644, Size: int64(len(f.Data))}
 			if err := tw.WriteHeader(&h); err != nil {
-				return fmt.Errorf("%s: %s: %w", path, f.Name, err)
+				return err
 			}
 			if _, err := tw.Write(f.Data); err != nil {
 				return err
 			}
 		}
-		return errors.Join(tw.Close(), c.Close())
+		return cmp.Or(tw.Close(), c.Close())
 	})
 }
 
@@ -91,7 +91,7 @@ func tarFiles(w io.Writer, files []File) error {
 			seen[sum] = f.Name
 		}
 		if err := tw.WriteHeader(&h); err != nil {
-			return fmt.Errorf("%s: %w", f.Name, err)
+			return err
 		}
 		if h.Size > 0 {
 			if _, err := tw.Write(f.Data); err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
@@ -34,22 +33,21 @@ func snake(s string) string {
 	return b.String()
 }
 
-func mapTypeName(kind uint32) string {
-	if s := ebpf.MapType(kind).String(); !strings.Contains(s, "(") {
-		return "BPF_MAP_TYPE_" + strings.ToUpper(snake(s))
-	}
-	return fmt.Sprintf("map type %d", kind)
-}
-
-// interfaces judges the types of maps, programs, attachments and links. Enums
-// that a kernel's BTF does not have tell nothing.
-func (e *evaluation) interfaces() {
+// maps returns those of the program that the kernel has no type for. What to
+// call the type is known only when all kernels are.
+func (e *evaluation) maps() (lacked []*bpfprog.Map) {
+	types := e.k.enums[enumMap]
 	for _, i := range e.pr.Maps {
-		m := &e.o.Maps[i]
-		if types := e.k.enums[enumMap]; types != nil && !hasValue(types, uint64(m.Type)) {
-			e.add(Finding{Status: Fails, Topic: TopicMap, Subject: mapTypeName(m.Type), Reason: "the kernel has no such maps; used by " + m.Name})
+		if m := &e.o.Maps[i]; types != nil && !hasValue(types, uint64(m.Type)) {
+			lacked = append(lacked, m)
 		}
 	}
+	return lacked
+}
+
+// interfaces judges the types of programs, attachments and links. Enums that a
+// kernel's BTF does not have tell nothing.
+func (e *evaluation) interfaces() {
 	if e.k.enums[enumHelper] == nil {
 		e.add(Finding{Status: Unknown, Topic: TopicAnalysis, Subject: "helpers", Reason: "the kernel's BTF does not list its helpers"})
 	}

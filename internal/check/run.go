@@ -65,6 +65,7 @@ type run struct {
 	codes   []memo // by program
 	models  map[string]*model
 	kernels []kernelResult
+	types   mapTypes
 	skipped []*corpus.Error
 }
 
@@ -79,12 +80,16 @@ type kernelResult struct {
 
 // progResult is one program on one kernel.
 type progResult struct {
-	findings []int32 // in the ledger
-	model    *model  // of what it is attached to, nil if it does not see that
+	findings []int32        // in the ledger
+	maps     []*bpfprog.Map // that the kernel lacks; they become findings in the report
+	model    *model         // of what it is attached to, nil if it does not see that
 }
 
 func newRun(cfg Config) *run {
-	r := &run{Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int)}, found: newLedger(), models: make(map[string]*model)}
+	r := &run{
+		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int)}, types: make(mapTypes),
+		found: newLedger(), models: make(map[string]*model),
+	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
 	programs := 0
@@ -109,7 +114,7 @@ func newRun(cfg Config) *run {
 func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	p := it.Path
 	var loaded []decisions
-	err := it.Load(&t.Target, p)
+	err := it.Load(ctx, &t.Target, p)
 	if err == nil {
 		loaded, err = r.loader.on(ctx, t)
 	}
@@ -133,6 +138,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	}
 	r.mu.Lock()
 	r.kernels = append(r.kernels, res)
+	r.types.learn(k.enums[enumMap])
 	r.mu.Unlock()
 }
 
@@ -148,7 +154,7 @@ func (r *run) program(ctx context.Context, n int, p *pairing, pr *bpfprog.Progra
 	e.out = nil
 	e.interfaces()
 	e.strong()
-	res.model = r.model(e.attachment())
+	res.maps, res.model = e.maps(), r.model(e.attachment())
 	all := r.found.read(e.out, code)
 	sortFindings(all)
 	res.findings = r.found.note(all)
@@ -245,6 +251,11 @@ func (r *run) row(ctx context.Context, o *Object, pr *bpfprog.Program, n int) Pr
 		}
 		res := &r.kernels[ki].progs[n]
 		l := res.findings
+		if lacks := r.types.findings(res.maps); len(lacks) > 0 {
+			all := r.found.read(lacks, l)
+			sortFindings(all)
+			l = r.found.note(all)
+		}
 		fi, ok := first[r.kernels[ki].arch]
 		if !ok && res.model != nil {
 			first[r.kernels[ki].arch], fi = ki, ki

@@ -29,7 +29,7 @@ func runningKernel(t *testing.T) *inventory {
 		t.Skip("needs root, and a kernel with BTF")
 	}
 	tg := new(target)
-	if why := tg.Load("running", raw); why != nil {
+	if why := tg.Load(t.Context(), "running", raw); why != nil {
 		t.Fatal(why)
 	}
 	if tg.Order() != binary.LittleEndian {

@@ -8,6 +8,8 @@ import (
 	"io"
 	"path"
 	"strings"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // container reads the members of an archive or a package. A member that fails is noted and the
@@ -92,7 +94,7 @@ func clean(name string) string {
 }
 
 func (r *reader) tar(in *input) error {
-	return r.members(in, &tarReader{tr: tar.NewReader(in.r), small: make(map[string][]byte), room: maxLinked})
+	return r.members(in, &tarReader{tr: tar.NewReader(in.r), small: make(map[string][]byte), room: limits.Linked})
 }
 
 // tarReader reads a tar file. It remembers small BTF, because where minimized BTFs are equal, tars have
@@ -107,12 +109,6 @@ type tarReader struct {
 	link  io.Reader // in place of tr, for a hard link
 }
 
-// Bytes that are remembered of one member, and of all together.
-const (
-	maxSmall  = 64 << 10
-	maxLinked = 16 << 20
-)
-
 func (t *tarReader) next() (string, int64, bool, error) {
 	t.name, t.link = "", nil
 	h, err := t.tr.Next()
@@ -126,7 +122,7 @@ func (t *tarReader) next() (string, int64, bool, error) {
 			t.link = failingReader{fmt.Errorf("hard link to %s, which is not there or too large to be remembered", clean(h.Linkname))}
 		}
 		return h.Name, int64(len(data)), true, nil
-	case h.Typeflag == tar.TypeReg && 0 < h.Size && h.Size <= min(maxSmall, t.room):
+	case h.Typeflag == tar.TypeReg && 0 < h.Size && h.Size <= min(limits.LinkedMember, t.room):
 		t.name, t.size, t.data = path.Clean(h.Name), h.Size, make([]byte, 0, h.Size)
 		t.room -= h.Size + int64(len(h.Name))
 	}

@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"path/filepath"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // TestHardLinks reads a tar in which equal BTFs are hard links to the first.
 func TestHardLinks(t *testing.T) {
-	large := append(bytes.Clone(blobLE), make([]byte, maxSmall)...)
+	large := append(bytes.Clone(blobLE), make([]byte, limits.LinkedMember)...)
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	add := func(name, link string, data []byte) {

@@ -10,21 +10,23 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // DefaultMaxSize is the limit on the decompressed bytes of one BTF or kernel image where Options
 // gives none. The largest BTF seen has 27 MB, a stripped vmlinux about 70 MB; a vmlinux with debug
 // information needs more.
-const DefaultMaxSize = 256 << 20
+const DefaultMaxSize = limits.PartSize
 
 // Options say what Open takes and how it is read. The zero value takes everything.
 type Options struct {
 	XZ decompress.Method // what reads .xz
 
 	// MaxSize limits the decompressed bytes of one BTF, ELF file or kernel image; 0 is
-	// DefaultMaxSize. What one source file decompresses to in total is limited to 16 times that
-	// and 100 times its own size, whatever it holds.
+	// DefaultMaxSize. What one source file unpacks to in total, the members of containers counted
+	// again, is limited to limits.UnpackedParts times that and limits.UnpackedRatio times its own
+	// size, whatever it holds.
 	MaxSize int64
 
 	// Map lets files of raw BTF be mapped into memory rather than read, where the system can. It
@@ -44,6 +46,8 @@ type Options struct {
 
 // Corpus lists where the kernels are. It is immutable and safe for concurrent use.
 type Corpus struct {
+	Sources []string // as given to Open
+
 	// Files are the units of work, sorted by path. They are independent of each other.
 	Files []*File
 
@@ -95,7 +99,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 		return nil, err
 	}
 	units, skipped := group(w.files, &opts)
-	c := &Corpus{Skipped: append(w.skipped, skipped...), Ignored: w.ignored}
+	c := &Corpus{Sources: slices.Clone(sources), Skipped: append(w.skipped, skipped...), Ignored: w.ignored}
 	for _, f := range units {
 		f.opts, f.xz = opts, xz
 		if !opts.selectsPath(f.Key) {

@@ -64,7 +64,7 @@ func TestLoad(t *testing.T) {
 		{blobLE[:40], splitLE, "header: string section at 40+5 exceeds 40 bytes of data"},
 	} {
 		k := &Kernel{BTF: tt.vmlinux, Modules: []relolog.Module{{Name: "nf", BTF: tt.module}}}
-		if err := k.Load(new(relolog.Target), "name"); err == nil || err.Error() != tt.want {
+		if err := k.Load(t.Context(), new(relolog.Target), "name"); err == nil || err.Error() != tt.want {
 			t.Errorf("%v, want %s", err, tt.want)
 		}
 	}

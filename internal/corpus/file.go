@@ -47,8 +47,8 @@ type Kernel struct {
 
 // Load makes t the kernel. name is what t is called in messages and logs; the error does not have it.
 // t is valid as long as k is.
-func (k *Kernel) Load(t *relolog.Target, name string) error {
-	return errors.Unwrap(t.Load(name, k.BTF, k.Modules...)) // which begins with the name
+func (k *Kernel) Load(ctx context.Context, t *relolog.Target, name string) error {
+	return errors.Unwrap(t.Load(ctx, name, k.BTF, k.Modules...)) // which begins with the name
 }
 
 // Paths returns the files that make up f: the one with the kernel, then those with its modules.

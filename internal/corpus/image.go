@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // imageType is a form of bootable kernel.
@@ -207,9 +208,6 @@ func (r *reader) kernelImage(in *input, img []byte, arch, release string) error 
 	return r.elfFile(&outer, bytes.NewReader(img))
 }
 
-// maxTries is how many places of an image search looks at.
-const maxTries = 64
-
 // search looks for BTF anywhere in an image, then in all compressed data found in it.
 func (r *reader) search(in *input, img []byte, arch string) error {
 	if err := r.memory(in, img, arch, ""); !errors.Is(err, errNoBTF) {
@@ -217,7 +215,7 @@ func (r *reader) search(in *input, img []byte, arch string) error {
 	}
 	buf := r.s.images.push(func() *decompress.Buffer { return new(decompress.Buffer) })
 	defer r.s.images.pop()
-	for at, tries := 0, 0; tries < maxTries && !r.stopped(); tries++ {
+	for at, tries := 0, 0; tries < limits.ImageTries && !r.stopped(); tries++ {
 		i, f := decompress.Next(img[at:])
 		if i < 0 {
 			break

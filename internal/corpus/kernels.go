@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/defect"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -39,9 +40,6 @@ func (b *blob) drop(s *Scratch) {
 		s.btf.B = s.btf.B[:b.off]
 	}
 }
-
-// maxModules is how many modules wait for their kernel; the largest distribution kernels have 6,000.
-const maxModules = 20000
 
 // add notes BTF, of which the caller knows where it is. A second kernel completes the first, unless
 // there are files with modules still to come.
@@ -77,9 +75,9 @@ func (r *reader) room(in *input, n int) bool {
 		return false
 	}
 	limit := r.f.opts.MaxSize
-	if r.split+int64(n) > limit || len(r.s.pending) >= maxModules {
+	if r.split+int64(n) > limit || len(r.s.pending) >= limits.Modules {
 		r.fail(wrap(in.path, "btf", fmt.Errorf(
-			"this and later modules left out: more than %d or %d MiB", maxModules, limit>>20)))
+			"this and later modules left out: more than %d or %d MiB", limits.Modules, limit>>20)))
 		r.full = true
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // reader is one File.Read. It goes down through compressions and containers to BTF blobs, which it
@@ -33,13 +34,6 @@ type reader struct {
 	sized   bool  // SourceSize has been given out
 }
 
-// maxErrors is how many errors of one file are kept; a container may have any number of members.
-const maxErrors = 100
-
-// maxDepth is how deep containers and compressions may nest: a .deb in a tar.xz with kernel images
-// that are compressed needs 7.
-const maxDepth = 10
-
 func (r *reader) stopped() bool { return r.abort != nil || r.ctx.Err() != nil }
 
 // fail notes what is wrong with one part of the file.
@@ -48,9 +42,9 @@ func (r *reader) fail(err error) {
 		return
 	}
 	switch n := len(r.errs); {
-	case n < maxErrors:
+	case n < limits.Errors:
 		r.errs = append(r.errs, wrap(r.f.Path, "", err))
-	case n == maxErrors:
+	case n == limits.Errors:
 		r.errs = append(r.errs, wrap(r.f.Path, "", errors.New("more errors like these")))
 	}
 }
@@ -106,8 +100,8 @@ func (r *reader) part(p *part) {
 // content reads one stream, whatever it is. Members of containers that fail are noted on the way;
 // the error returned is that of the stream itself.
 func (r *reader) content(in *input) error {
-	if in.depth > maxDepth {
-		return wrap(in.path, "", fmt.Errorf("nested more than %d deep", maxDepth))
+	if in.depth > limits.Nesting {
+		return wrap(in.path, "", fmt.Errorf("nested more than %d deep", limits.Nesting))
 	}
 	head, err := in.r.Peek(sniffLen)
 	if err != nil && err != io.EOF {

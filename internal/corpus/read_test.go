@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -326,7 +327,7 @@ func TestReadLimits(t *testing.T) {
 	zeros := make([]byte, 8<<20)
 	big := append(bytes.Clone(blobLE[:24]), zeros...)
 	nested := blobLE
-	for range 2 * maxDepth {
+	for range 2 * limits.Nesting {
 		nested = compress("gz", nested)
 	}
 	bomb := compress("gz", compress("gz", make([]byte, 300<<20)))

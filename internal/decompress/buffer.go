@@ -1,6 +1,10 @@
 package decompress
 
-import "io"
+import (
+	"io"
+
+	"github.com/btfgen/btfgen/internal/limits"
+)
 
 // Buffer is memory that grows and is used again.
 type Buffer struct{ B []byte }
@@ -21,9 +25,9 @@ func (b *Buffer) Append(r io.Reader, hint, limit int64) (int, error) {
 		return 0, errTooLarge{limit}
 	}
 	start := len(b.B)
-	room := min(max(hint, 4096), believed)
-	if room > believed/8 {
-		room = believed // a kernel; the next may be larger, and memory that is not touched costs nothing
+	room := min(max(hint, 4096), limits.Believed)
+	if room > limits.Believed/8 {
+		room = limits.Believed // a kernel; the next may be larger, and memory that is not touched costs nothing
 	}
 	b.Grow(int(room) + 1)
 	n, err := b.appendPrefix(r, hint, limit)

@@ -1,6 +1,6 @@
 // Package decompress reads compressed data within limits.
 //
-// Nothing here believes what a file says of itself: dictionaries and windows are limited to maxDict,
+// Nothing here believes what a file says of itself: dictionaries and windows are limited to limits.Dictionary,
 // buffers grow with the bytes that arrive, and a Budget bounds what all decoders of one source give.
 //
 // # Which decoders
@@ -29,6 +29,8 @@ import (
 	"github.com/mikelolasagasti/xz"
 	"github.com/pierrec/lz4/v4"
 	"github.com/ulikunitz/xz/lzma"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // Scratch is the memory that decoders take. It is for one goroutine at a time and meant to be used
@@ -82,7 +84,7 @@ func (s *Scratch) open(ctx context.Context, in Input, f Format, all bool) (io.Re
 	case LZ4:
 		return s.goLZ4(in.R)
 	case LZMA:
-		d, err := lzma.ReaderConfig{DictCap: maxDict}.NewReader(in.R)
+		d, err := lzma.ReaderConfig{DictCap: limits.Dictionary}.NewReader(in.R)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +162,7 @@ func trailing(f Format, err error) bool {
 }
 
 func (s *Scratch) goXZ(src io.Reader, all bool) (io.ReadCloser, error) {
-	d, err := take(&s.xz, func() (*xz.Reader, error) { return xz.NewReader(nil, maxDict) })
+	d, err := take(&s.xz, func() (*xz.Reader, error) { return xz.NewReader(nil, limits.Dictionary) })
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +191,7 @@ func (s *Scratch) goGzip(src io.Reader, all bool) (io.ReadCloser, error) {
 
 func (s *Scratch) goZstd(src *bufio.Reader) (io.ReadCloser, error) {
 	d, err := take(&s.zstd, func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxDict))
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(limits.Dictionary))
 	})
 	if err != nil {
 		return nil, err
@@ -223,7 +225,7 @@ func zstdFrame(data []byte, limit int64, budget *Budget, to *Buffer) error {
 		limit, tooLarge = max(left, 0), budget.exceeded()
 	}
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(max(limit, 1))),
-		zstd.WithDecoderMaxWindow(maxDict))
+		zstd.WithDecoderMaxWindow(limits.Dictionary))
 	if err != nil {
 		return err
 	}
@@ -236,7 +238,7 @@ func zstdFrame(data []byte, limit int64, budget *Budget, to *Buffer) error {
 	}
 	var h zstd.Header
 	if errors.Is(err, zstd.ErrDecoderSizeExceeded) ||
-		errors.Is(err, zstd.ErrWindowSizeExceeded) && h.Decode(data) == nil && h.WindowSize <= maxDict { // more than limit
+		errors.Is(err, zstd.ErrWindowSizeExceeded) && h.Decode(data) == nil && h.WindowSize <= limits.Dictionary { // more than limit
 		return tooLarge
 	}
 	return err

@@ -5,25 +5,14 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// What decompressing may take, in bytes.
-const (
-	// maxDict is the largest dictionary or window a decoder may allocate: what `zstd --ultra -22`
-	// needs, twice that of `xz -9`.
-	maxDict = 128 << 20
-
-	// xzOverhead is what the xz program may take besides.
-	xzOverhead = 64 << 20
-
-	// Keep is how much memory a buffer or decoder may hold between two files: that of CentOS 8's
-	// 27 MB BTF. What a whole vmlinux needed is given back; decompressing one costs more than getting
-	// the memory again.
-	Keep = 40 << 20
-
-	// believed is how many bytes are made room for because somebody says that they will come.
-	believed = 8 << 20
-)
+// Keep is how much memory a buffer or decoder may hold between two files, in bytes: that of CentOS 8's
+// 27 MB BTF. What a whole vmlinux needed is given back; decompressing one costs more than getting the
+// memory again.
+const Keep = 40 << 20
 
 // Budget is how many bytes may come out of all decoders and containers of one source together. It is
 // safe for concurrent use.
@@ -33,9 +22,9 @@ type Budget struct {
 }
 
 // NewBudget returns the budget of a source of size bytes, as it lies on disk, of which no part may be
-// larger than limit: 16 times the limit and 100 times the size.
+// larger than limit: limits.UnpackedParts times the limit and limits.UnpackedRatio times the size.
 func NewBudget(limit, size int64) *Budget {
-	b := &Budget{total: 16*limit + 100*size}
+	b := &Budget{total: limits.UnpackedParts*limit + limits.UnpackedRatio*size}
 	b.left.Store(b.total)
 	return b
 }

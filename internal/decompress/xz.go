@@ -8,6 +8,8 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // Method says what is to read .xz. Both decoders give the same bytes.
@@ -54,7 +56,7 @@ func (d Decoder) takes(size int64) bool {
 // the context, and when the reader is closed if that comes before the end of the stream.
 func (s *Scratch) xzProgram(ctx context.Context, in Input, all bool) (io.ReadCloser, error) {
 	p := &xzProcess{s: s, ctx: ctx, in: in, cancel: func() {}}
-	p.args = []string{"-dc", "-T1", "-q", fmt.Sprintf("--memlimit-decompress=%d", maxDict+xzOverhead)}
+	p.args = []string{"-dc", "-T1", "-q", fmt.Sprintf("--memlimit-decompress=%d", limits.Dictionary+limits.XZProgram)}
 	if !all {
 		p.args = append(p.args, "--single-stream")
 	}

@@ -45,6 +45,9 @@ func Run(ctx context.Context, cfg Config, log func(*relolog.Log) error, skip fun
 	return nil
 }
 
+// runObject is relolog.Run, but for a test that has it panic.
+var runObject = relolog.Run
+
 type run struct {
 	Config
 	log  func(*relolog.Log) error
@@ -61,14 +64,14 @@ func (r *run) left(skipped []*corpus.Error) {
 // kernel runs all objects on one kernel.
 func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 	target := new(relolog.Target)
-	if err := k.Load(target, k.Name); err != nil {
+	if err := k.Load(ctx, target, k.Name); err != nil {
 		r.skip(&corpus.Error{Path: k.Name, Err: err})
 		return nil
 	}
 	logs, defects := make([]*relolog.Log, len(r.Objects)), make([]error, len(r.Objects))
 	err := pool.Each(ctx, r.Jobs, len(r.Objects), func(i int) (err error) {
 		var log *relolog.Log
-		defects[i] = defect.Catch(ctx, func() { log, err = relolog.Run(ctx, r.Objects[i], target) })
+		defects[i] = defect.Catch(ctx, func() { log, err = runObject(ctx, r.Objects[i], target) })
 		if errors.Is(err, relolog.ErrByteOrder) {
 			return nil
 		}

@@ -62,3 +62,30 @@ func TestRun(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A defect that shows on one object costs that object only.
+func TestRunPanics(t *testing.T) {
+	src := testinput.Path(t, "testdata", "vmlinux", "debian", "12", "x86_64", "6.1.0-47-amd64.btf.zst")
+	c, err := corpus.Open(t.Context(), []string{src}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objs := []*relolog.Object{testinput.Named(t, "execsnoop.bpfel.o").Object, testinput.Named(t, "biolat.bpfel.o").Object}
+	real := *dryrun.RunObject
+	defer func() { *dryrun.RunObject = real }()
+	*dryrun.RunObject = func(ctx context.Context, o *relolog.Object, k *relolog.Target) (*relolog.Log, error) {
+		if o == objs[0] {
+			panic("trouble")
+		}
+		return real(ctx, o, k)
+	}
+	var logs, skipped []string
+	err = dryrun.Run(t.Context(), dryrun.Config{Objects: objs, Corpus: c, Jobs: 1}, func(l *relolog.Log) error {
+		logs = append(logs, l.Object)
+		return nil
+	}, func(e *corpus.Error) { skipped = append(skipped, e.Error()) })
+	want := "execsnoop.bpfel.o on debian/12/x86_64/6.1.0-47-amd64: defect of btfgen: trouble"
+	if err != nil || !slices.Equal(logs, []string{"biolat.bpfel.o"}) || !slices.Equal(skipped, []string{want}) {
+		t.Errorf("logs %q, skipped %q; %v", logs, skipped, err)
+	}
+}

@@ -64,7 +64,7 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	var k Kernel
-	if err := k.Load("k", testbtf.Types(t, binary.LittleEndian, "struct s 8: "+long+" int 0\nstruct u 4: a int 0")); err != nil {
+	if err := k.Load(t.Context(), "k", testbtf.Types(t, binary.LittleEndian, "struct s 8: "+long+" int 0\nstruct u 4: a int 0")); err != nil {
 		t.Fatal(err)
 	}
 	var tb Table

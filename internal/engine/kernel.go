@@ -27,27 +27,27 @@ type view struct {
 
 // Load makes k the kernel with this raw BTF, without modules, reusing the memory
 // of an earlier Load. The data must not change while k is in use. The name is
-// used in messages and logs. Errors name the kernel.
-func (k *Kernel) Load(name string, vmlinux []byte) error {
+// used in messages and logs. Errors name the kernel, that of the context, too.
+func (k *Kernel) Load(ctx context.Context, name string, vmlinux []byte) error {
 	k.name = name
 	k.spare = append(k.spare, k.views...)
 	k.views = k.views[:0]
-	return k.load("", vmlinux, nil)
+	return k.load(ctx, "", vmlinux, nil)
 }
 
 // AddModule adds the split BTF of a module on top of vmlinux. Errors name
 // kernel and module.
-func (k *Kernel) AddModule(name string, btf []byte) error {
-	return k.load(name, btf, &k.views[0].BTF)
+func (k *Kernel) AddModule(ctx context.Context, name string, btf []byte) error {
+	return k.load(ctx, name, btf, &k.views[0].BTF)
 }
 
-func (k *Kernel) load(module string, data []byte, base *rawbtf.BTF) error {
+func (k *Kernel) load(ctx context.Context, module string, data []byte, base *rawbtf.BTF) error {
 	v := new(view)
 	if n := len(k.spare); n > 0 {
 		v, k.spare = k.spare[n-1], k.spare[:n-1]
 	}
 	v.module = module
-	switch err := v.Load(data, base); {
+	switch err := v.Load(ctx, data, base); {
 	case err != nil && base != nil:
 		return fmt.Errorf("%s: %w", k.name, fmt.Errorf("module %s: %w", module, err))
 	case err != nil:

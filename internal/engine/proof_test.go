@@ -121,7 +121,7 @@ func (c *proofCase) set(t *testing.T) *Set {
 func outcomes(t *testing.T, s *Set, types string) *Table {
 	t.Helper()
 	var k Kernel
-	if err := k.Load("k", testbtf.Types(t, binary.LittleEndian, types)); err != nil {
+	if err := k.Load(t.Context(), "k", testbtf.Types(t, binary.LittleEndian, types)); err != nil {
 		t.Fatal(err)
 	}
 	tb := new(Table)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -118,12 +119,12 @@ func (r *rule) parse(ar *txtar.Archive) (err error) {
 		case f.Name == "kernel":
 			if r.vmlinux, err = builtBTF(src, order, nil, 0, nil); err == nil {
 				strSize = order.Uint32(r.vmlinux[20:])
-				err = r.kernel.Load("vmlinux", r.vmlinux)
+				err = r.kernel.Load(context.Background(), "vmlinux", r.vmlinux)
 			}
 		case isModule && r.vmlinux != nil:
 			var raw []byte
 			if raw, err = builtBTF(src, order, &r.kernel.views[0].BTF, strSize, nil); err == nil {
-				err = r.kernel.AddModule(module, raw)
+				err = r.kernel.AddModule(context.Background(), module, raw)
 			}
 		default:
 			err = fmt.Errorf("unknown, or too early")

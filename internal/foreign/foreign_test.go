@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -101,7 +100,7 @@ func FuzzForeign(f *testing.F) {
 		if utf8.ValidString(s) && plain(s) != (text == s) {
 			t.Errorf("plain(%q) = %v, and it is printed as %q", s, plain(s), text)
 		}
-		if got := fmt.Sprintf("%s", Sprintf("%v", s)); got != text {
+		if got := string(Sprintf("%v", s)); got != text {
 			t.Errorf("Sprintf(%q) = %q, Text %q", s, got, text)
 		}
 		if code := Code(s); strings.Count(code, "`") != 2 || strings.ContainsAny(code, "|\n") {

@@ -291,7 +291,7 @@ func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error)
 
 func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) error {
 	start := time.Now()
-	err := it.Load(&w.target, "btf")
+	err := it.Load(ctx, &w.target, "btf")
 	w.stages.Scan += time.Since(start)
 	if err != nil {
 		return fmt.Errorf("btf: %w", err)

@@ -155,36 +155,28 @@ func (m *Manifest) field(d *jsonfile.Decoder, name string) error {
 	case "relocations":
 		return d.Value(&m.Relocations)
 	case "kernels":
-		return d.Array(limits.EarlierKernels, "kernels", func() error {
-			var e ManifestKernel
-			err := d.Value(&e)
-			m.Kernels = append(m.Kernels, e)
-			return cmp.Or(err, named(e.Kernel))
-		})
+		return list(d, limits.EarlierKernels, name, &m.Kernels, func(e *ManifestKernel) string { return e.Kernel })
 	case "issues":
-		return d.Array(limits.ManifestIssues, "issues", func() error {
-			var e ManifestIssue
-			err := d.Value(&e)
-			m.Issues = append(m.Issues, e)
-			return cmp.Or(err, named(e.Relo))
-		})
+		return list(d, limits.ManifestIssues, name, &m.Issues, func(e *ManifestIssue) string { return e.Relo })
 	case "no_object":
-		return d.Array(limits.EarlierKernels, "kernels", func() error {
-			var e ManifestSkip
-			err := d.Value(&e)
-			m.NoObject = append(m.NoObject, e)
-			return cmp.Or(err, named(e.Kernel))
-		})
+		return list(d, limits.EarlierKernels, name, &m.NoObject, func(e *ManifestSkip) string { return e.Kernel })
 	}
 	return d.Skip()
 }
 
-// named returns an error for a name that is none.
-func named(name string) error {
-	if name == "" {
-		return errors.New("has no name")
-	}
-	return nil
+// list reads up to most things that have a name. One without would take more memory than it has bytes.
+func list[T any](d *jsonfile.Decoder, most int, what string, into *[]T, name func(*T) string) error {
+	return d.Array(most, what, func() error {
+		var e T
+		if err := d.Value(&e); err != nil {
+			return err
+		}
+		if name(&e) == "" {
+			return errors.New("has no name")
+		}
+		*into = append(*into, e)
+		return nil
+	})
 }
 
 // Old is what an earlier run made of kernels that may not have changed. It is
@@ -202,7 +194,8 @@ type oldKernel struct {
 
 // ReadOld reads the archive of an earlier run and its manifest. Where the run
 // was one of another version, other relocations or other options, nothing of it can be
-// used, and why says so.
+// used, and why says so. tool is what this build calls itself in a manifest, empty if
+// other builds may do so too.
 func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *Config) (old *Old, why string, err error) {
 	a, err := archive.OpenFile(archivePath)
 	if err != nil {
@@ -216,6 +209,8 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 		return nil, "", err
 	}
 	switch {
+	case tool == "":
+		return nil, "this build of btfgen has no version, so it may not be the one that made it", nil
 	case m.Tool != tool:
 		return nil, fmt.Sprintf("it was made by %.100s", m.Tool), nil
 	case m.Relocations != Sum(relolog.Hash(cfg.Objects...)):

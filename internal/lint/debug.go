@@ -1,6 +1,10 @@
 package lint
 
-import "github.com/btfgen/btfgen/internal/rawbtf"
+import (
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
 
 // marks are the options of debug kernels and the members that show them. See the package comment.
 var marks = []struct{ option, strct, member string }{
@@ -19,6 +23,11 @@ func debugOptions(b *rawbtf.BTF, found map[string]rawbtf.Type) (options []string
 		t := found[m.strct]
 		if m.member == "" && t.Vlen() > 0 || m.member != "" && hasMember(b, &t, m.member) {
 			options = append(options, m.option)
+		}
+	}
+	if _, ok := found["kasan_global"]; ok {
+		if at := slices.Index(options, "KASAN"); at >= 0 {
+			options[at] = "KASAN_GENERIC"
 		}
 	}
 	return options

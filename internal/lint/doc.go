@@ -26,7 +26,10 @@
 //	                                           KCOV   task_struct.kcov_mode
 //
 // Types that merely come with debugging code do not count: production kernels have kmemleak, page
-// owners, debug objects and hardware-tagged KASAN built in.
+// owners, debug objects and hardware-tagged KASAN built in. That kind of KASAN has no kasan_depth and
+// brings kasan_init_hw_tags; the generic kind, which is reported as KASAN_GENERIC, brings struct
+// kasan_global and instruments the code (__asan_load8). A kernel configured for hardware tags becomes
+// a generic one if the compiler does not know the tags: same release, other offsets.
 //
 // # What gives missing deduplication away
 //

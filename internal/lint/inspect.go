@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"context"
 	"crypto/sha256"
 
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -32,18 +33,19 @@ type facts struct {
 // inspector looks at kernels one after the other. It is not safe for concurrent use. The zero value
 // is ready.
 type inspector struct {
+	sources     []string // of the corpus, for newEntry
 	btf, module rawbtf.BTF
 	names       map[string]int
 	found       map[string]rawbtf.Type
 }
 
 // wanted are the structs that something is to be learnt from.
-var wanted = []string{"pt_regs", "module", "raw_spinlock", "lockdep_map", "mutex", "task_struct"}
+var wanted = []string{"pt_regs", "module", "raw_spinlock", "lockdep_map", "mutex", "task_struct", "kasan_global"}
 
 // describe returns what a listing says of a kernel. It fails if the BTF is damaged.
-func (in *inspector) describe(k *corpus.Kernel) (Entry, error) {
-	e := newEntry(k.Key, k.Path, k.SourceSize)
-	if err := in.btf.Load(k.BTF, nil); err != nil {
+func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) (Entry, error) {
+	e := newEntry(k.Key, k.Path, k.SourceSize, in.sources)
+	if err := in.btf.Load(ctx, k.BTF, nil); err != nil {
 		return e, err
 	}
 	e.Kernel = k.Name
@@ -58,9 +60,9 @@ func (in *inspector) describe(k *corpus.Kernel) (Entry, error) {
 }
 
 // inspect gathers the facts of a kernel.
-func (in *inspector) inspect(r sweep.Rank, k *corpus.Kernel) facts {
+func (in *inspector) inspect(ctx context.Context, r sweep.Rank, k *corpus.Kernel) facts {
 	f := facts{rank: r, known: k.Key.Known(), sum: sha256.Sum256(k.BTF)}
-	if f.Entry, f.damage = in.describe(k); f.damage != nil {
+	if f.Entry, f.damage = in.describe(ctx, k); f.damage != nil {
 		return f
 	}
 	b := &in.btf
@@ -70,7 +72,7 @@ func (in *inspector) inspect(r sweep.Rank, k *corpus.Kernel) facts {
 	f.debug = debugOptions(b, in.found)
 	f.modules = hasMember(b, &mod, "btf_data")
 	for i, m := range k.Modules {
-		if err := in.module.Load(m.BTF, b); err != nil {
+		if err := in.module.Load(ctx, m.BTF, b); err != nil {
 			f.bad = append(f.bad, &corpus.Error{Path: k.ModulePaths[i], Err: err})
 			continue
 		}

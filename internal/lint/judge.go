@@ -15,7 +15,7 @@ import (
 // judge turns facts into findings.
 type judge struct {
 	rep  *Report
-	have map[string]bool // identities of the kernels, and paths of the files with some
+	have map[string]bool // identities of the kernels, paths of theirs and of the files with some
 }
 
 func (j *judge) add(c Code, kernel, path, detail string) {
@@ -44,14 +44,17 @@ func (j *judge) skipped(skipped []*corpus.Error) {
 }
 
 // kernels judges the kernels that were read, which are in order of their rank.
-func (j *judge) kernels(files []*corpus.File, all []facts) {
+func (j *judge) kernels(c *corpus.Corpus, all []facts) {
 	j.rep.Kernels = len(all)
 	withModules := slices.ContainsFunc(all, func(f facts) bool { return f.Details != nil && f.Modules > 0 })
 	j.have = make(map[string]bool)
 	byKey := make(map[string][]*facts)
 	for i := range all {
 		f := &all[i]
-		j.have[f.identity()], j.have[files[f.rank.File].Path] = true, true
+		path := c.Files[f.rank.File].Path
+		for _, name := range []string{f.identity(), f.Path, path, below(c.Sources, path)} {
+			j.have[name] = true
+		}
 		if f.known {
 			byKey[f.identity()] = append(byKey[f.identity()], f)
 		} else {
@@ -120,7 +123,7 @@ func (j *judge) sameKey(same []*facts) {
 func (j *judge) earlier(cfg *Config) {
 	for i := range cfg.Earlier {
 		e := &cfg.Earlier[i]
-		if cfg.Selected != nil && !cfg.Selected(e) || j.have[e.identity()] {
+		if cfg.Selected != nil && !cfg.Selected(e) || j.have[e.identity()] || e.File != "" && j.have[e.Path] {
 			continue
 		}
 		j.have[e.identity()] = true // once is enough

@@ -44,9 +44,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	c := cfg.Sweep.Corpus
 	// Each file's facts have their own place, so that workers need no lock.
 	all := make([][]facts, len(c.Files))
-	skipped, err := sweep.Kernels(ctx, cfg.Sweep, func() *inspector { return new(inspector) },
+	skipped, err := sweep.Kernels(ctx, cfg.Sweep, func() *inspector { return &inspector{sources: c.Sources} },
 		func(in *inspector, r sweep.Rank, k *corpus.Kernel) error {
-			all[r.File] = append(all[r.File], in.inspect(r, k))
+			all[r.File] = append(all[r.File], in.inspect(ctx, r, k))
 			return nil
 		})
 	if err != nil {
@@ -54,7 +54,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	j := judge{rep: &Report{Ignored: c.Ignored, Unselected: c.Unselected, Findings: []Finding{}}}
 	j.skipped(skipped)
-	j.kernels(c.Files, slices.Concat(all...))
+	j.kernels(c, slices.Concat(all...))
 	j.earlier(&cfg)
 	j.finish()
 	return j.rep, nil

@@ -133,6 +133,9 @@ func TestFindings(t *testing.T) {
 			"undeduplicated " + x + "e 60 × struct task_struct; 118 of 121 named structs are copies"}},
 		{"debug kernel", map[string][]byte{x + "e.btf": btf(t, le, 8, "raw_spinlock.magic", "lockdep_map.key", "task_struct.kasan_depth")}, []string{
 			"debug-kernel " + x + "e CONFIG_DEBUG_SPINLOCK, CONFIG_LOCKDEP, CONFIG_KASAN"}},
+		{"software KASAN", map[string][]byte{x + "e.btf": btf(t, le, 8, "task_struct.kasan_depth", "kasan_global.beg")}, []string{
+			"debug-kernel " + x + "e CONFIG_KASAN_GENERIC"}},
+		{"hardware KASAN", map[string][]byte{x + "e.btf": btf(t, le, 8, "task_struct.comm", "kasan_cache.is_kmalloc", "kasan_track.pid", "kasan_alloc_meta.x")}, nil},
 		{"no debug kernel", map[string][]byte{x + "e.btf": btf(t, le, 8, "raw_spinlock.raw_lock", "lockdep_map", "task_struct.comm", "mutex.owner")}, nil},
 		{"stray module", map[string][]byte{"modules/fedora/40/x86_64/6.8/nf_nat.btf": splitBTF(t, good, "x")}, []string{
 			"stray-modules modules/fedora/40/x86_64/6.8/nf_nat.btf"}},
@@ -197,7 +200,7 @@ func splitBTF(t *testing.T, base []byte, structs ...string) []byte {
 	}
 	out = append(append(out, types...), strs...)
 	var m rawbtf.BTF
-	if err := m.Load(out, view); err != nil {
+	if err := m.Load(t.Context(), out, view); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -248,7 +251,7 @@ func TestReal(t *testing.T) {
 	in := new(inspector)
 	cfg.Jobs = 1
 	_, err = sweep.Kernels(context.Background(), cfg, func() *inspector { return in }, func(in *inspector, r sweep.Rank, k *corpus.Kernel) error {
-		f := in.inspect(r, k)
+		f := in.inspect(t.Context(), r, k)
 		if f.funcs < 10000 || f.worstCount < 2 || f.structs < 5000 || f.Types < f.structs {
 			t.Errorf("%s: %d functions, %d × %s, %d structs, %d types", k.Name, f.funcs, f.worstCount, f.worst, f.structs, f.Types)
 		}
@@ -265,6 +268,41 @@ func TestReal(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestKASAN holds that the kinds of KASAN in a corpus are told apart, by the
+// functions that each brings.
+func TestKASAN(t *testing.T) {
+	generic, tagged := 0, 0
+	in := new(inspector)
+	testinput.Each(t, testinput.Corpus(t), func(k *corpus.Kernel) {
+		f := in.inspect(t.Context(), sweep.Rank{}, k)
+		funcs := make(map[string]bool)
+		for id := range rawbtf.TypeID(in.btf.NumTypes()) {
+			if fn := in.btf.Type(id); fn.Kind() == rawbtf.KindFunc {
+				funcs[string(fn.Name())] = true
+			}
+		}
+		if got := slices.Contains(f.debug, "KASAN_GENERIC"); got != funcs["__asan_load8"] {
+			t.Errorf("%s: options %v, instrumented %v", k.Name, f.debug, !got)
+		}
+		if funcs["__asan_load8"] {
+			generic++
+		}
+		if funcs["kasan_init_hw_tags"] {
+			tagged++
+			if len(f.debug) > 0 {
+				t.Errorf("%s has hardware tags, and is called a debug kernel: %v", k.Name, f.debug)
+			}
+		}
+	})
+	if os.Getenv("BTFGEN_CORPUS") == "" {
+		t.Skip("BTFGEN_CORPUS is not set: no kernels with KASAN")
+	}
+	t.Logf("%d kernels with generic KASAN, %d with hardware tags", generic, tagged)
+	if generic == 0 || tagged == 0 {
+		t.Error("the corpus lacks one kind")
 	}
 }
 

@@ -1,10 +1,13 @@
 package lint
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/jsonfile"
@@ -21,7 +24,8 @@ type Entry struct {
 	Arch      string `json:"arch,omitempty"`
 	Release   string `json:"release,omitempty"`
 	Path      string `json:"path"`
-	Disk      int64  `json:"disk_bytes"` // 0 for all but the first kernel of a container
+	File      string `json:"file,omitempty"` // the path below its source, where the key is not known
+	Disk      int64  `json:"disk_bytes"`     // 0 for all but the first kernel of a container
 	*Details         // nil if the kernel was not read
 }
 
@@ -39,7 +43,7 @@ type Details struct {
 func List(c *corpus.Corpus) []Entry {
 	list := make([]Entry, len(c.Files))
 	for i, f := range c.Files {
-		list[i] = newEntry(f.Key, f.Path, f.Size)
+		list[i] = newEntry(f.Key, f.Path, f.Size, c.Sources)
 	}
 	return list
 }
@@ -49,9 +53,9 @@ func List(c *corpus.Corpus) []Entry {
 func Read(ctx context.Context, cfg sweep.Config) (list []Entry, skipped []*corpus.Error, err error) {
 	all := make([][]Entry, len(cfg.Corpus.Files))
 	bad := make([][]*corpus.Error, len(cfg.Corpus.Files))
-	skipped, err = sweep.Kernels(ctx, cfg, func() *inspector { return new(inspector) },
+	skipped, err = sweep.Kernels(ctx, cfg, func() *inspector { return &inspector{sources: cfg.Corpus.Sources} },
 		func(in *inspector, r sweep.Rank, k *corpus.Kernel) error {
-			e, err := in.describe(k)
+			e, err := in.describe(ctx, k)
 			if err != nil {
 				bad[r.File] = append(bad[r.File], &corpus.Error{Path: e.Path, Err: err})
 				return nil
@@ -64,15 +68,38 @@ func Read(ctx context.Context, cfg sweep.Config) (list []Entry, skipped []*corpu
 	return slices.Concat(all...), skipped, err
 }
 
-func newEntry(k kernel.Key, path string, disk int64) Entry {
+func newEntry(k kernel.Key, path string, disk int64, sources []string) Entry {
 	e := Entry{
 		Kernel: k.String(), ID: k.ID, VersionID: k.VersionID, Arch: k.Arch, Release: k.Release,
 		Path: path, Disk: disk,
 	}
 	if !k.Known() {
-		e.Kernel = e.Path
+		e.Kernel, e.File = e.Path, below(sources, path)
 	}
 	return e
+}
+
+// below returns a path as it is seen from the source that leads to it: what stays the same when a
+// tree moves. Of a source that is a file it is the name.
+func below(sources []string, path string) string {
+	file, member, nested := strings.Cut(path, "!")
+	short := file
+	for _, s := range sources {
+		rel, err := filepath.Rel(s, file)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		if rel == "." {
+			rel = filepath.Base(file)
+		}
+		if len(rel) < len(short) {
+			short = rel
+		}
+	}
+	if nested {
+		short += "!" + member
+	}
+	return filepath.ToSlash(short)
 }
 
 // Key returns the kernel's key.
@@ -85,7 +112,7 @@ func (e *Entry) identity() string {
 	if k := e.Key(); k.Known() {
 		return k.Canonical().String()
 	}
-	return e.Path
+	return cmp.Or(e.File, e.Path)
 }
 
 // ReadListing reads what 'corpus list --json' wrote. Errors name path.

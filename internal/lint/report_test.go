@@ -91,10 +91,10 @@ func TestCodes(t *testing.T) {
 }
 
 func TestListing(t *testing.T) {
-	e := newEntry(kernel.Key{ID: "debian", Arch: "x86_64", Release: "6.1"}, "a/b.btf", 12)
+	e := newEntry(kernel.Key{ID: "debian", Arch: "x86_64", Release: "6.1"}, "a/b.btf", 12, nil)
 	long := e
 	long.Details = &Details{Bytes: 1, Types: 2, ByteOrder: big, Pointer: 4, Modules: 3, ModuleBytes: 4}
-	unknown := newEntry(kernel.Key{Release: "6.1"}, "c.btf", 1)
+	unknown := newEntry(kernel.Key{Release: "6.1"}, "c.btf", 1, nil)
 	if unknown.Kernel != "c.btf" {
 		t.Errorf("an unknown kernel is called %s", unknown.Kernel)
 	}
@@ -126,6 +126,27 @@ func TestListing(t *testing.T) {
 	} {
 		if list, err := read(in); err == nil || !strings.HasPrefix(err.Error(), path+": not lines of 'corpus list --json': "+want) {
 			t.Errorf("%s: %v, %v", in, list, err)
+		}
+	}
+}
+
+func TestBelow(t *testing.T) {
+	for _, tt := range []struct {
+		path, want string
+		sources    []string
+	}{
+		{"k/a/b.btf", "a/b.btf", []string{"k"}},
+		{"k/a/b.btf", "a/b.btf", []string{"./k/"}},
+		{"a/b.btf", "a/b.btf", []string{"."}},
+		{"/k/a/b.btf", "b.btf", []string{"/k", "/k/a"}},
+		{"/kk/a.btf", "a.btf", []string{"/k", "/kk"}},
+		{"/k/x.deb!boot/vmlinux!.BTF", "x.deb!boot/vmlinux!.BTF", []string{"/k"}},
+		{"x.deb!boot/vmlinux", "x.deb!boot/vmlinux", []string{"x.deb"}},
+		{"../k/x.btf", "x.btf", []string{"../k/x.btf"}},
+		{"/k/x.btf", "/k/x.btf", []string{"k"}},
+	} {
+		if got := below(tt.sources, tt.path); got != tt.want {
+			t.Errorf("%s below %s: %s, want %s", tt.path, tt.sources, got, tt.want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // File is one file of a directory.
@@ -37,8 +38,10 @@ func WriteDir(path string, files []File) error {
 	}
 	clean(inside)
 	if p.old != nil {
-		if err := checkPlaces(p.path, files); err != nil {
-			return err
+		for _, f := range files {
+			if err := checkPlace(p.path, f.Name); err != nil {
+				return err
+			}
 		}
 	}
 	t, err := createDir(inside)
@@ -92,35 +95,23 @@ func (t *temporary) appear(p *place) error {
 	return named(p.path, syncDir(p.dir()))
 }
 
-// checkPlaces returns an error if a file could not be put in its place in the directory.
-func checkPlaces(dir string, files []File) error {
-	checked := map[string]bool{".": true}
-	for _, f := range files {
-		name := filepath.FromSlash(f.Name)
-		parent := filepath.Dir(name)
-		for i, c := range parent + string(filepath.Separator) {
-			if c != filepath.Separator || checked[parent[:i]] {
-				continue
+// checkPlace returns an error if a file could not be put in its place in the directory.
+func checkPlace(dir, name string) error {
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	p, err := find(path)
+	if errors.Is(err, syscall.ENOTDIR) {
+		for up := filepath.Dir(path); ; up = filepath.Dir(up) { // which one is it?
+			if fi, err := os.Stat(up); err == nil && !fi.IsDir() {
+				return named(up, errNotDir)
+			} else if err == nil || up == filepath.Dir(up) {
+				break
 			}
-			checked[parent[:i]] = true
-			at := filepath.Join(dir, parent[:i])
-			switch fi, err := os.Stat(at); {
-			case errors.Is(err, fs.ErrNotExist):
-			case err != nil:
-				return named(at, err)
-			case !fi.IsDir():
-				return named(at, errNotDir)
-			}
-		}
-		p, err := find(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		if err := p.check(); err != nil {
-			return err
 		}
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	return p.check()
 }
 
 // check returns an error if what is at the place cannot be replaced.
@@ -242,6 +233,9 @@ func OpenDir(path string) *Dir {
 
 // Path returns the path of a file of the directory, by its name.
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
+
+// Check returns an error if the file of a name could not be put in its place.
+func (d *Dir) Check(name string) error { return checkPlace(d.path, name) }
 
 // Put creates or replaces a file as [WriteFile] does. Its name is a local path with slashes; missing
 // directories are made.

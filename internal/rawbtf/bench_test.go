@@ -28,7 +28,7 @@ func BenchmarkFull(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := v.Load(data, nil); err != nil {
+			if err := v.Load(b.Context(), data, nil); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -2,6 +2,7 @@ package rawbtf
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 
@@ -25,10 +26,11 @@ type BTF struct {
 	ptr    uint32      // bytes of a pointer, 0 when unknown
 }
 
-// New loads data, on top of base when that is not nil.
+// New loads data, on top of base when that is not nil. Data of many megabytes is
+// better given to [BTF.Load], which has a context.
 func New(data []byte, base *BTF) (*BTF, error) {
 	b := new(BTF)
-	if err := b.Load(data, base); err != nil {
+	if err := b.Load(context.Background(), data, base); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -39,10 +41,10 @@ func New(data []byte, base *BTF) (*BTF, error) {
 // data split BTF: its own type IDs and string offsets go on where the base's
 // end. The memory needed is a tenth of the data's size for real BTF, and at
 // most as much again; that of another byte order than the machine's is copied
-// besides. On error b is empty.
-func (b *BTF) Load(data []byte, base *BTF) error {
+// besides. On error, which may be that of the context, b is empty.
+func (b *BTF) Load(ctx context.Context, data []byte, base *BTF) error {
 	b.reset(base)
-	err := b.load(data)
+	err := b.load(ctx, data)
 	if err != nil {
 		b.reset(nil)
 	}
@@ -54,7 +56,7 @@ func (b *BTF) reset(base *BTF) {
 	*b = BTF{base: base, starts: b.starts[:0], named: b.named[:0], own: b.own[:0], first: 1}
 }
 
-func (b *BTF) load(data []byte) error {
+func (b *BTF) load(ctx context.Context, data []byte) error {
 	h, err := parseHeader(data)
 	if err != nil {
 		return err
@@ -74,7 +76,7 @@ func (b *BTF) load(data []byte) error {
 	if n := len(b.strs); n > 0 && b.strs[n-1] != 0 {
 		return fmt.Errorf("strings: section does not end with a NUL byte")
 	}
-	return b.walk(h.layouts.of(data))
+	return b.walk(ctx, h.layouts.of(data))
 }
 
 func splitHint(strs []byte) string {

@@ -1,6 +1,7 @@
 package rawbtf
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -56,23 +57,31 @@ var walkKinds = func() (kinds [128]walkKind) {
 	return kinds
 }()
 
+// walkChunk is how many types are walked between two looks at the context, some
+// milliseconds' work.
+const walkChunk = 1 << 20
+
 // walk finds where each type starts, and checks all that types refer to. Most
 // of a corpus run's time goes into it. So the work is in walker.run, which makes
 // no calls and branches on nothing of the kind but the size of its elements:
 // kinds follow each other in no order that a processor could foretell. What is
 // rare is left to walker.step.
-func (b *BTF) walk(layouts []byte) error {
+func (b *BTF) walk(ctx context.Context, layouts []byte) error {
 	// A type takes some 30 bytes. With a little more the next kernel fits, too.
 	if want := 4 * len(b.types) / 28; cap(b.starts) < want {
 		b.starts = make([]uint32, want+want/4)
 		b.named = make([]namedType, want/4)
 	}
-	w := walker{types: b.types, first: b.first, starts: b.starts[:cap(b.starts)], named: b.named[:cap(b.named)]}
+	w := walker{types: b.types, first: b.first, named: b.named[:cap(b.named)]}
+	w.starts = b.starts[:min(cap(b.starts), walkChunk)]
 	for {
 		w.run()
 		if w.n == len(w.starts) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			w.starts = slices.Grow(w.starts, 1)
-			w.starts = w.starts[:cap(w.starts)]
+			w.starts = w.starts[:min(cap(w.starts), w.n+walkChunk)]
 			continue
 		}
 		if w.numNamed == len(w.named) {
@@ -89,7 +98,7 @@ func (b *BTF) walk(layouts []byte) error {
 	}
 	b.starts, b.named = w.starts[:w.n], w.named[:w.numNamed]
 	if w.names >= b.strEnd() || w.refs >= uint32(b.NumTypes()) {
-		return b.outside(layouts)
+		return b.outside(ctx, layouts)
 	}
 	for i := 0; i < len(b.named) && b.ptr == 0; i++ {
 		if t := b.Type(b.named[i].id); t.Kind() == KindInt {
@@ -100,13 +109,20 @@ func (b *BTF) walk(layouts []byte) error {
 }
 
 // outside names the type that refers to something outside the blob.
-func (b *BTF) outside(layouts []byte) error {
+func (b *BTF) outside(ctx context.Context, layouts []byte) error {
+	var one struct {
+		start [1]uint32
+		named [1]namedType
+	}
 	for i, start := range b.starts {
+		if i%walkChunk == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		end := uint32(len(b.types))
 		if i+1 < len(b.starts) {
 			end = b.starts[i+1]
 		}
-		w := walker{types: b.types[start:end], starts: make([]uint32, 1), named: make([]namedType, 1)}
+		w := walker{types: b.types[start:end], starts: one.start[:], named: one.named[:]}
 		if w.run(); w.n == 0 {
 			if err := w.step(layouts); err != nil {
 				return err

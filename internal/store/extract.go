@@ -23,6 +23,9 @@ var NoModules = []string{""}
 // by its release, or else like the file that it is from.
 func Extract(ctx context.Context, cfg sweep.Config, dir string) (*Result, error) {
 	t := newTree(ctx, dir, cfg.Corpus)
+	if err := t.check(cfg.Corpus, extractName); err != nil {
+		return nil, err
+	}
 	skipped, err := sweep.Kernels(ctx, cfg, func() *worker { return new(worker) },
 		func(w *worker, r sweep.Rank, k *corpus.Kernel) error {
 			if err := k.Key.Validate(); err != nil {

@@ -22,6 +22,14 @@ func Import(ctx context.Context, cfg sweep.Config, dir string, as kernel.Key) (*
 		return nil, fmt.Errorf("%s: %w", as, ErrSeveral)
 	}
 	t := newTree(ctx, dir, cfg.Corpus)
+	if err := t.check(cfg.Corpus, func(k *corpus.Kernel) string {
+		if as.Known() {
+			return importName(as)
+		}
+		return importName(k.Key)
+	}); err != nil {
+		return nil, err
+	}
 	skipped, err := sweep.Kernels(ctx, cfg, func() *importer { return &importer{tree: t, as: as} },
 		func(i *importer, r sweep.Rank, k *corpus.Kernel) error { return i.kernel(r, k) })
 	if err = errors.Join(err, t.out.Close()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func (w *worker) encode(ctx context.Context, f io.Writer, c content) error {
 	}
 	w.enc.ResetContentSize(f, c.size)
 	err := c.write(chunks{ctx, w.enc})
-	return errors.Join(err, w.enc.Close())
+	return cmp.Or(err, w.enc.Close())
 }
 
 // same says whether a file holds the content. One that is damaged does not.

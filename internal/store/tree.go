@@ -52,6 +52,19 @@ func newTree(ctx context.Context, dir string, c *corpus.Corpus) *tree {
 	return t
 }
 
+// check returns an error if a kernel of the corpus could not be put in its place, as far as paths tell.
+func (t *tree) check(c *corpus.Corpus, name func(k *corpus.Kernel) string) error {
+	for _, f := range c.Files {
+		if f.Key.Validate() != nil || !f.Key.Known() {
+			continue
+		}
+		if err := t.out.Check(name(&corpus.Kernel{Key: f.Key, Path: f.Path})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // place is where one kernel goes. Several may want it.
 type place struct {
 	mu      sync.Mutex

@@ -21,7 +21,7 @@ func NewJudge(objects []Object, name string, btf []byte) (*Judge, error) {
 	r := &run{Config: Config{Objects: objects}}
 	r.read()
 	j := &Judge{w: worker{run: r, logs: make([]*relolog.Log, len(objects))}}
-	if err := j.w.full.Load(name, btf); err != nil {
+	if err := j.w.full.Load(context.Background(), name, btf); err != nil {
 		return nil, err
 	}
 	var err error

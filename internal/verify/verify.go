@@ -110,7 +110,7 @@ var (
 
 // kernel compares the decisions of both loaders on one kernel.
 func (w *worker) kernel(ctx context.Context, k *Kernel, it *corpus.Kernel, m *Minimized) error {
-	if err := it.Load(&w.full, k.Name); err != nil {
+	if err := it.Load(ctx, &w.full, k.Name); err != nil {
 		return err
 	}
 	w.logs = make([]*relolog.Log, len(w.Objects))
@@ -127,7 +127,7 @@ func (w *worker) kernel(ctx context.Context, k *Kernel, it *corpus.Kernel, m *Mi
 // loaders compares the decisions of both loaders on w.full with those on a
 // minimized BTF.
 func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, minimized []byte) error {
-	if err := w.small.Load("minimized BTF", minimized); err != nil {
+	if err := w.small.Load(ctx, "minimized BTF", minimized); err != nil {
 		return err
 	}
 	if w.full.Order() != w.small.Order() {

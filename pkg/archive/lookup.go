@@ -13,14 +13,15 @@ type Rule int
 
 // The rules, in the order in which Lookup tries them.
 const (
-	NoMatch      Rule = iota // the archive does not have the kernel
-	ExactMatch               // distribution, version, arch and release are the same
-	ReleaseMatch             // only arch and release are the same, and that leaves one BTF
+	NoMatch        Rule = iota // the archive does not have the kernel
+	ExactMatch                 // distribution, version, arch and release are the same
+	ReleaseMatch               // only arch and release are the same, and that leaves one BTF
+	NeighbourMatch             // the builds before and after it have one BTF; only where that was asked for
 )
 
-var ruleNames = [...]string{"none", "exact", "release"}
+var ruleNames = [...]string{"none", "exact", "release", "neighbour"}
 
-// String returns "none", "exact" or "release".
+// String returns "none", "exact", "release" or "neighbour".
 func (r Rule) String() string { return ruleNames[r] }
 
 // Match is the outcome of a lookup.
@@ -29,7 +30,8 @@ type Match struct {
 	Rule Rule       // NoMatch for a miss
 	Key  kernel.Key // the kernel that was found, as the archive has it; zero for a miss
 
-	// Reason says in one line why this kernel, or why none.
+	// Reason says in one line why this kernel, or why none. For a NeighbourMatch
+	// it has the number of builds that were compared, and the outermost of them.
 	Reason string
 
 	// Below and Above are, on a miss, the nearest releases of the same
@@ -49,6 +51,9 @@ func (m Match) Found() bool { return m.Rule != NoMatch }
 type Finder interface {
 	// Lookup finds the kernel of a host, and says why it is this one or none.
 	Lookup(want kernel.Key) Match
+	// LookupNear does the same and, if that is a miss and neighbours is above 0,
+	// looks at so many builds before and after the kernel. See Options.Neighbours.
+	LookupNear(want kernel.Key, neighbours int) Match
 	// BTF returns the BTF of exactly this kernel. The slice belongs to the caller.
 	// The error is ErrNoKernel if the kernel is not there.
 	BTF(k kernel.Key) ([]byte, error)
@@ -63,9 +68,15 @@ type Finder interface {
 //     enough to name a build, while os-release says "8.5" where the corpus has
 //     "8", and derived distributions ship kernels of others.
 //  3. None. A near release is never taken for an answer, because offsets may
-//     differ and programs would read wrong memory.
-func (a *Archive) Lookup(want kernel.Key) Match {
-	return a.dir.lookup(want, func(i, j int) bool { return a.layoutOf[i] == a.layoutOf[j] })
+//     differ and programs would read wrong memory. LookupNear takes one under
+//     conditions.
+func (a *Archive) Lookup(want kernel.Key) Match { return a.LookupNear(want, 0) }
+
+// LookupNear is Lookup, and takes the BTF of the builds next to a kernel that the
+// archive lacks if so many before and after it have the same, as
+// Options.Neighbours says. The key of such a match is the build before.
+func (a *Archive) LookupNear(want kernel.Key, neighbours int) Match {
+	return a.dir.lookup(want, neighbours, func(i, j int) bool { return a.layoutOf[i] == a.layoutOf[j] })
 }
 
 // directory is the kernels of an archive or a tree, numbered from 0.
@@ -99,8 +110,9 @@ func (d *directory) sorted() []kernel.Key {
 	return keys
 }
 
-// lookup is Lookup for kernels of which same says whether two have the same BTF.
-func (d *directory) lookup(want kernel.Key, same func(i, j int) bool) Match {
+// lookup is LookupNear for kernels of which same says whether two have the same
+// BTF.
+func (d *directory) lookup(want kernel.Key, neighbours int, same func(i, j int) bool) Match {
 	m := Match{Want: want.Canonical()}
 	if i, ok := d.index[m.Want]; ok {
 		m.Rule, m.Key, m.Reason = ExactMatch, d.keys[i], "the archive has this kernel"
@@ -114,6 +126,9 @@ func (d *directory) lookup(want kernel.Key, same func(i, j int) bool) Match {
 	}
 	if len(others) == 0 {
 		d.advise(&m, same)
+		if neighbours > 0 && m.Want.Known() {
+			d.neighbours(&m, neighbours, same)
+		}
 		return m
 	}
 	for _, i := range others[1:] {

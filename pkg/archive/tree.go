@@ -73,8 +73,12 @@ func (t *Tree) Keys() []kernel.Key { return t.dir.sorted() }
 // Lookup finds the kernel of a host, as Archive.Lookup does. Where it has to
 // know whether several kernels have the same BTF it reads them; one that cannot
 // be read is like no other.
-func (t *Tree) Lookup(want kernel.Key) Match {
-	return t.dir.lookup(want, func(i, j int) bool {
+func (t *Tree) Lookup(want kernel.Key) Match { return t.LookupNear(want, 0) }
+
+// LookupNear is Lookup, and takes the BTF of the builds next to a kernel that the
+// tree lacks, as Archive.LookupNear does.
+func (t *Tree) LookupNear(want kernel.Key, neighbours int) Match {
+	return t.dir.lookup(want, neighbours, func(i, j int) bool {
 		a, err1 := t.read(i)
 		b, err2 := t.read(j)
 		return err1 == nil && err2 == nil && bytes.Equal(a, b)

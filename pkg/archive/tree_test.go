@@ -30,7 +30,7 @@ func compressed(t testing.TB, data []byte) []byte {
 // A tree finds what an archive of the same kernels finds, and says the same.
 func TestTreeIsLikeArchive(t *testing.T) {
 	a := lookupArchive(t)
-	files := fstest.MapFS{"README": {}, "debian/12/x86_64/6.0.btf.tar.xz": {}}
+	files := fstest.MapFS{"README": {}, "debian/12/x86_64/6.0.btf.tar.xz": {}, ".btfgen.1.tmp/debian/12/x86_64/6.0.btf": {}, ".git/x.btf": {}}
 	for i, k := range a.Keys() {
 		b, err := a.BTF(k)
 		if err != nil {
@@ -54,6 +54,9 @@ func TestTreeIsLikeArchive(t *testing.T) {
 		wants = append(wants, mustKey(t, s))
 	}
 	for _, want := range wants {
+		if m, n := a.LookupNear(want, 1), tree.LookupNear(want, 1); m != n {
+			t.Errorf("%s with neighbours: archive %+v, tree %+v", want, m, n)
+		}
 		m, n := a.Lookup(want), tree.Lookup(want)
 		if m != n {
 			t.Errorf("%s: archive %+v, tree %+v", want, m, n)

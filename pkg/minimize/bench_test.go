@@ -51,7 +51,7 @@ func BenchmarkFull(b *testing.B) {
 		return nil
 	})
 	var view rawbtf.BTF
-	bench("load", func() error { return view.Load(k.BTF, nil) })
+	bench("load", func() error { return view.Load(b.Context(), k.BTF, nil) })
 	names, n := wanted(set, &view)
 	var ids [][]rawbtf.TypeID
 	bench("find", func() error {
@@ -60,7 +60,7 @@ func BenchmarkFull(b *testing.B) {
 		return err
 	})
 	bench("load+find", func() error {
-		err := view.Load(k.BTF, nil)
+		err := view.Load(b.Context(), k.BTF, nil)
 		if err == nil {
 			ids, err = view.Find(b.Context(), names, n, ids)
 		}
@@ -79,7 +79,7 @@ func BenchmarkFull(b *testing.B) {
 	var proof engine.Kernel
 	var again engine.Table
 	bench("prove", func() error {
-		if err := proof.Load(k.Name, small); err != nil {
+		if err := proof.Load(b.Context(), k.Name, small); err != nil {
 			return err
 		}
 		if err := again.Fill(b.Context(), set, &proof, nil); err != nil {
@@ -92,7 +92,7 @@ func BenchmarkFull(b *testing.B) {
 		return err
 	})
 	bench("all", func() error {
-		if err := target.Load(k.Name, k.BTF); err != nil {
+		if err := target.Load(b.Context(), k.Name, k.BTF); err != nil {
 			return err
 		}
 		_, err := m.Minimize(b.Context(), target)

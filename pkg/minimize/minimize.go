@@ -158,7 +158,7 @@ func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, more keep) (
 
 // prove relocates against the output and compares with the kernel.
 func (m *Minimizer) prove(ctx context.Context, k *engine.Kernel, out []byte) error {
-	if err := m.proof.Load(k.Name(), out); err != nil {
+	if err := m.proof.Load(ctx, k.Name(), out); err != nil {
 		return fmt.Errorf("minimized BTF is unreadable: %w", err)
 	}
 	if err := m.small.Fill(ctx, m.last.Set, &m.proof, nil); err != nil {

@@ -1,6 +1,7 @@
 package relolog
 
 import (
+	"context"
 	"encoding/binary"
 
 	"github.com/btfgen/btfgen/internal/engine"
@@ -17,10 +18,10 @@ type Module struct {
 	BTF  []byte // on top of vmlinux
 }
 
-// NewTarget reads the BTF of a kernel; see [Target.Load].
+// NewTarget reads the BTF of a kernel, without a context; see [Target.Load].
 func NewTarget(name string, vmlinux []byte, modules ...Module) (*Target, error) {
 	t := new(Target)
-	if err := t.Load(name, vmlinux, modules...); err != nil {
+	if err := t.Load(context.Background(), name, vmlinux, modules...); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -29,13 +30,13 @@ func NewTarget(name string, vmlinux []byte, modules ...Module) (*Target, error) 
 // Load makes t the kernel with this raw BTF and these modules, of either byte
 // order, reusing the memory of an earlier Load. The data must not change while t
 // is in use. The name is used in messages and logs. Errors name the kernel and
-// the module; after one, t has to be loaded again before it is used.
-func (t *Target) Load(name string, vmlinux []byte, modules ...Module) error {
-	if err := t.k.Load(name, vmlinux); err != nil {
+// the module, that of the context, too; after one, t has to be loaded again before it is used.
+func (t *Target) Load(ctx context.Context, name string, vmlinux []byte, modules ...Module) error {
+	if err := t.k.Load(ctx, name, vmlinux); err != nil {
 		return err
 	}
 	for _, m := range modules {
-		if err := t.k.AddModule(m.Name, m.BTF); err != nil {
+		if err := t.k.AddModule(ctx, m.Name, m.BTF); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,3 @@
+package dryrun
+
+var RunObject = &runObject

@@ -1,0 +1,47 @@
+package limits
+
+// What reading kernels may take, from whatever they come in. "Real"
+// is the largest known.
+const (
+	// PartSize bounds what one BTF, ELF file or kernel image takes, unpacked, unless
+	// the user says otherwise, in bytes. Real: 27 MB of BTF (CentOS 8), 70 MB of a
+	// stripped vmlinux; one with debug information needs more.
+	PartSize = 256 << 20
+
+	// UnpackedParts and UnpackedRatio bound all that comes out of one source file,
+	// nested things counted together: so many times the limit of one part, and so
+	// many bytes for each that it has on disk. Real: 11 bytes for each (CentOS 8).
+	UnpackedParts = 16
+	UnpackedRatio = 100
+
+	// Nesting bounds how deep containers and compressions nest. Real: 7, a .deb in a
+	// .tar.xz with kernel images that are compressed.
+	Nesting = 10
+
+	// Modules bounds how many modules wait for their kernel. Real: 6,000.
+	Modules = 20_000
+
+	// Errors bounds how many errors of one file are kept. A container may have any
+	// number of members.
+	Errors = 100
+
+	// ImageTries bounds how many places of an unknown image are tried for compressed
+	// data.
+	ImageTries = 64
+
+	// LinkedMember and Linked bound what is remembered of one member of a tar file,
+	// in bytes, and of all, for hard links to it. They are minimized BTF of some kilobytes.
+	LinkedMember = 64 << 10
+	Linked       = 16 << 20
+
+	// Dictionary is the largest dictionary or window that a decoder may allocate, in
+	// bytes: what zstd --ultra -22 needs, twice that of xz -9. Kernels are compressed with such windows.
+	Dictionary = 128 << 20
+
+	// XZProgram is what the xz program may take besides, in bytes.
+	XZProgram = 64 << 20
+
+	// Believed is how many bytes are made room for because somebody says that they
+	// will come.
+	Believed = 8 << 20
+)

@@ -1,0 +1,75 @@
+package archive
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// series returns what the builds of one series have in common: distribution,
+// version, arch and, for a release, the version of Linux and all words that are
+// no numbers: "6 1 rt amd64" of 6.1.0-47-rt-amd64. Within it numbers alone tell
+// builds apart; other flavours and other versions of Linux have other structs.
+func series(k kernel.Key) kernel.Key {
+	k = k.Canonical()
+	var words []string
+	numbers := 0
+	for _, w := range strings.FieldsFunc(k.Release, func(r rune) bool { return strings.ContainsRune("-.+_~", r) }) {
+		if strings.Trim(w, "0123456789") == "" {
+			if numbers++; numbers > 2 {
+				continue
+			}
+		}
+		words = append(words, w)
+	}
+	k.Release = strings.Join(words, " ")
+	return k
+}
+
+// neighbours turns a miss into a NeighbourMatch if the n builds before the
+// kernel, and those up to n after it, have the same BTF. Else it says why not.
+func (d *directory) neighbours(m *Match, n int, same func(i, j int) bool) {
+	var before, after []int // the nearest first
+	its := series(m.Want)
+	for i, k := range d.keys {
+		switch {
+		case series(k) != its:
+		case kernel.CompareVersions(k.Release, m.Want.Release) < 0:
+			before = append(before, i)
+		default:
+			after = append(after, i)
+		}
+	}
+	if len(before) < n {
+		m.Reason += fmt.Sprintf("; builds of its series before it: %d, want %d", len(before), n)
+		return
+	}
+	nearest := func(i, j int) int { return kernel.CompareVersions(d.keys[i].Release, d.keys[j].Release) }
+	slices.SortFunc(before, func(i, j int) int { return nearest(j, i) })
+	slices.SortFunc(after, nearest)
+	before, after = before[:n], after[:min(n, len(after))]
+	for _, i := range slices.Concat(before[1:], after) {
+		if !same(before[0], i) {
+			m.Reason += fmt.Sprintf("; the BTFs of the %d builds next to it differ", len(before)+len(after))
+			return
+		}
+	}
+	slices.Reverse(before)
+	m.Reason += fmt.Sprintf("; the builds next to it have one BTF: %s, %s", d.span(before, "before it"), d.span(after, "after it"))
+	m.Rule, m.Key = NeighbourMatch, d.keys[before[n-1]]
+	m.Below, m.Above, m.SameLayout = kernel.Key{}, kernel.Key{}, false
+}
+
+// span says how many builds there are on one side, and the first and the last.
+func (d *directory) span(builds []int, side string) string {
+	switch n := len(builds); n {
+	case 0:
+		return "none " + side
+	case 1:
+		return fmt.Sprintf("1 %s (%s)", side, d.keys[builds[0]].Release)
+	default:
+		return fmt.Sprintf("%d %s (%s … %s)", n, side, d.keys[builds[0]].Release, d.keys[builds[n-1]].Release)
+	}
+}
