@@ -70,3 +70,22 @@ func TestRelevant(t *testing.T) {
 		t.Error("too few of one kind")
 	}
 }
+
+// TestRelevantZero stores a part of a value. The verifier keeps that only if it is
+// 0, so that the value counts though nobody compares it.
+func TestRelevantZero(t *testing.T) {
+	o := &bpfprog.Object{Funcs: []bpfprog.Function{{Insns: []insn{
+		{Op: asm.Mov.Op(asm.ImmSource), Dst: 2, Record: 1},
+		{Op: asm.StoreMemOp(asm.Word), Dst: asm.RFP, Src: 2, Off: -8},
+		{Op: asm.LoadMemOp(asm.Word), Dst: 3, Src: asm.RFP, Off: -8},
+		{Op: asm.JEq.Op(asm.ImmSource), Dst: 3, Off: 1},
+		{Op: bpfprog.OpExit},
+		{Op: bpfprog.OpExit},
+	}}}}
+	for _, v := range []uint64{0, 5} {
+		r := Explore(t.Context(), o, &bpfprog.Program{Funcs: []int{0}}, &Input{Record: func(int) (uint64, bool) { return v, true }})
+		if !slices.Equal(r.Relevant(), []int{0}) {
+			t.Errorf("%d: %v", v, r.Relevant())
+		}
+	}
+}
