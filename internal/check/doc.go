@@ -32,7 +32,8 @@
 // names that any object asks for; dryRun relocates all objects; then each
 // program has an evaluation, of its interfaces, externs and attachment, and of
 // its code. That goes by what collect finds absent, and is done once for all
-// kernels with the same codeKey. [Report] puts the findings together.
+// kernels where the relocations come to the same as far as it matters (memo).
+// [Report] puts the findings together, each of which a ledger has once.
 //
 // The package does not know which kind of program may call which helper, what
 // a kernel's configuration is, or which functions kprobes may have beyond those

@@ -40,23 +40,26 @@ func (e *evaluation) eachUse(f func(*use)) {
 }
 
 // code judges everything whose effect depends on whether an instruction can be
-// reached. The findings depend on codeKey alone, unless all programs before have
-// taken so much that this one is not explored: then whole is false.
-func (e *evaluation) code(ctx context.Context) (l []Finding, work int, whole bool) {
+// reached. The findings depend on codeKey, and on the values of the records that
+// the exploration names, unless all programs before have taken so much that there
+// is none: then it is nil.
+func (e *evaluation) code(ctx context.Context) ([]Finding, *interp.Result) {
 	e.out = nil
 	e.collect()
 	if len(e.absent) == 0 {
-		return e.out, 0, true
+		return e.out, new(interp.Result)
 	}
-	r, whole := &interp.Result{GaveUp: true}, e.work <= limits.ObjectWork
-	if whole {
-		r = e.explore(ctx)
+	var x *interp.Result
+	r := &interp.Result{GaveUp: true}
+	if e.work <= limits.ObjectWork {
+		x = e.explore(ctx)
+		r = x
 	}
 	e.judged = make(map[Finding]bool)
 	for _, a := range e.absent {
 		e.judge(r, a)
 	}
-	return e.out, r.Work, whole
+	return e.out, x
 }
 
 func (e *evaluation) explore(ctx context.Context) *interp.Result {

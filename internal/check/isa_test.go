@@ -94,7 +94,7 @@ func around(in insn, reached bool, section string) *Object {
 // judgeCode is the verdict on the code of an object's first program.
 func judgeCode(o *Object, k *inventory) (Status, []Finding) {
 	e := evaluation{pairing: &pairing{o: o, k: k, settable: new(Config).settable}, pr: &o.Programs[0]}
-	l, _, _ := e.code(context.Background())
+	l, _ := e.code(context.Background())
 	return worst(l), l
 }
 

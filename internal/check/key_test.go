@@ -1,7 +1,6 @@
 package check
 
 import (
-	"crypto/sha256"
 	"slices"
 	"testing"
 
@@ -28,11 +27,7 @@ func TestCodeKey(t *testing.T) {
 		objects = append(objects, o)
 	}
 	r := newRun(Config{Objects: objects})
-	type place struct {
-		pr  *bpfprog.Program
-		key [sha256.Size]byte
-	}
-	first := make(map[place][]Finding)
+	first := make(map[*bpfprog.Program]*memo)
 	tg := new(target)
 	same := 0
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
@@ -53,12 +48,16 @@ func TestCodeKey(t *testing.T) {
 					if !d.sameOrder() {
 						continue
 					}
-					at := place{e.pr, e.codeKey(e.pr)}
-					got, _, _ := e.code(t.Context())
-					if want, ok := first[at]; !ok {
-						first[at] = slices.Clone(got)
-					} else if same++; !slices.Equal(got, want) {
-						t.Errorf("%s: %s: %v, elsewhere %v", it.Name, objects[i].name, got, want)
+					if first[e.pr] == nil {
+						first[e.pr] = new(memo)
+					}
+					key := e.codeKey(e.pr)
+					known, ok := first[e.pr].find(key, d)
+					got, x := e.code(t.Context())
+					if list := r.found.note(got); !ok {
+						first[e.pr].add(key, d, code{findings: list, records: x.Relevant()})
+					} else if same++; !slices.Equal(list, known.findings) || !slices.Equal(x.Relevant(), known.records) {
+						t.Errorf("%s: %s: %v, elsewhere %v", it.Name, objects[i].name, got, r.found.read(nil, known.findings))
 					}
 				}
 			}

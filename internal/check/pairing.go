@@ -45,9 +45,10 @@ func (p *pairing) missing(x *bpfprog.Extern) lack {
 // one may be any symbol, which BTF does not list.
 func (p *pairing) hasKsym(x *bpfprog.Extern) bool { return x.Type == 0 || p.missing(x).why == "" }
 
-// codeKey identifies all that the findings on a program's code depend on, so
-// that kernels with the same key share one exploration. It is a hash, because
-// the whole takes more memory than the findings.
+// codeKey identifies all that the findings on a program's code depend on, but for
+// the values of the records that an exploration finds relevant, so that kernels
+// share explorations. It is a hash, because the whole takes more memory than the
+// findings.
 func (p *pairing) codeKey(pr *bpfprog.Program) [sha256.Size]byte {
 	b := fmt.Appendf(nil, "%v", p.k.features)
 	for _, fn := range pr.Funcs {
@@ -83,7 +84,9 @@ func (p *pairing) funcKey(fn int) [sha256.Size]byte {
 		case x.Kind == bpfprog.ExternKconfig:
 			b = fmt.Appendf(b, " %v", p.k.kconfig(x.Name))
 		case x.Kind == bpfprog.ExternKsym:
-			flag(p.hasKsym(x))
+			if x.Type != 0 { // an untyped one may be any symbol
+				b = fmt.Appendf(b, " %s", p.missing(x).why)
+			}
 		}
 	}
 	for g := range bpfprog.NumGroups {

@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/engine"
@@ -121,11 +120,12 @@ func (d decisions) outcome(i int) (poisoned, refused bool, reason string) {
 	return false, false, ""
 }
 
-// appendKey appends all that the decision on a record consists of.
+// appendKey appends all that the decision on a record consists of, but for the
+// value.
 func (d decisions) appendKey(b []byte, i int) []byte {
 	b = append(b, byte(d[i].Result))
 	if d[i].Result.OK() {
-		return binary.AppendUvarint(b, d[i].New)
+		return b
 	}
 	return append(append(b, d[i].Reason()...), 0)
 }

@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"path"
 	"slices"
@@ -63,7 +62,7 @@ type run struct {
 
 	found   *ledger
 	mu      sync.Mutex
-	codes   []map[[sha256.Size]byte]code // by program, by codeKey
+	codes   []memo // by program
 	models  map[string]*model
 	kernels []kernelResult
 	types   mapTypes
@@ -86,12 +85,6 @@ type progResult struct {
 	model    *model         // of what it is attached to, nil if it does not see that
 }
 
-// code is what the code of a program comes to.
-type code struct {
-	findings []int32 // in the ledger
-	work     int     // of exploring it
-}
-
 func newRun(cfg Config) *run {
 	r := &run{
 		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int)}, types: make(mapTypes),
@@ -99,6 +92,7 @@ func newRun(cfg Config) *run {
 	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
+	programs := 0
 	for _, o := range cfg.Objects {
 		for i := range o.Programs {
 			names, pattern := attachNames(&o.Programs[i])
@@ -106,12 +100,13 @@ func newRun(cfg Config) *run {
 			if pattern != "" && len(r.want.patterns) < limits.Patterns && !slices.Contains(r.want.patterns, pattern) {
 				r.want.patterns = append(r.want.patterns, pattern)
 			}
-			r.codes = append(r.codes, make(map[[sha256.Size]byte]code))
+			programs++
 		}
 		for i := range o.Externs {
 			r.want.add(rawbtf.Essential(o.Externs[i].Name))
 		}
 	}
+	r.codes = make([]memo, programs)
 	return r
 }
 
@@ -176,16 +171,13 @@ func (r *run) code(ctx context.Context, n int, e *evaluation) []int32 {
 		}})
 	}
 	key := e.codeKey(e.pr)
-	r.mu.Lock()
-	c, ok := r.codes[n][key]
-	r.mu.Unlock()
+	c, ok := r.codes[n].find(key, e.loader)
 	if !ok {
-		l, work, whole := e.code(ctx)
-		c = code{r.found.note(l), work}
-		if whole {
-			r.mu.Lock()
-			r.codes[n][key] = c
-			r.mu.Unlock()
+		l, x := e.code(ctx)
+		c = code{findings: r.found.note(l)}
+		if x != nil {
+			c.records, c.work = x.Relevant(), x.Work
+			r.codes[n].add(key, e.loader, c)
 		}
 	}
 	e.work += c.work

@@ -42,7 +42,7 @@ type visit struct {
 func Explore(ctx context.Context, o *bpfprog.Object, pr *bpfprog.Program, in *Input) *Result {
 	x := &explorer{
 		meter:   limits.NewMeter(ctx, limits.ExploreWork, "states to compare"),
-		Result:  &Result{o: o, pr: pr, in: in, reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32)},
+		Result:  &Result{o: o, pr: pr, in: in, reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32), relevant: make(map[int]bool)},
 		leaders: make(map[int][]bool), visits: make(map[place][]visit),
 		sources: make(map[Fact]int32), queued: make(map[int]bool),
 	}
@@ -221,6 +221,9 @@ func (x *explorer) alu(s *state, in *bpfprog.Insn) {
 	case in.IsAddrSpaceCast():
 		s.write(in.Dst, unknown)
 	case op == asm.Mov:
+		if is32 || in.Off != 0 {
+			x.counts(b)
+		}
 		s.write(in.Dst, mov(in, b, is32))
 	case op == asm.Neg || op == asm.Swap:
 		s.write(in.Dst, value{m: ^uint64(0), taint: a.taint})
@@ -228,8 +231,10 @@ func (x *explorer) alu(s *state, in *bpfprog.Insn) {
 		if in.Off != 0 && (op == asm.Div || op == asm.Mod) {
 			b = unknown
 		}
+		x.countALU(op, a, b)
 		s.write(in.Dst, alu(op, a, b, is32))
 	default:
+		x.countALU(op, a, b)
 		s.write(in.Dst, pointer(op, a, b, is32))
 	}
 }

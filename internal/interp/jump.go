@@ -69,7 +69,7 @@ func (x *explorer) arrive(s *state) bool {
 	for _, v := range list {
 		if v.merged || merged < 0 {
 			x.spend(s.slots() + v.s.slots())
-			s.merge(v.s)
+			s.merge(v.s, x.countBoth)
 		}
 	}
 	if v := (visit{s: x.keep(s), merged: true}); merged >= 0 {
@@ -83,7 +83,7 @@ func (x *explorer) arrive(s *state) bool {
 
 // covers is whether a covers b.
 func (x *explorer) covers(a, b *state) bool {
-	ok, looks := a.covers(b)
+	ok, looks := a.covers(b, x.countBoth)
 	x.spend(looks)
 	return ok
 }
@@ -106,6 +106,8 @@ func (x *explorer) branch(s *state, in *bpfprog.Insn) bool {
 	if op == asm.JCOND { // may_goto looks at no register
 		a, b = unknown, unknown
 	}
+	x.counts(a)
+	x.counts(b)
 	x.decidedBy[s.at] = cmp.Or(a.src, b.src)
 	switch compare(op, a, b, is32) {
 	case always:
@@ -154,7 +156,7 @@ func (x *explorer) call(s *state, in *bpfprog.Insn) bool {
 	if in.IsFuncCall() {
 		return x.callFunc(s, int(in.Ref.N))
 	}
-	s.helperWrites(in)
+	x.helperWrites(s, in)
 	s.clobberCall()
 	s.at.Insn++
 	return true
@@ -250,7 +252,7 @@ func hasCallback(f asm.BuiltinFunc) bool {
 
 // helperWrites forgets what a helper or kfunc may write to the stack: as much
 // as the argument after the pointer says, or all.
-func (s *state) helperWrites(in *bpfprog.Insn) {
+func (x *explorer) helperWrites(s *state, in *bpfprog.Insn) {
 	f := asm.BuiltinFunc(in.Imm)
 	if in.IsHelper() && (f == asm.FnMapLookupElem || f == asm.FnMapUpdateElem || f == asm.FnMapDeleteElem) {
 		return // they only read
@@ -264,6 +266,7 @@ func (s *state) helperWrites(in *bpfprog.Insn) {
 		case p.kind == stackAny, !in.IsHelper(), hasCallback(f):
 			s.forgetAll(p)
 		case r < asm.R5 && s.regs[r+1].isConst():
+			x.counts(s.regs[r+1])
 			// Without a length, none is written that is longer than 16 bytes.
 			n := max(16, min(512, s.regs[r+1].v))
 			s.frames[p.base].forget(int64(p.v), int64(n))

@@ -20,6 +20,7 @@ func (x *explorer) load(s *state, in *bpfprog.Insn) value {
 	switch p.kind {
 	case stackPtr:
 		f := &s.frames[p.base]
+		x.countParts(f, int64(p.v)+off, n)
 		return f.load(int64(p.v)+off, n, x.in.Narrow && !x.bigEndian())
 	case stackAny:
 		if n == 8 && s.spilled() {
@@ -99,6 +100,9 @@ func (x *explorer) store(s *state, in *bpfprog.Insn) {
 	v = v.trim(n)
 	if in.Op.Class() == asm.StXClass {
 		v = s.reg(in.Src)
+		if n < 8 || (int64(p.v)+off)%8 != 0 {
+			x.counts(v)
+		}
 		zero = v.isConst() && v.v == 0
 		if n < 8 && v.isStack() {
 			v = unknown

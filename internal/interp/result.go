@@ -28,6 +28,7 @@ type Result struct {
 	reached   map[int][]Level        // by function, by slot
 	decidedBy map[bpfprog.Site]int32 // where the constants of a branch come from, as the src of values
 	facts     []Fact                 // but for those of records
+	relevant  map[int]bool           // records
 	guards    *guards
 }
 

@@ -78,9 +78,10 @@ func (s *state) reg(r asm.Register) value {
 }
 
 // covers reports whether all that can be in o can be in s, at the same place,
-// and how many values it looked at.
-func (s *state) covers(o *state) (ok bool, looks int) {
+// and how many values it looked at. It calls look for each pair of them.
+func (s *state) covers(o *state, look func(a, b value)) (ok bool, looks int) {
 	for i := range s.regs {
+		look(s.regs[i], o.regs[i])
 		if !s.regs[i].covers(o.regs[i]) {
 			return false, 1
 		}
@@ -89,6 +90,7 @@ func (s *state) covers(o *state) (ok bool, looks int) {
 		a, b := &s.frames[i], &o.frames[i]
 		looks += len(a.saved)
 		for j := range a.saved {
+			look(a.saved[j], b.saved[j])
 			if !a.saved[j].covers(b.saved[j]) {
 				return false, looks
 			}
@@ -97,7 +99,7 @@ func (s *state) covers(o *state) (ok bool, looks int) {
 			continue
 		}
 		looks += len(a.stack) + len(b.stack)
-		if !coversStack(a.stack, b.stack) {
+		if !coversStack(a.stack, b.stack, look) {
 			return false, looks
 		}
 	}
@@ -105,7 +107,7 @@ func (s *state) covers(o *state) (ok bool, looks int) {
 }
 
 // coversStack is covers for stacks, where what is not known is left out.
-func coversStack(a, b []slot) bool {
+func coversStack(a, b []slot, look func(a, b value)) bool {
 	for _, x := range a {
 		for len(b) > 0 && b[0].off < x.off {
 			if b[0].val.isStack() { // stack pointers must not be forgotten
@@ -113,7 +115,10 @@ func coversStack(a, b []slot) bool {
 			}
 			b = b[1:]
 		}
-		if len(b) == 0 || b[0].off != x.off || b[0].size != x.size || !x.val.covers(b[0].val) {
+		if len(b) == 0 || b[0].off != x.off || b[0].size != x.size {
+			return false
+		}
+		if look(x.val, b[0].val); !x.val.covers(b[0].val) {
 			return false
 		}
 		b = b[1:]
@@ -121,20 +126,23 @@ func coversStack(a, b []slot) bool {
 	return !slices.ContainsFunc(b, func(y slot) bool { return y.val.isStack() })
 }
 
-// merge makes s cover o.
-func (s *state) merge(o *state) {
+// merge makes s cover o. It calls look for each pair of values.
+func (s *state) merge(o *state, look func(a, b value)) {
 	s.level = Imprecise
 	for i := range s.regs {
+		look(s.regs[i], o.regs[i])
 		s.regs[i] = join(s.regs[i], o.regs[i])
 	}
 	for i := range s.frames {
 		a, b := &s.frames[i], &o.frames[i]
 		for j := range a.saved {
+			look(a.saved[j], b.saved[j])
 			a.saved[j] = join(a.saved[j], b.saved[j])
 		}
 		var kept []slot
 		for _, x := range a.stack {
 			if y, ok := b.find(x.off, x.size); ok {
+				look(x.val, y)
 				x.val = join(x.val, y)
 				kept = append(kept, x)
 			} else if x.val.isStack() {
