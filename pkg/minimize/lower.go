@@ -63,7 +63,7 @@ func (g *graph) name(t *rawbtf.Type, off uint32) string {
 
 // ref returns the output type of what t refers to by id.
 func (g *graph) ref(t *rawbtf.Type, id btfenc.TypeID) int {
-	u := resolve(t, id)
+	u := standsFor(t, id)
 	if u.Kind() == btfenc.KindVoid {
 		return canon.Void
 	}

@@ -156,9 +156,9 @@ func (m *marks) behind(t *rawbtf.Type, id btfenc.TypeID) int {
 	return m.node(u)
 }
 
-// resolve returns what t refers to by id, without modifiers and typedefs, which
+// standsFor returns what t refers to by id, without modifiers and typedefs, which
 // have an end.
-func resolve(t *rawbtf.Type, id btfenc.TypeID) rawbtf.Type {
+func standsFor(t *rawbtf.Type, id btfenc.TypeID) rawbtf.Type {
 	u, _ := t.BTF().SkipMods(id)
 	return u
 }
@@ -274,7 +274,7 @@ func (m *marks) keepInner(n *node) {
 	}
 	last := n.idx[len(n.idx)-1]
 	if end := n.t.Vlen() - 1; last != end {
-		t := resolve(&n.t, n.t.Member(last).Type)
+		t := standsFor(&n.t, n.t.Member(last).Type)
 		if t.Kind() == btfenc.KindArray && t.Array().Nelems == 0 {
 			m.need(n, end)
 		}
