@@ -17,7 +17,8 @@ func TestMeter(t *testing.T) {
 			}
 		}
 		var over *Exceeded
-		if m.Step(1) || m.Step(1) || !errors.As(m.Err(), &over) {
+		first, second := m.Step(1), m.Step(1)
+		if first || second || !errors.As(m.Err(), &over) {
 			t.Errorf("%d: goes on, or ends with %v", n, m.Err())
 		}
 	}
