@@ -36,7 +36,7 @@ const (
 	// compresses what is read here.
 	Inflated = 64 << 20
 
-	// SectionBytes bounds one section that is in no file. Real: 1 MB.
+	// SectionBytes bounds one section, in the file or not. Real: 1 MB.
 	SectionBytes = 64 << 20
 
 	// Called bounds the functions of each program, of all programs together.
