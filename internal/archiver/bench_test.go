@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testminimized"
@@ -56,10 +57,10 @@ func typesOf(t testing.TB, data []byte) (*rawbtf.BTF, []*canon.Type) {
 	}
 	var types []*canon.Type
 	d := &definer{btf: b}
-	for id := rawbtf.TypeID(1); int(id) < b.NumTypes(); id++ {
+	for id := btfenc.TypeID(1); int(id) < b.NumTypes(); id++ {
 		typ := b.Type(id)
 		var refs []int
-		n, err := d.node(typ, func(id rawbtf.TypeID) ref {
+		n, err := d.node(typ, func(id btfenc.TypeID) ref {
 			refs = append(refs, int(id)-1) // void is -1 in canon, too
 			return ref{}
 		})

@@ -56,7 +56,7 @@ type definer struct {
 	btf   *rawbtf.BTF
 	slots []*slot         // by type ID; nil for anonymous types that belong to others
 	local []int           // by type ID: the node of the definition that stamp names
-	stamp []rawbtf.TypeID // by type ID: root of the last definition with the type
+	stamp []btfenc.TypeID // by type ID: root of the last definition with the type
 }
 
 // define cuts a minimized BTF into definitions, sorted by slot. It does not
@@ -67,21 +67,21 @@ func define(data []byte) ([]definition, binary.ByteOrder, error) {
 		return nil, nil, err
 	}
 	n := b.NumTypes()
-	d := &definer{btf: b, slots: make([]*slot, n), local: make([]int, n), stamp: make([]rawbtf.TypeID, n)}
+	d := &definer{btf: b, slots: make([]*slot, n), local: make([]int, n), stamp: make([]btfenc.TypeID, n)}
 	ordinals := make(map[string]int)
-	var roots []rawbtf.TypeID
-	root := func(id rawbtf.TypeID, name string) {
+	var roots []btfenc.TypeID
+	root := func(id btfenc.TypeID, name string) {
 		d.slots[id] = &slot{name, ordinals[name]}
 		ordinals[name]++
 		roots = append(roots, id)
 	}
-	for id := rawbtf.TypeID(1); int(id) < n; id++ {
+	for id := btfenc.TypeID(1); int(id) < n; id++ {
 		if t := b.Type(id); len(t.Name()) > 0 {
 			root(id, string(t.Name()))
 		}
 	}
 	var defs []definition
-	next := rawbtf.TypeID(1) // the first that may be anonymous and unreached
+	next := btfenc.TypeID(1) // the first that may be anonymous and unreached
 	for i := 0; ; i++ {
 		for ; i == len(roots) && int(next) < n; next++ {
 			if d.slots[next] == nil && d.stamp[next] == 0 {
@@ -102,11 +102,11 @@ func define(data []byte) ([]definition, binary.ByteOrder, error) {
 }
 
 // definition collects a root and the anonymous types that it leads to.
-func (d *definer) definition(root rawbtf.TypeID) (definition, error) {
+func (d *definer) definition(root btfenc.TypeID) (definition, error) {
 	def := definition{slot: *d.slots[root]}
-	ids := []rawbtf.TypeID{root}
+	ids := []btfenc.TypeID{root}
 	d.local[root], d.stamp[root] = 0, root
-	refTo := func(id rawbtf.TypeID) ref {
+	refTo := func(id btfenc.TypeID) ref {
 		switch {
 		case id == 0:
 			return ref{node: refVoid}
@@ -129,7 +129,7 @@ func (d *definer) definition(root rawbtf.TypeID) (definition, error) {
 	return def, nil
 }
 
-func (d *definer) node(t rawbtf.Type, refTo func(rawbtf.TypeID) ref) (node, error) {
+func (d *definer) node(t rawbtf.Type, refTo func(btfenc.TypeID) ref) (node, error) {
 	n := node{kind: t.Kind(), flag: t.KindFlag(), size: t.Size()}
 	name := func(off uint32) string { return string(d.btf.Name(off)) }
 	switch n.kind {

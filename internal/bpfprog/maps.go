@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -17,9 +18,9 @@ func (p *parser) eachVar(f func(section, name string, v rawbtf.Type, size uint32
 	if p.BTF == nil {
 		return nil
 	}
-	for id := rawbtf.TypeID(1); int(id) < p.BTF.NumTypes(); id++ {
+	for id := btfenc.TypeID(1); int(id) < p.BTF.NumTypes(); id++ {
 		t := p.BTF.Type(id)
-		if t.Kind() != rawbtf.KindDatasec {
+		if t.Kind() != btfenc.KindDatasec {
 			continue
 		}
 		section := string(t.Name())
@@ -85,7 +86,7 @@ func (p *parser) mapNamed(name string) int {
 
 // mapType reads the member type of a BTF-defined map: __uint(type, N) is a
 // pointer to an array of N.
-func (p *parser) mapType(id rawbtf.TypeID) (uint32, bool) {
+func (p *parser) mapType(id btfenc.TypeID) (uint32, bool) {
 	t, ok := p.BTF.SkipMods(id)
 	if !ok || !t.Kind().IsComposite() {
 		return 0, false
@@ -98,8 +99,8 @@ func (p *parser) mapType(id rawbtf.TypeID) (uint32, bool) {
 		if !p.BTF.NameIs(m.NameOff, "type") {
 			continue
 		}
-		if ptr, ok := p.BTF.SkipMods(m.Type); ok && ptr.Kind() == rawbtf.KindPtr {
-			if a, ok := p.BTF.SkipMods(ptr.Ref()); ok && a.Kind() == rawbtf.KindArray {
+		if ptr, ok := p.BTF.SkipMods(m.Type); ok && ptr.Kind() == btfenc.KindPtr {
+			if a, ok := p.BTF.SkipMods(ptr.Ref()); ok && a.Kind() == btfenc.KindArray {
 				return a.Array().Nelems, true
 			}
 		}
@@ -121,7 +122,7 @@ func (p *parser) readExterns() error {
 		switch sec {
 		case ".ksyms":
 			e.Kind = ExternKsym
-			if t, ok := p.BTF.SkipMods(v.Ref()); v.Kind() == rawbtf.KindVar && ok && t.Kind() == rawbtf.KindVoid {
+			if t, ok := p.BTF.SkipMods(v.Ref()); v.Kind() == btfenc.KindVar && ok && t.Kind() == btfenc.KindVoid {
 				e.Type = 0
 			}
 		case ".kconfig":

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -85,7 +86,7 @@ type Extern struct {
 	Kind ExternKind
 	Weak bool
 	Size int           // of a kconfig variable, bytes
-	Type rawbtf.TypeID // its VAR or FUNC; 0 when untyped
+	Type btfenc.TypeID // its VAR or FUNC; 0 when untyped
 }
 
 // ExternKind is where an extern is looked for.

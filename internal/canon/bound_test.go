@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/canon"
-	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testlimit"
 )
 
@@ -17,7 +17,7 @@ import (
 var shapes = map[string]func(n int) []*canon.Type{
 	"arrays of arrays": func(n int) (l []*canon.Type) {
 		for i := range n {
-			l = append(l, &canon.Type{Kind: rawbtf.KindArray, Fields: []canon.Field{{Lo: 1}}, Refs: []int{i - 1, canon.Void}})
+			l = append(l, &canon.Type{Kind: btfenc.KindArray, Fields: []canon.Field{{Lo: 1}}, Refs: []int{i - 1, canon.Void}})
 		}
 		return l
 	},
@@ -27,13 +27,13 @@ var shapes = map[string]func(n int) []*canon.Type{
 			if to == n {
 				to = canon.Void
 			}
-			l = append(l, &canon.Type{Kind: rawbtf.KindPtr, Refs: []int{to}})
+			l = append(l, &canon.Type{Kind: btfenc.KindPtr, Refs: []int{to}})
 		}
 		return l
 	},
 	"anonymous structs": func(n int) (l []*canon.Type) {
 		for i := range n {
-			t := &canon.Type{Kind: rawbtf.KindStruct, Size: 8, Fields: []canon.Field{{}}, Refs: []int{i - 1}}
+			t := &canon.Type{Kind: btfenc.KindStruct, Size: 8, Fields: []canon.Field{{}}, Refs: []int{i - 1}}
 			if i%2 == 0 {
 				t.Fields, t.Refs = append(t.Fields, canon.Field{Lo: 64}), append(t.Refs, i/2-1)
 			}
@@ -43,7 +43,7 @@ var shapes = map[string]func(n int) []*canon.Type{
 	},
 	"a ring with a knot": func(n int) (l []*canon.Type) {
 		for i := range n {
-			t := &canon.Type{Kind: rawbtf.KindStruct, Name: "s", Size: 8, Fields: []canon.Field{{Name: "next"}}, Refs: []int{(i + 1) % n}}
+			t := &canon.Type{Kind: btfenc.KindStruct, Name: "s", Size: 8, Fields: []canon.Field{{Name: "next"}}, Refs: []int{(i + 1) % n}}
 			if i == 0 {
 				t.Size = 16
 			}
@@ -52,11 +52,11 @@ var shapes = map[string]func(n int) []*canon.Type{
 		return l
 	},
 	"two chains and what refers to all of the one": func(n int) (l []*canon.Type) {
-		hub := &canon.Type{Kind: rawbtf.KindStruct, Name: "hub", Size: 8}
+		hub := &canon.Type{Kind: btfenc.KindStruct, Name: "hub", Size: 8}
 		for i := range n / 2 {
 			hub.Fields, hub.Refs = append(hub.Fields, canon.Field{}), append(hub.Refs, len(l))
 			for range 2 {
-				l = append(l, &canon.Type{Kind: rawbtf.KindPtr, Refs: []int{max(2*i-2, -1)}})
+				l = append(l, &canon.Type{Kind: btfenc.KindPtr, Refs: []int{max(2*i-2, -1)}})
 			}
 		}
 		return append(l, hub)
@@ -67,7 +67,7 @@ var shapes = map[string]func(n int) []*canon.Type{
 			a, b = b, b+a
 		}
 		for i := range n {
-			l = append(l, &canon.Type{Kind: rawbtf.KindStruct, Name: "s" + b[i:i+1], Fields: []canon.Field{{}}, Refs: []int{(i + 1) % n}})
+			l = append(l, &canon.Type{Kind: btfenc.KindStruct, Name: "s" + b[i:i+1], Fields: []canon.Field{{}}, Refs: []int{(i + 1) % n}})
 		}
 		return l
 	},

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -29,15 +30,15 @@ func random(rnd *rand.Rand, n int) []*canon.Type {
 	for i := range types {
 		switch rnd.IntN(5) {
 		case 0:
-			types[i] = &canon.Type{Kind: rawbtf.KindInt, Name: "int", Size: 4, Fields: []canon.Field{{Lo: 32}}}
+			types[i] = &canon.Type{Kind: btfenc.KindInt, Name: "int", Size: 4, Fields: []canon.Field{{Lo: 32}}}
 		case 1:
-			types[i] = &canon.Type{Kind: rawbtf.KindPtr, Refs: []int{ref()}}
+			types[i] = &canon.Type{Kind: btfenc.KindPtr, Refs: []int{ref()}}
 		case 2:
-			types[i] = &canon.Type{Kind: rawbtf.KindArray, Fields: []canon.Field{{Lo: uint32(rnd.IntN(2))}}, Refs: []int{ref(), ref()}}
+			types[i] = &canon.Type{Kind: btfenc.KindArray, Fields: []canon.Field{{Lo: uint32(rnd.IntN(2))}}, Refs: []int{ref(), ref()}}
 		case 3:
-			types[i] = &canon.Type{Kind: rawbtf.KindEnum, Name: "e", Size: 4, Fields: []canon.Field{{Name: "A", Lo: uint32(rnd.IntN(2))}}}
+			types[i] = &canon.Type{Kind: btfenc.KindEnum, Name: "e", Size: 4, Fields: []canon.Field{{Name: "A", Lo: uint32(rnd.IntN(2))}}}
 		case 4:
-			t := &canon.Type{Kind: rawbtf.KindStruct, Size: 8, Name: []string{"", "s", "t"}[rnd.IntN(3)], Copies: rnd.IntN(10) / 9}
+			t := &canon.Type{Kind: btfenc.KindStruct, Size: 8, Name: []string{"", "s", "t"}[rnd.IntN(3)], Copies: rnd.IntN(10) / 9}
 			for f := range rnd.IntN(3) {
 				t.Fields = append(t.Fields, canon.Field{Name: fmt.Sprint("f", f), Lo: uint32(f) * 32})
 				t.Refs = append(t.Refs, ref())
@@ -87,7 +88,7 @@ func TestOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		named := false
-		for id := rawbtf.TypeID(1); int(id) < v.NumTypes(); id++ {
+		for id := btfenc.TypeID(1); int(id) < v.NumTypes(); id++ {
 			u := v.Type(id)
 			if named && u.NameOff == 0 {
 				t.Fatalf("type %d: anonymous after a named one", id)
@@ -100,12 +101,12 @@ func TestOrder(t *testing.T) {
 // TestMerge checks what is merged and what is not.
 func TestMerge(t *testing.T) {
 	integer := func() *canon.Type {
-		return &canon.Type{Kind: rawbtf.KindInt, Name: "int", Size: 4, Fields: []canon.Field{{Lo: 32}}}
+		return &canon.Type{Kind: btfenc.KindInt, Name: "int", Size: 4, Fields: []canon.Field{{Lo: 32}}}
 	}
 	list := func(next int) *canon.Type { // struct list { struct list *next; }, by its pointer
-		return &canon.Type{Kind: rawbtf.KindStruct, Name: "list", Size: 8, Fields: []canon.Field{{Name: "next"}}, Refs: []int{next}}
+		return &canon.Type{Kind: btfenc.KindStruct, Name: "list", Size: 8, Fields: []canon.Field{{Name: "next"}}, Refs: []int{next}}
 	}
-	ptr := func(to int) *canon.Type { return &canon.Type{Kind: rawbtf.KindPtr, Refs: []int{to}} }
+	ptr := func(to int) *canon.Type { return &canon.Type{Kind: btfenc.KindPtr, Refs: []int{to}} }
 	twice := integer()
 	twice.Copies = 1
 	other := *twice

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // attachNames returns the names to look for in a kernel's BTF for a program,
@@ -96,7 +96,7 @@ func (e *evaluation) probe(names []string, pattern string) {
 		names = syscallNames(s.Target(e.pr.Section), e.k.arch)
 	}
 	for _, n := range names {
-		if _, ok := e.k.find(n, rawbtf.KindFunc); ok {
+		if _, ok := e.k.find(n, btfenc.KindFunc); ok {
 			return
 		}
 	}
@@ -108,7 +108,7 @@ func (e *evaluation) function(names []string, s *bpfprog.Section) *model {
 	if len(names) == 0 {
 		return nil
 	}
-	y, ok := e.k.find(names[0], rawbtf.KindFunc)
+	y, ok := e.k.find(names[0], btfenc.KindFunc)
 	if !ok {
 		e.add(Finding{Status: Fails, Topic: TopicTarget, Subject: "function " + names[0], Reason: "not in the kernel's BTF"})
 		return nil
@@ -143,13 +143,13 @@ func (e *evaluation) trampoline(s *bpfprog.Section) {
 // none at all.
 func (e *evaluation) tracepoint(to string, s *bpfprog.Section) *model {
 	name := path.Base(to)
-	y, ok := e.k.find("btf_trace_"+name, rawbtf.KindTypedef)
+	y, ok := e.k.find("btf_trace_"+name, btfenc.KindTypedef)
 	f := Finding{Status: MayFail, Topic: TopicTarget, Subject: "tracepoint " + name, Reason: "not in the kernel's BTF; it may be in a module"}
-	_, any := e.k.find(anyTracepoint, rawbtf.KindTypedef)
+	_, any := e.k.find(anyTracepoint, btfenc.KindTypedef)
 	switch {
 	case ok && s.Kind == bpfprog.AttachBTFTP:
 		t := y.typ()
-		if p, ok := y.view.SkipMods(t.Ref()); ok && p.Kind() == rawbtf.KindPtr {
+		if p, ok := y.view.SkipMods(t.Ref()); ok && p.Kind() == btfenc.KindPtr {
 			return modelOf(y.view, p.Ref(), s.Kind, s.Prefix)
 		}
 		return nil
@@ -158,7 +158,7 @@ func (e *evaluation) tracepoint(to string, s *bpfprog.Section) *model {
 	case s.Kind == bpfprog.AttachBTFTP:
 		f.Status, f.Reason = Fails, "not in the kernel's BTF"
 	case !any:
-		if _, ok := e.k.find("trace_event_raw_"+name, rawbtf.KindStruct); ok {
+		if _, ok := e.k.find("trace_event_raw_"+name, btfenc.KindStruct); ok {
 			return nil
 		}
 		f.Status, f.Reason = Unknown, "the kernel's BTF lists no tracepoints"

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -12,12 +13,12 @@ import (
 // TestPrototypeEnds compares and prints a function that takes itself so often
 // that to follow all parameters would take forever.
 func TestPrototypeEnds(t *testing.T) {
-	b := rawbtf.NewBuilder(binary.LittleEndian)
-	b.Type("", rawbtf.KindFuncProto, false, 3000, 2)
+	b := btfenc.NewBuilder(binary.LittleEndian)
+	b.Type("", btfenc.KindFuncProto, false, 3000, 2)
 	for range 3000 {
 		b.Word(0, 2)
 	}
-	b.Type("", rawbtf.KindPtr, false, 0, 1)
+	b.Type("", btfenc.KindPtr, false, 0, 1)
 	v, err := rawbtf.New(b.Bytes(), nil)
 	if err != nil {
 		t.Fatal(err)

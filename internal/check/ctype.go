@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // prototype writes a type as in C, functions without names of parameters.
-func prototype(b *rawbtf.BTF, id rawbtf.TypeID) string {
+func prototype(b *rawbtf.BTF, id btfenc.TypeID) string {
 	w := cWriter{b, maxTypes}
 	return w.name(id, 0)
 }
@@ -21,27 +22,27 @@ type cWriter struct {
 
 const maxTypes = 200
 
-func (w *cWriter) name(id rawbtf.TypeID, depth int) string {
+func (w *cWriter) name(id btfenc.TypeID, depth int) string {
 	t := w.b.Type(id)
 	if w.left--; w.left < 0 || depth > 8 {
 		return "…"
 	}
 	switch k := t.Kind(); {
-	case k == rawbtf.KindVoid:
+	case k == btfenc.KindVoid:
 		return "void"
-	case k == rawbtf.KindPtr:
+	case k == btfenc.KindPtr:
 		to := w.name(t.Ref(), depth+1)
 		if strings.HasSuffix(to, "*") {
 			return to + "*"
 		}
 		return to + " *"
-	case k == rawbtf.KindConst:
+	case k == btfenc.KindConst:
 		return "const " + w.name(t.Ref(), depth+1)
 	case k.IsMod():
 		return w.name(t.Ref(), depth+1)
-	case k.IsComposite() || k.IsAnyEnum() || k == rawbtf.KindFwd:
+	case k.IsComposite() || k.IsAnyEnum() || k == btfenc.KindFwd:
 		word := "struct "
-		if k == rawbtf.KindUnion || k == rawbtf.KindFwd && t.KindFlag() {
+		if k == btfenc.KindUnion || k == btfenc.KindFwd && t.KindFlag() {
 			word = "union "
 		} else if k.IsAnyEnum() {
 			word = "enum "
@@ -50,9 +51,9 @@ func (w *cWriter) name(id rawbtf.TypeID, depth int) string {
 			return word + "{…}"
 		}
 		return word + string(t.Name())
-	case k == rawbtf.KindArray:
+	case k == btfenc.KindArray:
 		return fmt.Sprintf("%s[%d]", w.name(t.Array().Elem, depth+1), t.Array().Nelems)
-	case k == rawbtf.KindFuncProto:
+	case k == btfenc.KindFuncProto:
 		var l []string
 		for i := range min(t.Vlen(), maxTypes) {
 			if p := t.Param(i); p.Type == 0 {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -40,7 +41,7 @@ func (e *evaluation) strong() {
 func (k *inventory) missing(o *Object, x *bpfprog.Extern) (t Topic, why string) {
 	local := o.BTF.Type(x.Type)
 	t, word := TopicKsym, "variable"
-	if local.Kind() == rawbtf.KindFunc {
+	if local.Kind() == btfenc.KindFunc {
 		t, word = TopicKfunc, "function"
 	}
 	y, ok := k.find(rawbtf.Essential(x.Name), local.Kind())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/interp"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -43,7 +44,7 @@ func (w *wanted) add(names ...string) {
 // symbol is a type of a kernel found by its name.
 type symbol struct {
 	view *rawbtf.BTF
-	id   rawbtf.TypeID
+	id   btfenc.TypeID
 }
 
 func (y symbol) typ() rawbtf.Type { return y.view.Type(y.id) }
@@ -82,24 +83,24 @@ func inspect(ctx context.Context, t *target, w *wanted, key kernel.Key, arch str
 	return k
 }
 
-func (k *inventory) visit(b *rawbtf.BTF, id rawbtf.TypeID) {
+func (k *inventory) visit(b *rawbtf.BTF, id btfenc.TypeID) {
 	t := b.Type(id)
 	switch t.Kind() {
-	case rawbtf.KindFunc:
+	case btfenc.KindFunc:
 		k.funcs++
 		for i, p := range k.want.patterns {
 			if ok, _ := path.Match(p, string(t.Name())); ok {
 				k.matches[i]++
 			}
 		}
-	case rawbtf.KindEnum, rawbtf.KindEnum64:
+	case btfenc.KindEnum, btfenc.KindEnum64:
 		for i, n := range enumNames {
 			if b.NameIs(t.NameOff, n) && k.enums[i] == nil {
 				k.enums[i] = enumValues(b, &t)
 			}
 		}
 		return
-	case rawbtf.KindVar, rawbtf.KindTypedef, rawbtf.KindStruct:
+	case btfenc.KindVar, btfenc.KindTypedef, btfenc.KindStruct:
 	default:
 		return
 	}
@@ -121,7 +122,7 @@ func enumValues(b *rawbtf.BTF, t *rawbtf.Type) map[string]uint64 {
 }
 
 // find returns the type of a kind with a name, vmlinux before modules.
-func (k *inventory) find(name string, kind rawbtf.Kind) (symbol, bool) {
+func (k *inventory) find(name string, kind btfenc.Kind) (symbol, bool) {
 	i, ok := k.want.names[name]
 	if !ok {
 		return symbol{}, false
@@ -154,7 +155,7 @@ func (k *inventory) readFeatures() {
 	f.Partial = has(enumHelper, "BPF_FUNC_kallsyms_lookup_name")
 	f.Narrow = has(enumMap, "BPF_MAP_TYPE_ARENA")
 	f.StImm = has(enumAttach, "BPF_NETFILTER")
-	if y, ok := k.find("bpf_func_info_aux", rawbtf.KindStruct); ok {
+	if y, ok := k.find("bpf_func_info_aux", btfenc.KindStruct); ok {
 		t := y.typ()
 		for i := range t.Vlen() {
 			m := t.Member(i)
@@ -163,7 +164,7 @@ func (k *inventory) readFeatures() {
 		}
 	}
 	for _, n := range syscallNames("bpf", k.arch) {
-		if _, ok := k.find(n, rawbtf.KindFunc); ok && strings.HasPrefix(n, "__") {
+		if _, ok := k.find(n, btfenc.KindFunc); ok && strings.HasPrefix(n, "__") {
 			k.wrapper = true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -18,10 +19,10 @@ type model struct {
 
 // modelOf makes the model of a FUNC_PROTO. A tracepoint's first parameter is
 // not shown to programs.
-func modelOf(b *rawbtf.BTF, id rawbtf.TypeID, kind bpfprog.AttachKind, section string) *model {
+func modelOf(b *rawbtf.BTF, id btfenc.TypeID, kind bpfprog.AttachKind, section string) *model {
 	m := &model{text: prototype(b, id)}
 	t := b.Type(id)
-	if t.Kind() != rawbtf.KindFuncProto {
+	if t.Kind() != btfenc.KindFuncProto {
 		return m
 	}
 	first := uint32(0)
@@ -39,19 +40,19 @@ func modelOf(b *rawbtf.BTF, id rawbtf.TypeID, kind bpfprog.AttachKind, section s
 
 // abi is a type as far as a program notices: numbers by size and sign,
 // pointers by what they point to.
-func abi(b *rawbtf.BTF, id rawbtf.TypeID) string {
+func abi(b *rawbtf.BTF, id btfenc.TypeID) string {
 	t, ok := b.SkipMods(id)
 	if !ok {
 		return "?"
 	}
 	switch k := t.Kind(); {
-	case k == rawbtf.KindInt:
-		return fmt.Sprintf("int %d %d", t.Size(), t.IntEncoding()&rawbtf.IntSigned)
+	case k == btfenc.KindInt:
+		return fmt.Sprintf("int %d %d", t.Size(), t.IntEncoding()&btfenc.IntSigned)
 	case k.IsAnyEnum():
 		return fmt.Sprintf("int %d", t.Size())
-	case k == rawbtf.KindPtr:
+	case k == btfenc.KindPtr:
 		p, _ := b.SkipMods(t.Ref())
-		if p.Kind().IsComposite() || p.Kind() == rawbtf.KindFwd {
+		if p.Kind().IsComposite() || p.Kind() == btfenc.KindFwd {
 			return "ptr " + string(p.Name())
 		}
 		return "ptr"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -16,15 +17,15 @@ func (t *ctype) layout(ptr uint32) (size, align uint32) {
 		return 0, 1
 	}
 	switch t.kind {
-	case rawbtf.KindPtr:
+	case btfenc.KindPtr:
 		return ptr, ptr
-	case rawbtf.KindArray:
+	case btfenc.KindArray:
 		size, align = t.ref.layout(ptr)
 		return size * t.nelems, align
-	case rawbtf.KindStruct, rawbtf.KindUnion:
-	case rawbtf.KindInt, rawbtf.KindEnum, rawbtf.KindEnum64, rawbtf.KindFloat:
+	case btfenc.KindStruct, btfenc.KindUnion:
+	case btfenc.KindInt, btfenc.KindEnum, btfenc.KindEnum64, btfenc.KindFloat:
 		return t.size, max(t.size, 1)
-	case rawbtf.KindFwd, rawbtf.KindFuncProto, rawbtf.KindFunc:
+	case btfenc.KindFwd, btfenc.KindFuncProto, btfenc.KindFunc:
 		return 0, 1
 	default:
 		if t.sizing { // a typedef of itself
@@ -44,7 +45,7 @@ func (t *ctype) layout(ptr uint32) (size, align uint32) {
 	for _, m := range t.members {
 		size, a := m.typ.layout(ptr)
 		align = max(align, a)
-		if t.kind == rawbtf.KindUnion {
+		if t.kind == btfenc.KindUnion {
 			at = 0
 		}
 		width := size * 8
@@ -69,7 +70,7 @@ func (t *ctype) layout(ptr uint32) (size, align uint32) {
 }
 
 // writeBTF appends types to b. The first gets the ID first.
-func writeBTF(b *rawbtf.Builder, types []*ctype, first rawbtf.TypeID) {
+func writeBTF(b *btfenc.Builder, types []*ctype, first btfenc.TypeID) {
 	id := func(t *ctype) uint32 {
 		if t == nil {
 			return 0
@@ -78,20 +79,20 @@ func writeBTF(b *rawbtf.Builder, types []*ctype, first rawbtf.TypeID) {
 	}
 	var index *ctype
 	for _, t := range types {
-		if t.kind == rawbtf.KindInt && t.name == "unsigned int" {
+		if t.kind == btfenc.KindInt && t.name == "unsigned int" {
 			index = t
 		}
 	}
 	for _, t := range types {
 		n := len(t.members) + len(t.enum)
 		switch t.kind {
-		case rawbtf.KindInt:
+		case btfenc.KindInt:
 			b.Type(t.name, t.kind, false, 0, t.size)
 			b.Word(t.word)
-		case rawbtf.KindArray:
+		case btfenc.KindArray:
 			b.Type("", t.kind, false, 0, 0)
 			b.Word(id(t.ref), id(index), t.nelems)
-		case rawbtf.KindStruct, rawbtf.KindUnion:
+		case btfenc.KindStruct, btfenc.KindUnion:
 			b.Type(t.name, t.kind, t.flag, n, t.size)
 			for _, m := range t.members {
 				off := m.off
@@ -100,24 +101,24 @@ func writeBTF(b *rawbtf.Builder, types []*ctype, first rawbtf.TypeID) {
 				}
 				b.Word(b.String(m.name), id(m.typ), off)
 			}
-		case rawbtf.KindEnum, rawbtf.KindEnum64:
+		case btfenc.KindEnum, btfenc.KindEnum64:
 			b.Type(t.name, t.kind, t.flag, n, t.size)
 			for _, e := range t.enum {
 				b.Word(b.String(e.name), uint32(e.value))
-				if t.kind == rawbtf.KindEnum64 {
+				if t.kind == btfenc.KindEnum64 {
 					b.Word(uint32(e.value >> 32))
 				}
 			}
-		case rawbtf.KindFuncProto:
+		case btfenc.KindFuncProto:
 			b.Type("", t.kind, false, n, id(t.ref))
 			for _, m := range t.members {
 				b.Word(b.String(m.name), id(m.typ))
 			}
-		case rawbtf.KindFwd:
+		case btfenc.KindFwd:
 			b.Type(t.name, t.kind, t.flag, 0, 0)
-		case rawbtf.KindFloat:
+		case btfenc.KindFloat:
 			b.Type(t.name, t.kind, false, 0, t.size)
-		case rawbtf.KindFunc:
+		case btfenc.KindFunc:
 			b.Type(t.name, t.kind, false, 1, id(t.ref))
 		default:
 			b.Type(t.name, t.kind, false, 0, id(t.ref))
@@ -127,17 +128,17 @@ func writeBTF(b *rawbtf.Builder, types []*ctype, first rawbtf.TypeID) {
 
 // builtBTF returns the types of src as BTF, on top of base if that is not nil,
 // which has so many bytes of strings. extra, if not nil, adds strings.
-func builtBTF(src string, order binary.ByteOrder, base *rawbtf.BTF, baseStrings uint32, extra func(*rawbtf.Builder)) ([]byte, error) {
+func builtBTF(src string, order binary.ByteOrder, base *rawbtf.BTF, baseStrings uint32, extra func(*btfenc.Builder)) ([]byte, error) {
 	types, err := parseC(src)
 	if err != nil {
 		return nil, err
 	}
-	b := rawbtf.NewBuilder(order)
-	first := rawbtf.TypeID(1)
+	b := btfenc.NewBuilder(order)
+	first := btfenc.TypeID(1)
 	if base != nil {
 		// The strings of split BTF go on where the base's end: one string takes
 		// their room, and is cut off again.
-		first = rawbtf.TypeID(base.NumTypes())
+		first = btfenc.TypeID(base.NumTypes())
 		b.String(strings.Repeat("x", int(baseStrings)-2))
 	}
 	writeBTF(b, types, first)

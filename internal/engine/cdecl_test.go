@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // The rules are written about types as C has them. This is as much of C's
@@ -27,7 +27,7 @@ import (
 
 // ctype is a type on its way to BTF.
 type ctype struct {
-	kind    rawbtf.Kind
+	kind    btfenc.Kind
 	name    string
 	flag    bool
 	defined bool   // by a declaration, not by a reference alone
@@ -38,7 +38,7 @@ type ctype struct {
 	nelems  uint32
 	members []*cmember // or parameters
 	enum    []cenum
-	id      rawbtf.TypeID
+	id      btfenc.TypeID
 }
 
 // cmember is a member or a parameter.
@@ -119,7 +119,7 @@ func parseC(src string) (types []*ctype, err error) {
 	}
 	ptr := uint32(8)
 	for _, t := range types {
-		if t.kind == rawbtf.KindInt && t.name == "long" {
+		if t.kind == btfenc.KindInt && t.name == "long" {
 			ptr = t.size
 		}
 	}
@@ -133,7 +133,7 @@ func parseC(src string) (types []*ctype, err error) {
 func numbered(types []*ctype, t *ctype) []*ctype {
 	if t != nil && t.id == 0 {
 		types = append(types, t)
-		t.id = rawbtf.TypeID(len(types))
+		t.id = btfenc.TypeID(len(types))
 	}
 	return types
 }
@@ -202,16 +202,16 @@ func (p *cparser) declaration() {
 		p.integer()
 	case p.accept("typedef"):
 		typ, name := p.declarator(p.specifier())
-		t := &ctype{kind: rawbtf.KindTypedef, name: name, ref: typ}
+		t := &ctype{kind: btfenc.KindTypedef, name: name, ref: typ}
 		p.names[name] = t
 		p.top = append(p.top, t)
 	default:
 		if t := p.specifier(); p.peek() != ";" {
 			typ, name := p.declarator(t)
-			if typ == nil || typ.kind != rawbtf.KindFuncProto {
+			if typ == nil || typ.kind != btfenc.KindFuncProto {
 				panic(cerror("a variable"))
 			}
-			p.top = append(p.top, &ctype{kind: rawbtf.KindFunc, name: name, ref: typ})
+			p.top = append(p.top, &ctype{kind: btfenc.KindFunc, name: name, ref: typ})
 		} else if !t.defined { // struct s;
 			t.defined = true
 			p.top = append(p.top, t)
@@ -228,7 +228,7 @@ func (p *cparser) integer() {
 	for p.peek() != "," {
 		words = append(words, p.next())
 	}
-	t := &ctype{kind: rawbtf.KindInt, name: strings.Join(words, " ")}
+	t := &ctype{kind: btfenc.KindInt, name: strings.Join(words, " ")}
 	p.expect(",")
 	t.size = uint32(p.number())
 	p.expect(",")
@@ -236,7 +236,7 @@ func (p *cparser) integer() {
 	p.expect(",")
 	off := uint32(p.number())
 	p.expect(",")
-	enc, ok := map[string]uint32{"0": 0, "signed": rawbtf.IntSigned, "char": rawbtf.IntChar, "schar": rawbtf.IntSigned | rawbtf.IntChar, "bool": rawbtf.IntBool}[p.next()]
+	enc, ok := map[string]uint32{"0": 0, "signed": btfenc.IntSigned, "char": btfenc.IntChar, "schar": btfenc.IntSigned | btfenc.IntChar, "bool": btfenc.IntBool}[p.next()]
 	if !ok {
 		panic(cerror("no encoding"))
 	}
@@ -246,15 +246,15 @@ func (p *cparser) integer() {
 	p.top = append(p.top, t)
 }
 
-var cmods = map[string]rawbtf.Kind{
-	"const": rawbtf.KindConst, "volatile": rawbtf.KindVolatile, "restrict": rawbtf.KindRestrict, "__tag": rawbtf.KindTypeTag,
+var cmods = map[string]btfenc.Kind{
+	"const": btfenc.KindConst, "volatile": btfenc.KindVolatile, "restrict": btfenc.KindRestrict, "__tag": btfenc.KindTypeTag,
 }
 
 // mods reads modifiers.
 func (p *cparser) mods() (mods []*ctype) {
 	for cmods[p.peek()] != 0 {
 		m := &ctype{kind: cmods[p.next()]}
-		if m.kind == rawbtf.KindTypeTag {
+		if m.kind == btfenc.KindTypeTag {
 			p.expect("(")
 			m.name = p.next()
 			p.expect(")")
@@ -280,13 +280,13 @@ func (p *cparser) specifier() *ctype {
 	var t *ctype
 	switch p.peek() {
 	case "struct":
-		t = p.composite(p.next(), rawbtf.KindStruct)
+		t = p.composite(p.next(), btfenc.KindStruct)
 	case "union":
-		t = p.composite(p.next(), rawbtf.KindUnion)
+		t = p.composite(p.next(), btfenc.KindUnion)
 	case "enum":
-		t = p.enum(p.next(), rawbtf.KindEnum)
+		t = p.enum(p.next(), btfenc.KindEnum)
 	case "enum64":
-		t = p.enum(p.next(), rawbtf.KindEnum64)
+		t = p.enum(p.next(), btfenc.KindEnum64)
 	default:
 		t = p.named()
 	}
@@ -313,13 +313,13 @@ func (p *cparser) named() *ctype {
 	if words == nil {
 		panic(cerror(name + " is no type"))
 	}
-	t := &ctype{kind: rawbtf.KindInt, name: name, size: 4}
+	t := &ctype{kind: btfenc.KindInt, name: name, size: 4}
 	has := func(w string) bool { return slices.Contains(words, w) }
 	switch {
 	case has("float"):
-		t.kind = rawbtf.KindFloat
+		t.kind = btfenc.KindFloat
 	case has("double"):
-		t.kind, t.size = rawbtf.KindFloat, 8
+		t.kind, t.size = btfenc.KindFloat, 8
 	case has("char"), has("_Bool"):
 		t.size = 1
 	case has("short"):
@@ -329,9 +329,9 @@ func (p *cparser) named() *ctype {
 	}
 	switch t.word = t.size * 8; {
 	case has("_Bool"):
-		t.word |= rawbtf.IntBool << 24
+		t.word |= btfenc.IntBool << 24
 	case !has("unsigned"):
-		t.word |= rawbtf.IntSigned << 24
+		t.word |= btfenc.IntSigned << 24
 	}
 	p.names[name] = t
 	return t
@@ -354,8 +354,8 @@ func (p *cparser) tagged(word string, fwd *ctype) *ctype {
 	return old
 }
 
-func (p *cparser) composite(word string, kind rawbtf.Kind) *ctype {
-	t := p.tagged(word, &ctype{kind: rawbtf.KindFwd, flag: kind == rawbtf.KindUnion})
+func (p *cparser) composite(word string, kind btfenc.Kind) *ctype {
+	t := p.tagged(word, &ctype{kind: btfenc.KindFwd, flag: kind == btfenc.KindUnion})
 	if !p.accept("{") {
 		return t
 	}
@@ -391,13 +391,13 @@ func (p *cparser) composite(word string, kind rawbtf.Kind) *ctype {
 	return t
 }
 
-func (p *cparser) enum(word string, kind rawbtf.Kind) *ctype {
+func (p *cparser) enum(word string, kind btfenc.Kind) *ctype {
 	t := p.tagged(word, &ctype{kind: kind, size: 4})
 	if !p.accept("{") {
 		return t
 	}
 	t.kind, t.defined = kind, true
-	if kind == rawbtf.KindEnum64 {
+	if kind == btfenc.KindEnum64 {
 		t.size = 8
 	}
 	value := int64(0)
@@ -422,7 +422,7 @@ func (p *cparser) enum(word string, kind rawbtf.Kind) *ctype {
 // and returns the type of the name.
 func (p *cparser) declarator(t *ctype) (*ctype, string) {
 	for p.accept("*") {
-		t = modified(&ctype{kind: rawbtf.KindPtr, ref: t}, p.mods())
+		t = modified(&ctype{kind: btfenc.KindPtr, ref: t}, p.mods())
 	}
 	var inner []string // of (*name)
 	name := ""
@@ -469,9 +469,9 @@ func (p *cparser) suffix(t *ctype) *ctype {
 			p.named()
 			p.tokens = rest
 		}
-		return &ctype{kind: rawbtf.KindArray, ref: p.suffix(t), nelems: n}
+		return &ctype{kind: btfenc.KindArray, ref: p.suffix(t), nelems: n}
 	case p.accept("("):
-		f := &ctype{kind: rawbtf.KindFuncProto, ref: t}
+		f := &ctype{kind: btfenc.KindFuncProto, ref: t}
 		for !p.accept(")") {
 			m := &cmember{}
 			if !p.accept("...") {

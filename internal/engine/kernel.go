@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -81,17 +82,17 @@ func (k *Kernel) Views() iter.Seq2[string, *rawbtf.BTF] {
 // candidate is a type with the essential name that is looked for, of any kind.
 type candidate struct {
 	view *view
-	id   rawbtf.TypeID
+	id   btfenc.TypeID
 }
 
-func (c candidate) kind() rawbtf.Kind {
+func (c candidate) kind() btfenc.Kind {
 	t := c.view.Type(c.id)
 	return t.Kind()
 }
 
 // find returns, for each of n names, the types with that essential name,
 // vmlinux before the modules. out and ids are reused.
-func (k *Kernel) find(ctx context.Context, names *rawbtf.Names, n int, out [][]candidate, ids [][]rawbtf.TypeID) ([][]candidate, [][]rawbtf.TypeID, error) {
+func (k *Kernel) find(ctx context.Context, names *rawbtf.Names, n int, out [][]candidate, ids [][]btfenc.TypeID) ([][]candidate, [][]btfenc.TypeID, error) {
 	if cap(out) < n {
 		out = make([][]candidate, n)
 	}
@@ -120,7 +121,7 @@ func (k *Kernel) find(ctx context.Context, names *rawbtf.Names, n int, out [][]c
 // type of this kind: those of modules count only where vmlinux has none of a
 // compatible kind (bpf_core_find_cands). Of what remains libbpf takes the types
 // of a compatible kind, and so do its rules here; others are less strict.
-func visible(all []candidate, kind rawbtf.Kind) int {
+func visible(all []candidate, kind btfenc.Kind) int {
 	compat := false
 	for i, c := range all {
 		if c.view.module != "" && compat {

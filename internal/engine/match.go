@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -31,7 +32,7 @@ type matcher struct {
 // Need is a part of the target that a match depends upon, besides the types on
 // its way, whose kind and size always count.
 type Need struct {
-	Type rawbtf.TypeID // type that is needed, never a modifier
+	Type btfenc.TypeID // type that is needed, never a modifier
 	What What
 	Idx  uint32 // member or enumerator, by What
 }
@@ -55,7 +56,7 @@ func (m *matcher) step(n int) bool {
 // match matches l with the type id of m.targ and fills m.out and m.needs. When
 // it reports false without an error, m.miss has the reason. An error is one
 // that ends the load in libbpf.
-func (m *matcher) match(l *spec, id rawbtf.TypeID) (bool, error) {
+func (m *matcher) match(l *spec, id btfenc.TypeID) (bool, error) {
 	m.local, m.budget = l.btf, limits.MatchSteps
 	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
 	m.needs = m.needs[:0]
@@ -71,7 +72,7 @@ func (m *matcher) match(l *spec, id rawbtf.TypeID) (bool, error) {
 	return m.field(l, id)
 }
 
-func (m *matcher) enumval(l *spec, id rawbtf.TypeID) (bool, error) {
+func (m *matcher) enumval(l *spec, id btfenc.TypeID) (bool, error) {
 	t, ok := m.targ.SkipMods(id)
 	if !ok {
 		return false, errNesting
@@ -98,7 +99,7 @@ func (m *matcher) enumval(l *spec, id rawbtf.TypeID) (bool, error) {
 }
 
 // field follows the turning points of l through the target's types.
-func (m *matcher) field(l *spec, id rawbtf.TypeID) (bool, error) {
+func (m *matcher) field(l *spec, id btfenc.TypeID) (bool, error) {
 	t, ok := m.targ.SkipMods(id)
 	if !ok {
 		return false, errNesting
@@ -137,7 +138,7 @@ func (m *matcher) field(l *spec, id rawbtf.TypeID) (bool, error) {
 			continue
 		}
 		if i > 0 {
-			if t.Kind() != rawbtf.KindArray {
+			if t.Kind() != btfenc.KindArray {
 				m.miss = miss{code: missNotArray, target: t}
 				return false, nil
 			}
@@ -170,7 +171,7 @@ func (m *matcher) field(l *spec, id rawbtf.TypeID) (bool, error) {
 // unions that it embeds, depth first, and returns its type
 // (bpf_core_match_member of libbpf). What it passes through on the way down
 // stays in m.out only where it leads to the member.
-func (m *matcher) member(name string, local rawbtf.TypeID, t rawbtf.Type) (next rawbtf.TypeID, ok bool, err error) {
+func (m *matcher) member(name string, local btfenc.TypeID, t rawbtf.Type) (next btfenc.TypeID, ok bool, err error) {
 	if !t.Kind().IsComposite() {
 		return 0, false, nil
 	}
@@ -238,7 +239,7 @@ func (m *matcher) search(t rawbtf.Type, name string) {
 	}
 }
 
-func (m *matcher) push(id rawbtf.TypeID, i uint32, mem rawbtf.Member) {
+func (m *matcher) push(id btfenc.TypeID, i uint32, mem rawbtf.Member) {
 	m.out.raw = append(m.out.raw, level{id, i, true})
 	m.out.bitOff += mem.BitOffset
 	m.needs = append(m.needs, Need{id, NeedMember, i})

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -84,18 +85,18 @@ func typeName(t rawbtf.Type) string {
 		name = "<anon>"
 	}
 	switch k := t.Kind(); k {
-	case rawbtf.KindStruct, rawbtf.KindUnion:
+	case btfenc.KindStruct, btfenc.KindUnion:
 		return k.String() + " " + name
-	case rawbtf.KindEnum, rawbtf.KindEnum64:
+	case btfenc.KindEnum, btfenc.KindEnum64:
 		return "enum " + name
-	case rawbtf.KindFwd:
+	case btfenc.KindFwd:
 		if t.KindFlag() {
 			return "union " + name
 		}
 		return "struct " + name
-	case rawbtf.KindInt, rawbtf.KindFloat, rawbtf.KindTypedef:
+	case btfenc.KindInt, btfenc.KindFloat, btfenc.KindTypedef:
 		return name
-	case rawbtf.KindVoid:
+	case btfenc.KindVoid:
 		return "void"
 	default:
 		return k.String()

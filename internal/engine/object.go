@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -214,7 +215,7 @@ func (o *Object) addRecords(ext *extInfo, sect func(string) ([]byte, error)) err
 			if !ok {
 				n = int32(len(o.specs))
 				specs[k] = n
-				spec := parseSpec(o.btf, Kind(rec.kind), rawbtf.TypeID(rec.typeID), string(o.btf.Name(rec.accessOff)))
+				spec := parseSpec(o.btf, Kind(rec.kind), btfenc.TypeID(rec.typeID), string(o.btf.Name(rec.accessOff)))
 				if names += spec.size(); names > limits.SignatureBytes {
 					return &limits.Exceeded{Max: limits.SignatureBytes, What: "bytes of names on the way to what is asked for"}
 				}
@@ -235,7 +236,7 @@ func (o *Object) place(r *Record, s *extSection, off uint32, names map[int]strin
 	if i := lastAtMost(len(s.funcs), off, func(i int) uint32 { return s.funcs[i].insnOff }); i >= 0 {
 		name, ok := names[i]
 		if !ok {
-			fn := o.btf.Type(rawbtf.TypeID(s.funcs[i].typeID))
+			fn := o.btf.Type(btfenc.TypeID(s.funcs[i].typeID))
 			name = string(fn.Name())
 			names[i] = name
 		}

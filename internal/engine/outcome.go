@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -18,7 +19,7 @@ type Table struct {
 	kernel *Kernel
 	cands  [][]candidate // by name
 	rows   [][]outcome   // by question, by candidate that is visible to it
-	ids    [][]rawbtf.TypeID
+	ids    [][]btfenc.TypeID
 	values []uint64 // of outcomes
 	m      matcher
 	found  Match
@@ -50,7 +51,7 @@ func (c *outcome) matters() bool { return c.libbpf || c.loose || c.err || c.stuc
 // its search with an error.
 type Match struct {
 	BTF   *rawbtf.BTF   // of vmlinux or a module
-	Type  rawbtf.TypeID // the candidate
+	Type  btfenc.TypeID // the candidate
 	Needs []Need        // what the match depends upon, valid during the call
 	kinds uint16
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // insn is what a loader looks at when it decides how to patch an instruction.
@@ -107,10 +107,10 @@ func resizable(l, t load) bool {
 	switch {
 	case l.kind != t.kind:
 		return false
-	case l.kind == rawbtf.KindPtr:
+	case l.kind == btfenc.KindPtr:
 		return true
-	case l.kind == rawbtf.KindInt:
-		return l.enc != rawbtf.IntSigned && t.enc != rawbtf.IntSigned
+	case l.kind == btfenc.KindInt:
+		return l.enc != btfenc.IntSigned && t.enc != btfenc.IntSigned
 	}
 	return false
 }

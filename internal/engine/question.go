@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"iter"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -14,7 +15,7 @@ import (
 type question struct {
 	spec     *spec // of one that asks
 	name     int   // number of the essential name of the root
-	rootKind rawbtf.Kind
+	rootKind btfenc.Kind
 	kinds    uint16 // bit set of Kind
 }
 
@@ -124,7 +125,7 @@ func (b *setBuilder) member(o *Object) member {
 		insn insn
 	}
 	steps := make(map[key]int32)
-	roots := make(map[rawbtf.TypeID]int)
+	roots := make(map[btfenc.TypeID]int)
 	for i := range o.records {
 		r := &o.records[i]
 		id := o.specs[r.spec].root

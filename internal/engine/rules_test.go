@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testelf"
 )
@@ -72,7 +73,7 @@ type ruleAsk struct {
 	access string
 	insn   string
 	holds  string // the operand, "" for the local value
-	root   rawbtf.TypeID
+	root   btfenc.TypeID
 }
 
 func readRules(t *testing.T) (rules []*rule) {
@@ -184,7 +185,7 @@ func readAsks(local *rawbtf.BTF, text string) (asks []ruleAsk, err error) {
 			typ = typ[:end]
 		}
 		for id := 1; id < local.NumTypes(); id++ {
-			if t := local.Type(rawbtf.TypeID(id)); typeName(t) == typ {
+			if t := local.Type(btfenc.TypeID(id)); typeName(t) == typ {
 				a.root = t.ID
 			}
 		}
@@ -212,7 +213,7 @@ func ruleObject(order binary.ByteOrder, local string, asks []ruleAsk) ([]byte, e
 	var code, relos []byte
 	word := func(b []byte, v uint32) []byte { return order.(binary.AppendByteOrder).AppendUint32(b, v) }
 	section := uint32(0)
-	raw, err := builtBTF(local, order, nil, 0, func(b *rawbtf.Builder) {
+	raw, err := builtBTF(local, order, nil, 0, func(b *btfenc.Builder) {
 		section = b.String(ruleSection)
 		for i, a := range asks {
 			at := uint32(i) * 2 * insnSize

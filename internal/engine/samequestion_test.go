@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -178,20 +179,20 @@ const (
 )
 
 // itemRoles are those of the words that a kind repeats vlen times, or has once.
-var itemRoles = map[rawbtf.Kind][]role{
-	rawbtf.KindInt:       {roleInt},
-	rawbtf.KindArray:     {roleType, roleType, roleNelems},
-	rawbtf.KindStruct:    {roleName, roleType, roleOffset},
-	rawbtf.KindUnion:     {roleName, roleType, roleOffset},
-	rawbtf.KindEnum:      {roleName, roleValue},
-	rawbtf.KindEnum64:    {roleName, roleValue, roleValue},
-	rawbtf.KindFuncProto: {roleName, roleType},
-	rawbtf.KindVar:       {roleOther},
-	rawbtf.KindDatasec:   {roleType, roleOther, roleOther},
-	rawbtf.KindDeclTag:   {roleOther},
+var itemRoles = map[btfenc.Kind][]role{
+	btfenc.KindInt:       {roleInt},
+	btfenc.KindArray:     {roleType, roleType, roleNelems},
+	btfenc.KindStruct:    {roleName, roleType, roleOffset},
+	btfenc.KindUnion:     {roleName, roleType, roleOffset},
+	btfenc.KindEnum:      {roleName, roleValue},
+	btfenc.KindEnum64:    {roleName, roleValue, roleValue},
+	btfenc.KindFuncProto: {roleName, roleType},
+	btfenc.KindVar:       {roleOther},
+	btfenc.KindDatasec:   {roleType, roleOther, roleOther},
+	btfenc.KindDeclTag:   {roleOther},
 }
 
-func recordKind(words []uint32) rawbtf.Kind { return rawbtf.Kind(words[1] >> 24 & 0x1f) }
+func recordKind(words []uint32) btfenc.Kind { return btfenc.Kind(words[1] >> 24 & 0x1f) }
 
 // roleOf returns what word i of a record says.
 func roleOf(words []uint32, i int) role {
@@ -203,9 +204,9 @@ func roleOf(words []uint32, i int) role {
 		return roleInfo
 	case 2:
 		switch k {
-		case rawbtf.KindInt, rawbtf.KindStruct, rawbtf.KindUnion, rawbtf.KindEnum, rawbtf.KindEnum64, rawbtf.KindFloat, rawbtf.KindDatasec:
+		case btfenc.KindInt, btfenc.KindStruct, btfenc.KindUnion, btfenc.KindEnum, btfenc.KindEnum64, btfenc.KindFloat, btfenc.KindDatasec:
 			return roleSize
-		case rawbtf.KindArray, rawbtf.KindFwd:
+		case btfenc.KindArray, btfenc.KindFwd:
 			return roleOther
 		}
 		return roleType
@@ -234,10 +235,10 @@ func readRecords(object []byte) (*records, error) {
 	index := map[string]uint32{"": 0}
 	at := hdr + u32(8)
 	for id := 1; id < btf.NumTypes(); id++ {
-		t := btf.Type(rawbtf.TypeID(id))
+		t := btf.Type(btfenc.TypeID(id))
 		n := len(itemRoles[t.Kind()])
 		switch t.Kind() {
-		case rawbtf.KindInt, rawbtf.KindArray, rawbtf.KindVar, rawbtf.KindDeclTag:
+		case btfenc.KindInt, btfenc.KindArray, btfenc.KindVar, btfenc.KindDeclTag:
 		default:
 			n *= int(t.Vlen())
 		}
@@ -262,7 +263,7 @@ func readRecords(object []byte) (*records, error) {
 
 // reach returns the records that one leads to, with IDs of their own: that one
 // has the first.
-func (r *records) reach(root rawbtf.TypeID) *records {
+func (r *records) reach(root btfenc.TypeID) *records {
 	out := &records{order: r.order, words: [][]uint32{nil}, names: slices.Clone(r.names)}
 	ids := map[uint32]uint32{0: 0, uint32(root): 1}
 	queue := []uint32{uint32(root)}
@@ -290,7 +291,7 @@ func (r *records) addName(s string) uint32 {
 
 // load returns the records as BTF, unless they are none.
 func (r *records) load() (*rawbtf.BTF, error) {
-	b := rawbtf.NewBuilder(r.order)
+	b := btfenc.NewBuilder(r.order)
 	for _, words := range r.words[1:] {
 		b.Type(r.names[words[0]], recordKind(words), words[1]>>31 != 0, int(words[1]&0xffff), words[2])
 		for i := 3; i < len(words); i++ {
@@ -356,12 +357,12 @@ func (r *records) mutations(rnd *rand.Rand) (out []mutation) {
 }
 
 // likeKinds returns the kinds with records of the same form.
-func likeKinds(k rawbtf.Kind) []rawbtf.Kind {
-	for _, l := range [][]rawbtf.Kind{
-		{rawbtf.KindStruct, rawbtf.KindUnion},
-		{rawbtf.KindPtr, rawbtf.KindTypedef, rawbtf.KindConst, rawbtf.KindVolatile, rawbtf.KindTypeTag},
-		{rawbtf.KindFwd, rawbtf.KindFloat},
-		{rawbtf.KindEnum, rawbtf.KindFuncProto},
+func likeKinds(k btfenc.Kind) []btfenc.Kind {
+	for _, l := range [][]btfenc.Kind{
+		{btfenc.KindStruct, btfenc.KindUnion},
+		{btfenc.KindPtr, btfenc.KindTypedef, btfenc.KindConst, btfenc.KindVolatile, btfenc.KindTypeTag},
+		{btfenc.KindFwd, btfenc.KindFloat},
+		{btfenc.KindEnum, btfenc.KindFuncProto},
 	} {
 		if slices.Contains(l, k) {
 			return l

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -108,12 +109,12 @@ func (s *spec) signature(w *signer, b []byte) []byte {
 type signer struct {
 	btf   *rawbtf.BTF
 	end   int // length at which to give up
-	seen  map[rawbtf.TypeID]int
+	seen  map[btfenc.TypeID]int
 	depth int
 }
 
 // field is for relField, which follows nothing but arrays.
-func (w *signer) field(b []byte, id rawbtf.TypeID) []byte {
+func (w *signer) field(b []byte, id btfenc.TypeID) []byte {
 	for range maxLevel {
 		t, ok := w.btf.SkipMods(id)
 		if !ok {
@@ -122,16 +123,16 @@ func (w *signer) field(b []byte, id rawbtf.TypeID) []byte {
 		switch k := t.Kind(); {
 		case k.IsComposite():
 			return append(b, 's')
-		case k == rawbtf.KindArray:
+		case k == btfenc.KindArray:
 			b = append(b, 'a')
 			id = t.Array().Elem
 			continue
-		case k.IsAnyEnum(), k == rawbtf.KindFwd:
+		case k.IsAnyEnum(), k == btfenc.KindFwd:
 			if b = append(b, 'w'); k.IsAnyEnum() {
 				b[len(b)-1] = 'e'
 			}
 			return append(b, rawbtf.Essential(t.Name())...)
-		case k == rawbtf.KindInt:
+		case k == btfenc.KindInt:
 			return append(b, 'i', byte(t.IntOffset()))
 		default:
 			return append(b, 'k', byte(k))
@@ -143,7 +144,7 @@ func (w *signer) field(b []byte, id rawbtf.TypeID) []byte {
 // deep is for relExists and relMatches, which follow references: relExists not
 // into members, relMatches there too, and behind pointers, where cilium/ebpf
 // goes. A type that was there stands as its number.
-func (w *signer) deep(b []byte, id rawbtf.TypeID, rel relation) []byte {
+func (w *signer) deep(b []byte, id btfenc.TypeID, rel relation) []byte {
 	t, ok := w.btf.SkipMods(id)
 	if !ok || w.depth == limits.Pairs || len(b) > w.end { // no loader would go on, or nobody reads it
 		return append(b, '!')
@@ -154,7 +155,7 @@ func (w *signer) deep(b []byte, id rawbtf.TypeID, rel relation) []byte {
 		return append(strconv.AppendInt(append(b, '#'), int64(n), 10), ' ')
 	}
 	if w.seen == nil {
-		w.seen = make(map[rawbtf.TypeID]int)
+		w.seen = make(map[btfenc.TypeID]int)
 	}
 	w.seen[t.ID] = len(w.seen)
 	b = append(b, '(', byte(t.Kind()))
@@ -168,19 +169,19 @@ func (w *signer) deep(b []byte, id rawbtf.TypeID, rel relation) []byte {
 		name(t.NameOff)
 	}
 	switch k := t.Kind(); {
-	case k == rawbtf.KindInt:
+	case k == btfenc.KindInt:
 		b = binary.LittleEndian.AppendUint32(b, t.IntData())
 		b = binary.LittleEndian.AppendUint32(b, t.Size())
-	case k == rawbtf.KindFwd:
+	case k == btfenc.KindFwd:
 		b = strconv.AppendBool(b, t.KindFlag())
-	case k == rawbtf.KindPtr:
+	case k == btfenc.KindPtr:
 		b = w.deep(b, t.Ref(), rel)
-	case k == rawbtf.KindArray:
+	case k == btfenc.KindArray:
 		a := t.Array()
 		b = binary.LittleEndian.AppendUint32(b, a.Nelems)
 		b = w.deep(b, a.Elem, rel)
 		b = w.deep(b, a.Index, rel)
-	case k == rawbtf.KindFuncProto:
+	case k == btfenc.KindFuncProto:
 		for i := range t.Vlen() {
 			b = w.deep(b, t.Param(i).Type, rel)
 		}
@@ -193,7 +194,7 @@ func (w *signer) deep(b []byte, id rawbtf.TypeID, rel relation) []byte {
 		}
 	case k.IsAnyEnum() && rel == relMatches:
 		// Of the size that C gives it there is nothing to say.
-		if size := t.Size(); k == rawbtf.KindEnum && size != 4 || k == rawbtf.KindEnum64 && size != 8 {
+		if size := t.Size(); k == btfenc.KindEnum && size != 4 || k == btfenc.KindEnum64 && size != 8 {
 			b = binary.LittleEndian.AppendUint32(append(b, '='), size)
 		}
 		for i := range t.Vlen() {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -54,18 +55,18 @@ func TestHashOfTypes(t *testing.T) {
 	// struct node { int <member>; struct node *next; struct far *far; }, after
 	// some types that nobody refers to.
 	content := func(kind Kind, before int, member, far string) string {
-		b := rawbtf.NewBuilder(binary.LittleEndian)
+		b := btfenc.NewBuilder(binary.LittleEndian)
 		for range before {
-			b.Type("unused", rawbtf.KindFloat, false, 0, 8)
+			b.Type("unused", btfenc.KindFloat, false, 0, 8)
 		}
 		id := uint32(before)
-		b.Type("int", rawbtf.KindInt, false, 0, 4)
-		b.Word(rawbtf.IntSigned<<24 | 32)
-		b.Type("far", rawbtf.KindStruct, false, 1, 4)
+		b.Type("int", btfenc.KindInt, false, 0, 4)
+		b.Word(btfenc.IntSigned<<24 | 32)
+		b.Type("far", btfenc.KindStruct, false, 1, 4)
 		b.Word(b.String(far), id+1, 0)
-		b.Type("", rawbtf.KindPtr, false, 0, id+5)
-		b.Type("", rawbtf.KindPtr, false, 0, id+2)
-		root := b.Type("node", rawbtf.KindStruct, false, 3, 24)
+		b.Type("", btfenc.KindPtr, false, 0, id+5)
+		b.Type("", btfenc.KindPtr, false, 0, id+2)
+		root := b.Type("node", btfenc.KindStruct, false, 3, 24)
 		b.Word(b.String(member), id+1, 0, b.String("next"), id+3, 64, b.String("far"), id+4, 128)
 		btf, err := rawbtf.New(b.Bytes(), nil)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -26,7 +27,7 @@ var (
 // elements (see the example in the package documentation).
 type spec struct {
 	btf    *rawbtf.BTF
-	root   rawbtf.TypeID
+	root   btfenc.TypeID
 	kind   Kind
 	access string // access string of the record
 	acc    []accessor
@@ -38,7 +39,7 @@ type spec struct {
 // accessor is a turning point: member idx of a struct or union, element idx of
 // an array (name is empty), or enumerator idx.
 type accessor struct {
-	typeID rawbtf.TypeID // struct or union; for arrays the element type
+	typeID btfenc.TypeID // struct or union; for arrays the element type
 	idx    uint32
 	name   string
 }
@@ -46,7 +47,7 @@ type accessor struct {
 // level is one level of the raw spec. member says that idx is a member of
 // typeID; otherwise it counts elements.
 type level struct {
-	typeID rawbtf.TypeID
+	typeID btfenc.TypeID
 	idx    uint32
 	member bool
 }
@@ -54,7 +55,7 @@ type level struct {
 // parseSpec follows the access string through the local types
 // (bpf_core_parse_spec of libbpf). Errors are kept in the spec, because one bad
 // record must not hide the others.
-func parseSpec(btf *rawbtf.BTF, kind Kind, root rawbtf.TypeID, access string) *spec {
+func parseSpec(btf *rawbtf.BTF, kind Kind, root btfenc.TypeID, access string) *spec {
 	s := &spec{btf: btf, root: root, kind: kind, access: access}
 	s.err = s.parse()
 	return s
@@ -112,7 +113,7 @@ func (s *spec) parseField(idx []uint32, t rawbtf.Type) error {
 			if t, ok = s.btf.SkipMods(m.Type); !ok {
 				return errNesting
 			}
-		case k == rawbtf.KindArray:
+		case k == btfenc.KindArray:
 			a := t.Array()
 			if i >= a.Nelems && !s.flexible(a) {
 				return errSpec
@@ -132,7 +133,7 @@ func (s *spec) parseField(idx []uint32, t rawbtf.Type) error {
 }
 
 // element adds the step to element i of an array of typeID.
-func (s *spec) element(typeID rawbtf.TypeID, i uint32) error {
+func (s *spec) element(typeID btfenc.TypeID, i uint32) error {
 	size, err := s.btf.SizeOf(typeID)
 	if err != nil {
 		return err
@@ -238,7 +239,7 @@ func (s *spec) name() string {
 	return string(rawbtf.Essential(t.Name()))
 }
 
-func (s *spec) rootKind() rawbtf.Kind {
+func (s *spec) rootKind() btfenc.Kind {
 	t := s.btf.Type(s.root)
 	return t.Kind()
 }

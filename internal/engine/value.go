@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 var (
@@ -25,7 +25,7 @@ type value struct {
 // that is no bitfield; the zero value is none.
 type load struct {
 	size uint32 // bytes
-	kind rawbtf.Kind
+	kind btfenc.Kind
 	enc  uint8 // encoding, of an int
 	ok   bool
 }
@@ -42,20 +42,20 @@ func (l load) bytes() string {
 func (l load) String() string {
 	enc := ""
 	switch {
-	case l.enc&rawbtf.IntSigned != 0:
+	case l.enc&btfenc.IntSigned != 0:
 		enc = "signed "
-	case l.enc&rawbtf.IntBool != 0:
+	case l.enc&btfenc.IntBool != 0:
 		enc = "bool "
-	case l.enc&rawbtf.IntChar != 0:
+	case l.enc&btfenc.IntChar != 0:
 		enc = "char "
 	}
 	return fmt.Sprintf("%s%s of %d bytes", enc, l.kind, l.size)
 }
 
-func (s *spec) loadOf(size uint32, id rawbtf.TypeID) load {
+func (s *spec) loadOf(size uint32, id btfenc.TypeID) load {
 	t := s.btf.Type(id)
 	l := load{size: size, kind: t.Kind(), ok: true}
-	if l.kind == rawbtf.KindInt {
+	if l.kind == btfenc.KindInt {
 		l.enc = uint8(t.IntEncoding())
 	}
 	return l
@@ -135,7 +135,7 @@ func (s *spec) fieldValue(kind Kind) (value, error) {
 	case KindByteSize:
 		v.val = uint64(size)
 	case KindSigned:
-		if mt.Kind().IsAnyEnum() && mt.KindFlag() || mt.Kind() == rawbtf.KindInt && mt.IntEncoding()&rawbtf.IntSigned != 0 {
+		if mt.Kind().IsAnyEnum() && mt.KindFlag() || mt.Kind() == btfenc.KindInt && mt.IntEncoding()&btfenc.IntSigned != 0 {
 			v.val = 1
 		}
 	case KindLShiftU64:
@@ -161,7 +161,7 @@ func (s *spec) cilium(q *question) uint32 {
 	last := &s.acc[len(s.acc)-1]
 	t := s.btf.Type(last.typeID)
 	switch {
-	case q.asks(KindEnumvalValue) && (t.Kind() == rawbtf.KindEnum64 || t.KindFlag()):
+	case q.asks(KindEnumvalValue) && (t.Kind() == btfenc.KindEnum64 || t.KindFlag()):
 		return uint32(t.Enumerator(last.idx).Value >> 32)
 	case !s.kind.IsField() || last.name == "":
 		return 0

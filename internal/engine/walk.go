@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -41,12 +42,12 @@ const (
 // maxLevel bounds recursion and chains, as libbpf does.
 const maxLevel = 32
 
-type typePair struct{ local, targ rawbtf.TypeID }
+type typePair struct{ local, targ btfenc.TypeID }
 
 // types compares the roots of a relocation about a whole type. With loose set
 // it reports whether libbpf or cilium/ebpf would match, and leaves in m.needs
 // what either needs.
-func (m *matcher) types(local, targ rawbtf.TypeID, rel relation) (bool, error) {
+func (m *matcher) types(local, targ btfenc.TypeID, rel relation) (bool, error) {
 	if !m.loose {
 		return m.roots(local, targ, rel)
 	}
@@ -78,7 +79,7 @@ func (m *matcher) types(local, targ rawbtf.TypeID, rel relation) (bool, error) {
 
 // roots compares two roots as libbpf does, which does not look through their
 // typedefs when it compares their kinds.
-func (m *matcher) roots(local, targ rawbtf.TypeID, rel relation) (bool, error) {
+func (m *matcher) roots(local, targ btfenc.TypeID, rel relation) (bool, error) {
 	if l, t := m.local.Type(local), m.targ.Type(targ); rel == relExists && !l.Kind().Compat(t.Kind()) {
 		return m.differ(missKind, l, t)
 	}
@@ -86,7 +87,7 @@ func (m *matcher) roots(local, targ rawbtf.TypeID, rel relation) (bool, error) {
 }
 
 // fields compares the types of a field, whose name is for the reason.
-func (m *matcher) fields(local, targ rawbtf.TypeID, name string) (bool, error) {
+func (m *matcher) fields(local, targ btfenc.TypeID, name string) (bool, error) {
 	ok, err := m.walk(local, targ, relField, false, maxLevel)
 	if !ok {
 		m.miss.name = name
@@ -95,7 +96,7 @@ func (m *matcher) fields(local, targ rawbtf.TypeID, name string) (bool, error) {
 }
 
 // pair reads both sides without modifiers and typedefs.
-func (m *matcher) pair(local, targ rawbtf.TypeID) (l, t rawbtf.Type, err error) {
+func (m *matcher) pair(local, targ btfenc.TypeID) (l, t rawbtf.Type, err error) {
 	l, ok1 := m.local.SkipMods(local)
 	t, ok2 := m.targ.SkipMods(targ)
 	if !ok1 || !ok2 || !m.step(1) {
@@ -104,7 +105,7 @@ func (m *matcher) pair(local, targ rawbtf.TypeID) (l, t rawbtf.Type, err error) 
 	return l, t, err
 }
 
-func (m *matcher) need(id rawbtf.TypeID, what What, idx uint32) {
+func (m *matcher) need(id btfenc.TypeID, what What, idx uint32) {
 	m.needs = append(m.needs, Need{id, what, idx})
 }
 
@@ -128,7 +129,7 @@ func (m *matcher) unless(ok bool, l, t rawbtf.Type) (bool, error) {
 
 // walk compares two types. behind says that a pointer led here; level bounds
 // the recursion under libbpf's rules.
-func (m *matcher) walk(local, targ rawbtf.TypeID, rel relation, behind bool, level int) (bool, error) {
+func (m *matcher) walk(local, targ btfenc.TypeID, rel relation, behind bool, level int) (bool, error) {
 	if rel == relMatches && level <= 0 && !m.loose {
 		return false, errNesting
 	}
@@ -141,16 +142,16 @@ func (m *matcher) walk(local, targ rawbtf.TypeID, rel relation, behind bool, lev
 			return ok, err
 		}
 		switch l.Kind() {
-		case rawbtf.KindVoid:
+		case btfenc.KindVoid:
 			return m.unless(rel != relField, l, t)
-		case rawbtf.KindInt:
+		case btfenc.KindInt:
 			return m.ints(l, t, rel)
-		case rawbtf.KindEnum, rawbtf.KindEnum64:
+		case btfenc.KindEnum, btfenc.KindEnum64:
 			if rel == relMatches {
 				return m.enums(l, t)
 			}
 			return true, nil
-		case rawbtf.KindStruct, rawbtf.KindUnion:
+		case btfenc.KindStruct, btfenc.KindUnion:
 			switch {
 			case rel != relMatches:
 				return true, nil
@@ -158,11 +159,11 @@ func (m *matcher) walk(local, targ rawbtf.TypeID, rel relation, behind bool, lev
 				return m.membersLoose(l, t)
 			}
 			return m.members(l, t, behind, level)
-		case rawbtf.KindFwd:
+		case btfenc.KindFwd:
 			return true, nil
-		case rawbtf.KindFloat:
+		case btfenc.KindFloat:
 			return m.unless(rel == relField || m.loose, l, t)
-		case rawbtf.KindPtr:
+		case btfenc.KindPtr:
 			if rel == relField {
 				return true, nil
 			}
@@ -173,7 +174,7 @@ func (m *matcher) walk(local, targ rawbtf.TypeID, rel relation, behind bool, lev
 					return ok, err
 				}
 			}
-		case rawbtf.KindArray:
+		case btfenc.KindArray:
 			la, ta := l.Array(), t.Array()
 			switch {
 			case rel == relField && m.loose:
@@ -187,7 +188,7 @@ func (m *matcher) walk(local, targ rawbtf.TypeID, rel relation, behind bool, lev
 				}
 			}
 			local, targ = la.Elem, ta.Elem
-		case rawbtf.KindFuncProto:
+		case btfenc.KindFuncProto:
 			if rel == relField {
 				return m.differ(missKind, l, t)
 			}
@@ -221,7 +222,7 @@ func (m *matcher) head(l, t rawbtf.Type, rel relation, behind bool) (done, ok bo
 		return true, false, nil
 	}
 	if rel == relField {
-		if lk.IsAnyEnum() || lk == rawbtf.KindFwd {
+		if lk.IsAnyEnum() || lk == btfenc.KindFwd {
 			if a, b := rawbtf.Essential(l.Name()), rawbtf.Essential(t.Name()); len(a) > 0 && len(b) > 0 && string(a) != string(b) {
 				m.differ(missEnumName, l, t)
 				return true, false, nil
@@ -240,7 +241,7 @@ func (m *matcher) head(l, t rawbtf.Type, rel relation, behind bool) (done, ok bo
 		if m.seen[p] = true; len(m.seen) > limits.Pairs {
 			return true, false, errNesting
 		}
-		if rel == relMatches && lk == rawbtf.KindFwd {
+		if rel == relMatches && lk == btfenc.KindFwd {
 			return true, l.KindFlag() == t.KindFlag(), nil
 		}
 	}
@@ -253,9 +254,9 @@ func (m *matcher) head(l, t rawbtf.Type, rel relation, behind bool) (done, ok bo
 func declares(l, t rawbtf.Type, behind bool) (done, ok bool) {
 	lk, tk := l.Kind(), t.Kind()
 	switch {
-	case lk == rawbtf.KindFwd && tk == lk:
+	case lk == btfenc.KindFwd && tk == lk:
 		return true, l.KindFlag() == t.KindFlag()
-	case lk == rawbtf.KindFwd:
+	case lk == btfenc.KindFwd:
 		return true, behind && forwards(l, t)
 	case lk.IsComposite() && behind:
 		return true, lk == tk || forwards(t, l)
@@ -265,13 +266,13 @@ func declares(l, t rawbtf.Type, behind bool) (done, ok bool) {
 
 // forwards reports whether f is a forward declaration of t's kind.
 func forwards(f, t rawbtf.Type) bool {
-	return f.Kind() == rawbtf.KindFwd &&
-		(t.Kind() == rawbtf.KindStruct && !f.KindFlag() || t.Kind() == rawbtf.KindUnion && f.KindFlag())
+	return f.Kind() == btfenc.KindFwd &&
+		(t.Kind() == btfenc.KindStruct && !f.KindFlag() || t.Kind() == btfenc.KindUnion && f.KindFlag())
 }
 
 // declared reports whether of two pointees one is a forward declaration of the
 // other, which is enough for cilium/ebpf.
-func (m *matcher) declared(local, targ rawbtf.TypeID) (bool, error) {
+func (m *matcher) declared(local, targ btfenc.TypeID) (bool, error) {
 	l, t, err := m.pair(local, targ)
 	return err == nil && (forwards(l, t) || forwards(t, l)), err
 }
@@ -301,9 +302,9 @@ func (m *matcher) ints(l, t rawbtf.Type, rel relation) (bool, error) {
 	}
 	signed := func(u rawbtf.Type) bool {
 		if m.loose {
-			return u.IntEncoding() == rawbtf.IntSigned
+			return u.IntEncoding() == btfenc.IntSigned
 		}
-		return u.IntEncoding()&rawbtf.IntSigned != 0
+		return u.IntEncoding()&btfenc.IntSigned != 0
 	}
 	if l.Size() != t.Size() || signed(l) != signed(t) {
 		return m.differ(missInt, l, t)

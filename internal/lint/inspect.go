@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/sweep"
@@ -89,13 +90,13 @@ func (in *inspector) count(f *facts) {
 	clear(in.names)
 	clear(in.found)
 	b := &in.btf
-	for id := range rawbtf.TypeID(b.NumTypes()) {
-		if t := b.Type(id); t.Kind() == rawbtf.KindFunc {
+	for id := range btfenc.TypeID(b.NumTypes()) {
+		if t := b.Type(id); t.Kind() == btfenc.KindFunc {
 			f.funcs++
 		}
 	}
 	for id := range b.Named {
-		if t := b.Type(id); t.Kind() == rawbtf.KindStruct {
+		if t := b.Type(id); t.Kind() == btfenc.KindStruct {
 			f.structs++
 			in.names[string(t.Name())]++
 			in.find(&t)
@@ -129,7 +130,7 @@ func (in *inspector) find(t *rawbtf.Type) {
 // copies counts the module's own structs of which vmlinux has one with that name.
 func (in *inspector) copies() (n int) {
 	for id := range in.module.Named {
-		if t := in.module.Type(id); t.Kind() == rawbtf.KindStruct && in.names[string(t.Name())] > 0 {
+		if t := in.module.Type(id); t.Kind() == btfenc.KindStruct && in.names[string(t.Name())] > 0 {
 			n++
 		}
 	}

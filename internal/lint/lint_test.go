@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/sweep"
@@ -23,11 +24,11 @@ import (
 // "name" or "name.member". Of "name*3" there are three.
 func btf(t *testing.T, order binary.ByteOrder, long uint32, structs ...string) []byte {
 	t.Helper()
-	b := rawbtf.NewBuilder(order)
-	id := b.Type("long", rawbtf.KindInt, false, 0, long)
+	b := btfenc.NewBuilder(order)
+	id := b.Type("long", btfenc.KindInt, false, 0, long)
 	b.Word(1<<24 | long*8)
-	proto := b.Type("", rawbtf.KindFuncProto, false, 0, 0)
-	b.Type("schedule", rawbtf.KindFunc, false, 1, uint32(proto))
+	proto := b.Type("", btfenc.KindFuncProto, false, 0, 0)
+	b.Type("schedule", btfenc.KindFunc, false, 1, uint32(proto))
 	for _, s := range structs {
 		n := 1
 		if name, times, ok := strings.Cut(s, "*"); ok {
@@ -39,10 +40,10 @@ func btf(t *testing.T, order binary.ByteOrder, long uint32, structs ...string) [
 		name, member, ok := strings.Cut(s, ".")
 		for range n {
 			if !ok {
-				b.Type(name, rawbtf.KindStruct, false, 0, 0)
+				b.Type(name, btfenc.KindStruct, false, 0, 0)
 				continue
 			}
-			b.Type(name, rawbtf.KindStruct, false, 1, long)
+			b.Type(name, btfenc.KindStruct, false, 1, long)
 			b.Word(b.String(member), uint32(id), 0)
 		}
 	}
@@ -106,7 +107,7 @@ func TestFindings(t *testing.T) {
 	}{
 		{"nothing", nil, nil},
 		{"empty", map[string][]byte{x + "e.btf": nil}, []string{"empty " + x + "e.btf"}},
-		{"no types", map[string][]byte{x + "e.btf": rawbtf.NewBuilder(le).Bytes()}, []string{"empty " + x + "e BTF without types"}},
+		{"no types", map[string][]byte{x + "e.btf": btfenc.NewBuilder(le).Bytes()}, []string{"empty " + x + "e BTF without types"}},
 		{"zeros", map[string][]byte{x + "e.btf": make([]byte, 4096)}, []string{"damaged " + x + "e.btf empty archive, or zeros"}},
 		{"cut short", map[string][]byte{x + "e.btf": good[:len(good)-8]}, []string{
 			fmt.Sprintf("damaged %se.btf btf: truncated: %d bytes of %d", x, len(good)-8, len(good))}},
@@ -189,7 +190,7 @@ func splitBTF(t *testing.T, base []byte, structs ...string) []byte {
 		off := strEnd + uint32(len(strs))
 		strs = append(append(strs, s...), 0)
 		for range n {
-			for _, v := range []uint32{off, uint32(rawbtf.KindStruct) << 24, 0} {
+			for _, v := range []uint32{off, uint32(btfenc.KindStruct) << 24, 0} {
 				types = le.AppendUint32(types, v)
 			}
 		}
@@ -279,8 +280,8 @@ func TestKASAN(t *testing.T) {
 	testinput.Each(t, testinput.Corpus(t), func(k *corpus.Kernel) {
 		f := in.inspect(t.Context(), sweep.Rank{}, k)
 		funcs := make(map[string]bool)
-		for id := range rawbtf.TypeID(in.btf.NumTypes()) {
-			if fn := in.btf.Type(id); fn.Kind() == rawbtf.KindFunc {
+		for id := range btfenc.TypeID(in.btf.NumTypes()) {
+			if fn := in.btf.Type(id); fn.Kind() == btfenc.KindFunc {
 				funcs[string(fn.Name())] = true
 			}
 		}

@@ -117,21 +117,25 @@ func (e *Entry) identity() string {
 
 // ReadListing reads what 'corpus list --json' wrote. Errors name path.
 func ReadListing(ctx context.Context, path string) (list []Entry, err error) {
+	var full [][]Entry // rather than one slice that grows, which takes several times its size
+	n := 0
 	err = jsonfile.Read(ctx, path, limits.ManifestBytes, "lines of 'corpus list --json'", func(d *jsonfile.Decoder) error {
-		for {
+		for ; ; n++ {
 			var e Entry
 			switch err := d.Value(&e); {
 			case err == io.EOF:
 				return nil
 			case err != nil:
-				return fmt.Errorf("entry %d: %w", len(list)+1, err)
+				return fmt.Errorf("entry %d: %w", n+1, err)
 			case e.Path == "":
-				return fmt.Errorf("entry %d: has no path", len(list)+1)
-			case len(list) == limits.EarlierKernels:
+				return fmt.Errorf("entry %d: has no path", n+1)
+			case n == limits.EarlierKernels:
 				return fmt.Errorf("more than %d kernels", limits.EarlierKernels)
 			}
-			list = append(list, e)
+			if list = append(list, e); len(list) == 1<<10 {
+				full, list = append(full, list), nil
+			}
 		}
 	})
-	return list, err
+	return slices.Concat(append(full, list)...), err
 }

@@ -4,14 +4,15 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // TestHasMemberEnds looks for a member in a struct that contains itself so
 // often that to follow them all would take forever.
 func TestHasMemberEnds(t *testing.T) {
-	b := rawbtf.NewBuilder(binary.LittleEndian)
-	b.Type("s", rawbtf.KindStruct, false, 5000, 8)
+	b := btfenc.NewBuilder(binary.LittleEndian)
+	b.Type("s", btfenc.KindStruct, false, 5000, 8)
 	for range 4999 {
 		b.Word(0, 1, 0)
 	}

@@ -3,6 +3,7 @@ package rawbtf_test
 import (
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -34,7 +35,7 @@ func BenchmarkFull(b *testing.B) {
 		}
 	})
 	names := rawbtf.NewNames([]string{"task_struct", "sock", "file", "sk_buff", "inode"})
-	var found [][]rawbtf.TypeID
+	var found [][]btfenc.TypeID
 	b.Run("find", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

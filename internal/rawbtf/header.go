@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // ErrNotBTF says that the data does not begin with the BTF magic in either
@@ -26,24 +28,24 @@ func (s section) of(data []byte) []byte { return data[s.off : s.off+s.len] }
 // parseHeader reads the header and checks that the sections lie inside data.
 func parseHeader(data []byte) (header, error) {
 	var h header
-	if len(data) < minHeaderLen {
-		return h, fmt.Errorf("header: %d bytes, want at least %d", len(data), minHeaderLen)
+	if len(data) < btfenc.HeaderLen {
+		return h, fmt.Errorf("header: %d bytes, want at least %d", len(data), btfenc.HeaderLen)
 	}
 	switch {
-	case binary.LittleEndian.Uint16(data) == magic:
+	case binary.LittleEndian.Uint16(data) == btfenc.Magic:
 		h.order = binary.LittleEndian
-	case binary.BigEndian.Uint16(data) == magic:
+	case binary.BigEndian.Uint16(data) == btfenc.Magic:
 		h.order = binary.BigEndian
 	default:
 		return h, fmt.Errorf("header: %w", ErrNotBTF)
 	}
-	if data[2] != version {
-		return h, fmt.Errorf("header: version %d, want %d", data[2], version)
+	if data[2] != btfenc.Version {
+		return h, fmt.Errorf("header: version %d, want %d", data[2], btfenc.Version)
 	}
 	u32 := func(off int) uint64 { return uint64(h.order.Uint32(data[off:])) }
 
 	hdrLen := u32(4)
-	if hdrLen < minHeaderLen || hdrLen > uint64(len(data)) {
+	if hdrLen < btfenc.HeaderLen || hdrLen > uint64(len(data)) {
 		return h, fmt.Errorf("header: hdr_len %d of %d bytes of data", hdrLen, len(data))
 	}
 	h.types = section{hdrLen + u32(8), u32(12)}
@@ -78,7 +80,7 @@ const layoutEntry = 4
 
 // kindSize returns the bytes that follow struct btf_type for a kind, once and
 // for each of vlen. Kinds without a Shape need the blob's layout section.
-func kindSize(layouts []byte, k Kind) (extra, elem uint32, err error) {
+func kindSize(layouts []byte, k btfenc.Kind) (extra, elem uint32, err error) {
 	if int(k) < numKinds {
 		return uint32(4 * len(k.Shape().Extra)), uint32(4 * len(k.Shape().Elem)), nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -96,9 +97,9 @@ const findChunk = 1 << 14
 // it is large enough. There is an error where more types than limits.Candidates
 // have one name, where a type's name begins like one that is looked for and is too
 // long to be read, and when the context ends.
-func (b *BTF) Find(ctx context.Context, names *Names, size int, out [][]TypeID) ([][]TypeID, error) {
+func (b *BTF) Find(ctx context.Context, names *Names, size int, out [][]btfenc.TypeID) ([][]btfenc.TypeID, error) {
 	if cap(out) < size {
-		out = make([][]TypeID, size)
+		out = make([][]btfenc.TypeID, size)
 	}
 	out = out[:size]
 	for i := range out {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -12,9 +13,9 @@ import (
 // them the last string of the section.
 func TestFind(t *testing.T) {
 	list := []string{"a", "a___x", "a_", "a__", "ab", "ab___x", "abc", "abc___x", "abcd", "abcd___x", "abcde", "abcdf", "b", "xyz", "z"}
-	b := rawbtf.NewBuilder(binary.LittleEndian)
+	b := btfenc.NewBuilder(binary.LittleEndian)
 	for _, name := range list {
-		b.Type(name, rawbtf.KindFwd, false, 0, 0)
+		b.Type(name, btfenc.KindFwd, false, 0, 0)
 	}
 	v, err := rawbtf.New(b.Bytes(), nil)
 	if err != nil {
@@ -28,10 +29,10 @@ func TestFind(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, name := range asked {
-			var want []rawbtf.TypeID
+			var want []btfenc.TypeID
 			for j, have := range list {
 				if rawbtf.Essential(have) == name {
-					want = append(want, rawbtf.TypeID(j+1))
+					want = append(want, btfenc.TypeID(j+1))
 				}
 			}
 			if !slices.Equal(found[i], want) {

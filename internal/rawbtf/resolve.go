@@ -21,10 +21,10 @@ var (
 
 // SkipMods follows modifiers and typedefs from id to what they stand for
 // (skip_mods_and_typedefs of libbpf). It reports false for an endless chain.
-func (b *BTF) SkipMods(id TypeID) (Type, bool) {
+func (b *BTF) SkipMods(id btfenc.TypeID) (Type, bool) {
 	t := b.Type(id)
 	for range limits.Modifiers {
-		if k := t.Kind(); !k.IsMod() && k != KindTypedef {
+		if k := t.Kind(); !k.IsMod() && k != btfenc.KindTypedef {
 			return t, true
 		}
 		t = b.Type(t.Ref())
@@ -35,19 +35,19 @@ func (b *BTF) SkipMods(id TypeID) (Type, bool) {
 // SizeOf returns the size of a type in bytes, by the rules of libbpf's
 // btf__resolve_size: modifiers, typedefs and arrays are followed, void, fwd
 // and functions have none.
-func (b *BTF) SizeOf(id TypeID) (uint32, error) {
+func (b *BTF) SizeOf(id btfenc.TypeID) (uint32, error) {
 	size, nelems := uint64(0), uint64(1)
 	for range maxDepth {
 		t := b.Type(id)
 		switch k := t.Kind(); {
 		case k.Shape().Third == btfenc.Size:
 			size = uint64(t.Size())
-		case k == KindPtr:
+		case k == btfenc.KindPtr:
 			size = uint64(b.PointerSize())
-		case k.IsMod(), k == KindTypedef, k == KindVar, k == KindDeclTag:
+		case k.IsMod(), k == btfenc.KindTypedef, k == btfenc.KindVar, k == btfenc.KindDeclTag:
 			id = t.Ref()
 			continue
-		case k == KindArray:
+		case k == btfenc.KindArray:
 			a := t.Array()
 			if nelems *= uint64(a.Nelems); nelems > math.MaxUint32 {
 				return 0, ErrTooBig

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testlimit"
 )
@@ -12,11 +13,11 @@ import (
 // TestLoadStops wants the walk over many types, the search for the bad one among
 // them, and Find, to end with the context.
 func TestLoadStops(t *testing.T) {
-	b := rawbtf.NewBuilder(binary.LittleEndian)
+	b := btfenc.NewBuilder(binary.LittleEndian)
 	name := b.String("s")
 	const n = 3 << 20
 	for range n - 1 {
-		b.Word(name, uint32(rawbtf.KindStruct)<<24, 8)
+		b.Word(name, uint32(btfenc.KindStruct)<<24, 8)
 	}
 	data := b.Bytes()
 	var v rawbtf.BTF

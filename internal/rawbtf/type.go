@@ -1,5 +1,7 @@
 package rawbtf
 
+import "github.com/btfgen/btfgen/internal/btfenc"
+
 // Type is one record of a view. It is a small value that refers to the blob.
 // The zero value, and what [BTF.Type] returns for ID 0, is void.
 type Type struct {
@@ -7,7 +9,7 @@ type Type struct {
 	off     uint32 // of the record in the type section, words
 	info    uint32
 	size    uint32 // size or type, by kind
-	ID      TypeID
+	ID      btfenc.TypeID
 	NameOff uint32 // 0 when anonymous
 }
 
@@ -16,7 +18,7 @@ type Type struct {
 func (t *Type) BTF() *BTF { return t.b }
 
 // Kind returns the kind.
-func (t *Type) Kind() Kind { return Kind(t.info >> 24 & 0x7f) }
+func (t *Type) Kind() btfenc.Kind { return btfenc.Kind(t.info >> 24 & 0x7f) }
 
 // Vlen returns the number of members, enumerators or parameters.
 func (t *Type) Vlen() uint32 { return t.info & 0xffffff }
@@ -30,7 +32,7 @@ func (t *Type) Size() uint32 { return t.size }
 
 // Ref returns the type that the header of the record refers to, where the [btfenc.Shape] has it: what is pointed to,
 // modified, declared or tagged, the prototype of a func, the return type of a func_proto.
-func (t *Type) Ref() TypeID { return TypeID(t.size) }
+func (t *Type) Ref() btfenc.TypeID { return btfenc.TypeID(t.size) }
 
 // Name returns the name as a sub-slice of the blob, empty when anonymous.
 func (t *Type) Name() []byte {
@@ -54,19 +56,19 @@ func (t *Type) IntOffset() uint32 { return t.IntData() >> 16 & 0xff }
 
 // Array is what follows an ARRAY.
 type Array struct {
-	Elem, Index TypeID
+	Elem, Index btfenc.TypeID
 	Nelems      uint32
 }
 
 // Array returns the element type, index type and number of elements.
 func (t *Type) Array() Array {
-	return Array{TypeID(t.extra(0)), TypeID(t.extra(1)), t.extra(2)}
+	return Array{btfenc.TypeID(t.extra(0)), btfenc.TypeID(t.extra(1)), t.extra(2)}
 }
 
 // Member is one member of a struct or union.
 type Member struct {
 	NameOff   uint32
-	Type      TypeID
+	Type      btfenc.TypeID
 	BitOffset uint32 // from the start of the struct or union
 	BitSize   uint32 // of a bitfield, otherwise 0
 }
@@ -75,7 +77,7 @@ type Member struct {
 func (t *Type) Member(i uint32) Member {
 	off := t.off + hdrWords + 3*i
 	w := t.b.types[off : off+3]
-	m := Member{w[0], TypeID(w[1]), w[2], 0}
+	m := Member{w[0], btfenc.TypeID(w[1]), w[2], 0}
 	if t.KindFlag() {
 		m.BitSize = m.BitOffset >> 24
 		m.BitOffset &= 0xffffff
@@ -91,7 +93,7 @@ type Enumerator struct {
 
 // Enumerator returns enumerator i, which must be less than Vlen.
 func (t *Type) Enumerator(i uint32) Enumerator {
-	if t.Kind() == KindEnum64 {
+	if t.Kind() == btfenc.KindEnum64 {
 		return Enumerator{t.extra(3 * i), uint64(t.extra(3*i+2))<<32 | uint64(t.extra(3*i+1))}
 	}
 	return Enumerator{t.extra(2 * i), uint64(int64(int32(t.extra(2*i + 1))))}
@@ -101,10 +103,10 @@ func (t *Type) Enumerator(i uint32) Enumerator {
 // name stands for "...".
 type Param struct {
 	NameOff uint32
-	Type    TypeID
+	Type    btfenc.TypeID
 }
 
 // Param returns parameter i, which must be less than Vlen.
 func (t *Type) Param(i uint32) Param {
-	return Param{t.extra(2 * i), TypeID(t.extra(2*i + 1))}
+	return Param{t.extra(2 * i), btfenc.TypeID(t.extra(2*i + 1))}
 }

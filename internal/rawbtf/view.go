@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -17,13 +18,13 @@ type BTF struct {
 	base   *BTF
 	types  []uint32 // words of the type section, in this machine's byte order
 	strs   []byte
-	big    bool        // data is big-endian
-	starts []uint32    // where in types each own type starts
-	named  []namedType // own types that a relocation can name, in order of ID
-	own    []uint32    // memory for types where data does not serve
-	first  TypeID      // ID of the first own type
-	strOff uint32      // offset of the first own string
-	ptr    uint32      // bytes of a pointer, 0 when unknown
+	big    bool          // data is big-endian
+	starts []uint32      // where in types each own type starts
+	named  []namedType   // own types that a relocation can name, in order of ID
+	own    []uint32      // memory for types where data does not serve
+	first  btfenc.TypeID // ID of the first own type
+	strOff uint32        // offset of the first own string
+	ptr    uint32        // bytes of a pointer, 0 when unknown
 }
 
 // New loads data, on top of base when that is not nil. Data of many megabytes is
@@ -67,7 +68,7 @@ func (b *BTF) load(ctx context.Context, data []byte) error {
 		if b.base.big != b.big {
 			return fmt.Errorf("header: byte order %s differs from the base's %s", b.Order(), b.base.Order())
 		}
-		b.first = TypeID(b.base.NumTypes())
+		b.first = btfenc.TypeID(b.base.NumTypes())
 		b.strOff = b.base.strEnd()
 		b.ptr = b.base.ptr
 	} else if len(b.strs) == 0 || b.strs[0] != 0 {
@@ -95,7 +96,7 @@ func (b *BTF) Order() binary.ByteOrder {
 }
 
 // FirstID returns the ID of the first type that is b's own, not its base's.
-func (b *BTF) FirstID() TypeID { return b.first }
+func (b *BTF) FirstID() btfenc.TypeID { return b.first }
 
 // NumTypes returns the number of types, void and those of the base included,
 // which is one more than the last ID.
@@ -135,7 +136,7 @@ func (b *BTF) tail(off uint32) []byte {
 
 // Type returns the type with an ID. An ID outside the blob gives void; none
 // that was read from the view is outside.
-func (b *BTF) Type(id TypeID) Type {
+func (b *BTF) Type(id btfenc.TypeID) Type {
 	for b.base != nil && id < b.first {
 		b = b.base
 	}
@@ -150,7 +151,7 @@ func (b *BTF) Type(id TypeID) Type {
 
 // Named gives yield the IDs of b's own types that have a name and a kind by
 // which a relocation can ask for them, in ascending order.
-func (b *BTF) Named(yield func(TypeID) bool) {
+func (b *BTF) Named(yield func(btfenc.TypeID) bool) {
 	for _, n := range b.named {
 		if !yield(n.id) {
 			return

@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -53,7 +54,7 @@ func TestAgainstCilium(t *testing.T) {
 			t.Fatal(path, err)
 		}
 		n := 0
-		for id := rawbtf.TypeID(1); int(id) < v.NumTypes(); id++ {
+		for id := btfenc.TypeID(1); int(id) < v.NumTypes(); id++ {
 			want, err := spec.TypeByID(btf.TypeID(id))
 			if err != nil && strconv.IntSize == 32 {
 				continue // on such machines cilium/ebpf refuses tags that are of no member
@@ -63,7 +64,7 @@ func TestAgainstCilium(t *testing.T) {
 			}
 			got := v.Type(id)
 			// cilium/ebpf does not give tags as names.
-			tag := got.Kind() == rawbtf.KindTypeTag || got.Kind() == rawbtf.KindDeclTag
+			tag := got.Kind() == btfenc.KindTypeTag || got.Kind() == btfenc.KindDeclTag
 			if string(got.Name()) != want.TypeName() && !tag {
 				t.Fatalf("%s: type %d is %q, want %q", path, id, got.Name(), want.TypeName())
 			}
@@ -90,28 +91,28 @@ func compare(t *testing.T, v *rawbtf.BTF, got rawbtf.Type, want btf.Type) {
 			}
 		}
 	}
-	kind := rawbtf.KindVoid
+	kind := btfenc.KindVoid
 	switch w := want.(type) {
 	case *btf.Struct:
-		kind = rawbtf.KindStruct
+		kind = btfenc.KindStruct
 		members(w.Members)
 	case *btf.Union:
-		kind = rawbtf.KindUnion
+		kind = btfenc.KindUnion
 		members(w.Members)
 	case *btf.Array:
-		kind = rawbtf.KindArray
+		kind = btfenc.KindArray
 		if got.Array().Nelems != w.Nelems {
 			t.Fatalf("type %d: %d elements, want %d", got.ID, got.Array().Nelems, w.Nelems)
 		}
 	case *btf.Enum:
 		// Some encoders write 8-byte enums as ENUM, with truncated values.
-		if kind = rawbtf.KindEnum; w.Size > 4 && got.Kind() == rawbtf.KindEnum64 {
-			kind = rawbtf.KindEnum64
+		if kind = btfenc.KindEnum; w.Size > 4 && got.Kind() == btfenc.KindEnum64 {
+			kind = btfenc.KindEnum64
 		}
 		for i, e := range w.Values {
 			g := got.Enumerator(uint32(i))
 			value := e.Value
-			if kind == rawbtf.KindEnum {
+			if kind == btfenc.KindEnum {
 				value = uint64(int64(int32(value)))
 			}
 			if string(v.Name(g.NameOff)) != e.Name || g.Value != value {
@@ -119,8 +120,8 @@ func compare(t *testing.T, v *rawbtf.BTF, got rawbtf.Type, want btf.Type) {
 			}
 		}
 	case *btf.Int:
-		kind = rawbtf.KindInt
-		if got.Size() != w.Size || (got.IntEncoding()&rawbtf.IntSigned != 0) != (w.Encoding&btf.Signed != 0) {
+		kind = btfenc.KindInt
+		if got.Size() != w.Size || (got.IntEncoding()&btfenc.IntSigned != 0) != (w.Encoding&btf.Signed != 0) {
 			t.Fatalf("type %d: %d bytes, encoding %d, want %v", got.ID, got.Size(), got.IntEncoding(), w)
 		}
 	default:
@@ -159,22 +160,22 @@ func TestPointerSize(t *testing.T) {
 
 // sample is a small blob with one of everything that a relocation meets.
 func sample(order binary.ByteOrder) []byte {
-	b := rawbtf.NewBuilder(order)
-	b.Type("int", rawbtf.KindInt, false, 0, 4) // 1
-	b.Word(rawbtf.IntSigned<<24 | 32)
-	b.Type("", rawbtf.KindPtr, false, 0, 3)     // 2
-	b.Type("s", rawbtf.KindStruct, true, 2, 16) // 3
+	b := btfenc.NewBuilder(order)
+	b.Type("int", btfenc.KindInt, false, 0, 4) // 1
+	b.Word(btfenc.IntSigned<<24 | 32)
+	b.Type("", btfenc.KindPtr, false, 0, 3)     // 2
+	b.Type("s", btfenc.KindStruct, true, 2, 16) // 3
 	b.Word(b.String("a"), 1, 3<<24|5)
 	b.Word(b.String("p"), 2, 64)
-	b.Type("s___v2", rawbtf.KindStruct, false, 0, 8) // 4
-	b.Type("s_t", rawbtf.KindTypedef, false, 0, 6)   // 5
-	b.Type("", rawbtf.KindConst, false, 0, 3)        // 6
-	b.Type("loop", rawbtf.KindTypedef, false, 0, 7)  // 7 → 7
-	b.Type("e", rawbtf.KindEnum64, true, 1, 8)       // 8
+	b.Type("s___v2", btfenc.KindStruct, false, 0, 8) // 4
+	b.Type("s_t", btfenc.KindTypedef, false, 0, 6)   // 5
+	b.Type("", btfenc.KindConst, false, 0, 3)        // 6
+	b.Type("loop", btfenc.KindTypedef, false, 0, 7)  // 7 → 7
+	b.Type("e", btfenc.KindEnum64, true, 1, 8)       // 8
 	b.Word(b.String("E"), 0xfffffffe, 0xffffffff)    // -2
-	b.Type("", rawbtf.KindArray, false, 0, 0)        // 9
+	b.Type("", btfenc.KindArray, false, 0, 0)        // 9
 	b.Word(3, 1, 1<<30)                              // 16 GiB
-	b.Type("", rawbtf.KindFuncProto, false, 1, 1)    // 10
+	b.Type("", btfenc.KindFuncProto, false, 1, 1)    // 10
 	b.Word(b.String("x"), 2)
 	return b.Bytes()
 }
@@ -214,7 +215,7 @@ func TestSample(t *testing.T) {
 		if got, err := v.Find(t.Context(), rawbtf.NewNames([]string{"nope", "s"}), 2, nil); err != nil || len(got[0]) != 0 || len(got[1]) != 2 || got[1][0] != 3 || got[1][1] != 4 {
 			t.Errorf("types named s: %v", got)
 		}
-		if void := v.Type(4711); void.Kind() != rawbtf.KindVoid {
+		if void := v.Type(4711); void.Kind() != btfenc.KindVoid {
 			t.Errorf("type 4711 is %s", void.Kind())
 		}
 	}
@@ -310,9 +311,9 @@ func TestSplit(t *testing.T) {
 	}
 	// A typedef of the base's struct, named by a string of the base, and a
 	// struct with a name of its own.
-	b := rawbtf.NewBuilder(binary.LittleEndian)
-	b.Type("", rawbtf.KindTypedef, false, 0, 3)
-	b.Type("", rawbtf.KindStruct, false, 0, 1)
+	b := btfenc.NewBuilder(binary.LittleEndian)
+	b.Type("", btfenc.KindTypedef, false, 0, 3)
+	b.Type("", btfenc.KindStruct, false, 0, 1)
 	raw := b.Bytes()
 	le := binary.LittleEndian
 	baseS, strEnd := base.Type(3), le.Uint32(sample(le)[20:])
@@ -366,7 +367,7 @@ func FuzzLoad(f *testing.F) {
 }
 
 func walk(v *rawbtf.BTF) {
-	for id := range rawbtf.TypeID(v.NumTypes()) {
+	for id := range btfenc.TypeID(v.NumTypes()) {
 		u := v.Type(id)
 		u.Name()
 		v.SkipMods(id)
@@ -379,14 +380,14 @@ func walk(v *rawbtf.BTF) {
 				v.Type(m.Type)
 			case k.IsAnyEnum():
 				v.Name(u.Enumerator(i).NameOff)
-			case k == rawbtf.KindFuncProto:
+			case k == btfenc.KindFuncProto:
 				v.Type(u.Param(i).Type)
 			}
 		}
 		switch u.Kind() {
-		case rawbtf.KindArray:
+		case btfenc.KindArray:
 			v.Type(u.Array().Elem)
-		case rawbtf.KindVar, rawbtf.KindFunc:
+		case btfenc.KindVar, btfenc.KindFunc:
 		}
 	}
 }

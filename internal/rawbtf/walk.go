@@ -13,7 +13,7 @@ import (
 
 // namedType is a type that a relocation can name.
 type namedType struct {
-	id   TypeID
+	id   btfenc.TypeID
 	name uint32 // offset
 }
 
@@ -40,9 +40,9 @@ var walkKinds = func() (kinds [128]walkKind) {
 		}
 		return 0
 	}
-	for k := range Kind(numKinds) {
+	for k := range btfenc.Kind(numKinds) {
 		s := k.Shape()
-		if k == KindVoid || len(s.Extra) > 0 || len(s.Elem) > 0 && s.Elem[0] != btfenc.Name {
+		if k == btfenc.KindVoid || len(s.Extra) > 0 || len(s.Elem) > 0 && s.Elem[0] != btfenc.Name {
 			continue
 		}
 		w := walkKind{head: hdrWords, elem: uint32(len(s.Elem)), ref: mask(s.Third)}
@@ -93,7 +93,7 @@ func (b *BTF) walk(ctx context.Context, layouts []byte) error {
 			break
 		}
 		if err := w.step(layouts); err != nil {
-			return fmt.Errorf("types: type %d at byte %d: %w", b.first+TypeID(w.n), 4*w.off, err)
+			return fmt.Errorf("types: type %d at byte %d: %w", b.first+btfenc.TypeID(w.n), 4*w.off, err)
 		}
 	}
 	b.starts, b.named = w.starts[:w.n], w.named[:w.numNamed]
@@ -101,7 +101,7 @@ func (b *BTF) walk(ctx context.Context, layouts []byte) error {
 		return b.outside(ctx, layouts)
 	}
 	for i := 0; i < len(b.named) && b.ptr == 0; i++ {
-		if t := b.Type(b.named[i].id); t.Kind() == KindInt {
+		if t := b.Type(b.named[i].id); t.Kind() == btfenc.KindInt {
 			b.ptr = t.pointerSize()
 		}
 	}
@@ -128,7 +128,7 @@ func (b *BTF) outside(ctx context.Context, layouts []byte) error {
 				return err
 			}
 		}
-		t := b.Type(b.first + TypeID(i))
+		t := b.Type(b.first + btfenc.TypeID(i))
 		if w.names >= b.strEnd() {
 			return fmt.Errorf("types: type %d (%s) has a name at byte %d, strings end at %d", t.ID, t.Kind(), w.names, b.strEnd())
 		}
@@ -143,7 +143,7 @@ func (b *BTF) outside(ctx context.Context, layouts []byte) error {
 type walker struct {
 	types    []uint32
 	off      uint // words
-	first    TypeID
+	first    btfenc.TypeID
 	starts   []uint32
 	n        int // of starts
 	named    []namedType
@@ -166,7 +166,7 @@ func (w *walker) run() {
 		}
 		starts[n] = uint32(off)
 		names, refs = max(names, name), max(refs, size&k.ref)
-		named[numNamed] = namedType{w.first + TypeID(n), name}
+		named[numNamed] = namedType{w.first + btfenc.TypeID(n), name}
 		numNamed += int(k.named & ((name | -name) >> 31)) // counts if it has a name
 		n++
 		// That off grows by constants lets the processor go on with the next
@@ -194,8 +194,8 @@ func (w *walker) step(layouts []byte) error {
 	if len(rec) < hdrWords {
 		return errors.New("cut short")
 	}
-	name, kind, vlen := rec[0], Kind(rec[1]>>24&0x7f), rec[1]&0xffffff
-	if kind == KindVoid {
+	name, kind, vlen := rec[0], btfenc.Kind(rec[1]>>24&0x7f), rec[1]&0xffffff
+	if kind == btfenc.KindVoid {
 		return errors.New("kind 0")
 	}
 	extra, elem, err := kindSize(layouts, kind)
@@ -222,7 +222,7 @@ func (w *walker) step(layouts []byte) error {
 		}
 	}
 	if shape.Named && name != 0 {
-		w.named[w.numNamed] = namedType{w.first + TypeID(w.n), name}
+		w.named[w.numNamed] = namedType{w.first + btfenc.TypeID(w.n), name}
 		w.numNamed++
 	}
 	w.starts[w.n] = uint32(w.off)

@@ -6,53 +6,54 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // words says of each word of a type of every kind, but for that with the kind
 // itself, whether it is a name (n), refers to a type (r), or neither (-).
-var words = map[rawbtf.Kind]string{
-	rawbtf.KindInt:       "n--",
-	rawbtf.KindPtr:       "nr",
-	rawbtf.KindArray:     "n-rr-",
-	rawbtf.KindStruct:    "n- nr- nr- nr-",
-	rawbtf.KindUnion:     "n- nr-",
-	rawbtf.KindEnum:      "n- n- n-",
-	rawbtf.KindFwd:       "n-",
-	rawbtf.KindTypedef:   "nr",
-	rawbtf.KindVolatile:  "nr",
-	rawbtf.KindConst:     "nr",
-	rawbtf.KindRestrict:  "nr",
-	rawbtf.KindFunc:      "nr",
-	rawbtf.KindFuncProto: "nr nr nr",
-	rawbtf.KindVar:       "nr-",
-	rawbtf.KindDatasec:   "n- r-- r--",
-	rawbtf.KindFloat:     "n-",
-	rawbtf.KindDeclTag:   "nr-",
-	rawbtf.KindTypeTag:   "nr",
-	rawbtf.KindEnum64:    "n- n-- n--",
+var words = map[btfenc.Kind]string{
+	btfenc.KindInt:       "n--",
+	btfenc.KindPtr:       "nr",
+	btfenc.KindArray:     "n-rr-",
+	btfenc.KindStruct:    "n- nr- nr- nr-",
+	btfenc.KindUnion:     "n- nr-",
+	btfenc.KindEnum:      "n- n- n-",
+	btfenc.KindFwd:       "n-",
+	btfenc.KindTypedef:   "nr",
+	btfenc.KindVolatile:  "nr",
+	btfenc.KindConst:     "nr",
+	btfenc.KindRestrict:  "nr",
+	btfenc.KindFunc:      "nr",
+	btfenc.KindFuncProto: "nr nr nr",
+	btfenc.KindVar:       "nr-",
+	btfenc.KindDatasec:   "n- r-- r--",
+	btfenc.KindFloat:     "n-",
+	btfenc.KindDeclTag:   "nr-",
+	btfenc.KindTypeTag:   "nr",
+	btfenc.KindEnum64:    "n- n-- n--",
 }
 
 // TestOutside puts what lies outside into each word of a type of each kind.
 // Load must say so of names and references, and of them alone.
 func TestOutside(t *testing.T) {
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
-		for kind := rawbtf.KindInt; kind <= rawbtf.KindEnum64; kind++ {
+		for kind := btfenc.KindInt; kind <= btfenc.KindEnum64; kind++ {
 			elems := strings.Fields(words[kind])[1:]
 			layout := strings.ReplaceAll(words[kind], " ", "")
 			load := func(word int, value uint32) error {
-				b := rawbtf.NewBuilder(order)
-				b.Type("", rawbtf.KindPtr, false, 0, 0)
+				b := btfenc.NewBuilder(order)
+				b.Type("", btfenc.KindPtr, false, 0, 0)
 				id := b.Type("", kind, false, len(elems), 0)
 				for range layout[2:] {
 					b.Word(0)
 				}
-				b.Type("", rawbtf.KindPtr, false, 0, 0)
+				b.Type("", btfenc.KindPtr, false, 0, 0)
 				raw := b.Bytes()
 				if word++; word == 1 {
 					word = 0 // the second word is the kind's
 				}
-				order.PutUint32(raw[24+12*(id-1)+4*rawbtf.TypeID(word):], value)
+				order.PutUint32(raw[24+12*(id-1)+4*btfenc.TypeID(word):], value)
 				_, err := rawbtf.New(raw, nil)
 				return err
 			}

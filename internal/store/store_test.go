@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -22,8 +22,8 @@ import (
 var background = context.Background()
 
 func btf(name string) []byte {
-	b := rawbtf.NewBuilder(binary.LittleEndian)
-	b.Type(name, rawbtf.KindStruct, false, 0, 0)
+	b := btfenc.NewBuilder(binary.LittleEndian)
+	b.Type(name, btfenc.KindStruct, false, 0, 0)
 	return b.Bytes()
 }
 

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // open returns a corpus of n kernels and one damaged file.
@@ -27,8 +27,8 @@ func open(t *testing.T, n int) *corpus.Corpus {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	b := rawbtf.NewBuilder(binary.LittleEndian)
-	b.Type("s", rawbtf.KindStruct, false, 0, 0)
+	b := btfenc.NewBuilder(binary.LittleEndian)
+	b.Type("s", btfenc.KindStruct, false, 0, 0)
 	for i := range n + 1 {
 		data := b.Bytes()
 		if i == n {

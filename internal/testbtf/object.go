@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testelf"
 )
@@ -29,7 +30,7 @@ func Object(tb testing.TB, order binary.ByteOrder, types, asks string, operands 
 	o.local = local
 	o.file = testelf.File{Order: order, Type: elf.ET_REL, Machine: elf.EM_BPF, Tail: true}
 	o.next++
-	o.proto = o.b.Type("", rawbtf.KindFuncProto, false, 0, uint32(o.ids["int"]))
+	o.proto = o.b.Type("", btfenc.KindFuncProto, false, 0, uint32(o.ids["int"]))
 	for line := range strings.Lines(asks) {
 		line = strings.TrimSpace(line)
 		if name, ok := strings.CutPrefix(line, "program "); ok {
@@ -47,7 +48,7 @@ type object struct {
 	order    binary.ByteOrder
 	local    *rawbtf.BTF
 	file     testelf.File
-	proto    rawbtf.TypeID
+	proto    btfenc.TypeID
 	operands []uint64 // that are left
 	programs []program
 }
@@ -55,13 +56,13 @@ type object struct {
 // program is a function in a section of its own.
 type program struct {
 	name  string
-	id    rawbtf.TypeID
+	id    btfenc.TypeID
 	code  []byte
 	relos []uint32 // four words each, as in .BTF.ext
 }
 
 func (o *object) program(name string) {
-	id := o.b.Type(name, rawbtf.KindFunc, false, 1, uint32(o.proto))
+	id := o.b.Type(name, btfenc.KindFunc, false, 1, uint32(o.proto))
 	o.programs = append(o.programs, program{name: name, id: id})
 }
 
@@ -103,7 +104,7 @@ var kinds = map[string]uint32{
 var step = regexp.MustCompile(`\.\w+|\[\d+\]`)
 
 // access returns the type and the access string of "struct foo.a[2]".
-func (o *object) access(text string, enumerator bool) (rawbtf.TypeID, string) {
+func (o *object) access(text string, enumerator bool) (btfenc.TypeID, string) {
 	typ := text[strings.LastIndexByte(text, ' ')+1:]
 	if name, value, ok := strings.Cut(typ, "::"); ok && enumerator {
 		id := o.id(name)

@@ -23,7 +23,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // Types returns the BTF of types.
@@ -37,15 +37,15 @@ const ints = "int int 4 signed\nint u8 1\nint u32 4\nint u64 8\n"
 // sketcher puts the types together.
 type sketcher struct {
 	testing.TB
-	b     *rawbtf.Builder
-	ids   map[string]rawbtf.TypeID
+	b     *btfenc.Builder
+	ids   map[string]btfenc.TypeID
 	extra []func() // types that stand for *TYPE and TYPE[N], behind the named ones
-	next  rawbtf.TypeID
+	next  btfenc.TypeID
 }
 
 func sketch(tb testing.TB, order binary.ByteOrder, types string) *sketcher {
 	tb.Helper()
-	s := &sketcher{TB: tb, b: rawbtf.NewBuilder(order), ids: map[string]rawbtf.TypeID{"void": 0}}
+	s := &sketcher{TB: tb, b: btfenc.NewBuilder(order), ids: map[string]btfenc.TypeID{"void": 0}}
 	var lines [][]string // what is before the colon, then fields
 	for line := range strings.Lines(ints + types) {
 		if line = strings.TrimSpace(line); line == "" {
@@ -80,10 +80,10 @@ func (s *sketcher) line(head, fields []string) {
 	switch head[0] {
 	case "int":
 		size := s.num(arg(2))
-		s.b.Type(name, rawbtf.KindInt, false, 0, size)
-		s.b.Word(map[string]uint32{"signed": rawbtf.IntSigned, "bool": rawbtf.IntBool}[arg(3)]<<24 | size*8)
+		s.b.Type(name, btfenc.KindInt, false, 0, size)
+		s.b.Word(map[string]uint32{"signed": btfenc.IntSigned, "bool": btfenc.IntBool}[arg(3)]<<24 | size*8)
 	case "struct", "union":
-		kind := map[string]rawbtf.Kind{"struct": rawbtf.KindStruct, "union": rawbtf.KindUnion}[head[0]]
+		kind := map[string]btfenc.Kind{"struct": btfenc.KindStruct, "union": btfenc.KindUnion}[head[0]]
 		flag := slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(f, "@") })
 		s.b.Type(name, kind, flag, len(fields), s.num(arg(2)))
 		for _, f := range fields {
@@ -99,7 +99,7 @@ func (s *sketcher) line(head, fields []string) {
 			s.b.Word(s.b.String(member), uint32(s.id(typ)), word)
 		}
 	case "enum", "enum64":
-		kind := map[string]rawbtf.Kind{"enum": rawbtf.KindEnum, "enum64": rawbtf.KindEnum64}[head[0]]
+		kind := map[string]btfenc.Kind{"enum": btfenc.KindEnum, "enum64": btfenc.KindEnum64}[head[0]]
 		s.b.Type(name, kind, arg(3) == "signed", len(fields), s.num(arg(2)))
 		for _, f := range fields {
 			w := strings.Fields(f)
@@ -107,16 +107,16 @@ func (s *sketcher) line(head, fields []string) {
 			if err != nil {
 				s.Fatal(err)
 			}
-			if s.b.Word(s.b.String(w[0]), uint32(v)); kind == rawbtf.KindEnum64 {
+			if s.b.Word(s.b.String(w[0]), uint32(v)); kind == btfenc.KindEnum64 {
 				s.b.Word(uint32(v >> 32))
 			}
 		}
 	case "fwd":
-		s.b.Type(name, rawbtf.KindFwd, arg(2) == "union", 0, 0)
+		s.b.Type(name, btfenc.KindFwd, arg(2) == "union", 0, 0)
 	case "typedef":
-		s.b.Type(name, rawbtf.KindTypedef, false, 0, uint32(s.id(strings.Join(head[2:], " "))))
+		s.b.Type(name, btfenc.KindTypedef, false, 0, uint32(s.id(strings.Join(head[2:], " "))))
 	case "proto":
-		s.b.Type("", rawbtf.KindFuncProto, false, len(fields), uint32(s.id(arg(2))))
+		s.b.Type("", btfenc.KindFuncProto, false, len(fields), uint32(s.id(arg(2))))
 		for _, f := range fields {
 			s.b.Word(0, uint32(s.id(f)))
 		}
@@ -126,7 +126,7 @@ func (s *sketcher) line(head, fields []string) {
 }
 
 // id returns the ID of a TYPE.
-func (s *sketcher) id(typ string) rawbtf.TypeID {
+func (s *sketcher) id(typ string) btfenc.TypeID {
 	if id, ok := s.ids[typ]; ok {
 		return id
 	}
@@ -134,7 +134,7 @@ func (s *sketcher) id(typ string) rawbtf.TypeID {
 	id := s.next
 	s.ids[typ] = id
 	if to, ok := strings.CutPrefix(typ, "*"); ok {
-		s.extra = append(s.extra, func() { s.b.Type("", rawbtf.KindPtr, false, 0, uint32(s.id(to))) })
+		s.extra = append(s.extra, func() { s.b.Type("", btfenc.KindPtr, false, 0, uint32(s.id(to))) })
 		return id
 	}
 	open := strings.LastIndexByte(typ, '[')
@@ -146,7 +146,7 @@ func (s *sketcher) id(typ string) rawbtf.TypeID {
 		index = "u64"
 	}
 	s.extra = append(s.extra, func() {
-		s.b.Type("", rawbtf.KindArray, false, 0, 0)
+		s.b.Type("", btfenc.KindArray, false, 0, 0)
 		s.b.Word(uint32(s.id(typ[:open])), uint32(s.id(index)), s.num(n))
 	})
 	return id

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/testelf"
 )
 
@@ -42,7 +42,7 @@ func Large(c LargeConfig) []byte {
 	if c.Order == nil {
 		c.Order = binary.LittleEndian
 	}
-	o := largeObject{config: c, btf: rawbtf.NewBuilder(c.Order), plan: planLarge(c.Questions)}
+	o := largeObject{config: c, btf: btfenc.NewBuilder(c.Order), plan: planLarge(c.Questions)}
 	o.types = o.plan.declare(o.btf)
 	o.compile()
 	return o.link()
@@ -52,7 +52,7 @@ func Large(c LargeConfig) []byte {
 type largeObject struct {
 	config LargeConfig
 	plan   *largePlan
-	btf    *rawbtf.Builder
+	btf    *btfenc.Builder
 	types  localTypes
 	text   []*largeFunc
 	start  []int // of each function of text, in slots
@@ -129,8 +129,8 @@ func (o *largeObject) link() []byte {
 }
 
 // function declares a function; linkage is 0 for a static one.
-func (o *largeObject) function(name string, linkage int, proto rawbtf.TypeID) rawbtf.TypeID {
-	return o.btf.Type(name, rawbtf.KindFunc, false, linkage, uint32(proto))
+func (o *largeObject) function(name string, linkage int, proto btfenc.TypeID) btfenc.TypeID {
+	return o.btf.Type(name, btfenc.KindFunc, false, linkage, uint32(proto))
 }
 
 // relocations returns those of a program's calls, against the section .text,
@@ -172,7 +172,7 @@ type extSection struct {
 }
 
 // add adds the records of a function at a slot of a section.
-func (w *extWriter) add(section string, fn *largeFunc, at int, id rawbtf.TypeID) {
+func (w *extWriter) add(section string, fn *largeFunc, at int, id btfenc.TypeID) {
 	name := w.object.btf.String(section)
 	if n := len(w.sections); n == 0 || w.sections[n-1].name != name {
 		w.sections = append(w.sections, extSection{name: name})

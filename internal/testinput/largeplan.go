@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // question is what a record of the object asks a kernel for.
@@ -19,7 +19,7 @@ type question struct {
 	instead   *question // what is read where a guard says no; for members
 
 	// What the local types make of it.
-	id     rawbtf.TypeID
+	id     btfenc.TypeID
 	access string
 	value  int64 // offset of a member, value of an enumerator
 	size   int64 // bytes, of a member or a type
@@ -132,22 +132,22 @@ func alternate(what about, root, always, sometimes string) (out []*question) {
 // localTypes are the types of the object that its code needs besides those of
 // the questions.
 type localTypes struct {
-	program, function rawbtf.TypeID // prototypes
+	program, function btfenc.TypeID // prototypes
 }
 
 // declare writes the local types that the questions need, and notes in each
 // what it asks for.
-func (p *largePlan) declare(b *rawbtf.Builder) localTypes {
-	scalars := map[byte]rawbtf.TypeID{'p': b.Type("", rawbtf.KindPtr, false, 0, 0)}
+func (p *largePlan) declare(b *btfenc.Builder) localTypes {
+	scalars := map[byte]btfenc.TypeID{'p': b.Type("", btfenc.KindPtr, false, 0, 0)}
 	for _, x := range []struct {
 		shape byte
 		name  string
 	}{{'1', "unsigned char"}, {'2', "unsigned short"}, {'4', "unsigned int"}, {'8', "unsigned long long"}} {
-		scalars[x.shape] = b.Type(x.name, rawbtf.KindInt, false, 0, uint32(x.shape-'0'))
+		scalars[x.shape] = b.Type(x.name, btfenc.KindInt, false, 0, uint32(x.shape-'0'))
 		b.Word(8 * uint32(x.shape-'0'))
 	}
-	integer := b.Type("int", rawbtf.KindInt, false, 0, 4)
-	b.Word(rawbtf.IntSigned<<24 | 32)
+	integer := b.Type("int", btfenc.KindInt, false, 0, 4)
+	b.Word(btfenc.IntSigned<<24 | 32)
 
 	byRoot := make(map[string][]*question)
 	var roots []string
@@ -162,10 +162,10 @@ func (p *largePlan) declare(b *rawbtf.Builder) localTypes {
 		case aboutMember:
 			declareStruct(b, root, qs, scalars)
 		case aboutType:
-			qs[0].id, qs[0].access, qs[0].size = b.Type(root, rawbtf.KindStruct, false, 1, 4), "0", 4
+			qs[0].id, qs[0].access, qs[0].size = b.Type(root, btfenc.KindStruct, false, 1, 4), "0", 4
 			b.Word(b.String("any"), uint32(scalars['4']), 0)
 		case aboutEnumerator:
-			id := b.Type(root, rawbtf.KindEnum, false, len(qs), 4)
+			id := b.Type(root, btfenc.KindEnum, false, len(qs), 4)
 			for i, q := range qs {
 				q.id, q.access, q.value = id, strconv.Itoa(i), int64(i)
 				b.Word(b.String(q.name), uint32(i))
@@ -173,8 +173,8 @@ func (p *largePlan) declare(b *rawbtf.Builder) localTypes {
 		}
 	}
 
-	proto := func(param string, id rawbtf.TypeID) rawbtf.TypeID {
-		t := b.Type("", rawbtf.KindFuncProto, false, 1, uint32(integer))
+	proto := func(param string, id btfenc.TypeID) btfenc.TypeID {
+		t := b.Type("", btfenc.KindFuncProto, false, 1, uint32(integer))
 		b.Word(b.String(param), uint32(id))
 		return t
 	}
@@ -187,7 +187,7 @@ type localMember struct {
 	name  string
 	shape byte
 	inner []*question
-	id    rawbtf.TypeID
+	id    btfenc.TypeID
 	bytes int64
 	at    int64 // offset, bytes
 }
@@ -228,7 +228,7 @@ func arrange(qs []*question) (members []*localMember) {
 }
 
 // declareStruct writes a struct that has the members asked for and no others.
-func declareStruct(b *rawbtf.Builder, root string, qs []*question, scalars map[byte]rawbtf.TypeID) {
+func declareStruct(b *btfenc.Builder, root string, qs []*question, scalars map[byte]btfenc.TypeID) {
 	members := arrange(qs)
 	size := uint32(0)
 	for _, m := range members {
@@ -237,13 +237,13 @@ func declareStruct(b *rawbtf.Builder, root string, qs []*question, scalars map[b
 			m.id = scalars[m.shape]
 			continue
 		}
-		m.id = b.Type("", rawbtf.KindStruct, false, len(m.inner), uint32(m.bytes))
+		m.id = b.Type("", btfenc.KindStruct, false, len(m.inner), uint32(m.bytes))
 		for i, q := range m.inner {
 			_, name, _ := strings.Cut(q.name, ".")
 			b.Word(b.String(name), uint32(scalars[q.shape]), 64*uint32(i))
 		}
 	}
-	id := b.Type(root, rawbtf.KindStruct, false, len(members), size)
+	id := b.Type(root, btfenc.KindStruct, false, len(members), size)
 	for _, q := range qs {
 		q.id = id
 	}

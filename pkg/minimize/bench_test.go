@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testinput"
@@ -53,7 +54,7 @@ func BenchmarkFull(b *testing.B) {
 	var view rawbtf.BTF
 	bench("load", func() error { return view.Load(b.Context(), k.BTF, nil) })
 	names, n := wanted(set, &view)
-	var ids [][]rawbtf.TypeID
+	var ids [][]btfenc.TypeID
 	bench("find", func() error {
 		var err error
 		ids, err = view.Find(b.Context(), names, n, ids)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/internal/testlimit"
 	"github.com/btfgen/btfgen/pkg/minimize"
@@ -25,17 +25,17 @@ type hostile struct {
 }
 
 // hostileKernel builds one. Type 1 is an int.
-type hostileKernel struct{ *rawbtf.Builder }
+type hostileKernel struct{ *btfenc.Builder }
 
 // member is one of a struct; an anonymous one has no name.
 type member struct {
 	name string
-	of   rawbtf.TypeID
+	of   btfenc.TypeID
 	at   uint32 // bytes
 }
 
-func (b hostileKernel) structure(name string, size uint32, members ...member) rawbtf.TypeID {
-	id := b.Type(name, rawbtf.KindStruct, false, len(members), size)
+func (b hostileKernel) structure(name string, size uint32, members ...member) btfenc.TypeID {
+	id := b.Type(name, btfenc.KindStruct, false, len(members), size)
 	for _, m := range members {
 		b.Word(b.String(m.name), uint32(m.of), 8*m.at)
 	}
@@ -43,8 +43,8 @@ func (b hostileKernel) structure(name string, size uint32, members ...member) ra
 }
 
 // chain has n structs inside each other, innermost first, and returns the last.
-func (b hostileKernel) chain(n int) rawbtf.TypeID {
-	inner := rawbtf.TypeID(1)
+func (b hostileKernel) chain(n int) btfenc.TypeID {
+	inner := btfenc.TypeID(1)
 	for range n {
 		inner = b.structure("", 4, member{"", inner, 0})
 	}
@@ -89,11 +89,11 @@ var hostiles = []hostile{
 	{"40,000 arrays of each other", task, "byte_off struct task_struct.tgid", func(b *hostileKernel) {
 		elem := uint32(1)
 		for range 40_000 {
-			id := b.Type("", rawbtf.KindArray, false, 0, 0)
+			id := b.Type("", btfenc.KindArray, false, 0, 0)
 			b.Word(elem, 1, 1)
 			elem = uint32(id)
 		}
-		b.structure("task_struct", 8, member{"", b.chain(100), 0}, member{"tgid", rawbtf.TypeID(elem), 4})
+		b.structure("task_struct", 8, member{"", b.chain(100), 0}, member{"tgid", btfenc.TypeID(elem), 4})
 	}, ""},
 
 	{"500 large structs compared as a whole with 30", repeat(30, "struct s___%d 400: x2999 int 0, x2998 int 0, x%[1]d int 0"+strings.Repeat(", x2997 int 0", 97)+"\n"), repeat(30, "type_matches struct s___%d\n"), func(b *hostileKernel) {
@@ -110,7 +110,7 @@ var hostiles = []hostile{
 	// an anonymous struct which they share, to one of the next name.
 	{"marks that lead to marks of 800 names", repeat(800, "struct s%d 8: x int 0, y int 4\n") + "struct task_struct 8: m int 0" + repeat(800, ", a%[1]d s%[1]d 0"), "byte_off struct task_struct.a0.x\n" + repeat(800, "byte_off struct task_struct.a%d.y\n"), func(b *hostileKernel) {
 		const n = 800
-		inner := make([]rawbtf.TypeID, n+1)
+		inner := make([]btfenc.TypeID, n+1)
 		for i := range inner {
 			inner[i] = b.structure("", 8, member{"x", 1, 0}, member{"y", 1, 4})
 		}
@@ -144,9 +144,9 @@ func TestHostile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := hostileKernel{rawbtf.NewBuilder(binary.LittleEndian)}
-			b.Type("int", rawbtf.KindInt, false, 0, 4)
-			b.Word(rawbtf.IntSigned<<24 | 32)
+			b := hostileKernel{btfenc.NewBuilder(binary.LittleEndian)}
+			b.Type("int", btfenc.KindInt, false, 0, 4)
+			b.Word(btfenc.IntSigned<<24 | 32)
 			h.kernel(&b)
 			target, err := relolog.NewTarget("k", b.Bytes())
 			if err != nil {

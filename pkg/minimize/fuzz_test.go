@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -54,9 +55,9 @@ func FuzzKernel(f *testing.F) {
 
 // TestEndless asks for a typedef that leads back to itself.
 func TestEndless(t *testing.T) {
-	b := rawbtf.NewBuilder(binary.LittleEndian)
-	b.Type("cpumask_t", rawbtf.KindTypedef, false, 0, 2)
-	b.Type("", rawbtf.KindConst, false, 0, 1)
+	b := btfenc.NewBuilder(binary.LittleEndian)
+	b.Type("cpumask_t", btfenc.KindTypedef, false, 0, 2)
+	b.Type("", btfenc.KindConst, false, 0, 1)
 	kernel, err := relolog.NewTarget("k", b.Bytes())
 	if err != nil {
 		t.Fatal(err)
@@ -70,14 +71,14 @@ func TestEndless(t *testing.T) {
 // TestContainsItself has two structs of one name with an anonymous member each
 // whose anonymous member is of its own type.
 func TestContainsItself(t *testing.T) {
-	b := rawbtf.NewBuilder(binary.LittleEndian)
-	b.Type("int", rawbtf.KindInt, false, 0, 4) // 1
-	b.Word(rawbtf.IntSigned<<24 | 32)
+	b := btfenc.NewBuilder(binary.LittleEndian)
+	b.Type("int", btfenc.KindInt, false, 0, 4) // 1
+	b.Word(btfenc.IntSigned<<24 | 32)
 	for id := uint32(2); id <= 4; id += 2 {
-		b.Type("task_struct", rawbtf.KindStruct, false, 2, 64)
+		b.Type("task_struct", btfenc.KindStruct, false, 2, 64)
 		b.Word(b.String("pid"), 1, 0)
 		b.Word(0, id+1, 32)
-		b.Type("", rawbtf.KindStruct, false, 2, 32)
+		b.Type("", btfenc.KindStruct, false, 2, 32)
 		b.Word(b.String("tgid"), 1, 0)
 		b.Word(0, id+1, 0)
 	}

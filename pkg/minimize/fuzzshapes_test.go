@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/internal/testlimit"
@@ -43,7 +44,7 @@ type_exists d
 // name, structs inside each other, arrays of every length, and kinds where they
 // are not expected.
 type shaper struct {
-	*rawbtf.Builder
+	*btfenc.Builder
 	data []byte
 	last uint32 // ID
 	all  uint32 // IDs that references lead to
@@ -76,7 +77,7 @@ func (s *shaper) ref() uint32 {
 	}
 }
 
-func (s *shaper) add(name string, kind rawbtf.Kind, flag bool, vlen int, third uint32) {
+func (s *shaper) add(name string, kind btfenc.Kind, flag bool, vlen int, third uint32) {
 	s.last = uint32(s.Type(name, kind, flag, vlen, third))
 }
 
@@ -84,9 +85,9 @@ func (s *shaper) add(name string, kind rawbtf.Kind, flag bool, vlen int, third u
 func (s *shaper) one() {
 	switch op := s.byte() % 12; op {
 	case 0, 1, 2:
-		kind, n := rawbtf.KindStruct, int(s.byte()%5)
+		kind, n := btfenc.KindStruct, int(s.byte()%5)
 		if op == 2 {
-			kind = rawbtf.KindUnion
+			kind = btfenc.KindUnion
 		}
 		flag := s.byte()%4 == 0
 		name := s.name()
@@ -103,28 +104,28 @@ func (s *shaper) one() {
 			s.Word(s.String(s.name()), refs[i], at)
 		}
 	case 3:
-		s.add("", rawbtf.KindPtr, false, 0, s.ref())
+		s.add("", btfenc.KindPtr, false, 0, s.ref())
 	case 4:
 		elem := s.ref()
-		s.add("", rawbtf.KindArray, false, 0, 0)
+		s.add("", btfenc.KindArray, false, 0, 0)
 		s.Word(elem, 1, s.byte()%4)
 	case 5:
-		s.add(s.name(), rawbtf.KindTypedef, false, 0, s.ref())
+		s.add(s.name(), btfenc.KindTypedef, false, 0, s.ref())
 	case 6:
-		s.add("", rawbtf.KindConst, false, 0, s.ref())
+		s.add("", btfenc.KindConst, false, 0, s.ref())
 	case 7:
-		s.add(s.name(), rawbtf.KindEnum, s.byte()%2 == 0, 2, 4)
+		s.add(s.name(), btfenc.KindEnum, s.byte()%2 == 0, 2, 4)
 		s.Word(s.String("A"), s.byte(), s.String(s.name()), s.byte())
 	case 8:
-		s.add(s.name(), rawbtf.KindInt, false, 0, s.byte()%17)
+		s.add(s.name(), btfenc.KindInt, false, 0, s.byte()%17)
 		s.Word(s.byte()%8<<24 | s.byte())
 	case 9:
-		s.add("", rawbtf.KindFuncProto, false, 2, s.ref())
+		s.add("", btfenc.KindFuncProto, false, 2, s.ref())
 		s.Word(0, s.last-min(s.last, s.byte()), 0, 1)
 	case 10:
-		s.add(s.name(), rawbtf.KindFwd, s.byte()%2 == 0, 0, 0)
+		s.add(s.name(), btfenc.KindFwd, s.byte()%2 == 0, 0, 0)
 	case 11:
-		s.add(s.name(), rawbtf.KindEnum64, s.byte()%2 == 0, 1, 8)
+		s.add(s.name(), btfenc.KindEnum64, s.byte()%2 == 0, 1, 8)
 		s.Word(s.String("B"), s.byte(), s.byte())
 	}
 }
@@ -135,10 +136,10 @@ const maxShaped = 3000
 // kernel returns the BTF that an input stands for. What follows a byte is done
 // as often as it says.
 func (s *shaper) kernel() []byte {
-	s.Builder = rawbtf.NewBuilder(binary.LittleEndian)
+	s.Builder = btfenc.NewBuilder(binary.LittleEndian)
 	s.all = maxShaped
-	s.Type("int", rawbtf.KindInt, false, 0, 4)
-	s.Word(rawbtf.IntSigned<<24 | 32)
+	s.Type("int", btfenc.KindInt, false, 0, 4)
+	s.Word(btfenc.IntSigned<<24 | 32)
 	for s.last = 1; len(s.data) > 0 && s.last < maxShaped; {
 		times, from := 1+s.byte(), s.data
 		for range times {
@@ -148,7 +149,7 @@ func (s *shaper) kernel() []byte {
 		}
 	}
 	for s.last < maxShaped { // what references lead to
-		s.add("", rawbtf.KindPtr, false, 0, 1)
+		s.add("", btfenc.KindPtr, false, 0, 1)
 	}
 	return s.Bytes()
 }

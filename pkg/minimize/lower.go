@@ -3,6 +3,7 @@ package minimize
 import (
 	"fmt"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -41,14 +42,14 @@ func (g *graph) lowerAll() error {
 		if !g.m.goesOn(1 + len(n.idx)) {
 			return g.m.fail()
 		}
-		if k := n.t.Kind(); k != rawbtf.KindVoid {
+		if k := n.t.Kind(); k != btfenc.KindVoid {
 			g.types[i] = g.lower(n)
-			hasPtr = hasPtr || k == rawbtf.KindPtr
+			hasPtr = hasPtr || k == btfenc.KindPtr
 		}
 	}
 	if hasPtr && g.ptrSize == 4 && !g.wanted("long") {
 		// libbpf on a 64-bit host takes the size of pointers from here.
-		g.types = append(g.types, &canon.Type{Kind: rawbtf.KindInt, Name: "long", Size: 4, Fields: []canon.Field{{Lo: rawbtf.IntSigned<<24 | 32}}})
+		g.types = append(g.types, &canon.Type{Kind: btfenc.KindInt, Name: "long", Size: 4, Fields: []canon.Field{{Lo: btfenc.IntSigned<<24 | 32}}})
 	}
 	return nil
 }
@@ -61,9 +62,9 @@ func (g *graph) name(t *rawbtf.Type, off uint32) string {
 }
 
 // ref returns the output type of what t refers to by id.
-func (g *graph) ref(t *rawbtf.Type, id rawbtf.TypeID) int {
-	u := resolve(t, id)
-	if u.Kind() == rawbtf.KindVoid {
+func (g *graph) ref(t *rawbtf.Type, id btfenc.TypeID) int {
+	u := standsFor(t, id)
+	if u.Kind() == btfenc.KindVoid {
 		return canon.Void
 	}
 	return g.m.node(u)
@@ -73,35 +74,35 @@ func (g *graph) lower(n *node) *canon.Type {
 	t := &n.t
 	o := &canon.Type{Kind: t.Kind(), Flag: t.KindFlag(), Name: g.name(t, t.NameOff), Size: t.Size()}
 	switch o.Kind {
-	case rawbtf.KindInt:
+	case btfenc.KindInt:
 		if !n.name && !g.intNames {
 			o.Name = g.intName(t)
 		}
 		o.Fields = []canon.Field{{Lo: t.IntData()}}
-	case rawbtf.KindPtr:
+	case btfenc.KindPtr:
 		ref := canon.Void
 		if n.pointee {
 			ref = g.ref(t, t.Ref())
 		}
 		o.Size, o.Refs = 0, []int{ref}
-	case rawbtf.KindTypedef:
+	case btfenc.KindTypedef:
 		o.Size, o.Refs = 0, []int{g.ref(t, t.Ref())}
-	case rawbtf.KindFwd:
+	case btfenc.KindFwd:
 		o.Size = 0
-	case rawbtf.KindArray:
+	case btfenc.KindArray:
 		a, index := t.Array(), canon.Void
 		if n.index {
 			index = g.ref(t, a.Index)
 		}
 		o.Fields, o.Refs = []canon.Field{{Lo: a.Nelems}}, []int{g.ref(t, a.Elem), index}
-	case rawbtf.KindStruct, rawbtf.KindUnion:
+	case btfenc.KindStruct, btfenc.KindUnion:
 		g.members(n, o)
-	case rawbtf.KindEnum, rawbtf.KindEnum64:
+	case btfenc.KindEnum, btfenc.KindEnum64:
 		for _, i := range n.idx {
 			e := t.Enumerator(i)
 			o.Fields = append(o.Fields, canon.Field{Name: g.name(t, e.NameOff), Lo: uint32(e.Value), Hi: uint32(e.Value >> 32)})
 		}
-	case rawbtf.KindFuncProto:
+	case btfenc.KindFuncProto:
 		o.Size, o.Refs = 0, []int{g.ref(t, t.Ref())}
 		for i := range t.Vlen() {
 			o.Fields = append(o.Fields, canon.Field{})
@@ -125,7 +126,7 @@ func (g *graph) members(n *node, o *canon.Type) {
 		o.Fields = append(o.Fields, canon.Field{Name: g.name(t, m.NameOff), Lo: m.BitSize<<24 | m.BitOffset})
 		o.Refs = append(o.Refs, g.ref(t, m.Type))
 	}
-	if g.pad == PadExplicit && o.Kind == rawbtf.KindStruct {
+	if g.pad == PadExplicit && o.Kind == btfenc.KindStruct {
 		g.addPadding(n, o)
 	}
 }
@@ -153,9 +154,9 @@ func (g *graph) intName(t *rawbtf.Type) string {
 		return ""
 	}
 	switch {
-	case enc&rawbtf.IntBool != 0:
+	case enc&btfenc.IntBool != 0:
 		s = "_Bool"
-	case enc&rawbtf.IntSigned == 0:
+	case enc&btfenc.IntSigned == 0:
 		s = "unsigned " + s
 	case t.Size() == 1:
 		s = "signed char"
@@ -204,9 +205,9 @@ func (g *graph) addPadding(n *node, o *canon.Type) {
 // bytes returns the output type of an array of n bytes.
 func (g *graph) bytes(n uint32) int {
 	if g.filler == canon.Void {
-		g.types = append(g.types, &canon.Type{Kind: rawbtf.KindInt, Name: "unsigned char", Size: 1, Fields: []canon.Field{{Lo: 8}}})
+		g.types = append(g.types, &canon.Type{Kind: btfenc.KindInt, Name: "unsigned char", Size: 1, Fields: []canon.Field{{Lo: 8}}})
 		g.filler = len(g.types) - 1
 	}
-	g.types = append(g.types, &canon.Type{Kind: rawbtf.KindArray, Fields: []canon.Field{{Lo: n}}, Refs: []int{g.filler, g.filler}})
+	g.types = append(g.types, &canon.Type{Kind: btfenc.KindArray, Fields: []canon.Field{{Lo: n}}, Refs: []int{g.filler, g.filler}})
 	return len(g.types) - 1
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
@@ -12,7 +13,7 @@ import (
 // nodeKey is a type of the kernel, in the view that it belongs to.
 type nodeKey struct {
 	btf *rawbtf.BTF
-	id  rawbtf.TypeID
+	id  btfenc.TypeID
 }
 
 // node is a type that is needed, and what of it.
@@ -36,7 +37,7 @@ type marks struct {
 	index     map[nodeKey]int
 	nodes     []*node
 	names     map[nameKey]*sameName // structs and unions
-	endless   rawbtf.TypeID         // a needed type whose typedefs and modifiers have no end, or 0
+	endless   btfenc.TypeID         // a needed type whose typedefs and modifiers have no end, or 0
 
 	grown   []*node     // of which more is needed than when they were expanded
 	uneven  []*sameName // whose nodes may differ in their marks
@@ -47,7 +48,7 @@ type marks struct {
 }
 
 type nameKey struct {
-	kind rawbtf.Kind
+	kind btfenc.Kind
 	name string
 }
 
@@ -147,7 +148,7 @@ func (m *marks) grow(n *node) {
 }
 
 // behind returns the node of what a member or a pointer refers to.
-func (m *marks) behind(t *rawbtf.Type, id rawbtf.TypeID) int {
+func (m *marks) behind(t *rawbtf.Type, id btfenc.TypeID) int {
 	u, ok := t.BTF().SkipMods(id)
 	if !ok {
 		m.endless, u = id, rawbtf.Type{}
@@ -155,9 +156,9 @@ func (m *marks) behind(t *rawbtf.Type, id rawbtf.TypeID) int {
 	return m.node(u)
 }
 
-// resolve returns what t refers to by id, without modifiers and typedefs, which
+// standsFor returns what t refers to by id, without modifiers and typedefs, which
 // have an end.
-func resolve(t *rawbtf.Type, id rawbtf.TypeID) rawbtf.Type {
+func standsFor(t *rawbtf.Type, id btfenc.TypeID) rawbtf.Type {
 	u, _ := t.BTF().SkipMods(id)
 	return u
 }
@@ -237,7 +238,7 @@ func (m *marks) expand(n *node) {
 		}
 	}
 	switch k := t.Kind(); k {
-	case rawbtf.KindStruct, rawbtf.KindUnion:
+	case btfenc.KindStruct, btfenc.KindUnion:
 		m.keepInner(n)
 		if m.anonymous {
 			m.keepAnonymous(n)
@@ -245,19 +246,19 @@ func (m *marks) expand(n *node) {
 		for _, i := range n.idx {
 			m.behind(t, t.Member(i).Type)
 		}
-	case rawbtf.KindPtr:
+	case btfenc.KindPtr:
 		if n.pointee = n.pointee || m.keep == keepPointees; n.pointee {
 			m.behind(t, t.Ref())
 		}
-	case rawbtf.KindTypedef:
+	case btfenc.KindTypedef:
 		m.behind(t, t.Ref())
-	case rawbtf.KindArray:
+	case btfenc.KindArray:
 		a := t.Array()
 		m.behind(t, a.Elem)
 		if n.index {
 			m.behind(t, a.Index)
 		}
-	case rawbtf.KindFuncProto:
+	case btfenc.KindFuncProto:
 		m.behind(t, t.Ref())
 		for i := range t.Vlen() {
 			m.behind(t, t.Param(i).Type)
@@ -273,8 +274,8 @@ func (m *marks) keepInner(n *node) {
 	}
 	last := n.idx[len(n.idx)-1]
 	if end := n.t.Vlen() - 1; last != end {
-		t := resolve(&n.t, n.t.Member(last).Type)
-		if t.Kind() == rawbtf.KindArray && t.Array().Nelems == 0 {
+		t := standsFor(&n.t, n.t.Member(last).Type)
+		if t.Kind() == btfenc.KindArray && t.Array().Nelems == 0 {
 			m.need(n, end)
 		}
 	}

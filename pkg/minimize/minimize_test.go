@@ -57,7 +57,7 @@ func TestOutput(t *testing.T) {
 func checkSorted(t *testing.T, name string, v *rawbtf.BTF) {
 	t.Helper()
 	last := ""
-	for id := rawbtf.TypeID(1); int(id) < v.NumTypes(); id++ {
+	for id := btfenc.TypeID(1); int(id) < v.NumTypes(); id++ {
 		u := v.Type(id)
 		if n := string(u.Name()); n < last {
 			t.Fatalf("%s: type %d %q comes after %q", name, id, n, last)
@@ -116,7 +116,7 @@ func shuffle(t *testing.T, data []byte, rnd *rand.Rand) []byte {
 	}
 	recs := make([][]byte, n+1)
 	for at, id := data[24:24+le.Uint32(data[12:])], 1; len(at) > 0; id++ {
-		u := v.Type(rawbtf.TypeID(id))
+		u := v.Type(btfenc.TypeID(id))
 		size, refs := layoutOf(&u)
 		r := bytes.Clone(at[:size])
 		at = at[size:]
@@ -165,8 +165,8 @@ func TestPaddingExplicit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for id := rawbtf.TypeID(1); int(id) < v.NumTypes(); id++ {
-			if u := v.Type(id); u.Kind() == rawbtf.KindStruct {
+		for id := btfenc.TypeID(1); int(id) < v.NumTypes(); id++ {
+			if u := v.Type(id); u.Kind() == btfenc.KindStruct {
 				structs++
 				checkFilled(t, name, v, &u)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
@@ -95,7 +96,7 @@ func (p *pipeline) markMutants() (l []mutation) {
 			if n.index {
 				add("index", func(n *node) { n.index = false })
 			}
-			if n.name && n.t.Kind() == rawbtf.KindInt {
+			if n.name && n.t.Kind() == btfenc.KindInt {
 				add("name", func(n *node) { n.name = false })
 			}
 			if n.copies {
@@ -130,19 +131,19 @@ func typeMutants(o *canon.Type, key nodeKey) (l []mutation) {
 	}
 	add("twice", func(_ *graph, o *canon.Type) { o.Copies = 2 })
 	switch o.Kind {
-	case rawbtf.KindStruct, rawbtf.KindUnion:
+	case btfenc.KindStruct, btfenc.KindUnion:
 		add("size", func(_ *graph, o *canon.Type) { o.Size += 8 })
-		add("kind", func(_ *graph, o *canon.Type) { o.Kind ^= rawbtf.KindStruct ^ rawbtf.KindUnion })
+		add("kind", func(_ *graph, o *canon.Type) { o.Kind ^= btfenc.KindStruct ^ btfenc.KindUnion })
 		add("kind_flag", func(_ *graph, o *canon.Type) { o.Flag = !o.Flag })
-	case rawbtf.KindInt:
+	case btfenc.KindInt:
 		add("size", func(_ *graph, o *canon.Type) { o.Size, o.Fields[0].Lo = o.Size*2, o.Fields[0].Lo+o.Size*8 })
-		add("sign", func(_ *graph, o *canon.Type) { o.Fields[0].Lo ^= rawbtf.IntSigned << 24 })
-		add("bool", func(_ *graph, o *canon.Type) { o.Fields[0].Lo ^= rawbtf.IntBool << 24 })
-	case rawbtf.KindEnum, rawbtf.KindEnum64:
+		add("sign", func(_ *graph, o *canon.Type) { o.Fields[0].Lo ^= btfenc.IntSigned << 24 })
+		add("bool", func(_ *graph, o *canon.Type) { o.Fields[0].Lo ^= btfenc.IntBool << 24 })
+	case btfenc.KindEnum, btfenc.KindEnum64:
 		add("size", func(_ *graph, o *canon.Type) { o.Size *= 2 })
-		add("kind", func(_ *graph, o *canon.Type) { o.Kind ^= rawbtf.KindEnum ^ rawbtf.KindEnum64 })
+		add("kind", func(_ *graph, o *canon.Type) { o.Kind ^= btfenc.KindEnum ^ btfenc.KindEnum64 })
 		add("kind_flag", func(_ *graph, o *canon.Type) { o.Flag = !o.Flag })
-	case rawbtf.KindFwd:
+	case btfenc.KindFwd:
 		add("kind_flag", func(_ *graph, o *canon.Type) { o.Flag = !o.Flag })
 	}
 	for i := range o.Fields {
@@ -160,23 +161,23 @@ func typeMutants(o *canon.Type, key nodeKey) (l []mutation) {
 // fieldMutants each change one thing of one field of a type.
 func fieldMutants(o *canon.Type, i int, add func(string, func(*graph, *canon.Type))) {
 	switch o.Kind {
-	case rawbtf.KindStruct, rawbtf.KindUnion:
+	case btfenc.KindStruct, btfenc.KindUnion:
 		add("offset", func(_ *graph, o *canon.Type) { o.Fields[i].Lo += 8 })
 		if o.Flag {
 			add("offset by a bit", func(_ *graph, o *canon.Type) { o.Fields[i].Lo++ })
 			add("bit size", func(_ *graph, o *canon.Type) { o.Fields[i].Lo += 1 << 24 })
 		}
-	case rawbtf.KindEnum:
+	case btfenc.KindEnum:
 		add("value", func(_ *graph, o *canon.Type) { o.Fields[i].Lo ^= 1 })
-	case rawbtf.KindEnum64:
+	case btfenc.KindEnum64:
 		add("value", func(_ *graph, o *canon.Type) { o.Fields[i].Lo ^= 1 })
 		add("upper half of a value", func(_ *graph, o *canon.Type) { o.Fields[i].Hi ^= 1 })
-	case rawbtf.KindArray:
+	case btfenc.KindArray:
 		add("one element more", func(_ *graph, o *canon.Type) { o.Fields[i].Lo++ })
 		add("one element less", func(_ *graph, o *canon.Type) { o.Fields[i].Lo = max(1, o.Fields[i].Lo) - 1 })
 		return
 	default:
-		if o.Kind != rawbtf.KindFuncProto {
+		if o.Kind != btfenc.KindFuncProto {
 			return
 		}
 	}
@@ -187,7 +188,7 @@ func fieldMutants(o *canon.Type, i int, add func(string, func(*graph, *canon.Typ
 			o.Refs = slices.Delete(slices.Clone(o.Refs), ref, ref+1)
 		}
 	})
-	if o.Kind != rawbtf.KindFuncProto {
+	if o.Kind != btfenc.KindFuncProto {
 		add("name of a field", func(_ *graph, o *canon.Type) { o.Fields[i].Name += "x" })
 	}
 	if i > 0 {
@@ -210,7 +211,7 @@ func refsOf(o *canon.Type) []int {
 
 // another returns the place of a type of another kind than the one at ref.
 func another(g *graph, ref int) int {
-	kind := rawbtf.KindVoid
+	kind := btfenc.KindVoid
 	if ref != canon.Void {
 		kind = g.types[ref].Kind
 	}

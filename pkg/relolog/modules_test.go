@@ -9,6 +9,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testinput"
@@ -204,9 +205,9 @@ func splitBTF(t *testing.T, vmlinux []byte, bitOff uint32) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var number rawbtf.TypeID
+	var number btfenc.TypeID
 	for id := range base.Named {
-		if typ := base.Type(id); typ.Kind() == rawbtf.KindInt && typ.Size() == 4 {
+		if typ := base.Type(id); typ.Kind() == btfenc.KindInt && typ.Size() == 4 {
 			number = id
 			break
 		}
@@ -219,7 +220,7 @@ func splitBTF(t *testing.T, vmlinux []byte, bitOff uint32) []byte {
 	at := binary.LittleEndian.Uint32(vmlinux[20:])
 	words := []uint32{
 		24, 0, 24, 24, uint32(len(strs)), // hdr_len, type_off, type_len, str_off, str_len
-		at + 1, uint32(rawbtf.KindStruct)<<24 | 1, 16, // nft_ctx, 1 member, 16 bytes
+		at + 1, uint32(btfenc.KindStruct)<<24 | 1, 16, // nft_ctx, 1 member, 16 bytes
 		at + 9, uint32(number), bitOff,
 	}
 	out := []byte{0x9f, 0xeb, 1, 0}
