@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 func TestMain(m *testing.M) {
@@ -50,6 +52,8 @@ func TestScript(t *testing.T) {
 			switch cond {
 			case "root":
 				return os.Getuid() == 0, nil
+			case "race":
+				return raceflag.Enabled, nil
 			case "kernelbtf":
 				_, err := os.Stat(runningKernel + "/vmlinux")
 				return err == nil, nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
 )
 
@@ -45,7 +46,11 @@ func TestManyKernels(t *testing.T) {
 		if kept > 100<<10 {
 			t.Errorf("%s: %d bytes are kept of a kernel that is like another", it.Name, kept)
 		}
-		if allocated > 7<<19 {
+		most := 7 << 19
+		if raceflag.Enabled {
+			most += most / 4
+		}
+		if allocated > most {
 			t.Errorf("%s: %d bytes are allocated for a kernel that is like another", it.Name, allocated)
 		}
 		if rep, err := r.report(t.Context()); err != nil || len(rep.Kernels) != times+2 || len(rep.Programs) != len(o.Programs) {

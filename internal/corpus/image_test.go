@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 // The kernel's build compresses with these programs, adds the size for all but gzip, and has a
@@ -21,6 +23,9 @@ func TestImagePrograms(t *testing.T) {
 	btf := got[0].btf
 	// Together more than 8 MB, a block of lz4's legacy format.
 	filler := bytes.Repeat([]byte("a kernel has code too. "), 5<<20/23)
+	if raceflag.Enabled {
+		btf, filler = btfBlob(binary.LittleEndian, strings.Repeat("long", 100), false), filler[:1<<20]
+	}
 	kernel := elfFile(binary.LittleEndian, elf.ET_EXEC, elf.EM_X86_64, section{".text", 0, filler}, section{".BTF", 0, btf})
 	memory := append(filler, arm64Image(btf)...)
 	copy(memory[0x38:], "ARM\x64")

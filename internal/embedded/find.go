@@ -10,11 +10,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // DefaultLimit is the size in bytes up to which [ReadFile] reads a file when
 // told no limit: 1 GiB.
-const DefaultLimit = 1 << 30
+const DefaultLimit = limits.FileBytes
 
 // ErrNone is what [Find] and [ReadFile] wrap when a file has no BPF object in
 // it. Test with errors.Is.

@@ -83,9 +83,6 @@ func (o *Object) Relocation(r *Record) string { return o.specs[r.spec].String() 
 // Empty says why the object has no relocations, or "" if it has some.
 func (o *Object) Empty() string { return o.why }
 
-// maxELFSection limits what a compressed or sparse section may claim.
-const maxELFSection = 64 << 20
-
 func (o *Object) parse(data []byte) (err error) {
 	if err := checkNames(data); err != nil {
 		return fmt.Errorf("elf: %w", err)
@@ -103,8 +100,8 @@ func (o *Object) parse(data []byte) (err error) {
 		if s == nil || s.Type == elf.SHT_NOBITS {
 			return nil, nil
 		}
-		if s.Size > maxELFSection {
-			return nil, fmt.Errorf("%s: %d bytes, more than %d", name, s.Size, maxELFSection)
+		if s.Size > limits.SectionBytes {
+			return nil, fmt.Errorf("%s: %d bytes, more than %d", name, s.Size, limits.SectionBytes)
 		}
 		if s.Flags&elf.SHF_COMPRESSED == 0 && s.Offset <= uint64(len(data)) && s.FileSize <= uint64(len(data))-s.Offset {
 			return data[s.Offset:][:s.FileSize], nil
@@ -151,13 +148,9 @@ func (o *Object) parse(data []byte) (err error) {
 	return nil
 }
 
-// maxNames limits the bytes that debug/elf may spend on section names. It makes
-// a string of each, and a hostile table can have every section's name run to
-// the end of the table.
-const maxNames = 64 << 20
-
 // checkNames bounds the memory that the section names of a 64-bit ELF file
-// take: the number of sections times the size of the table of names.
+// take by [limits.SectionNames]. debug/elf makes a string of each, and a hostile
+// table can have every section's name run to the end of the table.
 func checkNames(data []byte) error {
 	const header, section = 64, 64 // bytes
 	if len(data) < header {
@@ -181,7 +174,7 @@ func checkNames(data []byte) error {
 	if names == uint64(elf.SHN_XINDEX) {
 		names = uint64(bo.Uint32(at(0)[40:]))
 	}
-	if size := bo.Uint64(at(names)[32:]); n > 0 && size > maxNames/n {
+	if size := bo.Uint64(at(names)[32:]); n > 0 && size > limits.SectionNames/n {
 		return fmt.Errorf("%d sections with a table of names of %d bytes are too much", n, size)
 	}
 	return nil

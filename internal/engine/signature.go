@@ -146,7 +146,7 @@ func (w *signer) field(b []byte, id btfenc.TypeID) []byte {
 // goes. A type that was there stands as its number.
 func (w *signer) deep(b []byte, id btfenc.TypeID, rel relation) []byte {
 	t, ok := w.btf.SkipMods(id)
-	if !ok || w.depth == maxPairs || len(b) > w.end { // no loader would go on, or nobody reads it
+	if !ok || w.depth == limits.Pairs || len(b) > w.end { // no loader would go on, or nobody reads it
 		return append(b, '!')
 	}
 	w.depth++

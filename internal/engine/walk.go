@@ -39,10 +39,8 @@ const (
 	relMatches
 )
 
-const (
-	maxLevel = 32      // bounds recursion and chains, as libbpf does
-	maxPairs = 1 << 16 // bounds the pairs of types that the loose rules visit, and so how deep they go
-)
+// maxLevel bounds recursion and chains, as libbpf does.
+const maxLevel = 32
 
 type typePair struct{ local, targ btfenc.TypeID }
 
@@ -240,7 +238,7 @@ func (m *matcher) head(l, t rawbtf.Type, rel relation, behind bool) (done, ok bo
 		if m.seen[p] {
 			return true, true, nil
 		}
-		if m.seen[p] = true; len(m.seen) > maxPairs {
+		if m.seen[p] = true; len(m.seen) > limits.Pairs {
 			return true, false, errNesting
 		}
 		if rel == relMatches && lk == btfenc.KindFwd {

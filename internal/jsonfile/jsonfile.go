@@ -150,9 +150,6 @@ func shown(t json.Token) any {
 	return t
 }
 
-// maxDepth is how deep the values may be that nobody wants; earlier runs write some five levels.
-const maxDepth = 1000
-
 // Skip passes over a value.
 func (d *Decoder) Skip() error {
 	for depth := 0; ; {
@@ -162,8 +159,8 @@ func (d *Decoder) Skip() error {
 		}
 		switch t {
 		case json.Delim('{'), json.Delim('['):
-			if depth++; depth > maxDepth {
-				return fmt.Errorf("more than %d values in each other", maxDepth)
+			if depth++; depth > limits.EarlierDepth {
+				return fmt.Errorf("more than %d values in each other", limits.EarlierDepth)
 			}
 		case json.Delim('}'), json.Delim(']'):
 			depth--

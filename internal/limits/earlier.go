@@ -10,6 +10,8 @@ const (
 	// EarlierElement is how much of them is in memory at once, in bytes: what is told of a kernel takes 1.2 kB, of a
 	// program on 33 kernels 6 kB.
 	EarlierElement = 16 << 20
+	// EarlierDepth is how deep the values in them may nest that nobody wants: five levels do.
+	EarlierDepth = 1000
 	// EarlierKernels is how many kernels they may have: as many as an archive.
 	EarlierKernels = 1 << 18
 	// ManifestIssues is how many relocations may be unresolved somewhere: 307 of those of 100 objects are.

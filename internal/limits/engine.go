@@ -7,6 +7,14 @@ package limits
 // arm64, which has 27 MB of BTF that nobody deduplicated, where nothing else is
 // said.
 const (
+	// SectionNames bounds the bytes of an object's names of sections, if each of
+	// them were as long as all of them together. Real: 423 kB.
+	SectionNames = 64 << 20
+
+	// Modifiers bounds a chain of modifiers and typedefs, for which libbpf has no
+	// bound. Real: 4.
+	Modifiers = 256
+
 	// NameBytes bounds a name in BTF. The kernel refuses its own of more than 512
 	// bytes. A longer one equals no other, and is no candidate's: a kernel that
 	// has one which begins as an object's type does is skipped. Real: 74 bytes.
@@ -27,6 +35,10 @@ const (
 
 	// MatchSteps bounds those of one match. Real: 553 (Linux 6.18 on x86-64).
 	MatchSteps = 1 << 20
+
+	// Pairs bounds the pairs of types that one match visits under the loose rules,
+	// and so how deep they go. Real: 24.
+	Pairs = 1 << 16
 
 	// Decisions bounds records times candidates, each of which may have to be
 	// asked again for each record, and once more where the order of candidates

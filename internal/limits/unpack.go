@@ -14,6 +14,10 @@ const (
 	UnpackedParts = 16
 	UnpackedRatio = 100
 
+	// FileBytes bounds a file in which BPF objects are looked for, and which is read
+	// whole. Real: 494 kB of Debian's tools; programs written in Go have more.
+	FileBytes = 1 << 30
+
 	// Nesting bounds how deep containers and compressions nest. Real: 7, a .deb in a
 	// .tar.xz with kernel images that are compressed.
 	Nesting = 10

@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -85,18 +86,11 @@ func contradiction(pathArch, fileArch string, b *rawbtf.BTF, regs *rawbtf.Type) 
 	return ""
 }
 
-// maxNesting bounds how deep hasMember looks, the kernel's structs need 2; maxLooks how many members
-// it looks at, as a struct can contain itself many times over.
-const (
-	maxNesting = 4
-	maxLooks   = 100_000
-)
-
 // hasMember says whether a struct has a member of a name, itself or in its anonymous structs and
 // unions.
 func hasMember(b *rawbtf.BTF, t *rawbtf.Type, name string) bool {
-	looks := maxLooks
-	return nestedMember(b, t, name, maxNesting, &looks)
+	looks := limits.LintMembers
+	return nestedMember(b, t, name, limits.LintNesting, &looks)
 }
 
 func nestedMember(b *rawbtf.BTF, t *rawbtf.Type, name string, depth int, looks *int) bool {

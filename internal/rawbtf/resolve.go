@@ -6,14 +6,11 @@ import (
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // maxDepth bounds chains of references, as libbpf's MAX_RESOLVE_DEPTH does.
 const maxDepth = 32
-
-// maxMods bounds a chain of modifiers and typedefs. libbpf has no bound here;
-// no real chain comes near this one, so it only ends cycles.
-const maxMods = 256
 
 // Errors of following references.
 var (
@@ -26,7 +23,7 @@ var (
 // (skip_mods_and_typedefs of libbpf). It reports false for an endless chain.
 func (b *BTF) SkipMods(id btfenc.TypeID) (Type, bool) {
 	t := b.Type(id)
-	for range maxMods {
+	for range limits.Modifiers {
 		if k := t.Kind(); !k.IsMod() && k != btfenc.KindTypedef {
 			return t, true
 		}

@@ -1,0 +1,6 @@
+//go:build race
+
+package raceflag
+
+// Enabled says whether the program was built with the race detector.
+const Enabled = true
