@@ -9,7 +9,7 @@ all=(corpus40 corpus50 objects sizes single xz zst many big large reuse go)
 
 usage() {
 	cat <<EOF
-usage: $me [--quick] [--list] [FIGURE]...
+usage: $me [--quick] [--ratios FILE] [--list] [FIGURE]...
 
 Builds btfgen, measures each FIGURE (all of them by default), and prints both
 sides and their ratio.
@@ -30,6 +30,8 @@ sides and their ratio.
   go        the Go benchmarks
 
   --quick   fewer repetitions, and about 100 kernels for 'many'
+  --ratios  writes a line to FILE for each FIGURE that is compared with bpftool:
+            its name, and bpftool's CPU time divided by btfgen's
   --list    print the names of the figures
 
 Objects are those in the files below BTFGEN_DEBIAN; without it, of Debian's
@@ -45,10 +47,17 @@ say() { printf '%s: %s\n' "$me" "$*" >&2; }
 die() { say "$*"; exit 1; }
 
 quick=false
+ratios=/dev/null
 figures=()
 while (($#)); do
 	case $1 in
 	--quick) quick=true ;;
+	--ratios)
+		(($# > 1)) || { say '--ratios: which file?'; usage >&2; exit 2; }
+		shift
+		ratios=$1
+		: >"$ratios"
+		;;
 	--list) printf '%s\n' "${all[@]}"; exit 0 ;;
 	-h | --help) usage; exit 0 ;;
 	-*) say "unknown option $1"; usage >&2; exit 2 ;;
@@ -68,7 +77,7 @@ trap 'rm -rf "$tmp" "$out"' EXIT
 if [[ -w /dev/shm ]]; then out=$(mktemp -d -p /dev/shm); fi # a disk is not what is to be measured
 jobs=$(nproc)
 repeat=5
-$quick && repeat=1
+$quick && repeat=3
 
 have() { command -v "$1" >/dev/null; }
 
@@ -125,6 +134,9 @@ failures() {
 	n=$(tail -n 1 "$tmp/use.$1" | failed | wc -w)
 	((n == 0)) || printf ' (failed in %d of %d runs)' "$n" "$(tail -n 1 "$tmp/use.$1" | field runs)"
 }
+
+# ratio: notes how btfgen compares with bpftool.
+ratio() { printf '%s %s\n' "$figure" "$(calc '%.2f' "$(cpu bpftool)/$(cpu btfgen)")" >>"$ratios"; }
 
 ## Inputs, each made at most once
 
@@ -252,6 +264,7 @@ against() {
 	mv "$out/out" "$out/ours"
 	result "$(counts): CPU time btfgen $(ms "$(cpu btfgen)"), bpftool $(ms "$(cpu bpftool)")$(failures bpftool):" \
 		"$(calc '%.1f' "$(cpu bpftool)/$(cpu btfgen)") times less; want $3"
+	ratio
 	result "wall time btfgen $(ms "$(wall btfgen)"), bpftool $(ms "$(wall bpftool)"); peak memory btfgen $(memory btfgen), bpftool $(memory bpftool)"
 }
 
@@ -280,7 +293,7 @@ solid() { tar --sort=name --owner=0 --group=0 --mtime=@0 -cC "$1" . | xz -9e | w
 
 measure_sizes() {
 	need bpftool xz || return 0
-	local repeat=1
+	local repeat=1 ratios=/dev/null
 	against 50 20 '' >/dev/null
 	result "$(counts): btfgen $(bytes "$out/ours") bytes, bpftool $(bytes "$out/theirs"):" \
 		"$(calc '%.2f' "$(bytes "$out/ours")/$(bytes "$out/theirs")"); want at most 1"
@@ -294,7 +307,7 @@ measure_single() {
 	need bpftool || return 0
 	objects 1
 	local kernel i n=31
-	$quick && n=7
+	$quick && n=15
 	kernel=$(grep x86_64 "$tmp/raw.list" | tail -n 1 || true)
 	kernel=${kernel:-$(head -n 1 "$tmp/raw.list")}
 	fresh btfgen bpftool
@@ -305,6 +318,7 @@ measure_single() {
 	result "wall time btfgen $(ms "$(wall btfgen)"), bpftool $(ms "$(wall bpftool)")$(failures bpftool):" \
 		"$(calc '%.2f' "$(wall btfgen)/$(wall bpftool)"); want at most 1 (medians of $n)"
 	result "CPU time btfgen $(ms "$(cpu btfgen)"), bpftool $(ms "$(cpu bpftool)"): $(calc '%.2f' "$(cpu btfgen)/$(cpu bpftool)")"
+	ratio
 }
 
 measure_xz() {
@@ -377,6 +391,7 @@ measure_big() {
 	result "${kernel##*/}, $(($(stat -c %s "$kernel") / 1000000)) MB, ${#objs[@]} objects: wall time btfgen $(ms "$(wall btfgen)")," \
 		"bpftool $(ms "$(wall bpftool)")$(failures bpftool): $(calc '%.1f' "$(wall bpftool)/$(wall btfgen)") times less; want less than 300 ms"
 	result "CPU time btfgen $(ms "$(cpu btfgen)"), bpftool $(ms "$(cpu bpftool)"); peak memory btfgen $(memory btfgen), bpftool $(memory bpftool)"
+	ratio
 }
 
 # both NAME ARG...: measures a command of ours, and of BTFGEN_BEFORE.

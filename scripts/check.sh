@@ -11,7 +11,13 @@ cd "$(dirname "$0")/.."
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-step() { printf '\n== %s\n' "$*"; }
+name='' began=0 times=''
+# step NAME: a step begins; how long the last one took is noted.
+step() {
+	[ -z "$name" ] || times+="$((SECONDS - began)) s  $name"$'\n'
+	name=$* began=$SECONDS
+	[ -z "$name" ] || printf '\n== %s\n' "$name"
+}
 
 step gofmt
 unformatted=$(gofmt -l .)
@@ -86,14 +92,27 @@ else
 	echo 'skipped: this machine does not run 386 programs'
 fi
 
+step 'figures against bpftool'
+if [ -z "${BTFGEN_CORPUS:-}" ] || [ -z "${BTFGEN_DEBIAN:-}" ]; then
+	echo 'skipped: BTFGEN_CORPUS and BTFGEN_DEBIAN do not name what they were measured with'
+elif ! PATH=$PATH:/usr/sbin:/sbin command -v bpftool >/dev/null; then
+	echo 'skipped: bpftool is not installed'
+else
+	sed -n '/^## Ratios against bpftool/,/^## What/s/^| \([a-z0-9]*\) | \([0-9.]*\) |$/\1 \2/p' docs/benchmarks.md >"$work/want"
+	mapfile -t figures < <(cut -d' ' -f1 "$work/want")
+	if [ ${#figures[@]} = 0 ]; then
+		echo 'docs/benchmarks.md has no ratios' >&2
+		exit 1
+	fi
+	scripts/bench.sh --quick --ratios "$work/ratios" "${figures[@]}"
+	awk 'FILENAME == ARGV[1] { got[$1] = $2; next }
+		!($1 in got) { print $1 ": not measured"; next }
+		{ low = got[$1] * 1.5 < $2; bad += low; print $1 ": " got[$1] ", in docs/benchmarks.md " $2 (low ? ": too little" : "") }
+		END { exit bad > 0 }' "$work/ratios" "$work/want"
+fi
+
 step 'fuzzing'
-for pkg in $(go list ./...); do
-	dir=$(go list -f '{{.Dir}}' "$pkg")
-	for target in $(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$dir"/*_test.go 2>/dev/null | sed 's/func //' | sort); do
-		echo "$pkg $target"
-		env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-5s}" -fuzzminimizetime 10x >"$log" 2>&1 || { cat "$log"; exit 1; }
-	done
-done
+scripts/fuzz.sh --each "${FUZZTIME:-5s}"
 
 step 'clean tree'
 if git rev-parse --git-dir >/dev/null 2>&1 && [ -n "$(git status --porcelain)" ]; then
@@ -103,4 +122,6 @@ if git rev-parse --git-dir >/dev/null 2>&1 && [ -n "$(git status --porcelain)" ]
 		exit 1
 	fi
 fi
+step ''
+printf '\n%s' "$times" | sort -rn
 echo 'all checks passed'

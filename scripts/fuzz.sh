@@ -80,7 +80,7 @@ for i in "${!targets[@]}"; do
 	fi
 	printf '%s %s, %s\n' "$pkg" "$target" "$for"
 	result=passed
-	if ! go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzztime "$for" -fuzzminimizetime 10s >"$work/log" 2>&1; then
+	if ! go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzztime "$for" -fuzzminimizetime 100x >"$work/log" 2>&1; then
 		result=FAILED found=1
 		cat "$work/log"
 	fi
