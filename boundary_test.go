@@ -21,15 +21,15 @@ func TestBoundaries(t *testing.T) {
 		"internal/limits":     {},
 		"internal/rawbtf":     {"internal/btfenc", "internal/limits"},
 		"internal/canon":      {"internal/btfenc", "internal/limits"},
-		"internal/engine":     {"internal/limits", "internal/rawbtf"},
+		"internal/engine":     {"internal/btfenc", "internal/limits", "internal/rawbtf"},
 		"internal/unwrap":     {"internal/engine", "pkg/relolog"},
 		"pkg/relolog":         {"internal/engine"},
-		"pkg/minimize":        {"internal/canon", "internal/engine", "internal/limits", "internal/rawbtf", "internal/unwrap", "pkg/relolog"},
+		"pkg/minimize":        {"internal/btfenc", "internal/canon", "internal/engine", "internal/limits", "internal/rawbtf", "internal/unwrap", "pkg/relolog"},
 		"pkg/kernel":          {},
 		"internal/btfa":       {"internal/btfenc", "pkg/kernel"},
 		"pkg/archive":         {"internal/btfa", "internal/btfenc", "internal/canon", "pkg/kernel"},
 		"pkg/archive/btfspec": {"pkg/archive"},
-		"internal/bpfprog":    {"internal/limits", "internal/rawbtf"},
+		"internal/bpfprog":    {"internal/btfenc", "internal/limits", "internal/rawbtf"},
 		"internal/interp":     {"internal/bpfprog", "internal/limits"},
 	}
 	seen := 0
