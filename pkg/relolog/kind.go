@@ -52,12 +52,3 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	}
 	return fmt.Errorf("unknown kind of relocation %q", text)
 }
-
-// IsField reports whether k asks about a field.
-func (k Kind) IsField() bool { return engine.Kind(k).IsField() }
-
-// IsType reports whether k asks about a type as a whole.
-func (k Kind) IsType() bool { return engine.Kind(k).IsType() }
-
-// IsEnumval reports whether k asks about an enumerator.
-func (k Kind) IsEnumval() bool { return engine.Kind(k).IsEnumval() }
