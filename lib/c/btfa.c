@@ -1,0 +1,2569 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reader of .btfa archives. docs/archive-format.md specifies the format, in whose words this file is
+ * written; pkg/archive is the reader in Go, and both give the same answers and the same bytes. In this order:
+ *
+ *	memory, text		what all else uses
+ *	frame, streams		from the bytes of a file to numbers and text
+ *	pool, layouts, kernels	reading them, and every check; then the archive never changes
+ *	keys, lookup		which kernel serves a host
+ *	types, merge, write	from a layout to BTF
+ *	host, find		the one part that asks the system
+ */
+#undef _GNU_SOURCE /* whose strerror_r is not that of POSIX */
+#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE /* syscall */
+
+#include "btfa.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* ZSTD_createDCtx_advanced is what lets zstd take its memory from our allocator. */
+#ifdef BTFA_ZSTDDECLIB /* the name of zstd's single-file decoder */
+#include BTFA_ZSTDDECLIB
+#else
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+#endif
+
+/* The limits of a file, and of one layout. */
+#define MAX_PAYLOAD (8u << 20) /* bytes */
+#define MAX_FILE (MAX_PAYLOAD + (1u << 16))
+#define MAX_STREAMS 64
+#define MAX_KERNELS (1u << 18)
+#define MAX_KEY_BYTES (16u << 20)
+#define MAX_OBJECTS (1u << 16)
+#define MAX_MACHINES 64
+#define MAX_TYPES (1u << 16)
+#define MAX_CONTENT (8u << 20)
+#define MAX_FIELDS 65535
+
+#define PART 256 /* bytes of a part of a key, with its NUL */
+#define KEY_TEXT (4 * PART)
+#define NONE UINT32_MAX
+
+enum { ID, VERSION_ID, ARCH, RELEASE };
+
+/* The kinds of BTF that an archive may hold. */
+enum {
+	KIND_INT = 1, KIND_PTR = 2, KIND_ARRAY = 3, KIND_STRUCT = 4, KIND_UNION = 5, KIND_ENUM = 6, KIND_FWD = 7,
+	KIND_TYPEDEF = 8, KIND_VOLATILE = 9, KIND_CONST = 10, KIND_RESTRICT = 11, KIND_FUNC = 12, KIND_FUNC_PROTO = 13,
+	KIND_VAR = 14, KIND_FLOAT = 16, KIND_TYPE_TAG = 18, KIND_ENUM64 = 19
+};
+
+/* A type without numbers and, but for its first node, without a name. */
+struct node {
+	uint8_t kind;
+	unsigned flag : 1; /* kind_flag */
+	unsigned last : 1; /* of its shape */
+	uint16_t count;    /* of fields that have names */
+	uint32_t fields, refs; /* where they start */
+};
+
+/* The nodes and numbers of a definition: where each start. */
+struct variant {
+	uint32_t nodes, numbers;
+};
+
+/* The changes that make a layout of its parent, up to where the next layout's start. */
+struct layout {
+	uint32_t parent; /* or NONE */
+	uint32_t changes;
+	uint8_t big_endian;
+};
+
+struct change {
+	uint32_t slot;
+	uint32_t variant; /* of the slot, from 1; 0 for none */
+};
+
+struct kernel {
+	uint32_t key; /* where its four parts start in keys, each with a NUL */
+	uint32_t layout;
+};
+
+struct btfa {
+	struct btfa_allocator memory;
+	/* The pool. What fields, refs and numbers hold says the code that reads them. */
+	char *text; /* the stream of names */
+	uint32_t *names, *slots, *fields, *refs, *numbers;
+	struct variant *variants;
+	struct node *nodes;
+	uint32_t n_names, n_slots, n_fields, n_refs, n_numbers, n_variants, n_nodes;
+	uint32_t max_numbers; /* that there is room for */
+	uint32_t known;       /* names of fields that a shape had so far */
+
+	struct layout *layouts;
+	struct change *changes;
+	uint32_t n_layouts, n_changes;
+
+	struct kernel *kernels; /* in the order of the archive */
+	uint32_t *order;        /* of keys, as numbers of kernels */
+	char *keys;
+	uint32_t n_kernels, n_keys, max_keys;
+};
+
+/* -- memory, text -- */
+
+static void *from_malloc(void *context, void *old, size_t size)
+{
+	(void)context;
+	if (size)
+		return realloc(old, size);
+	free(old);
+	return NULL;
+}
+
+static struct btfa_allocator allocator_or_malloc(const struct btfa_allocator *m)
+{
+	struct btfa_allocator usual = { from_malloc, NULL };
+
+	return m ? *m : usual;
+}
+
+/* Changes the room at p to n elements. On failure p stays. */
+static void *resize(const struct btfa_allocator *m, void *p, size_t n, size_t size)
+{
+	if (n > SIZE_MAX / size)
+		return NULL;
+	return m->resize(m->context, p, n ? n * size : 1);
+}
+
+static void give_back(const struct btfa_allocator *m, void *p)
+{
+	if (p)
+		m->resize(m->context, p, 0);
+}
+
+static void *zstd_alloc(void *memory, size_t size)
+{
+	return resize(memory, NULL, size, 1);
+}
+
+static void zstd_free(void *memory, void *p)
+{
+	give_back(memory, p);
+}
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static int fail(struct btfa_error *e, int status, const char *format, ...)
+{
+	va_list args;
+
+	if (e) {
+		va_start(args, format);
+		vsnprintf(e->text, sizeof(e->text), format, args);
+		va_end(args);
+	}
+	return status;
+}
+
+static int fail_memory(struct btfa_error *e)
+{
+	return fail(e, BTFA_NO_MEMORY, "out of memory");
+}
+
+/* Fails with what errno says of a file or system call. */
+static int fail_system(struct btfa_error *e, const char *prefix, const char *what)
+{
+	char why[128];
+
+	if (strerror_r(errno, why, sizeof(why)))
+		snprintf(why, sizeof(why), "error %d", errno);
+	return fail(e, BTFA_NO_HOST, "%s%s: %s", prefix, what, why);
+}
+
+typedef int compare_fn(const void *context, uint32_t a, uint32_t b);
+
+/* Sorts by merging, which takes n log n comparisons whatever the input, and keeps the order of equals. */
+static void sort(uint32_t *v, uint32_t n, uint32_t *spare, compare_fn *compare, const void *context)
+{
+	uint32_t half = n / 2, i, j, k;
+
+	if (n < 2)
+		return;
+	sort(v, half, spare, compare, context);
+	sort(v + half, n - half, spare, compare, context);
+	if (compare(context, v[half - 1], v[half]) <= 0)
+		return;
+	memcpy(spare, v, half * sizeof(*v));
+	for (i = 0, j = half, k = 0; i < half;)
+		v[k++] = j < n && compare(context, spare[i], v[j]) > 0 ? v[j++] : spare[i++];
+}
+
+/* -- frame, streams -- */
+
+/* A stream, or what is left of it. After an error it is empty. */
+struct cursor {
+	const uint8_t *at, *end;
+	const char *error;
+};
+
+static const char cut_short[] = "cut short";
+
+static void bad(struct cursor *c, const char *error)
+{
+	if (!c->error)
+		c->error = error;
+	c->at = c->end;
+}
+
+/* Reads an unsigned LEB128 of at most 64 bits. */
+static uint64_t number(struct cursor *c)
+{
+	uint64_t v = 0;
+	unsigned shift;
+
+	for (shift = 0; c->at < c->end; shift += 7) {
+		uint8_t b = *c->at++;
+
+		if (shift == 63 && b > 1) {
+			bad(c, "number of more than 64 bits");
+			return 0;
+		}
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (b < 0x80)
+			return v;
+	}
+	bad(c, cut_short);
+	return 0;
+}
+
+/* Reads how many things there are, each of which takes a byte or more. */
+static uint32_t count(struct cursor *c, uint64_t limit, const char *error)
+{
+	uint64_t v = number(c);
+
+	if (v <= limit)
+		return (uint32_t)v;
+	bad(c, error);
+	return 0;
+}
+
+static size_t left(const struct cursor *c)
+{
+	return (size_t)(c->end - c->at);
+}
+
+static const uint8_t *bytes(struct cursor *c, size_t n)
+{
+	const uint8_t *p = c->at;
+
+	if (n > left(c)) {
+		bad(c, cut_short);
+		return NULL;
+	}
+	c->at += n;
+	return p;
+}
+
+/* Reads up to a NUL. */
+static const char *text(struct cursor *c)
+{
+	const uint8_t *p = c->at, *end = left(c) ? memchr(p, 0, left(c)) : NULL;
+
+	if (!end) {
+		bad(c, cut_short);
+		return NULL;
+	}
+	c->at = end + 1;
+	return (const char *)p;
+}
+
+/* The number of numbers in the rest of a stream that has nothing else. */
+static uint32_t numbers_in(const struct cursor *c)
+{
+	const uint8_t *p;
+	uint32_t n = 0;
+
+	for (p = c->at; p < c->end; p++)
+		n += *p < 0x80;
+	return n;
+}
+
+static uint64_t little_endian(const uint8_t *p, unsigned n)
+{
+	uint64_t v = 0;
+
+	while (n)
+		v = v << 8 | p[--n];
+	return v;
+}
+
+/* Reports whether the reserved bits of a compressed block are zero. Not all versions of zstd look. */
+static int reserved_bits_zero(const uint8_t *p, size_t size)
+{
+	static const uint8_t raw_header[] = { 1, 2, 1, 3 }, header[] = { 3, 3, 4, 5 };
+	static const uint8_t raw_bits[] = { 3, 4, 3, 4 }, bits[] = { 10, 10, 14, 18 };
+	unsigned type = p[0] & 3, format = p[0] >> 2 & 3;
+	size_t n = type < 2 ? raw_header[format] : header[format];
+	uint64_t literals;
+
+	if (size < n)
+		return 0;
+	literals = little_endian(p, (unsigned)n);
+	if (type < 2)
+		literals = type ? 1 : literals >> raw_bits[format];
+	else
+		literals = literals >> (4 + bits[format]) & ((1u << bits[format]) - 1);
+	n += (size_t)literals;
+	if (size <= n)
+		return 0;
+	if (!p[n]) /* no sequences */
+		return 1;
+	n += p[n] < 128 ? 1 : p[n] < 255 ? 2 : 3;
+	return n < size && !(p[n] & 3);
+}
+
+/* Checks that the data is exactly one zstd frame with a checksum and without a dictionary, and that it claims
+ * nothing beyond the limits. Returns what is wrong. *room is at least what it decompresses to. */
+static const char *check_frame(const uint8_t *p, size_t size, size_t *room)
+{
+	static const uint8_t dictionary_bytes[] = { 0, 1, 2, 4 }, size_bytes[] = { 0, 2, 4, 8 };
+	const uint8_t *end = p + size;
+	unsigned head, d, s;
+	uint64_t content, window = 0, most = 0;
+	int single, last;
+
+	if (size < 5)
+		return cut_short;
+	if (little_endian(p, 4) != 0xfd2fb528 || !(p[4] & 4))
+		return "want one zstd frame with a checksum and without dictionary";
+	head = p[4];
+	if (head & 8)
+		return "reserved bit set";
+	p += 5;
+	single = head >> 5 & 1;
+	d = dictionary_bytes[head & 3];
+	s = size_bytes[head >> 6];
+	if (!s)
+		s = (unsigned)single;
+	if ((size_t)(end - p) < !single + d + s)
+		return cut_short;
+	if (!single) {
+		window = (uint64_t)1 << (10 + (*p >> 3));
+		window += window / 8 * (*p & 7);
+		p++;
+	}
+	if (little_endian(p, d))
+		return "want one zstd frame with a checksum and without dictionary";
+	p += d;
+	content = little_endian(p, s) + (s == 2 ? 256 : 0);
+	p += s;
+	if (single)
+		window = content > 1024 ? content : 1024;
+	if (content > MAX_PAYLOAD || window > MAX_PAYLOAD)
+		return "too many bytes decompressed";
+	do {
+		uint32_t block, n;
+		unsigned type;
+
+		if (end - p < 3)
+			return cut_short;
+		block = (uint32_t)little_endian(p, 3);
+		last = block & 1;
+		type = block >> 1 & 3;
+		n = block >> 3;
+		if (type == 3 || n > 128 << 10 || n > window || (type == 2 && n < 2))
+			return "bad block";
+		most += type == 2 ? 128 << 10 : n;
+		if (type == 1) /* one byte, repeated */
+			n = 1;
+		p += 3;
+		if ((size_t)(end - p) < n)
+			return cut_short;
+		if (type == 2 && !reserved_bits_zero(p, n))
+			return "bad block";
+		p += n;
+	} while (!last);
+	if (end - p < 4)
+		return cut_short;
+	if (end - p > 4)
+		return "bytes follow the frame";
+	if (s)
+		most = content;
+	*room = most < MAX_PAYLOAD ? most : MAX_PAYLOAD;
+	return NULL;
+}
+
+/* Decompresses the frame into memory that the caller gives back. */
+static int unpack(const struct btfa_allocator *m, const uint8_t *frame, size_t size, uint8_t **payload,
+		  size_t *payload_size, struct btfa_error *e)
+{
+	struct btfa_allocator copy = *m;
+	ZSTD_customMem memory = { zstd_alloc, zstd_free, &copy };
+	ZSTD_DCtx *zstd;
+	size_t room, n;
+	const char *wrong = check_frame(frame, size, &room);
+
+	if (wrong)
+		return fail(e, BTFA_DAMAGED, "archive: frame: %s", wrong);
+	*payload = resize(m, NULL, room, 1);
+	zstd = *payload ? ZSTD_createDCtx_advanced(memory) : NULL;
+	if (!zstd)
+		return fail_memory(e);
+	n = ZSTD_decompressDCtx(zstd, *payload, room, frame, size);
+	ZSTD_freeDCtx(zstd);
+	if (ZSTD_isError(n))
+		return fail(e, BTFA_DAMAGED, "archive: frame: %s", ZSTD_getErrorName(n));
+	*payload_size = n;
+	return BTFA_OK;
+}
+
+/* The streams that this version knows, in the order of the file. */
+enum { META, KERNELS, NAMES, SHAPES, PARENTS, NUMBERS, LAYOUTS, STREAMS };
+
+/* Cuts the payload into its streams. */
+static const char *split(struct cursor c, struct cursor *streams)
+{
+	uint64_t lengths[MAX_STREAMS], total = 0;
+	uint64_t n = number(&c), i;
+
+	if (c.error)
+		return c.error;
+	if (n < STREAMS || n > MAX_STREAMS)
+		return "want 7 to 64 streams";
+	for (i = 0; i < n; i++) {
+		lengths[i] = number(&c);
+		if (lengths[i] > MAX_PAYLOAD)
+			lengths[i] = MAX_PAYLOAD + 1;
+		total += lengths[i];
+	}
+	if (c.error)
+		return c.error;
+	if (total != left(&c))
+		return "streams have other lengths";
+	for (i = 0; i < STREAMS; i++) {
+		streams[i].at = c.at;
+		streams[i].end = c.at += lengths[i];
+		streams[i].error = NULL;
+	}
+	return NULL;
+}
+
+/* -- pool -- */
+
+static const char no_memory[] = "out of memory", no_slot[] = "slot does not exist", no_name[] = "name does not exist",
+		  no_variant[] = "variant does not exist";
+
+/* Makes room for n elements at *p, a pointer to any type, and reports whether there is. */
+#define MAKE_ROOM(a, c, p, n) \
+	((*(p) = resize(&(a)->memory, NULL, (n), sizeof(**(p)))) != NULL || (bad((c), no_memory), 0))
+
+/* Gives back what is beyond n elements. */
+#define FIT(a, p, n)                                                               \
+	do {                                                                       \
+		void *fit_ = resize(&(a)->memory, *(p), (n), sizeof(**(p)));       \
+		if (fit_)                                                          \
+			*(p) = fit_;                                               \
+	} while (0)
+
+static int is_composite(unsigned kind)
+{
+	return kind == KIND_STRUCT || kind == KIND_UNION;
+}
+
+static unsigned count_refs(const struct node *n)
+{
+	switch (n->kind) {
+	case KIND_PTR:
+	case KIND_TYPEDEF:
+	case KIND_VOLATILE:
+	case KIND_CONST:
+	case KIND_RESTRICT:
+	case KIND_TYPE_TAG:
+	case KIND_FUNC:
+	case KIND_VAR:
+		return 1;
+	case KIND_ARRAY:
+		return 2;
+	case KIND_STRUCT:
+	case KIND_UNION:
+		return n->count;
+	case KIND_FUNC_PROTO:
+		return n->count + 1u;
+	}
+	return 0;
+}
+
+static unsigned count_numbers(const struct node *n)
+{
+	switch (n->kind) {
+	case KIND_STRUCT:
+	case KIND_UNION:
+	case KIND_ENUM:
+	case KIND_ENUM64:
+		return n->count + 1u;
+	case KIND_INT:
+		return 2;
+	case KIND_ARRAY:
+	case KIND_FLOAT:
+	case KIND_FUNC:
+	case KIND_VAR:
+		return 1;
+	}
+	return 0;
+}
+
+/* An archive's numbers are kept in 32 bits: sizes in bytes, enumerators of 64 bits in two words. */
+static unsigned words_of(const struct node *n, int last)
+{
+	return n->kind == KIND_ENUM64 && !last ? 2 : 1;
+}
+
+static uint64_t load_number(const struct node *n, int last, const uint32_t *w)
+{
+	if (is_composite(n->kind) && last)
+		return (uint64_t)*w * 8;
+	if (n->kind == KIND_ENUM && !last)
+		return *w | (*w >> 31 ? (uint64_t)UINT32_MAX << 32 : 0);
+	if (n->kind == KIND_ENUM64 && !last)
+		return *w | (uint64_t)w[1] << 32;
+	return *w;
+}
+
+/* Reports whether a number fits where it goes: the last of a node is its size or the like. */
+static int store_number(const struct node *n, int last, uint32_t *w, uint64_t x)
+{
+	*w = (uint32_t)x;
+	if (is_composite(n->kind) && last) {
+		*w = (uint32_t)(x / 8);
+		return x % 8 == 0 && x / 8 <= UINT32_MAX;
+	}
+	if ((is_composite(n->kind) && n->flag) || n->kind == KIND_FUNC)
+		return x < 1 << 24;
+	if (n->kind == KIND_ENUM64 && !last) {
+		w[1] = (uint32_t)(x >> 32);
+		return 1;
+	}
+	return load_number(n, last, w) == x;
+}
+
+/* Reads a distance between two numbers. Those of offsets have a unit. */
+static uint64_t distance(struct cursor *c, int offset)
+{
+	static const uint8_t units[] = { 1, 8, 32, 64 };
+	uint64_t v = number(c), unit = 1;
+
+	if (offset) {
+		unit = units[v & 3];
+		v >>= 2;
+	}
+	return (v >> 1 ^ (0 - (v & 1))) * unit;
+}
+
+/* Appends the numbers of a variant, which are told from those at base, or from zeros if that is NONE. */
+static void read_numbers(struct btfa *a, struct cursor *c, const struct variant *v, uint32_t base)
+{
+	const struct node *n = &a->nodes[v->nodes];
+
+	for (;; n++) {
+		unsigned i, numbers = count_numbers(n), words = numbers * words_of(n, 0);
+		uint64_t shift = 0;
+
+		if (a->max_numbers - a->n_numbers < words) { /* there is one for each in the stream */
+			uint32_t most = a->max_numbers + a->max_numbers / 4 + words, *p;
+
+			p = resize(&a->memory, a->numbers, most, sizeof(*p));
+			if (!p) {
+				bad(c, no_memory);
+				return;
+			}
+			a->numbers = p;
+			a->max_numbers = most;
+		}
+		for (i = 0; i < numbers; i++) {
+			int last = i == numbers - 1;
+			uint64_t x = shift += distance(c, is_composite(n->kind));
+
+			if (c->error)
+				return;
+			if (base != NONE) {
+				x += load_number(n, last, &a->numbers[base]);
+				base += words_of(n, last);
+			}
+			if (!store_number(n, last, &a->numbers[a->n_numbers], x)) {
+				bad(c, "number is out of range");
+				return;
+			}
+			a->n_numbers += words_of(n, last);
+		}
+		if (n->last)
+			return;
+	}
+}
+
+/* Reads a reference: 0 for void; else, from 2 on, even numbers are nodes of the definition and odd ones slots.
+ * todo counts the nodes of the shape that were referred to. */
+static void read_ref(struct btfa *a, struct cursor *c, uint32_t *todo)
+{
+	uint64_t v = number(c);
+
+	if (v == 1)
+		v = 2 + 2 * (uint64_t)(*todo)++;
+	else if (v > 1 && v % 2 == 0 && (v - 2) / 2 >= *todo)
+		bad(c, "node does not exist");
+	else if (v > 1 && v % 2 && (v - 2) / 2 >= a->n_slots)
+		bad(c, no_slot);
+	if (!c->error)
+		a->refs[a->n_refs++] = (uint32_t)v;
+}
+
+/* Reads a field's name: 0 for none, else counted from 1. */
+static uint32_t read_name(struct btfa *a, struct cursor *c)
+{
+	uint64_t v = number(c);
+
+	if (!v)
+		return 0;
+	if (v == 1)
+		v = ++a->known;
+	else if (--v > a->known)
+		bad(c, no_name);
+	if (v > a->n_names - a->n_slots)
+		bad(c, no_name);
+	return c->error ? 0 : (uint32_t)v + a->n_slots;
+}
+
+static void read_node(struct btfa *a, struct cursor *c, uint32_t *todo)
+{
+	uint64_t head = number(c);
+	struct node *n = &a->nodes[a->n_nodes];
+	uint32_t i;
+
+	if (head > UINT8_MAX)
+		bad(c, "unknown kind");
+	if (c->error)
+		return;
+	memset(n, 0, sizeof(*n));
+	n->kind = (uint8_t)(head >> 1);
+	n->flag = head & 1;
+	n->fields = a->n_fields;
+	n->refs = a->n_refs;
+	switch (n->kind) {
+	case KIND_INT:
+	case KIND_FLOAT:
+	case KIND_FWD:
+		break;
+	case KIND_ARRAY:
+		read_ref(a, c, todo);
+		/* fall through */
+	case KIND_PTR:
+	case KIND_TYPEDEF:
+	case KIND_VOLATILE:
+	case KIND_CONST:
+	case KIND_RESTRICT:
+	case KIND_TYPE_TAG:
+	case KIND_FUNC:
+	case KIND_VAR:
+		read_ref(a, c, todo);
+		break;
+	case KIND_STRUCT:
+	case KIND_UNION:
+	case KIND_ENUM:
+	case KIND_ENUM64:
+	case KIND_FUNC_PROTO:
+		n->count = (uint16_t)count(c, MAX_FIELDS, "too many fields");
+		if (n->kind == KIND_FUNC_PROTO)
+			read_ref(a, c, todo);
+		break;
+	default:
+		bad(c, "kind that minimized BTF does not have");
+	}
+	for (i = 0; i < n->count && !c->error; i++) {
+		uint32_t name = read_name(a, c), bits = 0;
+
+		if (n->flag && is_composite(n->kind))
+			bits = count(c, UINT8_MAX, "too many bits");
+		if (n->kind != KIND_ENUM && n->kind != KIND_ENUM64)
+			read_ref(a, c, todo);
+		if (!c->error)
+			a->fields[a->n_fields++] = name | bits << 24;
+	}
+	a->n_nodes++;
+}
+
+static void read_shape(struct btfa *a, struct cursor *c)
+{
+	uint32_t read = 0, todo = 1;
+
+	while (read < todo && !c->error) {
+		read_node(a, c, &todo);
+		read++;
+	}
+	if (!c->error)
+		a->nodes[a->n_nodes - 1].last = 1;
+}
+
+static void read_names(struct btfa *a, struct cursor *c)
+{
+	size_t size = left(c), at = 0;
+
+	if (size && c->end[-1]) {
+		bad(c, cut_short);
+		return;
+	}
+	if (!MAKE_ROOM(a, c, &a->text, size))
+		return;
+	if (size)
+		memcpy(a->text, bytes(c, size), size);
+	for (at = 0; at < size; at++)
+		a->n_names += !a->text[at];
+	if (!MAKE_ROOM(a, c, &a->names, a->n_names))
+		return;
+	a->n_names = 0;
+	for (at = 0; at < size; at += strlen(a->text + at) + 1)
+		a->names[a->n_names++] = (uint32_t)at;
+}
+
+/* Reads a variant of the slot whose first is number first. */
+static void read_variant(struct btfa *a, uint32_t first, struct cursor *c, struct cursor *shapes, struct cursor *numbers)
+{
+	uint64_t back = number(c);
+	struct variant *v = &a->variants[a->n_variants];
+	uint32_t base = NONE;
+
+	if (back > a->n_variants - first)
+		bad(c, no_variant);
+	if (c->error)
+		return;
+	v->nodes = a->n_nodes;
+	v->numbers = a->n_numbers;
+	if (back) {
+		v->nodes = v[-(ptrdiff_t)back].nodes;
+		base = v[-(ptrdiff_t)back].numbers;
+	} else {
+		read_shape(a, shapes);
+	}
+	if (!shapes->error)
+		read_numbers(a, numbers, v, base);
+	a->n_variants++;
+}
+
+/* Reads slots and their variants, which takes three streams. */
+static void read_slots(struct btfa *a, struct cursor *c, struct cursor *shapes, struct cursor *numbers)
+{
+	uint32_t i, j, n;
+
+	n = numbers_in(shapes);
+	a->max_numbers = numbers_in(numbers);
+	a->n_slots = count(c, a->n_names, "too many slots");
+	if (!MAKE_ROOM(a, c, &a->slots, (size_t)a->n_slots + 1) || !MAKE_ROOM(a, c, &a->variants, numbers_in(c)) ||
+	    !MAKE_ROOM(a, c, &a->nodes, n) || !MAKE_ROOM(a, c, &a->fields, n) || !MAKE_ROOM(a, c, &a->refs, n) ||
+	    !MAKE_ROOM(a, c, &a->numbers, a->max_numbers))
+		return;
+	for (i = 1; i < a->n_slots; i++)
+		if (!a->text[a->names[i]])
+			a->names[i] = a->names[i - 1];
+	for (i = 0; i < a->n_slots; i++) {
+		a->slots[i] = a->n_variants;
+		n = count(c, left(c), "too many variants");
+		for (j = 0; j < n; j++) {
+			read_variant(a, a->slots[i], c, shapes, numbers);
+			if (c->error || shapes->error || numbers->error)
+				return;
+		}
+	}
+	a->slots[i] = a->n_variants;
+	FIT(a, &a->nodes, a->n_nodes);
+	FIT(a, &a->fields, a->n_fields);
+	FIT(a, &a->refs, a->n_refs);
+	FIT(a, &a->numbers, a->n_numbers);
+	FIT(a, &a->variants, a->n_variants);
+}
+
+/* -- layouts -- */
+
+/* Reads what a change puts into a slot, of whose variants layouts had made so far. */
+static uint32_t read_change(struct cursor *c, uint32_t *made, uint32_t variants)
+{
+	uint64_t to = number(c);
+
+	if (to == 1)
+		return 0;
+	if (!to && *made < variants)
+		return ++*made;
+	if (to >= 2 && to - 2 < *made)
+		return (uint32_t)(to - 2) + 1;
+	bad(c, no_variant);
+	return 0;
+}
+
+static void read_layouts(struct btfa *a, struct cursor *c)
+{
+	uint32_t *made = NULL, n, i;
+
+	n = count(c, left(c), "too many layouts");
+	if (!MAKE_ROOM(a, c, &a->layouts, (size_t)n + 1) || !MAKE_ROOM(a, c, &a->changes, numbers_in(c) / 2) ||
+	    !MAKE_ROOM(a, c, &made, a->n_slots))
+		return;
+	memset(made, 0, a->n_slots * sizeof(*made));
+	for (i = 0; i < n && !c->error; i++) {
+		uint64_t head = number(c), slot = 0;
+		struct layout *l = &a->layouts[i];
+		uint32_t changes;
+
+		if (head >> 1 > i)
+			bad(c, "layout does not exist");
+		l->parent = head >> 1 ? i - (uint32_t)(head >> 1) : NONE;
+		l->big_endian = head & 1;
+		l->changes = a->n_changes;
+		changes = count(c, left(c) / 2 < a->n_slots ? left(c) / 2 : a->n_slots, "too many changes");
+		for (; changes && !c->error; changes--, slot++) {
+			uint64_t skip = number(c);
+
+			slot += skip < INT32_MAX ? skip : INT32_MAX;
+			if (slot >= a->n_slots)
+				bad(c, no_slot);
+			if (c->error)
+				break;
+			a->changes[a->n_changes].slot = (uint32_t)slot;
+			a->changes[a->n_changes++].variant =
+				read_change(c, &made[slot], a->slots[slot + 1] - a->slots[slot]);
+		}
+	}
+	a->n_layouts = n;
+	a->layouts[i].changes = a->n_changes;
+	give_back(&a->memory, made);
+	FIT(a, &a->changes, a->n_changes);
+}
+
+/* -- keys -- */
+
+/* Each spelling of an architecture, and the one that BTFHub uses, or uname -m where BTFHub has none. */
+static const char *const arches[][2] = {
+	{ "amd64", "x86_64" }, { "x86", "x86_64" }, { "x86-64", "x86_64" },
+	{ "aarch64", "arm64" },
+	{ "armhf", "arm" }, { "armel", "arm" }, { "armhfp", "arm" }, { "armv6l", "arm" }, { "armv7", "arm" },
+	{ "armv7l", "arm" }, { "armv7hl", "arm" }, { "armv8l", "arm" },
+	{ "i486", "i386" }, { "i586", "i386" }, { "i686", "i386" }, { "386", "i386" },
+	{ "ppc64el", "ppc64le" }, { "riscv", "riscv64" }, { "loong64", "loongarch64" }, { "mips64le", "mips64el" },
+};
+
+static const char *const distributions[][2] = {
+	{ "amazon", "amzn" }, { "redhat", "rhel" }, { "oracle", "ol" }, { "suse", "sles" }, { "opensuse", "opensuse-leap" },
+};
+
+static const char *usual(const char *s, const char *const (*table)[2], size_t n)
+{
+	while (n--)
+		if (!strcmp(s, table[n][0]))
+			return table[n][1];
+	return s;
+}
+
+static const char *canonical_arch(const char *arch)
+{
+	return usual(arch, arches, sizeof(arches) / sizeof(*arches));
+}
+
+/* Returns the usual spelling of a distribution, perhaps in room. */
+static const char *canonical_id(const char *id, char room[PART])
+{
+	size_t i = 0;
+
+	for (i = 0; id[i] && i < PART - 1; i++)
+		room[i] = 'A' <= id[i] && id[i] <= 'Z' ? (char)(id[i] - 'A' + 'a') : id[i];
+	room[i] = 0;
+	return usual(room, distributions, sizeof(distributions) / sizeof(*distributions));
+}
+
+void btfa_canonical(struct btfa_key *key)
+{
+	char room[PART];
+	const char *id = canonical_id(key->id, room), *arch = canonical_arch(key->arch);
+
+	memmove(key->id, id, strlen(id) + 1);
+	memmove(key->arch, arch, strlen(arch) + 1);
+}
+
+static int is_digit(char c)
+{
+	return '0' <= c && c <= '9';
+}
+
+/* Cuts the leading run of digits, or of anything else, off *s. */
+static size_t next_run(const char **s)
+{
+	const char *start = *s;
+
+	while (**s && is_digit(**s) == is_digit(*start))
+		++*s;
+	return (size_t)(*s - start);
+}
+
+/* The order of what may come next in a version. */
+enum { RUN_PRE, RUN_END, RUN_TEXT, RUN_NUMBER };
+
+static int run_rank(const char *run, size_t n)
+{
+	if (!n)
+		return RUN_END;
+	if (is_digit(*run))
+		return RUN_NUMBER;
+	return *run == '~' || (n == 3 && !memcmp(run, "-rc", 3)) ? RUN_PRE : RUN_TEXT;
+}
+
+static int compare_bytes(const char *a, size_t n, const char *b, size_t m)
+{
+	int c = memcmp(a, b, n < m ? n : m);
+
+	return c ? c : (n > m) - (n < m);
+}
+
+static int compare_runs(const char *a, size_t n, const char *b, size_t m)
+{
+	int x = run_rank(a, n), y = run_rank(b, m);
+
+	if (x != y)
+		return x - y;
+	if (x == RUN_NUMBER) {
+		for (; n && *a == '0'; n--)
+			a++;
+		for (; m && *b == '0'; m--)
+			b++;
+		if (n != m)
+			return n < m ? -1 : 1;
+	}
+	return compare_bytes(a, n, b, m);
+}
+
+/* Orders releases and versions: numbers by value, the text between them by bytes, a pre-release ("~rc1",
+ * "-rc1") before its release. It returns 0 only for equal strings. */
+static int compare_versions(const char *a, const char *b)
+{
+	const char *x = a, *y = b;
+
+	while (*x || *y) {
+		const char *p = x, *q = y;
+		size_t n = next_run(&x), m = next_run(&y);
+		int c = compare_runs(p, n, q, m);
+
+		if (c)
+			return c;
+	}
+	return strcmp(a, b); /* 01 and 1 */
+}
+
+/* The four parts of a key, wherever they are. */
+struct parts {
+	const char *part[4];
+};
+
+static struct parts parts_of(const struct btfa *a, uint32_t kernel)
+{
+	struct parts p;
+	const char *s = a->keys + a->kernels[kernel].key;
+	int i;
+
+	for (i = 0; i < 4; i++, s += strlen(s) + 1)
+		p.part[i] = s;
+	return p;
+}
+
+static struct parts parts_of_key(const struct btfa_key *k)
+{
+	struct parts p = { { k->id, k->version_id, k->arch, k->release } };
+
+	return p;
+}
+
+/* Compares two keys up to their releases: canonical distribution, version, canonical arch. */
+static int compare_series(const struct parts *x, const struct parts *y)
+{
+	char room[2][PART];
+	int c = strcmp(canonical_id(x->part[ID], room[0]), canonical_id(y->part[ID], room[1]));
+
+	if (!c)
+		c = compare_versions(x->part[VERSION_ID], y->part[VERSION_ID]);
+	return c ? c : strcmp(canonical_arch(x->part[ARCH]), canonical_arch(y->part[ARCH]));
+}
+
+static int compare_keys(const struct parts *x, const struct parts *y)
+{
+	int c = compare_series(x, y);
+
+	return c ? c : compare_versions(x->part[RELEASE], y->part[RELEASE]);
+}
+
+static int compare_kernels(const void *archive, uint32_t i, uint32_t j)
+{
+	struct parts x = parts_of(archive, i), y = parts_of(archive, j);
+
+	return compare_keys(&x, &y);
+}
+
+/* Checks a part of a key, which could be a file name. Returns what is wrong. */
+static const char *check_part(const char *s)
+{
+	size_t i;
+
+	if (!strcmp(s, ".") || !strcmp(s, ".."))
+		return "is not a name";
+	for (i = 0; s[i]; i++)
+		if ((unsigned char)s[i] < ' ' || s[i] == 0x7f || s[i] == '/' || s[i] == '\\')
+			return "has a bad character";
+	return i < PART ? NULL : "is longer than 255 bytes";
+}
+
+/* -- kernels -- */
+
+/* Cuts a key's text into its parts, and reports whether it is one. */
+static int split_key(char *s)
+{
+	char *end;
+	int i;
+
+	for (i = 0; i < 4; i++, s = end + 1) {
+		end = i == RELEASE ? s + strlen(s) : strchr(s, '/');
+		if (!end)
+			return 0;
+		*end = 0;
+		if (check_part(s) || (i >= ARCH && end == s))
+			return 0;
+	}
+	return 1;
+}
+
+/* Appends the text of a key. */
+static int add_key(struct btfa *a, const char *s, size_t n)
+{
+	if (a->max_keys - a->n_keys <= n) {
+		size_t most = a->max_keys + a->max_keys / 2 + KEY_TEXT;
+		char *p = resize(&a->memory, a->keys, most, 1);
+
+		if (!p)
+			return 0;
+		a->keys = p;
+		a->max_keys = (uint32_t)most;
+	}
+	memcpy(a->keys + a->n_keys, s, n + 1);
+	a->n_keys += (uint32_t)n + 1;
+	return 1;
+}
+
+static void read_kernels(struct btfa *a, struct cursor *c)
+{
+	char now[KEY_TEXT], last[KEY_TEXT] = "";
+	uint32_t n, i, layouts = 0;
+	size_t total = 0;
+
+	n = count(c, left(c) < MAX_KERNELS ? left(c) : MAX_KERNELS, "too many kernels");
+	if (!MAKE_ROOM(a, c, &a->kernels, n) || !MAKE_ROOM(a, c, &a->order, n))
+		return;
+	for (i = 0; i < n; i++) {
+		uint64_t shared = number(c), back = number(c);
+		const char *rest = text(c);
+		struct kernel *k = &a->kernels[i];
+		size_t length;
+
+		if (c->error)
+			return;
+		if (shared > strlen(last)) {
+			bad(c, "shares more than there is");
+			return;
+		}
+		if (back > layouts) {
+			bad(c, "layout does not exist");
+			return;
+		}
+		length = strlen(rest);
+		if (length >= KEY_TEXT - shared) {
+			bad(c, "not a key");
+			return;
+		}
+		memcpy(now, last, shared);
+		memcpy(now + shared, rest, length + 1);
+		length += shared;
+		total += length;
+		k->key = a->n_keys;
+		k->layout = layouts - (uint32_t)back;
+		layouts += k->layout == layouts;
+		if (total > MAX_KEY_BYTES) {
+			bad(c, "keys are too long");
+			return;
+		}
+		if ((i && strcmp(now, last) <= 0) || k->layout >= a->n_layouts) {
+			bad(c, "not in order");
+			return;
+		}
+		memcpy(last, now, length + 1);
+		if (!split_key(now)) {
+			bad(c, "not a key");
+			return;
+		}
+		if (!add_key(a, now, length)) {
+			bad(c, no_memory);
+			return;
+		}
+	}
+	if (layouts != a->n_layouts) {
+		bad(c, "use fewer layouts than there are");
+		return;
+	}
+	a->n_kernels = n;
+	FIT(a, &a->keys, a->n_keys);
+}
+
+/* Puts the kernels in the order of their keys. */
+static void sort_kernels(struct btfa *a, struct cursor *c)
+{
+	uint32_t i, *spare = NULL;
+
+	if (!MAKE_ROOM(a, c, &spare, a->n_kernels / 2))
+		return;
+	for (i = 0; i < a->n_kernels; i++)
+		a->order[i] = i;
+	sort(a->order, a->n_kernels, spare, compare_kernels, a);
+	give_back(&a->memory, spare);
+	for (i = 1; i < a->n_kernels; i++)
+		if (!compare_kernels(a, a->order[i - 1], a->order[i])) {
+			bad(c, "a kernel is there twice");
+			return;
+		}
+}
+
+/* Reads past the name of an arch. */
+static const char *read_arch(struct cursor *c)
+{
+	const char *arch = text(c);
+
+	if (arch && check_part(arch))
+		bad(c, "not an arch");
+	return arch;
+}
+
+/* Reads past what says who made the archive of what, which is for those who write archives. */
+static void read_meta(struct cursor *c)
+{
+	uint64_t parts;
+	uint32_t sum, n, machines, objects = 0, more;
+	const char *arch, *last = NULL;
+
+	text(c); /* the program that wrote it */
+	parts = number(c);
+	if (parts) {
+		uint64_t part = number(c);
+
+		if (!part || part > parts || parts > MAX_KERNELS)
+			bad(c, "part of a run");
+	}
+	sum = count(c, 32, "too many bytes of a hash");
+	for (n = count(c, MAX_MACHINES + 1, "too many hashes of relocations"); n && !c->error; n--, last = arch) {
+		arch = read_arch(c);
+		bytes(c, sum);
+		if (!c->error && last && strcmp(arch, last) <= 0)
+			bad(c, "relocations are not in order");
+	}
+	for (n = count(c, MAX_OBJECTS, "too many groups of objects"); n && !c->error; n--) {
+		for (machines = count(c, MAX_MACHINES, "too many machines"); machines && !c->error; machines--) {
+			arch = read_arch(c);
+			if (arch && !*arch)
+				bad(c, "not an arch");
+		}
+		more = count(c, MAX_OBJECTS - objects, "too many objects");
+		if (!more)
+			bad(c, "group without objects");
+		for (objects += more; more && !c->error; more--)
+			text(c);
+	}
+	bytes(c, (size_t)objects * sum);
+}
+
+/* Checks a stream when all of it is read. */
+static int end(struct cursor *c, const char *name, struct btfa_error *e)
+{
+	if (!c->error && left(c))
+		c->error = "bytes too many";
+	if (!c->error)
+		return BTFA_OK;
+	if (c->error == no_memory)
+		return fail_memory(e);
+	return fail(e, BTFA_DAMAGED, "archive: %s: %s", name, c->error);
+}
+
+static int read_streams(struct btfa *a, const uint8_t *payload, size_t size, struct btfa_error *e)
+{
+	struct cursor s[STREAMS], all = { payload, payload + size, NULL };
+	const char *wrong = split(all, s);
+	int status;
+
+	if (wrong)
+		return fail(e, BTFA_DAMAGED, "archive: payload: %s", wrong);
+	read_meta(&s[META]);
+	if ((status = end(&s[META], "meta", e)))
+		return status;
+	read_names(a, &s[NAMES]);
+	if ((status = end(&s[NAMES], "names", e)))
+		return status;
+	read_slots(a, &s[PARENTS], &s[SHAPES], &s[NUMBERS]);
+	if (s[PARENTS].error || s[SHAPES].error || s[NUMBERS].error) { /* that tells it all */
+		s[PARENTS].at = s[PARENTS].end;
+		s[SHAPES].at = s[SHAPES].end;
+		s[NUMBERS].at = s[NUMBERS].end;
+	}
+	if ((status = end(&s[PARENTS], "parents", e)) || (status = end(&s[SHAPES], "shapes", e)) ||
+	    (status = end(&s[NUMBERS], "numbers", e)))
+		return status;
+	read_layouts(a, &s[LAYOUTS]);
+	if ((status = end(&s[LAYOUTS], "layouts", e)))
+		return status;
+	read_kernels(a, &s[KERNELS]);
+	if (!s[KERNELS].error)
+		sort_kernels(a, &s[KERNELS]);
+	return end(&s[KERNELS], "kernels", e);
+}
+
+int btfa_open_mem(struct btfa **archive, const void *data, size_t size, const struct btfa_allocator *allocator,
+		  struct btfa_error *e)
+{
+	struct btfa_allocator m = allocator_or_malloc(allocator);
+	const uint8_t *p = data;
+	uint8_t *payload = NULL;
+	size_t payload_size = 0;
+	struct btfa *a;
+	int status;
+
+	*archive = NULL;
+	if (size > MAX_FILE)
+		return fail(e, BTFA_DAMAGED, "archive: %zu bytes, more than %u", size, MAX_FILE);
+	if (size < 4 || memcmp(p, "btfa", 4))
+		return fail(e, BTFA_NOT_ARCHIVE, "archive: not a btfgen archive");
+	if (size < 5)
+		return fail(e, BTFA_DAMAGED, "archive: %s", cut_short);
+	if (p[4] != 1)
+		return fail(e, BTFA_UNKNOWN_VERSION, "archive: unknown version of the archive format: %u, want 1", p[4]);
+	a = resize(&m, NULL, 1, sizeof(*a));
+	if (!a)
+		return fail_memory(e);
+	memset(a, 0, sizeof(*a));
+	a->memory = m;
+	status = unpack(&m, p + 5, size - 5, &payload, &payload_size, e);
+	if (!status)
+		status = read_streams(a, payload, payload_size, e);
+	give_back(&m, payload);
+	if (status)
+		btfa_close(a);
+	else
+		*archive = a;
+	return status;
+}
+
+void btfa_close(struct btfa *a)
+{
+	struct btfa_allocator m;
+	void *all[11];
+	size_t i;
+
+	if (!a)
+		return;
+	m = a->memory;
+	all[0] = a->text;
+	all[1] = a->names;
+	all[2] = a->slots;
+	all[3] = a->variants;
+	all[4] = a->nodes;
+	all[5] = a->fields;
+	all[6] = a->refs;
+	all[7] = a->numbers;
+	all[8] = a->layouts;
+	all[9] = a->changes;
+	all[10] = a->kernels;
+	for (i = 0; i < sizeof(all) / sizeof(*all); i++)
+		give_back(&m, all[i]);
+	give_back(&m, a->order);
+	give_back(&m, a->keys);
+	give_back(&m, a);
+}
+
+/* -- lookup -- */
+
+static void set_key(struct btfa_key *k, const struct parts *p)
+{
+	strcpy(k->id, p->part[ID]); /* none is longer than its room: they were checked */
+	strcpy(k->version_id, p->part[VERSION_ID]);
+	strcpy(k->arch, p->part[ARCH]);
+	strcpy(k->release, p->part[RELEASE]);
+}
+
+static void set_kernel(const struct btfa *a, uint32_t kernel, struct btfa_key *k)
+{
+	struct parts p = parts_of(a, kernel);
+
+	set_key(k, &p);
+}
+
+size_t btfa_kernels(const struct btfa *a)
+{
+	return a->n_kernels;
+}
+
+void btfa_kernel(const struct btfa *a, size_t i, struct btfa_key *key)
+{
+	memset(key, 0, sizeof(*key));
+	if (i < a->n_kernels)
+		set_kernel(a, a->order[i], key);
+}
+
+/* The first place in the order whose key is not below this one. */
+static uint32_t place_of(const struct btfa *a, const struct parts *want)
+{
+	uint32_t low = 0, high = a->n_kernels;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		struct parts p = parts_of(a, a->order[middle]);
+
+		if (compare_keys(&p, want) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The kernel with exactly this key, or NONE. */
+static uint32_t find_kernel(const struct btfa *a, const struct parts *want)
+{
+	uint32_t place = place_of(a, want);
+	struct parts p;
+
+	if (place == a->n_kernels)
+		return NONE;
+	p = parts_of(a, a->order[place]);
+	return compare_keys(&p, want) ? NONE : a->order[place];
+}
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static void because(struct btfa_match *m, const char *format, ...)
+{
+	size_t n = strlen(m->reason);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(m->reason + n, sizeof(m->reason) - n, format, args);
+	va_end(args);
+}
+
+static const char *distribution(const struct btfa_match *m, char room[2 * PART])
+{
+	size_t n;
+
+	if (!*m->want.id)
+		return "an unknown distribution";
+	n = (size_t)snprintf(room, 2 * PART, "%s %s", m->want.id, m->want.version_id);
+	if (room[n - 1] == ' ')
+		room[n - 1] = 0;
+	return room;
+}
+
+/* Explains a miss and looks for the nearest releases. */
+static void advise(const struct btfa *a, struct btfa_match *m)
+{
+	const struct btfa_key *want = &m->want;
+	uint32_t i, below = NONE, above = NONE;
+	int id = 0, arch = 0, both = 0;
+	char room[2 * PART];
+
+	for (i = 0; i < a->n_kernels; i++) {
+		struct parts k = parts_of(a, i);
+		int same_id = !strcmp(canonical_id(k.part[ID], room), want->id);
+		int same_arch = !strcmp(canonical_arch(k.part[ARCH]), want->arch), c;
+
+		id |= same_id;
+		arch |= same_arch;
+		if (!same_id || !same_arch)
+			continue;
+		both = 1;
+		c = compare_versions(k.part[RELEASE], want->release);
+		if (c < 0 && (below == NONE || compare_versions(k.part[RELEASE], parts_of(a, below).part[RELEASE]) > 0))
+			below = i;
+		if (c > 0 && (above == NONE || compare_versions(k.part[RELEASE], parts_of(a, above).part[RELEASE]) < 0))
+			above = i;
+	}
+	if (below != NONE)
+		set_kernel(a, below, &m->below);
+	if (above != NONE)
+		set_kernel(a, above, &m->above);
+	m->same_btf = below != NONE && above != NONE && a->kernels[below].layout == a->kernels[above].layout;
+	if (*m->reason)
+		return;
+	if (!*want->release)
+		because(m, "the release of the kernel is not known");
+	else if (!*want->arch)
+		because(m, "the arch of the kernel is not known");
+	else if (both)
+		because(m, "no kernel %s for %s", want->release, want->arch);
+	else if (!arch)
+		because(m, "no kernels for %s", want->arch);
+	else if (!id)
+		because(m, "no kernel %s for %s, and none of %s at all", want->release, want->arch, distribution(m, room));
+	else
+		because(m, "no kernel %s for %s, and none of %s for that arch", want->release, want->arch, want->id);
+}
+
+/* Writes what the releases of a series have in common: the version of Linux, and all words that are no
+ * numbers: "6 1 rt amd64" of 6.1.0-47-rt-amd64. */
+static void series_of(const char *release, char words[PART])
+{
+	int numbers = 0;
+	size_t n = 0;
+
+	while (*release) {
+		size_t length = strcspn(release, "-.+_~");
+
+		if (length && (strspn(release, "0123456789") < length || ++numbers <= 2)) {
+			if (n)
+				words[n++] = ' ';
+			memcpy(words + n, release, length);
+			n += length;
+		}
+		release += length + !!release[length];
+	}
+	words[n] = 0;
+}
+
+/* The builds of a series on one side of a kernel. */
+struct side {
+	uint32_t n, nearest, farthest; /* how many there are, and two kernels */
+	int same;                      /* all have one BTF */
+};
+
+/* Looks at up to n builds of the series of want, from a place in the order in steps of 1 or -1. */
+static struct side look(const struct btfa *a, const struct parts *want, uint32_t place, int step, unsigned n)
+{
+	struct side s = { 0, 0, 0, 1 };
+	char its[PART], other[PART];
+
+	series_of(want->part[RELEASE], its);
+	for (; place < a->n_kernels && s.n < n; place += (uint32_t)step) { /* below 0 is beyond the last */
+		uint32_t k = a->order[place];
+		struct parts p = parts_of(a, k);
+
+		if (compare_series(&p, want))
+			break;
+		series_of(p.part[RELEASE], other);
+		if (strcmp(its, other))
+			continue;
+		if (!s.n++)
+			s.nearest = k;
+		s.farthest = k;
+		s.same &= a->kernels[k].layout == a->kernels[s.nearest].layout;
+	}
+	return s;
+}
+
+/* Says how many builds there are on one side, and the first and the last. */
+static void span(const struct btfa *a, struct btfa_match *m, const struct side *s, uint32_t first, uint32_t last,
+		 const char *which)
+{
+	if (!s->n)
+		because(m, "none %s", which);
+	else if (s->n == 1)
+		because(m, "1 %s (%s)", which, parts_of(a, first).part[RELEASE]);
+	else
+		because(m, "%u %s (%s \xe2\x80\xa6 %s)", (unsigned)s->n, which, parts_of(a, first).part[RELEASE],
+			parts_of(a, last).part[RELEASE]);
+}
+
+/* Turns a miss into a match if the n builds before the kernel, and those up to n after it, have one BTF. Else
+ * it says why not. */
+static void neighbours(const struct btfa *a, struct btfa_match *m, unsigned n)
+{
+	struct parts want = parts_of_key(&m->want);
+	uint32_t place = place_of(a, &want);
+	struct side before = look(a, &want, place - 1, -1, n), after;
+
+	if (before.n < n) {
+		because(m, "; builds of its series before it: %u, want %u", (unsigned)before.n, n);
+		return;
+	}
+	after = look(a, &want, place, 1, n);
+	if (!before.same || !after.same ||
+	    (after.n && a->kernels[before.nearest].layout != a->kernels[after.nearest].layout)) {
+		because(m, "; the BTFs of the %u builds next to it differ", (unsigned)(before.n + after.n));
+		return;
+	}
+	because(m, "; the builds next to it have one BTF: ");
+	span(a, m, &before, before.farthest, before.nearest, "before it");
+	because(m, ", ");
+	span(a, m, &after, after.nearest, after.farthest, "after it");
+	m->rule = BTFA_NEIGHBOUR;
+	set_kernel(a, before.nearest, &m->key);
+	memset(&m->below, 0, sizeof(m->below));
+	memset(&m->above, 0, sizeof(m->above));
+	m->same_btf = 0;
+}
+
+enum btfa_rule btfa_lookup(const struct btfa *a, const struct btfa_key *key, unsigned n_neighbours, struct btfa_match *m)
+{
+	uint32_t i, others = 0, other = NONE, found;
+	char room[2 * PART];
+	struct parts want;
+	int differ = 0;
+
+	memset(m, 0, sizeof(*m));
+	m->want = *key;
+	btfa_canonical(&m->want);
+	want = parts_of_key(&m->want);
+	found = find_kernel(a, &want);
+	if (found != NONE) {
+		set_kernel(a, found, &m->key);
+		because(m, "the archive has this kernel");
+		return m->rule = BTFA_EXACT;
+	}
+	for (i = 0; i < a->n_kernels && *m->want.arch; i++) {
+		struct parts k = parts_of(a, i);
+
+		if (strcmp(k.part[RELEASE], m->want.release) || strcmp(canonical_arch(k.part[ARCH]), m->want.arch))
+			continue;
+		if (!others++)
+			other = i;
+		differ |= a->kernels[i].layout != a->kernels[other].layout;
+	}
+	if (!others) {
+		advise(a, m);
+		if (n_neighbours && *m->want.id && *m->want.arch && *m->want.release)
+			neighbours(a, m, n_neighbours);
+		return m->rule;
+	}
+	if (differ) {
+		because(m, "%s: %u other distributions have kernels of this release and arch, and their BTFs differ",
+			distribution(m, room), (unsigned)others);
+		advise(a, m);
+		return m->rule;
+	}
+	set_kernel(a, other, &m->key);
+	because(m, "not under %s, but the same release and arch is there", distribution(m, room));
+	return m->rule = BTFA_RELEASE;
+}
+
+/* -- types -- */
+
+/* A type of a layout. Its references are b->refs[refs:], as numbers of types, NONE for void. */
+struct type {
+	const struct node *node;
+	const char *name; /* empty for anonymous types */
+	const uint32_t *numbers;
+	uint32_t size, refs;
+	uint32_t copies; /* how many equal ones are wanted; 0 counts as 1 */
+};
+
+/* A reference that a round of merging looks at, because its target's class was split: where the target's
+ * new class begins, and where the largest of the new ones does. */
+struct seen {
+	uint32_t from, ref, at, most;
+};
+
+/* Some classes that were one: groups of numbers, each of which ends before end[i]. */
+struct splits {
+	uint32_t *classes, *end;
+	uint32_t n, groups;
+};
+
+/* The making of one BTF. */
+struct build {
+	const struct btfa *a;
+	void *memory[32]; /* all that is to be given back */
+	unsigned n_memory;
+
+	struct type *types;
+	uint32_t *refs;
+	uint32_t n_types, n_refs;
+
+	/* Types in classes, see merge. */
+	uint32_t *order, *place, *class, *spare;
+	uint32_t *start, *size; /* of a class: where it begins in order, and how many types it has */
+	uint32_t n_classes;
+	uint32_t *by, *by_end; /* references by target: their numbers; by type, where those to it end */
+	uint32_t *owner;       /* of a reference: the type that has it */
+	struct seen *seen;     /* what a round looks at, in the order of by_seen */
+	uint32_t *by_seen;
+	uint32_t *first_seen, *n_seen; /* by type: its part of by_seen */
+	uint32_t *looked;              /* the types that have one */
+
+	uint32_t *out, n_out; /* the types to write */
+	uint32_t *id;         /* by class: of the first of them, from 0 */
+	const char **strings; /* in the order in which they are met */
+	uint32_t *offset;
+	uint32_t n_strings;
+	size_t type_bytes, string_bytes;
+};
+
+static void *scratch(struct build *b, size_t n, size_t size)
+{
+	void *p = resize(&b->a->memory, NULL, n, size);
+
+	if (p)
+		b->memory[b->n_memory++] = p;
+	return p;
+}
+
+#define SCRATCH(b, p, n) ((*(p) = scratch((b), (n), sizeof(**(p)))) != NULL)
+
+/* How many fields a type has, those without names included: the word of an INT, the length of an ARRAY, the linkage of
+ * a FUNC or VAR. */
+static uint32_t count_fields(const struct node *n)
+{
+	switch (n->kind) {
+	case KIND_INT:
+	case KIND_ARRAY:
+	case KIND_FUNC:
+	case KIND_VAR:
+		return 1;
+	}
+	return n->count;
+}
+
+/* Where the size of a type is among its numbers, if it has one. */
+static uint32_t size_of(const struct node *n, const uint32_t *numbers)
+{
+	unsigned k = count_numbers(n);
+
+	return !k || n->kind == KIND_ARRAY || n->kind == KIND_FUNC || n->kind == KIND_VAR ? 0 : numbers[(k - 1) * words_of(n, 0)];
+}
+
+/* A member, enumerator or parameter, or one of the fields without names. */
+struct field {
+	const char *name;
+	uint32_t low, high;
+};
+
+static struct field field_of(const struct btfa *a, const struct type *t, uint32_t i)
+{
+	const struct node *n = t->node;
+	struct field f = { "", 0, 0 };
+
+	if (i < n->count) {
+		uint32_t field = a->fields[n->fields + i], name = field & 0xffffff;
+
+		if (name)
+			f.name = a->text + a->names[name - 1];
+		f.low = field & 0xff000000;
+	}
+	if (n->kind == KIND_ENUM64 || n->kind == KIND_ENUM) {
+		uint64_t v = load_number(n, 0, t->numbers + i * words_of(n, 0));
+
+		f.low = (uint32_t)v;
+		f.high = (uint32_t)(v >> 32);
+	} else if (n->kind != KIND_FUNC_PROTO) {
+		f.low |= t->numbers[i];
+	}
+	return f;
+}
+
+/* Finds the variant in each slot of a layout, from 1, or 0 for none. */
+static void variants_of(const struct btfa *a, uint32_t layout, uint32_t *variants)
+{
+	uint32_t i;
+
+	for (i = 0; i < a->n_slots; i++)
+		variants[i] = NONE;
+	for (; layout != NONE; layout = a->layouts[layout].parent)
+		for (i = a->layouts[layout].changes; i < a->layouts[layout + 1].changes; i++)
+			if (variants[a->changes[i].slot] == NONE) /* what comes first is of the youngest */
+				variants[a->changes[i].slot] = a->changes[i].variant;
+	for (i = 0; i < a->n_slots; i++)
+		if (variants[i] == NONE)
+			variants[i] = 0;
+}
+
+/* The variant of a slot. */
+static const struct variant *variant_of(const struct btfa *a, uint32_t slot, uint32_t v)
+{
+	return &a->variants[a->slots[slot] + v - 1];
+}
+
+/* Counts the types of a layout and their references, and notes where the types of each slot begin. Returns
+ * what is wrong. */
+static const char *count_types(struct build *b, const uint32_t *variants, uint32_t *at)
+{
+	const struct btfa *a = b->a;
+	size_t content = 0;
+	uint32_t s, i;
+
+	for (s = 0; s < a->n_slots; s++) {
+		const struct node *n = variants[s] ? &a->nodes[variant_of(a, s, variants[s])->nodes] : NULL;
+
+		at[s] = n ? b->n_types : NONE;
+		for (; n; n = n->last ? NULL : n + 1) {
+			if (b->n_types++ == MAX_TYPES)
+				return "BTF would have more than 65536 types";
+			b->n_refs += count_refs(n);
+			content += 32 + 16 * (size_t)count_fields(n);
+			if (at[s] == b->n_types - 1)
+				content += strlen(a->text + a->names[s]);
+			for (i = 0; i < n->count && content <= MAX_CONTENT; i++) {
+				uint32_t name = a->fields[n->fields + i] & 0xffffff;
+
+				if (name)
+					content += strlen(a->text + a->names[name - 1]);
+			}
+			if (content > MAX_CONTENT)
+				return "BTF would have more than 8388608 bytes";
+		}
+	}
+	return NULL;
+}
+
+/* Resolves a reference of a definition whose types begin at base. Reports whether it leads somewhere. */
+static int resolve(struct build *b, uint32_t ref, const uint32_t *at, uint32_t base)
+{
+	uint32_t to = NONE;
+
+	if (ref >= 2)
+		to = ref % 2 ? at[(ref - 2) / 2] : base + (ref - 2) / 2;
+	b->refs[b->n_refs++] = to;
+	return !ref || to != NONE;
+}
+
+/* Makes the types of a layout: the nodes of the variant in each slot, slot after slot. */
+static int make_types(struct build *b, uint32_t layout, struct btfa_error *e)
+{
+	const struct btfa *a = b->a;
+	uint32_t *variants, *at, s, i, k = 0;
+	const char *wrong;
+
+	if (!SCRATCH(b, &variants, a->n_slots) || !SCRATCH(b, &at, a->n_slots))
+		return fail_memory(e);
+	variants_of(a, layout, variants);
+	wrong = count_types(b, variants, at);
+	if (wrong)
+		return fail(e, BTFA_DAMAGED, "archive: %s", wrong);
+	if (!SCRATCH(b, &b->types, b->n_types) || !SCRATCH(b, &b->refs, b->n_refs))
+		return fail_memory(e);
+	b->n_refs = 0;
+	for (s = 0; s < a->n_slots; s++) {
+		const struct variant *v = variants[s] ? variant_of(a, s, variants[s]) : NULL;
+		const struct node *n = v ? &a->nodes[v->nodes] : NULL;
+		const uint32_t *numbers = v ? a->numbers + v->numbers : NULL;
+
+		for (; n; n = n->last ? NULL : n + 1) {
+			struct type *t = &b->types[k];
+			unsigned words = count_numbers(n);
+
+			t->node = n;
+			t->copies = k++ == at[s];
+			t->name = t->copies ? a->text + a->names[s] : "";
+			t->numbers = numbers;
+			t->size = size_of(n, numbers);
+			t->refs = b->n_refs;
+			if (words)
+				numbers += (words - 1) * words_of(n, 0) + 1;
+			for (i = 0; i < count_refs(n); i++)
+				if (!resolve(b, a->refs[n->refs + i], at, at[s]))
+					return fail(e, BTFA_DAMAGED,
+						    "archive: a type refers to one that the BTF does not have");
+		}
+	}
+	return BTFA_OK;
+}
+
+/* -- merge --
+ *
+ * Types that cannot be told apart become one, and get an order that depends on nothing but them. They are split
+ * into classes by their content, then again by the classes of what they refer to, until that tells no more of
+ * them apart. Classes are told by where they begin in order, which never changes for two types once they are
+ * in different ones.
+ *
+ * The first two rounds look at every type. A later one looks at those that refer to a class that the round
+ * before has split, and of its parts passes over the largest (Hopcroft's trick): what is not looked at refers to
+ * that. So n types with their references take n log n steps.
+ */
+
+static int compare_u32(uint32_t a, uint32_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_content(const void *context, uint32_t i, uint32_t j)
+{
+	const struct build *b = context;
+	const struct type *x = &b->types[i], *y = &b->types[j];
+	uint32_t k, n = count_fields(x->node);
+	int c;
+
+	if ((c = strcmp(x->name, y->name)) || (c = x->node->kind - y->node->kind) ||
+	    (c = (int)x->node->flag - (int)y->node->flag) || (c = compare_u32(x->size, y->size)) ||
+	    (c = compare_u32(n, count_fields(y->node))))
+		return c;
+	for (k = 0; k < n; k++) {
+		struct field f = field_of(b->a, x, k), g = field_of(b->a, y, k);
+
+		if ((c = strcmp(f.name, g.name)) || (c = compare_u32(f.high, g.high)) || (c = compare_u32(f.low, g.low)))
+			return c;
+	}
+	return 0;
+}
+
+static uint32_t new_class(struct build *b, uint32_t at)
+{
+	b->start[b->n_classes] = at;
+	b->size[b->n_classes] = 0;
+	return b->n_classes++;
+}
+
+static void join(struct build *b, uint32_t type, uint32_t class)
+{
+	b->class[type] = class;
+	b->size[class]++;
+}
+
+static void by_content(struct build *b)
+{
+	uint32_t i;
+
+	for (i = 0; i < b->n_types; i++)
+		b->order[i] = i;
+	sort(b->order, b->n_types, b->spare, compare_content, b);
+	for (i = 0; i < b->n_types; i++) {
+		b->place[b->order[i]] = i;
+		if (!i || compare_content(b, b->order[i - 1], b->order[i]))
+			new_class(b, i);
+		join(b, b->order[i], b->n_classes - 1);
+	}
+}
+
+/* Compares types of one content by the classes of what they refer to, which are in the order of their
+ * numbers. */
+static int compare_refs(const void *context, uint32_t i, uint32_t j)
+{
+	const struct build *b = context;
+	const uint32_t *x = b->refs + b->types[i].refs, *y = b->refs + b->types[j].refs;
+	uint32_t k, n = count_refs(b->types[i].node);
+
+	for (k = 0; k < n; k++) {
+		int c = compare_u32(x[k] == NONE ? 0 : b->class[x[k]] + 1, y[k] == NONE ? 0 : b->class[y[k]] + 1);
+
+		if (c)
+			return c;
+	}
+	return 0;
+}
+
+/* Splits each class by the classes, as they are before this, of what its types refer to. */
+static void by_refs(struct build *b, struct splits *s)
+{
+	uint32_t c, i, classes = b->n_classes;
+	uint32_t *cut = b->looked; /* places where a part begins; nothing is looked at yet */
+	uint32_t cuts = 0, next = 0;
+
+	for (c = 0; c < classes; c++) {
+		sort(b->order + b->start[c], b->size[c], b->spare, compare_refs, b);
+		for (i = b->start[c] + 1; i < b->start[c] + b->size[c]; i++)
+			if (compare_refs(b, b->order[i - 1], b->order[i]))
+				cut[cuts++] = i;
+	}
+	for (i = 0; i < b->n_types; i++)
+		b->place[b->order[i]] = i;
+	for (c = 0; c < classes; c++) {
+		uint32_t until = b->start[c] + b->size[c], part = c;
+
+		if (next == cuts || cut[next] >= until)
+			continue;
+		s->classes[s->n++] = c;
+		for (i = cut[next]; i < until; i++) {
+			if (next < cuts && i == cut[next]) {
+				s->classes[s->n++] = part = new_class(b, i);
+				next++;
+			}
+			b->size[c]--;
+			join(b, b->order[i], part);
+		}
+		s->end[s->groups++] = s->n;
+	}
+}
+
+/* Notes for each type what refers to it. */
+static void find_referrers(struct build *b)
+{
+	uint32_t i, k, sum = 0;
+
+	memset(b->by_end, 0, b->n_types * sizeof(*b->by_end));
+	for (i = 0; i < b->n_types; i++)
+		for (k = 0; k < count_refs(b->types[i].node); k++)
+			b->owner[b->types[i].refs + k] = i;
+	for (i = 0; i < b->n_refs; i++)
+		if (b->refs[i] != NONE)
+			b->by_end[b->refs[i]]++;
+	for (i = 0; i < b->n_types; i++) {
+		uint32_t n = b->by_end[i];
+
+		b->by_end[i] = sum;
+		sum += n;
+	}
+	for (i = 0; i < b->n_refs; i++)
+		if (b->refs[i] != NONE)
+			b->by[b->by_end[b->refs[i]]++] = i;
+}
+
+/* Collects the references to a class, whose parts' largest begins at most. */
+static uint32_t see(struct build *b, uint32_t class, uint32_t most, uint32_t n)
+{
+	uint32_t i, k;
+
+	for (i = b->start[class]; i < b->start[class] + b->size[class]; i++) {
+		uint32_t t = b->order[i];
+
+		for (k = t ? b->by_end[t - 1] : 0; k < b->by_end[t]; k++) {
+			uint32_t ref = b->by[k], from = b->owner[ref];
+			struct seen seen = { from, ref, b->start[class], most };
+
+			if (b->size[b->class[from]] == 1)
+				continue;
+			b->n_seen[from]++;
+			b->seen[n++] = seen;
+		}
+	}
+	return n;
+}
+
+static int compare_seen(const void *context, uint32_t i, uint32_t j)
+{
+	const struct seen *seen = ((const struct build *)context)->seen;
+
+	return compare_u32(seen[i].ref, seen[j].ref); /* those of one type are side by side */
+}
+
+/* Compares two types of a class by their references. One that is not looked at leads to the largest part, and so
+ * do all of the type NONE. */
+static int compare_looks(const void *context, uint32_t x, uint32_t y)
+{
+	const struct build *b = context;
+	uint32_t i = 0, j = 0, n = b->n_seen[x], m = y == NONE ? 0 : b->n_seen[y];
+
+	while (i < n || j < m) {
+		const struct seen *s = i < n ? &b->seen[b->by_seen[b->first_seen[x] + i]] : NULL;
+		const struct seen *t = j < m ? &b->seen[b->by_seen[b->first_seen[y] + j]] : NULL;
+		uint32_t k = s ? s->ref - b->types[x].refs : NONE, l = t ? t->ref - b->types[y].refs : NONE;
+		int c;
+
+		if (k < l) {
+			c = compare_u32(s->at, s->most);
+			i++;
+		} else if (l < k) {
+			c = compare_u32(t->most, t->at);
+			j++;
+		} else {
+			c = compare_u32(s->at, t->at);
+			i++;
+			j++;
+		}
+		if (c)
+			return c;
+	}
+	return 0;
+}
+
+static int compare_classes(const void *context, uint32_t i, uint32_t j)
+{
+	const struct build *b = context;
+
+	return compare_u32(b->class[i], b->class[j]);
+}
+
+/* Exchanges a type with the one that has its place. */
+static void put(struct build *b, uint32_t type, uint32_t at)
+{
+	uint32_t other = b->order[at], from = b->place[type];
+
+	b->order[at] = type;
+	b->order[from] = other;
+	b->place[type] = at;
+	b->place[other] = from;
+}
+
+/* Splits a class, given those n of its types that are looked at. The others stay a class, between the parts. */
+static void split_class(struct build *b, uint32_t *looked, uint32_t n, struct splits *next)
+{
+	uint32_t class = b->class[looked[0]], start = b->start[class], rest = b->size[class] - n;
+	uint32_t parts = next->n, part = class, before = 0, k;
+
+	sort(looked, n, b->spare, compare_looks, b);
+	while (before < n && compare_looks(b, looked[before], NONE) < 0)
+		before++;
+	next->classes[parts++] = class;
+	for (k = 0; k < n; k++) {
+		int same = k && !compare_looks(b, looked[k - 1], looked[k]);
+
+		if (!same && (k || rest))
+			next->classes[parts++] = part = new_class(b, start + k + (k < before ? 0 : rest));
+		if (part != class) {
+			b->size[class]--;
+			join(b, looked[k], part);
+		}
+	}
+	/* From the front those that come before the rest, from the end those after. */
+	for (k = 0; k < before; k++)
+		put(b, looked[k], start + k);
+	for (k = n; k > before; k--)
+		put(b, looked[k - 1], start + rest + k - 1);
+	if (rest)
+		b->start[class] = start + before;
+	if (parts - next->n > 1) {
+		next->n = parts;
+		next->end[next->groups++] = parts;
+	}
+}
+
+/* Splits classes by what the round before has split. */
+static void next_round(struct build *b, const struct splits *splits, struct splits *next)
+{
+	uint32_t g, i, k, n = 0, looked = 0;
+
+	for (g = 0, i = 0; g < splits->groups; i = splits->end[g++]) {
+		uint32_t largest = splits->classes[i];
+
+		for (k = i; k < splits->end[g]; k++)
+			if (b->size[splits->classes[k]] > b->size[largest])
+				largest = splits->classes[k];
+		for (k = i; k < splits->end[g]; k++)
+			if (splits->classes[k] != largest)
+				n = see(b, splits->classes[k], b->start[largest], n);
+	}
+	for (i = 0; i < n; i++)
+		b->by_seen[i] = i;
+	sort(b->by_seen, n, b->spare, compare_seen, b);
+	for (i = 0; i < n; i += b->n_seen[b->looked[looked++]]) {
+		b->looked[looked] = b->seen[b->by_seen[i]].from;
+		b->first_seen[b->looked[looked]] = i;
+	}
+	sort(b->looked, looked, b->spare, compare_classes, b);
+	next->n = next->groups = 0;
+	for (i = 0; i < looked; i = k) {
+		uint32_t class = b->class[b->looked[i]];
+
+		for (k = i + 1; k < looked && b->class[b->looked[k]] == class; k++)
+			;
+		split_class(b, b->looked + i, k - i, next);
+	}
+	for (i = 0; i < looked; i++)
+		b->n_seen[b->looked[i]] = 0;
+}
+
+/* Keeps one type of each class, or as many as are wanted, in the order of the classes. */
+static void keep_one_each(struct build *b)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < b->n_types; i += b->size[b->class[b->order[i]]]) {
+		uint32_t first = b->order[i], class = b->class[first], copies = 0;
+
+		for (k = 0; k < b->size[class]; k++)
+			copies += b->types[b->order[i + k]].copies;
+		b->id[class] = b->n_out;
+		do
+			b->out[b->n_out++] = first;
+		while (copies-- > 1);
+	}
+}
+
+static int merge(struct build *b, struct btfa_error *e)
+{
+	struct splits now = { 0 }, next = { 0 }, swap;
+	uint32_t t = b->n_types, r = b->n_refs;
+
+	if (!SCRATCH(b, &b->order, t) || !SCRATCH(b, &b->place, t) || !SCRATCH(b, &b->class, t) ||
+	    !SCRATCH(b, &b->spare, t > r ? t : r) || !SCRATCH(b, &b->start, t) || !SCRATCH(b, &b->size, t) ||
+	    !SCRATCH(b, &b->by, r) || !SCRATCH(b, &b->by_end, t) || !SCRATCH(b, &b->owner, r) ||
+	    !SCRATCH(b, &b->seen, r) || !SCRATCH(b, &b->by_seen, r) || !SCRATCH(b, &b->first_seen, t) ||
+	    !SCRATCH(b, &b->n_seen, t) || !SCRATCH(b, &b->looked, t) || !SCRATCH(b, &b->out, t) ||
+	    !SCRATCH(b, &b->id, t) || !SCRATCH(b, &now.classes, t) || !SCRATCH(b, &now.end, t) ||
+	    !SCRATCH(b, &next.classes, t) || !SCRATCH(b, &next.end, t))
+		return fail_memory(e);
+	memset(b->n_seen, 0, t * sizeof(*b->n_seen));
+	by_content(b);
+	by_refs(b, &now);
+	find_referrers(b);
+	while (now.groups) {
+		next_round(b, &now, &next);
+		swap = now;
+		now = next;
+		next = swap;
+	}
+	keep_one_each(b);
+	return BTFA_OK;
+}
+
+/* -- write -- */
+
+static int compare_strings(const void *context, uint32_t i, uint32_t j)
+{
+	const struct build *b = context;
+
+	return b->strings[i] == b->strings[j] ? 0 : strcmp(b->strings[i], b->strings[j]);
+}
+
+/* How many words a type takes. */
+static size_t count_words(const struct node *n)
+{
+	switch (n->kind) {
+	case KIND_INT:
+	case KIND_VAR:
+		return 3 + 1;
+	case KIND_ARRAY:
+		return 3 + 3;
+	case KIND_STRUCT:
+	case KIND_UNION:
+	case KIND_ENUM64:
+		return 3 + 3 * (size_t)n->count;
+	case KIND_ENUM:
+	case KIND_FUNC_PROTO:
+		return 3 + 2 * (size_t)n->count;
+	}
+	return 3;
+}
+
+/* Lays out the section of strings: each distinct name once, in the order in which a walk over the types meets
+ * it. */
+static int place_strings(struct build *b, struct btfa_error *e)
+{
+	uint32_t *sorted, i, k, n = b->n_out;
+
+	for (i = 0; i < b->n_out; i++) {
+		n += b->types[b->out[i]].node->count;
+		b->type_bytes += 4 * count_words(b->types[b->out[i]].node);
+	}
+	if (!SCRATCH(b, &b->strings, n) || !SCRATCH(b, &b->offset, n) || !SCRATCH(b, &sorted, n) ||
+	    !SCRATCH(b, &b->spare, n))
+		return fail_memory(e);
+	for (i = 0; i < b->n_out; i++) {
+		const struct type *t = &b->types[b->out[i]];
+
+		b->strings[b->n_strings++] = t->name;
+		for (k = 0; k < t->node->count; k++)
+			b->strings[b->n_strings++] = field_of(b->a, t, k).name;
+	}
+	for (i = 0; i < n; i++)
+		sorted[i] = i;
+	sort(sorted, n, b->spare, compare_strings, b);
+	/* For each string, where it was met first: equal ones are still in order. */
+	for (i = 0; i < n; i++)
+		b->spare[sorted[i]] = i && !compare_strings(b, sorted[i - 1], sorted[i]) ? b->spare[sorted[i - 1]] : sorted[i];
+	b->string_bytes = 1;
+	for (i = 0; i < n; i++) {
+		if (b->spare[i] != i) {
+			b->offset[i] = b->offset[b->spare[i]];
+		} else if (!*b->strings[i]) {
+			b->offset[i] = 0;
+		} else {
+			b->offset[i] = (uint32_t)b->string_bytes;
+			b->string_bytes += strlen(b->strings[i]) + 1;
+		}
+	}
+	return BTFA_OK;
+}
+
+/* What is being written, in the byte order of the kernel. */
+struct output {
+	uint8_t *at;
+	int big_endian;
+};
+
+static void put_word(struct output *o, uint32_t v)
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		*o->at++ = (uint8_t)(v >> 8 * (o->big_endian ? 3 - i : i));
+}
+
+static void put_ref(const struct build *b, struct output *o, uint32_t ref)
+{
+	put_word(o, ref == NONE ? 0 : b->id[b->class[ref]] + 1);
+}
+
+/* Writes a type and returns how many strings it has. */
+static uint32_t put_type(const struct build *b, struct output *o, const struct type *t, const uint32_t *offset)
+{
+	const struct node *n = t->node;
+	const uint32_t *ref = b->refs + t->refs;
+	uint32_t i;
+
+	put_word(o, offset[0]);
+	put_word(o, (uint32_t)n->flag << 31 | (uint32_t)n->kind << 24 | (n->kind == KIND_FUNC ? t->numbers[0] : n->count));
+	if (n->kind == KIND_ARRAY || is_composite(n->kind) || !count_refs(n))
+		put_word(o, t->size);
+	else
+		put_ref(b, o, *ref++);
+	if (n->kind == KIND_FUNC) /* its linkage stands where others have their number of fields */
+		return 1;
+	if (n->kind == KIND_ARRAY) {
+		put_ref(b, o, ref[0]);
+		put_ref(b, o, ref[1]);
+	}
+	for (i = 0; i < count_fields(n); i++) {
+		struct field f = field_of(b->a, t, i);
+
+		if (n->count)
+			put_word(o, offset[1 + i]);
+		if (is_composite(n->kind) || n->kind == KIND_FUNC_PROTO)
+			put_ref(b, o, ref[i]);
+		if (n->kind != KIND_FUNC_PROTO)
+			put_word(o, f.low);
+		if (n->kind == KIND_ENUM64)
+			put_word(o, f.high);
+	}
+	return 1 + n->count;
+}
+
+static void write_btf(const struct build *b, int big_endian, uint8_t *buffer)
+{
+	struct output o = { buffer, big_endian };
+	const uint32_t *offset = b->offset;
+	uint32_t i;
+
+	put_word(&o, big_endian ? 0xeb9f0100 : 0x0001eb9f); /* magic, version, flags */
+	put_word(&o, 24);
+	put_word(&o, 0);
+	put_word(&o, (uint32_t)b->type_bytes);
+	put_word(&o, (uint32_t)b->type_bytes);
+	put_word(&o, (uint32_t)b->string_bytes);
+	for (i = 0; i < b->n_out; i++)
+		offset += put_type(b, &o, &b->types[b->out[i]], offset);
+	*o.at++ = 0;
+	for (i = 0; i < b->n_strings; i++) {
+		size_t n = strlen(b->strings[i]) + 1;
+
+		if (b->spare[i] != i || n == 1)
+			continue;
+		memcpy(o.at, b->strings[i], n);
+		o.at += n;
+	}
+}
+
+long btfa_btf(const struct btfa *a, const struct btfa_key *key, void *buffer, size_t size, struct btfa_error *e)
+{
+	struct parts want = parts_of_key(key);
+	uint32_t kernel = find_kernel(a, &want), layout;
+	struct build b = { 0 };
+	long status;
+
+	if (kernel == NONE)
+		return fail(e, BTFA_NO_KERNEL, "archive: kernel is not in the archive");
+	layout = a->kernels[kernel].layout;
+	b.a = a;
+	if (!(status = make_types(&b, layout, e)) && !(status = merge(&b, e)) && !(status = place_strings(&b, e))) {
+		size_t n = 24 + b.type_bytes + b.string_bytes;
+
+		if (n <= size)
+			write_btf(&b, a->layouts[layout].big_endian, buffer);
+		status = (long)n;
+	}
+	while (b.n_memory)
+		give_back(&a->memory, b.memory[--b.n_memory]);
+	return status;
+}
+
+/* -- host, find -- */
+
+/* Opens a file of the system under root, and follows links as if root were "/": in a container they would else
+ * lead to the container's own files. Returns -1 if it cannot. */
+static int open_under(int root, const char *name)
+{
+	char done[4096] = "", todo[4096], link[4096]; /* done has no links */
+	int links = 40;
+	size_t n;
+
+	for (snprintf(todo, sizeof(todo), "%s", name); *todo;) {
+		size_t length = strcspn(todo, "/"), at = strlen(done);
+		ssize_t to;
+
+		if (length == 2 && !memcmp(todo, "..", 2)) {
+			char *slash = strrchr(done, '/');
+
+			*(slash ? slash : done) = 0;
+		} else if (length && (length > 1 || *todo != '.')) {
+			if (at + length + 2 > sizeof(done))
+				return -1;
+			sprintf(done + at, "%s%.*s", at ? "/" : "", (int)length, todo);
+			to = readlinkat(root, done, link, sizeof(link) - 1);
+			if (to > 0) {
+				n = strlen(todo + length);
+				if (!links-- || (size_t)to + n + 1 > sizeof(todo))
+					return -1;
+				memmove(todo + to, todo + length, n + 1);
+				memcpy(todo, link, (size_t)to);
+				done[*link == '/' ? 0 : at] = 0;
+				continue;
+			}
+		}
+		length += todo[length] == '/';
+		memmove(todo, todo + length, strlen(todo + length) + 1);
+	}
+	return openat(root, *done ? done : ".", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+#define MAX_OS_RELEASE (1u << 20)
+
+/* Reads all of a file into memory that the caller gives back. */
+static int read_file(int fd, const char *name, const struct btfa_allocator *m, char **data, size_t *size,
+		     struct btfa_error *e)
+{
+	size_t room = 0;
+	ssize_t n;
+
+	for (*size = 0, *data = NULL;; *size += (size_t)n) {
+		if (*size == room) {
+			char *p = resize(m, *data, room = room ? 2 * room : 4096, 1);
+
+			if (!p)
+				return fail_memory(e);
+			*data = p;
+		}
+		do
+			n = read(fd, *data + *size, room - *size);
+		while (n < 0 && errno == EINTR);
+		if (n < 0)
+			return fail_system(e, "host: os-release: ", name);
+		if (!n)
+			return BTFA_OK;
+		if (*size + (size_t)n > MAX_OS_RELEASE)
+			return fail(e, BTFA_NO_HOST, "host: os-release: %s: too long for an os-release file", name);
+	}
+}
+
+/* Copies one shell word: pieces that are bare, in single quotes (taken as they are) or in double quotes (where a
+ * backslash hides the next character if that is special). A quote that is not closed ends with the line. Reports
+ * whether the word is a part of a key. */
+static int unquote(const char *s, const char *end, char part[PART])
+{
+	char quote = 0;
+	size_t n = 0;
+
+	for (; s < end; s++) {
+		char c = *s;
+
+		if (quote && c == quote) {
+			quote = 0;
+			continue;
+		}
+		if (quote != '\'') {
+			if (c == '\\' && s + 1 < end && (!quote || (s[1] && strchr("\"\\$`", s[1])))) {
+				c = *++s;
+			} else if (!quote && (c == '"' || c == '\'')) {
+				quote = c;
+				continue;
+			} else if (!quote && (c == ' ' || c == '\t')) {
+				break; /* what follows is another word */
+			}
+		}
+		if (n == PART - 1 || !c)
+			return 0;
+		part[n++] = c;
+	}
+	part[n] = 0;
+	return !check_part(part);
+}
+
+static int is_space(char c)
+{
+	return c == ' ' || ('\t' <= c && c <= '\r');
+}
+
+/* Reads the distribution and its version. The last assignment to a variable counts. */
+static int parse_os_release(const char *s, size_t size, struct btfa_key *key, struct btfa_error *e)
+{
+	const char *all = s + size, *value[2] = { NULL, NULL }, *until[2] = { NULL, NULL };
+	static const char *const names[2] = { "ID=", "VERSION_ID=" };
+	int i;
+
+	while (s < all) {
+		const char *line = s, *newline = memchr(s, '\n', (size_t)(all - s)), *stop = newline ? newline : all;
+
+		s = newline ? newline + 1 : all;
+		while (line < stop && is_space(*line))
+			line++;
+		while (line < stop && is_space(stop[-1]))
+			stop--;
+		for (i = 0; i < 2; i++) {
+			size_t n = strlen(names[i]);
+
+			if ((size_t)(stop - line) >= n && !memcmp(line, names[i], n)) {
+				value[i] = line + n;
+				until[i] = stop;
+			}
+		}
+	}
+	if (value[0] && !unquote(value[0], until[0], key->id))
+		return fail(e, BTFA_NO_HOST, "host: os-release: ID is no part of a key");
+	if (value[1] && !unquote(value[1], until[1], key->version_id))
+		return fail(e, BTFA_NO_HOST, "host: os-release: VERSION_ID is no part of a key");
+	if (!*key->id)
+		strcpy(key->id, "linux");
+	return BTFA_OK;
+}
+
+/* Opens the os-release file. *fd is -1 if there is none. */
+static int open_os_release(const struct btfa_host_options *o, int *fd, struct btfa_error *e)
+{
+	const char *root = o->root && *o->root ? o->root : "/";
+	int dir;
+
+	if (o->os_release && *o->os_release) {
+		*fd = open(o->os_release, O_RDONLY | O_CLOEXEC);
+		return *fd < 0 ? fail_system(e, "host: os-release: ", o->os_release) : BTFA_OK;
+	}
+	dir = open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+	if (dir < 0)
+		return fail_system(e, "host: os-release: ", root);
+	*fd = open_under(dir, "etc/os-release");
+	if (*fd < 0)
+		*fd = open_under(dir, "usr/lib/os-release");
+	close(dir);
+	return BTFA_OK;
+}
+
+/* Sets a part of a key to what is given or, if that is empty, to what uname tells. */
+static int set_part(char part[PART], const char *given, const char *told, const char *name, struct btfa_error *e)
+{
+	const char *s = given && *given ? given : told, *wrong = check_part(s);
+
+	if (wrong)
+		return fail(e, BTFA_NO_HOST, "host: %s %s", name, wrong);
+	strcpy(part, s);
+	return BTFA_OK;
+}
+
+int btfa_host(struct btfa_key *key, const struct btfa_host_options *options, struct btfa_error *e)
+{
+	struct btfa_host_options none = { 0 }, o = options ? *options : none;
+	struct btfa_allocator m = allocator_or_malloc(o.allocator);
+	struct utsname u;
+	char *data = NULL;
+	size_t size;
+	int fd = -1, status;
+
+	memset(key, 0, sizeof(*key));
+	status = open_os_release(&o, &fd, e);
+	if (status)
+		return status;
+	if (fd >= 0) {
+		status = read_file(fd, o.os_release && *o.os_release ? o.os_release : "os-release", &m, &data, &size, e);
+		close(fd);
+		if (!status)
+			status = parse_os_release(data, size, key, e);
+		give_back(&m, data);
+		if (status)
+			return status;
+	}
+	if (uname(&u))
+		return fail_system(e, "host: ", "uname");
+	if ((status = set_part(key->release, o.release, u.release, "release", e)) ||
+	    (status = set_part(key->arch, o.arch, u.machine, "arch", e)))
+		return status;
+	btfa_canonical(key);
+	return BTFA_OK;
+}
+
+/* Makes a file in memory, and its path. */
+static int memory_file(struct btfa_found *f, const uint8_t *btf, size_t size, struct btfa_error *e)
+{
+	struct stat st;
+
+	f->fd = (int)syscall(SYS_memfd_create, "kernel.btf", 1u /* MFD_CLOEXEC */);
+	if (f->fd < 0)
+		return fail_system(e, "", "memfd_create");
+	while (size) {
+		ssize_t n = write(f->fd, btf, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail_system(e, "", "file in memory");
+		btf += n;
+		size -= (size_t)n;
+	}
+	snprintf(f->path, sizeof(f->path), "/proc/self/fd/%d", f->fd);
+	if (stat(f->path, &st))
+		return fail_system(e, "", f->path);
+	return BTFA_OK;
+}
+
+/* Finds the types of the host in the archive. */
+static int find_in_archive(const struct btfa *a, const struct btfa_find_options *o, struct btfa_found *f,
+			   struct btfa_error *e)
+{
+	struct btfa_key host, *want = &f->match.want;
+	int status = btfa_host(&host, &o->host, e);
+	uint8_t *btf;
+	long n;
+
+	if (status)
+		return status;
+	if (!btfa_lookup(a, &host, o->neighbours, &f->match))
+		return fail(e, BTFA_NO_KERNEL, "kernel %s/%s/%s/%s has no BTF, and the archive has none for it: %s",
+			    *want->id ? want->id : "-", *want->version_id ? want->version_id : "-",
+			    *want->arch ? want->arch : "-", *want->release ? want->release : "-", f->match.reason);
+	n = btfa_btf(a, &f->match.key, NULL, 0, e);
+	if (n < 0)
+		return (int)n;
+	btf = resize(&a->memory, NULL, (size_t)n, 1);
+	if (!btf)
+		return fail_memory(e);
+	n = btfa_btf(a, &f->match.key, btf, (size_t)n, e);
+	status = n < 0 ? (int)n : memory_file(f, btf, (size_t)n, e);
+	give_back(&a->memory, btf);
+	return status;
+}
+
+static int can_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && !close(fd);
+}
+
+int btfa_find(const struct btfa *a, const struct btfa_find_options *options, const char **btf_custom_path,
+	      struct btfa_found *f, struct btfa_error *e)
+{
+	struct btfa_find_options none = { 0 };
+	const struct btfa_find_options *o = options ? options : &none;
+	int status;
+
+	*btf_custom_path = NULL;
+	memset(f, 0, sizeof(*f));
+	f->fd = -1;
+	if (o->file && *o->file) {
+		if (!can_open(o->file))
+			return fail_system(e, "", o->file);
+		f->source = BTFA_FROM_FILE;
+		*btf_custom_path = o->file;
+		return BTFA_OK;
+	}
+	if (!o->ignore_kernel && can_open("/sys/kernel/btf/vmlinux")) {
+		f->source = BTFA_FROM_KERNEL;
+		return BTFA_OK;
+	}
+	if (!a)
+		return fail(e, BTFA_NO_KERNEL, "the kernel has no BTF, and there is no archive");
+	status = find_in_archive(a, o, f, e);
+	if (status) {
+		btfa_release(f);
+		return status;
+	}
+	f->source = BTFA_FROM_ARCHIVE;
+	*btf_custom_path = f->path;
+	return BTFA_OK;
+}
+
+void btfa_release(struct btfa_found *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}

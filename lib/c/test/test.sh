@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Tests what make has built: which names it shows, how large it is, that the header is C99 and C++98, and that the
+# example of libbtfa(3) builds against an installation and finds a kernel. Called by make test.
+set -eu
+cd "$(dirname "$0")/.."
+make=$1
+
+say() { printf 'libbtfa: %s\n' "$*"; }
+die() { say "$*" >&2; exit 1; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# What others see, in both libraries.
+for library in "-D libbtfa.so" libbtfa.a; do
+	# shellcheck disable=SC2086
+	others=$(nm -g --defined-only $library | awk 'NF == 3 && $3 !~ /^btfa_/ { print $3 }')
+	[ -z "$others" ] || die "$library shows" $others
+done
+
+if [ -n "$ZSTD_LIBS" ]; then
+	state=$(size -A btfa.o | awk '$1 ~ /^\.(data|bss)$/ { n += $2 } END { print n + 0 }')
+	[ "$state" = 0 ] || die "has global state: $state bytes"
+	size=$(size -A btfa.o | awk '$1 ~ /^\.(text|rodata|data|bss)/ { n += $2 } END { print n }')
+	say "code and data: $size bytes, at most 60000"
+	[ "$size" -le 60000 ] || die "too large"
+fi
+
+echo '#include "btfa.h"' >"$work/header.c"
+"$CC" -std=c99 -pedantic -Wall -Wextra -Werror -I. -fsyntax-only "$work/header.c"
+if command -v "$CXX" >/dev/null; then
+	"$CXX" -std=c++98 -pedantic -Wall -Wextra -Werror -I. -fsyntax-only -x c++ "$work/header.c"
+else
+	say "skipped: no C++ compiler"
+fi
+
+# An installation, and the manual's example with it.
+"$make" -s install DESTDIR="$work/package" PREFIX=/usr
+[ "$(cd "$work/package" && find . ! -type d | LC_ALL=C sort | paste -sd' ')" = "./usr/include/btfa.h ./usr/lib/libbtfa.a \
+./usr/lib/libbtfa.so ./usr/lib/libbtfa.so.0 ./usr/lib/pkgconfig/libbtfa.pc ./usr/share/man/man3/libbtfa.3" ] ||
+	die "installs" "$(cd "$work/package" && find . ! -type d)"
+"$make" -s install PREFIX="$work/usr"
+sed -n '/^\.Bd -literal$/,/^\.Ed$/p' libbtfa.3 | sed -e '1d;$d' -e 's/\\e/\\/g' >"$work/which.c"
+cp ../../examples/go-tracer/tracer.btfa "$work"
+cd "$work"
+if command -v pkg-config >/dev/null; then
+	PKG_CONFIG_PATH=$work/usr/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+	export PKG_CONFIG_PATH
+	shared=$(pkg-config --cflags --libs libbtfa)
+	static=$(pkg-config --cflags --libs --static libbtfa)
+else
+	shared="-I$work/usr/include -L$work/usr/lib -lbtfa" static="$shared $ZSTD_LIBS"
+fi
+# shellcheck disable=SC2086
+"$CC" -std=c99 -Wall -Wextra -Werror -o shared which.c $shared
+# shellcheck disable=SC2086
+"$CC" -std=c99 -Wall -Wextra -Werror -static -o static which.c $static
+for program in ./shared ./static; do
+	release=6.1.0-no-such
+	LD_LIBRARY_PATH=$work/usr/lib $program $release 2>err && die "$program found what is not there"
+	grep -q "^kernel .*/$release has no BTF, and the archive has none for it: no kernel" err || die "$program says" "$(cat err)"
+	# One that the archive has, whatever distribution this is.
+	case $(uname -m) in
+	x86_64) release=5.10.0-30-amd64 ;;
+	aarch64) release=6.1.0-50-arm64 ;;
+	*) say "skipped: the example's archive has no kernel for $(uname -m)" && continue ;;
+	esac
+	LD_LIBRARY_PATH=$work/usr/lib $program $release >out || die "$program did not find $release"
+	grep -q '^/proc/self/fd/[0-9]*: ' out || die "$program says" "$(cat out)"
+done
+say "passed"
