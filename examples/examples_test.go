@@ -185,26 +185,36 @@ func TestGoTracer(t *testing.T) {
 	}
 }
 
-func TestLibbpfTracer(t *testing.T) {
-	dir := t.TempDir()
-	tracer := filepath.Join(dir, "tracer")
-	if _, err := exec.LookPath("cc"); err != nil {
-		t.Skip("no C compiler")
+func TestCTracer(t *testing.T) {
+	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
+	for _, tool := range []string{"cc", "make", "bpftool"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("no " + tool)
+		}
 	}
-	if _, err := os.Stat("/usr/include/bpf/libbpf.h"); err != nil {
-		t.Skip("no libbpf-dev")
+	for _, header := range []string{"bpf/libbpf.h", "zstd.h"} {
+		if _, err := os.Stat("/usr/include/" + header); err != nil {
+			t.Skip("no " + header)
+		}
 	}
-	output(t, "cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", tracer, "libbpf-tracer/tracer.c", "-lbpf", "-lelf", "-lz")
+	build := func(args ...string) string {
+		dir := t.TempDir()
+		output(t, "make", append([]string{"-s", "-C", "c-tracer", "OUT=" + dir, "CFLAGS=-O2 -Werror"}, args...)...)
+		return filepath.Join(dir, "tracer")
+	}
+	build()
 	btfgen, file := hostArchive(t)
-	one, tar := filepath.Join(dir, "kernel.btf"), filepath.Join(dir, "min_core_btfs.tar.gz")
+	one := filepath.Join(t.TempDir(), "kernel.btf")
 	output(t, btfgen, "archive", "lookup", file, "-o", one)
-	trace(t, tracer, object, one, "1")
-	output(t, btfgen, "archive", "convert", file, "--layout", "bcc", "-o", tar)
-	trace(t, tracer, object, tar, "1")
-	output(t, btfgen, "archive", "extract", file, "--all", "-o", filepath.Join(dir, "tree"))
-	files, err := filepath.Glob(filepath.Join(dir, "tree", "*", "*", "*", "*.btf"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("extracted %v (%v)", files, err)
+	for _, tracer := range []string{build("ARCHIVE=" + file), build("ARCHIVE="+file, "LDFLAGS=-static")} {
+		if said := trace(t, tracer, "-ignore-kernel-btf", "-count", "1"); !strings.Contains(said, "types from: archive ") {
+			t.Errorf("said %q", said)
+		}
+		if said := trace(t, tracer, "-count", "1"); !strings.Contains(said, "types from: kernel") {
+			t.Errorf("said %q", said)
+		}
+		if said := trace(t, tracer, "-btf", one, "-count", "1"); !strings.Contains(said, "types from: "+one) {
+			t.Errorf("said %q", said)
+		}
 	}
-	trace(t, tracer, object, files[0], "1")
 }

@@ -5,7 +5,7 @@ shopt -s inherit_errexit
 
 me=${0##*/}
 root=$(cd "$(dirname "$0")/.." && pwd)
-all=(corpus40 corpus50 objects sizes single xz zst many big large reuse go)
+all=(corpus40 corpus50 objects sizes single xz zst packed many big large reuse go)
 
 usage() {
 	cat <<EOF
@@ -21,6 +21,9 @@ sides and their ratio.
   single    one object, one kernel: wall and CPU time, ours and bpftool's
   xz        the corpus as .btf.tar.xz: wall time, ours and that of xz -dc
   zst       what 'corpus import' makes of it: wall time, and that from .btf.tar.xz
+  packed    the corpus in one file, and each of its series of 3 kernels or more:
+            bytes, and those of .btf.tar.xz and of tar | zstd -19 --long=31; wall
+            time from it, from the tree of 'zst', and from .btf.tar.xz
   many      about 1,000 kernels, and the corpus they are made of: CPU time per
             kernel, and peak memory
   big       a kernel with 20 MB of BTF or more: wall time, ours and bpftool's
@@ -353,6 +356,45 @@ measure_zst() {
 	done
 	result "$(counts), $jobs at once: wall time from corpus import's tree $(ms "$(wall zst)"), from .btf.tar.xz $(ms "$(wall xz)"):" \
 		"$(calc '%.1f' "$(wall xz)/$(wall zst)") times faster; want at least 4"
+}
+
+# packed_size NAME DIR... packs the .btf.tar.xz below directories, and tells the bytes of both and of a solid tar of the raw BTF.
+packed_size() {
+	local name=$1 files xz solid packed
+	shift
+	rm -rf "$tmp/$name.btfc" "$tmp/$name.raw"
+	"$tmp/btfgen" corpus import -o "$tmp/$name.btfc" "$@" 2>/dev/null
+	"$tmp/btfgen" corpus extract -o "$tmp/$name.raw/" "$@" 2>/dev/null
+	files=$(find "$@" -name '*.btf.tar.xz' | wc -l)
+	xz=$(find "$@" -name '*.btf.tar.xz' -printf '%s\n' | awk '{ s += $1 } END { print s }')
+	packed=$(stat -c %s "$tmp/$name.btfc")
+	solid=$(tar -C "$tmp/$name.raw" --sort=name -cf - . | zstd -q -19 --long=31 -T0 | wc -c)
+	result "$name, $files kernels: $packed bytes, as .btf.tar.xz $xz: 1/$(calc '%.1f' "$xz/$packed"); as tar | zstd -19 --long=31 $solid: $(calc '%.2f' "$packed/$solid")"
+	rm -rf "$tmp/$name.raw"
+}
+
+measure_packed() {
+	need xz || return 0
+	need zstd || return 0
+	objects 50
+	list=$tmp/raw.list
+	prepare_xz
+	local dir i n=0
+	while read -r dir; do
+		n=$((n + 1))
+		packed_size "series$n" "$dir"
+	done < <(find "$tmp/xz" -name '*.btf.tar.xz' -printf '%h\n' | sort | uniq -c | awk '$1 >= 3 { print $2 }')
+	packed_size packed "$tmp/xz"
+	"$tmp/btfgen" corpus import -o "$tmp/zst" "$tmp/xz" 2>/dev/null
+	warm "$tmp/zst"
+	fresh xz zst packed
+	for ((i = 0; i < repeat; i++)); do
+		generate xz -j "$jobs" --btf "$tmp/xz" "${objs[@]}"
+		generate zst -j "$jobs" --btf "$tmp/zst" "${objs[@]}"
+		generate packed -j "$jobs" --btf "$tmp/packed.btfc" "${objs[@]}"
+	done
+	result "$(counts), $jobs at once: wall time from one file $(ms "$(wall packed)"), from the tree $(ms "$(wall zst)"), from .btf.tar.xz $(ms "$(wall xz)"):" \
+		"$(calc '%.1f' "$(wall xz)/$(wall packed)") times faster; want at least 8"
 }
 
 measure_many() {

@@ -10,6 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+govulncheck=golang.org/x/vuln/cmd/govulncheck@v1.3.0
 
 name='' began=0 times=''
 # step NAME: a step begins; how long the last one took is noted.
@@ -65,6 +66,16 @@ bound 'program for linux/amd64' "$(wc -c <"$work/amd64")" "$binary_bytes" bytes
 modules=$(go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./pkg/archive | sort -u)
 bound 'modules behind pkg/archive' "$(grep -c . <<<"$modules" || true)" "$archive_modules" "($(paste -sd' ' <<<"$modules"))"
 
+step 'known vulnerabilities'
+if go run "$govulncheck" ./... >"$work/vuln" 2>&1; then
+	cat "$work/vuln"
+elif grep -q '^govulncheck: fetching vulnerabilities' "$work/vuln"; then
+	echo 'skipped: the database of vulnerabilities cannot be reached'
+else
+	cat "$work/vuln" >&2
+	exit 1
+fi
+
 step 'generated files'
 if command -v clang-19 >/dev/null; then
 	scripts/testdata-bpf.sh --check
@@ -72,6 +83,14 @@ else
 	echo 'skipped: no clang-19 to rebuild testdata/bpf with'
 fi
 go test ./cmd/btfgen -run 'TestReference$' -count=1
+
+step libbtfa
+if command -v cc >/dev/null && [ -f /usr/include/zstd.h ]; then
+	make -s -C lib/c clean all test
+	make -s -C lib/c clean
+else
+	echo 'skipped: needs a C compiler and libzstd-dev'
+fi
 
 step 'go test ./...'
 log=$work/log

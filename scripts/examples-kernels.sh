@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the Go example on Debian's kernels, their own BTF ignored: boots each under
-# qemu with the example as a static binary, which takes the kernel's types from the
-# archive embedded in it. See usage below.
+# Runs the examples on Debian's kernels, their own BTF ignored: boots each under
+# qemu with the examples as static binaries, which take the kernel's types from the
+# archive embedded in them. See usage below.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -13,8 +13,8 @@ usage() {
 usage: $me [--timeout SECONDS] [--sources FILE] [KERNEL...]
 
 Boots each KERNEL in software emulation, without a disk, starts examples/go-tracer
-in it, executes a program, and compares what the tracer tells of it with what is
-true. KERNEL is one of
+and examples/c-tracer in it, executes a program, and compares what the tracers tell
+of it with what is true. KERNEL is one of
 
   bullseye, bookworm, trixie   the kernel of that Debian suite that
                                examples/go-tracer/tracer.btfa has, or the newest of
@@ -23,14 +23,15 @@ true. KERNEL is one of
   a file                       a .deb, or a kernel image for x86_64
 
 and by default the three suites. A kernel that tracer.btfa does not have is added to
-the archive in the tracer that is booted, from the BTF in its image. Says by which
+the archive in the tracers that are booted, from the BTF in its image. Says by which
 rule the kernel was found in the archive and, last, a line per kernel.
 
   --timeout SECONDS   give up on a boot after so long (default 120)
   --sources FILE      use the apt sources in FILE (sources.list format), such as those
                       of an archive of old packages, rather than the host's mirror
 
-Needs Go, qemu-system-x86_64, cpio, and file; to download, apt and a Debian mirror.
+Needs Go, qemu-system-x86_64, cpio, and file; for the tracer in C, without which the
+other runs alone, what its Makefile names; to download, apt and a Debian mirror.
 Exit status: 0 all traced; 1 some not; 2 wrong usage; 3 something that it needs is
 not there, a kernel among it.
 EOF2
@@ -170,7 +171,7 @@ for i in "${!kernels[@]}"; do
 	fi
 done
 
-# The tracer, with all kernels in its archive.
+# The tracers, with all kernels in their archive.
 embedded=$PWD/$tracer_archive
 if [[ -d $work/corpus ]]; then
 	embedded=$work/tracer.btfa
@@ -181,7 +182,15 @@ root=$work/root
 mkdir -p "$root"/{dev,proc,sys,etc}
 printf '{"Replace": {"%s": "%s"}}\n' "$PWD/$tracer_archive" "$embedded" >"$work/overlay.json"
 export CGO_ENABLED=0 GOOS=linux GOARCH=amd64
-go build -overlay "$work/overlay.json" -trimpath -ldflags '-s -w' -o "$root/tracer" ./examples/go-tracer
+go build -overlay "$work/overlay.json" -trimpath -ldflags '-s -w' -o "$root/go-tracer" ./examples/go-tracer
+mkdir "$work/c"
+if PATH=$PATH:/usr/sbin make -s -C examples/c-tracer OUT="$work/c" ARCHIVE="$embedded" LDFLAGS='-static -s' >"$work/c/log" 2>&1; then
+	cp "$work/c/tracer" "$root/c-tracer"
+	say "c-tracer: $(wc -c <"$root/c-tracer") bytes, static"
+else
+	tail -n 3 "$work/c/log" >&2
+	say 'c-tracer cannot be built here; go-tracer runs alone'
+fi
 go build -trimpath -ldflags '-s -w' -o "$root/init" ./examples/internal/guest
 ln -s init "$root/traced"
 

@@ -63,11 +63,13 @@ done
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
-# build NAME bpfel|bpfeb: the object goes to $out. Registers are those of x86_64 and of s390x.
+# build NAME bpfel|bpfeb [ARCH]: the object goes to $out. Registers are those of x86_64 and of s390x, or of ARCH,
+# which is then in the object's name.
 # Ends the script where a tool fails, so call it plainly: bash ignores -e in a condition.
 build() {
 	local name=$1 target=$2 object=$out/$1.$2.o arch=x86 debug=-g cpu=v1
 	[[ $target == bpfeb ]] && arch=s390
+	[[ ${3-} ]] && arch=$3 object=$out/$1_$3_$2.o
 	case $name in
 	nobtf) debug=-g0 ;;
 	runqlat | subprogs) cpu=v3 ;;
@@ -101,6 +103,12 @@ differs() {
 }
 
 for name in "${names[@]}"; do
+	if [[ $name == regs ]]; then
+		build regs bpfel x86
+		build regs bpfel arm64
+		build regs bpfeb s390
+		continue
+	fi
 	for target in bpfel bpfeb; do
 		build "$name" $target
 	done

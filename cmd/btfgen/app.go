@@ -28,10 +28,6 @@ type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// errFindings ends a command that did its work and has already reported what
-// it found.
-var errFindings = errors.New("finished with findings")
-
 // run executes one command line and returns the exit status. Data goes to
 // stdout, everything else to stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -40,20 +36,47 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func runApp(ctx context.Context, app *cli.App, args []string) int {
 	defects := new(defect.Log)
-	ctx = defect.With(ctx, defects)
-	err := usage(app, args)
-	if err == nil {
-		var ordered []string
-		if ordered, err = optionsFirst(app.Commands, app.Flags, args); err == nil {
-			d := defect.Catch(ctx, func() { err = app.RunContext(ctx, append([]string{app.Name}, ordered...)) })
-			err = cmp.Or(d, err)
-		}
-	}
+	ctx, found := withFindings(defect.With(ctx, defects))
+	var err error
+	d := defect.Catch(ctx, func() { err = runCommand(ctx, app, args) })
+	err = cmp.Or(d, err)
 	s := status(ctx, err, app.ErrWriter)
+	if s == statusOK {
+		found.leftOut(app.ErrWriter)
+		s = found.status()
+	}
+	if onGitHub() && s <= statusFindings {
+		tellGitHub(app.ErrWriter, found, err)
+	}
 	if n := len(defects.All()); n > 0 {
 		return reportDefects(app.ErrWriter, defects, s)
 	}
 	return s
+}
+
+func runCommand(ctx context.Context, app *cli.App, args []string) error {
+	line, err := parseArgs(app, args)
+	switch {
+	case err != nil:
+		return err
+	case line.version:
+		foreign.Fprintf(app.Writer, "%s version %s\n", app.Name, app.Version)
+		return nil
+	case line.help:
+		printHelp(app.Writer, app, line.commands)
+		return nil
+	}
+	if err := line.settle(); err != nil {
+		return err
+	}
+	if v, _ := line.value("verbose"); v == "true" {
+		line.tellSettled(app.ErrWriter)
+	}
+	err = app.RunContext(ctx, append([]string{app.Name}, line.canonical()...))
+	if errors.As(err, new(usageError)) {
+		return line.placed(err)
+	}
+	return err
 }
 
 // reportDefects asks for a report and returns the status of a run that met defects of ours and would
@@ -81,13 +104,13 @@ func status(ctx context.Context, err error, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return statusOK
-	case errors.Is(err, errFindings):
-		return statusFindings
 	case errors.As(context.Cause(ctx), &s):
 		foreign.Fprintf(stderr, "btfgen: %v\n", s)
 		return s.status()
 	case errors.As(err, &u):
-		foreign.Fprintf(stderr, "btfgen: %v\n", err)
+		for _, err := range joined(u.error) {
+			foreign.Fprintf(stderr, "btfgen: %v\n", err)
+		}
 		foreign.Fprintf(stderr, "btfgen: see 'btfgen help' and 'btfgen help COMMAND'\n")
 		return statusUsage
 	}
@@ -99,6 +122,9 @@ func status(ctx context.Context, err error, stderr io.Writer) int {
 
 // joined returns the errors that errors.Join made one of. Newlines in others are those of names.
 func joined(err error) (all []error) {
+	if err == nil {
+		return nil
+	}
 	j, ok := err.(interface{ Unwrap() []error })
 	if !ok || err.Error() != errors.Join(j.Unwrap()...).Error() {
 		return []error{err}
@@ -129,40 +155,43 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		},
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   onUsageError,
+		HideHelp:       true, // printHelp does that, and parseArgs finds where it is asked for
+		HideVersion:    true,
 	}
 	for _, c := range app.Commands {
-		prepare(c)
+		prepare(c, c.Name)
 	}
 	return app
 }
 
 // prepare sets what all commands have in common: mistakes are returned, not
-// printed, and no command pretends to have subcommands.
-func prepare(c *cli.Command) {
+// printed, no command pretends to have subcommands, and findings. name is the command's, with those that it is under.
+func prepare(c *cli.Command, name string) {
 	c.OnUsageError = onUsageError
 	if len(c.Subcommands) == 0 {
-		c.Flags = append(c.Flags, &cli.BoolFlag{Name: "debug", Usage: "print where a defect of btfgen is", Hidden: true})
+		c.Flags = append(c.Flags, configFlag(), &cli.BoolFlag{Name: "debug", Usage: "print where a defect of btfgen is", Hidden: true})
+		told, finds := contract[name]
+		if finds {
+			c.Flags = append(c.Flags, told.flags()...)
+		}
 		c.Before = func(c *cli.Context) error {
 			defect.From(c.Context).Stacks = c.Bool("debug")
-			return nil
+			found(c).command = name
+			if finds {
+				if err := found(c).options(c, told); err != nil {
+					return err
+				}
+			}
+			if name == "check" { // whose output is the JSON
+				return nil
+			}
+			return cmp.Or(oneOutput(c, "-o", c.String("output")), oneOutput(c, "--manifest", c.String("manifest")))
 		}
 	}
-	c.HideHelpCommand = true
+	c.HideHelp = true
 	for _, s := range c.Subcommands {
-		prepare(s)
+		prepare(s, name+" "+s.Name)
 	}
 }
 
 func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError{err} }
-
-// usage finds mistakes that the library would answer on standard output.
-func usage(app *cli.App, args []string) error {
-	if len(args) == 0 {
-		return usagef("no command given")
-	}
-	name := args[0]
-	if strings.HasPrefix(name, "-") || name == "help" || name == "h" || app.Command(name) != nil {
-		return nil
-	}
-	return usagef("unknown command %q", name)
-}

@@ -17,12 +17,6 @@ func archiveCommand() *cli.Command {
 			archiveMergeCommand(),
 			archiveConvertCommand(),
 		},
-		Action: func(c *cli.Context) error {
-			if c.NArg() > 0 {
-				return usagef("archive has no command %q", c.Args().First())
-			}
-			return usagef("archive needs a command: list, lookup, extract, merge or convert")
-		},
 	}
 }
 

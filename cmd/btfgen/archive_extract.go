@@ -4,7 +4,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/bundle"
-	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -16,10 +15,11 @@ func archiveExtractCommand() *cli.Command {
 		Usage:     "write BTFs of an archive as files",
 		ArgsUsage: "ARCHIVE [KEY...]",
 		Description: "KEY is ID/VERSION_ID/ARCH/RELEASE, with - for a missing part. The files have BTFHub's layout\n" +
-			"ID/VERSION_ID/ARCH/RELEASE.btf. The exit status is 3 if the archive does not have a kernel.",
+			"ID/VERSION_ID/ARCH/RELEASE.btf; those of an earlier command in DIR are removed.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Usage: "write all kernels"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write into the directory `DIR` (required)", TakesFile: true},
+			jsonFlag("the summary and findings"),
 		},
 		Action: runArchiveExtract,
 	}
@@ -45,30 +45,30 @@ func runArchiveExtract(c *cli.Context) error {
 		}
 		keys = append(keys, k)
 	}
-	_, kernels, err := bundle.ReadKernels(c.Args().First())
+	out := bundle.Output{Path: dir, Format: bundle.Dir}
+	if err := out.Check(c.Context); err != nil {
+		return err
+	}
+	info, kernels, err := readKernels(c, c.Args().First())
 	if err != nil {
 		return err
 	}
-	missing := 0
 	if !all {
-		kernels, missing = pick(c, kernels, keys)
-		if len(kernels) == 0 {
-			return errFindings
+		info.Shard = archive.Shard{} // of which it has not all
+		if kernels = pick(c, kernels, keys); len(kernels) == 0 {
+			return document(c, archiveJSON{dir, 0, findingsOf(c)})
 		}
 	}
-	out := bundle.Output{Path: dir, Format: bundle.Dir}
-	if err := out.Write(archive.Info{}, kernels); err != nil {
+	info.Tool = tool()
+	if err := writeKernels(c, &out, info, kernels); err != nil {
 		return err
 	}
-	foreign.Fprintf(c.App.ErrWriter, "%s: %s\n", dir, logtext.Plural(len(kernels), "kernel"))
-	if missing > 0 {
-		return errFindings
-	}
-	return nil
+	say(c, "%s: %s", dir, logtext.Plural(len(kernels), "kernel"))
+	return document(c, archiveJSON{dir, len(kernels), findingsOf(c)})
 }
 
 // pick keeps the kernels with the keys and reports those that are missing.
-func pick(c *cli.Context, kernels []archive.Kernel, keys []kernel.Key) (picked []archive.Kernel, missing int) {
+func pick(c *cli.Context, kernels []archive.Kernel, keys []kernel.Key) (picked []archive.Kernel) {
 	have := make(map[kernel.Key]archive.Kernel, len(kernels))
 	for _, k := range kernels {
 		have[k.Key.Canonical()] = k
@@ -76,12 +76,11 @@ func pick(c *cli.Context, kernels []archive.Kernel, keys []kernel.Key) (picked [
 	for _, key := range keys {
 		k, ok := have[key.Canonical()]
 		if !ok {
-			foreign.Fprintf(c.App.ErrWriter, "btfgen: kernel %s is not in the archive\n", key)
-			missing++
+			tellOf(c, finding{Class: missing, Message: "not in the archive", Kernel: key.String()})
 			continue
 		}
 		delete(have, key.Canonical())
 		picked = append(picked, k)
 	}
-	return picked, missing
+	return picked
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
-	"encoding/hex"
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -22,50 +25,33 @@ func archiveListCommand() *cli.Command {
 		Usage:     "list the kernels of an archive",
 		ArgsUsage: "ARCHIVE",
 		Description: "ARCHIVE is a .btfa file. Kernels with the same layout have the same BTF. --json has the objects as well, each with\n" +
-			"the first bytes of its sha256, and the hash of the relocations that the BTFs were made for.",
+			"its machines and the first bytes of its sha256, and the hash of the relocations that the BTFs were made for.",
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "write JSON"},
+			jsonFlag("the list"),
 			&cli.BoolFlag{Name: "sizes", Usage: "list what the bytes are spent on instead"},
 		},
 		Action: runArchiveList,
 	}
 }
 
-// listing is what list --json writes. Fields are only ever added.
+// listing is what list --json writes.
 type listing struct {
-	Format      int             `json:"format"`
-	Tool        string          `json:"tool"`
-	Relocations string          `json:"relocations"`
-	Objects     []listingObject `json:"objects"`
-	Layouts     int             `json:"layouts"`
-	Kernels     []listingKernel `json:"kernels"`
-}
-
-type listingObject struct {
-	Name   string `json:"name"`
-	SHA256 string `json:"sha256"` // its first digits
+	Format int `json:"format"`
+	bundle.Made
+	Layouts int             `json:"layouts"`
+	Kernels []listingKernel `json:"kernels"`
 }
 
 type listingKernel struct {
-	ID        string `json:"id"`
-	VersionID string `json:"version_id"`
-	Arch      string `json:"arch"`
-	Release   string `json:"release"`
-	Layout    int    `json:"layout"`
+	Kernel string `json:"kernel"` // ID/VERSION_ID/ARCH/RELEASE
+	Layout int    `json:"layout"`
 }
 
 func list(a *archive.Archive) listing {
-	info := a.Info()
-	l := listing{
-		Format: btfa.Version, Tool: info.Tool, Relocations: hex.EncodeToString(info.Relocations[:]),
-		Objects: []listingObject{}, Layouts: a.Layouts(), Kernels: []listingKernel{},
-	}
-	for _, o := range info.Objects {
-		l.Objects = append(l.Objects, listingObject{o.Name, hex.EncodeToString(o.Sum)})
-	}
+	l := listing{Format: btfa.Version, Made: bundle.NewMade(a.Info()), Layouts: a.Layouts(), Kernels: []listingKernel{}}
 	for _, k := range a.Keys() {
 		layout, _ := a.Layout(k)
-		l.Kernels = append(l.Kernels, listingKernel{k.ID, k.VersionID, k.Arch, k.Release, layout})
+		l.Kernels = append(l.Kernels, listingKernel{k.String(), layout})
 	}
 	return l
 }
@@ -84,15 +70,35 @@ func runArchiveList(c *cli.Context) error {
 	}
 	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)
 	foreign.Fprintf(tw, "ID\tVERSION_ID\tARCH\tRELEASE\tLAYOUT\n")
-	for _, k := range l.Kernels {
-		foreign.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\n", dash(k.ID), dash(k.VersionID), dash(k.Arch), k.Release, k.Layout)
+	for i, k := range a.Keys() {
+		foreign.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\n", dash(k.ID), dash(k.VersionID), dash(k.Arch), k.Release, l.Kernels[i].Layout)
 	}
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	foreign.Fprintf(c.App.ErrWriter, "%s: %s, %s, %s, by %s\n", c.Args().First(),
-		logtext.Plural(len(l.Kernels), "kernel"), logtext.Plural(l.Layouts, "layout"), logtext.Plural(len(l.Objects), "object"), l.Tool)
+	part := ""
+	if l.Shard != nil {
+		part = fmt.Sprintf("part %d/%d of a run: ", l.Shard.Index, l.Shard.N)
+	}
+	say(c, "%s: %s%s, %s, %s, by %s", c.Args().First(), part,
+		logtext.Plural(len(l.Kernels), "kernel"), logtext.Plural(l.Layouts, "layout"), logtext.Plural(len(l.Objects), "object")+forMachines(l.Objects), l.Tool)
 	return nil
+}
+
+// forMachines says how many objects are for which machines, if not all are for any.
+func forMachines(objects []bundle.MadeObject) string {
+	n := make(map[string]int)
+	for _, o := range objects {
+		n[cmp.Or(strings.Join(o.Arches, "+"), "any machine")]++
+	}
+	if len(objects) == n["any machine"] {
+		return ""
+	}
+	var parts []string
+	for _, m := range slices.Sorted(maps.Keys(n)) {
+		parts = append(parts, fmt.Sprintf("%d for %s", n[m], m))
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // listSizes lists the streams of the archive.
@@ -108,19 +114,19 @@ func listSizes(c *cli.Context) error {
 	if c.Bool("json") {
 		type stream struct {
 			Name   string `json:"name"`
-			Plain  int    `json:"plain"`
-			Packed int    `json:"packed"`
+			Plain  int    `json:"bytes"`
+			Packed int    `json:"bytes_packed_alone"`
 		}
 		out := make([]stream, len(sizes))
 		for i, s := range sizes {
 			out[i] = stream(s)
 		}
-		return writeJSON(c, out)
+		return writeJSON(c, map[string][]stream{"streams": out})
 	}
 	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', tabwriter.AlignRight)
 	foreign.Fprintf(tw, "STREAM\tPLAIN\tPACKED ALONE\t\n")
 	for _, s := range sizes {
-		foreign.Fprintf(tw, "%s\t%d\t%d\t\n", s.Name, s.Plain, s.Packed)
+		foreign.Fprintf(tw, "%s\t%s\t%s\t\n", s.Name, logtext.Bytes(int64(s.Plain)), logtext.Bytes(int64(s.Packed)))
 	}
 	return tw.Flush()
 }
@@ -151,10 +157,4 @@ func openNative(name string) (*archive.Archive, error) {
 		return nil, fmt.Errorf("%s: is not a %s archive ('btfgen archive convert' makes one of a directory or tar)", name, bundle.NativeSuffix)
 	}
 	return archive.OpenFile(name)
-}
-
-func writeJSON(c *cli.Context, v any) error {
-	enc := foreign.JSON(c.App.Writer)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

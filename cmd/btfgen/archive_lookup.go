@@ -19,7 +19,7 @@ func archiveLookupCommand() *cli.Command {
 		Description: "Without options the host is the one that this runs on. A kernel of the same release and arch under another\n" +
 			"distribution or version is taken if that leaves one BTF; a near release never is, unless --neighbour asks for\n" +
 			"it and all builds next to the host's have one BTF: N before it, and N after it or all that there are, of the same\n" +
-			"distribution, version, arch, version of Linux and flavour. The exit status is 3 on a miss.",
+			"distribution, version, arch, version of Linux and flavour.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "os-release", Usage: "read distribution and version from `FILE`", TakesFile: true},
 			&cli.StringFlag{Name: "release", Usage: "kernel `RELEASE`, as uname -r prints it"},
@@ -28,7 +28,7 @@ func archiveLookupCommand() *cli.Command {
 			&cli.BoolFlag{Name: "neighbour", Usage: "on a miss, take the BTF that all builds next to the kernel have"},
 			&cli.IntFlag{Name: "builds", Usage: "--neighbour wants `N` builds before the kernel", Value: 3},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the BTF to `FILE`"},
-			&cli.BoolFlag{Name: "json", Usage: "explain in JSON"},
+			jsonFlag("the explanation"),
 		},
 		Action: runArchiveLookup,
 	}
@@ -80,18 +80,16 @@ func runArchiveLookup(c *cli.Context) error {
 			return err
 		}
 	}
-	switch to := explainTo(c, out); {
-	case c.Bool("json") && to == c.App.Writer:
-		err = writeJSON(c, lookupJSON(a, m))
-	case c.Bool("json"):
-		return usagef("--json does not go with -o -")
-	default:
-		err = explain(to, a, m)
+	if !m.Found() {
+		record(c, finding{Class: missing, Message: m.Reason, Kernel: m.Want.String()})
 	}
-	if err == nil && !m.Found() {
-		return errFindings
+	if !c.Bool("json") {
+		return explain(explainTo(c, out), a, m)
 	}
-	return err
+	return document(c, struct {
+		lookupResult
+		allFindings
+	}{lookupJSON(a, m), findingsOf(c)})
 }
 
 // explainTo keeps words out of BTF.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +10,10 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/report"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func checkCommand() *cli.Command {
@@ -24,8 +23,7 @@ func checkCommand() *cli.Command {
 		ArgsUsage: "OBJECT...",
 		Description: "Judges each program of each object on each kernel from the kernel's BTF: relocations that nothing resolves\n" +
 			"and that the verifier can reach, helpers, kfuncs, types of maps and programs, and what programs attach to.\n" +
-			"The exit status is 3 if anything fails, or a kernel or object was skipped. With --require only the kernels\n" +
-			"that it selects count, with --baseline only what got worse. A selector is such as 'debian>=11,x86_64'.",
+			"With --require only failures on the kernels that it selects count, with --baseline only what got worse. A selector is such as 'debian>=11,x86_64'. OBJECT is as for generate.",
 		Flags: append(sourceFlags(),
 			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "write `FORMAT` text, markdown, json, junit, sarif or html", Value: "text"},
 			&cli.BoolFlag{Name: "json", Usage: "same as --format json"},
@@ -63,7 +61,7 @@ func reportWriter(c *cli.Context) (func(io.Writer, *check.Report) error, error) 
 	case "markdown":
 		return func(w io.Writer, r *check.Report) error { return report.Markdown(w, r, opts) }, nil
 	case "json":
-		return report.JSON, nil
+		return func(w io.Writer, r *check.Report) error { return report.JSON(w, r, findingsOf(c).Findings) }, nil
 	case "junit":
 		return report.JUnit, nil
 	case "sarif":
@@ -80,7 +78,7 @@ type checkOptions struct {
 	require []corpus.Selector
 	diff    []corpus.Selector // two, or none
 	old     *check.Baseline
-	paths   []string
+	args    []string // that stand for objects
 }
 
 func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
@@ -98,20 +96,20 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 	if o.require, err = corpus.ParseSelectors(c.StringSlice("require")); err != nil {
 		return o, usageError{fmt.Errorf("--require: %w", err)}
 	}
-	o.paths = c.Args().Slice()
+	o.args = c.Args().Slice()
 	if c.Bool("diff") {
-		if len(o.paths) < 3 {
+		if len(o.args) < 3 {
 			return o, usagef("check --diff needs two kernels and at least one OBJECT")
 		}
 		if c.IsSet("format") || c.Bool("json") || c.IsSet("baseline") || c.IsSet("require") {
 			return o, usagef("--diff does not go with --format, --json, --baseline or --require")
 		}
-		if o.diff, err = corpus.ParseSelectors(o.paths[:2]); err != nil {
+		if o.diff, err = corpus.ParseSelectors(o.args[:2]); err != nil {
 			return o, usageError{fmt.Errorf("--diff: %w", err)}
 		}
-		o.paths = o.paths[2:]
+		o.args = o.args[2:]
 	}
-	if len(o.paths) == 0 {
+	if len(o.args) == 0 {
 		return o, usagef("no BPF object given")
 	}
 	if f := c.String("baseline"); f != "" {
@@ -127,8 +125,7 @@ func runCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	stderr := c.App.ErrWriter
-	objs, bad, err := readPrograms(c.Context, o.paths, stderr)
+	objs, paths, err := readPrograms(c, o.args)
 	if err != nil {
 		return err
 	}
@@ -136,40 +133,37 @@ func runCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	in := inputsOf(append(c.StringSlice("btf"), o.paths...)...)
+	in := inputsOf(append(c.StringSlice("btf"), paths...)...)
 	in.addCorpus(corp, c.String("output"))
 	if err := in.refuse(c.String("output")); err != nil {
 		return err
 	}
-	bar := newProgress(stderr, len(corp.Files))
-	rep, err := check.Run(c.Context, check.Config{
+	bar := newProgress(c, len(corp.Files))
+	cfg := check.Config{
 		Objects: objs, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set,
 		Rodata: c.StringSlice("rodata-var"),
-	})
+	}
+	rep, err := check.Run(c.Context, cfg)
 	bar.finish()
 	if err != nil {
 		return err
 	}
-	for _, s := range rep.Skipped {
-		foreign.Fprintf(stderr, "btfgen: skipped: %s\n", s)
+	for _, g := range cfg.UnmatchedRodata() {
+		tellUnmatched(c, "rodata-var", g, "no object has such a variable")
 	}
+	tellLeftOut(c, rep.Skipped)
 	if len(rep.Kernels) == 0 {
+		tellNotes(c)
 		return errors.New("no kernel could be checked")
 	}
 	if o.diff != nil {
 		return checkDiff(c, rep, o.diff)
 	}
-	if err := writeReport(c, rep, o.write); err != nil {
+	found(c).report = func(w io.Writer) error { return report.Markdown(w, rep, report.Options{}) }
+	if err := checkVerdict(c, rep, &o); err != nil {
 		return err
 	}
-	failed, err := checkVerdict(stderr, rep, &o)
-	if err != nil {
-		return err
-	}
-	if failed || bad > 0 || len(rep.Skipped) > 0 {
-		return errFindings
-	}
-	return nil
+	return writeReport(c, rep, o.write)
 }
 
 func writeReport(c *cli.Context, rep *check.Report, write func(io.Writer, *check.Report) error) error {
@@ -179,11 +173,22 @@ func writeReport(c *cli.Context, rep *check.Report, write func(io.Writer, *check
 	return write(c.App.Writer, rep)
 }
 
-// checkVerdict says whether the report is a failure, given what is required
+// checkVerdict tells what of the report is a failure, given what is required
 // and what it was before.
-func checkVerdict(stderr io.Writer, rep *check.Report, o *checkOptions) (failed bool, err error) {
+func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	if o.old == nil && len(o.require) == 0 {
-		return rep.Worst(nil) == check.Fails, nil
+		for _, cause := range rep.Causes(check.Unknown) {
+			x := finding{Class: failing, Message: fmt.Sprintf("%s: %s (%s, %s)", cause.Subject, cause.Reason,
+				logtext.Plural(len(cause.Programs), "program"), logtext.Plural(len(cause.Kernels), "kernel"))}
+			if cause.Status != check.Fails {
+				x.Class = uncertain
+			}
+			if len(cause.Sources) > 0 {
+				x.File = cause.Sources[0]
+			}
+			record(c, x)
+		}
+		return nil
 	}
 	for _, s := range o.require {
 		n := 0
@@ -196,25 +201,35 @@ func checkVerdict(stderr io.Writer, rep *check.Report, o *checkOptions) (failed 
 		})
 		switch {
 		case n == 0:
-			return true, fmt.Errorf("--require %s: no kernel is selected", s)
+			tellUnmatched(c, "require", s.String(), nearestKernels(s, rep))
 		case worst == check.Fails:
-			foreign.Fprintf(stderr, "btfgen: --require %s: not met\n", s)
-			failed = true
+			tell(c, failing, "--require %s: not met", s)
+		case worst >= check.Unknown:
+			note(c, finding{Class: uncertain, Message: fmt.Sprintf("--require %s: may not be met", s)})
 		}
 	}
 	if o.old == nil {
-		return failed, nil
+		return nil
 	}
 	for _, ch := range rep.Compare(o.old) {
-		word := "better"
 		if ch.Worse() {
-			word, failed = "worse", true
-		} else if ch.New > ch.Old {
-			continue
+			tellOf(c, finding{Class: failing, Message: fmt.Sprintf("%s: %s, was %s", ch.Program, ch.New, ch.Old), Object: ch.Object, Kernel: ch.Kernel})
+		} else if ch.New < ch.Old {
+			say(c, "btfgen: better: %s: %s on %s: %s, was %s", ch.Object, ch.Program, ch.Kernel, ch.New, ch.Old)
 		}
-		foreign.Fprintf(stderr, "btfgen: %s: %s: %s on %s: %s, was %s\n", word, ch.Object, ch.Program, ch.Kernel, ch.New, ch.Old)
 	}
-	return failed, nil
+	return nil
+}
+
+// nearestKernels says what there is where a selector matches none of the report's kernels.
+func nearestKernels(s corpus.Selector, rep *check.Report) string {
+	return corpus.Nearest(s, func(yield func(kernel.Key) bool) {
+		for i := range rep.Kernels {
+			if !yield(rep.Kernels[i].Key()) {
+				return
+			}
+		}
+	})
 }
 
 // checkDiff shows what differs between two kernels.
@@ -228,27 +243,17 @@ func checkDiff(c *cli.Context, rep *check.Report, sel []corpus.Selector) error {
 			}
 		}
 		if len(found) != 1 {
-			return fmt.Errorf("--diff %s: selects %s, want one", s, logtext.Plural(len(found), "kernel"))
+			near := ""
+			if len(found) == 0 {
+				near = fmt.Sprintf(" (%s)", nearestKernels(s, rep))
+			}
+			return fmt.Errorf("--diff %s: selects %s, want one%s", s, logtext.Plural(len(found), "kernel"), near)
 		}
 		k[i] = found[0]
 	}
 	n := report.Diff(c.App.Writer, rep, k[0], k[1])
 	if n > 0 {
-		return errFindings
+		record(c, finding{Class: different, Message: logtext.Plural(n, "program")})
 	}
 	return nil
-}
-
-// readPrograms is readObjects for objects with programs, which need no
-// relocations.
-func readPrograms(ctx context.Context, paths []string, stderr io.Writer) (list []*check.Object, bad int, err error) {
-	parse := func(name string, data []byte) (*check.Object, error) { return check.Parse(ctx, name, data) }
-	bad, err = eachObject(ctx, paths, stderr, parse, func(o *check.Object, _ []byte) { list = append(list, o) })
-	if err != nil {
-		return nil, bad, err
-	}
-	if len(list) == 0 {
-		return nil, bad, errors.New("no object with programs")
-	}
-	return list, bad, nil
 }

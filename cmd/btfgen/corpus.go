@@ -19,12 +19,6 @@ func corpusCommand() *cli.Command {
 			corpusImportCommand(),
 			corpusExtractCommand(),
 		},
-		Action: func(c *cli.Context) error {
-			if c.NArg() > 0 {
-				return usagef("corpus has no command %q", c.Args().First())
-			}
-			return usagef("corpus needs a command: list, lint, import or extract")
-		},
 	}
 }
 
@@ -47,12 +41,12 @@ func openSources(c *cli.Context, opts corpus.Options, running bool) (*corpus.Cor
 		}
 		sources = []string{runningKernel}
 	}
-	return corpus.Open(c.Context, sources, opts)
+	return openWith(c, sources, opts)
 }
 
 // sweepOf returns how to read a corpus, with a progress bar. stop ends the bar
 // and must be called.
 func sweepOf(c *cli.Context, corp *corpus.Corpus) (cfg sweep.Config, stop func()) {
-	bar := newProgress(c.App.ErrWriter, len(corp.Files))
+	bar := newProgress(c, len(corp.Files))
 	return sweep.Config{Corpus: corp, Jobs: c.Int("jobs"), Progress: bar.set}, bar.finish
 }

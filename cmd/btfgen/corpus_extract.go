@@ -19,11 +19,11 @@ func corpusExtractCommand() *cli.Command {
 		ArgsUsage: "[SOURCE...]",
 		Description: "SOURCE is a file or a tree (default: the running kernel). OUT is a directory, with a tree of\n" +
 			"ID/VERSION_ID/ARCH/RELEASE.btf, if it ends in / or is one already, or if there are several kernels. Else it is the\n" +
-			"file for the only kernel, - being standard output. The exit status is 3 if something was skipped.",
+			"file for the only kernel, - being standard output.",
 		Flags: corpusCommandFlags(
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)", TakesFile: true},
 			&cli.BoolFlag{Name: "modules", Usage: "write modules too, as RELEASE/MODULE.btf beside their kernel"},
-			&cli.BoolFlag{Name: "json", Usage: "write the summary of a tree as JSON to standard output"},
+			jsonFlag("the summary and findings"),
 		),
 		Action: runCorpusExtract,
 	}
@@ -44,6 +44,7 @@ func runCorpusExtract(c *cli.Context) error {
 	if !c.Bool("modules") {
 		opts.Modules = store.NoModules
 	}
+	opts.Verify = true
 	if err := distinctDirs(out, c.Args().Slice()); err != nil {
 		return err
 	}
@@ -55,8 +56,6 @@ func runCorpusExtract(c *cli.Context) error {
 	switch {
 	case !tree && c.Bool("modules"):
 		return usagef("--modules needs a directory: -o %s/", out)
-	case !tree && c.Bool("json"):
-		return usagef("--json is for a directory: -o %s/", out)
 	case !tree:
 		in := make(inputs)
 		in.addCorpus(corp, out)
@@ -93,12 +92,9 @@ func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
 	if err != nil {
 		return err
 	}
-	reportSkipped(c.App.ErrWriter, skipped)
+	tellLeftOut(c, skipped)
 	if err := writeOut(c, out, btf); err != nil {
 		return err
 	}
-	if len(skipped) > 0 {
-		return errFindings
-	}
-	return nil
+	return document(c, storedJSON{Output: out, Kernels: 1, Written: 1, Bytes: int64(len(btf)), allFindings: findingsOf(c)})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -18,12 +19,12 @@ func corpusLintCommand() *cli.Command {
 		Name:      "lint",
 		Usage:     "find what is wrong with a corpus",
 		ArgsUsage: "SOURCE...",
-		Description: "SOURCE is a file or a tree. The exit status is 3 if there is an error or a warning. The findings are:\n" +
+		Description: "SOURCE is a file or a tree. The findings are:\n" +
 			codes.String(),
 		Flags: corpusCommandFlags(
 			&cli.StringFlag{Name: "earlier", Usage: "report kernels that are in `FILE`, written by 'corpus list --json' (with --long if packages hold several), and not here any more", TakesFile: true},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list every kernel, and its path"},
-			&cli.BoolFlag{Name: "json", Usage: "write JSON"},
+			jsonFlag("the findings"),
 		),
 		Action: runCorpusLint,
 	}
@@ -52,14 +53,19 @@ func runCorpusLint(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		err = writeJSON(c, rep)
-	} else {
+	if !c.Bool("json") {
 		err = rep.Text(c.App.Writer, c.Bool("verbose"))
-		foreign.Fprintf(c.App.ErrWriter, "%s\n", rep.Summary())
 	}
-	if err == nil && rep.Errors+rep.Warnings > 0 {
-		err = errFindings
+	say(c, "%s", rep.Summary())
+	for _, f := range rep.Findings {
+		x := finding{Class: class(f.Severity.String()), Code: string(f.Code), Message: f.Code.Text(), Kernel: f.Kernel, File: f.Path}
+		if f.Detail != "" {
+			x.Message += " (" + f.Detail + ")"
+		}
+		record(c, x)
 	}
-	return err
+	return cmp.Or(err, document(c, struct {
+		*lint.Report
+		allFindings
+	}{rep, findingsOf(c)}))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"text/tabwriter"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/lint"
+	"github.com/btfgen/btfgen/internal/logtext"
 )
 
 func corpusListCommand() *cli.Command {
@@ -18,10 +20,11 @@ func corpusListCommand() *cli.Command {
 		ArgsUsage: "[SOURCE...]",
 		Description: "SOURCE is a file or a tree (default: the running kernel). Without --long nothing is decompressed, and a package\n" +
 			"or an archive with several kernels is one row. A kernel whose key is not known has dashes. --json writes a line\n" +
-			"for each kernel, for 'corpus lint --earlier'. The exit status is 3 if a file was skipped.",
+			"for each kernel, for 'corpus lint --earlier'.",
 		Flags: corpusCommandFlags(
 			&cli.BoolFlag{Name: "long", Aliases: []string{"l"}, Usage: "read the kernels: show bytes of BTF, types, byte order, bytes of a pointer, modules"},
-			&cli.BoolFlag{Name: "json", Usage: "write JSON, a line for each kernel"},
+			&cli.BoolFlag{Name: "sizes", Usage: "list what the bytes of corpora in one file are spent on instead"},
+			jsonFlag("a line for each kernel, then for each finding,"),
 		),
 		Action: runCorpusList,
 	}
@@ -36,6 +39,9 @@ func runCorpusList(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.Bool("sizes") {
+		return listCorpusSizes(c, corp)
+	}
 	list, skipped := lint.List(corp), corp.Skipped
 	if c.Bool("long") {
 		cfg, stop := sweepOf(c, corp)
@@ -43,6 +49,10 @@ func runCorpusList(c *cli.Context) error {
 		if stop(); err != nil {
 			return err
 		}
+	}
+	tellLeftOut(c, skipped)
+	if len(list) == 0 {
+		return errors.New("no kernel could be read")
 	}
 	slices.SortStableFunc(list, func(a, b lint.Entry) int { return a.Key().Compare(b.Key()) })
 	write := writeTable
@@ -52,11 +62,7 @@ func runCorpusList(c *cli.Context) error {
 	if err := write(c.App.Writer, list, c.Bool("long")); err != nil {
 		return err
 	}
-	reportSkipped(c.App.ErrWriter, skipped)
-	if len(skipped) > 0 {
-		return errFindings
-	}
-	return nil
+	return findingLines(c)
 }
 
 func writeLines(w io.Writer, list []lint.Entry, _ bool) error {
@@ -77,9 +83,9 @@ func writeTable(w io.Writer, list []lint.Entry, long bool) error {
 	}
 	foreign.Fprintf(tw, "%s\n", head+"PATH")
 	for _, e := range list {
-		foreign.Fprintf(tw, "%s\t%d\t", e.Key(), e.Disk)
+		foreign.Fprintf(tw, "%s\t%s\t", e.Key(), logtext.Bytes(e.Disk))
 		if long {
-			foreign.Fprintf(tw, "%d\t%d\t%s\t%d\t%d\t", e.Bytes, e.Types, e.ByteOrder, e.Pointer, e.Modules)
+			foreign.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t", logtext.Bytes(e.Bytes), e.Types, e.ByteOrder, e.Pointer, e.Modules)
 		}
 		foreign.Fprintf(tw, "%s\n", e.Path)
 	}

@@ -18,13 +18,13 @@ func TestDefects(t *testing.T) {
 	for name, do := range map[string]cli.ActionFunc{
 		"outside of a unit":        func(*cli.Context) error { panic("trouble\n\x1b") },
 		"in a unit":                func(c *cli.Context) error { unit(c); return nil },
-		"in a unit, with findings": func(c *cli.Context) error { unit(c); return errFindings },
+		"in a unit, with findings": func(c *cli.Context) error { unit(c); record(c, finding{Class: defective}); return nil },
 	} {
 		stumble := func(args ...string) string {
 			var stderr bytes.Buffer
 			app := newApp(io.Discard, &stderr)
 			app.Commands = append(app.Commands, &cli.Command{Name: "stumble", Action: do})
-			prepare(app.Commands[len(app.Commands)-1])
+			prepare(app.Commands[len(app.Commands)-1], "stumble")
 			if s := runApp(t.Context(), app, args); s != statusFailed {
 				t.Errorf("%s: exit status %d, want %d", name, s, statusFailed)
 			}

@@ -4,17 +4,22 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/generate"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 func generateCommand() *cli.Command {
@@ -22,20 +27,25 @@ func generateCommand() *cli.Command {
 		Name:      "generate",
 		Usage:     "minimize the BTF of every kernel of a corpus",
 		ArgsUsage: "OBJECT...",
-		Description: "OBJECT is a BPF object, or a file that embeds some. OUT is by its suffix a native archive (.btfa), one file\n" +
-			"(.tar.gz, .tar.xz, .tar.zst) or else a directory, with BTFHub's layout ID/VERSION_ID/ARCH/RELEASE.btf inside.\n" +
-			"The exit status is 3 if a relocation is unresolved somewhere or a kernel or object was skipped.",
+		Description: "OBJECT is a BPF object, a file that embeds some, a directory (every BPF object in it), @LIST (a file with an OBJECT\n" +
+			"on each line), or - (standard input). MACHINE=OBJECT, such as x86_64=probe.o, says for which machine it is; else its\n" +
+			"name does, the program that embeds it, or the registers that it reads (docs/objects.md). OUT is by its suffix a native archive (.btfa), one file\n" +
+			"(.tar.gz, .tar.xz, .tar.zst) or else a directory, with BTFHub's layout ID/VERSION_ID/ARCH/RELEASE.btf inside, from\n" +
+			"which the files of an earlier run are removed.\n" +
+			"A relocation that nothing resolves is information, unless --fail-on says otherwise: 'btfgen check' tells whether a\n" +
+			"program reaches it.",
 		Flags: append(sourceFlags(),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)"},
 			layoutFlag(),
 			&cli.StringFlag{Name: "manifest", Usage: "write hashes, sizes and counts of every kernel to `FILE`, as JSON", TakesFile: true},
 			&cli.StringFlag{Name: "reuse", Usage: "take over kernels that did not change from `OLD.btfa`", TakesFile: true},
 			&cli.StringFlag{Name: "reuse-manifest", Usage: "the manifest of OLD.btfa is `FILE`", DefaultText: "OLD.json", TakesFile: true},
-			&cli.StringFlag{Name: "shard", Usage: "do part `I/N` of the corpus only; archive merge puts the parts together"},
+			&cli.StringFlag{Name: "shard", Usage: "do part `I/N` of the corpus only, or the one that a batch system's variables tell (auto); archive merge puts the parts together"},
 			jobsFlag(),
 			paddingFlag(),
-			&cli.BoolFlag{Name: "json", Usage: "write the summary to standard output, as JSON"},
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list the kernels of each unresolved relocation, and the time spent on each stage"},
+			keepFlag(),
+			jsonFlag("the summary and findings"),
+			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list the kernels of each poisoned relocation, where the verifier reaches it, what is left out, and the time spent on each stage"},
 			&cli.StringFlag{Name: "cpuprofile", Usage: "write a CPU profile for 'go tool pprof' to `FILE`", TakesFile: true},
 		),
 		Action: runGenerate,
@@ -58,6 +68,9 @@ func paddingFlag() cli.Flag {
 }
 
 func minimizeOptions(c *cli.Context) (o minimize.Options, err error) {
+	if o.Keep, err = minimize.ParseKeep(c.StringSlice("keep")...); err != nil {
+		return o, usagef("--keep %s", err)
+	}
 	switch p := c.String("padding"); p {
 	case "implicit":
 	case "explicit":
@@ -83,7 +96,7 @@ func openCorpus(c *cli.Context, mapped bool) (*corpus.Corpus, error) {
 		return nil, err
 	}
 	opts.Map = mapped
-	return corpus.Open(c.Context, sources, opts)
+	return openWith(c, sources, opts)
 }
 
 func runGenerate(c *cli.Context) (err error) {
@@ -95,13 +108,17 @@ func runGenerate(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	cfg.Keyed = out.Native
+	if err := out.Check(c.Context); err != nil {
+		return err
+	}
 	stop, err := startProfile(c.String("cpuprofile"))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	stderr := c.App.ErrWriter
-	bar := newProgress(stderr, len(cfg.Corpus.Files))
+	bar := newProgress(c, len(cfg.Corpus.Files))
 	cfg.Done = bar.update
 	start := time.Now()
 	rep, err := generate.Run(c.Context, *cfg)
@@ -113,7 +130,8 @@ func runGenerate(c *cli.Context) (err error) {
 		return err
 	}
 	if len(rep.Kernels) == 0 && cfg.Shard.N <= 1 {
-		reportSkipped(stderr, rep.Skipped)
+		tellLeftOut(c, rep.Skipped)
+		tellNotes(c)
 		return fmt.Errorf("no kernel could be minimized")
 	}
 	if m := c.String("manifest"); m != "" {
@@ -122,23 +140,35 @@ func runGenerate(c *cli.Context) (err error) {
 		}
 	}
 	var info archive.Info // hashes all objects, so that it is made only if it goes anywhere
-	if out.Native {
-		info = objs.info()
+	if out.HasInfo() {
+		info = objs.info(rep, cfg.Options.Keep)
+		info.Shard = cfg.Shard
 	}
-	if err := out.Write(info, rep.Archive()); err != nil {
+	if err := writeKernels(c, &out, info, rep.Archive()); err != nil {
 		return err
 	}
-	s := generate.Summarize(out.Path, rep, objs.bad, time.Since(start))
-	if c.Bool("json") {
-		err = s.JSON(c.App.Writer)
-	} else {
-		reportSkipped(stderr, rep.Skipped)
-		s.Text(stderr, rep, c.Bool("verbose"))
+	tellLeftOut(c, rep.Skipped)
+	if err := tellUnresolved(c, cfg, objs, rep); err != nil {
+		return err
 	}
-	if err == nil && (len(rep.Unresolved) > 0 || len(rep.Skipped) > 0 || objs.bad > 0) {
-		return errFindings
+	tellKept(c, rep)
+	tellExternals(c, objs)
+	s := generate.Summarize(out.Path, rep, time.Since(start))
+	if !found(c).on[poisoned] && !found(c).silent {
+		s.Poisoned(stderr, c.Bool("verbose"))
 	}
-	return err
+	if !found(c).silent {
+		rep.Unkept(stderr, c.Bool("verbose"))
+	}
+	if c.Bool("verbose") {
+		say(c, "%s", rep.Times())
+	}
+	found(c).leftOut(stderr)
+	say(c, "%s", s)
+	return document(c, struct {
+		*generate.Summary
+		allFindings
+	}{s, findingsOf(c)})
 }
 
 // generateConfig reads the options, objects and sources.
@@ -152,12 +182,10 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects, err
 		return nil, nil, usagef("--jobs %d: want at least 1", cfg.Jobs)
 	}
 	limitMemory(cfg.Jobs)
-	if s := c.String("shard"); s != "" {
-		if cfg.Shard, err = generate.ParseShard(s); err != nil {
-			return nil, nil, usageError{err}
-		}
+	if cfg.Shard, err = shardFlag(c); err != nil {
+		return nil, nil, err
 	}
-	objs, err := readObjects(c.Context, c.Args().Slice(), c.App.ErrWriter)
+	objs, err := objectsOrNone(c, c.Args().Slice(), cfg.Options.Keep, readObjects)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -166,12 +194,36 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects, err
 		return nil, nil, err
 	}
 	outputs := []string{out, c.String("manifest"), c.String("cpuprofile")}
-	in := inputsOf(append(c.StringSlice("btf"), c.Args().Slice()...)...)
+	in := inputsOf(append(c.StringSlice("btf"), objs.paths...)...)
 	in.addCorpus(cfg.Corpus, outputs...)
 	if err := cmp.Or(in.refuse(outputs...), in.refuseTree(out, cfg.Corpus)); err != nil {
 		return nil, nil, err
 	}
 	return cfg, objs, reuse(c, cfg)
+}
+
+// shardFlag reads --shard, and says what auto came to.
+func shardFlag(c *cli.Context) (s archive.Shard, err error) {
+	switch text := c.String("shard"); text {
+	case "":
+		return s, nil
+	case "auto":
+		s, from, err := generate.ShardFrom(os.Getenv)
+		if err != nil {
+			return s, usagef("--shard auto: %w", err)
+		}
+		part := "the only part"
+		if s.N > 0 {
+			part = "part " + s.String()
+		}
+		say(c, "btfgen: --shard auto: %s, by %s", part, from)
+		return s, nil
+	default:
+		if s, err = generate.ParseShard(text); err != nil {
+			return s, usageError{err}
+		}
+		return s, nil
+	}
 }
 
 // reuse reads the archive of --reuse. One that cannot serve is told and does
@@ -190,14 +242,68 @@ func reuse(c *cli.Context, cfg *generate.Config) error {
 	}
 	old, why, err := generate.ReadOld(c.Context, path, cmp.Or(c.String("reuse-manifest"), manifestOf(path)), same, cfg)
 	if why != "" {
-		foreign.Fprintf(c.App.ErrWriter, "btfgen: nothing of %s can be used: %s\n", path, why)
+		say(c, "btfgen: nothing of %s can be used: %s", path, why)
 	}
 	cfg.Old = old
 	return err
 }
 
-func reportSkipped(w io.Writer, skipped []*corpus.Error) {
-	for _, s := range skipped {
-		foreign.Fprintf(w, "btfgen: skipped: %s\n", s)
+// tellExternals tells what the objects take from the running kernel's own BTF.
+func tellExternals(c *cli.Context, objs *objects) {
+	for _, o := range objs.list {
+		for _, x := range check.Externals(o) {
+			text := strings.Join(x.Subjects, ", ")
+			if few := 3; len(x.Subjects) > few+1 && !c.Bool("verbose") {
+				text = fmt.Sprintf("%s and %d more", strings.Join(x.Subjects[:few], ", "), len(x.Subjects)-few)
+			}
+			tellOf(c, finding{Class: noted, Object: o.Name(), Message: text + ": " + x.Reason})
+		}
 	}
+}
+
+// tellUnresolved tells which relocations loaders refuse and, if the user wants to know that, where the verifier gets to
+// poisoned ones. Those are in the summary unless they count.
+func tellUnresolved(c *cli.Context, cfg *generate.Config, objs *objects, rep *generate.Report) error {
+	if f := found(c); f.verbose || f.on[reached] {
+		programs := make([]*check.Object, 0, len(objs.list))
+		for i, o := range objs.list {
+			p, err := check.Parse(c.Context, o.Name(), objs.data[i])
+			if err != nil {
+				return err
+			}
+			programs = append(programs, p.ForMachines(o.Machines()...))
+		}
+		if err := generate.Reach(c.Context, cfg, programs, rep); err != nil {
+			return err
+		}
+	}
+	for i := range rep.Unresolved {
+		u := &rep.Unresolved[i]
+		if u.Result != relolog.Poisoned {
+			tellOf(c, unresolved(class(u.Result), u, u.Kernels, len(rep.Kernels)))
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(u.Kernels), func(k string) bool { return slices.Contains(u.Reached, k) })
+		for _, x := range []finding{unresolved(reached, u, u.Reached, len(rep.Kernels)), unresolved(poisoned, u, others, len(rep.Kernels))} {
+			switch {
+			case x.Class == "": // on no kernel
+			case found(c).counts(&x):
+				tellOf(c, x)
+			default:
+				record(c, x)
+			}
+		}
+	}
+	return nil
+}
+
+// unresolved is a finding about a relocation on some of n kernels. It is none if they are none.
+func unresolved(cl class, u *generate.Unresolved, kernels []string, n int) finding {
+	switch len(kernels) {
+	case 0:
+		return finding{}
+	case 1:
+		return finding{Class: cl, Message: u.Relo, Object: u.Object, Kernel: kernels[0]}
+	}
+	return finding{Class: cl, Message: u.Relo + " on " + logtext.Kernels(kernels, n, false), Object: u.Object}
 }

@@ -191,7 +191,7 @@ func TestHostileNames(t *testing.T) {
 		{other},
 		{"--" + other},
 		{"help", other},
-		{"corpus", "lint", "--help", other},
+		{"help", "corpus", "lint", other},
 		{"generate", "--" + other},
 		{"generate", "--jobs=" + other, object},
 	} {

@@ -10,14 +10,14 @@ import (
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/minimize"
 )
 
-// info is what an archive says of the objects.
-func (o *objects) info() archive.Info {
-	info := archive.Info{Tool: tool(), Relocations: relolog.Hash(o.list...)}
+// info is what an archive says of the objects and of what is kept besides.
+func (o *objects) info(rep *generate.Report, keep *minimize.Keep) archive.Info {
+	info := archive.Info{Tool: tool(), Relocations: rep.Relocations(o.list, keep)}
 	for i, obj := range o.list {
-		info.Objects = append(info.Objects, archiver.NewObject(obj.Name(), o.data[i]))
+		info.Objects = append(info.Objects, archiver.NewObject(obj.Name(), o.data[i], obj.Machines()...))
 	}
 	return info
 }

@@ -7,9 +7,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/generate"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/pkg/archive"
 )
 
 // writeOut writes data to a file or, for "-", to standard output.
@@ -24,6 +27,41 @@ func writeOut(c *cli.Context, path string, data []byte) error {
 		return usagef("standard output is a terminal, and BTF is binary")
 	}
 	_, err := c.App.Writer.Write(data)
+	return err
+}
+
+// writeKernels writes to an output, and tells what became of files of an earlier run.
+func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels []archive.Kernel) error {
+	told, err := out.Write(c.Context, info, kernels)
+	if err != nil {
+		return err
+	}
+	if told.Removed > 0 {
+		say(c, "%s: removed %s of an earlier run", out.Path, logtext.Plural(told.Removed, "file"))
+	}
+	if told.Foreign.N > 0 {
+		say(c, "%s: left alone what btfgen did not write: %s", out.Path, told.Foreign)
+	}
+	return nil
+}
+
+// readKernels is bundle.ReadKernels, and tells what it passes over.
+func readKernels(c *cli.Context, name string) (archive.Info, []archive.Kernel, error) {
+	if err := tellUnlisted(c, name); err != nil {
+		return archive.Info{}, nil, err
+	}
+	return bundle.ReadKernels(c.Context, name)
+}
+
+// tellUnlisted tells which BTF in a directory its list does not have.
+func tellUnlisted(c *cli.Context, dir string) error {
+	if l, err := output.ReadList(c.Context, dir); err != nil || l == nil {
+		return err
+	}
+	f, err := output.FindForeign(c.Context, dir)
+	if err == nil && f.N > 0 {
+		say(c, "%s: passed over what btfgen did not write: %s", dir, f)
+	}
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cheggaaa/pb/v3"
+	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
 	"github.com/btfgen/btfgen/internal/foreign"
@@ -30,7 +31,12 @@ const barTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{percent .}} 
 // every is the time between two lines.
 const every = 30 * time.Second
 
-func newProgress(w io.Writer, n int) *progress {
+// newProgress shows the progress of n files on standard error, nothing if the command is to be quiet.
+func newProgress(c *cli.Context, n int) *progress {
+	w := c.App.ErrWriter
+	if found(c).quiet {
+		w = io.Discard
+	}
 	now := time.Now()
 	p := &progress{w: w, start: now, last: now, all: n}
 	if isTerminal(w) && n > 1 {

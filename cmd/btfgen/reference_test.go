@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -13,13 +15,53 @@ func reference(app *cli.App) string {
 	fmt.Fprintf(&b, "# Command line\n\n<!-- Made by `go test ./cmd/btfgen -run TestReference -update`. -->\n\n")
 	fmt.Fprintf(&b, "Options may stand before and after arguments; what follows `--` is an argument. Data goes to standard\n"+
 		"output or to the file of `-o` (`-` is standard output), all else to standard error.\n\n"+
-		"Exit status: 0 all well; 1 failed, or a defect of btfgen (please report it, with what `--debug` prints); 2 wrong\n"+
-		"usage; 3 finished, with findings (something unresolved, skipped, different or not found); 130, 143 and 129\n"+
-		"ended by INT, TERM or HUP.\n")
+		"## Exit status\n\n"+
+		"| status | when |\n|--:|---|\n"+
+		"| 0 | done |\n"+
+		"| 1 | failed: nothing useful came out; or a defect of btfgen (please report it, with what `--debug` prints) |\n"+
+		"| 2 | wrong usage, found before any work |\n"+
+		"| 3 | done, with findings that count |\n"+
+		"| 130, 143, 129 | ended by INT, TERM or HUP |\n\n"+
+		"`--fail-on LIST` says which findings count: classes with commas between them, or `none`. It replaces the default. Findings are\n"+
+		"told on standard error, each with its class, unless standard output shows them; `--quiet` leaves out those that do not count.\n"+
+		"The classes:\n\n")
+	classTable(&b)
+	fmt.Fprintf(&b, "\nIn GitHub Actions (`GITHUB_ACTIONS=true`) the findings that count are annotations as well, and the page of the step\n"+
+		"(`GITHUB_STEP_SUMMARY`) gets what the run came to.\n\n"+
+		"## JSON\n\n"+
+		"`--json` writes one document or, where a command shows many things, a line for each. Findings have a `class`, a `message`\n"+
+		"and, as far as known, an `object`, a `kernel` and a `file`. Kernels are ID/VERSION_ID/ARCH/RELEASE; numbers of bytes are exact.\n"+
+		"Standard error has only the findings then. [schema](schema) has a JSON Schema for each command.\n")
+	fmt.Fprintf(&b, "\n## What is not typed\n\n"+
+		"Options and arguments may stand in a file ([config.md](config.md)), and some options in environment variables. What is typed goes\n"+
+		"before variables, and these before the file. -v prints what was taken from where.\n\n"+
+		"| variable | option |\n|---|---|\n")
+	for _, n := range slices.Sorted(maps.Keys(variables)) {
+		list := ""
+		if n == "btf" {
+			list = ", several with : between them"
+		}
+		fmt.Fprintf(&b, "| `%s` | `--%s`%s |\n", variables[n], n, list)
+	}
 	for _, c := range app.Commands {
 		command(&b, "btfgen", c)
 	}
 	return b.String()
+}
+
+// classTable says which findings each command tells, and which of them count.
+func classTable(b *strings.Builder) {
+	names := slices.Sorted(maps.Keys(contract))
+	for _, c := range slices.Sorted(maps.Keys(meanings)) {
+		fmt.Fprintf(b, "- `%s`: %s\n", c, meanings[c])
+	}
+	fmt.Fprintf(b, "\n| command | counts unless `--fail-on` says otherwise | counts only if it does |\n|---|---|---|\n")
+	for _, n := range names {
+		if len(contract[n].all()) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "| %s | %s | %s |\n", n, listed(contract[n].counts), listed(contract[n].others))
+	}
 }
 
 func command(b *strings.Builder, prefix string, c *cli.Command) {
@@ -41,35 +83,20 @@ func command(b *strings.Builder, prefix string, c *cli.Command) {
 	}
 	fmt.Fprintf(b, "\n| option | meaning |\n|---|---|\n")
 	for _, f := range c.Flags {
-		option(b, f)
+		optionRow(b, f)
 	}
 }
 
-func option(b *strings.Builder, f cli.Flag) {
-	d, ok := f.(cli.DocGenerationFlag)
-	if v, hidden := f.(cli.VisibleFlag); !ok || hidden && !v.IsVisible() {
+func optionRow(b *strings.Builder, f cli.Flag) {
+	o := describe(f)
+	if o == nil {
 		return
 	}
-	var names []string
-	for _, n := range f.Names() {
-		dash := "--"
-		if len(n) == 1 {
-			dash = "-"
-		}
-		names = append(names, "`"+dash+n+"`")
-	}
-	usage := d.GetUsage()
 	value := ""
-	if i := strings.IndexByte(usage, '`'); i >= 0 {
-		if j := strings.IndexByte(usage[i+1:], '`'); j >= 0 {
-			value = " " + usage[i+1:i+1+j]
-			usage = strings.ReplaceAll(usage, "`", "")
-		}
+	if o.value != "" {
+		value = " " + o.value
 	}
-	if def := d.GetDefaultText(); def != "" && d.TakesValue() && d.GetValue() != "" {
-		usage += " (default: " + strings.Trim(def, `"`) + ")"
-	}
-	fmt.Fprintf(b, "| %s%s | %s |\n", strings.Join(names, ", "), value, strings.ReplaceAll(usage, "|", "\\|"))
+	fmt.Fprintf(b, "| `%s`%s | %s |\n", strings.Join(o.names, "`, `"), value, strings.ReplaceAll(o.usage, "|", "\\|"))
 }
 
 func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"slices"
@@ -19,10 +20,10 @@ func relologCommand() *cli.Command {
 		Usage:     "show how each relocation is decided, and why",
 		ArgsUsage: "OBJECT...",
 		Description: "Resolves the relocations of objects as libbpf would, without loading anything, and writes one line for each.\n" +
-			"Of several kernels it shows first what differs between them. Patterns are those of a shell. The exit status\n" +
-			"is 3 if what is shown has a poisoned, ambiguous or failed relocation, or if a kernel or object was skipped.",
+			"Of several kernels it shows first what differs between them. Patterns are those of a shell. Only\n" +
+			"relocations that are shown count as findings. OBJECT is as for generate.",
 		Flags: append(sourceFlags(),
-			&cli.BoolFlag{Name: "json", Usage: "write one line of JSON per relocation and kernel, as docs/relolog.md has it"},
+			jsonFlag("a line for each relocation and kernel, and for each other finding,"),
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show source lines, candidates and reasons"},
 			&cli.StringSliceFlag{Name: "program", Usage: "only relocations in functions or sections that match `PATTERN`"},
 			&cli.StringSliceFlag{Name: "result", Usage: "only those with `RESULT` resolved, absent, poisoned, ambiguous or error"},
@@ -39,8 +40,7 @@ func runRelolog(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	stderr := c.App.ErrWriter
-	objs, err := readObjects(c.Context, c.Args().Slice(), stderr)
+	objs, err := readObjects(c, c.Args().Slice())
 	if err != nil {
 		return err
 	}
@@ -52,10 +52,13 @@ func runRelolog(c *cli.Context) error {
 	if c.Bool("json") {
 		p = logtext.NewJSONPrinter(c.App.Writer, opts.Filter)
 	}
-	bad := objs.bad
-	err = dryrun.Run(c.Context, dryrun.Config{Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs")}, p.Print, func(e *corpus.Error) {
-		bad++
-		reportSkipped(stderr, []*corpus.Error{e})
+	logs := 0
+	print := func(l *relolog.Log) error {
+		logs++
+		return p.Print(l)
+	}
+	err = dryrun.Run(c.Context, dryrun.Config{Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs")}, print, func(e *corpus.Error) {
+		tellLeftOut(c, []*corpus.Error{e})
 	})
 	if err != nil {
 		return err
@@ -63,10 +66,22 @@ func runRelolog(c *cli.Context) error {
 	if err := p.Close(); err != nil {
 		return err
 	}
-	if bad > 0 || p.Findings {
-		return errFindings
+	if logs == 0 {
+		tellNotes(c)
+		return errors.New("no object meets a kernel")
 	}
-	return nil
+	for _, g := range p.Unmatched.Programs {
+		tellUnmatched(c, "program", g, "no relocation is in such a function or section")
+	}
+	for _, g := range p.Unmatched.Types {
+		tellUnmatched(c, "type", g, "no relocation asks for such a type")
+	}
+	for _, r := range []relolog.Result{relolog.Poisoned, relolog.Ambiguous, relolog.Error} {
+		if n := p.Shown[r]; n > 0 {
+			record(c, finding{Class: class(r), Message: logtext.Plural(n, "relocation")})
+		}
+	}
+	return findingLines(c, poisoned, ambiguous, failed)
 }
 
 func logOptions(c *cli.Context) (o logtext.Options, err error) {

@@ -115,7 +115,7 @@ func TestRelologDamaged(t *testing.T) {
 func runJSON(t *testing.T, btf, object string) (all []relolog.Entry) {
 	t.Helper()
 	var out, msgs bytes.Buffer
-	if s := run(t.Context(), []string{"relolog", "--json", "--btf", btf, object}, &out, &msgs); s != statusFindings {
+	if s := run(t.Context(), []string{"relolog", "--json", "--fail-on", "error,poisoned", "--btf", btf, object}, &out, &msgs); s != statusFindings {
 		t.Fatalf("exit status %d: %s", s, &msgs)
 	}
 	for dec := json.NewDecoder(&out); dec.More(); {

@@ -26,6 +26,7 @@ func TestStartUp(t *testing.T) {
 		"github.com/klauspost/compress/flate": "tables of fixed codes",
 		"github.com/mikelolasagasti/xz":       "tables of checksums",
 		"github.com/russross/blackfriday/v2":  "urfave/cli renders manual pages with it",
+		"go.yaml.in/yaml/v3":                  "tables of tags, and regular expressions for numbers",
 	}
 	program := filepath.Join(t.TempDir(), "btfgen")
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {

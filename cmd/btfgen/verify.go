@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/verify"
 )
 
@@ -17,10 +21,9 @@ func verifyCommand() *cli.Command {
 		ArgsUsage: "ARCHIVE OBJECT...",
 		Description: "ARCHIVE is what generate wrote (.btfa, a tar or a directory) or a lone .btf file. Every kernel of the sources is\n" +
 			"relocated against both BTFs, under libbpf's rules and with cilium/ebpf's own code. Where these two loaders\n" +
-			"disagree with each other on the full BTF is told as well. The exit status is 3 if a decision differs, if a\n" +
-			"kernel is on one side only, or if a kernel or object was skipped; a disagreement alone is no finding.",
+			"disagree with each other on the full BTF is told as well, but is no finding. OBJECT is as for generate.",
 		Flags: append(sourceFlags(),
-			&cli.BoolFlag{Name: "json", Usage: "write one line of JSON per finding"},
+			jsonFlag("a line for each finding, then the summary,"),
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list every difference and disagreement"},
 			jobsFlag(),
 		),
@@ -38,8 +41,7 @@ func runVerify(c *cli.Context) error {
 	if c.Bool("json") && c.Bool("verbose") {
 		return usagef("--json does not go with --verbose")
 	}
-	stderr := c.App.ErrWriter
-	objs, err := readObjects(c.Context, c.Args().Slice()[1:], stderr)
+	objs, err := readObjects(c, c.Args().Slice()[1:])
 	if err != nil {
 		return err
 	}
@@ -47,15 +49,20 @@ func runVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	opts, err := corpusOptions(c)
+	if err != nil {
+		return err
+	}
 	corp, err := openCorpus(c, true)
 	if err != nil {
 		return err
 	}
+	small = slices.DeleteFunc(small, func(m verify.Minimized) bool { return m.Key.Known() && !opts.Selects(m.Key) })
 	cfg := verify.Config{Minimized: small, Corpus: corp, Jobs: c.Int("jobs")}
 	for i, o := range objs.list {
 		cfg.Objects = append(cfg.Objects, verify.Object{Object: o, Data: objs.data[i]})
 	}
-	bar := newProgress(stderr, len(corp.Files))
+	bar := newProgress(c, len(corp.Files))
 	cfg.Done = bar.set
 	rep, err := verify.Run(c.Context, cfg)
 	bar.finish()
@@ -72,12 +79,45 @@ func runVerify(c *cli.Context) error {
 	if err = cmp.Or(err, out.Flush()); err != nil {
 		return err
 	}
-	rep.Summary(stderr)
-	if rep.Findings() > 0 || objs.bad > 0 {
-		return errFindings
+	tellDifferences(c, rep)
+	if err := findingLines(c, different, disagreeing); err != nil {
+		return err
 	}
-	if len(rep.Kernels) == 0 {
+	sum := rep.Summary()
+	if c.Bool("json") {
+		err = foreign.JSON(c.App.Writer).Encode(sum)
+	}
+	found(c).leftOut(c.App.ErrWriter)
+	for i := range sum.Notes {
+		say(c, "btfgen: %s", sum.Notes[i].Text())
+	}
+	say(c, "%s", sum)
+	if err == nil && len(rep.Kernels) == 0 {
 		return fmt.Errorf("no kernel could be compared")
 	}
-	return nil
+	return err
+}
+
+func tellDifferences(c *cli.Context, rep *verify.Report) {
+	for _, k := range rep.Kernels {
+		if n := len(k.Differences); n > 0 {
+			record(c, finding{Class: different, Message: logtext.Plural(n, "difference"), Kernel: k.Name})
+		}
+		for _, d := range k.Disagreements {
+			record(c, finding{Class: disagreeing, Message: d.Relocation, Object: d.Object, Kernel: d.Kernel})
+		}
+	}
+	for _, k := range rep.NotMinimized {
+		record(c, finding{Class: missing, Message: "no minimized BTF", Kernel: k})
+	}
+	for _, k := range rep.NoKernel {
+		record(c, finding{Class: unmatched, Message: "minimized, but not among the kernels", Kernel: k})
+	}
+	tellLeftOut(c, rep.Unmet)
+	for _, k := range rep.NoObject {
+		note(c, finding{Class: skipped, Message: corpus.ErrNoObject.Error(), Kernel: k})
+	}
+	for _, e := range rep.Skipped {
+		record(c, finding{Class: classOf(e), Message: e.Reason(), File: e.Path})
+	}
 }

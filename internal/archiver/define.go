@@ -135,8 +135,10 @@ func (d *definer) node(t rawbtf.Type, refTo func(btfenc.TypeID) ref) (node, erro
 	switch n.kind {
 	case btfenc.KindInt:
 		n.fields = []canon.Field{{Lo: t.IntData()}}
-	case btfenc.KindPtr, btfenc.KindTypedef:
+	case btfenc.KindPtr, btfenc.KindTypedef, btfenc.KindVolatile, btfenc.KindConst, btfenc.KindRestrict, btfenc.KindTypeTag:
 		n.size, n.refs = 0, []ref{refTo(t.Ref())}
+	case btfenc.KindFunc, btfenc.KindVar:
+		n.size, n.fields, n.refs = 0, []canon.Field{{Lo: t.Linkage()}}, []ref{refTo(t.Ref())}
 	case btfenc.KindFwd, btfenc.KindFloat:
 	case btfenc.KindArray:
 		a := t.Array()

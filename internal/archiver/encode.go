@@ -126,12 +126,10 @@ func (e *encoder) shape(p *pool, nodes []node) {
 			e.put(btfa.StreamShapes, uint64(len(n.fields)))
 			putRef(refs[0])
 			refs = refs[1:]
-		case btfenc.KindPtr, btfenc.KindTypedef, btfenc.KindArray:
+		default:
 			for _, r := range refs {
 				putRef(r)
 			}
-			continue
-		default:
 			continue
 		}
 		for j, f := range n.fields {

@@ -97,6 +97,7 @@ func randomTypes(data []byte) ([]*canon.Type, []byte) {
 	kinds := []btfenc.Kind{
 		btfenc.KindInt, btfenc.KindPtr, btfenc.KindArray, btfenc.KindStruct, btfenc.KindUnion, btfenc.KindEnum,
 		btfenc.KindFwd, btfenc.KindTypedef, btfenc.KindFuncProto, btfenc.KindFloat, btfenc.KindEnum64,
+		btfenc.KindVolatile, btfenc.KindConst, btfenc.KindRestrict, btfenc.KindTypeTag, btfenc.KindFunc, btfenc.KindVar,
 	}
 	types := make([]*canon.Type, 1+next()%20)
 	ref := func() int { return next()%(len(types)+1) - 1 }
@@ -104,7 +105,7 @@ func randomTypes(data []byte) ([]*canon.Type, []byte) {
 	signed := func() uint32 { return word() * uint32(1-2*(next()&1)) }
 	for i := range types {
 		o := &canon.Type{Kind: kinds[next()%len(kinds)], Flag: next()%4 == 0, Copies: next() % 3}
-		if n := next() % 6; n > 0 && o.Kind != btfenc.KindPtr && o.Kind != btfenc.KindArray && o.Kind != btfenc.KindFuncProto {
+		if n := next() % 6; n > 0 && (o.Kind.Shape().Named || o.Kind == btfenc.KindTypeTag || o.Kind.HasLinkage()) {
 			o.Name = string(rune('a' + n))
 		} else {
 			o.Copies = 0
@@ -116,8 +117,10 @@ func randomTypes(data []byte) ([]*canon.Type, []byte) {
 			o.Size, o.Fields = uint32(next()), []canon.Field{{Lo: word()}}
 		case btfenc.KindFloat:
 			o.Size = uint32(next())
-		case btfenc.KindPtr, btfenc.KindTypedef:
+		case btfenc.KindPtr, btfenc.KindTypedef, btfenc.KindVolatile, btfenc.KindConst, btfenc.KindRestrict, btfenc.KindTypeTag:
 			o.Refs = []int{ref()}
+		case btfenc.KindFunc, btfenc.KindVar:
+			o.Fields, o.Refs = []canon.Field{{Lo: uint32(next() % 3)}}, []int{ref()}
 		case btfenc.KindArray:
 			o.Fields, o.Refs = []canon.Field{{Lo: word()}}, []int{ref(), ref()}
 		case btfenc.KindStruct, btfenc.KindUnion:

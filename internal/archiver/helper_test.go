@@ -18,9 +18,14 @@ import (
 
 // testInfo is what the archives of these tests say of themselves.
 func testInfo() archive.Info {
-	info := archive.Info{Tool: "test 1", Objects: []archive.Object{NewObject("b.o", []byte("b")), NewObject("a.o", []byte("a"))}}
-	info.Relocations[0] = 1
-	return info
+	return archive.Info{
+		Tool: "test 1", Shard: archive.Shard{Index: 2, N: 3},
+		Objects: []archive.Object{
+			NewObject("b.o", []byte("b")), NewObject("a.o", []byte("a")), NewObject("x86.o", nil, "x86_64"),
+			NewObject("some.o", nil, "amd64", "aarch64"),
+		},
+		Relocations: []archive.Relocations{{Arch: "amd64", Sum: []byte("for.x86.")}, {Sum: []byte("others..")}},
+	}
 }
 
 // encoded returns the BTF of types.

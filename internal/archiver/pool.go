@@ -144,7 +144,7 @@ func numbers(nodes []node) []uint64 {
 				nums = append(nums, uint64(f.Hi)<<32|uint64(f.Lo))
 			}
 			nums = append(nums, uint64(n.size))
-		case btfenc.KindArray:
+		case btfenc.KindArray, btfenc.KindFunc, btfenc.KindVar:
 			nums = append(nums, uint64(n.fields[0].Lo))
 		case btfenc.KindFloat:
 			nums = append(nums, uint64(n.size))

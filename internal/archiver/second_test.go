@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/testminimized"
@@ -40,9 +41,13 @@ func TestSecondReader(t *testing.T) {
 		if err := os.WriteFile(path, mustWrite(t, kernels), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.Command("python3", "testdata/second_reader.py", path, dir).CombinedOutput(); err != nil {
+		out, err := exec.Command("python3", "testdata/second_reader.py", path, dir).CombinedOutput()
+		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, out)
 			continue
+		}
+		if got, want := strings.TrimSpace(string(out)), infoText(mustOpen(t, mustWrite(t, kernels)).Info()); got != want {
+			t.Errorf("%s: the second reader says\n%s\nwant\n%s", name, got, want)
 		}
 		for _, k := range kernels {
 			got, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(k.Key.FileName())))
@@ -51,4 +56,17 @@ func TestSecondReader(t *testing.T) {
 			}
 		}
 	}
+}
+
+// infoText is what the second reader prints.
+func infoText(info archive.Info) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nshard %s\n", info.Tool, info.Shard)
+	for _, r := range info.Relocations {
+		fmt.Fprintf(&b, "relocations %q %x\n", r.Arch, r.Sum)
+	}
+	for _, o := range info.Objects {
+		fmt.Fprintf(&b, "object %q %x %q\n", o.Name, o.Sum, strings.Join(o.Arches, " "))
+	}
+	return strings.TrimSpace(b.String())
 }

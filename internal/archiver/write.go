@@ -9,24 +9,18 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// NewObject returns the object with this name and content, as archives keep it.
-func NewObject(name string, data []byte) archive.Object {
-	sum := sha256.Sum256(data)
-	return archive.Object{Name: name, Sum: sum[:btfa.SumSize:btfa.SumSize]}
-}
-
 // Write writes an archive of some kernels in any order. The BTFs must be what
 // pkg/minimize emits: types that are not in its canonical order are refused,
 // because they could not be had back byte for byte. That they can is checked
 // here, for each. Equal inputs give equal bytes. Kernels with equal keys must
-// have equal BTFs.
+// have equal BTFs. Of info.Relocations it keeps what tells apart what the arches of
+// these kernels were made for.
 func Write(w io.Writer, info archive.Info, kernels []archive.Kernel) error {
 	b, err := encode(info, kernels)
 	if err != nil {
@@ -59,7 +53,7 @@ func encodeStreams(info archive.Info, kernels []archive.Kernel) (*[btfa.NumStrea
 		return nil, err
 	}
 	e := encoder{names: make(map[string]uint64)}
-	if err := e.meta(info); err != nil {
+	if err := e.meta(info, kernels); err != nil {
 		return nil, err
 	}
 	e.kernels(kernels, of)
@@ -143,34 +137,6 @@ func verify(out []byte, kernels []archive.Kernel) error {
 			return fmt.Errorf("kernel %s: %w", k.Key, errNotCanonical)
 		}
 	}
-	return nil
-}
-
-// meta writes who made the archive of what.
-func (e *encoder) meta(info archive.Info) error {
-	objects := slices.Clone(info.Objects)
-	slices.SortFunc(objects, func(a, b archive.Object) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), bytes.Compare(a.Sum, b.Sum))
-	})
-	objects = slices.CompactFunc(objects, func(a, b archive.Object) bool { return a.Name == b.Name && bytes.Equal(a.Sum, b.Sum) })
-	e.putString(btfa.StreamMeta, info.Tool)
-	e.put(btfa.StreamMeta, uint64(len(objects)))
-	texts := info.Tool
-	for _, o := range objects {
-		if len(o.Sum) < btfa.SumSize {
-			return fmt.Errorf("object %s: hash of %d bytes, want %d", o.Name, len(o.Sum), btfa.SumSize)
-		}
-		texts += o.Name
-		e.putString(btfa.StreamMeta, o.Name)
-	}
-	if strings.IndexByte(texts, 0) >= 0 {
-		return errors.New("name of the tool or of an object has a NUL byte")
-	}
-	e.put(btfa.StreamMeta, btfa.SumSize)
-	for _, o := range objects {
-		e.streams[btfa.StreamMeta] = append(e.streams[btfa.StreamMeta], o.Sum[:btfa.SumSize]...)
-	}
-	e.streams[btfa.StreamMeta] = append(e.streams[btfa.StreamMeta], info.Relocations[:]...)
 	return nil
 }
 

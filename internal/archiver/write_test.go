@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/testminimized"
@@ -47,15 +50,65 @@ func TestRealKernels(t *testing.T) {
 		t.Errorf("keys are %v", keys)
 	}
 	info := a.Info()
-	if info.Tool != "test 1" || len(info.Objects) != 2 || info.Objects[0].Name != "a.o" || info.Relocations != testInfo().Relocations {
-		t.Errorf("info is %+v", info)
-	}
 	if !info.Objects[1].Is([]byte("b")) || info.Objects[1].Is([]byte("a")) {
 		t.Error("objects are not told apart by their hash")
 	}
 	info.Objects[0].Sum[0]++
 	if !a.Info().Objects[0].Is([]byte("a")) {
 		t.Error("the caller changed the archive")
+	}
+}
+
+// What an archive says of its making comes back in one form, whatever the order and the spelling.
+func TestInfo(t *testing.T) {
+	btf := testminimized.Kernels(t)[0].BTF
+	of := func(arches ...string) (list []archive.Kernel) {
+		for _, a := range arches {
+			list = append(list, archive.Kernel{Key: kernel.Key{ID: "debian", Arch: a, Release: "6.1"}, BTF: btf})
+		}
+		return list
+	}
+	hash := func(arch, sum string) archive.Relocations { return archive.Relocations{Arch: arch, Sum: []byte(sum)} }
+	object := func(name string, arches ...string) archive.Object { return NewObject(name, []byte(name), arches...) }
+	for _, tt := range []struct {
+		name     string
+		kernels  []archive.Kernel
+		in, want archive.Info
+	}{
+		{"nothing known", of("arm64"), archive.Info{}, archive.Info{}},
+		{"a shard without kernels", nil,
+			archive.Info{Tool: "t", Shard: archive.Shard{Index: 3, N: 3}, Relocations: []archive.Relocations{hash("x86_64", "abcdefgh"), hash("aarch64", "abcdefgh")}},
+			archive.Info{Tool: "t", Shard: archive.Shard{Index: 3, N: 3}, Relocations: []archive.Relocations{hash("arm64", "abcdefgh"), hash("x86_64", "abcdefgh")}}},
+		{"objects", nil,
+			archive.Info{Objects: []archive.Object{object("c", "x86_64"), object("b"), object("a", "x86_64", "aarch64"), object("c", "aarch64"), object("b", "arm")}},
+			archive.Info{Objects: []archive.Object{object("a", "arm64", "x86_64"), object("b"), object("c", "arm64", "x86_64")}}},
+		{"the same for all", of("arm64", "x86_64"),
+			archive.Info{Relocations: []archive.Relocations{hash("arm64", "abcdefgh..."), hash("amd64", "abcdefgh")}},
+			archive.Info{Relocations: []archive.Relocations{hash("", "abcdefgh")}}},
+		{"arches without kernels", of("s390x"),
+			archive.Info{Relocations: []archive.Relocations{hash("", "abcdefgh"), hash("s390x", "12345678")}},
+			archive.Info{Relocations: []archive.Relocations{hash("", "12345678")}}},
+		{"each its own", of("s390x", "aarch64", "x86_64"),
+			archive.Info{Relocations: []archive.Relocations{hash("", "abcdefgh"), hash("s390x", "12345678")}},
+			archive.Info{Relocations: []archive.Relocations{hash("arm64", "abcdefgh"), hash("s390x", "12345678"), hash("x86_64", "abcdefgh")}}},
+		{"one unknown", of("s390x", "x86_64"),
+			archive.Info{Relocations: []archive.Relocations{hash("s390x", "12345678")}},
+			archive.Info{Relocations: []archive.Relocations{hash("s390x", "12345678")}}},
+	} {
+		var b bytes.Buffer
+		if err := Write(&b, tt.in, tt.kernels); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		got := mustOpen(t, b.Bytes()).Info()
+		if d := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s: %s", tt.name, d)
+		}
+		again := bytes.Clone(b.Bytes())
+		b.Reset()
+		if err := Write(&b, got, tt.kernels); err != nil || !bytes.Equal(b.Bytes(), again) {
+			t.Errorf("%s: other bytes when written again (%v)", tt.name, err)
+		}
 	}
 }
 
@@ -97,8 +150,9 @@ func TestWriteRefuses(t *testing.T) {
 		kernels []archive.Kernel
 		want    string
 	}{
-		{"no release", []archive.Kernel{{Key: kernel.Key{ID: "a"}, BTF: good.BTF}}, "kernel a/-/-/-: no release"},
-		{"bad key", []archive.Kernel{{Key: kernel.Key{Release: "a/b"}, BTF: good.BTF}}, "bad character"},
+		{"no release", []archive.Kernel{{Key: kernel.Key{ID: "a", Arch: "arm"}, BTF: good.BTF}}, "kernel a/-/arm/-: no release"},
+		{"bad key", []archive.Kernel{{Key: kernel.Key{Arch: "arm", Release: "a/b"}, BTF: good.BTF}}, "bad character"},
+		{"no arch", []archive.Kernel{{Key: kernel.Key{ID: "a", Release: "6.1"}, BTF: good.BTF}}, "kernel a/-/-/6.1: no arch"},
 		{"no BTF", []archive.Kernel{{Key: good.Key, BTF: nil}}, "header: 0 bytes"},
 		{"two BTFs", []archive.Kernel{good, {Key: good.Key, BTF: other.BTF}}, "two different BTFs"},
 		{"two spellings", []archive.Kernel{
@@ -112,7 +166,15 @@ func TestWriteRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want %q; %d bytes written", tt.name, err, tt.want, b.Len())
 		}
 	}
-	for _, info := range []archive.Info{{Tool: "a\x00"}, {Objects: []archive.Object{{Name: "a"}}}} {
+	sum := []byte("12345678")
+	for _, info := range []archive.Info{
+		{Tool: "a\x00"}, {Objects: []archive.Object{{Name: "a"}}}, {Objects: []archive.Object{{Name: "a\x00", Sum: sum}}},
+		{Objects: []archive.Object{{Name: "a", Sum: sum, Arches: []string{""}}}}, {Objects: []archive.Object{{Name: "a", Sum: sum, Arches: []string{"a/b"}}}},
+		{Shard: archive.Shard{N: 1}}, {Shard: archive.Shard{Index: 3, N: 2}}, {Shard: archive.Shard{Index: 1, N: 1 << 30}},
+		{Relocations: []archive.Relocations{{Sum: []byte("short")}}},
+		{Relocations: []archive.Relocations{{Arch: "a\x00", Sum: sum}}},
+		{Relocations: []archive.Relocations{{Arch: "arm64", Sum: sum}, {Arch: "aarch64", Sum: []byte("87654321")}}},
+	} {
 		if err := Write(new(bytes.Buffer), info, nil); err == nil {
 			t.Errorf("%+v was written", info)
 		}

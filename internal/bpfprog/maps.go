@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -122,7 +123,7 @@ func (p *parser) readExterns() error {
 		switch sec {
 		case ".ksyms":
 			e.Kind = ExternKsym
-			if t, ok := p.BTF.SkipMods(v.Ref()); v.Kind() == btfenc.KindVar && ok && t.Kind() == btfenc.KindVoid {
+			if !isTyped(v) {
 				e.Type = 0
 			}
 		case ".kconfig":
@@ -132,6 +133,33 @@ func (p *parser) readExterns() error {
 		}
 		p.Externs[p.extern(name)] = e
 	})
+}
+
+// isTyped reports whether a ksym is looked up by its type: a function or a variable that is
+// not void.
+func isTyped(v rawbtf.Type) bool {
+	t, ok := v.BTF().SkipMods(v.Ref())
+	return v.Kind() != btfenc.KindVar || !ok || t.Kind() != btfenc.KindVoid
+}
+
+// TypedKsyms returns the names of the kfuncs and typed variables of the kernel that an object
+// declares, each once and at most limits.Externals.
+func TypedKsyms(b *rawbtf.BTF) (names []string) {
+	seen := make(map[string]bool)
+	for id := btfenc.TypeID(1); int(id) < b.NumTypes(); id++ {
+		t := b.Type(id)
+		if t.Kind() != btfenc.KindDatasec || !b.NameIs(t.NameOff, ".ksyms") {
+			continue
+		}
+		for i := range t.Vlen() {
+			v := b.Type(t.VarSecinfo(i).Type)
+			if name := v.Name(); isTyped(v) && !seen[string(name)] && len(names) < limits.Externals {
+				seen[string(name)] = true
+				names = append(names, string(name))
+			}
+		}
+	}
+	return names
 }
 
 // extern returns the index of an extern, which it makes if there is none of

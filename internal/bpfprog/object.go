@@ -2,6 +2,7 @@ package bpfprog
 
 import (
 	"encoding/binary"
+	"iter"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
@@ -63,6 +64,17 @@ type Data struct {
 type variable struct {
 	name      string
 	off, size int64
+}
+
+// Variables returns the names of all variables.
+func (d *Data) Variables() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, v := range d.vars {
+			if !yield(v.name) {
+				return
+			}
+		}
+	}
 }
 
 // Variable returns the name of the variable that has the byte at off, "" where

@@ -24,6 +24,17 @@ func (c *Cursor) Fail(err error) {
 	c.B = nil
 }
 
+// Byte reads a byte.
+func (c *Cursor) Byte() byte {
+	if len(c.B) == 0 {
+		c.Fail(ErrCut)
+		return 0
+	}
+	v := c.B[0]
+	c.B = c.B[1:]
+	return v
+}
+
 var errVarint = errors.New("number of more than 64 bits")
 
 // Uvarint reads a number.

@@ -33,6 +33,9 @@ const (
 	maxStreams  = 64                 // those that a later writer may have added included
 	MaxKernels  = 1 << 18
 	MaxKeyBytes = 16 << 20 // of all keys
+	MaxShards   = MaxKernels
+	MaxObjects  = 1 << 16
+	MaxMachines = 64 // that one object is for, and that have relocations of their own
 )
 
 // The limits of one layout: how many types it has, and how many bytes of names
@@ -42,8 +45,8 @@ const (
 	MaxContent = 8 << 20
 )
 
-// SumSize is how many bytes of an object's sha256 an archive keeps: enough to
-// tell builds apart, since all of them would take more room than the BTF.
+// SumSize is how many bytes of a sha256 an archive keeps: enough to tell builds of
+// objects and sets of relocations apart, since all of them would take more room than the BTF.
 const SumSize = 8
 
 // What a reference in a shape may be. From ToFirst on, even numbers are nodes
@@ -82,7 +85,7 @@ func CountNumbers(kind btfenc.Kind, fields int) (n int, offsets bool) {
 		return fields + 1, false
 	case btfenc.KindInt:
 		return 2, false
-	case btfenc.KindArray, btfenc.KindFloat:
+	case btfenc.KindArray, btfenc.KindFloat, btfenc.KindFunc, btfenc.KindVar:
 		return 1, false
 	}
 	return 0, false

@@ -25,10 +25,13 @@ func ParseKey(s string) (kernel.Key, error) {
 	return k, CheckKey(k)
 }
 
-// CheckKey returns an error if a kernel cannot be stored under the key.
+// CheckKey returns an error if a kernel cannot be stored under the key, or if no host would find it there.
 func CheckKey(k kernel.Key) error {
 	if k.Release == "" {
 		return fmt.Errorf("kernel %s: no release", k)
+	}
+	if k.Arch == "" {
+		return fmt.Errorf("kernel %s: no arch, so that no host finds it", k)
 	}
 	if err := k.Validate(); err != nil {
 		return fmt.Errorf("kernel %s: %w", k, err)

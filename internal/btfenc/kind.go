@@ -52,6 +52,9 @@ func (k Kind) IsMod() bool {
 	return k == KindConst || k == KindVolatile || k == KindRestrict || k == KindTypeTag
 }
 
+// HasLinkage reports whether k is a function or a variable, which are static, global or extern.
+func (k Kind) HasLinkage() bool { return k == KindFunc || k == KindVar }
+
 // Compat reports whether libbpf takes a and b for the same kind: they are
 // equal, or both are enums of any width.
 func (k Kind) Compat(o Kind) bool {

@@ -45,6 +45,24 @@ var shapes = [...]Shape{
 	KindEnum64:    {name: "enum64", Named: true, Third: Size, Elem: []Word{Name, Data, Data}},
 }
 
+// Refs returns how many references the record of a type with this many elements has.
+func (s *Shape) Refs(elems int) (n int) {
+	for _, w := range s.Elem {
+		if w == Ref {
+			n += elems
+		}
+	}
+	for _, w := range s.Extra {
+		if w == Ref {
+			n++
+		}
+	}
+	if s.Third == Ref {
+		n++
+	}
+	return n
+}
+
 // NumKinds is one more than the last kind.
 const NumKinds = len(shapes)
 

@@ -5,6 +5,8 @@ package bundle
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -58,18 +60,16 @@ func FormatOf(path string) (Format, error) {
 type File = output.File
 
 // Write writes files to path in a format. Names must be distinct relative
-// paths without "..". An existing tar file is replaced; in an existing
-// directory those files are that have the same names. Package output says what happens
-// to them when the run is cut short.
-func Write(path string, format Format, files []File) error {
-	files, err := sorted(path, files)
-	if err != nil {
-		return err
+// paths without "..". An existing tar file is replaced; an existing
+// directory becomes what the files are, as output.WriteDir has it, with a list that also has made, if that is not nil.
+func Write(ctx context.Context, path string, format Format, files []File, made json.RawMessage) (told output.Told, err error) {
+	if files, err = sorted(path, files); err != nil {
+		return told, err
 	}
 	if format == Dir {
-		return output.WriteDir(path, files)
+		return output.WriteDir(ctx, path, files, made)
 	}
-	return output.WriteFile(path, func(w io.Writer) error { return writeTar(w, format, files) })
+	return told, output.WriteFile(path, func(w io.Writer) error { return writeTar(w, format, files) })
 }
 
 // sorted returns the files by name, after checking the names.

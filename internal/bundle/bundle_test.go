@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -34,11 +35,11 @@ func TestRoundTrip(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
 		for range 2 { // the second replaces the first
-			if err := Write(path, format, files()); err != nil {
+			if _, err := Write(context.Background(), path, format, files(), nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		got, err := Read(path)
+		got, err := Read(context.Background(), path)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if d := cmp.Diff(want, got); d != "" {
@@ -56,7 +57,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		shuffled := files()
 		slices.Reverse(shuffled)
-		if err := Write(path, format, shuffled); err != nil {
+		if _, err := Write(context.Background(), path, format, shuffled, nil); err != nil {
 			t.Fatal(err)
 		}
 		if second, _ := os.ReadFile(path); !bytes.Equal(first, second) {
@@ -66,7 +67,7 @@ func TestRoundTrip(t *testing.T) {
 			if err := os.WriteFile(path, first[:n], 0o666); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Read(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+			if _, err := Read(context.Background(), path); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
 				t.Errorf("%s: read the first %d bytes of %d: %v", name, n, len(first), err)
 			}
 		}
@@ -80,7 +81,7 @@ func TestRefused(t *testing.T) {
 		{{Name: "/x.btf"}},
 		{{Name: "x.btf"}, {Name: "x.btf"}},
 	} {
-		if err := Write(filepath.Join(dir, "x.tar.gz"), TarGz, bad); err == nil {
+		if _, err := Write(context.Background(), filepath.Join(dir, "x.tar.gz"), TarGz, bad, nil); err == nil {
 			t.Errorf("%s was written", bad[0].Name)
 		}
 		if err := WriteBCC(filepath.Join(dir, "x.tar.gz"), bad); err == nil {
@@ -155,7 +156,7 @@ func TestBCC(t *testing.T) {
 	if headers != len(in) {
 		t.Errorf("%d headers for %d files", headers, len(in))
 	}
-	got, err := Read(path)
+	got, err := Read(context.Background(), path)
 	if err != nil || len(got) != len(in) || got[0].Name != "arch/x86_64/6.9.1-arch1-1.btf" {
 		t.Errorf("read %v, %v", got, err)
 	}

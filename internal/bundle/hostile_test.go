@@ -3,6 +3,7 @@ package bundle
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -42,7 +43,7 @@ func hugeDictionary(t *testing.T, data []byte) []byte {
 
 func TestHugeDictionary(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.tar.xz")
-	if err := Write(path, TarXz, files()); err != nil {
+	if _, err := Write(context.Background(), path, TarXz, files(), nil); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
@@ -52,7 +53,7 @@ func TestHugeDictionary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := allocated(func() { _, err = Read(path) })
+	n := allocated(func() { _, err = Read(context.Background(), path) })
 	if err == nil {
 		t.Error("read what needs 1 GiB")
 	}
@@ -84,7 +85,7 @@ func TestHugeMember(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Read(path); err == nil {
+	if got, err := Read(context.Background(), path); err == nil {
 		t.Errorf("read %d files behind a member of %d bytes", len(got), size)
 	}
 }
@@ -97,7 +98,7 @@ func TestHugeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	if n := allocated(func() { _, err = Read(dir) }); err == nil || n > 1<<20 {
+	if n := allocated(func() { _, err = Read(context.Background(), dir) }); err == nil || n > 1<<20 {
 		t.Errorf("%d bytes allocated, error %v", n, err)
 	}
 }

@@ -2,14 +2,18 @@ package bundle
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/archiver"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -35,14 +39,25 @@ func OutputAt(path string) (o Output, err error) {
 	return o, err
 }
 
-// Write writes the kernels, given in any order. info goes into native archives only.
-func (o *Output) Write(info archive.Info, kernels []archive.Kernel) error {
+// HasInfo says whether the output keeps an archive.Info.
+func (o *Output) HasInfo() bool { return o.Native || o.Format == Dir }
+
+// Check returns an error if Write would refuse what is at the path already.
+func (o *Output) Check(ctx context.Context) error {
+	if o.Native || o.Format != Dir {
+		return nil
+	}
+	return output.CheckDir(ctx, o.Path)
+}
+
+// Write writes the kernels, given in any order, with info where HasInfo says so.
+func (o *Output) Write(ctx context.Context, info archive.Info, kernels []archive.Kernel) (told output.Told, err error) {
 	if o.Native {
 		var b bytes.Buffer
 		if err := archiver.Write(&b, info, kernels); err != nil {
-			return fmt.Errorf("%s: %w", o.Path, err)
+			return told, fmt.Errorf("%s: %w", o.Path, err)
 		}
-		return output.WriteFile(o.Path, func(w io.Writer) error {
+		return told, output.WriteFile(o.Path, func(w io.Writer) error {
 			_, err := w.Write(b.Bytes())
 			return err
 		})
@@ -55,9 +70,18 @@ func (o *Output) Write(info archive.Info, kernels []archive.Kernel) error {
 		}
 	}
 	if o.BCC {
-		return WriteBCC(o.Path, files)
+		return told, WriteBCC(o.Path, files)
 	}
-	return Write(o.Path, o.Format, files)
+	var made []byte
+	if o.HasInfo() {
+		if info, err = archiver.Canonical(info, kernels); err != nil {
+			return told, fmt.Errorf("%s: %w", o.Path, err)
+		}
+		if made, err = json.Marshal(NewMade(info)); err != nil {
+			return told, err
+		}
+	}
+	return Write(ctx, o.Path, o.Format, files, made)
 }
 
 // bccMachines are the machines that uname spells differently from BTFHub. bcc's
@@ -78,24 +102,16 @@ func bccName(k kernel.Key) string {
 }
 
 // ReadKernels reads what an Output writes, whatever its form. The info of those that have none is
-// zero. A directory or tar must name each of its .btf files for its kernel, and have one.
-func ReadKernels(name string) (archive.Info, []archive.Kernel, error) {
+// zero. Of a directory with a list it reads what that has. A directory or tar must name each of its .btf files for its kernel, and have one.
+func ReadKernels(ctx context.Context, name string) (archive.Info, []archive.Kernel, error) {
 	native, err := IsNative(name)
 	if err != nil {
 		return archive.Info{}, nil, err
 	}
 	if native {
-		a, err := archive.OpenFile(name)
-		if err != nil {
-			return archive.Info{}, nil, err
-		}
-		kernels, err := a.Kernels()
-		if err != nil {
-			return archive.Info{}, nil, fmt.Errorf("%s: %w", name, err)
-		}
-		return a.Info(), kernels, nil
+		return readNative(ctx, name)
 	}
-	files, err := Read(name)
+	files, err := Read(ctx, name)
 	if err != nil {
 		return archive.Info{}, nil, err
 	}
@@ -110,55 +126,56 @@ func ReadKernels(name string) (archive.Info, []archive.Kernel, error) {
 		}
 		kernels = append(kernels, archive.Kernel{Key: k, BTF: f.Data})
 	}
-	if len(kernels) == 0 {
+	info, listed, err := readInfo(ctx, name)
+	if err != nil {
+		return archive.Info{}, nil, err
+	}
+	if len(kernels) == 0 && !listed {
 		return archive.Info{}, nil, fmt.Errorf("%s: holds no %s file", name, kernel.FileSuffix)
 	}
-	return archive.Info{}, kernels, nil
+	return info, kernels, nil
 }
 
-// ErrOther says that an archive was made for other relocations than another one.
-var ErrOther = errors.New("was made for other relocations than")
+// readInfo returns what the list of a directory says of its making, and whether there is a list.
+func readInfo(ctx context.Context, name string) (info archive.Info, listed bool, err error) {
+	if fi, err := os.Stat(name); err != nil || !fi.IsDir() {
+		return info, false, err
+	}
+	l, err := output.ReadList(ctx, name)
+	if err != nil || l == nil {
+		return info, false, err
+	}
+	if info, err = parseMade(l.Made); err != nil {
+		return info, false, fmt.Errorf("%s: %w", filepath.Join(name, output.ListName), err)
+	}
+	return info, true, nil
+}
 
-// Merge reads several archives, as ReadKernels does, as one. Those of different relocations are
-// refused with ErrOther unless mixed is set; then the info tells none. Kernels that are there again must
-// have the same BTF.
-func Merge(names []string, mixed bool) (info archive.Info, kernels []archive.Kernel, err error) {
-	for i, name := range names {
-		in, list, err := ReadKernels(name)
-		if err != nil {
+// readNative reads a native archive.
+func readNative(ctx context.Context, name string) (archive.Info, []archive.Kernel, error) {
+	a, err := archive.OpenFile(name)
+	if err != nil {
+		return archive.Info{}, nil, err
+	}
+	var kernels []archive.Kernel
+	layouts := make([][]byte, a.Layouts())
+	total := int64(0)
+	for _, k := range a.Keys() {
+		if err := ctx.Err(); err != nil {
 			return archive.Info{}, nil, err
 		}
-		switch {
-		case i == 0:
-			info.Relocations = in.Relocations
-		case in.Relocations == info.Relocations:
-		case !mixed:
-			return archive.Info{}, nil, fmt.Errorf("%s: %w %s", name, ErrOther, names[0])
-		default:
-			info.Relocations = [len(info.Relocations)]byte{}
+		l, _ := a.Layout(k)
+		if layouts[l] == nil {
+			if layouts[l], err = a.BTF(k); err != nil {
+				return archive.Info{}, nil, fmt.Errorf("%s: %w", name, err)
+			}
+			if total += int64(len(layouts[l])); total > limits.BundleBytes {
+				return archive.Info{}, nil, tooLarge(name)
+			}
 		}
-		info.Objects = append(info.Objects, in.Objects...)
-		kernels = append(kernels, list...)
+		kernels = append(kernels, archive.Kernel{Key: k, BTF: layouts[l]})
 	}
-	kernels, err = distinct(kernels)
-	return info, kernels, err
-}
-
-// distinct drops kernels that are there again with the same BTF.
-func distinct(kernels []archive.Kernel) ([]archive.Kernel, error) {
-	seen := make(map[kernel.Key]archive.Kernel, len(kernels))
-	var out []archive.Kernel
-	for _, k := range kernels {
-		c := k.Key.Canonical()
-		old, ok := seen[c]
-		if !ok {
-			seen[c] = k
-			out = append(out, k)
-		} else if !bytes.Equal(old.BTF, k.BTF) {
-			return nil, fmt.Errorf("kernel %s: the archives have two different BTFs", k.Key)
-		}
-	}
-	return out, nil
+	return a.Info(), kernels, nil
 }
 
 // IsNative reports whether a file is a native archive, by its content. A directory is none.

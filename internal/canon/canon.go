@@ -22,7 +22,8 @@ type Type struct {
 
 // Field is a member (Lo is bitfield size<<24 | bit offset with Flag, else the
 // bit offset), an enumerator (Lo and Hi are its value), a parameter (no
-// value), the encoding word of an INT, or the number of elements of an ARRAY.
+// value), the encoding word of an INT, the number of elements of an ARRAY, or
+// the linkage of a FUNC or VAR.
 type Field struct {
 	Name   string
 	Lo, Hi uint32
@@ -69,6 +70,9 @@ func Write(types []*Type, order binary.ByteOrder) []byte {
 		words, vlen := shape.Elem, len(o.Fields)
 		if len(words) == 0 {
 			words, vlen = shape.Extra, 0
+		}
+		if o.Kind == btfenc.KindFunc { // has its linkage there
+			words, vlen = nil, int(o.Fields[0].Lo)
 		}
 		third := o.Size
 		if shape.Third == btfenc.Ref {

@@ -28,7 +28,7 @@ func random(rnd *rand.Rand, n int) []*canon.Type {
 	types := make([]*canon.Type, n)
 	ref := func() int { return rnd.IntN(n+1) - 1 } // canon.Void included
 	for i := range types {
-		switch rnd.IntN(5) {
+		switch rnd.IntN(6) {
 		case 0:
 			types[i] = &canon.Type{Kind: btfenc.KindInt, Name: "int", Size: 4, Fields: []canon.Field{{Lo: 32}}}
 		case 1:
@@ -44,6 +44,9 @@ func random(rnd *rand.Rand, n int) []*canon.Type {
 				t.Refs = append(t.Refs, ref())
 			}
 			types[i] = t
+		case 5:
+			kind := []btfenc.Kind{btfenc.KindFunc, btfenc.KindVar}[rnd.IntN(2)]
+			types[i] = &canon.Type{Kind: kind, Name: "s", Fields: []canon.Field{{Lo: uint32(rnd.IntN(3))}}, Refs: []int{ref()}}
 		}
 	}
 	return types

@@ -186,7 +186,7 @@ func (e *evaluation) external() (notes []Finding) {
 	e.eachUse(func(u *use) {
 		if x := e.o.extern(u.in); x != nil && x.Kind == bpfprog.ExternKsym && x.Type != 0 && !seen[x.Name] {
 			seen[x.Name] = true
-			note(x.Name, "is looked up in the running kernel's own BTF, whatever is shipped")
+			note(x.Name, "is "+lookedUp)
 		}
 	})
 	for _, r := range e.pr.Records {
@@ -195,7 +195,7 @@ func (e *evaluation) external() (notes []Finding) {
 		}
 		if text := e.o.records.text(r); !seen[text] {
 			seen[text] = true
-			note(text, fmt.Sprintf("is an ID in the BTF that the loader reads; of a shipped one it means nothing to the kernel (%s)", e.o.records.source(r)))
+			note(text, fmt.Sprintf("is %s (%s)", idOfLoader, e.o.records.source(r)))
 		}
 	}
 	return notes

@@ -124,7 +124,7 @@ func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	o := objectOf(t, 3, crowded())
-	r := newRun(Config{Objects: []*Object{o}})
+	r := newRun(Config{Objects: []*Object{o}, Corpus: new(corpus.Corpus)})
 	tg := new(target)
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) { r.item(ctx, tg, it) })
 	if len(r.kernels) > 0 {

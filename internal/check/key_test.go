@@ -45,7 +45,7 @@ func TestCodeKey(t *testing.T) {
 			for j := range objects[i].Programs {
 				for _, k := range []*inventory{k, &silent} {
 					e := evaluation{pairing: &pairing{o: objects[i], k: k, loader: d, settable: r.settable}, pr: &objects[i].Programs[j]}
-					if !d.sameOrder() {
+					if !d.forKernel() {
 						continue
 					}
 					if first[e.pr] == nil {

@@ -26,7 +26,7 @@ func TestManyKernels(t *testing.T) {
 		r.item(t.Context(), tg, it)
 		if loaded, err := r.loader.on(t.Context(), tg); err != nil {
 			t.Fatal(err)
-		} else if !loaded[0].sameOrder() {
+		} else if !loaded[0].forKernel() {
 			r.kernels = nil
 			return
 		}

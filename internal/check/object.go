@@ -2,9 +2,12 @@ package check
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // Object is a BPF object with its programs. It is immutable and safe for use
@@ -38,6 +41,31 @@ func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return newObject(name, prog, r), nil
+}
+
+// Name returns the name that was given to Parse.
+func (o *Object) Name() string { return o.name }
+
+// Order returns the byte order of the object.
+func (o *Object) Order() binary.ByteOrder { return o.records.Order() }
+
+// Machines returns the machines that the object is for, none for any.
+func (o *Object) Machines() []string { return o.records.Machines() }
+
+// ForMachines returns the same object for these machines, as relolog.Object.ForMachines does.
+func (o *Object) ForMachines(machines ...string) *Object {
+	out := *o
+	out.records = newRecords(o.records.ForMachines(machines...))
+	return &out
+}
+
+// otherMachine is the finding where the object is not for the kernel.
+func (o *Object) otherMachine() Finding {
+	f := Finding{Status: Other, Topic: TopicAnalysis, Subject: "machine", Reason: "the object is for " + strings.Join(o.records.Machines(), ", ")}
+	if len(o.records.Machines()) == 0 {
+		f.Subject, f.Reason = "byte order", relolog.ErrByteOrder.Error()
+	}
+	return f
 }
 
 func newObject(name string, prog *bpfprog.Object, r records) *Object {

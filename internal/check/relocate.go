@@ -11,12 +11,20 @@ import (
 )
 
 // records are the CO-RE records of an object.
-type records struct{ obj *engine.Object }
+type records struct {
+	*relolog.Object
+	obj *engine.Object
+}
 
 func parseRecords(name string, data []byte) (records, error) {
-	o, err := engine.ParseObject(name, data)
-	return records{o}, err
+	o, err := relolog.ParseObject(name, data)
+	if err != nil {
+		return records{}, err
+	}
+	return newRecords(o), nil
 }
+
+func newRecords(o *relolog.Object) records { return records{o, unwrap.Object(o)} }
 
 // types returns the object's types, nil if it has none.
 func (r records) types() *rawbtf.BTF { return r.obj.BTF() }
@@ -44,18 +52,18 @@ func (r records) asksForID(i int) bool {
 
 // dryRun relocates objects against kernels. It is immutable.
 type dryRun struct {
-	sets []*engine.Set
+	sets *unwrap.Sets
 	at   map[*engine.Object]int // place in the objects
 }
 
 func newDryRun(objects []*Object) dryRun {
 	d := dryRun{at: make(map[*engine.Object]int)}
-	var all []*engine.Object
+	var all []*relolog.Object
 	for i, o := range objects {
 		d.at[o.records.obj] = i
-		all = append(all, o.records.obj)
+		all = append(all, o.records.Object)
 	}
-	d.sets = engine.NewSets(all...)
+	d.sets = unwrap.NewSets(all)
 	return d
 }
 
@@ -76,33 +84,29 @@ func (t *target) types(f func(b *rawbtf.BTF)) {
 // on relocates each object. What it returns is valid until the next call.
 func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 	out := make([]decisions, len(d.at))
-	for _, s := range d.sets {
-		if s.Order() != t.Order() {
-			continue
+	s := d.sets.For(&t.Target)
+	if s == nil {
+		return out, nil
+	}
+	if err := t.table.Fill(ctx, s, unwrap.Kernel(&t.Target), nil); err != nil {
+		return nil, err
+	}
+	for i, o := range s.Objects() {
+		list := make(decisions, 0, len(o.Records()))
+		for _, dec := range t.table.Decisions(i) {
+			list = append(list, dec)
 		}
-		if err := t.table.Fill(ctx, s, unwrap.Kernel(&t.Target), nil); err != nil {
-			return nil, err
-		}
-		for i, o := range s.Objects() {
-			list := make(decisions, 0, len(o.Records()))
-			for _, dec := range t.table.Decisions(i) {
-				list = append(list, dec)
-			}
-			out[d.at[o]] = list
-		}
+		out[d.at[o]] = list
 	}
 	return out, nil
 }
 
 // decisions are what libbpf makes of each record of one object on one kernel,
-// nil where their byte orders differ.
+// nil where it is not for the kernel.
 type decisions []*engine.Decision
 
-// errByteOrder says why there are no decisions.
-var errByteOrder = relolog.ErrByteOrder
-
-// sameOrder reports whether object and kernel are of one byte order.
-func (d decisions) sameOrder() bool { return d != nil }
+// forKernel reports whether the object is for the kernel.
+func (d decisions) forKernel() bool { return d != nil }
 
 // value is what the loader writes for a record; false where it writes nothing,
 // or an invalid instruction.

@@ -14,7 +14,7 @@ type Report struct {
 	Version  int             `json:"version"`
 	Kernels  []Kernel        `json:"kernels"`  // in order
 	Programs []Program       `json:"programs"` // by object, then by section
-	Skipped  []*corpus.Error `json:"skipped,omitempty"`
+	Skipped  []*corpus.Error `json:"-"`
 }
 
 // Kernel is a column of the report.

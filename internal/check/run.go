@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"context"
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -30,10 +29,25 @@ type Config struct {
 }
 
 func (c *Config) settable(variable string) bool {
-	return slices.ContainsFunc(c.Rodata, func(g string) bool {
-		ok, _ := path.Match(g, variable)
-		return ok
-	})
+	return slices.ContainsFunc(c.Rodata, func(g string) bool { return matches(g, variable) })
+}
+
+func matches(pattern, name string) bool {
+	ok, _ := path.Match(pattern, name)
+	return ok
+}
+
+// UnmatchedRodata returns those of Rodata that match no variable of the objects.
+func (c *Config) UnmatchedRodata() []string {
+	unmatched := slices.Clone(c.Rodata)
+	for _, o := range c.Objects {
+		for i := range o.Data {
+			for name := range o.Data[i].Variables() {
+				unmatched = slices.DeleteFunc(unmatched, func(g string) bool { return matches(g, name) })
+			}
+		}
+	}
+	return unmatched
 }
 
 // Run judges every program of the objects on every kernel of the corpus. An
@@ -144,10 +158,8 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 
 // program judges a program, which is number n of all.
 func (r *run) program(ctx context.Context, n int, p *pairing, pr *bpfprog.Program) (res progResult) {
-	if !p.loader.sameOrder() {
-		return progResult{findings: r.found.note([]Finding{{
-			Status: Other, Topic: TopicAnalysis, Subject: "byte order", Reason: errByteOrder.Error(),
-		}})}
+	if !p.loader.forKernel() {
+		return progResult{findings: r.found.note([]Finding{p.o.otherMachine()})}
 	}
 	e := evaluation{pairing: p, pr: pr}
 	code := r.code(ctx, n, &e)
@@ -229,7 +241,7 @@ func (r *run) skippedList() []*corpus.Error {
 	for _, o := range r.Objects {
 		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(r.found.read(nil, k.progs[n].findings)) != Other })
 		if n += len(o.Programs); !met {
-			out = append(out, &corpus.Error{Path: o.name, Err: errors.New("no kernel is of its byte order")})
+			out = append(out, r.Corpus.Unmet(o.name))
 		}
 	}
 	slices.SortFunc(out, (*corpus.Error).Compare)

@@ -10,7 +10,7 @@ type Status uint8
 const (
 	OK      Status = iota // everything that it uses is there
 	Guarded               // something is absent, but cannot be reached
-	Other                 // the object is for machines of another byte order
+	Other                 // the object is for other machines
 	Unknown               // cannot be judged; the reason says why
 	MayFail               // depends on what BTF does not tell or on what the loader sets
 	Fails                 // does not load, or cannot be attached

@@ -42,6 +42,15 @@ type Options struct {
 	// Select keeps the kernels that any of its selectors matches (all of them if it is empty),
 	// Exclude then drops those that any of its selectors matches.
 	Select, Exclude []Selector
+
+	// Verify compares what is read out of a corpus in one file with the SHA-256 that is noted there. Without it only
+	// what lies on the disk is checked.
+	Verify bool
+
+	// As tells the keys of kernels, each of those whose paths it fits; the first that fits counts.
+	As []*Naming
+
+	met *met // what the selectors meet; set by Open
 }
 
 // Corpus lists where the kernels are. It is immutable and safe for concurrent use.
@@ -57,6 +66,8 @@ type Corpus struct {
 
 	Ignored    int // files that have nothing to do with BTF: markers, checksums, scripts
 	Unselected int // files whose key, known from their path, the selectors leave out
+
+	met *met
 }
 
 // Size returns the bytes of all source files together, as they lie on disk.
@@ -98,17 +109,29 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	if err := w.links(); err != nil {
 		return nil, err
 	}
+	if err := opts.checkNamings(w.files); err != nil {
+		return nil, err
+	}
+	packed, err := w.packed()
+	if err != nil {
+		return nil, err
+	}
 	units, skipped := group(w.files, &opts)
-	c := &Corpus{Sources: slices.Clone(sources), Skipped: append(w.skipped, skipped...), Ignored: w.ignored}
+	units = append(units, packed...)
+	opts.met = newMet(&opts)
+	c := &Corpus{met: opts.met, Sources: slices.Clone(sources), Skipped: append(w.skipped, skipped...), Ignored: w.ignored}
 	for _, f := range units {
 		f.opts, f.xz = opts, xz
 		if !opts.selectsPath(f.Key) {
 			c.Unselected++
 			continue
 		}
+		if !f.Key.Known() {
+			opts.met.later(f)
+		}
 		c.Files = append(c.Files, f)
 	}
-	c.Skipped = slices.DeleteFunc(c.Skipped, func(s *Error) bool { return !opts.selectsPath(pathKey(s.Path)) })
+	c.Skipped = slices.DeleteFunc(c.Skipped, func(s *Error) bool { return !opts.selectsPath(opts.pathKey(s.Path)) })
 	slices.SortFunc(c.Files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
 	slices.SortFunc(c.Skipped, (*Error).Compare)
 	if len(c.Files) == 0 {
@@ -122,7 +145,7 @@ func (c *Corpus) nothing(sources []string) error {
 	where := strings.Join(sources, ", ")
 	switch {
 	case c.Unselected > 0:
-		return fmt.Errorf("%s: none of %d kernels selected", where, c.Unselected)
+		return fmt.Errorf("%s: none of %d kernels selected%s", where, c.Unselected, c.Selection().nothing())
 	case len(c.Skipped) == 1:
 		return fmt.Errorf("no kernel found: %w", c.Skipped[0])
 	case len(c.Skipped) > 1:
@@ -131,25 +154,43 @@ func (c *Corpus) nothing(sources []string) error {
 	return fmt.Errorf("%s: no kernel found", where)
 }
 
+// Unmet is the error of an object that is for no kernel of the corpus.
+func (c *Corpus) Unmet(object string) *Error {
+	if c.Unselected > 0 {
+		return &Error{Path: object, Err: ErrUnselected}
+	}
+	return &Error{Path: object, Err: ErrUnmet}
+}
+
 // Selects says whether Select and Exclude keep a kernel.
 func (o *Options) Selects(k kernel.Key) bool {
 	if len(o.Select) > 0 && !slices.ContainsFunc(o.Select, func(s Selector) bool { return s.Match(k) }) {
 		return false
 	}
-	return !slices.ContainsFunc(o.Exclude, func(s Selector) bool { return s.Match(k) })
+	return !o.excludes(k)
+}
+
+func (o *Options) excludes(k kernel.Key) bool {
+	return slices.ContainsFunc(o.Exclude, func(s Selector) bool { return s.Match(k) })
+}
+
+// selectsMet is Selects for a kernel that there is.
+func (o *Options) selectsMet(k kernel.Key) bool {
+	o.met.note(k)
+	return o.Selects(k)
 }
 
 // selectsPath is Selects for a key that may be incomplete, because it comes from a path alone; if
 // so the file has to be read to know.
-func (o *Options) selectsPath(k kernel.Key) bool { return !k.Known() || o.Selects(k) }
+func (o *Options) selectsPath(k kernel.Key) bool { return !k.Known() || o.selectsMet(k) }
 
 // pathKey is the key in a path as the user gave it.
-func pathKey(p string) kernel.Key {
+func (o *Options) pathKey(p string) kernel.Key {
 	abs, err := filepath.Abs(p)
 	if err != nil {
 		return kernel.Key{}
 	}
-	return kernelKey(filepath.ToSlash(abs))
+	return o.key(filepath.ToSlash(abs))
 }
 
 // wantsModule says whether the module that a file is named for is asked for.

@@ -42,18 +42,8 @@
 //
 // # Selectors
 //
-// A selector is a list of terms with commas between; it matches a kernel if all terms do. Of several
-// selectors one is enough. A term is one of
-//
-//	id=debian  arch=arm64  release=*-generic  version!=9    a glob, = or !=
-//	release>=5.4  version<22.04  >=5.4                      an order; alone it is about the release
-//	debian>=11                                              id=debian,version>=11
-//	debian/12/x86_64  debian/*/*/6.1.*                      a key or its beginning, as globs
-//	debian  x86_64  6.1.*                                   a distribution, an architecture, a release
-//
-// Aliases are the same (amazon and amzn, aarch64 and arm64). Versions compare as versions, and only
-// as far as the bound goes: 6.1.0-47 is a 6.1, so release<=6.1 takes it and release>6.1 does not. A
-// term about something that is not known of a kernel does not match, whatever its operator.
+// docs/selectors.md has their grammar. A term about something that is not known of a kernel does not
+// match, whatever its operator.
 //
 // # Hostile input
 //

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/machine"
 )
 
 // kernelSection holds the compressed vmlinux in the ELF images that some ppc64le distributions boot.
@@ -37,9 +38,9 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 	}
 	sec := f.Section(".BTF")
 	switch {
-	case f.Machine == elf.EM_BPF && !in.inside:
+	case f.Machine == elf.EM_BPF && !in.inside && !r.current.source:
 		return wrap(in.path, "elf", errors.New("a BPF object, not a kernel"))
-	case f.Machine == elf.EM_BPF || sec == nil && in.inside:
+	case in.inside && (f.Machine == elf.EM_BPF || sec == nil):
 		return nil
 	case sec == nil:
 		return wrap(in.path, "elf", errors.New("no .BTF section"))
@@ -51,7 +52,7 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 	if err != nil {
 		return wrap(in.path, "elf: .BTF", err)
 	}
-	return r.add(in, blob{off: off, n: n}, elfArch(f), banner(f))
+	return r.add(in, blob{off: off, n: n}, machine.OfELF(f.Machine, f.Class, f.Data), banner(f))
 }
 
 // section reads a kernel that lies compressed in a section.
@@ -90,38 +91,4 @@ func bannerRelease(b []byte) string {
 		return ""
 	}
 	return validRelease(string(b[:end]))
-}
-
-// elfArch returns the architecture as uname -m has it, "" for one that is not known.
-func elfArch(f *elf.File) string {
-	little, wide := f.Data == elf.ELFDATA2LSB, f.Class == elf.ELFCLASS64
-	pick := func(cond bool, yes, no string) string {
-		if cond {
-			return yes
-		}
-		return no
-	}
-	switch f.Machine {
-	case elf.EM_X86_64:
-		return "x86_64"
-	case elf.EM_386:
-		return "i386"
-	case elf.EM_AARCH64:
-		return "arm64"
-	case elf.EM_ARM:
-		return "arm"
-	case elf.EM_S390:
-		return "s390x"
-	case elf.EM_PPC64:
-		return pick(little, "ppc64le", "ppc64")
-	case elf.EM_RISCV:
-		return pick(wide, "riscv64", "")
-	case elf.EM_LOONGARCH:
-		return pick(wide, "loongarch64", "")
-	case elf.EM_MIPS:
-		return "mips" + pick(wide, "64", "") + pick(little, "el", "")
-	case elf.EM_SPARCV9:
-		return "sparc64"
-	}
-	return ""
 }

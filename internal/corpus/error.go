@@ -1,9 +1,7 @@
 package corpus
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"strings"
@@ -19,6 +17,17 @@ type Error struct {
 
 // ErrNoKernel is the cause where modules are found without the kernel that they belong to.
 var ErrNoKernel = errors.New("module BTF without its kernel's vmlinux")
+
+// Causes for which something is left out though nothing is wrong with it.
+var (
+	ErrNoObject   = errors.New("no object is for its machine")                      // a kernel
+	ErrUnmet      = errors.New("no kernel is of a machine that it is for")          // an object
+	ErrUnselected = errors.New("no selected kernel is of a machine that it is for") // an object, but others may be
+	ErrLink       = errors.New("link")                                              // a second name for what is read anyway
+)
+
+// ErrTaken is the cause where a kernel is left out because a different one has its place.
+var ErrTaken = errors.New("another kernel")
 
 // Error returns path, what and cause on one line.
 func (e *Error) Error() string {
@@ -42,29 +51,6 @@ func (e *Error) Unwrap() error { return e.Err }
 // Compare orders errors by path, and those of one path by reason.
 func (e *Error) Compare(o *Error) int {
 	return cmp.Or(cmp.Compare(e.Path, o.Path), cmp.Compare(e.Reason(), o.Reason()))
-}
-
-// errorJSON is the form of an Error in reports.
-type errorJSON struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-}
-
-// MarshalJSON is for encoding/json.
-func (e *Error) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // the encoder that calls does so where it should
-	err := enc.Encode(errorJSON{e.Path, e.Reason()})
-	return b.Bytes(), err
-}
-
-// UnmarshalJSON reads what MarshalJSON writes; the reason becomes the cause.
-func (e *Error) UnmarshalJSON(data []byte) error {
-	var j errorJSON
-	err := json.Unmarshal(data, &j)
-	*e = Error{Path: j.Path, Err: errors.New(j.Reason)}
-	return err
 }
 
 // Errors takes apart what File.Read returned. An error of another type than Error becomes the cause

@@ -1,8 +1,6 @@
 package corpus
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -23,19 +21,6 @@ func TestError(t *testing.T) {
 	} {
 		if got := tt.err.Error(); got != "p: "+tt.reason {
 			t.Errorf("%q, want the reason %q", got, tt.reason)
-		}
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode([]*Error{tt.err}); err != nil {
-			t.Fatal(err)
-		}
-		if want := fmt.Sprintf("[{\"path\":\"p\",\"reason\":%q}]\n", tt.reason); b.String() != want {
-			t.Errorf("JSON %s, want %s", &b, want)
-		}
-		var back []*Error
-		if err := json.Unmarshal(b.Bytes(), &back); err != nil || len(back) != 1 || back[0].Compare(tt.err) != 0 {
-			t.Errorf("read back %v, %v", back, err)
 		}
 	}
 }

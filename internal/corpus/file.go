@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -20,9 +21,10 @@ type File struct {
 	Key  kernel.Key // as the path tells; incomplete where it does not
 	Size int64      // bytes on disk, module files included
 
-	parts []part
-	opts  Options
-	xz    decompress.Decoder
+	parts  []part
+	packed *packed // where the kernel is, if the file holds a whole corpus
+	opts   Options
+	xz     decompress.Decoder
 }
 
 // Kernel is one kernel with its BTF and that of its modules. Its slices are valid only until yield
@@ -45,10 +47,14 @@ type Kernel struct {
 	SourceSize int64
 }
 
-// Load makes t the kernel. name is what t is called in messages and logs; the error does not have it.
+// Load makes t the kernel, and tells it the machine of its key or, where that does not have one, of its content. name is what t is called in messages and logs; the error does not have it.
 // t is valid as long as k is.
 func (k *Kernel) Load(ctx context.Context, t *relolog.Target, name string) error {
-	return errors.Unwrap(t.Load(ctx, name, k.BTF, k.Modules...)) // which begins with the name
+	if err := t.Load(ctx, name, k.BTF, k.Modules...); err != nil {
+		return errors.Unwrap(err) // which begins with the name
+	}
+	t.SetMachine(cmp.Or(k.Key.Arch, k.Arch))
+	return nil
 }
 
 // Paths returns the files that make up f: the one with the kernel, then those with its modules.
@@ -63,6 +69,9 @@ func (f *File) Paths() []string {
 // Sums returns the SHA-256 of each file that makes up f, as it lies on disk: of the one with the kernel,
 // then of those with its modules. It reads them, but decompresses nothing.
 func (f *File) Sums(ctx context.Context) ([][sha256.Size]byte, error) {
+	if f.packed != nil {
+		return f.packedSums(), nil
+	}
 	sums := make([][sha256.Size]byte, len(f.parts))
 	for i, p := range f.parts {
 		var err error
@@ -110,7 +119,11 @@ func (c ctxReader) Read(p []byte) (int, error) {
 //
 // An error of yield stops Read, which returns it as it is; so does ctx, whose error it returns.
 func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Kernel) error) (err error) {
-	if d := defect.Catch(ctx, func() { err = f.read(ctx, s, yield) }); d != nil {
+	read := f.read
+	if f.packed != nil {
+		read = f.readPacked
+	}
+	if d := defect.Catch(ctx, func() { err = read(ctx, s, yield) }); d != nil {
 		*s = Scratch{} // which may be in the middle of anything
 		return wrap(f.Path, "", d)
 	}
@@ -139,5 +152,6 @@ func (f *File) read(ctx context.Context, s *Scratch, yield func(*Kernel) error) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	f.opts.met.read(f)
 	return errors.Join(r.errs...)
 }

@@ -15,6 +15,8 @@ type part struct {
 	size int64
 	kind kind // by its first bytes
 	mods bool // only modules are expected in it
+
+	source bool // named by the user
 }
 
 // group makes units of the files found: each kernel's file is one, and the files with its modules
@@ -39,7 +41,7 @@ func group(files []found, opts *Options) (units []*File, skipped []*Error) {
 			mods = append(mods, f)
 			continue
 		}
-		u := newUnit(f)
+		u := newUnit(f, opts.key(f.abs))
 		units = append(units, u)
 		ix.add(u, f.abs)
 	}
@@ -55,15 +57,14 @@ func group(files []found, opts *Options) (units []*File, skipped []*Error) {
 			skipped = append(skipped, &Error{Path: f.path, Err: ErrNoKernel})
 			continue
 		}
-		u.parts = append(u.parts, part{f.path, moduleKey(f.abs), f.size, f.kind, true})
+		u.parts = append(u.parts, part{f.path, moduleKey(f.abs), f.size, f.kind, true, f.source})
 		u.Size += f.size
 	}
 	return units, skipped
 }
 
-func newUnit(f found) *File {
-	k := kernelKey(f.abs)
-	return &File{Path: f.path, Key: k, Size: f.size, parts: []part{{f.path, k, f.size, f.kind, false}}}
+func newUnit(f found, k kernel.Key) *File {
+	return &File{Path: f.path, Key: k, Size: f.size, parts: []part{{f.path, k, f.size, f.kind, false, f.source}}}
 }
 
 // kernelKey is keyFromPath, completed by what is known of the host's own files and of package trees.

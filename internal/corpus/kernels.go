@@ -131,7 +131,7 @@ func (r *reader) kernel(b *blob, last bool) {
 	r.found++
 	single := last && (r.found == 1 || len(r.f.parts) > 1) && r.kernelsIn(b.part) == 1
 	key := r.key(b, single)
-	if !r.f.opts.Selects(key) {
+	if !r.f.opts.selectsMet(key) {
 		r.takeModules(b, key)
 		return
 	}
@@ -177,7 +177,7 @@ func (r *reader) key(b *blob, single bool) kernel.Key {
 	k := b.part.key
 	var member kernel.Key
 	if b.member != b.part.path {
-		member = kernelKey(b.member)
+		member = r.f.opts.key(b.member)
 	}
 	switch {
 	case single && k.Known():

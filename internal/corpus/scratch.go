@@ -3,6 +3,7 @@ package corpus
 import (
 	"bufio"
 
+	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/decompress"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -16,6 +17,7 @@ type Scratch struct {
 	inputs stack[bufio.Reader]
 
 	decoders decompress.Scratch
+	packed   btfc.Scratch
 
 	maps    []mapping // of the file that is read
 	pending []blob

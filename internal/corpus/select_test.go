@@ -2,6 +2,10 @@ package corpus
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -16,42 +20,56 @@ func TestSelector(t *testing.T) {
 		"amzn/2/aarch64/5.10.118-111.515.amzn2.aarch64",
 		"arch/-/x86_64/6.9.1-arch1-1",
 		"-/-/-/5.4.0",
+		"debian/sid/x86_64/6.10.4-amd64",
+		"kylin/V10/x86_64/4.19.90-24.4",
+		"android/13/arm64/a13-5.10-lts-arm64",
 	}
 	for _, tt := range []struct {
 		text string
 		want []int
 	}{
-		{"debian", []int{0, 1, 2}},
-		{"deb*", []int{0, 1, 2}},
-		{"id=debian", []int{0, 1, 2}},
-		{"id!=debian", []int{3, 4, 5}},
+		{"debian", []int{0, 1, 2, 7}},
+		{"deb*", []int{0, 1, 2, 7}},
+		{"id=debian", []int{0, 1, 2, 7}},
+		{"id!=debian", []int{3, 4, 5, 8, 9}},
 		{"amazon", []int{4}},
 		{"debian=12", []int{1, 2}},
-		{"debian>=11", []int{1, 2}},
+		{"debian>=11", []int{1, 2}}, // sid has no number
+		{"debian<11", []int{0}},
+		{"debian=sid", []int{7}},
+		{"kylin>=10", []int{8}},
+		{"kylin<v11", []int{8}},
 		{"debian>=11,x86_64", []int{1}},
 		{" debian >= 11 , amd64 ", []int{1}},
 		{"debian<12", []int{0}},
-		{"arm64", []int{2, 4}},
-		{"arch=aarch64", []int{2, 4}},
-		{"arch=arm*", []int{2, 4}},
-		{"arch!=x86_64", []int{2, 4}},
-		{"arch", []int{5}}, // the distribution
-		{">=5.15", []int{1, 2, 3, 5}},
-		{"release>=5.15,release<6.9", []int{1, 2, 3}},
-		{"release<=6.1", []int{0, 1, 2, 3, 4, 6}}, // 6.1.0-47 is a 6.1
-		{"release>6.1", []int{5}},
-		{"release<6.1", []int{0, 3, 4, 6}},
+		{"arm64", []int{2, 4, 9}},
+		{"arch=aarch64", []int{2, 4, 9}},
+		{"arch=arm*", []int{2, 4, 9}},
+		{"arch!=x86_64", []int{2, 4, 9}},
+		{"arch", []int{5}},                            // the distribution
+		{">=5.15", []int{1, 2, 3, 5, 7}},              // no number that Android's begins with,
+		{"release>=5.15,release<6.9", []int{1, 2, 3}}, // nor is 6.10 before 6.9,
+		{"release<=6.1", []int{0, 1, 2, 3, 4, 6, 8}},  // 6.1.0-47 is a 6.1
+		{"release>6.1", []int{5, 7}},
+		{"release<6.1", []int{0, 3, 4, 6, 8}},
 		{"release=5.1?.*", []int{3, 4}},
 		{"6.1.*", []int{1, 2}},
+		{"6.1", []int{1, 2}}, // the series
+		{"5", []int{3, 4, 6}},
+		{"6.1.0-47-amd64", []int{1}},
+		{"6.1.0-4", nil},
+		{"6.1,debian", []int{1, 2}},
+		{"a13-5.10-lts-arm64", nil}, // a distribution
+		{"release=a13-5.10-lts-arm64", []int{9}},
 		{"release=*-generic", []int{3}},
-		{"version>=12", []int{1, 2, 3}},
-		{"version!=12", []int{0, 3, 4}},
+		{"version>=12", []int{1, 2, 3, 9}},
+		{"version!=12", []int{0, 3, 4, 7, 8, 9}},
 		{"debian/12", []int{1, 2}},
-		{"debian/*/x86_64", []int{0, 1}},
-		{"*/*/*/6.*", []int{1, 2, 5}},
+		{"debian/*/x86_64", []int{0, 1, 7}},
+		{"*/*/*/6.*", []int{1, 2, 5, 7}},
 		{"debian/12/x86_64/6.1.0-47-amd64", []int{1}},
-		{"*", []int{0, 1, 2, 3, 4, 5, 6}},
-		{"*,<5", []int{0}},
+		{"*", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"*,<5", []int{0, 8}},
 		{"none", nil},
 	} {
 		s, err := ParseSelector(tt.text)
@@ -82,13 +100,42 @@ func TestSelector(t *testing.T) {
 	}
 }
 
+// What is not understood is refused, with the character at which it is.
 func TestSelectorErrors(t *testing.T) {
-	for _, text := range []string{
-		"", ",", "debian,", "debian>=", "release==5", "release=>5", "a/b/c/d/e", "debian//x86_64", "!", "!debian", "arch>=x86_64",
-		"id<debian", "release=[", "[", ">=5<6",
+	for _, tt := range []struct{ text, want string }{
+		{"", "1: no term"},
+		{",", "1: no term"},
+		{"debian,", "8: no term"},
+		{"debian, ,x86_64", "9: no term"},
+		{"debian>=", "9: no value after >="},
+		{"debian>=12;x86_64", "11: ';': between terms stands a comma"},
+		{"debian>=12 x86_64", "11: ' ': between terms stands a comma"},
+		{"debian | ubuntu", "7: ' ': between terms stands a comma"},
+		{"debian>=x", `9: "x" is no version: it has to begin with a number`},
+		{"debian>=sid", `9: "sid" is no version`},
+		{"release>=*", `10: "*": a pattern has no order (want = or != rather than >=)`},
+		{"release==5", "9: '=': a second operator"},
+		{"release=>5", "9: '>': a second operator"},
+		{">=5<6", "4: '<': a second operator"},
+		{"a/b/c/d/e", "9: more than ID/VERSION_ID/ARCH/RELEASE"},
+		{"debian//x86_64", "8: nothing where a name"},
+		{"debian/12>=5", "7: a key stands without an operator"},
+		{"debian=12/x86_64", "10: a key stands without an operator"},
+		{"!", "1: '!' is no operator (want !=)"},
+		{"debian!12", "7: '!' is no operator (want !=)"},
+		{"arch>=x86_64", "7: distributions and architectures have no order"},
+		{"id<debian", "4: distributions and architectures have no order"},
+		{"release=[", `9: "[": syntax error in pattern`},
+		{"[", `1: "[": syntax error in pattern`},
+		{"debian(12)", "7: '(' is no part of a name"},
+		{"dębian,a#b", "9: '#' is no part of a name"},
+		{"a\nb", "2: '\\n' is no part of a name"},
 	} {
-		if s, err := ParseSelectors([]string{"debian", text}); err == nil {
-			t.Errorf("%q: parsed as %+v", text, s)
+		s, err := ParseSelectors([]string{"debian", tt.text})
+		if err == nil {
+			t.Errorf("%q: parsed as %+v", tt.text, s)
+		} else if want := fmt.Sprintf("selector %q: character %s", tt.text, tt.want); !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s\nwant %s", err, want)
 		}
 	}
 }
@@ -129,5 +176,125 @@ func TestOpenSelect(t *testing.T) {
 			list = append(list, k.Name)
 		}
 		checkList(t, "kernels", list, tt.want)
+	}
+}
+
+// A selector that matches no kernel is told, with what there is; so are versions without a number.
+func TestSelection(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"debian/11/x86_64/5.10.btf":  string(blobLE),
+		"debian/12/x86_64/6.1.btf":   string(blobLE),
+		"debian/12/arm64/6.1.btf":    string(blobLE),
+		"debian/sid/x86_64/6.19.btf": string(blobLE),
+		"ubuntu/22/x86_64/5.2.btf":   string(blobLE),
+		"ubuntu/23/x86_64/5.3.btf":   "", // damaged, but there
+		"old/a13-5.10.btf":           string(blobLE),
+	})
+	for _, tt := range []struct {
+		selects, excludes []string
+		unmatched         []string
+		words             []string
+	}{
+		{[]string{"debian"}, []string{"arm64"}, nil, nil},
+		{[]string{"debian", "debain", "debian=13", "debian>=12,s390x", "debian,5.4"}, nil, []string{
+			"debain: nearest by distribution: debian, ubuntu",
+			"debian=13: nearest by version: sid, 11, 12",
+			"debian>=12,s390x: nearest by architecture: arm64, x86_64",
+			"debian,5.4: nearest by release: 5.10, 6.1, 6.19",
+		}, nil},
+		{[]string{"debian>=11"}, nil, nil, []string{"debian/sid"}},
+		{[]string{"debian>=11", "debian=sid"}, nil, nil, nil},
+		{[]string{"debian>=11"}, []string{"debian=sid"}, nil, nil},
+		{[]string{">=5"}, nil, nil, []string{"a13-5.10"}},
+		{[]string{"ubuntu=23", "debian=12"}, []string{"fedora"}, []string{"fedora: nearest by distribution: debian, ubuntu (excludes)"}, nil},
+		{nil, []string{"debian>12"}, []string{"debian>12: nearest by version: sid, 11, 12 (excludes)"}, nil},
+	} {
+		sel, err := ParseSelectors(tt.selects)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exc, err := ParseSelectors(tt.excludes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, _, _ := readAll(t, Options{Select: sel, Exclude: exc}, dir)
+		s := c.Selection()
+		var got []string
+		for _, u := range s.Unmatched {
+			text := u.Selector.String() + ": " + u.Nearest
+			if u.Excludes {
+				text += " (excludes)"
+			}
+			got = append(got, text)
+		}
+		checkList(t, strings.Join(tt.selects, " "), got, tt.unmatched)
+		checkList(t, strings.Join(tt.selects, " "), s.Words, tt.words)
+	}
+}
+
+// Whether a selector matches is known when all files are read whose paths do not tell.
+func TestSelectionUnread(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"all.tar": string(tarOf(member{"debian/12/arm64/6.2.btf", blobLE}, member{"debian/11/arm64/5.1.btf", blobLE})),
+	})
+	sel, err := ParseSelectors([]string{"debian=12", "debian=13"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(t.Context(), []string{dir}, Options{Select: sel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Selection(); len(s.Unmatched) != 2 || s.Unread != 1 {
+		t.Errorf("before reading: %+v", s)
+	}
+	if err := c.Files[0].Read(t.Context(), new(Scratch), func(*Kernel) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Selection(); s.Unread != 0 || len(s.Unmatched) != 1 || s.Unmatched[0].Nearest != "nearest by version: 11, 12" {
+		t.Errorf("after reading: %+v", s)
+	}
+}
+
+func TestOpenNothingSelected(t *testing.T) {
+	dir := tree(t, map[string]string{"debian/12/x86_64/6.1.btf": string(blobLE), "debian/11/x86_64/5.10.btf": string(blobLE)})
+	sel, err := ParseSelectors([]string{"debain", "ubuntu>22"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(t.Context(), []string{dir}, Options{Select: sel})
+	want := dir + ": none of 2 kernels selected: debain matches none (nearest by distribution: debian), ubuntu>22 matches none (nearest by distribution: debian)"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
+// TestSelectorPage holds docs/selectors.md to its examples.
+func TestSelectorPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/selectors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples, refusals := 0, 0
+	for _, m := range regexp.MustCompile("(?m)^\\| `(.*?)` \\| (.*) \\|$").FindAllStringSubmatch(string(page), -1) {
+		s, err := ParseSelector(m[1])
+		takes, leaves, ok := strings.Cut(strings.ReplaceAll(m[2], "`", ""), " | ")
+		if !ok {
+			refusals++
+			if want := fmt.Sprintf("selector %q: %s", m[1], m[2]); err == nil || err.Error() != want {
+				t.Errorf("%v\nwant %s", err, want)
+			}
+			continue
+		}
+		examples++
+		for text, want := range map[string]bool{takes: true, leaves: false} {
+			k, kerr := kernel.ParseKey(text)
+			if err != nil || kerr != nil || s.Match(k) != want {
+				t.Errorf("%s: matches %s: %v, want %v (%v, %v)", m[1], text, s.Match(k), want, err, kerr)
+			}
+		}
+	}
+	if examples < 10 || refusals < 5 {
+		t.Errorf("%d examples and %d refusals found", examples, refusals)
 	}
 }

@@ -2,8 +2,10 @@ package corpus
 
 import (
 	"bytes"
+	"debug/elf"
 	"encoding/binary"
 
+	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/decompress"
 )
 
@@ -22,10 +24,11 @@ const (
 	kindRPM
 	kindCpio
 	kindImage
+	kindBTFC // a corpus in one file
 )
 
 var kindNames = [...]string{
-	"unknown", "empty", "zero", "btf", "elf", "compressed", "tar", "deb", "rpm", "cpio", "image",
+	"unknown", "empty", "zero", "btf", "elf", "compressed", "tar", "deb", "rpm", "cpio", "image", "btfc",
 }
 
 func (k kind) String() string { return kindNames[k] }
@@ -46,6 +49,7 @@ var magics = []struct {
 	{"\xed\xab\xee\xdb", kindRPM},
 	{"070701", kindCpio},
 	{"070702", kindCpio},
+	{btfc.Magic, kindBTFC},
 }
 
 // sniff tells what begins with head.
@@ -89,6 +93,19 @@ func btfOrder(head []byte) binary.ByteOrder {
 		return binary.BigEndian
 	}
 	return nil
+}
+
+// isBPF says whether the header of an ELF file names the BPF machine.
+func isBPF(head []byte) bool {
+	const data, machine = elf.EI_DATA, 18
+	if len(head) < machine+2 {
+		return false
+	}
+	order := binary.ByteOrder(binary.LittleEndian)
+	if elf.Data(head[data]) == elf.ELFDATA2MSB {
+		order = binary.BigEndian
+	}
+	return elf.Machine(order.Uint16(head[machine:])) == elf.EM_BPF
 }
 
 // isTar accepts a tar header of any age, by its checksum.

@@ -37,6 +37,7 @@ type found struct {
 	size   int64
 	kind   kind
 	split  bool // raw BTF that needs a base
+	bpf    bool // an ELF file for the BPF machine
 	source bool // named by the user
 }
 
@@ -86,7 +87,7 @@ func (w *walk) add(f found) {
 		w.skip(f.path, errZeros)
 	case !f.source && f.kind == kindUnknown && saysBTF(path.Base(f.abs)):
 		w.skip(f.path, errUnknown) // a web server's error page, say
-	case !f.source && (f.kind == kindUnknown || f.kind == kindCpio):
+	case !f.source && (f.kind == kindUnknown || f.kind == kindCpio || f.bpf):
 		w.ignored++
 	default:
 		w.files = append(w.files, f)
@@ -180,7 +181,7 @@ func (w *walk) link(e entry) error {
 		target = real
 	}
 	if w.seen[real] || slices.ContainsFunc(w.roots, func(r string) bool { return within(r, real) }) {
-		w.skip(e.path, errors.New("link to "+target))
+		w.skip(e.path, fmt.Errorf("%w to %s", ErrLink, target))
 		return nil
 	}
 	w.seen[real] = true
@@ -241,6 +242,7 @@ func (f *found) look() error {
 	}
 	head := buf[:n]
 	f.kind = sniff(head)
+	f.bpf = f.kind == kindELF && isBPF(head)
 	if (f.kind == kindUnknown || f.kind == kindZero) && isS390(r) {
 		f.kind = kindImage
 	}

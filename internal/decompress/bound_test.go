@@ -30,7 +30,7 @@ func bombs(t *testing.T) map[Format][]byte {
 	t.Helper()
 	zeros := make([]byte, 64<<20)
 	if raceflag.Enabled {
-		zeros = zeros[:8<<20]
+		zeros = zeros[:4<<20]
 	}
 	with := func(w io.WriteCloser, err error, b *bytes.Buffer) []byte {
 		if err == nil {

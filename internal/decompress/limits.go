@@ -48,6 +48,9 @@ func (b *Budget) exceeded() error {
 	return fmt.Errorf("unpacks to more than %d MiB", b.total>>20)
 }
 
+// TooLarge is the error of what is larger than a limit in bytes.
+func TooLarge(limit int64) error { return errTooLarge{limit} }
+
 // errTooLarge is what reading more than the limit gives.
 type errTooLarge struct{ limit int64 }
 

@@ -3,7 +3,6 @@ package dryrun
 
 import (
 	"context"
-	"errors"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/defect"
@@ -13,14 +12,14 @@ import (
 
 // Config says what to run on what.
 type Config struct {
-	Objects []*relolog.Object // of either byte order
+	Objects []*relolog.Object // of either byte order, for any machines
 	Corpus  *corpus.Corpus
 	Jobs    int // objects at once, at least 1
 }
 
-// Run gives to log the log of each object on each kernel of its byte order: kernels as the corpus has
+// Run gives to log the log of each object on each kernel that it is for: kernels as the corpus has
 // them, for each of them objects as they are given. skip is told what was left out: what the corpus skips,
-// what cannot be read, and kernels and objects that have nothing of their byte order. Both are called by
+// what cannot be read, and kernels and objects of which none is for the other. Both are called by
 // the caller's goroutine. An error of log ends the run and is returned, and so does ctx.
 func Run(ctx context.Context, cfg Config, log func(*relolog.Log) error, skip func(*corpus.Error)) error {
 	r := &run{Config: cfg, log: log, skip: skip, met: make([]bool, len(cfg.Objects))}
@@ -39,7 +38,7 @@ func Run(ctx context.Context, cfg Config, log func(*relolog.Log) error, skip fun
 	}
 	for i, met := range r.met {
 		if !met {
-			skip(&corpus.Error{Path: cfg.Objects[i].Name(), Err: errors.New("no kernel is of its byte order")})
+			skip(cfg.Corpus.Unmet(cfg.Objects[i].Name()))
 		}
 	}
 	return nil
@@ -52,7 +51,7 @@ type run struct {
 	Config
 	log  func(*relolog.Log) error
 	skip func(*corpus.Error)
-	met  []bool // the object has met a kernel of its byte order
+	met  []bool // the object has met a kernel that it is for
 }
 
 func (r *run) left(skipped []*corpus.Error) {
@@ -70,12 +69,10 @@ func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 	}
 	logs, defects := make([]*relolog.Log, len(r.Objects)), make([]error, len(r.Objects))
 	err := pool.Each(ctx, r.Jobs, len(r.Objects), func(i int) (err error) {
-		var log *relolog.Log
-		defects[i] = defect.Catch(ctx, func() { log, err = runObject(ctx, r.Objects[i], target) })
-		if errors.Is(err, relolog.ErrByteOrder) {
+		if !r.Objects[i].IsFor(target) {
 			return nil
 		}
-		logs[i] = log
+		defects[i] = defect.Catch(ctx, func() { logs[i], err = runObject(ctx, r.Objects[i], target) })
 		return err
 	})
 	switch {
@@ -100,7 +97,7 @@ func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 		}
 	}
 	if !met {
-		r.skip(&corpus.Error{Path: k.Name, Err: errors.New("no object is of its byte order")})
+		r.skip(&corpus.Error{Path: k.Name, Err: corpus.ErrNoObject})
 	}
 	return nil
 }

@@ -12,16 +12,20 @@ import (
 
 // Parsed is one object of several files.
 type Parsed[T any] struct {
-	Value T
-	Data  []byte // that it was parsed from
-	Err   error  // why there is no value
+	Object     // without data where the file could not be read
+	File   int // which of the files
+	Value  T
+	Err    error // why there is no value
 }
+
+// Stdin is the path of standard input.
+const Stdin = "-"
 
 // ParseFiles reads files as [ReadFile] does and parses every object in them, on all CPUs. The results
 // are in order of the files and of the objects in them; a file that cannot be read is one with an error.
 //
 // It fails only if ctx ends; a panic is an error of its object or file. parse is called by several goroutines. name is the base name of the file, or its path if an earlier one
-// has that name, followed by "!" and the object's own name if it has one.
+// has that name, "stdin" for standard input, followed by "!" and the object's own name if it has one.
 func ParseFiles[T any](ctx context.Context, paths []string, parse func(name string, data []byte) (T, error)) ([]Parsed[T], error) {
 	files := make([][]Object, len(paths))
 	errs := make([]error, len(paths))
@@ -38,18 +42,21 @@ func ParseFiles[T any](ctx context.Context, paths []string, parse func(name stri
 	taken := make(map[string]bool)
 	for i, p := range paths {
 		if errs[i] != nil {
-			out, names = append(out, Parsed[T]{Err: errs[i]}), append(names, "")
+			out, names = append(out, Parsed[T]{File: i, Err: errs[i]}), append(names, "")
 		}
 		for _, o := range files[i] {
 			name := filepath.Base(p)
-			if taken[name] && o.Name == "" {
+			switch {
+			case p == Stdin:
+				name = "stdin"
+			case taken[name] && o.Name == "":
 				name = p
 			}
 			if o.Name != "" {
 				name += "!" + o.Name
 			}
 			taken[name] = true
-			out, names = append(out, Parsed[T]{Data: o.Data}), append(names, name)
+			out, names = append(out, Parsed[T]{Object: o, File: i}), append(names, name)
 		}
 	}
 	err = parallel(ctx, len(out), func(i int) {

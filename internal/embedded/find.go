@@ -12,6 +12,7 @@ import (
 	"os"
 
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/machine"
 )
 
 // DefaultLimit is the size in bytes up to which [ReadFile] reads a file when
@@ -31,6 +32,9 @@ type Object struct {
 	Offset int
 	// Data is the object and nothing behind it.
 	Data []byte
+	// Hosts are the machines whose kernels run the program, or load the library, that the object is embedded in:
+	// canonical names of pkg/kernel. None if the file is the object, or does not tell.
+	Hosts []string
 }
 
 // BigEndian reports the byte order the object is for.
@@ -55,11 +59,16 @@ func Find(data []byte) ([]Object, error) {
 	objs = dedupe(objs)
 	if !lone {
 		name(data, objs)
+		if im, err := parseImage(data); err == nil {
+			for i := range objs {
+				objs[i].Hosts = machine.Hosts(machine.OfELF(im.machine, elf.Class(data[elf.EI_CLASS]), elf.Data(data[elf.EI_DATA])))
+			}
+		}
 	}
 	return objs, nil
 }
 
-// ReadFile reads the file at path, of at most limit bytes ([DefaultLimit] if
+// ReadFile reads the file at path, or standard input for [Stdin], of at most limit bytes ([DefaultLimit] if
 // limit is not positive), and returns what [Find] finds in it. Errors start
 // with the path. The objects share no memory with the rest of the file.
 func ReadFile(path string, limit int64) ([]Object, error) {
@@ -67,11 +76,14 @@ func ReadFile(path string, limit int64) ([]Object, error) {
 		limit = DefaultLimit
 	}
 	data, err := readLimited(path, limit)
+	if path == Stdin {
+		path = "standard input"
+	}
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		return nil, fmt.Errorf("%s: %w", path, pe.Err)
 	} else if err != nil {
-		return nil, err // names the path
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	objs, err := Find(data)
 	if err != nil {
@@ -86,15 +98,18 @@ func ReadFile(path string, limit int64) ([]Object, error) {
 }
 
 func readLimited(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+	f := os.Stdin
+	if path != Stdin {
+		var err error
+		if f, err = os.Open(path); err != nil {
+			return nil, err
+		}
+		defer f.Close()
 	}
-	defer f.Close()
 	var buf bytes.Buffer
 	if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
 		if st.Size() > limit {
-			return nil, fmt.Errorf("%s: larger than %d bytes", path, limit)
+			return nil, fmt.Errorf("larger than %d bytes", limit)
 		}
 		buf.Grow(int(st.Size()) + bytes.MinRead)
 	}
@@ -105,7 +120,7 @@ func readLimited(path string, limit int64) ([]byte, error) {
 	}
 	if n == limit {
 		if k, _ := f.Read(make([]byte, 1)); k > 0 {
-			return nil, fmt.Errorf("%s: larger than %d bytes", path, limit)
+			return nil, fmt.Errorf("larger than %d bytes", limit)
 		}
 	}
 	return buf.Bytes(), nil
@@ -159,7 +174,7 @@ func scan(data []byte) ([]Object, error) {
 // damaged. first says that data is the whole file: then a header cut short or
 // of no machine is taken for a damaged object, elsewhere for chance.
 func object(data []byte, first bool, budget *int) (int, error) {
-	m, ok := machine(data)
+	m, ok := elfMachine(data)
 	if !ok {
 		if first && len(data) < header64 {
 			return 0, errTruncated
@@ -196,10 +211,10 @@ func measure(data []byte, budget *int) (int, error) {
 	return end, nil
 }
 
-// machine returns the machine that the ELF header at data[0] names, and
+// elfMachine returns the machine that the ELF header at data[0] names, and
 // whether it may be a BPF object's: BPF itself, or none in a relocatable file.
-func machine(data []byte) (elf.Machine, bool) {
-	if len(data) < 20 {
+func elfMachine(data []byte) (elf.Machine, bool) {
+	if len(data) < HeadBytes {
 		return elf.EM_NONE, false
 	}
 	var order binary.ByteOrder = binary.LittleEndian
@@ -209,6 +224,15 @@ func machine(data []byte) (elf.Machine, bool) {
 	m := elf.Machine(order.Uint16(data[18:]))
 	rel := elf.Type(order.Uint16(data[16:])) == elf.ET_REL
 	return m, m == elf.EM_BPF || m == elf.EM_NONE && rel
+}
+
+// HeadBytes is how many bytes of a file MayBeObject looks at.
+const HeadBytes = 20
+
+// MayBeObject reports whether a file that begins with head may be a BPF object, rather than embed some.
+func MayBeObject(head []byte) bool {
+	_, ok := elfMachine(head)
+	return ok && bytes.HasPrefix(head, []byte(magic))
 }
 
 // dedupe drops the objects that equal an earlier one.

@@ -50,6 +50,39 @@ func words(f testelf.File, vs ...uint64) []byte {
 	return d
 }
 
+// TestHosts wants objects to be for the machines whose kernels run the file that embeds them.
+func TestHosts(t *testing.T) {
+	for _, c := range []struct {
+		file testelf.File
+		want string
+	}{
+		{testelf.File{Order: le, Machine: elf.EM_X86_64}, "x86_64"},
+		{testelf.File{Order: le, Machine: elf.EM_AARCH64}, "arm64"},
+		{testelf.File{Order: le, Machine: elf.EM_ARM, Class32: true}, "arm arm64"},
+		{testelf.File{Order: le, Machine: elf.EM_386, Class32: true}, "i386 x86_64"},
+		{testelf.File{Order: be, Machine: elf.EM_PPC64}, "ppc64"},
+		{testelf.File{Order: le, Machine: elf.EM_PPC64}, "ppc64le"},
+		{testelf.File{Order: be, Machine: elf.EM_S390}, "s390x"},
+		{testelf.File{Order: le, Machine: elf.EM_68K}, ""},
+	} {
+		data := host(t, c.file, [][]byte{bpf(le, "one"), bpf(le, "second")}, nil, func([]uint64) []testelf.Symbol { return nil })
+		found, err := Find(data)
+		if err != nil || len(found) != 2 {
+			t.Fatalf("%v: %d objects, %v", c.file.Machine, len(found), err)
+		}
+		for _, o := range found {
+			if got := strings.Join(o.Hosts, " "); got != c.want {
+				t.Errorf("%v: %s is for %q, want %q", c.file.Machine, o.Name, got, c.want)
+			}
+		}
+	}
+	for _, data := range [][]byte{bpf(le, "one"), slices.Concat([]byte("text"), bpf(le, "one"))} {
+		if found, err := Find(data); err != nil || len(found) != 1 || found[0].Hosts != nil {
+			t.Errorf("no program: %v, %v", found, err)
+		}
+	}
+}
+
 func TestName(t *testing.T) {
 	objs := [][]byte{bpf(le, "one"), bpf(be, "second"), bpf(le, "the third")}
 	sizes := []uint64{uint64(len(objs[0])), uint64(len(objs[1])), uint64(len(objs[2]))}

@@ -85,7 +85,7 @@ func typeName(t rawbtf.Type) string {
 		name = "<anon>"
 	}
 	switch k := t.Kind(); k {
-	case btfenc.KindStruct, btfenc.KindUnion:
+	case btfenc.KindStruct, btfenc.KindUnion, btfenc.KindFunc, btfenc.KindVar:
 		return k.String() + " " + name
 	case btfenc.KindEnum, btfenc.KindEnum64:
 		return "enum " + name

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"sync"
@@ -68,6 +69,33 @@ func (o *Object) Order() binary.ByteOrder { return o.order }
 // belongs to the object.
 func (o *Object) Records() []Record { return o.records }
 
+// Member is a member that a relocation leads through.
+type Member struct {
+	Struct btfenc.TypeID // that has it
+	Name   string        // empty if the relocation is about the struct as a whole
+	Exists bool          // the relocation asks whether it exists
+}
+
+// Members returns the named members that the relocations lead through, and the structs that they are about as a
+// whole. Those of unreadable relocations are left out.
+func (o *Object) Members() iter.Seq[Member] {
+	return func(yield func(Member) bool) {
+		for _, s := range o.specs {
+			if s.err != nil || s.kind.IsEnumval() {
+				continue
+			}
+			if t, ok := o.btf.SkipMods(s.root); s.kind.IsType() && ok && !yield(Member{t.ID, "", s.kind.IsExistence()}) {
+				return
+			}
+			for _, a := range s.acc {
+				if a.name != "" && !yield(Member{a.typeID, a.name, s.kind.IsExistence()}) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Set returns the set of this object alone, made at the first call.
 func (o *Object) Set() *Set {
 	o.alone.Do(func() { o.set = NewSet(o.order, o) })
@@ -82,6 +110,9 @@ func (o *Object) Relocation(r *Record) string { return o.specs[r.spec].String() 
 
 // Empty says why the object has no relocations, or "" if it has some.
 func (o *Object) Empty() string { return o.why }
+
+// NoRelocations is what Empty says of an object that has all sections, and merely asks nothing.
+const NoRelocations = "no CO-RE relocations"
 
 func (o *Object) parse(data []byte) (err error) {
 	if err := checkNames(data); err != nil {
@@ -143,7 +174,7 @@ func (o *Object) parse(data []byte) (err error) {
 		return err
 	}
 	if len(o.records) == 0 {
-		o.why = "no CO-RE relocations"
+		o.why = NoRelocations
 	}
 	return nil
 }

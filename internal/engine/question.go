@@ -67,24 +67,6 @@ type step struct {
 	insn   insn
 }
 
-// NewSets returns the questions of objects, one set for each byte order that
-// there are objects of.
-func NewSets(objects ...*Object) []*Set {
-	var sets []*Set
-	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
-		var l []*Object
-		for _, o := range objects {
-			if o.order == order {
-				l = append(l, o)
-			}
-		}
-		if len(l) > 0 {
-			sets = append(sets, NewSet(order, l...))
-		}
-	}
-	return sets
-}
-
 // NewSet returns the questions of objects, which must be of this byte order.
 func NewSet(order binary.ByteOrder, objects ...*Object) *Set {
 	s := &Set{order: order}

@@ -170,8 +170,11 @@ func (s *spec) cilium(q *question) uint32 {
 	if m.BitSize == 0 {
 		return 0
 	}
-	mt, _ := s.btf.SkipMods(m.Type)
-	return mt.Size()
+	size, err := s.btf.SizeOf(m.Type) // also of a pointer, which no compiler makes a bitfield of
+	if err != nil {
+		return 0
+	}
+	return size
 }
 
 // elementValue is the value of a spec that ends in an array element or in the

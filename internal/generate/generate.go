@@ -25,13 +25,14 @@ import (
 
 // Config says what to do.
 type Config struct {
-	Objects []*relolog.Object // of either byte order
+	Objects []*relolog.Object // of either byte order, for any machines
 	Corpus  *corpus.Corpus
 	Options minimize.Options
-	Jobs    int   // workers, at least 1
-	Shard   Shard // which part of the corpus, the zero value is all of it
-	Old     *Old  // what an earlier run made, or nil
-	Hash    bool  // note the hashes of source files, for a later run to compare
+	Jobs    int           // workers, at least 1
+	Shard   archive.Shard // which part of the corpus, the zero value is all of it
+	Old     *Old          // what an earlier run made, or nil
+	Hash    bool          // note the hashes of source files, for a later run to compare
+	Keyed   bool          // leave out kernels that no host would find in an archive
 
 	// Done is called after each file of the corpus, by one goroutine at a
 	// time, with the number of files that are done or to be done, and of
@@ -64,6 +65,7 @@ type Kernel struct {
 	Name, Path string // as in corpus.Kernel
 	SourceSize int64  // bytes on disk
 	RawSize    int64  // bytes of its BTF, modules included
+	Machine    string // its key's or else as its BTF shows, "" if nothing tells
 	BTF        []byte // minimized; equal ones share memory
 	Resolved   int    // relocations, each once per object
 	Reused     bool   // taken over from an earlier run
@@ -72,8 +74,9 @@ type Kernel struct {
 	// modules. Only if Config.Hash is set and all of them were read whole.
 	Sources [][sha256.Size]byte
 
-	byFile bool // the path does not tell the key
-	issues []issue
+	byFile    bool // the path does not tell the key
+	issues    []issue
+	unmatched []string // patterns of Options.Keep that name nothing in it
 }
 
 // issue is a relocation that was not resolved.
@@ -99,6 +102,10 @@ type Unresolved struct {
 	Relo    string         `json:"relocation"`
 	Result  relolog.Result `json:"result"`
 	Kernels []string       `json:"kernels"`
+
+	// Where it is poisoned: the kernels on which the verifier can reach it, and those where it cannot, if [Reach] was asked.
+	Reached []string `json:"reached,omitempty"`
+	Guarded []string `json:"guarded,omitempty"`
 }
 
 // Report is the outcome of a run.
@@ -106,16 +113,18 @@ type Report struct {
 	Kernels    []Kernel // in order of name
 	Skipped    []*corpus.Error
 	Unresolved []Unresolved // absent ones are no failure and not listed
+	Unmatched  []Unmatched
 	Stages     Stages
 
-	noObject []Kernel // skipped because no object is of their byte order
+	noObject []Kernel // skipped because no object is for their machine
+	part     bool     // of a corpus
 }
 
 // Run minimizes every kernel of the corpus. Kernels that cannot be done are
 // listed in the report; an error is returned only where there is no point in going on,
 // or when ctx ends.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	r := &run{Config: cfg, minimizer: minimize.New(withRelocations(cfg.Objects), cfg.Options), files: cfg.Shard.of(cfg.Corpus.Files), distinct: make(map[[sha256.Size]byte][]byte)}
+	r := &run{Config: cfg, minimizer: minimize.New(cfg.Objects, cfg.Options), files: inShard(cfg.Shard, cfg.Corpus.Files), met: make(map[*relolog.Object]bool), distinct: make(map[[sha256.Size]byte][]byte)}
 	var err error
 	r.report.Skipped, err = sweep.Files(ctx, r.files, r.order(), cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
 		return w.file(ctx, r.files[i])
@@ -123,18 +132,32 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Shard.first() {
+	if first(cfg.Shard) {
 		r.report.Skipped = append(r.report.Skipped, cfg.Corpus.Skipped...)
 	}
 	for _, w := range r.workers {
 		r.report.Stages.add(w.stages)
 	}
+	r.unmet()
 	r.finish()
 	return &r.report, nil
 }
 
-// One minimizes the only kernel of some sources, which are as for corpus.Open. Its report has that kernel
-// and nothing skipped.
+// unmet tells of objects for some machines that no kernel is for. A part of a corpus need not have one, and one that is
+// for any machine of a byte order is there by default: bpf2go makes two.
+func (r *run) unmet() {
+	if r.Shard.N > 1 || len(r.report.Kernels) == 0 {
+		return
+	}
+	for _, o := range r.Objects {
+		if o.Empty() == "" && len(o.Machines()) > 0 && !r.met[o] {
+			r.report.Skipped = append(r.report.Skipped, r.Corpus.Unmet(o.Name()))
+		}
+	}
+}
+
+// One minimizes the only kernel of some sources, which are as for corpus.Open. Its report has that kernel. What it
+// has as skipped are objects that are not for the kernel.
 func One(ctx context.Context, sources []string, objects []*relolog.Object, opts minimize.Options) (*Report, error) {
 	c, err := corpus.Open(ctx, sources, corpus.Options{Map: true})
 	if err != nil {
@@ -144,8 +167,10 @@ func One(ctx context.Context, sources []string, objects []*relolog.Object, opts 
 	if err != nil {
 		return nil, err
 	}
-	if len(rep.Skipped) > 0 {
-		return nil, rep.Skipped[0]
+	for _, e := range rep.Skipped {
+		if !errors.Is(e, corpus.ErrUnmet) {
+			return nil, e
+		}
 	}
 	if n := len(rep.Kernels); n != 1 {
 		return nil, fmt.Errorf("%s: holds %d kernels, want one", sources[len(sources)-1], n)
@@ -167,12 +192,6 @@ func (r *run) order() []int {
 	return append(todo, done...)
 }
 
-// withRelocations leaves out the objects that no kernel needs to be minimized
-// for.
-func withRelocations(objects []*relolog.Object) []*relolog.Object {
-	return slices.DeleteFunc(slices.Clone(objects), func(o *relolog.Object) bool { return o.Empty() != "" })
-}
-
 // run is the state that workers share.
 type run struct {
 	Config
@@ -182,6 +201,7 @@ type run struct {
 	mu       sync.Mutex
 	workers  []*worker
 	report   Report
+	met      map[*relolog.Object]bool     // used on some kernel
 	distinct map[[sha256.Size]byte][]byte // minimized BTFs by their hash
 }
 
@@ -221,6 +241,10 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	var failed []error
 	start, busy := time.Now(), time.Duration(0)
 	err := f.Read(ctx, &w.scratch, func(it *corpus.Kernel) error {
+		if w.Keyed && !findable(it.Key) {
+			failed = append(failed, &corpus.Error{Path: it.Path, Err: corpus.ErrNoKey})
+			return nil
+		}
 		began, sound := time.Now(), false
 		defer func() {
 			if !sound { // a panic: what they are in the middle of must not show in the next kernel
@@ -259,6 +283,9 @@ func (w *worker) add(k Kernel) error {
 		w.report.noObject = append(w.report.noObject, k)
 		return &corpus.Error{Path: k.Path, Err: minimize.ErrNoObject}
 	}
+	for _, o := range relolog.OnMachine(k.Machine, w.Objects...) {
+		w.met[o] = true
+	}
 	sum := sha256.Sum256(k.BTF)
 	if old, ok := w.distinct[sum]; ok {
 		k.BTF = old
@@ -296,12 +323,14 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 	if err != nil {
 		return fmt.Errorf("btf: %w", err)
 	}
+	k.Machine = w.target.Machine()
 	start = time.Now()
 	k.BTF, err = w.minimizer.Minimize(ctx, &w.target)
 	w.stages.Minimize += time.Since(start)
 	if err != nil {
 		return err
 	}
+	k.unmatched = w.minimizer.Unmatched()
 	for d := range w.minimizer.Decisions() {
 		switch d.Result {
 		case relolog.Resolved, relolog.Absent:
@@ -326,7 +355,7 @@ func (r *run) finish() {
 			if &kept[n-1].BTF[0] != &k.BTF[0] {
 				rep.Skipped = append(rep.Skipped, &corpus.Error{
 					Path: k.Path,
-					Err:  fmt.Errorf("another kernel has the name %s: %s", k.FileName(), kept[n-1].Path),
+					Err:  fmt.Errorf("%w has the name %s: %s", corpus.ErrTaken, k.FileName(), kept[n-1].Path),
 				})
 			}
 			continue
@@ -336,6 +365,7 @@ func (r *run) finish() {
 	rep.Kernels = kept
 	slices.SortFunc(rep.Skipped, (*corpus.Error).Compare)
 	r.unresolved()
+	rep.Unmatched, rep.part = unmatchedOf(rep.Kernels), r.Shard.N > 1
 }
 
 // unresolved collects the issues of all kernels, those of most kernels first.
@@ -371,10 +401,13 @@ func (k *Kernel) FileName() string {
 	return strings.TrimSuffix(base, kernel.FileSuffix) + kernel.FileSuffix
 }
 
+// findable says whether a host finds a kernel of this key: without the distribution it does, by arch and release.
+func findable(k kernel.Key) bool { return k.Arch != "" && k.Release != "" }
+
 // OutputKey returns the key under which an archive has the kernel: its own or,
 // where that is not known, what its file's name tells.
 func (k *Kernel) OutputKey() kernel.Key {
-	if k.Key.Known() {
+	if findable(k.Key) {
 		return k.Key
 	}
 	if key, err := kernel.ParseFileName(k.FileName()); err == nil {

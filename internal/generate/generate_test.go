@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/generate"
+	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -79,7 +80,7 @@ func TestShards(t *testing.T) {
 	found := make(map[string][]byte)
 	for i := 1; i <= 3; i++ {
 		cfg := config(t, kernels)
-		cfg.Shard = generate.Shard{Index: i, N: 3}
+		cfg.Shard = archive.Shard{Index: i, N: 3}
 		part, err := generate.Run(context.Background(), cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -123,14 +124,19 @@ func TestSameName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	run := func() (*generate.Report, error) {
+		cfg := config(t, dir)
+		cfg.Objects = []*relolog.Object{object(t, "tcplife.bpfel.o")}
+		return generate.Run(context.Background(), cfg)
+	}
 	put("debian/12/x86_64/1.btf.zst", "debian/12/x86_64/6.1.0-47-amd64.btf.zst")
 	put("a/debian/12/x86_64/1.btf.zst", "debian/12/x86_64/6.1.0-47-amd64.btf.zst")
-	rep, err := generate.Run(context.Background(), config(t, dir))
+	rep, err := run()
 	if err != nil || len(rep.Kernels) != 1 || len(rep.Skipped) != 0 {
 		t.Errorf("equal ones: %d kernels, skipped %v, %v", len(rep.Kernels), rep.Skipped, err)
 	}
 	put("a/debian/12/x86_64/1.btf.zst", "debian/11/x86_64/5.10.0-30-amd64.btf.zst")
-	rep, err = generate.Run(context.Background(), config(t, dir))
+	rep, err = run()
 	if err != nil || len(rep.Kernels) != 1 || len(rep.Skipped) != 1 || !strings.Contains(rep.Skipped[0].Reason(), "another kernel has the name debian/12/x86_64/1.btf") {
 		t.Errorf("different ones: %d kernels, skipped %v, %v", len(rep.Kernels), rep.Skipped, err)
 	}

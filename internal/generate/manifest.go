@@ -29,17 +29,19 @@ import (
 type Manifest struct {
 	Tool        string           `json:"tool"`
 	Padding     minimize.Padding `json:"padding,omitempty"`
-	Relocations Sum              `json:"relocations"` // as in the archive
+	Relocations map[string]Sum   `json:"relocations"`    // by machine of the kernels, of the objects used there
+	Keep        []string         `json:"keep,omitempty"` // patterns
 	Objects     []ManifestObject `json:"objects"`
 	Kernels     []ManifestKernel `json:"kernels"`
 	Issues      []ManifestIssue  `json:"issues"`
 	NoObject    []ManifestSkip   `json:"no_object"` // kernels that no object is for
 }
 
-// ManifestSkip is a kernel that is not in the archive, because no object is of
-// its byte order.
+// ManifestSkip is a kernel that is not in the archive, because no object is for
+// its machine.
 type ManifestSkip struct {
 	Kernel  string `json:"kernel"`
+	Machine string `json:"machine,omitempty"`
 	File    string `json:"file,omitempty"`
 	Sources []Sum  `json:"source_sha256"`
 }
@@ -54,17 +56,19 @@ type ManifestObject struct {
 // per object.
 type ManifestKernel struct {
 	Kernel     string   `json:"kernel"`
-	File       string   `json:"file,omitempty"` // name of its file, where the path does not tell the key
-	Sources    []Sum    `json:"source_sha256"`  // of the kernel's file, then of those with its modules
-	SourceSize int64    `json:"source_size"`    // bytes on disk
-	RawSize    int64    `json:"raw_size"`       // of the kernel's BTF and its modules', bytes
-	SHA256     Sum      `json:"sha256"`         // of the minimized BTF
-	Size       int      `json:"size"`           // bytes
+	Machine    string   `json:"machine,omitempty"` // as the BTF shows, where the key does not tell
+	File       string   `json:"file,omitempty"`    // name of its file, where the path does not tell the key
+	Sources    []Sum    `json:"source_sha256"`     // of the kernel's file, then of those with its modules
+	SourceSize int64    `json:"source_size"`       // bytes on disk
+	RawSize    int64    `json:"raw_size"`          // of the kernel's BTF and its modules', bytes
+	SHA256     Sum      `json:"sha256"`            // of the minimized BTF
+	Size       int      `json:"size"`              // bytes
 	Resolved   int      `json:"resolved"`
 	Unresolved int      `json:"unresolved"`
 	Ambiguous  int      `json:"ambiguous"`
 	Errors     int      `json:"errors"`
-	Issues     []uint32 `json:"issues"` // which of the manifest's
+	Issues     []uint32 `json:"issues"`              // which of the manifest's
+	Unmatched  []string `json:"unmatched,omitempty"` // patterns of Keep that name nothing in it
 }
 
 // ManifestIssue is a relocation that some kernels do not resolve.
@@ -91,14 +95,15 @@ func (s *Sum) UnmarshalText(text []byte) error {
 
 // NewManifest describes a run. objects has the name and hash of each object.
 func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report) *Manifest {
-	m := &Manifest{Tool: tool, Padding: cfg.Options.Padding, Relocations: relolog.Hash(cfg.Objects...), Objects: objects, Kernels: []ManifestKernel{}, Issues: []ManifestIssue{}, NoObject: []ManifestSkip{}}
+	m := &Manifest{Tool: tool, Padding: cfg.Options.Padding, Keep: cfg.Options.Keep.Patterns(), Objects: objects, Kernels: []ManifestKernel{}, Issues: []ManifestIssue{}, NoObject: []ManifestSkip{}}
+	hashes := make(hashes)
 	at := make(map[issue]int)
 	for i := range rep.Kernels {
 		k := &rep.Kernels[i]
 		e := ManifestKernel{
-			Kernel: k.OutputKey().String(), File: k.file(), Sources: []Sum{}, SourceSize: k.SourceSize, RawSize: k.RawSize,
+			Kernel: k.OutputKey().String(), Machine: k.machine(), File: k.file(), Sources: []Sum{}, SourceSize: k.SourceSize, RawSize: k.RawSize,
 			SHA256: sha256.Sum256(k.BTF), Size: len(k.BTF), Resolved: k.Resolved, Unresolved: k.Count(relolog.Poisoned),
-			Ambiguous: k.Count(relolog.Ambiguous), Errors: k.Count(relolog.Error), Issues: []uint32{},
+			Ambiguous: k.Count(relolog.Ambiguous), Errors: k.Count(relolog.Error), Issues: []uint32{}, Unmatched: k.unmatched,
 		}
 		e.Sources = append(e.Sources, toSums(k.Sources)...)
 		for _, is := range k.issues {
@@ -110,13 +115,54 @@ func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report
 			}
 			e.Issues = append(e.Issues, uint32(n))
 		}
+		hashes.of(k.Machine, cfg.Objects, cfg.Options.Keep)
 		m.Kernels = append(m.Kernels, e)
 	}
 	for _, k := range rep.noObject {
-		m.NoObject = append(m.NoObject, ManifestSkip{k.OutputKey().String(), k.file(), toSums(k.Sources)})
+		hashes.of(k.Machine, cfg.Objects, cfg.Options.Keep)
+		m.NoObject = append(m.NoObject, ManifestSkip{k.OutputKey().String(), k.machine(), k.file(), toSums(k.Sources)})
 	}
+	m.Relocations = hashes
 	slices.SortFunc(m.NoObject, func(a, b ManifestSkip) int { return strings.Compare(a.Kernel, b.Kernel) })
 	return m
+}
+
+// hashes are the hashes of the relocations of the objects that are used on machines, by their names; "" stands for a
+// machine that nothing tells.
+type hashes map[string]Sum
+
+// of returns the hash for a machine.
+func (h hashes) of(machine string, objects []*relolog.Object, keep *minimize.Keep) Sum {
+	sum, ok := h[machine]
+	if !ok {
+		sum = keep.Hash(relolog.OnMachine(machine, objects...)...)
+		h[machine] = sum
+	}
+	return sum
+}
+
+// Relocations returns the hashes of the relocations of objects, and of what is kept, for each arch that there are kernels of.
+func (r *Report) Relocations(objects []*relolog.Object, keep *minimize.Keep) (all []archive.Relocations) {
+	hashes := make(hashes)
+	seen := make(map[string]bool)
+	for i := range r.Kernels {
+		k := &r.Kernels[i]
+		if arch := kernel.CanonicalArch(k.OutputKey().Arch); !seen[arch] {
+			seen[arch] = true
+			sum := hashes.of(k.Machine, objects, keep)
+			all = append(all, archive.Relocations{Arch: arch, Sum: sum[:]})
+		}
+	}
+	slices.SortFunc(all, func(a, b archive.Relocations) int { return strings.Compare(a.Arch, b.Arch) })
+	return all
+}
+
+// machine is the kernel's machine where the key does not tell it, else empty.
+func (k *Kernel) machine() string {
+	if k.OutputKey().Arch != "" {
+		return ""
+	}
+	return k.Machine
 }
 
 func toSums(in [][sha256.Size]byte) []Sum {
@@ -154,6 +200,8 @@ func (m *Manifest) field(d *jsonfile.Decoder, name string) error {
 		return d.Value(&m.Padding)
 	case "relocations":
 		return d.Value(&m.Relocations)
+	case "keep":
+		return list(d, limits.ManifestIssues, name, &m.Keep, func(p *string) string { return *p })
 	case "kernels":
 		return list(d, limits.EarlierKernels, name, &m.Kernels, func(e *ManifestKernel) string { return e.Kernel })
 	case "issues":
@@ -193,7 +241,7 @@ type oldKernel struct {
 }
 
 // ReadOld reads the archive of an earlier run and its manifest. Where the run
-// was one of another version, other relocations or other options, nothing of it can be
+// was one of another version or other options, or of other relocations on all machines, nothing of it can be
 // used, and why says so. tool is what this build calls itself in a manifest, empty if
 // other builds may do so too.
 func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *Config) (old *Old, why string, err error) {
@@ -213,8 +261,8 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 		return nil, "this build of btfgen has no version, so it may not be the one that made it", nil
 	case m.Tool != tool:
 		return nil, fmt.Sprintf("it was made by %.100s", m.Tool), nil
-	case m.Relocations != Sum(relolog.Hash(cfg.Objects...)):
-		return nil, "it is of other relocations", nil
+	case !slices.Equal(m.Keep, cfg.Options.Keep.Patterns()):
+		return nil, "it keeps other types", nil
 	case m.Padding != cfg.Options.Padding:
 		return nil, "it has another padding", nil
 	}
@@ -230,6 +278,11 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 	for _, is := range m.Issues {
 		old.issues = append(old.issues, issue{is.Object, is.Relo, is.Result})
 	}
+	now, some := make(hashes), false
+	usable := func(k *Kernel) bool {
+		sum, ok := m.Relocations[k.Machine]
+		return ok && sum == now.of(k.Machine, cfg.Objects, cfg.Options.Keep)
+	}
 	for i := range m.Kernels {
 		e := &m.Kernels[i]
 		key, err := kernel.ParseKey(e.Kernel)
@@ -241,23 +294,36 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 			// Whoever is killed between the two leaves a manifest with an older archive.
 			return nil, fmt.Sprintf("%s is not its manifest: %s differs", manifestPath, e.Kernel), nil
 		}
-		k := &Kernel{Key: key, Name: key.String(), SourceSize: e.SourceSize, RawSize: e.RawSize, BTF: btf, Resolved: e.Resolved, Reused: true}
+		k := &Kernel{Key: key, Name: key.String(), SourceSize: e.SourceSize, RawSize: e.RawSize, Machine: machineOf(key, e.Machine), BTF: btf, Resolved: e.Resolved, Reused: true, unmatched: e.Unmatched}
 		k.Sources = fromSums(e.Sources)
 		for _, n := range e.Issues {
 			if int64(n) >= int64(len(m.Issues)) {
 				return nil, "", fmt.Errorf("%s: %s has an issue %d of %d", manifestPath, e.Kernel, n, len(m.Issues))
 			}
 		}
-		old.add(e.File, oldKernel{k, e.Issues})
+		if usable(k) {
+			some = true
+			old.add(e.File, oldKernel{k, e.Issues})
+		}
 	}
 	for _, e := range m.NoObject {
 		key, err := kernel.ParseKey(e.Kernel)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
 		}
-		old.add(e.File, oldKernel{Kernel: &Kernel{Key: key, Name: key.String(), Sources: fromSums(e.Sources)}})
+		if k := (&Kernel{Key: key, Name: key.String(), Machine: machineOf(key, e.Machine), Sources: fromSums(e.Sources)}); usable(k) {
+			old.add(e.File, oldKernel{Kernel: k})
+		}
+	}
+	if !some && len(m.Kernels) > 0 {
+		return nil, "it is of other relocations", nil
 	}
 	return old, "", nil
+}
+
+// machineOf is the inverse of Kernel.machine.
+func machineOf(key kernel.Key, machine string) string {
+	return cmp.Or(kernel.CanonicalArch(key.Arch), machine)
 }
 
 // add files a kernel under its key or, where that is not known, under the name

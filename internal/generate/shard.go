@@ -6,31 +6,31 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// Shard is one of N parts of a corpus, numbered from 1. The zero value is the
-// whole corpus. A kernel's part follows from its key, so that several sources
-// of one kernel are in the same part, and a kernel stays in its part when
-// others come and go.
-type Shard struct{ Index, N int }
-
-// ParseShard reads "3/10".
-func ParseShard(s string) (Shard, error) {
+// ParseShard reads "3/10". The only part of one is the zero Shard, the whole.
+func ParseShard(s string) (archive.Shard, error) {
 	a, b, ok := strings.Cut(s, "/")
 	i, err1 := strconv.Atoi(a)
 	n, err2 := strconv.Atoi(b)
-	if !ok || err1 != nil || err2 != nil || i < 1 || n < i {
-		return Shard{}, fmt.Errorf("shard %q: want I/N with 1 ≤ I ≤ N", s)
+	if !ok || err1 != nil || err2 != nil || i < 1 || n < i || n > btfa.MaxShards {
+		return archive.Shard{}, fmt.Errorf("shard %q: want I/N with 1 ≤ I ≤ N ≤ %d", s, btfa.MaxShards)
 	}
-	return Shard{i, n}, nil
+	if n == 1 {
+		return archive.Shard{}, nil
+	}
+	return archive.Shard{Index: i, N: n}, nil
 }
 
 // first reports whether it falls to s to report what belongs to no part.
-func (s Shard) first() bool { return s.Index <= 1 }
+func first(s archive.Shard) bool { return s.Index <= 1 }
 
-// of returns the files in the part.
-func (s Shard) of(files []*corpus.File) []*corpus.File {
+// inShard returns the files in a part. A kernel's part follows from its key, so that several sources
+// of one kernel are in the same part, and a kernel stays in its part when others come and go.
+func inShard(s archive.Shard, files []*corpus.File) []*corpus.File {
 	if s.N <= 1 {
 		return files
 	}

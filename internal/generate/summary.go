@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -24,20 +23,18 @@ type Summary struct {
 	Disk     int64            `json:"bytes_on_disk"`
 	In       int64            `json:"bytes_in"`  // BTF of the kernels
 	Out      int64            `json:"bytes_out"` // minimized BTF
-	Objects  int              `json:"objects_skipped"`
 	Seconds  float64          `json:"seconds"`
 	Stages   map[string]int64 `json:"stage_ns"` // of all workers together
 
-	Unresolved []Unresolved    `json:"unresolved"`
-	Skipped    []*corpus.Error `json:"skipped"`
+	Unresolved []Unresolved `json:"unresolved"`
+	Unmatched  []Unmatched  `json:"keep_unmatched"` // patterns of --keep
 }
 
-// Summarize sums up a run that wrote to out: badObjects were left out of it, and
-// it took some time.
-func Summarize(out string, rep *Report, badObjects int, took time.Duration) *Summary {
+// Summarize sums up a run that wrote to out and took some time.
+func Summarize(out string, rep *Report, took time.Duration) *Summary {
 	s := &Summary{
-		Output: out, Kernels: len(rep.Kernels), Objects: badObjects, Seconds: took.Seconds(),
-		Unresolved: append([]Unresolved{}, rep.Unresolved...), Skipped: append([]*corpus.Error{}, rep.Skipped...), Stages: make(map[string]int64),
+		Output: out, Kernels: len(rep.Kernels), Seconds: took.Seconds(),
+		Unresolved: append([]Unresolved{}, rep.Unresolved...), Unmatched: append([]Unmatched{}, rep.Unmatched...), Stages: make(map[string]int64),
 	}
 	for _, st := range rep.Stages.All() {
 		s.Stages[st.Name] = st.Time.Nanoseconds()
@@ -53,46 +50,58 @@ func Summarize(out string, rep *Report, badObjects int, took time.Duration) *Sum
 	return s
 }
 
-// JSON writes the summary as one line.
-func (s *Summary) JSON(w io.Writer) error {
-	return foreign.JSON(w).Encode(s)
+// Poisoned tells which relocations are poisoned and where. verbose lists all of them, with all kernels and objects.
+func (s *Summary) Poisoned(w io.Writer, verbose bool) {
+	list := fold(s.Unresolved)
+	if len(list) == 0 {
+		return
+	}
+	if list[0].reach == unjudged {
+		foreign.Fprintf(w, "poisoned ('btfgen check' tells whether a program reaches them):\n")
+	} else {
+		foreign.Fprintf(w, "poisoned, and whether the verifier reaches them:\n")
+	}
+	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
+	for i, u := range list {
+		if i == maxRows && !verbose {
+			foreign.Fprintf(tw, "  … and %d more (-v lists all)\n", len(list)-i)
+			break
+		}
+		foreign.Fprintf(tw, "  %s%s\t%s\t%s\t%s\n", u.reach, u.what, strings.Join(u.kinds, ","), logtext.Names(u.objects, verbose), logtext.Kernels(u.kernels, s.Kernels, verbose))
+	}
+	tw.Flush()
 }
 
-// Text tells what is unresolved and where, and how much was written. verbose
-// lists all kernels and objects, and what the time was spent on.
-func (s *Summary) Text(w io.Writer, rep *Report, verbose bool) {
-	if len(rep.Unresolved) > 0 {
-		foreign.Fprintf(w, "unresolved:\n")
-		tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
-		list := fold(rep.Unresolved)
-		for i, u := range list {
-			if i == maxRows && !verbose {
-				foreign.Fprintf(tw, "  … and %d more (-v lists all)\n", len(list)-i)
-				break
-			}
-			foreign.Fprintf(tw, "  %s\t%s\t%s\t%s\t%s\n", u.result, u.what, strings.Join(u.kinds, ","), logtext.Names(u.objects, verbose), logtext.Kernels(u.kernels, len(rep.Kernels), verbose))
-		}
-		tw.Flush()
+// Times tells what the time was spent on.
+func (r *Report) Times() string {
+	var parts []string
+	for _, st := range r.Stages.All() {
+		parts = append(parts, fmt.Sprintf("%s %s", st.Name, st.Time.Round(100*time.Microsecond)))
 	}
-	if verbose {
-		var parts []string
-		for _, st := range rep.Stages.All() {
-			parts = append(parts, fmt.Sprintf("%s %s", st.Name, st.Time.Round(100*time.Microsecond)))
-		}
-		foreign.Fprintf(w, "time of all workers: %s\n", strings.Join(parts, ", "))
-	}
+	return "time of all workers: " + strings.Join(parts, ", ")
+}
+
+// String tells in one line how much was written.
+func (s *Summary) String() string {
 	reused := ""
 	if s.Reused > 0 {
 		reused = fmt.Sprintf(", %d of them as they were", s.Reused)
 	}
-	foreign.Fprintf(w, "%s: %s%s, %s of BTF (%s on disk) to %s in %s, %s\n", s.Output, logtext.Plural(s.Kernels, "kernel"), reused,
+	return fmt.Sprintf("%s: %s%s, %s of BTF (%s on disk) to %s in %s, %s", s.Output, logtext.Plural(s.Kernels, "kernel"), reused,
 		logtext.Bytes(s.In), logtext.Bytes(s.Disk), logtext.Bytes(s.Out), logtext.Plural(s.Distinct, "distinct file"), time.Duration(s.Seconds*1e9).Round(10*time.Millisecond))
 }
 
-// folded is a field, type or enumerator that fails on the same kernels,
+// What folded.reach may be: a column of its own where it is known.
+const (
+	unjudged foreign.Own = ""
+	reached  foreign.Own = "reached\t"
+	guarded  foreign.Own = "guarded\t"
+)
+
+// folded is a field, type or enumerator that the same kernels lack,
 // whoever asks for it and whatever for.
 type folded struct {
-	result                  relolog.Result
+	reach                   foreign.Own
 	what                    string
 	kinds, objects, kernels []string
 }
@@ -100,12 +109,15 @@ type folded struct {
 func fold(all []Unresolved) []*folded {
 	var out []*folded
 	at := make(map[string]*folded)
-	for _, u := range all {
+	add := func(u *Unresolved, reach foreign.Own, kernels []string) {
+		if len(kernels) == 0 {
+			return
+		}
 		kind, what, _ := strings.Cut(u.Relo, " ")
-		key := strings.Join(append([]string{string(u.Result), what}, u.Kernels...), "\x00")
+		key := strings.Join(append([]string{string(reach), what}, kernels...), "\x00")
 		f := at[key]
 		if f == nil {
-			f = &folded{result: u.Result, what: what, kernels: u.Kernels}
+			f = &folded{reach: reach, what: what, kernels: kernels}
 			at[key] = f
 			out = append(out, f)
 		}
@@ -116,9 +128,21 @@ func fold(all []Unresolved) []*folded {
 			f.objects = append(f.objects, u.Object)
 		}
 	}
+	for i := range all {
+		u := &all[i]
+		if u.Result != relolog.Poisoned {
+			continue
+		}
+		if len(u.Reached)+len(u.Guarded) == 0 {
+			add(u, unjudged, u.Kernels)
+		}
+		add(u, reached, u.Reached)
+		add(u, guarded, u.Guarded)
+	}
+	slices.SortStableFunc(out, func(a, b *folded) int { return -strings.Compare(string(a.reach), string(b.reach)) }) // reached first
 	return out
 }
 
-// maxRows is how many unresolved relocations are listed where nobody asked for
+// maxRows is how many poisoned relocations are listed where nobody asked for
 // all.
 const maxRows = 20

@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/testlimit"
 )
 
 // TestConcrete runs random programs with numbers: what a run executes must
@@ -60,7 +61,7 @@ func FuzzConcrete(f *testing.F) {
 			return // more than any program takes
 		}
 		funcs := (&source{Rand: rand.New(&tape{choices, rand.NewPCG(seed, 1)})}).funcs()
-		r := run(new(bpfprog.Object), funcs...)
+		r := runIn(testlimit.Looks(200), new(bpfprog.Object), funcs...) // the fuzzer takes ten seconds for a deadlock
 		if r.GaveUp || r.Odd != "" {
 			return
 		}

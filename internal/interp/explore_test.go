@@ -20,12 +20,16 @@ func call(fn int32) insn {
 
 // run executes a program of these functions, of which it begins with the first.
 func run(o *bpfprog.Object, funcs ...[]insn) *Result {
+	return runIn(context.Background(), o, funcs...)
+}
+
+func runIn(ctx context.Context, o *bpfprog.Object, funcs ...[]insn) *Result {
 	pr := bpfprog.Program{}
 	for i, code := range funcs {
 		o.Funcs = append(o.Funcs, bpfprog.Function{Insns: code})
 		pr.Funcs = append(pr.Funcs, i)
 	}
-	return Explore(context.Background(), o, &pr, &Input{
+	return Explore(ctx, o, &pr, &Input{
 		Features: Features{Rodata: true, Partial: true, Narrow: true, StImm: true},
 		Record:   func(int) (uint64, bool) { return 0, true },
 		Ksym:     func(*bpfprog.Extern) bool { return false },

@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 // TestRelevant gives other values to records that are not relevant: the
@@ -16,7 +17,11 @@ import (
 func TestRelevant(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	irrelevant, relevant := 0, 0
-	for range 250 {
+	programs := 250
+	if raceflag.Enabled {
+		programs = 80
+	}
+	for range programs {
 		o, pr := new(bpfprog.Object), new(bpfprog.Program)
 		records := int32(0)
 		for f, code := range (&source{Rand: rnd}).funcs() {

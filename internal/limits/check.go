@@ -14,6 +14,10 @@ const (
 	// BTF, which can share their bytes in the file. Real: 7.5 kB.
 	ObjectNames = 32 << 20
 
+	// Externals bounds how many kfuncs and variables of the kernel, and how many
+	// types by their IDs, are told to come from the running kernel's own BTF. Real: 6.
+	Externals = 256
+
 	// PathBytes bounds the name of a source file; of those that are longer no line
 	// is told. Linux opens none of more. Real: 68.
 	PathBytes = 4 << 10

@@ -64,4 +64,8 @@ const (
 	// Marks bounds the steps of finding out which members are needed. Real:
 	// 638,845.
 	Marks = 1 << 25
+
+	// KeptDepth bounds how many types that are kept are inside each other, which
+	// the proof follows. Real: 30.
+	KeptDepth = 1 << 9
 )

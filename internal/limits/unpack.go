@@ -29,6 +29,10 @@ const (
 	// number of members.
 	Errors = 100
 
+	// SelectedKeys bounds the kernels that are remembered to say what there is near a
+	// selector that matches none. Real: 5,000.
+	SelectedKeys = 1 << 16
+
 	// ImageTries bounds how many places of an unknown image are tried for compressed
 	// data.
 	ImageTries = 64

@@ -21,7 +21,7 @@ var marks = []struct{ option, strct, member string }{
 func debugOptions(b *rawbtf.BTF, found map[string]rawbtf.Type) (options []string) {
 	for _, m := range marks {
 		t := found[m.strct]
-		if m.member == "" && t.Vlen() > 0 || m.member != "" && hasMember(b, &t, m.member) {
+		if m.member == "" && t.Vlen() > 0 || m.member != "" && b.HasMember(&t, m.member) {
 			options = append(options, m.option)
 		}
 	}

@@ -52,7 +52,7 @@ func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) (Entry, err
 	e.Kernel = k.Name
 	e.Details = &Details{
 		Bytes: int64(len(k.BTF)), Types: in.btf.NumTypes() - 1, // void is none
-		ByteOrder: orderOf(&in.btf), Pointer: in.btf.PointerSize(), Modules: len(k.Modules),
+		ByteOrder: orderOf(in.btf.Order()), Pointer: in.btf.PointerSize(), Modules: len(k.Modules),
 	}
 	for _, m := range k.Modules {
 		e.ModuleBytes += int64(len(m.BTF))
@@ -71,7 +71,7 @@ func (in *inspector) inspect(ctx context.Context, r sweep.Rank, k *corpus.Kernel
 	regs, mod := in.found["pt_regs"], in.found["module"]
 	f.wrong = contradiction(k.Key.Arch, k.Arch, b, &regs)
 	f.debug = debugOptions(b, in.found)
-	f.modules = hasMember(b, &mod, "btf_data")
+	f.modules = b.HasMember(&mod, "btf_data")
 	for i, m := range k.Modules {
 		if err := in.module.Load(ctx, m.BTF, b); err != nil {
 			f.bad = append(f.bad, &corpus.Error{Path: k.ModulePaths[i], Err: err})

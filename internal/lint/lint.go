@@ -21,11 +21,11 @@ type Config struct {
 
 // Finding is something wrong with one kernel or file.
 type Finding struct {
-	Severity Severity `json:"severity"`
-	Code     Code     `json:"code"`
-	Kernel   string   `json:"kernel"` // key, or path if there is none
-	Path     string   `json:"path"`
-	Detail   string   `json:"detail,omitempty"` // what the code does not say already
+	Severity Severity
+	Code     Code
+	Kernel   string // key, or path if there is none
+	Path     string
+	Detail   string // what the code does not say already
 }
 
 // Report is the outcome of a run.
@@ -36,7 +36,7 @@ type Report struct {
 	Errors     int       `json:"errors"`
 	Warnings   int       `json:"warnings"`
 	Notes      int       `json:"notes"`
-	Findings   []Finding `json:"findings"` // the most serious first, then by code and kernel
+	Findings   []Finding `json:"-"` // the most serious first, then by code and kernel
 }
 
 // Run reads the whole corpus and reports what is wrong with it. It fails only if ctx ends.

@@ -121,18 +121,23 @@ func ReadListing(ctx context.Context, path string) (list []Entry, err error) {
 	n := 0
 	err = jsonfile.Read(ctx, path, limits.ManifestBytes, "lines of 'corpus list --json'", func(d *jsonfile.Decoder) error {
 		for ; ; n++ {
-			var e Entry
+			var e struct {
+				Entry
+				Class string // of a finding, which is no kernel
+			}
 			switch err := d.Value(&e); {
 			case err == io.EOF:
 				return nil
 			case err != nil:
 				return fmt.Errorf("entry %d: %w", n+1, err)
+			case e.Class != "":
+				continue
 			case e.Path == "":
 				return fmt.Errorf("entry %d: has no path", n+1)
 			case n == limits.EarlierKernels:
 				return fmt.Errorf("more than %d kernels", limits.EarlierKernels)
 			}
-			if list = append(list, e); len(list) == 1<<10 {
+			if list = append(list, e.Entry); len(list) == 1<<10 {
 				full, list = append(full, list), nil
 			}
 		}

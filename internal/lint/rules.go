@@ -1,7 +1,5 @@
 package lint
 
-import "fmt"
-
 // Severity says how serious a finding is.
 type Severity int
 
@@ -15,20 +13,6 @@ const (
 var severities = [...]string{"error", "warning", "note"}
 
 func (s Severity) String() string { return severities[s] }
-
-// MarshalText makes JSON have the name.
-func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText is the inverse of MarshalText.
-func (s *Severity) UnmarshalText(text []byte) error {
-	for i, name := range severities {
-		if string(text) == name {
-			*s = Severity(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("severity %q: want error, warning or note", text)
-}
 
 // Code says what kind a finding is of. Codes are never renamed.
 type Code string

@@ -34,15 +34,29 @@ func (f *Filter) Match(e *relolog.Entry) bool {
 	if len(f.Programs) > 0 && !matchAny(f.Programs, e.Program, e.Section) {
 		return false
 	}
-	if len(f.Types) == 0 {
-		return true
-	}
+	return len(f.Types) == 0 || matchAny(f.Types, typeNames(e)...)
+}
+
+// typeNames are what the local type can be asked for by.
+func typeNames(e *relolog.Entry) []string {
 	_, name, ok := strings.Cut(e.Local.Type, " ")
 	if !ok {
 		name = e.Local.Type
 	}
 	essential, _, _ := strings.Cut(name, "___")
-	return matchAny(f.Types, e.Local.Type, name, essential)
+	return []string{e.Local.Type, name, essential}
+}
+
+// without returns the filter with those patterns that do not match the entry.
+func (f Filter) without(e *relolog.Entry) Filter {
+	if len(f.Programs) > 0 {
+		f.Programs = slices.DeleteFunc(f.Programs, func(p string) bool { return matchAny([]string{p}, e.Program, e.Section) })
+	}
+	if len(f.Types) > 0 {
+		names := typeNames(e)
+		f.Types = slices.DeleteFunc(f.Types, func(p string) bool { return matchAny([]string{p}, names...) })
+	}
+	return f
 }
 
 // matchAny matches slashes by "*" as well, since sections have some.

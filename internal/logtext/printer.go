@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -20,13 +21,17 @@ type Printer struct {
 	first   string         // name of the first kernel
 	compare *Comparison
 
-	// Findings says whether something is shown that is poisoned, ambiguous or failed.
-	Findings bool
+	// Shown counts the relocations that the filter keeps, once for each kernel.
+	Shown relolog.Counts
+
+	// Unmatched has those patterns of the filter that match no relocation of any log, shown or not.
+	Unmatched Filter
 }
 
 // NewPrinter returns a Printer of text.
 func NewPrinter(w io.Writer, opts Options) *Printer {
-	return &Printer{w: bufio.NewWriterSize(w, 64<<10), opts: opts}
+	unmatched := Filter{Programs: slices.Clone(opts.Filter.Programs), Types: slices.Clone(opts.Filter.Types)}
+	return &Printer{w: bufio.NewWriterSize(w, 64<<10), opts: opts, Shown: make(relolog.Counts), Unmatched: unmatched}
 }
 
 // NewJSONPrinter returns a Printer that writes a line of JSON for each relocation and kernel that the
@@ -41,11 +46,11 @@ func NewJSONPrinter(w io.Writer, filter Filter) *Printer {
 func (p *Printer) Print(log *relolog.Log) error {
 	for i := range log.Entries {
 		e := &log.Entries[i]
-		finding := e.Result == relolog.Poisoned || e.Result == relolog.Ambiguous || e.Result == relolog.Error
-		if p.enc == nil && (p.Findings || !finding) || !p.opts.Filter.Match(e) {
+		p.Unmatched = p.Unmatched.without(e)
+		if !p.opts.Filter.Match(e) {
 			continue
 		}
-		p.Findings = p.Findings || finding
+		p.Shown[e.Result]++
 		if p.enc != nil {
 			if err := p.enc.Encode(e); err != nil {
 				return err

@@ -40,5 +40,8 @@ func Kernels(names []string, n int, all bool) string {
 	if len(names) == n && n > few && !all {
 		return "all kernels"
 	}
+	if n == 1 {
+		return Names(names, all)
+	}
 	return fmt.Sprintf("%d of %d kernels: %s", len(names), n, Names(names, all))
 }

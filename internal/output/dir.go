@@ -1,11 +1,15 @@
 package output
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,52 +22,108 @@ type File struct {
 	Data []byte
 }
 
-// WriteDir writes files into the directory at path, which is made if need be, with those above it. Names must
-// be local (see filepath.IsLocal) and distinct. If it fails, the directory is as it was; where a file cannot be
-// put in its place is found out before any is.
-func WriteDir(path string, files []File) error {
+// Told is what WriteDir did beside writing files.
+type Told struct {
+	Removed int     // files of an earlier run
+	Foreign Foreign // files that it left alone, because btfgen did not write them
+}
+
+// WriteDir makes the directory at path, with those above it, one unit of the files: those that an earlier call wrote and
+// this one does not are removed. Names must be local (see filepath.IsLocal), distinct, and end in .btf. A list of them, with
+// what made says of them, goes beside them as [ListName]. Files that are not in the list of the directory are left
+// alone; it fails if one is in the way, and if there is no list but BTF. If it fails, the directory is as it was;
+// where a file cannot be put in its place is found out before any is.
+func WriteDir(ctx context.Context, path string, files []File, made json.RawMessage) (told Told, err error) {
+	next := &List{Made: made}
+	for _, f := range files {
+		if !listable(f.Name) {
+			return told, fmt.Errorf("%s: %q: %w", path, f.Name, errName)
+		}
+		next.Files = append(next.Files, f.Name)
+	}
+	slices.Sort(next.Files)
+	list, err := next.encode()
+	if err != nil {
+		return told, err
+	}
 	p, err := find(filepath.Clean(path))
 	if err != nil {
-		return err
+		return told, err
 	}
 	if p.old != nil && !p.old.IsDir() {
-		return named(path, errNotDir)
+		return told, named(path, errNotDir)
 	}
 	inside := p.dir() // of the temporary directory
 	if p.old != nil {
 		inside = p.real
 	}
 	if err := os.MkdirAll(filepath.Clean(inside), 0o777); err != nil {
-		return named(path, err)
+		return told, named(path, err)
 	}
 	clean(inside)
 	if p.old != nil {
-		for _, f := range files {
-			if err := checkPlace(p.path, f.Name); err != nil {
-				return err
-			}
+		if told, err = replaceable(ctx, p.path, next); err != nil {
+			return told, err
 		}
 	}
 	t, err := createDir(inside)
 	if err != nil {
-		return named(path, err)
+		return told, named(path, err)
 	}
 	defer t.remove()
-	if err := t.stage(p.path, files); err != nil {
-		return err
+	files = append(slices.Clone(files), File{ListName, list})
+	if err := t.stage(ctx, p.path, files); err != nil {
+		return told, err
 	}
 	if p.old == nil {
-		return t.appear(&p)
+		return told, t.appear(&p)
 	}
 	if err := makeDirs(p.real, files); err != nil {
-		return err
+		return told, err
 	}
-	return t.moveInto(p.real)
+	return told, t.moveInto(p.real)
+}
+
+// replaceable returns an error if a directory cannot become what its next list has, and what is to be told if it can.
+func replaceable(ctx context.Context, dir string, next *List) (told Told, err error) {
+	if err := CheckDir(ctx, dir); err != nil {
+		return told, err
+	}
+	now, err := ReadList(ctx, dir)
+	if err != nil {
+		return told, err
+	}
+	for _, name := range next.Files {
+		if err := checkPlace(dir, name); err != nil {
+			return told, err
+		}
+		at := filepath.Join(dir, filepath.FromSlash(name))
+		if _, err := os.Lstat(at); err == nil && !now.has(name) {
+			return told, fmt.Errorf("%s: is in the way: btfgen did not write it", at)
+		}
+	}
+	if err := checkPlace(dir, ListName); err != nil {
+		return told, err
+	}
+	for _, name := range now.stale(next) {
+		at := filepath.Join(dir, filepath.FromSlash(name))
+		if _, err := os.Lstat(at); err == nil {
+			if err := writable(filepath.Dir(at)); err != nil {
+				return told, named(at, err)
+			}
+			told.Removed++
+		}
+	}
+	told.Foreign, err = findForeign(ctx, dir, now, next)
+	return told, err
 }
 
 // stage writes files into a temporary directory for the one that errors call path, and all of it to disk.
-func (t *temporary) stage(path string, files []File) error {
+func (t *temporary) stage(ctx context.Context, path string, files []File) error {
 	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		name := filepath.FromSlash(f.Name)
 		p := place{path: filepath.Join(path, name)}
 		at := filepath.Join(t.path, name)
@@ -165,10 +225,19 @@ func (t *temporary) moveInto(dir string) error {
 	return moveAll(to, dir)
 }
 
-// moveAll moves the files below one directory to the same names below another.
+// moveAll moves the files below one directory to the same names below another, and removes what the list there has
+// and the one that comes with them has not. The list moves last: until then it can all be done again.
 func moveAll(from, to string) error {
+	now, err := readList(context.Background(), to) // it is moved in no time
+	if err != nil {
+		return err
+	}
+	next, err := readList(context.Background(), from)
+	if err != nil {
+		return err
+	}
 	dirs := make(map[string]bool)
-	err := walk(from, func(name string) error {
+	move := func(name string) error {
 		p, err := find(filepath.Join(to, name))
 		if err != nil {
 			return err
@@ -178,8 +247,23 @@ func moveAll(from, to string) error {
 		}
 		dirs[p.dir()] = true
 		return p.take(filepath.Join(from, name))
+	}
+	err = walk(from, func(name string) error {
+		if name == ListName {
+			return nil
+		}
+		return move(name)
 	})
-	if err != nil {
+	if err == nil {
+		err = syncDirs(dirs)
+	}
+	if err != nil || next == nil {
+		return err
+	}
+	if err := removeStale(to, now.stale(next)); err != nil {
+		return err
+	}
+	if err := move(ListName); err != nil {
 		return err
 	}
 	return syncDirs(dirs)

@@ -16,6 +16,10 @@
 // killed then leaves the rest to the next, which moves it first; until then [Moving] tells readers where
 // it is. [Dir] is for files that come one after the other, each put in its place at once.
 //
+// What WriteDir wrote is one unit, of which a list lies in the directory ([ListName]). The next WriteDir there removes
+// what the list has and it does not write, when all else is in its place and before the new list is, so that the next
+// run can do it again. Only names in the list are ever removed or replaced; readers of the unit keep to it ([ReadList]).
+//
 // # What dead runs leave
 //
 // Whoever makes a .btfgen.* holds a lock on it (flock) as long as it lives. The next run that writes into

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -102,53 +103,174 @@ func TestWriteFile(t *testing.T) {
 	same(t, dir, map[string]string{"x": "new"})
 }
 
+// writeDir is WriteDir without anything to be told.
+func writeDir(dir string, files ...File) (Told, error) {
+	return WriteDir(context.Background(), dir, files, nil)
+}
+
+// list is the list of a directory, as it is written.
+func list(t *testing.T, names ...string) string {
+	t.Helper()
+	b, err := (&List{Files: names}).encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
 // A directory gets all files or none.
 func TestWriteDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	files := []File{{"d/1", []byte("one")}, {"d/e/2", []byte("two")}, {"3", []byte("three")}}
+	files := []File{{"d/1.btf", []byte("one")}, {"d/e/2.btf", []byte("two")}, {"3.btf", []byte("three")}}
 	for range 2 {
-		if err := WriteDir(dir, files); err != nil {
-			t.Fatal(err)
+		if told, err := writeDir(dir, files...); err != nil || told != (Told{}) {
+			t.Fatal(told, err)
 		}
-		same(t, dir, map[string]string{"d/1": "one", "d/e/2": "two", "3": "three"})
+		same(t, dir, map[string]string{"d/1.btf": "one", "d/e/2.btf": "two", "3.btf": "three", ListName: list(t, "3.btf", "d/1.btf", "d/e/2.btf")})
 	}
-	put(t, dir, map[string]string{"other": "mine"})
-	if err := WriteDir(dir, []File{{"3", []byte("drei")}, {"f/g/4", []byte("vier")}}); err != nil {
-		t.Fatal(err)
+	put(t, dir, map[string]string{"other": "mine", "d/mine.btf": "mine", "d/e/mine": "mine"})
+	told, err := writeDir(dir, File{"3.btf", []byte("drei")}, File{"f/g/4.btf", []byte("vier")})
+	if want := (Told{2, Foreign{1, "d/mine.btf"}}); err != nil || told != want {
+		t.Fatal(told, err)
 	}
-	now := map[string]string{"d/1": "one", "d/e/2": "two", "3": "drei", "other": "mine", "f/g/4": "vier"}
+	now := map[string]string{
+		"3.btf": "drei", "f/g/4.btf": "vier", "other": "mine", "d/mine.btf": "mine", "d/e/mine": "mine", ListName: list(t, "3.btf", "f/g/4.btf"),
+	}
 	same(t, dir, now)
+	put(t, dir, map[string]string{"d.btf/x": ""})
+	now["d.btf/x"] = ""
 	for want, file := range map[string]string{
-		filepath.Join(dir, "d") + ": is a directory":         "d",
-		filepath.Join(dir, "other") + ": is not a directory": "other/a/b",
-		filepath.Join(dir, "3") + ": is not a directory":     "3/a",
+		filepath.Join(dir, "d.btf") + ": is a directory":                              "d.btf",
+		filepath.Join(dir, "other") + ": is not a directory":                          "other/a/b.btf",
+		filepath.Join(dir, "3.btf") + ": is not a directory":                          "3.btf/a.btf",
+		filepath.Join(dir, "d/mine.btf") + ": is in the way: btfgen did not write it": "d/mine.btf",
+		dir + `: "../x.btf": not the name of a file with BTF in the directory`:        "../x.btf",
+		dir + `: ".git/x.btf": not the name of a file with BTF in the directory`:      ".git/x.btf",
+		dir + `: "d/x": not the name of a file with BTF in the directory`:             "d/x",
 	} {
-		if err := WriteDir(dir, []File{{"1st", nil}, {"new/2nd", nil}, {file, nil}}); err == nil || err.Error() != want {
+		if _, err := writeDir(dir, File{"1st.btf", nil}, File{"new/2nd.btf", nil}, File{file, nil}); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 		same(t, dir, now)
 	}
-	if err := WriteDir(filepath.Join(dir, "3"), files); err == nil || !strings.HasSuffix(err.Error(), "3: is not a directory") {
+	if _, err := writeDir(filepath.Join(dir, "3.btf"), files...); err == nil || !strings.HasSuffix(err.Error(), "3.btf: is not a directory") {
 		t.Error(err)
 	}
-	if err := WriteDir(filepath.Join(dir, "fresh"), []File{{"a", nil}, {"a/b", nil}}); err == nil {
+	if _, err := writeDir(filepath.Join(dir, "fresh"), File{"a.btf", nil}, File{"a.btf/b.btf", nil}); err == nil {
 		t.Error("a file that is a directory")
+	}
+	same(t, dir, now)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := WriteDir(ctx, dir, files, nil); err != context.Canceled {
+		t.Error(err)
 	}
 	same(t, dir, now)
 }
 
-// What a dead run was moving gets to its place with the next run, and is found until then.
-func TestMoving(t *testing.T) {
-	dir := t.TempDir()
-	put(t, dir, map[string]string{"a": "old", "d/b": "old", ".btfgen.7.moving/a": "new", ".btfgen.7.moving/e/c": "new", ".btfgen.8.tmp/a": "part"})
-	got, err := Moving(dir)
-	if d := cmp.Diff(map[string]string{"a": filepath.Join(dir, ".btfgen.7.moving/a"), "e/c": filepath.Join(dir, ".btfgen.7.moving/e/c")}, got); d != "" || err != nil {
-		t.Error(d, err)
+// A directory with BTF and without a list is not taken, and a list that could not be ours makes nothing ours.
+func TestForeign(t *testing.T) {
+	for _, name := range []string{"x.btf", "debian/12/x86_64/6.1.btf.zst", "a/b.btf.tar.xz"} {
+		dir := t.TempDir()
+		before := map[string]string{name: "theirs", "README": "theirs"}
+		put(t, dir, before)
+		for _, err := range []error{CheckDir(context.Background(), dir), func() error { _, err := writeDir(dir, File{"new.btf", nil}); return err }()} {
+			if err == nil || !strings.HasPrefix(err.Error(), dir+": holds BTF that btfgen did not write as one tree: "+name+": ") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		same(t, dir, before)
 	}
-	if err := WriteDir(dir, []File{{"d/b", []byte("newest")}}); err != nil {
+	dir := t.TempDir()
+	before := map[string]string{"README": "theirs", ".git/x.btf": "theirs", ".x.btf": "theirs", "x.btfx": "theirs"}
+	put(t, dir, before)
+	if told, err := writeDir(dir, File{"new.btf", nil}); err != nil || told != (Told{}) {
+		t.Error(told, err)
+	}
+	before["new.btf"], before[ListName] = "", list(t, "new.btf")
+	same(t, dir, before)
+
+	for text, want := range map[string]string{
+		``:                                 "not a list of files: unexpected EOF",
+		`[]`:                               "not a list of files: ",
+		`{"files": ["/etc/x.btf"]}`:        "files, number 1: not the name of a file",
+		`{"files": ["a.btf", "../x.btf"]}`: "files, number 2: not the name of a file",
+		`{"files": ["a%2.btf"]}`:           "files, number 1: not the name of a file",
+		`{"files": ["%2e%2e/x.btf"]}`:      "files, number 1: not the name of a file",
+		`{"files": ["README"]}`:            "files, number 1: not the name of a file",
+		`{"files": [".git/x.btf"]}`:        "files, number 1: not the name of a file",
+		`{"files": ["a/.x.btf"]}`:          "files, number 1: not the name of a file",
+		`{"files": ["a//x.btf"]}`:          "files, number 1: not the name of a file",
+		`{"files": 1}`:                     "not a list of files: ",
+		`{"files": []} x`:                  "not a list of files: ",
+	} {
+		before[ListName] = text
+		put(t, dir, before)
+		if _, err := writeDir(dir, File{"new.btf", nil}); err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, ListName)+": ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+		same(t, dir, before)
+	}
+}
+
+// Names may be of any bytes.
+func TestNames(t *testing.T) {
+	names := []string{"%25.btf", "\xff\ufffd%/é<.btf", "é\n.btf"}
+	dir := t.TempDir()
+	for _, name := range names {
+		if _, err := writeDir(dir, File{name, nil}); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+		if l, err := ReadList(context.Background(), dir); err != nil || !slices.Equal(l.Files, []string{name}) {
+			t.Errorf("%q: %v, %v", name, l, err)
+		}
+	}
+	same(t, dir, map[string]string{names[2]: "", ListName: "{\n \"files\": [\n  \"é\\n.btf\"\n ]\n}\n"})
+}
+
+// What is removed lies in the directory, wherever links lead.
+func TestRemovedInside(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	put(t, elsewhere, map[string]string{"x.btf": "theirs"})
+	put(t, dir, map[string]string{ListName: list(t, "gone.btf", "out/x.btf", "link.btf")})
+	if err := errors.Join(os.Symlink(elsewhere, filepath.Join(dir, "out")), os.Symlink(filepath.Join(elsewhere, "x.btf"), filepath.Join(dir, "link.btf"))); err != nil {
 		t.Fatal(err)
 	}
-	same(t, dir, map[string]string{"a": "new", "d/b": "newest", "e/c": "new"})
+	if _, err := writeDir(dir, File{"new.btf", nil}); err != nil {
+		t.Error(err)
+	}
+	same(t, elsewhere, map[string]string{"x.btf": "theirs"})
+	if _, err := os.Lstat(filepath.Join(dir, "link.btf")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// What a dead run was moving gets to its place with the next run, and is found until then. What it was to remove
+// goes with it.
+func TestMoving(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{
+		"a.btf": "old", "d/b.btf": "old", "gone.btf": "old", ListName: list(t, "a.btf", "d/b.btf", "gone.btf"),
+		".btfgen.7.moving/a.btf": "new", ".btfgen.7.moving/e/c.btf": "new", ".btfgen.7.moving/" + ListName: list(t, "a.btf", "d/b.btf", "e/c.btf"),
+		".btfgen.8.tmp/a.btf": "part",
+	})
+	got, err := Moving(dir)
+	want := make(map[string]string)
+	for _, name := range []string{"a.btf", "e/c.btf", ListName} {
+		want[name] = filepath.Join(dir, ".btfgen.7.moving", name)
+	}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	if l, err := ReadList(context.Background(), dir); err != nil || !slices.Equal(l.Files, []string{"a.btf", "d/b.btf", "e/c.btf"}) {
+		t.Error(l, err)
+	}
+	clean(dir)
+	same(t, dir, map[string]string{"a.btf": "new", "d/b.btf": "old", "e/c.btf": "new", ListName: list(t, "a.btf", "d/b.btf", "e/c.btf")})
+	if _, err := writeDir(dir, File{"d/b.btf", []byte("newest")}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, dir, map[string]string{"d/b.btf": "newest", ListName: list(t, "d/b.btf")})
 	if got, err := Moving(dir); len(got) > 0 || err != nil {
 		t.Error(got, err)
 	}
@@ -190,9 +312,9 @@ func TestTogether(t *testing.T) {
 			for i := range 25 {
 				name := fmt.Sprint(n)
 				d := OpenDir(dir)
-				err := errors.Join(
+				_, err := writeDir(filepath.Join(dir, "unit"+name), File{"d/x.btf", []byte(name)}, File{"e/x.btf", []byte(name)})
+				err = errors.Join(err,
 					WriteFile(filepath.Join(dir, name), text(name)),
-					WriteDir(dir, []File{{"d/" + name, []byte(name)}, {"e/" + name, []byte(name)}}),
 					d.Put("g/"+name+"/f", text(name)), d.Close(),
 				)
 				if err = errors.Join(err, d.Remove("g/absent")); err != nil {
@@ -205,9 +327,10 @@ func TestTogether(t *testing.T) {
 	want := make(map[string]string)
 	for n := range 8 {
 		name := fmt.Sprint(n)
-		for _, p := range []string{name, "d/" + name, "e/" + name, "g/" + name + "/f"} {
+		for _, p := range []string{name, "unit" + name + "/d/x.btf", "unit" + name + "/e/x.btf", "g/" + name + "/f"} {
 			want[p] = name
 		}
+		want["unit"+name+"/"+ListName] = list(t, "d/x.btf", "e/x.btf")
 	}
 	same(t, dir, want)
 }
@@ -219,38 +342,39 @@ func TestReplaced(t *testing.T) {
 		defer os.RemoveAll(shm)
 		elsewhere = shm
 	}
-	target := filepath.Join(elsewhere, "x")
+	target := filepath.Join(elsewhere, "x.btf")
+	put(t, dir, map[string]string{ListName: list(t, "x.btf")})
 	for _, write := range []func() error{
-		func() error { return WriteFile(filepath.Join(dir, "x"), text("1")) },
-		func() error { return WriteDir(dir, []File{{"x", []byte("1")}}) },
+		func() error { return WriteFile(filepath.Join(dir, "x.btf"), text("1")) },
+		func() error { _, err := writeDir(dir, File{"x.btf", []byte("1")}); return err },
 		func() error {
 			d := OpenDir(dir)
-			return errors.Join(d.Put("x", text("1")), d.Close())
+			return errors.Join(d.Put("x.btf", text("1")), d.Close())
 		},
 	} {
 		for _, old := range []bool{false, true} {
 			os.Remove(target)
 			if old {
-				put(t, elsewhere, map[string]string{"x": "0"})
+				put(t, elsewhere, map[string]string{"x.btf": "0"})
 				if err := os.Chmod(target, 0o604); err != nil {
 					t.Fatal(err)
 				}
 			}
-			os.Remove(filepath.Join(dir, "x"))
-			if err := os.Symlink(target, filepath.Join(dir, "x")); err != nil {
+			os.Remove(filepath.Join(dir, "x.btf"))
+			if err := os.Symlink(target, filepath.Join(dir, "x.btf")); err != nil {
 				t.Fatal(err)
 			}
 			if err := write(); err != nil {
 				t.Fatal(err)
 			}
-			if to, err := os.Readlink(filepath.Join(dir, "x")); to != target {
+			if to, err := os.Readlink(filepath.Join(dir, "x.btf")); to != target {
 				t.Error(to, err)
 			}
-			same(t, elsewhere, map[string]string{"x": "1"})
+			same(t, elsewhere, map[string]string{"x.btf": "1"})
 			if fi, err := os.Stat(target); err != nil || old && fi.Mode() != 0o604 {
 				t.Error(fi.Mode(), err)
 			}
-			same(t, dir, map[string]string{"x": "1"})
+			same(t, dir, map[string]string{"x.btf": "1", ListName: list(t, "x.btf")})
 		}
 	}
 }
@@ -316,13 +440,14 @@ func TestDevice(t *testing.T) {
 		t.Error(err)
 	}
 	dir := t.TempDir()
-	if err := os.Symlink("/dev/null", filepath.Join(dir, "x")); err != nil {
+	put(t, dir, map[string]string{ListName: list(t, "x.btf")})
+	if err := os.Symlink("/dev/null", filepath.Join(dir, "x.btf")); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteDir(dir, []File{{"a", nil}, {"x", nil}}); err == nil || !strings.HasSuffix(err.Error(), "x: is not a regular file") {
+	if _, err := writeDir(dir, File{"a.btf", nil}, File{"x.btf", nil}); err == nil || !strings.HasSuffix(err.Error(), "x.btf: is not a regular file") {
 		t.Error(err)
 	}
-	if l, _ := os.ReadDir(dir); len(l) != 1 {
+	if l, _ := os.ReadDir(dir); len(l) != 2 {
 		t.Error(l)
 	}
 	// A name for what is open is no name on disk.
@@ -345,7 +470,7 @@ func TestDevice(t *testing.T) {
 			}
 		}
 	})
-	if !slices.Equal(names, []string{"f", "x"}) {
+	if !slices.Equal(names, []string{ListName, "f", "x.btf"}) {
 		t.Error(names)
 	}
 }

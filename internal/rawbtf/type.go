@@ -54,6 +54,15 @@ func (t *Type) IntEncoding() uint32 { return t.IntData() >> 24 & 0xf }
 // IntOffset returns the bit offset of an INT, 0 in all but old BTF.
 func (t *Type) IntOffset() uint32 { return t.IntData() >> 16 & 0xff }
 
+// Linkage returns the linkage of a FUNC or VAR: 0 for static, 1 for global, 2 for
+// extern.
+func (t *Type) Linkage() uint32 {
+	if t.Kind() == btfenc.KindFunc {
+		return t.Vlen()
+	}
+	return t.extra(0)
+}
+
 // Array is what follows an ARRAY.
 type Array struct {
 	Elem, Index btfenc.TypeID

@@ -7,10 +7,11 @@ import (
 	"github.com/btfgen/btfgen/internal/foreign"
 )
 
-// JSON writes the report as check.ReadBaseline reads it, with the causes in addition.
-func JSON(w io.Writer, r *check.Report) error {
+// JSON writes the report as check.ReadBaseline reads it, with the causes and what the run found in addition.
+func JSON(w io.Writer, r *check.Report, findings any) error {
 	return foreign.JSON(w).Encode(struct {
 		*check.Report
-		Causes []check.Cause `json:"causes"`
-	}{r, r.Causes(check.Unknown)})
+		Causes   []check.Cause `json:"causes"`
+		Findings any           `json:"findings"`
+	}{r, r.Causes(check.Unknown), findings})
 }

@@ -82,7 +82,7 @@ func TestMarkdown(t *testing.T) {
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
 	want := sample()
-	if err := JSON(&b, want); err != nil {
+	if err := JSON(&b, want, nil); err != nil {
 		t.Fatal(err)
 	}
 	written := b.Bytes()

@@ -15,22 +15,16 @@ import (
 // ErrSeveral says that there is more than one kernel where one is expected.
 var ErrSeveral = errors.New("more than one kernel")
 
-// Import writes all kernels into the tree at dir, which is created if need be. as, if it is not the
-// zero key, is the key of the only kernel there is; with more it fails with ErrSeveral. Kernels without a known key are skipped.
-func Import(ctx context.Context, cfg sweep.Config, dir string, as kernel.Key) (*Result, error) {
-	if as.Known() && len(cfg.Corpus.Files) > 1 {
-		return nil, fmt.Errorf("%s: %w", as, ErrSeveral)
-	}
+// Import writes all kernels into the tree at dir, which is created if need be. Kernels without a known key are
+// skipped.
+func Import(ctx context.Context, cfg sweep.Config, dir string) (*Result, error) {
 	t := newTree(ctx, dir, cfg.Corpus)
 	if err := t.check(cfg.Corpus, func(k *corpus.Kernel) string {
-		if as.Known() {
-			return importName(as)
-		}
 		return importName(k.Key)
 	}); err != nil {
 		return nil, err
 	}
-	skipped, err := sweep.Kernels(ctx, cfg, func() *importer { return &importer{tree: t, as: as} },
+	skipped, err := sweep.Kernels(ctx, cfg, func() *importer { return &importer{tree: t} },
 		func(i *importer, r sweep.Rank, k *corpus.Kernel) error { return i.kernel(r, k) })
 	if err = errors.Join(err, t.out.Close()); err != nil {
 		return nil, err
@@ -44,19 +38,13 @@ func Import(ctx context.Context, cfg sweep.Config, dir string, as kernel.Key) (*
 // importer is one worker.
 type importer struct {
 	*tree
-	as     kernel.Key
 	worker *worker
 }
 
 func (i *importer) kernel(r sweep.Rank, k *corpus.Kernel) (err error) {
 	key := k.Key
-	if i.as.Known() {
-		if key = i.as; r.Kernel > 0 {
-			return fmt.Errorf("%s: %w", key, ErrSeveral)
-		}
-	}
 	if !key.Known() {
-		i.skip(k.Path, errors.New("its path does not tell which kernel it is (--as ID/VERSION_ID/ARCH/RELEASE does, for a single one)"))
+		i.skip(k.Path, corpus.ErrNoKey)
 		return nil
 	}
 	if err := key.Validate(); err != nil {

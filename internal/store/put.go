@@ -66,7 +66,8 @@ func newCompressor() (*worker, error) {
 	return &worker{enc: enc}, err
 }
 
-var errInput = errors.New("which is an input")
+// ErrInput is the cause where a kernel is left out because its file is one that is read.
+var ErrInput = errors.New("which is an input")
 
 // put makes a file hold the content and returns the bytes written, 0 if it did already. It
 // does not replace a file that is an input.
@@ -77,7 +78,7 @@ func (w *worker) put(t *tree, name string, c content) (int64, error) {
 		return 0, err
 	}
 	if t.inputs[output.Real(path)] {
-		return 0, fmt.Errorf("would replace %s, %w", path, errInput)
+		return 0, fmt.Errorf("would replace %s, %w", path, ErrInput)
 	}
 	var n counter
 	err = t.out.Put(name, func(f io.Writer) error {

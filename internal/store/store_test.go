@@ -46,7 +46,21 @@ func write(t *testing.T, dir string, files map[string][]byte) string {
 
 func config(t *testing.T, jobs int, sources ...string) sweep.Config {
 	t.Helper()
-	c, err := corpus.Open(background, sources, corpus.Options{})
+	return named(t, "", jobs, sources...)
+}
+
+// named is config for kernels that are called as a naming has it.
+func named(t *testing.T, as string, jobs int, sources ...string) sweep.Config {
+	t.Helper()
+	var opts corpus.Options
+	if as != "" {
+		n, err := corpus.ParseNaming(as)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.As = append(opts.As, n)
+	}
+	c, err := corpus.Open(background, sources, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +69,7 @@ func config(t *testing.T, jobs int, sources ...string) sweep.Config {
 
 func imported(t *testing.T, jobs int, source, dir string) *Result {
 	t.Helper()
-	res, err := Import(background, config(t, jobs, source), dir, kernel.Key{})
+	res, err := Import(background, config(t, jobs, source), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +210,7 @@ func TestSameKey(t *testing.T) {
 		"c/debian/12/x86_64/6.1.btf":        btf("first"),
 	})
 	for _, run := range []func(dir string) (*Result, error){
-		func(dir string) (*Result, error) { return Import(background, config(t, 3, src), dir, kernel.Key{}) },
+		func(dir string) (*Result, error) { return Import(background, config(t, 3, src), dir) },
 		func(dir string) (*Result, error) { return Extract(background, config(t, 3, src), dir) },
 	} {
 		var want map[string]string
@@ -228,18 +242,13 @@ func TestAs(t *testing.T) {
 	src := write(t, t.TempDir(), map[string][]byte{"one.btf": btf("a")})
 	key := kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1"}
 	out := t.TempDir()
-	res, err := Import(background, config(t, 1, src), out, key)
+	res, err := Import(background, named(t, "debian/12/x86_64/6.1", 1, src), out)
 	if err != nil || len(res.Skipped) > 0 || kernels(t, out)[key.String()] != string(btf("a")) {
 		t.Errorf("%+v, %v: %v", res, err, kernels(t, out))
 	}
-	write(t, src, map[string][]byte{"two.btf": btf("b")})
-	out = filepath.Join(t.TempDir(), "none")
-	if _, err := Import(background, config(t, 1, src), out, key); !errors.Is(err, ErrSeveral) || len(read(t, out)) > 0 {
-		t.Errorf("two kernels: %v, wrote %v", err, names(read(t, out)))
-	}
 	// Without a level for the version, only known distributions can be told apart from it.
-	key.ID, key.VersionID = "mylinux", ""
-	res, err = Import(background, config(t, 1, filepath.Join(src, "one.btf")), out, key)
+	out = filepath.Join(t.TempDir(), "none")
+	res, err = Import(background, named(t, "mylinux/-/x86_64/6.1", 1, src), out)
 	if err != nil || len(res.Skipped) != 1 || !strings.Contains(res.Skipped[0].Reason(), "would be read back as none/mylinux/x86_64/6.1") {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -292,7 +301,7 @@ func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(background)
 	cancel()
 	out := t.TempDir()
-	if _, err := Import(ctx, config(t, 1, src), out, kernel.Key{}); !errors.Is(err, context.Canceled) {
+	if _, err := Import(ctx, config(t, 1, src), out); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	w, err := newCompressor()

@@ -52,8 +52,14 @@ func newTree(ctx context.Context, dir string, c *corpus.Corpus) *tree {
 	return t
 }
 
-// check returns an error if a kernel of the corpus could not be put in its place, as far as paths tell.
+// check returns an error if a kernel of the corpus could not be put in its place, as far as paths tell, or would lie
+// among minimized ones.
 func (t *tree) check(c *corpus.Corpus, name func(k *corpus.Kernel) string) error {
+	if l, err := output.ReadList(t.ctx, t.dir); err != nil {
+		return err
+	} else if l != nil {
+		return fmt.Errorf("%s: holds minimized BTF, which its %s lists: name another directory", t.dir, output.ListName)
+	}
 	for _, f := range c.Files {
 		if f.Key.Validate() != nil || !f.Key.Known() {
 			continue
@@ -110,7 +116,7 @@ func (t *tree) kernel(w *worker, id string, r sweep.Rank, k *corpus.Kernel, modu
 	p.written, p.kept = make(map[string]int64), 0
 	for _, f := range files {
 		n, err := w.put(t, f.name, f.content)
-		if errors.Is(err, errInput) {
+		if errors.Is(err, ErrInput) {
 			t.skip(k.Path, err)
 			continue
 		}
@@ -154,7 +160,7 @@ func (t *tree) result(skipped []*corpus.Error) *Result {
 		for _, c := range p.wanted {
 			if c.sum != p.owner.sum {
 				r.Skipped = append(r.Skipped, &corpus.Error{
-					Path: c.path, Err: fmt.Errorf("another kernel is %s: %s", id, p.owner.path),
+					Path: c.path, Err: fmt.Errorf("%w is %s: %s", corpus.ErrTaken, id, p.owner.path),
 				})
 			}
 		}

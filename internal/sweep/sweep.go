@@ -76,7 +76,7 @@ func LargestFirst(files []*corpus.File) []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(files[b].Size, files[a].Size) })
+	slices.SortStableFunc(order, func(a, b int) int { return corpus.CompareWork(files[a], files[b]) })
 	return order
 }
 

@@ -8,7 +8,8 @@
 //	enum NAME SIZE: ENUMERATOR VALUE, …     enum64 likewise; signed after the size sets kind_flag
 //	fwd NAME struct|union
 //	typedef NAME TYPE
-//	proto NAME TYPE: TYPE, …                the return type, then the parameters
+//	proto NAME TYPE: TYPE, …                the return type, then the parameters, of which each may have a name before its type
+//	func NAME TYPE                          var, const and tag likewise; the name of a const is for other lines alone
 //
 // TYPE is a name, void, *TYPE, TYPE[N], or TYPE[N of INDEX TYPE]. What follows
 // a # tells apart types of one name, so that names that begin with it are of
@@ -118,8 +119,21 @@ func (s *sketcher) line(head, fields []string) {
 	case "proto":
 		s.b.Type("", btfenc.KindFuncProto, false, len(fields), uint32(s.id(arg(2))))
 		for _, f := range fields {
-			s.b.Word(0, uint32(s.id(f)))
+			param := ""
+			if before, typ, ok := strings.Cut(f, " "); ok && !strings.Contains(f, " of ") {
+				param, f = before, typ
+			}
+			s.b.Word(s.b.String(param), uint32(s.id(f)))
 		}
+	case "func", "const", "tag":
+		kind := map[string]btfenc.Kind{"func": btfenc.KindFunc, "const": btfenc.KindConst, "tag": btfenc.KindTypeTag}[head[0]]
+		if kind == btfenc.KindConst {
+			name = ""
+		}
+		s.b.Type(name, kind, false, 0, uint32(s.id(arg(2))))
+	case "var":
+		s.b.Type(name, btfenc.KindVar, false, 0, uint32(s.id(arg(2))))
+		s.b.Word(1) // global
 	default:
 		s.Fatalf("no such line: %s", head)
 	}

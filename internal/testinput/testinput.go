@@ -81,7 +81,7 @@ func Objects(tb testing.TB) []Object {
 			seen[string(f.Data)] = true
 			o, err := relolog.ParseObject(strings.TrimSuffix(filepath.Base(p)+"!"+f.Name, "!"), f.Data)
 			if err == nil && o.Empty() == "" {
-				all = append(all, Object{o, f.Data})
+				all = append(all, Object{o.ForMachines(), f.Data})
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func Objects(tb testing.TB) []Object {
 	return all
 }
 
-// Named returns the object of testdata/bpf with this file name.
+// Named returns the object of testdata/bpf with this file name, for any machine.
 func Named(tb testing.TB, name string) Object {
 	tb.Helper()
 	data, err := os.ReadFile(Path(tb, "testdata", "bpf", name))
@@ -102,7 +102,7 @@ func Named(tb testing.TB, name string) Object {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return Object{o, data}
+	return Object{o.ForMachines(), data}
 }
 
 // Corpus opens the kernels of testdata/vmlinux and of BTFGEN_CORPUS.

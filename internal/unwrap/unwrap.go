@@ -10,14 +10,5 @@ import (
 // Object returns the engine's side of an object.
 func Object(o *relolog.Object) *engine.Object { return engine.Public.Object(o) }
 
-// Objects returns the engine's side of objects.
-func Objects(l []*relolog.Object) []*engine.Object {
-	out := make([]*engine.Object, len(l))
-	for i, o := range l {
-		out[i] = Object(o)
-	}
-	return out
-}
-
 // Kernel returns the engine's side of a kernel.
 func Kernel(t *relolog.Target) *engine.Kernel { return engine.Public.Kernel(t) }

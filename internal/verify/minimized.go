@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"path"
 	"path/filepath"
 	"slices"
@@ -28,15 +29,19 @@ func Read(ctx context.Context, path string) ([]Minimized, []*corpus.Error, error
 	if native, err := bundle.IsNative(path); err != nil {
 		return nil, nil, err
 	} else if native {
-		_, kernels, err := bundle.ReadKernels(path)
+		_, kernels, err := bundle.ReadKernels(ctx, path)
 		all := make([]Minimized, len(kernels))
 		for i, k := range kernels {
 			all[i] = Minimized{k.Key, k.Key.String(), k.BTF}
 		}
 		return all, nil, err
 	}
-	if files, err := bundle.Read(path); err == nil && len(files) > 0 {
+	files, err := bundle.Read(ctx, path)
+	switch {
+	case err == nil && len(files) > 0:
 		return fromFiles(files), nil, nil
+	case errors.Is(err, bundle.ErrList):
+		return nil, nil, err
 	}
 	return readCorpus(ctx, path)
 }
@@ -131,12 +136,12 @@ func (p *pairs) find(key kernel.Key, name string, only bool) *Minimized {
 	return &p.all[i]
 }
 
-// unused returns the names of those that no kernel was found for.
-func (p *pairs) unused() (names []string) {
+// unused returns those that no kernel was found for.
+func (p *pairs) unused() (out []Minimized) {
 	for i, m := range p.all {
 		if !p.used[i] {
-			names = append(names, m.Name)
+			out = append(out, m)
 		}
 	}
-	return names
+	return out
 }

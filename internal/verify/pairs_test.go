@@ -50,7 +50,11 @@ func TestPairs(t *testing.T) {
 			t.Errorf("%s %s: %q, want %q", tt.key, tt.name, got, tt.want)
 		}
 	}
-	if d := cmp.Diff([]string{"b", "e"}, p.unused()); d != "" {
+	var unused []string
+	for _, m := range p.unused() {
+		unused = append(unused, m.Name)
+	}
+	if d := cmp.Diff([]string{"b", "e"}, unused); d != "" {
 		t.Error(d)
 	}
 	lone := newPairs(all[3:4])

@@ -63,17 +63,19 @@ type Report struct {
 	Kernels []Kernel // in order of name
 
 	NotMinimized []string        // kernels that have no minimized BTF
+	NoObject     []string        // kernels that no object is for
 	NoKernel     []string        // minimized BTFs whose kernel is not in the corpus
 	Skipped      []*corpus.Error // what could not be read
+	Unmet        []*corpus.Error // objects that no kernel is for
 
 	Notes []Note // what cilium/ebpf cannot do with the objects
 }
 
 // Note tells what cilium/ebpf's rules could not be checked for.
 type Note struct {
-	Object  string
-	Reason  string // why its loader refuses the object, or ""
-	Records int    // records in no program that it would load
+	Object  string `json:"object"`
+	Reason  string `json:"reason,omitempty"` // why its loader refuses the object, or ""
+	Records int    `json:"records"`          // in no program that it would load
 }
 
 // Findings returns how many things there are that should not be.
@@ -91,6 +93,7 @@ func (r *Report) sort() {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Minimized, b.Minimized))
 	})
 	slices.Sort(r.NotMinimized)
+	slices.Sort(r.NoObject)
 	slices.Sort(r.NoKernel)
 	slices.SortFunc(r.Skipped, (*corpus.Error).Compare)
 }

@@ -10,51 +10,32 @@ import (
 	"github.com/btfgen/btfgen/internal/logtext"
 )
 
-// The kinds of lines that JSON writes.
-const (
-	findDifference   = "difference"
-	findDisagreement = "disagreement"
-	findNotMinimized = "not_minimized"
-	findNoKernel     = "no_kernel"
-	findSkipped      = "skipped"
-)
-
-// JSON writes one line for each finding and disagreement.
+// JSON writes a line for each difference and disagreement.
 func (rep *Report) JSON(w io.Writer) error {
 	enc := foreign.JSON(w)
-	var lines []any
+	type finding struct {
+		Class   string `json:"class"`
+		Message string `json:"message"`
+	}
 	for i := range rep.Kernels {
 		k := &rep.Kernels[i]
 		for _, d := range k.Differences {
-			lines = append(lines, struct {
-				Finding string `json:"finding"`
+			line := struct {
+				finding
 				Difference
-			}{findDifference, d})
+			}{finding{"different", fmt.Sprintf("%s: %s of %s", d.Loader, d.What, d.Relocation)}, d}
+			if err := enc.Encode(line); err != nil {
+				return err
+			}
 		}
 		for _, d := range k.Disagreements {
-			lines = append(lines, struct {
-				Finding string `json:"finding"`
+			line := struct {
+				finding
 				Disagreement
-			}{findDisagreement, d})
-		}
-	}
-	type named struct {
-		Finding string `json:"finding"`
-		Name    string `json:"name"`
-		Reason  string `json:"reason,omitempty"`
-	}
-	for _, n := range rep.NotMinimized {
-		lines = append(lines, named{Finding: findNotMinimized, Name: n})
-	}
-	for _, n := range rep.NoKernel {
-		lines = append(lines, named{Finding: findNoKernel, Name: n})
-	}
-	for _, s := range rep.Skipped {
-		lines = append(lines, named{findSkipped, s.Path, s.Reason()})
-	}
-	for _, l := range lines {
-		if err := enc.Encode(l); err != nil {
-			return err
+			}{finding{"disagreeing", d.Relocation}, d}
+			if err := enc.Encode(line); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -143,22 +124,37 @@ func verdict(s string) string {
 	return word
 }
 
-// Summary tells how much was compared, and what could not be.
-func (rep *Report) Summary(w io.Writer) {
-	records, fixups, differences := 0, 0, 0
+// Summary is how much was compared, and what could not be.
+type Summary struct {
+	Kernels     int    `json:"kernels"`
+	Records     int    `json:"libbpf_decisions"` // compared
+	Fixups      int    `json:"cilium_decisions"`
+	Differences int    `json:"differences"`
+	Notes       []Note `json:"notes"`
+}
+
+// Summary sums the report up.
+func (rep *Report) Summary() *Summary {
+	s := &Summary{Kernels: len(rep.Kernels), Notes: append([]Note{}, rep.Notes...)}
 	for _, k := range rep.Kernels {
-		records, fixups, differences = records+k.Records, fixups+k.Fixups, differences+len(k.Differences)
+		s.Records, s.Fixups, s.Differences = s.Records+k.Records, s.Fixups+k.Fixups, s.Differences+len(k.Differences)
 	}
-	for _, n := range rep.Notes {
-		switch {
-		case n.Reason != "" && n.Records > 0:
-			foreign.Fprintf(w, "btfgen: cilium/ebpf cannot load %s, %s not checked by its rules: %s\n", n.Object, logtext.Plural(n.Records, "record"), n.Reason)
-		case n.Reason != "":
-			foreign.Fprintf(w, "btfgen: cilium/ebpf cannot load %s, its functions were checked one by one: %s\n", n.Object, n.Reason)
-		default:
-			foreign.Fprintf(w, "btfgen: %s: %s in no program that cilium/ebpf would load\n", n.Object, logtext.Plural(n.Records, "record"))
-		}
+	return s
+}
+
+// Text returns the note in words.
+func (n *Note) Text() string {
+	switch {
+	case n.Reason != "" && n.Records > 0:
+		return fmt.Sprintf("cilium/ebpf cannot load %s, %s not checked by its rules: %s", n.Object, logtext.Plural(n.Records, "record"), n.Reason)
+	case n.Reason != "":
+		return fmt.Sprintf("cilium/ebpf cannot load %s, its functions were checked one by one: %s", n.Object, n.Reason)
 	}
-	foreign.Fprintf(w, "%s: %d decisions of libbpf and %d of cilium/ebpf compared, %s\n",
-		logtext.Plural(len(rep.Kernels), "kernel"), records, fixups, logtext.Plural(differences, "difference"))
+	return fmt.Sprintf("%s: %s in no program that cilium/ebpf would load", n.Object, logtext.Plural(n.Records, "record"))
+}
+
+// String tells in one line how much was compared.
+func (s *Summary) String() string {
+	return fmt.Sprintf("%s: %d decisions of libbpf and %d of cilium/ebpf compared, %s",
+		logtext.Plural(s.Kernels, "kernel"), s.Records, s.Fixups, logtext.Plural(s.Differences, "difference"))
 }

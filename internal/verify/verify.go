@@ -20,7 +20,7 @@ type Object struct {
 
 // Config says what to do.
 type Config struct {
-	Objects   []Object // of either byte order, with relocations
+	Objects   []Object // of either byte order, for any machines, with relocations
 	Minimized []Minimized
 	Corpus    *corpus.Corpus    // the kernels with their full BTF
 	Jobs      int               // workers, at least 1
@@ -31,7 +31,7 @@ type Config struct {
 // report; an error is returned only where there is no point in going on, or
 // when ctx ends.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	r := &run{Config: cfg, pairs: newPairs(cfg.Minimized)}
+	r := &run{Config: cfg, pairs: newPairs(cfg.Minimized), met: make([]bool, len(cfg.Objects))}
 	r.read()
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *worker { return &worker{run: r} },
@@ -43,7 +43,18 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	r.report.Skipped = append(r.report.Skipped, skipped...)
-	r.report.NoKernel = r.pairs.unused()
+	for i, o := range r.Objects {
+		if len(o.Machines()) > 0 && !r.met[i] {
+			r.report.Unmet = append(r.report.Unmet, cfg.Corpus.Unmet(o.Name()))
+		}
+	}
+	for _, m := range r.pairs.unused() {
+		if len(relolog.OnMachine(m.Key.Arch, r.plain...)) > 0 {
+			r.report.NoKernel = append(r.report.NoKernel, m.Name)
+		} else {
+			r.report.NoObject = append(r.report.NoObject, m.Name)
+		}
+	}
 	r.report.sort()
 	return &r.report, nil
 }
@@ -52,25 +63,26 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 type run struct {
 	Config
 	pairs  *pairs
+	plain  []*relolog.Object
 	cilium []*ciliumObject // of each object
-	sets   []*engine.Set
+	sets   *unwrap.Sets
 
 	mu     sync.Mutex
 	report Report
+	met    []bool // the object is for some kernel
 }
 
 // read prepares the objects for both loaders.
 func (r *run) read() {
-	var objects []*engine.Object
 	for _, o := range r.Objects {
 		c := readCilium(o.Object, o.Data)
 		r.cilium = append(r.cilium, c)
 		if c.note != "" || c.missed > 0 {
 			r.report.Notes = append(r.report.Notes, Note{o.Name(), c.note, c.missed})
 		}
-		objects = append(objects, unwrap.Object(o.Object))
+		r.plain = append(r.plain, o.Object)
 	}
-	r.sets = engine.NewSets(objects...)
+	r.sets = unwrap.NewSets(r.plain)
 }
 
 // worker has the memory that is used again for each kernel.
@@ -86,33 +98,41 @@ func (w *worker) item(ctx context.Context, it *corpus.Kernel) {
 	name := it.Name
 	small := w.pairs.find(it.Key, it.Name, len(w.Corpus.Files) == 1)
 	k := &Kernel{Name: name}
-	var err error
-	if small != nil {
+	err := it.Load(ctx, &w.full, name)
+	var used []int
+	for i, o := range w.Objects {
+		if err == nil && o.IsFor(&w.full) {
+			used = append(used, i)
+		}
+	}
+	if err == nil && len(used) == 0 {
+		err = corpus.ErrNoObject
+	}
+	if small != nil && err == nil {
 		k.Minimized = small.Name
 		err = w.kernel(ctx, k, it, small)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, i := range used {
+		w.met[i] = true
+	}
 	switch rep := &w.report; {
-	case small == nil:
-		rep.NotMinimized = append(rep.NotMinimized, name)
+	case errors.Is(err, corpus.ErrNoObject):
+		rep.NoObject = append(rep.NoObject, name)
 	case err != nil:
 		rep.Skipped = append(rep.Skipped, &corpus.Error{Path: name, Err: err})
+	case small == nil:
+		rep.NotMinimized = append(rep.NotMinimized, name)
 	default:
 		rep.Kernels = append(rep.Kernels, *k)
 	}
 }
 
-var (
-	errNoObject = errors.New("no object with relocations is of its byte order")
-	errOrder    = errors.New("byte order of the minimized BTF differs from the kernel's")
-)
+var errOrder = errors.New("byte order of the minimized BTF differs from the kernel's")
 
-// kernel compares the decisions of both loaders on one kernel.
+// kernel compares the decisions of both loaders on one kernel, which is w.full.
 func (w *worker) kernel(ctx context.Context, k *Kernel, it *corpus.Kernel, m *Minimized) error {
-	if err := it.Load(ctx, &w.full, k.Name); err != nil {
-		return err
-	}
 	w.logs = make([]*relolog.Log, len(w.Objects))
 	full, err := readCiliumTarget(it.BTF, it.Modules)
 	if err != nil {
@@ -139,7 +159,7 @@ func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, min
 	}
 	met := false
 	for i, o := range w.Objects {
-		if o.Order() != w.full.Order() {
+		if !o.IsFor(&w.full) {
 			continue
 		}
 		met = true
@@ -158,7 +178,7 @@ func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, min
 		w.compareFixups(k, w.cilium[i], log, full, small)
 	}
 	if !met {
-		return errNoObject
+		return corpus.ErrNoObject
 	}
 	return nil
 }
@@ -166,27 +186,23 @@ func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, min
 // compareTables looks for what no log shows, and so reports nothing where they
 // differ already.
 func (w *worker) compareTables(ctx context.Context, k *Kernel) error {
-	for _, s := range w.sets {
-		if s.Order() != w.full.Order() || len(k.Differences) > 0 {
-			continue
-		}
-		for i, t := range []*relolog.Target{&w.full, &w.small} {
-			if err := w.tables[i].Fill(ctx, s, unwrap.Kernel(t), nil); err != nil {
-				return err
-			}
-		}
-		d, err := engine.Compare(ctx, &w.tables[0], &w.tables[1])
-		if err != nil {
+	if len(k.Differences) > 0 {
+		return nil
+	}
+	s := w.sets.For(&w.full)
+	for i, t := range []*relolog.Target{&w.full, &w.small} {
+		if err := w.tables[i].Fill(ctx, s, unwrap.Kernel(t), nil); err != nil {
 			return err
 		}
-		if d != nil {
-			k.Differences = append(k.Differences, Difference{
-				Kernel: k.Name, Loader: Libbpf, Object: d.Object, Relocation: d.Relocation,
-				What: WhatTable, Full: d.Full, Minimized: d.Minimized,
-			})
-		}
 	}
-	return nil
+	d, err := engine.Compare(ctx, &w.tables[0], &w.tables[1])
+	if d != nil {
+		k.Differences = append(k.Differences, Difference{
+			Kernel: k.Name, Loader: Libbpf, Object: d.Object, Relocation: d.Relocation,
+			What: WhatTable, Full: d.Full, Minimized: d.Minimized,
+		})
+	}
+	return err
 }
 
 // compareFixups compares cilium/ebpf's decisions on both BTFs, and on the full

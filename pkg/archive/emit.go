@@ -105,17 +105,7 @@ func size(t *canon.Type) int {
 // resolve sets the references of a type, whose definition begins at position
 // base. It reports false if one leads to an empty slot.
 func (p *readPool) resolve(t *canon.Type, n *readNode, at []int, base int) bool {
-	count := 0
-	switch n.kind {
-	case btfenc.KindPtr, btfenc.KindTypedef:
-		count = 1
-	case btfenc.KindArray:
-		count = 2
-	case btfenc.KindStruct, btfenc.KindUnion:
-		count = int(n.count)
-	case btfenc.KindFuncProto:
-		count = int(n.count) + 1
-	}
+	count := n.kind.Shape().Refs(int(n.count))
 	t.Refs = make([]int, count)
 	for i, r := range p.refs[n.refs:][:count] {
 		switch {
@@ -162,7 +152,7 @@ func fill(t *canon.Type, numbers []uint64) []uint64 {
 		t.Fields = append(t.Fields, canon.Field{Lo: uint32(numbers[0])})
 		t.Size = uint32(numbers[1])
 		return numbers[2:]
-	case btfenc.KindArray:
+	case btfenc.KindArray, btfenc.KindFunc, btfenc.KindVar:
 		t.Fields = append(t.Fields, canon.Field{Lo: uint32(numbers[0])})
 	case btfenc.KindFloat:
 		t.Size = uint32(numbers[0])

@@ -127,7 +127,7 @@ func hostile(t testing.TB) (cases []payloadCase) {
 	}
 	// A good one: struct "a" with member "x" of type int, one kernel.
 	good := [btfa.NumStreams][]byte{
-		btfa.StreamMeta:    append([]byte("tool\x00\x00\x00"), make([]byte, 32)...),
+		btfa.StreamMeta:    []byte("tool\x00\x02\x01\x01\x01x86_64\x00R\x02\x00\x01a.o\x00\x02arm\x00x86_64\x00\x01b.o\x00AB"),
 		btfa.StreamKernels: append(u(1, 0, 0), "d/1/x86_64/6\x00"...),
 		btfa.StreamNames:   []byte("a\x00int\x00x\x00"),
 		btfa.StreamShapes:  u(4<<1, 1, btfa.NameNext, btfa.ToFirst+1+2*1, 1<<1),
@@ -159,14 +159,29 @@ func hostile(t testing.TB) (cases []payloadCase) {
 		add("longer", btfa.StreamTexts[i]+": ", func(s *[btfa.NumStreams][]byte) { s[i] = append(s[i], 'x') })
 		add("empty", "archive: ", set(i, nil))
 	}
-	add("objects", "meta: 4611686018427387904 objects", set(btfa.StreamMeta, append([]byte("\x00"), u(huge)...)))
-	add("hash", "meta: 33 bytes of a hash", set(btfa.StreamMeta, append([]byte("\x00\x00"), u(33)...)))
+	meta := func(head string, vs ...uint64) func(*[btfa.NumStreams][]byte) {
+		return set(btfa.StreamMeta, append([]byte(head), u(vs...)...))
+	}
+	add("shards", "meta: part of a run", meta("\x00", huge, 1))
+	add("shard 0", "meta: part of a run", meta("\x00", 2, 0))
+	add("shard beyond", "meta: part of a run", meta("\x00", 2, 3))
+	add("hash", "meta: 33 bytes of a hash", meta("\x00\x00", 33))
+	add("hashes", "meta: 66 hashes of relocations", meta("\x00\x00\x08", 66))
+	add("arch of relocations", "meta: not an arch", meta("\x00\x00\x00\x01a/b\x00"))
+	add("order of relocations", "meta: relocations of \"a\": not in order", meta("\x00\x00\x00\x02b\x00a\x00"))
+	add("groups", "meta: 4611686018427387904 groups of objects", meta("\x00\x00\x00\x00", huge))
+	add("machines", "meta: 65 machines", meta("\x00\x00\x00\x00\x01", 65))
+	add("machine", "meta: not an arch", meta("\x00\x00\x00\x00\x01\x01\x00"))
+	add("objects", "meta: 4611686018427387904 objects", meta("\x00\x00\x00\x00\x01\x00", huge))
+	add("objects of two groups", "meta: 65536 objects, more than 65535", meta("\x00\x00\x00\x00\x02\x00\x01a\x00\x00", btfa.MaxObjects))
+	add("no objects", "meta: group without objects", meta("\x00\x00\x00\x00\x01\x00\x00"))
 	add("kernels", "kernels: 4611686018427387904 kernels", set(btfa.StreamKernels, u(huge)))
 	add("shared", "kernels: shares more", set(btfa.StreamKernels, append(u(1, 1, 0), "x\x00"...)))
 	add("new layout", "kernels: kernel", set(btfa.StreamKernels, append(u(2, 0, 0), "d/1/a/6\x00\x06\x007\x00"...)))
 	add("old layout", "kernels: layout does not exist", set(btfa.StreamKernels, append(u(1, 0, 1), "d/1/a/6\x00"...)))
 	add("no key", "not a key", set(btfa.StreamKernels, key("a/b/c")))
 	add("path", "is not a name", set(btfa.StreamKernels, key("../1/x86_64/6")))
+	add("no arch", "no arch", set(btfa.StreamKernels, key("a/1//6.1")))
 	add("no release", "no release", set(btfa.StreamKernels, key("a/1/x86_64/")))
 	add("order of kernels", "not in order", set(btfa.StreamKernels, append(u(2, 0, 0), "d/1/a/7\x00\x06\x016\x00"...)))
 	add("same kernel", "not in order", set(btfa.StreamKernels, append(u(2, 0, 0), "d/1/a/7\x00\x06\x017\x00"...)))
@@ -176,7 +191,7 @@ func hostile(t testing.TB) (cases []payloadCase) {
 	add("variants", "parents: 4611686018427387904 variants", set(btfa.StreamParents, u(2, huge)))
 	add("parent", "parents: variant does not exist", set(btfa.StreamParents, u(2, 1, 1, 1, 0)))
 	add("kind void", "kind 0 is none", set(btfa.StreamShapes, u(0)))
-	add("kind func", "kind 12 is none", set(btfa.StreamShapes, u(12<<1)))
+	add("kind datasec", "kind 15 is none", set(btfa.StreamShapes, u(15<<1)))
 	add("kind huge", "kind 2305843009213693952 is unknown", set(btfa.StreamShapes, u(huge)))
 	add("members", "shapes: 4611686018427387904 members", set(btfa.StreamShapes, u(4<<1, huge)))
 	add("name", "shapes: name does not exist", set(btfa.StreamShapes, u(4<<1, 1, btfa.NameFirst, 0, 1<<1)))
@@ -252,21 +267,19 @@ func manyKeys() []byte {
 	return b
 }
 
-// Open's memory is limited, whichever stream a payload consists of.
-func TestMemory(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/archive-format.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := fmt.Sprintf("%d MiB", maxMemory>>20); !strings.Contains(string(doc), want) {
-		t.Errorf("docs/archive-format.md does not say %s", want)
-	}
+// manyMachines is a group of one object for as many machines as there may be.
+func manyMachines() string {
+	return string(rune(btfa.MaxMachines)) + strings.Repeat("a\x00", btfa.MaxMachines) + "\x01o\x00"
+}
+
+// heavy returns payloads each of which consists of one stream, as far as possible.
+func heavy() map[string][]byte {
 	const n = btfa.MaxPayload - 1<<10
 	fill := func(stream int, head []byte, unit string) []byte {
 		s := append(head, bytes.Repeat([]byte(unit), (n-len(head))/max(1, len(unit)))...)
 		p := binary.AppendUvarint(nil, btfa.NumStreams)
 		var others [btfa.NumStreams][]byte
-		others[btfa.StreamMeta] = append([]byte("\x00\x00\x00"), make([]byte, 32)...)
+		others[btfa.StreamMeta] = make([]byte, 5)
 		others[btfa.StreamParents] = []byte{1, 1, 0}
 		others[btfa.StreamNames] = []byte("a\x00")
 		others[btfa.StreamShapes] = []byte{7 << 1}
@@ -280,15 +293,28 @@ func TestMemory(t *testing.T) {
 		return append(p, slices.Concat(others[:]...)...)
 	}
 	count := binary.AppendUvarint(nil, n/4)
-	for name, p := range map[string][]byte{
-		"objects":  fill(btfa.StreamMeta, append([]byte{0}, count...), "\x00"),
+	return map[string][]byte{
+		"objects":  fill(btfa.StreamMeta, binary.AppendUvarint([]byte("\x00\x00\x00\x00\x01\x00"), btfa.MaxObjects), "\x00"),
+		"groups":   fill(btfa.StreamMeta, binary.AppendUvarint([]byte("\x00\x00\x00\x00"), btfa.MaxObjects), manyMachines()),
 		"names":    fill(btfa.StreamNames, nil, "\x00"),
 		"pointers": fill(btfa.StreamShapes, nil, "\x05\x01\x04\x01"), // unions of unions
 		"structs":  fill(btfa.StreamShapes, nil, "\x08\x03\x00\x01\x00\x01\x00\x00"),
 		"variants": fill(btfa.StreamParents, append([]byte{1}, count...), "\x00"),
 		"layouts":  fill(btfa.StreamLayouts, count, "\x00\x00\x02\x01\x00\x00"),
 		"kernels":  fill(btfa.StreamKernels, manyKeys(), ""),
-	} {
+	}
+}
+
+// Open's memory is limited, whichever stream a payload consists of.
+func TestMemory(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/archive-format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("%d MiB", maxMemory>>20); !strings.Contains(string(doc), want) {
+		t.Errorf("docs/archive-format.md does not say %s", want)
+	}
+	for name, p := range heavy() {
 		var err error
 		file := raw(t, p)
 		got := allocated(func() { _, err = archive.Open(file) })

@@ -3,39 +3,18 @@ package archive
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
-
-// series returns what the builds of one series have in common: distribution,
-// version, arch and, for a release, the version of Linux and all words that are
-// no numbers: "6 1 rt amd64" of 6.1.0-47-rt-amd64. Within it numbers alone tell
-// builds apart; other flavours and other versions of Linux have other structs.
-func series(k kernel.Key) kernel.Key {
-	k = k.Canonical()
-	var words []string
-	numbers := 0
-	for _, w := range strings.FieldsFunc(k.Release, func(r rune) bool { return strings.ContainsRune("-.+_~", r) }) {
-		if strings.Trim(w, "0123456789") == "" {
-			if numbers++; numbers > 2 {
-				continue
-			}
-		}
-		words = append(words, w)
-	}
-	k.Release = strings.Join(words, " ")
-	return k
-}
 
 // neighbours turns a miss into a NeighbourMatch if the n builds before the
 // kernel, and those up to n after it, have the same BTF. Else it says why not.
 func (d *directory) neighbours(m *Match, n int, same func(i, j int) bool) {
 	var before, after []int // the nearest first
-	its := series(m.Want)
+	its := m.Want.Series()
 	for i, k := range d.keys {
 		switch {
-		case series(k) != its:
+		case k.Series() != its:
 		case kernel.CompareVersions(k.Release, m.Want.Release) < 0:
 			before = append(before, i)
 		default:

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -110,12 +109,26 @@ func open(data []byte) (*Archive, error) {
 	return a, nil
 }
 
-// Info returns who made the archive of what. Its slices belong to the caller.
+// Info returns who made the archive of what. Its slices belong to the caller, but
+// objects may share their Arches.
 func (a *Archive) Info() Info {
 	info := a.info
 	info.Objects = slices.Clone(info.Objects)
+	arches := make(map[*string][]string) // those of each group
 	for i := range info.Objects {
-		info.Objects[i].Sum = slices.Clone(info.Objects[i].Sum)
+		o := &info.Objects[i]
+		o.Sum = slices.Clone(o.Sum)
+		if len(o.Arches) > 0 {
+			first := &o.Arches[0]
+			if arches[first] == nil {
+				arches[first] = slices.Clone(o.Arches)
+			}
+			o.Arches = arches[first]
+		}
+	}
+	info.Relocations = slices.Clone(info.Relocations)
+	for i := range info.Relocations {
+		info.Relocations[i].Sum = slices.Clone(info.Relocations[i].Sum)
 	}
 	return info
 }
@@ -180,23 +193,6 @@ func (a *Archive) Kernels() ([]Kernel, error) {
 	}
 	slices.SortFunc(kernels, func(a, b Kernel) int { return a.Key.Compare(b.Key) })
 	return kernels, nil
-}
-
-func (a *Archive) readMeta(c *btfa.Cursor) {
-	a.info.Tool = string(c.Text())
-	n := c.Count(len(c.B), "objects")
-	a.info.Objects = make([]Object, n)
-	for i := range a.info.Objects {
-		a.info.Objects[i].Name = string(c.Text())
-	}
-	sum := c.Count(sha256.Size, "bytes of a hash")
-	sums := slices.Clone(c.Bytes(n * sum))
-	for i := range a.info.Objects {
-		if c.Err == nil {
-			a.info.Objects[i].Sum = sums[i*sum : (i+1)*sum : (i+1)*sum]
-		}
-	}
-	copy(a.info.Relocations[:], c.Bytes(sha256.Size))
 }
 
 var (

@@ -140,7 +140,7 @@ func (p *readPool) readNode(c *btfa.Cursor, todo *uint32) {
 	perField := 0
 	switch n.kind {
 	case btfenc.KindInt, btfenc.KindFloat, btfenc.KindFwd:
-	case btfenc.KindPtr, btfenc.KindTypedef:
+	case btfenc.KindPtr, btfenc.KindTypedef, btfenc.KindVolatile, btfenc.KindConst, btfenc.KindRestrict, btfenc.KindTypeTag, btfenc.KindFunc, btfenc.KindVar:
 		p.readRef(c, todo)
 	case btfenc.KindArray:
 		p.readRef(c, todo)
@@ -252,7 +252,7 @@ func (n *readNode) inRange(x uint64, last bool) bool {
 	switch {
 	case n.kind.IsComposite() && last:
 		return x%8 == 0 && x/8 <= math.MaxUint32
-	case n.kind.IsComposite() && n.flag:
+	case n.kind.IsComposite() && n.flag, n.kind == btfenc.KindFunc:
 		return x < 1<<24
 	case n.kind == btfenc.KindEnum && !last:
 		return x == uint64(int64(int32(x)))

@@ -12,7 +12,7 @@ const HostBTF = "/sys/kernel/btf/vmlinux"
 // program runs on.
 type HostOptions struct {
 	// Root is where the host's root directory is, for programs in a container:
-	// "/host". Empty means "/".
+	// "/host". Links in it are followed as if it were "/". Empty means "/".
 	Root string
 	// OSRelease is a file to read instead of the one under Root.
 	OSRelease string

@@ -56,6 +56,7 @@ func TestParseOSRelease(t *testing.T) {
 		{"ID=debian\n#ID=other", "debian"},
 		{"ID=debian\nID =other\n=x\nnonsense\n9ID=x", "debian"},
 		{"\n\nID=debian", "debian"},
+		{"ID=debian\u00a0", "debian\u00a0"}, // no space to a shell
 	} {
 		if got := ParseOSRelease(tt.line)["ID"]; got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.line, got, tt.want)
@@ -102,6 +103,9 @@ func TestHostRoot(t *testing.T) {
 		{"usr", map[string]string{"usr/lib/os-release": "ID=b\n"}, "b/-"},
 		{"link", map[string]string{"etc/os-release": "-> ../usr/lib/os-release", "usr/lib/os-release": "ID=b\n"}, "b/-"},
 		{"link outside", map[string]string{"etc/os-release": "-> " + outside, "usr/lib/os-release": "ID=b\n"}, "b/-"},
+		{"absolute link", map[string]string{"etc/os-release": "-> /etc/static/os-release", "etc/static": "-> /store/etc", "store/etc/os-release": "ID=nixos\n"}, "nixos/-"},
+		{"link above", map[string]string{"etc/os-release": "-> ../../../usr/lib/os-release", "usr/lib/os-release": "ID=b\n"}, "b/-"},
+		{"loop", map[string]string{"etc/os-release": "-> os-release", "usr/lib/os-release": "ID=b\n"}, "b/-"},
 		{"nothing", map[string]string{"etc/passwd": ""}, "-/-"},
 		{"no ID", map[string]string{"etc/os-release": "NAME=x\n"}, "linux/-"},
 		{"alias", map[string]string{"etc/os-release": "ID=Amazon\n"}, "amzn/-"},

@@ -138,9 +138,16 @@ func CanonicalArch(arch string) string {
 }
 
 // CanonicalID returns os-release's ID for a name BTFHub or a user may have for a distribution:
-// "amzn" for "amazon". Case does not matter. An unknown one is returned in lower case.
+// "amzn" for "amazon". The case of ASCII letters does not matter. An unknown one is returned with these in
+// lower case.
 func CanonicalID(id string) string {
-	id = strings.ToLower(id)
+	b := []byte(id)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c - 'A' + 'a'
+		}
+	}
+	id = string(b)
 	switch id {
 	case "amazon":
 		return "amzn"

@@ -77,6 +77,7 @@ func TestCanonical(t *testing.T) {
 	for in, want := range map[string]string{
 		"amazon": "amzn", "amzn": "amzn", "redhat": "rhel", "oracle": "ol", "suse": "sles",
 		"opensuse": "opensuse-leap", "Debian": "debian", "ubuntu": "ubuntu", "": "",
+		"\xff": "\xff", "\u212a": "\u212a", // bytes that are no ASCII letters stay: the kelvin sign is no k
 	} {
 		if got := CanonicalID(in); got != want {
 			t.Errorf("id %s: got %s, want %s", in, got, want)

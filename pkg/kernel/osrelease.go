@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -18,7 +19,7 @@ const maxOSRelease = 1 << 20
 func ParseOSRelease(text string) map[string]string {
 	vars := make(map[string]string)
 	for line := range strings.Lines(text) {
-		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		name, value, ok := strings.Cut(strings.Trim(line, " \t\n\v\f\r"), "=")
 		if ok && isVariable(name) {
 			vars[name] = unquote(value)
 		}
@@ -64,8 +65,7 @@ func unquote(s string) string {
 }
 
 // osRelease reads the os-release file of the system under root. It returns nil
-// if there is none. A link that leads out of root is not followed, because in a
-// container it would name the container's own.
+// if there is none.
 func osRelease(root string) (map[string]string, error) {
 	r, err := os.OpenRoot(root)
 	if err != nil {
@@ -73,7 +73,7 @@ func osRelease(root string) (map[string]string, error) {
 	}
 	defer r.Close()
 	for _, name := range []string{"etc/os-release", "usr/lib/os-release"} {
-		f, err := r.Open(filepath.FromSlash(name))
+		f, err := openUnder(r, name)
 		if err != nil {
 			continue
 		}
@@ -81,6 +81,42 @@ func osRelease(root string) (map[string]string, error) {
 		return readOSRelease(f)
 	}
 	return nil, nil
+}
+
+// maxLinks is how many links a path may lead through, as in Linux.
+const maxLinks = 40
+
+var errLinks = errors.New("too many links")
+
+// openUnder opens a file of the system under root. Links are followed as if root
+// were "/", absolute ones as well: in a container they would else lead to the
+// container's own files.
+func openUnder(root *os.Root, name string) (*os.File, error) {
+	done, todo := ".", name // done has no links
+	for links := 0; todo != ""; {
+		elem, rest, _ := strings.Cut(todo, "/")
+		todo = rest
+		switch elem {
+		case "", ".":
+			continue
+		case "..":
+			done = path.Dir(done)
+			continue
+		}
+		to, err := root.Readlink(filepath.FromSlash(path.Join(done, elem)))
+		if err != nil { // no link, or not there, as opening it will tell
+			done = path.Join(done, elem)
+			continue
+		}
+		if links++; links > maxLinks {
+			return nil, errLinks
+		}
+		if path.IsAbs(to) {
+			done = "."
+		}
+		todo = to + "/" + rest
+	}
+	return root.Open(filepath.FromSlash(done))
 }
 
 var errTooLong = errors.New("too long for an os-release file")

@@ -110,7 +110,7 @@ func setFor(b *testing.B, t *relolog.Target) (*engine.Set, []*relolog.Object) {
 			list = append(list, o.Object)
 		}
 	}
-	return engine.NewSet(t.Order(), unwrap.Objects(list)...), list
+	return unwrap.NewSets(list).For(t), list
 }
 
 // wanted returns the names in a kernel that a set of relocations asks for.

@@ -18,11 +18,14 @@
 //  5. write: anonymous types first, then named ones by name, with ties broken
 //     by content, never by the kernel's order. The same layout therefore gives
 //     the same bytes, whichever kernel it came from.
-//  6. prove: match everything again, on the output, and compare. If that
-//     fails, pointers lead to what they lead to in the kernel, because one to
-//     void could match what the kernel's does not. If that fails too, types
-//     are kept with all their members instead: no compiler makes two of the
-//     same name, but BTF can have them, and then the dropped ones count.
+//  6. prove: match everything again, on the output, and compare, and so with
+//     what patterns keep. If that fails, types that only have to be named become
+//     structs without members rather than forward declarations, because a
+//     relocation could ask for those. If that fails too, pointers lead to what
+//     they lead to in the kernel, because one to void could match what the
+//     kernel's does not. If that fails too, types are kept with all their members
+//     instead: no compiler makes two of the same name, but BTF can have them, and
+//     then the dropped ones count.
 //
 // For example, an object that reads task->mm->pgd and task->comm leaves of a
 // kernel's 140,000 types

@@ -18,8 +18,9 @@ type graph struct {
 	intNames bool              // the kernel's names of integers count
 	ptrSize  uint32
 	pad      Padding
-	filler   int // index of the filler's element type, or void
-	names    int // bytes of all names
+	filler   int             // index of the filler's element type, or void
+	names    int             // bytes of all names
+	forwards map[nodeKey]int // output types of what is only mentioned
 }
 
 func newGraph(m *marks, set *engine.Set, ptrSize uint32, pad Padding) *graph {
@@ -28,6 +29,7 @@ func newGraph(m *marks, set *engine.Set, ptrSize uint32, pad Padding) *graph {
 		// type_matches compares the names of integers. Another name could
 		// make a candidate match that does not, so that all are kept.
 		intNames: set.Asks(engine.KindTypeMatches),
+		forwards: make(map[nodeKey]int),
 	}
 }
 
@@ -61,40 +63,49 @@ func (g *graph) name(t *rawbtf.Type, off uint32) string {
 	return s
 }
 
-// ref returns the output type of what t refers to by id.
-func (g *graph) ref(t *rawbtf.Type, id btfenc.TypeID) int {
-	u := standsFor(t, id)
+// ref returns the output type of what n refers to by id.
+func (g *graph) ref(n *node, id btfenc.TypeID) int {
+	u := standsFor(&n.t, id)
+	if n.exact {
+		u = n.t.BTF().Type(id)
+	}
 	if u.Kind() == btfenc.KindVoid {
 		return canon.Void
+	}
+	if _, ok := g.m.index[nodeKey{u.BTF(), u.ID}]; !ok {
+		return g.forward(u)
 	}
 	return g.m.node(u)
 }
 
 func (g *graph) lower(n *node) *canon.Type {
 	t := &n.t
-	o := &canon.Type{Kind: t.Kind(), Flag: t.KindFlag(), Name: g.name(t, t.NameOff), Size: t.Size()}
+	o := &canon.Type{Kind: t.Kind(), Flag: t.KindFlag(), Name: g.name(t, t.NameOff)}
+	if o.Kind.Shape().Third == btfenc.Size {
+		o.Size = t.Size()
+	}
 	switch o.Kind {
 	case btfenc.KindInt:
-		if !n.name && !g.intNames {
+		if !n.name && !n.exact && !g.intNames {
 			o.Name = g.intName(t)
 		}
 		o.Fields = []canon.Field{{Lo: t.IntData()}}
 	case btfenc.KindPtr:
 		ref := canon.Void
-		if n.pointee {
-			ref = g.ref(t, t.Ref())
+		if n.pointee || n.exact {
+			ref = g.ref(n, t.Ref())
 		}
-		o.Size, o.Refs = 0, []int{ref}
-	case btfenc.KindTypedef:
-		o.Size, o.Refs = 0, []int{g.ref(t, t.Ref())}
-	case btfenc.KindFwd:
-		o.Size = 0
+		o.Refs = []int{ref}
+	case btfenc.KindTypedef, btfenc.KindVolatile, btfenc.KindConst, btfenc.KindRestrict, btfenc.KindTypeTag:
+		o.Refs = []int{g.ref(n, t.Ref())}
+	case btfenc.KindFunc, btfenc.KindVar:
+		o.Fields, o.Refs = []canon.Field{{Lo: t.Linkage()}}, []int{g.ref(n, t.Ref())}
 	case btfenc.KindArray:
 		a, index := t.Array(), canon.Void
-		if n.index {
-			index = g.ref(t, a.Index)
+		if n.index || n.exact {
+			index = g.ref(n, a.Index)
 		}
-		o.Fields, o.Refs = []canon.Field{{Lo: a.Nelems}}, []int{g.ref(t, a.Elem), index}
+		o.Fields, o.Refs = []canon.Field{{Lo: a.Nelems}}, []int{g.ref(n, a.Elem), index}
 	case btfenc.KindStruct, btfenc.KindUnion:
 		g.members(n, o)
 	case btfenc.KindEnum, btfenc.KindEnum64:
@@ -103,10 +114,13 @@ func (g *graph) lower(n *node) *canon.Type {
 			o.Fields = append(o.Fields, canon.Field{Name: g.name(t, e.NameOff), Lo: uint32(e.Value), Hi: uint32(e.Value >> 32)})
 		}
 	case btfenc.KindFuncProto:
-		o.Size, o.Refs = 0, []int{g.ref(t, t.Ref())}
+		o.Refs = []int{g.ref(n, t.Ref())}
 		for i := range t.Vlen() {
-			o.Fields = append(o.Fields, canon.Field{})
-			o.Refs = append(o.Refs, g.ref(t, t.Param(i).Type))
+			p, f := t.Param(i), canon.Field{}
+			if n.exact {
+				f.Name = g.name(t, p.NameOff)
+			}
+			o.Fields, o.Refs = append(o.Fields, f), append(o.Refs, g.ref(n, p.Type))
 		}
 	}
 	return o
@@ -124,7 +138,7 @@ func (g *graph) members(n *node, o *canon.Type) {
 	for _, i := range n.idx {
 		m := t.Member(i)
 		o.Fields = append(o.Fields, canon.Field{Name: g.name(t, m.NameOff), Lo: m.BitSize<<24 | m.BitOffset})
-		o.Refs = append(o.Refs, g.ref(t, m.Type))
+		o.Refs = append(o.Refs, g.ref(n, m.Type))
 	}
 	if g.pad == PadExplicit && o.Kind == btfenc.KindStruct {
 		g.addPadding(n, o)

@@ -2,6 +2,7 @@ package minimize
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
@@ -24,6 +25,9 @@ type node struct {
 	index   bool     // of an array: its index type
 	name    bool     // of an int: its own name, which a relocation asks for
 	copies  bool     // its type ID is asked for: equal ones are not merged
+	value   bool     // of a typedef: what it stands for
+	exact   bool     // to be emitted as the kernel has it, see keep.go
+	whole   bool     // with all that it has
 
 	queued bool        // in marks.grown
 	within []*sameName // whose marks may follow from this one's
@@ -37,6 +41,7 @@ type marks struct {
 	index     map[nodeKey]int
 	nodes     []*node
 	names     map[nameKey]*sameName // structs and unions
+	waiting   map[nameKey][]*node   // exact ones that name a struct or union which has no node yet
 	endless   btfenc.TypeID         // a needed type whose typedefs and modifiers have no end, or 0
 
 	grown   []*node     // of which more is needed than when they were expanded
@@ -57,6 +62,7 @@ type keep int
 
 const (
 	keepNothing  keep = iota
+	keepStructs       // structs and unions without members, instead of forward declarations
 	keepPointees      // what the needed pointers lead to, though none of its members
 	keepMembers       // all members and enumerators of needed types
 )
@@ -71,7 +77,7 @@ type sameName struct {
 // of kind type_matches: cilium/ebpf compares the last anonymous member of a
 // struct with the local one, so the last must stay the last.
 func newMarks(anonymous bool) *marks {
-	m := &marks{anonymous: anonymous, index: make(map[nodeKey]int), names: make(map[nameKey]*sameName)}
+	m := &marks{anonymous: anonymous, index: make(map[nodeKey]int), names: make(map[nameKey]*sameName), waiting: make(map[nameKey][]*node)}
 	m.reset(context.Background())
 	return m
 }
@@ -81,6 +87,7 @@ func (m *marks) reset(ctx context.Context) {
 	m.nodes, m.endless = m.nodes[:0], 0
 	clear(m.index)
 	clear(m.names)
+	clear(m.waiting)
 	m.grown, m.uneven, m.members = m.grown[:0], m.uneven[:0], 0
 	m.meter, m.err = limits.NewMeter(ctx, limits.Marks, "steps to tell what is needed"), nil
 }
@@ -117,14 +124,22 @@ func (m *marks) node(t rawbtf.Type) int {
 		m.err = &limits.Exceeded{Max: limits.Types, What: "types needed"}
 		return 0
 	}
+	if kind := t.Kind(); kind == btfenc.KindDeclTag || kind == btfenc.KindDatasec {
+		m.err = fmt.Errorf("type %d: a %s in the place of a type", t.ID, kind)
+	}
 	m.index[k] = i
 	n := m.newNode(t)
 	m.nodes = append(m.nodes, n)
 	if kind := t.Kind(); kind.IsComposite() && t.NameOff != 0 {
 		s := m.names[nameKey{kind, string(t.Name())}]
 		if s == nil {
+			key := nameKey{kind, string(t.Name())}
 			s = new(sameName)
-			m.names[nameKey{kind, string(t.Name())}] = s
+			m.names[key] = s
+			for _, w := range m.waiting[key] {
+				m.grow(w)
+			}
+			delete(m.waiting, key)
 		}
 		s.nodes = append(s.nodes, i)
 		n.within = append(n.within, s)
@@ -196,7 +211,7 @@ func (m *marks) add(match *engine.Match) {
 		}
 	}
 	root := m.nodes[m.node(match.BTF.Type(match.Type))]
-	root.name = true
+	root.name, root.value = true, true
 	if match.Asks(engine.KindTargetTypeID) {
 		root.copies = true
 	}
@@ -251,7 +266,9 @@ func (m *marks) expand(n *node) {
 			m.behind(t, t.Ref())
 		}
 	case btfenc.KindTypedef:
-		m.behind(t, t.Ref())
+		if n.value {
+			m.behind(t, t.Ref())
+		}
 	case btfenc.KindArray:
 		a := t.Array()
 		m.behind(t, a.Elem)
@@ -263,6 +280,9 @@ func (m *marks) expand(n *node) {
 		for i := range t.Vlen() {
 			m.behind(t, t.Param(i).Type)
 		}
+	}
+	if n.exact {
+		m.expandExact(n)
 	}
 }
 
@@ -323,8 +343,10 @@ const maxDepth = 64
 // bounds anonymous structs that contain themselves.
 func (m *marks) unify(nodes []int, depth int) bool {
 	want := make(map[memberKey]bool)
+	exact, whole := false, false
 	for _, ni := range nodes {
 		n := m.nodes[ni]
+		exact, whole = exact || n.exact, whole || n.whole
 		for _, i := range n.idx {
 			want[keyOf(&n.t, i)] = true
 		}
@@ -333,6 +355,15 @@ func (m *marks) unify(nodes []int, depth int) bool {
 		return false
 	}
 	changed := false
+	for _, ni := range nodes {
+		if n := m.nodes[ni]; whole && !n.whole {
+			m.keepWhole(n.t.BTF(), n.t.ID)
+			changed = true
+		} else if exact && !n.exact {
+			m.makeExact(n)
+			changed = true
+		}
+	}
 	inner := make(map[memberKey][]int)
 	for _, ni := range nodes {
 		n := m.nodes[ni]

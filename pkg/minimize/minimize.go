@@ -24,52 +24,40 @@ const (
 // Options change what a Minimizer emits. The zero value is ready for use.
 type Options struct {
 	Padding Padding
+	Keep    *Keep // what is kept besides; nil for nothing
 }
 
 // Minimizer makes minimized BTFs for the relocations of some objects, one
 // kernel after the other, and reuses its memory between them. It is not safe for
 // concurrent use; every goroutine needs its own, see [Minimizer.Clone].
 type Minimizer struct {
-	sets  []set // at most one for each byte order
+	sets  *unwrap.Sets
 	opts  Options
-	small engine.Table
-	proof engine.Kernel
-	last  *set // of the kernel that was minimized last
-}
-
-// set is the relocations of one byte order, and the memory that goes with it.
-type set struct {
-	*engine.Set
 	marks *marks
 	full  engine.Table
+	small engine.Table
+	proof engine.Kernel
+	last  *engine.Set // of the kernel that was minimized last
+
+	keepOnly  bool     // there are no objects
+	unmatched []string // see Unmatched
 }
 
 // New returns a Minimizer for the relocations of objects, which may be of either
-// byte order. For objects without relocations the minimized BTF has no types.
+// byte order and for any machines. For objects without relocations the minimized BTF has no types but those
+// of Options.Keep. Without objects, those are kept of every kernel.
 func New(objects []*relolog.Object, opts Options) *Minimizer {
-	m := &Minimizer{opts: opts}
-	for _, s := range engine.NewSets(unwrap.Objects(objects)...) {
-		m.add(s)
-	}
-	return m
-}
-
-func (m *Minimizer) add(s *engine.Set) {
-	m.sets = append(m.sets, set{Set: s, marks: newMarks(s.Asks(engine.KindTypeMatches))})
+	return &Minimizer{sets: unwrap.NewSets(objects), marks: newMarks(false), opts: opts, keepOnly: len(objects) == 0 && len(opts.Keep.Patterns()) > 0}
 }
 
 // Clone returns a Minimizer for the same relocations and with the same options,
 // for another goroutine. It shares what does not change.
 func (m *Minimizer) Clone() *Minimizer {
-	c := &Minimizer{opts: m.opts}
-	for i := range m.sets {
-		c.add(m.sets[i].Set)
-	}
-	return c
+	return &Minimizer{sets: m.sets, marks: newMarks(false), opts: m.opts, keepOnly: m.keepOnly}
 }
 
-// ErrNoObject says that none of the objects is of the kernel's byte order.
-var ErrNoObject = errors.New("no object with relocations is of its byte order")
+// ErrNoObject says that none of the objects is for the kernel, by byte order and machine.
+var ErrNoObject = errors.New("no object with relocations is for its machine")
 
 // ErrProof says that a minimized BTF does not decide as the kernel's own does.
 // It is a defect of this package. [ProofError] tells more.
@@ -78,8 +66,8 @@ var ErrProof = errors.New("minimized BTF decides differently")
 // ProofError is where a minimized BTF decides differently. It is an [ErrProof].
 type ProofError struct {
 	Kernel     string // name of the target
-	Object     string // name of an object that has the relocation
-	Relocation string // "byte_off struct task_struct.mm.pgd"
+	Object     string // name of an object that has the relocation, or "" where it is about what is kept
+	Relocation string // "byte_off struct task_struct.mm.pgd", or "--keep struct:task_struct"
 	Candidate  string // "struct task_struct", or "" where it is their order that matters
 	Full       string // what comes of the relocation on the kernel's own BTF
 	Minimized  string // and on the minimized one
@@ -87,7 +75,11 @@ type ProofError struct {
 
 // Error names the kernel, the object, the relocation and both outcomes.
 func (e *ProofError) Error() string {
-	return fmt.Sprintf("%s: %v: %s: %s: %s, minimized %s", e.Kernel, ErrProof, e.Object, e.Relocation, e.Full, e.Minimized)
+	about := e.Relocation
+	if e.Object != "" {
+		about = e.Object + ": " + about
+	}
+	return fmt.Sprintf("%s: %v: %s: %s, minimized %s", e.Kernel, ErrProof, about, e.Full, e.Minimized)
 }
 
 // Is reports whether target is ErrProof.
@@ -95,23 +87,23 @@ func (e *ProofError) Is(target error) bool { return target == ErrProof }
 
 // Minimize returns the minimized BTF of a kernel, in the kernel's byte order
 // and with a 24-byte header. It is proven before it is returned: loaders decide
-// every relocation on it as on the kernel's own BTF. Where nothing matches, the
-// result is a BTF without types. The error is [ErrNoObject], one that names a
-// type if a needed typedef leads back to itself, so that loaders hang, a
+// every relocation of the objects that are for the kernel ([relolog.Object.IsFor]) on it as on the kernel's own BTF, and what
+// Options.Keep names is in it as it is there. Where nothing matches, the result is a BTF without types. The error is [ErrNoObject], one that names a
+// type if a needed typedef leads back to itself, so that loaders hang, or if what is needed is no type but a tag, a
 // [*ProofError], or one that says "too large to tell", or that of the context.
 func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) ([]byte, error) {
-	m.last = nil
 	k := unwrap.Kernel(t)
-	for i := range m.sets {
-		if m.sets[i].Order() == k.Order() {
-			m.last = &m.sets[i]
-		}
+	if m.last = m.sets.For(t); m.keepOnly {
+		m.last = engine.NewSet(k.Order())
 	}
 	if m.last == nil {
 		return nil, ErrNoObject
 	}
 	out, err := m.minimize(ctx, k, keepNothing)
-	for _, more := range []keep{keepPointees, keepMembers} {
+	for _, more := range []keep{keepStructs, keepPointees, keepMembers} {
+		if more == keepStructs && len(m.opts.Keep.Patterns()) == 0 {
+			continue // there are no forward declarations but the kernel's
+		}
 		if errors.Is(err, ErrProof) {
 			out, err = m.minimize(ctx, k, more)
 		}
@@ -120,27 +112,32 @@ func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) ([]byte, er
 }
 
 // minimize is Minimize; more says what it keeps where less will not do. A
+// forward declaration could pass for one that a type_exists relocation asks for. A
 // pointer that leads nowhere could pass for the void * of a type_matches
 // relocation. And in BTF that no compiler makes, members have the same name:
 // which one a loader takes, or stumbles over, depends on all of them.
 func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, more keep) ([]byte, error) {
-	s := m.last
-	s.marks.reset(ctx)
-	s.marks.keep = more
-	if err := s.full.Fill(ctx, s.Set, k, s.marks.add); err != nil {
+	m.marks.anonymous = m.last.Asks(engine.KindTypeMatches)
+	m.marks.reset(ctx)
+	m.marks.keep = more
+	if err := m.full.Fill(ctx, m.last, k, m.marks.add); err != nil {
 		return nil, err
 	}
-	if err := s.marks.settle(); err != nil {
+	var err error
+	if m.unmatched, err = m.opts.Keep.engine().Find(ctx, k, m.marks.addKept); err != nil {
 		return nil, err
 	}
-	if id := s.marks.endless; id != 0 {
+	if err := m.marks.settle(); err != nil {
+		return nil, err
+	}
+	if id := m.marks.endless; id != 0 {
 		return nil, fmt.Errorf("type %d: typedefs and modifiers without end", id)
 	}
-	g := newGraph(s.marks, s.Set, uint32(k.PointerSize()), m.opts.Padding)
+	g := newGraph(m.marks, m.last, uint32(k.PointerSize()), m.opts.Padding)
 	if err := g.lowerAll(); err != nil {
 		return nil, err
 	}
-	for i, n := range s.marks.nodes {
+	for i, n := range m.marks.nodes {
 		if n.copies && g.types[i] != nil {
 			g.types[i].Copies = 1
 		}
@@ -156,15 +153,18 @@ func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, more keep) (
 	return out, nil
 }
 
-// prove relocates against the output and compares with the kernel.
+// prove relocates against the output and compares with the kernel, and then what is kept.
 func (m *Minimizer) prove(ctx context.Context, k *engine.Kernel, out []byte) error {
 	if err := m.proof.Load(ctx, k.Name(), out); err != nil {
 		return fmt.Errorf("minimized BTF is unreadable: %w", err)
 	}
-	if err := m.small.Fill(ctx, m.last.Set, &m.proof, nil); err != nil {
+	if err := m.small.Fill(ctx, m.last, &m.proof, nil); err != nil {
 		return err
 	}
-	d, err := engine.Compare(ctx, &m.last.full, &m.small)
+	d, err := engine.Compare(ctx, &m.full, &m.small)
+	if d == nil && err == nil {
+		d, err = m.opts.Keep.engine().Compare(ctx, k, &m.proof)
+	}
 	if d != nil {
 		return &ProofError{k.Name(), d.Object, d.Relocation, d.Candidate, d.Full, d.Minimized}
 	}
@@ -196,7 +196,7 @@ func (m *Minimizer) Decisions() iter.Seq[Decision] {
 				result     engine.Result
 			}
 			seen := make(map[key]bool)
-			for rec, d := range m.last.full.Distinct(i) {
+			for rec, d := range m.full.Distinct(i) {
 				k := key{rec.Spec(), d.Result}
 				if seen[k] {
 					continue

@@ -75,25 +75,32 @@ func TestOrderOfKernel(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	done := false
+	keep, err := minimize.ParseKeep("struct:*sock*", "enum:.*", "func:vfs_*", "typedef:*_t", "var:*")
+	if err != nil {
+		t.Fatal(err)
+	}
 	eachKernel(t, func(name string, data []byte) {
 		if done || !strings.Contains(name, "x86_64/6.12") {
 			return
 		}
 		done = true
-		var outs [][]byte
-		for _, blob := range [][]byte{data, shuffle(t, data, rnd)} {
-			full, err := relolog.NewTarget(name, blob)
-			if err != nil {
-				t.Fatal(err)
+		shuffled := shuffle(t, data, rnd)
+		for _, opts := range []minimize.Options{{}, {Keep: keep}} {
+			var outs [][]byte
+			for _, blob := range [][]byte{data, shuffled} {
+				full, err := relolog.NewTarget(name, blob)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := minimize.New(objs, opts).Minimize(t.Context(), full)
+				if err != nil {
+					t.Fatal(err)
+				}
+				outs = append(outs, out)
 			}
-			out, err := minimize.New(objs, minimize.Options{}).Minimize(t.Context(), full)
-			if err != nil {
-				t.Fatal(err)
+			if !bytes.Equal(outs[0], outs[1]) {
+				t.Errorf("%d bytes, and %d from the shuffled kernel, differ", len(outs[0]), len(outs[1]))
 			}
-			outs = append(outs, out)
-		}
-		if !bytes.Equal(outs[0], outs[1]) {
-			t.Errorf("%d bytes, and %d from the shuffled kernel, differ", len(outs[0]), len(outs[1]))
 		}
 	})
 	if !done {

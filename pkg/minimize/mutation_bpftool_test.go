@@ -19,6 +19,7 @@ import (
 // TestMutantsBpftool has libbpf itself judge a sample of mutants. It sees
 // where fields are, not what they hold.
 func TestMutantsBpftool(t *testing.T) {
+	t.Parallel()
 	b := &bpftool{T: t, tool: oracle.Need(t, "bpftool"), dir: t.TempDir()}
 	names := []string{"x86_64/6.12.107"}
 	if os.Getenv("BTFGEN_CORPUS") != "" {

@@ -19,6 +19,7 @@ import (
 // against what we made of it. Its decisions must be the same, and what
 // bpftool would have shipped must not be smaller than ours.
 func TestAgainstBpftool(t *testing.T) {
+	t.Parallel()
 	bpftool := oracle.Need(t, "bpftool")
 	files := objectFiles(t)
 	dir := t.TempDir()

@@ -30,16 +30,20 @@ type mutation struct {
 type pipeline struct {
 	*testing.T
 	m       *Minimizer
-	set     *set
+	set     *engine.Set
 	kernel  *engine.Kernel
 	matches []engine.Match
 	judge   *verify.Judge
 	whole   []byte // output of no mutation
 }
 
-// newPipeline returns nil for a kernel without objects of its byte order.
-func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object) *pipeline {
+// newPipeline returns nil for a kernel that no object is for.
+func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object, keep ...string) *pipeline {
 	t.Helper()
+	kept, err := ParseKeep(keep...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var plain []*relolog.Object
 	for _, o := range objects {
 		plain = append(plain, o.Object)
@@ -48,7 +52,7 @@ func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pipeline{T: t, m: New(plain, Options{}), kernel: unwrap.Kernel(target)}
+	p := &pipeline{T: t, m: New(plain, Options{Keep: kept}), kernel: unwrap.Kernel(target)}
 	p.whole, err = p.m.Minimize(t.Context(), target)
 	if errors.Is(err, ErrNoObject) {
 		return nil
@@ -57,7 +61,7 @@ func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object)
 		t.Fatal(err)
 	}
 	p.set = p.m.last
-	err = p.set.full.Fill(t.Context(), p.set.Set, p.kernel, func(m *engine.Match) {
+	err = p.m.full.Fill(t.Context(), p.set, p.kernel, func(m *engine.Match) {
 		c := *m
 		c.Needs = slices.Clone(m.Needs)
 		p.matches = append(p.matches, c)
@@ -106,6 +110,9 @@ func (p *pipeline) mark(mu *mutation) *marks {
 		}
 		m.add(&match)
 	}
+	if _, err := p.m.opts.Keep.engine().Find(p.Context(), p.kernel, m.addKept); err != nil {
+		p.Fatal(err)
+	}
 	if mu.marks != nil {
 		mu.marks(m)
 	}
@@ -120,7 +127,7 @@ func (p *pipeline) mark(mu *mutation) *marks {
 // node among them.
 func (p *pipeline) lower(mu *mutation) (*graph, map[nodeKey]int) {
 	m := p.mark(mu)
-	g := newGraph(m, p.set.Set, uint32(p.kernel.PointerSize()), p.m.opts.Padding)
+	g := newGraph(m, p.set, uint32(p.kernel.PointerSize()), p.m.opts.Padding)
 	if mu.skip == "integer names" {
 		g.intNames = false
 	}
@@ -147,6 +154,10 @@ func settleWithout(m *marks, rule string) {
 		m.anonymous = false
 	}
 	for {
+		for _, n := range m.grown {
+			n.queued = false
+		}
+		m.grown = nil
 		for i := 0; i < len(m.nodes); i++ {
 			n := m.nodes[i]
 			had := slices.Clone(n.idx)
@@ -163,7 +174,7 @@ func settleWithout(m *marks, rule string) {
 				changed = true
 			}
 		}
-		if !changed && before == len(m.nodes) {
+		if exact := slices.ContainsFunc(m.grown, func(n *node) bool { return n.exact }); !exact && !changed && before == len(m.nodes) {
 			return
 		}
 	}

@@ -59,6 +59,12 @@
 //   - Programs are named by the function that the instruction is in, also for
 //     static functions.
 //
+// # Machines
+//
+// An object that reads registers is for the machine that has them. [Object.Machines] says so by what the relocations
+// read; whoever knows better says so with [Object.ForMachines]. [Object.IsFor] pairs objects and kernels, as package
+// minimize does. [Run] leaves that to its caller.
+//
 // # Concurrency
 //
 // An [Object] and a loaded [Target] are immutable, and any number of goroutines

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command guest tries the Go tracer on the kernel of a virtual machine, of
+// Command guest tries the tracers on the kernel of a virtual machine, of
 // which it is the first program; see scripts/examples-kernels.sh. It starts
-// /tracer, executes a program for it to see, compares what it tells of that
+// each of them, executes a program for it to see, compares what it tells of that
 // program with what is true, and powers the machine off.
 //
 // It does so twice, so that the kernel's own BTF is passed over in both ways
@@ -25,6 +25,9 @@ import (
 
 // traced is the name under which this program does nothing but be executed.
 const traced = "/traced"
+
+// tracers are the programs that are tried, as far as they are there.
+var tracers = []string{"/go-tracer", "/c-tracer"}
 
 // patience is how long anything may take. Software emulation is slow.
 const patience = time.Minute
@@ -62,7 +65,7 @@ func run() (verdict string, err error) {
 	if _, err := os.Stat(own); err != nil {
 		fmt.Println("guest: this kernel has no BTF of its own")
 	}
-	types, err := try("-ignore-kernel-btf")
+	types, err := tryAll("-ignore-kernel-btf")
 	if err != nil {
 		return "", fmt.Errorf("own BTF ignored: %w", err)
 	}
@@ -72,20 +75,39 @@ func run() (verdict string, err error) {
 	if _, err := os.Stat(own); !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("%s is still there (%v)", own, err)
 	}
-	again, err := try()
+	again, err := tryAll()
 	if err != nil {
 		return "", fmt.Errorf("own BTF hidden: %w", err)
 	}
 	if again != types {
 		return "", fmt.Errorf("own BTF hidden: %s, but ignored: %s", again, types)
 	}
-	return "traced twice, " + types, nil
+	return "traced twice by " + types, nil
 }
 
-// try runs the tracer until it told of one program that was executed, and
+// tryAll tries every tracer that is there, and says where each has its types from.
+func tryAll(args ...string) (string, error) {
+	var all []string
+	for _, tracer := range tracers {
+		if _, err := os.Stat(tracer); err != nil {
+			continue
+		}
+		types, err := try(tracer, args...)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", tracer, err)
+		}
+		all = append(all, filepath.Base(tracer)+", "+types)
+	}
+	if len(all) == 0 {
+		return "", errors.New("no tracer is there")
+	}
+	return strings.Join(all, "; by "), nil
+}
+
+// try runs a tracer until it told of one program that was executed, and
 // interrupts it then. It returns where the tracer has the types from.
-func try(args ...string) (types string, err error) {
-	tracer := exec.Command("/tracer", args...)
+func try(name string, args ...string) (types string, err error) {
+	tracer := exec.Command(name, args...)
 	stdout, err := tracer.StdoutPipe()
 	if err != nil {
 		return "", err

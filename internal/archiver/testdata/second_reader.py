@@ -2,7 +2,7 @@
 
 usage: second_reader.py ARCHIVE DIR
 
-It writes the BTF of every kernel to DIR/ID/VERSION_ID/ARCH/RELEASE.btf, for a test to compare. It trusts the
+It writes the BTF of every kernel to DIR/ID/VERSION_ID/ARCH/RELEASE.btf and prints how the file was made, for a test to compare. It trusts the
 file: a reader for other purposes has to check what the page says.
 """
 import os
@@ -10,9 +10,11 @@ import struct
 import subprocess
 import sys
 
-INT, PTR, ARRAY, STRUCT, UNION, ENUM, FWD, TYPEDEF = range(1, 9)
-FUNC_PROTO, FLOAT, ENUM64 = 13, 16, 19
+INT, PTR, ARRAY, STRUCT, UNION, ENUM, FWD, TYPEDEF, VOLATILE, CONST, RESTRICT, FUNC, FUNC_PROTO, VAR = range(1, 15)
+FLOAT, TYPE_TAG, ENUM64 = 16, 18, 19
 COMPOSITE, ENUMS = (STRUCT, UNION), (ENUM, ENUM64)
+LINKS = (PTR, TYPEDEF, VOLATILE, CONST, RESTRICT, FUNC, VAR, TYPE_TAG)
+REFERENCES = {ARRAY: 2, FUNC_PROTO: 1} | {kind: 1 for kind in LINKS}
 
 
 class Stream:
@@ -33,6 +35,10 @@ class Stream:
         end = self.data.index(0, self.at)
         text, self.at = self.data[self.at:end], end + 1
         return text
+
+    def bytes(self, n):
+        self.at += n
+        return self.data[self.at - n:self.at]
 
     def left(self):
         return len(self.data) - self.at
@@ -55,6 +61,24 @@ def streams(path):
         at += n
     assert at == len(payload)
     return out
+
+
+def print_meta(s):
+    print(s.text().decode())
+    parts = s.number()
+    print(f"shard {s.number() if parts else 0}/{parts}")
+    size = s.number()
+    for _ in range(s.number()):
+        arch = s.text().decode()
+        print(f'relocations "{arch}" {s.bytes(size).hex()}')
+    objects = []
+    for _ in range(s.number()):
+        machines = " ".join(s.text().decode() for _ in range(s.number()))
+        objects += [(s.text().decode(), machines) for _ in range(s.number())]
+    objects = [(name, s.bytes(size).hex(), machines) for name, machines in objects]
+    for name, sha256, machines in sorted(objects, key=lambda o: o[0]):
+        print(f'object "{name}" {sha256} "{machines}"')
+    assert not s.left()
 
 
 class Pool:
@@ -96,7 +120,7 @@ class Pool:
             kind, flag, count, refs, fields = head >> 1, head & 1, 0, [], []
             if kind in COMPOSITE + ENUMS + (FUNC_PROTO,):
                 count = s.number()
-            for _ in range({PTR: 1, TYPEDEF: 1, ARRAY: 2, FUNC_PROTO: 1}.get(kind, 0)):
+            for _ in range(REFERENCES.get(kind, 0)):
                 refs.append(ref())
             for _ in range(count):
                 name = self.field_name(s.number())
@@ -119,7 +143,7 @@ class Pool:
     def read_numbers(self, shape, base):
         out = []
         for kind, _, fields, _ in shape:
-            count = {INT: 2, ARRAY: 1, FLOAT: 1}.get(kind, 0)
+            count = {INT: 2, ARRAY: 1, FLOAT: 1, FUNC: 1, VAR: 1}.get(kind, 0)
             if kind in COMPOSITE + ENUMS:
                 count = len(fields) + 1
             distance = 0
@@ -184,7 +208,7 @@ def types_of(pool, current):
                 size = next(numbers)
             elif kind == INT:
                 fields, size = [(b"", next(numbers))], next(numbers)
-            elif kind == ARRAY:
+            elif kind in (ARRAY, FUNC, VAR):
                 fields = [(b"", next(numbers))]
             elif kind == FLOAT:
                 size = next(numbers)
@@ -235,11 +259,11 @@ def write_btf(big, types):
     for i in order:
         kind, flag, name, size, fields, refs, _ = types[i]
         ids = [first[classes[r]] if r >= 0 else 0 for r in refs]
-        vlen = 0 if kind in (INT, ARRAY) else len(fields)
-        out += words(string(name), flag << 31 | kind << 24 | vlen, ids[0] if kind in (PTR, TYPEDEF, FUNC_PROTO) else size)
+        vlen = fields[0][1] if kind == FUNC else 0 if kind in (INT, ARRAY, VAR) else len(fields)
+        out += words(string(name), flag << 31 | kind << 24 | vlen, ids[0] if kind in LINKS + (FUNC_PROTO,) else size)
         if kind == ARRAY:
             out += words(*ids, fields[0][1])
-        elif kind == INT:
+        elif kind in (INT, VAR):
             out += words(fields[0][1])
         for j, (name, value) in enumerate(fields):
             if kind in COMPOSITE:
@@ -255,7 +279,8 @@ def write_btf(big, types):
 
 
 def main(path, root):
-    _, kernels, names, shapes, parents, numbers, layouts = streams(path)[:7]
+    meta, kernels, names, shapes, parents, numbers, layouts = streams(path)[:7]
+    print_meta(meta)
     pool = Pool(names, shapes, parents, numbers)
     layouts = read_layouts(layouts, len(pool.slots))
     for key, layout in read_kernels(kernels):

@@ -1,4 +1,4 @@
-package lint
+package rawbtf_test
 
 import (
 	"encoding/binary"
@@ -22,7 +22,7 @@ func TestHasMemberEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := v.Type(1)
-	if hasMember(v, &s, "none") {
+	if v.HasMember(&s, "none") {
 		t.Error("has a member that is not there")
 	}
 }

@@ -1,0 +1,415 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/btfgen/btfgen/internal/raceflag"
+)
+
+// page is a page of the documentation, as what a reader would copy from it.
+type page struct {
+	commands []string // lines of indented blocks that are for a shell
+	inline   []string // code within the text
+	files    []string // blocks of YAML
+}
+
+// readPage reads a page. What is in blocks of other languages is not for a shell.
+func readPage(t *testing.T, path string) *page {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../..", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := new(page)
+	fence, block := "", new(strings.Builder)
+	for line := range strings.Lines(string(data)) {
+		switch {
+		case strings.HasPrefix(line, "```") && fence == "":
+			fence = strings.TrimSpace(line)
+		case strings.HasPrefix(line, "```"):
+			if fence == "```yaml" {
+				p.files = append(p.files, block.String())
+			}
+			fence = ""
+			block.Reset()
+		case fence != "":
+			block.WriteString(line)
+		case strings.HasPrefix(line, "    btfgen "), strings.HasPrefix(line, "    go run ./cmd/btfgen "):
+			p.commands = append(p.commands, strings.TrimSpace(line))
+		default:
+			for i, code := range strings.Split(line, "`") {
+				if i%2 == 1 {
+					p.inline = append(p.inline, code)
+				}
+			}
+		}
+	}
+	return p
+}
+
+// reader is somebody who does what a page says, in a folder with what the pages presume.
+type reader struct {
+	*testing.T
+	dir string
+	env []string
+}
+
+// readerIn returns a reader with a new folder of these contents, each the path of something to copy.
+func readerIn(t *testing.T, contents map[string]string) *reader {
+	if raceflag.Enabled {
+		t.Skip("skipped: the same commands have run without the race detector")
+	}
+	r := &reader{T: t, dir: t.TempDir(), env: os.Environ()}
+	for name, from := range contents {
+		to := filepath.Join(r.dir, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if fi, err := os.Stat(from); err == nil && fi.IsDir() {
+			err = os.CopyFS(to, os.DirFS(from))
+			if err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		data, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, data, 0o777)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// in returns the same reader in another folder, with more variables.
+func (r *reader) in(dir string, env ...string) *reader {
+	return &reader{r.T, dir, append(slices.Clip(r.env), env...)}
+}
+
+// do runs a command line, and wants one of these exit statuses.
+func (r *reader) do(line string, statuses ...int) {
+	r.Helper()
+	cmd := exec.Command("sh", "-ec", line)
+	cmd.Dir, cmd.Env = r.dir, r.env
+	out, err := cmd.CombinedOutput()
+	got := 0
+	if err != nil {
+		got = exitCode(err)
+	}
+	if !slices.Contains(statuses, got) {
+		r.Fatalf("%s: exit status %d, want %v\n%s", line, got, statuses, out)
+	}
+}
+
+const (
+	pageObject = "../../testdata/bpf/execsnoop.bpfel.o" // works on every kernel
+)
+
+// pageContents is what pages presume.
+func pageContents(t *testing.T) map[string]string {
+	tree := t.TempDir()
+	for to, from := range map[string]string{
+		"debian/11/x86_64": "debian/11/x86_64", "debian/12/x86_64": "debian/12/x86_64", "debian/12/arm64": "debian/12/arm64",
+		"debian/experimental/x86_64": "debian/13/x86_64",
+	} {
+		if err := os.CopyFS(filepath.Join(tree, to), os.DirFS("../../testdata/vmlinux/"+from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flat := filepath.Join(tree, "debian/11/x86_64")
+	c := map[string]string{
+		"testdata": "../../testdata", "examples": "../../examples", "btfhub-archive": tree, "kernels": tree, "corpus": tree, "flat": flat,
+		"probe_x86_bpfel.o": "../../testdata/bpf/regs_x86_bpfel.o", "probe_arm64_bpfel.o": "../../testdata/bpf/regs_arm64_bpfel.o",
+		"build/tracer_x86.o": "../../testdata/bpf/regs_x86_bpfel.o",
+	}
+	for _, name := range []string{"tracer.bpf.o", "mytracer.bpf.o", "common_bpfel.o", "build/probes.o", "opensnoop"} {
+		c[name] = pageObject
+	}
+	return c
+}
+
+// TestPages runs the commands of each page, in their order. Pages whose commands are run elsewhere, or are
+// made from what btfgen does, are not among them.
+func TestPages(t *testing.T) {
+	for path, before := range map[string][]string{
+		"README.md":          nil,
+		"docs/check.md":      nil,
+		"docs/config.md":     {"rm -r tracer.btfa kernels && mkdir -p kernels && cp -r corpus/* kernels"},
+		"docs/objects.md":    nil,
+		"docs/pipelines.md":  {"btfgen generate --btf kernels/ -o old.btfa --manifest old.json tracer.bpf.o"},
+		"docs/selectors.md":  nil,
+		"docs/tracers.md":    nil,
+		"docs/verify.md":     nil,
+		"examples/README.md": {"mkdir out"},
+	} {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			p := readPage(t, path)
+			r := readerIn(t, pageContents(t))
+			r.do("btfgen generate --btf kernels/ -o tracer.btfa tracer.bpf.o", statusOK)
+			for _, line := range before {
+				r.do(line, statusOK)
+			}
+			if path == "docs/config.md" {
+				r.write("btfgen.yaml", p.files[0])
+			}
+			for _, line := range p.commands {
+				line = strings.NewReplacer("go run ./cmd/btfgen ", "btfgen ", "/usr/sbin/opensnoop", "./opensnoop").Replace(line)
+				statuses := []int{statusOK}
+				switch {
+				case strings.Contains(line, "archive lookup"):
+					statuses = append(statuses, statusFindings) // this machine's kernel is not among them
+				case strings.Contains(line, "--diff"):
+					statuses = append(statuses, statusFindings) // as diff
+				case strings.Contains(line, runningKernel), strings.HasPrefix(line, "btfgen generate -o examples/"): // of the running kernel
+					if _, err := os.Stat(runningKernel); err != nil {
+						t.Logf("skipped: %s: no such file on this machine", line)
+						continue
+					}
+				}
+				r.do(line, statuses...)
+			}
+			if len(p.commands) == 0 {
+				t.Log("no commands")
+			}
+		})
+	}
+}
+
+func (r *reader) write(name, text string) {
+	r.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o777); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *reader) read(name string) []byte {
+	r.Helper()
+	data, err := os.ReadFile(filepath.Join(r.dir, name))
+	if err != nil {
+		r.Fatal(err)
+	}
+	return data
+}
+
+// one returns the archive of a run on one machine.
+func (r *reader) one() []byte {
+	r.do("btfgen generate --btf btfhub-archive -o one.btfa tracer.bpf.o", statusOK)
+	return r.read("one.btfa")
+}
+
+// pipeline returns the first block of YAML on the page about pipelines that has a text.
+func pipeline(t *testing.T, text string, into any) {
+	t.Helper()
+	for _, f := range readPage(t, "docs/pipelines.md").files {
+		if strings.Contains(f, text) {
+			if err := yaml.Unmarshal([]byte(f), into); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("no block with %q", text)
+}
+
+// TestPipelineKubernetes does what the pods of the indexed job do, one after the other, and then what the text says.
+func TestPipelineKubernetes(t *testing.T) {
+	var job struct {
+		Spec struct {
+			Completions int
+			Template    struct {
+				Spec struct {
+					Containers []struct {
+						Command []string
+						Env     []struct{ Name, Value string }
+					}
+				}
+			}
+		}
+	}
+	pipeline(t, "kind: Job", &job)
+	r := readerIn(t, pageContents(t))
+	r.do("mkdir parts", statusOK)
+	volume := func(line string) string { return strings.ReplaceAll(line, "/data/", r.dir+"/") }
+	pod := job.Spec.Template.Spec.Containers[0]
+	if len(pod.Command) != 3 || pod.Command[0] != "sh" || pod.Command[1] != "-c" {
+		t.Fatalf("command %q", pod.Command)
+	}
+	for i := range job.Spec.Completions {
+		env := []string{"JOB_COMPLETION_INDEX=" + strconv.Itoa(i)}
+		for _, v := range pod.Env {
+			env = append(env, v.Name+"="+v.Value)
+		}
+		r.in(t.TempDir(), env...).do(volume(pod.Command[2]), statusOK)
+	}
+	want := r.one()
+	merged := false
+	for _, line := range readPage(t, "docs/pipelines.md").inline {
+		if strings.HasPrefix(line, "btfgen archive merge /data/") {
+			r.do(volume(line), statusOK)
+			merged = true
+		}
+	}
+	if !merged || !bytes.Equal(r.read("tracer.btfa"), want) {
+		t.Error("the result is not that of one run")
+	}
+}
+
+// TestPipelineGitLab does what the jobs do.
+func TestPipelineGitLab(t *testing.T) {
+	type job struct {
+		Parallel int
+		Script   []string
+	}
+	var jobs map[string]job
+	pipeline(t, "parallel: 4", &jobs)
+	r := readerIn(t, pageContents(t))
+	want := r.one()
+	for i := 1; i <= jobs["part"].Parallel; i++ {
+		for _, line := range jobs["part"].Script {
+			r.in(r.dir, fmt.Sprint("CI_NODE_INDEX=", i), fmt.Sprint("CI_NODE_TOTAL=", jobs["part"].Parallel)).do(line, statusOK)
+		}
+	}
+	for _, line := range jobs["merge"].Script {
+		r.do(line, statusOK)
+	}
+	if !bytes.Equal(r.read("tracer.btfa"), want) {
+		t.Error("the result is not that of one run")
+	}
+}
+
+// workflow is what of a workflow of GitHub Actions matters here.
+type workflow struct {
+	Env  map[string]string
+	Jobs map[string]struct {
+		Needs    needs
+		Strategy struct {
+			Matrix map[string][]string
+		}
+		Steps []struct {
+			Uses, Run string
+			With      map[string]string
+		}
+	}
+}
+
+// needs are the names of jobs, of which one may stand alone.
+type needs []string
+
+func (n *needs) UnmarshalYAML(v *yaml.Node) error {
+	if v.Kind == yaml.ScalarNode {
+		*n = needs{v.Value}
+		return nil
+	}
+	return v.Decode((*[]string)(n))
+}
+
+// without has the network's part in the place of programs that would use it.
+const withoutNetwork = `#!/bin/sh
+case "$(basename "$0") $1 $2" in
+"git clone "*) for last; do :; done; cp -r "$ARCHIVE" "$(basename "$last")" ;;
+"git -C "*) [ -d "$2" ] && [ "$3" = sparse-checkout ] ;;
+"go install "*) case $2 in github.com/btfgen/btfgen/cmd/btfgen@v[0-9]*) ;; *) exit 1 ;; esac ;;
+*) exit 1 ;;
+esac
+`
+
+var expression = regexp.MustCompile(`\$\{\{ *([a-z_.]+) *\}\}`)
+
+// TestPipelineGitHub does the steps of the workflow, each job in a folder of its own. Of the actions those that
+// move files do so.
+func TestPipelineGitHub(t *testing.T) {
+	var w workflow
+	pipeline(t, "runs-on:", &w)
+	r := readerIn(t, pageContents(t))
+	bin := t.TempDir()
+	for _, name := range []string{"git", "go"} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(withoutNetwork), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path, err := exec.LookPath("btfgen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"PATH=" + bin + ":" + filepath.Dir(path) + ":/usr/bin:/bin", "ARCHIVE=" + filepath.Join(r.dir, "btfhub-archive")}
+	for k, v := range w.Env {
+		env = append(env, k+"="+v)
+	}
+	artifacts := t.TempDir()
+	done := make(map[string]bool)
+	for len(done) < len(w.Jobs) {
+		before := len(done)
+		for _, name := range slices.Sorted(maps.Keys(w.Jobs)) {
+			job := w.Jobs[name]
+			if done[name] || slices.ContainsFunc(job.Needs, func(n string) bool { return !done[n] }) {
+				continue
+			}
+			done[name] = true
+			instances := []map[string]string{{"github.run_id": "1"}}
+			for axis, values := range job.Strategy.Matrix {
+				instances = nil
+				for _, v := range values {
+					instances = append(instances, map[string]string{"matrix." + axis: v, "github.run_id": "1"})
+				}
+			}
+			for _, values := range instances {
+				fill := func(text string) string {
+					return expression.ReplaceAllStringFunc(text, func(x string) string {
+						v, ok := values[expression.FindStringSubmatch(x)[1]]
+						if !ok {
+							t.Fatalf("%s: %s is not known", name, x)
+						}
+						return v
+					})
+				}
+				at := r.in(t.TempDir(), env...)
+				for _, s := range job.Steps {
+					action, _, _ := strings.Cut(s.Uses, "@")
+					switch action {
+					case "":
+						at.do(fill(s.Run), statusOK)
+					case "actions/checkout":
+						at.do("cp "+r.dir+"/tracer.bpf.o .", statusOK)
+					case "actions/setup-go", "actions/cache":
+					case "actions/upload-artifact":
+						to := filepath.Join(artifacts, fill(s.With["name"]))
+						at.do("mkdir "+to+" && cp "+fill(s.With["path"])+" "+to, statusOK)
+					case "actions/download-artifact":
+						from := filepath.Join(artifacts, fill(s.With["name"]))
+						if s.With["merge-multiple"] == "true" {
+							from += "/*"
+						}
+						at.do("cp "+from+"/* .", statusOK)
+					default:
+						t.Fatalf("%s: what %s does is not known", name, s.Uses)
+					}
+				}
+			}
+		}
+		if len(done) == before {
+			t.Fatal("jobs that need each other")
+		}
+	}
+	got, err := filepath.Glob(artifacts + "/*/tracer.btfa")
+	if err != nil || len(got) != 1 {
+		t.Fatalf("archives %v, %v", got, err)
+	}
+	data, err := os.ReadFile(got[0])
+	if err != nil || !bytes.Equal(data, r.one()) {
+		t.Errorf("the result is not that of one run (%v)", err)
+	}
+}

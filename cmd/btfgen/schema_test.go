@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/archiver"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// schemas compiles docs/schema, in which schemas refer to each other. They go by their name without .schema.json.
+func schemas(t *testing.T) map[string]*jsonschema.Schema {
+	t.Helper()
+	files, err := filepath.Glob("../../docs/schema/*.schema.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d schemas, %v", len(files), err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	ids := make(map[string]string)
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+		if err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		id := doc.(map[string]any)["$id"].(string)
+		if !strings.HasSuffix(id, "/docs/schema/"+filepath.Base(f)) {
+			t.Errorf("%s has the $id %s", f, id)
+		}
+		if err := c.AddResource(id, doc); err != nil {
+			t.Fatal(err)
+		}
+		ids[strings.TrimSuffix(filepath.Base(f), ".schema.json")] = id
+	}
+	all := make(map[string]*jsonschema.Schema)
+	for name, id := range ids {
+		if all[name], err = c.Compile(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// schemaRuns are command lines whose standard output has to be what a schema says: one document or, where the schema is
+// that of a line, lines, which may also be findings. $K has kernels, $B objects.
+var schemaRuns = []struct {
+	schema string
+	lines  bool
+	status int
+	args   string
+}{
+	{"generate", false, 0, "generate --btf $K/debian/12 -o tree/ $B/execsnoop.bpfel.o"},
+	{"generate", false, 0, "generate --btf $K/debian/12 --btf $K/debian/13/x86_64 -o x.btfa --manifest x.json $B/execsnoop.bpfel.o"},
+	{"generate", false, 0, "generate --btf $K/debian/12 -o y.btfa --reuse x.btfa $B/execsnoop.bpfel.o"},
+	{"generate", false, 3, "generate -v --btf $K/debian/11 --btf $K/debian/12/x86_64 --btf bad -o z.btfa $B/biolat.bpfel.o $B/broken.bpfel.o $B/ambiguous.bpfel.o $B/norelo.bpfel.o words"},
+	{"min_core_btf", false, 3, "min_core_btf $K/debian/12/x86_64/6.1.0-47-amd64.btf.zst min.btf $B/ambiguous.bpfel.o"},
+	{"relolog", true, 0, "relolog --btf $K/debian/12/x86_64 $B/execsnoop.bpfel.o"},
+	{"relolog", true, 3, "relolog --btf $K/debian/12/x86_64 --btf bad $B/execsnoop.bpfel.o $B/invalid.bpfel.o words"},
+	{"verify", true, 0, "verify x.btfa --btf $K/debian/12 --btf $K/debian/13/x86_64 $B/execsnoop.bpfel.o"},
+	{"verify", true, 3, "verify tree --btf $K/debian/11 --btf $K/debian/12/x86_64 $B/runqlat.bpfel.o $B/shapes.bpfel.o words"},
+	{"generate", false, 0, "generate --btf $K/debian/12/x86_64 --shard 1/1 -o s.btfa $B/kfuncs.bpfel.o $B/match.bpfel.o"},
+	{"verify", true, 0, "verify s.btfa --btf $K/debian/12/x86_64 $B/kfuncs.bpfel.o $B/match.bpfel.o"},
+	{"generate", false, 0, "generate --btf $K/debian/12/x86_64 -o match.btfa $B/match.bpfel.o"},
+	{"generate", false, 3, "generate --btf $K/debian/12/x86_64 --keep struct:no_such_type -o kept.btfa"},
+	{"verify", true, 0, "verify match.btfa --btf $K/debian/12/x86_64 $B/match.bpfel.o"},
+	{"check", false, 3, "check --btf $K/debian/11 --btf $K/debian/12/x86_64 --btf bad $B/broken.bpfel.o $B/biolat.bpfel.o $B/kfuncs.bpfel.o $B/guards.bpfel.o words"},
+	{"archive", false, 0, "archive extract x.btfa --all -o all"},
+	{"archive", false, 3, "archive extract x.btfa debian/9/x86_64/4.9 -o none"},
+	{"archive", false, 0, "archive merge x.btfa y.btfa -o m.btfa"},
+	{"archive", false, 0, "archive convert x.btfa -o x.tar.gz"},
+	{"archive_list", false, 0, "archive list x.btfa"},
+	{"archive_list", false, 0, "archive list shard.btfa"},
+	{"archive_sizes", false, 0, "archive list --sizes x.btfa"},
+	{"archive_lookup", false, 0, "archive lookup x.btfa --os-release os --release 6.1.0-47-amd64 --arch x86_64"},
+	{"archive_lookup", false, 3, "archive lookup x.btfa --os-release os --release 6.1.0-99-amd64 --arch x86_64"},
+	{"archive_lookup", false, 3, "archive lookup twins.btfa --os-release os --release 6.1.0-48-amd64 --arch x86_64"},
+	{"corpus_list", true, 3, "corpus list $K/debian/12 bad"},
+	{"corpus_list", true, 3, "corpus list --long $K/debian/12 $K/debian/13/armhf bad"},
+	{"corpus_lint", false, 3, "corpus lint $K/debian/12 bad"},
+	{"corpus", false, 3, "corpus import $K/debian/12/x86_64 bad -o imported"},
+	{"corpus_packed", false, 3, "corpus import $K/debian/12/x86_64 bad -o x.btfc"},
+	{"corpus_sizes", false, 0, "corpus list --sizes x.btfc"},
+	{"corpus", false, 0, "corpus extract $K/debian/12/x86_64 -o dir/"},
+	{"corpus", false, 0, "corpus extract $K/debian/12/x86_64 -o file.btf"},
+}
+
+// TestSchemas holds docs/schema to what commands write, and commands to having --json and a schema.
+func TestSchemas(t *testing.T) {
+	all := schemas(t)
+	td, err := filepath.Abs("../../testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	write(t, "bad/debian/12/x86_64/bad.btf", "words")
+	write(t, "bad/debian/12/x86_64/empty.btf", "")
+	write(t, "words", "words")
+	write(t, "os", "ID=debian\nVERSION_ID=12\n")
+	kernel, err := os.ReadFile(filepath.Join(td, "vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, "some/kernel.btf.zst", string(kernel))
+	for _, r := range []string{"47", "49"} {
+		write(t, "twins/debian/12/x86_64/6.1.0-"+r+"-amd64.btf.zst", string(kernel))
+	}
+	expand := func(args string) []string {
+		return strings.Fields(strings.NewReplacer("$K", td+"/vmlinux", "$B", td+"/bpf").Replace(args))
+	}
+	var msgs bytes.Buffer
+	if s := run(t.Context(), expand("generate --btf twins -o twins.btfa $B/execsnoop.bpfel.o"), &msgs, &msgs); s != statusOK {
+		t.Fatalf("exit status %d: %s", s, &msgs)
+	}
+	info := archive.Info{
+		Shard: archive.Shard{Index: 1, N: 2}, Objects: []archive.Object{archiver.NewObject("o", nil, "arm64")},
+		Relocations: []archive.Relocations{{Arch: "arm64", Sum: []byte{1, 2, 3, 4, 5, 6, 7, 8}}},
+	}
+	var shard bytes.Buffer
+	if err := archiver.Write(&shard, info, nil); err != nil {
+		t.Fatal(err)
+	}
+	write(t, "shard.btfa", shard.String())
+
+	seen := make(map[string]map[string]bool) // fields of each schema
+	ran := make(map[string]bool)
+	for _, r := range schemaRuns {
+		args := append(expand(r.args), "--json")
+		ran[args[0]], ran[strings.Join(args[:2], " ")] = true, true
+		var out, msgs bytes.Buffer
+		if s := run(t.Context(), args, &out, &msgs); s != r.status {
+			t.Errorf("%s: exit status %d, want %d: %s", r.args, s, r.status, &msgs)
+		}
+		parts := [][]byte{out.Bytes()}
+		if r.lines {
+			parts = slices.Collect(bytes.Lines(out.Bytes()))
+		}
+		for _, p := range parts {
+			var v any
+			if err := json.Unmarshal(p, &v); err != nil {
+				t.Errorf("%s: %v: %.300s", r.args, err, p)
+				continue
+			}
+			name := r.schema
+			if m, _ := v.(map[string]any); r.lines && m["class"] != nil && name != "verify" {
+				name = "finding"
+			}
+			if all[name] == nil {
+				t.Errorf("%s: no schema %s", r.args, name)
+				continue
+			}
+			validate(t, all[name], p)
+			for _, n := range []string{name, "finding"} { // which others have inside
+				if seen[n] == nil {
+					seen[n] = make(map[string]bool)
+				}
+				fields(v, seen[n])
+			}
+		}
+	}
+	of := properties(all["finding"], make(map[*jsonschema.Schema]bool))
+	for name, s := range all {
+		for _, f := range properties(s, make(map[*jsonschema.Schema]bool)) {
+			if name == "relolog" || name != "finding" && slices.Contains(of, f) { // TestRelologSchema has more of it
+				continue
+			}
+			if !seen[name][f] {
+				t.Errorf("%s: nothing has %s", name, f)
+			}
+		}
+	}
+	classes := all["finding"].Properties["class"].Enum.Values
+	for c := range meanings {
+		if !slices.Contains(classes, any(string(c))) {
+			t.Errorf("the schema of findings does not know %s", c)
+		}
+	}
+	for name := range commands(newApp(&msgs, &msgs).Commands, "") {
+		if !ran[name] {
+			t.Errorf("%s: no run with --json", name)
+		}
+	}
+}
+
+// commands returns all that can be run.
+func commands(list []*cli.Command, prefix string) map[string]*cli.Command {
+	all := make(map[string]*cli.Command)
+	for _, c := range list {
+		if name := prefix + c.Name; len(c.Subcommands) > 0 {
+			maps.Copy(all, commands(c.Subcommands, name+" "))
+		} else {
+			all[name] = c
+		}
+	}
+	return all
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,255 @@
+package btfc
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/btfgen/btfgen/internal/btfenc"
+)
+
+// sections is where the sections of a BTF blob are.
+type sections struct {
+	order          binary.ByteOrder
+	types, strings span
+	size           uint64
+}
+
+type span struct{ start, end uint64 }
+
+var errHeader = errors.New("no header that is understood")
+
+// parseSections reads a header, which is all of rest but what lies behind it. The sections are within size.
+func parseSections(head []byte, size uint64) (s sections, err error) {
+	if len(head) < btfenc.HeaderLen {
+		return s, errHeader
+	}
+	switch uint16(btfenc.Magic) {
+	case binary.LittleEndian.Uint16(head):
+		s.order = binary.LittleEndian
+	case binary.BigEndian.Uint16(head):
+		s.order = binary.BigEndian
+	default:
+		return s, errHeader
+	}
+	u32 := func(i int) uint64 { return uint64(s.order.Uint32(head[i:])) }
+	n := u32(4)
+	s.types = span{n + u32(8), n + u32(8) + u32(12)}
+	s.strings = span{n + u32(16), n + u32(16) + u32(20)}
+	s.size = size
+	a, b := s.types, s.strings
+	if b.start < a.start {
+		a, b = b, a
+	}
+	if n < btfenc.HeaderLen || a.end > b.start || b.end > size || (s.types.end-s.types.start)%4 != 0 {
+		return s, errHeader
+	}
+	return s, nil
+}
+
+// builder makes BTF of states. Its memory is used again. It is for one goroutine at a time.
+type builder struct {
+	ids   []uint32 // type IDs by entity
+	names []uint32 // offsets by name
+}
+
+// clean returns n zeros, in b's memory if there is enough.
+func clean(b []uint32, n int) []uint32 {
+	if cap(b) < n {
+		return make([]uint32, n, n+n/8)
+	}
+	b = b[:n]
+	clear(b)
+	return b
+}
+
+// build appends the BTF of a kernel, of which size bytes are expected, to out.
+func (b *builder) build(st *state, size int64, out []byte) ([]byte, error) {
+	s, err := parseSections(st.rest, uint64(size))
+	if err != nil {
+		return nil, err
+	}
+	types, strs := s.types.end-s.types.start, s.strings.end-s.strings.start
+	if uint64(len(st.rest))+types+strs != uint64(size) {
+		return nil, errHeader
+	}
+	at := len(out)
+	if n := at + int(size); cap(out) >= n {
+		out = out[:n]
+	} else {
+		grown := make([]byte, n)
+		copy(grown, out)
+		out = grown
+	}
+	blob := out[at:]
+	first, second := s.types, s.strings
+	if second.start < first.start {
+		first, second = second, first
+	}
+	n := copy(blob[:first.start], st.rest)
+	n += copy(blob[first.end:second.start], st.rest[n:])
+	copy(blob[second.end:], st.rest[n:])
+	if err := b.strings(st, blob[s.strings.start:s.strings.end]); err != nil {
+		return nil, fmt.Errorf("strings: %w", err)
+	}
+	if err := b.types(st, s.order, blob[s.types.start:s.types.end]); err != nil {
+		return nil, fmt.Errorf("types: %w", err)
+	}
+	return out, nil
+}
+
+// strings writes the string section.
+func (b *builder) strings(st *state, out []byte) error {
+	b.names = clean(b.names, st.numNames())
+	at := uint32(0)
+	list := st.strings
+	for len(list) > 0 {
+		first := list[0]
+		n := 1
+		for n < len(list) && list[n] == first+uint32(n) {
+			n++
+		}
+		start := st.nameEnd.s[first] - uint32(len(st.name(first)))
+		text := st.text.s[start:st.nameEnd.s[first+uint32(n)-1]]
+		if len(text) > len(out)-int(at) {
+			return errWrong
+		}
+		copy(out[at:], text)
+		for i := range uint32(n) {
+			b.names[first+i] = at
+			at = at + st.nameEnd.s[first+i] - start
+			start = st.nameEnd.s[first+i]
+		}
+		list = list[n:]
+	}
+	if int(at) != len(out) {
+		return errWrong
+	}
+	return nil
+}
+
+// types writes the type section. That all that it refers to is there, and once, is checked on the way: what is not has
+// no place, which is 0, as void and the empty name have.
+func (b *builder) types(st *state, order binary.ByteOrder, out []byte) error {
+	b.ids = clean(b.ids, int(st.numEnts)+1)
+	need := 0
+	for i, c := range st.types {
+		e := st.entity.s[c]
+		if b.ids[e] != 0 {
+			return errWrong
+		}
+		b.ids[e] = uint32(i) + 1
+		need += len(st.content(c))
+	}
+	if 4*need != len(out) {
+		return errWrong
+	}
+	err := b.write(st, out)
+	if order == binary.BigEndian {
+		for i := 0; i+4 <= len(out); i += 4 {
+			binary.BigEndian.PutUint32(out[i:], binary.LittleEndian.Uint32(out[i:]))
+		}
+	}
+	return err
+}
+
+// layout is how the words of a kind are written.
+type layout struct {
+	third btfenc.Word
+	elem  uint8 // words of an element, or 0 for kinds that are written word by word
+	ref   bool  // the second word of an element is a reference
+	first uint8 // where the first name of an element is
+	names uint8 // words from one to the next, or 0
+}
+
+func layoutOf(w []uint32) *layout { return &layouts[w[1]>>24&0x7f] }
+
+var layouts = func() (l [btfenc.NumKinds]layout) {
+	for k := range l {
+		s := btfenc.Kind(k).Shape()
+		l[k].third = s.Third
+		if len(s.Elem) > 0 && s.Elem[0] == btfenc.Name {
+			l[k].first, l[k].names = uint8(3+len(s.Extra)), uint8(len(s.Elem))
+		}
+		if len(s.Extra) == 0 && len(s.Elem) > 0 && s.Elem[0] == btfenc.Name {
+			l[k].elem = uint8(len(s.Elem))
+			l[k].ref = s.Elem[1] == btfenc.Ref
+		}
+	}
+	return l
+}()
+
+// write writes types whose bytes have been counted, in little-endian order.
+func (b *builder) write(st *state, out []byte) error {
+	order := binary.LittleEndian
+	ids, names := b.ids, b.names
+	missing := uint32(0) // references to what is not there
+	ref := func(e uint32) uint32 {
+		id := ids[e]
+		if id == 0 && e != 0 {
+			missing++
+		}
+		return id
+	}
+	name := func(n uint32) uint32 {
+		off := names[n]
+		if off == 0 && n != 0 {
+			missing++
+		}
+		return off
+	}
+	for _, c := range st.types {
+		w := st.content(c)
+		k := btfenc.Kind(w[1] >> 24 & 0x7f)
+		l := &layouts[k]
+		o := out[:4*len(w)]
+		out = out[4*len(w):]
+		order.PutUint32(o, name(w[0]))
+		order.PutUint32(o[4:], w[1])
+		if l.third == btfenc.Ref {
+			order.PutUint32(o[8:], ref(w[2]))
+		} else {
+			order.PutUint32(o[8:], w[2])
+		}
+		if len(w) == 3 {
+			continue
+		}
+		w, o = w[3:], o[12:]
+		switch {
+		case l.elem == 3 && l.ref:
+			for len(w) >= 3 && len(o) >= 12 {
+				order.PutUint32(o, name(w[0]))
+				order.PutUint32(o[4:], ref(w[1]))
+				order.PutUint32(o[8:], w[2])
+				w, o = w[3:], o[12:]
+			}
+		case l.elem == 2 && l.ref:
+			for len(w) >= 2 && len(o) >= 8 {
+				order.PutUint32(o, name(w[0]))
+				order.PutUint32(o[4:], ref(w[1]))
+				w, o = w[2:], o[8:]
+			}
+		default:
+			shape := k.Shape()
+			for i, x := range w {
+				word := btfenc.Data
+				if i < len(shape.Extra) {
+					word = shape.Extra[i]
+				} else if n := len(shape.Elem); n > 0 {
+					word = shape.Elem[(i-len(shape.Extra))%n]
+				}
+				switch word {
+				case btfenc.Ref:
+					x = ref(x)
+				case btfenc.Name:
+					x = name(x)
+				}
+				order.PutUint32(o[4*i:], x)
+			}
+		}
+	}
+	if missing > 0 {
+		return fmt.Errorf("%d references to what is not there", missing)
+	}
+	return nil
+}

@@ -1,0 +1,317 @@
+package btfc
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// File is a corpus in one file, open for reading. It is safe for concurrent use, and remembers the kernels that others
+// are likely to be told from.
+type File struct {
+	r       io.ReaderAt
+	entries []Entry
+	end     int64 // of the chunks
+
+	mu     sync.Mutex
+	states map[int]*pending
+	clock  int
+}
+
+// pending is a state that somebody makes or has made.
+type pending struct {
+	done  chan struct{}
+	state *state
+	err   error
+	used  int
+}
+
+// keepStates is how many states are remembered.
+const keepStates = 8
+
+// tail is how much of a file's end is read at once.
+const tail = 64 << 10
+
+var errEnd = errors.New("does not end as a corpus does: it may have been cut short")
+
+// Open reads the index of a file of size bytes. r is read at whenever a kernel is asked for.
+func Open(r io.ReaderAt, size int64) (*File, error) {
+	n := min(size, tail)
+	buf := make([]byte, n)
+	if err := readFull(r, buf, size-n); err != nil {
+		return nil, err
+	}
+	if n < int64(headerLen+footerLen) || string(buf[n-int64(len(endMark)):]) != endMark {
+		return nil, errEnd
+	}
+	var head [headerLen]byte
+	if err := readFull(r, head[:], 0); err != nil {
+		return nil, err
+	}
+	if string(head[:len(Magic)]) != Magic {
+		return nil, errors.New("not a corpus")
+	}
+	if head[len(Magic)] != version {
+		return nil, fmt.Errorf("version %d of the format, want %d", head[len(Magic)], version)
+	}
+	length := binary.LittleEndian.Uint64(buf[n-int64(footerLen):])
+	if length > uint64(size)-uint64(headerLen+footerLen) {
+		return nil, errEnd
+	}
+	end := size - int64(footerLen) - int64(length)
+	frame := buf[:n-int64(footerLen)]
+	if int64(length) <= int64(len(frame)) {
+		frame = frame[int64(len(frame))-int64(length):]
+	} else {
+		if length > limits.CorpusIndex {
+			return nil, fmt.Errorf("index: %d bytes, more than %d", length, limits.CorpusIndex)
+		}
+		frame = make([]byte, length)
+		if err := readFull(r, frame, end); err != nil {
+			return nil, err
+		}
+	}
+	index, err := unpack(frame, -1, limits.CorpusIndex)
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	entries, err := parseIndex(index, end)
+	if err != nil {
+		return nil, err
+	}
+	return &File{r: r, entries: entries, end: end, states: make(map[int]*pending)}, nil
+}
+
+// Entries returns the kernels in the order in which they were added. They must not be changed.
+func (f *File) Entries() []Entry { return f.entries }
+
+func readFull(r io.ReaderAt, b []byte, off int64) error {
+	if n, err := r.ReadAt(b, off); n < len(b) {
+		if err == io.EOF {
+			return btfa.ErrCut
+		}
+		return err
+	}
+	return nil
+}
+
+var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<31), zstd.WithDecoderMaxWindow(limits.Dictionary))
+})
+
+// smallFrame is up to how many bytes a frame need not say its size, which those of fewer than 256 bytes do not.
+const smallFrame = 1 << 10
+
+// unpack returns what one zstd frame holds: size bytes, or if that is -1 up to limit. It must have a checksum, and say
+// its size.
+func unpack(frame []byte, size, limit int64) ([]byte, error) {
+	var h zstd.Header
+	if err := h.Decode(frame); err != nil {
+		return nil, btfa.ErrCut
+	}
+	switch {
+	case h.Skippable, h.DictionaryID != 0, !h.HasCheckSum:
+		return nil, errors.New("want a zstd frame with a checksum, without dictionary")
+	case !h.HasFCS && len(frame) > smallFrame:
+		return nil, errors.New("want a zstd frame that says its size")
+	case h.HasFCS && size >= 0 && h.FrameContentSize != uint64(size):
+		return nil, fmt.Errorf("%d bytes unpacked, want %d", h.FrameContentSize, size)
+	case h.FrameContentSize > uint64(limit):
+		return nil, fmt.Errorf("%d bytes unpacked, more than %d", h.FrameContentSize, limit)
+	}
+	if most := limits.CorpusRatio*uint64(len(frame)) + 1<<20; h.FrameContentSize > most {
+		return nil, fmt.Errorf("%d bytes unpacked, more than %d for each packed", h.FrameContentSize, limits.CorpusRatio)
+	}
+	d, err := decoder()
+	if err != nil {
+		return nil, err
+	}
+	b, err := d.DecodeAll(frame, make([]byte, 0, h.FrameContentSize))
+	if want := int64(h.FrameContentSize); err == nil && (h.HasFCS && int64(len(b)) != want || size >= 0 && int64(len(b)) != size) {
+		err = fmt.Errorf("%d bytes unpacked, want %d", len(b), max(size, want))
+	}
+	return b, err
+}
+
+// chunk reads and unpacks a chunk.
+func (f *File) chunk(ctx context.Context, offset, packed, size int64) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	frame := make([]byte, packed)
+	if err := readFull(f.r, frame, offset); err != nil {
+		return nil, err
+	}
+	return unpack(frame, size, limits.PartSize)
+}
+
+// Scratch is memory that reading takes, to be used again. It is for one goroutine at a time. The zero value is ready.
+type Scratch struct{ builder builder }
+
+// BTF appends the BTF of kernel i to out. It does not compare its SHA-256: see Check.
+func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
+	e := &f.entries[i]
+	if e.Plain {
+		offset, packed := e.chunk()
+		b, err := f.chunk(ctx, offset, packed, e.payload)
+		return append(out, b...), err
+	}
+	st, err := f.state(ctx, i, 0)
+	if err != nil {
+		return out, err
+	}
+	return s.builder.build(st, e.Size, out)
+}
+
+// Check compares the BTF of kernel i with its SHA-256.
+func (f *File) Check(i int, btf []byte) error {
+	if sha256.Sum256(btf) != f.entries[i].Sum {
+		return errSum
+	}
+	return nil
+}
+
+var errSum = errors.New("its SHA-256 is another one")
+
+// state returns the state of a kernel. depth is how many are told from it already.
+func (f *File) state(ctx context.Context, i, depth int) (*state, error) {
+	if i < 0 {
+		return newState(), nil
+	}
+	if depth > limits.CorpusDepth {
+		return nil, fmt.Errorf("told from more than %d others", limits.CorpusDepth)
+	}
+	f.mu.Lock()
+	p := f.states[i]
+	if mine := p == nil; mine {
+		p = &pending{done: make(chan struct{})}
+		f.states[i] = p
+		f.touch(p)
+		f.mu.Unlock()
+		err := errUnfinished // if a panic ends it
+		var st *state
+		defer func() {
+			f.mu.Lock()
+			if p.state, p.err = st, err; err != nil {
+				delete(f.states, i)
+			}
+			f.mu.Unlock()
+			close(p.done)
+		}()
+		st, err = f.make(ctx, i, depth)
+		return st, err
+	}
+	f.touch(p)
+	f.mu.Unlock()
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if p.err != nil && ctx.Err() == nil && errors.Is(p.err, context.Canceled) {
+		return f.state(ctx, i, depth) // it was somebody else's end
+	}
+	return p.state, p.err
+}
+
+var errUnfinished = errors.New("not finished")
+
+// touch notes that a state is used, and forgets the one that was used longest ago if there are too many.
+func (f *File) touch(p *pending) {
+	f.clock++
+	p.used = f.clock
+	if len(f.states) <= keepStates {
+		return
+	}
+	oldest := -1
+	for i, q := range f.states {
+		if q.state != nil && (oldest < 0 || q.used < f.states[oldest].used) {
+			oldest = i
+		}
+	}
+	delete(f.states, oldest)
+}
+
+// make makes the state of a kernel.
+func (f *File) make(ctx context.Context, i, depth int) (*state, error) {
+	e := &f.entries[i]
+	if e.Plain {
+		return nil, errors.New("told from one that is kept as bytes")
+	}
+	parent, err := f.state(ctx, e.parent, depth+1)
+	if err != nil {
+		return nil, err
+	}
+	offset, packed := e.chunk()
+	payload, err := f.chunk(ctx, offset, packed, e.payload)
+	if err == nil {
+		var st *state
+		if st, err = decode(parent, payload, e.Size); err == nil {
+			return st, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, fmt.Errorf("kernel %s, at byte %d: %w", e.Key, offset, err)
+}
+
+// remember notes a state that has been made.
+func (f *File) remember(i int, st *state) {
+	p := &pending{done: make(chan struct{}), state: st}
+	close(p.done)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.states[i] = p
+	f.touch(p)
+}
+
+// Modules returns the BTF of the modules of kernel i that are wanted, in order of their names.
+func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool) ([]Module, error) {
+	e := &f.entries[i]
+	if e.Modules == 0 {
+		return nil, nil
+	}
+	offset, packed := e.chunk()
+	b, err := f.chunk(ctx, offset+packed, e.ModulesPacked, e.modules)
+	if err != nil {
+		return nil, err
+	}
+	return splitModules(b, e.Modules, wanted)
+}
+
+// splitModules is the inverse of joinModules, but for what is not wanted.
+func splitModules(b []byte, n int, wanted func(name string) bool) ([]Module, error) {
+	c := btfa.Cursor{B: b}
+	all := make([]Module, 0, n)
+	sizes := make([]uint64, 0, n)
+	for range n {
+		name := string(c.Text())
+		if len(all) > 0 && all[len(all)-1].Name >= name {
+			c.Fail(errors.New("names out of order"))
+		}
+		all = append(all, Module{Name: name})
+		sizes = append(sizes, c.Uvarint())
+	}
+	var out []Module
+	for i, m := range all {
+		if sizes[i] > uint64(len(c.B)) {
+			c.Fail(btfa.ErrCut)
+			break
+		}
+		if m.BTF = c.Bytes(int(sizes[i])); wanted(m.Name) {
+			out = append(out, m)
+		}
+	}
+	c.End()
+	return out, c.Err
+}

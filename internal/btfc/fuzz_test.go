@@ -1,0 +1,95 @@
+package btfc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+)
+
+// FuzzDecode reads streams that are damaged, on top of a kernel that is not: there is an error, or BTF of the size that
+// was asked for.
+func FuzzDecode(f *testing.F) {
+	w, err := NewWriter(nil, f.TempDir())
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer w.Discard()
+	root := newState()
+	payload := func(parent *state, btf []byte) ([]byte, *state) {
+		s, err := encode(parent, newKnown(parent), btf)
+		if err != nil {
+			f.Fatal(err)
+		}
+		b := bytes.Join(s.parts(), nil)
+		st, err := decode(parent, b, int64(len(btf)))
+		if err != nil {
+			f.Fatal(err)
+		}
+		return b, st
+	}
+	first, parent := payload(root, build(f, binary.LittleEndian, 0))
+	f.Add(first, false)
+	for n := range 4 {
+		next, _ := payload(parent, build(f, binary.LittleEndian, 5*n))
+		f.Add(next, true)
+	}
+	size := int64(len(build(f, binary.LittleEndian, 0)))
+	var b builder
+	f.Fuzz(func(t *testing.T, data []byte, next bool) {
+		on := root
+		if next {
+			on = parent
+		}
+		st, err := decode(on, data, size)
+		if err != nil {
+			return
+		}
+		out, err := b.build(st, size, nil)
+		if err == nil && int64(len(out)) != size {
+			t.Errorf("%d bytes, want %d", len(out), size)
+		}
+	})
+}
+
+// FuzzIndex reads indexes that are damaged. What is read is written as it was.
+func FuzzIndex(f *testing.F) {
+	a := in("6.1.0-1-amd64", build(f, binary.LittleEndian, 1))
+	a.modules = []Module{{"ext4", []byte("one")}}
+	file := open(f, written(f, nil, a, in("6.1.0-2-amd64", build(f, binary.LittleEndian, 2)), in("6.2", []byte("text"))))
+	f.Add(appendIndex(nil, file.entries), file.end)
+	f.Fuzz(func(t *testing.T, data []byte, end int64) {
+		entries, err := parseIndex(data, end)
+		if err != nil {
+			return
+		}
+		again, err := parseIndex(appendIndex(nil, entries), end)
+		if err != nil || len(again) != len(entries) {
+			t.Errorf("written again: %v", err)
+		}
+	})
+}
+
+// TestDamaged changes each byte of a file: what is read is what was written, or there is an error.
+func TestDamaged(t *testing.T) {
+	all := []input{in("6.1.0-1-amd64", build(t, binary.LittleEndian, 1)), in("6.1.0-2-amd64", build(t, binary.LittleEndian, 2)), in("6.2", []byte("text"))}
+	data := written(t, nil, all...)
+	var s Scratch
+	for at := range data {
+		bad := bytes.Clone(data)
+		bad[at] ^= 0x11
+		f, err := Open(bytes.NewReader(bad), int64(len(bad)))
+		if err != nil {
+			continue
+		}
+		for i, k := range all {
+			if got, err := f.BTF(ctx, &s, i, nil); err == nil && !bytes.Equal(got, k.btf) {
+				t.Fatalf("byte %d changed: %s differs without an error", at, k.key)
+			}
+		}
+	}
+	for n := range data {
+		if _, err := Open(bytes.NewReader(data[:n]), int64(n)); err == nil {
+			t.Errorf("cut to %d of %d bytes: no error", n, len(data))
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package btfc
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// A file is a header, the chunks of kernels, the index as a zstd frame, and a footer: the length of the frame
+// (8 bytes, little-endian) and an end mark.
+const (
+	Magic     = "btfc"
+	version   = 1
+	headerLen = len(Magic) + 1
+	endMark   = "btfc.end"
+	footerLen = 8 + len(endMark)
+)
+
+// SumSize is the bytes of a SHA-256.
+const SumSize = 32
+
+// Entry is a kernel of a file.
+type Entry struct {
+	Key    kernel.Key
+	Size   int64         // bytes of BTF
+	Sum    [SumSize]byte // SHA-256 of the BTF
+	Packed int64         // bytes that the kernel's own chunks take, modules included
+	Plain  bool          // kept as compressed bytes, because it is not of the usual form
+
+	Modules       int           // with BTF of their own
+	ModulesSum    [SumSize]byte // SHA-256 of what their chunk unpacks to
+	ModulesPacked int64         // bytes of their chunk
+
+	parent  int // number of the kernel that it is told from, or -1
+	offset  int64
+	payload int64 // bytes of the chunk, unpacked
+	modules int64 // bytes of the modules' chunk, unpacked
+	head    bool  // the first of its series
+	sketch  Sketch
+}
+
+// chunk is where the kernel's own chunk is; that of its modules follows.
+func (e *Entry) chunk() (offset, size int64) { return e.offset, e.Packed - e.ModulesPacked }
+
+// Bits of what begins an entry.
+const (
+	entryPlain = 1
+	entryHead  = 2
+	entryBits  = 2
+)
+
+// appendIndex appends the index of entries, which are in the order of their chunks.
+func appendIndex(b []byte, entries []Entry) []byte {
+	b = binary.AppendUvarint(b, uint64(len(entries)))
+	last := ""
+	for i := range entries {
+		e := &entries[i]
+		text := btfa.KeyText(e.Key)
+		n := 0
+		for n < min(len(text), len(last)) && text[n] == last[n] {
+			n++
+		}
+		last = text
+		b = binary.AppendUvarint(b, uint64(n))
+		b = append(append(b, text[n:]...), 0)
+		how := uint64(0)
+		if e.parent >= 0 {
+			how = uint64(i - e.parent)
+		}
+		how <<= entryBits
+		if e.Plain {
+			how |= entryPlain
+		}
+		if e.head {
+			how |= entryHead
+		}
+		_, packed := e.chunk()
+		for _, v := range []uint64{how, uint64(packed), uint64(e.payload), uint64(e.Size), uint64(e.Modules)} {
+			b = binary.AppendUvarint(b, v)
+		}
+		b = append(b, e.Sum[:]...)
+		if e.Modules > 0 {
+			b = binary.AppendUvarint(b, uint64(e.ModulesPacked))
+			b = binary.AppendUvarint(b, uint64(e.modules))
+			b = append(b, e.ModulesSum[:]...)
+		}
+		if e.head {
+			for _, x := range e.sketch {
+				b = binary.LittleEndian.AppendUint32(b, x)
+			}
+		}
+	}
+	return b
+}
+
+// parseIndex is the inverse of appendIndex. end is where the chunks end.
+func parseIndex(b []byte, end int64) ([]Entry, error) {
+	c := &btfa.Cursor{B: b}
+	n := c.Count(min(limits.CorpusKernels, len(b)), "kernels")
+	entries := make([]Entry, 0, min(n, 1024))
+	seen := make(map[kernel.Key]bool)
+	offset := int64(headerLen)
+	last := ""
+	for i := range n {
+		e := Entry{parent: -1, offset: offset}
+		shared := c.Uvarint()
+		if shared > uint64(len(last)) {
+			return nil, errors.New("index: a key shares more than there is")
+		}
+		last = last[:shared] + string(c.Text())
+		if c.Err != nil {
+			break
+		}
+		var err error
+		if e.Key, err = btfa.ParseKey(last); err != nil {
+			return nil, fmt.Errorf("index: %w", err)
+		}
+		if k := e.Key.Canonical(); seen[k] {
+			return nil, fmt.Errorf("index: kernel %s twice", e.Key)
+		} else {
+			seen[k] = true
+		}
+		if err := e.parse(c, i); err != nil {
+			return nil, fmt.Errorf("index: kernel %s: %w", e.Key, err)
+		}
+		if c.Err != nil {
+			break
+		}
+		if offset += e.Packed; offset > end {
+			return nil, fmt.Errorf("index: kernel %s lies behind the end", e.Key)
+		}
+		entries = append(entries, e)
+	}
+	if c.End(); c.Err != nil {
+		return nil, fmt.Errorf("index: %w", c.Err)
+	}
+	if offset != end {
+		return nil, fmt.Errorf("index: chunks end at byte %d, not %d", offset, end)
+	}
+	return entries, nil
+}
+
+// parse reads what is behind the key of kernel i. Where the bytes end, the cursor says so.
+func (e *Entry) parse(c *btfa.Cursor, i int) error {
+	how := c.Uvarint()
+	e.Plain, e.head = how&entryPlain != 0, how&entryHead != 0
+	if back := how >> entryBits; back > uint64(i) {
+		return errors.New("told from one that is not before it")
+	} else if back > 0 {
+		e.parent = i - int(back)
+	}
+	size := func(what string) int64 { return int64(c.Count(1<<31-1, what)) }
+	e.Packed, e.payload, e.Size = size("bytes of a chunk"), size("bytes unpacked"), int64(c.Count(limits.PartSize, "bytes of BTF"))
+	e.Modules = c.Count(limits.Modules, "modules")
+	copy(e.Sum[:], c.Bytes(SumSize))
+	if e.Modules > 0 {
+		e.ModulesPacked, e.modules = size("bytes of a chunk"), size("bytes of modules")
+		e.Packed += e.ModulesPacked
+		copy(e.ModulesSum[:], c.Bytes(SumSize))
+	}
+	if e.head {
+		for i := range e.sketch {
+			if b := c.Bytes(4); b != nil {
+				e.sketch[i] = binary.LittleEndian.Uint32(b)
+			}
+		}
+	}
+	if e.Plain && (e.parent >= 0 || e.payload != e.Size) {
+		return errors.New("kept as bytes, but not as its own")
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package btfc
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/btfgen/btfgen/internal/btfa"
+)
+
+// A list is told as runs. Most continue where the last one ended in the parent's list.
+const (
+	runCopy    = 0 // items of the parent's list, in its order
+	runChanged = 1 // types: new contents for items of the parent's list
+	runDerived = 1 // strings: in the order in which the types use them first
+	runNew     = 2
+	runOld     = 3 // what an ancestor knows: a number and those that follow
+)
+
+// Where a run begins in the parent's list.
+const (
+	startNext = 0 // where the last one ended
+	startBack = 1 // where the one ended that was left for another place
+	startFar  = 2 // at a distance
+	startSkip = 3 // this, and more: so many items are left out, and one
+)
+
+const maxSkip = 100
+
+// place walks the parent's list, passing over what has been taken.
+type place struct {
+	next       []uint32 // of each position, one at or behind it that may not have been taken
+	here, back uint32
+}
+
+func newPlace(n int) *place {
+	p := &place{next: make([]uint32, n+1)}
+	for i := range p.next {
+		p.next[i] = uint32(i)
+	}
+	return p
+}
+
+// free returns the first position from i on that has not been taken, or the list's length.
+func (p *place) free(i uint32) uint32 {
+	for p.next[i] != i {
+		p.next[i] = p.next[p.next[i]]
+		i = p.next[i]
+	}
+	return i
+}
+
+// take takes a position that is free.
+func (p *place) take(i uint32) { p.next[i] = i + 1 }
+
+func (p *place) len() uint32 { return uint32(len(p.next) - 1) }
+
+// orderReader reads a list's order.
+type orderReader struct {
+	runs, starts, far *btfa.Cursor
+	place             *place
+	old               uint32
+}
+
+var (
+	errRun   = errors.New("a run goes beyond its end")
+	errStart = errors.New("a run begins outside")
+)
+
+// run returns the kind and length of the next run, which is at most room.
+func (o *orderReader) run(room int) (kind, n int) {
+	v := o.runs.Uvarint()
+	if n := v >> 2; n >= uint64(room) {
+		o.runs.Fail(errRun)
+		return runNew, 0
+	}
+	return int(v & 3), int(v>>2) + 1
+}
+
+// start goes to where a run begins in the parent's list.
+func (o *orderReader) start() {
+	p := o.place
+	e := p.free(p.here)
+	switch c := o.starts.Byte(); c {
+	case startNext:
+		p.here = e
+	case startBack:
+		p.here, p.back = p.free(p.back), p.here
+	case startFar:
+		to := int64(e) + btfa.Unzigzag(o.far.Uvarint())
+		if to < 0 || to > int64(p.len()) {
+			o.far.Fail(errStart)
+			return
+		}
+		p.back, p.here = p.here, p.free(uint32(to))
+	default:
+		for ; c >= startSkip && e < p.len(); c-- {
+			e = p.free(e + 1)
+		}
+		p.here = e
+	}
+}
+
+// take returns the next free position of the parent's list.
+func (o *orderReader) take() (uint32, bool) {
+	p := o.place
+	i := p.free(p.here)
+	if i == p.len() {
+		o.runs.Fail(errRun)
+		return 0, false
+	}
+	p.take(i)
+	p.here = i + 1
+	return i, true
+}
+
+// takeRun appends the next n items of the parent's list that are free to out.
+func (o *orderReader) takeRun(out, from []uint32, n int) []uint32 {
+	next := o.place.next
+	for n > 0 {
+		i, ok := o.take()
+		if !ok {
+			return out
+		}
+		out = append(out, from[i])
+		n--
+		// Mostly what follows is free, too.
+		j := i + 1
+		for n > 0 && j < uint32(len(from)) && next[j] == j {
+			next[j] = j + 1
+			out = append(out, from[j])
+			j++
+			n--
+		}
+		o.place.here = j
+	}
+	return out
+}
+
+// oldRun returns the number that a run of old ones begins with.
+func (o *orderReader) oldRun(n, limit int) uint32 {
+	to := int64(o.old) + btfa.Unzigzag(o.far.Uvarint())
+	if to < 0 || to > int64(limit-n) {
+		o.far.Fail(errStart)
+		return 0
+	}
+	o.old = uint32(to) + uint32(n)
+	return uint32(to)
+}
+
+// item is one of a list that is to be told: a kind of run, and for runCopy and runChanged a position in the
+// parent's list, for runOld the number.
+type item struct {
+	kind uint8
+	at   uint32
+}
+
+// orderWriter writes a list's order.
+type orderWriter struct {
+	strings           bool // that runs may be derived, rather than changed
+	runs, starts, far []byte
+	place             *place
+	old               uint32
+}
+
+func (o *orderWriter) write(items []item) {
+	for i := 0; i < len(items); {
+		kind := items[i].kind
+		n := 1
+		switch {
+		case kind == runCopy, kind == runChanged && !o.strings:
+			o.start(items[i].at)
+			p := o.place
+			for q := p.free(p.here); ; n++ {
+				p.take(q)
+				p.here = q + 1
+				q = p.free(p.here)
+				if i+n == len(items) || items[i+n] != (item{kind, q}) {
+					break
+				}
+			}
+		case kind == runOld:
+			for i+n < len(items) && items[i+n] == (item{kind, items[i].at + uint32(n)}) {
+				n++
+			}
+			o.far = binary.AppendUvarint(o.far, btfa.Zigzag(int64(items[i].at)-int64(o.old)))
+			o.old = items[i].at + uint32(n)
+		default:
+			for i+n < len(items) && items[i+n].kind == kind {
+				n++
+			}
+		}
+		o.runs = binary.AppendUvarint(o.runs, uint64(n-1)<<2|uint64(kind))
+		i += n
+	}
+}
+
+// start tells where a run begins.
+func (o *orderWriter) start(to uint32) {
+	p := o.place
+	e := p.free(p.here)
+	switch {
+	case to == e:
+		o.starts = append(o.starts, startNext)
+		p.here = e
+		return
+	case to == p.free(p.back):
+		o.starts = append(o.starts, startBack)
+		p.here, p.back = to, p.here
+		return
+	case to > e && to-e < 4*maxSkip:
+		skip := 0
+		for q := e; q < to && skip < maxSkip; skip++ {
+			q = p.free(q + 1)
+			if q == to {
+				o.starts = append(o.starts, byte(startSkip+skip))
+				p.here = to
+				return
+			}
+		}
+	}
+	o.starts = append(o.starts, startFar)
+	o.far = binary.AppendUvarint(o.far, btfa.Zigzag(int64(to)-int64(e)))
+	p.back, p.here = p.here, to
+}

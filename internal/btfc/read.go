@@ -1,0 +1,318 @@
+package btfc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// reader makes a state of a kernel's streams and its parent's state.
+type reader struct {
+	s       [numStreams]btfa.Cursor
+	parent  *state
+	state   *state
+	guess   *guesses
+	nextNew uint32 // names: the one behind the last new one that was used
+	last    uint32 // name of the last content's type
+	words   []uint32
+
+	nameRanks, entRanks ranks
+
+	err error
+}
+
+// head is what a kernel begins with.
+type head struct {
+	arrange, names, textBytes, contents, words, nameRanks, entRanks, types, strings, rest int
+}
+
+// decode returns the state of a kernel. size is that of its BTF in bytes, which bounds what it may have.
+func decode(parent *state, payload []byte, size int64) (*state, error) {
+	r := &reader{parent: parent}
+	var err error
+	if r.s, err = split(payload); err != nil {
+		return nil, err
+	}
+	h, err := r.head(payload, size)
+	if err != nil {
+		return nil, err
+	}
+	r.extend(h)
+	r.names(h)
+	ids := r.types(h)
+	if err := r.fail(); err != nil {
+		return nil, err
+	}
+	r.contents(ids)
+	if err := r.fail(); err != nil {
+		return nil, err
+	}
+	if err := r.strings(h.strings); err != nil {
+		return nil, err
+	}
+	if err := end(&r.s); err != nil {
+		return nil, err
+	}
+	return r.state, nil
+}
+
+var errWrong = errors.New("numbers do not fit together")
+
+// fail returns the first error of any stream, or the reader's own.
+func (r *reader) fail() error {
+	for i := range r.s {
+		if r.s[i].Err != nil {
+			return fmt.Errorf("%s: %w", streamTexts[i], r.s[i].Err)
+		}
+	}
+	return r.err
+}
+
+// head reads how much there is of everything, for which room is made. So all has to be there in some way: a word of a
+// content takes half a byte at least, a byte of a name a 256th, a type a content, here or in an ancestor.
+func (r *reader) head(payload []byte, size int64) (h head, err error) {
+	c := &r.s[streamHead]
+	n := len(payload)
+	most := int(size / 4)
+	h.arrange = c.Count(numArranges-1, "as the order of types")
+	h.names = c.Count(n, "names")
+	h.textBytes = c.Count(int(min(size, int64(n)<<8)), "bytes of names")
+	h.contents = c.Count(n, "contents")
+	h.words = c.Count(min(most, 2*n), "words")
+	h.nameRanks = c.Count(n, "names told by number")
+	h.entRanks = c.Count(n, "types told by number")
+	h.types = c.Count(min(most/3, r.parent.numContents()+h.contents), "types")
+	h.strings = c.Count(int(size), "strings")
+	h.rest = len(r.s[streamRest].B)
+	if c.Err != nil {
+		return h, fmt.Errorf("head: %w", c.Err)
+	}
+	p := r.parent
+	if len(p.text.s)+h.textBytes+4*(len(p.words.s)+h.words+p.numNames()+h.names+p.numContents()+h.contents) > limits.CorpusChain {
+		return h, &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is told from"}
+	}
+	return h, nil
+}
+
+// extend makes room for what is new.
+func (r *reader) extend(h head) {
+	p := r.parent
+	guess := newGuesses(p.guess)
+	r.guess = guess
+	r.state = &state{
+		text: p.text.extend(h.textBytes), nameEnd: p.nameEnd.extend(h.names),
+		words: p.words.extend(h.words), wordEnd: p.wordEnd.extend(h.contents), entity: p.entity.extend(h.contents),
+		numEnts: p.numEnts, nameRank: p.nameRank.extend(h.nameRanks), entRank: p.entRank.extend(h.entRanks),
+		types: make([]uint32, 0, h.types), rest: append([]byte(nil), r.s[streamRest].B...), guess: guess,
+	}
+	r.s[streamRest].B = nil
+	r.nameRanks = ranks{r.state.nameRank.s, len(p.nameRank.s)}
+	r.entRanks = ranks{r.state.entRank.s, len(p.entRank.s)}
+}
+
+// names reads the new names.
+func (r *reader) names(h head) {
+	text, shared := r.s[streamText].B, r.s[streamShared].B
+	r.s[streamText].B, r.s[streamShared].B = nil, nil
+	known := len(r.parent.text.s)
+	out := r.state.text.s[known:]
+	ends := r.state.nameEnd.s[r.parent.numNames():]
+	r.nextNew = uint32(r.parent.numNames())
+	if len(shared) != len(ends) {
+		r.err = errWrong
+		return
+	}
+	at, last := 0, 0
+	for i, n := range shared {
+		own := bytes.IndexByte(text, 0) + 1
+		if own == 0 || int(n) > max(at-last-1, 0) || int(n)+own > len(out)-at {
+			r.err = errWrong
+			return
+		}
+		start := at
+		at += copy(out[at:], out[last:last+int(n)])
+		at += copy(out[at:], text[:own])
+		text = text[own:]
+		last = start
+		ends[i] = uint32(known + at)
+	}
+	if at != len(out) || len(text) > 0 {
+		r.err = errWrong
+	}
+}
+
+// types reads the order of types. It returns the IDs of those with new contents.
+func (r *reader) types(h head) (ids []uint32) {
+	p, st, n := r.parent, r.state, h.types
+	from := p.types
+	if h.arrange != arrangePlain {
+		from = make([]uint32, len(p.types))
+		for i, at := range p.arranged(h.arrange) {
+			from[i] = p.types[at]
+		}
+	}
+	o := &orderReader{runs: &r.s[streamTypeRuns], starts: &r.s[streamTypeStarts], far: &r.s[streamTypeFar], place: newPlace(len(p.types))}
+	known := p.numContents()
+	next := uint32(known)
+	limit := uint32(st.numContents())
+	ids = make([]uint32, 0, st.numContents()-known)
+	fresh := func(entity uint32) bool {
+		if next == limit {
+			o.runs.Fail(errWrong)
+			return false
+		}
+		st.entity.s[next] = entity
+		st.types = append(st.types, next)
+		ids = append(ids, uint32(len(st.types)))
+		next++
+		return true
+	}
+	for len(st.types) < n && o.runs.Err == nil {
+		kind, run := o.run(n - len(st.types))
+		switch kind {
+		case runCopy:
+			o.start()
+			st.types = o.takeRun(st.types, from, run)
+		case runChanged:
+			o.start()
+			for ; run > 0; run-- {
+				i, ok := o.take()
+				if !ok || !fresh(p.entity.s[from[i]]) {
+					break
+				}
+			}
+		case runNew:
+			for ; run > 0; run-- {
+				st.numEnts++
+				if !fresh(st.numEnts) {
+					break
+				}
+			}
+		case runOld:
+			first := o.oldRun(run, known)
+			for i := range uint32(run) {
+				if o.far.Err == nil {
+					st.types = append(st.types, first+i)
+				}
+			}
+			if o.far.Err != nil {
+				return nil
+			}
+		}
+	}
+	if next != limit {
+		r.err = errWrong
+	}
+	return ids
+}
+
+// strings reads the order of strings.
+func (r *reader) strings(n int) error {
+	p, st := r.parent, r.state
+	o := &orderReader{runs: &r.s[streamStringRuns], starts: &r.s[streamStringStarts], far: &r.s[streamStringFar], place: newPlace(len(p.strings))}
+	known := uint32(p.numNames())
+	next := known
+	limit := uint32(st.numNames())
+	out := make([]uint32, 0, min(n, int(limit)))
+	var uses *uses
+	for len(out) < n && o.runs.Err == nil {
+		if len(out) >= cap(out) {
+			return errWrong // a name twice
+		}
+		kind, run := o.run(min(n, cap(out)) - len(out))
+		first := len(out)
+		switch kind {
+		case runCopy:
+			o.start()
+			out = o.takeRun(out, p.strings, run)
+		case runDerived:
+			if uses == nil {
+				uses = newUses(st)
+				uses.pass(out)
+			}
+			if out = uses.take(out, run); len(out) < first+run {
+				return errWrong
+			}
+			continue
+		case runNew:
+			if uint32(run) > limit-next {
+				return errWrong
+			}
+			for ; run > 0; run-- {
+				out = append(out, next)
+				next++
+			}
+		case runOld:
+			old := o.oldRun(run, int(limit))
+			for i := range uint32(run) {
+				out = append(out, old+i)
+			}
+		}
+		if uses != nil {
+			uses.pass(out[first:])
+		}
+	}
+	st.strings = out
+	return nil
+}
+
+// uses walks the names of a state's types in the order in which they are used first.
+type uses struct {
+	st    *state
+	taken []bool
+	typ   int // of the state's types
+	word  int // of its content
+}
+
+func newUses(st *state) *uses {
+	return &uses{st: st, taken: make([]bool, st.numNames())}
+}
+
+// pass takes names out of the order.
+func (u *uses) pass(names []uint32) {
+	for _, n := range names {
+		u.taken[n] = true
+	}
+}
+
+// take appends the next n names that have not been taken to out, and takes them. There may be fewer.
+func (u *uses) take(out []uint32, n int) []uint32 {
+	for end := len(out) + n; u.typ < len(u.st.types); u.typ++ {
+		w := u.st.content(u.st.types[u.typ])
+		shape := layoutOf(w)
+		for i := u.word; i < len(w); {
+			if n := w[i]; !u.taken[n] {
+				if len(out) == end {
+					u.word = i
+					return out
+				}
+				u.taken[n] = true
+				out = append(out, n)
+			}
+			switch {
+			case shape.names == 0:
+				i = len(w)
+			case i == 0:
+				i = int(shape.first)
+			default:
+				i += int(shape.names)
+			}
+		}
+		u.word = 0
+	}
+	return out
+}
+
+// appendNames appends the names in a content, in their order.
+func appendNames(names, w []uint32) []uint32 {
+	names = append(names, w[0])
+	if l := layoutOf(w); l.names > 0 {
+		for i := int(l.first); i < len(w); i += int(l.names) {
+			names = append(names, w[i])
+		}
+	}
+	return names
+}

@@ -1,0 +1,275 @@
+package btfc
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/btfenc"
+)
+
+// What the code of a name means, and that of a reference. From codeRank on it is one that was told by number before.
+const (
+	nameNext  = 0 // the new name behind the last one
+	nameFar   = 1 // the one that came last after these two
+	nameNear  = 2 // the one that came last after this one
+	nameEmpty = 3
+	nameJump  = 4 // a new name, at a distance from the one behind the last one
+	nameTold  = 5 // by number, the first time
+	nameRank  = 6 // and on: one that was told before, see rankCodes
+
+	refTold  = 0 // by distance, the first time
+	refFar   = 1 // the one that came last with these two names
+	refNear  = 2 // the one that came last with this name
+	refHere  = 26
+	refReach = 23 // by distance: refHere-refReach to refHere+refReach
+	refSame  = 50 // at the distance that came last with these two names
+	refRank  = 51
+)
+
+// rankCodes are where the codes begin of what was told before. The first are ranks, counted from the first that was told;
+// the next, counted from the last; and of both the upper bits of higher ranks, whose lower 8 are in another stream.
+type rankCodes struct{ first, last, firstHigh, lastHigh int }
+
+const rankNumber = 255 // the rank is a number in another stream
+
+var (
+	nameCodes = rankCodes{nameRank, 96, 156, 206}
+	refCodes  = rankCodes{refRank, 115, 160, 208}
+)
+
+// contents reads the new contents, which the types with these IDs have.
+func (r *reader) contents(ids []uint32) {
+	r.words = r.state.words.s[len(r.parent.words.s):]
+	all := len(r.words)
+	base := uint32(len(r.parent.words.s))
+	out := r.state.wordEnd.s[r.parent.numContents():]
+	kinds, counts := &r.s[streamKinds], &r.s[streamCounts]
+	for i, id := range ids {
+		b := kinds.Byte()
+		k := btfenc.Kind(b & 0x7f)
+		if k == btfenc.KindVoid || int(k) >= btfenc.NumKinds {
+			if kinds.Err == nil {
+				kinds.Fail(fmt.Errorf("kind %d", k))
+			}
+			return
+		}
+		count := uint64(0)
+		if hasCount(k) {
+			count = counts.Uvarint()
+		}
+		shape := k.Shape()
+		need := 3 + uint64(len(shape.Extra)) + uint64(len(shape.Elem))*count
+		if count > 1<<24-1 || need > uint64(len(r.words)) {
+			r.err = errWrong
+			return
+		}
+		w := r.words[:need]
+		r.words = r.words[need:]
+		w[1] = uint32(b)<<24 | uint32(count)
+		r.content(w, k, id)
+		out[i] = base + uint32(all-len(r.words))
+	}
+	if len(r.words) > 0 {
+		r.err = errWrong
+	}
+}
+
+// content reads the words of one content.
+func (r *reader) content(w []uint32, k btfenc.Kind, id uint32) {
+	shape := k.Shape()
+	if !nameless(k) {
+		w[0] = r.name(classType, uint32(k), r.last)
+	}
+	if w[0] != 0 {
+		r.last = w[0]
+	}
+	switch shape.Third {
+	case btfenc.Ref:
+		c := classType
+		if k == btfenc.KindFunc {
+			c = classFunc
+		}
+		w[2] = r.ref(c, id, uint32(k), r.last)
+	case btfenc.Size:
+		if k.IsComposite() {
+			w[2] = uint32(r.s[streamSizes].Uvarint())
+		} else {
+			w[2] = uint32(r.s[streamNumbers].Uvarint())
+		}
+	}
+	x := w[3:]
+	for i, word := range shape.Extra {
+		if word == btfenc.Ref {
+			x[i] = r.ref(classOther, id, uint32(k), uint32(i))
+		} else {
+			x[i] = uint32(r.s[streamNumbers].Uvarint())
+		}
+	}
+	x = x[len(shape.Extra):]
+	cl := elemClass(k)
+	prev, before := w[0], uint32(k)
+	number, last := uint32(0), uint32(0)
+	switch k {
+	case btfenc.KindStruct, btfenc.KindUnion:
+		for ; len(x) >= 3; x = x[3:] {
+			name := r.name(cl, prev, before)
+			x[0] = name
+			last = r.ref(cl, id, cmp.Or(name, last), prev)
+			x[1] = last
+			number += uint32(btfa.UnpackOffset(r.s[streamOffsets].Uvarint()))
+			x[2] = number
+			prev, before = name, prev
+		}
+	case btfenc.KindFuncProto:
+		last = w[2]
+		for ; len(x) >= 2; x = x[2:] {
+			name := r.name(cl, prev, before)
+			x[0] = name
+			last = r.ref(cl, id, cmp.Or(name, last), prev)
+			x[1] = last
+			prev, before = name, prev
+		}
+	case btfenc.KindEnum, btfenc.KindEnum64:
+		n := len(shape.Elem)
+		for ; len(x) >= n; x = x[n:] {
+			name := r.name(cl, prev, before)
+			x[0] = name
+			number += uint32(btfa.Unzigzag(r.s[streamValues].Uvarint()))
+			x[1] = number
+			if n == 3 {
+				x[2] = uint32(r.s[streamNumbers].Uvarint())
+			}
+			prev, before = name, prev
+		}
+	case btfenc.KindDatasec:
+		for ; len(x) >= 3; x = x[3:] {
+			x[0] = r.ref(cl, id, uint32(k), 0)
+			number += uint32(btfa.Unzigzag(r.s[streamValues].Uvarint()))
+			x[1] = number
+			x[2] = uint32(r.s[streamNumbers].Uvarint())
+			number += x[2]
+		}
+	}
+}
+
+// name reads a name that comes after two others.
+func (r *reader) name(cl class, prev, before uint32) uint32 {
+	far, near := &r.guess.nameFar[slot(prev, before)], &r.guess.nameNear[slot(prev, uint32(cl))]
+	var name uint32
+	switch c := r.s[streamNames+int(cl)].Byte(); c {
+	case nameNext:
+		name = r.newName(0)
+	case nameFar:
+		name = *far
+	case nameNear:
+		name = *near
+	case nameEmpty:
+	case nameJump:
+		name = r.newName(btfa.Unzigzag(r.far()))
+	case nameTold:
+		if v := r.far(); v < uint64(r.state.numNames()) {
+			name = uint32(v)
+			r.told(&r.nameRanks, name)
+		} else {
+			r.err = errWrong
+		}
+	default:
+		name = r.ranked(&r.nameRanks, &nameCodes, c, &r.s[streamNameLow+int(cl)])
+	}
+	*far, *near = name, name
+	return name
+}
+
+// far reads a number that is likely to be large.
+func (r *reader) far() uint64 {
+	low, mid := uint64(r.s[streamFarLow].Byte()), uint64(r.s[streamFarMid].Byte())
+	return low | mid<<8 | r.s[streamFarHigh].Uvarint()<<16
+}
+
+func (r *reader) newName(jump int64) uint32 {
+	to := int64(r.nextNew) + jump
+	if to < 0 || to >= int64(r.state.numNames()) {
+		r.err = errWrong
+		return 0
+	}
+	r.nextNew = uint32(to) + 1
+	return uint32(to)
+}
+
+// ranks is what was told by number, of which some is known already.
+type ranks struct {
+	all []uint32
+	n   int
+}
+
+// told notes what is told by number.
+func (r *reader) told(t *ranks, v uint32) {
+	if t.n == len(t.all) {
+		r.err = errWrong
+		return
+	}
+	t.all[t.n] = v
+	t.n++
+}
+
+// ranked reads what was told by number before, whose code is code.
+func (r *reader) ranked(t *ranks, c *rankCodes, code byte, low *btfa.Cursor) uint32 {
+	n, rank := int(code), uint64(0)
+	switch {
+	case n < c.last:
+		rank = uint64(n - c.first)
+	case n < c.firstHigh:
+		rank = uint64(t.n - 1 - (n - c.last))
+	case n < c.lastHigh:
+		rank = uint64(c.last - c.first + (n-c.firstHigh)<<8 + int(low.Byte()))
+	case n < rankNumber:
+		rank = uint64(t.n - 1 - (c.firstHigh - c.last + (n-c.lastHigh)<<8 + int(low.Byte())))
+	default:
+		rank = r.far()
+	}
+	if rank >= uint64(t.n) {
+		r.err = errWrong
+		return 0
+	}
+	return t.all[rank]
+}
+
+// ref reads a reference of the type with an ID, as an entity.
+func (r *reader) ref(cl class, id, name, before uint32) uint32 {
+	context := slot(name, before)
+	far, near := &r.guess.refFar[context], &r.guess.refNear[slot(name, uint32(cl))]
+	distance := &r.guess.distance[context]
+	var to uint32
+	switch c := r.s[streamRefs+int(cl)].Byte(); {
+	case c == refFar:
+		to = *far
+	case c == refNear:
+		to = *near
+	case c == refTold:
+		d := btfa.Unzigzag(r.far())
+		to = r.at(int64(id) + d)
+		r.told(&r.entRanks, to)
+		*distance = uint32(d)
+	case c < refSame:
+		to = r.at(int64(id) + int64(c) - refHere)
+		*distance = uint32(int32(c) - refHere)
+	case c == refSame:
+		to = r.at(int64(id) + int64(int32(*distance)))
+	default:
+		to = r.ranked(&r.entRanks, &refCodes, c, &r.s[streamRefLow+int(cl)])
+	}
+	*far, *near = to, to
+	return to
+}
+
+// at returns the entity of the type with an ID, 0 for void.
+func (r *reader) at(id int64) uint32 {
+	if id <= 0 || id > int64(len(r.state.types)) {
+		if id != 0 {
+			r.err = errWrong
+		}
+		return 0
+	}
+	return r.state.entity.s[r.state.types[id-1]]
+}

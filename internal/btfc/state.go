@@ -1,0 +1,153 @@
+package btfc
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/btfgen/btfgen/internal/btfenc"
+)
+
+// state is what is known when a kernel has been read: its types and strings, and those of its ancestors, which it
+// shares with them. It is immutable once it is made, and safe for concurrent use.
+type state struct {
+	// Names are numbered from 0, which is the empty one. Name i is text[nameOff[i]:nameOff[i+1]], with a NUL byte.
+	text    log[byte]
+	nameEnd log[uint32]
+
+	// Contents are numbered from 0. The words of content i end at wordEnd[i] and begin where those of i-1 end. They are
+	// those of the type's record, with the numbers of names for offsets, and of entities, from 1, for type IDs.
+	words   log[uint32]
+	wordEnd log[uint32]
+	entity  log[uint32] // of each content
+	numEnts uint32
+
+	types   []uint32 // contents, in the order of type IDs, from ID 1
+	strings []uint32 // names, in the order of the string section
+	rest    []byte   // what is neither of these sections, from the header on
+
+	nameRank, entRank log[uint32] // names and entities that were told by number before
+	guess             *guesses
+}
+
+// newState returns what is known at the beginning: the empty name.
+func newState() *state {
+	s := &state{guess: newGuesses(nil)}
+	s.text = s.text.extend(1)
+	s.nameEnd = s.nameEnd.extend(1)
+	s.nameEnd.s[0] = 1
+	return s
+}
+
+func (s *state) numNames() int { return len(s.nameEnd.s) }
+
+// name returns a name with its NUL byte.
+func (s *state) name(i uint32) []byte {
+	start := uint32(0)
+	if i > 0 {
+		start = s.nameEnd.s[i-1]
+	}
+	return s.text.s[start:s.nameEnd.s[i]]
+}
+
+func (s *state) numContents() int { return len(s.wordEnd.s) }
+
+func (s *state) content(i uint32) []uint32 {
+	start := uint32(0)
+	if i > 0 {
+		start = s.wordEnd.s[i-1]
+	}
+	return s.words.s[start:s.wordEnd.s[i]]
+}
+
+// log is a list that is only ever added to, and that may share its memory with the one that it goes on from.
+type log[T any] struct {
+	s   []T
+	end *atomic.Int64 // how much of the memory is taken, by whoever shares it
+}
+
+// extend returns the list with n zero values more, for its owner to fill. It uses the list's own memory unless
+// somebody else has gone on from there.
+func (l log[T]) extend(n int) log[T] {
+	have := len(l.s)
+	if n == 0 {
+		return l
+	}
+	if cap(l.s)-have >= n && l.end.CompareAndSwap(int64(have), int64(have+n)) {
+		return log[T]{l.s[:have+n], l.end}
+	}
+	room := have + n
+	grown := log[T]{make([]T, room, room+room/8), new(atomic.Int64)}
+	copy(grown.s, l.s)
+	grown.end.Store(int64(room))
+	return grown
+}
+
+// guesses are what came last in a context, by a hash of that.
+type guesses struct {
+	all               []uint32
+	nameFar, nameNear *[guessSize]uint32
+	refFar, refNear   *[guessSize]uint32
+	distance          *[guessSize]uint32 // of references, as int32
+}
+
+const (
+	guessBits = 16
+	guessSize = 1 << guessBits
+)
+
+// newGuesses returns a copy of guesses, or those of the beginning.
+func newGuesses(from *guesses) *guesses {
+	g := &guesses{}
+	if from != nil {
+		g.all = slices.Clone(from.all)
+	} else {
+		g.all = make([]uint32, 5*guessSize)
+	}
+	for i, table := range []**[guessSize]uint32{&g.nameFar, &g.nameNear, &g.refFar, &g.refNear, &g.distance} {
+		*table = (*[guessSize]uint32)(g.all[i*guessSize:])
+	}
+	return g
+}
+
+// slot is where a context has its guess.
+func slot(a, b uint32) uint32 {
+	return (a*0x9e3779b1 + b*0x85ebca77 + 0x27d4eb2f) * 0xc2b2ae3d >> (32 - guessBits)
+}
+
+// class says what is predicted alike.
+type class uint8
+
+const (
+	classType   class = iota // the type itself
+	classMember              // of structs and unions
+	classParam
+	classEnum
+	classFunc  // a function's prototype
+	classOther // what arrays, sections and tags refer to
+	numClasses
+)
+
+// elemClass is the class of a kind's elements and extra words.
+func elemClass(k btfenc.Kind) class {
+	switch k {
+	case btfenc.KindStruct, btfenc.KindUnion:
+		return classMember
+	case btfenc.KindFuncProto:
+		return classParam
+	case btfenc.KindEnum, btfenc.KindEnum64:
+		return classEnum
+	}
+	return classOther
+}
+
+// nameless are the kinds whose types have no name.
+func nameless(k btfenc.Kind) bool {
+	switch k {
+	case btfenc.KindPtr, btfenc.KindArray, btfenc.KindVolatile, btfenc.KindConst, btfenc.KindRestrict, btfenc.KindFuncProto:
+		return true
+	}
+	return false
+}
+
+// hasCount says whether the lower bits of a kind's second word are used.
+func hasCount(k btfenc.Kind) bool { return len(k.Shape().Elem) > 0 || k == btfenc.KindFunc }

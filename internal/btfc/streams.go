@@ -1,0 +1,97 @@
+package btfc
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/btfgen/btfgen/internal/btfa"
+)
+
+// The streams of a kernel. Each holds one sort of thing, because like compresses well next to like.
+const (
+	streamHead         = iota
+	streamRest         // of the blob: what is neither types nor strings
+	streamText         // names that no ancestor has, without what they share with the one before
+	streamShared       // how many bytes that is
+	streamTypeRuns     // the order of types
+	streamTypeStarts   //
+	streamTypeFar      //
+	streamStringRuns   // the order of strings
+	streamStringStarts //
+	streamStringFar    //
+	streamKinds        // of new contents
+	streamCounts       // of their elements
+	streamOffsets      // of members
+	streamSizes        // of structs and unions
+	streamValues       // of enumerators
+	streamNumbers      // other numbers
+	streamFarLow       // names and references, far away: the lowest 8 bits, the next 8, and the others
+	streamFarMid       //
+	streamFarHigh      //
+	streamNames        // numClasses streams of what names are
+	streamNameLow      = streamNames + int(numClasses)
+	streamRefs         = streamNameLow + int(numClasses)
+	streamRefLow       = streamRefs + int(numClasses)
+	numStreams         = streamRefLow + int(numClasses)
+)
+
+// streamTexts say in the plural what the bytes are spent on.
+var streamTexts = func() (t [numStreams]string) {
+	copy(t[:], []string{"head", "rest", "text", "text", "order of types", "order of types", "order of types", "order of strings",
+		"order of strings", "order of strings", "kinds", "counts", "offsets", "sizes", "values", "numbers", "far", "far", "far"})
+	for i := range int(numClasses) {
+		t[streamNames+i], t[streamNameLow+i] = "names", "names"
+		t[streamRefs+i], t[streamRefLow+i] = "references", "references"
+	}
+	return t
+}()
+
+// streams are what a kernel is told in.
+type streams [numStreams][]byte
+
+// parts returns what the streams are written as: their lengths, and each of them.
+func (s *streams) parts() [][]byte {
+	var lens []byte
+	parts := make([][]byte, 1, 1+numStreams)
+	for _, x := range s {
+		lens = binary.AppendUvarint(lens, uint64(len(x)))
+		parts = append(parts, x)
+	}
+	parts[0] = lens
+	return parts
+}
+
+var errStreams = errors.New("streams do not add up")
+
+// split is the inverse of parts.
+func split(payload []byte) (s [numStreams]btfa.Cursor, err error) {
+	c := btfa.Cursor{B: payload}
+	var lens [numStreams]uint64
+	for i := range lens {
+		lens[i] = c.Uvarint()
+	}
+	if c.Err != nil {
+		return s, c.Err
+	}
+	for i, n := range lens {
+		if n > uint64(len(c.B)) {
+			return s, errStreams
+		}
+		s[i].B = c.Bytes(int(n))
+	}
+	if len(c.B) > 0 {
+		return s, errStreams
+	}
+	return s, nil
+}
+
+// end says what is wrong with streams that should have been read whole.
+func end(s *[numStreams]btfa.Cursor) error {
+	for i := range s {
+		if s[i].End(); s[i].Err != nil {
+			return fmt.Errorf("%s: %w", streamTexts[i], s[i].Err)
+		}
+	}
+	return nil
+}

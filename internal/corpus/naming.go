@@ -1,0 +1,189 @@
+package corpus
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// Naming tells the keys of kernels whose paths do not have BTFHub's shape. Its text is
+//
+//	[PATH=]ID/VERSION_ID/ARCH[/RELEASE]
+//
+// Each part of the key is itself, - for none, or {id}, {version}, {arch}, {release} in its place: then it comes from the
+// path. PATH says from where: it is compared with the end of a path, level by level, without the suffixes of the file's name; * stands
+// for anything within a level. If PATH is missing, the parts in braces come from the names of the directories, the last from
+// the file's. A release that nobody tells is the one in the file's name, or in its content.
+//
+//	debian/12/x86_64                     a folder with kernels of one distribution
+//	rhel/8/{arch}                        arm64/4.18.0.btf, x86_64/4.18.0.btf
+//	{release}/vmlinux=fedora/40/x86_64   6.8.5-301.fc40.x86_64/vmlinux
+//	{id}_{version}_{release}={id}/{version}/arm64/{release}
+type Naming struct {
+	text string
+	path *regexp.Regexp
+	key  kernel.Key // the parts that are themselves
+	only bool       // names one kernel, whatever its path
+}
+
+// ErrNaming says that the namings do not go with the kernels that there are.
+var ErrNaming = errors.New("--as")
+
+// ErrNoKey says that it is not known which kernel it is.
+var ErrNoKey = errors.New("its path does not tell which kernel it is (--as ID/VERSION_ID/ARCH does)")
+
+// String returns the text that n was parsed from.
+func (n *Naming) String() string { return n.text }
+
+// keyParts are the parts of a key as namings call them.
+var keyParts = [...]string{"id", "version", "arch", "release"}
+
+// ParseNaming reads a naming.
+func ParseNaming(text string) (*Naming, error) {
+	n := &Naming{text: text}
+	pattern, key, hasPath := cutLast(text, "=")
+	parts := strings.Split(key, "/")
+	if len(parts) != 3 && len(parts) != 4 {
+		return nil, fmt.Errorf("%q: want ID/VERSION_ID/ARCH or ID/VERSION_ID/ARCH/RELEASE", text)
+	}
+	var from []string // the path
+	of := []*string{&n.key.ID, &n.key.VersionID, &n.key.Arch, &n.key.Release}
+	for i, p := range parts {
+		switch name := "{" + keyParts[i] + "}"; {
+		case p == name:
+			from = append(from, name)
+		case strings.ContainsAny(p, "{}*"):
+			return nil, fmt.Errorf("%q: %s stands where only %s or a name can", text, p, name)
+		case p == "-" && i == 1:
+		case p == "" || p == "-" || p == "." || p == "..":
+			return nil, fmt.Errorf("%q: only VERSION_ID may be missing, as -", text)
+		default:
+			*of[i] = p
+		}
+	}
+	if err := n.key.Validate(); err != nil {
+		return nil, fmt.Errorf("%q: %w", text, err)
+	}
+	n.only = !hasPath && len(parts) == 4 && len(from) == 0
+	if !hasPath {
+		from = slices.DeleteFunc(from, func(p string) bool { return p == "{release}" })
+		pattern = path.Join(append(from, "*")...)
+		return n, n.compile(pattern)
+	}
+	for _, p := range from {
+		if p != "{release}" && !strings.Contains(pattern, p) {
+			return nil, fmt.Errorf("%q: what is %s? %s does not have it", text, p, pattern)
+		}
+	}
+	for i, p := range keyParts {
+		name := "{" + p + "}"
+		unused := i < len(parts) && parts[i] != name // without a RELEASE it is meant
+		if c := strings.Count(pattern, name); c > 1 || c > 0 && unused {
+			return nil, fmt.Errorf("%q: %s has %s, but %s does not, or more than once", text, pattern, name, key)
+		}
+	}
+	return n, n.compile(pattern)
+}
+
+// cutLast is strings.Cut at the last separator; without one, all of s comes after it.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return "", s, false
+}
+
+// token is what stands for something else in a path pattern.
+var token = regexp.MustCompile(`\*|\{[^{}]*\}`)
+
+// compile makes a path pattern the expression that it means.
+func (n *Naming) compile(pattern string) error {
+	if pattern == "" || path.Clean(pattern) != pattern || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "../") {
+		return fmt.Errorf("%q: %q is not the end of a path", n.text, pattern)
+	}
+	var b strings.Builder
+	b.WriteString(`(?s)(?:^|/)`)
+	at := 0
+	for _, t := range token.FindAllStringIndex(pattern, -1) {
+		b.WriteString(regexp.QuoteMeta(pattern[at:t[0]]))
+		switch name := pattern[t[0]:t[1]]; name {
+		case "*":
+			b.WriteString(`[^/]*`)
+		case "{arch}":
+			b.WriteString(`(?P<arch>[A-Za-z0-9_]+)`)
+		case "{release}":
+			b.WriteString(`(?P<release>[^/]+)`)
+		case "{id}", "{version}":
+			b.WriteString(`(?P<` + name[1:len(name)-1] + `>[^/]+?)`)
+		default:
+			return fmt.Errorf("%q: unknown %s, want {id}, {version}, {arch} or {release}", n.text, name)
+		}
+		at = t[1]
+	}
+	b.WriteString(regexp.QuoteMeta(pattern[at:]) + "$")
+	var err error
+	n.path, err = regexp.Compile(b.String())
+	return err
+}
+
+// of returns the key of the kernel at a path, which is complete but perhaps for the release. It reports false if n
+// does not fit.
+func (n *Naming) of(p string) (k kernel.Key, ok bool) {
+	dir, name := path.Split(path.Clean(p))
+	m := n.path.FindStringSubmatch(dir + stem(name))
+	if m == nil {
+		return k, false
+	}
+	k = n.key
+	parts := map[string]*string{"id": &k.ID, "version": &k.VersionID, "arch": &k.Arch, "release": &k.Release}
+	for i, name := range n.path.SubexpNames() {
+		if into := parts[name]; into != nil {
+			*into = m[i]
+		}
+	}
+	if k.Release == "" {
+		k.Release = kernelKey(p).Release
+	}
+	return k, k.Validate() == nil && (n.key.Arch != "" || kernel.KnownArch(k.Arch))
+}
+
+// key returns the key of the kernel at a path: by the first naming that fits, else as the path tells.
+func (o *Options) key(p string) kernel.Key {
+	for _, n := range o.As {
+		if k, ok := n.of(p); ok {
+			return k
+		}
+	}
+	return kernelKey(p)
+}
+
+// mayHoldMany says whether the file may have members, whose names may tell more than its own.
+func (f *found) mayHoldMany() bool {
+	base := path.Base(f.abs)
+	return f.kind.container() || f.kind == kindCompressed && strings.Contains(base[len(stem(base)):], ".t")
+}
+
+// checkNamings returns an ErrNaming if a naming fits no file, or the name of one kernel several.
+func (o *Options) checkNamings(files []found) error {
+	for _, n := range o.As {
+		fits, inside := 0, false
+		for _, f := range files {
+			if _, ok := n.of(f.abs); ok {
+				fits++
+			}
+			inside = inside || f.mayHoldMany()
+		}
+		switch {
+		case n.only && fits > 1:
+			return fmt.Errorf("%w %s: more than one kernel: %d files", ErrNaming, n, fits)
+		case fits == 0 && !inside && len(files) > 0:
+			return fmt.Errorf("%w %s: fits none of %d files, such as %s", ErrNaming, n, len(files), files[0].path)
+		}
+	}
+	return nil
+}

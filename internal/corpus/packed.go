@@ -1,0 +1,135 @@
+package corpus
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"os"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/btfc"
+	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// packed is where a kernel is in a corpus in one file.
+type packed struct {
+	file  *btfc.File
+	entry int
+}
+
+func (p *packed) entryOf() *btfc.Entry { return &p.file.Entries()[p.entry] }
+
+// packed takes out of the files that hold a corpus, and returns the kernels in them. A file that the user did not name
+// is skipped if it is damaged.
+func (w *walk) packed() (units []*File, err error) {
+	w.files = slices.DeleteFunc(w.files, func(f found) bool {
+		if f.kind != kindBTFC || err != nil {
+			return false
+		}
+		more, failed := f.units()
+		switch {
+		case failed == nil:
+			units = append(units, more...)
+		case f.source:
+			err = failed
+		default:
+			w.skip(f.path, failed)
+		}
+		return true
+	})
+	return units, err
+}
+
+// units makes a unit of each kernel in a corpus in one file.
+func (f *found) units() ([]*File, error) {
+	r, err := os.Open(f.path) // as long as somebody reads from it
+	if err != nil {
+		return nil, wrap(f.path, "", err)
+	}
+	fi, err := r.Stat()
+	if err != nil {
+		return nil, wrap(f.path, "", err)
+	}
+	file, err := btfc.Open(r, fi.Size())
+	if err != nil {
+		r.Close()
+		return nil, wrap(f.path, kindBTFC.String(), err)
+	}
+	units := make([]*File, len(file.Entries()))
+	for i := range units {
+		e := &file.Entries()[i]
+		units[i] = &File{
+			Path: f.path + "!" + e.Key.String(), Key: e.Key, Size: e.Packed,
+			parts: []part{{path: f.path, key: e.Key, size: e.Packed, kind: kindBTFC}}, packed: &packed{file, i},
+		}
+	}
+	return units, nil
+}
+
+// readPacked is Read for a kernel of a corpus in one file.
+func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) error) error {
+	defer s.trim()
+	if !f.opts.Selects(f.Key) {
+		return nil
+	}
+	p, e := f.packed, f.packed.entryOf()
+	if e.Size > f.opts.MaxSize {
+		return wrap(f.Path, kindBTFC.String(), decompress.TooLarge(f.opts.MaxSize))
+	}
+	var err error
+	if s.btf.B, err = p.file.BTF(ctx, &s.packed, p.entry, s.btf.B[:0]); err == nil && f.opts.Verify {
+		err = p.file.Check(p.entry, s.btf.B)
+	}
+	if err != nil {
+		return cmp.Or(ctx.Err(), wrap(f.Path, kindBTFC.String(), err))
+	}
+	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size}
+	modules, failed := p.file.Modules(ctx, p.entry, f.opts.wantsModule)
+	for _, m := range modules {
+		k.Modules = append(k.Modules, relolog.Module{Name: m.Name, BTF: m.BTF})
+		k.ModulePaths = append(k.ModulePaths, f.Path+"!"+m.Name)
+	}
+	if err := yield(&k); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if failed != nil {
+		return wrap(f.Path, "modules", failed)
+	}
+	return nil
+}
+
+// packedSums is Sums for a kernel of a corpus in one file, in whose index they are.
+func (f *File) packedSums() [][sha256.Size]byte {
+	e := f.packed.entryOf()
+	sums := [][sha256.Size]byte{e.Sum}
+	if e.Modules > 0 {
+		sums = append(sums, e.ModulesSum)
+	}
+	return sums
+}
+
+// Packed returns the corpus in one file that the kernel is in, and its number there; nil if it is not in one.
+func (f *File) Packed() (*btfc.File, int) {
+	if f.packed == nil {
+		return nil, 0
+	}
+	return f.packed.file, f.packed.entry
+}
+
+// CompareWork orders files as they are best read: the kernels of a corpus in one file in its order, because each is told
+// from others before it; then what is large, so that no worker is left alone with it at the end.
+func CompareWork(a, b *File) int {
+	switch {
+	case a.packed != nil && b.packed != nil:
+		return cmp.Or(cmp.Compare(a.parts[0].path, b.parts[0].path), cmp.Compare(a.packed.entry, b.packed.entry))
+	case a.packed != nil:
+		return -1
+	case b.packed != nil:
+		return 1
+	}
+	return cmp.Compare(b.Size, a.Size)
+}

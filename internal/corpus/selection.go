@@ -1,0 +1,212 @@
+package corpus
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/nearest"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// Selection is what the selectors of Options came to.
+type Selection struct {
+	// Unmatched are the selectors that match no kernel: those of Select, then those of Exclude.
+	Unmatched []Unmatched
+
+	// Unread is how many files there are that were not read and whose paths do not tell what they hold. They may
+	// have what Unmatched lacks.
+	Unread int
+
+	// Words are versions without a number, such as "debian/sid" or a release, of kernels that no selector
+	// chooses because it asks for an order.
+	Words []string
+}
+
+// Unmatched is a selector that matches no kernel.
+type Unmatched struct {
+	Selector Selector
+	Excludes bool   // of Options.Exclude
+	Nearest  string // what there is instead, as [Nearest] says it
+}
+
+// met notes which kernels the selectors meet. A nil one notes nothing. It is safe for concurrent use.
+type met struct {
+	opts *Options
+
+	mu      sync.Mutex
+	matched []bool              // by selector, those of Exclude after those of Select
+	keys    map[kernel.Key]bool // of all kernels, up to limits.SelectedKeys
+	words   map[string]bool     // as Selection.Words
+	unread  map[*File]bool      // whose kernels are not known before they are read
+}
+
+func newMet(opts *Options) *met {
+	if len(opts.Select)+len(opts.Exclude) == 0 {
+		return nil
+	}
+	return &met{
+		opts: opts, matched: make([]bool, len(opts.Select)+len(opts.Exclude)),
+		keys: make(map[kernel.Key]bool), words: make(map[string]bool), unread: make(map[*File]bool),
+	}
+}
+
+// note takes in the key of a kernel.
+func (m *met) note(k kernel.Key) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.keys[k] || len(m.keys) >= limits.SelectedKeys && !slices.Contains(m.matched, false) {
+		return
+	}
+	if len(m.keys) < limits.SelectedKeys {
+		m.keys[k] = true
+	}
+	word := ""
+	for i, s := range slices.Concat(m.opts.Select, m.opts.Exclude) {
+		if s.Match(k) {
+			m.matched[i] = true
+		} else if i < len(m.opts.Select) && word == "" {
+			word = s.word(k)
+		}
+	}
+	if word != "" && len(m.words) < limits.SelectedKeys && !m.opts.Selects(k) && !m.opts.excludes(k) {
+		m.words[word] = true
+	}
+}
+
+// later notes that only reading f tells its kernels, read that this has happened.
+func (m *met) later(f *File) {
+	if m != nil {
+		m.unread[f] = true
+	}
+}
+
+func (m *met) read(f *File) {
+	if m != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.unread, f)
+	}
+}
+
+// Selection returns what the selectors came to so far. Paths tell the keys of most kernels, the others are known
+// when their files were read.
+func (c *Corpus) Selection() (s Selection) {
+	m := c.met
+	if m == nil {
+		return s
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for w := range m.words {
+		s.Words = append(s.Words, w)
+	}
+	slices.SortFunc(s.Words, kernel.CompareVersions)
+	s.Unread = len(m.unread)
+	keys := slices.SortedFunc(func(yield func(kernel.Key) bool) {
+		for k := range m.keys {
+			if !yield(k) {
+				return
+			}
+		}
+	}, kernel.Key.Compare)
+	for i, sel := range slices.Concat(m.opts.Select, m.opts.Exclude) {
+		if !m.matched[i] {
+			s.Unmatched = append(s.Unmatched, Unmatched{sel, i >= len(m.opts.Select), Nearest(sel, slices.Values(keys))})
+		}
+	}
+	return s
+}
+
+// nothing says of each selector that matches no kernel what there is instead.
+func (s Selection) nothing() string {
+	var all []string
+	for _, u := range s.Unmatched {
+		text := u.Selector.String() + " matches none"
+		if u.Nearest != "" {
+			text += " (" + u.Nearest + ")"
+		}
+		all = append(all, text)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(all, ", ")
+}
+
+// word returns the version or release of k that has no number, if that alone is why s does not match.
+func (s Selector) word(k kernel.Key) (word string) {
+	for _, t := range s.terms {
+		have := t.field.of(k)
+		switch {
+		case t.match(k):
+		case have == "" || !t.ordered() || numbered(have):
+			return ""
+		case t.field == fieldVersion:
+			word = k.ID + "/" + have
+		default:
+			word = have
+		}
+	}
+	return word
+}
+
+func (t term) ordered() bool { return t.op != "=" && t.op != "!=" }
+
+// nearby is how many values Nearest names.
+const nearby = 4
+
+// Nearest says what there is where a selector matches none of some kernels: of those that most of its terms
+// match, values of what the next term is about, such as "nearest by version: 12, 13". It is "" if nothing
+// is known of them.
+func Nearest(s Selector, keys iter.Seq[kernel.Key]) string {
+	most, missed := -1, term{}
+	var values []string
+	for k := range keys {
+		n, miss := s.agree(k)
+		if n < most || n == len(s.terms) {
+			continue
+		}
+		if n > most {
+			most, missed, values = n, miss, nil
+		}
+		if v := missed.field.of(k); v != "" && miss == missed && !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	what := [...]string{"distribution", "version", "architecture", "release"}[missed.field]
+	return fmt.Sprintf("nearest by %s: %s", what, strings.Join(missed.nearest(values), ", "))
+}
+
+// agree returns how many terms match, and the first that does not.
+func (s Selector) agree(k kernel.Key) (n int, miss term) {
+	for _, t := range s.terms {
+		if t.match(k) {
+			n++
+		} else if miss == (term{}) {
+			miss = t
+		}
+	}
+	return n, miss
+}
+
+// nearest returns the few values that are next to what the term wants.
+func (t term) nearest(values []string) []string {
+	if t.field == fieldID || t.field == fieldArch || !numbered(t.value) {
+		nearest.Sort(t.value, values)
+		return values[:min(len(values), nearby)]
+	}
+	slices.SortFunc(values, kernel.CompareVersions)
+	at, _ := slices.BinarySearchFunc(values, t.value, kernel.CompareVersions)
+	from := max(0, min(at-nearby/2, len(values)-nearby))
+	return values[from:min(len(values), from+nearby)]
+}

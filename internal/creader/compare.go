@@ -1,0 +1,111 @@
+package creader
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// Compare has both readers open an archive, take every BTF out, and look up many kernels. Both refuse it, or
+// both say the same of it. It reports whether they open it.
+func (r *Reader) Compare(t testing.TB, data []byte) bool {
+	t.Helper()
+	a, err := archive.Open(data)
+	c := r.Open(t, data)
+	if (err == nil) != (c.Status == OK) {
+		t.Errorf("Go says %v, C says %q (%d)", err, c.Error, c.Status)
+		return false
+	}
+	if err != nil {
+		return false
+	}
+	var got []kernel.Key
+	for _, k := range c.Kernels {
+		got = append(got, k.Key)
+		b, err := a.BTF(k.Key)
+		if err == nil != (k.BTF != nil) || !bytes.Equal(b, k.BTF) {
+			t.Errorf("%s: Go gives %d bytes (%v), C %d", k.Key, len(b), err, len(k.BTF))
+		}
+	}
+	if diff := cmp.Diff(a.Keys(), append([]kernel.Key{}, got...)); diff != "" {
+		t.Errorf("keys (-Go +C):\n%s", diff)
+	}
+	r.CompareLookups(t, a, lookups(a.Keys()))
+	return true
+}
+
+// CompareLookups looks kernels up in the archive that was opened last, which is a.
+func (r *Reader) CompareLookups(t testing.TB, a *archive.Archive, wants []kernel.Key) {
+	t.Helper()
+	for _, neighbours := range []int{0, 1, 2, 100} {
+		got := r.Lookups(t, wants, neighbours)
+		for i, want := range wants {
+			if m := a.LookupNear(want, neighbours); m != got[i] {
+				t.Errorf("%s, %d neighbours (-Go +C):\n%s", want, neighbours, cmp.Diff(m, got[i]))
+			}
+		}
+	}
+}
+
+// lookups are kernels to look for where there are these: all of a few of them, and near misses.
+func lookups(keys []kernel.Key) []kernel.Key {
+	wants := []kernel.Key{{}, {ID: "debian"}, {Release: "6.1"}, {ID: "x", Arch: "amd64", Release: "6.1.0-3"}}
+	for i := 0; i < len(keys); i += 1 + len(keys)/8 {
+		for _, change := range changes {
+			k := keys[i]
+			change(&k)
+			if k.Validate() == nil {
+				wants = append(wants, k)
+			}
+		}
+	}
+	return wants
+}
+
+// changes are what a host may have in another way than an archive.
+var changes = []func(*kernel.Key){
+	func(*kernel.Key) {},
+	func(k *kernel.Key) { k.ID = "" },
+	func(k *kernel.Key) { k.ID, k.VersionID = "", "" },
+	func(k *kernel.Key) { k.ID = "derived" },
+	func(k *kernel.Key) { k.ID = "Debian" },
+	func(k *kernel.Key) { k.ID = "Amazon" },
+	func(k *kernel.Key) { k.VersionID += ".5" },
+	func(k *kernel.Key) { k.VersionID = "" },
+	func(k *kernel.Key) { k.Arch = "" },
+	func(k *kernel.Key) { k.Arch = "amd64" },
+	func(k *kernel.Key) { k.Arch = "aarch64" },
+	func(k *kernel.Key) { k.Arch = "vax" },
+	func(k *kernel.Key) { k.Release = "" },
+	func(k *kernel.Key) { k.Release = "0" + k.Release },
+	func(k *kernel.Key) { k.Release = "9" + k.Release },
+	func(k *kernel.Key) { k.Release += "1" },
+	func(k *kernel.Key) { k.Release += "-rt" },
+	func(k *kernel.Key) { k.Release += "~rc1" },
+	func(k *kernel.Key) { k.Release += "-rc1" },
+	func(k *kernel.Key) { k.Release = next(k.Release) },
+	func(k *kernel.Key) { k.Release = next(next(k.Release)) },
+	func(k *kernel.Key) { k.Release, k.ID = next(k.Release), "other" },
+}
+
+// next counts the third number of a release up: "6.1.0-48" after "6.1.0-47".
+func next(release string) string {
+	b := []byte(release)
+	numbers := 0
+	for i := range b {
+		if b[i] < '0' || b[i] > '9' {
+			continue
+		}
+		if i+1 == len(b) || b[i+1] < '0' || b[i+1] > '9' {
+			if numbers++; numbers >= 3 && b[i] < '9' {
+				b[i]++
+				break
+			}
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,96 @@
+package machine
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+// registerStructs are the types that bpf_tracing.h reads registers from.
+var registerStructs = []string{"pt_regs", "user_pt_regs", "user_regs_struct"}
+
+// OfObject returns the machines that an object is for by the registers that its relocations read, those of
+// all structs together, nil if it reads none. A struct tells by its definition, as it is in a machine's
+// vmlinux.h, or else by the names of what is read. It does not count if nothing is read of it: an object that was
+// compiled with one machine's vmlinux.h runs on all. Nor does it if the object asks whether it exists,
+// or one of its members, since it is then prepared for kernels without.
+func OfObject(o *engine.Object) []string {
+	b := o.BTF()
+	if b == nil {
+		return nil
+	}
+	structs := registersOf(b)
+	read := make(map[btfenc.TypeID][]string) // members, by struct
+	asked := make(map[btfenc.TypeID]bool)
+	for m := range o.Members() {
+		switch {
+		case !structs[m.Struct]:
+		case m.Exists:
+			asked[m.Struct] = true
+		case m.Name != "":
+			read[m.Struct] = append(read[m.Struct], m.Name)
+		}
+	}
+	var out []string
+	for id, names := range read {
+		if t := b.Type(id); !asked[id] {
+			out = append(out, ofStruct(b, &t, names)...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// registersOf returns the structs with registers of an object.
+func registersOf(b *rawbtf.BTF) map[btfenc.TypeID]bool {
+	found, err := b.Find(context.Background(), registerNames, len(registerStructs), nil)
+	if err != nil {
+		return nil // more of one name than any object has
+	}
+	structs := make(map[btfenc.TypeID]bool)
+	for _, ids := range found {
+		for _, id := range ids {
+			if t, ok := b.SkipMods(id); ok && t.Kind().IsComposite() { // s390's is a typedef of a nameless one
+				structs[t.ID] = true
+			}
+		}
+	}
+	return structs
+}
+
+var registerNames = rawbtf.NewNames(registerStructs)
+
+// ofStruct returns the machines of a struct of which some members are read.
+func ofStruct(b *rawbtf.BTF, t *rawbtf.Type, names []string) []string {
+	var defined, named []string
+	for i := range all {
+		m := &all[i]
+		if m.Order != b.Order() || m.registers == "" {
+			continue
+		}
+		if b.HasMember(t, m.Register) {
+			defined = append(defined, m.Arch)
+		}
+		registers := strings.Fields(m.registers)
+		if !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(registers, n) }) {
+			named = append(named, m.Arch)
+		}
+	}
+	if len(defined) > 0 {
+		return defined
+	}
+	return named
+}
+
+// OrderOf returns the byte order of a machine, nil if it is not known.
+func OrderOf(arch string) binary.ByteOrder {
+	if m := Named(arch); m != nil {
+		return m.Order
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package unwrap
+
+import (
+	"sync"
+
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// Sets are the questions of some objects, one set for those that are used on the same kernels: of one byte order, and
+// for one machine or any. A set is made when the first kernel needs it. Sets are safe for many goroutines.
+type Sets struct {
+	objects []*relolog.Object
+	mu      sync.Mutex
+	made    map[string]*engine.Set // by which of the objects it has
+}
+
+// NewSets returns the sets of objects.
+func NewSets(objects []*relolog.Object) *Sets {
+	return &Sets{objects: objects, made: make(map[string]*engine.Set)}
+}
+
+// For returns the set of the objects that are used on a kernel, nil if there are none.
+func (s *Sets) For(t *relolog.Target) *engine.Set {
+	which := make([]byte, len(s.objects))
+	var used []*engine.Object
+	for i, o := range s.objects {
+		if o.IsFor(t) {
+			which[i] = 1
+			used = append(used, Object(o))
+		}
+	}
+	if len(used) == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set := s.made[string(which)]
+	if set == nil {
+		set = engine.NewSet(t.Order(), used...)
+		s.made[string(which)] = set
+	}
+	return set
+}

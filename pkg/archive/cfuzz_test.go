@@ -1,0 +1,128 @@
+package archive_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/creader"
+	"github.com/btfgen/btfgen/internal/testminimized"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// payloads are what fuzzing begins with.
+func payloads(t testing.TB) (all [][]byte) {
+	for _, kernels := range [][]archive.Kernel{nil, testminimized.Kernels(t)[:1], testminimized.Kernels(t)} {
+		payload, err := btfa.Unpack(mustWrite(t, kernels)[btfa.HeaderLen:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, payload)
+	}
+	for _, p := range hostile(t) {
+		all = append(all, p.payload)
+	}
+	return all
+}
+
+// FuzzC has the reader in C and this one open payloads: both refuse one, or say the same of it.
+func FuzzC(f *testing.F) {
+	for _, p := range payloads(f) {
+		f.Add(p)
+	}
+	c := creader.Start(f)
+	pack := packer(f)
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		c.Compare(t, pack(payload))
+	})
+}
+
+// FuzzCFile does the same with files, whose checksum is right if they decompress.
+func FuzzCFile(f *testing.F) {
+	f.Add(mustWrite(f, testminimized.Kernels(f)))
+	f.Add(mustWrite(f, nil))
+	f.Add([]byte(btfa.Magic))
+	c := creader.Start(f)
+	pack := packer(f)
+	d, err := zstd.NewReader(nil, zstd.IgnoreChecksum(true), zstd.WithDecoderMaxMemory(btfa.MaxPayload))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		c.Compare(t, file)
+		if len(file) < btfa.HeaderLen+4 {
+			return
+		}
+		if payload, err := d.DecodeAll(file[btfa.HeaderLen:], nil); err == nil {
+			packed := pack(payload)
+			sum := binary.LittleEndian.Uint32(packed[len(packed)-4:])
+			c.Compare(t, binary.LittleEndian.AppendUint32(file[:len(file)-4:len(file)-4], sum))
+		}
+	})
+}
+
+// packer returns a function that makes a file of a payload, as raw does.
+func packer(f *testing.F) func(payload []byte) []byte {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(true), zstd.WithSingleSegment(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		f.Fatal(err)
+	}
+	return func(payload []byte) []byte {
+		return w.EncodeAll(payload, append([]byte(btfa.Magic), btfa.Version))
+	}
+}
+
+// libFuzzer, for which the reader in C is built with sanitizers, finds nothing in a short time, or in as many
+// seconds as BTFGEN_LIBFUZZER says.
+func TestLibFuzzer(t *testing.T) {
+	work := t.TempDir()
+	fuzzer, seeds := filepath.Join(work, "fuzz"), filepath.Join(work, "seeds")
+	args := []string{"-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all", "-o", fuzzer,
+		filepath.Join(creader.Source(), "test", "fuzz.c"), "-lzstd"}
+	if out, err := exec.Command("clang-19", args...).CombinedOutput(); err != nil {
+		t.Skipf("needs clang-19, libclang-rt-19-dev and libzstd-dev: %v\n%s", err, out)
+	}
+	if err := os.Mkdir(seeds, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	inputs := [][]byte{append([]byte{0}, mustWrite(t, testminimized.Kernels(t))...)}
+	for _, p := range payloads(t) {
+		if len(p) < 1<<16 {
+			inputs = append(inputs, append([]byte{1}, p...))
+		}
+	}
+	files, err := filepath.Glob("../kernel/testdata/os-release/*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no os-release files (%v)", err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs = append(inputs, append([]byte{2}, text...))
+	}
+	for i, b := range inputs {
+		if err := os.WriteFile(filepath.Join(seeds, fmt.Sprint(i)), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := exec.Command(fuzzer, "-runs=20000", "-max_len=65536", "-rss_limit_mb=1024", seeds)
+	if s := os.Getenv("BTFGEN_LIBFUZZER"); s != "" {
+		run.Args[1] = "-max_total_time=" + s
+	}
+	run.Dir = work
+	out, err := run.CombinedOutput()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Log(lines[len(lines)-1])
+}

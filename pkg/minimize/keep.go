@@ -1,0 +1,204 @@
+package minimize
+
+import (
+	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/canon"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/unwrap"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// Keep is patterns of types to keep as the kernel has them, besides what
+// relocations need: for what a tracer decodes in user space. It is immutable and safe
+// for use by many goroutines. A nil Keep, and the zero value, have no patterns.
+type Keep struct{ k *engine.Keep }
+
+// ParseKeep reads patterns. Each is KIND:NAME with a kind of enum (64-bit ones, too),
+// struct, union, typedef, func or var, and a name that may be a shell pattern as in
+// [path.Match]. The type is kept with all that it has, and so is what it has by value.
+// What a pointer leads to is kept by its name alone, unless something else needs it.
+//
+// Of structs and unions KIND:NAME.MEMBER,MEMBER… keeps some members, and of enums some
+// enumerators. Members are found inside anonymous ones, too, and a.b is member b of
+// what a is, contains or points to. These names may be patterns as well. NAME is empty
+// for anonymous enums: "enum:.TCP_*".
+func ParseKeep(patterns ...string) (*Keep, error) {
+	k, err := engine.ParseKeep(patterns...)
+	if err != nil {
+		return nil, err
+	}
+	return &Keep{k}, nil
+}
+
+// engine returns what is behind k, which may be nil.
+func (k *Keep) engine() *engine.Keep {
+	if k == nil {
+		return nil
+	}
+	return k.k
+}
+
+// Patterns returns the distinct patterns in their order, a list of members as a
+// pattern for each.
+func (k *Keep) Patterns() []string { return k.engine().Patterns() }
+
+// Hash returns a hash of what a minimized BTF is made for: [relolog.Hash] of the objects
+// if there are no patterns, else of both.
+func (k *Keep) Hash(objects ...*relolog.Object) [32]byte {
+	all := make([]*engine.Object, len(objects))
+	for i, o := range objects {
+		all[i] = unwrap.Object(o)
+	}
+	return k.engine().Hash(all...)
+}
+
+// Unmatched returns the patterns of Options.Keep that name nothing in the kernel that was
+// minimized last.
+func (m *Minimizer) Unmatched() []string { return m.unmatched }
+
+// Marks of what is kept. Such a type is exact: it refers to what it refers to in the
+// kernel, typedefs, modifiers and all. Structs and unions that exact pointers lead to
+// become forward declarations unless they have a node.
+
+// addKept marks what a pattern names.
+func (m *marks) addKept(kept *engine.Kept) {
+	if len(kept.Path) == 0 {
+		m.keepWhole(kept.BTF, kept.Type)
+		return
+	}
+	for _, nd := range kept.Path {
+		n := m.nodes[m.node(kept.BTF.Type(nd.Type))]
+		m.makeExact(n)
+		switch nd.What {
+		case engine.NeedMember, engine.NeedEnumerator:
+			m.need(n, nd.Idx)
+		case engine.NeedPointee:
+			n.pointee = true
+		}
+	}
+	if last := kept.Path[len(kept.Path)-1]; last.What == engine.NeedMember {
+		t := kept.BTF.Type(last.Type)
+		m.keepWhole(t.BTF(), t.Member(last.Idx).Type)
+	}
+}
+
+// makeExact has n emitted as the kernel has it, as far as it is needed.
+func (m *marks) makeExact(n *node) {
+	if !n.exact {
+		n.exact = true
+		m.grow(n)
+	}
+}
+
+// keepWhole marks a type with all that it has, and all of that by value.
+func (m *marks) keepWhole(b *rawbtf.BTF, id btfenc.TypeID) {
+	todo := []nodeKey{{b, id}}
+	for len(todo) > 0 && m.goesOn(1) {
+		next := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		t := next.btf.Type(next.id)
+		n := m.nodes[m.node(t)]
+		if n.whole {
+			continue
+		}
+		n.whole = true
+		m.makeExact(n)
+		add := func(id btfenc.TypeID) { todo = append(todo, nodeKey{t.BTF(), id}) }
+		switch k := t.Kind(); {
+		case k.IsComposite():
+			for i := range t.Vlen() {
+				m.need(n, i)
+				add(t.Member(i).Type)
+			}
+		case k.IsAnyEnum():
+			for i := range t.Vlen() {
+				m.need(n, i)
+			}
+		case k == btfenc.KindArray:
+			a := t.Array()
+			add(a.Elem)
+			add(a.Index)
+		case k == btfenc.KindFuncProto:
+			add(t.Ref())
+			for i := range t.Vlen() {
+				add(t.Param(i).Type)
+			}
+		case k == btfenc.KindTypedef, k.IsMod(), k.HasLinkage():
+			add(t.Ref())
+		}
+	}
+}
+
+// expandExact makes sure that all that an exact n refers to has a node, or waits for
+// one. Members that are needed and not kept are as relocations need them, but for the
+// typedefs and modifiers in front of them.
+func (m *marks) expandExact(n *node) {
+	t := &n.t
+	byValue := func(id btfenc.TypeID) {
+		m.behind(t, id)
+		m.mention(n, id)
+	}
+	switch k := t.Kind(); {
+	case k.IsComposite():
+		for _, i := range n.idx {
+			id := t.Member(i).Type
+			m.behind(t, id)
+			u := t.BTF().Type(id)
+			if k := u.Kind(); k.IsMod() || k == btfenc.KindTypedef {
+				m.makeExact(m.nodes[m.node(u)])
+			}
+		}
+	case k == btfenc.KindArray:
+		a := t.Array()
+		byValue(a.Elem)
+		byValue(a.Index)
+	case k == btfenc.KindFuncProto:
+		byValue(t.Ref())
+		for i := range t.Vlen() {
+			byValue(t.Param(i).Type)
+		}
+	case k.HasLinkage():
+		byValue(t.Ref())
+	case k == btfenc.KindPtr, k == btfenc.KindTypedef, k.IsMod():
+		m.mention(n, t.Ref())
+	}
+}
+
+// mention makes sure that what n names can be named: by a node or, of structs and
+// unions, by a forward declaration. Of several that share a name all have a node if one
+// has, so that copies stay equal.
+func (m *marks) mention(n *node, id btfenc.TypeID) {
+	u := n.t.BTF().Type(id)
+	if _, ok := u.BTF().SkipMods(id); !ok {
+		m.endless = id
+		return
+	}
+	switch k := u.Kind(); {
+	case !k.IsComposite() && !k.IsAnyEnum():
+		m.makeExact(m.nodes[m.node(u)])
+	case len(u.Name()) == 0: // nothing else could name it
+		m.keepWhole(u.BTF(), u.ID)
+	case k.IsComposite():
+		key := nameKey{k, string(u.Name())}
+		if m.names[key] == nil && m.keep == keepNothing {
+			m.waiting[key] = append(m.waiting[key], n)
+			return
+		}
+		fallthrough
+	default:
+		m.node(u)
+	}
+}
+
+// forward returns the output type of a struct or union that is only mentioned.
+func (g *graph) forward(t rawbtf.Type) int {
+	key := nodeKey{t.BTF(), t.ID}
+	i, ok := g.forwards[key]
+	if !ok {
+		i = len(g.types)
+		g.forwards[key] = i
+		g.types = append(g.types, &canon.Type{Kind: btfenc.KindFwd, Flag: t.Kind() == btfenc.KindUnion, Name: g.name(&t, t.NameOff)})
+	}
+	return i
+}
