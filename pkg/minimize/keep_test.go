@@ -10,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -144,6 +145,9 @@ func isKept(t btf.Type) bool {
 func TestKeepEverything(t *testing.T) {
 	if raceflag.Enabled {
 		t.Skip("skipped: one goroutine, and much of it, without the race detector")
+	}
+	if strconv.IntSize == 32 {
+		t.Skip("skipped: on 32 bits cilium/ebpf refuses declaration tags that are of no member, and a kernel with them as a whole")
 	}
 	t.Parallel()
 	keep, err := ParseKeep(everything...)
