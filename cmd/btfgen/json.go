@@ -45,7 +45,7 @@ func findingLines(c *cli.Context, shown ...class) error {
 		return nil
 	}
 	enc := foreign.JSON(c.App.Writer)
-	for _, x := range found(c).all {
+	for _, x := range findingsOf(c).Findings {
 		if slices.Contains(shown, x.Class) {
 			continue
 		}
