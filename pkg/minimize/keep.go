@@ -115,18 +115,28 @@ func (m *marks) keepWhole(b *rawbtf.BTF, id btfenc.TypeID) {
 			for i := range t.Vlen() {
 				m.need(n, i)
 			}
-		case k == btfenc.KindArray:
-			a := t.Array()
-			add(a.Elem)
-			add(a.Index)
-		case k == btfenc.KindFuncProto:
+		case k == btfenc.KindTypedef, k.IsMod():
 			add(t.Ref())
-			for i := range t.Vlen() {
-				add(t.Param(i).Type)
-			}
-		case k == btfenc.KindTypedef, k.IsMod(), k.HasLinkage():
-			add(t.Ref())
+		default:
+			eachPart(&t, add)
 		}
+	}
+}
+
+// eachPart calls f with what an array, a prototype, a function or a variable refers to.
+func eachPart(t *rawbtf.Type, f func(btfenc.TypeID)) {
+	switch k := t.Kind(); {
+	case k == btfenc.KindArray:
+		a := t.Array()
+		f(a.Elem)
+		f(a.Index)
+	case k == btfenc.KindFuncProto:
+		f(t.Ref())
+		for i := range t.Vlen() {
+			f(t.Param(i).Type)
+		}
+	case k.HasLinkage():
+		f(t.Ref())
 	}
 }
 
@@ -135,10 +145,6 @@ func (m *marks) keepWhole(b *rawbtf.BTF, id btfenc.TypeID) {
 // typedefs and modifiers in front of them.
 func (m *marks) expandExact(n *node) {
 	t := &n.t
-	byValue := func(id btfenc.TypeID) {
-		m.behind(t, id)
-		m.mention(n, id)
-	}
 	switch k := t.Kind(); {
 	case k.IsComposite():
 		for _, i := range n.idx {
@@ -149,19 +155,13 @@ func (m *marks) expandExact(n *node) {
 				m.makeExact(m.nodes[m.node(u)])
 			}
 		}
-	case k == btfenc.KindArray:
-		a := t.Array()
-		byValue(a.Elem)
-		byValue(a.Index)
-	case k == btfenc.KindFuncProto:
-		byValue(t.Ref())
-		for i := range t.Vlen() {
-			byValue(t.Param(i).Type)
-		}
-	case k.HasLinkage():
-		byValue(t.Ref())
 	case k == btfenc.KindPtr, k == btfenc.KindTypedef, k.IsMod():
 		m.mention(n, t.Ref())
+	default:
+		eachPart(t, func(id btfenc.TypeID) {
+			m.behind(t, id)
+			m.mention(n, id)
+		})
 	}
 }
 
