@@ -80,11 +80,11 @@ func tellSelection(c *cli.Context, s corpus.Selection) {
 		}
 		if s.Unread == 0 {
 			tellUnmatched(c, name, u.Selector.String(), u.Nearest)
-		} else if !found(c).silent {
+		} else {
 			say(c, "btfgen: --%s %s: matches no kernel that is known without reading %s", name, u.Selector, logtext.Plural(s.Unread, "file"))
 		}
 	}
-	if n := len(s.Words); n > 0 && !found(c).silent {
+	if n := len(s.Words); n > 0 {
 		const some = 4
 		text := strings.Join(s.Words[:min(n, some)], ", ")
 		if n > some {

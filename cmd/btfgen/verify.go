@@ -49,15 +49,11 @@ func runVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opts, err := corpusOptions(c)
-	if err != nil {
-		return err
-	}
 	corp, err := openCorpus(c, true)
 	if err != nil {
 		return err
 	}
-	small = slices.DeleteFunc(small, func(m verify.Minimized) bool { return m.Key.Known() && !opts.Selects(m.Key) })
+	small = slices.DeleteFunc(small, func(m verify.Minimized) bool { return m.Key.Known() && !corp.Selects(m.Key) })
 	cfg := verify.Config{Minimized: small, Corpus: corp, Jobs: c.Int("jobs")}
 	for i, o := range objs.list {
 		cfg.Objects = append(cfg.Objects, verify.Object{Object: o, Data: objs.data[i]})

@@ -95,6 +95,9 @@ func (m *met) read(f *File) {
 	}
 }
 
+// Selects says whether the selectors keep a kernel, which need not be of the corpus.
+func (c *Corpus) Selects(k kernel.Key) bool { return c.met == nil || c.met.opts.Selects(k) }
+
 // Selection returns what the selectors came to so far. Paths tell the keys of most kernels, the others are known
 // when their files were read.
 func (c *Corpus) Selection() (s Selection) {
