@@ -5,7 +5,7 @@
 #
 #   BTFGEN_CORPUS  a directory of kernel BTFs for the tests over a whole corpus
 #   BTFGEN_DEBIAN  a directory of unpacked packages with BPF objects
-#   FUZZTIME       how long to run each fuzz target (default 5s)
+#   FUZZTIME       how long to run each fuzz target (default 3s)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -131,7 +131,7 @@ else
 fi
 
 step 'fuzzing'
-scripts/fuzz.sh --each "${FUZZTIME:-5s}"
+scripts/fuzz.sh --each "${FUZZTIME:-3s}"
 
 step 'clean tree'
 if git rev-parse --git-dir >/dev/null 2>&1 && [ -n "$(git status --porcelain)" ]; then

@@ -67,7 +67,7 @@ func ask(t *testing.T, qs *engine.Questions) (kernels, matches int) {
 	const most = 20 // differences to print
 	printed := 0
 	var k engine.Kernel
-	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
+	testinput.Each(t, testinput.Varied(t), func(it *corpus.Kernel) {
 		if err := k.Load(t.Context(), it.Name, it.BTF); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,6 +119,27 @@ func Corpus(tb testing.TB) *corpus.Corpus {
 	}
 	for _, s := range c.Skipped {
 		tb.Error(s)
+	}
+	return c
+}
+
+// Varied is Corpus with no more than two kernels of a directory: monthly builds hardly
+// differ, and comparing each with other programs takes a test long.
+func Varied(tb testing.TB) *corpus.Corpus {
+	tb.Helper()
+	c := Corpus(tb)
+	all := c.Files
+	dir := func(i int) string {
+		if i < 0 || i >= len(all) {
+			return ""
+		}
+		return path.Dir(all[i].Path)
+	}
+	c.Files = nil
+	for i, f := range all {
+		if dir(i-1) != dir(i) || dir(i+1) != dir(i) {
+			c.Files = append(c.Files, f)
+		}
 	}
 	return c
 }

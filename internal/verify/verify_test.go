@@ -36,7 +36,7 @@ func minimizeAll(t *testing.T, c *corpus.Corpus, objs []*relolog.Object) []Minim
 // TestEquivalence verifies what generate makes of every object and kernel.
 func TestEquivalence(t *testing.T) {
 	objs, plain := inputs(t)
-	c := testinput.Corpus(t)
+	c := testinput.Varied(t)
 	rep, err := Run(t.Context(), Config{Objects: objs, Minimized: minimizeAll(t, c, plain), Corpus: c, Jobs: 2})
 	if err != nil {
 		t.Fatal(err)

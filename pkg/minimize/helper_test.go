@@ -44,5 +44,5 @@ func objects(tb testing.TB) []*relolog.Object {
 // that the environment names.
 func eachKernel(tb testing.TB, fn func(name string, btf []byte)) {
 	tb.Helper()
-	testinput.Each(tb, testinput.Corpus(tb), func(it *corpus.Kernel) { fn(it.Name, it.BTF) })
+	testinput.Each(tb, testinput.Varied(tb), func(it *corpus.Kernel) { fn(it.Name, it.BTF) })
 }

@@ -187,7 +187,7 @@ func TestKeepEverything(t *testing.T) {
 		paddings = paddings[:1] // the second on one kernel is enough
 	}
 	if os.Getenv("BTFGEN_CORPUS") != "" {
-		testinput.Each(t, testinput.Corpus(t), each)
+		testinput.Each(t, testinput.Varied(t), each)
 	} else {
 		for _, k := range testinput.Kernels(t, "6.1.0-47-amd64", "s390x", "armhf") {
 			each(&k)

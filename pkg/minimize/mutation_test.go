@@ -90,7 +90,7 @@ func TestMutants(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	sum := make(tally)
-	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
+	testinput.Each(t, testinput.Varied(t), func(it *corpus.Kernel) {
 		if p := newPipeline(t, it.Name, it.BTF, objects); p != nil {
 			p.mutate(append(without(), sample(p.mutants(), each, rnd)...), sum)
 		}
