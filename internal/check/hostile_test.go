@@ -15,6 +15,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/interp"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
 )
 
@@ -82,6 +83,7 @@ func objectOf(t *testing.T, n int, code []insn, externs ...bpfprog.Extern) *Obje
 // TestHostile bounds what hostile objects cost on a kernel that has one helper,
 // and wants a verdict on the last program of each all the same.
 func TestHostile(t *testing.T) {
+	raceflag.SkipSerial(t)
 	code, externs := facts(20_000)
 	for name, h := range map[string]struct {
 		o    *Object

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testbtf"
 )
 
@@ -26,6 +27,7 @@ func ring(n int) (types, asks string) {
 // types: what is written down of them is bounded, and it stays told apart what
 // they ask.
 func TestSignaturesOfLarge(t *testing.T) {
+	raceflag.SkipSerial(t)
 	const n = 2000
 	types, asks := ring(n)
 	o, err := ParseObject("o", testbtf.Object(t, binary.LittleEndian, types, asks))

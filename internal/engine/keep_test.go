@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/internal/testlimit"
 )
@@ -135,6 +136,7 @@ func TestKeepHash(t *testing.T) {
 
 // TestKeepBounds has types that take more than anyone would look at.
 func TestKeepBounds(t *testing.T) {
+	raceflag.SkipSerial(t)
 	deep := btfenc.NewBuilder(binary.LittleEndian)
 	for i := range uint32(2 * limits.KeptDepth) {
 		deep.Type("s", btfenc.KindStruct, false, 1, 4)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
 )
 
@@ -34,6 +35,7 @@ func TestSameQuestion(t *testing.T) {
 // signature does not tell, no kernel may: so it fails when the matcher looks at
 // something that the signature leaves out.
 func TestMutatedQuestion(t *testing.T) {
+	raceflag.SkipSerial(t)
 	const mutations, seed = 20000, 1
 	paths, err := filepath.Glob(testinput.Path(t, "testdata", "bpf", "*.o"))
 	if err != nil {

@@ -12,12 +12,14 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // TestMutatedRules does with the scenarios what TestMutatedQuestion does with
 // real objects: they have every rule, with both answers.
 func TestMutatedRules(t *testing.T) {
+	raceflag.SkipSerial(t)
 	const mutations, seed = 1000, 1 // of each scenario
 	made, told, matches := 0, 0, 0
 	for _, r := range readRules(t) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 // searchBack finds a guard as its definition says, breadth first: the
@@ -50,6 +51,7 @@ func (r *Result) predecessors(s bpfprog.Site) (calls []bpfprog.Site) {
 
 // TestGuard compares the guards of random programs with their definition.
 func TestGuard(t *testing.T) {
+	raceflag.SkipSerial(t)
 	rnd := rand.New(rand.NewPCG(1, 1))
 	guarded, none := 0, 0
 	for range 2000 {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 // visit reads all of a value: lists by Object and Array, fields called skip by Skip.
@@ -86,6 +87,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 // However long a file or a value of it is, reading ends, with little memory.
 func TestLimits(t *testing.T) {
+	raceflag.SkipSerial(t)
 	skip := func(d *Decoder) error {
 		for {
 			if err := d.Skip(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -44,6 +45,7 @@ func kernels(tb testing.TB) map[string][]byte {
 // TestAgainstCilium reads every type of real kernels and compares with what
 // cilium/ebpf reads.
 func TestAgainstCilium(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for path, data := range kernels(t) {
 		v, err := rawbtf.New(data, nil)
 		if err != nil {

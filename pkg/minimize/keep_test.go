@@ -143,9 +143,7 @@ func isKept(t btf.Type) bool {
 
 // TestKeepEverything keeps all types of each kernel, and has cilium/ebpf compare.
 func TestKeepEverything(t *testing.T) {
-	if raceflag.Enabled {
-		t.Skip("skipped: one goroutine, and much of it, without the race detector")
-	}
+	raceflag.SkipSerial(t)
 	if strconv.IntSize == 32 {
 		t.Skip("skipped: on 32 bits cilium/ebpf refuses declaration tags that are of no member, and a kernel with them as a whole")
 	}
