@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -116,6 +117,7 @@ func Remove() {
 // Start builds the C reader and starts it. It ends with the test.
 func Start(t testing.TB) *Reader {
 	t.Helper()
+	raceflag.SkipSerial(t)
 	driver.Do(build)
 	switch {
 	case driver.skip != "":

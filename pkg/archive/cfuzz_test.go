@@ -13,6 +13,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/creader"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
@@ -82,6 +83,7 @@ func packer(f *testing.F) func(payload []byte) []byte {
 // libFuzzer, for which the reader in C is built with sanitizers, finds nothing in a short time, or in as many
 // seconds as BTFGEN_LIBFUZZER says.
 func TestLibFuzzer(t *testing.T) {
+	raceflag.SkipSerial(t)
 	work := t.TempDir()
 	fuzzer, seeds := filepath.Join(work, "fuzz"), filepath.Join(work, "seeds")
 	args := []string{"-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all", "-o", fuzzer,

@@ -14,12 +14,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
 // Nothing that happened to a file on its way goes unnoticed.
 func TestDamage(t *testing.T) {
+	raceflag.SkipSerial(t)
 	data := mustWrite(t, testminimized.Kernels(t))
 	for n := range data {
 		if _, err := archive.Open(data[:n]); err == nil {
@@ -231,6 +233,7 @@ func hostile(t testing.TB) (cases []payloadCase) {
 }
 
 func TestHostile(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for _, tt := range hostile(t) {
 		a, err := archive.Open(raw(t, tt.payload))
 		if err == nil && a.Len() > 0 {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/oracle"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/internal/verify"
 )
@@ -19,6 +20,7 @@ import (
 // TestMutantsBpftool has libbpf itself judge a sample of mutants. It sees
 // where fields are, not what they hold.
 func TestMutantsBpftool(t *testing.T) {
+	raceflag.SkipSerial(t)
 	t.Parallel()
 	b := &bpftool{T: t, tool: oracle.Need(t, "bpftool"), dir: t.TempDir()}
 	names := []string{"x86_64/6.12.107"}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/oracle"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -19,6 +20,7 @@ import (
 // against what we made of it. Its decisions must be the same, and what
 // bpftool would have shipped must not be smaller than ours.
 func TestAgainstBpftool(t *testing.T) {
+	raceflag.SkipSerial(t)
 	t.Parallel()
 	bpftool := oracle.Need(t, "bpftool")
 	files := objectFiles(t)
