@@ -17,6 +17,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/loadtest"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -36,12 +37,7 @@ func output(t *testing.T, name string, args ...string) string {
 func hostArchive(t *testing.T) (btfgen, file string) {
 	t.Helper()
 	const kernel = "/sys/kernel/btf/vmlinux"
-	if os.Getuid() != 0 {
-		t.Skip("needs root to load programs")
-	}
-	if _, err := os.Stat(kernel); err != nil {
-		t.Skip("this kernel has no BTF to make an archive of")
-	}
+	loadtest.Kernel(t)
 	dir := t.TempDir()
 	btfgen, file = filepath.Join(dir, "btfgen"), filepath.Join(dir, "host.btfa")
 	output(t, "go", "build", "-o", btfgen, "../cmd/btfgen")
@@ -76,7 +72,7 @@ func trace(t *testing.T, name string, args ...string) string {
 	io.Copy(&said, pipe)
 	if err := cmd.Wait(); err != nil {
 		if strings.Contains(said.String(), "operation not permitted") {
-			t.Skip("this machine lets nobody load programs")
+			t.Skip("needs a machine that lets root load programs")
 		}
 		t.Fatalf("%s: %v\n%s", name, err, &said)
 	}
@@ -122,11 +118,11 @@ func TestCommittedArchive(t *testing.T) {
 func TestObject(t *testing.T) {
 	for _, tool := range []string{"clang-19", "llvm-strip-19"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip("no " + tool)
+			t.Skip("needs " + tool)
 		}
 	}
 	if _, err := os.Stat("/usr/include/bpf/bpf_core_read.h"); err != nil {
-		t.Skip("no libbpf-dev")
+		t.Skip("needs libbpf-dev")
 	}
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
@@ -189,12 +185,12 @@ func TestCTracer(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
 	for _, tool := range []string{"cc", "make", "bpftool"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip("no " + tool)
+			t.Skip("needs " + tool)
 		}
 	}
 	for _, header := range []string{"bpf/libbpf.h", "zstd.h"} {
 		if _, err := os.Stat("/usr/include/" + header); err != nil {
-			t.Skip("no " + header)
+			t.Skip("needs " + header)
 		}
 	}
 	build := func(args ...string) string {

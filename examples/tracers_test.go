@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/loadtest"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -101,17 +102,17 @@ func must(t *testing.T, dir, name string, args ...string) {
 
 // attaches runs a tracer of the page, with the types of the kernel and of the
 // archive, if it may.
-func attaches(t *testing.T, host bool, tracer string, options map[string]string) {
+func attaches(t *testing.T, tracer string, options map[string]string) {
 	t.Helper()
-	if !host || os.Getuid() != 0 {
-		t.Log("built; needs root, and a kernel with BTF, to run")
+	if why := loadtest.Unable(); why != "" {
+		t.Logf("built, but to run it the test %s", why)
 		return
 	}
 	for option, source := range options {
 		args := strings.Fields(option)
 		out, err := exec.Command(tracer, args...).CombinedOutput()
 		if strings.Contains(string(out), "operation not permitted") || strings.Contains(string(out), "Operation not permitted") {
-			t.Skipf("this machine lets nobody load programs\n%s", out)
+			t.Skipf("needs a machine that lets root load programs\n%s", out)
 		}
 		if want := "attached, with types from the " + source; err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("%s %v: %v\n%s", tracer, args, err, out)
@@ -123,11 +124,11 @@ func attaches(t *testing.T, host bool, tracer string, options map[string]string)
 func TestRecipes(t *testing.T) {
 	for _, tool := range []string{"clang-19", "llvm-strip-19"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip("no " + tool)
+			t.Skip("needs " + tool)
 		}
 	}
 	if _, err := os.Stat("/usr/include/bpf/bpf_core_read.h"); err != nil {
-		t.Skip("no libbpf-dev")
+		t.Skip("needs libbpf-dev")
 	}
 	dir, host := recipes(t)
 	both := map[string]string{"": "kernel", "-ignore-kernel-btf": "archive"}
@@ -135,7 +136,7 @@ func TestRecipes(t *testing.T) {
 	must(t, filepath.Join(dir, "cilium"), "go", "generate")
 	must(t, dir, "go", "vet", "./cilium")
 	must(t, dir, "go", "build", "-o", "out/cilium", "./cilium")
-	attaches(t, host, filepath.Join(dir, "out/cilium"), both)
+	attaches(t, filepath.Join(dir, "out/cilium"), both)
 
 	must(t, dir, "go", "run", "github.com/btfgen/btfgen/cmd/btfgen", "generate", "--btf", "kernels", "-o", "tree/btfs/", "cilium/exec_bpfel.o")
 	must(t, dir, "go", "vet", "./tree")
@@ -154,11 +155,11 @@ func TestRecipes(t *testing.T) {
 		if out, err := in(t, dir, "go", "build", "-o", "out/libbpfgo", "./libbpfgo"); err != nil {
 			t.Skipf("needs the libbpf that %s is for: %v\n%s", libbpfgo, err, out)
 		}
-		attaches(t, host, filepath.Join(dir, "out/libbpfgo"), both)
+		attaches(t, filepath.Join(dir, "out/libbpfgo"), both)
 	})
 	t.Run("C", func(t *testing.T) {
 		if _, err := os.Stat("/usr/include/zstd.h"); err != nil {
-			t.Skip("no libzstd-dev")
+			t.Skip("needs libzstd-dev")
 		}
 		must(t, dir, "cp", archive, "c/exec.btfa")
 		must(t, dir, "sh", "-c", "bpftool gen skeleton cilium/exec_bpfel.o name exec >c/exec.skel.h")
@@ -168,6 +169,6 @@ func TestRecipes(t *testing.T) {
 		}
 		must(t, filepath.Join(dir, "c"), "cc", "-O2", "-Wall", "-Wextra", "-Werror", "-I", lib, "-o", "../out/c", "main.c",
 			filepath.Join(lib, "btfa.c"), "-lbpf", "-lelf", "-lz", "-lzstd")
-		attaches(t, host, filepath.Join(dir, "out/c"), map[string]string{"": "kernel"})
+		attaches(t, filepath.Join(dir, "out/c"), map[string]string{"": "kernel"})
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/interp"
+	"github.com/btfgen/btfgen/internal/loadtest"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -24,10 +24,7 @@ type insn = bpfprog.Insn
 // test is skipped.
 func runningKernel(t *testing.T) *inventory {
 	t.Helper()
-	raw, err := os.ReadFile("/sys/kernel/btf/vmlinux")
-	if err != nil || os.Getuid() != 0 {
-		t.Skip("needs root, and a kernel with BTF")
-	}
+	raw := loadtest.Kernel(t)
 	tg := new(target)
 	if why := tg.Load(t.Context(), "running", raw); why != nil {
 		t.Fatal(why)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,8 +16,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
-
-const kernelBTF = "/sys/kernel/btf/vmlinux"
 
 // object is a BPF object, and what we made of the running kernel for it alone.
 type object struct {
@@ -35,15 +32,9 @@ type typeID struct{ full, small int64 }
 // be loaded.
 func setup(t *testing.T) (full []byte, objects []object) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("not root: loading programs needs privilege")
-	}
-	full, err := os.ReadFile(kernelBTF)
-	if err != nil {
-		t.Skipf("the running kernel has no BTF: %v", err)
-	}
+	full = Kernel(t)
 	if err := loadable(); err != nil {
-		t.Skipf("the kernel loads no programs here: %v", err)
+		t.Skipf("needs a kernel that loads programs for this process: %v", err)
 	}
 	target, err := relolog.NewTarget("running kernel", full)
 	if err != nil {

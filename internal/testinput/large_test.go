@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/loadtest"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -136,14 +137,9 @@ func TestLargeResolves(t *testing.T) {
 
 // TestLargeLoads loads a small one into the running kernel.
 func TestLargeLoads(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("not root: loading programs needs privilege")
-	}
+	loadtest.Kernel(t)
 	if err := rlimit.RemoveMemlock(); err != nil {
-		t.Skipf("no memory for programs: %v", err)
-	}
-	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
-		t.Skipf("the running kernel has no BTF: %v", err)
+		t.Skipf("needs memory for programs: %v", err)
 	}
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(testinput.Large(small)))
 	if err != nil {
@@ -153,7 +149,7 @@ func TestLargeLoads(t *testing.T) {
 	if errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, os.ErrPermission) {
 		var rejected *ebpf.VerifierError
 		if !errors.As(err, &rejected) {
-			t.Skipf("the kernel loads no programs here: %v", err)
+			t.Skipf("needs a kernel that loads programs for this process: %v", err)
 		}
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/loadtest"
 	"github.com/btfgen/btfgen/internal/oracle"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -25,15 +26,7 @@ var (
 // kernel, and compares what it puts into each instruction with our log. That a
 // kernel refuses a program afterwards does not matter.
 func TestRunningKernel(t *testing.T) {
-	const kernel = "/sys/kernel/btf/vmlinux"
-	bpftool := oracle.Need(t, "bpftool")
-	data, err := os.ReadFile(kernel)
-	if err != nil {
-		t.Skip(err)
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("not root")
-	}
+	data, bpftool := loadtest.Kernel(t), oracle.Need(t, "bpftool")
 	target, err := relolog.NewTarget("running", data)
 	if err != nil {
 		t.Fatal(err)

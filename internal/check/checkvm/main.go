@@ -54,6 +54,7 @@ func boot() {
 	} {
 		c := exec.Command(args[0], args[1:]...)
 		c.Stdout, c.Stderr = os.Stdout, os.Stdout
+		c.Env = append(os.Environ(), "BTFGEN_LIVE=1") // it is a machine for that
 		if err := c.Run(); err != nil {
 			end = err.Error()
 		}

@@ -13,22 +13,18 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/loadtest"
 	"github.com/btfgen/btfgen/internal/testinput"
 )
 
 // buildLoader compiles testdata/load.c, or skips the test.
 func buildLoader(t *testing.T) string {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("loading programs needs root")
-	}
-	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
-		t.Skip("the running kernel has no BTF")
-	}
+	loadtest.Kernel(t)
 	bin := filepath.Join(t.TempDir(), "load")
 	cc := exec.Command("cc", "-O1", "-Wall", "-o", bin, filepath.Join("testdata", "load.c"), "-lbpf", "-lelf", "-lz")
 	if out, err := cc.CombinedOutput(); err != nil {
-		t.Skipf("no C compiler with libbpf: %v\n%s", err, out)
+		t.Skipf("needs a C compiler with libbpf: %v\n%s", err, out)
 	}
 	return bin
 }
