@@ -1,6 +1,6 @@
 // Relocations that libbpf refuses or stumbles over, one per value of CASE. The target is
 // target.c compiled with the same value.
-// SPDX-License-Identifier: (LGPL-2.1 OR BSD-2-Clause)
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 
 #define CORE __attribute__((preserve_access_index))
 

@@ -1,5 +1,5 @@
 // An object with a CO-RE relocation of every kind, for what target.c declares.
-// SPDX-License-Identifier: (LGPL-2.1 OR BSD-2-Clause)
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 
 #define CORE __attribute__((preserve_access_index))
 #define SEC(name) __attribute__((section(name), used))

@@ -1,5 +1,5 @@
 // The kernel's side of kinds.bpf.c and, with CASE set, of errors.bpf.c.
-// SPDX-License-Identifier: (LGPL-2.1 OR BSD-2-Clause)
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 
 struct inner {
 	long pad;
