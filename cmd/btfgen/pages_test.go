@@ -189,6 +189,15 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// root is the top directory of the repository.
+func (r *reader) root() string {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		r.Fatal(err)
+	}
+	return root
+}
+
 func (r *reader) write(name, text string) {
 	r.Helper()
 	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o777); err != nil {
@@ -327,7 +336,19 @@ case "$(basename "$0") $1 $2" in
 esac
 `
 
-var expression = regexp.MustCompile(`\$\{\{ *([a-z_.]+) *\}\}`)
+var expression = regexp.MustCompile(`\$\{\{ *([a-z_.-]+) *\}\}`)
+
+// fill puts the values of expressions into a text.
+func (r *reader) fill(text string, values map[string]string) string {
+	return expression.ReplaceAllStringFunc(text, func(x string) string {
+		r.Helper()
+		v, ok := values[expression.FindStringSubmatch(x)[1]]
+		if !ok {
+			r.Fatalf("%s is not known", x)
+		}
+		return v
+	})
+}
 
 // TestPipelineGitHub does the steps of the workflow, each job in a folder of its own. Of the actions those that
 // move files do so.
@@ -367,16 +388,8 @@ func TestPipelineGitHub(t *testing.T) {
 				}
 			}
 			for _, values := range instances {
-				fill := func(text string) string {
-					return expression.ReplaceAllStringFunc(text, func(x string) string {
-						v, ok := values[expression.FindStringSubmatch(x)[1]]
-						if !ok {
-							t.Fatalf("%s: %s is not known", name, x)
-						}
-						return v
-					})
-				}
 				at := r.in(t.TempDir(), env...)
+				fill := func(text string) string { return at.fill(text, values) }
 				for _, s := range job.Steps {
 					action, _, _ := strings.Cut(s.Uses, "@")
 					switch action {
