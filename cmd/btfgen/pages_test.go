@@ -300,6 +300,30 @@ func TestPipelineGitLab(t *testing.T) {
 	}
 }
 
+// TestSigning signs an archive as the page tells, and changes it then.
+func TestSigning(t *testing.T) {
+	if _, err := exec.LookPath("minisign"); err != nil {
+		t.Skip("needs minisign")
+	}
+	page, err := os.ReadFile("../../docs/pipelines.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile("(?m)^    (minisign .*)$").FindAllSubmatch(page, -1)
+	if len(commands) != 2 {
+		t.Fatalf("%d commands", len(commands))
+	}
+	r := readerIn(t, pageContents(t))
+	r = r.in(r.dir, "HOME="+r.dir)
+	r.do("btfgen generate --btf kernels -o tracer.btfa tracer.bpf.o && mkdir .minisign && minisign -G -W -s .minisign/minisign.key", statusOK)
+	for _, c := range commands {
+		r.do(string(c[1]), statusOK)
+	}
+	r.do("btfgen archive convert tracer.btfa -o tree && btfgen archive convert tree -o tracer.btfa --quiet && "+string(commands[1][1]), statusOK)
+	r.do("btfgen generate --btf kernels --select debian=12 -o tracer.btfa tracer.bpf.o", statusOK)
+	r.do(string(commands[1][1]), 1)
+}
+
 // workflow is what of a workflow of GitHub Actions matters here.
 type workflow struct {
 	Env  map[string]string
