@@ -1,0 +1,77 @@
+package main
+
+import (
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDockerfile does what the Dockerfile does to build the program, with what .dockerignore lets through, and
+// looks at the program that comes out: it has to be static, as there is nothing else in the image.
+func TestDockerfile(t *testing.T) {
+	data, err := os.ReadFile("../../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignore, err := os.ReadFile("../../.dockerignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := readerIn(t, nil)
+	stage, program, build, user := 0, "", "", ""
+	for line := range strings.Lines(string(data)) {
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		args := strings.Fields(rest)
+		switch word {
+		case "FROM":
+			stage++
+		case "USER":
+			user = rest
+		case "RUN":
+			if strings.Contains(rest, "go build") {
+				build = rest
+			}
+		case "COPY":
+			if from, ok := strings.CutPrefix(args[0], "--from="); ok {
+				if from != "build" {
+					t.Errorf("COPY from %s", from)
+				}
+				program = args[1]
+				continue
+			}
+			for _, name := range args[:len(args)-1] {
+				if !strings.Contains(string(ignore), "\n!"+name+"\n") {
+					t.Errorf(".dockerignore does not let %s through", name)
+				}
+				if stage == 1 {
+					r.do("cp -r "+filepath.Join(r.root(), name)+" "+args[len(args)-1], statusOK)
+				} else if _, err := os.Stat("../../" + name); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	if stage != 2 || build == "" || program == "" || !regexp.MustCompile(`^[1-9][0-9]*:[1-9][0-9]*$`).MatchString(user) {
+		t.Fatalf("%d stages, built by %q to %q, for user %q", stage, build, program, user)
+	}
+	r.do("find . -name testdata -exec rm -r {} +", statusOK) // as .dockerignore says
+	out := filepath.Join(r.dir, "out")
+	r.in(r.dir, "TARGETOS=linux", "TARGETARCH="+runtime.GOARCH, "VERSION=v1.2.3").do(strings.Replace(build, "/out/", out+"/", 1), statusOK)
+	file := filepath.Join(out, filepath.Base(program))
+	f, err := elf.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		t.Error("needs libraries, of which the image has none")
+	}
+	if runtime.GOOS == "linux" {
+		r.do(file+" --version | grep v1.2.3", statusOK)
+	}
+}
