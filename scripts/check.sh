@@ -10,6 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+actionlint=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 govulncheck=golang.org/x/vuln/cmd/govulncheck@v1.3.0
 
 name='' began=0 times=''
@@ -35,6 +36,9 @@ go run "$staticcheck" ./...
 
 step 'go mod tidy'
 go mod tidy -diff
+
+step 'workflows of GitHub Actions'
+go run "$actionlint" .github/workflows/*.yml
 
 step 'builds for other machines'
 for arch in 386 arm64 s390x; do
