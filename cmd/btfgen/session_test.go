@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const sessionPicture = "../../docs/images/session.svg"
+
+// session is what is typed in the picture of a terminal.
+var session = []string{
+	"btfgen generate --btf kernels/ -o tracer.btfa execsnoop.bpf.o",
+	"btfgen archive lookup tracer.btfa --os-release debian12 --release 6.1.0-47-amd64 --arch x86_64",
+	"btfgen relolog --btf kernels/ --select x86_64 --type request_queue biolat.bpf.o",
+}
+
+// TestSession makes the picture of a terminal out of what the commands print. Run it with -update to write the file.
+func TestSession(t *testing.T) {
+	r := readerIn(t, map[string]string{
+		"kernels": "../../testdata/vmlinux", "execsnoop.bpf.o": pageObject, "biolat.bpf.o": "../../testdata/bpf/biolat.bpfel.o",
+	})
+	r.write("debian12", "ID=debian\nVERSION_ID=12\n")
+	var lines []string
+	for _, command := range session {
+		cmd := exec.Command("sh", "-c", command)
+		cmd.Dir, cmd.Env = r.dir, append(r.env, "BTFGEN_COLOR=always")
+		out, err := cmd.CombinedOutput()
+		if err != nil && exitCode(err) != statusFindings {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+		lines = append(lines, "\x1b[1m$ "+command+"\x1b[0m")
+		// Only how long it took differs from run to run.
+		out = took.ReplaceAll(out, []byte(", 200ms\n"))
+		lines = append(lines, strings.Split(strings.TrimSpace(string(out)), "\n")...)
+		lines = append(lines, "")
+	}
+	got := drawTerminal(lines[:len(lines)-1])
+	if *update {
+		if err := os.WriteFile(sessionPicture, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(sessionPicture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s is not what commands print, run: go test ./cmd/btfgen -run TestSession -update\n%s", sessionPicture, d)
+	}
+}
+
+var (
+	took    = regexp.MustCompile(`, [0-9.]+m?s\n`)
+	colour  = regexp.MustCompile("\x1b\\[([0-9;]*)m")
+	colours = map[string]string{"1": "b", "31": "r", "32": "g", "33": "y", "35": "m", "36": "c"}
+)
+
+// drawTerminal returns an SVG of lines with the colours of a terminal.
+func drawTerminal(lines []string) string {
+	const wide, high, margin = 7.8, 18, 14
+	columns := 0
+	for _, l := range lines {
+		columns = max(columns, utf8.RuneCountInString(colour.ReplaceAllString(l, "")))
+	}
+	w, h := float64(columns)*wide+2*margin, len(lines)*high+2*margin
+	var b strings.Builder
+	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" width=\"%.0f\" height=\"%d\">\n", w, h, w, h)
+	b.WriteString("<style>text{font:13px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#d4d4d4;white-space:pre}" +
+		".b{font-weight:bold;fill:#fff}.r{fill:#f47067}.g{fill:#6bc46d}.y{fill:#daaa3f}.m{fill:#dcbdfb}.c{fill:#76e3ea}</style>\n")
+	b.WriteString("<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#1e2228\"/>\n")
+	for i, l := range lines {
+		if l == "" {
+			continue
+		}
+		open := false
+		close := func() {
+			if open {
+				b.WriteString("</tspan>")
+			}
+			open = false
+		}
+		// The length keeps columns in their places, whatever font there is.
+		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" textLength=\"%.1f\">", margin, margin+i*high+13,
+			float64(utf8.RuneCountInString(colour.ReplaceAllString(l, "")))*wide)
+		for l != "" {
+			at := colour.FindStringSubmatchIndex(l)
+			if at == nil {
+				at = []int{len(l), len(l), len(l), len(l)}
+			}
+			b.WriteString(html.EscapeString(l[:at[0]]))
+			if class, ok := colours[l[at[2]:at[3]]]; at[0] < at[1] {
+				close()
+				if open = ok; ok {
+					fmt.Fprintf(&b, "<tspan class=\"%s\">", class)
+				}
+			}
+			l = l[at[1]:]
+		}
+		close()
+		b.WriteString("</text>\n")
+	}
+	b.WriteString("</svg>\n")
+	return b.String()
+}

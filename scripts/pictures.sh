@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Makes the pictures of docs/images from real runs. See usage below.
+set -euo pipefail
+
+me=${0##*/}
+cd "$(dirname "$0")/.."
+
+usage() {
+	cat <<EOF2
+usage: $me
+
+Makes docs/images/session.svg, a terminal, and docs/images/check.png, the page that
+'btfgen check --format html' writes, both from what btfgen prints for testdata. Needs
+Go and chromium. A test holds the first to what btfgen prints; the second
+depends on the version of chromium and its fonts.
+EOF2
+}
+
+case ${1:-} in
+'') ;;
+-h | --help) usage; exit 0 ;;
+*) printf '%s: unknown argument %s\n' "$me" "$1" >&2; usage >&2; exit 2 ;;
+esac
+chromium=$(command -v chromium || command -v chromium-browser) || { printf '%s: needs chromium\n' "$me" >&2; exit 3; }
+
+go test ./cmd/btfgen -run '^TestSession$' -count=1 -update
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+go build -o "$work/btfgen" ./cmd/btfgen
+cp -r testdata/vmlinux "$work/kernels"
+for name in biolat execsnoop filelife kfuncs runqlat; do
+	cp "testdata/bpf/$name.bpfel.o" "$work/$name.bpf.o"
+done
+status=0
+(cd "$work" && ./btfgen check --btf kernels --exclude s390x --format html -o check.html ./*.bpf.o) || status=$?
+((status == 0 || status == 3)) || exit "$status"
+# What somebody would do who opens the page: the worst first, and why.
+echo '<script>$("so").value = "1"; filter(); rows[0].p.row.querySelector("th").click()</script>' >>"$work/check.html"
+"$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --force-color-profile=srgb --force-device-scale-factor=1 \
+	--window-size=1000,440 --screenshot="$work/check.png" "file://$work/check.html" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
+mv "$work/check.png" docs/images/check.png
+ls -l docs/images
