@@ -43,6 +43,7 @@ fi
 "$make" -s install PREFIX="$work/usr"
 sed -n '/^\.Bd -literal$/,/^\.Ed$/p' libbtfa.3 | sed -e '1d;$d' -e 's/\\e/\\/g' >"$work/which.c"
 cp ../../examples/go-tracer/tracer.btfa "$work"
+source=$PWD
 cd "$work"
 if command -v pkg-config >/dev/null; then
 	PKG_CONFIG_PATH=$work/usr/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
@@ -56,7 +57,22 @@ fi
 "$CC" -std=c99 -Wall -Wextra -Werror -o shared which.c $shared
 # shellcheck disable=SC2086
 "$CC" -std=c99 -Wall -Wextra -Werror -static -o static which.c $static
-for program in ./shared ./static; do
+programs='./shared ./static'
+if command -v "$CXX" >/dev/null; then
+	cp which.c which.cc
+	# shellcheck disable=SC2086
+	"$CXX" -std=c++98 -Wall -Werror -o cxx which.cc $shared
+	programs="$programs ./cxx"
+fi
+if [ -n "$ZSTD_LIBS" ]; then
+	# shellcheck disable=SC2086
+	if "$CC" -std=c99 -g -fsanitize=address,undefined -fno-sanitize-recover=all -I"$source" -o sanitized which.c "$source/btfa.c" $ZSTD_LIBS 2>err; then
+		programs="$programs ./sanitized"
+	else
+		say "skipped: the compiler has no sanitizers: $(head -n 1 err)"
+	fi
+fi
+for program in $programs; do
 	release=6.1.0-no-such
 	LD_LIBRARY_PATH=$work/usr/lib $program $release 2>err && die "$program found what is not there"
 	grep -q "^kernel .*/$release has no BTF, and the archive has none for it: no kernel" err || die "$program says" "$(cat err)"
@@ -69,4 +85,4 @@ for program in ./shared ./static; do
 	LD_LIBRARY_PATH=$work/usr/lib $program $release >out || die "$program did not find $release"
 	grep -q '^/proc/self/fd/[0-9]*: ' out || die "$program says" "$(cat out)"
 done
-say "passed"
+say "passed:" $programs
