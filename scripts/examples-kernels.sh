@@ -24,7 +24,8 @@ of it with what is true. KERNEL is one of
 
 and by default the three suites. A kernel that tracer.btfa does not have is added to
 the archive in the tracers that are booted, from the BTF in its image. Says by which
-rule the kernel was found in the archive and, last, a line per kernel.
+rule the kernel was found in the archive, what the reader in C takes and, last, a
+line per kernel.
 
   --timeout SECONDS   give up on a boot after so long (default 120)
   --sources FILE      use the apt sources in FILE (sources.list format), such as those
@@ -187,6 +188,10 @@ mkdir "$work/c"
 if PATH=$PATH:/usr/sbin make -s -C examples/c-tracer OUT="$work/c" ARCHIVE="$embedded" LDFLAGS='-static -s' >"$work/c/log" 2>&1; then
 	cp "$work/c/tracer" "$root/c-tracer"
 	say "c-tracer: $(wc -c <"$root/c-tracer") bytes, static"
+	"${CC:-cc}" -std=c99 -O2 -c -o "$work/c/btfa.o" lib/c/btfa.c
+	say "its reader without zstd: $(size -A "$work/c/btfa.o" | awk '$1 ~ /^\.(text|rodata|data|bss)/ { n += $2 } END { print n }') bytes of code and data"
+	go test -count=1 -v -run '^TestCThousand$' ./internal/archiver >"$work/c/log" || { cat "$work/c/log" >&2; exit 1; }
+	say "its reader: $(sed -n 's/^.*_test\.go:[0-9]*: //p' "$work/c/log")"
 else
 	tail -n 3 "$work/c/log" >&2
 	say 'c-tracer cannot be built here; go-tracer runs alone'
