@@ -181,6 +181,18 @@ func TestGoTracer(t *testing.T) {
 	}
 }
 
+// The Makefile leaves the object alone where its source is newer, as in a fresh clone it may be: make's own rule
+// would compile it for the machine that make runs on.
+func TestCTracerObject(t *testing.T) {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("needs make")
+	}
+	plan := output(t, "make", "-n", "-C", "c-tracer", "OUT="+t.TempDir(), "-W", "../go-tracer/bpf/exec.bpf.c")
+	if strings.Contains(plan, "-o ../"+object) || !strings.Contains(plan, "gen skeleton") {
+		t.Errorf("make would do this:\n%s", plan)
+	}
+}
+
 func TestCTracer(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
 	for _, tool := range []string{"cc", "make", "bpftool"} {
