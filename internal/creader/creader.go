@@ -63,11 +63,19 @@ func Source() string {
 var driver struct {
 	sync.Once
 	dir, skip, fail string
+	program         string
 }
+
+// inherited names the driver in the environment of a fuzzer's workers. They are processes of their own, and would
+// each spend seconds of the time for fuzzing on building it.
+const inherited = "BTFGEN_CREADER_DRIVER"
 
 // build compiles the driver once for all tests of a package. It stays in a
 // directory that Remove removes.
 func build() {
+	if driver.program = os.Getenv(inherited); driver.program != "" {
+		return
+	}
 	work, err := os.MkdirTemp("", "libbtfa-")
 	if err != nil {
 		driver.fail = err.Error()
@@ -104,6 +112,11 @@ func build() {
 	args = append(args, filepath.Join(Source(), "test", "driver.c"), filepath.Join(Source(), "btfa.c"))
 	if out, err := compile(cc, "driver", args...); err != nil {
 		driver.fail = fmt.Sprintf("%s: %v\n%s", cc, err, out)
+		return
+	}
+	driver.program = filepath.Join(work, "driver")
+	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {
+		os.Setenv(inherited, driver.program)
 	}
 }
 
@@ -125,7 +138,7 @@ func Start(t testing.TB) *Reader {
 	case driver.fail != "":
 		t.Fatal(driver.fail)
 	}
-	r := &Reader{cmd: exec.Command(filepath.Join(driver.dir, "driver"))}
+	r := &Reader{cmd: exec.Command(driver.program)}
 	r.cmd.Stderr = &r.stderr
 	var err error
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
@@ -138,9 +151,6 @@ func Start(t testing.TB) *Reader {
 	r.out = bufio.NewReader(out)
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
-	}
-	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {
-		Remove() // this process has one target, and does not come to its TestMain's end
 	}
 	t.Cleanup(func() {
 		r.in.Close()
