@@ -27,16 +27,34 @@ func printHelp(w io.Writer, app *cli.App, commands []*cli.Command) {
 		return
 	}
 	ours(w, "%s\n\n", wrapped(name+": "+c.Usage, 0))
-	ours(w, "%s\n", wrapped(fmt.Sprintf("    %s [options] %s", name, c.ArgsUsage), 8))
+	ours(w, "%s\n", wrapped("    "+name+" "+synopsis(c), 8))
 	for _, p := range paragraphs(c.Description) {
 		ours(w, "%s\n", p)
 	}
-	ours(w, "\nOptions:\n\n")
+	for i, o := range options(c) {
+		if i == 0 {
+			ours(w, "\nOptions:\n\n")
+		}
+		ours(w, "%s\n", row(o.typed(), o.usage))
+	}
+}
+
+// synopsis is what goes behind a command's name.
+func synopsis(c *cli.Command) string {
+	if len(options(c)) == 0 {
+		return c.ArgsUsage
+	}
+	return "[options] " + c.ArgsUsage
+}
+
+// options are those of a command that are for users.
+func options(c *cli.Command) (all []*described) {
 	for _, f := range c.Flags {
 		if o := describe(f); o != nil {
-			ours(w, "%s\n", row(o.typed(), o.usage))
+			all = append(all, o)
 		}
 	}
+	return all
 }
 
 // ours prints what is all ours, line breaks too.
