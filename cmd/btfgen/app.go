@@ -152,6 +152,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			checkCommand(),
 			archiveCommand(),
 			corpusCommand(),
+			manCommand(),
 		},
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   onUsageError,
@@ -169,8 +170,11 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 func prepare(c *cli.Command, name string) {
 	c.OnUsageError = onUsageError
 	if len(c.Subcommands) == 0 {
-		c.Flags = append(c.Flags, configFlag(), &cli.BoolFlag{Name: "debug", Usage: "print where a defect of btfgen is", Hidden: true})
 		told, finds := contract[name]
+		if finds { // and is not about btfgen itself
+			c.Flags = append(c.Flags, configFlag())
+		}
+		c.Flags = append(c.Flags, &cli.BoolFlag{Name: "debug", Usage: "print where a defect of btfgen is", Hidden: true})
 		if finds {
 			c.Flags = append(c.Flags, told.flags()...)
 		}

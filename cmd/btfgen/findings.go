@@ -66,7 +66,7 @@ var meanings = map[class]string{
 // told is which findings a command tells: those that count unless --fail-on says otherwise, and the others.
 type told struct{ counts, others []class }
 
-// contract has every command, also those that find nothing.
+// contract has every command that is not about btfgen itself, also those that find nothing.
 var contract = map[string]told{
 	"generate":        {[]class{ambiguous, conflicting, damaged, different, failed, unmatched}, []class{noted, poisoned, reached, skipped}},
 	"min_core_btf":    {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},

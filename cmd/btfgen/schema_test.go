@@ -188,7 +188,7 @@ func TestSchemas(t *testing.T) {
 		}
 	}
 	for name := range commands(newApp(&msgs, &msgs).Commands, "") {
-		if !ran[name] {
+		if _, finds := contract[name]; finds && !ran[name] { // the others are about btfgen itself
 			t.Errorf("%s: no run with --json", name)
 		}
 	}

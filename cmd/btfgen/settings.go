@@ -44,6 +44,9 @@ var excludes = map[string][]string{
 
 // settle adds what was not typed: options from the environment, then options and arguments from a file.
 func (l *commandLine) settle() error {
+	if l.flag("config") == nil {
+		return nil
+	}
 	typed := make(map[string]bool)
 	for _, o := range l.options {
 		typed[o.name()] = true
@@ -215,6 +218,9 @@ func configurable(prefix []string, among []*cli.Command) (all []config.Command) 
 		name := append(prefix[:len(prefix):len(prefix)], c.Name)
 		if len(c.Subcommands) > 0 {
 			all = append(all, configurable(name, c.Subcommands)...)
+			continue
+		}
+		if !slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return f.Names()[0] == "config" }) {
 			continue
 		}
 		own := config.Command{Name: name}

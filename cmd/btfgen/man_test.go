@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestMan holds that each command has a page, which has what help and docs/cli.md have of it, and that formatters find
+// nothing wrong with it.
+func TestMan(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
+	var stderr bytes.Buffer
+	if s := run(t.Context(), []string{"man", "-o", dir}, io.Discard, &stderr); s != statusOK {
+		t.Fatalf("exit status %d: %s", s, &stderr)
+	}
+	files, err := filepath.Glob(dir + "/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := newApp(io.Discard, io.Discard)
+	pages := manPages(app)
+	if len(files) != len(pages) || len(pages) < 15 {
+		t.Errorf("%d files of %d pages", len(files), len(pages))
+	}
+	man, mandoc := lookPath("man"), lookPath("mandoc")
+	for _, p := range pages {
+		file := filepath.Join(dir, p.file())
+		var alone bytes.Buffer
+		args := append([]string{"man"}, strings.Fields(p.command)[1:]...)
+		if s := run(t.Context(), args, &alone, &stderr); s != statusOK || alone.String() != p.roff("2023-11-14") {
+			t.Errorf("%s: exit status %d, another page than that of -o: %s", p.command, s, &stderr)
+		}
+		for line := range strings.Lines(alone.String()) {
+			if strings.HasPrefix(line, "'") || regexp.MustCompile(`[^ -~\n]`).MatchString(line) {
+				t.Errorf("%s: %q", p.command, line)
+			}
+		}
+		if mandoc != "" {
+			if out, err := exec.Command(mandoc, "-Tlint", "-Wwarning", file).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", p.command, err, out)
+			}
+		}
+		if man == "" {
+			continue
+		}
+		// man itself, in a width in which no line is broken.
+		cmd := exec.Command(man, "--warnings=all", "-l", file)
+		cmd.Env = append(cmd.Environ(), "MANWIDTH=3000", "MAN_KEEP_FORMATTING=", "LC_ALL=C.UTF-8", "MANPAGER=cat")
+		var warnings bytes.Buffer
+		cmd.Stderr = &warnings
+		out, err := cmd.Output()
+		if err != nil || warnings.Len() > 0 {
+			t.Errorf("%s: %v\n%s", p.command, err, &warnings)
+		}
+		text := strings.Join(strings.Fields(string(out)), " ")
+		want := []string{strings.ReplaceAll(p.command, " ", "-") + " - " + p.usage, "2023-11-14"}
+		for _, c := range p.within {
+			want = append(want, strings.ReplaceAll(p.command+" "+c.Name, " ", "-")+"(1) "+c.Usage)
+		}
+		if p.leaf != nil {
+			want = append(want, p.command+" "+synopsis(p.leaf), p.leaf.Description)
+			for _, o := range options(p.leaf) {
+				want = append(want, o.typed()+" "+o.usage)
+			}
+		} else if p.command == app.Name {
+			for _, v := range variables {
+				want = append(want, v+" --")
+			}
+			for c, m := range meanings {
+				want = append(want, "• "+string(c)+": "+strings.ReplaceAll(m, "`", ""))
+			}
+		}
+		for _, w := range want {
+			if w = strings.Join(strings.Fields(w), " "); !strings.Contains(text, w) {
+				t.Errorf("%s: %q is not in the page", p.command, w)
+			}
+		}
+	}
+	if man == "" || mandoc == "" {
+		t.Skip("needs man and mandoc to look at the pages")
+	}
+}
+
+func lookPath(program string) string {
+	path, _ := exec.LookPath(program)
+	return path
+}
+
+func TestRoff(t *testing.T) {
+	for text, want := range map[string]string{
+		"a - b":                      `a \- b`,
+		`'x' "y" \z ^~`:              `\(aqx\(aq \(dqy\(dq \ez \(ha\(ti`,
+		"to `--fail-on`, that":       `to \fB\-\-fail\-on\fR, that`,
+		"see [config.md](config.md)": "see docs/config.md",
+		"a [table](x.md#y)":          "a docs/x.md",
+		"NAME,…":                     `NAME,\[u2026]`,
+	} {
+		if got := roffInline(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+	var r roffWriter
+	r.markdown("One\ntwo.\n\n.three\n- `a`: x\n\n| n | m | o |\n|--|--|--|\n| `1` | | y |\n\n    few  words   here\n\nEnd.")
+	const want = "One\ntwo.\n.PP\n\\&.three\n.IP \"\\[u2022]\" \"2\"\n\\fBa\\fR: x\n.TP \"8\"\n\\fB1\\fR\no: y\n.TP \"8\"\n\\fBfew words\\fR\nhere\n.PP\nEnd.\n"
+	if r.String() != want {
+		t.Errorf("%q, want %q", r.String(), want)
+	}
+}
