@@ -55,6 +55,9 @@ func runApp(ctx context.Context, app *cli.App, args []string) int {
 }
 
 func runCommand(ctx context.Context, app *cli.App, args []string) error {
+	if len(args) > 0 && args[0] == completeWord {
+		return complete(app, args[1:])
+	}
 	line, err := parseArgs(app, args)
 	switch {
 	case err != nil:
@@ -152,6 +155,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			checkCommand(),
 			archiveCommand(),
 			corpusCommand(),
+			completionCommand(),
 			manCommand(),
 		},
 		ExitErrHandler: func(*cli.Context, error) {},

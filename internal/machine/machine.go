@@ -54,6 +54,15 @@ var all = []Machine{
 	{"sparc64", "tpc", big, 8, "u_regs tpc tnpc tstate"},
 }
 
+// Archs returns the architectures of all machines.
+func Archs() []string {
+	archs := make([]string, len(all))
+	for i := range all {
+		archs[i] = all[i].Arch
+	}
+	return archs
+}
+
 // Named returns the machine of an architecture in any spelling, nil for one that is not known.
 func Named(arch string) *Machine {
 	arch = kernel.CanonicalArch(arch)

@@ -1,0 +1,314 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCompletions(t *testing.T) {
+	app := newApp(io.Discard, io.Discard)
+	for _, c := range []struct {
+		line  string // the last word is the one to complete
+		files string
+		want  string // words with spaces between them; those before ... begin a longer list
+	}{
+		{"", noFiles, "generate min_core_btf ..."},
+		{"ver", noFiles, "verify version"},
+		{"--", noFiles, "--help --version"},
+		{"archive ", noFiles, "list lookup extract merge convert help"},
+		{"archive l", noFiles, "list lookup"},
+		{"help arch", noFiles, "archive"},
+		{"archive help l", noFiles, "list lookup"},
+		{"help generate ", noFiles, ""},
+		{"nonsense ", noFiles, ""},
+		{"nonsense --x", noFiles, ""},
+		{"generate ", anyFile, ""},
+		{"generate --p", noFiles, "--padding"},
+		{"generate --d", noFiles, ""}, // --debug is hidden
+		{"generate -", noFiles, "--btf --select ..."},
+		{"generate --padding ", noFiles, "implicit explicit"},
+		{"generate --padding e", noFiles, "explicit"},
+		{"generate --padding=e", noFiles, "--padding=explicit"},
+		{"generate --padding explicit ", anyFile, ""},
+		{"generate --jobs ", noFiles, ""},
+		{"generate -j ", noFiles, ""},
+		{"generate -vj ", noFiles, ""},
+		{"generate -v ", anyFile, ""},
+		{"generate --unknown ", anyFile, ""},
+		{"generate -o ", anyFile, ""},
+		{"generate --manifest=x", anyFile, ""},
+		{"generate --verbose=", noFiles, ""},
+		{"generate --xz=", noFiles, "--xz=auto --xz=program --xz=go"},
+		{"generate -- --p", anyFile, ""},
+		{"generate x8", anyFile, "x86_64="},
+		{"generate x86_64=", anyFile, ""},
+		{"check --format j", noFiles, "json junit"},
+		{"check --fail-on ", noFiles, "damaged different failing skipped uncertain unmatched none"},
+		{"check --fail-on failing,", noFiles, "failing,damaged failing,different failing,skipped failing,uncertain failing,unmatched"},
+		{"check --fail-on=failing,un", noFiles, "--fail-on=failing,uncertain --fail-on=failing,unmatched"},
+		{"archive extract x.btfa -o ", directory, ""},
+		{"archive extract ", anyFile, ""},
+		{"archive extract x.btfa ", noFiles, ""}, // a key
+		{"archive lookup --arch arm", noFiles, "arm64 arm"},
+		{"archive list x.btfa ", noFiles, ""}, // there is but one
+		{"corpus lint ", anyFile, ""},
+		{"completion ", noFiles, "bash zsh fish"},
+		{"completion bash ", noFiles, ""},
+		{"man arch", noFiles, "archive"},
+		{"man archive l", noFiles, "list lookup"},
+		{"man archive list ", noFiles, ""},
+		{"man nonsense ", noFiles, ""},
+		{"\x1b", noFiles, ""},
+	} {
+		words := strings.Split(c.line, " ")
+		got := completions(app, words[:len(words)-1], words[len(words)-1])
+		var texts []string
+		for _, w := range got.words {
+			texts = append(texts, w.text)
+		}
+		want, longer := strings.CutSuffix(c.want, " ...")
+		list := strings.Join(texts, " ")
+		if longer {
+			want, list = want+" ", strings.TrimPrefix(list, want+" ")
+			if strings.Join(texts, " ") == list {
+				t.Errorf("%q: %q, want %q first", c.line, texts, want)
+			}
+		} else if list != want {
+			t.Errorf("%q: %q, want %q", c.line, list, want)
+		}
+		if got.files != c.files {
+			t.Errorf("%q: %s, want %s", c.line, got.files, c.files)
+		}
+	}
+}
+
+// What commands say that they want for a value is what is completed.
+func TestCompletionFixed(t *testing.T) {
+	const kernels, object = "../../testdata/vmlinux/debian/12/arm64", pageObject
+	for option, line := range map[string][]string{
+		"color":   {"relolog", object},
+		"format":  {"check", object},
+		"layout":  {"archive", "convert", "x.btfa", "-o", "x.tar.gz"},
+		"padding": {"generate", "-o", "x.btfa", object},
+		"result":  {"relolog", object},
+		"xz":      {"corpus", "list", kernels},
+	} {
+		var stderr bytes.Buffer
+		if s := run(t.Context(), append(line, "--"+option+"=nonsense"), io.Discard, &stderr); s != statusUsage {
+			t.Errorf("--%s: exit status %d: %s", option, s, &stderr)
+		}
+		_, list, _ := strings.Cut(strings.SplitN(stderr.String(), "\n", 2)[0], ": want ")
+		want := strings.Split(strings.ReplaceAll(list, " or ", ", "), ", ")
+		if !slices.Equal(fixed[option], want) {
+			t.Errorf("--%s: %q is completed, want %q", option, fixed[option], want)
+		}
+	}
+}
+
+// TestCompletionValues holds that completion knows what every option and argument is.
+func TestCompletionValues(t *testing.T) {
+	// What is neither the name of a file nor one of a few words.
+	free := []string{"N", "SELECTOR", "PATTERN", "RELEASE", "KEY", "[PATH=]ID/VERSION_ID/ARCH[/RELEASE]"}
+	few := make(map[string]bool)
+	for name, c := range commands(newApp(io.Discard, io.Discard).Commands, "") {
+		for _, f := range c.Flags {
+			o := describe(f)
+			if o == nil || !takesValue(f) {
+				continue
+			}
+			words := len(values(name, f))
+			if words > 0 {
+				few[f.Names()[0]] = true
+			}
+			if ways := b2i(words > 0) + b2i(isPath(o.value)) + b2i(slices.Contains(free, o.value)); ways != 1 {
+				t.Errorf("%s %s %s: want it in one of isPath, values and the list here, not in %d", name, o.names[0], o.value, ways)
+			}
+		}
+	}
+	for name := range fixed {
+		if !few[name] {
+			t.Errorf("no command has --%s", name)
+		}
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// scriptOf writes the script for a shell where the shell looks for it.
+func scriptOf(t *testing.T, shell, name string) string {
+	t.Helper()
+	var out, stderr bytes.Buffer
+	if s := run(t.Context(), []string{"completion", shell}, &out, &stderr); s != statusOK {
+		t.Fatalf("exit status %d: %s", s, &stderr)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, out.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// folder is where lines are completed.
+func folder(t *testing.T) string {
+	dir := t.TempDir()
+	for _, name := range []string{"probe.o", "tracer.btfa", "dir/x"} {
+		write(t, filepath.Join(dir, name), "")
+	}
+	return dir
+}
+
+// completed are lines, and what a shell makes of them when the user presses TAB.
+var completed = []struct{ line, want string }{
+	{"btfgen gen", "btfgen generate"},
+	{"btfgen archive conv", "btfgen archive convert"},
+	{"btfgen generate --pad", "btfgen generate --padding"},
+	{"btfgen generate --padding e", "btfgen generate --padding explicit"},
+	{"btfgen generate --padding=e", "btfgen generate --padding=explicit"},
+	{"btfgen check --fail-on failing,unm", "btfgen check --fail-on failing,unmatched"},
+	{"btfgen check --fail-on=failing,unm", "btfgen check --fail-on=failing,unmatched"},
+	{"btfgen generate --reuse=tr", "btfgen generate --reuse=tracer.btfa"},
+	{"btfgen generate -o tr", "btfgen generate -o tracer.btfa"},
+	{"btfgen generate pr", "btfgen generate probe.o"},
+	{"btfgen generate x8", "btfgen generate x86_64="},
+	{"btfgen generate x86_64=pr", "btfgen generate x86_64=probe.o"},
+	{"btfgen archive extract tracer.btfa -o d", "btfgen archive extract tracer.btfa -o dir/"},
+	{"btfgen generate --jobs pr", "btfgen generate --jobs pr"}, // which is no number
+}
+
+// TestCompletionTerminal types lines into shells on a terminal.
+func TestCompletionTerminal(t *testing.T) {
+	if _, err := exec.LookPath("script"); err != nil {
+		t.Skip("needs script, of util-linux, for a terminal")
+	}
+	for _, shell := range []struct{ name, start, file, load string }{
+		{"bash", "bash --norc --noprofile -i", "btfgen", "source $SCRIPT"},
+		{"zsh", "zsh -f -i", "_btfgen", "fpath=(${SCRIPT:h} $fpath); autoload -U compinit; compinit -u -D; unsetopt auto_menu auto_remove_slash"},
+	} {
+		t.Run(shell.name, func(t *testing.T) {
+			if _, err := exec.LookPath(shell.name); err != nil {
+				t.Skipf("needs %s", shell.name)
+			}
+			term := openTerminal(t, shell.start, "SCRIPT="+scriptOf(t, shell.name, shell.file))
+			term.enter(shell.load)
+			for _, c := range completed {
+				// The line becomes the arguments of another command, which shows them.
+				got := term.enter(c.line + "\t\x01printf '<%s>' \x05")
+				var words []string
+				for _, m := range regexp.MustCompile(`<([^<>%]*)>`).FindAllStringSubmatch(got, -1) {
+					words = append(words, m[1])
+				}
+				if strings.Join(words, " ") != c.want {
+					t.Errorf("%q: %q, want %q\n%q", c.line, words, c.want, got)
+				}
+			}
+		})
+	}
+}
+
+// terminal is a shell on a terminal.
+type terminal struct {
+	*testing.T
+	in  io.Writer
+	out chan []byte
+}
+
+func openTerminal(t *testing.T, start string, env ...string) *terminal {
+	t.Helper()
+	cmd := exec.Command("script", "-qec", start, "/dev/null")
+	cmd.Dir = folder(t)
+	cmd.Env = append(append(os.Environ(), "TERM=dumb", "LC_ALL=C", "HISTFILE="), env...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{t, in, make(chan []byte)}
+	go func() {
+		defer close(term.out)
+		for {
+			buf := make([]byte, 4096)
+			n, err := out.Read(buf)
+			if n > 0 {
+				term.out <- buf[:n]
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		for range term.out {
+		}
+		_ = cmd.Wait()
+	})
+	return term
+}
+
+// enter types a line, and returns what the terminal has shown when the shell is done with it.
+func (t *terminal) enter(line string) string {
+	t.Helper()
+	if _, err := io.WriteString(t.in, line+"; echo DO''NE\n"); err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	late := time.After(time.Minute)
+	for {
+		select {
+		case b, ok := <-t.out:
+			if !ok {
+				t.Fatalf("%q: the shell has ended: %q", line, all)
+			}
+			if all = append(all, b...); bytes.Contains(all, []byte("DONE\r\n")) {
+				return string(all)
+			}
+		case <-late:
+			t.Fatalf("%q: not done: %q", line, all)
+		}
+	}
+}
+
+func TestCompletionFish(t *testing.T) {
+	if _, err := exec.LookPath("fish"); err != nil {
+		t.Skip("needs fish")
+	}
+	script := scriptOf(t, "fish", "btfgen.fish")
+	dir := folder(t)
+	for _, c := range completed {
+		cmd := exec.Command("fish", "-N", "-c", `source $argv[1]; complete -C $argv[2]`, script, c.line)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%q: %v\n%s", c.line, err, out)
+		}
+		word, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\t") // all of the last one
+		if i := strings.LastIndexByte(c.line, ' ') + 1; word == "" {
+			word = c.line[i:]
+		} else if strings.Contains(word, "\n") {
+			t.Errorf("%q: %q", c.line, out)
+		}
+		if got := c.line[:strings.LastIndexByte(c.line, ' ')+1] + word; got != c.want {
+			t.Errorf("%q: %q, want %q", c.line, got, c.want)
+		}
+	}
+}
