@@ -9,8 +9,9 @@ import (
 // version is what packagers set: -ldflags "-X main.version=v1.2.3". Empty otherwise.
 var version string
 
-// archived is the tag and the commit in a source tarball, where git archive
+// archived is the tag, the commit and its time in a source tarball, where git archive
 // replaces the placeholders (.gitattributes says so). Elsewhere it begins with $.
+// scripts/release.sh reads it, too.
 //
 //go:embed version.txt
 var archived string

@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# Makes all files of a release. See usage below, and docs/packaging.md.
+set -euo pipefail
+shopt -s inherit_errexit
+
+me=${0##*/}
+root=$(cd "$(dirname "$0")/.." && pwd)
+nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.1
+targets=(linux/amd64 linux/arm64 linux/armv7 linux/386 linux/ppc64le linux/riscv64 linux/s390x darwin/amd64 darwin/arm64)
+
+usage() {
+	cat <<END
+usage: $me [--only TARGET[,TARGET]...] [-o DIR]
+
+Builds btfgen and puts into DIR (default: dist), which must not be there or be
+empty:
+
+  btfgen-VERSION-OS-ARCH.tar.gz   for every TARGET: the program, its manual,
+                                  completion, documents and licences
+  btfgen*.deb, .rpm, .apk         the same as packages, for Linux
+  btfgen-VERSION.spdx.json        what the programs are linked from
+  SHA256SUMS                      of all of these
+
+  --only TARGET   of ${targets[*]}
+
+Needs Go, GNU tar and coreutils, gzip and, once, the module proxy. Environment:
+
+  VERSION            such as v1.2.3 (default: the commit's tag, or its time and hash)
+  SOURCE_DATE_EPOCH  the time of all files (default: the commit's)
+  MAINTAINER         of the packages: "Name <address>"
+
+The same commit, Go and environment give the same bytes in any directory.
+END
+}
+
+die() {
+	printf '%s: %s\n' "$me" "$*" >&2
+	exit "${status:-1}"
+}
+
+out=dist only=("${targets[@]}")
+while [ $# -gt 0 ]; do
+	case $1 in
+	-o | --only)
+		[ $# -ge 2 ] || status=2 die "$1 needs a value"
+		if [ "$1" = -o ]; then out=$2; else IFS=, read -ra only <<<"$2"; fi
+		shift
+		;;
+	-h | --help) usage && exit ;;
+	*) status=2 die "unknown argument $1; see $me --help" ;;
+	esac
+	shift
+done
+[ -n "$out" ] || status=2 die '-o needs a value'
+for t in "${only[@]}"; do
+	[[ " ${targets[*]} " == *" $t "* ]] || status=2 die "--only $t: want some of ${targets[*]}"
+done
+[ -z "$(ls -A -- "$out" 2>/dev/null)" ] || status=2 die "$out is not empty"
+[[ $out = /* ]] || out=$PWD/$out
+
+# What this is a release of: a commit, also in an archive that git has made of it.
+if [ "$(git -C "$root" rev-parse --show-toplevel 2>/dev/null)" = "$root" ]; then
+	tag=$(git -C "$root" describe --tags 2>/dev/null || true)
+	read -r commit time < <(git -C "$root" log -1 --format='%H %ct')
+	[ -z "$(git -C "$root" status --porcelain)" ] || changed=-dirty
+else
+	read -ra field <"$root/cmd/btfgen/version.txt"
+	case ${#field[@]} in
+	2) tag='' commit=${field[0]} time=${field[1]} ;;
+	3) tag=${field[0]} commit=${field[1]} time=${field[2]} ;;
+	esac
+	[[ ${field[0]} != \$* ]] || tag='' commit='' time='' # sources that git has nothing to do with
+fi
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$time}
+[ -n "$SOURCE_DATE_EPOCH" ] || die 'SOURCE_DATE_EPOCH is not set, and there is no commit to take it from'
+version=${VERSION:-${tag:-v0.0.0-$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S)-${commit:0:12}}${changed:-}}
+[[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+[-+.0-9A-Za-z]*$ ]] || status=2 die "VERSION $version: want one such as v1.2.3"
+number=${version#v}
+maintainer=${MAINTAINER:-btfgen maintainers <btfgen@users.noreply.github.com>}
+
+# Nothing of the environment gets into the bytes.
+export LC_ALL=C TZ=UTC GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=0
+unset GOAMD64 GOARM64 GO386 GOPPC64 GORISCV64 GOEXPERIMENT GOFIPS140 GODEBUG GOOS GOARCH GOARM
+umask 022
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+dist=$out out=$work/dist # until all is there
+mkdir "$out"
+cd "$root"
+
+# The version is the linker's. What git archive has written down of it would be in the program as well.
+: >"$work/version.txt"
+echo "{\"Replace\": {\"$root/cmd/btfgen/version.txt\": \"$work/version.txt\"}}" >"$work/overlay.json"
+
+# build OS ARCH FILE: builds btfgen.
+build() {
+	local arch=$2 arm=
+	[ "$arch" != armv7 ] || arch=arm arm=7
+	GOOS=$1 GOARCH=$arch GOARM=$arm go build -trimpath -buildvcs=false -overlay "$work/overlay.json" -ldflags "-s -w -X main.version=$version" -o "$3" ./cmd/btfgen
+}
+
+# archive NAME DIR: makes a tar file of a directory, which it calls NAME inside.
+archive() {
+	tar -C "$2" --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX --mtime="@$SOURCE_DATE_EPOCH" \
+		--transform "s,^\.,$1," -cf - . | gzip -9n >"$out/$1.tar.gz"
+}
+
+programs=()
+for t in "${only[@]}"; do
+	echo "building $t"
+	d=$work/${t/\//-}
+	mkdir -p "$d"
+	build "${t%/*}" "${t#*/}" "$d/btfgen"
+	programs+=("btfgen-$number-${t/\//-}/bin/btfgen=$d/btfgen")
+done
+build "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" "$work/btfgen"
+GOBIN=$work go install "$nfpm"
+go run ./scripts/release-helper -version "$version" -copyright packaging/copyright -o "$work" "${programs[@]}"
+cp "$work/btfgen.spdx.json" "$out/btfgen-$number.spdx.json"
+
+# What all have in common, as it is below /usr or /usr/local.
+common=$work/common
+doc=$common/share/doc/btfgen
+mkdir -p "$common/share/bash-completion/completions" "$common/share/zsh/site-functions" "$common/share/fish/vendor_completions.d" "$doc/schema"
+"$work/btfgen" man -o "$common/share/man/man1"
+"$work/btfgen" completion bash >"$common/share/bash-completion/completions/btfgen"
+"$work/btfgen" completion zsh >"$common/share/zsh/site-functions/_btfgen"
+"$work/btfgen" completion fish >"$common/share/fish/vendor_completions.d/btfgen.fish"
+cp README.md NOTICE docs/*.md "$doc"
+cp docs/schema/*.json "$doc/schema"
+
+for t in "${only[@]}"; do
+	d=$work/${t/\//-}
+	tree=$d/tree
+	cp -R "$common" "$tree"
+	install -D -m 755 "$d/btfgen" "$tree/bin/btfgen"
+	cp CHANGELOG.md LICENSE "$work/LICENSES" "$tree/share/doc/btfgen"
+	archive "btfgen-$number-${t/\//-}" "$tree"
+	[ "${t%/*}" = linux ] || continue
+
+	p=$d/package
+	mkdir "$p"
+	cp -R "$common" "$p/usr"
+	install -D -m 755 "$d/btfgen" "$p/usr/bin/btfgen"
+	gzip -9n "$p"/usr/share/man/man1/*
+	gzip -9n <CHANGELOG.md >"$p/usr/share/doc/btfgen/changelog.gz"
+	mv "$p/usr/share/zsh/site-functions/_btfgen" "$p" # which Debian has elsewhere
+	rm -r "$p/usr/share/zsh"
+	cp LICENSE "$work/LICENSES" "$work/copyright" packaging/lintian-overrides "$p"
+	cat >"$p/changelog.yaml" <<-END
+		- semver: "$number"
+		  date: $(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
+		  packager: "$maintainer"
+		  deb:
+		    urgency: medium
+		    distributions: [unstable]
+		  changes:
+		    - note: "$version: see changelog.gz"
+	END
+	chmod -R u+rw,go=rX "$p"
+	arch=${t#*/}
+	for packager in deb rpm apk; do
+		(cd "$p" && PACKAGE_ARCH=${arch/armv7/arm7} PACKAGE_VERSION=$number PACKAGE_MAINTAINER=$maintainer \
+			"$work/nfpm" package --config "$root/packaging/nfpm.yaml" --packager "$packager" --target "$out/" >"$d/log") ||
+			die "nfpm, $t: $(cat "$d/log")"
+	done
+done
+
+(cd "$out" && sha256sum -- * >"$work/SHA256SUMS")
+mkdir -p -- "$dist"
+mv "$out"/* "$dist"
+mv "$work/SHA256SUMS" "$dist"
+echo "$dist: btfgen $version"
