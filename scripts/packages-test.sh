@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Makes a release for this machine twice, in two directories that have nothing in common but the commit, and uses what
+# is in it as those would who get it. CI runs it. What needs a tool that is not there is skipped, and said so.
+set -euo pipefail
+shopt -s inherit_errexit
+cd "$(dirname "$0")/.."
+
+say() { printf 'packages: %s\n' "$*"; }
+die() { say "$*" >&2; exit 1; }
+# have PROGRAM: whether it is there.
+have() { command -v "$1" >/dev/null || { say "skipped: needs $1"; return 1; }; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+chmod 755 "$work"
+[ -z "$(git status --porcelain)" ] || die 'commit first: a release is made of a commit'
+
+# The same bytes.
+arch=$(go env GOHOSTARCH)
+case $arch in arm) arch=armv7 ;; esac
+scripts/release.sh --only "linux/$arch" -o "$work/release"
+mkdir "$work/elsewhere and far away"
+git archive HEAD | tar -x -C "$work/elsewhere and far away"
+caches=("GOMODCACHE=$(go env GOMODCACHE)" "GOCACHE=$(go env GOCACHE)")
+(umask 077 && cd / && env "${caches[@]}" HOME="$work" TZ=Asia/Tokyo LANG=C.UTF-8 GOAMD64=v3 GOFLAGS=-buildvcs=true \
+	"$work/elsewhere and far away/scripts/release.sh" --only "linux/$arch" -o "$work/again")
+diff -r "$work/release" "$work/again" || die 'two builds are not the same'
+say 'two builds from two directories are the same'
+cd "$work/release"
+sha256sum --quiet -c SHA256SUMS
+[ "$(sort -k 2 SHA256SUMS | awk '{ print $2 }' | paste -sd' ')" = "$(find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | paste -sd' ')" ] ||
+	die 'SHA256SUMS does not have all files'
+version=v$(basename ./*.spdx.json .spdx.json | sed 's/^btfgen-//')
+
+# check WHERE: uses the program, manual and completion below WHERE/usr.
+check() {
+	local usr=$1/usr got
+	got=$("$usr/bin/btfgen" --version)
+	[ "$got" = "btfgen version $version" ] || die "$1 says $got, want $version"
+	if have man; then
+		MANWIDTH=80 man -M "$usr/share/man" btfgen-generate 2>"$work/warnings" | col -b >"$work/page"
+		[ ! -s "$work/warnings" ] || die "man btfgen-generate: $(cat "$work/warnings")"
+		grep -q '^ *--fail-on LIST' "$work/page" || die "man btfgen-generate has no --fail-on"
+		[ "$(man -M "$usr/share/man" -w btfgen-archive-list)" ] || die 'no page of archive list'
+	fi
+	got=$(PATH=$usr/bin:$PATH bash -c '
+		source "$1"
+		COMP_LINE="btfgen generate --padd" COMP_POINT=22 COMP_WORDS=(btfgen generate --padd) COMP_CWORD=2
+		_btfgen 2>/dev/null
+		echo "${COMPREPLY[*]}"' - "$usr/share/bash-completion/completions/btfgen")
+	[ "$got" = --padding ] || die "bash completes --padd to '$got'"
+	if have fish; then
+		got=$(HOME=$work PATH=$usr/bin:$PATH fish -N -c "source $usr/share/fish/vendor_completions.d/btfgen.fish; complete -C 'btfgen generate --padding=e'")
+		[ "$got" = --padding=explicit ] || die "fish completes --padding=e to '$got'"
+	fi
+	if have zsh; then
+		got=$(find "$usr/share/zsh" -name _btfgen)
+		zsh -f -c 'fpath=($1 $fpath); autoload -Uz compinit; compinit -u -D; [[ $_comps[btfgen] = _btfgen ]]' - "${got%/*}" || die 'zsh does not find _btfgen'
+	fi
+	grep -q '^github.com/cilium/ebpf ' "$usr"/share/{doc,licenses}/btfgen/LICENSES 2>/dev/null ||
+		grep -q '^Files: github.com/cilium/ebpf/' "$usr/share/doc/btfgen/copyright" || die "$1 lacks licences of modules"
+	say "$1: version, manual, completion and licences are there"
+}
+
+# The tar file, as it goes into /usr/local.
+mkdir -p "$work/tar/usr"
+tar -xzf ./*.tar.gz -C "$work/tar/usr" --strip-components=1
+check "$work/tar"
+
+# The .deb.
+if have dpkg; then
+	if have lintian; then
+		lintian --fail-on error,warning --tag-display-limit 0 --allow-root ./*.deb
+		say 'lintian finds no error and no warning'
+	fi
+	deb=$work/deb
+	mkdir -p "$deb/var/lib/dpkg/info" "$deb/var/lib/dpkg/updates" "$deb/var/lib/dpkg/triggers"
+	touch "$deb/var/lib/dpkg/status" "$deb/var/lib/dpkg/available"
+	if [ "$(id -u)" = 0 ]; then
+		dpkg --root="$deb" --log=/dev/null --path-include='*' --install ./*.deb >"$work/log" 2>&1 || die "dpkg: $(cat "$work/log")"
+		[ "$(dpkg-query --admindir="$deb/var/lib/dpkg" -W -f '${db:Status-Status}' btfgen)" = installed ] || die 'dpkg did not install btfgen'
+	else
+		say 'skipped: dpkg --root needs root; unpacked instead'
+		dpkg -x ./*.deb "$deb"
+	fi
+	check "$deb"
+fi
+
+# The .rpm.
+if have rpm; then
+	rpm -K --nosignature ./*.rpm >/dev/null
+	[ -z "$(rpm -qp --requires ./*.rpm | sed '/^rpmlib(/d')" ] || die 'the .rpm needs other packages'
+	if [ "$(id -u)" = 0 ]; then
+		mkdir "$work/rpm"
+		{ rpm --root="$work/rpm" --initdb && rpm --root="$work/rpm" -i --nosignature ./*.rpm && rpm --root="$work/rpm" -V btfgen; } >"$work/log" 2>&1 ||
+			die "rpm: $(cat "$work/log")"
+		check "$work/rpm"
+	else
+		say 'skipped: rpm --root needs root'
+	fi
+fi
+
+# The .apk.
+mkdir "$work/apk"
+tar -xzf ./*.apk -C "$work/apk" 2>"$work/log" || die "$(cat "$work/log")"
+grep -q '^pkgname = btfgen$' "$work/apk/.PKGINFO" || die 'the .apk has another name'
+check "$work/apk"
+cd "$OLDPWD"
+
+# go install, from a proxy that has only what go mod download left here.
+tag=v0.9.8
+proxy=$work/proxy/github.com/btfgen/btfgen/@v
+mkdir -p "$proxy"
+if have zip; then
+	git archive --prefix="module/github.com/btfgen/btfgen@$tag/" HEAD | tar -x -C "$work"
+	(cd "$work/module" && zip -qrD "$proxy/$tag.zip" .)
+	cp go.mod "$proxy/$tag.mod"
+	echo "{\"Version\":\"$tag\"}" >"$proxy/$tag.info"
+	echo "$tag" >"$proxy/list"
+	cache=$(go env GOMODCACHE)/cache/download
+	(cd "$work" && env GOBIN="$work" GOMODCACHE="$work/modules" GOPROXY="file://$work/proxy,file://$cache" GONOSUMDB='*' GOFLAGS=-modcacherw \
+		go install -trimpath "github.com/btfgen/btfgen/cmd/btfgen@$tag")
+	[ "$("$work/btfgen" --version)" = "btfgen version $tag" ] || die "go install gives $("$work/btfgen" --version)"
+	say "go install gives $tag"
+fi
+say passed
