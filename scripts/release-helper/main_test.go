@@ -131,7 +131,7 @@ func TestRelease(t *testing.T) {
 	}
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(r.copyright()), "\n\n") {
 		for line := range strings.Lines(paragraph) {
-			if !regexp.MustCompile(`^([A-Z][A-Za-z-]*:( \S|$)|  *\S)`).MatchString(line) {
+			if !regexp.MustCompile(`^([A-Z][A-Za-z-]*:\s|  *\S)`).MatchString(line) {
 				t.Errorf("copyright has the line %q", line)
 			}
 		}
