@@ -14,7 +14,6 @@
 package main
 
 import (
-	"cmp"
 	"debug/buildinfo"
 	"encoding/json"
 	"flag"
@@ -91,7 +90,7 @@ type release struct {
 	created  time.Time
 	sources  string // the copyright of the sources
 	programs []*program
-	modules  []*module // in order of their paths, Go's library first
+	modules  []*module // in order of their paths
 }
 
 // program is one of the release's.
@@ -144,37 +143,28 @@ func linked(programs []*program) ([]*module, error) {
 		keys = append(keys, p.modules...)
 	}
 	slices.Sort(keys)
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env GOROOT: %w", err)
+	}
 	var all []*module
 	for _, k := range slices.Compact(keys) {
 		path, version, _ := strings.Cut(k, "@")
 		m := &module{path: path, version: version}
-		dir := runtime.GOROOT()
+		dir := strings.TrimSpace(string(root))
 		if path == standardLibrary {
 			if runtime.Version() != version {
 				return nil, fmt.Errorf("programs built with %s, and this one with %s", version, runtime.Version())
 			}
-		} else {
-			var err error
-			if dir, err = moduleDir(k); err != nil {
-				return nil, err
-			}
+		} else if dir, err = moduleDir(k); err != nil {
+			return nil, err
 		}
 		if err := m.readLicences(dir); err != nil {
 			return nil, err
 		}
 		all = append(all, m)
 	}
-	slices.SortFunc(all, func(a, b *module) int {
-		return cmp.Or(cmp.Compare(b2i(a.path != standardLibrary), b2i(b.path != standardLibrary)), cmp.Compare(a.key(), b.key()))
-	})
 	return all, nil
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // moduleDir returns where the module cache has a module.
