@@ -4,7 +4,7 @@ set -euo pipefail
 shopt -s inherit_errexit
 
 me=${0##*/}
-root=$(cd "$(dirname "$0")/.." && pwd)
+root=$(cd "$(dirname "$0")/.." && pwd -P) # as git has it
 nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.1
 targets=(linux/amd64 linux/arm64 linux/armv7 linux/386 linux/ppc64le linux/riscv64 linux/s390x darwin/amd64 darwin/arm64)
 
