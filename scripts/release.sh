@@ -5,7 +5,7 @@ shopt -s inherit_errexit
 
 me=${0##*/}
 root=$(cd "$(dirname "$0")/.." && pwd -P) # as git has it
-nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.1
+nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm
 targets=(linux/amd64 linux/arm64 linux/armv7 linux/386 linux/ppc64le linux/riscv64 linux/s390x darwin/amd64 darwin/arm64)
 
 usage() {
@@ -115,7 +115,7 @@ for t in "${only[@]}"; do
 	programs+=("btfgen-$number-${t/\//-}/bin/btfgen=$d/btfgen")
 done
 build "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" "$work/btfgen"
-GOBIN=$work go install "$nfpm"
+go build -modfile=packaging/nfpm.mod -o "$work/nfpm" "$nfpm"
 go run ./scripts/release-helper -version "$version" -copyright packaging/copyright -o "$work" "${programs[@]}"
 cp "$work/btfgen.spdx.json" "$out/btfgen-$number.spdx.json"
 
