@@ -74,7 +74,7 @@ func archFromRelease(release string) string {
 // content itself, and are no part of a release or a module's name.
 var suffixes = []string{
 	".xz", ".gz", ".zst", ".bz2", ".lz4", ".lzma", ".tar", ".tgz", ".txz", ".tzst", ".btf",
-	".modules", ".ko", ".elf", ".efi",
+	".modules", ".ko", ".elf", ".efi", ".debug",
 }
 
 // stem cuts all known suffixes off a name.
@@ -96,7 +96,8 @@ var imageNames = []string{"vmlinux", "vmlinuz", "bzImage", "zImage", "Image", "k
 // packageNames are the beginnings of the names of kernel packages, in front of a release.
 var packageNames = []string{
 	"linux-image-unsigned-", "linux-image-", "linux-binary-", "linux-modules-extra-", "linux-modules-",
-	"kernel-modules-core-", "kernel-modules-extra-", "kernel-modules-", "kernel-core-", "kernel-default-", "kernel-",
+	"kernel-modules-core-", "kernel-modules-extra-", "kernel-modules-", "kernel-core-", "kernel-default-",
+	"kernel-debuginfo-", "kernel-default-debuginfo-", "kernel-",
 }
 
 // releaseFromName returns the kernel release in a file's name: the name without suffixes for
@@ -137,9 +138,14 @@ func cutPackage(name string) (string, bool) {
 	if s, ok := strings.CutSuffix(name, ".rpm"); ok {
 		return s, true
 	}
-	if s, ok := strings.CutSuffix(name, ".deb"); ok {
-		s, _, _ = strings.Cut(s, "_")
-		return strings.TrimSuffix(s, "-unsigned"), true
+	for _, suffix := range []string{".deb", ".ddeb"} { // Ubuntu's packages with debug information
+		if s, ok := strings.CutSuffix(name, suffix); ok {
+			s, _, _ = strings.Cut(s, "_")
+			for _, end := range []string{"-dbgsym", "-dbg", "-unsigned"} {
+				s = strings.TrimSuffix(s, end)
+			}
+			return s, true
+		}
 	}
 	return "", false
 }
