@@ -15,8 +15,8 @@ import (
 )
 
 // DefaultMaxSize is the limit on the decompressed bytes of one BTF or kernel image where Options
-// gives none. The largest BTF seen has 27 MB, a stripped vmlinux about 70 MB; a vmlinux with debug
-// information needs more.
+// gives none. The largest BTF seen has 27 MB, a stripped vmlinux about 70 MB. A vmlinux with debug
+// information has more, see Options.DWARF.
 const DefaultMaxSize = limits.PartSize
 
 // Options say what Open takes and how it is read. The zero value takes everything.
@@ -49,6 +49,9 @@ type Options struct {
 
 	// As tells the keys of kernels, each of those whose paths it fits; the first that fits counts.
 	As []*Naming
+
+	// DWARF makes BTF of kernels that have DWARF and no BTF. If it is nil, such kernels are left out.
+	DWARF *Encoder
 
 	met *met // what the selectors meet; set by Open
 }

@@ -14,10 +14,13 @@ import (
 const kernelSection = ".kernel:vmlinux.strip"
 
 // elf reads the BTF of a vmlinux, a module or another ELF file. A file on disk is read where its
-// BTF lies, a stream as a whole.
+// BTF lies, a stream as a whole; where DWARF will do, a stream that may have it goes to the disk first.
 func (r *reader) elf(in *input) error {
 	if in.file != nil {
 		return r.elfFile(in, in.file)
+	}
+	if e := r.f.opts.DWARF; e != nil && (!in.inside || isKernelName(in.member)) {
+		return r.elfOnDisk(in, e)
 	}
 	buf := r.s.images.push(func() *decompress.Buffer { return new(decompress.Buffer) })
 	defer r.s.images.pop()
@@ -37,9 +40,14 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 		return r.section(in, sec)
 	}
 	sec := f.Section(".BTF")
+	if sec != nil && sec.Type == elf.SHT_NOBITS { // of a file with nothing but debug information
+		sec = nil
+	}
 	switch {
 	case f.Machine == elf.EM_BPF && !in.inside && !r.current.source:
 		return wrap(in.path, "elf", errors.New("a BPF object, not a kernel"))
+	case sec == nil && (in.file != nil || r.f.opts.DWARF == nil) && hasDWARF(f) && isKernelELF(f, in.member):
+		return r.dwarf(in, f)
 	case in.inside && (f.Machine == elf.EM_BPF || sec == nil):
 		return nil
 	case sec == nil:

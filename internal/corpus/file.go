@@ -38,6 +38,9 @@ type Kernel struct {
 	// file, an image or a package. Raw BTF shows none.
 	Arch string
 
+	// Maker is what made the BTF of the kernel's DWARF, such as "pahole v1.24"; empty if the kernel came with BTF.
+	Maker string
+
 	BTF         []byte           // vmlinux BTF, with a valid header
 	Modules     []relolog.Module // in order of their names, which are distinct
 	ModulePaths []string         // of each of Modules, as Path

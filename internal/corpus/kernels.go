@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -25,6 +26,7 @@ type blob struct {
 	part   *part
 	arch   string // as the content shows
 	rel    string // release, as the content or a package's tree shows
+	maker  string // what made the BTF of DWARF, if it was made
 }
 
 func (b *blob) bytes(s *Scratch) []byte {
@@ -56,7 +58,7 @@ func (r *reader) add(in *input, b blob, arch, rel string) error {
 		return nil
 	}
 	b.path, b.member, b.part = in.path, in.member, r.current
-	b.arch, b.rel = arch, cmp.Or(releaseFromTree(in.member), validRelease(rel), in.rel)
+	b.arch, b.rel = arch, in.release(rel)
 	hold := len(r.f.parts) > 1 && int64(b.off) < r.f.opts.MaxSize
 	if !b.split && !hold && slices.ContainsFunc(r.s.pending, isKernel) {
 		r.flush(false)
@@ -67,6 +69,11 @@ func (r *reader) add(in *input, b blob, arch, rel string) error {
 	}
 	r.s.pending = append(r.s.pending, b)
 	return nil
+}
+
+// release returns the release of what is read: the one in a package's tree goes before the one in the content.
+func (in *input) release(content string) string {
+	return cmp.Or(releaseFromTree(in.member), validRelease(content), in.rel)
 }
 
 // room says whether a module is wanted and fits. It notes once that one does not.
@@ -135,7 +142,7 @@ func (r *reader) kernel(b *blob, last bool) {
 		r.takeModules(b, key)
 		return
 	}
-	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.bytes(r.s)}
+	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.bytes(r.s), Maker: b.maker}
 	if !key.Known() {
 		k.Name = b.path
 		if single {
@@ -143,6 +150,10 @@ func (r *reader) kernel(b *blob, last bool) {
 		}
 	}
 	k.Modules, k.ModulePaths = r.takeModules(b, key)
+	if b.maker != "" && len(k.Modules) > 0 {
+		k.Modules, k.ModulePaths = nil, nil
+		r.fail(wrap(b.path, "", errors.New("its modules' BTF is left out: it goes with other BTF than what "+b.maker+" makes")))
+	}
 	if !r.sized {
 		k.SourceSize, r.sized = r.f.Size, true
 	}

@@ -59,6 +59,7 @@ type input struct {
 	inside bool     // a container: what is no BTF there is no error
 	file   *os.File // the file, if nothing is between it and r
 	rel    string   // release, if something around the stream told it
+	maker  string   // what made the BTF of DWARF, if something around the stream told it
 }
 
 const inputBuffer = 128 << 10
@@ -156,7 +157,7 @@ func (r *reader) raw(in *input) error {
 	if err != nil {
 		return wrap(in.path, "btf", err)
 	}
-	return r.add(in, blob{off: off, n: n}, "", "")
+	return r.add(in, blob{off: off, n: n, maker: in.maker}, "", "")
 }
 
 // compressed reads what a compressed stream holds.
@@ -171,6 +172,9 @@ func (r *reader) compressed(in *input, f decompress.Format) error {
 		path: in.path, member: in.member, size: -1, depth: in.depth, inside: in.inside, rel: in.rel,
 	})
 	defer done()
+	if f == decompress.Zstd && in.file != nil {
+		inner.maker = madeBy(in.file)
+	}
 	mark := r.mark()
 	err = r.content(inner)
 	if err == nil {

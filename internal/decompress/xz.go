@@ -84,7 +84,7 @@ type xzProcess struct {
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
 	out    io.Reader
-	stderr tail
+	stderr Head
 	done   bool
 	err    error
 }
@@ -95,7 +95,7 @@ func (p *xzProcess) prepare(args ...string) error {
 	ctx, p.cancel = context.WithCancel(p.ctx)
 	p.cmd = exec.CommandContext(ctx, p.in.XZ.path, append(p.args, args...)...)
 	p.cmd.Env = []string{"LC_ALL=C"}
-	p.stderr, p.done, p.err = tail{}, false, nil
+	p.stderr, p.done, p.err = Head{}, false, nil
 	p.cmd.Stderr = &p.stderr
 	if p.in.File == nil {
 		p.cmd.Stdin = p.in.R
@@ -195,7 +195,7 @@ func (p *xzProcess) end() error {
 	if p.err == nil {
 		return io.EOF
 	}
-	msg := strings.TrimSpace(p.stderr.buf.String())
+	msg := strings.TrimSpace(p.stderr.String())
 	msg, _, _ = strings.Cut(msg, "\n")
 	msg = strings.TrimPrefix(strings.TrimPrefix(msg, p.cmd.Path+": "), "xz: ")
 	msg = strings.TrimPrefix(msg, "(stdin): ")
@@ -205,12 +205,15 @@ func (p *xzProcess) end() error {
 	return errors.New(strings.ToLower(msg[:1]) + msg[1:])
 }
 
-// tail keeps the beginning of what is written to it.
-type tail struct{ buf bytes.Buffer }
+// Head keeps the beginning of what is written to it, such as the messages of a program.
+type Head struct{ buf bytes.Buffer }
 
-func (t *tail) Write(p []byte) (int, error) {
-	if room := 1024 - t.buf.Len(); room > 0 {
-		t.buf.Write(p[:min(room, len(p))])
+func (h *Head) Write(p []byte) (int, error) {
+	if room := 1024 - h.buf.Len(); room > 0 {
+		h.buf.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil
 }
+
+// String returns what is kept.
+func (h *Head) String() string { return h.buf.String() }

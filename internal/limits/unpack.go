@@ -49,6 +49,18 @@ const (
 	// XZProgram is what the xz program may take besides, in bytes.
 	XZProgram = 64 << 20
 
+	// VmlinuxSize bounds an ELF kernel that is written to the disk because pahole is to read it, in bytes. Real: 631 MB.
+	VmlinuxSize = 4 << 30
+
+	// Paholes bounds how many paholes run at once, PaholeMemory what one may map, in bytes, with the
+	// file that it reads, and PaholeSeconds how long it may take. Real: 0.8 GB, and 40 s.
+	Paholes       = 8
+	PaholeMemory  = 8 << 30
+	PaholeSeconds = 3600
+
+	// PaholeKept bounds what is kept on the disk of what paholes made, in bytes, so that none does the same again.
+	PaholeKept = 256 << 20
+
 	// Believed is how many bytes are made room for because somebody says that they
 	// will come.
 	Believed = 8 << 20

@@ -1,0 +1,79 @@
+package corpus
+
+import (
+	"debug/elf"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/machine"
+)
+
+// errDWARF is the cause where only corpus import can do something with a kernel.
+var errDWARF = errors.New("has DWARF and no BTF ('btfgen corpus import' makes BTF of it)")
+
+// isKernelName says whether a file is called vmlinux, or vmlinux-<release>.
+func isKernelName(name string) bool { return strings.HasPrefix(path.Base(name), "vmlinux") }
+
+func hasDWARF(f *elf.File) bool {
+	return slices.ContainsFunc(f.Sections, func(s *elf.Section) bool {
+		return (s.Name == ".debug_info" || s.Name == ".zdebug_info") && s.Type != elf.SHT_NOBITS && s.FileSize > 0
+	})
+}
+
+// isKernelELF says whether an ELF file is a kernel rather than a module or any other program: one that is called so, or
+// has a kernel's banner or table of symbols.
+func isKernelELF(f *elf.File, name string) bool {
+	if f.Machine == elf.EM_BPF || f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
+		return false
+	}
+	return isKernelName(name) || f.Section("__ksymtab") != nil || banner(f) != ""
+}
+
+// elfOnDisk reads an ELF file from a stream by way of a file, since one with debug information does not fit in memory.
+func (r *reader) elfOnDisk(in *input, e *Encoder) error {
+	file, err := e.temporary()
+	if err != nil {
+		return wrap(in.path, "elf", err)
+	}
+	defer file.Close()
+	limit := max(limits.VmlinuxSize, r.f.opts.MaxSize)
+	if in.size > limit {
+		return wrap(in.path, "elf", decompress.TooLarge(limit))
+	}
+	n, err := io.Copy(file, io.LimitReader(in.r, limit+1))
+	if err == nil && n > limit {
+		err = decompress.TooLarge(limit)
+	}
+	if err != nil {
+		return wrap(in.path, "elf", err)
+	}
+	onDisk := *in
+	onDisk.file = file
+	return r.elfFile(&onDisk, file)
+}
+
+// dwarf takes the BTF that is made of a kernel's DWARF.
+func (r *reader) dwarf(in *input, f *elf.File) error {
+	e := r.f.opts.DWARF
+	if e == nil {
+		return wrap(in.path, "elf", errDWARF)
+	}
+	arch, rel := machine.OfELF(f.Machine, f.Class, f.Data), banner(f)
+	b := blob{off: len(r.s.btf.B), member: in.member, part: r.current, arch: arch}
+	b.rel = in.release(rel)
+	if key := r.key(&b, true); key.Known() && !r.f.opts.selectsMet(key) {
+		r.seen++
+		r.found++
+		return nil // nor does it take any time
+	}
+	var err error
+	if b.n, b.maker, err = e.encode(r.ctx, in.path, in.file, &r.s.btf, r.f.opts.MaxSize); err != nil {
+		return wrap(in.path, "elf", err)
+	}
+	return r.add(in, b, arch, rel)
+}
