@@ -2,10 +2,14 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/store"
 )
@@ -19,7 +23,9 @@ func corpusImportCommand() *cli.Command {
 			"A name that ends in .btfc is for a corpus in one file, which takes a tenth of a tree's bytes and less: types\n" +
 			"that kernels share are in it once. Kernels whose BTF has changed are left out; to replace or remove kernels,\n" +
 			"import the file into a new one with --exclude. A directory gets ID/VERSION_ID/ARCH/RELEASE.btf.zst for each kernel and\n" +
-			"modules/ID/VERSION_ID/ARCH/RELEASE.modules.tar.zst for its modules.",
+			"modules/ID/VERSION_ID/ARCH/RELEASE.modules.tar.zst for its modules.\n\n" +
+			"Kernels that have DWARF and no BTF, such as a vmlinux or a package with debug information, are taken as well\n" +
+			"where pahole is installed, which takes some ten seconds for each. What is unpacked lies beside OUT meanwhile, in files\nwithout a name.",
 		Flags: corpusCommandFlags(
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write into the directory or .btfc file `OUT` (required)", TakesFile: true},
 			jsonFlag("the summary and findings"),
@@ -41,15 +47,26 @@ func runCorpusImport(c *cli.Context) error {
 	if err := distinctDirs(dir, c.Args().Slice()); err != nil {
 		return err
 	}
+	packed := filepath.Ext(dir) == packedSuffix
+	opts.DWARF = corpus.NewEncoder(existingFolder(dir), c.Int("jobs"))
+	defer opts.DWARF.Close()
+	if packed { // which reads some kernels twice
+		if err := opts.DWARF.Keep(); err != nil {
+			return err
+		}
+	}
 	corp, err := openSources(c, opts, false)
 	if err != nil {
 		return err
 	}
 	cfg, stop := sweepOf(c, corp)
-	if filepath.Ext(dir) == packedSuffix {
+	if packed {
 		res, err := store.Pack(c.Context, cfg, dir)
 		stop()
 		if err != nil {
+			if res != nil { // with why there was nothing to put into the file
+				tellLeftOut(c, res.Skipped)
+			}
 			return err
 		}
 		return reportPacked(c, dir, res)
@@ -60,6 +77,24 @@ func runCorpusImport(c *cli.Context) error {
 		return err
 	}
 	return reportStored(c, dir, res)
+}
+
+// existingFolder returns the folder of an output, or what there is of the way to it.
+func existingFolder(path string) string {
+	for {
+		dir := filepath.Dir(path)
+		if fi, err := os.Stat(dir); err == nil && fi.IsDir() || dir == path {
+			return dir
+		}
+		path = dir
+	}
+}
+
+// sayMade says of how many kernels the BTF was made of DWARF.
+func sayMade(c *cli.Context, path string, made store.Made) {
+	for _, maker := range slices.Sorted(maps.Keys(made)) {
+		say(c, "%s: BTF of %s made of DWARF by %s", path, logtext.Plural(made[maker], "kernel"), maker)
+	}
 }
 
 // packedSuffix is what the name of a corpus in one file ends in.
@@ -75,6 +110,8 @@ type packedJSON struct {
 	Bytes       int64  `json:"bytes_added"`
 	FileKernels int    `json:"file_kernels"`
 	FileBytes   int64  `json:"file_bytes"`
+
+	Made store.Made `json:"made_of_dwarf,omitempty"` // kernels, by what made their BTF
 	allFindings
 }
 
@@ -84,7 +121,8 @@ func reportPacked(c *cli.Context, path string, res *store.Packed) error {
 	say(c, "%s: %s, %d with modules: %d added (%s), %d there already, %d skipped; now %s in %s", path,
 		logtext.Plural(res.Added+res.Kept, "kernel"), res.WithModules, res.Added, logtext.Bytes(res.Bytes), res.Kept, len(res.Skipped),
 		logtext.Plural(res.Kernels, "kernel"), logtext.Bytes(res.Size))
-	return document(c, packedJSON{path, res.Added + res.Kept, res.WithModules, res.Added, res.Kept, res.Bytes, res.Kernels, res.Size, findingsOf(c)})
+	sayMade(c, path, res.Made)
+	return document(c, packedJSON{path, res.Added + res.Kept, res.WithModules, res.Added, res.Kept, res.Bytes, res.Kernels, res.Size, res.Made, findingsOf(c)})
 }
 
 // storedJSON is what --json writes.
@@ -95,6 +133,8 @@ type storedJSON struct {
 	Written     int    `json:"files_written"`
 	Bytes       int64  `json:"bytes_written"`
 	Kept        int    `json:"files_kept"`
+
+	Made store.Made `json:"made_of_dwarf,omitempty"` // kernels, by what made their BTF
 	allFindings
 }
 
@@ -103,8 +143,9 @@ func reportStored(c *cli.Context, dir string, res *store.Result) error {
 	tellLeftOut(c, res.Skipped)
 	say(c, "%s: %s, %d with modules: %s written (%s), %d there already, %d skipped", dir,
 		logtext.Plural(res.Kernels, "kernel"), res.WithModules, logtext.Plural(res.Written, "file"), logtext.Bytes(res.Bytes), res.Kept, len(res.Skipped))
+	sayMade(c, dir, res.Made)
 	if res.Kernels == 0 {
 		return fmt.Errorf("%s: no kernel could be written", dir)
 	}
-	return document(c, storedJSON{dir, res.Kernels, res.WithModules, res.Written, res.Bytes, res.Kept, findingsOf(c)})
+	return document(c, storedJSON{dir, res.Kernels, res.WithModules, res.Written, res.Bytes, res.Kept, res.Made, findingsOf(c)})
 }

@@ -22,7 +22,7 @@ func corpusListCommand() *cli.Command {
 			"or an archive with several kernels is one row. A kernel whose key is not known has dashes. --json writes a line\n" +
 			"for each kernel, for 'corpus lint --earlier'.",
 		Flags: corpusCommandFlags(
-			&cli.BoolFlag{Name: "long", Aliases: []string{"l"}, Usage: "read the kernels: show bytes of BTF, types, byte order, bytes of a pointer, modules"},
+			&cli.BoolFlag{Name: "long", Aliases: []string{"l"}, Usage: "read the kernels: show bytes of BTF, types, byte order, bytes of a pointer, modules, and what made the BTF of DWARF"},
 			&cli.BoolFlag{Name: "sizes", Usage: "list what the bytes of corpora in one file are spent on instead"},
 			jsonFlag("a line for each kernel, then for each finding,"),
 		),
@@ -78,14 +78,21 @@ func writeLines(w io.Writer, list []lint.Entry, _ bool) error {
 func writeTable(w io.Writer, list []lint.Entry, long bool) error {
 	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
 	head := foreign.Own("KERNEL\tON DISK\t")
+	made := slices.ContainsFunc(list, func(e lint.Entry) bool { return e.Details != nil && e.Maker != "" })
 	if long {
 		head += "BTF\tTYPES\tBYTE ORDER\tPOINTER\tMODULES\t"
+	}
+	if made {
+		head += "MADE OF DWARF BY\t"
 	}
 	foreign.Fprintf(tw, "%s\n", head+"PATH")
 	for _, e := range list {
 		foreign.Fprintf(tw, "%s\t%s\t", e.Key(), logtext.Bytes(e.Disk))
 		if long {
 			foreign.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t", logtext.Bytes(e.Bytes), e.Types, e.ByteOrder, e.Pointer, e.Modules)
+		}
+		if made {
+			foreign.Fprintf(tw, "%s\t", dash(e.Maker))
 		}
 		foreign.Fprintf(tw, "%s\n", e.Path)
 	}

@@ -135,6 +135,8 @@ func pageContents(t *testing.T) map[string]string {
 		"testdata": "../../testdata", "examples": "../../examples", "btfhub-archive": tree, "kernels": tree, "corpus": tree, "flat": flat,
 		"probe_x86_bpfel.o": "../../testdata/bpf/regs_x86_bpfel.o", "probe_arm64_bpfel.o": "../../testdata/bpf/regs_arm64_bpfel.o",
 		"build/tracer_x86.o": "../../testdata/bpf/regs_x86_bpfel.o",
+		// Whatever it is called, it is a kernel. corpus_import_dwarf.txtar has one with DWARF.
+		"linux-image-4.19.0-27-amd64-dbg_4.19.316-1_amd64.deb": "../../testdata/vmlinux/debian/11/x86_64/5.10.0-30-amd64.btf.zst",
 	}
 	for _, name := range []string{"tracer.bpf.o", "mytracer.bpf.o", "common_bpfel.o", "build/probes.o", "opensnoop"} {
 		c[name] = pageObject

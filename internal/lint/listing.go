@@ -37,6 +37,7 @@ type Details struct {
 	Pointer     uint32 `json:"pointer_bytes"`
 	Modules     int    `json:"modules"`
 	ModuleBytes int64  `json:"module_bytes"`
+	Maker       string `json:"made_of_dwarf_by,omitempty"` // as corpus.Kernel has it
 }
 
 // List returns the kernels of a corpus without reading any: one entry for each file.

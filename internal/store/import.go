@@ -56,7 +56,9 @@ func (i *importer) kernel(r sweep.Rank, k *corpus.Kernel) (err error) {
 			return err
 		}
 	}
-	files := []file{{importName(key), raw(k.BTF)}}
+	btf := raw(k.BTF)
+	btf.maker = k.Maker
+	files := []file{{importName(key), btf}}
 	if len(k.Modules) > 0 {
 		files = append(files, file{importModules(key), moduleTar(key.Release, k.Modules)})
 	}

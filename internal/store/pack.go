@@ -27,6 +27,7 @@ type Packed struct {
 	Bytes       int64 // that the file has grown
 	Kernels     int   // in the file
 	Size        int64 // bytes of the file
+	Made        Made  // of Added and Kept, kernels whose BTF was made of DWARF
 
 	// Skipped is what the corpus skipped, what could not be read, and kernels that have no place in the file.
 	Skipped []*corpus.Error
@@ -220,6 +221,7 @@ func (p *packer) add(ctx context.Context, k *corpus.Kernel) error {
 	default:
 		p.res.Kept++
 	}
+	p.res.Made.add(k.Maker)
 	if len(modules) > 0 {
 		p.res.WithModules++
 	}

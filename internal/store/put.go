@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/decompress"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -22,11 +23,12 @@ import (
 type content struct {
 	size  int64 // bytes, or 0 if that is not known
 	write func(io.Writer) error
+	maker string // see corpus.Kernel; compressed files tell
 }
 
 // raw is content that is in memory.
 func raw(b []byte) content {
-	return content{int64(len(b)), func(w io.Writer) error {
+	return content{size: int64(len(b)), write: func(w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	}}
@@ -34,7 +36,7 @@ func raw(b []byte) content {
 
 // moduleTar is a tar of modules' BTF.
 func moduleTar(release string, modules []relolog.Module) content {
-	return content{0, func(w io.Writer) error {
+	return content{write: func(w io.Writer) error {
 		tw := tar.NewWriter(w)
 		for _, m := range modules {
 			h := tar.Header{Typeflag: tar.TypeReg, Name: release + "/" + m.Name + ".btf", Mode: 0o644, Size: int64(len(m.BTF))}
@@ -105,8 +107,11 @@ func (w *worker) encode(ctx context.Context, f io.Writer, c content) error {
 		return c.write(chunks{ctx, f})
 	}
 	w.enc.ResetContentSize(f, c.size)
-	err := c.write(chunks{ctx, w.enc})
-	return cmp.Or(err, w.enc.Close())
+	err := cmp.Or(c.write(chunks{ctx, w.enc}), w.enc.Close())
+	if err == nil && c.maker != "" {
+		_, err = f.Write(corpus.MadeFrame(c.maker))
+	}
+	return err
 }
 
 // same says whether a file holds the content. One that is damaged does not.

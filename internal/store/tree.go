@@ -22,9 +22,24 @@ type Result struct {
 	Written     int   // files
 	Bytes       int64 // of the files written
 	Kept        int   // files that were there already
+	Made        Made  // kernels whose BTF was made of DWARF
 
 	// Skipped is what the corpus skipped, what could not be read, and kernels that have no place in the tree.
 	Skipped []*corpus.Error
+}
+
+// Made counts kernels by what made their BTF of DWARF.
+type Made map[string]int
+
+// add counts a kernel, if it is one of these.
+func (m *Made) add(maker string) {
+	if maker == "" {
+		return
+	}
+	if *m == nil {
+		*m = make(Made)
+	}
+	(*m)[maker]++
 }
 
 // tree is a directory that several workers write into.
@@ -78,6 +93,7 @@ type place struct {
 	owner   claim
 	name    string           // of the owner's first file
 	modules bool             // the owner has some
+	maker   string           // of the owner's BTF
 	written map[string]int64 // files and their bytes
 	kept    int
 }
@@ -112,7 +128,7 @@ func (t *tree) kernel(w *worker, id string, r sweep.Rank, k *corpus.Kernel, modu
 		return nil
 	}
 	old := p.written
-	p.owner, p.name, p.modules = c, files[0].name, modules
+	p.owner, p.name, p.modules, p.maker = c, files[0].name, modules, k.Maker
 	p.written, p.kept = make(map[string]int64), 0
 	for _, f := range files {
 		n, err := w.put(t, f.name, f.content)
@@ -152,6 +168,7 @@ func (t *tree) result(skipped []*corpus.Error) *Result {
 		if p.modules {
 			r.WithModules++
 		}
+		r.Made.add(p.maker)
 		r.Written += len(p.written)
 		r.Kept += p.kept
 		for _, n := range p.written {
