@@ -1,6 +1,7 @@
 package archiver
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"flag"
@@ -84,6 +85,9 @@ func TestFormatDoc(t *testing.T) {
 		}
 	} else if text != string(old) {
 		t.Error("docs/archive-format.md is not up to date, run: go test ./internal/archiver -run TestFormatDoc -update")
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256(btfa.Dictionary)); !strings.Contains(text, sum) {
+		t.Errorf("docs/archive-format.md does not say that the dictionary's SHA-256 is %s", sum)
 	}
 	if want := fmt.Sprintf("%d MiB", btfa.MaxPayload>>20); !strings.Contains(text, want) {
 		t.Errorf("docs/archive-format.md does not say %s", want)

@@ -58,7 +58,7 @@ func pack(streams *[btfa.NumStreams][]byte) ([]byte, error) {
 
 // newEncoder returns an encoder for payloads of size bytes. Its tables take some 40 MB.
 func newEncoder(size int) (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true),
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithEncoderDictRaw(0, btfa.Dictionary),
 		zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(window(size)))
 }
 
@@ -123,7 +123,7 @@ func StreamSizes(data []byte) ([]StreamSize, error) {
 	return sizes, nil
 }
 
-// window returns the smallest zstd window that holds size bytes.
+// window returns the smallest zstd window that holds size bytes and the dictionary, but none that readers refuse.
 func window(size int) int {
-	return max(zstd.MinWindowSize, 1<<bits.Len(uint(max(size, 1)-1)))
+	return min(1<<bits.Len(uint(size+len(btfa.Dictionary))), btfa.MaxPayload)
 }

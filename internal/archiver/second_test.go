@@ -41,7 +41,7 @@ func TestSecondReader(t *testing.T) {
 		if err := os.WriteFile(path, mustWrite(t, kernels), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command("python3", "testdata/second_reader.py", path, dir).CombinedOutput()
+		out, err := exec.Command("python3", "testdata/second_reader.py", path, dir, "../btfa/dictionary").CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, out)
 			continue

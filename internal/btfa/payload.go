@@ -1,6 +1,7 @@
 package btfa
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"sync"
@@ -8,9 +9,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// Dictionary is what frames are compressed with: names that are likely in any archive, each with a NUL byte. It is part of the format.
+// scripts/btfa-dictionary made it. Nobody may change it.
+//
+//go:embed dictionary
+var Dictionary []byte
+
 // decoder decompresses for all archives.
 var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderDictRaw(0, Dictionary),
 		zstd.WithDecoderMaxMemory(MaxPayload), zstd.WithDecoderMaxWindow(MaxPayload))
 })
 
@@ -68,7 +75,7 @@ func checkFrame(b []byte) (int, error) {
 	}
 	switch {
 	case h.Skippable, h.DictionaryID != 0, !h.HasCheckSum:
-		return 0, errors.New("want one zstd frame with a checksum and without dictionary")
+		return 0, errors.New("want one zstd frame with a checksum and without the ID of a dictionary")
 	case h.FrameContentSize > MaxPayload:
 		return 0, fmt.Errorf("%d bytes decompressed, more than %d", h.FrameContentSize, MaxPayload)
 	}

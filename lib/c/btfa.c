@@ -36,6 +36,8 @@
 #include <zstd.h>
 #endif
 
+#include "btfa_dictionary.h"
+
 /* The limits of a file, and of one layout. */
 #define MAX_PAYLOAD (8u << 20) /* bytes */
 #define MAX_FILE (MAX_PAYLOAD + (1u << 16))
@@ -327,7 +329,7 @@ static int reserved_bits_zero(const uint8_t *p, size_t size)
 	return n < size && !(p[n] & 3);
 }
 
-/* Checks that the data is exactly one zstd frame with a checksum and without a dictionary, and that it claims
+/* Checks that the data is exactly one zstd frame with a checksum and without a dictionary's ID, and that it claims
  * nothing beyond the limits. Returns what is wrong. *room is at least what it decompresses to. */
 static const char *check_frame(const uint8_t *p, size_t size, size_t *room)
 {
@@ -340,7 +342,7 @@ static const char *check_frame(const uint8_t *p, size_t size, size_t *room)
 	if (size < 5)
 		return cut_short;
 	if (little_endian(p, 4) != 0xfd2fb528 || !(p[4] & 4))
-		return "want one zstd frame with a checksum and without dictionary";
+		return "want one zstd frame with a checksum and without the ID of a dictionary";
 	head = p[4];
 	if (head & 8)
 		return "reserved bit set";
@@ -358,7 +360,7 @@ static const char *check_frame(const uint8_t *p, size_t size, size_t *room)
 		p++;
 	}
 	if (little_endian(p, d))
-		return "want one zstd frame with a checksum and without dictionary";
+		return "want one zstd frame with a checksum and without the ID of a dictionary";
 	p += d;
 	content = little_endian(p, s) + (s == 2 ? 256 : 0);
 	p += s;
@@ -405,17 +407,24 @@ static int unpack(const struct btfa_allocator *m, const uint8_t *frame, size_t s
 	struct btfa_allocator copy = *m;
 	ZSTD_customMem memory = { zstd_alloc, zstd_free, &copy };
 	ZSTD_DCtx *zstd;
+	uint8_t *dictionary;
 	size_t room, n;
 	const char *wrong = check_frame(frame, size, &room);
 
 	if (wrong)
 		return fail(e, BTFA_DAMAGED, "archive: frame: %s", wrong);
 	*payload = resize(m, NULL, room, 1);
-	zstd = *payload ? ZSTD_createDCtx_advanced(memory) : NULL;
-	if (!zstd)
+	dictionary = resize(m, NULL, DICTIONARY_SIZE, 1);
+	zstd = *payload && dictionary ? ZSTD_createDCtx_advanced(memory) : NULL;
+	if (!zstd) {
+		give_back(m, dictionary);
 		return fail_memory(e);
-	n = ZSTD_decompressDCtx(zstd, *payload, room, frame, size);
+	}
+	n = ZSTD_decompressDCtx(zstd, dictionary, DICTIONARY_SIZE, dictionary_frame, sizeof(dictionary_frame));
+	if (!ZSTD_isError(n))
+		n = ZSTD_decompress_usingDict(zstd, *payload, room, frame, size, dictionary, n);
 	ZSTD_freeDCtx(zstd);
+	give_back(m, dictionary);
 	if (ZSTD_isError(n))
 		return fail(e, BTFA_DAMAGED, "archive: frame: %s", ZSTD_getErrorName(n));
 	*payload_size = n;

@@ -1,8 +1,8 @@
 """A second reader of .btfa files, written from docs/archive-format.md alone.
 
-usage: second_reader.py ARCHIVE DIR
+usage: second_reader.py ARCHIVE DIR DICTIONARY
 
-It writes the BTF of every kernel to DIR/ID/VERSION_ID/ARCH/RELEASE.btf and prints how the file was made, for a test to compare. It trusts the
+DICTIONARY is internal/btfa/dictionary. It writes the BTF of every kernel to DIR/ID/VERSION_ID/ARCH/RELEASE.btf and prints how the file was made, for a test to compare. It trusts the
 file: a reader for other purposes has to check what the page says.
 """
 import os
@@ -48,11 +48,11 @@ def unzigzag(v):
     return (v >> 1) ^ -(v & 1)
 
 
-def streams(path):
+def streams(path, dictionary):
     with open(path, "rb") as f:
         data = f.read()
     assert data[:5] == b"btfa\x01"
-    payload = subprocess.run(["zstd", "-dc"], input=data[5:], stdout=subprocess.PIPE, check=True).stdout
+    payload = subprocess.run(["zstd", "-dc", "-D", dictionary], input=data[5:], stdout=subprocess.PIPE, check=True).stdout
     head = Stream(payload)
     lengths = [head.number() for _ in range(head.number())]
     at, out = head.at, []
@@ -278,8 +278,8 @@ def write_btf(big, types):
     return head + out + strings
 
 
-def main(path, root):
-    meta, kernels, names, shapes, parents, numbers, layouts = streams(path)[:7]
+def main(path, root, dictionary):
+    meta, kernels, names, shapes, parents, numbers, layouts = streams(path, dictionary)[:7]
     print_meta(meta)
     pool = Pool(names, shapes, parents, numbers)
     layouts = read_layouts(layouts, len(pool.slots))
