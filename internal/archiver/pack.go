@@ -22,9 +22,9 @@ func head(streams *[btfa.NumStreams][]byte) []byte {
 	return b
 }
 
-// fewBytes is the size of payloads, in bytes, up to which one block for all
-// streams can be smaller than one for each. It never was from 2 kB on.
-const fewBytes = 4 << 10
+// fewBytes is the size of payloads, in bytes, up to which it is tried which streams are better off in the block of the one before. A
+// block has entropy tables of its own, some 30 bytes, so that it pays for long streams only.
+const fewBytes = 64 << 10
 
 // pack makes a file of streams.
 func pack(streams *[btfa.NumStreams][]byte) ([]byte, error) {
@@ -40,20 +40,21 @@ func pack(streams *[btfa.NumStreams][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var best []byte
-	for _, blocks := range []bool{true, false} {
-		if !blocks && size > fewBytes {
-			break
-		}
-		b, err := compress(w, head, streams, size, blocks)
-		if err != nil {
-			return nil, err
-		}
-		if best == nil || len(b) < len(best) {
+	var own [btfa.NumStreams]bool // streams that begin a block
+	for i := range own {
+		own[i] = true
+	}
+	best, err := compress(w, head, streams, size, &own)
+	for i := 0; i < len(own) && err == nil && size <= fewBytes; i++ {
+		var b []byte
+		own[i] = false
+		if b, err = compress(w, head, streams, size, &own); err == nil && len(b) < len(best) {
 			best = b
+		} else {
+			own[i] = true
 		}
 	}
-	return best, nil
+	return best, err
 }
 
 // newEncoder returns an encoder for payloads of size bytes. Its tables take some 40 MB.
@@ -62,9 +63,9 @@ func newEncoder(size int) (*zstd.Encoder, error) {
 		zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(window(size)))
 }
 
-// compress writes header and frame. With blocks, each stream begins a zstd
-// block of its own, which has its own entropy tables: good for long streams.
-func compress(w *zstd.Encoder, head []byte, streams *[btfa.NumStreams][]byte, size int, blocks bool) ([]byte, error) {
+// compress writes header and frame. Streams that begin a zstd block of their own have
+// their own entropy tables.
+func compress(w *zstd.Encoder, head []byte, streams *[btfa.NumStreams][]byte, size int, own *[btfa.NumStreams]bool) ([]byte, error) {
 	out := bytes.NewBufferString(btfa.Magic)
 	out.WriteByte(btfa.Version)
 	var err error
@@ -75,8 +76,8 @@ func compress(w *zstd.Encoder, head []byte, streams *[btfa.NumStreams][]byte, si
 		}
 	}
 	write(head)
-	for _, s := range streams {
-		if blocks && len(s) > 0 && err == nil {
+	for i, s := range streams {
+		if own[i] && len(s) > 0 && err == nil {
 			err = w.Flush()
 		}
 		write(s)
@@ -114,7 +115,7 @@ func StreamSizes(data []byte) ([]StreamSize, error) {
 	for i, s := range streams {
 		var one [btfa.NumStreams][]byte
 		one[0] = s.B
-		b, err := compress(w, nil, &one, len(s.B), false)
+		b, err := compress(w, nil, &one, len(s.B), new([btfa.NumStreams]bool))
 		if err != nil {
 			return nil, err
 		}
