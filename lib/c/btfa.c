@@ -484,9 +484,10 @@ static int is_composite(unsigned kind)
 	return kind == KIND_STRUCT || kind == KIND_UNION;
 }
 
-static unsigned count_refs(const struct node *n)
+/* Reports whether a kind refers to one type and has no fields. */
+static int is_link(unsigned kind)
 {
-	switch (n->kind) {
+	switch (kind) {
 	case KIND_PTR:
 	case KIND_TYPEDEF:
 	case KIND_VOLATILE:
@@ -496,6 +497,15 @@ static unsigned count_refs(const struct node *n)
 	case KIND_FUNC:
 	case KIND_VAR:
 		return 1;
+	}
+	return 0;
+}
+
+static unsigned count_refs(const struct node *n)
+{
+	if (is_link(n->kind))
+		return 1;
+	switch (n->kind) {
 	case KIND_ARRAY:
 		return 2;
 	case KIND_STRUCT:
@@ -668,15 +678,6 @@ static void read_node(struct btfa *a, struct cursor *c, uint32_t *todo)
 		break;
 	case KIND_ARRAY:
 		read_ref(a, c, todo);
-		/* fall through */
-	case KIND_PTR:
-	case KIND_TYPEDEF:
-	case KIND_VOLATILE:
-	case KIND_CONST:
-	case KIND_RESTRICT:
-	case KIND_TYPE_TAG:
-	case KIND_FUNC:
-	case KIND_VAR:
 		read_ref(a, c, todo);
 		break;
 	case KIND_STRUCT:
@@ -689,7 +690,10 @@ static void read_node(struct btfa *a, struct cursor *c, uint32_t *todo)
 			read_ref(a, c, todo);
 		break;
 	default:
-		bad(c, "kind that minimized BTF does not have");
+		if (is_link(n->kind))
+			read_ref(a, c, todo);
+		else
+			bad(c, "kind that minimized BTF does not have");
 	}
 	for (i = 0; i < n->count && !c->error; i++) {
 		uint32_t name = read_name(a, c), bits = 0;
@@ -1643,7 +1647,7 @@ static uint32_t size_of(const struct node *n, const uint32_t *numbers)
 {
 	unsigned k = count_numbers(n);
 
-	return !k || n->kind == KIND_ARRAY || n->kind == KIND_FUNC || n->kind == KIND_VAR ? 0 : numbers[(k - 1) * words_of(n, 0)];
+	return !k || n->kind == KIND_ARRAY || is_link(n->kind) ? 0 : numbers[(k - 1) * words_of(n, 0)];
 }
 
 /* A member, enumerator or parameter, or one of the fields without names. */
@@ -2205,10 +2209,10 @@ static uint32_t put_type(const struct build *b, struct output *o, const struct t
 
 	put_word(o, offset[0]);
 	put_word(o, (uint32_t)n->flag << 31 | (uint32_t)n->kind << 24 | (n->kind == KIND_FUNC ? t->numbers[0] : n->count));
-	if (n->kind == KIND_ARRAY || is_composite(n->kind) || !count_refs(n))
-		put_word(o, t->size);
-	else
+	if (is_link(n->kind) || n->kind == KIND_FUNC_PROTO)
 		put_ref(b, o, *ref++);
+	else
+		put_word(o, t->size);
 	if (n->kind == KIND_FUNC) /* its linkage stands where others have their number of fields */
 		return 1;
 	if (n->kind == KIND_ARRAY) {
