@@ -112,16 +112,11 @@ func listSizes(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		type stream struct {
-			Name   string `json:"name"`
-			Plain  int    `json:"bytes"`
-			Packed int    `json:"bytes_packed_alone"`
-		}
-		out := make([]stream, len(sizes))
+		out := make([]streamSize, len(sizes))
 		for i, s := range sizes {
-			out[i] = stream(s)
+			out[i] = streamSize(s)
 		}
-		return writeJSON(c, map[string][]stream{"streams": out})
+		return writeJSON(c, map[string][]streamSize{"streams": out})
 	}
 	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', tabwriter.AlignRight)
 	foreign.Fprintf(tw, "STREAM\tPLAIN\tPACKED ALONE\t\n")

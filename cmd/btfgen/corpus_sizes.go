@@ -22,7 +22,7 @@ type seriesSize struct {
 	Packed  int64  `json:"bytes"`         // with modules
 }
 
-// streamSize is what one sort of thing takes in them.
+// streamSize is what one sort of thing takes in an archive, or in corpora in one file.
 type streamSize struct {
 	Name   string `json:"name"`
 	Plain  int    `json:"bytes"`
