@@ -19,7 +19,7 @@ import (
 // is for machines of the given arches, in any spelling, or for any if there are none.
 func NewObject(name string, data []byte, arches ...string) archive.Object {
 	sum := sha256.Sum256(data)
-	return archive.Object{Name: name, Sum: sum[:btfa.SumSize:btfa.SumSize], Arches: canonicalArches(arches)}
+	return archive.Object{Name: name, Sum: sum[:btfa.ObjectSumSize:btfa.ObjectSumSize], Arches: canonicalArches(arches)}
 }
 
 func canonicalArches(arches []string) []string {
@@ -72,7 +72,7 @@ func (e *encoder) meta(info archive.Info, kernels []archive.Kernel) error {
 		text(r.Arch)
 		e.streams[btfa.StreamMeta] = append(e.streams[btfa.StreamMeta], r.Sum...)
 	}
-	e.put(btfa.StreamMeta, uint64(len(groups)))
+	e.put(btfa.StreamMeta, btfa.ObjectSumSize, uint64(len(groups)))
 	var sums []byte
 	for _, g := range groups {
 		e.put(btfa.StreamMeta, uint64(len(g[0].Arches)))
@@ -152,10 +152,10 @@ func groupObjects(objects []archive.Object) ([][]archive.Object, error) {
 	byName := slices.Clone(objects)
 	for i := range byName {
 		o := &byName[i]
-		if len(o.Sum) < btfa.SumSize {
-			return nil, fmt.Errorf("object %s: hash of %d bytes, want %d", o.Name, len(o.Sum), btfa.SumSize)
+		if len(o.Sum) < btfa.ObjectSumSize {
+			return nil, fmt.Errorf("object %s: hash of %d bytes, want %d", o.Name, len(o.Sum), btfa.ObjectSumSize)
 		}
-		o.Sum, o.Arches = o.Sum[:btfa.SumSize:btfa.SumSize], canonicalArches(o.Arches)
+		o.Sum, o.Arches = o.Sum[:btfa.ObjectSumSize:btfa.ObjectSumSize], canonicalArches(o.Arches)
 		for _, a := range o.Arches {
 			if a == "" || (kernel.Key{Arch: a}).Validate() != nil {
 				return nil, fmt.Errorf("object %s: no arch %q", o.Name, a)

@@ -45,9 +45,12 @@ const (
 	MaxContent = 8 << 20
 )
 
-// SumSize is how many bytes of a sha256 an archive keeps: enough to tell builds of
-// objects and sets of relocations apart, since all of them would take more room than the BTF.
-const SumSize = 8
+// SumSize is how many bytes an archive keeps of hashes of relocations, by which it is told whether BTFs can be taken over. ObjectSumSize is how
+// many it keeps of the sha256 of an object: enough to tell builds apart, since all of them would take more room than the BTF.
+const (
+	SumSize       = 8
+	ObjectSumSize = 4
+)
 
 // What a reference in a shape may be. From ToFirst on, even numbers are nodes
 // of the definition, odd ones slots.

@@ -1180,6 +1180,7 @@ static void read_meta(struct cursor *c)
 		if (!c->error && last && strcmp(arch, last) <= 0)
 			bad(c, "relocations are not in order");
 	}
+	sum = count(c, 32, "too many bytes of a hash");
 	for (n = count(c, MAX_OBJECTS, "too many groups of objects"); n && !c->error; n--) {
 		for (machines = count(c, MAX_MACHINES, "too many machines"); machines && !c->error; machines--) {
 			arch = read_arch(c);

@@ -120,7 +120,7 @@ func TestCMemory(t *testing.T) {
 func largeLayout() []byte {
 	const structs, members = 7, 1<<16 - 1
 	var streams [btfa.NumStreams][]byte
-	streams[btfa.StreamMeta] = make([]byte, 5)
+	streams[btfa.StreamMeta] = make([]byte, 6)
 	streams[btfa.StreamKernels] = []byte("\x01\x00\x00d/1/a/6\x00")
 	streams[btfa.StreamParents] = []byte{structs}
 	streams[btfa.StreamLayouts] = []byte{1, 0, structs}

@@ -129,7 +129,7 @@ func hostile(t testing.TB) (cases []payloadCase) {
 	}
 	// A good one: struct "a" with member "x" of type int, one kernel.
 	good := [btfa.NumStreams][]byte{
-		btfa.StreamMeta:    []byte("tool\x00\x02\x01\x01\x01x86_64\x00R\x02\x00\x01a.o\x00\x02arm\x00x86_64\x00\x01b.o\x00AB"),
+		btfa.StreamMeta:    []byte("tool\x00\x02\x01\x01\x01x86_64\x00R\x01\x02\x00\x01a.o\x00\x02arm\x00x86_64\x00\x01b.o\x00AB"),
 		btfa.StreamKernels: append(u(1, 0, 0), "d/1/x86_64/6\x00"...),
 		btfa.StreamNames:   []byte("a\x00int\x00x\x00"),
 		btfa.StreamShapes:  u(4<<1, 1, btfa.NameNext, btfa.ToFirst+1+2*1, 1<<1),
@@ -171,12 +171,13 @@ func hostile(t testing.TB) (cases []payloadCase) {
 	add("hashes", "meta: 66 hashes of relocations", meta("\x00\x00\x08", 66))
 	add("arch of relocations", "meta: not an arch", meta("\x00\x00\x00\x01a/b\x00"))
 	add("order of relocations", "meta: relocations of \"a\": not in order", meta("\x00\x00\x00\x02b\x00a\x00"))
-	add("groups", "meta: 4611686018427387904 groups of objects", meta("\x00\x00\x00\x00", huge))
-	add("machines", "meta: 65 machines", meta("\x00\x00\x00\x00\x01", 65))
-	add("machine", "meta: not an arch", meta("\x00\x00\x00\x00\x01\x01\x00"))
-	add("objects", "meta: 4611686018427387904 objects", meta("\x00\x00\x00\x00\x01\x00", huge))
-	add("objects of two groups", "meta: 65536 objects, more than 65535", meta("\x00\x00\x00\x00\x02\x00\x01a\x00\x00", btfa.MaxObjects))
-	add("no objects", "meta: group without objects", meta("\x00\x00\x00\x00\x01\x00\x00"))
+	add("hash of an object", "meta: 33 bytes of a hash", meta("\x00\x00\x00\x00", 33))
+	add("groups", "meta: 4611686018427387904 groups of objects", meta("\x00\x00\x00\x00\x00", huge))
+	add("machines", "meta: 65 machines", meta("\x00\x00\x00\x00\x00\x01", 65))
+	add("machine", "meta: not an arch", meta("\x00\x00\x00\x00\x00\x01\x01\x00"))
+	add("objects", "meta: 4611686018427387904 objects", meta("\x00\x00\x00\x00\x00\x01\x00", huge))
+	add("objects of two groups", "meta: 65536 objects, more than 65535", meta("\x00\x00\x00\x00\x00\x02\x00\x01a\x00\x00", btfa.MaxObjects))
+	add("no objects", "meta: group without objects", meta("\x00\x00\x00\x00\x00\x01\x00\x00"))
 	add("kernels", "kernels: 4611686018427387904 kernels", set(btfa.StreamKernels, u(huge)))
 	add("shared", "kernels: shares more", set(btfa.StreamKernels, append(u(1, 1, 0), "x\x00"...)))
 	add("new layout", "kernels: kernel", set(btfa.StreamKernels, append(u(2, 0, 0), "d/1/a/6\x00\x06\x007\x00"...)))
@@ -282,7 +283,7 @@ func heavy() map[string][]byte {
 		s := append(head, bytes.Repeat([]byte(unit), (n-len(head))/max(1, len(unit)))...)
 		p := binary.AppendUvarint(nil, btfa.NumStreams)
 		var others [btfa.NumStreams][]byte
-		others[btfa.StreamMeta] = make([]byte, 5)
+		others[btfa.StreamMeta] = make([]byte, 6)
 		others[btfa.StreamParents] = []byte{1, 1, 0}
 		others[btfa.StreamNames] = []byte("a\x00")
 		others[btfa.StreamShapes] = []byte{7 << 1}
@@ -297,8 +298,8 @@ func heavy() map[string][]byte {
 	}
 	count := binary.AppendUvarint(nil, n/4)
 	return map[string][]byte{
-		"objects":  fill(btfa.StreamMeta, binary.AppendUvarint([]byte("\x00\x00\x00\x00\x01\x00"), btfa.MaxObjects), "\x00"),
-		"groups":   fill(btfa.StreamMeta, binary.AppendUvarint([]byte("\x00\x00\x00\x00"), btfa.MaxObjects), manyMachines()),
+		"objects":  fill(btfa.StreamMeta, binary.AppendUvarint([]byte("\x00\x00\x00\x00\x00\x01\x00"), btfa.MaxObjects), "\x00"),
+		"groups":   fill(btfa.StreamMeta, binary.AppendUvarint([]byte("\x00\x00\x00\x00\x00"), btfa.MaxObjects), manyMachines()),
 		"names":    fill(btfa.StreamNames, nil, "\x00"),
 		"pointers": fill(btfa.StreamShapes, nil, "\x05\x01\x04\x01"), // unions of unions
 		"structs":  fill(btfa.StreamShapes, nil, "\x08\x03\x00\x01\x00\x01\x00\x00"),

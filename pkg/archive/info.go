@@ -47,21 +47,21 @@ func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.N) }
 type Relocations struct {
 	Arch string // canonical; empty for every arch that has no entry of its own
 	// Sum begins the sha256 of the distinct relocations of the objects for that
-	// arch. Archives keep 8 bytes of it.
+	// arch. Archives keep 4 bytes of it.
 	Sum []byte
 }
 
 // Object is a BPF object that an archive serves.
 type Object struct {
 	Name string
-	// Sum begins the sha256 of the object's file. Archives keep 8 bytes of it.
+	// Sum begins the sha256 of the object's file. Archives keep 4 bytes of it.
 	Sum []byte
 	// Arches are the machines that the object is for, canonical and sorted. It is
 	// for any if there are none.
 	Arches []string
 }
 
-// Is reports whether data is the object, by its hash.
+// Is reports whether data is the object, by as much of its hash as there is: one of four billion others passes for it.
 func (o Object) Is(data []byte) bool {
 	sum := sha256.Sum256(data)
 	return len(o.Sum) > 0 && bytes.HasPrefix(sum[:], o.Sum)

@@ -37,6 +37,7 @@ func (a *Archive) readMeta(c *btfa.Cursor) {
 			c.Fail(fmt.Errorf("relocations of %q: %w", r.Arch, errOrder))
 		}
 	}
+	sum = c.Count(sha256.Size, "bytes of a hash")
 	for range c.Count(btfa.MaxObjects, "groups of objects") {
 		a.readObjects(c)
 	}

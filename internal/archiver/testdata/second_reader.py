@@ -71,7 +71,7 @@ def print_meta(s):
     for _ in range(s.number()):
         arch = s.text().decode()
         print(f'relocations "{arch}" {s.bytes(size).hex()}')
-    objects = []
+    objects, size = [], s.number()
     for _ in range(s.number()):
         machines = " ".join(s.text().decode() for _ in range(s.number()))
         objects += [(s.text().decode(), machines) for _ in range(s.number())]
