@@ -74,6 +74,7 @@ type Kernel struct {
 	// modules. Only if Config.Hash is set and all of them were read whole.
 	Sources [][sha256.Size]byte
 
+	from      *corpus.File
 	byFile    bool // the path does not tell the key
 	issues    []issue
 	unmatched []string // patterns of Options.Keep that name nothing in it
@@ -263,6 +264,7 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	})
 	w.stages.Read += time.Since(start) - busy
 	for _, k := range kernels {
+		k.from = f
 		// What was damaged once is not to be taken over silently.
 		if err == nil && len(failed) == 0 && len(kernels) == 1 {
 			k.Sources, k.byFile = sums, !f.Key.Known()

@@ -377,7 +377,7 @@ func (o *Old) take(f *corpus.File, sums [][sha256.Size]byte) *Kernel {
 	for _, n := range k.at {
 		out.issues = append(out.issues, o.issues[n])
 	}
-	out.Path = f.Path
+	out.Path, out.from = f.Path, f
 	if out.byFile = !f.Key.Known(); !out.Key.Known() {
 		out.Name = f.Path
 	}

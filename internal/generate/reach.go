@@ -3,7 +3,6 @@ package generate
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -23,11 +22,10 @@ func Reach(ctx context.Context, cfg *Config, objects []*check.Object, rep *Repor
 			}
 		}
 	}
-	files := make(map[string]bool)
+	files := make(map[*corpus.File]bool)
 	for _, k := range rep.Kernels {
 		if wanted[k.Name] {
-			path, _, _ := strings.Cut(k.Path, "!")
-			files[path] = true
+			files[k.from] = true
 		}
 	}
 	if len(files) == 0 {
@@ -35,7 +33,7 @@ func Reach(ctx context.Context, cfg *Config, objects []*check.Object, rep *Repor
 	}
 	some := &corpus.Corpus{}
 	for _, f := range cfg.Corpus.Files {
-		if files[f.Path] {
+		if files[f] {
 			some.Files = append(some.Files, f)
 		}
 	}
