@@ -40,10 +40,11 @@ type Packed struct {
 // such that each is as much as possible like one before it, and their kernels by release. The same corpus makes
 // the same bytes, whatever cfg.Jobs is.
 func Pack(ctx context.Context, cfg sweep.Config, path string) (*Packed, error) {
-	old, size, err := openPacked(path)
+	old, size, done, err := openPacked(path)
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	w, err := btfc.NewWriter(old, filepath.Dir(path))
 	if err != nil {
 		return nil, err
@@ -76,27 +77,32 @@ func Pack(ctx context.Context, cfg sweep.Config, path string) (*Packed, error) {
 	return res, err
 }
 
-// openPacked opens the file if there is one.
-func openPacked(path string) (*btfc.File, int64, error) {
+// openPacked opens the file if there is one. The caller has to call done once it is not needed any more.
+func openPacked(path string) (old *btfc.File, size int64, done func(), err error) {
+	nothing := func() {}
 	r, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
+		return nil, 0, nothing, nil
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, nothing, err
 	}
+	defer func() {
+		if old == nil {
+			r.Close()
+		}
+	}()
 	fi, err := r.Stat()
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, nothing, err
 	}
 	if fi.Size() == 0 && fi.Mode().IsRegular() {
-		return nil, 0, nil // made by mktemp, say
+		return nil, 0, nothing, nil // made by mktemp, say
 	}
-	old, err := btfc.Open(r, fi.Size())
-	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", path, err)
+	if old, err = btfc.Open(r, fi.Size()); err != nil {
+		return nil, 0, nothing, fmt.Errorf("%s: %w", path, err)
 	}
-	return old, fi.Size(), nil
+	return old, fi.Size(), func() { r.Close() }, nil
 }
 
 // packer reads with several workers, and adds in order.
