@@ -1,23 +1,46 @@
 package btfc
 
 import (
+	"errors"
 	"os"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // BenchmarkRead reads all kernels of the file that BTFGEN_PACKED names, in its order.
 func BenchmarkRead(b *testing.B) {
+	benchmark(b, func(f *File) func(i int, s *Scratch, buf []byte) ([]byte, error) {
+		return func(i int, s *Scratch, buf []byte) ([]byte, error) { return f.BTF(ctx, s, i, buf) }
+	})
+}
+
+// BenchmarkParts reads of them what a small tracer looks at.
+func BenchmarkParts(b *testing.B) {
+	reach := make(map[string]rawbtf.Reach)
+	for _, name := range []string{"task_struct", "mm_struct", "file", "inode", "sock", "sk_buff", "request", "pt_regs", "cgroup", "nsproxy", "linux_binprm"} {
+		reach[name] = rawbtf.ReachValue
+	}
+	q := NewQuery(reach)
+	benchmark(b, func(f *File) func(i int, s *Scratch, buf []byte) ([]byte, error) {
+		p := f.Parts(q)
+		return func(i int, s *Scratch, buf []byte) ([]byte, error) { return p.BTF(ctx, s, i, buf) }
+	})
+}
+
+func benchmark(b *testing.B, reader func(*File) func(i int, s *Scratch, buf []byte) ([]byte, error)) {
 	data, err := os.ReadFile(os.Getenv("BTFGEN_PACKED"))
 	if err != nil {
-		b.Skip("BTFGEN_PACKED: ", err)
+		b.Skip("needs a file that BTFGEN_PACKED names: ", err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		f := open(b, data)
+		read := reader(f)
 		var s Scratch
 		var buf []byte
 		for i := range f.Entries() {
-			if buf, err = f.BTF(ctx, &s, i, buf[:0]); err != nil {
+			if buf, err = read(i, &s, buf[:0]); err != nil && !errors.Is(err, ErrWhole) {
 				b.Fatal(err)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // sections is where the sections of a BTF blob are.
@@ -51,16 +52,28 @@ func parseSections(head []byte, size uint64) (s sections, err error) {
 type builder struct {
 	ids   []uint32 // type IDs by entity
 	names []uint32 // offsets by name
+
+	// For parts:
+	far      []rawbtf.Reach // by type ID
+	todo     []uint32       // type IDs
+	renumber []uint32       // new type IDs, of those that have some
+	text     []byte
+	record   []uint32
 }
 
 // clean returns n zeros, in b's memory if there is enough.
-func clean(b []uint32, n int) []uint32 {
-	if cap(b) < n {
-		return make([]uint32, n, n+n/8)
-	}
-	b = b[:n]
+func clean[T any](b []T, n int) []T {
+	b = grow(b, n)
 	clear(b)
 	return b
+}
+
+// grow returns n values, whatever they are, in b's memory if there is enough.
+func grow[T any](b []T, n int) []T {
+	if cap(b) < n {
+		return make([]T, n, n+n/8)
+	}
+	return b[:n]
 }
 
 // build appends the BTF of a kernel, of which size bytes are expected, to out.
@@ -131,14 +144,11 @@ func (b *builder) strings(st *state, out []byte) error {
 // types writes the type section. That all that it refers to is there, and once, is checked on the way: what is not has
 // no place, which is 0, as void and the empty name have.
 func (b *builder) types(st *state, order binary.ByteOrder, out []byte) error {
-	b.ids = clean(b.ids, int(st.numEnts)+1)
+	if err := b.place(st); err != nil {
+		return err
+	}
 	need := 0
-	for i, c := range st.types {
-		e := st.entity.s[c]
-		if b.ids[e] != 0 {
-			return errWrong
-		}
-		b.ids[e] = uint32(i) + 1
+	for _, c := range st.types {
 		need += len(st.content(c))
 	}
 	if 4*need != len(out) {

@@ -21,22 +21,8 @@ type File struct {
 	r       io.ReaderAt
 	entries []Entry
 	end     int64 // of the chunks
-
-	mu     sync.Mutex
-	states map[int]*pending
-	clock  int
+	states  states
 }
-
-// pending is a state that somebody makes or has made.
-type pending struct {
-	done  chan struct{}
-	state *state
-	err   error
-	used  int
-}
-
-// keepStates is how many states are remembered.
-const keepStates = 8
 
 // tail is how much of a file's end is read at once.
 const tail = 64 << 10
@@ -88,7 +74,13 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{r: r, entries: entries, end: end, states: make(map[int]*pending)}, nil
+	return newFile(r, entries, end), nil
+}
+
+func newFile(r io.ReaderAt, entries []Entry, end int64) *File {
+	f := &File{r: r, entries: entries, end: end}
+	f.states.file = f
+	return f
 }
 
 // Entries returns the kernels in the order in which they were added. They must not be changed.
@@ -165,7 +157,7 @@ func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, 
 		b, err := f.chunk(ctx, offset, packed, e.payload)
 		return append(out, b...), err
 	}
-	st, err := f.state(ctx, i, 0)
+	st, err := f.states.get(ctx, i, 0)
 	if err != nil {
 		return out, err
 	}
@@ -181,99 +173,6 @@ func (f *File) Check(i int, btf []byte) error {
 }
 
 var errSum = errors.New("its SHA-256 is another one")
-
-// state returns the state of a kernel. depth is how many are told from it already.
-func (f *File) state(ctx context.Context, i, depth int) (*state, error) {
-	if i < 0 {
-		return newState(), nil
-	}
-	if depth > limits.CorpusDepth {
-		return nil, fmt.Errorf("told from more than %d others", limits.CorpusDepth)
-	}
-	f.mu.Lock()
-	p := f.states[i]
-	if mine := p == nil; mine {
-		p = &pending{done: make(chan struct{})}
-		f.states[i] = p
-		f.touch(p)
-		f.mu.Unlock()
-		err := errUnfinished // if a panic ends it
-		var st *state
-		defer func() {
-			f.mu.Lock()
-			if p.state, p.err = st, err; err != nil {
-				delete(f.states, i)
-			}
-			f.mu.Unlock()
-			close(p.done)
-		}()
-		st, err = f.make(ctx, i, depth)
-		return st, err
-	}
-	f.touch(p)
-	f.mu.Unlock()
-	select {
-	case <-p.done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if p.err != nil && ctx.Err() == nil && errors.Is(p.err, context.Canceled) {
-		return f.state(ctx, i, depth) // it was somebody else's end
-	}
-	return p.state, p.err
-}
-
-var errUnfinished = errors.New("not finished")
-
-// touch notes that a state is used, and forgets the one that was used longest ago if there are too many.
-func (f *File) touch(p *pending) {
-	f.clock++
-	p.used = f.clock
-	if len(f.states) <= keepStates {
-		return
-	}
-	oldest := -1
-	for i, q := range f.states {
-		if q.state != nil && (oldest < 0 || q.used < f.states[oldest].used) {
-			oldest = i
-		}
-	}
-	delete(f.states, oldest)
-}
-
-// make makes the state of a kernel.
-func (f *File) make(ctx context.Context, i, depth int) (*state, error) {
-	e := &f.entries[i]
-	if e.Plain {
-		return nil, errors.New("told from one that is kept as bytes")
-	}
-	parent, err := f.state(ctx, e.parent, depth+1)
-	if err != nil {
-		return nil, err
-	}
-	offset, packed := e.chunk()
-	payload, err := f.chunk(ctx, offset, packed, e.payload)
-	if err == nil {
-		var st *state
-		if st, err = decode(parent, payload, e.Size); err == nil {
-			return st, nil
-		}
-	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return nil, fmt.Errorf("kernel %s, at byte %d: %w", e.Key, offset, err)
-}
-
-// remember notes a state that has been made.
-func (f *File) remember(i int, st *state) {
-	p := &pending{done: make(chan struct{}), state: st}
-	close(p.done)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.states[i] = p
-	f.touch(p)
-}
 
 // Modules returns the BTF of the modules of kernel i that are wanted, in order of their names.
 func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool) ([]Module, error) {

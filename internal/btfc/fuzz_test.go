@@ -14,14 +14,14 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	defer w.Discard()
-	root := newState()
+	root := newState(nil)
 	payload := func(parent *state, btf []byte) ([]byte, *state) {
 		s, err := encode(parent, newKnown(parent), btf)
 		if err != nil {
 			f.Fatal(err)
 		}
 		b := bytes.Join(s.parts(), nil)
-		st, err := decode(parent, b, int64(len(btf)))
+		st, err := decode(parent, b, int64(len(btf)), nil)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func FuzzDecode(f *testing.F) {
 		if next {
 			on = parent
 		}
-		st, err := decode(on, data, size)
+		st, err := decode(on, data, size, nil)
 		if err != nil {
 			return
 		}

@@ -29,8 +29,9 @@ type head struct {
 	arrange, names, textBytes, contents, words, nameRanks, entRanks, types, strings, rest int
 }
 
-// decode returns the state of a kernel. size is that of its BTF in bytes, which bounds what it may have.
-func decode(parent *state, payload []byte, size int64) (*state, error) {
+// decode returns the state of a kernel, for a query or, if that is nil, for all of it. size is that of its BTF in bytes, which
+// bounds what it may have.
+func decode(parent *state, payload []byte, size int64, q *Query) (*state, error) {
 	r := &reader{parent: parent}
 	var err error
 	if r.s, err = split(payload); err != nil {
@@ -50,7 +51,15 @@ func decode(parent *state, payload []byte, size int64) (*state, error) {
 	if err := r.fail(); err != nil {
 		return nil, err
 	}
-	if err := r.strings(h.strings); err != nil {
+	if q != nil {
+		err = r.ask(q)
+		for _, i := range stringStreams {
+			r.s[i].B = nil // the order of strings does not matter
+		}
+	} else {
+		err = r.strings(h.strings)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := end(&r.s); err != nil {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // state is what is known when a kernel has been read: its types and strings, and those of its ancestors, which it
@@ -27,14 +28,21 @@ type state struct {
 
 	nameRank, entRank log[uint32] // names and entities that were told by number before
 	guess             *guesses
+
+	// Of a state for a query, which has no strings:
+	asked log[rawbtf.Reach] // of each name, how far to look from types of that name
+	found log[uint32]       // the contents that may be looked for, ascending
 }
 
 // newState returns what is known at the beginning: the empty name.
-func newState() *state {
+func newState(q *Query) *state {
 	s := &state{guess: newGuesses(nil)}
 	s.text = s.text.extend(1)
 	s.nameEnd = s.nameEnd.extend(1)
 	s.nameEnd.s[0] = 1
+	if q != nil {
+		s.asked = s.asked.extend(1)
+	}
 	return s
 }
 
@@ -42,21 +50,22 @@ func (s *state) numNames() int { return len(s.nameEnd.s) }
 
 // name returns a name with its NUL byte.
 func (s *state) name(i uint32) []byte {
-	start := uint32(0)
-	if i > 0 {
-		start = s.nameEnd.s[i-1]
-	}
-	return s.text.s[start:s.nameEnd.s[i]]
+	return part(s.text.s, s.nameEnd.s, i)
 }
 
 func (s *state) numContents() int { return len(s.wordEnd.s) }
 
 func (s *state) content(i uint32) []uint32 {
+	return part(s.words.s, s.wordEnd.s, i)
+}
+
+// part returns part i of a list, given where each ends.
+func part[T any](list []T, ends []uint32, i uint32) []T {
 	start := uint32(0)
 	if i > 0 {
-		start = s.wordEnd.s[i-1]
+		start = ends[i-1]
 	}
-	return s.words.s[start:s.wordEnd.s[i]]
+	return list[start:ends[i]]
 }
 
 // log is a list that is only ever added to, and that may share its memory with the one that it goes on from.

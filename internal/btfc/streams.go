@@ -36,6 +36,9 @@ const (
 	numStreams         = streamRefLow + int(numClasses)
 )
 
+// stringStreams are those of the order of strings.
+var stringStreams = []int{streamStringRuns, streamStringStarts, streamStringFar}
+
 // streamTexts say in the plural what the bytes are spent on.
 var streamTexts = func() (t [numStreams]string) {
 	copy(t[:], []string{"head", "rest", "text", "text", "order of types", "order of types", "order of types", "order of strings",

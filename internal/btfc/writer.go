@@ -52,7 +52,7 @@ func NewWriter(old *File, dir string) (*Writer, error) {
 	}
 	os.Remove(spool.Name())
 	w := &Writer{old: old, spool: spool, at: make(map[kernel.Key]int), series: make(map[kernel.Key][]int), knownOf: -2}
-	w.file = &File{r: joined{nil, spool, int64(headerLen)}, end: int64(headerLen), states: make(map[int]*pending)}
+	w.file = newFile(joined{nil, spool, int64(headerLen)}, nil, int64(headerLen))
 	if old != nil {
 		w.file.r, w.file.end = joined{old.r, spool, old.end}, old.end
 		for i := range old.entries {
@@ -147,7 +147,7 @@ func (w *Writer) Add(ctx context.Context, key kernel.Key, btf []byte, modules []
 	w.append(e)
 	w.file.end += e.Packed
 	if st != nil {
-		w.file.remember(len(w.file.entries)-1, st)
+		w.file.states.remember(len(w.file.entries)-1, st)
 	}
 	return true, nil
 }
@@ -158,7 +158,7 @@ func (w *Writer) Len() int { return len(w.file.entries) }
 // chunk returns the kernel's own chunk, and its state if it can be told from its parts.
 func (w *Writer) chunk(ctx context.Context, e *Entry, btf []byte) ([]byte, *state, error) {
 	e.parent = w.parent(ctx, e, btf)
-	parent, err := w.file.state(ctx, e.parent, 0)
+	parent, err := w.file.states.get(ctx, e.parent, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -181,7 +181,7 @@ func (w *Writer) model(parent *state, e *Entry, btf []byte) (*state, [][]byte, e
 		return nil, nil, err
 	}
 	parts := s.parts()
-	st, err := decode(parent, slices.Concat(parts...), e.Size)
+	st, err := decode(parent, slices.Concat(parts...), e.Size, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -42,6 +42,7 @@ type Kernel struct {
 	Maker string
 
 	BTF         []byte           // vmlinux BTF, with a valid header
+	FullSize    int64            // of vmlinux's BTF, if BTF has only a part of it; see Parts
 	Modules     []relolog.Module // in order of their names, which are distinct
 	ModulePaths []string         // of each of Modules, as Path
 

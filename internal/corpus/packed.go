@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/defect"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -100,6 +103,54 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 		return wrap(f.Path, "modules", failed)
 	}
 	return nil
+}
+
+// Parts reads of the kernels in corpora in one file what a query looks for. It is safe for concurrent use.
+type Parts struct {
+	query *btfc.Query
+	mu    sync.Mutex
+	of    map[*btfc.File]*btfc.Parts
+}
+
+// NewParts returns what reads the answers to a query.
+func NewParts(q *btfc.Query) *Parts {
+	return &Parts{query: q, of: make(map[*btfc.File]*btfc.Parts)}
+}
+
+// errWhole says that a file is to be read as a whole.
+var errWhole = errors.New("cannot be read in part")
+
+// Read is File.Read for the only kernel of f, of which it yields what the query looks for. It returns an error where there is
+// more to a kernel than that, or anything in its way: the file is to be read then.
+func (p *Parts) Read(ctx context.Context, f *File, s *Scratch, yield func(*Kernel) error) (err error) {
+	if f.packed == nil || f.opts.Verify || !f.opts.Selects(f.Key) || f.Key.Arch == "" || f.packed.entryOf().Size > f.opts.MaxSize {
+		return errWhole
+	}
+	if d := defect.Catch(ctx, func() { err = p.read(ctx, f, s, yield) }); d != nil {
+		*s = Scratch{}
+		return wrap(f.Path, "", d)
+	}
+	return err
+}
+
+func (p *Parts) read(ctx context.Context, f *File, s *Scratch, yield func(*Kernel) error) (err error) {
+	defer s.trim()
+	e := f.packed.entryOf()
+	if s.btf.B, err = p.file(f.packed.file).BTF(ctx, &s.packed, f.packed.entry, s.btf.B[:0]); err != nil {
+		return err
+	}
+	return yield(&Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, FullSize: e.Size})
+}
+
+func (p *Parts) file(f *btfc.File) *btfc.Parts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	parts := p.of[f]
+	if parts == nil {
+		parts = f.Parts(p.query)
+		p.of[f] = parts
+	}
+	return parts
 }
 
 // packedSums is Sums for a kernel of a corpus in one file, in whose index they are.

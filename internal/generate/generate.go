@@ -69,6 +69,7 @@ type Kernel struct {
 	BTF        []byte // minimized; equal ones share memory
 	Resolved   int    // relocations, each once per object
 	Reused     bool   // taken over from an earlier run
+	InPart     bool   // made of what relocations look at, without reading the rest
 
 	// SHA256 of the files that it was read from: the kernel's, then those of
 	// modules. Only if Config.Hash is set and all of them were read whole.
@@ -125,7 +126,10 @@ type Report struct {
 // listed in the report; an error is returned only where there is no point in going on,
 // or when ctx ends.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	r := &run{Config: cfg, minimizer: minimize.New(cfg.Objects, cfg.Options), files: inShard(cfg.Shard, cfg.Corpus.Files), met: make(map[*relolog.Object]bool), distinct: make(map[[sha256.Size]byte][]byte)}
+	r := &run{
+		Config: cfg, minimizer: minimize.New(cfg.Objects, cfg.Options), files: inShard(cfg.Shard, cfg.Corpus.Files), parts: partsFor(&cfg),
+		met: make(map[*relolog.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), same: make(map[[sha256.Size]byte]*Kernel),
+	}
 	var err error
 	r.report.Skipped, err = sweep.Files(ctx, r.files, r.order(), cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
 		return w.file(ctx, r.files[i])
@@ -198,8 +202,10 @@ type run struct {
 	Config
 	minimizer *minimize.Minimizer // to be cloned
 	files     []*corpus.File
+	parts     *corpus.Parts // nil if kernels are to be read as a whole
 
 	mu       sync.Mutex
+	same     map[[sha256.Size]byte]*Kernel // what became of kernels of which the same was read, and which are of the same machine
 	workers  []*worker
 	report   Report
 	met      map[*relolog.Object]bool     // used on some kernel
@@ -238,6 +244,9 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	if k := w.Old.take(f, sums); k != nil {
 		return w.add(*k)
 	}
+	if done, err := w.part(ctx, f, sums); done {
+		return err
+	}
 	var kernels []Kernel
 	var failed []error
 	start, busy := time.Now(), time.Duration(0)
@@ -246,14 +255,8 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 			failed = append(failed, &corpus.Error{Path: it.Path, Err: corpus.ErrNoKey})
 			return nil
 		}
-		began, sound := time.Now(), false
-		defer func() {
-			if !sound { // a panic: what they are in the middle of must not show in the next kernel
-				w.target, w.minimizer = relolog.Target{}, w.run.minimizer.Clone()
-			}
-		}()
+		began := time.Now()
 		k, err := w.kernel(ctx, it)
-		sound = true
 		if err == nil || errors.Is(err, minimize.ErrNoObject) {
 			kernels = append(kernels, *k)
 		} else {
@@ -308,11 +311,18 @@ func (s *Stages) add(o Stages) {
 
 // kernel minimizes one kernel. Errors name its path.
 func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error) {
-	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
+	sound := false
+	defer func() {
+		if !sound { // a panic: what they are in the middle of must not show in the next kernel
+			w.target, w.minimizer = relolog.Target{}, w.run.minimizer.Clone()
+		}
+	}()
+	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: cmp.Or(it.FullSize, int64(len(it.BTF)))}
 	for _, m := range it.Modules {
 		k.RawSize += int64(len(m.BTF))
 	}
-	if err := w.minimize(ctx, k, it); err != nil {
+	err := w.minimize(ctx, k, it)
+	if sound = true; err != nil {
 		return k, &corpus.Error{Path: k.Path, Err: err}
 	}
 	return k, nil
@@ -327,7 +337,11 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 	}
 	k.Machine = w.target.Machine()
 	start = time.Now()
-	k.BTF, err = w.minimizer.Minimize(ctx, &w.target)
+	if it.FullSize > 0 {
+		k.BTF, err = w.minimizer.MinimizePart(ctx, &w.target)
+	} else {
+		k.BTF, err = w.minimizer.Minimize(ctx, &w.target)
+	}
 	w.stages.Minimize += time.Since(start)
 	if err != nil {
 		return err

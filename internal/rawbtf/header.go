@@ -25,8 +25,14 @@ type section struct{ off, len uint64 }
 
 func (s section) of(data []byte) []byte { return data[s.off : s.off+s.len] }
 
-// parseHeader reads the header and checks that the sections lie inside data.
-func parseHeader(data []byte) (header, error) {
+// CheckHeader says why [BTF.Load] would refuse a blob of size bytes for its header, with which data begins.
+func CheckHeader(data []byte, size int64) error {
+	_, err := parseHeader(data, uint64(size))
+	return err
+}
+
+// parseHeader reads the header, with which data begins, and checks that the sections lie inside size.
+func parseHeader(data []byte, size uint64) (header, error) {
 	var h header
 	if len(data) < btfenc.HeaderLen {
 		return h, fmt.Errorf("header: %d bytes, want at least %d", len(data), btfenc.HeaderLen)
@@ -57,8 +63,8 @@ func parseHeader(data []byte) (header, error) {
 		name string
 		section
 	}{{"type", h.types}, {"string", h.strs}, {"layout", h.layouts}} {
-		if s.off+s.len > uint64(len(data)) {
-			return h, fmt.Errorf("header: %s section at %d+%d exceeds %d bytes of data", s.name, s.off, s.len, len(data))
+		if s.off+s.len > size {
+			return h, fmt.Errorf("header: %s section at %d+%d exceeds %d bytes of data", s.name, s.off, s.len, size)
 		}
 	}
 	if overlap(h.types, h.strs) || overlap(h.types, h.layouts) || overlap(h.strs, h.layouts) {

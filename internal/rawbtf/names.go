@@ -1,6 +1,7 @@
 package rawbtf
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -82,6 +83,25 @@ func (n *Names) mayHave(s []byte) bool {
 	return n.filter[h>>6]&(1<<(h&63)) != 0
 }
 
+// Number returns the number of the essential name of the string that s begins with, and whether the set has it. What
+// follows the string, which ends with a NUL byte, does not matter. There is an error where it
+// begins like a name of the set and is too long to be read.
+func (n *Names) Number(s []byte) (int, bool, error) {
+	if !n.mayHave(s) {
+		return 0, false, nil
+	}
+	return n.number(s[:max(bytes.IndexByte(s, 0), 0)])
+}
+
+// number is Number for a whole string that the set may have.
+func (n *Names) number(s []byte) (int, bool, error) {
+	if len(s) > limits.NameBytes {
+		return 0, false, &limits.Exceeded{Max: limits.NameBytes, What: "bytes in a name"}
+	}
+	i, ok := n.index[string(Essential(s))]
+	return i, ok, nil
+}
+
 // Has reports whether the set has this name.
 func (n *Names) Has(name string) bool {
 	_, ok := n.index[name]
@@ -114,11 +134,10 @@ func (b *BTF) Find(ctx context.Context, names *Names, size int, out [][]btfenc.T
 			if !names.mayHave(s) {
 				continue
 			}
-			name := b.Name(n.name)
-			if len(name) > limits.NameBytes {
-				return out, &limits.Exceeded{Max: limits.NameBytes, What: "bytes in a name"}
+			i, ok, err := names.number(b.Name(n.name))
+			if err != nil {
+				return out, err
 			}
-			i, ok := names.index[string(Essential(name))]
 			if !ok {
 				continue
 			}

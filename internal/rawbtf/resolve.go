@@ -75,7 +75,8 @@ func (b *BTF) PointerSize() uint32 {
 	return b.ptr
 }
 
-var longNames = []string{
+// LongNames are the spellings of C's long, from which [BTF.PointerSize] tells.
+var LongNames = []string{
 	"long", "long int", "int long", "unsigned long", "long unsigned",
 	"unsigned long int", "unsigned int long", "long unsigned int",
 	"long int unsigned", "int unsigned long", "int long unsigned",
@@ -86,7 +87,7 @@ func (t *Type) pointerSize() uint32 {
 	if t.size != 4 && t.size != 8 {
 		return 0
 	}
-	if slices.ContainsFunc(longNames, func(s string) bool { return t.b.NameIs(t.NameOff, s) }) {
+	if slices.ContainsFunc(LongNames, func(s string) bool { return t.b.NameIs(t.NameOff, s) }) {
 		return t.size
 	}
 	return 0

@@ -58,7 +58,7 @@ func (b *BTF) reset(base *BTF) {
 }
 
 func (b *BTF) load(ctx context.Context, data []byte) error {
-	h, err := parseHeader(data)
+	h, err := parseHeader(data, uint64(len(data)))
 	if err != nil {
 		return err
 	}

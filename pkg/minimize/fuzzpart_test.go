@@ -1,0 +1,147 @@
+package minimize_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/btfc"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/testbtf"
+	"github.com/btfgen/btfgen/internal/testlimit"
+	"github.com/btfgen/btfgen/internal/unwrap"
+	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// partAsks are relocations that look differently far.
+var partAsks = []string{
+	"byte_off struct s.a\nbyte_off struct s.c[1]\nfield_exists struct s.b", "byte_off struct u.y", "byte_sz struct t.s",
+	"type_exists struct t\ntype_exists d", "type_exists p\ntype_size p", "type_size struct s", "type_exists r", "enumval_value enum e::B",
+	"type_matches struct t", "type_matches struct u\nbyte_off struct s.b", "byte_off struct t.next\ntype_exists q",
+}
+
+// parts has an object for each of partAsks, and what reads of a kernel what it looks at.
+type parts struct {
+	objects []*relolog.Object
+	queries []*btfc.Query
+}
+
+func newParts(t testing.TB) *parts {
+	p := new(parts)
+	const types = shapedTypes + "typedef q *s\ntypedef r *p\n"
+	for _, asks := range partAsks {
+		o, err := relolog.ParseObject("o", testbtf.Object(t, binary.LittleEndian, types, asks))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reach := make(map[string]rawbtf.Reach)
+		if !unwrap.Object(o).Reach(reach) {
+			t.Fatalf("%s: a whole kernel", asks)
+		}
+		p.objects, p.queries = append(p.objects, o), append(p.queries, btfc.NewQuery(reach))
+	}
+	return p
+}
+
+// check minimizes a kernel, and what each object looks at of it, and reports how often both gave a BTF. Where the part does,
+// the whole has to, and it has to be the same.
+func (p *parts) check(t *testing.T, btf []byte) (n int) {
+	w, err := btfc.NewWriter(nil, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Discard()
+	var file bytes.Buffer
+	if _, err := w.Add(t.Context(), kernel.Key{ID: "a", Arch: "x86_64", Release: "1"}, btf, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.WriteTo(&file); err != nil {
+		t.Fatal(err)
+	}
+	f, err := btfc.Open(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range p.objects {
+		part, err := f.Parts(p.queries[i]).BTF(t.Context(), new(btfc.Scratch), 0, nil)
+		if errors.Is(err, btfc.ErrWhole) {
+			return n
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := minimize.New([]*relolog.Object{o}, minimize.Options{})
+		target, err := relolog.NewTarget("part", part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, err := m.MinimizePart(testlimit.Looks(1<<12), target)
+		if err != nil {
+			continue
+		}
+		decisions := describe(m)
+		if target, err = relolog.NewTarget("whole", btf); err != nil {
+			t.Fatal(err)
+		}
+		whole, err := m.Minimize(t.Context(), target)
+		if err != nil {
+			t.Errorf("%s: %v", partAsks[i], err)
+			continue
+		}
+		if !bytes.Equal(of, whole) {
+			t.Errorf("%s: %d bytes of a part of the kernel, %d of the whole", partAsks[i], len(of), len(whole))
+		}
+		if all := describe(m); decisions != all {
+			t.Errorf("%s:\n%sof the whole:\n%s", partAsks[i], decisions, all)
+		}
+		n++
+	}
+	return n
+}
+
+// describe tells the decisions of the last kernel.
+func describe(m *minimize.Minimizer) string {
+	var b strings.Builder
+	for d := range m.Decisions() {
+		b.WriteString(d.Relocation() + " " + string(d.Result) + "\n")
+	}
+	return b.String()
+}
+
+// TestParts minimizes what objects look at of kernels of all shapes.
+func TestParts(t *testing.T) {
+	p := newParts(t)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	n := 0
+	for range 60 {
+		data := make([]byte, 40+rnd.IntN(300))
+		for i := range data {
+			data[i] = byte(rnd.IntN(256))
+		}
+		for i := range 20 { // how often things are done, not too often
+			data[i*len(data)/20] %= 4
+		}
+		n += p.check(t, (&shaper{data: data}).kernel())
+	}
+	if n < 100 {
+		t.Errorf("only %d comparisons", n)
+	}
+	t.Logf("%d comparisons", n)
+}
+
+// FuzzParts does so with any.
+func FuzzParts(f *testing.F) {
+	p := newParts(f)
+	f.Add([]byte("\xff\x00\x01\x01\x01\x00\x10\x00"))
+	f.Add([]byte("\x40\x02\x02\x00\x03\x00\x55\x10\x00\x00\x0d\x20\x08\x10"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) <= 1<<12 {
+			p.check(t, (&shaper{data: data}).kernel())
+		}
+	})
+}
