@@ -31,8 +31,8 @@ func (st *state) arranged(how int) []uint32 {
 			case k == btfenc.KindFunc:
 				named = append(named, i)
 			case k == btfenc.KindFuncProto && int(i)+1 < len(st.types) && kind(i+1) == btfenc.KindFunc &&
-				st.content(st.types[i+1])[2] == st.entity.s[st.types[i]]:
-				held[st.entity.s[st.types[i]]] = i
+				st.content(st.types[i+1])[2] == st.entity(st.types[i]):
+				held[st.entity(st.types[i])] = i
 			default:
 				order = append(order, i)
 			}

@@ -113,25 +113,25 @@ func (b *builder) build(st *state, size int64, out []byte) ([]byte, error) {
 
 // strings writes the string section.
 func (b *builder) strings(st *state, out []byte) error {
-	b.names = clean(b.names, st.numNames())
+	b.names = clean(b.names, st.numNames)
 	at := uint32(0)
 	list := st.strings
 	for len(list) > 0 {
 		first := list[0]
 		n := 1
-		for n < len(list) && list[n] == first+uint32(n) {
+		for n < len(list) && list[n] == first+uint32(n) && list[n]%pageLen > 0 {
 			n++
 		}
-		start := st.nameEnd.s[first] - uint32(len(st.name(first)))
-		text := st.text.s[start:st.nameEnd.s[first+uint32(n)-1]]
+		page := st.names[first>>pageBits]
+		ends := page.ends[first%pageLen:][:n+1]
+		text := page.text[ends[0]:ends[n]]
 		if len(text) > len(out)-int(at) {
 			return errWrong
 		}
 		copy(out[at:], text)
-		for i := range uint32(n) {
-			b.names[first+i] = at
-			at = at + st.nameEnd.s[first+i] - start
-			start = st.nameEnd.s[first+i]
+		for i, end := range ends[1:] {
+			b.names[first+uint32(i)] = at
+			at += end - ends[i]
 		}
 		list = list[n:]
 	}

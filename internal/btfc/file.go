@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -66,7 +67,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 			return nil, err
 		}
 	}
-	index, err := unpack(frame, -1, limits.CorpusIndex)
+	index, err := unpack(frame, -1, limits.CorpusIndex, nil)
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
@@ -103,9 +104,9 @@ var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 // smallFrame is up to how many bytes a frame need not say its size, which those of fewer than 256 bytes do not.
 const smallFrame = 1 << 10
 
-// unpack returns what one zstd frame holds: size bytes, or if that is -1 up to limit. It must have a checksum, and say
+// unpack appends what one zstd frame holds to out: size bytes, or if that is -1 up to limit. It must have a checksum, and say
 // its size.
-func unpack(frame []byte, size, limit int64) ([]byte, error) {
+func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
 	var h zstd.Header
 	if err := h.Decode(frame); err != nil {
 		return nil, btfa.ErrCut
@@ -127,24 +128,37 @@ func unpack(frame []byte, size, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := d.DecodeAll(frame, make([]byte, 0, h.FrameContentSize))
-	if want := int64(h.FrameContentSize); err == nil && (h.HasFCS && int64(len(b)) != want || size >= 0 && int64(len(b)) != size) {
-		err = fmt.Errorf("%d bytes unpacked, want %d", len(b), max(size, want))
+	had := len(out)
+	b, err := d.DecodeAll(frame, slices.Grow(out, int(h.FrameContentSize)))
+	n := int64(len(b) - had)
+	if want := int64(h.FrameContentSize); err == nil && (h.HasFCS && n != want || size >= 0 && n != size) {
+		err = fmt.Errorf("%d bytes unpacked, want %d", n, max(size, want))
 	}
 	return b, err
 }
 
-// chunk reads and unpacks a chunk.
-func (f *File) chunk(ctx context.Context, offset, packed, size int64) ([]byte, error) {
+// chunk reads and unpacks a chunk, and appends that to out.
+func (f *File) chunk(ctx context.Context, offset, packed, size int64, out []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return out, err
 	}
-	frame := make([]byte, packed)
-	if err := readFull(f.r, frame, offset); err != nil {
-		return nil, err
+	buf, _ := frames.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
 	}
-	return unpack(frame, size, limits.PartSize)
+	defer func() {
+		if cap(*buf) <= keepPayload {
+			frames.Put(buf)
+		}
+	}()
+	*buf = grow(*buf, int(packed))
+	if err := readFull(f.r, *buf, offset); err != nil {
+		return out, err
+	}
+	return unpack(*buf, size, limits.PartSize, out)
 }
+
+var frames sync.Pool
 
 // Scratch is memory that reading takes, to be used again. It is for one goroutine at a time. The zero value is ready.
 type Scratch struct{ builder builder }
@@ -154,8 +168,7 @@ func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, 
 	e := &f.entries[i]
 	if e.Plain {
 		offset, packed := e.chunk()
-		b, err := f.chunk(ctx, offset, packed, e.payload)
-		return append(out, b...), err
+		return f.chunk(ctx, offset, packed, e.payload, out)
 	}
 	st, err := f.states.get(ctx, i, 0)
 	if err != nil {
@@ -181,7 +194,7 @@ func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool
 		return nil, nil
 	}
 	offset, packed := e.chunk()
-	b, err := f.chunk(ctx, offset+packed, e.ModulesPacked, e.modules)
+	b, err := f.chunk(ctx, offset+packed, e.ModulesPacked, e.modules, nil)
 	if err != nil {
 		return nil, err
 	}

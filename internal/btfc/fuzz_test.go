@@ -14,7 +14,7 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	defer w.Discard()
-	root := newState(nil)
+	root := newState()
 	payload := func(parent *state, btf []byte) ([]byte, *state) {
 		s, err := encode(parent, newKnown(parent), btf)
 		if err != nil {

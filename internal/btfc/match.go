@@ -24,20 +24,20 @@ type ordinal struct {
 
 // newKnown gathers what is known of a state.
 func newKnown(st *state) *known {
-	k := &known{names: make(map[string]uint32, st.numNames()), contents: make(map[uint64]uint32, st.numContents())}
-	for i := range uint32(st.numNames()) {
+	k := &known{names: make(map[string]uint32, st.numNames), contents: make(map[uint64]uint32, st.numContents)}
+	for i := range uint32(st.numNames) {
 		t := st.name(i)
 		k.names[string(t[:len(t)-1])] = i
 	}
 	k.latest = make([]uint32, st.numEnts+1)
 	k.in = make([]uint32, st.numEnts+1)
-	for c := range uint32(st.numContents()) {
-		k.latest[st.entity.s[c]] = c
-		k.contents[contentHash(st.entity.s[c], st.content(c))] = c
+	for c := range uint32(st.numContents) {
+		k.latest[st.entity(c)] = c
+		k.contents[contentHash(st.entity(c), st.content(c))] = c
 	}
 	order := make([]uint32, 0, st.numEnts)
 	for i, c := range st.types {
-		e := st.entity.s[c]
+		e := st.entity(c)
 		k.latest[e] = c
 		k.in[e] = uint32(i) + 1
 		order = append(order, e)
@@ -292,7 +292,7 @@ func match(parent *state, k *known, p *parsed) *matching {
 		}
 		e := m.entity[id]
 		c, ok := k.contents[contentHash(e, buf)]
-		return c, ok && parent.entity.s[c] == e && slices.Equal(parent.content(c), buf)
+		return c, ok && parent.entity(c) == e && slices.Equal(parent.content(c), buf)
 	}
 	for again := true; again; {
 		again = false

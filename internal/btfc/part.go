@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
@@ -71,27 +72,23 @@ func (p *Parts) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte,
 // ask notes which of a state's new names and contents a query looks for.
 func (r *reader) ask(q *Query) error {
 	p, st := r.parent, r.state
-	st.asked = p.asked.extend(st.numNames() - p.numNames())
-	start := uint32(len(p.text.s))
-	for i := p.numNames(); i < st.numNames(); i++ {
-		n, ok, err := q.names.Number(st.text.s[start:])
+	for i := p.numNames; i < st.numNames; i++ {
+		page, at := st.names[i>>pageBits], i%pageLen
+		n, ok, err := q.names.Number(page.text[page.ends[at]:])
 		if err != nil {
 			return err
 		}
 		if ok {
-			st.asked.s[i] = q.reach[n]
+			page.asked[at] = q.reach[n]
 		}
-		start = st.nameEnd.s[i]
 	}
-	var found []uint32
-	for c := uint32(p.numContents()); int(c) < st.numContents(); c++ {
+	st.found = slices.Clip(p.found)
+	for c := uint32(p.numContents); int(c) < st.numContents; c++ {
 		w := st.content(c)
-		if st.asked.s[w[0]] > 0 && btfenc.Kind(w[1]>>24&0x7f).Shape().Named {
-			found = append(found, c)
+		if st.asked(w[0]) > 0 && btfenc.Kind(w[1]>>24&0x7f).Shape().Named {
+			st.found = append(st.found, c)
 		}
 	}
-	st.found = p.found.extend(len(found))
-	copy(st.found.s[len(p.found.s):], found)
 	return nil
 }
 
@@ -111,7 +108,7 @@ func (b *builder) part(st *state, order binary.ByteOrder, out []byte) ([]byte, e
 func (b *builder) place(st *state) error {
 	b.ids = clean(b.ids, int(st.numEnts)+1)
 	for i, c := range st.types {
-		e := st.entity.s[c]
+		e := st.entity(c)
 		if b.ids[e] != 0 {
 			return errWrong
 		}
@@ -135,9 +132,9 @@ func (b *builder) reach(st *state) error {
 			b.todo = append(b.todo, id)
 		}
 	}
-	for _, c := range st.found.s {
-		if id := b.ids[st.entity.s[c]]; id != 0 && st.types[id-1] == c {
-			add(st.entity.s[c], st.asked.s[st.content(c)[0]])
+	for _, c := range st.found {
+		if id := b.ids[st.entity(c)]; id != 0 && st.types[id-1] == c {
+			add(st.entity(c), st.asked(st.content(c)[0]))
 		}
 	}
 	for len(b.todo) > 0 {
@@ -191,7 +188,7 @@ func (b *builder) number() {
 
 // writePart appends the types that are listed.
 func (b *builder) writePart(st *state, order binary.ByteOrder, out []byte) []byte {
-	b.names = clean(b.names, st.numNames())
+	b.names = clean(b.names, st.numNames)
 	b.text = append(b.text[:0], 0)
 	o := binary.AppendByteOrder(binary.LittleEndian)
 	if order == binary.BigEndian {

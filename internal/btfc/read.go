@@ -93,14 +93,14 @@ func (r *reader) head(payload []byte, size int64) (h head, err error) {
 	h.words = c.Count(min(most, 2*n), "words")
 	h.nameRanks = c.Count(n, "names told by number")
 	h.entRanks = c.Count(n, "types told by number")
-	h.types = c.Count(min(most/3, r.parent.numContents()+h.contents), "types")
+	h.types = c.Count(min(most/3, r.parent.numContents+h.contents), "types")
 	h.strings = c.Count(int(size), "strings")
 	h.rest = len(r.s[streamRest].B)
 	if c.Err != nil {
 		return h, fmt.Errorf("head: %w", c.Err)
 	}
 	p := r.parent
-	if len(p.text.s)+h.textBytes+4*(len(p.words.s)+h.words+p.numNames()+h.names+p.numContents()+h.contents) > limits.CorpusChain {
+	if p.textBytes+h.textBytes+4*(p.numWords+h.words+p.numNames+h.names+p.numContents+h.contents) > limits.CorpusChain {
 		return h, &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is told from"}
 	}
 	return h, nil
@@ -112,8 +112,8 @@ func (r *reader) extend(h head) {
 	guess := newGuesses(p.guess)
 	r.guess = guess
 	r.state = &state{
-		text: p.text.extend(h.textBytes), nameEnd: p.nameEnd.extend(h.names),
-		words: p.words.extend(h.words), wordEnd: p.wordEnd.extend(h.contents), entity: p.entity.extend(h.contents),
+		names: goOn(p.names, p.numNames, h.names), numNames: p.numNames + h.names, textBytes: p.textBytes + h.textBytes,
+		contents: goOn(p.contents, p.numContents, h.contents), numContents: p.numContents + h.contents, numWords: p.numWords + h.words,
 		numEnts: p.numEnts, nameRank: p.nameRank.extend(h.nameRanks), entRank: p.entRank.extend(h.entRanks),
 		types: make([]uint32, 0, h.types), rest: append([]byte(nil), r.s[streamRest].B...), guess: guess,
 	}
@@ -126,16 +126,28 @@ func (r *reader) extend(h head) {
 func (r *reader) names(h head) {
 	text, shared := r.s[streamText].B, r.s[streamShared].B
 	r.s[streamText].B, r.s[streamShared].B = nil, nil
-	known := len(r.parent.text.s)
-	out := r.state.text.s[known:]
-	ends := r.state.nameEnd.s[r.parent.numNames():]
-	r.nextNew = uint32(r.parent.numNames())
-	if len(shared) != len(ends) {
+	known := r.parent.numNames
+	r.nextNew = uint32(known)
+	if len(shared) != h.names {
 		r.err = errWrong
 		return
 	}
-	at, last := 0, 0
+	if h.names == 0 {
+		if h.textBytes > 0 || len(text) > 0 {
+			r.err = errWrong
+		}
+		return
+	}
+	// Pages share one piece of memory, which begins with what the first has already.
+	page := r.state.names[known>>pageBits]
+	begin := 0 // of the page
+	out := make([]byte, len(page.text)+h.textBytes)
+	at := copy(out, page.text)
+	last := at
 	for i, n := range shared {
+		if i += known; i%pageLen == 0 {
+			page, begin = r.state.names[i>>pageBits], at
+		}
 		own := bytes.IndexByte(text, 0) + 1
 		if own == 0 || int(n) > max(at-last-1, 0) || int(n)+own > len(out)-at {
 			r.err = errWrong
@@ -146,7 +158,8 @@ func (r *reader) names(h head) {
 		at += copy(out[at:], text[:own])
 		text = text[own:]
 		last = start
-		ends[i] = uint32(known + at)
+		page.text = out[begin:at]
+		page.ends[i%pageLen+1] = uint32(at - begin)
 	}
 	if at != len(out) || len(text) > 0 {
 		r.err = errWrong
@@ -164,16 +177,16 @@ func (r *reader) types(h head) (ids []uint32) {
 		}
 	}
 	o := &orderReader{runs: &r.s[streamTypeRuns], starts: &r.s[streamTypeStarts], far: &r.s[streamTypeFar], place: newPlace(len(p.types))}
-	known := p.numContents()
+	known := p.numContents
 	next := uint32(known)
-	limit := uint32(st.numContents())
-	ids = make([]uint32, 0, st.numContents()-known)
+	limit := uint32(st.numContents)
+	ids = make([]uint32, 0, st.numContents-known)
 	fresh := func(entity uint32) bool {
 		if next == limit {
 			o.runs.Fail(errWrong)
 			return false
 		}
-		st.entity.s[next] = entity
+		st.contents[next>>pageBits].entity[next%pageLen] = entity
 		st.types = append(st.types, next)
 		ids = append(ids, uint32(len(st.types)))
 		next++
@@ -189,7 +202,7 @@ func (r *reader) types(h head) (ids []uint32) {
 			o.start()
 			for ; run > 0; run-- {
 				i, ok := o.take()
-				if !ok || !fresh(p.entity.s[from[i]]) {
+				if !ok || !fresh(p.entity(from[i])) {
 					break
 				}
 			}
@@ -222,9 +235,9 @@ func (r *reader) types(h head) (ids []uint32) {
 func (r *reader) strings(n int) error {
 	p, st := r.parent, r.state
 	o := &orderReader{runs: &r.s[streamStringRuns], starts: &r.s[streamStringStarts], far: &r.s[streamStringFar], place: newPlace(len(p.strings))}
-	known := uint32(p.numNames())
+	known := uint32(p.numNames)
 	next := known
-	limit := uint32(st.numNames())
+	limit := uint32(st.numNames)
 	out := make([]uint32, 0, min(n, int(limit)))
 	var uses *uses
 	for len(out) < n && o.runs.Err == nil {
@@ -277,7 +290,7 @@ type uses struct {
 }
 
 func newUses(st *state) *uses {
-	return &uses{st: st, taken: make([]bool, st.numNames())}
+	return &uses{st: st, taken: make([]bool, st.numNames)}
 }
 
 // pass takes names out of the order.

@@ -40,12 +40,19 @@ var (
 
 // contents reads the new contents, which the types with these IDs have.
 func (r *reader) contents(ids []uint32) {
-	r.words = r.state.words.s[len(r.parent.words.s):]
-	all := len(r.words)
-	base := uint32(len(r.parent.words.s))
-	out := r.state.wordEnd.s[r.parent.numContents():]
 	kinds, counts := &r.s[streamKinds], &r.s[streamCounts]
+	// Pages share one piece of memory, which begins with what the first has already.
+	var page *contentPage
+	var begun []uint32 // from where the page begins
 	for i, id := range ids {
+		n := r.parent.numContents + i
+		if page == nil {
+			page = r.state.contents[n>>pageBits]
+			begun = make([]uint32, len(page.words)+r.state.numWords-r.parent.numWords)
+			r.words = begun[copy(begun, page.words):]
+		} else if n%pageLen == 0 {
+			page, begun = r.state.contents[n>>pageBits], r.words
+		}
 		b := kinds.Byte()
 		k := btfenc.Kind(b & 0x7f)
 		if k == btfenc.KindVoid || int(k) >= btfenc.NumKinds {
@@ -68,9 +75,10 @@ func (r *reader) contents(ids []uint32) {
 		r.words = r.words[need:]
 		w[1] = uint32(b)<<24 | uint32(count)
 		r.content(w, k, id)
-		out[i] = base + uint32(all-len(r.words))
+		page.words = begun[:len(begun)-len(r.words)]
+		page.ends[n%pageLen+1] = uint32(len(page.words))
 	}
-	if len(r.words) > 0 {
+	if len(r.words) > 0 || len(ids) == 0 && r.state.numWords > r.parent.numWords {
 		r.err = errWrong
 	}
 }
@@ -168,7 +176,7 @@ func (r *reader) name(cl class, prev, before uint32) uint32 {
 	case nameJump:
 		name = r.newName(btfa.Unzigzag(r.far()))
 	case nameTold:
-		if v := r.far(); v < uint64(r.state.numNames()) {
+		if v := r.far(); v < uint64(r.state.numNames) {
 			name = uint32(v)
 			r.told(&r.nameRanks, name)
 		} else {
@@ -189,7 +197,7 @@ func (r *reader) far() uint64 {
 
 func (r *reader) newName(jump int64) uint32 {
 	to := int64(r.nextNew) + jump
-	if to < 0 || to >= int64(r.state.numNames()) {
+	if to < 0 || to >= int64(r.state.numNames) {
 		r.err = errWrong
 		return 0
 	}
@@ -271,5 +279,5 @@ func (r *reader) at(id int64) uint32 {
 		}
 		return 0
 	}
-	return r.state.entity.s[r.state.types[id-1]]
+	return r.state.entity(r.state.types[id-1])
 }

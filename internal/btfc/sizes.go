@@ -39,7 +39,7 @@ func (s *Sizer) Sizes(ctx context.Context, f *File, i int) ([]StreamSize, error)
 	if e.Plain {
 		sizes = append(sizes, StreamSize{"kept as bytes", int(e.payload), int(packed)})
 	} else {
-		payload, err := f.chunk(ctx, offset, packed, e.payload)
+		payload, err := f.chunk(ctx, offset, packed, e.payload, nil)
 		if err != nil {
 			return nil, fmt.Errorf("kernel %s: %w", e.Key, err)
 		}

@@ -11,16 +11,17 @@ import (
 // state is what is known when a kernel has been read: its types and strings, and those of its ancestors, which it
 // shares with them. It is immutable once it is made, and safe for concurrent use.
 type state struct {
-	// Names are numbered from 0, which is the empty one. Name i is text[nameOff[i]:nameOff[i+1]], with a NUL byte.
-	text    log[byte]
-	nameEnd log[uint32]
+	// Names are numbered from 0, which is the empty one.
+	names     []*namePage
+	numNames  int
+	textBytes int // of all names
 
-	// Contents are numbered from 0. The words of content i end at wordEnd[i] and begin where those of i-1 end. They are
-	// those of the type's record, with the numbers of names for offsets, and of entities, from 1, for type IDs.
-	words   log[uint32]
-	wordEnd log[uint32]
-	entity  log[uint32] // of each content
-	numEnts uint32
+	// Contents are numbered from 0. They have the words of the type's record, with the numbers of names for offsets, and of
+	// entities, from 1, for type IDs.
+	contents    []*contentPage
+	numContents int
+	numWords    int // of all contents
+	numEnts     uint32
 
 	types   []uint32 // contents, in the order of type IDs, from ID 1
 	strings []uint32 // names, in the order of the string section
@@ -29,44 +30,70 @@ type state struct {
 	nameRank, entRank log[uint32] // names and entities that were told by number before
 	guess             *guesses
 
-	// Of a state for a query, which has no strings:
-	asked log[rawbtf.Reach] // of each name, how far to look from types of that name
-	found log[uint32]       // the contents that may be looked for, ascending
+	// found is, of a state for a query, which has no strings, the contents that may be looked for, ascending.
+	found []uint32
+}
+
+// A page has so many names or contents, the last one fewer. Full pages are shared with the states that go on from one.
+const (
+	pageBits = 10
+	pageLen  = 1 << pageBits
+)
+
+// namePage has names, each with a NUL byte.
+type namePage struct {
+	text  []byte
+	ends  [pageLen + 1]uint32   // where in text name i-1 of the page ends, and i begins
+	asked [pageLen]rawbtf.Reach // of each, for a query, how far to look from types of that name
+}
+
+// contentPage has contents.
+type contentPage struct {
+	words  []uint32
+	ends   [pageLen + 1]uint32 // where in words content i-1 of the page ends, and i begins
+	entity [pageLen]uint32     // of each
+}
+
+// goOn returns the pages for n items more than have, of which the last one is a copy if it is not full.
+func goOn[P any](pages []*P, have, n int) []*P {
+	all := make([]*P, (have+n+pageLen-1)>>pageBits)
+	copy(all, pages)
+	if n == 0 {
+		return all
+	}
+	for i := have >> pageBits; i < len(all); i++ {
+		p := new(P)
+		if all[i] != nil {
+			*p = *all[i]
+		}
+		all[i] = p
+	}
+	return all
 }
 
 // newState returns what is known at the beginning: the empty name.
-func newState(q *Query) *state {
-	s := &state{guess: newGuesses(nil)}
-	s.text = s.text.extend(1)
-	s.nameEnd = s.nameEnd.extend(1)
-	s.nameEnd.s[0] = 1
-	if q != nil {
-		s.asked = s.asked.extend(1)
-	}
+func newState() *state {
+	s := &state{guess: newGuesses(nil), names: []*namePage{{text: []byte{0}}}, numNames: 1, textBytes: 1}
+	s.names[0].ends[1] = 1
 	return s
 }
 
-func (s *state) numNames() int { return len(s.nameEnd.s) }
-
 // name returns a name with its NUL byte.
 func (s *state) name(i uint32) []byte {
-	return part(s.text.s, s.nameEnd.s, i)
+	p, i := s.names[i>>pageBits], i%pageLen
+	return p.text[p.ends[i]:p.ends[i+1]]
 }
 
-func (s *state) numContents() int { return len(s.wordEnd.s) }
+// asked says how far a query looks from types of a name.
+func (s *state) asked(i uint32) rawbtf.Reach { return s.names[i>>pageBits].asked[i%pageLen] }
 
 func (s *state) content(i uint32) []uint32 {
-	return part(s.words.s, s.wordEnd.s, i)
+	p, i := s.contents[i>>pageBits], i%pageLen
+	return p.words[p.ends[i]:p.ends[i+1]]
 }
 
-// part returns part i of a list, given where each ends.
-func part[T any](list []T, ends []uint32, i uint32) []T {
-	start := uint32(0)
-	if i > 0 {
-		start = ends[i-1]
-	}
-	return list[start:ends[i]]
-}
+// entity returns the entity of a content.
+func (s *state) entity(i uint32) uint32 { return s.contents[i>>pageBits].entity[i%pageLen] }
 
 // log is a list that is only ever added to, and that may share its memory with the one that it goes on from.
 type log[T any] struct {

@@ -18,7 +18,8 @@ type states struct {
 	mu    sync.Mutex
 	of    map[int]*pending
 	clock int
-	told  []int // how many are told from each kernel and have not been made yet; nil if nobody knows
+	told  []int // how many kernels are told from each and have not been made yet
+	made  int   // how many have been made
 }
 
 // pending is a state that somebody makes or has made.
@@ -29,13 +30,17 @@ type pending struct {
 	used  int
 }
 
-// keepStates is how many states are remembered. In a series of many kernels those that are made next need about half of them.
-const keepStates = 16
+// How many states are remembered: of those from which something is told that has not been made yet, and of others, which are asked for
+// again if kernels are read in an order of their own.
+const (
+	keepNeeded = 24
+	keepOthers = 3
+)
 
 // get returns the state of a kernel. depth is how many are told from it already.
 func (c *states) get(ctx context.Context, i, depth int) (*state, error) {
 	if i < 0 {
-		return newState(c.query), nil
+		return newState(), nil
 	}
 	if depth > limits.CorpusDepth {
 		return nil, fmt.Errorf("told from more than %d others", limits.CorpusDepth)
@@ -56,8 +61,8 @@ func (c *states) get(ctx context.Context, i, depth int) (*state, error) {
 			c.mu.Lock()
 			if p.state, p.err = st, err; err != nil {
 				delete(c.of, i)
-			} else if from := c.file.entries[i].parent; from >= 0 && from < len(c.told) {
-				c.told[from]--
+			} else {
+				c.done(i)
 			}
 			c.mu.Unlock()
 			close(p.done)
@@ -83,6 +88,12 @@ var errUnfinished = errors.New("not finished")
 // begin makes c ready.
 func (c *states) begin() {
 	c.of = make(map[int]*pending)
+	c.count()
+}
+
+// count counts what is told from each kernel.
+func (c *states) count() {
+	c.made = 0
 	c.told = make([]int, len(c.file.entries))
 	for i := range c.file.entries {
 		if from := c.file.entries[i].parent; from >= 0 {
@@ -91,26 +102,59 @@ func (c *states) begin() {
 	}
 }
 
-// touch notes that a state is used. If there are too many it forgets one from which nothing is told any more, or else the one that
-// was used longest ago.
+// done notes that the state of kernel i has been made. Once all have, they are likely to be made again.
+func (c *states) done(i int) {
+	if from := c.file.entries[i].parent; from >= 0 && from < len(c.told) {
+		c.told[from]--
+	}
+	if c.made++; c.made >= len(c.told) {
+		c.count()
+	}
+	c.forget()
+}
+
+// needed says whether something is told from kernel i that has not been made.
+func (c *states) needed(i int) bool { return i >= len(c.told) || c.told[i] > 0 }
+
+// touch notes that a state is used.
 func (c *states) touch(p *pending) {
 	c.clock++
 	p.used = c.clock
-	if len(c.of) <= keepStates {
-		return
-	}
-	oldest, last := -1, 0
-	for i, q := range c.of {
-		used := q.used
-		if i < len(c.told) && c.told[i] > 0 {
-			used += c.clock
+}
+
+// forget forgets the states that were used longest ago, if there are too many.
+func (c *states) forget() {
+	needed, others := 0, 0
+	for i := range c.of {
+		if c.needed(i) {
+			needed++
+		} else {
+			others++
 		}
-		if q.state != nil && (oldest < 0 || used < last) {
-			oldest, last = i, used
+	}
+	for ; others > keepOthers; others-- {
+		c.drop(false)
+	}
+	for ; needed > keepNeeded; needed-- {
+		c.drop(true)
+	}
+}
+
+// drop forgets the state that was used longest ago, of those that are needed or of the others.
+func (c *states) drop(needed bool) {
+	oldest := -1
+	for i, p := range c.of {
+		if p.state != nil && c.needed(i) == needed && (oldest < 0 || p.used < c.of[oldest].used) {
+			oldest = i
 		}
 	}
 	delete(c.of, oldest)
 }
+
+// payloads are unpacked chunks whose memory is used again, of at most so many bytes. What is decoded refers to none.
+var payloads sync.Pool
+
+const keepPayload = 8 << 20
 
 // make makes the state of a kernel.
 func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
@@ -119,23 +163,30 @@ func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
 		return nil, errors.New("told from one that is kept as bytes")
 	}
 	offset, packed := e.chunk()
-	var payload []byte
+	buf, _ := payloads.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+	}
 	var err error
 	if depth == 0 { // while somebody else makes the parent's
-		payload, err = c.file.chunk(ctx, offset, packed, e.payload)
+		*buf, err = c.file.chunk(ctx, offset, packed, e.payload, (*buf)[:0])
 	}
 	parent, failed := c.get(ctx, e.parent, depth+1)
 	if failed != nil {
 		return nil, failed
 	}
 	if depth > 0 { // not before, as that would be those of all ancestors at once
-		payload, err = c.file.chunk(ctx, offset, packed, e.payload)
+		*buf, err = c.file.chunk(ctx, offset, packed, e.payload, (*buf)[:0])
+	}
+	var st *state
+	if err == nil {
+		st, err = decode(parent, *buf, e.Size, c.query)
+	}
+	if cap(*buf) <= keepPayload {
+		payloads.Put(buf)
 	}
 	if err == nil {
-		var st *state
-		if st, err = decode(parent, payload, e.Size, c.query); err == nil {
-			return st, nil
-		}
+		return st, nil
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -154,4 +205,5 @@ func (c *states) remember(i int, st *state) {
 	}
 	c.of[i] = p
 	c.touch(p)
+	c.forget()
 }

@@ -49,10 +49,10 @@ func encode(parent *state, k *known, blob []byte) (*streams, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{parent: parent, parsed: p, guess: newGuesses(parent.guess), nextNew: uint32(parent.numNames())}
+	w := &writer{parent: parent, parsed: p, guess: newGuesses(parent.guess), nextNew: uint32(parent.numNames)}
 	m := match(parent, k, p)
 	w.entity = m.entity
-	w.nameRanks = newTold(parent.numNames()+len(p.fresh), parent.nameRank.s)
+	w.nameRanks = newTold(parent.numNames+len(p.fresh), parent.nameRank.s)
 	w.entRanks = newTold(int(m.numEnts)+1, parent.entRank.s)
 	w.order(m)
 	words, contents := 0, 0
@@ -131,7 +131,7 @@ func (w *writer) order(m *matching) {
 // strings writes the order of strings: as that of the parent, or as the types use them.
 func (w *writer) strings(m *matching) {
 	p := w.parsed
-	at := make([]uint32, w.parent.numNames())
+	at := make([]uint32, w.parent.numNames)
 	for i, n := range w.parent.strings {
 		at[n] = uint32(i) + 1
 	}
@@ -161,7 +161,7 @@ func (o *orderWriter) cost() int { return len(o.runs) + len(o.starts) + len(o.fa
 // derived is the order of strings where those that come as the types use them are not told.
 func (w *writer) derived(items []item) *orderWriter {
 	p := w.parsed
-	seen := make([]bool, w.parent.numNames()+len(p.fresh))
+	seen := make([]bool, w.parent.numNames+len(p.fresh))
 	var uses []uint32
 	var names []uint32
 	for _, t := range p.types[1:] {
@@ -175,7 +175,7 @@ func (w *writer) derived(items []item) *orderWriter {
 	}
 	clear(seen)
 	out := make([]item, len(items))
-	fresh := uint32(w.parent.numNames())
+	fresh := uint32(w.parent.numNames)
 	for i, n := range p.strings {
 		for len(uses) > 0 && seen[uses[0]] {
 			uses = uses[1:]
@@ -299,12 +299,12 @@ func (w *writer) name(cl class, prev, before, name uint32) {
 
 // used says whether a name is one that an ancestor has, or that was written.
 func (w *writer) used(name uint32) bool {
-	n := uint32(w.parent.numNames())
+	n := uint32(w.parent.numNames)
 	return name < n || w.parsed.used[name-n]
 }
 
 func (w *writer) use(name uint32) {
-	if n := uint32(w.parent.numNames()); name >= n {
+	if n := uint32(w.parent.numNames); name >= n {
 		w.parsed.used[name-n] = true
 	}
 }
