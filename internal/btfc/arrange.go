@@ -1,7 +1,6 @@
 package btfc
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"slices"
@@ -64,25 +63,80 @@ func (st *state) arranged(how int) []uint32 {
 
 // byName sorts positions of types by their names, those of one name as they are.
 func (st *state) byName(list []uint32) []uint32 {
-	type named struct {
-		begin uint64 // the name's first bytes
-		at    uint32
-	}
 	all := make([]named, len(list))
-	name := func(at uint32) []byte { return st.name(st.content(st.types[at])[0]) }
 	for i, at := range list {
-		var b [8]byte
-		copy(b[:], name(at))
-		all[i] = named{binary.BigEndian.Uint64(b[:]), at}
+		all[i] = named{at: at, name: st.content(st.types[at])[0]}
 	}
-	slices.SortFunc(all, func(a, b named) int {
-		if a.begin != b.begin {
-			return cmp.Compare(a.begin, b.begin)
-		}
-		return cmp.Or(bytes.Compare(name(a.at), name(b.at)), cmp.Compare(a.at, b.at))
-	})
+	st.sortNames(all, make([]named, len(all)))
 	for i := range all {
 		list[i] = all[i].at
 	}
 	return list
+}
+
+// named is the position of a type, with its name and eight bytes of that.
+type named struct {
+	bytes    uint64
+	at, name uint32
+}
+
+// sortNames sorts types by their names. spare has room for as many.
+func (st *state) sortNames(all, spare []named) {
+	type group struct {
+		from int // their names are equal up to this byte
+		all  []named
+	}
+	for todo := []group{{0, all}}; len(todo) > 0; {
+		g := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for i := range g.all {
+			t := st.name(g.all[i].name)
+			var b [8]byte
+			copy(b[:], t[min(g.from, len(t)):])
+			g.all[i].bytes = binary.BigEndian.Uint64(b[:])
+		}
+		if len(g.all) < 1<<10 {
+			slices.SortFunc(g.all, func(a, b named) int { return cmp.Or(cmp.Compare(a.bytes, b.bytes), cmp.Compare(a.at, b.at)) })
+		} else {
+			radix(g.all, spare)
+		}
+		for l := g.all; len(l) > 0; {
+			n, more := 1, false
+			for ; n < len(l) && l[n].bytes == l[0].bytes; n++ {
+				more = more || l[n].name != l[0].name
+			}
+			if more && l[0].bytes&0xff != 0 { // the names go on
+				todo = append(todo, group{g.from + 8, l[:n]})
+			}
+			l = l[n:]
+		}
+	}
+}
+
+// radix sorts types by their bytes, and leaves equal ones as they are.
+func radix(all, spare []named) {
+	from, to := all, spare[:len(all)]
+	for shift := 0; shift < 64; shift += 8 {
+		var starts [256]int
+		for i := range from {
+			starts[byte(from[i].bytes>>shift)]++
+		}
+		if starts[byte(from[0].bytes>>shift)] == len(from) {
+			continue
+		}
+		at := 0
+		for i, n := range starts {
+			starts[i] = at
+			at += n
+		}
+		for i := range from {
+			b := byte(from[i].bytes >> shift)
+			to[starts[b]] = from[i]
+			starts[b]++
+		}
+		from, to = to, from
+	}
+	if &from[0] != &all[0] {
+		copy(all, from)
+	}
 }

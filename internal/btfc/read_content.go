@@ -246,8 +246,8 @@ func (r *reader) ranked(t *ranks, c *rankCodes, code byte, low *btfa.Cursor) uin
 // ref reads a reference of the type with an ID, as an entity.
 func (r *reader) ref(cl class, id, name, before uint32) uint32 {
 	context := slot(name, before)
-	far, near := &r.guess.refFar[context], &r.guess.refNear[slot(name, uint32(cl))]
-	distance := &r.guess.distance[context]
+	last, near := &r.guess.refFar[context], &r.guess.refNear[slot(name, uint32(cl))]
+	far, distance := &last.entity, &last.distance
 	var to uint32
 	switch c := r.s[streamRefs+int(cl)].Byte(); {
 	case c == refFar:

@@ -120,10 +120,8 @@ func (l log[T]) extend(n int) log[T] {
 
 // guesses are what came last in a context, by a hash of that.
 type guesses struct {
-	all               []uint32
-	nameFar, nameNear *[guessSize]uint32
-	refFar, refNear   *[guessSize]uint32
-	distance          *[guessSize]uint32 // of references, as int32
+	nameFar, nameNear, refNear *[guessSize]uint32
+	refFar                     *[guessSize]farRef
 }
 
 const (
@@ -133,17 +131,16 @@ const (
 
 // newGuesses returns a copy of guesses, or those of the beginning.
 func newGuesses(from *guesses) *guesses {
-	g := &guesses{}
-	if from != nil {
-		g.all = slices.Clone(from.all)
-	} else {
-		g.all = make([]uint32, 5*guessSize)
+	if from == nil {
+		return &guesses{new([guessSize]uint32), new([guessSize]uint32), new([guessSize]uint32), new([guessSize]farRef)}
 	}
-	for i, table := range []**[guessSize]uint32{&g.nameFar, &g.nameNear, &g.refFar, &g.refNear, &g.distance} {
-		*table = (*[guessSize]uint32)(g.all[i*guessSize:])
-	}
-	return g
+	clone := func(t *[guessSize]uint32) *[guessSize]uint32 { return (*[guessSize]uint32)(slices.Clone(t[:])) }
+	return &guesses{clone(from.nameFar), clone(from.nameNear), clone(from.refNear), (*[guessSize]farRef)(slices.Clone(from.refFar[:]))}
 }
+
+// farRef is the entity that came last in a context, and at which distance, as an int32. They are next to each other because both are
+// needed at once, and seldom in the cache.
+type farRef struct{ entity, distance uint32 }
 
 // slot is where a context has its guess.
 func slot(a, b uint32) uint32 {

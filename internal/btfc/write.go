@@ -339,8 +339,8 @@ func (w *writer) ranked(t *told, v uint32, stream, low int, c *rankCodes) {
 // ref writes a reference of the type with an ID to another.
 func (w *writer) ref(cl class, id, name, before, to uint32) uint32 {
 	context := slot(name, before)
-	far, near := &w.guess.refFar[context], &w.guess.refNear[slot(name, uint32(cl))]
-	distance := &w.guess.distance[context]
+	last, near := &w.guess.refFar[context], &w.guess.refNear[slot(name, uint32(cl))]
+	far, distance := &last.entity, &last.distance
 	e := w.entity[to]
 	d := int64(to) - int64(id)
 	s := streamRefs + int(cl)
