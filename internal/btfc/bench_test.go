@@ -2,6 +2,7 @@ package btfc
 
 import (
 	"errors"
+	"io"
 	"os"
 	"testing"
 
@@ -44,5 +45,37 @@ func benchmark(b *testing.B, reader func(*File) func(i int, s *Scratch, buf []by
 				b.Fatal(err)
 			}
 		}
+	}
+}
+
+// BenchmarkWrite writes the kernels of the file that BTFGEN_PACKED names.
+func BenchmarkWrite(b *testing.B) {
+	data, err := os.ReadFile(os.Getenv("BTFGEN_PACKED"))
+	if err != nil {
+		b.Skip("needs a file that BTFGEN_PACKED names: ", err)
+	}
+	f := open(b, data)
+	var s Scratch
+	all := make([][]byte, len(f.Entries()))
+	for i := range all {
+		if all[i], err = f.BTF(ctx, &s, i, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		w, err := NewWriter(nil, b.TempDir())
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i, btf := range all {
+			if _, err := w.Add(ctx, f.Entries()[i].Key, btf, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, err := w.WriteTo(io.Discard); err != nil {
+			b.Fatal(err)
+		}
+		w.Discard()
 	}
 }

@@ -206,19 +206,22 @@ func (b *builder) writePart(st *state, order binary.ByteOrder, out []byte) []byt
 	for _, id := range b.todo {
 		w := st.content(st.types[id-1])
 		k := btfenc.Kind(w[1] >> 24 & 0x7f)
-		follow := b.far[id].Then(k) > 0
-		b.record = append(b.record[:0], w...)
-		for i, word := range words(w) {
-			switch {
-			case word == btfenc.Name:
-				b.record[i] = name(w[i])
-			case word == btfenc.Ref && follow && w[i] != 0:
-				b.record[i] = b.renumber[b.ids[w[i]]]
-			case word == btfenc.Ref:
-				b.record[i] = 0
+		l := &layouts[k]
+		record := append(b.record[:0], w...)
+		b.record = record
+		record[0] = name(w[0])
+		if l.names > 0 {
+			for i := int(l.first); i < len(record); i += int(l.names) {
+				record[i] = name(w[i])
 			}
 		}
-		for _, x := range b.record {
+		follow := b.far[id].Then(k) > 0
+		eachRef(k, w, func(i int) {
+			if record[i] = 0; follow && w[i] != 0 {
+				record[i] = b.renumber[b.ids[w[i]]]
+			}
+		})
+		for _, x := range record {
 			out = o.AppendUint32(out, x)
 		}
 	}
