@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -125,7 +126,7 @@ func TestSeries(t *testing.T) {
 			all = append(all, in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, order, n)))
 		}
 		for n := range 3 {
-			all = append(all, in(fmt.Sprintf("6.2.0-%d-amd64", n), build(t, order, n+40)))
+			all = append(all, in(fmt.Sprintf("6.2.0-%d-amd64", n), build(t, order, n+test.builds)))
 		}
 		for _, k := range all {
 			raw += len(k.btf)
@@ -331,4 +332,22 @@ func TestReal(t *testing.T) {
 		}
 	}
 	second(t, data, all...)
+}
+
+// TestAgain packs the same kernel under many keys, each in a series of its own, and what is like it.
+func TestAgain(t *testing.T) {
+	var all []input
+	for n := range 3 * limits.CorpusDepth {
+		k := in("6.1.0", build(t, binary.LittleEndian, n/4%2*n))
+		k.key.VersionID = fmt.Sprint(n)
+		all = append(all, k)
+	}
+	data := written(t, nil, all...)
+	f := open(t, data)
+	same(t, f, all...)
+	for i := 8; i < len(all); i++ {
+		if e := f.Entries()[i]; i/4%2 == 0 && (e.parent != 0 || e.Packed > 120) {
+			t.Errorf("kernel %d: told from %d in %d bytes", i, e.parent, e.Packed)
+		}
+	}
 }

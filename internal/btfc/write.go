@@ -72,6 +72,24 @@ func encode(parent *state, k *known, blob []byte) (*streams, error) {
 	return &w.s, nil
 }
 
+// again returns the streams of a kernel that is the same as the one of a state.
+func (st *state) again() *streams {
+	w := &writer{}
+	for _, n := range []int{arrangePlain, 0, 0, 0, 0, 0, 0, len(st.types), len(st.strings)} {
+		w.uvarint(streamHead, uint64(n))
+	}
+	w.s[streamRest] = st.rest
+	for _, l := range []struct{ n, runs, starts int }{
+		{len(st.types), streamTypeRuns, streamTypeStarts}, {len(st.strings), streamStringRuns, streamStringStarts},
+	} {
+		if l.n > 0 {
+			w.byte(l.starts, startNext)
+			w.uvarint(l.runs, uint64(l.n-1)<<2|runCopy)
+		}
+	}
+	return &w.s
+}
+
 // names writes the new names. It returns how many bytes they have.
 func (w *writer) names() (size int) {
 	var last []byte

@@ -27,9 +27,11 @@ type Writer struct {
 	file  *File    // what there is so far
 	enc   *zstd.Encoder
 
-	at     map[kernel.Key]int   // entries by canonical key
-	series map[kernel.Key][]int // entries of each series
-	order  []kernel.Key         // series, in the order of their heads
+	at     map[kernel.Key]int    // entries by canonical key
+	series map[kernel.Key][]int  // entries of each series
+	order  []kernel.Key          // series, in the order of their heads
+	same   map[[SumSize]byte]int // the first entry of each content, unless it is plain
+	depth  []int                 // of each entry, how many it is told from
 
 	knownOf int // what known is of
 	known   *known
@@ -51,7 +53,7 @@ func NewWriter(old *File, dir string) (*Writer, error) {
 		return nil, err
 	}
 	os.Remove(spool.Name())
-	w := &Writer{old: old, spool: spool, at: make(map[kernel.Key]int), series: make(map[kernel.Key][]int), knownOf: -2}
+	w := &Writer{old: old, spool: spool, at: make(map[kernel.Key]int), series: make(map[kernel.Key][]int), same: make(map[[SumSize]byte]int), knownOf: -2}
 	w.file = newFile(joined{nil, spool, int64(headerLen)}, nil, int64(headerLen))
 	if old != nil {
 		w.file.r, w.file.end = joined{old.r, spool, old.end}, old.end
@@ -95,6 +97,14 @@ func (w *Writer) append(e Entry) {
 	i := len(w.file.entries)
 	w.file.entries = append(w.file.entries, e)
 	w.at[e.Key.Canonical()] = i
+	if _, ok := w.same[e.Sum]; !ok && !e.Plain {
+		w.same[e.Sum] = i
+	}
+	depth := 0
+	if e.parent >= 0 {
+		depth = w.depth[e.parent] + 1
+	}
+	w.depth = append(w.depth, depth)
 	s := e.Key.Series()
 	if w.series[s] == nil {
 		w.order = append(w.order, s)
@@ -157,6 +167,9 @@ func (w *Writer) Len() int { return len(w.file.entries) }
 
 // chunk returns the kernel's own chunk, and its state if it can be told from its parts.
 func (w *Writer) chunk(ctx context.Context, e *Entry, btf []byte) ([]byte, *state, error) {
+	if i, ok := w.same[e.Sum]; ok && w.depth[i] < seriesDepth {
+		return w.again(ctx, e, i)
+	}
 	e.parent = w.parent(ctx, e, btf)
 	parent, err := w.file.states.get(ctx, e.parent, 0)
 	if err != nil {
@@ -165,6 +178,24 @@ func (w *Writer) chunk(ctx context.Context, e *Entry, btf []byte) ([]byte, *stat
 	st, parts, err := w.model(parent, e, btf)
 	if err != nil {
 		e.Plain, e.parent, e.head, parts = true, -1, false, [][]byte{btf}
+	}
+	chunk, n, err := w.pack(parts...)
+	e.payload = n
+	return chunk, st, err
+}
+
+// again returns the chunk of a kernel with the same BTF as entry i.
+func (w *Writer) again(ctx context.Context, e *Entry, i int) ([]byte, *state, error) {
+	e.parent = i
+	parent, err := w.file.states.get(ctx, i, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := parent.again()
+	parts := s.parts()
+	st, err := decode(parent, slices.Concat(parts...), e.Size, nil)
+	if err != nil {
+		return nil, nil, err
 	}
 	chunk, n, err := w.pack(parts...)
 	e.payload = n
@@ -198,6 +229,10 @@ func (w *Writer) model(parent *state, e *Entry, btf []byte) (*state, [][]byte, e
 // so that none is told from many.
 const seriesStep = 16
 
+// seriesDepth is how many kernels a series may begin with being told from. No kernel is told from more than that and what a series has,
+// which is less than limits.CorpusDepth.
+const seriesDepth = limits.CorpusDepth / 2
+
 // leastAlike is how much alike the first of a series has to be to the first of the series that it is told from, of the
 // classes of a sketch.
 const leastAlike = 6
@@ -226,7 +261,7 @@ func (w *Writer) parent(ctx context.Context, e *Entry, btf []byte) int {
 	for _, s := range w.order {
 		all := w.series[s]
 		head, last := &w.file.entries[all[0]], all[len(all)-1]
-		if n := e.sketch.alike(&head.sketch); head.head && n > alike && !w.file.entries[last].Plain && w.chain(last) <= max(2*e.Size, chainBytes) {
+		if n := e.sketch.alike(&head.sketch); head.head && n > alike && !w.file.entries[last].Plain && w.depth[last] < seriesDepth && w.chain(last) <= max(2*e.Size, chainBytes) {
 			best, alike = last, n
 		}
 	}
