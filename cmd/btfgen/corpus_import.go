@@ -118,7 +118,7 @@ type packedJSON struct {
 // reportPacked says what went into a corpus in one file.
 func reportPacked(c *cli.Context, path string, res *store.Packed) error {
 	tellLeftOut(c, res.Skipped)
-	say(c, "%s: %s, %d with modules: %d added (%s), %d there already, %d skipped; now %s in %s", path,
+	say(c, "%s: %s, %d with modules: %d added (%s), %d there already, %d left out; now %s in %s", path,
 		logtext.Plural(res.Added+res.Kept, "kernel"), res.WithModules, res.Added, logtext.Bytes(res.Bytes), res.Kept, len(res.Skipped),
 		logtext.Plural(res.Kernels, "kernel"), logtext.Bytes(res.Size))
 	sayMade(c, path, res.Made)
@@ -141,7 +141,7 @@ type storedJSON struct {
 // reportStored says what went into a directory.
 func reportStored(c *cli.Context, dir string, res *store.Result) error {
 	tellLeftOut(c, res.Skipped)
-	say(c, "%s: %s, %d with modules: %s written (%s), %d there already, %d skipped", dir,
+	say(c, "%s: %s, %d with modules: %s written (%s), %d there already, %d left out", dir,
 		logtext.Plural(res.Kernels, "kernel"), res.WithModules, logtext.Plural(res.Written, "file"), logtext.Bytes(res.Bytes), res.Kept, len(res.Skipped))
 	sayMade(c, dir, res.Made)
 	if res.Kernels == 0 {

@@ -94,7 +94,11 @@ func writeTable(w io.Writer, list []lint.Entry, long bool) error {
 		if made {
 			foreign.Fprintf(tw, "%s\t", dash(e.Maker))
 		}
-		foreign.Fprintf(tw, "%s\n", e.Path)
+		foreign.Fprintf(tw, "%s", e.Path)
+		if long && e.AsBytes {
+			foreign.Fprintf(tw, " (kept as bytes)")
+		}
+		foreign.Fprintf(tw, "\n")
 	}
 	return tw.Flush()
 }

@@ -58,7 +58,7 @@ func (p *progress) update(done, all, skipped int) {
 	if p.bar != nil {
 		p.bar.SetTotal(int64(all)).SetCurrent(int64(done))
 		if skipped > 0 {
-			p.bar.Set("what", fmt.Sprintf("kernels (%d skipped)", skipped))
+			p.bar.Set("what", fmt.Sprintf("kernels (%d left out)", skipped))
 		}
 		return
 	}
@@ -66,7 +66,7 @@ func (p *progress) update(done, all, skipped int) {
 		p.last = now
 		rate := float64(done) / now.Sub(p.start).Seconds()
 		left := time.Duration(float64(all-done) / rate * float64(time.Second))
-		foreign.Fprintf(p.w, "btfgen: %s, %d skipped, %.1f/s, %s left\n", p.text(), skipped, rate, left.Round(time.Second))
+		foreign.Fprintf(p.w, "btfgen: %s, %d left out, %.1f/s, %s left\n", p.text(), skipped, rate, left.Round(time.Second))
 	}
 }
 

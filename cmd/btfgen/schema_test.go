@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"maps"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/archiver"
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -92,6 +94,8 @@ var schemaRuns = []struct {
 	{"corpus_lint", false, 3, "corpus lint $K/debian/12 bad"},
 	{"corpus", false, 3, "corpus import $K/debian/12/x86_64 bad -o imported"},
 	{"corpus_packed", false, 3, "corpus import $K/debian/12/x86_64 bad -o x.btfc"},
+	{"corpus_packed", false, 0, "corpus import odd -o odd.btfc"},
+	{"corpus_list", true, 0, "corpus list --long odd.btfc"},
 	{"corpus_sizes", false, 0, "corpus list --sizes x.btfc"},
 	{"corpus", false, 0, "corpus extract $K/debian/12/x86_64 -o dir/"},
 	{"corpus", false, 0, "corpus extract $K/debian/12/x86_64 -o file.btf"},
@@ -114,6 +118,11 @@ func TestSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, "some/kernel.btf.zst", string(kernel))
+	b := btfenc.NewBuilder(binary.LittleEndian)
+	b.Type("abc", btfenc.KindStruct, false, 0, 4)
+	odd := b.Bytes()
+	odd[btfenc.HeaderLen]++ // the rest of a name is a name
+	write(t, "odd/debian/12/x86_64/odd.btf", string(odd))
 	for _, r := range []string{"47", "49"} {
 		write(t, "twins/debian/12/x86_64/6.1.0-"+r+"-amd64.btf.zst", string(kernel))
 	}

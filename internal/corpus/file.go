@@ -42,6 +42,7 @@ type Kernel struct {
 	Maker string
 
 	BTF         []byte           // vmlinux BTF, with a valid header
+	AsBytes     bool             // a corpus in one file keeps the BTF as it is, because it is not of the usual form
 	FullSize    int64            // of vmlinux's BTF, if BTF has only a part of it; see Parts
 	Modules     []relolog.Module // in order of their names, which are distinct
 	ModulePaths []string         // of each of Modules, as Path

@@ -52,7 +52,7 @@ func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) (Entry, err
 	e.Kernel = k.Name
 	e.Details = &Details{
 		Bytes: int64(len(k.BTF)), Types: in.btf.NumTypes() - 1, // void is none
-		ByteOrder: orderOf(in.btf.Order()), Pointer: in.btf.PointerSize(), Modules: len(k.Modules),
+		ByteOrder: orderOf(in.btf.Order()), Pointer: in.btf.PointerSize(), Modules: len(k.Modules), AsBytes: k.AsBytes,
 	}
 	e.Maker = k.Maker
 	for _, m := range k.Modules {

@@ -38,6 +38,7 @@ type Details struct {
 	Modules     int    `json:"modules"`
 	ModuleBytes int64  `json:"module_bytes"`
 	Maker       string `json:"made_of_dwarf_by,omitempty"` // as corpus.Kernel has it
+	AsBytes     bool   `json:"kept_as_bytes,omitempty"`    // in a corpus in one file, which could not do better
 }
 
 // List returns the kernels of a corpus without reading any: one entry for each file.
