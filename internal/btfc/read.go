@@ -109,7 +109,10 @@ func (r *reader) head(payload []byte, size int64) (h head, err error) {
 // extend makes room for what is new.
 func (r *reader) extend(h head) {
 	p := r.parent
-	guess := newGuesses(p.guess)
+	guess := p.guess
+	if h.contents > 0 {
+		guess = newGuesses(p.guess)
+	}
 	r.guess = guess
 	r.state = &state{
 		names: goOn(p.names, p.numNames, h.names), numNames: p.numNames + h.names, textBytes: p.textBytes + h.textBytes,

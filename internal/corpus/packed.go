@@ -120,10 +120,19 @@ func NewParts(q *btfc.Query) *Parts {
 // errWhole says that a file is to be read as a whole.
 var errWhole = errors.New("cannot be read in part")
 
+// Sum returns the SHA-256 of the whole BTF of f, false if Read cannot read f.
+func (p *Parts) Sum(f *File) (sum [sha256.Size]byte, ok bool) {
+	if f.packed == nil || f.opts.Verify || !f.opts.Selects(f.Key) || f.Key.Arch == "" {
+		return sum, false
+	}
+	e := f.packed.entryOf()
+	return e.Sum, e.Modules == 0 && e.Size <= f.opts.MaxSize
+}
+
 // Read is File.Read for the only kernel of f, of which it yields what the query looks for. It returns an error where there is
 // more to a kernel than that, or anything in its way: the file is to be read then.
 func (p *Parts) Read(ctx context.Context, f *File, s *Scratch, yield func(*Kernel) error) (err error) {
-	if f.packed == nil || f.opts.Verify || !f.opts.Selects(f.Key) || f.Key.Arch == "" || f.packed.entryOf().Size > f.opts.MaxSize {
+	if _, ok := p.Sum(f); !ok {
 		return errWhole
 	}
 	if d := defect.Catch(ctx, func() { err = p.read(ctx, f, s, yield) }); d != nil {

@@ -291,14 +291,19 @@ func (w *worker) add(k Kernel) error {
 	for _, o := range relolog.OnMachine(k.Machine, w.Objects...) {
 		w.met[o] = true
 	}
-	sum := sha256.Sum256(k.BTF)
-	if old, ok := w.distinct[sum]; ok {
-		k.BTF = old
-	} else {
-		w.distinct[sum] = k.BTF
-	}
+	w.share(&k)
 	w.report.Kernels = append(w.report.Kernels, k)
 	return nil
+}
+
+// share makes equal minimized BTFs one. The caller holds mu.
+func (r *run) share(k *Kernel) {
+	sum := sha256.Sum256(k.BTF)
+	if old, ok := r.distinct[sum]; ok {
+		k.BTF = old
+	} else {
+		r.distinct[sum] = k.BTF
+	}
 }
 
 // add adds what a worker spent its time on.

@@ -36,12 +36,20 @@ func (w *worker) part(ctx context.Context, f *corpus.File, sums [][sha256.Size]b
 	if w.parts == nil || w.Keyed && !findable(f.Key) {
 		return false, nil
 	}
+	whole, ok := w.parts.Sum(f)
+	if !ok {
+		return false, nil
+	}
 	start, busy := time.Now(), time.Duration(0)
 	var k *Kernel
+	if k = w.again(f, identity(f, whole[:])); k != nil {
+		k.from, k.Sources, k.byFile = f, sums, !f.Key.Known()
+		return true, w.add(*k)
+	}
 	failed := w.parts.Read(ctx, f, &w.scratch, func(it *corpus.Kernel) error {
 		began := time.Now()
 		defer func() { busy = time.Since(began) }()
-		k, err = w.known(ctx, it)
+		k, err = w.known(ctx, f, it, identity(f, whole[:]))
 		return nil
 	})
 	w.stages.Read += time.Since(start) - busy
@@ -52,27 +60,42 @@ func (w *worker) part(ctx context.Context, f *corpus.File, sums [][sha256.Size]b
 	return true, w.add(*k)
 }
 
-// known is kernel for what was read of one in part. Nothing but that and its machine tells what becomes of it.
-func (w *worker) known(ctx context.Context, it *corpus.Kernel) (*Kernel, error) {
+// identity is what tells what becomes of a kernel: its BTF or what is read of it, and the machine.
+func identity(f *corpus.File, data []byte) [sha256.Size]byte {
 	h := sha256.New()
-	h.Write(append([]byte(it.Key.Canonical().Arch), 0))
-	h.Write(it.BTF)
-	sum := [sha256.Size]byte(h.Sum(nil))
+	h.Write(append([]byte(f.Key.Canonical().Arch), 0))
+	h.Write(data)
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// again returns what became of another kernel, as that of f, nil if there has not been one of this identity.
+func (w *worker) again(f *corpus.File, id [sha256.Size]byte) *Kernel {
 	w.mu.Lock()
-	same := w.same[sum]
-	w.mu.Unlock()
-	if same != nil {
-		k := *same
-		k.Key, k.Name, k.Path, k.SourceSize, k.RawSize = it.Key, it.Name, it.Path, it.SourceSize, it.FullSize
-		return &k, nil
+	defer w.mu.Unlock()
+	same := w.same[id]
+	if same == nil {
+		return nil
 	}
-	k, err := w.kernel(ctx, it)
-	k.InPart = true
-	if err == nil || errors.Is(err, minimize.ErrNoObject) {
-		keep := *k
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.same[sum] = &keep
+	k := *same
+	k.Key, k.Name, k.Path, k.SourceSize = f.Key, f.Key.String(), f.Path, f.Size
+	return &k
+}
+
+// known is kernel for what was read of one in part, unless that is known. whole is the identity of all of its BTF.
+func (w *worker) known(ctx context.Context, f *corpus.File, it *corpus.Kernel, whole [sha256.Size]byte) (k *Kernel, err error) {
+	part := identity(f, it.BTF)
+	if k = w.again(f, part); k == nil {
+		if k, err = w.kernel(ctx, it); err != nil && !errors.Is(err, minimize.ErrNoObject) {
+			return k, err
+		}
 	}
+	k.RawSize, k.InPart = it.FullSize, true
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if k.BTF != nil {
+		w.share(k)
+	}
+	keep := *k
+	w.same[part], w.same[whole] = &keep, &keep
 	return k, err
 }
