@@ -23,9 +23,10 @@ sides and their ratio.
   zst       what 'corpus import' makes of it: wall time, and that from .btf.tar.xz
   packed    the corpus in one file, and each of its series of 3 kernels or more:
             bytes, and those of .btf.tar.xz and of tar | zstd -19 --long=31; wall
-            time from it, from the tree of 'zst', and from .btf.tar.xz
+            and CPU time from it, from raw files, from the tree of 'zst', and from
+            .btf.tar.xz; what the bytes are spent on
   many      about 1,000 kernels, and the corpus they are made of: CPU time per
-            kernel, and peak memory
+            kernel, and peak memory; the same in one file
   big       a kernel with 20 MB of BTF or more: wall time, ours and bpftool's
   large     an object with 35,000 records that ask 400 questions, and one with
             half of them: CPU time of relolog and check on all kernels, and on one
@@ -358,43 +359,83 @@ measure_zst() {
 		"$(calc '%.1f' "$(wall xz)/$(wall zst)") times faster; want at least 4"
 }
 
-# packed_size NAME DIR... packs the .btf.tar.xz below directories, and tells the bytes of both and of a solid tar of the raw BTF.
+# packed_size NAME DIR packs the .btf.tar.xz below a directory into NAME.btfc, leaves the raw BTF below NAME.raw, and tells the bytes of
+# both and of a solid tar.
 packed_size() {
-	local name=$1 files xz solid packed
-	shift
-	rm -rf "$tmp/$name.btfc" "$tmp/$name.raw"
-	"$tmp/btfgen" corpus import -o "$tmp/$name.btfc" "$@" 2>/dev/null
-	"$tmp/btfgen" corpus extract -o "$tmp/$name.raw/" "$@" 2>/dev/null
-	files=$(find "$@" -name '*.btf.tar.xz' | wc -l)
-	xz=$(find "$@" -name '*.btf.tar.xz' -printf '%s\n' | awk '{ s += $1 } END { print s }')
+	local name=$1 dir=$2 files xz solid packed
+	"$tmp/btfgen" corpus import -o "$tmp/$name.btfc" "$dir" 2>/dev/null
+	"$tmp/btfgen" corpus extract -o "$tmp/$name.raw/" "$dir" 2>/dev/null
+	files=$(find "$dir" -name '*.btf.tar.xz' | wc -l)
+	xz=$(find "$dir" -name '*.btf.tar.xz' -printf '%s\n' | awk '{ s += $1 } END { print s }')
 	packed=$(stat -c %s "$tmp/$name.btfc")
 	solid=$(tar -C "$tmp/$name.raw" --sort=name -cf - . | zstd -q -19 --long=31 -T0 | wc -c)
 	result "$name, $files kernels: $packed bytes, as .btf.tar.xz $xz: 1/$(calc '%.1f' "$xz/$packed"); as tar | zstd -19 --long=31 $solid: $(calc '%.2f' "$packed/$solid")"
-	rm -rf "$tmp/$name.raw"
+}
+
+# packed_speed NAME DIR tells the time that kernels take from NAME.btfc, from raw BTF, from the tree of corpus import, and from .btf.tar.xz.
+packed_speed() {
+	local name=$1 dir=$2 side i
+	"$tmp/btfgen" corpus import -o "$tmp/$name.zst" "$dir" 2>/dev/null
+	warm "$tmp/$name.zst" "$tmp/$name.raw" "$tmp/$name.btfc"
+	fresh btfc raw zst xz
+	for ((i = 0; i < repeat; i++)); do
+		generate btfc -j "$jobs" --btf "$tmp/$name.btfc" "${objs[@]}"
+		generate raw -j "$jobs" --btf "$tmp/$name.raw" "${objs[@]}"
+		generate zst -j "$jobs" --btf "$tmp/$name.zst" "${objs[@]}"
+		generate xz -j "$jobs" --btf "$dir" "${objs[@]}"
+	done
+	for side in wall cpu; do
+		result "$name, ${#objs[@]} objects, $jobs at once, $side time: one file $(ms "$($side btfc)"), tree of .btf.zst $(ms "$($side zst)")," \
+			"raw files $(ms "$($side raw)"), .btf.tar.xz $(ms "$($side xz)"): $(calc '%.1f' "$($side zst)/$($side btfc)")," \
+			"$(calc '%.1f' "$($side raw)/$($side btfc)") and $(calc '%.1f' "$($side xz)/$($side btfc)") times faster"
+	done
+	result "$name: peak memory from one file $(memory btfc), from the tree $(memory zst)"
+	rm -rf "$tmp/$name.zst" "$tmp/$name.raw"
 }
 
 measure_packed() {
 	need xz || return 0
 	need zstd || return 0
 	objects 50
-	list=$tmp/raw.list
 	prepare_xz
-	local dir i n=0
+	local dir n=0
 	while read -r dir; do
 		n=$((n + 1))
 		packed_size "series$n" "$dir"
+		packed_speed "series$n" "$dir"
+		result "want at most 1/9 of .btf.tar.xz, and to be 3 times faster than raw files"
 	done < <(find "$tmp/xz" -name '*.btf.tar.xz' -printf '%h\n' | sort | uniq -c | awk '$1 >= 3 { print $2 }')
 	packed_size packed "$tmp/xz"
-	"$tmp/btfgen" corpus import -o "$tmp/zst" "$tmp/xz" 2>/dev/null
-	warm "$tmp/zst"
-	fresh xz zst packed
+	packed_speed packed "$tmp/xz"
+	result "want at most 1/5.5 of .btf.tar.xz, to be 8 times faster than that, and not slower than the tree"
+	"$tmp/btfgen" corpus list --sizes "$tmp/packed.btfc" | while IFS= read -r line; do result "$line"; done
+}
+
+# many_packed COUNT: the kernels of $tmp/many in one file.
+many_packed() {
+	local i one alone
+	fresh pack btfc extract append alone
+	measure pack "$tmp/btfgen" corpus import -j 2 -o "$tmp/many.btfc" "$tmp/many"
+	result "$1 kernels into one file of $(stat -c %s "$tmp/many.btfc") bytes, -j 2: wall time $(ms "$(wall pack)"), CPU time $(ms "$(cpu pack)"), peak memory $(memory pack);" \
+		"want minutes for ten times as many, and less than 1 GB"
+	one=$("$tmp/btfgen" corpus list "$tmp/many.btfc" | awk 'NR == '$(($1 / 2))' { print $1 }')
+	alone=$(find "$tmp/raw" -name '*.btf' | head -n 1)
+	mkdir -p "$tmp/alone/new/1/x86_64"
+	cp "$alone" "$tmp/alone/new/1/x86_64/1.btf"
 	for ((i = 0; i < repeat; i++)); do
-		generate xz -j "$jobs" --btf "$tmp/xz" "${objs[@]}"
-		generate zst -j "$jobs" --btf "$tmp/zst" "${objs[@]}"
-		generate packed -j "$jobs" --btf "$tmp/packed.btfc" "${objs[@]}"
+		generate btfc -j 2 --btf "$tmp/many.btfc" "${objs[@]}"
+		rm -f "$out"/one.*
+		measure extract "$tmp/btfgen" corpus extract --select "$one" -o "$out/one.btf" "$tmp/many.btfc"
+		cp "$tmp/many.btfc" "$out/appended.btfc"
+		measure append "$tmp/btfgen" corpus import -o "$out/appended.btfc" "$tmp/alone"
+		rm -f "$out"/{alone,appended}.btfc
+		measure alone "$tmp/btfgen" corpus import -o "$out/alone.btfc" "$tmp/alone"
 	done
-	result "$(counts), $jobs at once: wall time from one file $(ms "$(wall packed)"), from the tree $(ms "$(wall zst)"), from .btf.tar.xz $(ms "$(wall xz)"):" \
-		"$(calc '%.1f' "$(wall xz)/$(wall packed)") times faster; want at least 8"
+	result "${#objs[@]} objects on $1 kernels in one file, -j 2: wall time $(ms "$(wall btfc)"), CPU time $(ms "$(cpu btfc)"), peak memory $(memory btfc);" \
+		"want less than 15 s for ten times as many, and less than 200 MB"
+	result "one kernel of these extracted: wall time $(ms "$(wall extract)"), CPU time $(ms "$(cpu extract)"); want less than 50 ms"
+	result "one added to these: CPU time $(ms "$(cpu append)"), packed alone $(ms "$(cpu alone)"): $(calc '%.2f' "$(cpu append)/$(cpu alone)"); want at most 3"
+	rm -rf "$tmp/many.btfc" "$tmp/alone"
 }
 
 measure_many() {
@@ -416,6 +457,7 @@ measure_many() {
 	result "${#objs[@]} objects, -j 2: CPU time for $count kernels $(ms "$(cpu many)"), for $n $(ms "$(cpu few)"):" \
 		"$(calc '%.2f' "$(cpu many)/$count/($(cpu few)/$n)") times as much per kernel; want at most 1.2"
 	result "peak memory $(memory many), with $((2 * n)) kernels $(memory twice), with $n $(memory few); want the same, less than 200 MB"
+	many_packed "$count"
 	rm -rf "$tmp/many" "$tmp/few" "$tmp/twice"
 }
 
