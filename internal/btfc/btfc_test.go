@@ -351,3 +351,61 @@ func TestAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestCopy removes kernels from a file, and adds those of another: chunks are copied where what they are told from is.
+func TestCopy(t *testing.T) {
+	var all []input
+	for n := range 40 {
+		all = append(all, in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, binary.LittleEndian, n)))
+	}
+	all[3].modules = []Module{{"ext4", []byte("one")}}
+	a, b := open(t, written(t, nil, all[:30]...)), open(t, written(t, nil, all[30:]...))
+	w, err := NewWriter(nil, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Discard()
+	var want []input
+	add := func(f *File, i int, k input) {
+		if added, err := w.AddFrom(ctx, f, i, k.btf, k.modules); err != nil || !added {
+			t.Fatalf("%s: added %v, error %v", k.key, added, err)
+		}
+		want = append(want, k)
+	}
+	for i, k := range all[:30] {
+		if i != 5 {
+			add(a, i, k)
+		}
+	}
+	for i, k := range all[30:] {
+		add(b, i, k)
+	}
+	var out bytes.Buffer
+	if _, err := w.WriteTo(&out); err != nil {
+		t.Fatal(err)
+	}
+	f := open(t, out.Bytes())
+	same(t, f, want...)
+	copied := func(n int) bool { // of a
+		e, o := f.Entries()[n], a.Entries()[n]
+		if n >= 5 {
+			o = a.Entries()[n+1]
+		}
+		x, y := make([]byte, e.Packed), make([]byte, o.Packed)
+		if e.Packed != o.Packed {
+			return false
+		}
+		return readFull(f.r, x, e.offset) == nil && readFull(a.r, y, o.offset) == nil && bytes.Equal(x, y)
+	}
+	for n := range 5 {
+		if !copied(n) {
+			t.Errorf("kernel %d was made again", n)
+		}
+	}
+	if copied(5) {
+		t.Error("the kernel that was told from the one that is gone was copied")
+	}
+	if !copied(16 - 1) {
+		t.Error("kernel 16, told from the first, was made again")
+	}
+}

@@ -33,6 +33,9 @@ type Writer struct {
 	same   map[[SumSize]byte]int // the first entry of each content, unless it is plain
 	depth  []int                 // of each entry, how many it is told from
 
+	source *File       // whose chunks are copied, nil for none
+	copied map[int]int // entries by those of source that they are copies of
+
 	knownOf int // what known is of
 	known   *known
 	builder builder
@@ -118,6 +121,19 @@ var ErrOther = errors.New("another kernel has its key")
 // Add adds a kernel and its modules, whose names are distinct and in order. It reports whether that was needed: a kernel
 // that is there with the same content is left alone. The error of one that is there with other content is ErrOther.
 func (w *Writer) Add(ctx context.Context, key kernel.Key, btf []byte, modules []Module) (added bool, err error) {
+	return w.add(ctx, key, btf, modules, nil, 0)
+}
+
+// AddFrom is Add for kernel i of a file, which has this BTF and these modules. If it is the file that the first kernel is from, and what
+// the kernel is told from was copied, its chunk is copied as it is.
+func (w *Writer) AddFrom(ctx context.Context, f *File, i int, btf []byte, modules []Module) (added bool, err error) {
+	if len(w.file.entries) == 0 {
+		w.source, w.copied = f, map[int]int{-1: -1}
+	}
+	return w.add(ctx, f.entries[i].Key, btf, modules, f, i)
+}
+
+func (w *Writer) add(ctx context.Context, key kernel.Key, btf []byte, modules []Module, from *File, number int) (added bool, err error) {
 	if err := btfa.CheckKey(key); err != nil {
 		return false, err
 	}
@@ -138,7 +154,11 @@ func (w *Writer) Add(ctx context.Context, key kernel.Key, btf []byte, modules []
 	if len(w.file.entries) == limits.CorpusKernels {
 		return false, &limits.Exceeded{Max: limits.CorpusKernels, What: "kernels"}
 	}
-	chunk, st, err := w.chunk(ctx, &e, btf)
+	var st *state
+	chunk, err := w.copy(&e, from, number)
+	if chunk == nil && err == nil {
+		chunk, st, err = w.chunk(ctx, &e, btf)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -160,6 +180,26 @@ func (w *Writer) Add(ctx context.Context, key kernel.Key, btf []byte, modules []
 		w.file.states.remember(len(w.file.entries)-1, st)
 	}
 	return true, nil
+}
+
+// copy returns the chunk of kernel i of a file for an entry of the same content, nil if it has to be made.
+func (w *Writer) copy(e *Entry, f *File, i int) ([]byte, error) {
+	if f == nil || f != w.source || f.entries[i].Sum != e.Sum {
+		return nil, nil
+	}
+	o := &f.entries[i]
+	parent, ok := w.copied[o.parent]
+	if !ok {
+		return nil, nil
+	}
+	offset, n := o.chunk()
+	chunk := make([]byte, n)
+	if err := readFull(f.r, chunk, offset); err != nil {
+		return nil, err
+	}
+	w.copied[i] = len(w.file.entries)
+	e.parent, e.payload, e.Plain, e.head, e.sketch = parent, o.payload, o.Plain, o.head, o.sketch
+	return chunk, nil
 }
 
 // Len is how many kernels there are.

@@ -117,12 +117,28 @@ type packer struct {
 	res  Packed
 }
 
+// copied returns the numbers of the files, first those of the corpus in one file whose chunks are copied, in its order. There is none if
+// kernels are added to a file that is there.
+func (p *packer) copied() (first, others []int) {
+	var from *btfc.File
+	for i, f := range p.files {
+		of, _ := f.Packed()
+		if from == nil && p.w.Len() == 0 {
+			from = of
+		}
+		if of != nil && of == from {
+			first = append(first, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	slices.SortFunc(first, func(a, b int) int { return corpus.CompareWork(p.files[a], p.files[b]) })
+	return first, others
+}
+
 // order returns the numbers of the files in the order in which they are added.
 func (p *packer) order(ctx context.Context) ([]int, error) {
-	all := make([]int, len(p.files))
-	for i := range all {
-		all[i] = i
-	}
+	order, all := p.copied()
 	slices.SortStableFunc(all, func(a, b int) int { return p.files[a].Key.Compare(p.files[b].Key) })
 	series := make(map[kernel.Key][]int)
 	var heads []int
@@ -146,7 +162,6 @@ func (p *packer) order(ctx context.Context) ([]int, error) {
 			return nil, err
 		}
 	}
-	order := make([]int, 0, len(all))
 	for _, i := range p.w.Order(sketches) {
 		order = append(order, series[p.files[heads[i]].Key.Series()]...)
 	}
@@ -171,7 +186,7 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 			if err := p.wait(ctx, position[i]); err != nil {
 				return err
 			}
-			return p.add(ctx, k)
+			return p.add(ctx, k, p.files[i])
 		})
 	}, func(done, n, _ int) {
 		if p.cfg.Progress != nil {
@@ -202,7 +217,7 @@ func (p *packer) done(ctx context.Context, n int) {
 }
 
 // add adds a kernel, whose turn it is.
-func (p *packer) add(ctx context.Context, k *corpus.Kernel) error {
+func (p *packer) add(ctx context.Context, k *corpus.Kernel, f *corpus.File) error {
 	skip := func(err error) error {
 		p.res.Skipped = append(p.res.Skipped, &corpus.Error{Path: k.Path, Err: err})
 		return nil
@@ -214,7 +229,13 @@ func (p *packer) add(ctx context.Context, k *corpus.Kernel) error {
 	for i, m := range k.Modules {
 		modules[i] = btfc.Module{Name: m.Name, BTF: m.BTF}
 	}
-	added, err := p.w.Add(ctx, k.Key, k.BTF, modules)
+	var added bool
+	var err error
+	if from, i := f.Packed(); from != nil {
+		added, err = p.w.AddFrom(ctx, from, i, k.BTF, modules)
+	} else {
+		added, err = p.w.Add(ctx, k.Key, k.BTF, modules)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
