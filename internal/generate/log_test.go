@@ -13,9 +13,10 @@ import (
 )
 
 // TestUnresolvedIsTheLog wants what generate lists as unresolved to be what the
-// relocation log of the same object and kernel says.
+// relocation log of the same object and kernel says. generate reads parts of the kernels, from a corpus in one file.
 func TestUnresolvedIsTheLog(t *testing.T) {
-	cfg := generate.Config{Corpus: testinput.Corpus(t), Jobs: 2}
+	tree := testinput.Corpus(t)
+	cfg := generate.Config{Corpus: testinput.Packed(t, tree), Jobs: 2}
 	for _, o := range testinput.Objects(t) {
 		cfg.Objects = append(cfg.Objects, o.Object)
 	}
@@ -30,7 +31,7 @@ func TestUnresolvedIsTheLog(t *testing.T) {
 		}
 	}
 	logged := make(map[string]bool)
-	testinput.Each(t, cfg.Corpus, func(it *corpus.Kernel) {
+	testinput.Each(t, tree, func(it *corpus.Kernel) {
 		target, err := relolog.NewTarget(it.Name, it.BTF, it.Modules...)
 		if err != nil {
 			t.Fatal(err)

@@ -3,14 +3,11 @@ package generate_test
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/generate"
-	"github.com/btfgen/btfgen/internal/store"
-	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -20,14 +17,7 @@ import (
 // some alone (of a corpus that the environment names, each), which look at other parts, and with padding.
 func TestPacked(t *testing.T) {
 	tree := testinput.Corpus(t)
-	path := filepath.Join(t.TempDir(), "kernels.btfc")
-	if _, err := store.Pack(t.Context(), sweep.Config{Corpus: tree, Jobs: 2}, path); err != nil {
-		t.Fatal(err)
-	}
-	packed, err := corpus.Open(t.Context(), []string{path}, corpus.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := testinput.Packed(t, tree)
 	var all []*relolog.Object
 	for _, o := range testinput.Objects(t) {
 		all = append(all, o.Object)

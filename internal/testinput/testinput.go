@@ -7,6 +7,7 @@
 package testinput
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/embedded"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -142,6 +144,39 @@ func Varied(tb testing.TB) *corpus.Corpus {
 		}
 	}
 	return c
+}
+
+// Packed returns a corpus as one in one file, of whose kernels generate reads only parts.
+func Packed(tb testing.TB, c *corpus.Corpus) *corpus.Corpus {
+	tb.Helper()
+	dir := tb.TempDir()
+	w, err := btfc.NewWriter(nil, dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer w.Discard()
+	Each(tb, c, func(k *corpus.Kernel) {
+		modules := make([]btfc.Module, len(k.Modules))
+		for i, m := range k.Modules {
+			modules[i] = btfc.Module{Name: m.Name, BTF: m.BTF}
+		}
+		if _, err := w.Add(tb.Context(), k.Key, k.BTF, modules); err != nil {
+			tb.Fatal(err)
+		}
+	})
+	var b bytes.Buffer
+	if _, err := w.WriteTo(&b); err != nil {
+		tb.Fatal(err)
+	}
+	path := filepath.Join(dir, "kernels.btfc")
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		tb.Fatal(err)
+	}
+	packed, err := corpus.Open(tb.Context(), []string{path}, corpus.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return packed
 }
 
 // Each calls fn for every kernel of the corpus, in order.

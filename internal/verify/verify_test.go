@@ -33,11 +33,11 @@ func minimizeAll(t *testing.T, c *corpus.Corpus, objs []*relolog.Object) []Minim
 	return all
 }
 
-// TestEquivalence verifies what generate makes of every object and kernel.
+// TestEquivalence verifies what generate makes of every object and kernel, which it reads from a corpus in one file.
 func TestEquivalence(t *testing.T) {
 	objs, plain := inputs(t)
 	c := testinput.Varied(t)
-	rep, err := Run(t.Context(), Config{Objects: objs, Minimized: minimizeAll(t, c, plain), Corpus: c, Jobs: 2})
+	rep, err := Run(t.Context(), Config{Objects: objs, Minimized: minimizeAll(t, testinput.Packed(t, c), plain), Corpus: c, Jobs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
