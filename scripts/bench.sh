@@ -419,9 +419,9 @@ many_packed() {
 	result "$1 kernels into one file of $(stat -c %s "$tmp/many.btfc") bytes, -j 2: wall time $(ms "$(wall pack)"), CPU time $(ms "$(cpu pack)"), peak memory $(memory pack);" \
 		"want minutes for ten times as many, and less than 1 GB"
 	one=$("$tmp/btfgen" corpus list "$tmp/many.btfc" | awk 'NR == '$(($1 / 2))' { print $1 }')
-	alone=$(find "$tmp/raw" -name '*.btf' | head -n 1)
+	alone=$(head -n 1 "$tmp/raw.list")
 	mkdir -p "$tmp/alone/new/1/x86_64"
-	cp "$alone" "$tmp/alone/new/1/x86_64/1.btf"
+	"$tmp/helper" another "$alone" "$tmp/alone/new/1/x86_64/1.btf"
 	for ((i = 0; i < repeat; i++)); do
 		generate btfc -j 2 --btf "$tmp/many.btfc" "${objs[@]}"
 		rm -f "$out"/one.*

@@ -9,8 +9,8 @@ const (
 	// CorpusKernels is how many kernels it may have: as many as an archive.
 	CorpusKernels = 1 << 18
 
-	// CorpusDepth is how many kernels one is told from, each by its difference to the next. Writers stop at 45 within
-	// a series.
+	// CorpusDepth is how many kernels one is told from, each by its difference to the next. A series begins with
+	// half of that at most, and adds 45.
 	CorpusDepth = 128
 
 	// CorpusChain is how many bytes all of them may have in memory. Real: 40 MB (CentOS 8).

@@ -5,6 +5,7 @@
 //	bench-helper measure [-each FILE] [-jobs N] COMMAND ARG...
 //	bench-helper objects OUT SOURCE...
 //	bench-helper variants COUNT OUT KERNELS
+//	bench-helper another IN OUT
 //	bench-helper large RECORDS OUT
 package main
 
@@ -18,10 +19,11 @@ func main() {
 		"measure":  measure,
 		"objects":  objects,
 		"variants": variants,
+		"another":  another,
 		"large":    large,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "bench-helper: want measure, objects, variants or large; scripts/bench.sh calls this")
+		fmt.Fprintln(os.Stderr, "bench-helper: want measure, objects, variants, another or large; scripts/bench.sh calls this")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {

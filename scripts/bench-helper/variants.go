@@ -56,7 +56,7 @@ func variants(args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := widen(data, i); err != nil {
+		if err := widen(data, i, 8); err != nil {
 			return fmt.Errorf("%s: %w", kernel, err)
 		}
 		if err := os.WriteFile(name, data, 0o644); err != nil {
@@ -73,10 +73,25 @@ var trailer = [20]struct{ all, each int }{
 	14: {all: 4}, 15: {each: 12}, 17: {all: 4}, 19: {each: 12},
 }
 
-// widen puts 8 bytes more, as if for a new member, into every structure of
+// another writes a kernel OUT that is like IN and like no variant of it.
+func another(args []string) error {
+	if len(args) != 2 {
+		return errors.New("want IN OUT")
+	}
+	data, err := os.ReadFile(args[0])
+	if err != nil {
+		return err
+	}
+	if err := widen(data, 0, 24); err != nil {
+		return fmt.Errorf("%s: %w", args[0], err)
+	}
+	return os.WriteFile(args[1], data, 0o644)
+}
+
+// widen puts some bytes more, as if for a new member, into every structure of
 // 256 bytes and more whose name has a checksum that the seed picks: one in
 // four. The members of its second half move.
-func widen(data []byte, seed int) error {
+func widen(data []byte, seed int, by uint32) error {
 	var order binary.ByteOrder = binary.LittleEndian
 	if len(data) < 24 || order.Uint16(data) != 0xeb9f {
 		order = binary.BigEndian
@@ -97,10 +112,10 @@ func widen(data []byte, seed int) error {
 		name, _, _ := bytes.Cut(names[order.Uint32(types[at:]):], []byte{0})
 		size := order.Uint32(types[at+8:])
 		if kind == 4 && size >= 256 && (checksum(name)+seed)%4 == 0 {
-			order.PutUint32(types[at+8:], size+8)
+			order.PutUint32(types[at+8:], size+by)
 			for i := vlen / 2; i < vlen; i++ {
 				m := members[12*i+8:]
-				order.PutUint32(m, order.Uint32(m)+64) // bits
+				order.PutUint32(m, order.Uint32(m)+8*by) // bits
 			}
 		}
 		at += 12 + trailer[kind].all + trailer[kind].each*vlen
