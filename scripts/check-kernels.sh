@@ -103,7 +103,8 @@ for kernel in "${kernels[@]}"; do
 	vmlinuz=$(image "$kernel") || { status=1; continue; }
 	initrd=$(settings "$vmlinuz")
 	say "$kernel"
-	timeout "$timeout" qemu-system-x86_64 -accel tcg -cpu max -m 1024 -smp 1 -nographic -no-reboot \
+	# qemu 7.2 leaves wrong flags behind an exchange of 16 bytes, of which kernels panic: hence no cx16.
+	timeout "$timeout" qemu-system-x86_64 -accel tcg -cpu max,cx16=off -m 1024 -smp 1 -nographic -no-reboot \
 		-kernel "$vmlinuz" -initrd "$initrd" \
 		-append 'console=ttyS0 panic=-1 quiet mitigations=off' </dev/null >"$work/log" 2>&1 || true
 	tr -d '\r' <"$work/log" | sed -n '/checkvm: /,$p'

@@ -78,7 +78,7 @@ var schemaRuns = []struct {
 	{"generate", false, 0, "generate --btf $K/debian/12/x86_64 -o match.btfa $B/match.bpfel.o"},
 	{"generate", false, 3, "generate --btf $K/debian/12/x86_64 --keep struct:no_such_type -o kept.btfa"},
 	{"verify", true, 0, "verify match.btfa --btf $K/debian/12/x86_64 $B/match.bpfel.o"},
-	{"check", false, 3, "check --btf $K/debian/11 --btf $K/debian/12/x86_64 --btf bad $B/broken.bpfel.o $B/biolat.bpfel.o $B/kfuncs.bpfel.o $B/guards.bpfel.o words"},
+	{"check", false, 3, "check --btf $K/debian/11 --btf $K/debian/12/x86_64 --btf bad $B/broken.bpfel.o $B/biolat.bpfel.o $B/kfuncs.bpfel.o $B/guards.bpfel.o $B/context.bpfel.o words"},
 	{"archive", false, 0, "archive extract x.btfa --all -o all"},
 	{"archive", false, 3, "archive extract x.btfa debian/9/x86_64/4.9 -o none"},
 	{"archive", false, 0, "archive merge x.btfa y.btfa -o m.btfa"},

@@ -11,7 +11,7 @@
 // tp_btf/sched_switch, which [SectionOf] takes for a program of type TRACING
 // attached as BPF_TRACE_RAW_TP; it is not loaded unless asked for; its Funcs are
 // on_switch and parent, and both CO-RE records, which are in parent, are in its
-// Records. The call in on_switch refers to parent by its index. [Object.ArgsRead]
+// Records. The call in on_switch refers to parent by its index. [Object.Accesses]
 // says that the program reads its second argument, and [Object.Source] which
 // line an instruction is from.
 //

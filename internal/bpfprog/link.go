@@ -14,6 +14,7 @@ func (p *parser) link() error {
 	uses := make([]uses, len(p.Funcs))
 	for i := range p.Funcs {
 		uses[i] = p.usesOf(&p.Funcs[i])
+		p.calls = append(p.calls, uses[i].funcs)
 	}
 	if err := p.spent.steps.Err(); err != nil {
 		return err

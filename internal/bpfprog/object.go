@@ -23,6 +23,7 @@ type Object struct {
 	Sites     []Site   // of the records; Fn is -1 where no function has the instruction
 
 	lines map[string][]line // by section
+	calls [][]int           // functions that each calls or takes the address of
 }
 
 // Function is a function of the object.

@@ -45,26 +45,26 @@ func attachNames(pr *bpfprog.Program) (names []string, pattern string) {
 	return nil, ""
 }
 
-// attachment judges what the program is attached to, and returns its model
-// where the program sees one.
-func (e *evaluation) attachment() (m *model) {
+// attachment judges what the program is attached to, and finds what it is given
+// there.
+func (e *evaluation) attachment() {
 	s := e.pr.Attach
 	if s == nil {
-		return nil
+		return
 	}
 	switch s.Kind {
 	case bpfprog.AttachNone, bpfprog.AttachOps, bpfprog.AttachExt:
-		return nil
+		return
 	case bpfprog.AttachTP, bpfprog.AttachRawTP, bpfprog.AttachBTFTP:
 	default:
 		if e.k.funcs == 0 {
 			e.add(Finding{Status: Unknown, Topic: TopicTarget, Subject: e.pr.Section, Reason: "the kernel's BTF has no functions at all"})
-			return nil
+			return
 		}
 	}
 	to := s.Target(e.pr.Section)
 	if to == "" {
-		return nil // the loader is told at run time
+		return // the loader is told at run time
 	}
 	names, pattern := attachNames(e.pr)
 	switch s.Kind {
@@ -72,13 +72,12 @@ func (e *evaluation) attachment() (m *model) {
 		e.probe(names, pattern)
 	case bpfprog.AttachFunc, bpfprog.AttachModRet, bpfprog.AttachLSM:
 		e.trampoline(s)
-		m = e.function(names, s)
+		e.function(names, s)
 	case bpfprog.AttachTP, bpfprog.AttachRawTP, bpfprog.AttachBTFTP:
-		m = e.tracepoint(to, s)
+		e.tracepoint(to, s)
 	case bpfprog.AttachIter:
 		e.function(names, s)
 	}
-	return m
 }
 
 // probe judges kprobes. BTF does not list every function that can have one.
@@ -86,9 +85,9 @@ func (e *evaluation) probe(names []string, pattern string) {
 	if pattern != "" {
 		switch i := slices.Index(e.k.want.patterns, pattern); {
 		case i < 0:
-			e.add(Finding{Status: Unknown, Topic: TopicTarget, Subject: pattern, Reason: (&limits.Exceeded{Max: limits.Patterns, What: "patterns of functions"}).Error()})
+			e.add(Finding{Status: Unknown, Topic: TopicTarget, Subject: pattern, Attach: true, Reason: (&limits.Exceeded{Max: limits.Patterns, What: "patterns of functions"}).Error()})
 		case e.k.matches[i] == 0:
-			e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: pattern, Reason: "no function in the kernel's BTF matches"})
+			e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: pattern, Attach: true, Reason: "no function in the kernel's BTF matches"})
 		}
 		return
 	}
@@ -100,24 +99,33 @@ func (e *evaluation) probe(names []string, pattern string) {
 			return
 		}
 	}
-	e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: "function " + names[0], Reason: "not in the kernel's BTF, which does not list every function"})
+	e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: "function " + names[0], Attach: true, Reason: "not in the kernel's BTF, which does not list every function"})
 }
 
 // function judges what attaches to functions by their BTF.
-func (e *evaluation) function(names []string, s *bpfprog.Section) *model {
+func (e *evaluation) function(names []string, s *bpfprog.Section) {
 	if len(names) == 0 {
-		return nil
+		return
 	}
+	f := Finding{Topic: TopicTarget, Subject: "function " + names[0]}
 	y, ok := e.k.find(names[0], btfenc.KindFunc)
 	if !ok {
-		e.add(Finding{Status: Fails, Topic: TopicTarget, Subject: "function " + names[0], Reason: "not in the kernel's BTF"})
-		return nil
-	}
-	if s.Kind == bpfprog.AttachIter {
-		return nil
+		f.Status, f.Reason = Fails, "not in the kernel's BTF"
+		e.add(f)
+		return
 	}
 	t := y.typ()
-	return modelOf(y.view, t.Ref(), s.Kind, s.Prefix)
+	e.hook = newHook(names[0], y.view, t.Ref(), s)
+	if e.hook == nil {
+		return
+	}
+	if f.Status, f.Reason = e.hook.prototype(e.k); f.Status != OK {
+		e.add(f)
+	}
+	if s.Kind == bpfprog.AttachModRet && !strings.HasPrefix(names[0], "security_") {
+		f.Status, f.Reason = MayFail, "fmod_ret is only for functions that are made for error injection, which BTF does not tell"
+		e.add(f)
+	}
 }
 
 // trampolines are the versions since which programs can be attached to
@@ -135,36 +143,77 @@ func (e *evaluation) trampoline(s *bpfprog.Section) {
 	if since == 0 {
 		reason = "no kernel for " + e.k.arch + " has BPF trampolines"
 	}
-	e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: s.Prefix, Reason: reason})
+	e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: s.Prefix, Attach: true, Reason: reason})
 }
 
 // tracepoint judges tracepoints: those with BTF have a typedef each. System
 // calls' events of the tracepoint file system have none, and old kernels have
 // none at all.
-func (e *evaluation) tracepoint(to string, s *bpfprog.Section) *model {
+func (e *evaluation) tracepoint(to string, s *bpfprog.Section) {
 	name := path.Base(to)
 	y, ok := e.k.find("btf_trace_"+name, btfenc.KindTypedef)
 	f := Finding{Status: MayFail, Topic: TopicTarget, Subject: "tracepoint " + name, Reason: "not in the kernel's BTF; it may be in a module"}
 	_, any := e.k.find(anyTracepoint, btfenc.KindTypedef)
+	record, hasRecord := e.k.find("trace_event_raw_"+name, btfenc.KindStruct)
+	if s.Kind == bpfprog.AttachTP && hasRecord {
+		e.given = recordSize(record)
+	}
 	switch {
-	case ok && s.Kind == bpfprog.AttachBTFTP:
-		t := y.typ()
-		if p, ok := y.view.SkipMods(t.Ref()); ok && p.Kind() == btfenc.KindPtr {
-			return modelOf(y.view, p.Ref(), s.Kind, s.Prefix)
-		}
-		return nil
+	case ok && s.Kind != bpfprog.AttachTP:
+		e.traced(name, y, s)
+		return
 	case ok, s.Kind == bpfprog.AttachTP && strings.HasPrefix(to, "syscalls/"):
-		return nil
+		return
 	case s.Kind == bpfprog.AttachBTFTP:
 		f.Status, f.Reason = Fails, "not in the kernel's BTF"
 	case !any:
-		if _, ok := e.k.find("trace_event_raw_"+name, btfenc.KindStruct); ok {
-			return nil
+		if hasRecord {
+			return
 		}
 		f.Status, f.Reason = Unknown, "the kernel's BTF lists no tracepoints"
 	}
+	f.Attach = s.Kind != bpfprog.AttachBTFTP
 	e.add(f)
-	return nil
+}
+
+// traced finds what a tracepoint with BTF gives to programs.
+func (e *evaluation) traced(name string, y symbol, s *bpfprog.Section) {
+	t := y.typ()
+	p, ok := y.view.SkipMods(t.Ref())
+	if !ok || p.Kind() != btfenc.KindPtr {
+		return
+	}
+	h := newHook(name, y.view, p.Ref(), s)
+	switch {
+	case h == nil:
+	case s.Kind == bpfprog.AttachBTFTP:
+		e.hook = h
+	default:
+		e.given = 8 * int64(h.proto.Vlen()-min(1, h.proto.Vlen()))
+	}
+	if s.ProgType == "RAW_TRACEPOINT_WRITABLE" {
+		e.add(Finding{
+			Status: MayFail, Topic: TopicTarget, Subject: "tracepoint " + name, Attach: true,
+			Reason: "must be one whose first argument programs may write to, which BTF does not tell",
+		})
+	}
+}
+
+// recordSize is where the last field of a tracepoint's record ends, without
+// __data: see trace_event_get_offsets in kernel/trace/trace_events.c. It is 0 where that is not known.
+func recordSize(y symbol) (end int64) {
+	t := y.typ()
+	for i := range t.Vlen() {
+		m := t.Member(i)
+		size, err := y.view.SizeOf(m.Type)
+		if err != nil || m.BitSize != 0 {
+			return 0
+		}
+		if i > 0 && !y.view.NameIs(m.NameOff, "__data") { // the first is what all records have
+			end = int64(m.BitOffset/8) + int64(size)
+		}
+	}
+	return end
 }
 
 // anyTracepoint is one that every kernel has that lists any.

@@ -12,10 +12,14 @@ type Cause struct {
 	Topic    Topic    `json:"kind"`
 	Subject  string   `json:"subject"`
 	Reason   string   `json:"reason"`
+	Attach   bool     `json:"attach,omitempty"`  // as of Finding
 	Sources  []string `json:"sources,omitempty"` // file:line, sorted
 	Programs []int    `json:"programs"`          // indices, ascending
 	Kernels  []int    `json:"kernels"`           // indices, ascending
 }
+
+// Verdict is the status in words, with what it is about where that is only attaching.
+func (c *Cause) Verdict() string { return verdict(c.Status, c.Attach) }
 
 // Causes returns what costs kernels, most first, from status least on.
 func (r *Report) Causes(least Status) []Cause {
@@ -23,6 +27,7 @@ func (r *Report) Causes(least Status) []Cause {
 		status          Status
 		kind            Topic
 		subject, reason string
+		attach          bool
 	}
 	var out []Cause
 	at := make(map[key]int)
@@ -31,12 +36,12 @@ func (r *Report) Causes(least Status) []Cause {
 			if f.Status < least || f.Status == Other {
 				continue
 			}
-			k := key{f.Status, f.Topic, f.Subject, f.Reason}
+			k := key{f.Status, f.Topic, f.Subject, f.Reason, f.Attach}
 			i, ok := at[k]
 			if !ok {
 				i = len(out)
 				at[k] = i
-				out = append(out, Cause{Status: f.Status, Topic: f.Topic, Subject: f.Subject, Reason: f.Reason})
+				out = append(out, Cause{Status: f.Status, Topic: f.Topic, Subject: f.Subject, Reason: f.Reason, Attach: f.Attach})
 			}
 			c := &out[i]
 			if n := len(c.Programs); n == 0 || c.Programs[n-1] != pi {

@@ -19,6 +19,9 @@ type evaluation struct {
 	*pairing
 	pr     *bpfprog.Program
 	out    []Finding
+	hook   *hook            // nil where the program is not attached by BTF, or what to is not known
+	given  int64            // bytes of the context of a tracepoint, 0 where that is not known
+	read   []absence        // of the context
 	judged map[Finding]bool // of the code, but for instructions
 	absent []absence
 }
@@ -40,7 +43,7 @@ func (e *evaluation) eachUse(f func(*use)) {
 }
 
 // code judges everything whose effect depends on whether an instruction can be
-// reached. The findings depend on codeKey, and on the values of the records that
+// reached. The findings depend on codeKey, on what is read of the context, and on the values of the records that
 // the exploration names, unless all programs before have taken so much that there
 // is none: then it is nil.
 func (e *evaluation) code(ctx context.Context) ([]Finding, *interp.Result) {
@@ -74,6 +77,7 @@ func (e *evaluation) explore(ctx context.Context) *interp.Result {
 
 // collect finds the instructions that must not be reached.
 func (e *evaluation) collect() {
+	e.absent = slices.Clone(e.read)
 	gone := make(map[bpfprog.Site]bool) // made invalid
 	for _, r := range e.pr.Records {
 		poisoned, refused, reason := e.loader.outcome(r)

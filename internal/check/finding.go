@@ -16,9 +16,20 @@ const (
 	TopicAttach   Topic = "attach_type"   // a type of attachment
 	TopicLink     Topic = "link_type"     // a type of links
 	TopicTarget   Topic = "attach_target" // what the program is attached to
+	TopicContext  Topic = "context"       // what the program is given, and what that points to
 	TopicAnalysis Topic = "analysis"      // what cannot be judged
 	TopicExternal Topic = "external_btf"  // needs the running kernel's own BTF
 )
+
+// Verdict is the status in words, with what it is about where that is only attaching.
+func (f *Finding) Verdict() string { return verdict(f.Status, f.Attach) }
+
+func verdict(s Status, attach bool) string {
+	if attach && (s == Fails || s == MayFail) {
+		return s.String() + " to attach"
+	}
+	return s.String()
+}
 
 // Finding is one thing that a program uses and a kernel lacks, or that cannot
 // be judged. A finding of status OK is a note.
@@ -29,4 +40,5 @@ type Finding struct {
 	Reason  string `json:"reason"`           // one line
 	Source  string `json:"source,omitempty"` // file:line
 	Guard   string `json:"guard,omitempty"`  // what keeps the verifier away
+	Attach  bool   `json:"attach,omitempty"` // it counts where the program is attached; loading it does not depend on it
 }

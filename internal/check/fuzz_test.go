@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/interp"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testinput"
 )
 
@@ -57,5 +58,5 @@ func execute(o *Object, i int) {
 	})
 	e := evaluation{pairing: &pairing{o: o}, pr: &o.Programs[i]}
 	e.external()
-	o.ArgsRead(&o.Programs[i])
+	o.Accesses(&o.Programs[i], limits.AccessSteps)
 }

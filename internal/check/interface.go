@@ -75,7 +75,7 @@ func (e *evaluation) links(s *bpfprog.Section) {
 	if l == "" || !e.k.lacks(enumLink, l) {
 		return
 	}
-	f := Finding{Status: Fails, Topic: TopicLink, Subject: l, Reason: "the kernel has no such links"}
+	f := Finding{Status: Fails, Topic: TopicLink, Subject: l, Attach: true, Reason: "the kernel has no such links"}
 	if l == linkTCX {
 		f.Status, f.Reason = MayFail, f.Reason+"; the loader may know another way, such as a filter of tc"
 	}
@@ -89,7 +89,7 @@ func (e *evaluation) opsLinks() {
 	if !e.o.StructOps.Link || !e.k.lacks(enumLink, name) && !e.k.lacks(enumAttach, attach) {
 		return
 	}
-	f := Finding{Status: Fails, Topic: TopicLink, Subject: name, Reason: "the kernel cannot link maps of .struct_ops.link"}
+	f := Finding{Status: Fails, Topic: TopicLink, Subject: name, Attach: true, Reason: "the kernel cannot link maps of .struct_ops.link"}
 	if e.o.StructOps.Plain {
 		f.Status, f.Reason = MayFail, f.Reason+"; the program may be of one that is not linked"
 	}

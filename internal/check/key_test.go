@@ -51,7 +51,9 @@ func TestCodeKey(t *testing.T) {
 					if first[e.pr] == nil {
 						first[e.pr] = new(memo)
 					}
-					key := e.codeKey(e.pr)
+					e.attachment()
+					e.read = e.accesses(j)
+					key := e.codeKey()
 					known, ok := first[e.pr].find(key, d)
 					got, x := e.code(t.Context())
 					if list := r.found.note(got); !ok {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -17,8 +18,9 @@ type Object struct {
 	name    string
 	records records
 
-	uses      [][]use   // by function
-	recordsOf [][]int32 // by function
+	uses      [][]use            // by function
+	recordsOf [][]int32          // by function
+	accesses  [][]bpfprog.Access // of the context, by program; nil where that is not judged
 }
 
 // use is an instruction that not every kernel takes, whatever the registers
@@ -86,6 +88,13 @@ func newObject(name string, prog *bpfprog.Object, r records) *Object {
 				o.uses[fn] = append(o.uses[fn], u)
 			}
 		}
+	}
+	for i := range prog.Programs {
+		var l []bpfprog.Access
+		if s := prog.Programs[i].Attach; s != nil && givesContext(s.Kind) {
+			l = prog.Accesses(&prog.Programs[i], limits.AccessSteps)
+		}
+		o.accesses = append(o.accesses, l)
 	}
 	return o
 }

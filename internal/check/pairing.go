@@ -49,10 +49,10 @@ func (p *pairing) hasKsym(x *bpfprog.Extern) bool { return x.Type == 0 || p.miss
 // the values of the records that an exploration finds relevant, so that kernels
 // share explorations. It is a hash, because the whole takes more memory than the
 // findings.
-func (p *pairing) codeKey(pr *bpfprog.Program) [sha256.Size]byte {
-	b := fmt.Appendf(nil, "%v", p.k.features)
-	for _, fn := range pr.Funcs {
-		key := p.funcKey(fn)
+func (e *evaluation) codeKey() [sha256.Size]byte {
+	b := fmt.Appendf(nil, "%v%v", e.k.features, e.read)
+	for _, fn := range e.pr.Funcs {
+		key := e.funcKey(fn)
 		b = append(b, key[:]...)
 	}
 	return sha256.Sum256(b)

@@ -37,8 +37,9 @@ type Program struct {
 	Object   string          `json:"object"`
 	Name     string          `json:"program"`
 	Section  string          `json:"section"`
-	AutoLoad bool            `json:"autoload"` // loaded unless the loader is told otherwise
-	Status   []Status        `json:"status"`   // by kernel
+	AutoLoad bool            `json:"autoload"`       // loaded unless the loader is told otherwise
+	Status   []Status        `json:"status"`         // by kernel
+	Load     []Status        `json:"load,omitempty"` // by kernel: of loading it alone, whether it can be attached or not
 	Findings []KernelFinding `json:"findings,omitempty"`
 	Notes    []Finding       `json:"notes,omitempty"` // true of every kernel
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
@@ -77,7 +76,6 @@ type run struct {
 	found   *ledger
 	mu      sync.Mutex
 	codes   []memo // by program
-	models  map[string]*model
 	kernels []kernelResult
 	types   mapTypes
 	skipped []*corpus.Error
@@ -96,13 +94,12 @@ type kernelResult struct {
 type progResult struct {
 	findings []int32        // in the ledger
 	maps     []*bpfprog.Map // that the kernel lacks; they become findings in the report
-	model    *model         // of what it is attached to, nil if it does not see that
 }
 
 func newRun(cfg Config) *run {
 	r := &run{
 		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int)}, types: make(mapTypes),
-		found: newLedger(), models: make(map[string]*model),
+		found: newLedger(),
 	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
@@ -147,7 +144,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 			if ctx.Err() != nil {
 				return
 			}
-			res.progs = append(res.progs, r.program(ctx, len(res.progs), p, &p.o.Programs[j]))
+			res.progs = append(res.progs, r.program(ctx, len(res.progs), p, j))
 		}
 	}
 	r.mu.Lock()
@@ -156,18 +153,19 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	r.mu.Unlock()
 }
 
-// program judges a program, which is number n of all.
-func (r *run) program(ctx context.Context, n int, p *pairing, pr *bpfprog.Program) (res progResult) {
+// program judges program j of an object, which is number n of all.
+func (r *run) program(ctx context.Context, n int, p *pairing, j int) (res progResult) {
 	if !p.loader.forKernel() {
 		return progResult{findings: r.found.note([]Finding{p.o.otherMachine()})}
 	}
-	e := evaluation{pairing: p, pr: pr}
-	code := r.code(ctx, n, &e)
-	e.out = nil
+	e := evaluation{pairing: p, pr: &p.o.Programs[j]}
+	e.attachment()
 	e.interfaces()
 	e.strong()
-	res.maps, res.model = e.maps(), r.model(e.attachment())
-	all := r.found.read(e.out, code)
+	res.maps = e.maps()
+	out := e.out
+	e.read = e.accesses(j)
+	all := r.found.read(out, r.code(ctx, n, &e))
 	sortFindings(all)
 	res.findings = r.found.note(all)
 	return res
@@ -182,7 +180,7 @@ func (r *run) code(ctx context.Context, n int, e *evaluation) []int32 {
 			Reason: (&limits.Exceeded{Max: limits.Findings, What: "findings on one object"}).Error(),
 		}})
 	}
-	key := e.codeKey(e.pr)
+	key := e.codeKey()
 	c, ok := r.codes[n].find(key, e.loader)
 	if !ok {
 		l, x := e.code(ctx)
@@ -195,21 +193,6 @@ func (r *run) code(ctx context.Context, n int, e *evaluation) []int32 {
 	e.work += c.work
 	e.findings += len(c.findings)
 	return c.findings
-}
-
-// model returns the one model that is like m, so that it is kept once.
-func (r *run) model(m *model) *model {
-	if m == nil {
-		return nil
-	}
-	key := m.text + "\x00" + strings.Join(m.slots, "\x00")
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if known, ok := r.models[key]; ok {
-		return known
-	}
-	r.models[key] = m
-	return m
 }
 
 // report puts all together in an order that does not depend on timing. An error
@@ -254,9 +237,7 @@ func (r *run) row(ctx context.Context, o *Object, pr *bpfprog.Program, n int) Pr
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
 	e := evaluation{pairing: &pairing{o: o}, pr: pr}
 	p.Notes = e.external()
-	at := make(map[int32]int)     // place of a finding in the program's
-	first := make(map[string]int) // kernel by machine
-	mask := o.ArgsRead(pr)
+	at := make(map[int32]int) // place of a finding in the program's
 	for ki := range r.kernels {
 		if ctx.Err() != nil {
 			break
@@ -268,17 +249,7 @@ func (r *run) row(ctx context.Context, o *Object, pr *bpfprog.Program, n int) Pr
 			sortFindings(all)
 			l = r.found.note(all)
 		}
-		fi, ok := first[r.kernels[ki].arch]
-		if !ok && res.model != nil {
-			first[r.kernels[ki].arch], fi = ki, ki
-		}
-		if from := r.kernels[fi].progs[n].model; res.model != nil && res.model.differs(from, mask) {
-			l = append(slices.Clone(l), r.found.note([]Finding{{
-				Status: MayFail, Topic: TopicTarget, Subject: "prototype of " + pr.Attach.Target(pr.Section),
-				Reason: "is " + res.model.text + "; on " + r.kernels[fi].name + " it is " + from.text,
-			}})...)
-		}
-		s := OK
+		s, load := OK, OK
 		for _, f := range l {
 			i, ok := at[f]
 			if !ok {
@@ -288,8 +259,11 @@ func (r *run) row(ctx context.Context, o *Object, pr *bpfprog.Program, n int) Pr
 			}
 			p.Findings[i].Kernels = append(p.Findings[i].Kernels, ki)
 			s = max(s, p.Findings[i].Status)
+			if !p.Findings[i].Attach {
+				load = max(load, p.Findings[i].Status)
+			}
 		}
-		p.Status = append(p.Status, s)
+		p.Status, p.Load = append(p.Status, s), append(p.Load, load)
 	}
 	slices.SortStableFunc(p.Findings, func(a, b KernelFinding) int {
 		return cmp.Or(-cmp.Compare(a.Status, b.Status), -cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Subject, b.Subject))

@@ -32,6 +32,10 @@ const (
 	// memory. The kernel takes a million from a program. Real: 172,328.
 	Instructions = 1 << 20
 
+	// AccessSteps bounds the instructions looked at to find where one of its programs
+	// reads its context; beyond that it is not judged. Real: 11,033.
+	AccessSteps = 1 << 22
+
 	// Relocations bounds those that tell instructions what they refer to. Real:
 	// 750.
 	Relocations = 1 << 20

@@ -91,7 +91,7 @@ func reasons(p *check.Program, kernel int) *message {
 }
 
 func sentence(f *check.Finding) string {
-	s := fmt.Sprintf("%s: %s %s: %s", f.Status, topicName(f.Topic), f.Subject, f.Reason)
+	s := fmt.Sprintf("%s: %s %s: %s", f.Verdict(), topicName(f.Topic), f.Subject, f.Reason)
 	if f.Source != "" {
 		s += " (" + f.Source + ")"
 	}
@@ -176,7 +176,7 @@ func SARIF(w io.Writer, r *check.Report) error {
 		if c.Status == check.Fails {
 			res.Level = "error"
 		}
-		text := foreign.Sprintf("%s: %s: %s. On %s. Programs: %s.", c.Status, c.Subject, c.Reason,
+		text := foreign.Sprintf("%s: %s: %s. On %s. Programs: %s.", c.Verdict(), c.Subject, c.Reason,
 			where(r, ordered, c.Kernels, 5), programs(r, c.Programs, 10))
 		res.Message.Text = strings.ReplaceAll(string(text), "](", "] (") // which would be a link
 		for _, s := range c.Sources {

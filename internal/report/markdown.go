@@ -38,7 +38,7 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 			if len(c.Sources) > 0 {
 				what += " (" + foreign.Markdown(strings.Join(c.Sources[:min(len(c.Sources), most)], ", ")) + ")"
 			}
-			foreign.Fprintf(b, "| %d | %s %s | %s | %s | %s |\n", len(c.Kernels), icons[c.Status], c.Status, what,
+			foreign.Fprintf(b, "| %d | %s %s | %s | %s | %s |\n", len(c.Kernels), icons[c.Status], c.Verdict(), what,
 				foreign.Markdown(where(r, m.ordered, c.Kernels, most)), foreign.Markdown(programs(r, c.Programs, 2*most)))
 		}
 	}

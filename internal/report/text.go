@@ -165,7 +165,7 @@ func (t *text) causes() {
 	}
 	foreign.Fprintf(t, "\ncauses:\n")
 	for _, c := range l {
-		foreign.Fprintf(t, "  %s: %s %s: %s\n", t.paint(c.Status, foreign.Own(c.Status.String())), topicName(c.Topic), c.Subject, c.Reason)
+		foreign.Fprintf(t, "  %s: %s %s: %s\n", t.paint(c.Status, foreign.Own(c.Verdict())), topicName(c.Topic), c.Subject, c.Reason)
 		foreign.Fprintf(t, "    %s\n", where(t.m.r, t.m.ordered, c.Kernels, most))
 		foreign.Fprintf(t, "    %s\n", programs(t.m.r, c.Programs, 2*most))
 		if len(c.Sources) > 0 {

@@ -86,6 +86,7 @@ func run(loader, dir string) error {
 		return fmt.Errorf("%s: no objects", dir)
 	}
 	counts, wrong := make(map[string]int), 0
+	var table judge.Table
 	for _, f := range files {
 		data, err := os.ReadFile(f)
 		if err != nil {
@@ -99,6 +100,9 @@ func run(loader, dir string) error {
 		if err != nil {
 			return err
 		}
+		if rep.Programs[0].Status[0] == check.Other {
+			continue
+		}
 		outcomes, err := judge.Load(loader, f)
 		if err != nil {
 			return err
@@ -110,6 +114,7 @@ func run(loader, dir string) error {
 				continue
 			}
 			c := judge.Compare(&rep.Programs[p], 0, &outcomes[i])
+			table.Add(&c, &outcomes[i])
 			counts[fmt.Sprintf("predicted %s, %s", c.Predicted, c.Happened)]++
 			if why := outcomes[i].Reason(); c.Happened == "fails for another reason" {
 				counts["  for another reason: "+why]++
@@ -122,6 +127,9 @@ func run(loader, dir string) error {
 	}
 	for _, n := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Printf("checkvm: %4d %s\n", counts[n], n)
+	}
+	for _, l := range table.Lines() {
+		fmt.Println("checkvm:", l)
 	}
 	if wrong > 0 {
 		return fmt.Errorf("%d predictions were wrong", wrong)

@@ -6,6 +6,7 @@ package judge
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -82,6 +83,7 @@ func (o *Outcome) Reason() string {
 
 // Comparison is a prediction held against what happened.
 type Comparison struct {
+	Verdict   check.Status // on loading it
 	Predicted check.Status // for relocations and helpers alone
 	Happened  string       // "loads", "fails" for such a cause, or "fails for another reason"
 	Wrong     string       // what was wrong with the prediction, "" if nothing was
@@ -89,6 +91,7 @@ type Comparison struct {
 
 // Compare compares an outcome with the report on the kernel with this index.
 func Compare(p *check.Program, kernel int, got *Outcome) (c Comparison) {
+	c.Verdict = p.Load[kernel]
 	core, helper := statusOf(p, kernel, check.TopicCORE), statusOf(p, kernel, check.TopicHelper)
 	c.Predicted = max(core, helper)
 	byCore, byHelper := got.causes()
@@ -114,6 +117,42 @@ func Compare(p *check.Program, kernel int, got *Outcome) (c Comparison) {
 		c.Wrong = fmt.Sprintf("%s: %s %s: %s\n%v", p.Object, p.Name, c.Wrong, tail(got.Log), p.Findings)
 	}
 	return c
+}
+
+// Table counts verdicts on loading against what happened, and why programs of which
+// they say that they load did not.
+type Table struct {
+	loads, fails map[check.Status]int
+	unforeseen   map[string]int
+}
+
+// Add counts a comparison of an outcome.
+func (t *Table) Add(c *Comparison, got *Outcome) {
+	if t.loads == nil {
+		t.loads, t.fails, t.unforeseen = make(map[check.Status]int), make(map[check.Status]int), make(map[string]int)
+	}
+	if got.Errno == 0 {
+		t.loads[c.Verdict]++
+		return
+	}
+	t.fails[c.Verdict]++
+	if c.Verdict <= check.Guarded {
+		t.unforeseen[fmt.Sprintf("errno %d: %s", got.Errno, got.Reason())]++
+	}
+}
+
+// Lines returns the table as text.
+func (t *Table) Lines() (l []string) {
+	l = append(l, "verdict    loads  fails")
+	for s := check.OK; s <= check.Fails; s++ {
+		if t.loads[s]+t.fails[s] > 0 {
+			l = append(l, fmt.Sprintf("%-9s  %5d  %5d", s, t.loads[s], t.fails[s]))
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(t.unforeseen)) {
+		l = append(l, fmt.Sprintf("%d not foreseen: %s", t.unforeseen[why], why))
+	}
+	return l
 }
 
 func tail(log string) string { return log[max(0, len(log)-800):] }

@@ -1,0 +1,351 @@
+package bpfprog
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
+)
+
+// Access is an instruction that reads or writes a program's context, or reads
+// what an argument in it points to.
+type Access struct {
+	At    Site
+	Arg   int   // the eight bytes of the context, from 0, that the address was loaded from; -1 for the context itself
+	Off   int64 // bytes; where the instruction has a CO-RE record, without its own offset, which the loader replaces
+	Size  int   // bytes
+	Write bool
+}
+
+// Accesses returns the accesses of a program in its own function and in the
+// static functions to which it hands the context or an argument, in order of the
+// code. Each is what it says whenever the instruction is executed: of addresses that
+// differ between the paths to an instruction, or that are computed with something
+// unknown, nothing is said. After so many steps it gives up and says nothing.
+func (o *Object) Accesses(p *Program, steps int) []Access {
+	f := flow{o: o, left: steps, exposed: make(map[int]int64), leaders: make(map[int][]bool)}
+	// Which slots of the stack others can write to is known only once all has been
+	// looked at; the second round does not trust these.
+	for range 2 {
+		f.at, f.plain = make(map[Site]*addresses), make(map[int]bool)
+		s := &addresses{}
+		s.regs[asm.R1].kind = ofContext
+		f.arrive(Site{Fn: p.Fn}, s)
+		for len(f.work) > 0 {
+			at := f.work[len(f.work)-1]
+			f.work = f.work[:len(f.work)-1]
+			f.block(at, nil)
+		}
+	}
+	found := make(map[Site]Access)
+	known := f.known(p)
+	for at := range f.at {
+		if known[at.Fn] {
+			f.block(at, found)
+		}
+	}
+	if f.left < 0 {
+		return nil
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b Access) int {
+		return cmp.Or(cmp.Compare(a.At.Fn, b.At.Fn), cmp.Compare(a.At.Insn, b.At.Insn))
+	})
+}
+
+// address is what is known of a register or of a slot of the stack. The zero
+// value is nothing.
+type address struct {
+	kind addressKind
+	arg  int   // of ofArg
+	off  int64 // bytes from the context's beginning, from where the argument points to, or from the top of the stack
+}
+
+type addressKind uint8
+
+const (
+	ofNothing addressKind = iota
+	ofContext
+	ofArg
+	ofStack
+)
+
+// addresses is what is known before an instruction.
+type addresses struct {
+	regs  [10]address
+	stack map[int64]address // slots of 8 bytes, by offset; those of nothing are left out
+}
+
+func (s *addresses) clone() *addresses { return &addresses{s.regs, maps.Clone(s.stack)} }
+
+// flow follows addresses through a program. It keeps what is the same on all
+// paths to an instruction.
+type flow struct {
+	o       *Object
+	left    int                 // steps
+	at      map[Site]*addresses // where paths meet
+	work    []Site
+	leaders map[int][]bool // by function: places where paths can meet
+	exposed map[int]int64  // by function: others can write to the stack from this offset on
+	plain   map[int]bool   // functions that are called with nothing to follow, too
+}
+
+// known returns the functions of which all calls in the program were followed.
+func (f *flow) known(p *Program) map[int]bool {
+	known := make(map[int]bool)
+	for at := range f.at {
+		known[at.Fn] = true
+	}
+	for again := true; again; {
+		again = false
+		for _, caller := range p.Funcs {
+			if caller >= len(f.o.calls) {
+				continue
+			}
+			for _, fn := range f.o.calls[caller] {
+				if !known[caller] && known[fn] && fn != p.Fn {
+					delete(known, fn)
+					again = true
+				}
+			}
+		}
+	}
+	return known
+}
+
+// arrive goes on at a place later, if that tells something new: what is not the
+// same as on the paths before is forgotten.
+func (f *flow) arrive(at Site, s *addresses) {
+	code := f.o.Funcs[at.Fn].Insns
+	if at.Insn < 0 || at.Insn >= len(code) {
+		return
+	}
+	old, ok := f.at[at]
+	if !ok {
+		f.at[at] = s.clone()
+		f.work = append(f.work, at)
+		return
+	}
+	changed := false
+	for r := range old.regs {
+		if a := old.regs[r]; a != s.regs[r] && a.kind != ofNothing {
+			f.lose(at.Fn, a)
+			old.regs[r], changed = address{}, true
+		}
+		if a := s.regs[r]; a != old.regs[r] {
+			f.lose(at.Fn, a)
+		}
+	}
+	for off, a := range old.stack {
+		if s.stack[off] != a {
+			delete(old.stack, off)
+			changed = true
+		}
+	}
+	if changed {
+		f.work = append(f.work, at)
+	}
+}
+
+// lose notes that an address is no longer followed: if it is of the stack, what is
+// there and above may be written to.
+func (f *flow) lose(fn int, a address) {
+	if a.kind == ofStack {
+		f.exposed[fn] = min(f.exposed[fn], a.off)
+	}
+}
+
+// loseAll is lose for an address of which not even the place is known any more.
+func (f *flow) loseAll(fn int, a address) {
+	if a.kind == ofStack {
+		f.exposed[fn] = -512
+	}
+}
+
+// block follows the code from a place to the next where paths meet, or notes its
+// accesses in found.
+func (f *flow) block(at Site, found map[Site]Access) {
+	code := f.o.Funcs[at.Fn].Insns
+	leaders, ok := f.leaders[at.Fn]
+	if !ok {
+		leaders = meetings(code)
+		f.leaders[at.Fn] = leaders
+	}
+	s := f.at[at].clone()
+	for first := at.Insn; at.Insn < len(code); {
+		if at.Insn != first && leaders[at.Insn] {
+			if found == nil {
+				f.arrive(at, s)
+			}
+			return
+		}
+		if f.left--; f.left < 0 {
+			return
+		}
+		in := &code[at.Insn]
+		f.step(s, at, in, found)
+		if slots, ok := in.Jump(); ok && found == nil {
+			f.arrive(Site{at.Fn, at.Insn + 1 + slots}, s)
+		}
+		if !in.FallsThrough() {
+			return
+		}
+		at.Insn += in.Slots()
+	}
+}
+
+// meetings marks the targets of jumps.
+func meetings(code []Insn) []bool {
+	m := make([]bool, len(code))
+	for i := range code {
+		if slots, ok := code[i].Jump(); ok && i+1+slots >= 0 && i+1+slots < len(m) {
+			m[i+1+slots] = true
+		}
+	}
+	return m
+}
+
+func (s *addresses) reg(r asm.Register) address {
+	switch {
+	case r < asm.RFP:
+		return s.regs[r]
+	case r == asm.RFP:
+		return address{kind: ofStack}
+	}
+	return address{}
+}
+
+func (s *addresses) set(r asm.Register, a address) {
+	if r < asm.RFP {
+		s.regs[r] = a
+	}
+}
+
+// step follows one instruction.
+func (f *flow) step(s *addresses, at Site, in *Insn, found map[Site]Access) {
+	switch c := in.Op.Class(); {
+	case c.IsALU():
+		f.alu(s, at.Fn, in)
+	case in.Op == OpLdImm64:
+		s.set(in.Dst, address{})
+		if r := in.Ref; r.Kind == RefFunc && r.N >= 0 && found == nil { // a callback, with other arguments
+			f.arrive(Site{Fn: int(r.N)}, &addresses{})
+		}
+	case c == asm.LdClass:
+		clear(s.regs[asm.R0 : asm.R5+1])
+	case c == asm.LdXClass:
+		f.load(s, at, in, found)
+	case c == asm.StClass, c == asm.StXClass:
+		f.store(s, at, in, found)
+	case in.Op == OpCall:
+		f.call(s, at.Fn, in, found == nil)
+	}
+}
+
+func (f *flow) alu(s *addresses, fn int, in *Insn) {
+	a := s.reg(in.Dst)
+	fromReg := in.Op.Source() == asm.RegSource
+	wide := in.Op.Class() == asm.ALU64Class
+	switch op := in.Op.ALUOp(); {
+	case op == asm.Mov && wide && fromReg && in.Off == 0:
+		s.set(in.Dst, s.reg(in.Src))
+		return
+	case op == asm.Mov:
+	case (op == asm.Add || op == asm.Sub) && wide && !fromReg && in.Record == 0 && a.kind != ofNothing:
+		if op == asm.Sub {
+			a.off -= in.Imm
+		} else {
+			a.off += in.Imm
+		}
+		s.set(in.Dst, a)
+		return
+	default:
+		f.loseAll(fn, a)
+	}
+	if fromReg {
+		f.loseAll(fn, s.reg(in.Src))
+	}
+	s.set(in.Dst, address{})
+}
+
+// touch notes an access through an address, if that is one to be told.
+func (in *Insn) touch(a address, at Site, found map[Site]Access) {
+	if found == nil || a.kind != ofContext && a.kind != ofArg {
+		return
+	}
+	x := Access{At: at, Arg: -1, Off: a.off, Size: in.Op.Size().Sizeof(), Write: in.Op.Class() != asm.LdXClass}
+	if a.kind == ofArg {
+		x.Arg = a.arg
+	}
+	if in.Record == 0 {
+		x.Off += int64(in.Off)
+	}
+	found[at] = x
+}
+
+func (f *flow) load(s *addresses, at Site, in *Insn, found map[Site]Access) {
+	a := s.reg(in.Src)
+	in.touch(a, at, found)
+	whole := in.Op.Mode() == asm.MemMode && in.Op.Size() == asm.DWord
+	off := a.off + int64(in.Off)
+	out := address{}
+	switch {
+	case !whole:
+	case a.kind == ofStack:
+		out = s.stack[off]
+	case a.kind == ofContext && in.Record == 0 && off >= 0 && off%8 == 0:
+		out = address{kind: ofArg, arg: int(off / 8)}
+	}
+	s.set(in.Dst, out)
+}
+
+func (f *flow) store(s *addresses, at Site, in *Insn, found map[Site]Access) {
+	to := s.reg(in.Dst)
+	in.touch(to, at, found)
+	var v address
+	if in.Op.Class() == asm.StXClass {
+		v = s.reg(in.Src)
+	}
+	f.lose(at.Fn, v)
+	if in.Op.Mode() != asm.MemMode { // an atomic operation, which may return what was there
+		s.set(in.Src, address{})
+		s.regs[asm.R0] = address{}
+	}
+	if to.kind != ofStack {
+		return
+	}
+	off, size := to.off+int64(in.Off), int64(in.Op.Size().Sizeof())
+	for k := range s.stack {
+		if k < off+size && off < k+8 {
+			delete(s.stack, k)
+		}
+	}
+	if in.Op.Mode() == asm.MemMode && size == 8 && (v.kind == ofContext || v.kind == ofArg) && off+8 <= f.exposed[at.Fn] {
+		if s.stack == nil {
+			s.stack = make(map[int64]address)
+		}
+		s.stack[off] = v
+	}
+}
+
+// call follows a call. Global functions are verified on their own, whatever is
+// handed to them.
+func (f *flow) call(s *addresses, fn int, in *Insn, enter bool) {
+	for r := asm.R1; r <= asm.R5; r++ {
+		f.lose(fn, s.regs[r])
+	}
+	if to := int(in.Ref.N); in.IsFuncCall() && to >= 0 && !f.o.Funcs[to].Global && enter {
+		args := &addresses{}
+		for r := asm.R1; r <= asm.R5; r++ {
+			if a := s.regs[r]; a.kind != ofStack {
+				args.regs[r] = a
+			}
+		}
+		_, entered := f.at[Site{Fn: to}]
+		f.plain[to] = f.plain[to] || args.regs == [10]address{}
+		if entered || !f.plain[to] {
+			f.arrive(Site{Fn: to}, args)
+		}
+	}
+	clear(s.regs[asm.R0 : asm.R5+1])
+}

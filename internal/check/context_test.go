@@ -1,0 +1,86 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// expected is what is expected of a program: ok, or another verdict on the kernels
+// before or from a release on.
+type expected struct {
+	before, from string // releases of kernels with that verdict; all where both are empty
+	status       Status
+	others       Status // on the other kernels
+	attach       bool   // only attaching it fails
+}
+
+// expectVerdicts compares verdicts on topics with those expected, on the kernels of
+// testdata/vmlinux.
+func expectVerdicts(t *testing.T, object string, topics []Topic, want map[string]expected) {
+	t.Helper()
+	for _, order := range []string{".bpfel", ".bpfeb"} {
+		rep := runOn(t, object+order)
+		if len(rep.Programs) != len(want) {
+			t.Errorf("%s: %d programs, of which %d are expected", object, len(rep.Programs), len(want))
+		}
+		for i := range rep.Programs {
+			p := &rep.Programs[i]
+			w, ok := want[p.Name]
+			if !ok {
+				t.Errorf("nothing is expected of %s", p.Name)
+			}
+			for k := range rep.Kernels {
+				if p.Status[k] == Other {
+					continue
+				}
+				name, release := rep.Kernels[k].Name, rep.Kernels[k].Key().Release
+				status := w.status
+				if w.before != "" && kernel.CompareVersions(release, w.before) >= 0 || w.from != "" && kernel.CompareVersions(release, w.from) < 0 {
+					status = w.others
+				}
+				found := findingsOn(p, k, topics...)
+				if got := worst(found); got != status {
+					t.Errorf("%s: %s on %s: %s, want %s: %v", object, p.Name, name, got, status, found)
+				}
+				for _, f := range found {
+					if f.Status == status && f.Attach != w.attach {
+						t.Errorf("%s: %s on %s: %v", object, p.Name, name, f)
+					}
+				}
+			}
+		}
+	}
+}
+
+// findingsOn returns what is found on a kernel, but for its machine's having no
+// trampolines.
+func findingsOn(p *Program, kernel int, topics ...Topic) (l []Finding) {
+	for _, f := range p.Findings {
+		if slices.Contains(f.Kernels, kernel) && slices.Contains(topics, f.Topic) && !strings.Contains(f.Reason, "trampolines") {
+			l = append(l, f.Finding)
+		}
+	}
+	return l
+}
+
+// TestContext holds verdicts on what programs read of their context. The same
+// programs are loaded into kernels by scripts/check-kernels.sh.
+func TestContext(t *testing.T) {
+	fails := expected{status: Fails}
+	expectVerdicts(t, "context", []Topic{TopicContext, TopicTarget}, map[string]expected{
+		"both": {}, "result": {}, "through": {}, "number": {}, "to_char": {}, "modified": {}, "task": {}, "iterated": {}, "record": {},
+		"one_too_many": fails, "behind_result": fails, "beyond": fails, "crooked": fails, "written": fails, "in_function": fails,
+		"through_number": fails, "iterated_too_many": fails, "thirteenth_raw": fails, "before_record": fails,
+		"half":           {from: "6.13", status: Fails, others: MayFail},
+		"to_number":      {before: "5.17", status: Fails},
+		"to_pointer":     {before: "7.1", status: Fails},
+		"with_struct":    {before: "6.1", status: Fails},
+		"fourth":         {before: "5.18", status: Fails},
+		"fourth_guarded": {before: "5.18", status: Guarded},
+		"fourth_raw":     {before: "5.18", status: Fails, attach: true},
+		"beyond_record":  {status: Fails, attach: true},
+	})
+}
