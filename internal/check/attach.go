@@ -72,11 +72,11 @@ func (e *evaluation) attachment() {
 		e.probe(names, pattern)
 	case bpfprog.AttachFunc, bpfprog.AttachModRet, bpfprog.AttachLSM:
 		e.trampoline(s)
-		e.function(names, s)
+		e.function(to, names, s)
 	case bpfprog.AttachTP, bpfprog.AttachRawTP, bpfprog.AttachBTFTP:
 		e.tracepoint(to, s)
 	case bpfprog.AttachIter:
-		e.function(names, s)
+		e.function(to, names, s)
 	}
 }
 
@@ -103,7 +103,7 @@ func (e *evaluation) probe(names []string, pattern string) {
 }
 
 // function judges what attaches to functions by their BTF.
-func (e *evaluation) function(names []string, s *bpfprog.Section) {
+func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 	if len(names) == 0 {
 		return
 	}
@@ -121,6 +121,9 @@ func (e *evaluation) function(names []string, s *bpfprog.Section) {
 	}
 	if f.Status, f.Reason = e.hook.prototype(e.k); f.Status != OK {
 		e.add(f)
+	}
+	if s.Kind == bpfprog.AttachLSM {
+		e.disabledHook(to)
 	}
 	if s.Kind == bpfprog.AttachModRet && !strings.HasPrefix(names[0], "security_") {
 		f.Status, f.Reason = MayFail, "fmod_ret is only for functions that are made for error injection, which BTF does not tell"
