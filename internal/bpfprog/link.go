@@ -9,15 +9,10 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// link finds the programs, and what they can call and use.
+// link finds the programs, and what they can call.
 func (p *parser) link() error {
-	uses := make([]uses, len(p.Funcs))
 	for i := range p.Funcs {
-		uses[i] = p.usesOf(&p.Funcs[i])
-		p.calls = append(p.calls, uses[i].funcs)
-	}
-	if err := p.spent.steps.Err(); err != nil {
-		return err
+		p.calls = append(p.calls, p.Funcs[i].calls())
 	}
 	for i := range p.Funcs {
 		f := &p.Funcs[i]
@@ -36,75 +31,46 @@ func (p *parser) link() error {
 		return cmp.Or(cmp.Compare(a.Section, b.Section), cmp.Compare(p.Funcs[a.Fn].Start, p.Funcs[b.Fn].Start))
 	})
 	called := make([]int, len(p.Funcs)) // by the last program that calls it, from 1
-	used := make([]bool, len(p.Maps))
 	for i := range p.Programs {
 		pr := &p.Programs[i]
 		pr.Funcs = append(pr.Funcs, pr.Fn)
 		called[pr.Fn] = i + 1
 		for k := 0; k < len(pr.Funcs); k++ {
-			u := &uses[pr.Funcs[k]]
-			if err := p.spent.call(len(p.Funcs[pr.Funcs[k]].Insns), len(u.maps)); err != nil {
+			if err := p.spent.call(len(p.Funcs[pr.Funcs[k]].Insns)); err != nil {
 				return fmt.Errorf("%s: %w", p.Funcs[pr.Fn].Name, err)
 			}
-			for _, fn := range u.funcs {
+			for _, fn := range p.calls[pr.Funcs[k]] {
 				if called[fn] != i+1 {
 					called[fn] = i + 1
 					pr.Funcs = append(pr.Funcs, fn)
 				}
 			}
-			pr.Maps = append(pr.Maps, u.maps...)
-		}
-		slices.Sort(pr.Maps)
-		pr.Maps = slices.Compact(pr.Maps)
-		for _, m := range pr.Maps {
-			used[m] = true
-		}
-	}
-	for m := range used {
-		if !used[m] && len(p.Programs) > 0 {
-			p.Programs[0].Maps = append(p.Programs[0].Maps, m)
-		}
-	}
-	if len(p.Programs) > 0 {
-		slices.Sort(p.Programs[0].Maps)
-	}
-	return nil
-}
-
-// call counts that a program has one more function, of so many instructions,
-// which uses so many maps.
-func (s *spent) call(insns, maps int) error {
-	for _, m := range []struct {
-		of *limits.Meter
-		n  int
-	}{{s.called, 1}, {s.calledInsns, insns}, {s.steps, maps}} {
-		if !m.of.Step(m.n) {
-			return m.of.Err()
 		}
 	}
 	return nil
 }
 
-// uses is what the instructions of one function refer to, each once.
-type uses struct{ funcs, maps []int }
+// call counts that a program has one more function, of so many instructions.
+func (s *spent) call(insns int) error {
+	if !s.called.Step(1) {
+		return s.called.Err()
+	}
+	if !s.calledInsns.Step(insns) {
+		return s.calledInsns.Err()
+	}
+	return nil
+}
 
-func (p *parser) usesOf(f *Function) (u uses) {
-	seen := make(map[Ref]bool)
+// calls returns the functions that f refers to, each once.
+func (f *Function) calls() (funcs []int) {
+	seen := make(map[int32]bool)
 	for i := range f.Insns {
-		r := f.Insns[i].Ref
-		if r.Kind != RefFunc && r.Kind != RefMap || r.N < 0 || seen[r] {
-			continue
-		}
-		seen[r] = true
-		if r.Kind == RefFunc {
-			u.funcs = append(u.funcs, int(r.N))
-			continue
-		}
-		for m := int(r.N); m < len(p.Maps) && p.spent.steps.Step(1) && p.Maps[m].Name == p.Maps[r.N].Name; m++ {
-			u.maps = append(u.maps, m)
+		if r := f.Insns[i].Ref; r.Kind == RefFunc && r.N >= 0 && !seen[r.N] {
+			seen[r.N] = true
+			funcs = append(funcs, int(r.N))
 		}
 	}
-	return u
+	return funcs
 }
 
 // place finds the instructions of the records, and the programs that they

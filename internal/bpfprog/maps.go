@@ -56,8 +56,9 @@ func (p *parser) readMaps() error {
 		if sec != ".maps" {
 			return
 		}
-		if kind, ok := p.mapType(v.Ref()); ok {
-			p.Maps = append(p.Maps, Map{name, kind})
+		if m, ok := p.mapOf(v.Ref(), false); ok {
+			m.Name = name
+			p.Maps = append(p.Maps, m)
 		}
 	})
 	if err != nil {
@@ -69,11 +70,24 @@ func (p *parser) readMaps() error {
 			continue
 		}
 		if b, err := p.bytes(p.f.Sections[i]); err == nil && y.Value+4 <= uint64(len(b)) {
-			p.Maps = append(p.Maps, Map{y.Name, p.Order.Uint32(b[y.Value:])})
+			p.Maps = append(p.Maps, p.plainMap(y, b[y.Value:]))
 		}
 	}
 	slices.SortStableFunc(p.Maps, func(a, b Map) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
+}
+
+// plainMap reads a struct bpf_map_def, as far as the object has it.
+func (p *parser) plainMap(y elf.Symbol, b []byte) Map {
+	b = b[:min(uint64(len(b)), max(y.Size, 4))]
+	m := Map{Name: y.Name}
+	for _, field := range []*uint32{&m.Type, &m.KeySize, &m.ValueSize, &m.MaxEntries, &m.Flags} {
+		if len(b) < 4 {
+			break
+		}
+		*field, b = p.Order.Uint32(b), b[4:]
+	}
+	return m
 }
 
 // mapNamed returns the index of the first map of a name, or -1.
@@ -85,28 +99,73 @@ func (p *parser) mapNamed(name string) int {
 	return i
 }
 
-// mapType reads the member type of a BTF-defined map: __uint(type, N) is a
-// pointer to an array of N.
-func (p *parser) mapType(id btfenc.TypeID) (uint32, bool) {
-	t, ok := p.BTF.SkipMods(id)
-	if !ok || !t.Kind().IsComposite() {
-		return 0, false
+// mapOf reads a BTF-defined map: __uint(type, N) is a pointer to an array of N,
+// __type(key, T) a pointer to T, and __array(values, M) an array of pointers to
+// the definition of an inner map. It reports false where there is no type.
+func (p *parser) mapOf(id btfenc.TypeID, inner bool) (m Map, ok bool) {
+	t, known := p.BTF.SkipMods(id)
+	if !known || !t.Kind().IsComposite() {
+		return m, false
 	}
+	var key, value bool
 	for i := range t.Vlen() {
-		m := t.Member(i)
+		x := t.Member(i)
 		if !p.spent.steps.Step(1) {
-			return 0, false
+			return m, false
 		}
-		if !p.BTF.NameIs(m.NameOff, "type") {
+		of, known := p.BTF.SkipMods(x.Type)
+		if !known {
 			continue
 		}
-		if ptr, ok := p.BTF.SkipMods(m.Type); ok && ptr.Kind() == btfenc.KindPtr {
-			if a, ok := p.BTF.SkipMods(ptr.Ref()); ok && a.Kind() == btfenc.KindArray {
-				return a.Array().Nelems, true
+		switch name := string(p.BTF.Name(x.NameOff)); name {
+		case "type":
+			m.Type, ok = p.uintOf(of)
+		case "key_size":
+			m.KeySize, _ = p.uintOf(of)
+		case "value_size":
+			m.ValueSize, _ = p.uintOf(of)
+		case "max_entries":
+			m.MaxEntries, _ = p.uintOf(of)
+		case "map_flags":
+			m.Flags, _ = p.uintOf(of)
+		case "key":
+			m.KeySize, key = p.sizeOf(of)
+		case "value":
+			m.ValueSize, value = p.sizeOf(of)
+		case "values":
+			if of.Kind() != btfenc.KindArray || inner {
+				continue
+			}
+			if ptr, known := p.BTF.SkipMods(of.Array().Elem); known && ptr.Kind() == btfenc.KindPtr {
+				if in, ok := p.mapOf(ptr.Ref(), true); ok {
+					m.Inner = &in
+				}
 			}
 		}
 	}
-	return 0, false
+	m.Typed = key && value
+	return m, ok
+}
+
+// uintOf reads what __uint made.
+func (p *parser) uintOf(ptr rawbtf.Type) (uint32, bool) {
+	if ptr.Kind() != btfenc.KindPtr {
+		return 0, false
+	}
+	a, ok := p.BTF.SkipMods(ptr.Ref())
+	if !ok || a.Kind() != btfenc.KindArray {
+		return 0, false
+	}
+	return a.Array().Nelems, true
+}
+
+// sizeOf reads what __type made.
+func (p *parser) sizeOf(ptr rawbtf.Type) (uint32, bool) {
+	if ptr.Kind() != btfenc.KindPtr {
+		return 0, false
+	}
+	size, err := p.BTF.SizeOf(ptr.Ref())
+	return size, err == nil
 }
 
 // readExterns finds what the .ksyms and .kconfig sections declare, which exist

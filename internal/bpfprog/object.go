@@ -43,13 +43,19 @@ type Program struct {
 	AutoLoad bool     // loaded unless told otherwise
 	Funcs    []int    // Fn first
 	Records  []int    // those of its functions, by function
-	Maps     []int    // that it uses, ascending; the first program has those that nobody uses
 }
 
-// Map is a map definition.
+// Map is a map definition. What it does not say is 0: the loader sets it, or knows
+// what it has to be.
 type Map struct {
-	Name string
-	Type uint32 // enum bpf_map_type
+	Name       string
+	Type       uint32 // enum bpf_map_type
+	KeySize    uint32 // bytes
+	ValueSize  uint32 // bytes
+	MaxEntries uint32
+	Flags      uint32 // BPF_F_*
+	Typed      bool   // it has types of key and value
+	Inner      *Map   // of a map of maps, nil where the definition does not say
 }
 
 // StructOps says which kinds of struct_ops maps an object has.

@@ -88,9 +88,6 @@ func consistent(t *testing.T, name string, o *bpfprog.Object) {
 				if in.Ref.Kind == bpfprog.RefFunc && !slices.Contains(pr.Funcs, int(in.Ref.N)) {
 					t.Errorf("%s: %s calls function %d, which is not of the program", name, o.Funcs[fn].Name, in.Ref.N)
 				}
-				if in.Ref.Kind == bpfprog.RefMap && !slices.Contains(pr.Maps, int(in.Ref.N)) {
-					t.Errorf("%s: %s uses map %d, which is not of the program", name, o.Funcs[fn].Name, in.Ref.N)
-				}
 				if in.Ref.Kind == bpfprog.RefExtern && o.Externs[in.Ref.N].Kind == bpfprog.ExternUndeclared {
 					t.Errorf("%s: %s refers to %s, which nothing declares", name, o.Funcs[fn].Name, o.Externs[in.Ref.N].Name)
 				}

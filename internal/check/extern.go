@@ -10,31 +10,31 @@ import (
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
-// strong judges what the loader looks for before it loads the program.
-func (e *evaluation) strong() {
-	seen := make(map[*bpfprog.Extern]bool)
-	e.eachUse(func(u *use) {
-		x := e.o.extern(u.in)
-		if x == nil || seen[x] {
-			return
-		}
-		seen[x] = true
+// strong judges what the loader looks for before it loads any program.
+func (p *pairing) strong() (l []Finding) {
+	add := func(f Finding) {
+		f.Reason += libbpfRefuses
+		l = append(l, f)
+	}
+	for i := range p.o.Externs {
+		x := &p.o.Externs[i]
 		switch {
 		case x.Kind == bpfprog.ExternUndeclared:
-			e.add(Finding{Status: Unknown, Topic: TopicKsym, Subject: x.Name, Reason: "nothing says what it is"})
+			l = append(l, Finding{Status: Unknown, Topic: TopicKsym, Subject: x.Name, Reason: "nothing says what it is"})
 		case x.Weak:
 		case x.Kind == bpfprog.ExternKconfig:
 			if strings.HasPrefix(x.Name, "CONFIG_") {
-				e.add(Finding{Status: MayFail, Topic: TopicKconfig, Subject: x.Name, Reason: "must be set in the kernel's configuration, which BTF does not tell"})
+				add(Finding{Status: MayFail, Topic: TopicKconfig, Subject: x.Name, Reason: "must be set in the kernel's configuration, which BTF does not tell"})
 			}
 		case x.Type == 0:
-			e.add(Finding{Status: MayFail, Topic: TopicKsym, Subject: x.Name, Reason: "must be in /proc/kallsyms, which BTF does not list"})
+			add(Finding{Status: MayFail, Topic: TopicKsym, Subject: x.Name, Reason: "must be in /proc/kallsyms, which BTF does not list"})
 		default:
-			if l := e.missing(x); l.why != "" {
-				e.add(Finding{Status: Fails, Topic: l.topic, Subject: x.Name, Reason: l.why + "; loaders refuse the whole object"})
+			if n := p.missing(x); n.why != "" {
+				add(Finding{Status: Fails, Topic: n.topic, Subject: x.Name, Reason: n.why})
 			}
 		}
-	})
+	}
+	return l
 }
 
 // missing looks for a kfunc or a typed ksym, and says why it cannot be used.

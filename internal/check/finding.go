@@ -12,6 +12,7 @@ const (
 	TopicKsym     Topic = "ksym"          // a kernel variable
 	TopicKconfig  Topic = "kconfig"       // a setting of the kernel's build
 	TopicMap      Topic = "map_type"      // a type of maps
+	TopicMapDef   Topic = "map"           // the definition of a map
 	TopicProg     Topic = "prog_type"     // a type of programs
 	TopicAttach   Topic = "attach_type"   // a type of attachment
 	TopicLink     Topic = "link_type"     // a type of links

@@ -33,12 +33,12 @@ func snake(s string) string {
 	return b.String()
 }
 
-// maps returns those of the program that the kernel has no type for. What to
+// lackedMaps returns those of the object that the kernel has no type for. What to
 // call the type is known only when all kernels are.
-func (e *evaluation) maps() (lacked []*bpfprog.Map) {
-	types := e.k.enums[enumMap]
-	for _, i := range e.pr.Maps {
-		if m := &e.o.Maps[i]; types != nil && !hasValue(types, uint64(m.Type)) {
+func (p *pairing) lackedMaps() (lacked []*bpfprog.Map) {
+	types := p.k.enums[enumMap]
+	for i := range p.o.Maps {
+		if m := &p.o.Maps[i]; types != nil && !hasValue(types, uint64(m.Type)) {
 			lacked = append(lacked, m)
 		}
 	}

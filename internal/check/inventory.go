@@ -25,6 +25,7 @@ const (
 	enumLink
 	enumCond
 	enumField
+	enumMapFlag // has no name
 )
 
 // wanted is what the objects ask of a kernel's BTF by name. It is immutable.
@@ -53,7 +54,7 @@ func (y symbol) typ() rawbtf.Type { return y.view.Type(y.id) }
 type inventory struct {
 	arch     string
 	want     *wanted
-	enums    [len(enumNames)]map[string]uint64 // nil where the BTF has no such enum
+	enums    [enumMapFlag + 1]map[string]uint64 // nil where the BTF has no such enum
 	helpers  map[int64]bool
 	symbols  [][]symbol // by number of the name
 	matches  []int      // functions by pattern
@@ -94,6 +95,9 @@ func (k *inventory) visit(b *rawbtf.BTF, id btfenc.TypeID) {
 			}
 		}
 	case btfenc.KindEnum, btfenc.KindEnum64:
+		if t.NameOff == 0 && k.enums[enumMapFlag] == nil && t.Vlen() > 0 && b.NameIs(t.Enumerator(0).NameOff, "BPF_F_NO_PREALLOC") {
+			k.enums[enumMapFlag] = enumValues(b, &t)
+		}
 		for i, n := range enumNames {
 			if b.NameIs(t.NameOff, n) && k.enums[i] == nil {
 				k.enums[i] = enumValues(b, &t)

@@ -144,12 +144,12 @@ func TestInstructionVerdicts(t *testing.T) {
 // TestInstructionReleases is what becomes of kernels whose BTF and name do not
 // go together, or do not tell.
 func TestInstructionReleases(t *testing.T) {
-	all := [len(enumNames)]map[string]uint64{
+	all := [enumMapFlag + 1]map[string]uint64{
 		enumHelper: {"BPF_FUNC_spin_lock": 93}, enumMap: {"BPF_MAP_TYPE_ARENA": 33}, enumAttach: {"BPF_TRACE_UPROBE_MULTI": 48},
 	}
 	for _, c := range []struct {
 		release string
-		enums   [len(enumNames)]map[string]uint64
+		enums   [enumMapFlag + 1]map[string]uint64
 		group   bpfprog.Group
 		want    presence
 	}{
@@ -159,9 +159,9 @@ func TestInstructionReleases(t *testing.T) {
 		{"5.14.0-427.el9", all, bpfprog.GroupArena, present},
 		{"6.12.1", all, bpfprog.GroupAtomics, lacking},
 		{"6.12.1", all, bpfprog.GroupMayGoto, lacking},
-		{"6.12.1", [len(enumNames)]map[string]uint64{}, bpfprog.GroupV4, present},
-		{"5.10.1", [len(enumNames)]map[string]uint64{}, bpfprog.GroupV4, oldUntold},
-		{"", [len(enumNames)]map[string]uint64{}, bpfprog.GroupV4, untold},
+		{"6.12.1", [enumMapFlag + 1]map[string]uint64{}, bpfprog.GroupV4, present},
+		{"5.10.1", [enumMapFlag + 1]map[string]uint64{}, bpfprog.GroupV4, oldUntold},
+		{"", [enumMapFlag + 1]map[string]uint64{}, bpfprog.GroupV4, untold},
 	} {
 		k := &inventory{enums: c.enums, version: versionOf(kernel.Key{Release: c.release})}
 		if got := k.knows(c.group); got != c.want {

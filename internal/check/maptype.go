@@ -48,7 +48,7 @@ func (m mapTypes) name(kind uint32) string {
 // findings are those on maps that a kernel lacks.
 func (m mapTypes) findings(lacked []*bpfprog.Map) (l []Finding) {
 	for _, x := range lacked {
-		l = append(l, Finding{Status: Fails, Topic: TopicMap, Subject: m.name(x.Type), Reason: "the kernel has no such maps; used by " + x.Name})
+		l = append(l, Finding{Status: Fails, Topic: TopicMap, Subject: m.name(x.Type), Reason: "the kernel has no such maps: " + x.Name + libbpfRefuses})
 	}
 	return l
 }

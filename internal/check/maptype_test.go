@@ -19,9 +19,8 @@ func mapSubjects(t *testing.T, types []uint32, kernels ...string) []string {
 		Funcs:    []bpfprog.Function{{Insns: []insn{{Op: 0xb7}, {Op: bpfprog.OpExit}}}},
 		Programs: []bpfprog.Program{{Funcs: []int{0}}},
 	}
-	for i, m := range types {
+	for _, m := range types {
 		prog.Maps = append(prog.Maps, bpfprog.Map{Name: "m", Type: m})
-		prog.Programs[0].Maps = append(prog.Programs[0].Maps, i)
 	}
 	var sources []string
 	for _, k := range kernels {

@@ -16,6 +16,9 @@ type pairing struct {
 	loader   decisions
 	settable func(variable string) bool
 
+	whole  []Finding      // on what the object needs, whichever program is loaded
+	lacked []*bpfprog.Map // that the kernel has no type for
+
 	keys     map[int][sha256.Size]byte // of functions
 	externs  map[*bpfprog.Extern]lack
 	work     int // of the explorations of its programs so far

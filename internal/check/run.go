@@ -140,6 +140,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	res.arch = k.arch
 	for i, d := range loaded {
 		p := &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable}
+		p.whole, p.lacked = append(p.definitions(), p.strong()...), p.lackedMaps()
 		for j := range p.o.Programs {
 			if ctx.Err() != nil {
 				return
@@ -161,8 +162,8 @@ func (r *run) program(ctx context.Context, n int, p *pairing, j int) (res progRe
 	e := evaluation{pairing: p, pr: &p.o.Programs[j]}
 	e.attachment()
 	e.interfaces()
-	e.strong()
-	res.maps = e.maps()
+	e.out = append(e.out, p.whole...)
+	res.maps = p.lacked
 	out := e.out
 	e.read = e.accesses(j)
 	all := r.found.read(out, r.code(ctx, n, &e))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/rlimit"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/interp"
@@ -25,6 +26,9 @@ type insn = bpfprog.Insn
 func runningKernel(t *testing.T) *inventory {
 	t.Helper()
 	raw := loadtest.Kernel(t)
+	if err := rlimit.RemoveMemlock(); err != nil {
+		t.Fatal(err)
+	}
 	tg := new(target)
 	if why := tg.Load(t.Context(), "running", raw); why != nil {
 		t.Fatal(why)

@@ -1,0 +1,121 @@
+package check
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// TestMapDefinitions holds verdicts on the maps of two objects: those of one are
+// right, and the one of the other has keys that are too long for old kernels.
+func TestMapDefinitions(t *testing.T) {
+	topics := []Topic{TopicMap, TopicMapDef}
+	expectVerdicts(t, "maps", topics, map[string]expected{"uses_maps": {}})
+	long := expected{before: "5.11", status: Fails}
+	expectVerdicts(t, "longkeys", topics, map[string]expected{"uses_map": long, "uses_none": long})
+}
+
+// TestVerifierMaps asks the running kernel for maps of random definitions: none that
+// is said to fail may be made, and hardly one that is not said to may fail.
+func TestVerifierMaps(t *testing.T) {
+	k := runningKernel(t)
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	k.version = versionOf(kernel.Key{Release: unix.ByteSliceToString(u.Release[:])})
+	k.arch = kernel.CanonicalArch(unix.ByteSliceToString(u.Machine[:]))
+	types := typeless(t)
+	defer unix.Close(types)
+	rnd := rand.New(rand.NewPCG(7, 7))
+	pick := func(l ...uint32) uint32 { return l[rnd.IntN(len(l))] }
+	counts := make(map[string]int)
+	for range 20_000 {
+		m := &bpfprog.Map{
+			Type: 1 + uint32(rnd.IntN(mapCgrpStorage)), MaxEntries: 1,
+			KeySize: pick(4, 4, 4, 8, 16, 5, 20, 260, 261, 512, 513, 600), ValueSize: pick(4, 4, 8, 8, 12, 64, 1016, 1024, 32768, 32776, 5<<20),
+			Flags: pick(0, 0, 0, 1<<rnd.IntN(13), 1, 1|1<<rnd.IntN(13)) | pick(0, 0, 0, 1<<rnd.IntN(13)),
+		}
+		switch m.Type {
+		case mapArrayOfMaps, mapHashOfMaps, 26: // they need an inner map, or a type of the kernel
+			continue
+		case mapQueue, mapStack, mapBloom, mapRingbuf, mapUserRingbuf:
+			m.KeySize = pick(0, 0, 0, 4)
+		case mapSkStorage, mapInodeStorage, mapTaskStorage, mapCgrpStorage, mapCgroupStorage, mapPercpuCgroupStorage:
+			m.MaxEntries = pick(0, 0, 0, 1)
+		}
+		switch m.Type {
+		case mapRingbuf, mapUserRingbuf:
+			m.MaxEntries, m.ValueSize = 4096, pick(0, 0, 4)
+		case mapSkStorage, mapInodeStorage, mapTaskStorage, mapCgrpStorage:
+			m.Typed, m.ValueSize = rnd.IntN(4) > 0, 4 // as the type of values is
+		}
+		if !hasValue(k.enums[enumMap], uint64(m.Type)) {
+			continue
+		}
+		status, why := k.mapRefused(m)
+		err := createMap(m, types)
+		switch {
+		case errors.Is(err, unix.EPERM):
+			counts["not allowed"]++
+		case err == nil && status == Fails:
+			t.Errorf("%+v was made: %s", *m, why)
+		case err != nil && status <= Guarded:
+			counts["not foreseen: "+(mapTypes)(nil).name(m.Type)+": "+err.Error()]++
+		case err == nil:
+			counts["made"]++
+		default:
+			counts["refused"]++
+		}
+	}
+	t.Log(counts)
+	if counts["made"] < 1000 || counts["refused"] < 1000 {
+		t.Error("the definitions are too much alike")
+	}
+}
+
+// typeless loads a BTF with one type, an int of 4 bytes.
+func typeless(t *testing.T) int {
+	t.Helper()
+	b := btfenc.NewBuilder(binary.LittleEndian)
+	b.Type("int", btfenc.KindInt, false, 0, 4)
+	b.Word(btfenc.IntSigned<<24 | 32)
+	data := b.Bytes()
+	attr := struct {
+		btf, log         uint64
+		size, logSize    uint32
+		logLevel, unused uint32
+	}{btf: uint64(uintptr(unsafe.Pointer(&data[0]))), size: uint32(len(data))}
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_BTF_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	if errno != 0 {
+		t.Skipf("loading BTF needs more rights: %v", os.NewSyscallError("bpf", errno))
+	}
+	return int(fd)
+}
+
+// createMap makes a map and closes it.
+func createMap(m *bpfprog.Map, types int) error {
+	attr := struct {
+		kind, key, value, max, flags, inner, numa uint32
+		name                                      [16]byte
+		ifindex, btf, btfKey, btfValue            uint32
+		vmlinux                                   uint32
+	}{kind: m.Type, key: m.KeySize, value: m.ValueSize, max: m.MaxEntries, flags: m.Flags}
+	if m.Typed {
+		attr.btf, attr.btfKey, attr.btfValue = uint32(types), 1, 1
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_MAP_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	if errno != 0 {
+		return errno
+	}
+	return unix.Close(int(fd))
+}
