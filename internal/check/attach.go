@@ -95,7 +95,8 @@ func (e *evaluation) probe(names []string, pattern string) {
 		names = syscallNames(s.Target(e.pr.Section), e.k.arch)
 	}
 	for _, n := range names {
-		if _, ok := e.k.find(n, btfenc.KindFunc); ok {
+		if y, ok := e.k.find(n, btfenc.KindFunc); ok {
+			e.inModule("function "+n, y, true)
 			return
 		}
 	}
@@ -114,6 +115,7 @@ func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 		e.add(f)
 		return
 	}
+	e.inModule(f.Subject, y, false)
 	t := y.typ()
 	e.hook = newHook(names[0], y.view, t.Ref(), s)
 	if e.hook == nil {
@@ -162,10 +164,13 @@ func (e *evaluation) tracepoint(to string, s *bpfprog.Section) {
 		e.given = recordSize(record)
 	}
 	switch {
-	case ok && s.Kind != bpfprog.AttachTP:
-		e.traced(name, y, s)
+	case ok:
+		e.inModule("tracepoint "+name, y, s.Kind != bpfprog.AttachBTFTP)
+		if s.Kind != bpfprog.AttachTP {
+			e.traced(name, y, s)
+		}
 		return
-	case ok, s.Kind == bpfprog.AttachTP && strings.HasPrefix(to, "syscalls/"):
+	case s.Kind == bpfprog.AttachTP && strings.HasPrefix(to, "syscalls/"):
 		return
 	case s.Kind == bpfprog.AttachBTFTP:
 		f.Status, f.Reason = Fails, "not in the kernel's BTF"
@@ -177,6 +182,13 @@ func (e *evaluation) tracepoint(to string, s *bpfprog.Section) {
 	}
 	f.Attach = s.Kind != bpfprog.AttachBTFTP
 	e.add(f)
+}
+
+// inModule notes that something is in a module, whatever is loaded on a host.
+func (e *evaluation) inModule(subject string, y symbol, attach bool) {
+	if why := y.needs(); why != "" {
+		e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: subject, Attach: attach, Reason: why})
+	}
 }
 
 // traced finds what a tracepoint with BTF gives to programs.

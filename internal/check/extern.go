@@ -29,8 +29,11 @@ func (p *pairing) strong() (l []Finding) {
 		case x.Type == 0:
 			add(Finding{Status: MayFail, Topic: TopicKsym, Subject: x.Name, Reason: "must be in /proc/kallsyms, which BTF does not list"})
 		default:
-			if n := p.missing(x); n.why != "" {
+			switch n := p.missing(x); {
+			case n.why != "":
 				add(Finding{Status: Fails, Topic: n.topic, Subject: x.Name, Reason: n.why})
+			case n.needs != "":
+				add(Finding{Status: MayFail, Topic: n.topic, Subject: x.Name, Reason: n.needs})
 			}
 		}
 	}
@@ -38,7 +41,7 @@ func (p *pairing) strong() (l []Finding) {
 }
 
 // missing looks for a kfunc or a typed ksym, and says why it cannot be used.
-func (k *inventory) missing(o *Object, x *bpfprog.Extern) (t Topic, why string) {
+func (k *inventory) missing(o *Object, x *bpfprog.Extern) lack {
 	local := o.BTF.Type(x.Type)
 	t, word := TopicKsym, "variable"
 	if local.Kind() == btfenc.KindFunc {
@@ -47,13 +50,13 @@ func (k *inventory) missing(o *Object, x *bpfprog.Extern) (t Topic, why string) 
 	y, ok := k.find(rawbtf.Essential(x.Name), local.Kind())
 	if !ok {
 		if k.funcs == 0 && t == TopicKfunc {
-			return t, "the kernel's BTF has no functions at all"
+			return lack{topic: t, why: "the kernel's BTF has no functions at all"}
 		}
-		return t, fmt.Sprintf("the kernel's BTF has no %s of this name", word)
+		return lack{topic: t, why: fmt.Sprintf("the kernel's BTF has no %s of this name", word)}
 	}
 	theirs := y.typ()
 	if !engine.Compatible(o.BTF, local.Ref(), y.view, theirs.Ref()) {
-		return t, "the kernel has it as " + prototype(y.view, theirs.Ref())
+		return lack{topic: t, why: "the kernel has it as " + prototype(y.view, theirs.Ref())}
 	}
-	return t, ""
+	return lack{topic: t, needs: y.needs()}
 }

@@ -44,8 +44,17 @@ func (w *wanted) add(names ...string) {
 
 // symbol is a type of a kernel found by its name.
 type symbol struct {
-	view *rawbtf.BTF
-	id   btfenc.TypeID
+	module string // "" for vmlinux
+	view   *rawbtf.BTF
+	id     btfenc.TypeID
+}
+
+// needs says what has to be there for a symbol, "" for nothing.
+func (y symbol) needs() string {
+	if y.module == "" {
+		return ""
+	}
+	return "needs module " + y.module + " to be loaded"
 }
 
 func (y symbol) typ() rawbtf.Type { return y.view.Type(y.id) }
@@ -71,12 +80,12 @@ func inspect(ctx context.Context, t *target, w *wanted, key kernel.Key, arch str
 		arch = kernel.CanonicalArch(key.Arch)
 	}
 	k := &inventory{arch: arch, want: w, symbols: make([][]symbol, len(w.names)), matches: make([]int, len(w.patterns))}
-	t.types(func(b *rawbtf.BTF) {
+	t.types(func(module string, b *rawbtf.BTF) {
 		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
 			if id%4096 == 0 && ctx.Err() != nil {
 				return
 			}
-			k.visit(b, id)
+			k.visit(module, b, id)
 		}
 	})
 	k.readFeatures()
@@ -84,7 +93,7 @@ func inspect(ctx context.Context, t *target, w *wanted, key kernel.Key, arch str
 	return k
 }
 
-func (k *inventory) visit(b *rawbtf.BTF, id btfenc.TypeID) {
+func (k *inventory) visit(module string, b *rawbtf.BTF, id btfenc.TypeID) {
 	t := b.Type(id)
 	switch t.Kind() {
 	case btfenc.KindFunc:
@@ -112,7 +121,7 @@ func (k *inventory) visit(b *rawbtf.BTF, id btfenc.TypeID) {
 		return
 	}
 	if i, ok := k.want.names[string(t.Name())]; ok {
-		k.symbols[i] = append(k.symbols[i], symbol{b, id})
+		k.symbols[i] = append(k.symbols[i], symbol{module, b, id})
 	}
 }
 

@@ -29,13 +29,14 @@ type pairing struct {
 type lack struct {
 	topic Topic
 	why   string
+	needs string // what has to be there so that it can
 }
 
 // missing looks for a kfunc or a typed ksym, once.
 func (p *pairing) missing(x *bpfprog.Extern) lack {
 	l, ok := p.externs[x]
 	if !ok {
-		l.topic, l.why = p.k.missing(p.o, x)
+		l = p.k.missing(p.o, x)
 		if p.externs == nil {
 			p.externs = make(map[*bpfprog.Extern]lack)
 		}

@@ -74,10 +74,11 @@ type target struct {
 	table engine.Table
 }
 
-// types calls f for the types of vmlinux, and then for those of each module.
-func (t *target) types(f func(b *rawbtf.BTF)) {
-	for _, b := range unwrap.Kernel(&t.Target).Views() {
-		f(b)
+// types calls f for the types of vmlinux, whose module is "", and then for those
+// of each module.
+func (t *target) types(f func(module string, b *rawbtf.BTF)) {
+	for module, b := range unwrap.Kernel(&t.Target).Views() {
+		f(module, b)
 	}
 }
 

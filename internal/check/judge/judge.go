@@ -83,6 +83,7 @@ func (o *Outcome) Reason() string {
 
 // Comparison is a prediction held against what happened.
 type Comparison struct {
+	Program   string       // with its object
 	Verdict   check.Status // on loading it
 	Predicted check.Status // for relocations and helpers alone
 	Happened  string       // "loads", "fails" for such a cause, or "fails for another reason"
@@ -91,7 +92,7 @@ type Comparison struct {
 
 // Compare compares an outcome with the report on the kernel with this index.
 func Compare(p *check.Program, kernel int, got *Outcome) (c Comparison) {
-	c.Verdict = p.Load[kernel]
+	c.Program, c.Verdict = p.Object+": "+p.Name, p.Load[kernel]
 	core, helper := statusOf(p, kernel, check.TopicCORE), statusOf(p, kernel, check.TopicHelper)
 	c.Predicted = max(core, helper)
 	byCore, byHelper := got.causes()
@@ -137,7 +138,7 @@ func (t *Table) Add(c *Comparison, got *Outcome) {
 	}
 	t.fails[c.Verdict]++
 	if c.Verdict <= check.Guarded {
-		t.unforeseen[fmt.Sprintf("errno %d: %s", got.Errno, got.Reason())]++
+		t.unforeseen[fmt.Sprintf("%s: errno %d: %s", c.Program, got.Errno, got.Reason())]++
 	}
 }
 

@@ -1,0 +1,62 @@
+package check
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/testbtf"
+	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// TestModule attaches programs to a function that only a module has, and to one
+// of vmlinux.
+func TestModule(t *testing.T) {
+	vmlinux := testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p")
+	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
+	tg := new(target)
+	if err := tg.Load(t.Context(), "k", vmlinux, relolog.Module{Name: "md_mod", BTF: module}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		section string
+		want    Status
+		attach  bool
+	}{
+		{"fentry/built_in", OK, false}, {"kprobe/built_in", OK, false},
+		{"fentry/in_module", MayFail, false}, {"kprobe/in_module", MayFail, true},
+	} {
+		want := &wanted{names: make(map[string]int)}
+		o := around(insn{Op: 0xb7}, true, tt.section)
+		names, _ := attachNames(&o.Programs[0])
+		want.add(names...)
+		e := evaluation{pairing: &pairing{o: o, k: inspect(t.Context(), tg, want, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
+		e.attachment()
+		if got := worst(e.out); got != tt.want {
+			t.Errorf("%s: %s, want %s: %v", tt.section, got, tt.want, e.out)
+		}
+		for _, f := range e.out {
+			if !strings.Contains(f.Reason, "needs module md_mod to be loaded") || f.Attach != tt.attach {
+				t.Errorf("%s: %v", tt.section, f)
+			}
+		}
+		if e.hook == nil && e.pr.Attach.Kind == bpfprog.AttachFunc {
+			t.Errorf("%s: what it is given is not known", tt.section)
+		}
+	}
+}
+
+// funcBTF returns the BTF of a module that has one function, of a prototype of
+// vmlinux.
+func funcBTF(vmlinux []byte, name string, proto uint32) []byte {
+	strs := "\x00" + name + "\x00"
+	at := binary.LittleEndian.Uint32(vmlinux[20:]) // strings of a module continue those of vmlinux
+	out := []byte{0x9f, 0xeb, 1, 0}
+	for _, w := range []uint32{24, 0, 12, 12, uint32(len(strs)), at + 1, uint32(btfenc.KindFunc) << 24, proto} {
+		out = binary.LittleEndian.AppendUint32(out, w)
+	}
+	return append(out, strs...)
+}
