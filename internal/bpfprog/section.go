@@ -138,6 +138,14 @@ var sections = []Section{
 	{"netfilter", "NETFILTER", "BPF_NETFILTER", AttachNone, false},
 }
 
+// Sections returns the prefixes of the names of sections that loaders know.
+func Sections() (prefixes []string) {
+	for i := range sections {
+		prefixes = append(prefixes, sections[i].Prefix)
+	}
+	return prefixes
+}
+
 // SectionOf returns what the name of a section means, without the ? at its
 // beginning, or nil for one that no loader knows. The longest prefix that ends at a slash, or at the end, counts.
 func SectionOf(name string) *Section {

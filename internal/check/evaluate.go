@@ -21,7 +21,7 @@ type evaluation struct {
 	out    []Finding
 	hook   *hook            // nil where the program is not attached by BTF, or what to is not known
 	given  int64            // bytes of the context of a tracepoint, 0 where that is not known
-	read   []absence        // of the context
+	kind   []absence        // what programs of its kind must not do: accesses to the context, calls of helpers
 	judged map[Finding]bool // of the code, but for instructions
 	absent []absence
 }
@@ -43,7 +43,7 @@ func (e *evaluation) eachUse(f func(*use)) {
 }
 
 // code judges everything whose effect depends on whether an instruction can be
-// reached. The findings depend on codeKey, on what is read of the context, and on the values of the records that
+// reached. The findings depend on codeKey, and on the values of the records that
 // the exploration names, unless all programs before have taken so much that there
 // is none: then it is nil.
 func (e *evaluation) code(ctx context.Context) ([]Finding, *interp.Result) {
@@ -77,7 +77,7 @@ func (e *evaluation) explore(ctx context.Context) *interp.Result {
 
 // collect finds the instructions that must not be reached.
 func (e *evaluation) collect() {
-	e.absent = slices.Clone(e.read)
+	e.absent = slices.Clone(e.kind)
 	gone := make(map[bpfprog.Site]bool) // made invalid
 	for _, r := range e.pr.Records {
 		poisoned, refused, reason := e.loader.outcome(r)

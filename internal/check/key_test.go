@@ -52,7 +52,7 @@ func TestCodeKey(t *testing.T) {
 						first[e.pr] = new(memo)
 					}
 					e.attachment()
-					e.read = e.accesses(j)
+					e.kind = append(e.accesses(j), e.calls(j)...)
 					key := e.codeKey()
 					known, ok := first[e.pr].find(key, d)
 					got, x := e.code(t.Context())

@@ -21,6 +21,7 @@ type Object struct {
 	uses      [][]use            // by function
 	recordsOf [][]int32          // by function
 	accesses  [][]bpfprog.Access // of the context, by program; nil where that is not judged
+	called    []helperSet        // by program
 }
 
 // use is an instruction that not every kernel takes, whatever the registers
@@ -95,6 +96,7 @@ func newObject(name string, prog *bpfprog.Object, r records) *Object {
 			l = prog.Accesses(&prog.Programs[i], limits.AccessSteps)
 		}
 		o.accesses = append(o.accesses, l)
+		o.called = append(o.called, o.helpersOf(&prog.Programs[i]))
 	}
 	return o
 }

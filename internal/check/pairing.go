@@ -19,10 +19,11 @@ type pairing struct {
 	whole  []Finding      // on what the object needs, whichever program is loaded
 	lacked []*bpfprog.Map // that the kernel has no type for
 
-	keys     map[int][sha256.Size]byte // of functions
-	externs  map[*bpfprog.Extern]lack
-	work     int // of the explorations of its programs so far
-	findings int // on their code so far
+	keys      map[int][sha256.Size]byte // of functions
+	externs   map[*bpfprog.Extern]lack
+	forbidden map[*bpfprog.Section]*helperSet
+	work      int // of the explorations of its programs so far
+	findings  int // on their code so far
 }
 
 // lack is why an extern cannot be used; why is empty if it can.
@@ -54,7 +55,7 @@ func (p *pairing) hasKsym(x *bpfprog.Extern) bool { return x.Type == 0 || p.miss
 // share explorations. It is a hash, because the whole takes more memory than the
 // findings.
 func (e *evaluation) codeKey() [sha256.Size]byte {
-	b := fmt.Appendf(nil, "%v%v", e.k.features, e.read)
+	b := fmt.Appendf(nil, "%v%v", e.k.features, e.kind)
 	for _, fn := range e.pr.Funcs {
 		key := e.funcKey(fn)
 		b = append(b, key[:]...)

@@ -165,7 +165,7 @@ func (r *run) program(ctx context.Context, n int, p *pairing, j int) (res progRe
 	e.out = append(e.out, p.whole...)
 	res.maps = p.lacked
 	out := e.out
-	e.read = e.accesses(j)
+	e.kind = append(e.accesses(j), e.calls(j)...)
 	all := r.found.read(out, r.code(ctx, n, &e))
 	sortFindings(all)
 	res.findings = r.found.note(all)

@@ -38,6 +38,9 @@ func runningKernel(t *testing.T) *inventory {
 	}
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
+	for _, p := range probes {
+		want.add(p.to)
+	}
 	return inspect(t.Context(), tg, want, kernel.Key{}, "")
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/btfgen/btfgen/internal/check"
 )
@@ -47,7 +48,9 @@ func parse(out []byte) (all []Outcome, err error) {
 	return all, nil
 }
 
-var invalidFunc = regexp.MustCompile(`invalid func [\w.]*#(\d+)`)
+// invalidFunc is what verifiers say of a helper that they do not have, and that a
+// program may not call.
+var invalidFunc = regexp.MustCompile(`(?:invalid func|unknown func|cannot use helper) [\w.]*#(\d+)`)
 
 // badRelocation is the number of the helper that libbpf makes poisoned
 // instructions call.
@@ -56,6 +59,7 @@ const badRelocation = 0xbad2310
 // causes says what the messages blame: relocations, and missing helpers.
 func (o *Outcome) causes() (core, helper bool) {
 	core = strings.Contains(o.Log, "CO-RE relocation") || strings.Contains(o.Log, "failed to relocate")
+	helper = strings.Contains(o.Log, "helper call might sleep") || strings.Contains(o.Log, "sleepable helper")
 	for _, m := range invalidFunc.FindAllStringSubmatch(o.Log, -1) {
 		switch id, _ := strconv.Atoi(m[1]); {
 		case id == badRelocation:
@@ -99,6 +103,9 @@ func Compare(p *check.Program, kernel int, got *Outcome) (c Comparison) {
 	switch {
 	case got.Errno == 0:
 		c.Happened = "loads"
+	case got.Errno == int(syscall.EPERM):
+		c.Happened = "is not permitted" // which tells nothing of the kernel
+		return c
 	case byCore || byHelper:
 		c.Happened = "fails"
 	default:
@@ -124,6 +131,7 @@ func Compare(p *check.Program, kernel int, got *Outcome) (c Comparison) {
 // they say that they load did not.
 type Table struct {
 	loads, fails map[check.Status]int
+	forbidden    int // programs that the test may not load
 	unforeseen   map[string]int
 }
 
@@ -132,8 +140,12 @@ func (t *Table) Add(c *Comparison, got *Outcome) {
 	if t.loads == nil {
 		t.loads, t.fails, t.unforeseen = make(map[check.Status]int), make(map[check.Status]int), make(map[string]int)
 	}
-	if got.Errno == 0 {
+	switch got.Errno {
+	case 0:
 		t.loads[c.Verdict]++
+		return
+	case int(syscall.EPERM):
+		t.forbidden++
 		return
 	}
 	t.fails[c.Verdict]++
@@ -150,6 +162,9 @@ func (t *Table) Lines() (l []string) {
 			l = append(l, fmt.Sprintf("%-9s  %5d  %5d", s, t.loads[s], t.fails[s]))
 		}
 	}
+	if t.forbidden > 0 {
+		l = append(l, fmt.Sprintf("%d that may not be loaded here are left out", t.forbidden))
+	}
 	for _, why := range slices.Sorted(maps.Keys(t.unforeseen)) {
 		l = append(l, fmt.Sprintf("%d not foreseen: %s", t.unforeseen[why], why))
 	}
@@ -158,11 +173,12 @@ func (t *Table) Lines() (l []string) {
 
 func tail(log string) string { return log[max(0, len(log)-800):] }
 
-// statusOf is the worst of a program's findings on a topic.
+// statusOf is the worst of a program's findings on a topic, but for those that count
+// where it is attached.
 func statusOf(p *check.Program, kernel int, topic check.Topic) check.Status {
 	s := check.OK
 	for _, f := range p.Findings {
-		if f.Topic == topic && slices.Contains(f.Kernels, kernel) {
+		if f.Topic == topic && !f.Attach && slices.Contains(f.Kernels, kernel) {
 			s = max(s, f.Status)
 		}
 	}
@@ -171,7 +187,7 @@ func statusOf(p *check.Program, kernel int, topic check.Topic) check.Status {
 
 // failsToLoad reports whether any finding says that the program does not load.
 func failsToLoad(p *check.Program, kernel int) bool {
-	for _, k := range []check.Topic{check.TopicKfunc, check.TopicInsn, check.TopicKsym, check.TopicMap, check.TopicProg, check.TopicAttach, check.TopicTarget} {
+	for _, k := range []check.Topic{check.TopicKfunc, check.TopicInsn, check.TopicKsym, check.TopicMap, check.TopicProg, check.TopicAttach, check.TopicTarget, check.TopicContext, check.TopicMapDef} {
 		if statusOf(p, kernel, k) == check.Fails {
 			return true
 		}

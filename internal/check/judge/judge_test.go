@@ -98,10 +98,12 @@ func TestParse(t *testing.T) {
 		t.Error("a poisoned instruction is not seen")
 	}
 	for log, want := range map[string][2]bool{
-		"invalid func unknown#9999":       {false, true},
-		"invalid func unknown#2002000000": {false, false},
-		"relo #3: failed to relocate: -3": {true, false},
-		"R1 invalid mem access 'scalar'":  {false, false},
+		"invalid func unknown#9999":                           {false, true},
+		"unknown func bpf_loop#181":                           {false, true},
+		"program of this type cannot use helper bpf_loop#181": {false, true},
+		"invalid func unknown#2002000000":                     {false, false},
+		"relo #3: failed to relocate: -3":                     {true, false},
+		"R1 invalid mem access 'scalar'":                      {false, false},
 	} {
 		o := Outcome{Log: log}
 		if core, helper := o.causes(); core != want[0] || helper != want[1] {

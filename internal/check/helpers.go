@@ -1,0 +1,230 @@
+package check
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+)
+
+// helperText says which helpers the programs of a type may call. What it is made
+// of stands in it.
+//
+//go:embed helpers.txt
+var helperText string
+
+// permission is since when the programs of a type may call a helper: not up to
+// after, and from by on. Both are 0 where they may since there is the helper.
+type permission struct{ after, by release }
+
+// permissions are by type of programs, with the type of attachment behind a
+// slash where that counts, and by number of the helper.
+type permissions map[string]map[int64]permission
+
+// helperTable is helperText. A test reads it, so that there is no mistake in it.
+var helperTable = sync.OnceValue(func() permissions {
+	p, err := readPermissions(helperText)
+	if err != nil {
+		panic(err)
+	}
+	return p
+})
+
+// lastHelper is the last number in helperText. Since Linux 6.2 new functions for
+// programs are kfuncs.
+const lastHelper = int64(asm.FnCgrpStorageDelete)
+
+// readPermissions reads lines of names before a colon, and what they have behind
+// it: helpers, and +NAME for all that another has which came before. A helper
+// may be followed by @AFTER..BY.
+func readPermissions(text string) (permissions, error) {
+	numbers := make(map[string]int64, lastHelper)
+	for id := range lastHelper + 1 {
+		numbers[strings.TrimPrefix(helperName(id), "bpf_")] = id
+	}
+	all := make(permissions)
+	text = strings.ReplaceAll(text, "\n  ", " ") // lines that go on
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		names, words, ok := strings.Cut(line, ":")
+		if !ok {
+			return nil, fmt.Errorf("%q: no colon", line)
+		}
+		of := make(map[int64]permission)
+		for _, w := range strings.Fields(words) {
+			if set, is := strings.CutPrefix(w, "+"); is {
+				if all[set] == nil {
+					return nil, fmt.Errorf("%s: %s does not come before it", names, set)
+				}
+				for id, p := range all[set] {
+					of[id] = p
+				}
+				continue
+			}
+			name, when, _ := strings.Cut(w, "@")
+			id, ok := numbers[name]
+			if !ok {
+				return nil, fmt.Errorf("%s: there is no helper %s", names, name)
+			}
+			p := permission{}
+			if when != "" {
+				if n, err := fmt.Sscanf(when, "%d.%d..%d.%d", new(uint64), new(uint64), new(uint64), new(uint64)); n != 4 {
+					return nil, fmt.Errorf("%s: %s: %w", names, w, err)
+				}
+				after, by, _ := strings.Cut(when, "..")
+				p = permission{parseRelease(after), parseRelease(by)}
+			}
+			of[id] = p
+		}
+		for _, name := range strings.Fields(names) {
+			if all[name] != nil {
+				return nil, fmt.Errorf("%s: twice", name)
+			}
+			all[name] = of
+		}
+	}
+	return all, nil
+}
+
+func parseRelease(s string) release {
+	var major, minor uint64
+	if _, err := fmt.Sscanf(s, "%d.%d", &major, &minor); err != nil {
+		return 0
+	}
+	return linux(major, minor)
+}
+
+// of returns what programs of a section may call, nil where that is not known,
+// and what they are called.
+func (p permissions) of(s *bpfprog.Section) (map[int64]permission, string) {
+	if s == nil {
+		return nil, ""
+	}
+	name := s.ProgType
+	if t := name + "/" + strings.TrimPrefix(s.Type, "BPF_"); p[t] != nil {
+		return p[t], t
+	}
+	return p[name], name
+}
+
+// sleeps are the helpers that only programs which may sleep can call.
+func sleeps(id int64) bool {
+	switch asm.BuiltinFunc(id) {
+	case asm.FnCopyFromUser, asm.FnCopyFromUserTask, asm.FnImaInodeHash, asm.FnImaFileHash:
+		return true
+	}
+	return false
+}
+
+// maySleep reports whether programs of a section are loaded as such that may sleep.
+func maySleep(s *bpfprog.Section) bool {
+	return s.ProgType == "SYSCALL" || strings.HasSuffix(s.Prefix, ".s")
+}
+
+// forbidden judges a call of a helper that the kernel has by the programs of a
+// section.
+func (k *inventory) forbidden(s *bpfprog.Section, id int64) (Status, string) {
+	of, name := helperTable().of(s)
+	if of == nil || id < 1 || id > lastHelper || k.lacksHelper(id) {
+		return OK, ""
+	}
+	p, ok := of[id]
+	what := "programs of type " + name + " cannot call it"
+	switch {
+	case !ok && k.has(linux(7, 4)) == present:
+		return MayFail, what + " in kernels up to Linux 7.3"
+	case !ok:
+		return Fails, what
+	case sleeps(id) && !maySleep(s):
+		return Fails, "it may sleep, and programs of " + s.Prefix + " may not"
+	case p == permission{} || k.has(p.by) == present:
+		return OK, ""
+	}
+	if p.after == p.by || k.has(p.after+linux(0, 1)) == present {
+		return MayFail, fmt.Sprintf("%s before a release between Linux %s and %s", what, p.after, p.by)
+	}
+	status, _ := k.refused(p.after+linux(0, 1), "")
+	what += fmt.Sprintf(" in Linux %s and before", p.after)
+	if status == MayFail {
+		what += "; what the kernel has of later ones is not known"
+	}
+	return status, what
+}
+
+// helperSet is a set of helpers, by number.
+type helperSet [lastHelper/64 + 1]uint64
+
+func (s *helperSet) add(id int64) {
+	if id >= 0 && id <= lastHelper {
+		s[id/64] |= 1 << (id % 64)
+	}
+}
+
+func (s *helperSet) has(id int64) bool {
+	return id >= 0 && id <= lastHelper && s[id/64]&(1<<(id%64)) != 0
+}
+
+// meets reports whether the sets have something in common.
+func (s *helperSet) meets(o *helperSet) bool {
+	for i := range s {
+		if s[i]&o[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// helpersOf returns the helpers that a program calls.
+func (o *Object) helpersOf(pr *bpfprog.Program) (s helperSet) {
+	for _, fn := range pr.Funcs {
+		for i := range o.uses[fn] {
+			if in := o.uses[fn][i].in; in.IsHelper() {
+				s.add(in.Imm)
+			}
+		}
+	}
+	return s
+}
+
+// forbids returns the helpers that programs of a section may not call, or perhaps
+// not.
+func (p *pairing) forbids(s *bpfprog.Section) *helperSet {
+	set, ok := p.forbidden[s]
+	if !ok {
+		set = new(helperSet)
+		for id := int64(1); id <= lastHelper; id++ {
+			if status, _ := p.k.forbidden(s, id); status != OK {
+				set.add(id)
+			}
+		}
+		if p.forbidden == nil {
+			p.forbidden = make(map[*bpfprog.Section]*helperSet)
+		}
+		p.forbidden[s] = set
+	}
+	return set
+}
+
+// calls judges the helpers that program number n of the object calls by whether
+// programs of its type may.
+func (e *evaluation) calls(n int) (l []absence) {
+	s := e.pr.Attach
+	if s == nil || !e.o.called[n].meets(e.forbids(s)) {
+		return nil
+	}
+	e.eachUse(func(u *use) {
+		if !u.in.IsHelper() || !e.forbids(s).has(u.in.Imm) {
+			return
+		}
+		status, why := e.k.forbidden(s, u.in.Imm)
+		l = append(l, absence{u.at, Finding{Status: status, Topic: TopicHelper, Subject: helperName(u.in.Imm), Reason: why, Source: e.o.Source(u.at)}})
+	})
+	return l
+}
