@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -31,6 +32,7 @@ func checkCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "require", Usage: "fail if something fails on a kernel that `SELECTOR` chooses, and only then"},
 			&cli.StringFlag{Name: "baseline", Usage: "compare with `FILE`, an older --json, and fail only on what got worse", TakesFile: true},
 			&cli.BoolFlag{Name: "diff", Usage: "the first two arguments select a kernel each: show what differs between them"},
+			&cli.StringSliceFlag{Name: "target", Usage: "take it that the loader attaches a program to something else: `PROGRAM=NAME`"},
 			&cli.StringSliceFlag{Name: "rodata-var", Usage: "the loader may set the read-only variables that match `PATTERN`"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show guards, notes and all ranges of kernels"},
 			&cli.StringFlag{Name: "color", Usage: "colour verdicts: `WHEN` auto (on a terminal, unless NO_COLOR is set), always or never", Value: "auto"},
@@ -93,6 +95,11 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 			return o, usagef("--rodata-var %q: %w", g, err)
 		}
 	}
+	for _, t := range c.StringSlice("target") {
+		if program, to, ok := strings.Cut(t, "="); !ok || program == "" || to == "" {
+			return o, usagef("--target %q: want PROGRAM=NAME", t)
+		}
+	}
 	if o.require, err = corpus.ParseSelectors(c.StringSlice("require")); err != nil {
 		return o, usageError{fmt.Errorf("--require: %w", err)}
 	}
@@ -129,6 +136,9 @@ func runCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, target := range c.StringSlice("target") {
+		setTarget(c, objs, target)
+	}
 	corp, err := openCorpus(c, true)
 	if err != nil {
 		return err
@@ -164,6 +174,20 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	return writeReport(c, rep, o.write)
+}
+
+// setTarget attaches the programs that a PROGRAM=NAME is about to what it names.
+func setTarget(c *cli.Context, objs []*check.Object, target string) {
+	program, to, _ := strings.Cut(target, "=")
+	matched := false
+	for i, o := range objs {
+		if with, ok := o.WithTarget(program, to); ok {
+			objs[i], matched = with, true
+		}
+	}
+	if !matched {
+		tellUnmatched(c, "target", target, "no object has such a program, or it is attached to nothing that has a name")
+	}
 }
 
 func writeReport(c *cli.Context, rep *check.Report, write func(io.Writer, *check.Report) error) error {

@@ -52,9 +52,10 @@ func (e *evaluation) attachment() {
 	if s == nil {
 		return
 	}
-	switch s.Kind {
-	case bpfprog.AttachNone, bpfprog.AttachOps, bpfprog.AttachExt:
+	if !attachesByName(s.Kind) {
 		return
+	}
+	switch s.Kind {
 	case bpfprog.AttachTP, bpfprog.AttachRawTP, bpfprog.AttachBTFTP:
 	default:
 		if e.k.funcs == 0 {
@@ -103,6 +104,9 @@ func (e *evaluation) probe(names []string, pattern string) {
 	e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: "function " + names[0], Attach: true, Reason: "not in the kernel's BTF, which does not list every function"})
 }
 
+// notThere is why a program cannot be attached to what it names.
+const notThere = "not in the kernel's BTF"
+
 // function judges what attaches to functions by their BTF.
 func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 	if len(names) == 0 {
@@ -111,7 +115,7 @@ func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 	f := Finding{Topic: TopicTarget, Subject: "function " + names[0]}
 	y, ok := e.k.find(names[0], btfenc.KindFunc)
 	if !ok {
-		f.Status, f.Reason = Fails, "not in the kernel's BTF"
+		f.Status, f.Reason = Fails, notThere
 		e.add(f)
 		return
 	}
@@ -173,7 +177,7 @@ func (e *evaluation) tracepoint(to string, s *bpfprog.Section) {
 	case s.Kind == bpfprog.AttachTP && strings.HasPrefix(to, "syscalls/"):
 		return
 	case s.Kind == bpfprog.AttachBTFTP:
-		f.Status, f.Reason = Fails, "not in the kernel's BTF"
+		f.Status, f.Reason = Fails, notThere
 	case !any:
 		if hasRecord {
 			return

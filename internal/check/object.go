@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
@@ -60,6 +61,32 @@ func (o *Object) ForMachines(machines ...string) *Object {
 	out := *o
 	out.records = newRecords(o.records.ForMachines(machines...))
 	return &out
+}
+
+// WithTarget returns the same object with programs of a name attached to another
+// function, tracepoint or hook than the section says, or than it leaves to the loader. It reports
+// whether there is such a program.
+func (o *Object) WithTarget(program, to string) (*Object, bool) {
+	prog, out, found := *o.Object, *o, false
+	prog.Programs = slices.Clone(prog.Programs)
+	for i := range prog.Programs {
+		pr := &prog.Programs[i]
+		if s := pr.Attach; s != nil && attachesByName(s.Kind) && prog.Funcs[pr.Fn].Name == program {
+			pr.Section, found = s.Prefix+"/"+to, true
+		}
+	}
+	out.Object = &prog
+	return &out, found
+}
+
+// attachesByName reports whether programs of a kind are attached to something of
+// the kernel that has a name.
+func attachesByName(kind bpfprog.AttachKind) bool {
+	switch kind {
+	case bpfprog.AttachNone, bpfprog.AttachOps, bpfprog.AttachExt:
+		return false
+	}
+	return true
 }
 
 // otherMachine is the finding where the object is not for the kernel.

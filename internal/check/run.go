@@ -232,6 +232,36 @@ func (r *run) skippedList() []*corpus.Error {
 	return out
 }
 
+// nowhere takes a target that no kernel has for one that the loader sets: it is told
+// once, and does not fail everywhere. Of one or two kernels that is not known.
+func (p *Program) nowhere() {
+	const enough = 3
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		for k, s := range p.Status {
+			if f.Topic != TopicTarget || f.Reason != notThere || s != Other && !slices.Contains(f.Kernels, k) || len(f.Kernels) < enough {
+				f = nil
+				break
+			}
+		}
+		if f == nil {
+			continue
+		}
+		f.Status, f.Reason = Unknown, "no kernel here has it, so the loader seems to set it: --target says what to"
+		for _, k := range f.Kernels {
+			p.Status[k], p.Load[k] = OK, OK
+			for j := range p.Findings {
+				if g := &p.Findings[j]; slices.Contains(g.Kernels, k) {
+					p.Status[k] = max(p.Status[k], g.Status)
+					if !g.Attach {
+						p.Load[k] = max(p.Load[k], g.Status)
+					}
+				}
+			}
+		}
+	}
+}
+
 // row collects the results of a program, which is number n of all, as long as
 // ctx does not end.
 func (r *run) row(ctx context.Context, o *Object, pr *bpfprog.Program, n int) Program {
@@ -266,6 +296,7 @@ func (r *run) row(ctx context.Context, o *Object, pr *bpfprog.Program, n int) Pr
 		}
 		p.Status, p.Load = append(p.Status, s), append(p.Load, load)
 	}
+	p.nowhere()
 	slices.SortStableFunc(p.Findings, func(a, b KernelFinding) int {
 		return cmp.Or(-cmp.Compare(a.Status, b.Status), -cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Subject, b.Subject))
 	})
