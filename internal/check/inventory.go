@@ -150,7 +150,7 @@ func (k *inventory) find(name string, kind btfenc.Kind) (symbol, bool) {
 }
 
 // Names whose presence tells what a verifier can do.
-var featureNames = []string{"bpf_func_info_aux", anyTracepoint}
+var featureNames = []string{"bpf_func_info_aux", anyTracepoint, kprobes}
 
 func (k *inventory) readFeatures() {
 	has := func(enum int, name string) bool {

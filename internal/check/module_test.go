@@ -15,7 +15,7 @@ import (
 // TestModule attaches programs to a function that only a module has, and to one
 // of vmlinux.
 func TestModule(t *testing.T) {
-	vmlinux := testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p")
+	vmlinux := testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p\nfunc register_kprobe #p")
 	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
 	tg := new(target)
 	if err := tg.Load(t.Context(), "k", vmlinux, relolog.Module{Name: "md_mod", BTF: module}); err != nil {
@@ -32,6 +32,7 @@ func TestModule(t *testing.T) {
 		want := &wanted{names: make(map[string]int)}
 		o := around(insn{Op: 0xb7}, true, tt.section)
 		names, _ := attachNames(&o.Programs[0])
+		want.add(featureNames...)
 		want.add(names...)
 		e := evaluation{pairing: &pairing{o: o, k: inspect(t.Context(), tg, want, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
 		e.attachment()
@@ -45,6 +46,26 @@ func TestModule(t *testing.T) {
 		}
 		if e.hook == nil && e.pr.Attach.Kind == bpfprog.AttachFunc {
 			t.Errorf("%s: what it is given is not known", tt.section)
+		}
+	}
+}
+
+// TestKprobes attaches programs on a kernel without kprobes: they load, and
+// cannot be attached.
+func TestKprobes(t *testing.T) {
+	tg := new(target)
+	if err := tg.Load(t.Context(), "k", testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p")); err != nil {
+		t.Fatal(err)
+	}
+	for section, want := range map[string]Status{"kprobe/built_in": Fails, "kretprobe/no_such": Fails, "ksyscall/open": Fails, "fentry/built_in": OK, "uprobe": OK} {
+		w := &wanted{names: make(map[string]int)}
+		o := around(insn{Op: 0xb7}, true, section)
+		names, _ := attachNames(&o.Programs[0])
+		w.add(names...)
+		e := evaluation{pairing: &pairing{o: o, k: inspect(t.Context(), tg, w, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
+		e.attachment()
+		if got := worst(e.out); got != want || want == Fails && (!e.out[0].Attach || len(e.out) > 1) {
+			t.Errorf("%s: %v", section, e.out)
 		}
 	}
 }
