@@ -23,7 +23,7 @@ var disabledHooks = map[string]release{
 	// "bpf: Disallow attaching to the file_alloc_security hook"
 	"file_alloc_security": linux(7, 0),
 	// "bpf: lsm: disable xfrm_decode_session hook attachment"
-	"xfrm_decode_session": linux(7, 2),
+	"xfrm_decode_session": linux(7, 3), // and in updates of 7.2
 }
 
 // disabledHook judges a hook of LSM that the kernel has.

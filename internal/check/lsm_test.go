@@ -14,7 +14,7 @@ func TestDisabledHooks(t *testing.T) {
 	for k := range rep.Kernels {
 		name, release := rep.Kernels[k].Name, rep.Kernels[k].Key().Release
 		for program, since := range map[string]string{
-			"open": "", "getprocattr": "6.12", "listsecurity": "6.12", "alloc_security": "7.0", "decode_session": "7.2",
+			"open": "", "getprocattr": "6.12", "listsecurity": "6.12", "alloc_security": "7.0", "decode_session": "7.3",
 		} {
 			p, _ := find(t, rep, program, name)
 			if p.Status[k] == Other {

@@ -90,7 +90,7 @@ var mapRules = map[uint32]mapRule{
 	mapPerfEventArray:      {flags: flagsUser | flagPreserveElems, key: []uint32{4}, value: []uint32{4}},
 	mapCgroupArray:         {flags: flagsUser, key: []uint32{4}, value: []uint32{4}},
 	mapArrayOfMaps:         {flags: flagsUser, key: []uint32{4}, value: []uint32{4}},
-	mapHashOfMaps:          {flags: flagsHash &^ (flagNoCommonLRU | flagRdonlyProg | flagWronlyProg), value: []uint32{4}},
+	mapHashOfMaps:          {flags: flagsHash &^ flagNoCommonLRU, value: []uint32{4}},
 	mapStackTrace:          {flags: flagsUser | flagStackBuildID, key: []uint32{4}},
 	mapLPMTrie:             {flags: flagsAccess | flagNoPrealloc},
 	mapDevmap:              {flags: flagsUser, key: []uint32{4}, value: []uint32{4, 8}},
