@@ -1,6 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package btfgen_test
 
 import (
+	"bytes"
+	"cmp"
+	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,8 +22,8 @@ type copyrightFile struct {
 }
 
 type filesParagraph struct {
-	patterns           []string
-	copyright, licence string
+	patterns []string
+	licence  string
 }
 
 // covers says which paragraph is about a file: the last one that matches, as * matches slashes too.
@@ -56,7 +61,7 @@ func readCopyright(t *testing.T) *copyrightFile {
 		}
 		short, body, _ := strings.Cut(strings.TrimSpace(fields["License"]), "\n")
 		if p, ok := fields["Files"]; ok {
-			c.files = append(c.files, filesParagraph{strings.Fields(p), fields["Copyright"], short})
+			c.files = append(c.files, filesParagraph{strings.Fields(p), short})
 			if body != "" {
 				c.licences = append(c.licences, short)
 			}
@@ -79,8 +84,6 @@ func TestCopyright(t *testing.T) {
 				t.Errorf("%v: no text of the licence %s", p.patterns, name)
 			}
 		}
-	}
-	for _, p := range c.files {
 		for _, pattern := range p.patterns {
 			if m, err := filepath.Glob(pattern); err != nil || len(m) == 0 {
 				t.Errorf("%s: no such file", pattern)
@@ -89,45 +92,65 @@ func TestCopyright(t *testing.T) {
 	}
 }
 
-var identifier = regexp.MustCompile(`SPDX-License-Identifier: ([^\r\n*]+)`)
+var (
+	update     = flag.Bool("update", false, "put the missing licence identifiers into files")
+	identifier = regexp.MustCompile(`SPDX-License-Identifier: ([^\r\n*]+)`)
+)
 
-// TestSPDX holds the identifiers in files to packaging/copyright.
+// TestSPDX holds that every source says under which licence it is, and says what packaging/copyright does. Run it with -update
+// to have it said where it is not.
 func TestSPDX(t *testing.T) {
 	c := readCopyright(t)
-	seen := 0
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && (d.Name() == ".git" || d.Name() == "out" || d.Name() == "dist") {
-			return errOrSkip(err)
+		if err != nil {
+			return err
 		}
-		if !d.Type().IsRegular() || !slices.Contains([]string{".go", ".c", ".h", ".sh", ".py", ".yml", ".3", ""}, filepath.Ext(file)) {
+		if d.IsDir() {
+			if slices.Contains([]string{".git", "out", "dist", "vendor"}, d.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		mark := comments[cmp.Or(filepath.Ext(file), d.Name())]
+		if mark == "" || !d.Type().IsRegular() {
 			return nil
 		}
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
+		want := strings.ReplaceAll(c.covers(t, filepath.ToSlash(file)).licence, " or ", " OR ")
 		m := identifier.FindSubmatch(data[:min(len(data), 512)])
-		if m == nil {
-			return nil
-		}
-		seen++
-		got := strings.ReplaceAll(strings.TrimSpace(string(m[1])), " OR ", " or ")
-		if want := c.covers(t, filepath.ToSlash(file)).licence; got != want {
-			t.Errorf("%s says %s, packaging/copyright %s", file, got, want)
+		switch {
+		case m == nil && *update:
+			return os.WriteFile(file, identified(data, mark, want), 0o666)
+		case m == nil:
+			t.Errorf("%s does not say under which licence it is, run: go test . -run TestSPDX -update", file)
+		case strings.TrimSpace(string(m[1])) != want:
+			t.Errorf("%s says %s, packaging/copyright %s", file, m[1], want)
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen < 30 {
-		t.Errorf("only %d files say under which licence they are", seen)
-	}
 }
 
-func errOrSkip(err error) error {
-	if err != nil {
-		return err
+// comments are what begins a comment in files that say under which licence they are, by the end of their names.
+var comments = map[string]string{
+	".go": "//", ".c": "//", ".h": "//", ".sh": "#", ".py": "#", ".yml": "#", "Makefile": "#", "Dockerfile": "#",
+}
+
+// identified returns a source that says under which licence it is.
+func identified(source []byte, mark, licence string) []byte {
+	first, rest := []byte(nil), source
+	if bytes.HasPrefix(source, []byte("#!")) {
+		n := bytes.IndexByte(source, '\n') + 1
+		first, rest = source[:n], source[n:]
 	}
-	return fs.SkipDir
+	line := mark + " SPDX-License-Identifier: " + licence + "\n"
+	if mark == "//" {
+		line += "\n" // or it would belong to what is documented next
+	}
+	return slices.Concat(first, []byte(line), rest)
 }

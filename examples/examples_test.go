@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package examples_test builds the examples and, as root, runs them on this
 // kernel with its own BTF ignored.
 package examples_test

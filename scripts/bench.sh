@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Measures btfgen and, in the same run, what it is compared with. See usage below.
 set -euo pipefail
 shopt -s inherit_errexit

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Holds what `btfgen check` predicts against real kernels: boots each under
 # qemu, loads every program of the objects in it, one at a time, and compares;
 # then random programs, for what check knows of the verifier.

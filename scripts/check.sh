@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The gate: everything that has to hold before a change is merged. CI runs it
 # too. It needs Go; what needs more (bpftool, clang, root) skips itself and
 # says so. Environment:

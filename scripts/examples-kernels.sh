@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the examples on Debian's kernels, their own BTF ignored: boots each under
 # qemu with the examples as static binaries, which take the kernel's types from the
 # archive embedded in them. See usage below.

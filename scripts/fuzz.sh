@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs all fuzz targets, one after the other. See usage below.
 set -euo pipefail
 

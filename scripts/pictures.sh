@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes the pictures of docs/images from real runs. See usage below.
 set -euo pipefail
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Sourced by scripts that download Debian's packages of any suite and architecture
 # without a change to the host's apt. It needs $work, a directory of the script's

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # How large is an archive, next to bpftool's outputs for the same kernels?
 #
 #   scripts/size-archive.sh CORPUS OBJECT...

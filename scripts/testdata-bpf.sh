@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds the objects of testdata/bpf from the sources beside them, for both byte orders.
 # Same tools, same bytes, in whatever directory. See usage below.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes the kernel BTFs of testdata/vmlinux again, from Debian's kernel packages.
 # The host's apt configuration gives the mirror and stays as it is: the index
 # files and packages go to a temporary directory. See usage below.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command btfgen makes minimized BTF for BPF objects and many kernels.
 package main
 

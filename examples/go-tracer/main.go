@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command go-tracer is a complete small tracer: it tells of every program that
 // is executed, also on kernels without BTF, since it embeds the minimized BTF of
 // those that it is made for.

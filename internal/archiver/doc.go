@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package archiver writes archives (.btfa), which pkg/archive reads: it keeps
 // each type definition once. A definition is a named type with the anonymous
 // ones inside it; it refers to other named types by name, so that a struct that

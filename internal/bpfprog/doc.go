@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bpfprog reads a BPF object as a program: functions, their
 // instructions, and what these refer to.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package btfa
 
 // units are what bit offsets are counted in: the largest that divides a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package btfc has the format of a corpus in one file, its reader and its writer. docs/corpus-format.md specifies it.
 //
 //	f, err := btfc.Open(r, size)         // reads the index

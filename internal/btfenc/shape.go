@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package btfenc
 
 // A Word says what 32 bits of a type's record hold.

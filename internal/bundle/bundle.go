@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bundle writes the minimized BTFs of many kernels as one directory
 // tree, one tar file or one native archive, and reads them all. What it writes depends on nothing but the files: no
 // clock, no order of arrival. It appears whole or not at all.

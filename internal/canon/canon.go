@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package canon puts the types of a BTF into an order that depends on nothing
 // but the types, and encodes them. The minimizer and the archive share it, so
 // that what comes out of an archive has the bytes that went in.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package check says on which kernels the programs of BPF objects load, and
 // why not on the others, from the kernels' BTF alone.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package check
 
 // Topic says what a finding is about.

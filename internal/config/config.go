@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package config reads btfgen.yaml: what else stands on the command line.
 //
 // It knows no option. It is told which commands there are, and what each of them takes, by names, kinds and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package corpus finds kernels and reads their BTF: single files, directories, BTFHub's trees,
 // distributions' packages, and the running kernel.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package creader asks the reader of archives in C, lib/c, so that tests can compare it with the one in Go.
 // It is for tests only, and skips those where the C reader cannot be built.
 package creader

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package decompress reads compressed data within limits.
 //
 // Nothing here believes what a file says of itself: dictionaries and windows are limited to limits.Dictionary,

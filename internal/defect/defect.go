@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package defect keeps mistakes of ours from costing more than the one object or kernel on which they
 // show: a panic becomes an error there, and is noted for the end of the run, which asks for a report.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dryrun makes the relocation logs of objects on the kernels of a corpus.
 package dryrun
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package embedded finds BPF ELF objects: a lone one, or those that another
 // file carries.
 //

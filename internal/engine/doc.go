@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package engine decides what loaders make of CO-RE relocations. Nothing else
 // does: the log renders it, the minimizer marks from it, the proof, the counts
 // of generate, check and verify read it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package foreign prints what others have chosen: names of files, kernels, objects, programs, types
 // and members, and errors, which name them. Such a name must neither do anything to the terminal or
 // the log that it is printed on nor pretend to be a text of ours.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package generate is the main job: every kernel of a corpus through the dry
 // run, the minimizer and its proof, on several workers.
 package generate

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package interp executes a BPF program abstractly, to tell which of its
 // instructions the kernel's verifier can reach.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package jsonfile reads JSON that an earlier run wrote, or that somebody says it did: piece by piece, so
 // that a file takes the memory of what is kept of it, whatever else it holds.
 package jsonfile

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package limits
 
 // A corpus in one file. Real: 33 kernels and 3 with modules, 7.6 MB.

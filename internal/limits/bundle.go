@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package limits
 
 // BundleBytes is how many bytes the BTFs of a directory or tar of minimized ones may have together, and what a tar

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package limits
 
 // What the code of one BPF object may take. The figures behind "real" are the

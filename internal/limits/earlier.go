@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package limits
 
 // What an earlier run wrote: manifests (--reuse-manifest), reports (--baseline) and listings (--earlier). Of 33

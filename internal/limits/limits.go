@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package limits says what may be spent on outside data: bytes, counts and
 // steps, in all and for each byte of input. Everything that reads objects,
 // kernels, archives, manifests or configuration draws on it. What exceeds a limit

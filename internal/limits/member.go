@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package limits
 
 // What is looked at to tell the machine of a kernel or an object, and options of a kernel, by the members of

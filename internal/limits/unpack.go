@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package limits
 
 // What reading kernels may take, from whatever they come in. "Real"

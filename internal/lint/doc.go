@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lint finds what is wrong with a corpus of kernel BTFs before it costs somebody a release:
 // files that are damaged, in the wrong place or missing, and BTF that misleads those who use it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package loadtest has the running kernel judge programs that were relocated
 // with minimized BTF. [Kernel] is for the tests of other packages, too.
 package loadtest

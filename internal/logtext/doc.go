@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package logtext writes relocation logs for people: grouped by object and
 // program, one line per relocation in libbpf's own notation,
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package machine tells which machine BTF and BPF objects are for: a kernel's by its struct pt_regs, an
 // object's by its file's name, by the program that embeds it, or by the registers that its relocations read.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nearest finds the word that was meant.
 package nearest
 

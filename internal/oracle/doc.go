@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package oracle asks bpftool for libbpf's CO-RE decisions. It is for tests
 // only; no command and no library of the project imports it.
 //

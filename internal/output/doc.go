@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package output puts files in their place. Whatever ends the program, kill -9 and a full disk
 // included, a file is the old one or the new one, and errors call it by the name that the user gave.
 //

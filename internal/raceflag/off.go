@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !race
 
 // Package raceflag says whether the race detector is on, which makes code take

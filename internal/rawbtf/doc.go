@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rawbtf is a validated, zero-copy view of one BTF blob. Package btfenc
 // writes new ones.
 //

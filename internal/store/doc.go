@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package store writes the kernels of a corpus as files of their own: Import as the compressed tree
 // that is fastest to read again and again, Extract as raw BTF.
 //

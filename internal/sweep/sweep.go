@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sweep reads all kernels of a corpus on several workers.
 package sweep
 

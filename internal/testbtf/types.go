@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package testbtf makes BTF, and BPF objects, of a short notation. It is for
 // tests only.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package testelf writes ELF files. It is for tests only.
 package testelf
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package testinput
 
 // largeStructs are structs of the kernel with members that every kernel since

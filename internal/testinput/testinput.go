@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package testinput finds the objects and kernels that tests run on: those of
 // testdata and, where the environment names them, more. [Large] makes an object.
 // It is for tests and benchmarks only.

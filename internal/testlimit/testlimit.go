@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package testlimit has a context that ends after so many looks at it. It is for
 // tests only.
 package testlimit

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package testminimized gives tests of archives something to put into them: the
 // kernels of testdata, minimized. It is for tests only.
 package testminimized

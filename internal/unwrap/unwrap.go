@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package unwrap gives the packages of this module the engine behind the types
 // of pkg/relolog, which show nothing of it to others.
 package unwrap

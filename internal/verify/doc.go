@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package verify proves that relocating against minimized BTFs gives the
 // decisions that the kernels' own BTFs give, under the rules of both loaders:
 // libbpf's, with the project's own engine, and cilium/ebpf's, with its own

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package archive holds the minimized BTF of many kernels in one small file,
 // and finds the right one on a host. It is what a tracer imports to run on
 // kernels without BTF:

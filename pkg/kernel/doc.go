@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kernel says which kernel is meant: by distribution, version, architecture and release.
 //
 //	k, err := kernel.Host(kernel.HostOptions{}) // of the machine that this runs on

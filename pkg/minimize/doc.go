@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package minimize turns the matches of a set of relocations against a kernel
 // into the smallest BTF on which every loader takes the same decisions.
 //

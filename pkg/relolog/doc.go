@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package relolog dry-runs the CO-RE relocations of a BPF object against the
 // BTF of a kernel and says what a loader would decide, and why. It needs no
 // privilege, no running kernel and no loader.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build unix
 
 // Command bench-helper does for scripts/bench.sh what a shell does badly:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A second reader of .btfa files, written from docs/archive-format.md alone.
 
 usage: second_reader.py ARCHIVE DIR DICTIONARY

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a .btfc file as docs/corpus-format.md describes it, and knows nothing else.
 
 For each kernel it prints the key, the sum of its BTF and the number of its modules, after comparing the sums.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /*
  * load BTF OBJECT...: has libbpf load every program of some BPF objects,
  * each alone, with BTF in place of the running kernel's own, and prints what

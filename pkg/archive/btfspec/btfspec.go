@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package btfspec gives what pkg/archive found to cilium/ebpf:
 //
 //	types, err := archive.Find(archive.Options{Archive: a})
