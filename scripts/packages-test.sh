@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes a release for this machine twice, in two directories that have nothing in common but the commit, and uses what
 # is in it as those would who get it. CI runs it. What needs a tool that is not there is skipped, and said so.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes all files of a release. See usage below, and docs/packaging.md.
 set -euo pipefail
 shopt -s inherit_errexit

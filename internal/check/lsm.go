@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package check
 
 // disabledHooks are the hooks of LSM that programs cannot be attached to: the set

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command btfa-dictionary makes the dictionary of the .btfa format of a corpus:
 //
 //	go run ./scripts/btfa-dictionary CORPUS

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command release-helper writes what a release says of its contents: an SPDX document, and the licences of the modules
 // that are linked into its programs. It asks the programs which modules those are, and reads their licences in the
 // module cache. scripts/release.sh calls it, in the top directory of the repository:
