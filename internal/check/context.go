@@ -84,7 +84,9 @@ func (h *hook) carries(id btfenc.TypeID, result bool) string {
 }
 
 // slot is what the verifier makes of 8 bytes of the context: btf_ctx_access in
-// kernel/bpf/btf.c, as of Linux 5.10, 6.0, 6.14 and 7.1.
+// kernel/bpf/btf.c, as of Linux 6.0. Where releases differ, kernels on either side
+// of the one that is named here were asked, 5.10, 6.1, 6.12, 6.18 and 7.2, but not
+// each release.
 type slot struct {
 	status Status // OK where they can be read
 	reason string

@@ -76,8 +76,9 @@ type mapRule struct {
 	percpu bool
 }
 
-// mapRules are from the functions *_alloc_check and *_alloc and the masks
-// *_CREATE_FLAG_MASK of Linux 5.10, 6.1 and 6.12, in kernel/bpf/hashtab.c, arraymap.c,
+// mapRules are what the functions *_alloc_check and *_alloc and the masks
+// *_CREATE_FLAG_MASK come to, to which Linux 5.10, 6.1, 6.12, 6.18 and 7.2 answered alike
+// in TestVerifierMaps. They are in kernel/bpf/hashtab.c, arraymap.c,
 // stackmap.c, lpm_trie.c, local_storage.c, bpf_local_storage.c, queue_stack_maps.c,
 // bloom_filter.c, ringbuf.c, devmap.c, cpumap.c and reuseport_array.c, net/xdp/xskmap.c and
 // net/core/sock_map.c. What differs between releases is in inventory.mapRefused.
