@@ -10,10 +10,10 @@ usage() {
 	cat <<EOF2
 usage: $me
 
-Makes docs/images/session.svg, a terminal, and docs/images/check.png, the page that
-'btfgen check --format html' writes, both from what btfgen prints for testdata. Needs
-Go and chromium. A test holds the first to what btfgen prints; the second
-depends on the version of chromium and its fonts.
+Makes the pictures of the README: docs/images/session.svg, a terminal, and
+docs/images/check.png, the page that 'btfgen check --format html' writes, from what
+btfgen prints for testdata; and the badges. Needs Go and chromium. Tests hold all of them
+to what they show, but for check.png, which depends on chromium's version and fonts.
 EOF2
 }
 
@@ -24,7 +24,7 @@ case ${1:-} in
 esac
 chromium=$(command -v chromium || command -v chromium-browser) || { printf '%s: needs chromium\n' "$me" >&2; exit 3; }
 
-go test ./cmd/btfgen -run '^TestSession$' -count=1 -update
+go test ./cmd/btfgen -run '^(TestSession|TestBadges)$' -count=1 -update
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -112,3 +112,49 @@ func drawTerminal(lines []string) string {
 	b.WriteString("</svg>\n")
 	return b.String()
 }
+
+// TestBadges makes the badges of the README out of the files that say what they say. Run it with -update to write them.
+func TestBadges(t *testing.T) {
+	for name, b := range map[string]struct {
+		label, file, line string // line has the value in its group
+	}{
+		"go":      {"Go", "go.mod", `(?m)^go (\d+\.\d+)`},
+		"licence": {"licence", "packaging/copyright", `(?m)^Files: \*\n(?:.+\n)*?License: (\S+)$`},
+	} {
+		data, err := os.ReadFile("../../" + b.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := regexp.MustCompile(b.line).FindSubmatch(data)
+		if m == nil {
+			t.Errorf("%s does not say the %s", b.file, b.label)
+			continue
+		}
+		path, got := "../../docs/images/"+name+".svg", drawBadge(b.label, string(m[1]))
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(want) != got {
+			t.Errorf("%s is not what %s says, run: go test ./cmd/btfgen -run TestBadges -update", path, b.file)
+		}
+	}
+}
+
+// drawBadge returns an SVG of two words side by side.
+func drawBadge(label, value string) string {
+	const wide, margin = 7, 8
+	left, right := len(label)*wide+2*margin, len(value)*wide+2*margin
+	text := func(x, w int, s string) string {
+		return fmt.Sprintf("<text x=\"%d\" y=\"14\" textLength=\"%d\">%s</text>\n", x+margin, w-2*margin, html.EscapeString(s))
+	}
+	return fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"20\" role=\"img\" aria-label=\"%s: %s\">\n", left+right, html.EscapeString(label), html.EscapeString(value)) +
+		"<style>text{font:11px Verdana,'DejaVu Sans',sans-serif;fill:#fff}</style>\n" +
+		fmt.Sprintf("<rect width=\"%d\" height=\"20\" fill=\"#555\"/>\n<rect x=\"%d\" width=\"%d\" height=\"20\" fill=\"#07689f\"/>\n", left, left, right) +
+		text(0, left, label) + text(left, right, value) + "</svg>\n"
+}
