@@ -20,6 +20,9 @@ type Kernel struct {
 	name  string
 	views []*view // vmlinux first, then the modules in the order given
 	spare []*view
+
+	// Part says that this is what relocations look at, and no more. Load resets it.
+	Part bool
 }
 
 // view is the BTF of vmlinux (module "") or of one module.
@@ -32,7 +35,7 @@ type view struct {
 // of an earlier Load. The data must not change while k is in use. The name is
 // used in messages and logs. Errors name the kernel, that of the context, too.
 func (k *Kernel) Load(ctx context.Context, name string, vmlinux []byte) error {
-	k.name = name
+	k.name, k.Part = name, false
 	k.spare = append(k.spare, k.views...)
 	k.views = k.views[:0]
 	return k.load(ctx, "", vmlinux, nil)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
+	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/minimize"
@@ -344,11 +345,8 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 	}
 	k.Machine = w.target.Machine()
 	start = time.Now()
-	if it.FullSize > 0 {
-		k.BTF, err = w.minimizer.MinimizePart(ctx, &w.target)
-	} else {
-		k.BTF, err = w.minimizer.Minimize(ctx, &w.target)
-	}
+	unwrap.Kernel(&w.target).Part = it.FullSize > 0
+	k.BTF, err = w.minimizer.Minimize(ctx, &w.target)
 	w.stages.Minimize += time.Since(start)
 	if err != nil {
 		return err

@@ -83,7 +83,8 @@ func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		of, err := m.MinimizePart(testlimit.Looks(1<<12), target)
+		unwrap.Kernel(target).Part = true
+		of, err := m.Minimize(testlimit.Looks(1<<12), target)
 		if err != nil {
 			continue
 		}

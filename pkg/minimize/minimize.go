@@ -95,7 +95,16 @@ func (e *ProofError) Is(target error) bool { return target == ErrProof }
 // [*ProofError], or one that says "too large to tell", or that of the context.
 func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) ([]byte, error) {
 	k := unwrap.Kernel(t)
-	out, err := m.first(ctx, t)
+	if m.last = m.sets.For(t); m.keepOnly {
+		m.last = engine.NewSet(k.Order())
+	}
+	if m.last == nil {
+		return nil, ErrNoObject
+	}
+	out, err := m.minimize(ctx, k, keepNothing)
+	if k.Part { // more than that is not in it
+		return out, err
+	}
 	for _, more := range []keep{keepStructs, keepPointees, keepMembers} {
 		if more == keepStructs && len(m.opts.Keep.Patterns()) == 0 {
 			continue // there are no forward declarations but the kernel's
@@ -105,24 +114,6 @@ func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) ([]byte, er
 		}
 	}
 	return out, err
-}
-
-// MinimizePart is Minimize for a target that has of a kernel what the relocations look at, and no more. It returns
-// [ErrProof] where Minimize might need more than that, as it does in BTF that no compiler makes.
-func (m *Minimizer) MinimizePart(ctx context.Context, t *relolog.Target) ([]byte, error) {
-	return m.first(ctx, t)
-}
-
-// first minimizes a kernel to what its matches depend upon.
-func (m *Minimizer) first(ctx context.Context, t *relolog.Target) ([]byte, error) {
-	k := unwrap.Kernel(t)
-	if m.last = m.sets.For(t); m.keepOnly {
-		m.last = engine.NewSet(k.Order())
-	}
-	if m.last == nil {
-		return nil, ErrNoObject
-	}
-	return m.minimize(ctx, k, keepNothing)
 }
 
 // minimize is Minimize; more says what it keeps where less will not do. A
