@@ -13,9 +13,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 func TestCompletions(t *testing.T) {
+	raceflag.SkipSerial(t)
 	app := newApp(io.Discard, io.Discard)
 	for _, c := range []struct {
 		line  string // the last word is the one to complete
@@ -94,6 +97,7 @@ func TestCompletions(t *testing.T) {
 
 // What commands say that they want for a value is what is completed.
 func TestCompletionFixed(t *testing.T) {
+	raceflag.SkipSerial(t)
 	const kernels, object = "../../testdata/vmlinux/debian/12/arm64", pageObject
 	for option, line := range map[string][]string{
 		"color":   {"relolog", object},
@@ -192,6 +196,7 @@ var completed = []struct{ line, want string }{
 
 // TestCompletionTerminal types lines into shells on a terminal.
 func TestCompletionTerminal(t *testing.T) {
+	raceflag.SkipSerial(t)
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("needs script, of util-linux, for a terminal")
 	}
@@ -290,6 +295,7 @@ func (t *terminal) enter(line string) string {
 }
 
 func TestCompletionFish(t *testing.T) {
+	raceflag.SkipSerial(t)
 	if _, err := exec.LookPath("fish"); err != nil {
 		t.Skip("needs fish")
 	}

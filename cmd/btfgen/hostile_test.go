@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 // forged is what hostile names try to have on a line of its own.
@@ -127,6 +129,7 @@ func printed(t *testing.T, what, text string) {
 // Whatever names files, kernels, objects, programs, types and members have, no output of any command
 // lets them out of the place where a name stands.
 func TestHostileNames(t *testing.T) {
+	raceflag.SkipSerial(t)
 	h := newHostileDir(t)
 	t.Chdir(h.dir)
 	other := "a\n" + forged + "\x1b[2J"

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 // hugeInput is how many bytes the files have that an earlier run is said to have written.
@@ -53,6 +55,7 @@ func hugeInputs() map[string]map[string]string {
 // What an earlier run is said to have written takes memory in proportion to its size, and is read
 // before the work begins. What is wrong with it is told by its name.
 func TestHugeInputs(t *testing.T) {
+	raceflag.SkipSerial(t)
 	const most = 80<<20 + 40*hugeInput // bytes allocated in all; without any such file it is up to 60 MB
 	dir := t.TempDir()
 	kernel := "../../testdata/vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst"

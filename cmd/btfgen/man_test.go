@@ -10,11 +10,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 // TestMan holds that each command has a page, which has what help and docs/cli.md have of it, and that formatters find
 // nothing wrong with it.
 func TestMan(t *testing.T) {
+	raceflag.SkipSerial(t)
 	dir := t.TempDir()
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	var stderr bytes.Buffer

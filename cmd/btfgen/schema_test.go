@@ -18,6 +18,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -105,6 +106,7 @@ var schemaRuns = []struct {
 
 // TestSchemas holds docs/schema to what commands write, and commands to having --json and a schema.
 func TestSchemas(t *testing.T) {
+	raceflag.SkipSerial(t)
 	all := schemas(t)
 	td, err := filepath.Abs("../../testdata")
 	if err != nil {

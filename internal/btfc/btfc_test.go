@@ -16,6 +16,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -117,6 +118,7 @@ func build(t testing.TB, order binary.ByteOrder, n int) []byte {
 
 // TestSeries packs builds of a series of either byte order, and another series that is like it.
 func TestSeries(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for _, test := range []struct {
 		order  binary.ByteOrder
 		builds int
@@ -317,6 +319,7 @@ func vmlinux(t testing.TB, name string) []byte {
 
 // TestReal packs real kernels, of which each is told from the one before it though its types are in another order.
 func TestReal(t *testing.T) {
+	raceflag.SkipSerial(t)
 	if testing.Short() {
 		t.Skip("packs real kernels")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/generate"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -17,6 +18,7 @@ import (
 // TestUnresolvedIsTheLog wants what generate lists as unresolved to be what the
 // relocation log of the same object and kernel says. generate reads parts of the kernels, from a corpus in one file.
 func TestUnresolvedIsTheLog(t *testing.T) {
+	raceflag.SkipSerial(t)
 	tree := testinput.Corpus(t)
 	cfg := generate.Config{Corpus: testinput.Packed(t, tree), Jobs: 2}
 	for _, o := range testinput.Objects(t) {
