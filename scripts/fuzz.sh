@@ -48,7 +48,7 @@ summary() {
 	local status=$?
 	if [[ -s $work/summary ]]; then
 		printf '\n%-40s %12s %8s  %s\n' target executions new result
-		awk '{ printf "%-40s %12d %8d  %s\n", $1, $2, $3, $4; sum += $2 } END { printf "%-40s %12d\n", "all", sum }' "$work/summary"
+		awk '{ at = $0; sub(/^[^ ]+ [^ ]+ [^ ]+ /, "", at); printf "%-40s %12d %8d  %s\n", $1, $2, $3, at; sum += $2 } END { printf "%-40s %12d\n", "all", sum }' "$work/summary"
 		printf 'ran for %d s\n' "$SECONDS"
 	fi
 	rm -rf "$work"
@@ -71,6 +71,14 @@ done | sort >"$work/targets"
 mapfile -t targets <"$work/targets"
 ((${#targets[@]})) || { printf '%s: no fuzz targets\n' "$me" >&2; exit 1; }
 
+# ended_in_time says whether a target failed for no other reason than that its time came to its end within an input: before
+# Go 1.27 the fuzzer may call that a failure (https://go.dev/issue/75804). It names no input then, as it does for all that
+# a target finds.
+ended_in_time() {
+	[[ $(grep -A1 '^--- FAIL: ' "$work/log" | sed -n '2s/^ *//p') == 'context deadline exceeded' ]] &&
+		! grep -qE 'Failing input|panic:|_test\.go:[0-9]+:' "$work/log"
+}
+
 for i in "${!targets[@]}"; do
 	read -r pkg target <<<"${targets[i]}"
 	for=$each
@@ -82,8 +90,12 @@ for i in "${!targets[@]}"; do
 	printf '%s %s, %s\n' "$pkg" "$target" "$for"
 	result=passed
 	if ! go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzztime "$for" -fuzzminimizetime 100x >"$work/log" 2>&1; then
-		result=FAILED found=1
-		cat "$work/log"
+		if ended_in_time; then
+			result='passed, the last input was not done'
+		else
+			result=FAILED found=1
+			cat "$work/log"
+		fi
 	fi
 	# fuzz: elapsed: 3s, execs: 4500 (1500/sec), new interesting: 7 (total: 90)
 	awk -v name="${pkg#"$module/"}.$target" -v result="$result" '
