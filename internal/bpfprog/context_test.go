@@ -5,6 +5,7 @@ package bpfprog
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf/asm"
 )
@@ -79,5 +80,32 @@ func TestAccesses(t *testing.T) {
 		if got := o.Accesses(p, 1); got != nil {
 			t.Errorf("%s: %v after one step", name, got)
 		}
+	}
+}
+
+// TestAccessesOfChain wants the time to grow with the code where one function after the other turns out to be called
+// by one that is not followed.
+func TestAccessesOfChain(t *testing.T) {
+	const n = 30_000 // functions that each call the next; a global one calls the first
+	o := &Object{Funcs: make([]Function, n+2)}
+	o.Funcs[0].Insns = append(o.Funcs[0].Insns, mov(6, 1))
+	for i := n; i > 0; i-- {
+		o.Funcs[i].Insns = []Insn{call(int32(i + 1)), exit}
+		o.Funcs[0].Insns = append(o.Funcs[0].Insns, mov(1, 6), call(int32(i)))
+	}
+	o.Funcs[n].Insns = []Insn{load(0, 1, 8), exit}
+	o.Funcs[0].Insns = append(o.Funcs[0].Insns, call(n+1), exit)
+	o.Funcs[n+1] = Function{Global: true, Insns: []Insn{call(1), exit}}
+	p := &Program{Funcs: []int{0}}
+	for i := range o.Funcs {
+		o.calls = append(o.calls, o.Funcs[i].calls())
+	}
+	p.Funcs = append(p.Funcs, o.calls[0]...)
+	start := time.Now()
+	if got := o.Accesses(p, 1<<22); len(got) > 0 {
+		t.Errorf("%v", got)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("%d functions took %v", n, took)
 	}
 }
