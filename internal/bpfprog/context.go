@@ -92,23 +92,21 @@ type flow struct {
 	plain   map[int]bool   // functions that are called with nothing to follow, too
 }
 
-// known returns the functions of which all calls in the program were followed.
+// known returns the functions of which all calls in the program were followed:
+// what is called by one that is not known is not known either.
 func (f *flow) known(p *Program) map[int]bool {
 	known := make(map[int]bool)
 	for at := range f.at {
 		known[at.Fn] = true
 	}
-	for again := true; again; {
-		again = false
-		for _, caller := range p.Funcs {
-			if caller >= len(f.o.calls) {
-				continue
-			}
-			for _, fn := range f.o.calls[caller] {
-				if !known[caller] && known[fn] && fn != p.Fn {
-					delete(known, fn)
-					again = true
-				}
+	unknown := slices.DeleteFunc(slices.Clone(p.Funcs), func(fn int) bool { return known[fn] })
+	for len(unknown) > 0 {
+		caller := unknown[len(unknown)-1]
+		unknown = unknown[:len(unknown)-1]
+		for _, fn := range f.o.calls[caller] {
+			if known[fn] && fn != p.Fn {
+				delete(known, fn)
+				unknown = append(unknown, fn)
 			}
 		}
 	}
