@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // Access is an instruction that reads or writes a program's context, or reads
@@ -24,9 +26,9 @@ type Access struct {
 // static functions to which it hands the context or an argument, in order of the
 // code. Each is what it says whenever the instruction is executed: of addresses that
 // differ between the paths to an instruction, or that are computed with something
-// unknown, nothing is said. After so many steps it gives up and says nothing.
-func (o *Object) Accesses(p *Program, steps int) []Access {
-	f := flow{o: o, left: steps, exposed: make(map[int]int64), leaders: make(map[int][]bool)}
+// unknown, nothing is said. When there are no steps left it gives up and says nothing.
+func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
+	f := flow{o: o, steps: steps, exposed: make(map[int]int64), leaders: make(map[int][]bool)}
 	// Which slots of the stack others can write to is known only once all has been
 	// looked at; the second round does not trust these.
 	for range 2 {
@@ -47,7 +49,7 @@ func (o *Object) Accesses(p *Program, steps int) []Access {
 			f.block(at, found)
 		}
 	}
-	if f.left < 0 {
+	if steps.Err() != nil {
 		return nil
 	}
 	return slices.SortedFunc(maps.Values(found), func(a, b Access) int {
@@ -84,7 +86,7 @@ func (s *addresses) clone() *addresses { return &addresses{s.regs, maps.Clone(s.
 // paths to an instruction.
 type flow struct {
 	o       *Object
-	left    int                 // steps
+	steps   *limits.Meter       // instructions, and slots of the stack where paths meet
 	at      map[Site]*addresses // where paths meet
 	work    []Site
 	leaders map[int][]bool // by function: places where paths can meet
@@ -124,6 +126,9 @@ func (f *flow) arrive(at Site, s *addresses) {
 	if !ok {
 		f.at[at] = s.clone()
 		f.work = append(f.work, at)
+		return
+	}
+	if !f.steps.Step(len(old.stack)) {
 		return
 	}
 	changed := false
@@ -179,7 +184,7 @@ func (f *flow) block(at Site, found map[Site]Access) {
 			}
 			return
 		}
-		if f.left--; f.left < 0 {
+		if !f.steps.Step(1) {
 			return
 		}
 		in := &code[at.Insn]

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // Instructions as the tests write them.
@@ -71,13 +73,13 @@ func TestAccesses(t *testing.T) {
 			p.Funcs = append(p.Funcs, i)
 		}
 		var got []access
-		for _, a := range o.Accesses(p, 1000) {
+		for _, a := range o.Accesses(p, limits.NewMeter(t.Context(), 1000, "")) {
 			got = append(got, access{a.At.Fn, a.At.Insn, a.Arg, a.Off})
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
-		if got := o.Accesses(p, 1); got != nil {
+		if got := o.Accesses(p, limits.NewMeter(t.Context(), 1, "")); got != nil {
 			t.Errorf("%s: %v after one step", name, got)
 		}
 	}
@@ -102,7 +104,7 @@ func TestAccessesOfChain(t *testing.T) {
 	}
 	p.Funcs = append(p.Funcs, o.calls[0]...)
 	start := time.Now()
-	if got := o.Accesses(p, 1<<22); len(got) > 0 {
+	if got := o.Accesses(p, limits.NewMeter(t.Context(), 1<<22, "")); len(got) > 0 {
 		t.Errorf("%v", got)
 	}
 	if took := time.Since(start); took > 5*time.Second {

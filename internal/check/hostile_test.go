@@ -19,6 +19,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testlimit"
 )
 
 const absentHelper, presentHelper = 400, int64(asm.FnGetPrandomU32)
@@ -80,6 +81,25 @@ func objectOf(t *testing.T, n int, code []insn, externs ...bpfprog.Extern) *Obje
 		o.Programs = append(o.Programs, bpfprog.Program{Fn: i, Funcs: []int{i}})
 	}
 	return newObject("hostile", o, noRecords(t))
+}
+
+// TestHostileAccesses wants what all programs of an object read of their context
+// to be looked for within one limit, and not after the context of the run has ended.
+func TestHostileAccesses(t *testing.T) {
+	code := slices.Concat(slices.Repeat([]insn{{Op: asm.Add.Op(asm.ImmSource), Dst: 6}}, 1<<16), []insn{{Op: asm.LoadMemOp(asm.DWord), Dst: 0, Src: 1, Off: 8}, {Op: bpfprog.OpExit}})
+	o := objectOf(t, 200, code)
+	for i := range o.Programs {
+		o.Programs[i].Attach = bpfprog.SectionOf("tp_btf/sched_switch")
+	}
+	if err := o.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if first, last := o.accesses[0], o.accesses[199]; len(first) != 1 || last != nil {
+		t.Errorf("%v, %v", first, last)
+	}
+	if err := o.follow(testlimit.Looks(100)); err != context.Canceled {
+		t.Errorf("%v", err)
+	}
 }
 
 // TestHostile bounds what hostile objects cost on a kernel that has one helper,

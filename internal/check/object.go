@@ -46,7 +46,11 @@ func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return newObject(name, prog, r), nil
+	o := newObject(name, prog, r)
+	if err := o.follow(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return o, nil
 }
 
 // Name returns the name that was given to Parse.
@@ -119,15 +123,22 @@ func newObject(name string, prog *bpfprog.Object, r records) *Object {
 			}
 		}
 	}
+	o.accesses = make([][]bpfprog.Access, len(prog.Programs))
 	for i := range prog.Programs {
-		var l []bpfprog.Access
-		if s := prog.Programs[i].Attach; s != nil && givesContext(s.Kind) {
-			l = prog.Accesses(&prog.Programs[i], limits.AccessSteps)
-		}
-		o.accesses = append(o.accesses, l)
 		o.called = append(o.called, o.helpersOf(&prog.Programs[i]))
 	}
 	return o
+}
+
+// follow finds what the programs read of their context. An error is ctx's.
+func (o *Object) follow(ctx context.Context) error {
+	steps := limits.NewMeter(ctx, limits.AccessSteps, "instructions")
+	for i := range o.Programs {
+		if s := o.Programs[i].Attach; s != nil && givesContext(s.Kind) {
+			o.accesses[i] = o.Object.Accesses(&o.Programs[i], steps)
+		}
+	}
+	return ctx.Err()
 }
 
 // extern returns what an instruction refers to, nil unless that is an extern.

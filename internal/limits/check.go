@@ -34,9 +34,10 @@ const (
 	// memory. The kernel takes a million from a program. Real: 172,328.
 	Instructions = 1 << 20
 
-	// AccessSteps bounds the instructions looked at to find where one of its programs
-	// reads its context; beyond that it is not judged. Real: 11,033.
-	AccessSteps = 1 << 22
+	// AccessSteps bounds the instructions looked at to find where its programs read
+	// their context; what those read that come after is not judged. Real: 11,033 for
+	// one program.
+	AccessSteps = 1 << 24
 
 	// Relocations bounds those that tell instructions what they refer to. Real:
 	// 750.
