@@ -51,10 +51,7 @@ func attachNames(pr *bpfprog.Program) (names []string, pattern string) {
 // there.
 func (e *evaluation) attachment() {
 	s := e.pr.Attach
-	if s == nil {
-		return
-	}
-	if !attachesByName(s.Kind) {
+	if s == nil || !attachesByName(s.Kind) {
 		return
 	}
 	switch s.Kind {
@@ -148,7 +145,7 @@ func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 
 // trampolines are the versions since which programs can be attached to
 // functions; x86_64 could from the first, and 0 is none yet.
-var trampolines = map[string]uint64{"arm64": 6 << 16, "s390x": 6<<16 | 3<<8, "ppc64le": 6<<16 | 13<<8, "arm": 0}
+var trampolines = map[string]release{"arm64": linux(6, 0), "s390x": linux(6, 3), "ppc64le": linux(6, 13), "arm": 0}
 
 // trampoline judges whether the machine's kernels can attach to functions,
 // which BTF does not tell.
@@ -157,7 +154,7 @@ func (e *evaluation) trampoline(s *bpfprog.Section) {
 	if !ok || since > 0 && !e.k.before(since) {
 		return
 	}
-	reason := fmt.Sprintf("no kernel for %s before %d.%d has BPF trampolines", e.k.arch, since>>16, since>>8&255)
+	reason := fmt.Sprintf("no kernel for %s before %s has BPF trampolines", e.k.arch, since)
 	if since == 0 {
 		reason = "no kernel for " + e.k.arch + " has BPF trampolines"
 	}

@@ -79,8 +79,7 @@ func (h *hook) carries(id btfenc.TypeID, result bool) string {
 	case k == btfenc.KindStruct && !result && t.Size() <= 16:
 		return ""
 	}
-	w := cWriter{h.view, maxTypes}
-	return w.name(id, 0)
+	return h.text(id)
 }
 
 // slot is what the verifier makes of 8 bytes of the context: btf_ctx_access in

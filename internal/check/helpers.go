@@ -5,6 +5,7 @@ package check
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -65,9 +66,7 @@ func readPermissions(text string) (permissions, error) {
 				if all[set] == nil {
 					return nil, fmt.Errorf("%s: %s does not come before it", names, set)
 				}
-				for id, p := range all[set] {
-					of[id] = p
-				}
+				maps.Copy(of, all[set])
 				continue
 			}
 			name, when, _ := strings.Cut(w, "@")
@@ -77,11 +76,11 @@ func readPermissions(text string) (permissions, error) {
 			}
 			p := permission{}
 			if when != "" {
-				if n, err := fmt.Sscanf(when, "%d.%d..%d.%d", new(uint64), new(uint64), new(uint64), new(uint64)); n != 4 {
+				var major, minor, byMajor, byMinor uint64
+				if _, err := fmt.Sscanf(when, "%d.%d..%d.%d", &major, &minor, &byMajor, &byMinor); err != nil {
 					return nil, fmt.Errorf("%s: %s: %w", names, w, err)
 				}
-				after, by, _ := strings.Cut(when, "..")
-				p = permission{parseRelease(after), parseRelease(by)}
+				p = permission{linux(major, minor), linux(byMajor, byMinor)}
 			}
 			of[id] = p
 		}
@@ -93,14 +92,6 @@ func readPermissions(text string) (permissions, error) {
 		}
 	}
 	return all, nil
-}
-
-func parseRelease(s string) release {
-	var major, minor uint64
-	if _, err := fmt.Sscanf(s, "%d.%d", &major, &minor); err != nil {
-		return 0
-	}
-	return linux(major, minor)
 }
 
 // of returns what programs of a section may call, nil where that is not known,
@@ -197,19 +188,19 @@ func (o *Object) helpersOf(pr *bpfprog.Program) (s helperSet) {
 
 // forbids returns the helpers that programs of a section may not call, or perhaps
 // not.
-func (p *pairing) forbids(s *bpfprog.Section) *helperSet {
-	set, ok := p.forbidden[s]
+func (k *inventory) forbids(s *bpfprog.Section) *helperSet {
+	set, ok := k.refuses[s]
 	if !ok {
 		set = new(helperSet)
 		for id := int64(1); id <= lastHelper; id++ {
-			if status, _ := p.k.forbidden(s, id); status != OK {
+			if status, _ := k.forbidden(s, id); status != OK {
 				set.add(id)
 			}
 		}
-		if p.forbidden == nil {
-			p.forbidden = make(map[*bpfprog.Section]*helperSet)
+		if k.refuses == nil {
+			k.refuses = make(map[*bpfprog.Section]*helperSet)
 		}
-		p.forbidden[s] = set
+		k.refuses[s] = set
 	}
 	return set
 }
@@ -218,11 +209,11 @@ func (p *pairing) forbids(s *bpfprog.Section) *helperSet {
 // programs of its type may.
 func (e *evaluation) calls(n int) (l []absence) {
 	s := e.pr.Attach
-	if s == nil || !e.o.called[n].meets(e.forbids(s)) {
+	if s == nil || !e.o.called[n].meets(e.k.forbids(s)) {
 		return nil
 	}
 	e.eachUse(func(u *use) {
-		if !u.in.IsHelper() || !e.forbids(s).has(u.in.Imm) {
+		if !u.in.IsHelper() || !e.k.forbids(s).has(u.in.Imm) {
 			return
 		}
 		status, why := e.k.forbidden(s, u.in.Imm)

@@ -52,9 +52,9 @@ func (k *inventory) has(came release) presence {
 		return present
 	case !k.dated():
 		return untold
-	case !k.before(uint64(came)):
+	case !k.before(came):
 		return present
-	case k.before(uint64(newest)):
+	case k.before(newest):
 		return older
 	}
 	return lacking

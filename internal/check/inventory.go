@@ -10,6 +10,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/interp"
 	"github.com/btfgen/btfgen/internal/rawbtf"
@@ -72,7 +73,8 @@ type inventory struct {
 	funcs    int
 	wrapper  bool // system calls are __x64_sys_*
 	features interp.Features
-	version  interp.Number // LINUX_KERNEL_VERSION, V 0 where nothing tells
+	refuses  map[*bpfprog.Section]*helperSet // as far as somebody has asked; see forbids
+	version  interp.Number                   // LINUX_KERNEL_VERSION, V 0 where nothing tells
 }
 
 // inspect reads all that is wanted from a kernel's BTF in one pass. When ctx ends
@@ -247,9 +249,9 @@ func allSyscallNames(name string) (all []string) {
 func (k *inventory) dated() bool { return k.version.V != 0 }
 
 // before reports whether the kernel's name tells that it is older than a
-// version.
-func (k *inventory) before(version uint64) bool {
-	return k.dated() && k.version.V|k.version.Unknown < version
+// release.
+func (k *inventory) before(r release) bool {
+	return k.dated() && k.version.V|k.version.Unknown < uint64(r)
 }
 
 // lacks reports that an enum is there and has no such name.

@@ -2,26 +2,22 @@
 
 package check
 
-import (
-	"fmt"
-
-	"github.com/btfgen/btfgen/internal/bpfprog"
-)
+import "github.com/btfgen/btfgen/internal/bpfprog"
 
 // groups says when the groups of instructions came, and what in a kernel's BTF
 // came with them: the opcodes themselves are macros, which BTF does not have.
 var groups = [bpfprog.NumGroups]struct {
-	since  uint64 // as LINUX_KERNEL_VERSION
+	since  release
 	enum   int
 	value  string
 	direct bool // the value is a part of the same feature: nobody takes one without the other
 }{
-	bpfprog.GroupJMP32:   {5<<16 | 1<<8, enumHelper, "BPF_FUNC_spin_lock", false},
-	bpfprog.GroupAtomics: {5<<16 | 12<<8, enumHelper, "BPF_FUNC_check_mtu", false},
-	bpfprog.GroupV4:      {6<<16 | 6<<8, enumAttach, "BPF_TRACE_UPROBE_MULTI", false},
-	bpfprog.GroupMayGoto: {6<<16 | 9<<8, enumCond, "BPF_MAY_GOTO", true},
-	bpfprog.GroupArena:   {6<<16 | 9<<8, enumMap, "BPF_MAP_TYPE_ARENA", true},
-	bpfprog.GroupAcqRel:  {6<<16 | 15<<8, enumField, "BPF_RES_SPIN_LOCK", false},
+	bpfprog.GroupJMP32:   {linux(5, 1), enumHelper, "BPF_FUNC_spin_lock", false},
+	bpfprog.GroupAtomics: {linux(5, 12), enumHelper, "BPF_FUNC_check_mtu", false},
+	bpfprog.GroupV4:      {linux(6, 6), enumAttach, "BPF_TRACE_UPROBE_MULTI", false},
+	bpfprog.GroupMayGoto: {linux(6, 9), enumCond, "BPF_MAY_GOTO", true},
+	bpfprog.GroupArena:   {linux(6, 9), enumMap, "BPF_MAP_TYPE_ARENA", true},
+	bpfprog.GroupAcqRel:  {linux(6, 15), enumField, "BPF_RES_SPIN_LOCK", false},
 }
 
 // presence is whether a kernel has something, as far as its BTF and its
@@ -63,14 +59,13 @@ func (e *evaluation) instruction(u *use) {
 	if has == present {
 		return
 	}
-	since := groups[n.Group].since
-	came := fmt.Sprintf("came in Linux %d.%d", since>>16, since>>8&255)
+	came := "came in Linux " + groups[n.Group].since.String()
 	f := Finding{Status: MayFail, Topic: TopicInsn, Subject: n.Name, Source: e.o.Source(u.at)}
 	if n.Group == bpfprog.GroupV4 {
 		f.Subject += " (cpu v4)"
 	}
 	switch {
-	case has == lacking && n.Name == bpfprog.Gotol && !e.k.before(5<<16|15<<8):
+	case has == lacking && n.Name == bpfprog.Gotol && !e.k.before(linux(5, 15)):
 		f.Reason = "it " + came + ", and in updates of some older kernels, whose BTF does not show it"
 	case has == lacking:
 		f.Status, f.Reason = Fails, "the kernel's verifier does not know it; it "+came

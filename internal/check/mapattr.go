@@ -276,7 +276,7 @@ func (p *pairing) definitions() (l []Finding) {
 	for i := range p.o.Maps {
 		m := &p.o.Maps[i]
 		if types != nil && !hasValue(types, uint64(m.Type)) {
-			continue // see maps
+			continue // see lackedMaps
 		}
 		f := Finding{Topic: TopicMapDef, Subject: m.Name}
 		if f.Status, f.Reason = p.k.mapRefused(m); f.Status == OK && m.Inner != nil {

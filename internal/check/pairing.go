@@ -21,11 +21,10 @@ type pairing struct {
 	whole  []Finding      // on what the object needs, whichever program is loaded
 	lacked []*bpfprog.Map // that the kernel has no type for
 
-	keys      map[int][sha256.Size]byte // of functions
-	externs   map[*bpfprog.Extern]lack
-	forbidden map[*bpfprog.Section]*helperSet
-	work      int // of the explorations of its programs so far
-	findings  int // on their code so far
+	keys     map[int][sha256.Size]byte // of functions
+	externs  map[*bpfprog.Extern]lack
+	work     int // of the explorations of its programs so far
+	findings int // on their code so far
 }
 
 // lack is why an extern cannot be used; why is empty if it can.
