@@ -236,29 +236,29 @@ func (r *run) skippedList() []*corpus.Error {
 
 // nowhere takes a target that no kernel has for one that the loader sets: it is told
 // once, and does not fail everywhere. Of one or two kernels that is not known.
-func (p *Program) nowhere() {
+func (p *Program) nowhere(kernels int) {
 	const enough = 3
 	for i := range p.Findings {
+		if f := &p.Findings[i]; f.Status == Other {
+			kernels -= len(f.Kernels)
+		}
+	}
+	for i := range p.Findings {
+		if f := &p.Findings[i]; f.Topic == TopicTarget && f.Reason == notThere && len(f.Kernels) >= max(kernels, enough) {
+			f.Status, f.Reason = Unknown, "no kernel here has it, so the loader seems to set it: --target says what to"
+		}
+	}
+}
+
+// sum makes the verdicts on each of so many kernels of the findings.
+func (p *Program) sum(kernels int) {
+	p.Status, p.Load = make([]Status, kernels), make([]Status, kernels)
+	for i := range p.Findings {
 		f := &p.Findings[i]
-		for k, s := range p.Status {
-			if f.Topic != TopicTarget || f.Reason != notThere || s != Other && !slices.Contains(f.Kernels, k) || len(f.Kernels) < enough {
-				f = nil
-				break
-			}
-		}
-		if f == nil {
-			continue
-		}
-		f.Status, f.Reason = Unknown, "no kernel here has it, so the loader seems to set it: --target says what to"
 		for _, k := range f.Kernels {
-			p.Status[k], p.Load[k] = OK, OK
-			for j := range p.Findings {
-				if g := &p.Findings[j]; slices.Contains(g.Kernels, k) {
-					p.Status[k] = max(p.Status[k], g.Status)
-					if !g.Attach {
-						p.Load[k] = max(p.Load[k], g.Status)
-					}
-				}
+			p.Status[k] = max(p.Status[k], f.Status)
+			if !f.Attach {
+				p.Load[k] = max(p.Load[k], f.Status)
 			}
 		}
 	}
@@ -282,7 +282,6 @@ func (r *run) row(ctx context.Context, o *Object, pr *bpfprog.Program, n int) Pr
 			sortFindings(all)
 			l = r.found.note(all)
 		}
-		s, load := OK, OK
 		for _, f := range l {
 			i, ok := at[f]
 			if !ok {
@@ -291,14 +290,10 @@ func (r *run) row(ctx context.Context, o *Object, pr *bpfprog.Program, n int) Pr
 				p.Findings = append(p.Findings, KernelFinding{Finding: r.found.all[f]})
 			}
 			p.Findings[i].Kernels = append(p.Findings[i].Kernels, ki)
-			s = max(s, p.Findings[i].Status)
-			if !p.Findings[i].Attach {
-				load = max(load, p.Findings[i].Status)
-			}
 		}
-		p.Status, p.Load = append(p.Status, s), append(p.Load, load)
 	}
-	p.nowhere()
+	p.nowhere(len(r.kernels))
+	p.sum(len(r.kernels))
 	slices.SortStableFunc(p.Findings, func(a, b KernelFinding) int {
 		return cmp.Or(-cmp.Compare(a.Status, b.Status), -cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Subject, b.Subject))
 	})
