@@ -5,6 +5,7 @@ package corpus
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -109,18 +110,9 @@ func (c *Corpus) Selection() (s Selection) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for w := range m.words {
-		s.Words = append(s.Words, w)
-	}
-	slices.SortFunc(s.Words, kernel.CompareVersions)
+	s.Words = slices.SortedFunc(maps.Keys(m.words), kernel.CompareVersions)
 	s.Unread = len(m.unread)
-	keys := slices.SortedFunc(func(yield func(kernel.Key) bool) {
-		for k := range m.keys {
-			if !yield(k) {
-				return
-			}
-		}
-	}, kernel.Key.Compare)
+	keys := slices.SortedFunc(maps.Keys(m.keys), kernel.Key.Compare)
 	for i, sel := range slices.Concat(m.opts.Select, m.opts.Exclude) {
 		if !m.matched[i] {
 			s.Unmatched = append(s.Unmatched, Unmatched{sel, i >= len(m.opts.Select), Nearest(sel, slices.Values(keys))})
