@@ -103,9 +103,7 @@ func (l *commandLine) incomplete(among []*cli.Command) error {
 	if len(l.commands) == 0 {
 		return usagef("no command given")
 	}
-	all := names(among)
-	n := len(all) - 1
-	return usagef("%s needs a command: %s or %s", l.last().Name, strings.Join(all[:n], ", "), all[n])
+	return usagef("%s needs a command: %s", l.last().Name, listOr(names(among)))
 }
 
 func names(cmds []*cli.Command) []string {

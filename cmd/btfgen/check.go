@@ -102,8 +102,8 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 			return o, usagef("--target %q: want PROGRAM=NAME", t)
 		}
 	}
-	if o.require, err = corpus.ParseSelectors(c.StringSlice("require")); err != nil {
-		return o, usageError{fmt.Errorf("--require: %w", err)}
+	if o.require, err = selectors(c, "require"); err != nil {
+		return o, err
 	}
 	o.args = c.Args().Slice()
 	if c.Bool("diff") {
@@ -114,7 +114,7 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 			return o, usagef("--diff does not go with --format, --json, --baseline or --require")
 		}
 		if o.diff, err = corpus.ParseSelectors(o.args[:2]); err != nil {
-			return o, usageError{fmt.Errorf("--diff: %w", err)}
+			return o, usagef("--diff: %w", err)
 		}
 		o.args = o.args[2:]
 	}

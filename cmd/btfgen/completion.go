@@ -225,7 +225,6 @@ func (l *commandLine) completeArgument(word string) *completion {
 	case a.Name == "shell":
 		return words(word, plain(shells...))
 	case a.Name == "objects" && word != "" && !strings.Contains(word, "="):
-		c = words(word, nil)
 		for _, m := range machine.Archs() {
 			if strings.HasPrefix(m, word) {
 				c.words = append(c.words, candidate{m + "=", "an OBJECT for this machine"})
