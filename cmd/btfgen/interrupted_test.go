@@ -24,10 +24,10 @@ type victim struct {
 
 func newVictim(t *testing.T) *victim {
 	if testing.Short() {
-		t.Skip("starts btfgen many times")
+		t.Skip("skipped: starts btfgen many times")
 	}
 	if runtime.GOOS == "windows" {
-		t.Skip("no signals to send")
+		t.Skip("needs signals to send")
 	}
 	v := &victim{path: filepath.Join(t.TempDir(), "btfgen"), dir: t.TempDir(), sources: "../../testdata/vmlinux"}
 	if out, err := exec.Command("go", "build", "-o", v.path, ".").CombinedOutput(); err != nil {

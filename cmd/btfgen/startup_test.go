@@ -21,7 +21,7 @@ var initLine = regexp.MustCompile(`(?m)^init (\S+) @.* clock, (\d+) bytes, (\d+)
 // scripts/check.sh holds the time.
 func TestStartUp(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("the program would need another name")
+		t.Skip("skipped: the program would need another name")
 	}
 	const limit = 12_000 // bytes
 	known := map[string]string{

@@ -56,7 +56,7 @@ func TestTarball(t *testing.T) {
 		t.Skip("needs git")
 	}
 	if !strings.HasPrefix(archived, "$") {
-		t.Skip("these sources are from a tarball")
+		t.Skip("needs a git repository: these sources are from a tarball")
 	}
 	dir := t.TempDir()
 	for from, to := range map[string]string{"../../.gitattributes": ".gitattributes", "version.txt": "cmd/btfgen/version.txt"} {
@@ -103,7 +103,7 @@ func TestTarball(t *testing.T) {
 // TestLinkedVersion holds the name that packagers pass to the linker.
 func TestLinkedVersion(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the program")
+		t.Skip("skipped: builds the program")
 	}
 	exe := filepath.Join(t.TempDir(), "btfgen")
 	if out, err := exec.Command("go", "build", "-ldflags", "-X main.version=v1.2.3-distro", "-o", exe, ".").CombinedOutput(); err != nil {

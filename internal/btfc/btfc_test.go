@@ -321,7 +321,7 @@ func vmlinux(t testing.TB, name string) []byte {
 func TestReal(t *testing.T) {
 	raceflag.SkipSerial(t)
 	if testing.Short() {
-		t.Skip("packs real kernels")
+		t.Skip("skipped: packs real kernels")
 	}
 	all := []input{
 		in("6.1.0-47-amd64", vmlinux(t, "12/x86_64/6.1.0-47-amd64")),

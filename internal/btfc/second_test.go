@@ -39,7 +39,7 @@ func second(t *testing.T, data []byte, all ...input) {
 	t.Helper()
 	for _, tool := range []string{"python3", "zstd"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip(err)
+			t.Skip("needs ", tool, ": ", err)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "x.btfc")

@@ -38,7 +38,7 @@ SEC("tp_btf/sched_switch") long plain(unsigned long long *ctx) { return ctx[1] >
 func TestV4(t *testing.T) {
 	clang, err := exec.LookPath("clang-19")
 	if err != nil {
-		t.Skip("no clang-19")
+		t.Skip("needs clang-19")
 	}
 	dir := t.TempDir()
 	src, out := filepath.Join(dir, "v4.bpf.c"), filepath.Join(dir, "v4.bpf.o")

@@ -36,7 +36,7 @@ func runningKernel(t *testing.T) *inventory {
 		t.Fatal(why)
 	}
 	if tg.Order() != binary.LittleEndian {
-		t.Skip("the programs are written for little-endian machines")
+		t.Skip("needs a little-endian machine, for which the programs are written")
 	}
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)

@@ -43,7 +43,7 @@ func BenchmarkRead(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			c, err := Open(context.Background(), []string{bb.path}, Options{XZ: bb.xz})
 			if err != nil {
-				b.Skip(err)
+				b.Skip("needs the xz program: ", err)
 			}
 			var s Scratch
 			b.SetBytes(int64(len(raw)))
@@ -57,7 +57,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 	b.Run("tar.xz/xz alone", func(b *testing.B) {
 		if _, err := exec.LookPath("xz"); err != nil {
-			b.Skip("no xz program")
+			b.Skip("needs the xz program")
 		}
 		b.SetBytes(int64(len(raw)))
 		for b.Loop() {

@@ -427,7 +427,7 @@ func TestReadStops(t *testing.T) {
 // A cancelled read does not leave an xz process behind that waits for someone to read its output.
 func TestReadStopsProgram(t *testing.T) {
 	if _, err := exec.LookPath("xz"); err != nil {
-		t.Skip("no xz program")
+		t.Skip("needs the xz program")
 	}
 	cmd := exec.Command("xz", "-0")
 	cmd.Stdin = bytes.NewReader(tarOf(member{"1.btf", blobLE}, member{"2.btf", blobLE}, member{"z", make([]byte, 64<<20)}))

@@ -24,7 +24,7 @@ const testdata = "../../testdata/vmlinux"
 func realCorpus(t testing.TB) string {
 	dir := os.Getenv("BTFGEN_CORPUS")
 	if dir == "" {
-		t.Skip("BTFGEN_CORPUS does not name a directory with a corpus")
+		t.Skip("needs BTFGEN_CORPUS to name a directory with a corpus")
 	}
 	return dir
 }
@@ -80,7 +80,7 @@ func TestTestdata(t *testing.T) {
 func TestCorpusDecodersAgree(t *testing.T) {
 	dir := realCorpus(t)
 	if _, err := exec.LookPath("xz"); err != nil {
-		t.Skip("no xz program")
+		t.Skip("needs the xz program")
 	}
 	want, mods := hashes(t, Options{XZ: decompress.Program}, dir)
 	got, _ := hashes(t, Options{XZ: decompress.BuiltIn}, dir)
@@ -106,7 +106,7 @@ func TestCorpusDecodersAgree(t *testing.T) {
 func TestPackages(t *testing.T) {
 	dir := os.Getenv("BTFGEN_PACKAGES")
 	if dir == "" {
-		t.Skip("BTFGEN_PACKAGES does not name a directory with .deb or .rpm kernel packages")
+		t.Skip("needs BTFGEN_PACKAGES to name a directory with .deb or .rpm kernel packages")
 	}
 	var files []string
 	for _, glob := range []string{"*.deb", "*.rpm"} {
@@ -154,7 +154,7 @@ func TestPackages(t *testing.T) {
 func TestSysfs(t *testing.T) {
 	const dir = "/sys/kernel/btf"
 	if _, err := os.Stat(dir + "/vmlinux"); err != nil {
-		t.Skip("the running kernel has no BTF")
+		t.Skip("needs a running kernel with BTF")
 	}
 	for _, src := range []string{dir, dir + "/vmlinux"} {
 		_, got, errs := readAll(t, Options{}, src)

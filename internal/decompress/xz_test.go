@@ -38,7 +38,7 @@ func compressXZ(t *testing.T, data []byte) []byte {
 func program(t *testing.T) Decoder {
 	t.Helper()
 	if _, err := exec.LookPath("xz"); err != nil {
-		t.Skip("no xz program")
+		t.Skip("needs the xz program")
 	}
 	d, err := Program.Find()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 func TestDebian(t *testing.T) {
 	root := os.Getenv("BTFGEN_DEBIAN")
 	if root == "" {
-		t.Skip("BTFGEN_DEBIAN is not set")
+		t.Skip("needs BTFGEN_DEBIAN")
 	}
 	var files, objects, big int
 	core, distinct := 0, map[string]bool{}

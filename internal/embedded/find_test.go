@@ -274,7 +274,7 @@ func TestReadFileUnsized(t *testing.T) {
 	w.Close()
 	path := fmt.Sprintf("/dev/fd/%d", r.Fd())
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no %s here", path)
+		t.Skipf("needs %s", path)
 	}
 	if _, err := ReadFile(path, int64(len(obj))-1); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("error %v, want larger than the limit", err)

@@ -158,7 +158,7 @@ func TestName(t *testing.T) {
 func TestNameGo(t *testing.T) {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
-		t.Skip("no go command in PATH")
+		t.Skip("needs the go command in PATH")
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -302,7 +302,7 @@ func TestKASAN(t *testing.T) {
 		}
 	})
 	if os.Getenv("BTFGEN_CORPUS") == "" {
-		t.Skip("BTFGEN_CORPUS is not set: no kernels with KASAN")
+		t.Skip("needs BTFGEN_CORPUS: kernels with KASAN")
 	}
 	t.Logf("%d kernels with generic KASAN, %d with hardware tags", generic, tagged)
 	if generic == 0 || tagged == 0 {

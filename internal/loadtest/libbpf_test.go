@@ -73,7 +73,7 @@ func build(t *testing.T) string {
 	probe := exec.Command(gcc, "-E", "-o", os.DevNull, "-")
 	probe.Stdin = strings.NewReader("#include <bpf/libbpf.h>\n")
 	if out, err := probe.CombinedOutput(); err != nil {
-		t.Skipf("no headers of libbpf; on Debian: apt install libbpf-dev\n%s", out)
+		t.Skipf("needs the headers of libbpf (Debian: apt install libbpf-dev)\n%s", out)
 	}
 	path := filepath.Join(t.TempDir(), "load")
 	if out, err := exec.Command(gcc, "-Wall", "-O1", "-o", path, filepath.Join("testdata", "load.c"), "-lbpf").CombinedOutput(); err != nil {

@@ -27,7 +27,7 @@ const maxKernel, few = 20 << 20, 3
 func TestDebian(t *testing.T) {
 	root := os.Getenv("BTFGEN_DEBIAN")
 	if root == "" {
-		t.Skip("BTFGEN_DEBIAN is not set")
+		t.Skip("needs BTFGEN_DEBIAN")
 	}
 	bpftool := Need(t, "bpftool")
 	objects, kernels := debianObjects(t, root), rawKernels(t)
@@ -116,7 +116,7 @@ func rawKernels(t *testing.T) []string {
 	if root == "" {
 		const own = "/sys/kernel/btf/vmlinux"
 		if _, err := os.Stat(own); err != nil {
-			t.Skipf("BTFGEN_BTF is not set, and no %s", own)
+			t.Skipf("needs BTFGEN_BTF or %s", own)
 		}
 		return []string{own}
 	}

@@ -433,7 +433,7 @@ func TestAbandon(t *testing.T) {
 // What cannot be replaced is written to.
 func TestDevice(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip(err)
+		t.Skip("needs /dev/full: ", err)
 	}
 	if err := WriteFile("/dev/null", text("x")); err != nil {
 		t.Error(err)

@@ -128,7 +128,7 @@ func chromiumTitle(t *testing.T, page string) string {
 	t.Helper()
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("no chromium")
+		t.Skip("needs chromium")
 	}
 	file := filepath.Join(t.TempDir(), "page.html")
 	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {

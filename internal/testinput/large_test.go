@@ -164,7 +164,7 @@ func TestLargeLoads(t *testing.T) {
 func TestLargeBpftool(t *testing.T) {
 	bpftool, err := exec.LookPath("bpftool")
 	if err != nil {
-		t.Skip("no bpftool here")
+		t.Skip("needs bpftool")
 	}
 	dir := t.TempDir()
 	object, kernel, out := filepath.Join(dir, "large.o"), filepath.Join(dir, "vmlinux"), filepath.Join(dir, "out.btf")

@@ -69,7 +69,7 @@ func TestRunningKernel(t *testing.T) {
 		}
 	}
 	if instructions == 0 {
-		t.Skip("libbpf cannot load here") // no BPF, or no bpffs
+		t.Skip("needs a kernel and rights with which libbpf can load") // no BPF, or no bpffs
 	}
 	t.Logf("%d instructions on the running kernel hold what the log says", instructions)
 }

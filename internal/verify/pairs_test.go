@@ -116,7 +116,7 @@ func TestFallback(t *testing.T) {
 	o := testinput.Named(t, "guards.bpfel.o")
 	c := readCilium(o.Object, o.Data)
 	if c.note == "" {
-		t.Skip("cilium/ebpf loads it now")
+		t.Skip("skipped: cilium/ebpf loads it now")
 	}
 	if c.missed > 0 || len(c.groups) == 0 {
 		t.Errorf("%d groups, %d records missed", len(c.groups), c.missed)

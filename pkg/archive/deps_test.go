@@ -13,7 +13,7 @@ import (
 func TestDependencies(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
 	if err != nil {
-		t.Skipf("go list: %v", err)
+		t.Skipf("needs the go command: go list: %v", err)
 	}
 	allowed := []string{
 		"github.com/btfgen/btfgen/pkg/archive",

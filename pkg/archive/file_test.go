@@ -59,7 +59,7 @@ func TestFileOfOthers(t *testing.T) {
 func TestFileWithLibbpf(t *testing.T) {
 	bpftool, err := exec.LookPath("bpftool")
 	if err != nil {
-		t.Skip("no bpftool")
+		t.Skip("needs bpftool")
 	}
 	f, err := archive.NewFile(testminimized.Kernels(t)[0].BTF)
 	if err != nil {

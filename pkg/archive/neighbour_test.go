@@ -172,7 +172,7 @@ func (s *objectSet) add(t *testing.T, k *corpus.Kernel, target *relolog.Target) 
 // the table in docs/pipelines.md.
 func TestNeighbourFigures(t *testing.T) {
 	if os.Getenv("BTFGEN_CORPUS") == "" {
-		t.Skip("BTFGEN_CORPUS is not set")
+		t.Skip("needs BTFGEN_CORPUS")
 	}
 	sets := objectSets(t)
 	testinput.Each(t, testinput.Corpus(t), func(k *corpus.Kernel) {

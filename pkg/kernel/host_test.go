@@ -137,11 +137,11 @@ func TestHostErrors(t *testing.T) {
 
 func TestHostUname(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("not Linux")
+		t.Skip("needs Linux")
 	}
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {
-		t.Skip(err)
+		t.Skip("needs /proc: ", err)
 	}
 	k, err := Host(HostOptions{Root: tree(t, nil)})
 	if err != nil || k.Release != strings.TrimSpace(string(release)) || k.Arch == "" {

@@ -25,7 +25,7 @@ import (
 // whose modules have copies of vmlinux's types.
 func TestModules(t *testing.T) {
 	if os.Getenv("BTFGEN_CORPUS") == "" {
-		t.Skip("BTFGEN_CORPUS is not set")
+		t.Skip("needs BTFGEN_CORPUS")
 	}
 	for _, k := range testinput.Kernels(t, "x86_64/6.1.0-47-amd64", "x86_64/6.18.15+deb13-amd64", "s390x/6.12.107") {
 		t.Run(strings.ReplaceAll(k.Name, "/", "_"), func(t *testing.T) {
