@@ -75,15 +75,6 @@ type Corpus struct {
 	met *met
 }
 
-// Size returns the bytes of all source files together, as they lie on disk.
-func (c *Corpus) Size() int64 {
-	var n int64
-	for _, f := range c.Files {
-		n += f.Size
-	}
-	return n
-}
-
 // Open finds the kernels in sources, which are files and directories; it reads the first bytes of
 // each file but decompresses nothing. A source that cannot be read is an error, and so is a corpus
 // without a single candidate; anything below that is in Skipped. Files of a directory that cannot

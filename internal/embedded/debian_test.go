@@ -36,7 +36,7 @@ func TestDebian(t *testing.T) {
 		files++
 		for _, o := range objs {
 			objects++
-			if o.BigEndian() {
+			if elf.Data(o.Data[elf.EI_DATA]) == elf.ELFDATA2MSB {
 				big++
 			}
 			n := coreLen(t, o)

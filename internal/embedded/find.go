@@ -39,11 +39,6 @@ type Object struct {
 	Hosts []string
 }
 
-// BigEndian reports the byte order the object is for.
-func (o Object) BigEndian() bool {
-	return len(o.Data) > elf.EI_DATA && elf.Data(o.Data[elf.EI_DATA]) == elf.ELFDATA2MSB
-}
-
 // Find returns the 64-bit BPF ELF objects in data, in file order, identical
 // ones once. Data of each is a part of data, which must not change while they
 // are in use. Objects of machine "none", which old compilers made, count if
