@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -42,7 +43,7 @@ func runApp(ctx context.Context, app *cli.App, args []string) int {
 	var err error
 	d := defect.Catch(ctx, func() { err = runCommand(ctx, app, args) })
 	err = cmp.Or(d, err)
-	s := status(ctx, err, app.ErrWriter)
+	s := status(ctx, err, found.command, app.ErrWriter)
 	if s == statusOK {
 		found.leftOut(app.ErrWriter)
 		s = found.status()
@@ -61,6 +62,7 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 		return complete(app, args[1:])
 	}
 	line, err := parseArgs(app, args)
+	findingsIn(ctx).command = strings.Join(names(line.commands), " ")
 	switch {
 	case err != nil:
 		return err
@@ -103,7 +105,7 @@ func reportDefects(stderr io.Writer, l *defect.Log, status int) int {
 	return status // of a failure, or a signal
 }
 
-func status(ctx context.Context, err error, stderr io.Writer) int {
+func status(ctx context.Context, err error, command string, stderr io.Writer) int {
 	var u usageError
 	var s signaled
 	switch {
@@ -113,16 +115,29 @@ func status(ctx context.Context, err error, stderr io.Writer) int {
 		foreign.Fprintf(stderr, "btfgen: %v\n", s)
 		return s.status()
 	case errors.As(err, &u):
-		for _, err := range joined(u.error) {
-			foreign.Fprintf(stderr, "btfgen: %v\n", err)
+		for _, m := range messages(u.error) {
+			foreign.Fprintf(stderr, "btfgen: %s\n", m)
 		}
-		foreign.Fprintf(stderr, "btfgen: see 'btfgen help' and 'btfgen help COMMAND'\n")
+		foreign.Fprintf(stderr, "btfgen: see '%s'\n", strings.TrimSpace("btfgen help "+command))
 		return statusUsage
 	}
-	for _, err := range joined(err) {
-		foreign.Fprintf(stderr, "btfgen: %s\n", err)
+	for _, m := range messages(err) {
+		foreign.Fprintf(stderr, "btfgen: %s\n", m)
 	}
 	return statusFailed
+}
+
+// messages are what an error says, without the system call: "x.btfa: no such file or directory". Each of several that were joined says its own.
+func messages(err error) (all []string) {
+	for _, e := range joined(err) {
+		text := e.Error()
+		var pe *fs.PathError
+		if errors.As(e, &pe) {
+			text = strings.Replace(text, pe.Error(), pe.Path+": "+pe.Err.Error(), 1)
+		}
+		all = append(all, text)
+	}
+	return all
 }
 
 // joined returns the errors that errors.Join made one of. Newlines in others are those of names.
@@ -186,7 +201,6 @@ func prepare(c *cli.Command, name string) {
 		}
 		c.Before = func(c *cli.Context) error {
 			defect.From(c.Context).Stacks = c.Bool("debug")
-			found(c).command = name
 			if finds {
 				if err := found(c).options(c, told); err != nil {
 					return err

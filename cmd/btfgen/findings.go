@@ -181,7 +181,9 @@ func withFindings(ctx context.Context) (context.Context, *findings) {
 	return context.WithValue(ctx, findingsKey{}, f), f
 }
 
-func found(c *cli.Context) *findings { return c.Context.Value(findingsKey{}).(*findings) }
+func found(c *cli.Context) *findings { return findingsIn(c.Context) }
+
+func findingsIn(ctx context.Context) *findings { return ctx.Value(findingsKey{}).(*findings) }
 
 // options reads the options of flags.
 func (f *findings) options(c *cli.Context, t told) (err error) {

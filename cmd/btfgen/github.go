@@ -39,8 +39,8 @@ func tellGitHub(stderr io.Writer, f *findings, err error) {
 		}
 		all[level] = append(all[level], f.annotation(x))
 	}
-	for _, e := range joined(err) {
-		all["error"] = append(all["error"], annotation{title: f.title(), message: e.Error()})
+	for _, m := range messages(err) {
+		all["error"] = append(all["error"], annotation{title: f.title(), message: m})
 	}
 	for _, level := range slices.Sorted(maps.Keys(all)) {
 		list := all[level]
@@ -99,8 +99,8 @@ func (a *annotation) command(level string) foreign.Own {
 func (f *findings) page(err error) []byte {
 	var b bytes.Buffer
 	foreign.Fprintf(&b, "### %s\n", f.title())
-	for _, e := range joined(err) {
-		foreign.Fprintf(&b, "\n**Failed**: %s\n", foreign.Markdown(e.Error()))
+	for _, m := range messages(err) {
+		foreign.Fprintf(&b, "\n**Failed**: %s\n", foreign.Markdown(m))
 	}
 	for _, line := range f.said {
 		foreign.Fprintf(&b, "\n%s\n", foreign.Markdown(line))

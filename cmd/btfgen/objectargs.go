@@ -145,27 +145,19 @@ func (x *expansion) list(list objectFile, name string) error {
 func readList(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return "", plainPath(err)
+		return "", err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limits.ObjectList+1))
 	switch {
 	case err != nil:
-		return "", plainPath(err)
+		return "", err
 	case len(data) > limits.ObjectList:
 		return "", fmt.Errorf("%s: larger than %d bytes: not a list of objects", name, limits.ObjectList)
 	case slices.Contains(data, 0):
 		return "", fmt.Errorf("%s: has a zero byte: not a list of objects", name)
 	}
 	return string(data), nil
-}
-
-// plainPath leaves the system call out of an error: "x.txt: no such file or directory".
-func plainPath(err error) error {
-	if pe, ok := err.(*fs.PathError); ok {
-		return fmt.Errorf("%s: %w", pe.Path, pe.Err)
-	}
-	return err
 }
 
 // dir adds the BPF object files in a directory and those below it, in order of name. It passes over what they are not,
@@ -188,7 +180,7 @@ func (x *expansion) dir(dir objectFile) error {
 	if err == nil && len(x.files) == before {
 		return fmt.Errorf("%s: no BPF object in this directory", dir.path)
 	}
-	return plainPath(err)
+	return err
 }
 
 // isObjectFile reports whether a file begins as a BPF object does.
