@@ -171,6 +171,12 @@ func One(ctx context.Context, sources []string, objects []*relolog.Object, opts 
 	if err != nil {
 		return nil, err
 	}
+	several := func(n int) error {
+		return fmt.Errorf("%s: holds %d kernels, want one", sources[len(sources)-1], n)
+	}
+	if n := len(c.Files); n != 1 {
+		return nil, several(n)
+	}
 	rep, err := Run(ctx, Config{Objects: objects, Corpus: c, Options: opts, Jobs: 1})
 	if err != nil {
 		return nil, err
@@ -181,7 +187,7 @@ func One(ctx context.Context, sources []string, objects []*relolog.Object, opts 
 		}
 	}
 	if n := len(rep.Kernels); n != 1 {
-		return nil, fmt.Errorf("%s: holds %d kernels, want one", sources[len(sources)-1], n)
+		return nil, several(n)
 	}
 	return rep, nil
 }
