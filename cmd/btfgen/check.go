@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -92,10 +91,8 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 	if c.Int("jobs") < 1 {
 		return o, usagef("--jobs %d: want at least 1", c.Int("jobs"))
 	}
-	for _, g := range c.StringSlice("rodata-var") {
-		if _, err := path.Match(g, ""); err != nil {
-			return o, usagef("--rodata-var %q: %w", g, err)
-		}
+	if _, err := patterns(c, "rodata-var"); err != nil {
+		return o, err
 	}
 	for _, t := range c.StringSlice("target") {
 		if program, to, ok := strings.Cut(t, "="); !ok || program == "" || to == "" {

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -57,6 +58,17 @@ func selectors(c *cli.Context, name string) ([]corpus.Selector, error) {
 	all, err := corpus.ParseSelectors(c.StringSlice(name))
 	if err != nil {
 		return nil, usagef("--%s: %w", name, err)
+	}
+	return all, nil
+}
+
+// patterns reads the values of an option, which are patterns as of [path.Match].
+func patterns(c *cli.Context, name string) ([]string, error) {
+	all := c.StringSlice(name)
+	for _, p := range all {
+		if _, err := path.Match(p, ""); err != nil {
+			return nil, usagef("--%s %q: %w", name, p, err)
+		}
 	}
 	return all, nil
 }

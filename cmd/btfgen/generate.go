@@ -222,9 +222,9 @@ func shardFlag(c *cli.Context) (s archive.Shard, err error) {
 		return s, nil
 	default:
 		if s, err = generate.ParseShard(text); err != nil {
-			return s, usageError{err}
+			err = usagef("--shard %w", err)
 		}
-		return s, nil
+		return s, err
 	}
 }
 

@@ -88,9 +88,11 @@ func runRelolog(c *cli.Context) error {
 
 func logOptions(c *cli.Context) (o logtext.Options, err error) {
 	o.Verbose = c.Bool("verbose")
-	o.Filter = logtext.Filter{Programs: c.StringSlice("program"), Types: c.StringSlice("type")}
-	if err := o.Filter.Check(); err != nil {
-		return o, usageError{err}
+	if o.Filter.Programs, err = patterns(c, "program"); err != nil {
+		return o, err
+	}
+	if o.Filter.Types, err = patterns(c, "type"); err != nil {
+		return o, err
 	}
 	for _, r := range c.StringSlice("result") {
 		if !slices.Contains(logtext.Results, relolog.Result(r)) {

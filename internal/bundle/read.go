@@ -24,7 +24,7 @@ import (
 )
 
 // ErrNotBundle says that a file is none that Write makes.
-var ErrNotBundle = errors.New("not a .tar.gz, .tar.xz or .tar.zst")
+var ErrNotBundle = errors.New("not an archive: neither a " + NativeSuffix + " nor a directory, .tar.gz, .tar.xz or .tar.zst")
 
 // Read reads what Write and WriteBCC write, of a directory the files that its list
 // has or, if it has none, those that end in .btf. Content decides about the format. Hard links in a tar are followed;
