@@ -46,26 +46,9 @@ func objectFiles(ctx context.Context, args []string) ([]objectFile, error) {
 	return x.files, nil
 }
 
-// anyMachine stands for all machines.
-const anyMachine = "any"
-
-// splitMachine cuts MACHINE= off an argument, MACHINE being some architectures with commas between them. If what is
-// before the = is none, it is part of the path.
 func splitMachine(arg string) objectFile {
-	f := objectFile{path: arg}
-	names, path, ok := strings.Cut(arg, "=")
-	if !ok {
-		return f
-	}
-	var machines []string
-	for _, n := range strings.Split(names, ",") {
-		l := machine.Spelled(n)
-		if l == nil && names != anyMachine {
-			return f
-		}
-		machines = append(machines, l...)
-	}
-	return objectFile{path: path, told: true, machines: machines}
+	machines, path, told := machine.Cut(arg)
+	return objectFile{path: path, told: told, machines: machines}
 }
 
 // expansion is one objectFiles.

@@ -367,9 +367,8 @@ func (p *parser) value(k Key, n *yaml.Node) (text string, ok bool) {
 
 // place returns a path, or an object as it is typed, seen from where the program runs.
 func (f *File) place(text string) string {
-	unknown := func(name string) bool { return name != "any" && machine.Spelled(name) == nil }
-	if machines, path, ok := strings.Cut(text, "="); ok && !slices.ContainsFunc(strings.Split(machines, ","), unknown) {
-		return machines + "=" + f.place(path)
+	if _, path, ok := machine.Cut(text); ok {
+		return strings.TrimSuffix(text, path) + f.place(path)
 	}
 	if list, ok := strings.CutPrefix(text, "@"); ok {
 		return "@" + f.place(list)

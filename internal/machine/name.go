@@ -34,6 +34,30 @@ func Spelled(word string) []string {
 	return nil
 }
 
+// Any stands for all machines.
+const Any = "any"
+
+// Cut cuts MACHINE= off an argument such as x86_64=probe.o, MACHINE being Any, or words of [Spelled] with commas
+// between them, and returns the machines, none for Any. It reports false if what is before the = is none: then
+// that is part of the path.
+func Cut(arg string) (machines []string, path string, ok bool) {
+	names, path, ok := strings.Cut(arg, "=")
+	if !ok {
+		return nil, arg, false
+	}
+	if names == Any {
+		return nil, path, true
+	}
+	for n := range strings.SplitSeq(names, ",") {
+		l := Spelled(n)
+		if l == nil {
+			return nil, arg, false
+		}
+		machines = append(machines, l...)
+	}
+	return machines, path, true
+}
+
 // OfOrder returns those of machines that have a byte order.
 func OfOrder(machines []string, order binary.ByteOrder) []string {
 	return slices.DeleteFunc(slices.Clone(machines), func(arch string) bool {
