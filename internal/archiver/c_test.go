@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/creader"
@@ -14,11 +13,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	creader.Remove()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { creader.Main(m) }
 
 // The reader in C opens an archive of a thousand kernels with less than a megabyte, and says the same of it as
 // the one in Go.

@@ -73,7 +73,7 @@ var driver struct {
 const inherited = "BTFGEN_CREADER_DRIVER"
 
 // build compiles the driver once for all tests of a package. It stays in a
-// directory that Remove removes.
+// directory that Main removes.
 func build() {
 	if driver.program = os.Getenv(inherited); driver.program != "" {
 		return
@@ -122,11 +122,13 @@ func build() {
 	}
 }
 
-// Remove removes what Start has built. A TestMain calls it.
-func Remove() {
+// Main is the TestMain of packages whose tests call Start: it removes what that has built.
+func Main(m *testing.M) {
+	code := m.Run()
 	if driver.dir != "" {
 		os.RemoveAll(driver.dir)
 	}
+	os.Exit(code)
 }
 
 // Start builds the C reader and starts it. It ends with the test.

@@ -14,11 +14,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	creader.Remove()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { creader.Main(m) }
 
 // compareHost wants the same key or an error from both readers.
 func compareHost(t *testing.T, c *creader.Reader, name string, opts kernel.HostOptions) {

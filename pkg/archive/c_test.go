@@ -16,11 +16,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	creader.Remove()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { creader.Main(m) }
 
 // The reader in C says the same of every archive and of every payload as this one.
 func TestC(t *testing.T) {
