@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -100,8 +101,8 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return "", s, false
 }
 
-// token is what stands for something else in a path pattern.
-var token = regexp.MustCompile(`\*|\{[^{}]*\}`)
+// token is what stands for something else in a path pattern. Most runs have none.
+var token = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\*|\{[^{}]*\}`) })
 
 // compile makes a path pattern the expression that it means.
 func (n *Naming) compile(pattern string) error {
@@ -111,7 +112,7 @@ func (n *Naming) compile(pattern string) error {
 	var b strings.Builder
 	b.WriteString(`(?s)(?:^|/)`)
 	at := 0
-	for _, t := range token.FindAllStringIndex(pattern, -1) {
+	for _, t := range token().FindAllStringIndex(pattern, -1) {
 		b.WriteString(regexp.QuoteMeta(pattern[at:t[0]]))
 		switch name := pattern[t[0]:t[1]]; name {
 		case "*":

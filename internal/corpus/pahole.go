@@ -101,8 +101,6 @@ func paholeOptions(version int) []string {
 	return options
 }
 
-var paholeVersion = regexp.MustCompile(`^v(\d{1,3})\.(\d{1,3})\b`)
-
 // ready finds pahole.
 func (e *Encoder) ready(ctx context.Context) error {
 	e.find.Do(func() {
@@ -117,7 +115,7 @@ func (e *Encoder) ready(ctx context.Context) error {
 			e.err = fmt.Errorf("pahole --version: %w", cmp.Or(ctx.Err(), err))
 			return
 		}
-		m := paholeVersion.FindStringSubmatch(out.String())
+		m := regexp.MustCompile(`^v(\d{1,3})\.(\d{1,3})\b`).FindStringSubmatch(out.String())
 		if m == nil {
 			e.err = errors.New("pahole --version tells no version")
 			return
