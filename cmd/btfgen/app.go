@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -75,6 +76,9 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 	}
 	if err := line.settle(); err != nil {
 		return err
+	}
+	if i := slices.Index(line.args, ""); i >= 0 { // a variable that is not set, say
+		return usagef("argument %d is empty", i+1)
 	}
 	if v, _ := line.value("verbose"); v == "true" {
 		line.tellSettled(app.ErrWriter)

@@ -90,8 +90,11 @@ const runningKernel = "/sys/kernel/btf"
 // corpus.Options.Map.
 func openCorpus(c *cli.Context, mapped bool) (*corpus.Corpus, error) {
 	sources := c.StringSlice("btf")
-	if len(sources) == 0 {
+	switch {
+	case len(sources) == 0:
 		sources = []string{runningKernel}
+	case slices.Contains(sources, ""):
+		return nil, usagef("--btf is empty")
 	}
 	opts, err := corpusOptions(c)
 	if err != nil {

@@ -125,6 +125,9 @@ func eachObject[T boundObject[T]](c *cli.Context, args []string, parse func(name
 
 // tellObject tells why an object of a file, or the file, is left out.
 func tellObject(c *cli.Context, path string, err error) {
+	if path == embedded.Stdin {
+		path = "standard input" // as errors call it
+	}
 	x := finding{Class: classOf(err), Message: err.Error(), File: path}
 	if text, ok := strings.CutPrefix(x.Message, path+": "); ok {
 		x.Message = text
