@@ -156,7 +156,7 @@ func weights(b *rawbtf.BTF) map[string]int {
 	// What is part of another type is as likely as that.
 	for range 4 {
 		each(func(id btfenc.TypeID, t rawbtf.Type) {
-			if k := t.Kind(); k != btfenc.KindStruct && k != btfenc.KindUnion {
+			if !t.Kind().IsComposite() {
 				return
 			}
 			w := weight[id]
@@ -172,7 +172,7 @@ func weights(b *rawbtf.BTF) map[string]int {
 	// A type that is central comes before all others, with what is anonymous in it.
 	for round := range 4 {
 		each(func(id btfenc.TypeID, t rawbtf.Type) {
-			if k := t.Kind(); k != btfenc.KindStruct && k != btfenc.KindUnion {
+			if !t.Kind().IsComposite() {
 				return
 			}
 			if round == 0 && slices.Contains(central, string(t.Name())) {
@@ -215,10 +215,8 @@ func weights(b *rawbtf.BTF) map[string]int {
 // target follows modifiers, typedefs, arrays and, if asked to, pointers.
 func target(b *rawbtf.BTF, id btfenc.TypeID, pointers bool) btfenc.TypeID {
 	for range 32 {
-		t := b.Type(id)
+		t, _ := b.SkipMods(id)
 		switch t.Kind() {
-		case btfenc.KindConst, btfenc.KindVolatile, btfenc.KindRestrict, btfenc.KindTypeTag, btfenc.KindTypedef:
-			id = t.Ref()
 		case btfenc.KindArray:
 			id = t.Array().Elem
 		case btfenc.KindPtr:
@@ -227,7 +225,7 @@ func target(b *rawbtf.BTF, id btfenc.TypeID, pointers bool) btfenc.TypeID {
 			}
 			id = t.Ref()
 		default:
-			return id
+			return t.ID
 		}
 		if id == 0 {
 			break
