@@ -58,6 +58,11 @@ func runArchiveLookup(c *cli.Context) error {
 	case c.IsSet("builds"):
 		return usagef("--builds goes with --neighbour")
 	}
+	for _, name := range []string{"release", "arch"} {
+		if err := (kernel.Key{Release: c.String(name)}).Validate(); err != nil {
+			return usagef("--%s: %w", name, err)
+		}
+	}
 	if err := inputsOf(c.Args().First(), c.String("os-release")).refuse(c.String("output")); err != nil {
 		return err
 	}
