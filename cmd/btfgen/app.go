@@ -131,7 +131,8 @@ func status(ctx context.Context, err error, command string, stderr io.Writer) in
 	return statusFailed
 }
 
-// messages are what an error says, without the system call: "x.btfa: no such file or directory". Each of several that were joined says its own.
+// messages are what an error says, or what each of several says that were joined, without the system call:
+// "x.btfa: no such file or directory".
 func messages(err error) (all []string) {
 	for _, e := range joined(err) {
 		text := e.Error()

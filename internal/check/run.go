@@ -234,8 +234,9 @@ func (r *run) skippedList() []*corpus.Error {
 	return out
 }
 
-// nowhere takes a target that no kernel has for one that the loader sets: it is told
-// once, and does not fail everywhere. Of one or two kernels that is not known.
+// nowhere takes a target that none of so many kernels has for one that the loader
+// sets: it is told once, and does not fail everywhere. Of one or two kernels that is
+// not known.
 func (p *Program) nowhere(kernels int) {
 	const enough = 3
 	for i := range p.Findings {
