@@ -44,4 +44,5 @@ type Finding struct {
 	Source  string `json:"source,omitempty"` // file:line
 	Guard   string `json:"guard,omitempty"`  // what keeps the verifier away
 	Attach  bool   `json:"attach,omitempty"` // it counts where the program is attached; loading it does not depend on it
+	Loader  Loader `json:"loader,omitempty"` // the only loader that minds; "" if every one does
 }

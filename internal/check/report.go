@@ -14,8 +14,9 @@ const ReportVersion = 1
 // Report says of each program and kernel whether it works, and why not.
 type Report struct {
 	Version  int             `json:"version"`
-	Kernels  []Kernel        `json:"kernels"`  // in order
-	Programs []Program       `json:"programs"` // by object, then by section
+	Kernels  []Kernel        `json:"kernels"`           // in order
+	Objects  []ObjectRow     `json:"objects,omitempty"` // as they were given
+	Programs []Program       `json:"programs"`          // by object, then by section
 	Skipped  []*corpus.Error `json:"-"`
 }
 
