@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -25,8 +26,11 @@ func checkCommand() *cli.Command {
 		ArgsUsage: "OBJECT...",
 		Description: "Judges each program of each object on each kernel from the kernel's BTF: relocations that nothing resolves\n" +
 			"and that the verifier can reach, helpers, kfuncs, types of maps and programs, and what programs attach to.\n" +
-			"With --require only failures on the kernels that it selects count, with --baseline only what got worse. A selector is such as 'debian>=11,x86_64'. OBJECT is as for generate.",
-		Flags: append(sourceFlags(),
+			"Whole objects count: libbpf loads all programs of one or none. Of programs that are attached to the same thing in different ways one is taken to be\n" +
+			"enough, as with a kprobe beside a fentry; --optional, --one-of and --when say it, --no-guess asks for all.\n" +
+			"With --require only failures on the kernels that it selects count, with --baseline only what got worse, with both only what got worse there.\n" +
+			"A selector is such as 'debian>=11,x86_64'. OBJECT is as for generate.",
+		Flags: slices.Concat(sourceFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "write `FORMAT` text, markdown, json, junit, sarif or html", Value: "text"},
 			&cli.BoolFlag{Name: "json", Usage: "same as --format json"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`", Value: "-"},
@@ -38,7 +42,7 @@ func checkCommand() *cli.Command {
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show guards, notes and all ranges of kernels"},
 			&cli.StringFlag{Name: "color", Usage: "colour verdicts: `WHEN` auto (on a terminal, unless NO_COLOR is set), always or never", Value: "auto"},
 			jobsFlag(),
-		),
+		}, policyFlags()),
 		Action: runCheck,
 	}
 }
@@ -81,6 +85,8 @@ type checkOptions struct {
 	require []corpus.Selector
 	diff    []corpus.Selector // two, or none
 	old     *check.Baseline
+	loaders []check.Loader
+	policy  check.Policy
 	args    []string // that stand for objects
 }
 
@@ -98,6 +104,9 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 		if program, to, ok := strings.Cut(t, "="); !ok || program == "" || to == "" {
 			return o, usagef("--target %q: want PROGRAM=NAME", t)
 		}
+	}
+	if o.loaders, o.policy, err = readPolicy(c); err != nil {
+		return o, err
 	}
 	if o.require, err = selectors(c, "require"); err != nil {
 		return o, err
@@ -150,7 +159,7 @@ func runCheck(c *cli.Context) error {
 	bar := newProgress(c, len(corp.Files))
 	cfg := check.Config{
 		Objects: objs, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set,
-		Rodata: c.StringSlice("rodata-var"),
+		Loaders: o.loaders, Policy: o.policy, Rodata: c.StringSlice("rodata-var"),
 	}
 	rep, err := check.Run(c.Context, cfg)
 	bar.finish()
@@ -160,6 +169,7 @@ func runCheck(c *cli.Context) error {
 	for _, g := range cfg.UnmatchedRodata() {
 		tellUnmatched(c, "rodata-var", g, "no object has such a variable")
 	}
+	tellUnmatchedPolicy(c, &o.policy, objs)
 	tellLeftOut(c, rep.Skipped)
 	if len(rep.Kernels) == 0 {
 		tellNotes(c)
@@ -197,10 +207,10 @@ func writeReport(c *cli.Context, rep *check.Report, write func(io.Writer, *check
 }
 
 // checkVerdict tells what of the report is a failure, given what is required
-// and what it was before.
+// and what it was before. It is whole objects that count.
 func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	if o.old == nil && len(o.require) == 0 {
-		for _, cause := range rep.Causes(check.Unknown) {
+		for _, cause := range rep.Deciding(check.Unknown) {
 			x := finding{Class: failing, Message: fmt.Sprintf("%s: %s (%s, %s)", cause.Subject, cause.Reason,
 				logtext.Plural(len(cause.Programs), "program"), logtext.Plural(len(cause.Kernels), "kernel"))}
 			if cause.Status != check.Fails {
@@ -213,18 +223,23 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 		}
 		return nil
 	}
+	required := make([]bool, len(rep.Kernels))
 	for _, s := range o.require {
 		n := 0
-		worst := rep.Worst(func(k int) bool {
-			ok := s.Match(rep.Kernels[k].Key())
-			if ok {
+		chosen := func(k int) bool { return s.Match(rep.Kernels[k].Key()) }
+		for k := range rep.Kernels {
+			if chosen(k) {
+				required[k] = true
 				n++
 			}
-			return ok
-		})
-		switch {
-		case n == 0:
+		}
+		if n == 0 {
 			tellUnmatched(c, "require", s.String(), nearestKernels(s, rep))
+		}
+		if o.old != nil {
+			continue
+		}
+		switch worst := rep.Worst(chosen); {
 		case worst == check.Fails:
 			tell(c, failing, "--require %s: not met", s)
 		case worst >= check.Unknown:
@@ -234,11 +249,15 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	if o.old == nil {
 		return nil
 	}
-	for _, ch := range rep.Compare(o.old) {
+	for _, ch := range rep.CompareObjects(o.old, func(k int) bool { return required[k] || len(o.require) == 0 }) {
+		text := fmt.Sprintf("%s, was %s", ch.New, ch.Old)
+		if ch.Program != "" {
+			text = ch.Program + ": " + text
+		}
 		if ch.Worse() {
-			tellOf(c, finding{Class: failing, Message: fmt.Sprintf("%s: %s, was %s", ch.Program, ch.New, ch.Old), Object: ch.Object, Kernel: ch.Kernel})
+			tellOf(c, finding{Class: failing, Message: text, Object: ch.Object, Kernel: ch.Kernel})
 		} else if ch.New < ch.Old {
-			say(c, "btfgen: better: %s: %s on %s: %s, was %s", ch.Object, ch.Program, ch.Kernel, ch.New, ch.Old)
+			say(c, "btfgen: better: %s on %s: %s", ch.Object, ch.Kernel, text)
 		}
 	}
 	return nil

@@ -68,13 +68,36 @@ func (r *Report) Causes(least Status) []Cause {
 	return out
 }
 
-// Worst is the worst verdict on any program on the kernels that sel chooses;
-// nil chooses all.
+// Deciding returns those of Causes for which whole objects do not work: a program that
+// its object can do without has none.
+func (r *Report) Deciding(least Status) []Cause {
+	only := Report{Kernels: r.Kernels, Programs: make([]Program, len(r.Programs))}
+	for i := range r.Objects {
+		for _, d := range r.Objects[i].Decides {
+			p := r.Programs[d.Program]
+			var l []KernelFinding
+			for _, f := range p.Findings {
+				f.Kernels = slices.DeleteFunc(slices.Clone(f.Kernels), func(k int) bool {
+					_, decides := slices.BinarySearch(d.Kernels, k)
+					return !decides
+				})
+				if len(f.Kernels) > 0 {
+					l = append(l, f)
+				}
+			}
+			p.Findings = l
+			only.Programs[d.Program] = p
+		}
+	}
+	return only.Causes(least)
+}
+
+// Worst is the worst verdict on any object on the kernels that sel chooses.
 func (r *Report) Worst(sel func(kernel int) bool) Status {
 	w := OK
-	for i := range r.Programs {
-		for k, s := range r.Programs[i].Status {
-			if sel == nil || sel(k) {
+	for i := range r.Objects {
+		for k, s := range r.Objects[i].Status {
+			if sel(k) {
 				w = max(w, s)
 			}
 		}

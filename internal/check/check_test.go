@@ -20,7 +20,12 @@ import (
 // testdata/vmlinux.
 func runOn(t *testing.T, names ...string) *Report {
 	t.Helper()
-	var objs []*Object
+	return runWith(t, Config{}, names...)
+}
+
+// runWith is runOn with what else cfg says.
+func runWith(t *testing.T, cfg Config, names ...string) *Report {
+	t.Helper()
 	for _, n := range names {
 		data, err := os.ReadFile(testinput.Path(t, "testdata", "bpf", n+".o"))
 		if err != nil {
@@ -30,13 +35,14 @@ func runOn(t *testing.T, names ...string) *Report {
 		if err != nil {
 			t.Fatal(err)
 		}
-		objs = append(objs, o)
+		cfg.Objects = append(cfg.Objects, o)
 	}
 	corp, err := corpus.Open(context.Background(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Run(context.Background(), Config{Objects: objs, Corpus: corp, Jobs: 2})
+	cfg.Corpus, cfg.Jobs = corp, 2
+	rep, err := Run(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,16 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/jsonfile"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Change is a program whose verdict on a kernel differs from an older report's.
+// Change is a program or object whose verdict on a kernel differs from an older report's.
 type Change struct {
 	Object  string `json:"object"`
-	Program string `json:"program"`
+	Program string `json:"program"` // of an object the first that decides its new verdict, "" if it works
 	Kernel  string `json:"kernel"`
 	Old     Status `json:"old"`
 	New     Status `json:"new"`
@@ -26,10 +27,10 @@ type Change struct {
 // guarded is as good as being ok.
 func (c *Change) Worse() bool { return c.New > c.Old && c.New > Other }
 
-// Baseline is what an older report says of programs and kernels.
+// Baseline is what an older report says of objects, programs and kernels.
 type Baseline struct {
-	rows    map[row][]Status
-	columns map[string]int // of kernels, in each row
+	rows    map[row][]Status // of programs; that of an object has its name alone
+	columns map[string]int   // of kernels, in each row
 	kernels int
 	names   int // bytes
 }
@@ -48,6 +49,8 @@ func ReadBaseline(ctx context.Context, path string) (*Baseline, error) {
 				return d.Value(&version)
 			case "kernels":
 				return d.Array(limits.EarlierKernels, "kernels", func() error { return old.kernel(d) })
+			case "objects":
+				return d.Array(limits.ReportPrograms, "objects", func() error { return old.object(d) })
 			case "programs":
 				return d.Array(limits.ReportPrograms, "programs", func() error { return old.program(d) })
 			}
@@ -86,6 +89,21 @@ func (b *Baseline) program(d *jsonfile.Decoder) error {
 	return nil
 }
 
+func (b *Baseline) object(d *jsonfile.Decoder) error {
+	var o struct {
+		Object string
+		Status []Status
+	}
+	if err := d.Value(&o); err != nil {
+		return err
+	}
+	if err := b.name(o.Object); err != nil {
+		return err
+	}
+	b.rows[row{object: o.Object}] = o.Status
+	return nil
+}
+
 // name returns an error if there is no name, or if there are too many to keep.
 func (b *Baseline) name(name string, more ...string) error {
 	if name == "" {
@@ -108,31 +126,75 @@ func (b *Baseline) complete(version int) error {
 	}
 	for r, status := range b.rows {
 		if len(status) != b.kernels {
-			return fmt.Errorf("%s: %d verdicts on %d kernels", r.program, len(status), b.kernels)
+			return fmt.Errorf("%s: %d verdicts on %d kernels", cmp.Or(r.program, r.object), len(status), b.kernels)
 		}
 	}
+	b.addObjects()
 	return nil
 }
 
-// Compare returns what changed since an older report, in the order of r.
-// Programs and kernels that the old one does not have count as ok there, so
-// that new failures are found; those that r does not have are left out.
-func (r *Report) Compare(old *Baseline) []Change {
-	var out []Change
-	for i := range r.Programs {
-		p := &r.Programs[i]
-		was := old.rows[row{p.Object, p.Name, p.Section}]
-		for k, s := range p.Status {
-			before := OK
-			if col, ok := old.columns[r.Kernels[k].Name]; ok && was != nil {
-				before = was[col]
-			}
-			if s != before && max(s, before) > Other {
-				out = append(out, Change{p.Object, p.Name, r.Kernels[k].Name, before, s})
-			}
+// addObjects gives the objects of a report that is from before it told of them the worst verdict of
+// their programs, which was what counted.
+func (b *Baseline) addObjects() {
+	objects := make(map[row][]Status)
+	for r, status := range b.rows {
+		o := row{object: r.object}
+		if _, ok := b.rows[o]; ok {
+			continue
+		}
+		if objects[o] == nil {
+			objects[o] = make([]Status, b.kernels)
+		}
+		for k, s := range status {
+			objects[o][k] = max(objects[o][k], s)
 		}
 	}
+	maps.Copy(b.rows, objects)
+}
+
+// Compare returns which programs changed since an older report, in the order of r.
+// Programs and kernels that the old one does not have count as ok there, so
+// that new failures are found; those that r does not have are left out.
+func (r *Report) Compare(old *Baseline) (out []Change) {
+	for i := range r.Programs {
+		p := &r.Programs[i]
+		old.each(r, row{p.Object, p.Name, p.Section}, p.Status, func(k int, before Status) {
+			out = append(out, Change{p.Object, p.Name, r.Kernels[k].Name, before, p.Status[k]})
+		})
+	}
 	return out
+}
+
+// CompareObjects is Compare for whole objects, on the kernels that sel chooses.
+func (r *Report) CompareObjects(old *Baseline, sel func(kernel int) bool) (out []Change) {
+	for i := range r.Objects {
+		o := &r.Objects[i]
+		old.each(r, row{object: o.Object}, o.Status, func(k int, before Status) {
+			if !sel(k) {
+				return
+			}
+			c := Change{Object: o.Object, Kernel: r.Kernels[k].Name, Old: before, New: o.Status[k]}
+			if d := slices.IndexFunc(o.Decides, func(d Decider) bool { return slices.Contains(d.Kernels, k) }); d >= 0 {
+				c.Program = r.Programs[o.Decides[d].Program].Name
+			}
+			out = append(out, c)
+		})
+	}
+	return out
+}
+
+// each calls changed for each kernel on which the verdict on something differs.
+func (b *Baseline) each(r *Report, of row, now []Status, changed func(k int, before Status)) {
+	was := b.rows[of]
+	for k, s := range now {
+		before := OK
+		if col, ok := b.columns[r.Kernels[k].Name]; ok && was != nil {
+			before = was[col]
+		}
+		if s != before && max(s, before) > Other {
+			changed(k, before)
+		}
+	}
 }
 
 // Difference is what one program uses that two kernels disagree on.

@@ -121,7 +121,7 @@ func (e *evaluation) helper(u *use) {
 		e.mustNotReach(u, TopicLink, linkPerf, "the kernel has no such links, which carry what bpf_get_attach_cookie returns")
 	}
 	if e.k.lacksHelper(u.in.Imm) {
-		e.mustNotReach(u, TopicHelper, helperName(u.in.Imm), "the kernel has no such helper")
+		e.mustNotReach(u, TopicHelper, helperName(u.in.Imm), noHelper)
 	}
 }
 

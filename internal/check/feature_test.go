@@ -3,6 +3,7 @@
 package check
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -85,6 +86,14 @@ func TestAppeared(t *testing.T) {
 			}
 			n++
 		}
+		for name, since := range releases() {
+			enum, enumerator := enumOf(name)
+			_, has := k.enums[enum][enumerator]
+			if should := kernel.CompareVersions(release, since.String()) >= 0; has != should {
+				t.Errorf("%s: %s there: %t, but it came in %s", it.Name, enumerator, has, since)
+			}
+			n++
+		}
 		version := func(v string) bool { return kernel.CompareVersions(release, v) >= 0 }
 		if got, want := k.features, (interp.Features{
 			Rodata: version("5.5"), Partial: version("5.16"), Narrow: version("6.9"), StImm: version("6.4"),
@@ -97,6 +106,19 @@ func TestAppeared(t *testing.T) {
 		t.Error("no kernel")
 	}
 	t.Logf("%d compared", n)
+}
+
+// enumOf returns which enumerator a subject of findings is.
+func enumOf(subject string) (enum int, enumerator string) {
+	if helper, ok := strings.CutPrefix(subject, "bpf_"); ok {
+		return enumHelper, "BPF_FUNC_" + helper
+	}
+	for prefix, enum := range map[string]int{"BPF_MAP_TYPE_": enumMap, "BPF_PROG_TYPE_": enumProg, "BPF_LINK_TYPE_": enumLink} {
+		if strings.HasPrefix(subject, prefix) {
+			return enum, subject
+		}
+	}
+	return enumAttach, subject
 }
 
 func TestHelperName(t *testing.T) {

@@ -47,12 +47,9 @@ func (m mapTypes) name(kind uint32) string {
 	return fmt.Sprintf("map type %d", kind)
 }
 
-// findings are those on maps that a kernel lacks.
-func (m mapTypes) findings(lacked []*bpfprog.Map) (l []Finding) {
-	for _, x := range lacked {
-		l = append(l, Finding{Status: Fails, Topic: TopicMap, Subject: m.name(x.Type), Reason: "the kernel has no such maps: " + x.Name + libbpfRefuses})
-	}
-	return l
+// finding is that on a map that a kernel lacks.
+func (m mapTypes) finding(x *bpfprog.Map) Finding {
+	return Finding{Status: Fails, Topic: TopicMap, Subject: m.name(x.Type), Reason: "the kernel has no such maps: " + x.Name + libbpfRefuses}
 }
 
 // knownMapTypes are for numbers that no kernel of the run has: enum

@@ -25,6 +25,7 @@ type Object struct {
 	recordsOf [][]int32          // by function
 	accesses  [][]bpfprog.Access // of the context, by program; nil where that is not judged
 	called    []helperSet        // by program
+	refers    []map[string]bool  // by program: to which maps and externs
 }
 
 // use is an instruction that not every kernel takes, whatever the registers
@@ -126,6 +127,7 @@ func newObject(name string, prog *bpfprog.Object, r records) *Object {
 	o.accesses = make([][]bpfprog.Access, len(prog.Programs))
 	for i := range prog.Programs {
 		o.called = append(o.called, o.helpersOf(&prog.Programs[i]))
+		o.refers = append(o.refers, o.references(&prog.Programs[i]))
 	}
 	return o
 }

@@ -2,6 +2,12 @@
 
 package check
 
+import (
+	"slices"
+
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
 // ObjectRow says of a whole object on which kernels it works: whether its loader
 // gets it loaded, and what it has to attach attached. Indices are those of
 // [Report.Programs] and [Report.Kernels].
@@ -22,15 +28,6 @@ type LoaderRow struct {
 	Status []Status `json:"status"` // by kernel
 	Load   []Status `json:"load"`   // by kernel, of loading it alone
 }
-
-// Loader is a library that loads objects.
-type Loader string
-
-// The loaders whose ways are known.
-const (
-	Libbpf Loader = "libbpf"
-	EbpfGo Loader = "ebpf-go" // github.com/cilium/ebpf
-)
 
 // Decider is a program that an object's verdict is from, with the kernels where
 // it is, ascending.
@@ -57,29 +54,165 @@ const (
 	OnlyWhen RuleKind = "only_when" // they are loaded on some kernels only
 )
 
-// Headline sums an object's row up. The kernels that count are those that
-// the object is for.
-type Headline struct {
-	Text       string      `json:"text"`            // "Linux 5.8 and later; 22 of 25 kernels. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8)."
-	Since      string      `json:"since,omitempty"` // "5.8": on this release and later ones it works, but for exceptions; "" if there is none
-	Works      int         `json:"works"`           // kernels on which it is ok or guarded
-	MayFail    int         `json:"may_fail"`        // kernels on which it may fail or that is unknown
-	Total      int         `json:"total"`
-	Lacks      []Lack      `json:"lacks,omitempty"`      // why it fails on releases before Since, or everywhere, what costs most kernels first
-	Exceptions []Exception `json:"exceptions,omitempty"` // kernels on which it is the other way round, by distribution and machine
+// objectRow puts the rows of object i's programs, the last of the report so far,
+// together as its loader does.
+func (r *run) objectRow(rep *Report, i int) ObjectRow {
+	o := r.Objects[i]
+	row := ObjectRow{Object: o.name, Programs: []int{}}
+	first := len(rep.Programs) - len(o.Programs)
+	for j := range o.Programs {
+		row.Programs = append(row.Programs, first+j)
+	}
+	pl := r.Policy.planFor(o)
+	for _, rule := range pl.rules {
+		rule.Programs = shifted(rule.Programs, first)
+		row.Rules = append(row.Rules, rule)
+	}
+	var views []view
+	for _, l := range r.Loaders {
+		v := view{plan: pl, marked: r.Policy.Exact && l == EbpfGo}
+		for j := range o.Programs {
+			v.programs = append(v.programs, rep.Programs[first+j].verdicts(l))
+		}
+		views = append(views, v)
+		row.Loaders = append(row.Loaders, LoaderRow{Loader: l})
+	}
+	decides := make([][]int, len(o.Programs))
+	for k := range rep.Kernels {
+		worst, by := result{}, []int(nil)
+		for n := range views {
+			l := &row.Loaders[n]
+			v, deciding := views[n].on(k, rep.Kernels[k].Key())
+			if s := r.wholeStatus(k, i); s > v.status && (l.Loader == Libbpf || s == Other) {
+				v, deciding = result{s, max(s, v.load)}, views[n].all(k, s)
+			}
+			l.Status, l.Load = append(l.Status, v.status), append(l.Load, v.load)
+			switch {
+			case v.status > worst.status:
+				by = deciding
+			case v.status == worst.status:
+				by = append(by, deciding...)
+			}
+			worst = worst.or(v)
+		}
+		row.Status, row.Load = append(row.Status, worst.status), append(row.Load, worst.load)
+		if worst.status > Other {
+			slices.Sort(by)
+			for _, j := range slices.Compact(by) {
+				decides[j] = append(decides[j], k)
+			}
+		}
+	}
+	if !slices.ContainsFunc(row.Loaders, func(l LoaderRow) bool {
+		return !slices.Equal(l.Status, row.Status) || !slices.Equal(l.Load, row.Load)
+	}) {
+		row.Loaders = nil
+	}
+	for j, kernels := range decides {
+		if len(kernels) > 0 {
+			row.Decides = append(row.Decides, Decider{first + j, kernels})
+		}
+	}
+	return row
 }
 
-// Lack is something for which an object fails.
-type Lack struct {
-	Subject string `json:"subject"`        // as of Finding, without the kind of a relocation
-	Came    string `json:"came,omitempty"` // the release that it came with, "" if that is not known
-	Kernels int    `json:"kernels"`        // how many lack it
+func shifted(lists [][]int, by int) (out [][]int) {
+	for _, l := range lists {
+		var s []int
+		for _, i := range l {
+			s = append(s, i+by)
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
-// Exception are kernels of one distribution and machine that are older than
-// Headline.Since and on which the object works, or newer and on which it fails.
-type Exception struct {
-	Family  string `json:"family"`  // "rhel x86_64"
-	Works   bool   `json:"works"`   // they are older; else they are newer
-	Kernels []int  `json:"kernels"` // ascending
+// wholeStatus is what object i comes to on kernel k by what it needs whichever of its
+// programs are loaded.
+func (r *run) wholeStatus(k, i int) Status {
+	w := &r.kernels[k].whole[i]
+	if len(w.maps) > 0 {
+		return Fails
+	}
+	return worst(r.found.read(nil, w.findings))
+}
+
+// result is what something comes to on one kernel.
+type result struct {
+	status Status
+	load   Status // of loading it alone
+}
+
+// or is the verdict on two things that have to work both.
+func (v result) or(w result) result { return result{max(v.status, w.status), max(v.load, w.load)} }
+
+// verdicts are what a program comes to on each kernel with a loader.
+func (p *Program) verdicts(l Loader) []result {
+	out := make([]result, len(p.Status))
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		if !f.mindedBy(l) {
+			continue
+		}
+		v := result{f.Status, f.Status}
+		if f.Attach {
+			v.load = OK
+		}
+		for _, k := range f.Kernels {
+			out[k] = out[k].or(v)
+		}
+	}
+	return out
+}
+
+// view is an object as one loader sees it.
+type view struct {
+	*plan
+	marked   bool       // it loads those that are marked with a ?
+	programs [][]result // by program, then by kernel
+}
+
+// on is what the programs that are loaded on a kernel come to, and which of them it is from.
+func (v *view) on(k int, key kernel.Key) (all result, by []int) {
+	var chosen []int
+	take := func(l []int) (taken []int, of result) {
+		for _, i := range l {
+			if v.loads(i, key) {
+				taken, of = append(taken, i), of.or(v.programs[i][k])
+			}
+		}
+		return taken, of
+	}
+	add := func(l []int, of result) { chosen, all = append(chosen, l...), all.or(of) }
+	add(take(v.required))
+	if v.marked {
+		add(take(v.plan.marked))
+	}
+	for _, alternatives := range v.choices {
+		var best []int
+		var of result
+		for _, a := range alternatives {
+			l, w := take(a)
+			if len(l) > 0 && (best == nil || w.status < of.status || w.status == of.status && w.load < of.load) {
+				best, of = l, w
+			}
+		}
+		add(best, of)
+	}
+	for _, i := range chosen {
+		if v.programs[i][k].status == all.status {
+			by = append(by, i)
+		}
+	}
+	return all, by
+}
+
+// all are the programs that come to no less than a status.
+func (v *view) all(k int, least Status) (list []int) {
+	for i := range v.programs {
+		if v.programs[i][k].status >= least {
+			list = append(list, i)
+		}
+	}
+	return list
 }

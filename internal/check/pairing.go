@@ -18,8 +18,7 @@ type pairing struct {
 	loader   decisions
 	settable func(variable string) bool
 
-	whole  []Finding      // on what the object needs, whichever program is loaded
-	lacked []*bpfprog.Map // that the kernel has no type for
+	whole []Finding // on what the object needs, whichever program is loaded
 
 	keys     map[int][sha256.Size]byte // of functions
 	externs  map[*bpfprog.Extern]lack

@@ -24,6 +24,12 @@ type Config struct {
 	Jobs    int               // workers, at least 1
 	Done    func(done, n int) // called after each file of the corpus, by one goroutine at a time; may be nil
 
+	// Loaders are those that load the objects; the worst verdict counts. None are all.
+	Loaders []Loader
+
+	// Policy says which programs of an object have to work.
+	Policy Policy
+
 	// Rodata are globs of the names of read-only variables that the loader may
 	// set before it loads, so that their value in the object tells nothing.
 	Rodata []string
@@ -89,16 +95,20 @@ type kernelResult struct {
 	name  string
 	path  string
 	arch  string
-	progs []progResult
+	progs [][]int32     // findings of each program, in the ledger
+	whole []wholeResult // by object
 }
 
-// progResult is one program on one kernel.
-type progResult struct {
+// wholeResult is what an object needs whichever of its programs are loaded, on one kernel.
+type wholeResult struct {
 	findings []int32        // in the ledger
 	maps     []*bpfprog.Map // that the kernel lacks; they become findings in the report
 }
 
 func newRun(cfg Config) *run {
+	if len(cfg.Loaders) == 0 {
+		cfg.Loaders = Loaders()
+	}
 	r := &run{
 		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int)}, types: make(mapTypes),
 		found: newLedger(),
@@ -142,7 +152,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	res.arch = k.arch
 	for i, d := range loaded {
 		p := &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable}
-		p.whole, p.lacked = append(p.definitions(), p.strong()...), p.lackedMaps()
+		res.whole = append(res.whole, r.needs(p))
 		for j := range p.o.Programs {
 			if ctx.Err() != nil {
 				return
@@ -156,22 +166,38 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	r.mu.Unlock()
 }
 
-// program judges program j of an object, which is number n of all.
-func (r *run) program(ctx context.Context, n int, p *pairing, j int) (res progResult) {
+// needs finds what the object lacks, whichever of its programs are loaded, unless
+// its loader takes care of it.
+func (r *run) needs(p *pairing) wholeResult {
 	if !p.loader.forKernel() {
-		return progResult{findings: r.found.note([]Finding{p.o.otherMachine()})}
+		return wholeResult{findings: r.found.note([]Finding{p.o.otherMachine()})}
+	}
+	p.whole = append(p.definitions(), p.strong()...)
+	p.whole = slices.DeleteFunc(p.whole, func(f Finding) bool {
+		return f.Topic == TopicMapDef && r.Policy.setsMap(p.o, f.Subject)
+	})
+	lacked := slices.DeleteFunc(p.lackedMaps(), func(m *bpfprog.Map) bool { return r.Policy.setsMap(p.o, m.Name) })
+	return wholeResult{r.found.note(p.whole), lacked}
+}
+
+// program judges program j of an object, which is number n of all.
+func (r *run) program(ctx context.Context, n int, p *pairing, j int) []int32 {
+	if !p.loader.forKernel() {
+		return r.found.note([]Finding{p.o.otherMachine()})
 	}
 	e := evaluation{pairing: p, pr: &p.o.Programs[j]}
 	e.attachment()
 	e.interfaces()
-	e.out = append(e.out, p.whole...)
-	res.maps = p.lacked
+	for _, f := range p.whole {
+		if f, ok := r.ofProgram(f, p.o.refers[j][f.Subject]); ok {
+			e.add(f)
+		}
+	}
 	out := e.out
 	e.kind = append(e.accesses(j), e.calls(j)...)
 	all := r.found.read(out, r.code(ctx, n, &e))
 	sortFindings(all)
-	res.findings = r.found.note(all)
-	return res
+	return r.found.note(all)
 }
 
 // code judges the code of program n, unless that was done on a kernel where it
@@ -209,24 +235,28 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 		rep.Kernels = append(rep.Kernels, Kernel{Name: k.name, key: k.key})
 	}
 	n := 0
-	for _, o := range r.Objects {
+	for i, o := range r.Objects {
 		for j := range o.Programs {
-			rep.Programs = append(rep.Programs, r.row(ctx, o, &o.Programs[j], n))
+			rep.Programs = append(rep.Programs, r.row(ctx, i, j, n))
 			n++
 		}
+		rep.Objects = append(rep.Objects, r.objectRow(rep, i))
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+	}
+	a := rep.axis()
+	for i := range rep.Objects {
+		rep.Objects[i].Headline = a.headline(&rep.Objects[i])
 	}
 	return rep, nil
 }
 
 func (r *run) skippedList() []*corpus.Error {
 	out := slices.Clone(r.skipped)
-	n := 0
-	for _, o := range r.Objects {
-		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(r.found.read(nil, k.progs[n].findings)) != Other })
-		if n += len(o.Programs); !met {
+	for i, o := range r.Objects {
+		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(r.found.read(nil, k.whole[i].findings)) != Other })
+		if !met {
 			out = append(out, r.Corpus.Unmet(o.name))
 		}
 	}
@@ -265,9 +295,11 @@ func (p *Program) sum(kernels int) {
 	}
 }
 
-// row collects the results of a program, which is number n of all, as long as
-// ctx does not end.
-func (r *run) row(ctx context.Context, o *Object, pr *bpfprog.Program, n int) Program {
+// row collects the results of program j of object i, which is number n of all, as
+// long as ctx does not end.
+func (r *run) row(ctx context.Context, i, j, n int) Program {
+	o := r.Objects[i]
+	pr := &o.Programs[j]
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
 	e := evaluation{pairing: &pairing{o: o}, pr: pr}
 	p.Notes = e.external()
@@ -276,9 +308,14 @@ func (r *run) row(ctx context.Context, o *Object, pr *bpfprog.Program, n int) Pr
 		if ctx.Err() != nil {
 			break
 		}
-		res := &r.kernels[ki].progs[n]
-		l := res.findings
-		if lacks := r.types.findings(res.maps); len(lacks) > 0 {
+		l := r.kernels[ki].progs[n]
+		var lacks []Finding
+		for _, m := range r.kernels[ki].whole[i].maps {
+			if f, ok := r.ofProgram(r.types.finding(m), o.refers[j][m.Name]); ok {
+				lacks = append(lacks, f)
+			}
+		}
+		if len(lacks) > 0 {
 			all := r.found.read(lacks, l)
 			sortFindings(all)
 			l = r.found.note(all)

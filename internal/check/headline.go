@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// Headline sums an object's row up. The kernels that count are those that
+// the object is for.
+type Headline struct {
+	Text       string      `json:"text"`            // "Linux 5.8 and later; 22 of 25 kernels. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8)."
+	Since      string      `json:"since,omitempty"` // "5.8": it works from this release on, but for exceptions; "" if there is none
+	Until      string      `json:"until,omitempty"` // the last release on which it works, "" if later ones are none on which it fails
+	Works      int         `json:"works"`           // kernels on which it is ok or guarded
+	MayFail    int         `json:"may_fail"`        // kernels on which it may fail or that is unknown
+	Total      int         `json:"total"`
+	Lacks      []Lack      `json:"lacks,omitempty"`      // why it fails on other releases, what costs most kernels first
+	Exceptions []Exception `json:"exceptions,omitempty"` // kernels on which it is the other way round, by distribution and machine
+}
+
+// Lack is something for which an object fails.
+type Lack struct {
+	Topic   Topic  `json:"kind"`
+	Subject string `json:"subject"`           // as of Finding, without the kind of a relocation
+	Came    string `json:"came,omitempty"`    // the release that it came with, "" if that is not known
+	Seen    string `json:"seen,omitempty"`    // where Came is not known: the oldest release here after those that lack it
+	Newer   bool   `json:"newer,omitempty"`   // releases after Headline.Until lack it, not those before Since
+	Refused bool   `json:"refused,omitempty"` // they have it, and do not allow what the object does with it
+	Kernels int    `json:"kernels"`           // how many lack it
+}
+
+// Exception are kernels of one distribution and machine on which the object works
+// though they are of other releases than Headline says, or fails though they are of those.
+type Exception struct {
+	Family  string `json:"family"` // "rhel x86_64"
+	Works   bool   `json:"works"`
+	Kernels []int  `json:"kernels"` // by release
+}
+
+// Family is what kernels that are alike have in common, distribution and machine: "debian x86_64".
+// It is "" where the name does not tell.
+func (k *Kernel) Family() string {
+	c := k.Key().Canonical()
+	if !c.Known() {
+		return ""
+	}
+	return c.ID + " " + c.Arch
+}
+
+func (k *Kernel) release() release { return release(versionOf(k.Key()).V) &^ 0xff }
+
+// Release is the kernel's release of Linux without its patch level, "6.1", or "" where the name does not tell.
+func (k *Kernel) Release() string {
+	if v := k.release(); v != 0 {
+		return v.String()
+	}
+	return ""
+}
+
+// axis is the kernels of a report by release and family.
+type axis struct {
+	*Report
+	releases []release // by kernel, without the patch level; 0 where the name does not tell
+	families []string  // by kernel
+	numbers  []int     // of the families, by kernel
+}
+
+func (r *Report) axis() *axis {
+	a := &axis{Report: r}
+	number := make(map[string]int)
+	for k := range r.Kernels {
+		f := cmp.Or(r.Kernels[k].Family(), r.Kernels[k].Name)
+		if _, ok := number[f]; !ok {
+			number[f] = len(number)
+		}
+		a.families, a.numbers = append(a.families, f), append(a.numbers, number[f])
+		a.releases = append(a.releases, r.Kernels[k].release())
+	}
+	return a
+}
+
+// headline sums a row up.
+func (r *axis) headline(row *ObjectRow) (h Headline) {
+	for _, s := range row.Status {
+		switch {
+		case s == Other:
+			continue
+		case s <= Guarded:
+			h.Works++
+		case s < Fails:
+			h.MayFail++
+		}
+		h.Total++
+	}
+	good := r.goodReleases(row, h.Works > 0)
+	h.Lacks = r.lacks(row, func(v release) bool { return good.first == 0 || v != 0 && v < good.first })
+	if all := r.allCame(row, h.Lacks, good.first); all != 0 {
+		good.first = all
+	}
+	if good.first != 0 {
+		h.Since = good.first.String()
+		h.Exceptions = r.exceptions(row, good)
+	}
+	if good.last != 0 {
+		h.Until = good.last.String()
+		for _, l := range r.lacks(row, func(v release) bool { return v > good.last }) {
+			l.Newer, l.Seen, l.Came = true, "", ""
+			h.Lacks = append(h.Lacks, l)
+		}
+	}
+	h.Text = h.text(r.Report, row)
+	return h
+}
+
+// span is releases from the first to the last; 0 is no first, or none that is the last.
+type span struct{ first, last release }
+
+func (s span) has(v release) bool { return v >= s.first && (s.last == 0 || v <= s.last) }
+
+// goodReleases tells best on which kernels the object works, or, if on none for certain, does not fail:
+// the fewest families of kernels, then the fewest kernels, then the fewest that fail are exceptions. A
+// last release counts as one more, so that a single kernel does not make one.
+func (r *axis) goodReleases(row *ObjectRow, certain bool) (best span) {
+	works := func(s Status) bool { return s <= Guarded || !certain && s > Other && s < Fails }
+	var firsts []release
+	newest := make([]release, len(r.Kernels)) // on which it works, by number of the family
+	for k, s := range row.Status {
+		if v := r.releases[k]; v != 0 && works(s) {
+			firsts = append(firsts, v)
+			newest[r.numbers[k]] = max(newest[r.numbers[k]], v)
+		}
+	}
+	lasts := []release{0}
+	for k, s := range row.Status {
+		if v := newest[r.numbers[k]]; s == Fails && v != 0 && v < r.releases[k] {
+			lasts = append(lasts, v) // the family has newer kernels on which it does not
+		}
+	}
+	slices.Sort(firsts)
+	slices.Sort(lasts)
+	lasts = slices.Compact(lasts)
+	var least [3]int
+	for _, first := range slices.Compact(firsts) {
+		for _, last := range lasts {
+			if last != 0 && last < first {
+				continue
+			}
+			cost := r.cost(row, span{first, last})
+			if best.first == 0 || slices.Compare(cost[:], least[:]) < 0 {
+				best, least = span{first, last}, cost
+			}
+		}
+	}
+	return best
+}
+
+// odd reports whether a kernel is not as its release says. One on which the object may fail is not odd.
+func (r *axis) odd(row *ObjectRow, good span, k int) bool {
+	v, s := r.releases[k], row.Status[k]
+	return v != 0 && (s <= Guarded && !good.has(v) || s == Fails && good.has(v))
+}
+
+// cost is how many families and kernels are odd, and how many of the kernels fail.
+func (r *axis) cost(row *ObjectRow, good span) (c [3]int) {
+	if good.last != 0 {
+		c = [3]int{1, 1, 1}
+	}
+	seen := make([]bool, len(r.Kernels))
+	for k := range r.Kernels {
+		if !r.odd(row, good, k) {
+			continue
+		}
+		if f := r.numbers[k]; !seen[f] {
+			seen[f] = true
+			c[0]++
+		}
+		c[1]++
+		if row.Status[k] == Fails {
+			c[2]++
+		}
+	}
+	return c
+}
+
+// exceptions are the kernels that are odd.
+func (r *axis) exceptions(row *ObjectRow, good span) (out []Exception) {
+	for k := range r.Kernels {
+		if !r.odd(row, good, k) {
+			continue
+		}
+		works := row.Status[k] != Fails
+		i := slices.IndexFunc(out, func(x Exception) bool { return x.Family == r.families[k] && x.Works == works })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Exception{Family: r.families[k], Works: works})
+		}
+		out[i].Kernels = append(out[i].Kernels, k)
+	}
+	for _, x := range out {
+		slices.SortFunc(x.Kernels, func(a, b int) int {
+			return cmp.Or(kernel.CompareVersions(r.Kernels[a].Key().Release, r.Kernels[b].Key().Release), a-b)
+		})
+	}
+	return out
+}
+
+// lacks are the reasons for which the object fails on kernels of the releases that count.
+func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
+	on := make(map[Lack]map[int]bool)
+	for _, d := range row.Decides {
+		p := &r.Programs[d.Program]
+		noType := make(map[int]bool) // of such programs, so that nothing else of it can be there
+		for i := range p.Findings {
+			if f := &p.Findings[i]; f.Topic == TopicProg {
+				for _, k := range f.Kernels {
+					noType[k] = true
+				}
+			}
+		}
+		for i := range p.Findings {
+			f := &p.Findings[i]
+			if f.Status != Fails {
+				continue
+			}
+			l := Lack{Topic: f.Topic, Subject: f.Subject, Refused: !f.absent()}
+			if came := f.cameWith(); came != 0 {
+				l.Came = came.String()
+			}
+			if f.Topic == TopicCORE {
+				_, l.Subject, _ = strings.Cut(f.Subject, " ")
+			}
+			for _, k := range f.Kernels {
+				if !counts(r.releases[k]) || noType[k] && f.Topic != TopicProg || !slices.Contains(d.Kernels, k) {
+					continue
+				}
+				if on[l] == nil {
+					on[l] = make(map[int]bool)
+				}
+				on[l][k] = true
+			}
+		}
+	}
+	for l, kernels := range on {
+		l.Kernels = len(kernels)
+		if l.Came == "" {
+			l.Seen = r.seen(row, kernels)
+		}
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b Lack) int {
+		return cmp.Or(-cmp.Compare(a.Kernels, b.Kernels), -kernel.CompareVersions(a.Came, b.Came), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Subject, b.Subject))
+	})
+	return out
+}
+
+// seen is the oldest release from which on no kernel is among those that lack something, "" if there is none.
+func (r *axis) seen(row *ObjectRow, lacking map[int]bool) string {
+	last, oldest := release(0), release(0)
+	for k := range lacking {
+		last = max(last, r.releases[k])
+	}
+	for k := range r.Kernels {
+		if v := r.releases[k]; v > last && row.Status[k] != Other && (oldest == 0 || v < oldest) {
+			oldest = v
+		}
+	}
+	if last == 0 || oldest == 0 {
+		return ""
+	}
+	return oldest.String()
+}
+
+// allCame is the release with which all came that older kernels lack, if that is known and
+// no kernel here contradicts it; else 0. It is earlier than since where none here is of that release.
+func (r *axis) allCame(row *ObjectRow, lacks []Lack, since release) (all release) {
+	for _, l := range lacks {
+		if l.Came == "" {
+			return 0
+		}
+		all = max(all, releases()[l.Subject])
+	}
+	if all == 0 || all >= since {
+		return 0
+	}
+	for k := range r.Kernels {
+		if v := r.releases[k]; v >= all && v < since && row.Status[k] != Other {
+			return 0
+		}
+	}
+	return all
+}
+
+// text is the headline in words.
+func (h *Headline) text(r *Report, row *ObjectRow) string {
+	var b strings.Builder
+	kernels := fmt.Sprintf("%d of %s", h.Works, logtext.Plural(h.Total, "kernel"))
+	switch {
+	case h.Total == 0:
+		return "No kernel here is one that it is for."
+	case h.Works == 0 && h.MayFail == 0:
+		fmt.Fprintf(&b, "None of %s", logtext.Plural(h.Total, "kernel"))
+	case h.Since == "":
+		b.WriteString(kernels)
+	default:
+		fmt.Fprintf(&b, "Linux %s; %s", h.releases(), kernels)
+	}
+	if h.MayFail > 0 {
+		fmt.Fprintf(&b, ", may fail on %d", h.MayFail)
+	}
+	for _, l := range row.Loaders {
+		if n := countWorks(l.Status); n != h.Works {
+			fmt.Fprintf(&b, " (%d with %s)", n, l.Loader)
+		}
+	}
+	b.WriteString(".")
+	who := "Older ones"
+	if h.Since == "" {
+		who = "They"
+	}
+	h.why(&b, who, false)
+	h.why(&b, "Newer ones", true)
+	h.except(&b, r, "Works on ", true)
+	h.except(&b, r, "Fails on ", false)
+	return b.String()
+}
+
+// releases are those on which it works, in words.
+func (h *Headline) releases() string {
+	s := h.Since + " and later"
+	if h.Until != "" {
+		s = h.Since + " to " + h.Until
+	}
+	if h.Since == h.Until {
+		s = h.Since
+	}
+	if h.Works == 0 {
+		s += ", perhaps"
+	}
+	return s
+}
+
+func countWorks(l []Status) (n int) {
+	for _, s := range l {
+		if s <= Guarded {
+			n++
+		}
+	}
+	return n
+}
+
+// why says what kernels lack.
+func (h *Headline) why(b *strings.Builder, who string, newer bool) {
+	var lack, forbid []string
+	for _, l := range h.Lacks {
+		name := l.Subject
+		if l.Came != "" {
+			name += " (" + l.Came + ")"
+		} else if l.Seen != "" && l.Seen != h.Since {
+			name += " (seen in " + l.Seen + ")"
+		}
+		switch l.Topic {
+		case TopicMapDef:
+			name = "map " + name
+		case TopicContext:
+			name = "reading " + name
+		}
+		switch {
+		case l.Newer != newer:
+		case l.Refused:
+			forbid = append(forbid, name)
+		default:
+			lack = append(lack, name)
+		}
+	}
+	if len(lack) > 0 {
+		fmt.Fprintf(b, " %s lack %s.", who, some(lack))
+	}
+	if len(forbid) > 0 {
+		fmt.Fprintf(b, " %s do not allow %s.", who, some(forbid))
+	}
+}
+
+// except names the exceptions of one kind.
+func (h *Headline) except(b *strings.Builder, r *Report, verb string, works bool) {
+	var names []string
+	for _, x := range h.Exceptions {
+		if x.Works == works {
+			names = append(names, r.label(x.Kernels))
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(b, " %s%s.", verb, some(names))
+	}
+}
+
+// label names kernels of one family: "debian x86_64 5.10.0-30-amd64 … 6.1.0-47-amd64 (3)".
+func (r *Report) label(kernels []int) string {
+	first, last := &r.Kernels[kernels[0]], &r.Kernels[kernels[len(kernels)-1]]
+	switch f := first.Family(); {
+	case f == "":
+		return first.Name
+	case len(kernels) == 1:
+		return f + " " + first.Key().Release
+	default:
+		return fmt.Sprintf("%s %s … %s (%d)", f, first.Key().Release, last.Key().Release, len(kernels))
+	}
+}
+
+// some lists names, the first few of many.
+func some(names []string) string {
+	const few = 3
+	if len(names) > few+1 {
+		names = append(slices.Clone(names[:few]), fmt.Sprintf("%d more", len(names)-few))
+	}
+	if n := len(names) - 1; n > 0 {
+		return strings.Join(names[:n], ", ") + " and " + names[n]
+	}
+	return strings.Join(names, "")
+}

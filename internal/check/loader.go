@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+)
+
+// Loader is a library that loads objects.
+//
+// libbpf makes all maps of an object and looks up all its externs, then loads
+// its programs, and gives up on all of it when one of these steps fails
+// (bpf_object_load in libbpf.c). cilium/ebpf makes a map, and looks up an
+// extern, where a program that it loads refers to it (collectionLoader in
+// collection.go, fixupKfuncs and resolveKsymReferences in linker.go); that is
+// what its LoadAndAssign does, while NewCollection makes every map, too.
+type Loader string
+
+// The loaders whose ways are known.
+const (
+	Libbpf Loader = "libbpf"
+	EbpfGo Loader = "ebpf-go" // github.com/cilium/ebpf
+)
+
+// Loaders are all of them.
+func Loaders() []Loader { return []Loader{Libbpf, EbpfGo} }
+
+// mindedBy reports whether a finding counts with a loader.
+func (f *Finding) mindedBy(l Loader) bool { return f.Loader == "" || f.Loader == l }
+
+// counts reports whether a finding counts with any of the loaders asked for.
+func (c *Config) counts(f *Finding) bool {
+	return f.Loader == "" || slices.Contains(c.Loaders, f.Loader)
+}
+
+// ofProgram is a finding on what an object needs as it is on one of its programs,
+// whose code refers to it or not, and whether it counts.
+func (c *Config) ofProgram(f Finding, refers bool) (Finding, bool) {
+	if !refers {
+		f.Loader = Libbpf
+	}
+	if !slices.Contains(c.Loaders, Libbpf) {
+		f.Reason = strings.TrimSuffix(f.Reason, libbpfRefuses)
+	}
+	return f, c.counts(&f)
+}
+
+// references are the names of an object's maps and externs to which the code of a program
+// refers. A setting of the kernel's build counts as all of them, which are in one map.
+func (o *Object) references(pr *bpfprog.Program) map[string]bool {
+	names := make(map[string]bool)
+	settings := false
+	for _, fn := range pr.Funcs {
+		code := o.Funcs[fn].Insns
+		for i := range code {
+			switch ref := code[i].Ref; {
+			case ref.N < 0:
+			case ref.Kind == bpfprog.RefMap:
+				names[o.Maps[ref.N].Name] = true
+			case ref.Kind == bpfprog.RefExtern:
+				x := &o.Externs[ref.N]
+				names[x.Name] = true
+				settings = settings || x.Kind == bpfprog.ExternKconfig
+			}
+		}
+	}
+	for i := range o.Externs {
+		if x := &o.Externs[i]; settings && x.Kind == bpfprog.ExternKconfig {
+			names[x.Name] = true
+		}
+	}
+	return names
+}

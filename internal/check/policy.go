@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// Policy is what users know of how their objects are loaded, and no object says.
+// The zero Policy leaves it to guesses.
+type Policy struct {
+	Optional []Pattern   // programs without which the object works
+	OneOf    []Choice    // programs of which one has to work
+	When     []Condition // programs that are loaded on some kernels only
+	Maps     []Pattern   // maps whose type and sizes the loader sets
+	Exact    bool        // what is not said is not guessed
+}
+
+// Pattern chooses programs or maps by their name, and by that of their object where it says one.
+type Pattern struct {
+	text   string
+	object string // a glob of the object's name, "" for every object
+	names  []string
+}
+
+// String returns the text that the pattern was parsed from.
+func (p Pattern) String() string { return p.text }
+
+// ParsePattern reads [OBJECT:]NAME, where both may have *, ? and [].
+func ParsePattern(text string) (Pattern, error) {
+	p := Pattern{text: text}
+	name := text
+	if i := strings.LastIndexByte(text, ':'); i >= 0 {
+		p.object, name = text[:i], text[i+1:]
+		if p.object == "" {
+			return p, errors.New("no name of an object before the colon")
+		}
+	}
+	p.names = strings.Split(name, "+")
+	for _, g := range append(p.names, p.object) {
+		if _, err := path.Match(g, ""); err != nil {
+			return p, err
+		}
+	}
+	if slices.Contains(p.names, "") {
+		return p, errors.New("want [OBJECT:]NAME")
+	}
+	return p, nil
+}
+
+// about reports whether the pattern is about an object. That may be named with or
+// without its directories, and without the !#1 of one that is embedded.
+func (p *Pattern) about(o *Object) bool {
+	if p.object == "" {
+		return true
+	}
+	whole, _, _ := strings.Cut(o.name, "!")
+	return slices.ContainsFunc([]string{o.name, path.Base(o.name), whole, path.Base(whole)}, func(n string) bool { return matches(p.object, n) })
+}
+
+func (p *Pattern) matches(name string) bool {
+	return slices.ContainsFunc(p.names, func(g string) bool { return matches(g, name) })
+}
+
+// programs returns the programs of an object that the pattern chooses, ascending.
+func (p *Pattern) programs(o *Object) (list []int) {
+	for i := range o.Programs {
+		if p.about(o) && p.matches(o.Funcs[o.Programs[i].Fn].Name) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// Choice is alternatives of which one has to work, with all its programs.
+type Choice struct {
+	text         string
+	alternatives []Pattern
+}
+
+// String returns the text that the choice was parsed from.
+func (c Choice) String() string { return c.text }
+
+// ParseChoice reads [OBJECT:]NAME,NAME..., in which an alternative of several programs is
+// NAME+NAME or has a *.
+func ParseChoice(text string) (Choice, error) {
+	c := Choice{text: text}
+	object, names := "", text
+	if i := strings.LastIndexByte(text, ':'); i >= 0 {
+		object, names = text[:i+1], text[i+1:]
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		p, err := ParsePattern(object + strings.TrimSpace(name))
+		if err != nil {
+			return c, err
+		}
+		c.alternatives = append(c.alternatives, p)
+	}
+	if len(c.alternatives) < 2 {
+		return c, errors.New("want two or more alternatives with commas between them")
+	}
+	return c, nil
+}
+
+// Condition says on which kernels programs are loaded.
+type Condition struct {
+	Pattern
+	kernels corpus.Selector
+}
+
+// ParseCondition reads [OBJECT:]NAME=SELECTOR.
+func ParseCondition(text string) (Condition, error) {
+	name, sel, ok := strings.Cut(text, "=")
+	if !ok {
+		return Condition{}, errors.New("want [OBJECT:]NAME=SELECTOR")
+	}
+	p, err := ParsePattern(name)
+	if err != nil {
+		return Condition{}, err
+	}
+	p.text = text
+	s, err := corpus.ParseSelector(sel)
+	return Condition{p, s}, err
+}
+
+// setsMap reports whether the loader takes care of what a map of an object needs.
+func (p *Policy) setsMap(o *Object, name string) bool {
+	return slices.ContainsFunc(p.Maps, func(g Pattern) bool { return g.about(o) && g.matches(name) })
+}
+
+// Unmatched returns what of the policy matches nothing of the objects, by option.
+func (p *Policy) Unmatched(objects []*Object) map[string][]string {
+	out := make(map[string][]string)
+	check := func(option string, g Pattern, text string) {
+		if !slices.ContainsFunc(objects, func(o *Object) bool {
+			if option == "loader-map" {
+				return g.about(o) && slices.ContainsFunc(o.mapNames(), g.matches)
+			}
+			return len(g.programs(o)) > 0
+		}) && !slices.Contains(out[option], text) {
+			out[option] = append(out[option], text)
+		}
+	}
+	for _, g := range p.Optional {
+		check("optional", g, g.text)
+	}
+	for _, c := range p.OneOf {
+		for _, g := range c.alternatives {
+			check("one-of", g, c.text)
+		}
+	}
+	for _, c := range p.When {
+		check("when", c.Pattern, c.text)
+	}
+	for _, g := range p.Maps {
+		check("loader-map", g, g.text)
+	}
+	return out
+}
+
+func (o *Object) mapNames() (names []string) {
+	for i := range o.Maps {
+		names = append(names, o.Maps[i].Name)
+	}
+	return names
+}
+
+// plan is which programs of an object have to work. Indices are those of Object.Programs.
+type plan struct {
+	required []int
+	marked   []int     // those with a ? in SEC that no rule is about; libbpf does not load them
+	choices  [][][]int // alternatives, of each of which all have to work
+	when     map[int][]corpus.Selector
+	rules    []Rule
+}
+
+// loads reports whether a program is loaded on a kernel.
+func (p *plan) loads(program int, k kernel.Key) bool {
+	l := p.when[program]
+	return len(l) == 0 || slices.ContainsFunc(l, func(s corpus.Selector) bool { return s.Match(k) })
+}
+
+// planFor puts together what the policy says of an object, what its sections say and, unless the policy
+// is exact, what can be guessed.
+func (p *Policy) planFor(o *Object) *plan {
+	pl := &plan{when: make(map[int][]corpus.Selector)}
+	free := make(map[int]bool) // programs that nothing is known of
+	for i := range o.Programs {
+		free[i] = true
+	}
+	rule := func(kind RuleKind, guess, when string, lists ...[]int) {
+		pl.rules = append(pl.rules, Rule{Kind: kind, Programs: lists, When: when, Guess: guess})
+		if kind != OnlyWhen {
+			for _, i := range slices.Concat(lists...) {
+				delete(free, i)
+			}
+		}
+	}
+	open := func(list []int) (l []int) {
+		for _, i := range list {
+			if free[i] {
+				l = append(l, i)
+			}
+		}
+		return l
+	}
+	for _, g := range p.Optional {
+		if l := open(g.programs(o)); len(l) > 0 {
+			rule(Optional, "", "", l)
+		}
+	}
+	choose := func(guess string, alternatives [][]int) {
+		if alternatives = slices.DeleteFunc(alternatives, func(l []int) bool { return len(l) == 0 }); len(alternatives) > 0 {
+			pl.choices = append(pl.choices, alternatives)
+			rule(OneOf, guess, "", alternatives...)
+		}
+	}
+	for _, c := range p.OneOf {
+		var alternatives [][]int
+		for _, g := range c.alternatives {
+			alternatives = append(alternatives, open(g.programs(o)))
+		}
+		choose("", alternatives)
+	}
+	conditional := make(map[int]bool)
+	for _, c := range p.When {
+		if l := c.programs(o); len(l) > 0 {
+			rule(OnlyWhen, "", c.kernels.String(), l)
+			for _, i := range l {
+				pl.when[i] = append(pl.when[i], c.kernels)
+				conditional[i] = true
+			}
+		}
+	}
+	marked := func(i int) bool { return !o.Programs[i].AutoLoad && !conditional[i] }
+	var left []int
+	for i := range o.Programs {
+		if free[i] && marked(i) {
+			left = append(left, i)
+		}
+	}
+	if !p.Exact {
+		for _, v := range o.akin(free) {
+			if !slices.ContainsFunc(slices.Concat(v.alternatives...), func(i int) bool { return !marked(i) }) {
+				continue // left to the loader altogether
+			}
+			choose(v.why, v.alternatives)
+		}
+		left = open(left)
+		switch {
+		case len(left) > 0 && len(left) == len(o.Programs):
+			var each [][]int
+			for _, i := range left {
+				each = append(each, []int{i})
+			}
+			choose("all are marked with a ? in SEC, so the loader chooses", each)
+		case len(left) > 0:
+			rule(Optional, "marked with a ? in SEC", "", left)
+		}
+		left = open(left)
+	}
+	for i := range o.Programs {
+		switch {
+		case !free[i]:
+		case slices.Contains(left, i):
+			pl.marked = append(pl.marked, i)
+		default:
+			pl.required = append(pl.required, i)
+		}
+	}
+	return pl
+}
+
+// kin is programs that do the same in several ways.
+type kin struct {
+	alternatives [][]int
+	why          string
+}
+
+// akin finds programs that are attached to the same thing in different ways, of which
+// loaders take one: libbpf-tools have a tp_btf beside a raw_tp, and a kprobe beside a fentry.
+func (o *Object) akin(free map[int]bool) (out []kin) {
+	type point struct{ what, name string }
+	var order []point
+	ways := make(map[point][]string)
+	at := make(map[point]map[string][]int)
+	why := make(map[point]string)
+	for i := range o.Programs {
+		pr := &o.Programs[i]
+		if !free[i] || pr.Attach == nil {
+			continue
+		}
+		what := happenings[strings.TrimSuffix(pr.Attach.Prefix, ".s")]
+		if what == "" {
+			continue
+		}
+		name, reason := "", ""
+		if to := pr.Attach.Target(pr.Section); to != "" {
+			to = path.Base(to)
+			name, reason = stem(to), "all are attached to "+what+" "+to
+			if what != tracepoint {
+				reason = "all are attached to the " + what + " of " + to
+			}
+		} else {
+			name, reason = "?"+stem(o.Funcs[pr.Fn].Name), "the same name, attached in different ways"
+		}
+		p := point{what, name}
+		if at[p] == nil {
+			order, at[p], why[p] = append(order, p), make(map[string][]int), reason
+		}
+		way := pr.Attach.ProgType + " " + pr.Attach.Type
+		if at[p][way] == nil {
+			ways[p] = append(ways[p], way)
+		}
+		at[p][way] = append(at[p][way], i)
+	}
+	for _, p := range order {
+		if len(ways[p]) < 2 {
+			continue
+		}
+		v := kin{why: why[p]}
+		for _, w := range ways[p] {
+			v.alternatives = append(v.alternatives, at[p][w])
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+const tracepoint = "tracepoint"
+
+// happenings are what programs are run at, by the prefixes of the sections that say it in different ways.
+var happenings = map[string]string{
+	"kprobe": "entry", "kprobe.multi": "entry", "fentry": "entry",
+	"kretprobe": "exit", "kretprobe.multi": "exit", "fexit": "exit",
+	"tp": tracepoint, "tracepoint": tracepoint, "raw_tp": tracepoint, "raw_tracepoint": tracepoint, "tp_btf": tracepoint,
+}
+
+// stem is a name without the words that tell how a program is attached.
+func stem(name string) string {
+	words := strings.Split(name, "_")
+	words = slices.DeleteFunc(words, func(w string) bool {
+		return slices.Contains([]string{"fentry", "fexit", "kprobe", "kretprobe"}, w)
+	})
+	return strings.Join(words, "_")
+}

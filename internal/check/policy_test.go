@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/testinput"
+)
+
+// policy reads a policy from "option value" lines.
+func policy(t *testing.T, lines ...string) (p Policy) {
+	t.Helper()
+	var err error
+	for _, l := range lines {
+		option, value, _ := strings.Cut(l, " ")
+		switch option {
+		case "optional", "loader-map":
+			var g Pattern
+			if g, err = ParsePattern(value); option == "optional" {
+				p.Optional = append(p.Optional, g)
+			} else {
+				p.Maps = append(p.Maps, g)
+			}
+		case "one-of":
+			var c Choice
+			c, err = ParseChoice(value)
+			p.OneOf = append(p.OneOf, c)
+		case "when":
+			var c Condition
+			c, err = ParseCondition(value)
+			p.When = append(p.When, c)
+		case "no-guess":
+			p.Exact = true
+		default:
+			t.Fatalf("unknown option %s", option)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// rules are the rules of an object in short: "one_of a | b+c" has a ! where it was guessed.
+func rules(rep *Report, o *ObjectRow) (out []string) {
+	for _, r := range o.Rules {
+		var lists []string
+		for _, l := range r.Programs {
+			var names []string
+			for _, p := range l {
+				names = append(names, rep.Programs[p].Name)
+			}
+			lists = append(lists, strings.Join(names, "+"))
+		}
+		s := string(r.Kind) + " " + strings.Join(lists, " | ")
+		if r.When != "" {
+			s += " on " + r.When
+		}
+		if r.Guess != "" {
+			s += " !"
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// short is verdicts of a row on the kernels of a machine by release, as far as they are no other than before.
+func short(rep *Report, row []Status, arch string) string {
+	kernels := make([]int, len(row))
+	for k := range row {
+		kernels[k] = k
+	}
+	slices.SortFunc(kernels, func(a, b int) int { return int(rep.Kernels[a].release()) - int(rep.Kernels[b].release()) })
+	var out []string
+	last := Other
+	for _, k := range kernels {
+		if s := row[k]; s != last && rep.Kernels[k].Key().Arch == arch {
+			out = append(out, rep.Kernels[k].Release()+" "+s.String())
+			last = s
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// TestPolicy judges a tool of which loaders take some programs, by what is guessed and what is said of it.
+func TestPolicy(t *testing.T) {
+	const (
+		pairs   = "one_of open_fentry | open_kprobe !; one_of on_switch | on_switch_btf !"
+		guessed = pairs + "; optional x86_only+extra !"
+	)
+	for _, tt := range []struct {
+		policy string // lines with ; between them
+		loader Loader // "" for both
+		rules  string
+		x86    string // since 5.10, as far as it changes
+		arm    string
+	}{
+		// libbpf makes the bloom filter whether extra is loaded or not.
+		{"", "", guessed, "5.10 fails, 6.1 ok", "6.12 ok"},
+		{"", Libbpf, guessed, "5.10 fails, 6.1 ok", "6.12 ok"},
+		{"", EbpfGo, guessed, "5.10 ok", "6.12 ok"},
+		// bpf_loop came with 5.17; cilium/ebpf loads what has a ? as well.
+		{"no-guess", Libbpf, "", "5.10 fails, 6.1 ok", "6.12 may fail"},
+		{"no-guess;loader-map filter", Libbpf, "", "5.10 fails, 6.1 ok", "6.12 may fail"},
+		{"no-guess", EbpfGo, "", "5.10 fails, 6.1 ok", "6.12 fails"},
+		{"loader-map filter", "", guessed, "5.10 ok", "6.12 ok"},
+		{"loader-map f*;optional extra", "", "optional extra; " + pairs + "; optional x86_only !", "5.10 ok", "6.12 ok"},
+		{"loader-map filter;when tool*:on_switch_btf=>=6", "", "only_when on_switch_btf on >=6; " + guessed, "5.10 ok", "6.12 ok"},
+		{"no-guess;loader-map filter;when on_switch_btf=>=6", Libbpf, "only_when on_switch_btf on >=6", "5.10 ok", "6.12 may fail"},
+		{"no-guess;loader-map filter;when on_switch_btf=>=6;one-of open_*,on_switch", Libbpf,
+			"one_of open_fentry+open_kprobe | on_switch; only_when on_switch_btf on >=6", "5.10 ok", "6.12 ok"},
+		{"loader-map filter;when x86_only=>=5", "", "only_when x86_only on >=5; " + pairs + "; optional extra !", "5.10 ok", "6.12 fails"},
+		{"loader-map filter;one-of tool.bpfel:x86_only,extra", "", "one_of x86_only | extra; " + pairs, "5.10 ok", "6.12 ok"},
+		{"loader-map filter;one-of x86_only+on_switch,on_switch_btf+extra", EbpfGo,
+			"one_of x86_only+on_switch | extra+on_switch_btf; one_of open_fentry | open_kprobe !", "5.10 ok", "6.12 ok"},
+		{"loader-map other:filter;optional other:*", "", guessed, "5.10 fails, 6.1 ok", "6.12 ok"},
+	} {
+		t.Run(tt.policy+" "+string(tt.loader), func(t *testing.T) {
+			cfg := Config{}
+			if tt.policy != "" {
+				cfg.Policy = policy(t, strings.Split(tt.policy, ";")...)
+			}
+			if tt.loader != "" {
+				cfg.Loaders = []Loader{tt.loader}
+			}
+			rep := runWith(t, cfg, "tool.bpfel")
+			o := &rep.Objects[0]
+			if got := strings.Join(rules(rep, o), "; "); got != tt.rules {
+				t.Errorf("rules:\n%s\nwant\n%s", got, tt.rules)
+			}
+			if got := short(rep, o.Status, "x86_64"); got != tt.x86 {
+				t.Errorf("x86_64: %s, want %s", got, tt.x86)
+			}
+			if got := short(rep, o.Status, "armhf"); got != tt.arm {
+				t.Errorf("armhf: %s, want %s", got, tt.arm)
+			}
+		})
+	}
+}
+
+// TestDeciding holds the programs from which an object's verdict is, and the causes that follow.
+func TestDeciding(t *testing.T) {
+	rep := runWith(t, Config{Policy: policy(t, "no-guess", "loader-map filter", "optional x86_only")}, "tool.bpfel")
+	var got []string
+	for _, d := range rep.Objects[0].Decides {
+		for _, k := range d.Kernels {
+			got = append(got, fmt.Sprintf("%s on %s %s", rep.Programs[d.Program].Name, rep.Kernels[k].Key().Arch, rep.Kernels[k].Release()))
+		}
+	}
+	want := []string{"on_switch_btf on x86_64 5.10", "open_fentry on armhf 6.12", "open_fentry on ppc64le 6.12"}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, c := range rep.Deciding(Fails) {
+		if c.Subject != "bpf_loop" || len(c.Kernels) != 1 || len(c.Programs) != 1 {
+			t.Errorf("%+v", c)
+		}
+	}
+	if l := rep.Causes(Fails); len(l) < 2 {
+		t.Errorf("only %d causes with those of programs that need not work", len(l))
+	}
+	if w := rep.Worst(func(k int) bool { return rep.Kernels[k].Release() == "6.1" }); w != OK {
+		t.Errorf("Linux 6.1: %s", w)
+	}
+}
+
+// TestLoaders holds the difference between loaders: only libbpf makes maps that no program refers to.
+func TestLoaders(t *testing.T) {
+	rep := runOn(t, "tool.bpfel", "longkeys.bpfel", "kfuncs.bpfel")
+	o := &rep.Objects[0]
+	if len(o.Loaders) != 2 {
+		t.Fatalf("%d rows by loader", len(o.Loaders))
+	}
+	for _, l := range o.Loaders {
+		if got, want := short(rep, l.Status, "x86_64"), map[Loader]string{Libbpf: "5.10 fails, 6.1 ok", EbpfGo: "5.10 ok"}[l.Loader]; got != want {
+			t.Errorf("%s: %s, want %s", l.Loader, got, want)
+		}
+	}
+	for _, p := range o.Programs {
+		for _, f := range rep.Programs[p].Findings {
+			if want := map[bool]Loader{false: Libbpf}[rep.Programs[p].Name == "extra"]; f.Topic == TopicMap && f.Loader != want {
+				t.Errorf("%s: of loader %q, want %q", rep.Programs[p].Name, f.Loader, want)
+			}
+		}
+	}
+	for _, o := range rep.Objects[1:] {
+		if len(o.Loaders) != 0 {
+			t.Errorf("%s: loaders differ, though a program needs what is lacking", o.Object)
+		}
+	}
+}
+
+func TestParsePolicy(t *testing.T) {
+	for text, parse := range map[string]func(string) error{
+		"":          func(s string) error { _, err := ParsePattern(s); return err },
+		":x":        func(s string) error { _, err := ParsePattern(s); return err },
+		"o:":        func(s string) error { _, err := ParsePattern(s); return err },
+		"a+":        func(s string) error { _, err := ParsePattern(s); return err },
+		"[":         func(s string) error { _, err := ParsePattern(s); return err },
+		"[:x":       func(s string) error { _, err := ParsePattern(s); return err },
+		"a":         func(s string) error { _, err := ParseChoice(s); return err },
+		"o:a,":      func(s string) error { _, err := ParseChoice(s); return err },
+		"a,[":       func(s string) error { _, err := ParseChoice(s); return err },
+		"x":         func(s string) error { _, err := ParseCondition(s); return err },
+		"x=":        func(s string) error { _, err := ParseCondition(s); return err },
+		"=>=5":      func(s string) error { _, err := ParseCondition(s); return err },
+		"x=>=":      func(s string) error { _, err := ParseCondition(s); return err },
+		"x=debian,": func(s string) error { _, err := ParseCondition(s); return err },
+	} {
+		if err := parse(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	o, err := Parse(t.Context(), "dir/tool.o!#1", testinput.Named(t, "tool.bpfel.o").Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := policy(t, "optional nobody", "one-of tool.o:extra,nobody", "when dir/*:on_*=5.10", "when tool:on_*=5.10", "loader-map extra", "loader-map tool.o!#1:filter")
+	want := "map[loader-map:[extra] one-of:[tool.o:extra,nobody] optional:[nobody] when:[tool:on_*=5.10]]"
+	if got := fmt.Sprint(p.Unmatched([]*Object{o})); got != want {
+		t.Errorf("unmatched: %s, want %s", got, want)
+	}
+}
