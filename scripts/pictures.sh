@@ -24,7 +24,7 @@ case ${1:-} in
 esac
 chromium=$(command -v chromium || command -v chromium-browser) || { printf '%s: needs chromium\n' "$me" >&2; exit 3; }
 
-go test ./cmd/btfgen -run '^(TestSession|TestBadges)$' -count=1 -update
+go test ./cmd/btfgen -run '^(TestSession|TestBadges|TestForReadmes)$' -count=1 -update
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -31,8 +31,9 @@ func checkCommand() *cli.Command {
 			"With --require only failures on the kernels that it selects count, with --baseline only what got worse, with both only what got worse there.\n" +
 			"A selector is such as 'debian>=11,x86_64'. OBJECT is as for generate.",
 		Flags: slices.Concat(sourceFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "write `FORMAT` text, markdown, json, junit, sarif or html", Value: "text"},
+			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "write `FORMAT` text, markdown, json, junit, sarif, html, min-kernel, table or badge", Value: "text"},
 			&cli.BoolFlag{Name: "json", Usage: "same as --format json"},
+			&cli.BoolFlag{Name: "min-kernel", Usage: "same as --format min-kernel: a line for each object, from which release of Linux on it works"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`", Value: "-"},
 			&cli.StringSliceFlag{Name: "require", Usage: "fail if something fails on a kernel that `SELECTOR` chooses, and only then"},
 			&cli.StringFlag{Name: "baseline", Usage: "compare with `FILE`, an older --json, and fail only on what got worse", TakesFile: true},
@@ -47,6 +48,12 @@ func checkCommand() *cli.Command {
 	}
 }
 
+// answers are the formats that say where objects work, for a README. In them the kernels on which an object
+// fails are part of the answer.
+var answers = map[string]func(io.Writer, *check.Report) error{
+	"min-kernel": report.Headlines, "table": report.Table, "badge": report.Badge,
+}
+
 // reportWriter returns what writes the report in the format asked for.
 func reportWriter(c *cli.Context) (func(io.Writer, *check.Report) error, error) {
 	opts := report.Options{Verbose: c.Bool("verbose")}
@@ -56,11 +63,16 @@ func reportWriter(c *cli.Context) (func(io.Writer, *check.Report) error, error) 
 	}
 	opts.Color = color && (c.String("output") == "-" || c.String("color") == "always")
 	format := c.String("format")
-	if c.Bool("json") {
-		if c.IsSet("format") && format != "json" {
-			return nil, usagef("--json does not go with --format %s", format)
+	for _, short := range []string{"json", "min-kernel"} {
+		if c.Bool(short) {
+			if c.IsSet("format") && format != short {
+				return nil, usagef("--%s does not go with --format %s", short, format)
+			}
+			format = short
 		}
-		format = "json"
+	}
+	if c.Bool("json") && c.Bool("min-kernel") {
+		return nil, usagef("--min-kernel does not go with --json, which has it as headline")
 	}
 	switch format {
 	case "text":
@@ -76,12 +88,16 @@ func reportWriter(c *cli.Context) (func(io.Writer, *check.Report) error, error) 
 	case "html":
 		return report.HTML, nil
 	}
-	return nil, usagef("--format %q: want text, markdown, json, junit, sarif or html", format)
+	if write, ok := answers[format]; ok {
+		return write, nil
+	}
+	return nil, usagef("--format %q: want text, markdown, json, junit, sarif, html, min-kernel, table or badge", format)
 }
 
 // checkOptions are the options of check that need reading.
 type checkOptions struct {
 	write   func(io.Writer, *check.Report) error
+	answers bool // what it writes is an answer, in which kernels that fail are no failure
 	require []corpus.Selector
 	diff    []corpus.Selector // two, or none
 	old     *check.Baseline
@@ -94,6 +110,7 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 	if o.write, err = reportWriter(c); err != nil {
 		return o, err
 	}
+	o.answers = c.Bool("min-kernel") || answers[c.String("format")] != nil
 	if c.Int("jobs") < 1 {
 		return o, usagef("--jobs %d: want at least 1", c.Int("jobs"))
 	}
@@ -116,8 +133,8 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 		if len(o.args) < 3 {
 			return o, usagef("check --diff needs two kernels and at least one OBJECT")
 		}
-		if c.IsSet("format") || c.Bool("json") || c.IsSet("baseline") || c.IsSet("require") {
-			return o, usagef("--diff does not go with --format, --json, --baseline or --require")
+		if c.IsSet("format") || c.Bool("json") || c.Bool("min-kernel") || c.IsSet("baseline") || c.IsSet("require") {
+			return o, usagef("--diff does not go with --format, --json, --min-kernel, --baseline or --require")
 		}
 		if o.diff, err = corpus.ParseSelectors(o.args[:2]); err != nil {
 			return o, usagef("--diff: %w", err)
@@ -210,6 +227,9 @@ func writeReport(c *cli.Context, rep *check.Report, write func(io.Writer, *check
 // and what it was before. It is whole objects that count.
 func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	if o.old == nil && len(o.require) == 0 {
+		if o.answers {
+			return nil
+		}
 		for _, cause := range rep.Deciding(check.Unknown) {
 			x := finding{Class: failing, Message: fmt.Sprintf("%s: %s (%s, %s)", cause.Subject, cause.Reason,
 				logtext.Plural(len(cause.Programs), "program"), logtext.Plural(len(cause.Kernels), "kernel"))}

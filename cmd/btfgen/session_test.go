@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/btfgen/btfgen/internal/report"
 )
 
 const sessionPicture = "../../docs/images/session.svg"
@@ -130,7 +132,7 @@ func TestBadges(t *testing.T) {
 			t.Errorf("%s does not say the %s", b.file, b.label)
 			continue
 		}
-		path, got := "../../docs/images/"+name+".svg", drawBadge(b.label, string(m[1]))
+		path, got := "../../docs/images/"+name+".svg", report.DrawBadge(b.label, string(m[1]), report.Blue)
 		if *update {
 			if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
 				t.Fatal(err)
@@ -146,15 +148,42 @@ func TestBadges(t *testing.T) {
 	}
 }
 
-// drawBadge returns an SVG of two words side by side.
-func drawBadge(label, value string) string {
-	const wide, margin = 7, 8
-	left, right := len(label)*wide+2*margin, len(value)*wide+2*margin
-	text := func(x, w int, s string) string {
-		return fmt.Sprintf("<text x=\"%d\" y=\"14\" textLength=\"%d\">%s</text>\n", x+margin, w-2*margin, html.EscapeString(s))
+// TestForReadmes holds what docs/check.md shows of what check writes for READMEs, its badge included.
+func TestForReadmes(t *testing.T) {
+	r := readerIn(t, map[string]string{
+		"corpus": "../../testdata/vmlinux", "tracer.bpf.o": "../../testdata/bpf/tool.bpfel.o", "disk.bpf.o": "../../testdata/bpf/biolat.bpfel.o",
+	})
+	run := func(format, objects string) string {
+		r.do("btfgen check --btf corpus -f "+format+" -o out "+objects, statusOK)
+		return string(r.read("out"))
 	}
-	return fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"20\" role=\"img\" aria-label=\"%s: %s\">\n", left+right, html.EscapeString(label), html.EscapeString(value)) +
-		"<style>text{font:11px Verdana,'DejaVu Sans',sans-serif;fill:#fff}</style>\n" +
-		fmt.Sprintf("<rect width=\"%d\" height=\"20\" fill=\"#555\"/>\n<rect x=\"%d\" width=\"%d\" height=\"20\" fill=\"#07689f\"/>\n", left, left, right) +
-		text(0, left, label) + text(left, right, value) + "</svg>\n"
+	page, err := os.ReadFile("../../docs/check.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(page)
+	table := regexp.MustCompile(`(?m)^\| distribution \|.*\n(?:\|.*\n)*`)
+	got := map[*regexp.Regexp]string{
+		table: run("table", "tracer.bpf.o disk.bpf.o"),
+		regexp.MustCompile(`(?m)^tracer\.bpf\.o: .*\n(?:.+: .*\n)*`): run("min-kernel", "tracer.bpf.o disk.bpf.o"),
+	}
+	for block, want := range got {
+		if found := block.FindString(text); found == "" || !*update && found != want {
+			t.Errorf("docs/check.md has\n%s\nand btfgen writes\n%s\nrun: go test ./cmd/btfgen -run TestForReadmes -update", found, want)
+		} else {
+			text = strings.Replace(text, found, want, 1)
+		}
+	}
+	const picture = "../../docs/images/linux.svg"
+	badge := run("badge", "tracer.bpf.o")
+	if *update {
+		for path, content := range map[string]string{picture: badge, "../../docs/check.md": text} {
+			if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if have, err := os.ReadFile(picture); err != nil || string(have) != badge {
+		t.Errorf("%s is not what btfgen writes, run: go test ./cmd/btfgen -run TestForReadmes -update (%v)", picture, err)
+	}
 }

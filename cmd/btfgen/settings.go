@@ -37,11 +37,12 @@ func configFlag() cli.Flag {
 // excludes has options that leave no room for others. One that is typed does without what a file or the
 // environment says of them.
 var excludes = map[string][]string{
-	"json":    {"verbose", "format", "color"},
-	"format":  {"json"},
-	"verbose": {"json", "quiet"},
-	"quiet":   {"verbose"},
-	"diff":    {"format", "json", "baseline", "require"},
+	"json":       {"verbose", "format", "min-kernel", "color"},
+	"format":     {"json", "min-kernel"},
+	"verbose":    {"json", "quiet"},
+	"min-kernel": {"json", "format"},
+	"quiet":      {"verbose"},
+	"diff":       {"format", "json", "min-kernel", "baseline", "require"},
 }
 
 // settle adds what was not typed: options from the environment, then options and arguments from a file.

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/check"
+)
+
+// TestBadge holds what badges say of headlines, one or several.
+func TestBadge(t *testing.T) {
+	failing := []check.Exception{{Family: "debian arm"}}
+	for _, tt := range []struct {
+		want, color string
+		headlines   []check.Headline
+	}{
+		{"5.8+", green, []check.Headline{{Since: "5.8", Works: 3, Total: 4}}},
+		{"5.10+", green, []check.Headline{{Since: "5.8", Works: 3, Total: 4}, {Since: "5.10", Works: 1, Total: 4}, {Since: "4.18", Works: 4, Total: 4}}},
+		{"5.8+", yellow, []check.Headline{{Since: "5.8", Works: 3, MayFail: 1, Total: 4}}},
+		{"5.8+", yellow, []check.Headline{{Since: "5.8", Works: 3, Total: 4, Exceptions: failing}}},
+		{"5.8+", green, []check.Headline{{Since: "5.8", Works: 3, Total: 4, Exceptions: []check.Exception{{Works: true}}}}},
+		{"5.8+?", yellow, []check.Headline{{Since: "5.8", MayFail: 3, Total: 4}}},
+		{"5.8 to 6.1", green, []check.Headline{{Since: "5.8", Until: "6.12", Works: 3, Total: 4}, {Since: "4.18", Until: "6.1", Works: 3, Total: 4}}},
+		{"5.8", green, []check.Headline{{Since: "5.8", Until: "5.8", Works: 3, Total: 4}}},
+		{"none", red, []check.Headline{{Since: "5.8", Works: 3, Total: 4}, {Total: 4}}},
+		{"none", red, []check.Headline{{Since: "6.1", Works: 3, Total: 4}, {Since: "4.18", Until: "5.10", Works: 3, Total: 4}}},
+		{"5.8+", green, []check.Headline{{Since: "5.8", Works: 3, Total: 4}, {}}}, // no kernel is for the second
+		{"unknown", grey, []check.Headline{{}}},
+	} {
+		r := new(check.Report)
+		for _, h := range tt.headlines {
+			r.Objects = append(r.Objects, check.ObjectRow{Headline: h})
+		}
+		var b bytes.Buffer
+		if err := Badge(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.String(); !strings.Contains(got, `aria-label="Linux: `+tt.want+`"`) || !strings.Contains(got, `fill="`+tt.color+`"/>`+"\n<text") {
+			t.Errorf("want %s on %s:\n%s", tt.want, tt.color, got)
+		}
+	}
+}
+
+// TestDrawBadge draws words that are markup, which must stay words.
+func TestDrawBadge(t *testing.T) {
+	const label, value = `<a href="x">`, "é & ü"
+	svg := DrawBadge(label, value, Blue)
+	var parsed struct {
+		Width string   `xml:"width,attr"`
+		Label string   `xml:"aria-label,attr"`
+		Text  []string `xml:"text"`
+	}
+	if err := xml.Unmarshal([]byte(svg), &parsed); err != nil {
+		t.Fatal(err)
+	}
+	if parsed.Label != label+": "+value || len(parsed.Text) != 2 || parsed.Text[0] != label || parsed.Text[1] != value || parsed.Width != "151" {
+		t.Errorf("%+v", parsed)
+	}
+	if regexp.MustCompile(`https?://`).MatchString(strings.ReplaceAll(svg, "http://www.w3.org/2000/svg", "")) {
+		t.Error("the badge loads something")
+	}
+}
+
+// TestTable has a name with markup, a distribution whose kernels differ, one that an object is not for, and a kernel without a name.
+func TestTable(t *testing.T) {
+	r := new(check.Report)
+	for _, n := range []string{"debian/sid/x86_64/7.2.1-amd64", "debian/12/arm64/6.1.0-50-arm64", "debian/12/x86_64/6.1.0-47-amd64", "rhel/8/x86_64/4.18.0-553.el8.x86_64",
+		"ubuntu/22.04/x86_64/6.8.0-1-generic", "ubuntu/22.04/x86_64/5.15.0-1-generic", "some/vmlinux"} {
+		r.Kernels = append(r.Kernels, check.Kernel{Name: n})
+	}
+	r.Objects = []check.ObjectRow{
+		{Object: "a|b.o", Status: []check.Status{check.OK, check.Fails, check.Guarded, check.Fails, check.MayFail, check.Unknown, check.OK}},
+		{Object: "c.o", Status: []check.Status{check.Fails, check.Other, check.OK, check.Other, check.MayFail, check.OK, check.Fails}},
+	}
+	var b bytes.Buffer
+	if err := Table(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	const want = `| distribution | Linux | a\|b.o | c.o |
+|---|---|:-:|:-:|
+| some/vmlinux |  | ✅ | ❌ |
+| debian 12 | 6.1 | 1 of 2 | ✅ |
+| debian sid | 7.2 | ✅ | ❌ |
+| rhel 8 | 4.18 | ❌ |  |
+| ubuntu 22.04 | 5.15 to 6.8 | ⚠️ | 1 of 2 |
+`
+	if b.String() != want {
+		t.Errorf("%s\nwant\n%s", &b, want)
+	}
+}

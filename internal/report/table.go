@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// Headlines writes a line for each object.
+func Headlines(w io.Writer, r *check.Report) error {
+	b := bufio.NewWriter(w)
+	for i := range r.Objects {
+		foreign.Fprintf(b, "%s: %s\n", r.Objects[i].Object, r.Objects[i].Headline.Text)
+	}
+	return b.Flush()
+}
+
+// Table writes Markdown for a README: distributions, and which object works there.
+func Table(w io.Writer, r *check.Report) error {
+	b := bufio.NewWriter(w)
+	foreign.Fprintf(b, "| distribution | Linux |")
+	for i := range r.Objects {
+		foreign.Fprintf(b, " %s |", foreign.Markdown(r.Objects[i].Object))
+	}
+	foreign.Fprintf(b, "\n|---|---|%s\n", strings.Repeat(":-:|", len(r.Objects)))
+	for _, d := range distributions(r) {
+		foreign.Fprintf(b, "| %s | %s |", foreign.Markdown(d.name), foreign.Markdown(d.releases(r)))
+		for i := range r.Objects {
+			foreign.Fprintf(b, " %s |", d.cell(&r.Objects[i]))
+		}
+		foreign.Fprintf(b, "\n")
+	}
+	return b.Flush()
+}
+
+// distribution is the kernels of one version of a distribution.
+type distribution struct {
+	name    string
+	kernels []int // indices
+}
+
+func distributions(r *check.Report) (out []distribution) {
+	keys := make([]kernel.Key, len(r.Kernels))
+	for k := range r.Kernels {
+		keys[k] = r.Kernels[k].Key().Canonical()
+		name := r.Kernels[k].Name
+		if keys[k].Known() {
+			name = strings.TrimSpace(keys[k].ID + " " + keys[k].VersionID)
+		}
+		i := slices.IndexFunc(out, func(d distribution) bool { return d.name == name })
+		if i < 0 {
+			i = len(out)
+			out = append(out, distribution{name: name})
+		}
+		out[i].kernels = append(out[i].kernels, k)
+	}
+	slices.SortStableFunc(out, func(a, b distribution) int {
+		x, y := keys[a.kernels[0]], keys[b.kernels[0]]
+		return cmp.Or(cmp.Compare(x.ID, y.ID), kernel.CompareVersions(x.Release, y.Release)) // versions may be words, as sid is
+	})
+	return out
+}
+
+// releases are the releases of Linux in a distribution, without patch levels.
+func (d distribution) releases(r *check.Report) string {
+	first, last := "", ""
+	for _, k := range d.kernels {
+		v := r.Kernels[k].Release()
+		if v == "" {
+			continue
+		}
+		if first == "" || kernel.CompareVersions(v, first) < 0 {
+			first = v
+		}
+		last = latest(last, v)
+	}
+	if first != last {
+		return first + " to " + last
+	}
+	return first
+}
+
+// cell says on which of the kernels an object works.
+func (d distribution) cell(o *check.ObjectRow) string {
+	works, fails, total := 0, 0, 0
+	for _, k := range d.kernels {
+		switch s := o.Status[k]; {
+		case s == check.Other:
+			continue
+		case s <= check.Guarded:
+			works++
+		case s == check.Fails:
+			fails++
+		}
+		total++
+	}
+	switch {
+	case total == 0:
+		return ""
+	case works == total:
+		return icons[check.OK]
+	case fails == total:
+		return icons[check.Fails]
+	case works == 0 && fails == 0:
+		return icons[check.MayFail]
+	}
+	return fmt.Sprintf("%d of %d", works, total)
+}
