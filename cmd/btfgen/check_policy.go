@@ -14,10 +14,10 @@ import (
 func policyFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "loader", Usage: "judge objects as `LOADER` loads them: libbpf, ebpf-go, or both, of which the worse counts", Value: "both"},
-		&cli.StringSliceFlag{Name: "optional", Usage: "objects work without the programs that match `[OBJECT:]PROGRAM`"},
-		&cli.StringSliceFlag{Name: "one-of", Usage: "of alternatives, as in 'fentry_*,kprobe_*', one has to work: `[OBJECT:]PROGRAM,PROGRAM`... (PROGRAM+PROGRAM is one alternative)"},
-		&cli.StringSliceFlag{Name: "when", Usage: "programs are loaded only on kernels that a selector chooses: `[OBJECT:]PROGRAM=SELECTOR`"},
-		&cli.StringSliceFlag{Name: "loader-map", Usage: "the loader sets what the maps that match `[OBJECT:]MAP` need, such as their type or size"},
+		&cli.StringSliceFlag{Name: "optional", Usage: "objects work without the programs that match `PROGRAM`, or OBJECT:PROGRAM"},
+		&cli.StringSliceFlag{Name: "one-of", Usage: "one of `PROGRAM,PROGRAM`... has to work, as of 'fentry_*,kprobe_*'; PROGRAM+PROGRAM is one alternative"},
+		&cli.StringSliceFlag{Name: "when", Usage: "programs are loaded only on the kernels that a selector chooses: `PROGRAM=SELECTOR`"},
+		&cli.StringSliceFlag{Name: "loader-map", Usage: "the loader sets what the maps that match `MAP` need, such as their type or size"},
 		&cli.BoolFlag{Name: "no-guess", Usage: "do not guess which programs an object can do without"},
 	}
 }

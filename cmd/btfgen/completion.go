@@ -269,7 +269,8 @@ func values(command string, f cli.Flag) []candidate {
 // fixed has the values of options that mean the same for all commands.
 var fixed = map[string][]string{
 	"color":   {"auto", "always", "never"},
-	"format":  {"text", "markdown", "json", "junit", "sarif", "html"},
+	"format":  {"text", "markdown", "json", "junit", "sarif", "html", "min-kernel", "table", "badge"},
+	"loader":  {"libbpf", "ebpf-go", "both"},
 	"layout":  {"btfhub", "bcc"},
 	"padding": {"implicit", "explicit"},
 	"result":  {"resolved", "absent", "poisoned", "ambiguous", "error"},

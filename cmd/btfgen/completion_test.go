@@ -102,6 +102,7 @@ func TestCompletionFixed(t *testing.T) {
 	for option, line := range map[string][]string{
 		"color":   {"relolog", object},
 		"format":  {"check", object},
+		"loader":  {"check", object},
 		"layout":  {"archive", "convert", "x.btfa", "-o", "x.tar.gz"},
 		"padding": {"generate", "-o", "x.btfa", object},
 		"result":  {"relolog", object},
@@ -122,7 +123,7 @@ func TestCompletionFixed(t *testing.T) {
 // TestCompletionValues holds that completion knows what every option and argument is.
 func TestCompletionValues(t *testing.T) {
 	// What is neither the name of a file nor one of a few words.
-	free := []string{"N", "SELECTOR", "PATTERN", "RELEASE", "KEY", "PROGRAM=NAME", "[PATH=]ID/VERSION_ID/ARCH[/RELEASE]"}
+	free := []string{"N", "SELECTOR", "PATTERN", "RELEASE", "KEY", "PROGRAM=NAME", "PROGRAM", "PROGRAM,PROGRAM", "PROGRAM=SELECTOR", "MAP", "[PATH=]ID/VERSION_ID/ARCH[/RELEASE]"}
 	few := make(map[string]bool)
 	for name, c := range commands(newApp(io.Discard, io.Discard).Commands, "") {
 		for _, f := range c.Flags {
