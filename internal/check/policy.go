@@ -4,6 +4,7 @@ package check
 
 import (
 	"errors"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func (p *Pattern) matches(name string) bool {
 // programs returns the programs of an object that the pattern chooses, ascending.
 func (p *Pattern) programs(o *Object) (list []int) {
 	for i := range o.Programs {
-		if p.about(o) && p.matches(o.Funcs[o.Programs[i].Fn].Name) {
+		if p.about(o) && p.matches(o.programName(i)) {
 			list = append(list, i)
 		}
 	}
@@ -283,54 +284,70 @@ type kin struct {
 	why          string
 }
 
-// akin finds programs that are attached to the same thing in different ways, of which
-// loaders take one: libbpf-tools have a tp_btf beside a raw_tp, and a kprobe beside a fentry.
-func (o *Object) akin(free map[int]bool) (out []kin) {
-	type point struct{ what, name string }
-	var order []point
-	ways := make(map[point][]string)
-	at := make(map[point]map[string][]int)
-	why := make(map[point]string)
+// akin finds programs that do the same, attached in different ways, of which loaders take
+// one: libbpf-tools have a tp_btf beside a raw_tp, and a kprobe beside a fentry.
+func (o *Object) akin(free map[int]bool) []kin {
+	same := o.alike(free, o.point)
+	left := maps.Clone(free)
+	for _, k := range same {
+		for _, i := range slices.Concat(k.alternatives...) {
+			delete(left, i)
+		}
+	}
+	return append(same, o.alike(left, func(i int) (name, why string) {
+		name = strings.TrimSuffix(o.programName(i), "_btf")
+		return name, "the names are equal but for _btf, the ways of attaching are not"
+	})...)
+}
+
+// point is what a program is attached to, as far as several ways lead there: a name for it, "" for none, and in words
+// why another program with that name is akin.
+func (o *Object) point(i int) (name, why string) {
+	pr := &o.Programs[i]
+	what := happenings[strings.TrimSuffix(pr.Attach.Prefix, ".s")]
+	if what == "" {
+		return "", ""
+	}
+	to := path.Base(pr.Attach.Target(pr.Section))
+	switch {
+	case to == ".": // of nothing
+		return what + "/" + stem(o.programName(i)), "the names are equal but for the way of attaching"
+	case what == tracepoint:
+		return what + " " + to, "all are attached to " + what + " " + to
+	}
+	return what + " " + stem(to), "all are attached to the " + what + " of " + to
+}
+
+func (o *Object) programName(i int) string { return o.Funcs[o.Programs[i].Fn].Name }
+
+// alike puts programs of the same name together where they are attached in different ways. A way is one alternative.
+func (o *Object) alike(of map[int]bool, name func(i int) (name, why string)) (out []kin) {
+	at := make(map[string]int)
+	var ways [][]string // of the alternatives
 	for i := range o.Programs {
-		pr := &o.Programs[i]
-		if !free[i] || pr.Attach == nil {
+		s := o.Programs[i].Attach
+		if !of[i] || s == nil {
 			continue
 		}
-		what := happenings[strings.TrimSuffix(pr.Attach.Prefix, ".s")]
-		if what == "" {
+		n, why := name(i)
+		if n == "" {
 			continue
 		}
-		name, reason := "", ""
-		if to := pr.Attach.Target(pr.Section); to != "" {
-			to = path.Base(to)
-			name, reason = stem(to), "all are attached to "+what+" "+to
-			if what != tracepoint {
-				reason = "all are attached to the " + what + " of " + to
-			}
-		} else {
-			name, reason = "?"+stem(o.Funcs[pr.Fn].Name), "the same name, attached in different ways"
+		k, ok := at[n]
+		if !ok {
+			k = len(out)
+			at[n] = k
+			out, ways = append(out, kin{why: why}), append(ways, nil)
 		}
-		p := point{what, name}
-		if at[p] == nil {
-			order, at[p], why[p] = append(order, p), make(map[string][]int), reason
+		way := s.ProgType + " " + s.Type
+		a := slices.Index(ways[k], way)
+		if a < 0 {
+			a = len(ways[k])
+			ways[k], out[k].alternatives = append(ways[k], way), append(out[k].alternatives, nil)
 		}
-		way := pr.Attach.ProgType + " " + pr.Attach.Type
-		if at[p][way] == nil {
-			ways[p] = append(ways[p], way)
-		}
-		at[p][way] = append(at[p][way], i)
+		out[k].alternatives[a] = append(out[k].alternatives[a], i)
 	}
-	for _, p := range order {
-		if len(ways[p]) < 2 {
-			continue
-		}
-		v := kin{why: why[p]}
-		for _, w := range ways[p] {
-			v.alternatives = append(v.alternatives, at[p][w])
-		}
-		out = append(out, v)
-	}
-	return out
+	return slices.DeleteFunc(out, func(k kin) bool { return len(k.alternatives) < 2 })
 }
 
 const tracepoint = "tracepoint"

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/testinput"
 )
 
@@ -139,6 +140,49 @@ func TestPolicy(t *testing.T) {
 				t.Errorf("armhf: %s, want %s", got, tt.arm)
 			}
 		})
+	}
+}
+
+// TestGuesses has the programs of objects, a section and a name each, and what is guessed of them.
+func TestGuesses(t *testing.T) {
+	for _, tt := range []struct{ programs, rules string }{
+		{"kprobe/a x, kprobe/b y", ""},
+		{"fentry/vfs_read f, kprobe/vfs_read k", "one_of f | k"},
+		{"fentry.s/vfs_read f, kprobe.multi/vfs_read m, kprobe/vfs_read k, kprobe/vfs_read l", "one_of f | m | k+l"},
+		{"kprobe/vfs_read enter, kretprobe/vfs_read leave", ""},
+		{"fexit/f a, kretprobe/f b, fentry/f c, kprobe/f d", "one_of a | b; one_of c | d"},
+		{"raw_tp/sched_switch a, tp_btf/sched_switch b, tracepoint/sched/sched_switch c, tp/sched/sched_wakeup d", "one_of a | b | c"},
+		{"tp_btf/irq_handler_entry a, raw_tp/irq_handler_exit b", ""},
+		{"raw_tp/sys_enter a, raw_tp/sys_enter b", ""},
+		{"fentry/dummy_fentry a, kprobe/dummy_kprobe b, fexit/dummy_fexit c, kretprobe/dummy_kretprobe d", "one_of a | b; one_of c | d"},
+		{"fentry open_fentry, kprobe open_kprobe, kprobe close", "one_of open_fentry | open_kprobe"},
+		{"kprobe/do_exit on_exit, tp_btf/sched_process_exit on_exit_btf, kprobe/f other_btf", "one_of on_exit | on_exit_btf"},
+		{"kprobe/a x, kprobe/b x_btf", ""},
+		{"uprobe/f a, uprobe.multi/f b, xdp c, no_such_section d", ""},
+		{"?kprobe/a x, kprobe/b y", "optional x"},
+		{"?kprobe/a x", "one_of x"},
+		{"?kprobe/a x, ?xdp y", "one_of x | y"},
+		{"?fentry/a f, kprobe/a k, ?xdp y, ?fentry/b g, ?kprobe/b h", "one_of f | k; optional y+g+h"},
+	} {
+		o := &Object{Object: new(bpfprog.Object)}
+		for p := range strings.SplitSeq(tt.programs, ", ") {
+			section, name, _ := strings.Cut(p, " ")
+			section, marked := strings.CutPrefix(section, "?")
+			o.Programs = append(o.Programs, bpfprog.Program{Fn: len(o.Funcs), Section: section, Attach: bpfprog.SectionOf(section), AutoLoad: !marked})
+			o.Funcs = append(o.Funcs, bpfprog.Function{Name: name})
+		}
+		rep := new(Report)
+		for i := range o.Programs {
+			rep.Programs = append(rep.Programs, Program{Name: o.programName(i)})
+		}
+		pl := new(Policy).planFor(o)
+		got := strings.ReplaceAll(strings.Join(rules(rep, &ObjectRow{Rules: pl.rules}), ";"), " !", "")
+		if got != strings.ReplaceAll(tt.rules, "; ", ";") {
+			t.Errorf("%s:\n%s, want\n%s", tt.programs, got, tt.rules)
+		}
+		if got := (&Policy{Exact: true}).planFor(o); len(got.rules) != 0 || len(got.required)+len(got.marked) != len(o.Programs) {
+			t.Errorf("%s: without guesses %v", tt.programs, got)
+		}
 	}
 }
 
