@@ -100,13 +100,13 @@ func (r *axis) headline(row *ObjectRow) (h Headline) {
 		h.Total++
 	}
 	good := r.goodReleases(row, h.Works > 0)
-	h.Lacks = r.lacks(row, func(v release) bool { return good.first == 0 || v != 0 && v < good.first })
-	if all := r.allCame(row, h.Lacks, good.first); all != 0 {
+	h.Lacks = r.lacks(row, func(v release) bool { return good == never || v != 0 && v < good.first })
+	if all := r.allCame(row, h.Lacks, good); all != 0 {
 		good.first = all
 	}
-	if good.first != 0 {
+	h.Exceptions = r.exceptions(row, good)
+	if good != never {
 		h.Since = good.first.String()
-		h.Exceptions = r.exceptions(row, good)
 	}
 	if good.last != 0 {
 		h.Until = good.last.String()
@@ -119,15 +119,17 @@ func (r *axis) headline(row *ObjectRow) (h Headline) {
 	return h
 }
 
-// span is releases from the first to the last; 0 is no first, or none that is the last.
+// span is releases from the first to the last, or, if that is 0, to all that come.
 type span struct{ first, last release }
+
+var never = span{first: ^release(0)}
 
 func (s span) has(v release) bool { return v >= s.first && (s.last == 0 || v <= s.last) }
 
 // goodReleases tells best on which kernels the object works, or, if on none for certain, does not fail:
 // the fewest families of kernels, then the fewest kernels, then the fewest that fail are exceptions. A
 // last release counts as one more, so that a single kernel does not make one.
-func (r *axis) goodReleases(row *ObjectRow, certain bool) (best span) {
+func (r *axis) goodReleases(row *ObjectRow, certain bool) span {
 	works := func(s Status) bool { return s <= Guarded || !certain && s > Other && s < Fails }
 	var firsts []release
 	newest := make([]release, len(r.Kernels)) // on which it works, by number of the family
@@ -146,35 +148,37 @@ func (r *axis) goodReleases(row *ObjectRow, certain bool) (best span) {
 	slices.Sort(firsts)
 	slices.Sort(lasts)
 	lasts = slices.Compact(lasts)
-	var least [3]int
+	best := never
+	least := r.cost(row, never, works)
+	least[2] = len(r.Kernels) + 1 // rather a release on which it works than none
 	for _, first := range slices.Compact(firsts) {
 		for _, last := range lasts {
 			if last != 0 && last < first {
 				continue
 			}
-			cost := r.cost(row, span{first, last})
-			if best.first == 0 || slices.Compare(cost[:], least[:]) < 0 {
-				best, least = span{first, last}, cost
+			if c := r.cost(row, span{first, last}, works); slices.Compare(c[:], least[:]) < 0 {
+				best, least = span{first, last}, c
 			}
 		}
 	}
 	return best
 }
 
-// odd reports whether a kernel is not as its release says. One on which the object may fail is not odd.
-func (r *axis) odd(row *ObjectRow, good span, k int) bool {
+// odd reports whether a kernel is not as its release says. One on which the object may fail is odd at most
+// where works says that it counts as working.
+func (r *axis) odd(row *ObjectRow, good span, k int, works func(Status) bool) bool {
 	v, s := r.releases[k], row.Status[k]
-	return v != 0 && (s <= Guarded && !good.has(v) || s == Fails && good.has(v))
+	return v != 0 && (works(s) && !good.has(v) || s == Fails && good.has(v))
 }
 
 // cost is how many families and kernels are odd, and how many of the kernels fail.
-func (r *axis) cost(row *ObjectRow, good span) (c [3]int) {
+func (r *axis) cost(row *ObjectRow, good span, works func(Status) bool) (c [3]int) {
 	if good.last != 0 {
 		c = [3]int{1, 1, 1}
 	}
 	seen := make([]bool, len(r.Kernels))
 	for k := range r.Kernels {
-		if !r.odd(row, good, k) {
+		if !r.odd(row, good, k, works) {
 			continue
 		}
 		if f := r.numbers[k]; !seen[f] {
@@ -192,7 +196,7 @@ func (r *axis) cost(row *ObjectRow, good span) (c [3]int) {
 // exceptions are the kernels that are odd.
 func (r *axis) exceptions(row *ObjectRow, good span) (out []Exception) {
 	for k := range r.Kernels {
-		if !r.odd(row, good, k) {
+		if !r.odd(row, good, k, func(s Status) bool { return s <= Guarded }) {
 			continue
 		}
 		works := row.Status[k] != Fails
@@ -278,19 +282,19 @@ func (r *axis) seen(row *ObjectRow, lacking map[int]bool) string {
 }
 
 // allCame is the release with which all came that older kernels lack, if that is known and
-// no kernel here contradicts it; else 0. It is earlier than since where none here is of that release.
-func (r *axis) allCame(row *ObjectRow, lacks []Lack, since release) (all release) {
+// no kernel here contradicts it; else 0. It is earlier than the first good release where none here is of that release.
+func (r *axis) allCame(row *ObjectRow, lacks []Lack, good span) (all release) {
 	for _, l := range lacks {
 		if l.Came == "" {
 			return 0
 		}
 		all = max(all, releases()[l.Subject])
 	}
-	if all == 0 || all >= since {
+	if good == never || all >= good.first {
 		return 0
 	}
 	for k := range r.Kernels {
-		if v := r.releases[k]; v >= all && v < since && row.Status[k] != Other {
+		if v := r.releases[k]; v >= all && v < good.first && row.Status[k] != Other {
 			return 0
 		}
 	}
@@ -304,7 +308,7 @@ func (h *Headline) text(r *Report, row *ObjectRow) string {
 	switch {
 	case h.Total == 0:
 		return "No kernel here is one that it is for."
-	case h.Works == 0 && h.MayFail == 0:
+	case h.Works == 0 && h.Since == "":
 		fmt.Fprintf(&b, "None of %s", logtext.Plural(h.Total, "kernel"))
 	case h.Since == "":
 		b.WriteString(kernels)
@@ -323,6 +327,9 @@ func (h *Headline) text(r *Report, row *ObjectRow) string {
 	who := "Older ones"
 	if h.Since == "" {
 		who = "They"
+		if h.Works+h.MayFail > 0 {
+			who = "The others"
+		}
 	}
 	h.why(&b, who, false)
 	h.why(&b, "Newer ones", true)
