@@ -217,10 +217,10 @@ func (r *axis) exceptions(row *ObjectRow, good span) (out []Exception) {
 
 // lacks are the reasons for which the object fails on kernels of the releases that count.
 func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
-	on := make(map[Lack]map[int]bool)
+	on := make(map[Lack][]bool) // by kernel
 	for _, d := range row.Decides {
 		p := &r.Programs[d.Program]
-		noType := make(map[int]bool) // of such programs, so that nothing else of it can be there
+		noType := make([]bool, len(r.Kernels)) // of such programs, so that nothing else of it can be there
 		for i := range p.Findings {
 			if f := &p.Findings[i]; f.Topic == TopicProg {
 				for _, k := range f.Kernels {
@@ -240,19 +240,25 @@ func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
 			if f.Topic == TopicCORE {
 				_, l.Subject, _ = strings.Cut(f.Subject, " ")
 			}
+			kernels := on[l]
 			for _, k := range f.Kernels {
-				if !counts(r.releases[k]) || noType[k] && f.Topic != TopicProg || !slices.Contains(d.Kernels, k) {
+				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || !counts(r.releases[k]) || noType[k] && f.Topic != TopicProg {
 					continue
 				}
-				if on[l] == nil {
-					on[l] = make(map[int]bool)
+				if kernels == nil {
+					kernels = make([]bool, len(r.Kernels))
+					on[l] = kernels
 				}
-				on[l][k] = true
+				kernels[k] = true
 			}
 		}
 	}
 	for l, kernels := range on {
-		l.Kernels = len(kernels)
+		for _, lacks := range kernels {
+			if lacks {
+				l.Kernels++
+			}
+		}
 		if l.Came == "" {
 			l.Seen = r.seen(row, kernels)
 		}
@@ -265,10 +271,12 @@ func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
 }
 
 // seen is the oldest release from which on no kernel is among those that lack something, "" if there is none.
-func (r *axis) seen(row *ObjectRow, lacking map[int]bool) string {
+func (r *axis) seen(row *ObjectRow, lacking []bool) string {
 	last, oldest := release(0), release(0)
-	for k := range lacking {
-		last = max(last, r.releases[k])
+	for k, lacks := range lacking {
+		if lacks {
+			last = max(last, r.releases[k])
+		}
 	}
 	for k := range r.Kernels {
 		if v := r.releases[k]; v > last && row.Status[k] != Other && (oldest == 0 || v < oldest) {

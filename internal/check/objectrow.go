@@ -149,6 +149,12 @@ func (v result) or(w result) result { return result{max(v.status, w.status), max
 // verdicts are what a program comes to on each kernel with a loader.
 func (p *Program) verdicts(l Loader) []result {
 	out := make([]result, len(p.Status))
+	if !slices.ContainsFunc(p.Findings, func(f KernelFinding) bool { return f.Loader != "" }) {
+		for k := range out {
+			out[k] = result{p.Status[k], p.Load[k]}
+		}
+		return out
+	}
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		if !f.mindedBy(l) {
