@@ -23,26 +23,30 @@ const (
 func (st *state) arranged(how int) []uint32 {
 	order := make([]uint32, 0, len(st.types))
 	var named []uint32
-	kind := func(i uint32) btfenc.Kind { return btfenc.Kind(st.content(st.types[i])[1] >> 24 & 0x7f) }
 	switch how {
 	case arrangeFunctions:
-		held := make(map[uint32]uint32) // prototypes in front of a function of theirs: position by entity
-		for i := range uint32(len(st.types)) {
-			switch k := kind(i); {
-			case k == btfenc.KindFunc:
-				named = append(named, i)
-			case k == btfenc.KindFuncProto && int(i)+1 < len(st.types) && kind(i+1) == btfenc.KindFunc &&
-				st.content(st.types[i+1])[2] == st.entity(st.types[i]):
-				held[st.entity(st.types[i])] = i
+		held := make([]uint32, st.numEnts+1) // prototypes in front of a function of theirs: position, from 1, by entity
+		proto := uint32(0)                   // that before this type, if it is one
+		for i, c := range st.types {
+			w, e := st.content(c), uint32(0)
+			switch btfenc.Kind(w[1] >> 24 & 0x7f) {
+			case btfenc.KindFunc:
+				if named = append(named, uint32(i)); proto != 0 && w[2] == proto {
+					held[proto] = uint32(i)
+					order = order[:len(order)-1]
+				}
+			case btfenc.KindFuncProto:
+				e = st.entity(c)
+				fallthrough
 			default:
-				order = append(order, i)
+				order = append(order, uint32(i))
 			}
+			proto = e
 		}
 		for _, i := range st.byName(named) {
-			proto := st.content(st.types[i])[2]
-			if p, ok := held[proto]; ok {
-				order = append(order, p)
-				delete(held, proto)
+			if p := &held[st.content(st.types[i])[2]]; *p > 0 {
+				order = append(order, *p-1)
+				*p = 0
 			}
 			order = append(order, i)
 		}
