@@ -30,7 +30,7 @@ func TestBoundaries(t *testing.T) {
 		"pkg/minimize":        {"internal/btfenc", "internal/canon", "internal/engine", "internal/limits", "internal/rawbtf", "internal/unwrap", "pkg/relolog"},
 		"pkg/kernel":          {},
 		"internal/btfa":       {"internal/btfenc", "pkg/kernel"},
-		"internal/btfc":       {"internal/btfa", "internal/btfenc", "internal/limits", "internal/rawbtf", "pkg/kernel"},
+		"internal/btfc":       {"internal/btfa", "internal/btfenc", "internal/defect", "internal/limits", "internal/rawbtf", "pkg/kernel"},
 		"pkg/archive":         {"internal/btfa", "internal/btfenc", "internal/canon", "pkg/kernel"},
 		"pkg/archive/btfspec": {"pkg/archive"},
 		"internal/bpfprog":    {"internal/btfenc", "internal/limits", "internal/rawbtf"},

@@ -117,7 +117,10 @@ func (b *builder) build(st *state, size int64, out []byte) ([]byte, error) {
 func (b *builder) strings(st *state, out []byte) error {
 	b.names = clean(b.names, st.numNames)
 	at := uint32(0)
-	list := st.strings
+	list, err := st.strings()
+	if err != nil {
+		return err
+	}
 	for len(list) > 0 {
 		first := list[0]
 		n := 1

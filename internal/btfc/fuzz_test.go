@@ -5,7 +5,11 @@ package btfc
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/testbtf"
 )
 
 // FuzzDecode reads streams that are damaged, on top of a kernel that is not: there is an error, or BTF of the size that
@@ -23,7 +27,7 @@ func FuzzDecode(f *testing.F) {
 			f.Fatal(err)
 		}
 		b := bytes.Join(s.parts(), nil)
-		st, err := decode(parent, b, int64(len(btf)), nil)
+		st, err := decode(ctx, parent, b, int64(len(btf)), nil)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -42,7 +46,7 @@ func FuzzDecode(f *testing.F) {
 		if next {
 			on = parent
 		}
-		st, err := decode(on, data, size, nil)
+		st, err := decode(ctx, on, data, size, nil)
 		if err != nil {
 			return
 		}
@@ -92,6 +96,38 @@ func TestDamaged(t *testing.T) {
 	for n := range data {
 		if _, err := Open(bytes.NewReader(data[:n]), int64(n)); err == nil {
 			t.Errorf("cut to %d of %d bytes: no error", n, len(data))
+		}
+	}
+}
+
+// TestDamagedBeside reads damaged streams of a kernel that is large enough for two goroutines.
+func TestDamagedBeside(t *testing.T) {
+	var b strings.Builder
+	for i := range 6000 {
+		fmt.Fprintf(&b, "struct s%d %d: next *s%d 0, member%d u32 8, data%d u8[%d] 12\n", i, 64+i%9, (i*7+1)%6000, i%999, i%40, 4+i%7)
+	}
+	btf := testbtf.Types(t, binary.LittleEndian, b.String())
+	s, err := encode(newState(), newKnown(newState()), btf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := bytes.Join(s.parts(), nil)
+	if len(good) < smallPayload {
+		t.Fatalf("only %d bytes", len(good))
+	}
+	var build builder
+	for n := range 200 {
+		bad := bytes.Clone(good)
+		if n > 0 {
+			bad[n*len(bad)/200] ^= 0x11
+		}
+		st, err := decode(ctx, newState(), bad, int64(len(btf)), nil)
+		if err != nil {
+			continue
+		}
+		out, err := build.build(st, int64(len(btf)), nil)
+		if n == 0 && (err != nil || !bytes.Equal(out, btf)) {
+			t.Fatalf("not damaged: error %v", err)
 		}
 	}
 }

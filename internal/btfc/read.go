@@ -4,6 +4,8 @@ package btfc
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,17 +15,10 @@ import (
 
 // reader makes a state of a kernel's streams and its parent's state.
 type reader struct {
-	s       [numStreams]btfa.Cursor
-	parent  *state
-	state   *state
-	guess   *guesses
-	nextNew uint32 // names: the one behind the last new one that was used
-	last    uint32 // name of the last content's type
-	words   []uint32
-
-	nameRanks, entRanks ranks
-
-	err error
+	s      [numStreams]btfa.Cursor
+	parent *state
+	state  *state
+	err    error
 }
 
 // head is what a kernel begins with.
@@ -31,9 +26,13 @@ type head struct {
 	arrange, names, textBytes, contents, words, nameRanks, entRanks, types, strings, rest int
 }
 
+// smallPayload is up to how many bytes a kernel is read by one goroutine.
+const smallPayload = 64 << 10
+
 // decode returns the state of a kernel, for a query or, if that is nil, for all of it. size is that of its BTF in bytes, which
-// bounds what it may have.
-func decode(parent *state, payload []byte, size int64, q *Query) (*state, error) {
+// bounds what it may have. Of a large one the text of names and the references are read beside all else. The order of strings is read
+// later, since nothing but strings depends on it.
+func decode(ctx context.Context, parent *state, payload []byte, size int64, q *Query) (*state, error) {
 	r := &reader{parent: parent}
 	var err error
 	if r.s, err = split(payload); err != nil {
@@ -44,27 +43,35 @@ func decode(parent *state, payload []byte, size int64, q *Query) (*state, error)
 		return nil, err
 	}
 	r.extend(h)
-	r.names(h)
-	ids := r.types(h)
-	if err := r.fail(); err != nil {
-		return nil, err
+	refs := newRefReader(r)
+	beside := func() (struct{}, error) { return struct{}{}, cmp.Or(r.names(h), refs.read()) }
+	var others *later[struct{}]
+	if len(payload) > smallPayload {
+		others = begin(ctx, beside)
 	}
-	r.contents(ids)
-	if err := r.fail(); err != nil {
+	refs.ids = r.types(h)
+	if err = r.fail(); err == nil {
+		err = newContentReader(r).read(refs)
+	}
+	close(refs.ready)
+	var failed error
+	if others != nil {
+		_, failed = others.get()
+	} else if err == nil {
+		_, failed = beside()
+	}
+	if err = cmp.Or(err, failed, r.fail()); err != nil {
 		return nil, err
 	}
 	if q != nil {
 		err = r.ask(q)
-		for _, i := range stringStreams {
-			r.s[i].B = nil // the order of strings does not matter
-		}
 	} else {
-		err = r.strings(h.strings)
+		r.later(ctx, h.strings)
 	}
-	if err != nil {
-		return nil, err
+	for _, i := range stringStreams {
+		r.s[i].B = nil
 	}
-	if err := end(&r.s); err != nil {
+	if err = cmp.Or(err, end(&r.s)); err != nil {
 		return nil, err
 	}
 	return r.state, nil
@@ -111,37 +118,25 @@ func (r *reader) head(payload []byte, size int64) (h head, err error) {
 // extend makes room for what is new.
 func (r *reader) extend(h head) {
 	p := r.parent
-	guess := p.guess
-	if h.contents > 0 {
-		guess = newGuesses(p.guess)
-	}
-	r.guess = guess
 	r.state = &state{
 		names: goOn(p.names, p.numNames, h.names), numNames: p.numNames + h.names, textBytes: p.textBytes + h.textBytes,
 		contents: goOn(p.contents, p.numContents, h.contents), numContents: p.numContents + h.contents, numWords: p.numWords + h.words,
 		numEnts: p.numEnts, nameRank: p.nameRank.extend(h.nameRanks), entRank: p.entRank.extend(h.entRanks),
-		types: make([]uint32, 0, h.types), rest: append([]byte(nil), r.s[streamRest].B...), guess: guess,
+		types: make([]uint32, 0, h.types), rest: append([]byte(nil), r.s[streamRest].B...), nameGuess: p.nameGuess, refGuess: p.refGuess,
 	}
 	r.s[streamRest].B = nil
-	r.nameRanks = ranks{r.state.nameRank.s, len(p.nameRank.s)}
-	r.entRanks = ranks{r.state.entRank.s, len(p.entRank.s)}
 }
 
 // names reads the new names.
-func (r *reader) names(h head) {
+func (r *reader) names(h head) error {
 	text, shared := r.s[streamText].B, r.s[streamShared].B
 	r.s[streamText].B, r.s[streamShared].B = nil, nil
 	known := r.parent.numNames
-	r.nextNew = uint32(known)
-	if len(shared) != h.names {
-		r.err = errWrong
-		return
+	if len(shared) != h.names || h.names == 0 && h.textBytes+len(text) > 0 {
+		return errWrong
 	}
 	if h.names == 0 {
-		if h.textBytes > 0 || len(text) > 0 {
-			r.err = errWrong
-		}
-		return
+		return nil
 	}
 	// Pages share one piece of memory, which begins with what the first has already.
 	page := r.state.names[known>>pageBits]
@@ -155,8 +150,7 @@ func (r *reader) names(h head) {
 		}
 		own := bytes.IndexByte(text, 0) + 1
 		if own == 0 || int(n) > max(at-last-1, 0) || int(n)+own > len(out)-at {
-			r.err = errWrong
-			return
+			return errWrong
 		}
 		start := at
 		at += copy(out[at:], out[last:last+int(n)])
@@ -167,8 +161,9 @@ func (r *reader) names(h head) {
 		page.ends[i%pageLen+1] = uint32(at - begin)
 	}
 	if at != len(out) || len(text) > 0 {
-		r.err = errWrong
+		return errWrong
 	}
+	return nil
 }
 
 // types reads the order of types. It returns the IDs of those with new contents.
@@ -236,10 +231,23 @@ func (r *reader) types(h head) (ids []uint32) {
 	return ids
 }
 
-// strings reads the order of strings.
-func (r *reader) strings(n int) error {
-	p, st := r.parent, r.state
-	o := &orderReader{runs: &r.s[streamStringRuns], starts: &r.s[streamStringStarts], far: &r.s[streamStringFar], place: newPlace(len(p.strings))}
+// later has the order of n strings read.
+func (r *reader) later(ctx context.Context, n int) {
+	s := new([numStreams]btfa.Cursor)
+	for _, i := range stringStreams {
+		s[i].B = bytes.Clone(r.s[i].B)
+	}
+	parent, st := r.parent, r.state
+	st.list = begin(ctx, func() ([]uint32, error) { return readStrings(parent, st, s, n) })
+}
+
+// readStrings reads the order of n strings from its streams.
+func readStrings(p, st *state, s *[numStreams]btfa.Cursor, n int) ([]uint32, error) {
+	from, err := p.strings()
+	if err != nil {
+		return nil, err
+	}
+	o := &orderReader{runs: &s[streamStringRuns], starts: &s[streamStringStarts], far: &s[streamStringFar], place: newPlace(len(from))}
 	known := uint32(p.numNames)
 	next := known
 	limit := uint32(st.numNames)
@@ -247,26 +255,26 @@ func (r *reader) strings(n int) error {
 	var uses *uses
 	for len(out) < n && o.runs.Err == nil {
 		if len(out) >= cap(out) {
-			return errWrong // a name twice
+			return nil, errWrong // a name twice
 		}
 		kind, run := o.run(min(n, cap(out)) - len(out))
 		first := len(out)
 		switch kind {
 		case runCopy:
 			o.start()
-			out = o.takeRun(out, p.strings, run)
+			out = o.takeRun(out, from, run)
 		case runDerived:
 			if uses == nil {
 				uses = newUses(st)
 				uses.pass(out)
 			}
 			if out = uses.take(out, run); len(out) < first+run {
-				return errWrong
+				return nil, errWrong
 			}
 			continue
 		case runNew:
 			if uint32(run) > limit-next {
-				return errWrong
+				return nil, errWrong
 			}
 			for ; run > 0; run-- {
 				out = append(out, next)
@@ -282,8 +290,7 @@ func (r *reader) strings(n int) error {
 			uses.pass(out[first:])
 		}
 	}
-	st.strings = out
-	return nil
+	return out, end(s)
 }
 
 // uses walks the names of a state's types in the order in which they are used first.

@@ -31,28 +31,57 @@ const (
 
 // rankCodes are where the codes begin of what was told before. The first are ranks, counted from the first that was told;
 // the next, counted from the last; and of both the upper bits of higher ranks, whose lower 8 are in another stream.
-type rankCodes struct{ first, last, firstHigh, lastHigh int }
+type rankCodes struct {
+	first, last, firstHigh, lastHigh int
+
+	far int // the first stream of what is far away
+}
 
 const rankNumber = 255 // the rank is a number in another stream
 
 var (
-	nameCodes = rankCodes{nameRank, 96, 156, 206}
-	refCodes  = rankCodes{refRank, 115, 160, 208}
+	nameCodes = rankCodes{nameRank, 96, 156, 206, streamNameFar}
+	refCodes  = rankCodes{refRank, 115, 160, 208, streamRefFar}
 )
 
-// contents reads the new contents, which the types with these IDs have.
-func (r *reader) contents(ids []uint32) {
+// A content is read in two passes, which share no stream: the first reads all but references, and the second these. So both can be at
+// work at once, the second a page behind.
+
+// contentReader reads the new contents but for their references.
+type contentReader struct {
+	s       *[numStreams]btfa.Cursor
+	parent  *state
+	state   *state
+	guess   *nameGuesses
+	nextNew uint32 // names: the one behind the last new one that was used
+	last    uint32 // name of the last content's type
+	words   []uint32
+	told    ranks
+	err     error
+}
+
+func newContentReader(r *reader) *contentReader {
+	return &contentReader{s: &r.s, parent: r.parent, state: r.state, nextNew: uint32(r.parent.numNames), told: ranks{r.state.nameRank.s, len(r.parent.nameRank.s)}}
+}
+
+// read reads the contents of the types with the IDs that refs has, and tells refs how many have been read.
+func (r *contentReader) read(refs *refReader) error {
+	if len(refs.ids) > 0 {
+		r.guess = clone(r.parent.nameGuess)
+		r.state.nameGuess = r.guess
+	}
 	kinds, counts := &r.s[streamKinds], &r.s[streamCounts]
 	// Pages share one piece of memory, which begins with what the first has already.
 	var page *contentPage
 	var begun []uint32 // from where the page begins
-	for i, id := range ids {
+	for i := range refs.ids {
 		n := r.parent.numContents + i
 		if page == nil {
 			page = r.state.contents[n>>pageBits]
 			begun = make([]uint32, len(page.words)+r.state.numWords-r.parent.numWords)
 			r.words = begun[copy(begun, page.words):]
 		} else if n%pageLen == 0 {
+			refs.ready <- i
 			page, begun = r.state.contents[n>>pageBits], r.words
 		}
 		b := kinds.Byte()
@@ -61,7 +90,7 @@ func (r *reader) contents(ids []uint32) {
 			if kinds.Err == nil {
 				kinds.Fail(fmt.Errorf("kind %d", k))
 			}
-			return
+			return nil
 		}
 		count := uint64(0)
 		if hasCount(k) {
@@ -70,23 +99,24 @@ func (r *reader) contents(ids []uint32) {
 		shape := k.Shape()
 		need := 3 + uint64(len(shape.Extra)) + uint64(len(shape.Elem))*count
 		if count > 1<<24-1 || need > uint64(len(r.words)) {
-			r.err = errWrong
-			return
+			return errWrong
 		}
 		w := r.words[:need]
 		r.words = r.words[need:]
 		w[1] = uint32(b)<<24 | uint32(count)
-		r.content(w, k, id)
+		r.content(w, k)
 		page.words = begun[:len(begun)-len(r.words)]
 		page.ends[n%pageLen+1] = uint32(len(page.words))
 	}
-	if len(r.words) > 0 || len(ids) == 0 && r.state.numWords > r.parent.numWords {
-		r.err = errWrong
+	if len(r.words) > 0 || len(refs.ids) == 0 && r.state.numWords > r.parent.numWords {
+		return errWrong
 	}
+	refs.ready <- len(refs.ids)
+	return r.err
 }
 
 // content reads the words of one content.
-func (r *reader) content(w []uint32, k btfenc.Kind, id uint32) {
+func (r *contentReader) content(w []uint32, k btfenc.Kind) {
 	shape := k.Shape()
 	if !nameless(k) {
 		w[0] = r.name(classType, uint32(k), r.last)
@@ -94,14 +124,7 @@ func (r *reader) content(w []uint32, k btfenc.Kind, id uint32) {
 	if w[0] != 0 {
 		r.last = w[0]
 	}
-	switch shape.Third {
-	case btfenc.Ref:
-		c := classType
-		if k == btfenc.KindFunc {
-			c = classFunc
-		}
-		w[2] = r.ref(c, id, uint32(k), r.last)
-	case btfenc.Size:
+	if shape.Third == btfenc.Size {
 		if k.IsComposite() {
 			w[2] = uint32(r.s[streamSizes].Uvarint())
 		} else {
@@ -110,34 +133,27 @@ func (r *reader) content(w []uint32, k btfenc.Kind, id uint32) {
 	}
 	x := w[3:]
 	for i, word := range shape.Extra {
-		if word == btfenc.Ref {
-			x[i] = r.ref(classOther, id, uint32(k), uint32(i))
-		} else {
+		if word != btfenc.Ref {
 			x[i] = uint32(r.s[streamNumbers].Uvarint())
 		}
 	}
 	x = x[len(shape.Extra):]
 	cl := elemClass(k)
 	prev, before := w[0], uint32(k)
-	number, last := uint32(0), uint32(0)
+	number := uint32(0)
 	switch k {
 	case btfenc.KindStruct, btfenc.KindUnion:
 		for ; len(x) >= 3; x = x[3:] {
 			name := r.name(cl, prev, before)
 			x[0] = name
-			last = r.ref(cl, id, cmp.Or(name, last), prev)
-			x[1] = last
 			number += uint32(btfa.UnpackOffset(r.s[streamOffsets].Uvarint()))
 			x[2] = number
 			prev, before = name, prev
 		}
 	case btfenc.KindFuncProto:
-		last = w[2]
 		for ; len(x) >= 2; x = x[2:] {
 			name := r.name(cl, prev, before)
 			x[0] = name
-			last = r.ref(cl, id, cmp.Or(name, last), prev)
-			x[1] = last
 			prev, before = name, prev
 		}
 	case btfenc.KindEnum, btfenc.KindEnum64:
@@ -154,7 +170,6 @@ func (r *reader) content(w []uint32, k btfenc.Kind, id uint32) {
 		}
 	case btfenc.KindDatasec:
 		for ; len(x) >= 3; x = x[3:] {
-			x[0] = r.ref(cl, id, uint32(k), 0)
 			number += uint32(btfa.Unzigzag(r.s[streamValues].Uvarint()))
 			x[1] = number
 			x[2] = uint32(r.s[streamNumbers].Uvarint())
@@ -164,8 +179,8 @@ func (r *reader) content(w []uint32, k btfenc.Kind, id uint32) {
 }
 
 // name reads a name that comes after two others.
-func (r *reader) name(cl class, prev, before uint32) uint32 {
-	far, near := &r.guess.nameFar[slot(prev, before)], &r.guess.nameNear[slot(prev, uint32(cl))]
+func (r *contentReader) name(cl class, prev, before uint32) uint32 {
+	far, near := &r.guess.far[slot(prev, before)], &r.guess.near[slot(prev, uint32(cl))]
 	var name uint32
 	switch c := r.s[streamNames+int(cl)].Byte(); c {
 	case nameNext:
@@ -176,28 +191,31 @@ func (r *reader) name(cl class, prev, before uint32) uint32 {
 		name = *near
 	case nameEmpty:
 	case nameJump:
-		name = r.newName(btfa.Unzigzag(r.far()))
+		name = r.newName(btfa.Unzigzag(readFar(r.s, streamNameFar)))
 	case nameTold:
-		if v := r.far(); v < uint64(r.state.numNames) {
+		if v := readFar(r.s, streamNameFar); v < uint64(r.state.numNames) {
 			name = uint32(v)
-			r.told(&r.nameRanks, name)
+			r.err = cmp.Or(r.err, r.told.add(name))
 		} else {
 			r.err = errWrong
 		}
 	default:
-		name = r.ranked(&r.nameRanks, &nameCodes, c, &r.s[streamNameLow+int(cl)])
+		var err error
+		if name, err = r.told.read(r.s, &nameCodes, c, &r.s[streamNameLow+int(cl)]); err != nil {
+			r.err = err
+		}
 	}
 	*far, *near = name, name
 	return name
 }
 
-// far reads a number that is likely to be large.
-func (r *reader) far() uint64 {
-	low, mid := uint64(r.s[streamFarLow].Byte()), uint64(r.s[streamFarMid].Byte())
-	return low | mid<<8 | r.s[streamFarHigh].Uvarint()<<16
+// readFar reads a number that is likely to be large, from a stream and the two behind it.
+func readFar(s *[numStreams]btfa.Cursor, stream int) uint64 {
+	low, mid := uint64(s[stream].Byte()), uint64(s[stream+1].Byte())
+	return low | mid<<8 | s[stream+2].Uvarint()<<16
 }
 
-func (r *reader) newName(jump int64) uint32 {
+func (r *contentReader) newName(jump int64) uint32 {
 	to := int64(r.nextNew) + jump
 	if to < 0 || to >= int64(r.state.numNames) {
 		r.err = errWrong
@@ -213,18 +231,18 @@ type ranks struct {
 	n   int
 }
 
-// told notes what is told by number.
-func (r *reader) told(t *ranks, v uint32) {
+// add notes what is told by number.
+func (t *ranks) add(v uint32) error {
 	if t.n == len(t.all) {
-		r.err = errWrong
-		return
+		return errWrong
 	}
 	t.all[t.n] = v
 	t.n++
+	return nil
 }
 
-// ranked reads what was told by number before, whose code is code.
-func (r *reader) ranked(t *ranks, c *rankCodes, code byte, low *btfa.Cursor) uint32 {
+// read reads what was told by number before, whose code is code.
+func (t *ranks) read(s *[numStreams]btfa.Cursor, c *rankCodes, code byte, low *btfa.Cursor) (uint32, error) {
 	n, rank := int(code), uint64(0)
 	switch {
 	case n < c.last:
@@ -236,19 +254,92 @@ func (r *reader) ranked(t *ranks, c *rankCodes, code byte, low *btfa.Cursor) uin
 	case n < rankNumber:
 		rank = uint64(t.n - 1 - (c.firstHigh - c.last + (n-c.lastHigh)<<8 + int(low.Byte())))
 	default:
-		rank = r.far()
+		rank = readFar(s, c.far)
 	}
 	if rank >= uint64(t.n) {
-		r.err = errWrong
-		return 0
+		return 0, errWrong
 	}
-	return t.all[rank]
+	return t.all[rank], nil
+}
+
+// refReader reads the references of new contents.
+type refReader struct {
+	s      *[numStreams]btfa.Cursor
+	parent *state
+	state  *state
+	guess  *refGuesses
+	last   uint32 // name of the last content's type
+	told   ranks
+	err    error
+
+	ids   []uint32 // of the types with new contents, before anything is ready
+	ready chan int // how many of these are there but for their references
+}
+
+func newRefReader(r *reader) *refReader {
+	return &refReader{
+		s: &r.s, parent: r.parent, state: r.state, told: ranks{r.state.entRank.s, len(r.parent.entRank.s)},
+		ready: make(chan int, (r.state.numContents-r.parent.numContents)>>pageBits+2),
+	}
+}
+
+// read reads until nothing more will be ready.
+func (r *refReader) read() error {
+	have := 0
+	for n := range r.ready {
+		if n > 0 && r.guess == nil {
+			r.guess = clone(r.parent.refGuess)
+			r.state.refGuess = r.guess
+		}
+		for ; have < n; have++ {
+			w := r.state.content(uint32(r.parent.numContents + have))
+			r.content(w, btfenc.Kind(w[1]>>24&0x7f), r.ids[have])
+		}
+	}
+	return r.err
+}
+
+// content reads the references of the type with an ID.
+func (r *refReader) content(w []uint32, k btfenc.Kind, id uint32) {
+	shape := k.Shape()
+	if w[0] != 0 {
+		r.last = w[0]
+	}
+	if shape.Third == btfenc.Ref {
+		c := classType
+		if k == btfenc.KindFunc {
+			c = classFunc
+		}
+		w[2] = r.ref(c, id, uint32(k), r.last)
+	}
+	x := w[3:]
+	for i, word := range shape.Extra {
+		if word == btfenc.Ref {
+			x[i] = r.ref(classOther, id, uint32(k), uint32(i))
+		}
+	}
+	cl := elemClass(k)
+	switch k {
+	case btfenc.KindStruct, btfenc.KindUnion, btfenc.KindFuncProto:
+		prev, last, n := w[0], uint32(0), len(shape.Elem)
+		if k == btfenc.KindFuncProto {
+			last = w[2]
+		}
+		for ; len(x) >= n; x = x[n:] {
+			last = r.ref(cl, id, cmp.Or(x[0], last), prev)
+			x[1] = last
+			prev = x[0]
+		}
+	case btfenc.KindDatasec:
+		for ; len(x) >= 3; x = x[3:] {
+			x[0] = r.ref(cl, id, uint32(k), 0)
+		}
+	}
 }
 
 // ref reads a reference of the type with an ID, as an entity.
-func (r *reader) ref(cl class, id, name, before uint32) uint32 {
-	context := slot(name, before)
-	last, near := &r.guess.refFar[context], &r.guess.refNear[slot(name, uint32(cl))]
+func (r *refReader) ref(cl class, id, name, before uint32) uint32 {
+	last, near := &r.guess.far[slot(name, before)], &r.guess.near[slot(name, uint32(cl))]
 	far, distance := &last.entity, &last.distance
 	var to uint32
 	switch c := r.s[streamRefs+int(cl)].Byte(); {
@@ -257,9 +348,9 @@ func (r *reader) ref(cl class, id, name, before uint32) uint32 {
 	case c == refNear:
 		to = *near
 	case c == refTold:
-		d := btfa.Unzigzag(r.far())
+		d := btfa.Unzigzag(readFar(r.s, streamRefFar))
 		to = r.at(int64(id) + d)
-		r.told(&r.entRanks, to)
+		r.err = cmp.Or(r.err, r.told.add(to))
 		*distance = uint32(d)
 	case c < refSame:
 		to = r.at(int64(id) + int64(c) - refHere)
@@ -267,14 +358,17 @@ func (r *reader) ref(cl class, id, name, before uint32) uint32 {
 	case c == refSame:
 		to = r.at(int64(id) + int64(int32(*distance)))
 	default:
-		to = r.ranked(&r.entRanks, &refCodes, c, &r.s[streamRefLow+int(cl)])
+		var err error
+		if to, err = r.told.read(r.s, &refCodes, c, &r.s[streamRefLow+int(cl)]); err != nil {
+			r.err = err
+		}
 	}
 	*far, *near = to, to
 	return to
 }
 
 // at returns the entity of the type with an ID, 0 for void.
-func (r *reader) at(id int64) uint32 {
+func (r *refReader) at(id int64) uint32 {
 	if id <= 0 || id > int64(len(r.state.types)) {
 		if id != 0 {
 			r.err = errWrong

@@ -3,7 +3,6 @@
 package btfc
 
 import (
-	"slices"
 	"sync/atomic"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
@@ -25,12 +24,13 @@ type state struct {
 	numWords    int // of all contents
 	numEnts     uint32
 
-	types   []uint32 // contents, in the order of type IDs, from ID 1
-	strings []uint32 // names, in the order of the string section
-	rest    []byte   // what is neither of these sections, from the header on
+	types []uint32         // contents, in the order of type IDs, from ID 1
+	list  *later[[]uint32] // names, in the order of the string section; nil for none
+	rest  []byte           // what is neither of these sections, from the header on
 
-	nameRank, entRank log[uint32] // names and entities that were told by number before
-	guess             *guesses
+	nameRank, entRank log[uint32]  // names and entities that were told by number before
+	nameGuess         *nameGuesses // nil at the beginning
+	refGuess          *refGuesses
 
 	// found is, of a state for a query, which has no strings, the contents that may be looked for, ascending.
 	found []uint32
@@ -75,9 +75,17 @@ func goOn[P any](pages []*P, have, n int) []*P {
 
 // newState returns what is known at the beginning: the empty name.
 func newState() *state {
-	s := &state{guess: newGuesses(nil), names: []*namePage{{text: []byte{0}}}, numNames: 1, textBytes: 1}
+	s := &state{names: []*namePage{{text: []byte{0}}}, numNames: 1, textBytes: 1}
 	s.names[0].ends[1] = 1
 	return s
+}
+
+// strings returns names in the order of the string section.
+func (s *state) strings() ([]uint32, error) {
+	if s.list == nil {
+		return nil, nil
+	}
+	return s.list.get()
 }
 
 // name returns a name with its NUL byte.
@@ -120,24 +128,27 @@ func (l log[T]) extend(n int) log[T] {
 	return grown
 }
 
-// guesses are what came last in a context, by a hash of that.
-type guesses struct {
-	nameFar, nameNear, refNear *[guessSize]uint32
-	refFar                     *[guessSize]farRef
-}
+// nameGuesses and refGuesses are what came last in a context, by a hash of that.
+type (
+	nameGuesses struct{ far, near [guessSize]uint32 }
+	refGuesses  struct {
+		far  [guessSize]farRef
+		near [guessSize]uint32
+	}
+)
 
 const (
 	guessBits = 16
 	guessSize = 1 << guessBits
 )
 
-// newGuesses returns a copy of guesses, or those of the beginning.
-func newGuesses(from *guesses) *guesses {
-	if from == nil {
-		return &guesses{new([guessSize]uint32), new([guessSize]uint32), new([guessSize]uint32), new([guessSize]farRef)}
+// clone returns a copy of guesses, or those of the beginning.
+func clone[T any](from *T) *T {
+	to := new(T)
+	if from != nil {
+		*to = *from
 	}
-	clone := func(t *[guessSize]uint32) *[guessSize]uint32 { return (*[guessSize]uint32)(slices.Clone(t[:])) }
-	return &guesses{clone(from.nameFar), clone(from.nameNear), clone(from.refNear), (*[guessSize]farRef)(slices.Clone(from.refFar[:]))}
+	return to
 }
 
 // farRef is the entity that came last in a context, and at which distance, as an int32. They are next to each other because both are

@@ -182,7 +182,7 @@ func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
 	}
 	var st *state
 	if err == nil {
-		st, err = decode(parent, *buf, e.Size, c.query)
+		st, err = decode(ctx, parent, *buf, e.Size, c.query)
 	}
 	if cap(*buf) <= keepPayload {
 		payloads.Put(buf)

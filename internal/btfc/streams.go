@@ -13,27 +13,26 @@ import (
 // The streams of a kernel. Each holds one sort of thing, because like compresses well next to like.
 const (
 	streamHead         = iota
-	streamRest         // of the blob: what is neither types nor strings
-	streamText         // names that no ancestor has, without what they share with the one before
-	streamShared       // how many bytes that is
-	streamTypeRuns     // the order of types
-	streamTypeStarts   //
-	streamTypeFar      //
-	streamStringRuns   // the order of strings
-	streamStringStarts //
-	streamStringFar    //
-	streamKinds        // of new contents
-	streamCounts       // of their elements
-	streamOffsets      // of members
-	streamSizes        // of structs and unions
-	streamValues       // of enumerators
-	streamNumbers      // other numbers
-	streamFarLow       // names and references, far away: the lowest 8 bits, the next 8, and the others
-	streamFarMid       //
-	streamFarHigh      //
-	streamNames        // numClasses streams of what names are
+	streamRest                             // of the blob: what is neither types nor strings
+	streamText                             // names that no ancestor has, without what they share with the one before
+	streamShared                           // how many bytes that is
+	streamTypeRuns                         // the order of types
+	streamTypeStarts                       //
+	streamTypeFar                          //
+	streamStringRuns                       // the order of strings
+	streamStringStarts                     //
+	streamStringFar                        //
+	streamKinds                            // of new contents
+	streamCounts                           // of their elements
+	streamOffsets                          // of members
+	streamSizes                            // of structs and unions
+	streamValues                           // of enumerators
+	streamNumbers                          // other numbers
+	streamNameFar                          // names, far away: the lowest 8 bits, the next 8, and the others
+	streamNames        = streamNameFar + 3 // numClasses streams of what names are
 	streamNameLow      = streamNames + int(numClasses)
-	streamRefs         = streamNameLow + int(numClasses)
+	streamRefFar       = streamNameLow + int(numClasses) // references, far away
+	streamRefs         = streamRefFar + 3
 	streamRefLow       = streamRefs + int(numClasses)
 	numStreams         = streamRefLow + int(numClasses)
 )
@@ -44,10 +43,11 @@ var stringStreams = []int{streamStringRuns, streamStringStarts, streamStringFar}
 // streamTexts say in the plural what the bytes are spent on.
 var streamTexts = func() (t [numStreams]string) {
 	copy(t[:], []string{"head", "rest", "text", "text", "order of types", "order of types", "order of types", "order of strings",
-		"order of strings", "order of strings", "kinds", "counts", "offsets", "sizes", "values", "numbers", "far", "far", "far"})
-	for i := range int(numClasses) {
-		t[streamNames+i], t[streamNameLow+i] = "names", "names"
-		t[streamRefs+i], t[streamRefLow+i] = "references", "references"
+		"order of strings", "order of strings", "kinds", "counts", "offsets", "sizes", "values", "numbers"})
+	for i := streamNameFar; i < numStreams; i++ {
+		if t[i] = "names"; i >= streamRefFar {
+			t[i] = "references"
+		}
 	}
 	return t
 }()

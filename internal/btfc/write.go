@@ -17,12 +17,13 @@ var errModel = errors.New("not of the usual form")
 
 // writer makes streams of a kernel and its parent's state, which reader reads.
 type writer struct {
-	s       streams
-	parent  *state
-	parsed  *parsed
-	guess   *guesses
-	nextNew uint32
-	last    uint32
+	s         streams
+	parent    *state
+	parsed    *parsed
+	nameGuess *nameGuesses
+	refGuess  *refGuesses
+	nextNew   uint32
+	last      uint32
 
 	entity    []uint32 // by type ID
 	nameRanks told
@@ -47,11 +48,15 @@ func newTold(n int, ranks []uint32) told {
 // encode returns the streams of a kernel. It fails with errModel where there are none; that those that there are give
 // the same bytes is to be checked.
 func encode(parent *state, k *known, blob []byte) (*streams, error) {
+	strings, err := parent.strings()
+	if err != nil {
+		return nil, err
+	}
 	p, err := parse(k, blob)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{parent: parent, parsed: p, guess: newGuesses(parent.guess), nextNew: uint32(parent.numNames)}
+	w := &writer{parent: parent, parsed: p, nameGuess: clone(parent.nameGuess), refGuess: clone(parent.refGuess), nextNew: uint32(parent.numNames)}
 	m := match(parent, k, p)
 	w.entity = m.entity
 	w.nameRanks = newTold(parent.numNames+len(p.fresh), parent.nameRank.s)
@@ -65,7 +70,7 @@ func encode(parent *state, k *known, blob []byte) (*streams, error) {
 			w.content(p.types[id], uint32(id))
 		}
 	}
-	w.strings(m)
+	w.strings(strings)
 	w.s[streamRest] = p.rest
 	text := w.names()
 	for _, n := range []int{len(p.fresh), text, contents, words, int(w.nameRanks.n - w.nameRanks.known), int(w.entRanks.n - w.entRanks.known), len(p.types) - 1, len(p.strings)} {
@@ -75,21 +80,25 @@ func encode(parent *state, k *known, blob []byte) (*streams, error) {
 }
 
 // again returns the streams of a kernel that is the same as the one of a state.
-func (st *state) again() *streams {
+func (st *state) again() (*streams, error) {
+	strings, err := st.strings()
+	if err != nil {
+		return nil, err
+	}
 	w := &writer{}
-	for _, n := range []int{arrangePlain, 0, 0, 0, 0, 0, 0, len(st.types), len(st.strings)} {
+	for _, n := range []int{arrangePlain, 0, 0, 0, 0, 0, 0, len(st.types), len(strings)} {
 		w.uvarint(streamHead, uint64(n))
 	}
 	w.s[streamRest] = st.rest
 	for _, l := range []struct{ n, runs, starts int }{
-		{len(st.types), streamTypeRuns, streamTypeStarts}, {len(st.strings), streamStringRuns, streamStringStarts},
+		{len(st.types), streamTypeRuns, streamTypeStarts}, {len(strings), streamStringRuns, streamStringStarts},
 	} {
 		if l.n > 0 {
 			w.byte(l.starts, startNext)
 			w.uvarint(l.runs, uint64(l.n-1)<<2|runCopy)
 		}
 	}
-	return &w.s
+	return &w.s, nil
 }
 
 // names writes the new names. It returns how many bytes they have.
@@ -110,11 +119,11 @@ func (w *writer) names() (size int) {
 
 func (w *writer) byte(stream int, v byte) { w.s[stream] = append(w.s[stream], v) }
 
-// far writes a number that is likely to be large.
-func (w *writer) far(v uint64) {
-	w.byte(streamFarLow, byte(v))
-	w.byte(streamFarMid, byte(v>>8))
-	w.uvarint(streamFarHigh, v>>16)
+// far writes a number that is likely to be large, into a stream and the two behind it.
+func (w *writer) far(stream int, v uint64) {
+	w.byte(stream, byte(v))
+	w.byte(stream+1, byte(v>>8))
+	w.uvarint(stream+2, v>>16)
 }
 
 func (w *writer) uvarint(stream int, v uint64) { w.s[stream] = binary.AppendUvarint(w.s[stream], v) }
@@ -149,10 +158,10 @@ func (w *writer) order(m *matching) {
 }
 
 // strings writes the order of strings: as that of the parent, or as the types use them.
-func (w *writer) strings(m *matching) {
+func (w *writer) strings(parents []uint32) {
 	p := w.parsed
 	at := make([]uint32, w.parent.numNames)
-	for i, n := range w.parent.strings {
+	for i, n := range parents {
 		at[n] = uint32(i) + 1
 	}
 	items := make([]item, len(p.strings))
@@ -166,10 +175,10 @@ func (w *writer) strings(m *matching) {
 			items[i] = item{runOld, n}
 		}
 	}
-	alike := &orderWriter{strings: true, place: newPlace(len(w.parent.strings))}
+	alike := &orderWriter{strings: true, place: newPlace(len(parents))}
 	alike.write(items)
 	best := alike
-	if derived := w.derived(items); derived.cost() < alike.cost()-alike.cost()/8 {
+	if derived := w.derived(items, len(parents)); derived.cost() < alike.cost()-alike.cost()/8 {
 		best = derived
 	}
 	w.s[streamStringRuns], w.s[streamStringStarts], w.s[streamStringFar] = best.runs, best.starts, best.far
@@ -179,7 +188,7 @@ func (w *writer) strings(m *matching) {
 func (o *orderWriter) cost() int { return len(o.runs) + len(o.starts) + len(o.far) }
 
 // derived is the order of strings where those that come as the types use them are not told.
-func (w *writer) derived(items []item) *orderWriter {
+func (w *writer) derived(items []item, parents int) *orderWriter {
 	p := w.parsed
 	seen := make([]bool, w.parent.numNames+len(p.fresh))
 	var uses []uint32
@@ -212,7 +221,7 @@ func (w *writer) derived(items []item) *orderWriter {
 		}
 		seen[n] = true
 	}
-	o := &orderWriter{strings: true, place: newPlace(len(w.parent.strings))}
+	o := &orderWriter{strings: true, place: newPlace(parents)}
 	o.write(out)
 	return o
 }
@@ -290,7 +299,7 @@ func (w *writer) content(t []uint32, id uint32) {
 
 // name writes a name that comes after two others.
 func (w *writer) name(cl class, prev, before, name uint32) {
-	far, near := &w.guess.nameFar[slot(prev, before)], &w.guess.nameNear[slot(prev, uint32(cl))]
+	far, near := &w.nameGuess.far[slot(prev, before)], &w.nameGuess.near[slot(prev, uint32(cl))]
 	s := streamNames + int(cl)
 	switch {
 	case name == w.nextNew && !w.used(name):
@@ -304,11 +313,11 @@ func (w *writer) name(cl class, prev, before, name uint32) {
 		w.byte(s, nameNear)
 	case !w.used(name):
 		w.byte(s, nameJump)
-		w.far(btfa.Zigzag(int64(name) - int64(w.nextNew)))
+		w.far(streamNameFar, btfa.Zigzag(int64(name)-int64(w.nextNew)))
 		w.nextNew = name + 1
 	case w.nameRanks.rank[name] == 0:
 		w.byte(s, nameTold)
-		w.far(uint64(name))
+		w.far(streamNameFar, uint64(name))
 		w.tell(&w.nameRanks, name)
 	default:
 		w.ranked(&w.nameRanks, name, s, streamNameLow+int(cl), &nameCodes)
@@ -352,14 +361,14 @@ func (w *writer) ranked(t *told, v uint32, stream, low int, c *rankCodes) {
 		w.byte(low, byte(back-last))
 	default:
 		w.byte(stream, rankNumber)
-		w.far(uint64(rank))
+		w.far(c.far, uint64(rank))
 	}
 }
 
 // ref writes a reference of the type with an ID to another.
 func (w *writer) ref(cl class, id, name, before, to uint32) uint32 {
 	context := slot(name, before)
-	last, near := &w.guess.refFar[context], &w.guess.refNear[slot(name, uint32(cl))]
+	last, near := &w.refGuess.far[context], &w.refGuess.near[slot(name, uint32(cl))]
 	far, distance := &last.entity, &last.distance
 	e := w.entity[to]
 	d := int64(to) - int64(id)
@@ -376,7 +385,7 @@ func (w *writer) ref(cl class, id, name, before, to uint32) uint32 {
 		w.byte(s, refSame)
 	case rank == 0:
 		w.byte(s, refTold)
-		w.far(btfa.Zigzag(d))
+		w.far(streamRefFar, btfa.Zigzag(d))
 		w.tell(&w.entRanks, e)
 		*distance = uint32(d)
 	default:

@@ -217,7 +217,7 @@ func (w *Writer) chunk(ctx context.Context, e *Entry, btf []byte) ([]byte, *stat
 	if err != nil {
 		return nil, nil, err
 	}
-	st, parts, err := w.model(parent, e, btf)
+	st, parts, err := w.model(ctx, parent, e, btf)
 	if err != nil {
 		e.Plain, e.parent, e.head, parts = true, -1, false, [][]byte{btf}
 	}
@@ -233,9 +233,12 @@ func (w *Writer) again(ctx context.Context, e *Entry, i int) ([]byte, *state, er
 	if err != nil {
 		return nil, nil, err
 	}
-	s := parent.again()
+	s, err := parent.again()
+	if err != nil {
+		return nil, nil, err
+	}
 	parts := s.parts()
-	st, err := decode(parent, slices.Concat(parts...), e.Size, nil)
+	st, err := decode(ctx, parent, slices.Concat(parts...), e.Size, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -245,7 +248,7 @@ func (w *Writer) again(ctx context.Context, e *Entry, i int) ([]byte, *state, er
 }
 
 // model tells a kernel from its parts, and makes sure that it can be put together again.
-func (w *Writer) model(parent *state, e *Entry, btf []byte) (*state, [][]byte, error) {
+func (w *Writer) model(ctx context.Context, parent *state, e *Entry, btf []byte) (*state, [][]byte, error) {
 	if w.knownOf != e.parent {
 		w.known, w.knownOf = newKnown(parent), e.parent
 	}
@@ -254,7 +257,7 @@ func (w *Writer) model(parent *state, e *Entry, btf []byte) (*state, [][]byte, e
 		return nil, nil, err
 	}
 	parts := s.parts()
-	st, err := decode(parent, slices.Concat(parts...), e.Size, nil)
+	st, err := decode(ctx, parent, slices.Concat(parts...), e.Size, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -127,7 +127,7 @@ class Reader:
     def __init__(self, parent, payload):
         self.p, self.st = parent, State(parent)
         top = Stream(payload)
-        lens = [top.number() for _ in range(43)]
+        lens = [top.number() for _ in range(46)]
         self.s = [Stream(top.bytes(n)) for n in lens]
         assert top.at == len(payload)
         h = self.s[0]
@@ -181,14 +181,14 @@ class Reader:
                     new(st.entities)
         assert len(st.types) == n and len(st.contents) == len(p.contents) + self.n_contents
 
-    def far(self):
-        return self.s[16].byte() | self.s[17].byte() << 8 | self.s[18].number() << 16
+    def far(self, first):
+        return self.s[first].byte() | self.s[first + 1].byte() << 8 | self.s[first + 2].number() << 16
 
     @staticmethod
     def slot(a, b):
         return ((a * 0x9e3779b1 + b * 0x85ebca77 + 0x27d4eb2f) * 0xc2b2ae3d & M) >> 16
 
-    def ranked(self, x, told, k, low):
+    def ranked(self, x, told, k, low, far):
         n = len(told)
         if x < k[1]:
             r = x - k[0]
@@ -199,7 +199,7 @@ class Reader:
         elif x < 255:
             r = n - 1 - (k[2] - k[1] + 256 * (x - k[3]) + low.byte())
         else:
-            r = self.far()
+            r = self.far(far)
         assert 0 <= r < n
         return told[r]
 
@@ -208,7 +208,7 @@ class Reader:
         f, g = self.slot(a, b), self.slot(a, c)
         x = self.s[19 + c].byte()
         if x in (0, 4):
-            n = self.next_new + (unzigzag(self.far()) if x == 4 else 0)
+            n = self.next_new + (unzigzag(self.far(16)) if x == 4 else 0)
             assert 0 <= n < len(self.st.names)
             self.next_new = n + 1
         elif x == 1:
@@ -218,23 +218,23 @@ class Reader:
         elif x == 3:
             n = 0
         elif x == 5:
-            n = self.far()
+            n = self.far(16)
             self.st.told[0].append(n)
         else:
-            n = self.ranked(x, self.st.told[0], (6, 96, 156, 206), self.s[25 + c])
+            n = self.ranked(x, self.st.told[0], (6, 96, 156, 206), self.s[25 + c], 16)
         far[f] = near[g] = n
         return n
 
     def ref(self, c, id, a, b):
         far, near, distance = self.st.tables[2:]
         f, g = self.slot(a, b), self.slot(a, c)
-        x, d = self.s[31 + c].byte(), None
+        x, d = self.s[34 + c].byte(), None
         if x == 1:
             e = far.get(f, 0)
         elif x == 2:
             e = near.get(g, 0)
         elif x == 0 or x < 50:
-            d = unzigzag(self.far()) if x == 0 else x - 26
+            d = unzigzag(self.far(31)) if x == 0 else x - 26
             e = self.at(id + d)
             distance[f] = d
             if x == 0:
@@ -242,7 +242,7 @@ class Reader:
         elif x == 50:
             e = self.at(id + distance.get(f, 0))
         else:
-            e = self.ranked(x, self.st.told[1], (51, 115, 160, 208), self.s[37 + c])
+            e = self.ranked(x, self.st.told[1], (51, 115, 160, 208), self.s[40 + c], 31)
         far[f] = near[g] = e
         return e
 
