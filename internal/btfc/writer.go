@@ -272,18 +272,19 @@ func (w *Writer) model(ctx context.Context, parent *state, e *Entry, btf []byte)
 
 // How a series is told: every kernel from the one before it, but the first of so many from the first of those before,
 // so that none is told from many.
-const seriesStep = 16
+const seriesStep = 4
 
 // seriesDepth is how many kernels a series may begin with being told from. No kernel is told from more than that and what a series has,
 // which is less than limits.CorpusDepth.
 const seriesDepth = limits.CorpusDepth / 2
 
-// leastAlike is how much alike the first of a series has to be to the first of the series that it is told from, of the
-// classes of a sketch.
-const leastAlike = 6
-
-// chainBytes is how many bytes of other series are always worth being read for a kernel.
-const chainBytes = 1 << 20
+// The first of a series is told from one that is alike and takes little to read.
+const (
+	leastAlike = 6       // how many classes of a sketch have to agree
+	mostChain  = 6 << 20 // bytes to be unpacked, at most
+	classChain = 1 << 17 // so many are worth a class, of a large kernel a classPart of its own
+	classPart  = 40
+)
 
 // parent chooses what a kernel is told from: a kernel of its series, or else the last one of the series that is most
 // like it, unless that takes long to read.
@@ -302,12 +303,17 @@ func (w *Writer) parent(ctx context.Context, e *Entry, btf []byte) int {
 		return -1
 	}
 	e.sketch = *s
-	best, alike := -1, leastAlike-1
+	best, most := -1, 0
+	class := max(classChain, e.Size/classPart)
 	for _, s := range w.order {
 		all := w.series[s]
 		head, last := &w.file.entries[all[0]], all[len(all)-1]
-		if n := e.sketch.alike(&head.sketch); head.head && n > alike && !w.file.entries[last].Plain && w.depth[last] < seriesDepth && w.chain(last) <= max(2*e.Size, chainBytes) {
-			best, alike = last, n
+		n, chain := e.sketch.alike(&head.sketch), w.chain(last)
+		if !head.head || n < leastAlike || w.file.entries[last].Plain || w.depth[last] >= seriesDepth || chain > mostChain {
+			continue
+		}
+		if score := n - int(chain/class); best < 0 || score > most {
+			best, most = last, score
 		}
 	}
 	return best

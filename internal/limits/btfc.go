@@ -12,7 +12,7 @@ const (
 	CorpusKernels = 1 << 18
 
 	// CorpusDepth is how many kernels one is told from, each by its difference to the next. A series begins with
-	// half of that at most, and adds 45.
+	// half of that at most, and adds 27.
 	CorpusDepth = 128
 
 	// CorpusChain is how many bytes all of them may have in memory. Real: 40 MB (CentOS 8).
