@@ -86,6 +86,7 @@ func isDir(path string) bool {
 
 func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
 	cfg, stop := sweepOf(c, corp)
+	limitMemory(1)
 	btf, skipped, err := store.One(c.Context, cfg)
 	stop()
 	if errors.Is(err, store.ErrSeveral) {

@@ -63,6 +63,7 @@ func runCorpusImport(c *cli.Context) error {
 	}
 	cfg, stop := sweepOf(c, corp)
 	if packed {
+		limitMemory(packMemory * cfg.Jobs)
 		res, err := store.Pack(c.Context, cfg, dir)
 		stop()
 		if err != nil {
@@ -98,6 +99,9 @@ func sayMade(c *cli.Context, path string, made store.Made) {
 		say(c, "%s: BTF of %s made of DWARF by %s", path, logtext.Plural(made[maker], "kernel"), maker)
 	}
 }
+
+// packMemory is how many times perWorker a worker needs that packs a kernel: 160 MB, with most of which it looks up what is known already.
+const packMemory = 4
 
 // packedSuffix is what the name of a corpus in one file ends in.
 const packedSuffix = ".btfc"

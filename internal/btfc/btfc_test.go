@@ -372,8 +372,16 @@ func TestCopy(t *testing.T) {
 	defer w.Discard()
 	var want []input
 	add := func(f *File, i int, k input) {
-		if added, err := w.AddFrom(ctx, f, i, k.btf, k.modules); err != nil || !added {
+		p, err := Prepare(k.key, k.btf, k.modules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.From(f, i)
+		if added, err := w.Plan(ctx, p); err != nil || !added {
 			t.Fatalf("%s: added %v, error %v", k.key, added, err)
+		}
+		if err := w.Make(ctx, w.maker, p); err != nil {
+			t.Fatal(err)
 		}
 		want = append(want, k)
 	}

@@ -25,6 +25,17 @@ type File struct {
 	entries []Entry
 	end     int64 // of the chunks
 	states  states
+
+	// find returns the entry of a kernel where that may not be written yet.
+	find func(ctx context.Context, i int) (*Entry, error)
+}
+
+// entry returns the entry of a kernel whose chunk is there.
+func (f *File) entry(ctx context.Context, i int) (*Entry, error) {
+	if f.find != nil {
+		return f.find(ctx, i)
+	}
+	return &f.entries[i], nil
 }
 
 // tail is how much of a file's end is read at once.

@@ -15,12 +15,12 @@ type StreamSize struct {
 }
 
 // Sizer tells what the bytes of kernels are spent on. It is for one goroutine at a time.
-type Sizer struct{ w *Writer }
+type Sizer struct{ m *Maker }
 
 // NewSizer returns a sizer.
 func NewSizer() (*Sizer, error) {
-	enc, err := newEncoder()
-	return &Sizer{&Writer{enc: enc}}, err
+	m, err := NewMaker()
+	return &Sizer{m}, err
 }
 
 // Sizes returns what the bytes of kernel i are spent on. What it is told from is not read.
@@ -28,7 +28,7 @@ func (s *Sizer) Sizes(ctx context.Context, f *File, i int) ([]StreamSize, error)
 	e := &f.entries[i]
 	var sizes []StreamSize
 	add := func(name string, plain []byte) error {
-		packed, _, err := s.w.pack(plain)
+		packed, _, err := s.m.pack(plain)
 		if n := len(sizes) - 1; n >= 0 && sizes[n].Name == name {
 			sizes[n].Plain += len(plain)
 			sizes[n].Packed += len(packed)

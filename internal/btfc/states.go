@@ -106,8 +106,10 @@ func (c *states) count() {
 
 // done notes that the state of kernel i has been made. Once all have, they are likely to be made again.
 func (c *states) done(i int) {
-	if from := c.file.entries[i].parent; from >= 0 && from < len(c.told) {
-		c.told[from]--
+	if i < len(c.told) {
+		if from := c.file.entries[i].parent; from >= 0 {
+			c.told[from]--
+		}
 	}
 	if c.made++; c.made >= len(c.told) {
 		c.count()
@@ -160,7 +162,10 @@ const keepPayload = 8 << 20
 
 // make makes the state of a kernel.
 func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
-	e := &c.file.entries[i]
+	e, err := c.file.entry(ctx, i)
+	if err != nil {
+		return nil, err
+	}
 	if e.Plain {
 		return nil, errors.New("told from one that is kept as bytes")
 	}
@@ -169,7 +174,6 @@ func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
 	if buf == nil {
 		buf = new([]byte)
 	}
-	var err error
 	if depth == 0 { // while somebody else makes the parent's
 		*buf, err = c.file.chunk(ctx, offset, packed, e.payload, (*buf)[:0])
 	}

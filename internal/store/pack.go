@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,8 +15,11 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/defect"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/pool"
 	"github.com/btfgen/btfgen/internal/sweep"
@@ -113,6 +117,8 @@ type packer struct {
 	cfg   sweep.Config
 	files []*corpus.File
 
+	makers sync.Pool // of *btfc.Maker
+
 	mu   sync.Mutex
 	turn sync.Cond
 	next int // whose turn it is
@@ -170,31 +176,39 @@ func (p *packer) order(ctx context.Context) ([]int, error) {
 	return order, nil
 }
 
-// run adds the files. Those that are next are read ahead.
+// run adds the files. Those that are next are read ahead, and what has its place is made beside what comes next.
 func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) {
 	position := make([]int, len(order))
 	for n, i := range order {
 		position[i] = n
 	}
+	makers, ctx := errgroup.WithContext(ctx) // which goes on when all has been read
+	makers.SetLimit(max(p.cfg.Jobs, 1))
 	stop := context.AfterFunc(ctx, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.turn.Broadcast()
 	})
 	defer stop()
-	return sweep.Files(ctx, p.files, order, p.cfg.Jobs, func() *corpus.Scratch { return new(corpus.Scratch) }, func(ctx context.Context, s *corpus.Scratch, i int) error {
+	skipped, err := sweep.Files(ctx, p.files, order, p.cfg.Jobs, func() *corpus.Scratch { return new(corpus.Scratch) }, func(reading context.Context, s *corpus.Scratch, i int) error {
 		defer p.done(ctx, position[i])
-		return p.files[i].Read(ctx, s, func(k *corpus.Kernel) error {
-			if err := p.wait(ctx, position[i]); err != nil {
-				return err
+		return p.files[i].Read(reading, s, func(k *corpus.Kernel) error {
+			it, err := p.prepare(k, p.files[i])
+			if failed := p.wait(ctx, position[i]); failed != nil {
+				return failed
 			}
-			return p.add(ctx, k, p.files[i])
+			if err != nil {
+				p.skip(k, err)
+				return nil
+			}
+			return p.add(ctx, makers, k, it)
 		})
 	}, func(done, n, _ int) {
 		if p.cfg.Progress != nil {
 			p.cfg.Progress(done, n)
 		}
 	})
+	return skipped, cmp.Or(makers.Wait(), err)
 }
 
 // wait returns when it is a file's turn.
@@ -218,41 +232,84 @@ func (p *packer) done(ctx context.Context, n int) {
 	p.turn.Broadcast()
 }
 
-// add adds a kernel, whose turn it is.
-func (p *packer) add(ctx context.Context, k *corpus.Kernel, f *corpus.File) error {
-	skip := func(err error) error {
-		p.res.Skipped = append(p.res.Skipped, &corpus.Error{Path: k.Path, Err: err})
-		return nil
-	}
+// prepare returns a kernel that is to be added. It has what is to be kept of a reader's memory, which is used again.
+func (p *packer) prepare(k *corpus.Kernel, f *corpus.File) (*btfc.Kernel, error) {
 	if !k.Key.Known() {
-		return skip(corpus.ErrNoKey)
+		return nil, corpus.ErrNoKey
 	}
 	modules := make([]btfc.Module, len(k.Modules))
 	for i, m := range k.Modules {
-		modules[i] = btfc.Module{Name: m.Name, BTF: m.BTF}
+		modules[i] = btfc.Module{Name: m.Name, BTF: p.keep(m.BTF)}
 	}
-	var added bool
-	var err error
+	it, err := btfc.Prepare(k.Key, p.keep(k.BTF), modules)
+	if err != nil {
+		return nil, err
+	}
 	if from, i := f.Packed(); from != nil {
-		added, err = p.w.AddFrom(ctx, from, i, k.BTF, modules)
-	} else {
-		added, err = p.w.Add(ctx, k.Key, k.BTF, modules)
+		it.From(from, i)
 	}
+	return it, nil
+}
+
+// keep returns what stays as it is while the next kernel is read.
+func (p *packer) keep(b []byte) []byte {
+	if p.cfg.Jobs > 1 {
+		return bytes.Clone(b)
+	}
+	return b
+}
+
+// skip notes a kernel that has no place in the file.
+func (p *packer) skip(k *corpus.Kernel, err error) {
+	p.res.Skipped = append(p.res.Skipped, &corpus.Error{Path: k.Path, Err: err})
+}
+
+// add adds a kernel, whose turn it is. With one job it waits until that has been made.
+func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kernel, it *btfc.Kernel) error {
+	added, err := p.w.Plan(ctx, it)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, btfc.ErrOther):
-		return skip(fmt.Errorf("%w is %s in the file", corpus.ErrTaken, k.Key))
+		p.skip(k, fmt.Errorf("%w is %s in the file", corpus.ErrTaken, k.Key))
+		return nil
 	case err != nil:
-		return skip(err)
+		p.skip(k, err)
+		return nil
 	case added:
 		p.res.Added++
 	default:
 		p.res.Kept++
 	}
 	p.res.Made.add(k.Maker)
-	if len(modules) > 0 {
+	if len(k.Modules) > 0 {
 		p.res.WithModules++
 	}
-	return nil
+	if !added {
+		return nil
+	}
+	done := make(chan struct{})
+	makers.Go(func() error {
+		defer close(done)
+		return p.make(ctx, it)
+	})
+	if p.cfg.Jobs <= 1 {
+		<-done
+	}
+	return ctx.Err()
+}
+
+// make makes a kernel that has its place.
+func (p *packer) make(ctx context.Context, it *btfc.Kernel) (err error) {
+	m, _ := p.makers.Get().(*btfc.Maker)
+	if m == nil {
+		if m, err = btfc.NewMaker(); err != nil {
+			return err
+		}
+	}
+	defer p.makers.Put(m)
+	if d := defect.Catch(ctx, func() { err = p.w.Make(ctx, m, it) }); d != nil {
+		return d
+	}
+	return err
 }
