@@ -56,6 +56,11 @@ func runCorpusImport(c *cli.Context) error {
 		if err := opts.DWARF.Keep(); err != nil {
 			return err
 		}
+		done, err := store.Earlier(opts.DWARF, dir)
+		if err != nil {
+			return err
+		}
+		defer done()
 	}
 	corp, err := openSources(c, opts, false)
 	if err != nil {

@@ -32,6 +32,7 @@ type Entry struct {
 	Sum    [SumSize]byte // SHA-256 of the BTF
 	Packed int64         // bytes that the kernel's own chunks take, modules included
 	Plain  bool          // kept as compressed bytes, because it is not of the usual form
+	Made   Made          // of DWARF, or zero
 
 	Modules       int           // with BTF of their own
 	ModulesSum    [SumSize]byte // SHA-256 of what their chunk unpacks to
@@ -45,6 +46,12 @@ type Entry struct {
 	sketch  Sketch
 }
 
+// Made says of BTF what made it, such as "pahole v1.24", and the SHA-256 of the file with the DWARF that it was made of.
+type Made struct {
+	By string // without a NUL byte; empty for BTF that came with its kernel
+	Of [SumSize]byte
+}
+
 // chunk is where the kernel's own chunk is; that of its modules follows.
 func (e *Entry) chunk() (offset, size int64) { return e.offset, e.Packed - e.ModulesPacked }
 
@@ -52,7 +59,8 @@ func (e *Entry) chunk() (offset, size int64) { return e.offset, e.Packed - e.Mod
 const (
 	entryPlain = 1
 	entryHead  = 2
-	entryBits  = 2
+	entryMade  = 4
+	entryBits  = 3
 )
 
 // appendIndex appends the index of entries, which are in the order of their chunks.
@@ -80,11 +88,17 @@ func appendIndex(b []byte, entries []Entry) []byte {
 		if e.head {
 			how |= entryHead
 		}
+		if e.Made.By != "" {
+			how |= entryMade
+		}
 		_, packed := e.chunk()
 		for _, v := range []uint64{how, uint64(packed), uint64(e.payload), uint64(e.Size), uint64(e.Modules)} {
 			b = binary.AppendUvarint(b, v)
 		}
 		b = append(b, e.Sum[:]...)
+		if e.Made.By != "" {
+			b = append(append(append(b, e.Made.By...), 0), e.Made.Of[:]...)
+		}
 		if e.Modules > 0 {
 			b = binary.AppendUvarint(b, uint64(e.ModulesPacked))
 			b = binary.AppendUvarint(b, uint64(e.modules))
@@ -159,6 +173,13 @@ func (e *Entry) parse(c *btfa.Cursor, i int) error {
 	e.Packed, e.payload, e.Size = size("bytes of a chunk"), size("bytes unpacked"), int64(c.Count(limits.PartSize, "bytes of BTF"))
 	e.Modules = c.Count(limits.Modules, "modules")
 	copy(e.Sum[:], c.Bytes(SumSize))
+	if how&entryMade != 0 {
+		e.Made.By = string(c.Text())
+		copy(e.Made.Of[:], c.Bytes(SumSize))
+		if e.Made.By == "" && c.Err == nil {
+			return errors.New("made by nothing")
+		}
+	}
 	if e.Modules > 0 {
 		e.ModulesPacked, e.modules = size("bytes of a chunk"), size("bytes of modules")
 		e.Packed += e.ModulesPacked

@@ -3,6 +3,7 @@
 package btfc
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -31,7 +32,32 @@ func TestSecondReader(t *testing.T) {
 	for i, name := range slices.Sorted(maps.Keys(blobs)) {
 		all = append(all, in(fmt.Sprintf("6.%d", i), blobs[name]))
 	}
-	second(t, written(t, nil, all...), all...)
+	f := open(t, written(t, nil, all...))
+	w, err := NewWriter(f, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Discard()
+	last := in("7.0", all[0].btf)
+	k, err := Prepare(last.key, last.btf, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Made(Made{By: "pahole v1.24"})
+	if added, err := w.Plan(ctx, k); !added {
+		t.Fatal(err)
+	}
+	if err := w.Make(ctx, w.maker, k); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := w.WriteTo(&out); err != nil {
+		t.Fatal(err)
+	}
+	second(t, out.Bytes(), append(all, last)...)
+	if e := open(t, out.Bytes()).Entries()[len(all)]; e.Made.By != "pahole v1.24" {
+		t.Errorf("made by %q", e.Made.By)
+	}
 }
 
 // second compares what the second reader says of a file.

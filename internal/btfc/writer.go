@@ -165,6 +165,9 @@ func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 // from was copied, its chunk is copied as it is.
 func (k *Kernel) From(f *File, i int) { k.from, k.number = f, i }
 
+// Made says what made the BTF of the kernel's DWARF.
+func (k *Kernel) Made(m Made) { k.entry.Made = m }
+
 // Len is how many kernels there are.
 func (w *Writer) Len() int { return len(w.plans) }
 

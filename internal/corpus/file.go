@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/decompress"
 	"github.com/btfgen/btfgen/internal/defect"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -40,8 +41,8 @@ type Kernel struct {
 	// file, an image or a package. Raw BTF shows none.
 	Arch string
 
-	// Maker is what made the BTF of the kernel's DWARF, such as "pahole v1.24"; empty if the kernel came with BTF.
-	Maker string
+	// Made says what made the BTF of the kernel's DWARF, and of which file if that is known; it is zero if the kernel came with BTF.
+	Made btfc.Made
 
 	BTF         []byte           // vmlinux BTF, with a valid header
 	AsBytes     bool             // a corpus in one file keeps the BTF as it is, because it is not of the usual form

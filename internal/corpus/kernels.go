@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/defect"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -28,7 +29,7 @@ type blob struct {
 	part   *part
 	arch   string // as the content shows
 	rel    string // release, as the content or a package's tree shows
-	maker  string // what made the BTF of DWARF, if it was made
+	made   btfc.Made
 }
 
 func (b *blob) bytes(s *Scratch) []byte {
@@ -144,7 +145,7 @@ func (r *reader) kernel(b *blob, last bool) {
 		r.takeModules(b, key)
 		return
 	}
-	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.bytes(r.s), Maker: b.maker}
+	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.bytes(r.s), Made: b.made}
 	if !key.Known() {
 		k.Name = b.path
 		if single {
@@ -152,9 +153,9 @@ func (r *reader) kernel(b *blob, last bool) {
 		}
 	}
 	k.Modules, k.ModulePaths = r.takeModules(b, key)
-	if b.maker != "" && len(k.Modules) > 0 {
+	if b.made.By != "" && len(k.Modules) > 0 {
 		k.Modules, k.ModulePaths = nil, nil
-		r.fail(wrap(b.path, "", errors.New("its modules' BTF is left out: it goes with other BTF than what "+b.maker+" makes")))
+		r.fail(wrap(b.path, "", errors.New("its modules' BTF is left out: it goes with other BTF than what "+b.made.By+" makes")))
 	}
 	if !r.sized {
 		k.SourceSize, r.sized = r.f.Size, true

@@ -89,7 +89,7 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 	if err != nil {
 		return cmp.Or(ctx.Err(), wrap(f.Path, kindBTFC.String(), err))
 	}
-	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain}
+	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made}
 	modules, failed := p.file.Modules(ctx, p.entry, f.opts.wantsModule)
 	for _, m := range modules {
 		k.Modules = append(k.Modules, relolog.Module{Name: m.Name, BTF: m.BTF})

@@ -3,8 +3,10 @@
 package corpus
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -26,6 +29,9 @@ type Encoder struct {
 	dir   string
 	slots chan struct{} // one for each pahole that runs
 	time  time.Duration // that one may take
+
+	// Earlier, if it is not nil, returns what was made earlier of a file with that SHA-256, and by what; nothing if it was not.
+	Earlier func(ctx context.Context, of [sha256.Size]byte) (btf []byte, by string)
 
 	find    sync.Once
 	path    string
@@ -41,6 +47,7 @@ type Encoder struct {
 
 // made is where the BTF of a kernel is kept.
 type made struct {
+	btfc.Made
 	offset int64
 	n      int
 }
@@ -141,48 +148,75 @@ func paholeCommand(ctx context.Context, path string, args ...string) *exec.Cmd {
 
 // encode appends to buf the BTF of an ELF file with DWARF, of at most limit bytes, and returns how many they are and what made
 // them. name is the same for the same file.
-func (e *Encoder) encode(ctx context.Context, name string, file *os.File, buf *decompress.Buffer, limit int64) (n int, by string, err error) {
+func (e *Encoder) encode(ctx context.Context, name string, file *os.File, buf *decompress.Buffer, limit int64) (n int, made btfc.Made, err error) {
 	select {
 	case e.slots <- struct{}{}:
 		defer func() { <-e.slots }()
 	case <-ctx.Done():
-		return 0, "", ctx.Err()
+		return 0, made, ctx.Err()
+	}
+	start := len(buf.B)
+	if n, made, err = e.remembered(name, buf, limit); n > 0 || err != nil {
+		return n, made, err
+	}
+	if e.Earlier != nil {
+		if made.Of, err = sumOf(ctx, file); err != nil {
+			return 0, made, err
+		}
+		btf, by := e.Earlier(ctx, made.Of)
+		if made.By = by; by != "" {
+			n, err = buf.Append(bytes.NewReader(btf), int64(len(btf)), limit)
+			return n, made, err
+		}
 	}
 	if err := e.ready(ctx); err != nil {
-		return 0, "", err
+		return 0, made, err
 	}
-	by = "pahole " + e.version
-	start := len(buf.B)
-	if n, err = e.remembered(name, buf, limit); n > 0 || err != nil {
-		return n, by, err
-	}
+	made.By = "pahole " + e.version
 	if n, err = e.run(ctx, file, buf, limit); err != nil {
 		buf.B = buf.B[:start]
-		return 0, "", fmt.Errorf("%s: %w", by, err)
+		return 0, made, fmt.Errorf("%s: %w", made.By, err)
 	}
-	e.remember(name, buf.B[start:])
-	return n, by, nil
+	e.remember(name, buf.B[start:], made)
+	return n, made, nil
 }
 
-func (e *Encoder) remembered(name string, buf *decompress.Buffer, limit int64) (int, error) {
+// sumOf returns the SHA-256 of a file.
+func sumOf(ctx context.Context, file *os.File) (sum [sha256.Size]byte, err error) {
+	h := sha256.New()
+	r := io.NewSectionReader(file, 0, 1<<62)
+	for err == nil {
+		if ctx.Err() != nil {
+			return sum, ctx.Err()
+		}
+		_, err = io.CopyN(h, r, 16<<20)
+	}
+	if err != io.EOF {
+		return sum, err
+	}
+	return [sha256.Size]byte(h.Sum(nil)), nil
+}
+
+func (e *Encoder) remembered(name string, buf *decompress.Buffer, limit int64) (int, btfc.Made, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	m, ok := e.made[name]
 	if !ok {
-		return 0, nil
+		return 0, btfc.Made{}, nil
 	}
-	return buf.Append(io.NewSectionReader(e.keep, m.offset, int64(m.n)), int64(m.n), limit)
+	n, err := buf.Append(io.NewSectionReader(e.keep, m.offset, int64(m.n)), int64(m.n), limit)
+	return n, m.Made, err
 }
 
 // remember keeps what was made, if that can be.
-func (e *Encoder) remember(name string, btf []byte) {
+func (e *Encoder) remember(name string, btf []byte, by btfc.Made) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.keep == nil || e.end+int64(len(btf)) > limits.PaholeKept {
 		return
 	}
 	if _, err := e.keep.WriteAt(btf, e.end); err == nil {
-		e.made[name] = made{e.end, len(btf)}
+		e.made[name] = made{by, e.end, len(btf)}
 		e.end += int64(len(btf))
 	}
 }
@@ -265,7 +299,7 @@ func madeBy(file *os.File) string {
 		return ""
 	}
 	maker, ok := strings.CutPrefix(strings.TrimRight(string(b[:]), "\x00"), madeMagic+madeMark)
-	if !ok {
+	if !ok || strings.Contains(maker, "\x00") {
 		return ""
 	}
 	return maker

@@ -150,8 +150,8 @@ func TestEncode(t *testing.T) {
 		if !bytes.Equal(k.BTF, want) {
 			t.Errorf("%s: %d bytes, pahole makes %d others", name, len(k.BTF), len(want))
 		}
-		if k.Key.Release != "5.4.0-7-test" || k.Arch != "x86_64" || k.Maker != "pahole "+e.version {
-			t.Errorf("%s: %s of %s by %q", name, k.Key, k.Arch, k.Maker)
+		if k.Key.Release != "5.4.0-7-test" || k.Arch != "x86_64" || k.Made.By != "pahole "+e.version {
+			t.Errorf("%s: %s of %s by %q", name, k.Key, k.Arch, k.Made.By)
 		}
 
 		_, err = withDWARF(t.Context(), nil, file)
@@ -198,12 +198,12 @@ func TestEncodeBoth(t *testing.T) {
 	}
 	command(t, "objcopy", "--add-section", ".BTF="+btf, "--set-section-flags", ".BTF=alloc,readonly", path)
 	kernels, err := withDWARF(t.Context(), newTestEncoder(t), path)
-	if err != nil || len(kernels) != 1 || !bytes.Equal(kernels[0].BTF, blobLE) || kernels[0].Maker != "" {
+	if err != nil || len(kernels) != 1 || !bytes.Equal(kernels[0].BTF, blobLE) || kernels[0].Made.By != "" {
 		t.Errorf("with BTF: %v, %+v", err, kernels)
 	}
 	command(t, "objcopy", "--only-keep-debug", path)
 	kernels, err = withDWARF(t.Context(), newTestEncoder(t), path)
-	if err != nil || len(kernels) != 1 || len(kernels[0].BTF) == len(blobLE) || kernels[0].Maker == "" {
+	if err != nil || len(kernels) != 1 || len(kernels[0].BTF) == len(blobLE) || kernels[0].Made.By == "" {
 		t.Errorf("with nothing but debug information: %v, %+v", err, kernels)
 	}
 }
@@ -292,8 +292,8 @@ func TestEncodeFails(t *testing.T) {
 			n := 0
 			err = c.Files[0].Read(t.Context(), new(Scratch), func(k *Kernel) error {
 				n++
-				if !bytes.Equal(k.BTF, blobLE) || k.Maker != "pahole "+test.version {
-					t.Errorf("%d bytes by %s", len(k.BTF), k.Maker)
+				if !bytes.Equal(k.BTF, blobLE) || k.Made.By != "pahole "+test.version {
+					t.Errorf("%d bytes by %s", len(k.BTF), k.Made.By)
 				}
 				return nil
 			})

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -159,7 +160,7 @@ func (r *reader) raw(in *input) error {
 	if err != nil {
 		return wrap(in.path, "btf", err)
 	}
-	return r.add(in, blob{off: off, n: n, maker: in.maker}, "", "")
+	return r.add(in, blob{off: off, n: n, made: btfc.Made{By: in.maker}}, "", "")
 }
 
 // compressed reads what a compressed stream holds.

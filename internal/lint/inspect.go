@@ -56,7 +56,7 @@ func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) (Entry, err
 		Bytes: int64(len(k.BTF)), Types: in.btf.NumTypes() - 1, // void is none
 		ByteOrder: orderOf(in.btf.Order()), Pointer: in.btf.PointerSize(), Modules: len(k.Modules), AsBytes: k.AsBytes,
 	}
-	e.Maker = k.Maker
+	e.Maker = k.Made.By
 	for _, m := range k.Modules {
 		e.ModuleBytes += int64(len(m.BTF))
 	}

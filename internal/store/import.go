@@ -59,7 +59,7 @@ func (i *importer) kernel(r sweep.Rank, k *corpus.Kernel) (err error) {
 		}
 	}
 	btf := raw(k.BTF)
-	btf.maker = k.Maker
+	btf.maker = k.Made.By
 	files := []file{{importName(key), btf}}
 	if len(k.Modules) > 0 {
 		files = append(files, file{importModules(key), moduleTar(key.Release, k.Modules)})

@@ -111,6 +111,34 @@ func openPacked(path string) (old *btfc.File, size int64, done func(), err error
 	return old, fi.Size(), func() { r.Close() }, nil
 }
 
+// Earlier has an encoder take what it would make of a file from the corpus at path, if that has it already. done is to be called at the end.
+func Earlier(e *corpus.Encoder, path string) (done func(), err error) {
+	f, _, done, err := openPacked(path)
+	if err != nil {
+		return nil, err
+	}
+	made := make(map[[btfc.SumSize]byte]int)
+	if f != nil {
+		for i, k := range f.Entries() {
+			if k.Made.By != "" && k.Made.Of != [btfc.SumSize]byte{} {
+				made[k.Made.Of] = i
+			}
+		}
+	}
+	e.Earlier = func(ctx context.Context, of [btfc.SumSize]byte) ([]byte, string) {
+		i, ok := made[of]
+		if !ok {
+			return nil, ""
+		}
+		btf, err := f.BTF(ctx, new(btfc.Scratch), i, nil)
+		if err != nil || f.Check(i, btf) != nil {
+			return nil, "" // damaged: it is made again
+		}
+		return btf, f.Entries()[i].Made.By
+	}
+	return done, nil
+}
+
 // packer reads with several workers, and adds in order.
 type packer struct {
 	w     *btfc.Writer
@@ -245,6 +273,7 @@ func (p *packer) prepare(k *corpus.Kernel, f *corpus.File) (*btfc.Kernel, error)
 	if err != nil {
 		return nil, err
 	}
+	it.Made(k.Made)
 	if from, i := f.Packed(); from != nil {
 		it.From(from, i)
 	}
@@ -281,7 +310,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kern
 	default:
 		p.res.Kept++
 	}
-	p.res.Made.add(k.Maker)
+	p.res.Made.add(k.Made.By)
 	if len(k.Modules) > 0 {
 		p.res.WithModules++
 	}

@@ -130,7 +130,7 @@ func (t *tree) kernel(w *worker, id string, r sweep.Rank, k *corpus.Kernel, modu
 		return nil
 	}
 	old := p.written
-	p.owner, p.name, p.modules, p.maker = c, files[0].name, modules, k.Maker
+	p.owner, p.name, p.modules, p.maker = c, files[0].name, modules, k.Made.By
 	p.written, p.kept = make(map[string]int64), 0
 	for _, f := range files {
 		n, err := w.put(t, f.name, f.content)

@@ -383,6 +383,8 @@ def main(path):
         key = key[:index.number()] + index.text()
         how, packed, payload, size, modules = [index.number() for _ in range(5)]
         total = index.bytes(32)
+        if how & 4:
+            assert index.text() and index.bytes(32)
         if modules:
             packed_modules, size_modules, sum_modules = index.number(), index.number(), index.bytes(32)
         if how & 2:
@@ -393,7 +395,7 @@ def main(path):
             btf = chunk
             states.append(None)
         else:
-            r = Reader(states[i - (how >> 2)] if how >> 2 else State(), chunk)
+            r = Reader(states[i - (how >> 3)] if how >> 3 else State(), chunk)
             states.append(r.st)
             btf = r.btf(size)
         assert len(btf) == size and hashlib.sha256(btf).digest() == total, key
