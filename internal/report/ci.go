@@ -4,7 +4,6 @@ package report
 
 import (
 	"encoding/xml"
-	"fmt"
 	"io"
 	"net/url"
 	"strconv"
@@ -90,14 +89,6 @@ func reasons(p *check.Program, kernel int) *message {
 		m.Text += line + "\n"
 	}
 	return &m
-}
-
-func sentence(f *check.Finding) string {
-	s := fmt.Sprintf("%s: %s %s: %s", f.Verdict(), topicName(f.Topic), f.Subject, f.Reason)
-	if f.Source != "" {
-		s += " (" + f.Source + ")"
-	}
-	return s
 }
 
 func has(l []int, x int) bool {

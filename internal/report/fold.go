@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -96,21 +97,37 @@ func where(r *check.Report, ordered, set []int, most int) string {
 	return fmt.Sprintf("%s: %s", logtext.Plural(len(set), "kernel"), strings.Join(labels, "; "))
 }
 
-// programs names some programs, by object.
+// programs names some programs, by object: "a.o: p, q; b.o: r".
 func programs(r *check.Report, list []int, most int) string {
-	var parts []string
+	var b strings.Builder
 	last := ""
 	for i, p := range list {
 		if i == most && len(list) > most+1 {
-			parts = append(parts, fmt.Sprintf("and %d more", len(list)-most))
+			foreign.Fprintf(&b, " and %d more", len(list)-most)
 			break
 		}
-		name := r.Programs[p].Name
-		if r.Programs[p].Object != last {
-			last = r.Programs[p].Object
-			name = last + ": " + name
+		name, object := r.Programs[p].Name, r.Programs[p].Object
+		switch {
+		case i == 0:
+			name = object + ": " + name
+		case object != last:
+			name = "; " + object + ": " + name
+		default:
+			name = ", " + name
 		}
-		parts = append(parts, name)
+		last = object
+		b.WriteString(name)
 	}
-	return strings.Join(parts, ", ")
+	return b.String()
+}
+
+// sentence is a finding in a line.
+func sentence(f *check.Finding) string {
+	what, why := plain(f.Topic, f.Subject, f.Reason)
+	g := group{status: f.Status, attach: f.Attach, topic: f.Topic, what: []string{what}, why: why}
+	s := g.text(1)
+	if f.Source != "" {
+		s += " (" + f.Source + ")"
+	}
+	return s
 }

@@ -10,9 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/check"
 )
@@ -24,43 +27,182 @@ func sample() *check.Report {
 	for _, n := range []string{"debian/11/x86_64/5.10.0-30-amd64", "debian/13/x86_64/6.12.107+deb13-amd64", "debian/12/x86_64/6.1.0-47-amd64", "debian/12/arm64/6.1.0-50-arm64", "some/vmlinux"} {
 		r.Kernels = append(r.Kernels, check.Kernel{Name: n})
 	}
-	core := func(s check.Status, kernels ...int) check.KernelFinding {
-		f := check.Finding{Status: s, Topic: check.TopicCORE, Subject: "byte_off struct s.f", Reason: "no | candidate", Source: "./x.bpf.c:12"}
+	core := func(s check.Status, kind string, kernels ...int) check.KernelFinding {
+		f := check.Finding{Status: s, Topic: check.TopicCORE, Subject: kind + " struct s.f", Reason: "no matching candidate", Source: "./x.bpf.c:12"}
 		if s == check.Guarded {
 			f.Guard = "field_exists struct s.f = 0"
 		}
 		return check.KernelFinding{Finding: f, Kernels: kernels}
 	}
+	other := core(check.Fails, "byte_off", 1, 2)
+	other.Subject, other.Source = "byte_off struct s.g|h", "./x.bpf.c:9"
 	r.Programs = []check.Program{
-		{Object: "a.o", Name: "broken", Section: "kprobe/x", Status: []check.Status{0, 5, 5, 0, 0}, Findings: []check.KernelFinding{core(check.Fails, 1, 2)}},
-		{Object: "a.o", Name: "guard", Section: "kprobe/x", Status: []check.Status{0, 1, 1, 0, 0}, Findings: []check.KernelFinding{core(check.Guarded, 1, 2)}},
+		{Object: "a.o", Name: "broken", Section: "kprobe/x", Status: []check.Status{0, 5, 5, 0, 0}, Load: []check.Status{0, 5, 5, 0, 0},
+			Findings: []check.KernelFinding{core(check.Fails, "byte_off", 1, 2), core(check.Fails, "byte_sz", 1, 2), other}},
+		{Object: "a.o", Name: "guard", Section: "kprobe/x", Status: []check.Status{0, 1, 1, 0, 0}, Findings: []check.KernelFinding{core(check.Guarded, "byte_off", 1, 2)}},
 		{Object: "b.o", Name: "<fine>", Section: "xdp", Status: make([]check.Status, 5)},
-		{Object: "b.o", Name: "perhaps", Section: "kprobe/y", Status: []check.Status{4, 4, 4, 4, 3}, Findings: []check.KernelFinding{
-			{Finding: check.Finding{Status: check.MayFail, Topic: check.TopicTarget, Subject: "function y", Reason: "not there"}, Kernels: []int{0, 1, 2, 3}},
+		{Object: "b.o", Name: "perhaps", Section: "kprobe/y", Status: []check.Status{4, 4, 4, 4, 3}, Load: []check.Status{0, 0, 0, 0, 3}, Findings: []check.KernelFinding{
+			{Finding: check.Finding{Status: check.MayFail, Topic: check.TopicTarget, Subject: "function y", Reason: "not there", Attach: true}, Kernels: []int{0, 1, 2, 3}},
 			{Finding: check.Finding{Status: check.Unknown, Topic: check.TopicTarget, Subject: "function y", Reason: "no functions"}, Kernels: []int{4}},
 		}},
+	}
+	r.Objects = []check.ObjectRow{
+		{Object: "a.o", Programs: []int{0, 1}, Status: []check.Status{0, 5, 5, 0, 0}, Load: []check.Status{0, 5, 5, 0, 0},
+			Decides:  []check.Decider{{Program: 0, Kernels: []int{1, 2}}},
+			Headline: check.Headline{Text: "3 of 5 kernels", Works: 3, Total: 5}},
+		{Object: "b.o", Programs: []int{2, 3}, Status: []check.Status{0, 0, 0, 0, 0}, Load: []check.Status{0, 0, 0, 0, 0},
+			Rules:    []check.Rule{{Kind: check.Optional, Programs: [][]int{{3}}, Guess: "SEC(\"?kprobe/y\")"}},
+			Headline: check.Headline{Text: "all 5 kernels", Works: 5, Total: 5}},
 	}
 	return r
 }
 
 func TestText(t *testing.T) {
-	var b bytes.Buffer
-	if err := Text(&b, sample(), Options{Verbose: true}); err != nil {
+	for _, tt := range []struct {
+		verbose bool
+		want    string
+	}{
+		{false, `4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok
+
+objects:
+  a.o: 3 of 5 kernels
+  and 1 object without failures
+
+kernels:
+    1  some/vmlinux
+    2  debian arm64 6.1.0-50-arm64
+    3  debian x86_64 5.10.0-30-amd64
+    4  debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
+
+programs:
+                     1234
+a.o                  ···X
+  broken (kprobe/x)  ···X
+b.o                  ····
+  perhaps (kprobe/y) uaaa
+· ok   u unknown   a loads, may fail to attach   X fails
+2 programs ok on every kernel, 1 of them thanks to guards
+
+Ask first, with bpf_core_field_exists() or the like, or use a flavor of the type that the kernel has.
+  fails: struct s.f, .g|h: field absent
+    2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
+    a.o: broken
+    ./x.bpf.c:9, 12
+
+Attach these to something else or leave them out on such kernels; if the loader sets the target, --target says it.
+  may fail to attach: function y: not there
+    4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3)
+    b.o: perhaps
+  unknown: function y: no functions
+    1 kernel: some/vmlinux
+    b.o: perhaps
+`},
+		{true, `4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok
+
+objects:
+  a.o: 3 of 5 kernels
+  b.o: all 5 kernels
+    works without perhaps (a guess: SEC("?kprobe/y"))
+
+kernels:
+    1  some/vmlinux
+    2  debian arm64 6.1.0-50-arm64
+    3  debian x86_64 5.10.0-30-amd64
+    4  debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
+
+programs:
+                     1234
+a.o                  ···X
+  broken (kprobe/x)  ···X
+  guard (kprobe/x)   ···g
+b.o                  ····
+  perhaps (kprobe/y) uaaa
+· ok   g guarded   u unknown   a loads, may fail to attach   X fails
+1 program ok on every kernel
+
+Ask first, with bpf_core_field_exists() or the like, or use a flavor of the type that the kernel has.
+  fails: struct s.f, .g|h: field absent
+    2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
+    a.o: broken
+    ./x.bpf.c:9, 12
+  guarded: struct s.f: field absent
+    2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
+    a.o: guard
+    ./x.bpf.c:12
+    guarded by field_exists struct s.f = 0
+
+Attach these to something else or leave them out on such kernels; if the loader sets the target, --target says it.
+  may fail to attach: function y: not there
+    4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3)
+    b.o: perhaps
+  unknown: function y: no functions
+    1 kernel: some/vmlinux
+    b.o: perhaps
+`},
+	} {
+		var b bytes.Buffer
+		if err := Text(&b, sample(), Options{Verbose: tt.verbose}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, b.String()); diff != "" {
+			t.Errorf("-v %v, - want, + got:\n%s", tt.verbose, diff)
+		}
+	}
+}
+
+// TestGroups has causes that are one to a reader.
+func TestGroups(t *testing.T) {
+	cause := func(topic check.Topic, subject, reason string, kernels ...int) check.KernelFinding {
+		return check.KernelFinding{Finding: check.Finding{Status: check.Fails, Topic: topic, Subject: subject, Reason: reason}, Kernels: kernels}
+	}
+	r := &check.Report{Programs: []check.Program{{Object: "o", Name: "p", Findings: []check.KernelFinding{
+		cause(check.TopicCORE, "byte_off struct bits.a", "no matching candidate", 0, 1),
+		cause(check.TopicCORE, "lshift_u64 struct bits.a", "no matching candidate", 0, 1),
+		cause(check.TopicCORE, "byte_off struct bits.b", "no matching candidate", 0, 1),
+		cause(check.TopicCORE, "byte_off struct bits.c.d", "no matching candidate", 0, 1),
+		cause(check.TopicCORE, "byte_off struct bits.e", "no matching candidate", 0, 1),
+		cause(check.TopicCORE, "byte_off struct bits.z", "no matching candidate", 0), // on other kernels
+		cause(check.TopicCORE, "byte_off struct gone.a", "no candidate", 0),
+		cause(check.TopicCORE, "byte_sz struct gone[2].b", "no candidate", 0),
+		cause(check.TopicCORE, "type_size struct lost", "no candidate", 0),
+		cause(check.TopicCORE, "enumval_value enum e::A", "no matching candidate; reached only with luck", 0),
+		cause(check.TopicCORE, "target_type_id struct two", "ambiguous: relocation decision ambiguity: 1 != 2; libbpf refuses the whole object", 0),
+		cause(check.TopicCORE, "target_type_id struct two", "ambiguous: relocation decision ambiguity: 7 != 9; libbpf refuses the whole object", 1),
+		cause(check.TopicTarget, "function f", "needs module m to be loaded", 0),
+		cause(check.TopicHelper, "bpf_a", "none", 0),
+		cause(check.TopicHelper, "bpf_b", "none", 0),
+	}}}}
+	var got []string
+	for _, g := range groups(r, check.Unknown) {
+		got = append(got, fmt.Sprint(len(g.kernels), " ", g.text(3)))
+	}
+	want := []string{
+		"2 fails: struct bits.a … .e (4): field absent",
+		"1 fails: enum e::A: enumerator absent; reached only with luck",
+		"1 fails: struct bits.z: field absent",
+		"1 fails: struct gone, lost: type absent",
+		"2 fails: struct two: ambiguous, as several types of this name differ; libbpf refuses the whole object",
+		"1 fails: helper bpf_a, bpf_b: none",
+		"1 fails: function f: needs module m to be loaded",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("- want, + got:\n%s", diff)
+	}
+}
+
+// TestTopics wants words for every topic that package check has.
+func TestTopics(t *testing.T) {
+	src, err := os.ReadFile("../check/finding.go")
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{
-		"4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok\n",
-		"    4  debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)\n",
-		"  broken (kprobe/x)  ···X\n",
-		"  guard (kprobe/x)   ···g\n",
-		"  perhaps (kprobe/y) u???\n",
-		"1 program ok on every kernel\n",
-		"  may fail: attach to function y: not there\n    4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3)\n",
-		"  fails: relocation byte_off struct s.f: no | candidate\n    2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)\n    a.o: broken\n    ./x.bpf.c:12\n",
-		"    guarded by field_exists struct s.f = 0\n",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, b.String())
+	all := regexp.MustCompile(`Topic = "(\w+)"`).FindAllSubmatch(src, -1)
+	if len(all) != len(topics) {
+		t.Errorf("%d topics, words for %d", len(all), len(topics))
+	}
+	for _, m := range all {
+		if about(check.Topic(m[1])).advice == "" {
+			t.Errorf("no words for %s", m[1])
 		}
 	}
 }
@@ -71,8 +213,10 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| 2 | ❌ fails | relocation `byte_off struct s.f`: no \\| candidate (./x.bpf.c:12) | 2 kernels: debian x86\\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) | a.o: broken |\n",
-		"| a.o: guard |",
+		"- **a.o**: 3 of 5 kernels\n- **b.o**: all 5 kernels\n",
+		"| 2 | ❌ fails | `struct s.f, .g\\x7ch`: field absent (./x.bpf.c:9, 12) | 2 kernels: debian x86\\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) | a.o: broken |\n",
+		"| **a.o** | ✅ | ✅ | ✅ | ❌ |\n| a.o: broken (kprobe/x) | ✅ | ✅ | ✅ | ❌ |\n",
+		"\n✅ ok · ❔ unknown · 🔸 loads, may fail to attach · ❌ fails\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
@@ -162,8 +306,8 @@ func TestJUnitAndSARIF(t *testing.T) {
 			lines++
 		}
 	}
-	if lines != 1 {
-		t.Errorf("%d results with a line, want 1", lines)
+	if lines != 2 {
+		t.Errorf("%d results with a line, want 2", lines)
 	}
 }
 

@@ -107,11 +107,11 @@ func (d distribution) cell(o *check.ObjectRow) string {
 	case total == 0:
 		return ""
 	case works == total:
-		return icons[check.OK]
+		return cellTexts[cellFor(check.OK)].icon
 	case fails == total:
-		return icons[check.Fails]
+		return cellTexts[cellFor(check.Fails)].icon
 	case works == 0 && fails == 0:
-		return icons[check.MayFail]
+		return cellTexts[cellFor(check.MayFail)].icon
 	}
 	return fmt.Sprintf("%d of %d", works, total)
 }

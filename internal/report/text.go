@@ -6,65 +6,19 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
 )
 
-// Options of the text and Markdown forms. The zero value is the short form.
+// Options of reports. The zero value is the short form.
 type Options struct {
 	Verbose bool // guards, notes, and all ranges
 	Color   bool // of the text form, for terminals
-}
-
-// marks stand for verdicts in a matrix.
-var marks = map[check.Status]foreign.Own{
-	check.OK: "·", check.Guarded: "g", check.Other: " ", check.Unknown: "u", check.MayFail: "?", check.Fails: "X",
-}
-
-var colors = map[check.Status]string{
-	check.OK: "32", check.Guarded: "36", check.Unknown: "35", check.MayFail: "33", check.Fails: "31",
-}
-
-// matrix is a report with equal neighbours folded.
-type matrix struct {
-	r       *check.Report
-	ordered []int
-	columns []span
-	rows    []int // programs that are not ok everywhere
-	fine    int   // the others
-}
-
-func newMatrix(r *check.Report) *matrix {
-	m := &matrix{r: r, ordered: order(r)}
-	m.columns = spans(r, m.ordered, func(a, b int) bool {
-		for i := range r.Programs {
-			if r.Programs[i].Status[a] != r.Programs[i].Status[b] {
-				return false
-			}
-		}
-		return true
-	})
-	for i := range r.Programs {
-		w := check.OK
-		for _, s := range r.Programs[i].Status {
-			if s != check.Other {
-				w = max(w, s)
-			}
-		}
-		if w == check.OK {
-			m.fine++
-		} else {
-			m.rows = append(m.rows, i)
-		}
-	}
-	return m
-}
-
-func (m *matrix) at(row, col int) check.Status {
-	return m.r.Programs[row].Status[m.columns[col].kernels[0]]
 }
 
 // maxColumns is how wide a matrix is worth reading.
@@ -72,11 +26,10 @@ const maxColumns = 80
 
 // Text writes the report for a terminal.
 func Text(w io.Writer, r *check.Report, o Options) error {
-	t := &text{Writer: bufio.NewWriter(w), o: o, m: newMatrix(r)}
-	t.summary()
-	if len(t.m.rows) > 0 && len(t.m.columns) <= maxColumns {
-		t.matrix()
-	}
+	t := &text{Writer: bufio.NewWriter(w), o: o, m: newMatrix(r, o.Verbose)}
+	foreign.Fprintf(t, "%s\n", summaryLine(r))
+	t.objects()
+	t.matrix()
 	t.causes()
 	if o.Verbose {
 		t.notes()
@@ -90,9 +43,9 @@ type text struct {
 	m *matrix
 }
 
-func (t *text) paint(s check.Status, str foreign.Own) foreign.Own {
-	if c := colors[s]; t.o.Color && c != "" {
-		return foreign.Own("\x1b["+c+"m") + str + "\x1b[0m"
+func (t *text) paint(c cell, str foreign.Own) foreign.Own {
+	if color := cellTexts[c].color; t.o.Color && color != "" {
+		return foreign.Own("\x1b["+color+"m") + str + "\x1b[0m"
 	}
 	return str
 }
@@ -105,29 +58,107 @@ func summaryLine(r *check.Report) string {
 	n := r.Counts()
 	var parts []string
 	for _, s := range []check.Status{check.Fails, check.MayFail, check.Unknown, check.Guarded, check.Other, check.OK} {
-		if n[s] > 0 {
+		if n[s] == 1 || n[s] > 1 && s != check.Fails {
 			parts = append(parts, fmt.Sprintf("%d %s", n[s], s))
+		} else if n[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d fail", n[s]))
 		}
 	}
 	return fmt.Sprintf("%s of %s on %s: %s", logtext.Plural(len(r.Programs), "program"), logtext.Plural(len(objects), "object"),
 		logtext.Plural(len(r.Kernels), "kernel"), strings.Join(parts, ", "))
 }
 
-func (t *text) summary() { foreign.Fprintf(t, "%s\n", summaryLine(t.m.r)) }
+// objects writes the headlines of the objects that do not work everywhere.
+func (t *text) objects() {
+	l := objectsByNeed(t.m.r)
+	if len(l) == 0 {
+		return
+	}
+	foreign.Fprintf(t, "\nobjects:\n")
+	for i, o := range l {
+		if o.fine() && i > 0 && !t.o.Verbose { // as are all that follow
+			foreign.Fprintf(t, "  and %s without failures\n", logtext.Plural(len(l)-i, "object"))
+			break
+		}
+		foreign.Fprintf(t, "  %s: %s\n", o.Object, o.Headline.Text)
+		if t.o.Verbose {
+			t.rules(o.ObjectRow)
+		}
+	}
+}
 
-// matrix writes one line per program and one mark per range of kernels.
+// rules writes which programs of an object have to work.
+func (t *text) rules(o *check.ObjectRow) {
+	for _, rule := range o.Rules {
+		foreign.Fprintf(t, "    %s\n", ruleText(t.m.r, &rule))
+	}
+}
+
+// ruleText says what a rule says.
+func ruleText(r *check.Report, rule *check.Rule) string {
+	var alternatives []string
+	for _, l := range rule.Programs {
+		var names []string
+		for _, p := range l {
+			names = append(names, r.Programs[p].Name)
+		}
+		alternatives = append(alternatives, strings.Join(names, ", "))
+	}
+	s := ""
+	switch rule.Kind {
+	case check.Optional:
+		s = "works without " + strings.Join(alternatives, ", ")
+	case check.OneOf:
+		s = "one of these has to work: " + strings.Join(alternatives, " | ")
+	case check.OnlyWhen:
+		s = strings.Join(alternatives, ", ") + " only on " + rule.When
+	}
+	if rule.Guess != "" {
+		s += " (a guess: " + rule.Guess + ")"
+	}
+	return s
+}
+
+// matrix writes a line per object and program and a sign per range of kernels.
 func (t *text) matrix() {
+	m := t.m
+	switch {
+	case len(m.rows) == 0:
+	case len(m.columns) > maxColumns:
+		foreign.Fprintf(t, "\n%d ranges of kernels are too many for a table; --format html has one\n", len(m.columns))
+	default:
+		t.table()
+	}
+	if s := m.rest(); s != "" {
+		foreign.Fprintf(t, "%s\n", s)
+	}
+}
+
+func (t *text) table() {
 	m := t.m
 	foreign.Fprintf(t, "\nkernels:\n")
 	for i, c := range m.columns {
 		foreign.Fprintf(t, "  %3d  %s\n", i+1, c.label(m.r))
 	}
-	width := 0
-	name := func(p *check.Program) foreign.Own { return foreign.Sprintf("  %s (%s)", p.Name, p.Section) }
-	for _, i := range m.rows {
-		width = max(width, len(name(&m.r.Programs[i])))
+	if n := len(m.ordered); len(m.columns) > 0 {
+		for _, c := range m.columns {
+			n -= len(c.kernels)
+		}
+		if n > 0 {
+			foreign.Fprintf(t, "       and %d for which none of these programs is\n", n)
+		}
 	}
-	foreign.Fprintf(t, "\nprograms (%s ok  g guarded  u unknown  ? may fail  X fails):\n", marks[check.OK])
+	name := func(row *mrow) foreign.Own {
+		if row.object != nil {
+			return foreign.Sprintf("%s", m.name(row))
+		}
+		return foreign.Sprintf("  %s", m.name(row))
+	}
+	width := 0
+	for i := range m.rows {
+		width = max(width, utf8.RuneCountInString(string(name(&m.rows[i]))))
+	}
+	foreign.Fprintf(t, "\nprograms:\n")
 	for digit := range len(fmt.Sprint(len(m.columns))) {
 		line := strings.Repeat(" ", width+1)
 		for i := range m.columns {
@@ -137,54 +168,60 @@ func (t *text) matrix() {
 		foreign.Fprintf(t, "%s\n", strings.TrimRight(line, " "))
 	}
 	last := ""
-	for _, i := range m.rows {
-		p := &m.r.Programs[i]
-		if p.Object != last {
-			last = p.Object
-			foreign.Fprintf(t, "%s\n", last)
+	for i := range m.rows {
+		row := &m.rows[i]
+		if o := m.object(row); o != last {
+			if last = o; row.object == nil {
+				foreign.Fprintf(t, "%s\n", o)
+			}
 		}
-		foreign.Fprintf(t, "%-*s ", width, name(p))
+		foreign.Fprintf(t, "%-*s ", width, name(row))
 		for c := range m.columns {
-			s := m.at(i, c)
-			t.WriteString(string(t.paint(s, marks[s])))
+			x := m.at(row, c)
+			t.WriteString(string(t.paint(x, cellTexts[x].sign)))
 		}
 		foreign.Fprintf(t, "\n")
 	}
-	if m.fine > 0 {
-		foreign.Fprintf(t, "%s ok on every kernel\n", logtext.Plural(m.fine, "program"))
+	for i, c := range m.signs() {
+		if i > 0 {
+			foreign.Fprintf(t, "   ")
+		}
+		foreign.Fprintf(t, "%s %s", t.paint(c, cellTexts[c].sign), cellTexts[c].name)
 	}
+	foreign.Fprintf(t, "\n")
 }
 
-// causes writes what costs kernels, most first.
+// causes writes what costs kernels, by what to do.
 func (t *text) causes() {
 	least, most := check.Unknown, 3
 	if t.o.Verbose {
 		least, most = check.Guarded, 1000
 	}
-	l := t.m.r.Causes(least)
-	if len(l) == 0 {
-		return
-	}
-	foreign.Fprintf(t, "\ncauses:\n")
-	for _, c := range l {
-		foreign.Fprintf(t, "  %s: %s %s: %s\n", t.paint(c.Status, foreign.Own(c.Verdict())), topicName(c.Topic), c.Subject, c.Reason)
-		foreign.Fprintf(t, "    %s\n", where(t.m.r, t.m.ordered, c.Kernels, most))
-		foreign.Fprintf(t, "    %s\n", programs(t.m.r, c.Programs, 2*most))
-		if len(c.Sources) > 0 {
-			foreign.Fprintf(t, "    %s\n", strings.Join(c.Sources[:min(len(c.Sources), most)], ", "))
+	last := ""
+	for _, g := range groups(t.m.r, least) {
+		if g.advice != last {
+			last = g.advice
+			foreign.Fprintf(t, "\n%s\n", last)
+		}
+		verdict := t.paint(g.cell(), foreign.Own(g.verdict()))
+		foreign.Fprintf(t, "  %s: %s: %s\n", verdict, g.subject(most), g.why)
+		foreign.Fprintf(t, "    %s\n", where(t.m.r, t.m.ordered, g.kernels, most))
+		foreign.Fprintf(t, "    %s\n", programs(t.m.r, g.programs, 2*most))
+		if len(g.sources) > 0 {
+			foreign.Fprintf(t, "    %s\n", places(g.sources, most))
 		}
 		if t.o.Verbose {
-			t.guards(&c)
+			t.guards(&g)
 		}
 	}
 }
 
-// guards writes what keeps the verifier away from what a cause is about.
-func (t *text) guards(c *check.Cause) {
+// guards writes what keeps the verifier away from what a group is about.
+func (t *text) guards(g *group) {
 	seen := make(map[string]bool)
-	for _, p := range c.Programs {
+	for _, p := range g.programs {
 		for _, f := range t.m.r.Programs[p].Findings {
-			if f.Guard != "" && f.Status == c.Status && f.Subject == c.Subject && f.Reason == c.Reason && !seen[f.Guard] {
+			if what, why := plain(f.Topic, f.Subject, f.Reason); f.Guard != "" && !seen[f.Guard] && f.Status == g.status && why == g.why && slices.Contains(g.what, what) {
 				seen[f.Guard] = true
 				foreign.Fprintf(t, "    guarded by %s\n", f.Guard)
 			}
@@ -204,15 +241,4 @@ func (t *text) notes() {
 			foreign.Fprintf(t, "  %s: %s: %s %s\n", p.Object, p.Name, n.Subject, n.Reason)
 		}
 	}
-}
-
-// topicName is a topic in words.
-func topicName(t check.Topic) string {
-	switch t {
-	case check.TopicCORE:
-		return "relocation"
-	case check.TopicTarget:
-		return "attach to"
-	}
-	return strings.ReplaceAll(string(t), "_", " ")
 }

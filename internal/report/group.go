@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/foreign"
+)
+
+// group is causes that are one to a reader: relocations of one field, fields of
+// one type, or whatever else is missing for one reason, on the same kernels.
+type group struct {
+	status   check.Status
+	attach   bool
+	topic    check.Topic
+	what     []string // sorted
+	why      string
+	advice   string
+	sources  []string // file:line, sorted
+	programs []int    // ascending
+	kernels  []int    // ascending
+}
+
+// verdict is the status in words.
+func (g *group) verdict() string {
+	c := check.Cause{Status: g.status, Attach: g.attach}
+	return c.Verdict()
+}
+
+// cell is how tables show the status.
+func (g *group) cell() cell {
+	loads := check.OK
+	if !g.attach {
+		loads = g.status
+	}
+	return cellOf([]check.Status{g.status}, []check.Status{loads}, 0)
+}
+
+// subject names what a group is about, not more than most by name.
+func (g *group) subject(most int) string {
+	s := listed(g.what, most)
+	if w := about(g.topic).word; w != "" {
+		s = w + " " + s
+	}
+	return s
+}
+
+// text is a group in a line.
+func (g *group) text(most int) string { return g.verdict() + ": " + g.subject(most) + ": " + g.why }
+
+// groups returns the causes from status least on, as readers have use for them: the
+// worst first, and of those what costs most kernels, but what is done about in one
+// way together.
+func groups(r *check.Report, least check.Status) []group {
+	type key struct {
+		status             check.Status
+		attach             bool
+		topic              check.Topic
+		what, why, kernels string
+	}
+	// merge puts those of equal keys together.
+	merge := func(l []group, of func(*group) key) (out []group) {
+		at := make(map[key]int)
+		for i := range l {
+			k := of(&l[i])
+			j, ok := at[k]
+			if !ok {
+				at[k] = len(out)
+				out = append(out, l[i])
+				continue
+			}
+			g := &out[j]
+			g.what, g.sources = union(g.what, l[i].what), union(g.sources, l[i].sources)
+			g.programs, g.kernels = union(g.programs, l[i].programs), union(g.kernels, l[i].kernels)
+		}
+		return out
+	}
+	var all []group
+	for _, c := range r.Causes(least) {
+		what, why := plain(c.Topic, c.Subject, c.Reason)
+		all = append(all, group{c.Status, c.Attach, c.Topic, []string{what}, why, advice(&c), c.Sources, c.Programs, c.Kernels})
+	}
+	all = merge(all, func(g *group) key { return key{g.status, g.attach, g.topic, g.what[0], g.why, ""} })
+	all = merge(all, func(g *group) key {
+		what := ""
+		if g.topic == check.TopicCORE {
+			what, _ = splitSpec(g.what[0])
+			if g.why == "type absent" {
+				what = ""
+			}
+		}
+		return key{g.status, g.attach, g.topic, what, g.why, fmt.Sprint(g.kernels)}
+	})
+	slices.SortStableFunc(all, func(a, b group) int {
+		return cmp.Or(-cmp.Compare(a.status, b.status), -cmp.Compare(len(a.kernels), len(b.kernels)),
+			-cmp.Compare(len(a.programs), len(b.programs)), slices.Compare(a.what, b.what), cmp.Compare(a.why, b.why))
+	})
+	first := make(map[string]int)
+	for i := range all {
+		if _, ok := first[all[i].advice]; !ok {
+			first[all[i].advice] = i
+		}
+	}
+	slices.SortStableFunc(all, func(a, b group) int { return cmp.Compare(first[a.advice], first[b.advice]) })
+	return all
+}
+
+// union returns what is in either of two sorted lists, neither of which it changes.
+func union[T cmp.Ordered](a, b []T) []T {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// listed names things one after the other, without what those after the first
+// share with it: "struct s.a, .b". Of more than most it has the first and the last.
+func listed(names []string, most int) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	shared := names[0] // up to the last separator
+	for _, n := range names[1:] {
+		i := 0
+		for i < min(len(n), len(shared)) && n[i] == shared[i] {
+			i++
+		}
+		shared = shared[:i]
+	}
+	shared = shared[:strings.LastIndexAny(shared, " ./:")+1]
+	short := func(n string) string {
+		if strings.HasSuffix(shared, ".") {
+			return "." + n[len(shared):]
+		}
+		return n[len(shared):]
+	}
+	if len(names) > most {
+		return fmt.Sprintf("%s … %s (%d)", names[0], short(names[len(names)-1]), len(names))
+	}
+	parts := []string{names[0]}
+	for _, n := range names[1:] {
+		parts = append(parts, short(n))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// places lists lines of sources, by file: "x.bpf.c:12, 14; y.bpf.c:7". Of more than most it
+// says how many there are.
+func places(sources []string, most int) string {
+	sources = slices.SortedFunc(slices.Values(sources), func(a, b string) int {
+		fa, la, _ := cutLine(a)
+		fb, lb, _ := cutLine(b)
+		return cmp.Or(cmp.Compare(fa, fb), cmp.Compare(len(la), len(lb)), cmp.Compare(la, lb))
+	})
+	var b strings.Builder
+	last := ""
+	for i, s := range sources {
+		if i == most && len(sources) > most+1 {
+			foreign.Fprintf(&b, " and %d more", len(sources)-most)
+			break
+		}
+		file, line, ok := cutLine(s)
+		switch {
+		case i == 0:
+			b.WriteString(s)
+		case ok && file == last:
+			b.WriteString(", " + line)
+		default:
+			b.WriteString("; " + s)
+		}
+		last = file
+	}
+	return b.String()
+}
+
+// cutLine splits file:line.
+func cutLine(source string) (file, line string, ok bool) {
+	if i := strings.LastIndexByte(source, ':'); i >= 0 {
+		return source[:i], source[i+1:], true
+	}
+	return source, "", false
+}

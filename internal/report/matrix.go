@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/logtext"
+)
+
+// cell is a verdict as tables show it: a status that is only about attaching is one
+// of its own. Greater is worse.
+type cell uint8
+
+const (
+	cellOK cell = iota
+	cellGuarded
+	cellOther
+	cellUnknown
+	cellMayFailToAttach
+	cellMayFail
+	cellFailsToAttach
+	cellFails
+	numCell
+)
+
+// cellTexts has the cells in words, their signs and their colours on terminals.
+var cellTexts = [numCell]struct {
+	name  string
+	sign  foreign.Own
+	color string
+	icon  string // in Markdown
+}{
+	{"ok", "·", "32", "✅"},
+	{"guarded", "g", "36", "🛡️"},
+	{"for other machines", "-", "", "–"},
+	{"unknown", "u", "35", "❔"},
+	{"loads, may fail to attach", "a", "33", "🔸"},
+	{"may fail", "?", "33", "⚠️"},
+	{"loads, fails to attach", "A", "31", "🔻"},
+	{"fails", "X", "31", "❌"},
+}
+
+// cellOf returns the cell of a program or an object on kernel k from its verdicts
+// by kernel. Those of loading may be absent.
+func cellOf(status, load []check.Status, k int) cell {
+	loads := k < len(load) && load[k] <= check.Guarded
+	switch s := status[k]; {
+	case s == check.Fails && loads:
+		return cellFailsToAttach
+	case s == check.MayFail && loads:
+		return cellMayFailToAttach
+	default:
+		return cellFor(s)
+	}
+}
+
+// cellFor returns the cell of a status of which no more is known.
+func cellFor(s check.Status) cell {
+	switch s {
+	case check.Fails:
+		return cellFails
+	case check.MayFail:
+		return cellMayFail
+	}
+	return cell(s) // which are alike up to Unknown
+}
+
+// mrow is a row of a matrix: an object, or programs of it that are alike.
+type mrow struct {
+	object   *check.ObjectRow // nil for programs
+	programs []int
+	cells    []cell // by kernel
+}
+
+// worst is the worst verdict on kernels that a row is for.
+func (m *mrow) worst() cell {
+	w := cellOK
+	for _, c := range m.cells {
+		if c != cellOther {
+			w = max(w, c)
+		}
+	}
+	return w
+}
+
+// matrix is what of a report is not fine, by kernel. Neighbours that are equal are
+// folded, and kernels left out that no row is for.
+type matrix struct {
+	r       *check.Report
+	ordered []int // all kernels
+	columns []span
+	rows    []mrow
+	fine    int // programs that are not in it
+	guarded int // of those, how many are guarded somewhere
+}
+
+func newMatrix(r *check.Report, verbose bool) *matrix {
+	m := &matrix{r: r, ordered: order(r)}
+	objects := make(map[string]*check.ObjectRow)
+	for i := range r.Objects {
+		objects[r.Objects[i].Object] = &r.Objects[i]
+	}
+	least := cellUnknown
+	if verbose {
+		least = cellGuarded
+	}
+	last := ""
+	for i := range r.Programs {
+		p := &r.Programs[i]
+		row := mrow{programs: []int{i}, cells: cells(p.Status, p.Load)}
+		if w := row.worst(); w < least {
+			m.fine++
+			if w == cellGuarded {
+				m.guarded++
+			}
+			continue
+		}
+		if p.Object != last {
+			last = p.Object
+			if o := objects[last]; o != nil {
+				m.rows = append(m.rows, mrow{object: o, cells: cells(o.Status, o.Load)})
+			}
+		}
+		if n := len(m.rows); n > 0 && !verbose && m.rows[n-1].object == nil && r.Programs[m.rows[n-1].programs[0]].Object == last && slices.Equal(m.rows[n-1].cells, row.cells) {
+			m.rows[n-1].programs = append(m.rows[n-1].programs, i)
+			continue
+		}
+		m.rows = append(m.rows, row)
+	}
+	shown := slices.DeleteFunc(slices.Clone(m.ordered), func(k int) bool {
+		return !slices.ContainsFunc(m.rows, func(row mrow) bool { return row.cells[k] != cellOther })
+	})
+	m.columns = spans(r, shown, func(a, b int) bool {
+		return !slices.ContainsFunc(m.rows, func(row mrow) bool { return row.cells[a] != row.cells[b] })
+	})
+	return m
+}
+
+func cells(status, load []check.Status) []cell {
+	out := make([]cell, len(status))
+	for k := range out {
+		out[k] = cellOf(status, load, k)
+	}
+	return out
+}
+
+// object is the name of the object that a row is of.
+func (m *matrix) object(row *mrow) string {
+	if row.object != nil {
+		return row.object.Object
+	}
+	return m.r.Programs[row.programs[0]].Object
+}
+
+// name names a row within its object.
+func (m *matrix) name(row *mrow) string {
+	if row.object != nil {
+		return row.object.Object
+	}
+	p := &m.r.Programs[row.programs[0]]
+	last := m.r.Programs[row.programs[len(row.programs)-1]].Name
+	switch n := len(row.programs); n {
+	case 1:
+		return fmt.Sprintf("%s (%s)", p.Name, p.Section)
+	case 2:
+		return p.Name + ", " + last
+	default:
+		return fmt.Sprintf("%s … %s (%d)", p.Name, last, n)
+	}
+}
+
+// at is the cell of a row in a column.
+func (m *matrix) at(row *mrow, column int) cell { return row.cells[m.columns[column].kernels[0]] }
+
+// rest says how many programs are not in the matrix, "" if all are.
+func (m *matrix) rest() string {
+	switch {
+	case m.fine == 0:
+		return ""
+	case m.guarded == 0:
+		return fmt.Sprintf("%s ok on every kernel", logtext.Plural(m.fine, "program"))
+	}
+	return fmt.Sprintf("%s ok on every kernel, %d of them thanks to guards", logtext.Plural(m.fine, "program"), m.guarded)
+}
+
+// objectsByNeed returns the rows of objects, those that do not work everywhere first.
+func objectsByNeed(r *check.Report) []object {
+	out := make([]object, len(r.Objects))
+	for i := range r.Objects {
+		out[i].ObjectRow = &r.Objects[i]
+	}
+	slices.SortStableFunc(out, func(a, b object) int {
+		if a.fine() == b.fine() {
+			return 0
+		} else if b.fine() {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+type object struct{ *check.ObjectRow }
+
+// fine reports whether an object works on every kernel that it is for.
+func (o object) fine() bool { return o.Headline.Works == o.Headline.Total }
+
+// signs returns the cells that the matrix has, ascending.
+func (m *matrix) signs() []cell {
+	var seen [numCell]bool
+	for i := range m.rows {
+		for c := range m.columns {
+			seen[m.at(&m.rows[i], c)] = true
+		}
+	}
+	var out []cell
+	for c := range numCell {
+		if seen[c] {
+			out = append(out, c)
+		}
+	}
+	return out
+}
