@@ -10,22 +10,30 @@ import (
 )
 
 // Diff writes what the programs use that kernels a and b disagree on, and
-// returns how many differences there are.
+// returns how many differences there are. Without any it says so.
 func Diff(w io.Writer, r *check.Report, a, b int) int {
 	l := r.Diff(a, b)
+	if len(l) == 0 {
+		foreign.Fprintf(w, "nothing differs between %s and %s\n", r.Kernels[a].Name, r.Kernels[b].Name)
+		return 0
+	}
 	foreign.Fprintf(w, "--- %s\n+++ %s\n", r.Kernels[a].Name, r.Kernels[b].Name)
-	last := -1
+	program, line := -1, ""
 	for _, d := range l {
-		if d.Program != last {
-			last = d.Program
-			p := &r.Programs[d.Program]
-			foreign.Fprintf(w, "%s: %s (%s): %s, %s\n", p.Object, p.Name, p.Section, p.Status[a], p.Status[b])
+		if d.Program != program {
+			program, line = d.Program, ""
+			p := &r.Programs[program]
+			foreign.Fprintf(w, "%s: %s (%s): %s → %s\n", p.Object, p.Name, p.Section,
+				cellTexts[cellOf(p.Status, p.Load, a)].name, cellTexts[cellOf(p.Status, p.Load, b)].name)
 		}
 		sign := "-"
 		if d.Only == b {
 			sign = "+"
 		}
-		foreign.Fprintf(w, "  %s %s\n", sign, sentence(&d.Finding))
+		if s := sign + " " + sentence(&d.Finding); s != line {
+			line = s
+			foreign.Fprintf(w, "  %s\n", line)
+		}
 	}
 	return len(l)
 }
