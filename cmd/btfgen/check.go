@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,6 +36,7 @@ func checkCommand() *cli.Command {
 			&cli.BoolFlag{Name: "json", Usage: "same as --format json"},
 			&cli.BoolFlag{Name: "min-kernel", Usage: "same as --format min-kernel: a line for each object, from which release of Linux on it works"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`", Value: "-"},
+			&cli.StringFlag{Name: "source-root", Usage: "in SARIF, name sources below `DIR` from there on, as code hosts want it", TakesFile: true},
 			&cli.StringSliceFlag{Name: "require", Usage: "fail if something fails on a kernel that `SELECTOR` chooses, and only then"},
 			&cli.StringFlag{Name: "baseline", Usage: "compare with `FILE`, an older --json, and fail only on what got worse", TakesFile: true},
 			&cli.BoolFlag{Name: "diff", Usage: "the first two arguments select a kernel each: show what differs between them"},
@@ -56,7 +58,14 @@ var answers = map[string]func(io.Writer, *check.Report) error{
 
 // reportWriter returns what writes the report in the format asked for.
 func reportWriter(c *cli.Context) (func(io.Writer, *check.Report) error, error) {
-	opts := report.Options{Verbose: c.Bool("verbose")}
+	opts := report.Options{Verbose: c.Bool("verbose"), Version: buildVersion()}
+	if root := c.String("source-root"); root != "" {
+		abs, err := filepath.Abs(root)
+		if err != nil {
+			return nil, err
+		}
+		opts.SourceRoot = filepath.ToSlash(abs)
+	}
 	color, err := colored(c)
 	if err != nil {
 		return nil, err
@@ -84,7 +93,7 @@ func reportWriter(c *cli.Context) (func(io.Writer, *check.Report) error, error) 
 	case "junit":
 		return report.JUnit, nil
 	case "sarif":
-		return report.SARIF, nil
+		return func(w io.Writer, r *check.Report) error { return report.SARIF(w, r, opts) }, nil
 	case "html":
 		return report.HTML, nil
 	}

@@ -21,7 +21,7 @@ type group struct {
 	what     []string // sorted
 	why      string
 	advice   string
-	sources  []string // file:line, sorted
+	sources  []string // file:line, in order
 	programs []int    // ascending
 	kernels  []int    // ascending
 }
@@ -102,6 +102,7 @@ func groups(r *check.Report, least check.Status) []group {
 	})
 	first := make(map[string]int)
 	for i := range all {
+		slices.SortFunc(all[i].sources, comparePlaces)
 		if _, ok := first[all[i].advice]; !ok {
 			first[all[i].advice] = i
 		}
@@ -151,11 +152,6 @@ func listed(names []string, most int) string {
 // places lists lines of sources, by file: "x.bpf.c:12, 14; y.bpf.c:7". Of more than most it
 // says how many there are.
 func places(sources []string, most int) string {
-	sources = slices.SortedFunc(slices.Values(sources), func(a, b string) int {
-		fa, la, _ := cutLine(a)
-		fb, lb, _ := cutLine(b)
-		return cmp.Or(cmp.Compare(fa, fb), cmp.Compare(len(la), len(lb)), cmp.Compare(la, lb))
-	})
 	var b strings.Builder
 	last := ""
 	for i, s := range sources {
@@ -175,6 +171,13 @@ func places(sources []string, most int) string {
 		last = file
 	}
 	return b.String()
+}
+
+// comparePlaces orders lines of sources by number.
+func comparePlaces(a, b string) int {
+	fa, la, _ := cutLine(a)
+	fb, lb, _ := cutLine(b)
+	return cmp.Or(cmp.Compare(fa, fb), cmp.Compare(len(la), len(lb)), cmp.Compare(la, lb))
 }
 
 // cutLine splits file:line.

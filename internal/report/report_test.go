@@ -304,41 +304,83 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-func TestJUnitAndSARIF(t *testing.T) {
+func TestJUnit(t *testing.T) {
+	r := sample()
+	r.Programs[3].Status[0], r.Programs[3].Findings[0].Status = check.Fails, check.Fails // where its object works
 	var b bytes.Buffer
-	if err := JUnit(&b, sample()); err != nil {
+	if err := JUnit(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	var s suites
 	if err := xml.Unmarshal(b.Bytes(), &s); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Suites) != 5 || s.Suites[1].Failures != 1 || s.Suites[1].Skipped != 1 || s.Suites[1].Tests != 4 {
-		t.Errorf("%+v", s.Suites)
+	var got []string
+	for _, c := range s.Suites[1].Cases {
+		line := c.Class + " " + c.Name
+		if c.Failure != nil {
+			line += fmt.Sprintf(" failed (%s) %s | %s", c.Failure.Type, c.Failure.Message, c.Failure.Text)
+		}
+		if c.Skipped != nil {
+			line += fmt.Sprintf(" skipped %s", c.Skipped.Message)
+		}
+		got = append(got, line)
 	}
-	b.Reset()
-	if err := SARIF(&b, sample()); err != nil {
+	want := []string{
+		"a.o object failed (core) broken: fails: struct s.f: field absent (./x.bpf.c:12) | " +
+			"broken:\nfails: struct s.f: field absent (./x.bpf.c:12)\nfails: struct s.g|h: field absent (./x.bpf.c:9)\n",
+		"b.o object",
+		"a.o broken failed (core) fails: struct s.f: field absent (./x.bpf.c:12) | " +
+			"fails: struct s.f: field absent (./x.bpf.c:12)\nfails: struct s.g|h: field absent (./x.bpf.c:9)\n",
+		"a.o guard",
+		"b.o <fine>",
+		"b.o perhaps skipped fails to attach: function y: not there",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("- want, + got:\n%s", diff)
+	}
+	if s.Tests != 30 || s.Failures != 4 || s.Suites[1].Failures != 2 || s.Suites[1].Skipped != 1 || s.Suites[0].Failures != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestSARIF(t *testing.T) {
+	r := sample()
+	for _, at := range []string{"/src/my tool/x[1].c:7", "/src/my tool/../other.c:8"} {
+		f := r.Programs[0].Findings[0]
+		f.Source = at
+		r.Programs[0].Findings = append(r.Programs[0].Findings, f)
+	}
+	var b bytes.Buffer
+	if err := SARIF(&b, r, Options{SourceRoot: "/src/my tool", Version: "v1.2.3"}); err != nil {
 		t.Fatal(err)
 	}
 	var l sarifLog
 	if err := json.Unmarshal(b.Bytes(), &l); err != nil {
 		t.Fatal(err)
 	}
-	known := make(map[string]bool)
-	for _, r := range l.Runs[0].Tool.Driver.Rules {
-		known[r.ID] = true
-	}
-	lines := 0
+	var got []string
+	show := func(l sarifLocation) string { return fmt.Sprint(l.Physical.Artifact.URI, " ", l.Physical.Region.Line) }
 	for _, r := range l.Runs[0].Results {
-		if !known[r.Rule] || r.Message.Text == "" || len(r.Locations) == 0 {
+		if len(r.Locations) != 1 || l.Runs[0].Tool.Driver.Rules[r.Index].ID != r.Rule {
 			t.Errorf("%+v", r)
 		}
-		if p := r.Locations[0].Physical; p.Region != nil && p.Region.Line == 12 && p.Artifact.URI == "x.bpf.c" {
-			lines++
+		line := r.Level + " " + r.Rule + " " + show(r.Locations[0])
+		for _, rel := range r.Related {
+			line += fmt.Sprintf(" (%d: %s)", rel.ID, show(rel))
 		}
+		got = append(got, line+" "+r.Message.Text)
 	}
-	if lines != 2 {
-		t.Errorf("%d results with a line, want 2", lines)
+	want := []string{
+		"error BTFGEN1001 x.bpf.c 9 (1: x.bpf.c 12) (2: file:///src/other.c 8) (3: x%5B1%5D.c 7) " +
+			"fails: struct s.f, .g|h: field absent. On 2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2). Programs: a.o: broken. " +
+			topics[0].advice + " Also at [x.bpf.c:12](1), [other.c:8](2), [x\\[1\\].c:7](3).",
+		"warning BTFGEN1012 b.o 1 may fail to attach: function y: not there. " +
+			"On 4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3). Programs: b.o: perhaps. " + topics[11].advice,
+		"note BTFGEN1012 b.o 1 unknown: function y: no functions. On 1 kernel: some/vmlinux. Programs: b.o: perhaps. " + topics[11].advice,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("- want, + got:\n%s", diff)
 	}
 }
 

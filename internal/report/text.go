@@ -19,6 +19,9 @@ import (
 type Options struct {
 	Verbose bool // guards, notes, and all ranges
 	Color   bool // of the text form, for terminals
+
+	SourceRoot string // of SARIF: an absolute path, from which on sources are named
+	Version    string // btfgen's
 }
 
 // maxColumns is how wide a matrix is worth reading.

@@ -60,7 +60,7 @@ var topics = []topic{
 		"Read this in another way, such as bpf_probe_read_kernel(), or have other programs for such kernels."},
 	{check.TopicAnalysis, "BTFGEN1014", "NotJudged", "", "What cannot be judged",
 		"What the kernel's BTF says is not enough to tell.", "Try these on such a kernel: BTF does not tell."},
-	{check.TopicExternal, "BTFGEN1015", "RunningKernelsBTF", "", "What comes from the running kernel's own BTF",
+	{check.TopicExternal, "BTFGEN1015", "RunningKernelBtf", "", "What comes from the running kernel's own BTF",
 		"What is taken from the running kernel's own BTF is not in BTF that is shipped.", "Have the running kernel's own BTF for these."},
 }
 

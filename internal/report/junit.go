@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"encoding/xml"
+	"io"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/foreign"
+)
+
+type (
+	suites struct {
+		XMLName  xml.Name `xml:"testsuites"`
+		Name     string   `xml:"name,attr"`
+		Tests    int      `xml:"tests,attr"`
+		Failures int      `xml:"failures,attr"`
+		Suites   []suite  `xml:"testsuite"`
+	}
+	suite struct {
+		Name     string     `xml:"name,attr"`
+		Tests    int        `xml:"tests,attr"`
+		Failures int        `xml:"failures,attr"`
+		Errors   int        `xml:"errors,attr"` // none; readers want to be told
+		Skipped  int        `xml:"skipped,attr"`
+		Cases    []testCase `xml:"testcase"`
+	}
+	testCase struct {
+		Name    string   `xml:"name,attr"`
+		Class   string   `xml:"classname,attr"`
+		Failure *message `xml:"failure,omitempty"`
+		Skipped *message `xml:"skipped,omitempty"`
+	}
+	message struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr,omitempty"` // of failures
+		Text    string `xml:",chardata"`
+	}
+)
+
+// JUnit writes a test suite per kernel with a case per object, which is called
+// "object", and one per program. What may fail or is unknown counts as skipped, and so does
+// a program that fails while its object works.
+func JUnit(w io.Writer, r *check.Report) error {
+	all := suites{Name: "btfgen check"}
+	for k := range r.Kernels {
+		s := suite{Name: foreign.Text(r.Kernels[k].Name)}
+		works := make(map[string]bool) // objects
+		for i := range r.Objects {
+			o := &r.Objects[i]
+			works[o.Object] = o.Status[k] <= check.Guarded
+			s.add(o.Object, "object", o.Status[k], func() *message { return deciders(r, o, k) })
+		}
+		for i := range r.Programs {
+			p := &r.Programs[i]
+			st := p.Status[k]
+			if st == check.Fails && works[p.Object] {
+				st = check.MayFail
+			}
+			s.add(p.Object, p.Name, st, func() *message { return reasons(p, k) })
+		}
+		s.Tests = len(s.Cases)
+		all.Suites = append(all.Suites, s)
+		all.Tests += s.Tests
+		all.Failures += s.Failures
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	enc := xml.NewEncoder(w)
+	enc.Indent("", " ")
+	if err := enc.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// add adds a case, unless it is for other machines.
+func (s *suite) add(object, name string, status check.Status, why func() *message) {
+	c := testCase{Name: foreign.Text(name), Class: foreign.Text(object)}
+	switch {
+	case status == check.Other:
+		return
+	case status == check.Fails:
+		c.Failure = why()
+		s.Failures++
+	case status > check.Other:
+		c.Skipped = why()
+		c.Skipped.Type = ""
+		s.Skipped++
+	}
+	s.Cases = append(s.Cases, c)
+}
+
+// reasons lists what stands against a program on a kernel, the worst first. The
+// type is the topic of that.
+func reasons(p *check.Program, kernel int) *message {
+	var m message
+	last := ""
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		if f.Status <= check.Other || !slices.Contains(f.Kernels, kernel) {
+			continue
+		}
+		line := foreign.Text(sentence(&f.Finding))
+		if m.Message == "" {
+			m.Message, m.Type = line, string(f.Topic)
+		}
+		if line != last {
+			m.Text += line + "\n"
+		}
+		last = line
+	}
+	return &m
+}
+
+// deciders lists what stands against an object on a kernel: what does against the
+// programs that decide it.
+func deciders(r *check.Report, o *check.ObjectRow, kernel int) *message {
+	var m message
+	for _, d := range o.Decides {
+		if !slices.Contains(d.Kernels, kernel) {
+			continue
+		}
+		p := &r.Programs[d.Program]
+		of := reasons(p, kernel)
+		name := foreign.Text(p.Name)
+		if m.Message == "" {
+			m.Message, m.Type = name+": "+of.Message, of.Type
+		}
+		m.Text += name + ":\n" + of.Text
+	}
+	return &m
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"io"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/foreign"
+)
+
+// The part of SARIF 2.1.0 that code hosts show.
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool struct {
+			Driver sarifDriver `json:"driver"`
+		} `json:"tool"`
+		Results []sarifResult `json:"results"`
+	}
+	sarifDriver struct {
+		Name    string      `json:"name"`
+		Version string      `json:"version,omitempty"`
+		URI     string      `json:"informationUri"`
+		Rules   []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID      string    `json:"id"`
+		Name    string    `json:"name"`
+		Short   sarifText `json:"shortDescription"`
+		Full    sarifText `json:"fullDescription"`
+		Help    sarifText `json:"help"`
+		HelpURI string    `json:"helpUri"`
+	}
+	sarifText struct {
+		Text string `json:"text"`
+	}
+	sarifResult struct {
+		Rule      string          `json:"ruleId"`
+		Index     int             `json:"ruleIndex"`
+		Level     string          `json:"level"`
+		Message   sarifText       `json:"message"`
+		Locations []sarifLocation `json:"locations"` // one
+		Related   []sarifLocation `json:"relatedLocations,omitempty"`
+	}
+	sarifLocation struct {
+		ID       int `json:"id,omitempty"` // of related ones, to which the message has links
+		Physical struct {
+			Artifact struct {
+				URI string `json:"uri"`
+			} `json:"artifactLocation"`
+			Region sarifRegion `json:"region"`
+		} `json:"physicalLocation"`
+	}
+	sarifRegion struct {
+		Line int `json:"startLine"`
+	}
+)
+
+const (
+	project = "https://github.com/btfgen/btfgen"
+	manual  = project + "/blob/main/docs/check.md"
+)
+
+// SARIF writes a result per cause at the first line where it shows, with links to the
+// others. One that no line shows is at the beginning of the object.
+func SARIF(w io.Writer, r *check.Report, o Options) error {
+	run := sarifRun{Results: []sarifResult{}}
+	run.Tool.Driver = sarifDriver{Name: "btfgen", Version: strings.TrimPrefix(o.Version, "v"), URI: project}
+	for i := range topics {
+		t := &topics[i]
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules,
+			sarifRule{t.id, t.name, sarifText{t.title + "."}, sarifText{t.text}, sarifText{t.text + " " + t.advice}, manual})
+	}
+	ordered := order(r)
+	for _, g := range groups(r, check.Unknown) {
+		res := sarifResult{Level: "warning"}
+		res.Index = slices.IndexFunc(topics, func(t topic) bool { return t.topic == g.topic })
+		res.Rule = topics[res.Index].id
+		switch g.status {
+		case check.Fails:
+			res.Level = "error"
+		case check.Unknown:
+			res.Level = "note"
+		}
+		text := foreign.Sprintf("%s. On %s. Programs: %s. %s", g.text(10), where(r, ordered, g.kernels, 5), programs(r, g.programs, 10), g.advice)
+		res.Message.Text = noLinks.Replace(string(text))
+		if len(g.sources) == 0 {
+			l := location(r.Programs[g.programs[0]].Object, "")
+			l.Physical.Region.Line = 1
+			res.Locations = []sarifLocation{l}
+		}
+		for i, s := range g.sources {
+			l := location(s, o.SourceRoot)
+			switch {
+			case i == 0:
+				res.Locations = []sarifLocation{l}
+				continue
+			case i == 1:
+				res.Message.Text += " Also at "
+			default:
+				res.Message.Text += ", "
+			}
+			l.ID = i
+			res.Related = append(res.Related, l)
+			res.Message.Text += "[" + noLinks.Replace(foreign.Text(path.Base(s))) + "](" + strconv.Itoa(i) + ")"
+			if i == len(g.sources)-1 {
+				res.Message.Text += "."
+			}
+		}
+		run.Results = append(run.Results, res)
+	}
+	return foreign.JSON(w).Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+}
+
+// noLinks escapes what is markup in SARIF's messages.
+var noLinks = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`)
+
+// location is file:line, or a file. What is below root is named from there on.
+func location(source, root string) (l sarifLocation) {
+	file := source
+	if f, line, ok := cutLine(source); ok {
+		if n, err := strconv.Atoi(line); err == nil && n > 0 {
+			file, l.Physical.Region.Line = f, n
+		}
+	}
+	u := url.URL{Path: path.Clean(file)}
+	if below, ok := strings.CutPrefix(u.Path, strings.TrimSuffix(root, "/")+"/"); ok && root != "" {
+		u.Path = below
+	} else if path.IsAbs(u.Path) {
+		u.Scheme = "file"
+	}
+	l.Physical.Artifact.URI = u.String()
+	return l
+}
