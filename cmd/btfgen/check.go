@@ -57,8 +57,8 @@ var answers = map[string]func(io.Writer, *check.Report) error{
 }
 
 // reportWriter returns what writes the report in the format asked for.
-func reportWriter(c *cli.Context) (func(io.Writer, *check.Report) error, error) {
-	opts := report.Options{Verbose: c.Bool("verbose"), Version: buildVersion()}
+func reportWriter(c *cli.Context, old *check.Baseline) (func(io.Writer, *check.Report) error, error) {
+	opts := report.Options{Verbose: c.Bool("verbose"), Baseline: old, Version: buildVersion()}
 	if root := c.String("source-root"); root != "" {
 		abs, err := filepath.Abs(root)
 		if err != nil {
@@ -116,9 +116,6 @@ type checkOptions struct {
 }
 
 func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
-	if o.write, err = reportWriter(c); err != nil {
-		return o, err
-	}
 	o.answers = c.Bool("min-kernel") || answers[c.String("format")] != nil
 	if c.Int("jobs") < 1 {
 		return o, usagef("--jobs %d: want at least 1", c.Int("jobs"))
@@ -158,7 +155,8 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 			return o, usageError{err}
 		}
 	}
-	return o, nil
+	o.write, err = reportWriter(c, o.old)
+	return o, err
 }
 
 func runCheck(c *cli.Context) error {
@@ -204,7 +202,7 @@ func runCheck(c *cli.Context) error {
 	if o.diff != nil {
 		return checkDiff(c, rep, o.diff)
 	}
-	found(c).report = func(w io.Writer) error { return report.Markdown(w, rep, report.Options{}) }
+	found(c).report = func(w io.Writer) error { return report.Markdown(w, rep, report.Options{Baseline: o.old}) }
 	if err := checkVerdict(c, rep, &o); err != nil {
 		return err
 	}

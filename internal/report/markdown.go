@@ -20,6 +20,9 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 	m := newMatrix(r, o.Verbose)
 	foreign.Fprintf(b, "### Portability: %s\n", summaryLine(r))
 	m.headlines(b)
+	if o.Baseline != nil {
+		changes(b, r, m.ordered, r.Compare(o.Baseline))
+	}
 	if len(m.rows) > 0 && len(m.columns) <= maxTable {
 		m.table(b)
 	}
@@ -84,5 +87,43 @@ func (m *matrix) table(b *bufio.Writer) {
 	foreign.Fprintf(b, "\n\n")
 	for i, c := range m.columns {
 		foreign.Fprintf(b, "%d. %s\n", i+1, foreign.Markdown(c.label(m.r)))
+	}
+}
+
+// changes writes what got worse and what got better.
+func changes(b *bufio.Writer, r *check.Report, ordered []int, l []check.Change) {
+	at := make(map[string]int)
+	for k := range r.Kernels {
+		at[r.Kernels[k].Name] = k
+	}
+	any := false
+	for _, part := range []struct {
+		title string
+		in    func(*check.Change) bool
+	}{
+		{"Worse", (*check.Change).Worse},
+		{"Better", func(c *check.Change) bool { return c.New < c.Old }},
+	} {
+		var rows []check.Change // without kernels
+		on := make(map[check.Change][]int)
+		for _, c := range l {
+			if k := at[c.Kernel]; part.in(&c) {
+				if c.Kernel = ""; on[c] == nil {
+					rows = append(rows, c)
+				}
+				on[c] = append(on[c], k)
+			}
+		}
+		for i, c := range rows {
+			if i == 0 {
+				foreign.Fprintf(b, "\n#### %s than the baseline\n\n| program | was | is | where |\n|---|---|---|---|\n", part.title)
+				any = true
+			}
+			foreign.Fprintf(b, "| %s: %s | %s %s | %s %s | %s |\n", foreign.Markdown(c.Object), foreign.Markdown(c.Program),
+				cellTexts[cellFor(c.Old)].icon, c.Old, cellTexts[cellFor(c.New)].icon, c.New, foreign.Markdown(where(r, ordered, on[c], 5)))
+		}
+	}
+	if !any {
+		foreign.Fprintf(b, "\nNothing is worse or better than the baseline.\n")
 	}
 }

@@ -255,6 +255,53 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
+// TestChanges has what got worse and better since a baseline.
+func TestChanges(t *testing.T) {
+	old := sample()
+	old.Programs[0].Status = []check.Status{0, 0, 0, 0, 0}
+	old.Programs[1].Status = []check.Status{0, 0, 0, 0, 0} // guarded is as good as ok
+	old.Programs[3].Status = []check.Status{5, 4, 4, 4, 3}
+	for _, tt := range []struct {
+		old  *check.Report
+		want string
+	}{
+		{old, `
+#### Worse than the baseline
+
+| program | was | is | where |
+|---|---|---|---|
+| a.o: broken | ✅ ok | ❌ fails | 2 kernels: debian x86\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) |
+
+#### Better than the baseline
+
+| program | was | is | where |
+|---|---|---|---|
+| b.o: perhaps | ❌ fails | ⚠️ may fail | 1 kernel: debian x86\_64 5.10.0-30-amd64 |
+`},
+		{sample(), "\nNothing is worse or better than the baseline.\n"},
+	} {
+		var b bytes.Buffer
+		if err := JSON(&b, tt.old, nil); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "old.json")
+		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		baseline, err := check.ReadBaseline(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Reset()
+		if err := Markdown(&b, sample(), Options{Baseline: baseline}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), tt.want) {
+			t.Errorf("no %s in\n%s", tt.want, b.String())
+		}
+	}
+}
+
 // TestJSON reads what was written.
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer

@@ -20,8 +20,9 @@ type Options struct {
 	Verbose bool // guards, notes, and all ranges
 	Color   bool // of the text form, for terminals
 
-	SourceRoot string // of SARIF: an absolute path, from which on sources are named
-	Version    string // btfgen's
+	Baseline   *check.Baseline // of Markdown: say what got worse and better since
+	SourceRoot string          // of SARIF: an absolute path, from which on sources are named
+	Version    string          // btfgen's
 }
 
 // maxColumns is how wide a matrix is worth reading.
