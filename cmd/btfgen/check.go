@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,7 +96,14 @@ func reportWriter(c *cli.Context, old *check.Baseline) (func(io.Writer, *check.R
 	case "sarif":
 		return func(w io.Writer, r *check.Report) error { return report.SARIF(w, r, opts) }, nil
 	case "html":
-		return report.HTML, nil
+		if opts.Date, err = sourceDate(); err != nil {
+			return nil, err
+		}
+		opts.Command = c.App.Name
+		for _, a := range os.Args[1:] {
+			opts.Command += " " + quoted(a)
+		}
+		return func(w io.Writer, r *check.Report) error { return report.HTML(w, r, opts) }, nil
 	}
 	if write, ok := answers[format]; ok {
 		return write, nil

@@ -34,7 +34,7 @@ func manCommand() *cli.Command {
 }
 
 func runMan(c *cli.Context) error {
-	date, err := manDate(os.Getenv("SOURCE_DATE_EPOCH"))
+	date, err := sourceDate()
 	if err != nil {
 		return err
 	}
@@ -74,8 +74,10 @@ func writeManPages(c *cli.Context, dir, date string) (err error) {
 	return nil
 }
 
-// manDate returns the date of pages, by the seconds since 1970 that builds which can be repeated have in their environment.
-func manDate(epoch string) (string, error) {
+// sourceDate returns the date that outputs are to have, by the seconds since 1970 that builds which can be repeated have in their
+// environment; "" without them.
+func sourceDate() (string, error) {
+	epoch := os.Getenv("SOURCE_DATE_EPOCH")
 	if epoch == "" {
 		return "", nil
 	}

@@ -123,8 +123,7 @@ func programs(r *check.Report, list []int, most int) string {
 
 // sentence is a finding in a line.
 func sentence(f *check.Finding) string {
-	what, why := plain(f.Topic, f.Subject, f.Reason)
-	g := group{status: f.Status, attach: f.Attach, topic: f.Topic, what: []string{what}, why: why}
+	g := groupOf(f)
 	s := g.text(1)
 	if f.Source != "" {
 		s += " (" + f.Source + ")"

@@ -26,6 +26,12 @@ type group struct {
 	kernels  []int    // ascending
 }
 
+// groupOf returns a finding as a group of its own.
+func groupOf(f *check.Finding) group {
+	what, why := plain(f.Topic, f.Subject, f.Reason)
+	return group{status: f.Status, attach: f.Attach, topic: f.Topic, what: []string{what}, why: why}
+}
+
 // verdict is the status in words.
 func (g *group) verdict() string {
 	c := check.Cause{Status: g.status, Attach: g.attach}

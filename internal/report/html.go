@@ -8,6 +8,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"io"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,59 +20,135 @@ import (
 //go:embed page.html
 var page string
 
-// pageData is what the page shows. Verdicts are a string per program, a digit
-// per kernel; sets of kernels are "0-3,7".
+// pageData is what the page shows. Verdicts are a string per row, a digit per
+// kernel, which is a cell; sets of kernels, each once, are as ranges has them.
 type pageData struct {
 	Title    string        `json:"title"`
+	Run      []string      `json:"run"` // version and date
+	Command  string        `json:"command,omitempty"`
 	Kernels  []string      `json:"kernels"`
+	Families []pageFamily  `json:"families"` // in the order of kernels
+	Cells    []pageCell    `json:"cells"`
+	Sets     []string      `json:"sets"`
+	Texts    []string      `json:"texts"` // the first is empty
+	Objects  []pageObject  `json:"objects"`
 	Programs []pageProgram `json:"programs"`
-	Status   []string      `json:"status"` // names by digit
+	Advice   []string      `json:"advice"`
+	Causes   []pageCause   `json:"causes"` // by advice
+
+	column []int          // of kernels
+	sets   map[string]int // of Sets
+	texts  map[string]int // of Texts
+}
+
+// pageFamily are kernels of one distribution and machine.
+type pageFamily struct {
+	Name   string   `json:"n"`
+	Series [][2]any `json:"s"` // names and numbers of kernels
+}
+
+type pageCell struct {
+	Name string `json:"name"`
+	Sign string `json:"sign"`
+}
+
+type pageObject struct {
+	Name     string        `json:"n"`
+	Headline string        `json:"h,omitempty"`
+	Cells    string        `json:"v,omitempty"`
+	Rules    []string      `json:"r,omitempty"`
+	Decides  []pageDecider `json:"d,omitempty"`
+}
+
+type pageDecider struct {
+	Program int `json:"p"`
+	Kernels int `json:"k"`
 }
 
 type pageProgram struct {
-	Object   string        `json:"o"`
+	Object   int           `json:"o"`
 	Name     string        `json:"n"`
 	Section  string        `json:"s"`
-	Status   string        `json:"v"`
-	Findings []pageFinding `json:"f,omitempty"`
+	Cells    string        `json:"v"`
+	Findings []pageFinding `json:"f"`
 	Notes    []string      `json:"t,omitempty"`
 }
 
 type pageFinding struct {
-	Status  int    `json:"v"`
-	Text    string `json:"x"`
-	Guard   string `json:"g,omitempty"`
-	Kernels string `json:"k"`
+	Cell    cell `json:"c"`
+	Text    int  `json:"x"`
+	Source  int  `json:"l,omitempty"`
+	Guard   int  `json:"g,omitempty"`
+	Kernels int  `json:"k"`
 }
 
-// HTML writes the report as one self-contained page: a map of programs and
-// kernels that can be sorted, filtered and opened to the reasons.
-func HTML(w io.Writer, r *check.Report) error {
-	d := pageData{Title: summaryLine(r)}
-	for s := check.OK; s <= check.Fails; s++ {
-		d.Status = append(d.Status, s.String())
+type pageCause struct {
+	Advice   int   `json:"d"`
+	Cell     cell  `json:"c"`
+	Text     int   `json:"x"`
+	Kernels  int   `json:"k"`
+	Programs []int `json:"p"`
+}
+
+// HTML writes the report as one self-contained page: what to do, and a map of programs and
+// kernels that can be sorted, filtered, folded and opened to the reasons.
+func HTML(w io.Writer, r *check.Report, o Options) error {
+	d := pageData{Title: "btfgen check: " + summaryLine(r), Run: []string{"btfgen " + o.Version}, Command: foreign.Text(o.Command),
+		Sets: []string{}, Objects: []pageObject{}, Programs: []pageProgram{}, Advice: []string{}, Causes: []pageCause{},
+		column: make([]int, len(r.Kernels)), sets: make(map[string]int), texts: make(map[string]int)}
+	d.text("")
+	for _, c := range cellTexts {
+		d.Cells = append(d.Cells, pageCell{c.name, string(c.sign)})
+	}
+	if o.Date != "" {
+		d.Run = append(d.Run, o.Date)
 	}
 	ordered := order(r)
-	column := make([]int, len(ordered))
-	for i, k := range ordered {
-		column[k] = i
-		d.Kernels = append(d.Kernels, foreign.Text(r.Kernels[k].Name))
+	d.kernels(r, ordered)
+	row := func(cells []cell) string {
+		b := make([]byte, len(ordered))
+		for i, k := range ordered {
+			b[i] = '0' + byte(cells[k])
+		}
+		return string(b)
+	}
+	at := make(map[string]int)
+	for i := range r.Objects {
+		x := &r.Objects[i]
+		at[x.Object] = i
+		out := pageObject{Name: foreign.Text(x.Object), Headline: foreign.Text(x.Headline.Text), Cells: row(cells(x.Status, x.Load))}
+		for _, rule := range x.Rules {
+			out.Rules = append(out.Rules, foreign.Text(ruleText(r, &rule)))
+		}
+		for _, dec := range x.Decides {
+			out.Decides = append(out.Decides, pageDecider{dec.Program, d.set(dec.Kernels)})
+		}
+		d.Objects = append(d.Objects, out)
 	}
 	for i := range r.Programs {
 		p := &r.Programs[i]
-		out := pageProgram{Object: foreign.Text(p.Object), Name: foreign.Text(p.Name), Section: foreign.Text(p.Section)}
-		var v strings.Builder
-		for _, k := range ordered {
-			v.WriteByte('0' + byte(p.Status[k]))
+		if _, ok := at[p.Object]; !ok {
+			at[p.Object] = len(d.Objects)
+			d.Objects = append(d.Objects, pageObject{Name: foreign.Text(p.Object)})
 		}
-		out.Status = v.String()
+		out := pageProgram{Object: at[p.Object], Name: foreign.Text(p.Name), Section: foreign.Text(p.Section), Cells: row(cells(p.Status, p.Load)), Findings: []pageFinding{}}
 		for _, f := range p.Findings {
-			out.Findings = append(out.Findings, pageFinding{int(f.Status), foreign.Text(sentence(&f.Finding)), foreign.Text(f.Guard), ranges(f.Kernels, column)})
+			g := groupOf(&f.Finding)
+			x := pageFinding{g.cell(), d.text(g.subject(1) + ": " + g.why), d.text(f.Source), d.text(f.Guard), d.set(f.Kernels)}
+			if !slices.Contains(out.Findings, x) { // as several relocations of one field are
+				out.Findings = append(out.Findings, x)
+			}
 		}
 		for _, n := range p.Notes {
 			out.Notes = append(out.Notes, foreign.Text(n.Subject+" "+n.Reason))
 		}
 		d.Programs = append(d.Programs, out)
+	}
+	for _, g := range groups(r, check.Unknown) {
+		if n := len(d.Advice); n == 0 || d.Advice[n-1] != g.advice {
+			d.Advice = append(d.Advice, g.advice)
+		}
+		d.Causes = append(d.Causes, pageCause{len(d.Advice) - 1, g.cell(), d.text(g.subject(4) + ": " + g.why), d.set(g.kernels), g.programs})
 	}
 	var data bytes.Buffer
 	if err := json.NewEncoder(&data).Encode(d); err != nil { // escapes <, > and &
@@ -84,13 +162,57 @@ func HTML(w io.Writer, r *check.Report) error {
 	return b.Flush()
 }
 
-// ranges writes a set of kernels as ranges of their columns.
+// kernels sets all that is about kernels alone.
+func (d *pageData) kernels(r *check.Report, ordered []int) {
+	last := ""
+	for i, k := range ordered {
+		x := &r.Kernels[k]
+		d.column[k] = i
+		d.Kernels = append(d.Kernels, foreign.Text(x.Name))
+		f := family(x)
+		if i == 0 || f != family(&r.Kernels[ordered[i-1]]) {
+			d.Families = append(d.Families, pageFamily{Name: foreign.Text(f)})
+			last = ""
+		}
+		of := &d.Families[len(d.Families)-1]
+		// "6 1 amd64" of Series is Linux 6.1.
+		if s := versions.ReplaceAllString(x.Key().Series().Release, "$1.$2"); s == last && s != "" {
+			of.Series[len(of.Series)-1][1] = of.Series[len(of.Series)-1][1].(int) + 1
+		} else {
+			of.Series = append(of.Series, [2]any{foreign.Text(s), 1})
+			last = s
+		}
+	}
+}
+
+var versions = regexp.MustCompile(`\b(\d+) (\d+)\b`)
+
+// set returns the number of a set of kernels in Sets.
+func (d *pageData) set(kernels []int) int { return intern(&d.Sets, d.sets, ranges(kernels, d.column)) }
+
+// text returns the number of a text in Texts.
+func (d *pageData) text(s string) int { return intern(&d.Texts, d.texts, foreign.Text(s)) }
+
+// intern returns the place of s in a list, to which it adds it if it is not there.
+func intern(list *[]string, at map[string]int, s string) int {
+	n, ok := at[s]
+	if !ok {
+		n = len(*list)
+		at[s] = n
+		*list = append(*list, s)
+	}
+	return n
+}
+
+// ranges writes a set of kernels as ranges of their columns: how many are left out
+// since the last one, and "+" how many follow the first. 1, 2, 3 and 7 are "1+2,3".
 func ranges(set []int, column []int) string {
 	in := make([]bool, len(column)+1)
 	for _, k := range set {
 		in[column[k]] = true
 	}
 	var parts []string
+	end := 0
 	for i := 0; i < len(column); i++ {
 		if !in[i] {
 			continue
@@ -99,11 +221,12 @@ func ranges(set []int, column []int) string {
 		for in[i+1] {
 			i++
 		}
-		s := strconv.Itoa(first)
+		s := strconv.Itoa(first - end)
 		if i > first {
-			s += "-" + strconv.Itoa(i)
+			s += "+" + strconv.Itoa(i-first)
 		}
 		parts = append(parts, s)
+		end = i + 1
 	}
 	return strings.Join(parts, ",")
 }

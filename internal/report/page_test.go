@@ -4,35 +4,211 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"html"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/btfgen/btfgen/internal/check"
 )
 
-// TestPage opens the page in a headless Chromium, filters, goes to a cell with
-// the keyboard, and reads what it shows.
-func TestPage(t *testing.T) {
+func pageOf(t *testing.T, r *check.Report) string {
+	t.Helper()
 	var b bytes.Buffer
-	if err := HTML(&b, sample()); err != nil {
+	if err := HTML(&b, r, Options{Version: "v1.2.3", Command: "btfgen check --format html a.o b.o", Date: "2026-01-02"}); err != nil {
 		t.Fatal(err)
 	}
+	return b.String()
+}
+
+// chromium runs a headless Chromium on a page and returns what it prints; without
+// Chromium the test is skipped.
+func chromium(t *testing.T, page string, args ...string) string {
+	t.Helper()
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("needs chromium")
+	}
+	file := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args = append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-color-profile=srgb"}, args...)
+	out, err := exec.Command(program, append(args, "file://"+file)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// chromiumTitle returns the title that the scripts of a page leave.
+func chromiumTitle(t *testing.T, page string, args ...string) string {
+	t.Helper()
+	_, rest, _ := strings.Cut(chromium(t, page, append(args, "--dump-dom")...), "<title>")
+	title, _, _ := strings.Cut(rest, "</title>")
+	return html.UnescapeString(title)
+}
+
+// TestPage opens the page, folds, filters, follows a link, taps on a cell and goes
+// to another with the keyboard, and reads what it shows.
+func TestPage(t *testing.T) {
 	const script = `<script>
-const shown = () => [...document.querySelectorAll("#rows th")].map(e => e.firstChild.textContent.trim()).join(",");
-const out = ["all " + shown()];
-$("so").value = "1"; filter(); out.push("worst " + shown());
-$("fk").value = "arm64"; $("fs").value = "4"; filter(); out.push("arm64 " + shown());
-$("fk").value = "x86_64 6.1."; $("fs").value = "0"; $("fp").value = "Candidate brok"; filter(); out.push("found " + shown());
-const cv = document.querySelector("canvas"); cv.focus(); cv.dispatchEvent(new KeyboardEvent("keydown", { key: "End" }));
-out.push("side " + $("side").textContent);
-document.title = out.join(" | ");
+onerror = (m, f, line) => document.title = out.join("\n") + m + " in line " + line;
+const shown = () => [...document.querySelectorAll("#rows > tr")].map(e => e.className + " " + (e.x ? e.x.n : e.textContent)).join(", ");
+const out = [];
+const say = (what, text) => out.push(what + ": " + text);
+const press = (e, key) => e.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+const input = (id, v) => { $(id).value = v; $(id).dispatchEvent(new Event("input")) };
+const tap = (tr, column) => { const c = tr.querySelector(".cells"), at = c.getBoundingClientRect();
+  c.dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: at.left + W * column + 3, clientY: at.top + 3 })) };
+const heads = () => [...$("families").children, ...$("columns").children].map(e => e.textContent).join(", ");
+say("title", $("title").textContent);
+say("run", $("run").textContent + " " + $("command").textContent);
+say("objects", $("objects").textContent);
+say("causes", $("causes").textContent);
+say("heads", heads());
+say("worst first", shown());
+say("cells", [...document.querySelectorAll(".cells")].map(e => e.textContent).join(" "));
+$("o1").querySelector("button").click(); say("folded", shown()); $("o1").querySelector("button").click();
+tap($("p0"), 4); say("tapped", shown());
+press($("p0").querySelector("button"), "ArrowLeft"); say("left", shown());
+press($("p0").querySelector("button"), "ArrowDown"); say("focus", document.activeElement.closest("tr").id);
+tap($("o0"), 3); say("object", $("o0").nextSibling.textContent);
+input("so", "2"); say("by name", shown());
+input("fk", "arm64"); input("fs", "4"); say("arm64", shown());
+input("fk", "x86_64 6.1."); input("fs", "0"); input("fp", "a.o S.F"); say("found", shown());
+input("fk", ""); input("fp", ""); input("co", "1"); say("series", heads()); input("co", "2"); say("distributions", heads());
+$("folds").lastChild.click(); say("one unfolded", heads() + "; " + $("folds").textContent + " " + document.activeElement.textContent);
+document.querySelector('#causes a[href="#p3"]').click();
+say("link", document.activeElement.closest("tr").id + " " + $("p3").nextSibling.className);
+document.title = out.join("\n");
 </script>`
-	title := chromiumTitle(t, strings.Replace(b.String(), "</html>", script+"</html>", 1))
-	for _, want := range []string{
-		"all broken,guard,&lt;fine&gt;,perhaps |", "worst broken,perhaps,guard,&lt;fine&gt; |",
-		"arm64 perhaps |", "found broken |", "debian/12/x86_64/6.1.0-47-amd64: fails",
-		"fails: relocation byte_off struct s.f: no | candidate (./x.bpf.c:12) ← here1 kernel",
-	} {
-		if !strings.Contains(title, want) {
-			t.Errorf("the page does not show %q: %s", want, title)
+	want := `title: btfgen check: 4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok
+run: btfgen v1.2.3 · 2026-01-02 what was runbtfgen check --format html a.o b.o
+objects: ObjectsX a.o: 3 of 5 kernels· b.o: all 5 kernels
+causes: What to do` + topics[0].advice + `X struct s.f, .g|h: field absent · 2 kernels · a.o: broken` + topics[11].advice +
+		`a function y: not there · 4 kernels · b.o: perhapsu function y: no functions · 1 kernel · b.o: perhaps
+heads: others, debian arm64, debian x86_64, vmlinux, 6.1.0-50-arm64, 5.10.0-30-amd64, 6.1.0-47-amd64, 6.12.107+deb13-amd64
+worst first: o a.o, p broken, p guard, o b.o, p perhaps, p <fine>
+cells: ···XX ···XX ···gg ····· uaaaa ·····
+folded: o a.o, p broken, p guard, o b.o
+tapped: o a.o, p on broken, detail X fails on debian/13/x86_64/6.12.107+deb13-amd64a.o · kprobe/xX struct s.f: field absent ./x.bpf.c:12 ← here2 kernels` +
+		`X struct s.g|h: field absent ./x.bpf.c:9 ← here2 kernels, p guard, o b.o, p perhaps, p <fine>
+left: o a.o, p on broken, detail X fails on debian/12/x86_64/6.1.0-47-amd64a.o · kprobe/xX struct s.f: field absent ./x.bpf.c:12 ← here2 kernels` +
+		`X struct s.g|h: field absent ./x.bpf.c:9 ← here2 kernels, p guard, o b.o, p perhaps, p <fine>
+focus: p1
+object: X fails on debian/12/x86_64/6.1.0-47-amd643 of 5 kernelsdecided by broken
+by name: o a.o, p broken, p guard, o b.o, p <fine>, p perhaps
+arm64: o b.o, p perhaps
+found: o a.o, p broken, p guard
+series: others, debian arm64, debian x86_64, vmlinux, 6.1.0-50-arm64, 5.10.0-30-amd64, 6.1.0-47-amd64, 6.12.107+deb13-amd64
+distributions: others, debian arm64, debian x86_64, vmlinux, 6.1.0-50-arm64, all (3)
+one unfolded: others, debian arm64, debian x86_64, vmlinux, 6.1.0-50-arm64, 5.10.0-30-amd64, 6.1.0-47-amd64, 6.12.107+deb13-amd64; ▾ debian x86_64 ▾ debian x86_64
+link: p3 detail`
+	if diff := cmp.Diff(want, chromiumTitle(t, pageOf(t, sample())+script)); diff != "" {
+		t.Errorf("- want, + got:\n%s", diff)
+	}
+}
+
+// looks are the sizes and colours that the page is looked at in.
+func looks(f func(name string, args ...string)) {
+	for _, width := range []int{360, 768, 1400} {
+		for i, scheme := range []string{"dark", "light"} {
+			f(fmt.Sprintf("%d-%s", width, scheme), fmt.Sprintf("--window-size=%d,900", width), fmt.Sprintf("--blink-settings=preferredColorScheme=%d", i))
+		}
+	}
+}
+
+// framed shows a page as wide as asked for, as Chromium makes no window narrower than 500 pixels.
+func framed(page string, width int) string {
+	return fmt.Sprintf(`<!DOCTYPE html><body style="margin:0"><iframe style="border:0;width:%dpx;height:900px" srcdoc="%s"></iframe>`, width, html.EscapeString(page))
+}
+
+// TestAxe has axe-core look at the page, with something open.
+func TestAxe(t *testing.T) {
+	axe, err := os.ReadFile(module(t, "axe-core/axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := pageOf(t, sample()) + "<script>" + string(axe) + `</script><script>
+toggle($("p0"), 4); $("command").open = true;
+axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }).then(r => document.title = JSON.stringify({
+  passes: r.passes.length, violations: r.violations.map(v => v.id + ": " + v.nodes.map(n => n.html + " " + n.failureSummary).join("; ")) }));
+</script>`
+	looks(func(name string, args ...string) {
+		title := chromiumTitle(t, page, append(args, "--virtual-time-budget=20000")...)
+		var r struct {
+			Passes     int
+			Violations []string
+		}
+		if err := json.Unmarshal([]byte(title), &r); err != nil || r.Passes < 20 {
+			t.Fatalf("%s: %v: %s", name, err, title)
+		}
+		for _, v := range r.Violations {
+			t.Errorf("%s: %s", name, v)
+		}
+	})
+}
+
+// TestScreenshots leaves pictures of the page in the directory that BTFGEN_SCREENSHOTS names.
+func TestScreenshots(t *testing.T) {
+	dir := os.Getenv("BTFGEN_SCREENSHOTS")
+	if dir == "" {
+		t.Skip("needs BTFGEN_SCREENSHOTS, a directory for pictures")
+	}
+	for what, r := range map[string]*check.Report{"small": sample(), "large": large()} {
+		page := pageOf(t, r) + `<script>document.querySelector("tr.p .cells").click()</script>`
+		looks(func(name string, args ...string) {
+			width, _, _ := strings.Cut(name, "-")
+			n, _ := strconv.Atoi(width)
+			file := filepath.Join(dir, what+"-"+name+".png")
+			chromium(t, framed(page, n), append(args, "--screenshot="+file)...)
+			if s, err := os.Stat(file); err != nil || s.Size() < 10_000 {
+				t.Errorf("%s: no picture: %v", file, err)
+			}
+		})
+	}
+}
+
+// TestContrast holds the colours of the page to 4.5:1, light and dark.
+func TestContrast(t *testing.T) {
+	schemes := regexp.MustCompile(`:root \{[^}]*\}`).FindAllString(page, -1)
+	if len(schemes) != 2 {
+		t.Fatalf("%d schemes of colours", len(schemes))
+	}
+	for _, s := range schemes {
+		colors := make(map[string]float64) // luminance
+		for _, m := range regexp.MustCompile(`--(\w+): #(\w{6})`).FindAllStringSubmatch(s, -1) {
+			for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+				n, _ := strconv.ParseUint(m[2][2*i:2*i+2], 16, 8)
+				x := float64(n) / 255
+				if x <= 0.04045 {
+					x /= 12.92
+				} else {
+					x = math.Pow((x+0.055)/1.055, 2.4)
+				}
+				colors[m[1]] += weight * x
+			}
+		}
+		pairs := [][2]string{{"fg", "bg"}, {"soft", "bg"}, {"link", "bg"}, {"fg", "sel"}, {"soft", "sel"}}
+		for c := range numCell {
+			pairs = append(pairs, [2]string{fmt.Sprintf("f%d", c), fmt.Sprintf("b%d", c)})
+		}
+		for _, p := range pairs {
+			a, okA := colors[p[0]]
+			b, okB := colors[p[1]]
+			if ratio := (max(a, b) + 0.05) / (min(a, b) + 0.05); !okA || !okB || ratio < 4.5 {
+				t.Errorf("%s on %s: %.2f", p[0], p[1], ratio)
+			}
 		}
 	}
 }

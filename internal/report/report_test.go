@@ -453,7 +453,7 @@ func TestHTML(t *testing.T) {
 		r.Programs = append(r.Programs, pr)
 	}
 	var b bytes.Buffer
-	if err := HTML(&b, r); err != nil {
+	if err := HTML(&b, r, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if b.Len() > 3e6 {
@@ -468,7 +468,7 @@ func TestHTML(t *testing.T) {
 	if n := strings.Count(b.String(), "</script>"); n != 1 {
 		t.Errorf("%d ends of the script, want 1", n)
 	}
-	if len(d.Programs) != 50 || len(d.Programs[0].Status) != 1000 || len(d.Status) != int(check.Fails)+1 {
+	if len(d.Programs) != 50 || len(d.Programs[0].Cells) != 1000 || len(d.Cells) != int(numCell) {
 		t.Errorf("%d programs", len(d.Programs))
 	}
 	for _, bad := range []string{"http:", "https:", "src=", "@import"} {
@@ -480,10 +480,10 @@ func TestHTML(t *testing.T) {
 
 func TestRanges(t *testing.T) {
 	column := []int{3, 2, 1, 0, 4}
-	if got := ranges([]int{0, 1, 2, 4}, column); got != "1-4" {
+	if got := ranges([]int{0, 1, 2, 4}, column); got != "1+3" {
 		t.Error(got)
 	}
-	if got := ranges([]int{0, 3}, column); got != "0,3" {
+	if got := ranges([]int{0, 3}, column); got != "0,2" {
 		t.Error(got)
 	}
 	if got := order(sample()); !slices.Equal(got, []int{4, 3, 0, 2, 1}) {

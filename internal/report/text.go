@@ -23,6 +23,8 @@ type Options struct {
 	Baseline   *check.Baseline // of Markdown: say what got worse and better since
 	SourceRoot string          // of SARIF: an absolute path, from which on sources are named
 	Version    string          // btfgen's
+	Command    string          // of HTML: what was run
+	Date       string          // of HTML: when, "" if that is not to be told
 }
 
 // maxColumns is how wide a matrix is worth reading.
