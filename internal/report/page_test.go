@@ -119,6 +119,18 @@ link: p3 detail`
 	}
 }
 
+// TestPageMachines leaves out kernels of machines that nothing is for.
+func TestPageMachines(t *testing.T) {
+	r := sample()
+	for i := range r.Programs {
+		r.Programs[i].Status[3] = check.Other
+	}
+	got := chromiumTitle(t, pageOf(t, r)+`<script>document.title = $("families").textContent + ", " + $("tip").textContent</script>`)
+	if want := "othersdebian x86_64, 4 of 4 programs, 4 of 5 kernels; 1 for machines of none of the programs"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 // looks are the sizes and colours that the page is looked at in.
 func looks(f func(name string, args ...string)) {
 	for _, width := range []int{360, 768, 1400} {

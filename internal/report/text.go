@@ -151,7 +151,7 @@ func (t *text) table() {
 			n -= len(c.kernels)
 		}
 		if n > 0 {
-			foreign.Fprintf(t, "       and %d for which none of these programs is\n", n)
+			foreign.Fprintf(t, "       and %d for machines of none of these programs\n", n)
 		}
 	}
 	name := func(row *mrow) foreign.Own {
