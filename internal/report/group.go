@@ -59,10 +59,21 @@ func (g *group) subject(most int) string {
 // text is a group in a line.
 func (g *group) text(most int) string { return g.verdict() + ": " + g.subject(most) + ": " + g.why }
 
-// groups returns the causes from status least on, as readers have use for them: the
-// worst first, and of those what costs most kernels, but what is done about in one
-// way together.
-func groups(r *check.Report, least check.Status) []group {
+// causesFor returns the causes that a report for people has: for which whole objects do not
+// work or, with verbose, all and what is guarded.
+func causesFor(r *check.Report, verbose bool) []group {
+	switch {
+	case verbose:
+		return groups(r.Causes(check.Guarded))
+	case len(r.Objects) > 0:
+		return groups(r.Deciding(check.Unknown))
+	}
+	return groups(r.Causes(check.Unknown))
+}
+
+// groups returns causes as readers have use for them: the worst first, and of those what
+// costs most kernels, but what is done about in one way together.
+func groups(causes []check.Cause) []group {
 	type key struct {
 		status             check.Status
 		attach             bool
@@ -87,7 +98,7 @@ func groups(r *check.Report, least check.Status) []group {
 		return out
 	}
 	var all []group
-	for _, c := range r.Causes(least) {
+	for _, c := range causes {
 		what, why := plain(c.Topic, c.Subject, c.Reason)
 		all = append(all, group{c.Status, c.Attach, c.Topic, []string{what}, why, advice(&c), c.Sources, c.Programs, c.Kernels})
 	}

@@ -56,7 +56,7 @@ type pageObject struct {
 	Name     string        `json:"n"`
 	Headline string        `json:"h,omitempty"`
 	Cells    string        `json:"v,omitempty"`
-	Rules    []string      `json:"r,omitempty"`
+	Remarks  []string      `json:"r,omitempty"`
 	Decides  []pageDecider `json:"d,omitempty"`
 }
 
@@ -117,8 +117,8 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 		x := &r.Objects[i]
 		at[x.Object] = i
 		out := pageObject{Name: foreign.Text(x.Object), Headline: foreign.Text(x.Headline.Text), Cells: row(cells(x.Status, x.Load))}
-		for _, rule := range x.Rules {
-			out.Rules = append(out.Rules, foreign.Text(ruleText(r, &rule)))
+		for _, remark := range remarks(r, ordered, x, true) {
+			out.Remarks = append(out.Remarks, foreign.Text(remark))
 		}
 		for _, dec := range x.Decides {
 			out.Decides = append(out.Decides, pageDecider{dec.Program, d.set(dec.Kernels)})
@@ -144,7 +144,7 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 		}
 		d.Programs = append(d.Programs, out)
 	}
-	for _, g := range groups(r, check.Unknown) {
+	for _, g := range causesFor(r, false) {
 		if n := len(d.Advice); n == 0 || d.Advice[n-1] != g.advice {
 			d.Advice = append(d.Advice, g.advice)
 		}

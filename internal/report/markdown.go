@@ -29,12 +29,12 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 	if s := m.rest(); s != "" {
 		foreign.Fprintf(b, "\n%s.\n", s)
 	}
-	least, most := check.Unknown, 5
+	most := 5
 	if o.Verbose {
-		least, most = check.Guarded, 1000
+		most = 1000
 	}
 	last := ""
-	for _, g := range groups(r, least) {
+	for _, g := range causesFor(r, o.Verbose) {
 		if g.advice != last {
 			last = g.advice
 			foreign.Fprintf(b, "\n**%s**\n\n| kernels | | what | where | programs |\n|--:|---|---|---|---|\n", foreign.Markdown(last))
@@ -56,6 +56,9 @@ func (m *matrix) headlines(b *bufio.Writer) {
 	}
 	for _, o := range objectsByNeed(m.r) {
 		foreign.Fprintf(b, "- **%s**: %s\n", foreign.Markdown(o.Object), foreign.Markdown(o.Headline.Text))
+		for _, remark := range remarks(m.r, m.ordered, o.ObjectRow, false) {
+			foreign.Fprintf(b, "  - %s\n", foreign.Markdown(remark))
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/foreign"
@@ -96,13 +97,18 @@ type matrix struct {
 	rows    []mrow
 	fine    int // programs that are not in it
 	guarded int // of those, how many are guarded somewhere
+	spared  int // programs that are not in it, because their objects do without
 }
 
 func newMatrix(r *check.Report, verbose bool) *matrix {
 	m := &matrix{r: r, ordered: order(r)}
 	objects := make(map[string]*check.ObjectRow)
+	decides := make(map[int]bool) // programs
 	for i := range r.Objects {
 		objects[r.Objects[i].Object] = &r.Objects[i]
+		for _, d := range r.Objects[i].Decides {
+			decides[d.Program] = true
+		}
 	}
 	least := cellUnknown
 	if verbose {
@@ -117,6 +123,10 @@ func newMatrix(r *check.Report, verbose bool) *matrix {
 			if w == cellGuarded {
 				m.guarded++
 			}
+			continue
+		}
+		if objects[p.Object] != nil && !decides[i] && !verbose {
+			m.spared++
 			continue
 		}
 		if p.Object != last {
@@ -178,13 +188,17 @@ func (m *matrix) at(row *mrow, column int) cell { return row.cells[m.columns[col
 
 // rest says how many programs are not in the matrix, "" if all are.
 func (m *matrix) rest() string {
-	switch {
-	case m.fine == 0:
-		return ""
-	case m.guarded == 0:
-		return fmt.Sprintf("%s ok on every kernel", logtext.Plural(m.fine, "program"))
+	var parts []string
+	if m.fine > 0 {
+		parts = append(parts, logtext.Plural(m.fine, "program")+" ok on every kernel")
 	}
-	return fmt.Sprintf("%s ok on every kernel, %d of them thanks to guards", logtext.Plural(m.fine, "program"), m.guarded)
+	if m.guarded > 0 {
+		parts = append(parts, fmt.Sprintf("%d of them thanks to guards", m.guarded))
+	}
+	if m.spared > 0 {
+		parts = append(parts, fmt.Sprintf("%s not ok where the object does without", logtext.Plural(m.spared, "program")))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // objectsByNeed returns the rows of objects, those that do not work everywhere first.

@@ -48,6 +48,10 @@ func sample() *check.Report {
 	}
 	r.Objects = []check.ObjectRow{
 		{Object: "a.o", Programs: []int{0, 1}, Status: []check.Status{0, 5, 5, 0, 0}, Load: []check.Status{0, 5, 5, 0, 0},
+			Loaders: []check.LoaderRow{
+				{Loader: check.Libbpf, Status: []check.Status{0, 5, 5, 0, 0}, Load: []check.Status{0, 5, 5, 0, 0}},
+				{Loader: check.EbpfGo, Status: []check.Status{0, 0, 5, 0, 0}, Load: []check.Status{0, 0, 5, 0, 0}},
+			},
 			Decides:  []check.Decider{{Program: 0, Kernels: []int{1, 2}}},
 			Headline: check.Headline{Text: "3 of 5 kernels", Works: 3, Total: 5}},
 		{Object: "b.o", Programs: []int{2, 3}, Status: []check.Status{0, 0, 0, 0, 0}, Load: []check.Status{0, 0, 0, 0, 0},
@@ -66,6 +70,7 @@ func TestText(t *testing.T) {
 
 objects:
   a.o: 3 of 5 kernels
+    libbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64
   and 1 object without failures
 
 kernels:
@@ -75,32 +80,23 @@ kernels:
     4  debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
 
 programs:
-                     1234
-a.o                  ···X
-  broken (kprobe/x)  ···X
-b.o                  ····
-  perhaps (kprobe/y) uaaa
-· ok   u unknown   a loads, may fail to attach   X fails
-2 programs ok on every kernel, 1 of them thanks to guards
+                    1234
+a.o                 ···X
+  broken (kprobe/x) ···X
+· ok   X fails
+2 programs ok on every kernel, 1 of them thanks to guards, 1 program not ok where the object does without
 
 Ask first, with bpf_core_field_exists() or the like, or use a flavor of the type that the kernel has.
   fails: struct s.f, .g|h: field absent
     2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
     a.o: broken
     ./x.bpf.c:9, 12
-
-Attach these to something else or leave them out on such kernels; if the loader sets the target, --target says it.
-  may fail to attach: function y: not there
-    4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3)
-    b.o: perhaps
-  unknown: function y: no functions
-    1 kernel: some/vmlinux
-    b.o: perhaps
 `},
 		{true, `4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok
 
 objects:
   a.o: 3 of 5 kernels
+    libbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64
   b.o: all 5 kernels
     works without perhaps (a guess: SEC("?kprobe/y"))
 
@@ -173,7 +169,7 @@ func TestGroups(t *testing.T) {
 		cause(check.TopicHelper, "bpf_b", "none", 0),
 	}}}}
 	var got []string
-	for _, g := range groups(r, check.Unknown) {
+	for _, g := range groups(r.Causes(check.Unknown)) {
 		got = append(got, fmt.Sprint(len(g.kernels), " ", g.text(3)))
 	}
 	want := []string{
@@ -244,10 +240,10 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"- **a.o**: 3 of 5 kernels\n- **b.o**: all 5 kernels\n",
+		"- **a.o**: 3 of 5 kernels\n  - libbpf alone: fails on 1 kernel: debian x86\\_64 6.12.107+deb13-amd64\n- **b.o**: all 5 kernels\n",
 		"| 2 | ❌ fails | `struct s.f, .g\\x7ch`: field absent (./x.bpf.c:9, 12) | 2 kernels: debian x86\\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) | a.o: broken |\n",
 		"| **a.o** | ✅ | ✅ | ✅ | ❌ |\n| a.o: broken (kprobe/x) | ✅ | ✅ | ✅ | ❌ |\n",
-		"\n✅ ok · ❔ unknown · 🔸 loads, may fail to attach · ❌ fails\n",
+		"\n✅ ok · ❌ fails\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
@@ -393,6 +389,7 @@ func TestJUnit(t *testing.T) {
 
 func TestSARIF(t *testing.T) {
 	r := sample()
+	r.Objects = nil // all causes count
 	for _, at := range []string{"/src/my tool/x[1].c:7", "/src/my tool/../other.c:8"} {
 		f := r.Programs[0].Findings[0]
 		f.Source = at

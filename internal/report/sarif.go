@@ -82,7 +82,7 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 			sarifRule{t.id, t.name, sarifText{t.title + "."}, sarifText{t.text}, sarifText{t.text + " " + t.advice}, manual})
 	}
 	ordered := order(r)
-	for _, g := range groups(r, check.Unknown) {
+	for _, g := range causesFor(r, false) {
 		res := sarifResult{Level: "warning"}
 		res.Index = slices.IndexFunc(topics, func(t topic) bool { return t.topic == g.topic })
 		res.Rule = topics[res.Index].id

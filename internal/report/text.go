@@ -87,17 +87,34 @@ func (t *text) objects() {
 			break
 		}
 		foreign.Fprintf(t, "  %s: %s\n", o.Object, o.Headline.Text)
-		if t.o.Verbose {
-			t.rules(o.ObjectRow)
+		for _, remark := range remarks(t.m.r, t.m.ordered, o.ObjectRow, t.o.Verbose) {
+			foreign.Fprintf(t, "    %s\n", remark)
 		}
 	}
 }
 
-// rules writes which programs of an object have to work.
-func (t *text) rules(o *check.ObjectRow) {
-	for _, rule := range o.Rules {
-		foreign.Fprintf(t, "    %s\n", ruleText(t.m.r, &rule))
+// remarks says where loaders differ on an object and, if rules is set, which of its programs have to work.
+func remarks(r *check.Report, ordered []int, o *check.ObjectRow, rules bool) (out []string) {
+	for _, l := range o.Loaders {
+		var alone [numCell][]int // kernels, by what this loader alone makes of the object
+		now := cells(l.Status, l.Load)
+		for k, c := range now {
+			if slices.ContainsFunc(o.Loaders, func(x check.LoaderRow) bool { return cellOf(x.Status, x.Load, k) < c }) {
+				alone[c] = append(alone[c], k)
+			}
+		}
+		for c, kernels := range alone {
+			if len(kernels) > 0 {
+				out = append(out, fmt.Sprintf("%s alone: %s on %s", l.Loader, cellTexts[c].name, where(r, ordered, kernels, 3)))
+			}
+		}
 	}
+	if rules {
+		for i := range o.Rules {
+			out = append(out, ruleText(r, &o.Rules[i]))
+		}
+	}
+	return out
 }
 
 // ruleText says what a rule says.
@@ -199,12 +216,12 @@ func (t *text) table() {
 
 // causes writes what costs kernels, by what to do.
 func (t *text) causes() {
-	least, most := check.Unknown, 3
+	most := 3
 	if t.o.Verbose {
-		least, most = check.Guarded, 1000
+		most = 1000
 	}
 	last := ""
-	for _, g := range groups(t.m.r, least) {
+	for _, g := range causesFor(t.m.r, t.o.Verbose) {
 		if g.advice != last {
 			last = g.advice
 			foreign.Fprintf(t, "\n%s\n", last)
