@@ -4,6 +4,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,15 +93,19 @@ func groups(causes []check.Cause) []group {
 				continue
 			}
 			g := &out[j]
-			g.what, g.sources = union(g.what, l[i].what), union(g.sources, l[i].sources)
-			g.programs, g.kernels = union(g.programs, l[i].programs), union(g.kernels, l[i].kernels)
+			g.what, g.sources = append(g.what, l[i].what...), append(g.sources, l[i].sources...)
+			g.programs, g.kernels = append(g.programs, l[i].programs...), append(g.kernels, l[i].kernels...)
+		}
+		for i := range out {
+			g := &out[i]
+			g.what, g.sources, g.programs, g.kernels = sorted(g.what), sorted(g.sources), sorted(g.programs), sorted(g.kernels)
 		}
 		return out
 	}
 	var all []group
 	for _, c := range causes {
 		what, why := plain(c.Topic, c.Subject, c.Reason)
-		all = append(all, group{c.Status, c.Attach, c.Topic, []string{what}, why, advice(&c), c.Sources, c.Programs, c.Kernels})
+		all = append(all, group{c.Status, c.Attach, c.Topic, []string{what}, why, advice(&c), slices.Clone(c.Sources), slices.Clone(c.Programs), slices.Clone(c.Kernels)})
 	}
 	all = merge(all, func(g *group) key { return key{g.status, g.attach, g.topic, g.what[0], g.why, ""} })
 	all = merge(all, func(g *group) key {
@@ -111,7 +116,11 @@ func groups(causes []check.Cause) []group {
 				what = ""
 			}
 		}
-		return key{g.status, g.attach, g.topic, what, g.why, fmt.Sprint(g.kernels)}
+		var kernels []byte
+		for _, k := range g.kernels {
+			kernels = binary.AppendUvarint(kernels, uint64(k))
+		}
+		return key{g.status, g.attach, g.topic, what, g.why, string(kernels)}
 	})
 	slices.SortStableFunc(all, func(a, b group) int {
 		return cmp.Or(-cmp.Compare(a.status, b.status), -cmp.Compare(len(a.kernels), len(b.kernels)),
@@ -128,11 +137,10 @@ func groups(causes []check.Cause) []group {
 	return all
 }
 
-// union returns what is in either of two sorted lists, neither of which it changes.
-func union[T cmp.Ordered](a, b []T) []T {
-	out := slices.Concat(a, b)
-	slices.Sort(out)
-	return slices.Compact(out)
+// sorted sorts a list and removes what is there twice.
+func sorted[T cmp.Ordered](l []T) []T {
+	slices.Sort(l)
+	return slices.Compact(l)
 }
 
 // listed names things one after the other, without what those after the first

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -132,10 +131,12 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 			d.Objects = append(d.Objects, pageObject{Name: foreign.Text(p.Object)})
 		}
 		out := pageProgram{Object: at[p.Object], Name: foreign.Text(p.Name), Section: foreign.Text(p.Section), Cells: row(cells(p.Status, p.Load)), Findings: []pageFinding{}}
+		seen := make(map[pageFinding]bool)
 		for _, f := range p.Findings {
 			g := groupOf(&f.Finding)
 			x := pageFinding{g.cell(), d.text(g.subject(1) + ": " + g.why), d.text(f.Source), d.text(f.Guard), d.set(f.Kernels)}
-			if !slices.Contains(out.Findings, x) { // as several relocations of one field are
+			if !seen[x] { // as several relocations of one field are
+				seen[x] = true
 				out.Findings = append(out.Findings, x)
 			}
 		}

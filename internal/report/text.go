@@ -220,7 +220,7 @@ func (t *text) causes() {
 	if t.o.Verbose {
 		most = 1000
 	}
-	last := ""
+	last, guards := "", guards(t.m.r)
 	for _, g := range causesFor(t.m.r, t.o.Verbose) {
 		if g.advice != last {
 			last = g.advice
@@ -233,23 +233,34 @@ func (t *text) causes() {
 		if len(g.sources) > 0 {
 			foreign.Fprintf(t, "    %s\n", places(g.sources, most))
 		}
-		if t.o.Verbose {
-			t.guards(&g)
+		if g.status != check.Guarded {
+			continue
+		}
+		var by []string
+		for _, what := range g.what {
+			by = append(by, guards[guarded{what, g.why}]...)
+		}
+		for _, guard := range sorted(by) {
+			foreign.Fprintf(t, "    guarded by %s\n", guard)
 		}
 	}
 }
 
-// guards writes what keeps the verifier away from what a group is about.
-func (t *text) guards(g *group) {
-	seen := make(map[string]bool)
-	for _, p := range g.programs {
-		for _, f := range t.m.r.Programs[p].Findings {
-			if what, why := plain(f.Topic, f.Subject, f.Reason); f.Guard != "" && !seen[f.Guard] && f.Status == g.status && why == g.why && slices.Contains(g.what, what) {
-				seen[f.Guard] = true
-				foreign.Fprintf(t, "    guarded by %s\n", f.Guard)
+// guarded is what a guard keeps the verifier away from.
+type guarded struct{ what, why string }
+
+// guards returns what keeps the verifier away from what.
+func guards(r *check.Report) map[guarded][]string {
+	out := make(map[guarded][]string)
+	for i := range r.Programs {
+		for _, f := range r.Programs[i].Findings {
+			if f.Guard != "" {
+				what, why := plain(f.Topic, f.Subject, f.Reason)
+				out[guarded{what, why}] = append(out[guarded{what, why}], f.Guard)
 			}
 		}
 	}
+	return out
 }
 
 func (t *text) notes() {
