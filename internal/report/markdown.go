@@ -21,7 +21,7 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 	foreign.Fprintf(b, "### Portability: %s\n", summaryLine(r))
 	m.headlines(b)
 	if o.Baseline != nil {
-		changes(b, r, m.ordered, r.Compare(o.Baseline))
+		changes(b, r, m.ordered, o.Baseline)
 	}
 	if len(m.rows) > 0 && len(m.columns) <= maxTable {
 		m.table(b)
@@ -93,8 +93,13 @@ func (m *matrix) table(b *bufio.Writer) {
 	}
 }
 
-// changes writes what got worse and what got better.
-func changes(b *bufio.Writer, r *check.Report, ordered []int, l []check.Change) {
+// changes writes what got worse and what got better, objects first.
+func changes(b *bufio.Writer, r *check.Report, ordered []int, old *check.Baseline) {
+	l := r.CompareObjects(old, func(int) bool { return true })
+	for i := range l {
+		l[i].Program = "" // whichever decides
+	}
+	l = append(l, r.Compare(old)...)
 	at := make(map[string]int)
 	for k := range r.Kernels {
 		at[r.Kernels[k].Name] = k
@@ -122,7 +127,11 @@ func changes(b *bufio.Writer, r *check.Report, ordered []int, l []check.Change) 
 				foreign.Fprintf(b, "\n#### %s than the baseline\n\n| program | was | is | where |\n|---|---|---|---|\n", part.title)
 				any = true
 			}
-			foreign.Fprintf(b, "| %s: %s | %s %s | %s %s | %s |\n", foreign.Markdown(c.Object), foreign.Markdown(c.Program),
+			name := "**" + foreign.Markdown(c.Object) + "**"
+			if c.Program != "" {
+				name = foreign.Markdown(c.Object + ": " + c.Program)
+			}
+			foreign.Fprintf(b, "| %s | %s %s | %s %s | %s |\n", name,
 				cellTexts[cellFor(c.Old)].icon, c.Old, cellTexts[cellFor(c.New)].icon, c.New, foreign.Markdown(where(r, ordered, on[c], 5)))
 		}
 	}

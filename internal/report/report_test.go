@@ -255,6 +255,7 @@ func TestMarkdown(t *testing.T) {
 func TestChanges(t *testing.T) {
 	old := sample()
 	old.Programs[0].Status = []check.Status{0, 0, 0, 0, 0}
+	old.Objects[0].Status = old.Programs[0].Status
 	old.Programs[1].Status = []check.Status{0, 0, 0, 0, 0} // guarded is as good as ok
 	old.Programs[3].Status = []check.Status{5, 4, 4, 4, 3}
 	for _, tt := range []struct {
@@ -266,6 +267,7 @@ func TestChanges(t *testing.T) {
 
 | program | was | is | where |
 |---|---|---|---|
+| **a.o** | ✅ ok | ❌ fails | 2 kernels: debian x86\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) |
 | a.o: broken | ✅ ok | ❌ fails | 2 kernels: debian x86\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) |
 
 #### Better than the baseline
