@@ -63,13 +63,10 @@ func (g *group) text(most int) string { return g.verdict() + ": " + g.subject(mo
 // causesFor returns the causes that a report for people has: for which whole objects do not
 // work or, with verbose, all and what is guarded.
 func causesFor(r *check.Report, verbose bool) []group {
-	switch {
-	case verbose:
+	if verbose {
 		return groups(r.Causes(check.Guarded))
-	case len(r.Objects) > 0:
-		return groups(r.Deciding(check.Unknown))
 	}
-	return groups(r.Causes(check.Unknown))
+	return groups(r.Deciding(check.Unknown))
 }
 
 // groups returns causes as readers have use for them: the worst first, and of those what

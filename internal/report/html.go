@@ -53,8 +53,8 @@ type pageCell struct {
 
 type pageObject struct {
 	Name     string        `json:"n"`
-	Headline string        `json:"h,omitempty"`
-	Cells    string        `json:"v,omitempty"`
+	Headline string        `json:"h"`
+	Cells    string        `json:"v"`
 	Remarks  []string      `json:"r,omitempty"`
 	Decides  []pageDecider `json:"d,omitempty"`
 }
@@ -111,10 +111,12 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 		}
 		return string(b)
 	}
-	at := make(map[string]int)
+	object := make([]int, len(r.Programs))
 	for i := range r.Objects {
 		x := &r.Objects[i]
-		at[x.Object] = i
+		for _, p := range x.Programs {
+			object[p] = i
+		}
 		out := pageObject{Name: foreign.Text(x.Object), Headline: foreign.Text(x.Headline.Text), Cells: row(cells(x.Status, x.Load))}
 		for _, remark := range remarks(r, ordered, x, true) {
 			out.Remarks = append(out.Remarks, foreign.Text(remark))
@@ -126,11 +128,7 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 	}
 	for i := range r.Programs {
 		p := &r.Programs[i]
-		if _, ok := at[p.Object]; !ok {
-			at[p.Object] = len(d.Objects)
-			d.Objects = append(d.Objects, pageObject{Name: foreign.Text(p.Object)})
-		}
-		out := pageProgram{Object: at[p.Object], Name: foreign.Text(p.Name), Section: foreign.Text(p.Section), Cells: row(cells(p.Status, p.Load)), Findings: []pageFinding{}}
+		out := pageProgram{Object: object[i], Name: foreign.Text(p.Name), Section: foreign.Text(p.Section), Cells: row(cells(p.Status, p.Load)), Findings: []pageFinding{}}
 		seen := make(map[pageFinding]bool)
 		for _, f := range p.Findings {
 			g := groupOf(&f.Finding)

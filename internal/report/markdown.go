@@ -51,9 +51,7 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 
 // headlines lists the objects' headlines, of those that do not work everywhere first.
 func (m *matrix) headlines(b *bufio.Writer) {
-	if len(m.r.Objects) > 0 {
-		foreign.Fprintf(b, "\n")
-	}
+	foreign.Fprintf(b, "\n")
 	for _, o := range objectsByNeed(m.r) {
 		foreign.Fprintf(b, "- **%s**: %s\n", foreign.Markdown(o.Object), foreign.Markdown(o.Headline.Text))
 		for _, remark := range remarks(m.r, m.ordered, o.ObjectRow, false) {
@@ -70,10 +68,10 @@ func (m *matrix) table(b *bufio.Writer) {
 	foreign.Fprintf(b, "\n|---|%s\n", strings.Repeat(":-:|", len(m.columns)))
 	for i := range m.rows {
 		row := &m.rows[i]
-		if row.object != nil {
+		if row.programs == nil {
 			foreign.Fprintf(b, "| **%s** |", foreign.Markdown(m.name(row)))
 		} else {
-			foreign.Fprintf(b, "| %s: %s |", foreign.Markdown(m.object(row)), foreign.Markdown(m.name(row)))
+			foreign.Fprintf(b, "| %s: %s |", foreign.Markdown(row.object.Object), foreign.Markdown(m.name(row)))
 		}
 		for c := range m.columns {
 			foreign.Fprintf(b, " %s |", cellTexts[m.at(row, c)].icon)

@@ -72,8 +72,8 @@ func cellFor(s check.Status) cell {
 
 // mrow is a row of a matrix: an object, or programs of it that are alike.
 type mrow struct {
-	object   *check.ObjectRow // nil for programs
-	programs []int
+	object   *check.ObjectRow
+	programs []int  // none where the row is the object's own
 	cells    []cell // by kernel
 }
 
@@ -102,44 +102,11 @@ type matrix struct {
 
 func newMatrix(r *check.Report, verbose bool) *matrix {
 	m := &matrix{r: r, ordered: order(r)}
-	objects := make(map[string]*check.ObjectRow)
-	decides := make(map[int]bool) // programs
 	for i := range r.Objects {
-		objects[r.Objects[i].Object] = &r.Objects[i]
-		for _, d := range r.Objects[i].Decides {
-			decides[d.Program] = true
+		o := &r.Objects[i]
+		if rows := m.programs(o, verbose); len(rows) > 0 {
+			m.rows = append(append(m.rows, mrow{object: o, cells: cells(o.Status, o.Load)}), rows...)
 		}
-	}
-	least := cellUnknown
-	if verbose {
-		least = cellGuarded
-	}
-	last := ""
-	for i := range r.Programs {
-		p := &r.Programs[i]
-		row := mrow{programs: []int{i}, cells: cells(p.Status, p.Load)}
-		if w := row.worst(); w < least {
-			m.fine++
-			if w == cellGuarded {
-				m.guarded++
-			}
-			continue
-		}
-		if objects[p.Object] != nil && !decides[i] && !verbose {
-			m.spared++
-			continue
-		}
-		if p.Object != last {
-			last = p.Object
-			if o := objects[last]; o != nil {
-				m.rows = append(m.rows, mrow{object: o, cells: cells(o.Status, o.Load)})
-			}
-		}
-		if n := len(m.rows); n > 0 && !verbose && m.rows[n-1].object == nil && r.Programs[m.rows[n-1].programs[0]].Object == last && slices.Equal(m.rows[n-1].cells, row.cells) {
-			m.rows[n-1].programs = append(m.rows[n-1].programs, i)
-			continue
-		}
-		m.rows = append(m.rows, row)
 	}
 	shown := slices.DeleteFunc(slices.Clone(m.ordered), func(k int) bool {
 		return !slices.ContainsFunc(m.rows, func(row mrow) bool { return row.cells[k] != cellOther })
@@ -150,6 +117,33 @@ func newMatrix(r *check.Report, verbose bool) *matrix {
 	return m
 }
 
+// programs returns the rows of an object's programs, and counts those that have none.
+func (m *matrix) programs(o *check.ObjectRow, verbose bool) (rows []mrow) {
+	least := cellUnknown
+	if verbose {
+		least = cellGuarded
+	}
+	for _, i := range o.Programs {
+		p := &m.r.Programs[i]
+		row := mrow{object: o, programs: []int{i}, cells: cells(p.Status, p.Load)}
+		n := len(rows)
+		switch w := row.worst(); {
+		case w < least:
+			m.fine++
+			if w == cellGuarded {
+				m.guarded++
+			}
+		case !verbose && !slices.ContainsFunc(o.Decides, func(d check.Decider) bool { return d.Program == i }):
+			m.spared++
+		case !verbose && n > 0 && slices.Equal(rows[n-1].cells, row.cells):
+			rows[n-1].programs = append(rows[n-1].programs, i)
+		default:
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
 func cells(status, load []check.Status) []cell {
 	out := make([]cell, len(status))
 	for k := range out {
@@ -158,17 +152,9 @@ func cells(status, load []check.Status) []cell {
 	return out
 }
 
-// object is the name of the object that a row is of.
-func (m *matrix) object(row *mrow) string {
-	if row.object != nil {
-		return row.object.Object
-	}
-	return m.r.Programs[row.programs[0]].Object
-}
-
-// name names a row within its object.
+// name names a row, programs within their object.
 func (m *matrix) name(row *mrow) string {
-	if row.object != nil {
+	if row.programs == nil {
 		return row.object.Object
 	}
 	p := &m.r.Programs[row.programs[0]]

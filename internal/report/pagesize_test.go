@@ -51,6 +51,29 @@ func large() *check.Report {
 		}
 		r.Programs = append(r.Programs, p)
 	}
+	return whole(r)
+}
+
+// whole adds the rows of objects, which need all of their programs.
+func whole(r *check.Report) *check.Report {
+	for i := range r.Programs {
+		p := &r.Programs[i]
+		n := len(r.Objects)
+		if n == 0 || r.Objects[n-1].Object != p.Object {
+			r.Objects = append(r.Objects, check.ObjectRow{Object: p.Object, Status: make([]check.Status, len(r.Kernels)), Headline: check.Headline{Text: "some kernels", Total: len(r.Kernels)}})
+			n++
+		}
+		o, d := &r.Objects[n-1], check.Decider{Program: i}
+		o.Programs = append(o.Programs, i)
+		for k, s := range p.Status {
+			o.Status[k] = max(o.Status[k], s)
+			if s > check.Other {
+				d.Kernels = append(d.Kernels, k)
+			}
+		}
+		o.Load = o.Status
+		o.Decides = append(o.Decides, d)
+	}
 	return r
 }
 

@@ -391,7 +391,7 @@ func TestJUnit(t *testing.T) {
 
 func TestSARIF(t *testing.T) {
 	r := sample()
-	r.Objects = nil // all causes count
+	r.Objects = whole(&check.Report{Kernels: r.Kernels, Programs: r.Programs}).Objects // all causes count
 	for _, at := range []string{"/src/my tool/x[1].c:7", "/src/my tool/../other.c:8"} {
 		f := r.Programs[0].Findings[0]
 		f.Source = at
@@ -452,7 +452,7 @@ func TestHTML(t *testing.T) {
 		r.Programs = append(r.Programs, pr)
 	}
 	var b bytes.Buffer
-	if err := HTML(&b, r, Options{}); err != nil {
+	if err := HTML(&b, whole(r), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if b.Len() > 3e6 {

@@ -172,7 +172,7 @@ func (t *text) table() {
 		}
 	}
 	name := func(row *mrow) foreign.Own {
-		if row.object != nil {
+		if row.programs == nil {
 			return foreign.Sprintf("%s", m.name(row))
 		}
 		return foreign.Sprintf("  %s", m.name(row))
@@ -190,14 +190,8 @@ func (t *text) table() {
 		}
 		foreign.Fprintf(t, "%s\n", strings.TrimRight(line, " "))
 	}
-	last := ""
 	for i := range m.rows {
 		row := &m.rows[i]
-		if o := m.object(row); o != last {
-			if last = o; row.object == nil {
-				foreign.Fprintf(t, "%s\n", o)
-			}
-		}
 		foreign.Fprintf(t, "%-*s ", width, name(row))
 		for c := range m.columns {
 			x := m.at(row, c)
