@@ -36,12 +36,14 @@
 // its code. That goes by what collect finds absent, and is done once for all
 // kernels where the relocations come to the same as far as it matters (memo).
 // [Report] puts the findings together, each of which a ledger has once. What only
-// attaching depends on is told apart: [Program.Load] leaves it out.
+// attaching depends on is told apart: [Program.Load] leaves it out. An [ObjectRow] puts
+// the programs of an object together as its loader does, by a [Policy] or by guesses, and
+// its [Headline] sums it up.
 //
 // What BTF does not tell stands in tables with their sources: which programs may
 // call which helper (helpers.txt), which hooks of LSM they are kept from
 // (disabledHooks), what definitions of maps kernels take (mapRules), when
-// instructions came (groups). The package does not know what a kernel's
+// instructions came (groups), and helpers and types (came). The package does not know what a kernel's
 // configuration is, or which functions kprobes may have beyond those in BTF; where
 // that decides, the verdict is [MayFail]. How an object is read is
 // package bpfprog's business, how a relocation is decided package engine's.

@@ -72,7 +72,7 @@ func (r *run) objectRow(rep *Report, i int) ObjectRow {
 	for _, l := range r.Loaders {
 		v := view{plan: pl, marked: r.Policy.Exact && l == EbpfGo}
 		for j := range o.Programs {
-			v.programs = append(v.programs, rep.Programs[first+j].verdicts(l))
+			v.programs = append(v.programs, rep.Programs[first+j].with(l))
 		}
 		views = append(views, v)
 		row.Loaders = append(row.Loaders, LoaderRow{Loader: l})
@@ -146,36 +146,25 @@ type result struct {
 // or is the verdict on two things that have to work both.
 func (v result) or(w result) result { return result{max(v.status, w.status), max(v.load, w.load)} }
 
-// verdicts are what a program comes to on each kernel with a loader.
-func (p *Program) verdicts(l Loader) []result {
-	out := make([]result, len(p.Status))
+// verdictRow is verdicts by kernel.
+type verdictRow struct{ status, load []Status }
+
+func (r verdictRow) on(k int) result { return result{r.status[k], r.load[k]} }
+
+// with are the verdicts on a program with one loader.
+func (p *Program) with(l Loader) verdictRow {
 	if !slices.ContainsFunc(p.Findings, func(f KernelFinding) bool { return f.Loader != "" }) {
-		for k := range out {
-			out[k] = result{p.Status[k], p.Load[k]}
-		}
-		return out
+		return verdictRow{p.Status, p.Load}
 	}
-	for i := range p.Findings {
-		f := &p.Findings[i]
-		if !f.mindedBy(l) {
-			continue
-		}
-		v := result{f.Status, f.Status}
-		if f.Attach {
-			v.load = OK
-		}
-		for _, k := range f.Kernels {
-			out[k] = out[k].or(v)
-		}
-	}
-	return out
+	status, load := p.verdicts(len(p.Status), func(f *Finding) bool { return f.mindedBy(l) })
+	return verdictRow{status, load}
 }
 
 // view is an object as one loader sees it.
 type view struct {
 	*plan
-	marked   bool       // it loads those that are marked with a ?
-	programs [][]result // by program, then by kernel
+	marked   bool // it loads those that are marked with a ?
+	programs []verdictRow
 }
 
 // on is what the programs that are loaded on a kernel come to, and which of them it is from.
@@ -184,7 +173,7 @@ func (v *view) on(k int, key kernel.Key) (all result, by []int) {
 	take := func(l []int) (taken []int, of result) {
 		for _, i := range l {
 			if v.loads(i, key) {
-				taken, of = append(taken, i), of.or(v.programs[i][k])
+				taken, of = append(taken, i), of.or(v.programs[i].on(k))
 			}
 		}
 		return taken, of
@@ -206,7 +195,7 @@ func (v *view) on(k int, key kernel.Key) (all result, by []int) {
 		add(best, of)
 	}
 	for _, i := range chosen {
-		if v.programs[i][k].status == all.status {
+		if v.programs[i].on(k).status == all.status {
 			by = append(by, i)
 		}
 	}
@@ -216,7 +205,7 @@ func (v *view) on(k int, key kernel.Key) (all result, by []int) {
 // all are the programs that come to no less than a status.
 func (v *view) all(k int, least Status) (list []int) {
 	for i := range v.programs {
-		if v.programs[i][k].status >= least {
+		if v.programs[i].on(k).status >= least {
 			list = append(list, i)
 		}
 	}

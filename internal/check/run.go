@@ -283,16 +283,25 @@ func (p *Program) nowhere(kernels int) {
 
 // sum makes the verdicts on each of so many kernels of the findings.
 func (p *Program) sum(kernels int) {
-	p.Status, p.Load = make([]Status, kernels), make([]Status, kernels)
+	p.Status, p.Load = p.verdicts(kernels, func(*Finding) bool { return true })
+}
+
+// verdicts are what the findings that count come to on each of so many kernels.
+func (p *Program) verdicts(kernels int, counts func(*Finding) bool) (status, load []Status) {
+	status, load = make([]Status, kernels), make([]Status, kernels)
 	for i := range p.Findings {
 		f := &p.Findings[i]
+		if !counts(&f.Finding) {
+			continue
+		}
 		for _, k := range f.Kernels {
-			p.Status[k] = max(p.Status[k], f.Status)
+			status[k] = max(status[k], f.Status)
 			if !f.Attach {
-				p.Load[k] = max(p.Load[k], f.Status)
+				load[k] = max(load[k], f.Status)
 			}
 		}
 	}
+	return status, load
 }
 
 // row collects the results of program j of object i, which is number n of all, as
