@@ -83,10 +83,12 @@ func (e *evaluation) attachment() {
 // kprobes is a function of every kernel that has them, and functions in its BTF.
 const kprobes = "register_kprobe"
 
+const withoutKprobes = "the kernel was built without kprobes"
+
 // probe judges kprobes. BTF does not list every function that can have one.
 func (e *evaluation) probe(names []string, pattern string) {
 	if _, ok := e.k.find(kprobes, btfenc.KindFunc); !ok {
-		e.add(Finding{Status: Fails, Topic: TopicTarget, Subject: e.pr.Attach.Prefix, Attach: true, Reason: "the kernel was built without kprobes"})
+		e.add(Finding{Status: Fails, Topic: TopicTarget, Subject: e.pr.Attach.Prefix, Attach: true, Reason: withoutKprobes})
 		return
 	}
 	if pattern != "" {

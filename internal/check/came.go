@@ -87,7 +87,7 @@ func (f *Finding) absent() bool {
 	case TopicHelper:
 		return strings.HasPrefix(f.Reason, noHelper)
 	case TopicTarget:
-		return f.Reason == notThere
+		return f.Reason == notThere || f.Reason == withoutKprobes
 	case TopicMapDef, TopicContext:
 		return false
 	}

@@ -4,9 +4,13 @@ package loadtest
 
 import (
 	"bytes"
-	"os"
+	"fmt"
+	"maps"
+	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -16,24 +20,30 @@ import (
 	"github.com/btfgen/btfgen/internal/testinput"
 )
 
-// predicted returns what check says of loading each program with a loader, by name.
-func predicted(t *testing.T, o testinput.Object, l check.Loader) map[string]check.Status {
+// report checks an object on the running kernel.
+func report(t *testing.T, o testinput.Object, cfg check.Config) *check.Report {
 	t.Helper()
 	obj, err := check.Parse(t.Context(), o.Name(), o.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	corp, err := corpus.Open(t.Context(), []string{kernelBTF}, corpus.Options{})
+	if cfg.Corpus, err = corpus.Open(t.Context(), []string{kernelBTF}, corpus.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Objects, cfg.Jobs = []*check.Object{obj}, 1
+	rep, err := check.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := check.Run(t.Context(), check.Config{Objects: []*check.Object{obj}, Corpus: corp, Jobs: 1, Loaders: []check.Loader{l}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	return rep
+}
+
+// predicted returns what check says of loading each program with a loader, by name.
+func predicted(t *testing.T, o testinput.Object, l check.Loader) map[string]check.Status {
+	t.Helper()
 	got := make(map[string]check.Status)
-	for i := range rep.Programs {
-		got[rep.Programs[i].Name] = rep.Programs[i].Load[0]
+	for _, p := range report(t, o, check.Config{Loaders: []check.Loader{l}}).Programs {
+		got[p.Name] = p.Load[0]
 	}
 	return got
 }
@@ -66,9 +76,7 @@ func TestLoadersDiffer(t *testing.T) {
 	t.Run("libbpf", func(t *testing.T) {
 		loader := build(t)
 		path := filepath.Join(t.TempDir(), "needy.o")
-		if err := os.WriteFile(path, o.Data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, o.Data)
 		want := predicted(t, o, check.Libbpf)
 		list := run(t, o.Order(), loader, kernelBTF, path)
 		if len(list) != len(want) {
@@ -78,6 +86,45 @@ func TestLoadersDiffer(t *testing.T) {
 			compareLoad(t, p.name, want[p.name], p.failure == "")
 		}
 	})
+}
+
+// TestWholeObjects has libbpf load whole objects on the running kernel, and compares with their rows, as far as these
+// are certain of loading, without guesses.
+func TestWholeObjects(t *testing.T) {
+	Kernel(t)
+	loader := build(t)
+	dir := t.TempDir()
+	counts := make(map[string]int)
+	for i, o := range testinput.Objects(t) {
+		row := report(t, o, check.Config{Loaders: []check.Loader{check.Libbpf}, Policy: check.Policy{Exact: true}}).Objects[0]
+		if row.Load[0] == check.Other {
+			continue
+		}
+		path := filepath.Join(dir, fmt.Sprint(i))
+		write(t, path, o.Data)
+		out, err := exec.CommandContext(t.Context(), loader, "--whole", path).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", o.Name(), err)
+		}
+		happened := "does not load"
+		switch errno, _, _ := strings.Cut(string(out), " "); errno {
+		case "0":
+			happened = "loads"
+		case "-1": // EPERM: programs of a type are not for this process
+			counts["not allowed here"]++
+			continue
+		}
+		counts["predicted "+row.Load[0].String()+", "+happened]++
+		if works := row.Load[0] <= check.Guarded; (works || row.Load[0] == check.Fails) && works != (happened == "loads") {
+			t.Errorf("%s: predicted %s, %s: %s%s", o.Name(), row.Load[0], happened, out, row.Headline.Text)
+		}
+	}
+	for _, c := range slices.Sorted(maps.Keys(counts)) {
+		t.Logf("%4d %s", counts[c], c)
+	}
+	if counts["predicted ok, loads"] == 0 || counts["predicted fails, does not load"] == 0 {
+		t.Error("too few objects to tell anything")
+	}
 }
 
 func compareLoad(t *testing.T, program string, predicted check.Status, loads bool) {

@@ -12,6 +12,9 @@
  *	log TEXT		the verifier's line that says why, if it was asked
  *	relocated HEX		instructions as they were given to the kernel
  *	xlated HEX		instructions as the kernel has them, if it loaded
+ *
+ * load --whole OBJECT...: loads all programs of each object that libbpf loads
+ * unless it is told otherwise, and prints "N PATH", N as above.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -142,18 +145,37 @@ static int load(const char *path, const char *btf, int number)
 	return 1;
 }
 
+static int whole(const char *path)
+{
+	struct bpf_object *obj = bpf_object__open(path);
+	struct bpf_map *m;
+	int err;
+
+	if (!obj)
+		return -errno;
+	bpf_object__for_each_map(m, obj)
+		complete(m);
+	err = bpf_object__load(obj);
+	bpf_object__close(obj);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
 	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: load BTF OBJECT...\n");
+		fprintf(stderr, "usage: load BTF|--whole OBJECT...\n");
 		return 2;
 	}
 	setrlimit(RLIMIT_MEMLOCK, &all);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(print);
 	for (int i = 2; i < argc; i++) {
+		if (!strcmp(argv[1], "--whole")) {
+			printf("%d %s\n", whole(argv[i]), argv[i]);
+			continue;
+		}
 		printf("object %s\n", argv[i]);
 		for (int number = 0; load(argv[i], argv[1], number); number++)
 			;
