@@ -31,11 +31,6 @@ func Loaders() []Loader { return []Loader{Libbpf, EbpfGo} }
 // mindedBy reports whether a finding counts with a loader.
 func (f *Finding) mindedBy(l Loader) bool { return f.Loader == "" || f.Loader == l }
 
-// counts reports whether a finding counts with any of the loaders asked for.
-func (c *Config) counts(f *Finding) bool {
-	return f.Loader == "" || slices.Contains(c.Loaders, f.Loader)
-}
-
 // ofProgram is a finding on what an object needs as it is on one of its programs,
 // whose code refers to it or not, and whether it counts.
 func (c *Config) ofProgram(f Finding, refers bool) (Finding, bool) {
@@ -45,7 +40,7 @@ func (c *Config) ofProgram(f Finding, refers bool) (Finding, bool) {
 	if !slices.Contains(c.Loaders, Libbpf) {
 		f.Reason = strings.TrimSuffix(f.Reason, libbpfRefuses)
 	}
-	return f, c.counts(&f)
+	return f, f.Loader == "" || slices.Contains(c.Loaders, f.Loader)
 }
 
 // references are the names of an object's maps and externs to which the code of a program

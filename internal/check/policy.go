@@ -190,92 +190,103 @@ func (p *plan) loads(program int, k kernel.Key) bool {
 // planFor puts together what the policy says of an object, what its sections say and, unless the policy
 // is exact, what can be guessed.
 func (p *Policy) planFor(o *Object) *plan {
-	pl := &plan{when: make(map[int][]corpus.Selector)}
-	free := make(map[int]bool) // programs that nothing is known of
+	pl := &planner{&plan{when: make(map[int][]corpus.Selector)}, o, make(map[int]bool)}
 	for i := range o.Programs {
-		free[i] = true
+		pl.free[i] = true
 	}
-	rule := func(kind RuleKind, guess, when string, lists ...[]int) {
-		pl.rules = append(pl.rules, Rule{Kind: kind, Programs: lists, When: when, Guess: guess})
-		if kind != OnlyWhen {
-			for _, i := range slices.Concat(lists...) {
-				delete(free, i)
-			}
-		}
-	}
-	open := func(list []int) (l []int) {
-		for _, i := range list {
-			if free[i] {
-				l = append(l, i)
-			}
-		}
-		return l
-	}
-	for _, g := range p.Optional {
-		if l := open(g.programs(o)); len(l) > 0 {
-			rule(Optional, "", "", l)
-		}
-	}
-	choose := func(guess string, alternatives [][]int) {
-		if alternatives = slices.DeleteFunc(alternatives, func(l []int) bool { return len(l) == 0 }); len(alternatives) > 0 {
-			pl.choices = append(pl.choices, alternatives)
-			rule(OneOf, guess, "", alternatives...)
-		}
-	}
-	for _, c := range p.OneOf {
-		var alternatives [][]int
-		for _, g := range c.alternatives {
-			alternatives = append(alternatives, open(g.programs(o)))
-		}
-		choose("", alternatives)
-	}
-	conditional := make(map[int]bool)
-	for _, c := range p.When {
-		if l := c.programs(o); len(l) > 0 {
-			rule(OnlyWhen, "", c.kernels.String(), l)
-			for _, i := range l {
-				pl.when[i] = append(pl.when[i], c.kernels)
-				conditional[i] = true
-			}
-		}
-	}
-	marked := func(i int) bool { return !o.Programs[i].AutoLoad && !conditional[i] }
-	var left []int
-	for i := range o.Programs {
-		if free[i] && marked(i) {
-			left = append(left, i)
-		}
-	}
+	pl.follow(p)
 	if !p.Exact {
-		for _, v := range o.akin(free) {
-			if !slices.ContainsFunc(slices.Concat(v.alternatives...), func(i int) bool { return !marked(i) }) {
-				continue // left to the loader altogether
-			}
-			choose(v.why, v.alternatives)
-		}
-		left = open(left)
-		switch {
-		case len(left) > 0 && len(left) == len(o.Programs):
-			var each [][]int
-			for _, i := range left {
-				each = append(each, []int{i})
-			}
-			choose("all are marked with a ? in SEC, so the loader chooses", each)
-		case len(left) > 0:
-			rule(Optional, "marked with a ? in SEC", "", left)
-		}
-		left = open(left)
+		pl.guess()
 	}
 	for i := range o.Programs {
 		switch {
-		case !free[i]:
-		case slices.Contains(left, i):
+		case !pl.free[i]:
+		case pl.isMarked(i):
 			pl.marked = append(pl.marked, i)
 		default:
 			pl.required = append(pl.required, i)
 		}
 	}
-	return pl
+	return pl.plan
+}
+
+// planner makes a plan.
+type planner struct {
+	*plan
+	o    *Object
+	free map[int]bool // programs that no rule is about yet, but for OnlyWhen
+}
+
+// open returns the free ones of some programs.
+func (pl *planner) open(list []int) (l []int) {
+	for _, i := range list {
+		if pl.free[i] {
+			l = append(l, i)
+		}
+	}
+	return l
+}
+
+// isMarked reports whether nothing but its section says of a program that it is not loaded.
+func (pl *planner) isMarked(i int) bool { return !pl.o.Programs[i].AutoLoad && len(pl.when[i]) == 0 }
+
+// rule adds a rule that settles its programs.
+func (pl *planner) rule(kind RuleKind, guess string, lists ...[]int) {
+	lists = slices.DeleteFunc(lists, func(l []int) bool { return len(l) == 0 })
+	if len(lists) == 0 {
+		return
+	}
+	if kind == OneOf {
+		pl.choices = append(pl.choices, lists)
+	}
+	pl.rules = append(pl.rules, Rule{Kind: kind, Programs: lists, Guess: guess})
+	for _, i := range slices.Concat(lists...) {
+		delete(pl.free, i)
+	}
+}
+
+// follow adds what a policy says. What comes first counts.
+func (pl *planner) follow(p *Policy) {
+	for _, g := range p.Optional {
+		pl.rule(Optional, "", pl.open(g.programs(pl.o)))
+	}
+	for _, c := range p.OneOf {
+		var alternatives [][]int
+		for _, g := range c.alternatives {
+			alternatives = append(alternatives, pl.open(g.programs(pl.o)))
+		}
+		pl.rule(OneOf, "", alternatives...)
+	}
+	for _, c := range p.When {
+		l := c.programs(pl.o)
+		for _, i := range l {
+			pl.when[i] = append(pl.when[i], c.kernels)
+		}
+		if len(l) > 0 {
+			pl.rules = append(pl.rules, Rule{Kind: OnlyWhen, Programs: [][]int{l}, When: c.kernels.String()})
+		}
+	}
+}
+
+// guess adds what may be so of programs that no rule is about.
+func (pl *planner) guess() {
+	for _, k := range pl.o.akin(pl.free) {
+		if slices.ContainsFunc(slices.Concat(k.alternatives...), func(i int) bool { return !pl.isMarked(i) }) {
+			pl.rule(OneOf, k.why, k.alternatives...)
+		}
+	}
+	var marked []int
+	var each [][]int
+	for i := range pl.o.Programs {
+		if pl.free[i] && pl.isMarked(i) {
+			marked, each = append(marked, i), append(each, []int{i})
+		}
+	}
+	if len(marked) == len(pl.o.Programs) {
+		pl.rule(OneOf, "all are marked with a ? in SEC, so the loader chooses", each...)
+	} else {
+		pl.rule(Optional, "marked with a ? in SEC", marked)
+	}
 }
 
 // kin is programs that do the same in several ways.
