@@ -40,7 +40,7 @@ func DrawBadge(label, value, color string) string {
 // is so on every kernel here of these releases, yellow where on some it is not so or not certain, red where there is no such release.
 func Badge(w io.Writer, r *check.Report) error {
 	since, until, color := "", "", ""
-	sure, known := true, true
+	sure, none, some := true, false, false
 	for i := range r.Objects {
 		h := &r.Objects[i].Headline
 		if h.Total == 0 {
@@ -53,7 +53,10 @@ func Badge(w io.Writer, r *check.Report) error {
 			color = yellow
 		}
 		sure = sure && h.Works > 0
-		known = known && h.Since != ""
+		if h.Since == "" { // it works nowhere, or on kernels whose release is not known or says nothing
+			none = none || h.Works+h.MayFail == 0
+			some = true
+		}
 		since = latest(since, h.Since)
 		if h.Until != "" && (until == "" || kernel.CompareVersions(h.Until, until) < 0) {
 			until = h.Until
@@ -63,8 +66,10 @@ func Badge(w io.Writer, r *check.Report) error {
 	switch {
 	case color == "":
 		value, color = "unknown", grey
-	case !known || until != "" && kernel.CompareVersions(until, since) < 0:
+	case none || until != "" && kernel.CompareVersions(until, since) < 0:
 		value, color = "none", red
+	case some:
+		value, color = "some kernels", yellow
 	case since == until:
 		value = since
 	case until != "":

@@ -28,6 +28,7 @@ func TestBadge(t *testing.T) {
 		{"5.8 to 6.1", green, []check.Headline{{Since: "5.8", Until: "6.12", Works: 3, Total: 4}, {Since: "4.18", Until: "6.1", Works: 3, Total: 4}}},
 		{"5.8", green, []check.Headline{{Since: "5.8", Until: "5.8", Works: 3, Total: 4}}},
 		{"none", red, []check.Headline{{Since: "5.8", Works: 3, Total: 4}, {Total: 4}}},
+		{"some kernels", yellow, []check.Headline{{Since: "5.8", Works: 3, Total: 4}, {Works: 1, Total: 4}}},
 		{"none", red, []check.Headline{{Since: "6.1", Works: 3, Total: 4}, {Since: "4.18", Until: "5.10", Works: 3, Total: 4}}},
 		{"5.8+", green, []check.Headline{{Since: "5.8", Works: 3, Total: 4}, {}}}, // no kernel is for the second
 		{"unknown", grey, []check.Headline{{}}},
