@@ -84,10 +84,6 @@ func (b *builder) build(st *state, size int64, out []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	types, strs := s.types.end-s.types.start, s.strings.end-s.strings.start
-	if uint64(len(st.rest))+types+strs != uint64(size) {
-		return nil, errHeader
-	}
 	at := len(out)
 	if n := at + int(size); cap(out) >= n {
 		out = out[:n]
@@ -97,20 +93,34 @@ func (b *builder) build(st *state, size int64, out []byte) ([]byte, error) {
 		out = grown
 	}
 	blob := out[at:]
-	first, second := s.types, s.strings
-	if second.start < first.start {
-		first, second = second, first
+	if err := s.fill(blob, st.rest); err != nil {
+		return nil, err
 	}
-	n := copy(blob[:first.start], st.rest)
-	n += copy(blob[first.end:second.start], st.rest[n:])
-	copy(blob[second.end:], st.rest[n:])
 	if err := b.strings(st, blob[s.strings.start:s.strings.end]); err != nil {
 		return nil, fmt.Errorf("strings: %w", err)
+	}
+	if err := b.place(st); err != nil {
+		return nil, fmt.Errorf("types: %w", err)
 	}
 	if err := b.types(st, s.order, blob[s.types.start:s.types.end]); err != nil {
 		return nil, fmt.Errorf("types: %w", err)
 	}
 	return out, nil
+}
+
+// fill writes what is neither in the type nor in the string section.
+func (s *sections) fill(blob, rest []byte) error {
+	first, second := s.types, s.strings
+	if second.start < first.start {
+		first, second = second, first
+	}
+	if uint64(len(rest))+first.end-first.start+second.end-second.start != uint64(len(blob)) {
+		return errHeader
+	}
+	n := copy(blob[:first.start], rest)
+	n += copy(blob[first.end:second.start], rest[n:])
+	copy(blob[second.end:], rest[n:])
+	return nil
 }
 
 // strings writes the string section.
@@ -146,12 +156,9 @@ func (b *builder) strings(st *state, out []byte) error {
 	return nil
 }
 
-// types writes the type section. That all that it refers to is there, and once, is checked on the way: what is not has
+// types writes the type section of types that have been placed. That all that it refers to is there, and once, is checked on the way: what is not has
 // no place, which is 0, as void and the empty name have.
 func (b *builder) types(st *state, order binary.ByteOrder, out []byte) error {
-	if err := b.place(st); err != nil {
-		return err
-	}
 	need := 0
 	for _, c := range st.types {
 		need += len(st.content(c))

@@ -211,32 +211,5 @@ func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool
 	if err != nil {
 		return nil, err
 	}
-	return splitModules(b, e.Modules, wanted)
-}
-
-// splitModules is the inverse of joinModules, but for what is not wanted.
-func splitModules(b []byte, n int, wanted func(name string) bool) ([]Module, error) {
-	c := btfa.Cursor{B: b}
-	all := make([]Module, 0, n)
-	sizes := make([]uint64, 0, n)
-	for range n {
-		name := string(c.Text())
-		if len(all) > 0 && all[len(all)-1].Name >= name {
-			c.Fail(errors.New("names out of order"))
-		}
-		all = append(all, Module{Name: name})
-		sizes = append(sizes, c.Uvarint())
-	}
-	var out []Module
-	for i, m := range all {
-		if sizes[i] > uint64(len(c.B)) {
-			c.Fail(btfa.ErrCut)
-			break
-		}
-		if m.BTF = c.Bytes(int(sizes[i])); wanted(m.Name) {
-			out = append(out, m)
-		}
-	}
-	c.End()
-	return out, c.Err
+	return readModules(ctx, func() (*state, error) { return f.states.get(ctx, i, 0) }, b, e.Modules, wanted)
 }

@@ -5,10 +5,7 @@ package btfc
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -37,22 +34,37 @@ func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 		return err
 	}
 	if len(k.modules) > 0 {
-		joined, err := joinModules(k.modules)
+		more, err := w.modulesChunk(ctx, m, k, st)
 		if err != nil {
 			return err
 		}
-		packed, _, err := m.pack(joined)
-		if err != nil {
-			return err
-		}
-		k.entry.ModulesPacked = int64(len(packed))
-		chunk = append(chunk, packed...)
+		k.entry.ModulesPacked = int64(len(more))
+		chunk = append(chunk, more...)
 	}
 	k.entry.Packed = int64(len(chunk))
 	if st != nil {
 		w.file.states.remember(k.plan.number, st)
 	}
 	return w.finish(k, chunk)
+}
+
+// modulesChunk returns the chunk of a kernel's modules. st is the kernel's state, nil if it is kept as bytes or copied.
+func (w *Writer) modulesChunk(ctx context.Context, m *Maker, k *Kernel, st *state) ([]byte, error) {
+	e := &k.entry
+	if k.plan.copied {
+		o := &k.from.entries[k.number]
+		offset, n := o.chunk()
+		chunk := make([]byte, o.ModulesPacked)
+		e.modules = o.modules
+		return chunk, readFull(k.from.r, chunk, offset+n)
+	}
+	parts, err := w.modules(ctx, k, st)
+	if err != nil {
+		return nil, err
+	}
+	chunk, n, err := m.pack(parts...)
+	e.modules = n
+	return chunk, err
 }
 
 // chunk returns the kernel's own chunk, and its state if it can be told from its parts.
@@ -175,22 +187,4 @@ func (m *Maker) pack(parts ...[]byte) ([]byte, int64, error) {
 	}
 	err := m.enc.Close()
 	return out.Bytes(), size, err
-}
-
-// joinModules is what the chunk of modules holds: their names and sizes, and their BTF.
-func joinModules(modules []Module) ([]byte, error) {
-	var b []byte
-	last := ""
-	for _, m := range modules {
-		if m.Name <= last || strings.IndexByte(m.Name, 0) >= 0 {
-			return nil, fmt.Errorf("module %q: a bad name, or out of order", m.Name)
-		}
-		last = m.Name
-		b = append(append(b, m.Name...), 0)
-		b = binary.AppendUvarint(b, uint64(len(m.BTF)))
-	}
-	for _, m := range modules {
-		b = append(b, m.BTF...)
-	}
-	return b, nil
 }

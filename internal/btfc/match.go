@@ -173,58 +173,71 @@ type parsed struct {
 	rest    []byte
 	types   [][]uint32 // by ID, nil for void. Names are numbers, references are IDs
 	strings []uint32   // names
+	names   []uint32   // by their offsets, numbers from 1
 	fresh   [][]byte   // the text of names that the parent does not know
-	used    []bool     // of fresh: written
+	own     map[string]uint32
+	used    []bool // of fresh: written
 }
 
 // parse takes BTF apart. It fails with errModel if that cannot be done.
-func parse(k *known, blob []byte) (*parsed, error) {
-	s, err := parseSections(blob, uint64(len(blob)))
-	if err != nil {
+func parse(k *known, blob []byte) (p *parsed, err error) {
+	p = &parsed{types: [][]uint32{nil}, own: make(map[string]uint32)}
+	if p.rest, p.strings, p.names, err = p.take(k, blob, 1, nil); err != nil {
+		return nil, err
+	}
+	if len(p.strings) == 0 || p.strings[0] != 0 {
 		return nil, errModel
 	}
-	p := &parsed{}
+	p.used = make([]bool, len(p.fresh))
+	return p, nil
+}
+
+// take appends the types of BTF, of which so many IDs and names belong to what it is split from. It returns what is neither types nor
+// strings, the names in the order of its strings, and all by their offsets in these, from 1.
+func (p *parsed) take(k *known, blob []byte, base int, baseNames []uint32) (rest []byte, list, names []uint32, err error) {
+	s, err := parseSections(blob, uint64(len(blob)))
+	if err != nil {
+		return nil, nil, nil, errModel
+	}
 	a, b := s.types, s.strings
 	if b.start < a.start {
 		a, b = b, a
 	}
-	p.rest = slices.Concat(blob[:a.start], blob[a.end:b.start], blob[b.end:])
+	rest = slices.Concat(blob[:a.start], blob[a.end:b.start], blob[b.end:])
 	strs := blob[s.strings.start:s.strings.end]
-	if len(strs) == 0 || strs[0] != 0 || strs[len(strs)-1] != 0 {
-		return nil, errModel
+	if len(strs) > 0 && strs[len(strs)-1] != 0 {
+		return nil, nil, nil, errModel
 	}
-	names := make([]uint32, len(strs)) // number by offset, from 1
-	own := make(map[string]uint32)
+	names = make([]uint32, len(strs)) // number by offset, from 1
 	seen := make(map[uint32]bool)
 	for off := 0; off < len(strs); {
 		t := strs[off:]
 		t = t[:bytes.IndexByte(t, 0)]
 		n, ok := k.names[string(t)]
 		if !ok {
-			if n, ok = own[string(t)]; !ok {
+			if n, ok = p.own[string(t)]; !ok {
 				n = uint32(len(k.names) + len(p.fresh))
-				own[string(t)] = n
+				p.own[string(t)] = n
 				p.fresh = append(p.fresh, t)
 			}
 		}
 		if seen[n] {
-			return nil, errModel
+			return nil, nil, nil, errModel
 		}
 		seen[n] = true
 		names[off] = n + 1
-		p.strings = append(p.strings, n)
+		list = append(list, n)
 		off += len(t) + 1
 	}
-	p.used = make([]bool, len(p.fresh))
-	return p, p.parseTypes(blob[s.types.start:s.types.end], s, names)
+	return rest, list, names, p.parseTypes(blob[s.types.start:s.types.end], s, base, baseNames, names)
 }
 
-func (p *parsed) parseTypes(b []byte, s sections, names []uint32) error {
+func (p *parsed) parseTypes(b []byte, s sections, base int, baseNames, names []uint32) error {
 	all := make([]uint32, len(b)/4)
 	for i := range all {
 		all[i] = s.order.Uint32(b[4*i:])
 	}
-	p.types = append(p.types, nil)
+	first := len(p.types)
 	for len(all) > 0 {
 		if len(all) < 3 {
 			return errModel
@@ -244,17 +257,24 @@ func (p *parsed) parseTypes(b []byte, s sections, names []uint32) error {
 		all = all[n:]
 		p.types = append(p.types, t)
 	}
-	for _, t := range p.types[1:] {
+	for _, t := range p.types[first:] {
 		for i, word := range words(t) {
 			switch word {
 			case btfenc.Name:
-				if int(t[i]) >= len(names) || names[t[i]] == 0 {
+				from, at := baseNames, int(t[i])
+				if at >= len(from) {
+					from, at = names, at-len(from)
+				}
+				if at >= len(from) || from[at] == 0 {
 					return errModel
 				}
-				t[i] = names[t[i]] - 1
+				t[i] = from[at] - 1
 			case btfenc.Ref:
-				if int(t[i]) >= len(p.types) {
-					return errModel
+				if id := int(t[i]); id >= base {
+					if id = id - base + first; id >= len(p.types) {
+						return errModel
+					}
+					t[i] = uint32(id)
 				}
 			}
 		}

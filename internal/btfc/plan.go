@@ -72,10 +72,13 @@ func (w *Writer) Plan(ctx context.Context, k *Kernel) (added bool, err error) {
 // copy plans a kernel whose chunk can be copied.
 func (w *Writer) copy(p *plan) bool {
 	k := p.job
-	if k.from == nil || k.from != w.source || k.from.entries[k.number].Sum != p.Sum {
+	if k.from == nil || k.from != w.source {
 		return false
 	}
 	o := &k.from.entries[k.number]
+	if o.Sum != p.Sum || o.ModulesSum != p.ModulesSum {
+		return false
+	}
 	parent, ok := w.copied[o.parent]
 	if ok {
 		w.copied[k.number] = len(w.plans)

@@ -56,8 +56,12 @@ func encode(parent *state, k *known, blob []byte) (*streams, error) {
 	if err != nil {
 		return nil, err
 	}
+	return write(parent, p, match(parent, k, p), strings), nil
+}
+
+// write returns the streams of BTF of which m says what the parent has. strings are those of the parent.
+func write(parent *state, p *parsed, m *matching, strings []uint32) *streams {
 	w := &writer{parent: parent, parsed: p, nameGuess: clone(parent.nameGuess), refGuess: clone(parent.refGuess), nextNew: uint32(parent.numNames)}
-	m := match(parent, k, p)
 	w.entity = m.entity
 	w.nameRanks = newTold(parent.numNames+len(p.fresh), parent.nameRank.s)
 	w.entRanks = newTold(int(m.numEnts)+1, parent.entRank.s)
@@ -76,7 +80,7 @@ func encode(parent *state, k *known, blob []byte) (*streams, error) {
 	for _, n := range []int{len(p.fresh), text, contents, words, int(w.nameRanks.n - w.nameRanks.known), int(w.entRanks.n - w.entRanks.known), len(p.types) - 1, len(p.strings)} {
 		w.uvarint(streamHead, uint64(n))
 	}
-	return &w.s, nil
+	return &w.s
 }
 
 // again returns the streams of a kernel that is the same as the one of a state.

@@ -20,6 +20,11 @@ def unzigzag(v):
     return (v >> 1) ^ -(v & 1)
 
 
+def number(v):
+    """v as it is written."""
+    return bytes([v]) if v < 128 else bytes([v & 127 | 128]) + number(v >> 7)
+
+
 class Stream:
     def __init__(self, data):
         self.data, self.at = data, 0
@@ -121,6 +126,17 @@ def arranged(st, how):
             order.append(held.pop(content(i)[2]))
         order.append(i)
     return order
+
+
+def used(st, types):
+    """The names that types use, in order."""
+    for c in types:
+        w = st.contents[c]
+        yield w[0]
+        kind = w[1] >> 24 & 127
+        if kind in NAMED_ELEM:
+            for i in range(3, len(w), ELEM[kind]):
+                yield w[i]
 
 
 class Reader:
@@ -296,19 +312,10 @@ class Reader:
             A, B = N, A
         return w
 
-    def uses(self):
-        for c in self.st.types:
-            w = self.st.contents[c]
-            yield w[0]
-            kind = w[1] >> 24 & 127
-            if kind in NAMED_ELEM:
-                for i in range(3, len(w), ELEM[kind]):
-                    yield w[i]
-
     def strings(self, n):
         p, st = self.p, self.st
         runs, starts, far = self.s[7:10]
-        place, old, new, uses = Place(len(p.strings)), 0, len(p.names), self.uses()
+        place, old, new, uses = Place(len(p.strings)), 0, len(p.names), used(st, st.types)
         out, have = st.strings, set()
         while len(out) < n:
             v = runs.number()
@@ -335,19 +342,24 @@ class Reader:
         assert len(out) == n
 
     def btf(self, size):
-        st, rest = self.st, self.rest
+        offsets, text = {}, bytearray()
+        for n in self.st.strings:
+            offsets[n] = len(text)
+            text += self.st.names[n] + b"\0"
+        ids = {0: 0}
+        for i, c in enumerate(self.st.types):
+            assert self.st.entity[c] not in ids
+            ids[self.st.entity[c]] = i + 1
+        btf = self.blob(self.rest, self.st.types, offsets, text, ids)
+        assert len(btf) == size
+        return btf
+
+    def blob(self, rest, types, offsets, text, ids):
+        st = self.st
         order = "<" if rest[:2] == b"\x9f\xeb" else ">"
         hdr, type_off, type_len, str_off, str_len = struct.unpack(order + "5I", rest[4:24])
-        offsets, text = {}, bytearray()
-        for n in st.strings:
-            offsets[n] = len(text)
-            text += st.names[n] + b"\0"
-        ids = {0: 0}
-        for i, c in enumerate(st.types):
-            assert st.entity[c] not in ids
-            ids[st.entity[c]] = i + 1
         words = []
-        for c in st.types:
+        for c in types:
             w = list(st.contents[c])
             kind = w[1] >> 24 & 127
             w[0] = offsets[w[0]]
@@ -368,8 +380,68 @@ class Reader:
         parts = sorted([(hdr + type_off, types), (hdr + str_off, bytes(text))])
         for at, part in parts:
             rest = rest[:at] + part + rest[at:]
-        assert len(rest) == size
         return rest
+
+
+def modules(st, payload, n):
+    """The names and BTF of the modules of a kernel, whose state is st."""
+    s = Stream(payload)
+    table = []
+    for _ in range(n):
+        name, types = s.text(), s.number() - 1
+        table.append((name, types, s.number() if types >= 0 else 0, s.number()))
+    runs, far = s.number(), s.number()
+    runs, far = Stream(s.bytes(runs)), Stream(s.bytes(far))
+    rests = [s.bytes(size) for _, _, _, size in table]
+    assert [t[0] for t in table] == sorted(set(t[0] for t in table))
+    if all(types < 0 for _, types, _, _ in table):
+        assert s.at == len(payload)
+        return [(t[0], rest) for t, rest in zip(table, rests)]
+    r = Reader(st, s.bytes(len(payload) - s.at))
+    joined, at, old, out = r.st, len(st.types), 0, []
+    assert joined.types[:at] == st.types
+    base = {0: 0}
+    for i, c in enumerate(st.types):
+        base[st.entity[c]] = i + 1
+    base_offsets, base_len = {}, 0
+    for name in st.strings:
+        base_offsets[name] = base_len
+        base_len += len(st.names[name]) + 1
+    for (name, n_types, n_strings, _), rest in zip(table, rests):
+        if n_types < 0:
+            out.append((name, rest))
+            continue
+        own = joined.types[at:at + n_types]
+        assert len(own) == n_types
+        at += n_types
+        uses, have, strings = used(joined, own), set(base_offsets), []
+        while len(strings) < n_strings:
+            v = runs.number()
+            kind, count = v & 3, (v >> 2) + 1
+            if kind == 1:
+                while count > 0:
+                    x = next(uses)
+                    if x not in have:
+                        strings.append(x)
+                        have.add(x)
+                        count -= 1
+            else:
+                assert kind == 3
+                first = old + unzigzag(far.number())
+                strings += range(first, first + count)
+                have.update(range(first, first + count))
+                old = first + count
+        assert len(strings) == n_strings
+        offsets, text, ids = dict(base_offsets), bytearray(), dict(base)
+        for x in strings:
+            if x:
+                offsets[x] = base_len + len(text)
+            text += joined.names[x] + b"\0"
+        for i, c in enumerate(own):
+            ids[joined.entity[c]] = len(st.types) + i + 1
+        out.append((name, r.blob(rest, own, offsets, text, ids)))
+    assert at == len(joined.types) and runs.at == len(runs.data) and far.at == len(far.data)
+    return out
 
 
 def main(path):
@@ -381,11 +453,11 @@ def main(path):
     key, at, states = b"", 5, []
     for i in range(index.number()):
         key = key[:index.number()] + index.text()
-        how, packed, payload, size, modules = [index.number() for _ in range(5)]
+        how, packed, payload, size, n_modules = [index.number() for _ in range(5)]
         total = index.bytes(32)
         if how & 4:
             assert index.text() and index.bytes(32)
-        if modules:
+        if n_modules:
             packed_modules, size_modules, sum_modules = index.number(), index.number(), index.bytes(32)
         if how & 2:
             index.bytes(256)
@@ -399,16 +471,14 @@ def main(path):
             states.append(r.st)
             btf = r.btf(size)
         assert len(btf) == size and hashlib.sha256(btf).digest() == total, key
-        if modules:
+        if n_modules:
             chunk = unpack(data[at:at + packed_modules], size_modules)
             at += packed_modules
-            assert hashlib.sha256(chunk).digest() == sum_modules
-            c = Stream(chunk)
-            sizes = [(c.text(), c.number())[1] for _ in range(modules)]
-            for s in sizes:
-                c.bytes(s)
-            assert c.at == len(chunk)
-        print(key.decode(), total.hex(), modules)
+            all = modules(states[i], chunk, n_modules)
+            assert len(set(name for name, _ in all)) == n_modules
+            joined = b"".join(name + b"\0" + number(len(b)) for name, b in all) + b"".join(b for _, b in all)
+            assert hashlib.sha256(joined).digest() == sum_modules
+        print(key.decode(), total.hex(), n_modules)
     assert at == end and index.at == len(index.data)
 
 
