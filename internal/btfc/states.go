@@ -35,7 +35,7 @@ type pending struct {
 // How many states are remembered: of those from which something is told that has not been made yet, and of others, which are asked for
 // again if kernels are read in an order of their own.
 const (
-	keepNeeded = 24
+	keepNeeded = 12
 	keepOthers = 3
 )
 
