@@ -70,10 +70,14 @@ func (r *reader) members(in *input, a nested) error {
 // member reads one member.
 func (r *reader) member(in *input, a io.Reader, name string, size int64) error {
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
-	if unrelated(path.Base(name)) {
+	switch {
+	case r.boot != nil:
+		if !r.boot.wants(name) {
+			return nil
+		}
+	case unrelated(path.Base(name)):
 		return nil
-	}
-	if isModuleFile(name) && (r.full || !r.f.opts.wantsModule(name)) {
+	case isModuleFile(name) && (r.full || !r.f.opts.wantsModule(name)):
 		r.seen++
 		return nil
 	}

@@ -137,21 +137,29 @@ func versionText(img []byte, off int) string {
 	return validRelease(string(text[:end]))
 }
 
-// zboot follows the header of an EFI zboot image. The PE header tells the machine.
+// zboot reads the kernel in an EFI zboot image.
 func (r *reader) zboot(in *input, img []byte) error {
+	data, arch, err := zbootPayload(img)
+	if err != nil {
+		return err
+	}
+	return r.payload(in, data, arch, "")
+}
+
+// zbootPayload follows the header of an EFI zboot image to the compressed kernel. The PE header tells the machine.
+func zbootPayload(img []byte) (data []byte, arch string, err error) {
 	if len(img) < 0x40 {
-		return io.ErrUnexpectedEOF
+		return nil, "", io.ErrUnexpectedEOF
 	}
 	le := binary.LittleEndian
 	off, n := int64(le.Uint32(img[8:])), int64(le.Uint32(img[12:]))
 	if off+n > int64(len(img)) {
-		return io.ErrUnexpectedEOF
+		return nil, "", io.ErrUnexpectedEOF
 	}
-	arch := ""
 	if pe := int64(le.Uint32(img[0x3c:])); pe+6 <= int64(len(img)) {
 		arch = map[uint16]string{0xaa64: "arm64", 0x5064: "riscv64", 0x6264: "loongarch64"}[le.Uint16(img[pe+4:])]
 	}
-	return r.payload(in, img[off:off+n], arch, "")
+	return img[off : off+n], arch, nil
 }
 
 // memory finds the BTF in what will be the kernel's memory.

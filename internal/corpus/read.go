@@ -23,6 +23,7 @@ type reader struct {
 	f     *File
 	s     *Scratch
 	yield func(*Kernel) error
+	boot  *booting // takes images rather than BTF, if it is set
 
 	budget  *decompress.Budget
 	current *part
@@ -88,7 +89,7 @@ func (r *reader) part(p *part) {
 		return
 	}
 	defer file.Close()
-	if data := r.mapped(p, file); data != nil {
+	if data := r.mapped(p, file); data != nil && r.boot == nil {
 		r.fail(r.add(&input{path: p.path, member: p.path}, blob{mapped: data}, "", ""))
 		return
 	}
@@ -96,7 +97,7 @@ func (r *reader) part(p *part) {
 	defer done()
 	seen, errs := r.seen, len(r.errs)
 	r.fail(r.content(in))
-	if r.seen == seen && len(r.errs) == errs {
+	if r.boot == nil && r.seen == seen && len(r.errs) == errs {
 		r.fail(wrap(p.path, "", errors.New("holds no BTF")))
 	}
 }
@@ -116,6 +117,8 @@ func (r *reader) content(in *input) error {
 		k = kindImage
 	}
 	switch {
+	case r.boot != nil && k != kindCompressed && !k.container():
+		return r.boot.take(r, in, k)
 	case k == kindEmpty:
 		return r.empty(in, errEmpty)
 	case k == kindZero:

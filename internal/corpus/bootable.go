@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// Bootable is what a machine needs to boot a kernel. Its memory is the caller's.
+type Bootable struct {
+	Image   []byte       // as a boot loader takes it
+	Machine string       // x86_64 or arm64
+	Config  []byte       // the kernel's configuration; nil if the file does not have it
+	Modules []BootModule // in an order in which they can be loaded
+	Missing []string     // modules that were asked for, or that those need, and that the file does not have; sorted
+}
+
+// BootModule is a kernel module.
+type BootModule struct {
+	Name string // with _ for -
+	ELF  []byte
+
+	depends []string
+}
+
+// Bootable reads what the one kernel in the file is booted with: a package, or an image alone. Of its modules it
+// takes those with the given names, and those that they depend on. A file without an image for a machine that can be booted is an
+// error, and so is one with several kernels. ctx ends it with ctx's error.
+func (f *File) Bootable(ctx context.Context, s *Scratch, modules []string) (*Bootable, error) {
+	if f.packed != nil {
+		return nil, wrap(f.Path, "", errors.New("holds BTF and no kernel images"))
+	}
+	b := &booting{want: make(map[string]bool)}
+	for _, m := range modules {
+		b.want[m] = true
+	}
+	// Modules are named by those that need them, which may come later in the file: it is read until nothing new is named.
+	for asked := -1; asked != len(b.want) && len(b.want) <= limits.BootModules; {
+		asked = len(b.want)
+		if err := b.read(ctx, f, s); err != nil {
+			return nil, err
+		}
+	}
+	if len(b.want) > limits.BootModules {
+		return nil, wrap(f.Path, "", &limits.Exceeded{Max: limits.BootModules, What: "modules to load"})
+	}
+	return b.bootable(f.Path)
+}
+
+// booting collects a Bootable.
+type booting struct {
+	image   []byte
+	machine string
+	config  []byte
+	want    map[string]bool
+	modules []BootModule
+}
+
+// read reads the file once.
+func (b *booting) read(ctx context.Context, f *File, s *Scratch) error {
+	defer s.trim()
+	r := &reader{ctx: ctx, f: f, s: s, boot: b, budget: decompress.NewBudget(f.opts.MaxSize, f.Size)}
+	for i := range f.parts {
+		r.part(&f.parts[i])
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errors.Join(r.errs...)
+}
+
+func (b *booting) bootable(from string) (*Bootable, error) {
+	if b.image == nil {
+		return nil, wrap(from, "", errors.New("no kernel image for x86_64 or arm64 in it"))
+	}
+	out := &Bootable{Image: b.image, Machine: b.machine, Config: b.config}
+	at := make(map[string]*BootModule)
+	for i := range b.modules {
+		at[b.modules[i].Name] = &b.modules[i]
+	}
+	done := make(map[string]bool)
+	var add func(name string)
+	add = func(name string) {
+		if done[name] {
+			return
+		}
+		done[name] = true
+		m := at[name]
+		if m == nil {
+			out.Missing = append(out.Missing, name)
+			return
+		}
+		for _, d := range m.depends {
+			add(d)
+		}
+		out.Modules = append(out.Modules, *m)
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.want)) {
+		add(name)
+	}
+	slices.Sort(out.Missing)
+	return out, nil
+}
+
+// wants says whether a member of a container is of use.
+func (b *booting) wants(name string) bool {
+	if isModuleFile(name) {
+		return b.want[moduleName(name)]
+	}
+	base := path.Base(name)
+	return isConfig(name) || !unrelated(base) && !strings.HasPrefix(base, "modules.")
+}
+
+// isConfig says whether a file's name is that of a kernel's configuration.
+func isConfig(name string) bool {
+	base := path.Base(name)
+	return strings.HasPrefix(base, "config-") || base == "config" && releaseFromTree(name) != ""
+}
+
+// take takes content that is neither compressed nor a container.
+func (b *booting) take(r *reader, in *input, k kind) error {
+	switch {
+	case in.inside && isConfig(in.member):
+		if b.config != nil {
+			return nil
+		}
+		data, err := r.whole(in, limits.BootConfig)
+		b.config = data
+		return wrapAny(in, "config", err)
+	case in.inside && isModuleFile(in.member):
+		return wrapAny(in, "module", b.module(r, in))
+	case k == kindImage, k == kindUnknown && !in.inside:
+		return wrapAny(in, "image", b.kernel(r, in))
+	}
+	return nil
+}
+
+// whole reads all of a stream, of at most limit bytes.
+func (r *reader) whole(in *input, limit int64) ([]byte, error) {
+	var buf decompress.Buffer
+	_, err := buf.Append(in.r, in.size, limit)
+	return buf.B, err
+}
+
+// wrapAny is wrap for an error that may be nil.
+func wrapAny(in *input, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return wrap(in.path, what, err)
+}
+
+// module takes a module, and notes what it depends on.
+func (b *booting) module(r *reader, in *input) error {
+	m := BootModule{Name: moduleName(in.member)}
+	if slices.ContainsFunc(b.modules, func(x BootModule) bool { return x.Name == m.Name }) {
+		return nil
+	}
+	var err error
+	if m.ELF, err = r.whole(in, limits.BootModuleBytes); err != nil {
+		return err
+	}
+	f, err := elf.NewFile(bytes.NewReader(m.ELF))
+	if err != nil {
+		return err
+	}
+	sec := f.Section(".modinfo")
+	if sec == nil {
+		return errors.New("no .modinfo section")
+	}
+	info, err := io.ReadAll(io.LimitReader(sec.Open(), limits.BootConfig))
+	if err != nil {
+		return err
+	}
+	for line := range bytes.SplitSeq(info, []byte{0}) {
+		list, ok := bytes.CutPrefix(line, []byte("depends="))
+		for name := range strings.SplitSeq(string(list), ",") {
+			if ok && name != "" && len(b.want) <= limits.BootModules {
+				name = strings.ReplaceAll(name, "-", "_")
+				m.depends, b.want[name] = append(m.depends, name), true
+			}
+		}
+	}
+	b.modules = append(b.modules, m)
+	return nil
+}
+
+// kernel takes an image of a machine that can be booted, as its boot loader would.
+func (b *booting) kernel(r *reader, in *input) error {
+	img, err := r.whole(in, r.f.opts.MaxSize)
+	if err != nil {
+		return err
+	}
+	machine := ""
+	switch sniffImage(img) {
+	case imageBzImage:
+		// The boot protocol's xloadflags say whether the kernel is of 64 bits.
+		if len(img) < 0x250 || binary.LittleEndian.Uint16(img[0x236:])&1 == 0 {
+			return errors.New("a kernel of 32 bits, which cannot be booted here")
+		}
+		machine = "x86_64"
+	case imageZboot:
+		payload, arch, err := zbootPayload(img)
+		if err != nil {
+			return err
+		}
+		var buf decompress.Buffer
+		if err := r.decompress(payload, decompress.Sniff(payload), &buf); err != nil {
+			return err
+		}
+		img, machine = buf.B, arch
+	case imageArm64:
+		machine = "arm64"
+	}
+	if machine != "x86_64" && machine != "arm64" {
+		return errors.New("not a kernel image for x86_64 or arm64")
+	}
+	if b.image != nil && !bytes.Equal(b.image, img) {
+		return errors.New("a second kernel: one at a time can be booted")
+	}
+	b.image, b.machine = img, machine
+	return nil
+}
+
+// HoldsImage says whether a file is a package or a kernel image, by its first bytes.
+func HoldsImage(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, sniffLen)
+	n, _ := io.ReadFull(f, head)
+	k := sniff(head[:n])
+	return k == kindAr && bytes.Contains(head[:n], []byte("debian-binary")) || k == kindRPM || k == kindImage
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// bootable reads a file of these contents.
+func bootable(t *testing.T, data []byte, modules ...string) (*Bootable, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "package")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(t.Context(), []string{path}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Scratch
+	return c.Files[0].Bootable(t.Context(), &s, modules)
+}
+
+// image64 is a bzImage that says that it is of 64 bits.
+func image64(payload []byte) []byte {
+	img := bzImage(payload)
+	binary.LittleEndian.PutUint16(img[0x236:], 1)
+	return img
+}
+
+// moduleOf is a module that depends on others.
+func moduleOf(depends string) []byte {
+	info := "license=GPL\x00depends=" + depends + "\x00name=x\x00"
+	return elfFile(binary.LittleEndian, elf.ET_REL, elf.EM_X86_64, section{".modinfo", 0, []byte(info)})
+}
+
+func TestBootable(t *testing.T) {
+	img := image64(compress("xz", vmlinux(blobLE)))
+	const lib = "./lib/modules/6.1.0-1-amd64/"
+	package6 := []member{
+		{"./boot/config-6.1.0-1-amd64", []byte("CONFIG_BPF=y\n")},
+		{"./boot/System.map-6.1.0-1-amd64", []byte("0 T start\n")},
+		{lib + "kernel/a.ko", moduleOf("b-b,gone")},
+		{lib + "kernel/b_b.ko.xz", compress("xz", moduleOf("c"))},
+		{lib + "kernel/unwanted.ko", []byte("not read")},
+		{lib + "modules.builtin", []byte("kernel/x.ko\n")},
+		{"./boot/vmlinuz-6.1.0-1-amd64", img},
+		{lib + "kernel/c.ko", moduleOf("")},
+	}
+	for name, data := range map[string][]byte{"deb": debOf(package6...), "rpm": rpmOf(package6...)} {
+		b, err := bootable(t, data, "a")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !bytes.Equal(b.Image, img) || b.Machine != "x86_64" || string(b.Config) != "CONFIG_BPF=y\n" {
+			t.Errorf("%s: %d bytes of %s, configuration %q", name, len(b.Image), b.Machine, b.Config)
+		}
+		var order []string
+		for _, m := range b.Modules {
+			order = append(order, m.Name)
+		}
+		if got := strings.Join(order, " "); got != "c b_b a" || !bytes.Equal(b.Modules[0].ELF, moduleOf("")) {
+			t.Errorf("%s: modules in the order %s", name, got)
+		}
+		if !slices.Equal(b.Missing, []string{"gone"}) {
+			t.Errorf("%s: missing %q", name, b.Missing)
+		}
+	}
+	alone, err := bootable(t, img)
+	if err != nil || !bytes.Equal(alone.Image, img) || alone.Config != nil || len(alone.Modules) > 0 {
+		t.Errorf("an image alone: %v, %v", alone, err)
+	}
+	memory := arm64Image(blobLE)
+	for name, data := range map[string][]byte{"Image": memory, "zboot": zboot(compress("xz", memory)), "Image.xz": compress("xz", memory)} {
+		b, err := bootable(t, data)
+		if err != nil || b.Machine != "arm64" || !bytes.Equal(b.Image, memory) {
+			t.Errorf("%s: %v, %v", name, b, err)
+		}
+	}
+}
+
+func TestBootableRefuses(t *testing.T) {
+	img := image64(compress("xz", vmlinux(blobLE)))
+	var names []string
+	for i := range limits.BootModules + 1 {
+		names = append(names, fmt.Sprint("m", i))
+	}
+	damaged := member{"./lib/modules/6.1.0/a.ko", []byte("\x7fELF and no more")}
+	cycle := []member{
+		{"./boot/vmlinuz-6.1.0", img}, {"./lib/modules/6.1.0/a.ko", moduleOf("b")}, {"./lib/modules/6.1.0/b.ko", moduleOf("a")},
+	}
+	for _, tt := range []struct {
+		name string
+		data []byte
+		want string // "" for no error
+	}{
+		{"32 bits", bzImage(compress("xz", vmlinux(blobLE))), "a kernel of 32 bits"},
+		{"riscv64", debOf(member{"./boot/vmlinuz-6.1.0", memoryImage("RSC\x05", 0x38, blobLE)}), "not a kernel image for x86_64 or arm64"},
+		{"BTF alone", blobLE, "no kernel image"},
+		{"two", debOf(member{"./boot/vmlinuz-6.1.0", img}, member{"./boot/vmlinuz-6.2.0", image64(compress("zst", vmlinux(blobLE)))}), "a second kernel"},
+		{"two that are one", debOf(member{"./boot/vmlinuz-6.1.0", img}, member{"./lib/modules/6.1.0/vmlinuz", img}), ""},
+		{"damaged module", debOf(member{"./boot/vmlinuz-6.1.0", img}, damaged), "a.ko: module: "},
+		{"a cycle", debOf(cycle...), ""},
+		{"depends on too many", debOf(member{"./boot/vmlinuz-6.1.0", img}, member{"./lib/modules/6.1.0/a.ko", moduleOf(strings.Join(names, ","))}), "modules to load"},
+		{"a zboot that is cut short", zboot(compress("xz", arm64Image(blobLE)))[:0x60], "unexpected EOF"},
+		{"a large configuration", debOf(member{"./boot/vmlinuz-6.1.0", img}, member{"./boot/config-6.1.0", make([]byte, limits.BootConfig+1)}), "config: "},
+	} {
+		b, err := bootable(t, tt.data, "a")
+		switch {
+		case tt.want == "" && err != nil:
+			t.Errorf("%s: %v", tt.name, err)
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+			t.Errorf("%s: %v, %v, want %q", tt.name, b, err, tt.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	path := filepath.Join(t.TempDir(), "vmlinuz")
+	if err := os.WriteFile(path, img, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(t.Context(), []string{path}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Scratch
+	if _, err := c.Files[0].Bootable(ctx, &s, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of the context: %v", err)
+	}
+}
+
+func TestHoldsImage(t *testing.T) {
+	for name, data := range map[string][]byte{
+		"deb": debOf(member{"./boot/vmlinuz-6.1.0", []byte("x")}), "rpm": rpmOf(), "bzImage": bzImage(nil),
+		"no object": elfFile(binary.LittleEndian, elf.ET_REL, elf.EM_BPF), "no archive": []byte("!<arch>\nlib.o/"), "no file": nil,
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if data != nil {
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := HoldsImage(path), !strings.HasPrefix(name, "no "); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
