@@ -244,6 +244,14 @@ func (w *rootWalk) match(n int32) *match {
 	return mt
 }
 
+// Resized returns the bytes that a load or store is made one of, 0 where its width stays.
+func (d *Decision) Resized() uint32 {
+	if d.m.old.load.size == d.m.new.load.size {
+		return 0
+	}
+	return d.m.new.load.size
+}
+
 // Old returns the value on the local side.
 func (d *Decision) Old() uint64 { return d.m.old.val }
 

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boot
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+)
+
+// Places in the initial RAM file system.
+const (
+	initPath    = "init"
+	jobPath     = "job.json"
+	configPath  = "config"
+	objectsPath = "objects"
+	modulesPath = "modules"
+	workPath    = "work" // where a command runs
+)
+
+// File is a file that a command needs.
+type File struct {
+	Name string // without a directory
+	Data []byte
+}
+
+// writeInitramfs writes an initial RAM file system, as the kernel unpacks it (Documentation/driver-api/early-userspace/buffer-format.rst,
+// the newc format). The same machine gives the same bytes.
+func writeInitramfs(w io.Writer, m *Machine) error {
+	j := m.Job
+	j.Objects, j.Modules = len(m.Objects), len(m.Modules)
+	job, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	a := &newc{w: bufio.NewWriter(w)}
+	// The kernel opens /dev/console for process 1 before anything is mounted.
+	for _, dir := range []string{"dev", "proc", "sys", "tmp", "boot", objectsPath, modulesPath, workPath} {
+		a.add(dir, modeDir|0o755, 0, nil)
+	}
+	a.add("dev/console", modeChar|0o600, 5<<8|1, nil)
+	a.add(initPath, modeFile|0o755, 0, m.Init)
+	a.add(jobPath, modeFile|0o644, 0, job)
+	if m.Config != nil {
+		a.add(configPath, modeFile|0o644, 0, m.Config)
+	}
+	for i, data := range m.Objects {
+		a.add(path.Join(objectsPath, strconv.Itoa(i)), modeFile|0o644, 0, data)
+	}
+	for i, data := range m.Modules {
+		a.add(path.Join(modulesPath, strconv.Itoa(i)), modeFile|0o644, 0, data)
+	}
+	for _, f := range m.Files {
+		a.add(path.Join(workPath, f.Name), modeFile|0o755, 0, f.Data)
+	}
+	return a.close()
+}
+
+// Modes of files.
+const (
+	modeFile = 0o100000
+	modeDir  = 0o040000
+	modeChar = 0o020000
+)
+
+// newc writes an archive. After an error it writes nothing more, and close returns it.
+type newc struct {
+	w   *bufio.Writer
+	n   uint32 // files so far
+	err error
+}
+
+// add adds a file; device is major<<8 | minor.
+func (a *newc) add(name string, mode, device uint32, data []byte) {
+	if int64(len(data)) > 1<<32-1 {
+		a.err = fmt.Errorf("%s: larger than 4 GiB", name)
+	}
+	if a.err != nil {
+		return
+	}
+	a.n++
+	links := 1
+	header := fmt.Sprintf("070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%s\x00",
+		a.n, mode, 0, 0, links, 0, len(data), 0, 0, device>>8, device&0xff, len(name)+1, 0, name)
+	a.write([]byte(header))
+	a.write(data)
+}
+
+// write writes bytes, and zeros up to a multiple of 4.
+func (a *newc) write(b []byte) {
+	if a.err == nil {
+		_, a.err = a.w.Write(b)
+	}
+	if pad := -len(b) & 3; a.err == nil && pad > 0 {
+		_, a.err = a.w.Write(make([]byte, pad))
+	}
+}
+
+func (a *newc) close() error {
+	a.add("TRAILER!!!", 0, 0, nil)
+	if a.err != nil {
+		return a.err
+	}
+	return a.w.Flush()
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/defect"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// loader loads objects into the running kernel.
+type loader struct {
+	targets map[string]string
+	kernel  *relolog.Target
+	cache   *btf.Cache // of the kernel's BTF
+}
+
+// objects loads objects one after the other, and tells of each program.
+func objects(j *Job, tell func(Event)) error {
+	ctx := context.Background()
+	corp, err := corpus.Open(ctx, []string{"/sys/kernel/btf"}, corpus.Options{})
+	if err != nil {
+		return err
+	}
+	var s corpus.Scratch
+	return corp.Files[0].Read(ctx, &s, func(k *corpus.Kernel) error {
+		l := &loader{j.Targets, new(relolog.Target), btf.NewCache()}
+		if err := k.Load(ctx, l.kernel, k.Name); err != nil {
+			return err
+		}
+		for i := range j.Objects {
+			l.object(ctx, i, tell)
+			debug.FreeOSMemory()
+		}
+		return nil
+	})
+}
+
+// object loads each program of an object, and tells of each.
+func (l *loader) object(ctx context.Context, i int, tell func(Event)) {
+	data, err := os.ReadFile(file(objectsPath, i))
+	if err != nil {
+		tell(refused(Event{Kind: Object, Object: i}, err))
+		return
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	if err != nil {
+		tell(refused(Event{Kind: Object, Object: i}, err))
+		return
+	}
+	r, err := newRelocator(ctx, data, l.kernel)
+	if err != nil {
+		tell(refused(Event{Kind: Object, Object: i}, err))
+		return
+	}
+	prepare(spec)
+	for name, to := range l.targets {
+		if p := spec.Programs[name]; p != nil {
+			p.AttachTo = to
+		}
+	}
+	all := &ebpf.CollectionSpec{Maps: maps.Clone(spec.Maps), Types: spec.Types, ByteOrder: spec.ByteOrder}
+	maps.DeleteFunc(all.Maps, func(_ string, m *ebpf.MapSpec) bool { return m.Type == ebpf.StructOpsMap }) // made of programs
+	coll, err := l.load(all)
+	tell(refused(Event{Kind: Object, Object: i}, err))
+	coll.Close()
+	for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
+		tell(l.program(Event{Kind: Program, Object: i, Name: name}, spec, r))
+	}
+}
+
+// program loads a program twice: relocated as libbpf does it, and as cilium/ebpf does by itself.
+func (l *loader) program(e Event, spec *ebpf.CollectionSpec, r *relocator) Event {
+	own := one(spec, e.Name)
+	p := own.Programs[e.Name]
+	if p.Type == ebpf.UnspecifiedProgram {
+		return refused(e, errors.New("its section tells no type of program"))
+	}
+	coll, err := l.load(own)
+	coll.Close()
+	if e.Alone = "loads"; err != nil {
+		e.Alone = err.Error()
+	}
+	if own.Programs[e.Name], err = r.program(p); err != nil {
+		e = refused(e, err)
+		e.Errno = int(syscall.EINVAL)
+		return e
+	}
+	coll, err = l.load(own)
+	if err != nil {
+		e = refused(e, err)
+		e.Extern = missingExtern(err)
+		return e
+	}
+	defer coll.Close()
+	e.Attach = tryAttach(p, coll.Programs[e.Name])
+	return e
+}
+
+// prepare sets what tools set themselves before they load an object, and what would be left behind.
+func prepare(spec *ebpf.CollectionSpec) {
+	for _, m := range spec.Maps {
+		if m.MaxEntries == 0 && m.Type != ebpf.PerfEventArray && m.Type != ebpf.StructOpsMap {
+			m.MaxEntries = 1
+			if m.Type == ebpf.RingBuf || m.Type == ebpf.UserRingbuf {
+				m.MaxEntries = uint32(os.Getpagesize())
+			}
+		}
+		if m.ValueSize == 0 && m.KeySize != 0 && m.Type != ebpf.PerfEventArray {
+			m.ValueSize = 8
+		}
+		m.Pinning = ebpf.PinNone
+		if m.Type == ebpf.ProgramArray {
+			m.Contents = nil // which would load the programs in it
+		}
+	}
+}
+
+// one returns a program of an object with the maps that it needs.
+func one(spec *ebpf.CollectionSpec, name string) *ebpf.CollectionSpec {
+	p := spec.Programs[name]
+	out := &ebpf.CollectionSpec{
+		Maps: make(map[string]*ebpf.MapSpec), Programs: map[string]*ebpf.ProgramSpec{name: p},
+		Types: spec.Types, ByteOrder: spec.ByteOrder,
+	}
+	for i := range p.Instructions {
+		if in := &p.Instructions[i]; in.IsLoadFromMap() {
+			addMap(out.Maps, spec.Maps, in.Reference())
+		}
+	}
+	return out
+}
+
+// addMap adds a map and those that are in it.
+func addMap(to, from map[string]*ebpf.MapSpec, name string) {
+	m := from[name]
+	if m == nil || to[name] != nil {
+		return
+	}
+	to[name] = m
+	for _, kv := range m.Contents {
+		if inner, ok := kv.Value.(string); ok {
+			addMap(to, from, inner)
+		}
+	}
+}
+
+// load loads a collection. What it returns can be used and closed after an error, too. A panic of the library is an error.
+func (l *loader) load(spec *ebpf.CollectionSpec) (coll *ebpf.Collection, err error) {
+	if d := defect.Catch(context.Background(), func() {
+		coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: l.cache})
+	}); d != nil {
+		err = d
+	}
+	if coll == nil {
+		coll = new(ebpf.Collection)
+	}
+	return coll, err
+}
+
+// refused completes an event by an error, if there is one.
+func refused(e Event, err error) Event {
+	if err == nil {
+		return e
+	}
+	e.Error = err.Error()
+	var no syscall.Errno
+	switch {
+	case errors.As(err, &no):
+		e.Errno = int(no)
+	case e.Kind == Program && errors.Is(err, ebpf.ErrNotSupported): // of what the kernel does not have
+		e.Errno = int(syscall.EOPNOTSUPP)
+	}
+	var v *ebpf.VerifierError
+	if errors.As(err, &v) {
+		e.Log = strings.Join(v.Log, "\n")
+		e.Errno = cmp.Or(e.Errno, int(syscall.EINVAL)) // which the library replaces where it knows the cause
+	}
+	return e
+}
+
+// missingExtern says whether an error is about a kernel function or variable that the object cannot do without. The library has
+// no error of its own for these.
+func missingExtern(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, ": kfunc ") || strings.Contains(text, "resolve required ksyms")
+}
+
+// errNotTried is where attaching needs what is not there: a program to probe, a device, a socket.
+var errNotTried = errors.New("not tried")
+
+// tryAttach attaches a program and detaches it. It returns Event.Attach.
+func tryAttach(spec *ebpf.ProgramSpec, p *ebpf.Program) string {
+	var err error
+	if d := defect.Catch(context.Background(), func() {
+		l, e := attach(spec, p)
+		if err = e; e == nil {
+			err = l.Close()
+		}
+	}); d != nil {
+		err = d
+	}
+	switch {
+	case err == nil:
+		return Attached
+	case errors.Is(err, errNotTried):
+		return ""
+	}
+	return fmt.Sprintf("not attached: %v", err)
+}

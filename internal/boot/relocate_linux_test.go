@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boot
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// TestRelocator compares instructions with those of cilium/ebpf, which relocates nearly everything as libbpf does.
+func TestRelocator(t *testing.T) {
+	corp, err := corpus.Open(t.Context(), []string{"../../testdata/vmlinux/debian/12/x86_64"}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../../testdata/bpf/*el.o")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no objects", err)
+	}
+	same, differ, poisoned, resized := 0, 0, 0, 0
+	var s corpus.Scratch
+	err = corp.Files[0].Read(t.Context(), &s, func(k *corpus.Kernel) error {
+		var target relolog.Target
+		if err := k.Load(t.Context(), &target, k.Name); err != nil {
+			return err
+		}
+		types, err := btf.LoadSpecFromReader(bytes.NewReader(k.BTF))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+			if err != nil {
+				continue
+			}
+			r, err := newRelocator(t.Context(), data, &target)
+			if err != nil {
+				return err
+			}
+			for _, p := range spec.Programs {
+				ours, err := r.program(p)
+				theirs := relocate(p, types)
+				if err != nil || theirs == nil {
+					continue
+				}
+				for i, in := range ours.Instructions {
+					if btf.CORERelocationMetadata(&p.Instructions[i]) == nil {
+						if in.OpCode != p.Instructions[i].OpCode || in.Constant != p.Instructions[i].Constant {
+							t.Errorf("%s: %s: instruction %d has no relocation and is changed", file, p.Name, i)
+						}
+						continue
+					}
+					if in.OpCode.Class().IsLoad() && in.OpCode != p.Instructions[i].OpCode && !in.OpCode.IsDWordLoad() {
+						resized++
+					}
+					x := theirs[i]
+					switch {
+					case in.OpCode == x.OpCode && in.Constant == x.Constant && in.Offset == x.Offset && in.Dst == x.Dst && in.Src == x.Src:
+						same++
+						if in.Constant == btf.COREBadRelocationSentinel {
+							poisoned++
+						}
+					default:
+						differ++
+						t.Logf("%s: %s: instruction %d: %v, of cilium/ebpf %v", filepath.Base(file), p.Name, i, in, x)
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d instructions are the same, %d of them poisoned; %d differ; %d are of another width", same, poisoned, differ, resized)
+	if same < 500 || poisoned < 20 || resized == 0 || differ > same/20 {
+		t.Error("too few to tell anything, or too many that differ")
+	}
+}
+
+// relocate returns a program's instructions after cilium/ebpf has relocated them; nil if it does not.
+func relocate(p *ebpf.ProgramSpec, kernel *btf.Spec) asm.Instructions {
+	insns := p.Copy().Instructions
+	var relos []*btf.CORERelocation
+	var at []*asm.Instruction
+	for it := insns.Iterate(); it.Next(); {
+		if r := btf.CORERelocationMetadata(it.Ins); r != nil {
+			relos, at = append(relos, r), append(at, it.Ins)
+		}
+	}
+	var local btf.Builder
+	fixups, err := btf.CORERelocate(relos, []*btf.Spec{kernel}, p.ByteOrder, local.Add)
+	if err != nil {
+		return nil
+	}
+	for i := range fixups {
+		if fixups[i].Apply(at[i]) != nil {
+			return nil
+		}
+	}
+	return insns
+}
