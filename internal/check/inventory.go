@@ -52,12 +52,15 @@ type symbol struct {
 	id     btfenc.TypeID
 }
 
+// needsModule is what reasons begin with that name a module.
+const needsModule = "needs module "
+
 // needs says what has to be there for a symbol, "" for nothing.
 func (y symbol) needs() string {
 	if y.module == "" {
 		return ""
 	}
-	return "needs module " + y.module + " to be loaded"
+	return needsModule + y.module + " to be loaded"
 }
 
 func (y symbol) typ() rawbtf.Type { return y.view.Type(y.id) }

@@ -4,6 +4,7 @@ package check
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,10 @@ func TestModule(t *testing.T) {
 		for _, f := range e.out {
 			if !strings.Contains(f.Reason, "needs module md_mod to be loaded") || f.Attach != tt.attach {
 				t.Errorf("%s: %v", tt.section, f)
+			}
+			rep := Report{Programs: []Program{{Findings: []KernelFinding{{Finding: f}, {Finding: f}}}}}
+			if got := rep.Modules(); !slices.Equal(got, []string{"md_mod"}) {
+				t.Errorf("%s: modules %q", tt.section, got)
 			}
 		}
 		if e.hook == nil && e.pr.Attach.Kind == bpfprog.AttachFunc {

@@ -58,6 +58,12 @@ var invalidFunc = regexp.MustCompile(`(?:invalid func|unknown func|cannot use he
 // instructions call.
 const badRelocation = 0xbad2310
 
+// What the verifier says of poisoned instructions, and of those that cilium/ebpf has instead in place of long loads.
+var (
+	poisonedCall = fmt.Sprintf("invalid func unknown#%d", badRelocation)
+	poisonedLoad = fmt.Sprintf("(18) r10 = 0x%x", badRelocation)
+)
+
 // causes says what the messages blame: relocations, and missing helpers.
 func (o *Outcome) causes() (core, helper bool) {
 	core = strings.Contains(o.Log, "CO-RE relocation") || strings.Contains(o.Log, "failed to relocate")
@@ -77,6 +83,9 @@ func (o *Outcome) causes() (core, helper bool) {
 // loaded.
 func (o *Outcome) Reason() string {
 	best := fmt.Sprintf("errno %d", o.Errno)
+	if strings.Contains(o.Log, poisonedCall) || strings.Contains(o.Log, poisonedLoad) {
+		return "reaches a relocation that nothing resolves"
+	}
 	for l := range strings.Lines(o.Log) {
 		l = strings.TrimSpace(l)
 		if l != "" && !strings.HasPrefix(l, "libbpf: failed to load object") && !strings.HasPrefix(l, "processed ") &&

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"os"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/boot"
+	"github.com/btfgen/btfgen/internal/check"
+)
+
+// report returns one on an object, with the same verdicts for all its programs.
+func report(t *testing.T, load, all check.Status) (*check.Report, []*check.Object) {
+	t.Helper()
+	data, err := os.ReadFile("../../../testdata/bpf/biolat.bpfel.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := check.Parse(t.Context(), "biolat", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep := new(check.Report)
+	for i := range o.Programs {
+		rep.Programs = append(rep.Programs, check.Program{
+			Object: "biolat", Name: o.Funcs[o.Programs[i].Fn].Name, Load: []check.Status{load}, Status: []check.Status{all},
+		})
+	}
+	return rep, []*check.Object{o}
+}
+
+func TestTrial(t *testing.T) {
+	refused := boot.Event{Error: "program p: load program: no", Errno: 22, Log: "0: (b7)\ninvalid func unknown#195896080\nprocessed 1 insns", Alone: "load program: no"}
+	for _, tt := range []struct {
+		name       string
+		load, all  check.Status
+		got        *boot.Event // nil for nothing
+		object     string      // error about the whole object
+		loads      bool
+		wrong      string
+		alone      string
+		untold     bool
+		wantReason string
+	}{
+		{name: "loads", got: &boot.Event{Alone: "loads"}, loads: true},
+		{name: "refused", got: &refused, wrong: "was to load, but does not", wantReason: "reaches a relocation that nothing resolves"},
+		{name: "refused, guarded", load: check.Guarded, got: &refused, wrong: "was to load, but does not"},
+		{name: "refused, as predicted", load: check.Fails, all: check.Fails, got: &refused},
+		{name: "refused, perhaps", load: check.MayFail, all: check.MayFail, got: &refused},
+		{name: "was to fail", load: check.Fails, all: check.Fails, got: &boot.Event{Alone: "loads"}, loads: true, wrong: "was to fail, but loads"},
+		{name: "not attached", got: &boot.Event{Alone: "loads", Attach: "not attached: why"}, loads: true, wrong: "was to attach, but does not"},
+		{name: "attached", all: check.Fails, got: &boot.Event{Alone: "loads", Attach: boot.Attached}, loads: true, wrong: "was not to attach, but does"},
+		{name: "not attached, perhaps", all: check.MayFail, got: &boot.Event{Alone: "loads", Attach: "not attached: why"}, loads: true},
+		{name: "nothing came", untold: true},
+		{name: "the library does not read it", got: &boot.Event{Error: "odd section", Alone: "odd section"}, untold: true},
+		{name: "the library does not load it", got: &boot.Event{Alone: "bad"}, loads: true, alone: "bad"},
+		{name: "only the library loads it", load: check.Fails, all: check.Fails, got: &boot.Event{Error: "ambiguous", Errno: 22, Alone: "loads"}, alone: "loads"},
+		{name: "a map of the object", got: &boot.Event{Alone: "loads"}, object: "map x: too large", alone: "loads", wrong: "was to load, but does not", wantReason: "map x: too large"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rep, objects := report(t, tt.load, tt.all)
+			p := &rep.Programs[0]
+			trial := NewTrial(rep, objects)
+			for _, e := range []boot.Event{{Kind: boot.Program, Object: 7, Name: p.Name}, {Kind: boot.Program, Name: "other"}, {Kind: boot.Object, Object: -1, Error: "x"}} {
+				trial.Take(e) // which are about nothing here
+			}
+			if tt.object != "" {
+				trial.Take(boot.Event{Kind: boot.Object, Error: tt.object, Errno: 7})
+			}
+			if tt.got != nil {
+				e := *tt.got
+				e.Kind, e.Name = boot.Program, p.Name
+				trial.Take(e)
+			}
+			trial.Done()
+			r := &trial.Rows[0]
+			if got := r.Refused() == nil && !r.Untold(); got != tt.loads {
+				t.Errorf("loads: %t", got)
+			}
+			if r.Wrong() != tt.wrong || r.Alone() != tt.alone || r.Untold() != tt.untold {
+				t.Errorf("wrong %q, alone %q, untold %t", r.Wrong(), r.Alone(), r.Untold())
+			}
+			if got := r.Outcome().Reason(); tt.wantReason != "" && got != tt.wantReason {
+				t.Errorf("reason %q", got)
+			}
+		})
+	}
+}
+
+// TestTrialExtern holds that libbpf loads nothing of an object that lacks an extern.
+func TestTrialExtern(t *testing.T) {
+	rep, objects := report(t, check.Fails, check.Fails)
+	trial := NewTrial(rep, objects)
+	for i := range rep.Programs {
+		e := boot.Event{Kind: boot.Program, Name: rep.Programs[i].Name, Alone: "loads"}
+		if i == 0 {
+			e.Error, e.Errno, e.Extern, e.Alone = "kfunc x: not supported", 95, true, "kfunc x: not supported"
+		}
+		trial.Take(e)
+	}
+	trial.Done()
+	if len(trial.Rows) < 2 {
+		t.Fatal("too few programs to tell anything")
+	}
+	for i := range trial.Rows {
+		if r := &trial.Rows[i]; r.Wrong() != "" || (r.Alone() == "loads") != (i > 0) {
+			t.Errorf("%s: wrong %q, alone %q", r.Program.Name, r.Wrong(), r.Alone())
+		}
+	}
+}
