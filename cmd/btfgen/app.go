@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/boot"
 	"github.com/btfgen/btfgen/internal/defect"
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
@@ -61,6 +62,9 @@ func runApp(ctx context.Context, app *cli.App, args []string) int {
 func runCommand(ctx context.Context, app *cli.App, args []string) error {
 	if len(args) > 0 && args[0] == completeWord {
 		return complete(app, args[1:])
+	}
+	if len(args) > 0 && args[0] == boot.Word {
+		return boot.Guest()
 	}
 	line, err := parseArgs(app, args)
 	findingsIn(ctx).command = strings.Join(names(line.commands), " ")

@@ -32,7 +32,7 @@ func checkCommand() *cli.Command {
 			"enough, as with a kprobe beside a fentry; --optional, --one-of and --when say it, --no-guess asks for all.\n" +
 			"With --require only failures on the kernels that it selects count, with --baseline only what got worse, with both only what got worse there.\n" +
 			"A selector is such as 'debian>=11,x86_64'. OBJECT is as for generate.",
-		Flags: slices.Concat(sourceFlags(), []cli.Flag{
+		Flags: slices.Concat(sourceFlags(), bootFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "write `FORMAT` text, markdown, json, junit, sarif, html, min-kernel, table or badge", Value: "text"},
 			&cli.BoolFlag{Name: "json", Usage: "same as --format json"},
 			&cli.BoolFlag{Name: "min-kernel", Usage: "same as --format min-kernel: a line for each object, from which release of Linux on it works"},
@@ -128,13 +128,8 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 	if c.Int("jobs") < 1 {
 		return o, usagef("--jobs %d: want at least 1", c.Int("jobs"))
 	}
-	if _, err := patterns(c, "rodata-var"); err != nil {
+	if err := checkLoader(c); err != nil {
 		return o, err
-	}
-	for _, t := range c.StringSlice("target") {
-		if program, to, ok := strings.Cut(t, "="); !ok || program == "" || to == "" {
-			return o, usagef("--target %q: want PROGRAM=NAME", t)
-		}
 	}
 	if o.loaders, o.policy, err = readPolicy(c); err != nil {
 		return o, err
@@ -167,30 +162,51 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 	return o, err
 }
 
+// checkLoader looks at the options that say what the loader does.
+func checkLoader(c *cli.Context) error {
+	if _, err := patterns(c, "rodata-var"); err != nil {
+		return err
+	}
+	for _, t := range c.StringSlice("target") {
+		if program, to, ok := strings.Cut(t, "="); !ok || program == "" || to == "" {
+			return usagef("--target %q: want PROGRAM=NAME", t)
+		}
+	}
+	return nil
+}
+
 func runCheck(c *cli.Context) error {
+	if c.IsSet("boot") {
+		return runBoot(c)
+	}
+	for _, name := range []string{"command", "timeout", "btfgen"} {
+		if c.IsSet(name) {
+			return usagef("--%s goes with --boot", name)
+		}
+	}
 	o, err := readCheckOptions(c)
 	if err != nil {
 		return err
 	}
-	objs, paths, err := readPrograms(c, o.args)
+	objs, err := readPrograms(c, o.args)
 	if err != nil {
 		return err
 	}
 	for _, target := range c.StringSlice("target") {
-		setTarget(c, objs, target)
+		setTarget(c, objs.list, target)
 	}
 	corp, err := openCorpus(c, true)
 	if err != nil {
 		return err
 	}
-	in := inputsOf(append(c.StringSlice("btf"), paths...)...)
+	in := inputsOf(append(c.StringSlice("btf"), objs.paths...)...)
 	in.addCorpus(corp, c.String("output"))
 	if err := in.refuse(c.String("output")); err != nil {
 		return err
 	}
 	bar := newProgress(c, len(corp.Files))
 	cfg := check.Config{
-		Objects: objs, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set,
+		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set,
 		Loaders: o.loaders, Policy: o.policy, Rodata: c.StringSlice("rodata-var"),
 	}
 	rep, err := check.Run(c.Context, cfg)
@@ -201,7 +217,7 @@ func runCheck(c *cli.Context) error {
 	for _, g := range cfg.UnmatchedRodata() {
 		tellUnmatched(c, "rodata-var", g, "no object has such a variable")
 	}
-	tellUnmatchedPolicy(c, &o.policy, objs)
+	tellUnmatchedPolicy(c, &o.policy, objs.list)
 	tellLeftOut(c, rep.Skipped)
 	if len(rep.Kernels) == 0 {
 		tellNotes(c)

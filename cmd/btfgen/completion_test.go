@@ -123,7 +123,7 @@ func TestCompletionFixed(t *testing.T) {
 // TestCompletionValues holds that completion knows what every option and argument is.
 func TestCompletionValues(t *testing.T) {
 	// What is neither the name of a file nor one of a few words.
-	free := []string{"N", "SELECTOR", "PATTERN", "RELEASE", "KEY", "PROGRAM=NAME", "PROGRAM", "PROGRAM,PROGRAM", "PROGRAM=SELECTOR", "MAP", "[PATH=]ID/VERSION_ID/ARCH[/RELEASE]"}
+	free := []string{"N", "SELECTOR", "PATTERN", "RELEASE", "KEY", "PROGRAM=NAME", "PROGRAM", "PROGRAM,PROGRAM", "PROGRAM=SELECTOR", "MAP", "COMMAND", "SECONDS", "[PATH=]ID/VERSION_ID/ARCH[/RELEASE]"}
 	few := make(map[string]bool)
 	for name, c := range commands(newApp(io.Discard, io.Discard).Commands, "") {
 		for _, f := range c.Flags {

@@ -51,18 +51,29 @@ func readObjects(c *cli.Context, args []string) (*objects, error) {
 	return o, nil
 }
 
+// programs is objects for those with programs.
+type programs struct {
+	list  []*check.Object
+	data  [][]byte
+	paths []string
+}
+
 // readPrograms is readObjects for objects with programs, which need no
 // relocations.
-func readPrograms(c *cli.Context, args []string) (list []*check.Object, paths []string, err error) {
+func readPrograms(c *cli.Context, args []string) (*programs, error) {
+	o := new(programs)
 	parse := func(name string, data []byte) (*check.Object, error) { return check.Parse(c.Context, name, data) }
-	paths, err = eachObject(c, args, parse, func(o *check.Object, _ []byte) { list = append(list, o) })
+	var err error
+	o.paths, err = eachObject(c, args, parse, func(obj *check.Object, data []byte) {
+		o.list, o.data = append(o.list, obj), append(o.data, data)
+	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if len(list) == 0 {
-		return nil, nil, errors.New("no object with programs")
+	if len(o.list) == 0 {
+		return nil, errors.New("no object with programs")
 	}
-	return list, paths, nil
+	return o, nil
 }
 
 // errNoRelocations is why an object is left out though nothing is wrong with it.

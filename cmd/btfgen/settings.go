@@ -258,7 +258,7 @@ func arguments(c *cli.Command) (all []config.Key) {
 
 // isPath says whether a value is the name of a file, by what stands for it.
 func isPath(placeholder string) bool {
-	return slices.Contains([]string{"FILE", "DIR", "OUT", "SOURCE", "OLD.btfa", "OBJECT", "ARCHIVE", "INPUT", "OUTPUT"}, placeholder)
+	return slices.Contains([]string{"FILE", "DIR", "OUT", "SOURCE", "OLD.btfa", "OBJECT", "ARCHIVE", "INPUT", "OUTPUT", "PACKAGE"}, placeholder)
 }
 
 func repeats(f cli.Flag) bool {

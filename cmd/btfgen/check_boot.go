@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/boot"
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/judge"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/machine"
+)
+
+func bootFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "boot", Usage: "boot the kernel in `PACKAGE`, a .deb, .rpm or vmlinuz, under qemu, and compare with what it does", TakesFile: true},
+		&cli.StringFlag{Name: "command", Usage: "in place of loading run `COMMAND`, '[NAME=VALUE...] PROGRAM [ARG...]', in the booted kernels; the arguments are files that it needs"},
+		&cli.IntFlag{Name: "timeout", Usage: "give up on a booted kernel after `SECONDS`", Value: 600},
+		&cli.StringFlag{Name: "btfgen", Usage: "boot with `FILE`, a static btfgen for the kernel's machine", DefaultText: "this one", TakesFile: true},
+	}
+}
+
+// bootNot are the options of check that say what a report is to be like, or is about; those of policyFlags do not go with --boot either.
+var bootNot = []string{"btf", "select", "exclude", "format", "json", "min-kernel", "output", "require", "baseline", "diff"}
+
+// boots is a check --boot.
+type boots struct {
+	c        *cli.Context
+	packages []string
+	args     []string
+	objs     *programs // nil with a command
+	files    []boot.File
+	command  []string
+	env      []string // of the command
+	host     *boot.Host
+	self     *guestProgram
+	tool     *guestProgram // of the command
+
+	met    map[int]bool // objects that are for a kernel
+	table  judge.Table
+	rows   int
+	booted int
+}
+
+func runBoot(c *cli.Context) error {
+	b := &boots{c: c, packages: c.StringSlice("boot"), met: make(map[int]bool)}
+	if err := cmp.Or(b.options(), b.itself(), boot.Installed()); err != nil {
+		return err
+	}
+	if b.command == nil {
+		objs, err := readPrograms(c, b.args)
+		if err != nil {
+			return err
+		}
+		for _, target := range c.StringSlice("target") {
+			setTarget(c, objs.list, target)
+		}
+		b.objs = objs
+	}
+	for _, p := range b.packages {
+		if err := b.kernel(p); err != nil {
+			if c.Context.Err() != nil {
+				return c.Context.Err()
+			}
+			tellOf(c, finding{Class: damaged, Message: strings.TrimPrefix(err.Error(), p+": "), Kernel: p})
+		}
+	}
+	if b.booted == 0 {
+		return errors.New("no kernel was booted")
+	}
+	b.sum()
+	return nil
+}
+
+// options reads the options. Arguments that are packages are kernels, too, so that --boot takes what a shell's pattern gives.
+func (b *boots) options() error {
+	not := slices.Clone(bootNot)
+	for _, f := range policyFlags() {
+		not = append(not, f.Names()[0])
+	}
+	for _, name := range not {
+		if b.c.IsSet(name) {
+			return usagef("--boot does not go with --%s", name)
+		}
+	}
+	if err := checkLoader(b.c); err != nil {
+		return err
+	}
+	if n := b.c.Int("timeout"); n < 1 {
+		return usagef("--timeout %d: want at least 1", n)
+	}
+	b.host = &boot.Host{Timeout: time.Duration(b.c.Int("timeout")) * time.Second}
+	for _, a := range b.c.Args().Slice() {
+		if corpus.HoldsImage(a) {
+			b.packages = append(b.packages, a)
+		} else {
+			b.args = append(b.args, a)
+		}
+	}
+	if !b.c.IsSet("command") {
+		if len(b.args) == 0 {
+			return usagef("no BPF object given")
+		}
+		return nil
+	}
+	words := strings.Fields(b.c.String("command"))
+	n := 0
+	for n < len(words) && strings.Contains(words[n], "=") {
+		n++
+	}
+	b.env, b.command = words[:n], words[n:]
+	if len(b.command) == 0 {
+		return usagef("--command names no program")
+	}
+	var err error
+	if b.tool, err = readGuest(b.command[0]); err != nil {
+		return fmt.Errorf("--command: %w", err)
+	}
+	b.files = []boot.File{{Name: filepath.Base(b.command[0]), Data: b.tool.data}}
+	for _, path := range b.args {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return usageError{err}
+		}
+		name := filepath.Base(path)
+		if slices.ContainsFunc(b.files, func(f boot.File) bool { return f.Name == name }) {
+			return usagef("two files are called %s", name)
+		}
+		b.files = append(b.files, boot.File{Name: name, Data: data})
+	}
+	b.command[0] = b.files[0].Name
+	return nil
+}
+
+var errManyKernels = errors.New("holds several kernels; one at a time can be booted")
+
+// kernel boots one kernel. An error is the kernel's, or one that ends the run.
+func (b *boots) kernel(path string) error {
+	ctx := b.c.Context
+	opts, err := corpusOptions(b.c)
+	if err != nil {
+		return err
+	}
+	corp, err := openWith(b.c, []string{path}, opts)
+	if err != nil {
+		return err
+	}
+	if len(corp.Files) != 1 {
+		return errManyKernels
+	}
+	run := &bootRun{boots: b, name: path}
+	m := &boot.Machine{Init: b.self.data, Files: b.files, Job: boot.Job{Command: b.command, Env: b.env}}
+	var modules []string
+	if b.objs != nil {
+		rep, err := b.predict(corp)
+		if rep == nil || err != nil {
+			return err
+		}
+		run.name, modules = rep.Kernels[0].Name, rep.Modules()
+		run.trial = judge.NewTrial(rep, b.objs.list)
+		for _, i := range run.trial.Objects {
+			b.met[i] = true
+			m.Objects = append(m.Objects, b.objs.data[i])
+		}
+		if len(m.Objects) == 0 {
+			return errors.New("no object is for its machine")
+		}
+		m.Job.Targets = b.targets()
+	}
+	var s corpus.Scratch
+	k, err := corp.Files[0].Bootable(ctx, &s, modules)
+	if err != nil {
+		return err
+	}
+	for _, p := range []*guestProgram{b.self, b.tool} {
+		if p != nil && p.arch != k.Machine {
+			return fmt.Errorf("the kernel is for %s, and %s for %s", k.Machine, p.path, cmp.Or(p.arch, "another machine"))
+		}
+	}
+	m.Arch, m.Kernel, m.Config = k.Machine, k.Image, k.Config
+	for _, mod := range k.Modules {
+		m.Modules, run.modules = append(m.Modules, mod.ELF), append(run.modules, mod.Name)
+	}
+	if len(k.Missing) > 0 {
+		say(b.c, "btfgen: %s: has no module %s", run.name, strings.Join(k.Missing, ", "))
+	}
+	return run.boot(ctx, m)
+}
+
+// predict returns the report on a kernel, as libbpf loads, or nil if why there is none was told.
+func (b *boots) predict(corp *corpus.Corpus) (*check.Report, error) {
+	rep, err := check.Run(b.c.Context, check.Config{
+		Objects: b.objs.list, Corpus: corp, Jobs: 1, Loaders: []check.Loader{check.Libbpf}, Rodata: b.c.StringSlice("rodata-var"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	left := len(rep.Skipped)
+	tellLeftOut(b.c, slices.DeleteFunc(rep.Skipped, func(e *corpus.Error) bool { return errors.Is(e, corpus.ErrUnmet) })) // which sum tells
+	switch {
+	case len(rep.Kernels) > 1:
+		return nil, errManyKernels
+	case len(rep.Kernels) == 1:
+		return rep, nil
+	case left > 0:
+		return nil, nil
+	}
+	return nil, errors.New("no kernel in it")
+}
+
+func (b *boots) targets() map[string]string {
+	m := make(map[string]string)
+	for _, t := range b.c.StringSlice("target") {
+		program, to, _ := strings.Cut(t, "=")
+		m[program] = to
+	}
+	return m
+}
+
+// itself reads the program that machines start: btfgen.
+func (b *boots) itself() error {
+	path := b.c.String("btfgen")
+	if path == "" {
+		var err error
+		if path, err = os.Executable(); err != nil {
+			return err
+		}
+	}
+	p, err := readGuest(path)
+	if err != nil {
+		return fmt.Errorf("%w (--btfgen FILE names another btfgen; CGO_ENABLED=0 go build makes a static one)", err)
+	}
+	b.self = p
+	return nil
+}
+
+// guestProgram is a program that runs without any other files.
+type guestProgram struct {
+	path, arch string
+	data       []byte
+}
+
+func readGuest(path string) (*guestProgram, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s is no program for Linux: %w", path, err)
+	}
+	if slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return nil, fmt.Errorf("%s is dynamically linked, and there are no libraries in the booted machine", path)
+	}
+	return &guestProgram{path, machine.OfELF(f.Machine, f.Class, f.Data), data}, nil
+}
+
+// bootRun is one kernel that is booted.
+type bootRun struct {
+	*boots
+	name    string
+	trial   *judge.Trial // nil with a command
+	modules []string     // that are loaded
+
+	started time.Time
+	hello   time.Duration // since started
+	exit    *boot.Event
+	partial bool // the command's output lacks the end of a line
+}
+
+func (r *bootRun) boot(ctx context.Context, m *boot.Machine) error {
+	c := r.c
+	r.started = time.Now()
+	foreign.Fprintf(c.App.Writer, "%s%s:\n", r.name, r.with())
+	err := r.host.Boot(ctx, m, r.take)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if r.hello > 0 {
+		r.booted++
+		how := "by KVM"
+		if why := r.host.Emulated; why != "" {
+			how = "emulated, which is slow: " + why
+		}
+		say(c, "btfgen: %s: booted in %.1f s, done after %.1f (%s)", r.name, r.hello.Seconds(), time.Since(r.started).Seconds(), how)
+	}
+	if r.trial != nil && r.hello > 0 {
+		r.trial.Done()
+		r.print()
+	}
+	if err == nil && r.command != nil {
+		r.ended()
+	}
+	return err
+}
+
+// with says which modules are loaded.
+func (r *bootRun) with() string {
+	if len(r.modules) == 0 {
+		return ""
+	}
+	return " with " + logtext.Plural(len(r.modules), "module") + " (" + strings.Join(r.modules, ", ") + ")"
+}
+
+// take takes an event as it comes.
+func (r *bootRun) take(e boot.Event) {
+	w := r.c.App.Writer
+	switch e.Kind {
+	case boot.Hello:
+		r.hello = time.Since(r.started)
+	case boot.Module:
+		if e.Error != "" && 0 <= e.Object && e.Object < len(r.modules) {
+			say(r.c, "btfgen: %s: module %s: %s", r.name, r.modules[e.Object], e.Error)
+		}
+	case boot.Output:
+		for line := range strings.Lines(e.Output) {
+			if !r.partial {
+				io.WriteString(w, "  ")
+			}
+			text, whole := strings.CutSuffix(line, "\n")
+			foreign.Fprintf(w, "%s", strings.TrimSuffix(text, "\r"))
+			if r.partial = !whole; whole {
+				io.WriteString(w, "\n")
+			}
+		}
+	case boot.Exit:
+		r.exit = &e
+	default:
+		if r.trial != nil {
+			r.trial.Take(e)
+		}
+	}
+}
+
+// ended tells what a command came to.
+func (r *bootRun) ended() {
+	if r.partial {
+		fmt.Fprintln(r.c.App.Writer)
+	}
+	switch {
+	case r.exit == nil:
+		tellOf(r.c, finding{Class: damaged, Message: "the command's exit status did not arrive", Kernel: r.name})
+	case r.exit.Error != "":
+		tellOf(r.c, finding{Class: failing, Message: fmt.Sprintf("%s: %s", r.command[0], r.exit.Error), Kernel: r.name})
+	default:
+		foreign.Fprintf(r.c.App.Writer, "  %s: exit status 0\n", r.command[0])
+	}
+}
+
+// print prints what was predicted against what happened: programs of which all is fine with --verbose only.
+func (r *bootRun) print() {
+	c := r.c
+	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	fine, untold, lost := 0, 0, 0
+	var all []*judge.Row // that were wrong
+	for i := range r.trial.Rows {
+		row := &r.trial.Rows[i]
+		p := row.Program
+		r.rows++
+		switch {
+		case row.Got == nil && row.Refused() == nil:
+			lost++
+		case row.Untold():
+			untold++
+		default:
+			r.table.Add(&judge.Comparison{Program: p.Object + ": " + p.Name, Verdict: p.Load[0]}, row.Outcome())
+		}
+		wrong, refused := row.Wrong(), row.Refused()
+		if wrong == "" && refused == nil && row.Alone() == "" && !row.Untold() && p.Status[0] <= check.Guarded && !c.Bool("verbose") {
+			fine++
+			continue
+		}
+		mark := ""
+		if wrong != "" {
+			mark = "WRONG: "
+		}
+		foreign.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", p.Object, p.Name, predicted(p), mark, actual(row))
+		if wrong != "" {
+			all = append(all, row)
+			record(c, finding{Class: different, Message: p.Name + " " + wrong, Object: p.Object, Kernel: r.name})
+		}
+		if refused != nil && !row.Untold() && p.AutoLoad {
+			record(c, finding{Class: failing, Message: p.Name + " does not load", Object: p.Object, Kernel: r.name})
+		}
+	}
+	w.Flush()
+	for _, row := range all {
+		printLog(c.App.Writer, row, c.Bool("verbose"))
+	}
+	if fine > 0 {
+		foreign.Fprintf(c.App.Writer, "  %s ok, as predicted\n", logtext.Plural(fine, "program"))
+	}
+	if untold > 0 {
+		tellOf(c, finding{Class: uncertain, Message: logtext.Plural(untold, "program") + " could not be tried", Kernel: r.name})
+	}
+	if lost > 0 {
+		tellOf(c, finding{Class: damaged, Message: "nothing came of " + logtext.Plural(lost, "program"), Kernel: r.name})
+	}
+}
+
+// predicted is the verdict on a program.
+func predicted(p *check.Program) string {
+	load, all := p.Load[0], p.Status[0]
+	if all > load && all > check.Guarded {
+		return fmt.Sprintf("%s, %s to attach", load, all)
+	}
+	return load.String()
+}
+
+// actual is what happened to a program.
+func actual(row *judge.Row) string {
+	var parts []string
+	switch e := row.Refused(); {
+	case e == nil && row.Got == nil:
+		parts = append(parts, "not tried")
+	case row.Untold():
+		parts = append(parts, "not tried: cilium/ebpf does not read it: "+e.Error)
+	case e != nil:
+		parts = append(parts, "does not load: "+row.Outcome().Reason())
+	default:
+		parts = append(parts, "loads")
+		if a := row.Attach(); a != "" {
+			parts = append(parts, a)
+		}
+	}
+	if a := row.Alone(); a == "loads" {
+		parts = append(parts, "loads with cilium/ebpf")
+	} else if a != "" {
+		parts = append(parts, "does not load with cilium/ebpf: "+a)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// logLines is how much of a log is printed without --verbose.
+const logLines = 12
+
+// printLog prints why a prediction was made that was wrong, and the end of the verifier's log.
+func printLog(w io.Writer, row *judge.Row, verbose bool) {
+	p := row.Program
+	foreign.Fprintf(w, "  WRONG: %s: %s %s\n", p.Object, p.Name, row.Wrong())
+	for _, f := range p.Findings {
+		foreign.Fprintf(w, "      predicted: %s: %s: %s\n", f.Status, f.Subject, f.Reason)
+	}
+	if e := row.Refused(); e != nil && e.Log != "" {
+		lines := strings.Split(strings.TrimSpace(e.Log), "\n")
+		if n := len(lines) - logLines; n > 0 && !verbose {
+			lines = lines[n:]
+		}
+		for _, line := range lines {
+			foreign.Fprintf(w, "      | %s\n", strings.TrimRight(line, "\r"))
+		}
+	}
+}
+
+// sum prints the table of all kernels.
+func (b *boots) sum() {
+	if b.objs == nil {
+		return
+	}
+	for i, o := range b.objs.list {
+		if !b.met[i] {
+			tellLeftOut(b.c, []*corpus.Error{{Path: o.Name(), Err: corpus.ErrUnmet}})
+		}
+	}
+	foreign.Fprintf(b.c.App.Writer, "%s on %s, predicted against actual:\n", logtext.Plural(b.rows, "program"), logtext.Plural(b.booted, "kernel"))
+	for _, l := range b.table.Lines() {
+		foreign.Fprintf(b.c.App.Writer, "  %s\n", l)
+	}
+}

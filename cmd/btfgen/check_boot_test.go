@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/raceflag"
+)
+
+// bootFiles writes what check --boot takes, as far as it looks before it boots: an image, and a static program.
+func bootFiles(t *testing.T) (image, program string) {
+	t.Helper()
+	dir := t.TempDir()
+	img := make([]byte, 4096)
+	copy(img[0x1fe:], "\x55\xaa")
+	copy(img[0x202:], "HdrS")
+	img[0x236] = 1 // 64 bits
+	h := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: 1, Ehsize: 64}
+	copy(h.Ident[:], "\x7fELF\x02\x01\x01")
+	var b bytes.Buffer
+	if err := binary.Write(&b, binary.LittleEndian, h); err != nil {
+		t.Fatal(err)
+	}
+	image, program = filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "tool")
+	for name, data := range map[string][]byte{image: img, program: b.Bytes(), filepath.Join(dir, "tool.txt"): []byte("x")} {
+		if err := os.WriteFile(name, data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return image, program
+}
+
+// fakeQEMU puts a script in the place of qemu, which does not know KVM.
+func fakeQEMU(t *testing.T, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	text := "#!/bin/sh\ncase \"$*\" in *'-accel kvm'*) echo 'KVM internal error' >&2; exec sleep 60;; esac\n" + script
+	if err := os.WriteFile(filepath.Join(dir, "qemu-system-x86_64"), []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
+func TestCheckBootCommand(t *testing.T) {
+	if _, err := os.Stat("/dev/fd"); err != nil {
+		t.Skip("needs /dev/fd")
+	}
+	image, program := bootFiles(t)
+	text := filepath.Join(filepath.Dir(program), "tool.txt")
+	object, err := filepath.Abs("../../testdata/bpf/biolat.bpfel.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hello = `echo '@btfgen {"kind":"hello","name":"6.1.0"}';`
+	const end = `echo '@btfgen {"kind":"end"}'`
+	for _, tt := range []struct {
+		name   string
+		script string
+		args   []string
+		status int
+		stdout string
+		stderr string
+	}{
+		{"works", hello + `printf '%s\n' '@btfgen {"kind":"output","output":"all\nis "}' '@btfgen {"kind":"output","output":"well\u001b[31m\n"}';` +
+			`echo '@btfgen {"kind":"exit"}';` + end, nil, 0, "vmlinuz:\n  all\n  is well\\x1b[31m\n  tool: exit status 0\n", "done after"},
+		{"fails", hello + `echo '@btfgen {"kind":"exit","error":"exit status 4","status":4}';` + end, nil, 3, "", "failing: .*vmlinuz: tool: exit status 4"},
+		{"does not say", hello + end, nil, 3, "", "did not arrive"},
+		{"ends at once", "exit 1", nil, 1, "", "qemu-system-x86_64 ended early"},
+		{"hangs", "exec sleep 60", []string{"--timeout", "1"}, 1, "", "not done after 1s"},
+		{"dies later", hello + "echo 'Kernel panic - not syncing: x'", nil, 3, "", "its console ends with: Kernel panic"},
+		{"is not static", "", []string{"--command", text}, 1, "", "tool.txt is no program for Linux"},
+		{"is for another machine", "", []string{"--btfgen", object}, 1, "", "the kernel is for x86_64, and .*biolat.bpfel.o for another machine"},
+		{"no package", "", []string{"--boot", text}, 1, "", "tool.txt: "},
+		{"not there", "", []string{"--command", "/no/such"}, 2, "", "/no/such"},
+		{"names no program", "", []string{"--command", " X=1 "}, 2, "", "--command names no program"},
+		{"the same name twice", "", []string{program}, 2, "", "two files are called tool"},
+		{"with a report", "", []string{"--json"}, 2, "", "--boot does not go with --json"},
+		{"a target of nothing", "", []string{"--target", "x"}, 2, "", `--target "x": want PROGRAM=NAME`},
+		{"no time", "", []string{"--timeout", "0"}, 2, "", "--timeout 0: want at least 1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fakeQEMU(t, tt.script)
+			args := map[string]string{"--boot": image, "--command": program, "--btfgen": program}
+			line := []string{"check"}
+			for i := 0; i+1 < len(tt.args); i += 2 {
+				if _, ok := args[tt.args[i]]; ok {
+					args[tt.args[i]] = tt.args[i+1]
+				}
+			}
+			for name, value := range args {
+				line = append(line, name, value)
+			}
+			for i := 0; i < len(tt.args); i++ {
+				if _, ok := args[tt.args[i]]; ok {
+					i++
+					continue
+				}
+				line = append(line, tt.args[i])
+			}
+			var stdout, stderr bytes.Buffer
+			if got := run(t.Context(), line, &stdout, &stderr); got != tt.status {
+				t.Errorf("status %d, want %d\n%s", got, tt.status, &stderr)
+			}
+			if !strings.HasSuffix(stdout.String(), tt.stdout) {
+				t.Errorf("stdout %q", &stdout)
+			}
+			matches(t, stderr.String(), tt.stderr)
+		})
+	}
+}
+
+// TestCheckBoot boots a real kernel.
+func TestCheckBoot(t *testing.T) {
+	packages, err := filepath.Glob(filepath.Join(os.Getenv("BTFGEN_PACKAGES"), "*amd64.deb"))
+	if os.Getenv("BTFGEN_PACKAGES") == "" || err != nil || len(packages) == 0 {
+		t.Skip("needs BTFGEN_PACKAGES to name a directory with a kernel's .deb for amd64")
+	}
+	if _, err := exec.LookPath("qemu-system-x86_64"); err != nil {
+		t.Skip("needs qemu-system-x86_64")
+	}
+	if raceflag.Enabled {
+		t.Skip("skipped: it takes a minute, and has run without the race detector")
+	}
+	dir := t.TempDir()
+	self := filepath.Join(dir, "btfgen")
+	cmd := exec.Command("go", "build", "-o", self, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	objects := "../../testdata/bpf/"
+	var stdout, stderr bytes.Buffer
+	status := run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self, "--verbose",
+		objects + "netprogs.bpfel.o", objects + "broken.bpfel.o"}, &stdout, &stderr)
+	t.Logf("%s%s", &stdout, &stderr)
+	if status != statusFindings {
+		t.Errorf("status %d", status)
+	}
+	for _, want := range []string{
+		`netprogs\.bpfel\.o +xdp_count +ok +loads\n`,
+		`broken\.bpfel\.o +unknown_helper +fails +does not load: invalid func unknown#9999\n`,
+		`broken\.bpfel\.o +no_guard +fails +does not load: reaches a relocation that nothing resolves\n`,
+		`broken\.bpfel\.o +sound +ok +loads; attached\n`,
+		`\n  fails +0 +[12][0-9]\n$`,
+	} {
+		matches(t, stdout.String(), want)
+	}
+	if strings.Contains(stdout.String(), "WRONG") {
+		t.Error("a prediction was wrong")
+	}
+	stdout.Reset()
+	stderr.Reset()
+	status = run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self,
+		"--command", self + " check --btf /sys/kernel/btf biolat.bpfel.o", objects + "biolat.bpfel.o"}, &stdout, &stderr)
+	if status != statusOK {
+		t.Errorf("status %d\n%s", status, &stderr)
+	}
+	matches(t, stdout.String(), `(?s)\n  2 programs of 1 object on 1 kernel: .*\n  btfgen: exit status 0\n$`)
+
+	// A machine that says nothing of programs has not proven them.
+	fakeQEMU(t, `echo '@btfgen {"kind":"hello"}'; echo '@btfgen {"kind":"end"}'`)
+	stderr.Reset()
+	status = run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self, objects + "netprogs.bpfel.o"}, &stdout, &stderr)
+	if status != statusFindings {
+		t.Errorf("status %d", status)
+	}
+	matches(t, stderr.String(), `damaged: .*: nothing came of 6 programs\n`)
+}
+
+func matches(t *testing.T, text, pattern string) {
+	t.Helper()
+	if !regexp.MustCompile(pattern).MatchString(text) {
+		t.Errorf("%q has nothing like %s", text, pattern)
+	}
+}
