@@ -73,17 +73,6 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# version RELEASE prints VERSION_ID and name of the Debian that has such kernels.
-version() {
-	case $1 in
-	*+deb13*) echo '13 trixie' ;;
-	5.10.*) echo '11 bullseye' ;;
-	6.1.*) echo '12 bookworm' ;;
-	6.12.*) echo '13 trixie' ;;
-	*) echo ' sid' ;;
-	esac
-}
-
 . scripts/private-apt.sh
 
 # package SUITE prints the package for that suite: the one whose kernel tracer.btfa
@@ -100,20 +89,6 @@ package() {
 	done
 	found=$(apt-cache "${apt[@]}" depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[0-9][^ ]*\)$/\1/p' | head -n 1)
 	[[ $found ]] && say "$1: tracer.btfa has no kernel that is on the mirror; taking the newest, $found" && echo "$found"
-}
-
-# download KERNEL DIR puts its package there.
-download() {
-	local suite=$1 name=$1
-	command -v apt-get >/dev/null || { say 'apt is missing'; return 1; }
-	if [[ $1 == linux-image-* ]]; then
-		read -r _ suite < <(version "${1#linux-image-}")
-	fi
-	private_apt "$suite" amd64 || return
-	if [[ $1 == "$suite" ]]; then
-		name=$(package "$suite") || { say "$suite: no kernel on the mirror"; return 1; }
-	fi
-	(cd "$2" && apt-get "${apt[@]}" -qq download "$name" >&2) || { say "$name: cannot be downloaded from $suite"; return 1; }
 }
 
 # image KERNEL DIR puts its kernel image into DIR/vmlinuz.

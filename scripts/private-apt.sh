@@ -51,3 +51,29 @@ EOF2
 	fi
 	apt-get "${apt[@]}" -qq update >&2 || say "$1 $2: the package index cannot be read"
 }
+
+# version RELEASE prints VERSION_ID and name of the Debian that has such kernels.
+version() {
+	case $1 in
+	*+deb13*) echo '13 trixie' ;;
+	5.10.*) echo '11 bullseye' ;;
+	6.1.*) echo '12 bookworm' ;;
+	6.12.*) echo '13 trixie' ;;
+	*) echo ' sid' ;;
+	esac
+}
+
+# download KERNEL DIR puts the package of a kernel for amd64 there: KERNEL is a package, whose suite follows from its version, or
+# a suite, of which the script's function package tells which one.
+download() {
+	local suite=$1 name=$1
+	command -v apt-get >/dev/null || { say 'apt is missing'; return 1; }
+	if [[ $1 == linux-image-* ]]; then
+		read -r _ suite < <(version "${1#linux-image-}")
+	fi
+	private_apt "$suite" amd64 || return
+	if [[ $1 == "$suite" ]]; then
+		name=$(package "$suite") || { say "$suite: no kernel on the mirror"; return 1; }
+	fi
+	(cd "$2" && apt-get "${apt[@]}" -qq download "$name" >&2) || { say "$name: cannot be downloaded from $suite"; return 1; }
+}
