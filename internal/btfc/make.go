@@ -98,7 +98,7 @@ func (w *Writer) chunk(ctx context.Context, m *Maker, k *Kernel) ([]byte, *state
 	var st *state
 	var parts [][]byte
 	if !e.Plain {
-		st, parts, err = w.model(ctx, m, parent, k)
+		st, parts, _ = w.model(ctx, m, parent, k)
 	}
 	if e.Plain = st == nil; e.Plain {
 		e.parent, parts = -1, [][]byte{k.btf}
