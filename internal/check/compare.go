@@ -174,7 +174,9 @@ func (r *Report) CompareObjects(old *Baseline, sel func(kernel int) bool) (out [
 				return
 			}
 			c := Change{Object: o.Object, Kernel: r.Kernels[k].Name, Old: before, New: o.Status[k]}
-			if d := slices.IndexFunc(o.Decides, func(d Decider) bool { return slices.Contains(d.Kernels, k) }); d >= 0 {
+			if d := slices.IndexFunc(o.Decides, func(d Decider) bool {
+				return r.Programs[d.Program].Status[k] == o.Status[k] && slices.Contains(d.Kernels, k)
+			}); d >= 0 {
 				c.Program = r.Programs[o.Decides[d].Program].Name
 			}
 			out = append(out, c)

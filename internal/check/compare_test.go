@@ -32,12 +32,14 @@ func TestCompareObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	rep := &Report{
-		Kernels:  []Kernel{{Name: "b"}, {Name: "a"}, {Name: "new"}},
-		Programs: []Program{{Object: "x.o", Name: "p"}, {Object: "y.o", Name: "q"}, {Object: "z.o", Name: "s"}},
+		Kernels: []Kernel{{Name: "b"}, {Name: "a"}, {Name: "new"}},
+		Programs: []Program{
+			{Object: "x.o", Name: "p", Status: []Status{OK, MayFail, OK}}, {Object: "y.o", Name: "o", Status: []Status{Unknown, Unknown, OK}},
+			{Object: "y.o", Name: "q", Status: []Status{Fails, Fails, OK}}, {Object: "z.o", Name: "s", Status: []Status{OK, Other, Fails}}},
 		Objects: []ObjectRow{
 			{Object: "x.o", Status: []Status{Guarded, MayFail, OK}, Decides: []Decider{{0, []int{1}}}},
-			{Object: "y.o", Status: []Status{Fails, Fails, OK}, Decides: []Decider{{1, []int{0, 1}}}},
-			{Object: "z.o", Status: []Status{OK, Other, Fails}, Decides: []Decider{{2, []int{2}}}},
+			{Object: "y.o", Status: []Status{Fails, Fails, OK}, Decides: []Decider{{1, []int{0, 1}}, {2, []int{0, 1}}}},
+			{Object: "z.o", Status: []Status{OK, Other, Fails}, Decides: []Decider{{3, []int{2}}}},
 		},
 	}
 	want := []Change{

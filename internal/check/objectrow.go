@@ -17,7 +17,7 @@ type ObjectRow struct {
 	Status   []Status    `json:"status"`            // by kernel, the worst of the loaders
 	Load     []Status    `json:"load"`              // by kernel: of loading it alone, whether it can be attached or not
 	Loaders  []LoaderRow `json:"loaders,omitempty"` // each of the loaders, where they differ; none where they agree
-	Decides  []Decider   `json:"decides,omitempty"` // the programs whose verdict is that of the object, where it does not work
+	Decides  []Decider   `json:"decides,omitempty"` // the programs for which it does not work, or may not
 	Rules    []Rule      `json:"rules,omitempty"`   // which programs have to work, where that is not all
 	Headline Headline    `json:"headline"`
 }
@@ -29,8 +29,8 @@ type LoaderRow struct {
 	Load   []Status `json:"load"`   // by kernel, of loading it alone
 }
 
-// Decider is a program that an object's verdict is from, with the kernels where
-// it is, ascending.
+// Decider is a program that an object needs and that is unknown, may fail or fails on
+// some kernels, ascending.
 type Decider struct {
 	Program int   `json:"program"`
 	Kernels []int `json:"kernels"`
@@ -87,20 +87,12 @@ func (r *run) objectRow(rep *Report, i int) ObjectRow {
 				v, deciding = result{s, max(s, v.load)}, views[n].all(k, s)
 			}
 			l.Status, l.Load = append(l.Status, v.status), append(l.Load, v.load)
-			switch {
-			case v.status > worst.status:
-				by = deciding
-			case v.status == worst.status:
-				by = append(by, deciding...)
-			}
-			worst = worst.or(v)
+			worst, by = worst.or(v), append(by, deciding...)
 		}
 		row.Status, row.Load = append(row.Status, worst.status), append(row.Load, worst.load)
-		if worst.status > Other {
-			slices.Sort(by)
-			for _, j := range slices.Compact(by) {
-				decides[j] = append(decides[j], k)
-			}
+		slices.Sort(by)
+		for _, j := range slices.Compact(by) {
+			decides[j] = append(decides[j], k)
 		}
 	}
 	if !slices.ContainsFunc(row.Loaders, func(l LoaderRow) bool {
@@ -167,7 +159,7 @@ type view struct {
 	programs []verdictRow
 }
 
-// on is what the programs that are loaded on a kernel come to, and which of them it is from.
+// on is what the programs that are loaded on a kernel come to, and which of them do not work there.
 func (v *view) on(k int, key kernel.Key) (all result, by []int) {
 	var chosen []int
 	take := func(l []int) (taken []int, of result) {
@@ -195,7 +187,7 @@ func (v *view) on(k int, key kernel.Key) (all result, by []int) {
 		add(best, of)
 	}
 	for _, i := range chosen {
-		if v.programs[i].on(k).status == all.status {
+		if v.programs[i].status[k] > Other {
 			by = append(by, i)
 		}
 	}

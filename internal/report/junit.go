@@ -118,9 +118,10 @@ func reasons(p *check.Program, kernel int) *message {
 }
 
 // deciders lists what stands against an object on a kernel: what does against the
-// programs that decide it.
+// programs that decide it, the worst in the message.
 func deciders(r *check.Report, o *check.ObjectRow, kernel int) *message {
 	var m message
+	worst := check.OK
 	for _, d := range o.Decides {
 		if !slices.Contains(d.Kernels, kernel) {
 			continue
@@ -128,8 +129,8 @@ func deciders(r *check.Report, o *check.ObjectRow, kernel int) *message {
 		p := &r.Programs[d.Program]
 		of := reasons(p, kernel)
 		name := foreign.Text(p.Name)
-		if m.Message == "" {
-			m.Message, m.Type = name+": "+of.Message, of.Type
+		if s := p.Status[kernel]; s > worst {
+			worst, m.Message, m.Type = s, name+": "+of.Message, of.Type
 		}
 		m.Text += name + ":\n" + of.Text
 	}
