@@ -37,7 +37,7 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 	for _, g := range causesFor(r, o.Verbose) {
 		if g.advice != last {
 			last = g.advice
-			foreign.Fprintf(b, "\n**%s**\n\n| kernels | | what | where | programs |\n|--:|---|---|---|---|\n", foreign.Markdown(last))
+			foreign.Fprintf(b, "\n#### %s\n\n| kernels | | what | where | programs |\n|--:|---|---|---|---|\n", foreign.Markdown(last))
 		}
 		what := foreign.Code(g.subject(most)) + ": " + foreign.Markdown(g.why)
 		if len(g.sources) > 0 {
@@ -53,7 +53,7 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 func (m *matrix) headlines(b *bufio.Writer) {
 	foreign.Fprintf(b, "\n")
 	for _, o := range objectsByNeed(m.r) {
-		foreign.Fprintf(b, "- **%s**: %s\n", foreign.Markdown(o.Object), foreign.Markdown(o.Headline.Text))
+		foreign.Fprintf(b, "- %s: %s\n", foreign.Markdown(o.Object), foreign.Markdown(o.Headline.Text))
 		for _, remark := range remarks(m.r, m.ordered, o.ObjectRow, false) {
 			foreign.Fprintf(b, "  - %s\n", foreign.Markdown(remark))
 		}
@@ -69,7 +69,7 @@ func (m *matrix) table(b *bufio.Writer) {
 	for i := range m.rows {
 		row := &m.rows[i]
 		if row.programs == nil {
-			foreign.Fprintf(b, "| **%s** |", foreign.Markdown(m.name(row)))
+			foreign.Fprintf(b, "| %s |", foreign.Markdown(m.name(row)))
 		} else {
 			foreign.Fprintf(b, "| %s: %s |", foreign.Markdown(row.object.Object), foreign.Markdown(m.name(row)))
 		}
@@ -125,11 +125,11 @@ func changes(b *bufio.Writer, r *check.Report, ordered []int, old *check.Baselin
 				foreign.Fprintf(b, "\n#### %s than the baseline\n\n| program | was | is | where |\n|---|---|---|---|\n", part.title)
 				any = true
 			}
-			name := "**" + foreign.Markdown(c.Object) + "**"
+			name := c.Object
 			if c.Program != "" {
-				name = foreign.Markdown(c.Object + ": " + c.Program)
+				name += ": " + c.Program
 			}
-			foreign.Fprintf(b, "| %s | %s %s | %s %s | %s |\n", name,
+			foreign.Fprintf(b, "| %s | %s %s | %s %s | %s |\n", foreign.Markdown(name),
 				cellTexts[cellFor(c.Old)].icon, c.Old, cellTexts[cellFor(c.New)].icon, c.New, foreign.Markdown(where(r, ordered, on[c], 5)))
 		}
 	}

@@ -240,9 +240,9 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"- **a.o**: 3 of 5 kernels\n  - libbpf alone: fails on 1 kernel: debian x86\\_64 6.12.107+deb13-amd64\n- **b.o**: all 5 kernels\n",
+		"- a.o: 3 of 5 kernels\n  - libbpf alone: fails on 1 kernel: debian x86\\_64 6.12.107+deb13-amd64\n- b.o: all 5 kernels\n",
 		"| 2 | ❌ fails | `struct s.f, .g\\x7ch`: field absent (./x.bpf.c:9, 12) | 2 kernels: debian x86\\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) | a.o: broken |\n",
-		"| **a.o** | ✅ | ✅ | ✅ | ❌ |\n| a.o: broken (kprobe/x) | ✅ | ✅ | ✅ | ❌ |\n",
+		"| a.o | ✅ | ✅ | ✅ | ❌ |\n| a.o: broken (kprobe/x) | ✅ | ✅ | ✅ | ❌ |\n",
 		"\n✅ ok · ❌ fails\n",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -267,7 +267,7 @@ func TestChanges(t *testing.T) {
 
 | program | was | is | where |
 |---|---|---|---|
-| **a.o** | ✅ ok | ❌ fails | 2 kernels: debian x86\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) |
+| a.o | ✅ ok | ❌ fails | 2 kernels: debian x86\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) |
 | a.o: broken | ✅ ok | ❌ fails | 2 kernels: debian x86\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) |
 
 #### Better than the baseline
