@@ -60,13 +60,27 @@ func (g *group) subject(most int) string {
 // text is a group in a line.
 func (g *group) text(most int) string { return g.verdict() + ": " + g.subject(most) + ": " + g.why }
 
-// causesFor returns the causes that a report for people has: for which whole objects do not
-// work or, with verbose, all and what is guarded.
+// causesFor returns the causes that a report for people has: on kernels on which the objects do
+// not work or, with verbose, all and what is guarded.
 func causesFor(r *check.Report, verbose bool) []group {
 	if verbose {
 		return groups(r.Causes(check.Guarded))
 	}
-	return groups(r.Deciding(check.Unknown))
+	count := check.Report{Programs: slices.Clone(r.Programs)}
+	for i := range r.Objects {
+		o := &r.Objects[i]
+		works := func(k int) bool { return o.Status[k] <= check.Other }
+		for _, p := range o.Programs {
+			p := &count.Programs[p]
+			p.Findings = slices.Clone(p.Findings)
+			for j := range p.Findings {
+				f := &p.Findings[j]
+				f.Kernels = slices.DeleteFunc(slices.Clone(f.Kernels), works)
+			}
+			p.Findings = slices.DeleteFunc(p.Findings, func(f check.KernelFinding) bool { return len(f.Kernels) == 0 })
+		}
+	}
+	return groups(count.Causes(check.Unknown))
 }
 
 // groups returns causes as readers have use for them: the worst first, and of those what

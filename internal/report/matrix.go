@@ -88,6 +88,16 @@ func (m *mrow) worst() cell {
 	return w
 }
 
+// spared reports whether the object works wherever the program does not.
+func (m *mrow) spared(object []check.Status) bool {
+	for k, c := range m.cells {
+		if c > cellOther && object[k] > check.Other {
+			return false
+		}
+	}
+	return true
+}
+
 // matrix is what of a report is not fine, by kernel. Neighbours that are equal are
 // folded, and kernels left out that no row is for.
 type matrix struct {
@@ -133,7 +143,7 @@ func (m *matrix) programs(o *check.ObjectRow, verbose bool) (rows []mrow) {
 			if w == cellGuarded {
 				m.guarded++
 			}
-		case !verbose && !slices.ContainsFunc(o.Decides, func(d check.Decider) bool { return d.Program == i }):
+		case !verbose && row.spared(o.Status):
 			m.spared++
 		case !verbose && n > 0 && slices.Equal(rows[n-1].cells, row.cells):
 			rows[n-1].programs = append(rows[n-1].programs, i)
