@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package judge holds what check predicts against what a running kernel does.
-// It reads the output of testdata/load.c, which loads every program of an
-// object with libbpf, one at a time. It is for tests and for cmd checkvm.
+// Package judge holds what check predicts against what a kernel does: one that
+// package boot boots (Trial), or in tests the running one, where testdata/load.c
+// loads every program of an object with libbpf, one at a time.
 package judge
 
 import (
