@@ -15,8 +15,9 @@ import (
 type expected struct {
 	before, from string // releases of kernels with that verdict; all where both are empty
 	status       Status
-	others       Status // on the other kernels
-	attach       bool   // only attaching it fails
+	others       Status            // on the other kernels
+	attach       bool              // only attaching it fails
+	on           map[string]Status // by the release, up to its second number; it goes before the rest
 }
 
 // expectVerdicts compares verdicts on topics with those expected, on the kernels of
@@ -43,6 +44,9 @@ func expectVerdicts(t *testing.T, object string, topics []Topic, want map[string
 				if w.before != "" && kernel.CompareVersions(release, w.before) >= 0 || w.from != "" && kernel.CompareVersions(release, w.from) < 0 {
 					status = w.others
 				}
+				if s, ok := w.on[kernelSeries(release)]; ok {
+					status = s
+				}
 				found := findingsOn(p, k, topics...)
 				if got := worst(found); got != status {
 					t.Errorf("%s: %s on %s: %s, want %s: %v", object, p.Name, name, got, status, found)
@@ -55,6 +59,12 @@ func expectVerdicts(t *testing.T, object string, topics []Topic, want map[string
 			}
 		}
 	}
+}
+
+// kernelSeries is 6.1 of 6.1.0-47-amd64.
+func kernelSeries(release string) string {
+	parts := strings.FieldsFunc(release, func(r rune) bool { return r == '.' || r == '-' })
+	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
 // findingsOn returns what is found on a kernel, but for its machine's having no
@@ -84,5 +94,19 @@ func TestContext(t *testing.T) {
 		"fourth_guarded": {before: "5.18", status: Guarded},
 		"fourth_raw":     {before: "5.18", status: Fails, attach: true},
 		"beyond_record":  {status: Fails, attach: true},
+	})
+}
+
+// TestAddresses is TestContext for where pointers were kept, and what was added to them.
+func TestAddresses(t *testing.T) {
+	refused := expected{before: "7.1", status: Fails}
+	given := expected{on: map[string]Status{"6.1": MayFail, "6.12": Fails}}
+	expectVerdicts(t, "addresses", []Topic{TopicContext, TopicTarget}, map[string]expected{
+		"copied": {}, "beside": {}, "read_by_helper": {}, "moved_back": {}, "moved_by_nothing": {}, "moved_by_relocation_guarded": {},
+		"as_key": given, "as_value": given, "in_event": given,
+		"as_key_guarded": {on: map[string]Status{"6.1": Guarded, "6.12": Guarded}},
+		"moved":          refused, "kprobe_moved": refused, "moved_by_relocation": refused,
+		"moved_by_version": {before: "5.11", status: Fails},
+		"tc_moved":         {status: Fails},
 	})
 }
