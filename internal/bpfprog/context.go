@@ -20,13 +20,16 @@ type Access struct {
 	Off   int64 // bytes; where the instruction has a CO-RE record, without its own offset, which the loader replaces
 	Size  int   // bytes
 	Write bool
+
+	Moved    bool // something was added to the context's address; it is in Off
+	Computed bool // what was added is not known, and is not in Off
+	Given    bool // the argument was kept on the stack meanwhile, in memory that a helper was given to read
 }
 
 // Accesses returns the accesses of a program in its own function and in the
 // static functions to which it hands the context or an argument, in order of the
 // code. Each is what it says whenever the instruction is executed: of addresses that
-// differ between the paths to an instruction, or that are computed with something
-// unknown, nothing is said. When there are no steps left it gives up and says nothing.
+// differ between the paths to an instruction nothing is said. When there are no steps left it gives up and says nothing.
 func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
 	f := flow{o: o, steps: steps, exposed: make(map[int]int64), leaders: make(map[int][]bool)}
 	// Which slots of the stack others can write to is known only once all has been
@@ -60,9 +63,11 @@ func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
 // address is what is known of a register or of a slot of the stack. The zero
 // value is nothing.
 type address struct {
-	kind addressKind
-	arg  int   // of ofArg
-	off  int64 // bytes from the context's beginning, from where the argument points to, or from the top of the stack
+	kind     addressKind
+	arg      int   // of ofArg; of ofMap, the map's index
+	off      int64 // bytes from the context's beginning, from where the argument points to, or from the top of the stack; a number
+	computed bool  // as of Access
+	given    bool  // as of Access
 }
 
 type addressKind uint8
@@ -72,6 +77,8 @@ const (
 	ofContext
 	ofArg
 	ofStack
+	ofMap
+	isNumber
 )
 
 // addresses is what is known before an instruction.
@@ -133,12 +140,16 @@ func (f *flow) arrive(at Site, s *addresses) {
 	}
 	changed := false
 	for r := range old.regs {
-		if a := old.regs[r]; a != s.regs[r] && a.kind != ofNothing {
-			f.lose(at.Fn, a)
-			old.regs[r], changed = address{}, true
+		a, b := old.regs[r], s.regs[r]
+		if a == b {
+			continue
 		}
-		if a := s.regs[r]; a != old.regs[r] {
+		if !dead(code[at.Insn:], asm.Register(r)) {
 			f.lose(at.Fn, a)
+			f.lose(at.Fn, b)
+		}
+		if a.kind != ofNothing {
+			old.regs[r], changed = address{}, true
 		}
 	}
 	for off, a := range old.stack {
@@ -150,6 +161,38 @@ func (f *flow) arrive(at Site, s *addresses) {
 	if changed {
 		f.work = append(f.work, at)
 	}
+}
+
+// dead reports whether code surely does not use what is in a register, as far as that is seen
+// before the first jump. It looks at the first instructions only.
+func dead(code []Insn, r asm.Register) bool {
+	const most = 16
+	for i := 0; i < min(most, len(code)); i += code[i].Slots() {
+		in := &code[i]
+		fromReg := in.Op.Source() == asm.RegSource
+		var reads, writes bool
+		switch c := in.Op.Class(); {
+		case c.IsALU():
+			mov := in.Op.ALUOp() == asm.Mov
+			reads, writes = fromReg && in.Src == r || !mov && in.Dst == r, in.Dst == r
+		case c == asm.LdXClass:
+			reads, writes = in.Src == r, in.Dst == r
+		case in.Op == OpLdImm64:
+			writes = in.Dst == r
+		case c == asm.StClass, c == asm.StXClass:
+			reads = in.Dst == r || in.Src == r
+		case in.Op == OpCall:
+			reads, writes = r >= asm.R1 && r <= asm.R5, r <= asm.R5
+		case in.Op == OpExit:
+			return r != asm.R0
+		default:
+			return false
+		}
+		if reads || writes {
+			return !reads
+		}
+	}
+	return false
 }
 
 // lose notes that an address is no longer followed: if it is of the stack, what is
@@ -233,6 +276,9 @@ func (f *flow) step(s *addresses, at Site, in *Insn, found map[Site]Access) {
 		f.alu(s, at.Fn, in)
 	case in.Op == OpLdImm64:
 		s.set(in.Dst, address{})
+		if r := in.Ref; r.Kind == RefMap {
+			s.set(in.Dst, address{kind: ofMap, arg: int(r.N)})
+		}
 		if r := in.Ref; r.Kind == RefFunc && r.N >= 0 && found == nil { // a callback, with other arguments
 			f.arrive(Site{Fn: int(r.N)}, &addresses{})
 		}
@@ -255,6 +301,9 @@ func (f *flow) alu(s *addresses, fn int, in *Insn) {
 	case op == asm.Mov && wide && fromReg && in.Off == 0:
 		s.set(in.Dst, s.reg(in.Src))
 		return
+	case op == asm.Mov && !fromReg && in.Record == 0 && in.Imm >= 0:
+		s.set(in.Dst, address{kind: isNumber, off: in.Imm})
+		return
 	case op == asm.Mov:
 	case (op == asm.Add || op == asm.Sub) && wide && !fromReg && in.Record == 0 && a.kind != ofNothing:
 		if op == asm.Sub {
@@ -262,6 +311,19 @@ func (f *flow) alu(s *addresses, fn int, in *Insn) {
 		} else {
 			a.off += in.Imm
 		}
+		s.set(in.Dst, a)
+		return
+	case (op == asm.Add || op == asm.Sub) && wide && a.kind == ofContext:
+		if fromReg {
+			f.loseAll(fn, s.reg(in.Src))
+		}
+		a.computed = true
+		s.set(in.Dst, a)
+		return
+	case op == asm.Add && wide && fromReg && s.reg(in.Src).kind == ofContext:
+		f.loseAll(fn, a)
+		a = s.reg(in.Src)
+		a.computed = true
 		s.set(in.Dst, a)
 		return
 	default:
@@ -278,7 +340,10 @@ func (in *Insn) touch(a address, at Site, found map[Site]Access) {
 	if found == nil || a.kind != ofContext && a.kind != ofArg {
 		return
 	}
-	x := Access{At: at, Arg: -1, Off: a.off, Size: in.Op.Size().Sizeof(), Write: in.Op.Class() != asm.LdXClass}
+	x := Access{
+		At: at, Arg: -1, Off: a.off, Size: in.Op.Size().Sizeof(), Write: in.Op.Class() != asm.LdXClass,
+		Moved: a.kind == ofContext && a.off != 0, Computed: a.computed, Given: a.given,
+	}
 	if a.kind == ofArg {
 		x.Arg = a.arg
 	}
@@ -298,7 +363,7 @@ func (f *flow) load(s *addresses, at Site, in *Insn, found map[Site]Access) {
 	case !whole:
 	case a.kind == ofStack:
 		out = s.stack[off]
-	case a.kind == ofContext && in.Record == 0 && off >= 0 && off%8 == 0:
+	case a.kind == ofContext && !a.computed && in.Record == 0 && off >= 0 && off%8 == 0:
 		out = address{kind: ofArg, arg: int(off / 8)}
 	}
 	s.set(in.Dst, out)
@@ -333,16 +398,98 @@ func (f *flow) store(s *addresses, at Site, in *Insn, found map[Site]Access) {
 	}
 }
 
+// memory is what a helper does with memory that an argument points to.
+type memory struct {
+	at, size asm.Register // the size is in a register, unless it is that of the map in r1
+	value    bool         // of the map's values; else of its keys
+	writes   bool
+}
+
+var (
+	ofKey    = memory{at: asm.R2}
+	ofValue  = memory{at: asm.R3, value: true}
+	ofBuffer = memory{at: asm.R1, size: asm.R2, writes: true}
+)
+
+// helperMemory has the helpers by which tracers are mostly given memory. No other argument
+// of these is memory that they use.
+var helperMemory = map[asm.BuiltinFunc][]memory{
+	asm.FnMapLookupElem:      {ofKey},
+	asm.FnMapUpdateElem:      {ofKey, ofValue},
+	asm.FnMapDeleteElem:      {ofKey},
+	asm.FnProbeRead:          {ofBuffer},
+	asm.FnProbeReadKernel:    {ofBuffer},
+	asm.FnProbeReadUser:      {ofBuffer},
+	asm.FnProbeReadStr:       {ofBuffer},
+	asm.FnProbeReadKernelStr: {ofBuffer},
+	asm.FnProbeReadUserStr:   {ofBuffer},
+	asm.FnGetCurrentComm:     {ofBuffer},
+	asm.FnPerfEventOutput:    {{at: asm.R4, size: asm.R5}},
+	asm.FnRingbufOutput:      {{at: asm.R2, size: asm.R3}},
+}
+
+// bytes returns how much of its memory a helper uses, false where that is not known.
+func (m memory) bytes(o *Object, s *addresses) (int64, bool) {
+	if m.size != 0 {
+		n := s.regs[m.size]
+		return n.off, n.kind == isNumber
+	}
+	a := s.regs[asm.R1]
+	if a.kind != ofMap || a.arg < 0 || a.arg >= len(o.Maps) {
+		return 0, false
+	}
+	if m.value {
+		return int64(o.Maps[a.arg].ValueSize), true
+	}
+	return int64(o.Maps[a.arg].KeySize), true
+}
+
+// helper follows what a helper does with the stack. It reports false where that is not known.
+func (f *flow) helper(s *addresses, fn int, call asm.BuiltinFunc) bool {
+	list, ok := helperMemory[call]
+	if !ok {
+		return false
+	}
+	for _, m := range list {
+		a := s.regs[m.at]
+		n, known := m.bytes(f.o, s)
+		switch {
+		case a.kind != ofStack:
+		case !known:
+			return false
+		default:
+			s.given(a.off, n, m.writes)
+		}
+	}
+	return true
+}
+
+// given notes that a helper was given memory on the stack.
+func (s *addresses) given(off, size int64, writes bool) {
+	for k, a := range s.stack {
+		switch {
+		case k >= off+size || off >= k+8:
+		case writes || a.kind != ofArg:
+			delete(s.stack, k)
+		default:
+			a.given = true
+			s.stack[k] = a
+		}
+	}
+}
+
 // call follows a call. Global functions are verified on their own, whatever is
 // handed to them.
 func (f *flow) call(s *addresses, fn int, in *Insn, enter bool) {
-	for r := asm.R1; r <= asm.R5; r++ {
-		f.lose(fn, s.regs[r])
+	if !in.IsHelper() || !f.helper(s, fn, asm.BuiltinFunc(in.Imm)) {
+		for r := asm.R1; r <= asm.R5; r++ {
+			f.lose(fn, s.regs[r])
+		}
 	}
 	if to := int(in.Ref.N); in.IsFuncCall() && to >= 0 && !f.o.Funcs[to].Global && enter {
 		args := &addresses{}
 		for r := asm.R1; r <= asm.R5; r++ {
-			if a := s.regs[r]; a.kind != ofStack {
+			if a := s.regs[r]; a.kind == ofContext || a.kind == ofArg {
 				args.regs[r] = a
 			}
 		}

@@ -58,6 +58,13 @@ func TestAccesses(t *testing.T) {
 		// On one of two paths r6 is something else.
 		"joined": {[][]Insn{{mov(6, 1), helper, {Op: ifZero, Off: 1}, mov(6, 0), load(0, 6, 8), exit}}, nil},
 		"same":   {[][]Insn{{mov(6, 1), helper, {Op: ifZero, Off: 1}, mov(7, 0), load(0, 6, 8), exit}}, []access{{0, 4, -1, 8}}},
+		// On one of two paths r6 is in use for the address of the slot, and of no use where they meet.
+		"dead": {[][]Insn{{
+			{Op: toStack, Dst: asm.R10, Src: 1, Off: -8}, helper,
+			load(3, 10, -8), load(0, 3, 24),
+			{Op: ifZero, Off: 2}, mov(6, asm.R10), {Op: addImm, Dst: 6, Imm: -8},
+			mov(0, 7), exit,
+		}}, []access{{0, 3, -1, 24}}},
 		// A loop that moves on.
 		"loop":     {[][]Insn{{load(0, 1, 0), {Op: addImm, Dst: 1, Imm: 8}, {Op: ifZero, Off: -3}, exit}}, nil},
 		"function": {[][]Insn{{mov(6, 1), call(1), mov(1, 6), call(1), exit}, {load(0, 1, 16), exit}}, []access{{1, 0, -1, 16}}},
@@ -109,5 +116,50 @@ func TestAccessesOfChain(t *testing.T) {
 	}
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("%d functions took %v", n, took)
+	}
+}
+
+// TestAccessesOf tells what has become of the addresses meanwhile.
+func TestAccessesOf(t *testing.T) {
+	addReg := asm.OpCode(asm.ALU64Class) | asm.OpCode(asm.RegSource) | asm.OpCode(asm.Add)
+	spill := Insn{Op: toStack, Dst: asm.R10, Src: 2, Off: -8}
+	toSlot := []Insn{mov(2, asm.R10), {Op: addImm, Dst: 2, Imm: -8}}
+	theMap := []Insn{{Op: OpLdImm64, Dst: 1, Ref: Ref{Kind: RefMap}}, {}}
+	calls := func(f asm.BuiltinFunc) Insn { return Insn{Op: OpCall, Imm: int64(f)} }
+	number := func(r asm.Register, n int64) Insn {
+		return Insn{Op: asm.OpCode(asm.ALU64Class) | asm.OpCode(asm.Mov), Dst: r, Imm: n}
+	}
+	readBack := []Insn{load(3, 10, -8), load(0, 3, 24), exit}
+	for name, tt := range map[string]struct {
+		code []Insn
+		want []Access // of the last access
+	}{
+		"in place":  {[]Insn{load(0, 1, 8), exit}, []Access{{Arg: -1, Off: 8}}},
+		"moved":     {[]Insn{{Op: addImm, Dst: 1, Imm: 8}, load(0, 1, 8), exit}, []Access{{Arg: -1, Off: 16, Moved: true}}},
+		"computed":  {[]Insn{{Op: addReg, Dst: 1, Src: 3}, load(0, 1, 8), exit}, []Access{{Arg: -1, Off: 8, Computed: true}}},
+		"added to":  {[]Insn{{Op: addReg, Dst: 3, Src: 1}, load(0, 3, 8), exit}, []Access{{Arg: -1, Off: 8, Computed: true}}},
+		"relocated": {[]Insn{{Op: addImm, Dst: 1, Record: 1, Imm: 8}, load(0, 1, 8), exit}, []Access{{Arg: -1, Off: 8, Computed: true}}},
+		"key": {slices.Concat([]Insn{load(2, 1, 16), spill}, toSlot, theMap, []Insn{calls(asm.FnMapLookupElem)}, readBack),
+			[]Access{{Arg: 2, Off: 24, Given: true}}},
+		"beside": {slices.Concat([]Insn{load(2, 1, 16), spill, mov(2, asm.R10), {Op: addImm, Dst: 2, Imm: -16}}, theMap, []Insn{calls(asm.FnMapLookupElem)}, readBack),
+			[]Access{{Arg: 2, Off: 24}}},
+		"unknown map": {slices.Concat([]Insn{load(2, 1, 16), spill}, toSlot, []Insn{calls(asm.FnMapLookupElem)}, readBack), nil},
+		"written":     {slices.Concat([]Insn{load(2, 1, 16), spill}, toSlot, []Insn{mov(1, 2), number(2, 8), calls(asm.FnProbeReadKernel)}, readBack), nil},
+		"output": {slices.Concat([]Insn{load(2, 1, 16), spill}, toSlot, []Insn{mov(4, 2), number(5, 8), calls(asm.FnPerfEventOutput)}, readBack),
+			[]Access{{Arg: 2, Off: 24, Given: true}}},
+	} {
+		o := &Object{Funcs: []Function{{Insns: tt.code}}, Maps: []Map{{KeySize: 8, ValueSize: 8}}}
+		o.calls = append(o.calls, o.Funcs[0].calls())
+		got := o.Accesses(&Program{Funcs: []int{0}}, limits.NewMeter(t.Context(), 1000, ""))
+		got = got[max(0, len(got)-1):]
+		if tt.want == nil { // the argument is not followed
+			tt.want = []Access{{Arg: -1, Off: 16}}
+		}
+		for i := range got {
+			got[i].At, got[i].Size = Site{}, 0
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
 	}
 }

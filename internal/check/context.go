@@ -4,9 +4,11 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -210,7 +212,8 @@ func (h *hook) whole(off int64, write bool) (Status, string) {
 }
 
 // through judges a read through an argument (btf_struct_walk).
-func (h *hook) through(k *inventory, n int, off int64, size int) (f Finding) {
+func (h *hook) through(k *inventory, a *bpfprog.Access, off int64, size int) (f Finding) {
+	n := a.Arg
 	s := h.slot(k, n)
 	if s.status != OK || h.sec.Kind == bpfprog.AttachIter || h.wide(n) {
 		return f // judged where it is read, or not at all
@@ -223,6 +226,8 @@ func (h *hook) through(k *inventory, n int, off int64, size int) (f Finding) {
 		f.Reason = "it does not point to a struct, so nothing can be read through it"
 	case off < 0, off+int64(size) > int64(s.to.Size()) && !openEnded(&s.to):
 		f.Reason = fmt.Sprintf("offset %d is not in %s, to which it points", off, h.text(s.to.ID))
+	case a.Given:
+		f.Status, f.Reason = k.given()
 	default:
 		return Finding{}
 	}
@@ -239,7 +244,8 @@ func openEnded(t *rawbtf.Type) bool {
 	return !ok || last.Kind() == btfenc.KindArray && last.Array().Nelems == 0 || last.Kind().IsComposite()
 }
 
-// givesContext reports whether what programs of a kind read of their context is judged.
+// givesContext reports whether what programs of a kind read of their context is judged. Of
+// others it is only whether they read it where it is.
 func givesContext(kind bpfprog.AttachKind) bool {
 	switch kind {
 	case bpfprog.AttachFunc, bpfprog.AttachModRet, bpfprog.AttachBTFTP, bpfprog.AttachLSM, bpfprog.AttachIter, bpfprog.AttachRawTP, bpfprog.AttachTP:
@@ -248,11 +254,61 @@ func givesContext(kind bpfprog.AttachKind) bool {
 	return false
 }
 
+// contextAccesses returns what is judged of the accesses of a program to its context.
+func contextAccesses(o *bpfprog.Object, pr *bpfprog.Program, steps *limits.Meter) []bpfprog.Access {
+	s := pr.Attach
+	if s == nil || s.Kind == bpfprog.AttachOps || s.Kind == bpfprog.AttachExt {
+		return nil
+	}
+	l := o.Accesses(pr, steps)
+	if givesContext(s.Kind) {
+		return l
+	}
+	return slices.DeleteFunc(l, func(a bpfprog.Access) bool { return !a.Moved && !a.Computed })
+}
+
+// moved judges an access through an address of the context to which something was added
+// (check_ptr_off_reg in kernel/bpf/verifier.c).
+func (k *inventory) moved(s *bpfprog.Section) (Status, string) {
+	const what = "it is read through an address to which something was added, which the verifier refuses"
+	switch s.ProgType {
+	case "KPROBE", "TRACEPOINT", "RAW_TRACEPOINT", "RAW_TRACEPOINT_WRITABLE", "TRACING", "LSM", "SYSCALL", "NETFILTER", "CGROUP_DEVICE":
+		// Their ops have no convert_ctx_access. 7.2 was asked, but neither 7.0 nor 7.1.
+		return k.refused(linux(7, 1), what)
+	}
+	return Fails, what
+}
+
+// given judges a read through a pointer that was on the stack when a helper was given that memory to read:
+// whether it is a number since (check_stack_range_initialized in kernel/bpf/verifier.c).
+func (k *inventory) given() (Status, string) {
+	what := "the pointer was on the stack, where a helper was given it to read, which makes it a number to verifiers"
+	switch {
+	case k.has(linux(6, 14)) == present: // "bpf: verifier: Refactor helper access type tracking"
+		return OK, ""
+	case k.has(linux(6, 2)) == present: // "bpf: Clobber stack slot when writing over spilled PTR_TO_BTF_ID"
+		return Fails, what + " before Linux 6.14"
+	case k.has(linux(5, 15)) == lacking:
+		return OK, ""
+	}
+	return MayFail, what + " from Linux 6.2 to 6.13, and in updates of some older kernels"
+}
+
 // accesses judges all that program number n of the object reads of its context.
 func (e *evaluation) accesses(n int) (l []absence) {
 	for i := range e.o.accesses[n] {
 		a := &e.o.accesses[n][i]
 		off, size := a.Off, a.Size
+		if a.Moved || a.Computed {
+			status, why := e.k.moved(e.pr.Attach)
+			if f := (Finding{Status: status, Topic: TopicContext, Subject: "context", Reason: why, Source: e.o.Source(a.At)}); status != OK {
+				l = append(l, absence{at: a.At, f: f, moved: a.Computed})
+				continue
+			}
+		}
+		if a.Computed || !givesContext(e.pr.Attach.Kind) {
+			continue
+		}
 		if r := e.o.Funcs[a.At.Fn].Insns[a.At.Insn].Record; r != 0 {
 			v, ok := e.loader.value(int(r - 1))
 			if !ok {
@@ -267,11 +323,11 @@ func (e *evaluation) accesses(n int) (l []absence) {
 		case a.Arg < 0:
 			f = e.hook.read(e.k, off, size, a.Write)
 		default:
-			f = e.hook.through(e.k, a.Arg, off, max(size, 1))
+			f = e.hook.through(e.k, a, off, max(size, 1))
 		}
 		if f.Status != OK {
 			f.Topic, f.Source = TopicContext, e.o.Source(a.At)
-			l = append(l, absence{a.At, f})
+			l = append(l, absence{at: a.At, f: f})
 		}
 	}
 	return l

@@ -30,8 +30,9 @@ type evaluation struct {
 
 // absence is an instruction that the verifier refuses if it reaches it.
 type absence struct {
-	at bpfprog.Site
-	f  Finding
+	at    bpfprog.Site
+	f     Finding
+	moved bool // only if it reaches it with a context that is not where it was
 }
 
 func (e *evaluation) add(f Finding) { e.out = append(e.out, f) }
@@ -92,7 +93,7 @@ func (e *evaluation) collect() {
 			e.add(f)
 			continue
 		}
-		e.absent = append(e.absent, absence{e.o.Sites[r], f})
+		e.absent = append(e.absent, absence{at: e.o.Sites[r], f: f})
 		gone[e.o.Sites[r]] = true
 	}
 	e.eachUse(func(u *use) {
@@ -109,7 +110,7 @@ func (e *evaluation) collect() {
 
 // mustNotReach notes an instruction that the kernel does not take.
 func (e *evaluation) mustNotReach(u *use, t Topic, subject, reason string) {
-	e.absent = append(e.absent, absence{u.at, Finding{Status: Fails, Topic: t, Subject: subject, Reason: reason, Source: e.o.Source(u.at)}})
+	e.absent = append(e.absent, absence{at: u.at, f: Finding{Status: Fails, Topic: t, Subject: subject, Reason: reason, Source: e.o.Source(u.at)}})
 }
 
 func isAttachCookie(in *bpfprog.Insn) bool {
@@ -135,7 +136,11 @@ func (e *evaluation) kfunc(u *use) {
 
 // judge turns an absence into a finding.
 func (e *evaluation) judge(r *interp.Result, a absence) {
-	switch l := r.Reached(a.at); {
+	reached := r.Reached(a.at)
+	if a.moved {
+		reached = r.Moved(a.at)
+	}
+	switch l := reached; {
 	case l == interp.Certain:
 	case l == interp.Depends:
 		a.f.Status = min(a.f.Status, MayFail)
@@ -149,6 +154,8 @@ func (e *evaluation) judge(r *interp.Result, a absence) {
 	case r.Odd != "":
 		a.f.Status = Unknown
 		a.f.Reason += "; " + r.Odd
+	case a.moved: // nothing was added, or it is not known what
+		return
 	default:
 		a.f.Status, a.f.Guard = Guarded, e.guard(r, a.at)
 	}

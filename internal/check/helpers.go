@@ -217,7 +217,7 @@ func (e *evaluation) calls(n int) (l []absence) {
 			return
 		}
 		status, why := e.k.forbidden(s, u.in.Imm)
-		l = append(l, absence{u.at, Finding{Status: status, Topic: TopicHelper, Subject: helperName(u.in.Imm), Reason: why, Source: e.o.Source(u.at)}})
+		l = append(l, absence{at: u.at, f: Finding{Status: status, Topic: TopicHelper, Subject: helperName(u.in.Imm), Reason: why, Source: e.o.Source(u.at)}})
 	})
 	return l
 }

@@ -80,7 +80,7 @@ func (e *evaluation) instruction(u *use) {
 		e.addInsn(f)
 		return
 	}
-	e.absent = append(e.absent, absence{u.at, f})
+	e.absent = append(e.absent, absence{at: u.at, f: f})
 }
 
 // addInsn adds a finding about an instruction. Of a kind that a program has

@@ -23,7 +23,7 @@ type Object struct {
 
 	uses      [][]use            // by function
 	recordsOf [][]int32          // by function
-	accesses  [][]bpfprog.Access // of the context, by program; nil where that is not judged
+	accesses  [][]bpfprog.Access // of the context, by program: see contextAccesses
 	called    []helperSet        // by program
 	refers    []map[string]bool  // by program: to which maps and externs
 }
@@ -136,9 +136,7 @@ func newObject(name string, prog *bpfprog.Object, r records) *Object {
 func (o *Object) follow(ctx context.Context) error {
 	steps := limits.NewMeter(ctx, limits.AccessSteps, "instructions")
 	for i := range o.Programs {
-		if s := o.Programs[i].Attach; s != nil && givesContext(s.Kind) {
-			o.accesses[i] = o.Object.Accesses(&o.Programs[i], steps)
-		}
+		o.accesses[i] = contextAccesses(o.Object, &o.Programs[i], steps)
 	}
 	return ctx.Err()
 }

@@ -44,7 +44,7 @@ type visit struct {
 func Explore(ctx context.Context, o *bpfprog.Object, pr *bpfprog.Program, in *Input) *Result {
 	x := &explorer{
 		meter:   limits.NewMeter(ctx, limits.ExploreWork, "states to compare"),
-		Result:  &Result{o: o, pr: pr, in: in, reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32), relevant: make(map[int]bool)},
+		Result:  &Result{o: o, pr: pr, in: in, reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32), relevant: make(map[int]bool), moved: make(map[bpfprog.Site]Level)},
 		leaders: make(map[int][]bool), visits: make(map[place][]visit),
 		sources: make(map[Fact]int32), queued: make(map[int]bool),
 	}
@@ -91,7 +91,7 @@ func (x *explorer) enter(fn int, l Level) {
 		s.regs[i] = unknown
 	}
 	if fn == x.pr.Fn {
-		s.regs[asm.R1].kind = anyPtr
+		s.regs[asm.R1] = value{kind: ctxPtr}
 	}
 	x.later(s)
 }
@@ -276,8 +276,8 @@ func pointer(op asm.ALUOp, a, b value, is32 bool) value {
 		return value{kind: stackAny}
 	case a.kind == dataPtr && !b.isConst(), a.kind == nonNull:
 		return value{kind: nonNull}
-	case a.kind == anyPtr:
-		return a
+	case a.kind == anyPtr, a.kind == ctxPtr && !b.isConst():
+		return value{kind: anyPtr}
 	case op == asm.Sub:
 		a.v -= b.v
 	default:

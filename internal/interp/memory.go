@@ -13,6 +13,7 @@ import (
 
 func (x *explorer) load(s *state, in *bpfprog.Insn) value {
 	p, off, n := s.reg(in.Src), int64(in.Off), in.Op.Size().Sizeof()
+	x.access(s, p)
 	if in.Op.Mode() != asm.MemMode {
 		return unknown
 	}
@@ -32,6 +33,15 @@ func (x *explorer) load(s *state, in *bpfprog.Insn) value {
 		return x.loadData(p, off, n)
 	}
 	return unknown.trim(n)
+}
+
+// access notes an access through p, where that is the context and not as it was given.
+func (x *explorer) access(s *state, p value) {
+	if p.kind == ctxPtr && p.v != 0 {
+		if l := x.moved[s.at]; l == Unreached || s.level < l {
+			x.moved[s.at] = s.level
+		}
+	}
 }
 
 // spilled reports whether a pointer to the stack is kept on the stack.
@@ -97,6 +107,7 @@ func (x *explorer) store(s *state, in *bpfprog.Insn) {
 		return
 	}
 	p, off, n := s.reg(in.Dst), int64(in.Off), in.Op.Size().Sizeof()
+	x.access(s, p)
 	v := constant(uint64(in.Imm))
 	zero := v.v == 0 // of the whole register: half of one that is 0 is not seen
 	v = v.trim(n)

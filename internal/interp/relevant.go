@@ -38,7 +38,7 @@ func (r *Result) countBoth(a, b value) {
 // is known stays so, whatever is added.
 func (r *Result) countALU(op asm.ALUOp, a, b value) {
 	if op != asm.Add && op != asm.Sub || a.kind == scalar && b.kind == scalar && a.m != ^uint64(0) && b.m != ^uint64(0) ||
-		a.kind == stackPtr || a.kind == dataPtr || b.kind == stackPtr || b.kind == dataPtr {
+		a.keepsOffset() || b.keepsOffset() {
 		r.counts(a)
 		r.counts(b)
 	}

@@ -31,6 +31,7 @@ type Result struct {
 	decidedBy map[bpfprog.Site]int32 // where the constants of a branch come from, as the src of values
 	facts     []Fact                 // but for those of records
 	relevant  map[int]bool           // records
+	moved     map[bpfprog.Site]Level // accesses to the context
 	guards    *guards
 }
 
@@ -41,6 +42,10 @@ func (r *Result) Reached(at bpfprog.Site) Level {
 	}
 	return Unreached
 }
+
+// Moved says how sure it is that the verifier reaches an instruction with an address of the
+// context to which something other than 0 was added. Unreached is also what is not known.
+func (r *Result) Moved(at bpfprog.Site) Level { return r.moved[at] }
 
 // Fact is where a constant comes from.
 type Fact struct {

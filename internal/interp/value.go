@@ -25,6 +25,7 @@ const (
 	dataPtr            // in read-only data, or at a kconfig variable
 	nonNull            // a pointer that is not null
 	anyPtr             // a pointer that may be null
+	ctxPtr             // the context's address and offset v
 )
 
 var unknown = value{m: ^uint64(0)}
@@ -32,6 +33,9 @@ var unknown = value{m: ^uint64(0)}
 func constant(v uint64) value { return value{v: v} }
 
 func (a value) isStack() bool { return a.kind == stackPtr || a.kind == stackAny }
+
+// keepsOffset reports whether a is a pointer whose offset is known.
+func (a value) keepsOffset() bool { return a.kind == stackPtr || a.kind == dataPtr || a.kind == ctxPtr }
 
 func (a value) isConst() bool { return a.kind == scalar && a.m == 0 }
 
@@ -45,7 +49,7 @@ func (a value) covers(b value) bool {
 		return a.kind == stackAny && b.kind == stackPtr
 	case a.kind == scalar:
 		return b.m&^a.m == 0 && (a.v^b.v)&^a.m == 0
-	case a.kind == stackPtr, a.kind == dataPtr:
+	case a.keepsOffset():
 		return a.v == b.v && a.base == b.base
 	}
 	return true
