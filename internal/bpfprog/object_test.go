@@ -143,22 +143,6 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-func TestSectionOf(t *testing.T) {
-	for name, want := range map[string]string{
-		"kprobe/do_exit": "kprobe", "kprobe": "kprobe", "kprobe.multi/tcp_*": "kprobe.multi", "fentry/x": "fentry",
-		"xdp/cpumap": "xdp/cpumap", "xdp/anything": "xdp", "cgroup/connect4": "cgroup/connect4", "tp/a/b": "tp",
-		"cgroup/nothing": "", "nonsense": "", "": "", "kprobes/x": "", "?fentry/x": "",
-	} {
-		got := ""
-		if s := bpfprog.SectionOf(name); s != nil {
-			got = s.Prefix
-		}
-		if got != want {
-			t.Errorf("%q: %q, want %q", name, got, want)
-		}
-	}
-}
-
 // TestCutShort parses every beginning of an object, in steps: only with the
 // section headers, which are at its end, it is one.
 func TestCutShort(t *testing.T) {

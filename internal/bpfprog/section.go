@@ -33,7 +33,8 @@ const (
 	AttachExt                       // freplace: a function of another program
 )
 
-// sections is libbpf's table of section names.
+// sections is the table of section names that libbpf 1.5 and ebpf-go have, in their order: the first
+// that matches counts.
 var sections = []Section{
 	{"socket", "SOCKET_FILTER", "", AttachNone, false},
 	{"sk_reuseport/migrate", "SK_REUSEPORT", "BPF_SK_REUSEPORT_SELECT_OR_MIGRATE", AttachNone, false},
@@ -57,6 +58,8 @@ var sections = []Section{
 	{"kretsyscall", "KPROBE", "", AttachSyscall, false},
 	{"usdt", "KPROBE", "", AttachNone, false},
 	{"usdt.s", "KPROBE", "", AttachNone, false},
+	{"tc/ingress", "SCHED_CLS", "BPF_TCX_INGRESS", AttachNone, true},
+	{"tc/egress", "SCHED_CLS", "BPF_TCX_EGRESS", AttachNone, true},
 	{"tcx/ingress", "SCHED_CLS", "BPF_TCX_INGRESS", AttachNone, true},
 	{"tcx/egress", "SCHED_CLS", "BPF_TCX_EGRESS", AttachNone, true},
 	{"tc", "SCHED_CLS", "", AttachNone, false},
@@ -148,23 +151,28 @@ func Sections() (prefixes []string) {
 	return prefixes
 }
 
-// SectionOf returns what the name of a section means, without the ? at its
-// beginning, or nil for one that no loader knows. The longest prefix that ends at a slash, or at the end, counts.
+// SectionOf returns what ebpf-go takes the name of a section for, without the ? at
+// its beginning, or nil for one that it does not know: it looks at the beginning
+// alone where nothing of the name says what the program is attached to, so that
+// classifier/x/y is a classifier and socket1 a socket filter.
 func SectionOf(name string) *Section {
-	const longest = 64 // bytes; no prefix is longer
-	p := name
-	if len(p) > longest {
-		p = p[:max(0, strings.LastIndexByte(p[:longest], '/'))]
-	}
-	for ; p != ""; p = p[:max(0, strings.LastIndexByte(p, '/'))] {
-		for i := range sections {
-			if sections[i].Prefix == p {
-				return &sections[i]
-			}
+	first, _, _ := strings.Cut(name, "/")
+	for i := range sections {
+		s := &sections[i]
+		if s.named() && first == s.Prefix || !s.named() && strings.HasPrefix(name, s.Prefix) {
+			return s
 		}
 	}
 	return nil
 }
+
+// Libbpf reports whether libbpf takes a name for the same as [SectionOf], which
+// returned s. Otherwise it has no type for such programs: since version 1.0 it wants the
+// whole name, where nothing of it says what the program is attached to.
+func (s *Section) Libbpf(name string) bool { return s.named() || name == s.Prefix }
+
+// named reports whether the name may go on behind a slash.
+func (s *Section) named() bool { return s.Kind != AttachNone || s.ProgType == "KPROBE" }
 
 // Target returns what the name of a program's section says after its prefix.
 func (s *Section) Target(name string) string {

@@ -247,12 +247,15 @@ func recordSize(y symbol) (end int64) {
 const anyTracepoint = "btf_trace_sched_switch"
 
 // external notes what needs the running kernel's own BTF, so that a shipped
-// one does not help.
+// one does not help, and a name of which loaders make different things.
 func (e *evaluation) external() (notes []Finding) {
 	note := func(subject, reason string) {
 		notes = append(notes, Finding{Topic: TopicExternal, Subject: subject, Reason: reason})
 	}
 	if s := e.pr.Attach; s != nil {
+		if !s.Libbpf(e.pr.Section) {
+			note(e.pr.Section, "is taken for "+s.Prefix+" by ebpf-go; libbpf does not know the name, so a loader that uses it has to set the type of program")
+		}
 		switch s.Kind {
 		case bpfprog.AttachFunc, bpfprog.AttachModRet, bpfprog.AttachLSM, bpfprog.AttachBTFTP, bpfprog.AttachIter, bpfprog.AttachOps:
 			note(s.Prefix, "needs the running kernel's own BTF, whatever is shipped")
