@@ -35,6 +35,8 @@ type Function struct {
 	Start   int // in the section, slots
 	Insns   []Insn
 	Global  bool // verified on its own
+
+	ignores registers // see Ignores
 }
 
 // Program is a function that is loaded, with all that it can call.

@@ -3,8 +3,11 @@
 package interp
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
+	"maps"
+	"slices"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -12,18 +15,34 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// explorer executes a program abstractly.
-type explorer struct {
-	*Result // alone, so that it does not keep the rest
+// program is what the explorations of one program's functions have in common.
+type program struct {
+	o  *bpfprog.Object
+	in *Input
 
 	meter   *limits.Meter
+	known   map[Entry]*Unit
+	charged map[*Unit]bool
 	leaders map[int][]bool // by function, by slot: paths can meet there
-	visits  map[place][]visit
-	sources map[Fact]int32 // of facts
-	work    []*state
-	queued  map[int]bool // global functions and callbacks
+	frames  int            // of the units that call the one that is explored
 	steps   int
-	bytes   int // of the states in visits and work
+	work    int
+	gaveUp  bool
+}
+
+// explorer executes a function abstractly.
+type explorer struct {
+	*program
+
+	u         *Unit
+	whole     bool // no limit has ended it, and no call nests too deeply
+	reached   map[int][]Level
+	decidedBy map[bpfprog.Site]int32 // where the constants of a branch come from, as the src of values
+	moved     map[bpfprog.Site]Level // accesses to the context
+	visits    map[place][]visit
+	sources   map[Fact]int32 // of facts
+	work      []*state
+	bytes     int // of the states in visits and work
 }
 
 // place is where paths can meet: an instruction, and a hash of the calls that
@@ -42,58 +61,108 @@ type visit struct {
 // Explore executes a program of an object from its entry. It gives up when ctx
 // ends.
 func Explore(ctx context.Context, o *bpfprog.Object, pr *bpfprog.Program, in *Input) *Result {
-	x := &explorer{
-		meter:   limits.NewMeter(ctx, limits.ExploreWork, "states to compare"),
-		Result:  &Result{o: o, pr: pr, in: in, reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32), relevant: make(map[int]bool), moved: make(map[bpfprog.Site]Level)},
-		leaders: make(map[int][]bool), visits: make(map[place][]visit),
-		sources: make(map[Fact]int32), queued: make(map[int]bool),
+	p := &program{
+		o: o, in: in, meter: limits.NewMeter(ctx, limits.ExploreWork, "states to compare"),
+		known: make(map[Entry]*Unit), charged: make(map[*Unit]bool), leaders: make(map[int][]bool),
 	}
-	x.enter(pr.Fn, Certain)
+	r := &Result{o: o, pr: pr, in: in, at: make(map[*Unit]int), of: make(map[int][]int), relevant: make(map[int]bool)}
+	main := anyEntry(pr.Fn)
+	main.args[0] = value{kind: ctxPtr}
+	todo, queued := []entered{{pr.Fn, Certain}}, map[int]Level{pr.Fn: Certain}
+	later := func(e entered) {
+		if l, ok := queued[e.fn]; !ok || e.level < l {
+			queued[e.fn] = e.level
+			todo = append(todo, e)
+		}
+	}
 	if in.Globals && !in.LazyGlobals {
 		for _, fn := range pr.Funcs[1:] {
 			if o.Funcs[fn].Global {
-				x.enter(fn, Certain)
+				later(entered{fn, Certain})
 			}
 		}
 	}
+	for i := 0; i < len(todo) && p.within(); i++ {
+		from := main
+		if i > 0 {
+			from = anyEntry(todo[i].fn)
+		}
+		u, whole := p.unit(from, 0)
+		maps.Copy(r.relevant, u.relevant)
+		if whole || i == 0 || p.within() {
+			r.add(u, todo[i].level, later)
+		}
+	}
+	r.GaveUp, r.Work = !p.within(), p.work
+	return r
+}
+
+// explore executes a function from its entry.
+func (p *program) explore(from Entry) *explorer {
+	x := &explorer{
+		program: p, whole: true,
+		u:       &Unit{id: units.Add(1), relevant: make(map[int]bool), depth: 1},
+		reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32), moved: make(map[bpfprog.Site]Level),
+		visits: make(map[place][]visit), sources: make(map[Fact]int32),
+	}
+	s := &state{at: bpfprog.Site{Fn: from.Fn}, level: Certain, frames: []frame{{fn: from.Fn}}}
+	for i := range s.regs {
+		s.regs[i] = unknown
+	}
+	copy(s.regs[asm.R1:], from.args[:])
+	x.later(s)
 	for len(x.work) > 0 && x.within() {
 		s := x.work[len(x.work)-1]
 		x.work = x.work[:len(x.work)-1]
 		x.bytes -= s.size()
 		x.path(s)
 	}
-	x.GaveUp = !x.within()
-	return x.Result
+	x.whole = x.whole && x.within()
+	x.finish()
+	return x
+}
+
+// finish makes of what became of the functions a part of the unit.
+func (x *explorer) finish() {
+	for _, fn := range slices.Sorted(maps.Keys(x.reached)) {
+		c := covered{fn: fn, levels: x.reached[fn]}
+		for at, src := range x.decidedBy {
+			if at.Fn == fn && src != 0 {
+				c.decided = append(c.decided, decision{int32(at.Insn), src})
+			}
+		}
+		slices.SortFunc(c.decided, func(a, b decision) int { return cmp.Compare(a.insn, b.insn) })
+		for at, l := range x.moved {
+			if at.Fn == fn {
+				c.moved = append(c.moved, access{int32(at.Insn), l})
+			}
+		}
+		x.u.funcs = append(x.u.funcs, c)
+	}
 }
 
 // within reports whether all limits are kept.
-func (x *explorer) within() bool {
-	return x.steps <= limits.ExploreSteps && x.bytes <= limits.StateBytes && x.meter.Err() == nil
+func (p *program) within() bool {
+	return !p.gaveUp && p.steps <= limits.ExploreSteps && p.meter.Err() == nil
+}
+
+// spend counts work, and reports whether all limits are kept.
+func (p *program) spend(n int) bool {
+	p.work += n
+	return p.meter.Step(n) && p.within()
 }
 
 // spend counts work, and reports whether all limits are kept.
 func (x *explorer) spend(n int) bool {
-	x.Work += n
-	return x.meter.Step(n) && x.within()
+	x.u.work += n
+	x.gaveUp = x.gaveUp || x.bytes > limits.StateBytes
+	return x.program.spend(n)
 }
 
 // later is to go on in s when the paths before are done.
 func (x *explorer) later(s *state) {
 	x.bytes += s.size()
 	x.work = append(x.work, s)
-}
-
-// enter starts at a function with unknown arguments; the program's own has its
-// context.
-func (x *explorer) enter(fn int, l Level) {
-	s := &state{at: bpfprog.Site{Fn: fn}, level: l, frames: []frame{{fn: fn}}}
-	for i := range s.regs {
-		s.regs[i] = unknown
-	}
-	if fn == x.pr.Fn {
-		s.regs[asm.R1] = value{kind: ctxPtr}
-	}
-	x.later(s)
 }
 
 // path executes from s until the path ends or an earlier one covers it.
@@ -107,13 +176,14 @@ func (x *explorer) path(s *state) {
 			leaders, reached = x.scratch(s.at.Fn)
 		}
 		if s.at.Insn < 0 || s.at.Insn >= len(f.Insns) {
-			x.Odd = "execution leaves the function " + f.Name
+			x.u.odd = "execution leaves the function " + f.Name
 			return
 		}
 		if leaders[s.at.Insn] && !x.arrive(s) {
 			return
 		}
 		x.steps++
+		x.u.steps++
 		if l := reached[s.at.Insn]; l == Unreached || s.level < l {
 			reached[s.at.Insn] = s.level
 		}
@@ -125,9 +195,12 @@ func (x *explorer) path(s *state) {
 
 // scratch returns what is kept for each slot of a function.
 func (x *explorer) scratch(fn int) (leaders []bool, reached []Level) {
-	if _, ok := x.leaders[fn]; !ok {
-		code := x.o.Funcs[fn].Insns
-		x.leaders[fn], x.reached[fn] = findLeaders(code), make([]Level, len(code))
+	code := x.o.Funcs[fn].Insns
+	if x.leaders[fn] == nil {
+		x.leaders[fn] = findLeaders(code)
+	}
+	if x.reached[fn] == nil {
+		x.reached[fn] = make([]Level, len(code))
 	}
 	return x.leaders[fn], x.reached[fn]
 }
@@ -198,8 +271,8 @@ func (x *explorer) source(name string, v uint64) int32 {
 	f := Fact{Record: -1, Name: name, V: v}
 	n, ok := x.sources[f]
 	if !ok {
-		x.facts = append(x.facts, f)
-		n = -int32(len(x.facts))
+		x.u.facts = append(x.u.facts, f)
+		n = -int32(len(x.u.facts))
 		x.sources[f] = n
 	}
 	return n
@@ -335,13 +408,10 @@ func (x *explorer) externAddress(n int32) value {
 // callbacks of timers and loops.
 func (x *explorer) callback(fn int, l Level) {
 	if fn < 0 {
-		x.Odd = "address of a function that has no symbol"
+		x.u.odd = "address of a function that has no symbol"
 		return
 	}
-	if !x.queued[fn] {
-		x.queued[fn] = true
-		x.enter(fn, l)
-	}
+	x.u.enter(fn, l)
 }
 
 func (x *explorer) bigEndian() bool { return x.o.Order == binary.BigEndian }

@@ -14,15 +14,33 @@ type Guard struct {
 // reach: of the instructions that it does, one from which the fewest steps lead
 // there. It is false where none does.
 func (r *Result) Guard(at bpfprog.Site) (Guard, bool) {
-	if r.guards == nil {
-		r.guards = r.findGuards()
-	}
-	n, ok := r.guards.number(at)
-	if !ok || r.guards.steps[n] == 0 {
+	g := r.guardsOf(at.Fn)
+	n, ok := g.number(at)
+	if !ok || g.steps[n] == 0 {
 		return Guard{}, false
 	}
-	branch := r.guards.sites[r.guards.origin[n]]
-	return Guard{branch, r.fact(r.decidedBy[branch])}, true
+	branch := g.sites[g.origin[n]]
+	return Guard{branch, r.decidedBy(branch)}, true
+}
+
+// guardsOf returns the guards of a function's instructions. Where it is entered they
+// are its own, as the only way into it is its beginning.
+func (r *Result) guardsOf(fn int) *guards {
+	if r.Reached(bpfprog.Site{Fn: fn}) == Unreached {
+		if r.guards == nil {
+			r.guards = r.findGuards(r.pr.Funcs...)
+		}
+		return r.guards
+	}
+	g := r.local[fn]
+	if g == nil {
+		if r.local == nil {
+			r.local = make(map[int]*guards)
+		}
+		g = r.findGuards(fn)
+		r.local[fn] = g
+	}
+	return g
 }
 
 // guards is where a shortest way to each instruction begins. Instructions are
@@ -41,15 +59,15 @@ func (g *guards) number(at bpfprog.Site) (int32, bool) {
 	return n, ok && int(n) < len(g.sites) && g.sites[n] == at
 }
 
-// findGuards walks from all that is reached at once. Of the instructions that
+// findGuards walks from all that is reached in some functions at once. Of the instructions that
 // lead somewhere in equally many steps calls come first, and then the first.
-func (r *Result) findGuards() *guards {
+func (r *Result) findGuards(funcs ...int) *guards {
 	n := 0
-	for _, fn := range r.pr.Funcs {
+	for _, fn := range funcs {
 		n += len(r.o.Funcs[fn].Insns)
 	}
-	g := &guards{first: make(map[int]int32, len(r.pr.Funcs)), sites: make([]bpfprog.Site, 0, n)}
-	for _, fn := range r.pr.Funcs {
+	g := &guards{first: make(map[int]int32, len(funcs)), sites: make([]bpfprog.Site, 0, n)}
+	for _, fn := range funcs {
 		g.first[fn] = int32(len(g.sites))
 		for i := range r.o.Funcs[fn].Insns {
 			g.sites = append(g.sites, bpfprog.Site{Fn: fn, Insn: i})
@@ -87,8 +105,8 @@ func (r *Result) successors(g *guards, n int32, f func(to, rank int32)) {
 	at := g.sites[n]
 	code := r.o.Funcs[at.Fn].Insns
 	in := &code[at.Insn]
-	if in.Ref.Kind == bpfprog.RefFunc && in.Ref.N >= 0 {
-		f(g.first[int(in.Ref.N)], n)
+	if first, ok := g.first[int(in.Ref.N)]; ok && in.Ref.Kind == bpfprog.RefFunc {
+		f(first, n)
 	}
 	within := func(i int) {
 		if i >= 0 && i < len(code) {

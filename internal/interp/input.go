@@ -24,6 +24,8 @@ type Input struct {
 	// invalid.
 	Record func(record int) (v uint64, known bool)
 
+	Units Units // what is known already; nil for nothing
+
 	Ksym     func(e *bpfprog.Extern) bool   // the kernel has it
 	Kconfig  func(e *bpfprog.Extern) Number // what the loader puts there
 	Settable func(variable string) bool     // the loader may change this read-only variable; its name may be empty

@@ -5,6 +5,7 @@ package interp
 import (
 	"cmp"
 	"hash/maphash"
+	"maps"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
@@ -167,13 +168,12 @@ func (x *explorer) call(s *state, in *bpfprog.Insn) bool {
 // callFunc calls a function of the object.
 func (x *explorer) callFunc(s *state, fn int) bool {
 	if fn < 0 {
-		x.Odd = "call of a function that has no symbol"
+		x.u.odd = "call of a function that has no symbol"
 		return false
 	}
 	if x.o.Funcs[fn].Global && x.in.Globals {
-		if x.in.LazyGlobals && !x.queued[fn] {
-			x.queued[fn] = true
-			x.enter(fn, s.level)
+		if x.in.LazyGlobals {
+			x.u.enter(fn, s.level)
 		}
 		for r := asm.R1; r <= asm.R5; r++ {
 			if v := s.regs[r]; v.isStack() {
@@ -184,13 +184,16 @@ func (x *explorer) callFunc(s *state, fn int) bool {
 		s.at.Insn++
 		return true
 	}
-	if len(s.frames) >= maxFrames {
-		x.Odd = "calls nest too deeply"
-		return false
+	if x.frames+len(s.frames) >= maxFrames {
+		return x.tooDeep()
+	}
+	if from, ok := x.arguments(s, fn); ok {
+		return x.callUnit(s, from)
 	}
 	f := frame{ret: bpfprog.Site{Fn: s.at.Fn, Insn: s.at.Insn + 1}, fn: fn}
 	copy(f.saved[:], s.regs[asm.R6:])
 	s.frames = append(s.frames, f)
+	x.u.depth = max(x.u.depth, len(s.frames))
 	s.regs[asm.R0] = unknown
 	for r := asm.R6; r <= asm.R9; r++ {
 		s.regs[r] = unknown
@@ -199,12 +202,42 @@ func (x *explorer) callFunc(s *state, fn int) bool {
 	return true
 }
 
+// tooDeep ends a path at a call. How deeply calls nest depends on what calls the
+// unit, so that this one is for nobody else.
+func (x *explorer) tooDeep() bool {
+	x.u.odd, x.whole = "calls nest too deeply", false
+	return false
+}
+
+// callUnit goes on behind a call in each of the ways that the function returns.
+func (x *explorer) callUnit(s *state, from Entry) bool {
+	u, whole := x.unit(from, len(s.frames))
+	maps.Copy(x.u.relevant, u.relevant)
+	switch {
+	case !whole && x.within():
+		return x.tooDeep()
+	case !whole:
+		return false
+	}
+	x.u.call(u, s.level, len(s.frames))
+	s.clobberCall()
+	s.at.Insn++
+	for i, e := range u.exits {
+		t := s
+		if i < len(u.exits)-1 {
+			var bytes int
+			t, bytes = s.clone()
+			x.bytes += bytes
+			x.later(t)
+		}
+		t.level, t.regs[asm.R0] = max(s.level, e.level), e.r0
+	}
+	return len(u.exits) > 0
+}
+
 // exit returns from a function.
 func (x *explorer) exit(s *state) bool {
 	n := len(s.frames) - 1
-	if n == 0 {
-		return false
-	}
 	f := s.frames[n]
 	s.frames = s.frames[:n]
 	for r := asm.R1; r <= asm.R5; r++ {
@@ -212,8 +245,35 @@ func (x *explorer) exit(s *state) bool {
 	}
 	copy(s.regs[asm.R6:], f.saved[:])
 	s.bury()
+	if n == 0 {
+		x.leave(s.regs[asm.R0], s.level)
+		return false
+	}
 	s.at = f.ret
 	return true
+}
+
+// leave notes a way in which the unit returns. Where there are too many they are
+// merged.
+func (x *explorer) leave(r0 value, l Level) {
+	if r0.src < 0 {
+		r0.src = 0 // a fact of this unit
+	}
+	x.counts(r0)
+	exits := x.u.exits
+	for i := range exits {
+		if e := &exits[i]; e.r0 == r0 {
+			e.level = min(e.level, l)
+			return
+		}
+	}
+	if x.spend(len(exits)); len(exits) == limits.States {
+		e := &exits[len(exits)-1]
+		x.counts(e.r0)
+		e.r0, e.level = join(e.r0, r0), Imprecise
+		return
+	}
+	x.u.exits = append(exits, exit{r0, l})
 }
 
 // bury finds what points into a frame that is no more: in r0, and on the

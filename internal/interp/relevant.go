@@ -19,36 +19,39 @@ import (
 // long as nothing is computed they are equal then.
 func (r *Result) Relevant() []int { return slices.Sorted(maps.Keys(r.relevant)) }
 
+// Relevant is [Result.Relevant] for a unit and those that it calls.
+func (u *Unit) Relevant() []int { return slices.Sorted(maps.Keys(u.relevant)) }
+
 // counts notes that the value of v counts.
-func (r *Result) counts(v value) {
+func (x *explorer) counts(v value) {
 	if v.src > 0 {
-		r.relevant[int(v.src-1)] = true
+		x.u.relevant[int(v.src-1)] = true
 	}
 }
 
 // countBoth notes that what is equal in two values counts.
-func (r *Result) countBoth(a, b value) {
+func (x *explorer) countBoth(a, b value) {
 	if a.src != b.src && a.kind == scalar && b.kind == scalar && a.m != ^uint64(0) && b.m != ^uint64(0) {
-		r.counts(a)
-		r.counts(b)
+		x.counts(a)
+		x.counts(b)
 	}
 }
 
 // countALU notes that the operands of an operation count. One of which nothing
 // is known stays so, whatever is added.
-func (r *Result) countALU(op asm.ALUOp, a, b value) {
+func (x *explorer) countALU(op asm.ALUOp, a, b value) {
 	if op != asm.Add && op != asm.Sub || a.kind == scalar && b.kind == scalar && a.m != ^uint64(0) && b.m != ^uint64(0) ||
 		a.keepsOffset() || b.keepsOffset() {
-		r.counts(a)
-		r.counts(b)
+		x.counts(a)
+		x.counts(b)
 	}
 }
 
 // countParts notes that slots count of which a load reads a part.
-func (r *Result) countParts(f *frame, off int64, n int) {
-	for _, x := range f.stack {
-		if lo := int64(x.off); lo < off+int64(n) && off < lo+int64(x.size) && (lo != off || int(x.size) != n) {
-			r.counts(x.val)
+func (x *explorer) countParts(f *frame, off int64, n int) {
+	for _, y := range f.stack {
+		if lo := int64(y.off); lo < off+int64(n) && off < lo+int64(y.size) && (lo != off || int(y.size) != n) {
+			x.counts(y.val)
 		}
 	}
 }

@@ -2,7 +2,13 @@
 
 package interp
 
-import "github.com/btfgen/btfgen/internal/bpfprog"
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+)
 
 // Level says how sure it is that the verifier reaches an instruction. Greater
 // is less, but for the zero value.
@@ -24,28 +30,112 @@ type Result struct {
 	Work   int    // instructions executed, and values of states compared
 	Odd    string // why something could not be followed
 
-	o         *bpfprog.Object
-	pr        *bpfprog.Program
-	in        *Input
-	reached   map[int][]Level        // by function, by slot
-	decidedBy map[bpfprog.Site]int32 // where the constants of a branch come from, as the src of values
-	facts     []Fact                 // but for those of records
-	relevant  map[int]bool           // records
-	moved     map[bpfprog.Site]Level // accesses to the context
-	guards    *guards
+	o        *bpfprog.Object
+	pr       *bpfprog.Program
+	in       *Input
+	parts    []use
+	at       map[*Unit]int   // of parts
+	of       map[int][]int   // parts by function
+	levels   map[int][]Level // by function, by slot
+	relevant map[int]bool    // records
+	local    map[int]*guards // by function
+	guards   *guards         // of all functions
+}
+
+// add makes a unit, and those that it calls, part of the result, and calls enter
+// for what else is entered.
+func (r *Result) add(u *Unit, l Level, enter func(entered)) {
+	i, ok := r.at[u]
+	switch {
+	case !ok:
+		r.at[u] = len(r.parts)
+		for k := range u.funcs {
+			fn := u.funcs[k].fn
+			r.of[fn] = append(r.of[fn], len(r.parts))
+		}
+		r.parts = append(r.parts, use{u, l})
+		r.Odd = cmp.Or(r.Odd, u.odd)
+	case r.parts[i].level <= l:
+		return
+	default:
+		r.parts[i].level = l
+	}
+	for _, c := range u.uses {
+		r.add(c.u, max(l, c.level), enter)
+	}
+	for _, e := range u.enters {
+		enter(entered{e.fn, max(l, e.level)})
+	}
+}
+
+// eachPart calls f for what became of a function in each unit that has it.
+func (r *Result) eachPart(fn int, f func(p *use, c *covered) (more bool)) {
+	for _, i := range r.of[fn] {
+		u := r.parts[i].u
+		k, _ := slices.BinarySearchFunc(u.funcs, fn, func(c covered, fn int) int { return cmp.Compare(c.fn, fn) })
+		if !f(&r.parts[i], &u.funcs[k]) {
+			return
+		}
+	}
+}
+
+// Outcome identifies all that is known of a function, whichever program has it: of
+// what is reached there, and by what it is decided. It is "" where nothing is
+// reached.
+func (r *Result) Outcome(fn int) string {
+	var b []byte
+	r.eachPart(fn, func(p *use, _ *covered) bool {
+		b = append(binary.AppendUvarint(b, p.u.id), byte(p.level))
+		return true
+	})
+	return string(b)
 }
 
 // Reached says how sure it is that the verifier reaches an instruction.
 func (r *Result) Reached(at bpfprog.Site) Level {
-	if l := r.reached[at.Fn]; at.Insn < len(l) {
+	if l := r.reached(at.Fn); at.Insn < len(l) {
 		return l[at.Insn]
 	}
 	return Unreached
 }
 
+// reached returns the levels of a function, by slot; nil where it is not entered.
+func (r *Result) reached(fn int) []Level {
+	l, ok := r.levels[fn]
+	if ok {
+		return l
+	}
+	r.eachPart(fn, func(p *use, c *covered) bool {
+		if l == nil {
+			l = make([]Level, len(c.levels))
+		}
+		for i, m := range c.levels {
+			if m != Unreached && (l[i] == Unreached || max(m, p.level) < l[i]) {
+				l[i] = max(m, p.level)
+			}
+		}
+		return true
+	})
+	if r.levels == nil {
+		r.levels = make(map[int][]Level)
+	}
+	r.levels[fn] = l
+	return l
+}
+
 // Moved says how sure it is that the verifier reaches an instruction with an address of the
 // context to which something other than 0 was added. Unreached is also what is not known.
-func (r *Result) Moved(at bpfprog.Site) Level { return r.moved[at] }
+func (r *Result) Moved(at bpfprog.Site) (l Level) {
+	r.eachPart(at.Fn, func(p *use, c *covered) bool {
+		for _, a := range c.moved {
+			if m := max(a.level, p.level); int(a.insn) == at.Insn && (l == Unreached || m < l) {
+				l = m
+			}
+		}
+		return true
+	})
+	return l
+}
 
 // Fact is where a constant comes from.
 type Fact struct {
@@ -54,14 +144,21 @@ type Fact struct {
 	V      uint64
 }
 
-// fact is what a value's src stands for, nil for 0.
-func (r *Result) fact(src int32) *Fact {
-	switch {
-	case src > 0:
-		v, _ := r.in.Record(int(src - 1))
-		return &Fact{Record: int(src - 1), V: v}
-	case src < 0:
-		return &r.facts[-src-1]
-	}
-	return nil
+// decidedBy returns where the constants come from that decide a branch, nil where
+// they are the code's.
+func (r *Result) decidedBy(at bpfprog.Site) (f *Fact) {
+	r.eachPart(at.Fn, func(p *use, c *covered) bool {
+		i, ok := slices.BinarySearchFunc(c.decided, int32(at.Insn), func(d decision, insn int32) int { return cmp.Compare(d.insn, insn) })
+		if !ok {
+			return true
+		}
+		if src := c.decided[i].src; src > 0 {
+			v, _ := r.in.Record(int(src - 1))
+			f = &Fact{Record: int(src - 1), V: v}
+		} else {
+			f = &p.u.facts[-src-1]
+		}
+		return false
+	})
+	return f
 }
