@@ -204,6 +204,7 @@ func runCheck(c *cli.Context) error {
 	if err := in.refuse(c.String("output")); err != nil {
 		return err
 	}
+	growSlowly()
 	bar := newProgress(c, len(corp.Files))
 	cfg := check.Config{
 		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set,

@@ -30,3 +30,15 @@ func limitMemory(jobs int) {
 		debug.SetMemoryLimit(int64(max(jobs, 2)) * perWorker)
 	}
 }
+
+// slowGrowth is the GOGC of commands that keep what they know of all kernels, of
+// which a collection finds little to free.
+const slowGrowth = 50
+
+// growSlowly keeps the heap at less than twice what is in use. A user's GOGC counts
+// instead.
+func growSlowly() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(slowGrowth)
+	}
+}

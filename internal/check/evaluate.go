@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -24,7 +23,7 @@ type evaluation struct {
 	hook   *hook            // nil where the program is not attached by BTF, or what to is not known
 	given  int64            // bytes of the context of a tracepoint, 0 where that is not known
 	kind   []absence        // what programs of its kind must not do: accesses to the context, calls of helpers
-	judged map[Finding]bool // of the code, but for instructions
+	judged map[Finding]bool // of some code, but for instructions
 	absent []absence
 }
 
@@ -49,23 +48,87 @@ func (e *evaluation) eachUse(f func(*use)) {
 // reached. The findings depend on codeKey, and on the values of the records that
 // the exploration names, unless all programs before have taken so much that there
 // is none: then it is nil.
-func (e *evaluation) code(ctx context.Context) ([]Finding, *interp.Result) {
-	e.out = nil
-	e.collect()
-	if len(e.absent) == 0 {
-		return e.out, new(interp.Result)
+func (e *evaluation) code(ctx context.Context) ([]int32, *interp.Result) {
+	r := new(interp.Result)
+	x := r
+	if len(e.kind) > 0 || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks }) {
+		if e.work <= limits.ObjectWork {
+			r = e.explore(ctx)
+			x = r
+		} else {
+			r, x = &interp.Result{GaveUp: true}, nil
+		}
 	}
-	var x *interp.Result
-	r := &interp.Result{GaveUp: true}
-	if e.work <= limits.ObjectWork {
-		x = e.explore(ctx)
-		r = x
+	var list []int32
+	seen := make(map[int32]bool)
+	add := func(findings []int32) {
+		for _, n := range findings {
+			if !seen[n] {
+				seen[n] = true
+				list = append(list, n)
+			}
+		}
 	}
-	e.judged = make(map[Finding]bool)
+	e.begin()
+	for _, a := range e.kind {
+		e.judge(r, a)
+	}
+	all := e.end()
+	add(all.findings)
+	e.begin()
+	for _, f := range all.insns {
+		e.addInsn(f)
+	}
+	for _, fn := range e.pr.Funcs {
+		if e.codeOf(fn).lacks {
+			j := e.judgeFunction(r, fn)
+			add(j.findings)
+			for _, f := range j.insns {
+				e.addInsn(f)
+			}
+		}
+	}
+	add(e.found.note(e.out))
+	return e.found.intern(list), x
+}
+
+// begin forgets what has been found.
+func (e *evaluation) begin() { e.out, e.absent, e.judged = nil, nil, make(map[Finding]bool) }
+
+// end returns what has been found.
+func (e *evaluation) end() (j judged) {
+	var rest []Finding
+	for _, f := range e.out {
+		if f.Topic == TopicInsn {
+			j.insns = append(j.insns, f)
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	j.findings = e.found.note(rest)
+	return j
+}
+
+// judgeFunction judges the code of one function, unless that has been done where
+// it comes to the same. What keeps the verifier from a function that it does not
+// enter is a matter of the program.
+func (e *evaluation) judgeFunction(r *interp.Result, fn int) judged {
+	key := judgedKey{fn, e.codeOf(fn).key, r.Outcome(fn), r.GaveUp, r.Odd}
+	if j, ok := e.known.findJudged(key); ok && key.outcome != "" {
+		return j
+	}
+	out := e.out
+	e.begin()
+	e.collect(fn)
 	for _, a := range e.absent {
 		e.judge(r, a)
 	}
-	return e.out, x
+	j := e.end()
+	e.out = out
+	if key.outcome != "" {
+		e.known.addJudged(key, j)
+	}
+	return j
 }
 
 func (e *evaluation) explore(ctx context.Context) *interp.Result {
@@ -75,14 +138,15 @@ func (e *evaluation) explore(ctx context.Context) *interp.Result {
 		Ksym:     e.hasKsym,
 		Kconfig:  func(x *bpfprog.Extern) interp.Number { return e.k.kconfig(x.Name) },
 		Settable: e.settable,
+		Units:    sharedUnits{e.pairing},
 	})
 }
 
-// collect finds the instructions that must not be reached.
-func (e *evaluation) collect() {
-	e.absent = slices.Clone(e.kind)
+// collect finds the instructions of a function that must not be reached.
+func (e *evaluation) collect(fn int) {
 	gone := make(map[bpfprog.Site]bool) // made invalid
-	for _, r := range e.pr.Records {
+	for _, n := range e.o.recordsOf[fn] {
+		r := int(n)
 		poisoned, refused, reason := e.loader.outcome(r)
 		if !poisoned && !refused {
 			continue
@@ -96,7 +160,8 @@ func (e *evaluation) collect() {
 		e.absent = append(e.absent, absence{at: e.o.Sites[r], f: f})
 		gone[e.o.Sites[r]] = true
 	}
-	e.eachUse(func(u *use) {
+	for i := range e.o.uses[fn] {
+		u := &e.o.uses[fn][i]
 		switch {
 		case u.in.IsHelper():
 			e.helper(u)
@@ -105,7 +170,7 @@ func (e *evaluation) collect() {
 		case u.newer != nil && !gone[u.at]:
 			e.instruction(u)
 		}
-	})
+	}
 }
 
 // mustNotReach notes an instruction that the kernel does not take.
@@ -195,10 +260,4 @@ func worst(l []Finding) Status {
 		s = max(s, l[i].Status)
 	}
 	return s
-}
-
-func sortFindings(l []Finding) {
-	slices.SortStableFunc(l, func(a, b Finding) int {
-		return cmp.Or(-cmp.Compare(a.Status, b.Status), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Subject, b.Subject), strings.Compare(a.Source, b.Source))
-	})
 }

@@ -121,12 +121,12 @@ func TestHostile(t *testing.T) {
 		r := newRun(Config{Objects: []*Object{h.o}})
 		k := &inventory{want: r.want, helpers: map[int64]bool{presentHelper: true}, version: interp.Number{V: 6<<16 | 12<<8}}
 		k.features = interp.Features{Partial: true, StImm: true}
-		p := &pairing{o: h.o, k: k, loader: decisions{}, settable: r.settable}
+		p := r.pairing(0, k, decisions{})
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		var last []Finding
 		for i := range h.o.Programs {
-			last = r.found.read(nil, r.code(t.Context(), i, &evaluation{pairing: p, pr: &h.o.Programs[i]}))
+			last = r.found.read(nil, r.code(t.Context(), &evaluation{pairing: p, pr: &h.o.Programs[i]}))
 		}
 		runtime.ReadMemStats(&after)
 		if len(last) == 0 || worst(last) != h.last || !strings.Contains(last[0].Reason, h.says) {

@@ -95,8 +95,10 @@ func around(in insn, reached bool, section string) *Object {
 
 // judgeCode is the verdict on the code of an object's first program.
 func judgeCode(o *Object, k *inventory) (Status, []Finding) {
-	e := evaluation{pairing: &pairing{o: o, k: k, settable: new(Config).settable}, pr: &o.Programs[0]}
-	l, _ := e.code(context.Background())
+	r := newRun(Config{Objects: []*Object{o}})
+	e := evaluation{pairing: r.pairing(0, k, decisions{}), pr: &o.Programs[0]}
+	list, _ := e.code(context.Background())
+	l := r.found.read(nil, list)
 	return worst(l), l
 }
 

@@ -15,13 +15,16 @@ type ledger struct {
 	all   []Finding
 	at    map[Finding]int32
 	lists map[string][]int32 // by content
+
+	numbered [][]int32 // those that have a number
+	numbers  map[*int32]int32
 }
 
 func newLedger() *ledger {
-	return &ledger{at: make(map[Finding]int32), lists: make(map[string][]int32)}
+	return &ledger{at: make(map[Finding]int32), lists: make(map[string][]int32), numbered: make([][]int32, 1), numbers: make(map[*int32]int32)}
 }
 
-// note returns the numbers of findings, as a list that must not be changed.
+// note returns the numbers of findings, as [ledger.intern] does.
 func (l *ledger) note(findings []Finding) []int32 {
 	if len(findings) == 0 {
 		return nil
@@ -29,7 +32,6 @@ func (l *ledger) note(findings []Finding) []int32 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := make([]int32, len(findings))
-	key := make([]byte, 0, 4*len(findings))
 	for i, f := range findings {
 		n, ok := l.at[f]
 		if !ok {
@@ -38,13 +40,56 @@ func (l *ledger) note(findings []Finding) []int32 {
 			l.all = append(l.all, f)
 		}
 		list[i] = n
+	}
+	return l.keep(list)
+}
+
+// intern returns a list of numbers that must not be changed. Equal lists are the
+// same.
+func (l *ledger) intern(list []int32) []int32 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.keep(list)
+}
+
+func (l *ledger) keep(list []int32) []int32 {
+	if len(list) == 0 {
+		return nil
+	}
+	key := make([]byte, 0, 4*len(list))
+	for _, n := range list {
 		key = binary.NativeEndian.AppendUint32(key, uint32(n))
 	}
-	if known, ok := l.lists[string(key)]; ok {
-		return known
+	known, ok := l.lists[string(key)]
+	if !ok {
+		known = slices.Clip(list)
+		l.lists[string(key)] = known
 	}
-	l.lists[string(key)] = list
-	return list
+	return known
+}
+
+// number returns a number for a list of intern's, which takes less memory; 0 for
+// one of nothing.
+func (l *ledger) number(list []int32) int32 {
+	if len(list) == 0 {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, ok := l.numbers[&list[0]]
+	if !ok {
+		n = int32(len(l.numbered))
+		l.numbers[&list[0]] = n
+		l.numbered = append(l.numbered, list)
+	}
+	return n
+}
+
+// list returns the list that has a number.
+func (l *ledger) list(n int32) []int32 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.numbered[n]
 }
 
 // read appends the findings of a list.

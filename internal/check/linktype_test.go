@@ -57,8 +57,10 @@ func TestLinks(t *testing.T) {
 			}
 			o := around(c.in, true, c.section)
 			o.StructOps = c.ops
-			e := evaluation{pairing: &pairing{o: o, k: k, settable: new(Config).settable}, pr: &o.Programs[0]}
-			e.code(t.Context())
+			r := newRun(Config{Objects: []*Object{o}})
+			e := evaluation{pairing: r.pairing(0, k, decisions{}), pr: &o.Programs[0]}
+			list, _ := e.code(t.Context())
+			e.out = r.found.read(nil, list)
 			e.interfaces()
 			got := OK
 			for _, f := range e.out {

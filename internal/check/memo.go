@@ -5,64 +5,191 @@ package check
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/btfgen/btfgen/internal/interp"
 )
 
-// memo knows what the code of one program came to on the kernels so far. It is
-// safe for use by many goroutines.
-type memo struct {
-	mu    sync.Mutex
-	known map[[sha256.Size]byte][]*variant // by codeKey
+// memo knows what something came to on the kernels so far, by a key and by what
+// was relevant of the input. It is safe for use by many goroutines.
+type memo[K comparable, V any] struct {
+	mu       sync.Mutex
+	keys     map[K]int32 // places in variants
+	variants [][]int32   // places in relevant
+	places   map[string]int32
+	relevant []interp.Relevant
+	known    map[answer]V
 }
 
-// variant is what the code came to where the values of the same records counted.
-type variant struct {
-	records []int
-	codes   map[string]code // by these values
+// answer is what of a kernel decides.
+type answer struct {
+	key      int32
+	relevant int32
+	values   string // of appendRelevant
+}
+
+// find returns what something comes to with a key on a kernel.
+func (m *memo[K, V]) find(key K, p *pairing) (v V, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, ok := m.keys[key]
+	if !ok {
+		return v, false
+	}
+	for _, i := range m.variants[k] {
+		if v, ok = m.known[answer{k, i, string(p.appendRelevant(nil, m.relevant[i]))}]; ok {
+			break
+		}
+	}
+	return v, ok
+}
+
+// add notes what something comes to on a kernel.
+func (m *memo[K, V]) add(key K, r interp.Relevant, p *pairing, v V) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil {
+		m.keys, m.places, m.known = make(map[K]int32), make(map[string]int32), make(map[answer]V)
+	}
+	k, ok := m.keys[key]
+	if !ok {
+		k = int32(len(m.variants))
+		m.keys[key] = k
+		m.variants = append(m.variants, nil)
+	}
+	content := fmt.Append(nil, r.Features)
+	for _, n := range r.Records {
+		content = binary.AppendUvarint(content, uint64(n))
+	}
+	i, ok := m.places[string(content)]
+	if !ok {
+		i = int32(len(m.relevant))
+		m.places[string(content)] = i
+		m.relevant = append(m.relevant, r)
+	}
+	if !slices.Contains(m.variants[k], i) {
+		m.variants[k] = append(m.variants[k], i)
+	}
+	m.known[answer{k, i, string(p.appendRelevant(nil, r))}] = v
+}
+
+// appendRelevant appends what of the kernel is relevant: the values that the loader
+// writes for some records, and some features.
+func (p *pairing) appendRelevant(b []byte, r interp.Relevant) []byte {
+	f := p.k.features.Of(r.Features)
+	for _, yes := range []bool{f.Rodata, f.Partial, f.Narrow, f.StImm, f.Globals, f.LazyGlobals} {
+		b = append(b, 0)
+		if yes {
+			b[len(b)-1] = 1
+		}
+	}
+	for _, n := range r.Records {
+		b = binary.AppendUvarint(b, p.loader[n].New)
+	}
+	return b
+}
+
+// knowledge is what the code of one object came to on the kernels so far. It is
+// safe for use by many goroutines.
+type knowledge struct {
+	programs memo[programKey, code]
+	units    memo[unitKey, *interp.Unit]
+
+	mu     sync.Mutex
+	keys   map[[sha256.Size]byte]uint32 // numbers, from 1
+	judged map[judgedKey]judged
+}
+
+// number returns a number for what a hash is of.
+func (k *knowledge) number(of []byte) uint32 {
+	hash := sha256.Sum256(of)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n, ok := k.keys[hash]
+	if !ok {
+		if k.keys == nil {
+			k.keys = make(map[[sha256.Size]byte]uint32)
+		}
+		n = uint32(len(k.keys) + 1)
+		k.keys[hash] = n
+	}
+	return n
+}
+
+func (k *knowledge) findJudged(key judgedKey) (judged, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	j, ok := k.judged[key]
+	return j, ok
+}
+
+func (k *knowledge) addJudged(key judgedKey, j judged) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.judged == nil {
+		k.judged = make(map[judgedKey]judged)
+	}
+	k.judged[key] = j
+}
+
+// programKey identifies all that the findings on a program's code depend on, but for
+// what an exploration finds relevant, so that kernels share explorations.
+type programKey struct {
+	fn    int
+	kind  uint32 // number of what programs of its kind must not do, 0 for nothing
+	funcs string // numbers of the keys of its functions
 }
 
 // code is what the code of a program comes to.
 type code struct {
 	findings []int32 // in the ledger
-	records  []int   // whose values count, ascending
 	work     int     // of exploring it
 }
 
-// find returns what the code comes to with a codeKey and the values of records.
-func (m *memo) find(key [sha256.Size]byte, d decisions) (code, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, v := range m.known[key] {
-		if c, ok := v.codes[d.values(v.records)]; ok {
-			return c, true
-		}
-	}
-	return code{}, false
+// unitKey is a programKey for what of an exploration programs share.
+type unitKey struct {
+	code uint32 // number of the keys of the function and all that it calls
+	from interp.Entry
 }
 
-// add notes what the code comes to.
-func (m *memo) add(key [sha256.Size]byte, d decisions, c code) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.known == nil {
-		m.known = make(map[[sha256.Size]byte][]*variant)
-	}
-	i := slices.IndexFunc(m.known[key], func(v *variant) bool { return slices.Equal(v.records, c.records) })
-	if i < 0 {
-		i = len(m.known[key])
-		m.known[key] = append(m.known[key], &variant{c.records, make(map[string]code)})
-	}
-	v := m.known[key][i]
-	c.records = v.records
-	v.codes[d.values(v.records)] = c
+// judgedKey identifies all that the findings on a function's code depend on.
+type judgedKey struct {
+	fn      int
+	key     uint32
+	outcome string // as of interp.Result.Outcome
+	gaveUp  bool
+	odd     string
 }
 
-// values are what the loader writes for some records.
-func (d decisions) values(records []int) string {
-	b := make([]byte, 0, 4*len(records))
-	for _, r := range records {
-		b = binary.AppendUvarint(b, d[r].New)
+// judged are the findings on a function's code.
+type judged struct {
+	findings []int32   // in the ledger
+	insns    []Finding // on instructions, of which a program tells one of a kind
+}
+
+// sharedUnits are the units of an object on one kernel.
+type sharedUnits struct{ *pairing }
+
+func (s sharedUnits) key(from interp.Entry) (k unitKey, ok bool) {
+	n := s.codeOf(from.Fn).calls
+	return unitKey{n, from}, n != 0
+}
+
+// Find returns what Add was given on a kernel where it comes to the same.
+func (s sharedUnits) Find(from interp.Entry) *interp.Unit {
+	key, ok := s.key(from)
+	if !ok {
+		return nil
 	}
-	return string(b)
+	u, _ := s.known.units.find(key, s.pairing)
+	return u
+}
+
+// Add notes what a function comes to.
+func (s sharedUnits) Add(from interp.Entry, u *interp.Unit) {
+	if key, ok := s.key(from); ok {
+		s.known.units.add(key, u.Relevant(), s.pairing, u)
+	}
 }

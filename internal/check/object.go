@@ -23,6 +23,7 @@ type Object struct {
 
 	uses      [][]use            // by function
 	recordsOf [][]int32          // by function
+	callees   []callees          // by function
 	accesses  [][]bpfprog.Access // of the context, by program: see contextAccesses
 	called    []helperSet        // by program
 	refers    []map[string]bool  // by program: to which maps and externs
@@ -107,6 +108,7 @@ func (o *Object) otherMachine() Finding {
 
 func newObject(name string, prog *bpfprog.Object, r records) *Object {
 	o := &Object{Object: prog, name: name, records: r, uses: make([][]use, len(prog.Funcs)), recordsOf: make([][]int32, len(prog.Funcs))}
+	o.callees = findCallees(prog)
 	for r, at := range prog.Sites {
 		if at.Fn >= 0 {
 			o.recordsOf[at.Fn] = append(o.recordsOf[at.Fn], int32(r))

@@ -3,7 +3,7 @@
 package check
 
 import (
-	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 
@@ -18,12 +18,15 @@ type pairing struct {
 	loader   decisions
 	settable func(variable string) bool
 
+	known *knowledge
+	found *ledger
+
 	whole []Finding // on what the object needs, whichever program is loaded
 
-	keys     map[int][sha256.Size]byte // of functions
-	externs  map[*bpfprog.Extern]lack
-	work     int // of the explorations of its programs so far
-	findings int // on their code so far
+	functions []function // empty until the first is asked for
+	externs   map[*bpfprog.Extern]lack
+	work      int // of the explorations of its programs so far
+	findings  int // on their code so far
 }
 
 // lack is why an extern cannot be used; why is empty if it can.
@@ -50,29 +53,69 @@ func (p *pairing) missing(x *bpfprog.Extern) lack {
 // one may be any symbol, which BTF does not list.
 func (p *pairing) hasKsym(x *bpfprog.Extern) bool { return x.Type == 0 || p.missing(x).why == "" }
 
-// codeKey identifies all that the findings on a program's code depend on, but for
-// the values of the records that an exploration finds relevant, so that kernels
-// share explorations. It is a hash, because the whole takes more memory than the
-// findings.
-func (e *evaluation) codeKey() [sha256.Size]byte {
-	b := fmt.Appendf(nil, "%v%v", e.k.features, e.kind)
-	for _, fn := range e.pr.Funcs {
-		key := e.funcKey(fn)
-		b = append(b, key[:]...)
+// codeKey returns the key of a program's code, of which e.kind is a part.
+func (e *evaluation) codeKey() programKey {
+	key := programKey{fn: e.pr.Fn}
+	if len(e.kind) > 0 {
+		key.kind = e.known.number(fmt.Append(nil, e.kind))
 	}
-	return sha256.Sum256(b)
+	b := make([]byte, 0, 4*len(e.pr.Funcs))
+	for _, fn := range e.pr.Funcs {
+		b = binary.NativeEndian.AppendUint32(b, e.codeOf(fn).key)
+	}
+	key.funcs = string(b)
+	return key
 }
 
-// funcKey is codeKey for one function, which several programs may have.
-func (p *pairing) funcKey(fn int) [sha256.Size]byte {
-	if key, ok := p.keys[fn]; ok {
-		return key
+// function is what of a function there is to ask on a kernel.
+type function struct {
+	key   uint32 // number of all that its code depends on, but for what is relevant; 0 until it is known
+	calls uint32 // number of what exploring it and all that it calls depends on, as far; 0 where that is not asked
+	lacks bool   // it has instructions that must not be reached
+}
+
+// codeOf returns what there is to ask of a function, which several programs may
+// have.
+func (p *pairing) codeOf(fn int) *function {
+	if p.functions == nil {
+		p.functions = make([]function, len(p.o.Funcs))
 	}
-	var b []byte
+	f := &p.functions[fn]
+	if f.key != 0 {
+		return f
+	}
+	var k functionKey
+	k.add(p, fn)
+	f.lacks, f.key = k.lacks, p.known.number(append(append(k.all, 0), k.explored...))
+	if c := &p.o.callees[fn]; c.shared {
+		for _, fn := range c.calls {
+			k.explored = binary.NativeEndian.AppendUint32(k.explored, p.codeOf(fn).calls)
+		}
+		f.calls = p.known.number(k.explored)
+	}
+	return f
+}
+
+// functionKey is put together of what the findings on a function's code depend
+// on.
+type functionKey struct {
+	all      []byte // but for what follows
+	explored []byte // what exploring it depends on
+	lacks    bool   // it has instructions that must not be reached
+}
+
+func (k *functionKey) add(p *pairing, fn int) {
+	flag := func(lacks bool) {
+		k.all = strconv.AppendBool(append(k.all, ' '), lacks)
+		k.lacks = k.lacks || lacks
+	}
 	for _, r := range p.o.recordsOf[fn] {
-		b = p.loader.appendKey(b, int(r))
+		known := p.loader[r].Result.OK()
+		k.explored = strconv.AppendBool(k.explored, known)
+		if k.lacks = k.lacks || !known; !known {
+			k.all = p.loader.appendKey(k.all, int(r))
+		}
 	}
-	flag := func(yes bool) { b = strconv.AppendBool(append(b, ' '), yes) }
 	var groups [bpfprog.NumGroups]bool
 	for i := range p.o.uses[fn] {
 		u := &p.o.uses[fn][i]
@@ -87,22 +130,21 @@ func (p *pairing) funcKey(fn int) [sha256.Size]byte {
 				flag(p.k.lacks(enumLink, linkPerf))
 			}
 		case x.Kind == bpfprog.ExternKconfig:
-			b = fmt.Appendf(b, " %v", p.k.kconfig(x.Name))
+			k.explored = fmt.Appendf(k.explored, " %v", p.k.kconfig(x.Name))
 		case x.Kind == bpfprog.ExternKsym:
 			if x.Type != 0 { // an untyped one may be any symbol
-				b = fmt.Appendf(b, " %s", p.missing(x).why)
+				why := p.missing(x).why
+				flag(why != "")
+				k.all = append(k.all, why...)
+				k.explored = strconv.AppendBool(k.explored, why != "")
 			}
 		}
 	}
 	for g := range bpfprog.NumGroups {
 		if groups[g] {
-			b = append(b, ' ', byte('0'+p.k.knows(g)))
+			has := p.k.knows(g)
+			k.all = append(k.all, ' ', byte('0'+has))
+			k.lacks = k.lacks || has != present
 		}
 	}
-	if p.keys == nil {
-		p.keys = make(map[int][sha256.Size]byte)
-	}
-	key := sha256.Sum256(b)
-	p.keys[fn] = key
-	return key
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/interp"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/sweep"
@@ -83,20 +84,21 @@ type run struct {
 
 	found   *ledger
 	mu      sync.Mutex
-	codes   []memo // by program
+	known   []knowledge // by object
 	kernels []kernelResult
 	types   mapTypes
+	sets    map[string][]int // of kernels, for the report
 	skipped []*corpus.Error
 }
 
-// kernelResult is one kernel and what became of each program on it.
+// kernelResult is one kernel and what became of each object on it.
 type kernelResult struct {
-	key   kernel.Key
-	name  string
-	path  string
-	arch  string
-	progs [][]int32     // findings of each program, in the ledger
-	whole []wholeResult // by object
+	key      kernel.Key
+	name     string
+	path     string
+	arch     string
+	programs [][]int32     // by object: see programs
+	whole    []wholeResult // by object
 }
 
 // wholeResult is what an object needs whichever of its programs are loaded, on one kernel.
@@ -111,11 +113,10 @@ func newRun(cfg Config) *run {
 	}
 	r := &run{
 		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int)}, types: make(mapTypes),
-		found: newLedger(),
+		found: newLedger(), sets: make(map[string][]int),
 	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
-	programs := 0
 	for _, o := range cfg.Objects {
 		for i := range o.Programs {
 			names, pattern := attachNames(&o.Programs[i])
@@ -123,13 +124,12 @@ func newRun(cfg Config) *run {
 			if pattern != "" && len(r.want.patterns) < limits.Patterns && !slices.Contains(r.want.patterns, pattern) {
 				r.want.patterns = append(r.want.patterns, pattern)
 			}
-			programs++
 		}
 		for i := range o.Externs {
 			r.want.add(rawbtf.Essential(o.Externs[i].Name))
 		}
 	}
-	r.codes = make([]memo, programs)
+	r.known = make([]knowledge, len(cfg.Objects))
 	return r
 }
 
@@ -151,14 +151,12 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	k := inspect(ctx, t, r.want, it.Key, it.Arch)
 	res.arch = k.arch
 	for i, d := range loaded {
-		p := &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable}
+		p := r.pairing(i, k, d)
 		res.whole = append(res.whole, r.needs(p))
-		for j := range p.o.Programs {
-			if ctx.Err() != nil {
-				return
-			}
-			res.progs = append(res.progs, r.program(ctx, len(res.progs), p, j))
-		}
+		res.programs = append(res.programs, r.programs(ctx, p))
+	}
+	if ctx.Err() != nil {
+		return
 	}
 	r.mu.Lock()
 	r.kernels = append(r.kernels, res)
@@ -180,10 +178,30 @@ func (r *run) needs(p *pairing) wholeResult {
 	return wholeResult{r.found.note(p.whole), lacked}
 }
 
-// program judges program j of an object, which is number n of all.
-func (r *run) program(ctx context.Context, n int, p *pairing, j int) []int32 {
+// pairing is object i on a kernel.
+func (r *run) pairing(i int, k *inventory, d decisions) *pairing {
+	return &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable, known: &r.known[i], found: r.found}
+}
+
+// programs judges the programs of an object. It returns two numbers of lists in the
+// ledger for each: of the findings on it, and of those on its code. As kernels mostly
+// have the same they are a list in the ledger, too.
+func (r *run) programs(ctx context.Context, p *pairing) []int32 {
+	var list []int32
+	for j := range p.o.Programs {
+		if ctx.Err() != nil {
+			return nil
+		}
+		own, code := r.program(ctx, p, j)
+		list = append(list, r.found.number(own), r.found.number(code))
+	}
+	return r.found.intern(list)
+}
+
+// program judges program j of an object, and its code.
+func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32) {
 	if !p.loader.forKernel() {
-		return r.found.note([]Finding{p.o.otherMachine()})
+		return r.found.note([]Finding{p.o.otherMachine()}), nil
 	}
 	e := evaluation{pairing: p, pr: &p.o.Programs[j]}
 	e.attachment()
@@ -193,16 +211,14 @@ func (r *run) program(ctx context.Context, n int, p *pairing, j int) []int32 {
 			e.add(f)
 		}
 	}
-	out := e.out
+	own = r.found.note(e.out)
 	e.kind = append(e.accesses(j), e.calls(j)...)
-	all := r.found.read(out, r.code(ctx, n, &e))
-	sortFindings(all)
-	return r.found.note(all)
+	return own, r.code(ctx, &e)
 }
 
-// code judges the code of program n, unless that was done on a kernel where it
+// code judges the code of a program, unless that was done on a kernel where it
 // comes to the same.
-func (r *run) code(ctx context.Context, n int, e *evaluation) []int32 {
+func (r *run) code(ctx context.Context, e *evaluation) []int32 {
 	if e.findings > limits.Findings {
 		return r.found.note([]Finding{{
 			Status: Unknown, Topic: TopicAnalysis, Subject: "findings",
@@ -210,13 +226,12 @@ func (r *run) code(ctx context.Context, n int, e *evaluation) []int32 {
 		}})
 	}
 	key := e.codeKey()
-	c, ok := r.codes[n].find(key, e.loader)
+	c, ok := e.known.programs.find(key, e.pairing)
 	if !ok {
-		l, x := e.code(ctx)
-		c = code{findings: r.found.note(l)}
-		if x != nil {
-			c.records, c.work = x.Relevant(), x.Work
-			r.codes[n].add(key, e.loader, c)
+		var x *interp.Result
+		if c.findings, x = e.code(ctx); x != nil {
+			c.work = x.Work
+			e.known.programs.add(key, x.Relevant(), e.pairing, c)
 		}
 	}
 	e.work += c.work
@@ -234,11 +249,9 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 	for _, k := range r.kernels {
 		rep.Kernels = append(rep.Kernels, Kernel{Name: k.name, key: k.key})
 	}
-	n := 0
 	for i, o := range r.Objects {
 		for j := range o.Programs {
-			rep.Programs = append(rep.Programs, r.row(ctx, i, j, n))
-			n++
+			rep.Programs = append(rep.Programs, r.row(ctx, i, j))
 		}
 		rep.Objects = append(rep.Objects, r.objectRow(rep, i))
 		if err := ctx.Err(); err != nil {
@@ -304,45 +317,30 @@ func (p *Program) verdicts(kernels int, counts func(*Finding) bool) (status, loa
 	return status, load
 }
 
-// row collects the results of program j of object i, which is number n of all, as
-// long as ctx does not end.
-func (r *run) row(ctx context.Context, i, j, n int) Program {
+// row collects the results of program j of object i, as long as ctx does not end.
+func (r *run) row(ctx context.Context, i, j int) Program {
 	o := r.Objects[i]
 	pr := &o.Programs[j]
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
 	e := evaluation{pairing: &pairing{o: o}, pr: pr}
 	p.Notes = e.external()
-	at := make(map[int32]int) // place of a finding in the program's
+	t := tally{ledger: r.found}
 	for ki := range r.kernels {
 		if ctx.Err() != nil {
 			break
 		}
-		l := r.kernels[ki].progs[n]
 		var lacks []Finding
 		for _, m := range r.kernels[ki].whole[i].maps {
 			if f, ok := r.ofProgram(r.types.finding(m), o.refers[j][m.Name]); ok {
 				lacks = append(lacks, f)
 			}
 		}
-		if len(lacks) > 0 {
-			all := r.found.read(lacks, l)
-			sortFindings(all)
-			l = r.found.note(all)
-		}
-		for _, f := range l {
-			i, ok := at[f]
-			if !ok {
-				i = len(p.Findings)
-				at[f] = i
-				p.Findings = append(p.Findings, KernelFinding{Finding: r.found.all[f]})
-			}
-			p.Findings[i].Kernels = append(p.Findings[i].Kernels, ki)
-		}
+		l := r.kernels[ki].programs[i][2*j:]
+		t.add(ki, r.found.list(l[0]), r.found.list(l[1]), r.found.note(lacks))
 	}
+	p.Findings = t.findings(r.sets)
 	p.nowhere(len(r.kernels))
 	p.sum(len(r.kernels))
-	slices.SortStableFunc(p.Findings, func(a, b KernelFinding) int {
-		return cmp.Or(-cmp.Compare(a.Status, b.Status), -cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Subject, b.Subject))
-	})
+	sortRow(p.Findings)
 	return p
 }

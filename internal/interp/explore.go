@@ -39,10 +39,14 @@ type explorer struct {
 	reached   map[int][]Level
 	decidedBy map[bpfprog.Site]int32 // where the constants of a branch come from, as the src of values
 	moved     map[bpfprog.Site]Level // accesses to the context
-	visits    map[place][]visit
-	sources   map[Fact]int32 // of facts
-	work      []*state
-	bytes     int // of the states in visits and work
+
+	records    map[int32]bool // whose values count
+	asked      Features
+	unfinished []Relevant // of what it calls
+	visits     map[place][]visit
+	sources    map[Fact]int32 // of facts
+	work       []*state
+	bytes      int // of the states in visits and work
 }
 
 // place is where paths can meet: an instruction, and a hash of the calls that
@@ -65,7 +69,7 @@ func Explore(ctx context.Context, o *bpfprog.Object, pr *bpfprog.Program, in *In
 		o: o, in: in, meter: limits.NewMeter(ctx, limits.ExploreWork, "states to compare"),
 		known: make(map[Entry]*Unit), charged: make(map[*Unit]bool), leaders: make(map[int][]bool),
 	}
-	r := &Result{o: o, pr: pr, in: in, at: make(map[*Unit]int), of: make(map[int][]int), relevant: make(map[int]bool)}
+	r := &Result{o: o, pr: pr, in: in, at: make(map[*Unit]int), of: make(map[int][]int)}
 	main := anyEntry(pr.Fn)
 	main.args[0] = value{kind: ctxPtr}
 	todo, queued := []entered{{pr.Fn, Certain}}, map[int]Level{pr.Fn: Certain}
@@ -75,11 +79,13 @@ func Explore(ctx context.Context, o *bpfprog.Object, pr *bpfprog.Program, in *In
 			todo = append(todo, e)
 		}
 	}
-	if in.Globals && !in.LazyGlobals {
-		for _, fn := range pr.Funcs[1:] {
-			if o.Funcs[fn].Global {
-				later(entered{fn, Certain})
-			}
+	for _, fn := range pr.Funcs[1:] {
+		if !o.Funcs[fn].Global {
+			continue
+		}
+		r.relevant = []Relevant{{Features: Features{Globals: true, LazyGlobals: true}}}
+		if in.Globals && !in.LazyGlobals {
+			later(entered{fn, Certain})
 		}
 	}
 	for i := 0; i < len(todo) && p.within(); i++ {
@@ -88,7 +94,7 @@ func Explore(ctx context.Context, o *bpfprog.Object, pr *bpfprog.Program, in *In
 			from = anyEntry(todo[i].fn)
 		}
 		u, whole := p.unit(from, 0)
-		maps.Copy(r.relevant, u.relevant)
+		r.relevant = append(r.relevant, u.relevant)
 		if whole || i == 0 || p.within() {
 			r.add(u, todo[i].level, later)
 		}
@@ -101,7 +107,8 @@ func Explore(ctx context.Context, o *bpfprog.Object, pr *bpfprog.Program, in *In
 func (p *program) explore(from Entry) *explorer {
 	x := &explorer{
 		program: p, whole: true,
-		u:       &Unit{id: units.Add(1), relevant: make(map[int]bool), depth: 1},
+		u:       &Unit{id: units.Add(1), depth: 1},
+		records: make(map[int32]bool),
 		reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32), moved: make(map[bpfprog.Site]Level),
 		visits: make(map[place][]visit), sources: make(map[Fact]int32),
 	}
@@ -124,6 +131,7 @@ func (p *program) explore(from Entry) *explorer {
 
 // finish makes of what became of the functions a part of the unit.
 func (x *explorer) finish() {
+	x.u.relevant = x.depends()
 	for _, fn := range slices.Sorted(maps.Keys(x.reached)) {
 		c := covered{fn: fn, levels: x.reached[fn]}
 		for at, src := range x.decidedBy {

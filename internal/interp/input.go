@@ -15,6 +15,19 @@ type Features struct {
 	LazyGlobals bool // but only those that are called (6.8)
 }
 
+// Of returns those that are among others.
+func (f Features) Of(o Features) Features {
+	return Features{
+		f.Rodata && o.Rodata, f.Partial && o.Partial, f.Narrow && o.Narrow, f.StImm && o.StImm, f.Globals && o.Globals, f.LazyGlobals && o.LazyGlobals,
+	}
+}
+
+func (f Features) or(o Features) Features {
+	return Features{
+		f.Rodata || o.Rodata, f.Partial || o.Partial, f.Narrow || o.Narrow, f.StImm || o.StImm, f.Globals || o.Globals, f.LazyGlobals || o.LazyGlobals,
+	}
+}
+
 // Input is all that an exploration depends on besides the program.
 type Input struct {
 	Features

@@ -5,7 +5,6 @@ package interp
 import (
 	"cmp"
 	"hash/maphash"
-	"maps"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
@@ -171,8 +170,10 @@ func (x *explorer) callFunc(s *state, fn int) bool {
 		x.u.odd = "call of a function that has no symbol"
 		return false
 	}
-	if x.o.Funcs[fn].Global && x.in.Globals {
-		if x.in.LazyGlobals {
+	global := x.o.Funcs[fn].Global
+	x.asked.Globals = x.asked.Globals || global
+	if global && x.in.Globals {
+		if x.asked.LazyGlobals = true; x.in.LazyGlobals {
 			x.u.enter(fn, s.level)
 		}
 		for r := asm.R1; r <= asm.R5; r++ {
@@ -212,7 +213,9 @@ func (x *explorer) tooDeep() bool {
 // callUnit goes on behind a call in each of the ways that the function returns.
 func (x *explorer) callUnit(s *state, from Entry) bool {
 	u, whole := x.unit(from, len(s.frames))
-	maps.Copy(x.u.relevant, u.relevant)
+	if !whole {
+		x.unfinished = append(x.unfinished, u.relevant)
+	}
 	switch {
 	case !whole && x.within():
 		return x.tooDeep()

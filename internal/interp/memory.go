@@ -24,7 +24,9 @@ func (x *explorer) load(s *state, in *bpfprog.Insn) value {
 	case stackPtr:
 		f := &s.frames[p.base]
 		x.countParts(f, int64(p.v)+off, n)
-		return f.load(int64(p.v)+off, n, x.in.Narrow && !x.bigEndian())
+		v, narrow := f.load(int64(p.v)+off, n, x.in.Narrow && !x.bigEndian())
+		x.asked.Narrow = x.asked.Narrow || narrow
+		return v
 	case stackAny:
 		if n == 8 && s.spilled() {
 			return value{kind: stackAny}
@@ -63,6 +65,7 @@ func (x *explorer) loadData(p value, off int64, n int) value {
 	}
 	d := &x.o.Data[p.base]
 	variable := d.Variable(off)
+	x.asked.Rodata = true
 	switch {
 	case x.in.Settable(variable):
 		return value{m: ^uint64(0), taint: true}.trim(n)
@@ -129,6 +132,8 @@ func (x *explorer) store(s *state, in *bpfprog.Insn) {
 		return
 	}
 	at := int64(p.v) + off
+	x.asked.StImm = x.asked.StImm || in.Op.Class() == asm.StClass
+	x.asked.Partial = x.asked.Partial || n < 8
 	keep := at%8 == 0 && (n == 8 || x.in.Partial) || zero
 	if keep && at >= -512 && at < 0 && !(v.kind == scalar && v.m == ^uint64(0) && !v.taint) {
 		s.frames[p.base].set(int16(at), uint8(n), v)

@@ -9,24 +9,59 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// Relevant returns the CO-RE records of which not only whether they are known
-// counts, but their values too, ascending: an exploration with the same values of
-// these, and other values of others, comes to the same.
+// Relevant is what of an input an exploration depends on, besides whether records
+// are known and what is said of externs and variables: with the same of it, and other values of
+// the rest, it comes to the same.
 //
 // Most offsets are added to a pointer of which nothing is known, and are moved
 // and spilled on the way there. That does not count. What is computed from a
 // value does, and so do comparisons, unless both sides are of the same record: as
 // long as nothing is computed they are equal then.
-func (r *Result) Relevant() []int { return slices.Sorted(maps.Keys(r.relevant)) }
+type Relevant struct {
+	Records  []int32  // of CO-RE, whose values count; ascending
+	Features Features // those that were asked for
+}
 
-// Relevant is [Result.Relevant] for a unit and those that it calls.
-func (u *Unit) Relevant() []int { return slices.Sorted(maps.Keys(u.relevant)) }
+// add makes r depend on what others do.
+func (r *Relevant) add(others ...Relevant) {
+	for _, o := range others {
+		r.Records = append(r.Records, o.Records...)
+		r.Features = r.Features.or(o.Features)
+	}
+	slices.Sort(r.Records)
+	r.Records = slices.Clone(slices.Compact(r.Records))
+}
+
+// Relevant returns what the result depends on.
+func (r *Result) Relevant() Relevant {
+	all := r.relevant
+	for i := range r.parts {
+		all = append(all, r.parts[i].u.relevant)
+	}
+	var out Relevant
+	out.add(all...)
+	return out
+}
+
+// Relevant returns what the unit and those that it calls depend on.
+func (u *Unit) Relevant() Relevant { return u.relevant }
 
 // counts notes that the value of v counts.
 func (x *explorer) counts(v value) {
 	if v.src > 0 {
-		x.u.relevant[int(v.src-1)] = true
+		x.records[v.src-1] = true
 	}
+}
+
+// depends returns what counts in the unit and those that it calls.
+func (x *explorer) depends() Relevant {
+	all := append(x.unfinished, Relevant{slices.Collect(maps.Keys(x.records)), x.asked})
+	for i := range x.u.uses {
+		all = append(all, x.u.uses[i].u.relevant)
+	}
+	var out Relevant
+	out.add(all...)
+	return out
 }
 
 // countBoth notes that what is equal in two values counts.

@@ -37,7 +37,7 @@ type Result struct {
 	at       map[*Unit]int   // of parts
 	of       map[int][]int   // parts by function
 	levels   map[int][]Level // by function, by slot
-	relevant map[int]bool    // records
+	relevant []Relevant
 	local    map[int]*guards // by function
 	guards   *guards         // of all functions
 }

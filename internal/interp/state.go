@@ -194,24 +194,26 @@ func (f *frame) forget(off, size int64) {
 	}
 }
 
-// load returns what a load of n bytes at off gives. A part of a slot is known
-// where the verifier knows it.
-func (f *frame) load(off int64, n int, narrow bool) value {
+// load returns what a load of n bytes at off gives, and whether that may depend on
+// narrow. A part of a slot is known where the verifier knows it.
+func (f *frame) load(off int64, n int, narrow bool) (v value, asked bool) {
 	zero := 0
 	for _, x := range f.stack {
 		lo, hi := max(off, int64(x.off)), min(off+int64(n), int64(x.off)+int64(x.size))
 		switch {
 		case lo >= hi:
 		case int64(x.off) == off && int(x.size) == n:
-			return x.val
+			return x.val, asked
 		case x.val.isConst() && x.val.v == 0:
 			zero += int(hi - lo)
-		case int64(x.off) == off && int(x.size) > n && narrow:
-			return x.val.trim(n)
+		case int64(x.off) == off && int(x.size) > n:
+			if asked = true; narrow {
+				return x.val.trim(n), asked
+			}
 		}
 	}
 	if zero == n {
-		return constant(0)
+		return constant(0), asked
 	}
-	return unknown.trim(n)
+	return unknown.trim(n), asked
 }

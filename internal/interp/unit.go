@@ -15,8 +15,8 @@ import (
 type Unit struct {
 	id       uint64
 	funcs    []covered
-	facts    []Fact // but for those of records
-	relevant map[int]bool
+	facts    []Fact   // but for those of records
+	relevant Relevant // to the units that it calls, too
 	exits    []exit
 	uses     []use
 	enters   []entered

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import "github.com/btfgen/btfgen/internal/bpfprog"
+
+// callees are the functions that one calls.
+type callees struct {
+	calls  []int // each once, in order of the code
+	shared bool  // what it comes to is kept for other programs and kernels: calls nest no deeper than verifiers take
+}
+
+// findCallees returns those of each function.
+func findCallees(o *bpfprog.Object) []callees {
+	const (
+		deepest = 8
+		busy    = deepest + 1 // while its callees are looked at: it calls itself
+	)
+	all, depth := make([]callees, len(o.Funcs)), make([]int, len(o.Funcs))
+	for fn := range o.Funcs {
+		seen := make(map[int32]bool)
+		for i := range o.Funcs[fn].Insns {
+			in := &o.Funcs[fn].Insns[i]
+			if n := in.Ref.N; in.IsFuncCall() && n >= 0 && !seen[n] {
+				seen[n] = true
+				all[fn].calls = append(all[fn].calls, int(n))
+			}
+		}
+	}
+	var visit func(fn int) int
+	visit = func(fn int) int {
+		if depth[fn] == 0 {
+			depth[fn] = busy
+			d := 1
+			for _, c := range all[fn].calls {
+				d = max(d, 1+visit(c))
+			}
+			depth[fn] = min(d, busy)
+			all[fn].shared = d <= deepest
+		}
+		return depth[fn]
+	}
+	for fn := range o.Funcs {
+		visit(fn)
+	}
+	return all
+}
