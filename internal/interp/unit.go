@@ -166,7 +166,6 @@ func (x *explorer) arguments(s *state, fn int) (Entry, bool) {
 		case v.src < 0:
 			return Entry{}, false
 		default:
-			x.counts(v)
 			from.args[i] = v
 		}
 	}
