@@ -124,7 +124,7 @@ func runGenerate(c *cli.Context) (err error) {
 	defer func() { err = errors.Join(err, stop()) }()
 	stderr := c.App.ErrWriter
 	bar := newProgress(c, len(cfg.Corpus.Files))
-	cfg.Done = bar.update
+	cfg.Done = bar.set
 	start := time.Now()
 	rep, err := generate.Run(c.Context, *cfg)
 	bar.finish()

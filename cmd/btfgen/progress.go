@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/sweep"
 )
 
 // progress tells how far a run is: by a bar on a terminal, by a line now and
@@ -22,13 +23,15 @@ type progress struct {
 	w   io.Writer
 	bar *pb.ProgressBar // nil where there is no terminal
 
-	mu                 sync.Mutex
-	start, last        time.Time
-	done, all, skipped int
+	mu       sync.Mutex
+	start    time.Time
+	last     time.Duration // when a line was printed
+	far      sweep.Progress
+	estimate estimate
 }
 
-// barTemplate is what a terminal shows: kernels 12 / 100 [---->____] 12.00% 5/s 17s left
-const barTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{percent .}} {{speed . "%s/s" "?/s"}} {{rtime . "%s left" "%s" ""}}`
+// barTemplate is what a terminal shows: kernels 12 / 100 [---->____] 12.00% 5/s 20s left
+const barTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{percent .}} {{speed . "%s/s" "?/s"}} {{string . "left"}}`
 
 // every is the time between two lines.
 const every = 30 * time.Second
@@ -39,8 +42,7 @@ func newProgress(c *cli.Context, n int) *progress {
 	if found(c).quiet {
 		w = io.Discard
 	}
-	now := time.Now()
-	p := &progress{w: w, start: now, last: now, all: n}
+	p := &progress{w: w, start: time.Now(), far: sweep.Progress{All: n}}
 	if isTerminal(w) && n > 1 {
 		p.bar = pb.New(n)
 		p.bar.SetTemplateString(barTemplate).Set("what", "kernels").Set(pb.CleanOnFinish, true)
@@ -49,30 +51,37 @@ func newProgress(c *cli.Context, n int) *progress {
 	return p
 }
 
-// set tells that so many of all files are done.
-func (p *progress) set(done, all int) { p.update(done, all, 0) }
+// set tells how far the run is.
+func (p *progress) set(far sweep.Progress) { p.at(time.Since(p.start), far) }
 
-// update is set for those who know how many things were skipped so far.
-func (p *progress) update(done, all, skipped int) {
+// at is set at some time after the start.
+func (p *progress) at(now time.Duration, far sweep.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done, p.all, p.skipped = done, all, skipped
+	p.far = far
+	left, known := p.estimate.left(now, far.Work)
 	if p.bar != nil {
-		p.bar.SetTotal(int64(all)).SetCurrent(int64(done))
-		if skipped > 0 {
-			p.bar.Set("what", fmt.Sprintf("kernels (%d left out)", skipped))
+		p.bar.SetTotal(int64(far.All)).SetCurrent(int64(far.Done))
+		if far.Skipped > 0 {
+			p.bar.Set("what", fmt.Sprintf("kernels (%d left out)", far.Skipped))
+		}
+		p.bar.Set("left", "")
+		if known {
+			p.bar.Set("left", roughly(left)+" left")
 		}
 		return
 	}
-	if now := time.Now(); now.Sub(p.last) >= every && done < all {
+	if now-p.last >= every && far.Done < far.All {
 		p.last = now
-		rate := float64(done) / now.Sub(p.start).Seconds()
-		left := time.Duration(float64(all-done) / rate * float64(time.Second))
-		foreign.Fprintf(p.w, "btfgen: %s, %d left out, %.1f/s, %s left\n", p.text(), skipped, rate, left.Round(time.Second))
+		line := fmt.Sprintf("%s, %d left out, %.1f/s", p.text(), far.Skipped, float64(far.Done)/now.Seconds())
+		if known {
+			line += ", " + roughly(left) + " left"
+		}
+		foreign.Fprintf(p.w, "btfgen: %s\n", line)
 	}
 }
 
-func (p *progress) text() string { return fmt.Sprintf("%d of %d files done", p.done, p.all) }
+func (p *progress) text() string { return fmt.Sprintf("%d of %d files done", p.far.Done, p.far.All) }
 
 // String says how far it is.
 func (p *progress) String() string {

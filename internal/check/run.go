@@ -22,8 +22,8 @@ import (
 type Config struct {
 	Objects []*Object
 	Corpus  *corpus.Corpus
-	Jobs    int               // workers, at least 1
-	Done    func(done, n int) // called after each file of the corpus, by one goroutine at a time; may be nil
+	Jobs    int                  // workers, at least 1
+	Done    func(sweep.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
 
 	// Loaders are those that load the objects; the worst verdict counts. None are all.
 	Loaders []Loader

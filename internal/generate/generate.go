@@ -37,10 +37,7 @@ type Config struct {
 	Hash    bool          // note the hashes of source files, for a later run to compare
 	Keyed   bool          // leave out kernels that no host would find in an archive
 
-	// Done is called after each file of the corpus, by one goroutine at a
-	// time, with the number of files that are done or to be done, and of
-	// those things that were skipped. It may be nil.
-	Done func(done, all, skipped int)
+	Done func(sweep.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
 }
 
 // Stages is what workers spent their time on, added up over all of them.

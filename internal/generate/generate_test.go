@@ -13,6 +13,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/generate"
+	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -51,9 +52,9 @@ func TestJobs(t *testing.T) {
 		cfg := config(t, kernels)
 		cfg.Jobs = jobs
 		calls := 0
-		cfg.Done = func(done, all, skipped int) {
-			if calls++; done != calls || all != len(cfg.Corpus.Files) || skipped != 0 {
-				t.Errorf("call %d: %d of %d done, %d skipped", calls, done, all, skipped)
+		cfg.Done = func(p sweep.Progress) {
+			if calls++; p.Done != calls || p.All != len(cfg.Corpus.Files) || p.Skipped != 0 {
+				t.Errorf("call %d: %+v", calls, p)
 			}
 		}
 		got, err := generate.Run(context.Background(), cfg)
@@ -148,7 +149,7 @@ func TestSameName(t *testing.T) {
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cfg := config(t, kernels)
-	cfg.Done = func(done, _, _ int) { cancel() }
+	cfg.Done = func(sweep.Progress) { cancel() }
 	if rep, err := generate.Run(ctx, cfg); err != context.Canceled || rep != nil {
 		t.Errorf("report %v, error %v", rep, err)
 	}

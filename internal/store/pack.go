@@ -231,11 +231,7 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 			}
 			return p.add(ctx, makers, k, it)
 		})
-	}, func(done, n, _ int) {
-		if p.cfg.Progress != nil {
-			p.cfg.Progress(done, n)
-		}
-	})
+	}, p.cfg.Progress)
 	return skipped, cmp.Or(makers.Wait(), err)
 }
 

@@ -18,9 +18,14 @@ type Config struct {
 	Corpus *corpus.Corpus
 	Jobs   int // workers; at least one works
 
-	// Progress is called after each file of the corpus, by one goroutine at a time, with how many of
-	// how many are done. It may be nil.
-	Progress func(done, n int)
+	Progress func(Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
+}
+
+// Progress says how far a run is.
+type Progress struct {
+	Done, All int     // files
+	Skipped   int     // things that were left out so far
+	Work      float64 // the part that is done, by the bytes of files: 0 to 1
 }
 
 // Kernels reads every kernel and hands it to a worker. newWorker makes the state of each worker, which
@@ -54,12 +59,7 @@ func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel 
 		}
 		return err
 	}
-	progress := func(done, n, _ int) {
-		if cfg.Progress != nil {
-			cfg.Progress(done, n)
-		}
-	}
-	skipped, err := Files(ctx, files, LargestFirst(files), cfg.Jobs, func() *reading { return &reading{state: newWorker()} }, read, progress)
+	skipped, err := Files(ctx, files, LargestFirst(files), cfg.Jobs, func() *reading { return &reading{state: newWorker()} }, read, cfg.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -84,14 +84,17 @@ func LargestFirst(files []*corpus.File) []int {
 
 // Files hands every file to a worker, by its number, in the given order. newWorker makes the state of each of jobs workers
 // (at least one), which only one goroutine uses. Errors of file are what could not be read, as of
-// corpus.File.Read; they are returned by path. Only ctx ends the run. progress, which may be nil, is called after
-// each file, by one goroutine at a time, with how many of how many are done and how many things were
-// skipped.
+// corpus.File.Read; they are returned by path. Only ctx ends the run. progress is as of [Config].
 func Files[W any](ctx context.Context, files []*corpus.File, order []int, jobs int, newWorker func() W,
-	file func(ctx context.Context, w W, i int) error, progress func(done, n, skipped int)) ([]*corpus.Error, error) {
+	file func(ctx context.Context, w W, i int) error, progress func(Progress)) ([]*corpus.Error, error) {
 	var skipped []*corpus.Error
 	var mu sync.Mutex
-	done := 0
+	work := func(i int) float64 { return float64(max(files[i].Size, 1)) }
+	p := Progress{All: len(files)}
+	all, done := 0.0, 0.0
+	for _, i := range order {
+		all += work(i)
+	}
 	err := pool.Run(ctx, jobs, len(order), newWorker, func(ctx context.Context, w W, n int) error {
 		i := order[n]
 		err := file(ctx, w, i)
@@ -107,8 +110,10 @@ func Files[W any](ctx context.Context, files []*corpus.File, order []int, jobs i
 			e.Path = cmp.Or(e.Path, files[i].Path)
 			skipped = append(skipped, e)
 		}
-		if done++; progress != nil {
-			progress(done, len(files), len(skipped))
+		done += work(i)
+		p.Done, p.Skipped, p.Work = p.Done+1, len(skipped), done/all
+		if progress != nil {
+			progress(p)
 		}
 		return nil
 	})

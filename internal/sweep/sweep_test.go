@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,9 +58,12 @@ func TestKernels(t *testing.T) {
 		var mu sync.Mutex
 		var got []string
 		workers, last := 0, 0
-		cfg := Config{Corpus: c, Jobs: jobs, Progress: func(done, n int) {
-			if last++; done != last || n != 21 {
-				t.Errorf("progress %d of %d after %d files", done, n, last)
+		cfg := Config{Corpus: c, Jobs: jobs, Progress: func(p Progress) {
+			if last++; p.Done != last || p.All != 21 || p.Skipped > 1 {
+				t.Errorf("%+v after %d files", p, last)
+			}
+			if work := float64(last) / 21; math.Abs(p.Work-work) > 0.01 { // they are much the same
+				t.Errorf("%+v, want work %.2f", p, work)
 			}
 		}}
 		skipped, err := Kernels(context.Background(), cfg, func() *int {

@@ -24,9 +24,9 @@ type Object struct {
 type Config struct {
 	Objects   []Object // of either byte order, for any machines, with relocations
 	Minimized []Minimized
-	Corpus    *corpus.Corpus    // the kernels with their full BTF
-	Jobs      int               // workers, at least 1
-	Done      func(done, n int) // called after each file of the corpus, by one goroutine at a time; may be nil
+	Corpus    *corpus.Corpus       // the kernels with their full BTF
+	Jobs      int                  // workers, at least 1
+	Done      func(sweep.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
 }
 
 // Run compares every kernel of the corpus. What cannot be compared is in the
