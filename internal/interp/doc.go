@@ -17,6 +17,11 @@
 // because of the first record's 0. Had r1 been loaded from a map, both sides
 // would be followed, and all be reached.
 //
+// A function that is handed no pointer to its caller's stack is explored on its own, as a
+// [Unit]: once for a program, however often it is called alike, and with an
+// [Input] that has Units once for all programs and kernels where what it depends on
+// ([Relevant]) is the same.
+//
 // A path is a state (registers and stack, of which bits may be unknown) and the
 // instruction that it is at. Where paths can meet, arrive drops those that an
 // earlier one covers, and merges them where they are too many; branch splits

@@ -419,7 +419,7 @@ func (x *explorer) callback(fn int, l Level) {
 		x.u.odd = "address of a function that has no symbol"
 		return
 	}
-	x.u.enter(fn, l)
+	x.enter(fn, l)
 }
 
 func (x *explorer) bigEndian() bool { return x.o.Order == binary.BigEndian }

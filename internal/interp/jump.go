@@ -174,7 +174,7 @@ func (x *explorer) callFunc(s *state, fn int) bool {
 	x.asked.Globals = x.asked.Globals || global
 	if global && x.in.Globals {
 		if x.asked.LazyGlobals = true; x.in.LazyGlobals {
-			x.u.enter(fn, s.level)
+			x.enter(fn, s.level)
 		}
 		for r := asm.R1; r <= asm.R5; r++ {
 			if v := s.regs[r]; v.isStack() {
@@ -222,6 +222,7 @@ func (x *explorer) callUnit(s *state, from Entry) bool {
 	case !whole:
 		return false
 	}
+	x.spend(len(x.u.uses))
 	x.u.call(u, s.level, len(s.frames))
 	s.clobberCall()
 	s.at.Insn++

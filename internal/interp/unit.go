@@ -91,7 +91,9 @@ type entered struct {
 var units atomic.Uint64
 
 // enter notes a function that is entered with arguments of which nothing is known.
-func (u *Unit) enter(fn int, l Level) {
+func (x *explorer) enter(fn int, l Level) {
+	u := x.u
+	x.spend(len(u.enters))
 	for i := range u.enters {
 		if e := &u.enters[i]; e.fn == fn {
 			e.level = min(e.level, l)

@@ -77,7 +77,8 @@ const (
 	// rather than for time: real programs get there now and then.
 	States = 64
 
-	// StateBytes bounds all states that are kept or wait. Real: 1.2 MB.
+	// StateBytes bounds all states that are kept or wait, of one function and what it hands
+	// pointers to its stack. Real: 1.2 MB.
 	StateBytes = 32 << 20
 
 	// ExploreWork bounds instructions executed and values of states compared, at
