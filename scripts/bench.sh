@@ -6,7 +6,7 @@ shopt -s inherit_errexit
 
 me=${0##*/}
 root=$(cd "$(dirname "$0")/.." && pwd)
-all=(corpus40 corpus50 objects sizes single xz zst packed many big large reuse go)
+all=(corpus40 corpus50 objects sizes single xz zst packed many big large check reuse go)
 
 usage() {
 	cat <<EOF
@@ -31,10 +31,13 @@ sides and their ratio.
   big       a kernel with 20 MB of BTF or more: wall time, ours and bpftool's
   large     an object with 35,000 records that ask 400 questions, and one with
             half of them: CPU time of relolog and check on all kernels, and on one
+  check     93 objects, nine of them large, on 83 kernels, and 50 on about 1,000:
+            wall and CPU time, and peak memory
   reuse     a second run with --reuse and one kernel more: CPU and wall time
   go        the Go benchmarks
 
   --quick   fewer repetitions, and about 100 kernels for 'many'
+            and 'check'
   --ratios  writes a line to FILE for each FIGURE that is compared with bpftool:
             its name, and bpftool's CPU time divided by btfgen's
   --list    print the names of the figures
@@ -43,8 +46,8 @@ Objects are those in the files below BTFGEN_DEBIAN; without it, of Debian's
 packages libbpf-tools, xdp-tools and libxdp1 if apt-get downloads them; else of
 testdata/bpf. Kernels are those below BTFGEN_CORPUS, else of testdata/vmlinux.
 Where there are fewer than a figure asks for, it says how many it had. All
-inputs are read once before anything is measured. 'many' needs 2 GB below TMPDIR.
-Where BTFGEN_BEFORE names another btfgen, 'large' measures it too.
+inputs are read once before anything is measured. 'many' and 'check' need 2 GB below
+TMPDIR. Where BTFGEN_BEFORE names another btfgen, 'large' and 'check' measure it too.
 EOF
 }
 
@@ -496,7 +499,7 @@ before() {
 
 measure_large() {
 	local i n kernel
-	for n in 17500 35000; do "$tmp/helper" large "$n" "$tmp/large$n.o"; done
+	for n in 17500 35000; do "$tmp/helper" large "$n" 400 "$tmp/large$n.o"; done
 	n=$(cat "$tmp/raw.list" "$tmp/big.list" | wc -l)
 	kernel=$(head -n 1 "$tmp/raw.list")
 	fresh {half,full,one,check}{,.before}
@@ -511,6 +514,34 @@ measure_large() {
 		"want at most 2$(before half)"
 	result "check, ${kernel##*/}: CPU time $(ms "$(cpu one)")$(failures one), peak memory $(memory one)$(before one)"
 	result "check, $n kernels: CPU time $(ms "$(cpu check)")$(failures check), peak memory $(memory check)$(before check)"
+}
+
+# checked NAME WHAT WANT: what both took for NAME.
+checked() {
+	result "check of $2: wall time $(ms "$(wall "$1")"), CPU time $(ms "$(cpu "$1")")$(failures "$1"), peak memory $(memory "$1"); want $3$(before "$1")"
+	[[ -z ${BTFGEN_BEFORE:-} ]] || result "before, wall time $(ms "$(wall "$1.before")"), peak memory $(memory "$1.before")"
+}
+
+measure_check() {
+	local i set=() count=1000
+	$quick && count=100
+	# A question less makes another object of it, with which it shares nothing.
+	for i in {1..9}; do
+		"$tmp/helper" large $((i > 3 ? 3500 : 35000)) $((400 - 10 * i)) "$tmp/check$i.o"
+		set+=("$tmp/check$i.o")
+	done
+	mapfile -t -O "${#set[@]}" set < <(cat "$tmp/obj.list" && ls "$root"/testdata/bpf/*bpfel.o)
+	set=("${set[@]:0:93}")
+	objects 50
+	"$tmp/helper" variants 83 "$tmp/check" "$tmp/raw"
+	"$tmp/helper" variants "$count" "$tmp/manycheck" "$tmp/raw"
+	warm "$tmp/check" "$tmp/manycheck"
+	fresh {large,many}{,.before}
+	both large check --json --btf "$tmp/check" "${set[@]}"
+	both many check --json --btf "$tmp/manycheck" "${objs[@]}"
+	checked large "${#set[@]} objects on 83 kernels" 'less than 10 s on 2 CPUs, and 300 MB'
+	checked many "${#objs[@]} objects on $count kernels" 'less than 30 s for 1,000'
+	rm -rf "$tmp/check" "$tmp/manycheck"
 }
 
 # reuse_in TREE: measures a run on all of TREE but one kernel (first), a second

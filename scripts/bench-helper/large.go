@@ -6,20 +6,26 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 
 	"github.com/btfgen/btfgen/internal/testinput"
 )
 
-// large writes a made-up object with that many relocation records.
+// large writes a made-up object with that many relocation records, which ask
+// that many questions.
 func large(args []string) error {
-	if len(args) != 2 {
-		return errors.New("want RECORDS OUT")
+	if len(args) != 3 {
+		return errors.New("want RECORDS QUESTIONS OUT")
 	}
-	records, err := strconv.Atoi(args[0])
-	if err != nil {
-		return err
+	var c testinput.LargeConfig
+	for i, to := range []*int{&c.Records, &c.Questions} {
+		n, err := strconv.Atoi(args[i])
+		if err != nil {
+			return fmt.Errorf("%q is no number: %w", args[i], err)
+		}
+		*to = n
 	}
-	return os.WriteFile(args[1], testinput.Large(testinput.LargeConfig{Records: records}), 0o644)
+	return os.WriteFile(args[2], testinput.Large(c), 0o644)
 }

@@ -8,7 +8,7 @@
 //	bench-helper objects OUT SOURCE...
 //	bench-helper variants COUNT OUT KERNELS
 //	bench-helper another IN OUT
-//	bench-helper large RECORDS OUT
+//	bench-helper large RECORDS QUESTIONS OUT
 package main
 
 import (
