@@ -132,20 +132,22 @@ func (p *program) explore(from Entry) *explorer {
 // finish makes of what became of the functions a part of the unit.
 func (x *explorer) finish() {
 	x.u.relevant = x.depends()
+	at := make(map[int]int) // by function: its place
 	for _, fn := range slices.Sorted(maps.Keys(x.reached)) {
-		c := covered{fn: fn, levels: x.reached[fn]}
-		for at, src := range x.decidedBy {
-			if at.Fn == fn && src != 0 {
-				c.decided = append(c.decided, decision{int32(at.Insn), src})
-			}
+		at[fn] = len(x.u.funcs)
+		x.u.funcs = append(x.u.funcs, covered{fn: fn, levels: x.reached[fn]})
+	}
+	for site, src := range x.decidedBy {
+		if c := &x.u.funcs[at[site.Fn]]; src != 0 {
+			c.decided = append(c.decided, decision{int32(site.Insn), src})
 		}
+	}
+	for site, l := range x.moved {
+		c := &x.u.funcs[at[site.Fn]]
+		c.moved = append(c.moved, access{int32(site.Insn), l})
+	}
+	for _, c := range x.u.funcs {
 		slices.SortFunc(c.decided, func(a, b decision) int { return cmp.Compare(a.insn, b.insn) })
-		for at, l := range x.moved {
-			if at.Fn == fn {
-				c.moved = append(c.moved, access{int32(at.Insn), l})
-			}
-		}
-		x.u.funcs = append(x.u.funcs, c)
 	}
 }
 
