@@ -25,7 +25,8 @@ func corpusImportCommand() *cli.Command {
 			"A name that ends in .btfc is for a corpus in one file, which takes a tenth of a tree's bytes and less: types\n" +
 			"that kernels share are in it once. Kernels whose BTF has changed are left out; to replace or remove kernels,\n" +
 			"import the file into a new one with --exclude. A directory gets ID/VERSION_ID/ARCH/RELEASE.btf.zst for each kernel and\n" +
-			"modules/ID/VERSION_ID/ARCH/RELEASE.modules.tar.zst for its modules.\n\n" +
+			"modules/ID/VERSION_ID/ARCH/RELEASE.modules.tar.zst for its modules; beside it, RELEASE.config.zst and RELEASE.kallsyms.zst have its\n" +
+			"configuration and symbols where the source has them, as packages do; check asks them. A .btfc does not keep these.\n\n" +
 			"Kernels that have DWARF and no BTF, such as a vmlinux or a package with debug information, are taken as well\n" +
 			"where pahole is installed, which takes some ten seconds for each. What is unpacked lies beside OUT meanwhile, in files\nwithout a name.",
 		Flags: corpusCommandFlags(
@@ -46,6 +47,7 @@ func runCorpusImport(c *cli.Context) error {
 		return err
 	}
 	opts.Verify = true
+	opts.Extras = filepath.Ext(dir) != packedSuffix
 	if err := distinctDirs(dir, c.Args().Slice()); err != nil {
 		return err
 	}
@@ -144,6 +146,8 @@ type storedJSON struct {
 	Written     int    `json:"files_written"`
 	Bytes       int64  `json:"bytes_written"`
 	Kept        int    `json:"files_kept"`
+	WithConfig  int    `json:"with_config"`
+	WithSymbols int    `json:"with_symbols"`
 
 	Made store.Made `json:"made_of_dwarf,omitempty"` // kernels, by what made their BTF
 	allFindings
@@ -154,9 +158,12 @@ func reportStored(c *cli.Context, dir string, res *store.Result) error {
 	tellLeftOut(c, res.Skipped)
 	say(c, "%s: %s, %d with modules: %s written (%s), %d there already, %d left out", dir,
 		logtext.Plural(res.Kernels, "kernel"), res.WithModules, logtext.Plural(res.Written, "file"), logtext.Bytes(res.Bytes), res.Kept, len(res.Skipped))
+	if res.WithConfig+res.WithSymbols > 0 {
+		say(c, "%s: configuration of %s, symbols of %d", dir, logtext.Plural(res.WithConfig, "kernel"), res.WithSymbols)
+	}
 	sayMade(c, dir, res.Made)
 	if res.Kernels == 0 {
 		return fmt.Errorf("%s: no kernel could be written", dir)
 	}
-	return document(c, storedJSON{dir, res.Kernels, res.WithModules, res.Written, res.Bytes, res.Kept, res.Made, findingsOf(c)})
+	return document(c, storedJSON{dir, res.Kernels, res.WithModules, res.Written, res.Bytes, res.Kept, res.WithConfig, res.WithSymbols, res.Made, findingsOf(c)})
 }

@@ -70,19 +70,20 @@ func (r *reader) members(in *input, a nested) error {
 // member reads one member.
 func (r *reader) member(in *input, a io.Reader, name string, size int64) error {
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
+	extra, _ := extraOf(name)
 	switch {
 	case r.boot != nil:
-		if !r.boot.wants(name) {
+		if extra = noExtra; !r.boot.wants(name) {
 			return nil
 		}
-	case unrelated(path.Base(name)):
+	case extra != noExtra && !r.f.opts.Extras, extra == noExtra && unrelated(path.Base(name)):
 		return nil
 	case isModuleFile(name) && (r.full || !r.f.opts.wantsModule(name)):
 		r.seen++
 		return nil
 	}
 	inner, done := r.open(r.counted(a), input{
-		path: in.path + "!" + clean(name), member: name, size: size, depth: in.depth, inside: true, rel: in.rel,
+		path: in.path + "!" + clean(name), member: name, size: size, depth: in.depth, inside: true, rel: in.rel, extra: extra,
 	})
 	defer done()
 	return r.content(inner)

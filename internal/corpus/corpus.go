@@ -52,6 +52,9 @@ type Options struct {
 	// As tells the keys of kernels, each of those whose paths it fits; the first that fits counts.
 	As []*Naming
 
+	// Extras has what is known of kernels besides their BTF read as well.
+	Extras bool
+
 	// DWARF makes BTF of kernels that have DWARF and no BTF. If it is nil, such kernels are left out.
 	DWARF *Encoder
 

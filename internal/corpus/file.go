@@ -49,6 +49,7 @@ type Kernel struct {
 	FullSize    int64            // of vmlinux's BTF, if BTF has only a part of it; see Parts
 	Modules     []relolog.Module // in order of their names, which are distinct
 	ModulePaths []string         // of each of Modules, as Path
+	Extras
 
 	// SourceSize is what the kernel takes on disk, in bytes. All kernels of one container share its
 	// size: the first one has it, the others have 0, so that sums are right.

@@ -19,6 +19,8 @@ type part struct {
 	mods bool // only modules are expected in it
 
 	source bool // named by the user
+
+	extra extraKind // a file with nothing else
 }
 
 // group makes units of the files found: each kernel's file is one, and the files with its modules
@@ -44,6 +46,9 @@ func group(files []found, opts *Options) (units []*File, skipped []*Error) {
 			continue
 		}
 		u := newUnit(f, opts.key(f.abs))
+		if opts.Extras {
+			u.parts = append(u.parts, extraFiles(&f, u.Key)...)
+		}
 		units = append(units, u)
 		ix.add(u, f.abs)
 	}
@@ -59,14 +64,14 @@ func group(files []found, opts *Options) (units []*File, skipped []*Error) {
 			skipped = append(skipped, &Error{Path: f.path, Err: ErrNoKernel})
 			continue
 		}
-		u.parts = append(u.parts, part{f.path, moduleKey(f.abs), f.size, f.kind, true, f.source})
+		u.parts = append(u.parts, part{path: f.path, key: moduleKey(f.abs), size: f.size, kind: f.kind, mods: true, source: f.source})
 		u.Size += f.size
 	}
 	return units, skipped
 }
 
 func newUnit(f found, k kernel.Key) *File {
-	return &File{Path: f.path, Key: k, Size: f.size, parts: []part{{f.path, k, f.size, f.kind, false, f.source}}}
+	return &File{Path: f.path, Key: k, Size: f.size, parts: []part{{path: f.path, key: k, size: f.size, kind: f.kind, source: f.source}}}
 }
 
 // kernelKey is keyFromPath, completed by what is known of the host's own files and of package trees.

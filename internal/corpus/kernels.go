@@ -143,6 +143,7 @@ func (r *reader) kernel(b *blob, last bool) {
 	key := r.key(b, single)
 	if !r.f.opts.selectsMet(key) {
 		r.takeModules(b, key)
+		r.takeExtras(b, key)
 		return
 	}
 	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.bytes(r.s), Made: b.made}
@@ -157,6 +158,7 @@ func (r *reader) kernel(b *blob, last bool) {
 		k.Modules, k.ModulePaths = nil, nil
 		r.fail(wrap(b.path, "", errors.New("its modules' BTF is left out: it goes with other BTF than what "+b.made.By+" makes")))
 	}
+	k.Extras = r.takeExtras(b, key)
 	if !r.sized {
 		k.SourceSize, r.sized = r.f.Size, true
 	}

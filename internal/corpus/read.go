@@ -64,6 +64,7 @@ type input struct {
 	file   *os.File // the file, if nothing is between it and r
 	rel    string   // release, if something around the stream told it
 	maker  string   // what made the BTF of DWARF, if something around the stream told it
+	extra  extraKind
 }
 
 const inputBuffer = 128 << 10
@@ -89,6 +90,12 @@ func (r *reader) part(p *part) {
 		return
 	}
 	defer file.Close()
+	if p.extra != noExtra {
+		in, done := r.open(ctxReader{r.ctx, file}, input{path: p.path, member: p.path, size: p.size, file: file, extra: p.extra})
+		defer done()
+		r.fail(r.content(in))
+		return
+	}
 	if data := r.mapped(p, file); data != nil && r.boot == nil {
 		r.fail(r.add(&input{path: p.path, member: p.path}, blob{mapped: data}, "", ""))
 		return
@@ -113,6 +120,9 @@ func (r *reader) content(in *input) error {
 		return wrap(in.path, "", err)
 	}
 	k := sniff(head)
+	if in.extra != noExtra && k != kindCompressed {
+		return r.extra(in)
+	}
 	if (k == kindUnknown || k == kindZero) && isS390Head(in.r) {
 		k = kindImage
 	}
@@ -175,7 +185,7 @@ func (r *reader) compressed(in *input, f decompress.Format) error {
 	}
 	defer stream.Close()
 	inner, done := r.open(&placed{r.counted(stream), in.path, what}, input{
-		path: in.path, member: in.member, size: -1, depth: in.depth, inside: in.inside, rel: in.rel,
+		path: in.path, member: in.member, size: -1, depth: in.depth, inside: in.inside, rel: in.rel, extra: in.extra,
 	})
 	defer done()
 	if f == decompress.Zstd && in.file != nil {

@@ -26,6 +26,7 @@ type Scratch struct {
 	taken   []*blob // of pending, the modules of one kernel
 	modules []relolog.Module
 	paths   []string // of modules
+	extras  []extra
 }
 
 // trim gives memory back that is above decompress.Keep.
@@ -40,6 +41,7 @@ func (s *Scratch) trim() {
 	clear(s.modules[:cap(s.modules)])
 	clear(s.paths[:cap(s.paths)])
 	s.pending = s.pending[:0]
+	s.extras = nil
 }
 
 // stack hands out reusable values that are needed in a nested way.

@@ -209,7 +209,7 @@ func within(path, dir string) bool {
 
 // unrelated says, by name, which files of a directory are not worth opening: hidden ones (.git),
 // BTFHub's markers, and the companions of a kernel in /boot, whose initramfs holds modules without
-// their kernel.
+// their kernel. Extras are looked for where their kernel is.
 func unrelated(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".failed") || strings.HasSuffix(name, ".hasbtf") {
 		return true
@@ -219,7 +219,8 @@ func unrelated(name string) bool {
 			return true
 		}
 	}
-	return false
+	extra, _ := extraOf(name)
+	return extra != noExtra
 }
 
 // saysBTF says whether a file's name promises BTF, compressed or not; that of its checksum does not.

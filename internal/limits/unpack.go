@@ -27,6 +27,15 @@ const (
 	// Modules bounds how many modules wait for their kernel. Real: 6,000.
 	Modules = 20_000
 
+	// KconfigBytes and SymbolBytes bound what is kept of the configuration of a kernel, and of its symbols,
+	// and ExtraLine a line of either. Real: 120 kB, 9 MB, 300 bytes.
+	KconfigBytes = 4 << 20
+	SymbolBytes  = 32 << 20
+	ExtraLine    = 64 << 10
+
+	// Extras bounds how many of these wait for their kernels. Real: 4.
+	Extras = 4
+
 	// Errors bounds how many errors of one file are kept. A container may have any
 	// number of members.
 	Errors = 100

@@ -6,9 +6,12 @@
 // # The compressed tree
 //
 //	debian/12/x86_64/6.1.0-47-amd64.btf.zst
+//	debian/12/x86_64/6.1.0-47-amd64.config.zst
+//	debian/12/x86_64/6.1.0-47-amd64.kallsyms.zst
 //	modules/debian/12/x86_64/6.1.0-47-amd64.modules.tar.zst    members 6.1.0-47-amd64/<module>.btf
 //
-// It is BTFHub's layout, so package corpus reads it back under the same keys; Import makes sure of
+// It is BTFHub's layout with the kernel's configuration and symbols, as far as they are known, as corpus.Extras
+// has them. So package corpus reads it back under the same keys; Import makes sure of
 // that. The level is the best of klauspost/compress, which is zstd's 11 or so. On six Debian kernels
 // and CentOS 8's, 53.1 MB, decoded with the same library:
 //

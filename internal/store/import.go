@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
@@ -64,10 +65,20 @@ func (i *importer) kernel(r sweep.Rank, k *corpus.Kernel) (err error) {
 	if len(k.Modules) > 0 {
 		files = append(files, file{importModules(key), moduleTar(key.Release, k.Modules)})
 	}
+	if len(k.Config) > 0 {
+		files = append(files, file{importExtra(key, corpus.ConfigSuffix), raw(k.Config)})
+	}
+	if len(k.Symbols) > 0 {
+		files = append(files, file{importExtra(key, corpus.SymbolsSuffix), raw(k.Symbols)})
+	}
 	return i.tree.kernel(i.worker, identity(key, ""), r, k, len(k.Modules) > 0, files)
 }
 
 func importName(k kernel.Key) string { return k.FileName() + ".zst" }
+
+func importExtra(k kernel.Key, suffix string) string {
+	return strings.TrimSuffix(k.FileName(), ".btf") + suffix + ".zst"
+}
 
 func importModules(k kernel.Key) string {
 	return path.Join("modules", k.ID, k.VersionID, k.Arch, k.Release+".modules.tar.zst")

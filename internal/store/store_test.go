@@ -375,3 +375,50 @@ func TestReplaced(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestImportExtras keeps what is known of kernels besides their BTF, and reads it back.
+func TestImportExtras(t *testing.T) {
+	const settings, symbols = "CONFIG_BPF=y\nCONFIG_HZ=250\n", "t _stext\nt vfs_read\nd jiffies\n"
+	src := write(t, t.TempDir(), map[string][]byte{
+		"debian/12/x86_64/6.1.btf":      btf("a"),
+		"debian/12/x86_64/6.1.config":   []byte("# CONFIG_X is not set\n" + settings),
+		"debian/12/x86_64/6.1.kallsyms": []byte(symbols),
+		"debian/12/x86_64/6.2.btf":      btf("b"),
+	})
+	with := func(source string) sweep.Config {
+		c, err := corpus.Open(background, []string{source}, corpus.Options{Extras: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sweep.Config{Corpus: c, Jobs: 1}
+	}
+	out, copied := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "copy")
+	for _, step := range [][2]string{{src, out}, {out, copied}} {
+		res, err := Import(background, with(step[0]), step[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Kernels != 2 || res.WithConfig != 1 || res.WithSymbols != 1 || res.Written != 4 || len(res.Skipped) != 0 {
+			t.Errorf("%+v", res)
+		}
+	}
+	if d := cmp.Diff(read(t, out), read(t, copied)); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(map[string]bool{
+		"debian/12/x86_64/6.1.btf.zst": true, "debian/12/x86_64/6.1.config.zst": true, "debian/12/x86_64/6.1.kallsyms.zst": true,
+		"debian/12/x86_64/6.2.btf.zst": true,
+	}, names(read(t, out))); d != "" {
+		t.Error(d)
+	}
+	cfg := with(copied)
+	var s corpus.Scratch
+	if err := cfg.Corpus.Files[0].Read(background, &s, func(k *corpus.Kernel) error {
+		if string(k.Config) != settings || string(k.Symbols) != symbols {
+			t.Errorf("%q, %q", k.Config, k.Symbols)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}

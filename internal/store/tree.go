@@ -21,6 +21,8 @@ import (
 type Result struct {
 	Kernels     int   // in the tree now
 	WithModules int   // kernels that have BTF of modules with them
+	WithConfig  int   // kernels whose configuration is with them
+	WithSymbols int   // kernels whose symbols are
 	Written     int   // files
 	Bytes       int64 // of the files written
 	Kept        int   // files that were there already
@@ -95,6 +97,8 @@ type place struct {
 	owner   claim
 	name    string           // of the owner's first file
 	modules bool             // the owner has some
+	config  bool             // the owner's is known
+	symbols bool             // the owner's are
 	maker   string           // of the owner's BTF
 	written map[string]int64 // files and their bytes
 	kept    int
@@ -131,6 +135,7 @@ func (t *tree) kernel(w *worker, id string, r sweep.Rank, k *corpus.Kernel, modu
 	}
 	old := p.written
 	p.owner, p.name, p.modules, p.maker = c, files[0].name, modules, k.Made.By
+	p.config, p.symbols = len(k.Config) > 0, len(k.Symbols) > 0
 	p.written, p.kept = make(map[string]int64), 0
 	for _, f := range files {
 		n, err := w.put(t, f.name, f.content)
@@ -169,6 +174,12 @@ func (t *tree) result(skipped []*corpus.Error) *Result {
 	for id, p := range t.places {
 		if p.modules {
 			r.WithModules++
+		}
+		if p.config {
+			r.WithConfig++
+		}
+		if p.symbols {
+			r.WithSymbols++
 		}
 		r.Made.add(p.maker)
 		r.Written += len(p.written)

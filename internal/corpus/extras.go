@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// Extras are what is known of a kernel besides its BTF. They are read only with Options.Extras.
+//
+// They come with the kernel in packages, as boot/config-RELEASE and boot/System.map-RELEASE or
+// lib/modules/RELEASE/config and System.map; lie next to its file in a directory under these names, or
+// under its own with .config or .kallsyms in place of .btf, compressed or not; and are those of the running kernel.
+type Extras struct {
+	// Config has the lines of the kernel's configuration that set something, and the one that
+	// says its version. It is nil where it is not known.
+	Config []byte
+
+	// Symbols has a line for each function and variable, "t NAME" or "d NAME", and " [MODULE]" behind it
+	// for one of a module that was loaded. It is nil where they are not known: some
+	// distributions ship a System.map that only says where the real one is.
+	Symbols []byte
+}
+
+// extraKind says which of the extras something is.
+type extraKind uint8
+
+const (
+	noExtra extraKind = iota
+	extraConfig
+	extraSymbols
+)
+
+var extraNames = [...]string{"", "config", "symbols"}
+
+// Suffixes of the names of extras beside a kernel's file.
+const (
+	ConfigSuffix  = ".config"
+	SymbolsSuffix = ".kallsyms"
+)
+
+// extraOf says whether a file is an extra by its name, and of which release where that is in its path.
+func extraOf(name string) (kind extraKind, release string) {
+	base := stripCompression(path.Base(name))
+	for prefix, kind := range map[string]extraKind{"config": extraConfig, "System.map": extraSymbols} {
+		if r, ok := strings.CutPrefix(base, prefix+"-"); ok {
+			return kind, validRelease(startsWithDigit(r))
+		}
+		if rel := releaseFromTree(name); base == prefix && rel != "" {
+			return kind, rel
+		}
+	}
+	switch {
+	case strings.HasSuffix(base, ConfigSuffix):
+		return extraConfig, ""
+	case strings.HasSuffix(base, SymbolsSuffix):
+		return extraSymbols, ""
+	}
+	return noExtra, ""
+}
+
+// extraFiles returns the files with extras that lie where those of the kernel in a file would be.
+func extraFiles(f *found, k kernel.Key) (parts []part) {
+	dir, base := filepath.Dir(f.path), path.Base(f.abs)
+	names := map[extraKind][]string{
+		extraConfig:  {filepath.Join(dir, stem(base)+ConfigSuffix)},
+		extraSymbols: {filepath.Join(dir, stem(base)+SymbolsSuffix)},
+	}
+	if rel := k.Release; rel != "" && validRelease(rel) == rel {
+		names[extraConfig] = append(names[extraConfig], filepath.Join(dir, "config-"+rel))
+		names[extraSymbols] = append(names[extraSymbols], filepath.Join(dir, "System.map-"+rel))
+		if releaseFromTree(f.abs) == rel { // lib/modules/RELEASE/vmlinuz
+			names[extraConfig] = append(names[extraConfig], filepath.Join(dir, "config"))
+			names[extraSymbols] = append(names[extraSymbols], filepath.Join(dir, "System.map"))
+		}
+	}
+	if f.abs == kernel.HostBTF {
+		names[extraConfig] = []string{"/proc/config.gz", "/boot/config-" + k.Release}
+		names[extraSymbols] = []string{"/proc/kallsyms"}
+	}
+	for _, kind := range []extraKind{extraConfig, extraSymbols} {
+		if p, ok := firstFile(names[kind]); ok {
+			p.extra = kind
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// firstFile finds the first file of the names that there is, compressed or not.
+func firstFile(names []string) (part, bool) {
+	for _, name := range names {
+		for _, suffix := range append([]string{""}, suffixes[:6]...) {
+			if fi, err := os.Stat(name + suffix); err == nil && fi.Mode().IsRegular() {
+				return part{path: name + suffix, size: fi.Size()}, true
+			}
+		}
+	}
+	return part{}, false
+}
+
+// extra is one that was read, and where.
+type extra struct {
+	kind   extraKind
+	part   *part
+	member string
+	rel    string
+	data   []byte
+}
+
+// extra reads a stream that is called so.
+func (r *reader) extra(in *input) error {
+	var data []byte
+	var err error
+	what := extraNames[in.extra]
+	if in.extra == extraConfig {
+		data, err = readConfig(in.r)
+	} else {
+		data, err = readSymbols(in.r)
+	}
+	if err != nil {
+		return wrap(in.path, what, err)
+	}
+	if data == nil {
+		return nil
+	}
+	if n := len(r.s.extras); n >= limits.Extras {
+		return wrap(in.path, what, fmt.Errorf("left out: more than %d wait for their kernels", limits.Extras))
+	}
+	_, rel := extraOf(in.member)
+	r.s.extras = append(r.s.extras, extra{in.extra, r.current, in.member, cmp.Or(rel, in.rel), data})
+	return nil
+}
+
+// lines calls f for each line, whose bytes are valid until it returns.
+func lines(r *bufio.Reader, f func(line []byte) error) error {
+	s := bufio.NewScanner(r)
+	s.Buffer(make([]byte, 0, 4<<10), limits.ExtraLine)
+	for s.Scan() {
+		if err := f(s.Bytes()); err != nil {
+			return err
+		}
+	}
+	if err := s.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("a line of more than %d bytes", limits.ExtraLine)
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// room says whether n bytes more may be kept of an extra.
+func room(have []byte, n, most int) error {
+	if len(have)+n > most {
+		return fmt.Errorf("more than %d MiB", most>>20)
+	}
+	return nil
+}
+
+// readConfig returns the lines of a configuration that count, nil where there are none.
+func readConfig(r *bufio.Reader) (out []byte, err error) {
+	any := false
+	err = lines(r, func(line []byte) error {
+		sets := bytes.HasPrefix(line, []byte("CONFIG_")) && bytes.IndexByte(line, '=') > 0
+		if !sets && !bytes.HasSuffix(line, []byte(" Kernel Configuration")) {
+			return nil
+		}
+		any = any || sets
+		if err := room(out, len(line)+1, limits.KconfigBytes); err != nil {
+			return err
+		}
+		out = append(append(out, line...), '\n')
+		return nil
+	})
+	if err != nil || !any {
+		return nil, err
+	}
+	return out, nil
+}
+
+// uselessSymbols begin names that nobody asks for.
+var uselessSymbols = []string{"__ksymtab_", "__kstrtab_", "__kstrtabns_", "__crc_", "__pfx_"}
+
+// readSymbols returns the symbols of a System.map, of /proc/kallsyms, or as they are kept, nil where
+// these are not a kernel's.
+func readSymbols(r *bufio.Reader) (out []byte, err error) {
+	whole := false
+	err = lines(r, func(line []byte) error {
+		fields := bytes.Fields(line)
+		if len(fields) > 2 && len(fields[0]) > 1 { // an address
+			fields = fields[1:]
+		}
+		if len(fields) < 2 || len(fields[0]) != 1 || len(fields) > 3 || len(fields) == 3 && fields[2][0] != '[' {
+			return nil
+		}
+		kind, name := byte('d'), fields[1]
+		switch fields[0][0] {
+		case 'T', 't', 'W', 'w', 'i':
+			kind = 't'
+		case 'U', 'N', 'n':
+			return nil
+		}
+		if slices.ContainsFunc(uselessSymbols, func(p string) bool { return bytes.HasPrefix(name, []byte(p)) }) {
+			return nil
+		}
+		module := []byte(nil)
+		if len(fields) == 3 {
+			if module = fields[2]; string(module) == "[bpf]" || bytes.HasPrefix(module, []byte("[__builtin__")) {
+				return nil // of programs and probes that somebody has loaded
+			}
+		}
+		whole = whole || kind == 't' && (string(name) == "_stext" || string(name) == "_text")
+		if err := room(out, len(name)+len(module)+4, limits.SymbolBytes); err != nil {
+			return err
+		}
+		out = append(append(out, kind, ' '), name...)
+		if module != nil {
+			out = append(append(out, ' '), module...)
+		}
+		out = append(out, '\n')
+		return nil
+	})
+	if err != nil || !whole {
+		return nil, err
+	}
+	return out, nil
+}
+
+// takeExtras returns the pending extras that belong to a kernel.
+func (r *reader) takeExtras(b *blob, key kernel.Key) (x Extras) {
+	r.s.extras = slices.DeleteFunc(r.s.extras, func(e extra) bool {
+		if !e.belongs(b, key) {
+			return false
+		}
+		switch {
+		case e.kind == extraConfig && x.Config == nil:
+			x.Config = e.data
+		case e.kind == extraSymbols && x.Symbols == nil:
+			x.Symbols = e.data
+		}
+		return true
+	})
+	return x
+}
+
+// belongs says whether extras found in the same file, or in one that goes with it, are the kernel's.
+func (e *extra) belongs(b *blob, key kernel.Key) bool {
+	switch {
+	case e.rel != "" && key.Release != "":
+		return e.rel == key.Release
+	case e.part != b.part:
+		return true
+	}
+	name := stripCompression(e.member)
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ConfigSuffix), SymbolsSuffix)
+	return name == path.Join(path.Dir(b.member), stem(path.Base(b.member)))
+}
