@@ -195,7 +195,7 @@ func runCheck(c *cli.Context) error {
 	for _, target := range c.StringSlice("target") {
 		setTarget(c, objs.list, target)
 	}
-	corp, err := openCorpus(c, true)
+	corp, err := openCorpus(c, corpus.Options{Map: true, Extras: true})
 	if err != nil {
 		return err
 	}

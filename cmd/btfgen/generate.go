@@ -88,7 +88,7 @@ const runningKernel = "/sys/kernel/btf"
 
 // openCorpus finds the kernels of the command's sources. mapped is
 // corpus.Options.Map.
-func openCorpus(c *cli.Context, mapped bool) (*corpus.Corpus, error) {
+func openCorpus(c *cli.Context, how corpus.Options) (*corpus.Corpus, error) {
 	sources := c.StringSlice("btf")
 	switch {
 	case len(sources) == 0:
@@ -100,7 +100,7 @@ func openCorpus(c *cli.Context, mapped bool) (*corpus.Corpus, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts.Map = mapped
+	opts.Map, opts.Extras = how.Map, how.Extras
 	return openWith(c, sources, opts)
 }
 
@@ -195,7 +195,7 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects, err
 		return nil, nil, err
 	}
 	cfg.Objects = objs.list
-	if cfg.Corpus, err = openCorpus(c, true); err != nil {
+	if cfg.Corpus, err = openCorpus(c, corpus.Options{Map: true}); err != nil {
 		return nil, nil, err
 	}
 	outputs := []string{out, c.String("manifest"), c.String("cpuprofile")}

@@ -46,7 +46,7 @@ func runRelolog(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	corp, err := openCorpus(c, false)
+	corp, err := openCorpus(c, corpus.Options{})
 	if err != nil {
 		return err
 	}

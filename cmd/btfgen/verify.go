@@ -51,7 +51,7 @@ func runVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	corp, err := openCorpus(c, true)
+	corp, err := openCorpus(c, corpus.Options{Map: true})
 	if err != nil {
 		return err
 	}

@@ -95,6 +95,8 @@ func (e *evaluation) probe(names []string, pattern string) {
 		switch i := slices.Index(e.k.want.patterns, pattern); {
 		case i < 0:
 			e.add(Finding{Status: Unknown, Topic: TopicTarget, Subject: pattern, Attach: true, Reason: (&limits.Exceeded{Max: limits.Patterns, What: "patterns of functions"}).Error()})
+		case e.k.knowsSymbols():
+			e.symbolPattern(i)
 		case e.k.matches[i] == 0:
 			e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: pattern, Attach: true, Reason: "no function in the kernel's BTF matches"})
 		}
@@ -102,6 +104,10 @@ func (e *evaluation) probe(names []string, pattern string) {
 	}
 	if s := e.pr.Attach; s.Kind == bpfprog.AttachSyscall {
 		names = syscallNames(s.Target(e.pr.Section), e.k.arch)
+	}
+	if e.k.knowsSymbols() {
+		e.symbolProbe(names)
+		return
 	}
 	for _, n := range names {
 		if y, ok := e.k.find(n, btfenc.KindFunc); ok {
@@ -128,6 +134,11 @@ func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 		return
 	}
 	e.inModule(f.Subject, y, false)
+	if s.Kind != bpfprog.AttachIter && y.module == "" && e.k.knowsSymbols() && e.k.known.symbols[names[0]].text == 0 {
+		f.Status, f.Reason = e.k.notSymbol(names[0])
+		e.add(f)
+		return
+	}
 	t := y.typ()
 	e.hook = newHook(names[0], y.view, t.Ref(), s)
 	if e.hook == nil {

@@ -286,7 +286,7 @@ func (k *inventory) given() (Status, string) {
 	switch {
 	case k.has(linux(6, 14)) == present: // "bpf: verifier: Refactor helper access type tracking"
 		return OK, ""
-	case k.has(linux(6, 2)) == present: // "bpf: Clobber stack slot when writing over spilled PTR_TO_BTF_ID"
+	case k.has(linux(6, 2)) == present, k.version.V > uint64(linux(6, 1))+1 && k.dated(): // "bpf: Clobber stack slot when writing over spilled PTR_TO_BTF_ID"
 		return Fails, what + " before Linux 6.14"
 	case k.has(linux(5, 15)) == lacking:
 		return OK, ""

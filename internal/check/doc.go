@@ -43,8 +43,8 @@
 // What BTF does not tell stands in tables with their sources: which programs may
 // call which helper (helpers.txt), which hooks of LSM they are kept from
 // (disabledHooks), what definitions of maps kernels take (mapRules), when
-// instructions came (groups), and helpers and types (came). The package does not know what a kernel's
-// configuration is, or which functions kprobes may have beyond those in BTF; where
-// that decides, the verdict is [MayFail]. How an object is read is
+// instructions came (groups), and helpers and types (came). A kernel's configuration, and which functions kprobes
+// may have beyond those in BTF, is known where its source has that (knowledge);
+// where it decides and is not known, the verdict is [MayFail]. How an object is read is
 // package bpfprog's business, how a relocation is decided package engine's.
 package check

@@ -114,7 +114,7 @@ func (e *evaluation) end() (j judged) {
 // enter is a matter of the program.
 func (e *evaluation) judgeFunction(r *interp.Result, fn int) judged {
 	key := judgedKey{fn, e.codeOf(fn).key, r.Outcome(fn), r.GaveUp, r.Odd}
-	if j, ok := e.known.findJudged(key); ok && key.outcome != "" {
+	if j, ok := e.results.findJudged(key); ok && key.outcome != "" {
 		return j
 	}
 	out := e.out
@@ -126,7 +126,7 @@ func (e *evaluation) judgeFunction(r *interp.Result, fn int) judged {
 	j := e.end()
 	e.out = out
 	if key.outcome != "" {
-		e.known.addJudged(key, j)
+		e.results.addJudged(key, j)
 	}
 	return j
 }
@@ -136,7 +136,7 @@ func (e *evaluation) explore(ctx context.Context) *interp.Result {
 		Features: e.k.features,
 		Record:   e.loader.value,
 		Ksym:     e.hasKsym,
-		Kconfig:  func(x *bpfprog.Extern) interp.Number { return e.k.kconfig(x.Name) },
+		Kconfig:  func(x *bpfprog.Extern) interp.Number { return e.k.kconfig(e.o, x) },
 		Settable: e.settable,
 		Units:    sharedUnits{e.pairing},
 	})

@@ -4,7 +4,6 @@ package check
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/btfenc"
@@ -23,10 +22,15 @@ func (p *pairing) strong() (l []Finding) {
 		switch {
 		case x.Kind == bpfprog.ExternUndeclared:
 			l = append(l, Finding{Status: Unknown, Topic: TopicKsym, Subject: x.Name, Reason: "nothing says what it is"})
-		case x.Weak:
 		case x.Kind == bpfprog.ExternKconfig:
-			if strings.HasPrefix(x.Name, "CONFIG_") {
-				add(Finding{Status: MayFail, Topic: TopicKconfig, Subject: x.Name, Reason: "must be set in the kernel's configuration, which BTF does not tell"})
+			if status, why := p.k.settingFinding(p.o, x); status != OK {
+				add(Finding{Status: status, Topic: TopicKconfig, Subject: x.Name, Reason: why})
+			}
+		case x.Weak:
+		case x.Type == 0 && p.k.knowsSymbols():
+			if !p.hasKsym(x) {
+				status, why := p.k.notSymbol(x.Name)
+				add(Finding{Status: status, Topic: TopicKsym, Subject: x.Name, Reason: why})
 			}
 		case x.Type == 0:
 			add(Finding{Status: MayFail, Topic: TopicKsym, Subject: x.Name, Reason: "must be in /proc/kallsyms, which BTF does not list"})

@@ -34,7 +34,9 @@ const (
 // wanted is what the objects ask of a kernel's BTF by name. It is immutable.
 type wanted struct {
 	names    map[string]int
-	patterns []string // of functions, with * and ?
+	patterns []string        // of functions, with * and ?
+	symbols  map[string]bool // of functions and untyped ksyms
+	config   map[string]bool // CONFIG_*
 }
 
 func (w *wanted) add(names ...string) {
@@ -78,6 +80,7 @@ type inventory struct {
 	features interp.Features
 	refuses  map[*bpfprog.Section]*helperSet // as far as somebody has asked; see forbids
 	version  interp.Number                   // LINUX_KERNEL_VERSION, V 0 where nothing tells
+	known    knowledge
 }
 
 // inspect reads all that is wanted from a kernel's BTF in one pass. When ctx ends
@@ -88,6 +91,7 @@ func inspect(ctx context.Context, t *target, w *wanted, key kernel.Key, arch str
 	}
 	k := &inventory{arch: arch, want: w, symbols: make([][]symbol, len(w.names)), matches: make([]int, len(w.patterns))}
 	t.types(func(module string, b *rawbtf.BTF) {
+		k.known.modules = k.known.modules || module != ""
 		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
 			if id%4096 == 0 && ctx.Err() != nil {
 				return
@@ -277,26 +281,4 @@ func (k *inventory) lacksHelper(id int64) bool {
 		return !k.helpers[int64(asm.FnProbeReadStr)]
 	}
 	return true
-}
-
-// kconfig is what a loader puts into a .kconfig variable.
-func (k *inventory) kconfig(name string) interp.Number {
-	yes := func(b bool) interp.Number {
-		if b {
-			return interp.Number{V: 1}
-		}
-		return interp.Number{}
-	}
-	switch name {
-	case "LINUX_KERNEL_VERSION":
-		return k.version
-	case "LINUX_HAS_BPF_COOKIE":
-		_, ok := k.enums[enumHelper]["BPF_FUNC_get_attach_cookie"]
-		return yes(ok)
-	case "LINUX_HAS_SYSCALL_WRAPPER":
-		if k.funcs > 0 {
-			return yes(k.wrapper)
-		}
-	}
-	return interp.Number{Unknown: ^uint64(0)}
 }

@@ -57,7 +57,7 @@ func TestCodeKey(t *testing.T) {
 					e.kind = append(e.accesses(j), e.calls(j)...)
 					key := e.codeKey()
 					known, ok := first[e.pr].find(key, e.pairing)
-					e.known = new(knowledge) // all is done again
+					e.results = new(results) // all is done again
 					list, x := e.code(t.Context())
 					if !ok {
 						first[e.pr].add(key, x.Relevant(), e.pairing, code{findings: list, work: x.Work})

@@ -91,9 +91,9 @@ func (p *pairing) appendRelevant(b []byte, r interp.Relevant) []byte {
 	return b
 }
 
-// knowledge is what the code of one object came to on the kernels so far. It is
+// results is what the code of one object came to on the kernels so far. It is
 // safe for use by many goroutines.
-type knowledge struct {
+type results struct {
 	programs memo[programKey, code]
 	units    memo[unitKey, *interp.Unit]
 
@@ -103,7 +103,7 @@ type knowledge struct {
 }
 
 // number returns a number for what a hash is of.
-func (k *knowledge) number(of []byte) uint32 {
+func (k *results) number(of []byte) uint32 {
 	hash := sha256.Sum256(of)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -118,14 +118,14 @@ func (k *knowledge) number(of []byte) uint32 {
 	return n
 }
 
-func (k *knowledge) findJudged(key judgedKey) (judged, bool) {
+func (k *results) findJudged(key judgedKey) (judged, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	j, ok := k.judged[key]
 	return j, ok
 }
 
-func (k *knowledge) addJudged(key judgedKey, j judged) {
+func (k *results) addJudged(key judgedKey, j judged) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.judged == nil {
@@ -183,13 +183,13 @@ func (s sharedUnits) Find(from interp.Entry) *interp.Unit {
 	if !ok {
 		return nil
 	}
-	u, _ := s.known.units.find(key, s.pairing)
+	u, _ := s.results.units.find(key, s.pairing)
 	return u
 }
 
 // Add notes what a function comes to.
 func (s sharedUnits) Add(from interp.Entry, u *interp.Unit) {
 	if key, ok := s.key(from); ok {
-		s.known.units.add(key, u.Relevant(), s.pairing, u)
+		s.results.units.add(key, u.Relevant(), s.pairing, u)
 	}
 }

@@ -18,8 +18,8 @@ type pairing struct {
 	loader   decisions
 	settable func(variable string) bool
 
-	known *knowledge
-	found *ledger
+	results *results
+	found   *ledger
 
 	whole []Finding // on what the object needs, whichever program is loaded
 
@@ -51,13 +51,18 @@ func (p *pairing) missing(x *bpfprog.Extern) lack {
 
 // hasKsym reports whether the kernel has what an extern asks for. An untyped
 // one may be any symbol, which BTF does not list.
-func (p *pairing) hasKsym(x *bpfprog.Extern) bool { return x.Type == 0 || p.missing(x).why == "" }
+func (p *pairing) hasKsym(x *bpfprog.Extern) bool {
+	if x.Type == 0 {
+		return !p.k.knowsSymbols() || p.k.known.symbols[x.Name].any()
+	}
+	return p.missing(x).why == ""
+}
 
 // codeKey returns the key of a program's code, of which e.kind is a part.
 func (e *evaluation) codeKey() programKey {
 	key := programKey{fn: e.pr.Fn}
 	if len(e.kind) > 0 {
-		key.kind = e.known.number(fmt.Append(nil, e.kind))
+		key.kind = e.results.number(fmt.Append(nil, e.kind))
 	}
 	b := make([]byte, 0, 4*len(e.pr.Funcs))
 	for _, fn := range e.pr.Funcs {
@@ -86,12 +91,12 @@ func (p *pairing) codeOf(fn int) *function {
 	}
 	var k functionKey
 	k.add(p, fn)
-	f.lacks, f.key = k.lacks, p.known.number(append(append(k.all, 0), k.explored...))
+	f.lacks, f.key = k.lacks, p.results.number(append(append(k.all, 0), k.explored...))
 	if c := &p.o.callees[fn]; c.shared {
 		for _, fn := range c.calls {
 			k.explored = binary.NativeEndian.AppendUint32(k.explored, p.codeOf(fn).calls)
 		}
-		f.calls = p.known.number(k.explored)
+		f.calls = p.results.number(k.explored)
 	}
 	return f
 }
@@ -130,13 +135,13 @@ func (k *functionKey) add(p *pairing, fn int) {
 				flag(p.k.lacks(enumLink, linkPerf))
 			}
 		case x.Kind == bpfprog.ExternKconfig:
-			k.explored = fmt.Appendf(k.explored, " %v", p.k.kconfig(x.Name))
+			k.explored = fmt.Appendf(k.explored, " %v", p.k.kconfig(p.o, x))
 		case x.Kind == bpfprog.ExternKsym:
-			if x.Type != 0 { // an untyped one may be any symbol
-				why := p.missing(x).why
-				flag(why != "")
-				k.all = append(k.all, why...)
-				k.explored = strconv.AppendBool(k.explored, why != "")
+			lacks := !p.hasKsym(x)
+			flag(lacks)
+			k.explored = strconv.AppendBool(k.explored, lacks)
+			if x.Type != 0 {
+				k.all = append(k.all, p.missing(x).why...)
 			}
 		}
 	}

@@ -84,7 +84,7 @@ type run struct {
 
 	found   *ledger
 	mu      sync.Mutex
-	known   []knowledge // by object
+	results []results // by object
 	kernels []kernelResult
 	types   mapTypes
 	sets    map[string][]int // of kernels, for the report
@@ -112,7 +112,7 @@ func newRun(cfg Config) *run {
 		cfg.Loaders = Loaders()
 	}
 	r := &run{
-		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int)}, types: make(mapTypes),
+		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)}, types: make(mapTypes),
 		found: newLedger(), sets: make(map[string][]int),
 	}
 	r.want.add(featureNames...)
@@ -121,15 +121,20 @@ func newRun(cfg Config) *run {
 		for i := range o.Programs {
 			names, pattern := attachNames(&o.Programs[i])
 			r.want.add(names...)
+			for _, n := range names {
+				r.want.symbols[n] = true
+			}
 			if pattern != "" && len(r.want.patterns) < limits.Patterns && !slices.Contains(r.want.patterns, pattern) {
 				r.want.patterns = append(r.want.patterns, pattern)
 			}
 		}
 		for i := range o.Externs {
-			r.want.add(rawbtf.Essential(o.Externs[i].Name))
+			x := &o.Externs[i]
+			r.want.add(rawbtf.Essential(x.Name))
+			r.want.symbols[x.Name], r.want.config[x.Name] = true, true
 		}
 	}
-	r.known = make([]knowledge, len(cfg.Objects))
+	r.results = make([]results, len(cfg.Objects))
 	return r
 }
 
@@ -149,6 +154,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	}
 	res := kernelResult{key: it.Key, name: it.Name, path: p}
 	k := inspect(ctx, t, r.want, it.Key, it.Arch)
+	k.learn(ctx, &it.Extras)
 	res.arch = k.arch
 	for i, d := range loaded {
 		p := r.pairing(i, k, d)
@@ -180,7 +186,7 @@ func (r *run) needs(p *pairing) wholeResult {
 
 // pairing is object i on a kernel.
 func (r *run) pairing(i int, k *inventory, d decisions) *pairing {
-	return &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable, known: &r.known[i], found: r.found}
+	return &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable, results: &r.results[i], found: r.found}
 }
 
 // programs judges the programs of an object. It returns two numbers of lists in the
@@ -226,12 +232,12 @@ func (r *run) code(ctx context.Context, e *evaluation) []int32 {
 		}})
 	}
 	key := e.codeKey()
-	c, ok := e.known.programs.find(key, e.pairing)
+	c, ok := e.results.programs.find(key, e.pairing)
 	if !ok {
 		var x *interp.Result
 		if c.findings, x = e.code(ctx); x != nil {
 			c.work = x.Work
-			e.known.programs.add(key, x.Relevant(), e.pairing, c)
+			e.results.programs.add(key, x.Relevant(), e.pairing, c)
 		}
 	}
 	e.work += c.work

@@ -81,8 +81,8 @@ func (x *explorer) loadData(p value, off int64, n int) value {
 
 func (x *explorer) loadKconfig(e *bpfprog.Extern, off int64, n int) value {
 	v := x.in.Kconfig(e).value()
-	if off != 0 || n > e.Size {
-		v = value{m: ^uint64(0), taint: v.taint}
+	if off != 0 || n > min(e.Size, 8) { // a number on every load, though it is not known which
+		v = value{m: ^uint64(0), taint: true}
 	}
 	v = v.trim(n)
 	v.src = x.source(e.Name, v.v)

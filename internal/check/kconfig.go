@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/interp"
+)
+
+// settingPrefix begins the names of externs that are settings of the kernel's build.
+const settingPrefix = "CONFIG_"
+
+// settingKind is what a variable for a setting can hold, as libbpf has it (find_kcfg_type in src/libbpf.c).
+type settingKind uint8
+
+const (
+	settingOther settingKind = iota
+	settingBool
+	settingChar
+	settingInt
+	settingTristate // enum libbpf_tristate
+	settingText     // an array of char
+)
+
+// settingKindOf returns the kind of a variable's type, its size in bytes, and whether numbers in it have a sign.
+func (o *Object) settingKindOf(x *bpfprog.Extern) (kind settingKind, size int, signed bool) {
+	v := o.BTF.Type(x.Type)
+	t, ok := o.BTF.SkipMods(v.Ref())
+	if !ok {
+		return settingOther, 0, false
+	}
+	switch size = int(t.Size()); t.Kind() {
+	case btfenc.KindInt:
+		enc := t.IntEncoding()
+		signed = enc&btfenc.IntSigned != 0
+		switch {
+		case enc&btfenc.IntBool != 0 && size == 1:
+			return settingBool, size, signed
+		case enc&btfenc.IntBool != 0:
+		case size == 1:
+			return settingChar, size, signed
+		case size == 2 || size == 4 || size == 8:
+			return settingInt, size, signed
+		}
+	case btfenc.KindEnum, btfenc.KindEnum64:
+		if size == 4 && string(t.Name()) == "libbpf_tristate" {
+			return settingTristate, size, false
+		}
+	case btfenc.KindArray:
+		e, _ := o.BTF.SkipMods(t.Array().Elem)
+		if n := t.Array().Nelems; n > 0 && e.Kind() == btfenc.KindInt && e.Size() == 1 {
+			return settingText, int(n), false
+		}
+	}
+	return settingOther, 0, false
+}
+
+// errNotSet says that a setting is not in the configuration.
+var errNotSet = errors.New("not set in the kernel's configuration")
+
+// setting is what a loader writes into a variable for a setting, and why it refuses to: set_kcfg_value_tri,
+// set_kcfg_value_str and set_kcfg_value_num in libbpf's src/libbpf.c.
+func (k *inventory) setting(o *Object, x *bpfprog.Extern) (v interp.Number, err error) {
+	text, ok := k.known.config[x.Name]
+	if !ok {
+		return v, errNotSet
+	}
+	kind, size, signed := o.settingKindOf(x)
+	no := fmt.Errorf("is %s in the kernel's configuration, which the variable's type does not take", text)
+	switch {
+	case text == "y" || text == "m" || text == "n":
+		switch {
+		case kind == settingBool && text == "y", kind == settingTristate && text == "y":
+			v.V = 1
+		case kind == settingBool && text == "n", kind == settingTristate && text == "n":
+		case kind == settingTristate:
+			v.V = 2
+		case kind == settingChar:
+			v.V = uint64(text[0])
+		default:
+			return v, no
+		}
+		return v, nil
+	case strings.HasPrefix(text, `"`):
+		if kind != settingText || len(text) < 2 || !strings.HasSuffix(text, `"`) {
+			return v, no
+		}
+		if o.Order() != binary.LittleEndian {
+			return interp.Number{Unknown: ^uint64(0)}, nil
+		}
+		var b [8]byte
+		copy(b[:], text[1 : len(text)-1][:min(len(text)-2, size-1, 8)])
+		return interp.Number{V: binary.LittleEndian.Uint64(b[:])}, nil
+	}
+	n, perr := parseSetting(text)
+	if perr != nil || kind != settingInt && kind != settingChar && (kind != settingBool || n > 1) || !inRange(n, size, signed) {
+		return v, no
+	}
+	v.V = n
+	if size < 8 {
+		v.V &= 1<<(8*size) - 1
+	}
+	return v, nil
+}
+
+// parseSetting reads a number as strtoull does, which takes negative ones.
+func parseSetting(text string) (uint64, error) {
+	digits, negative := strings.CutPrefix(text, "-")
+	n, err := strconv.ParseUint(digits, 0, 64)
+	if negative {
+		n = -n
+	}
+	return n, err
+}
+
+// inRange is is_kcfg_value_in_range in libbpf's src/libbpf.c.
+func inRange(v uint64, size int, signed bool) bool {
+	if size == 8 {
+		return true
+	}
+	bits := 8 * size
+	if signed {
+		return v+1<<(bits-1) < 1<<bits
+	}
+	return v>>bits == 0
+}
+
+// kconfig is what a loader puts into a .kconfig variable.
+func (k *inventory) kconfig(o *Object, x *bpfprog.Extern) interp.Number {
+	yes := func(b bool) interp.Number {
+		if b {
+			return interp.Number{V: 1}
+		}
+		return interp.Number{}
+	}
+	switch x.Name {
+	case "LINUX_KERNEL_VERSION":
+		return k.version
+	case "LINUX_HAS_BPF_COOKIE":
+		_, ok := k.enums[enumHelper]["BPF_FUNC_get_attach_cookie"]
+		return yes(ok)
+	case "LINUX_HAS_SYSCALL_WRAPPER":
+		if k.funcs > 0 {
+			return yes(k.wrapper)
+		}
+	}
+	if strings.HasPrefix(x.Name, settingPrefix) && k.known.config != nil {
+		v, _ := k.setting(o, x) // where it is refused no program is loaded
+		return v
+	}
+	return interp.Number{Unknown: ^uint64(0)}
+}
+
+// settingFinding judges an extern for a setting; OK is nothing.
+func (k *inventory) settingFinding(o *Object, x *bpfprog.Extern) (Status, string) {
+	switch {
+	case !strings.HasPrefix(x.Name, settingPrefix):
+		return OK, ""
+	case k.known.config == nil && x.Weak:
+		return OK, ""
+	case k.known.config == nil:
+		return MayFail, "must be set in the kernel's configuration, which BTF does not tell"
+	}
+	_, err := k.setting(o, x)
+	if err == nil || err == errNotSet && x.Weak {
+		return OK, ""
+	}
+	return Fails, err.Error()
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/interp"
+)
+
+// knowledge is what is known of a kernel besides its BTF, as far as it is wanted.
+type knowledge struct {
+	config  map[string]string      // by CONFIG_NAME, without those that are not set; nil where the configuration is not known
+	symbols map[string]symbolCount // nil where the symbols are not known
+	matches []int                  // functions among the symbols, by pattern
+	modules bool                   // what modules have is known as well: there is BTF of them, or there can be none
+}
+
+// symbolCount is how many symbols of the kernel itself have a name.
+type symbolCount struct {
+	text, data int
+	loaded     bool   // a module that was loaded has it
+	variant    string // what a compiler made of the function: foo.isra.0
+}
+
+func (c symbolCount) any() bool { return c.text > 0 || c.data > 0 || c.loaded }
+
+// learn reads what a kernel's source has besides its BTF. When ctx ends it is cut short.
+func (k *inventory) learn(ctx context.Context, x *corpus.Extras) {
+	if x.Config != nil {
+		k.readConfig(x.Config)
+	}
+	if x.Symbols != nil {
+		k.readSymbols(ctx, x.Symbols)
+	}
+}
+
+func (k *inventory) readConfig(text []byte) {
+	k.known.config = make(map[string]string)
+	modules := false
+	for line := range bytes.Lines(text) {
+		name, value, ok := strings.Cut(strings.TrimSpace(string(line)), "=")
+		if !ok {
+			k.readVersion(name)
+		} else if _, again := k.known.config[name]; k.want.config[name] && !again { // loaders take the first
+			k.known.config[name] = value
+		}
+		modules = modules || name == "CONFIG_MODULES"
+	}
+	k.known.modules = k.known.modules || !modules
+}
+
+// readVersion takes the version that the head of a configuration tells, "# Linux/x86 6.1.90 Kernel
+// Configuration", where the release hides its last number.
+func (k *inventory) readVersion(head string) {
+	words := strings.Fields(head)
+	if len(words) != 5 || !strings.HasPrefix(words[1], "Linux/") {
+		return
+	}
+	var major, minor, patch uint64
+	if n, _ := fmt.Sscanf(words[2], "%d.%d.%d", &major, &minor, &patch); n != 3 || major == 0 || major > 255 || minor > 255 || patch == 0 {
+		return
+	}
+	series := uint64(linux(major, minor))
+	if !k.dated() || k.version.V == series {
+		k.version = interp.Number{V: series | min(patch, 255)}
+	}
+}
+
+func (k *inventory) readSymbols(ctx context.Context, text []byte) {
+	k.known.symbols, k.known.matches = make(map[string]symbolCount), make([]int, len(k.want.patterns))
+	n := 0
+	for line := range bytes.Lines(text) {
+		if n++; n%4096 == 0 && ctx.Err() != nil {
+			return
+		}
+		kind, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+		name, _, loaded := bytes.Cut(rest, []byte(" "))
+		name, _, _ = bytes.Cut(name, []byte(".llvm.")) // kernels cut it off, too
+		k.symbol(string(kind) == "t", name, loaded)
+	}
+}
+
+// symbol counts a symbol.
+func (k *inventory) symbol(text bool, name []byte, loaded bool) {
+	if text {
+		for i, p := range k.want.patterns {
+			if ok, _ := path.Match(p, string(name)); ok {
+				k.known.matches[i]++
+			}
+		}
+	}
+	base, _, variant := bytes.Cut(name, []byte("."))
+	if !k.want.symbols[string(base)] {
+		return
+	}
+	c := k.known.symbols[string(base)]
+	switch {
+	case variant && text && c.variant == "":
+		c.variant = string(name)
+	case variant:
+	case loaded:
+		c.loaded = true
+	case text:
+		c.text++
+	default:
+		c.data++
+	}
+	k.known.symbols[string(base)] = c
+}
+
+// knowsSymbols reports whether the kernel's symbols are known.
+func (k *inventory) knowsSymbols() bool { return k.known.symbols != nil }
+
+// notSymbol judges that the kernel's symbols, which are known, do not have a name: whether a module
+// may have it.
+func (k *inventory) notSymbol(name string) (Status, string) {
+	y, isFunc := k.find(name, btfenc.KindFunc)
+	switch c := k.known.symbols[name]; {
+	case c.variant != "":
+		return Fails, "the kernel has it as " + c.variant + " only, which the compiler made of it"
+	case isFunc && y.module == "":
+		return Fails, "not among the kernel's symbols, so the compiler has left it out"
+	case k.known.modules:
+		return Fails, "neither among the kernel's symbols nor in the BTF of its modules"
+	}
+	return MayFail, "not among the kernel's symbols; a module may have it, whose BTF is not there"
+}
+
+// symbolProbe judges a kprobe by the kernel's symbols. names are those that the function may have.
+func (e *evaluation) symbolProbe(names []string) {
+	for _, n := range names {
+		y, isFunc := e.k.find(n, btfenc.KindFunc)
+		switch c := e.k.known.symbols[n]; {
+		case c.text > 1:
+			e.add(Finding{
+				Status: MayFail, Topic: TopicTarget, Subject: "function " + n, Attach: true,
+				Reason: fmt.Sprintf("%d functions of the kernel have this name, which 6.7 and updates of older kernels refuse", c.text),
+			})
+			return
+		case c.text > 0, c.loaded:
+			return
+		case isFunc && y.module != "":
+			e.inModule("function "+n, y, true)
+			return
+		}
+	}
+	f := Finding{Topic: TopicTarget, Subject: "function " + names[0], Attach: true}
+	f.Status, f.Reason = e.k.notSymbol(names[0])
+	e.add(f)
+}
+
+// symbolPattern judges a pattern of functions, which is number i, by the kernel's symbols and what
+// modules have in their BTF.
+func (e *evaluation) symbolPattern(i int) {
+	if e.k.known.matches[i] > 0 || e.k.matches[i] > 0 {
+		return
+	}
+	f := Finding{Status: MayFail, Topic: TopicTarget, Subject: e.k.want.patterns[i], Attach: true, Reason: "no function among the kernel's symbols matches; those of a module may, whose BTF is not there"}
+	if e.k.known.modules {
+		f.Status, f.Reason = Fails, "no function of the kernel matches"
+	}
+	e.add(f)
+}
