@@ -42,6 +42,7 @@ func checkCommand() *cli.Command {
 			&cli.StringFlag{Name: "baseline", Usage: "compare with `FILE`, an older --json, and fail only on what got worse", TakesFile: true},
 			&cli.BoolFlag{Name: "diff", Usage: "the first two arguments select a kernel each: show what differs between them"},
 			&cli.StringSliceFlag{Name: "target", Usage: "take it that the loader attaches a program to something else: `PROGRAM=NAME`"},
+			typesFlag(),
 			&cli.StringSliceFlag{Name: "rodata-var", Usage: "the loader may set the read-only variables that match `PATTERN`"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show guards, notes and all ranges of kernels"},
 			&cli.StringFlag{Name: "color", Usage: "colour verdicts: `WHEN` auto (on a terminal, unless NO_COLOR is set), always or never", Value: "auto"},
@@ -199,16 +200,20 @@ func runCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	in := inputsOf(append(c.StringSlice("btf"), objs.paths...)...)
+	in := inputsOf(slices.Concat(c.StringSlice("btf"), c.StringSlice("types"), objs.paths)...)
 	in.addCorpus(corp, c.String("output"))
 	if err := in.refuse(c.String("output")); err != nil {
+		return err
+	}
+	types, err := readTypes(c)
+	if err != nil {
 		return err
 	}
 	growSlowly()
 	bar := newProgress(c, len(corp.Files))
 	cfg := check.Config{
 		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set,
-		Loaders: o.loaders, Policy: o.policy, Rodata: c.StringSlice("rodata-var"),
+		Loaders: o.loaders, Policy: o.policy, Rodata: c.StringSlice("rodata-var"), Types: types,
 	}
 	rep, err := check.Run(c.Context, cfg)
 	bar.finish()

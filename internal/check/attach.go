@@ -118,6 +118,9 @@ func (e *evaluation) probe(names []string, pattern string) {
 	e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: "function " + names[0], Attach: true, Reason: "not in the kernel's BTF, which does not list every function"})
 }
 
+// noType is why a relocation is not resolved where there is no candidate.
+const noType = "no candidate"
+
 // notThere is why a program cannot be attached to what it names.
 const notThere = "not in the kernel's BTF"
 

@@ -4,6 +4,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/engine"
@@ -56,6 +57,7 @@ func (r records) asksForID(i int) bool {
 type dryRun struct {
 	sets *unwrap.Sets
 	at   map[*engine.Object]int // place in the objects
+	adds [][]decisions          // by file of types that the loader adds, by object
 }
 
 func newDryRun(objects []*Object) dryRun {
@@ -99,9 +101,44 @@ func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 		for _, dec := range t.table.Decisions(i) {
 			list = append(list, dec)
 		}
+		for _, added := range d.adds {
+			list.complete(added[d.at[o]])
+		}
 		out[d.at[o]] = list
 	}
 	return out, nil
+}
+
+// Types are types that the loader adds to those of each kernel.
+type Types struct {
+	Name string // for messages
+	BTF  []byte // of the byte order of the objects that they are for
+}
+
+// add has the records whose roots a kernel does not have decided by other types.
+func (d *dryRun) add(ctx context.Context, l []Types) error {
+	for _, types := range l {
+		t := new(target) // which the decisions need
+		if err := t.Load(ctx, types.Name, types.BTF); err != nil {
+			return err
+		}
+		added, err := dryRun{sets: d.sets, at: d.at}.on(ctx, t)
+		if err != nil {
+			return fmt.Errorf("%s: %w", types.Name, err)
+		}
+		d.adds = append(d.adds, added)
+	}
+	return nil
+}
+
+// complete takes over the decisions on records whose roots only the other side has. Those that
+// the loader gives up on stay as they are.
+func (d decisions) complete(other decisions) {
+	for i := range other {
+		if d[i].NoCandidate() && !other[i].NoCandidate() && other[i].Result <= engine.Poisoned {
+			d[i] = other[i]
+		}
+	}
 }
 
 // decisions are what libbpf makes of each record of one object on one kernel,

@@ -34,6 +34,9 @@ type Config struct {
 	// Rodata are globs of the names of read-only variables that the loader may
 	// set before it loads, so that their value in the object tells nothing.
 	Rodata []string
+
+	// Types are types that the loader adds to those of each kernel. A type that the kernel has goes before them.
+	Types []Types
 }
 
 func (c *Config) settable(variable string) bool {
@@ -63,6 +66,9 @@ func (c *Config) UnmatchedRodata() []string {
 // ends.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := newRun(cfg)
+	if err := r.loader.add(ctx, cfg.Types); err != nil {
+		return nil, err
+	}
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *target { return new(target) },
 		func(t *target, _ sweep.Rank, it *corpus.Kernel) error {
@@ -283,9 +289,21 @@ func (r *run) skippedList() []*corpus.Error {
 	return out
 }
 
-// nowhere takes a target that none of so many kernels has for one that the loader
-// sets: it is told once, and does not fail everywhere. Of one or two kernels that is
-// not known.
+// byLoader says what a loader seems to do where no kernel has what a finding is about, "" for what
+// no loader does.
+func byLoader(f *Finding) string {
+	switch {
+	case f.Status != Fails:
+	case f.Topic == TopicTarget && f.Reason == notThere:
+		return "no kernel here has it, so the loader seems to set it: --target says what to"
+	case f.Topic == TopicCORE && f.Reason == noType:
+		return "no kernel here has the type, so the loader seems to add it: --types says from where"
+	}
+	return ""
+}
+
+// nowhere takes a target or a type that none of so many kernels has for one that comes from the
+// loader: it is told once, and does not fail everywhere. Of one or two kernels that is not known.
 func (p *Program) nowhere(kernels int) {
 	const enough = 3
 	for i := range p.Findings {
@@ -294,8 +312,10 @@ func (p *Program) nowhere(kernels int) {
 		}
 	}
 	for i := range p.Findings {
-		if f := &p.Findings[i]; f.Topic == TopicTarget && f.Reason == notThere && len(f.Kernels) >= max(kernels, enough) {
-			f.Status, f.Reason = Unknown, "no kernel here has it, so the loader seems to set it: --target says what to"
+		if f := &p.Findings[i]; len(f.Kernels) >= max(kernels, enough) {
+			if by := byLoader(&f.Finding); by != "" {
+				f.Status, f.Reason = Unknown, by
+			}
 		}
 	}
 }

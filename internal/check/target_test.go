@@ -3,9 +3,13 @@
 package check
 
 import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testinput"
 )
@@ -52,5 +56,56 @@ func TestTarget(t *testing.T) {
 	}
 	if _, ok := o.WithTarget("no_such_program", "file_open"); ok {
 		t.Error("a program that is not there was attached")
+	}
+}
+
+// TestTypes has a loader add types that no kernel has.
+func TestTypes(t *testing.T) {
+	data := testinput.Named(t, "supplied.bpfel.o").Data
+	o, err := Parse(t.Context(), "supplied", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	btf, err := f.Section(".BTF").Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := btfenc.NewBuilder(binary.LittleEndian)
+	empty.Type("my_state", btfenc.KindStruct, false, 0, 0)
+	corp, err := corpus.Open(t.Context(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		types []Types
+		want  map[string]Status
+	}{
+		{nil, map[string]Status{"added": Unknown, "asked_for": Guarded, "flavored": Unknown, "kernels_own": Fails}},
+		{[]Types{{"supplied", btf}}, map[string]Status{"kernels_own": Fails}},
+		{[]Types{{"memberless", empty.Bytes()}}, map[string]Status{"added": Fails, "asked_for": Fails, "flavored": Fails, "kernels_own": Fails}},
+		{[]Types{{"memberless", empty.Bytes()}, {"supplied", btf}}, map[string]Status{"added": Fails, "asked_for": Fails, "flavored": Fails, "kernels_own": Fails}},
+	} {
+		rep, err := Run(t.Context(), Config{Objects: []*Object{o}, Corpus: corp, Jobs: 2, Types: tt.types})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range rep.Programs {
+			p := &rep.Programs[i]
+			for k, s := range p.Status {
+				if s != Other && s != tt.want[p.Name] {
+					t.Errorf("%d files: %s on %s: %s, want %s: %v", len(tt.types), p.Name, rep.Kernels[k].Name, s, tt.want[p.Name], p.Findings)
+				}
+			}
+		}
+	}
+	for name, bad := range map[string][]byte{"damaged": btf[:len(btf)-1], "empty": nil} {
+		_, err := Run(t.Context(), Config{Objects: []*Object{o}, Corpus: corp, Jobs: 1, Types: []Types{{name, bad}}})
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -275,9 +275,18 @@ func (d *Decision) Reason() string {
 	case m.result == Error:
 		return m.tb.explain(m, m.other).Err.Error()
 	case len(m.left) == 0:
-		return "no candidate"
+		return noCandidate
 	}
 	return "no matching candidate"
+}
+
+const noCandidate = "no candidate"
+
+// NoCandidate reports whether nothing on the target side has the name and the kind of the record's root, and that
+// decides.
+func (d *Decision) NoCandidate() bool {
+	m := d.m
+	return d.patch == "" && m.err == nil && (m.result == Absent || m.result == Poisoned) && len(m.left) == 0
 }
 
 // Local returns the local side.
