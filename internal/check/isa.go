@@ -2,7 +2,11 @@
 
 package check
 
-import "github.com/btfgen/btfgen/internal/bpfprog"
+import (
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+)
 
 // groups says when the groups of instructions came, and what in a kernel's BTF
 // came with them: the opcodes themselves are macros, which BTF does not have.
@@ -57,6 +61,7 @@ func (e *evaluation) instruction(u *use) {
 	n := u.newer
 	has := e.k.knows(n.Group)
 	if has == present {
+		e.cast(u)
 		return
 	}
 	came := "came in Linux " + groups[n.Group].since.String()
@@ -81,6 +86,25 @@ func (e *evaluation) instruction(u *use) {
 		return
 	}
 	e.absent = append(e.absent, absence{at: u.at, f: f})
+}
+
+// cast judges an addr_space_cast of an object without an arena, on a kernel that knows it. One that is not
+// reached was seen to be refused by 7.2 and taken by 6.18; 7.1 was the first to look at the fields of
+// instructions before it follows the code ("bpf: Move checks for reserved fields out of the main pass").
+func (e *evaluation) cast(u *use) {
+	if u.newer.Group != bpfprog.GroupArena || e.o.hasArena() {
+		return
+	}
+	f := Finding{Status: Fails, Topic: TopicInsn, Subject: u.newer.Name, Reason: "the object has no arena", Source: e.o.Source(u.at)}
+	if e.k.has(linux(7, 1)) == present {
+		e.addInsn(f)
+		return
+	}
+	e.absent = append(e.absent, absence{at: u.at, f: f})
+}
+
+func (o *Object) hasArena() bool {
+	return slices.ContainsFunc(o.Maps, func(m bpfprog.Map) bool { return m.Type == mapArena })
 }
 
 // addInsn adds a finding about an instruction. Of a kind that a program has

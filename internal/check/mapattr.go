@@ -43,6 +43,7 @@ const (
 	mapBloom               = 30
 	mapUserRingbuf         = 31
 	mapCgrpStorage         = 32
+	mapArena               = 33
 )
 
 // Flags of maps (include/uapi/linux/bpf.h).

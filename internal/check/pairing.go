@@ -152,4 +152,8 @@ func (k *functionKey) add(p *pairing, fn int) {
 			k.lacks = k.lacks || has != present
 		}
 	}
+	if groups[bpfprog.GroupArena] { // see cast
+		k.all = strconv.AppendBool(append(k.all, ' '), p.k.has(linux(7, 1)) == present)
+		k.lacks = k.lacks || !p.o.hasArena()
+	}
 }
