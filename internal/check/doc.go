@@ -41,7 +41,7 @@
 // its [Headline] sums it up.
 //
 // What BTF does not tell stands in tables with their sources: which programs may
-// call which helper (helpers.txt), which hooks of LSM they are kept from
+// call which helper and kfunc (helpers.txt, kfuncs.txt), which hooks of LSM they are kept from
 // (disabledHooks), what definitions of maps kernels take (mapRules), when
 // instructions came (groups), and helpers and types (came). A kernel's configuration, and which functions kprobes
 // may have beyond those in BTF, is known where its source has that (knowledge);

@@ -224,7 +224,7 @@ func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32
 		}
 	}
 	own = r.found.note(e.out)
-	e.kind = append(e.accesses(j), e.calls(j)...)
+	e.kind = slices.Concat(e.accesses(j), e.calls(j), e.kfuncCalls())
 	return own, r.code(ctx, &e)
 }
 

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/loadtest"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// kfuncTag is the declaration tag of kfuncs, in the BTF of kernels since 6.10 or so.
+const kfuncTag = "bpf_kfunc"
+
+// runningKfuncs returns the IDs of the running kernel's kfuncs: those with the tag, and what goes
+// by the name of one in the table.
+func runningKfuncs(t *testing.T, table *kfuncRules) map[string]btfenc.TypeID {
+	t.Helper()
+	tg := new(target)
+	if err := tg.Load(t.Context(), "running", loadtest.Kernel(t)); err != nil {
+		t.Fatal(err)
+	}
+	ids := make(map[string]btfenc.TypeID)
+	tg.types(func(_ string, b *rawbtf.BTF) {
+		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
+			switch ty := b.Type(id); {
+			case ty.Kind() == btfenc.KindDeclTag && string(ty.Name()) == kfuncTag:
+				f := b.Type(ty.Ref())
+				ids[string(f.Name())] = f.ID
+			case ty.Kind() == btfenc.KindFunc && table.of[string(ty.Name())] != nil:
+				ids[string(ty.Name())] = id
+			}
+		}
+	})
+	return ids
+}
+
+// TestVerifierKfuncs asks the running kernel, of each type of programs, which kfuncs they may
+// call. None that it lets them call may count as forbidden. With -v the answers are logged: kfuncs.txt is
+// made of them.
+func TestVerifierKfuncs(t *testing.T) {
+	k := runningKernel(t)
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	k.version = versionOf(kernel.Key{Release: unix.ByteSliceToString(u.Release[:])})
+	ids := runningKfuncs(t, kfuncTable())
+	names := slices.Sorted(maps.Keys(ids))
+	if len(names) == 0 {
+		t.Skip("skipped: the kernel has no kfuncs in its BTF")
+	}
+	allowedBy := map[string]map[string]bool{"sleeps": {}} // by type of programs
+	for _, p := range probes {
+		s := bpfprog.SectionOf(p.section)
+		if s == nil || k.lacks(enumProg, "BPF_PROG_TYPE_"+s.ProgType) {
+			continue
+		}
+		l := loader{kind: uint32(p.kind), attach: uint32(p.attach)}
+		if maySleep(s) {
+			l.flags = unix.BPF_F_SLEEPABLE
+		}
+		if p.to != "" {
+			y, ok := k.find(p.to, p.toKind)
+			if !ok {
+				continue
+			}
+			l.btfID = uint32(y.id)
+		}
+		if _, err := l.load(insn{Op: 0xb7}); err != nil {
+			l.result = 1 // what some types of attachment want
+			if _, err := l.load(insn{Op: 0xb7}); err != nil {
+				continue
+			}
+		}
+		if allowedBy[s.ProgType] == nil {
+			allowedBy[s.ProgType] = make(map[string]bool)
+		}
+		for _, name := range names {
+			log, err := l.load(insn{Op: bpfprog.OpCall, Src: 2, Imm: int64(ids[name])})
+			if errors.Is(err, unix.EPERM) {
+				t.Fatal(p.section, err)
+			}
+			forbids := strings.Contains(log, "calling kernel function") && strings.Contains(log, "is not allowed") || strings.Contains(log, "is not a kernel function")
+			if !forbids {
+				allowedBy[s.ProgType][name] = true
+			}
+			if strings.Contains(log, "sleepable") {
+				allowedBy["sleeps"][name] = true
+			}
+			switch status, why := k.kfuncForbidden(s, name); {
+			case !forbids && !strings.Contains(log, "sleepable") && status == Fails:
+				t.Errorf("%s: %s is allowed, but %s: %s", p.section, name, why, log)
+			case forbids && status == OK && !narrowed[name]:
+				t.Errorf("%s: %s is not allowed", p.section, name)
+			}
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(allowedBy)) {
+		t.Logf("KFUNC %s: %s", kind, strings.Join(slices.Sorted(maps.Keys(allowedBy[kind])), " "))
+	}
+	t.Logf("KFUNC all: %s", strings.Join(names, " "))
+}
+
+// narrowed are kfuncs that only some of the programs of a type may call.
+var narrowed = map[string]bool{"bpf_sock_destroy": true}
+
+// TestKfuncs reads the table and holds verdicts on kernels between those that were asked.
+func TestKfuncs(t *testing.T) {
+	if _, err := readKfuncs(kfuncText); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"a", "a: B", "a @x: B", "a @6.1: +b", "a @6.1: B@6.2", "a @6.1: B\na @6.1: B", "sleeps @6.1: a", "sleeps 6.1..6.2: a"} {
+		if r, err := readKfuncs(bad); err == nil {
+			t.Errorf("%q: %v", bad, r)
+		}
+	}
+	for _, tt := range []struct {
+		release, section, kfunc string
+		want                    Status
+	}{
+		{"6.12.1", "tp_btf/sched_switch", "bpf_task_acquire", OK},
+		{"6.12.1", "kprobe/vfs_read", "bpf_task_acquire", Fails},
+		{"7.3.0", "kprobe/vfs_read", "bpf_task_acquire", MayFail},
+		{"6.6.0", "tp_btf/sched_switch", "bpf_task_acquire", MayFail},
+		{"6.12.1", "raw_tp/sched_switch", "bpf_task_acquire", Fails},
+		{"6.18.1", "raw_tp/sched_switch", "bpf_task_acquire", Fails},
+		{"7.0.1", "raw_tp/sched_switch", "bpf_task_acquire", MayFail},
+		{"7.2.1", "raw_tp/sched_switch", "bpf_task_acquire", OK},
+		{"6.18.1", "kprobe/vfs_read", "bpf_rcu_read_lock", OK},
+		{"6.18.1", "kprobe/vfs_read", "bpf_copy_from_user_str", Fails},
+		{"6.18.1", "fentry.s/vfs_read", "bpf_copy_from_user_str", OK},
+		{"6.18.1", "kprobe/vfs_read", "bpf_arena_alloc_pages", Fails},
+		{"7.0.1", "kprobe/vfs_read", "bpf_arena_alloc_pages", MayFail},
+		{"7.2.1", "kprobe/vfs_read", "bpf_arena_alloc_pages", OK},
+		{"6.18.1", "kprobe.session/vfs_read", "bpf_session_is_return", MayFail},
+		{"6.18.1", "tc", "bpf_of_a_module", MayFail},
+	} {
+		k := &inventory{version: versionOf(kernel.Key{Release: tt.release})}
+		if got, why := k.kfuncForbidden(bpfprog.SectionOf(tt.section), tt.kfunc); got != tt.want {
+			t.Errorf("%s: %s: %s: %s, want %s: %s", tt.release, tt.section, tt.kfunc, got, tt.want, why)
+		}
+	}
+}
+
+// TestCallers is TestKfuncs for programs, which scripts/check-kernels.sh loads into kernels.
+func TestCallers(t *testing.T) {
+	absent := map[string]Status{"5.10": Guarded, "6.1": Guarded}
+	with := func(on map[string]Status) map[string]Status {
+		out := maps.Clone(absent)
+		maps.Copy(out, on)
+		return out
+	}
+	expectVerdicts(t, "callers", []Topic{TopicKfunc}, map[string]expected{
+		"traced":  {on: absent},
+		"probed":  {on: with(map[string]Status{"7.3": MayFail}), status: Fails},
+		"raw":     {on: with(map[string]Status{"7.3": OK}), status: Fails},
+		"allowed": {on: absent},
+	})
+}
