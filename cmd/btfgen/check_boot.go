@@ -352,7 +352,7 @@ func (r *bootRun) take(e boot.Event) {
 // ended tells what a command came to.
 func (r *bootRun) ended() {
 	if r.partial {
-		fmt.Fprintln(r.c.App.Writer)
+		foreign.Fprintf(r.c.App.Writer, "\n")
 	}
 	switch {
 	case r.exit == nil:
