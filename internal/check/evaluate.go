@@ -135,7 +135,7 @@ func (e *evaluation) explore(ctx context.Context) *interp.Result {
 	return interp.Explore(ctx, e.o.Object, e.pr, &interp.Input{
 		Features: e.k.features,
 		Record:   e.loader.value,
-		Ksym:     e.hasKsym,
+		Ksym:     e.ksym,
 		Kconfig:  func(x *bpfprog.Extern) interp.Number { return e.k.kconfig(e.o, x) },
 		Settable: e.settable,
 		Units:    sharedUnits{e.pairing},

@@ -54,7 +54,7 @@ func execute(o *Object, i int) {
 	interp.Explore(context.Background(), o.Object, &o.Programs[i], &interp.Input{
 		Features: interp.Features{Rodata: true, Partial: true, StImm: true, Globals: true, LazyGlobals: i%2 == 0},
 		Record:   func(int) (uint64, bool) { return 0, false },
-		Ksym:     func(*bpfprog.Extern) bool { return i%2 == 0 },
+		Ksym:     func(*bpfprog.Extern) interp.Number { return interp.Number{V: uint64(i) % 2} },
 		Kconfig:  func(*bpfprog.Extern) interp.Number { return interp.Number{Unknown: math.MaxUint64} },
 		Settable: func(string) bool { return false },
 	})

@@ -69,9 +69,9 @@ func TestSettings(t *testing.T) {
 	}{
 		"nothing known": {"", "", verdicts{
 			"truth": MayFail, "tristate": MayFail, "letter": MayFail, "number": MayFail, "text": MayFail, "not_set": MayFail, "symbol": MayFail, "probed": MayFail,
-			"no_symbol": Fails, "nothing_to_probe": MayFail, "nothing_matches": MayFail,
+			"no_symbol": MayFail, "nothing_to_probe": MayFail, "nothing_matches": MayFail,
 		}},
-		"configuration": {usualConfig, "", verdicts{"no_symbol": Fails, "nothing_to_probe": MayFail, "nothing_matches": MayFail}},
+		"configuration": {usualConfig, "", verdicts{"no_symbol": MayFail, "nothing_to_probe": MayFail, "nothing_matches": MayFail}},
 		"both":          {usualConfig, usualSymbols, verdicts{"nothing_to_probe": MayFail, "nothing_matches": MayFail}},
 		"no modules":    {noModules, usualSymbols, verdicts{"nothing_to_probe": Fails, "nothing_matches": Fails}},
 		"other settings": {strings.NewReplacer("JIT=y", "JIT=m", "EVENTS=y", "EVENTS=m", "250", "99", "(none)", "host").Replace(noModules), usualSymbols, verdicts{

@@ -8,6 +8,9 @@ import (
 	"strconv"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/interp"
+	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // pairing is one object on one kernel: what its programs have in common there.
@@ -56,6 +59,20 @@ func (p *pairing) hasKsym(x *bpfprog.Extern) bool {
 		return !p.k.knowsSymbols() || p.k.known.symbols[x.Name].any()
 	}
 	return p.missing(x).why == ""
+}
+
+// ksym is hasKsym in a number. Where symbols are not known, a weak untyped one that is no function of the
+// BTF may be there or not.
+func (p *pairing) ksym(x *bpfprog.Extern) interp.Number {
+	if !p.hasKsym(x) {
+		return interp.Number{}
+	}
+	if x.Type == 0 && x.Weak && !p.k.knowsSymbols() {
+		if _, ok := p.k.find(rawbtf.Essential(x.Name), btfenc.KindFunc); !ok {
+			return interp.Number{Unknown: ^uint64(0)}
+		}
+	}
+	return interp.Number{V: 1}
 }
 
 // codeKey returns the key of a program's code, of which e.kind is a part.
@@ -139,7 +156,7 @@ func (k *functionKey) add(p *pairing, fn int) {
 		case x.Kind == bpfprog.ExternKsym:
 			lacks := !p.hasKsym(x)
 			flag(lacks)
-			k.explored = strconv.AppendBool(k.explored, lacks)
+			k.explored = fmt.Appendf(k.explored, " %v", p.ksym(x))
 			if x.Type != 0 {
 				k.all = append(k.all, p.missing(x).why...)
 			}

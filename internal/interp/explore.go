@@ -406,11 +406,12 @@ func (x *explorer) externAddress(n int32) value {
 		return unknown
 	case e.Kind == bpfprog.ExternKconfig:
 		return value{kind: dataPtr, base: int32(len(x.o.Data)) + n}
-	case x.in.Ksym(e):
+	}
+	v := x.in.Ksym(e).value()
+	if v.isConst() && v.v != 0 {
 		return value{kind: nonNull}
 	}
-	v := constant(0)
-	v.src = x.source(e.Name, 0)
+	v.src = x.source(e.Name, v.v)
 	return v
 }
 

@@ -34,7 +34,7 @@ func runIn(ctx context.Context, o *bpfprog.Object, funcs ...[]insn) *Result {
 	return Explore(ctx, o, &pr, &Input{
 		Features: Features{Rodata: true, Partial: true, Narrow: true, StImm: true},
 		Record:   func(int) (uint64, bool) { return 0, true },
-		Ksym:     func(*bpfprog.Extern) bool { return false },
+		Ksym:     func(*bpfprog.Extern) Number { return Number{} },
 		Kconfig:  func(*bpfprog.Extern) Number { return Number{Unknown: math.MaxUint64} },
 		Settable: func(string) bool { return false },
 	})

@@ -39,7 +39,7 @@ type Input struct {
 
 	Units Units // what is known already; nil for nothing
 
-	Ksym     func(e *bpfprog.Extern) bool   // the kernel has it
+	Ksym     func(e *bpfprog.Extern) Number // whether the kernel has it: 1 or 0
 	Kconfig  func(e *bpfprog.Extern) Number // what the loader puts there
 	Settable func(variable string) bool     // the loader may change this read-only variable; its name may be empty
 }
