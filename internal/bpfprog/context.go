@@ -93,7 +93,7 @@ func (s *addresses) clone() *addresses { return &addresses{s.regs, maps.Clone(s.
 // paths to an instruction.
 type flow struct {
 	o       *Object
-	steps   *limits.Meter       // instructions, and slots of the stack where paths meet
+	steps   *limits.Meter       // instructions, calls of what is not followed, and slots of the stack where paths meet
 	at      map[Site]*addresses // where paths meet
 	work    []Site
 	leaders map[int][]bool // by function: places where paths can meet
@@ -113,6 +113,7 @@ func (f *flow) known(p *Program) map[int]bool {
 		caller := unknown[len(unknown)-1]
 		unknown = unknown[:len(unknown)-1]
 		for _, fn := range f.o.calls[caller] {
+			f.steps.Step(1)
 			if known[fn] && fn != p.Fn {
 				delete(known, fn)
 				unknown = append(unknown, fn)
