@@ -18,6 +18,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
@@ -101,6 +102,9 @@ var schemaRuns = []struct {
 	{"corpus_packed", false, 0, "corpus import odd -o odd.btfc"},
 	{"corpus_list", true, 0, "corpus list --long odd.btfc"},
 	{"corpus_sizes", false, 0, "corpus list --sizes x.btfc"},
+	{"corpus_list", true, 0, "corpus list --long made"},
+	{"corpus_packed", false, 0, "corpus import made -o made.btfc"},
+	{"corpus", false, 0, "corpus import made -o made2"},
 	{"corpus", false, 0, "corpus extract $K/debian/12/x86_64 -o dir/"},
 	{"corpus", false, 0, "corpus extract $K/debian/12/x86_64 -o file.btf"},
 }
@@ -123,6 +127,7 @@ func TestSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, "some/kernel.btf.zst", string(kernel))
+	write(t, "made/debian/10/x86_64/5.4.0-7-test.btf.zst", string(kernel)+string(corpus.MadeFrame("pahole v1.24")))
 	b := btfenc.NewBuilder(binary.LittleEndian)
 	b.Type("abc", btfenc.KindStruct, false, 0, 4)
 	odd := b.Bytes()
