@@ -160,7 +160,7 @@ func TestCheckBoot(t *testing.T) {
 	stdout.Reset()
 	stderr.Reset()
 	status = run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self,
-		"--command", self + " check --btf /sys/kernel/btf biolat.bpfel.o", objects + "biolat.bpfel.o"}, &stdout, &stderr)
+		"--command", self + " check --btf /sys/kernel/btf execsnoop.bpfel.o", objects + "execsnoop.bpfel.o"}, &stdout, &stderr)
 	if status != statusOK {
 		t.Errorf("status %d\n%s", status, &stderr)
 	}

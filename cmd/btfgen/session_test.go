@@ -151,7 +151,7 @@ func TestBadges(t *testing.T) {
 // TestForReadmes holds what docs/check.md shows of what check writes for READMEs, its badge included.
 func TestForReadmes(t *testing.T) {
 	r := readerIn(t, map[string]string{
-		"corpus": "../../testdata/vmlinux", "tracer.bpf.o": "../../testdata/bpf/tool.bpfel.o", "disk.bpf.o": "../../testdata/bpf/biolat.bpfel.o",
+		"corpus": "../../testdata/vmlinux", "tracer.bpf.o": "../../testdata/bpf/tool.bpfel.o", "exec.bpf.o": pageObject,
 	})
 	run := func(format, objects string) string {
 		r.do("btfgen check --btf corpus -f "+format+" -o out "+objects, statusOK)
@@ -164,8 +164,8 @@ func TestForReadmes(t *testing.T) {
 	text := string(page)
 	table := regexp.MustCompile(`(?m)^\| distribution \|.*\n(?:\|.*\n)*`)
 	got := map[*regexp.Regexp]string{
-		table: run("table", "tracer.bpf.o disk.bpf.o"),
-		regexp.MustCompile(`(?m)^tracer\.bpf\.o: .*\n(?:.+: .*\n)*`): run("min-kernel", "tracer.bpf.o disk.bpf.o"),
+		table: run("table", "tracer.bpf.o exec.bpf.o"),
+		regexp.MustCompile(`(?m)^tracer\.bpf\.o: .*\n(?:.+: .*\n)*`): run("min-kernel", "tracer.bpf.o exec.bpf.o"),
 	}
 	for block, want := range got {
 		if found := block.FindString(text); found == "" || !*update && found != want {
