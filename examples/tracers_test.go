@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/loadtest"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -124,6 +125,7 @@ func attaches(t *testing.T, tracer string, options map[string]string) {
 
 // All that docs/tracers.md tells to copy builds, and attaches.
 func TestRecipes(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for _, tool := range []string{"clang-19", "llvm-strip-19"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip("needs " + tool)

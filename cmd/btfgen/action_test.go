@@ -19,6 +19,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 // action is what matters here of action.yml.
@@ -153,6 +155,7 @@ func readAction(t *testing.T) *action {
 
 // TestAction has the action, built from its source, do each of its commands.
 func TestAction(t *testing.T) {
+	raceflag.SkipSerial(t)
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("needs bash")
 	}

@@ -11,11 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 // TestDockerfile does what the Dockerfile does to build the program, with what .dockerignore lets through, and
 // looks at the program that comes out: it has to be static, as there is nothing else in the image.
 func TestDockerfile(t *testing.T) {
+	raceflag.SkipSerial(t)
 	data, err := os.ReadFile("../../Dockerfile")
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/creader"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -18,6 +19,7 @@ func TestMain(m *testing.M) { creader.Main(m) }
 // The reader in C opens an archive of a thousand kernels with less than a megabyte, and says the same of it as
 // the one in Go.
 func TestCThousand(t *testing.T) {
+	raceflag.SkipSerial(t)
 	data, _ := thousandKernels(t)
 	c := creader.Start(t)
 	if !c.Compare(t, data) {
@@ -33,6 +35,7 @@ func TestCThousand(t *testing.T) {
 
 // Both readers make the same of shapes that no kernel has: cycles of anonymous types, copies, and all kinds.
 func TestCOdd(t *testing.T) {
+	raceflag.SkipSerial(t)
 	c := creader.Start(t)
 	for i := range 60 {
 		r := rand.New(rand.NewPCG(uint64(i), 1))

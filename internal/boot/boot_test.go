@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 func TestEvents(t *testing.T) {
@@ -148,6 +149,7 @@ func TestBoot(t *testing.T) {
 			tmp := fakeQEMU(t, tt.script)
 			h := &Host{Timeout: time.Second}
 			if strings.Contains(tt.want, "bytes") {
+				raceflag.SkipSerial(t)
 				h.Timeout = time.Minute
 			}
 			events := 0

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 func pageOf(t *testing.T, r *check.Report) string {
@@ -146,6 +147,7 @@ func framed(page string, width int) string {
 
 // TestAxe has axe-core look at the page, with something open.
 func TestAxe(t *testing.T) {
+	raceflag.SkipSerial(t)
 	axe, err := os.ReadFile(module(t, "axe-core/axe.min.js"))
 	if err != nil {
 		t.Fatal(err)
@@ -172,6 +174,7 @@ axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "bes
 
 // TestScreenshots leaves pictures of the page in the directory that BTFGEN_SCREENSHOTS names.
 func TestScreenshots(t *testing.T) {
+	raceflag.SkipSerial(t)
 	dir := os.Getenv("BTFGEN_SCREENSHOTS")
 	if dir == "" {
 		t.Skip("needs BTFGEN_SCREENSHOTS, a directory for pictures")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 // large is a report as big as is promised to be handled with ease: 50 programs
@@ -82,6 +83,7 @@ const maxPage = 450_000 // bytes that the page of large may have
 // TestLargePage wants the page of a large report small, and tells how long a
 // browser takes to open and to filter it.
 func TestLargePage(t *testing.T) {
+	raceflag.SkipSerial(t)
 	var b bytes.Buffer
 	if err := HTML(&b, large(), Options{}); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
 // module returns the path of a file of an npm module below BTFGEN_NPM, a directory
@@ -25,6 +27,7 @@ func module(t *testing.T, path string) string {
 // TestSARIFMultitool has Microsoft's validator look at a report, by the schema, its
 // own rules and GitHub's.
 func TestSARIFMultitool(t *testing.T) {
+	raceflag.SkipSerial(t)
 	tool := module(t, "@microsoft/sarif-multitool-linux/Sarif.Multitool")
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("needs Linux on x86_64")

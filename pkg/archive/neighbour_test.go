@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -171,6 +172,7 @@ func (s *objectSet) add(t *testing.T, k *corpus.Kernel, target *relolog.Target) 
 // TestNeighbourFigures leaves the kernels of the corpus out in turn. Its log is
 // the table in docs/pipelines.md.
 func TestNeighbourFigures(t *testing.T) {
+	raceflag.SkipSerial(t)
 	if os.Getenv("BTFGEN_CORPUS") == "" {
 		t.Skip("needs BTFGEN_CORPUS")
 	}
