@@ -107,7 +107,7 @@ for i in "${!kernels[@]}"; do
 	# A test that skips itself is no test that passes.
 	"$work/btfgen" check --boot "$kernel" --timeout "$timeout" \
 		--command "BTFGEN_LIVE=1 $work/check.test -test.v -test.run=^TestVerifier" >"$work/log" 2>"$work/err" || true
-	grep -hE -- '--- (PASS|FAIL|SKIP)|_test.go:[0-9]*: .*(map\[|but|want)|exit status' "$work/log" "$work/err" || true
+	grep -hE -- '--- (PASS|FAIL|SKIP)|_test.go:[0-9]*: .*(map\[|\<but\>|\<want\>|skipped:)|exit status' "$work/log" "$work/err" || true
 	if ! awk '/^ *--- PASS: TestVerifier/ { n++ } /: exit status 0$/ { end = 1 } END { exit !(end && n > 1) }' "$work/log"; then
 		say "$kernel: a test has failed, or they did not come to an end"
 		tail -n 5 "$work/err" >&2
