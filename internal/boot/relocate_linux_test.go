@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/loadtest"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -52,7 +52,7 @@ func TestRelocator(t *testing.T) {
 			}
 			for _, p := range spec.Programs {
 				ours, err := r.program(p)
-				theirs := relocate(p, types)
+				theirs := loadtest.Relocate(p, types)
 				if err != nil || theirs == nil {
 					continue
 				}
@@ -89,27 +89,4 @@ func TestRelocator(t *testing.T) {
 	if same < 500 || poisoned < 20 || resized == 0 || differ > same/20 {
 		t.Error("too few to tell anything, or too many that differ")
 	}
-}
-
-// relocate returns a program's instructions after cilium/ebpf has relocated them; nil if it does not.
-func relocate(p *ebpf.ProgramSpec, kernel *btf.Spec) asm.Instructions {
-	insns := p.Copy().Instructions
-	var relos []*btf.CORERelocation
-	var at []*asm.Instruction
-	for it := insns.Iterate(); it.Next(); {
-		if r := btf.CORERelocationMetadata(it.Ins); r != nil {
-			relos, at = append(relos, r), append(at, it.Ins)
-		}
-	}
-	var local btf.Builder
-	fixups, err := btf.CORERelocate(relos, []*btf.Spec{kernel}, p.ByteOrder, local.Add)
-	if err != nil {
-		return nil
-	}
-	for i := range fixups {
-		if fixups[i].Apply(at[i]) != nil {
-			return nil
-		}
-	}
-	return insns
 }

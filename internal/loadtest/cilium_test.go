@@ -82,7 +82,7 @@ func types(t *testing.T, data []byte) *btf.Spec {
 func load(t *testing.T, all *ebpf.CollectionSpec, name string, kernel *btf.Spec, cache *btf.Cache) *outcome {
 	t.Helper()
 	prog := all.Programs[name].Copy()
-	out := &outcome{relocated: relocate(prog, kernel)}
+	out := &outcome{relocated: Relocate(prog, kernel)}
 	one := all.Copy()
 	one.Programs = map[string]*ebpf.ProgramSpec{name: prog}
 	one.Variables = nil
@@ -111,30 +111,6 @@ func load(t *testing.T, all *ebpf.CollectionSpec, name string, kernel *btf.Spec,
 	}
 	out.xlated = insns
 	return out
-}
-
-// relocate returns a program's instructions after cilium/ebpf has relocated
-// them, as it does on the way to the kernel; nil if it fails there, too.
-func relocate(p *ebpf.ProgramSpec, kernel *btf.Spec) asm.Instructions {
-	insns := slices.Clone(p.Instructions)
-	var relos []*btf.CORERelocation
-	var at []*asm.Instruction
-	for it := insns.Iterate(); it.Next(); {
-		if r := btf.CORERelocationMetadata(it.Ins); r != nil {
-			relos, at = append(relos, r), append(at, it.Ins)
-		}
-	}
-	var local btf.Builder
-	fixups, err := btf.CORERelocate(relos, []*btf.Spec{kernel}, p.ByteOrder, local.Add)
-	if err != nil {
-		return nil
-	}
-	for i := range fixups {
-		if fixups[i].Apply(at[i]) != nil {
-			return nil
-		}
-	}
-	return insns
 }
 
 var address = regexp.MustCompile(`\b0x[0-9a-f]{8,}\b`)
