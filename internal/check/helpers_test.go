@@ -23,13 +23,7 @@ import (
 
 // probes are the types of programs that the running kernel is asked about: a
 // section, the numbers of the types, and for those that are attached by BTF to what.
-var probes = []struct {
-	section string
-	kind    ebpf.ProgramType
-	attach  ebpf.AttachType
-	to      string
-	toKind  btfenc.Kind
-}{
+var probes = []probe{
 	{"socket", ebpf.SocketFilter, 0, "", 0},
 	{"kprobe", ebpf.Kprobe, 0, "", 0},
 	{"uprobe.s", ebpf.Kprobe, 0, "", 0},
@@ -92,35 +86,12 @@ var unprobed = map[string]bool{
 // helpers they may call. None that it lets them call may count as forbidden.
 // With -v the answers are logged: helpers.txt is made of them.
 func TestVerifierHelpers(t *testing.T) {
-	k := runningKernel(t)
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		t.Fatal(err)
-	}
-	k.version = versionOf(kernel.Key{Release: unix.ByteSliceToString(u.Release[:])})
+	k := datedKernel(t)
 	types := 0
 	for _, p := range probes {
-		s := bpfprog.SectionOf(p.section)
-		if s == nil || k.lacks(enumProg, "BPF_PROG_TYPE_"+s.ProgType) {
+		s, l := p.loader(t, k)
+		if l == nil {
 			continue
-		}
-		l := loader{kind: uint32(p.kind), attach: uint32(p.attach)}
-		if maySleep(s) {
-			l.flags = unix.BPF_F_SLEEPABLE
-		}
-		if p.to != "" {
-			y, ok := k.find(p.to, p.toKind)
-			if !ok {
-				continue
-			}
-			l.btfID = uint32(y.id)
-		}
-		if _, err := l.load(insn{Op: 0xb7}); err != nil {
-			l.result = 1 // what some types of attachment want
-			if _, err := l.load(insn{Op: 0xb7}); err != nil {
-				t.Logf("%s: %s: not probed: %v", p.section, p.to, err)
-				continue
-			}
 		}
 		types++
 		var allowed []int64
@@ -166,6 +137,55 @@ func ranges(l []int64) string {
 		i = j + 1
 	}
 	return b.String()
+}
+
+// probe is a type of programs.
+type probe struct {
+	section string
+	kind    ebpf.ProgramType
+	attach  ebpf.AttachType
+	to      string
+	toKind  btfenc.Kind
+}
+
+// loader returns what loads programs of the type, and their section; nil if the kernel has none, or they cannot be
+// loaded here.
+func (p *probe) loader(t *testing.T, k *inventory) (*bpfprog.Section, *loader) {
+	s := bpfprog.SectionOf(p.section)
+	if s == nil || k.lacks(enumProg, "BPF_PROG_TYPE_"+s.ProgType) {
+		return nil, nil
+	}
+	l := &loader{kind: uint32(p.kind), attach: uint32(p.attach)}
+	if maySleep(s) {
+		l.flags = unix.BPF_F_SLEEPABLE
+	}
+	if p.to != "" {
+		y, ok := k.find(p.to, p.toKind)
+		if !ok {
+			return nil, nil
+		}
+		l.btfID = uint32(y.id)
+	}
+	if _, err := l.load(insn{Op: 0xb7}); err != nil {
+		l.result = 1 // what some types of attachment want
+		if _, err := l.load(insn{Op: 0xb7}); err != nil {
+			t.Logf("%s: %s: not probed: %v", p.section, p.to, err)
+			return nil, nil
+		}
+	}
+	return s, l
+}
+
+// datedKernel is runningKernel with the version that its release tells.
+func datedKernel(t *testing.T) *inventory {
+	t.Helper()
+	k := runningKernel(t)
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	k.version = versionOf(kernel.Key{Release: unix.ByteSliceToString(u.Release[:])})
+	return k
 }
 
 // loader loads programs of one type.

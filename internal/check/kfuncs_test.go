@@ -54,12 +54,7 @@ func runningKfuncs(t *testing.T, table *kfuncRules) map[string]btfenc.TypeID {
 // call. None that it lets them call may count as forbidden. With -v the answers are logged: kfuncs.txt is
 // made of them.
 func TestVerifierKfuncs(t *testing.T) {
-	k := runningKernel(t)
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		t.Fatal(err)
-	}
-	k.version = versionOf(kernel.Key{Release: unix.ByteSliceToString(u.Release[:])})
+	k := datedKernel(t)
 	ids := runningKfuncs(t, kfuncTable())
 	names := slices.Sorted(maps.Keys(ids))
 	if len(names) == 0 {
@@ -67,26 +62,9 @@ func TestVerifierKfuncs(t *testing.T) {
 	}
 	allowedBy := map[string]map[string]bool{"sleeps": {}} // by type of programs
 	for _, p := range probes {
-		s := bpfprog.SectionOf(p.section)
-		if s == nil || k.lacks(enumProg, "BPF_PROG_TYPE_"+s.ProgType) {
+		s, l := p.loader(t, k)
+		if l == nil {
 			continue
-		}
-		l := loader{kind: uint32(p.kind), attach: uint32(p.attach)}
-		if maySleep(s) {
-			l.flags = unix.BPF_F_SLEEPABLE
-		}
-		if p.to != "" {
-			y, ok := k.find(p.to, p.toKind)
-			if !ok {
-				continue
-			}
-			l.btfID = uint32(y.id)
-		}
-		if _, err := l.load(insn{Op: 0xb7}); err != nil {
-			l.result = 1 // what some types of attachment want
-			if _, err := l.load(insn{Op: 0xb7}); err != nil {
-				continue
-			}
 		}
 		if allowedBy[s.ProgType] == nil {
 			allowedBy[s.ProgType] = make(map[string]bool)
