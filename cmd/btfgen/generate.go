@@ -86,8 +86,8 @@ func minimizeOptions(c *cli.Context) (o minimize.Options, err error) {
 // runningKernel is where the kernel shows its own BTF and that of its modules.
 const runningKernel = "/sys/kernel/btf"
 
-// openCorpus finds the kernels of the command's sources. mapped is
-// corpus.Options.Map.
+// openCorpus finds the kernels of the command's sources. Of how it takes Map and
+// Extras.
 func openCorpus(c *cli.Context, how corpus.Options) (*corpus.Corpus, error) {
 	sources := c.StringSlice("btf")
 	switch {

@@ -33,7 +33,7 @@ type loader struct {
 // objects loads objects one after the other, and tells of each program.
 func objects(j *Job, tell func(Event)) error {
 	ctx := context.Background()
-	corp, err := corpus.Open(ctx, []string{"/sys/kernel/btf"}, corpus.Options{Extras: true})
+	corp, err := corpus.Open(ctx, []string{"/sys/kernel/btf"}, corpus.Options{})
 	if err != nil {
 		return err
 	}

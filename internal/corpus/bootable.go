@@ -124,10 +124,10 @@ func (b *booting) wants(name string) bool {
 	return isConfig(name) || !unrelated(base) && !strings.HasPrefix(base, "modules.")
 }
 
-// isConfig says whether a file's name is that of a kernel's configuration.
+// isConfig says whether a file's name is that of the configuration of a kernel in a package.
 func isConfig(name string) bool {
-	base := path.Base(name)
-	return strings.HasPrefix(base, "config-") || base == "config" && releaseFromTree(name) != ""
+	kind, release := extraOf(name)
+	return kind == extraConfig && release != ""
 }
 
 // take takes content that is neither compressed nor a container.
