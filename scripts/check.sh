@@ -6,7 +6,7 @@
 #
 #   BTFGEN_CORPUS  a directory of kernel BTFs for the tests over a whole corpus
 #   BTFGEN_DEBIAN  a directory of unpacked packages with BPF objects
-#   FUZZTIME       how long to run each fuzz target (default 3s)
+#   FUZZTIME       how long to run each fuzz target (default 2s)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -144,7 +144,7 @@ else
 fi
 
 step 'fuzzing'
-scripts/fuzz.sh --each "${FUZZTIME:-3s}"
+scripts/fuzz.sh --each "${FUZZTIME:-2s}"
 
 step 'clean tree'
 if git rev-parse --git-dir >/dev/null 2>&1 && [ -n "$(git status --porcelain)" ]; then

@@ -16,6 +16,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/canon"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -63,6 +64,7 @@ func TestRealKernels(t *testing.T) {
 
 // What an archive says of its making comes back in one form, whatever the order and the spelling.
 func TestInfo(t *testing.T) {
+	raceflag.SkipSerial(t)
 	btf := testminimized.Kernels(t)[0].BTF
 	of := func(arches ...string) (list []archive.Kernel) {
 		for _, a := range arches {

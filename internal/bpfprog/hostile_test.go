@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testelf"
 )
 
@@ -140,6 +141,7 @@ func mustELF(data []byte) *elf.File {
 
 // TestHostile bounds what hostile objects cost.
 func TestHostile(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for name, h := range hostile {
 		data := h.make()
 		n := allocated(func() {

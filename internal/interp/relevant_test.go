@@ -18,6 +18,7 @@ import (
 // TestRelevant gives other values to records that are not relevant: the
 // exploration must come to the same.
 func TestRelevant(t *testing.T) {
+	raceflag.SkipSerial(t)
 	rnd := rand.New(rand.NewPCG(5, 5))
 	irrelevant, relevant := 0, 0
 	programs := 250

@@ -313,6 +313,7 @@ func heavy() map[string][]byte {
 
 // Open's memory is limited, whichever stream a payload consists of.
 func TestMemory(t *testing.T) {
+	raceflag.SkipSerial(t)
 	doc, err := os.ReadFile("../../docs/archive-format.md")
 	if err != nil {
 		t.Fatal(err)
