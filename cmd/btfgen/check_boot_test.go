@@ -83,6 +83,7 @@ func TestCheckBootCommand(t *testing.T) {
 		{"not there", "", []string{"--command", "/no/such"}, 2, "", "/no/such"},
 		{"names no program", "", []string{"--command", " X=1 "}, 2, "", "--command names no program"},
 		{"the same name twice", "", []string{program}, 2, "", "two files are called tool"},
+		{"with types", "", []string{"--types", "x.btf"}, 2, "", "--boot does not go with --types"},
 		{"with a report", "", []string{"--json"}, 2, "", "--boot does not go with --json"},
 		{"a target of nothing", "", []string{"--target", "x"}, 2, "", `--target "x": want PROGRAM=NAME`},
 		{"no time", "", []string{"--timeout", "0"}, 2, "", "--timeout 0: want at least 1"},
