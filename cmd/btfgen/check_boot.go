@@ -38,7 +38,7 @@ func bootFlags() []cli.Flag {
 }
 
 // bootNot are the options of check that say what a report is to be like, or is about; those of policyFlags do not go with --boot either.
-var bootNot = []string{"btf", "select", "exclude", "format", "json", "min-kernel", "output", "require", "baseline", "diff"}
+var bootNot = []string{"btf", "select", "exclude", "types", "format", "json", "min-kernel", "output", "require", "baseline", "diff"}
 
 // boots is a check --boot.
 type boots struct {
