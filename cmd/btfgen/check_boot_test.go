@@ -13,17 +13,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/btfgen/btfgen/internal/raceflag"
+	"github.com/btfgen/btfgen/internal/testelf"
 )
 
 // bootFiles writes what check --boot takes, as far as it looks before it boots: an image, and a static program.
 func bootFiles(t *testing.T) (image, program string) {
 	t.Helper()
 	dir := t.TempDir()
-	img := make([]byte, 4096)
-	copy(img[0x1fe:], "\x55\xaa")
-	copy(img[0x202:], "HdrS")
-	img[0x236] = 1 // 64 bits
 	h := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: 1, Ehsize: 64}
 	copy(h.Ident[:], "\x7fELF\x02\x01\x01")
 	var b bytes.Buffer
@@ -31,12 +30,26 @@ func bootFiles(t *testing.T) (image, program string) {
 		t.Fatal(err)
 	}
 	image, program = filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "tool")
-	for name, data := range map[string][]byte{image: img, program: b.Bytes(), filepath.Join(dir, "tool.txt"): []byte("x")} {
+	for name, data := range map[string][]byte{image: bzImage(nil), program: b.Bytes(), filepath.Join(dir, "tool.txt"): []byte("x")} {
 		if err := os.WriteFile(name, data, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return image, program
+}
+
+// bzImage is an image for x86_64 with a kernel in it, by Linux's x86 boot protocol.
+func bzImage(kernel []byte) []byte {
+	const at = 4096
+	b := make([]byte, at)
+	copy(b[0x1fe:], "\x55\xaa")
+	copy(b[0x202:], "HdrS")
+	le := binary.LittleEndian
+	le.PutUint16(b[0x206:], 0x20f)        // version of the protocol
+	b[0x236] = 1                          // 64 bits
+	le.PutUint32(b[0x248:], at-(4+1)*512) // where the kernel is, from the end of the set-up code
+	le.PutUint32(b[0x24c:], uint32(len(kernel)))
+	return append(b, kernel...)
 }
 
 // fakeQEMU puts a script in the place of qemu, which does not know KVM.
@@ -116,6 +129,57 @@ func TestCheckBootCommand(t *testing.T) {
 			}
 			matches(t, stderr.String(), tt.stderr)
 		})
+	}
+}
+
+// bootKernel writes the image of a kernel that has real BTF, with its configuration beside it.
+func bootKernel(t *testing.T, config string) (image string) {
+	t.Helper()
+	packed, err := os.ReadFile("../../testdata/vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	types, err := d.DecodeAll(packed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vmlinux, _ := (&testelf.File{Order: binary.LittleEndian, Type: elf.ET_EXEC, Machine: elf.EM_X86_64, Sections: []testelf.Section{{Name: ".BTF", Data: types}}}).Build()
+	dir := t.TempDir()
+	image = filepath.Join(dir, "vmlinuz-6.1.0-47-amd64")
+	write(t, image, string(bzImage(vmlinux)))
+	write(t, filepath.Join(dir, "config-6.1.0-47-amd64"), config)
+	return image
+}
+
+// TestCheckBootConfig predicts with the kernel's configuration, which the guest has as well.
+func TestCheckBootConfig(t *testing.T) {
+	if _, err := os.Stat("/dev/fd"); err != nil {
+		t.Skip("needs /dev/fd")
+	}
+	_, program := bootFiles(t)
+	object, err := filepath.Abs("../../testdata/bpf/settings.bpfel.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "CONFIG_BPF_SYSCALL=y\nCONFIG_HZ=250\nCONFIG_BPF_JIT=m\n"
+	seen := filepath.Join(t.TempDir(), "seen")
+	fakeQEMU(t, `cat /dev/fd/4 >`+seen+`; echo '@btfgen {"kind":"hello"}'; echo '@btfgen {"kind":"end"}'`)
+	var stdout, stderr bytes.Buffer
+	run(t.Context(), []string{"check", "--boot", bootKernel(t, text), "--btfgen", program, "--verbose", object}, &stdout, &stderr)
+	for _, want := range []string{`truth +guarded +not tried`, `number +guarded +not tried`, `tristate +fails +not tried`, `not_set +guarded`} {
+		matches(t, stdout.String(), want)
+	}
+	initramfs, err := os.ReadFile(seen)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &stderr)
+	}
+	if !bytes.Contains(initramfs, []byte(text)) {
+		t.Error("the guest does not have the configuration")
 	}
 }
 
