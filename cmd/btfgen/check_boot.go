@@ -158,6 +158,7 @@ func (b *boots) kernel(path string) error {
 	if err != nil {
 		return err
 	}
+	opts.Extras = true
 	corp, err := openWith(b.c, []string{path}, opts)
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ type BootModule struct {
 
 // Bootable reads what the one kernel in the file is booted with: a package, or an image alone. Of its modules it
 // takes those with the given names, and those that they depend on. A file without an image for a machine that can be booted is an
-// error, and so is one with several kernels. ctx ends it with ctx's error.
+// error, and so is one with several kernels. A configuration in a file of its own is found with Options.Extras. ctx ends it with ctx's error.
 func (f *File) Bootable(ctx context.Context, s *Scratch, modules []string) (*Bootable, error) {
 	if f.packed != nil {
 		return nil, wrap(f.Path, "", errors.New("holds BTF and no kernel images"))
@@ -133,7 +133,7 @@ func isConfig(name string) bool {
 // take takes content that is neither compressed nor a container.
 func (b *booting) take(r *reader, in *input, k kind) error {
 	switch {
-	case in.inside && isConfig(in.member):
+	case in.extra == extraConfig, in.inside && isConfig(in.member):
 		if b.config != nil {
 			return nil
 		}

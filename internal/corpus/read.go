@@ -91,6 +91,9 @@ func (r *reader) part(p *part) {
 	}
 	defer file.Close()
 	if p.extra != noExtra {
+		if r.boot != nil && p.extra != extraConfig {
+			return
+		}
 		in, done := r.open(ctxReader{r.ctx, file}, input{path: p.path, member: p.path, size: p.size, file: file, extra: p.extra})
 		defer done()
 		r.fail(r.content(in))
@@ -120,7 +123,7 @@ func (r *reader) content(in *input) error {
 		return wrap(in.path, "", err)
 	}
 	k := sniff(head)
-	if in.extra != noExtra && k != kindCompressed {
+	if in.extra != noExtra && k != kindCompressed && r.boot == nil {
 		return r.extra(in)
 	}
 	if (k == kindUnknown || k == kindZero) && isS390Head(in.r) {
