@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-// Loads every program of the objects given, one at a time, and says what the
-// running kernel makes of it. Per program it prints a line "PROGRAM ERRNO
+// Loads every program of the objects given and says what the running kernel
+// makes of it: all of an object together, which spares libbpf reading the
+// kernel's BTF for each, and where that fails one at a time. Per program it prints a line "PROGRAM ERRNO
 // BYTES", then so many bytes of the verifier's log and of libbpf's messages.
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -25,12 +26,46 @@ static int print(enum libbpf_print_level level, const char *format, va_list args
 	return 0;
 }
 
+/* Sizes that the tools themselves set before they load. */
+static void prepare(struct bpf_object *obj)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, obj) {
+		if (!bpf_map__max_entries(map) && bpf_map__type(map) != BPF_MAP_TYPE_PERF_EVENT_ARRAY)
+			bpf_map__set_max_entries(map, bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF ? 4096 : 1);
+		if (!bpf_map__value_size(map) && bpf_map__key_size(map))
+			bpf_map__set_value_size(map, 8);
+	}
+}
+
+static int load_all(const char *path)
+{
+	struct bpf_program *prog;
+	struct bpf_object *obj;
+	int err;
+
+	obj = bpf_object__open(path);
+	if (!obj)
+		return 0;
+	bpf_object__for_each_program(prog, obj)
+		bpf_program__set_autoload(prog, true);
+	prepare(obj);
+	err = bpf_object__load(obj);
+	if (!err) {
+		bpf_object__for_each_program(prog, obj)
+			printf("%s 0 0\n", bpf_program__name(prog));
+		fflush(stdout);
+	}
+	bpf_object__close(obj);
+	return !err;
+}
+
 static int load(const char *path, int which)
 {
 	static char log[1 << 20];
 	struct bpf_program *prog, *chosen = NULL;
 	struct bpf_object *obj;
-	struct bpf_map *map;
 	int i = 0, err;
 
 	used = 0;
@@ -45,13 +80,7 @@ static int load(const char *path, int which)
 		if (i++ == which)
 			chosen = prog;
 	}
-	/* Sizes that the tools themselves set before they load. */
-	bpf_object__for_each_map(map, obj) {
-		if (!bpf_map__max_entries(map) && bpf_map__type(map) != BPF_MAP_TYPE_PERF_EVENT_ARRAY)
-			bpf_map__set_max_entries(map, bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF ? 4096 : 1);
-		if (!bpf_map__value_size(map) && bpf_map__key_size(map))
-			bpf_map__set_value_size(map, 8);
-	}
+	prepare(obj);
 	if (chosen) {
 		log[0] = 0;
 		bpf_program__set_log_buf(chosen, log, sizeof(log));
@@ -69,8 +98,11 @@ static int load(const char *path, int which)
 int main(int argc, char **argv)
 {
 	libbpf_set_print(print);
-	for (int i = 1; i < argc; i++)
+	for (int i = 1; i < argc; i++) {
+		if (load_all(argv[i]))
+			continue;
 		for (int n = 0; load(argv[i], n); n++)
 			;
+	}
 	return 0;
 }
