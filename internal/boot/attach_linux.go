@@ -3,6 +3,9 @@
 package boot
 
 import (
+	"debug/elf"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -10,38 +13,48 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 )
 
-// attach attaches a program to what its section names, as loaders do that attach programs by themselves. What programs of XDP are
-// attached to is a device, and what that can do is its driver's matter.
+// loopback is the index of the only device that each network namespace has.
+const loopback = 1
+
+// attach attaches a program to what its section names, as loaders do that attach programs by themselves; and where tools say what to
+// attach to, to what a machine without disks and devices has: its loopback device, a socket of its own, its own program.
 func attach(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
-	section := strings.TrimPrefix(spec.SectionName, "?")
-	kind, _, _ := strings.Cut(section, "/")
-	to := spec.AttachTo
 	switch spec.Type {
+	case ebpf.Kprobe:
+		if kind := section(spec); strings.HasPrefix(kind, "u") { // uprobe, uretprobe, usdt and their like
+			return attachUprobe(kind, p)
+		}
+	case ebpf.PerfEvent:
+		return attachPerfEvent(p)
+	case ebpf.SocketFilter, ebpf.SkReuseport, ebpf.SkMsg, ebpf.SkSKB, ebpf.SkLookup, ebpf.FlowDissector:
+		return attachSocket(spec, p)
+	case ebpf.XDP, ebpf.SchedCLS, ebpf.Netfilter:
+		return attachPackets(spec, p)
 	case ebpf.CGroupSKB, ebpf.CGroupSock, ebpf.CGroupSockAddr, ebpf.CGroupDevice, ebpf.CGroupSysctl, ebpf.CGroupSockopt, ebpf.SockOps:
 		as := spec.AttachType
-		if spec.Type == ebpf.CGroupSKB && section == "cgroup/skb" {
+		if spec.Type == ebpf.CGroupSKB && section(spec) == "cgroup/skb" {
 			as = ebpf.AttachCGroupInetIngress // the loader chooses
 		}
 		return link.AttachCgroup(link.CgroupOptions{Path: "/sys/fs/cgroup", Attach: as, Program: p})
-	case ebpf.SchedCLS:
-		if spec.AttachType == ebpf.AttachTCXIngress || spec.AttachType == ebpf.AttachTCXEgress {
-			return link.AttachTCX(link.TCXOptions{Program: p, Interface: 1, Attach: spec.AttachType})
-		}
-	case ebpf.SkLookup, ebpf.FlowDissector:
-		ns, err := os.Open("/proc/self/ns/net")
-		if err != nil {
-			return nil, err
-		}
-		defer ns.Close()
-		return link.AttachNetNs(int(ns.Fd()), p)
 	}
-	if to == "" {
+	if spec.AttachTo == "" {
 		return nil, errNotTried
 	}
+	return attachNamed(spec, p)
+}
+
+// section is the name of a program's section without the mark of those that are not loaded.
+func section(spec *ebpf.ProgramSpec) string { return strings.TrimPrefix(spec.SectionName, "?") }
+
+// attachNamed attaches to something of the kernel's that has a name.
+func attachNamed(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
+	to := spec.AttachTo
 	switch spec.Type {
 	case ebpf.Kprobe:
+		kind, _, _ := strings.Cut(section(spec), "/")
 		return attachKprobe(kind, to, p)
 	case ebpf.TracePoint:
 		if group, name, ok := strings.Cut(to, "/"); ok {
@@ -51,18 +64,28 @@ func attach(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 		return link.AttachRawTracepoint(link.RawTracepointOptions{Name: to, Program: p})
 	case ebpf.Tracing:
 		if spec.AttachType == ebpf.AttachTraceIter {
+			if to == "bpf_map_elem" || to == "bpf_sk_storage_map" { // of a map of the tool's choice
+				break
+			}
 			return link.AttachIter(link.IterOptions{Program: p})
 		}
-		return link.AttachTracing(link.TracingOptions{Program: p})
+		l, err := link.AttachTracing(link.TracingOptions{Program: p})
+		if errors.Is(err, unix.EBUSY) {
+			err = fmt.Errorf("%w: %s has no room for a call at its beginning, as functions that are declared inline and are not", err, to)
+		}
+		return l, err
 	case ebpf.LSM:
-		if spec.AttachType == ebpf.AttachLSMMac {
+		switch spec.AttachType {
+		case ebpf.AttachLSMMac:
 			return link.AttachLSM(link.LSMOptions{Program: p})
+		case ebpf.AttachLSMCgroup:
+			return link.AttachCgroup(link.CgroupOptions{Path: "/sys/fs/cgroup", Attach: spec.AttachType, Program: p})
 		}
 	}
 	return nil, errNotTried
 }
 
-// attachKprobe attaches to a function of the kernel. Programs that could be probed are not there.
+// attachKprobe attaches to a function of the kernel.
 func attachKprobe(kind, to string, p *ebpf.Program) (io.Closer, error) {
 	at, offset, _ := strings.Cut(to, "+")
 	n, _ := strconv.ParseUint(offset, 0, 64)
@@ -88,3 +111,112 @@ func attachKprobe(kind, to string, p *ebpf.Program) (io.Closer, error) {
 	}
 	return nil, errNotTried
 }
+
+// attachUprobe attaches to where this program begins, whatever the section names: other programs are not there.
+func attachUprobe(section string, p *ebpf.Program) (io.Closer, error) {
+	const self = "/proc/self/exe"
+	at, err := entryOffset(self)
+	if err != nil {
+		return nil, err
+	}
+	exe, err := link.OpenExecutable(self)
+	if err != nil {
+		return nil, err
+	}
+	kind, _, _ := strings.Cut(section, "/")
+	switch strings.TrimSuffix(kind, ".s") {
+	case "uprobe", "usdt":
+		return exe.Uprobe("", p, &link.UprobeOptions{Address: at})
+	case "uretprobe":
+		return exe.Uretprobe("", p, &link.UprobeOptions{Address: at})
+	case "uprobe.multi":
+		return exe.UprobeMulti(nil, p, &link.UprobeMultiOptions{Addresses: []uint64{at}})
+	case "uretprobe.multi":
+		return exe.UretprobeMulti(nil, p, &link.UprobeMultiOptions{Addresses: []uint64{at}})
+	}
+	return nil, errNotTried
+}
+
+// entryOffset returns where in a program's file the code is that it begins with.
+func entryOffset(path string) (uint64, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	for _, s := range f.Progs {
+		if s.Type == elf.PT_LOAD && s.Vaddr <= f.Entry && f.Entry-s.Vaddr < s.Filesz {
+			return f.Entry - s.Vaddr + s.Off, nil
+		}
+	}
+	return 0, fmt.Errorf("%s: its entry point is in no segment", path)
+}
+
+// attachPerfEvent attaches to a clock.
+func attachPerfEvent(p *ebpf.Program) (io.Closer, error) {
+	second := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Sample: 1e9}
+	fd, err := unix.PerfEventOpen(&second, -1, 0, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	return held(fd), unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, p.FD())
+}
+
+// attachSocket attaches to a socket that nobody sends anything to, to a map of sockets, or to the network namespace.
+func attachSocket(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
+	switch spec.Type {
+	case ebpf.SocketFilter:
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return nil, err
+		}
+		return held(fd), unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ATTACH_BPF, p.FD())
+	case ebpf.SkReuseport:
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return nil, err
+		}
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
+			return held(fd), err
+		}
+		return held(fd), unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_EBPF, p.FD())
+	case ebpf.SkMsg, ebpf.SkSKB:
+		m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.SockMap, KeySize: 4, ValueSize: 4, MaxEntries: 1})
+		if err != nil {
+			return nil, err
+		}
+		return m, link.RawAttachProgram(link.RawAttachProgramOptions{Target: m.FD(), Program: p, Attach: spec.AttachType})
+	}
+	ns, err := os.Open("/proc/self/ns/net")
+	if err != nil {
+		return nil, err
+	}
+	defer ns.Close()
+	return link.AttachNetNs(int(ns.Fd()), p)
+}
+
+// attachPackets attaches to what packets go through. Some kernels have links for programs of the type but none of this kind, where
+// tools attach by netlink: that is not tried.
+func attachPackets(spec *ebpf.ProgramSpec, p *ebpf.Program) (l io.Closer, err error) {
+	switch as := spec.AttachType; {
+	case as == ebpf.AttachXDP, spec.Type == ebpf.XDP && as == ebpf.AttachNone:
+		l, err = link.AttachXDP(link.XDPOptions{Program: p, Interface: loopback, Flags: link.XDPGenericMode})
+	case as == ebpf.AttachTCXIngress, as == ebpf.AttachTCXEgress:
+		return link.AttachTCX(link.TCXOptions{Program: p, Interface: loopback, Attach: as})
+	case spec.Type == ebpf.SchedCLS && as == ebpf.AttachNone:
+		l, err = link.AttachTCX(link.TCXOptions{Program: p, Interface: loopback, Attach: ebpf.AttachTCXIngress})
+	case spec.Type == ebpf.Netfilter:
+		return link.AttachNetfilter(link.NetfilterOptions{Program: p, ProtocolFamily: link.NetfilterProtoIPv4, Hook: link.NetfilterInetLocalIn, Priority: 1})
+	default: // netkit, and what goes into maps of devices or processors
+		return nil, errNotTried
+	}
+	if errors.Is(err, ebpf.ErrNotSupported) {
+		err = errNotTried
+	}
+	return l, err
+}
+
+// held is an open file.
+type held int
+
+func (h held) Close() error { return unix.Close(int(h)) }

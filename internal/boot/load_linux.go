@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"runtime/debug"
@@ -201,16 +202,16 @@ func missingExtern(err error) bool {
 	return strings.Contains(text, ": kfunc ") || strings.Contains(text, "resolve required ksyms")
 }
 
-// errNotTried is where attaching needs what is not there: a program to probe, a device, a socket.
+// errNotTried is where attaching needs what is not there, or what only the tool knows.
 var errNotTried = errors.New("not tried")
 
 // tryAttach attaches a program and detaches it. It returns Event.Attach.
 func tryAttach(spec *ebpf.ProgramSpec, p *ebpf.Program) string {
 	var err error
 	if d := defect.Catch(context.Background(), func() {
-		l, e := attach(spec, p)
-		if err = e; e == nil {
-			err = l.Close()
+		var l io.Closer
+		if l, err = attach(spec, p); l != nil {
+			err = cmp.Or(err, l.Close())
 		}
 	}); d != nil {
 		err = d
