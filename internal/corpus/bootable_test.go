@@ -91,6 +91,41 @@ func TestBootable(t *testing.T) {
 	}
 }
 
+// TestBootablePackages boots a kernel whose modules and configuration are in other packages.
+func TestBootablePackages(t *testing.T) {
+	img := image64(compress("xz", vmlinux(blobLE)))
+	for name, files := range map[string]map[string]string{
+		"Ubuntu": {
+			"linux-image-unsigned-6.8.0-31-generic_6.8.0-31.31_amd64.deb": string(debOf(member{"boot/vmlinuz-6.8.0-31-generic", img})),
+			"linux-modules-6.8.0-31-generic_6.8.0-31.31_amd64.deb": string(debOf(
+				member{"boot/config-6.8.0-31-generic", []byte("CONFIG_BPF=y\n")}, member{"lib/modules/6.8.0-31-generic/kernel/a.ko", moduleOf("b")})),
+			"linux-modules-extra-6.8.0-31-generic_6.8.0-31.31_amd64.deb": string(debOf(member{"lib/modules/6.8.0-31-generic/kernel/b.ko", moduleOf("")})),
+			"linux-modules-6.8.0-30-generic_6.8.0-30.30_amd64.deb":       string(debOf(member{"boot/config-6.8.0-30-generic", []byte("CONFIG_OTHER=y\n")})),
+		},
+		"Fedora": {
+			"kernel-core-6.8.5-301.fc40.x86_64.rpm": string(rpmOf(
+				member{"./lib/modules/6.8.5-301.fc40.x86_64/config", []byte("CONFIG_BPF=y\n")}, member{"./lib/modules/6.8.5-301.fc40.x86_64/vmlinuz", img})),
+			"kernel-modules-core-6.8.5-301.fc40.x86_64.rpm": string(rpmOf(member{"./lib/modules/6.8.5-301.fc40.x86_64/kernel/a.ko", moduleOf("b")})),
+			"kernel-modules-6.8.5-301.fc40.x86_64.rpm":      string(rpmOf(member{"./lib/modules/6.8.5-301.fc40.x86_64/kernel/b.ko", moduleOf("")})),
+		},
+		"Debian": {
+			"linux-binary-7.2.1-amd64_7.2.1-1_amd64.deb":  string(debOf(member{"usr/lib/modules/7.2.1-amd64/vmlinuz", img})),
+			"linux-base-7.2.1-amd64_7.2.1-1_amd64.deb":    string(debOf(member{"usr/lib/modules/7.2.1-amd64/config", []byte("CONFIG_BPF=y\n")})),
+			"linux-modules-7.2.1-amd64_7.2.1-1_amd64.deb": string(debOf(member{"usr/lib/modules/7.2.1-amd64/kernel/a.ko", moduleOf("b")}, member{"usr/lib/modules/7.2.1-amd64/kernel/b.ko", moduleOf("")})),
+		},
+	} {
+		c, err := Open(t.Context(), []string{tree(t, files)}, Options{Extras: true})
+		if err != nil || len(c.Files) != 1 {
+			t.Fatalf("%s: %d kernels, %v", name, len(c.Files), err)
+		}
+		var s Scratch
+		b, err := c.Files[0].Bootable(t.Context(), &s, []string{"a"})
+		if err != nil || !bytes.Equal(b.Image, img) || string(b.Config) != "CONFIG_BPF=y\n" || len(b.Modules) != 2 {
+			t.Errorf("%s: %+v, %v", name, b, err)
+		}
+	}
+}
+
 func TestBootableRefuses(t *testing.T) {
 	img := image64(compress("xz", vmlinux(blobLE)))
 	var names []string

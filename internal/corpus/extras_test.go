@@ -38,14 +38,24 @@ func TestExtras(t *testing.T) {
 		files           map[string]string
 		config, symbols string
 	}{
-		"none":        {map[string]string{"debian/12/x86_64/6.1.btf": blob}, "", ""},
-		"beside":      {map[string]string{"debian/12/x86_64/6.1.btf.zst": zst(blob), "debian/12/x86_64/6.1.config": someConfig, "debian/12/x86_64/6.1.kallsyms": someSymbols}, keptConfig, keptSymbols},
-		"compressed":  {map[string]string{"debian/12/x86_64/6.1.btf": blob, "debian/12/x86_64/6.1.config.zst": zst(someConfig), "debian/12/x86_64/6.1.kallsyms.zst": zst(keptSymbols)}, keptConfig, keptSymbols},
-		"another's":   {map[string]string{"debian/12/x86_64/6.1.btf": blob, "debian/12/x86_64/6.2.config": someConfig}, "", ""},
-		"boot":        {map[string]string{"boot/vmlinuz-6.1.0-1-amd64": string(vmlinux(blobLE)), "boot/config-6.1.0-1-amd64": someConfig, "boot/System.map-6.1.0-1-amd64": someSymbols}, keptConfig, keptSymbols},
-		"modules":     {map[string]string{"lib/modules/6.1.0/vmlinuz": string(vmlinux(blobLE)), "lib/modules/6.1.0/config": someConfig}, keptConfig, ""},
-		"package":     {map[string]string{"linux-image-6.1.0-1-amd64_1_amd64.deb": deb(someConfig, someSymbols)}, keptConfig, keptSymbols},
-		"stub":        {map[string]string{"linux-image-6.1.0-1-amd64_1_amd64.deb": deb(someConfig, stub)}, keptConfig, ""},
+		"none":       {map[string]string{"debian/12/x86_64/6.1.btf": blob}, "", ""},
+		"beside":     {map[string]string{"debian/12/x86_64/6.1.btf.zst": zst(blob), "debian/12/x86_64/6.1.config": someConfig, "debian/12/x86_64/6.1.kallsyms": someSymbols}, keptConfig, keptSymbols},
+		"compressed": {map[string]string{"debian/12/x86_64/6.1.btf": blob, "debian/12/x86_64/6.1.config.zst": zst(someConfig), "debian/12/x86_64/6.1.kallsyms.zst": zst(keptSymbols)}, keptConfig, keptSymbols},
+		"another's":  {map[string]string{"debian/12/x86_64/6.1.btf": blob, "debian/12/x86_64/6.2.config": someConfig}, "", ""},
+		"boot":       {map[string]string{"boot/vmlinuz-6.1.0-1-amd64": string(vmlinux(blobLE)), "boot/config-6.1.0-1-amd64": someConfig, "boot/System.map-6.1.0-1-amd64": someSymbols}, keptConfig, keptSymbols},
+		"modules":    {map[string]string{"lib/modules/6.1.0/vmlinuz": string(vmlinux(blobLE)), "lib/modules/6.1.0/config": someConfig}, keptConfig, ""},
+		"package":    {map[string]string{"linux-image-6.1.0-1-amd64_1_amd64.deb": deb(someConfig, someSymbols)}, keptConfig, keptSymbols},
+		"stub":       {map[string]string{"linux-image-6.1.0-1-amd64_1_amd64.deb": deb(someConfig, stub)}, keptConfig, ""},
+		"packages": {map[string]string{
+			"linux-image-unsigned-6.8.0-31-generic_6.8.0-31.31_amd64.deb": string(debOf(member{"boot/vmlinuz-6.8.0-31-generic", bzImage(compress("gz", vmlinux(blobLE)))})),
+			"linux-modules-6.8.0-31-generic_6.8.0-31.31_amd64.deb": string(debOf(
+				member{"boot/config-6.8.0-31-generic", []byte(someConfig)}, member{"boot/System.map-6.8.0-31-generic", []byte(someSymbols)},
+				member{"lib/modules/6.8.0-31-generic/kernel/nf.ko", elfFileOf(splitLE)})),
+		}, keptConfig, keptSymbols},
+		"package of its own": {map[string]string{
+			"linux-binary-7.2.1-amd64_7.2.1-1_amd64.deb": string(debOf(member{"usr/lib/modules/7.2.1-amd64/vmlinuz", bzImage(compress("gz", vmlinux(blobLE)))})),
+			"linux-base-7.2.1-amd64_7.2.1-1_amd64.deb":   string(debOf(member{"usr/lib/modules/7.2.1-amd64/config", []byte(someConfig)}, member{"usr/lib/modules/7.2.1-amd64/System.map", []byte(stub)})),
+		}, keptConfig, ""},
 		"tar":         {map[string]string{"all.tar": string(tarOf(member{"debian/12/x86_64/6.1.btf", blobLE}, member{"debian/12/x86_64/6.1.config", []byte(someConfig)}))}, keptConfig, ""},
 		"nothing set": {map[string]string{"debian/12/x86_64/6.1.btf": blob, "debian/12/x86_64/6.1.config": "# CONFIG_X is not set\n"}, "", ""},
 	} {

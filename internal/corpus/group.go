@@ -53,7 +53,8 @@ func group(files []found, opts *Options) (units []*File, skipped []*Error) {
 		ix.add(u, f.abs)
 	}
 	for _, f := range mods {
-		if !modulesArchive(path.Base(f.abs)) && !opts.wantsModule(f.abs) {
+		base := path.Base(f.abs)
+		if extrasPackage(base) && !opts.Extras || !modulesArchive(base) && !opts.wantsModule(f.abs) {
 			continue
 		}
 		u := ix.kernelOf(f)
@@ -107,12 +108,19 @@ func (f *found) looksLikeModule() bool {
 	return rel != "" && !isDigit(rel[0]) && f.kind != kindImage && !keyFromPath(f.abs).Known()
 }
 
-// modulesArchive says whether a name is that of an archive or a package with nothing but modules.
+// modulesArchive says whether a name is that of an archive or a package that goes with a kernel and has none: of modules, or
+// of extras.
 func modulesArchive(base string) bool {
 	if pkg, ok := cutPackage(base); ok {
-		return strings.HasPrefix(pkg, "linux-modules-") || strings.HasPrefix(pkg, "kernel-modules-")
+		return strings.HasPrefix(pkg, "linux-modules-") || strings.HasPrefix(pkg, "kernel-modules-") || extrasPackage(base)
 	}
 	return strings.Contains(base, ".modules.tar")
+}
+
+// extrasPackage says whether a name is that of a package with a kernel's configuration and symbols alone, which Debian has since 7.2.
+func extrasPackage(base string) bool {
+	pkg, ok := cutPackage(base)
+	return ok && strings.HasPrefix(pkg, "linux-base-")
 }
 
 // stripCompression cuts the suffixes of compressed files off a name.

@@ -97,7 +97,7 @@ var imageNames = []string{"vmlinux", "vmlinuz", "bzImage", "zImage", "Image", "k
 
 // packageNames are the beginnings of the names of kernel packages, in front of a release.
 var packageNames = []string{
-	"linux-image-unsigned-", "linux-image-", "linux-binary-", "linux-modules-extra-", "linux-modules-",
+	"linux-image-unsigned-", "linux-image-", "linux-binary-", "linux-modules-extra-", "linux-modules-", "linux-base-",
 	"kernel-modules-core-", "kernel-modules-extra-", "kernel-modules-", "kernel-core-", "kernel-default-",
 	"kernel-debuginfo-", "kernel-default-debuginfo-", "kernel-",
 }

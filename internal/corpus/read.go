@@ -105,8 +105,11 @@ func (r *reader) part(p *part) {
 	}
 	in, done := r.open(ctxReader{r.ctx, file}, input{path: p.path, member: p.path, size: p.size, file: file})
 	defer done()
-	seen, errs := r.seen, len(r.errs)
+	seen, extras, errs := r.seen, len(r.s.extras), len(r.errs)
 	r.fail(r.content(in))
+	if p.mods && len(r.s.extras) > extras {
+		return
+	}
 	if r.boot == nil && r.seen == seen && len(r.errs) == errs {
 		r.fail(wrap(p.path, "", errors.New("holds no BTF")))
 	}
