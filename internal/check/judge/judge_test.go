@@ -41,19 +41,26 @@ func TestRunningKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts := make(map[string]int)
-	var table Table
-	for _, in := range testinput.Objects(t) {
+	inputs := testinput.Objects(t)
+	var objects []*check.Object
+	for _, in := range inputs {
 		o, err := check.Parse(t.Context(), in.Name(), in.Data)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		rep, err := check.Run(context.Background(), check.Config{Objects: []*check.Object{o}, Corpus: corp, Jobs: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rep.Programs[0].Status[0] == check.Other {
+		objects = append(objects, o)
+	}
+	rep, err := check.Run(context.Background(), check.Config{Objects: objects, Corpus: corp, Jobs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := make(map[string]int)
+	var table Table
+	rest := rep.Programs
+	for i, in := range inputs {
+		programs := rest[:len(objects[i].Programs)]
+		rest = rest[len(programs):]
+		if programs[0].Status[0] == check.Other {
 			continue
 		}
 		path := filepath.Join(t.TempDir(), "object.o")
@@ -66,12 +73,12 @@ func TestRunningKernel(t *testing.T) {
 		}
 		for i := range outcomes {
 			got := &outcomes[i]
-			p := slices.IndexFunc(rep.Programs, func(p check.Program) bool { return p.Name == got.Program })
+			p := slices.IndexFunc(programs, func(p check.Program) bool { return p.Name == got.Program })
 			if p < 0 {
 				t.Errorf("%s: no verdict on %s: %s", in.Name(), got.Program, got.Log)
 				continue
 			}
-			c := Compare(&rep.Programs[p], 0, got)
+			c := Compare(&programs[p], 0, got)
 			table.Add(&c, got)
 			counts[fmt.Sprintf("predicted %s, %s", c.Predicted, c.Happened)]++
 			if c.Wrong != "" {
