@@ -74,12 +74,18 @@ func runBoot(c *cli.Context) error {
 		}
 		b.objs = objs
 	}
-	for _, p := range b.packages {
-		if err := b.kernel(p); err != nil {
+	corp, err := b.open()
+	if err != nil {
+		return err
+	}
+	for _, f := range corp.Files {
+		one := *corp
+		one.Files, one.Skipped = []*corpus.File{f}, nil
+		if err := b.kernel(&one); err != nil {
 			if c.Context.Err() != nil {
 				return c.Context.Err()
 			}
-			tellOf(c, finding{Class: damaged, Message: strings.TrimPrefix(err.Error(), p+": "), Kernel: p})
+			tellOf(c, finding{Class: damaged, Message: strings.TrimPrefix(err.Error(), f.Path+": "), Kernel: f.Path})
 		}
 	}
 	if b.booted == 0 {
@@ -149,24 +155,27 @@ func (b *boots) options() error {
 	return nil
 }
 
-var errManyKernels = errors.New("holds several kernels; one at a time can be booted")
-
-// kernel boots one kernel. An error is the kernel's, or one that ends the run.
-func (b *boots) kernel(path string) error {
-	ctx := b.c.Context
+// open finds the kernels in the packages: those that have only modules or a configuration go with the kernel whose they are.
+func (b *boots) open() (*corpus.Corpus, error) {
 	opts, err := corpusOptions(b.c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	opts.Extras = true
-	corp, err := openWith(b.c, []string{path}, opts)
+	corp, err := openWith(b.c, b.packages, opts)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if len(corp.Files) != 1 {
-		return errManyKernels
-	}
-	run := &bootRun{boots: b, name: path}
+	tellLeftOut(b.c, corp.Skipped)
+	return corp, nil
+}
+
+var errManyKernels = errors.New("holds several kernels; one at a time can be booted")
+
+// kernel boots the one kernel of a corpus. An error is the kernel's, or one that ends the run.
+func (b *boots) kernel(corp *corpus.Corpus) error {
+	ctx := b.c.Context
+	run := &bootRun{boots: b, name: corp.Files[0].Path}
 	m := &boot.Machine{Init: b.self.data, Files: b.files, Job: boot.Job{Command: b.command, Env: b.env}}
 	var modules []string
 	if b.objs != nil {
