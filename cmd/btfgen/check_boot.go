@@ -37,8 +37,8 @@ func bootFlags() []cli.Flag {
 	}
 }
 
-// bootNot are the options of check that say what a report is to be like, or is about; those of policyFlags do not go with --boot either.
-var bootNot = []string{"btf", "select", "exclude", "types", "format", "json", "min-kernel", "output", "require", "baseline", "diff"}
+// bootNot are the options of check that are about other reports, or about other sources of kernels; those of policyFlags do not go with --boot either.
+var bootNot = []string{"btf", "select", "exclude", "types", "min-kernel", "require", "baseline", "diff"}
 
 // boots is a check --boot.
 type boots struct {
@@ -56,7 +56,10 @@ type boots struct {
 	met    map[int]bool // objects that are for a kernel
 	table  judge.Table
 	rows   int
-	booted int
+	booted []bootedKernel
+
+	w    io.Writer     // of the text
+	text *bytes.Buffer // which that is if it goes into a file
 }
 
 func runBoot(c *cli.Context) error {
@@ -78,6 +81,15 @@ func runBoot(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	paths := b.args
+	if b.objs != nil {
+		paths = b.objs.paths
+	}
+	in := inputsOf(append(paths, b.self.path)...)
+	in.addCorpus(corp, c.String("output"))
+	if err := in.refuse(c.String("output")); err != nil {
+		return err
+	}
 	for _, f := range corp.Files {
 		one := *corp
 		one.Files, one.Skipped = []*corpus.File{f}, nil
@@ -88,11 +100,11 @@ func runBoot(c *cli.Context) error {
 			tellOf(c, finding{Class: damaged, Message: strings.TrimPrefix(err.Error(), f.Path+": "), Kernel: f.Path})
 		}
 	}
-	if b.booted == 0 {
+	if len(b.booted) == 0 {
 		return errors.New("no kernel was booted")
 	}
 	b.sum()
-	return nil
+	return b.write()
 }
 
 // options reads the options. Arguments that are packages are kernels, too, so that --boot takes what a shell's pattern gives.
@@ -106,7 +118,7 @@ func (b *boots) options() error {
 			return usagef("--boot does not go with --%s", name)
 		}
 	}
-	if err := checkLoader(b.c); err != nil {
+	if err := cmp.Or(b.form(), checkLoader(b.c)); err != nil {
 		return err
 	}
 	if n := b.c.Int("timeout"); n < 1 {
@@ -289,6 +301,7 @@ type bootRun struct {
 	trial   *judge.Trial // nil with a command
 	modules []string     // that are loaded
 
+	release string // as it says itself
 	started time.Time
 	hello   time.Duration // since started
 	exit    *boot.Event
@@ -298,22 +311,26 @@ type bootRun struct {
 func (r *bootRun) boot(ctx context.Context, m *boot.Machine) error {
 	c := r.c
 	r.started = time.Now()
-	foreign.Fprintf(c.App.Writer, "%s%s:\n", r.name, r.with())
+	foreign.Fprintf(r.w, "%s%s:\n", r.name, r.with())
 	err := r.host.Boot(ctx, m, r.take)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if r.hello > 0 {
-		r.booted++
 		how := "by KVM"
 		if why := r.host.Emulated; why != "" {
 			how = "emulated, which is slow: " + why
 		}
 		say(c, "btfgen: %s: booted in %.1f s, done after %.1f (%s)", r.name, r.hello.Seconds(), time.Since(r.started).Seconds(), how)
 	}
-	if r.trial != nil && r.hello > 0 {
-		r.trial.Done()
-		r.print()
+	if r.hello > 0 {
+		k := bootedKernel{Name: r.name, Release: r.release, Modules: r.modules, Emulated: r.host.Emulated}
+		if r.trial != nil {
+			r.trial.Done()
+			r.print()
+			k.Programs = programsOf(r.trial)
+		}
+		r.booted = append(r.booted, k)
 	}
 	if err == nil && r.command != nil {
 		r.ended()
@@ -331,10 +348,9 @@ func (r *bootRun) with() string {
 
 // take takes an event as it comes.
 func (r *bootRun) take(e boot.Event) {
-	w := r.c.App.Writer
 	switch e.Kind {
 	case boot.Hello:
-		r.hello = time.Since(r.started)
+		r.hello, r.release = time.Since(r.started), e.Name
 	case boot.Module:
 		if e.Error != "" && 0 <= e.Object && e.Object < len(r.modules) {
 			say(r.c, "btfgen: %s: module %s: %s", r.name, r.modules[e.Object], e.Error)
@@ -342,12 +358,12 @@ func (r *bootRun) take(e boot.Event) {
 	case boot.Output:
 		for line := range strings.Lines(e.Output) {
 			if !r.partial {
-				io.WriteString(w, "  ")
+				io.WriteString(r.w, "  ")
 			}
 			text, whole := strings.CutSuffix(line, "\n")
-			foreign.Fprintf(w, "%s", strings.TrimSuffix(text, "\r"))
+			foreign.Fprintf(r.w, "%s", strings.TrimSuffix(text, "\r"))
 			if r.partial = !whole; whole {
-				io.WriteString(w, "\n")
+				io.WriteString(r.w, "\n")
 			}
 		}
 	case boot.Exit:
@@ -362,7 +378,7 @@ func (r *bootRun) take(e boot.Event) {
 // ended tells what a command came to.
 func (r *bootRun) ended() {
 	if r.partial {
-		foreign.Fprintf(r.c.App.Writer, "\n")
+		foreign.Fprintf(r.w, "\n")
 	}
 	switch {
 	case r.exit == nil:
@@ -370,14 +386,14 @@ func (r *bootRun) ended() {
 	case r.exit.Error != "":
 		tellOf(r.c, finding{Class: failing, Message: fmt.Sprintf("%s: %s", r.command[0], r.exit.Error), Kernel: r.name})
 	default:
-		foreign.Fprintf(r.c.App.Writer, "  %s: exit status 0\n", r.command[0])
+		foreign.Fprintf(r.w, "  %s: exit status 0\n", r.command[0])
 	}
 }
 
 // print prints what was predicted against what happened: programs of which all is fine with --verbose only.
 func (r *bootRun) print() {
 	c := r.c
-	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(r.w, 0, 0, 2, ' ', 0)
 	fine, untold, lost := 0, 0, 0
 	var all []*judge.Row // that were wrong
 	for i := range r.trial.Rows {
@@ -412,10 +428,10 @@ func (r *bootRun) print() {
 	}
 	w.Flush()
 	for _, row := range all {
-		printLog(c.App.Writer, row, c.Bool("verbose"))
+		printLog(r.w, row, c.Bool("verbose"))
 	}
 	if fine > 0 {
-		foreign.Fprintf(c.App.Writer, "  %s ok, as predicted\n", logtext.Plural(fine, "program"))
+		foreign.Fprintf(r.w, "  %s ok, as predicted\n", logtext.Plural(fine, "program"))
 	}
 	if untold > 0 {
 		tellOf(c, finding{Class: uncertain, Message: logtext.Plural(untold, "program") + " could not be tried", Kernel: r.name})
@@ -489,8 +505,8 @@ func (b *boots) sum() {
 			tellLeftOut(b.c, []*corpus.Error{{Path: o.Name(), Err: corpus.ErrUnmet}})
 		}
 	}
-	foreign.Fprintf(b.c.App.Writer, "%s on %s, predicted against actual:\n", logtext.Plural(b.rows, "program"), logtext.Plural(b.booted, "kernel"))
+	foreign.Fprintf(b.w, "%s on %s, predicted against actual:\n", logtext.Plural(b.rows, "program"), logtext.Plural(len(b.booted), "kernel"))
 	for _, l := range b.table.Lines() {
-		foreign.Fprintf(b.c.App.Writer, "  %s\n", l)
+		foreign.Fprintf(b.w, "  %s\n", l)
 	}
 }

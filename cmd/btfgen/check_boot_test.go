@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testelf"
 )
@@ -97,7 +99,9 @@ func TestCheckBootCommand(t *testing.T) {
 		{"names no program", "", []string{"--command", " X=1 "}, 2, "", "--command names no program"},
 		{"the same name twice", "", []string{program}, 2, "", "two files are called tool"},
 		{"with types", "", []string{"--types", "x.btf"}, 2, "", "--boot does not go with --types"},
-		{"with a report", "", []string{"--json"}, 2, "", "--boot does not go with --json"},
+		{"as JSON", "", []string{"--json"}, 2, "", "--json does not go with --command"},
+		{"as a page", "", []string{"--format", "html"}, 2, "", "--boot does not go with --format html, only with text and json"},
+		{"as two", "", []string{"--json", "--format", "text"}, 2, "", "--json does not go with --format text"},
 		{"a target of nothing", "", []string{"--target", "x"}, 2, "", `--target "x": want PROGRAM=NAME`},
 		{"no time", "", []string{"--timeout", "0"}, 2, "", "--timeout 0: want at least 1"},
 	} {
@@ -183,6 +187,66 @@ func TestCheckBootConfig(t *testing.T) {
 	}
 }
 
+// TestCheckBootOutput has the same in a file as on standard output, as text and as JSON.
+func TestCheckBootOutput(t *testing.T) {
+	if _, err := os.Stat("/dev/fd"); err != nil {
+		t.Skip("needs /dev/fd")
+	}
+	_, program := bootFiles(t)
+	object, err := filepath.Abs("../../testdata/bpf/broken.bpfel.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := bootKernel(t, "CONFIG_BPF_SYSCALL=y\n")
+	fakeQEMU(t, `printf '%s\n' '@btfgen {"kind":"hello","name":"6.1.0"}' '@btfgen {"kind":"program","name":"sound","attach":"attached"}' \
+		'@btfgen {"kind":"program","name":"no_guard","alone":"loads"}' \
+		'@btfgen {"kind":"program","name":"unknown_helper","error":"no","errno":22,"log":"invalid func unknown#9999"}' '@btfgen {"kind":"end"}'`)
+	boot := func(status int, args ...string) (string, string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if got := run(t.Context(), append([]string{"check", "--boot", image, "--btfgen", program, object}, args...), &stdout, &stderr); got != status {
+			t.Errorf("%q: status %d, want %d: %s", args, got, status, &stderr)
+		}
+		return stdout.String(), stderr.String()
+	}
+	file := filepath.Join(t.TempDir(), "report")
+	for _, form := range []string{"text", "json"} {
+		printed, _ := boot(statusFindings, "--format", form)
+		nothing, _ := boot(statusFindings, "--format", form, "-o", file)
+		written, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if nothing != "" || printed != string(written) || printed == "" {
+			t.Errorf("%s: %q printed, %q in the file, and %q beside it", form, printed, written, nothing)
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rep bootReport
+	if err := json.Unmarshal(text, &rep); err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]bootedProgram)
+	for _, p := range rep.Kernels[0].Programs {
+		got[p.Name] = p
+	}
+	if a := got["sound"]; a.Actual != (actualOutcome{Outcome: "loads", Attach: "attached", EbpfGo: ""}) || a.Load != check.OK || a.Wrong != "" {
+		t.Errorf("sound: %+v", a)
+	}
+	if a := got["no_guard"]; a.Actual.Outcome != "loads" || a.Load != check.Fails || a.Wrong != "was to fail, but loads" {
+		t.Errorf("no_guard: %+v", a)
+	}
+	if a := got["unknown_helper"]; a.Actual.Outcome != "fails" || a.Actual.Reason != "invalid func unknown#9999" || a.Actual.Errno != 22 || a.Wrong != "" {
+		t.Errorf("unknown_helper: %+v", a)
+	}
+	if _, stderr := boot(statusUsage, "-o", object); !strings.Contains(stderr, "broken.bpfel.o") {
+		t.Errorf("an output that is an input: %s", stderr)
+	}
+}
+
 // TestCheckBoot boots a real kernel.
 func TestCheckBoot(t *testing.T) {
 	packages, err := filepath.Glob(filepath.Join(os.Getenv("BTFGEN_PACKAGES"), "*amd64.deb"))
@@ -222,6 +286,24 @@ func TestCheckBoot(t *testing.T) {
 	if strings.Contains(stdout.String(), "WRONG") {
 		t.Error("a prediction was wrong")
 	}
+
+	dir = t.TempDir()
+	report := filepath.Join(dir, "report.json")
+	status = run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self, "--json", "-o", report, objects + "module.bpfel.o"}, &stdout, &stderr)
+	t.Logf("%s", &stderr)
+	if status != statusOK && status != statusFindings {
+		t.Errorf("status %d", status)
+	}
+	text, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate(t, schemas(t)["check_boot"], text)
+	var got bootReport
+	if err := json.Unmarshal(text, &got); err != nil || len(got.Kernels) != 1 || len(got.Kernels[0].Modules) == 0 {
+		t.Errorf("%v: %s", err, text)
+	}
+
 	stdout.Reset()
 	stderr.Reset()
 	status = run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self,

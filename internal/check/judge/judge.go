@@ -165,13 +165,29 @@ func (t *Table) Add(c *Comparison, got *Outcome) {
 	}
 }
 
+// Count is a line of a Table: how many programs with a verdict on loading did load, and did not.
+type Count struct {
+	Verdict check.Status `json:"verdict"`
+	Loads   int          `json:"loads"`
+	Fails   int          `json:"fails"`
+}
+
+// Counts returns the table, without verdicts that no program has.
+func (t *Table) Counts() []Count {
+	l := []Count{}
+	for s := check.OK; s <= check.Fails; s++ {
+		if t.loads[s]+t.fails[s] > 0 {
+			l = append(l, Count{s, t.loads[s], t.fails[s]})
+		}
+	}
+	return l
+}
+
 // Lines returns the table as text.
 func (t *Table) Lines() (l []string) {
 	l = append(l, "verdict    loads  fails")
-	for s := check.OK; s <= check.Fails; s++ {
-		if t.loads[s]+t.fails[s] > 0 {
-			l = append(l, fmt.Sprintf("%-9s  %5d  %5d", s, t.loads[s], t.fails[s]))
-		}
+	for _, c := range t.Counts() {
+		l = append(l, fmt.Sprintf("%-9s  %5d  %5d", c.Verdict, c.Loads, c.Fails))
 	}
 	if t.forbidden > 0 {
 		l = append(l, fmt.Sprintf("%d that may not be loaded here are left out", t.forbidden))

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/judge"
+	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/output"
+)
+
+// bootReport is what check --boot --json writes. Fields are only ever added within a version.
+type bootReport struct {
+	Version int            `json:"version"`
+	Kernels []bootedKernel `json:"kernels"`
+	Table   []judge.Count  `json:"table"` // of all kernels
+	allFindings
+}
+
+type bootedKernel struct {
+	Name     string          `json:"name"`    // as of check
+	Release  string          `json:"release"` // as the booted kernel has it
+	Modules  []string        `json:"modules,omitempty"`
+	Emulated string          `json:"emulated,omitempty"` // why it was not run by KVM
+	Programs []bootedProgram `json:"programs"`
+}
+
+type bootedProgram struct {
+	Object   string `json:"object"`
+	Name     string `json:"program"`
+	Section  string `json:"section"`
+	AutoLoad bool   `json:"autoload"`
+
+	// What was predicted, and why.
+	Status   check.Status    `json:"status"`
+	Load     check.Status    `json:"load"`
+	Findings []check.Finding `json:"findings,omitempty"`
+
+	Actual actualOutcome `json:"actual"`
+	Wrong  string        `json:"wrong,omitempty"`
+}
+
+type actualOutcome struct {
+	Outcome string `json:"outcome"`          // loads, fails or not tried
+	Reason  string `json:"reason,omitempty"` // of the latter two
+	Errno   int    `json:"errno,omitempty"`
+	Log     string `json:"log,omitempty"`     // the end of the verifier's
+	Attach  string `json:"attach,omitempty"`  // attached, or why not; absent where that was not tried
+	EbpfGo  string `json:"ebpf_go,omitempty"` // loads, or why not, where cilium/ebpf by itself comes to something else
+}
+
+// programsOf returns what was predicted and what happened.
+func programsOf(t *judge.Trial) []bootedProgram {
+	all := []bootedProgram{}
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		p := row.Program
+		b := bootedProgram{
+			Object: p.Object, Name: p.Name, Section: p.Section, AutoLoad: p.AutoLoad, Status: p.Status[0], Load: p.Load[0], Wrong: row.Wrong(),
+			Actual: actualOutcome{Outcome: "loads", Attach: row.Attach(), EbpfGo: row.Alone()},
+		}
+		for _, f := range p.Findings {
+			b.Findings = append(b.Findings, f.Finding)
+		}
+		e := row.Refused()
+		switch {
+		case row.Untold() && e == nil:
+			b.Actual.Outcome, b.Actual.Reason = "not tried", "nothing came of it"
+		case row.Untold():
+			b.Actual.Outcome, b.Actual.Reason = "not tried", e.Error
+		case e != nil:
+			b.Actual.Outcome, b.Actual.Reason, b.Actual.Errno, b.Actual.Log = "fails", row.Outcome().Reason(), e.Errno, e.Log
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// form reads the options that say what is written, and where to.
+func (b *boots) form() error {
+	c := b.c
+	if f := c.String("format"); f != "text" && f != "json" {
+		return usagef("--boot does not go with --format %s, only with text and json", f)
+	}
+	b.w = c.App.Writer
+	switch json := b.json(); {
+	case json && c.IsSet("format") && c.String("format") != "json":
+		return usagef("--json does not go with --format %s", c.String("format"))
+	case json && c.IsSet("command"):
+		return usagef("--json does not go with --command")
+	case json:
+		b.w = io.Discard
+	case c.String("output") != "-":
+		b.text = new(bytes.Buffer)
+		b.w = b.text
+	}
+	return nil
+}
+
+func (b *boots) json() bool { return b.c.Bool("json") || b.c.String("format") == "json" }
+
+// write writes what was not written on the way.
+func (b *boots) write() error {
+	write := func(w io.Writer) error {
+		enc := foreign.JSON(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(bootReport{1, b.booted, b.table.Counts(), findingsOf(b.c)})
+	}
+	switch {
+	case b.text != nil:
+		write = func(w io.Writer) error { _, err := w.Write(b.text.Bytes()); return err }
+	case !b.json():
+		return nil
+	}
+	if out := b.c.String("output"); out != "-" {
+		return output.WriteFile(out, write)
+	}
+	return write(b.c.App.Writer)
+}
