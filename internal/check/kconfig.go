@@ -65,49 +65,67 @@ func (o *Object) settingKindOf(x *bpfprog.Extern) (kind settingKind, size int, s
 // errNotSet says that a setting is not in the configuration.
 var errNotSet = errors.New("not set in the kernel's configuration")
 
-// setting is what a loader writes into a variable for a setting, and why it refuses to: set_kcfg_value_tri,
-// set_kcfg_value_str and set_kcfg_value_num in libbpf's src/libbpf.c.
-func (k *inventory) setting(o *Object, x *bpfprog.Extern) (v interp.Number, err error) {
-	text, ok := k.known.config[x.Name]
-	if !ok {
-		return v, errNotSet
-	}
+// Setting returns what libbpf writes into a variable for a setting of the kernel's build that is text in the configuration, in the
+// object's byte order, or why it refuses to; what is left of a text's variable is 0. See set_kcfg_value_tri, set_kcfg_value_str and set_kcfg_value_num in its src/libbpf.c.
+func (o *Object) Setting(x *bpfprog.Extern, text string) ([]byte, error) {
 	kind, size, signed := o.settingKindOf(x)
 	no := fmt.Errorf("is %s in the kernel's configuration, which the variable's type does not take", text)
-	switch {
-	case text == "y" || text == "m" || text == "n":
-		switch {
-		case kind == settingBool && text == "y", kind == settingTristate && text == "y":
-			v.V = 1
-		case kind == settingBool && text == "n", kind == settingTristate && text == "n":
-		case kind == settingTristate:
-			v.V = 2
-		case kind == settingChar:
-			v.V = uint64(text[0])
-		default:
-			return v, no
-		}
-		return v, nil
-	case strings.HasPrefix(text, `"`):
+	if strings.HasPrefix(text, `"`) {
 		if kind != settingText || len(text) < 2 || !strings.HasSuffix(text, `"`) {
-			return v, no
+			return nil, no
 		}
-		if o.Order() != binary.LittleEndian {
-			return interp.Number{Unknown: ^uint64(0)}, nil
+		b := make([]byte, min(size, len(text)-1))
+		copy(b[:len(b)-1], text[1:len(text)-1])
+		return b, nil
+	}
+	var n uint64
+	switch text {
+	case "y", "m", "n":
+		switch {
+		case kind == settingChar:
+			n = uint64(text[0])
+		case kind == settingTristate && text == "m":
+			n = 2
+		case kind != settingBool && kind != settingTristate, text == "m":
+			return nil, no
+		case text == "y":
+			n = 1
 		}
-		var b [8]byte
-		copy(b[:], text[1 : len(text)-1][:min(len(text)-2, size-1, 8)])
-		return interp.Number{V: binary.LittleEndian.Uint64(b[:])}, nil
+	default:
+		var err error
+		if n, err = parseSetting(text); err != nil || kind != settingInt && kind != settingChar && (kind != settingBool || n > 1) || !inRange(n, size, signed) {
+			return nil, no
+		}
 	}
-	n, perr := parseSetting(text)
-	if perr != nil || kind != settingInt && kind != settingChar && (kind != settingBool || n > 1) || !inRange(n, size, signed) {
-		return v, no
+	b := make([]byte, 8)
+	if o.Order() == binary.LittleEndian {
+		binary.LittleEndian.PutUint64(b, n)
+		return b[:size], nil
 	}
-	v.V = n
-	if size < 8 {
-		v.V &= 1<<(8*size) - 1
+	binary.BigEndian.PutUint64(b, n)
+	return b[8-size:], nil
+}
+
+// setting is what a loader writes into a variable for a setting, as a number, and why it refuses to.
+func (k *inventory) setting(o *Object, x *bpfprog.Extern) (interp.Number, error) {
+	text, ok := k.known.config[x.Name]
+	if !ok {
+		return interp.Number{}, errNotSet
 	}
-	return v, nil
+	b, err := o.Setting(x, text)
+	if err != nil {
+		return interp.Number{}, err
+	}
+	var w [8]byte
+	if o.Order() == binary.LittleEndian {
+		copy(w[:], b)
+		return interp.Number{V: binary.LittleEndian.Uint64(w[:])}, nil
+	}
+	if strings.HasPrefix(text, `"`) {
+		return interp.Number{Unknown: ^uint64(0)}, nil
+	}
+	copy(w[8-len(b):], b)
+	return interp.Number{V: binary.BigEndian.Uint64(w[:])}, nil
 }
 
 // parseSetting reads a number as strtoull does, which takes negative ones.
