@@ -19,6 +19,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/defect"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -28,7 +29,8 @@ import (
 type loader struct {
 	targets map[string]string
 	kernel  *relolog.Target
-	cache   *btf.Cache // of the kernel's BTF
+	cache   *btf.Cache        // of the kernel's BTF
+	config  map[string]string // the kernel's configuration, by name; nil until it is needed
 }
 
 // objects loads objects one after the other, and tells of each program.
@@ -40,7 +42,7 @@ func objects(j *Job, tell func(Event)) error {
 	}
 	var s corpus.Scratch
 	return corp.Files[0].Read(ctx, &s, func(k *corpus.Kernel) error {
-		l := &loader{j.Targets, new(relolog.Target), btf.NewCache()}
+		l := &loader{targets: j.Targets, kernel: new(relolog.Target), cache: btf.NewCache()}
 		if err := k.Load(ctx, l.kernel, k.Name); err != nil {
 			return err
 		}
@@ -59,50 +61,92 @@ func (l *loader) object(ctx context.Context, i int, tell func(Event)) {
 		tell(refused(Event{Kind: Object, Object: i}, err))
 		return
 	}
-	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	o, err := l.open(ctx, data)
 	if err != nil {
 		tell(refused(Event{Kind: Object, Object: i}, err))
 		return
 	}
-	r, err := newRelocator(ctx, data, l.kernel)
-	if err != nil {
-		tell(refused(Event{Kind: Object, Object: i}, err))
-		return
-	}
-	prepare(spec)
-	for name, to := range l.targets {
-		if p := spec.Programs[name]; p != nil {
-			p.AttachTo = to
-		}
-	}
-	all := &ebpf.CollectionSpec{Maps: maps.Clone(spec.Maps), Types: spec.Types, ByteOrder: spec.ByteOrder}
+	all := &ebpf.CollectionSpec{Maps: maps.Clone(o.spec.Maps), Types: o.spec.Types, ByteOrder: o.spec.ByteOrder}
 	maps.DeleteFunc(all.Maps, func(_ string, m *ebpf.MapSpec) bool { return m.Type == ebpf.StructOpsMap }) // made of programs
 	coll, err := l.load(all)
-	tell(refused(Event{Kind: Object, Object: i}, err))
+	tell(refused(Event{Kind: Object, Object: i}, cmp.Or(o.missing, err)))
 	coll.Close()
-	for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
-		tell(l.program(Event{Kind: Program, Object: i, Name: name}, spec, r))
+	for _, name := range slices.Sorted(maps.Keys(o.spec.Programs)) {
+		tell(l.program(Event{Kind: Program, Object: i, Name: name}, o))
 	}
 }
 
+// object is one as it is loaded.
+type object struct {
+	spec      *ebpf.CollectionSpec // as libbpf has it, but for CO-RE relocations
+	relocator *relocator
+	alone     *ebpf.CollectionSpec // as cilium/ebpf has it; nil where it does not read the object
+	unread    error                // why it does not
+	missing   error                // an extern without which libbpf loads nothing
+}
+
+// open reads an object as both loaders do.
+func (l *loader) open(ctx context.Context, data []byte) (o *object, err error) {
+	if d := defect.Catch(ctx, func() { o, err = l.read(ctx, data) }); d != nil {
+		return nil, d
+	}
+	return o, err
+}
+
+func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
+	parsed, err := check.Parse(ctx, "object", data)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := libbpfs(data, parsed)
+	if err != nil {
+		return nil, err
+	}
+	o := &object{}
+	if o.spec, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(changed)); err != nil {
+		return nil, err
+	}
+	if o.relocator, err = newRelocator(ctx, data, l.kernel); err != nil {
+		return nil, err
+	}
+	externs, err := l.resolve(parsed, data)
+	if err != nil {
+		if m := (*missing)(nil); !errors.As(err, &m) {
+			return nil, err
+		}
+		o.missing = err
+	}
+	externs.complete(o.spec)
+	o.alone = o.spec
+	if !bytes.Equal(data, changed) {
+		o.alone, o.unread = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	}
+	for _, spec := range []*ebpf.CollectionSpec{o.spec, o.alone} {
+		if spec != nil {
+			l.prepare(spec)
+		}
+	}
+	return o, nil
+}
+
 // program loads a program twice: relocated as libbpf does it, and as cilium/ebpf does by itself.
-func (l *loader) program(e Event, spec *ebpf.CollectionSpec, r *relocator) Event {
-	own := one(spec, e.Name)
-	p := own.Programs[e.Name]
-	if p.Type == ebpf.UnspecifiedProgram {
+func (l *loader) program(e Event, o *object) Event {
+	if o.spec.Programs[e.Name].Type == ebpf.UnspecifiedProgram {
 		return refused(e, errors.New("its section tells no type of program"))
 	}
-	coll, err := l.load(own)
-	coll.Close()
-	if e.Alone = "loads"; err != nil {
-		e.Alone = err.Error()
+	e.Alone = l.loadAlone(o, e.Name)
+	if o.missing != nil {
+		return refused(e, o.missing)
 	}
-	if own.Programs[e.Name], err = r.program(p); err != nil {
+	own := one(o.spec, e.Name)
+	p := own.Programs[e.Name]
+	var err error
+	if own.Programs[e.Name], err = o.relocator.program(p); err != nil {
 		e = refused(e, err)
 		e.Errno = int(syscall.EINVAL)
 		return e
 	}
-	coll, err = l.load(own)
+	coll, err := l.load(own)
 	if err != nil {
 		e = refused(e, err)
 		e.Extern = missingExtern(err)
@@ -113,8 +157,26 @@ func (l *loader) program(e Event, spec *ebpf.CollectionSpec, r *relocator) Event
 	return e
 }
 
-// prepare sets what tools set themselves before they load an object, and what would be left behind.
-func prepare(spec *ebpf.CollectionSpec) {
+// loadAlone returns Event.Alone.
+func (l *loader) loadAlone(o *object, name string) string {
+	if o.unread != nil {
+		return o.unread.Error()
+	}
+	coll, err := l.load(one(o.alone, name))
+	coll.Close()
+	if err != nil {
+		return err.Error()
+	}
+	return "loads"
+}
+
+// prepare sets what the user says that tools set, what they have to set before they load an object, and what would be left behind.
+func (l *loader) prepare(spec *ebpf.CollectionSpec) {
+	for name, to := range l.targets {
+		if p := spec.Programs[name]; p != nil {
+			p.AttachTo = to
+		}
+	}
 	for _, m := range spec.Maps {
 		if m.MaxEntries == 0 && m.Type != ebpf.PerfEventArray && m.Type != ebpf.StructOpsMap {
 			m.MaxEntries = 1
@@ -199,7 +261,7 @@ func refused(e Event, err error) Event {
 // no error of its own for these.
 func missingExtern(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, ": kfunc ") || strings.Contains(text, "resolve required ksyms")
+	return strings.Contains(text, ": kfunc ") || strings.Contains(text, "resolve required ksyms") || strings.Contains(text, "kernel is missing symbol")
 }
 
 // errNotTried is where attaching needs what is not there, or what only the tool knows.

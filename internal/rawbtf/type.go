@@ -15,6 +15,9 @@ type Type struct {
 	NameOff uint32 // 0 when anonymous
 }
 
+// Offset returns where the record begins, in bytes from the beginning of the blob's types.
+func (t *Type) Offset() int { return 4 * int(t.off) }
+
 // BTF returns the view that the type's own references are to be looked up in:
 // the base for a type that split BTF has from there.
 func (t *Type) BTF() *BTF { return t.b }
