@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Holds what `btfgen check` predicts against real kernels: `check --boot` with all
-# objects at hand and, in the same kernels, the tests of what check knows of the
-# verifier. See usage below.
+# objects at hand and, in the same kernels, libbpf itself with those of testdata/bpf, and
+# the tests of what check knows of the verifier. See usage below.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -13,8 +13,9 @@ usage() {
 	cat <<EOF2
 usage: $me [--objects DIR]... [--sources FILE] [--timeout SECONDS] KERNEL...
 
-Boots each KERNEL twice, prints predicted against actual, and then what tests of
-random programs, helpers, maps and instructions say. KERNEL is one of
+Boots each KERNEL three times: prints predicted against actual, as --boot loads objects
+and as libbpf does, and then what tests of random programs, helpers, maps and
+instructions say. KERNEL is one of
 
   bullseye, bookworm, trixie   the newest kernel for clouds of that Debian suite
   linux-image-...              a package for amd64; the suite follows from its version
@@ -25,10 +26,11 @@ random programs, helpers, maps and instructions say. KERNEL is one of
   --sources FILE      use the apt sources in FILE (sources.list format)
   --timeout SECONDS   give up on a boot after so long (default 900)
 
-Needs qemu-system-x86_64 and Go; to download, apt and a Debian mirror. Exit status:
-0 as predicted, but for at most 1 % of the programs that were to load; 1 a program
-that was to fail has loaded, more than that have not, or a test has failed; 2 wrong
-usage; 3 something that it needs is not there, a kernel among it.
+Needs qemu-system-x86_64, Go, a C compiler and libbpf-dev; to download, apt and a
+Debian mirror. Exit status: 0 as predicted, but for at most 1 % of the programs that
+were to load; 1 a program that was to fail has loaded, more than that have not, or a
+test has failed; 2 wrong usage; 3 something that it needs is not there, a kernel
+among it.
 EOF2
 }
 
@@ -60,7 +62,7 @@ while (($#)); do
 done
 ((${#kernels[@]})) || wrong 'no kernel given'
 [[ $timeout =~ ^[1-9][0-9]*$ ]] || wrong "--timeout $timeout: not a number of seconds"
-for tool in qemu-system-x86_64 go; do
+for tool in qemu-system-x86_64 go cc; do
 	command -v "$tool" >/dev/null || { say "$tool is missing"; exit 3; }
 done
 
@@ -78,10 +80,31 @@ package() {
 }
 
 mapfile -d '' -t objects < <(find "${dirs[@]}" -type f \( -name '*.o' ! -name '*.bpfeb.o' -o -perm -100 -path '*bin/*' \) -print0 | sort -z)
+mapfile -d '' -t own < <(find testdata/bpf -name '*.o' ! -name '*.bpfeb.o' -print0 | sort -z)
 
 export CGO_ENABLED=0 GOOS=linux GOARCH=amd64
 go build -trimpath -ldflags '-s -w' -o "$work/btfgen" ./cmd/btfgen
 go test -c -trimpath -ldflags '-s -w' -o "$work/check.test" ./internal/check
+go test -c -trimpath -ldflags '-s -w' -o "$work/judge.test" ./internal/check/judge
+# Newer libelf is linked with zstd.
+loader=(cc -O1 -static -o "$work/load" internal/check/judge/testdata/load.c -lbpf -lelf -lz)
+"${loader[@]}" 2>"$work/err" || "${loader[@]}" -lzstd 2>"$work/err" || { cat "$work/err" >&2; say 'no static libbpf'; exit 3; }
+
+# fits says whether a table is as predicted.
+fits() {
+	awk '$1 ~ /^(ok|guarded)$/ { fine += $2; lost += $3 }
+		$1 == "fails" { bad += $2 }
+		END { exit !(fine > 0 && bad == 0 && lost * 100 <= fine + lost) }'
+}
+
+# in_kernel TEST PATTERN VARIABLES [FILE...] runs tests in the booted kernel, with these files in their directory.
+in_kernel() {
+	local test=$1 pattern=$2 variables=$3
+	shift 3
+	"$work/btfgen" check --boot "$kernel" --timeout "$timeout" \
+		--command "BTFGEN_LIVE=1 $variables $work/$test -test.v -test.run=$pattern" "$@" >"$work/log" 2>"$work/err" || true
+	grep -hE -- '--- (PASS|FAIL|SKIP)|_test.go:[0-9]*: .*(map\[|\<but\>|\<want\>|skipped:|[a-z]  +[0-9]+  +[0-9]+$|not foreseen:)|exit status' "$work/log" "$work/err" || true
+}
 
 status=0
 for i in "${!kernels[@]}"; do
@@ -96,18 +119,19 @@ for i in "${!kernels[@]}"; do
 	"$work/btfgen" check --boot "$kernel" --timeout "$timeout" "${objects[@]}" >"$work/log" 2>"$work/err" || true
 	grep -v ': unmatched: ' "$work/err" >&2 || true
 	grep -E '^  WRONG: |^      (predicted:|\|) ' "$work/log" | cut -c 1-240 || true
-	sed -n '/, predicted against actual:$/,$p' "$work/log"
-	if ! awk '/, predicted against actual:$/ { table = 1 }
-		table && $1 ~ /^(ok|guarded)$/ { fine += $2; lost += $3 }
-		table && $1 == "fails" { bad += $2 }
-		END { exit !(fine > 0 && bad == 0 && lost * 100 <= fine + lost) }' "$work/log"; then
+	sed -n '/, predicted against actual:$/,$p' "$work/log" | tee "$work/table"
+	if ! fits <"$work/table"; then
 		say "$kernel: not as predicted"
 		status=1
 	fi
+	in_kernel judge.test '^TestRunningKernel$' 'BTFGEN_LOADER=./load BTFGEN_DEBIAN=.' go.mod "$work/load" "${own[@]}"
+	if ! grep -q -- '--- PASS: TestRunningKernel' "$work/log" || ! sed -n 's/^ *judge_test.go:[0-9]*: //p' "$work/log" | fits; then
+		say "$kernel: not as predicted for libbpf"
+		tail -n 5 "$work/err" >&2
+		status=1
+	fi
 	# A test that skips itself is no test that passes.
-	"$work/btfgen" check --boot "$kernel" --timeout "$timeout" \
-		--command "BTFGEN_LIVE=1 $work/check.test -test.v -test.run=^TestVerifier" >"$work/log" 2>"$work/err" || true
-	grep -hE -- '--- (PASS|FAIL|SKIP)|_test.go:[0-9]*: .*(map\[|\<but\>|\<want\>|skipped:)|exit status' "$work/log" "$work/err" || true
+	in_kernel check.test '^TestVerifier' ''
 	if ! awk '/^ *--- PASS: TestVerifier/ { n++ } /: exit status 0$/ { end = 1 } END { exit !(end && n > 1) }' "$work/log"; then
 		say "$kernel: a test has failed, or they did not come to an end"
 		tail -n 5 "$work/err" >&2

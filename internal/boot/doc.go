@@ -18,8 +18,9 @@
 //
 // The guest loads with cilium/ebpf. It takes apart what loaders do differently: libbpf makes all maps of an object
 // and looks up all its strong externs before it loads any program, cilium/ebpf can load a program with what that one needs;
-// and some CO-RE relocations they decide differently. So the maps are made once by themselves, and each program is loaded with its
-// own, once as cilium/ebpf does it, and once relocated by package engine, which decides as libbpf does.
+// some CO-RE relocations they decide differently, and some externs cilium/ebpf does not read. So the maps are made once by themselves, and each
+// program is loaded with its own, once as cilium/ebpf does it, and once with externs resolved as libbpf does and relocated by package
+// engine, which decides as libbpf does.
 package boot
 
 import (

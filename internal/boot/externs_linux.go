@@ -297,7 +297,7 @@ func readConfig() (map[string]string, error) {
 	return config, s.Err()
 }
 
-// typed returns the ID of a variable of the kernel, 0 for a weak one that is absent.
+// typed returns the ID of a variable of the kernel, 0 for a weak one that is absent. Those of modules, which check says may fail, are not looked for.
 func (l *loader) typed(x *bpfprog.Extern, data []byte) (btf.TypeID, error) {
 	kernel, err := l.cache.Kernel()
 	if err != nil {
