@@ -81,11 +81,7 @@ func runBoot(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	paths := b.args
-	if b.objs != nil {
-		paths = b.objs.paths
-	}
-	in := inputsOf(append(paths, b.self.path)...)
+	in := inputsOf(slices.Concat(b.inputs(), []string{b.self.path})...)
 	in.addCorpus(corp, c.String("output"))
 	if err := in.refuse(c.String("output")); err != nil {
 		return err
@@ -165,6 +161,14 @@ func (b *boots) options() error {
 	}
 	b.command[0] = b.files[0].Name
 	return nil
+}
+
+// inputs are the files that the arguments name.
+func (b *boots) inputs() []string {
+	if b.tool != nil {
+		return append([]string{b.tool.path}, b.args...)
+	}
+	return b.objs.paths
 }
 
 // open finds the kernels in the packages: those that have only modules or a configuration go with the kernel whose they are.

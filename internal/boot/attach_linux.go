@@ -181,6 +181,9 @@ func attachSocket(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 		}
 		return held(fd), unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_EBPF, p.FD())
 	case ebpf.SkMsg, ebpf.SkSKB:
+		if spec.AttachType == ebpf.AttachNone { // the tool says whether it is a parser or a verdict
+			return nil, errNotTried
+		}
 		m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.SockMap, KeySize: 4, ValueSize: 4, MaxEntries: 1})
 		if err != nil {
 			return nil, err
