@@ -213,13 +213,26 @@ func attachPackets(spec *ebpf.ProgramSpec, p *ebpf.Program) (l io.Closer, err er
 		l, err = link.AttachTCX(link.TCXOptions{Program: p, Interface: loopback, Attach: ebpf.AttachTCXIngress})
 	case spec.Type == ebpf.Netfilter:
 		return link.AttachNetfilter(link.NetfilterOptions{Program: p, ProtocolFamily: link.NetfilterProtoIPv4, Hook: link.NetfilterInetLocalIn, Priority: 1})
-	default: // netkit, and what goes into maps of devices or processors
+	case as == ebpf.AttachXDPDevMap:
+		return intoMap(ebpf.DevMap, loopback, p)
+	case as == ebpf.AttachXDPCPUMap:
+		return intoMap(ebpf.CPUMap, 16, p) // packets that may wait
+	default: // netkit
 		return nil, errNotTried
 	}
 	if errors.Is(err, ebpf.ErrNotSupported) {
 		err = errNotTried
 	}
 	return l, err
+}
+
+// intoMap puts a program into a map of devices or processors, with what else such an entry has.
+func intoMap(typ ebpf.MapType, first uint32, p *ebpf.Program) (io.Closer, error) {
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: typ, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+	if err != nil {
+		return nil, err
+	}
+	return m, m.Put(uint32(0), []uint32{first, uint32(p.FD())})
 }
 
 // held is an open file.

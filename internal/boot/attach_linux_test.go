@@ -35,7 +35,8 @@ func TestAttach(t *testing.T) {
 		{"sk_reuseport", ebpf.SkReuseport, ebpf.AttachSkReuseportSelect, 1, Attached},
 		{"sk_msg", ebpf.SkMsg, ebpf.AttachSkMsgVerdict, 1, Attached},
 		{"xdp", ebpf.XDP, ebpf.AttachXDP, 2, Attached},
-		{"xdp/devmap", ebpf.XDP, ebpf.AttachXDPDevMap, 2, ""},
+		{"xdp/devmap", ebpf.XDP, ebpf.AttachXDPDevMap, 2, Attached},
+		{"xdp/cpumap", ebpf.XDP, ebpf.AttachXDPCPUMap, 2, Attached},
 		{"sk_lookup", ebpf.SkLookup, ebpf.AttachSkLookup, 1, Attached},
 	} {
 		spec := &ebpf.ProgramSpec{SectionName: tt.section, Type: tt.typ, AttachType: tt.as, License: "GPL", Instructions: asm.Instructions{
