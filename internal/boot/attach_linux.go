@@ -71,7 +71,7 @@ func attachNamed(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 		}
 		l, err := link.AttachTracing(link.TracingOptions{Program: p})
 		if errors.Is(err, unix.EBUSY) {
-			err = fmt.Errorf("%w: %s has no room for a call at its beginning, as functions that are declared inline and are not", err, to)
+			err = fmt.Errorf("%w: %s cannot be traced: it was declared inline, or its file is built so", err, to)
 		}
 		return l, err
 	case ebpf.LSM:
