@@ -400,10 +400,14 @@ func (r *bootRun) print() {
 	w := tabwriter.NewWriter(r.w, 0, 0, 2, ' ', 0)
 	fine, untold, lost := 0, 0, 0
 	var all []*judge.Row // that were wrong
+	var unread []string  // objects, with why
 	for i := range r.trial.Rows {
 		row := &r.trial.Rows[i]
 		p := row.Program
 		r.rows++
+		if row.Unread != "" && (i == 0 || r.trial.Rows[i-1].Program.Object != p.Object) {
+			unread = append(unread, p.Object+": cilium/ebpf does not read it: "+row.Unread)
+		}
 		switch {
 		case row.Got == nil && row.Refused() == nil:
 			lost++
@@ -433,6 +437,9 @@ func (r *bootRun) print() {
 	w.Flush()
 	for _, row := range all {
 		printLog(r.w, row, c.Bool("verbose"))
+	}
+	for _, text := range unread {
+		foreign.Fprintf(r.w, "  %s\n", text)
 	}
 	if fine > 0 {
 		foreign.Fprintf(r.w, "  %s ok, as predicted\n", logtext.Plural(fine, "program"))

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 
 	"github.com/btfgen/btfgen/internal/check"
@@ -60,7 +61,7 @@ func programsOf(t *judge.Trial) []bootedProgram {
 		p := row.Program
 		b := bootedProgram{
 			Object: p.Object, Name: p.Name, Section: p.Section, AutoLoad: p.AutoLoad, Status: p.Status[0], Load: p.Load[0], Wrong: row.Wrong(),
-			Actual: actualOutcome{Outcome: "loads", Attach: row.Attach(), EbpfGo: row.Alone()},
+			Actual: actualOutcome{Outcome: "loads", Attach: row.Attach(), EbpfGo: cmp.Or(row.Alone(), row.Unread)},
 		}
 		for _, f := range p.Findings {
 			b.Findings = append(b.Findings, f.Finding)

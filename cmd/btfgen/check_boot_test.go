@@ -198,7 +198,7 @@ func TestCheckBootOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	image := bootKernel(t, "CONFIG_BPF_SYSCALL=y\n")
-	fakeQEMU(t, `printf '%s\n' '@btfgen {"kind":"hello","name":"6.1.0"}' '@btfgen {"kind":"program","name":"sound","attach":"attached"}' \
+	fakeQEMU(t, `printf '%s\n' '@btfgen {"kind":"hello","name":"6.1.0"}' '@btfgen {"kind":"object","alone":"odd section"}' '@btfgen {"kind":"program","name":"sound","attach":"attached"}' \
 		'@btfgen {"kind":"program","name":"no_guard","alone":"loads"}' \
 		'@btfgen {"kind":"program","name":"unknown_helper","error":"no","errno":22,"log":"invalid func unknown#9999"}' '@btfgen {"kind":"end"}'`)
 	boot := func(status int, args ...string) (string, string) {
@@ -220,6 +220,9 @@ func TestCheckBootOutput(t *testing.T) {
 		if nothing != "" || printed != string(written) || printed == "" {
 			t.Errorf("%s: %q printed, %q in the file, and %q beside it", form, printed, written, nothing)
 		}
+		if strings.Count(printed, ": cilium/ebpf does not read it: odd section\n") != 1 && form == "text" {
+			t.Errorf("objects that cilium/ebpf does not read: %s", printed)
+		}
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -233,7 +236,7 @@ func TestCheckBootOutput(t *testing.T) {
 	for _, p := range rep.Kernels[0].Programs {
 		got[p.Name] = p
 	}
-	if a := got["sound"]; a.Actual != (actualOutcome{Outcome: "loads", Attach: "attached", EbpfGo: ""}) || a.Load != check.OK || a.Wrong != "" {
+	if a := got["sound"]; a.Actual != (actualOutcome{Outcome: "loads", Attach: "attached", EbpfGo: "odd section"}) || a.Load != check.OK || a.Wrong != "" {
 		t.Errorf("sound: %+v", a)
 	}
 	if a := got["no_guard"]; a.Actual.Outcome != "loads" || a.Load != check.Fails || a.Wrong != "was to fail, but loads" {

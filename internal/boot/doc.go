@@ -56,7 +56,7 @@ type Event struct {
 	Log   string `json:"log,omitempty"`
 
 	// Of a program: Attach is "attached", or why it was not; empty if that was not tried. Alone is "loads", or why cilium/ebpf does not
-	// load it by itself. Extern says that it lacks a strong extern, without which libbpf loads nothing of the object.
+	// load it by itself; of an object, why it does not read it, and then its programs have none. Extern says that it lacks a strong extern, without which libbpf loads nothing of the object.
 	Attach string `json:"attach,omitempty"`
 	Alone  string `json:"alone,omitempty"`
 	Extern bool   `json:"extern,omitempty"`

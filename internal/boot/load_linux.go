@@ -69,7 +69,11 @@ func (l *loader) object(ctx context.Context, i int, tell func(Event)) {
 	all := &ebpf.CollectionSpec{Maps: maps.Clone(o.spec.Maps), Types: o.spec.Types, ByteOrder: o.spec.ByteOrder}
 	maps.DeleteFunc(all.Maps, func(_ string, m *ebpf.MapSpec) bool { return m.Type == ebpf.StructOpsMap }) // made of programs
 	coll, err := l.load(all)
-	tell(refused(Event{Kind: Object, Object: i}, cmp.Or(o.missing, err)))
+	e := Event{Kind: Object, Object: i}
+	if o.unread != nil {
+		e.Alone = o.unread.Error()
+	}
+	tell(refused(e, cmp.Or(o.missing, err)))
 	coll.Close()
 	for _, name := range slices.Sorted(maps.Keys(o.spec.Programs)) {
 		tell(l.program(Event{Kind: Program, Object: i, Name: name}, o))
@@ -134,7 +138,9 @@ func (l *loader) program(e Event, o *object) Event {
 	if o.spec.Programs[e.Name].Type == ebpf.UnspecifiedProgram {
 		return refused(e, errors.New("its section tells no type of program"))
 	}
-	e.Alone = l.loadAlone(o, e.Name)
+	if o.unread == nil {
+		e.Alone = l.loadAlone(o.alone, e.Name)
+	}
 	if o.missing != nil {
 		return refused(e, o.missing)
 	}
@@ -157,12 +163,9 @@ func (l *loader) program(e Event, o *object) Event {
 	return e
 }
 
-// loadAlone returns Event.Alone.
-func (l *loader) loadAlone(o *object, name string) string {
-	if o.unread != nil {
-		return o.unread.Error()
-	}
-	coll, err := l.load(one(o.alone, name))
+// loadAlone returns Event.Alone of a program.
+func (l *loader) loadAlone(spec *ebpf.CollectionSpec, name string) string {
+	coll, err := l.load(one(spec, name))
 	coll.Close()
 	if err != nil {
 		return err.Error()

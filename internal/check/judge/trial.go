@@ -15,8 +15,9 @@ type Trial struct {
 	Objects []int // those that are for the kernel, in the order in which the guest has them: indices of the report's objects
 	Rows    []Row // their programs, in the report's order
 
-	at    map[rowKey]int
-	whole map[int]*boot.Event // by object in the guest: why libbpf loads none of its programs
+	at     map[rowKey]int
+	whole  map[int]*boot.Event // by object in the guest: why libbpf loads none of its programs
+	unread map[int]string      // by object in the guest: why cilium/ebpf does not read it
 }
 
 type rowKey struct {
@@ -29,12 +30,15 @@ type Row struct {
 	Program *check.Program
 	Got     *boot.Event // what came of the program alone; nil for nothing
 
+	// Unread is why cilium/ebpf does not read the object as it is; empty if it does.
+	Unread string
+
 	whole *boot.Event // why libbpf does not load the object; nil if it does
 }
 
 // NewTrial returns the trial of a report on one kernel about these objects.
 func NewTrial(rep *check.Report, objects []*check.Object) *Trial {
-	t := &Trial{at: make(map[rowKey]int), whole: make(map[int]*boot.Event)}
+	t := &Trial{at: make(map[rowKey]int), whole: make(map[int]*boot.Event), unread: make(map[int]string)}
 	n := 0
 	for i, o := range objects {
 		programs := rep.Programs[n:][:len(o.Programs)]
@@ -62,8 +66,14 @@ func (t *Trial) Take(e boot.Event) {
 			}
 		}
 	case boot.Object:
-		if e.Error != "" && 0 <= e.Object && e.Object < len(t.Objects) {
+		if e.Object < 0 || e.Object >= len(t.Objects) {
+			return
+		}
+		if e.Error != "" {
 			t.refuse(&e)
+		}
+		if e.Alone != "" {
+			t.unread[e.Object] = e.Alone
 		}
 	}
 }
@@ -78,7 +88,7 @@ func (t *Trial) refuse(e *boot.Event) {
 // Done completes the rows when no more events come.
 func (t *Trial) Done() {
 	for k, i := range t.at {
-		t.Rows[i].whole = t.whole[k.object]
+		t.Rows[i].whole, t.Rows[i].Unread = t.whole[k.object], t.unread[k.object]
 	}
 }
 

@@ -41,6 +41,7 @@ func TestTrial(t *testing.T) {
 		wrong      string
 		alone      string
 		untold     bool
+		unread     string
 		wantReason string
 	}{
 		{name: "loads", got: &boot.Event{Alone: "loads"}, loads: true},
@@ -56,6 +57,8 @@ func TestTrial(t *testing.T) {
 		{name: "the library does not read it", got: &boot.Event{Error: "odd section", Alone: "odd section"}, untold: true},
 		{name: "the library does not load it", got: &boot.Event{Alone: "bad"}, loads: true, alone: "bad"},
 		{name: "only the library loads it", load: check.Fails, all: check.Fails, got: &boot.Event{Error: "ambiguous", Errno: 22, Alone: "loads"}, alone: "loads"},
+		{name: "the library does not read the object", got: &boot.Event{}, loads: true, unread: "weak"},
+		{name: "nor loads it libbpf", load: check.Fails, all: check.Fails, got: &boot.Event{Error: "no", Errno: 22}, unread: "weak"},
 		{name: "a map of the object", got: &boot.Event{Alone: "loads"}, object: "map x: too large", alone: "loads", wrong: "was to load, but does not", wantReason: "map x: too large"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -68,6 +71,7 @@ func TestTrial(t *testing.T) {
 			if tt.object != "" {
 				trial.Take(boot.Event{Kind: boot.Object, Error: tt.object, Errno: 7})
 			}
+			trial.Take(boot.Event{Kind: boot.Object, Alone: tt.unread})
 			if tt.got != nil {
 				e := *tt.got
 				e.Kind, e.Name = boot.Program, p.Name
@@ -78,8 +82,8 @@ func TestTrial(t *testing.T) {
 			if got := r.Refused() == nil && !r.Untold(); got != tt.loads {
 				t.Errorf("loads: %t", got)
 			}
-			if r.Wrong() != tt.wrong || r.Alone() != tt.alone || r.Untold() != tt.untold {
-				t.Errorf("wrong %q, alone %q, untold %t", r.Wrong(), r.Alone(), r.Untold())
+			if r.Wrong() != tt.wrong || r.Alone() != tt.alone || r.Untold() != tt.untold || r.Unread != tt.unread {
+				t.Errorf("wrong %q, alone %q, untold %t, unread %q", r.Wrong(), r.Alone(), r.Untold(), r.Unread)
 			}
 			if got := r.Outcome().Reason(); tt.wantReason != "" && got != tt.wantReason {
 				t.Errorf("reason %q", got)
