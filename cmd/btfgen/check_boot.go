@@ -468,7 +468,7 @@ func actual(row *judge.Row) string {
 	case e == nil && row.Got == nil:
 		parts = append(parts, "not tried")
 	case row.Untold():
-		parts = append(parts, "not tried: cilium/ebpf does not read it: "+e.Error)
+		parts = append(parts, "not tried: "+e.Error)
 	case e != nil:
 		parts = append(parts, "does not load: "+row.Outcome().Reason())
 	default:

@@ -71,7 +71,7 @@ func strengthen(symtab []byte, f *elf.File) {
 func hideExterns(blob []byte, o *check.Object) {
 	order := o.BTF.Order()
 	header := order.Uint32(blob[4:])
-	types, strings := blob[header+order.Uint32(blob[8:]):], blob[header+order.Uint32(blob[16:]):]
+	types, names := blob[header+order.Uint32(blob[8:]):], blob[header+order.Uint32(blob[16:]):]
 	for id := btfenc.TypeID(1); int(id) < o.BTF.NumTypes(); id++ {
 		t := o.BTF.Type(id)
 		if t.Kind() != btfenc.KindDatasec {
@@ -79,7 +79,7 @@ func hideExterns(blob []byte, o *check.Object) {
 		}
 		switch string(t.Name()) {
 		case kconfigMap:
-			strings[t.NameOff] = '_'
+			names[t.NameOff] = '_'
 		case ".ksyms":
 			for i := range t.Vlen() {
 				v := o.BTF.Type(t.VarSecinfo(i).Type)
