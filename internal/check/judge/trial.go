@@ -111,7 +111,7 @@ func (r *Row) Attach() string {
 	return r.Got.Attach
 }
 
-// Untold says whether it is cilium/ebpf that does not read the object or the program, which tells nothing of the kernel.
+// Untold says whether the program was not tried, as cilium/ebpf does not read it or something is not known, which tells nothing of the kernel.
 func (r *Row) Untold() bool {
 	e := r.Refused()
 	return e != nil && e.Errno == 0 || e == nil && r.Got == nil
