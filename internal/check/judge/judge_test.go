@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/check"
@@ -94,6 +95,42 @@ func TestRunningKernel(t *testing.T) {
 	}
 	if counts["predicted fails, fails"] == 0 || counts["predicted ok, loads"] == 0 {
 		t.Error("too few programs to tell anything")
+	}
+}
+
+// TestCompare holds outcomes against a program that was to fail for a relocation, and others for a map that is made before.
+func TestCompare(t *testing.T) {
+	const (
+		core   = "relo #3: failed to relocate: -3"
+		noMap  = "libbpf: map 'm': failed to create: Invalid argument(-22)"
+		helper = "invalid func unknown#9999"
+	)
+	for _, tt := range []struct {
+		topics []check.Topic // that are to fail
+		errno  int
+		log    string
+		wrong  string
+	}{
+		{[]check.Topic{check.TopicCORE}, 22, core, ""},
+		{[]check.Topic{check.TopicCORE}, 0, "", "was to fail, but loads"},
+		{[]check.Topic{check.TopicCORE}, 22, noMap, "was to fail, but fails for another reason"},
+		{[]check.Topic{check.TopicCORE, check.TopicMap}, 22, noMap, ""},
+		{[]check.Topic{check.TopicCORE, check.TopicMap}, 0, "", "was to fail, but loads"},
+		{[]check.Topic{check.TopicCORE}, 22, helper, "fails, but for another cause"},
+		{[]check.Topic{check.TopicMap}, 0, "", "was to fail for another reason, but loads"},
+		{[]check.Topic{check.TopicKconfig}, 0, "", "was to fail for another reason, but loads"},
+		{nil, 22, core, "was to load, but fails"},
+		{nil, 22, noMap, ""},
+	} {
+		p := &check.Program{Object: "o", Name: "p", Load: []check.Status{check.OK}}
+		for _, topic := range tt.topics {
+			p.Load[0] = check.Fails
+			p.Findings = append(p.Findings, check.KernelFinding{Finding: check.Finding{Status: check.Fails, Topic: topic}, Kernels: []int{0}})
+		}
+		c := Compare(p, 0, &Outcome{Program: "p", Errno: tt.errno, Log: tt.log})
+		if tt.wrong == "" && c.Wrong != "" || !strings.Contains(c.Wrong, "o: p "+tt.wrong) && tt.wrong != "" {
+			t.Errorf("%v, errno %d, %q: %q, want %q", tt.topics, tt.errno, tt.log, c.Wrong, tt.wrong)
+		}
 	}
 }
 
