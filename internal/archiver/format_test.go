@@ -60,11 +60,11 @@ func TestFormatDoc(t *testing.T) {
 	}
 	rest := len(payload)
 	for _, s := range streams {
-		rest -= len(s.B)
+		rest -= s.Len()
 	}
 	part("head", payload[:rest])
 	for i, s := range streams {
-		part(btfa.StreamTexts[i], s.B)
+		part(btfa.StreamTexts[i], s.Rest())
 	}
 	dump := b.String()
 	b.Reset()

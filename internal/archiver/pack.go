@@ -116,12 +116,13 @@ func StreamSizes(data []byte) ([]StreamSize, error) {
 	var sizes []StreamSize
 	for i, s := range streams {
 		var one [btfa.NumStreams][]byte
-		one[0] = s.B
-		b, err := compress(w, nil, &one, len(s.B), new([btfa.NumStreams]bool))
+		n := s.Len()
+		one[0] = s.Rest()
+		b, err := compress(w, nil, &one, n, new([btfa.NumStreams]bool))
 		if err != nil {
 			return nil, err
 		}
-		sizes = append(sizes, StreamSize{btfa.StreamTexts[i], len(s.B), len(b)})
+		sizes = append(sizes, StreamSize{btfa.StreamTexts[i], n, len(b)})
 	}
 	return sizes, nil
 }

@@ -14,39 +14,57 @@ var ErrCut = errors.New("cut short")
 
 // Cursor reads a stream. After an error all values are zero.
 type Cursor struct {
-	B   []byte // what is left
+	b   []byte
+	at  int // what has been read: moving b would be a pointer to write, which costs more while garbage is collected
 	Err error
 }
+
+// NewCursor returns a cursor at the beginning of b.
+func NewCursor(b []byte) Cursor { return Cursor{b: b} }
 
 // Fail ends reading with an error. The first one counts.
 func (c *Cursor) Fail(err error) {
 	if c.Err == nil {
 		c.Err = err
 	}
-	c.B = nil
+	c.b, c.at = nil, 0
 }
+
+// Len returns how many bytes are left.
+func (c *Cursor) Len() int { return len(c.b) - c.at }
+
+// Rest reads all that is left.
+func (c *Cursor) Rest() []byte { return c.Bytes(c.Len()) }
 
 // Byte reads a byte.
 func (c *Cursor) Byte() byte {
-	if len(c.B) == 0 {
-		c.Fail(ErrCut)
-		return 0
+	if uint(c.at) < uint(len(c.b)) {
+		v := c.b[c.at]
+		c.at++
+		return v
 	}
-	v := c.B[0]
-	c.B = c.B[1:]
-	return v
+	return c.cut()
+}
+
+func (c *Cursor) cut() byte {
+	c.Fail(ErrCut)
+	return 0
 }
 
 var errVarint = errors.New("number of more than 64 bits")
 
 // Uvarint reads a number.
 func (c *Cursor) Uvarint() uint64 {
-	if len(c.B) > 0 && c.B[0] < 0x80 {
-		v := c.B[0]
-		c.B = c.B[1:]
+	if uint(c.at) < uint(len(c.b)) && c.b[c.at] < 0x80 {
+		v := c.b[c.at]
+		c.at++
 		return uint64(v)
 	}
-	v, n := binary.Uvarint(c.B)
+	return c.uvarint()
+}
+
+func (c *Cursor) uvarint() uint64 {
+	v, n := binary.Uvarint(c.b[c.at:])
 	switch {
 	case n == 0:
 		c.Fail(ErrCut)
@@ -55,7 +73,7 @@ func (c *Cursor) Uvarint() uint64 {
 		c.Fail(errVarint)
 		return 0
 	}
-	c.B = c.B[n:]
+	c.at += n
 	return v
 }
 
@@ -72,30 +90,30 @@ func (c *Cursor) Count(limit int, what string) int {
 
 // Bytes reads n bytes.
 func (c *Cursor) Bytes(n int) []byte {
-	if n > len(c.B) {
+	if n > c.Len() {
 		c.Fail(ErrCut)
 		return nil
 	}
-	b := c.B[:n:n]
-	c.B = c.B[n:]
+	b := c.b[c.at : c.at+n : c.at+n]
+	c.at += n
 	return b
 }
 
 // Text reads up to a NUL byte.
 func (c *Cursor) Text() []byte {
-	i := bytes.IndexByte(c.B, 0)
+	i := bytes.IndexByte(c.b[c.at:], 0)
 	if i < 0 {
 		c.Fail(ErrCut)
 		return nil
 	}
-	b := c.B[:i:i]
-	c.B = c.B[i+1:]
+	b := c.Bytes(i)
+	c.at++
 	return b
 }
 
 // End checks that nothing is left.
 func (c *Cursor) End() {
-	if c.Err == nil && len(c.B) > 0 {
-		c.Fail(fmt.Errorf("%d bytes too many", len(c.B)))
+	if n := c.Len(); c.Err == nil && n > 0 {
+		c.Fail(fmt.Errorf("%d bytes too many", n))
 	}
 }

@@ -43,7 +43,7 @@ func Unpack(frame []byte) ([]byte, error) {
 // Split cuts a payload into its streams. Streams beyond those known are left
 // to later readers.
 func Split(payload []byte) (streams [NumStreams]Cursor, err error) {
-	c := Cursor{B: payload}
+	c := NewCursor(payload)
 	n := c.Uvarint()
 	if c.Err == nil && (n < NumStreams || n > maxStreams) {
 		return streams, fmt.Errorf("payload: %d streams, want %d to %d", n, NumStreams, maxStreams)
@@ -57,12 +57,12 @@ func Split(payload []byte) (streams [NumStreams]Cursor, err error) {
 	if c.Err != nil {
 		return streams, fmt.Errorf("payload: %w", c.Err)
 	}
-	rest := c.B
+	rest := c.Rest()
 	if total != uint64(len(rest)) {
 		return streams, fmt.Errorf("payload: streams have %d bytes, %d are there", total, len(rest))
 	}
 	for i := range streams {
-		streams[i].B = rest[:lens[i]:lens[i]]
+		streams[i] = NewCursor(rest[:lens[i]:lens[i]])
 		rest = rest[lens[i]:]
 	}
 	return streams, nil

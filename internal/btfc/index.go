@@ -115,7 +115,8 @@ func appendIndex(b []byte, entries []Entry) []byte {
 
 // parseIndex is the inverse of appendIndex. end is where the chunks end.
 func parseIndex(b []byte, end int64) ([]Entry, error) {
-	c := &btfa.Cursor{B: b}
+	cursor := btfa.NewCursor(b)
+	c := &cursor
 	n := c.Count(min(limits.CorpusKernels, len(b)), "kernels")
 	entries := make([]Entry, 0, min(n, 1024))
 	seen := make(map[kernel.Key]bool)

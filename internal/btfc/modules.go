@@ -279,7 +279,7 @@ func (r *moduleReader) build(u *uses, list []uint32, rest []byte, room int) ([]b
 
 // readModules reads of the modules of a kernel those that are wanted, of its state, and what their chunk holds. The state is asked for if it is needed.
 func readModules(ctx context.Context, base func() (*state, error), payload []byte, n int, wanted func(name string) bool) ([]Module, error) {
-	c := btfa.Cursor{B: payload}
+	c := btfa.NewCursor(payload)
 	all := make([]table, n)
 	some, told := false, 0
 	for i := range all {
@@ -295,10 +295,10 @@ func readModules(ctx context.Context, base func() (*state, error), payload []byt
 		t.bytes = c.Count(len(payload), "bytes")
 		some = some || wanted(t.name)
 	}
-	o := &orderReader{runs: new(btfa.Cursor), starts: new(btfa.Cursor), far: new(btfa.Cursor), place: newPlace(0)}
-	runs := c.Count(len(payload), "bytes")
-	far := c.Count(len(payload), "bytes")
-	o.runs.B, o.far.B = c.Bytes(runs), c.Bytes(far)
+	numRuns := c.Count(len(payload), "bytes")
+	numFar := c.Count(len(payload), "bytes")
+	runs, far := btfa.NewCursor(c.Bytes(numRuns)), btfa.NewCursor(c.Bytes(numFar))
+	o := &orderReader{runs: &runs, starts: new(btfa.Cursor), far: &far, place: newPlace(0)}
 	rests := make([][]byte, n)
 	for i := range all {
 		rests[i] = c.Bytes(all[i].bytes)
@@ -312,11 +312,10 @@ func readModules(ctx context.Context, base func() (*state, error), payload []byt
 		if err != nil {
 			return nil, err
 		}
-		joined, err := decode(ctx, st, c.B, math.MaxInt32, nil)
+		joined, err := decode(ctx, st, c.Rest(), math.MaxInt32, nil)
 		if err != nil {
 			return nil, err
 		}
-		c.B = nil
 		if r, err = newModuleReader(st, joined); err != nil {
 			return nil, err
 		}
@@ -351,7 +350,7 @@ func readModules(ctx context.Context, base func() (*state, error), payload []byt
 			out = append(out, Module{t.name, btf})
 		}
 	}
-	if r != nil && r.at != len(r.st.types) || len(o.runs.B)+len(o.far.B) > 0 {
+	if r != nil && r.at != len(r.st.types) || runs.Len()+far.Len() > 0 {
 		return nil, errWrong
 	}
 	return out, nil

@@ -63,13 +63,14 @@ func decode(ctx context.Context, parent *state, payload []byte, size int64, q *Q
 	if err = cmp.Or(err, failed, r.fail()); err != nil {
 		return nil, err
 	}
+	var strings [numStreams]btfa.Cursor
+	for _, i := range stringStreams {
+		strings[i] = btfa.NewCursor(bytes.Clone(r.s[i].Rest()))
+	}
 	if q != nil {
 		err = r.ask(q)
 	} else {
-		r.later(ctx, h.strings)
-	}
-	for _, i := range stringStreams {
-		r.s[i].B = nil
+		r.later(ctx, &strings, h.strings)
 	}
 	if err = cmp.Or(err, end(&r.s)); err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (r *reader) head(payload []byte, size int64) (h head, err error) {
 	h.entRanks = c.Count(n, "types told by number")
 	h.types = c.Count(min(most/3, r.parent.numContents+h.contents), "types")
 	h.strings = c.Count(int(size), "strings")
-	h.rest = len(r.s[streamRest].B)
+	h.rest = r.s[streamRest].Len()
 	if c.Err != nil {
 		return h, fmt.Errorf("head: %w", c.Err)
 	}
@@ -122,15 +123,13 @@ func (r *reader) extend(h head) {
 		names: goOn(p.names, p.numNames, h.names), numNames: p.numNames + h.names, textBytes: p.textBytes + h.textBytes,
 		contents: goOn(p.contents, p.numContents, h.contents), numContents: p.numContents + h.contents, numWords: p.numWords + h.words,
 		numEnts: p.numEnts, nameRank: p.nameRank.extend(h.nameRanks), entRank: p.entRank.extend(h.entRanks),
-		types: make([]uint32, 0, h.types), rest: append([]byte(nil), r.s[streamRest].B...), nameGuess: p.nameGuess, refGuess: p.refGuess,
+		types: make([]uint32, 0, h.types), rest: bytes.Clone(r.s[streamRest].Rest()), nameGuess: p.nameGuess, refGuess: p.refGuess,
 	}
-	r.s[streamRest].B = nil
 }
 
 // names reads the new names.
 func (r *reader) names(h head) error {
-	text, shared := r.s[streamText].B, r.s[streamShared].B
-	r.s[streamText].B, r.s[streamShared].B = nil, nil
+	text, shared := r.s[streamText].Rest(), r.s[streamShared].Rest()
 	known := r.parent.numNames
 	if len(shared) != h.names || h.names == 0 && h.textBytes+len(text) > 0 {
 		return errWrong
@@ -232,11 +231,7 @@ func (r *reader) types(h head) (ids []uint32) {
 }
 
 // later has the order of n strings read.
-func (r *reader) later(ctx context.Context, n int) {
-	s := new([numStreams]btfa.Cursor)
-	for _, i := range stringStreams {
-		s[i].B = bytes.Clone(r.s[i].B)
-	}
+func (r *reader) later(ctx context.Context, s *[numStreams]btfa.Cursor, n int) {
 	parent, st := r.parent, r.state
 	st.list = begin(ctx, func() ([]uint32, error) { return readStrings(parent, st, s, n) })
 }

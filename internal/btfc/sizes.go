@@ -50,7 +50,7 @@ func (s *Sizer) Sizes(ctx context.Context, f *File, i int) ([]StreamSize, error)
 			return nil, fmt.Errorf("kernel %s: %w", e.Key, err)
 		}
 		for i := range streams {
-			if err := add(streamTexts[i], streams[i].B); err != nil {
+			if err := add(streamTexts[i], streams[i].Rest()); err != nil {
 				return nil, err
 			}
 		}

@@ -71,7 +71,7 @@ var errStreams = errors.New("streams do not add up")
 
 // split is the inverse of parts.
 func split(payload []byte) (s [numStreams]btfa.Cursor, err error) {
-	c := btfa.Cursor{B: payload}
+	c := btfa.NewCursor(payload)
 	var lens [numStreams]uint64
 	for i := range lens {
 		lens[i] = c.Uvarint()
@@ -80,12 +80,12 @@ func split(payload []byte) (s [numStreams]btfa.Cursor, err error) {
 		return s, c.Err
 	}
 	for i, n := range lens {
-		if n > uint64(len(c.B)) {
+		if n > uint64(c.Len()) {
 			return s, errStreams
 		}
-		s[i].B = c.Bytes(int(n))
+		s[i] = btfa.NewCursor(c.Bytes(int(n)))
 	}
-	if len(c.B) > 0 {
+	if c.Len() > 0 {
 		return s, errStreams
 	}
 	return s, nil

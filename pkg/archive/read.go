@@ -204,7 +204,7 @@ var (
 )
 
 func (a *Archive) readKernels(c *btfa.Cursor) {
-	n := c.Count(min(btfa.MaxKernels, len(c.B)), "kernels")
+	n := c.Count(min(btfa.MaxKernels, c.Len()), "kernels")
 	a.dir = directory{make([]kernel.Key, 0, n), make(map[kernel.Key]int, n)}
 	a.layoutOf = make([]int32, 0, n)
 	last, total, layouts := "", 0, 0
@@ -262,9 +262,9 @@ type readLayout struct {
 type change struct{ slot, variant int32 }
 
 func (a *Archive) readLayouts(c *btfa.Cursor) {
-	n := c.Count(len(c.B), "layouts")
+	n := c.Count(c.Len(), "layouts")
 	made := make([]int32, len(a.pool.slots))
-	arena := make([]change, 0, len(c.B)/2)
+	arena := make([]change, 0, c.Len()/2)
 	a.layouts = make([]readLayout, 0, n)
 	for i := range n {
 		head := c.Uvarint()
@@ -276,7 +276,7 @@ func (a *Archive) readLayouts(c *btfa.Cursor) {
 			l.parent = int32(i) - int32(back)
 		}
 		start, slot := len(arena), uint64(0)
-		for range c.Count(min(len(c.B)/2, len(a.pool.slots)), "changes") {
+		for range c.Count(min(c.Len()/2, len(a.pool.slots)), "changes") {
 			slot += min(c.Uvarint(), math.MaxInt32)
 			to := c.Uvarint()
 			if c.Err == nil && slot >= uint64(len(a.pool.slots)) {

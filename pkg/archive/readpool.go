@@ -64,13 +64,13 @@ const maxFields = math.MaxUint16
 
 // readNames cuts the names apart.
 func (p *readPool) readNames(c *btfa.Cursor) {
-	if n := len(c.B); n > 0 && c.B[n-1] != 0 {
+	b := c.Rest()
+	if n := len(b); n > 0 && b[n-1] != 0 {
 		c.Fail(btfa.ErrCut)
 		return
 	}
-	p.names = strings.Split(string(c.B), "\x00")
+	p.names = strings.Split(string(b), "\x00")
 	p.names = p.names[:len(p.names)-1]
-	c.B = nil
 }
 
 // readSlots reads slots and their variants, which takes three streams.
@@ -81,15 +81,15 @@ func (p *readPool) readSlots(c, shapes, numbers *btfa.Cursor) {
 			p.names[i] = p.names[i-1]
 		}
 	}
-	p.variants = make([]readVariant, 0, len(c.B))
-	p.numbers = make([]uint64, 0, len(numbers.B))
-	p.nodes = make([]readNode, 0, len(shapes.B)/2+1) // one byte for itself, one for what refers to it
-	p.fields = make([]readField, 0, len(shapes.B))
-	p.refs = make([]uint32, 0, len(shapes.B))
+	p.variants = make([]readVariant, 0, c.Len())
+	p.numbers = make([]uint64, 0, numbers.Len())
+	p.nodes = make([]readNode, 0, shapes.Len()/2+1) // one byte for itself, one for what refers to it
+	p.fields = make([]readField, 0, shapes.Len())
+	p.refs = make([]uint32, 0, shapes.Len())
 	for i := range p.slots {
 		s := &p.slots[i]
 		s.first = int32(len(p.variants))
-		s.count = int32(c.Count(len(c.B), "variants"))
+		s.count = int32(c.Count(c.Len(), "variants"))
 		for j := range s.count {
 			back := c.Uvarint()
 			if c.Err != nil {
@@ -112,7 +112,9 @@ func (p *readPool) readSlots(c, shapes, numbers *btfa.Cursor) {
 				p.readNumbers(numbers, p.shapes[v.shape], base)
 			}
 			if shapes.Err != nil || numbers.Err != nil {
-				c.B, shapes.B, numbers.B = nil, nil, nil // that error tells it all
+				c.Rest() // that error tells it all
+				shapes.Rest()
+				numbers.Rest()
 				return
 			}
 			p.variants = append(p.variants, v)
@@ -148,11 +150,11 @@ func (p *readPool) readNode(c *btfa.Cursor, todo *uint32) {
 		p.readRef(c, todo)
 		p.readRef(c, todo)
 	case btfenc.KindStruct, btfenc.KindUnion:
-		n.count, perField = uint32(c.Count(min(maxFields, len(c.B)/2), "members")), 1
+		n.count, perField = uint32(c.Count(min(maxFields, c.Len()/2), "members")), 1
 	case btfenc.KindEnum, btfenc.KindEnum64:
-		n.count = uint32(c.Count(min(maxFields, len(c.B)), "enumerators"))
+		n.count = uint32(c.Count(min(maxFields, c.Len()), "enumerators"))
 	case btfenc.KindFuncProto:
-		n.count, perField = uint32(c.Count(min(maxFields, len(c.B)/2), "parameters")), 1
+		n.count, perField = uint32(c.Count(min(maxFields, c.Len()/2), "parameters")), 1
 		p.readRef(c, todo)
 	default:
 		c.Fail(fmt.Errorf("kind %d is none that minimized BTF has", n.kind))
