@@ -5,6 +5,7 @@ package btfc
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
 
 	"github.com/btfgen/btfgen/internal/btfa"
 )
@@ -30,31 +31,67 @@ const maxSkip = 100
 
 // place walks the parent's list, passing over what has been taken.
 type place struct {
-	next       []uint32 // of each position, one at or behind it that may not have been taken
+	n          uint32 // of the list
 	here, back uint32
+
+	// levels have bits: the first of positions, whether they have been taken; each other one of the words of the one before,
+	// whether they are full. The position behind the last one is never taken, so no search goes beyond it.
+	levels [][]uint64
 }
 
 func newPlace(n int) *place {
-	p := &place{next: make([]uint32, n+1)}
-	for i := range p.next {
-		p.next[i] = uint32(i)
+	p := &place{n: uint32(n)}
+	for words := n + 1; words > 1 || p.levels == nil; {
+		words = (words + 63) / 64
+		p.levels = append(p.levels, make([]uint64, words))
 	}
 	return p
 }
 
 // free returns the first position from i on that has not been taken, or the list's length.
 func (p *place) free(i uint32) uint32 {
-	for p.next[i] != i {
-		p.next[i] = p.next[p.next[i]]
-		i = p.next[i]
+	for l := 0; ; l++ {
+		if rest := ^p.levels[l][i/64] >> (i % 64); rest != 0 {
+			i += uint32(bits.TrailingZeros64(rest))
+			for ; l > 0; l-- {
+				i = i*64 + uint32(bits.TrailingZeros64(^p.levels[l-1][i]))
+			}
+			return i
+		}
+		i = i/64 + 1
 	}
-	return i
 }
 
-// take takes a position that is free.
-func (p *place) take(i uint32) { p.next[i] = i + 1 }
+// freeUntil returns where the free positions end that begin with i: at most at end, which is behind i.
+func (p *place) freeUntil(i, end uint32) uint32 {
+	for i < end {
+		if rest := p.levels[0][i/64] >> (i % 64); rest != 0 {
+			return min(i+uint32(bits.TrailingZeros64(rest)), end)
+		}
+		i = i/64*64 + 64
+	}
+	return end
+}
 
-func (p *place) len() uint32 { return uint32(len(p.next) - 1) }
+// take takes positions that are free, from i up to end.
+func (p *place) take(i, end uint32) {
+	for i < end {
+		next := min(i/64*64+64, end)
+		p.set(i/64, ^uint64(0)>>(64-(next-i))<<(i%64))
+		i = next
+	}
+}
+
+// set sets bits of a word of positions.
+func (p *place) set(word uint32, mask uint64) {
+	for _, level := range p.levels {
+		level[word] |= mask
+		if level[word] != ^uint64(0) {
+			return
+		}
+		word, mask = word/64, 1<<(word%64)
+	}
+}
 
 // orderReader reads a list's order.
 type orderReader struct {
@@ -89,13 +126,13 @@ func (o *orderReader) start() {
 		p.here, p.back = p.free(p.back), p.here
 	case startFar:
 		to := int64(e) + btfa.Unzigzag(o.far.Uvarint())
-		if to < 0 || to > int64(p.len()) {
+		if to < 0 || to > int64(p.n) {
 			o.far.Fail(errStart)
 			return
 		}
 		p.back, p.here = p.here, p.free(uint32(to))
 	default:
-		for ; c >= startSkip && e < p.len(); c-- {
+		for ; c >= startSkip && e < p.n; c-- {
 			e = p.free(e + 1)
 		}
 		p.here = e
@@ -106,34 +143,28 @@ func (o *orderReader) start() {
 func (o *orderReader) take() (uint32, bool) {
 	p := o.place
 	i := p.free(p.here)
-	if i == p.len() {
+	if i == p.n {
 		o.runs.Fail(errRun)
 		return 0, false
 	}
-	p.take(i)
+	p.take(i, i+1)
 	p.here = i + 1
 	return i, true
 }
 
 // takeRun appends the next n items of the parent's list that are free to out.
 func (o *orderReader) takeRun(out, from []uint32, n int) []uint32 {
-	next := o.place.next
+	p := o.place
 	for n > 0 {
-		i, ok := o.take()
-		if !ok {
+		i := p.free(p.here)
+		if i == p.n {
+			o.runs.Fail(errRun)
 			return out
 		}
-		out = append(out, from[i])
-		n--
-		// Mostly what follows is free, too.
-		j := i + 1
-		for n > 0 && j < uint32(len(from)) && next[j] == j {
-			next[j] = j + 1
-			out = append(out, from[j])
-			j++
-			n--
-		}
-		o.place.here = j
+		p.here = p.freeUntil(i, min(i+uint32(n), p.n))
+		p.take(i, p.here)
+		out = append(out, from[i:p.here]...)
+		n -= int(p.here - i)
 	}
 	return out
 }
@@ -173,7 +204,7 @@ func (o *orderWriter) write(items []item) {
 			o.start(items[i].at)
 			p := o.place
 			for q := p.free(p.here); ; n++ {
-				p.take(q)
+				p.take(q, q+1)
 				p.here = q + 1
 				q = p.free(p.here)
 				if i+n == len(items) || items[i+n] != (item{kind, q}) {
