@@ -67,7 +67,7 @@ func newContentReader(r *reader) *contentReader {
 // read reads the contents of the types with the IDs that refs has, and tells refs how many have been read.
 func (r *contentReader) read(refs *refReader) error {
 	if len(refs.ids) > 0 {
-		r.guess = clone(r.parent.nameGuess)
+		r.guess = guesses(r.parent, r.parent.nameGuess)
 		r.state.nameGuess = r.guess
 	}
 	kinds, counts := &r.s[streamKinds], &r.s[streamCounts]
@@ -288,7 +288,7 @@ func (r *refReader) read() error {
 	have := 0
 	for n := range r.ready {
 		if n > 0 && r.guess == nil {
-			r.guess = clone(r.parent.refGuess)
+			r.guess = guesses(r.parent, r.parent.refGuess)
 			r.state.refGuess = r.guess
 		}
 		for ; have < n; have++ {

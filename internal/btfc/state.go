@@ -31,6 +31,7 @@ type state struct {
 	nameRank, entRank log[uint32]  // names and entities that were told by number before
 	nameGuess         *nameGuesses // nil at the beginning
 	refGuess          *refGuesses
+	sole              bool // no other state is told from it, so that the one that is may have the guesses
 
 	// found is, of a state for a query, which has no strings, the contents that may be looked for, ascending.
 	found []uint32
@@ -141,6 +142,14 @@ const (
 	guessBits = 16
 	guessSize = 1 << guessBits
 )
+
+// guesses returns those that a state goes on from, to be changed.
+func guesses[T any](parent *state, of *T) *T {
+	if parent.sole && of != nil {
+		return of
+	}
+	return clone(of)
+}
 
 // clone returns a copy of guesses, or those of the beginning.
 func clone[T any](from *T) *T {

@@ -20,8 +20,9 @@ type states struct {
 	mu    sync.Mutex
 	of    map[int]*pending
 	clock int
-	told  []int // how many kernels are told from each and have not been made yet
-	made  int   // how many have been made
+	told  []int  // how many kernels are told from each and have not been made yet
+	made  []bool // which have been made
+	left  int    // how many have not
 }
 
 // pending is a state that somebody makes or has made.
@@ -30,6 +31,10 @@ type pending struct {
 	state *state
 	err   error
 	used  int
+
+	lent   int  // how many kernels are being told from it
+	common bool // another state has the same guesses
+	gone   bool // another one has taken them, so that nothing more can be told from it
 }
 
 // How many states are remembered: of those from which something is told that has not been made yet, and of others, which are asked for
@@ -52,10 +57,10 @@ func (c *states) get(ctx context.Context, i, depth int) (*state, error) {
 		c.begin()
 	}
 	p := c.of[i]
-	if mine := p == nil; mine {
+	if mine := p == nil || p.gone && depth > 0; mine {
 		p = &pending{done: make(chan struct{})}
 		c.of[i] = p
-		c.touch(p)
+		c.touch(p, depth)
 		c.mu.Unlock()
 		err := errUnfinished // if a panic ends it
 		var st *state
@@ -72,7 +77,7 @@ func (c *states) get(ctx context.Context, i, depth int) (*state, error) {
 		st, err = c.make(ctx, i, depth)
 		return st, err
 	}
-	c.touch(p)
+	c.touch(p, depth)
 	c.mu.Unlock()
 	select {
 	case <-p.done:
@@ -95,8 +100,8 @@ func (c *states) begin() {
 
 // count counts what is told from each kernel.
 func (c *states) count() {
-	c.made = 0
-	c.told = make([]int, len(c.file.entries))
+	c.left = len(c.file.entries)
+	c.told, c.made = make([]int, c.left), make([]bool, c.left)
 	for i := range c.file.entries {
 		if from := c.file.entries[i].parent; from >= 0 {
 			c.told[from]++
@@ -106,13 +111,14 @@ func (c *states) count() {
 
 // done notes that the state of kernel i has been made. Once all have, they are likely to be made again.
 func (c *states) done(i int) {
-	if i < len(c.told) {
+	if i < len(c.made) && !c.made[i] {
+		c.made[i] = true
 		if from := c.file.entries[i].parent; from >= 0 {
 			c.told[from]--
 		}
-	}
-	if c.made++; c.made >= len(c.told) {
-		c.count()
+		if c.left--; c.left == 0 {
+			c.count()
+		}
 	}
 	c.forget()
 }
@@ -120,10 +126,13 @@ func (c *states) done(i int) {
 // needed says whether something is told from kernel i that has not been made.
 func (c *states) needed(i int) bool { return i >= len(c.told) || c.told[i] > 0 }
 
-// touch notes that a state is used.
-func (c *states) touch(p *pending) {
+// touch notes that a state is used, by one that is depth from it.
+func (c *states) touch(p *pending, depth int) {
 	c.clock++
 	p.used = c.clock
+	if depth > 0 {
+		p.lent++
+	}
 }
 
 // forget forgets the states that were used longest ago, if there are too many.
@@ -181,10 +190,12 @@ func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
 	if failed != nil {
 		return nil, failed
 	}
+	parent = c.take(i, e.parent, parent)
+	var st *state
+	defer func() { c.giveBack(i, e.parent, st, parent) }()
 	if depth > 0 { // not before, as that would be those of all ancestors at once
 		*buf, err = c.file.chunk(ctx, offset, packed, e.payload, (*buf)[:0])
 	}
-	var st *state
 	if err == nil {
 		st, err = decode(ctx, parent, *buf, e.Size, c.query)
 	}
@@ -200,6 +211,33 @@ func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
 	return nil, fmt.Errorf("kernel %s, at byte %d: %w", e.Key, offset, err)
 }
 
+// take returns the state of a parent that kernel i is about to be told from: as its sole owner if nothing else is going to be told from it. Only for a query
+// nobody but make tells kernels from states.
+func (c *states) take(i, parent int, st *state) *state {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.of[parent]
+	if c.query == nil || p == nil || p.state != st || p.lent > 1 || p.common || c.told[parent] > 1 || c.made[i] {
+		return st
+	}
+	p.gone = true
+	own := *st
+	own.sole = true
+	return &own
+}
+
+// giveBack notes that kernel i has been told from its parent, unless its state is nil, and what they have in common.
+func (c *states) giveBack(i, parent int, st, from *state) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	common := st != nil && !from.sole && (st.nameGuess == from.nameGuess || st.refGuess == from.refGuess)
+	c.of[i].common = common
+	if p := c.of[parent]; p != nil && p.state == from {
+		p.lent--
+		p.common = p.common || common
+	}
+}
+
 // remember notes a state that has been made.
 func (c *states) remember(i int, st *state) {
 	p := &pending{done: make(chan struct{}), state: st}
@@ -210,6 +248,6 @@ func (c *states) remember(i int, st *state) {
 		c.begin()
 	}
 	c.of[i] = p
-	c.touch(p)
+	c.touch(p, 0)
 	c.forget()
 }

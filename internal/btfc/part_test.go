@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package btfc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/testbtf"
+)
+
+// TestParts reads parts of kernels in several orders and by several goroutines, which take over from each other what kernels are told from, and wants
+// what each kernel alone gives.
+func TestParts(t *testing.T) {
+	var all []input
+	for n := range 70 {
+		var b strings.Builder
+		for i := range 60 {
+			fmt.Fprintf(&b, "struct s%d %d: next *s%d 0, data%d u8[%d] 8\n", i, 64+n/4*i%5+n%4/3, (i+1)%60, (i+n%4/3)%4, 4+i%7)
+		}
+		for i := range 6 - n%4 { // of four kernels two lose something, and have nothing new; and the third changes all for a while
+			fmt.Fprintf(&b, "enum e%d 4: A%d 1\n", i, i)
+		}
+		all = append(all, in(fmt.Sprintf("6.1.0-%d-amd64", n), testbtf.Types(t, binary.LittleEndian, b.String())))
+	}
+	data := written(t, nil, all...)
+	q := NewQuery(map[string]rawbtf.Reach{"s1": rawbtf.ReachValue, "s3": rawbtf.ReachAll, "e2": rawbtf.ReachValue})
+	want := make([][]byte, len(all))
+	for i := range all {
+		var err error
+		if want[i], err = open(t, data).Parts(q).BTF(ctx, new(Scratch), i, nil); err != nil {
+			t.Fatal(err)
+		}
+		if len(want[i]) < 100 || len(want[i]) > len(all[i].btf) {
+			t.Fatalf("kernel %d: a part of %d bytes, of %d", i, len(want[i]), len(all[i].btf))
+		}
+	}
+	inOrder := make([]int, len(all))
+	for i := range inOrder {
+		inOrder[i] = i
+	}
+	for round, order := range [][]int{inOrder, rand.New(rand.NewPCG(1, 2)).Perm(len(all))} {
+		p := open(t, data).Parts(q)
+		for workers := range 3 {
+			next := make(chan int, len(order))
+			for _, i := range order {
+				next <- i
+			}
+			close(next)
+			var g errgroup.Group
+			for range 1 + 3*workers {
+				g.Go(func() error {
+					var s Scratch
+					for i := range next {
+						if got, err := p.BTF(ctx, &s, i, nil); err != nil || !bytes.Equal(got, want[i]) {
+							return fmt.Errorf("round %d, kernel %d: another part, error %v", round, i, err)
+						}
+					}
+					return nil
+				})
+			}
+			if err := g.Wait(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
