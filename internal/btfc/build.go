@@ -175,13 +175,17 @@ func (b *builder) types(st *state, order binary.ByteOrder, out []byte) error {
 	return err
 }
 
-// layout is how the words of a kind are written.
+// layout is how the words of a kind are read and written.
 type layout struct {
-	third btfenc.Word
-	elem  uint8 // words of an element, or 0 for kinds that are written word by word
-	ref   bool  // the second word of an element is a reference
-	first uint8 // where the first name of an element is
-	names uint8 // words from one to the next, or 0
+	third   btfenc.Word
+	first   uint8 // where elements begin
+	words   uint8 // of an element, or 0
+	names   uint8 // the same where elements begin with a name, else 0
+	elem    uint8 // the same, but for kinds that are written word by word
+	ref     bool  // the second word of an element is a reference
+	class   class // of elements and of the words before them
+	named   bool
+	counted bool // see hasCount
 }
 
 func layoutOf(w []uint32) *layout { return &layouts[w[1]>>24&0x7f] }
@@ -189,9 +193,10 @@ func layoutOf(w []uint32) *layout { return &layouts[w[1]>>24&0x7f] }
 var layouts = func() (l [btfenc.NumKinds]layout) {
 	for k := range l {
 		s := btfenc.Kind(k).Shape()
-		l[k].third = s.Third
+		l[k].third, l[k].first, l[k].words = s.Third, uint8(3+len(s.Extra)), uint8(len(s.Elem))
+		l[k].class, l[k].named, l[k].counted = elemClass(btfenc.Kind(k)), !nameless(btfenc.Kind(k)), hasCount(btfenc.Kind(k))
 		if len(s.Elem) > 0 && s.Elem[0] == btfenc.Name {
-			l[k].first, l[k].names = uint8(3+len(s.Extra)), uint8(len(s.Elem))
+			l[k].names = uint8(len(s.Elem))
 		}
 		if len(s.Extra) == 0 && len(s.Elem) > 0 && s.Elem[0] == btfenc.Name {
 			l[k].elem = uint8(len(s.Elem))

@@ -55,7 +55,6 @@ type contentReader struct {
 	guess   *nameGuesses
 	nextNew uint32 // names: the one behind the last new one that was used
 	last    uint32 // name of the last content's type
-	words   []uint32
 	told    ranks
 	err     error
 }
@@ -73,16 +72,18 @@ func (r *contentReader) read(refs *refReader) error {
 	kinds, counts := &r.s[streamKinds], &r.s[streamCounts]
 	// Pages share one piece of memory, which begins with what the first has already.
 	var page *contentPage
-	var begun []uint32 // from where the page begins
+	var words []uint32 // from where the page begins
+	at := 0            // of these, what has been read
 	for i := range refs.ids {
 		n := r.parent.numContents + i
 		if page == nil {
 			page = r.state.contents[n>>pageBits]
-			begun = make([]uint32, len(page.words)+r.state.numWords-r.parent.numWords)
-			r.words = begun[copy(begun, page.words):]
+			words = make([]uint32, len(page.words)+r.state.numWords-r.parent.numWords)
+			at = copy(words, page.words)
 		} else if n%pageLen == 0 {
+			page.words, words, at = words[:at], words[at:], 0
 			refs.ready <- i
-			page, begun = r.state.contents[n>>pageBits], r.words
+			page = r.state.contents[n>>pageBits]
 		}
 		b := kinds.Byte()
 		k := btfenc.Kind(b & 0x7f)
@@ -92,53 +93,57 @@ func (r *contentReader) read(refs *refReader) error {
 			}
 			return nil
 		}
+		l := &layouts[k]
 		count := uint64(0)
-		if hasCount(k) {
+		if l.counted {
 			count = counts.Uvarint()
 		}
-		shape := k.Shape()
-		need := 3 + uint64(len(shape.Extra)) + uint64(len(shape.Elem))*count
-		if count > 1<<24-1 || need > uint64(len(r.words)) {
+		need := uint64(l.first) + uint64(l.words)*count
+		if count > 1<<24-1 || need > uint64(len(words)-at) {
 			return errWrong
 		}
-		w := r.words[:need]
-		r.words = r.words[need:]
+		w := words[at : at+int(need)]
+		at += int(need)
 		w[1] = uint32(b)<<24 | uint32(count)
-		r.content(w, k)
-		page.words = begun[:len(begun)-len(r.words)]
-		page.ends[n%pageLen+1] = uint32(len(page.words))
+		r.content(w, k, l)
+		page.ends[n%pageLen+1] = uint32(at)
 	}
-	if len(r.words) > 0 || len(refs.ids) == 0 && r.state.numWords > r.parent.numWords {
+	if at < len(words) || len(refs.ids) == 0 && r.state.numWords > r.parent.numWords {
 		return errWrong
+	}
+	if page != nil {
+		page.words = words
 	}
 	refs.ready <- len(refs.ids)
 	return r.err
 }
 
 // content reads the words of one content.
-func (r *contentReader) content(w []uint32, k btfenc.Kind) {
-	shape := k.Shape()
-	if !nameless(k) {
+func (r *contentReader) content(w []uint32, k btfenc.Kind, l *layout) {
+	if l.named {
 		w[0] = r.name(classType, uint32(k), r.last)
 	}
 	if w[0] != 0 {
 		r.last = w[0]
 	}
-	if shape.Third == btfenc.Size {
+	if l.third == btfenc.Size {
 		if k.IsComposite() {
 			w[2] = uint32(r.s[streamSizes].Uvarint())
 		} else {
 			w[2] = uint32(r.s[streamNumbers].Uvarint())
 		}
 	}
-	x := w[3:]
-	for i, word := range shape.Extra {
-		if word != btfenc.Ref {
-			x[i] = uint32(r.s[streamNumbers].Uvarint())
+	if len(w) == 3 {
+		return
+	}
+	if l.first > 3 {
+		for i, word := range k.Shape().Extra {
+			if word != btfenc.Ref {
+				w[3+i] = uint32(r.s[streamNumbers].Uvarint())
+			}
 		}
 	}
-	x = x[len(shape.Extra):]
-	cl := elemClass(k)
+	x, cl := w[l.first:], l.class
 	prev, before := w[0], uint32(k)
 	number := uint32(0)
 	switch k {
@@ -157,7 +162,7 @@ func (r *contentReader) content(w []uint32, k btfenc.Kind) {
 			prev, before = name, prev
 		}
 	case btfenc.KindEnum, btfenc.KindEnum64:
-		n := len(shape.Elem)
+		n := int(l.words)
 		for ; len(x) >= n; x = x[n:] {
 			name := r.name(cl, prev, before)
 			x[0] = name
@@ -301,27 +306,31 @@ func (r *refReader) read() error {
 
 // content reads the references of the type with an ID.
 func (r *refReader) content(w []uint32, k btfenc.Kind, id uint32) {
-	shape := k.Shape()
+	l := &layouts[k]
 	if w[0] != 0 {
 		r.last = w[0]
 	}
-	if shape.Third == btfenc.Ref {
+	if l.third == btfenc.Ref {
 		c := classType
 		if k == btfenc.KindFunc {
 			c = classFunc
 		}
 		w[2] = r.ref(c, id, uint32(k), r.last)
 	}
-	x := w[3:]
-	for i, word := range shape.Extra {
-		if word == btfenc.Ref {
-			x[i] = r.ref(classOther, id, uint32(k), uint32(i))
+	if len(w) == 3 {
+		return
+	}
+	if l.first > 3 {
+		for i, word := range k.Shape().Extra {
+			if word == btfenc.Ref {
+				w[3+i] = r.ref(classOther, id, uint32(k), uint32(i))
+			}
 		}
 	}
-	cl := elemClass(k)
+	x, cl := w[l.first:], l.class
 	switch k {
 	case btfenc.KindStruct, btfenc.KindUnion, btfenc.KindFuncProto:
-		prev, last, n := w[0], uint32(0), len(shape.Elem)
+		prev, last, n := w[0], uint32(0), int(l.words)
 		if k == btfenc.KindFuncProto {
 			last = w[2]
 		}
