@@ -3,6 +3,8 @@
 package btfc
 
 import (
+	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -78,8 +80,8 @@ func grow[T any](b []T, n int) []T {
 	return b[:n]
 }
 
-// build appends the BTF of a kernel, of which size bytes are expected, to out.
-func (b *builder) build(st *state, size int64, out []byte) ([]byte, error) {
+// build appends the BTF of a kernel, of which size bytes are expected, to out. Another goroutine does half of it.
+func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) ([]byte, error) {
 	s, err := parseSections(st.rest, uint64(size))
 	if err != nil {
 		return nil, err
@@ -96,13 +98,16 @@ func (b *builder) build(st *state, size int64, out []byte) ([]byte, error) {
 	if err := s.fill(blob, st.rest); err != nil {
 		return nil, err
 	}
-	if err := b.strings(st, blob[s.strings.start:s.strings.end]); err != nil {
+	placed := begin(ctx, func() (struct{}, error) { return struct{}{}, b.place(st) })
+	err = b.strings(st, blob[s.strings.start:s.strings.end])
+	_, failed := placed.get()
+	if err != nil {
 		return nil, fmt.Errorf("strings: %w", err)
 	}
-	if err := b.place(st); err != nil {
-		return nil, fmt.Errorf("types: %w", err)
+	if failed != nil {
+		return nil, fmt.Errorf("types: %w", failed)
 	}
-	if err := b.types(st, s.order, blob[s.types.start:s.types.end]); err != nil {
+	if err := b.types(ctx, st, s.order, blob[s.types.start:s.types.end]); err != nil {
 		return nil, fmt.Errorf("types: %w", err)
 	}
 	return out, nil
@@ -158,21 +163,22 @@ func (b *builder) strings(st *state, out []byte) error {
 
 // types writes the type section of types that have been placed. That all that it refers to is there, and once, is checked on the way: what is not has
 // no place, which is 0, as void and the empty name have.
-func (b *builder) types(st *state, order binary.ByteOrder, out []byte) error {
-	need := 0
-	for _, c := range st.types {
-		need += len(st.content(c))
+func (b *builder) types(ctx context.Context, st *state, order binary.ByteOrder, out []byte) error {
+	half := len(st.types) / 2
+	size := func(types []uint32) (bytes int) {
+		for _, c := range types {
+			bytes += 4 * len(st.content(c))
+		}
+		return bytes
 	}
-	if 4*need != len(out) {
+	at := size(st.types[:half])
+	if at+size(st.types[half:]) != len(out) {
 		return errWrong
 	}
-	err := b.write(st, out)
-	if order == binary.BigEndian {
-		for i := 0; i+4 <= len(out); i += 4 {
-			binary.BigEndian.PutUint32(out[i:], binary.LittleEndian.Uint32(out[i:]))
-		}
-	}
-	return err
+	first := begin(ctx, func() (struct{}, error) { return struct{}{}, b.write(st, st.types[:half], order, out[:at]) })
+	err := b.write(st, st.types[half:], order, out[at:])
+	_, failed := first.get()
+	return cmp.Or(failed, err)
 }
 
 // layout is how the words of a kind are read and written.
@@ -206,9 +212,9 @@ var layouts = func() (l [btfenc.NumKinds]layout) {
 	return l
 }()
 
-// write writes types whose bytes have been counted, in little-endian order.
-func (b *builder) write(st *state, out []byte) error {
-	order := binary.LittleEndian
+// write writes types whose bytes have been counted.
+func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []byte) error {
+	order, all := binary.LittleEndian, out
 	ids, names := b.ids, b.names
 	missing := uint32(0) // references to what is not there
 	ref := func(e uint32) uint32 {
@@ -225,7 +231,7 @@ func (b *builder) write(st *state, out []byte) error {
 		}
 		return off
 	}
-	for _, c := range st.types {
+	for _, c := range types {
 		w := st.content(c)
 		k := btfenc.Kind(w[1] >> 24 & 0x7f)
 		l := &layouts[k]
@@ -273,6 +279,11 @@ func (b *builder) write(st *state, out []byte) error {
 				}
 				order.PutUint32(o[4*i:], x)
 			}
+		}
+	}
+	if as == binary.BigEndian {
+		for i := 0; i+4 <= len(all); i += 4 {
+			binary.BigEndian.PutUint32(all[i:], order.Uint32(all[i:]))
 		}
 	}
 	if missing > 0 {

@@ -187,7 +187,7 @@ func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, 
 	if err != nil {
 		return out, err
 	}
-	return s.builder.build(st, e.Size, out)
+	return s.builder.build(ctx, st, e.Size, out)
 }
 
 // Check compares the BTF of kernel i with its SHA-256.

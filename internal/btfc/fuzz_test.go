@@ -50,7 +50,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		out, err := b.build(st, size, nil)
+		out, err := b.build(ctx, st, size, nil)
 		if err == nil && int64(len(out)) != size {
 			t.Errorf("%d bytes, want %d", len(out), size)
 		}
@@ -126,7 +126,7 @@ func TestDamagedBeside(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		out, err := build.build(st, int64(len(btf)), nil)
+		out, err := build.build(ctx, st, int64(len(btf)), nil)
 		if n == 0 && (err != nil || !bytes.Equal(out, btf)) {
 			t.Fatalf("not damaged: error %v", err)
 		}

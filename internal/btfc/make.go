@@ -141,7 +141,7 @@ func (w *Writer) model(ctx context.Context, m *Maker, parent *state, k *Kernel) 
 	if err != nil || k.plan.again {
 		return st, parts, err
 	}
-	if m.buf, err = m.builder.build(st, e.Size, m.buf[:0]); err != nil {
+	if m.buf, err = m.builder.build(ctx, st, e.Size, m.buf[:0]); err != nil {
 		return nil, nil, err
 	}
 	if !bytes.Equal(m.buf, k.btf) {

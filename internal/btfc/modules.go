@@ -227,7 +227,7 @@ func (r *moduleReader) list(o *orderReader, u *uses, n int) ([]uint32, error) {
 }
 
 // build returns the BTF of a module, of which u are the uses, with these strings.
-func (r *moduleReader) build(u *uses, list []uint32, rest []byte, room int) ([]byte, error) {
+func (r *moduleReader) build(ctx context.Context, u *uses, list []uint32, rest []byte, room int) ([]byte, error) {
 	types := u.st.types
 	size, text := uint64(len(rest)), r.text
 	for _, c := range types {
@@ -267,7 +267,7 @@ func (r *moduleReader) build(u *uses, list []uint32, rest []byte, room int) ([]b
 	for i, c := range types {
 		r.b.ids[r.st.entity(c)] = uint32(r.first + i + 1)
 	}
-	err = r.b.types(u.st, s.order, out[s.types.start:s.types.end])
+	err = r.b.types(ctx, u.st, s.order, out[s.types.start:s.types.end])
 	for _, c := range types {
 		r.b.ids[r.st.entity(c)] = 0
 	}
@@ -337,7 +337,7 @@ func readModules(ctx context.Context, base func() (*state, error), payload []byt
 			u := r.next(t.types)
 			list, err := r.list(o, u, t.strings)
 			if err == nil {
-				btf, err = r.build(u, list, rests[i], room)
+				btf, err = r.build(ctx, u, list, rests[i], room)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", t.name, err)
