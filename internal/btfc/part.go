@@ -109,8 +109,13 @@ func (b *builder) part(st *state, order binary.ByteOrder, out []byte) ([]byte, e
 // place tells the IDs of a state's types by their entities.
 func (b *builder) place(st *state) error {
 	b.ids = clean(b.ids, int(st.numEnts)+1)
+	var page *contentPage
+	last := ^uint32(0) // number of the page, mostly that of the next, too
 	for i, c := range st.types {
-		e := st.entity(c)
+		if n := c >> pageBits; n != last {
+			page, last = st.contents[n], n
+		}
+		e := page.entity[c%pageLen]
 		if b.ids[e] != 0 {
 			return errWrong
 		}
@@ -196,8 +201,12 @@ func (b *builder) writePart(st *state, order binary.ByteOrder, out []byte) []byt
 	if order == binary.BigEndian {
 		o = binary.BigEndian
 	}
+	types := 0 // bytes
+	for _, id := range b.todo {
+		types += 4 * len(st.content(st.types[id-1]))
+	}
 	head := len(out)
-	out = append(out, make([]byte, btfenc.HeaderLen)...)
+	out = append(slices.Grow(out, btfenc.HeaderLen+types+types/4), make([]byte, btfenc.HeaderLen)...) // and, as a guess, names
 	name := func(n uint32) uint32 {
 		if n != 0 && b.names[n] == 0 {
 			b.names[n] = uint32(len(b.text))
@@ -227,9 +236,8 @@ func (b *builder) writePart(st *state, order binary.ByteOrder, out []byte) []byt
 			out = o.AppendUint32(out, x)
 		}
 	}
-	types := uint32(len(out) - head - btfenc.HeaderLen)
 	h := append(o.AppendUint16(out[:head], btfenc.Magic), btfenc.Version, 0)
-	for _, v := range []uint32{btfenc.HeaderLen, 0, types, types, uint32(len(b.text))} {
+	for _, v := range []uint32{btfenc.HeaderLen, 0, uint32(types), uint32(types), uint32(len(b.text))} {
 		h = o.AppendUint32(h, v)
 	}
 	return append(out, b.text...)
