@@ -206,7 +206,8 @@ func (b *builder) writePart(st *state, order binary.ByteOrder, out []byte) []byt
 		types += 4 * len(st.content(st.types[id-1]))
 	}
 	head := len(out)
-	out = append(slices.Grow(out, btfenc.HeaderLen+types+types/4), make([]byte, btfenc.HeaderLen)...) // and, as a guess, names
+	out = slices.Grow(out, btfenc.HeaderLen+types+min(types/4, 1<<17)) // what names take is a guess
+	out = append(out, make([]byte, btfenc.HeaderLen)...)
 	name := func(n uint32) uint32 {
 		if n != 0 && b.names[n] == 0 {
 			b.names[n] = uint32(len(b.text))

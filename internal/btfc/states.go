@@ -38,10 +38,12 @@ type pending struct {
 }
 
 // How many states are remembered: of those from which something is told that has not been made yet, and of others, which are asked for
-// again if kernels are read in an order of their own.
+// again if kernels are read in an order of their own. Of these none is that has more words of contents than most kernels have with all their
+// ancestors: it would be a third of all memory.
 const (
 	keepNeeded = 12
 	keepOthers = 3
+	keepWords  = 4 << 20
 )
 
 // get returns the state of a kernel. depth is how many are told from it already.
@@ -138,10 +140,13 @@ func (c *states) touch(p *pending, depth int) {
 // forget forgets the states that were used longest ago, if there are too many.
 func (c *states) forget() {
 	needed, others := 0, 0
-	for i := range c.of {
-		if c.needed(i) {
+	for i, p := range c.of {
+		switch {
+		case c.needed(i):
 			needed++
-		} else {
+		case p.state != nil && p.state.numWords > keepWords:
+			delete(c.of, i)
+		default:
 			others++
 		}
 	}
