@@ -40,10 +40,10 @@ type Entry struct {
 
 	parent  int // number of the kernel that it is told from, or -1
 	offset  int64
-	payload int64 // bytes of the chunk, unpacked
-	modules int64 // bytes of the modules' chunk, unpacked
-	head    bool  // the first of its series
-	sketch  Sketch
+	payload int64   // bytes of the chunk, unpacked
+	modules int64   // bytes of the modules' chunk, unpacked
+	head    bool    // the first of its series
+	sketch  *Sketch // of such
 }
 
 // Made says of BTF what made it, such as "pahole v1.24", and the SHA-256 of the file with the DWARF that it was made of.
@@ -187,6 +187,7 @@ func (e *Entry) parse(c *btfa.Cursor, i int) error {
 		copy(e.ModulesSum[:], c.Bytes(SumSize))
 	}
 	if e.head {
+		e.sketch = new(Sketch)
 		for i := range e.sketch {
 			if b := c.Bytes(4); b != nil {
 				e.sketch[i] = binary.LittleEndian.Uint32(b)

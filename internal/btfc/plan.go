@@ -123,13 +123,13 @@ func (w *Writer) tell(ctx context.Context, p *plan) {
 	if s == nil {
 		return
 	}
-	p.head, p.sketch = true, *s
+	p.head, p.sketch = true, s
 	most := 0
 	class := max(classCost, p.Size/classPart)
 	for _, s := range w.order {
 		all := w.series[s]
 		head, last := all[0], all[len(all)-1]
-		n := p.sketch.alike(&head.sketch)
+		n := p.sketch.alike(head.sketch)
 		if !head.head || n < leastAlike || last.depth >= seriesDepth || last.cost > mostCost {
 			continue
 		}
@@ -151,7 +151,7 @@ func (w *Writer) append(p *plan) {
 			p.cost = 0
 		case p.head:
 			classes := int64(len(p.sketch))
-			others := classes - int64(p.sketch.alike(&w.series[from.Key.Series()][0].sketch))
+			others := classes - int64(p.sketch.alike(w.series[from.Key.Series()][0].sketch))
 			p.cost = p.cost * others * others / (classes * classes)
 		default:
 			p.cost /= 64

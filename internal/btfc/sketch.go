@@ -33,8 +33,11 @@ func NewSketch(ctx context.Context, btf []byte) *Sketch {
 	return &s
 }
 
-// alike returns how many classes agree.
+// alike returns how many classes agree, with nil none.
 func (s *Sketch) alike(o *Sketch) (n int) {
+	if o == nil {
+		return 0
+	}
 	for i := range s {
 		if s[i] == o[i] {
 			n++
@@ -52,7 +55,7 @@ func (w *Writer) Order(sketches []*Sketch) []int {
 	for i, s := range sketches {
 		for j := range w.file.entries {
 			if e := &w.file.entries[j]; s != nil && e.head {
-				nearest[i] = max(nearest[i], s.alike(&e.sketch))
+				nearest[i] = max(nearest[i], s.alike(e.sketch))
 			}
 		}
 	}

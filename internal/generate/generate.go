@@ -143,6 +143,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	for _, w := range r.workers {
 		r.report.Stages.add(w.stages)
 	}
+	r.workers, r.parts = nil, nil // what follows takes memory, too
 	r.unmet()
 	r.finish()
 	return &r.report, nil
