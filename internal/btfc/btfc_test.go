@@ -28,6 +28,25 @@ type input struct {
 	key     kernel.Key
 	btf     []byte
 	modules []Module
+	extras  Extras
+}
+
+// add adds it to a file, from one that may have it as kernel number i.
+func (k *input) add(w *Writer, from *File, i int) (added bool, err error) {
+	it, err := Prepare(k.key, k.btf, k.modules)
+	if err == nil {
+		err = it.Extras(k.extras)
+	}
+	if err != nil {
+		return false, err
+	}
+	if from != nil {
+		it.From(from, i)
+	}
+	if added, err = w.Plan(ctx, it); !added {
+		return false, err
+	}
+	return true, w.Make(ctx, w.maker, it)
 }
 
 func in(release string, btf []byte) input {
@@ -43,7 +62,7 @@ func written(t testing.TB, old *File, more ...input) []byte {
 	}
 	defer w.Discard()
 	for _, k := range more {
-		if added, err := w.Add(ctx, k.key, k.btf, k.modules); err != nil || !added {
+		if added, err := k.add(w, nil, 0); err != nil || !added {
 			t.Fatalf("%s: added %v, error %v", k.key, added, err)
 		}
 	}
@@ -91,6 +110,10 @@ func same(t testing.TB, f *File, want ...input) {
 		}
 		if !slices.EqualFunc(modules, k.modules, func(a, b Module) bool { return a.Name == b.Name && bytes.Equal(a.BTF, b.BTF) }) {
 			t.Errorf("%s: other modules", k.key)
+		}
+		x, err := f.Extras(ctx, i)
+		if err != nil || !bytes.Equal(x.Config, k.extras.Config) || !bytes.Equal(x.Symbols, k.extras.Symbols) {
+			t.Errorf("%s: other extras, error %v", k.key, err)
 		}
 	}
 }

@@ -25,6 +25,7 @@ type File struct {
 	entries []Entry
 	end     int64 // of the chunks
 	states  states
+	known   knownLines
 
 	// find returns the entry of a kernel where that may not be written yet.
 	find func(ctx context.Context, i int) (*Entry, error)

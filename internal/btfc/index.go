@@ -30,7 +30,7 @@ type Entry struct {
 	Key    kernel.Key
 	Size   int64         // bytes of BTF
 	Sum    [SumSize]byte // SHA-256 of the BTF
-	Packed int64         // bytes that the kernel's own chunks take, modules included
+	Packed int64         // bytes that the kernel's own chunks take, those of modules and extras included
 	Plain  bool          // kept as compressed bytes, because it is not of the usual form
 	Made   Made          // of DWARF, or zero
 
@@ -38,12 +38,16 @@ type Entry struct {
 	ModulesSum    [SumSize]byte // SHA-256 of what their chunk unpacks to
 	ModulesPacked int64         // bytes of their chunk
 
-	parent  int // number of the kernel that it is told from, or -1
-	offset  int64
-	payload int64   // bytes of the chunk, unpacked
-	modules int64   // bytes of the modules' chunk, unpacked
-	head    bool    // the first of its series
-	sketch  *Sketch // of such
+	Config, Symbols int64 // bytes of the extras; 0 for what is not known
+	ExtrasPacked    int64 // bytes of their chunk
+
+	parent     int // number of the kernel that it is told from, or -1
+	offset     int64
+	payload    int64   // bytes of the chunk, unpacked
+	modules    int64   // bytes of the modules' chunk, unpacked
+	extrasFrom int     // number of the kernel whose extras they are told from, or -1
+	head       bool    // the first of its series
+	sketch     *Sketch // of such
 }
 
 // Made says of BTF what made it, such as "pahole v1.24", and the SHA-256 of the file with the DWARF that it was made of.
@@ -52,8 +56,10 @@ type Made struct {
 	Of [SumSize]byte
 }
 
-// chunk is where the kernel's own chunk is; that of its modules follows.
-func (e *Entry) chunk() (offset, size int64) { return e.offset, e.Packed - e.ModulesPacked }
+// chunk is where the kernel's own chunk is; those of its modules and of its extras follow.
+func (e *Entry) chunk() (offset, size int64) {
+	return e.offset, e.Packed - e.ModulesPacked - e.ExtrasPacked
+}
 
 // Bits of what begins an entry.
 const (
@@ -110,7 +116,7 @@ func appendIndex(b []byte, entries []Entry) []byte {
 			}
 		}
 	}
-	return b
+	return appendExtras(b, entries)
 }
 
 // parseIndex is the inverse of appendIndex. end is where the chunks end.
@@ -120,10 +126,9 @@ func parseIndex(b []byte, end int64) ([]Entry, error) {
 	n := c.Count(min(limits.CorpusKernels, len(b)), "kernels")
 	entries := make([]Entry, 0, min(n, 1024))
 	seen := make(map[kernel.Key]bool)
-	offset := int64(headerLen)
 	last := ""
 	for i := range n {
-		e := Entry{parent: -1, offset: offset}
+		e := Entry{parent: -1, extrasFrom: -1}
 		shared := c.Uvarint()
 		if shared > uint64(len(last)) {
 			return nil, errors.New("index: a key shares more than there is")
@@ -147,13 +152,18 @@ func parseIndex(b []byte, end int64) ([]Entry, error) {
 		if c.Err != nil {
 			break
 		}
+		entries = append(entries, e)
+	}
+	if err := parseExtras(c, entries); err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	offset := int64(headerLen)
+	for i := range entries {
+		e := &entries[i]
+		e.offset = offset
 		if offset += e.Packed; offset > end {
 			return nil, fmt.Errorf("index: kernel %s lies behind the end", e.Key)
 		}
-		entries = append(entries, e)
-	}
-	if c.End(); c.Err != nil {
-		return nil, fmt.Errorf("index: %w", c.Err)
 	}
 	if offset != end {
 		return nil, fmt.Errorf("index: chunks end at byte %d, not %d", offset, end)
@@ -198,4 +208,61 @@ func (e *Entry) parse(c *btfa.Cursor, i int) error {
 		return errors.New("kept as bytes, but not as its own")
 	}
 	return nil
+}
+
+// appendExtras appends what an index has of the kernels whose extras are there: nothing if none has.
+func appendExtras(b []byte, entries []Entry) []byte {
+	var with []int
+	for i := range entries {
+		if entries[i].hasExtras() {
+			with = append(with, i)
+		}
+	}
+	if len(with) == 0 {
+		return b
+	}
+	b = binary.AppendUvarint(b, uint64(len(with)))
+	last := 0
+	for _, i := range with {
+		e := &entries[i]
+		back := 0
+		if e.extrasFrom >= 0 {
+			back = i - e.extrasFrom
+		}
+		for _, v := range []int64{int64(i - last), int64(back), e.ExtrasPacked, e.Config, e.Symbols} {
+			b = binary.AppendUvarint(b, uint64(v))
+		}
+		last = i
+	}
+	return b
+}
+
+// parseExtras reads what appendExtras appends, which ends the index.
+func parseExtras(c *btfa.Cursor, entries []Entry) error {
+	if c.Err != nil || c.Len() == 0 {
+		return c.Err
+	}
+	n := c.Count(len(entries), "kernels with extras")
+	if n == 0 {
+		c.Fail(errors.New("no kernels with extras"))
+	}
+	for i := 0; n > 0 && c.Err == nil; n-- {
+		if i += c.Count(len(entries)-1-i, "kernels further"); entries[i].hasExtras() {
+			return fmt.Errorf("kernel %s: its extras twice", entries[i].Key)
+		}
+		e := &entries[i]
+		if back := c.Count(i, "kernels back"); back > 0 {
+			if e.extrasFrom = i - back; !entries[e.extrasFrom].hasExtras() {
+				return fmt.Errorf("kernel %s: its extras are told from those of one that has none", e.Key)
+			}
+		}
+		e.ExtrasPacked = int64(c.Count(1<<31-1, "bytes of a chunk"))
+		e.Config = int64(c.Count(limits.KconfigBytes, "bytes of configuration"))
+		e.Symbols = int64(c.Count(limits.SymbolBytes, "bytes of symbols"))
+		if e.Packed += e.ExtrasPacked; c.Err == nil && !e.hasExtras() {
+			return fmt.Errorf("kernel %s: its extras are empty", e.Key)
+		}
+	}
+	c.End()
+	return c.Err
 }

@@ -41,6 +41,14 @@ func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 		k.entry.ModulesPacked = int64(len(more))
 		chunk = append(chunk, more...)
 	}
+	if k.entry.hasExtras() {
+		more, err := w.extrasChunk(ctx, m, k)
+		if err != nil {
+			return err
+		}
+		k.entry.ExtrasPacked = int64(len(more))
+		chunk = append(chunk, more...)
+	}
 	k.entry.Packed = int64(len(chunk))
 	if st != nil {
 		w.file.states.remember(k.plan.number, st)

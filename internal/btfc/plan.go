@@ -20,6 +20,8 @@ type plan struct {
 	line   []*plan // what it is told from is the last of these that is not kept as bytes
 	again  bool    // that has the same BTF
 	copied bool    // the chunk is copied
+
+	extrasCopied bool // that of its extras is
 }
 
 // entry is the entry of a kernel that has been made.
@@ -58,12 +60,13 @@ func (w *Writer) Plan(ctx context.Context, k *Kernel) (added bool, err error) {
 		return false, ctx.Err()
 	}
 	if len(w.plans) == 0 && k.from != nil {
-		w.source, w.copied = k.from, map[int]int{-1: -1}
+		w.source, w.copied, w.extrasOf = k.from, map[int]int{-1: -1}, map[int]int{-1: -1}
 	}
 	p := &plan{Entry: k.entry, job: k}
 	if !w.copy(p) {
 		w.tell(ctx, p)
 	}
+	w.planExtras(p)
 	k.plan, k.entry = p, p.Entry
 	w.append(p)
 	return true, nil

@@ -24,6 +24,11 @@ func TestSecondReader(t *testing.T) {
 	for n := range 40 {
 		all = append(all, in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, binary.LittleEndian, n)))
 	}
+	for n := 1; n < 30; n++ {
+		if all[n].extras = extras(n); n%10 == 3 {
+			all[n].extras.Symbols = nil
+		}
+	}
 	all[3].modules = []Module{{"ext4", []byte("one")}, {"xfs", nil}}
 	for n := range 3 {
 		all = append(all, in(fmt.Sprintf("6.2.0-%d-s390x", n), build(t, binary.BigEndian, n)))
@@ -74,7 +79,11 @@ func second(t *testing.T, data []byte, all ...input) {
 	}
 	var want strings.Builder
 	for _, k := range all {
-		fmt.Fprintf(&want, "%s %x %d\n", btfa.KeyText(k.key), sha256.Sum256(k.btf), len(k.modules))
+		fmt.Fprintf(&want, "%s %x %d", btfa.KeyText(k.key), sha256.Sum256(k.btf), len(k.modules))
+		if k.extras.size() > 0 {
+			fmt.Fprintf(&want, " %x %x", sha256.Sum256(k.extras.Config), sha256.Sum256(k.extras.Symbols))
+		}
+		want.WriteByte('\n')
 	}
 	got, err := exec.Command("python3", "testdata/second_reader.py", path).CombinedOutput()
 	if err != nil || string(got) != want.String() {

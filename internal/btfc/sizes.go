@@ -58,5 +58,8 @@ func (s *Sizer) Sizes(ctx context.Context, f *File, i int) ([]StreamSize, error)
 	if e.Modules > 0 {
 		sizes = append(sizes, StreamSize{"modules", int(e.modules), int(e.ModulesPacked)})
 	}
+	if e.hasExtras() {
+		sizes = append(sizes, StreamSize{"configuration and symbols", int(e.Config + e.Symbols), int(e.ExtrasPacked)})
+	}
 	return sizes, ctx.Err()
 }

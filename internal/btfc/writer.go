@@ -33,8 +33,9 @@ type Writer struct {
 	order  []kernel.Key            // series, in the order of their heads
 	same   map[[SumSize]byte]*plan // the first kernel with this BTF
 
-	source *File       // whose chunks are copied, nil for none
-	copied map[int]int // kernels by those of source that they are copies of
+	source   *File       // whose chunks are copied, nil for none
+	copied   map[int]int // kernels by those of source that they are copies of
+	extrasOf map[int]int // the same of kernels with the same extras
 
 	mu      sync.Mutex
 	plans   []*plan // of all kernels
@@ -126,7 +127,8 @@ type Kernel struct {
 	entry   Entry
 	btf     []byte
 	modules []Module
-	from    *File // which has it, as kernel number; or nil
+	lines   *lines // of its extras, nil for none
+	from    *File  // which has it, as kernel number; or nil
 	number  int
 
 	plan    *plan
@@ -145,7 +147,7 @@ func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 		return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of BTF"}
 	}
 	k := &Kernel{
-		entry: Entry{Key: key, Size: int64(len(btf)), Sum: sha256.Sum256(btf), Modules: len(modules), parent: -1},
+		entry: Entry{Key: key, Size: int64(len(btf)), Sum: sha256.Sum256(btf), Modules: len(modules), parent: -1, extrasFrom: -1},
 		btf:   btf, modules: modules, made: make(chan struct{}), written: make(chan struct{}),
 	}
 	if len(modules) > 0 {
@@ -161,7 +163,7 @@ func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 	return k, nil
 }
 
-// From says that the kernel, with its modules, is number i of a file. If that is the file that the first kernel is from, and what the kernel is told
+// From says that the kernel, with its modules and extras, is number i of a file. If that is the file that the first kernel is from, and what the kernel is told
 // from was copied, its chunk is copied as it is.
 func (k *Kernel) From(f *File, i int) { k.from, k.number = f, i }
 
@@ -195,7 +197,7 @@ func wait(ctx context.Context, done chan struct{}) error {
 
 // finish notes that a kernel has been made, and writes it, and those behind it that had to wait for it.
 func (w *Writer) finish(k *Kernel, chunk []byte) error {
-	k.btf, k.modules, k.chunk = nil, nil, chunk
+	k.btf, k.modules, k.lines, k.chunk = nil, nil, nil, chunk
 	close(k.made)
 	w.mu.Lock()
 	defer w.mu.Unlock()

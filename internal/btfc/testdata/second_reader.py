@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a .btfc file as docs/corpus-format.md describes it, and knows nothing else.
 
-For each kernel it prints the key, the sum of its BTF and the number of its modules, after comparing the sums.
+For each kernel it prints the key, the sum of its BTF and the number of its modules, after comparing the sums; and
+the sums of its configuration and of its symbols, if it has either.
 """
 import hashlib, struct, subprocess, sys
 
@@ -444,13 +445,37 @@ def modules(st, payload, n):
     return out
 
 
+def lines(parent, payload, config, symbols):
+    """The lines of a kernel's configuration and symbols, told from those of another kernel."""
+    s, out = Stream(payload), []
+    n = s.number()
+    lens = [s.number() for _ in range(3)]
+    runs, starts, far = [Stream(s.bytes(size)) for size in lens]
+    place = Place(len(parent))
+    while len(out) < n:
+        v = runs.number()
+        kind, count = v & 3, (v >> 2) + 1
+        assert kind in (0, 2)
+        if kind == 0:
+            place.start(starts, far)
+        for _ in range(count):
+            if kind == 0:
+                out.append(parent[place.take()])
+            else:
+                out.append(s.bytes(s.data.index(b"\n", s.at) + 1 - s.at))
+    assert len(out) == n and len(b"".join(out)) == config + symbols
+    for x in (s, runs, starts, far):
+        assert x.at == len(x.data), "bytes left"
+    return out
+
+
 def main(path):
     data = open(path, "rb").read()
     assert data[:5] == b"btfc\1" and data[-8:] == b"btfc.end"
     n, = struct.unpack("<Q", data[-16:-8])
     end = len(data) - 16 - n
     index = Stream(unpack(data[end:-16]))
-    key, at, states = b"", 5, []
+    key, at, states, kernels = b"", 5, [], []
     for i in range(index.number()):
         key = key[:index.number()] + index.text()
         how, packed, payload, size, n_modules = [index.number() for _ in range(5)]
@@ -461,6 +486,15 @@ def main(path):
             packed_modules, size_modules, sum_modules = index.number(), index.number(), index.bytes(32)
         if how & 2:
             index.bytes(256)
+        kernels.append((key, how, packed, payload, size, total, n_modules, (packed_modules, size_modules, sum_modules) if n_modules else None))
+    extras, last = {}, 0
+    if index.at < len(index.data):
+        for _ in range(index.number()):
+            last += index.number()
+            back = index.number()
+            assert last not in extras and (back == 0 or last - back in extras)
+            extras[last] = [last - back if back else None] + [index.number() for _ in range(3)]
+    for i, (key, how, packed, payload, size, total, n_modules, told) in enumerate(kernels):
         chunk = unpack(data[at:at + packed], payload)
         at += packed
         if how & 1:
@@ -472,13 +506,22 @@ def main(path):
             btf = r.btf(size)
         assert len(btf) == size and hashlib.sha256(btf).digest() == total, key
         if n_modules:
+            packed_modules, size_modules, sum_modules = told
             chunk = unpack(data[at:at + packed_modules], size_modules)
             at += packed_modules
             all = modules(states[i], chunk, n_modules)
             assert len(set(name for name, _ in all)) == n_modules
             joined = b"".join(name + b"\0" + number(len(b)) for name, b in all) + b"".join(b for _, b in all)
             assert hashlib.sha256(joined).digest() == sum_modules
-        print(key.decode(), total.hex(), n_modules)
+        more = []
+        if i in extras:
+            told_from, packed, config, symbols = extras[i]
+            parent = extras[told_from][-1] if told_from is not None else []
+            extras[i].append(lines(parent, unpack(data[at:at + packed]), config, symbols))
+            at += packed
+            text = b"".join(extras[i][-1])
+            more = [hashlib.sha256(part).hexdigest() for part in (text[:config], text[config:])]
+        print(key.decode(), total.hex(), n_modules, *more)
     assert at == end and index.at == len(index.data)
 
 

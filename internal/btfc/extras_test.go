@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package btfc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// extras are those of a kernel that changes from one build to the next.
+func extras(n int) Extras {
+	var config, symbols strings.Builder
+	fmt.Fprintf(&config, "# Linux/x86 6.1.%d Kernel Configuration\n", n)
+	for i := range 300 {
+		if i%50 != n%50 {
+			fmt.Fprintf(&config, "CONFIG_SETTING_%d=y\n", i*i)
+		}
+	}
+	for i := range 3000 {
+		if (i+n)%300 == 0 {
+			continue // gone, and back again
+		}
+		fmt.Fprintf(&symbols, "t function_%d\n", (i*i)%1999) // some names are there twice
+		if i%500 == n%500 {
+			fmt.Fprintf(&symbols, "d new_%d_%d [module]\n", n, i)
+		}
+	}
+	return Extras{[]byte(config.String()), []byte(symbols.String())}
+}
+
+// withExtras are kernels of which most have extras, in some way.
+func withExtras(t testing.TB) (all []input) {
+	for n := range 40 {
+		k := in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, binary.LittleEndian, n))
+		switch k.extras = extras(n); n % 10 {
+		case 3:
+			k.extras.Symbols = nil
+		case 5:
+			k.extras = Extras{}
+		case 7:
+			k.extras.Config = nil
+		case 9:
+			k.modules = []Module{{"ext4", []byte("one")}}
+		}
+		all = append(all, k)
+	}
+	plain := in("6.2", []byte("text"))
+	plain.extras = extras(1)
+	return append(all, plain)
+}
+
+// TestExtras packs what is known of kernels besides their BTF: little is needed for each, and few others to read one.
+func TestExtras(t *testing.T) {
+	all := withExtras(t)
+	f := open(t, written(t, nil, all...))
+	same(t, f, all...)
+	same(t, open(t, written(t, open(t, written(t, nil, all[:20]...)), all[20:]...)), all...)
+	var first, others int64
+	for i := range f.Entries()[:40] {
+		e := &f.Entries()[i]
+		if depth := (&Writer{plans: plansOf(f)}).extrasDepth(i); depth > limits.ExtrasChain+1 {
+			t.Errorf("%s: told from %d others", e.Key, depth-1)
+		}
+		if e.hasExtras() != (all[i].extras.size() > 0) || !e.hasExtras() && e.ExtrasPacked > 0 {
+			t.Errorf("%s: extras of %d bytes", e.Key, e.ExtrasPacked)
+		}
+		if e.extrasFrom < 0 {
+			first += e.ExtrasPacked
+		} else {
+			others += e.ExtrasPacked
+		}
+	}
+	if others/34 > first/10 {
+		t.Errorf("the first takes %d bytes, 34 others %d", first, others)
+	}
+}
+
+func plansOf(f *File) (plans []*plan) {
+	for _, e := range f.Entries() {
+		plans = append(plans, &plan{Entry: e})
+	}
+	return plans
+}
+
+// TestExtrasCopied removes kernels from a file: chunks of extras that can be copied are.
+func TestExtrasCopied(t *testing.T) {
+	all := withExtras(t)
+	f := open(t, written(t, nil, all...))
+	for _, gone := range []int{-1, 0, 16} {
+		w, err := NewWriter(nil, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Discard()
+		var kept []input
+		for i, k := range all {
+			if i == gone {
+				continue
+			}
+			if added, err := k.add(w, f, i); !added {
+				t.Fatal(err)
+			}
+			kept = append(kept, k)
+		}
+		var out bytes.Buffer
+		if _, err := w.WriteTo(&out); err != nil {
+			t.Fatal(err)
+		}
+		same(t, open(t, out.Bytes()), kept...)
+		copied := 0
+		for _, p := range w.plans {
+			if p.extrasCopied {
+				copied++
+			}
+		}
+		if copied < 25 {
+			t.Errorf("without %d: only %d are copied", gone, copied)
+		}
+	}
+}
+
+// TestExtrasRefused takes nothing that could not be read again.
+func TestExtrasRefused(t *testing.T) {
+	k, err := Prepare(in("6.1", nil).key, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]Extras{
+		"no end":      {Config: []byte("CONFIG_A=y\nCONFIG_B=y"), Symbols: []byte("t a\n")},
+		"short lines": {Symbols: []byte("a\nb\nc\n")},
+		"too long":    {Config: append(bytes.Repeat([]byte("a"), limits.KconfigBytes), '\n')},
+	} {
+		if err := k.Extras(x); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestExtrasDamaged changes each byte of a file: extras that are read are what was written, or there is an error.
+func TestExtrasDamaged(t *testing.T) {
+	all := []input{in("6.1", nil), in("6.2", nil), in("6.3", nil)}
+	for i := range all {
+		all[i].extras = Extras{[]byte("CONFIG_A=y\nCONFIG_B=y\n")[:11*(1+i%2)], []byte("t _stext\nt vfs_read\nd jiffies\n")[9*(i/2):]}
+	}
+	data := written(t, nil, all...)
+	same(t, open(t, data), all...)
+	for at := range data {
+		bad := bytes.Clone(data)
+		bad[at] ^= 0x11
+		f, err := Open(bytes.NewReader(bad), int64(len(bad)))
+		if err != nil {
+			continue
+		}
+		for i, k := range all {
+			x, err := f.Extras(ctx, i)
+			if err == nil && (!bytes.Equal(x.Config, k.extras.Config) || !bytes.Equal(x.Symbols, k.extras.Symbols)) {
+				t.Fatalf("byte %d changed: %s differs without an error", at, k.key)
+			}
+		}
+	}
+}
+
+// FuzzLines reads chunks of extras that are damaged: there is an error, or lines of the size that was asked for, which are
+// told and read again to the same.
+func FuzzLines(f *testing.F) {
+	text := func(x Extras) *lines {
+		l, err := x.lines()
+		if err != nil {
+			f.Fatal(err)
+		}
+		return l
+	}
+	parent := text(Extras{Symbols: []byte("t a\nt b\nt c\nt b\nd e\n")})
+	for _, own := range []string{"t a\nt b\n", "t new\nt b\nt b\nt b\n", "d e\nt c\n"} {
+		l := text(Extras{Symbols: []byte(own)})
+		f.Add(bytes.Join(encodeLines(parent, l), nil), int64(len(l.text)), true)
+		f.Add(bytes.Join(encodeLines(new(lines), l), nil), int64(len(l.text)), false)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, size int64, told bool) {
+		from := new(lines)
+		if told {
+			from = parent
+		}
+		size &= 1<<20 - 1
+		l, err := decodeLines(from, data, size)
+		if err != nil {
+			return
+		}
+		if int64(len(l.text)) != size {
+			t.Errorf("%d bytes, want %d", len(l.text), size)
+		}
+		again, err := decodeLines(from, bytes.Join(encodeLines(from, l), nil), size)
+		if err != nil || !bytes.Equal(again.text, l.text) {
+			t.Errorf("%q, and again %v, %v", l.text, again, err)
+		}
+	})
+}
