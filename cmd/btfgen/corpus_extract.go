@@ -20,8 +20,9 @@ func corpusExtractCommand() *cli.Command {
 		Usage:     "write the BTF of kernels as raw files",
 		ArgsUsage: "[SOURCE...]",
 		Description: "SOURCE is a file or a tree (default: the running kernel). OUT is a directory, with a tree of\n" +
-			"ID/VERSION_ID/ARCH/RELEASE.btf, if it ends in / or is one already, or if there are several kernels. Else it is the\n" +
-			"file for the only kernel, - being standard output.",
+			"ID/VERSION_ID/ARCH/RELEASE.btf, if it ends in / or is one already, or if there are several kernels; RELEASE.config and\n" +
+			"RELEASE.kallsyms beside it are the kernel's configuration and symbols, where the source has them. Else OUT is the file\n" +
+			"for the BTF of the only kernel, - being standard output.",
 		Flags: corpusCommandFlags(
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)", TakesFile: true},
 			&cli.BoolFlag{Name: "modules", Usage: "write modules too, as RELEASE/MODULE.btf beside their kernel"},
@@ -46,7 +47,7 @@ func runCorpusExtract(c *cli.Context) error {
 	if !c.Bool("modules") {
 		opts.Modules = store.NoModules
 	}
-	opts.Verify = true
+	opts.Verify, opts.Extras = true, out != "-"
 	if err := distinctDirs(out, c.Args().Slice()); err != nil {
 		return err
 	}

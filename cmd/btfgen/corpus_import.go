@@ -26,7 +26,8 @@ func corpusImportCommand() *cli.Command {
 			"that kernels share are in it once. Kernels whose BTF has changed are left out; to replace or remove kernels,\n" +
 			"import the file into a new one with --exclude. A directory gets ID/VERSION_ID/ARCH/RELEASE.btf.zst for each kernel and\n" +
 			"modules/ID/VERSION_ID/ARCH/RELEASE.modules.tar.zst for its modules; beside it, RELEASE.config.zst and RELEASE.kallsyms.zst have its\n" +
-			"configuration and symbols where the source has them, as packages do; check asks them. A .btfc does not keep these.\n\n" +
+			"configuration and symbols where the source has them, as packages do; check asks them. A .btfc has these, too, and takes little\n" +
+			"for neighbouring builds.\n\n" +
 			"Kernels that have DWARF and no BTF, such as a vmlinux or a package with debug information, are taken as well\n" +
 			"where pahole is installed, which takes some ten seconds for each. What is unpacked lies beside OUT meanwhile, in files\nwithout a name.",
 		Flags: corpusCommandFlags(
@@ -46,8 +47,7 @@ func runCorpusImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opts.Verify = true
-	opts.Extras = filepath.Ext(dir) != packedSuffix
+	opts.Verify, opts.Extras = true, true
 	if err := distinctDirs(dir, c.Args().Slice()); err != nil {
 		return err
 	}
@@ -107,6 +107,13 @@ func sayMade(c *cli.Context, path string, made store.Made) {
 	}
 }
 
+// sayExtras says of how many kernels what is known besides their BTF.
+func sayExtras(c *cli.Context, path string, config, symbols int) {
+	if config+symbols > 0 {
+		say(c, "%s: configuration of %s, symbols of %d", path, logtext.Plural(config, "kernel"), symbols)
+	}
+}
+
 // packMemory is how many times perWorker a worker needs that packs a kernel: 160 MB, with most of which it looks up what is known already.
 const packMemory = 4
 
@@ -118,6 +125,9 @@ type packedJSON struct {
 	Output      string `json:"output"`
 	Kernels     int    `json:"kernels"`
 	WithModules int    `json:"with_modules"`
+	WithConfig  int    `json:"with_config"`
+	WithSymbols int    `json:"with_symbols"`
+	Lacking     int    `json:"kept_without_config_or_symbols,omitempty"` // kernels whose source has them
 	Added       int    `json:"kernels_added"`
 	Kept        int    `json:"kernels_kept"`
 	Bytes       int64  `json:"bytes_added"`
@@ -134,8 +144,12 @@ func reportPacked(c *cli.Context, path string, res *store.Packed) error {
 	say(c, "%s: %s, %d with modules: %d added (%s), %d there already, %d left out; now %s in %s", path,
 		logtext.Plural(res.Added+res.Kept, "kernel"), res.WithModules, res.Added, logtext.Bytes(res.Bytes), res.Kept, len(res.Skipped),
 		logtext.Plural(res.Kernels, "kernel"), logtext.Bytes(res.Size))
+	sayExtras(c, path, res.WithConfig, res.WithSymbols)
+	if res.Lacking > 0 {
+		say(c, "%s: %s there already without the configuration or symbols that the source has; --exclude replaces kernels, see --help", path, logtext.Plural(res.Lacking, "kernel"))
+	}
 	sayMade(c, path, res.Made)
-	return document(c, packedJSON{path, res.Added + res.Kept, res.WithModules, res.Added, res.Kept, res.Bytes, res.Kernels, res.Size, res.Made, findingsOf(c)})
+	return document(c, packedJSON{path, res.Added + res.Kept, res.WithModules, res.WithConfig, res.WithSymbols, res.Lacking, res.Added, res.Kept, res.Bytes, res.Kernels, res.Size, res.Made, findingsOf(c)})
 }
 
 // storedJSON is what --json writes.
@@ -158,9 +172,7 @@ func reportStored(c *cli.Context, dir string, res *store.Result) error {
 	tellLeftOut(c, res.Skipped)
 	say(c, "%s: %s, %d with modules: %s written (%s), %d there already, %d left out", dir,
 		logtext.Plural(res.Kernels, "kernel"), res.WithModules, logtext.Plural(res.Written, "file"), logtext.Bytes(res.Bytes), res.Kept, len(res.Skipped))
-	if res.WithConfig+res.WithSymbols > 0 {
-		say(c, "%s: configuration of %s, symbols of %d", dir, logtext.Plural(res.WithConfig, "kernel"), res.WithSymbols)
-	}
+	sayExtras(c, dir, res.WithConfig, res.WithSymbols)
 	sayMade(c, dir, res.Made)
 	if res.Kernels == 0 {
 		return fmt.Errorf("%s: no kernel could be written", dir)

@@ -24,7 +24,7 @@ func corpusListCommand() *cli.Command {
 			"or an archive with several kernels is one row. A kernel whose key is not known has dashes. --json writes a line\n" +
 			"for each kernel, for 'corpus lint --earlier'.",
 		Flags: corpusCommandFlags(
-			&cli.BoolFlag{Name: "long", Aliases: []string{"l"}, Usage: "read the kernels: show bytes of BTF, types, byte order, bytes of a pointer, modules, and what made the BTF of DWARF"},
+			&cli.BoolFlag{Name: "long", Aliases: []string{"l"}, Usage: "read the kernels: show bytes of BTF, types, byte order, bytes of a pointer, modules, configuration and symbols, and what made the BTF of DWARF"},
 			&cli.BoolFlag{Name: "sizes", Usage: "list what the bytes of corpora in one file are spent on instead"},
 			jsonFlag("a line for each kernel, then for each finding,"),
 		),
@@ -37,6 +37,7 @@ func runCorpusList(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	opts.Extras = c.Bool("long")
 	corp, err := openSources(c, opts, true)
 	if err != nil {
 		return err
@@ -80,9 +81,16 @@ func writeLines(w io.Writer, list []lint.Entry, _ bool) error {
 func writeTable(w io.Writer, list []lint.Entry, long bool) error {
 	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
 	head := foreign.Own("KERNEL\tON DISK\t")
-	made := slices.ContainsFunc(list, func(e lint.Entry) bool { return e.Details != nil && e.Maker != "" })
+	any := func(f func(d *lint.Details) bool) bool {
+		return slices.ContainsFunc(list, func(e lint.Entry) bool { return e.Details != nil && f(e.Details) })
+	}
+	extras := any(func(d *lint.Details) bool { return d.ConfigBytes+d.SymbolBytes > 0 })
+	made := any(func(d *lint.Details) bool { return d.Maker != "" })
 	if long {
 		head += "BTF\tTYPES\tBYTE ORDER\tPOINTER\tMODULES\t"
+	}
+	if extras {
+		head += "CONFIGURATION\tSYMBOLS\t"
 	}
 	if made {
 		head += "MADE OF DWARF BY\t"
@@ -92,6 +100,9 @@ func writeTable(w io.Writer, list []lint.Entry, long bool) error {
 		foreign.Fprintf(tw, "%s\t%s\t", e.Key(), logtext.Bytes(e.Disk))
 		if long {
 			foreign.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t", logtext.Bytes(e.Bytes), e.Types, e.ByteOrder, e.Pointer, e.Modules)
+		}
+		if extras {
+			foreign.Fprintf(tw, "%s\t%s\t", sizeOrDash(e.ConfigBytes), sizeOrDash(e.SymbolBytes))
 		}
 		if made {
 			foreign.Fprintf(tw, "%s\t", dash(e.Maker))
@@ -103,4 +114,12 @@ func writeTable(w io.Writer, list []lint.Entry, long bool) error {
 		foreign.Fprintf(tw, "\n")
 	}
 	return tw.Flush()
+}
+
+// sizeOrDash is a size of what may not be there.
+func sizeOrDash(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return logtext.Bytes(n)
 }

@@ -105,6 +105,8 @@ var schemaRuns = []struct {
 	{"corpus_sizes", false, 0, "corpus list --sizes x.btfc"},
 	{"corpus_list", true, 0, "corpus list --long made"},
 	{"corpus_packed", false, 0, "corpus import made -o made.btfc"},
+	{"corpus_packed", false, 0, "corpus import known -o made.btfc"},
+	{"corpus_list", true, 0, "corpus list --long known"},
 	{"corpus", false, 0, "corpus import made -o made2"},
 	{"corpus", false, 0, "corpus extract $K/debian/12/x86_64 -o dir/"},
 	{"corpus", false, 0, "corpus extract $K/debian/12/x86_64 -o file.btf"},
@@ -131,6 +133,9 @@ func TestSchemas(t *testing.T) {
 	}
 	write(t, "some/kernel.btf.zst", string(kernel))
 	write(t, "made/debian/10/x86_64/5.4.0-7-test.btf.zst", string(kernel)+string(corpus.MadeFrame("pahole v1.24")))
+	for suffix, text := range map[string]string{".btf.zst": string(kernel), ".config": "CONFIG_BPF=y\n", ".kallsyms": "t _stext\n"} {
+		write(t, "known/debian/10/x86_64/5.4.0-7-test"+suffix, text)
+	}
 	b := btfenc.NewBuilder(binary.LittleEndian)
 	b.Type("abc", btfenc.KindStruct, false, 0, 4)
 	odd := b.Bytes()

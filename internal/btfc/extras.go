@@ -271,6 +271,12 @@ func (k *Kernel) Extras(x Extras) error {
 	return nil
 }
 
+// Lacks reports whether the kernel in the file that has the key of k is there without configuration or symbols that k has.
+func (w *Writer) Lacks(k *Kernel) bool {
+	p := w.at[k.entry.Key.Canonical()]
+	return p != nil && (p.Config == 0 && k.entry.Config > 0 || p.Symbols == 0 && k.entry.Symbols > 0)
+}
+
 // planExtras chooses what a kernel's extras are told from: what they were told from before, if their chunk can be copied,
 // or else the extras of the next ancestor that has as many, or some.
 func (w *Writer) planExtras(p *plan) {

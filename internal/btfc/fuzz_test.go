@@ -61,7 +61,9 @@ func FuzzDecode(f *testing.F) {
 func FuzzIndex(f *testing.F) {
 	a := in("6.1.0-1-amd64", build(f, binary.LittleEndian, 1))
 	a.modules = []Module{{"ext4", []byte("one")}}
-	file := open(f, written(f, nil, a, in("6.1.0-2-amd64", build(f, binary.LittleEndian, 2)), in("6.2", []byte("text"))))
+	b := in("6.1.0-2-amd64", build(f, binary.LittleEndian, 2))
+	a.extras, b.extras = extras(1), extras(2)
+	file := open(f, written(f, nil, a, b, in("6.2", []byte("text"))))
 	file.entries[1].Made = Made{By: "pahole v1.24", Of: file.entries[0].Sum}
 	f.Add(appendIndex(nil, file.entries), file.end)
 	f.Fuzz(func(t *testing.T, data []byte, end int64) {

@@ -22,7 +22,7 @@ import (
 //
 // They come with the kernel in packages, as boot/config-RELEASE and boot/System.map-RELEASE or
 // lib/modules/RELEASE/config and System.map; lie next to its file in a directory under these names, or
-// under its own with .config or .kallsyms in place of .btf, compressed or not; and are those of the running kernel.
+// under its own with .config or .kallsyms in place of .btf, compressed or not; are in corpora in one file; and are those of the running kernel.
 type Extras struct {
 	// Config has the lines of the kernel's configuration that set something, and the one that
 	// says its version. It is nil where it is not known.

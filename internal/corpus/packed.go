@@ -95,16 +95,20 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 		k.Modules = append(k.Modules, relolog.Module{Name: m.Name, BTF: m.BTF})
 		k.ModulePaths = append(k.ModulePaths, f.Path+"!"+m.Name)
 	}
+	if failed != nil {
+		failed = wrap(f.Path, "modules", failed)
+	}
+	if f.opts.Extras {
+		x, err := p.file.Extras(ctx, p.entry)
+		if err != nil {
+			failed = errors.Join(failed, wrap(f.Path, "configuration and symbols", err))
+		}
+		k.Extras = Extras(x)
+	}
 	if err := yield(&k); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if failed != nil {
-		return wrap(f.Path, "modules", failed)
-	}
-	return nil
+	return cmp.Or(ctx.Err(), failed)
 }
 
 // Parts reads of the kernels in corpora in one file what a query looks for. It is safe for concurrent use.

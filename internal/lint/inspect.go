@@ -55,6 +55,7 @@ func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) (Entry, err
 	e.Details = &Details{
 		Bytes: int64(len(k.BTF)), Types: in.btf.NumTypes() - 1, // void is none
 		ByteOrder: orderOf(in.btf.Order()), Pointer: in.btf.PointerSize(), Modules: len(k.Modules), AsBytes: k.AsBytes,
+		ConfigBytes: int64(len(k.Config)), SymbolBytes: int64(len(k.Symbols)),
 	}
 	e.Maker = k.Made.By
 	for _, m := range k.Modules {

@@ -39,6 +39,8 @@ type Details struct {
 	Pointer     uint32 `json:"pointer_bytes"`
 	Modules     int    `json:"modules"`
 	ModuleBytes int64  `json:"module_bytes"`
+	ConfigBytes int64  `json:"config_bytes,omitempty"`     // of the kernel's configuration, as it is kept
+	SymbolBytes int64  `json:"symbol_bytes,omitempty"`     // and of its symbols
 	Maker       string `json:"made_of_dwarf_by,omitempty"` // as corpus.Kernel has it
 	AsBytes     bool   `json:"kept_as_bytes,omitempty"`    // in a corpus in one file, which could not do better
 }

@@ -21,7 +21,8 @@ var NoModules = []string{""}
 
 // Extract writes all kernels into a tree at dir, which is created if need be, as raw BTF:
 // <ID>/<VERSION_ID>/<arch>/<release>.btf, and their modules, as far as the corpus has been opened for
-// modules, as <release>/<module>.btf beside it. A kernel without a known key is called
+// modules, as <release>/<module>.btf beside it; their configuration and symbols, as far as it has been opened for these,
+// as <release>.config and <release>.kallsyms. A kernel without a known key is called
 // by its release, or else like the file that it is from.
 func Extract(ctx context.Context, cfg sweep.Config, dir string) (*Result, error) {
 	t := newTree(ctx, dir, cfg.Corpus)
@@ -40,6 +41,7 @@ func Extract(ctx context.Context, cfg sweep.Config, dir string) (*Result, error)
 			for _, m := range k.Modules {
 				files = append(files, file{path.Join(base, m.Name+kernel.FileSuffix), raw(m.BTF)})
 			}
+			files = append(files, extraFiles(base, "", &k.Extras)...)
 			return t.kernel(w, identity(k.Key, name), r, k, len(k.Modules) > 0, files)
 		})
 	if err = errors.Join(err, t.out.Close()); err != nil {

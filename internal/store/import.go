@@ -65,19 +65,21 @@ func (i *importer) kernel(r sweep.Rank, k *corpus.Kernel) (err error) {
 	if len(k.Modules) > 0 {
 		files = append(files, file{importModules(key), moduleTar(key.Release, k.Modules)})
 	}
-	if len(k.Config) > 0 {
-		files = append(files, file{importExtra(key, corpus.ConfigSuffix), raw(k.Config)})
-	}
-	if len(k.Symbols) > 0 {
-		files = append(files, file{importExtra(key, corpus.SymbolsSuffix), raw(k.Symbols)})
-	}
+	files = append(files, extraFiles(strings.TrimSuffix(key.FileName(), kernel.FileSuffix), ".zst", &k.Extras)...)
 	return i.tree.kernel(i.worker, identity(key, ""), r, k, len(k.Modules) > 0, files)
 }
 
 func importName(k kernel.Key) string { return k.FileName() + ".zst" }
 
-func importExtra(k kernel.Key, suffix string) string {
-	return strings.TrimSuffix(k.FileName(), ".btf") + suffix + ".zst"
+// extraFiles are those that lie beside a kernel's file, which is called base.btf.
+func extraFiles(base, suffix string, x *corpus.Extras) (files []file) {
+	if len(x.Config) > 0 {
+		files = append(files, file{base + corpus.ConfigSuffix + suffix, raw(x.Config)})
+	}
+	if len(x.Symbols) > 0 {
+		files = append(files, file{base + corpus.SymbolsSuffix + suffix, raw(x.Symbols)})
+	}
+	return files
 }
 
 func importModules(k kernel.Key) string {

@@ -30,6 +30,9 @@ import (
 type Packed struct {
 	Added, Kept int   // kernels
 	WithModules int   // of these
+	WithConfig  int   // of these, with their configuration
+	WithSymbols int   // and with their symbols
+	Lacking     int   // kernels of Kept that have configuration or symbols which the file does not
 	Bytes       int64 // that the file has grown
 	Kernels     int   // in the file
 	Size        int64 // bytes of the file
@@ -269,6 +272,9 @@ func (p *packer) prepare(k *corpus.Kernel, f *corpus.File) (*btfc.Kernel, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := it.Extras(btfc.Extras(k.Extras)); err != nil {
+		return nil, err
+	}
 	it.Made(k.Made)
 	if from, i := f.Packed(); from != nil {
 		it.From(from, i)
@@ -309,6 +315,12 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kern
 	p.res.Made.add(k.Made.By)
 	if len(k.Modules) > 0 {
 		p.res.WithModules++
+	}
+	if p.w.Lacks(it) {
+		p.res.Lacking++
+	} else {
+		p.res.WithConfig += min(len(k.Config), 1)
+		p.res.WithSymbols += min(len(k.Symbols), 1)
 	}
 	if !added {
 		return nil

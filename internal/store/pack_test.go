@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +38,11 @@ func TestPackJobs(t *testing.T) {
 				data = files[fmt.Sprintf("d/%d/x86_64/6.1.0-3-amd64.btf", max(series-1, 0))]
 			}
 			files[fmt.Sprintf("d/%d/x86_64/6.1.0-%d-amd64.btf", series, n)] = data
+		}
+	}
+	for _, name := range slices.Collect(maps.Keys(files)) {
+		if !strings.Contains(name, "-2-") {
+			files[strings.TrimSuffix(name, ".btf")+".config"] = []byte("CONFIG_VERSION=" + name + "\nCONFIG_BPF=y\n")
 		}
 	}
 	files["d/9/x86_64/6.1.0-1-amd64.btf"] = []byte("damaged")

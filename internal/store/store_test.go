@@ -54,7 +54,7 @@ func config(t *testing.T, jobs int, sources ...string) sweep.Config {
 // named is config for kernels that are called as a naming has it.
 func named(t *testing.T, as string, jobs int, sources ...string) sweep.Config {
 	t.Helper()
-	var opts corpus.Options
+	opts := corpus.Options{Extras: true}
 	if as != "" {
 		n, err := corpus.ParseNaming(as)
 		if err != nil {
@@ -392,8 +392,13 @@ func TestImportExtras(t *testing.T) {
 		}
 		return sweep.Config{Corpus: c, Jobs: 1}
 	}
-	out, copied := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "copy")
-	for _, step := range [][2]string{{src, out}, {out, copied}} {
+	packed := filepath.Join(t.TempDir(), "x.btfc")
+	res, err := Pack(background, with(src), packed)
+	if err != nil || res.Added != 2 || res.WithConfig != 1 || res.WithSymbols != 1 || len(res.Skipped) > 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	out, copied, unpacked := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "unpacked")
+	for _, step := range [][2]string{{src, out}, {out, copied}, {packed, unpacked}} {
 		res, err := Import(background, with(step[0]), step[1])
 		if err != nil {
 			t.Fatal(err)
@@ -402,8 +407,10 @@ func TestImportExtras(t *testing.T) {
 			t.Errorf("%+v", res)
 		}
 	}
-	if d := cmp.Diff(read(t, out), read(t, copied)); d != "" {
-		t.Error(d)
+	for _, dir := range []string{copied, unpacked} {
+		if d := cmp.Diff(read(t, out), read(t, dir)); d != "" {
+			t.Error(d)
+		}
 	}
 	if d := cmp.Diff(map[string]bool{
 		"debian/12/x86_64/6.1.btf.zst": true, "debian/12/x86_64/6.1.config.zst": true, "debian/12/x86_64/6.1.kallsyms.zst": true,
