@@ -10,7 +10,9 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testbtf"
+	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -57,6 +59,56 @@ func TestModule(t *testing.T) {
 	}
 }
 
+// TestModuleTypes reads types that only a module has: those that the verifier reaches without it need it.
+func TestModuleTypes(t *testing.T) {
+	vmlinux := testbtf.Types(t, binary.LittleEndian, "struct task_struct 8: pid u32 0") // after int, u8, u32 and u64
+	module := splitBTF(vmlinux, "\x00my_state\x00started\x00count\x00", 1, uint32(btfenc.KindStruct)<<24|2, 16, 10, 4, 0, 18, 3, 64)
+	other := splitBTF(vmlinux, "\x00my_state\x00finished\x00", 1, uint32(btfenc.KindStruct)<<24|1, 8, 10, 4, 0)
+	o, err := Parse(t.Context(), "supplied", testinput.Named(t, "supplied.bpfel.o").Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const none, fails = "", "fails: no matching candidate"
+	type reasons map[string]string // worst of CO-RE, by program
+	for name, tt := range map[string]struct {
+		modules []relolog.Module
+		want    reasons
+	}{
+		"no module": {nil, reasons{"added": "fails: no candidate", "asked_for": none, "flavored": "fails: no candidate"}},
+		"one": {[]relolog.Module{{Name: "md_mod", BTF: module}}, reasons{
+			"added": "may fail: needs module md_mod to be loaded", "asked_for": none, "flavored": fails,
+		}},
+		"another": {[]relolog.Module{{Name: "md_mod", BTF: other}}, reasons{
+			"added": fails, "asked_for": fails, "flavored": "may fail: needs module md_mod to be loaded",
+		}},
+		"one of two": {[]relolog.Module{{Name: "a_mod", BTF: module}, {Name: "md_mod", BTF: module}}, reasons{
+			"added": "may fail: needs module a_mod or md_mod to be loaded", "asked_for": none, "flavored": fails,
+		}},
+		"both": {[]relolog.Module{{Name: "a_mod", BTF: other}, {Name: "md_mod", BTF: module}}, reasons{
+			"added": "may fail: needs module md_mod to be loaded", "asked_for": none, "flavored": "may fail: needs module a_mod to be loaded",
+		}},
+	} {
+		r := newRun(Config{Objects: []*Object{o}})
+		r.item(t.Context(), new(target), &corpus.Kernel{Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: tt.modules})
+		rep, err := r.report(t.Context())
+		if err != nil || len(rep.Kernels) != 1 {
+			t.Fatalf("%s: %v, %v", name, rep, err)
+		}
+		for _, p := range rep.Programs {
+			want, ok := tt.want[p.Name]
+			got, s := none, Guarded
+			for _, f := range p.Findings {
+				if f.Topic == TopicCORE && f.Status > s {
+					got, s = f.Verdict()+": "+f.Reason, f.Status
+				}
+			}
+			if ok && got != want {
+				t.Errorf("%s: %s: %q, want %q", name, p.Name, got, want)
+			}
+		}
+	}
+}
+
 // TestKprobes attaches programs on a kernel without kprobes: they load, and
 // cannot be attached.
 func TestKprobes(t *testing.T) {
@@ -80,10 +132,21 @@ func TestKprobes(t *testing.T) {
 // funcBTF returns the BTF of a module that has one function, of a prototype of
 // vmlinux.
 func funcBTF(vmlinux []byte, name string, proto uint32) []byte {
-	strs := "\x00" + name + "\x00"
+	return splitBTF(vmlinux, "\x00"+name+"\x00", 1, uint32(btfenc.KindFunc)<<24, proto)
+}
+
+// splitBTF returns the BTF of a module that has one type. Names are places in its strings.
+func splitBTF(vmlinux []byte, strs string, name, info uint32, words ...uint32) []byte {
 	at := binary.LittleEndian.Uint32(vmlinux[20:]) // strings of a module continue those of vmlinux
+	words = append([]uint32{at + name, info}, words...)
+	if btfenc.Kind(info>>24) == btfenc.KindStruct {
+		for i := 3; i < len(words); i += 3 {
+			words[i] += at
+		}
+	}
+	size := uint32(4 * len(words))
 	out := []byte{0x9f, 0xeb, 1, 0}
-	for _, w := range []uint32{24, 0, 12, 12, uint32(len(strs)), at + 1, uint32(btfenc.KindFunc) << 24, proto} {
+	for _, w := range append([]uint32{24, 0, size, size, uint32(len(strs))}, words...) {
 		out = binary.LittleEndian.AppendUint32(out, w)
 	}
 	return append(out, strs...)
