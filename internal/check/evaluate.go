@@ -152,6 +152,9 @@ func (e *evaluation) collect(fn int) {
 			continue
 		}
 		f := Finding{Status: Fails, Topic: TopicCORE, Subject: e.o.records.text(r), Reason: reason, Source: e.o.records.source(r)}
+		if module := e.needs(r); module != "" {
+			f.Status, f.Reason = MayFail, module
+		}
 		if refused {
 			f.Reason += "; libbpf refuses the whole object"
 			e.add(f)

@@ -54,15 +54,12 @@ type symbol struct {
 	id     btfenc.TypeID
 }
 
-// needsModule is what reasons begin with that name a module.
-const needsModule = "needs module "
-
 // needs says what has to be there for a symbol, "" for nothing.
 func (y symbol) needs() string {
 	if y.module == "" {
 		return ""
 	}
-	return needsModule + y.module + " to be loaded"
+	return needsOneOf(y.module)
 }
 
 func (y symbol) typ() rawbtf.Type { return y.view.Type(y.id) }

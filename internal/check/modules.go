@@ -3,12 +3,23 @@
 package check
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/btfgen/btfgen/internal/corpus"
 )
 
-// Modules returns the names of the modules that programs need to be loaded, in order.
+// needsModule is what reasons begin with that name a module.
+const needsModule = "needs module "
+
+// needsOneOf is the reason where something is in one of these modules.
+func needsOneOf(modules ...string) string {
+	return needsModule + strings.Join(modules, " or ") + " to be loaded"
+}
+
+// Modules returns the names of modules that programs need to be loaded, in order; where one of several is enough, that is the first.
 func (r *Report) Modules() []string {
 	names := make(map[string]bool)
 	for i := range r.Programs {
@@ -20,4 +31,59 @@ func (r *Report) Modules() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
+}
+
+// bare relocates each object on a kernel none of whose modules is loaded. It is nil where that makes no difference, since
+// loaders search the BTF of all modules that are loaded: both libbpf (bpf_core_find_cands) and cilium/ebpf (applyRelocations in
+// linker.go). What it returns is valid until the next call.
+func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded []decisions) ([]decisions, error) {
+	if !slices.ContainsFunc(loaded, decisions.needModules) {
+		return nil, nil
+	}
+	if t.bare == nil {
+		t.bare = new(target)
+	}
+	vmlinux := *it
+	vmlinux.Modules = nil
+	if err := vmlinux.Load(ctx, &t.bare.Target, it.Path); err != nil {
+		return nil, err
+	}
+	return d.on(ctx, t.bare)
+}
+
+// modules says which modules have what a record resolves to, "" for none.
+func (d decisions) modules(i int) string {
+	if !d[i].Result.OK() {
+		return ""
+	}
+	if names := d[i].Modules(); len(names) > 0 {
+		return needsOneOf(names[:min(len(names), someModules)]...)
+	}
+	return ""
+}
+
+// someModules is how many modules are named of those that have a type.
+const someModules = 3
+
+// needModules reports whether any record resolves to what only modules have.
+func (d decisions) needModules() bool {
+	for i := range d {
+		if d.modules(i) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// needsModules finds what the verifier reaches of program j of an object where no module is loaded, and what would be fine if one was. p is the
+// object there.
+func (r *run) needsModules(ctx context.Context, p *pairing, j int) []int32 {
+	e := evaluation{pairing: p, pr: &p.o.Programs[j]}
+	if !slices.ContainsFunc(e.pr.Records, func(i int) bool { return p.withModules.modules(i) != "" }) {
+		return nil
+	}
+	found := r.found.read(nil, r.code(ctx, &e))
+	return r.found.note(slices.DeleteFunc(found, func(f Finding) bool {
+		return f.Status == Guarded || !strings.HasPrefix(f.Reason, needsModule)
+	}))
 }

@@ -21,6 +21,8 @@ type pairing struct {
 	loader   decisions
 	settable func(variable string) bool
 
+	withModules decisions // where modules are loaded; nil but for a kernel where none is
+
 	results *results
 	found   *ledger
 
@@ -37,6 +39,14 @@ type lack struct {
 	topic Topic
 	why   string
 	needs string // what has to be there so that it can
+}
+
+// needs says what has to be there so that a record can be resolved, "" for nothing.
+func (p *pairing) needs(record int) string {
+	if p.withModules == nil {
+		return ""
+	}
+	return p.withModules.modules(record)
 }
 
 // missing looks for a kfunc or a typed ksym, once.
@@ -135,7 +145,7 @@ func (k *functionKey) add(p *pairing, fn int) {
 		known := p.loader[r].Result.OK()
 		k.explored = strconv.AppendBool(k.explored, known)
 		if k.lacks = k.lacks || !known; !known {
-			k.all = p.loader.appendKey(k.all, int(r))
+			k.all = append(p.loader.appendKey(k.all, int(r)), p.needs(int(r))...)
 		}
 	}
 	var groups [bpfprog.NumGroups]bool

@@ -76,6 +76,7 @@ func newDryRun(objects []*Object) dryRun {
 type target struct {
 	relolog.Target
 	table engine.Table
+	bare  *target // the same kernel without modules, once that is asked for
 }
 
 // types calls f for the types of vmlinux, whose module is "", and then for those

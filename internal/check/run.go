@@ -147,10 +147,13 @@ func newRun(cfg Config) *run {
 // item judges all programs on one kernel.
 func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	p := it.Path
-	var loaded []decisions
+	var loaded, bare []decisions
 	err := it.Load(ctx, &t.Target, p)
 	if err == nil {
 		loaded, err = r.loader.on(ctx, t)
+	}
+	if err == nil {
+		bare, err = r.loader.bare(ctx, t, it, loaded)
 	}
 	if err != nil {
 		r.mu.Lock()
@@ -165,7 +168,12 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	for i, d := range loaded {
 		p := r.pairing(i, k, d)
 		res.whole = append(res.whole, r.needs(p))
-		res.programs = append(res.programs, r.programs(ctx, p))
+		var without *pairing
+		if bare != nil && bare[i].forKernel() {
+			without = r.pairing(i, k, bare[i])
+			without.withModules = d
+		}
+		res.programs = append(res.programs, r.programs(ctx, p, without))
 	}
 	if ctx.Err() != nil {
 		return
@@ -197,14 +205,18 @@ func (r *run) pairing(i int, k *inventory, d decisions) *pairing {
 
 // programs judges the programs of an object. It returns two numbers of lists in the
 // ledger for each: of the findings on it, and of those on its code. As kernels mostly
-// have the same they are a list in the ledger, too.
-func (r *run) programs(ctx context.Context, p *pairing) []int32 {
+// have the same they are a list in the ledger, too. bare is the object where no module is loaded, nil where that
+// is the same.
+func (r *run) programs(ctx context.Context, p, bare *pairing) []int32 {
 	var list []int32
 	for j := range p.o.Programs {
 		if ctx.Err() != nil {
 			return nil
 		}
 		own, code := r.program(ctx, p, j)
+		if bare != nil {
+			own = r.found.intern(slices.Concat(own, r.needsModules(ctx, bare, j)))
+		}
 		list = append(list, r.found.number(own), r.found.number(code))
 	}
 	return r.found.intern(list)

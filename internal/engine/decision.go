@@ -304,6 +304,24 @@ func (d *Decision) Target() *Candidate {
 	return d.m.tb.explain(d.m, d.m.target)
 }
 
+// Modules returns the modules that have what the loader takes, each of which is enough; none if vmlinux has it.
+func (d *Decision) Modules() (names []string) {
+	m := d.m
+	if m.target < 0 || m.result != Resolved {
+		return nil
+	}
+	all, row := m.tb.cands[m.tb.set.questions[m.question].name], m.tb.rows[m.question]
+	if all[m.target].view.module == "" { // modules are not looked at
+		return nil
+	}
+	for _, i := range m.left {
+		if name := all[i].view.module; row[i].libbpf && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Candidates returns the candidates that libbpf looked at.
 func (d *Decision) Candidates() iter.Seq[*Candidate] {
 	return func(yield func(*Candidate) bool) {
