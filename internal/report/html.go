@@ -8,7 +8,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -174,8 +173,7 @@ func (d *pageData) kernels(r *check.Report, ordered []int) {
 			last = ""
 		}
 		of := &d.Families[len(d.Families)-1]
-		// "6 1 amd64" of Series is Linux 6.1.
-		if s := versions.ReplaceAllString(x.Key().Series().Release, "$1.$2"); s == last && s != "" {
+		if s := strings.ReplaceAll(x.Key().Series().Release, "-", " "); s == last && s != "" {
 			of.Series[len(of.Series)-1][1] = of.Series[len(of.Series)-1][1].(int) + 1
 		} else {
 			of.Series = append(of.Series, [2]any{foreign.Text(s), 1})
@@ -183,8 +181,6 @@ func (d *pageData) kernels(r *check.Report, ordered []int) {
 		}
 	}
 }
-
-var versions = regexp.MustCompile(`\b(\d+) (\d+)\b`)
 
 // set returns the number of a set of kernels in Sets.
 func (d *pageData) set(kernels []int) int { return intern(&d.Sets, d.sets, ranges(kernels, d.column)) }
