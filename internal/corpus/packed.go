@@ -59,7 +59,7 @@ func (f *found) units() ([]*File, error) {
 	file, err := btfc.Open(r, fi.Size())
 	if err != nil {
 		r.Close()
-		return nil, wrap(f.path, kindBTFC.String(), err)
+		return nil, wrap(f.path, "", err)
 	}
 	units := make([]*File, len(file.Entries()))
 	for i := range units {
