@@ -109,6 +109,52 @@ func TestModuleTypes(t *testing.T) {
 	}
 }
 
+// TestAbsentSizes asks for sizes and IDs of a type that is not there, or only in a module, which loaders take for different things.
+func TestAbsentSizes(t *testing.T) {
+	vmlinux := testbtf.Types(t, binary.LittleEndian, "struct task_struct 8: pid u32 0") // after int, u8, u32 and u64
+	module := splitBTF(vmlinux, "\x00no_such_struct\x00a\x00", 1, uint32(btfenc.KindStruct)<<24|1, 4, 16, 1, 0)
+	o, err := Parse(t.Context(), "kinds", testinput.Named(t, "kinds.bpfel.o").Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type verdicts map[string]Status // of CO-RE, by program
+	for _, tt := range []struct {
+		loaders []Loader
+		modules []relolog.Module
+		want    verdicts
+	}{
+		{[]Loader{Libbpf}, nil, verdicts{}},
+		{[]Loader{EbpfGo}, nil, verdicts{"no_size": Fails, "no_type_id": Fails}},
+		{Loaders(), nil, verdicts{"no_size": Fails, "no_type_id": Fails}},
+		{[]Loader{Libbpf}, []relolog.Module{{Name: "md_mod", BTF: module}}, verdicts{}},
+		{[]Loader{EbpfGo}, []relolog.Module{{Name: "md_mod", BTF: module}}, verdicts{"no_size": MayFail, "no_type_id": Fails}},
+	} {
+		r := newRun(Config{Objects: []*Object{o}, Loaders: tt.loaders})
+		r.item(t.Context(), new(target), &corpus.Kernel{Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: tt.modules})
+		rep, err := r.report(t.Context())
+		if err != nil || len(rep.Kernels) != 1 {
+			t.Fatalf("%v, %v", rep, err)
+		}
+		for _, p := range rep.Programs {
+			if !slices.Contains([]string{"no_size", "no_type_id", "no_type", "no_match", "no_struct_field"}, p.Name) {
+				continue
+			}
+			got := OK
+			for _, f := range p.Findings {
+				if f.Topic != TopicCORE {
+					continue
+				}
+				if got = max(got, f.Status); f.Loader != EbpfGo {
+					t.Errorf("%s: %v", p.Name, f)
+				}
+			}
+			if got != tt.want[p.Name] {
+				t.Errorf("%v, %d modules: %s: %s, want %s", tt.loaders, len(tt.modules), p.Name, got, tt.want[p.Name])
+			}
+		}
+	}
+}
+
 // TestKprobes attaches programs on a kernel without kprobes: they load, and
 // cannot be attached.
 func TestKprobes(t *testing.T) {
