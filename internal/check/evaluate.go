@@ -148,10 +148,13 @@ func (e *evaluation) collect(fn int) {
 	for _, n := range e.o.recordsOf[fn] {
 		r := int(n)
 		poisoned, refused, reason := e.loader.outcome(r)
-		if !poisoned && !refused {
-			continue
-		}
 		f := Finding{Status: Fails, Topic: TopicCORE, Subject: e.o.records.text(r), Reason: reason, Source: e.o.records.source(r)}
+		if !poisoned && !refused {
+			if f.Reason = e.ebpfGoPoisons(r); f.Reason == "" {
+				continue
+			}
+			f.Loader = EbpfGo
+		}
 		if module := e.needs(r); module != "" {
 			f.Status, f.Reason = MayFail, module
 		}
@@ -161,7 +164,7 @@ func (e *evaluation) collect(fn int) {
 			continue
 		}
 		e.absent = append(e.absent, absence{at: e.o.Sites[r], f: f})
-		gone[e.o.Sites[r]] = true
+		gone[e.o.Sites[r]] = poisoned
 	}
 	for i := range e.o.uses[fn] {
 		u := &e.o.uses[fn][i]
@@ -223,6 +226,8 @@ func (e *evaluation) judge(r *interp.Result, a absence) {
 		a.f.Status = Unknown
 		a.f.Reason += "; " + r.Odd
 	case a.moved: // nothing was added, or it is not known what
+		return
+	case a.f.Loader != "": // the others mind nothing
 		return
 	default:
 		a.f.Status, a.f.Guard = Guarded, e.guard(r, a.at)

@@ -28,6 +28,9 @@ const (
 // Loaders are all of them.
 func Loaders() []Loader { return []Loader{Libbpf, EbpfGo} }
 
+// ebpfGoRefuses ends the reasons of findings on records that cilium/ebpf alone minds.
+const ebpfGoRefuses = "; ebpf-go then refuses the program"
+
 // mindedBy reports whether a finding counts with a loader.
 func (f *Finding) mindedBy(l Loader) bool { return f.Loader == "" || f.Loader == l }
 

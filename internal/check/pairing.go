@@ -20,6 +20,7 @@ type pairing struct {
 	k        *inventory
 	loader   decisions
 	settable func(variable string) bool
+	ebpfGo   bool // it is among the loaders
 
 	withModules decisions // where modules are loaded; nil but for a kernel where none is
 
@@ -47,6 +48,22 @@ func (p *pairing) needs(record int) string {
 		return ""
 	}
 	return p.withModules.modules(record)
+}
+
+// ebpfGoPoisons says why cilium/ebpf makes the instruction of a record invalid into which libbpf writes a number, "" where it does
+// not: of a type that nothing matches libbpf says that size and ID are 0 (bpf_core_calc_type_relo in relo_core.c), and it
+// takes IDs of types in modules; see coreCalculateFixup in cilium/ebpf's btf/core.go.
+func (p *pairing) ebpfGoPoisons(record int) string {
+	id := p.o.records.asksForID(record)
+	switch {
+	case !p.ebpfGo || !id && !p.o.records.asksForSize(record):
+		return ""
+	case p.loader.absent(record):
+		return noType + ebpfGoRefuses
+	case id && p.loader.modules(record) != "":
+		return "ebpf-go takes no IDs of types in modules"
+	}
+	return ""
 }
 
 // missing looks for a kfunc or a typed ksym, once.
@@ -144,6 +161,11 @@ func (k *functionKey) add(p *pairing, fn int) {
 	for _, r := range p.o.recordsOf[fn] {
 		known := p.loader[r].Result.OK()
 		k.explored = strconv.AppendBool(k.explored, known)
+		if p.o.records.asksForSize(int(r)) || p.o.records.asksForID(int(r)) {
+			why := p.ebpfGoPoisons(int(r))
+			flag(why != "")
+			k.all = append(append(k.all, why...), p.needs(int(r))...)
+		}
 		if k.lacks = k.lacks || !known; !known {
 			k.all = append(p.loader.appendKey(k.all, int(r)), p.needs(int(r))...)
 		}

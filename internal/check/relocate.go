@@ -48,6 +48,11 @@ func (r records) text(i int) string { return r.obj.Relocation(&r.obj.Records()[i
 // source is the file:line of a record, "" where it is not known.
 func (r records) source(i int) string { return r.obj.Records()[i].Source }
 
+// asksForSize reports whether a record asks for the size of a kernel's type.
+func (r records) asksForSize(i int) bool {
+	return r.obj.Records()[i].Kind == engine.KindTypeSize
+}
+
 // asksForID reports whether a record asks for the ID of a kernel's type.
 func (r records) asksForID(i int) bool {
 	return r.obj.Records()[i].Kind == engine.KindTargetTypeID
@@ -164,6 +169,9 @@ func (d decisions) outcome(i int) (poisoned, refused bool, reason string) {
 	}
 	return false, false, ""
 }
+
+// absent reports whether nothing on the target side is what a record asks for, in the eyes of any loader.
+func (d decisions) absent(i int) bool { return d[i].Result == engine.Absent && d[i].Unmatched() }
 
 // appendKey appends all that the decision on a record consists of, but for the
 // value.

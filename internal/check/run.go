@@ -7,6 +7,7 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
@@ -200,7 +201,7 @@ func (r *run) needs(p *pairing) wholeResult {
 
 // pairing is object i on a kernel.
 func (r *run) pairing(i int, k *inventory, d decisions) *pairing {
-	return &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable, results: &r.results[i], found: r.found}
+	return &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable, ebpfGo: slices.Contains(r.Loaders, EbpfGo), results: &r.results[i], found: r.found}
 }
 
 // programs judges the programs of an object. It returns two numbers of lists in the
@@ -308,7 +309,7 @@ func byLoader(f *Finding) string {
 	case f.Status != Fails:
 	case f.Topic == TopicTarget && f.Reason == notThere:
 		return "no kernel here has it, so the loader seems to set it: --target says what to"
-	case f.Topic == TopicCORE && f.Reason == noType:
+	case f.Topic == TopicCORE && strings.TrimSuffix(f.Reason, ebpfGoRefuses) == noType:
 		return "no kernel here has the type, so the loader seems to add it: --types says from where"
 	}
 	return ""

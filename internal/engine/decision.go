@@ -304,6 +304,12 @@ func (d *Decision) Target() *Candidate {
 	return d.m.tb.explain(d.m, d.m.target)
 }
 
+// Unmatched reports whether no loader finds a match on the target side.
+func (d *Decision) Unmatched() bool {
+	m := d.m
+	return m.question >= 0 && !slices.ContainsFunc(m.tb.rows[m.question], func(c outcome) bool { return c.matters() })
+}
+
 // Modules returns the modules that have what the loader takes, each of which is enough; none if vmlinux has it.
 func (d *Decision) Modules() (names []string) {
 	m := d.m
