@@ -97,7 +97,7 @@ func encodeLines(parent, l *lines) [][]byte {
 }
 
 // decodeLines is the inverse of encodeLines, for lines of size bytes.
-func decodeLines(parent *lines, payload []byte, size int64) (*lines, error) {
+func decodeLines(ctx context.Context, parent *lines, payload []byte, size int64) (*lines, error) {
 	c := btfa.NewCursor(payload)
 	n := c.Count(int(size/lineBytes), "lines")
 	var streams [3]btfa.Cursor
@@ -126,6 +126,9 @@ func decodeLines(parent *lines, payload []byte, size int64) (*lines, error) {
 	}
 	o := &orderReader{runs: &streams[0], starts: &streams[1], far: &streams[2], place: newPlace(len(parent.ends))}
 	for len(l.ends) < n && o.runs.Err == nil {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		kind, run := o.run(n - len(l.ends))
 		if kind == runCopy {
 			o.start()
@@ -208,7 +211,7 @@ func (f *File) lines(ctx context.Context, i int) (*lines, error) {
 		offset, packed := e.extrasChunk()
 		payload, err := f.chunk(ctx, offset, packed, -1, nil)
 		if err == nil {
-			l, err = decodeLines(l, payload, e.Config+e.Symbols)
+			l, err = decodeLines(ctx, l, payload, e.Config+e.Symbols)
 		}
 		if err == nil && e.Config > 0 && l.text[e.Config-1] != '\n' {
 			err = errWrong

@@ -187,14 +187,14 @@ func FuzzLines(f *testing.F) {
 			from = parent
 		}
 		size &= 1<<20 - 1
-		l, err := decodeLines(from, data, size)
+		l, err := decodeLines(ctx, from, data, size)
 		if err != nil {
 			return
 		}
 		if int64(len(l.text)) != size {
 			t.Errorf("%d bytes, want %d", len(l.text), size)
 		}
-		again, err := decodeLines(from, bytes.Join(encodeLines(from, l), nil), size)
+		again, err := decodeLines(ctx, from, bytes.Join(encodeLines(from, l), nil), size)
 		if err != nil || !bytes.Equal(again.text, l.text) {
 			t.Errorf("%q, and again %v, %v", l.text, again, err)
 		}
