@@ -148,15 +148,16 @@ func (e *evaluation) collect(fn int) {
 	for _, n := range e.o.recordsOf[fn] {
 		r := int(n)
 		poisoned, refused, reason := e.loader.outcome(r)
-		f := Finding{Status: Fails, Topic: TopicCORE, Subject: e.o.records.text(r), Reason: reason, Source: e.o.records.source(r)}
+		var loader Loader
 		if !poisoned && !refused {
-			if f.Reason = e.ebpfGoPoisons(r); f.Reason == "" {
+			if reason = e.ebpfGoPoisons(r); reason == "" {
 				continue
 			}
-			f.Loader = EbpfGo
+			loader = EbpfGo
 		}
-		if module := e.needs(r); module != "" {
-			f.Status, f.Reason = MayFail, module
+		f := Finding{Status: Fails, Topic: TopicCORE, Subject: e.o.records.text(r), Reason: reason, Source: e.o.records.source(r), Loader: loader}
+		if needs := e.needs(r); needs != "" {
+			f.Status, f.Reason = MayFail, needs
 		}
 		if refused {
 			f.Reason += "; libbpf refuses the whole object"

@@ -37,7 +37,7 @@ func (r *Report) Modules() []string {
 // loaders search the BTF of all modules that are loaded: both libbpf (bpf_core_find_cands) and cilium/ebpf (applyRelocations in
 // linker.go). What it returns is valid until the next call.
 func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded []decisions) ([]decisions, error) {
-	if !slices.ContainsFunc(loaded, decisions.needModules) {
+	if !slices.ContainsFunc(loaded, decisions.needAny) {
 		return nil, nil
 	}
 	if t.bare == nil {
@@ -51,8 +51,8 @@ func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded [
 	return d.on(ctx, t.bare)
 }
 
-// modules says which modules have what a record resolves to, "" for none.
-func (d decisions) modules(i int) string {
+// needs says what has to be there for what a record resolves to, "" for nothing.
+func (d decisions) needs(i int) string {
 	if !d[i].Result.OK() {
 		return ""
 	}
@@ -65,21 +65,21 @@ func (d decisions) modules(i int) string {
 // someModules is how many modules are named of those that have a type.
 const someModules = 3
 
-// needModules reports whether any record resolves to what only modules have.
-func (d decisions) needModules() bool {
+// needAny reports whether any record resolves to what only modules have.
+func (d decisions) needAny() bool {
 	for i := range d {
-		if d.modules(i) != "" {
+		if d.needs(i) != "" {
 			return true
 		}
 	}
 	return false
 }
 
-// needsModules finds what the verifier reaches of program j of an object where no module is loaded, and what would be fine if one was. p is the
-// object there.
-func (r *run) needsModules(ctx context.Context, p *pairing, j int) []int32 {
+// withoutModules finds what the verifier reaches of program j of an object where no module is loaded, and what would be fine if one
+// was. p is the object there.
+func (r *run) withoutModules(ctx context.Context, p *pairing, j int) []int32 {
 	e := evaluation{pairing: p, pr: &p.o.Programs[j]}
-	if !slices.ContainsFunc(e.pr.Records, func(i int) bool { return p.withModules.modules(i) != "" }) {
+	if !slices.ContainsFunc(e.pr.Records, func(i int) bool { return p.needs(i) != "" }) {
 		return nil
 	}
 	found := r.found.read(nil, r.code(ctx, &e))

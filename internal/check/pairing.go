@@ -47,7 +47,7 @@ func (p *pairing) needs(record int) string {
 	if p.withModules == nil {
 		return ""
 	}
-	return p.withModules.modules(record)
+	return p.withModules.needs(record)
 }
 
 // ebpfGoPoisons says why cilium/ebpf makes the instruction of a record invalid into which libbpf writes a number, "" where it does
@@ -60,7 +60,7 @@ func (p *pairing) ebpfGoPoisons(record int) string {
 		return ""
 	case p.loader.absent(record):
 		return noType + ebpfGoRefuses
-	case id && p.loader.modules(record) != "":
+	case id && p.loader.needs(record) != "":
 		return "ebpf-go takes no IDs of types in modules"
 	}
 	return ""

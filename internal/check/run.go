@@ -216,7 +216,7 @@ func (r *run) programs(ctx context.Context, p, bare *pairing) []int32 {
 		}
 		own, code := r.program(ctx, p, j)
 		if bare != nil {
-			own = r.found.intern(slices.Concat(own, r.needsModules(ctx, bare, j)))
+			own = r.found.intern(slices.Concat(own, r.withoutModules(ctx, bare, j)))
 		}
 		list = append(list, r.found.number(own), r.found.number(code))
 	}
