@@ -65,7 +65,9 @@ func decode(ctx context.Context, parent *state, payload []byte, size int64, q *Q
 	}
 	var strings [numStreams]btfa.Cursor
 	for _, i := range stringStreams {
-		strings[i] = btfa.NewCursor(bytes.Clone(r.s[i].Rest()))
+		if b := r.s[i].Rest(); q == nil {
+			strings[i] = btfa.NewCursor(bytes.Clone(b))
+		}
 	}
 	if q != nil {
 		err = r.ask(q)

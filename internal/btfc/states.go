@@ -38,8 +38,8 @@ type pending struct {
 }
 
 // How many states are remembered: of those from which something is told that has not been made yet, and of others, which are asked for
-// again if kernels are read in an order of their own. Of these none is that has more words of contents than most kernels have with all their
-// ancestors: it would be a third of all memory.
+// again if kernels are read in an order of their own. None of the others is that has more words of contents than most kernels
+// have with all their ancestors: it would be a third of all memory.
 const (
 	keepNeeded = 12
 	keepOthers = 3
@@ -216,8 +216,8 @@ func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
 	return nil, fmt.Errorf("kernel %s, at byte %d: %w", e.Key, offset, err)
 }
 
-// take returns the state of a parent that kernel i is about to be told from: as its sole owner if nothing else is going to be told from it. Only for a query
-// nobody but make tells kernels from states.
+// take returns the state of a parent that kernel i is about to be told from: as one of its own if nothing else is going to be told from it. It does so
+// for a query alone, as modules and what is being written are told from other states, too.
 func (c *states) take(i, parent int, st *state) *state {
 	c.mu.Lock()
 	defer c.mu.Unlock()
