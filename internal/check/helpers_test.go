@@ -243,6 +243,8 @@ func TestHelpers(t *testing.T) {
 		"cookie_guarded":       {status: Guarded},
 		"user":                 {before: "6.18", status: Fails},
 		"sleeps":               {status: Fails},
+		"options_of_tcp":       {before: "5.15", status: Fails},
+		"options_of_udp":       {status: Fails},
 	})
 }
 

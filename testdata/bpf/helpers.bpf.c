@@ -46,3 +46,22 @@ SEC("fentry/vfs_open") int sleeps(u64 *ctx)
 	sink = word;
 	return 0;
 }
+
+/* What is iterated over decides, too: sockets of TCP since Linux 5.15, and none of UDP. */
+SEC("iter/tcp") int options_of_tcp(u64 *ctx)
+{
+	char name[16] = {};
+
+	if (ctx[1])
+		bpf_getsockopt((void *)ctx[1], 6 /* SOL_TCP */, 13 /* TCP_CONGESTION */, name, sizeof(name));
+	return 0;
+}
+
+SEC("iter/udp") int options_of_udp(u64 *ctx)
+{
+	char name[16] = {};
+
+	if (ctx[1])
+		bpf_getsockopt((void *)ctx[1], 6 /* SOL_TCP */, 13 /* TCP_CONGESTION */, name, sizeof(name));
+	return 0;
+}
