@@ -42,7 +42,7 @@ func attachNames(pr *bpfprog.Program) (names []string, pattern string) {
 	case bpfprog.AttachLSM:
 		return []string{"bpf_lsm_" + to}, ""
 	case bpfprog.AttachIter:
-		return []string{"bpf_iter_" + to}, ""
+		return []string{"bpf_iter_" + to, iteratedHelpers(to)}, ""
 	}
 	return nil, ""
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // helperText says which helpers the programs of a type may call. What it is made
@@ -205,6 +206,22 @@ func (k *inventory) forbids(s *bpfprog.Section) *helperSet {
 	return set
 }
 
+// iteratedHelpers is the function of the kernel that lets programs which iterate over something call more
+// helpers than others do: get_func_proto of its struct bpf_iter_reg.
+func iteratedHelpers(over string) string { return "bpf_iter_" + over + "_get_func_proto" }
+
+// iterated reports whether the program may call a helper because of what it iterates over: sockets of TCP
+// since "bpf: tcp: Support bpf_(get|set)sockopt in bpf tcp iter" (Linux 5.15), of Unix since
+// "bpf: Support bpf_(get|set)sockopt() in bpf unix iter". None of these functions allows anything else.
+func (e *evaluation) iterated(helper int64) bool {
+	s := e.pr.Attach
+	if fn := asm.BuiltinFunc(helper); s.Kind != bpfprog.AttachIter || fn != asm.FnGetsockopt && fn != asm.FnSetsockopt {
+		return false
+	}
+	_, ok := e.k.find(iteratedHelpers(s.Target(e.pr.Section)), btfenc.KindFunc)
+	return ok
+}
+
 // calls judges the helpers that program number n of the object calls by whether
 // programs of its type may.
 func (e *evaluation) calls(n int) (l []absence) {
@@ -213,7 +230,7 @@ func (e *evaluation) calls(n int) (l []absence) {
 		return nil
 	}
 	e.eachUse(func(u *use) {
-		if !u.in.IsHelper() || !e.k.forbids(s).has(u.in.Imm) {
+		if !u.in.IsHelper() || !e.k.forbids(s).has(u.in.Imm) || e.iterated(u.in.Imm) {
 			return
 		}
 		status, why := e.k.forbidden(s, u.in.Imm)
