@@ -216,7 +216,8 @@ func (p *parser) readFuncs() error {
 	for _, y := range p.syms {
 		i := int(y.Section)
 		t := elf.ST_TYPE(y.Info)
-		if i <= 0 || i >= len(p.f.Sections) || t != elf.STT_FUNC && (t != elf.STT_NOTYPE || strings.HasPrefix(y.Name, "LBB")) {
+		isLabel := t == elf.STT_NOTYPE && elf.ST_BIND(y.Info) == elf.STB_LOCAL // else it is a function of clang before version 8
+		if i <= 0 || i >= len(p.f.Sections) || t != elf.STT_FUNC && t != elf.STT_NOTYPE || isLabel {
 			continue
 		}
 		if p.f.Sections[i].Flags&elf.SHF_EXECINSTR != 0 && y.Name != "" && y.Value%asm.InstructionSize == 0 {
