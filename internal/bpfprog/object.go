@@ -15,6 +15,7 @@ import (
 // it is safe for use by many goroutines.
 type Object struct {
 	Order     binary.ByteOrder
+	License   string      // "" for none
 	BTF       *rawbtf.BTF // nil without .BTF
 	Funcs     []Function  // by section, then by offset
 	Programs  []Program   // by name of section, then by offset

@@ -92,7 +92,7 @@ func (p *parser) parse(ctx context.Context, records []Record) (err error) {
 	if err := p.readSymbols(); err != nil {
 		return err
 	}
-	for _, pass := range []func() error{p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.readLines, p.link} {
+	for _, pass := range []func() error{p.readLicense, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.readLines, p.link} {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -208,6 +208,19 @@ func (p *parser) readData() error {
 		slices.SortStableFunc(p.Data[i].vars, func(a, b variable) int { return cmp.Compare(a.off, b.off) })
 	}
 	return nil
+}
+
+// readLicense reads the license as the kernel sees it, which takes its first 127 bytes (bpf_prog_load).
+func (p *parser) readLicense() error {
+	const most = 127
+	s := p.f.Section("license")
+	if s == nil || s.Type != elf.SHT_PROGBITS {
+		return nil
+	}
+	b, err := p.bytes(s)
+	b, _, _ = bytes.Cut(b[:min(len(b), most)], []byte{0})
+	p.License = string(b)
+	return err
 }
 
 // readFuncs cuts the code into functions at the symbols.

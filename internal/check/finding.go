@@ -20,6 +20,7 @@ const (
 	TopicLink     Topic = "link_type"     // a type of links
 	TopicTarget   Topic = "attach_target" // what the program is attached to
 	TopicContext  Topic = "context"       // what the program is given, and what that points to
+	TopicLicense  Topic = "license"       // what only programs with a license compatible with the GPL may use
 	TopicAnalysis Topic = "analysis"      // what cannot be judged
 	TopicExternal Topic = "external_btf"  // needs the running kernel's own BTF
 )

@@ -225,16 +225,24 @@ func (e *evaluation) iterated(helper int64) bool {
 // calls judges the helpers that program number n of the object calls by whether
 // programs of its type may.
 func (e *evaluation) calls(n int) (l []absence) {
-	s := e.pr.Attach
-	if s == nil || !e.o.called[n].meets(e.k.forbids(s)) {
+	forbids, unlicensed := e.k.forbids(e.pr.Attach), e.o.unlicensed()
+	if unlicensed == "" && !e.o.called[n].meets(forbids) {
 		return nil
 	}
 	e.eachUse(func(u *use) {
-		if !u.in.IsHelper() || !e.k.forbids(s).has(u.in.Imm) || e.iterated(u.in.Imm) {
+		if !u.in.IsHelper() {
 			return
 		}
-		status, why := e.k.forbidden(s, u.in.Imm)
-		l = append(l, absence{at: u.at, f: Finding{Status: status, Topic: TopicHelper, Subject: helperName(u.in.Imm), Reason: why, Source: e.o.Source(u.at)}})
+		id := u.in.Imm
+		f := Finding{Topic: TopicHelper, Subject: helperName(id), Source: e.o.Source(u.at)}
+		if forbids.has(id) && !e.iterated(id) {
+			f.Status, f.Reason = e.k.forbidden(e.pr.Attach, id)
+		} else if unlicensed != "" && !e.k.lacksHelper(id) {
+			f.Status, f.Topic, f.Reason = e.k.restricts(e.pr.Attach, id), TopicLicense, unlicensed
+		}
+		if f.Status != OK {
+			l = append(l, absence{at: u.at, f: f})
+		}
 	})
 	return l
 }

@@ -161,6 +161,18 @@ func (k *inventory) kfuncForbidden(s *bpfprog.Section, name string) (Status, str
 	return MayFail, fmt.Sprintf("which programs may call it was asked of Linux %s and later only", rule.asked)
 }
 
+// calledKfunc returns the kfunc that is called, nil where none is, or the kernel does not have it.
+func (e *evaluation) calledKfunc(u *use) *bpfprog.Extern {
+	x := e.o.extern(u.in)
+	if x == nil || x.Type == 0 || u.in.Op != bpfprog.OpCall || !e.hasKsym(x) {
+		return nil
+	}
+	if v := e.o.BTF.Type(x.Type); v.Kind() != btfenc.KindFunc {
+		return nil
+	}
+	return x
+}
+
 // kfuncCalls judges the kfuncs that the program calls, and that the kernel has, by whether programs of
 // its type may.
 func (e *evaluation) kfuncCalls() (l []absence) {
@@ -169,11 +181,8 @@ func (e *evaluation) kfuncCalls() (l []absence) {
 		return nil // what they are part of decides
 	}
 	e.eachUse(func(u *use) {
-		x := e.o.extern(u.in)
-		if x == nil || x.Type == 0 || u.in.Op != bpfprog.OpCall || !e.hasKsym(x) {
-			return
-		}
-		if v := e.o.BTF.Type(x.Type); v.Kind() != btfenc.KindFunc {
+		x := e.calledKfunc(u)
+		if x == nil {
 			return
 		}
 		if status, why := e.k.kfuncForbidden(s, rawbtf.Essential(x.Name)); status != OK {

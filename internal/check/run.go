@@ -231,6 +231,7 @@ func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32
 	e := evaluation{pairing: p, pr: &p.o.Programs[j]}
 	e.attachment()
 	e.interfaces()
+	e.license()
 	for _, f := range p.whole {
 		if f, ok := r.ofProgram(f, p.o.refers[j][f.Subject]); ok {
 			e.add(f)

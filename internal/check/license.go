@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+)
+
+// gplLicenses are those that the kernel takes for compatible with the GPL
+// (license_is_gpl_compatible in include/linux/license.h).
+var gplLicenses = map[string]bool{
+	"GPL": true, "GPL v2": true, "GPL and additional rights": true, "Dual BSD/GPL": true, "Dual MIT/GPL": true, "Dual MPL/GPL": true,
+}
+
+// gplOnly is the set of helpers in helpers.txt that only programs with such a license may call.
+const gplOnly = "gpl"
+
+// unlicensed says what is wrong with the object's license, "" for nothing.
+func (o *Object) unlicensed() string {
+	switch {
+	case gplLicenses[o.License]:
+		return ""
+	case o.License == "":
+		return "a license compatible with the GPL is needed, and the object has none"
+	}
+	return fmt.Sprintf("a license compatible with the GPL is needed, and the object's is %q", o.License)
+}
+
+// restricts judges a call of a helper by programs of a section with another license.
+func (k *inventory) restricts(s *bpfprog.Section, helper int64) Status {
+	switch fn := asm.BuiltinFunc(helper); {
+	case fn == asm.FnKtimeGetNs: // "net: bpf: Make bpf_ktime_get_ns() available to non GPL programs"
+		status, _ := k.refused(linux(5, 8), "")
+		return status
+	case fn == asm.FnGetStackid && s != nil && s.ProgType == "PERF_EVENT":
+		// "bpf: Fail PERF_EVENT_IOC_SET_BPF when bpf_get_[stack|stackid] cannot work"
+		status, _ := k.refused(linux(5, 9), "")
+		return status
+	}
+	if _, ok := helperTable()[gplOnly][helper]; ok {
+		return Fails
+	}
+	return OK
+}
+
+// license judges what of the program the kernel wants a license for, whatever the verifier reaches: its type
+// (bpf_lsm_verify_prog, check_struct_ops_btf_id) and calls of kfuncs (add_kfunc_call).
+func (e *evaluation) license() {
+	why := e.o.unlicensed()
+	if why == "" {
+		return
+	}
+	if s := e.pr.Attach; s != nil && (s.ProgType == "LSM" || s.ProgType == "STRUCT_OPS") {
+		e.add(Finding{Status: Fails, Topic: TopicLicense, Subject: "BPF_PROG_TYPE_" + s.ProgType, Reason: why})
+	}
+	seen := make(map[string]bool)
+	e.eachUse(func(u *use) {
+		if x := e.calledKfunc(u); x != nil && !seen[x.Name] {
+			seen[x.Name] = true
+			e.add(Finding{Status: Fails, Topic: TopicLicense, Subject: x.Name, Reason: why, Source: e.o.Source(u.at)})
+		}
+	})
+}
