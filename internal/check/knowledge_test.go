@@ -105,6 +105,18 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestVariables holds the verdict on a program that reads a variable of the kernel, whose address only a kernel with a list
+// of all its symbols knows.
+func TestVariables(t *testing.T) {
+	for config, want := range map[string]Status{"": OK, usualConfig: Fails, usualConfig + "CONFIG_KALLSYMS_ALL=y\n": OK} {
+		rep := runKnown(t, "kfuncs.bpfel", config, "")
+		p, k := find(t, rep, "sched_switch", rep.Kernels[0].Name)
+		if got := statusOf(p, k, TopicKsym); got != want {
+			t.Errorf("%q: %s, want %s: %v", config, got, want, p.Findings)
+		}
+	}
+}
+
 // TestHiddenPatchLevel takes it from the configuration: Debian's release does not tell it.
 func TestHiddenPatchLevel(t *testing.T) {
 	for config, want := range map[string]Status{
