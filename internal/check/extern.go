@@ -46,6 +46,29 @@ func (p *pairing) strong() (l []Finding) {
 	return l
 }
 
+// settingSymbols is the setting of kernels whose list of symbols has variables.
+const settingSymbols = settingPrefix + "KALLSYMS_ALL"
+
+// variables judges the typed ksyms to which the program refers. Verifiers look for their addresses in the list of
+// symbols, wherever they are used (check_pseudo_btf_id in kernel/bpf/verifier.c).
+func (e *evaluation) variables() {
+	if _, all := e.k.known.config[settingSymbols]; all || e.k.known.config == nil {
+		return
+	}
+	seen := make(map[string]bool)
+	e.eachUse(func(u *use) {
+		x := e.o.extern(u.in)
+		if x == nil || x.Kind != bpfprog.ExternKsym || x.Type == 0 || !e.hasKsym(x) || seen[x.Name] {
+			return
+		}
+		if v := e.o.BTF.Type(x.Type); v.Kind() != btfenc.KindVar {
+			return
+		}
+		seen[x.Name] = true
+		e.add(Finding{Status: Fails, Topic: TopicKsym, Subject: x.Name, Reason: "the kernel was built without " + settingSymbols, Source: e.o.Source(u.at)})
+	})
+}
+
 // missing looks for a kfunc or a typed ksym, and says why it cannot be used.
 func (k *inventory) missing(o *Object, x *bpfprog.Extern) lack {
 	local := o.BTF.Type(x.Type)

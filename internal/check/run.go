@@ -124,6 +124,7 @@ func newRun(cfg Config) *run {
 	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
+	r.want.config[settingSymbols] = true
 	for _, o := range cfg.Objects {
 		for i := range o.Programs {
 			names, pattern := attachNames(&o.Programs[i])
@@ -232,6 +233,7 @@ func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32
 	e.attachment()
 	e.interfaces()
 	e.license()
+	e.variables()
 	for _, f := range p.whole {
 		if f, ok := r.ofProgram(f, p.o.refers[j][f.Subject]); ok {
 			e.add(f)
