@@ -14,7 +14,20 @@ import (
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
-func isMapSection(name string) bool { return name == ".maps" || name == "maps" }
+// oldMaps is a section of maps that are not defined by BTF.
+const oldMaps = "maps"
+
+func isMapSection(name string) bool { return name == ".maps" || name == oldMaps }
+
+// isData reports whether loaders make a map of a section of variables.
+func isData(name string) bool {
+	for _, prefix := range []string{".data", ".bss", ".rodata"} {
+		if name == prefix || strings.HasPrefix(name, prefix+".") {
+			return true
+		}
+	}
+	return name == ".addr_space.1" // an arena's
+}
 
 // eachVar calls f for each entry of each DATASEC, with its name.
 func (p *parser) eachVar(f func(section, name string, v rawbtf.Type, size uint32)) error {
@@ -49,11 +62,13 @@ func (p *parser) eachVar(f func(section, name string, v rawbtf.Type, size uint32
 // readMaps finds the map definitions and their types.
 func (p *parser) readMaps() error {
 	err := p.eachVar(func(sec, name string, v rawbtf.Type, _ uint32) {
-		switch strings.TrimPrefix(sec, "?") {
-		case ".struct_ops":
-			p.StructOps.Plain = true
-		case ".struct_ops.link":
-			p.StructOps.Link = true
+		switch plain, optional := strings.CutPrefix(sec, "?"); plain {
+		case ".struct_ops", ".struct_ops.link":
+			p.StructOps.Plain = p.StructOps.Plain || plain == ".struct_ops"
+			p.StructOps.Link = p.StructOps.Link || plain != ".struct_ops"
+			if t, ok := p.BTF.SkipMods(v.Ref()); ok && t.Kind().IsComposite() && p.spent.name(len(t.Name())) == nil {
+				p.StructOps.Maps = append(p.StructOps.Maps, StructOpsMap{name, rawbtf.Essential(string(t.Name())), optional})
+			}
 		}
 		if sec != ".maps" {
 			return
@@ -66,9 +81,12 @@ func (p *parser) readMaps() error {
 	if err != nil {
 		return err
 	}
+	if p.f.Section(oldMaps) != nil {
+		p.Unread = oldMaps
+	}
 	for _, y := range p.syms {
 		i := int(y.Section)
-		if i <= 0 || i >= len(p.f.Sections) || p.f.Sections[i].Name != "maps" || elf.ST_TYPE(y.Info) != elf.STT_OBJECT {
+		if i <= 0 || i >= len(p.f.Sections) || p.f.Sections[i].Name != oldMaps || elf.ST_TYPE(y.Info) != elf.STT_OBJECT {
 			continue
 		}
 		if b, err := p.bytes(p.f.Sections[i]); err == nil && y.Value+4 <= uint64(len(b)) {

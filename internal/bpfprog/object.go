@@ -21,6 +21,7 @@ type Object struct {
 	Programs  []Program   // by name of section, then by offset
 	Maps      []Map       // by name
 	StructOps StructOps
+	Unread    string   // the first section for which libbpf, since its version 1.0, does not open the object; "" for none
 	Data      []Data   // read-only data sections
 	Externs   []Extern // by name
 	Sites     []Site   // of the records; Fn is -1 where no function has the instruction
@@ -63,8 +64,18 @@ type Map struct {
 	Inner      *Map   // of a map of maps, nil where the definition does not say
 }
 
-// StructOps says which kinds of struct_ops maps an object has.
-type StructOps struct{ Plain, Link bool }
+// StructOps says which struct_ops maps an object has, and of which kinds they are.
+type StructOps struct {
+	Plain, Link bool
+	Maps        []StructOpsMap
+}
+
+// StructOpsMap is a variable of which loaders make a map of functions for the kernel.
+type StructOpsMap struct {
+	Name     string
+	Type     string // essential name of the kernel's struct
+	Optional bool   // libbpf does not make it unless it is told to
+}
 
 // Data is a section whose content the loader freezes.
 type Data struct {

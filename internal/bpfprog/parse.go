@@ -361,6 +361,9 @@ func (p *parser) relocate(in *Insn, y *elf.Symbol) {
 	case isMapSection(p.f.Sections[sec].Name):
 		in.Ref = Ref{Kind: RefMap, N: int32(p.mapNamed(y.Name))}
 	default:
+		if name := p.f.Sections[sec].Name; !isData(name) && p.Unread == "" {
+			p.Unread = name
+		}
 		in.Ref = Ref{Kind: RefData, N: -1, Off: int64(y.Value)}
 		if n, ok := p.frozen[sec]; ok {
 			in.Ref.N = int32(n)

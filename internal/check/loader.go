@@ -65,6 +65,9 @@ func (o *Object) references(pr *bpfprog.Program) map[string]bool {
 			}
 		}
 	}
+	if s := pr.Attach; s != nil && s.Kind == bpfprog.AttachOps && len(o.StructOps.Maps) == 1 { // of several it may be any
+		names[structOpsOf(o.StructOps.Maps[0].Type)] = true
+	}
 	for i := range o.Externs {
 		if x := &o.Externs[i]; settings && x.Kind == bpfprog.ExternKconfig {
 			names[x.Name] = true

@@ -169,6 +169,9 @@ func (o *Object) mapNames() (names []string) {
 	for i := range o.Maps {
 		names = append(names, o.Maps[i].Name)
 	}
+	for _, m := range o.StructOps.Maps {
+		names = append(names, m.Name)
+	}
 	return names
 }
 

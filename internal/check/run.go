@@ -141,6 +141,9 @@ func newRun(cfg Config) *run {
 			r.want.add(rawbtf.Essential(x.Name))
 			r.want.symbols[x.Name], r.want.config[x.Name] = true, true
 		}
+		for _, m := range o.StructOps.Maps {
+			r.want.add(structOpsPrefix + m.Type)
+		}
 	}
 	r.results = make([]results, len(cfg.Objects))
 	return r
@@ -196,6 +199,7 @@ func (r *run) needs(p *pairing) wholeResult {
 	p.whole = slices.DeleteFunc(p.whole, func(f Finding) bool {
 		return f.Topic == TopicMapDef && r.Policy.setsMap(p.o, f.Subject)
 	})
+	p.whole = append(p.whole, p.opening(func(m string) bool { return r.Policy.setsMap(p.o, m) })...)
 	lacked := slices.DeleteFunc(p.lackedMaps(), func(m *bpfprog.Map) bool { return r.Policy.setsMap(p.o, m.Name) })
 	return wholeResult{r.found.note(p.whole), lacked}
 }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/testelf"
+)
+
+// TestStructOps holds verdicts on programs beside a struct_ops that no kernel has: libbpf makes its map before any of them.
+func TestStructOps(t *testing.T) {
+	for _, name := range []string{"ops.bpfel", "ops.bpfeb"} {
+		for loader, want := range map[Loader]Status{Libbpf: Fails, EbpfGo: OK} {
+			rep := runWith(t, Config{Loaders: []Loader{loader}}, name)
+			for k := range rep.Kernels {
+				p, _ := find(t, rep, "beside", rep.Kernels[k].Name)
+				if p.Load[k] != Other && p.Load[k] != want {
+					t.Errorf("%s with %s on %s: %s, want %s: %v", name, loader, rep.Kernels[k].Name, p.Load[k], want, p.Findings)
+				}
+			}
+		}
+		// With the map left out, kernels take the rest, but for Debian's on s390x, which has no struct_ops at all.
+		others := OK
+		if name == "ops.bpfeb" {
+			others = Fails
+		}
+		left, err := ParsePattern("missing")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rep := runWith(t, Config{Policy: Policy{Maps: []Pattern{left}}}, name)
+		for k := range rep.Kernels {
+			for _, program := range []string{"beside", "ssthresh"} {
+				p, _ := find(t, rep, program, rep.Kernels[k].Name)
+				if p.Load[k] != Other && p.Load[k] != others {
+					t.Errorf("%s without the map on %s: %s: %s, want %s: %v", name, rep.Kernels[k].Name, program, p.Load[k], others, p.Findings)
+				}
+			}
+		}
+	}
+}
+
+// TestUnread holds verdicts on objects that libbpf does not open: with a section "maps" whatever there is in it, and with any
+// that it does not know where code refers to it.
+func TestUnread(t *testing.T) {
+	code := []byte{0x18, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0} // r1 = SYMBOL; return 0
+	cases := []struct {
+		section string
+		refers  bool
+		libbpf  Status
+	}{
+		{"maps", false, Fails}, {"maps", true, Fails}, {"maps/x", true, Fails}, {"maps/x", false, OK}, {"lirc_mode2/maps", true, Fails},
+		{".data", true, OK}, {".rodata.x", true, OK}, {".bss", true, OK},
+	}
+	var objects []*Object
+	for _, tt := range cases {
+		f := testelf.File{
+			Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF,
+			Sections: []testelf.Section{
+				{Name: "raw_tp/sys_enter", Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: code},
+				{Name: tt.section, Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Data: make([]byte, 20)},
+			},
+			Symbols: []testelf.Symbol{
+				{Name: "x", Section: 1, Size: 20, Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_OBJECT)},
+				{Name: "f", Size: uint64(len(code)), Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)},
+			},
+		}
+		if tt.refers {
+			rel := binary.LittleEndian.AppendUint64(nil, 0)
+			f.Sections = append(f.Sections, testelf.Section{Name: ".relraw_tp/sys_enter", Type: elf.SHT_REL, Info: 1, Data: binary.LittleEndian.AppendUint64(rel, elf.R_INFO(1, 1))})
+		}
+		data, _ := f.Build()
+		o, err := Parse(t.Context(), tt.section, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, o)
+	}
+	for _, loader := range Loaders() {
+		rep := runWith(t, Config{Loaders: []Loader{loader}, Objects: objects})
+		for i, tt := range cases {
+			want := OK
+			if loader == Libbpf {
+				want = tt.libbpf
+			}
+			for k, got := range rep.Programs[i].Load {
+				if got != Other && got != want {
+					t.Errorf("%s, referred to: %t, with %s on %s: %s, want %s: %v", tt.section, tt.refers, loader, rep.Kernels[k].Name, got, want, rep.Programs[i].Findings)
+				}
+			}
+		}
+	}
+}
