@@ -152,6 +152,11 @@ func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 	}
 	if s.Kind == bpfprog.AttachLSM {
 		e.disabledHook(to)
+		if maySleep(s) {
+			e.sleepless(to)
+		}
+	} else if s.Kind != bpfprog.AttachIter && maySleep(s) {
+		e.sleeplessFunction(to)
 	}
 	if s.Kind == bpfprog.AttachModRet && !strings.HasPrefix(names[0], "security_") {
 		f.Status, f.Reason = MayFail, "fmod_ret is only for functions that are made for error injection, which BTF does not tell"

@@ -138,7 +138,13 @@ func (k *inventory) forbidden(s *bpfprog.Section, id int64) (Status, string) {
 		return Fails, what
 	case sleeps(id) && !maySleep(s):
 		return Fails, "it may sleep, and programs of " + s.Prefix + " may not"
-	case p == permission{} || k.has(p.by) == present:
+	}
+	return k.permits(p, what)
+}
+
+// permits judges what is refused up to a release, as far as that is known; what says so.
+func (k *inventory) permits(p permission, what string) (Status, string) {
+	if (p == permission{}) || k.has(p.by) == present {
 		return OK, ""
 	}
 	if p.after == p.by || k.has(p.after+linux(0, 1)) == present {

@@ -124,7 +124,7 @@ func newRun(cfg Config) *run {
 	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
-	r.want.config[settingSymbols] = true
+	r.want.config[settingSymbols], r.want.config[settingInjection] = true, true
 	for _, o := range cfg.Objects {
 		for i := range o.Programs {
 			names, pattern := attachNames(&o.Programs[i])
