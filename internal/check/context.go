@@ -9,6 +9,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
@@ -104,7 +105,7 @@ func (h *hook) slot(k *inventory, n int) slot {
 	case n < p:
 		id = h.proto.Param(uint32(h.first + n)).Type
 	case n > p || !h.result:
-		return slot{status: Fails, reason: fmt.Sprintf("%s has only %d arguments", h.name, p)}
+		return slot{status: Fails, reason: fmt.Sprintf("%s has only %s", h.name, logtext.Plural(p, "argument"))}
 	}
 	t, _ := h.view.SkipMods(id)
 	s := slot{ptr: t.Kind() == btfenc.KindPtr}

@@ -49,7 +49,7 @@ func (m mapTypes) name(kind uint32) string {
 
 // finding is that on a map that a kernel lacks.
 func (m mapTypes) finding(x *bpfprog.Map) Finding {
-	return Finding{Status: Fails, Topic: TopicMap, Subject: m.name(x.Type), Reason: "the kernel has no such maps: " + x.Name + libbpfRefuses}
+	return Finding{Status: Fails, Topic: TopicMap, Subject: m.name(x.Type), Reason: "the kernel has no such maps" + libbpfRefuses}
 }
 
 // knownMapTypes are for numbers that no kernel of the run has: enum
