@@ -268,7 +268,7 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 			return nil
 		}
 		for _, cause := range rep.Deciding(check.Unknown) {
-			x := finding{Class: failing, Message: fmt.Sprintf("%s: %s (%s, %s)", cause.Subject, cause.Reason,
+			x := finding{Class: failing, Message: fmt.Sprintf("%s (%s, %s)", report.CauseText(&cause),
 				logtext.Plural(len(cause.Programs), "program"), logtext.Plural(len(cause.Kernels), "kernel"))}
 			if cause.Status != check.Fails {
 				x.Class = uncertain

@@ -121,6 +121,9 @@ func (t told) failOn(text string) (map[class]bool, error) {
 	}
 	for _, name := range strings.Split(text, ",") {
 		c := class(strings.TrimSpace(name))
+		if c == "" {
+			return nil, usagef("--fail-on %q: a class is missing; there are %s", text, listed(append(t.all(), noClass)))
+		}
 		if !slices.Contains(t.all(), c) {
 			return nil, usagef("--fail-on %s: %q is none of %s", text, c, listed(append(t.all(), noClass)))
 		}

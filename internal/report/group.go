@@ -33,6 +33,13 @@ func groupOf(f *check.Finding) group {
 	return group{status: f.Status, attach: f.Attach, topic: f.Topic, what: []string{what}, why: why}
 }
 
+// CauseText says in words what a cause is about and what is wrong with it.
+func CauseText(c *check.Cause) string {
+	what, why := plain(c.Topic, c.Subject, c.Reason)
+	g := group{topic: c.Topic, what: []string{what}}
+	return g.subject(1) + ": " + why
+}
+
 // verdict is the status in words.
 func (g *group) verdict() string {
 	c := check.Cause{Status: g.status, Attach: g.attach}
