@@ -51,6 +51,9 @@ func attachNames(pr *bpfprog.Program) (names []string, pattern string) {
 // there.
 func (e *evaluation) attachment() {
 	s := e.pr.Attach
+	if s != nil && s.Kind == bpfprog.AttachExt {
+		e.add(Finding{Status: Unknown, Topic: TopicTarget, Subject: e.pr.Section, Reason: "the loader says of which program it replaces a function"})
+	}
 	if s == nil || !attachesByName(s.Kind) {
 		return
 	}

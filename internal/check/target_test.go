@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testelf"
 	"github.com/btfgen/btfgen/internal/testinput"
 )
 
@@ -106,6 +107,27 @@ func TestTypes(t *testing.T) {
 		_, err := Run(t.Context(), Config{Objects: []*Object{o}, Corpus: corp, Jobs: 1, Types: []Types{{name, bad}}})
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestReplaced wants no verdict on a program that replaces a function of another, which the loader chooses.
+func TestReplaced(t *testing.T) {
+	code := []byte{0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0} // return 0
+	f := testelf.File{
+		Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF,
+		Sections: []testelf.Section{{Name: "freplace/subprog", Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: code}},
+		Symbols:  []testelf.Symbol{{Name: "f", Size: uint64(len(code)), Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)}},
+	}
+	data, _ := f.Build()
+	o, err := Parse(t.Context(), "x", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep := runWith(t, Config{Objects: []*Object{o}})
+	for k, got := range rep.Programs[0].Load {
+		if got != Other && got != Unknown {
+			t.Errorf("on %s: %s", rep.Kernels[k].Name, got)
 		}
 	}
 }
