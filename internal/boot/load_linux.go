@@ -86,7 +86,7 @@ type object struct {
 	relocator *relocator
 	alone     *ebpf.CollectionSpec // as cilium/ebpf has it; nil where it does not read the object
 	unread    error                // why it does not
-	missing   error                // an extern without which libbpf loads nothing
+	missing   error                // what libbpf minds so that it loads nothing
 }
 
 // open reads an object as both loaders do.
@@ -120,6 +120,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 		}
 		o.missing = err
 	}
+	o.missing = cmp.Or(l.unopened(parsed), o.missing)
 	externs.complete(o.spec)
 	o.alone = o.spec
 	if !bytes.Equal(data, changed) {
@@ -131,6 +132,28 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 		}
 	}
 	return o, nil
+}
+
+// unopened is why libbpf gives up on an object before it makes a map, nil if it does not: what code refers to that is in no section
+// it knows, or a struct_ops that the kernel does not have.
+func (l *loader) unopened(o *check.Object) error {
+	if o.Unread != "" {
+		return fmt.Errorf("section %s: libbpf does not open objects that have maps or data there: %w", o.Unread, syscall.ENOTSUP)
+	}
+	for _, m := range o.StructOps.Maps {
+		if m.Optional {
+			continue
+		}
+		var t *btf.Struct
+		kernel, err := l.cache.Kernel()
+		if err != nil {
+			return err
+		}
+		if err := kernel.TypeByName(check.StructOpsPrefix+m.Type, &t); err != nil {
+			return fmt.Errorf("map %s: the kernel has no struct_ops %s: %w", m.Name, m.Type, syscall.ENOENT)
+		}
+	}
+	return nil
 }
 
 // program loads a program twice: relocated as libbpf does it, and as cilium/ebpf does by itself.
@@ -181,7 +204,7 @@ func (l *loader) prepare(spec *ebpf.CollectionSpec) {
 		}
 	}
 	for _, m := range spec.Maps {
-		if m.MaxEntries == 0 && m.Type != ebpf.PerfEventArray && m.Type != ebpf.StructOpsMap {
+		if m.MaxEntries == 0 && hasEntries(m.Type) {
 			m.MaxEntries = 1
 			if m.Type == ebpf.RingBuf || m.Type == ebpf.UserRingbuf {
 				m.MaxEntries = uint32(os.Getpagesize())
@@ -195,6 +218,16 @@ func (l *loader) prepare(spec *ebpf.CollectionSpec) {
 			m.Contents = nil // which would load the programs in it
 		}
 	}
+}
+
+// hasEntries reports whether maps of a type have to say how many entries they have. For perf event arrays loaders know, and local
+// storage has as many as what it belongs to.
+func hasEntries(t ebpf.MapType) bool {
+	switch t {
+	case ebpf.PerfEventArray, ebpf.StructOpsMap, ebpf.SkStorage, ebpf.InodeStorage, ebpf.TaskStorage, ebpf.CGroupStorage, ebpf.PerCPUCGroupStorage, ebpf.CgroupStorage:
+		return false
+	}
+	return true
 }
 
 // one returns a program of an object with the maps that it needs.

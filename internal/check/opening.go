@@ -4,9 +4,9 @@ package check
 
 import "github.com/btfgen/btfgen/internal/btfenc"
 
-// structOpsPrefix is what the name of a struct begins with that a kernel has for each struct_ops that
+// StructOpsPrefix is what the name of a struct begins with that a kernel has for each struct_ops that
 // programs may implement.
-const structOpsPrefix = "bpf_struct_ops_"
+const StructOpsPrefix = "bpf_struct_ops_"
 
 // opening judges what libbpf minds before it makes the first map: sections that it does not know
 // (bpf_object__elf_collect and bpf_program__record_reloc in libbpf.c), and struct_ops that the kernel does not have
@@ -23,7 +23,7 @@ func (p *pairing) opening(left func(name string) bool) (l []Finding) {
 			continue
 		}
 		f := Finding{Status: Fails, Topic: TopicMap, Subject: structOpsOf(m.Type), Reason: "the kernel has no such struct_ops" + libbpfRefuses}
-		if y, ok := p.k.find(structOpsPrefix+m.Type, btfenc.KindStruct); ok {
+		if y, ok := p.k.find(StructOpsPrefix+m.Type, btfenc.KindStruct); ok {
 			if f.Status, f.Reason = MayFail, y.needs()+libbpfRefuses; y.module == "" {
 				continue
 			}

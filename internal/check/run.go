@@ -142,7 +142,7 @@ func newRun(cfg Config) *run {
 			r.want.symbols[x.Name], r.want.config[x.Name] = true, true
 		}
 		for _, m := range o.StructOps.Maps {
-			r.want.add(structOpsPrefix + m.Type)
+			r.want.add(StructOpsPrefix + m.Type)
 		}
 	}
 	r.results = make([]results, len(cfg.Objects))
