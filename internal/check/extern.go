@@ -4,6 +4,8 @@ package check
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/btfenc"
@@ -27,13 +29,10 @@ func (p *pairing) strong() (l []Finding) {
 				add(Finding{Status: status, Topic: TopicKconfig, Subject: x.Name, Reason: why})
 			}
 		case x.Weak:
-		case x.Type == 0 && p.k.knowsSymbols():
-			if !p.hasKsym(x) {
-				status, why := p.k.notSymbol(x.Name)
+		case x.Type == 0:
+			if status, why := p.k.unlisted(x.Name); status != OK {
 				add(Finding{Status: status, Topic: TopicKsym, Subject: x.Name, Reason: why})
 			}
-		case x.Type == 0:
-			add(Finding{Status: MayFail, Topic: TopicKsym, Subject: x.Name, Reason: "must be in /proc/kallsyms, which BTF does not list"})
 		default:
 			switch n := p.missing(x); {
 			case n.why != "":
@@ -48,6 +47,41 @@ func (p *pairing) strong() (l []Finding) {
 
 // settingSymbols is the setting of kernels whose list of symbols has variables.
 const settingSymbols = settingPrefix + "KALLSYMS_ALL"
+
+// everyKernels are variables that every kernel has with these settings, whatever its release: Linux 5.10, 6.1, 6.12 and 7.2 have each.
+// They are in net/core/net_namespace.c, kernel/bpf/syscall.c, init/init_task.c, init/version.c, kernel/time, kernel/pid.c
+// and kernel/user.c.
+var everyKernels = map[string][]string{
+	"init_net":     {settingSymbols, settingPrefix + "NET"},
+	"bpf_map_fops": {settingSymbols, settingPrefix + "BPF_SYSCALL"}, "bpf_prog_fops": {settingSymbols, settingPrefix + "BPF_SYSCALL"},
+	"init_task": {settingSymbols}, "init_uts_ns": {settingSymbols}, "init_pid_ns": {settingSymbols}, "init_user_ns": {settingSymbols},
+	"jiffies": {settingSymbols}, "jiffies_64": {settingSymbols},
+}
+
+// listed reports whether a name is among the kernel's symbols, and whether that is known.
+func (k *inventory) listed(name string) (has, known bool) {
+	if k.knowsSymbols() {
+		return k.known.symbols[name].any(), true
+	}
+	settings := everyKernels[name]
+	if settings == nil || k.known.config == nil {
+		return false, false
+	}
+	return !slices.ContainsFunc(settings, func(s string) bool { return k.known.config[s] == "" }), true
+}
+
+// unlisted judges a symbol that a loader looks for in /proc/kallsyms.
+func (k *inventory) unlisted(name string) (Status, string) {
+	switch has, known := k.listed(name); {
+	case has:
+		return OK, ""
+	case !known:
+		return MayFail, "must be in /proc/kallsyms, which BTF does not list"
+	case k.knowsSymbols():
+		return k.notSymbol(name)
+	}
+	return Fails, "the kernel was built without " + strings.Join(everyKernels[name], " or ")
+}
 
 // variables judges the typed ksyms to which the program refers. Verifiers look for their addresses in the list of
 // symbols, wherever they are used (check_pseudo_btf_id in kernel/bpf/verifier.c).

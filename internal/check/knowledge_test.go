@@ -55,7 +55,7 @@ func runKnown(t *testing.T, object, config, symbols string) *Report {
 
 const (
 	usualConfig  = "# Linux/x86 6.1.90 Kernel Configuration\nCONFIG_BPF_SYSCALL=y\nCONFIG_BPF_JIT=y\nCONFIG_BPF_EVENTS=y\nCONFIG_HZ=250\nCONFIG_DEFAULT_HOSTNAME=\"(none)\"\nCONFIG_MODULES=y\n"
-	usualSymbols = "t _stext\nt vfs_read\nt vfs_open\nt schedule\n"
+	usualSymbols = "d init_net\nt _stext\nt vfs_read\nt vfs_open\nt schedule\n"
 )
 
 // TestSettings holds verdicts on what depends on the configuration and on symbols. The
@@ -68,10 +68,11 @@ func TestSettings(t *testing.T) {
 		want            verdicts
 	}{
 		"nothing known": {"", "", verdicts{
-			"truth": MayFail, "tristate": MayFail, "letter": MayFail, "number": MayFail, "text": MayFail, "not_set": MayFail, "symbol": MayFail, "probed": MayFail,
+			"truth": MayFail, "tristate": MayFail, "letter": MayFail, "number": MayFail, "text": MayFail, "not_set": MayFail, "symbol": MayFail, "variable": MayFail, "probed": MayFail,
 			"no_symbol": MayFail, "nothing_to_probe": MayFail, "nothing_matches": MayFail,
 		}},
-		"configuration": {usualConfig, "", verdicts{"no_symbol": MayFail, "nothing_to_probe": MayFail, "nothing_matches": MayFail}},
+		"all symbols":   {usualConfig + "CONFIG_NET=y\nCONFIG_KALLSYMS_ALL=y\n", "", verdicts{"no_symbol": MayFail, "nothing_to_probe": MayFail, "nothing_matches": MayFail}},
+		"configuration": {usualConfig, "", verdicts{"variable": Fails, "no_symbol": MayFail, "nothing_to_probe": MayFail, "nothing_matches": MayFail}},
 		"both":          {usualConfig, usualSymbols, verdicts{"nothing_to_probe": MayFail, "nothing_matches": MayFail}},
 		"no modules":    {noModules, usualSymbols, verdicts{"nothing_to_probe": Fails, "nothing_matches": Fails}},
 		"other settings": {strings.NewReplacer("JIT=y", "JIT=m", "EVENTS=y", "EVENTS=m", "250", "99", "(none)", "host").Replace(noModules), usualSymbols, verdicts{

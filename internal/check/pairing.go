@@ -83,7 +83,8 @@ func (p *pairing) missing(x *bpfprog.Extern) lack {
 // one may be any symbol, which BTF does not list.
 func (p *pairing) hasKsym(x *bpfprog.Extern) bool {
 	if x.Type == 0 {
-		return !p.k.knowsSymbols() || p.k.known.symbols[x.Name].any()
+		has, known := p.k.listed(x.Name)
+		return has || !known
 	}
 	return p.missing(x).why == ""
 }
@@ -94,7 +95,7 @@ func (p *pairing) ksym(x *bpfprog.Extern) interp.Number {
 	if !p.hasKsym(x) {
 		return interp.Number{}
 	}
-	if x.Type == 0 && x.Weak && !p.k.knowsSymbols() {
+	if _, known := p.k.listed(x.Name); x.Type == 0 && x.Weak && !known {
 		if _, ok := p.k.find(rawbtf.Essential(x.Name), btfenc.KindFunc); !ok {
 			return interp.Number{Unknown: ^uint64(0)}
 		}

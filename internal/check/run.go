@@ -124,7 +124,12 @@ func newRun(cfg Config) *run {
 	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
-	r.want.config[settingSymbols], r.want.config[settingInjection] = true, true
+	r.want.config[settingInjection] = true
+	for _, settings := range everyKernels {
+		for _, s := range settings {
+			r.want.config[s] = true
+		}
+	}
 	for _, o := range cfg.Objects {
 		for i := range o.Programs {
 			names, pattern := attachNames(&o.Programs[i])

@@ -17,6 +17,7 @@ extern bool CONFIG_NO_SUCH_SETTING __kconfig __weak;
 
 extern const void vfs_read __ksym __weak;
 extern const void no_such_symbol __ksym __weak;
+extern const void init_net __ksym __weak;
 
 volatile u64 sink;
 
@@ -79,6 +80,14 @@ SEC("raw_tp/sched_switch") int symbol(void *ctx)
 SEC("raw_tp/sched_switch") int no_symbol(void *ctx)
 {
 	if (&no_such_symbol)
+		REFUSED;
+	return 0;
+}
+
+/* A variable that every kernel has, but with CONFIG_KALLSYMS_ALL alone among its symbols. */
+SEC("raw_tp/sched_switch") int variable(void *ctx)
+{
+	if (!&init_net)
 		REFUSED;
 	return 0;
 }
