@@ -109,3 +109,23 @@ func holds(op asm.JumpOp, x, y uint64, is32 bool) bool {
 	}
 	return x&y != 0
 }
+
+// TestVariableOperand computes with a second operand of which some bits are not known. Verifiers before
+// Linux 6.10 make something of that for an addition, a subtraction and a mask only, even where the bits
+// that are known decide the result.
+func TestVariableOperand(t *testing.T) {
+	full, low := constant(^uint64(0)), value{m: 1}
+	for _, op := range []asm.ALUOp{asm.Or, asm.Xor, asm.Mul, asm.LSh, asm.RSh, asm.ArSh} {
+		for _, a := range []value{full, constant(0), constant(6)} {
+			if r := alu(op, a, low, false); r != unknown {
+				t.Errorf("%v of %+v and one unknown bit: %+v", op, a, r)
+			}
+		}
+	}
+	if r := alu(asm.And, constant(6), low, false); !r.isConst() {
+		t.Errorf("6 and the lowest bit: %+v", r)
+	}
+	if r := alu(asm.Or, low, constant(1), false); !r.isConst() {
+		t.Errorf("the lowest bit or 1: %+v", r)
+	}
+}
