@@ -133,6 +133,9 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	if src == 0 {
 		src = b.src
 	}
+	if other := op != asm.Add && op != asm.Sub && op != asm.And; other && !b.isConst() && !b.taint {
+		return value{m: ^uint64(0), taint: taint} // before Linux 6.10 verifiers give up
+	}
 	r := unknown
 	switch op {
 	case asm.Add:
