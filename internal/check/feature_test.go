@@ -22,6 +22,7 @@ var appeared = []struct {
 }{
 	{enumHelper, "BPF_FUNC_probe_read_kernel", "5.5"},
 	{enumHelper, "BPF_FUNC_ringbuf_output", "5.8"},
+	{enumHelper, "BPF_FUNC_redirect_peer", "5.10"},
 	{enumHelper, "BPF_FUNC_get_current_task_btf", "5.11"},
 	{enumHelper, "BPF_FUNC_for_each_map_elem", "5.13"},
 	{enumHelper, "BPF_FUNC_get_attach_cookie", "5.15"},
@@ -97,7 +98,7 @@ func TestAppeared(t *testing.T) {
 		version := func(v string) bool { return kernel.CompareVersions(release, v) >= 0 }
 		if got, want := k.features, (interp.Features{
 			Rodata: version("5.5"), Partial: version("5.16"), Narrow: version("6.9"), StImm: version("6.4"),
-			Globals: version("5.6"), LazyGlobals: version("6.8"),
+			Globals: version("5.6"), LazyGlobals: version("6.8"), Ranges: version("5.10"),
 		}); got != want {
 			t.Errorf("%s: features %+v, want %+v", it.Name, got, want)
 		}

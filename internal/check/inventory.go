@@ -176,6 +176,7 @@ func (k *inventory) readFeatures() {
 	f.Partial = has(enumHelper, "BPF_FUNC_kallsyms_lookup_name")
 	f.Narrow = has(enumMap, "BPF_MAP_TYPE_ARENA")
 	f.StImm = has(enumAttach, "BPF_NETFILTER")
+	f.Ranges = has(enumHelper, "BPF_FUNC_redirect_peer")
 	if y, ok := k.find("bpf_func_info_aux", btfenc.KindStruct); ok {
 		t := y.typ()
 		for i := range t.Vlen() {

@@ -79,7 +79,7 @@ func (m *memo[K, V]) add(key K, r interp.Relevant, p *pairing, v V) {
 // writes for some records, and some features.
 func (p *pairing) appendRelevant(b []byte, r interp.Relevant) []byte {
 	f := p.k.features.Of(r.Features)
-	for _, yes := range []bool{f.Rodata, f.Partial, f.Narrow, f.StImm, f.Globals, f.LazyGlobals} {
+	for _, yes := range []bool{f.Rodata, f.Partial, f.Narrow, f.StImm, f.Globals, f.LazyGlobals, f.Ranges} {
 		b = append(b, 0)
 		if yes {
 			b[len(b)-1] = 1

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -54,7 +55,7 @@ func TestVerifier(t *testing.T) {
 	const seed = 7
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	counts := make(map[string]int)
-	for n := range 3000 {
+	for n := range 5000 {
 		g := generator{Rand: rnd}
 		o := g.object()
 		bad := g.bad
@@ -127,17 +128,19 @@ type generator struct {
 	*rand.Rand
 	code []insn
 	bad  bpfprog.Site
+	regs int // that it computes with
 }
 
 func (g *generator) emit(in insn) { g.code = append(g.code, in) }
 
-func (g *generator) reg() asm.Register { return asm.R6 + asm.Register(g.IntN(4)) }
+func (g *generator) reg() asm.Register { return asm.R6 + asm.Register(g.IntN(g.regs)) }
 
 func (g *generator) imm() int64 {
-	return []int64{0, 1, 2, 3, 4, 8, -1, 255, 1 << 16}[g.IntN(9)]
+	return []int64{0, 1, 2, 3, 4, 8, 9, 12, -1, 200, 255, 1 << 16, math.MaxInt32, math.MinInt32}[g.IntN(14)]
 }
 
 func (g *generator) object() *Object {
+	g.regs = []int{1, 2, 4}[g.IntN(3)] // the fewer, the more is known of one
 	for i := range int16(4) {
 		g.emit(insn{Op: 0xb7, Dst: asm.R6 + asm.Register(i), Imm: g.imm()}) // mov
 		g.emit(insn{Op: 0x7b, Dst: 10, Src: asm.R6 + asm.Register(i), Off: -8 * (i + 1)})
@@ -204,10 +207,14 @@ func (g *generator) condition() insn {
 func (g *generator) step() {
 	slot := func() int16 { return int16(-8 * (1 + g.IntN(4))) }
 	sizes := []asm.OpCode{0x18, 0x18, 0x00, 0x08, 0x10}
-	switch g.IntN(8) {
-	case 0: // something unknown
+	switch g.IntN(9) {
+	case 0, 8: // something unknown
 		g.emit(insn{Op: bpfprog.OpCall, Imm: 7})
 		g.emit(insn{Op: 0xbf, Dst: g.reg(), Src: 0})
+		if g.IntN(3) == 0 { // in both halves
+			g.emit(insn{Op: 0x67, Dst: 0, Imm: int64(g.IntN(64))})
+			g.emit(insn{Op: 0x4f, Dst: g.reg(), Src: 0})
+		}
 	case 1: // store
 		in := insn{Op: 0x63&^0x18 | sizes[g.IntN(5)], Dst: 10, Src: g.reg(), Off: slot()}
 		if in.Op&0x18 != 0x18 && g.IntN(2) == 0 {
@@ -233,13 +240,15 @@ func (g *generator) step() {
 	case 4: // mov
 		g.emit(insn{Op: []asm.OpCode{0xb7, 0xb4}[g.IntN(2)], Dst: g.reg(), Imm: g.imm()})
 	default:
-		ops := []asm.OpCode{0x00, 0x10, 0x20, 0x40, 0x50, 0x60, 0x70, 0xa0, 0xc0, 0xb0, 0x50, 0x40}
+		ops := []asm.OpCode{0x00, 0x10, 0x20, 0x40, 0x50, 0x60, 0x70, 0xa0, 0xc0, 0xb0, 0x50, 0x40, 0x30, 0x90}
 		in := insn{Op: ops[g.IntN(len(ops))] | asm.OpCode(asm.ALU64Class), Dst: g.reg(), Imm: g.imm()}
 		if g.IntN(3) == 0 {
 			in.Op = in.Op&0xf0 | asm.OpCode(asm.ALUClass)
 		}
 		if op := in.Op & 0xf0; op == 0x60 || op == 0x70 || op == 0xc0 {
 			in.Imm = int64(g.IntN(32))
+		} else if op == 0x30 || op == 0x90 { // not by 0
+			in.Imm |= 1
 		}
 		if g.IntN(2) == 0 {
 			in.Op, in.Src, in.Imm = in.Op|asm.OpCode(asm.RegSource), g.reg(), 0

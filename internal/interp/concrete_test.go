@@ -171,7 +171,7 @@ func (s *source) funcs() [][]insn {
 
 // some adds a few instructions to function f of n.
 func (s *source) some(f, n int) {
-	switch s.IntN(16) {
+	switch s.IntN(18) {
 	case 14: // a loop
 		start := len(s.code)
 		s.add(insn{Op: asm.Mov.Op(asm.ImmSource), Dst: 8, Imm: int64(1 + s.IntN(3))})
@@ -186,6 +186,20 @@ func (s *source) some(f, n int) {
 				insn{Op: asm.Mov.Op(asm.RegSource), Dst: 3, Src: pick[asm.Register](s, 6, 7, 10)},
 				insn{Op: bpfprog.OpCall, Imm: int64(asm.FnLoop)})
 			s.look()
+		}
+	case 16, 17: // bounds, and what is computed from them
+		r := pick[asm.Register](s, 0, 2, 3, 8, 9)
+		s.add(insn{Op: bpfprog.OpCall, Imm: int64(asm.FnGetPrandomU32)}, insn{Op: asm.Mov.Op(asm.RegSource), Dst: r, Src: 0})
+		for range 2 + s.IntN(3) {
+			s.add(s.bound(r))
+			if s.IntN(2) == 0 {
+				in := s.alu()
+				in.Dst = r
+				s.add(in)
+			}
+			if s.IntN(8) == 0 {
+				s.add(insn{Op: asm.StoreMemOp(asm.DWord), Dst: asm.RFP, Src: r, Off: -32}, insn{Op: asm.LoadMemOp(s.size()), Dst: r, Src: asm.RFP, Off: -32})
+			}
 		}
 	case 0:
 		s.point(pick[asm.Register](s, 1, 1, 1, 6, 7), s.ptr())
@@ -239,6 +253,16 @@ func (s *source) jump() insn {
 		in.Op = in.Op&^7 | asm.OpCode(asm.Jump32Class)
 	}
 	return s.operand(in)
+}
+
+// bound compares a register by size.
+func (s *source) bound(r asm.Register) insn {
+	op := pick(s, asm.JGT, asm.JGE, asm.JLT, asm.JLE, asm.JSGT, asm.JSGE, asm.JSLT, asm.JSLE)
+	in := insn{Op: op.Op(asm.ImmSource), Dst: r, Imm: pick[int64](s, 0, 1, 2, 3, 4, 7, 8, 255, -1), Off: int16(1 + s.IntN(3))}
+	if s.IntN(3) == 0 {
+		in.Op = in.Op&^7 | asm.OpCode(asm.Jump32Class)
+	}
+	return in
 }
 
 func (s *source) alu() insn {
@@ -302,7 +326,7 @@ func (m *machine) stop(why string) { m.end = why }
 // random is a number that is often a small one.
 func (m *machine) random() word {
 	if m.IntN(2) == 0 {
-		return word{v: uint64(m.IntN(4))}
+		return word{v: uint64(m.IntN(10))}
 	}
 	return word{v: m.Uint64()}
 }

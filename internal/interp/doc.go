@@ -22,15 +22,33 @@
 // [Input] that has Units once for all programs and kernels where what it depends on
 // ([Relevant]) is the same.
 //
-// A path is a state (registers and stack, of which bits may be unknown) and the
+// A path is a state (registers and stack, of which not all is known) and the
 // instruction that it is at. Where paths can meet, arrive drops those that an
 // earlier one covers, and merges them where they are too many; branch splits
 // them; step does the rest.
 //
 // What is not reached the verifier does not reach either: the package knows
-// less than it of ranges and of pointers, keeps to what all verifiers since 5.2
+// less than it of numbers and of pointers, keeps to what all verifiers since 5.2
 // know of constants, and is told of the rest by [Features]. The price is that a
 // guard of a form which only the verifier understands is not seen.
+//
+// Numbers have bits, of which each is known or not, and bounds where Features have
+// Ranges. For example, after
+//
+//	0  if r1 > 7 goto 4
+//	1  r1 += 4
+//	2  if r1 <= 11 goto 4
+//
+// 3 is not reached. Verifiers have had bounds since Linux 4.14, but what a comparison of
+// halves of registers tells them, and what a store to the stack makes them forget, became
+// what it is in 5.10 (kernel/bpf/verifier.c: reg_set_min_max, scalar_min_max_add and its
+// like, register_is_bounded), so that before nothing goes by them. Since then verifiers
+// have only got better at it, but for one thing: bounds are forgotten where a JSET does not
+// jump (6.17). So that no rule has to be exactly theirs, bounds are positive and
+// belong to one register: a copy of it that was made before a comparison has none. Arithmetic keeps them below
+// 2³¹, where signed and unsigned, whole and half are the same. Two registers of which neither is a
+// constant tell nothing where they are compared, nor does !=, which verifiers learnt in 6.8; a
+// division has no bounds.
 //
 // The package knows nothing of kernels and where they come from, nor what
 // follows from an instruction being reached: it is told what relocations come to,

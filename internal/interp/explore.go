@@ -317,7 +317,11 @@ func (x *explorer) alu(s *state, in *bpfprog.Insn) {
 			b = unknown
 		}
 		x.countALU(op, a, b)
-		s.write(in.Dst, alu(op, a, b, is32))
+		v := alu(op, a, b, is32)
+		if !x.in.Ranges {
+			v = v.loose()
+		}
+		s.write(in.Dst, v)
 	default:
 		x.countALU(op, a, b)
 		s.write(in.Dst, pointer(op, a, b, is32))

@@ -32,7 +32,7 @@ func runIn(ctx context.Context, o *bpfprog.Object, funcs ...[]insn) *Result {
 		pr.Funcs = append(pr.Funcs, i)
 	}
 	return Explore(ctx, o, &pr, &Input{
-		Features: Features{Rodata: true, Partial: true, Narrow: true, StImm: true},
+		Features: Features{Rodata: true, Partial: true, Narrow: true, StImm: true, Ranges: true},
 		Record:   func(int) (uint64, bool) { return 0, true },
 		Ksym:     func(*bpfprog.Extern) Number { return Number{} },
 		Kconfig:  func(*bpfprog.Extern) Number { return Number{Unknown: math.MaxUint64} },

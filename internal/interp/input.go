@@ -13,18 +13,19 @@ type Features struct {
 	StImm       bool // so do stores of an immediate (6.3)
 	Globals     bool // global functions are verified on their own (5.6)
 	LazyGlobals bool // but only those that are called (6.8)
+	Ranges      bool // comparisons tell bounds, also of halves of registers and of what is spilled (5.10)
 }
 
 // Of returns those that are among others.
 func (f Features) Of(o Features) Features {
 	return Features{
-		f.Rodata && o.Rodata, f.Partial && o.Partial, f.Narrow && o.Narrow, f.StImm && o.StImm, f.Globals && o.Globals, f.LazyGlobals && o.LazyGlobals,
+		f.Rodata && o.Rodata, f.Partial && o.Partial, f.Narrow && o.Narrow, f.StImm && o.StImm, f.Globals && o.Globals, f.LazyGlobals && o.LazyGlobals, f.Ranges && o.Ranges,
 	}
 }
 
 func (f Features) or(o Features) Features {
 	return Features{
-		f.Rodata || o.Rodata, f.Partial || o.Partial, f.Narrow || o.Narrow, f.StImm || o.StImm, f.Globals || o.Globals, f.LazyGlobals || o.LazyGlobals,
+		f.Rodata || o.Rodata, f.Partial || o.Partial, f.Narrow || o.Narrow, f.StImm || o.StImm, f.Globals || o.Globals, f.LazyGlobals || o.LazyGlobals, f.Ranges || o.Ranges,
 	}
 }
 

@@ -124,31 +124,26 @@ func (x *explorer) branch(s *state, in *bpfprog.Insn) bool {
 	}
 	yes, bytes := s.clone()
 	x.bytes += bytes
-	yes.refine(op, in, b, is32, true)
 	yes.jump(in)
+	if op != asm.JCOND {
+		x.refine(yes, op, in, a, b, is32)
+		x.refine(s, negated(op), in, a, b, is32)
+	}
 	x.later(yes)
-	s.refine(op, in, b, is32, false)
 	s.at.Insn++
 	return true
 }
 
-// refine notes what a comparison with a constant tells: on the equal side, a
-// register has that value.
-func (s *state) refine(op asm.JumpOp, in *bpfprog.Insn, b value, is32, taken bool) {
-	if !b.isConst() || in.Dst >= asm.RFP || s.regs[in.Dst].kind != scalar {
-		return
+// refine notes in s what is known where a comparison of a and b holds, one of which is a constant.
+func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfprog.Insn, a, b value, is32 bool) {
+	x.asked.Ranges = x.asked.Ranges || op != asm.JEq && op != asm.JNE && op != asm.JSet
+	switch {
+	case op != asm.JEq && !x.in.Ranges:
+	case b.isConst() && a.kind == scalar:
+		s.write(in.Dst, a.where(op, b.v, is32))
+	case a.isConst() && b.kind == scalar && op != asm.JEq:
+		s.write(in.Src, b.where(flipped(op), a.v, is32))
 	}
-	if equal := op == asm.JEq && taken || op == asm.JNE && !taken; !equal {
-		return
-	}
-	a := &s.regs[in.Dst]
-	if is32 {
-		low := b.low32().v
-		a.v, a.m = a.v&^0xffffffff|low, a.m&^0xffffffff
-	} else {
-		a.v, a.m = b.v, 0
-	}
-	a.taint = a.taint && a.m != 0
 }
 
 // maxFrames is the verifier's limit on nested calls.

@@ -123,7 +123,9 @@ func (x *explorer) store(s *state, in *bpfprog.Insn) {
 		if n < 8 && v.isStack() {
 			v = unknown
 		}
-		v = v.trim(n)
+		if v = v.trim(n); n < 8 {
+			v = v.loose()
+		}
 	} else if !x.in.StImm {
 		v, zero = unknown, false
 	}
@@ -135,7 +137,7 @@ func (x *explorer) store(s *state, in *bpfprog.Insn) {
 	x.asked.StImm = x.asked.StImm || in.Op.Class() == asm.StClass
 	x.asked.Partial = x.asked.Partial || n < 8
 	keep := at%8 == 0 && (n == 8 || x.in.Partial) || zero
-	if keep && at >= -512 && at < 0 && !(v.kind == scalar && v.m == ^uint64(0) && !v.taint) {
+	if keep && at >= -512 && at < 0 && !(v.isBlank() && !v.taint) {
 		s.frames[p.base].set(int16(at), uint8(n), v)
 	}
 }

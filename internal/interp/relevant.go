@@ -66,7 +66,7 @@ func (x *explorer) depends() Relevant {
 
 // countBoth notes that what is equal in two values counts.
 func (x *explorer) countBoth(a, b value) {
-	if a.src != b.src && a.kind == scalar && b.kind == scalar && a.m != ^uint64(0) && b.m != ^uint64(0) {
+	if a.src != b.src && a.kind == scalar && b.kind == scalar && !a.isBlank() && !b.isBlank() {
 		x.counts(a)
 		x.counts(b)
 	}
@@ -75,7 +75,7 @@ func (x *explorer) countBoth(a, b value) {
 // countALU notes that the operands of an operation count. One of which nothing
 // is known stays so, whatever is added.
 func (x *explorer) countALU(op asm.ALUOp, a, b value) {
-	if op != asm.Add && op != asm.Sub || a.kind == scalar && b.kind == scalar && a.m != ^uint64(0) && b.m != ^uint64(0) ||
+	if op != asm.Add && op != asm.Sub || a.kind == scalar && b.kind == scalar && !a.isBlank() && !b.isBlank() ||
 		a.keepsOffset() || b.keepsOffset() {
 		x.counts(a)
 		x.counts(b)

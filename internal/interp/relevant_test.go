@@ -40,7 +40,7 @@ func TestRelevant(t *testing.T) {
 		values := make([]uint64, records)
 		explore := func() *Result {
 			return Explore(t.Context(), o, pr, &Input{
-				Features: Features{Partial: records%2 == 0, Narrow: records%3 == 0, StImm: true},
+				Features: Features{Partial: records%2 == 0, Narrow: records%3 == 0, StImm: true, Ranges: records%5 != 0},
 				Record:   func(r int) (uint64, bool) { return values[r], true },
 			})
 		}

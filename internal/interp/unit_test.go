@@ -75,7 +75,7 @@ func TestUnits(t *testing.T) {
 				}
 			}
 			bit := func() bool { return rnd.IntN(2) == 0 }
-			kept.Features = Features{bit(), bit(), bit(), bit(), bit(), bit()}
+			kept.Features = Features{bit(), bit(), bit(), bit(), bit(), bit(), bit()}
 			in := &Input{Features: kept.Features, Record: func(r int) (uint64, bool) { return kept.values[r], true }}
 			want := outcome(Explore(t.Context(), o, pr, in))
 			in.Units = kept

@@ -2,7 +2,12 @@
 
 package interp
 
-import "github.com/cilium/ebpf/asm"
+import (
+	"math"
+	"math/bits"
+
+	"github.com/cilium/ebpf/asm"
+)
 
 // value is what is known of a register or a stack slot. The zero value is the
 // constant 0; nothing is known of unknown.
@@ -12,8 +17,9 @@ type value struct {
 	v, m  uint64
 	// A scalar's bit is unknown where m has a 1, and then 0 in v; otherwise it
 	// is that of v. For pointers v is an offset in bytes, two's complement.
-	base int32 // of a stack pointer: its frame; of a data pointer: see explorer.loadData
-	src  int32 // where it comes from: 1 + a CO-RE record, or -1 - an index of the result's facts; 0 for the rest
+	lo, hi uint64 // the bounds of a scalar, where they tell more than its bits: 0 < hi ≤ MaxInt64; hi is 0 where they do not
+	base   int32  // of a stack pointer: its frame; of a data pointer: see explorer.loadData
+	src    int32  // where it comes from: 1 + a CO-RE record, or -1 - an index of the result's facts; 0 for the rest
 }
 
 type valueKind uint8
@@ -39,23 +45,26 @@ func (a value) keepsOffset() bool { return a.kind == stackPtr || a.kind == dataP
 
 func (a value) isConst() bool { return a.kind == scalar && a.m == 0 }
 
+// isBlank reports whether nothing is known of a scalar's number.
+func (a value) isBlank() bool { return a.kind == scalar && a.m == math.MaxUint64 && a.hi == 0 }
+
 // covers reports whether all that b can be, a can be too.
 func (a value) covers(b value) bool {
 	switch {
-	case a.kind == scalar && a.m == ^uint64(0):
+	case a.isBlank():
 		// A pointer into the stack is not forgotten: a store through it counts.
 		return (a.taint || !b.taint) && !b.isStack()
 	case a.kind != b.kind || a.taint != b.taint:
 		return a.kind == stackAny && b.kind == stackPtr
 	case a.kind == scalar:
-		return b.m&^a.m == 0 && (a.v^b.v)&^a.m == 0
+		return b.m&^a.m == 0 && (a.v^b.v)&^a.m == 0 && (a.hi == 0 || b.min() >= a.lo && b.max() <= a.hi)
 	case a.keepsOffset():
 		return a.v == b.v && a.base == b.base
 	}
 	return true
 }
 
-// join is the least that covers both.
+// join covers both. Bounds that differ are forgotten, so that loops end.
 func join(a, b value) value {
 	if a.covers(b) {
 		return a
@@ -78,8 +87,7 @@ func (a value) low32() value {
 	if a.kind != scalar {
 		return value{m: 0xffffffff, taint: a.taint}
 	}
-	a.v, a.m = a.v&0xffffffff, a.m&0xffffffff
-	return a
+	return a.cut(math.MaxUint32, math.MaxInt32)
 }
 
 // trim keeps the lower n bytes.
@@ -88,16 +96,79 @@ func (a value) trim(n int) value {
 		return a
 	}
 	mask := uint64(1)<<(8*n) - 1
+	return a.cut(mask, min(mask, math.MaxInt32))
+}
+
+// cut keeps the bits of a mask, and bounds up to most.
+func (a value) cut(mask, most uint64) value {
+	a = a.bits()
 	a.v, a.m = a.v&mask, a.m&mask
+	if a.hi > most {
+		a.lo, a.hi = 0, 0
+	}
+	return a.normal()
+}
+
+// min and max are the bounds of a scalar.
+func (a value) min() uint64 { return max(a.v, a.lo) }
+func (a value) max() uint64 {
+	if a.hi != 0 {
+		return min(a.v|a.m, a.hi)
+	}
+	return a.v | a.m
+}
+
+// within is a where its number is known to be from lo to hi.
+func (a value) within(lo, hi uint64) value {
+	lo, hi = max(lo, a.min()), min(hi, a.max())
+	switch {
+	case lo > hi, hi > math.MaxInt64:
+		return a
+	case lo == hi:
+		return value{v: lo, src: a.src}
+	}
+	a.lo, a.hi = lo, hi
+	if b := a.bits(); b.m == 0 {
+		return value{v: b.v, src: a.src}
+	}
+	return a.normal()
+}
+
+// normal forgets bounds that tell no more than the bits.
+func (a value) normal() value {
+	if a.lo <= a.v && a.hi >= a.v|a.m {
+		a.lo, a.hi = 0, 0
+	}
 	return a
 }
 
-func (a value) min() uint64 { return a.v }
-func (a value) max() uint64 { return a.v | a.m }
+// loose forgets the bounds.
+func (a value) loose() value {
+	if a.kind == scalar {
+		a.lo, a.hi = 0, 0
+	}
+	return a
+}
+
+// bits is a with the bits that its bounds have in common, as the kernel's tnum_range and
+// tnum_intersect.
+func (a value) bits() value {
+	if a.hi == 0 {
+		return a
+	}
+	same := ^(uint64(1)<<bits.Len64(a.lo^a.hi) - 1)
+	v := a.v | a.lo&same
+	a.m &^= same
+	a.v = v &^ a.m
+	return a
+}
 
 // signed returns the bounds as numbers of the given width in bits.
 func (a value) signed(width int) (lo, hi int64) {
 	top := uint64(1) << (width - 1)
+	if m := a.max(); a.hi != 0 && m < top {
+		return int64(a.min()), int64(m)
+	}
 	ext := func(v uint64) int64 { return int64(v<<(64-width)) >> (64 - width) }
 	if a.m&top == 0 {
 		return ext(a.v), ext(a.v | a.m)
@@ -121,20 +192,26 @@ func sub(a, b value) value {
 // alu computes a binary operation on scalars. What verifiers do not compute,
 // such as a division, is unknown.
 func alu(op asm.ALUOp, a, b value, is32 bool) value {
-	width := uint64(64)
+	width, most := uint64(64), b.max() // also of a half register the whole amount of a shift counts
 	if is32 {
-		width = 32
+		a, b, width = a.low32(), b.low32(), 32
 	}
-	shift := b.isConst() && b.v < width // also of a half register the whole amount counts
-	if is32 {
-		a, b = a.low32(), b.low32()
-	}
+	a, b = a.bits(), b.bits()
 	taint, src := a.taint || b.taint, a.src
 	if src == 0 {
 		src = b.src
 	}
-	if other := op != asm.Add && op != asm.Sub && op != asm.And; other && !b.isConst() && !b.taint {
-		return value{m: ^uint64(0), taint: taint} // before Linux 6.10 verifiers give up
+	computes := false
+	switch op {
+	case asm.Add, asm.Sub, asm.And:
+		computes = true
+	case asm.Or, asm.Xor, asm.Mul:
+		computes = b.isConst() || b.taint // they do without since Linux 6.10
+	case asm.LSh, asm.RSh, asm.ArSh:
+		computes = b.isConst() && most < width
+	}
+	if !computes {
+		return value{m: math.MaxUint64, taint: taint}
 	}
 	r := unknown
 	switch op {
@@ -158,29 +235,55 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 		m := a.m | b.m
 		r = value{v: (a.v ^ b.v) &^ m, m: m}
 	case asm.LSh:
-		if shift {
-			r = value{v: a.v << b.v, m: a.m << b.v}
-		}
+		r = value{v: a.v << b.v, m: a.m << b.v}
 	case asm.RSh:
-		if shift {
-			r = value{v: a.v >> b.v, m: a.m >> b.v}
-		}
+		r = value{v: a.v >> b.v, m: a.m >> b.v}
 	case asm.ArSh:
-		if shift && is32 {
+		if is32 {
 			r = value{v: uint64(uint32(int32(a.v) >> b.v)), m: uint64(uint32(int32(a.m) >> b.v))}
-			r.v &^= r.m
-		} else if shift {
+		} else {
 			r = value{v: uint64(int64(a.v) >> b.v), m: uint64(int64(a.m) >> b.v)}
-			r.v &^= r.m
 		}
+		r.v &^= r.m
 	}
-	if is32 && (shift || op < asm.LSh || op == asm.Xor) { // a shift too far makes all bits unknown
+	if is32 {
 		r = r.low32()
 	}
-	if r.taint = taint && r.m != 0; r.m != ^uint64(0) {
+	if !r.isConst() {
+		r = r.bounded(op, a, b, is32)
+	}
+	if r.taint = taint && r.m != 0; !r.isBlank() {
 		r.src = src
 	}
 	return r
+}
+
+// bounded is the result r of an operation with the bounds that follow from those of a and b, as far as
+// verifiers work them out both for the whole register and for its half: below 2³¹ all the way.
+func (r value) bounded(op asm.ALUOp, a, b value, is32 bool) value {
+	alo, ahi, blo, bhi := a.min(), a.max(), b.min(), b.max()
+	lo, hi := uint64(0), uint64(math.MaxUint64)
+	switch {
+	case op == asm.And:
+		hi = min(ahi, bhi)
+	case ahi > math.MaxInt32 || bhi > math.MaxInt32:
+	case op == asm.Add:
+		lo, hi = alo+blo, ahi+bhi
+	case op == asm.Sub && alo >= bhi:
+		lo, hi = alo-bhi, ahi-blo
+	case op == asm.Mul && ahi <= math.MaxUint16 && bhi <= math.MaxUint16:
+		lo, hi = alo*blo, ahi*bhi
+	case op == asm.Or:
+		lo, hi = max(alo, blo), r.max()
+	case op == asm.LSh && b.v < 31 && ahi <= 1<<(31-b.v):
+		lo, hi = alo<<b.v, ahi<<b.v
+	case op == asm.RSh && is32:
+		lo, hi = alo>>b.v, ahi>>b.v
+	}
+	if hi > math.MaxInt32 {
+		return r
+	}
+	return r.within(lo, hi)
 }
 
 // verdict of a comparison.
@@ -249,7 +352,104 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 	case asm.JSLE:
 		return compare(asm.JSGT, a, b, is32).not()
 	case asm.JSet: // any bit of b set
-		return decided(a.v&b.v != 0, a.max()&b.max() == 0)
+		a, b = a.bits(), b.bits()
+		return decided(a.v&b.v != 0, (a.v|a.m)&(b.v|b.m) == 0)
 	}
 	return either
+}
+
+// where is a scalar where it compares like that with n, as far as verifiers since Linux 5.10 make
+// something of it.
+func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
+	most, signed := uint64(math.MaxInt64), int64(n)
+	if is32 {
+		n, most, signed = uint64(uint32(n)), math.MaxInt32, int64(int32(n))
+	}
+	switch {
+	case op == asm.JEq && is32:
+		a = a.bits().loose()
+		a.v, a.m = a.v&^math.MaxUint32|n, a.m&^math.MaxUint32
+		a.taint = a.taint && a.m != 0
+		return a
+	case op == asm.JEq:
+		return value{v: n, src: a.src}
+	case op == asm.JSet, is32 && a.max() > math.MaxUint32: // they forget the bounds, some of them
+		return a.loose()
+	}
+	lo, hi := a.min(), a.max()
+	switch op {
+	case asm.JGT:
+		lo = max(lo, n+1)
+	case asm.JGE:
+		lo = max(lo, n)
+	case asm.JLT:
+		hi = min(hi, n-1)
+	case asm.JLE:
+		hi = min(hi, n)
+	case asm.JSGT:
+		signed++
+		fallthrough
+	case asm.JSGE:
+		if signed >= 0 { // else it may be negative as well
+			lo, hi = max(lo, uint64(signed)), min(hi, most)
+		}
+	case asm.JSLT:
+		signed--
+		fallthrough
+	case asm.JSLE:
+		if signed >= 0 && hi <= most {
+			hi = min(hi, uint64(signed))
+		}
+	}
+	return a.within(lo, hi)
+}
+
+// flipped is the comparison with its sides exchanged.
+func flipped(op asm.JumpOp) asm.JumpOp {
+	switch op {
+	case asm.JGT:
+		return asm.JLT
+	case asm.JGE:
+		return asm.JLE
+	case asm.JLT:
+		return asm.JGT
+	case asm.JLE:
+		return asm.JGE
+	case asm.JSGT:
+		return asm.JSLT
+	case asm.JSGE:
+		return asm.JSLE
+	case asm.JSLT:
+		return asm.JSGT
+	case asm.JSLE:
+		return asm.JSGE
+	}
+	return op
+}
+
+// negated is the comparison that holds where op does not; of JSet there is none.
+func negated(op asm.JumpOp) asm.JumpOp {
+	switch op {
+	case asm.JEq:
+		return asm.JNE
+	case asm.JNE:
+		return asm.JEq
+	case asm.JGT:
+		return asm.JLE
+	case asm.JGE:
+		return asm.JLT
+	case asm.JLT:
+		return asm.JGE
+	case asm.JLE:
+		return asm.JGT
+	case asm.JSGT:
+		return asm.JSLE
+	case asm.JSGE:
+		return asm.JSLT
+	case asm.JSLT:
+		return asm.JSGE
+	case asm.JSLE:
+		return asm.JSGT
+	}
+	return op
 }

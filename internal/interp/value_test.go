@@ -3,6 +3,7 @@
 package interp
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -13,38 +14,83 @@ import (
 // the operands can be.
 func TestALU(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
+	number := func() uint64 { return rnd.Uint64() >> rnd.IntN(64) }
 	sample := func() (value, uint64) {
-		m := rnd.Uint64() & rnd.Uint64() & rnd.Uint64()
-		if rnd.IntN(2) == 0 {
+		m := number() & rnd.Uint64()
+		if rnd.IntN(3) == 0 {
 			m = 0
 		}
-		v := rnd.Uint64() >> rnd.IntN(64) &^ m
-		return value{v: v, m: m}, v | rnd.Uint64()&m
+		v := number() &^ m
+		x := v | rnd.Uint64()&m
+		a := value{v: v, m: m}
+		if rnd.IntN(2) == 0 {
+			a = a.within(x-min(x, number()), x+min(math.MaxUint64-x, number()))
+		}
+		return a, x
 	}
-	for range 200_000 {
+	tight, told := 0, 0 // bounds that tell something
+	for range 400_000 {
 		a, x := sample()
 		b, y := sample()
 		is32 := rnd.IntN(2) == 0
 		ops := []asm.ALUOp{asm.Add, asm.Sub, asm.Mul, asm.Or, asm.And, asm.LSh, asm.RSh, asm.Xor, asm.ArSh}
 		op := ops[rnd.IntN(len(ops))]
 		if op == asm.LSh || op == asm.RSh || op == asm.ArSh {
-			b, y = constant(uint64(rnd.IntN(32))), 0
-			y = b.v
+			y = uint64(rnd.IntN(32))
+			b = constant(y)
 		}
 		want := concrete(op, x, y, is32)
-		if r := alu(op, a, b, is32); want&^r.m != r.v {
+		r := alu(op, a, b, is32)
+		if !r.has(want) {
 			t.Fatalf("%v, 32 bits %t: %x of %+v and %x of %+v give %x, not in %+v", op, is32, x, a, y, b, want, r)
 		}
+		if r.hi != 0 {
+			tight++
+		}
+		if n := 1 << rnd.IntN(4); !a.trim(n).has(x & (math.MaxUint64 >> (64 - 8*n))) {
+			t.Fatalf("%d bytes of %x of %+v: %+v", n, x, a, a.trim(n))
+		}
 		cond := []asm.JumpOp{asm.JEq, asm.JNE, asm.JGT, asm.JGE, asm.JLT, asm.JLE, asm.JSGT, asm.JSGE, asm.JSLT, asm.JSLE, asm.JSet}[rnd.IntN(11)]
-		b = constant(y)
-		if got := compare(cond, a, b, is32); got != either && (got == always) != holds(cond, x, y, is32) {
-			t.Fatalf("condition %v, 32 bits %t: %x of %+v with %x is decided wrongly", cond, is32, x, a, y)
+		c, z := constant(y), y
+		if rnd.IntN(2) == 0 {
+			z = x + uint64(rnd.IntN(5)) - 2
+			c = constant(z)
+		}
+		does := holds(cond, x, z, is32)
+		got := compare(cond, a, c, is32)
+		if got != either && (got == always) != does {
+			t.Fatalf("condition %v, 32 bits %t: %x of %+v with %x is decided wrongly", cond, is32, x, a, z)
+		}
+		if does != holds(flipped(cond), z, x, is32) && cond != asm.JSet {
+			t.Fatalf("condition %v is not flipped by %v", cond, flipped(cond))
+		}
+		if got == either && cond != asm.JSet {
+			if !does {
+				cond = negated(cond)
+			}
+			w := a.where(cond, z, is32)
+			if !w.has(x) {
+				t.Fatalf("where %x of %+v compares by %v with %x, 32 bits %t, it is not in %+v", x, a, cond, z, is32, w)
+			}
+			if w.hi != a.hi || w.lo != a.lo {
+				told++
+			}
 		}
 		if j := join(a, b); !j.covers(a) || !j.covers(b) {
 			t.Fatalf("%+v does not cover %+v and %+v", j, a, b)
 		}
+		if a.covers(b) && !a.has(y) {
+			t.Fatalf("%+v covers %+v, but not %x", a, b, y)
+		}
+	}
+	t.Logf("%d results with bounds, %d comparisons that tell some", tight, told)
+	if tight < 10_000 || told < 10_000 {
+		t.Error("there are hardly any bounds")
 	}
 }
+
+// has reports whether a scalar can be x.
+func (a value) has(x uint64) bool { return x&^a.m == a.v && a.min() <= x && x <= a.max() }
 
 func concrete(op asm.ALUOp, x, y uint64, is32 bool) (r uint64) {
 	if is32 {
@@ -121,6 +167,9 @@ func TestVariableOperand(t *testing.T) {
 				t.Errorf("%v of %+v and one unknown bit: %+v", op, a, r)
 			}
 		}
+	}
+	if r := alu(asm.LSh, constant(6), value{v: 4, m: math.MaxUint32 << 32}, true); r != unknown {
+		t.Errorf("a half shifted by a number of which the lower half is known: %+v", r)
 	}
 	if r := alu(asm.And, constant(6), low, false); !r.isConst() {
 		t.Errorf("6 and the lowest bit: %+v", r)
