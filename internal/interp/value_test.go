@@ -178,3 +178,23 @@ func TestVariableOperand(t *testing.T) {
 		t.Errorf("the lowest bit or 1: %+v", r)
 	}
 }
+
+// TestSignUnknown compares a number by size of which the sign is not known but other bits are. Linux 7.2 keeps
+// one interval of a number, signed or not, and need not have what the bits tell about the other.
+func TestSignUnknown(t *testing.T) {
+	for _, c := range []struct {
+		a    value
+		is32 bool
+		want verdict
+	}{
+		{value{m: ^uint64(0xfff)}, false, either},
+		{value{m: 0xffff_f000}, true, either},
+		{value{m: 0x7fff_f000}, true, always},
+		{value{m: math.MaxInt64 &^ 0xfff}, false, always},
+		{value{v: 1 << 63, m: math.MaxInt64 &^ 0xfff}, false, always},
+	} {
+		if got := compare(asm.JLT, c.a, constant(math.MaxUint64), c.is32); got != c.want {
+			t.Errorf("%+v < -1, 32 bits %t: %d, want %d", c.a, c.is32, got, c.want)
+		}
+	}
+}
