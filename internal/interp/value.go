@@ -328,6 +328,9 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 	if is32 {
 		a, b, width = a.low32(), b.low32(), 32
 	}
+	if bySize := op != asm.JEq && op != asm.JNE && op != asm.JSet; bySize && a.hi == 0 && a.m>>(width-1)&1 != 0 {
+		return either // Linux 7.2 knows the bounds of one kind, signed or not
+	}
 	alo, ahi := a.signed(width)
 	blo, bhi := b.signed(width)
 	switch op {
