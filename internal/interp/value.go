@@ -14,12 +14,15 @@ import (
 type value struct {
 	kind  valueKind
 	taint bool // differs with what the loader or the user sets, though on each load it is one number
+	half  bool // lo and hi are those of the lower half
 	v, m  uint64
 	// A scalar's bit is unknown where m has a 1, and then 0 in v; otherwise it
 	// is that of v. For pointers v is an offset in bytes, two's complement.
-	lo, hi uint64 // the bounds of a scalar, where they tell more than its bits: 0 < hi ≤ MaxInt64; hi is 0 where they do not
-	base   int32  // of a stack pointer: its frame; of a data pointer: see explorer.loadData
-	src    int32  // where it comes from: 1 + a CO-RE record, or -1 - an index of the result's facts; 0 for the rest
+	// The bounds of a scalar, where they tell more than its bits; hi is 0 where they do not. It is at most
+	// MaxInt64, or MaxUint64 where nothing is known of the bits; of a half, at most MaxInt32.
+	lo, hi uint64
+	base   int32 // of a stack pointer: its frame; of a data pointer: see explorer.loadData
+	src    int32 // where it comes from: 1 + a CO-RE record, or -1 - an index of the result's facts; 0 for the rest
 }
 
 type valueKind uint8
@@ -57,11 +60,19 @@ func (a value) covers(b value) bool {
 	case a.kind != b.kind || a.taint != b.taint:
 		return a.kind == stackAny && b.kind == stackPtr
 	case a.kind == scalar:
-		return b.m&^a.m == 0 && (a.v^b.v)&^a.m == 0 && (a.hi == 0 || b.min() >= a.lo && b.max() <= a.hi)
+		return b.m&^a.m == 0 && (a.v^b.v)&^a.m == 0 && a.bounds(b)
 	case a.keepsOffset():
 		return a.v == b.v && a.base == b.base
 	}
 	return true
+}
+
+// bounds reports whether b, a scalar, is within the bounds of a.
+func (a value) bounds(b value) bool {
+	if a.half {
+		b = b.low32()
+	}
+	return a.hi == 0 || b.min() >= a.lo && b.max() <= a.hi
 }
 
 // join covers both. Bounds that differ are forgotten, so that loops end.
@@ -101,6 +112,9 @@ func (a value) trim(n int) value {
 
 // cut keeps the bits of a mask, and bounds up to most.
 func (a value) cut(mask, most uint64) value {
+	if a.half {
+		a.v, a.m, a.half = a.v&math.MaxUint32, a.m&math.MaxUint32, false
+	}
 	a = a.bits()
 	a.v, a.m = a.v&mask, a.m&mask
 	if a.hi > most {
@@ -110,19 +124,25 @@ func (a value) cut(mask, most uint64) value {
 }
 
 // min and max are the bounds of a scalar.
-func (a value) min() uint64 { return max(a.v, a.lo) }
-func (a value) max() uint64 {
-	if a.hi != 0 {
-		return min(a.v|a.m, a.hi)
+func (a value) min() uint64 {
+	if a.half {
+		return a.v
 	}
-	return a.v | a.m
+	return max(a.v, a.lo)
+}
+
+func (a value) max() uint64 {
+	if a.hi == 0 || a.half {
+		return a.v | a.m
+	}
+	return min(a.v|a.m, a.hi)
 }
 
 // within is a where its number is known to be from lo to hi.
 func (a value) within(lo, hi uint64) value {
 	lo, hi = max(lo, a.min()), min(hi, a.max())
 	switch {
-	case lo > hi, hi > math.MaxInt64:
+	case lo > hi, hi > math.MaxInt64 && a.m != math.MaxUint64:
 		return a
 	case lo == hi:
 		return value{v: lo, src: a.src}
@@ -134,9 +154,9 @@ func (a value) within(lo, hi uint64) value {
 	return a.normal()
 }
 
-// normal forgets bounds that tell no more than the bits.
+// normal forgets bounds that tell no more than the bits, or that nobody wants.
 func (a value) normal() value {
-	if a.lo <= a.v && a.hi >= a.v|a.m {
+	if a.lo <= a.v && a.hi >= a.v|a.m || a.hi > math.MaxInt64 && a.hi != math.MaxUint64 {
 		a.lo, a.hi = 0, 0
 	}
 	return a
@@ -145,7 +165,15 @@ func (a value) normal() value {
 // loose forgets the bounds.
 func (a value) loose() value {
 	if a.kind == scalar {
-		a.lo, a.hi = 0, 0
+		a.lo, a.hi, a.half = 0, 0, false
+	}
+	return a
+}
+
+// whole is a as far as its whole number is known.
+func (a value) whole() value {
+	if a.half {
+		return a.loose()
 	}
 	return a
 }
@@ -153,7 +181,7 @@ func (a value) loose() value {
 // bits is a with the bits that its bounds have in common, as the kernel's tnum_range and
 // tnum_intersect.
 func (a value) bits() value {
-	if a.hi == 0 {
+	if a.hi == 0 || a.half {
 		return a
 	}
 	same := ^(uint64(1)<<bits.Len64(a.lo^a.hi) - 1)
@@ -166,7 +194,7 @@ func (a value) bits() value {
 // signed returns the bounds as numbers of the given width in bits.
 func (a value) signed(width int) (lo, hi int64) {
 	top := uint64(1) << (width - 1)
-	if m := a.max(); a.hi != 0 && m < top {
+	if m := a.max(); m < top {
 		return int64(a.min()), int64(m)
 	}
 	ext := func(v uint64) int64 { return int64(v<<(64-width)) >> (64 - width) }
@@ -196,7 +224,7 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	if is32 {
 		a, b, width = a.low32(), b.low32(), 32
 	}
-	a, b = a.bits(), b.bits()
+	a, b = a.whole().bits(), b.whole().bits()
 	taint, src := a.taint || b.taint, a.src
 	if src == 0 {
 		src = b.src
@@ -328,7 +356,7 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 	if is32 {
 		a, b, width = a.low32(), b.low32(), 32
 	}
-	if bySize := op != asm.JEq && op != asm.JNE && op != asm.JSet; bySize && a.hi == 0 && a.m>>(width-1)&1 != 0 {
+	if bySize := op != asm.JEq && op != asm.JNE && op != asm.JSet; bySize && a.m != math.MaxUint64 && a.max()>>(width-1) != 0 && a.m>>(width-1)&1 != 0 {
 		return either // Linux 7.2 knows the bounds of one kind, signed or not
 	}
 	alo, ahi := a.signed(width)
@@ -376,8 +404,16 @@ func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
 		return a
 	case op == asm.JEq:
 		return value{v: n, src: a.src}
-	case op == asm.JSet, is32 && a.max() > math.MaxUint32: // they forget the bounds, some of them
+	case op == asm.JSet:
 		return a.loose()
+	case is32 && a.max() > math.MaxUint32: // of which they forget the bounds
+		h := a.low32().where(op, n, is32)
+		if a = a.loose(); 0 < h.hi && h.hi <= math.MaxInt32 {
+			a.lo, a.hi, a.half = h.lo, h.hi, true
+		}
+		return a
+	case !is32:
+		a = a.whole()
 	}
 	lo, hi := a.min(), a.max()
 	switch op {

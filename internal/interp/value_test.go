@@ -25,6 +25,9 @@ func TestALU(t *testing.T) {
 		a := value{v: v, m: m}
 		if rnd.IntN(2) == 0 {
 			a = a.within(x-min(x, number()), x+min(math.MaxUint64-x, number()))
+		} else if x32 := uint64(uint32(x)); rnd.IntN(2) == 0 && a.m>>32 != 0 && x32 <= math.MaxInt32 {
+			low := a.low32().within(x32-min(x32, number()), min(x32+number()>>32, math.MaxInt32))
+			a.lo, a.hi, a.half = low.lo, low.hi, low.hi != 0 && low.hi <= math.MaxInt32
 		}
 		return a, x
 	}
@@ -90,7 +93,10 @@ func TestALU(t *testing.T) {
 }
 
 // has reports whether a scalar can be x.
-func (a value) has(x uint64) bool { return x&^a.m == a.v && a.min() <= x && x <= a.max() }
+func (a value) has(x uint64) bool {
+	low := a.low32()
+	return x&^a.m == a.v && a.min() <= x && x <= a.max() && low.min() <= x&math.MaxUint32 && x&math.MaxUint32 <= low.max()
+}
 
 func concrete(op asm.ALUOp, x, y uint64, is32 bool) (r uint64) {
 	if is32 {
