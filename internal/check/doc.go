@@ -42,7 +42,7 @@
 //
 // What BTF does not tell stands in tables with their sources: which programs may
 // call which helper and kfunc (helpers.txt, kfuncs.txt), which hooks of LSM they are kept from
-// (disabledHooks), what definitions of maps kernels take (mapRules), when
+// (disabledHooks), what programs may return (returns), what definitions of maps kernels take (mapRules), when
 // instructions came (groups), and helpers and types (came). A kernel's configuration, and which functions kprobes
 // may have beyond those in BTF, is known where its source has that (knowledge);
 // where it decides and is not known, the verdict is [MayFail]. How an object is read is

@@ -23,6 +23,7 @@ type evaluation struct {
 	hook   *hook            // nil where the program is not attached by BTF, or what to is not known
 	given  int64            // bytes of the context of a tracepoint, 0 where that is not known
 	kind   []absence        // what programs of its kind must not do: accesses to the context, calls of helpers
+	may    *bounds          // what it may return; nil for anything
 	judged map[Finding]bool // of some code, but for instructions
 	absent []absence
 }
@@ -51,7 +52,7 @@ func (e *evaluation) eachUse(f func(*use)) {
 func (e *evaluation) code(ctx context.Context) ([]int32, *interp.Result) {
 	r := new(interp.Result)
 	x := r
-	if len(e.kind) > 0 || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks }) {
+	if len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks }) {
 		if e.work <= limits.ObjectWork {
 			r = e.explore(ctx)
 			x = r
@@ -72,6 +73,9 @@ func (e *evaluation) code(ctx context.Context) ([]int32, *interp.Result) {
 	e.begin()
 	for _, a := range e.kind {
 		e.judge(r, a)
+	}
+	if e.may != nil {
+		e.judgeReturns(r, e.may)
 	}
 	all := e.end()
 	add(all.findings)

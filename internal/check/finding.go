@@ -21,6 +21,7 @@ const (
 	TopicTarget   Topic = "attach_target" // what the program is attached to
 	TopicContext  Topic = "context"       // what the program is given, and what that points to
 	TopicLicense  Topic = "license"       // what only programs with a license compatible with the GPL may use
+	TopicReturn   Topic = "return"        // what the program returns
 	TopicAnalysis Topic = "analysis"      // what cannot be judged
 	TopicExternal Topic = "external_btf"  // needs the running kernel's own BTF
 )

@@ -158,7 +158,7 @@ func (k *inventory) find(name string, kind btfenc.Kind) (symbol, bool) {
 }
 
 // Names whose presence tells what a verifier can do.
-var featureNames = []string{"bpf_func_info_aux", anyTracepoint, kprobes}
+var featureNames = []string{"bpf_func_info_aux", anyTracepoint, kprobes, lsmRange}
 
 func (k *inventory) readFeatures() {
 	has := func(enum int, name string) bool {

@@ -249,7 +249,7 @@ func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32
 		}
 	}
 	own = r.found.note(e.out)
-	e.kind = slices.Concat(e.accesses(j), e.calls(j), e.kfuncCalls())
+	e.kind, e.may = slices.Concat(e.accesses(j), e.calls(j), e.kfuncCalls()), e.returns()
 	return own, r.code(ctx, &e)
 }
 

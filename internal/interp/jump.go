@@ -245,7 +245,7 @@ func (x *explorer) exit(s *state) bool {
 	copy(s.regs[asm.R6:], f.saved[:])
 	s.bury()
 	if n == 0 {
-		x.leave(s.regs[asm.R0], s.level)
+		x.leave(s.regs[asm.R0], s.level, s.at.Insn)
 		return false
 	}
 	s.at = f.ret
@@ -254,7 +254,7 @@ func (x *explorer) exit(s *state) bool {
 
 // leave notes a way in which the unit returns. Where there are too many they are
 // merged.
-func (x *explorer) leave(r0 value, l Level) {
+func (x *explorer) leave(r0 value, l Level, insn int) {
 	if r0.src < 0 {
 		r0.src = 0 // a fact of this unit
 	}
@@ -272,7 +272,7 @@ func (x *explorer) leave(r0 value, l Level) {
 		e.r0, e.level = join(e.r0, r0), Imprecise
 		return
 	}
-	x.u.exits = append(exits, exit{r0, l})
+	x.u.exits = append(exits, exit{r0, l, int32(insn)})
 }
 
 // bury finds what points into a frame that is no more: in r0, and on the

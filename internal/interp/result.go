@@ -5,6 +5,7 @@ package interp
 import (
 	"cmp"
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
@@ -134,6 +135,29 @@ func (r *Result) Moved(at bpfprog.Site) (l Level) {
 		}
 		return true
 	})
+	return l
+}
+
+// Return is a way in which a program ends.
+type Return struct {
+	At       bpfprog.Site
+	Min, Max uint64 // bounds of what it returns
+	Level    Level
+}
+
+// Returns says what the program returns. Where GaveUp or Odd is set, there can be more.
+func (r *Result) Returns() (l []Return) {
+	if len(r.parts) == 0 {
+		return nil
+	}
+	main := &r.parts[0]
+	for _, e := range main.u.exits {
+		x := Return{At: bpfprog.Site{Fn: r.pr.Fn, Insn: int(e.insn)}, Max: math.MaxUint64, Level: max(main.level, e.level)}
+		if e.r0.kind == scalar {
+			x.Min, x.Max = e.r0.min(), e.r0.max()
+		}
+		l = append(l, x)
+	}
 	return l
 }
 

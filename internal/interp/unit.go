@@ -74,6 +74,7 @@ type access struct {
 type exit struct {
 	r0    value
 	level Level
+	insn  int32 // the first that was found to return so
 }
 
 // use is a unit that another one calls.

@@ -23,3 +23,10 @@ SEC("lsm/file_alloc_security") int alloc_security(u64 *ctx) { return 0; }
 SEC("lsm/xfrm_decode_session") int decode_session(u64 *ctx) { return 0; }
 
 SEC("lsm/no_such_hook") int no_such_hook(u64 *ctx) { return 0; }
+
+/* Errors are all that may be returned since Linux 6.12. */
+SEC("lsm/file_open") int returns_1(u64 *ctx) { return 1; }
+
+SEC("lsm/file_open") int returns_too_little(u64 *ctx) { return -4096; }
+
+SEC("lsm/bprm_committed_creds") int returns_nothing(u64 *ctx) { return 1; }

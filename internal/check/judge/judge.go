@@ -216,7 +216,7 @@ func statusOf(p *check.Program, kernel int, topic check.Topic) check.Status {
 
 // failsToLoad reports whether any finding says that the program does not load.
 func failsToLoad(p *check.Program, kernel int) bool {
-	for _, k := range []check.Topic{check.TopicKfunc, check.TopicInsn, check.TopicKsym, check.TopicKconfig, check.TopicMap, check.TopicProg, check.TopicAttach, check.TopicTarget, check.TopicContext, check.TopicMapDef} {
+	for _, k := range []check.Topic{check.TopicKfunc, check.TopicInsn, check.TopicKsym, check.TopicKconfig, check.TopicMap, check.TopicProg, check.TopicAttach, check.TopicTarget, check.TopicContext, check.TopicReturn, check.TopicMapDef} {
 		if statusOf(p, kernel, k) == check.Fails {
 			return true
 		}
