@@ -161,6 +161,54 @@ func TestCallbackFollows(t *testing.T) {
 	}
 }
 
+// TestContradiction follows branches that cannot be taken, which is not seen by the verifiers
+// that are named. What these make of the registers is something else than what they held.
+func TestContradiction(t *testing.T) {
+	unknown := insn{Op: bpfprog.OpCall, Imm: int64(asm.FnGetPrandomU32)} // r0
+	const big = 65536
+	half := func(op asm.JumpOp, source asm.Source) asm.OpCode {
+		return op.Op(source)&^7 | asm.OpCode(asm.Jump32Class)
+	}
+	for name, code := range map[string][]insn{
+		"5.10: a bit that is set is not": {
+			unknown,
+			{Op: asm.Mov.Op(asm.ImmSource), Dst: 7, Imm: big},
+			{Op: half(asm.JNE, asm.RegSource), Dst: 0, Src: 7, Off: 3},
+			{Op: asm.JSet.Op(asm.RegSource), Dst: 7, Src: 0, Off: 2},
+			{Op: half(asm.JSGE, asm.ImmSource), Dst: 0, Imm: big, Off: 1},
+			{Op: asm.Ja.Op(asm.ImmSource), Off: 1},
+			{Op: bpfprog.OpExit},
+			{Op: bpfprog.OpExit},
+		},
+		"6.18: less than itself": {
+			unknown,
+			{Op: asm.And.Op(asm.ImmSource), Dst: 0, Imm: 4},
+			{Op: half(asm.JGE, asm.RegSource), Dst: 0, Src: 0, Off: 2},
+			{Op: asm.JSGE.Op(asm.ImmSource), Dst: 0, Off: 1},
+			{Op: asm.Ja.Op(asm.ImmSource), Off: 1},
+			{Op: bpfprog.OpExit},
+			{Op: bpfprog.OpExit},
+		},
+		"5.10: equal to another number": {
+			unknown,
+			{Op: asm.And.Op(asm.ImmSource), Dst: 0, Imm: 4},
+			{Op: asm.Mov.Op(asm.RegSource), Dst: 6, Src: 0},
+			unknown,
+			{Op: asm.And.Op(asm.ImmSource), Dst: 0, Imm: 1},
+			{Op: asm.Add.Op(asm.ImmSource), Dst: 0, Imm: 16},
+			{Op: asm.JNE.Op(asm.RegSource), Dst: 6, Src: 0, Off: 2},
+			{Op: asm.JLE.Op(asm.ImmSource), Dst: 6, Imm: 4, Off: 1},
+			{Op: asm.Ja.Op(asm.ImmSource), Off: 1},
+			{Op: bpfprog.OpExit},
+			{Op: bpfprog.OpExit},
+		},
+	} {
+		if !reaches(new(bpfprog.Object), code) {
+			t.Errorf("%s: the end is not reached", name)
+		}
+	}
+}
+
 // TestManyPointees reads variables with numbers of more than 16 bits.
 func TestManyPointees(t *testing.T) {
 	const n = 70_000
