@@ -134,15 +134,23 @@ func (x *explorer) branch(s *state, in *bpfprog.Insn) bool {
 	return true
 }
 
-// refine notes in s what is known where a comparison of a and b holds, one of which is a constant.
+// refine notes in s what is known where a comparison of a and b holds.
 func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfprog.Insn, a, b value, is32 bool) {
 	x.asked.Ranges = x.asked.Ranges || op != asm.JEq && op != asm.JNE && op != asm.JSet
 	switch {
+	case a.kind != scalar || b.kind != scalar:
+	case isRegister(in) && in.Dst == in.Src:
+		if op == asm.JNE || op == asm.JGT || op == asm.JLT || op == asm.JSGT || op == asm.JSLT {
+			s.write(in.Dst, unknown) // it cannot be, but Linux 6.8 to 6.18 do not see that: see where
+		}
 	case op != asm.JEq && !x.in.Ranges:
-	case b.isConst() && a.kind == scalar:
+	case b.isConst():
 		s.write(in.Dst, a.where(op, b.v, is32))
-	case a.isConst() && b.kind == scalar && op != asm.JEq:
+	case a.isConst():
 		s.write(in.Src, b.where(flipped(op), a.v, is32))
+	case op == asm.JEq && !a.meets(b, is32):
+		s.write(in.Dst, unknown)
+		s.write(in.Src, unknown)
 	}
 }
 

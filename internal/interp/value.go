@@ -138,17 +138,42 @@ func (a value) max() uint64 {
 	return min(a.v|a.m, a.hi)
 }
 
+// has reports whether a scalar can be x.
+func (a value) has(x uint64) bool {
+	half := x & math.MaxUint32
+	return x&^a.m == a.v && a.min() <= x && x <= a.max() && (!a.half || a.lo <= half && half <= a.hi)
+}
+
+// meets reports whether two scalars can be the same number.
+func (a value) meets(b value, is32 bool) bool {
+	if is32 {
+		a, b = a.low32(), b.low32()
+	}
+	switch {
+	case b.isConst():
+		return a.has(b.v)
+	case a.isConst():
+		return b.has(a.v)
+	}
+	return (a.v^b.v)&^a.m&^b.m == 0 && a.min() <= b.max() && b.min() <= a.max()
+}
+
 // within is a where its number is known to be from lo to hi.
 func (a value) within(lo, hi uint64) value {
 	lo, hi = max(lo, a.min()), min(hi, a.max())
 	switch {
-	case lo > hi, hi > math.MaxInt64 && a.m != math.MaxUint64:
+	case lo > hi:
+		return unknown // see where
+	case hi > math.MaxInt64 && a.m != math.MaxUint64:
 		return a
-	case lo == hi:
-		return value{v: lo, src: a.src}
+	case hi == 0:
+		return value{src: a.src}
 	}
 	a.lo, a.hi = lo, hi
-	if b := a.bits(); b.m == 0 {
+	switch b := a.bits(); {
+	case (b.v^a.v)&^a.m != 0, b.v > hi, b.v|b.m < lo:
+		return unknown
+	case b.m == 0:
 		return value{v: b.v, src: a.src}
 	}
 	return a.normal()
@@ -390,13 +415,17 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 }
 
 // where is a scalar where it compares like that with n, as far as verifiers since Linux 5.10 make
-// something of it.
+// something of it. Where it cannot be, nothing is known: a verifier that does not see that goes on with
+// what it makes of the contradiction.
 func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
 	most, signed := uint64(math.MaxInt64), int64(n)
 	if is32 {
 		n, most, signed = uint64(uint32(n)), math.MaxInt32, int64(int32(n))
 	}
 	switch {
+	case op == asm.JSet && compare(op, a, constant(n), is32) != either,
+		op == asm.JEq && !a.meets(constant(n), is32):
+		return unknown
 	case op == asm.JEq && is32:
 		a = a.bits().loose()
 		a.v, a.m = a.v&^math.MaxUint32|n, a.m&^math.MaxUint32
@@ -408,12 +437,18 @@ func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
 		return a.loose()
 	case is32 && a.max() > math.MaxUint32: // of which they forget the bounds
 		h := a.low32().where(op, n, is32)
+		if h.isBlank() {
+			return unknown
+		}
 		if a = a.loose(); 0 < h.hi && h.hi <= math.MaxInt32 {
 			a.lo, a.hi, a.half = h.lo, h.hi, true
 		}
 		return a
-	case !is32:
-		a = a.whole()
+	case a.half:
+		if w := a.loose().where(op, n, is32); w.meets(a, true) {
+			return w
+		}
+		return unknown
 	}
 	lo, hi := a.min(), a.max()
 	switch op {

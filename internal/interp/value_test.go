@@ -44,13 +44,13 @@ func TestALU(t *testing.T) {
 		}
 		want := concrete(op, x, y, is32)
 		r := alu(op, a, b, is32)
-		if !r.has(want) {
+		if !r.holds(want) {
 			t.Fatalf("%v, 32 bits %t: %x of %+v and %x of %+v give %x, not in %+v", op, is32, x, a, y, b, want, r)
 		}
 		if r.hi != 0 {
 			tight++
 		}
-		if n := 1 << rnd.IntN(4); !a.trim(n).has(x & (math.MaxUint64 >> (64 - 8*n))) {
+		if n := 1 << rnd.IntN(4); !a.trim(n).holds(x & (math.MaxUint64 >> (64 - 8*n))) {
 			t.Fatalf("%d bytes of %x of %+v: %+v", n, x, a, a.trim(n))
 		}
 		cond := []asm.JumpOp{asm.JEq, asm.JNE, asm.JGT, asm.JGE, asm.JLT, asm.JLE, asm.JSGT, asm.JSGE, asm.JSLT, asm.JSLE, asm.JSet}[rnd.IntN(11)]
@@ -72,17 +72,20 @@ func TestALU(t *testing.T) {
 				cond = negated(cond)
 			}
 			w := a.where(cond, z, is32)
-			if !w.has(x) {
+			if !w.holds(x) {
 				t.Fatalf("where %x of %+v compares by %v with %x, 32 bits %t, it is not in %+v", x, a, cond, z, is32, w)
 			}
 			if w.hi != a.hi || w.lo != a.lo {
 				told++
 			}
+			if w = a.where(negated(cond), z, is32); !w.isBlank() && w.isConst() && !a.holds(w.v) && !is32 {
+				t.Fatalf("%+v is %x where that cannot be: %v %x", a, w.v, negated(cond), z)
+			}
 		}
 		if j := join(a, b); !j.covers(a) || !j.covers(b) {
 			t.Fatalf("%+v does not cover %+v and %+v", j, a, b)
 		}
-		if a.covers(b) && !a.has(y) {
+		if a.covers(b) && !a.holds(y) {
 			t.Fatalf("%+v covers %+v, but not %x", a, b, y)
 		}
 	}
@@ -92,11 +95,8 @@ func TestALU(t *testing.T) {
 	}
 }
 
-// has reports whether a scalar can be x.
-func (a value) has(x uint64) bool {
-	low := a.low32()
-	return x&^a.m == a.v && a.min() <= x && x <= a.max() && low.min() <= x&math.MaxUint32 && x&math.MaxUint32 <= low.max()
-}
+// holds reports whether a scalar can be x, and its half that of x.
+func (a value) holds(x uint64) bool { return a.has(x) && a.low32().has(x&math.MaxUint32) }
 
 func concrete(op asm.ALUOp, x, y uint64, is32 bool) (r uint64) {
 	if is32 {
