@@ -43,9 +43,10 @@
 // halves of registers tells them, and what a store to the stack makes them forget, became
 // what it is in 5.10 (kernel/bpf/verifier.c: reg_set_min_max, scalar_min_max_add and its
 // like, register_is_bounded), so that before nothing goes by them. Since then verifiers
-// have only got better at it, but for one thing: bounds are forgotten where a JSET does not
-// jump (6.17). So that no rule has to be exactly theirs, bounds are positive and
-// belong to one register: a copy of it that was made before a comparison has none. Arithmetic keeps them below
+// have only got better at it, but for two things: bounds are forgotten where a JSET does not
+// jump (6.17), and a number of which the sign is not known has bounds of one kind, signed or
+// not (7.2). So that no rule has to be exactly theirs, bounds belong to one register: a copy of it that
+// was made before a comparison has none. Arithmetic keeps them below
 // 2³¹, where signed and unsigned, whole and half are the same. Two registers of which neither is a
 // constant tell nothing where they are compared, nor does !=, which verifiers learnt in 6.8; a
 // division has no bounds.

@@ -478,52 +478,30 @@ func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
 	return a.within(lo, hi)
 }
 
-// flipped is the comparison with its sides exchanged.
-func flipped(op asm.JumpOp) asm.JumpOp {
-	switch op {
-	case asm.JGT:
-		return asm.JLT
-	case asm.JGE:
-		return asm.JLE
-	case asm.JLT:
-		return asm.JGT
-	case asm.JLE:
-		return asm.JGE
-	case asm.JSGT:
-		return asm.JSLT
-	case asm.JSGE:
-		return asm.JSLE
-	case asm.JSLT:
-		return asm.JSGT
-	case asm.JSLE:
-		return asm.JSGE
+// comparisons are what jumps ask, with what holds where they do not, and what is the same with the sides
+// exchanged. Of JSet there is neither.
+var comparisons = [...]struct{ op, negated, flipped asm.JumpOp }{
+	{asm.JEq, asm.JNE, asm.JEq}, {asm.JNE, asm.JEq, asm.JNE},
+	{asm.JGT, asm.JLE, asm.JLT}, {asm.JLE, asm.JGT, asm.JGE},
+	{asm.JGE, asm.JLT, asm.JLE}, {asm.JLT, asm.JGE, asm.JGT},
+	{asm.JSGT, asm.JSLE, asm.JSLT}, {asm.JSLE, asm.JSGT, asm.JSGE},
+	{asm.JSGE, asm.JSLT, asm.JSLE}, {asm.JSLT, asm.JSGE, asm.JSGT},
+}
+
+func negated(op asm.JumpOp) asm.JumpOp {
+	for _, c := range comparisons {
+		if c.op == op {
+			return c.negated
+		}
 	}
 	return op
 }
 
-// negated is the comparison that holds where op does not; of JSet there is none.
-func negated(op asm.JumpOp) asm.JumpOp {
-	switch op {
-	case asm.JEq:
-		return asm.JNE
-	case asm.JNE:
-		return asm.JEq
-	case asm.JGT:
-		return asm.JLE
-	case asm.JGE:
-		return asm.JLT
-	case asm.JLT:
-		return asm.JGE
-	case asm.JLE:
-		return asm.JGT
-	case asm.JSGT:
-		return asm.JSLE
-	case asm.JSGE:
-		return asm.JSLT
-	case asm.JSLT:
-		return asm.JSGE
-	case asm.JSLE:
-		return asm.JSGT
+func flipped(op asm.JumpOp) asm.JumpOp {
+	for _, c := range comparisons {
+		if c.op == op {
+			return c.flipped
+		}
 	}
 	return op
 }
