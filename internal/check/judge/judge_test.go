@@ -51,7 +51,7 @@ func TestRunningKernel(t *testing.T) {
 		}
 		objects = append(objects, o)
 	}
-	rep, err := check.Run(context.Background(), check.Config{Objects: objects, Corpus: corp, Jobs: 1})
+	rep, err := check.Run(context.Background(), check.Config{Objects: objects, Corpus: corp, Jobs: 1, Loaders: []check.Loader{check.Libbpf}})
 	if err != nil {
 		t.Fatal(err)
 	}
