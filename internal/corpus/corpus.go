@@ -120,7 +120,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	opts.met = newMet(&opts)
 	c := &Corpus{met: opts.met, Sources: slices.Clone(sources), Skipped: append(w.skipped, skipped...), Ignored: w.ignored}
 	for _, f := range units {
-		f.opts, f.xz = opts, xz
+		f.opts, f.xz = &opts, xz
 		if !opts.selectsPath(f.Key) {
 			c.Unselected++
 			continue

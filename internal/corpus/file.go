@@ -25,8 +25,8 @@ type File struct {
 	Size int64      // bytes on disk, module files included
 
 	parts  []part
-	packed *packed // where the kernel is, if the file holds a whole corpus
-	opts   Options
+	packed *packed  // where the kernel is, if the file holds a whole corpus
+	opts   *Options // shared by all of the corpus
 	xz     decompress.Decoder
 }
 
