@@ -79,7 +79,8 @@ func TestModuleTypes(t *testing.T) {
 			"added": "may fail: needs module md_mod to be loaded", "asked_for": none, "flavored": fails,
 		}},
 		"another": {[]relolog.Module{{Name: "md_mod", BTF: other}}, reasons{
-			"added": fails, "asked_for": fails, "flavored": "may fail: needs module md_mod to be loaded",
+			"added": fails, "asked_for": "may fail: no matching candidate; reached only where module md_mod is loaded",
+			"flavored": "may fail: needs module md_mod to be loaded",
 		}},
 		"one of two": {[]relolog.Module{{Name: "a_mod", BTF: module}, {Name: "md_mod", BTF: module}}, reasons{
 			"added": "may fail: needs module a_mod or md_mod to be loaded", "asked_for": none, "flavored": fails,
