@@ -11,12 +11,12 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 )
 
-// needsModule is what reasons begin with that name a module.
-const needsModule = "needs module "
+// needsModule is what reasons begin with that name a module, and toBeLoaded what they end with if the verifier certainly gets there.
+const needsModule, toBeLoaded = "needs module ", " to be loaded"
 
 // needsOneOf is the reason where something is in one of these modules.
 func needsOneOf(modules ...string) string {
-	return needsModule + strings.Join(modules, " or ") + " to be loaded"
+	return needsModule + strings.Join(modules, " or ") + toBeLoaded
 }
 
 // Modules returns the names of modules that programs need to be loaded, in order; where one of several is enough, that is the first.
@@ -53,13 +53,19 @@ func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded [
 
 // needs says what has to be there for what a record resolves to, "" for nothing.
 func (d decisions) needs(i int) string {
-	if !d[i].Result.OK() {
-		return ""
-	}
-	if names := d[i].Modules(); len(names) > 0 {
-		return needsOneOf(names[:min(len(names), someModules)]...)
+	if names := d.modules(i); len(names) > 0 {
+		return needsOneOf(names...)
 	}
 	return ""
+}
+
+// modules are some of those that have what a record resolves to, none if it is in vmlinux or does not resolve.
+func (d decisions) modules(i int) []string {
+	if !d[i].Result.OK() {
+		return nil
+	}
+	names := d[i].Modules()
+	return names[:min(len(names), someModules)]
 }
 
 // someModules is how many modules are named of those that have a type.
@@ -75,15 +81,53 @@ func (d decisions) needAny() bool {
 	return false
 }
 
-// withoutModules finds what the verifier reaches of program j of an object where no module is loaded, and what would be fine if one
-// was. p is the object there.
-func (r *run) withoutModules(ctx context.Context, p *pairing, j int) []int32 {
+// withoutModules judges program j of an object once more where no module is loaded: p is the object there, own and code are
+// the findings on it and on its code where all are. What fails in one of the two and not in the other may fail, and what would be
+// fine if a module was loaded needs it.
+func (r *run) withoutModules(ctx context.Context, p *pairing, j int, own, code []int32) (ownHere, codeHere []int32) {
 	e := evaluation{pairing: p, pr: &p.o.Programs[j]}
-	if !slices.ContainsFunc(e.pr.Records, func(i int) bool { return p.needs(i) != "" }) {
-		return nil
+	names := p.modulesOf(e.pr.Records)
+	if len(names) == 0 {
+		return own, code
 	}
-	found := r.found.read(nil, r.code(ctx, &e))
-	return r.found.note(slices.DeleteFunc(found, func(f Finding) bool {
-		return f.Status == Guarded || !strings.HasPrefix(f.Reason, needsModule)
-	}))
+	where := strings.Join(names, " or ")
+	loaded, bare := r.found.read(nil, code), r.found.read(nil, r.code(ctx, &e))
+	changed := slices.Clone(loaded)
+	for i := range changed {
+		if f := &changed[i]; f.Status == Fails && !failsFor(f.Loader, bare) {
+			f.Status, f.Reason = MayFail, f.Reason+"; reached only where module "+where+" is loaded"
+		}
+	}
+	var more []Finding
+	for _, f := range bare {
+		switch {
+		case f.Status == Fails && !failsFor(f.Loader, loaded):
+			f.Status, f.Reason = MayFail, f.Reason+"; reached only where module "+where+" is not loaded"
+		case f.Status == Guarded || !strings.HasPrefix(f.Reason, needsModule):
+			continue
+		}
+		more = append(more, f)
+	}
+	return r.found.intern(slices.Concat(own, r.found.note(more))), r.found.note(changed)
+}
+
+// failsFor reports whether one of the findings fails with a loader, or with every one, where no module is loaded if it needs one.
+func failsFor(l Loader, findings []Finding) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool {
+		needs := strings.HasPrefix(f.Reason, needsModule) && strings.HasSuffix(f.Reason, toBeLoaded)
+		return f.mindedBy(l) && (f.Status == Fails || f.Status == MayFail && needs)
+	})
+}
+
+// modulesOf are some of the modules that have what records resolve to, in order.
+func (p *pairing) modulesOf(records []int) []string {
+	var names []string
+	for _, i := range records {
+		if p.withModules != nil {
+			names = append(names, p.withModules.modules(i)...)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return names[:min(len(names), someModules)]
 }

@@ -226,7 +226,7 @@ func (r *run) programs(ctx context.Context, p, bare *pairing) []int32 {
 		}
 		own, code := r.program(ctx, p, j)
 		if bare != nil {
-			own = r.found.intern(slices.Concat(own, r.withoutModules(ctx, bare, j)))
+			own, code = r.withoutModules(ctx, bare, j, own, code)
 		}
 		list = append(list, r.found.number(own), r.found.number(code))
 	}
