@@ -26,13 +26,30 @@ static int print(enum libbpf_print_level level, const char *format, va_list args
 	return 0;
 }
 
+/* Local storage has as many entries as what it belongs to; of the first, libbpf knows. */
+static int has_entries(enum bpf_map_type type)
+{
+	switch (type) {
+	case BPF_MAP_TYPE_PERF_EVENT_ARRAY:
+	case BPF_MAP_TYPE_SK_STORAGE:
+	case BPF_MAP_TYPE_INODE_STORAGE:
+	case BPF_MAP_TYPE_TASK_STORAGE:
+	case BPF_MAP_TYPE_CGROUP_STORAGE:
+	case BPF_MAP_TYPE_PERCPU_CGROUP_STORAGE:
+	case 32: /* BPF_MAP_TYPE_CGRP_STORAGE, which older headers do not have */
+		return 0;
+	default:
+		return 1;
+	}
+}
+
 /* Sizes that the tools themselves set before they load. */
 static void prepare(struct bpf_object *obj)
 {
 	struct bpf_map *map;
 
 	bpf_object__for_each_map(map, obj) {
-		if (!bpf_map__max_entries(map) && bpf_map__type(map) != BPF_MAP_TYPE_PERF_EVENT_ARRAY)
+		if (!bpf_map__max_entries(map) && has_entries(bpf_map__type(map)))
 			bpf_map__set_max_entries(map, bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF ? 4096 : 1);
 		if (!bpf_map__value_size(map) && bpf_map__key_size(map))
 			bpf_map__set_value_size(map, 8);
