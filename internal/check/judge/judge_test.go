@@ -27,9 +27,18 @@ func buildLoader(t *testing.T) string {
 		return bin
 	}
 	bin := filepath.Join(t.TempDir(), "load")
-	cc := exec.Command("cc", "-O1", "-Wall", "-o", bin, filepath.Join("testdata", "load.c"), "-lbpf", "-lelf", "-lz")
+	if err := exec.Command("cc", "-E", "-include", "bpf/libbpf.h", "-x", "c", os.DevNull).Run(); err != nil {
+		t.Skipf("needs a C compiler with libbpf: %v", err)
+	}
+	source, err := os.Open(filepath.Join("testdata", "load.c")) // which go test notices, so that it does not take an older result
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	cc := exec.Command("cc", "-O1", "-Wall", "-o", bin, "-x", "c", "-", "-lbpf", "-lelf", "-lz")
+	cc.Stdin = source
 	if out, err := cc.CombinedOutput(); err != nil {
-		t.Skipf("needs a C compiler with libbpf: %v\n%s", err, out)
+		t.Fatalf("testdata/load.c: %v\n%s", err, out)
 	}
 	return bin
 }
