@@ -84,6 +84,7 @@ func TestContext(t *testing.T) {
 	fails := expected{status: Fails}
 	expectVerdicts(t, "context", []Topic{TopicContext, TopicTarget}, map[string]expected{
 		"both": {}, "result": {}, "through": {}, "number": {}, "to_char": {}, "modified": {}, "task": {}, "iterated": {}, "record": {},
+		"part_of_member": fails, "socket": {}, "part_of_socket": fails,
 		"one_too_many": fails, "behind_result": fails, "beyond": fails, "crooked": fails, "written": fails, "in_function": fails,
 		"through_number": fails, "iterated_too_many": fails, "thirteenth_raw": fails, "before_record": fails,
 		"half":           {from: "6.13", status: Fails, others: MayFail},

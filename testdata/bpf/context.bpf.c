@@ -60,6 +60,13 @@ SEC("fentry/vfs_open") int beyond(u64 *ctx)
 	return 0;
 }
 
+/* The first member is a pointer. */
+SEC("fentry/vfs_open") int part_of_member(u64 *ctx)
+{
+	sink = ((u8 *)ctx[0])[1];
+	return 0;
+}
+
 SEC("fentry/vfs_open") int half(u64 *ctx)
 {
 	sink = *(u32 *)ctx;
@@ -197,4 +204,24 @@ SEC("tp/sched/sched_process_exec") int before_record(u64 *ctx)
 {
 	sink = ctx[0];
 	return 0;
+}
+
+/* sk is at 184 in struct bpf_sock_ops. In struct sock_common, with which others of sockets begin, skc_family is at 16, and at 24 a
+   pointer to the next. */
+SEC("sockops") int socket(u64 *ctx)
+{
+	u16 *s = ctx[23] ? (void *)bpf_skc_to_tcp_sock((void *)ctx[23]) : 0;
+
+	if (s)
+		sink = s[8];
+	return 1;
+}
+
+SEC("sockops") int part_of_socket(u64 *ctx)
+{
+	u8 *s = ctx[23] ? (void *)bpf_skc_to_tcp_sock((void *)ctx[23]) : 0;
+
+	if (s)
+		sink = s[25];
+	return 1;
 }
