@@ -13,17 +13,18 @@ import (
 )
 
 // Access is an instruction that reads or writes a program's context, or reads
-// what an argument in it points to.
+// what an argument in it points to, or a struct of the kernel that a helper returned.
 type Access struct {
-	At    Site
-	Arg   int   // the eight bytes of the context, from 0, that the address was loaded from; -1 for the context itself
-	Off   int64 // bytes; where the instruction has a CO-RE record, without its own offset, which the loader replaces
-	Size  int   // bytes
-	Write bool
+	At     Site
+	Arg    int    // the eight bytes of the context, from 0, that the address was loaded from; -1 for none
+	Struct string // the struct of the kernel of which a helper returned the address; "" for none
+	Off    int64  // bytes; where the instruction has a CO-RE record, without its own offset, which the loader replaces
+	Size   int    // bytes
+	Write  bool
 
 	Moved    bool // something was added to the context's address; it is in Off
 	Computed bool // what was added is not known, and is not in Off
-	Given    bool // the argument was kept on the stack meanwhile, in memory that a helper was given to read
+	Given    bool // the address was kept on the stack meanwhile, in memory that a helper was given to read; not of the context's
 }
 
 // Accesses returns the accesses of a program in its own function and in the
@@ -64,7 +65,7 @@ func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
 // value is nothing.
 type address struct {
 	kind     addressKind
-	arg      int   // of ofArg; of ofMap, the map's index
+	arg      int   // of ofArg; of ofMap, the map's index; of ofResult, the helper
 	off      int64 // bytes from the context's beginning, from where the argument points to, or from the top of the stack; a number
 	computed bool  // as of Access
 	given    bool  // as of Access
@@ -76,10 +77,30 @@ const (
 	ofNothing addressKind = iota
 	ofContext
 	ofArg
+	ofResult
 	ofStack
 	ofMap
 	isNumber
 )
+
+// typed reports whether an address is one of the kernel's, of which the verifier knows the type.
+func (a address) typed() bool { return a.kind == ofArg || a.kind == ofResult }
+
+// resultStruct has the helpers that return the address of a struct which the verifier goes by:
+// those with RET_PTR_TO_BTF_ID and RET_PTR_TO_BTF_ID_OR_NULL in the kernel's net/core/filter.c and
+// kernel/trace/bpf_trace.c.
+var resultStruct = map[asm.BuiltinFunc]string{
+	asm.FnSkcToTcp6Sock:        "tcp6_sock",
+	asm.FnSkcToTcpSock:         "tcp_sock",
+	asm.FnSkcToTcpTimewaitSock: "tcp_timewait_sock",
+	asm.FnSkcToTcpRequestSock:  "tcp_request_sock",
+	asm.FnSkcToUdp6Sock:        "udp6_sock",
+	asm.FnSkcToUnixSock:        "unix_sock",
+	asm.FnSkcToMptcpSock:       "mptcp_sock",
+	asm.FnGetCurrentTaskBtf:    "task_struct",
+	asm.FnTaskPtRegs:           "pt_regs",
+	asm.FnSockFromFile:         "socket",
+}
 
 // addresses is what is known before an instruction.
 type addresses struct {
@@ -338,15 +359,18 @@ func (f *flow) alu(s *addresses, fn int, in *Insn) {
 
 // touch notes an access through an address, if that is one to be told.
 func (in *Insn) touch(a address, at Site, found map[Site]Access) {
-	if found == nil || a.kind != ofContext && a.kind != ofArg {
+	if found == nil || a.kind != ofContext && !a.typed() {
 		return
 	}
 	x := Access{
 		At: at, Arg: -1, Off: a.off, Size: in.Op.Size().Sizeof(), Write: in.Op.Class() != asm.LdXClass,
 		Moved: a.kind == ofContext && a.off != 0, Computed: a.computed, Given: a.given,
 	}
-	if a.kind == ofArg {
+	switch a.kind {
+	case ofArg:
 		x.Arg = a.arg
+	case ofResult:
+		x.Struct = resultStruct[asm.BuiltinFunc(a.arg)]
 	}
 	if in.Record == 0 {
 		x.Off += int64(in.Off)
@@ -391,7 +415,7 @@ func (f *flow) store(s *addresses, at Site, in *Insn, found map[Site]Access) {
 			delete(s.stack, k)
 		}
 	}
-	if in.Op.Mode() == asm.MemMode && size == 8 && (v.kind == ofContext || v.kind == ofArg) && off+8 <= f.exposed[at.Fn] {
+	if in.Op.Mode() == asm.MemMode && size == 8 && (v.kind == ofContext || v.typed()) && off+8 <= f.exposed[at.Fn] {
 		if s.stack == nil {
 			s.stack = make(map[int64]address)
 		}
@@ -470,7 +494,7 @@ func (s *addresses) given(off, size int64, writes bool) {
 	for k, a := range s.stack {
 		switch {
 		case k >= off+size || off >= k+8:
-		case writes || a.kind != ofArg:
+		case writes || !a.typed():
 			delete(s.stack, k)
 		default:
 			a.given = true
@@ -490,7 +514,7 @@ func (f *flow) call(s *addresses, fn int, in *Insn, enter bool) {
 	if to := int(in.Ref.N); in.IsFuncCall() && to >= 0 && !f.o.Funcs[to].Global && enter {
 		args := &addresses{}
 		for r := asm.R1; r <= asm.R5; r++ {
-			if a := s.regs[r]; a.kind == ofContext || a.kind == ofArg {
+			if a := s.regs[r]; a.kind == ofContext || a.typed() {
 				args.regs[r] = a
 			}
 		}
@@ -501,4 +525,7 @@ func (f *flow) call(s *addresses, fn int, in *Insn, enter bool) {
 		}
 	}
 	clear(s.regs[asm.R0 : asm.R5+1])
+	if call := asm.BuiltinFunc(in.Imm); in.IsHelper() && resultStruct[call] != "" {
+		s.regs[asm.R0] = address{kind: ofResult, arg: int(call)}
+	}
 }

@@ -143,6 +143,11 @@ func TestAccessesOf(t *testing.T) {
 		"written":     {slices.Concat([]Insn{load(2, 1, 16), spill}, toSlot, []Insn{mov(1, 2), number(2, 8), calls(asm.FnProbeReadKernel)}, readBack), nil},
 		"output": {slices.Concat([]Insn{load(2, 1, 16), spill}, toSlot, []Insn{mov(4, 2), number(5, 8), calls(asm.FnPerfEventOutput)}, readBack),
 			[]Access{{Arg: 2, Off: 24, Given: true}}},
+		"returned":       {[]Insn{calls(asm.FnSkcToTcpSock), mov(6, 0), helper, load(0, 6, 24), exit}, []Access{{Arg: -1, Struct: "tcp_sock", Off: 24}}},
+		"returned moved": {[]Insn{calls(asm.FnGetCurrentTaskBtf), {Op: addImm, Dst: 0, Imm: 8}, load(0, 0, 24), exit}, []Access{{Arg: -1, Struct: "task_struct", Off: 32}}},
+		"returned given": {slices.Concat([]Insn{calls(asm.FnSkcToTcpSock), mov(2, 0), spill}, toSlot, theMap, []Insn{calls(asm.FnMapLookupElem)}, readBack),
+			[]Access{{Arg: -1, Struct: "tcp_sock", Off: 24, Given: true}}},
+		"returned number": {[]Insn{load(2, 1, 16), helper, load(0, 0, 24), exit}, []Access{{Arg: -1, Off: 16}}},
 	} {
 		o := &Object{Funcs: []Function{{Insns: tt.code}}, Maps: []Map{{KeySize: 8, ValueSize: 8}}}
 		o.calls = append(o.calls, o.Funcs[0].calls())

@@ -212,10 +212,10 @@ func (h *hook) whole(off int64, write bool) (Status, string) {
 	return OK, ""
 }
 
-// through judges a read through an argument (btf_struct_walk).
-func (h *hook) through(k *inventory, a *bpfprog.Access, off int64, size int) (f Finding) {
+// through judges a read through an argument.
+func (h *hook) through(p *pairing, a *bpfprog.Access, off int64, size int) (f Finding) {
 	n := a.Arg
-	s := h.slot(k, n)
+	s := h.slot(p.k, n)
 	if s.status != OK || h.sec.Kind == bpfprog.AttachIter || h.wide(n) {
 		return f // judged where it is read, or not at all
 	}
@@ -225,14 +225,73 @@ func (h *hook) through(k *inventory, a *bpfprog.Access, off int64, size int) (f 
 		f.Reason = "it is a number, through which nothing can be read"
 	case !isStruct:
 		f.Reason = "it does not point to a struct, so nothing can be read through it"
-	case off < 0, off+int64(size) > int64(s.to.Size()) && !openEnded(&s.to):
-		f.Reason = fmt.Sprintf("offset %d is not in %s, to which it points", off, h.text(s.to.ID))
-	case a.Given:
-		f.Status, f.Reason = k.given()
 	default:
-		return Finding{}
+		f.Status, f.Reason = p.member(s.to, a, off, size)
 	}
 	return f
+}
+
+// result judges a read of a struct of which a helper returned the address.
+func (p *pairing) result(a *bpfprog.Access, off int64, size int) (f Finding) {
+	if y, ok := p.k.find(a.Struct, btfenc.KindStruct); ok && y.module == "" {
+		f.Subject = "struct " + a.Struct
+		f.Status, f.Reason = p.member(y.typ(), a, off, size)
+	}
+	return f
+}
+
+// member judges a read of a struct of the kernel (btf_struct_walk in kernel/bpf/btf.c). A size of 0 is not known.
+func (p *pairing) member(t rawbtf.Type, a *bpfprog.Access, off int64, size int) (Status, string) {
+	if off < 0 || off+int64(max(size, 1)) > int64(t.Size()) && !openEnded(&t) {
+		return Fails, fmt.Sprintf("offset %d is not in %s, to which it points", off, prototype(t.BTF(), t.ID))
+	}
+	if name := p.partOf(t, off, int64(size)); name != "" {
+		return Fails, fmt.Sprintf("reading %s at offset %d takes only a part of %s, a pointer", logtext.Plural(size, "byte"), off, name)
+	}
+	if a.Given {
+		return p.k.given()
+	}
+	return OK, ""
+}
+
+// partOf names the member of which a read has a part only, though it is a pointer; "" for none.
+func (p *pairing) partOf(t rawbtf.Type, off, size int64) string {
+	b := t.BTF()
+	for i := uint32(0); i < t.Vlen() && size > 0 && p.looks < limits.ReadLooks; {
+		m := t.Member(i)
+		at := int64(m.BitOffset / 8)
+		i, p.looks = i+1, p.looks+1
+		if m.BitSize > 0 {
+			if end := int64(m.BitOffset+m.BitSize+7) / 8; off <= at && end <= off+size {
+				return ""
+			}
+			continue
+		}
+		n, err := b.SizeOf(m.Type)
+		switch {
+		case off < at || err != nil:
+			return ""
+		case off >= at+int64(n):
+			continue
+		}
+		e, _ := b.SkipMods(m.Type)
+		for e.Kind() == btfenc.KindArray { // it has an end, as it has a size
+			e, _ = b.SkipMods(e.Array().Elem)
+		}
+		if n, err = b.SizeOf(e.ID); err != nil || n == 0 {
+			return ""
+		}
+		off = (off - at) % int64(n) // in the member, or in an element of it
+		switch {
+		case e.Kind().IsComposite():
+			t, i = e, 0
+		case e.Kind() == btfenc.KindPtr && (off != 0 || size != int64(n)):
+			return string(b.Name(m.NameOff))
+		default:
+			return ""
+		}
+	}
+	return ""
 }
 
 // openEnded reports whether a struct ends with an array of no length.
@@ -255,17 +314,15 @@ func givesContext(kind bpfprog.AttachKind) bool {
 	return false
 }
 
-// contextAccesses returns what is judged of the accesses of a program to its context.
+// contextAccesses returns what is judged of the accesses of a program to its context, and to what helpers return.
 func contextAccesses(o *bpfprog.Object, pr *bpfprog.Program, steps *limits.Meter) []bpfprog.Access {
 	s := pr.Attach
-	if s == nil || s.Kind == bpfprog.AttachOps || s.Kind == bpfprog.AttachExt {
-		return nil
-	}
+	known := s != nil && s.Kind != bpfprog.AttachOps && s.Kind != bpfprog.AttachExt
 	l := o.Accesses(pr, steps)
-	if givesContext(s.Kind) {
+	if known && givesContext(s.Kind) {
 		return l
 	}
-	return slices.DeleteFunc(l, func(a bpfprog.Access) bool { return !a.Moved && !a.Computed })
+	return slices.DeleteFunc(l, func(a bpfprog.Access) bool { return a.Struct == "" && (!known || !a.Moved && !a.Computed) })
 }
 
 // moved judges an access through an address of the context to which something was added
@@ -307,7 +364,7 @@ func (e *evaluation) accesses(n int) (l []absence) {
 				continue
 			}
 		}
-		if a.Computed || !givesContext(e.pr.Attach.Kind) {
+		if a.Computed || a.Struct == "" && !givesContext(e.pr.Attach.Kind) {
 			continue
 		}
 		if r := e.o.Funcs[a.At.Fn].Insns[a.At.Insn].Record; r != 0 {
@@ -319,12 +376,14 @@ func (e *evaluation) accesses(n int) (l []absence) {
 		}
 		var f Finding
 		switch {
+		case a.Struct != "":
+			f = e.result(a, off, size)
 		case e.hook == nil:
 			f = e.plain(a, off, size)
 		case a.Arg < 0:
 			f = e.hook.read(e.k, off, size, a.Write)
 		default:
-			f = e.hook.through(e.k, a, off, max(size, 1))
+			f = e.hook.through(e.pairing, a, off, size)
 		}
 		if f.Status != OK {
 			f.Topic, f.Source = TopicContext, e.o.Source(a.At)

@@ -3,10 +3,15 @@
 package check
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -110,4 +115,44 @@ func TestAddresses(t *testing.T) {
 		"moved_by_version": {before: "5.11", status: Fails},
 		"tc_moved":         {status: Fails},
 	})
+}
+
+// TestPartOf has a table of reads of a struct, by what btf_struct_walk in kernel/bpf/btf.c makes of them.
+func TestPartOf(t *testing.T) {
+	view, err := rawbtf.New(testbtf.Types(t, binary.LittleEndian, `
+		struct node 16: next *node 0, prev *node 8
+		typedef link node
+		typedef ref *outer
+		union either 16: number u64 0, list link 0
+		struct outer 112: first u32 @0:3, rest u32 @3:29, head *outer 8, links link[2] 16, table ref[2] 48, none ref[0] 64, either either 64, count u32 80, self outer[0] 88
+		`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(name string) rawbtf.Type {
+		for id := range view.Named {
+			if typ := view.Type(id); string(typ.Name()) == name && typ.Kind() == btfenc.KindStruct {
+				return typ
+			}
+		}
+		t.Fatal("no", name)
+		return rawbtf.Type{}
+	}
+	outer := find("outer")
+	for _, tt := range []struct {
+		off, size int64
+		want      string
+	}{
+		{0, 4, ""}, {8, 8, ""}, {8, 4, "head"}, {12, 4, "head"}, {8, 0, ""}, {4, 8, ""}, {10, 8, "head"},
+		{16, 8, ""}, {24, 8, ""}, {32, 8, ""}, {16, 1, "next"}, {28, 4, "prev"}, {44, 4, "prev"}, {36, 2, "next"},
+		{48, 8, ""}, {56, 8, ""}, {60, 4, "table"}, {64, 4, ""}, {72, 8, ""}, {76, 4, "prev"}, {80, 2, ""}, {96, 4, ""}, {200, 4, ""},
+	} {
+		if got := new(pairing).partOf(outer, tt.off, tt.size); got != tt.want {
+			t.Errorf("%d bytes at %d: %q, want %q", tt.size, tt.off, got, tt.want)
+		}
+	}
+	spent := &pairing{looks: limits.ReadLooks - 2}
+	if got := spent.partOf(outer, 8, 4); got != "" || spent.looks != limits.ReadLooks {
+		t.Errorf("%q after %d looks", got, spent.looks)
+	}
 }

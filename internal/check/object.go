@@ -24,7 +24,7 @@ type Object struct {
 	uses      [][]use            // by function
 	recordsOf [][]int32          // by function
 	callees   []callees          // by function
-	accesses  [][]bpfprog.Access // of the context, by program: see contextAccesses
+	accesses  [][]bpfprog.Access // by program: see contextAccesses
 	called    []helperSet        // by program
 	refers    []map[string]bool  // by program: to which maps and externs
 }

@@ -33,6 +33,7 @@ type pairing struct {
 	externs   map[*bpfprog.Extern]lack
 	work      int // of the explorations of its programs so far
 	findings  int // on their code so far
+	looks     int // at members of structs that they read
 }
 
 // lack is why an extern cannot be used; why is empty if it can.

@@ -141,6 +141,11 @@ func newRun(cfg Config) *run {
 				r.want.patterns = append(r.want.patterns, pattern)
 			}
 		}
+		for _, l := range o.accesses {
+			for i := range l {
+				r.want.add(l[i].Struct)
+			}
+		}
 		for i := range o.Externs {
 			x := &o.Externs[i]
 			r.want.add(rawbtf.Essential(x.Name))

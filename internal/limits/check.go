@@ -39,6 +39,10 @@ const (
 	// one program.
 	AccessSteps = 1 << 24
 
+	// ReadLooks bounds the members looked at, for one kernel, to find which of them its
+	// programs read; whether reads that come after take parts of pointers is not judged. Real: 446.
+	ReadLooks = 1 << 20
+
 	// Relocations bounds those that tell instructions what they refer to. Real:
 	// 750.
 	Relocations = 1 << 20
