@@ -76,7 +76,7 @@ func (c *states) get(ctx context.Context, i, depth int) (*state, error) {
 			c.mu.Unlock()
 			close(p.done)
 		}()
-		st, err = c.make(ctx, i, depth)
+		st, err = c.make(ctx, p, i, depth)
 		return st, err
 	}
 	c.touch(p, depth)
@@ -174,8 +174,8 @@ var payloads sync.Pool
 
 const keepPayload = 8 << 20
 
-// make makes the state of a kernel.
-func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
+// make makes the state of a kernel, for which p is there.
+func (c *states) make(ctx context.Context, p *pending, i, depth int) (*state, error) {
 	e, err := c.file.entry(ctx, i)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
 	}
 	parent = c.take(i, e.parent, parent)
 	var st *state
-	defer func() { c.giveBack(i, e.parent, st, parent) }()
+	defer func() { c.giveBack(p, e.parent, st, parent) }()
 	if depth > 0 { // not before, as that would be those of all ancestors at once
 		*buf, err = c.file.chunk(ctx, offset, packed, e.payload, (*buf)[:0])
 	}
@@ -231,12 +231,12 @@ func (c *states) take(i, parent int, st *state) *state {
 	return &own
 }
 
-// giveBack notes that kernel i has been told from its parent, unless its state is nil, and what they have in common.
-func (c *states) giveBack(i, parent int, st, from *state) {
+// giveBack notes that the kernel of a pending state has been told from its parent, unless its state is nil, and what they have in common.
+func (c *states) giveBack(of *pending, parent int, st, from *state) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	common := st != nil && !from.sole && (st.nameGuess == from.nameGuess || st.refGuess == from.refGuess)
-	c.of[i].common = common
+	of.common = common
 	if p := c.of[parent]; p != nil && p.state == from {
 		p.lent--
 		p.common = p.common || common
