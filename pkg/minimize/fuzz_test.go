@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -67,6 +68,46 @@ func TestEndless(t *testing.T) {
 	m := minimize.New(objects(t), minimize.Options{})
 	if _, err := m.Minimize(t.Context(), kernel); err == nil || err.Error() != "type 2: typedefs and modifiers without end" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestDeep asks for types behind so many modifiers that a loader may give them no size. Left out,
+// what they stand for would have one.
+func TestDeep(t *testing.T) {
+	asks := map[string]string{
+		"typedef": "type_size d",
+		"exists":  "type_exists d",
+		"member":  "byte_sz struct s.a",
+		"offset":  "byte_off struct s.b",
+		"array":   "byte_sz struct s.c",
+	}
+	for name, ask := range asks {
+		o, err := relolog.ParseObject("o", testbtf.Object(t, binary.LittleEndian, "typedef d int\nstruct s 24: a int 0, b int 4, c int[2] 8", ask))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int{0, 1, 28, 29, 30, 31, 32, 33, 34, 60, 253, 254, 255, 256, 257, 300} {
+			b := btfenc.NewBuilder(binary.LittleEndian)
+			number := b.Type("int", btfenc.KindInt, false, 0, 4)
+			b.Word(btfenc.IntSigned<<24 | 32)
+			last := number
+			for range n {
+				last = b.Type("", btfenc.KindConst, false, 0, uint32(last))
+			}
+			b.Type("d", btfenc.KindTypedef, false, 0, uint32(last))
+			array := b.Type("", btfenc.KindArray, false, 0, 0)
+			b.Word(uint32(last), uint32(number), 2)
+			b.Type("s", btfenc.KindStruct, false, 3, 24)
+			b.Word(b.String("a"), uint32(last), 0, b.String("b"), uint32(last), 32, b.String("c"), uint32(array), 64)
+			kernel, err := relolog.NewTarget("k", b.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = minimize.New([]*relolog.Object{o}, minimize.Options{}).Minimize(t.Context(), kernel)
+			if errors.Is(err, minimize.ErrProof) || n <= 28 && err != nil {
+				t.Errorf("%s, %d modifiers: %v", name, n, err)
+			}
+		}
 	}
 }
 
