@@ -11,8 +11,8 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// maxDepth bounds chains of references, as libbpf's MAX_RESOLVE_DEPTH does.
-const maxDepth = 32
+// MaxDepth bounds chains of references, as libbpf's MAX_RESOLVE_DEPTH does.
+const MaxDepth = 32
 
 // Errors of following references.
 var (
@@ -39,7 +39,7 @@ func (b *BTF) SkipMods(id btfenc.TypeID) (Type, bool) {
 // and functions have none.
 func (b *BTF) SizeOf(id btfenc.TypeID) (uint32, error) {
 	size, nelems := uint64(0), uint64(1)
-	for range maxDepth {
+	for range MaxDepth {
 		t := b.Type(id)
 		switch k := t.Kind(); {
 		case k.Shape().Third == btfenc.Size:

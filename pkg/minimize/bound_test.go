@@ -97,7 +97,7 @@ var hostiles = []hostile{
 			elem = uint32(id)
 		}
 		b.structure("task_struct", 8, member{"", b.chain(100), 0}, member{"tgid", btfenc.TypeID(elem), 4})
-	}, ""},
+	}, "type 40001: more than 32 typedefs, modifiers and arrays in a row"},
 
 	{"500 large structs compared as a whole with 30", repeat(30, "struct s___%d 400: x2999 int 0, x2998 int 0, x%[1]d int 0"+strings.Repeat(", x2997 int 0", 97)+"\n"), repeat(30, "type_matches struct s___%d\n"), func(b *hostileKernel) {
 		var members []member

@@ -172,8 +172,8 @@ func (m *marks) expandExact(n *node) {
 // has, so that copies stay equal.
 func (m *marks) mention(n *node, id btfenc.TypeID) {
 	u := n.t.BTF().Type(id)
-	if _, ok := u.BTF().SkipMods(id); !ok {
-		m.endless = id
+	if _, err := u.BTF().SizeOf(id); err == rawbtf.ErrDepth {
+		m.deep = id
 		return
 	}
 	switch k := u.Kind(); {

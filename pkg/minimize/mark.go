@@ -44,7 +44,7 @@ type marks struct {
 	nodes     []*node
 	names     map[nameKey]*sameName // structs and unions
 	waiting   map[nameKey][]*node   // exact ones that name a struct or union which has no node yet
-	endless   btfenc.TypeID         // a needed type whose typedefs and modifiers have no end, or 0
+	deep      btfenc.TypeID         // a needed type behind more typedefs, modifiers and arrays than loaders follow, or 0
 
 	grown   []*node     // of which more is needed than when they were expanded
 	uneven  []*sameName // whose nodes may differ in their marks
@@ -86,7 +86,7 @@ func newMarks(anonymous bool) *marks {
 
 // reset removes all marks. What comes next is to end with ctx.
 func (m *marks) reset(ctx context.Context) {
-	m.nodes, m.endless = m.nodes[:0], 0
+	m.nodes, m.deep = m.nodes[:0], 0
 	clear(m.index)
 	clear(m.names)
 	clear(m.waiting)
@@ -164,13 +164,14 @@ func (m *marks) grow(n *node) {
 	}
 }
 
-// behind returns the node of what a member or a pointer refers to.
+// behind returns the node of what a member or a pointer refers to. The output has it without
+// what is in front of it, which must not give a size to a type that has none for loaders.
 func (m *marks) behind(t *rawbtf.Type, id btfenc.TypeID) int {
-	u, ok := t.BTF().SkipMods(id)
-	if !ok {
-		m.endless, u = id, rawbtf.Type{}
+	if _, err := t.BTF().SizeOf(id); err == rawbtf.ErrDepth {
+		m.deep = id
+		return m.node(rawbtf.Type{})
 	}
-	return m.node(u)
+	return m.node(standsFor(t, id))
 }
 
 // standsFor returns what t refers to by id, without modifiers and typedefs, which
@@ -269,7 +270,7 @@ func (m *marks) expand(n *node) {
 		}
 	case btfenc.KindTypedef:
 		if n.value {
-			m.behind(t, t.Ref())
+			m.behind(t, t.ID) // what Ref stands for, if it is not too far from here
 		}
 	case btfenc.KindArray:
 		a := t.Array()

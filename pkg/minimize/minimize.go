@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -135,8 +136,8 @@ func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, more keep) (
 	if err := m.marks.settle(); err != nil {
 		return nil, err
 	}
-	if id := m.marks.endless; id != 0 {
-		return nil, fmt.Errorf("type %d: typedefs and modifiers without end", id)
+	if id := m.marks.deep; id != 0 {
+		return nil, fmt.Errorf("type %d: more than %d typedefs, modifiers and arrays in a row", id, rawbtf.MaxDepth)
 	}
 	g := newGraph(m.marks, m.last, uint32(k.PointerSize()), m.opts.Padding)
 	if err := g.lowerAll(); err != nil {
