@@ -13,9 +13,10 @@ const (
 	// them were as long as all of them together. Real: 423 kB.
 	SectionNames = 64 << 20
 
-	// Modifiers bounds a chain of modifiers and typedefs, for which libbpf has no
-	// bound. Real: 4.
-	Modifiers = 256
+	// Modifiers bounds a chain of modifiers and typedefs, and of arrays where a size is
+	// asked for, as libbpf's MAX_RESOLVE_DEPTH does. Where it only looks for what
+	// is behind them libbpf has no bound. Real: 4.
+	Modifiers = 32
 
 	// NameBytes bounds a name in BTF. The kernel refuses its own of more than 512
 	// bytes. A longer one equals no other, and is no candidate's: a kernel that

@@ -11,9 +11,6 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// MaxDepth bounds chains of references, as libbpf's MAX_RESOLVE_DEPTH does.
-const MaxDepth = 32
-
 // Errors of following references.
 var (
 	ErrDepth  = errors.New("types refer to each other without end")
@@ -39,7 +36,7 @@ func (b *BTF) SkipMods(id btfenc.TypeID) (Type, bool) {
 // and functions have none.
 func (b *BTF) SizeOf(id btfenc.TypeID) (uint32, error) {
 	size, nelems := uint64(0), uint64(1)
-	for range MaxDepth {
+	for range limits.Modifiers {
 		t := b.Type(id)
 		switch k := t.Kind(); {
 		case k.Shape().Third == btfenc.Size:

@@ -27,7 +27,8 @@
 //     they lead to in the kernel, because one to void could match what the
 //     kernel's does not. If that fails too, types are kept with all their members
 //     instead: no compiler makes two of the same name, but BTF can have them, and
-//     then the dropped ones count.
+//     then the dropped ones count. What is left are types of one name on whose
+//     order a decision of cilium/ebpf depends: such a kernel is refused.
 //
 // For example, an object that reads task->mm->pgd and task->comm leaves of a
 // kernel's 140,000 types

@@ -3,6 +3,7 @@
 package minimize_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -40,6 +42,13 @@ func objects(tb testing.TB) []*relolog.Object {
 		out = append(out, o.Object)
 	}
 	return out
+}
+
+// isDefect reports whether an error of Minimize is one of this package. That a decision depends on the order
+// of types is none.
+func isDefect(err error) bool {
+	var e *minimize.ProofError
+	return errors.As(err, &e) && e.Candidate != ""
 }
 
 // eachKernel calls fn for each kernel of testdata/vmlinux and of the corpus

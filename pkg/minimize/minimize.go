@@ -10,7 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -63,7 +63,9 @@ func (m *Minimizer) Clone() *Minimizer {
 var ErrNoObject = errors.New("no object with relocations is for its machine")
 
 // ErrProof says that a minimized BTF does not decide as the kernel's own does.
-// It is a defect of this package. [ProofError] tells more.
+// [ProofError] tells more. It is a defect of this package, but for one case: if
+// a kernel has several types of one name that differ in what a program asks for,
+// cilium/ebpf may fail or not by their order, which minimized BTF does not keep.
 var ErrProof = errors.New("minimized BTF decides differently")
 
 // ProofError is where a minimized BTF decides differently. It is an [ErrProof].
@@ -137,7 +139,7 @@ func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, more keep) (
 		return nil, err
 	}
 	if id := m.marks.deep; id != 0 {
-		return nil, fmt.Errorf("type %d: more than %d typedefs, modifiers and arrays in a row", id, rawbtf.MaxDepth)
+		return nil, fmt.Errorf("type %d: more than %d typedefs, modifiers and arrays in a row", id, limits.Modifiers)
 	}
 	g := newGraph(m.marks, m.last, uint32(k.PointerSize()), m.opts.Padding)
 	if err := g.lowerAll(); err != nil {
