@@ -253,6 +253,21 @@ func TestFarOffset(t *testing.T) {
 	}
 }
 
+// TestPartOfPointer stores half of a pointer: what is there then is a number like any other.
+func TestPartOfPointer(t *testing.T) {
+	o := &bpfprog.Object{Order: binary.LittleEndian, Data: []bpfprog.Data{{Bytes: make([]byte, 64)}}}
+	if !reaches(o, []insn{
+		{Op: bpfprog.OpLdImm64, Dst: 1, Ref: bpfprog.Ref{Kind: bpfprog.RefData}}, {},
+		{Op: asm.StoreMemOp(asm.Word), Dst: asm.RFP, Src: 1, Off: -8},
+		{Op: asm.LoadMemOp(asm.Word), Dst: 2, Src: asm.RFP, Off: -8},
+		{Op: asm.JEq.Op(asm.ImmSource), Dst: 2, Off: 1},
+		{Op: bpfprog.OpExit},
+		{Op: bpfprog.OpExit},
+	}) {
+		t.Error("half a pointer cannot be 0")
+	}
+}
+
 // TestManyPaths executes a program with far more paths than can be told apart:
 // it must end, and must not call unreachable what is reached.
 func TestManyPaths(t *testing.T) {

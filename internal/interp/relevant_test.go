@@ -98,3 +98,22 @@ func TestRelevantZero(t *testing.T) {
 		}
 	}
 }
+
+// TestRelevantRanges computes a number of which only bounds are known, and compares it with what is beyond them.
+func TestRelevantRanges(t *testing.T) {
+	o := &bpfprog.Object{Funcs: []bpfprog.Function{{Insns: []insn{
+		{Op: bpfprog.OpCall, Imm: int64(asm.FnGetPrandomU32)},
+		{Op: asm.And.Op(asm.ImmSource), Imm: 7},
+		{Op: asm.Mov.Op(asm.ImmSource), Dst: 1, Imm: 12},
+		{Op: asm.Mul.Op(asm.RegSource), Dst: 0, Src: 1},
+		{Op: asm.JGT.Op(asm.ImmSource), Dst: 0, Imm: 84, Off: 1},
+		{Op: bpfprog.OpExit},
+		{Op: bpfprog.OpExit},
+	}}}}
+	for _, ranges := range []bool{false, true} {
+		r := Explore(t.Context(), o, &bpfprog.Program{Funcs: []int{0}}, &Input{Features: Features{Ranges: ranges}})
+		if got := r.Reached(bpfprog.Site{Insn: 6}); (got == Unreached) != ranges || !r.Relevant().Features.Ranges {
+			t.Errorf("ranges %t: %v, %v", ranges, got, r.Relevant())
+		}
+	}
+}
