@@ -318,8 +318,10 @@ func (x *explorer) alu(s *state, in *bpfprog.Insn) {
 		}
 		x.countALU(op, a, b)
 		v := alu(op, a, b, is32)
-		if !x.in.Ranges {
-			v = v.loose()
+		if l := v.loose(); l != v {
+			if x.asked.Ranges = true; !x.in.Ranges {
+				v = l
+			}
 		}
 		s.write(in.Dst, v)
 	default:

@@ -120,7 +120,7 @@ func (x *explorer) store(s *state, in *bpfprog.Insn) {
 			x.counts(v)
 		}
 		zero = v.isConst() && v.v == 0
-		if n < 8 && v.isStack() {
+		if n < 8 && v.kind != scalar {
 			v = unknown
 		}
 		if v = v.trim(n); n < 8 {
