@@ -5,11 +5,12 @@ package check
 import "testing"
 
 // TestRanges holds verdicts on guards that go by the size of a number. What they guard has been absent
-// since Linux 5.14.
+// since Linux 5.14. Others access memory within bounds that only != tells.
 func TestRanges(t *testing.T) {
 	guarded := expected{from: "5.14", status: Guarded, others: OK}
 	fails := expected{from: "5.14", status: Fails, others: OK}
-	expectVerdicts(t, "ranges", []Topic{TopicCORE}, map[string]expected{
+	unequal := expected{before: "6.8", status: MayFail, others: OK} // 5.10 and 6.1 refuse them
+	expectVerdicts(t, "ranges", []Topic{TopicCORE, "bounds"}, map[string]expected{
 		"early_return":        guarded,
 		"early_return_32":     guarded,
 		"signed_numbers":      guarded,
@@ -21,5 +22,9 @@ func TestRanges(t *testing.T) {
 		"returned":            guarded,
 		"not_enough":          fails,
 		"computed_not_enough": fails,
+		"not_equal":           unequal,
+		"not_equal_32":        unequal,
+		"not_equal_helper":    unequal,
+		"compared_after":      {},
 	})
 }

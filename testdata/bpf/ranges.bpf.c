@@ -176,3 +176,78 @@ PROGRAM(returned)
 		old_state();
 	return 0;
 }
+
+/*
+ * Reads of memory within bounds that != and == alone tell, of which verifiers learn something since Linux 6.8: of a
+ * number up to 16 that is not 0, one is taken.
+ */
+PROGRAM(not_equal)
+{
+	u64 n = out;
+
+	if (n > 16)
+		return 0;
+	hide(n);
+	if (n == 0)
+		return 0;
+	n--;
+	hide(n);
+	out = table[n];
+	return 0;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64[16]);
+} values SEC(".maps");
+
+PROGRAM(not_equal_32)
+{
+	u32 key = 0, n = bpf_get_prandom_u32();
+	u64 *v = bpf_map_lookup_elem(&values, &key);
+
+	if (!v || n > 16)
+		return 0;
+	hide(n);
+	if (n == 16)
+		return 0;
+	hide(n);
+	n = 15 - n;
+	hide(n);
+	v[n]++;
+	return 0;
+}
+
+PROGRAM(not_equal_helper)
+{
+	u32 key = 0, n = bpf_get_prandom_u32();
+	u64 *v = bpf_map_lookup_elem(&values, &key);
+
+	n &= 15;
+	hide(n);
+	if (!v || n == 0)
+		return 0;
+	hide(n);
+	bpf_probe_read_kernel(&v[n - 1], 8, ctx);
+	return 0;
+}
+
+PROGRAM(compared_after)
+{
+	u64 n = out;
+
+	if (n > 16)
+		return 0;
+	hide(n);
+	if (n == 0)
+		return 0;
+	n--;
+	hide(n);
+	if (n > 15)
+		return 0;
+	hide(n);
+	out = table[n];
+	return 0;
+}
