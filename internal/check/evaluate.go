@@ -47,15 +47,15 @@ func (e *evaluation) eachUse(f func(*use)) {
 
 // code judges everything whose effect depends on whether an instruction can be
 // reached. The findings depend on codeKey, and on the values of the records that
-// the exploration names, unless all programs before have taken so much that there
-// is none: then it is nil.
-func (e *evaluation) code(ctx context.Context) ([]int32, *interp.Result) {
+// the explorations name, unless all programs before have taken so much that there
+// is none.
+func (e *evaluation) code(ctx context.Context) ([]int32, explorations) {
 	r := new(interp.Result)
-	x := r
-	if len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks }) {
+	x := explorations{r}
+	if e.bounded() || len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks }) {
 		if e.work <= limits.ObjectWork {
 			r = e.explore(ctx)
-			x = r
+			x[0] = r
 		} else {
 			r, x = &interp.Result{GaveUp: true}, nil
 		}
@@ -77,6 +77,9 @@ func (e *evaluation) code(ctx context.Context) ([]int32, *interp.Result) {
 	if e.may != nil {
 		e.judgeReturns(r, e.may)
 	}
+	if e.bounded() && !r.GaveUp {
+		x = append(x, e.judgeBounds(ctx, r)...)
+	}
 	all := e.end()
 	add(all.findings)
 	e.begin()
@@ -94,6 +97,24 @@ func (e *evaluation) code(ctx context.Context) ([]int32, *interp.Result) {
 	}
 	add(e.found.note(e.out))
 	return e.found.intern(list), x
+}
+
+// explorations are those of a program that its findings depend on; nil where there is none, as that would take too much.
+type explorations []*interp.Result
+
+// relevant is what of a kernel they depend on.
+func (x explorations) relevant() (all interp.Relevant) {
+	for _, r := range x {
+		all.Add(r.Relevant())
+	}
+	return all
+}
+
+func (x explorations) work() (n int) {
+	for _, r := range x {
+		n += r.Work
+	}
+	return n
 }
 
 // begin forgets what has been found.

@@ -98,7 +98,7 @@ func TestAppeared(t *testing.T) {
 		version := func(v string) bool { return kernel.CompareVersions(release, v) >= 0 }
 		if got, want := k.features, (interp.Features{
 			Rodata: version("5.5"), Partial: version("5.16"), Narrow: version("6.9"), StImm: version("6.4"),
-			Globals: version("5.6"), LazyGlobals: version("6.8"), Ranges: version("5.10"),
+			Globals: version("5.6"), LazyGlobals: version("6.8"), Ranges: version("5.10"), Unequal: version("6.8"),
 		}); got != want {
 			t.Errorf("%s: features %+v, want %+v", it.Name, got, want)
 		}

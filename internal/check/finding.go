@@ -22,6 +22,7 @@ const (
 	TopicContext  Topic = "context"       // what the program is given, and what that points to
 	TopicLicense  Topic = "license"       // what only programs with a license compatible with the GPL may use
 	TopicReturn   Topic = "return"        // what the program returns
+	TopicBounds   Topic = "bounds"        // an access of memory that the verifier may take to be out of bounds
 	TopicAnalysis Topic = "analysis"      // what cannot be judged
 	TopicExternal Topic = "external_btf"  // needs the running kernel's own BTF
 )

@@ -185,6 +185,7 @@ func (k *inventory) readFeatures() {
 			f.LazyGlobals = f.LazyGlobals || y.view.NameIs(m.NameOff, "called")
 		}
 	}
+	f.Unequal = f.LazyGlobals
 	for _, n := range syscallNames("bpf", k.arch) {
 		if _, ok := k.find(n, btfenc.KindFunc); ok && strings.HasPrefix(n, "__") {
 			k.wrapper = true

@@ -60,11 +60,11 @@ func TestCodeKey(t *testing.T) {
 					e.results = new(results) // all is done again
 					list, x := e.code(t.Context())
 					if !ok {
-						first[e.pr].add(key, x.Relevant(), e.pairing, code{findings: list, work: x.Work})
+						first[e.pr].add(key, x.relevant(), e.pairing, code{findings: list, work: x.work()})
 						continue
 					}
 					same++
-					if !slices.Equal(list, known.findings) || x.Work != known.work {
+					if !slices.Equal(list, known.findings) || x.work() != known.work {
 						t.Errorf("%s: %s: %v, elsewhere %v", it.Name, objects[i].name, r.found.read(nil, list), r.found.read(nil, known.findings))
 					}
 				}

@@ -79,7 +79,7 @@ func (m *memo[K, V]) add(key K, r interp.Relevant, p *pairing, v V) {
 // writes for some records, and some features.
 func (p *pairing) appendRelevant(b []byte, r interp.Relevant) []byte {
 	f := p.k.features.Of(r.Features)
-	for _, yes := range []bool{f.Rodata, f.Partial, f.Narrow, f.StImm, f.Globals, f.LazyGlobals, f.Ranges} {
+	for _, yes := range []bool{f.Rodata, f.Partial, f.Narrow, f.StImm, f.Globals, f.LazyGlobals, f.Ranges, f.Unequal} {
 		b = append(b, 0)
 		if yes {
 			b[len(b)-1] = 1
@@ -138,7 +138,7 @@ func (k *results) addJudged(key judgedKey, j judged) {
 // what an exploration finds relevant, so that kernels share explorations.
 type programKey struct {
 	fn    int
-	kind  uint32 // number of what programs of its kind must not do, 0 for nothing
+	kind  uint32 // number of what programs of its kind must not do, and of whether bounds are judged; 0 for nothing
 	funcs string // numbers of the keys of its functions
 }
 

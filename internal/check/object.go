@@ -24,6 +24,7 @@ type Object struct {
 	uses      [][]use            // by function
 	recordsOf [][]int32          // by function
 	callees   []callees          // by function
+	indexes   []bool             // by function
 	accesses  [][]bpfprog.Access // by program: see contextAccesses
 	called    []helperSet        // by program
 	refers    []map[string]bool  // by program: to which maps and externs
@@ -116,6 +117,7 @@ func newObject(name string, prog *bpfprog.Object, r records) *Object {
 	}
 	for fn := range prog.Funcs {
 		code := prog.Funcs[fn].Insns
+		o.indexes = append(o.indexes, indexes(&prog.Funcs[fn]))
 		for i := range code {
 			u := use{at: bpfprog.Site{Fn: fn, Insn: i}, in: &code[i]}
 			if n, ok := u.in.Newer(); ok {

@@ -104,11 +104,11 @@ func (p *pairing) ksym(x *bpfprog.Extern) interp.Number {
 	return interp.Number{V: 1}
 }
 
-// codeKey returns the key of a program's code, of which e.kind and e.may are a part.
+// codeKey returns the key of a program's code, of which e.kind, e.may and e.bounded are a part.
 func (e *evaluation) codeKey() programKey {
 	key := programKey{fn: e.pr.Fn}
-	if len(e.kind) > 0 || e.may != nil {
-		key.kind = e.results.number(fmt.Append(nil, e.kind, e.may))
+	if bounded := e.bounded(); bounded || len(e.kind) > 0 || e.may != nil {
+		key.kind = e.results.number(fmt.Append(nil, e.kind, e.may, bounded))
 	}
 	b := make([]byte, 0, 4*len(e.pr.Funcs))
 	for _, fn := range e.pr.Funcs {

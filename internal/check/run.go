@@ -12,7 +12,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/interp"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/sweep"
@@ -270,10 +269,10 @@ func (r *run) code(ctx context.Context, e *evaluation) []int32 {
 	key := e.codeKey()
 	c, ok := e.results.programs.find(key, e.pairing)
 	if !ok {
-		var x *interp.Result
+		var x explorations
 		if c.findings, x = e.code(ctx); x != nil {
-			c.work = x.Work
-			e.results.programs.add(key, x.Relevant(), e.pairing, c)
+			c.work = x.work()
+			e.results.programs.add(key, x.relevant(), e.pairing, c)
 		}
 	}
 	e.work += c.work

@@ -48,8 +48,11 @@
 // not (7.2). So that no rule has to be exactly theirs, bounds belong to one register: a copy of it that
 // was made before a comparison has none. Arithmetic keeps them below
 // 2³¹, where signed and unsigned, whole and half are the same. Two registers of which neither is a
-// constant tell nothing where they are compared, nor does !=, which verifiers learnt in 6.8; a
-// division has no bounds.
+// constant tell nothing where they are compared; a division has no bounds. What != tells, at either end
+// of the bounds, verifiers learnt in 6.8 (Unequal).
+//
+// An access of memory at an offset without a bound is noted ([Result.Far]). As less is known here than
+// verifiers know, only a difference between two explorations tells something.
 //
 // The package knows nothing of kernels and where they come from, nor what
 // follows from an instruction being reached: it is told what relocations come to,

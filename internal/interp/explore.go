@@ -37,8 +37,8 @@ type explorer struct {
 	u         *Unit
 	whole     bool // no limit has ended it, and no call nests too deeply
 	reached   map[int][]Level
-	decidedBy map[bpfprog.Site]int32 // where the constants of a branch come from, as the src of values
-	moved     map[bpfprog.Site]Level // accesses to the context
+	decidedBy map[bpfprog.Site]int32  // where the constants of a branch come from, as the src of values
+	accesses  map[bpfprog.Site]access // those that count
 
 	records    map[int32]bool // whose values count
 	asked      Features
@@ -109,7 +109,7 @@ func (p *program) explore(from Entry) *explorer {
 		program: p, whole: true,
 		u:       &Unit{id: units.Add(1), depth: 1},
 		records: make(map[int32]bool),
-		reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32), moved: make(map[bpfprog.Site]Level),
+		reached: make(map[int][]Level), decidedBy: make(map[bpfprog.Site]int32), accesses: make(map[bpfprog.Site]access),
 		visits: make(map[place][]visit), sources: make(map[Fact]int32),
 	}
 	s := &state{at: bpfprog.Site{Fn: from.Fn}, level: Certain, frames: []frame{{fn: from.Fn}}}
@@ -142,9 +142,9 @@ func (x *explorer) finish() {
 			c.decided = append(c.decided, decision{int32(site.Insn), src})
 		}
 	}
-	for site, l := range x.moved {
+	for site, a := range x.accesses {
 		c := &x.u.funcs[at[site.Fn]]
-		c.moved = append(c.moved, access{int32(site.Insn), l})
+		c.accesses = append(c.accesses, a)
 	}
 	for _, c := range x.u.funcs {
 		slices.SortFunc(c.decided, func(a, b decision) int { return cmp.Compare(a.insn, b.insn) })
@@ -194,9 +194,7 @@ func (x *explorer) path(s *state) {
 		}
 		x.steps++
 		x.u.steps++
-		if l := reached[s.at.Insn]; l == Unreached || s.level < l {
-			reached[s.at.Insn] = s.level
-		}
+		reached[s.at.Insn] = surer(reached[s.at.Insn], s.level)
 		if !x.step(s, &f.Insns[s.at.Insn]) {
 			return
 		}
@@ -326,7 +324,7 @@ func (x *explorer) alu(s *state, in *bpfprog.Insn) {
 		s.write(in.Dst, v)
 	default:
 		x.countALU(op, a, b)
-		s.write(in.Dst, pointer(op, a, b, is32))
+		s.write(in.Dst, x.pointer(op, a, b, is32))
 	}
 }
 
@@ -350,7 +348,7 @@ func mov(in *bpfprog.Insn, b value, is32 bool) value {
 }
 
 // pointer is arithmetic with a pointer.
-func pointer(op asm.ALUOp, a, b value, is32 bool) value {
+func (x *explorer) pointer(op asm.ALUOp, a, b value, is32 bool) value {
 	if a.kind == scalar && op == asm.Add {
 		a, b = b, a
 	}
@@ -363,8 +361,17 @@ func pointer(op asm.ALUOp, a, b value, is32 bool) value {
 	switch {
 	case a.kind == stackPtr && !b.isConst(), a.kind == stackAny:
 		return value{kind: stackAny}
-	case a.kind == dataPtr && !b.isConst(), a.kind == nonNull:
+	case a.kind == dataPtr && !b.isConst(), a.kind == nonNull, a.kind == mapValue:
+		if b.isFar() {
+			if x.asked.Ranges = true; x.in.Ranges {
+				return value{kind: farPtr}
+			}
+		}
+		if a.kind == mapValue {
+			return a
+		}
 		return value{kind: nonNull}
+	case a.kind == farPtr:
 	case a.kind == anyPtr, a.kind == ctxPtr && !b.isConst():
 		return value{kind: anyPtr}
 	case op == asm.Sub:

@@ -32,7 +32,7 @@ func runIn(ctx context.Context, o *bpfprog.Object, funcs ...[]insn) *Result {
 		pr.Funcs = append(pr.Funcs, i)
 	}
 	return Explore(ctx, o, &pr, &Input{
-		Features: Features{Rodata: true, Partial: true, Narrow: true, StImm: true, Ranges: true},
+		Features: Features{Rodata: true, Partial: true, Narrow: true, StImm: true, Ranges: true, Unequal: true},
 		Record:   func(int) (uint64, bool) { return 0, true },
 		Ksym:     func(*bpfprog.Extern) Number { return Number{} },
 		Kconfig:  func(*bpfprog.Extern) Number { return Number{Unknown: math.MaxUint64} },
@@ -265,6 +265,34 @@ func TestPartOfPointer(t *testing.T) {
 		{Op: bpfprog.OpExit},
 	}) {
 		t.Error("half a pointer cannot be 0")
+	}
+}
+
+// TestFar reads values of a map at a number that is at most 16, less one: with a bound only where it is known not to be 0.
+func TestFar(t *testing.T) {
+	code := []insn{
+		{Op: bpfprog.OpCall, Imm: int64(asm.FnGetPrandomU32)},
+		{Op: asm.Mov.Op(asm.RegSource), Dst: 6, Src: 0},
+		{Op: bpfprog.OpCall, Imm: int64(asm.FnMapLookupElem)},
+		{Op: asm.JEq.Op(asm.ImmSource), Dst: 0, Off: 5},
+		{Op: asm.JGT.Op(asm.ImmSource), Dst: 6, Imm: 16, Off: 4},
+		{Op: asm.JEq.Op(asm.ImmSource), Dst: 6, Off: 3},
+		{Op: asm.Add.Op(asm.ImmSource), Dst: 6, Imm: -1},
+		{Op: asm.Add.Op(asm.RegSource), Dst: 0, Src: 6},
+		{Op: asm.LoadMemOp(asm.Byte), Dst: 1, Src: 0},
+		{Op: bpfprog.OpExit},
+	}
+	o := &bpfprog.Object{Funcs: []bpfprog.Function{{Insns: code}}}
+	for f, want := range map[Features]Level{
+		{}: Unreached, {Unequal: true}: Unreached, {Ranges: true}: Certain, {Ranges: true, Unequal: true}: Unreached,
+	} {
+		r := Explore(t.Context(), o, &bpfprog.Program{Funcs: []int{0}}, &Input{Features: f})
+		if got := r.Far()[bpfprog.Site{Insn: 8}]; got != want {
+			t.Errorf("%+v: %d, want %d", f, got, want)
+		}
+		if asked := r.Relevant().Features; !asked.Ranges || f.Ranges && !asked.Unequal {
+			t.Errorf("%+v: asked for %+v", f, asked)
+		}
 	}
 }
 

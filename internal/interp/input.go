@@ -14,18 +14,19 @@ type Features struct {
 	Globals     bool // global functions are verified on their own (5.6)
 	LazyGlobals bool // but only those that are called (6.8)
 	Ranges      bool // comparisons tell bounds, also of halves of registers and of what is spilled (5.10)
+	Unequal     bool // so do those for being another number (6.8)
 }
 
 // Of returns those that are among others.
 func (f Features) Of(o Features) Features {
 	return Features{
-		f.Rodata && o.Rodata, f.Partial && o.Partial, f.Narrow && o.Narrow, f.StImm && o.StImm, f.Globals && o.Globals, f.LazyGlobals && o.LazyGlobals, f.Ranges && o.Ranges,
+		f.Rodata && o.Rodata, f.Partial && o.Partial, f.Narrow && o.Narrow, f.StImm && o.StImm, f.Globals && o.Globals, f.LazyGlobals && o.LazyGlobals, f.Ranges && o.Ranges, f.Unequal && o.Unequal,
 	}
 }
 
 func (f Features) or(o Features) Features {
 	return Features{
-		f.Rodata || o.Rodata, f.Partial || o.Partial, f.Narrow || o.Narrow, f.StImm || o.StImm, f.Globals || o.Globals, f.LazyGlobals || o.LazyGlobals, f.Ranges || o.Ranges,
+		f.Rodata || o.Rodata, f.Partial || o.Partial, f.Narrow || o.Narrow, f.StImm || o.StImm, f.Globals || o.Globals, f.LazyGlobals || o.LazyGlobals, f.Ranges || o.Ranges, f.Unequal || o.Unequal,
 	}
 }
 

@@ -143,15 +143,30 @@ func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfprog.Insn, a, b value,
 		if op == asm.JNE || op == asm.JGT || op == asm.JLT || op == asm.JSGT || op == asm.JSLT {
 			s.write(in.Dst, unknown) // it cannot be, but Linux 6.8 to 6.18 do not see that: see where
 		}
-	case op != asm.JEq && !x.in.Ranges:
 	case b.isConst():
-		s.write(in.Dst, a.where(op, b.v, is32))
+		s.write(in.Dst, x.where(a, op, b.v, is32))
 	case a.isConst():
-		s.write(in.Src, b.where(flipped(op), a.v, is32))
+		s.write(in.Src, x.where(b, flipped(op), a.v, is32))
 	case op == asm.JEq && !a.meets(b, is32):
 		s.write(in.Dst, unknown)
 		s.write(in.Src, unknown)
 	}
+}
+
+// where is a where it compares like that with n.
+func (x *explorer) where(a value, op asm.JumpOp, n uint64, is32 bool) value {
+	if op == asm.JNE {
+		if b := a.not(n, is32); b != a {
+			x.asked.Ranges, x.asked.Unequal = true, true
+			if x.in.Ranges && x.in.Unequal {
+				return b
+			}
+		}
+	}
+	if op != asm.JEq && !x.in.Ranges {
+		return a
+	}
+	return a.where(op, n, is32)
 }
 
 // maxFrames is the verifier's limit on nested calls.
@@ -162,7 +177,15 @@ func (x *explorer) call(s *state, in *bpfprog.Insn) bool {
 		return x.callFunc(s, int(in.Ref.N))
 	}
 	x.helperWrites(s, in)
+	for _, v := range s.regs[asm.R1:asm.R6] {
+		if v.kind == farPtr {
+			x.access(s, v)
+		}
+	}
 	s.clobberCall()
+	if in.IsHelper() && givesMapValue(asm.BuiltinFunc(in.Imm)) {
+		s.regs[asm.R0] = value{kind: mapValue}
+	}
 	s.at.Insn++
 	return true
 }
@@ -309,6 +332,11 @@ func (s *state) clobberCall() {
 	for r := asm.R0; r <= asm.R5; r++ {
 		s.regs[r] = unknown
 	}
+}
+
+// givesMapValue reports whether a helper returns memory, or null, of which the verifier knows the size.
+func givesMapValue(f asm.BuiltinFunc) bool {
+	return f == asm.FnMapLookupElem || f == asm.FnMapLookupPercpuElem || f == asm.FnRingbufReserve
 }
 
 func hasCallback(f asm.BuiltinFunc) bool {

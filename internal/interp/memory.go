@@ -37,13 +37,20 @@ func (x *explorer) load(s *state, in *bpfprog.Insn) value {
 	return unknown.trim(n)
 }
 
-// access notes an access through p, where that is the context and not as it was given.
+// access notes an access through p, where that is the context and not as it was given, or where its offset has no bound.
 func (x *explorer) access(s *state, p value) {
-	if p.kind == ctxPtr && p.v != 0 {
-		if l := x.moved[s.at]; l == Unreached || s.level < l {
-			x.moved[s.at] = s.level
-		}
+	moved, far := p.kind == ctxPtr && p.v != 0, p.kind == farPtr
+	if !moved && !far {
+		return
 	}
+	a := x.accesses[s.at]
+	a.insn = int32(s.at.Insn)
+	if moved {
+		a.moved = surer(a.moved, s.level)
+	} else {
+		a.far = surer(a.far, s.level)
+	}
+	x.accesses[s.at] = a
 }
 
 // spilled reports whether a pointer to the stack is kept on the stack.
@@ -154,6 +161,7 @@ func (x *explorer) atomic(s *state, in *bpfprog.Insn) {
 		plain.Op = asm.LoadMemOp(in.Op.Size())
 		s.write(in.Dst, x.load(s, &plain))
 	default:
+		x.access(s, s.reg(in.Dst))
 		s.clobber(s.reg(in.Dst), int64(in.Off), int64(in.Op.Size().Sizeof()))
 		s.write(in.Src, unknown)
 		s.regs[asm.R0] = unknown

@@ -22,8 +22,8 @@ type Relevant struct {
 	Features Features // those that were asked for
 }
 
-// add makes r depend on what others do.
-func (r *Relevant) add(others ...Relevant) {
+// Add makes r depend on what others do.
+func (r *Relevant) Add(others ...Relevant) {
 	for _, o := range others {
 		r.Records = append(r.Records, o.Records...)
 		r.Features = r.Features.or(o.Features)
@@ -39,7 +39,7 @@ func (r *Result) Relevant() Relevant {
 		all = append(all, r.parts[i].u.relevant)
 	}
 	var out Relevant
-	out.add(all...)
+	out.Add(all...)
 	return out
 }
 
@@ -60,7 +60,7 @@ func (x *explorer) depends() Relevant {
 		all = append(all, x.u.uses[i].u.relevant)
 	}
 	var out Relevant
-	out.add(all...)
+	out.Add(all...)
 	return out
 }
 

@@ -23,6 +23,22 @@ const (
 	Imprecise       // perhaps: paths were merged to bound the work
 )
 
+// surer is what is surer of two.
+func surer(a, b Level) Level {
+	if a == Unreached || b != Unreached && b < a {
+		return b
+	}
+	return a
+}
+
+// below is l in a unit that is reached as surely as level says.
+func below(l, level Level) Level {
+	if l == Unreached {
+		return l
+	}
+	return max(l, level)
+}
+
 // Result says of every instruction of a program whether it can be reached.
 // Where GaveUp or Odd is set, more can be than is known. It is for one
 // goroutine at a time.
@@ -111,9 +127,7 @@ func (r *Result) reached(fn int) []Level {
 			l = make([]Level, len(c.levels))
 		}
 		for i, m := range c.levels {
-			if m != Unreached && (l[i] == Unreached || max(m, p.level) < l[i]) {
-				l[i] = max(m, p.level)
-			}
+			l[i] = surer(l[i], below(m, p.level))
 		}
 		return true
 	})
@@ -128,14 +142,32 @@ func (r *Result) reached(fn int) []Level {
 // context to which something other than 0 was added. Unreached is also what is not known.
 func (r *Result) Moved(at bpfprog.Site) (l Level) {
 	r.eachPart(at.Fn, func(p *use, c *covered) bool {
-		for _, a := range c.moved {
-			if m := max(a.level, p.level); int(a.insn) == at.Insn && (l == Unreached || m < l) {
-				l = m
+		for _, a := range c.accesses {
+			if int(a.insn) == at.Insn {
+				l = surer(l, below(a.moved, p.level))
 			}
 		}
 		return true
 	})
 	return l
+}
+
+// Far returns the accesses of memory at an offset without a bound, and how sure it is that the verifier reaches them. Where
+// GaveUp or Odd is set, there can be more.
+func (r *Result) Far() map[bpfprog.Site]Level {
+	all := make(map[bpfprog.Site]Level)
+	for i := range r.parts {
+		p := &r.parts[i]
+		for _, c := range p.u.funcs {
+			for _, a := range c.accesses {
+				at := bpfprog.Site{Fn: c.fn, Insn: int(a.insn)}
+				if l := surer(all[at], below(a.far, p.level)); l != Unreached {
+					all[at] = l
+				}
+			}
+		}
+	}
+	return all
 }
 
 // Return is a way in which a program ends.

@@ -54,20 +54,20 @@ func anyEntry(fn int) Entry {
 
 // covered is what became of one function in a unit.
 type covered struct {
-	fn      int
-	levels  []Level // by slot
-	decided []decision
-	moved   []access
+	fn       int
+	levels   []Level // by slot
+	decided  []decision
+	accesses []access
 }
 
 // decision is a branch, and where the constants come from that decide it, as the
 // src of values. Those of the code are left out.
 type decision struct{ insn, src int32 }
 
-// access is one to the context where that is not as it was given.
+// access is one to the context where that is not as it was given, or to memory at an offset without a bound.
 type access struct {
-	insn  int32
-	level Level
+	insn       int32
+	moved, far Level
 }
 
 // exit is a way in which a function returns.

@@ -75,7 +75,7 @@ func TestUnits(t *testing.T) {
 				}
 			}
 			bit := func() bool { return rnd.IntN(2) == 0 }
-			kept.Features = Features{bit(), bit(), bit(), bit(), bit(), bit(), bit()}
+			kept.Features = Features{bit(), bit(), bit(), bit(), bit(), bit(), bit(), bit()}
 			in := &Input{Features: kept.Features, Record: func(r int) (uint64, bool) { return kept.values[r], true }}
 			want := outcome(Explore(t.Context(), o, pr, in))
 			in.Units = kept
@@ -120,7 +120,7 @@ func outcome(r *Result) string {
 		for i := range r.o.Funcs[fn].Insns {
 			at := bpfprog.Site{Fn: fn, Insn: i}
 			g, ok := r.Guard(at)
-			s += fmt.Sprint(" ", r.Reached(at), r.Moved(at), ok, g.Branch)
+			s += fmt.Sprint(" ", r.Reached(at), r.Moved(at), r.Far()[at], ok, g.Branch)
 			if g.Fact != nil {
 				s += fmt.Sprint(*g.Fact)
 			}

@@ -35,6 +35,8 @@ const (
 	nonNull            // a pointer that is not null
 	anyPtr             // a pointer that may be null
 	ctxPtr             // the context's address and offset v
+	mapValue           // in a value of a map or the like, or null
+	farPtr             // in some memory, at an offset without a bound
 )
 
 var unknown = value{m: ^uint64(0)}
@@ -58,7 +60,7 @@ func (a value) covers(b value) bool {
 		// A pointer into the stack is not forgotten: a store through it counts.
 		return (a.taint || !b.taint) && !b.isStack()
 	case a.kind != b.kind || a.taint != b.taint:
-		return a.kind == stackAny && b.kind == stackPtr
+		return a.kind == stackAny && b.kind == stackPtr || a.kind == farPtr && b.kind == nonNull
 	case a.kind == scalar:
 		return b.m&^a.m == 0 && (a.v^b.v)&^a.m == 0 && a.bounds(b)
 	case a.keepsOffset():
@@ -66,6 +68,9 @@ func (a value) covers(b value) bool {
 	}
 	return true
 }
+
+// isFar reports whether a number is none that an offset may be: verifiers know no bound below BPF_MAX_VAR_OFF.
+func (a value) isFar() bool { return a.kind == scalar && !a.isConst() && a.max() >= 1<<29 }
 
 // bounds reports whether b, a scalar, is within the bounds of a.
 func (a value) bounds(b value) bool {
@@ -314,6 +319,9 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 // bounded is the result r of an operation with the bounds that follow from those of a and b, as far as
 // verifiers work them out both for the whole register and for its half: below 2³¹ all the way.
 func (r value) bounded(op asm.ALUOp, a, b value, is32 bool) value {
+	if n := b.negated(is32); op == asm.Add && b.isConst() && n.v <= math.MaxInt32 { // signed bounds tell that
+		op, b = asm.Sub, n
+	}
 	alo, ahi, blo, bhi := a.min(), a.max(), b.min(), b.max()
 	lo, hi := uint64(0), uint64(math.MaxUint64)
 	switch {
@@ -337,6 +345,14 @@ func (r value) bounded(op asm.ALUOp, a, b value, is32 bool) value {
 		return r
 	}
 	return r.within(lo, hi)
+}
+
+// negated is a constant with the other sign.
+func (a value) negated(is32 bool) value {
+	if is32 {
+		return constant(uint64(-uint32(a.v)))
+	}
+	return constant(-a.v)
 }
 
 // verdict of a comparison.
@@ -364,7 +380,7 @@ func decided(yes, no bool) verdict {
 
 // compare decides a conditional jump as far as every verifier does.
 func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
-	if b.isConst() && b.v == 0 && !is32 && (a.kind == nonNull || a.kind == dataPtr) {
+	if b.isConst() && b.v == 0 && !is32 && (a.kind == nonNull || a.kind == dataPtr || a.kind == farPtr) {
 		switch op {
 		case asm.JEq:
 			return never
@@ -474,6 +490,24 @@ func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
 		if signed >= 0 && hi <= most {
 			hi = min(hi, uint64(signed))
 		}
+	}
+	return a.within(lo, hi)
+}
+
+// not is a scalar that is not n, as far as verifiers since Linux 6.8 make something of it: one less where n is the
+// least or the greatest that it can be (regs_refine_cond_op in kernel/bpf/verifier.c).
+func (a value) not(n uint64, is32 bool) value {
+	lo, hi := a.min(), a.max()
+	if is32 {
+		n = uint64(uint32(n))
+	}
+	switch {
+	case a.half || a.isConst() || hi > math.MaxInt32:
+		return a
+	case n == lo:
+		lo++
+	case n == hi:
+		hi--
 	}
 	return a.within(lo, hi)
 }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/interp"
+)
+
+// Verifiers before Linux 6.8 learn nothing where a number is compared by != and == with what it can be at least or at
+// most ("bpf: make the verifier tracks the "not equal" for regs"), so that code may be within bounds to newer ones alone:
+//
+//	if (n > 16 || n == 0)
+//		return 0;
+//	n--;
+//	return table[n]; // n may have been 0, and is of any size
+//
+// Package interp knows less than any verifier of numbers and memory. What it finds out of bounds both with what these comparisons
+// tell and without it tells nothing; what it finds so only without it is told.
+
+// indexes reports whether a function adds numbers to pointers, as far as its code shows.
+func indexes(f *bpfprog.Function) bool {
+	return slices.ContainsFunc(f.Insns, func(in bpfprog.Insn) bool { return in.Op == asm.Add.Op(asm.RegSource) })
+}
+
+// bounded reports whether the kernel's verifier knows bounds, but learns none from !=, and the program may need them.
+func (e *evaluation) bounded() bool {
+	f := e.k.features
+	return f.Ranges && !f.Unequal && slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.o.indexes[fn] })
+}
+
+// judgeBounds judges the accesses that r, an exploration of the program, finds out of bounds. It returns those on which the
+// findings depend as well.
+func (e *evaluation) judgeBounds(ctx context.Context, r *interp.Result) (also explorations) {
+	asked := r.Relevant().Features
+	if len(r.Far()) == 0 || !asked.Unequal {
+		return nil
+	}
+	f := e.k.features
+	if asked.Partial && !f.Partial { // updates of 5.10 have that, which BTF does not tell
+		f.Partial = true
+		r = e.withFeatures(f).explore(ctx)
+		also = append(also, r)
+	}
+	f.Unequal = true
+	newer := e.withFeatures(f).explore(ctx)
+	also = append(also, newer)
+	if newer.GaveUp || newer.Odd != "" {
+		return also
+	}
+	far, still := r.Far(), newer.Far()
+	maps.DeleteFunc(far, func(at bpfprog.Site, l interp.Level) bool {
+		return l == interp.Imprecise || still[at] != interp.Unreached
+	})
+	if len(far) > 0 { // of which one is enough
+		at := slices.MinFunc(slices.Collect(maps.Keys(far)), func(a, b bpfprog.Site) int { return cmp.Or(cmp.Compare(a.Fn, b.Fn), cmp.Compare(a.Insn, b.Insn)) })
+		e.judge(r, absence{at: at, f: Finding{
+			Status: MayFail, Topic: TopicBounds, Subject: "bounds by !=", Source: e.o.Source(at),
+			Reason: "an access here is within bounds by what != or == tells of a number, which verifiers before Linux 6.8 do not see",
+		}})
+	}
+	return also
+}
+
+// withFeatures is e on the same kernel with another verifier.
+func (e *evaluation) withFeatures(f interp.Features) *evaluation {
+	k, p, other := *e.k, *e.pairing, *e
+	k.features, p.k, other.pairing = f, &k, &p
+	return &other
+}
