@@ -38,7 +38,7 @@ func bootFlags() []cli.Flag {
 }
 
 // bootNot are the options of check that are about other reports, or about other sources of kernels; those of policyFlags do not go with --boot either.
-var bootNot = []string{"btf", "select", "exclude", "types", "min-kernel", "require", "baseline", "diff"}
+var bootNot = []string{"btf", "select", "exclude", "min-kernel", "require", "baseline", "diff"}
 
 // boots is a check --boot.
 type boots struct {
@@ -46,6 +46,7 @@ type boots struct {
 	packages []string
 	args     []string
 	objs     *programs // nil with a command
+	types    []check.Types
 	files    []boot.File
 	command  []string
 	env      []string // of the command
@@ -76,6 +77,9 @@ func runBoot(c *cli.Context) error {
 			setTarget(c, objs.list, target)
 		}
 		b.objs = objs
+		if b.types, err = readTypes(c); err != nil {
+			return err
+		}
 	}
 	corp, err := b.open()
 	if err != nil {
@@ -134,6 +138,9 @@ func (b *boots) options() error {
 		}
 		return nil
 	}
+	if b.c.IsSet("types") {
+		return usagef("--types does not go with --command")
+	}
 	words := strings.Fields(b.c.String("command"))
 	n := 0
 	for n < len(words) && strings.Contains(words[n], "=") {
@@ -168,7 +175,7 @@ func (b *boots) inputs() []string {
 	if b.tool != nil {
 		return append([]string{b.tool.path}, b.args...)
 	}
-	return b.objs.paths
+	return slices.Concat(b.objs.paths, b.c.StringSlice("types"))
 }
 
 // open finds the kernels in the packages: those that have only modules or a configuration go with the kernel whose they are.
@@ -209,6 +216,9 @@ func (b *boots) kernel(corp *corpus.Corpus) error {
 			return errors.New("no object is for its machine")
 		}
 		m.Job.Targets = b.targets()
+		for _, t := range b.types {
+			m.Types = append(m.Types, t.BTF)
+		}
 	}
 	var s corpus.Scratch
 	k, err := corp.Files[0].Bootable(ctx, &s, modules)
@@ -233,7 +243,7 @@ func (b *boots) kernel(corp *corpus.Corpus) error {
 // predict returns the report on a kernel, as libbpf loads, or nil if why there is none was told.
 func (b *boots) predict(corp *corpus.Corpus) (*check.Report, error) {
 	rep, err := check.Run(b.c.Context, check.Config{
-		Objects: b.objs.list, Corpus: corp, Jobs: 1, Loaders: []check.Loader{check.Libbpf}, Rodata: b.c.StringSlice("rodata-var"),
+		Objects: b.objs.list, Corpus: corp, Jobs: 1, Loaders: []check.Loader{check.Libbpf}, Rodata: b.c.StringSlice("rodata-var"), Types: b.types,
 	})
 	if err != nil {
 		return nil, err

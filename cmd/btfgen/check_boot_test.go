@@ -98,7 +98,7 @@ func TestCheckBootCommand(t *testing.T) {
 		{"not there", "", []string{"--command", "/no/such"}, 2, "", "/no/such"},
 		{"names no program", "", []string{"--command", " X=1 "}, 2, "", "--command names no program"},
 		{"the same name twice", "", []string{program}, 2, "", "two files are called tool"},
-		{"with types", "", []string{"--types", "x.btf"}, 2, "", "--boot does not go with --types"},
+		{"with types", "", []string{"--types", "x.btf"}, 2, "", "--types does not go with --command"},
 		{"as JSON", "", []string{"--json"}, 2, "", "--json does not go with --command"},
 		{"as a page", "", []string{"--format", "html"}, 2, "", "--boot does not go with --format html, only with text and json"},
 		{"as two", "", []string{"--json", "--format", "text"}, 2, "", "--json does not go with --format text"},
@@ -305,6 +305,22 @@ func TestCheckBoot(t *testing.T) {
 	var got bootReport
 	if err := json.Unmarshal(text, &got); err != nil || len(got.Kernels) != 1 || len(got.Kernels[0].Modules) == 0 {
 		t.Errorf("%v: %s", err, text)
+	}
+
+	stdout.Reset()
+	status = run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self, "--verbose",
+		"--types", objects + "supplied.bpfel.o", objects + "supplied.bpfel.o"}, &stdout, &stderr)
+	t.Logf("%s", &stdout)
+	if status != statusFindings {
+		t.Errorf("status %d", status)
+	}
+	for name, want := range map[string]string{
+		"added": "ok +loads; attached", "asked_for": "ok +loads; attached", "flavored": "ok +loads; attached",
+		"kernels_own": "fails +does not load: reaches a relocation that nothing resolves; loads with cilium/ebpf", // which asks what is added, too
+	} {
+		matches(t, stdout.String(), `
+  supplied\.bpfel\.o +`+name+" +"+want+`
+`)
 	}
 
 	stdout.Reset()

@@ -77,7 +77,7 @@ func unpack(t *testing.T, b []byte) map[string]entry {
 
 func TestInitramfs(t *testing.T) {
 	m := &Machine{
-		Init: []byte("init!"), Config: []byte("CONFIG_X=y\n"), Objects: [][]byte{[]byte("one"), nil}, Modules: [][]byte{[]byte("module")},
+		Init: []byte("init!"), Config: []byte("CONFIG_X=y\n"), Objects: [][]byte{[]byte("one"), nil}, Modules: [][]byte{[]byte("module")}, Types: [][]byte{[]byte("types")},
 		Files: []File{{"tool", []byte("tool!")}}, Job: Job{Targets: map[string]string{"a": "b"}},
 	}
 	var first, second bytes.Buffer
@@ -92,8 +92,8 @@ func TestInitramfs(t *testing.T) {
 	all := unpack(t, first.Bytes())
 	for name, want := range map[string]entry{
 		"init": {0o100755, 0, "init!"}, "config": {0o100644, 0, "CONFIG_X=y\n"}, "dev/console": {0o020600, 5<<8 | 1, ""}, "proc": {0o040755, 0, ""},
-		"objects/0": {0o100644, 0, "one"}, "objects/1": {0o100644, 0, ""}, "modules/0": {0o100644, 0, "module"}, "work/tool": {0o100755, 0, "tool!"},
-		"job.json": {0o100644, 0, `{"objects":2,"modules":1,"targets":{"a":"b"}}`},
+		"objects/0": {0o100644, 0, "one"}, "objects/1": {0o100644, 0, ""}, "modules/0": {0o100644, 0, "module"}, "types/0": {0o100644, 0, "types"}, "work/tool": {0o100755, 0, "tool!"},
+		"job.json": {0o100644, 0, `{"objects":2,"modules":1,"types":1,"targets":{"a":"b"}}`},
 	} {
 		if got := all[name]; got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)

@@ -35,6 +35,7 @@ const Word = "__guest"
 type Job struct {
 	Objects int               `json:"objects"` // to load
 	Modules int               `json:"modules"` // to load before, in order
+	Types   int               `json:"types"`   // files of BTF that loaders add to the kernel's
 	Targets map[string]string `json:"targets,omitempty"`
 
 	// Command is run in place of loading, in a directory with the files that it needs. Its first word names one of them. Env is what

@@ -27,8 +27,9 @@ type Machine struct {
 	Config  []byte // the kernel's configuration; may be nil
 	Objects [][]byte
 	Modules [][]byte // in the order to load them in
+	Types   [][]byte // BTF that loaders add to the kernel's
 	Files   []File   // for Job.Command
-	Job     Job      // but for the numbers of objects and modules
+	Job     Job      // but for the numbers of the files above
 }
 
 // Host boots machines, one at a time.

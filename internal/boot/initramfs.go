@@ -18,6 +18,7 @@ const (
 	configPath  = "config"
 	objectsPath = "objects"
 	modulesPath = "modules"
+	typesPath   = "types"
 	workPath    = "work" // where a command runs
 )
 
@@ -31,14 +32,14 @@ type File struct {
 // the newc format). The same machine gives the same bytes.
 func writeInitramfs(w io.Writer, m *Machine) error {
 	j := m.Job
-	j.Objects, j.Modules = len(m.Objects), len(m.Modules)
+	j.Objects, j.Modules, j.Types = len(m.Objects), len(m.Modules), len(m.Types)
 	job, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
 	a := &newc{w: bufio.NewWriter(w)}
 	// The kernel opens /dev/console for process 1 before anything is mounted.
-	for _, dir := range []string{"dev", "proc", "sys", "tmp", "boot", objectsPath, modulesPath, workPath} {
+	for _, dir := range []string{"dev", "proc", "sys", "tmp", "boot", objectsPath, modulesPath, typesPath, workPath} {
 		a.add(dir, modeDir|0o755, 0, nil)
 	}
 	a.add("dev/console", modeChar|0o600, 5<<8|1, nil)
@@ -47,12 +48,9 @@ func writeInitramfs(w io.Writer, m *Machine) error {
 	if m.Config != nil {
 		a.add(configPath, modeFile|0o644, 0, m.Config)
 	}
-	for i, data := range m.Objects {
-		a.add(path.Join(objectsPath, strconv.Itoa(i)), modeFile|0o644, 0, data)
-	}
-	for i, data := range m.Modules {
-		a.add(path.Join(modulesPath, strconv.Itoa(i)), modeFile|0o644, 0, data)
-	}
+	a.numbered(objectsPath, m.Objects)
+	a.numbered(modulesPath, m.Modules)
+	a.numbered(typesPath, m.Types)
 	for _, f := range m.Files {
 		a.add(path.Join(workPath, f.Name), modeFile|0o755, 0, f.Data)
 	}
@@ -87,6 +85,13 @@ func (a *newc) add(name string, mode, device uint32, data []byte) {
 		a.n, mode, 0, 0, links, 0, len(data), 0, 0, device>>8, device&0xff, len(name)+1, 0, name)
 	a.write([]byte(header))
 	a.write(data)
+}
+
+// numbered adds files by their numbers.
+func (a *newc) numbered(dir string, files [][]byte) {
+	for i, data := range files {
+		a.add(path.Join(dir, strconv.Itoa(i)), modeFile|0o644, 0, data)
+	}
 }
 
 // write writes bytes, and zeros up to a multiple of 4.

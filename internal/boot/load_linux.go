@@ -29,6 +29,8 @@ import (
 type loader struct {
 	targets map[string]string
 	kernel  *relolog.Target
+	added   []*relolog.Target // what loaders add to it
+	extra   []*btf.Spec       // the same, as cilium/ebpf takes it
 	cache   *btf.Cache        // of the kernel's BTF
 	config  map[string]string // the kernel's configuration, by name; nil until it is needed
 }
@@ -46,12 +48,35 @@ func objects(j *Job, tell func(Event)) error {
 		if err := k.Load(ctx, l.kernel, k.Name); err != nil {
 			return err
 		}
+		for i := range j.Types {
+			if err := l.add(ctx, file(typesPath, i)); err != nil {
+				return err
+			}
+		}
 		for i := range j.Objects {
 			l.object(ctx, i, tell)
 			debug.FreeOSMemory()
 		}
 		return nil
 	})
+}
+
+// add reads types that loaders add to the kernel's.
+func (l *loader) add(ctx context.Context, path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	t := new(relolog.Target)
+	if err := t.Load(ctx, path, data); err != nil {
+		return err
+	}
+	spec, err := btf.LoadSpecFromReader(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	l.added, l.extra = append(l.added, t), append(l.extra, spec)
+	return nil
 }
 
 // object loads each program of an object, and tells of each.
@@ -110,7 +135,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	if o.spec, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(changed)); err != nil {
 		return nil, err
 	}
-	if o.relocator, err = newRelocator(ctx, data, l.kernel); err != nil {
+	if o.relocator, err = newRelocator(ctx, data, l.kernel, l.added...); err != nil {
 		return nil, err
 	}
 	externs, err := l.resolve(parsed, data)
@@ -262,7 +287,7 @@ func addMap(to, from map[string]*ebpf.MapSpec, name string) {
 // load loads a collection. What it returns can be used and closed after an error, too. A panic of the library is an error.
 func (l *loader) load(spec *ebpf.CollectionSpec) (coll *ebpf.Collection, err error) {
 	if d := defect.Catch(context.Background(), func() {
-		coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: l.cache})
+		coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{ExtraRelocationTargets: l.extra}, Cache: l.cache})
 	}); d != nil {
 		err = d
 	}

@@ -28,8 +28,8 @@ type place struct {
 	insn     int
 }
 
-// newRelocator takes the decisions on an object's records on a kernel.
-func newRelocator(ctx context.Context, data []byte, kernel *relolog.Target) (*relocator, error) {
+// newRelocator takes the decisions on an object's records on a kernel, with types that the loader adds.
+func newRelocator(ctx context.Context, data []byte, kernel *relolog.Target, added ...*relolog.Target) (*relocator, error) {
 	o, err := relolog.ParseObject("object", data)
 	if err != nil {
 		return nil, err
@@ -39,13 +39,21 @@ func newRelocator(ctx context.Context, data []byte, kernel *relolog.Target) (*re
 	if set == nil {
 		return r, nil
 	}
-	var table engine.Table
-	if err := table.Fill(ctx, set, unwrap.Kernel(kernel), nil); err != nil {
-		return nil, err
-	}
-	for rec, d := range table.Decisions(0) {
-		r.at[place{rec.Program, rec.Insn}] = len(r.records)
-		r.records, r.decisions = append(r.records, rec), append(r.decisions, d)
+	for n, t := range append([]*relolog.Target{kernel}, added...) {
+		table := new(engine.Table) // which its decisions need
+		if err := table.Fill(ctx, set, unwrap.Kernel(t), nil); err != nil {
+			return nil, err
+		}
+		for rec, d := range table.Decisions(0) {
+			at := place{rec.Program, rec.Insn}
+			if n > 0 {
+				i := r.at[at]
+				r.decisions[i] = r.decisions[i].OrAdded(d)
+				continue
+			}
+			r.at[at] = len(r.records)
+			r.records, r.decisions = append(r.records, rec), append(r.decisions, d)
+		}
 	}
 	return r, nil
 }

@@ -90,3 +90,48 @@ func TestRelocator(t *testing.T) {
 		t.Error("too few to tell anything, or too many that differ")
 	}
 }
+
+// TestRelocatorAdded has a loader add types that the kernel does not have.
+func TestRelocatorAdded(t *testing.T) {
+	data, err := os.ReadFile("../../testdata/bpf/supplied.bpfel.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func(path string, target *relolog.Target) {
+		t.Helper()
+		corp, err := corpus.Open(t.Context(), []string{path}, corpus.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s corpus.Scratch
+		if err := corp.Files[0].Read(t.Context(), &s, func(k *corpus.Kernel) error { return k.Load(t.Context(), target, k.Name) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var kernel, added relolog.Target
+	load("../../testdata/vmlinux/debian/12/x86_64", &kernel)
+	load("../../testdata/bpf/supplied.bpfel.o", &added)
+	for name, want := range map[string][2]bool{"added": {true, false}, "flavored": {true, false}, "kernels_own": {true, true}} {
+		for i, types := range [][]*relolog.Target{nil, {&added}} {
+			r, err := newRelocator(t.Context(), data, &kernel, types...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := r.program(spec.Programs[name])
+			if err != nil {
+				t.Fatal(err)
+			}
+			poisoned := false
+			for _, in := range p.Instructions {
+				poisoned = poisoned || in.Constant == btf.COREBadRelocationSentinel
+			}
+			if poisoned != want[i] {
+				t.Errorf("%s with %d files of types: poisoned %t", name, len(types), poisoned)
+			}
+		}
+	}
+}

@@ -108,7 +108,9 @@ func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 			list = append(list, dec)
 		}
 		for _, added := range d.adds {
-			list.complete(added[d.at[o]])
+			for j, x := range added[d.at[o]] {
+				list[j] = list[j].OrAdded(x)
+			}
 		}
 		out[d.at[o]] = list
 	}
@@ -135,16 +137,6 @@ func (d *dryRun) add(ctx context.Context, l []Types) error {
 		d.adds = append(d.adds, added)
 	}
 	return nil
-}
-
-// complete takes over the decisions on records whose roots only the other side has. Those that
-// the loader gives up on stay as they are.
-func (d decisions) complete(other decisions) {
-	for i := range other {
-		if d[i].NoCandidate() && !other[i].NoCandidate() && other[i].Result <= engine.Poisoned {
-			d[i] = other[i]
-		}
-	}
 }
 
 // decisions are what libbpf makes of each record of one object on one kernel,

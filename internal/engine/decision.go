@@ -289,6 +289,15 @@ func (d *Decision) NoCandidate() bool {
 	return d.patch == "" && m.err == nil && (m.result == Absent || m.result == Poisoned) && len(m.left) == 0
 }
 
+// OrAdded returns the decision of a loader that adds types of its own to the kernel's: added is the one on these alone, which counts where
+// only they have the record's root. Where a loader would give up over them, the kernel's stays.
+func (d *Decision) OrAdded(added *Decision) *Decision {
+	if d.NoCandidate() && !added.NoCandidate() && added.Result <= Poisoned {
+		return added
+	}
+	return d
+}
+
 // Local returns the local side.
 func (d *Decision) Local() Place { return d.m.spec.place() }
 
