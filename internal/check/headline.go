@@ -372,7 +372,7 @@ func countWorks(l []Status) (n int) {
 
 // why says what kernels lack.
 func (h *Headline) why(b *strings.Builder, who string, newer bool) {
-	var lack, forbid []string
+	var lack, forbid, values []string
 	for _, l := range h.Lacks {
 		name := l.Subject
 		if l.Came != "" {
@@ -388,6 +388,8 @@ func (h *Headline) why(b *strings.Builder, who string, newer bool) {
 		}
 		switch {
 		case l.Newer != newer:
+		case l.Topic == TopicReturn:
+			values = append(values, strings.TrimPrefix(name, returnValue))
 		case l.Refused:
 			forbid = append(forbid, name)
 		default:
@@ -399,6 +401,10 @@ func (h *Headline) why(b *strings.Builder, who string, newer bool) {
 	}
 	if len(forbid) > 0 {
 		fmt.Fprintf(b, " %s do not allow %s.", who, some(forbid))
+	}
+	if n := len(values); n > 0 {
+		_, what, _ := strings.Cut(logtext.Plural(n, "return value"), " ")
+		fmt.Fprintf(b, " %s do not allow the %s %s.", who, what, some(values))
 	}
 }
 

@@ -27,6 +27,9 @@ func (s bounds) String() string {
 	return fmt.Sprintf("%d to %d", s.lo, s.hi)
 }
 
+// returnValue is what subjects of findings begin with that are about one.
+const returnValue = "return value "
+
 // lsmRange is a function of kernels whose verifier looks at what programs of LSM return.
 const lsmRange = "bpf_lsm_get_retval_range"
 
@@ -113,7 +116,7 @@ func (e *evaluation) judgeReturns(r *interp.Result, may *bounds) {
 		return
 	}
 	f := Finding{
-		Status: Fails, Topic: TopicReturn, Subject: "return value " + numbers(bad.Min, bad.Max).String(),
+		Status: Fails, Topic: TopicReturn, Subject: returnValue + numbers(bad.Min, bad.Max).String(),
 		Reason: "the verifier lets programs of " + e.pr.Attach.Prefix + " return " + may.String() + " only", Source: e.o.Source(bad.At),
 	}
 	switch {
