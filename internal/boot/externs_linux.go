@@ -286,15 +286,17 @@ func readConfig() (map[string]string, error) {
 		return nil, fmt.Errorf("the kernel's configuration is not known: %w", err)
 	}
 	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(r, limits.BootConfig))
+	if err != nil {
+		return nil, err
+	}
 	config := make(map[string]string)
-	s := bufio.NewScanner(io.LimitReader(r, limits.BootConfig))
-	for s.Scan() {
-		name, value, ok := strings.Cut(strings.TrimSpace(s.Text()), "=")
-		if _, again := config[name]; ok && !again {
+	for name, value := range check.ConfigLines(text) {
+		if _, again := config[name]; !again {
 			config[name] = value
 		}
 	}
-	return config, s.Err()
+	return config, nil
 }
 
 // typed returns the ID of a variable of the kernel, 0 for a weak one that is absent. Those of modules, which check says may fail, are not looked for.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"path"
 	"strings"
 
@@ -41,13 +42,28 @@ func (k *inventory) learn(ctx context.Context, x *corpus.Extras) {
 	}
 }
 
+// ConfigLines are the lines of a kernel's configuration: a setting's name and value, or "" and a line that is none.
+func ConfigLines(text []byte) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for line := range bytes.Lines(text) {
+			text := strings.TrimSpace(string(line))
+			name, value, ok := strings.Cut(text, "=")
+			if !ok {
+				name, value = "", text
+			}
+			if !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
 func (k *inventory) readConfig(text []byte) {
 	k.known.config = make(map[string]string)
 	modules := false
-	for line := range bytes.Lines(text) {
-		name, value, ok := strings.Cut(strings.TrimSpace(string(line)), "=")
-		if !ok {
-			k.readVersion(name)
+	for name, value := range ConfigLines(text) {
+		if name == "" {
+			k.readVersion(value)
 		} else if _, again := k.known.config[name]; k.want.config[name] && !again { // loaders take the first
 			k.known.config[name] = value
 		}
