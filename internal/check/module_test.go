@@ -59,6 +59,73 @@ func TestModule(t *testing.T) {
 	}
 }
 
+// TestAttachByBTF attaches programs to functions that BTF has more than once, or of which the section names the module, and to
+// events of system calls. Findings are those of both loaders, in order.
+func TestAttachByBTF(t *testing.T) {
+	vmlinux := testbtf.Types(t, binary.LittleEndian, `proto #p int: a int
+func built_in #p
+func twice #p
+proto #q int: a u32
+func twice #q
+func register_kprobe #p
+func __x64_sys_bpf #p
+func __x64_sys_sync_file_range #p
+func __x64_sys_sync_file_range2 #p`)
+	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
+	const loaded = "may fail: needs module md_mod to be loaded"
+	named := func(to string) string { return "ebpf-go: fails: ebpf-go takes " + to + " for the function's name" }
+	for name, tt := range map[string]struct {
+		section string
+		modules bool
+		want    []string
+	}{
+		"vmlinux":                    {"fentry/vmlinux:built_in", true, []string{named("vmlinux:built_in")}},
+		"module":                     {"fexit/md_mod:in_module", true, []string{named("md_mod:in_module"), loaded}},
+		"beginning of its name":      {"fentry/md:in_module", true, []string{named("md:in_module"), loaded}},
+		"another module":             {"fentry/nf_nat:in_module", true, []string{"fails: " + notThere}},
+		"not in the module":          {"fmod_ret/md_mod:built_in", true, []string{"fails: " + notThere}},
+		"no BTF of modules":          {"fentry/nf_nat:in_module", false, []string{"may fail: module nf_nat may have it, whose BTF is not there"}},
+		"not in vmlinux":             {"fentry/vmlinux:in_module", false, []string{"fails: " + notThere}},
+		"twice":                      {"fentry/twice", false, []string{"ebpf-go: fails: the kernel's BTF has 2 functions of this name, of which ebpf-go takes none"}},
+		"a kprobe":                   {"kprobe/twice", false, nil},
+		"system call":                {"tracepoint/syscalls/sys_enter_sync_file_range", false, nil},
+		"its end":                    {"tp/syscalls/sys_exit_sync_file_range", false, nil},
+		"system call without number": {"tp/syscalls/sys_enter_sync_file_range2", false, []string{"fails to attach: x86_64 has no such system call"}},
+		"no system call":             {"tp/syscalls/sys_exit_arm_sync_file_range", false, []string{"may fail to attach: the kernel's BTF has no such system call"}},
+		"no event of one":            {"tp/syscalls/other", false, nil},
+	} {
+		tg := new(target)
+		var modules []relolog.Module
+		if tt.modules {
+			modules = append(modules, relolog.Module{Name: "md_mod", BTF: module})
+		}
+		if err := tg.Load(t.Context(), "k", vmlinux, modules...); err != nil {
+			t.Fatal(err)
+		}
+		want := &wanted{names: make(map[string]int)}
+		o := around(insn{Op: 0xb7}, true, tt.section)
+		names, _ := attachNames(&o.Programs[0])
+		want.add(featureNames...)
+		want.add(names...)
+		want.add(allSyscallNames("bpf")...)
+		e := evaluation{pairing: &pairing{o: o, k: inspect(t.Context(), tg, want, kernel.Key{}, "x86_64"), ebpfGo: true}, pr: &o.Programs[0]}
+		e.attachment()
+		var got []string
+		for _, f := range e.out {
+			text := f.Verdict() + ": " + f.Reason
+			if f.Loader != "" {
+				text = string(f.Loader) + ": " + text
+			}
+			if !strings.HasPrefix(f.Reason, "fmod_ret") {
+				got = append(got, text)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s:\n%q, want\n%q", name, got, tt.want)
+		}
+	}
+}
+
 // TestModuleTypes reads types that only a module has: those that the verifier reaches without it need it.
 func TestModuleTypes(t *testing.T) {
 	vmlinux := testbtf.Types(t, binary.LittleEndian, "struct task_struct 8: pid u32 0") // after int, u8, u32 and u64
