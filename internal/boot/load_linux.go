@@ -19,9 +19,11 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/defect"
+	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -200,6 +202,13 @@ func (l *loader) program(e Event, o *object) Event {
 		e.Errno = int(syscall.EINVAL)
 		return e
 	}
+	if p.Type == ebpf.Tracing { // libbpf looks for MODULE:FUNCTION in that module
+		module, function := check.CutModule(p.AttachTo)
+		if module != "" && !l.hasFunction(module, function) {
+			return refused(e, fmt.Errorf("no function %s in module %s: %w", function, module, syscall.ESRCH))
+		}
+		own.Programs[e.Name].AttachTo = function
+	}
 	coll, err := l.load(own)
 	if err != nil {
 		e = refused(e, err)
@@ -209,6 +218,18 @@ func (l *loader) program(e Event, o *object) Event {
 	defer coll.Close()
 	e.Attach = tryAttach(p, coll.Programs[e.Name])
 	return e
+}
+
+// hasFunction reports whether the BTF of a module, which may be vmlinux, has a function.
+func (l *loader) hasFunction(module, function string) bool {
+	for name, b := range unwrap.Kernel(l.kernel).Views() {
+		for id := b.FirstID(); check.InModule(name, module) && int(id) < b.NumTypes(); id++ {
+			if t := b.Type(id); t.Kind() == btfenc.KindFunc && b.NameIs(t.NameOff, function) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // loadAlone returns Event.Alone of a program.

@@ -91,6 +91,36 @@ func TestRelocator(t *testing.T) {
 	}
 }
 
+// loadTarget reads the one BTF that a path leads to.
+func loadTarget(t *testing.T, path string) *relolog.Target {
+	t.Helper()
+	corp, err := corpus.Open(t.Context(), []string{path}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s corpus.Scratch
+	target := new(relolog.Target)
+	if err := corp.Files[0].Read(t.Context(), &s, func(k *corpus.Kernel) error { return k.Load(t.Context(), target, k.Name) }); err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+// TestHasFunction looks for functions as sections name them.
+func TestHasFunction(t *testing.T) {
+	l := &loader{kernel: loadTarget(t, "../../testdata/vmlinux/debian/12/x86_64")}
+	for _, tt := range []struct {
+		module, function string
+		want             bool
+	}{
+		{"vmlinux", "vfs_open", true}, {"vm", "vfs_open", true}, {"md_mod", "vfs_open", false}, {"vmlinux", "no_such", false}, {"vmlinux", "task_struct", false},
+	} {
+		if got := l.hasFunction(tt.module, tt.function); got != tt.want {
+			t.Errorf("%s:%s: %t", tt.module, tt.function, got)
+		}
+	}
+}
+
 // TestRelocatorAdded has a loader add types that the kernel does not have.
 func TestRelocatorAdded(t *testing.T) {
 	data, err := os.ReadFile("../../testdata/bpf/supplied.bpfel.o")
@@ -101,23 +131,10 @@ func TestRelocatorAdded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := func(path string, target *relolog.Target) {
-		t.Helper()
-		corp, err := corpus.Open(t.Context(), []string{path}, corpus.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var s corpus.Scratch
-		if err := corp.Files[0].Read(t.Context(), &s, func(k *corpus.Kernel) error { return k.Load(t.Context(), target, k.Name) }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var kernel, added relolog.Target
-	load("../../testdata/vmlinux/debian/12/x86_64", &kernel)
-	load("../../testdata/bpf/supplied.bpfel.o", &added)
+	kernel, added := loadTarget(t, "../../testdata/vmlinux/debian/12/x86_64"), loadTarget(t, "../../testdata/bpf/supplied.bpfel.o")
 	for name, want := range map[string][2]bool{"added": {true, false}, "flavored": {true, false}, "kernels_own": {true, true}} {
-		for i, types := range [][]*relolog.Target{nil, {&added}} {
-			r, err := newRelocator(t.Context(), data, &kernel, types...)
+		for i, types := range [][]*relolog.Target{nil, {added}} {
+			r, err := newRelocator(t.Context(), data, kernel, types...)
 			if err != nil {
 				t.Fatal(err)
 			}

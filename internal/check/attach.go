@@ -3,6 +3,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -22,7 +23,10 @@ func attachNames(pr *bpfprog.Program) (names []string, pattern string) {
 	}
 	to := s.Target(pr.Section)
 	switch s.Kind {
-	case bpfprog.AttachKprobe, bpfprog.AttachFunc, bpfprog.AttachModRet:
+	case bpfprog.AttachFunc, bpfprog.AttachModRet:
+		_, to = CutModule(to)
+		fallthrough
+	case bpfprog.AttachKprobe:
 		fn, _, _ := strings.Cut(strings.TrimSpace(to), "+")
 		if strings.ContainsAny(fn, "*?") {
 			return nil, fn
@@ -36,7 +40,11 @@ func attachNames(pr *bpfprog.Program) (names []string, pattern string) {
 	case bpfprog.AttachSyscall:
 		return allSyscallNames(to), ""
 	case bpfprog.AttachTP:
-		return []string{"btf_trace_" + path.Base(to), "trace_event_raw_" + path.Base(to)}, ""
+		names = []string{"btf_trace_" + path.Base(to), "trace_event_raw_" + path.Base(to)}
+		if call := systemCall(to); call != "" {
+			names = append(append(names, noArguments+call), allSyscallNames(call)...)
+		}
+		return names, ""
 	case bpfprog.AttachRawTP, bpfprog.AttachBTFTP:
 		return []string{"btf_trace_" + to}, ""
 	case bpfprog.AttachLSM:
@@ -45,6 +53,30 @@ func attachNames(pr *bpfprog.Program) (names []string, pattern string) {
 		return []string{"bpf_iter_" + to, iteratedHelpers(to)}, ""
 	}
 	return nil, ""
+}
+
+// CutModule cuts MODULE:FUNCTION, as libbpf does since its version 1.5 (find_kernel_btf_id in its src/libbpf.c); the module is "" for any.
+func CutModule(to string) (module, function string) {
+	if module, function, ok := strings.Cut(to, ":"); ok {
+		return module, function
+	}
+	return "", to
+}
+
+// vmlinux is what MODULE:FUNCTION calls the kernel itself.
+const vmlinux = "vmlinux"
+
+// InModule reports whether libbpf looks in a module, "" for vmlinux, where one is named: by the beginning of its name, and in all for "".
+func InModule(module, named string) bool { return strings.HasPrefix(cmp.Or(module, vmlinux), named) }
+
+// systemCall is the system call whose event a tracepoint is, "" for none.
+func systemCall(to string) string {
+	name, ok := strings.CutPrefix(to, "syscalls/sys_")
+	when, call, _ := strings.Cut(name, "_")
+	if !ok || when != "enter" && when != "exit" {
+		return ""
+	}
+	return call
 }
 
 // attachment judges what the program is attached to, and finds what it is given
@@ -133,12 +165,18 @@ func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 		return
 	}
 	f := Finding{Topic: TopicTarget, Subject: "function " + names[0]}
-	y, ok := e.k.find(names[0], btfenc.KindFunc)
-	if !ok {
+	module, to := CutModule(to)
+	found := e.k.functions(names[0], module)
+	if len(found) == 0 {
 		f.Status, f.Reason = Fails, notThere
+		if module != "" && module != vmlinux && !e.k.known.modules {
+			f.Status, f.Reason = MayFail, "module "+module+" may have it, whose BTF is not there"
+		}
 		e.add(f)
 		return
 	}
+	y := found[0]
+	e.ebpfGoFinds(f, module, found)
 	e.inModule(f.Subject, y, false)
 	if s.Kind != bpfprog.AttachIter && y.module == "" && e.k.knowsSymbols() && e.k.known.symbols[names[0]].text == 0 {
 		f.Status, f.Reason = e.k.notSymbol(names[0])
@@ -165,6 +203,44 @@ func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 		f.Status, f.Reason = MayFail, "fmod_ret is only for functions that are made for error injection, which BTF does not tell"
 		e.add(f)
 	}
+}
+
+// functions returns those of a name in vmlinux, then in modules, or only where [InModule] says so.
+func (k *inventory) functions(name, module string) (l []symbol) {
+	i, ok := k.want.names[name]
+	if !ok {
+		return nil
+	}
+	for _, y := range k.symbols[i] {
+		t := y.typ()
+		if t.Kind() == btfenc.KindFunc && InModule(y.module, module) {
+			l = append(l, y)
+		}
+	}
+	return l
+}
+
+// ebpfGoFinds judges how ebpf-go looks for what libbpf has found (findTargetInKernel in its prog.go): by the whole name, of
+// which there has to be one.
+func (e *evaluation) ebpfGoFinds(f Finding, module string, found []symbol) {
+	f.Status, f.Loader = Fails, EbpfGo
+	same := 0
+	for _, y := range found {
+		if y.module == found[0].module {
+			same++
+		}
+	}
+	switch {
+	case !e.ebpfGo:
+		return
+	case module != "":
+		f.Reason = fmt.Sprintf("ebpf-go takes %s:%s for the function's name", module, strings.TrimPrefix(f.Subject, "function "))
+	case same > 1:
+		f.Reason = fmt.Sprintf("the kernel's BTF has %d functions of this name, of which ebpf-go takes none", same)
+	default:
+		return
+	}
+	e.add(f)
 }
 
 // trampolines are the versions since which programs can be attached to
@@ -205,6 +281,7 @@ func (e *evaluation) tracepoint(to string, s *bpfprog.Section) {
 		}
 		return
 	case s.Kind == bpfprog.AttachTP && strings.HasPrefix(to, "syscalls/"):
+		e.syscallEvent(systemCall(to))
 		return
 	case s.Kind == bpfprog.AttachBTFTP:
 		f.Status, f.Reason = Fails, notThere
@@ -215,6 +292,34 @@ func (e *evaluation) tracepoint(to string, s *bpfprog.Section) {
 		f.Status, f.Reason = Unknown, "the kernel's BTF lists no tracepoints"
 	}
 	f.Attach = s.Kind != bpfprog.AttachBTFTP
+	e.add(f)
+}
+
+// unnumbered are names of system calls for which only these machines have a number: every kernel has the code of the one, and the other
+// is what arm calls it.
+var unnumbered = map[string][]string{"sync_file_range2": {"arm", "ppc64le"}, "arm_sync_file_range": nil}
+
+// noSuchCall ends the reason where a machine has no number for a system call.
+const noSuchCall = " has no such system call"
+
+// noArguments is what the names of the functions of system calls without arguments begin with, which have aliases that BTF does not list.
+const noArguments = "__do_sys_"
+
+// syscallEvent judges the events of a system call, which are there if it has a number. Where the names of the functions are those of the
+// machine, BTF has nearly all of them: that of 5.10 lacks perf_event_open.
+func (e *evaluation) syscallEvent(call string) {
+	f := Finding{Topic: TopicTarget, Subject: "system call " + call, Attach: true}
+	machines, some := unnumbered[call]
+	switch {
+	case call == "" || !e.k.wrapper:
+		return
+	case some && !slices.Contains(machines, e.k.arch):
+		f.Status, f.Reason = Fails, e.k.arch+noSuchCall
+	case slices.ContainsFunc(append(syscallNames(call, e.k.arch), noArguments+call), func(n string) bool { return len(e.k.functions(n, "")) > 0 }):
+		return
+	default:
+		f.Status, f.Reason = MayFail, "not in the kernel's BTF, which lists nearly all system calls"
+	}
 	e.add(f)
 }
 

@@ -87,7 +87,7 @@ func (f *Finding) absent() bool {
 	case TopicHelper:
 		return strings.HasPrefix(f.Reason, noHelper)
 	case TopicTarget:
-		return f.Reason == notThere || f.Reason == withoutKprobes
+		return f.Reason == notThere || f.Reason == withoutKprobes || strings.HasSuffix(f.Reason, noSuchCall)
 	case TopicMapDef, TopicContext, TopicLicense, TopicReturn:
 		return false
 	}

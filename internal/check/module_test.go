@@ -69,6 +69,7 @@ proto #q int: a u32
 func twice #q
 func register_kprobe #p
 func __x64_sys_bpf #p
+func __do_sys_sync #p
 func __x64_sys_sync_file_range #p
 func __x64_sys_sync_file_range2 #p`)
 	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
@@ -89,9 +90,11 @@ func __x64_sys_sync_file_range2 #p`)
 		"twice":                      {"fentry/twice", false, []string{"ebpf-go: fails: the kernel's BTF has 2 functions of this name, of which ebpf-go takes none"}},
 		"a kprobe":                   {"kprobe/twice", false, nil},
 		"system call":                {"tracepoint/syscalls/sys_enter_sync_file_range", false, nil},
+		"one without arguments":      {"tracepoint/syscalls/sys_enter_sync", false, nil},
 		"its end":                    {"tp/syscalls/sys_exit_sync_file_range", false, nil},
 		"system call without number": {"tp/syscalls/sys_enter_sync_file_range2", false, []string{"fails to attach: x86_64 has no such system call"}},
-		"no system call":             {"tp/syscalls/sys_exit_arm_sync_file_range", false, []string{"may fail to attach: the kernel's BTF has no such system call"}},
+		"one of arm":                 {"tp/syscalls/sys_exit_arm_sync_file_range", false, []string{"fails to attach: x86_64 has no such system call"}},
+		"no system call":             {"tp/syscalls/sys_exit_openat2", false, []string{"may fail to attach: not in the kernel's BTF, which lists nearly all system calls"}},
 		"no event of one":            {"tp/syscalls/other", false, nil},
 	} {
 		tg := new(target)

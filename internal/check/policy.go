@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -289,6 +290,18 @@ func (pl *planner) guess() {
 		pl.rule(OneOf, "all are marked with a ? in SEC, so the loader chooses", each...)
 	} else {
 		pl.rule(Optional, "marked with a ? in SEC", marked)
+	}
+	var elsewhere []int
+	for i := range pl.o.Programs {
+		pr := &pl.o.Programs[i]
+		if s := pr.Attach; pl.free[i] && s != nil && s.Kind == bpfprog.AttachTP {
+			if _, some := unnumbered[systemCall(s.Target(pr.Section))]; some {
+				elsewhere = append(elsewhere, i)
+			}
+		}
+	}
+	if len(elsewhere) < len(pl.o.Programs) {
+		pl.rule(Optional, "only some machines have the system call", elsewhere)
 	}
 }
 

@@ -163,6 +163,8 @@ func TestGuesses(t *testing.T) {
 		{"?kprobe/a x", "one_of x"},
 		{"?kprobe/a x, ?xdp y", "one_of x | y"},
 		{"?fentry/a f, kprobe/a k, ?xdp y, ?fentry/b g, ?kprobe/b h", "one_of f | k; optional y+g+h"},
+		{"tp/syscalls/sys_enter_sync a, tp/syscalls/sys_enter_sync_file_range2 b, tracepoint/syscalls/sys_exit_arm_sync_file_range c", "optional b+c"},
+		{"tp/syscalls/sys_enter_sync_file_range2 a", ""},
 	} {
 		o := &Object{Object: new(bpfprog.Object)}
 		for p := range strings.SplitSeq(tt.programs, ", ") {
