@@ -19,6 +19,7 @@ import (
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -116,6 +117,13 @@ func runGenerate(c *cli.Context) (err error) {
 	cfg.Keyed = out.Native
 	if err := out.Check(c.Context); err != nil {
 		return err
+	}
+	for _, file := range []string{c.String("manifest"), c.String("cpuprofile")} {
+		if file != "" {
+			if err := output.CheckFile(file); err != nil {
+				return err
+			}
+		}
 	}
 	stop, err := startProfile(c.String("cpuprofile"))
 	if err != nil {

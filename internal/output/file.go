@@ -43,6 +43,20 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	return named(path, syncDir(p.dir()))
 }
 
+// CheckFile returns an error if WriteFile can get no file to path, as far as that can be told before.
+func CheckFile(path string) error {
+	p, err := find(path)
+	switch {
+	case err != nil:
+		return err
+	case p.old != nil && p.old.IsDir():
+		return named(path, errIsDir)
+	case p.through || p.old != nil && !p.old.Mode().IsRegular():
+		return nil
+	}
+	return named(path, writable(filepath.Clean(p.dir())))
+}
+
 var (
 	errIsDir  = errors.New("is a directory")
 	errNotDir = errors.New("is not a directory")
