@@ -122,7 +122,7 @@ func (e *evaluation) begin() { e.out, e.absent, e.judged = nil, nil, make(map[Fi
 
 // end returns what has been found.
 func (e *evaluation) end() (j judged) {
-	var rest []Finding
+	rest := e.out[:0] // there may be many
 	for _, f := range e.out {
 		if f.Topic == TopicInsn {
 			j.insns = append(j.insns, f)
@@ -130,6 +130,7 @@ func (e *evaluation) end() (j judged) {
 			rest = append(rest, f)
 		}
 	}
+	e.out = nil
 	j.findings = e.found.note(rest)
 	return j
 }
@@ -145,6 +146,7 @@ func (e *evaluation) judgeFunction(r *interp.Result, fn int) judged {
 	out := e.out
 	e.begin()
 	e.collect(fn)
+	e.out = slices.Grow(e.out, len(e.absent))
 	for _, a := range e.absent {
 		e.judge(r, a)
 	}
