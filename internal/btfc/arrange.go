@@ -19,7 +19,7 @@ const (
 	numArranges      = 3
 )
 
-// arranged returns the positions of a state's types in an order.
+// arranged returns the positions of a state's types in an order. References have to be there for arrangeFunctions.
 func (st *state) arranged(how int) []uint32 {
 	order := make([]uint32, 0, len(st.types))
 	var named []uint32

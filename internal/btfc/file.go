@@ -184,7 +184,7 @@ func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, 
 		offset, packed := e.chunk()
 		return f.chunk(ctx, offset, packed, e.payload, out)
 	}
-	st, err := f.states.get(ctx, i, 0)
+	st, err := f.states.get(ctx, i)
 	if err != nil {
 		return out, err
 	}
@@ -212,5 +212,5 @@ func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool
 	if err != nil {
 		return nil, err
 	}
-	return readModules(ctx, func() (*state, error) { return f.states.get(ctx, i, 0) }, b, e.Modules, wanted)
+	return readModules(ctx, func() (*state, error) { return f.states.get(ctx, i) }, b, e.Modules, wanted)
 }

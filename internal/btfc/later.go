@@ -8,7 +8,7 @@ import (
 	"github.com/btfgen/btfgen/internal/defect"
 )
 
-// later is a value that another goroutine makes.
+// later is a value that is being made.
 type later[T any] struct {
 	done  chan struct{}
 	value T
@@ -16,15 +16,24 @@ type later[T any] struct {
 }
 
 // begin has another goroutine make a value.
-func begin[T any](ctx context.Context, do func() (T, error)) *later[T] {
+func begin[T any](ctx context.Context, how func() (T, error)) *later[T] {
 	l := &later[T]{done: make(chan struct{})}
-	go func() {
-		defer close(l.done)
-		if d := defect.Catch(ctx, func() { l.value, l.err = do() }); d != nil {
-			l.err = d
-		}
-	}()
+	go l.make(ctx, how)
 	return l
+}
+
+// do makes a value before it returns.
+func do[T any](ctx context.Context, how func() (T, error)) *later[T] {
+	l := &later[T]{done: make(chan struct{})}
+	l.make(ctx, how)
+	return l
+}
+
+func (l *later[T]) make(ctx context.Context, how func() (T, error)) {
+	defer close(l.done)
+	if d := defect.Catch(ctx, func() { l.value, l.err = how() }); d != nil {
+		l.err = d
+	}
 }
 
 // get waits for the value.

@@ -96,7 +96,7 @@ func (w *Writer) chunk(ctx context.Context, m *Maker, k *Kernel) ([]byte, *state
 			e.Plain = true
 		}
 	}
-	parent, err := w.file.states.get(ctx, e.parent, 0)
+	parent, err := w.file.states.get(ctx, e.parent)
 	if err == nil {
 		_, err = parent.strings()
 	}

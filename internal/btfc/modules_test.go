@@ -91,7 +91,7 @@ func TestDamagedModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := func() (*state, error) { return f.states.get(ctx, 0, 0) }
+	st := func() (*state, error) { return f.states.get(ctx, 0) }
 	for at := 0; at < len(good); at += 3 {
 		bad := bytes.Clone(good)
 		bad[at] ^= 0x15

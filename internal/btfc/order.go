@@ -3,6 +3,7 @@
 package btfc
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"math/bits"
@@ -104,6 +105,9 @@ var (
 	errRun   = errors.New("a run goes beyond its end")
 	errStart = errors.New("a run begins outside")
 )
+
+// err returns the first error of any stream.
+func (o *orderReader) err() error { return cmp.Or(o.runs.Err, o.starts.Err, o.far.Err) }
 
 // run returns the kind and length of the next run, which is at most room.
 func (o *orderReader) run(room int) (kind, n int) {

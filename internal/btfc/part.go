@@ -60,7 +60,7 @@ func (p *Parts) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte,
 	if e.Plain || e.Modules > 0 {
 		return out, ErrWhole
 	}
-	st, err := p.states.get(ctx, i, 0)
+	st, err := p.states.get(ctx, i)
 	if err != nil {
 		return out, err
 	}

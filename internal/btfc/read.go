@@ -18,7 +18,6 @@ type reader struct {
 	s      [numStreams]btfa.Cursor
 	parent *state
 	state  *state
-	err    error
 }
 
 // head is what a kernel begins with.
@@ -30,71 +29,92 @@ type head struct {
 const smallPayload = 64 << 10
 
 // decode returns the state of a kernel, for a query or, if that is nil, for all of it. size is that of its BTF in bytes, which
-// bounds what it may have. Of a large one the text of names and the references are read beside all else. The order of strings is read
-// later, since nothing but strings depends on it.
+// bounds what it may have.
 func decode(ctx context.Context, parent *state, payload []byte, size int64, q *Query) (*state, error) {
-	r := &reader{parent: parent}
-	var err error
-	if r.s, err = split(payload); err != nil {
-		return nil, err
+	st, err := decodeAhead(ctx, parent, payload, size, q, func() {})
+	if err == nil {
+		err = st.complete()
 	}
-	h, err := r.head(payload, size)
 	if err != nil {
 		return nil, err
 	}
+	return st, nil
+}
+
+// decodeAhead is decode, but the references of the state may still be on their way, as may those of the parent: see
+// state.complete. done is called when nothing reads from payload any more.
+//
+// Names, the order of types, the other words of contents and references are read beside each other if the kernel is large. The order of strings is
+// read later, since nothing but strings depends on it.
+func decodeAhead(ctx context.Context, parent *state, payload []byte, size int64, q *Query, done func()) (*state, error) {
+	r := &reader{parent: parent}
+	h, err := r.head(payload, size)
+	if err != nil {
+		done()
+		return nil, err
+	}
 	r.extend(h)
-	refs := newRefReader(r)
-	beside := func() (struct{}, error) { return struct{}{}, cmp.Or(r.names(h), refs.read()) }
-	var others *later[struct{}]
-	if len(payload) > smallPayload {
-		others = begin(ctx, beside)
+	beside := begin[struct{}]
+	if len(payload) <= smallPayload {
+		beside = do[struct{}]
 	}
-	refs.ids = r.types(h)
-	if err = r.fail(); err == nil {
-		err = newContentReader(r).read(refs)
-	}
-	close(refs.ready)
-	var failed error
-	if others != nil {
-		_, failed = others.get()
-	} else if err == nil {
-		_, failed = beside()
-	}
-	if err = cmp.Or(err, failed, r.fail()); err != nil {
-		return nil, err
-	}
+	refs := newRefReader(r, h)
+	names := beside(ctx, func() (struct{}, error) { return struct{}{}, r.names(h) })
+	types := beside(ctx, func() (struct{}, error) { return struct{}{}, r.types(h, refs) })
 	var strings [numStreams]btfa.Cursor
-	for _, i := range stringStreams {
-		if b := r.s[i].Rest(); q == nil {
-			strings[i] = btfa.NewCursor(bytes.Clone(b))
+	contents := beside(ctx, func() (struct{}, error) {
+		defer close(refs.ready)
+		err := parent.complete()
+		if err == nil {
+			err = newContentReader(r).read(refs)
 		}
-	}
-	if q != nil {
+		_, unnamed := names.get()
+		_, disordered := types.get()
+		for _, i := range stringStreams {
+			if b := r.s[i].Rest(); q == nil {
+				strings[i] = btfa.NewCursor(bytes.Clone(b))
+			}
+		}
+		return struct{}{}, cmp.Or(r.fail(), err, unnamed, disordered)
+	})
+	r.state.refs = beside(ctx, func() (struct{}, error) {
+		defer done()
+		err := refs.read(types)
+		names.get() // what contents ends with may not have waited for these
+		types.get()
+		return struct{}{}, cmp.Or(err, end(&r.s))
+	})
+	if _, err = contents.get(); err == nil && q != nil {
 		err = r.ask(q)
-	} else {
-		r.later(ctx, &strings, h.strings)
 	}
-	if err = cmp.Or(err, end(&r.s)); err != nil {
+	if err != nil {
+		_ = r.state.complete()
 		return nil, err
+	}
+	if q == nil {
+		r.later(ctx, &strings, h.strings)
 	}
 	return r.state, nil
 }
 
 var errWrong = errors.New("numbers do not fit together")
 
-// fail returns the first error of any stream, or the reader's own.
+// fail returns the first error of any stream but those of references.
 func (r *reader) fail() error {
-	for i := range r.s {
+	for i := range r.s[:streamRefFar] {
 		if r.s[i].Err != nil {
 			return fmt.Errorf("%s: %w", streamTexts[i], r.s[i].Err)
 		}
 	}
-	return r.err
+	return nil
 }
 
 // head reads how much there is of everything, for which room is made. So all has to be there in some way: a word of a
 // content takes half a byte at least, a byte of a name a 256th, a type a content, here or in an ancestor.
 func (r *reader) head(payload []byte, size int64) (h head, err error) {
+	if r.s, err = split(payload); err != nil {
+		return h, err
+	}
 	c := &r.s[streamHead]
 	n := len(payload)
 	most := int(size / 4)
@@ -124,8 +144,11 @@ func (r *reader) extend(h head) {
 	r.state = &state{
 		names: goOn(p.names, p.numNames, h.names), numNames: p.numNames + h.names, textBytes: p.textBytes + h.textBytes,
 		contents: goOn(p.contents, p.numContents, h.contents), numContents: p.numContents + h.contents, numWords: p.numWords + h.words,
-		numEnts: p.numEnts, nameRank: p.nameRank.extend(h.nameRanks), entRank: p.entRank.extend(h.entRanks),
+		numEnts: p.numEnts, nameRank: p.nameRank.extend(h.nameRanks),
 		types: make([]uint32, 0, h.types), rest: bytes.Clone(r.s[streamRest].Rest()), nameGuess: p.nameGuess, refGuess: p.refGuess,
+	}
+	if h.contents > 0 && (!p.sole || p.nameGuess == nil) { // else these are the parent's own
+		r.state.nameGuess, r.state.refGuess = new(nameGuesses), new(refGuesses)
 	}
 }
 
@@ -167,11 +190,16 @@ func (r *reader) names(h head) error {
 	return nil
 }
 
-// types reads the order of types. It returns the IDs of those with new contents.
-func (r *reader) types(h head) (ids []uint32) {
+// types reads the order of types, and tells refs the IDs of those with new contents.
+func (r *reader) types(h head, refs *refReader) error {
 	p, st, n := r.parent, r.state, h.types
 	from := p.types
 	if h.arrange != arrangePlain {
+		if h.arrange == arrangeFunctions {
+			if err := p.complete(); err != nil {
+				return err
+			}
+		}
 		from = make([]uint32, len(p.types))
 		for i, at := range p.arranged(h.arrange) {
 			from[i] = p.types[at]
@@ -181,7 +209,7 @@ func (r *reader) types(h head) (ids []uint32) {
 	known := p.numContents
 	next := uint32(known)
 	limit := uint32(st.numContents)
-	ids = make([]uint32, 0, st.numContents-known)
+	refs.ids = make([]uint32, 0, st.numContents-known)
 	fresh := func(entity uint32) bool {
 		if next == limit {
 			o.runs.Fail(errWrong)
@@ -189,11 +217,11 @@ func (r *reader) types(h head) (ids []uint32) {
 		}
 		st.contents[next>>pageBits].entity[next%pageLen] = entity
 		st.types = append(st.types, next)
-		ids = append(ids, uint32(len(st.types)))
+		refs.ids = append(refs.ids, uint32(len(st.types)))
 		next++
 		return true
 	}
-	for len(st.types) < n && o.runs.Err == nil {
+	for len(st.types) < n && o.err() == nil {
 		kind, run := o.run(n - len(st.types))
 		switch kind {
 		case runCopy:
@@ -221,15 +249,12 @@ func (r *reader) types(h head) (ids []uint32) {
 					st.types = append(st.types, first+i)
 				}
 			}
-			if o.far.Err != nil {
-				return nil
-			}
 		}
 	}
 	if next != limit {
-		r.err = errWrong
+		return cmp.Or(o.err(), errWrong)
 	}
-	return ids
+	return o.err()
 }
 
 // later has the order of n strings read.

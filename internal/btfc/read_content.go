@@ -44,8 +44,8 @@ var (
 	refCodes  = rankCodes{refRank, 115, 160, 208, streamRefFar}
 )
 
-// A content is read in two passes, which share no stream: the first reads all but references, and the second these. So both can be at
-// work at once, the second a page behind.
+// A content is read in two passes, which share no stream: the first reads all but references, and the second these, for which it needs the order of
+// types. So both can be at work at once, the second a page behind.
 
 // contentReader reads the new contents but for their references.
 type contentReader struct {
@@ -63,18 +63,16 @@ func newContentReader(r *reader) *contentReader {
 	return &contentReader{s: &r.s, parent: r.parent, state: r.state, nextNew: uint32(r.parent.numNames), told: ranks{r.state.nameRank.s, len(r.parent.nameRank.s)}}
 }
 
-// read reads the contents of the types with the IDs that refs has, and tells refs how many have been read.
+// read reads the contents, and tells refs how many have been read.
 func (r *contentReader) read(refs *refReader) error {
-	if len(refs.ids) > 0 {
-		r.guess = guesses(r.parent, r.parent.nameGuess)
-		r.state.nameGuess = r.guess
-	}
+	contents := r.state.numContents - r.parent.numContents
+	r.guess = goOnFrom(r.parent.nameGuess, r.state.nameGuess)
 	kinds, counts := &r.s[streamKinds], &r.s[streamCounts]
 	// Pages share one piece of memory, which begins with what the first has already.
 	var page *contentPage
 	var words []uint32 // from where the page begins
 	at := 0            // of these, what has been read
-	for i := range refs.ids {
+	for i := range contents {
 		n := r.parent.numContents + i
 		if page == nil {
 			page = r.state.contents[n>>pageBits]
@@ -108,13 +106,13 @@ func (r *contentReader) read(refs *refReader) error {
 		r.content(w, k, l)
 		page.ends[n%pageLen+1] = uint32(at)
 	}
-	if at < len(words) || len(refs.ids) == 0 && r.state.numWords > r.parent.numWords {
+	if at < len(words) || contents == 0 && r.state.numWords > r.parent.numWords {
 		return errWrong
 	}
 	if page != nil {
 		page.words = words
 	}
-	refs.ready <- len(refs.ids)
+	refs.ready <- contents
 	return r.err
 }
 
@@ -277,24 +275,30 @@ type refReader struct {
 	told   ranks
 	err    error
 
-	ids   []uint32 // of the types with new contents, before anything is ready
-	ready chan int // how many of these are there but for their references
+	ranks int      // how many types will be told by number
+	ids   []uint32 // of the types with new contents
+	ready chan int // how many of these contents are there but for their references
 }
 
-func newRefReader(r *reader) *refReader {
+func newRefReader(r *reader, h head) *refReader {
 	return &refReader{
-		s: &r.s, parent: r.parent, state: r.state, told: ranks{r.state.entRank.s, len(r.parent.entRank.s)},
+		s: &r.s, parent: r.parent, state: r.state, ranks: h.entRanks,
 		ready: make(chan int, (r.state.numContents-r.parent.numContents)>>pageBits+2),
 	}
 }
 
-// read reads until nothing more will be ready.
-func (r *refReader) read() error {
+// read reads until nothing more will be ready, once the order of types is there.
+func (r *refReader) read(types *later[struct{}]) error {
 	have := 0
 	for n := range r.ready {
-		if n > 0 && r.guess == nil {
-			r.guess = guesses(r.parent, r.parent.refGuess)
-			r.state.refGuess = r.guess
+		if _, err := types.get(); err != nil {
+			r.err = cmp.Or(r.err, err)
+			continue
+		}
+		if have == 0 { // only now is the parent complete
+			r.guess = goOnFrom(r.parent.refGuess, r.state.refGuess)
+			r.state.entRank = r.parent.entRank.extend(r.ranks)
+			r.told = ranks{r.state.entRank.s, len(r.parent.entRank.s)}
 		}
 		for ; have < n; have++ {
 			w := r.state.content(uint32(r.parent.numContents + have))

@@ -10,7 +10,7 @@ import (
 )
 
 // state is what is known when a kernel has been read: its types and strings, and those of its ancestors, which it
-// shares with them. It is immutable once it is made, and safe for concurrent use.
+// shares with them. It is immutable once it is made, but for references, which are all there once it is complete, and safe for concurrent use.
 type state struct {
 	// Names are numbered from 0, which is the empty one.
 	names     []*namePage
@@ -23,6 +23,8 @@ type state struct {
 	numContents int
 	numWords    int // of all contents
 	numEnts     uint32
+
+	refs *later[struct{}] // done when the references of all contents are there; nil at the beginning
 
 	types []uint32         // contents, in the order of type IDs, from ID 1
 	list  *later[[]uint32] // names, in the order of the string section; nil for none
@@ -79,6 +81,15 @@ func newState() *state {
 	s := &state{names: []*namePage{{text: []byte{0}}}, numNames: 1, textBytes: 1}
 	s.names[0].ends[1] = 1
 	return s
+}
+
+// complete waits for the references.
+func (s *state) complete() error {
+	if s.refs == nil {
+		return nil
+	}
+	_, err := s.refs.get()
+	return err
 }
 
 // strings returns names in the order of the string section.
@@ -143,12 +154,12 @@ const (
 	guessSize = 1 << guessBits
 )
 
-// guesses returns those that a state goes on from, to be changed.
-func guesses[T any](parent *state, of *T) *T {
-	if parent.sole && of != nil {
-		return of
+// goOnFrom makes guesses go on from those of a parent, which may be the same ones, or nil at the beginning.
+func goOnFrom[T any](parent, g *T) *T {
+	if parent != nil && parent != g {
+		*g = *parent
 	}
-	return clone(of)
+	return g
 }
 
 // clone returns a copy of guesses, or those of the beginning.

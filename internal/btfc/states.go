@@ -46,8 +46,41 @@ const (
 	keepWords  = 4 << 20
 )
 
-// get returns the state of a kernel. depth is how many are told from it already.
-func (c *states) get(ctx context.Context, i, depth int) (*state, error) {
+// get returns the state of a kernel.
+func (c *states) get(ctx context.Context, i int) (*state, error) {
+	st, err := c.ahead(ctx, i, 0)
+	if err == nil {
+		err = c.complete(ctx, i, st)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+// complete waits for the references of the state of kernel i.
+func (c *states) complete(ctx context.Context, i int, st *state) error {
+	err := st.complete()
+	if err == nil {
+		return nil
+	}
+	return c.wrap(ctx, i, err)
+}
+
+// wrap names kernel i in an error of its chunk.
+func (c *states) wrap(ctx context.Context, i int, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	e, failed := c.file.entry(ctx, i)
+	if failed != nil {
+		return failed
+	}
+	return fmt.Errorf("kernel %s, at byte %d: %w", e.Key, e.offset, err)
+}
+
+// ahead is get, but references may still be on their way. depth is how many kernels are told from this one already.
+func (c *states) ahead(ctx context.Context, i, depth int) (*state, error) {
 	if i < 0 {
 		return newState(), nil
 	}
@@ -87,7 +120,7 @@ func (c *states) get(ctx context.Context, i, depth int) (*state, error) {
 		return nil, ctx.Err()
 	}
 	if p.err != nil && ctx.Err() == nil && errors.Is(p.err, context.Canceled) {
-		return c.get(ctx, i, depth) // it was somebody else's end
+		return c.ahead(ctx, i, depth) // it was somebody else's end
 	}
 	return p.state, p.err
 }
@@ -191,7 +224,7 @@ func (c *states) make(ctx context.Context, p *pending, i, depth int) (*state, er
 	if depth == 0 { // while somebody else makes the parent's
 		*buf, err = c.file.chunk(ctx, offset, packed, e.payload, (*buf)[:0])
 	}
-	parent, failed := c.get(ctx, e.parent, depth+1)
+	parent, failed := c.ahead(ctx, e.parent, depth+1)
 	if failed != nil {
 		return nil, failed
 	}
@@ -201,19 +234,27 @@ func (c *states) make(ctx context.Context, p *pending, i, depth int) (*state, er
 	if depth > 0 { // not before, as that would be those of all ancestors at once
 		*buf, err = c.file.chunk(ctx, offset, packed, e.payload, (*buf)[:0])
 	}
-	if err == nil {
-		st, err = decode(ctx, parent, *buf, e.Size, c.query)
+	done := func() {
+		if cap(*buf) <= keepPayload {
+			payloads.Put(buf)
+		}
 	}
-	if cap(*buf) <= keepPayload {
-		payloads.Put(buf)
+	if err != nil {
+		done()
+		return nil, c.wrap(ctx, i, err)
+	}
+	st, err = decodeAhead(ctx, parent, *buf, e.Size, c.query, done)
+	if err == nil && c.query != nil { // or somebody might take the parent's guesses that are still being read
+		err = st.complete()
 	}
 	if err == nil {
 		return st, nil
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	st = nil
+	if failed := c.complete(ctx, e.parent, parent); failed != nil {
+		return nil, failed
 	}
-	return nil, fmt.Errorf("kernel %s, at byte %d: %w", e.Key, offset, err)
+	return nil, c.wrap(ctx, i, err)
 }
 
 // take returns the state of a parent that kernel i is about to be told from: as one of its own if nothing else is going to be told from it. It does so
