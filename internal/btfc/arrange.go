@@ -22,7 +22,7 @@ const (
 // arranged returns the positions of a state's types in an order. References have to be there for arrangeFunctions.
 func (st *state) arranged(how int) []uint32 {
 	order := make([]uint32, 0, len(st.types))
-	var named []uint32
+	last := make([]named, 0, len(st.types)) // what is to be sorted
 	switch how {
 	case arrangeFunctions:
 		held := make([]uint32, st.numEnts+1) // prototypes in front of a function of theirs: position, from 1, by entity
@@ -31,7 +31,7 @@ func (st *state) arranged(how int) []uint32 {
 			w, e := st.content(c), uint32(0)
 			switch btfenc.Kind(w[1] >> 24 & 0x7f) {
 			case btfenc.KindFunc:
-				if named = append(named, uint32(i)); proto != 0 && w[2] == proto {
+				if last = append(last, named{at: uint32(i), name: w[0]}); proto != 0 && w[2] == proto {
 					held[proto] = uint32(i)
 					order = order[:len(order)-1]
 				}
@@ -43,22 +43,26 @@ func (st *state) arranged(how int) []uint32 {
 			}
 			proto = e
 		}
-		for _, i := range st.byName(named) {
-			if p := &held[st.content(st.types[i])[2]]; *p > 0 {
+		st.sortNames(last)
+		for _, f := range last {
+			if p := &held[st.content(st.types[f.at])[2]]; *p > 0 {
 				order = append(order, *p-1)
 				*p = 0
 			}
-			order = append(order, i)
+			order = append(order, f.at)
 		}
 	case arrangeNames:
 		for i, c := range st.types {
-			if st.content(c)[0] == 0 {
+			if name := st.content(c)[0]; name == 0 {
 				order = append(order, uint32(i))
 			} else {
-				named = append(named, uint32(i))
+				last = append(last, named{at: uint32(i), name: name})
 			}
 		}
-		order = append(order, st.byName(named)...)
+		st.sortNames(last)
+		for _, t := range last {
+			order = append(order, t.at)
+		}
 	default:
 		for i := range uint32(len(st.types)) {
 			order = append(order, i)
@@ -67,78 +71,79 @@ func (st *state) arranged(how int) []uint32 {
 	return order
 }
 
-// byName sorts positions of types by their names, those of one name as they are.
-func (st *state) byName(list []uint32) []uint32 {
-	all := make([]named, len(list))
-	for i, at := range list {
-		all[i] = named{at: at, name: st.content(st.types[at])[0]}
-	}
-	st.sortNames(all, make([]named, len(all)))
-	for i := range all {
-		list[i] = all[i].at
-	}
-	return list
-}
-
 // named is the position of a type, with its name and eight bytes of that.
 type named struct {
 	bytes    uint64
 	at, name uint32
 }
 
-// sortNames sorts types by their names. spare has room for as many.
-func (st *state) sortNames(all, spare []named) {
-	type group struct {
-		from int // their names are equal up to this byte
-		all  []named
-	}
-	for todo := []group{{0, all}}; len(todo) > 0; {
-		g := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for i := range g.all {
-			t := st.name(g.all[i].name)
+// fewNames is up to how many are sorted by comparing them.
+const fewNames = 1 << 10
+
+// sortNames sorts types, which are in the order of their positions, by their names.
+func (st *state) sortNames(all []named) {
+	type group struct{ from, start, end uint32 } // their names are equal up to byte from
+	var spare []named
+	var todo []group
+	for g := (group{end: uint32(len(all))}); ; {
+		some := all[g.start:g.end]
+		for i := range some {
+			t := st.name(some[i].name)
+			t = t[min(int(g.from), len(t)):]
+			if len(t) >= 8 {
+				some[i].bytes = binary.BigEndian.Uint64(t)
+				continue
+			}
 			var b [8]byte
-			copy(b[:], t[min(g.from, len(t)):])
-			g.all[i].bytes = binary.BigEndian.Uint64(b[:])
+			copy(b[:], t)
+			some[i].bytes = binary.BigEndian.Uint64(b[:])
 		}
-		if len(g.all) < 1<<10 {
-			slices.SortFunc(g.all, func(a, b named) int { return cmp.Or(cmp.Compare(a.bytes, b.bytes), cmp.Compare(a.at, b.at)) })
+		if len(some) < fewNames {
+			slices.SortFunc(some, func(a, b named) int { return cmp.Or(cmp.Compare(a.bytes, b.bytes), cmp.Compare(a.at, b.at)) })
 		} else {
-			radix(g.all, spare)
+			if spare == nil {
+				spare = make([]named, len(some))
+			}
+			radix(some, spare)
 		}
-		for l := g.all; len(l) > 0; {
+		for i := 0; i < len(some); {
 			n, more := 1, false
-			for ; n < len(l) && l[n].bytes == l[0].bytes; n++ {
-				more = more || l[n].name != l[0].name
+			for ; i+n < len(some) && some[i+n].bytes == some[i].bytes; n++ {
+				more = more || some[i+n].name != some[i].name
 			}
-			if more && l[0].bytes&0xff != 0 { // the names go on
-				todo = append(todo, group{g.from + 8, l[:n]})
+			if more && some[i].bytes&0xff != 0 { // the names go on
+				todo = append(todo, group{g.from + 8, g.start + uint32(i), g.start + uint32(i+n)})
 			}
-			l = l[n:]
+			i += n
 		}
+		if len(todo) == 0 {
+			return
+		}
+		g, todo = todo[len(todo)-1], todo[:len(todo)-1]
 	}
 }
 
 // radix sorts types by their bytes, and leaves equal ones as they are.
 func radix(all, spare []named) {
+	const digit = 11 // bits
+	var counts [(64 + digit - 1) / digit][1 << digit]uint32
+	for i := range all {
+		for d := range counts {
+			counts[d][all[i].bytes>>(digit*d)%(1<<digit)]++
+		}
+	}
 	from, to := all, spare[:len(all)]
-	for shift := 0; shift < 64; shift += 8 {
-		var starts [256]int
-		for i := range from {
-			starts[byte(from[i].bytes>>shift)]++
-		}
-		if starts[byte(from[0].bytes>>shift)] == len(from) {
-			continue
-		}
-		at := 0
+	for d := range counts {
+		at := uint32(0)
+		starts := &counts[d]
 		for i, n := range starts {
 			starts[i] = at
 			at += n
 		}
 		for i := range from {
-			b := byte(from[i].bytes >> shift)
-			to[starts[b]] = from[i]
-			starts[b]++
+			p := &starts[from[i].bytes>>(digit*d)%(1<<digit)]
+			to[*p] = from[i]
+			*p++
 		}
 		from, to = to, from
 	}
