@@ -44,8 +44,8 @@ func decode(ctx context.Context, parent *state, payload []byte, size int64, q *Q
 // decodeAhead is decode, but the references of the state may still be on their way, as may those of the parent: see
 // state.complete. done is called when nothing reads from payload any more.
 //
-// Names, the order of types, the other words of contents and references are read beside each other if the kernel is large. The order of strings is
-// read later, since nothing but strings depends on it.
+// Names, the order of types, the other words of contents and references are read beside each other if the kernel is large; the order of strings is
+// in any case, since nothing but strings depends on it.
 func decodeAhead(ctx context.Context, parent *state, payload []byte, size int64, q *Query, done func()) (*state, error) {
 	r := &reader{parent: parent}
 	h, err := r.head(payload, size)
@@ -58,10 +58,15 @@ func decodeAhead(ctx context.Context, parent *state, payload []byte, size int64,
 	if len(payload) <= smallPayload {
 		beside = do[struct{}]
 	}
+	var strings [numStreams]btfa.Cursor
+	for _, i := range stringStreams {
+		if b := r.s[i].Rest(); q == nil {
+			strings[i] = btfa.NewCursor(bytes.Clone(b))
+		}
+	}
 	refs := newRefReader(r, h)
 	names := beside(ctx, func() (struct{}, error) { return struct{}{}, r.names(h) })
 	types := beside(ctx, func() (struct{}, error) { return struct{}{}, r.types(h, refs) })
-	var strings [numStreams]btfa.Cursor
 	contents := beside(ctx, func() (struct{}, error) {
 		defer close(refs.ready)
 		err := parent.complete()
@@ -70,13 +75,11 @@ func decodeAhead(ctx context.Context, parent *state, payload []byte, size int64,
 		}
 		_, unnamed := names.get()
 		_, disordered := types.get()
-		for _, i := range stringStreams {
-			if b := r.s[i].Rest(); q == nil {
-				strings[i] = btfa.NewCursor(bytes.Clone(b))
-			}
-		}
 		return struct{}{}, cmp.Or(r.fail(), err, unnamed, disordered)
 	})
+	if q == nil {
+		r.state.list = begin(ctx, func() ([]uint32, error) { return readStrings(parent, r.state, contents, &strings, h.strings) })
+	}
 	r.state.refs = beside(ctx, func() (struct{}, error) {
 		defer done()
 		err := refs.read(types)
@@ -90,9 +93,6 @@ func decodeAhead(ctx context.Context, parent *state, payload []byte, size int64,
 	if err != nil {
 		_ = r.state.complete()
 		return nil, err
-	}
-	if q == nil {
-		r.later(ctx, &strings, h.strings)
 	}
 	return r.state, nil
 }
@@ -145,7 +145,7 @@ func (r *reader) extend(h head) {
 		names: goOn(p.names, p.numNames, h.names), numNames: p.numNames + h.names, textBytes: p.textBytes + h.textBytes,
 		contents: goOn(p.contents, p.numContents, h.contents), numContents: p.numContents + h.contents, numWords: p.numWords + h.words,
 		numEnts: p.numEnts, nameRank: p.nameRank.extend(h.nameRanks),
-		types: make([]uint32, 0, h.types), rest: bytes.Clone(r.s[streamRest].Rest()), nameGuess: p.nameGuess, refGuess: p.refGuess,
+		rest: bytes.Clone(r.s[streamRest].Rest()), nameGuess: p.nameGuess, refGuess: p.refGuess,
 	}
 	if h.contents > 0 && (!p.sole || p.nameGuess == nil) { // else these are the parent's own
 		r.state.nameGuess, r.state.refGuess = new(nameGuesses), new(refGuesses)
@@ -206,6 +206,7 @@ func (r *reader) types(h head, refs *refReader) error {
 		}
 	}
 	o := &orderReader{runs: &r.s[streamTypeRuns], starts: &r.s[streamTypeStarts], far: &r.s[streamTypeFar], place: newPlace(len(p.types))}
+	st.types = make([]uint32, 0, n)
 	known := p.numContents
 	next := uint32(known)
 	limit := uint32(st.numContents)
@@ -257,14 +258,8 @@ func (r *reader) types(h head, refs *refReader) error {
 	return o.err()
 }
 
-// later has the order of n strings read.
-func (r *reader) later(ctx context.Context, s *[numStreams]btfa.Cursor, n int) {
-	parent, st := r.parent, r.state
-	st.list = begin(ctx, func() ([]uint32, error) { return readStrings(parent, st, s, n) })
-}
-
-// readStrings reads the order of n strings from its streams.
-func readStrings(p, st *state, s *[numStreams]btfa.Cursor, n int) ([]uint32, error) {
+// readStrings reads the order of n strings from its streams. The types of st are there once contents are.
+func readStrings(p, st *state, contents *later[struct{}], s *[numStreams]btfa.Cursor, n int) ([]uint32, error) {
 	from, err := p.strings()
 	if err != nil {
 		return nil, err
@@ -287,6 +282,9 @@ func readStrings(p, st *state, s *[numStreams]btfa.Cursor, n int) ([]uint32, err
 			out = o.takeRun(out, from, run)
 		case runDerived:
 			if uses == nil {
+				if _, err := contents.get(); err != nil {
+					return nil, err
+				}
 				uses = newUses(st)
 				uses.pass(out)
 			}
