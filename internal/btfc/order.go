@@ -109,6 +109,16 @@ var (
 // err returns the first error of any stream.
 func (o *orderReader) err() error { return cmp.Or(o.runs.Err, o.starts.Err, o.far.Err) }
 
+// same reports whether a list of n items is the parent's as it is, in which case it has been read.
+func (o *orderReader) same(n int) bool {
+	runs, starts := *o.runs, *o.starts
+	if n == 0 || n != int(o.place.n) || runs.Uvarint() != uint64(n-1)<<2|runCopy || starts.Byte() != startNext {
+		return false
+	}
+	*o.runs, *o.starts = runs, starts
+	return true
+}
+
 // run returns the kind and length of the next run, which is at most room.
 func (o *orderReader) run(room int) (kind, n int) {
 	v := o.runs.Uvarint()

@@ -206,7 +206,11 @@ func (r *reader) types(h head, refs *refReader) error {
 		}
 	}
 	o := &orderReader{runs: &r.s[streamTypeRuns], starts: &r.s[streamTypeStarts], far: &r.s[streamTypeFar], place: newPlace(len(p.types))}
-	st.types = make([]uint32, 0, n)
+	if o.same(n) {
+		st.types = from
+	} else {
+		st.types = make([]uint32, 0, n)
+	}
 	known := p.numContents
 	next := uint32(known)
 	limit := uint32(st.numContents)
@@ -265,6 +269,9 @@ func readStrings(p, st *state, contents *later[struct{}], s *[numStreams]btfa.Cu
 		return nil, err
 	}
 	o := &orderReader{runs: &s[streamStringRuns], starts: &s[streamStringStarts], far: &s[streamStringFar], place: newPlace(len(from))}
+	if o.same(n) {
+		return from, end(s)
+	}
 	known := uint32(p.numNames)
 	next := known
 	limit := uint32(st.numNames)
