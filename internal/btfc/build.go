@@ -86,31 +86,47 @@ func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) 
 	if err != nil {
 		return nil, err
 	}
-	at := len(out)
-	if n := at + int(size); cap(out) >= n {
-		out = out[:n]
-	} else {
+	at, n := len(out), len(out)+int(size)
+	fresh := cap(out) < n
+	if fresh {
 		grown := make([]byte, n)
-		copy(grown, out)
+		if at > 0 { // make and copy next to each other would clear what is new
+			copy(grown, out)
+		}
 		out = grown
 	}
-	blob := out[at:]
+	blob := out[at:n]
 	if err := s.fill(blob, st.rest); err != nil {
 		return nil, err
 	}
+	types, strings := blob[s.types.start:s.types.end], blob[s.strings.start:s.strings.end]
+	if len(types) != st.bytes(st.types) || len(strings) > st.textBytes {
+		return nil, errWrong
+	}
 	placed := begin(ctx, func() (struct{}, error) { return struct{}{}, b.place(st) })
-	err = b.strings(st, blob[s.strings.start:s.strings.end])
+	if fresh { // while the order of strings is on its way
+		touch(types)
+		touch(strings)
+	}
+	err = b.strings(st, strings)
 	_, failed := placed.get()
 	if err != nil {
 		return nil, fmt.Errorf("strings: %w", err)
 	}
+	if failed = cmp.Or(failed, st.complete()); failed == nil {
+		failed = b.types(ctx, st, s.order, types)
+	}
 	if failed != nil {
 		return nil, fmt.Errorf("types: %w", failed)
 	}
-	if err := b.types(ctx, st, s.order, blob[s.types.start:s.types.end]); err != nil {
-		return nil, fmt.Errorf("types: %w", err)
+	return out[:n], nil
+}
+
+// touch has the system give the memory of b, which is zeros.
+func touch(b []byte) {
+	for i := 0; i < len(b); i += 4 << 10 {
+		b[i] = 0
 	}
-	return out, nil
 }
 
 // fill writes what is neither in the type nor in the string section.
@@ -161,20 +177,11 @@ func (b *builder) strings(st *state, out []byte) error {
 	return nil
 }
 
-// types writes the type section of types that have been placed. That all that it refers to is there, and once, is checked on the way: what is not has
+// types writes the type section of types that have been placed, which is as large as they are. That all that it refers to is there, and once, is checked on the way: what is not has
 // no place, which is 0, as void and the empty name have.
 func (b *builder) types(ctx context.Context, st *state, order binary.ByteOrder, out []byte) error {
 	half := len(st.types) / 2
-	size := func(types []uint32) (bytes int) {
-		for _, c := range types {
-			bytes += 4 * len(st.content(c))
-		}
-		return bytes
-	}
-	at := size(st.types[:half])
-	if at+size(st.types[half:]) != len(out) {
-		return errWrong
-	}
+	at := st.bytes(st.types[:half])
 	first := begin(ctx, func() (struct{}, error) { return struct{}{}, b.write(st, st.types[:half], order, out[:at]) })
 	err := b.write(st, st.types[half:], order, out[at:])
 	_, failed := first.get()

@@ -184,11 +184,15 @@ func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, 
 		offset, packed := e.chunk()
 		return f.chunk(ctx, offset, packed, e.payload, out)
 	}
-	st, err := f.states.get(ctx, i)
+	st, err := f.states.ahead(ctx, i, 0)
 	if err != nil {
 		return out, err
 	}
-	return s.builder.build(ctx, st, e.Size, out)
+	btf, err := s.builder.build(ctx, st, e.Size, out)
+	if failed := f.states.complete(ctx, i, st); failed != nil {
+		return out, failed
+	}
+	return btf, err
 }
 
 // Check compares the BTF of kernel i with its SHA-256.

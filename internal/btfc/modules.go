@@ -229,10 +229,7 @@ func (r *moduleReader) list(o *orderReader, u *uses, n int) ([]uint32, error) {
 // build returns the BTF of a module, of which u are the uses, with these strings.
 func (r *moduleReader) build(ctx context.Context, u *uses, list []uint32, rest []byte, room int) ([]byte, error) {
 	types := u.st.types
-	size, text := uint64(len(rest)), r.text
-	for _, c := range types {
-		size += 4 * uint64(len(r.st.content(c)))
-	}
+	size, text := uint64(len(rest)+r.st.bytes(types)), r.text
 	for _, n := range list {
 		size += uint64(len(r.st.name(n)))
 	}

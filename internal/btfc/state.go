@@ -114,6 +114,14 @@ func (s *state) content(i uint32) []uint32 {
 	return p.words[p.ends[i]:p.ends[i+1]]
 }
 
+// bytes returns how many bytes types take.
+func (s *state) bytes(types []uint32) (n int) {
+	for _, c := range types {
+		n += 4 * len(s.content(c))
+	}
+	return n
+}
+
 // entity returns the entity of a content.
 func (s *state) entity(i uint32) uint32 { return s.contents[i>>pageBits].entity[i%pageLen] }
 
