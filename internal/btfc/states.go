@@ -207,6 +207,12 @@ var payloads sync.Pool
 
 const keepPayload = 8 << 20
 
+// earlyDepth is down to which ancestor a chunk is unpacked while what it is told from is made, if that has few enough bytes.
+const (
+	earlyDepth   = 4
+	earlyPayload = 512 << 10
+)
+
 // make makes the state of a kernel, for which p is there.
 func (c *states) make(ctx context.Context, p *pending, i, depth int) (*state, error) {
 	e, err := c.file.entry(ctx, i)
@@ -216,13 +222,19 @@ func (c *states) make(ctx context.Context, p *pending, i, depth int) (*state, er
 	if e.Plain {
 		return nil, errors.New("told from one that is kept as bytes")
 	}
-	offset, packed := e.chunk()
-	buf, _ := payloads.Get().(*[]byte)
-	if buf == nil {
-		buf = new([]byte)
-	}
-	if depth == 0 { // while somebody else makes the parent's
+	unpack := func() (*[]byte, error) {
+		buf, _ := payloads.Get().(*[]byte)
+		if buf == nil {
+			buf = new([]byte)
+		}
+		offset, packed := e.chunk()
+		var err error
 		*buf, err = c.file.chunk(ctx, offset, packed, e.payload, (*buf)[:0])
+		return buf, err
+	}
+	var payload *later[*[]byte]
+	if depth == 0 || depth < earlyDepth && e.payload <= earlyPayload { // not those of all ancestors at once
+		payload = begin(ctx, unpack)
 	}
 	parent, failed := c.ahead(ctx, e.parent, depth+1)
 	if failed != nil {
@@ -231,17 +243,17 @@ func (c *states) make(ctx context.Context, p *pending, i, depth int) (*state, er
 	parent = c.take(i, e.parent, parent)
 	var st *state
 	defer func() { c.giveBack(p, e.parent, st, parent) }()
-	if depth > 0 { // not before, as that would be those of all ancestors at once
-		*buf, err = c.file.chunk(ctx, offset, packed, e.payload, (*buf)[:0])
+	if payload == nil {
+		payload = do(ctx, unpack)
+	}
+	buf, err := payload.get()
+	if err != nil {
+		return nil, c.wrap(ctx, i, err)
 	}
 	done := func() {
 		if cap(*buf) <= keepPayload {
 			payloads.Put(buf)
 		}
-	}
-	if err != nil {
-		done()
-		return nil, c.wrap(ctx, i, err)
 	}
 	st, err = decodeAhead(ctx, parent, *buf, e.Size, c.query, done)
 	if err == nil && c.query != nil { // or somebody might take the parent's guesses that are still being read
