@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"strings"
 
@@ -11,6 +12,8 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/pool"
 	"github.com/btfgen/btfgen/internal/store"
 )
 
@@ -88,7 +91,7 @@ func isDir(path string) bool {
 func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
 	cfg, stop := sweepOf(c, corp)
 	limitMemory(1)
-	btf, skipped, err := store.One(c.Context, cfg)
+	k, skipped, err := store.One(c.Context, cfg)
 	stop()
 	if errors.Is(err, store.ErrSeveral) {
 		return usagef("-o %s: %w (a directory takes all, --select chooses)", out, err)
@@ -97,8 +100,26 @@ func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
 		return err
 	}
 	tellLeftOut(c, skipped)
-	if err := writeOut(c, out, btf); err != nil {
+	write := func(w io.Writer) error {
+		jobs := 1 // after another
+		if output.Unseen(w) {
+			jobs = 2
+		}
+		return pool.Each(c.Context, jobs, 2, func(i int) error {
+			if i == 0 {
+				return k.Verify()
+			}
+			_, err := w.Write(k.BTF)
+			return err
+		})
+	}
+	if out == "-" {
+		err = write(c.App.Writer)
+	} else {
+		err = output.WriteFile(out, write)
+	}
+	if err != nil {
 		return err
 	}
-	return document(c, storedJSON{Output: out, Kernels: 1, Written: 1, Bytes: int64(len(btf)), allFindings: findingsOf(c)})
+	return document(c, storedJSON{Output: out, Kernels: 1, Written: 1, Bytes: int64(len(k.BTF)), allFindings: findingsOf(c)})
 }

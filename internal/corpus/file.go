@@ -3,6 +3,7 @@
 package corpus
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -54,6 +55,32 @@ type Kernel struct {
 	// SourceSize is what the kernel takes on disk, in bytes. All kernels of one container share its
 	// size: the first one has it, the others have 0, so that sums are right.
 	SourceSize int64
+
+	own    *decompress.Buffer // whose memory BTF is, all of it
+	packed *packed
+}
+
+// Verify compares the BTF with the SHA-256 that a corpus in one file has of it. What comes from elsewhere is not compared with anything.
+func (k *Kernel) Verify() error {
+	if k.packed == nil {
+		return nil
+	}
+	if err := k.packed.file.Check(k.packed.entry, k.BTF); err != nil {
+		return wrap(k.Path, kindBTFC.String(), err)
+	}
+	return nil
+}
+
+// Keep returns a kernel that stays valid, without modules and extras. It is called once.
+func (k *Kernel) Keep() *Kernel {
+	own := *k
+	own.Modules, own.ModulePaths, own.Extras = nil, nil, Extras{}
+	if k.own != nil {
+		*k.own = decompress.Buffer{}
+	} else {
+		own.BTF = bytes.Clone(k.BTF)
+	}
+	return &own
 }
 
 // Load makes t the kernel, and tells it the machine of its key or, where that does not have one, of its content. name is what t is called in messages and logs; the error does not have it.
@@ -116,6 +143,17 @@ func (c ctxReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return c.r.Read(p)
+}
+
+// Unverified returns a file like f whose kernels are not compared with anything before they are yielded: that is left to Kernel.Verify.
+func (f *File) Unverified() *File {
+	if f.packed == nil {
+		return f
+	}
+	own, opts := *f, *f.opts
+	opts.Verify = false
+	own.opts = &opts
+	return &own
 }
 
 // Read decompresses the file and calls yield for each kernel in it that the selectors keep. What is

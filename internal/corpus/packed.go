@@ -83,13 +83,15 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 		return wrap(f.Path, kindBTFC.String(), decompress.TooLarge(f.opts.MaxSize))
 	}
 	var err error
-	if s.btf.B, err = p.file.BTF(ctx, &s.packed, p.entry, s.btf.B[:0]); err == nil && f.opts.Verify {
-		err = p.file.Check(p.entry, s.btf.B)
-	}
-	if err != nil {
+	if s.btf.B, err = p.file.BTF(ctx, &s.packed, p.entry, s.btf.B[:0]); err != nil {
 		return cmp.Or(ctx.Err(), wrap(f.Path, kindBTFC.String(), err))
 	}
-	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made}
+	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made, own: &s.btf, packed: p}
+	if f.opts.Verify {
+		if err := k.Verify(); err != nil {
+			return err
+		}
+	}
 	modules, failed := p.file.Modules(ctx, p.entry, f.opts.wantsModule)
 	for _, m := range modules {
 		k.Modules = append(k.Modules, relolog.Module{Name: m.Name, BTF: m.BTF})

@@ -78,8 +78,8 @@ func TestWriteFile(t *testing.T) {
 		if err := text("new")(w); err != nil {
 			return err
 		}
-		if b, err := os.ReadFile(path); err != nil || string(b) != "old" {
-			t.Errorf("holds %q (%v)", b, err)
+		if b, err := os.ReadFile(path); err != nil || string(b) != "old" || !Unseen(w) {
+			t.Errorf("holds %q (%v), unseen %v", b, err, Unseen(w))
 		}
 		return broken
 	})
@@ -91,6 +91,15 @@ func TestWriteFile(t *testing.T) {
 		t.Error(err)
 	}
 	same(t, dir, map[string]string{"x": "new"})
+	err = WriteFile(os.DevNull, func(w io.Writer) error {
+		if Unseen(w) {
+			t.Errorf("%s is unseen", os.DevNull)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 	for path, want := range map[string]string{
 		dir:                             "is a directory",
 		filepath.Join(dir, "no", "x"):   "no such file or directory",

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,24 +61,29 @@ func extractName(k *corpus.Kernel) string {
 	return strings.TrimSuffix(name, kernel.FileSuffix) + kernel.FileSuffix
 }
 
-// One returns the BTF of the only kernel of a corpus, and what was skipped. It fails with
-// ErrSeveral if there are more, and if there is none.
-func One(ctx context.Context, cfg sweep.Config) (btf []byte, skipped []*corpus.Error, err error) {
+// One returns the only kernel of a corpus, without modules, and what was skipped. Its BTF has not been verified. It fails
+// with ErrSeveral if there are more, and if there is none.
+func One(ctx context.Context, cfg sweep.Config) (one *corpus.Kernel, skipped []*corpus.Error, err error) {
 	cfg.Jobs = 1
-	first := ""
+	own := *cfg.Corpus
+	own.Files = make([]*corpus.File, len(own.Files))
+	for i, f := range cfg.Corpus.Files {
+		own.Files[i] = f.Unverified()
+	}
+	cfg.Corpus = &own
 	skipped, err = sweep.Kernels(ctx, cfg, func() struct{} { return struct{}{} },
 		func(_ struct{}, _ sweep.Rank, k *corpus.Kernel) error {
-			if first != "" {
-				return fmt.Errorf("%w: %s and %s", ErrSeveral, first, k.Name)
+			if one != nil {
+				return fmt.Errorf("%w: %s and %s", ErrSeveral, one.Name, k.Name)
 			}
-			first, btf = k.Name, bytes.Clone(k.BTF)
+			one = k.Keep()
 			return nil
 		})
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case first != "":
-		return btf, skipped, nil
+	case one != nil:
+		return one, skipped, nil
 	case len(skipped) > 0:
 		return nil, skipped, fmt.Errorf("no kernel found: %w", skipped[0])
 	}

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -13,7 +14,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
+	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
@@ -284,7 +287,7 @@ func TestExtract(t *testing.T) {
 func TestOne(t *testing.T) {
 	src := write(t, t.TempDir(), map[string][]byte{"a.btf": btf("a"), "b.btf": nil})
 	got, skipped, err := One(background, config(t, 4, src))
-	if err != nil || string(got) != string(btf("a")) || len(skipped) != 1 {
+	if err != nil || string(got.BTF) != string(btf("a")) || got.Verify() != nil || len(skipped) != 1 {
 		t.Errorf("%v, %v, %v", got, skipped, err)
 	}
 	write(t, src, map[string][]byte{"b.btf": btf("b")})
@@ -294,6 +297,65 @@ func TestOne(t *testing.T) {
 	write(t, src, map[string][]byte{"b.btf": nil, "a.btf": btf("a")[:30]})
 	if _, _, err := One(background, config(t, 4, src)); err == nil || !strings.Contains(err.Error(), "a.btf: btf: truncated") {
 		t.Error(err)
+	}
+}
+
+// TestVerified reads BTF whose SHA-256 is not the one in the file.
+func TestVerified(t *testing.T) {
+	tail := bytes.Repeat([]byte("tail"), 9)
+	data := append(btf("a"), tail...)
+	path := filepath.Join(t.TempDir(), "x.btfc")
+	if _, err := Pack(background, config(t, 1, write(t, t.TempDir(), map[string][]byte{"d/1/x86_64/6.1.btf": data})), path); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := btfc.Open(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := len(btfc.Magic) + 1
+	chunk := file[start : start+int(f.Entries()[0].Packed)]
+	dec, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dec.Close()
+	payload, err := dec.DecodeAll(chunk, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := enc.EncodeAll(bytes.Replace(payload, tail, bytes.ToUpper(tail), 1), nil)
+	if len(other) != len(chunk) {
+		t.Fatalf("%d bytes, want %d", len(other), len(chunk))
+	}
+	copy(chunk, other)
+	if err := os.WriteFile(path, file, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	data = append(btf("a"), bytes.ToUpper(tail)...)
+
+	const want = "x.btfc!d/1/x86_64/6.1: btfc: its SHA-256 is another one"
+	k, _, err := One(background, config(t, 1, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Verify(); err == nil || !strings.HasSuffix(err.Error(), want) || !bytes.Equal(k.BTF, data) {
+		t.Errorf("%v, BTF as in the file %v; want %s", err, bytes.Equal(k.BTF, data), want)
+	}
+	c, err := corpus.Open(background, []string{path}, corpus.Options{Verify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := Extract(background, sweep.Config{Corpus: c, Jobs: 1}, t.TempDir())
+	if err != nil || res.Written > 0 || len(res.Skipped) != 1 || !strings.HasSuffix(res.Skipped[0].Error(), want) {
+		t.Errorf("%+v, %v; want %s", res, err, want)
 	}
 }
 
