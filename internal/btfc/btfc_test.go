@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -183,6 +184,31 @@ func TestSeries(t *testing.T) {
 }
 
 // TestAppend adds to a file: what is there stays where it is, and costs nothing.
+// TestLarge holds that kernels are not told from large ones that take longer to read than they do alone.
+func TestLarge(t *testing.T) {
+	w, err := NewWriter(nil, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Discard()
+	for i, c := range []struct {
+		size   int64
+		parent int
+	}{{30 << 20, -1}, {30 << 20, 0}, {10 << 20, -1}, {29 << 20, 2}} {
+		k, err := Prepare(kernel.Key{ID: "id", VersionID: strconv.Itoa(i), Arch: "x86_64", Release: "1"}, build(t, binary.LittleEndian, 100), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.entry.Size, k.entry.Sum = c.size, [SumSize]byte{byte(i)}
+		if _, err := w.Plan(ctx, k); err != nil {
+			t.Fatal(err)
+		}
+		if k.plan.parent != c.parent {
+			t.Errorf("kernel %d, of %d bytes: told from %d, want %d", i, c.size, k.plan.parent, c.parent)
+		}
+	}
+}
+
 func TestAppend(t *testing.T) {
 	var all []input
 	for n := range 20 {

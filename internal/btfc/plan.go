@@ -101,7 +101,7 @@ const seriesDepth = limits.CorpusDepth / 2
 // The first of a series is told from one that is alike and takes little to read.
 const (
 	leastAlike = 6       // how many classes of a sketch have to agree
-	mostCost   = 6 << 20 // bytes to be unpacked, at most
+	mostCost   = 6 << 20 // bytes to be unpacked, at most, if that is not less than for the kernel alone
 	classCost  = 1 << 18 // so many are worth a class, of a large kernel a classPart of its own
 	classPart  = 20
 )
@@ -128,12 +128,12 @@ func (w *Writer) tell(ctx context.Context, p *plan) {
 	}
 	p.head, p.sketch = true, s
 	most := 0
-	class := max(classCost, p.Size/classPart)
+	class, limit := max(classCost, p.Size/classPart), max(mostCost, p.alone())
 	for _, s := range w.order {
 		all := w.series[s]
 		head, last := all[0], all[len(all)-1]
 		n := p.sketch.alike(head.sketch)
-		if !head.head || n < leastAlike || last.depth >= seriesDepth || last.cost > mostCost {
+		if !head.head || n < leastAlike || last.depth >= seriesDepth || last.cost > limit {
 			continue
 		}
 		if score := n - int(last.cost/class); p.line == nil || score > most {
@@ -142,11 +142,14 @@ func (w *Writer) tell(ctx context.Context, p *plan) {
 	}
 }
 
+// alone is about how many bytes are to be unpacked for a kernel that is told from none.
+func (p *plan) alone() int64 { return p.Size / 2 }
+
 // append adds a plan.
 func (w *Writer) append(p *plan) {
 	p.number = len(w.plans)
 	key := p.Key.Series()
-	if p.cost = p.Size / 2; p.parent >= 0 {
+	if p.cost = p.alone(); p.parent >= 0 {
 		from := w.plans[p.parent]
 		p.depth = from.depth + 1
 		switch {
