@@ -324,9 +324,14 @@ func readStrings(p, st *state, contents *later[struct{}], s *[numStreams]btfa.Cu
 type uses struct {
 	st    *state
 	taken []bool
-	typ   int // of the state's types
-	word  int // of its content
+	typ   int      // of the state's types: the first behind the names
+	names []uint32 // of types before that, those that have not been passed yet
+	room  []uint32
 }
+
+// usesAhead is of how many types the names are listed at once, since their contents are in many places of memory, which a processor fetches side by
+// side if nothing but that is done.
+const usesAhead = 64
 
 func newUses(st *state) *uses {
 	return &uses{st: st, taken: make([]bool, st.numNames)}
@@ -341,30 +346,44 @@ func (u *uses) pass(names []uint32) {
 
 // take appends the next n names that have not been taken to out, and takes them. There may be fewer.
 func (u *uses) take(out []uint32, n int) []uint32 {
-	for end := len(out) + n; u.typ < len(u.st.types); u.typ++ {
-		w := u.st.content(u.st.types[u.typ])
-		shape := layoutOf(w)
-		for i := u.word; i < len(w); {
-			if n := w[i]; !u.taken[n] {
-				if len(out) == end {
-					u.word = i
-					return out
-				}
-				u.taken[n] = true
-				out = append(out, n)
-			}
-			switch {
-			case shape.names == 0:
-				i = len(w)
-			case i == 0:
-				i = int(shape.first)
-			default:
-				i += int(shape.names)
-			}
+	for end := len(out) + n; len(out) < end; {
+		if len(u.names) == 0 && !u.more() {
+			break
 		}
-		u.word = 0
+		name := u.names[0]
+		u.names = u.names[1:]
+		if !u.taken[name] {
+			u.taken[name] = true
+			out = append(out, name)
+		}
 	}
 	return out
+}
+
+// more lists names of the next types, and reports whether there are any.
+func (u *uses) more() bool {
+	types := u.st.types[u.typ:min(u.typ+usesAhead, len(u.st.types))]
+	u.typ += len(types)
+	var contents [usesAhead][]uint32
+	var kinds [usesAhead]uint32
+	for i, c := range types {
+		contents[i] = u.st.content(c)
+	}
+	for i := range types {
+		kinds[i] = contents[i][1]
+	}
+	u.room = u.room[:0]
+	for i := range types {
+		w := contents[i]
+		u.room = append(u.room, w[0])
+		if l := &layouts[kinds[i]>>24&0x7f]; l.names > 0 {
+			for i := int(l.first); i < len(w); i += int(l.names) {
+				u.room = append(u.room, w[i])
+			}
+		}
+	}
+	u.names = u.room
+	return len(types) > 0
 }
 
 // appendNames appends the names in a content, in their order.
