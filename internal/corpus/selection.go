@@ -112,9 +112,12 @@ func (c *Corpus) Selection() (s Selection) {
 	defer m.mu.Unlock()
 	s.Words = slices.SortedFunc(maps.Keys(m.words), kernel.CompareVersions)
 	s.Unread = len(m.unread)
-	keys := slices.SortedFunc(maps.Keys(m.keys), kernel.Key.Compare)
+	var keys []kernel.Key // sorted if they are needed, as there may be many
 	for i, sel := range slices.Concat(m.opts.Select, m.opts.Exclude) {
 		if !m.matched[i] {
+			if keys == nil {
+				keys = slices.SortedFunc(maps.Keys(m.keys), kernel.Key.Compare)
+			}
 			s.Unmatched = append(s.Unmatched, Unmatched{sel, i >= len(m.opts.Select), Nearest(sel, slices.Values(keys))})
 		}
 	}
