@@ -209,6 +209,55 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// TestFrames packs the parts of a large kernel, and changes and cuts the chunk wherever that may make a difference.
+func TestFrames(t *testing.T) {
+	m, err := NewMaker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := make([][]byte, 1+numStreams)
+	for i := range parts {
+		parts[i] = bytes.Repeat([]byte{byte(i), 1, 2}, 70*i)
+	}
+	payload := slices.Concat(parts...)
+	size := int64(len(payload))
+	chunk, n, err := m.packKernel(parts)
+	if err != nil || n != size || n <= smallPayload {
+		t.Fatalf("%d bytes, want %d; error %v", n, size, err)
+	}
+	end, first := frameEnd(chunk)
+	if end == 0 || first != int64(len(slices.Concat(parts[:1+streamKinds]...))) {
+		t.Errorf("the first frame ends at %d, with %d bytes", end, first)
+	}
+	if got, err := unpackChunk(ctx, chunk, size, []byte("before")); err != nil || string(got) != "before"+string(payload) {
+		t.Errorf("other bytes; error %v", err)
+	}
+	for i := range chunk {
+		bad := slices.Clone(chunk)
+		for _, c := range []byte{^chunk[i], chunk[i] ^ 1, 0} {
+			bad[i] = c
+			if got, err := unpackChunk(ctx, bad, size, nil); err == nil && !bytes.Equal(got, payload) {
+				t.Fatalf("byte %d is %#x: other bytes and no error", i, bad[i])
+			}
+		}
+		if _, err := unpackChunk(ctx, chunk[:i], size, nil); err == nil {
+			t.Errorf("cut to %d bytes: no error", i)
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		chunk []byte
+		size  int64
+	}{
+		{"too many", chunk, size - 1}, {"too few", chunk, size + 1}, {"the second alone", chunk[end:], size}, {"three", slices.Concat(chunk, chunk[end:]), size},
+		{"less than the first", chunk, first - 1}, {"far too few", chunk, 1 << 30}, {"any number", chunk, -1},
+	} {
+		if _, err := unpackChunk(ctx, c.chunk, c.size, nil); err == nil {
+			t.Errorf("%s: no error", c.name)
+		}
+	}
+}
+
 func TestAppend(t *testing.T) {
 	var all []input
 	for n := range 20 {

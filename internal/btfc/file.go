@@ -3,6 +3,7 @@
 package btfc
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -151,6 +152,56 @@ func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
 	return b, err
 }
 
+// unpackChunk is unpack for a chunk, which holds size bytes, or up to limits.PartSize if that is -1. If it is of two frames, they are unpacked beside
+// each other, to where they belong in out.
+func unpackChunk(ctx context.Context, chunk []byte, size int64, out []byte) ([]byte, error) {
+	end, first := frameEnd(chunk)
+	if end == 0 || size < 0 {
+		return unpack(chunk, size, limits.PartSize, out)
+	}
+	switch {
+	case first > size:
+		return out, fmt.Errorf("%d bytes unpacked, want %d", first, size)
+	case size > limits.PartSize:
+		return out, fmt.Errorf("%d bytes unpacked, more than %d", size, limits.PartSize)
+	case size > limits.CorpusRatio*int64(len(chunk))+1<<20:
+		return out, fmt.Errorf("%d bytes unpacked, more than %d for each packed", size, limits.CorpusRatio)
+	}
+	had := len(out)
+	out = slices.Grow(out, int(size))
+	mid, all := had+int(first), had+int(size)
+	second := begin(ctx, func() ([]byte, error) { return unpack(chunk[end:], size-first, limits.PartSize, out[mid:mid:all]) })
+	_, err := unpack(chunk[:end], first, limits.PartSize, out[had:had:mid])
+	_, failed := second.get()
+	return out[:all], cmp.Or(err, failed)
+}
+
+// frameEnd returns where the first of two frames ends, and what it unpacks to; 0 if that is not two frames that say what they unpack to.
+func frameEnd(b []byte) (end int, size int64) {
+	var h, next zstd.Header
+	if h.Decode(b) != nil || h.Skippable || !h.HasFCS || h.FrameContentSize > limits.PartSize {
+		return 0, 0
+	}
+	const checksum, blockHead, single = 4, 3, 1
+	at := h.HeaderSize
+	for last := false; !last; {
+		if len(b)-at < blockHead {
+			return 0, 0
+		}
+		v := int(b[at]) | int(b[at+1])<<8 | int(b[at+2])<<16
+		last = v&1 != 0
+		if at += blockHead; v>>1&3 == single { // a byte, repeated
+			at++
+		} else {
+			at += v >> 3
+		}
+	}
+	if at += checksum; at >= len(b) || next.Decode(b[at:]) != nil || !next.HasFCS {
+		return 0, 0
+	}
+	return at, int64(h.FrameContentSize)
+}
+
 // chunk reads and unpacks a chunk, and appends that to out.
 func (f *File) chunk(ctx context.Context, offset, packed, size int64, out []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
@@ -169,7 +220,7 @@ func (f *File) chunk(ctx context.Context, offset, packed, size int64, out []byte
 	if err := readFull(f.r, *buf, offset); err != nil {
 		return out, err
 	}
-	return unpack(*buf, size, limits.PartSize, out)
+	return unpackChunk(ctx, *buf, size, out)
 }
 
 var frames sync.Pool

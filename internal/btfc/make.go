@@ -114,7 +114,7 @@ func (w *Writer) chunk(ctx context.Context, m *Maker, k *Kernel) ([]byte, *state
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	chunk, n, err := m.pack(parts...)
+	chunk, n, err := m.packKernel(parts)
 	e.payload = n
 	return chunk, st, err
 }
@@ -167,6 +167,27 @@ func (w *Writer) knownOfParent(number int, st *state) *known {
 	get := w.known
 	w.mu.Unlock()
 	return get()
+}
+
+// packKernel packs the parts of a kernel: those of a large one in two frames, which can be unpacked beside each other.
+func (m *Maker) packKernel(parts [][]byte) ([]byte, int64, error) {
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	if size <= smallPayload || len(parts) == 1 { // kept as bytes
+		return m.pack(parts...)
+	}
+	const half = 1 + streamKinds // behind the lengths and the streams of names and orders
+	names, n, err := m.pack(parts[:half]...)
+	if err != nil {
+		return nil, 0, err
+	}
+	contents, more, err := m.pack(parts[half:]...)
+	if n += more; err == nil && n > limits.PartSize {
+		err = &limits.Exceeded{Max: limits.PartSize, What: "bytes of BTF"}
+	}
+	return append(names, contents...), n, err
 }
 
 // smallPart is up to how many bytes a part shares a block with the one before it, and its entropy tables.
