@@ -183,7 +183,6 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// TestAppend adds to a file: what is there stays where it is, and costs nothing.
 // TestLarge holds that kernels are not told from large ones that take longer to read than they do alone.
 func TestLarge(t *testing.T) {
 	w, err := NewWriter(nil, t.TempDir())
@@ -258,6 +257,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestAppend adds to a file: what is there stays where it is, and costs nothing.
 func TestAppend(t *testing.T) {
 	var all []input
 	for n := range 20 {
