@@ -172,8 +172,7 @@ func (m *marks) expandExact(n *node) {
 // has, so that copies stay equal.
 func (m *marks) mention(n *node, id btfenc.TypeID) {
 	u := n.t.BTF().Type(id)
-	if _, err := u.BTF().SizeOf(id); err == rawbtf.ErrDepth {
-		m.deep = id
+	if m.tooDeep(u.BTF(), id) {
 		return
 	}
 	switch k := u.Kind(); {

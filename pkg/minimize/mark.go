@@ -167,11 +167,19 @@ func (m *marks) grow(n *node) {
 // behind returns the node of what a member or a pointer refers to. The output has it without
 // what is in front of it, which must not give a size to a type that has none for loaders.
 func (m *marks) behind(t *rawbtf.Type, id btfenc.TypeID) int {
-	if _, err := t.BTF().SizeOf(id); err == rawbtf.ErrDepth {
-		m.deep = id
+	if m.tooDeep(t.BTF(), id) {
 		return m.node(rawbtf.Type{})
 	}
 	return m.node(standsFor(t, id))
+}
+
+// tooDeep reports, and notes, whether a type is behind more than loaders follow.
+func (m *marks) tooDeep(b *rawbtf.BTF, id btfenc.TypeID) bool {
+	_, err := b.SizeOf(id)
+	if err == rawbtf.ErrDepth {
+		m.deep = id
+	}
+	return err == rawbtf.ErrDepth
 }
 
 // standsFor returns what t refers to by id, without modifiers and typedefs, which

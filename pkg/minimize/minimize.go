@@ -94,7 +94,7 @@ func (e *ProofError) Is(target error) bool { return target == ErrProof }
 // and with a 24-byte header. It is proven before it is returned: loaders decide
 // every relocation of the objects that are for the kernel ([relolog.Object.IsFor]) on it as on the kernel's own BTF, and what
 // Options.Keep names is in it as it is there. Where nothing matches, the result is a BTF without types. The error is [ErrNoObject], one that names a
-// type if a needed typedef leads back to itself, so that loaders hang, or if what is needed is no type but a tag, a
+// type if it is behind more typedefs, modifiers and arrays than loaders follow for a size, as one that leads back to itself is, or if what is needed is no type but a tag, a
 // [*ProofError], or one that says "too large to tell", or that of the context.
 func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) ([]byte, error) {
 	k := unwrap.Kernel(t)
