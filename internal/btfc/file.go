@@ -133,11 +133,9 @@ func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
 		return nil, errors.New("want a zstd frame that says its size")
 	case h.HasFCS && size >= 0 && h.FrameContentSize != uint64(size):
 		return nil, fmt.Errorf("%d bytes unpacked, want %d", h.FrameContentSize, size)
-	case h.FrameContentSize > uint64(limit):
-		return nil, fmt.Errorf("%d bytes unpacked, more than %d", h.FrameContentSize, limit)
 	}
-	if most := limits.CorpusRatio*uint64(len(frame)) + 1<<20; h.FrameContentSize > most {
-		return nil, fmt.Errorf("%d bytes unpacked, more than %d for each packed", h.FrameContentSize, limits.CorpusRatio)
+	if err := tooMany(h.FrameContentSize, limit, frame); err != nil {
+		return nil, err
 	}
 	d, err := decoder()
 	if err != nil {
@@ -152,6 +150,17 @@ func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
 	return b, err
 }
 
+// tooMany returns an error if what is packed unpacks to more bytes than limit, or than its own length allows.
+func tooMany(size uint64, limit int64, packed []byte) error {
+	switch {
+	case size > uint64(limit):
+		return fmt.Errorf("%d bytes unpacked, more than %d", size, limit)
+	case size > limits.CorpusRatio*uint64(len(packed))+1<<20:
+		return fmt.Errorf("%d bytes unpacked, more than %d for each packed", size, limits.CorpusRatio)
+	}
+	return nil
+}
+
 // unpackChunk is unpack for a chunk, which holds size bytes, or up to limits.PartSize if that is -1. If it is of two frames, they are unpacked beside
 // each other, to where they belong in out.
 func unpackChunk(ctx context.Context, chunk []byte, size int64, out []byte) ([]byte, error) {
@@ -159,13 +168,11 @@ func unpackChunk(ctx context.Context, chunk []byte, size int64, out []byte) ([]b
 	if end == 0 || size < 0 {
 		return unpack(chunk, size, limits.PartSize, out)
 	}
-	switch {
-	case first > size:
+	if first > size {
 		return out, fmt.Errorf("%d bytes unpacked, want %d", first, size)
-	case size > limits.PartSize:
-		return out, fmt.Errorf("%d bytes unpacked, more than %d", size, limits.PartSize)
-	case size > limits.CorpusRatio*int64(len(chunk))+1<<20:
-		return out, fmt.Errorf("%d bytes unpacked, more than %d for each packed", size, limits.CorpusRatio)
+	}
+	if err := tooMany(uint64(size), limits.PartSize, chunk); err != nil {
+		return out, err
 	}
 	had := len(out)
 	out = slices.Grow(out, int(size))
