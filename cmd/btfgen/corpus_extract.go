@@ -100,7 +100,7 @@ func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
 		return err
 	}
 	tellLeftOut(c, skipped)
-	write := func(w io.Writer) error {
+	err = writeBy(c, out, func(w io.Writer) error {
 		jobs := 1 // after another
 		if output.Unseen(w) {
 			jobs = 2
@@ -112,12 +112,7 @@ func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
 			_, err := w.Write(k.BTF)
 			return err
 		})
-	}
-	if out == "-" {
-		err = write(c.App.Writer)
-	} else {
-		err = output.WriteFile(out, write)
-	}
+	})
 	if err != nil {
 		return err
 	}

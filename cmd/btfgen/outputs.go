@@ -19,17 +19,21 @@ import (
 
 // writeOut writes data to a file or, for "-", to standard output.
 func writeOut(c *cli.Context, path string, data []byte) error {
+	return writeBy(c, path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// writeBy has write write to a file or, for "-", to standard output.
+func writeBy(c *cli.Context, path string, write func(io.Writer) error) error {
 	if path != "-" {
-		return output.WriteFile(path, func(w io.Writer) error {
-			_, err := w.Write(data)
-			return err
-		})
+		return output.WriteFile(path, write)
 	}
 	if isTerminal(c.App.Writer) {
 		return usagef("standard output is a terminal, and BTF is binary")
 	}
-	_, err := c.App.Writer.Write(data)
-	return err
+	return write(c.App.Writer)
 }
 
 // writeKernels writes to an output, and tells what became of files of an earlier run.
