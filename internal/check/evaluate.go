@@ -52,7 +52,8 @@ func (e *evaluation) eachUse(f func(*use)) {
 func (e *evaluation) code(ctx context.Context) ([]int32, explorations) {
 	r := new(interp.Result)
 	x := explorations{r}
-	if e.bounded() || len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks }) {
+	bounded := e.bounded()
+	if bounded || len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks }) {
 		if e.work <= limits.ObjectWork {
 			r = e.explore(ctx)
 			x[0] = r
@@ -77,7 +78,7 @@ func (e *evaluation) code(ctx context.Context) ([]int32, explorations) {
 	if e.may != nil {
 		e.judgeReturns(r, e.may)
 	}
-	if e.bounded() && !r.GaveUp {
+	if bounded && !r.GaveUp {
 		x = append(x, e.judgeBounds(ctx, r)...)
 	}
 	all := e.end()
