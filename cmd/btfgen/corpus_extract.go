@@ -102,7 +102,8 @@ func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
 	tellLeftOut(c, skipped)
 	err = writeBy(c, out, func(w io.Writer) error {
 		jobs := 1 // after another
-		if output.Unseen(w) {
+		sync, unseen := output.Unseen(w)
+		if unseen {
 			jobs = 2
 		}
 		return pool.Each(c.Context, jobs, 2, func(i int) error {
@@ -110,6 +111,9 @@ func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
 				return k.Verify()
 			}
 			_, err := w.Write(k.BTF)
+			if err == nil && unseen {
+				err = sync()
+			}
 			return err
 		})
 	})

@@ -205,10 +205,14 @@ type writer struct {
 	unseen bool
 }
 
-// Unseen reports whether w is one that WriteFile gives, and nobody sees what goes there before that has returned without an error.
-func Unseen(w io.Writer) bool {
+// Unseen reports whether w is one that WriteFile gives, and nobody sees what goes there before that has returned without an error. If so, sync
+// brings what has been written to disk, for which WriteFile then need not wait.
+func Unseen(w io.Writer) (sync func() error, ok bool) {
 	f, ok := w.(*writer)
-	return ok && f.unseen
+	if !ok || !f.unseen {
+		return nil, false
+	}
+	return func() error { return named(f.path, f.f.Sync()) }, true
 }
 
 func (w *writer) Write(b []byte) (int, error) {
