@@ -3,8 +3,10 @@
 package btfc
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
@@ -20,9 +22,11 @@ const (
 )
 
 // arranged returns the positions of a state's types in an order. References have to be there for arrangeFunctions.
-func (st *state) arranged(how int) []uint32 {
+func (st *state) arranged(how int) ([]uint32, error) {
 	order := make([]uint32, 0, len(st.types))
-	last := make([]named, 0, len(st.types)) // what is to be sorted
+	// What is to be sorted: functions, which mostly are already, and from the end others.
+	room := make([]named, len(st.types))
+	funcs, rest := room[:0], len(room)
 	switch how {
 	case arrangeFunctions:
 		held := make([]uint32, st.numEnts+1) // prototypes in front of a function of theirs: position, from 1, by entity
@@ -31,7 +35,7 @@ func (st *state) arranged(how int) []uint32 {
 			w, e := st.content(c), uint32(0)
 			switch btfenc.Kind(w[1] >> 24 & 0x7f) {
 			case btfenc.KindFunc:
-				if last = append(last, named{at: uint32(i), name: w[0]}); proto != 0 && w[2] == proto {
+				if funcs = append(funcs, named{at: uint32(i), name: w[0]}); proto != 0 && w[2] == proto {
 					held[proto] = uint32(i)
 					order = order[:len(order)-1]
 				}
@@ -43,8 +47,10 @@ func (st *state) arranged(how int) []uint32 {
 			}
 			proto = e
 		}
-		st.sortNames(last)
-		for _, f := range last {
+		if err := st.sortNames(funcs); err != nil {
+			return nil, err
+		}
+		for _, f := range funcs {
 			if p := &held[st.content(st.types[f.at])[2]]; *p > 0 {
 				order = append(order, *p-1)
 				*p = 0
@@ -53,50 +59,107 @@ func (st *state) arranged(how int) []uint32 {
 		}
 	case arrangeNames:
 		for i, c := range st.types {
-			if name := st.content(c)[0]; name == 0 {
-				order = append(order, uint32(i))
-			} else {
-				last = append(last, named{at: uint32(i), name: name})
+			w := st.content(c)
+			switch t := (named{at: uint32(i), name: w[0]}); {
+			case t.name == 0:
+				order = append(order, t.at)
+			case btfenc.Kind(w[1]>>24&0x7f) == btfenc.KindFunc:
+				funcs = append(funcs, t)
+			default:
+				rest--
+				room[rest] = t
 			}
 		}
-		st.sortNames(last)
-		for _, t := range last {
-			order = append(order, t.at)
+		others := room[rest:]
+		slices.Reverse(others)
+		if err := cmp.Or(st.sortNames(funcs), st.sortNames(others)); err != nil {
+			return nil, err
 		}
+		order = st.merge(order, funcs, others)
 	default:
 		for i := range uint32(len(st.types)) {
 			order = append(order, i)
 		}
 	}
-	return order
+	return order, nil
 }
 
-// named is the position of a type, with its name and eight bytes of that.
+// named is the position of a type, with its name and eight bytes of that: the first, but in the middle of sorting.
 type named struct {
 	bytes    uint64
 	at, name uint32
 }
 
+// compareNames compares types by their names, those of one name by their positions.
+func (st *state) compareNames(a, b *named) int {
+	c := cmp.Compare(a.bytes, b.bytes)
+	if c == 0 && a.name != b.name {
+		c = bytes.Compare(st.name(a.name), st.name(b.name))
+	}
+	return cmp.Or(c, cmp.Compare(a.at, b.at))
+}
+
+// merge appends the positions of types that are sorted by their names to order, in the order of both.
+func (st *state) merge(order []uint32, a, b []named) []uint32 {
+	for len(a) > 0 && len(b) > 0 {
+		if st.compareNames(&a[0], &b[0]) < 0 {
+			order, a = append(order, a[0].at), a[1:]
+		} else {
+			order, b = append(order, b[0].at), b[1:]
+		}
+	}
+	for _, t := range a {
+		order = append(order, t.at)
+	}
+	for _, t := range b {
+		order = append(order, t.at)
+	}
+	return order
+}
+
+// eightBytes returns eight bytes of a name, from one on; behind its end there are zeros.
+func (st *state) eightBytes(name, from uint32) uint64 {
+	t := st.name(name)
+	if t = t[min(int(from), len(t)):]; len(t) >= 8 {
+		return binary.BigEndian.Uint64(t)
+	}
+	var b [8]byte
+	copy(b[:], t)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// longNames is how many bytes of names may have to be compared for each type that is sorted. In kernels they have 20.
+const longNames = 64
+
+var errLong = errors.New("names are too long to be sorted")
+
 // fewNames is up to how many are sorted by comparing them.
 const fewNames = 1 << 10
 
 // sortNames sorts types, which are in the order of their positions, by their names.
-func (st *state) sortNames(all []named) {
-	type group struct{ from, start, end uint32 } // their names are equal up to byte from
+func (st *state) sortNames(all []named) error {
+	sorted, length := true, 0
+	for i := range all {
+		length += len(st.name(all[i].name))
+		all[i].bytes = st.eightBytes(all[i].name, 0)
+		sorted = sorted && (i == 0 || st.compareNames(&all[i-1], &all[i]) < 0)
+	}
+	if length > longNames*len(all) {
+		return errLong
+	}
+	if sorted {
+		return nil
+	}
+	type group struct {
+		from, start, end uint32 // their names are equal up to byte from
+		first            uint64 // eight bytes
+	}
 	var spare []named
 	var todo []group
 	for g := (group{end: uint32(len(all))}); ; {
 		some := all[g.start:g.end]
 		for i := range some {
-			t := st.name(some[i].name)
-			t = t[min(int(g.from), len(t)):]
-			if len(t) >= 8 {
-				some[i].bytes = binary.BigEndian.Uint64(t)
-				continue
-			}
-			var b [8]byte
-			copy(b[:], t)
-			some[i].bytes = binary.BigEndian.Uint64(b[:])
+			some[i].bytes = st.eightBytes(some[i].name, g.from)
 		}
 		if len(some) < fewNames {
 			slices.SortFunc(some, func(a, b named) int { return cmp.Or(cmp.Compare(a.bytes, b.bytes), cmp.Compare(a.at, b.at)) })
@@ -112,12 +175,21 @@ func (st *state) sortNames(all []named) {
 				more = more || some[i+n].name != some[i].name
 			}
 			if more && some[i].bytes&0xff != 0 { // the names go on
-				todo = append(todo, group{g.from + 8, g.start + uint32(i), g.start + uint32(i+n)})
+				first := g.first
+				if g.from == 0 {
+					first = some[i].bytes
+				}
+				todo = append(todo, group{g.from + 8, g.start + uint32(i), g.start + uint32(i+n), first})
 			}
 			i += n
 		}
+		if g.from > 0 {
+			for i := range some {
+				some[i].bytes = g.first
+			}
+		}
 		if len(todo) == 0 {
-			return
+			return nil
 		}
 		g, todo = todo[len(todo)-1], todo[:len(todo)-1]
 	}

@@ -200,8 +200,11 @@ func (r *reader) types(h head, refs *refReader) error {
 				return err
 			}
 		}
-		from = make([]uint32, len(p.types))
-		for i, at := range p.arranged(h.arrange) {
+		var err error
+		if from, err = p.arranged(h.arrange); err != nil {
+			return err
+		}
+		for i, at := range from {
 			from[i] = p.types[at]
 		}
 	}

@@ -141,8 +141,12 @@ func (w *writer) order(m *matching) {
 	best.write(m.items)
 	how := arrangePlain
 	for a := arrangePlain + 1; a < numArranges && best.cost() > 2*arrangeWorth; a++ {
+		arranged, err := w.parent.arranged(a)
+		if err != nil {
+			continue
+		}
 		to := make([]uint32, len(w.parent.types))
-		for i, at := range w.parent.arranged(a) {
+		for i, at := range arranged {
 			to[at] = uint32(i)
 		}
 		items := slices.Clone(m.items)
