@@ -28,6 +28,8 @@ type File struct {
 	states  states
 	known   knownLines
 
+	expected []bool // which kernels will be read, with those that they are told from; nil for nobody knows
+
 	// find returns the entry of a kernel where that may not be written yet.
 	find func(ctx context.Context, i int) (*Entry, error)
 }
@@ -101,6 +103,20 @@ func newFile(r io.ReaderAt, entries []Entry, end int64) *File {
 
 // Entries returns the kernels in the order in which they were added. They must not be changed.
 func (f *File) Entries() []Entry { return f.entries }
+
+// Expect says which kernels will be read: what it takes to tell others from them is not kept then, nor copied where one alone is. What else is
+// read takes its time. It is called before anything is read.
+func (f *File) Expect(kernels []int) {
+	f.expected = make([]bool, len(f.entries))
+	for _, i := range kernels {
+		f.expected[i] = true
+	}
+	for i, e := range slices.Backward(f.entries) {
+		if f.expected[i] && e.parent >= 0 {
+			f.expected[e.parent] = true
+		}
+	}
+}
 
 func readFull(r io.ReaderAt, b []byte, off int64) error {
 	if n, err := r.ReadAt(b, off); n < len(b) {

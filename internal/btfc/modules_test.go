@@ -13,11 +13,11 @@ import (
 	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
-// splitBTF is split BTF with structs of its own, whose members are the first type of a kernel and each other.
+// splitBTF is split BTF with structs of its own by these names, whose members are the first type of a kernel and each other.
 func splitBTF(order interface {
 	binary.ByteOrder
 	binary.AppendByteOrder
-}, kernel []byte, n int) []byte {
+}, kernel []byte, n int, name func(i int) string) []byte {
 	types := uint32(0)
 	sec, _ := parseSections(kernel, uint64(len(kernel)))
 	b := kernel[sec.types.start:sec.types.end]
@@ -29,10 +29,10 @@ func splitBTF(order interface {
 	base := uint32(sec.strings.end - sec.strings.start)
 	var own, strs []byte
 	for i := range n {
-		name := base + uint32(len(strs))
-		strs = append(strs, fmt.Sprintf("ext%d_%d", n%7, i)...)
+		at := base + uint32(len(strs))
+		strs = append(strs, name(i)...)
 		strs = append(strs, 0)
-		for _, v := range []uint32{name, uint32(btfenc.KindStruct)<<24 | 2, 16, 1, 1, 0, name, types + 1 + uint32(i*5%n), 64} {
+		for _, v := range []uint32{at, uint32(btfenc.KindStruct)<<24 | 2, 16, 1, 1, 0, at, types + 1 + uint32(i*5%n), 64} {
 			own = append(own, order.AppendUint32(nil, v)...)
 		}
 	}
@@ -49,7 +49,7 @@ func withModules(t *testing.T, order interface {
 }) input {
 	k := in("6.1.0-1-amd64", build(t, order, 1))
 	for n := range 9 {
-		m := splitBTF(order, k.btf, 20+n)
+		m := splitBTF(order, k.btf, 20+n, func(i int) string { return fmt.Sprintf("ext%d_%d", (20+n)%7, i) })
 		k.modules = append(k.modules, Module{fmt.Sprintf("m%d", n), m})
 		bad := bytes.Clone(m)
 		bad[n*len(bad)/9] ^= 0x41

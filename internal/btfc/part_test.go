@@ -7,18 +7,19 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testbtf"
 )
 
-// TestParts reads parts of kernels in several orders and by several goroutines, which take over from each other what kernels are told from, and wants
-// what each kernel alone gives.
-func TestParts(t *testing.T) {
+// changing returns kernels of which some have what the one before has, some less, and some other things.
+func changing(t testing.TB) []input {
 	var all []input
 	for n := range 70 {
 		var b strings.Builder
@@ -30,6 +31,13 @@ func TestParts(t *testing.T) {
 		}
 		all = append(all, in(fmt.Sprintf("6.1.0-%d-amd64", n), testbtf.Types(t, binary.LittleEndian, b.String())))
 	}
+	return all
+}
+
+// TestParts reads parts of kernels in several orders and by several goroutines, which take over from each other what kernels are told from, and wants
+// what each kernel alone gives.
+func TestParts(t *testing.T) {
+	all := changing(t)
 	data := written(t, nil, all...)
 	q := NewQuery(map[string]rawbtf.Reach{"s1": rawbtf.ReachValue, "s3": rawbtf.ReachAll, "e2": rawbtf.ReachValue})
 	want := make([][]byte, len(all))
@@ -70,5 +78,69 @@ func TestParts(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// TestExpect reads kernels of files that have been told which ones will be, by several goroutines, and then others.
+func TestExpect(t *testing.T) {
+	all := changing(t)
+	data := written(t, nil, all...)
+	r := rand.New(rand.NewPCG(1, 2))
+	for round := range 30 {
+		f := open(t, data)
+		order := r.Perm(len(all))
+		if round%2 == 0 {
+			slices.Sort(order)
+		}
+		wanted := slices.DeleteFunc(slices.Clone(order), func(int) bool { return r.IntN(1+round%4) > 0 })
+		f.Expect(wanted)
+		next := make(chan int, 3*len(all))
+		for _, i := range slices.Concat(wanted, wanted, order) {
+			next <- i
+		}
+		close(next)
+		var g errgroup.Group
+		for range 1 + round%3 {
+			g.Go(func() error {
+				var s Scratch
+				for i := range next {
+					if got, err := f.BTF(ctx, &s, i, nil); err != nil || !bytes.Equal(got, all[i].btf) {
+						return fmt.Errorf("round %d, kernel %d: other bytes, error %v", round, i, err)
+					}
+				}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestTaken reads modules of a kernel with whose guesses another one could have gone on.
+func TestTaken(t *testing.T) {
+	kernel := func(second string) []byte {
+		b := btfenc.NewBuilder(binary.LittleEndian)
+		id := uint32(b.Type("int", btfenc.KindInt, false, 0, 4))
+		b.Word(32)
+		for i := range 100 {
+			b.Type(fmt.Sprintf("s%d", i), btfenc.KindStruct, false, 2, 16)
+			b.Word(b.String("int"), id, 0, b.String(fmt.Sprintf("%s%d", second, i)), id, 64)
+		}
+		return b.Bytes()
+	}
+	first, second := in("6.1.0-1-amd64", kernel("s")), in("6.1.0-2-amd64", kernel("t"))
+	first.modules = []Module{{"m", splitBTF(binary.LittleEndian, first.btf, 100, func(i int) string { return fmt.Sprintf("s%d", i) })}}
+	f := open(t, written(t, nil, first, second))
+	f.Expect([]int{0, 1})
+	if e := f.Entries()[1]; e.parent != 0 {
+		t.Fatalf("told from kernel %d", e.parent)
+	}
+	var s Scratch
+	if got, err := f.BTF(ctx, &s, 1, nil); err != nil || !bytes.Equal(got, second.btf) {
+		t.Errorf("other bytes, error %v", err)
+	}
+	if got, err := f.Modules(ctx, 0, func(string) bool { return true }); err != nil || !bytes.Equal(got[0].BTF, first.modules[0].BTF) {
+		t.Errorf("a module has other bytes, error %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 type reader struct {
 	s      [numStreams]btfa.Cursor
 	parent *state
+	sole   bool // nothing else is told from the parent, so that its guesses may be gone on with
 	state  *state
 }
 
@@ -31,7 +32,7 @@ const smallPayload = 64 << 10
 // decode returns the state of a kernel, for a query or, if that is nil, for all of it. size is that of its BTF in bytes, which
 // bounds what it may have.
 func decode(ctx context.Context, parent *state, payload []byte, size int64, q *Query) (*state, error) {
-	st, err := decodeAhead(ctx, parent, payload, size, q, func() {})
+	st, err := decodeAhead(ctx, &reader{parent: parent}, payload, size, q, func() {})
 	if err == nil {
 		err = st.complete()
 	}
@@ -42,12 +43,12 @@ func decode(ctx context.Context, parent *state, payload []byte, size int64, q *Q
 }
 
 // decodeAhead is decode, but the references of the state may still be on their way, as may those of the parent: see
-// state.complete. done is called when nothing reads from payload any more.
+// state.complete. done is called when nothing reads from payload, or the parent's guesses, any more.
 //
 // Names, the order of types, the other words of contents and references are read beside each other if the kernel is large; the order of strings is
 // in any case, since nothing but strings depends on it.
-func decodeAhead(ctx context.Context, parent *state, payload []byte, size int64, q *Query, done func()) (*state, error) {
-	r := &reader{parent: parent}
+func decodeAhead(ctx context.Context, r *reader, payload []byte, size int64, q *Query, done func()) (*state, error) {
+	parent := r.parent
 	h, err := r.head(payload, size)
 	if err != nil {
 		done()
@@ -147,7 +148,7 @@ func (r *reader) extend(h head) {
 		numEnts: p.numEnts, nameRank: p.nameRank.extend(h.nameRanks),
 		rest: bytes.Clone(r.s[streamRest].Rest()), nameGuess: p.nameGuess, refGuess: p.refGuess,
 	}
-	if h.contents > 0 && (!p.sole || p.nameGuess == nil) { // else these are the parent's own
+	if h.contents > 0 && (!r.sole || p.nameGuess == nil) { // else these are the parent's own
 		r.state.nameGuess, r.state.refGuess = new(nameGuesses), new(refGuesses)
 	}
 }

@@ -33,7 +33,6 @@ type state struct {
 	nameRank, entRank log[uint32]  // names and entities that were told by number before
 	nameGuess         *nameGuesses // nil at the beginning
 	refGuess          *refGuesses
-	sole              bool // nothing else is told from it, so that what is may have the guesses
 
 	// found is, of a state for a query, which has no strings, the contents that may be looked for, ascending.
 	found []uint32

@@ -133,11 +133,16 @@ func (c *states) begin() {
 	c.count()
 }
 
-// count counts what is told from each kernel.
+// count counts what is told from each kernel, of those that are expected.
 func (c *states) count() {
-	c.left = len(c.file.entries)
-	c.told, c.made = make([]int, c.left), make([]bool, c.left)
+	n := len(c.file.entries)
+	c.told, c.made, c.left = make([]int, n), make([]bool, n), 0
 	for i := range c.file.entries {
+		if c.file.expected != nil && !c.file.expected[i] {
+			c.made[i] = true
+			continue
+		}
+		c.left++
 		if from := c.file.entries[i].parent; from >= 0 {
 			c.told[from]++
 		}
@@ -240,59 +245,67 @@ func (c *states) make(ctx context.Context, p *pending, i, depth int) (*state, er
 	if failed != nil {
 		return nil, failed
 	}
-	parent = c.take(i, e.parent, parent)
-	var st *state
-	defer func() { c.giveBack(p, e.parent, st, parent) }()
+	r := &reader{parent: parent, sole: c.take(i, e.parent, parent)}
 	if payload == nil {
 		payload = do(ctx, unpack)
 	}
 	buf, err := payload.get()
 	if err != nil {
+		c.giveBack(e.parent, parent)
 		return nil, c.wrap(ctx, i, err)
 	}
 	done := func() {
+		c.giveBack(e.parent, parent)
 		if cap(*buf) <= keepPayload {
 			payloads.Put(buf)
 		}
 	}
-	st, err = decodeAhead(ctx, parent, *buf, e.Size, c.query, done)
-	if err == nil && c.query != nil { // or somebody might take the parent's guesses that are still being read
-		err = st.complete()
-	}
+	st, err := decodeAhead(ctx, r, *buf, e.Size, c.query, done)
 	if err == nil {
+		if !r.sole {
+			c.share(p, e.parent, st, parent)
+		}
 		return st, nil
 	}
-	st = nil
 	if failed := c.complete(ctx, e.parent, parent); failed != nil {
 		return nil, failed
 	}
 	return nil, c.wrap(ctx, i, err)
 }
 
-// take returns the state of a parent that kernel i is about to be told from: as one of its own if nothing else is going to be told from it. It does so
-// for a query alone, as modules and what is being written are told from other states, too.
-func (c *states) take(i, parent int, st *state) *state {
+// take reports whether kernel i is to go on with the guesses of a parent's state: if nothing else is going to be told from it. It is not asked where
+// nobody has said what that may be. Modules are told from their kernel's guesses.
+func (c *states) take(i, parent int, st *state) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.of[parent]
-	if c.query == nil || p == nil || p.state != st || p.lent > 1 || p.common || c.told[parent] > 1 || c.made[i] {
-		return st
+	if c.query == nil && (c.file.expected == nil || parent >= 0 && c.file.entries[parent].Modules > 0) ||
+		p == nil || p.state != st || p.lent > 1 || p.common || c.told[parent] > 1 || c.made[i] {
+		return false
 	}
 	p.gone = true
-	own := *st
-	own.sole = true
-	return &own
+	return true
 }
 
-// giveBack notes that the kernel of a pending state has been told from its parent, unless its state is nil, and what they have in common.
-func (c *states) giveBack(of *pending, parent int, st, from *state) {
+// share notes what the states of a kernel, for which of is there, and of its parent have in common.
+func (c *states) share(of *pending, parent int, st, from *state) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	common := st != nil && !from.sole && (st.nameGuess == from.nameGuess || st.refGuess == from.refGuess)
-	of.common = common
+	if st.nameGuess != from.nameGuess && st.refGuess != from.refGuess {
+		return
+	}
+	of.common = true
+	if p := c.of[parent]; p != nil && p.state == from {
+		p.common = true
+	}
+}
+
+// giveBack notes that a kernel has been told from its parent.
+func (c *states) giveBack(parent int, from *state) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if p := c.of[parent]; p != nil && p.state == from {
 		p.lent--
-		p.common = p.common || common
 	}
 }
 

@@ -111,20 +111,24 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	if err := opts.checkNamings(w.files); err != nil {
 		return nil, err
 	}
-	packed, err := w.packed()
+	opts.met = newMet(&opts)
+	c := &Corpus{met: opts.met, Sources: slices.Clone(sources), Ignored: w.ignored}
+	keep := func(k kernel.Key) bool {
+		kept := opts.selectsPath(k)
+		if !kept {
+			c.Unselected++
+		}
+		return kept
+	}
+	packed, err := w.packed(keep)
 	if err != nil {
 		return nil, err
 	}
 	units, skipped := group(w.files, &opts)
-	units = append(units, packed...)
-	opts.met = newMet(&opts)
-	c := &Corpus{met: opts.met, Sources: slices.Clone(sources), Skipped: append(w.skipped, skipped...), Ignored: w.ignored}
-	for _, f := range units {
+	c.Skipped = append(w.skipped, skipped...)
+	units = slices.DeleteFunc(units, func(f *File) bool { return !keep(f.Key) })
+	for _, f := range append(units, packed...) {
 		f.opts, f.xz = &opts, xz
-		if !opts.selectsPath(f.Key) {
-			c.Unselected++
-			continue
-		}
 		if !f.Key.Known() {
 			opts.met.later(f)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/decompress"
 	"github.com/btfgen/btfgen/internal/defect"
+	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -25,14 +26,14 @@ type packed struct {
 
 func (p *packed) entryOf() *btfc.Entry { return &p.file.Entries()[p.entry] }
 
-// packed takes out of the files that hold a corpus, and returns the kernels in them. A file that the user did not name
+// packed takes out of the files that hold a corpus, and returns the kernels in them that are to be kept. A file that the user did not name
 // is skipped if it is damaged.
-func (w *walk) packed() (units []*File, err error) {
+func (w *walk) packed(keep func(kernel.Key) bool) (units []*File, err error) {
 	w.files = slices.DeleteFunc(w.files, func(f found) bool {
 		if f.kind != kindBTFC || err != nil {
 			return false
 		}
-		more, failed := f.units()
+		more, failed := f.units(keep)
 		switch {
 		case failed == nil:
 			units = append(units, more...)
@@ -46,8 +47,8 @@ func (w *walk) packed() (units []*File, err error) {
 	return units, err
 }
 
-// units makes a unit of each kernel in a corpus in one file.
-func (f *found) units() ([]*File, error) {
+// units makes a unit of each kernel in a corpus in one file that is to be kept.
+func (f *found) units(keep func(kernel.Key) bool) (units []*File, err error) {
 	r, err := os.Open(f.path) // as long as somebody reads from it
 	if err != nil {
 		return nil, wrap(f.path, "", err)
@@ -61,14 +62,19 @@ func (f *found) units() ([]*File, error) {
 		r.Close()
 		return nil, wrap(f.path, "", err)
 	}
-	units := make([]*File, len(file.Entries()))
-	for i := range units {
+	var kept []int
+	for i := range file.Entries() {
 		e := &file.Entries()[i]
-		units[i] = &File{
+		if !keep(e.Key) {
+			continue
+		}
+		kept = append(kept, i)
+		units = append(units, &File{
 			Path: f.path + "!" + e.Key.String(), Key: e.Key, Size: e.Packed,
 			parts: []part{{path: f.path, key: e.Key, size: e.Packed, kind: kindBTFC}}, packed: &packed{file, i},
-		}
+		})
 	}
+	file.Expect(kept)
 	return units, nil
 }
 
