@@ -19,11 +19,16 @@ var errKey = errors.New("not a key")
 
 // ParseKey is the inverse of KeyText. It refuses what CheckKey refuses.
 func ParseKey(s string) (kernel.Key, error) {
-	p := strings.Split(s, "/")
-	if len(p) != 4 {
+	var k kernel.Key
+	for _, p := range [...]*string{&k.ID, &k.VersionID, &k.Arch} {
+		var ok bool
+		if *p, s, ok = strings.Cut(s, "/"); !ok {
+			return kernel.Key{}, errKey
+		}
+	}
+	if k.Release = s; strings.Contains(s, "/") {
 		return kernel.Key{}, errKey
 	}
-	k := kernel.Key{ID: p[0], VersionID: p[1], Arch: p[2], Release: p[3]}
 	return k, CheckKey(k)
 }
 

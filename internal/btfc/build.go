@@ -80,6 +80,19 @@ func grow[T any](b []T, n int) []T {
 	return b[:n]
 }
 
+// reserve returns b with room for n bytes more. Unlike slices.Grow, it does not clear it: if it is fresh, nobody has touched it.
+func reserve(b []byte, n int) (room []byte, fresh bool) {
+	if cap(b)-len(b) >= n {
+		return b, false
+	}
+	n += len(b)
+	room = make([]byte, n, n+n/8)
+	if len(b) > 0 { // make and copy next to each other would clear what is new
+		copy(room, b)
+	}
+	return room[:len(b)], true
+}
+
 // build appends the BTF of a kernel, of which size bytes are expected, to out. Another goroutine does half of it.
 func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) ([]byte, error) {
 	s, err := parseSections(st.rest, uint64(size))
@@ -87,14 +100,7 @@ func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) 
 		return nil, err
 	}
 	at, n := len(out), len(out)+int(size)
-	fresh := cap(out) < n
-	if fresh {
-		grown := make([]byte, n)
-		if at > 0 { // make and copy next to each other would clear what is new
-			copy(grown, out)
-		}
-		out = grown
-	}
+	out, fresh := reserve(out, int(size))
 	blob := out[at:n]
 	if err := s.fill(blob, st.rest); err != nil {
 		return nil, err

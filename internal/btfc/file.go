@@ -158,7 +158,8 @@ func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
 		return nil, err
 	}
 	had := len(out)
-	b, err := d.DecodeAll(frame, slices.Grow(out, int(h.FrameContentSize)))
+	out, _ = reserve(out, int(h.FrameContentSize))
+	b, err := d.DecodeAll(frame, out)
 	n := int64(len(b) - had)
 	if want := int64(h.FrameContentSize); err == nil && (h.HasFCS && n != want || size >= 0 && n != size) {
 		err = fmt.Errorf("%d bytes unpacked, want %d", n, max(size, want))
@@ -191,7 +192,7 @@ func unpackChunk(ctx context.Context, chunk []byte, size int64, out []byte) ([]b
 		return out, err
 	}
 	had := len(out)
-	out = slices.Grow(out, int(size))
+	out, _ = reserve(out, int(size))
 	mid, all := had+int(first), had+int(size)
 	second := begin(ctx, func() ([]byte, error) { return unpack(chunk[end:], size-first, limits.PartSize, out[mid:mid:all]) })
 	_, err := unpack(chunk[:end], first, limits.PartSize, out[had:had:mid])

@@ -61,6 +61,9 @@ func (e *Entry) chunk() (offset, size int64) {
 	return e.offset, e.Packed - e.ModulesPacked - e.ExtrasPacked
 }
 
+// minEntry is how many bytes of the index an entry takes at least: its key, five numbers and a sum.
+const minEntry = 2 + 5 + SumSize
+
 // Bits of what begins an entry.
 const (
 	entryPlain = 1
@@ -124,8 +127,9 @@ func parseIndex(b []byte, end int64) ([]Entry, error) {
 	cursor := btfa.NewCursor(b)
 	c := &cursor
 	n := c.Count(min(limits.CorpusKernels, len(b)), "kernels")
-	entries := make([]Entry, 0, min(n, 1024))
-	seen := make(map[kernel.Key]bool)
+	room := min(n, c.Len()/minEntry)
+	entries := make([]Entry, 0, room)
+	seen := make(map[kernel.Key]bool, room)
 	last := ""
 	for i := range n {
 		e := Entry{parent: -1, extrasFrom: -1}

@@ -39,9 +39,10 @@ type Unmatched struct {
 // met notes which kernels the selectors meet. A nil one notes nothing. It is safe for concurrent use.
 type met struct {
 	opts *Options
+	all  []Selector // those of Exclude after those of Select
 
 	mu      sync.Mutex
-	matched []bool              // by selector, those of Exclude after those of Select
+	matched []bool              // by selector
 	keys    map[kernel.Key]bool // of all kernels, up to limits.SelectedKeys
 	words   map[string]bool     // as Selection.Words
 	unread  map[*File]bool      // whose kernels are not known before they are read
@@ -52,7 +53,7 @@ func newMet(opts *Options) *met {
 		return nil
 	}
 	return &met{
-		opts: opts, matched: make([]bool, len(opts.Select)+len(opts.Exclude)),
+		opts: opts, all: slices.Concat(opts.Select, opts.Exclude), matched: make([]bool, len(opts.Select)+len(opts.Exclude)),
 		keys: make(map[kernel.Key]bool), words: make(map[string]bool), unread: make(map[*File]bool),
 	}
 }
@@ -71,7 +72,7 @@ func (m *met) note(k kernel.Key) {
 		m.keys[k] = true
 	}
 	word := ""
-	for i, s := range slices.Concat(m.opts.Select, m.opts.Exclude) {
+	for i, s := range m.all {
 		if s.Match(k) {
 			m.matched[i] = true
 		} else if i < len(m.opts.Select) && word == "" {
@@ -113,7 +114,7 @@ func (c *Corpus) Selection() (s Selection) {
 	s.Words = slices.SortedFunc(maps.Keys(m.words), kernel.CompareVersions)
 	s.Unread = len(m.unread)
 	var keys []kernel.Key // sorted if they are needed, as there may be many
-	for i, sel := range slices.Concat(m.opts.Select, m.opts.Exclude) {
+	for i, sel := range m.all {
 		if !m.matched[i] {
 			if keys == nil {
 				keys = slices.SortedFunc(maps.Keys(m.keys), kernel.Key.Compare)
