@@ -50,7 +50,7 @@ func runCorpusExtract(c *cli.Context) error {
 	if !c.Bool("modules") {
 		opts.Modules = store.NoModules
 	}
-	opts.Verify, opts.Extras = true, out != "-"
+	opts.Extras = out != "-"
 	if err := distinctDirs(out, c.Args().Slice()); err != nil {
 		return err
 	}

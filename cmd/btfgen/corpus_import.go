@@ -47,7 +47,7 @@ func runCorpusImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opts.Verify, opts.Extras = true, true
+	opts.Extras = true
 	if err := distinctDirs(dir, c.Args().Slice()); err != nil {
 		return err
 	}

@@ -45,10 +45,6 @@ type Options struct {
 	// Exclude then drops those that any of its selectors matches.
 	Select, Exclude []Selector
 
-	// Verify compares what is read out of a corpus in one file with the SHA-256 that is noted there. Without it only
-	// what lies on the disk is checked.
-	Verify bool
-
 	// As tells the keys of kernels, each of those whose paths it fits; the first that fits counts.
 	As []*Naming
 

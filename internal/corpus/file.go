@@ -60,7 +60,8 @@ type Kernel struct {
 	packed *packed
 }
 
-// Verify compares the BTF with the SHA-256 that a corpus in one file has of it. What comes from elsewhere is not compared with anything.
+// Verify compares the BTF with the SHA-256 that a corpus in one file has of it; reading compares with checksums of what lies on the disk alone. What
+// comes from elsewhere is not compared with anything.
 func (k *Kernel) Verify() error {
 	if k.packed == nil {
 		return nil
@@ -143,17 +144,6 @@ func (c ctxReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return c.r.Read(p)
-}
-
-// Unverified returns a file like f whose kernels are not compared with anything before they are yielded: that is left to Kernel.Verify.
-func (f *File) Unverified() *File {
-	if f.packed == nil {
-		return f
-	}
-	own, opts := *f, *f.opts
-	opts.Verify = false
-	own.opts = &opts
-	return &own
 }
 
 // Read decompresses the file and calls yield for each kernel in it that the selectors keep. What is

@@ -93,11 +93,6 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 		return cmp.Or(ctx.Err(), wrap(f.Path, kindBTFC.String(), err))
 	}
 	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made, own: &s.btf, packed: p}
-	if f.opts.Verify {
-		if err := k.Verify(); err != nil {
-			return err
-		}
-	}
 	modules, failed := p.file.Modules(ctx, p.entry, f.opts.wantsModule)
 	for _, m := range modules {
 		k.Modules = append(k.Modules, relolog.Module{Name: m.Name, BTF: m.BTF})
@@ -136,7 +131,7 @@ var errWhole = errors.New("cannot be read in part")
 
 // Sum returns the SHA-256 of the whole BTF of f, false if Read cannot read f.
 func (p *Parts) Sum(f *File) (sum [sha256.Size]byte, ok bool) {
-	if f.packed == nil || f.opts.Verify || !f.opts.Selects(f.Key) || f.Key.Arch == "" {
+	if f.packed == nil || !f.opts.Selects(f.Key) || f.Key.Arch == "" {
 		return sum, false
 	}
 	e := f.packed.entryOf()

@@ -28,6 +28,7 @@ func Extract(ctx context.Context, cfg sweep.Config, dir string) (*Result, error)
 	if err := t.check(cfg.Corpus, extractName); err != nil {
 		return nil, err
 	}
+	cfg.Verify = true
 	skipped, err := sweep.Kernels(ctx, cfg, func() *worker { return new(worker) },
 		func(w *worker, r sweep.Rank, k *corpus.Kernel) error {
 			if err := k.Key.Validate(); err != nil {
@@ -65,12 +66,6 @@ func extractName(k *corpus.Kernel) string {
 // with ErrSeveral if there are more, and if there is none.
 func One(ctx context.Context, cfg sweep.Config) (one *corpus.Kernel, skipped []*corpus.Error, err error) {
 	cfg.Jobs = 1
-	own := *cfg.Corpus
-	own.Files = make([]*corpus.File, len(own.Files))
-	for i, f := range cfg.Corpus.Files {
-		own.Files[i] = f.Unverified()
-	}
-	cfg.Corpus = &own
 	skipped, err = sweep.Kernels(ctx, cfg, func() struct{} { return struct{}{} },
 		func(_ struct{}, _ sweep.Rank, k *corpus.Kernel) error {
 			if one != nil {

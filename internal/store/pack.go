@@ -224,6 +224,9 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 	skipped, err := sweep.Files(ctx, p.files, order, p.cfg.Jobs, func() *corpus.Scratch { return new(corpus.Scratch) }, func(reading context.Context, s *corpus.Scratch, i int) error {
 		defer p.done(ctx, position[i])
 		return p.files[i].Read(reading, s, func(k *corpus.Kernel) error {
+			if err := k.Verify(); err != nil {
+				return err
+			}
 			it, err := p.prepare(k, p.files[i])
 			if failed := p.wait(ctx, position[i]); failed != nil {
 				return failed

@@ -349,13 +349,25 @@ func TestVerified(t *testing.T) {
 	if err := k.Verify(); err == nil || !strings.HasSuffix(err.Error(), want) || !bytes.Equal(k.BTF, data) {
 		t.Errorf("%v, BTF as in the file %v; want %s", err, bytes.Equal(k.BTF, data), want)
 	}
-	c, err := corpus.Open(background, []string{path}, corpus.Options{Verify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := Extract(background, sweep.Config{Corpus: c, Jobs: 1}, t.TempDir())
-	if err != nil || res.Written > 0 || len(res.Skipped) != 1 || !strings.HasSuffix(res.Skipped[0].Error(), want) {
-		t.Errorf("%+v, %v; want %s", res, err, want)
+	good := write(t, t.TempDir(), map[string][]byte{"d/1/x86_64/6.2.btf": btf("b")})
+	for name, to := range map[string]func(sweep.Config) ([]*corpus.Error, error){
+		"Extract": func(cfg sweep.Config) ([]*corpus.Error, error) {
+			res, err := Extract(background, cfg, t.TempDir())
+			return res.Skipped, err
+		},
+		"Import": func(cfg sweep.Config) ([]*corpus.Error, error) {
+			res, err := Import(background, cfg, t.TempDir())
+			return res.Skipped, err
+		},
+		"Pack": func(cfg sweep.Config) ([]*corpus.Error, error) {
+			res, err := Pack(background, cfg, filepath.Join(t.TempDir(), "y.btfc"))
+			return res.Skipped, err
+		},
+	} {
+		skipped, err := to(config(t, 1, path, good))
+		if err != nil || len(skipped) != 1 || !strings.HasSuffix(skipped[0].Error(), want) {
+			t.Errorf("%s: %v, %v; want %s", name, skipped, err, want)
+		}
 	}
 }
 

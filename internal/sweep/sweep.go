@@ -16,7 +16,8 @@ import (
 // Config says what to read and how.
 type Config struct {
 	Corpus *corpus.Corpus
-	Jobs   int // workers; at least one works
+	Jobs   int  // workers; at least one works
+	Verify bool // skip kernels that corpus.Kernel.Verify has an error for
 
 	Progress func(Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
 }
@@ -50,6 +51,12 @@ func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel 
 					w.state = newWorker()
 				}
 			}()
+			if cfg.Verify {
+				if err := k.Verify(); err != nil {
+					sound = true
+					return err
+				}
+			}
 			failed = kernel(w.state, r, k)
 			sound = true
 			return failed
