@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -53,6 +54,48 @@ func TestFold(t *testing.T) {
 `
 	if d := cmp.Diff(want, b.String()); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestLines holds that what is encoded once for many entries makes the lines that each makes alone, whatever is forgotten meanwhile.
+func TestLines(t *testing.T) {
+	first, second := copies(3, "k", 16), copies(2, "k", 24)
+	absent := relolog.Entry{Object: "a.o", Kernel: "k", Kind: relolog.KindFieldExists, Local: first.Local, Candidates: first.Candidates, Result: relolog.Absent}
+	poisoned := absent
+	poisoned.Result, poisoned.Reason = relolog.Poisoned, "no \u202e member"
+	again := poisoned
+	again.Reason = "another"
+	other := first
+	other.New = number(*first.New)
+	log := &relolog.Log{Kernel: "k"}
+	for i := range 40 {
+		e := []relolog.Entry{first, second, absent, poisoned, again, other}[i*(i/6+1)%6]
+		e.Index, e.Insn, e.Program = i, 7*i, []string{"f", `x","local":{`, "\x7f", ""}[i%4]
+		if i%7 == 0 {
+			e.Kind, e.Source = relolog.KindByteSize, ""
+		}
+		log.Entries = append(log.Entries, e)
+	}
+	var want bytes.Buffer
+	enc := foreign.JSON(&want)
+	for i := range log.Entries {
+		if err := enc.Encode(&log.Entries[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, room := range []int{0, 1000, endsRoom} {
+		var got bytes.Buffer
+		p := NewJSONPrinter(&got, Filter{})
+		p.json.room = room
+		for range 2 {
+			got.Reset()
+			if err := p.Print(log); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want.String(), got.String()); d != "" {
+				t.Errorf("room for %d bytes: %s", room, d)
+			}
+		}
 	}
 }
 

@@ -4,11 +4,9 @@ package logtext
 
 import (
 	"bufio"
-	"encoding/json"
 	"io"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -17,7 +15,7 @@ import (
 type Printer struct {
 	w    *bufio.Writer
 	opts Options
-	enc  *json.Encoder // nil for text
+	json *lines // nil for text
 
 	pending []*relolog.Log // the first kernel's, until it is known to be the only one
 	first   string         // name of the first kernel
@@ -40,7 +38,7 @@ func NewPrinter(w io.Writer, opts Options) *Printer {
 // filter keeps.
 func NewJSONPrinter(w io.Writer, filter Filter) *Printer {
 	p := NewPrinter(w, Options{Filter: filter})
-	p.enc = foreign.JSON(p.w)
+	p.json = newLines()
 	return p
 }
 
@@ -53,13 +51,14 @@ func (p *Printer) Print(log *relolog.Log) error {
 			continue
 		}
 		p.Shown[e.Result]++
-		if p.enc != nil {
-			if err := p.enc.Encode(e); err != nil {
+		if p.json != nil {
+			if err := p.json.write(p.w, e); err != nil {
 				return err
 			}
 		}
 	}
-	if p.enc != nil {
+	if p.json != nil {
+		p.json.forget()
 		return p.w.Flush()
 	}
 	if p.compare == nil && (p.first == "" || p.first == log.Kernel) {
