@@ -408,11 +408,30 @@ measure_packed() {
 		packed_size "series$n" "$dir"
 		packed_speed "series$n" "$dir"
 		result "want at most 1/9 of .btf.tar.xz, and to be 3 times faster than raw files"
+		packed_series "series$n" "$dir"
 	done < <(find "$tmp/xz" -name '*.btf.tar.xz' -printf '%h\n' | sort | uniq -c | awk '$1 >= 3 { print $2 }')
 	packed_size packed "$tmp/xz"
 	packed_speed packed "$tmp/xz"
 	result "want at most 1/5.5 of .btf.tar.xz, to be 8 times faster than that, and not slower than the tree"
 	"$tmp/btfgen" corpus list --sizes "$tmp/packed.btfc" | while IFS= read -r line; do result "$line"; done
+}
+
+# packed_series NAME DIR: thirty times as many kernels as there are in DIR, made as those of 'many' are.
+packed_series() {
+	local name=$1 dir=$2 n i
+	n=$((30 * $(find "$dir" -name '*.btf.tar.xz' | wc -l)))
+	"$tmp/btfgen" corpus extract -o "$tmp/series.raw/" "$dir" 2>/dev/null
+	"$tmp/helper" variants "$n" "$tmp/series" "$tmp/series.raw"
+	"$tmp/btfgen" corpus import -o "$tmp/series.btfc" "$tmp/series" 2>/dev/null
+	warm "$tmp/series" "$tmp/series.btfc"
+	fresh btfc raw
+	for ((i = 0; i < repeat; i++)); do
+		generate btfc -j "$jobs" --btf "$tmp/series.btfc" "${objs[@]}"
+		generate raw -j "$jobs" --btf "$tmp/series" "${objs[@]}"
+	done
+	result "$name as $n kernels, ${#objs[@]} objects, $jobs at once: wall time one file $(ms "$(wall btfc)"), raw files $(ms "$(wall raw)"):" \
+		"$(calc '%.1f' "$(wall raw)/$(wall btfc)") times faster; CPU time $(calc '%.1f' "$(cpu raw)/$(cpu btfc)") times less"
+	rm -rf "$tmp"/series{.raw,,.btfc}
 }
 
 # many_packed COUNT: the kernels of $tmp/many in one file.
