@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -227,39 +226,8 @@ func (f *File) lines(ctx context.Context, i int) (*lines, error) {
 	return l, nil
 }
 
-// knownLines remembers the lines that were read last, by kernel. It is safe for concurrent use.
-type knownLines struct {
-	mu   sync.Mutex
-	last []linesOf // the one used last at the end
-}
-
-type linesOf struct {
-	kernel int
-	*lines
-}
-
-// keepLines is how many are remembered: what kernels of a series are told from, mostly.
+// keepLines is how many lists of lines are remembered: what kernels of a series are told from, mostly.
 const keepLines = 4
-
-func (k *knownLines) get(i int) *lines {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	at := slices.IndexFunc(k.last, func(l linesOf) bool { return l.kernel == i })
-	if at < 0 {
-		return nil
-	}
-	l := k.last[at]
-	k.last = append(slices.Delete(k.last, at, at+1), l)
-	return l.lines
-}
-
-func (k *knownLines) put(i int, l *lines) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.last = slices.DeleteFunc(k.last, func(l linesOf) bool { return l.kernel == i })
-	k.last = append(k.last, linesOf{i, l})
-	k.last = slices.Delete(k.last, 0, max(len(k.last)-keepLines, 0))
-}
 
 // Extras says what else is known of the kernel, which must stay as it is until the kernel has been made.
 func (k *Kernel) Extras(x Extras) error {

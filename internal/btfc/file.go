@@ -26,7 +26,8 @@ type File struct {
 	entries []Entry
 	end     int64 // of the chunks
 	states  states
-	known   knownLines
+	known   recent[*lines]       // extras
+	modules recent[*moduleState] // kernels with these
 
 	expected []bool // which kernels will be read, with those that they are told from; nil for nobody knows
 
@@ -97,6 +98,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 
 func newFile(r io.ReaderAt, entries []Entry, end int64) *File {
 	f := &File{r: r, entries: entries, end: end}
+	f.known.keep, f.modules.keep = keepLines, keepModules
 	f.states.file = f
 	return f
 }
@@ -279,17 +281,3 @@ func (f *File) Check(i int, btf []byte) error {
 }
 
 var errSum = errors.New("its SHA-256 is another one")
-
-// Modules returns the BTF of the modules of kernel i that are wanted, in order of their names.
-func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool) ([]Module, error) {
-	e := &f.entries[i]
-	if e.Modules == 0 {
-		return nil, nil
-	}
-	offset, packed := e.chunk()
-	b, err := f.chunk(ctx, offset+packed, e.ModulesPacked, e.modules, nil)
-	if err != nil {
-		return nil, err
-	}
-	return readModules(ctx, func() (*state, error) { return f.states.get(ctx, i) }, b, e.Modules, wanted)
-}

@@ -41,13 +41,14 @@ type Entry struct {
 	Config, Symbols int64 // bytes of the extras; 0 for what is not known
 	ExtrasPacked    int64 // bytes of their chunk
 
-	parent     int // number of the kernel that it is told from, or -1
-	offset     int64
-	payload    int64   // bytes of the chunk, unpacked
-	modules    int64   // bytes of the modules' chunk, unpacked
-	extrasFrom int     // number of the kernel whose extras they are told from, or -1
-	head       bool    // the first of its series
-	sketch     *Sketch // of such
+	parent      int // number of the kernel that it is told from, or -1
+	offset      int64
+	payload     int64   // bytes of the chunk, unpacked
+	modules     int64   // bytes of the modules' chunk, unpacked
+	modulesFrom int     // number of the ancestor whose modules they are told from, or -1
+	extrasFrom  int     // number of the kernel whose extras they are told from, or -1
+	head        bool    // the first of its series
+	sketch      *Sketch // of such
 }
 
 // Made says of BTF what made it, such as "pahole v1.24", and the SHA-256 of the file with the DWARF that it was made of.
@@ -111,6 +112,11 @@ func appendIndex(b []byte, entries []Entry) []byte {
 		if e.Modules > 0 {
 			b = binary.AppendUvarint(b, uint64(e.ModulesPacked))
 			b = binary.AppendUvarint(b, uint64(e.modules))
+			from := 0
+			if e.modulesFrom >= 0 {
+				from = i - e.modulesFrom
+			}
+			b = binary.AppendUvarint(b, uint64(from))
 			b = append(b, e.ModulesSum[:]...)
 		}
 		if e.head {
@@ -132,7 +138,7 @@ func parseIndex(b []byte, end int64) ([]Entry, error) {
 	seen := make(map[kernel.Key]bool, room)
 	last := ""
 	for i := range n {
-		e := Entry{parent: -1, extrasFrom: -1}
+		e := Entry{parent: -1, modulesFrom: -1, extrasFrom: -1}
 		shared := c.Uvarint()
 		if shared > uint64(len(last)) {
 			return nil, errors.New("index: a key shares more than there is")
@@ -155,6 +161,9 @@ func parseIndex(b []byte, end int64) ([]Entry, error) {
 		}
 		if c.Err != nil {
 			break
+		}
+		if e.modulesFrom >= 0 && (entries[e.modulesFrom].Modules == 0 || !isAncestor(entries, e.modulesFrom, e.parent)) {
+			return nil, fmt.Errorf("index: kernel %s: its modules are told from those of one that has none, or is not one of its ancestors", e.Key)
 		}
 		entries = append(entries, e)
 	}
@@ -198,6 +207,9 @@ func (e *Entry) parse(c *btfa.Cursor, i int) error {
 	if e.Modules > 0 {
 		e.ModulesPacked, e.modules = size("bytes of a chunk"), size("bytes of modules")
 		e.Packed += e.ModulesPacked
+		if back := c.Count(i, "kernels back"); back > 0 {
+			e.modulesFrom = i - back
+		}
 		copy(e.ModulesSum[:], c.Bytes(SumSize))
 	}
 	if e.head {
@@ -212,6 +224,14 @@ func (e *Entry) parse(c *btfa.Cursor, i int) error {
 		return errors.New("kept as bytes, but not as its own")
 	}
 	return nil
+}
+
+// isAncestor reports whether kernel i is another one or what that is told from, and that from, in as many steps as there may be.
+func isAncestor(entries []Entry, i, of int) bool {
+	for n := 0; of > i && n < limits.CorpusDepth; n++ {
+		of = entries[of].parent
+	}
+	return of == i
 }
 
 // appendExtras appends what an index has of the kernels whose extras are there: nothing if none has.

@@ -11,7 +11,8 @@ import (
 
 // known is what a writer looks up in a parent's state.
 type known struct {
-	names    map[string]uint32
+	names    map[string]uint32 // the first number of each
+	numNames int
 	entities map[ordinal]uint32
 	contents map[uint64]uint32 // one content by its hash
 	latest   []uint32          // content of each entity: the parent's, or else the last one
@@ -26,10 +27,13 @@ type ordinal struct {
 
 // newKnown gathers what is known of a state.
 func newKnown(st *state) *known {
-	k := &known{names: make(map[string]uint32, st.numNames), contents: make(map[uint64]uint32, st.numContents)}
+	k := &known{names: make(map[string]uint32, st.numNames), numNames: st.numNames, contents: make(map[uint64]uint32, st.numContents)}
 	for i := range uint32(st.numNames) {
 		t := st.name(i)
-		k.names[string(t[:len(t)-1])] = i
+		t = t[:len(t)-1]
+		if _, ok := k.names[string(t)]; !ok {
+			k.names[string(t)] = i
+		}
 	}
 	k.latest = make([]uint32, st.numEnts+1)
 	k.in = make([]uint32, st.numEnts+1)
@@ -216,7 +220,7 @@ func (p *parsed) take(k *known, blob []byte, base int, baseNames []uint32) (rest
 		n, ok := k.names[string(t)]
 		if !ok {
 			if n, ok = p.own[string(t)]; !ok {
-				n = uint32(len(k.names) + len(p.fresh))
+				n = uint32(k.numNames + len(p.fresh))
 				p.own[string(t)] = n
 				p.fresh = append(p.fresh, t)
 			}
@@ -290,8 +294,8 @@ type matching struct {
 	numEnts uint32
 }
 
-// match finds out what of a kernel the parent has.
-func match(parent *state, k *known, p *parsed) *matching {
+// match finds out what of a kernel the parent has. The first types are those that the parent begins with, so many as base.
+func match(parent *state, k *known, p *parsed, base int) *matching {
 	n := len(p.types) - 1
 	order := make([]uint32, n)
 	for i := range order {
@@ -299,7 +303,14 @@ func match(parent *state, k *known, p *parsed) *matching {
 	}
 	m := &matching{entity: make([]uint32, n+1), fresh: make([]bool, n+1), items: make([]item, n), numEnts: parent.numEnts}
 	h := newHasher(n, n, order, func(id uint32) []uint32 { return p.types[id] })
-	h.ordinals(order, func(o ordinal, id uint32) { m.entity[id] = k.entities[o] })
+	h.ordinals(order, func(o ordinal, id uint32) {
+		if e := k.entities[o]; int(k.in[e]) > base || k.in[e] == 0 {
+			m.entity[id] = e
+		}
+	})
+	for id := uint32(1); int(id) <= base; id++ {
+		m.entity[id] = parent.entity(parent.types[id-1])
+	}
 	// What only earlier ancestors have can be taken up again only as it was. That of its parts which cannot is new.
 	buf := make([]uint32, 0, 64)
 	content := func(id uint32) (uint32, bool) {
@@ -329,6 +340,10 @@ func match(parent *state, k *known, p *parsed) *matching {
 	}
 	for id := uint32(1); int(id) <= n; id++ {
 		e := m.entity[id]
+		if int(id) <= base {
+			m.items[id-1] = item{runCopy, id - 1}
+			continue
+		}
 		if e == 0 {
 			m.numEnts++
 			m.items[id-1] = item{kind: runNew}

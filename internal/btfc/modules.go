@@ -13,13 +13,14 @@ import (
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // The modules of a kernel are told together, as one more kernel that has all of its types and, behind these, those of one module after
 // the other. Types and names of the kernel, which split BTF refers to by number, are thus what they are for other types of
-// the kernel, and what modules have in common is guessed from the modules before. Each module's strings are told as the order in which
-// its types use names first.
+// the kernel, and what modules have in common is guessed from the modules before. What that kernel is told from knows all that the kernel does and,
+// of the next of the kernel's ancestors that has modules, these. Each module's strings are told as the order in which its types use names first.
 
 // table says of each module how it is told.
 type table struct {
@@ -50,13 +51,12 @@ func joinModules(modules []Module) ([]byte, error) {
 // modules returns what the chunk of modules holds. st is the state of their kernel, nil if that is kept as bytes.
 func (w *Writer) modules(ctx context.Context, k *Kernel, st *state) ([][]byte, error) {
 	if st != nil {
-		if parts, err := encodeModules(ctx, st, w.knownOfParent(k.plan.number, st), k); err == nil {
-			all, err := readModules(ctx, func() (*state, error) { return st, nil }, slices.Concat(parts...), k.entry.Modules, func(string) bool { return true })
-			if err == nil && slices.EqualFunc(all, k.modules, func(a, b Module) bool { return bytes.Equal(a.BTF, b.BTF) }) {
-				return parts, nil
-			}
+		parts, m, err := w.tellModules(ctx, k, st)
+		if err == nil {
+			w.file.modules.put(k.plan.number, m)
+			return parts, nil
 		}
-		if ctx.Err() != nil {
+		if k.entry.modulesFrom = -1; ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}
@@ -68,6 +68,50 @@ func (w *Writer) modules(ctx context.Context, k *Kernel, st *state) ([][]byte, e
 	return [][]byte{head, {0, 0}, rest}, nil
 }
 
+// tellModules tells modules from their parts, and makes sure that they can be put together again. It chooses what they are told from.
+func (w *Writer) tellModules(ctx context.Context, k *Kernel, st *state) (parts [][]byte, m *moduleState, err error) {
+	e := &k.entry
+	for i := e.parent; i >= 0 && e.modulesFrom < 0; {
+		from, err := w.file.entry(ctx, i)
+		if err != nil {
+			return nil, nil, err
+		}
+		if from.Modules > 0 {
+			e.modulesFrom = i
+		}
+		i = from.parent
+	}
+	before, err := w.file.modulesBefore(ctx, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	base, err := st.with(before)
+	if err != nil {
+		return nil, nil, err
+	}
+	var known *known
+	if base == st {
+		known = w.knownOfParent(k.plan.number, st)
+	} else {
+		known = newKnown(base)
+	}
+	if parts, err = encodeModules(ctx, st, base, known, k); err != nil {
+		return nil, nil, err
+	}
+	c, err := parseModules(slices.Concat(parts...), e.Modules)
+	if err == nil {
+		m, err = c.join(ctx, st, base)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := c.read(ctx, m, func(string) bool { return true })
+	if err == nil && !slices.EqualFunc(all, k.modules, func(a, b Module) bool { return bytes.Equal(a.BTF, b.BTF) }) {
+		err = errModel
+	}
+	return parts, m, err
+}
+
 func appendTable(b []byte, t table) []byte {
 	b = append(append(b, t.name...), 0)
 	b = binary.AppendUvarint(b, uint64(t.types+1))
@@ -77,20 +121,20 @@ func appendTable(b []byte, t table) []byte {
 	return binary.AppendUvarint(b, uint64(t.bytes))
 }
 
-// encodeModules returns the chunk's parts. Modules that the model cannot tell are kept as bytes.
-func encodeModules(ctx context.Context, st *state, known *known, k *Kernel) ([][]byte, error) {
+// encodeModules returns the chunk's parts for modules of the kernel with state st, told from base. Modules that the model cannot tell are kept as bytes.
+func encodeModules(ctx context.Context, st, base *state, known *known, k *Kernel) ([][]byte, error) {
 	p, err := parse(known, k.btf)
 	if err != nil {
 		return nil, err
 	}
 	p.rest, p.strings = nil, nil
-	base := len(p.types)
+	first := len(p.types)
 	var head, rest []byte
 	all := make([]table, len(k.modules))
 	lists := make([][]uint32, len(k.modules))
 	for i, mod := range k.modules {
 		had := len(p.types)
-		own, list, _, err := p.take(known, mod.BTF, base, p.names)
+		own, list, _, err := p.take(known, mod.BTF, first, p.names)
 		t := table{mod.Name, len(p.types) - had, len(list), len(own)}
 		if err != nil {
 			p.types = p.types[:had]
@@ -100,12 +144,12 @@ func encodeModules(ctx context.Context, st *state, known *known, k *Kernel) ([][
 		all[i], lists[i] = t, list
 	}
 	p.used = make([]bool, len(p.fresh))
-	payload := slices.Concat(write(st, p, matchModules(st, p), nil).parts()...)
-	joined, err := decode(ctx, st, payload, math.MaxInt32, nil)
+	payload := slices.Concat(write(base, p, match(base, known, p, len(st.types)), nil).parts()...)
+	joined, err := decode(ctx, base, payload, math.MaxInt32, nil)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newModuleReader(st, joined)
+	r, err := newModuleReader(&moduleState{st, joined})
 	if err != nil {
 		return nil, err
 	}
@@ -117,21 +161,6 @@ func encodeModules(ctx context.Context, st *state, known *known, k *Kernel) ([][
 	}
 	head = binary.AppendUvarint(binary.AppendUvarint(head, uint64(len(o.runs))), uint64(len(o.far)))
 	return [][]byte{head, o.runs, o.far, rest, payload}, nil
-}
-
-// matchModules says that a kernel has the first types, and none of the others.
-func matchModules(st *state, p *parsed) *matching {
-	n := len(p.types)
-	m := &matching{entity: make([]uint32, n), fresh: make([]bool, n), items: make([]item, n-1), numEnts: st.numEnts}
-	for id := 1; id < n; id++ {
-		if id <= len(st.types) {
-			m.entity[id], m.items[id-1] = st.entity(st.types[id-1]), item{runCopy, uint32(id) - 1}
-			continue
-		}
-		m.numEnts++
-		m.entity[id], m.fresh[id], m.items[id-1] = m.numEnts, true, item{kind: runNew}
-	}
-	return m
 }
 
 // derivedItems tells a list of names by the order in which they are used.
@@ -163,8 +192,9 @@ type moduleReader struct {
 
 var errModules = errors.New("do not go with their kernel")
 
-// newModuleReader returns a reader of the modules of a kernel, which joined has behind the kernel's types.
-func newModuleReader(st, joined *state) (*moduleReader, error) {
+// newModuleReader returns a reader of the modules of a kernel, which m has behind the kernel's types.
+func newModuleReader(m *moduleState) (*moduleReader, error) {
+	st, joined := m.kernel, m.all
 	n := len(st.types)
 	if len(joined.types) < n || !slices.Equal(joined.types[:n], st.types) {
 		return nil, errModules
@@ -274,67 +304,88 @@ func (r *moduleReader) build(ctx context.Context, u *uses, list []uint32, rest [
 	return out, err
 }
 
-// readModules reads of the modules of a kernel those that are wanted, of its state, and what their chunk holds. The state is asked for if it is needed.
-func readModules(ctx context.Context, base func() (*state, error), payload []byte, n int, wanted func(name string) bool) ([]Module, error) {
-	c := btfa.NewCursor(payload)
-	all := make([]table, n)
-	some, told := false, 0
-	for i := range all {
-		t := &all[i]
+// moduleState is what is known when the modules of a kernel have been read.
+type moduleState struct {
+	kernel *state // of the kernel alone
+	all    *state // of it and its modules; that of the kernel if these are all kept as bytes
+}
+
+// keepModules is how many of them are remembered: those that others are told from next, and few, as they are large.
+const keepModules = 3
+
+// moduleChunk is a chunk of modules, taken apart.
+type moduleChunk struct {
+	all     []table
+	told    bool // some are not kept as bytes
+	o       *orderReader
+	rests   [][]byte
+	payload []byte // as that of a kernel, if some are told
+}
+
+// parseModules takes the chunk of n modules apart, which it goes on to refer to.
+func parseModules(payload []byte, n int) (*moduleChunk, error) {
+	cursor := btfa.NewCursor(payload)
+	c, m := &cursor, &moduleChunk{all: make([]table, n), rests: make([][]byte, n)}
+	for i := range m.all {
+		t := &m.all[i]
 		t.name = string(c.Text())
-		if i > 0 && all[i-1].name >= t.name {
+		if i > 0 && m.all[i-1].name >= t.name {
 			c.Fail(errors.New("names out of order"))
 		}
 		if t.types = c.Count(limits.PartSize, "types") - 1; t.types >= 0 {
 			t.strings = c.Count(limits.PartSize, "strings")
-			told++
+			m.told = true
 		}
 		t.bytes = c.Count(len(payload), "bytes")
-		some = some || wanted(t.name)
 	}
 	numRuns := c.Count(len(payload), "bytes")
 	numFar := c.Count(len(payload), "bytes")
 	runs, far := btfa.NewCursor(c.Bytes(numRuns)), btfa.NewCursor(c.Bytes(numFar))
-	o := &orderReader{runs: &runs, starts: new(btfa.Cursor), far: &far, place: newPlace(0)}
-	rests := make([][]byte, n)
-	for i := range all {
-		rests[i] = c.Bytes(all[i].bytes)
+	m.o = &orderReader{runs: &runs, starts: new(btfa.Cursor), far: &far, place: newPlace(0)}
+	for i := range m.rests {
+		m.rests[i] = c.Bytes(m.all[i].bytes)
 	}
-	if c.Err != nil || !some {
-		return nil, c.Err
+	if m.told {
+		m.payload = c.Rest()
 	}
+	c.End()
+	return m, c.Err
+}
+
+// join returns the state of a kernel with the modules of a chunk, told from base.
+func (c *moduleChunk) join(ctx context.Context, kernel, base *state) (*moduleState, error) {
+	if !c.told {
+		return &moduleState{kernel, kernel}, nil
+	}
+	all, err := decode(ctx, base, c.payload, math.MaxInt32, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &moduleState{kernel, all}, nil
+}
+
+// read returns the modules that are wanted. It is called once.
+func (c *moduleChunk) read(ctx context.Context, m *moduleState, wanted func(name string) bool) (out []Module, err error) {
 	var r *moduleReader
-	if told > 0 {
-		st, err := base()
-		if err != nil {
-			return nil, err
-		}
-		joined, err := decode(ctx, st, c.Rest(), math.MaxInt32, nil)
-		if err != nil {
-			return nil, err
-		}
-		if r, err = newModuleReader(st, joined); err != nil {
+	if c.told {
+		if r, err = newModuleReader(m); err != nil {
 			return nil, err
 		}
 	}
-	if c.End(); c.Err != nil {
-		return nil, c.Err
-	}
-	var out []Module
 	room := limits.PartSize
-	for i, t := range all {
+	for i, t := range c.all {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		btf := rests[i]
+		btf := c.rests[i]
 		if t.types >= 0 {
 			if t.types > len(r.st.types)-r.at {
 				return nil, errWrong
 			}
 			u := r.next(t.types)
-			list, err := r.list(o, u, t.strings)
+			list, err := r.list(c.o, u, t.strings)
 			if err == nil {
-				btf, err = r.build(ctx, u, list, rests[i], room)
+				btf, err = r.build(ctx, u, list, c.rests[i], room)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", t.name, err)
@@ -347,8 +398,155 @@ func readModules(ctx context.Context, base func() (*state, error), payload []byt
 			out = append(out, Module{t.name, btf})
 		}
 	}
-	if r != nil && r.at != len(r.st.types) || runs.Len()+far.Len() > 0 {
+	if r != nil && r.at != len(r.st.types) || c.o.runs.Len()+c.o.far.Len() > 0 {
 		return nil, errWrong
 	}
 	return out, nil
+}
+
+// Modules returns the BTF of the modules of kernel i that are wanted, in order of their names.
+func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool) ([]Module, error) {
+	if f.entries[i].Modules == 0 {
+		return nil, nil
+	}
+	c, err := f.moduleChunk(ctx, i)
+	if err != nil || !slices.ContainsFunc(c.all, func(t table) bool { return wanted(t.name) }) {
+		return nil, err
+	}
+	m := f.modules.get(i)
+	if m == nil {
+		from, err := f.modulesBefore(ctx, &f.entries[i])
+		if err == nil {
+			m, err = f.join(ctx, i, c, from)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c.read(ctx, m, wanted)
+}
+
+// moduleChunk reads the chunk of the modules of kernel i.
+func (f *File) moduleChunk(ctx context.Context, i int) (*moduleChunk, error) {
+	e, err := f.entry(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	offset, packed := e.chunk()
+	payload, err := f.chunk(ctx, offset+packed, e.ModulesPacked, e.modules, nil)
+	if err != nil {
+		return nil, err
+	}
+	return parseModules(payload, e.Modules)
+}
+
+// join returns the state of kernel i with its modules, of which c is the chunk, and remembers it. It is told from what modulesBefore returns.
+func (f *File) join(ctx context.Context, i int, c *moduleChunk, from *moduleState) (m *moduleState, err error) {
+	var st, base *state
+	if c.told {
+		if st, err = f.states.get(ctx, i); err == nil {
+			base, err = st.with(from)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if m, err = c.join(ctx, st, base); err == nil {
+		f.modules.put(i, m)
+	}
+	return m, err
+}
+
+// modulesBefore returns the state of the modules that those of a kernel are told from, or nil. What these are told from is read first, one after
+// the other.
+func (f *File) modulesBefore(ctx context.Context, e *Entry) (m *moduleState, err error) {
+	var todo []int
+	for i := e.modulesFrom; i >= 0 && m == nil; {
+		if m = f.modules.get(i); m == nil {
+			from, err := f.entry(ctx, i)
+			if err != nil {
+				return nil, err
+			}
+			todo = append(todo, i)
+			i = from.modulesFrom
+		}
+	}
+	for _, i := range slices.Backward(todo) {
+		c, err := f.moduleChunk(ctx, i)
+		if err == nil {
+			m, err = f.join(ctx, i, c, m)
+		}
+		if err != nil {
+			return nil, f.states.wrap(ctx, i, err)
+		}
+	}
+	return m, nil
+}
+
+// with returns a state that knows all that st does, numbered as there, and behind that what m knows of the modules of one of its ancestors. Its types are
+// those of st, and those of these modules that are none of them. Where m is nil or knows nothing, st is enough.
+func (st *state) with(m *moduleState) (*state, error) {
+	if m == nil || m.all == m.kernel {
+		return st, nil
+	}
+	from, known := m.all, m.kernel
+	names, contents := from.numNames-known.numNames, from.numContents-known.numContents
+	v := &state{
+		names: goOn(st.names, st.numNames, names), numNames: st.numNames, textBytes: st.textBytes + from.textBytes - known.textBytes,
+		contents: goOn(st.contents, st.numContents, contents), numContents: st.numContents, numWords: st.numWords + from.numWords - known.numWords,
+		numEnts: st.numEnts + from.numEnts - known.numEnts, types: slices.Clip(st.types),
+		nameRank: st.nameRank, entRank: st.entRank, nameGuess: st.nameGuess, refGuess: st.refGuess,
+	}
+	if v.textBytes+4*(v.numWords+v.numNames+names+v.numContents+contents) > limits.CorpusChain {
+		return nil, &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is told from"}
+	}
+	after := func(n, known, own uint32) uint32 { // the number that n has here
+		if n < known {
+			return n
+		}
+		return n - known + own
+	}
+	name := func(n uint32) uint32 { return after(n, uint32(known.numNames), uint32(st.numNames)) }
+	entity := func(e uint32) uint32 { return after(e, known.numEnts+1, st.numEnts+1) }
+	for i := range uint32(names) {
+		p, at := v.names[v.numNames>>pageBits], v.numNames%pageLen
+		if i == 0 {
+			p.text = slices.Clip(p.text) // what lies behind that is another page's
+		}
+		p.text = append(p.text, from.name(uint32(known.numNames)+i)...)
+		p.ends[at+1] = uint32(len(p.text))
+		v.numNames++
+	}
+	for i := range uint32(contents) {
+		p, at := v.contents[v.numContents>>pageBits], v.numContents%pageLen
+		if i == 0 {
+			p.words = slices.Clip(p.words)
+		}
+		first := len(p.words)
+		p.words = append(p.words, from.content(uint32(known.numContents)+i)...)
+		w := p.words[first:]
+		for i, word := range words(w) {
+			switch word {
+			case btfenc.Name:
+				w[i] = name(w[i])
+			case btfenc.Ref:
+				w[i] = entity(w[i])
+			}
+		}
+		p.ends[at+1] = uint32(len(p.words))
+		p.entity[at] = entity(from.entity(uint32(known.numContents) + i))
+		v.numContents++
+	}
+	there := make([]bool, v.numEnts+1)
+	for _, c := range st.types {
+		there[st.entity(c)] = true
+	}
+	for _, c := range from.types[len(known.types):] {
+		c = after(c, uint32(known.numContents), uint32(st.numContents))
+		if e := v.entity(c); !there[e] {
+			there[e] = true
+			v.types = append(v.types, c)
+		}
+	}
+	return v, nil
 }

@@ -6,14 +6,16 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/raceflag"
 )
 
-// splitBTF is split BTF with structs of its own by these names, whose members are the first type of a kernel and each other.
+// splitBTF is split BTF with structs of its own by these names, whose members are types of a kernel and each other.
 func splitBTF(order interface {
 	binary.ByteOrder
 	binary.AppendByteOrder
@@ -29,10 +31,14 @@ func splitBTF(order interface {
 	base := uint32(sec.strings.end - sec.strings.start)
 	var own, strs []byte
 	for i := range n {
+		first := uint32(i)%4 + 1 // an integer
+		if i%10 == 0 {
+			first = uint32(i*7)%types + 1
+		}
 		at := base + uint32(len(strs))
 		strs = append(strs, name(i)...)
 		strs = append(strs, 0)
-		for _, v := range []uint32{at, uint32(btfenc.KindStruct)<<24 | 2, 16, 1, 1, 0, at, types + 1 + uint32(i*5%n), 64} {
+		for _, v := range []uint32{at, uint32(btfenc.KindStruct)<<24 | 2, 16, 1, first, 0, at, types + 1 + uint32(i*5%n), 64} {
 			own = append(own, order.AppendUint32(nil, v)...)
 		}
 	}
@@ -80,6 +86,111 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// TestModuleSeries packs builds of a series with modules, which change and go, as the kernels do: each is told from the one that the kernel is told from, if
+// that has some.
+func TestModuleSeries(t *testing.T) {
+	for _, order := range []interface {
+		binary.ByteOrder
+		binary.AppendByteOrder
+	}{binary.LittleEndian, binary.BigEndian} {
+		var all []input
+		for n := range 12 {
+			k := in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, order, n))
+			for m := range 10 {
+				switch {
+				case n == 4, m == n: // none at all, and one that is gone
+					continue
+				case n == 6:
+					k.modules = append(k.modules, Module{fmt.Sprintf("m%d", m), []byte("as bytes")})
+					continue
+				}
+				k.modules = append(k.modules, Module{fmt.Sprintf("m%d", m), splitBTF(order, k.btf, 200, func(i int) string {
+					switch {
+					case i%25 == n: // another one in each
+						return fmt.Sprintf("m%d_%d_%d", m, i, n)
+					case i < 50: // the kernel has some of these, if not always
+						return fmt.Sprintf("s%d", (i*7+m)%90)
+					}
+					return fmt.Sprintf("m%d_%x", m, i*i*i)
+				})})
+			}
+			all = append(all, k)
+		}
+		data := written(t, nil, all...)
+		f := open(t, data)
+		same(t, f, all...)
+		second(t, data, all...)
+		for i, e := range f.Entries() {
+			if alone := i == 0 || i == 4 || i == 6; alone != (e.modulesFrom < 0) {
+				t.Errorf("%s: modules are told from kernel %d", e.Key, e.modulesFrom)
+			}
+		}
+
+		// The same kernels, but one, from that file.
+		for _, gone := range []int{-1, 0, 2, 5} {
+			w, err := NewWriter(nil, t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rest []input
+			for i := range all {
+				if i == gone {
+					continue
+				}
+				rest = append(rest, all[i])
+				if added, err := all[i].add(w, f, i); err != nil || !added {
+					t.Fatalf("%s: added %v, error %v", all[i].key, added, err)
+				}
+			}
+			var out bytes.Buffer
+			if _, err := w.WriteTo(&out); err != nil {
+				t.Fatal(err)
+			}
+			w.Discard()
+			if gone < 0 && !bytes.Equal(out.Bytes(), data) {
+				t.Error("a copy of all kernels is another file")
+			}
+			same(t, open(t, out.Bytes()), rest...)
+		}
+		half := open(t, written(t, nil, all[:5]...))
+		same(t, open(t, written(t, half, all[5:]...)), all...)
+	}
+}
+
+// Modules are told from those of an ancestor, which has some. They take little if they are the same.
+func TestModuleIndex(t *testing.T) {
+	var all []input
+	r := rand.New(rand.NewPCG(1, 2))
+	var names []string
+	for range 500 {
+		names = append(names, strconv.FormatUint(r.Uint64(), 36))
+	}
+	for n := range 6 {
+		k := in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, binary.LittleEndian, n))
+		if n > 0 {
+			k.modules = []Module{{"m", splitBTF(binary.LittleEndian, k.btf, len(names), func(i int) string { return names[i] })}}
+		}
+		all = append(all, k)
+	}
+	f := open(t, written(t, nil, all...))
+	for i := 1; i < len(all); i++ {
+		if e, first := f.entries[i], f.entries[1].ModulesPacked; e.modulesFrom >= 0 && e.ModulesPacked > first/4 {
+			t.Errorf("kernel %d: modules of %d bytes, the first of %d", i, e.ModulesPacked, first)
+		}
+		for from := -1; from < i; from++ {
+			entries := slices.Clone(f.entries)
+			entries[i].modulesFrom = from
+			ancestor := from < 0
+			for at := entries[i].parent; at >= 0; at = entries[at].parent {
+				ancestor = ancestor || at == from && from > 0
+			}
+			if got, err := parseIndex(appendIndex(nil, entries), f.end); (err == nil) != ancestor || ancestor && got[i].modulesFrom != from {
+				t.Errorf("kernel %d, told from %d, its modules from %d: error %v", i, entries[i].parent, from, err)
+			}
+		}
+	}
+}
+
 // TestDamagedModules reads chunks of modules in which every third byte is changed, or is where they end.
 func TestDamagedModules(t *testing.T) {
 	raceflag.SkipSerial(t)
@@ -91,16 +202,94 @@ func TestDamagedModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := func() (*state, error) { return f.states.get(ctx, 0) }
+	st, err := f.states.get(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readModules := func(payload []byte) ([]Module, error) {
+		c, err := parseModules(payload, e.Modules)
+		if err != nil {
+			return nil, err
+		}
+		m, err := c.join(ctx, st, st)
+		if err != nil {
+			return nil, err
+		}
+		return c.read(ctx, m, func(string) bool { return true })
+	}
 	for at := 0; at < len(good); at += 3 {
 		bad := bytes.Clone(good)
 		bad[at] ^= 0x15
-		all, err := readModules(ctx, st, bad, e.Modules, func(string) bool { return true })
+		all, err := readModules(bad)
 		if err == nil && len(all) != len(k.modules) {
 			t.Errorf("byte %d changed: %d modules and no error", at, len(all))
 		}
-		if _, err := readModules(ctx, st, good[:at], e.Modules, func(string) bool { return true }); err == nil {
+		if _, err := readModules(good[:at]); err == nil {
 			t.Errorf("cut to %d of %d bytes: no error", at, len(good))
 		}
 	}
+}
+
+// FuzzModules reads chunks of modules that are damaged, told from a kernel and from that and another one's modules: there is an error, or modules, of which
+// others can be told.
+func FuzzModules(f *testing.F) {
+	var all []input
+	for n := range 2 {
+		k := in(fmt.Sprintf("6.1.0-%d-amd64", n), build(f, binary.LittleEndian, n))
+		for m := range 2 {
+			k.modules = append(k.modules, Module{fmt.Sprintf("m%d", m), splitBTF(binary.LittleEndian, k.btf, 10, func(i int) string { return fmt.Sprintf("s%d", i*7) })})
+		}
+		all = append(all, k)
+	}
+	file := open(f, written(f, nil, all...))
+	var states, bases [2]*state
+	for i := range bases {
+		e := &file.entries[i]
+		if e.modulesFrom != i-1 {
+			f.Fatalf("modules of kernel %d are told from %d", i, e.modulesFrom)
+		}
+		var err error
+		if states[i], err = file.states.get(ctx, i); err != nil {
+			f.Fatal(err)
+		}
+		before, err := file.modulesBefore(ctx, e)
+		if err == nil {
+			bases[i], err = states[i].with(before)
+		}
+		if err != nil {
+			f.Fatal(err)
+		}
+		offset, n := e.chunk()
+		chunk, err := file.chunk(ctx, offset+n, e.ModulesPacked, e.modules, nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(chunk, i == 1, uint8(2))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, second bool, n uint8) {
+		i := 0
+		if second {
+			i = 1
+		}
+		c, err := parseModules(data, int(n))
+		if err != nil {
+			return
+		}
+		m, err := c.join(ctx, states[i], bases[i])
+		if err != nil {
+			return
+		}
+		got, err := c.read(ctx, m, func(string) bool { return true })
+		if err != nil {
+			return
+		}
+		if len(got) != int(n) {
+			t.Errorf("%d modules, want %d", len(got), n)
+		}
+		if i == 0 {
+			if st, err := states[1].with(m); err != nil || len(st.types) < len(states[1].types) {
+				t.Errorf("nothing can be told from these: %v", err)
+			}
+		}
+	})
 }

@@ -86,6 +86,10 @@ func (w *Writer) copy(p *plan) bool {
 	if ok {
 		w.copied[k.number] = len(w.plans)
 		p.parent, p.head, p.sketch, p.copied = parent, o.head, o.sketch, true
+		p.modulesFrom = -1
+		if o.modulesFrom >= 0 {
+			p.modulesFrom = w.copied[o.modulesFrom] // an ancestor
+		}
 	}
 	return ok
 }

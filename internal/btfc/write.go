@@ -56,7 +56,7 @@ func encode(parent *state, k *known, blob []byte) (*streams, error) {
 	if err != nil {
 		return nil, err
 	}
-	return write(parent, p, match(parent, k, p), strings), nil
+	return write(parent, p, match(parent, k, p, 0), strings), nil
 }
 
 // write returns the streams of BTF of which m says what the parent has. strings are those of the parent.

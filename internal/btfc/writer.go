@@ -147,7 +147,7 @@ func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 		return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of BTF"}
 	}
 	k := &Kernel{
-		entry: Entry{Key: key, Size: int64(len(btf)), Sum: sha256.Sum256(btf), Modules: len(modules), parent: -1, extrasFrom: -1},
+		entry: Entry{Key: key, Size: int64(len(btf)), Sum: sha256.Sum256(btf), Modules: len(modules), parent: -1, modulesFrom: -1, extrasFrom: -1},
 		btf:   btf, modules: modules, made: make(chan struct{}), written: make(chan struct{}),
 	}
 	if len(modules) > 0 {

@@ -384,8 +384,41 @@ class Reader:
         return rest
 
 
-def modules(st, payload, n):
-    """The names and BTF of the modules of a kernel, whose state is st."""
+def joined(st, ancestor, all):
+    """What the modules of a kernel with state st are told from: all is the state of an ancestor and its modules."""
+    v = State(st)
+    v.types = list(st.types)
+    after = lambda n, known, own: n if n < known else n - known + own
+    name = lambda n: after(n, len(ancestor.names), len(st.names))
+    entity = lambda e: after(e, ancestor.entities + 1, st.entities + 1)
+    v.names += all.names[len(ancestor.names):]
+    v.entities += all.entities - ancestor.entities
+    for c in range(len(ancestor.contents), len(all.contents)):
+        w = list(all.contents[c])
+        kind = w[1] >> 24 & 127
+        w[0] = name(w[0])
+        if kind in REF:
+            w[2] = entity(w[2])
+        if kind == ARRAY:
+            w[3:5] = entity(w[3]), entity(w[4])
+        if kind in ELEM:
+            for i in range(3, len(w), ELEM[kind]):
+                w[i] = entity(w[i]) if kind == DATASEC else name(w[i])
+                if kind in (STRUCT, UNION, PROTO):
+                    w[i + 1] = entity(w[i + 1])
+        v.contents.append(w)
+        v.entity.append(entity(all.entity[c]))
+    there = set(st.entity[c] for c in st.types)
+    for c in all.types[len(ancestor.types):]:
+        c = after(c, len(ancestor.contents), len(st.contents))
+        if v.entity[c] not in there:
+            there.add(v.entity[c])
+            v.types.append(c)
+    return v
+
+
+def modules(st, base, payload, n):
+    """The names and BTF of the modules of a kernel with state st, told from base; and the state of all."""
     s = Stream(payload)
     table = []
     for _ in range(n):
@@ -397,10 +430,10 @@ def modules(st, payload, n):
     assert [t[0] for t in table] == sorted(set(t[0] for t in table))
     if all(types < 0 for _, types, _, _ in table):
         assert s.at == len(payload)
-        return [(t[0], rest) for t, rest in zip(table, rests)]
-    r = Reader(st, s.bytes(len(payload) - s.at))
-    joined, at, old, out = r.st, len(st.types), 0, []
-    assert joined.types[:at] == st.types
+        return [(t[0], rest) for t, rest in zip(table, rests)], st
+    r = Reader(base, s.bytes(len(payload) - s.at))
+    both, at, old, out = r.st, len(st.types), 0, []
+    assert both.types[:at] == st.types
     base = {0: 0}
     for i, c in enumerate(st.types):
         base[st.entity[c]] = i + 1
@@ -412,10 +445,10 @@ def modules(st, payload, n):
         if n_types < 0:
             out.append((name, rest))
             continue
-        own = joined.types[at:at + n_types]
+        own = both.types[at:at + n_types]
         assert len(own) == n_types
         at += n_types
-        uses, have, strings = used(joined, own), set(base_offsets), []
+        uses, have, strings = used(both, own), set(base_offsets), []
         while len(strings) < n_strings:
             v = runs.number()
             kind, count = v & 3, (v >> 2) + 1
@@ -437,12 +470,12 @@ def modules(st, payload, n):
         for x in strings:
             if x:
                 offsets[x] = base_len + len(text)
-            text += joined.names[x] + b"\0"
+            text += both.names[x] + b"\0"
         for i, c in enumerate(own):
-            ids[joined.entity[c]] = len(st.types) + i + 1
+            ids[both.entity[c]] = len(st.types) + i + 1
         out.append((name, r.blob(rest, own, offsets, text, ids)))
-    assert at == len(joined.types) and runs.at == len(runs.data) and far.at == len(far.data)
-    return out
+    assert at == len(both.types) and runs.at == len(runs.data) and far.at == len(far.data)
+    return out, both
 
 
 def lines(parent, payload, config, symbols):
@@ -483,10 +516,11 @@ def main(path):
         if how & 4:
             assert index.text() and index.bytes(32)
         if n_modules:
-            packed_modules, size_modules, sum_modules = index.number(), index.number(), index.bytes(32)
+            packed_modules, size_modules, back, sum_modules = index.number(), index.number(), index.number(), index.bytes(32)
+            told_modules = packed_modules, size_modules, i - back if back else None, sum_modules
         if how & 2:
             index.bytes(256)
-        kernels.append((key, how, packed, payload, size, total, n_modules, (packed_modules, size_modules, sum_modules) if n_modules else None))
+        kernels.append((key, how, packed, payload, size, total, n_modules, told_modules if n_modules else None))
     extras, last = {}, 0
     if index.at < len(index.data):
         for _ in range(index.number()):
@@ -494,6 +528,7 @@ def main(path):
             back = index.number()
             assert last not in extras and (back == 0 or last - back in extras)
             extras[last] = [last - back if back else None] + [index.number() for _ in range(3)]
+    both = {}  # states of kernels with their modules
     for i, (key, how, packed, payload, size, total, n_modules, told) in enumerate(kernels):
         chunk = unpack(data[at:at + packed], payload)
         at += packed
@@ -506,13 +541,16 @@ def main(path):
             btf = r.btf(size)
         assert len(btf) == size and hashlib.sha256(btf).digest() == total, key
         if n_modules:
-            packed_modules, size_modules, sum_modules = told
+            packed_modules, size_modules, told_from, sum_modules = told
             chunk = unpack(data[at:at + packed_modules], size_modules)
             at += packed_modules
-            all = modules(states[i], chunk, n_modules)
+            base = states[i]
+            if told_from is not None and both[told_from] is not states[told_from]:
+                base = joined(states[i], states[told_from], both[told_from])
+            all, both[i] = modules(states[i], base, chunk, n_modules)
             assert len(set(name for name, _ in all)) == n_modules
-            joined = b"".join(name + b"\0" + number(len(b)) for name, b in all) + b"".join(b for _, b in all)
-            assert hashlib.sha256(joined).digest() == sum_modules
+            text = b"".join(name + b"\0" + number(len(b)) for name, b in all) + b"".join(b for _, b in all)
+            assert hashlib.sha256(text).digest() == sum_modules
         more = []
         if i in extras:
             told_from, packed, config, symbols = extras[i]
