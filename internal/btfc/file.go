@@ -106,8 +106,8 @@ func newFile(r io.ReaderAt, entries []Entry, end int64) *File {
 // Entries returns the kernels in the order in which they were added. They must not be changed.
 func (f *File) Entries() []Entry { return f.entries }
 
-// Expect says which kernels will be read: what it takes to tell others from them is not kept then, nor copied where one alone is. What else is
-// read takes its time. It is called before anything is read.
+// Expect says which kernels will be read, mostly once each: what it takes to tell others from them is not kept then, nor copied where one alone is told from a
+// kernel. Others can be read, too, but may take longer. It is called before anything is read.
 func (f *File) Expect(kernels []int) {
 	f.expected = make([]bool, len(f.entries))
 	for _, i := range kernels {
