@@ -158,8 +158,10 @@ func (st *state) sortNames(all []named) error {
 	var todo []group
 	for g := (group{end: uint32(len(all))}); ; {
 		some := all[g.start:g.end]
-		for i := range some {
-			some[i].bytes = st.eightBytes(some[i].name, g.from)
+		if g.from > 0 { // else they are there
+			for i := range some {
+				some[i].bytes = st.eightBytes(some[i].name, g.from)
+			}
 		}
 		if len(some) < fewNames {
 			slices.SortFunc(some, func(a, b named) int { return cmp.Or(cmp.Compare(a.bytes, b.bytes), cmp.Compare(a.at, b.at)) })

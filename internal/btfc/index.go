@@ -87,11 +87,7 @@ func appendIndex(b []byte, entries []Entry) []byte {
 		last = text
 		b = binary.AppendUvarint(b, uint64(n))
 		b = append(append(b, text[n:]...), 0)
-		how := uint64(0)
-		if e.parent >= 0 {
-			how = uint64(i - e.parent)
-		}
-		how <<= entryBits
+		how := back(i, e.parent) << entryBits
 		if e.Plain {
 			how |= entryPlain
 		}
@@ -112,11 +108,7 @@ func appendIndex(b []byte, entries []Entry) []byte {
 		if e.Modules > 0 {
 			b = binary.AppendUvarint(b, uint64(e.ModulesPacked))
 			b = binary.AppendUvarint(b, uint64(e.modules))
-			from := 0
-			if e.modulesFrom >= 0 {
-				from = i - e.modulesFrom
-			}
-			b = binary.AppendUvarint(b, uint64(from))
+			b = binary.AppendUvarint(b, back(i, e.modulesFrom))
 			b = append(b, e.ModulesSum[:]...)
 		}
 		if e.head {
@@ -126,6 +118,14 @@ func appendIndex(b []byte, entries []Entry) []byte {
 		}
 	}
 	return appendExtras(b, entries)
+}
+
+// back tells a kernel that something of kernel i is told from, or -1, by how many it is before that, or 0.
+func back(i, from int) uint64 {
+	if from < 0 {
+		return 0
+	}
+	return uint64(i - from)
 }
 
 // parseIndex is the inverse of appendIndex. end is where the chunks end.
@@ -249,11 +249,9 @@ func appendExtras(b []byte, entries []Entry) []byte {
 	last := 0
 	for _, i := range with {
 		e := &entries[i]
-		back := 0
-		if e.extrasFrom >= 0 {
-			back = i - e.extrasFrom
-		}
-		for _, v := range []int64{int64(i - last), int64(back), e.ExtrasPacked, e.Config, e.Symbols} {
+		b = binary.AppendUvarint(b, uint64(i-last))
+		b = binary.AppendUvarint(b, back(i, e.extrasFrom))
+		for _, v := range []int64{e.ExtrasPacked, e.Config, e.Symbols} {
 			b = binary.AppendUvarint(b, uint64(v))
 		}
 		last = i

@@ -310,7 +310,9 @@ func match(parent *state, k *known, p *parsed, base int) *matching {
 	})
 	for id := uint32(1); int(id) <= base; id++ {
 		m.entity[id] = parent.entity(parent.types[id-1])
+		m.items[id-1] = item{runCopy, id - 1}
 	}
+	first := uint32(base) + 1
 	// What only earlier ancestors have can be taken up again only as it was. That of its parts which cannot is new.
 	buf := make([]uint32, 0, 64)
 	content := func(id uint32) (uint32, bool) {
@@ -329,7 +331,7 @@ func match(parent *state, k *known, p *parsed, base int) *matching {
 	}
 	for again := true; again; {
 		again = false
-		for id := uint32(1); int(id) <= n; id++ {
+		for id := first; int(id) <= n; id++ {
 			if e := m.entity[id]; e != 0 && k.in[e] == 0 {
 				if _, ok := content(id); !ok {
 					m.entity[id] = 0
@@ -338,12 +340,8 @@ func match(parent *state, k *known, p *parsed, base int) *matching {
 			}
 		}
 	}
-	for id := uint32(1); int(id) <= n; id++ {
+	for id := first; int(id) <= n; id++ {
 		e := m.entity[id]
-		if int(id) <= base {
-			m.items[id-1] = item{runCopy, id - 1}
-			continue
-		}
 		if e == 0 {
 			m.numEnts++
 			m.items[id-1] = item{kind: runNew}
@@ -363,7 +361,7 @@ func match(parent *state, k *known, p *parsed, base int) *matching {
 	}
 	// New ones are numbered as a reader does it.
 	next := parent.numEnts
-	for id := uint32(1); int(id) <= n; id++ {
+	for id := first; int(id) <= n; id++ {
 		if m.entity[id] == 0 {
 			next++
 			m.entity[id] = next

@@ -95,13 +95,11 @@ func (w *Writer) tellModules(ctx context.Context, k *Kernel, st *state) (parts [
 	} else {
 		known = newKnown(base)
 	}
-	if parts, err = encodeModules(ctx, st, base, known, k); err != nil {
+	parts, m, err = encodeModules(ctx, st, base, known, k)
+	if err != nil {
 		return nil, nil, err
 	}
 	c, err := parseModules(slices.Concat(parts...), e.Modules)
-	if err == nil {
-		m, err = c.join(ctx, st, base)
-	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,11 +119,12 @@ func appendTable(b []byte, t table) []byte {
 	return binary.AppendUvarint(b, uint64(t.bytes))
 }
 
-// encodeModules returns the chunk's parts for modules of the kernel with state st, told from base. Modules that the model cannot tell are kept as bytes.
-func encodeModules(ctx context.Context, st, base *state, known *known, k *Kernel) ([][]byte, error) {
+// encodeModules returns the chunk's parts for modules of the kernel with state st, told from base, and what is known when they have been read. Modules that the
+// model cannot tell are kept as bytes.
+func encodeModules(ctx context.Context, st, base *state, known *known, k *Kernel) ([][]byte, *moduleState, error) {
 	p, err := parse(known, k.btf)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p.rest, p.strings = nil, nil
 	first := len(p.types)
@@ -147,11 +146,12 @@ func encodeModules(ctx context.Context, st, base *state, known *known, k *Kernel
 	payload := slices.Concat(write(base, p, match(base, known, p, len(st.types)), nil).parts()...)
 	joined, err := decode(ctx, base, payload, math.MaxInt32, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	r, err := newModuleReader(&moduleState{st, joined})
+	m := &moduleState{st, joined}
+	r, err := newModuleReader(m)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o := &orderWriter{strings: true, place: newPlace(0)}
 	for i, t := range all {
@@ -160,7 +160,7 @@ func encodeModules(ctx context.Context, st, base *state, known *known, k *Kernel
 		}
 	}
 	head = binary.AppendUvarint(binary.AppendUvarint(head, uint64(len(o.runs))), uint64(len(o.far)))
-	return [][]byte{head, o.runs, o.far, rest, payload}, nil
+	return [][]byte{head, o.runs, o.far, rest, payload}, m, nil
 }
 
 // derivedItems tells a list of names by the order in which they are used.
