@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
@@ -154,6 +155,28 @@ func TestModuleSeries(t *testing.T) {
 		}
 		half := open(t, written(t, nil, all[:5]...))
 		same(t, open(t, written(t, half, all[5:]...)), all...)
+	}
+}
+
+// An error of modules says whose, and where these are, also where those of another kernel are told from them.
+func TestModuleError(t *testing.T) {
+	var all []input
+	for n := range 2 {
+		k := in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, binary.LittleEndian, n))
+		k.modules = []Module{{"m", splitBTF(binary.LittleEndian, k.btf, 50, func(i int) string { return fmt.Sprintf("m%d", i) })}}
+		all = append(all, k)
+	}
+	data := written(t, nil, all...)
+	e := &open(t, data).entries[0]
+	offset, n := e.chunk()
+	data[offset+n+e.ModulesPacked-1] ^= 1
+	f := open(t, data)
+	want := fmt.Sprintf("kernel %s, at byte %d: ", e.Key, offset+n)
+	for i := range all {
+		_, err := f.Modules(ctx, i, func(string) bool { return true })
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "kernel") > 1 {
+			t.Errorf("modules of kernel %d: error %v, want %s…", i, err, want)
+		}
 	}
 }
 
