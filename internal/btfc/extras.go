@@ -216,10 +216,7 @@ func (f *File) lines(ctx context.Context, i int) (*lines, error) {
 			err = errWrong
 		}
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			return nil, fmt.Errorf("kernel %s, at byte %d: %w", e.Key, offset, err)
+			return nil, e.wrap(ctx, offset, err)
 		}
 		f.known.put(numbers[j], l)
 	}

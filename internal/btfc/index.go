@@ -3,6 +3,7 @@
 package btfc
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -60,6 +61,14 @@ type Made struct {
 // chunk is where the kernel's own chunk is; those of its modules and of its extras follow.
 func (e *Entry) chunk() (offset, size int64) {
 	return e.offset, e.Packed - e.ModulesPacked - e.ExtrasPacked
+}
+
+// wrap names the kernel, and where its chunk is that err is about; if ctx is done, the error is that.
+func (e *Entry) wrap(ctx context.Context, offset int64, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("kernel %s, at byte %d: %w", e.Key, offset, err)
 }
 
 // minEntry is how many bytes of the index an entry takes at least: its key, five numbers and a sum.

@@ -315,6 +315,9 @@ const keepModules = 3
 
 // moduleChunk is a chunk of modules, taken apart.
 type moduleChunk struct {
+	entry  *Entry // whose it is, and where, if it is from a file
+	offset int64
+
 	all     []table
 	told    bool // some are not kept as bytes
 	o       *orderReader
@@ -423,7 +426,11 @@ func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool
 			return nil, err
 		}
 	}
-	return c.read(ctx, m, wanted)
+	all, err := c.read(ctx, m, wanted)
+	if err != nil {
+		return nil, c.entry.wrap(ctx, c.offset, err)
+	}
+	return all, nil
 }
 
 // moduleChunk reads the chunk of the modules of kernel i.
@@ -433,11 +440,17 @@ func (f *File) moduleChunk(ctx context.Context, i int) (*moduleChunk, error) {
 		return nil, err
 	}
 	offset, packed := e.chunk()
-	payload, err := f.chunk(ctx, offset+packed, e.ModulesPacked, e.modules, nil)
-	if err != nil {
-		return nil, err
+	offset += packed
+	var c *moduleChunk
+	payload, err := f.chunk(ctx, offset, e.ModulesPacked, e.modules, nil)
+	if err == nil {
+		c, err = parseModules(payload, e.Modules)
 	}
-	return parseModules(payload, e.Modules)
+	if err != nil {
+		return nil, e.wrap(ctx, offset, err)
+	}
+	c.entry, c.offset = e, offset
+	return c, nil
 }
 
 // join returns the state of kernel i with its modules, of which c is the chunk, and remembers it. It is told from what modulesBefore returns.
@@ -451,10 +464,11 @@ func (f *File) join(ctx context.Context, i int, c *moduleChunk, from *moduleStat
 			return nil, err
 		}
 	}
-	if m, err = c.join(ctx, st, base); err == nil {
-		f.modules.put(i, m)
+	if m, err = c.join(ctx, st, base); err != nil {
+		return nil, c.entry.wrap(ctx, c.offset, err)
 	}
-	return m, err
+	f.modules.put(i, m)
+	return m, nil
 }
 
 // modulesBefore returns the state of the modules that those of a kernel are told from, or nil. What these are told from is read first, one after
@@ -477,7 +491,7 @@ func (f *File) modulesBefore(ctx context.Context, e *Entry) (m *moduleState, err
 			m, err = f.join(ctx, i, c, m)
 		}
 		if err != nil {
-			return nil, f.states.wrap(ctx, i, err)
+			return nil, err
 		}
 	}
 	return m, nil

@@ -69,14 +69,11 @@ func (c *states) complete(ctx context.Context, i int, st *state) error {
 
 // wrap names kernel i in an error of its chunk.
 func (c *states) wrap(ctx context.Context, i int, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
 	e, failed := c.file.entry(ctx, i)
 	if failed != nil {
 		return failed
 	}
-	return fmt.Errorf("kernel %s, at byte %d: %w", e.Key, e.offset, err)
+	return e.wrap(ctx, e.offset, err)
 }
 
 // ahead is get, but references may still be on their way. depth is how many kernels are told from this one already.
