@@ -22,7 +22,7 @@ import (
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/minimize"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 func generateCommand() *cli.Command {
@@ -292,8 +292,8 @@ func tellUnresolved(c *cli.Context, cfg *generate.Config, objs *objects, rep *ge
 	}
 	for i := range rep.Unresolved {
 		u := &rep.Unresolved[i]
-		if u.Result != relolog.Poisoned {
-			tellOf(c, unresolved(class(u.Result), u, u.Kernels, len(rep.Kernels)))
+		if u.Result != relo.Poisoned {
+			tellOf(c, unresolved(class(u.Result.String()), u, u.Kernels, len(rep.Kernels)))
 			continue
 		}
 		others := slices.DeleteFunc(slices.Clone(u.Kernels), func(k string) bool { return slices.Contains(u.Reached, k) })

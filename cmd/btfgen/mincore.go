@@ -65,7 +65,7 @@ func minCoreBTF(c *cli.Context) error {
 		return err
 	}
 	for _, u := range rep.Unresolved {
-		tellOf(c, finding{Class: class(u.Result), Message: u.Relo, Object: u.Object})
+		tellOf(c, finding{Class: class(u.Result.String()), Message: u.Relo, Object: u.Object})
 	}
 	tellKept(c, rep)
 	k := &rep.Kernels[0]

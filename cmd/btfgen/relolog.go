@@ -6,14 +6,13 @@ import (
 	"errors"
 	"os"
 	"runtime"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/dryrun"
 	"github.com/btfgen/btfgen/internal/logtext"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 func relologCommand() *cli.Command {
@@ -55,7 +54,7 @@ func runRelolog(c *cli.Context) error {
 		p = logtext.NewJSONPrinter(c.App.Writer, opts.Filter)
 	}
 	logs := 0
-	print := func(l *relolog.Log) error {
+	print := func(l *relo.Log) error {
 		logs++
 		return p.Print(l)
 	}
@@ -78,9 +77,9 @@ func runRelolog(c *cli.Context) error {
 	for _, g := range p.Unmatched.Types {
 		tellUnmatched(c, "type", g, "no relocation asks for such a type")
 	}
-	for _, r := range []relolog.Result{relolog.Poisoned, relolog.Ambiguous, relolog.Error} {
+	for _, r := range []relo.Result{relo.Poisoned, relo.Ambiguous, relo.Error} {
 		if n := p.Shown[r]; n > 0 {
-			record(c, finding{Class: class(r), Message: logtext.Plural(n, "relocation")})
+			record(c, finding{Class: class(r.String()), Message: logtext.Plural(n, "relocation")})
 		}
 	}
 	return findingLines(c, poisoned, ambiguous, failed)
@@ -95,10 +94,11 @@ func logOptions(c *cli.Context) (o logtext.Options, err error) {
 		return o, err
 	}
 	for _, r := range c.StringSlice("result") {
-		if !slices.Contains(logtext.Results, relolog.Result(r)) {
+		var result relo.Result
+		if result.UnmarshalText([]byte(r)) != nil {
 			return o, usagef("--result %q: want resolved, absent, poisoned, ambiguous or error", r)
 		}
-		o.Filter.Results = append(o.Filter.Results, relolog.Result(r))
+		o.Filter.Results = append(o.Filter.Results, result)
 	}
 	if c.Bool("json") && (o.Verbose || c.IsSet("color")) {
 		return o, usagef("--json does not go with --verbose or --color")

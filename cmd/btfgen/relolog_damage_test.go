@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // editor changes records of an object's .BTF.ext in place.
@@ -100,7 +100,7 @@ func TestRelologDamaged(t *testing.T) {
 	for i, want := range []string{
 		"unknown kind of relocation", "type 1048576 does not exist", "more than 64 levels", "invalid access string", "invalid access string",
 	} {
-		if log[i].Result != relolog.Error || !strings.HasPrefix(log[i].Reason, want) {
+		if log[i].Result != relo.Error || !strings.HasPrefix(log[i].Reason, want) {
 			t.Errorf("record %d: %s: %q, want error: %s", i, log[i].Result, log[i].Reason, want)
 		}
 	}
@@ -114,14 +114,14 @@ func TestRelologDamaged(t *testing.T) {
 	}
 }
 
-func runJSON(t *testing.T, btf, object string) (all []relolog.Entry) {
+func runJSON(t *testing.T, btf, object string) (all []relo.Entry) {
 	t.Helper()
 	var out, msgs bytes.Buffer
 	if s := run(t.Context(), []string{"relolog", "--json", "--fail-on", "error,poisoned", "--btf", btf, object}, &out, &msgs); s != statusFindings {
 		t.Fatalf("exit status %d: %s", s, &msgs)
 	}
 	for dec := json.NewDecoder(&out); dec.More(); {
-		var e relolog.Entry
+		var e relo.Entry
 		if err := dec.Decode(&e); err != nil {
 			t.Fatal(err)
 		}

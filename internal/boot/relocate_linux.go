@@ -12,6 +12,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/unwrap"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -70,12 +71,12 @@ func (r *relocator) program(spec *ebpf.ProgramSpec) (*ebpf.ProgramSpec, error) {
 			continue
 		}
 		i, ok := r.at[place{function, int(it.Offset - start)}]
-		if !ok || r.records[i].Kind == engine.KindLocalTypeID { // IDs are of the BTF that goes along, which the library makes
+		if !ok || r.records[i].Kind == relo.LocalTypeID { // IDs are of the BTF that goes along, which the library makes
 			continue
 		}
 		d := r.decisions[i]
 		switch {
-		case d.Result == engine.Poisoned:
+		case d.Result == relo.Poisoned:
 			poison(it.Ins)
 		case !d.Result.OK():
 			return nil, fmt.Errorf("CO-RE relocation: %s: %s", d.Result, d.Reason())

@@ -10,6 +10,7 @@ import (
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/unwrap"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -50,12 +51,12 @@ func (r records) source(i int) string { return r.obj.Records()[i].Source }
 
 // asksForSize reports whether a record asks for the size of a kernel's type.
 func (r records) asksForSize(i int) bool {
-	return r.obj.Records()[i].Kind == engine.KindTypeSize
+	return r.obj.Records()[i].Kind == relo.TypeSize
 }
 
 // asksForID reports whether a record asks for the ID of a kernel's type.
 func (r records) asksForID(i int) bool {
-	return r.obj.Records()[i].Kind == engine.KindTargetTypeID
+	return r.obj.Records()[i].Kind == relo.TargetTypeID
 }
 
 // dryRun relocates objects against kernels. It is immutable.
@@ -154,16 +155,16 @@ func (d decisions) value(i int) (uint64, bool) { return d[i].New, d[i].Result.OK
 // refuses the object, and why.
 func (d decisions) outcome(i int) (poisoned, refused bool, reason string) {
 	switch r := d[i].Result; r {
-	case engine.Poisoned:
+	case relo.Poisoned:
 		return true, false, d[i].Reason()
-	case engine.Ambiguous, engine.Error:
+	case relo.Ambiguous, relo.Error:
 		return false, true, r.String() + ": " + d[i].Reason()
 	}
 	return false, false, ""
 }
 
 // absent reports whether nothing on the target side is what a record asks for, in the eyes of any loader.
-func (d decisions) absent(i int) bool { return d[i].Result == engine.Absent && d[i].Unmatched() }
+func (d decisions) absent(i int) bool { return d[i].Result == relo.Absent && d[i].Unmatched() }
 
 // appendKey appends all that the decision on a record consists of, but for the
 // value.

@@ -9,6 +9,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/defect"
 	"github.com/btfgen/btfgen/internal/pool"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -23,7 +24,7 @@ type Config struct {
 // them, for each of them objects as they are given. skip is told what was left out: what the corpus skips,
 // what cannot be read, and kernels and objects of which none is for the other. Both are called by
 // the caller's goroutine. An error of log ends the run and is returned, and so does ctx.
-func Run(ctx context.Context, cfg Config, log func(*relolog.Log) error, skip func(*corpus.Error)) error {
+func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skip func(*corpus.Error)) error {
 	r := &run{Config: cfg, log: log, skip: skip, met: make([]bool, len(cfg.Objects))}
 	r.left(cfg.Corpus.Skipped)
 	var scratch corpus.Scratch
@@ -51,7 +52,7 @@ var runObject = relolog.Run
 
 type run struct {
 	Config
-	log  func(*relolog.Log) error
+	log  func(*relo.Log) error
 	skip func(*corpus.Error)
 	met  []bool // the object has met a kernel that it is for
 }
@@ -69,7 +70,7 @@ func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 		r.skip(&corpus.Error{Path: k.Name, Err: err})
 		return nil
 	}
-	logs, defects := make([]*relolog.Log, len(r.Objects)), make([]error, len(r.Objects))
+	logs, defects := make([]*relo.Log, len(r.Objects)), make([]error, len(r.Objects))
 	err := pool.Each(ctx, r.Jobs, len(r.Objects), func(i int) (err error) {
 		if !r.Objects[i].IsFor(target) {
 			return nil

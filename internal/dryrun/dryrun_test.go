@@ -13,6 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/dryrun"
 	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -40,7 +41,7 @@ func TestRun(t *testing.T) {
 	}
 	cfg := dryrun.Config{Objects: objs, Corpus: c, Jobs: 2}
 	var got, skipped []string
-	err = dryrun.Run(t.Context(), cfg, func(l *relolog.Log) error {
+	err = dryrun.Run(t.Context(), cfg, func(l *relo.Log) error {
 		if len(l.Entries) == 0 {
 			t.Errorf("%s: empty log", l.Object)
 		}
@@ -55,12 +56,12 @@ func TestRun(t *testing.T) {
 		t.Errorf("skipped %q, want %q", skipped, want)
 	}
 	mine := errors.New("mine")
-	if err := dryrun.Run(t.Context(), cfg, func(*relolog.Log) error { return mine }, func(*corpus.Error) {}); err != mine {
+	if err := dryrun.Run(t.Context(), cfg, func(*relo.Log) error { return mine }, func(*corpus.Error) {}); err != mine {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := dryrun.Run(ctx, cfg, func(*relolog.Log) error { return nil }, func(*corpus.Error) {}); err != context.Canceled {
+	if err := dryrun.Run(ctx, cfg, func(*relo.Log) error { return nil }, func(*corpus.Error) {}); err != context.Canceled {
 		t.Errorf("error %v", err)
 	}
 }
@@ -75,14 +76,14 @@ func TestRunPanics(t *testing.T) {
 	objs := []*relolog.Object{testinput.Named(t, "execsnoop.bpfel.o").Object, testinput.Named(t, "biolat.bpfel.o").Object}
 	real := *dryrun.RunObject
 	defer func() { *dryrun.RunObject = real }()
-	*dryrun.RunObject = func(ctx context.Context, o *relolog.Object, k *relolog.Target) (*relolog.Log, error) {
+	*dryrun.RunObject = func(ctx context.Context, o *relolog.Object, k *relolog.Target) (*relo.Log, error) {
 		if o == objs[0] {
 			panic("trouble")
 		}
 		return real(ctx, o, k)
 	}
 	var logs, skipped []string
-	err = dryrun.Run(t.Context(), dryrun.Config{Objects: objs, Corpus: c, Jobs: 1}, func(l *relolog.Log) error {
+	err = dryrun.Run(t.Context(), dryrun.Config{Objects: objs, Corpus: c, Jobs: 1}, func(l *relo.Log) error {
 		logs = append(logs, l.Object)
 		return nil
 	}, func(e *corpus.Error) { skipped = append(skipped, e.Error()) })

@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // ring returns n structs, each with a pointer to the next, and a type_matches
@@ -75,11 +76,11 @@ func TestNames(t *testing.T) {
 	if err := tb.Fill(t.Context(), o.Set(), &k, nil); err != nil {
 		t.Fatal(err)
 	}
-	var results []Result
+	var results []relo.Result
 	for _, d := range tb.Decisions(0) {
 		results = append(results, d.Result)
 	}
-	if len(results) != 2 || results[0] != Absent || results[1] != Resolved {
+	if len(results) != 2 || results[0] != relo.Absent || results[1] != relo.Resolved {
 		t.Errorf("results %v", results)
 	}
 }

@@ -7,27 +7,9 @@ import (
 	"iter"
 	"maps"
 	"slices"
+
+	"github.com/btfgen/btfgen/pkg/relo"
 )
-
-// Result is how libbpf decides one relocation. The zero value is Resolved.
-type Result uint8
-
-// The results.
-const (
-	Resolved  Result = iota
-	Absent           // an existence or size question answered no
-	Poisoned         // the instruction is made invalid
-	Ambiguous        // candidates disagree; the load fails
-	Error            // the load fails
-)
-
-var resultNames = [...]string{"resolved", "absent", "poisoned", "ambiguous", "error"}
-
-// String returns the name of the result, in lower case.
-func (r Result) String() string { return resultNames[r] }
-
-// OK reports whether the loader goes on and the instruction stays valid.
-func (r Result) OK() bool { return r <= Absent }
 
 // Decision is what libbpf makes of a record: of the candidates in their order,
 // less those that earlier records of the same root have ruled out, all matches
@@ -35,7 +17,7 @@ func (r Result) OK() bool { return r <= Absent }
 // (bpf_core_calc_relo_insn and bpf_core_patch_insn). It is read-only and valid
 // until the next Fill of its table.
 type Decision struct {
-	Result Result
+	Result relo.Result
 	New    uint64 // value on the target side, where Result.OK
 
 	m     *match
@@ -47,7 +29,7 @@ type match struct {
 	tb       *Table
 	spec     *spec
 	question int // -1 for one that asks nothing of the kernel
-	result   Result
+	result   relo.Result
 	old, new value
 	err      error   // of the local side
 	left     []int32 // candidates that were left, as places in the row, up to one that libbpf gives up on
@@ -184,9 +166,9 @@ func (w *rootWalk) step(n int32) *Decision {
 	poison, err := st.insn.patch(mt.old, mt.new)
 	switch {
 	case err != nil:
-		d.Result, d.patch = Error, err.Error()
+		d.Result, d.patch = relo.Error, err.Error()
 	case poison != "":
-		d.Result, d.patch = Poisoned, poison
+		d.Result, d.patch = relo.Poisoned, poison
 	default:
 		d.New = mt.new.val
 	}
@@ -201,7 +183,7 @@ func (w *rootWalk) match(n int32) *match {
 	mt := &match{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
 	switch {
 	case mt.err != nil:
-		mt.result = Error
+		mt.result = relo.Error
 		return mt
 	case q < 0: // local_type_id
 		mt.new = mt.old
@@ -214,8 +196,8 @@ func (w *rootWalk) match(n int32) *match {
 		c := &row[i]
 		if c.err || c.libbpf && c.bad&(1<<s.kind) != 0 {
 			mt.left = w.left[:n]
-			if mt.result != Ambiguous {
-				mt.result, mt.other = Error, i
+			if mt.result != relo.Ambiguous {
+				mt.result, mt.other = relo.Error, i
 			}
 			return mt
 		}
@@ -226,17 +208,17 @@ func (w *rootWalk) match(n int32) *match {
 		switch {
 		case mt.target < 0:
 			mt.target, mt.new = i, v
-		case mt.result != Ambiguous && (c.bitOff != row[mt.target].bitOff || v.val != mt.new.val):
-			mt.result, mt.other = Ambiguous, i
+		case mt.result != relo.Ambiguous && (c.bitOff != row[mt.target].bitOff || v.val != mt.new.val):
+			mt.result, mt.other = relo.Ambiguous, i
 		}
 		matched = append(matched, i)
 	}
 	switch {
-	case mt.result == Ambiguous:
+	case mt.result == relo.Ambiguous:
 	case len(matched) == 0 && (s.kind.IsExistence() || s.kind.IsType()):
-		mt.result = Absent
+		mt.result = relo.Absent
 	case len(matched) == 0:
-		mt.result = Poisoned
+		mt.result = relo.Poisoned
 	case len(matched) < len(w.left):
 		w.left = matched
 		w.round++
@@ -263,16 +245,16 @@ func (d *Decision) Reason() string {
 		return d.patch
 	case m.err != nil:
 		return m.err.Error()
-	case m.result == Resolved:
+	case m.result == relo.Resolved:
 		return ""
-	case m.result == Ambiguous:
+	case m.result == relo.Ambiguous:
 		q := &m.tb.set.questions[m.question]
 		a, b := &m.tb.rows[m.question][m.target], &m.tb.rows[m.question][m.other]
 		if a.bitOff != b.bitOff {
 			return fmt.Sprintf("field offset ambiguity: %d != %d bits", b.bitOff, a.bitOff)
 		}
 		return fmt.Sprintf("relocation decision ambiguity: %d != %d", m.tb.value(q, b, m.spec.kind).val, m.new.val)
-	case m.result == Error:
+	case m.result == relo.Error:
 		return m.tb.explain(m, m.other).Err.Error()
 	case len(m.left) == 0:
 		return noCandidate
@@ -286,13 +268,13 @@ const noCandidate = "no candidate"
 // decides.
 func (d *Decision) NoCandidate() bool {
 	m := d.m
-	return d.patch == "" && m.err == nil && (m.result == Absent || m.result == Poisoned) && len(m.left) == 0
+	return d.patch == "" && m.err == nil && (m.result == relo.Absent || m.result == relo.Poisoned) && len(m.left) == 0
 }
 
 // OrAdded returns the decision of a loader that adds types of its own to the kernel's: added is the one on these alone, which counts where
 // only they have the record's root. Where a loader would give up over them, the kernel's stays.
 func (d *Decision) OrAdded(added *Decision) *Decision {
-	if d.NoCandidate() && !added.NoCandidate() && added.Result <= Poisoned {
+	if d.NoCandidate() && !added.NoCandidate() && added.Result <= relo.Poisoned {
 		return added
 	}
 	return d
@@ -307,7 +289,7 @@ func (d *Decision) Match() any { return d.m }
 
 // Target returns the candidate that the loader takes, or nil.
 func (d *Decision) Target() *Candidate {
-	if d.m.target < 0 || d.m.result != Resolved {
+	if d.m.target < 0 || d.m.result != relo.Resolved {
 		return nil
 	}
 	return d.m.tb.explain(d.m, d.m.target)
@@ -322,7 +304,7 @@ func (d *Decision) Unmatched() bool {
 // Modules returns the modules that have what the loader takes, each of which is enough; none if vmlinux has it.
 func (d *Decision) Modules() (names []string) {
 	m := d.m
-	if m.target < 0 || m.result != Resolved {
+	if m.target < 0 || m.result != relo.Resolved {
 		return nil
 	}
 	all, row := m.tb.cands[m.tb.set.questions[m.question].name], m.tb.rows[m.question]

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // FuzzObject reads objects that are not what they claim to be, and relocates
@@ -52,7 +53,7 @@ func FuzzObject(f *testing.F) {
 		n := 0
 		for _, d := range a.Decisions(0) {
 			n++
-			if d.Result.OK() != (d.Reason() == "" || d.Result == Absent) {
+			if d.Result.OK() != (d.Reason() == "" || d.Result == relo.Absent) {
 				t.Errorf("result %s, reason %q", d.Result, d.Reason())
 			}
 			for c := range d.Candidates() {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // How cilium/ebpf chooses (coreCalculateFixups in btf/core.go, v0.22): it takes
@@ -119,13 +121,13 @@ func (tb *Table) choose(m *member, r *root, specs []int32, strict bool) []fixup 
 			if f.bad = c.bad&(1<<kind) != 0; f.bad {
 				continue
 			}
-			if f.id = kind == KindTargetTypeID; f.id {
+			if f.id = kind == relo.TargetTypeID; f.id {
 				f.to = uint64(i) + 1
 			} else {
 				f.val = tb.value(&tb.set.questions[q], c, kind).val
 				f.to = f.val
 			}
-			if kind != KindLShiftU64 && kind != KindRShiftU64 {
+			if kind != relo.LShiftU64 && kind != relo.RShiftU64 {
 				f.from = m.local[sp].val
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // matcher matches specs with types of a kernel (bpf_core_spec_match of libbpf).
@@ -64,7 +65,7 @@ func (m *matcher) match(l *spec, id btfenc.TypeID) (bool, error) {
 	m.needs = m.needs[:0]
 	m.miss, m.alone, m.stuck = miss{}, false, false
 	switch {
-	case l.kind == KindTypeMatches:
+	case l.kind == relo.TypeMatches:
 		return m.types(l.root, id, relMatches)
 	case l.kind.IsType():
 		return m.types(l.root, id, relExists)

@@ -17,6 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // ErrNotBPF says that an ELF file is not a BPF object.
@@ -44,7 +45,7 @@ type Record struct {
 	Source  string // file:line, "" without line info
 	Index   int    // position among the records of the section, from 0
 	Insn    int    // position in the function, or in the section where that is unknown, in instructions
-	Kind    Kind
+	Kind    relo.Kind
 
 	insn insn
 	spec int32 // number of the spec
@@ -248,13 +249,13 @@ func (o *Object) addRecords(ext *extInfo, sect func(string) ([]byte, error)) err
 			if !ok {
 				n = int32(len(o.specs))
 				specs[k] = n
-				spec := parseSpec(o.btf, Kind(rec.kind), btfenc.TypeID(rec.typeID), string(o.btf.Name(rec.accessOff)))
+				spec := parseSpec(o.btf, relo.Kind(rec.kind), btfenc.TypeID(rec.typeID), string(o.btf.Name(rec.accessOff)))
 				if names += spec.size(); names > limits.SignatureBytes {
 					return &limits.Exceeded{Max: limits.SignatureBytes, What: "bytes of names on the way to what is asked for"}
 				}
 				o.specs = append(o.specs, spec)
 			}
-			r := Record{Section: s.name, Index: i, Kind: Kind(rec.kind), Insn: int(rec.insnOff / insnSize), spec: n}
+			r := Record{Section: s.name, Index: i, Kind: relo.Kind(rec.kind), Insn: int(rec.insnOff / insnSize), spec: n}
 			r.insn = readInsn(code, rec.insnOff, o.order)
 			o.place(&r, s, rec.insnOff, functions)
 			o.records = append(o.records, r)

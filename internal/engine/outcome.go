@@ -10,6 +10,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Table is every outcome of a [Set] on one kernel: what each question makes of
@@ -59,7 +60,7 @@ type Match struct {
 }
 
 // Asks reports whether a relocation of kind k takes its value from the match.
-func (m *Match) Asks(k Kind) bool { return m.kinds&(1<<k) != 0 }
+func (m *Match) Asks(k relo.Kind) bool { return m.kinds&(1<<k) != 0 }
 
 // Fill matches every question of the set with every candidate in the kernel,
 // and calls found, if not nil, for each match. The table refers to both set and
@@ -156,7 +157,7 @@ func (tb *Table) take(q *question, c *outcome) {
 	c.bitOff = s.bitOff
 	c.cilium = s.cilium(q)
 	c.at = uint32(len(tb.values))
-	for k := range numKinds {
+	for k := range relo.TypeMatches + 1 {
 		if !q.asks(k) {
 			continue
 		}
@@ -173,7 +174,7 @@ func (tb *Table) take(q *question, c *outcome) {
 
 // value returns what a kind of the question takes from a match. The kind is not
 // among the bad ones.
-func (tb *Table) value(q *question, c *outcome, k Kind) value {
+func (tb *Table) value(q *question, c *outcome, k relo.Kind) value {
 	at := c.at
 	for i := range k {
 		if q.asks(i) {
@@ -181,7 +182,7 @@ func (tb *Table) value(q *question, c *outcome, k Kind) value {
 		}
 	}
 	v := value{val: tb.values[at]}
-	if k == KindByteOffset {
+	if k == relo.ByteOffset {
 		v.load = c.load
 	}
 	return v
@@ -217,7 +218,7 @@ type Candidate struct {
 
 type explainKey struct {
 	question int
-	kind     Kind
+	kind     relo.Kind
 	place    int32
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // The proof: two kernels, the full BTF and what was made of it, give every
@@ -102,7 +103,7 @@ func (tb *Table) columns(name int, meter *limits.Meter) *columns {
 			c := &tb.rows[q][i]
 			buf = tb.appendOutcome(buf, &tb.set.questions[q], c)
 			matters = matters || c.matters()
-			ids = ids || c.loose && tb.set.questions[q].asks(KindTargetTypeID)
+			ids = ids || c.loose && tb.set.questions[q].asks(relo.TargetTypeID)
 		}
 		if !matters {
 			buf = buf[:from]
@@ -133,9 +134,9 @@ func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	b = append(b, byte(c.load.kind), c.load.enc)
 	b = binary.LittleEndian.AppendUint32(b, c.cilium)
 	at := c.at
-	for k := range numKinds {
+	for k := range relo.TypeMatches + 1 {
 		if q.asks(k) {
-			if k != KindTargetTypeID {
+			if k != relo.TargetTypeID {
 				b = binary.LittleEndian.AppendUint64(b, tb.values[at])
 			}
 			at++
@@ -283,9 +284,9 @@ func (l *columns) text(q, i int) string {
 	if quest.spec.kind.IsField() {
 		fmt.Fprintf(&b, " at bit %d", c.bitOff)
 	}
-	for k := range numKinds {
+	for k := range relo.TypeMatches + 1 {
 		switch {
-		case !quest.asks(k) || k == KindTargetTypeID:
+		case !quest.asks(k) || k == relo.TargetTypeID:
 		case c.bad&(1<<k) != 0:
 			fmt.Fprintf(&b, ", no %s", k)
 		default:
@@ -295,8 +296,8 @@ func (l *columns) text(q, i int) string {
 	switch {
 	case c.load.ok:
 		fmt.Fprintf(&b, ", %s", c.load)
-	case quest.asks(KindEnumvalValue):
-		if v := l.tb.value(quest, c, KindEnumvalValue).val; uint32(v>>32) != c.cilium {
+	case quest.asks(relo.EnumvalValue):
+		if v := l.tb.value(quest, c, relo.EnumvalValue).val; uint32(v>>32) != c.cilium {
 			fmt.Fprintf(&b, ", for cilium/ebpf %d", uint64(c.cilium)<<32|v&math.MaxUint32)
 		}
 	case c.cilium != 0:
@@ -349,7 +350,7 @@ func (c *comparison) decisions(name int) *Difference {
 
 // effect is what a loader does to an instruction, or that it fails.
 type effect struct {
-	result Result
+	result relo.Result
 	val    uint64
 	load   load
 }
@@ -357,10 +358,10 @@ type effect struct {
 func (d *Decision) effect() effect {
 	e := effect{result: d.Result}
 	switch {
-	case d.Result == Ambiguous:
-		e.result = Error // which comes first depends on the order, and is the same to who loads
-	case d.Result == Resolved:
-		if e.load = d.m.new.load; d.m.spec.kind != KindTargetTypeID {
+	case d.Result == relo.Ambiguous:
+		e.result = relo.Error // which comes first depends on the order, and is the same to who loads
+	case d.Result == relo.Resolved:
+		if e.load = d.m.new.load; d.m.spec.kind != relo.TargetTypeID {
 			e.val = d.New
 		}
 	}
@@ -369,7 +370,7 @@ func (d *Decision) effect() effect {
 
 func (e effect) String() string {
 	switch {
-	case e.result != Resolved:
+	case e.result != relo.Resolved:
 		return e.result.String()
 	case e.load.ok:
 		return fmt.Sprintf("%d, %s", e.val, e.load)

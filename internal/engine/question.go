@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // question is what the target side of relocations depends upon: all that ask
@@ -21,7 +22,7 @@ type question struct {
 	kinds    uint16 // bit set of Kind
 }
 
-func (q *question) asks(k Kind) bool { return q.kinds&(1<<k) != 0 }
+func (q *question) asks(k relo.Kind) bool { return q.kinds&(1<<k) != 0 }
 
 // Set is the distinct questions of some objects of one byte order. Tracers
 // repeat themselves: of tens of thousands of records a few hundred ask
@@ -145,7 +146,7 @@ func (b *setBuilder) question(sg *signatures, sp *spec) int {
 	}
 	// Specs that begin in the same way are of one question only if it is of the
 	// same sort: about a field, an enumerator, or by which relation of types.
-	b.buf = sg.of(sp, append(b.buf[:0], sp.kind.sort()))
+	b.buf = sg.of(sp, append(b.buf[:0], sortOf(sp.kind)))
 	sum := sha256.Sum256(b.buf)
 	q, ok := b.bySignature[sum]
 	if !ok {
@@ -175,7 +176,21 @@ func (s *Set) Objects() iter.Seq2[int, *Object] {
 func (s *Set) Order() binary.ByteOrder { return s.order }
 
 // Asks reports whether a relocation is of kind k.
-func (s *Set) Asks(k Kind) bool { return s.kinds&(1<<k) != 0 }
+func (s *Set) Asks(k relo.Kind) bool { return s.kinds&(1<<k) != 0 }
 
 // HasName reports whether a relocation asks for types of this essential name.
 func (s *Set) HasName(name string) bool { return s.index.Has(rawbtf.Essential(name)) }
+
+// sortOf returns a byte for each way of searching a target: kinds that share it
+// search in the same way.
+func sortOf(k relo.Kind) byte {
+	switch {
+	case k == relo.TypeMatches:
+		return 'm'
+	case k.IsType():
+		return 't'
+	case k.IsEnumval():
+		return 'e'
+	}
+	return 'f'
+}

@@ -2,7 +2,10 @@
 
 package engine
 
-import "github.com/btfgen/btfgen/internal/rawbtf"
+import (
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
 
 // Reach notes, by the essential names of candidates, how far from these the relocations of o look; of several the farthest
 // counts. It reports false where more counts than the types that they look at, in their order.
@@ -21,7 +24,7 @@ func (o *Object) Reach(names map[string]rawbtf.Reach) bool {
 	for i := range o.records {
 		r := &o.records[i]
 		s := o.specs[r.spec]
-		if class := r.insn.code & 7; s.kind == KindTargetTypeID && r.insn.ok && (class == classLDX || class == classST || class == classSTX) {
+		if class := r.insn.code & 7; s.kind == relo.TargetTypeID && r.insn.ok && (class == classLDX || class == classST || class == classSTX) {
 			return false
 		}
 	}
@@ -31,7 +34,7 @@ func (o *Object) Reach(names map[string]rawbtf.Reach) bool {
 		}
 		r := rawbtf.ReachValue
 		switch {
-		case s.kind == KindTypeMatches:
+		case s.kind == relo.TypeMatches:
 			r = rawbtf.ReachAll
 		case s.kind.IsType():
 			r = rawbtf.ReachPointees

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testelf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // The rules by which loaders decide, one scenario a file in testdata/rules: the
@@ -70,7 +70,7 @@ type rule struct {
 
 // ruleAsk is a relocation of a scenario.
 type ruleAsk struct {
-	kind   Kind
+	kind   relo.Kind
 	text   string // access string as the scenario has it
 	access string
 	insn   string
@@ -172,9 +172,8 @@ func readAsks(local *rawbtf.BTF, text string) (asks []ruleAsk, err error) {
 			return nil, fmt.Errorf("no relocation: %s", line)
 		}
 		a := ruleAsk{text: m[2], access: crepeats(m[2]), insn: m[4], holds: m[5]}
-		kind := slices.Index(kindNames[:], m[1])
-		if a.kind = Kind(kind); kind < 0 {
-			a.kind = numKinds
+		if a.kind.UnmarshalText([]byte(m[1])) != nil {
+			a.kind = relo.TypeMatches + 1
 		}
 		if a.insn == "" {
 			a.insn = "mov"
@@ -283,10 +282,10 @@ func (r *rule) decided(tb *Table) string {
 	for _, d := range tb.Decisions(0) {
 		a, local := r.asks[n], d.Local()
 		kind := a.kind.String()
-		if a.kind >= numKinds {
+		if a.kind >= relo.TypeMatches+1 {
 			kind = "unknown"
 		}
-		fmt.Fprintf(&b, "%s %s %s", kind, a.text, Name(a.kind, local.Type, local.Path))
+		fmt.Fprintf(&b, "%s %s %s", kind, a.text, relo.Name(a.kind, local.Type, local.Path))
 		if a.insn != "mov" || a.holds != "" {
 			fmt.Fprintf(&b, " by %s", a.insn)
 		}
@@ -294,7 +293,7 @@ func (r *rule) decided(tb *Table) string {
 			fmt.Fprintf(&b, " of %s", a.holds)
 		}
 		switch why := d.Reason(); {
-		case d.Result == Resolved:
+		case d.Result == relo.Resolved:
 			fmt.Fprintf(&b, "\n\tresolved %d -> %d\n", int64(d.Old()), int64(d.New))
 		case why == "":
 			fmt.Fprintf(&b, "\n\t%s\n", d.Result)
@@ -307,7 +306,7 @@ func (r *rule) decided(tb *Table) string {
 				where = c.Module + ": " + c.Type
 			}
 			if c.Match {
-				fmt.Fprintf(&b, "\t+ %s %s %d\n", c.Raw, Name(a.kind, where, c.Path), int64(c.Value))
+				fmt.Fprintf(&b, "\t+ %s %s %d\n", c.Raw, relo.Name(a.kind, where, c.Path), int64(c.Value))
 			} else {
 				fmt.Fprintf(&b, "\t- %s: %s\n", where, c.Reason)
 			}

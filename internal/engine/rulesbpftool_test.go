@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/oracle"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // TestRulesBpftool compares what the rules say of candidates with what libbpf
@@ -105,7 +106,7 @@ func (b *ruleTool) run(t *testing.T, r *rule, asks []ruleAsk) *oracle.Result {
 func (b *ruleTool) record(t *testing.T, d *Decision, r *oracle.Record) {
 	t.Helper()
 	b.records++
-	failed := d.Result == Ambiguous || d.Result == Error && d.patch == ""
+	failed := d.Result == relo.Ambiguous || d.Result == relo.Error && d.patch == ""
 	if (r.Err != "") != failed {
 		t.Errorf("%s: %s (%s), bpftool's error is %q", d.m.spec, d.Result, d.Reason(), r.Err)
 	}
@@ -124,7 +125,7 @@ func (b *ruleTool) record(t *testing.T, d *Decision, r *oracle.Record) {
 	for _, c := range r.Candidates {
 		want = append(want, oracleText(c.Spec, c.Match))
 	}
-	if kind != KindLocalTypeID {
+	if kind != relo.LocalTypeID {
 		got = append(got, fmt.Sprint("matched: ", matched))
 		want = append(want, fmt.Sprint("matched: ", !r.NoMatch))
 	}
@@ -134,7 +135,7 @@ func (b *ruleTool) record(t *testing.T, d *Decision, r *oracle.Record) {
 }
 
 // placeText has of a candidate that does not match the type alone.
-func placeText(kind Kind, p Place, match bool) string {
+func placeText(kind relo.Kind, p Place, match bool) string {
 	text := fmt.Sprintf("[%d] match %v", p.TypeID, match)
 	if !match {
 		return text

@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // TestMutatedRules does with the scenarios what TestMutatedQuestion does with
@@ -74,8 +75,8 @@ func (qs *Questions) add(s *spec, same int, about string) {
 		qs.names = append(qs.names, name)
 	}
 	q := question{spec: s, name: n, rootKind: s.rootKind()}
-	for k := range numKinds {
-		if k.sort() == s.kind.sort() && k != KindLocalTypeID {
+	for k := range relo.TypeMatches + 1 {
+		if sortOf(k) == sortOf(s.kind) && k != relo.LocalTypeID {
 			q.kinds |= 1 << k
 		}
 	}
@@ -107,7 +108,7 @@ func QuestionsOf(objects ...*Object) *Questions {
 }
 
 func questionKey(s *spec) string {
-	return string(s.signature(&signer{btf: s.btf, end: limits.SignatureBytes}, []byte{s.kind.sort()}))
+	return string(s.signature(&signer{btf: s.btf, end: limits.SignatureBytes}, []byte{sortOf(s.kind)}))
 }
 
 // Len returns the number of questions, and that of those which have one with
@@ -477,7 +478,7 @@ func mutants(objects [][]byte, rnd *rand.Rand) (all map[string][]mutant, about [
 			seen[questionKey(s)] = true
 			recs := types.reach(s.root)
 			for _, m := range recs.mutations(rnd) {
-				key := fmt.Sprintf("%s, %s: %s", sortNames[s.kind.sort()], recordKind(recs.words[m.id]), m.role)
+				key := fmt.Sprintf("%s, %s: %s", sortNames[sortOf(s.kind)], recordKind(recs.words[m.id]), m.role)
 				if all[key] == nil {
 					about = append(about, key)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Hash returns a hash of the distinct relocations of some objects, of either
@@ -75,7 +76,7 @@ func (sg *signatures) of(s *spec, b []byte) []byte {
 	sum := sha256.Sum256(sg.object.raw)
 	b = append(append(b[:from], '?'), sum[:]...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(s.root))
-	return append(append(b, byte(s.kind.sort())), s.access...)
+	return append(append(b, byte(sortOf(s.kind))), s.access...)
 }
 
 // signature appends all that the target side of a match depends upon: specs
@@ -85,7 +86,7 @@ func (s *spec) signature(w *signer, b []byte) []byte {
 	b = append(b, byte(s.rootKind()), ' ')
 	b = append(append(b, s.name()...), ' ')
 	switch {
-	case s.kind == KindTypeMatches:
+	case s.kind == relo.TypeMatches:
 		return w.deep(b, s.root, relMatches)
 	case s.kind.IsType():
 		return w.deep(b, s.root, relExists)

@@ -11,6 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 func hashObject(t *testing.T, file string) *Object {
@@ -56,7 +57,7 @@ func TestHash(t *testing.T) {
 func TestHashOfTypes(t *testing.T) {
 	// struct node { int <member>; struct node *next; struct far *far; }, after
 	// some types that nobody refers to.
-	content := func(kind Kind, before int, member, far string) string {
+	content := func(kind relo.Kind, before int, member, far string) string {
 		b := btfenc.NewBuilder(binary.LittleEndian)
 		for range before {
 			b.Type("unused", btfenc.KindFloat, false, 0, 8)
@@ -80,19 +81,19 @@ func TestHashOfTypes(t *testing.T) {
 		}
 		return string(s.signature(&signer{btf: s.btf, end: limits.SignatureBytes}, []byte{byte(kind)}))
 	}
-	for _, kind := range []Kind{KindTypeMatches, KindTypeExists} {
+	for _, kind := range []relo.Kind{relo.TypeMatches, relo.TypeExists} {
 		want := content(kind, 0, "a", "x")
 		if content(kind, 7, "a", "x") != want {
 			t.Errorf("%s: type IDs matter", kind)
 		}
-		if got := content(kind, 0, "b", "x"); (got != want) != (kind == KindTypeMatches) {
+		if got := content(kind, 0, "b", "x"); (got != want) != (kind == relo.TypeMatches) {
 			t.Errorf("%s: the name of a member matters: %v", kind, got != want)
 		}
-		if got := content(kind, 0, "a", "y"); (got != want) != (kind == KindTypeMatches) { // cilium/ebpf looks there
+		if got := content(kind, 0, "a", "y"); (got != want) != (kind == relo.TypeMatches) { // cilium/ebpf looks there
 			t.Errorf("%s: a member behind a pointer matters: %v", kind, got != want)
 		}
 	}
-	if content(KindTypeMatches, 0, "a", "x") == content(KindTypeExists, 0, "a", "x") {
+	if content(relo.TypeMatches, 0, "a", "x") == content(relo.TypeExists, 0, "a", "x") {
 		t.Error("the kind of the relocation does not matter")
 	}
 }

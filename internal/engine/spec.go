@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // maxSpec is BPF_CORE_SPEC_MAX_LEN: how many levels a relocation may go down.
@@ -30,7 +31,7 @@ var (
 type spec struct {
 	btf    *rawbtf.BTF
 	root   btfenc.TypeID
-	kind   Kind
+	kind   relo.Kind
 	access string // access string of the record
 	acc    []accessor
 	raw    []level
@@ -57,7 +58,7 @@ type level struct {
 // parseSpec follows the access string through the local types
 // (bpf_core_parse_spec of libbpf). Errors are kept in the spec, because one bad
 // record must not hide the others.
-func parseSpec(btf *rawbtf.BTF, kind Kind, root btfenc.TypeID, access string) *spec {
+func parseSpec(btf *rawbtf.BTF, kind relo.Kind, root btfenc.TypeID, access string) *spec {
 	s := &spec{btf: btf, root: root, kind: kind, access: access}
 	s.err = s.parse()
 	return s
@@ -67,7 +68,7 @@ func (s *spec) parse() error {
 	if s.root == 0 || int(s.root) >= s.btf.NumTypes() {
 		return fmt.Errorf("type %d does not exist", s.root)
 	}
-	if s.kind >= numKinds {
+	if s.kind >= relo.TypeMatches+1 {
 		return errKind
 	}
 	if s.kind.IsType() {
@@ -218,21 +219,7 @@ func (s *spec) path() string {
 
 // String returns what is asked for: "byte_off struct task_struct.mm.pgd".
 func (s *spec) String() string {
-	return s.kind.String() + " " + Name(s.kind, typeName(s.btf.Type(s.root)), s.path())
-}
-
-// Name returns how logs name what one side of a relocation of a kind leads to,
-// from the type and the path: "struct task_struct.mm.pgd", "enum pid_type::PIDTYPE_PID".
-func Name(kind Kind, typ, path string) string {
-	switch {
-	case path == "":
-		return typ
-	case kind.IsEnumval():
-		return typ + "::" + path
-	case path[0] == '[':
-		return typ + path
-	}
-	return typ + "." + path
+	return s.kind.String() + " " + relo.Name(s.kind, typeName(s.btf.Type(s.root)), s.path())
 }
 
 // name returns the essential name that candidates need.
@@ -249,7 +236,7 @@ func (s *spec) rootKind() btfenc.Kind {
 // asks reports whether s asks something of the kernel, in a way that loaders
 // accept.
 func (s *spec) asks() bool {
-	return s.err == nil && s.kind != KindLocalTypeID && s.name() != ""
+	return s.err == nil && s.kind != relo.LocalTypeID && s.name() != ""
 }
 
 // local returns what s comes to on the local side, or why no loader accepts it.
@@ -258,7 +245,7 @@ func (s *spec) local() (v localValue) {
 		v.value, v.err = s.calc(s.kind)
 		v.exact = s.exact()
 	}
-	if v.err == nil && s.kind != KindLocalTypeID && s.name() == "" {
+	if v.err == nil && s.kind != relo.LocalTypeID && s.name() == "" {
 		v.err = errAnon
 	}
 	return v

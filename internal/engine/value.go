@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 var (
@@ -65,21 +66,21 @@ func (s *spec) loadOf(size uint32, id btfenc.TypeID) load {
 
 // calc computes the value of a kind that s has by itself
 // (bpf_core_calc_field_relo, _type_relo and _enumval_relo of libbpf).
-func (s *spec) calc(kind Kind) (value, error) {
+func (s *spec) calc(kind relo.Kind) (value, error) {
 	switch {
 	case kind.IsField():
 		return s.fieldValue(kind)
 	case kind.IsEnumval():
-		if kind == KindEnumvalExists {
+		if kind == relo.EnumvalExists {
 			return value{val: 1}, nil
 		}
 		t := s.btf.Type(s.acc[0].typeID)
 		return value{val: t.Enumerator(s.acc[0].idx).Value}, nil
 	}
 	switch kind {
-	case KindLocalTypeID, KindTargetTypeID:
+	case relo.LocalTypeID, relo.TargetTypeID:
 		return value{val: uint64(s.root)}, nil
-	case KindTypeSize:
+	case relo.TypeSize:
 		n, err := s.btf.SizeOf(s.root)
 		return value{val: uint64(n)}, err
 	}
@@ -90,9 +91,9 @@ func (s *spec) calc(kind Kind) (value, error) {
 // change type IDs, and compilers differ on how to load a bitfield.
 func (s *spec) exact() bool {
 	switch s.kind {
-	case KindLocalTypeID, KindTargetTypeID:
+	case relo.LocalTypeID, relo.TargetTypeID:
 		return false
-	case KindByteOffset, KindByteSize, KindLShiftU64:
+	case relo.ByteOffset, relo.ByteSize, relo.LShiftU64:
 		last := &s.acc[len(s.acc)-1]
 		t := s.btf.Type(last.typeID)
 		return last.name == "" || t.Member(last.idx).BitSize == 0
@@ -100,8 +101,8 @@ func (s *spec) exact() bool {
 	return true
 }
 
-func (s *spec) fieldValue(kind Kind) (value, error) {
-	if kind == KindFieldExists {
+func (s *spec) fieldValue(kind relo.Kind) (value, error) {
+	if kind == relo.FieldExists {
 		return value{val: 1}, nil
 	}
 	last := &s.acc[len(s.acc)-1]
@@ -129,24 +130,24 @@ func (s *spec) fieldValue(kind Kind) (value, error) {
 	}
 	var v value
 	switch kind {
-	case KindByteOffset:
+	case relo.ByteOffset:
 		v.val = uint64(off)
 		if m.BitSize == 0 {
 			v.load = s.loadOf(size, mt.ID)
 		}
-	case KindByteSize:
+	case relo.ByteSize:
 		v.val = uint64(size)
-	case KindSigned:
+	case relo.Signed:
 		if mt.Kind().IsAnyEnum() && mt.KindFlag() || mt.Kind() == btfenc.KindInt && mt.IntEncoding()&btfenc.IntSigned != 0 {
 			v.val = 1
 		}
-	case KindLShiftU64:
+	case relo.LShiftU64:
 		if s.btf.Order() == binary.LittleEndian {
 			v.val = uint64(64 - (s.bitOff + bits - off*8))
 		} else {
 			v.val = uint64((8-size)*8 + (s.bitOff - off*8))
 		}
-	case KindRShiftU64:
+	case relo.RShiftU64:
 		v.val = uint64(64 - bits)
 	}
 	return v, nil
@@ -163,7 +164,7 @@ func (s *spec) cilium(q *question) uint32 {
 	last := &s.acc[len(s.acc)-1]
 	t := s.btf.Type(last.typeID)
 	switch {
-	case q.asks(KindEnumvalValue) && (t.Kind() == btfenc.KindEnum64 || t.KindFlag()):
+	case q.asks(relo.EnumvalValue) && (t.Kind() == btfenc.KindEnum64 || t.KindFlag()):
 		return uint32(t.Enumerator(last.idx).Value >> 32)
 	case !s.kind.IsField() || last.name == "":
 		return 0
@@ -181,14 +182,14 @@ func (s *spec) cilium(q *question) uint32 {
 
 // elementValue is the value of a spec that ends in an array element or in the
 // root itself.
-func (s *spec) elementValue(kind Kind, last *accessor) (value, error) {
+func (s *spec) elementValue(kind relo.Kind, last *accessor) (value, error) {
 	size, err := s.btf.SizeOf(last.typeID)
 	switch {
 	case err != nil:
 		return value{}, err
-	case kind == KindByteOffset:
+	case kind == relo.ByteOffset:
 		return value{val: uint64(s.bitOff / 8), load: s.loadOf(size, last.typeID)}, nil
-	case kind == KindByteSize:
+	case kind == relo.ByteSize:
 		return value{val: uint64(size)}, nil
 	}
 	return value{}, errArrayKind

@@ -23,6 +23,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -84,12 +85,12 @@ type Kernel struct {
 // issue is a relocation that was not resolved.
 type issue struct {
 	object, relo string
-	result       relolog.Result
+	result       relo.Result
 }
 
 // Count returns how many relocations, each once per object, came to a result
-// that is a failure: relolog.Resolved and Absent are not counted.
-func (k *Kernel) Count(r relolog.Result) (n int) {
+// that is a failure: relo.Resolved and Absent are not counted.
+func (k *Kernel) Count(r relo.Result) (n int) {
 	for _, is := range k.issues {
 		if is.result == r {
 			n++
@@ -100,10 +101,10 @@ func (k *Kernel) Count(r relolog.Result) (n int) {
 
 // Unresolved is a relocation of an object that some kernels do not resolve.
 type Unresolved struct {
-	Object  string         `json:"object"`
-	Relo    string         `json:"relocation"`
-	Result  relolog.Result `json:"result"`
-	Kernels []string       `json:"kernels"`
+	Object  string      `json:"object"`
+	Relo    string      `json:"relocation"`
+	Result  relo.Result `json:"result"`
+	Kernels []string    `json:"kernels"`
 
 	// Where it is poisoned: the kernels on which the verifier can reach it, and those where it cannot, if [Reach] was asked.
 	Reached []string `json:"reached,omitempty"`
@@ -358,7 +359,7 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 	k.unmatched = w.minimizer.Unmatched()
 	for d := range w.minimizer.Decisions() {
 		switch d.Result {
-		case relolog.Resolved, relolog.Absent:
+		case relo.Resolved, relo.Absent:
 			k.Resolved++
 		default:
 			k.issues = append(k.issues, issue{d.Object, d.Relocation(), d.Result})

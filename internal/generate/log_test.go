@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -31,7 +32,7 @@ func TestUnresolvedIsTheLog(t *testing.T) {
 	listed := make(map[string]bool)
 	for _, u := range report.Unresolved {
 		for _, k := range u.Kernels {
-			listed[strings.Join([]string{k, u.Object, u.Relo, string(u.Result)}, " ")] = true
+			listed[strings.Join([]string{k, u.Object, u.Relo, u.Result.String()}, " ")] = true
 		}
 	}
 	logged := make(map[string]bool)
@@ -50,8 +51,8 @@ func TestUnresolvedIsTheLog(t *testing.T) {
 			}
 			for i := range log.Entries {
 				e := &log.Entries[i]
-				if e.Result != relolog.Resolved && e.Result != relolog.Absent {
-					logged[strings.Join([]string{target.Name(), o.Name(), e.Relocation(), string(e.Result)}, " ")] = true
+				if e.Result != relo.Resolved && e.Result != relo.Absent {
+					logged[strings.Join([]string{target.Name(), o.Name(), e.Relocation(), e.Result.String()}, " ")] = true
 				}
 			}
 		}

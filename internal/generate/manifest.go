@@ -22,6 +22,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -75,9 +76,9 @@ type ManifestKernel struct {
 
 // ManifestIssue is a relocation that some kernels do not resolve.
 type ManifestIssue struct {
-	Object string         `json:"object"`
-	Relo   string         `json:"relocation"`
-	Result relolog.Result `json:"result"`
+	Object string      `json:"object"`
+	Relo   string      `json:"relocation"`
+	Result relo.Result `json:"result"`
 }
 
 // Sum is a SHA-256, in JSON as hexadecimal text.
@@ -104,8 +105,8 @@ func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report
 		k := &rep.Kernels[i]
 		e := ManifestKernel{
 			Kernel: k.OutputKey().String(), Machine: k.machine(), File: k.file(), Sources: []Sum{}, SourceSize: k.SourceSize, RawSize: k.RawSize,
-			SHA256: sha256.Sum256(k.BTF), Size: len(k.BTF), Resolved: k.Resolved, Unresolved: k.Count(relolog.Poisoned),
-			Ambiguous: k.Count(relolog.Ambiguous), Errors: k.Count(relolog.Error), Issues: []uint32{}, Unmatched: k.unmatched,
+			SHA256: sha256.Sum256(k.BTF), Size: len(k.BTF), Resolved: k.Resolved, Unresolved: k.Count(relo.Poisoned),
+			Ambiguous: k.Count(relo.Ambiguous), Errors: k.Count(relo.Error), Issues: []uint32{}, Unmatched: k.unmatched,
 		}
 		e.Sources = append(e.Sources, toSums(k.Sources)...)
 		for _, is := range k.issues {

@@ -13,6 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -63,7 +64,7 @@ func TestPacked(t *testing.T) {
 			if a.Key != b.Key || a.Resolved != b.Resolved || a.RawSize != b.RawSize || a.Machine != b.Machine || !bytes.Equal(a.BTF, b.BTF) {
 				t.Errorf("set %d, %s: another result", i, a.Name)
 			}
-			for _, r := range []relolog.Result{relolog.Poisoned, relolog.Ambiguous, relolog.Error} {
+			for _, r := range []relo.Result{relo.Poisoned, relo.Ambiguous, relo.Error} {
 				if a.Count(r) != b.Count(r) {
 					t.Errorf("set %d, %s: %d %s, want %d", i, a.Name, b.Count(r), r, a.Count(r))
 				}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Reach tells the poisoned relocations that the verifier can get to from those that programs guard: it fills
@@ -17,7 +17,7 @@ import (
 func Reach(ctx context.Context, cfg *Config, objects []*check.Object, rep *Report) error {
 	wanted := make(map[string]bool) // kernels and objects
 	for _, u := range rep.Unresolved {
-		if u.Result == relolog.Poisoned {
+		if u.Result == relo.Poisoned {
 			wanted[u.Object] = true
 			for _, k := range u.Kernels {
 				wanted[k] = true
@@ -75,7 +75,7 @@ func (r *Report) reach(verdict *check.Report) {
 		u := &r.Unresolved[i]
 		for _, k := range u.Kernels {
 			switch {
-			case u.Result != relolog.Poisoned || !judged[use{object: u.Object, kernel: k}]:
+			case u.Result != relo.Poisoned || !judged[use{object: u.Object, kernel: k}]:
 			case reached[use{u.Object, u.Relo, k}]:
 				u.Reached = append(u.Reached, k)
 			default:

@@ -12,7 +12,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Summary is what a run came to. Its JSON form is stable; fields are only ever
@@ -132,7 +132,7 @@ func fold(all []Unresolved) []*folded {
 	}
 	for i := range all {
 		u := &all[i]
-		if u.Result != relolog.Poisoned {
+		if u.Result != relo.Poisoned {
 			continue
 		}
 		if len(u.Reached)+len(u.Guarded) == 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -95,7 +96,7 @@ func minimized(t *testing.T, o testinput.Object, full *relolog.Target) object {
 	ids := make(map[typeID]bool)
 	for i, e := range a.Entries {
 		f := b.Entries[i]
-		if e.Kind == relolog.KindTargetTypeID && e.Target != nil && f.Target != nil && e.Target.Type == f.Target.Type {
+		if e.Kind == relo.TargetTypeID && e.Target != nil && f.Target != nil && e.Target.Type == f.Target.Type {
 			ids[typeID{int64(*e.New), int64(*f.New)}] = true
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Comparison collects the logs of objects on several kernels and writes them
@@ -38,12 +38,12 @@ type record struct {
 // outcome is a decision, with the entry of the first kernel that has it.
 type outcome struct {
 	key   string
-	entry relolog.Entry
+	entry relo.Entry
 }
 
 // Add takes the log of one object on one kernel. Logs of one object have the
 // same records on every kernel.
-func (c *Comparison) Add(l *relolog.Log) {
+func (c *Comparison) Add(l *relo.Log) {
 	if c.index == nil {
 		c.index, c.byName = make(map[string]int), make(map[string]*object)
 	}
@@ -65,7 +65,7 @@ func (c *Comparison) Add(l *relolog.Log) {
 	}
 }
 
-func (r *record) add(e *relolog.Entry) {
+func (r *record) add(e *relo.Entry) {
 	key := decision(e)
 	for i := range r.outcomes {
 		if r.outcomes[i].key == key {
@@ -80,10 +80,10 @@ func (r *record) add(e *relolog.Entry) {
 // decision is what counts as the same on two kernels: result, value and the
 // field it comes from, but neither type IDs nor where the field is, which is
 // the value where anybody asks.
-func decision(e *relolog.Entry) string {
+func decision(e *relo.Entry) string {
 	var b strings.Builder
-	b.WriteString(string(e.Result) + ": " + e.Reason)
-	if e.New != nil && e.Kind != relolog.KindTargetTypeID {
+	b.WriteString(e.Result.String() + ": " + e.Reason)
+	if e.New != nil && e.Kind != relo.TargetTypeID {
 		foreign.Fprintf(&b, " %d", *e.New)
 	}
 	if e.Target != nil {
@@ -154,7 +154,7 @@ func (c *Comparison) object(w io.Writer, obj *object, o Options) {
 		tw.Flush()
 		lines = lines[:0]
 	}
-	var open *relolog.Entry
+	var open *relo.Entry
 	for _, r := range same {
 		if e := &r.outcomes[0].entry; open == nil || open.Program != e.Program || open.Section != e.Section {
 			flush()
@@ -168,7 +168,7 @@ func (c *Comparison) object(w io.Writer, obj *object, o Options) {
 
 // each calls fn for every record, and writes the program before its first.
 func each(w io.Writer, records []*record, fn func(*record)) {
-	var open *relolog.Entry
+	var open *relo.Entry
 	for _, r := range records {
 		if e := &r.outcomes[0].entry; open == nil || open.Program != e.Program || open.Section != e.Section {
 			foreign.Fprintf(w, "    %s\n", program(e))
@@ -216,7 +216,7 @@ func (r *record) write(w io.Writer, obj *object, p painter, o Options) {
 }
 
 // place is the target without what differs from kernel to kernel.
-func place(e *relolog.Entry) string {
+func place(e *relo.Entry) string {
 	if e.Target == nil {
 		return ""
 	}

@@ -7,19 +7,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Filter chooses entries. An empty list takes all; of several lists all have
 // to take an entry. Names may be patterns as in [path.Match], of which malformed ones take none.
 type Filter struct {
-	Programs []string         // functions or sections
-	Results  []relolog.Result // exact
-	Types    []string         // local types, flavors included, with or without "struct", "union" or "enum"
+	Programs []string      // functions or sections
+	Results  []relo.Result // exact
+	Types    []string      // local types, flavors included, with or without "struct", "union" or "enum"
 }
 
 // Match reports whether the filter takes an entry.
-func (f *Filter) Match(e *relolog.Entry) bool {
+func (f *Filter) Match(e *relo.Entry) bool {
 	if len(f.Results) > 0 && !slices.Contains(f.Results, e.Result) {
 		return false
 	}
@@ -30,7 +30,7 @@ func (f *Filter) Match(e *relolog.Entry) bool {
 }
 
 // typeNames are what the local type can be asked for by.
-func typeNames(e *relolog.Entry) []string {
+func typeNames(e *relo.Entry) []string {
 	_, name, ok := strings.Cut(e.Local.Type, " ")
 	if !ok {
 		name = e.Local.Type
@@ -40,7 +40,7 @@ func typeNames(e *relolog.Entry) []string {
 }
 
 // without returns the filter with those patterns that do not match the entry.
-func (f Filter) without(e *relolog.Entry) Filter {
+func (f Filter) without(e *relo.Entry) Filter {
 	if len(f.Programs) > 0 {
 		f.Programs = slices.DeleteFunc(f.Programs, func(p string) bool { return matchAny([]string{p}, e.Program, e.Section) })
 	}

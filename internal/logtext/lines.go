@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // lines writes entries as lines of JSON. Most of a line is what the relocation comes to on the kernel. Large objects ask few questions, each of them many
@@ -23,13 +23,13 @@ type lines struct {
 
 // ending is what the end of a line is about. It has pointers to what entries share, rather than what these point to.
 type ending struct {
-	local      relolog.Spec
-	candidates *relolog.Candidate // the first
-	count      int                // of these
-	target     *relolog.Spec
+	local      relo.Spec
+	candidates *relo.Candidate // the first
+	count      int             // of these
+	target     *relo.Spec
 	old        uint64
 	new        *uint64
-	result     relolog.Result
+	result     relo.Result
 	reason     string
 }
 
@@ -51,7 +51,7 @@ func (l *lines) forget() {
 // theEnd is what the end of a line begins with. Nothing in front of it has these bytes: in a string quotes are escaped.
 var theEnd = []byte(`,"local":{`)
 
-func (l *lines) write(w io.Writer, e *relolog.Entry) error {
+func (l *lines) write(w io.Writer, e *relo.Entry) error {
 	o := ending{e.Local, nil, len(e.Candidates), e.Target, e.Old, e.New, e.Result, e.Reason}
 	if o.count > 0 {
 		o.candidates = &e.Candidates[0]
@@ -59,7 +59,7 @@ func (l *lines) write(w io.Writer, e *relolog.Entry) error {
 	end, known := l.ends[o]
 	if known {
 		begin := *e
-		begin.Local, begin.Candidates, begin.Target, begin.New, begin.Reason = relolog.Spec{}, nil, nil, nil, ""
+		begin.Local, begin.Candidates, begin.Target, begin.New, begin.Reason = relo.Spec{}, nil, nil, nil, ""
 		e = &begin
 	}
 	l.line.Reset()

@@ -11,36 +11,37 @@ import (
 
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 func number[T any](v T) *T { return &v }
 
 // field returns a spec of struct task_struct.pid.
-func field(id uint32, module *string, offset uint32) relolog.Spec {
-	return relolog.Spec{TypeID: id, Type: "struct task_struct", Module: module, Spec: "0:1", Path: "pid", Offset: &offset}
+func field(id uint32, module *string, offset uint32) relo.Spec {
+	return relo.Spec{TypeID: id, Type: "struct task_struct", Module: module, Raw: "0:1", Path: "pid", Offset: &offset}
 }
 
 // copies returns an entry with n equal candidates and one that does not match.
-func copies(n int, kernel string, offset uint32) relolog.Entry {
+func copies(n int, kernel string, offset uint32) relo.Entry {
 	vmlinux := ""
-	e := relolog.Entry{
-		Object: "a.o", Program: "f", Section: "kprobe", Insn: 3, Source: "a.c:7", Kind: relolog.KindByteOffset, Kernel: kernel,
-		Local: field(5, nil, 8), Old: 8, New: number(uint64(offset)), Result: relolog.Resolved,
+	e := relo.Entry{
+		Object: "a.o", Program: "f", Section: "kprobe", Insn: 3, Source: "a.c:7", Kind: relo.ByteOffset, Kernel: kernel,
+		Local: field(5, nil, 8), Old: 8, New: number(uint64(offset)), Result: relo.Resolved,
 	}
 	for i := range n {
-		c := relolog.Candidate{Spec: field(uint32(100+i), &vmlinux, offset), Match: true, Value: number(uint64(offset))}
+		c := relo.Candidate{Spec: field(uint32(100+i), &vmlinux, offset), Match: true, Value: number(uint64(offset))}
 		e.Candidates = append(e.Candidates, c)
 	}
 	e.Target = &e.Candidates[0].Spec
-	miss := relolog.Candidate{Spec: relolog.Spec{TypeID: 99, Type: "struct task_struct", Module: &vmlinux}, Reason: "no member pid"}
+	miss := relo.Candidate{Spec: relo.Spec{TypeID: 99, Type: "struct task_struct", Module: &vmlinux}, Reason: "no member pid"}
 	e.Candidates = append(e.Candidates, miss)
 	return e
 }
 
 // TestFold keeps the log of undeduplicated BTF readable.
 func TestFold(t *testing.T) {
-	l := &relolog.Log{Object: "a.o", Kernel: "k", Entries: []relolog.Entry{copies(476, "k", 16)}}
+	l := &relo.Log{Object: "a.o", Kernel: "k", Entries: []relo.Entry{copies(476, "k", 16)}}
 	var b bytes.Buffer
 	if err := Write(&b, l, Options{Verbose: true}); err != nil {
 		t.Fatal(err)
@@ -60,19 +61,19 @@ func TestFold(t *testing.T) {
 // TestLines holds that what is encoded once for many entries makes the lines that each makes alone, whatever is forgotten meanwhile.
 func TestLines(t *testing.T) {
 	first, second := copies(3, "k", 16), copies(2, "k", 24)
-	absent := relolog.Entry{Object: "a.o", Kernel: "k", Kind: relolog.KindFieldExists, Local: first.Local, Candidates: first.Candidates, Result: relolog.Absent}
+	absent := relo.Entry{Object: "a.o", Kernel: "k", Kind: relo.FieldExists, Local: first.Local, Candidates: first.Candidates, Result: relo.Absent}
 	poisoned := absent
-	poisoned.Result, poisoned.Reason = relolog.Poisoned, "no \u202e member"
+	poisoned.Result, poisoned.Reason = relo.Poisoned, "no \u202e member"
 	again := poisoned
 	again.Reason = "another"
 	other := first
 	other.New = number(*first.New)
-	log := &relolog.Log{Kernel: "k"}
+	log := &relo.Log{Kernel: "k"}
 	for i := range 40 {
-		e := []relolog.Entry{first, second, absent, poisoned, again, other}[i*(i/6+1)%6]
+		e := []relo.Entry{first, second, absent, poisoned, again, other}[i*(i/6+1)%6]
 		e.Index, e.Insn, e.Program = i, 7*i, []string{"f", `x","local":{`, "\x7f", ""}[i%4]
 		if i%7 == 0 {
-			e.Kind, e.Source = relolog.KindByteSize, ""
+			e.Kind, e.Source = relo.ByteSize, ""
 		}
 		log.Entries = append(log.Entries, e)
 	}
@@ -101,7 +102,7 @@ func TestLines(t *testing.T) {
 
 // TestColor colours the result and nothing else.
 func TestColor(t *testing.T) {
-	l := &relolog.Log{Object: "a.o", Kernel: "k", Entries: []relolog.Entry{copies(1, "k", 16)}}
+	l := &relo.Log{Object: "a.o", Kernel: "k", Entries: []relo.Entry{copies(1, "k", 16)}}
 	var plain, colored bytes.Buffer
 	if err := Write(&plain, l, Options{}); err != nil {
 		t.Fatal(err)
@@ -124,8 +125,8 @@ func TestComparison(t *testing.T) {
 		offset uint32
 	}{{"one", 16}, {"two", 16}, {"three", 24}, {"four", 16}} {
 		same := copies(1, k.name, 16)
-		same.Index, same.Kind, same.New = 1, relolog.KindFieldExists, number(uint64(1))
-		c.Add(&relolog.Log{Object: "a.o", Kernel: k.name, Entries: []relolog.Entry{copies(1, k.name, k.offset), same}})
+		same.Index, same.Kind, same.New = 1, relo.FieldExists, number(uint64(1))
+		c.Add(&relo.Log{Object: "a.o", Kernel: k.name, Entries: []relo.Entry{copies(1, k.name, k.offset), same}})
 	}
 	var b bytes.Buffer
 	if err := c.Write(&b, Options{}); err != nil {
@@ -151,11 +152,11 @@ a.o on 4 kernels: 1 relocations differ, 1 are the same
 }
 
 func TestFilter(t *testing.T) {
-	e := relolog.Entry{
-		Program: "handle_exit", Section: "tracepoint/syscalls/sys_exit_open", Result: relolog.Poisoned,
-		Local: relolog.Spec{Type: "struct task_struct___old"},
+	e := relo.Entry{
+		Program: "handle_exit", Section: "tracepoint/syscalls/sys_exit_open", Result: relo.Poisoned,
+		Local: relo.Spec{Type: "struct task_struct___old"},
 	}
-	number := relolog.Entry{Section: ".text", Result: relolog.Resolved, Local: relolog.Spec{Type: "u64"}}
+	number := relo.Entry{Section: ".text", Result: relo.Resolved, Local: relo.Spec{Type: "u64"}}
 	for _, tt := range []struct {
 		name         string
 		f            Filter
@@ -165,12 +166,12 @@ func TestFilter(t *testing.T) {
 		{"function", Filter{Programs: []string{"handle_exit"}}, true, false},
 		{"section", Filter{Programs: []string{".text", "nothing"}}, false, true},
 		{"slash", Filter{Programs: []string{"tracepoint/*"}}, true, false},
-		{"result", Filter{Results: []relolog.Result{relolog.Absent, relolog.Poisoned}}, true, false},
+		{"result", Filter{Results: []relo.Result{relo.Absent, relo.Poisoned}}, true, false},
 		{"type", Filter{Types: []string{"struct task_struct___old"}}, true, false},
 		{"flavor", Filter{Types: []string{"task_struct"}}, true, false},
 		{"plain", Filter{Types: []string{"u64"}}, false, true},
 		{"pattern", Filter{Types: []string{"u[0-9]*"}}, false, true},
-		{"both", Filter{Types: []string{"task_*"}, Results: []relolog.Result{relolog.Resolved}}, false, false},
+		{"both", Filter{Types: []string{"task_*"}, Results: []relo.Result{relo.Resolved}}, false, false},
 	} {
 		if tt.f.Match(&e) != tt.e || tt.f.Match(&number) != tt.otherwise {
 			t.Errorf("%s: %v, %v, want %v, %v", tt.name, tt.f.Match(&e), tt.f.Match(&number), tt.e, tt.otherwise)
@@ -181,19 +182,19 @@ func TestFilter(t *testing.T) {
 func TestSpec(t *testing.T) {
 	vmlinux, module := "", "nf_conntrack"
 	for _, tt := range []struct {
-		kind relolog.Kind
-		s    relolog.Spec
+		kind relo.Kind
+		s    relo.Spec
 		want string
 	}{
-		{relolog.KindByteOffset, field(7, nil, 20), "[7] struct task_struct.pid (0:1 @ offset 20)"},
-		{relolog.KindByteOffset, field(7, &vmlinux, 20), "[7] struct task_struct.pid (0:1 @ offset 20)"},
-		{relolog.KindByteOffset, field(7, &module, 20), "[7] struct task_struct.pid (0:1 @ offset 20) [nf_conntrack]"},
-		{relolog.KindSigned, relolog.Spec{TypeID: 7, Type: "struct s", Spec: "0:1", Path: "b", Offset: number(uint32(2)), BitOffset: number(uint32(19))},
+		{relo.ByteOffset, field(7, nil, 20), "[7] struct task_struct.pid (0:1 @ offset 20)"},
+		{relo.ByteOffset, field(7, &vmlinux, 20), "[7] struct task_struct.pid (0:1 @ offset 20)"},
+		{relo.ByteOffset, field(7, &module, 20), "[7] struct task_struct.pid (0:1 @ offset 20) [nf_conntrack]"},
+		{relo.Signed, relo.Spec{TypeID: 7, Type: "struct s", Raw: "0:1", Path: "b", Offset: number(uint32(2)), BitOffset: number(uint32(19))},
 			"[7] struct s.b (0:1 @ offset 2.3)"},
-		{relolog.KindByteOffset, relolog.Spec{TypeID: 7, Type: "struct s", Spec: "2:0", Path: "[2].a", Offset: number(uint32(16))},
+		{relo.ByteOffset, relo.Spec{TypeID: 7, Type: "struct s", Raw: "2:0", Path: "[2].a", Offset: number(uint32(16))},
 			"[7] struct s[2].a (2:0 @ offset 16)"},
-		{relolog.KindEnumvalValue, relolog.Spec{TypeID: 7, Type: "enum e", Spec: "1", Path: "E_ONE"}, "[7] enum e::E_ONE"},
-		{relolog.KindTypeSize, relolog.Spec{TypeID: 7, Type: "u64", Spec: "0"}, "[7] u64"},
+		{relo.EnumvalValue, relo.Spec{TypeID: 7, Type: "enum e", Raw: "1", Path: "E_ONE"}, "[7] enum e::E_ONE"},
+		{relo.TypeSize, relo.Spec{TypeID: 7, Type: "u64", Raw: "0"}, "[7] u64"},
 	} {
 		if got := Spec(tt.kind, &tt.s); got != tt.want {
 			t.Errorf("%s, want %s", got, tt.want)

@@ -7,7 +7,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Printer writes the logs of several objects: those on a single kernel as [Write] does, those on several
@@ -17,12 +17,12 @@ type Printer struct {
 	opts Options
 	json *lines // nil for text
 
-	pending []*relolog.Log // the first kernel's, until it is known to be the only one
-	first   string         // name of the first kernel
+	pending []*relo.Log // the first kernel's, until it is known to be the only one
+	first   string      // name of the first kernel
 	compare *Comparison
 
 	// Shown counts the relocations that the filter keeps, once for each kernel.
-	Shown relolog.Counts
+	Shown relo.Counts
 
 	// Unmatched has those patterns of the filter that match no relocation of any log, shown or not.
 	Unmatched Filter
@@ -31,7 +31,7 @@ type Printer struct {
 // NewPrinter returns a Printer of text.
 func NewPrinter(w io.Writer, opts Options) *Printer {
 	unmatched := Filter{Programs: slices.Clone(opts.Filter.Programs), Types: slices.Clone(opts.Filter.Types)}
-	return &Printer{w: bufio.NewWriterSize(w, 64<<10), opts: opts, Shown: make(relolog.Counts), Unmatched: unmatched}
+	return &Printer{w: bufio.NewWriterSize(w, 64<<10), opts: opts, Shown: make(relo.Counts), Unmatched: unmatched}
 }
 
 // NewJSONPrinter returns a Printer that writes a line of JSON for each relocation and kernel that the
@@ -43,7 +43,7 @@ func NewJSONPrinter(w io.Writer, filter Filter) *Printer {
 }
 
 // Print adds a log. The logs of one kernel must come one after the other.
-func (p *Printer) Print(log *relolog.Log) error {
+func (p *Printer) Print(log *relo.Log) error {
 	for i := range log.Entries {
 		e := &log.Entries[i]
 		p.Unmatched = p.Unmatched.without(e)

@@ -13,7 +13,7 @@ import (
 	"github.com/fatih/color"
 
 	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Options say how logs are written. The zero value is plain text of all
@@ -25,18 +25,18 @@ type Options struct {
 }
 
 // Results is the order in which results are listed and counted.
-var Results = []relolog.Result{relolog.Resolved, relolog.Absent, relolog.Poisoned, relolog.Ambiguous, relolog.Error}
+var Results = []relo.Result{relo.Resolved, relo.Absent, relo.Poisoned, relo.Ambiguous, relo.Error}
 
 // painter colours results. It does not depend on what standard output is.
-type painter map[relolog.Result]*color.Color
+type painter map[relo.Result]*color.Color
 
 func newPainter(on bool) painter {
 	p := painter{
-		relolog.Resolved:  color.New(color.FgGreen),
-		relolog.Absent:    color.New(color.FgCyan),
-		relolog.Poisoned:  color.New(color.FgYellow),
-		relolog.Ambiguous: color.New(color.FgMagenta, color.Bold),
-		relolog.Error:     color.New(color.FgRed, color.Bold),
+		relo.Resolved:  color.New(color.FgGreen),
+		relo.Absent:    color.New(color.FgCyan),
+		relo.Poisoned:  color.New(color.FgYellow),
+		relo.Ambiguous: color.New(color.FgMagenta, color.Bold),
+		relo.Error:     color.New(color.FgRed, color.Bold),
 	}
 	for _, c := range p {
 		if on {
@@ -48,15 +48,15 @@ func newPainter(on bool) painter {
 	return p
 }
 
-func (p painter) result(r relolog.Result) foreign.Own {
+func (p painter) result(r relo.Result) foreign.Own {
 	if c := p[r]; c != nil {
-		return foreign.Own(c.Sprint(string(r)))
+		return foreign.Own(c.Sprint(r.String()))
 	}
-	return foreign.Own(r)
+	return foreign.Own(r.String())
 }
 
 // outcome returns the result and, where it is not resolved, the reason.
-func (p painter) outcome(e *relolog.Entry) foreign.Own {
+func (p painter) outcome(e *relo.Entry) foreign.Own {
 	if e.Reason == "" {
 		return p.result(e.Result)
 	}
@@ -64,11 +64,11 @@ func (p painter) outcome(e *relolog.Entry) foreign.Own {
 }
 
 // Write writes one log. Where the filter takes nothing, it writes nothing.
-func Write(w io.Writer, l *relolog.Log, o Options) error {
+func Write(w io.Writer, l *relo.Log, o Options) error {
 	p := newPainter(o.Color)
 	var body bytes.Buffer
-	counts := make(relolog.Counts)
-	var open *relolog.Entry // the program being written
+	counts := make(relo.Counts)
+	var open *relo.Entry // the program being written
 	tw := newTable(&body)
 	for i := range l.Entries {
 		e := &l.Entries[i]
@@ -101,7 +101,7 @@ func Write(w io.Writer, l *relolog.Log, o Options) error {
 func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0) }
 
 // program names where an instruction is.
-func program(e *relolog.Entry) string {
+func program(e *relo.Entry) string {
 	if e.Program == "" {
 		return e.Section
 	}
@@ -109,12 +109,12 @@ func program(e *relolog.Entry) string {
 }
 
 // head has the columns that belong to the local side.
-func head(e *relolog.Entry) foreign.Own {
+func head(e *relo.Entry) foreign.Own {
 	return foreign.Sprintf("#%d\tinsn %d\t<%s>\t%s", e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local))
 }
 
 // arrow has the target and how many candidates are just like it.
-func arrow(e *relolog.Entry) string {
+func arrow(e *relo.Entry) string {
 	if e.Target == nil {
 		return ""
 	}
@@ -131,7 +131,7 @@ func arrow(e *relolog.Entry) string {
 	return out
 }
 
-func (p painter) counts(c relolog.Counts) foreign.Own {
+func (p painter) counts(c relo.Counts) foreign.Own {
 	var parts []string
 	for _, r := range Results {
 		if c[r] > 0 {
@@ -144,7 +144,7 @@ func (p painter) counts(c relolog.Counts) foreign.Own {
 // details writes what one line has no room for: the source line, and each
 // candidate with its value or with the reason why it does not match. Those
 // that differ only by type ID are folded.
-func details(w io.Writer, e *relolog.Entry, indent string) {
+func details(w io.Writer, e *relo.Entry, indent string) {
 	if e.Source != "" {
 		foreign.Fprintf(w, "%ssource        %s\n", indent, e.Source)
 	}
@@ -165,7 +165,7 @@ type folded struct {
 	n       int
 }
 
-func fold(e *relolog.Entry) []*folded {
+func fold(e *relo.Entry) []*folded {
 	var out []*folded
 	at := make(map[string]*folded)
 	for i := range e.Candidates {
@@ -175,7 +175,7 @@ func fold(e *relolog.Entry) []*folded {
 		case !c.Match:
 			f.verdict = "non-matching  "
 			f.text += ": " + cmp.Or(c.Reason, "no reason known")
-		case c.Value != nil && e.Kind != relolog.KindTargetTypeID:
+		case c.Value != nil && e.Kind != relo.TargetTypeID:
 			f.text += " = " + value(e.Kind, *c.Value)
 		}
 		key := f.verdict + f.text

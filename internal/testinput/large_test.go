@@ -17,6 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/loadtest"
 	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -25,10 +26,10 @@ var small = testinput.LargeConfig{Programs: 20, Functions: 10, Records: 1500, Qu
 
 // what says what an entry asks for: records of different kinds about the same
 // member, type or enumerator ask the same question.
-func what(e relolog.Entry) string { return e.Local.Type + " " + e.Local.Path }
+func what(e relo.Entry) string { return e.Local.Type + " " + e.Local.Path }
 
 // run returns the log of an object against a kernel.
-func run(t *testing.T, object []byte, k corpus.Kernel) *relolog.Log {
+func run(t *testing.T, object []byte, k corpus.Kernel) *relo.Log {
 	t.Helper()
 	o, err := relolog.ParseObject("large.o", object)
 	if err != nil {
@@ -114,10 +115,10 @@ func TestLargeResolves(t *testing.T) {
 		absent, poisoned := make(map[string]bool), make(map[string]bool)
 		for _, e := range log.Entries {
 			switch e.Result {
-			case relolog.Resolved:
-			case relolog.Absent:
+			case relo.Resolved:
+			case relo.Absent:
 				absent[what(e)] = true
-			case relolog.Poisoned:
+			case relo.Poisoned:
 				poisoned[what(e)] = true
 			default:
 				t.Errorf("%s: %s: %s: %s", it.Name, what(e), e.Result, e.Reason)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // largeFunc is a function in the making.
@@ -17,15 +17,15 @@ type largeFunc struct {
 	name  string
 	code  asm.Instructions
 	slots int // 8-byte parts of code
-	relos []relo
+	relos []record
 	calls []call
 	lines []int // slots where a line of the source begins
 }
 
-// relo is a record: the instruction at a slot asks q for a kind of value.
-type relo struct {
+// record is a CO-RE relocation: the instruction at a slot asks q for a kind of value.
+type record struct {
 	slot int
-	kind relolog.Kind
+	kind relo.Kind
 	q    *question
 }
 
@@ -43,8 +43,8 @@ func (f *largeFunc) add(insns ...asm.Instruction) {
 }
 
 // relocated adds an instruction that has a record.
-func (f *largeFunc) relocated(kind relolog.Kind, q *question, in asm.Instruction) {
-	f.relos = append(f.relos, relo{f.slots, kind, q})
+func (f *largeFunc) relocated(kind relo.Kind, q *question, in asm.Instruction) {
+	f.relos = append(f.relos, record{f.slots, kind, q})
 	f.add(in)
 }
 
@@ -86,11 +86,11 @@ func (f *largeFunc) end() {
 func (f *largeFunc) read(q *question, sized bool) {
 	f.add(asm.Mov.Reg(asm.R3, base))
 	if sized {
-		f.relocated(relolog.KindByteSize, q, asm.Mov.Imm(asm.R2, int32(q.size)))
-		f.relocated(relolog.KindByteOffset, q, asm.Add.Imm(asm.R3, int32(q.value)))
+		f.relocated(relo.ByteSize, q, asm.Mov.Imm(asm.R2, int32(q.size)))
+		f.relocated(relo.ByteOffset, q, asm.Add.Imm(asm.R3, int32(q.value)))
 	} else {
 		f.add(asm.Mov.Imm(asm.R2, int32(q.size)))
-		f.relocated(relolog.KindByteOffset, q, asm.Mov.Imm(asm.R1, int32(q.value)))
+		f.relocated(relo.ByteOffset, q, asm.Mov.Imm(asm.R1, int32(q.value)))
 		f.add(asm.Add.Reg(asm.R3, asm.R1))
 	}
 	f.add(asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, scratch), asm.FnProbeReadKernel.Call())
@@ -101,15 +101,15 @@ func (f *largeFunc) read(q *question, sized bool) {
 // width depend on the kernel.
 func (f *largeFunc) load(q, helper *question) {
 	size := map[byte]asm.Size{'1': asm.Byte, '2': asm.Half, '4': asm.Word, '8': asm.DWord}[q.shape]
-	f.guarded(relolog.KindEnumvalExists, helper, func(f *largeFunc) {
+	f.guarded(relo.EnumvalExists, helper, func(f *largeFunc) {
 		f.add(asm.FnGetCurrentTaskBtf.Call())
-		f.relocated(relolog.KindByteOffset, q, asm.LoadMem(asm.R1, asm.R0, int16(q.value), size))
+		f.relocated(relo.ByteOffset, q, asm.LoadMem(asm.R1, asm.R0, int16(q.value), size))
 		f.add(asm.StoreMem(asm.RFP, result, asm.R1, asm.DWord))
 	}, func(f *largeFunc) { f.read(q, false) })
 }
 
 // guarded runs yes where q has the kind of existence asked for, else no.
-func (f *largeFunc) guarded(kind relolog.Kind, q *question, yes, no func(*largeFunc)) {
+func (f *largeFunc) guarded(kind relo.Kind, q *question, yes, no func(*largeFunc)) {
 	length := func(part func(*largeFunc)) int16 {
 		var alone largeFunc
 		part(&alone)
@@ -123,7 +123,7 @@ func (f *largeFunc) guarded(kind relolog.Kind, q *question, yes, no func(*largeF
 }
 
 // keep stores a relocated value.
-func (f *largeFunc) keep(kind relolog.Kind, q *question, in asm.Instruction) {
+func (f *largeFunc) keep(kind relo.Kind, q *question, in asm.Instruction) {
 	f.relocated(kind, q, in)
 	f.add(asm.StoreMem(asm.RFP, result, asm.R1, asm.Word))
 }
@@ -184,20 +184,20 @@ func (a *asker) ask(f *largeFunc, n int) {
 func (a *asker) one(f *largeFunc, q *question, w way) {
 	f.line()
 	enumerator := func(f *largeFunc) {
-		f.keep(relolog.KindEnumvalValue, q, asm.LoadImm(asm.R1, q.value, asm.DWord))
+		f.keep(relo.EnumvalValue, q, asm.LoadImm(asm.R1, q.value, asm.DWord))
 	}
 	switch {
 	case q.about == aboutType && q.sometimes:
-		f.keep(relolog.KindTypeExists, q, asm.Mov.Imm(asm.R1, 1))
+		f.keep(relo.TypeExists, q, asm.Mov.Imm(asm.R1, 1))
 	case q.about == aboutType:
-		f.keep(relolog.KindTypeSize, q, asm.Mov.Imm(asm.R1, int32(q.size)))
+		f.keep(relo.TypeSize, q, asm.Mov.Imm(asm.R1, int32(q.size)))
 	case q.about == aboutEnumerator && q.sometimes:
-		f.guarded(relolog.KindEnumvalExists, q, enumerator,
+		f.guarded(relo.EnumvalExists, q, enumerator,
 			func(f *largeFunc) { f.add(asm.StoreImm(asm.RFP, result, 0, asm.Word)) })
 	case q.about == aboutEnumerator:
 		enumerator(f)
 	case q.sometimes:
-		f.guarded(relolog.KindFieldExists, q,
+		f.guarded(relo.FieldExists, q,
 			func(f *largeFunc) { f.read(q, false) },
 			func(f *largeFunc) { f.read(q.instead, false) })
 	case w == loaded:

@@ -18,6 +18,7 @@ import (
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/oracle"
 	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -81,7 +82,7 @@ func (b *bpftoolTest) kernel(k *corpus.Kernel) bool {
 	if err := os.WriteFile(input, k.BTF, 0o600); err != nil {
 		b.Fatal(err)
 	}
-	logs := make([]*relolog.Log, len(b.objects))
+	logs := make([]*relo.Log, len(b.objects))
 	for i, o := range b.objects {
 		if logs[i], err = relolog.Run(b.Context(), o.Object, target); err != nil {
 			b.Fatal(err)
@@ -145,7 +146,7 @@ func reason(failure string) string {
 
 // compare goes through the logs of some objects and bpftool's records, which
 // end early where it failed.
-func (b *bpftoolTest) compare(logs []*relolog.Log, res *oracle.Result) {
+func (b *bpftoolTest) compare(logs []*relo.Log, res *oracle.Result) {
 	recs := res.Records
 	for _, l := range logs {
 		for i := range l.Entries {
@@ -164,7 +165,7 @@ func (b *bpftoolTest) compare(logs []*relolog.Log, res *oracle.Result) {
 	}
 }
 
-func (b *bpftoolTest) record(e *relolog.Entry, r *oracle.Record) {
+func (b *bpftoolTest) record(e *relo.Entry, r *oracle.Record) {
 	b.records++
 	fail := func(format string, args ...any) {
 		b.Errorf("%s on %s: %s #%d: %s: %s", e.Object, e.Kernel, e.Section, e.Index, e.Relocation(), fmt.Sprintf(format, args...))
@@ -176,7 +177,7 @@ func (b *bpftoolTest) record(e *relolog.Entry, r *oracle.Record) {
 	if want, got := specOf(&r.Local), logtext.Spec(e.Kind, &e.Local); got != want && !r.Local.Truncated {
 		fail("local spec %q, bpftool has %q", got, want)
 	}
-	if (r.Err != "") != (e.Result == relolog.Ambiguous || e.Result == relolog.Error && e.Target == nil) {
+	if (r.Err != "") != (e.Result == relo.Ambiguous || e.Result == relo.Error && e.Target == nil) {
 		fail("%s (%s), bpftool's error is %q", e.Result, e.Reason, r.Err)
 	}
 	if r.Err != "" {
@@ -200,7 +201,7 @@ func (b *bpftoolTest) record(e *relolog.Entry, r *oracle.Record) {
 			}
 		}
 	}
-	if asks := e.Kind != relolog.KindLocalTypeID; asks && r.NoMatch == matched {
+	if asks := e.Kind != relo.LocalTypeID; asks && r.NoMatch == matched {
 		fail("matched: %v, bpftool: %v", matched, !r.NoMatch)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/unwrap"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -135,7 +136,7 @@ func (b *groupBuilder) add(program string, relos []*btf.CORERelocation, records 
 	byType := make(map[string]*group)
 	var order []string
 	for i, r := range relos {
-		if b.o.Records()[records[i]].Kind == engine.KindLocalTypeID {
+		if b.o.Records()[records[i]].Kind == relo.LocalTypeID {
 			continue // asks nothing of the kernel
 		}
 		id := localID(r)

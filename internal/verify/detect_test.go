@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -247,7 +248,7 @@ func valuesAsked(t *testing.T, o Object, kernel []byte) map[string]bool {
 	}
 	asked := make(map[string]bool)
 	for _, e := range log.Entries {
-		if e.Kind == relolog.KindEnumvalValue && e.Target != nil {
+		if e.Kind == relo.EnumvalValue && e.Target != nil {
 			asked[e.Target.Path] = true
 		}
 	}

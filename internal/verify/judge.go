@@ -5,7 +5,7 @@ package verify
 import (
 	"context"
 
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Judge compares what loaders decide on one kernel with what they decide on any
@@ -22,7 +22,7 @@ type Judge struct {
 func NewJudge(objects []Object, name string, btf []byte) (*Judge, error) {
 	r := &run{Config: Config{Objects: objects}}
 	r.read()
-	j := &Judge{w: worker{run: r, logs: make([]*relolog.Log, len(objects))}}
+	j := &Judge{w: worker{run: r, logs: make([]*relo.Log, len(objects))}}
 	if err := j.w.full.Load(context.Background(), name, btf); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // decision is what two BTFs must agree upon for one record, as text.
@@ -21,10 +21,10 @@ type decision struct {
 // Type IDs are left out, and the indices of the target's spec, because
 // dropped members shift them. So are reasons: that candidates which do not
 // match are gone changes "no matching candidate" into "no candidate".
-func decide(e *relolog.Entry) decision {
-	ids := e.Kind == relolog.KindTargetTypeID
+func decide(e *relo.Entry) decision {
+	ids := e.Kind == relo.TargetTypeID
 	var b strings.Builder
-	b.WriteString(string(e.Result))
+	b.WriteString(e.Result.String())
 	if e.New != nil && !ids {
 		b.WriteString(fmt.Sprintf(" %d → %d", e.Old, *e.New))
 	}
@@ -35,7 +35,7 @@ func decide(e *relolog.Entry) decision {
 }
 
 // matches lists the candidates that match, equal ones once.
-func matches(e *relolog.Entry, ids bool) string {
+func matches(e *relo.Entry, ids bool) string {
 	var all []string
 	for i := range e.Candidates {
 		c := &e.Candidates[i]
@@ -59,7 +59,7 @@ func matches(e *relolog.Entry, ids bool) string {
 }
 
 // where names the place that a spec leads to.
-func where(kind relolog.Kind, s *relolog.Spec) string {
+func where(kind relo.Kind, s *relo.Spec) string {
 	out := s.Name(kind)
 	switch {
 	case s.BitOffset != nil:
@@ -71,7 +71,7 @@ func where(kind relolog.Kind, s *relolog.Spec) string {
 }
 
 // compareLogs reports the records on which two logs of one object differ.
-func compareLogs(full, small *relolog.Log, report func(Difference)) {
+func compareLogs(full, small *relo.Log, report func(Difference)) {
 	for i := range full.Entries {
 		f, s := &full.Entries[i], &small.Entries[i]
 		df, ds := decide(f), decide(s)
@@ -88,7 +88,7 @@ func compareLogs(full, small *relolog.Log, report func(Difference)) {
 	}
 }
 
-func difference(e *relolog.Entry, loader string) Difference {
+func difference(e *relo.Entry, loader string) Difference {
 	return Difference{
 		Kernel: e.Kernel, Loader: loader, Object: e.Object, Program: cmp.Or(e.Program, e.Section),
 		Section: e.Section, Index: e.Index, Relocation: e.Relocation(),
@@ -97,16 +97,16 @@ func difference(e *relolog.Entry, loader string) Difference {
 
 // loadersDiffer compares libbpf's decision on a record with cilium/ebpf's
 // fixup, both on the full BTF.
-func loadersDiffer(e *relolog.Entry, f *fixups, i int) bool {
+func loadersDiffer(e *relo.Entry, f *fixups, i int) bool {
 	if f.err != nil {
-		return e.Result != relolog.Ambiguous && e.Result != relolog.Error
+		return e.Result != relo.Ambiguous && e.Result != relo.Error
 	}
 	switch e.Result {
-	case relolog.Resolved, relolog.Absent:
+	case relo.Resolved, relo.Absent:
 		local, target, ok := values(f.texts[i])
-		shift := (e.Kind == relolog.KindLShiftU64 || e.Kind == relolog.KindRShiftU64) // cilium/ebpf does not calculate the local side
+		shift := (e.Kind == relo.LShiftU64 || e.Kind == relo.RShiftU64) // cilium/ebpf does not calculate the local side
 		return !ok || e.New == nil || target != *e.New || local != e.Old && !shift
-	case relolog.Poisoned:
+	case relo.Poisoned:
 		return !isPoison(f.texts[i])
 	}
 	return true // libbpf refuses to load, cilium/ebpf does not

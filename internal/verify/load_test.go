@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/loadtest"
 	"github.com/btfgen/btfgen/internal/oracle"
 	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -42,11 +43,11 @@ func TestRunningKernel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries, bitfields := make(map[string]*relolog.Entry), make(map[string]bool)
+		entries, bitfields := make(map[string]*relo.Entry), make(map[string]bool)
 		for i := range log.Entries {
 			e := &log.Entries[i]
 			entries[fmt.Sprintf("%s #%d", e.Program, e.Index)] = e
-			if e.Kind == relolog.KindLShiftU64 {
+			if e.Kind == relo.LShiftU64 {
 				bitfields[field(e)] = true
 			}
 		}
@@ -74,12 +75,12 @@ func TestRunningKernel(t *testing.T) {
 	t.Logf("%d instructions on the running kernel hold what the log says", instructions)
 }
 
-func field(e *relolog.Entry) string { return fmt.Sprint(e.Local.TypeID, e.Local.Spec) }
+func field(e *relo.Entry) string { return fmt.Sprint(e.Local.TypeID, e.Local.Raw) }
 
 // holds compares an entry with libbpf's number of the instruction and, if it
 // was not poisoned, what it held before and holds now. Of a bitfield there are
 // several right loads, and compilers choose another than libbpf calculates.
-func holds(e *relolog.Entry, libbpf []string, bitfield bool) bool {
+func holds(e *relo.Entry, libbpf []string, bitfield bool) bool {
 	if e.New == nil { // a load of 64 bits has two instructions to poison
 		return len(libbpf) == 1 && (libbpf[0] == strconv.Itoa(e.Insn) || libbpf[0] == strconv.Itoa(e.Insn+1))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/internal/unwrap"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -91,7 +92,7 @@ func (r *run) read() {
 type worker struct {
 	*run
 	full, small relolog.Target
-	logs        []*relolog.Log // of each object on full, nil where there is none yet
+	logs        []*relo.Log // of each object on full, nil where there is none yet
 	tables      [2]engine.Table
 }
 
@@ -135,7 +136,7 @@ var errOrder = errors.New("byte order of the minimized BTF differs from the kern
 
 // kernel compares the decisions of both loaders on one kernel, which is w.full.
 func (w *worker) kernel(ctx context.Context, k *Kernel, it *corpus.Kernel, m *Minimized) error {
-	w.logs = make([]*relolog.Log, len(w.Objects))
+	w.logs = make([]*relo.Log, len(w.Objects))
 	full, err := readCiliumTarget(it.BTF, it.Modules)
 	if err != nil {
 		return err
@@ -209,7 +210,7 @@ func (w *worker) compareTables(ctx context.Context, k *Kernel) error {
 
 // compareFixups compares cilium/ebpf's decisions on both BTFs, and on the full
 // one with libbpf's.
-func (w *worker) compareFixups(k *Kernel, c *ciliumObject, log *relolog.Log, full, small *ciliumTarget) {
+func (w *worker) compareFixups(k *Kernel, c *ciliumObject, log *relo.Log, full, small *ciliumTarget) {
 	for gi := range c.groups {
 		g := &c.groups[gi]
 		targets := full.vmlinux
@@ -220,7 +221,7 @@ func (w *worker) compareFixups(k *Kernel, c *ciliumObject, log *relolog.Log, ful
 		f, s := g.relocate(targets, c.order), g.relocate(small.vmlinux, c.order)
 		for i, rec := range g.records {
 			e := &log.Entries[rec]
-			ids := e.Kind == relolog.KindTargetTypeID
+			ids := e.Kind == relo.TargetTypeID
 			k.Fixups++
 			// cilium/ebpf has no type IDs for modules. In a merged BTF it cannot
 			// know that a type is a module's.
@@ -242,6 +243,6 @@ func (w *worker) compareFixups(k *Kernel, c *ciliumObject, log *relolog.Log, ful
 
 // inModule reports whether a relocation's candidates are a module's, which
 // they are where vmlinux has none, here as in the merged BTF.
-func inModule(e *relolog.Entry) bool {
+func inModule(e *relo.Entry) bool {
 	return len(e.Candidates) > 0 && e.Candidates[0].Module != nil && *e.Candidates[0].Module != ""
 }

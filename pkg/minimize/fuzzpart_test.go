@@ -116,7 +116,7 @@ func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
 func describe(m *minimize.Minimizer) string {
 	var b strings.Builder
 	for d := range m.Decisions() {
-		b.WriteString(d.Relocation() + " " + string(d.Result) + "\n")
+		b.WriteString(d.Relocation() + " " + d.Result.String() + "\n")
 	}
 	return b.String()
 }

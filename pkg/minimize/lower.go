@@ -10,6 +10,7 @@ import (
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // graph is the output under construction.
@@ -30,7 +31,7 @@ func newGraph(m *marks, set *engine.Set, ptrSize uint32, pad Padding) *graph {
 		m: m, types: make([]*canon.Type, len(m.nodes)), wanted: set.HasName, ptrSize: ptrSize, pad: pad, filler: canon.Void,
 		// type_matches compares the names of integers. Another name could
 		// make a candidate match that does not, so that all are kept.
-		intNames: set.Asks(engine.KindTypeMatches),
+		intNames: set.Asks(relo.TypeMatches),
 		forwards: make(map[nodeKey]int),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // nodeKey is a type of the kernel, in the view that it belongs to.
@@ -223,7 +224,7 @@ func (m *marks) add(match *engine.Match) {
 	}
 	root := m.nodes[m.node(match.BTF.Type(match.Type))]
 	root.name, root.value = true, true
-	if match.Asks(engine.KindTargetTypeID) {
+	if match.Asks(relo.TargetTypeID) {
 		root.copies = true
 	}
 }

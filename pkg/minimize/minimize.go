@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/unwrap"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -125,7 +126,7 @@ func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) ([]byte, er
 // relocation. And in BTF that no compiler makes, members have the same name:
 // which one a loader takes, or stumbles over, depends on all of them.
 func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, more keep) ([]byte, error) {
-	m.marks.anonymous = m.last.Asks(engine.KindTypeMatches)
+	m.marks.anonymous = m.last.Asks(relo.TypeMatches)
 	m.marks.reset(ctx)
 	m.marks.keep = more
 	if err := m.full.Fill(ctx, m.last, k, m.marks.add); err != nil {
@@ -182,7 +183,7 @@ func (m *Minimizer) prove(ctx context.Context, k *engine.Kernel, out []byte) err
 // Decision is what a loader with libbpf's rules makes of a relocation.
 type Decision struct {
 	Object string // its name
-	Result relolog.Result
+	Result relo.Result
 
 	object *engine.Object
 	record *engine.Record
@@ -201,7 +202,7 @@ func (m *Minimizer) Decisions() iter.Seq[Decision] {
 		for i, o := range m.last.Objects() {
 			type key struct {
 				relocation int
-				result     engine.Result
+				result     relo.Result
 			}
 			seen := make(map[key]bool)
 			for rec, d := range m.full.Distinct(i) {
@@ -210,10 +211,10 @@ func (m *Minimizer) Decisions() iter.Seq[Decision] {
 					continue
 				}
 				seen[k] = true
-				if rec.Kind == engine.KindLocalTypeID && d.Result == engine.Resolved {
+				if rec.Kind == relo.LocalTypeID && d.Result == relo.Resolved {
 					continue // asks nothing of the kernel
 				}
-				if !yield(Decision{o.Name(), relolog.Result(d.Result.String()), o, rec}) {
+				if !yield(Decision{o.Name(), d.Result, o, rec}) {
 					return
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // The mutants of one pipeline: each kind of need and each rule left out, each
@@ -67,7 +68,7 @@ func (p *pipeline) mutants() []mutation {
 // them.
 func (p *pipeline) markMutants() (l []mutation) {
 	for _, late := range []bool{false, true} {
-		m := newMarks(p.set.Asks(engine.KindTypeMatches))
+		m := newMarks(p.set.Asks(relo.TypeMatches))
 		if late {
 			m = p.mark(&mutation{})
 		} else {

@@ -19,7 +19,7 @@ import (
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/internal/verify"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // TestMutantsBpftool has libbpf itself judge a sample of mutants. It sees
@@ -119,7 +119,7 @@ func (b *bpftool) decisions(btf []byte, objects ...string) (l []string, ok bool)
 		for _, c := range r.Candidates {
 			if c.Match {
 				path := c.Path
-				if r.Kind == relolog.KindEnumvalExists.String() {
+				if r.Kind == relo.EnumvalExists.String() {
 					path, _, _ = strings.Cut(path, " = ")
 				}
 				kind := strings.TrimSuffix(c.TypeKind, "64") // an enum64 does for an enum

@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/internal/verify"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -104,7 +105,7 @@ func (p *pipeline) merge(types []*canon.Type) []*canon.Type {
 
 // mark marks what a mutated pipeline needs.
 func (p *pipeline) mark(mu *mutation) *marks {
-	m := newMarks(p.set.Asks(engine.KindTypeMatches))
+	m := newMarks(p.set.Asks(relo.TypeMatches))
 	for _, match := range p.matches {
 		if mu.needs != nil {
 			match.Needs = slices.Clone(match.Needs)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/testbtf"
 
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -40,7 +41,7 @@ func TestPointerNotToVoid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range []relolog.Result{relolog.Resolved, relolog.Absent} {
+		for i, want := range []relo.Result{relo.Resolved, relo.Absent} {
 			if got := log.Entries[i].Result; got != want {
 				t.Errorf("%s: %s: %s, want %s", kernel, log.Entries[i].Relocation(), got, want)
 			}

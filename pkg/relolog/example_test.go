@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -79,7 +80,7 @@ func ExampleRun() {
 			log.Fatal(err)
 		}
 		for _, e := range l.Entries {
-			if e.Result == relolog.Poisoned {
+			if e.Result == relo.Poisoned {
 				fmt.Printf("%s: %s.%s: %s\n", l.Kernel, e.Local.Type, e.Local.Path, e.Reason)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/minimize"
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -59,7 +60,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-func logOf(t *testing.T, o testinput.Object, target *relolog.Target) *relolog.Log {
+func logOf(t *testing.T, o testinput.Object, target *relolog.Target) *relo.Log {
 	t.Helper()
 	l, err := relolog.Run(t.Context(), o.Object, target)
 	if err != nil {
@@ -70,7 +71,7 @@ func logOf(t *testing.T, o testinput.Object, target *relolog.Target) *relolog.Lo
 
 // checkModules holds libbpf's rule: a module counts only where vmlinux has no
 // candidate, and what is merged decides the same.
-func checkModules(t *testing.T, alone, full, merged *relolog.Log) {
+func checkModules(t *testing.T, alone, full, merged *relo.Log) {
 	t.Helper()
 	fromModules := 0
 	for i := range full.Entries {
@@ -161,10 +162,10 @@ func TestModulesDisagree(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
 		first, second uint32 // offset of nft_ctx.portid in the two modules, bits
-		want          relolog.Result
+		want          relo.Result
 	}{
-		{"one layout", 32, 32, relolog.Resolved},
-		{"two layouts", 32, 64, relolog.Ambiguous},
+		{"one layout", 32, 32, relo.Resolved},
+		{"two layouts", 32, 64, relo.Ambiguous},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target, err := relolog.NewTarget(k.Name, k.BTF,
@@ -181,7 +182,7 @@ func TestModulesDisagree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, l := range []*relolog.Log{logOf(t, o, target), logOf(t, o, merged)} {
+			for _, l := range []*relo.Log{logOf(t, o, target), logOf(t, o, merged)} {
 				found := false
 				for _, e := range l.Entries {
 					if e.Local.Path == "portid" {

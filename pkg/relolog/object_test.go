@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -101,7 +102,7 @@ func ownTypes(t *testing.T, name string) *relolog.Target {
 func TestOnItself(t *testing.T) {
 	paths, _ := filepath.Glob("../../testdata/bpf/*.o")
 	resolved := 0
-	kinds := make(map[relolog.Kind]bool)
+	kinds := make(map[relo.Kind]bool)
 	for _, p := range paths {
 		o, err := relolog.ParseObject(filepath.Base(p), read(t, filepath.Base(p)))
 		if err != nil {
@@ -116,7 +117,7 @@ func TestOnItself(t *testing.T) {
 		}
 		for _, e := range l.Entries {
 			// Flavors of a type are candidates for each other.
-			if e.Result != relolog.Resolved || len(e.Candidates) > 1 {
+			if e.Result != relo.Resolved || len(e.Candidates) > 1 {
 				continue
 			}
 			if resolved++; *e.New != e.Old {

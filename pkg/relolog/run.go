@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // ErrByteOrder says that object and kernel are of different byte orders, so
@@ -20,8 +21,8 @@ var ErrByteOrder = errors.New("byte order of the object differs from the kernel'
 // were not there. Run needs no privilege and no running kernel, and can be
 // called from many goroutines on the same object and target. The error is
 // [ErrByteOrder] or that of the context.
-func Run(ctx context.Context, o *Object, t *Target) (*Log, error) {
-	l := &Log{Object: o.Name(), Kernel: t.Name(), Entries: []Entry{}}
+func Run(ctx context.Context, o *Object, t *Target) (*relo.Log, error) {
+	l := &relo.Log{Object: o.Name(), Kernel: t.Name(), Entries: []relo.Entry{}}
 	if o.o.BTF() == nil {
 		return l, nil
 	}
@@ -32,8 +33,8 @@ func Run(ctx context.Context, o *Object, t *Target) (*Log, error) {
 	if err := tb.Fill(ctx, o.o.Set(), &t.k, nil); err != nil {
 		return nil, err
 	}
-	r := renderer{log: l, made: make(map[*engine.Decision]*Entry), candidates: make(map[any][]Candidate)}
-	l.Entries = make([]Entry, 0, o.Len())
+	r := renderer{log: l, made: make(map[*engine.Decision]*relo.Entry), candidates: make(map[any][]relo.Candidate)}
+	l.Entries = make([]relo.Entry, 0, o.Len())
 	for rec, d := range tb.Decisions(0) {
 		l.Entries = append(l.Entries, r.entry(ctx, rec, d))
 		if err := ctx.Err(); err != nil {
@@ -46,12 +47,12 @@ func Run(ctx context.Context, o *Object, t *Target) (*Log, error) {
 // renderer makes entries of decisions. What decisions have in common is made
 // once.
 type renderer struct {
-	log        *Log
-	made       map[*engine.Decision]*Entry
-	candidates map[any][]Candidate // by Decision.Match
+	log        *relo.Log
+	made       map[*engine.Decision]*relo.Entry
+	candidates map[any][]relo.Candidate // by Decision.Match
 }
 
-func (r *renderer) entry(ctx context.Context, rec *engine.Record, d *engine.Decision) Entry {
+func (r *renderer) entry(ctx context.Context, rec *engine.Record, d *engine.Decision) relo.Entry {
 	made := r.made[d]
 	if made == nil {
 		made = r.render(ctx, rec, d)
@@ -64,10 +65,10 @@ func (r *renderer) entry(ctx context.Context, rec *engine.Record, d *engine.Deci
 
 // render makes all of an entry but where its record is, unless the context ends
 // it.
-func (r *renderer) render(ctx context.Context, rec *engine.Record, d *engine.Decision) *Entry {
-	e := &Entry{
-		Object: r.log.Object, Kernel: r.log.Kernel, Kind: Kind(rec.Kind), Local: specOf(d.Local()), Old: d.Old(),
-		Result: Result(d.Result.String()), Reason: d.Reason(),
+func (r *renderer) render(ctx context.Context, rec *engine.Record, d *engine.Decision) *relo.Entry {
+	e := &relo.Entry{
+		Object: r.log.Object, Kernel: r.log.Kernel, Kind: rec.Kind, Local: specOf(d.Local()), Old: d.Old(),
+		Result: d.Result, Reason: d.Reason(),
 	}
 	if d.Result.OK() {
 		v := d.New // a pointer into d would keep all of the table
@@ -86,13 +87,13 @@ func (r *renderer) render(ctx context.Context, rec *engine.Record, d *engine.Dec
 	return e
 }
 
-func candidates(ctx context.Context, d *engine.Decision) []Candidate {
-	all := []Candidate{}
+func candidates(ctx context.Context, d *engine.Decision) []relo.Candidate {
+	all := []relo.Candidate{}
 	for c := range d.Candidates() {
 		if ctx.Err() != nil {
 			break
 		}
-		out := Candidate{Spec: specOf(c.Place), Match: c.Match, Reason: c.Reason}
+		out := relo.Candidate{Spec: specOf(c.Place), Match: c.Match, Reason: c.Reason}
 		out.Module = &c.Module
 		if c.Match {
 			out.Value = &c.Value
@@ -102,8 +103,8 @@ func candidates(ctx context.Context, d *engine.Decision) []Candidate {
 	return slices.Clip(all)
 }
 
-func specOf(p engine.Place) Spec {
-	s := Spec{TypeID: p.TypeID, Type: p.Type, Spec: p.Raw, Path: p.Path}
+func specOf(p engine.Place) relo.Spec {
+	s := relo.Spec{TypeID: p.TypeID, Type: p.Type, Raw: p.Raw, Path: p.Path}
 	if p.Field {
 		off := p.BitOff / 8
 		s.Offset = &off

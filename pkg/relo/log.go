@@ -1,20 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package relolog
-
-import "github.com/btfgen/btfgen/internal/engine"
-
-// Result is how a loader decides one relocation.
-type Result string
-
-// The results.
-const (
-	Resolved  Result = "resolved"
-	Absent    Result = "absent"    // an existence or size question answered no
-	Poisoned  Result = "poisoned"  // the instruction is made invalid
-	Ambiguous Result = "ambiguous" // candidates disagree; the load fails
-	Error     Result = "error"     // the load fails
-)
+package relo
 
 // Log is the relocation log of one object against one kernel.
 type Log struct {
@@ -23,10 +9,10 @@ type Log struct {
 	Entries []Entry // in the order of the object's records
 }
 
-// Entry is the record of one relocation: who asks, what the local side is,
-// what each candidate made of it, and what a loader does. Its JSON form is
-// stable; fields are only ever added. Slices and pointers may be shared
-// between entries and must not be changed.
+// Entry is the decision on one relocation record: where the record is, the local
+// side, the outcome of each candidate, and the result. Its JSON form is stable;
+// fields are only ever added. Entries may share slices and pointers, which must
+// not be changed.
 type Entry struct {
 	Object  string `json:"object"`
 	Program string `json:"program,omitempty"` // function of the instruction
@@ -46,7 +32,7 @@ type Entry struct {
 	Reason     string      `json:"reason,omitempty"` // why not resolved
 }
 
-// Relocation names what is asked for: "byte_off struct task_struct.mm.pgd".
+// Relocation returns the kind and the local side: "byte_off struct task_struct.mm.pgd".
 func (e *Entry) Relocation() string { return e.Kind.String() + " " + e.Local.Name(e.Kind) }
 
 // Spec is one side of a relocation.
@@ -54,16 +40,30 @@ type Spec struct {
 	TypeID uint32  `json:"type_id"`
 	Type   string  `json:"type"`             // as in C: "struct task_struct"
 	Module *string `json:"module,omitempty"` // target side only; "" is vmlinux
-	Spec   string  `json:"spec"`             // raw indices: "0:3:1"; "0" for whole types
+	Raw    string  `json:"spec"`             // raw indices: "0:3:1"; "0" for whole types
 	Path   string  `json:"path"`             // names: "mm.pgd"; the enumerator; "" for whole types
 
 	Offset    *uint32 `json:"offset,omitempty"`     // of a field, bytes, rounded down
 	BitOffset *uint32 `json:"bit_offset,omitempty"` // of a field that does not begin on a byte, bits
 }
 
-// Name returns what the spec leads to, for a relocation of this kind:
+// Name returns the name of what the spec leads to, for a relocation of kind k:
 // "struct task_struct.mm.pgd", "enum pid_type::PIDTYPE_PID".
-func (s *Spec) Name(k Kind) string { return engine.Name(engine.Kind(k), s.Type, s.Path) }
+func (s *Spec) Name(k Kind) string { return Name(k, s.Type, s.Path) }
+
+// Name returns the name of what a relocation of kind k leads to, given a type
+// and a path of names: "struct task_struct.mm.pgd", "enum pid_type::PIDTYPE_PID".
+func Name(k Kind, typ, path string) string {
+	switch {
+	case path == "":
+		return typ
+	case k.IsEnumval():
+		return typ + "::" + path
+	case path[0] == '[':
+		return typ + path
+	}
+	return typ + "." + path
+}
 
 // Candidate is a target type that was considered, and the outcome.
 type Candidate struct {
