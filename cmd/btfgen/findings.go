@@ -18,8 +18,8 @@ import (
 	"github.com/btfgen/btfgen/internal/embedded"
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/store"
-	"github.com/btfgen/btfgen/pkg/minimize"
 )
 
 // class is what kind of finding something is. --fail-on chooses by it.

@@ -16,12 +16,13 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -71,7 +72,7 @@ func paddingFlag() cli.Flag {
 }
 
 func minimizeOptions(c *cli.Context) (o minimize.Options, err error) {
-	if o.Keep, err = minimize.ParseKeep(c.StringSlice("keep")...); err != nil {
+	if o.Keep, err = engine.ParseKeep(c.StringSlice("keep")...); err != nil {
 		return o, usagef("--keep %s", err)
 	}
 	switch p := c.String("padding"); p {

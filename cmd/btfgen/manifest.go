@@ -10,13 +10,13 @@ import (
 
 	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/minimize"
 )
 
 // info is what an archive says of the objects and of what is kept besides.
-func (o *objects) info(rep *generate.Report, keep *minimize.Keep) archive.Info {
+func (o *objects) info(rep *generate.Report, keep *engine.Keep) archive.Info {
 	info := archive.Info{Tool: tool(), Relocations: rep.Relocations(o.list, keep)}
 	for i, obj := range o.list {
 		info.Objects = append(info.Objects, archiver.NewObject(obj.Name(), o.data[i], obj.Machines()...))

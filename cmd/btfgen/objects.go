@@ -15,16 +15,16 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/embedded"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/machine"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // objects is what the OBJECT arguments came to.
 type objects struct {
-	list  []*relolog.Object // with relocations
-	data  [][]byte          // the ELF file of each
-	paths []string          // of the files that were read
+	list  []*engine.Object // with relocations
+	data  [][]byte         // the ELF file of each
+	paths []string         // of the files that were read
 }
 
 // readObjects reads the objects, and those embedded in executables. What
@@ -32,13 +32,13 @@ type objects struct {
 func readObjects(c *cli.Context, args []string) (*objects, error) {
 	o := new(objects)
 	var err error
-	o.paths, err = eachObject(c, args, func(name string, data []byte) (*relolog.Object, error) {
-		obj, err := relolog.ParseObject(name, data)
+	o.paths, err = eachObject(c, args, func(name string, data []byte) (*engine.Object, error) {
+		obj, err := engine.ParseObject(name, data)
 		if err == nil && obj.Empty() != "" {
 			err = emptyError{name, obj.Empty()}
 		}
 		return obj, err
-	}, func(obj *relolog.Object, data []byte) {
+	}, func(obj *engine.Object, data []byte) {
 		o.list, o.data = append(o.list, obj), append(o.data, data)
 	})
 	if err != nil {

@@ -23,15 +23,14 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/defect"
-	"github.com/btfgen/btfgen/internal/unwrap"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/internal/engine"
 )
 
 // loader loads objects into the running kernel.
 type loader struct {
 	targets map[string]string
-	kernel  *relolog.Target
-	added   []*relolog.Target // what loaders add to it
+	kernel  *engine.Kernel
+	added   []*engine.Kernel  // what loaders add to it
 	extra   []*btf.Spec       // the same, as cilium/ebpf takes it
 	cache   *btf.Cache        // of the kernel's BTF
 	config  map[string]string // the kernel's configuration, by name; nil until it is needed
@@ -46,7 +45,7 @@ func objects(j *Job, tell func(Event)) error {
 	}
 	var s corpus.Scratch
 	return corp.Files[0].Read(ctx, &s, func(k *corpus.Kernel) error {
-		l := &loader{targets: j.Targets, kernel: new(relolog.Target), cache: btf.NewCache()}
+		l := &loader{targets: j.Targets, kernel: new(engine.Kernel), cache: btf.NewCache()}
 		if err := k.Load(ctx, l.kernel, k.Name); err != nil {
 			return err
 		}
@@ -69,7 +68,7 @@ func (l *loader) add(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	t := new(relolog.Target)
+	t := new(engine.Kernel)
 	if err := t.Load(ctx, path, data); err != nil {
 		return err
 	}
@@ -222,7 +221,7 @@ func (l *loader) program(e Event, o *object) Event {
 
 // hasFunction reports whether the BTF of a module, which may be vmlinux, has a function.
 func (l *loader) hasFunction(module, function string) bool {
-	for name, b := range unwrap.Kernel(l.kernel).Views() {
+	for name, b := range l.kernel.Views() {
 		for id := b.FirstID(); check.InModule(name, module) && int(id) < b.NumTypes(); id++ {
 			if t := b.Type(id); t.Kind() == btfenc.KindFunc && b.NameIs(t.NameOff, function) {
 				return true

@@ -11,9 +11,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // relocator relocates programs as libbpf does, which cilium/ebpf does in its own way.
@@ -30,19 +28,19 @@ type place struct {
 }
 
 // newRelocator takes the decisions on an object's records on a kernel, with types that the loader adds.
-func newRelocator(ctx context.Context, data []byte, kernel *relolog.Target, added ...*relolog.Target) (*relocator, error) {
-	o, err := relolog.ParseObject("object", data)
+func newRelocator(ctx context.Context, data []byte, kernel *engine.Kernel, added ...*engine.Kernel) (*relocator, error) {
+	o, err := engine.ParseObject("object", data)
 	if err != nil {
 		return nil, err
 	}
 	r := &relocator{at: make(map[place]int)}
-	set := unwrap.NewSets([]*relolog.Object{o}).For(kernel)
+	set := engine.NewSets([]*engine.Object{o}).For(kernel)
 	if set == nil {
 		return r, nil
 	}
-	for n, t := range append([]*relolog.Target{kernel}, added...) {
+	for n, t := range append([]*engine.Kernel{kernel}, added...) {
 		table := new(engine.Table) // which its decisions need
-		if err := table.Fill(ctx, set, unwrap.Kernel(t), nil); err != nil {
+		if err := table.Fill(ctx, set, t, nil); err != nil {
 			return nil, err
 		}
 		for rec, d := range table.Decisions(0) {

@@ -12,8 +12,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/loadtest"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // TestRelocator compares instructions with those of cilium/ebpf, which relocates nearly everything as libbpf does.
@@ -29,7 +29,7 @@ func TestRelocator(t *testing.T) {
 	same, differ, poisoned, resized := 0, 0, 0, 0
 	var s corpus.Scratch
 	err = corp.Files[0].Read(t.Context(), &s, func(k *corpus.Kernel) error {
-		var target relolog.Target
+		var target engine.Kernel
 		if err := k.Load(t.Context(), &target, k.Name); err != nil {
 			return err
 		}
@@ -92,14 +92,14 @@ func TestRelocator(t *testing.T) {
 }
 
 // loadTarget reads the one BTF that a path leads to.
-func loadTarget(t *testing.T, path string) *relolog.Target {
+func loadTarget(t *testing.T, path string) *engine.Kernel {
 	t.Helper()
 	corp, err := corpus.Open(t.Context(), []string{path}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var s corpus.Scratch
-	target := new(relolog.Target)
+	target := new(engine.Kernel)
 	if err := corp.Files[0].Read(t.Context(), &s, func(k *corpus.Kernel) error { return k.Load(t.Context(), target, k.Name) }); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestRelocatorAdded(t *testing.T) {
 	}
 	kernel, added := loadTarget(t, "../../testdata/vmlinux/debian/12/x86_64"), loadTarget(t, "../../testdata/bpf/supplied.bpfel.o")
 	for name, want := range map[string][2]bool{"added": {true, false}, "flavored": {true, false}, "kernels_own": {true, true}} {
-		for i, types := range [][]*relolog.Target{nil, {added}} {
+		for i, types := range [][]*engine.Kernel{nil, {added}} {
 			r, err := newRelocator(t.Context(), data, kernel, types...)
 			if err != nil {
 				t.Fatal(err)

@@ -14,14 +14,13 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/internal/unwrap"
 )
 
 // parse parses an object with its types and records.
 func parse(t *testing.T, in testinput.Object) *bpfprog.Object {
 	t.Helper()
 	var records []bpfprog.Record
-	obj := unwrap.Object(in.Object)
+	obj := in.Object
 	for _, r := range obj.Records() {
 		records = append(records, bpfprog.Record{Section: r.Section, Func: r.Program, Insn: r.Insn})
 	}
@@ -104,7 +103,7 @@ func TestSource(t *testing.T) {
 	n := 0
 	for _, in := range testinput.Objects(t) {
 		o := parse(t, in)
-		for i, r := range unwrap.Object(in.Object).Records() {
+		for i, r := range in.Object.Records() {
 			if r.Source == "" {
 				continue
 			}
@@ -127,7 +126,7 @@ func TestRecords(t *testing.T) {
 	fn := slices.IndexFunc(o.Funcs, func(f bpfprog.Function) bool { return f.Start > 0 })
 	f := &o.Funcs[fn]
 	want := bpfprog.Site{Fn: fn, Insn: 1}
-	o, err := bpfprog.Parse(t.Context(), in.Data, unwrap.Object(in.Object).BTF(), []bpfprog.Record{
+	o, err := bpfprog.Parse(t.Context(), in.Data, in.Object.BTF(), []bpfprog.Record{
 		{Section: f.Section, Func: f.Name, Insn: 1},
 		{Section: f.Section, Func: f.Name, Insn: 1},
 		{Section: f.Section, Insn: f.Start + 1},

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-
 	"slices"
 	"strings"
 	"testing"

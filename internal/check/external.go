@@ -4,8 +4,8 @@ package check
 
 import (
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // External says why some of what an object asks for has nothing to do with a shipped BTF.
@@ -22,11 +22,11 @@ const (
 
 // Externals tells what of an object has nothing to do with a shipped BTF, without a look at
 // its programs.
-func Externals(o *relolog.Object) (l []External) {
-	r := newRecords(o)
+func Externals(o *engine.Object) (l []External) {
+	r := records{o}
 	var ids, names []string
 	seen := make(map[string]bool)
-	for i := range r.obj.Records() {
+	for i := range r.Records() {
 		if !r.asksForID(i) || len(ids) == limits.Externals {
 			continue
 		}

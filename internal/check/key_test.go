@@ -33,7 +33,7 @@ func TestCodeKey(t *testing.T) {
 	tg := new(target)
 	same := 0
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
-		if why := it.Load(t.Context(), &tg.Target, "k"); why != nil {
+		if why := it.Load(t.Context(), &tg.Kernel, "k"); why != nil {
 			t.Fatal(it.Name, why)
 		}
 		k := inspect(t.Context(), tg, r.want, it.Key, it.Arch)

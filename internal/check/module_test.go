@@ -11,10 +11,10 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // TestModule attaches programs to a function that only a module has, and to one
@@ -23,7 +23,7 @@ func TestModule(t *testing.T) {
 	vmlinux := testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p\nfunc register_kprobe #p")
 	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
 	tg := new(target)
-	if err := tg.Load(t.Context(), "k", vmlinux, relolog.Module{Name: "md_mod", BTF: module}); err != nil {
+	if err := tg.Load(t.Context(), "k", vmlinux, engine.Module{Name: "md_mod", BTF: module}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -98,9 +98,9 @@ func __x64_sys_sync_file_range2 #p`)
 		"no event of one":            {"tp/syscalls/other", false, nil},
 	} {
 		tg := new(target)
-		var modules []relolog.Module
+		var modules []engine.Module
 		if tt.modules {
-			modules = append(modules, relolog.Module{Name: "md_mod", BTF: module})
+			modules = append(modules, engine.Module{Name: "md_mod", BTF: module})
 		}
 		if err := tg.Load(t.Context(), "k", vmlinux, modules...); err != nil {
 			t.Fatal(err)
@@ -141,21 +141,21 @@ func TestModuleTypes(t *testing.T) {
 	const none, fails = "", "fails: no matching candidate"
 	type reasons map[string]string // worst of CO-RE, by program
 	for name, tt := range map[string]struct {
-		modules []relolog.Module
+		modules []engine.Module
 		want    reasons
 	}{
 		"no module": {nil, reasons{"added": "fails: no candidate", "asked_for": none, "flavored": "fails: no candidate"}},
-		"one": {[]relolog.Module{{Name: "md_mod", BTF: module}}, reasons{
+		"one": {[]engine.Module{{Name: "md_mod", BTF: module}}, reasons{
 			"added": "may fail: needs module md_mod to be loaded", "asked_for": none, "flavored": fails,
 		}},
-		"another": {[]relolog.Module{{Name: "md_mod", BTF: other}}, reasons{
+		"another": {[]engine.Module{{Name: "md_mod", BTF: other}}, reasons{
 			"added": fails, "asked_for": "may fail: no matching candidate; reached only where module md_mod is loaded",
 			"flavored": "may fail: needs module md_mod to be loaded",
 		}},
-		"one of two": {[]relolog.Module{{Name: "a_mod", BTF: module}, {Name: "md_mod", BTF: module}}, reasons{
+		"one of two": {[]engine.Module{{Name: "a_mod", BTF: module}, {Name: "md_mod", BTF: module}}, reasons{
 			"added": "may fail: needs module a_mod or md_mod to be loaded", "asked_for": none, "flavored": fails,
 		}},
-		"both": {[]relolog.Module{{Name: "a_mod", BTF: other}, {Name: "md_mod", BTF: module}}, reasons{
+		"both": {[]engine.Module{{Name: "a_mod", BTF: other}, {Name: "md_mod", BTF: module}}, reasons{
 			"added": "may fail: needs module md_mod to be loaded", "asked_for": none, "flavored": "may fail: needs module a_mod to be loaded",
 		}},
 	} {
@@ -191,14 +191,14 @@ func TestAbsentSizes(t *testing.T) {
 	type verdicts map[string]Status // of CO-RE, by program
 	for _, tt := range []struct {
 		loaders []Loader
-		modules []relolog.Module
+		modules []engine.Module
 		want    verdicts
 	}{
 		{[]Loader{Libbpf}, nil, verdicts{}},
 		{[]Loader{EbpfGo}, nil, verdicts{"no_size": Fails, "no_type_id": Fails}},
 		{Loaders(), nil, verdicts{"no_size": Fails, "no_type_id": Fails}},
-		{[]Loader{Libbpf}, []relolog.Module{{Name: "md_mod", BTF: module}}, verdicts{}},
-		{[]Loader{EbpfGo}, []relolog.Module{{Name: "md_mod", BTF: module}}, verdicts{"no_size": MayFail, "no_type_id": Fails}},
+		{[]Loader{Libbpf}, []engine.Module{{Name: "md_mod", BTF: module}}, verdicts{}},
+		{[]Loader{EbpfGo}, []engine.Module{{Name: "md_mod", BTF: module}}, verdicts{"no_size": MayFail, "no_type_id": Fails}},
 	} {
 		r := newRun(Config{Objects: []*Object{o}, Loaders: tt.loaders})
 		r.item(t.Context(), new(target), &corpus.Kernel{Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: tt.modules})

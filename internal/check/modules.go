@@ -45,7 +45,7 @@ func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded [
 	}
 	vmlinux := *it
 	vmlinux.Modules = nil
-	if err := vmlinux.Load(ctx, &t.bare.Target, it.Path); err != nil {
+	if err := vmlinux.Load(ctx, &t.bare.Kernel, it.Path); err != nil {
 		return nil, err
 	}
 	return d.on(ctx, t.bare)

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // Object is a BPF object with its programs. It is immutable and safe for use
@@ -65,10 +65,10 @@ func (o *Object) Order() binary.ByteOrder { return o.records.Order() }
 // Machines returns the machines that the object is for, none for any.
 func (o *Object) Machines() []string { return o.records.Machines() }
 
-// ForMachines returns the same object for these machines, as relolog.Object.ForMachines does.
+// ForMachines returns the same object for these machines, as engine.Object.ForMachines does.
 func (o *Object) ForMachines(machines ...string) *Object {
 	out := *o
-	out.records = newRecords(o.records.ForMachines(machines...))
+	out.records = records{o.records.ForMachines(machines...)}
 	return &out
 }
 
@@ -102,7 +102,7 @@ func attachesByName(kind bpfprog.AttachKind) bool {
 func (o *Object) otherMachine() Finding {
 	f := Finding{Status: Other, Topic: TopicAnalysis, Subject: "machine", Reason: "the object is for " + strings.Join(o.records.Machines(), ", ")}
 	if len(o.records.Machines()) == 0 {
-		f.Subject, f.Reason = "byte order", relolog.ErrByteOrder.Error()
+		f.Subject, f.Reason = "byte order", engine.ErrByteOrder.Error()
 	}
 	return f
 }

@@ -9,33 +9,28 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // records are the CO-RE records of an object.
 type records struct {
-	*relolog.Object
-	obj *engine.Object
+	*engine.Object
 }
 
 func parseRecords(name string, data []byte) (records, error) {
-	o, err := relolog.ParseObject(name, data)
+	o, err := engine.ParseObject(name, data)
 	if err != nil {
 		return records{}, err
 	}
-	return newRecords(o), nil
+	return records{o}, nil
 }
 
-func newRecords(o *relolog.Object) records { return records{o, unwrap.Object(o)} }
-
 // types returns the object's types, nil if it has none.
-func (r records) types() *rawbtf.BTF { return r.obj.BTF() }
+func (r records) types() *rawbtf.BTF { return r.Object.BTF() }
 
 // places says where the records are.
 func (r records) places() []bpfprog.Record {
-	all := r.obj.Records()
+	all := r.Object.Records()
 	out := make([]bpfprog.Record, len(all))
 	for i := range all {
 		out[i] = bpfprog.Record{Section: all[i].Section, Func: all[i].Program, Insn: all[i].Insn}
@@ -44,43 +39,43 @@ func (r records) places() []bpfprog.Record {
 }
 
 // text is what a record asks for: "byte_off struct task_struct.mm.pgd".
-func (r records) text(i int) string { return r.obj.Relocation(&r.obj.Records()[i]) }
+func (r records) text(i int) string { return r.Object.Relocation(&r.Object.Records()[i]) }
 
 // source is the file:line of a record, "" where it is not known.
-func (r records) source(i int) string { return r.obj.Records()[i].Source }
+func (r records) source(i int) string { return r.Object.Records()[i].Source }
 
 // asksForSize reports whether a record asks for the size of a kernel's type.
 func (r records) asksForSize(i int) bool {
-	return r.obj.Records()[i].Kind == relo.TypeSize
+	return r.Object.Records()[i].Kind == relo.TypeSize
 }
 
 // asksForID reports whether a record asks for the ID of a kernel's type.
 func (r records) asksForID(i int) bool {
-	return r.obj.Records()[i].Kind == relo.TargetTypeID
+	return r.Object.Records()[i].Kind == relo.TargetTypeID
 }
 
 // dryRun relocates objects against kernels. It is immutable.
 type dryRun struct {
-	sets *unwrap.Sets
+	sets *engine.Sets
 	at   map[*engine.Object]int // place in the objects
 	adds [][]decisions          // by file of types that the loader adds, by object
 }
 
 func newDryRun(objects []*Object) dryRun {
 	d := dryRun{at: make(map[*engine.Object]int)}
-	var all []*relolog.Object
+	var all []*engine.Object
 	for i, o := range objects {
-		d.at[o.records.obj] = i
+		d.at[o.records.Object] = i
 		all = append(all, o.records.Object)
 	}
-	d.sets = unwrap.NewSets(all)
+	d.sets = engine.NewSets(all)
 	return d
 }
 
 // target is a kernel to relocate against. Its memory is reused from kernel to
 // kernel.
 type target struct {
-	relolog.Target
+	engine.Kernel
 	table engine.Table
 	bare  *target // the same kernel without modules, once that is asked for
 }
@@ -88,7 +83,7 @@ type target struct {
 // types calls f for the types of vmlinux, whose module is "", and then for those
 // of each module.
 func (t *target) types(f func(module string, b *rawbtf.BTF)) {
-	for module, b := range unwrap.Kernel(&t.Target).Views() {
+	for module, b := range t.Kernel.Views() {
 		f(module, b)
 	}
 }
@@ -96,11 +91,11 @@ func (t *target) types(f func(module string, b *rawbtf.BTF)) {
 // on relocates each object. What it returns is valid until the next call.
 func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 	out := make([]decisions, len(d.at))
-	s := d.sets.For(&t.Target)
+	s := d.sets.For(&t.Kernel)
 	if s == nil {
 		return out, nil
 	}
-	if err := t.table.Fill(ctx, s, unwrap.Kernel(&t.Target), nil); err != nil {
+	if err := t.table.Fill(ctx, s, &t.Kernel, nil); err != nil {
 		return nil, err
 	}
 	for i, o := range s.Objects() {

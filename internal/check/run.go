@@ -162,7 +162,7 @@ func newRun(cfg Config) *run {
 func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	p := it.Path
 	var loaded, bare []decisions
-	err := it.Load(ctx, &t.Target, p)
+	err := it.Load(ctx, &t.Kernel, p)
 	if err == nil {
 		loaded, err = r.loader.on(ctx, t)
 	}

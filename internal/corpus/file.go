@@ -14,8 +14,8 @@ import (
 	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/decompress"
 	"github.com/btfgen/btfgen/internal/defect"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // File is one unit of work: a file that holds one kernel or, being a container, many, with the
@@ -45,11 +45,11 @@ type Kernel struct {
 	// Made says what made the BTF of the kernel's DWARF, and of which file if that is known; it is zero if the kernel came with BTF.
 	Made btfc.Made
 
-	BTF         []byte           // vmlinux BTF, with a valid header
-	AsBytes     bool             // a corpus in one file keeps the BTF as it is, because it is not of the usual form
-	FullSize    int64            // of vmlinux's BTF, if BTF has only a part of it; see Parts
-	Modules     []relolog.Module // in order of their names, which are distinct
-	ModulePaths []string         // of each of Modules, as Path
+	BTF         []byte          // vmlinux BTF, with a valid header
+	AsBytes     bool            // a corpus in one file keeps the BTF as it is, because it is not of the usual form
+	FullSize    int64           // of vmlinux's BTF, if BTF has only a part of it; see Parts
+	Modules     []engine.Module // in order of their names, which are distinct
+	ModulePaths []string        // of each of Modules, as Path
 	Extras
 
 	// SourceSize is what the kernel takes on disk, in bytes. All kernels of one container share its
@@ -86,7 +86,7 @@ func (k *Kernel) Keep() *Kernel {
 
 // Load makes t the kernel, and tells it the machine of its key or, where that does not have one, of its content. name is what t is called in messages and logs; the error does not have it.
 // t is valid as long as k is.
-func (k *Kernel) Load(ctx context.Context, t *relolog.Target, name string) error {
+func (k *Kernel) Load(ctx context.Context, t *engine.Kernel, name string) error {
 	if err := t.Load(ctx, name, k.BTF, k.Modules...); err != nil {
 		return errors.Unwrap(err) // which begins with the name
 	}

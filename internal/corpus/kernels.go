@@ -12,9 +12,9 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/defect"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // blob is BTF found on the way, in the buffer s.btf or mapped from its file.
@@ -212,7 +212,7 @@ func (r *reader) key(b *blob, single bool) kernel.Key {
 }
 
 // takeModules returns the pending modules that belong to a kernel, and their paths.
-func (r *reader) takeModules(kernel *blob, key kernel.Key) ([]relolog.Module, []string) {
+func (r *reader) takeModules(kernel *blob, key kernel.Key) ([]engine.Module, []string) {
 	s := r.s
 	s.taken, s.modules, s.paths = s.taken[:0], s.modules[:0], s.paths[:0]
 	for i := range s.pending {
@@ -229,7 +229,7 @@ func (r *reader) takeModules(kernel *blob, key kernel.Key) ([]relolog.Module, []
 			r.fail(wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
 			continue
 		}
-		s.modules, s.paths = append(s.modules, relolog.Module{Name: b.module, BTF: b.bytes(s)}), append(s.paths, b.path)
+		s.modules, s.paths = append(s.modules, engine.Module{Name: b.module, BTF: b.bytes(s)}), append(s.paths, b.path)
 	}
 	return s.modules, s.paths
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/decompress"
 	"github.com/btfgen/btfgen/internal/defect"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // packed is where a kernel is in a corpus in one file.
@@ -95,7 +95,7 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made, own: &s.btf, packed: p}
 	modules, failed := p.file.Modules(ctx, p.entry, f.opts.wantsModule)
 	for _, m := range modules {
-		k.Modules = append(k.Modules, relolog.Module{Name: m.Name, BTF: m.BTF})
+		k.Modules = append(k.Modules, engine.Module{Name: m.Name, BTF: m.BTF})
 		k.ModulePaths = append(k.ModulePaths, f.Path+"!"+m.Name)
 	}
 	if failed != nil {

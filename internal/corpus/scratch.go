@@ -7,7 +7,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/decompress"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/internal/engine"
 )
 
 // Scratch is the memory that reading kernels takes. One Scratch serves one File.Read at a time and
@@ -24,7 +24,7 @@ type Scratch struct {
 	maps    []mapping // of the file that is read
 	pending []blob
 	taken   []*blob // of pending, the modules of one kernel
-	modules []relolog.Module
+	modules []engine.Module
 	paths   []string // of modules
 	extras  []extra
 }

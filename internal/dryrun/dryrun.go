@@ -8,14 +8,14 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/defect"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/pool"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // Config says what to run on what.
 type Config struct {
-	Objects []*relolog.Object // of either byte order, for any machines
+	Objects []*engine.Object // of either byte order, for any machines
 	Corpus  *corpus.Corpus
 	Jobs    int // objects at once, at least 1
 }
@@ -47,8 +47,8 @@ func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skip func(*
 	return nil
 }
 
-// runObject is relolog.Run, but for a test that has it panic.
-var runObject = relolog.Run
+// runObject is engine.Run, but for a test that has it panic.
+var runObject = engine.Run
 
 type run struct {
 	Config
@@ -65,7 +65,7 @@ func (r *run) left(skipped []*corpus.Error) {
 
 // kernel runs all objects on one kernel.
 func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
-	target := new(relolog.Target)
+	target := new(engine.Kernel)
 	if err := k.Load(ctx, target, k.Name); err != nil {
 		r.skip(&corpus.Error{Path: k.Name, Err: err})
 		return nil

@@ -12,9 +12,9 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/dryrun"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // TestRun runs objects of both byte orders on a big-endian kernel and a damaged
@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var objs []*relolog.Object
+	var objs []*engine.Object
 	names := []string{"execsnoop.bpfeb.o", "execsnoop.bpfel.o", "biolat.bpfeb.o"}
 	for _, n := range names {
 		objs = append(objs, testinput.Named(t, n).Object)
@@ -73,10 +73,10 @@ func TestRunPanics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objs := []*relolog.Object{testinput.Named(t, "execsnoop.bpfel.o").Object, testinput.Named(t, "biolat.bpfel.o").Object}
+	objs := []*engine.Object{testinput.Named(t, "execsnoop.bpfel.o").Object, testinput.Named(t, "biolat.bpfel.o").Object}
 	real := *dryrun.RunObject
 	defer func() { *dryrun.RunObject = real }()
-	*dryrun.RunObject = func(ctx context.Context, o *relolog.Object, k *relolog.Target) (*relo.Log, error) {
+	*dryrun.RunObject = func(ctx context.Context, o *engine.Object, k *engine.Kernel) (*relo.Log, error) {
 		if o == objs[0] {
 			panic("trouble")
 		}

@@ -7,10 +7,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"sync"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/machine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Kernel is the target side: the types of vmlinux and of kernel modules. The
@@ -23,6 +26,25 @@ type Kernel struct {
 
 	// Part says that this is what relocations look at, and no more. Load resets it.
 	Part bool
+
+	mu           sync.Mutex
+	machine      string
+	knowsMachine bool // machine is set, or known to be unknown
+}
+
+// Module is the split BTF of a kernel module.
+type Module struct {
+	Name string // as in lsmod: nf_conntrack
+	BTF  []byte // on top of vmlinux
+}
+
+// NewKernel parses the BTF of a kernel; see [Kernel.Load].
+func NewKernel(name string, vmlinux []byte, modules ...Module) (*Kernel, error) {
+	k := new(Kernel)
+	if err := k.Load(context.Background(), name, vmlinux, modules...); err != nil {
+		return nil, err
+	}
+	return k, nil
 }
 
 // view is the BTF of vmlinux (module "") or of one module.
@@ -31,20 +53,43 @@ type view struct {
 	module string
 }
 
-// Load makes k the kernel with this raw BTF, without modules, reusing the memory
-// of an earlier Load. The data must not change while k is in use. The name is
-// used in messages and logs. Errors name the kernel, that of the context, too.
-func (k *Kernel) Load(ctx context.Context, name string, vmlinux []byte) error {
+// Load parses the raw BTF of a kernel and its modules, of either byte order,
+// reusing the memory of an earlier Load. The data must not change while k is in
+// use. The name is used in messages and logs. Errors name the kernel and the
+// module; after one, k must be loaded again before it is used.
+func (k *Kernel) Load(ctx context.Context, name string, vmlinux []byte, modules ...Module) error {
 	k.name, k.Part = name, false
+	k.machine, k.knowsMachine = "", false
 	k.spare = append(k.spare, k.views...)
 	k.views = k.views[:0]
-	return k.load(ctx, "", vmlinux, nil)
+	if err := k.load(ctx, "", vmlinux, nil); err != nil {
+		return err
+	}
+	for _, m := range modules {
+		if err := k.load(ctx, m.Name, m.BTF, &k.views[0].BTF); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// AddModule adds the split BTF of a module on top of vmlinux. Errors name
-// kernel and module.
-func (k *Kernel) AddModule(ctx context.Context, name string, btf []byte) error {
-	return k.load(ctx, name, btf, &k.views[0].BTF)
+// Machine returns the machine of the kernel, as kernel.CanonicalArch spells it:
+// the one that SetMachine was given, or else the one whose struct pt_regs the
+// kernel has. It returns "" if neither is known.
+func (k *Kernel) Machine() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.knowsMachine && len(k.views) > 0 {
+		k.machine, k.knowsMachine = machine.OfKernel(context.Background(), &k.views[0].BTF), true
+	}
+	return k.machine
+}
+
+// SetMachine sets the machine of the kernel, in any spelling, until the next
+// Load. "" leaves it to [Kernel.Machine]. It must be called before k is shared
+// with other goroutines.
+func (k *Kernel) SetMachine(arch string) {
+	k.machine, k.knowsMachine = kernel.CanonicalArch(arch), arch != ""
 }
 
 func (k *Kernel) load(ctx context.Context, module string, data []byte, base *rawbtf.BTF) error {
@@ -135,4 +180,23 @@ func visible(all []candidate, kind btfenc.Kind) int {
 		compat = compat || c.view.module == "" && kind.Compat(c.kind())
 	}
 	return len(all)
+}
+
+// NoTypes returns a little-endian kernel without types.
+var NoTypes = sync.OnceValue(func() *Kernel {
+	k := new(Kernel)
+	_ = k.Load(context.Background(), "", emptyBTF) // which is valid
+	return k
+})
+
+// emptyBTF is a little-endian header of BTF whose type section is empty and whose
+// string section has the empty string.
+var emptyBTF = []byte("\x9f\xeb\x01\x00\x18\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x01\x00\x00\x00" + "\x00")
+
+// ForMachine returns the same kernel for a machine, in any spelling. It shares
+// the types of k, which must not be loaded again while either is in use.
+func (k *Kernel) ForMachine(arch string) *Kernel {
+	c := &Kernel{name: k.name, views: k.views, Part: k.Part}
+	c.SetMachine(arch)
+	return c
 }

@@ -34,8 +34,8 @@ type Object struct {
 	records []Record
 	specs   []*spec // distinct ones, in the order of their first record
 
-	alone sync.Once
-	set   *Set
+	machines []string // in canonical spelling, sorted; none means any
+	alone    func() *Set
 }
 
 // Record is one CO-RE relocation record of an object.
@@ -52,14 +52,26 @@ type Record struct {
 }
 
 // ParseObject reads a BPF ELF object. The name is used in messages and logs.
-// An object without .BTF, without .BTF.ext or without relocations is no error:
-// [Object.Empty] says so. data must not change while the object is in use.
+// An object without .BTF, without .BTF.ext or without relocations is not an
+// error: [Object.Empty] says so. data must not change while the object is in
+// use. The object is for the machines whose registers its relocations read, and
+// for any machine if they read none or check first whether they exist;
+// [Object.ForMachines] overrides that. Errors begin with the name; that of a
+// file for another machine is [ErrNotBPF].
 func ParseObject(name string, data []byte) (*Object, error) {
 	o := &Object{name: name}
 	if err := o.parse(data); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return o, nil
+	return o.withMachines(machinesOf(o)), nil
+}
+
+// withMachines returns a copy of o for these machines.
+func (o *Object) withMachines(machines []string) *Object {
+	c := *o
+	c.machines = machines
+	c.alone = sync.OnceValue(func() *Set { return NewSet(c.order, &c) })
+	return &c
 }
 
 // Name returns the name that was given to ParseObject.
@@ -67,6 +79,9 @@ func (o *Object) Name() string { return o.name }
 
 // Order returns the byte order of the object.
 func (o *Object) Order() binary.ByteOrder { return o.order }
+
+// Len returns the number of relocation records.
+func (o *Object) Len() int { return len(o.records) }
 
 // Records returns the relocation records in the object's order. The slice
 // belongs to the object.
@@ -100,10 +115,7 @@ func (o *Object) Members() iter.Seq[Member] {
 }
 
 // Set returns the set of this object alone, made at the first call.
-func (o *Object) Set() *Set {
-	o.alone.Do(func() { o.set = NewSet(o.order, o) })
-	return o.set
-}
+func (o *Object) Set() *Set { return o.alone() }
 
 // BTF returns the object's own types, nil if it has none.
 func (o *Object) BTF() *rawbtf.BTF { return o.btf }

@@ -127,7 +127,7 @@ func (r *rule) parse(ar *txtar.Archive) (err error) {
 		case isModule && r.vmlinux != nil:
 			var raw []byte
 			if raw, err = builtBTF(src, order, &r.kernel.views[0].BTF, strSize, nil); err == nil {
-				err = r.kernel.AddModule(context.Background(), module, raw)
+				err = r.kernel.load(context.Background(), module, raw, &r.kernel.views[0].BTF)
 			}
 		default:
 			err = fmt.Errorf("unknown, or too early")

@@ -72,13 +72,8 @@ func ask(t *testing.T, qs *engine.Questions) (kernels, matches int) {
 	printed := 0
 	var k engine.Kernel
 	testinput.Each(t, testinput.Varied(t), func(it *corpus.Kernel) {
-		if err := k.Load(t.Context(), it.Name, it.BTF); err != nil {
+		if err := k.Load(t.Context(), it.Name, it.BTF, it.Modules...); err != nil {
 			t.Fatal(err)
-		}
-		for _, m := range it.Modules {
-			if err := k.AddModule(t.Context(), m.Name, m.BTF); err != nil {
-				t.Fatal(err)
-			}
 		}
 		differences, n := qs.Ask(&k)
 		kernels++

@@ -18,18 +18,17 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // Config says what to do.
 type Config struct {
-	Objects []*relolog.Object // of either byte order, for any machines
+	Objects []*engine.Object // of either byte order, for any machines
 	Corpus  *corpus.Corpus
 	Options minimize.Options
 	Jobs    int           // workers, at least 1
@@ -129,7 +128,7 @@ type Report struct {
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := &run{
 		Config: cfg, minimizer: minimize.New(cfg.Objects, cfg.Options), files: inShard(cfg.Shard, cfg.Corpus.Files), parts: partsFor(&cfg),
-		met: make(map[*relolog.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), same: make(map[[sha256.Size]byte]*Kernel),
+		met: make(map[*engine.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), same: make(map[[sha256.Size]byte]*Kernel),
 	}
 	var err error
 	r.report.Skipped, err = sweep.Files(ctx, r.files, r.order(), cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
@@ -165,7 +164,7 @@ func (r *run) unmet() {
 
 // One minimizes the only kernel of some sources, which are as for corpus.Open. Its report has that kernel. What it
 // has as skipped are objects that are not for the kernel.
-func One(ctx context.Context, sources []string, objects []*relolog.Object, opts minimize.Options) (*Report, error) {
+func One(ctx context.Context, sources []string, objects []*engine.Object, opts minimize.Options) (*Report, error) {
 	c, err := corpus.Open(ctx, sources, corpus.Options{Map: true})
 	if err != nil {
 		return nil, err
@@ -216,7 +215,7 @@ type run struct {
 	same     map[[sha256.Size]byte]*Kernel // what became of kernels of which the same was read, and which are of the same machine
 	workers  []*worker
 	report   Report
-	met      map[*relolog.Object]bool     // used on some kernel
+	met      map[*engine.Object]bool      // used on some kernel
 	distinct map[[sha256.Size]byte][]byte // minimized BTFs by their hash
 }
 
@@ -224,7 +223,7 @@ type run struct {
 type worker struct {
 	*run
 	scratch   corpus.Scratch
-	target    relolog.Target
+	target    engine.Kernel
 	minimizer *minimize.Minimizer
 	stages    Stages
 }
@@ -296,7 +295,7 @@ func (w *worker) add(k Kernel) error {
 		w.report.noObject = append(w.report.noObject, k)
 		return &corpus.Error{Path: k.Path, Err: minimize.ErrNoObject}
 	}
-	for _, o := range relolog.OnMachine(k.Machine, w.Objects...) {
+	for _, o := range engine.OnMachine(k.Machine, w.Objects...) {
 		w.met[o] = true
 	}
 	w.share(&k)
@@ -327,7 +326,7 @@ func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error)
 	sound := false
 	defer func() {
 		if !sound { // a panic: what they are in the middle of must not show in the next kernel
-			w.target, w.minimizer = relolog.Target{}, w.run.minimizer.Clone()
+			w.target, w.minimizer = engine.Kernel{}, w.run.minimizer.Clone()
 		}
 	}()
 	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: cmp.Or(it.FullSize, int64(len(it.BTF)))}
@@ -350,14 +349,14 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 	}
 	k.Machine = w.target.Machine()
 	start = time.Now()
-	unwrap.Kernel(&w.target).Part = it.FullSize > 0
-	k.BTF, err = w.minimizer.Minimize(ctx, &w.target)
+	w.target.Part = it.FullSize > 0
+	res, err := w.minimizer.Minimize(ctx, &w.target)
 	w.stages.Minimize += time.Since(start)
 	if err != nil {
 		return err
 	}
-	k.unmatched = w.minimizer.Unmatched()
-	for d := range w.minimizer.Decisions() {
+	k.BTF, k.unmatched = res.BTF, res.Unmatched
+	for _, d := range res.Decisions {
 		switch d.Result {
 		case relo.Resolved, relo.Absent:
 			k.Resolved++

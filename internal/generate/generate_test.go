@@ -12,19 +12,19 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
-func object(t *testing.T, name string) *relolog.Object {
+func object(t *testing.T, name string) *engine.Object {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../../testdata/bpf", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := relolog.ParseObject(name, data)
+	o, err := engine.ParseObject(name, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func config(t *testing.T, source string) generate.Config {
 		t.Fatal(err)
 	}
 	return generate.Config{
-		Objects: []*relolog.Object{object(t, "tcplife.bpfel.o"), object(t, "tcplife.bpfeb.o"), object(t, "ambiguous.bpfel.o")},
+		Objects: []*engine.Object{object(t, "tcplife.bpfel.o"), object(t, "tcplife.bpfeb.o"), object(t, "ambiguous.bpfel.o")},
 		Corpus:  c, Jobs: 1,
 	}
 }
@@ -129,7 +129,7 @@ func TestSameName(t *testing.T) {
 	}
 	run := func() (*generate.Report, error) {
 		cfg := config(t, dir)
-		cfg.Objects = []*relolog.Object{object(t, "tcplife.bpfel.o")}
+		cfg.Objects = []*engine.Object{object(t, "tcplife.bpfel.o")}
 		return generate.Run(context.Background(), cfg)
 	}
 	put("debian/12/x86_64/1.btf.zst", "debian/12/x86_64/6.1.0-47-amd64.btf.zst")

@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // TestUnresolvedIsTheLog wants what generate lists as unresolved to be what the
@@ -37,7 +37,7 @@ func TestUnresolvedIsTheLog(t *testing.T) {
 	}
 	logged := make(map[string]bool)
 	testinput.Each(t, tree, func(it *corpus.Kernel) {
-		target, err := relolog.NewTarget(it.Name, it.BTF, it.Modules...)
+		target, err := engine.NewKernel(it.Name, it.BTF, it.Modules...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestUnresolvedIsTheLog(t *testing.T) {
 			if o.Order() != target.Order() {
 				continue
 			}
-			log, err := relolog.Run(t.Context(), o, target)
+			log, err := engine.Run(t.Context(), o, target)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/generate"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/minimize"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // TestMachines wants objects of three machines to resolve on every kernel that they are for, and nothing to be left
@@ -50,7 +50,7 @@ func TestMachines(t *testing.T) {
 		t.Fatalf("%d hashes", len(all))
 	}
 	for i, arch := range []string{"arm64", "s390x", "x86_64"} {
-		sum := relolog.Hash(relolog.OnMachine(arch, cfg.Objects...)...)
+		sum := engine.Hash(engine.OnMachine(arch, cfg.Objects...)...)
 		if all[i].Arch != arch || string(all[i].Sum) != string(sum[:]) {
 			t.Errorf("%s: another hash", all[i].Arch)
 		}

@@ -16,14 +16,14 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/jsonfile"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // Manifest is what pipelines want to know of a run, but tracers need not ship.
@@ -135,17 +135,17 @@ func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report
 type hashes map[string]Sum
 
 // of returns the hash for a machine.
-func (h hashes) of(machine string, objects []*relolog.Object, keep *minimize.Keep) Sum {
+func (h hashes) of(machine string, objects []*engine.Object, keep *engine.Keep) Sum {
 	sum, ok := h[machine]
 	if !ok {
-		sum = keep.Hash(relolog.OnMachine(machine, objects...)...)
+		sum = keep.Hash(engine.OnMachine(machine, objects...)...)
 		h[machine] = sum
 	}
 	return sum
 }
 
 // Relocations returns the hashes of the relocations of objects, and of what is kept, for each arch that there are kernels of.
-func (r *Report) Relocations(objects []*relolog.Object, keep *minimize.Keep) (all []archive.Relocations) {
+func (r *Report) Relocations(objects []*engine.Object, keep *engine.Keep) (all []archive.Relocations) {
 	hashes := make(hashes)
 	seen := make(map[string]bool)
 	for i := range r.Kernels {

@@ -10,9 +10,8 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/unwrap"
-	"github.com/btfgen/btfgen/pkg/minimize"
 )
 
 // Of kernels in a corpus in one file only what relocations look at is read. Neighbours mostly have the same of that, and what
@@ -25,7 +24,7 @@ func partsFor(cfg *Config) *corpus.Parts {
 	}
 	reach := make(map[string]rawbtf.Reach)
 	for _, o := range cfg.Objects {
-		if !unwrap.Object(o).Reach(reach) {
+		if !o.Reach(reach) {
 			return nil
 		}
 	}

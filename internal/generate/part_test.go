@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/generate"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // TestPacked wants the same of a corpus in one file, of which only parts are read, as of a tree: for all objects together, for
@@ -22,11 +22,11 @@ import (
 func TestPacked(t *testing.T) {
 	tree := testinput.Corpus(t)
 	packed := testinput.Packed(t, tree)
-	var all []*relolog.Object
+	var all []*engine.Object
 	for _, o := range testinput.Objects(t) {
 		all = append(all, o.Object)
 	}
-	sets := [][]*relolog.Object{all, nil}
+	sets := [][]*engine.Object{all, nil}
 	each := 6
 	if os.Getenv("BTFGEN_CORPUS") != "" {
 		each = 20 // kernels that are three times as many, and have to be decompressed for each set

@@ -10,10 +10,10 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/internal/store"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // TestReach tells poisoned relocations that the verifier gets to from others, on a tree and on the same in one file.
@@ -30,7 +30,7 @@ func TestReach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var objects []*relolog.Object
+	var objects []*engine.Object
 	var programs []*check.Object
 	for _, name := range []string{"biolat.bpfel.o", "broken.bpfel.o"} {
 		data, err := os.ReadFile("../../testdata/bpf/" + name)

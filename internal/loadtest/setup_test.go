@@ -14,10 +14,10 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/rlimit"
 
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // object is a BPF object, and what we made of the running kernel for it alone.
@@ -39,7 +39,7 @@ func setup(t *testing.T) (full []byte, objects []object) {
 	if err := loadable(); err != nil {
 		t.Skipf("needs a kernel that loads programs for this process: %v", err)
 	}
-	target, err := relolog.NewTarget("running kernel", full)
+	target, err := engine.NewKernel("running kernel", full)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,21 +75,21 @@ func loadable() error {
 
 // minimized minimizes the kernel for one object, which leaves less than for
 // all objects together would.
-func minimized(t *testing.T, o testinput.Object, full *relolog.Target) object {
+func minimized(t *testing.T, o testinput.Object, full *engine.Kernel) object {
 	t.Helper()
-	data, err := minimize.New([]*relolog.Object{o.Object}, minimize.Options{}).Minimize(t.Context(), full)
+	res, err := minimize.New([]*engine.Object{o.Object}, minimize.Options{}).Minimize(t.Context(), full)
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, err := relolog.NewTarget("minimized", data)
+	small, err := engine.NewKernel("minimized", res.BTF)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := relolog.Run(t.Context(), o.Object, full)
+	a, err := engine.Run(t.Context(), o.Object, full)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := relolog.Run(t.Context(), o.Object, small)
+	b, err := engine.Run(t.Context(), o.Object, small)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func minimized(t *testing.T, o testinput.Object, full *relolog.Target) object {
 			ids[typeID{int64(*e.New), int64(*f.New)}] = true
 		}
 	}
-	return object{o, data, ids}
+	return object{o, res.BTF, ids}
 }
 
 // outcome is what came of loading one program.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 func number[T any](v T) *T { return &v }
@@ -205,7 +205,7 @@ func TestSpec(t *testing.T) {
 // TestOneLine holds that every relocation of every object takes one line.
 func TestOneLine(t *testing.T) {
 	k := testinput.Kernels(t, "x86_64/6.1.0-47-amd64")[0]
-	target, err := relolog.NewTarget(k.Name, k.BTF)
+	target, err := engine.NewKernel(k.Name, k.BTF)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestOneLine(t *testing.T) {
 		if o.Order() != target.Order() {
 			continue
 		}
-		l, err := relolog.Run(t.Context(), o.Object, target)
+		l, err := engine.Run(t.Context(), o.Object, target)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"debug/elf"
 	"encoding/binary"
+	"iter"
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -22,9 +23,9 @@ type Machine struct {
 	Order    binary.ByteOrder
 	Pointer  uint32 // bytes
 
-	// registers are what programs read of pt_regs, user_pt_regs or user_regs_struct, as bpf_tracing.h and
-	// the kernel call them.
-	registers string
+	// Registers are the members of pt_regs, user_pt_regs or user_regs_struct that programs read, as
+	// bpf_tracing.h and the kernel call them, separated by spaces; "" if they do not identify the machine.
+	Registers string
 }
 
 var little, big = binary.LittleEndian, binary.BigEndian
@@ -74,6 +75,25 @@ func Named(arch string) *Machine {
 		}
 	}
 	return nil
+}
+
+// OrderOf returns the byte order of a machine, nil if it is not known.
+func OrderOf(arch string) binary.ByteOrder {
+	if m := Named(arch); m != nil {
+		return m.Order
+	}
+	return nil
+}
+
+// All returns every machine.
+func All() iter.Seq[*Machine] {
+	return func(yield func(*Machine) bool) {
+		for i := range all {
+			if !yield(&all[i]) {
+				return
+			}
+		}
+	}
 }
 
 // Of returns the machine of a kernel by its BTF and its struct pt_regs, nil if that does not tell.

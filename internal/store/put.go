@@ -17,8 +17,8 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/output"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // content is what a file holds.
@@ -37,7 +37,7 @@ func raw(b []byte) content {
 }
 
 // moduleTar is a tar of modules' BTF.
-func moduleTar(release string, modules []relolog.Module) content {
+func moduleTar(release string, modules []engine.Module) content {
 	return content{write: func(w io.Writer) error {
 		tw := tar.NewWriter(w)
 		for _, m := range modules {

@@ -15,10 +15,10 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/loadtest"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // small has the parts of the default object, and fewer of each.
@@ -31,15 +31,15 @@ func what(e relo.Entry) string { return e.Local.Type + " " + e.Local.Path }
 // run returns the log of an object against a kernel.
 func run(t *testing.T, object []byte, k corpus.Kernel) *relo.Log {
 	t.Helper()
-	o, err := relolog.ParseObject("large.o", object)
+	o, err := engine.ParseObject("large.o", object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := relolog.NewTarget(k.Name, k.BTF)
+	target, err := engine.NewKernel(k.Name, k.BTF)
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := relolog.Run(t.Context(), o, target)
+	log, err := engine.Run(t.Context(), o, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,13 +94,13 @@ func TestLarge(t *testing.T) {
 // TestLargeResolves holds what Large promises of its records: none makes a load
 // fail, and what a kernel does not have was asked for behind a guard.
 func TestLargeResolves(t *testing.T) {
-	o, err := relolog.ParseObject("large.o", testinput.Large(small))
+	o, err := engine.ParseObject("large.o", testinput.Large(small))
 	if err != nil {
 		t.Fatal(err)
 	}
 	kernels := 0
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
-		target, err := relolog.NewTarget(it.Name, it.BTF)
+		target, err := engine.NewKernel(it.Name, it.BTF)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestLargeResolves(t *testing.T) {
 			return
 		}
 		kernels++
-		log, err := relolog.Run(t.Context(), o, target)
+		log, err := engine.Run(t.Context(), o, target)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,12 +22,12 @@ import (
 	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/embedded"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/internal/engine"
 )
 
 // Object is a BPF object and its file.
 type Object struct {
-	*relolog.Object
+	*engine.Object
 	Data []byte
 }
 
@@ -84,7 +84,7 @@ func Objects(tb testing.TB) []Object {
 				continue
 			}
 			seen[string(f.Data)] = true
-			o, err := relolog.ParseObject(strings.TrimSuffix(filepath.Base(p)+"!"+f.Name, "!"), f.Data)
+			o, err := engine.ParseObject(strings.TrimSuffix(filepath.Base(p)+"!"+f.Name, "!"), f.Data)
 			if err == nil && o.Empty() == "" {
 				all = append(all, Object{o.ForMachines(), f.Data})
 			}
@@ -103,7 +103,7 @@ func Named(tb testing.TB, name string) Object {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	o, err := relolog.ParseObject(name, data)
+	o, err := engine.ParseObject(name, data)
 	if err != nil {
 		tb.Fatal(err)
 	}

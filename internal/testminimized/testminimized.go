@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/minimize"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // minimized is what Kernels made when it was first called.
@@ -35,7 +35,7 @@ func Kernels(tb testing.TB) []archive.Kernel {
 
 func minimizeAll(tb testing.TB) (kernels []archive.Kernel) {
 	tb.Helper()
-	var objects []*relolog.Object
+	var objects []*engine.Object
 	for _, suffix := range []string{".bpfel.o", ".bpfeb.o"} {
 		for _, name := range []string{"biolat", "bitfields", "dups", "enums", "execsnoop", "filelife", "kinds", "match", "profile", "runqlat", "tcplife"} {
 			objects = append(objects, testinput.Named(tb, name+suffix).Object)
@@ -47,15 +47,15 @@ func minimizeAll(tb testing.TB) (kernels []archive.Kernel) {
 		tb.Fatal(err)
 	}
 	testinput.Each(tb, c, func(it *corpus.Kernel) {
-		target, err := relolog.NewTarget(it.Name, it.BTF)
+		target, err := engine.NewKernel(it.Name, it.BTF)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		b, err := min.Minimize(tb.Context(), target)
+		res, err := min.Minimize(tb.Context(), target)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		kernels = append(kernels, archive.Kernel{Key: it.Key, BTF: b})
+		kernels = append(kernels, archive.Kernel{Key: it.Key, BTF: res.BTF})
 	})
 	return kernels
 }

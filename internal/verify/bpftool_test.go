@@ -15,11 +15,11 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/oracle"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // TestBpftool compares our log with what bpftool prints, record for record:
@@ -56,7 +56,7 @@ func TestBpftool(t *testing.T) {
 }
 
 type bpftoolObject struct {
-	*relolog.Object
+	*engine.Object
 	path string
 }
 
@@ -71,7 +71,7 @@ type bpftoolTest struct {
 // kernel runs bpftool on one kernel, with all objects at once if it takes
 // them all, because reading the kernel's BTF is most of its work.
 func (b *bpftoolTest) kernel(k *corpus.Kernel) bool {
-	target, err := relolog.NewTarget(k.Name, k.BTF)
+	target, err := engine.NewKernel(k.Name, k.BTF)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func (b *bpftoolTest) kernel(k *corpus.Kernel) bool {
 	}
 	logs := make([]*relo.Log, len(b.objects))
 	for i, o := range b.objects {
-		if logs[i], err = relolog.Run(b.Context(), o.Object, target); err != nil {
+		if logs[i], err = engine.Run(b.Context(), o.Object, target); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -16,9 +16,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // group is what cilium/ebpf decides about together: the relocations of one
@@ -47,10 +45,10 @@ type ciliumObject struct {
 // readCilium reads an object with cilium/ebpf. An object that its loader does
 // not take is read without it: then functions stand alone, and the note says
 // why.
-func readCilium(o *relolog.Object, data []byte) *ciliumObject {
+func readCilium(o *engine.Object, data []byte) *ciliumObject {
 	c := &ciliumObject{order: o.Order()}
-	b := groupBuilder{c: c, o: unwrap.Object(o), at: make(map[place]int), known: make(map[string]bool)}
-	relos := unwrap.Object(o).Records()
+	b := groupBuilder{c: c, o: o, at: make(map[place]int), known: make(map[string]bool)}
+	relos := o.Records()
 	for i := range relos {
 		r := &relos[i]
 		b.at[place{"", r.Program, r.Insn}] = i
@@ -174,7 +172,7 @@ type ciliumTarget struct {
 	all     []*btf.Spec // with modules
 }
 
-func readCiliumTarget(vmlinux []byte, modules []relolog.Module) (*ciliumTarget, error) {
+func readCiliumTarget(vmlinux []byte, modules []engine.Module) (*ciliumTarget, error) {
 	base, err := btf.LoadSpecFromReader(bytes.NewReader(vmlinux))
 	if err != nil {
 		return nil, fmt.Errorf("cilium/ebpf: %w", err)

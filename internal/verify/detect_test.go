@@ -14,20 +14,20 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // minimized returns the minimized BTF of a kernel for some objects.
 func minimized(t *testing.T, kernel []byte, objs ...Object) []byte {
 	t.Helper()
-	var plain []*relolog.Object
+	var plain []*engine.Object
 	for _, o := range objs {
 		plain = append(plain, o.Object)
 	}
-	target, err := relolog.NewTarget("kernel", kernel)
+	target, err := engine.NewKernel("kernel", kernel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func minimized(t *testing.T, kernel []byte, objs ...Object) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
+	return out.BTF
 }
 
 // change rewrites BTF after fn changed its types.
@@ -238,11 +238,11 @@ func TestDetectsEach(t *testing.T) {
 // only whether they exist.
 func valuesAsked(t *testing.T, o Object, kernel []byte) map[string]bool {
 	t.Helper()
-	target, err := relolog.NewTarget("kernel", kernel)
+	target, err := engine.NewKernel("kernel", kernel)
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := relolog.Run(t.Context(), o.Object, target)
+	log, err := engine.Run(t.Context(), o.Object, target)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@
 //
 //  1. pair: each kernel of the corpus is paired with the minimized BTF of its
 //     key; what stays alone on either side is a finding.
-//  2. libbpf: relolog.Run on both, and a comparison record for record: result,
+//  2. libbpf: engine.Run on both, and a comparison record for record: result,
 //     new value, target, and the set of candidates that match, with path,
 //     offset and value. Type IDs are not compared, nor candidates that do not
 //     match, nor how many there are of equal ones.

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/loadtest"
 	"github.com/btfgen/btfgen/internal/oracle"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 var (
@@ -30,7 +30,7 @@ var (
 // kernel refuses a program afterwards does not matter.
 func TestRunningKernel(t *testing.T) {
 	data, bpftool := loadtest.Kernel(t), oracle.Need(t, "bpftool")
-	target, err := relolog.NewTarget("running", data)
+	target, err := engine.NewKernel("running", data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestRunningKernel(t *testing.T) {
 		if o.Order() != target.Order() {
 			continue
 		}
-		log, err := relolog.Run(t.Context(), o.Object, target)
+		log, err := engine.Run(t.Context(), o.Object, target)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 func key(s string) kernel.Key {
@@ -73,13 +73,13 @@ func TestPairs(t *testing.T) {
 // in every program that calls it, and each group has one local type.
 func TestGroups(t *testing.T) {
 	k := testinput.Kernels(t, "x86_64/6.1.0-47-amd64")[0]
-	target, err := relolog.NewTarget(k.Name, k.BTF)
+	target, err := engine.NewKernel(k.Name, k.BTF)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"subprogs.bpfel.o", "execsnoop.bpfel.o", "kinds.bpfel.o"} {
 		o := testinput.Named(t, name)
-		log, err := relolog.Run(t.Context(), o.Object, target)
+		log, err := engine.Run(t.Context(), o.Object, target)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,14 +10,12 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/sweep"
-	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // Object is a BPF object and its ELF file, which cilium/ebpf reads again.
 type Object struct {
-	*relolog.Object
+	*engine.Object
 	Data []byte
 }
 
@@ -52,7 +50,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		}
 	}
 	for _, m := range r.pairs.unused() {
-		if len(relolog.OnMachine(m.Key.Arch, r.plain...)) > 0 {
+		if len(engine.OnMachine(m.Key.Arch, r.plain...)) > 0 {
 			r.report.NoKernel = append(r.report.NoKernel, m.Name)
 		} else {
 			r.report.NoObject = append(r.report.NoObject, m.Name)
@@ -66,9 +64,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 type run struct {
 	Config
 	pairs  *pairs
-	plain  []*relolog.Object
+	plain  []*engine.Object
 	cilium []*ciliumObject // of each object
-	sets   *unwrap.Sets
+	sets   *engine.Sets
 
 	mu     sync.Mutex
 	report Report
@@ -85,13 +83,13 @@ func (r *run) read() {
 		}
 		r.plain = append(r.plain, o.Object)
 	}
-	r.sets = unwrap.NewSets(r.plain)
+	r.sets = engine.NewSets(r.plain)
 }
 
 // worker has the memory that is used again for each kernel.
 type worker struct {
 	*run
-	full, small relolog.Target
+	full, small engine.Kernel
 	logs        []*relo.Log // of each object on full, nil where there is none yet
 	tables      [2]engine.Table
 }
@@ -167,12 +165,12 @@ func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, min
 		}
 		met = true
 		if w.logs[i] == nil {
-			if w.logs[i], err = relolog.Run(ctx, o.Object, &w.full); err != nil {
+			if w.logs[i], err = engine.Run(ctx, o.Object, &w.full); err != nil {
 				return err
 			}
 		}
 		log := w.logs[i]
-		smallLog, err := relolog.Run(ctx, o.Object, &w.small)
+		smallLog, err := engine.Run(ctx, o.Object, &w.small)
 		if err != nil {
 			return err
 		}
@@ -193,8 +191,8 @@ func (w *worker) compareTables(ctx context.Context, k *Kernel) error {
 		return nil
 	}
 	s := w.sets.For(&w.full)
-	for i, t := range []*relolog.Target{&w.full, &w.small} {
-		if err := w.tables[i].Fill(ctx, s, unwrap.Kernel(t), nil); err != nil {
+	for i, t := range []*engine.Kernel{&w.full, &w.small} {
+		if err := w.tables[i].Fill(ctx, s, t, nil); err != nil {
 			return err
 		}
 	}

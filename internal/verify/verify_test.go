@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/generate"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // inputs returns the objects for Run and for generate.
-func inputs(t *testing.T) (objs []Object, plain []*relolog.Object) {
+func inputs(t *testing.T) (objs []Object, plain []*engine.Object) {
 	t.Helper()
 	for _, o := range testinput.Objects(t) {
 		objs, plain = append(objs, Object(o)), append(plain, o.Object)
@@ -23,7 +23,7 @@ func inputs(t *testing.T) (objs []Object, plain []*relolog.Object) {
 }
 
 // minimizeAll minimizes a corpus as the command does.
-func minimizeAll(t *testing.T, c *corpus.Corpus, objs []*relolog.Object) []Minimized {
+func minimizeAll(t *testing.T, c *corpus.Corpus, objs []*engine.Object) []Minimized {
 	t.Helper()
 	rep, err := generate.Run(t.Context(), generate.Config{Objects: objs, Corpus: c, Jobs: 2})
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"text/tabwriter"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/minimize"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // contents is what each kernel of a tree has: the same text for the same BTF.
@@ -145,23 +145,23 @@ func (y *tally) measure(t *testing.T, c contents, n int, next bool) {
 // together.
 type objectSet struct {
 	name    string
-	objects []*relolog.Object
+	objects []*engine.Object
 	alone   []contents
 	all     contents
 }
 
-func (s *objectSet) add(t *testing.T, k *corpus.Kernel, target *relolog.Target) {
+func (s *objectSet) add(t *testing.T, k *corpus.Kernel, target *engine.Kernel) {
 	t.Helper()
 	var everything []string
 	for i, o := range s.objects {
-		b, err := minimize.New([]*relolog.Object{o}, minimize.Options{}).Minimize(t.Context(), target)
+		res, err := minimize.New([]*engine.Object{o}, minimize.Options{}).Minimize(t.Context(), target)
 		if errors.Is(err, minimize.ErrNoObject) {
 			return // a big-endian kernel
 		}
 		if err != nil {
 			t.Fatalf("%s: %s: %v", k.Name, o.Name(), err)
 		}
-		text := fmt.Sprintf("%x", sha256.Sum256(b))
+		text := fmt.Sprintf("%x", sha256.Sum256(res.BTF))
 		s.alone[i][k.Key] = text
 		everything = append(everything, text)
 	}
@@ -178,7 +178,7 @@ func TestNeighbourFigures(t *testing.T) {
 	}
 	sets := objectSets(t)
 	testinput.Each(t, testinput.Corpus(t), func(k *corpus.Kernel) {
-		var target relolog.Target
+		var target engine.Kernel
 		if err := k.Load(t.Context(), &target, k.Name); err != nil {
 			t.Fatal(err)
 		}

@@ -1,223 +1,169 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package minimize reduces the BTF of a kernel to the types and members that the
+// CO-RE relocations of some BPF objects depend on. Loaders take the same
+// decisions on the result as on the kernel's own BTF: every match of every
+// candidate type is kept, and each result is proven before it is returned.
+//
+// For example, an object that reads task->mm->pgd and task->comm leaves of a
+// kernel's 140,000 types
+//
+//	struct task_struct { struct mm_struct *mm; char comm[16]; };  /* size 9792 */
+//	struct mm_struct { struct { pgd_t *pgd; }; };                 /* size 1344 */
+//
+// as STRUCT task_struct with its size and two members at their offsets, an
+// anonymous struct inside STRUCT mm_struct, one PTR to void, one ARRAY of 16
+// and one INT.
+//
+// The same relocations and the same types give the same bytes, in whatever order
+// the kernel has its types.
 package minimize
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"iter"
 
-	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/unwrap"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
-// Padding says what stands where members were dropped.
+// Padding selects what replaces members that are left out.
 type Padding int
 
 // The kinds of padding. Offsets and sizes are the kernel's with either.
 const (
-	PadImplicit Padding = iota // nothing: offsets leave a gap
-	PadExplicit                // named arrays of bytes in structs, for readers of a C dump
+	PadImplicit Padding = Padding(minimize.PadImplicit) // none: offsets leave a gap
+	PadExplicit Padding = Padding(minimize.PadExplicit) // named arrays of bytes in structs, for readers of a C dump
 )
 
 // Options change what a Minimizer emits. The zero value is ready for use.
 type Options struct {
 	Padding Padding
-	Keep    *Keep // what is kept besides; nil for nothing
+	Keep    *Keep // types to keep that relocations do not need; nil for none
 }
 
-// Minimizer makes minimized BTFs for the relocations of some objects, one
+// Minimizer makes minimized BTF for the relocations of some objects, for one
 // kernel after the other, and reuses its memory between them. It is not safe for
 // concurrent use; every goroutine needs its own, see [Minimizer.Clone].
-type Minimizer struct {
-	sets  *unwrap.Sets
-	opts  Options
-	marks *marks
-	full  engine.Table
-	small engine.Table
-	proof engine.Kernel
-	last  *engine.Set // of the kernel that was minimized last
-
-	keepOnly  bool     // there are no objects
-	unmatched []string // see Unmatched
-}
+type Minimizer struct{ m *minimize.Minimizer }
 
 // New returns a Minimizer for the relocations of objects, which may be of either
-// byte order and for any machines. For objects without relocations the minimized BTF has no types but those
-// of Options.Keep. Without objects, those are kept of every kernel.
+// byte order and for any machines. For objects without relocations the minimized
+// BTF has only the types of Options.Keep. Without objects, every kernel's are
+// kept.
 func New(objects []*relolog.Object, opts Options) *Minimizer {
-	return &Minimizer{sets: unwrap.NewSets(objects), marks: newMarks(false), opts: opts, keepOnly: len(objects) == 0 && len(opts.Keep.Patterns()) > 0}
+	return &Minimizer{minimize.New(internal(objects), minimize.Options{Padding: minimize.Padding(opts.Padding), Keep: opts.Keep.internal()})}
 }
 
 // Clone returns a Minimizer for the same relocations and with the same options,
 // for another goroutine. It shares what does not change.
-func (m *Minimizer) Clone() *Minimizer {
-	return &Minimizer{sets: m.sets, marks: newMarks(false), opts: m.opts, keepOnly: m.keepOnly}
-}
+func (m *Minimizer) Clone() *Minimizer { return &Minimizer{m.m.Clone()} }
 
-// ErrNoObject says that none of the objects is for the kernel, by byte order and machine.
-var ErrNoObject = errors.New("no object with relocations is for its machine")
+// ErrNoObject is returned if none of the objects is for the kernel, by byte order
+// and machine.
+var ErrNoObject = minimize.ErrNoObject
 
-// ErrProof says that a minimized BTF does not decide as the kernel's own does.
-// [ProofError] tells more. It is a defect of this package, but for one case: if
-// a kernel has several types of one name that differ in what a program asks for,
-// cilium/ebpf may fail or not by their order, which minimized BTF does not keep.
-var ErrProof = errors.New("minimized BTF decides differently")
+// ErrProof is returned if loaders would decide differently on the minimized BTF
+// than on the kernel's own. It is a defect of this module. [ProofError] has the
+// details.
+var ErrProof = minimize.ErrProof
 
-// ProofError is where a minimized BTF decides differently. It is an [ErrProof].
+// ProofError says where a minimized BTF decides differently. errors.Is reports
+// that it is an [ErrProof].
 type ProofError struct {
 	Kernel     string // name of the target
-	Object     string // name of an object that has the relocation, or "" where it is about what is kept
+	Object     string // name of an object that has the relocation; "" for a kept type
 	Relocation string // "byte_off struct task_struct.mm.pgd", or "--keep struct:task_struct"
-	Candidate  string // "struct task_struct", or "" where it is their order that matters
-	Full       string // what comes of the relocation on the kernel's own BTF
+	Candidate  string // "struct task_struct"; "" if the order of candidates matters
+	Full       string // the outcome on the kernel's own BTF
 	Minimized  string // and on the minimized one
 }
 
-// Error names the kernel, the object, the relocation and both outcomes.
-func (e *ProofError) Error() string {
-	about := e.Relocation
-	if e.Object != "" {
-		about = e.Object + ": " + about
-	}
-	return fmt.Sprintf("%s: %v: %s: %s, minimized %s", e.Kernel, ErrProof, about, e.Full, e.Minimized)
-}
+// Error returns the kernel, the object, the relocation and both outcomes.
+func (e *ProofError) Error() string { return (*minimize.ProofError)(e).Error() }
 
 // Is reports whether target is ErrProof.
 func (e *ProofError) Is(target error) bool { return target == ErrProof }
 
-// Minimize returns the minimized BTF of a kernel, in the kernel's byte order
-// and with a 24-byte header. It is proven before it is returned: loaders decide
-// every relocation of the objects that are for the kernel ([relolog.Object.IsFor]) on it as on the kernel's own BTF, and what
-// Options.Keep names is in it as it is there. Where nothing matches, the result is a BTF without types. The error is [ErrNoObject], one that names a
-// type if it is behind more typedefs, modifiers and arrays than loaders follow for a size, as one that leads back to itself is, or if what is needed is no type but a tag, a
-// [*ProofError], or one that says "too large to tell", or that of the context.
-func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) ([]byte, error) {
-	k := unwrap.Kernel(t)
-	if m.last = m.sets.For(t); m.keepOnly {
-		m.last = engine.NewSet(k.Order())
-	}
-	if m.last == nil {
-		return nil, ErrNoObject
-	}
-	out, err := m.minimize(ctx, k, keepNothing)
-	if k.Part { // more than that is not in it
-		return out, err
-	}
-	for _, more := range []keep{keepStructs, keepPointees, keepMembers} {
-		if more == keepStructs && len(m.opts.Keep.Patterns()) == 0 {
-			continue // there are no forward declarations but the kernel's
-		}
-		if errors.Is(err, ErrProof) {
-			out, err = m.minimize(ctx, k, more)
-		}
-	}
-	return out, err
+// Result is the minimized BTF of one kernel and the decisions that it preserves.
+type Result struct {
+	BTF       []byte     // in the kernel's byte order, with a 24-byte header; without types if nothing matches
+	Decisions []Decision // each relocation of each object once for each result that it has
+	Unmatched []string   // patterns of Options.Keep that match nothing in the kernel
 }
 
-// minimize is Minimize; more says what it keeps where less will not do. A
-// forward declaration could pass for one that a type_exists relocation asks for. A
-// pointer that leads nowhere could pass for the void * of a type_matches
-// relocation. And in BTF that no compiler makes, members have the same name:
-// which one a loader takes, or stumbles over, depends on all of them.
-func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, more keep) ([]byte, error) {
-	m.marks.anonymous = m.last.Asks(relo.TypeMatches)
-	m.marks.reset(ctx)
-	m.marks.keep = more
-	if err := m.full.Fill(ctx, m.last, k, m.marks.add); err != nil {
-		return nil, err
+// Decision is the result of a relocation by libbpf's rules.
+type Decision struct {
+	Object     string // its name
+	Relocation string // "byte_off struct task_struct.mm.pgd"
+	Result     relo.Result
+}
+
+// Minimize returns the minimized BTF of a kernel for the objects that are for it
+// ([relolog.Object.IsFor]). The error is [ErrNoObject], a [*ProofError], the
+// context's, one that names a type for which more typedefs, modifiers and arrays
+// follow each other than loaders accept, or one for BTF that is too large to
+// decide.
+func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) (*Result, error) {
+	res, err := m.m.Minimize(ctx, t.Internal())
+	if e, ok := err.(*minimize.ProofError); ok {
+		return nil, (*ProofError)(e)
 	}
-	var err error
-	if m.unmatched, err = m.opts.Keep.engine().Find(ctx, k, m.marks.addKept); err != nil {
-		return nil, err
-	}
-	if err := m.marks.settle(); err != nil {
-		return nil, err
-	}
-	if id := m.marks.deep; id != 0 {
-		return nil, fmt.Errorf("type %d: more than %d typedefs, modifiers and arrays in a row", id, limits.Modifiers)
-	}
-	g := newGraph(m.marks, m.last, uint32(k.PointerSize()), m.opts.Padding)
-	if err := g.lowerAll(); err != nil {
-		return nil, err
-	}
-	for i, n := range m.marks.nodes {
-		if n.copies && g.types[i] != nil {
-			g.types[i].Copies = 1
-		}
-	}
-	merged, err := canon.Merge(ctx, g.types)
 	if err != nil {
 		return nil, err
 	}
-	out := canon.Write(merged, k.Order())
-	if err := m.prove(ctx, k, out); err != nil {
-		return nil, err
+	out := &Result{BTF: res.BTF, Unmatched: res.Unmatched}
+	for _, d := range res.Decisions {
+		out.Decisions = append(out.Decisions, Decision{d.Object, d.Relocation(), d.Result})
 	}
 	return out, nil
 }
 
-// prove relocates against the output and compares with the kernel, and then what is kept.
-func (m *Minimizer) prove(ctx context.Context, k *engine.Kernel, out []byte) error {
-	if err := m.proof.Load(ctx, k.Name(), out); err != nil {
-		return fmt.Errorf("minimized BTF is unreadable: %w", err)
+func internal(objects []*relolog.Object) []*engine.Object {
+	all := make([]*engine.Object, len(objects))
+	for i, o := range objects {
+		all[i] = o.Internal()
 	}
-	if err := m.small.Fill(ctx, m.last, &m.proof, nil); err != nil {
-		return err
-	}
-	d, err := engine.Compare(ctx, &m.full, &m.small)
-	if d == nil && err == nil {
-		d, err = m.opts.Keep.engine().Compare(ctx, k, &m.proof)
-	}
-	if d != nil {
-		return &ProofError{k.Name(), d.Object, d.Relocation, d.Candidate, d.Full, d.Minimized}
-	}
-	return err
+	return all
 }
 
-// Decision is what a loader with libbpf's rules makes of a relocation.
-type Decision struct {
-	Object string // its name
-	Result relo.Result
+// Keep is a list of patterns of types that a tracer decodes in user space, which
+// are kept as the kernel has them. It is immutable and safe for use by many
+// goroutines. A nil Keep, and the zero value, have no patterns.
+type Keep struct{ k *engine.Keep }
 
-	object *engine.Object
-	record *engine.Record
+// ParseKeep parses patterns. Each is KIND:NAME with a kind of enum (64-bit enums
+// too), struct, union, typedef, func or var, and a name that may be a shell
+// pattern as in [path.Match]. A type is kept with all its members and with the
+// types that these have by value. The target of a pointer is kept by its name
+// alone, unless something else needs it.
+//
+// For structs and unions, KIND:NAME.MEMBER,MEMBER… keeps some members, and for
+// enums some enumerators. Members are found inside anonymous ones, too, and a.b
+// is member b of the type that a is, contains or points to. These names may be
+// patterns as well. NAME is empty for anonymous enums: "enum:.TCP_*".
+func ParseKeep(patterns ...string) (*Keep, error) {
+	k, err := engine.ParseKeep(patterns...)
+	if err != nil {
+		return nil, err
+	}
+	return &Keep{k}, nil
 }
 
-// Relocation names what is asked for: "byte_off struct task_struct.mm.pgd".
-func (d *Decision) Relocation() string { return d.object.Relocation(d.record) }
-
-// Decisions returns the decisions on the kernel that was minimized last: each
-// relocation of each object once for each result that it has.
-func (m *Minimizer) Decisions() iter.Seq[Decision] {
-	return func(yield func(Decision) bool) {
-		if m.last == nil {
-			return
-		}
-		for i, o := range m.last.Objects() {
-			type key struct {
-				relocation int
-				result     relo.Result
-			}
-			seen := make(map[key]bool)
-			for rec, d := range m.full.Distinct(i) {
-				k := key{rec.Spec(), d.Result}
-				if seen[k] {
-					continue
-				}
-				seen[k] = true
-				if rec.Kind == relo.LocalTypeID && d.Result == relo.Resolved {
-					continue // asks nothing of the kernel
-				}
-				if !yield(Decision{o.Name(), d.Result, o, rec}) {
-					return
-				}
-			}
-		}
+func (k *Keep) internal() *engine.Keep {
+	if k == nil {
+		return nil
 	}
+	return k.k
+}
+
+// Patterns returns the distinct patterns in their order. A list of members is
+// one pattern for each member.
+func (k *Keep) Patterns() []string { return k.internal().Patterns() }
+
+// Hash returns a hash of everything in the objects and patterns that minimized
+// BTF depends on: [relolog.Hash] of the objects if there are no patterns.
+func (k *Keep) Hash(objects ...*relolog.Object) [32]byte {
+	return k.internal().Hash(internal(objects)...)
 }

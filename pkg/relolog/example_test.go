@@ -43,7 +43,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	kernel, err := relolog.NewTarget("6.1.0-47-amd64", testFile("vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst"))
+	kernel, err := relolog.NewTarget(context.Background(), "6.1.0-47-amd64", testFile("vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func ExampleRun() {
 		"vmlinux/debian/11/x86_64/5.10.0-30-amd64.btf.zst",
 		"vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst",
 	} {
-		kernel, err := relolog.NewTarget(filepath.Base(path), testFile(path))
+		kernel, err := relolog.NewTarget(context.Background(), filepath.Base(path), testFile(path))
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func ExampleEntry() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	kernel, err := relolog.NewTarget("debian/12/x86_64/6.1.0-47-amd64", testFile("vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst"))
+	kernel, err := relolog.NewTarget(context.Background(), "debian/12/x86_64/6.1.0-47-amd64", testFile("vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst"))
 	if err != nil {
 		log.Fatal(err)
 	}

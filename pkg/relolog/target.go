@@ -5,77 +5,62 @@ package relolog
 import (
 	"context"
 	"encoding/binary"
-	"sync"
 
 	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/machine"
-	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Target is the kernel side: the types of vmlinux and of kernel modules. The
-// zero value is ready for [Target.Load]. Between loads it is immutable and safe
-// for use by many goroutines.
-type Target struct {
-	k       engine.Kernel
-	mu      sync.Mutex
-	machine string
-	told    bool // machine is known, or known not to be
-}
+// Target is the kernel side: the types of vmlinux and of kernel modules. It is
+// immutable and safe for use by many goroutines. The zero value is a
+// little-endian kernel without types.
+type Target struct{ k *engine.Kernel }
 
-// Module is split BTF of a kernel module.
+// Module is the split BTF of a kernel module.
 type Module struct {
 	Name string // as in lsmod: nf_conntrack
 	BTF  []byte // on top of vmlinux
 }
 
-// NewTarget reads the BTF of a kernel, without a context; see [Target.Load].
-func NewTarget(name string, vmlinux []byte, modules ...Module) (*Target, error) {
-	t := new(Target)
-	if err := t.Load(context.Background(), name, vmlinux, modules...); err != nil {
+// NewTarget parses the raw BTF of a kernel and its modules, of either byte
+// order. The data must not change while the target is in use. The name is used
+// in messages and logs. Errors name the kernel and the module; they include the
+// context's.
+func NewTarget(ctx context.Context, name string, vmlinux []byte, modules ...Module) (*Target, error) {
+	t := &Target{new(engine.Kernel)}
+	all := make([]engine.Module, len(modules))
+	for i, m := range modules {
+		all[i] = engine.Module(m)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := t.k.Load(ctx, name, vmlinux, all...); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
-// Load makes t the kernel with this raw BTF and these modules, of either byte
-// order, reusing the memory of an earlier Load. The data must not change while t
-// is in use. The name is used in messages and logs. Errors name the kernel and
-// the module, that of the context, too; after one, t has to be loaded again before it is used.
-func (t *Target) Load(ctx context.Context, name string, vmlinux []byte, modules ...Module) error {
-	t.machine, t.told = "", false
-	if err := t.k.Load(ctx, name, vmlinux); err != nil {
-		return err
+// Internal returns the kernel as the other packages of this module use it. Its
+// type is internal, so it is of no use outside the module.
+func (t *Target) Internal() *engine.Kernel {
+	if t.k == nil {
+		return engine.NoTypes()
 	}
-	for _, m := range modules {
-		if err := t.k.AddModule(ctx, m.Name, m.BTF); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.k
 }
 
-// Name returns the name that was given to Load.
-func (t *Target) Name() string { return t.k.Name() }
+// Name returns the name that was given to NewTarget.
+func (t *Target) Name() string { return t.Internal().Name() }
 
-// Machine returns the machine of the kernel, as kernel.CanonicalArch spells it, "" if nothing tells: what SetMachine
-// was told or else what struct pt_regs shows.
-func (t *Target) Machine() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.told {
-		for _, b := range t.k.Views() {
-			t.machine, t.told = machine.OfKernel(context.Background(), b), true
-			break // modules do not tell
-		}
-	}
-	return t.machine
-}
+// Machine returns the machine of the kernel, as kernel.CanonicalArch spells it:
+// the one that ForMachine was given, or else the one whose struct pt_regs the
+// kernel has. It returns "" if neither is known.
+func (t *Target) Machine() string { return t.Internal().Machine() }
 
-// SetMachine says which machine the kernel is of, in any spelling, until the next Load. "" leaves it to
-// [Target.Machine]. It must come before t is shared with other goroutines.
-func (t *Target) SetMachine(arch string) {
-	t.machine, t.told = kernel.CanonicalArch(arch), arch != ""
+// ForMachine returns the same kernel for a machine, in any spelling that
+// kernel.CanonicalArch knows, instead of the one that its types show.
+func (t *Target) ForMachine(arch string) *Target {
+	return &Target{t.Internal().ForMachine(arch)}
 }
 
 // Order returns the byte order of the kernel.
-func (t *Target) Order() binary.ByteOrder { return t.k.Order() }
+func (t *Target) Order() binary.ByteOrder { return t.Internal().Order() }

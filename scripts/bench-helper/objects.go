@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/embedded"
-	"github.com/btfgen/btfgen/pkg/relolog"
+	"github.com/btfgen/btfgen/internal/engine"
 )
 
 // objects writes every little-endian object with relocations that is found in
@@ -37,7 +37,7 @@ func objects(args []string) error {
 				return err
 			}
 			for _, f := range found {
-				o, err := relolog.ParseObject(path, f.Data)
+				o, err := engine.ParseObject(path, f.Data)
 				if err != nil || o.Empty() != "" || o.Order() != binary.LittleEndian || seen[string(f.Data)] {
 					continue
 				}

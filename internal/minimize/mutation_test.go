@@ -13,12 +13,12 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/internal/verify"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // judged is what the judges make of a mutant.
@@ -201,22 +201,22 @@ func smallPipeline(t *testing.T, local, asks, kernel string) *pipeline {
 
 // smallObject is an object in the notation of testbtf whose instructions hold
 // the local values.
-func smallObject(t *testing.T, local, asks string) (*relolog.Object, []byte) {
+func smallObject(t *testing.T, local, asks string) (*engine.Object, []byte) {
 	t.Helper()
-	parse := func(operands ...uint64) (*relolog.Object, []byte) {
+	parse := func(operands ...uint64) (*engine.Object, []byte) {
 		data := testbtf.Object(t, binary.LittleEndian, local, asks, operands...)
-		o, err := relolog.ParseObject("o", data)
+		o, err := engine.ParseObject("o", data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return o, data
 	}
 	o, _ := parse()
-	own, err := relolog.NewTarget("own", testbtf.Types(t, binary.LittleEndian, local))
+	own, err := engine.NewKernel("own", testbtf.Types(t, binary.LittleEndian, local))
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := relolog.Run(t.Context(), o, own)
+	log, err := engine.Run(t.Context(), o, own)
 	if err != nil {
 		t.Fatal(err)
 	}

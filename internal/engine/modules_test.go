@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package relolog_test
+package engine_test
 
 import (
 	"bytes"
@@ -13,11 +13,11 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/minimize"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // TestModules resolves an object that needs types of modules on vmlinux alone,
@@ -33,11 +33,11 @@ func TestModules(t *testing.T) {
 			if len(k.Modules) == 0 {
 				t.Fatal("the corpus has no modules for this kernel")
 			}
-			alone, err := relolog.NewTarget(k.Name, k.BTF)
+			alone, err := engine.NewKernel(k.Name, k.BTF)
 			if err != nil {
 				t.Fatal(err)
 			}
-			full, err := relolog.NewTarget(k.Name, k.BTF, k.Modules...)
+			full, err := engine.NewKernel(k.Name, k.BTF, k.Modules...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,23 +46,23 @@ func TestModules(t *testing.T) {
 				name = "module.bpfeb.o"
 			}
 			o := testinput.Named(t, name)
-			out, err := minimize.New([]*relolog.Object{o.Object}, minimize.Options{}).Minimize(t.Context(), full)
+			out, err := minimize.New([]*engine.Object{o.Object}, minimize.Options{}).Minimize(t.Context(), full)
 			if err != nil {
 				t.Fatal(err)
 			}
-			merged, err := relolog.NewTarget("merged", out)
+			merged, err := engine.NewKernel("merged", out.BTF)
 			if err != nil {
 				t.Fatal(err)
 			}
 			checkModules(t, logOf(t, o, alone), logOf(t, o, full), logOf(t, o, merged))
-			ciliumModules(t, o, k, out)
+			ciliumModules(t, o, k, out.BTF)
 		})
 	}
 }
 
-func logOf(t *testing.T, o testinput.Object, target *relolog.Target) *relo.Log {
+func logOf(t *testing.T, o testinput.Object, target *engine.Kernel) *relo.Log {
 	t.Helper()
-	l, err := relolog.Run(t.Context(), o.Object, target)
+	l, err := engine.Run(t.Context(), o.Object, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,17 +168,17 @@ func TestModulesDisagree(t *testing.T) {
 		{"two layouts", 32, 64, relo.Ambiguous},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			target, err := relolog.NewTarget(k.Name, k.BTF,
-				relolog.Module{Name: "first", BTF: splitBTF(t, k.BTF, tt.first)},
-				relolog.Module{Name: "second", BTF: splitBTF(t, k.BTF, tt.second)})
+			target, err := engine.NewKernel(k.Name, k.BTF,
+				engine.Module{Name: "first", BTF: splitBTF(t, k.BTF, tt.first)},
+				engine.Module{Name: "second", BTF: splitBTF(t, k.BTF, tt.second)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := minimize.New([]*relolog.Object{o.Object}, minimize.Options{}).Minimize(t.Context(), target)
+			out, err := minimize.New([]*engine.Object{o.Object}, minimize.Options{}).Minimize(t.Context(), target)
 			if err != nil {
 				t.Fatal(err)
 			}
-			merged, err := relolog.NewTarget("merged", out)
+			merged, err := engine.NewKernel("merged", out.BTF)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/internal/testlimit"
-	"github.com/btfgen/btfgen/pkg/minimize"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // shapedTypes and shapedAsks are an object with relocations of every sort.
@@ -159,7 +159,7 @@ func (s *shaper) kernel() []byte {
 // Structs that are members of each other are searched for as long as limits
 // allow; here it is for fewer steps, so that more inputs have their turn.
 func FuzzShapes(f *testing.F) {
-	o, err := relolog.ParseObject("o", testbtf.Object(f, binary.LittleEndian, shapedTypes, shapedAsks))
+	o, err := engine.ParseObject("o", testbtf.Object(f, binary.LittleEndian, shapedTypes, shapedAsks))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func FuzzShapes(f *testing.F) {
 			return
 		}
 		kernel := (&shaper{data: data}).kernel()
-		target, err := relolog.NewTarget("fuzz", kernel)
+		target, err := engine.NewKernel("fuzz", kernel)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func FuzzShapes(f *testing.F) {
 		ctx := testlimit.Looks(steps / 4096)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		out, err := minimize.New([]*relolog.Object{o}, minimize.Options{}).Minimize(ctx, target)
+		out, err := minimize.Blob(minimize.New([]*engine.Object{o}, minimize.Options{}).Minimize(ctx, target))
 		runtime.ReadMemStats(&after)
 		switch {
 		case isDefect(err):

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package relolog_test
+package engine_test
 
 import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // BenchmarkLog is the log of an object with tens of thousands of records that
@@ -15,9 +15,9 @@ import (
 // iteration. The time is to follow the kernels and the questions, and to grow
 // little with the records.
 func BenchmarkLog(b *testing.B) {
-	var targets []*relolog.Target
+	var targets []*engine.Kernel
 	testinput.Each(b, testinput.Corpus(b), func(k *corpus.Kernel) {
-		t, err := relolog.NewTarget(k.Name, append([]byte(nil), k.BTF...))
+		t, err := engine.NewKernel(k.Name, append([]byte(nil), k.BTF...))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func BenchmarkLog(b *testing.B) {
 		records int
 	}{{"4375", 4_375}, {"8750", 8_750}, {"17500", 17_500}, {"35000", 35_000}} {
 		b.Run(c.name, func(b *testing.B) {
-			o, err := relolog.ParseObject("large.o", testinput.Large(testinput.LargeConfig{Records: c.records}))
+			o, err := engine.ParseObject("large.o", testinput.Large(testinput.LargeConfig{Records: c.records}))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -41,7 +41,7 @@ func BenchmarkLog(b *testing.B) {
 						continue
 					}
 					kernels++
-					l, err := relolog.Run(b.Context(), o, t)
+					l, err := engine.Run(b.Context(), o, t)
 					if err != nil || len(l.Entries) != c.records {
 						b.Fatalf("%d entries, %v", len(l.Entries), err)
 					}

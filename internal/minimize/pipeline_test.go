@@ -10,10 +10,8 @@ import (
 
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/internal/verify"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // mutation is one way to go wrong, at one of the points where Minimizer.minimize
@@ -43,27 +41,29 @@ type pipeline struct {
 // newPipeline returns nil for a kernel that no object is for.
 func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object, keep ...string) *pipeline {
 	t.Helper()
-	kept, err := ParseKeep(keep...)
+	kept, err := engine.ParseKeep(keep...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var plain []*relolog.Object
+	var plain []*engine.Object
 	for _, o := range objects {
 		plain = append(plain, o.Object)
 	}
-	target, err := relolog.NewTarget(name, btf)
+	target, err := engine.NewKernel(name, btf)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pipeline{T: t, m: New(plain, Options{Keep: kept}), kernel: unwrap.Kernel(target)}
-	p.whole, err = p.m.Minimize(t.Context(), target)
+	p := &pipeline{T: t, m: New(plain, Options{Keep: kept}), kernel: target}
+	p.whole, err = blob(p.m.Minimize(t.Context(), target))
 	if errors.Is(err, ErrNoObject) {
 		return nil
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.set = p.m.last
+	if p.set = p.m.sets.For(target); p.m.keepOnly {
+		p.set = engine.NewSet(target.Order())
+	}
 	err = p.m.full.Fill(t.Context(), p.set, p.kernel, func(m *engine.Match) {
 		c := *m
 		c.Needs = slices.Clone(m.Needs)
@@ -113,7 +113,7 @@ func (p *pipeline) mark(mu *mutation) *marks {
 		}
 		m.add(&match)
 	}
-	if _, err := p.m.opts.Keep.engine().Find(p.Context(), p.kernel, m.addKept); err != nil {
+	if _, err := p.m.opts.Keep.Find(p.Context(), p.kernel, m.addKept); err != nil {
 		p.Fatal(err)
 	}
 	if mu.marks != nil {
@@ -149,7 +149,7 @@ func (p *pipeline) lower(mu *mutation) (*graph, map[nodeKey]int) {
 }
 
 // prove is Minimizer.prove.
-func (p *pipeline) prove(out []byte) error { return p.m.prove(p.Context(), p.kernel, out) }
+func (p *pipeline) prove(out []byte) error { return p.m.prove(p.Context(), p.kernel, p.set, out) }
 
 // settleWithout is marks.settle without one of its rules, "" for none.
 func settleWithout(m *marks, rule string) {

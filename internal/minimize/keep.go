@@ -7,57 +7,7 @@ import (
 	"github.com/btfgen/btfgen/internal/canon"
 	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/unwrap"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
-
-// Keep is patterns of types to keep as the kernel has them, besides what
-// relocations need: for what a tracer decodes in user space. It is immutable and safe
-// for use by many goroutines. A nil Keep, and the zero value, have no patterns.
-type Keep struct{ k *engine.Keep }
-
-// ParseKeep reads patterns. Each is KIND:NAME with a kind of enum (64-bit ones, too),
-// struct, union, typedef, func or var, and a name that may be a shell pattern as in
-// [path.Match]. The type is kept with all that it has, and so is what it has by value.
-// What a pointer leads to is kept by its name alone, unless something else needs it.
-//
-// Of structs and unions KIND:NAME.MEMBER,MEMBER… keeps some members, and of enums some
-// enumerators. Members are found inside anonymous ones, too, and a.b is member b of
-// what a is, contains or points to. These names may be patterns as well. NAME is empty
-// for anonymous enums: "enum:.TCP_*".
-func ParseKeep(patterns ...string) (*Keep, error) {
-	k, err := engine.ParseKeep(patterns...)
-	if err != nil {
-		return nil, err
-	}
-	return &Keep{k}, nil
-}
-
-// engine returns what is behind k, which may be nil.
-func (k *Keep) engine() *engine.Keep {
-	if k == nil {
-		return nil
-	}
-	return k.k
-}
-
-// Patterns returns the distinct patterns in their order, a list of members as a
-// pattern for each.
-func (k *Keep) Patterns() []string { return k.engine().Patterns() }
-
-// Hash returns a hash of what a minimized BTF is made for: [relolog.Hash] of the objects
-// if there are no patterns, else of both.
-func (k *Keep) Hash(objects ...*relolog.Object) [32]byte {
-	all := make([]*engine.Object, len(objects))
-	for i, o := range objects {
-		all[i] = unwrap.Object(o)
-	}
-	return k.engine().Hash(all...)
-}
-
-// Unmatched returns the patterns of Options.Keep that name nothing in the kernel that was
-// minimized last.
-func (m *Minimizer) Unmatched() []string { return m.unmatched }
 
 // Marks of what is kept. Such a type is exact: it refers to what it refers to in the
 // kernel, typedefs, modifiers and all. Structs and unions that exact pointers lead to

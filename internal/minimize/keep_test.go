@@ -18,12 +18,12 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/internal/verify"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // describer says what cilium/ebpf reads of types, as hashes, so that types that are the same
@@ -149,7 +149,7 @@ func TestKeepEverything(t *testing.T) {
 		t.Skip("skipped: on 32 bits cilium/ebpf refuses declaration tags that are of no member, and a kernel with them as a whole")
 	}
 	t.Parallel()
-	keep, err := ParseKeep(everything...)
+	keep, err := engine.ParseKeep(everything...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,13 +160,13 @@ func TestKeepEverything(t *testing.T) {
 		if n++; n%3 != 1 || strings.Contains(it.Name, ".el8") {
 			return // a third of them shows it; el8 is not deduplicated, and more than limits.Members
 		}
-		target, err := relolog.NewTarget(it.Name, it.BTF)
+		target, err := engine.NewKernel(it.Name, it.BTF)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, pad := range paddings {
 			m := New(nil, Options{Keep: keep, Padding: pad})
-			out, err := m.Minimize(t.Context(), target)
+			out, err := blob(m.Minimize(t.Context(), target))
 			if err != nil {
 				t.Error(err)
 				return
@@ -349,20 +349,20 @@ func TestKeepMutants(t *testing.T) {
 // kept minimizes a kernel in the notation of testbtf for an object and patterns.
 func kept(t *testing.T, local, asks, kernel string, keep ...string) []byte {
 	t.Helper()
-	var objects []*relolog.Object
+	var objects []*engine.Object
 	if asks != "" {
 		o, _ := smallObject(t, local, asks)
 		objects = append(objects, o)
 	}
-	kp, err := ParseKeep(keep...)
+	kp, err := engine.ParseKeep(keep...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := relolog.NewTarget("k", testbtf.Types(t, binary.LittleEndian, kernel))
+	target, err := engine.NewKernel("k", testbtf.Types(t, binary.LittleEndian, kernel))
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := New(objects, Options{Keep: kp}).Minimize(t.Context(), target)
+	out, err := blob(New(objects, Options{Keep: kp}).Minimize(t.Context(), target))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -422,21 +422,21 @@ func TestKeepCopies(t *testing.T) {
 // TestKeepBesideObjects has libbpf's rules and cilium/ebpf decide as on the kernel, whatever is kept.
 func TestKeepBesideObjects(t *testing.T) {
 	var objects []verify.Object
-	var plain []*relolog.Object
+	var plain []*engine.Object
 	for _, o := range testinput.Objects(t) {
 		objects, plain = append(objects, verify.Object(o)), append(plain, o.Object)
 	}
-	keep, err := ParseKeep("struct:task_struct", "struct:sock.*", "enum:hrtimer_restart", "typedef:*_t", "func:tcp_*", "struct:list_head")
+	keep, err := engine.ParseKeep("struct:task_struct", "struct:sock.*", "enum:hrtimer_restart", "typedef:*_t", "func:tcp_*", "struct:list_head")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := New(plain, Options{Keep: keep})
 	for _, k := range testinput.Kernels(t, "6.1.0-47-amd64", "armhf") {
-		target, err := relolog.NewTarget(k.Name, k.BTF)
+		target, err := engine.NewKernel(k.Name, k.BTF)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := m.Minimize(t.Context(), target)
+		out, err := blob(m.Minimize(t.Context(), target))
 		if err != nil {
 			t.Fatal(err)
 		}

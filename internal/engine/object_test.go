@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package relolog_test
+package engine_test
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/pkg/relo"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 func read(tb testing.TB, name string) []byte {
@@ -30,7 +30,7 @@ func TestEmptyObjects(t *testing.T) {
 		"nobtf.bpfel.o": "no .BTF section", "noext.bpfeb.o": "no .BTF.ext section",
 		"norelo.bpfel.o": "no CO-RE relocations", "kinds.bpfel.o": "",
 	} {
-		o, err := relolog.ParseObject(name, read(t, name))
+		o, err := engine.ParseObject(name, read(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestDamagedObjects(t *testing.T) {
 		}, "x.o: elf: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o, err := relolog.ParseObject("x.o", tc.edit(append([]byte(nil), good...)))
+			o, err := engine.ParseObject("x.o", tc.edit(append([]byte(nil), good...)))
 			if o != nil || err == nil || !strings.HasPrefix(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
@@ -70,17 +70,17 @@ func TestDamagedObjects(t *testing.T) {
 
 // TestOtherByteOrder wants what cannot be loaded to be refused.
 func TestOtherByteOrder(t *testing.T) {
-	le, err := relolog.ParseObject("le", read(t, "kinds.bpfel.o"))
+	le, err := engine.ParseObject("le", read(t, "kinds.bpfel.o"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := relolog.Run(t.Context(), le, ownTypes(t, "kinds.bpfeb.o")); !errors.Is(err, relolog.ErrByteOrder) {
+	if _, err := engine.Run(t.Context(), le, ownTypes(t, "kinds.bpfeb.o")); !errors.Is(err, engine.ErrByteOrder) {
 		t.Errorf("little-endian object on a big-endian kernel: %v", err)
 	}
 }
 
 // ownTypes makes the types of an object a kernel.
-func ownTypes(t *testing.T, name string) *relolog.Target {
+func ownTypes(t *testing.T, name string) *engine.Kernel {
 	t.Helper()
 	f, err := elf.NewFile(bytes.NewReader(read(t, name)))
 	if err != nil {
@@ -90,7 +90,7 @@ func ownTypes(t *testing.T, name string) *relolog.Target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := relolog.NewTarget(name, raw)
+	target, err := engine.NewKernel(name, raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,14 +104,14 @@ func TestOnItself(t *testing.T) {
 	resolved := 0
 	kinds := make(map[relo.Kind]bool)
 	for _, p := range paths {
-		o, err := relolog.ParseObject(filepath.Base(p), read(t, filepath.Base(p)))
+		o, err := engine.ParseObject(filepath.Base(p), read(t, filepath.Base(p)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if o.Empty() != "" {
 			continue
 		}
-		l, err := relolog.Run(t.Context(), o, ownTypes(t, filepath.Base(p)))
+		l, err := engine.Run(t.Context(), o, ownTypes(t, filepath.Base(p)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package relolog_test
+package engine_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
-func machineObject(t *testing.T, name string) *relolog.Object {
+func machineObject(t *testing.T, name string) *engine.Object {
 	t.Helper()
-	o, err := relolog.ParseObject(name, read(t, name))
+	o, err := engine.ParseObject(name, read(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,14 +25,14 @@ func machineObject(t *testing.T, name string) *relolog.Object {
 func TestIsFor(t *testing.T) {
 	x86, arm64, s390 := machineObject(t, "regs_x86_bpfel.o"), machineObject(t, "regs_arm64_bpfel.o"), machineObject(t, "regs_s390_bpfeb.o")
 	little, big := machineObject(t, "execsnoop.bpfel.o"), machineObject(t, "execsnoop.bpfeb.o")
-	all := []*relolog.Object{x86, arm64, s390, little, big}
-	want := map[string][]*relolog.Object{
+	all := []*engine.Object{x86, arm64, s390, little, big}
+	want := map[string][]*engine.Object{
 		"x86_64": {x86, little}, "arm64": {arm64, little}, "s390x": {s390, big}, "arm": {little}, "ppc64le": {little},
 	}
-	sets := unwrap.NewSets(all)
-	check := func(target *relolog.Target, machine string) {
+	sets := engine.NewSets(all)
+	check := func(target *engine.Kernel, machine string) {
 		t.Helper()
-		got := slices.DeleteFunc(slices.Clone(all), func(o *relolog.Object) bool { return !o.IsFor(target) })
+		got := slices.DeleteFunc(slices.Clone(all), func(o *engine.Object) bool { return !o.IsFor(target) })
 		if !slices.Equal(got, want[machine]) {
 			t.Errorf("%s, %q: %d objects, want %d", target.Name(), machine, len(got), len(want[machine]))
 		}
@@ -43,12 +42,12 @@ func TestIsFor(t *testing.T) {
 	}
 	n := 0
 	for _, k := range testinput.Kernels(t, "6.1.") {
-		target, err := relolog.NewTarget(k.Name, k.BTF)
+		target, err := engine.NewKernel(k.Name, k.BTF)
 		if err != nil {
 			t.Fatal(err)
 		}
 		n++
-		if unwrap.NewSets([]*relolog.Object{s390}).For(target) != nil {
+		if engine.NewSets([]*engine.Object{s390}).For(target) != nil {
 			t.Errorf("%s: a set without objects", k.Name)
 		}
 		machine := k.Key.Canonical().Arch
@@ -68,7 +67,7 @@ func TestIsFor(t *testing.T) {
 	}
 	want[""] = all // of either byte order
 	for machine, objects := range want {
-		got := relolog.OnMachine(machine, all...)
+		got := engine.OnMachine(machine, all...)
 		if !slices.Equal(got, objects) {
 			t.Errorf("on %q: %d objects, want %d", machine, len(got), len(objects))
 		}
@@ -87,7 +86,7 @@ func TestForMachines(t *testing.T) {
 	if got := strings.Join(o.Machines(), " "); got != "x86_64" {
 		t.Errorf("now for %q", got)
 	}
-	if o.ForMachines("arm64").Len() != o.Len() || relolog.Hash(o) != relolog.Hash(o.ForMachines()) {
+	if o.ForMachines("arm64").Len() != o.Len() || engine.Hash(o) != engine.Hash(o.ForMachines()) {
 		t.Error("another object")
 	}
 }

@@ -1,35 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package unwrap
+package engine
 
 import (
 	"sync"
-
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // Sets are the questions of some objects, one set for those that are used on the same kernels: of one byte order, and
 // for one machine or any. A set is made when the first kernel needs it. Sets are safe for many goroutines.
 type Sets struct {
-	objects []*relolog.Object
+	objects []*Object
 	mu      sync.Mutex
-	made    map[string]*engine.Set // by which of the objects it has
+	made    map[string]*Set // by which of the objects it has
 }
 
 // NewSets returns the sets of objects.
-func NewSets(objects []*relolog.Object) *Sets {
-	return &Sets{objects: objects, made: make(map[string]*engine.Set)}
+func NewSets(objects []*Object) *Sets {
+	return &Sets{objects: objects, made: make(map[string]*Set)}
 }
 
 // For returns the set of the objects that are used on a kernel, nil if there are none.
-func (s *Sets) For(t *relolog.Target) *engine.Set {
+func (s *Sets) For(k *Kernel) *Set {
 	which := make([]byte, len(s.objects))
-	var used []*engine.Object
+	var used []*Object
 	for i, o := range s.objects {
-		if o.IsFor(t) {
+		if o.IsFor(k) {
 			which[i] = 1
-			used = append(used, Object(o))
+			used = append(used, o)
 		}
 	}
 	if len(used) == 0 {
@@ -39,7 +36,7 @@ func (s *Sets) For(t *relolog.Target) *engine.Set {
 	defer s.mu.Unlock()
 	set := s.made[string(which)]
 	if set == nil {
-		set = engine.NewSet(t.Order(), used...)
+		set = NewSet(k.Order(), used...)
 		s.made[string(which)] = set
 	}
 	return set

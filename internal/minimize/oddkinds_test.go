@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testbtf"
-	"github.com/btfgen/btfgen/pkg/minimize"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // TestOddReferences minimizes kernels whose members, pointers, typedefs, arrays and parameters refer to types of any
@@ -20,10 +20,10 @@ import (
 func TestOddReferences(t *testing.T) {
 	asks := "byte_off struct foo.a\nbyte_off struct foo.p\nbyte_off struct foo.t\nbyte_off struct foo.e[1]\nbyte_off struct foo.f\ntype_matches struct foo\ntype_exists struct foo\n" +
 		"byte_off struct pointer.p\ntype_matches struct pointer" // what the pointer leads to has to be there, or it would be void
-	var objects []*relolog.Object
+	var objects []*engine.Object
 	for _, local := range []string{"int", "*int", "*void", "bar", "*bar", "col", "big", "fun", "*fun"} {
 		types := strings.ReplaceAll("struct bar 4: a int 0\nenum col 4: red 0\nenum64 big 8: blue 0\nproto fun int: int\nstruct foo 64: a X 0, p *X 8, t X 16, e X[4] 24, f *fun 56\nstruct pointer 8: p *void 0", "X", local)
-		o, err := relolog.ParseObject(local, testbtf.Object(t, binary.LittleEndian, types, asks))
+		o, err := engine.ParseObject(local, testbtf.Object(t, binary.LittleEndian, types, asks))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,13 +31,13 @@ func TestOddReferences(t *testing.T) {
 	}
 	for kind := btfenc.KindVoid + 1; kind <= btfenc.KindEnum64; kind++ {
 		for _, name := range []string{"", "odd"} {
-			target, err := relolog.NewTarget(kind.String(), oddKernel(kind, name))
+			target, err := engine.NewKernel(kind.String(), oddKernel(kind, name))
 			if err != nil {
 				t.Logf("%s %q: %v", kind, name, err)
 				continue
 			}
 			refused := false
-			for _, set := range [][]*relolog.Object{objects, objects[:1], objects[3:4]} {
+			for _, set := range [][]*engine.Object{objects, objects[:1], objects[3:4]} {
 				m := minimize.New(set, minimize.Options{})
 				_, err := m.Minimize(t.Context(), target)
 				if errors.Is(err, minimize.ErrProof) {

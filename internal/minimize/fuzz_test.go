@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/internal/testlimit"
-	"github.com/btfgen/btfgen/pkg/minimize"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // FuzzKernel minimizes kernels that are not what they claim to be. Each
@@ -21,18 +21,18 @@ import (
 func FuzzKernel(f *testing.F) {
 	objs := objects(f)
 	eachKernel(f, func(name string, data []byte) {
-		full, err := relolog.NewTarget(name, data)
+		full, err := engine.NewKernel(name, data)
 		if err != nil {
 			f.Fatal(err)
 		}
-		out, err := minimize.New(objs, minimize.Options{}).Minimize(f.Context(), full)
+		out, err := minimize.Blob(minimize.New(objs, minimize.Options{}).Minimize(f.Context(), full))
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(out)
 	})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		full, err := relolog.NewTarget("fuzz", data)
+		full, err := engine.NewKernel("fuzz", data)
 		if err != nil {
 			return
 		}
@@ -44,14 +44,10 @@ func FuzzKernel(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := rawbtf.New(out, nil); err != nil {
+		if _, err := rawbtf.New(out.BTF, nil); err != nil {
 			t.Fatal(err)
 		}
-		n := 0
-		for range m.Decisions() {
-			n++
-		}
-		if n == 0 {
+		if len(out.Decisions) == 0 {
 			t.Error("no decisions")
 		}
 	})
@@ -62,7 +58,7 @@ func TestEndless(t *testing.T) {
 	b := btfenc.NewBuilder(binary.LittleEndian)
 	b.Type("cpumask_t", btfenc.KindTypedef, false, 0, 2)
 	b.Type("", btfenc.KindConst, false, 0, 1)
-	kernel, err := relolog.NewTarget("k", b.Bytes())
+	kernel, err := engine.NewKernel("k", b.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +79,7 @@ func TestDeep(t *testing.T) {
 		"array":   "byte_sz struct s.c",
 	}
 	for name, ask := range asks {
-		o, err := relolog.ParseObject("o", testbtf.Object(t, binary.LittleEndian, "typedef d int\nstruct s 24: a int 0, b int 4, c int[2] 8", ask))
+		o, err := engine.ParseObject("o", testbtf.Object(t, binary.LittleEndian, "typedef d int\nstruct s 24: a int 0, b int 4, c int[2] 8", ask))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,11 +96,11 @@ func TestDeep(t *testing.T) {
 			b.Word(uint32(last), uint32(number), 2)
 			b.Type("s", btfenc.KindStruct, false, 3, 24)
 			b.Word(b.String("a"), uint32(last), 0, b.String("b"), uint32(last), 32, b.String("c"), uint32(array), 64)
-			kernel, err := relolog.NewTarget("k", b.Bytes())
+			kernel, err := engine.NewKernel("k", b.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = minimize.New([]*relolog.Object{o}, minimize.Options{}).Minimize(t.Context(), kernel)
+			_, err = minimize.New([]*engine.Object{o}, minimize.Options{}).Minimize(t.Context(), kernel)
 			if errors.Is(err, minimize.ErrProof) || n <= 28 && err != nil {
 				t.Errorf("%s, %d modifiers: %v", name, n, err)
 			}
@@ -116,7 +112,7 @@ func TestDeep(t *testing.T) {
 // ambiguous if they are.
 func TestOrder(t *testing.T) {
 	const best, worse, other = "struct s#1 16: a int 0, b int 4", "struct s#2 8: a int 4", "struct s#3 12: a int 8"
-	o, err := relolog.ParseObject("o", testbtf.Object(t, binary.LittleEndian, "struct s 8: a int 0, b int 4", "byte_off struct s.a\nbyte_off struct s.b"))
+	o, err := engine.ParseObject("o", testbtf.Object(t, binary.LittleEndian, "struct s 8: a int 0, b int 4", "byte_off struct s.a\nbyte_off struct s.b"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,11 +120,11 @@ func TestOrder(t *testing.T) {
 		{worse + "\n" + other + "\n" + best, ""}, // as in the output, which has them by size
 		{best + "\n" + worse + "\n" + other, "k: minimized BTF decides differently: o: byte_off struct s.a: cilium/ebpf: 0, 4, minimized ambiguous"},
 	} {
-		kernel, err := relolog.NewTarget("k", testbtf.Types(t, binary.LittleEndian, c.types))
+		kernel, err := engine.NewKernel("k", testbtf.Types(t, binary.LittleEndian, c.types))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = minimize.New([]*relolog.Object{o}, minimize.Options{}).Minimize(t.Context(), kernel)
+		_, err = minimize.New([]*engine.Object{o}, minimize.Options{}).Minimize(t.Context(), kernel)
 		if isDefect(err) || c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
 			t.Errorf("%s: error %v, want %q", c.types, err, c.want)
 		}
@@ -149,7 +145,7 @@ func TestContainsItself(t *testing.T) {
 		b.Word(b.String("tgid"), 1, 0)
 		b.Word(0, id+1, 0)
 	}
-	kernel, err := relolog.NewTarget("k", b.Bytes())
+	kernel, err := engine.NewKernel("k", b.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,12 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btfc"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/internal/testlimit"
-	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/minimize"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // partAsks are relocations that look differently far.
@@ -30,7 +29,7 @@ var partAsks = []string{
 
 // parts has an object for each of partAsks, and what reads of a kernel what it looks at.
 type parts struct {
-	objects []*relolog.Object
+	objects []*engine.Object
 	queries []*btfc.Query
 }
 
@@ -38,12 +37,12 @@ func newParts(t testing.TB) *parts {
 	p := new(parts)
 	const types = shapedTypes + "typedef q *s\ntypedef r *p\n"
 	for _, asks := range partAsks {
-		o, err := relolog.ParseObject("o", testbtf.Object(t, binary.LittleEndian, types, asks))
+		o, err := engine.ParseObject("o", testbtf.Object(t, binary.LittleEndian, types, asks))
 		if err != nil {
 			t.Fatal(err)
 		}
 		reach := make(map[string]rawbtf.Reach)
-		if !unwrap.Object(o).Reach(reach) {
+		if !o.Reach(reach) {
 			t.Fatalf("%s: a whole kernel", asks)
 		}
 		p.objects, p.queries = append(p.objects, o), append(p.queries, btfc.NewQuery(reach))
@@ -79,18 +78,17 @@ func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := minimize.New([]*relolog.Object{o}, minimize.Options{})
-		target, err := relolog.NewTarget("part", part)
+		m := minimize.New([]*engine.Object{o}, minimize.Options{})
+		target, err := engine.NewKernel("part", part)
 		if err != nil {
 			t.Fatal(err)
 		}
-		unwrap.Kernel(target).Part = true
+		target.Part = true
 		of, err := m.Minimize(testlimit.Looks(1<<7), target)
 		if err != nil {
 			continue
 		}
-		decisions := describe(m)
-		if target, err = relolog.NewTarget("whole", btf); err != nil {
+		if target, err = engine.NewKernel("whole", btf); err != nil {
 			t.Fatal(err)
 		}
 		whole, err := m.Minimize(testlimit.Looks(1<<8), target)
@@ -101,10 +99,10 @@ func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
 			t.Errorf("%s: %v", partAsks[i], err)
 			continue
 		}
-		if !bytes.Equal(of, whole) {
-			t.Errorf("%s: %d bytes of a part of the kernel, %d of the whole", partAsks[i], len(of), len(whole))
+		if !bytes.Equal(of.BTF, whole.BTF) {
+			t.Errorf("%s: %d bytes of a part of the kernel, %d of the whole", partAsks[i], len(of.BTF), len(whole.BTF))
 		}
-		if all := describe(m); decisions != all {
+		if decisions, all := describe(of), describe(whole); decisions != all {
 			t.Errorf("%s:\n%sof the whole:\n%s", partAsks[i], decisions, all)
 		}
 		n++
@@ -112,10 +110,10 @@ func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
 	return n
 }
 
-// describe tells the decisions of the last kernel.
-func describe(m *minimize.Minimizer) string {
+// describe lists the decisions on a kernel.
+func describe(res *minimize.Result) string {
 	var b strings.Builder
-	for d := range m.Decisions() {
+	for _, d := range res.Decisions {
 		b.WriteString(d.Relocation() + " " + d.Result.String() + "\n")
 	}
 	return b.String()

@@ -12,10 +12,9 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/unwrap"
-	"github.com/btfgen/btfgen/pkg/minimize"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // TestOutput minimizes every kernel and checks what all outputs have in
@@ -25,11 +24,11 @@ func TestOutput(t *testing.T) {
 	objs := objects(t)
 	kernels := 0
 	eachKernel(t, func(name string, data []byte) {
-		full, err := relolog.NewTarget(name, data)
+		full, err := engine.NewKernel(name, data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := minimize.New(objs, minimize.Options{}).Minimize(t.Context(), full)
+		out, err := minimize.Blob(minimize.New(objs, minimize.Options{}).Minimize(t.Context(), full))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +36,7 @@ func TestOutput(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if v.Order() != full.Order() || v.PointerSize() != uint32(unwrap.Kernel(full).PointerSize()) {
+		if v.Order() != full.Order() || v.PointerSize() != uint32(full.PointerSize()) {
 			t.Errorf("%s: byte order %s, pointers of %d bytes", name, v.Order(), v.PointerSize())
 		}
 		if h := v.Order().Uint32(out[4:]); h != 24 {
@@ -77,7 +76,7 @@ func TestOrderOfKernel(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	done := false
-	keep, err := minimize.ParseKeep("struct:*sock*", "enum:.*", "func:vfs_*", "typedef:*_t", "var:*")
+	keep, err := engine.ParseKeep("struct:*sock*", "enum:.*", "func:vfs_*", "typedef:*_t", "var:*")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,11 +89,11 @@ func TestOrderOfKernel(t *testing.T) {
 		for _, opts := range []minimize.Options{{}, {Keep: keep}} {
 			var outs [][]byte
 			for _, blob := range [][]byte{data, shuffled} {
-				full, err := relolog.NewTarget(name, blob)
+				full, err := engine.NewKernel(name, blob)
 				if err != nil {
 					t.Fatal(err)
 				}
-				out, err := minimize.New(objs, opts).Minimize(t.Context(), full)
+				out, err := minimize.Blob(minimize.New(objs, opts).Minimize(t.Context(), full))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -162,11 +161,11 @@ func TestPaddingExplicit(t *testing.T) {
 	objs := objects(t)
 	structs := 0
 	eachKernel(t, func(name string, data []byte) {
-		full, err := relolog.NewTarget(name, data)
+		full, err := engine.NewKernel(name, data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := minimize.New(objs, minimize.Options{Padding: minimize.PadExplicit}).Minimize(t.Context(), full)
+		out, err := minimize.Blob(minimize.New(objs, minimize.Options{Padding: minimize.PadExplicit}).Minimize(t.Context(), full))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/internal/testlimit"
-	"github.com/btfgen/btfgen/pkg/minimize"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // hostile is a kernel that takes more time or memory than its size tells, if
@@ -144,7 +144,7 @@ func TestHostile(t *testing.T) {
 	const steps, bytes = 150 << 20, 512 << 20
 	for _, h := range hostiles {
 		t.Run(h.name, func(t *testing.T) {
-			o, err := relolog.ParseObject("o", testbtf.Object(t, binary.LittleEndian, h.types, h.asks))
+			o, err := engine.ParseObject("o", testbtf.Object(t, binary.LittleEndian, h.types, h.asks))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,14 +152,14 @@ func TestHostile(t *testing.T) {
 			b.Type("int", btfenc.KindInt, false, 0, 4)
 			b.Word(btfenc.IntSigned<<24 | 32)
 			h.kernel(&b)
-			target, err := relolog.NewTarget("k", b.Bytes())
+			target, err := engine.NewKernel("k", b.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			ctx := testlimit.Looks(steps / 4096)
-			m := minimize.New([]*relolog.Object{o}, minimize.Options{})
+			m := minimize.New([]*engine.Object{o}, minimize.Options{})
 			_, err = m.Minimize(ctx, target)
 			switch {
 			case err == context.Canceled:

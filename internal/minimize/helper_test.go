@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/pkg/minimize"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // objectFile is an object in a file of its own.
 type objectFile struct {
 	path string
-	obj  *relolog.Object
+	obj  *engine.Object
 }
 
 func objectFiles(tb testing.TB) []objectFile {
@@ -35,9 +35,9 @@ func objectFiles(tb testing.TB) []objectFile {
 	return out
 }
 
-func objects(tb testing.TB) []*relolog.Object {
+func objects(tb testing.TB) []*engine.Object {
 	tb.Helper()
-	var out []*relolog.Object
+	var out []*engine.Object
 	for _, o := range testinput.Objects(tb) {
 		out = append(out, o.Object)
 	}

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/oracle"
 	"github.com/btfgen/btfgen/internal/raceflag"
-	"github.com/btfgen/btfgen/pkg/minimize"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 // TestAgainstBpftool has libbpf relocate every object against a kernel and
@@ -30,7 +30,7 @@ func TestAgainstBpftool(t *testing.T) {
 	var records, failing, kernels int
 	var ours, theirs int64
 	eachKernel(t, func(name string, data []byte) {
-		full, err := relolog.NewTarget(name, data)
+		full, err := engine.NewKernel(name, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,13 +67,13 @@ func TestAgainstBpftool(t *testing.T) {
 	}
 }
 
-func minimized(t *testing.T, full *relolog.Target, files []objectFile) []byte {
+func minimized(t *testing.T, full *engine.Kernel, files []objectFile) []byte {
 	t.Helper()
-	var objs []*relolog.Object
+	var objs []*engine.Object
 	for _, f := range files {
 		objs = append(objs, f.obj)
 	}
-	out, err := minimize.New(objs, minimize.Options{}).Minimize(t.Context(), full)
+	out, err := minimize.Blob(minimize.New(objs, minimize.Options{}).Minimize(t.Context(), full))
 	if err != nil {
 		t.Fatal(err)
 	}

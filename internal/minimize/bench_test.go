@@ -9,11 +9,9 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/internal/unwrap"
-	"github.com/btfgen/btfgen/pkg/minimize"
-	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
 var total int // keeps the compiler from dropping the reads
@@ -23,12 +21,12 @@ var total int // keeps the compiler from dropping the reads
 // the measure: the bytes looked at once.
 func BenchmarkFull(b *testing.B) {
 	k := testinput.Kernels(b, "x86_64/6.12.107")[0]
-	target, err := relolog.NewTarget(k.Name, k.BTF)
+	target, err := engine.NewKernel(k.Name, k.BTF)
 	if err != nil {
 		b.Fatal(err)
 	}
 	set, objects := setFor(b, target)
-	small, err := minimize.New(objects, minimize.Options{}).Minimize(b.Context(), target)
+	small, err := minimize.Blob(minimize.New(objects, minimize.Options{}).Minimize(b.Context(), target))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -69,7 +67,7 @@ func BenchmarkFull(b *testing.B) {
 		}
 		return err
 	})
-	kernel := unwrap.Kernel(target)
+	kernel := target
 	var full engine.Table
 	bench("relocate", func() error { // find included
 		return full.Fill(b.Context(), set, kernel, nil)
@@ -104,15 +102,15 @@ func BenchmarkFull(b *testing.B) {
 }
 
 // setFor returns the questions of all objects of the kernel's byte order.
-func setFor(b *testing.B, t *relolog.Target) (*engine.Set, []*relolog.Object) {
+func setFor(b *testing.B, t *engine.Kernel) (*engine.Set, []*engine.Object) {
 	b.Helper()
-	var list []*relolog.Object
+	var list []*engine.Object
 	for _, o := range testinput.Objects(b) {
 		if o.Order() == t.Order() {
 			list = append(list, o.Object)
 		}
 	}
-	return unwrap.NewSets(list).For(t), list
+	return engine.NewSets(list).For(t), list
 }
 
 // wanted returns the names in a kernel that a set of relocations asks for.

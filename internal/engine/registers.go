@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package machine
+package engine
 
 import (
 	"context"
-	"encoding/binary"
 	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/machine"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // registerStructs are the types that bpf_tracing.h reads registers from.
 var registerStructs = []string{"pt_regs", "user_pt_regs", "user_regs_struct"}
 
-// OfObject returns the machines that an object is for by the registers that its relocations read, those of
+// machinesOf returns the machines that an object is for by the registers that its relocations read, those of
 // all structs together, nil if it reads none. A struct tells by its definition, as it is in a machine's
 // vmlinux.h, or else by the names of what is read. It does not count if nothing is read of it: an object that was
 // compiled with one machine's vmlinux.h runs on all. Nor does it if the object asks whether it exists,
 // or one of its members, since it is then prepared for kernels without.
-func OfObject(o *engine.Object) []string {
+func machinesOf(o *Object) []string {
 	b := o.BTF()
 	if b == nil {
 		return nil
@@ -70,15 +69,14 @@ var registerNames = rawbtf.NewNames(registerStructs)
 // ofStruct returns the machines of a struct of which some members are read.
 func ofStruct(b *rawbtf.BTF, t *rawbtf.Type, names []string) []string {
 	var defined, named []string
-	for i := range all {
-		m := &all[i]
-		if m.Order != b.Order() || m.registers == "" {
+	for m := range machine.All() {
+		if m.Order != b.Order() || m.Registers == "" {
 			continue
 		}
 		if b.HasMember(t, m.Register) {
 			defined = append(defined, m.Arch)
 		}
-		registers := strings.Fields(m.registers)
+		registers := strings.Fields(m.Registers)
 		if !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(registers, n) }) {
 			named = append(named, m.Arch)
 		}
@@ -87,12 +85,4 @@ func ofStruct(b *rawbtf.BTF, t *rawbtf.Type, names []string) []string {
 		return defined
 	}
 	return named
-}
-
-// OrderOf returns the byte order of a machine, nil if it is not known.
-func OrderOf(arch string) binary.ByteOrder {
-	if m := Named(arch); m != nil {
-		return m.Order
-	}
-	return nil
 }

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package minimize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/btfgen/btfgen/internal/canon"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// Padding says what stands where members were dropped.
+type Padding int
+
+// The kinds of padding. Offsets and sizes are the kernel's with either.
+const (
+	PadImplicit Padding = iota // nothing: offsets leave a gap
+	PadExplicit                // named arrays of bytes in structs, for readers of a C dump
+)
+
+// Options change what a Minimizer emits. The zero value is ready for use.
+type Options struct {
+	Padding Padding
+	Keep    *engine.Keep // types to keep that relocations do not need; nil for none
+}
+
+// Minimizer makes minimized BTFs for the relocations of some objects, one
+// kernel after the other, and reuses its memory between them. It is not safe for
+// concurrent use; every goroutine needs its own, see [Minimizer.Clone].
+type Minimizer struct {
+	sets  *engine.Sets
+	opts  Options
+	marks *marks
+	full  engine.Table
+	small engine.Table
+	proof engine.Kernel
+
+	keepOnly bool // there are no objects
+}
+
+// New returns a Minimizer for the relocations of objects, which may be of either
+// byte order and for any machines. For objects without relocations the minimized BTF has no types but those
+// of Options.Keep. Without objects, those are kept of every kernel.
+func New(objects []*engine.Object, opts Options) *Minimizer {
+	return &Minimizer{sets: engine.NewSets(objects), marks: newMarks(false), opts: opts, keepOnly: len(objects) == 0 && len(opts.Keep.Patterns()) > 0}
+}
+
+// Clone returns a Minimizer for the same relocations and with the same options,
+// for another goroutine. It shares what does not change.
+func (m *Minimizer) Clone() *Minimizer {
+	return &Minimizer{sets: m.sets, marks: newMarks(false), opts: m.opts, keepOnly: m.keepOnly}
+}
+
+// ErrNoObject says that none of the objects is for the kernel, by byte order and machine.
+var ErrNoObject = errors.New("no object with relocations is for its machine")
+
+// ErrProof says that a minimized BTF does not decide as the kernel's own does.
+// [ProofError] tells more. It is a defect of this package, but for one case: if
+// a kernel has several types of one name that differ in what a program asks for,
+// cilium/ebpf may fail or not by their order, which minimized BTF does not keep.
+var ErrProof = errors.New("minimized BTF decides differently")
+
+// ProofError is where a minimized BTF decides differently. It is an [ErrProof].
+type ProofError struct {
+	Kernel     string // name of the target
+	Object     string // name of an object that has the relocation, or "" where it is about what is kept
+	Relocation string // "byte_off struct task_struct.mm.pgd", or "--keep struct:task_struct"
+	Candidate  string // "struct task_struct", or "" where it is their order that matters
+	Full       string // what comes of the relocation on the kernel's own BTF
+	Minimized  string // and on the minimized one
+}
+
+// Error names the kernel, the object, the relocation and both outcomes.
+func (e *ProofError) Error() string {
+	about := e.Relocation
+	if e.Object != "" {
+		about = e.Object + ": " + about
+	}
+	return fmt.Sprintf("%s: %v: %s: %s, minimized %s", e.Kernel, ErrProof, about, e.Full, e.Minimized)
+}
+
+// Is reports whether target is ErrProof.
+func (e *ProofError) Is(target error) bool { return target == ErrProof }
+
+// Minimize returns the minimized BTF of a kernel, in the kernel's byte order
+// and with a 24-byte header. It is proven before it is returned: loaders decide
+// every relocation of the objects that are for the kernel ([engine.Object.IsFor]) on it as on the kernel's own BTF, and what
+// Options.Keep names is in it as it is there. Where nothing matches, the result is a BTF without types. The error is [ErrNoObject], one that names a
+// type if it is behind more typedefs, modifiers and arrays than loaders follow for a size, as one that leads back to itself is, or if what is needed is no type but a tag, a
+// [*ProofError], or one that says "too large to tell", or that of the context.
+func (m *Minimizer) Minimize(ctx context.Context, k *engine.Kernel) (*Result, error) {
+	set := m.sets.For(k)
+	if m.keepOnly {
+		set = engine.NewSet(k.Order())
+	}
+	if set == nil {
+		return nil, ErrNoObject
+	}
+	out, err := m.minimize(ctx, k, set, keepNothing)
+	if k.Part { // more than that is not in it
+		return out, err
+	}
+	for _, more := range []keep{keepStructs, keepPointees, keepMembers} {
+		if more == keepStructs && len(m.opts.Keep.Patterns()) == 0 {
+			continue // there are no forward declarations but the kernel's
+		}
+		if errors.Is(err, ErrProof) {
+			out, err = m.minimize(ctx, k, set, more)
+		}
+	}
+	return out, err
+}
+
+// minimize is Minimize; more says what it keeps where less will not do. A
+// forward declaration could pass for one that a type_exists relocation asks for. A
+// pointer that leads nowhere could pass for the void * of a type_matches
+// relocation. And in BTF that no compiler makes, members have the same name:
+// which one a loader takes, or stumbles over, depends on all of them.
+func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, set *engine.Set, more keep) (*Result, error) {
+	m.marks.anonymous = set.Asks(relo.TypeMatches)
+	m.marks.reset(ctx)
+	m.marks.keep = more
+	if err := m.full.Fill(ctx, set, k, m.marks.add); err != nil {
+		return nil, err
+	}
+	unmatched, err := m.opts.Keep.Find(ctx, k, m.marks.addKept)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.marks.settle(); err != nil {
+		return nil, err
+	}
+	if id := m.marks.deep; id != 0 {
+		return nil, fmt.Errorf("type %d: more than %d typedefs, modifiers and arrays in a row", id, limits.Modifiers)
+	}
+	g := newGraph(m.marks, set, uint32(k.PointerSize()), m.opts.Padding)
+	if err := g.lowerAll(); err != nil {
+		return nil, err
+	}
+	for i, n := range m.marks.nodes {
+		if n.copies && g.types[i] != nil {
+			g.types[i].Copies = 1
+		}
+	}
+	merged, err := canon.Merge(ctx, g.types)
+	if err != nil {
+		return nil, err
+	}
+	out := canon.Write(merged, k.Order())
+	if err := m.prove(ctx, k, set, out); err != nil {
+		return nil, err
+	}
+	return &Result{BTF: out, Decisions: decisions(set, &m.full), Unmatched: unmatched}, nil
+}
+
+// prove relocates against the output and compares with the kernel, and then what is kept.
+func (m *Minimizer) prove(ctx context.Context, k *engine.Kernel, set *engine.Set, out []byte) error {
+	if err := m.proof.Load(ctx, k.Name(), out); err != nil {
+		return fmt.Errorf("minimized BTF is unreadable: %w", err)
+	}
+	if err := m.small.Fill(ctx, set, &m.proof, nil); err != nil {
+		return err
+	}
+	d, err := engine.Compare(ctx, &m.full, &m.small)
+	if d == nil && err == nil {
+		d, err = m.opts.Keep.Compare(ctx, k, &m.proof)
+	}
+	if d != nil {
+		return &ProofError{k.Name(), d.Object, d.Relocation, d.Candidate, d.Full, d.Minimized}
+	}
+	return err
+}
+
+// Result is what [Minimizer.Minimize] returns for one kernel. It does not change
+// with the next call.
+type Result struct {
+	BTF       []byte     // in the kernel's byte order, with a 24-byte header
+	Decisions []Decision // each relocation of each object once for each result that it has
+	Unmatched []string   // patterns of Options.Keep that match nothing in the kernel
+}
+
+// Decision is what a loader with libbpf's rules makes of a relocation.
+type Decision struct {
+	Object string // its name
+	Result relo.Result
+
+	object *engine.Object
+	record *engine.Record
+}
+
+// Relocation names what is asked for: "byte_off struct task_struct.mm.pgd".
+func (d *Decision) Relocation() string { return d.object.Relocation(d.record) }
+
+// decisions returns each relocation of each object once for each result.
+func decisions(set *engine.Set, full *engine.Table) (all []Decision) {
+	for i, o := range set.Objects() {
+		type key struct {
+			relocation int
+			result     relo.Result
+		}
+		seen := make(map[key]bool)
+		for rec, d := range full.Distinct(i) {
+			k := key{rec.Spec(), d.Result}
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+			if rec.Kind == relo.LocalTypeID && d.Result == relo.Resolved {
+				continue // does not depend on the kernel
+			}
+			all = append(all, Decision{o.Name(), d.Result, o, rec})
+		}
+	}
+	return all
+}
