@@ -3,71 +3,117 @@
 package btfgen_test
 
 import (
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
 
 const module = "github.com/btfgen/btfgen/"
 
-// TestBoundaries holds which packages of the module may know of each other.
+// rooms are the folders of the module from the bottom to the top. A package
+// imports packages of its own room and of rooms below it.
+var rooms = []string{
+	"pkg/relo",
+	"pkg/kernel",
+	"internal/limits",
+	"internal/text",
+	"internal/workers",
+	"internal/btf",
+	"internal/bpfobj",
+	"internal/core",
+	"internal/minimize",
+	"internal/btfa",
+	"pkg/archive",
+	"internal/output",
+	"internal/corpus",
+	"internal/check",
+	"internal/job",
+	"internal/report",
+	"pkg/relolog",
+	"pkg/minimize",
+	"internal/testing",
+	"scripts",
+	"examples",
+	"cmd/btfgen",
+}
+
+// only lists what some packages import of the module, besides their own room.
+// pkg/archive and pkg/kernel are linked into tracers.
+var only = map[string][]string{
+	"pkg/relo":            {},
+	"pkg/kernel":          {},
+	"pkg/archive":         {"internal/btfa", "internal/btf", "internal/btf/canonical", "pkg/kernel"},
+	"pkg/archive/btfspec": {"pkg/archive"},
+	"pkg/relolog":         {"internal/core", "pkg/relo"},
+	"pkg/minimize":        {"internal/core", "internal/minimize", "pkg/relo", "pkg/relolog"},
+	"internal/btf":        {"internal/limits"},
+	"internal/bpfobj":     {"internal/btf", "internal/limits"},
+}
+
+// TestBoundaries checks that arrows go down, and that nothing in internal imports
+// a facade.
 func TestBoundaries(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What each of these may import of the module; others are free, but
-	// nothing imports cmd, and the judges are for tests.
-	allowed := map[string][]string{
-		"internal/btfenc":     {},
-		"internal/limits":     {},
-		"internal/rawbtf":     {"internal/btfenc", "internal/limits"},
-		"internal/canon":      {"internal/btfenc", "internal/limits"},
-		"internal/engine":     {"internal/btfenc", "internal/limits", "internal/machine", "internal/rawbtf", "pkg/kernel", "pkg/relo"},
-		"internal/machine":    {"internal/rawbtf", "pkg/kernel"},
-		"pkg/relolog":         {"internal/engine", "pkg/relo"},
-		"internal/minimize":   {"internal/btfenc", "internal/canon", "internal/engine", "internal/limits", "internal/rawbtf", "pkg/relo"},
-		"pkg/minimize":        {"internal/engine", "internal/minimize", "pkg/relo", "pkg/relolog"},
-		"pkg/kernel":          {},
-		"pkg/relo":            {},
-		"internal/btfa":       {"internal/btfenc", "pkg/kernel"},
-		"internal/btfc":       {"internal/btfa", "internal/btfenc", "internal/defect", "internal/limits", "internal/rawbtf", "pkg/kernel"},
-		"pkg/archive":         {"internal/btfa", "internal/btfenc", "internal/canon", "pkg/kernel"},
-		"pkg/archive/btfspec": {"pkg/archive"},
-		"internal/bpfprog":    {"internal/btfenc", "internal/limits", "internal/rawbtf"},
-		"internal/interp":     {"internal/bpfprog", "internal/limits"},
-	}
-	seen := 0
-	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+	used, limited := make(map[string]bool), 0
+	for line := range strings.Lines(string(out)) {
 		imports := strings.Fields(line)
-		from := strings.TrimPrefix(imports[0], module)
-		may, limited := allowed[from]
-		if limited {
-			seen++
+		from, _ := strings.CutPrefix(imports[0], module)
+		if from == strings.TrimSuffix(module, "/") {
+			continue
 		}
+		may, ok := only[from]
+		if ok {
+			limited++
+		}
+		used[room(t, from)] = true
 		for _, to := range imports[1:] {
 			to, ours := strings.CutPrefix(to, module)
-			switch {
-			case !ours:
-			case strings.HasPrefix(to, "cmd/"), to == "internal/oracle", to == "internal/loadtest":
-				t.Errorf("%s imports %s", from, to)
-			case (to == "pkg/relolog" || to == "pkg/minimize") && !strings.HasPrefix(from, "pkg/"):
-				t.Errorf("%s imports %s, a facade for users of the Go API", from, to)
-			case limited && !contains(may, to):
+			if !ours {
+				continue
+			}
+			if slices.Index(rooms, room(t, to)) > slices.Index(rooms, room(t, from)) {
+				t.Errorf("%s imports %s, which is above it", from, to)
+			}
+			if ok && room(t, to) != room(t, from) && !slices.Contains(may, to) {
 				t.Errorf("%s imports %s, which it must not know", from, to)
+			}
+			if strings.HasPrefix(from, "internal/") && (to == "pkg/relolog" || to == "pkg/minimize") {
+				t.Errorf("%s imports %s, a facade for users of the Go API", from, to)
 			}
 		}
 	}
-	if seen != len(allowed) {
-		t.Errorf("%d of %d packages found", seen, len(allowed))
+	if len(used) != len(rooms) || limited != len(only) {
+		t.Errorf("found %d of %d rooms, %d of %d limited packages", len(used), len(rooms), limited, len(only))
 	}
 }
 
-func contains(l []string, s string) bool {
-	for _, x := range l {
-		if x == s {
-			return true
+// room returns the room of a package.
+func room(t *testing.T, path string) string {
+	t.Helper()
+	best := ""
+	for _, r := range rooms {
+		if (path == r || strings.HasPrefix(path, r+"/")) && len(r) > len(best) {
+			best = r
 		}
 	}
-	return false
+	if best == "" {
+		t.Fatalf("%s is in no room", path)
+	}
+	return best
+}
+
+// TestRooms checks how many folders a newcomer finds in internal.
+func TestRooms(t *testing.T) {
+	entries, err := os.ReadDir("internal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) > 14 {
+		t.Errorf("%d folders in internal, at most 14", len(entries))
+	}
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
-	"github.com/btfgen/btfgen/internal/loadtest"
+	"github.com/btfgen/btfgen/internal/testing/loadtest"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 

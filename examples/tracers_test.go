@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/loadtest"
-	"github.com/btfgen/btfgen/internal/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/loadtest"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 

@@ -107,12 +107,12 @@ grep -aE '^(ok|no test files)|^ *--- SKIP|_test.go:[0-9]+: .*(needs|skip|no |not
 
 step 'race detector'
 # But for packages that have one goroutine, in code and tests.
-go list ./... | grep -vE '/(examples|internal/(bpfprog|canon|check/judge|engine|interp|loadtest|oracle|rawbtf))$' |
+go list ./... | grep -vE '/(examples|internal/(bpfobj|btf|btf/canonical|check/judge|check/interp|core|testing/loadtest|testing/oracle))$' |
 	env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN xargs go test -race
 
 step '32 bits'
 if [ "$(go env GOHOSTARCH)" = amd64 ] && [ "$(go env GOHOSTOS)" = linux ]; then
-	env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN GOARCH=386 go test ./internal/rawbtf ./internal/canon ./internal/archiver ./pkg/...
+	env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN GOARCH=386 go test ./internal/btf ./internal/btf/canonical ./pkg/archive/writer ./pkg/...
 else
 	echo 'skipped: this machine does not run 386 programs'
 fi

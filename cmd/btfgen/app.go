@@ -14,10 +14,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/boot"
-	"github.com/btfgen/btfgen/internal/defect"
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/check/boot"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
+	"github.com/btfgen/btfgen/internal/workers"
 )
 
 // Exit statuses. That of a run that a signal ends is signaled.status.
@@ -40,10 +40,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func runApp(ctx context.Context, app *cli.App, args []string) int {
-	defects := new(defect.Log)
-	ctx, found := withFindings(defect.With(ctx, defects))
+	defects := new(workers.Defects)
+	ctx, found := withFindings(workers.WithDefects(ctx, defects))
 	var err error
-	d := defect.Catch(ctx, func() { err = runCommand(ctx, app, args) })
+	d := workers.Catch(ctx, func() { err = runCommand(ctx, app, args) })
 	err = cmp.Or(d, err)
 	s := status(ctx, err, found.command, app.ErrWriter)
 	if s == statusOK {
@@ -72,7 +72,7 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 	case err != nil:
 		return err
 	case line.version:
-		foreign.Fprintf(app.Writer, "%s version %s\n", app.Name, app.Version)
+		escape.Fprintf(app.Writer, "%s version %s\n", app.Name, app.Version)
 		return nil
 	case line.help:
 		printHelp(app.Writer, app, line.commands)
@@ -96,17 +96,17 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 
 // reportDefects asks for a report and returns the status of a run that met defects of ours and would
 // have had the given one else.
-func reportDefects(stderr io.Writer, l *defect.Log, status int) int {
+func reportDefects(stderr io.Writer, l *workers.Defects, status int) int {
 	all := l.All()
 	if l.Stacks {
 		for _, d := range all {
-			foreign.Fprintf(stderr, "btfgen: %v\n", d)
+			escape.Fprintf(stderr, "btfgen: %v\n", d)
 			for line := range strings.Lines(string(d.Stack)) {
-				foreign.Fprintf(stderr, "    %s\n", strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    "))
+				escape.Fprintf(stderr, "    %s\n", strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    "))
 			}
 		}
 	}
-	foreign.Fprintf(stderr, "btfgen: met %s of its own: please report it, with what --debug prints and what it was given\n", logtext.Plural(len(all), "defect"))
+	escape.Fprintf(stderr, "btfgen: met %s of its own: please report it, with what --debug prints and what it was given\n", words.Plural(len(all), "defect"))
 	if status == statusOK || status == statusFindings || status == statusUsage {
 		return statusFailed
 	}
@@ -120,17 +120,17 @@ func status(ctx context.Context, err error, command string, stderr io.Writer) in
 	case err == nil:
 		return statusOK
 	case errors.As(context.Cause(ctx), &s):
-		foreign.Fprintf(stderr, "btfgen: %v\n", s)
+		escape.Fprintf(stderr, "btfgen: %v\n", s)
 		return s.status()
 	case errors.As(err, &u):
 		for _, m := range messages(u.error) {
-			foreign.Fprintf(stderr, "btfgen: %s\n", m)
+			escape.Fprintf(stderr, "btfgen: %s\n", m)
 		}
-		foreign.Fprintf(stderr, "btfgen: see '%s'\n", strings.TrimSpace("btfgen help "+command))
+		escape.Fprintf(stderr, "btfgen: see '%s'\n", strings.TrimSpace("btfgen help "+command))
 		return statusUsage
 	}
 	for _, m := range messages(err) {
-		foreign.Fprintf(stderr, "btfgen: %s\n", m)
+		escape.Fprintf(stderr, "btfgen: %s\n", m)
 	}
 	return statusFailed
 }
@@ -209,7 +209,7 @@ func prepare(c *cli.Command, name string) {
 			c.Flags = append(c.Flags, told.flags()...)
 		}
 		c.Before = func(c *cli.Context) error {
-			defect.From(c.Context).Stacks = c.Bool("debug")
+			workers.DefectsOf(c.Context).Stacks = c.Bool("debug")
 			if finds {
 				if err := found(c).options(c, told); err != nil {
 					return err

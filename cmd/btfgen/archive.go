@@ -5,7 +5,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/bundle"
+	"github.com/btfgen/btfgen/internal/job/bundle"
 )
 
 func archiveCommand() *cli.Command {

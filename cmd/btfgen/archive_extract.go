@@ -5,8 +5,8 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/bundle"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/job/bundle"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -65,7 +65,7 @@ func runArchiveExtract(c *cli.Context) error {
 	if err := writeKernels(c, &out, info, kernels); err != nil {
 		return err
 	}
-	say(c, "%s: %s", dir, logtext.Plural(len(kernels), "kernel"))
+	say(c, "%s: %s", dir, words.Plural(len(kernels), "kernel"))
 	return document(c, archiveJSON{dir, len(kernels), findingsOf(c)})
 }
 

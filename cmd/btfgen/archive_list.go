@@ -13,12 +13,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/internal/btfa"
-	"github.com/btfgen/btfgen/internal/bundle"
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/job/bundle"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/archive/writer"
 )
 
 func archiveListCommand() *cli.Command {
@@ -71,9 +71,9 @@ func runArchiveList(c *cli.Context) error {
 		return writeJSON(c, l)
 	}
 	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)
-	foreign.Fprintf(tw, "ID\tVERSION_ID\tARCH\tRELEASE\tLAYOUT\n")
+	escape.Fprintf(tw, "ID\tVERSION_ID\tARCH\tRELEASE\tLAYOUT\n")
 	for i, k := range a.Keys() {
-		foreign.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\n", dash(k.ID), dash(k.VersionID), dash(k.Arch), k.Release, l.Kernels[i].Layout)
+		escape.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\n", dash(k.ID), dash(k.VersionID), dash(k.Arch), k.Release, l.Kernels[i].Layout)
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -83,7 +83,7 @@ func runArchiveList(c *cli.Context) error {
 		part = fmt.Sprintf("part %d/%d of a run: ", l.Shard.Index, l.Shard.N)
 	}
 	say(c, "%s: %s%s, %s, %s, by %s", c.Args().First(), part,
-		logtext.Plural(len(l.Kernels), "kernel"), logtext.Plural(l.Layouts, "layout"), logtext.Plural(len(l.Objects), "object")+forMachines(l.Objects), l.Tool)
+		words.Plural(len(l.Kernels), "kernel"), words.Plural(l.Layouts, "layout"), words.Plural(len(l.Objects), "object")+forMachines(l.Objects), l.Tool)
 	return nil
 }
 
@@ -109,7 +109,7 @@ func listSizes(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	sizes, err := archiver.StreamSizes(data)
+	sizes, err := writer.StreamSizes(data)
 	if err != nil {
 		return err
 	}
@@ -121,9 +121,9 @@ func listSizes(c *cli.Context) error {
 		return writeJSON(c, map[string][]streamSize{"streams": out})
 	}
 	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', tabwriter.AlignRight)
-	foreign.Fprintf(tw, "STREAM\tPLAIN\tPACKED ALONE\t\n")
+	escape.Fprintf(tw, "STREAM\tPLAIN\tPACKED ALONE\t\n")
 	for _, s := range sizes {
-		foreign.Fprintf(tw, "%s\t%s\t%s\t\n", s.Name, logtext.Bytes(int64(s.Plain)), logtext.Bytes(int64(s.Packed)))
+		escape.Fprintf(tw, "%s\t%s\t%s\t\n", s.Name, words.Bytes(int64(s.Plain)), words.Bytes(int64(s.Packed)))
 	}
 	return tw.Flush()
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -109,7 +109,7 @@ func explainTo(c *cli.Context, out string) io.Writer {
 
 func explain(w io.Writer, a *archive.Archive, m archive.Match) error {
 	line := func(name, format string, args ...any) {
-		foreign.Fprintf(w, "%-8s%s\n", name+":", fmt.Sprintf(format, args...))
+		escape.Fprintf(w, "%-8s%s\n", name+":", fmt.Sprintf(format, args...))
 	}
 	line("host", "%s", m.Want)
 	if m.Found() {

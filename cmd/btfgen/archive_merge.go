@@ -8,9 +8,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/bundle"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 func archiveMergeCommand() *cli.Command {
@@ -59,7 +59,7 @@ func runArchiveMerge(c *cli.Context) error {
 	if err := writeKernels(c, &out, info, kernels); err != nil {
 		return err
 	}
-	say(c, "%s: %s of %s", out.Path, logtext.Plural(len(kernels), "kernel"), logtext.Plural(len(names), "archive"))
+	say(c, "%s: %s of %s", out.Path, words.Plural(len(kernels), "kernel"), words.Plural(len(names), "archive"))
 	return document(c, archiveJSON{out.Path, len(kernels), findingsOf(c)})
 }
 
@@ -108,6 +108,6 @@ func runArchiveConvert(c *cli.Context) error {
 	if err := writeKernels(c, &out, info, kernels); err != nil {
 		return err
 	}
-	say(c, "%s: %s", out.Path, logtext.Plural(len(kernels), "kernel"))
+	say(c, "%s: %s", out.Path, words.Plural(len(kernels), "kernel"))
 	return document(c, archiveJSON{out.Path, len(kernels), findingsOf(c)})
 }

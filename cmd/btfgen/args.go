@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/nearest"
+	"github.com/btfgen/btfgen/internal/text/suggest"
 )
 
 // commandLine is what was typed, taken apart. The library gets it in a form in which nothing is left to
@@ -74,7 +74,7 @@ func (l *commandLine) command(app *cli.App, args []string) (rest []string, err e
 		case strings.HasPrefix(a, "-"):
 			return nil, usagef("%s: options stand behind the command", a)
 		default:
-			return nil, usagef("%sunknown command %q%s", l.prefix(), a, meant(nearest.Word(a, names(among))))
+			return nil, usagef("%sunknown command %q%s", l.prefix(), a, meant(suggest.Word(a, names(among))))
 		}
 	}
 	if l.help && len(args) > 0 && !isHelp(args[0]) {
@@ -182,7 +182,7 @@ func (l *commandLine) option(a string, next []string) (used int, err error) {
 // short reads one-letter options together, of which the last may have a value: -vj4.
 func (l *commandLine) short(a string, next []string) (used int, err error) {
 	name, _, _ := strings.Cut(a[1:], "=")
-	if len(name) > 3 && nearest.Word(name, l.long()) != "" {
+	if len(name) > 3 && suggest.Word(name, l.long()) != "" {
 		return 0, l.unknown(a, name) // -ouput is not -o uput
 	}
 	for i := 1; i < len(a); i++ {
@@ -211,7 +211,7 @@ func (l *commandLine) short(a string, next []string) (used int, err error) {
 
 func (l *commandLine) unknown(typed, name string) error {
 	typed, _, _ = strings.Cut(typed, "=")
-	word := nearest.Word(name, l.long())
+	word := suggest.Word(name, l.long())
 	if word != "" {
 		word = "--" + word
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // chapter is a part of what holds for all commands, in Markdown. docs/cli.md has it as it is, btfgen(1) as roff has it.
@@ -41,14 +41,14 @@ func chapters() []chapter {
 func classTable() string {
 	b := new(strings.Builder)
 	for _, c := range slices.Sorted(maps.Keys(meanings)) {
-		foreign.Fprintf(b, "- `%s`: %s\n", c, meanings[c])
+		escape.Fprintf(b, "- `%s`: %s\n", c, meanings[c])
 	}
-	foreign.Fprintf(b, "\n| command | counts unless `--fail-on` says otherwise | counts only if it does |\n|---|---|---|\n")
+	escape.Fprintf(b, "\n| command | counts unless `--fail-on` says otherwise | counts only if it does |\n|---|---|---|\n")
 	for _, n := range slices.Sorted(maps.Keys(contract)) {
 		if len(contract[n].all()) == 0 {
 			continue
 		}
-		foreign.Fprintf(b, "| %s | %s | %s |\n", n, listed(contract[n].counts), listed(contract[n].others))
+		escape.Fprintf(b, "| %s | %s | %s |\n", n, listed(contract[n].counts), listed(contract[n].others))
 	}
 	return b.String()
 }
@@ -56,13 +56,13 @@ func classTable() string {
 // variableTable says which environment variables stand for options.
 func variableTable() string {
 	b := new(strings.Builder)
-	foreign.Fprintf(b, "| variable | option |\n|---|---|\n")
+	escape.Fprintf(b, "| variable | option |\n|---|---|\n")
 	for _, n := range slices.Sorted(maps.Keys(variables)) {
 		list := ""
 		if n == "btf" {
 			list = ", several with : between them"
 		}
-		foreign.Fprintf(b, "| `%s` | `--%s`%s |\n", variables[n], n, list)
+		escape.Fprintf(b, "| `%s` | `--%s`%s |\n", variables[n], n, list)
 	}
 	return b.String()
 }

@@ -15,9 +15,9 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/report"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -269,7 +269,7 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 		}
 		for _, cause := range rep.Deciding(check.Unknown) {
 			x := finding{Class: failing, Message: fmt.Sprintf("%s (%s, %s)", report.CauseText(&cause),
-				logtext.Plural(len(cause.Programs), "program"), logtext.Plural(len(cause.Kernels), "kernel"))}
+				words.Plural(len(cause.Programs), "program"), words.Plural(len(cause.Kernels), "kernel"))}
 			if cause.Status != check.Fails {
 				x.Class = uncertain
 			}
@@ -346,13 +346,13 @@ func checkDiff(c *cli.Context, rep *check.Report, sel []corpus.Selector) error {
 			if len(found) == 0 {
 				near = fmt.Sprintf(" (%s)", nearestKernels(s, rep))
 			}
-			return fmt.Errorf("--diff %s: selects %s, want one%s", s, logtext.Plural(len(found), "kernel"), near)
+			return fmt.Errorf("--diff %s: selects %s, want one%s", s, words.Plural(len(found), "kernel"), near)
 		}
 		k[i] = found[0]
 	}
 	n := report.Diff(c.App.Writer, rep, k[0], k[1])
 	if n > 0 {
-		record(c, finding{Class: different, Message: logtext.Plural(n, "program")})
+		record(c, finding{Class: different, Message: words.Plural(n, "program")})
 	}
 	return nil
 }

@@ -19,13 +19,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/boot"
+	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/boot"
 	"github.com/btfgen/btfgen/internal/check/judge"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/logtext"
-	"github.com/btfgen/btfgen/internal/machine"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 func bootFlags() []cli.Flag {
@@ -325,7 +325,7 @@ type bootRun struct {
 func (r *bootRun) boot(ctx context.Context, m *boot.Machine) error {
 	c := r.c
 	r.started = time.Now()
-	foreign.Fprintf(r.w, "%s%s:\n", r.name, r.with())
+	escape.Fprintf(r.w, "%s%s:\n", r.name, r.with())
 	err := r.host.Boot(ctx, m, r.take)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -357,7 +357,7 @@ func (r *bootRun) with() string {
 	if len(r.modules) == 0 {
 		return ""
 	}
-	return " with " + logtext.Plural(len(r.modules), "module") + " (" + strings.Join(r.modules, ", ") + ")"
+	return " with " + words.Plural(len(r.modules), "module") + " (" + strings.Join(r.modules, ", ") + ")"
 }
 
 // take takes an event as it comes.
@@ -375,7 +375,7 @@ func (r *bootRun) take(e boot.Event) {
 				io.WriteString(r.w, "  ")
 			}
 			text, whole := strings.CutSuffix(line, "\n")
-			foreign.Fprintf(r.w, "%s", strings.TrimSuffix(text, "\r"))
+			escape.Fprintf(r.w, "%s", strings.TrimSuffix(text, "\r"))
 			if r.partial = !whole; whole {
 				io.WriteString(r.w, "\n")
 			}
@@ -392,7 +392,7 @@ func (r *bootRun) take(e boot.Event) {
 // ended tells what a command came to.
 func (r *bootRun) ended() {
 	if r.partial {
-		foreign.Fprintf(r.w, "\n")
+		escape.Fprintf(r.w, "\n")
 	}
 	switch {
 	case r.exit == nil:
@@ -400,7 +400,7 @@ func (r *bootRun) ended() {
 	case r.exit.Error != "":
 		tellOf(r.c, finding{Class: failing, Message: fmt.Sprintf("%s: %s", r.command[0], r.exit.Error), Kernel: r.name})
 	default:
-		foreign.Fprintf(r.w, "  %s: exit status 0\n", r.command[0])
+		escape.Fprintf(r.w, "  %s: exit status 0\n", r.command[0])
 	}
 }
 
@@ -435,7 +435,7 @@ func (r *bootRun) print() {
 		if wrong != "" {
 			mark = "WRONG: "
 		}
-		foreign.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", p.Object, p.Name, predicted(p), mark, actual(row))
+		escape.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", p.Object, p.Name, predicted(p), mark, actual(row))
 		if wrong != "" {
 			all = append(all, row)
 			record(c, finding{Class: different, Message: p.Name + " " + wrong, Object: p.Object, Kernel: r.name})
@@ -449,16 +449,16 @@ func (r *bootRun) print() {
 		printLog(r.w, row, c.Bool("verbose"))
 	}
 	for _, text := range unread {
-		foreign.Fprintf(r.w, "  %s\n", text)
+		escape.Fprintf(r.w, "  %s\n", text)
 	}
 	if fine > 0 {
-		foreign.Fprintf(r.w, "  %s ok, as predicted\n", logtext.Plural(fine, "program"))
+		escape.Fprintf(r.w, "  %s ok, as predicted\n", words.Plural(fine, "program"))
 	}
 	if untold > 0 {
-		tellOf(c, finding{Class: uncertain, Message: logtext.Plural(untold, "program") + " could not be tried", Kernel: r.name})
+		tellOf(c, finding{Class: uncertain, Message: words.Plural(untold, "program") + " could not be tried", Kernel: r.name})
 	}
 	if lost > 0 {
-		tellOf(c, finding{Class: damaged, Message: "nothing came of " + logtext.Plural(lost, "program"), Kernel: r.name})
+		tellOf(c, finding{Class: damaged, Message: "nothing came of " + words.Plural(lost, "program"), Kernel: r.name})
 	}
 }
 
@@ -501,9 +501,9 @@ const logLines = 12
 // printLog prints why a prediction was made that was wrong, and the end of the verifier's log.
 func printLog(w io.Writer, row *judge.Row, verbose bool) {
 	p := row.Program
-	foreign.Fprintf(w, "  WRONG: %s: %s %s\n", p.Object, p.Name, row.Wrong())
+	escape.Fprintf(w, "  WRONG: %s: %s %s\n", p.Object, p.Name, row.Wrong())
 	for _, f := range p.Findings {
-		foreign.Fprintf(w, "      predicted: %s: %s: %s\n", f.Status, f.Subject, f.Reason)
+		escape.Fprintf(w, "      predicted: %s: %s: %s\n", f.Status, f.Subject, f.Reason)
 	}
 	if e := row.Refused(); e != nil && e.Log != "" {
 		lines := strings.Split(strings.TrimSpace(e.Log), "\n")
@@ -511,7 +511,7 @@ func printLog(w io.Writer, row *judge.Row, verbose bool) {
 			lines = lines[n:]
 		}
 		for _, line := range lines {
-			foreign.Fprintf(w, "      | %s\n", strings.TrimRight(line, "\r"))
+			escape.Fprintf(w, "      | %s\n", strings.TrimRight(line, "\r"))
 		}
 	}
 }
@@ -526,8 +526,8 @@ func (b *boots) sum() {
 			tellLeftOut(b.c, []*corpus.Error{{Path: o.Name(), Err: corpus.ErrUnmet}})
 		}
 	}
-	foreign.Fprintf(b.w, "%s on %s, predicted against actual:\n", logtext.Plural(b.rows, "program"), logtext.Plural(len(b.booted), "kernel"))
+	escape.Fprintf(b.w, "%s on %s, predicted against actual:\n", words.Plural(b.rows, "program"), words.Plural(len(b.booted), "kernel"))
 	for _, l := range b.table.Lines() {
-		foreign.Fprintf(b.w, "  %s\n", l)
+		escape.Fprintf(b.w, "  %s\n", l)
 	}
 }

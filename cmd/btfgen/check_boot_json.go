@@ -9,8 +9,8 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/check/judge"
-	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // bootReport is what check --boot --json writes. Fields are only ever added within a version.
@@ -106,7 +106,7 @@ func (b *boots) json() bool { return b.c.Bool("json") || b.c.String("format") ==
 // write writes what was not written on the way.
 func (b *boots) write() error {
 	write := func(w io.Writer) error {
-		enc := foreign.JSON(w)
+		enc := escape.JSON(w)
 		enc.SetIndent("", "  ")
 		return enc.Encode(bootReport{1, b.booted, b.table.Counts(), findingsOf(b.c)})
 	}

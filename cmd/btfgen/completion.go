@@ -10,8 +10,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/machine"
+	"github.com/btfgen/btfgen/internal/bpfobj/machine"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // completeWord is in the place of a command where a shell asks what may be typed: btfgen __complete WORD..., of which
@@ -83,9 +83,9 @@ func complete(app *cli.App, words []string) error {
 	}
 	c := completions(app, words[:len(words)-1], words[len(words)-1])
 	var b strings.Builder
-	foreign.Fprintf(&b, "%s\n", c.files)
+	escape.Fprintf(&b, "%s\n", c.files)
 	for _, w := range c.words {
-		foreign.Fprintf(&b, "%s\t%s\n", w.text, w.meaning)
+		escape.Fprintf(&b, "%s\t%s\n", w.text, w.meaning)
 	}
 	_, err := io.WriteString(app.Writer, b.String())
 	return err
@@ -97,7 +97,7 @@ func completions(app *cli.App, before []string, word string) *completion {
 	help := false
 	for len(among) > 0 {
 		if len(before) == 0 {
-			return words(word, commandNames(among, len(within) == 0, help))
+			return beginning(word, commandNames(among, len(within) == 0, help))
 		}
 		a := before[0]
 		before = before[1:]
@@ -107,11 +107,11 @@ func completions(app *cli.App, before []string, word string) *completion {
 		case isHelp(a):
 			help = true
 		default:
-			return words(word, nil)
+			return beginning(word, nil)
 		}
 	}
 	if help {
-		return words(word, nil)
+		return beginning(word, nil)
 	}
 	l := &commandLine{commands: within, all: app.Commands}
 	return l.complete(before, word)
@@ -132,8 +132,8 @@ func commandNames(among []*cli.Command, top, help bool) []candidate {
 	return all
 }
 
-// words is a completion without files: those candidates that begin with a word. Options are among them if it does.
-func words(word string, all []candidate) *completion {
+// beginning is a completion without files: those candidates that begin with a word. Options are among them if it does.
+func beginning(word string, all []candidate) *completion {
 	return &completion{noFiles, slices.DeleteFunc(all, func(c candidate) bool {
 		return !strings.HasPrefix(c.text, word) || word == "" && strings.HasPrefix(c.text, "-")
 	})}
@@ -169,9 +169,9 @@ func (l *commandLine) complete(before []string, word string) *completion {
 		if f := l.flag(strings.TrimLeft(option, "-")); f != nil && takesValue(f) {
 			return l.completeValue(f, option+"=", value)
 		}
-		return words(word, nil)
+		return beginning(word, nil)
 	}
-	return words(word, l.optionNames())
+	return beginning(word, l.optionNames())
 }
 
 // optionNames are the long options of the command.
@@ -191,7 +191,7 @@ func (l *commandLine) completeValue(f cli.Flag, before, value string) *completio
 		all = slices.DeleteFunc(all, func(c candidate) bool { return c.text == noClass || slices.Contains(chosen, c.text) })
 		before, value = before+value[:i], value[i:]
 	}
-	c := words(value, all)
+	c := beginning(value, all)
 	for i := range c.words {
 		c.words[i].text = before + c.words[i].text
 	}
@@ -214,16 +214,16 @@ func filesOf(o *described) string {
 func (l *commandLine) completeArgument(word string) *completion {
 	all := arguments(l.last())
 	if len(all) == 0 {
-		return words(word, nil)
+		return beginning(word, nil)
 	}
 	a := all[min(len(l.args), len(all)-1)]
-	c := words(word, nil)
+	c := beginning(word, nil)
 	switch {
 	case a.Name == "command":
-		return words(word, l.documented())
+		return beginning(word, l.documented())
 	case len(l.args) >= len(all) && !a.Repeats:
 	case a.Name == "shell":
-		return words(word, plain(shells...))
+		return beginning(word, plain(shells...))
 	case a.Name == "objects" && word != "" && !strings.Contains(word, "="):
 		for _, m := range machine.Archs() {
 			if strings.HasPrefix(m, word) {

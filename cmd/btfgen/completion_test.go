@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/btfgen/btfgen/internal/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 func TestCompletions(t *testing.T) {

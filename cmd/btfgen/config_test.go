@@ -19,7 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/btfgen/btfgen/internal/config"
+	"github.com/btfgen/btfgen/cmd/btfgen/config"
 )
 
 const configSchema = "../../docs/schema/btfgen.yaml.json"

@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/sweep"
+	"github.com/btfgen/btfgen/internal/corpus/walk"
 )
 
 func corpusCommand() *cli.Command {
@@ -48,7 +48,7 @@ func openSources(c *cli.Context, opts corpus.Options, running bool) (*corpus.Cor
 
 // sweepOf returns how to read a corpus, with a progress bar. stop ends the bar
 // and must be called.
-func sweepOf(c *cli.Context, corp *corpus.Corpus) (cfg sweep.Config, stop func()) {
+func sweepOf(c *cli.Context, corp *corpus.Corpus) (cfg walk.Config, stop func()) {
 	bar := newProgress(c, len(corp.Files))
-	return sweep.Config{Corpus: corp, Jobs: c.Int("jobs"), Progress: bar.set}, bar.finish
+	return walk.Config{Corpus: corp, Jobs: c.Int("jobs"), Progress: bar.set}, bar.finish
 }

@@ -10,11 +10,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/job/bundle"
+	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/output"
-	"github.com/btfgen/btfgen/internal/pool"
-	"github.com/btfgen/btfgen/internal/store"
+	"github.com/btfgen/btfgen/internal/workers"
 )
 
 func corpusExtractCommand() *cli.Command {
@@ -106,7 +106,7 @@ func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
 		if unseen {
 			jobs = 2
 		}
-		return pool.Each(c.Context, jobs, 2, func(i int) error {
+		return workers.Each(c.Context, jobs, 2, func(i int) error {
 			if i == 0 {
 				return k.Verify()
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/decompress"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 // corpusFlags are the options of all commands that read a corpus: which of its
@@ -95,7 +95,7 @@ func tellSelection(c *cli.Context, s corpus.Selection) {
 		if s.Unread == 0 {
 			tellUnmatched(c, name, u.Selector.String(), u.Nearest)
 		} else {
-			say(c, "btfgen: --%s %s: matches no kernel that is known without reading %s", name, u.Selector, logtext.Plural(s.Unread, "file"))
+			say(c, "btfgen: --%s %s: matches no kernel that is known without reading %s", name, u.Selector, words.Plural(s.Unread, "file"))
 		}
 	}
 	if n := len(s.Words); n > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/logtext"
-	"github.com/btfgen/btfgen/internal/store"
+	"github.com/btfgen/btfgen/internal/job/store"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 func corpusImportCommand() *cli.Command {
@@ -103,14 +103,14 @@ func existingFolder(path string) string {
 // sayMade says of how many kernels the BTF was made of DWARF.
 func sayMade(c *cli.Context, path string, made store.Made) {
 	for _, maker := range slices.Sorted(maps.Keys(made)) {
-		say(c, "%s: BTF of %s made of DWARF by %s", path, logtext.Plural(made[maker], "kernel"), maker)
+		say(c, "%s: BTF of %s made of DWARF by %s", path, words.Plural(made[maker], "kernel"), maker)
 	}
 }
 
 // sayExtras says of how many kernels what is known besides their BTF.
 func sayExtras(c *cli.Context, path string, config, symbols int) {
 	if config+symbols > 0 {
-		say(c, "%s: configuration of %s, symbols of %d", path, logtext.Plural(config, "kernel"), symbols)
+		say(c, "%s: configuration of %s, symbols of %d", path, words.Plural(config, "kernel"), symbols)
 	}
 }
 
@@ -142,11 +142,11 @@ type packedJSON struct {
 func reportPacked(c *cli.Context, path string, res *store.Packed) error {
 	tellLeftOut(c, res.Skipped)
 	say(c, "%s: %s, %d with modules: %d added (%s), %d there already, %d left out; now %s in %s", path,
-		logtext.Plural(res.Added+res.Kept, "kernel"), res.WithModules, res.Added, logtext.Bytes(res.Bytes), res.Kept, len(res.Skipped),
-		logtext.Plural(res.Kernels, "kernel"), logtext.Bytes(res.Size))
+		words.Plural(res.Added+res.Kept, "kernel"), res.WithModules, res.Added, words.Bytes(res.Bytes), res.Kept, len(res.Skipped),
+		words.Plural(res.Kernels, "kernel"), words.Bytes(res.Size))
 	sayExtras(c, path, res.WithConfig, res.WithSymbols)
 	if res.Lacking > 0 {
-		say(c, "%s: %s there already without the configuration or symbols that the source has; --exclude replaces kernels, see --help", path, logtext.Plural(res.Lacking, "kernel"))
+		say(c, "%s: %s there already without the configuration or symbols that the source has; --exclude replaces kernels, see --help", path, words.Plural(res.Lacking, "kernel"))
 	}
 	sayMade(c, path, res.Made)
 	return document(c, packedJSON{path, res.Added + res.Kept, res.WithModules, res.WithConfig, res.WithSymbols, res.Lacking, res.Added, res.Kept, res.Bytes, res.Kernels, res.Size, res.Made, findingsOf(c)})
@@ -171,7 +171,7 @@ type storedJSON struct {
 func reportStored(c *cli.Context, dir string, res *store.Result) error {
 	tellLeftOut(c, res.Skipped)
 	say(c, "%s: %s, %d with modules: %s written (%s), %d there already, %d left out", dir,
-		logtext.Plural(res.Kernels, "kernel"), res.WithModules, logtext.Plural(res.Written, "file"), logtext.Bytes(res.Bytes), res.Kept, len(res.Skipped))
+		words.Plural(res.Kernels, "kernel"), res.WithModules, words.Plural(res.Written, "file"), words.Bytes(res.Bytes), res.Kept, len(res.Skipped))
 	sayExtras(c, dir, res.WithConfig, res.WithSymbols)
 	sayMade(c, dir, res.Made)
 	if res.Kernels == 0 {

@@ -8,14 +8,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/lint"
+	"github.com/btfgen/btfgen/internal/job/lint"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 func corpusLintCommand() *cli.Command {
 	var codes strings.Builder
 	for _, c := range lint.Codes() {
-		foreign.Fprintf(&codes, "\n    %-7s  %-14s  %s", c.Severity(), c, c.Text())
+		escape.Fprintf(&codes, "\n    %-7s  %-14s  %s", c.Severity(), c, c.Text())
 	}
 	return &cli.Command{
 		Name:      "lint",

@@ -10,9 +10,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/lint"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/job/lint"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 func corpusListCommand() *cli.Command {
@@ -69,7 +69,7 @@ func runCorpusList(c *cli.Context) error {
 }
 
 func writeLines(w io.Writer, list []lint.Entry, _ bool) error {
-	enc := foreign.JSON(w)
+	enc := escape.JSON(w)
 	for _, e := range list {
 		if err := enc.Encode(e); err != nil {
 			return err
@@ -80,7 +80,7 @@ func writeLines(w io.Writer, list []lint.Entry, _ bool) error {
 
 func writeTable(w io.Writer, list []lint.Entry, long bool) error {
 	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
-	head := foreign.Own("KERNEL\tON DISK\t")
+	head := escape.Own("KERNEL\tON DISK\t")
 	any := func(f func(d *lint.Details) bool) bool {
 		return slices.ContainsFunc(list, func(e lint.Entry) bool { return e.Details != nil && f(e.Details) })
 	}
@@ -95,23 +95,23 @@ func writeTable(w io.Writer, list []lint.Entry, long bool) error {
 	if made {
 		head += "MADE OF DWARF BY\t"
 	}
-	foreign.Fprintf(tw, "%s\n", head+"PATH")
+	escape.Fprintf(tw, "%s\n", head+"PATH")
 	for _, e := range list {
-		foreign.Fprintf(tw, "%s\t%s\t", e.Key(), logtext.Bytes(e.Disk))
+		escape.Fprintf(tw, "%s\t%s\t", e.Key(), words.Bytes(e.Disk))
 		if long {
-			foreign.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t", logtext.Bytes(e.Bytes), e.Types, e.ByteOrder, e.Pointer, e.Modules)
+			escape.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t", words.Bytes(e.Bytes), e.Types, e.ByteOrder, e.Pointer, e.Modules)
 		}
 		if extras {
-			foreign.Fprintf(tw, "%s\t%s\t", sizeOrDash(e.ConfigBytes), sizeOrDash(e.SymbolBytes))
+			escape.Fprintf(tw, "%s\t%s\t", sizeOrDash(e.ConfigBytes), sizeOrDash(e.SymbolBytes))
 		}
 		if made {
-			foreign.Fprintf(tw, "%s\t", dash(e.Maker))
+			escape.Fprintf(tw, "%s\t", dash(e.Maker))
 		}
-		foreign.Fprintf(tw, "%s", e.Path)
+		escape.Fprintf(tw, "%s", e.Path)
 		if long && e.AsBytes {
-			foreign.Fprintf(tw, " (kept as bytes)")
+			escape.Fprintf(tw, " (kept as bytes)")
 		}
-		foreign.Fprintf(tw, "\n")
+		escape.Fprintf(tw, "\n")
 	}
 	return tw.Flush()
 }
@@ -121,5 +121,5 @@ func sizeOrDash(n int64) string {
 	if n == 0 {
 		return "-"
 	}
-	return logtext.Bytes(n)
+	return words.Bytes(n)
 }

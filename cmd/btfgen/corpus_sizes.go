@@ -8,10 +8,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -80,13 +80,13 @@ func listCorpusSizes(c *cli.Context, corp *corpus.Corpus) error {
 		}{series, streams, findingsOf(c)})
 	}
 	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)
-	foreign.Fprintf(tw, "SERIES\tKERNELS\tBTF\tPACKED\tKEPT AS BYTES\n")
+	escape.Fprintf(tw, "SERIES\tKERNELS\tBTF\tPACKED\tKEPT AS BYTES\n")
 	for _, s := range series {
-		foreign.Fprintf(tw, "%s\t%d\t%s\t%s\t%d\n", s.Series, s.Kernels, logtext.Bytes(s.BTF), logtext.Bytes(s.Packed), s.Plain)
+		escape.Fprintf(tw, "%s\t%d\t%s\t%s\t%d\n", s.Series, s.Kernels, words.Bytes(s.BTF), words.Bytes(s.Packed), s.Plain)
 	}
-	foreign.Fprintf(tw, "\nWHAT\tPLAIN\tPACKED ALONE\n")
+	escape.Fprintf(tw, "\nWHAT\tPLAIN\tPACKED ALONE\n")
 	for _, s := range streams {
-		foreign.Fprintf(tw, "%s\t%s\t%s\n", s.Name, logtext.Bytes(int64(s.Plain)), logtext.Bytes(int64(s.Packed)))
+		escape.Fprintf(tw, "%s\t%s\t%s\n", s.Name, words.Bytes(int64(s.Plain)), words.Bytes(int64(s.Packed)))
 	}
 	return tw.Flush()
 }

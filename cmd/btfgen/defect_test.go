@@ -10,13 +10,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/defect"
+	"github.com/btfgen/btfgen/internal/workers"
 )
 
 // A panic is reported as what it is, wherever it happens, and its status is that of a failure.
 func TestDefects(t *testing.T) {
 	const ask = "btfgen: met 1 defect of its own: please report it, with what --debug prints and what it was given\n"
-	unit := func(ctx *cli.Context) { _ = defect.Catch(ctx.Context, func() { panic("trouble\n\x1b") }) }
+	unit := func(ctx *cli.Context) { _ = workers.Catch(ctx.Context, func() { panic("trouble\n\x1b") }) }
 	for name, do := range map[string]cli.ActionFunc{
 		"outside of a unit":        func(*cli.Context) error { panic("trouble\n\x1b") },
 		"in a unit":                func(c *cli.Context) error { unit(c); return nil },

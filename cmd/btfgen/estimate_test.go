@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/btfgen/btfgen/internal/sweep"
+	"github.com/btfgen/btfgen/internal/corpus/walk"
 )
 
 // TestEstimate runs with files that take differently long, and compares what is said with what comes.
@@ -75,7 +75,7 @@ func TestProgressLines(t *testing.T) {
 	var b strings.Builder
 	p := &progress{w: &b}
 	for i := range 100 {
-		p.at(time.Duration(i+1)*time.Second, sweep.Progress{Done: i + 1, All: 100, Skipped: 1, Work: float64(i+1) / 100})
+		p.at(time.Duration(i+1)*time.Second, walk.Progress{Done: i + 1, All: 100, Skipped: 1, Work: float64(i+1) / 100})
 	}
 	want := "btfgen: 30 of 100 files done, 1 left out, 1.0/s, 1m10s left\n" +
 		"btfgen: 60 of 100 files done, 1 left out, 1.0/s, 40s left\n" +

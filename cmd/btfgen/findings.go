@@ -13,13 +13,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/defect"
-	"github.com/btfgen/btfgen/internal/embedded"
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/minimize"
-	"github.com/btfgen/btfgen/internal/store"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
+	"github.com/btfgen/btfgen/internal/workers"
 )
 
 // class is what kind of finding something is. --fail-on chooses by it.
@@ -226,10 +226,10 @@ func (f *findings) leftOut(stderr io.Writer) {
 	}
 	var parts []string
 	if objects > 0 {
-		parts = append(parts, logtext.Plural(objects, "object"))
+		parts = append(parts, words.Plural(objects, "object"))
 	}
 	if kernels > 0 {
-		parts = append(parts, logtext.Plural(kernels, "kernel"))
+		parts = append(parts, words.Plural(kernels, "kernel"))
 	}
 	if f.silent || f.counted || len(parts) == 0 {
 		return
@@ -239,7 +239,7 @@ func (f *findings) leftOut(stderr io.Writer) {
 	if f.canVerbose {
 		hint = " (-v tells which and why)"
 	}
-	foreign.Fprintf(stderr, "left out: %s%s\n", strings.Join(parts, " and "), hint)
+	escape.Fprintf(stderr, "left out: %s%s\n", strings.Join(parts, " and "), hint)
 }
 
 // status is that of a run that did its work.
@@ -258,7 +258,7 @@ func (f *findings) counts(x *finding) bool {
 func (f *findings) print(c *cli.Context, x *finding) {
 	if !x.printed {
 		x.printed = true
-		foreign.Fprintf(c.App.ErrWriter, "btfgen: %s\n", strings.ReplaceAll(x.String(), "\n", " "))
+		escape.Fprintf(c.App.ErrWriter, "btfgen: %s\n", strings.ReplaceAll(x.String(), "\n", " "))
 	}
 }
 
@@ -294,10 +294,10 @@ func record(c *cli.Context, x finding) {
 // say tells in a line what a run came to.
 func say(c *cli.Context, format string, args ...any) {
 	f := found(c)
-	line := string(foreign.Sprintf(format, args...))
+	line := string(escape.Sprintf(format, args...))
 	f.said = append(f.said, line)
 	if !f.silent {
-		foreign.Fprintf(c.App.ErrWriter, "%s\n", line)
+		escape.Fprintf(c.App.ErrWriter, "%s\n", line)
 	}
 }
 
@@ -345,7 +345,7 @@ var classes = []struct {
 
 // classOf returns the class of an error for which a kernel, object or file was left out.
 func classOf(err error) class {
-	var d *defect.Error
+	var d *workers.Defect
 	if errors.As(err, &d) {
 		return defective
 	}

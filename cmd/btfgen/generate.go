@@ -15,13 +15,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/generate"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -72,7 +72,7 @@ func paddingFlag() cli.Flag {
 }
 
 func minimizeOptions(c *cli.Context) (o minimize.Options, err error) {
-	if o.Keep, err = engine.ParseKeep(c.StringSlice("keep")...); err != nil {
+	if o.Keep, err = core.ParseKeep(c.StringSlice("keep")...); err != nil {
 		return o, usagef("--keep %s", err)
 	}
 	switch p := c.String("padding"); p {
@@ -138,7 +138,7 @@ func runGenerate(c *cli.Context) (err error) {
 	rep, err := generate.Run(c.Context, *cfg)
 	bar.finish()
 	if c.Context.Err() != nil {
-		foreign.Fprintf(stderr, "btfgen: %s, nothing written\n", bar)
+		escape.Fprintf(stderr, "btfgen: %s, nothing written\n", bar)
 	}
 	if err != nil {
 		return err
@@ -319,5 +319,5 @@ func unresolved(cl class, u *generate.Unresolved, kernels []string, n int) findi
 	case 1:
 		return finding{Class: cl, Message: u.Relo, Object: u.Object, Kernel: kernels[0]}
 	}
-	return finding{Class: cl, Message: u.Relo + " on " + logtext.Kernels(kernels, n, false), Object: u.Object}
+	return finding{Class: cl, Message: u.Relo + " on " + words.Kernels(kernels, n, false), Object: u.Object}
 }

@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 // onGitHub is whether GitHub's runner reads what is printed.
@@ -45,15 +45,15 @@ func tellGitHub(stderr io.Writer, f *findings, err error) {
 	for _, level := range slices.Sorted(maps.Keys(all)) {
 		list := all[level]
 		if n := len(list) - maxAnnotations + 1; n > 1 {
-			list = append(list[:maxAnnotations-1], annotation{title: f.title(), message: logtext.Plural(n, "more finding")})
+			list = append(list[:maxAnnotations-1], annotation{title: f.title(), message: words.Plural(n, "more finding")})
 		}
 		for _, a := range list {
-			foreign.Fprintf(stderr, "::%s\n", a.command(level))
+			escape.Fprintf(stderr, "::%s\n", a.command(level))
 		}
 	}
 	if path := os.Getenv("GITHUB_STEP_SUMMARY"); path != "" {
 		if err := addTo(path, f.page(err)); err != nil {
-			foreign.Fprintf(stderr, "btfgen: GITHUB_STEP_SUMMARY: %v\n", err)
+			escape.Fprintf(stderr, "btfgen: GITHUB_STEP_SUMMARY: %v\n", err)
 		}
 	}
 }
@@ -84,26 +84,26 @@ var (
 )
 
 // command is what the runner reads after two colons.
-func (a *annotation) command(level string) foreign.Own {
-	properties := "title=" + escapeProperty.Replace(foreign.Text(a.title))
+func (a *annotation) command(level string) escape.Own {
+	properties := "title=" + escapeProperty.Replace(escape.Text(a.title))
 	if a.file != "" {
-		properties += ",file=" + escapeProperty.Replace(foreign.Text(a.file))
+		properties += ",file=" + escapeProperty.Replace(escape.Text(a.file))
 	}
 	if a.line != "" {
 		properties += ",line=" + a.line
 	}
-	return foreign.Own(level + " " + properties + "::" + escapeData.Replace(foreign.Text(a.message)))
+	return escape.Own(level + " " + properties + "::" + escapeData.Replace(escape.Text(a.message)))
 }
 
 // page is a run in Markdown.
 func (f *findings) page(err error) []byte {
 	var b bytes.Buffer
-	foreign.Fprintf(&b, "### %s\n", f.title())
+	escape.Fprintf(&b, "### %s\n", f.title())
 	for _, m := range messages(err) {
-		foreign.Fprintf(&b, "\n**Failed**: %s\n", foreign.Markdown(m))
+		escape.Fprintf(&b, "\n**Failed**: %s\n", escape.Markdown(m))
 	}
 	for _, line := range f.said {
-		foreign.Fprintf(&b, "\n%s\n", foreign.Markdown(line))
+		escape.Fprintf(&b, "\n%s\n", escape.Markdown(line))
 	}
 	if f.report != nil {
 		b.WriteByte('\n')
@@ -116,10 +116,10 @@ func (f *findings) page(err error) []byte {
 			continue
 		}
 		if !head {
-			foreign.Fprintf(&b, "\n| class | finding |\n|---|---|\n")
+			escape.Fprintf(&b, "\n| class | finding |\n|---|---|\n")
 			head = true
 		}
-		foreign.Fprintf(&b, "| %s | %s |\n", x.Class, foreign.Markdown(x.text()))
+		escape.Fprintf(&b, "| %s | %s |\n", x.Class, escape.Markdown(x.text()))
 		if b.Len() > maxPage {
 			break
 		}
@@ -129,7 +129,7 @@ func (f *findings) page(err error) []byte {
 		counts = append(counts, fmt.Sprintf("%d %s", others[c], c))
 	}
 	if len(counts) > 0 {
-		foreign.Fprintf(&b, "\nDoes not count: %s.\n", strings.Join(counts, ", "))
+		escape.Fprintf(&b, "\nDoes not count: %s.\n", strings.Join(counts, ", "))
 	}
 	b.WriteByte('\n')
 	return b.Bytes()

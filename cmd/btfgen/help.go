@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // helpWidth is the width in characters of what help prints: a terminal's, without a pager.
@@ -61,7 +61,7 @@ func options(c *cli.Command) (all []*described) {
 
 // ours prints what is all ours, line breaks too.
 func ours(w io.Writer, format string, args ...any) {
-	foreign.Fprintf(w, "%s", foreign.Own(fmt.Sprintf(format, args...)))
+	escape.Fprintf(w, "%s", escape.Own(fmt.Sprintf(format, args...)))
 }
 
 // printGroup prints what commands there are.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // TestDockerfile does what the Dockerfile does to build the program, with what .dockerignore lets through, and

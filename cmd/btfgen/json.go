@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // What --json writes: a document where a run comes to one thing, lines where it comes to many. docs/schema has a schema for
@@ -36,7 +36,7 @@ func document(c *cli.Context, v any) error {
 }
 
 func writeJSON(c *cli.Context, v any) error {
-	enc := foreign.JSON(c.App.Writer)
+	enc := escape.JSON(c.App.Writer)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
@@ -46,7 +46,7 @@ func findingLines(c *cli.Context, shown ...class) error {
 	if !c.Bool("json") {
 		return nil
 	}
-	enc := foreign.JSON(c.App.Writer)
+	enc := escape.JSON(c.App.Writer)
 	for _, x := range findingsOf(c).Findings {
 		if slices.Contains(shown, x.Class) {
 			continue

@@ -5,8 +5,8 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/generate"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/job/generate"
 )
 
 func keepFlag() cli.Flag {
@@ -14,7 +14,7 @@ func keepFlag() cli.Flag {
 }
 
 // objectsOrNone reads objects where there need not be any, because types are kept without.
-func objectsOrNone(c *cli.Context, args []string, keep *engine.Keep, read func(*cli.Context, []string) (*objects, error)) (*objects, error) {
+func objectsOrNone(c *cli.Context, args []string, keep *core.Keep, read func(*cli.Context, []string) (*objects, error)) (*objects, error) {
 	if len(args) == 0 && len(keep.Patterns()) > 0 {
 		return new(objects), nil
 	}

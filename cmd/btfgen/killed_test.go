@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/output"
-	"github.com/btfgen/btfgen/internal/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // killJob is a command that writes, to be killed. It works in a directory of its own.

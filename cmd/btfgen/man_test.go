@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // TestMan holds that each command has a page, which has what help and docs/cli.md have of it, and that formatters find

@@ -9,8 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/generate"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/job/generate"
 )
 
 func minCoreBTFCommand() *cli.Command {
@@ -85,15 +85,15 @@ type minimizedJSON struct {
 
 // readTaken is readObjects for those that bpftool takes, some of which have no relocations.
 func readTaken(c *cli.Context, args []string) (o *objects, err error) {
-	parse := func(name string, data []byte) (*engine.Object, error) {
-		obj, err := engine.ParseObject(name, data)
-		if err == nil && obj.Empty() != "" && obj.Empty() != engine.NoRelocations {
+	parse := func(name string, data []byte) (*core.Object, error) {
+		obj, err := core.ParseObject(name, data)
+		if err == nil && obj.Empty() != "" && obj.Empty() != core.NoRelocations {
 			err = fmt.Errorf("%s: %s", name, obj.Empty())
 		}
 		return obj, err
 	}
 	o = new(objects)
-	o.paths, err = eachObject(c, args, parse, func(obj *engine.Object, _ []byte) {
+	o.paths, err = eachObject(c, args, parse, func(obj *core.Object, _ []byte) {
 		o.list = append(o.list, obj)
 	})
 	if err == nil && len(o.list) == 0 {

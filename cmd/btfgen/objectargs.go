@@ -14,9 +14,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/embedded"
+	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
+	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/machine"
 )
 
 // objectFile is a file with BPF objects, or standard input.

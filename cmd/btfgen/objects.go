@@ -13,18 +13,18 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
+	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/embedded"
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/logtext"
-	"github.com/btfgen/btfgen/internal/machine"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 // objects is what the OBJECT arguments came to.
 type objects struct {
-	list  []*engine.Object // with relocations
-	data  [][]byte         // the ELF file of each
-	paths []string         // of the files that were read
+	list  []*core.Object // with relocations
+	data  [][]byte       // the ELF file of each
+	paths []string       // of the files that were read
 }
 
 // readObjects reads the objects, and those embedded in executables. What
@@ -32,13 +32,13 @@ type objects struct {
 func readObjects(c *cli.Context, args []string) (*objects, error) {
 	o := new(objects)
 	var err error
-	o.paths, err = eachObject(c, args, func(name string, data []byte) (*engine.Object, error) {
-		obj, err := engine.ParseObject(name, data)
+	o.paths, err = eachObject(c, args, func(name string, data []byte) (*core.Object, error) {
+		obj, err := core.ParseObject(name, data)
 		if err == nil && obj.Empty() != "" {
 			err = emptyError{name, obj.Empty()}
 		}
 		return obj, err
-	}, func(obj *engine.Object, data []byte) {
+	}, func(obj *core.Object, data []byte) {
 		o.list, o.data = append(o.list, obj), append(o.data, data)
 	})
 	if err != nil {
@@ -207,7 +207,7 @@ func tellMachines(c *cli.Context, list []binding) {
 	}
 	var parts []string
 	for _, m := range slices.Sorted(maps.Keys(names)) {
-		text := logtext.Names(names[m], false) + " are for "
+		text := words.Names(names[m], false) + " are for "
 		switch l := names[m]; len(l) {
 		case 1:
 			text = l[0] + " is for "

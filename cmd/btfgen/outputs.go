@@ -9,11 +9,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/bundle"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/generate"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/job/bundle"
+	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -43,7 +43,7 @@ func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels
 		return err
 	}
 	if told.Removed > 0 {
-		say(c, "%s: removed %s of an earlier run", out.Path, logtext.Plural(told.Removed, "file"))
+		say(c, "%s: removed %s of an earlier run", out.Path, words.Plural(told.Removed, "file"))
 	}
 	if told.Foreign.N > 0 {
 		say(c, "%s: left alone what btfgen did not write: %s", out.Path, told.Foreign)

@@ -13,8 +13,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/sweep"
+	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // progress tells how far a run is: by a bar on a terminal, by a line now and
@@ -26,7 +26,7 @@ type progress struct {
 	mu       sync.Mutex
 	start    time.Time
 	last     time.Duration // when a line was printed
-	far      sweep.Progress
+	far      walk.Progress
 	estimate estimate
 }
 
@@ -42,7 +42,7 @@ func newProgress(c *cli.Context, n int) *progress {
 	if found(c).quiet {
 		w = io.Discard
 	}
-	p := &progress{w: w, start: time.Now(), far: sweep.Progress{All: n}}
+	p := &progress{w: w, start: time.Now(), far: walk.Progress{All: n}}
 	if isTerminal(w) && n > 1 {
 		p.bar = pb.New(n)
 		p.bar.SetTemplateString(barTemplate).Set("what", "kernels").Set(pb.CleanOnFinish, true)
@@ -52,10 +52,10 @@ func newProgress(c *cli.Context, n int) *progress {
 }
 
 // set tells how far the run is.
-func (p *progress) set(far sweep.Progress) { p.at(time.Since(p.start), far) }
+func (p *progress) set(far walk.Progress) { p.at(time.Since(p.start), far) }
 
 // at is set at some time after the start.
-func (p *progress) at(now time.Duration, far sweep.Progress) {
+func (p *progress) at(now time.Duration, far walk.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.far = far
@@ -77,7 +77,7 @@ func (p *progress) at(now time.Duration, far sweep.Progress) {
 		if known {
 			line += ", " + roughly(left) + " left"
 		}
-		foreign.Fprintf(p.w, "btfgen: %s\n", line)
+		escape.Fprintf(p.w, "btfgen: %s\n", line)
 	}
 }
 

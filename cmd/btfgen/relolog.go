@@ -10,8 +10,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/dryrun"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/job/dryrun"
+	"github.com/btfgen/btfgen/internal/report/logs"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -49,13 +50,13 @@ func runRelolog(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p := logtext.NewPrinter(c.App.Writer, opts)
+	p := logs.NewPrinter(c.App.Writer, opts)
 	if c.Bool("json") {
-		p = logtext.NewJSONPrinter(c.App.Writer, opts.Filter)
+		p = logs.NewJSONPrinter(c.App.Writer, opts.Filter)
 	}
-	logs := 0
+	printed := 0
 	print := func(l *relo.Log) error {
-		logs++
+		printed++
 		return p.Print(l)
 	}
 	err = dryrun.Run(c.Context, dryrun.Config{Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs")}, print, func(e *corpus.Error) {
@@ -67,7 +68,7 @@ func runRelolog(c *cli.Context) error {
 	if err := p.Close(); err != nil {
 		return err
 	}
-	if logs == 0 {
+	if printed == 0 {
 		tellNotes(c)
 		return errors.New("no object meets a kernel")
 	}
@@ -79,13 +80,13 @@ func runRelolog(c *cli.Context) error {
 	}
 	for _, r := range []relo.Result{relo.Poisoned, relo.Ambiguous, relo.Error} {
 		if n := p.Shown[r]; n > 0 {
-			record(c, finding{Class: class(r.String()), Message: logtext.Plural(n, "relocation")})
+			record(c, finding{Class: class(r.String()), Message: words.Plural(n, "relocation")})
 		}
 	}
 	return findingLines(c, poisoned, ambiguous, failed)
 }
 
-func logOptions(c *cli.Context) (o logtext.Options, err error) {
+func logOptions(c *cli.Context) (o logs.Options, err error) {
 	o.Verbose = c.Bool("verbose")
 	if o.Filter.Programs, err = patterns(c, "program"); err != nil {
 		return o, err

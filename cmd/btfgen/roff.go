@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // roff is the option as it is typed, marked up.
@@ -178,7 +178,7 @@ func roffText(text string) string {
 			b.WriteString(`\(ti`)
 		default:
 			if c > '~' {
-				foreign.Fprintf(&b, `\[u%04X]`, c)
+				escape.Fprintf(&b, `\[u%04X]`, c)
 			} else {
 				b.WriteRune(c)
 			}

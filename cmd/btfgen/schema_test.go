@@ -16,11 +16,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/archiver"
-	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/archive/writer"
 )
 
 // schemas compiles docs/schema, in which schemas refer to each other. They go by their name without .schema.json.
@@ -136,10 +136,10 @@ func TestSchemas(t *testing.T) {
 	for suffix, text := range map[string]string{".btf.zst": string(kernel), ".config": "CONFIG_BPF=y\n", ".kallsyms": "t _stext\n"} {
 		write(t, "known/debian/10/x86_64/5.4.0-7-test"+suffix, text)
 	}
-	b := btfenc.NewBuilder(binary.LittleEndian)
-	b.Type("abc", btfenc.KindStruct, false, 0, 4)
+	b := btf.NewBuilder(binary.LittleEndian)
+	b.Type("abc", btf.KindStruct, false, 0, 4)
 	odd := b.Bytes()
-	odd[btfenc.HeaderLen]++ // the rest of a name is a name
+	odd[btf.HeaderLen]++ // the rest of a name is a name
 	write(t, "odd/debian/12/x86_64/odd.btf", string(odd))
 	for _, r := range []string{"47", "49"} {
 		write(t, "twins/debian/12/x86_64/6.1.0-"+r+"-amd64.btf.zst", string(kernel))
@@ -156,11 +156,11 @@ func TestSchemas(t *testing.T) {
 		t.Fatalf("exit status %d: %s", s, &msgs)
 	}
 	info := archive.Info{
-		Shard: archive.Shard{Index: 1, N: 2}, Objects: []archive.Object{archiver.NewObject("o", nil, "arm64")},
+		Shard: archive.Shard{Index: 1, N: 2}, Objects: []archive.Object{writer.NewObject("o", nil, "arm64")},
 		Relocations: []archive.Relocations{{Arch: "arm64", Sum: []byte{1, 2, 3, 4, 5, 6, 7, 8}}},
 	}
 	var shard bytes.Buffer
-	if err := archiver.Write(&shard, info, nil); err != nil {
+	if err := writer.Write(&shard, info, nil); err != nil {
 		t.Fatal(err)
 	}
 	write(t, "shard.btfa", shard.String())

@@ -14,8 +14,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/config"
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/cmd/btfgen/config"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // configFile is the file that is read if it is there.
@@ -181,7 +181,7 @@ func (l *commandLine) tellSettled(w io.Writer) {
 		words = append(words, quoted(a))
 	}
 	if len(words) > 0 {
-		foreign.Fprintf(w, "from %s: %s\n", strings.Join(from, " and "), strings.Join(words, " "))
+		escape.Fprintf(w, "from %s: %s\n", strings.Join(from, " and "), strings.Join(words, " "))
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/btfgen/btfgen/internal/foreign"
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // How long a run may take to end after a signal. What does not look at its context until then, because it
@@ -55,7 +55,7 @@ func catchSignals(ctx context.Context) context.Context {
 		case <-tidied:
 		case <-time.After(tidying):
 		}
-		foreign.Fprintf(os.Stderr, "btfgen: %v\n", s)
+		escape.Fprintf(os.Stderr, "btfgen: %v\n", s)
 		os.Exit(s.status())
 	})
 }

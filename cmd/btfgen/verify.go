@@ -11,9 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/logtext"
-	"github.com/btfgen/btfgen/internal/verify"
+	"github.com/btfgen/btfgen/internal/job/verify"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 func verifyCommand() *cli.Command {
@@ -83,7 +83,7 @@ func runVerify(c *cli.Context) error {
 	}
 	sum := rep.Summary()
 	if c.Bool("json") {
-		err = foreign.JSON(c.App.Writer).Encode(sum)
+		err = escape.JSON(c.App.Writer).Encode(sum)
 	}
 	found(c).leftOut(c.App.ErrWriter)
 	for i := range sum.Notes {
@@ -99,7 +99,7 @@ func runVerify(c *cli.Context) error {
 func tellDifferences(c *cli.Context, rep *verify.Report) {
 	for _, k := range rep.Kernels {
 		if n := len(k.Differences); n > 0 {
-			record(c, finding{Class: different, Message: logtext.Plural(n, "difference"), Kernel: k.Name})
+			record(c, finding{Class: different, Message: words.Plural(n, "difference"), Kernel: k.Name})
 		}
 		for _, d := range k.Disagreements {
 			record(c, finding{Class: disagreeing, Message: d.Relocation, Object: d.Object, Kernel: d.Kernel})

@@ -2,7 +2,7 @@
 
 package btfa
 
-import "github.com/btfgen/btfgen/internal/btfenc"
+import "github.com/btfgen/btfgen/internal/btf"
 
 // A file is a header (magic, and a byte for the version) and one zstd frame. The
 // frame holds the number of streams, their lengths, and the streams.
@@ -82,15 +82,15 @@ const NoVariant = -1
 
 // CountNumbers returns how many numbers a node with some fields has, and
 // whether they are bit offsets.
-func CountNumbers(kind btfenc.Kind, fields int) (n int, offsets bool) {
+func CountNumbers(kind btf.Kind, fields int) (n int, offsets bool) {
 	switch kind {
-	case btfenc.KindStruct, btfenc.KindUnion:
+	case btf.KindStruct, btf.KindUnion:
 		return fields + 1, true
-	case btfenc.KindEnum, btfenc.KindEnum64:
+	case btf.KindEnum, btf.KindEnum64:
 		return fields + 1, false
-	case btfenc.KindInt:
+	case btf.KindInt:
 		return 2, false
-	case btfenc.KindArray, btfenc.KindFloat, btfenc.KindFunc, btfenc.KindVar:
+	case btf.KindArray, btf.KindFloat, btf.KindFunc, btf.KindVar:
 		return 1, false
 	}
 	return 0, false

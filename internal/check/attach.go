@@ -9,47 +9,47 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // attachNames returns the names to look for in a kernel's BTF for a program,
 // and the pattern of functions that it attaches to.
-func attachNames(pr *bpfprog.Program) (names []string, pattern string) {
+func attachNames(pr *bpfobj.Program) (names []string, pattern string) {
 	s := pr.Attach
 	if s == nil {
 		return nil, ""
 	}
 	to := s.Target(pr.Section)
 	switch s.Kind {
-	case bpfprog.AttachFunc, bpfprog.AttachModRet:
+	case bpfobj.AttachFunc, bpfobj.AttachModRet:
 		_, to = CutModule(to)
 		fallthrough
-	case bpfprog.AttachKprobe:
+	case bpfobj.AttachKprobe:
 		fn, _, _ := strings.Cut(strings.TrimSpace(to), "+")
 		if strings.ContainsAny(fn, "*?") {
 			return nil, fn
 		}
 		return []string{fn}, ""
-	case bpfprog.AttachMulti:
+	case bpfobj.AttachMulti:
 		if strings.ContainsAny(to, "*?[") {
 			return nil, to
 		}
 		return []string{to}, ""
-	case bpfprog.AttachSyscall:
+	case bpfobj.AttachSyscall:
 		return allSyscallNames(to), ""
-	case bpfprog.AttachTP:
+	case bpfobj.AttachTP:
 		names = []string{"btf_trace_" + path.Base(to), "trace_event_raw_" + path.Base(to)}
 		if call := systemCall(to); call != "" {
 			names = append(append(names, noArguments+call), allSyscallNames(call)...)
 		}
 		return names, ""
-	case bpfprog.AttachRawTP, bpfprog.AttachBTFTP:
+	case bpfobj.AttachRawTP, bpfobj.AttachBTFTP:
 		return []string{"btf_trace_" + to}, ""
-	case bpfprog.AttachLSM:
+	case bpfobj.AttachLSM:
 		return []string{"bpf_lsm_" + to}, ""
-	case bpfprog.AttachIter:
+	case bpfobj.AttachIter:
 		return []string{"bpf_iter_" + to, iteratedHelpers(to)}, ""
 	}
 	return nil, ""
@@ -83,14 +83,14 @@ func systemCall(to string) string {
 // there.
 func (e *evaluation) attachment() {
 	s := e.pr.Attach
-	if s != nil && s.Kind == bpfprog.AttachExt {
+	if s != nil && s.Kind == bpfobj.AttachExt {
 		e.add(Finding{Status: Unknown, Topic: TopicTarget, Subject: e.pr.Section, Reason: "the loader says of which program it replaces a function"})
 	}
 	if s == nil || !attachesByName(s.Kind) {
 		return
 	}
 	switch s.Kind {
-	case bpfprog.AttachTP, bpfprog.AttachRawTP, bpfprog.AttachBTFTP:
+	case bpfobj.AttachTP, bpfobj.AttachRawTP, bpfobj.AttachBTFTP:
 	default:
 		if e.k.funcs == 0 {
 			e.add(Finding{Status: Unknown, Topic: TopicTarget, Subject: e.pr.Section, Reason: "the kernel's BTF has no functions at all"})
@@ -103,14 +103,14 @@ func (e *evaluation) attachment() {
 	}
 	names, pattern := attachNames(e.pr)
 	switch s.Kind {
-	case bpfprog.AttachKprobe, bpfprog.AttachMulti, bpfprog.AttachSyscall:
+	case bpfobj.AttachKprobe, bpfobj.AttachMulti, bpfobj.AttachSyscall:
 		e.probe(names, pattern)
-	case bpfprog.AttachFunc, bpfprog.AttachModRet, bpfprog.AttachLSM:
+	case bpfobj.AttachFunc, bpfobj.AttachModRet, bpfobj.AttachLSM:
 		e.trampoline(s)
 		e.function(to, names, s)
-	case bpfprog.AttachTP, bpfprog.AttachRawTP, bpfprog.AttachBTFTP:
+	case bpfobj.AttachTP, bpfobj.AttachRawTP, bpfobj.AttachBTFTP:
 		e.tracepoint(to, s)
-	case bpfprog.AttachIter:
+	case bpfobj.AttachIter:
 		e.function(to, names, s)
 	}
 }
@@ -122,7 +122,7 @@ const withoutKprobes = "the kernel was built without kprobes"
 
 // probe judges kprobes. BTF does not list every function that can have one.
 func (e *evaluation) probe(names []string, pattern string) {
-	if _, ok := e.k.find(kprobes, btfenc.KindFunc); !ok {
+	if _, ok := e.k.find(kprobes, btf.KindFunc); !ok {
 		e.add(Finding{Status: Fails, Topic: TopicTarget, Subject: e.pr.Attach.Prefix, Attach: true, Reason: withoutKprobes})
 		return
 	}
@@ -137,7 +137,7 @@ func (e *evaluation) probe(names []string, pattern string) {
 		}
 		return
 	}
-	if s := e.pr.Attach; s.Kind == bpfprog.AttachSyscall {
+	if s := e.pr.Attach; s.Kind == bpfobj.AttachSyscall {
 		names = syscallNames(s.Target(e.pr.Section), e.k.arch)
 	}
 	if e.k.knowsSymbols() {
@@ -145,7 +145,7 @@ func (e *evaluation) probe(names []string, pattern string) {
 		return
 	}
 	for _, n := range names {
-		if y, ok := e.k.find(n, btfenc.KindFunc); ok {
+		if y, ok := e.k.find(n, btf.KindFunc); ok {
 			e.inModule("function "+n, y, true)
 			return
 		}
@@ -160,7 +160,7 @@ const noType = "no candidate"
 const notThere = "not in the kernel's BTF"
 
 // function judges what attaches to functions by their BTF.
-func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
+func (e *evaluation) function(to string, names []string, s *bpfobj.Section) {
 	if len(names) == 0 {
 		return
 	}
@@ -178,7 +178,7 @@ func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 	y := found[0]
 	e.ebpfGoFinds(f, module, found)
 	e.inModule(f.Subject, y, false)
-	if s.Kind != bpfprog.AttachIter && y.module == "" && e.k.knowsSymbols() && e.k.known.symbols[names[0]].text == 0 {
+	if s.Kind != bpfobj.AttachIter && y.module == "" && e.k.knowsSymbols() && e.k.known.symbols[names[0]].text == 0 {
 		f.Status, f.Reason = e.k.notSymbol(names[0])
 		e.add(f)
 		return
@@ -191,15 +191,15 @@ func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 	if f.Status, f.Reason = e.hook.prototype(e.k); f.Status != OK {
 		e.add(f)
 	}
-	if s.Kind == bpfprog.AttachLSM {
+	if s.Kind == bpfobj.AttachLSM {
 		e.disabledHook(to)
 		if maySleep(s) {
 			e.sleepless(to)
 		}
-	} else if s.Kind != bpfprog.AttachIter && maySleep(s) {
+	} else if s.Kind != bpfobj.AttachIter && maySleep(s) {
 		e.sleeplessFunction(to)
 	}
-	if s.Kind == bpfprog.AttachModRet && !strings.HasPrefix(names[0], "security_") {
+	if s.Kind == bpfobj.AttachModRet && !strings.HasPrefix(names[0], "security_") {
 		f.Status, f.Reason = MayFail, "fmod_ret is only for functions that are made for error injection, which BTF does not tell"
 		e.add(f)
 	}
@@ -213,7 +213,7 @@ func (k *inventory) functions(name, module string) (l []symbol) {
 	}
 	for _, y := range k.symbols[i] {
 		t := y.typ()
-		if t.Kind() == btfenc.KindFunc && InModule(y.module, module) {
+		if t.Kind() == btf.KindFunc && InModule(y.module, module) {
 			l = append(l, y)
 		}
 	}
@@ -249,7 +249,7 @@ var trampolines = map[string]release{"arm64": linux(6, 0), "s390x": linux(6, 3),
 
 // trampoline judges whether the machine's kernels can attach to functions,
 // which BTF does not tell.
-func (e *evaluation) trampoline(s *bpfprog.Section) {
+func (e *evaluation) trampoline(s *bpfobj.Section) {
 	since, ok := trampolines[e.k.arch]
 	if !ok || since > 0 && !e.k.before(since) {
 		return
@@ -264,26 +264,26 @@ func (e *evaluation) trampoline(s *bpfprog.Section) {
 // tracepoint judges tracepoints: those with BTF have a typedef each. System
 // calls' events of the tracepoint file system have none, and old kernels have
 // none at all.
-func (e *evaluation) tracepoint(to string, s *bpfprog.Section) {
+func (e *evaluation) tracepoint(to string, s *bpfobj.Section) {
 	name := path.Base(to)
-	y, ok := e.k.find("btf_trace_"+name, btfenc.KindTypedef)
+	y, ok := e.k.find("btf_trace_"+name, btf.KindTypedef)
 	f := Finding{Status: MayFail, Topic: TopicTarget, Subject: "tracepoint " + name, Reason: "not in the kernel's BTF; it may be in a module"}
-	_, any := e.k.find(anyTracepoint, btfenc.KindTypedef)
-	record, hasRecord := e.k.find("trace_event_raw_"+name, btfenc.KindStruct)
-	if s.Kind == bpfprog.AttachTP && hasRecord {
+	_, any := e.k.find(anyTracepoint, btf.KindTypedef)
+	record, hasRecord := e.k.find("trace_event_raw_"+name, btf.KindStruct)
+	if s.Kind == bpfobj.AttachTP && hasRecord {
 		e.given = recordSize(record)
 	}
 	switch {
 	case ok:
-		e.inModule("tracepoint "+name, y, s.Kind != bpfprog.AttachBTFTP)
-		if s.Kind != bpfprog.AttachTP {
+		e.inModule("tracepoint "+name, y, s.Kind != bpfobj.AttachBTFTP)
+		if s.Kind != bpfobj.AttachTP {
 			e.traced(name, y, s)
 		}
 		return
-	case s.Kind == bpfprog.AttachTP && strings.HasPrefix(to, "syscalls/"):
+	case s.Kind == bpfobj.AttachTP && strings.HasPrefix(to, "syscalls/"):
 		e.syscallEvent(systemCall(to))
 		return
-	case s.Kind == bpfprog.AttachBTFTP:
+	case s.Kind == bpfobj.AttachBTFTP:
 		f.Status, f.Reason = Fails, notThere
 	case !any:
 		if hasRecord {
@@ -291,7 +291,7 @@ func (e *evaluation) tracepoint(to string, s *bpfprog.Section) {
 		}
 		f.Status, f.Reason = Unknown, "the kernel's BTF lists no tracepoints"
 	}
-	f.Attach = s.Kind != bpfprog.AttachBTFTP
+	f.Attach = s.Kind != bpfobj.AttachBTFTP
 	e.add(f)
 }
 
@@ -331,16 +331,16 @@ func (e *evaluation) inModule(subject string, y symbol, attach bool) {
 }
 
 // traced finds what a tracepoint with BTF gives to programs.
-func (e *evaluation) traced(name string, y symbol, s *bpfprog.Section) {
+func (e *evaluation) traced(name string, y symbol, s *bpfobj.Section) {
 	t := y.typ()
 	p, ok := y.view.SkipMods(t.Ref())
-	if !ok || p.Kind() != btfenc.KindPtr {
+	if !ok || p.Kind() != btf.KindPtr {
 		return
 	}
 	h := newHook(name, y.view, p.Ref(), s)
 	switch {
 	case h == nil:
-	case s.Kind == bpfprog.AttachBTFTP:
+	case s.Kind == bpfobj.AttachBTFTP:
 		e.hook = h
 	default:
 		e.given = 8 * int64(h.proto.Vlen()-min(1, h.proto.Vlen()))
@@ -384,13 +384,13 @@ func (e *evaluation) external() (notes []Finding) {
 			note(e.pr.Section, "is taken for "+s.Prefix+" by ebpf-go; libbpf does not know the name, so a loader that uses it has to set the type of program")
 		}
 		switch s.Kind {
-		case bpfprog.AttachFunc, bpfprog.AttachModRet, bpfprog.AttachLSM, bpfprog.AttachBTFTP, bpfprog.AttachIter, bpfprog.AttachOps:
+		case bpfobj.AttachFunc, bpfobj.AttachModRet, bpfobj.AttachLSM, bpfobj.AttachBTFTP, bpfobj.AttachIter, bpfobj.AttachOps:
 			note(s.Prefix, "needs the running kernel's own BTF, whatever is shipped")
 		}
 	}
 	seen := make(map[string]bool)
 	e.eachUse(func(u *use) {
-		if x := e.o.extern(u.in); x != nil && x.Kind == bpfprog.ExternKsym && x.Type != 0 && !seen[x.Name] {
+		if x := e.o.extern(u.in); x != nil && x.Kind == bpfobj.ExternKsym && x.Type != 0 && !seen[x.Name] {
 			seen[x.Name] = true
 			note(x.Name, "is "+lookedUp)
 		}

@@ -2,7 +2,7 @@
 
 package check
 
-import "github.com/btfgen/btfgen/internal/bpfprog"
+import "github.com/btfgen/btfgen/internal/bpfobj"
 
 // callees are the functions that one calls.
 type callees struct {
@@ -11,7 +11,7 @@ type callees struct {
 }
 
 // findCallees returns those of each function.
-func findCallees(o *bpfprog.Object) []callees {
+func findCallees(o *bpfobj.Object) []callees {
 	const (
 		deepest = 8
 		busy    = deepest + 1 // while its callees are looked at: it calls itself

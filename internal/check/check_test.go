@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // runOn checks objects of testdata/bpf, without their suffix .o, on

@@ -10,8 +10,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/jsonfile"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/output/jsonfile"
 )
 
 // Change is a program or object whose verdict on a kernel differs from an older report's.

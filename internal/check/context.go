@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/logtext"
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 // hook is a function or tracepoint of the kernel with BTF, as the verifier shows it
@@ -18,17 +17,17 @@ import (
 // them where the program runs after it.
 type hook struct {
 	name   string
-	view   *rawbtf.BTF
-	proto  rawbtf.Type // a FUNC_PROTO
-	first  int         // parameters that programs do not see: the void *__data of a tracepoint
+	view   *btf.BTF
+	proto  btf.Type // a FUNC_PROTO
+	first  int      // parameters that programs do not see: the void *__data of a tracepoint
 	result bool
-	sec    *bpfprog.Section
+	sec    *bpfobj.Section
 }
 
 // newHook returns nil where id is no FUNC_PROTO.
-func newHook(name string, view *rawbtf.BTF, id btfenc.TypeID, s *bpfprog.Section) *hook {
+func newHook(name string, view *btf.BTF, id btf.TypeID, s *bpfobj.Section) *hook {
 	h := &hook{name: name, view: view, proto: view.Type(id), sec: s}
-	if h.proto.Kind() != btfenc.KindFuncProto {
+	if h.proto.Kind() != btf.KindFuncProto {
 		return nil
 	}
 	switch s.Type {
@@ -65,7 +64,7 @@ func (h *hook) prototype(k *inventory) (Status, string) {
 		if why := h.carries(id, false); why != "" {
 			return Fails, fmt.Sprintf("has %s as argument %d", why, i+1)
 		}
-		if t, _ := h.view.SkipMods(id); t.Kind() == btfenc.KindStruct && worst == OK {
+		if t, _ := h.view.SkipMods(id); t.Kind() == btf.KindStruct && worst == OK {
 			worst, reason = k.refused(linux(6, 1), fmt.Sprintf("has a struct as argument %d, with which no program can be attached", i+1))
 		}
 	}
@@ -74,12 +73,12 @@ func (h *hook) prototype(k *inventory) (Status, string) {
 
 // carries says what a type is that no argument, or no result, may have; "" for
 // one that it may.
-func (h *hook) carries(id btfenc.TypeID, result bool) string {
+func (h *hook) carries(id btf.TypeID, result bool) string {
 	t, _ := h.view.SkipMods(id)
 	switch k := t.Kind(); {
-	case k == btfenc.KindInt, k.IsAnyEnum(), k == btfenc.KindPtr, k == btfenc.KindVoid && result:
+	case k == btf.KindInt, k.IsAnyEnum(), k == btf.KindPtr, k == btf.KindVoid && result:
 		return ""
-	case k == btfenc.KindStruct && !result && t.Size() <= 16:
+	case k == btf.KindStruct && !result && t.Size() <= 16:
 		return ""
 	}
 	return h.text(id)
@@ -93,7 +92,7 @@ type slot struct {
 	status Status // OK where they can be read
 	reason string
 	ptr    bool
-	to     rawbtf.Type // the struct or union that they point to; void for what is a number to the verifier
+	to     btf.Type // the struct or union that they point to; void for what is a number to the verifier
 }
 
 // slot judges the 8 bytes at a place in the context.
@@ -105,16 +104,16 @@ func (h *hook) slot(k *inventory, n int) slot {
 	case n < p:
 		id = h.proto.Param(uint32(h.first + n)).Type
 	case n > p || !h.result:
-		return slot{status: Fails, reason: fmt.Sprintf("%s has only %s", h.name, logtext.Plural(p, "argument"))}
+		return slot{status: Fails, reason: fmt.Sprintf("%s has only %s", h.name, words.Plural(p, "argument"))}
 	}
 	t, _ := h.view.SkipMods(id)
-	s := slot{ptr: t.Kind() == btfenc.KindPtr}
-	isInt := t.Kind() == btfenc.KindInt && t.Size() <= 8
+	s := slot{ptr: t.Kind() == btf.KindPtr}
+	isInt := t.Kind() == btf.KindInt && t.Size() <= 8
 	switch {
 	case n == h.params() && h.sec.Type == "BPF_MODIFY_RETURN" && !isInt:
 		s.status, s.reason = Fails, h.name+" does not return a number"
 	case isInt, t.Kind().IsAnyEnum():
-	case t.Kind() == btfenc.KindStruct && n < h.params():
+	case t.Kind() == btf.KindStruct && n < h.params():
 		s.status, s.reason = k.refused(linux(6, 1), "no argument can be a struct")
 	case !s.ptr:
 		s.status, s.reason = Fails, "it is "+h.text(id)+", neither a number nor a pointer"
@@ -135,27 +134,27 @@ func (h *hook) wide(n int) bool {
 	return false
 }
 
-func (h *hook) text(id btfenc.TypeID) string {
+func (h *hook) text(id btf.TypeID) string {
 	w := cWriter{h.view, maxTypes}
 	return w.name(id, 0)
 }
 
 // pointer judges a pointer by what it points to.
-func (s *slot) pointer(k *inventory, h *hook, t rawbtf.Type) {
+func (s *slot) pointer(k *inventory, h *hook, t btf.Type) {
 	to, _ := h.view.SkipMods(t.Ref())
 	what := "it is " + h.text(t.ID)
 	switch kind := to.Kind(); {
 	case kind.IsComposite():
 		s.to = to
-	case t.Ref() == 0, h.sec.Kind == bpfprog.AttachIter: // whose pointers are declared apart (ctx_arg_info)
-	case kind == btfenc.KindVoid:
+	case t.Ref() == 0, h.sec.Kind == bpfobj.AttachIter: // whose pointers are declared apart (ctx_arg_info)
+	case kind == btf.KindVoid:
 		// "bpf: Allow access to const void pointer arguments in tracing programs",
 		// which is in updates of older kernels too.
 		if s.status, s.reason = k.refused(linux(6, 16), what+", which programs cannot read"); s.status == Fails {
 			s.status = MayFail
 		}
-	case kind == btfenc.KindInt && to.Size() == 1:
-	case kind == btfenc.KindInt:
+	case kind == btf.KindInt && to.Size() == 1:
+	case kind == btf.KindInt:
 		s.status, s.reason = k.refused(linux(5, 17), what+", which programs cannot read")
 	default:
 		// "bpf: Support new pointer param types via SCALAR_VALUE for trampolines"; that
@@ -198,7 +197,7 @@ func (h *hook) read(k *inventory, off int64, size int, write bool) (f Finding) {
 // kernel/trace/bpf_trace.c, which programs of LSM do not pass, and the beginning of
 // btf_ctx_access).
 func (h *hook) whole(off int64, write bool) (Status, string) {
-	lsm := h.sec.Kind == bpfprog.AttachLSM
+	lsm := h.sec.Kind == bpfobj.AttachLSM
 	switch {
 	case write && lsm:
 		return OK, ""
@@ -213,10 +212,10 @@ func (h *hook) whole(off int64, write bool) (Status, string) {
 }
 
 // through judges a read through an argument.
-func (h *hook) through(p *pairing, a *bpfprog.Access, off int64, size int) (f Finding) {
+func (h *hook) through(p *pairing, a *bpfobj.Access, off int64, size int) (f Finding) {
 	n := a.Arg
 	s := h.slot(p.k, n)
-	if s.status != OK || h.sec.Kind == bpfprog.AttachIter || h.wide(n) {
+	if s.status != OK || h.sec.Kind == bpfobj.AttachIter || h.wide(n) {
 		return f // judged where it is read, or not at all
 	}
 	f = Finding{Status: Fails, Subject: h.argument(n)}
@@ -232,8 +231,8 @@ func (h *hook) through(p *pairing, a *bpfprog.Access, off int64, size int) (f Fi
 }
 
 // result judges a read of a struct of which a helper returned the address.
-func (p *pairing) result(a *bpfprog.Access, off int64, size int) (f Finding) {
-	if y, ok := p.k.find(a.Struct, btfenc.KindStruct); ok && y.module == "" {
+func (p *pairing) result(a *bpfobj.Access, off int64, size int) (f Finding) {
+	if y, ok := p.k.find(a.Struct, btf.KindStruct); ok && y.module == "" {
 		f.Subject = "struct " + a.Struct
 		f.Status, f.Reason = p.member(y.typ(), a, off, size)
 	}
@@ -241,12 +240,12 @@ func (p *pairing) result(a *bpfprog.Access, off int64, size int) (f Finding) {
 }
 
 // member judges a read of a struct of the kernel (btf_struct_walk in kernel/bpf/btf.c). A size of 0 is not known.
-func (p *pairing) member(t rawbtf.Type, a *bpfprog.Access, off int64, size int) (Status, string) {
+func (p *pairing) member(t btf.Type, a *bpfobj.Access, off int64, size int) (Status, string) {
 	if off < 0 || off+int64(max(size, 1)) > int64(t.Size()) && !openEnded(&t) {
 		return Fails, fmt.Sprintf("offset %d is not in %s, to which it points", off, prototype(t.BTF(), t.ID))
 	}
 	if name := p.partOf(t, off, int64(size)); name != "" {
-		return Fails, fmt.Sprintf("reading %s at offset %d takes only a part of %s, a pointer", logtext.Plural(size, "byte"), off, name)
+		return Fails, fmt.Sprintf("reading %s at offset %d takes only a part of %s, a pointer", words.Plural(size, "byte"), off, name)
 	}
 	if a.Given {
 		return p.k.given()
@@ -255,7 +254,7 @@ func (p *pairing) member(t rawbtf.Type, a *bpfprog.Access, off int64, size int) 
 }
 
 // partOf names the member of which a read has a part only, though it is a pointer; "" for none.
-func (p *pairing) partOf(t rawbtf.Type, off, size int64) string {
+func (p *pairing) partOf(t btf.Type, off, size int64) string {
 	b := t.BTF()
 	for i := uint32(0); i < t.Vlen() && size > 0 && p.looks < limits.ReadLooks; {
 		m := t.Member(i)
@@ -275,7 +274,7 @@ func (p *pairing) partOf(t rawbtf.Type, off, size int64) string {
 			continue
 		}
 		e, _ := b.SkipMods(m.Type)
-		for e.Kind() == btfenc.KindArray { // it has an end, as it has a size
+		for e.Kind() == btf.KindArray { // it has an end, as it has a size
 			e, _ = b.SkipMods(e.Array().Elem)
 		}
 		if n, err = b.SizeOf(e.ID); err != nil || n == 0 {
@@ -285,7 +284,7 @@ func (p *pairing) partOf(t rawbtf.Type, off, size int64) string {
 		switch {
 		case e.Kind().IsComposite():
 			t, i = e, 0
-		case e.Kind() == btfenc.KindPtr && (off != 0 || size != int64(n)):
+		case e.Kind() == btf.KindPtr && (off != 0 || size != int64(n)):
 			return string(b.Name(m.NameOff))
 		default:
 			return ""
@@ -295,39 +294,39 @@ func (p *pairing) partOf(t rawbtf.Type, off, size int64) string {
 }
 
 // openEnded reports whether a struct ends with an array of no length.
-func openEnded(t *rawbtf.Type) bool {
+func openEnded(t *btf.Type) bool {
 	n := t.Vlen()
 	if n == 0 {
 		return false
 	}
 	last, ok := t.BTF().SkipMods(t.Member(n - 1).Type)
-	return !ok || last.Kind() == btfenc.KindArray && last.Array().Nelems == 0 || last.Kind().IsComposite()
+	return !ok || last.Kind() == btf.KindArray && last.Array().Nelems == 0 || last.Kind().IsComposite()
 }
 
 // givesContext reports whether what programs of a kind read of their context is judged. Of
 // others it is only whether they read it where it is.
-func givesContext(kind bpfprog.AttachKind) bool {
+func givesContext(kind bpfobj.AttachKind) bool {
 	switch kind {
-	case bpfprog.AttachFunc, bpfprog.AttachModRet, bpfprog.AttachBTFTP, bpfprog.AttachLSM, bpfprog.AttachIter, bpfprog.AttachRawTP, bpfprog.AttachTP:
+	case bpfobj.AttachFunc, bpfobj.AttachModRet, bpfobj.AttachBTFTP, bpfobj.AttachLSM, bpfobj.AttachIter, bpfobj.AttachRawTP, bpfobj.AttachTP:
 		return true
 	}
 	return false
 }
 
 // contextAccesses returns what is judged of the accesses of a program to its context, and to what helpers return.
-func contextAccesses(o *bpfprog.Object, pr *bpfprog.Program, steps *limits.Meter) []bpfprog.Access {
+func contextAccesses(o *bpfobj.Object, pr *bpfobj.Program, steps *limits.Meter) []bpfobj.Access {
 	s := pr.Attach
-	known := s != nil && s.Kind != bpfprog.AttachOps && s.Kind != bpfprog.AttachExt
+	known := s != nil && s.Kind != bpfobj.AttachOps && s.Kind != bpfobj.AttachExt
 	l := o.Accesses(pr, steps)
 	if known && givesContext(s.Kind) {
 		return l
 	}
-	return slices.DeleteFunc(l, func(a bpfprog.Access) bool { return a.Struct == "" && (!known || !a.Moved && !a.Computed) })
+	return slices.DeleteFunc(l, func(a bpfobj.Access) bool { return a.Struct == "" && (!known || !a.Moved && !a.Computed) })
 }
 
 // moved judges an access through an address of the context to which something was added
 // (check_ptr_off_reg in kernel/bpf/verifier.c).
-func (k *inventory) moved(s *bpfprog.Section) (Status, string) {
+func (k *inventory) moved(s *bpfobj.Section) (Status, string) {
 	const what = "it is read through an address to which something was added, which the verifier refuses"
 	switch s.ProgType {
 	case "KPROBE", "TRACEPOINT", "RAW_TRACEPOINT", "RAW_TRACEPOINT_WRITABLE", "TRACING", "LSM", "SYSCALL", "NETFILTER", "CGROUP_DEVICE":
@@ -397,18 +396,18 @@ func (e *evaluation) accesses(n int) (l []absence) {
 // (raw_tp_prog_is_valid_access and tp_prog_is_valid_access in
 // kernel/trace/bpf_trace.c, alike since Linux 4.17). What the record of a
 // tracepoint has is looked at when the program is attached to it.
-func (e *evaluation) plain(a *bpfprog.Access, off int64, size int) (f Finding) {
+func (e *evaluation) plain(a *bpfobj.Access, off int64, size int) (f Finding) {
 	s := e.pr.Attach
-	if a.Arg >= 0 || s.Kind != bpfprog.AttachRawTP && s.Kind != bpfprog.AttachTP {
+	if a.Arg >= 0 || s.Kind != bpfobj.AttachRawTP && s.Kind != bpfobj.AttachTP {
 		return f
 	}
 	const args, most = 8 * 12, 8192 // PERF_MAX_TRACE_SIZE is 2048 in older kernels
 	first, end := int64(0), int64(args)
-	if s.Kind == bpfprog.AttachTP {
+	if s.Kind == bpfobj.AttachTP {
 		first, end = 8, most
 	}
 	f = Finding{Status: Fails, Subject: "arguments of " + s.Target(e.pr.Section)}
-	if s.Kind == bpfprog.AttachTP {
+	if s.Kind == bpfobj.AttachTP {
 		f.Subject = "record of " + s.Target(e.pr.Section)
 	}
 	switch {

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -119,7 +118,7 @@ func TestAddresses(t *testing.T) {
 
 // TestPartOf has a table of reads of a struct, by what btf_struct_walk in kernel/bpf/btf.c makes of them.
 func TestPartOf(t *testing.T) {
-	view, err := rawbtf.New(testbtf.Types(t, binary.LittleEndian, `
+	view, err := btf.New(testbtf.Types(t, binary.LittleEndian, `
 		struct node 16: next *node 0, prev *node 8
 		typedef link node
 		typedef ref *outer
@@ -129,14 +128,14 @@ func TestPartOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	find := func(name string) rawbtf.Type {
+	find := func(name string) btf.Type {
 		for id := range view.Named {
-			if typ := view.Type(id); string(typ.Name()) == name && typ.Kind() == btfenc.KindStruct {
+			if typ := view.Type(id); string(typ.Name()) == name && typ.Kind() == btf.KindStruct {
 				return typ
 			}
 		}
 		t.Fatal("no", name)
-		return rawbtf.Type{}
+		return btf.Type{}
 	}
 	outer := find("outer")
 	for _, tt := range []struct {

@@ -6,45 +6,44 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btf"
 )
 
 // prototype writes a type as in C, functions without names of parameters.
-func prototype(b *rawbtf.BTF, id btfenc.TypeID) string {
+func prototype(b *btf.BTF, id btf.TypeID) string {
 	w := cWriter{b, maxTypes}
 	return w.name(id, 0)
 }
 
 // cWriter writes types as in C, maxTypes of them.
 type cWriter struct {
-	b    *rawbtf.BTF
+	b    *btf.BTF
 	left int
 }
 
 const maxTypes = 200
 
-func (w *cWriter) name(id btfenc.TypeID, depth int) string {
+func (w *cWriter) name(id btf.TypeID, depth int) string {
 	t := w.b.Type(id)
 	if w.left--; w.left < 0 || depth > 8 {
 		return "…"
 	}
 	switch k := t.Kind(); {
-	case k == btfenc.KindVoid:
+	case k == btf.KindVoid:
 		return "void"
-	case k == btfenc.KindPtr:
+	case k == btf.KindPtr:
 		to := w.name(t.Ref(), depth+1)
 		if strings.HasSuffix(to, "*") {
 			return to + "*"
 		}
 		return to + " *"
-	case k == btfenc.KindConst:
+	case k == btf.KindConst:
 		return "const " + w.name(t.Ref(), depth+1)
 	case k.IsMod():
 		return w.name(t.Ref(), depth+1)
-	case k.IsComposite() || k.IsAnyEnum() || k == btfenc.KindFwd:
+	case k.IsComposite() || k.IsAnyEnum() || k == btf.KindFwd:
 		word := "struct "
-		if k == btfenc.KindUnion || k == btfenc.KindFwd && t.KindFlag() {
+		if k == btf.KindUnion || k == btf.KindFwd && t.KindFlag() {
 			word = "union "
 		} else if k.IsAnyEnum() {
 			word = "enum "
@@ -53,9 +52,9 @@ func (w *cWriter) name(id btfenc.TypeID, depth int) string {
 			return word + "{…}"
 		}
 		return word + string(t.Name())
-	case k == btfenc.KindArray:
+	case k == btf.KindArray:
 		return fmt.Sprintf("%s[%d]", w.name(t.Array().Elem, depth+1), t.Array().Nelems)
-	case k == btfenc.KindFuncProto:
+	case k == btf.KindFuncProto:
 		var l []string
 		for i := range min(t.Vlen(), maxTypes) {
 			if p := t.Param(i); p.Type == 0 {

@@ -46,5 +46,5 @@
 // instructions came (groups), and helpers and types (came). A kernel's configuration, and which functions kprobes
 // may have beyond those in BTF, is known where its source has that (knowledge);
 // where it decides and is not known, the verdict is [MayFail]. How an object is read is
-// package bpfprog's business, how a relocation is decided package engine's.
+// package bpfobj's business, how a relocation is decided package core's.
 package check

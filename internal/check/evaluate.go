@@ -10,15 +10,15 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/interp"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // evaluation is one program on one kernel.
 type evaluation struct {
 	*pairing
-	pr     *bpfprog.Program
+	pr     *bpfobj.Program
 	out    []Finding
 	hook   *hook            // nil where the program is not attached by BTF, or what to is not known
 	given  int64            // bytes of the context of a tracepoint, 0 where that is not known
@@ -30,7 +30,7 @@ type evaluation struct {
 
 // absence is an instruction that the verifier refuses if it reaches it.
 type absence struct {
-	at    bpfprog.Site
+	at    bpfobj.Site
 	f     Finding
 	moved bool // only if it reaches it with a context that is not where it was
 }
@@ -164,7 +164,7 @@ func (e *evaluation) explore(ctx context.Context) *interp.Result {
 		Features: e.k.features,
 		Record:   e.loader.value,
 		Ksym:     e.ksym,
-		Kconfig:  func(x *bpfprog.Extern) interp.Number { return e.k.kconfig(e.o, x) },
+		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, x) },
 		Settable: e.settable,
 		Units:    sharedUnits{e.pairing},
 	})
@@ -172,7 +172,7 @@ func (e *evaluation) explore(ctx context.Context) *interp.Result {
 
 // collect finds the instructions of a function that must not be reached.
 func (e *evaluation) collect(fn int) {
-	gone := make(map[bpfprog.Site]bool) // made invalid
+	gone := make(map[bpfobj.Site]bool) // made invalid
 	for _, n := range e.o.recordsOf[fn] {
 		r := int(n)
 		poisoned, refused, reason := e.loader.outcome(r)
@@ -200,7 +200,7 @@ func (e *evaluation) collect(fn int) {
 		switch {
 		case u.in.IsHelper():
 			e.helper(u)
-		case u.in.Op == bpfprog.OpCall:
+		case u.in.Op == bpfobj.OpCall:
 			e.kfunc(u)
 		case u.newer != nil && !gone[u.at]:
 			e.instruction(u)
@@ -213,7 +213,7 @@ func (e *evaluation) mustNotReach(u *use, t Topic, subject, reason string) {
 	e.absent = append(e.absent, absence{at: u.at, f: Finding{Status: Fails, Topic: t, Subject: subject, Reason: reason, Source: e.o.Source(u.at)}})
 }
 
-func isAttachCookie(in *bpfprog.Insn) bool {
+func isAttachCookie(in *bpfobj.Insn) bool {
 	return in.IsHelper() && asm.BuiltinFunc(in.Imm) == asm.FnGetAttachCookie
 }
 
@@ -270,7 +270,7 @@ func (e *evaluation) judge(r *interp.Result, a absence) {
 }
 
 // guard says what keeps the verifier from an instruction.
-func (e *evaluation) guard(r *interp.Result, at bpfprog.Site) string {
+func (e *evaluation) guard(r *interp.Result, at bpfobj.Site) string {
 	g, ok := r.Guard(at)
 	if !ok {
 		return "nothing leads there"

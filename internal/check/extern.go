@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 )
 
 // strong judges what the loader looks for before it loads any program.
@@ -22,9 +21,9 @@ func (p *pairing) strong() (l []Finding) {
 	for i := range p.o.Externs {
 		x := &p.o.Externs[i]
 		switch {
-		case x.Kind == bpfprog.ExternUndeclared:
+		case x.Kind == bpfobj.ExternUndeclared:
 			l = append(l, Finding{Status: Unknown, Topic: TopicKsym, Subject: x.Name, Reason: "nothing says what it is"})
-		case x.Kind == bpfprog.ExternKconfig:
+		case x.Kind == bpfobj.ExternKconfig:
 			if status, why := p.k.settingFinding(p.o, x); status != OK {
 				add(Finding{Status: status, Topic: TopicKconfig, Subject: x.Name, Reason: why})
 			}
@@ -92,10 +91,10 @@ func (e *evaluation) variables() {
 	seen := make(map[string]bool)
 	e.eachUse(func(u *use) {
 		x := e.o.extern(u.in)
-		if x == nil || x.Kind != bpfprog.ExternKsym || x.Type == 0 || !e.hasKsym(x) || seen[x.Name] {
+		if x == nil || x.Kind != bpfobj.ExternKsym || x.Type == 0 || !e.hasKsym(x) || seen[x.Name] {
 			return
 		}
-		if v := e.o.BTF.Type(x.Type); v.Kind() != btfenc.KindVar {
+		if v := e.o.BTF.Type(x.Type); v.Kind() != btf.KindVar {
 			return
 		}
 		seen[x.Name] = true
@@ -104,13 +103,13 @@ func (e *evaluation) variables() {
 }
 
 // missing looks for a kfunc or a typed ksym, and says why it cannot be used.
-func (k *inventory) missing(o *Object, x *bpfprog.Extern) lack {
+func (k *inventory) missing(o *Object, x *bpfobj.Extern) lack {
 	local := o.BTF.Type(x.Type)
 	t, word := TopicKsym, "variable"
-	if local.Kind() == btfenc.KindFunc {
+	if local.Kind() == btf.KindFunc {
 		t, word = TopicKfunc, "function"
 	}
-	y, ok := k.find(rawbtf.Essential(x.Name), local.Kind())
+	y, ok := k.find(btf.Essential(x.Name), local.Kind())
 	if !ok {
 		if k.funcs == 0 && t == TopicKfunc {
 			return lack{topic: t, why: "the kernel's BTF has no functions at all"}
@@ -118,7 +117,7 @@ func (k *inventory) missing(o *Object, x *bpfprog.Extern) lack {
 		return lack{topic: t, why: fmt.Sprintf("the kernel's BTF has no %s of this name", word)}
 	}
 	theirs := y.typ()
-	if !engine.Compatible(o.BTF, local.Ref(), y.view, theirs.Ref()) {
+	if !core.Compatible(o.BTF, local.Ref(), y.view, theirs.Ref()) {
 		return lack{topic: t, why: "the kernel has it as " + prototype(y.view, theirs.Ref())}
 	}
 	return lack{topic: t, needs: y.needs()}

@@ -3,8 +3,8 @@
 package check
 
 import (
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -22,7 +22,7 @@ const (
 
 // Externals tells what of an object has nothing to do with a shipped BTF, without a look at
 // its programs.
-func Externals(o *engine.Object) (l []External) {
+func Externals(o *core.Object) (l []External) {
 	r := records{o}
 	var ids, names []string
 	seen := make(map[string]bool)
@@ -36,7 +36,7 @@ func Externals(o *engine.Object) (l []External) {
 		}
 	}
 	if b := r.types(); b != nil {
-		names = bpfprog.TypedKsyms(b)
+		names = bpfobj.TypedKsyms(b)
 	}
 	for _, x := range []External{{names, lookedUp}, {ids, idOfLoader}} {
 		if len(x.Subjects) > 0 {

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/interp"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // maxFuzzed bounds the bytes of an object that FuzzParse reads: twice the largest
@@ -54,8 +54,8 @@ func execute(o *Object, i int) {
 	interp.Explore(context.Background(), o.Object, &o.Programs[i], &interp.Input{
 		Features: interp.Features{Rodata: true, Partial: true, StImm: true, Globals: true, LazyGlobals: i%2 == 0},
 		Record:   func(int) (uint64, bool) { return 0, false },
-		Ksym:     func(*bpfprog.Extern) interp.Number { return interp.Number{V: uint64(i) % 2} },
-		Kconfig:  func(*bpfprog.Extern) interp.Number { return interp.Number{Unknown: math.MaxUint64} },
+		Ksym:     func(*bpfobj.Extern) interp.Number { return interp.Number{V: uint64(i) % 2} },
+		Kconfig:  func(*bpfobj.Extern) interp.Number { return interp.Number{Unknown: math.MaxUint64} },
 		Settable: func(string) bool { return false },
 	})
 	e := evaluation{pairing: &pairing{o: o}, pr: &o.Programs[i]}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -312,12 +312,12 @@ func (r *axis) allCame(row *ObjectRow, lacks []Lack, good span) (all release) {
 // text is the headline in words.
 func (h *Headline) text(r *Report, row *ObjectRow) string {
 	var b strings.Builder
-	kernels := fmt.Sprintf("%d of %s", h.Works, logtext.Plural(h.Total, "kernel"))
+	kernels := fmt.Sprintf("%d of %s", h.Works, words.Plural(h.Total, "kernel"))
 	switch {
 	case h.Total == 0:
 		return "No kernel here is one that it is for."
 	case h.Works == 0 && h.Since == "":
-		fmt.Fprintf(&b, "None of %s", logtext.Plural(h.Total, "kernel"))
+		fmt.Fprintf(&b, "None of %s", words.Plural(h.Total, "kernel"))
 	case h.Since == "":
 		b.WriteString(kernels)
 	default:
@@ -403,7 +403,7 @@ func (h *Headline) why(b *strings.Builder, who string, newer bool) {
 		fmt.Fprintf(b, " %s do not allow %s.", who, some(forbid))
 	}
 	if n := len(values); n > 0 {
-		_, what, _ := strings.Cut(logtext.Plural(n, "return value"), " ")
+		_, what, _ := strings.Cut(words.Plural(n, "return value"), " ")
 		fmt.Fprintf(b, " %s do not allow the %s %s.", who, what, some(values))
 	}
 }

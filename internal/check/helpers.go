@@ -11,8 +11,8 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
 )
 
 // helperText says which helpers the programs of a type may call. What it is made
@@ -97,7 +97,7 @@ func readPermissions(text string) (permissions, error) {
 
 // of returns what programs of a section may call, nil where that is not known,
 // and what they are called.
-func (p permissions) of(s *bpfprog.Section) (map[int64]permission, string) {
+func (p permissions) of(s *bpfobj.Section) (map[int64]permission, string) {
 	if s == nil {
 		return nil, ""
 	}
@@ -118,13 +118,13 @@ func sleeps(id int64) bool {
 }
 
 // maySleep reports whether programs of a section are loaded as such that may sleep.
-func maySleep(s *bpfprog.Section) bool {
+func maySleep(s *bpfobj.Section) bool {
 	return s.ProgType == "SYSCALL" || strings.HasSuffix(s.Prefix, ".s")
 }
 
 // forbidden judges a call of a helper that the kernel has by the programs of a
 // section.
-func (k *inventory) forbidden(s *bpfprog.Section, id int64) (Status, string) {
+func (k *inventory) forbidden(s *bpfobj.Section, id int64) (Status, string) {
 	of, name := helperTable().of(s)
 	if of == nil || id < 1 || id > lastHelper || k.lacksHelper(id) {
 		return OK, ""
@@ -182,7 +182,7 @@ func (s *helperSet) meets(o *helperSet) bool {
 }
 
 // helpersOf returns the helpers that a program calls.
-func (o *Object) helpersOf(pr *bpfprog.Program) (s helperSet) {
+func (o *Object) helpersOf(pr *bpfobj.Program) (s helperSet) {
 	for _, fn := range pr.Funcs {
 		for i := range o.uses[fn] {
 			if in := o.uses[fn][i].in; in.IsHelper() {
@@ -195,7 +195,7 @@ func (o *Object) helpersOf(pr *bpfprog.Program) (s helperSet) {
 
 // forbids returns the helpers that programs of a section may not call, or perhaps
 // not.
-func (k *inventory) forbids(s *bpfprog.Section) *helperSet {
+func (k *inventory) forbids(s *bpfobj.Section) *helperSet {
 	set, ok := k.refuses[s]
 	if !ok {
 		set = new(helperSet)
@@ -205,7 +205,7 @@ func (k *inventory) forbids(s *bpfprog.Section) *helperSet {
 			}
 		}
 		if k.refuses == nil {
-			k.refuses = make(map[*bpfprog.Section]*helperSet)
+			k.refuses = make(map[*bpfobj.Section]*helperSet)
 		}
 		k.refuses[s] = set
 	}
@@ -221,10 +221,10 @@ func iteratedHelpers(over string) string { return "bpf_iter_" + over + "_get_fun
 // "bpf: Support bpf_(get|set)sockopt() in bpf unix iter". None of these functions allows anything else.
 func (e *evaluation) iterated(helper int64) bool {
 	s := e.pr.Attach
-	if fn := asm.BuiltinFunc(helper); s.Kind != bpfprog.AttachIter || fn != asm.FnGetsockopt && fn != asm.FnSetsockopt {
+	if fn := asm.BuiltinFunc(helper); s.Kind != bpfobj.AttachIter || fn != asm.FnGetsockopt && fn != asm.FnSetsockopt {
 		return false
 	}
-	_, ok := e.k.find(iteratedHelpers(s.Target(e.pr.Section)), btfenc.KindFunc)
+	_, ok := e.k.find(iteratedHelpers(s.Target(e.pr.Section)), btf.KindFunc)
 	return ok
 }
 

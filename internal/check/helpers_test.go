@@ -16,8 +16,8 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -60,18 +60,18 @@ var probes = []probe{
 	{"sk_lookup", ebpf.SkLookup, ebpf.AttachSkLookup, "", 0},
 	{"syscall", ebpf.Syscall, 0, "", 0},
 	{"netfilter", ebpf.Netfilter, ebpf.AttachNetfilter, "", 0},
-	{"tp_btf", ebpf.Tracing, ebpf.AttachTraceRawTp, "btf_trace_sched_switch", btfenc.KindTypedef},
-	{"fentry", ebpf.Tracing, ebpf.AttachTraceFEntry, "vfs_open", btfenc.KindFunc},
-	{"fentry.s", ebpf.Tracing, ebpf.AttachTraceFEntry, "__x64_sys_getpgid", btfenc.KindFunc},
-	{"fexit", ebpf.Tracing, ebpf.AttachTraceFExit, "vfs_open", btfenc.KindFunc},
-	{"fexit.s", ebpf.Tracing, ebpf.AttachTraceFExit, "__x64_sys_getpgid", btfenc.KindFunc},
-	{"fmod_ret", ebpf.Tracing, ebpf.AttachModifyReturn, "security_file_open", btfenc.KindFunc},
-	{"fmod_ret.s", ebpf.Tracing, ebpf.AttachModifyReturn, "security_file_open", btfenc.KindFunc},
-	{"iter", ebpf.Tracing, ebpf.AttachTraceIter, "bpf_iter_task", btfenc.KindFunc},
-	{"lsm", ebpf.LSM, ebpf.AttachLSMMac, "bpf_lsm_file_open", btfenc.KindFunc},
-	{"lsm.s", ebpf.LSM, ebpf.AttachLSMMac, "bpf_lsm_file_open", btfenc.KindFunc},
-	{"lsm_cgroup", ebpf.LSM, ebpf.AttachLSMCgroup, "bpf_lsm_socket_bind", btfenc.KindFunc},
-	{"lsm_cgroup", ebpf.LSM, ebpf.AttachLSMCgroup, "bpf_lsm_socket_post_create", btfenc.KindFunc},
+	{"tp_btf", ebpf.Tracing, ebpf.AttachTraceRawTp, "btf_trace_sched_switch", btf.KindTypedef},
+	{"fentry", ebpf.Tracing, ebpf.AttachTraceFEntry, "vfs_open", btf.KindFunc},
+	{"fentry.s", ebpf.Tracing, ebpf.AttachTraceFEntry, "__x64_sys_getpgid", btf.KindFunc},
+	{"fexit", ebpf.Tracing, ebpf.AttachTraceFExit, "vfs_open", btf.KindFunc},
+	{"fexit.s", ebpf.Tracing, ebpf.AttachTraceFExit, "__x64_sys_getpgid", btf.KindFunc},
+	{"fmod_ret", ebpf.Tracing, ebpf.AttachModifyReturn, "security_file_open", btf.KindFunc},
+	{"fmod_ret.s", ebpf.Tracing, ebpf.AttachModifyReturn, "security_file_open", btf.KindFunc},
+	{"iter", ebpf.Tracing, ebpf.AttachTraceIter, "bpf_iter_task", btf.KindFunc},
+	{"lsm", ebpf.LSM, ebpf.AttachLSMMac, "bpf_lsm_file_open", btf.KindFunc},
+	{"lsm.s", ebpf.LSM, ebpf.AttachLSMMac, "bpf_lsm_file_open", btf.KindFunc},
+	{"lsm_cgroup", ebpf.LSM, ebpf.AttachLSMCgroup, "bpf_lsm_socket_bind", btf.KindFunc},
+	{"lsm_cgroup", ebpf.LSM, ebpf.AttachLSMCgroup, "bpf_lsm_socket_post_create", btf.KindFunc},
 }
 
 // unprobed are what the kernels that were asked lack, or what depends on their
@@ -145,13 +145,13 @@ type probe struct {
 	kind    ebpf.ProgramType
 	attach  ebpf.AttachType
 	to      string
-	toKind  btfenc.Kind
+	toKind  btf.Kind
 }
 
 // loader returns what loads programs of the type, and their section; nil if the kernel has none, or they cannot be
 // loaded here.
-func (p *probe) loader(t *testing.T, k *inventory) (*bpfprog.Section, *loader) {
-	s := bpfprog.SectionOf(p.section)
+func (p *probe) loader(t *testing.T, k *inventory) (*bpfobj.Section, *loader) {
+	s := bpfobj.SectionOf(p.section)
 	if s == nil || k.lacks(enumProg, "BPF_PROG_TYPE_"+s.ProgType) {
 		return nil, nil
 	}
@@ -198,7 +198,7 @@ type loader struct {
 // load loads a program of one instruction, and returns the verifier's log.
 func (l *loader) load(in insn) (string, error) {
 	var code []byte
-	for _, in := range []insn{in, {Op: 0xb7, Imm: l.result}, {Op: bpfprog.OpExit}} {
+	for _, in := range []insn{in, {Op: 0xb7, Imm: l.result}, {Op: bpfobj.OpExit}} {
 		code = append(code, byte(in.Op), byte(in.Dst|in.Src<<4), 0, 0)
 		code = binary.LittleEndian.AppendUint32(code, uint32(in.Imm))
 	}
@@ -257,8 +257,8 @@ func TestHelperTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := make(map[string]bool)
-	for _, section := range bpfprog.Sections() {
-		s := bpfprog.SectionOf(section)
+	for _, section := range bpfobj.Sections() {
+		s := bpfobj.SectionOf(section)
 		of, name := p.of(s)
 		used[name] = true
 		switch s.ProgType {

@@ -13,18 +13,18 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/interp"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/raceflag"
-	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/internal/testlimit"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
 const absentHelper, presentHelper = 400, int64(asm.FnGetPrandomU32)
 
-func helperCall(n int64) insn { return insn{Op: bpfprog.OpCall, Imm: n} }
+func helperCall(n int64) insn { return insn{Op: bpfobj.OpCall, Imm: n} }
 
 // crowded has a stack of which every byte is known, paths on which they differ in
 // ever more places, and then a helper that is absent.
@@ -38,31 +38,31 @@ func crowded() (code []insn) {
 			insn{Op: asm.JSet.Op(asm.ImmSource), Dst: 0, Imm: 1, Off: 1},
 			insn{Op: asm.StoreImmOp(asm.Byte), Dst: asm.RFP, Off: int16(-8 - 8*i), Imm: 1})
 	}
-	return append(code, insn{Op: asm.JNE.Op(asm.ImmSource), Dst: asm.RFP, Off: 1}, helperCall(absentHelper), insn{Op: bpfprog.OpExit})
+	return append(code, insn{Op: asm.JNE.Op(asm.ImmSource), Dst: asm.RFP, Off: 1}, helperCall(absentHelper), insn{Op: bpfobj.OpExit})
 }
 
 // guarded is n instructions that nothing reaches, and absent helpers at the end
 // of them.
 func guarded(n, absent int) []insn {
 	return slices.Concat(
-		[]insn{{Op: asm.Mov.Op(asm.ImmSource), Dst: 6}, {Op: asm.JEq.Op(asm.ImmSource), Dst: 6, Off: 1}, {Op: bpfprog.OpGotol, Imm: 1}, {Op: bpfprog.OpGotol, Imm: int64(n + absent)}},
+		[]insn{{Op: asm.Mov.Op(asm.ImmSource), Dst: 6}, {Op: asm.JEq.Op(asm.ImmSource), Dst: 6, Off: 1}, {Op: bpfobj.OpGotol, Imm: 1}, {Op: bpfobj.OpGotol, Imm: int64(n + absent)}},
 		slices.Repeat([]insn{{Op: asm.Add.Op(asm.ImmSource), Dst: 6}}, n),
 		slices.Repeat([]insn{helperCall(absentHelper)}, absent),
-		[]insn{{Op: bpfprog.OpExit}})
+		[]insn{{Op: bpfobj.OpExit}})
 }
 
 // facts tests n variables of the kernel's configuration, each before a helper
 // that is absent.
-func facts(n int) (code []insn, externs []bpfprog.Extern) {
+func facts(n int) (code []insn, externs []bpfobj.Extern) {
 	for i := range n {
-		externs = append(externs, bpfprog.Extern{Name: fmt.Sprintf("LINUX_%d", i), Kind: bpfprog.ExternKconfig, Weak: true, Size: 8})
+		externs = append(externs, bpfobj.Extern{Name: fmt.Sprintf("LINUX_%d", i), Kind: bpfobj.ExternKconfig, Weak: true, Size: 8})
 		code = append(code,
-			insn{Op: bpfprog.OpLdImm64, Dst: 1, Ref: bpfprog.Ref{Kind: bpfprog.RefExtern, N: int32(i)}}, insn{},
+			insn{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.Ref{Kind: bpfobj.RefExtern, N: int32(i)}}, insn{},
 			insn{Op: asm.LoadMemOp(asm.DWord), Dst: 0, Src: 1},
 			insn{Op: asm.JNE.Op(asm.ImmSource), Dst: 0, Imm: 1, Off: 1},
 			helperCall(absentHelper+int64(i)))
 	}
-	return append(code, insn{Op: bpfprog.OpExit}), externs
+	return append(code, insn{Op: bpfobj.OpExit}), externs
 }
 
 // differing calls n helpers that are all absent, each another one.
@@ -70,15 +70,15 @@ func differing(n int) (code []insn) {
 	for i := range n {
 		code = append(code, helperCall(absentHelper+int64(i)))
 	}
-	return append(code, insn{Op: bpfprog.OpExit})
+	return append(code, insn{Op: bpfobj.OpExit})
 }
 
 // objectOf is an object of n programs that have the same code.
-func objectOf(t *testing.T, n int, code []insn, externs ...bpfprog.Extern) *Object {
-	o := &bpfprog.Object{Externs: externs}
+func objectOf(t *testing.T, n int, code []insn, externs ...bpfobj.Extern) *Object {
+	o := &bpfobj.Object{Externs: externs}
 	for i := range n {
-		o.Funcs = append(o.Funcs, bpfprog.Function{Name: fmt.Sprint("p", i), Insns: code})
-		o.Programs = append(o.Programs, bpfprog.Program{Fn: i, Funcs: []int{i}})
+		o.Funcs = append(o.Funcs, bpfobj.Function{Name: fmt.Sprint("p", i), Insns: code})
+		o.Programs = append(o.Programs, bpfobj.Program{Fn: i, Funcs: []int{i}})
 	}
 	return newObject("hostile", o, noRecords(t))
 }
@@ -86,10 +86,10 @@ func objectOf(t *testing.T, n int, code []insn, externs ...bpfprog.Extern) *Obje
 // TestHostileAccesses wants what all programs of an object read of their context
 // to be looked for within one limit, and not after the context of the run has ended.
 func TestHostileAccesses(t *testing.T) {
-	code := slices.Concat(slices.Repeat([]insn{{Op: asm.Add.Op(asm.ImmSource), Dst: 6}}, 1<<16), []insn{{Op: asm.LoadMemOp(asm.DWord), Dst: 0, Src: 1, Off: 8}, {Op: bpfprog.OpExit}})
+	code := slices.Concat(slices.Repeat([]insn{{Op: asm.Add.Op(asm.ImmSource), Dst: 6}}, 1<<16), []insn{{Op: asm.LoadMemOp(asm.DWord), Dst: 0, Src: 1, Off: 8}, {Op: bpfobj.OpExit}})
 	o := objectOf(t, 200, code)
 	for i := range o.Programs {
-		o.Programs[i].Attach = bpfprog.SectionOf("tp_btf/sched_switch")
+		o.Programs[i].Attach = bpfobj.SectionOf("tp_btf/sched_switch")
 	}
 	if err := o.follow(t.Context()); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
 // helperName is a helper's name in C.
@@ -37,7 +37,7 @@ func snake(s string) string {
 
 // lackedMaps returns those of the object that the kernel has no type for. What to
 // call the type is known only when all kernels are.
-func (p *pairing) lackedMaps() (lacked []*bpfprog.Map) {
+func (p *pairing) lackedMaps() (lacked []*bpfobj.Map) {
 	types := p.k.enums[enumMap]
 	for i := range p.o.Maps {
 		if m := &p.o.Maps[i]; types != nil && !hasValue(types, uint64(m.Type)) {
@@ -69,8 +69,8 @@ func (e *evaluation) interfaces() {
 }
 
 // links judges the types of links that attaching takes.
-func (e *evaluation) links(s *bpfprog.Section) {
-	if s.Kind == bpfprog.AttachOps {
+func (e *evaluation) links(s *bpfobj.Section) {
+	if s.Kind == bpfobj.AttachOps {
 		e.opsLinks()
 		return
 	}

@@ -10,10 +10,9 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/interp"
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -50,8 +49,8 @@ func (w *wanted) add(names ...string) {
 // symbol is a type of a kernel found by its name.
 type symbol struct {
 	module string // "" for vmlinux
-	view   *rawbtf.BTF
-	id     btfenc.TypeID
+	view   *btf.BTF
+	id     btf.TypeID
 }
 
 // needs says what has to be there for a symbol, "" for nothing.
@@ -62,7 +61,7 @@ func (y symbol) needs() string {
 	return needsOneOf(y.module)
 }
 
-func (y symbol) typ() rawbtf.Type { return y.view.Type(y.id) }
+func (y symbol) typ() btf.Type { return y.view.Type(y.id) }
 
 // inventory is what a kernel's BTF says about the things that are wanted.
 type inventory struct {
@@ -75,8 +74,8 @@ type inventory struct {
 	funcs    int
 	wrapper  bool // system calls are __x64_sys_*
 	features interp.Features
-	refuses  map[*bpfprog.Section]*helperSet // as far as somebody has asked; see forbids
-	version  interp.Number                   // LINUX_KERNEL_VERSION, V 0 where nothing tells
+	refuses  map[*bpfobj.Section]*helperSet // as far as somebody has asked; see forbids
+	version  interp.Number                  // LINUX_KERNEL_VERSION, V 0 where nothing tells
 	known    knowledge
 }
 
@@ -87,7 +86,7 @@ func inspect(ctx context.Context, t *target, w *wanted, key kernel.Key, arch str
 		arch = kernel.CanonicalArch(key.Arch)
 	}
 	k := &inventory{arch: arch, want: w, symbols: make([][]symbol, len(w.names)), matches: make([]int, len(w.patterns))}
-	t.types(func(module string, b *rawbtf.BTF) {
+	t.types(func(module string, b *btf.BTF) {
 		k.known.modules = k.known.modules || module != ""
 		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
 			if id%4096 == 0 && ctx.Err() != nil {
@@ -101,17 +100,17 @@ func inspect(ctx context.Context, t *target, w *wanted, key kernel.Key, arch str
 	return k
 }
 
-func (k *inventory) visit(module string, b *rawbtf.BTF, id btfenc.TypeID) {
+func (k *inventory) visit(module string, b *btf.BTF, id btf.TypeID) {
 	t := b.Type(id)
 	switch t.Kind() {
-	case btfenc.KindFunc:
+	case btf.KindFunc:
 		k.funcs++
 		for i, p := range k.want.patterns {
 			if ok, _ := path.Match(p, string(t.Name())); ok {
 				k.matches[i]++
 			}
 		}
-	case btfenc.KindEnum, btfenc.KindEnum64:
+	case btf.KindEnum, btf.KindEnum64:
 		if t.NameOff == 0 && k.enums[enumMapFlag] == nil && t.Vlen() > 0 && b.NameIs(t.Enumerator(0).NameOff, "BPF_F_NO_PREALLOC") {
 			k.enums[enumMapFlag] = enumValues(b, &t)
 		}
@@ -121,7 +120,7 @@ func (k *inventory) visit(module string, b *rawbtf.BTF, id btfenc.TypeID) {
 			}
 		}
 		return
-	case btfenc.KindVar, btfenc.KindTypedef, btfenc.KindStruct:
+	case btf.KindVar, btf.KindTypedef, btf.KindStruct:
 	default:
 		return
 	}
@@ -133,7 +132,7 @@ func (k *inventory) visit(module string, b *rawbtf.BTF, id btfenc.TypeID) {
 	}
 }
 
-func enumValues(b *rawbtf.BTF, t *rawbtf.Type) map[string]uint64 {
+func enumValues(b *btf.BTF, t *btf.Type) map[string]uint64 {
 	m := make(map[string]uint64, t.Vlen())
 	for i := range t.Vlen() {
 		e := t.Enumerator(i)
@@ -143,7 +142,7 @@ func enumValues(b *rawbtf.BTF, t *rawbtf.Type) map[string]uint64 {
 }
 
 // find returns the type of a kind with a name, vmlinux before modules.
-func (k *inventory) find(name string, kind btfenc.Kind) (symbol, bool) {
+func (k *inventory) find(name string, kind btf.Kind) (symbol, bool) {
 	i, ok := k.want.names[name]
 	if !ok {
 		return symbol{}, false
@@ -177,7 +176,7 @@ func (k *inventory) readFeatures() {
 	f.Narrow = has(enumMap, "BPF_MAP_TYPE_ARENA")
 	f.StImm = has(enumAttach, "BPF_NETFILTER")
 	f.Ranges = has(enumHelper, "BPF_FUNC_redirect_peer")
-	if y, ok := k.find("bpf_func_info_aux", btfenc.KindStruct); ok {
+	if y, ok := k.find("bpf_func_info_aux", btf.KindStruct); ok {
 		t := y.typ()
 		for i := range t.Vlen() {
 			m := t.Member(i)
@@ -187,7 +186,7 @@ func (k *inventory) readFeatures() {
 	}
 	f.Unequal = f.LazyGlobals
 	for _, n := range syscallNames("bpf", k.arch) {
-		if _, ok := k.find(n, btfenc.KindFunc); ok && strings.HasPrefix(n, "__") {
+		if _, ok := k.find(n, btf.KindFunc); ok && strings.HasPrefix(n, "__") {
 			k.wrapper = true
 		}
 	}

@@ -5,23 +5,23 @@ package check
 import (
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
 // groups says when the groups of instructions came, and what in a kernel's BTF
 // came with them: the opcodes themselves are macros, which BTF does not have.
-var groups = [bpfprog.NumGroups]struct {
+var groups = [bpfobj.NumGroups]struct {
 	since  release
 	enum   int
 	value  string
 	direct bool // the value is a part of the same feature: nobody takes one without the other
 }{
-	bpfprog.GroupJMP32:   {linux(5, 1), enumHelper, "BPF_FUNC_spin_lock", false},
-	bpfprog.GroupAtomics: {linux(5, 12), enumHelper, "BPF_FUNC_check_mtu", false},
-	bpfprog.GroupV4:      {linux(6, 6), enumAttach, "BPF_TRACE_UPROBE_MULTI", false},
-	bpfprog.GroupMayGoto: {linux(6, 9), enumCond, "BPF_MAY_GOTO", true},
-	bpfprog.GroupArena:   {linux(6, 9), enumMap, "BPF_MAP_TYPE_ARENA", true},
-	bpfprog.GroupAcqRel:  {linux(6, 15), enumField, "BPF_RES_SPIN_LOCK", false},
+	bpfobj.GroupJMP32:   {linux(5, 1), enumHelper, "BPF_FUNC_spin_lock", false},
+	bpfobj.GroupAtomics: {linux(5, 12), enumHelper, "BPF_FUNC_check_mtu", false},
+	bpfobj.GroupV4:      {linux(6, 6), enumAttach, "BPF_TRACE_UPROBE_MULTI", false},
+	bpfobj.GroupMayGoto: {linux(6, 9), enumCond, "BPF_MAY_GOTO", true},
+	bpfobj.GroupArena:   {linux(6, 9), enumMap, "BPF_MAP_TYPE_ARENA", true},
+	bpfobj.GroupAcqRel:  {linux(6, 15), enumField, "BPF_RES_SPIN_LOCK", false},
 }
 
 // presence is whether a kernel has something, as far as its BTF and its
@@ -37,7 +37,7 @@ const (
 )
 
 // knows reports whether the kernel's verifier knows a group of instructions.
-func (k *inventory) knows(g bpfprog.Group) presence {
+func (k *inventory) knows(g bpfobj.Group) presence {
 	i := &groups[g]
 	_, has := k.enums[i.enum][i.value]
 	told := k.enums[enumHelper] != nil && k.enums[enumMap] != nil && k.enums[enumAttach] != nil
@@ -66,11 +66,11 @@ func (e *evaluation) instruction(u *use) {
 	}
 	came := "came in Linux " + groups[n.Group].since.String()
 	f := Finding{Status: MayFail, Topic: TopicInsn, Subject: n.Name, Source: e.o.Source(u.at)}
-	if n.Group == bpfprog.GroupV4 {
+	if n.Group == bpfobj.GroupV4 {
 		f.Subject += " (cpu v4)"
 	}
 	switch {
-	case has == lacking && n.Name == bpfprog.Gotol && !e.k.before(linux(5, 15)):
+	case has == lacking && n.Name == bpfobj.Gotol && !e.k.before(linux(5, 15)):
 		f.Reason = "it " + came + ", and in updates of some older kernels, whose BTF does not show it"
 	case has == lacking:
 		f.Status, f.Reason = Fails, "the kernel's verifier does not know it; it "+came
@@ -81,7 +81,7 @@ func (e *evaluation) instruction(u *use) {
 	default:
 		f.Status, f.Reason = Unknown, "it "+came+"; neither the kernel's BTF nor its name tells the release"
 	}
-	if n.Static || n.Group == bpfprog.GroupAcqRel && e.k.knows(bpfprog.GroupAtomics) == lacking {
+	if n.Static || n.Group == bpfobj.GroupAcqRel && e.k.knows(bpfobj.GroupAtomics) == lacking {
 		e.addInsn(f)
 		return
 	}
@@ -92,7 +92,7 @@ func (e *evaluation) instruction(u *use) {
 // reached was seen to be refused by 7.2 and taken by 6.18; 7.1 was the first to look at the fields of
 // instructions before it follows the code ("bpf: Move checks for reserved fields out of the main pass").
 func (e *evaluation) cast(u *use) {
-	if u.newer.Group != bpfprog.GroupArena || e.o.hasArena() {
+	if u.newer.Group != bpfobj.GroupArena || e.o.hasArena() {
 		return
 	}
 	f := Finding{Status: Fails, Topic: TopicInsn, Subject: u.newer.Name, Reason: "the object has no arena", Source: e.o.Source(u.at)}
@@ -104,7 +104,7 @@ func (e *evaluation) cast(u *use) {
 }
 
 func (o *Object) hasArena() bool {
-	return slices.ContainsFunc(o.Maps, func(m bpfprog.Map) bool { return m.Type == mapArena })
+	return slices.ContainsFunc(o.Maps, func(m bpfobj.Map) bool { return m.Type == mapArena })
 }
 
 // addInsn adds a finding about an instruction. Of a kind that a program has

@@ -12,9 +12,9 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -23,29 +23,29 @@ import (
 var instructions = []struct {
 	name   string // "" for old ones
 	in     insn
-	group  bpfprog.Group
+	group  bpfobj.Group
 	static bool
 }{
-	{"32-bit jump", insn{Op: 0x16, Dst: 7}, bpfprog.GroupJMP32, true},
-	{"32-bit jump", insn{Op: 0x5e, Dst: 7, Src: 8}, bpfprog.GroupJMP32, true},
-	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0x01}, bpfprog.GroupAtomics, true}, // fetch_add
-	{"atomic operation", insn{Op: 0xc3, Dst: 10, Src: 7, Off: -8, Imm: 0x50}, bpfprog.GroupAtomics, true}, // and
-	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0xe1}, bpfprog.GroupAtomics, true}, // xchg
-	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0xf1}, bpfprog.GroupAtomics, true}, // cmpxchg
-	{"sign-extending load", insn{Op: 0x91, Dst: 7, Src: 10, Off: -8}, bpfprog.GroupV4, true},
-	{"sign-extending load", insn{Op: 0x81, Dst: 7, Src: 10, Off: -8}, bpfprog.GroupV4, true},
-	{"sign-extending move", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 8}, bpfprog.GroupV4, false},
-	{"sign-extending move", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 32}, bpfprog.GroupV4, false},
-	{"sign-extending move", insn{Op: 0xbc, Dst: 7, Src: 8, Off: 16}, bpfprog.GroupV4, false},
-	{"bswap", insn{Op: 0xd7, Dst: 7, Imm: 32}, bpfprog.GroupV4, true},
-	{"signed division", insn{Op: 0x34, Dst: 7, Off: 1, Imm: 3}, bpfprog.GroupV4, false},
-	{"signed division", insn{Op: 0x9f, Dst: 7, Src: 8, Off: 1}, bpfprog.GroupV4, false},
-	{"gotol", insn{Op: 0x06}, bpfprog.GroupV4, true},
-	{"may_goto", insn{Op: 0xe5, Off: 1}, bpfprog.GroupMayGoto, true},
-	{"addr_space_cast", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 1, Imm: 1}, bpfprog.GroupArena, false},
-	{"load-acquire", insn{Op: 0xdb, Dst: 7, Src: 10, Off: -8, Imm: 0x100}, bpfprog.GroupAcqRel, false},
-	{"load-acquire", insn{Op: 0xd3, Dst: 7, Src: 10, Off: -8, Imm: 0x100}, bpfprog.GroupAcqRel, true},
-	{"store-release", insn{Op: 0xc3, Dst: 10, Src: 7, Off: -8, Imm: 0x110}, bpfprog.GroupAcqRel, false},
+	{"32-bit jump", insn{Op: 0x16, Dst: 7}, bpfobj.GroupJMP32, true},
+	{"32-bit jump", insn{Op: 0x5e, Dst: 7, Src: 8}, bpfobj.GroupJMP32, true},
+	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0x01}, bpfobj.GroupAtomics, true}, // fetch_add
+	{"atomic operation", insn{Op: 0xc3, Dst: 10, Src: 7, Off: -8, Imm: 0x50}, bpfobj.GroupAtomics, true}, // and
+	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0xe1}, bpfobj.GroupAtomics, true}, // xchg
+	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0xf1}, bpfobj.GroupAtomics, true}, // cmpxchg
+	{"sign-extending load", insn{Op: 0x91, Dst: 7, Src: 10, Off: -8}, bpfobj.GroupV4, true},
+	{"sign-extending load", insn{Op: 0x81, Dst: 7, Src: 10, Off: -8}, bpfobj.GroupV4, true},
+	{"sign-extending move", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 8}, bpfobj.GroupV4, false},
+	{"sign-extending move", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 32}, bpfobj.GroupV4, false},
+	{"sign-extending move", insn{Op: 0xbc, Dst: 7, Src: 8, Off: 16}, bpfobj.GroupV4, false},
+	{"bswap", insn{Op: 0xd7, Dst: 7, Imm: 32}, bpfobj.GroupV4, true},
+	{"signed division", insn{Op: 0x34, Dst: 7, Off: 1, Imm: 3}, bpfobj.GroupV4, false},
+	{"signed division", insn{Op: 0x9f, Dst: 7, Src: 8, Off: 1}, bpfobj.GroupV4, false},
+	{"gotol", insn{Op: 0x06}, bpfobj.GroupV4, true},
+	{"may_goto", insn{Op: 0xe5, Off: 1}, bpfobj.GroupMayGoto, true},
+	{"addr_space_cast", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 1, Imm: 1}, bpfobj.GroupArena, false},
+	{"load-acquire", insn{Op: 0xdb, Dst: 7, Src: 10, Off: -8, Imm: 0x100}, bpfobj.GroupAcqRel, false},
+	{"load-acquire", insn{Op: 0xd3, Dst: 7, Src: 10, Off: -8, Imm: 0x100}, bpfobj.GroupAcqRel, true},
+	{"store-release", insn{Op: 0xc3, Dst: 10, Src: 7, Off: -8, Imm: 0x110}, bpfobj.GroupAcqRel, false},
 
 	{in: insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8}}, // lock *(u64 *)(r10 - 8) += r7
 	{in: insn{Op: 0xdc, Dst: 7, Imm: 32}},          // be32
@@ -63,7 +63,7 @@ var instructions = []struct {
 func TestNewer(t *testing.T) {
 	for _, c := range instructions {
 		n, ok := c.in.Newer()
-		if want := (bpfprog.Newer{Group: c.group, Name: c.name, Static: c.static}); ok != (c.name != "") || ok && n != want {
+		if want := (bpfobj.Newer{Group: c.group, Name: c.name, Static: c.static}); ok != (c.name != "") || ok && n != want {
 			t.Errorf("op %#02x off %d imm %#x: %+v, %t, want %+v", c.in.Op, c.in.Off, c.in.Imm, n, ok, want)
 		}
 	}
@@ -73,23 +73,23 @@ func TestNewer(t *testing.T) {
 // branch that is never taken.
 func around(in insn, reached bool, section string) *Object {
 	code := []insn{
-		{Op: 0xb7, Dst: 6, Imm: 1},                       // r6 = 1
-		{Op: bpfprog.OpCall, Imm: 7},                     // r0 = unknown
-		{Op: 0xbf, Dst: 7},                               // r7 = r0
-		{Op: 0xbf, Dst: 8},                               // r8 = r0
-		{Op: 0x47, Dst: 8, Imm: 1},                       // r8 |= 1
-		{Op: 0x7b, Dst: 10, Src: 7, Off: -8},             // spill r7
-		{Op: 0x15, Dst: 6, Off: 1, Imm: 1},               // if r6 == 1 goto +1
-		in,                                               // 7
-		{Op: 0xb7, Dst: 0, Imm: 0}, {Op: bpfprog.OpExit}, // return 0
+		{Op: 0xb7, Dst: 6, Imm: 1},                      // r6 = 1
+		{Op: bpfobj.OpCall, Imm: 7},                     // r0 = unknown
+		{Op: 0xbf, Dst: 7},                              // r7 = r0
+		{Op: 0xbf, Dst: 8},                              // r8 = r0
+		{Op: 0x47, Dst: 8, Imm: 1},                      // r8 |= 1
+		{Op: 0x7b, Dst: 10, Src: 7, Off: -8},            // spill r7
+		{Op: 0x15, Dst: 6, Off: 1, Imm: 1},              // if r6 == 1 goto +1
+		in,                                              // 7
+		{Op: 0xb7, Dst: 0, Imm: 0}, {Op: bpfobj.OpExit}, // return 0
 	}
 	if reached {
 		code[6].Op = 0x55
 	}
-	return newObject("", &bpfprog.Object{
+	return newObject("", &bpfobj.Object{
 		Order:    binary.LittleEndian,
-		Funcs:    []bpfprog.Function{{Insns: code}},
-		Programs: []bpfprog.Program{{Funcs: []int{0}, Section: section, Attach: bpfprog.SectionOf(section)}},
+		Funcs:    []bpfobj.Function{{Insns: code}},
+		Programs: []bpfobj.Program{{Funcs: []int{0}, Section: section, Attach: bpfobj.SectionOf(section)}},
 	}, records{})
 }
 
@@ -103,8 +103,8 @@ func judgeCode(o *Object, k *inventory) (Status, []Finding) {
 }
 
 // since is when the groups came, by the kernel's history.
-var since = [bpfprog.NumGroups]string{
-	bpfprog.GroupJMP32: "5.1", bpfprog.GroupAtomics: "5.12", bpfprog.GroupV4: "6.6", bpfprog.GroupMayGoto: "6.9", bpfprog.GroupArena: "6.9", bpfprog.GroupAcqRel: "6.15",
+var since = [bpfobj.NumGroups]string{
+	bpfobj.GroupJMP32: "5.1", bpfobj.GroupAtomics: "5.12", bpfobj.GroupV4: "6.6", bpfobj.GroupMayGoto: "6.9", bpfobj.GroupArena: "6.9", bpfobj.GroupAcqRel: "6.15",
 }
 
 // TestInstructionVerdicts wants each instruction refused on the kernels of the
@@ -122,16 +122,16 @@ func TestInstructionVerdicts(t *testing.T) {
 		for _, c := range instructions {
 			for _, reached := range []bool{true, false} {
 				status := OK
-				cast := c.group == bpfprog.GroupArena && c.name != "" // without an arena
+				cast := c.group == bpfobj.GroupArena && c.name != "" // without an arena
 				switch old := c.name != "" && kernel.CompareVersions(release, since[c.group]) < 0; {
 				case !old && cast && !reached && kernel.CompareVersions(release, "7.1") < 0:
 					status = Guarded
 				case !old && cast:
 					status = Fails
 				case !old:
-				case c.name == bpfprog.Gotol && kernel.CompareVersions(release, "5.15") >= 0:
+				case c.name == bpfobj.Gotol && kernel.CompareVersions(release, "5.15") >= 0:
 					status = MayFail
-				case reached, c.static, c.group == bpfprog.GroupAcqRel && kernel.CompareVersions(release, "5.12") < 0:
+				case reached, c.static, c.group == bpfobj.GroupAcqRel && kernel.CompareVersions(release, "5.12") < 0:
 					status = Fails
 				default:
 					status = Guarded
@@ -159,18 +159,18 @@ func TestInstructionReleases(t *testing.T) {
 	for _, c := range []struct {
 		release string
 		enums   [enumMapFlag + 1]map[string]uint64
-		group   bpfprog.Group
+		group   bpfobj.Group
 		want    presence
 	}{
-		{"6.12.1", all, bpfprog.GroupV4, present},
-		{"", all, bpfprog.GroupV4, present},
-		{"5.14.0-427.el9", all, bpfprog.GroupV4, older},
-		{"5.14.0-427.el9", all, bpfprog.GroupArena, present},
-		{"6.12.1", all, bpfprog.GroupAtomics, lacking},
-		{"6.12.1", all, bpfprog.GroupMayGoto, lacking},
-		{"6.12.1", [enumMapFlag + 1]map[string]uint64{}, bpfprog.GroupV4, present},
-		{"5.10.1", [enumMapFlag + 1]map[string]uint64{}, bpfprog.GroupV4, oldUntold},
-		{"", [enumMapFlag + 1]map[string]uint64{}, bpfprog.GroupV4, untold},
+		{"6.12.1", all, bpfobj.GroupV4, present},
+		{"", all, bpfobj.GroupV4, present},
+		{"5.14.0-427.el9", all, bpfobj.GroupV4, older},
+		{"5.14.0-427.el9", all, bpfobj.GroupArena, present},
+		{"6.12.1", all, bpfobj.GroupAtomics, lacking},
+		{"6.12.1", all, bpfobj.GroupMayGoto, lacking},
+		{"6.12.1", [enumMapFlag + 1]map[string]uint64{}, bpfobj.GroupV4, present},
+		{"5.10.1", [enumMapFlag + 1]map[string]uint64{}, bpfobj.GroupV4, oldUntold},
+		{"", [enumMapFlag + 1]map[string]uint64{}, bpfobj.GroupV4, untold},
 	} {
 		k := &inventory{enums: c.enums, version: versionOf(kernel.Key{Release: c.release})}
 		if got := k.knows(c.group); got != c.want {

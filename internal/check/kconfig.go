@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/interp"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
 // settingPrefix begins the names of externs that are settings of the kernel's build.
@@ -30,32 +30,32 @@ const (
 )
 
 // settingKindOf returns the kind of a variable's type, its size in bytes, and whether numbers in it have a sign.
-func (o *Object) settingKindOf(x *bpfprog.Extern) (kind settingKind, size int, signed bool) {
+func (o *Object) settingKindOf(x *bpfobj.Extern) (kind settingKind, size int, signed bool) {
 	v := o.BTF.Type(x.Type)
 	t, ok := o.BTF.SkipMods(v.Ref())
 	if !ok {
 		return settingOther, 0, false
 	}
 	switch size = int(t.Size()); t.Kind() {
-	case btfenc.KindInt:
+	case btf.KindInt:
 		enc := t.IntEncoding()
-		signed = enc&btfenc.IntSigned != 0
+		signed = enc&btf.IntSigned != 0
 		switch {
-		case enc&btfenc.IntBool != 0 && size == 1:
+		case enc&btf.IntBool != 0 && size == 1:
 			return settingBool, size, signed
-		case enc&btfenc.IntBool != 0:
+		case enc&btf.IntBool != 0:
 		case size == 1:
 			return settingChar, size, signed
 		case size == 2 || size == 4 || size == 8:
 			return settingInt, size, signed
 		}
-	case btfenc.KindEnum, btfenc.KindEnum64:
+	case btf.KindEnum, btf.KindEnum64:
 		if size == 4 && string(t.Name()) == "libbpf_tristate" {
 			return settingTristate, size, false
 		}
-	case btfenc.KindArray:
+	case btf.KindArray:
 		e, _ := o.BTF.SkipMods(t.Array().Elem)
-		if n := t.Array().Nelems; n > 0 && e.Kind() == btfenc.KindInt && e.Size() == 1 {
+		if n := t.Array().Nelems; n > 0 && e.Kind() == btf.KindInt && e.Size() == 1 {
 			return settingText, int(n), false
 		}
 	}
@@ -67,7 +67,7 @@ var errNotSet = errors.New("not set in the kernel's configuration")
 
 // Setting returns what libbpf writes into a variable for a setting of the kernel's build that is text in the configuration, in the
 // object's byte order, or why it refuses to; what is left of a text's variable is 0. See set_kcfg_value_tri, set_kcfg_value_str and set_kcfg_value_num in its src/libbpf.c.
-func (o *Object) Setting(x *bpfprog.Extern, text string) ([]byte, error) {
+func (o *Object) Setting(x *bpfobj.Extern, text string) ([]byte, error) {
 	kind, size, signed := o.settingKindOf(x)
 	no := fmt.Errorf("is %s in the kernel's configuration, which the variable's type does not take", text)
 	if strings.HasPrefix(text, `"`) {
@@ -107,7 +107,7 @@ func (o *Object) Setting(x *bpfprog.Extern, text string) ([]byte, error) {
 }
 
 // setting is what a loader writes into a variable for a setting, as a number, and why it refuses to.
-func (k *inventory) setting(o *Object, x *bpfprog.Extern) (interp.Number, error) {
+func (k *inventory) setting(o *Object, x *bpfobj.Extern) (interp.Number, error) {
 	text, ok := k.known.config[x.Name]
 	if !ok {
 		return interp.Number{}, errNotSet
@@ -151,7 +151,7 @@ func inRange(v uint64, size int, signed bool) bool {
 }
 
 // kconfig is what a loader puts into a .kconfig variable.
-func (k *inventory) kconfig(o *Object, x *bpfprog.Extern) interp.Number {
+func (k *inventory) kconfig(o *Object, x *bpfobj.Extern) interp.Number {
 	yes := func(b bool) interp.Number {
 		if b {
 			return interp.Number{V: 1}
@@ -177,7 +177,7 @@ func (k *inventory) kconfig(o *Object, x *bpfprog.Extern) interp.Number {
 }
 
 // settingFinding judges an extern for a setting; OK is nothing.
-func (k *inventory) settingFinding(o *Object, x *bpfprog.Extern) (Status, string) {
+func (k *inventory) settingFinding(o *Object, x *bpfobj.Extern) (Status, string) {
 	switch {
 	case !strings.HasPrefix(x.Name, settingPrefix):
 		return OK, ""

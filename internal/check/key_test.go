@@ -8,18 +8,18 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // TestCodeKey wants the same findings on the code of a program wherever it has
 // the same key. To the kernels at hand come those that do not list their
 // helpers, and to the objects one whose only helper few kernels have.
 func TestCodeKey(t *testing.T) {
-	objects := []*Object{newObject("helper", &bpfprog.Object{
-		Funcs:    []bpfprog.Function{{Insns: []insn{{Op: bpfprog.OpCall, Imm: int64(asm.FnLoop)}, {Op: bpfprog.OpExit}}}},
-		Programs: []bpfprog.Program{{Funcs: []int{0}}},
+	objects := []*Object{newObject("helper", &bpfobj.Object{
+		Funcs:    []bpfobj.Function{{Insns: []insn{{Op: bpfobj.OpCall, Imm: int64(asm.FnLoop)}, {Op: bpfobj.OpExit}}}},
+		Programs: []bpfobj.Program{{Funcs: []int{0}}},
 	}, noRecords(t))}
 	for _, in := range testinput.Objects(t) {
 		o, err := Parse(t.Context(), in.Name(), in.Data)
@@ -29,7 +29,7 @@ func TestCodeKey(t *testing.T) {
 		objects = append(objects, o)
 	}
 	r := newRun(Config{Objects: objects})
-	first := make(map[*bpfprog.Program]*memo[programKey, code])
+	first := make(map[*bpfobj.Program]*memo[programKey, code])
 	tg := new(target)
 	same := 0
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
 )
 
 // kfuncText says which kfuncs the programs of a type may call. What it is made of stands in it.
@@ -131,7 +130,7 @@ func (r *kfuncRules) rule(names []string, words string, sets map[string]string) 
 }
 
 // kfuncForbidden judges a call of a kfunc that the kernel has by the programs of a section.
-func (k *inventory) kfuncForbidden(s *bpfprog.Section, name string) (Status, string) {
+func (k *inventory) kfuncForbidden(s *bpfobj.Section, name string) (Status, string) {
 	t := kfuncTable()
 	what := "programs of type " + s.ProgType + " cannot call it"
 	rule := t.of[name]
@@ -162,12 +161,12 @@ func (k *inventory) kfuncForbidden(s *bpfprog.Section, name string) (Status, str
 }
 
 // calledKfunc returns the kfunc that is called, nil where none is, or the kernel does not have it.
-func (e *evaluation) calledKfunc(u *use) *bpfprog.Extern {
+func (e *evaluation) calledKfunc(u *use) *bpfobj.Extern {
 	x := e.o.extern(u.in)
-	if x == nil || x.Type == 0 || u.in.Op != bpfprog.OpCall || !e.hasKsym(x) {
+	if x == nil || x.Type == 0 || u.in.Op != bpfobj.OpCall || !e.hasKsym(x) {
 		return nil
 	}
-	if v := e.o.BTF.Type(x.Type); v.Kind() != btfenc.KindFunc {
+	if v := e.o.BTF.Type(x.Type); v.Kind() != btf.KindFunc {
 		return nil
 	}
 	return x
@@ -177,7 +176,7 @@ func (e *evaluation) calledKfunc(u *use) *bpfprog.Extern {
 // its type may.
 func (e *evaluation) kfuncCalls() (l []absence) {
 	s := e.pr.Attach
-	if s == nil || s.Kind == bpfprog.AttachOps || s.Kind == bpfprog.AttachExt {
+	if s == nil || s.Kind == bpfobj.AttachOps || s.Kind == bpfobj.AttachExt {
 		return nil // what they are part of decides
 	}
 	e.eachUse(func(u *use) {
@@ -185,7 +184,7 @@ func (e *evaluation) kfuncCalls() (l []absence) {
 		if x == nil {
 			return
 		}
-		if status, why := e.k.kfuncForbidden(s, rawbtf.Essential(x.Name)); status != OK {
+		if status, why := e.k.kfuncForbidden(s, btf.Essential(x.Name)); status != OK {
 			l = append(l, absence{at: u.at, f: Finding{Status: status, Topic: TopicKfunc, Subject: x.Name, Reason: why, Source: e.o.Source(u.at)}})
 		}
 	})

@@ -11,10 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/loadtest"
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/testing/loadtest"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -23,23 +22,23 @@ const kfuncTag = "bpf_kfunc"
 
 // runningKfuncs returns the IDs of the running kernel's kfuncs: those with the tag, and what goes
 // by the name of one in the table.
-func runningKfuncs(t *testing.T, table *kfuncRules) map[string]btfenc.TypeID {
+func runningKfuncs(t *testing.T, table *kfuncRules) map[string]btf.TypeID {
 	t.Helper()
 	tg := new(target)
 	if err := tg.Load(t.Context(), "running", loadtest.Kernel(t)); err != nil {
 		t.Fatal(err)
 	}
-	ids := make(map[string]btfenc.TypeID)
+	ids := make(map[string]btf.TypeID)
 	can := false // Linux before 5.13 cannot call kfuncs, and may have functions of these names
-	tg.types(func(_ string, b *rawbtf.BTF) {
+	tg.types(func(_ string, b *btf.BTF) {
 		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
 			switch ty := b.Type(id); {
-			case ty.Kind() == btfenc.KindDeclTag && string(ty.Name()) == kfuncTag:
+			case ty.Kind() == btf.KindDeclTag && string(ty.Name()) == kfuncTag:
 				f := b.Type(ty.Ref())
 				ids[string(f.Name())] = f.ID
-			case ty.Kind() == btfenc.KindFunc && table.of[string(ty.Name())] != nil:
+			case ty.Kind() == btf.KindFunc && table.of[string(ty.Name())] != nil:
 				ids[string(ty.Name())] = id
-			case ty.Kind() == btfenc.KindStruct && string(ty.Name()) == "bpf_kfunc_desc":
+			case ty.Kind() == btf.KindStruct && string(ty.Name()) == "bpf_kfunc_desc":
 				can = true
 			}
 		}
@@ -70,7 +69,7 @@ func TestVerifierKfuncs(t *testing.T) {
 			allowedBy[s.ProgType] = make(map[string]bool)
 		}
 		for _, name := range names {
-			log, err := l.load(insn{Op: bpfprog.OpCall, Src: 2, Imm: int64(ids[name])})
+			log, err := l.load(insn{Op: bpfobj.OpCall, Src: 2, Imm: int64(ids[name])})
 			if errors.Is(err, unix.EPERM) {
 				t.Fatal(p.section, err)
 			}
@@ -130,7 +129,7 @@ func TestKfuncs(t *testing.T) {
 		{"6.18.1", "tc", "bpf_of_a_module", MayFail},
 	} {
 		k := &inventory{version: versionOf(kernel.Key{Release: tt.release})}
-		if got, why := k.kfuncForbidden(bpfprog.SectionOf(tt.section), tt.kfunc); got != tt.want {
+		if got, why := k.kfuncForbidden(bpfobj.SectionOf(tt.section), tt.kfunc); got != tt.want {
 			t.Errorf("%s: %s: %s: %s, want %s: %s", tt.release, tt.section, tt.kfunc, got, tt.want, why)
 		}
 	}

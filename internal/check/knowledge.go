@@ -10,9 +10,9 @@ import (
 	"path"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/interp"
 )
 
 // knowledge is what is known of a kernel besides its BTF, as far as it is wanted.
@@ -137,7 +137,7 @@ func (k *inventory) knowsSymbols() bool { return k.known.symbols != nil }
 // notSymbol judges that the kernel's symbols, which are known, do not have a name: whether a module
 // may have it.
 func (k *inventory) notSymbol(name string) (Status, string) {
-	y, isFunc := k.find(name, btfenc.KindFunc)
+	y, isFunc := k.find(name, btf.KindFunc)
 	switch c := k.known.symbols[name]; {
 	case c.variant != "":
 		return Fails, "the kernel has it as " + c.variant + " only, which the compiler made of it"
@@ -152,7 +152,7 @@ func (k *inventory) notSymbol(name string) (Status, string) {
 // symbolProbe judges a kprobe by the kernel's symbols. names are those that the function may have.
 func (e *evaluation) symbolProbe(names []string) {
 	for _, n := range names {
-		y, isFunc := e.k.find(n, btfenc.KindFunc)
+		y, isFunc := e.k.find(n, btf.KindFunc)
 		switch c := e.k.known.symbols[n]; {
 		case c.text > 1:
 			e.add(Finding{

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // runKnown checks an object of testdata/bpf on Debian's 6.1 with a configuration and

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/raceflag"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // TestManyKernels judges a large object on the same kernel again and again: what

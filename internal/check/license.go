@@ -7,7 +7,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
 // gplLicenses are those that the kernel takes for compatible with the GPL
@@ -31,7 +31,7 @@ func (o *Object) unlicensed() string {
 }
 
 // restricts judges a call of a helper by programs of a section with another license.
-func (k *inventory) restricts(s *bpfprog.Section, helper int64) Status {
+func (k *inventory) restricts(s *bpfobj.Section, helper int64) Status {
 	switch fn := asm.BuiltinFunc(helper); {
 	case fn == asm.FnKtimeGetNs: // "net: bpf: Make bpf_ktime_get_ns() available to non GPL programs"
 		status, _ := k.refused(linux(5, 8), "")

@@ -7,40 +7,40 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // TestLinks wants each way to attach that takes a link refused on the kernels
 // of the corpus before its links came, and on no later one.
 func TestLinks(t *testing.T) {
-	cookie := insn{Op: bpfprog.OpCall, Imm: int64(asm.FnGetAttachCookie)}
+	cookie := insn{Op: bpfobj.OpCall, Imm: int64(asm.FnGetAttachCookie)}
 	ok := insn{Op: 0xb7}
 	cases := []struct {
 		section string
 		in      insn
-		ops     bpfprog.StructOps
+		ops     bpfobj.StructOps
 		link    string // "" for none
 		since   string
 		status  Status // before
 	}{
-		{"kprobe/do_exit", cookie, bpfprog.StructOps{}, linkPerf, "5.15", Fails},
-		{"uretprobe", cookie, bpfprog.StructOps{}, linkPerf, "5.15", Fails},
-		{"tp/sched/sched_switch", cookie, bpfprog.StructOps{}, linkPerf, "5.15", Fails},
-		{"perf_event", cookie, bpfprog.StructOps{}, linkPerf, "5.15", Fails},
-		{"kprobe/do_exit", ok, bpfprog.StructOps{}, "", "", OK},
-		{"fentry/do_exit", cookie, bpfprog.StructOps{}, "", "", OK},
-		{"kprobe.multi/do_*", cookie, bpfprog.StructOps{}, "BPF_LINK_TYPE_KPROBE_MULTI", "5.18", Fails},
-		{"uprobe.multi", ok, bpfprog.StructOps{}, "BPF_LINK_TYPE_UPROBE_MULTI", "6.6", Fails},
-		{"netfilter", ok, bpfprog.StructOps{}, "BPF_LINK_TYPE_NETFILTER", "6.4", Fails},
-		{"tcx/ingress", ok, bpfprog.StructOps{}, linkTCX, "6.6", MayFail},
-		{"tc", ok, bpfprog.StructOps{}, "", "", OK},
-		{"netkit/peer", ok, bpfprog.StructOps{}, "BPF_LINK_TYPE_NETKIT", "6.7", Fails},
-		{"struct_ops/init", ok, bpfprog.StructOps{Link: true}, "BPF_LINK_TYPE_STRUCT_OPS", "6.4", Fails},
-		{"struct_ops/init", ok, bpfprog.StructOps{Link: true, Plain: true}, "BPF_LINK_TYPE_STRUCT_OPS", "6.4", MayFail},
-		{"struct_ops/init", ok, bpfprog.StructOps{Plain: true}, "", "", OK},
+		{"kprobe/do_exit", cookie, bpfobj.StructOps{}, linkPerf, "5.15", Fails},
+		{"uretprobe", cookie, bpfobj.StructOps{}, linkPerf, "5.15", Fails},
+		{"tp/sched/sched_switch", cookie, bpfobj.StructOps{}, linkPerf, "5.15", Fails},
+		{"perf_event", cookie, bpfobj.StructOps{}, linkPerf, "5.15", Fails},
+		{"kprobe/do_exit", ok, bpfobj.StructOps{}, "", "", OK},
+		{"fentry/do_exit", cookie, bpfobj.StructOps{}, "", "", OK},
+		{"kprobe.multi/do_*", cookie, bpfobj.StructOps{}, "BPF_LINK_TYPE_KPROBE_MULTI", "5.18", Fails},
+		{"uprobe.multi", ok, bpfobj.StructOps{}, "BPF_LINK_TYPE_UPROBE_MULTI", "6.6", Fails},
+		{"netfilter", ok, bpfobj.StructOps{}, "BPF_LINK_TYPE_NETFILTER", "6.4", Fails},
+		{"tcx/ingress", ok, bpfobj.StructOps{}, linkTCX, "6.6", MayFail},
+		{"tc", ok, bpfobj.StructOps{}, "", "", OK},
+		{"netkit/peer", ok, bpfobj.StructOps{}, "BPF_LINK_TYPE_NETKIT", "6.7", Fails},
+		{"struct_ops/init", ok, bpfobj.StructOps{Link: true}, "BPF_LINK_TYPE_STRUCT_OPS", "6.4", Fails},
+		{"struct_ops/init", ok, bpfobj.StructOps{Link: true, Plain: true}, "BPF_LINK_TYPE_STRUCT_OPS", "6.4", MayFail},
+		{"struct_ops/init", ok, bpfobj.StructOps{Plain: true}, "", "", OK},
 	}
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)

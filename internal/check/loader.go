@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
 // Loader is a library that loads objects.
@@ -48,7 +48,7 @@ func (c *Config) ofProgram(f Finding, refers bool) (Finding, bool) {
 
 // references are the names of an object's maps and externs to which the code of a program
 // refers. A setting of the kernel's build counts as all of them, which are in one map.
-func (o *Object) references(pr *bpfprog.Program) map[string]bool {
+func (o *Object) references(pr *bpfobj.Program) map[string]bool {
 	names := make(map[string]bool)
 	settings := false
 	for _, fn := range pr.Funcs {
@@ -56,20 +56,20 @@ func (o *Object) references(pr *bpfprog.Program) map[string]bool {
 		for i := range code {
 			switch ref := code[i].Ref; {
 			case ref.N < 0:
-			case ref.Kind == bpfprog.RefMap:
+			case ref.Kind == bpfobj.RefMap:
 				names[o.Maps[ref.N].Name] = true
-			case ref.Kind == bpfprog.RefExtern:
+			case ref.Kind == bpfobj.RefExtern:
 				x := &o.Externs[ref.N]
 				names[x.Name] = true
-				settings = settings || x.Kind == bpfprog.ExternKconfig
+				settings = settings || x.Kind == bpfobj.ExternKconfig
 			}
 		}
 	}
-	if s := pr.Attach; s != nil && s.Kind == bpfprog.AttachOps && len(o.StructOps.Maps) == 1 { // of several it may be any
+	if s := pr.Attach; s != nil && s.Kind == bpfobj.AttachOps && len(o.StructOps.Maps) == 1 { // of several it may be any
 		names[structOpsOf(o.StructOps.Maps[0].Type)] = true
 	}
 	for i := range o.Externs {
-		if x := &o.Externs[i]; settings && x.Kind == bpfprog.ExternKconfig {
+		if x := &o.Externs[i]; settings && x.Kind == bpfobj.ExternKconfig {
 			names[x.Name] = true
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
 // Types of maps whose definitions are judged, by their numbers in knownMapTypes.
@@ -119,7 +119,7 @@ var mapRules = map[uint32]mapRule{
 
 // mapRefused judges the definition of a map of a type that the kernel has. What
 // it leaves to the loader is not judged.
-func (k *inventory) mapRefused(m *bpfprog.Map) (Status, string) {
+func (k *inventory) mapRefused(m *bpfobj.Map) (Status, string) {
 	rule, ok := mapRules[m.Type]
 	if !ok {
 		return OK, ""
@@ -166,7 +166,7 @@ func (k *inventory) mapRefused(m *bpfprog.Map) (Status, string) {
 }
 
 // refuses says what of a definition no kernel takes.
-func (r *mapRule) refuses(m *bpfprog.Map) string {
+func (r *mapRule) refuses(m *bpfobj.Map) string {
 	switch {
 	case m.Flags&(flagNext-1)&^r.flags != 0:
 		return fmt.Sprintf("maps of this type do not take flag %#x", m.Flags&(flagNext-1)&^r.flags)
@@ -240,7 +240,7 @@ func (k *inventory) lacksFlag(flags uint32) string {
 // processor comes from a piece of PCPU_MIN_UNIT_SIZE bytes, 32 kB in whole pages, and a
 // key with its value from KMALLOC_MAX_SIZE, which is 4 MB with pages of 4 kB. Before
 // Linux 6.1 some were refused only where an element was made, and some were smaller.
-func (k *inventory) tooLarge(m *bpfprog.Map, percpu bool) (Status, string) {
+func (k *inventory) tooLarge(m *bpfobj.Map, percpu bool) (Status, string) {
 	small := slices.Contains([]string{"x86_64", "i386", "arm", "s390x"}, k.arch) // pages are of 4 kB
 	unit := uint64(64 << 10)
 	if small {

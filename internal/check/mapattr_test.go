@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -42,7 +42,7 @@ func TestVerifierMaps(t *testing.T) {
 	pick := func(l ...uint32) uint32 { return l[rnd.IntN(len(l))] }
 	counts := make(map[string]int)
 	for range 20_000 {
-		m := &bpfprog.Map{
+		m := &bpfobj.Map{
 			Type: 1 + uint32(rnd.IntN(mapCgrpStorage)), MaxEntries: 1,
 			KeySize: pick(4, 4, 4, 8, 16, 5, 20, 260, 261, 512, 513, 600), ValueSize: pick(4, 4, 8, 8, 12, 64, 1016, 1024, 32768, 32776, 5<<20),
 			Flags: pick(0, 0, 0, 1<<rnd.IntN(13), 1, 1|1<<rnd.IntN(13)) | pick(0, 0, 0, 1<<rnd.IntN(13)),
@@ -88,9 +88,9 @@ func TestVerifierMaps(t *testing.T) {
 // typeless loads a BTF with one type, an int of 4 bytes.
 func typeless(t *testing.T) int {
 	t.Helper()
-	b := btfenc.NewBuilder(binary.LittleEndian)
-	b.Type("int", btfenc.KindInt, false, 0, 4)
-	b.Word(btfenc.IntSigned<<24 | 32)
+	b := btf.NewBuilder(binary.LittleEndian)
+	b.Type("int", btf.KindInt, false, 0, 4)
+	b.Word(btf.IntSigned<<24 | 32)
 	data := b.Bytes()
 	attr := struct {
 		btf, log         uint64
@@ -105,7 +105,7 @@ func typeless(t *testing.T) int {
 }
 
 // createMap makes a map and closes it.
-func createMap(m *bpfprog.Map, types int) error {
+func createMap(m *bpfobj.Map, types int) error {
 	attr := struct {
 		kind, key, value, max, flags, inner, numa uint32
 		name                                      [16]byte

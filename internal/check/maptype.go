@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
 // mapTypes are names of types of maps by number, as the kernels of a run have
@@ -48,7 +48,7 @@ func (m mapTypes) name(kind uint32) string {
 }
 
 // finding is that on a map that a kernel lacks.
-func (m mapTypes) finding(x *bpfprog.Map) Finding {
+func (m mapTypes) finding(x *bpfobj.Map) Finding {
 	return Finding{Status: Fails, Topic: TopicMap, Subject: m.name(x.Type), Reason: "the kernel has no such maps" + libbpfRefuses}
 }
 

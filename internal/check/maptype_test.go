@@ -8,21 +8,21 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // mapSubjects checks a program with maps of these types on kernels of
 // testdata/vmlinux, and returns what the report calls those that one lacks.
 func mapSubjects(t *testing.T, types []uint32, kernels ...string) []string {
 	t.Helper()
-	prog := &bpfprog.Object{
-		Funcs:    []bpfprog.Function{{Insns: []insn{{Op: 0xb7}, {Op: bpfprog.OpExit}}}},
-		Programs: []bpfprog.Program{{Funcs: []int{0}}},
+	prog := &bpfobj.Object{
+		Funcs:    []bpfobj.Function{{Insns: []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}}}},
+		Programs: []bpfobj.Program{{Funcs: []int{0}}},
 	}
 	for _, m := range types {
-		prog.Maps = append(prog.Maps, bpfprog.Map{Name: "m", Type: m})
+		prog.Maps = append(prog.Maps, bpfobj.Map{Name: "m", Type: m})
 	}
 	var sources []string
 	for _, k := range kernels {

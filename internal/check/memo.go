@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/btfgen/btfgen/internal/interp"
+	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
 // memo knows what something came to on the kernels so far, by a key and by what

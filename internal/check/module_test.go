@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/testbtf"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -23,7 +23,7 @@ func TestModule(t *testing.T) {
 	vmlinux := testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p\nfunc register_kprobe #p")
 	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
 	tg := new(target)
-	if err := tg.Load(t.Context(), "k", vmlinux, engine.Module{Name: "md_mod", BTF: module}); err != nil {
+	if err := tg.Load(t.Context(), "k", vmlinux, core.Module{Name: "md_mod", BTF: module}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -53,7 +53,7 @@ func TestModule(t *testing.T) {
 				t.Errorf("%s: modules %q", tt.section, got)
 			}
 		}
-		if e.hook == nil && e.pr.Attach.Kind == bpfprog.AttachFunc {
+		if e.hook == nil && e.pr.Attach.Kind == bpfobj.AttachFunc {
 			t.Errorf("%s: what it is given is not known", tt.section)
 		}
 	}
@@ -98,9 +98,9 @@ func __x64_sys_sync_file_range2 #p`)
 		"no event of one":            {"tp/syscalls/other", false, nil},
 	} {
 		tg := new(target)
-		var modules []engine.Module
+		var modules []core.Module
 		if tt.modules {
-			modules = append(modules, engine.Module{Name: "md_mod", BTF: module})
+			modules = append(modules, core.Module{Name: "md_mod", BTF: module})
 		}
 		if err := tg.Load(t.Context(), "k", vmlinux, modules...); err != nil {
 			t.Fatal(err)
@@ -132,8 +132,8 @@ func __x64_sys_sync_file_range2 #p`)
 // TestModuleTypes reads types that only a module has: those that the verifier reaches without it need it.
 func TestModuleTypes(t *testing.T) {
 	vmlinux := testbtf.Types(t, binary.LittleEndian, "struct task_struct 8: pid u32 0") // after int, u8, u32 and u64
-	module := splitBTF(vmlinux, "\x00my_state\x00started\x00count\x00", 1, uint32(btfenc.KindStruct)<<24|2, 16, 10, 4, 0, 18, 3, 64)
-	other := splitBTF(vmlinux, "\x00my_state\x00finished\x00", 1, uint32(btfenc.KindStruct)<<24|1, 8, 10, 4, 0)
+	module := splitBTF(vmlinux, "\x00my_state\x00started\x00count\x00", 1, uint32(btf.KindStruct)<<24|2, 16, 10, 4, 0, 18, 3, 64)
+	other := splitBTF(vmlinux, "\x00my_state\x00finished\x00", 1, uint32(btf.KindStruct)<<24|1, 8, 10, 4, 0)
 	o, err := Parse(t.Context(), "supplied", testinput.Named(t, "supplied.bpfel.o").Data)
 	if err != nil {
 		t.Fatal(err)
@@ -141,21 +141,21 @@ func TestModuleTypes(t *testing.T) {
 	const none, fails = "", "fails: no matching candidate"
 	type reasons map[string]string // worst of CO-RE, by program
 	for name, tt := range map[string]struct {
-		modules []engine.Module
+		modules []core.Module
 		want    reasons
 	}{
 		"no module": {nil, reasons{"added": "fails: no candidate", "asked_for": none, "flavored": "fails: no candidate"}},
-		"one": {[]engine.Module{{Name: "md_mod", BTF: module}}, reasons{
+		"one": {[]core.Module{{Name: "md_mod", BTF: module}}, reasons{
 			"added": "may fail: needs module md_mod to be loaded", "asked_for": none, "flavored": fails,
 		}},
-		"another": {[]engine.Module{{Name: "md_mod", BTF: other}}, reasons{
+		"another": {[]core.Module{{Name: "md_mod", BTF: other}}, reasons{
 			"added": fails, "asked_for": "may fail: no matching candidate; reached only where module md_mod is loaded",
 			"flavored": "may fail: needs module md_mod to be loaded",
 		}},
-		"one of two": {[]engine.Module{{Name: "a_mod", BTF: module}, {Name: "md_mod", BTF: module}}, reasons{
+		"one of two": {[]core.Module{{Name: "a_mod", BTF: module}, {Name: "md_mod", BTF: module}}, reasons{
 			"added": "may fail: needs module a_mod or md_mod to be loaded", "asked_for": none, "flavored": fails,
 		}},
-		"both": {[]engine.Module{{Name: "a_mod", BTF: other}, {Name: "md_mod", BTF: module}}, reasons{
+		"both": {[]core.Module{{Name: "a_mod", BTF: other}, {Name: "md_mod", BTF: module}}, reasons{
 			"added": "may fail: needs module md_mod to be loaded", "asked_for": none, "flavored": "may fail: needs module a_mod to be loaded",
 		}},
 	} {
@@ -183,7 +183,7 @@ func TestModuleTypes(t *testing.T) {
 // TestAbsentSizes asks for sizes and IDs of a type that is not there, or only in a module, which loaders take for different things.
 func TestAbsentSizes(t *testing.T) {
 	vmlinux := testbtf.Types(t, binary.LittleEndian, "struct task_struct 8: pid u32 0") // after int, u8, u32 and u64
-	module := splitBTF(vmlinux, "\x00no_such_struct\x00a\x00", 1, uint32(btfenc.KindStruct)<<24|1, 4, 16, 1, 0)
+	module := splitBTF(vmlinux, "\x00no_such_struct\x00a\x00", 1, uint32(btf.KindStruct)<<24|1, 4, 16, 1, 0)
 	o, err := Parse(t.Context(), "kinds", testinput.Named(t, "kinds.bpfel.o").Data)
 	if err != nil {
 		t.Fatal(err)
@@ -191,14 +191,14 @@ func TestAbsentSizes(t *testing.T) {
 	type verdicts map[string]Status // of CO-RE, by program
 	for _, tt := range []struct {
 		loaders []Loader
-		modules []engine.Module
+		modules []core.Module
 		want    verdicts
 	}{
 		{[]Loader{Libbpf}, nil, verdicts{}},
 		{[]Loader{EbpfGo}, nil, verdicts{"no_size": Fails, "no_type_id": Fails}},
 		{Loaders(), nil, verdicts{"no_size": Fails, "no_type_id": Fails}},
-		{[]Loader{Libbpf}, []engine.Module{{Name: "md_mod", BTF: module}}, verdicts{}},
-		{[]Loader{EbpfGo}, []engine.Module{{Name: "md_mod", BTF: module}}, verdicts{"no_size": MayFail, "no_type_id": Fails}},
+		{[]Loader{Libbpf}, []core.Module{{Name: "md_mod", BTF: module}}, verdicts{}},
+		{[]Loader{EbpfGo}, []core.Module{{Name: "md_mod", BTF: module}}, verdicts{"no_size": MayFail, "no_type_id": Fails}},
 	} {
 		r := newRun(Config{Objects: []*Object{o}, Loaders: tt.loaders})
 		r.item(t.Context(), new(target), &corpus.Kernel{Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: tt.modules})
@@ -249,14 +249,14 @@ func TestKprobes(t *testing.T) {
 // funcBTF returns the BTF of a module that has one function, of a prototype of
 // vmlinux.
 func funcBTF(vmlinux []byte, name string, proto uint32) []byte {
-	return splitBTF(vmlinux, "\x00"+name+"\x00", 1, uint32(btfenc.KindFunc)<<24, proto)
+	return splitBTF(vmlinux, "\x00"+name+"\x00", 1, uint32(btf.KindFunc)<<24, proto)
 }
 
 // splitBTF returns the BTF of a module that has one type. Names are places in its strings.
 func splitBTF(vmlinux []byte, strs string, name, info uint32, words ...uint32) []byte {
 	at := binary.LittleEndian.Uint32(vmlinux[20:]) // strings of a module continue those of vmlinux
 	words = append([]uint32{at + name, info}, words...)
-	if btfenc.Kind(info>>24) == btfenc.KindStruct {
+	if btf.Kind(info>>24) == btf.KindStruct {
 		for i := 3; i < len(words); i += 3 {
 			words[i] += at
 		}

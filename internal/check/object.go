@@ -9,33 +9,33 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // Object is a BPF object with its programs. It is immutable and safe for use
 // by many goroutines.
 type Object struct {
-	*bpfprog.Object
+	*bpfobj.Object
 	name    string
 	records records
 
-	uses      [][]use            // by function
-	recordsOf [][]int32          // by function
-	callees   []callees          // by function
-	indexes   []bool             // by function
-	accesses  [][]bpfprog.Access // by program: see contextAccesses
-	called    []helperSet        // by program
-	refers    []map[string]bool  // by program: to which maps and externs
+	uses      [][]use           // by function
+	recordsOf [][]int32         // by function
+	callees   []callees         // by function
+	indexes   []bool            // by function
+	accesses  [][]bpfobj.Access // by program: see contextAccesses
+	called    []helperSet       // by program
+	refers    []map[string]bool // by program: to which maps and externs
 }
 
 // use is an instruction that not every kernel takes, whatever the registers
 // hold: one that calls a helper, refers to an extern, or is newer than BTF.
 type use struct {
-	at    bpfprog.Site
-	in    *bpfprog.Insn
-	newer *bpfprog.Newer // nil for the others
+	at    bpfobj.Site
+	in    *bpfobj.Insn
+	newer *bpfobj.Newer // nil for the others
 }
 
 // Parse reads a BPF ELF object. Errors and reports call it by the name. The
@@ -45,7 +45,7 @@ func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	prog, err := bpfprog.Parse(ctx, data, r.types(), r.places())
+	prog, err := bpfobj.Parse(ctx, data, r.types(), r.places())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -65,7 +65,7 @@ func (o *Object) Order() binary.ByteOrder { return o.records.Order() }
 // Machines returns the machines that the object is for, none for any.
 func (o *Object) Machines() []string { return o.records.Machines() }
 
-// ForMachines returns the same object for these machines, as engine.Object.ForMachines does.
+// ForMachines returns the same object for these machines, as core.Object.ForMachines does.
 func (o *Object) ForMachines(machines ...string) *Object {
 	out := *o
 	out.records = records{o.records.ForMachines(machines...)}
@@ -90,9 +90,9 @@ func (o *Object) WithTarget(program, to string) (*Object, bool) {
 
 // attachesByName reports whether programs of a kind are attached to something of
 // the kernel that has a name.
-func attachesByName(kind bpfprog.AttachKind) bool {
+func attachesByName(kind bpfobj.AttachKind) bool {
 	switch kind {
-	case bpfprog.AttachNone, bpfprog.AttachOps, bpfprog.AttachExt:
+	case bpfobj.AttachNone, bpfobj.AttachOps, bpfobj.AttachExt:
 		return false
 	}
 	return true
@@ -102,12 +102,12 @@ func attachesByName(kind bpfprog.AttachKind) bool {
 func (o *Object) otherMachine() Finding {
 	f := Finding{Status: Other, Topic: TopicAnalysis, Subject: "machine", Reason: "the object is for " + strings.Join(o.records.Machines(), ", ")}
 	if len(o.records.Machines()) == 0 {
-		f.Subject, f.Reason = "byte order", engine.ErrByteOrder.Error()
+		f.Subject, f.Reason = "byte order", core.ErrByteOrder.Error()
 	}
 	return f
 }
 
-func newObject(name string, prog *bpfprog.Object, r records) *Object {
+func newObject(name string, prog *bpfobj.Object, r records) *Object {
 	o := &Object{Object: prog, name: name, records: r, uses: make([][]use, len(prog.Funcs)), recordsOf: make([][]int32, len(prog.Funcs))}
 	o.callees = findCallees(prog)
 	for r, at := range prog.Sites {
@@ -119,16 +119,16 @@ func newObject(name string, prog *bpfprog.Object, r records) *Object {
 		code := prog.Funcs[fn].Insns
 		o.indexes = append(o.indexes, indexes(&prog.Funcs[fn]))
 		for i := range code {
-			u := use{at: bpfprog.Site{Fn: fn, Insn: i}, in: &code[i]}
+			u := use{at: bpfobj.Site{Fn: fn, Insn: i}, in: &code[i]}
 			if n, ok := u.in.Newer(); ok {
 				u.newer = &n
 			}
-			if u.newer != nil || u.in.IsHelper() || u.in.Ref.Kind == bpfprog.RefExtern {
+			if u.newer != nil || u.in.IsHelper() || u.in.Ref.Kind == bpfobj.RefExtern {
 				o.uses[fn] = append(o.uses[fn], u)
 			}
 		}
 	}
-	o.accesses = make([][]bpfprog.Access, len(prog.Programs))
+	o.accesses = make([][]bpfobj.Access, len(prog.Programs))
 	for i := range prog.Programs {
 		o.called = append(o.called, o.helpersOf(&prog.Programs[i]))
 		o.refers = append(o.refers, o.references(&prog.Programs[i]))
@@ -146,8 +146,8 @@ func (o *Object) follow(ctx context.Context) error {
 }
 
 // extern returns what an instruction refers to, nil unless that is an extern.
-func (o *Object) extern(in *bpfprog.Insn) *bpfprog.Extern {
-	if in.Ref.Kind != bpfprog.RefExtern {
+func (o *Object) extern(in *bpfobj.Insn) *bpfobj.Extern {
+	if in.Ref.Kind != bpfobj.RefExtern {
 		return nil
 	}
 	return &o.Externs[in.Ref.N]

@@ -2,7 +2,7 @@
 
 package check
 
-import "github.com/btfgen/btfgen/internal/btfenc"
+import "github.com/btfgen/btfgen/internal/btf"
 
 // StructOpsPrefix is what the name of a struct begins with that a kernel has for each struct_ops that
 // programs may implement.
@@ -23,7 +23,7 @@ func (p *pairing) opening(left func(name string) bool) (l []Finding) {
 			continue
 		}
 		f := Finding{Status: Fails, Topic: TopicMap, Subject: structOpsOf(m.Type), Reason: "the kernel has no such struct_ops" + libbpfRefuses}
-		if y, ok := p.k.find(StructOpsPrefix+m.Type, btfenc.KindStruct); ok {
+		if y, ok := p.k.find(StructOpsPrefix+m.Type, btf.KindStruct); ok {
 			if f.Status, f.Reason = MayFail, y.needs()+libbpfRefuses; y.module == "" {
 				continue
 			}

@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/testelf"
+	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
 // TestStructOps holds verdicts on programs beside a struct_ops that no kernel has: libbpf makes its map before any of them.

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/interp"
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
 // pairing is one object on one kernel: what its programs have in common there.
@@ -30,7 +29,7 @@ type pairing struct {
 	whole []Finding // on what the object needs, whichever program is loaded
 
 	functions []function // empty until the first is asked for
-	externs   map[*bpfprog.Extern]lack
+	externs   map[*bpfobj.Extern]lack
 	work      int // of the explorations of its programs so far
 	findings  int // on their code so far
 	looks     int // at members of structs that they read
@@ -68,12 +67,12 @@ func (p *pairing) ebpfGoPoisons(record int) string {
 }
 
 // missing looks for a kfunc or a typed ksym, once.
-func (p *pairing) missing(x *bpfprog.Extern) lack {
+func (p *pairing) missing(x *bpfobj.Extern) lack {
 	l, ok := p.externs[x]
 	if !ok {
 		l = p.k.missing(p.o, x)
 		if p.externs == nil {
-			p.externs = make(map[*bpfprog.Extern]lack)
+			p.externs = make(map[*bpfobj.Extern]lack)
 		}
 		p.externs[x] = l
 	}
@@ -82,7 +81,7 @@ func (p *pairing) missing(x *bpfprog.Extern) lack {
 
 // hasKsym reports whether the kernel has what an extern asks for. An untyped
 // one may be any symbol, which BTF does not list.
-func (p *pairing) hasKsym(x *bpfprog.Extern) bool {
+func (p *pairing) hasKsym(x *bpfobj.Extern) bool {
 	if x.Type == 0 {
 		has, known := p.k.listed(x.Name)
 		return has || !known
@@ -92,12 +91,12 @@ func (p *pairing) hasKsym(x *bpfprog.Extern) bool {
 
 // ksym is hasKsym in a number. Where symbols are not known, a weak untyped one that is no function of the
 // BTF may be there or not.
-func (p *pairing) ksym(x *bpfprog.Extern) interp.Number {
+func (p *pairing) ksym(x *bpfobj.Extern) interp.Number {
 	if !p.hasKsym(x) {
 		return interp.Number{}
 	}
 	if _, known := p.k.listed(x.Name); x.Type == 0 && x.Weak && !known {
-		if _, ok := p.k.find(rawbtf.Essential(x.Name), btfenc.KindFunc); !ok {
+		if _, ok := p.k.find(btf.Essential(x.Name), btf.KindFunc); !ok {
 			return interp.Number{Unknown: ^uint64(0)}
 		}
 	}
@@ -172,22 +171,22 @@ func (k *functionKey) add(p *pairing, fn int) {
 			k.all = append(p.loader.appendKey(k.all, int(r)), p.needs(int(r))...)
 		}
 	}
-	var groups [bpfprog.NumGroups]bool
+	var groups [bpfobj.NumGroups]bool
 	for i := range p.o.uses[fn] {
 		u := &p.o.uses[fn][i]
 		x := p.o.extern(u.in)
 		switch {
 		case u.newer != nil:
 			groups[u.newer.Group] = true
-			groups[bpfprog.GroupAtomics] = groups[bpfprog.GroupAtomics] || u.newer.Group == bpfprog.GroupAcqRel
+			groups[bpfobj.GroupAtomics] = groups[bpfobj.GroupAtomics] || u.newer.Group == bpfobj.GroupAcqRel
 		case u.in.IsHelper():
 			flag(p.k.lacksHelper(u.in.Imm))
 			if isAttachCookie(u.in) {
 				flag(p.k.lacks(enumLink, linkPerf))
 			}
-		case x.Kind == bpfprog.ExternKconfig:
+		case x.Kind == bpfobj.ExternKconfig:
 			k.explored = fmt.Appendf(k.explored, " %v", p.k.kconfig(p.o, x))
-		case x.Kind == bpfprog.ExternKsym:
+		case x.Kind == bpfobj.ExternKsym:
 			lacks := !p.hasKsym(x)
 			flag(lacks)
 			k.explored = fmt.Appendf(k.explored, " %v", p.ksym(x))
@@ -196,14 +195,14 @@ func (k *functionKey) add(p *pairing, fn int) {
 			}
 		}
 	}
-	for g := range bpfprog.NumGroups {
+	for g := range bpfobj.NumGroups {
 		if groups[g] {
 			has := p.k.knows(g)
 			k.all = append(k.all, ' ', byte('0'+has))
 			k.lacks = k.lacks || has != present
 		}
 	}
-	if groups[bpfprog.GroupArena] { // see cast
+	if groups[bpfobj.GroupArena] { // see cast
 		k.all = strconv.AppendBool(append(k.all, ' '), p.k.has(linux(7, 1)) == present)
 		k.lacks = k.lacks || !p.o.hasArena()
 	}

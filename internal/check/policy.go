@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -294,7 +294,7 @@ func (pl *planner) guess() {
 	var elsewhere []int
 	for i := range pl.o.Programs {
 		pr := &pl.o.Programs[i]
-		if s := pr.Attach; pl.free[i] && s != nil && s.Kind == bpfprog.AttachTP {
+		if s := pr.Attach; pl.free[i] && s != nil && s.Kind == bpfobj.AttachTP {
 			if _, some := unnumbered[systemCall(s.Target(pr.Section))]; some {
 				elsewhere = append(elsewhere, i)
 			}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // policy reads a policy from "option value" lines.
@@ -166,12 +166,12 @@ func TestGuesses(t *testing.T) {
 		{"tp/syscalls/sys_enter_sync a, tp/syscalls/sys_enter_sync_file_range2 b, tracepoint/syscalls/sys_exit_arm_sync_file_range c", "optional b+c"},
 		{"tp/syscalls/sys_enter_sync_file_range2 a", ""},
 	} {
-		o := &Object{Object: new(bpfprog.Object)}
+		o := &Object{Object: new(bpfobj.Object)}
 		for p := range strings.SplitSeq(tt.programs, ", ") {
 			section, name, _ := strings.Cut(p, " ")
 			section, marked := strings.CutPrefix(section, "?")
-			o.Programs = append(o.Programs, bpfprog.Program{Fn: len(o.Funcs), Section: section, Attach: bpfprog.SectionOf(section), AutoLoad: !marked})
-			o.Funcs = append(o.Funcs, bpfprog.Function{Name: name})
+			o.Programs = append(o.Programs, bpfobj.Program{Fn: len(o.Funcs), Section: section, Attach: bpfobj.SectionOf(section), AutoLoad: !marked})
+			o.Funcs = append(o.Funcs, bpfobj.Function{Name: name})
 		}
 		rep := new(Report)
 		for i := range o.Programs {

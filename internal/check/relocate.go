@@ -6,19 +6,19 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // records are the CO-RE records of an object.
 type records struct {
-	*engine.Object
+	*core.Object
 }
 
 func parseRecords(name string, data []byte) (records, error) {
-	o, err := engine.ParseObject(name, data)
+	o, err := core.ParseObject(name, data)
 	if err != nil {
 		return records{}, err
 	}
@@ -26,14 +26,14 @@ func parseRecords(name string, data []byte) (records, error) {
 }
 
 // types returns the object's types, nil if it has none.
-func (r records) types() *rawbtf.BTF { return r.Object.BTF() }
+func (r records) types() *btf.BTF { return r.Object.BTF() }
 
 // places says where the records are.
-func (r records) places() []bpfprog.Record {
+func (r records) places() []bpfobj.Record {
 	all := r.Object.Records()
-	out := make([]bpfprog.Record, len(all))
+	out := make([]bpfobj.Record, len(all))
 	for i := range all {
-		out[i] = bpfprog.Record{Section: all[i].Section, Func: all[i].Program, Insn: all[i].Insn}
+		out[i] = bpfobj.Record{Section: all[i].Section, Func: all[i].Program, Insn: all[i].Insn}
 	}
 	return out
 }
@@ -56,33 +56,33 @@ func (r records) asksForID(i int) bool {
 
 // dryRun relocates objects against kernels. It is immutable.
 type dryRun struct {
-	sets *engine.Sets
-	at   map[*engine.Object]int // place in the objects
-	adds [][]decisions          // by file of types that the loader adds, by object
+	sets *core.Sets
+	at   map[*core.Object]int // place in the objects
+	adds [][]decisions        // by file of types that the loader adds, by object
 }
 
 func newDryRun(objects []*Object) dryRun {
-	d := dryRun{at: make(map[*engine.Object]int)}
-	var all []*engine.Object
+	d := dryRun{at: make(map[*core.Object]int)}
+	var all []*core.Object
 	for i, o := range objects {
 		d.at[o.records.Object] = i
 		all = append(all, o.records.Object)
 	}
-	d.sets = engine.NewSets(all)
+	d.sets = core.NewSets(all)
 	return d
 }
 
 // target is a kernel to relocate against. Its memory is reused from kernel to
 // kernel.
 type target struct {
-	engine.Kernel
-	table engine.Table
+	core.Kernel
+	table core.Table
 	bare  *target // the same kernel without modules, once that is asked for
 }
 
 // types calls f for the types of vmlinux, whose module is "", and then for those
 // of each module.
-func (t *target) types(f func(module string, b *rawbtf.BTF)) {
+func (t *target) types(f func(module string, b *btf.BTF)) {
 	for module, b := range t.Kernel.Views() {
 		f(module, b)
 	}
@@ -137,7 +137,7 @@ func (d *dryRun) add(ctx context.Context, l []Types) error {
 
 // decisions are what libbpf makes of each record of one object on one kernel,
 // nil where it is not for the kernel.
-type decisions []*engine.Decision
+type decisions []*core.Decision
 
 // forKernel reports whether the object is for the kernel.
 func (d decisions) forKernel() bool { return d != nil }

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/interp"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
 // bounds are the numbers from lo to hi.
@@ -80,11 +80,11 @@ func (e *evaluation) returns() *bounds {
 }
 
 // hookReturns is returns for programs of LSM.
-func (e *evaluation) hookReturns(s *bpfprog.Section) *bounds {
+func (e *evaluation) hookReturns(s *bpfobj.Section) *bounds {
 	if s.Type == "BPF_LSM_CGROUP" {
 		return &bounds{0, 1}
 	}
-	_, asked := e.k.find(lsmRange, btfenc.KindFunc)
+	_, asked := e.k.find(lsmRange, btf.KindFunc)
 	if e.hook == nil || !asked && e.k.has(linux(6, 12)) != present {
 		return nil
 	}

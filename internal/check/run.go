@@ -10,11 +10,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -22,8 +22,8 @@ import (
 type Config struct {
 	Objects []*Object
 	Corpus  *corpus.Corpus
-	Jobs    int                  // workers, at least 1
-	Done    func(sweep.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
+	Jobs    int                 // workers, at least 1
+	Done    func(walk.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
 
 	// Loaders are those that load the objects; the worst verdict counts. None are all.
 	Loaders []Loader
@@ -69,9 +69,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err := r.loader.add(ctx, cfg.Types); err != nil {
 		return nil, err
 	}
-	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
+	skipped, err := walk.Kernels(ctx, walk.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *target { return new(target) },
-		func(t *target, _ sweep.Rank, it *corpus.Kernel) error {
+		func(t *target, _ walk.Rank, it *corpus.Kernel) error {
 			r.item(ctx, t, it)
 			return ctx.Err()
 		})
@@ -109,8 +109,8 @@ type kernelResult struct {
 
 // wholeResult is what an object needs whichever of its programs are loaded, on one kernel.
 type wholeResult struct {
-	findings []int32        // in the ledger
-	maps     []*bpfprog.Map // that the kernel lacks; they become findings in the report
+	findings []int32       // in the ledger
+	maps     []*bpfobj.Map // that the kernel lacks; they become findings in the report
 }
 
 func newRun(cfg Config) *run {
@@ -147,7 +147,7 @@ func newRun(cfg Config) *run {
 		}
 		for i := range o.Externs {
 			x := &o.Externs[i]
-			r.want.add(rawbtf.Essential(x.Name))
+			r.want.add(btf.Essential(x.Name))
 			r.want.symbols[x.Name], r.want.config[x.Name] = true, true
 		}
 		for _, m := range o.StructOps.Maps {
@@ -209,7 +209,7 @@ func (r *run) needs(p *pairing) wholeResult {
 		return f.Topic == TopicMapDef && r.Policy.setsMap(p.o, f.Subject)
 	})
 	p.whole = append(p.whole, p.opening(func(m string) bool { return r.Policy.setsMap(p.o, m) })...)
-	lacked := slices.DeleteFunc(p.lackedMaps(), func(m *bpfprog.Map) bool { return r.Policy.setsMap(p.o, m.Name) })
+	lacked := slices.DeleteFunc(p.lackedMaps(), func(m *bpfobj.Map) bool { return r.Policy.setsMap(p.o, m.Name) })
 	return wholeResult{r.found.note(p.whole), lacked}
 }
 

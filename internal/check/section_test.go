@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
+	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
 // TestSectionNotes wants a note on a name of which loaders make different things.
 func TestSectionNotes(t *testing.T) {
 	for name, want := range map[string]bool{"socket1": true, "classifier/x/y": true, "socket": false, "kprobe/x": false, "nonsense": false} {
-		pr := bpfprog.Program{Section: name, Attach: bpfprog.SectionOf(name)}
+		pr := bpfobj.Program{Section: name, Attach: bpfobj.SectionOf(name)}
 		e := evaluation{pairing: &pairing{o: new(Object)}, pr: &pr}
 		notes := e.external()
 		if got := len(notes) == 1 && notes[0].Subject == name && strings.Contains(notes[0].Reason, "libbpf does not know"); got != want {

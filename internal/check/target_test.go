@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/testelf"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/testelf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // TestTarget attaches a program to what no kernel has, to what some have, and to
@@ -71,12 +71,12 @@ func TestTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	btf, err := f.Section(".BTF").Data()
+	blob, err := f.Section(".BTF").Data()
 	if err != nil {
 		t.Fatal(err)
 	}
-	empty := btfenc.NewBuilder(binary.LittleEndian)
-	empty.Type("my_state", btfenc.KindStruct, false, 0, 0)
+	empty := btf.NewBuilder(binary.LittleEndian)
+	empty.Type("my_state", btf.KindStruct, false, 0, 0)
 	corp, err := corpus.Open(t.Context(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -86,9 +86,9 @@ func TestTypes(t *testing.T) {
 		want  map[string]Status
 	}{
 		{nil, map[string]Status{"added": Unknown, "asked_for": Guarded, "flavored": Unknown, "kernels_own": Fails}},
-		{[]Types{{"supplied", btf}}, map[string]Status{"kernels_own": Fails}},
+		{[]Types{{"supplied", blob}}, map[string]Status{"kernels_own": Fails}},
 		{[]Types{{"memberless", empty.Bytes()}}, map[string]Status{"added": Fails, "asked_for": Fails, "flavored": Fails, "kernels_own": Fails}},
-		{[]Types{{"memberless", empty.Bytes()}, {"supplied", btf}}, map[string]Status{"added": Fails, "asked_for": Fails, "flavored": Fails, "kernels_own": Fails}},
+		{[]Types{{"memberless", empty.Bytes()}, {"supplied", blob}}, map[string]Status{"added": Fails, "asked_for": Fails, "flavored": Fails, "kernels_own": Fails}},
 	} {
 		rep, err := Run(t.Context(), Config{Objects: []*Object{o}, Corpus: corp, Jobs: 2, Types: tt.types})
 		if err != nil {
@@ -103,7 +103,7 @@ func TestTypes(t *testing.T) {
 			}
 		}
 	}
-	for name, bad := range map[string][]byte{"damaged": btf[:len(btf)-1], "empty": nil} {
+	for name, bad := range map[string][]byte{"damaged": blob[:len(blob)-1], "empty": nil} {
 		_, err := Run(t.Context(), Config{Objects: []*Object{o}, Corpus: corp, Jobs: 1, Types: []Types{{name, bad}}})
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

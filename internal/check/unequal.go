@@ -10,8 +10,8 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/interp"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
 // Verifiers before Linux 6.8 learn nothing where a number is compared by != and == with what it can be at least or at
@@ -26,8 +26,8 @@ import (
 // tell and without it tells nothing; what it finds so only without it is told.
 
 // indexes reports whether a function adds numbers to pointers, as far as its code shows.
-func indexes(f *bpfprog.Function) bool {
-	return slices.ContainsFunc(f.Insns, func(in bpfprog.Insn) bool { return in.Op == asm.Add.Op(asm.RegSource) })
+func indexes(f *bpfobj.Function) bool {
+	return slices.ContainsFunc(f.Insns, func(in bpfobj.Insn) bool { return in.Op == asm.Add.Op(asm.RegSource) })
 }
 
 // bounded reports whether the kernel's verifier knows bounds, but learns none from !=, and the program may need them.
@@ -56,11 +56,11 @@ func (e *evaluation) judgeBounds(ctx context.Context, r *interp.Result) (also ex
 		return also
 	}
 	far, still := r.Far(), newer.Far()
-	maps.DeleteFunc(far, func(at bpfprog.Site, l interp.Level) bool {
+	maps.DeleteFunc(far, func(at bpfobj.Site, l interp.Level) bool {
 		return l == interp.Imprecise || still[at] != interp.Unreached
 	})
 	if len(far) > 0 { // of which one is enough
-		at := slices.MinFunc(slices.Collect(maps.Keys(far)), func(a, b bpfprog.Site) int { return cmp.Or(cmp.Compare(a.Fn, b.Fn), cmp.Compare(a.Insn, b.Insn)) })
+		at := slices.MinFunc(slices.Collect(maps.Keys(far)), func(a, b bpfobj.Site) int { return cmp.Or(cmp.Compare(a.Fn, b.Fn), cmp.Compare(a.Insn, b.Insn)) })
 		e.judge(r, absence{at: at, f: Finding{
 			Status: MayFail, Topic: TopicBounds, Subject: "bounds by !=", Source: e.o.Source(at),
 			Reason: "an access here is within bounds by what != or == tells of a number, which verifiers before Linux 6.8 do not see",

@@ -16,13 +16,13 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/rlimit"
 
-	"github.com/btfgen/btfgen/internal/bpfprog"
-	"github.com/btfgen/btfgen/internal/interp"
-	"github.com/btfgen/btfgen/internal/loadtest"
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/interp"
+	"github.com/btfgen/btfgen/internal/testing/loadtest"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-type insn = bpfprog.Insn
+type insn = bpfobj.Insn
 
 // runningKernel returns the kernel whose verifier is to judge. Without one the
 // test is skipped.
@@ -127,7 +127,7 @@ func dump(o *Object) string {
 type generator struct {
 	*rand.Rand
 	code []insn
-	bad  bpfprog.Site
+	bad  bpfobj.Site
 	regs int // that it computes with
 }
 
@@ -154,8 +154,8 @@ func (g *generator) object() *Object {
 		starts[i] = len(g.code)
 		switch {
 		case i == at:
-			g.bad = bpfprog.Site{Insn: len(g.code)}
-			g.emit(insn{Op: bpfprog.OpCall, Imm: 9999})
+			g.bad = bpfobj.Site{Insn: len(g.code)}
+			g.emit(insn{Op: bpfobj.OpCall, Imm: 9999})
 		case g.IntN(3) == 0:
 			jumps = append(jumps, jump{len(g.code), i})
 			g.emit(g.condition())
@@ -169,22 +169,22 @@ func (g *generator) object() *Object {
 		g.code[j.insn].Off = int16(to - j.insn - 1)
 	}
 	g.emit(insn{Op: 0xb7})
-	g.emit(insn{Op: bpfprog.OpExit})
+	g.emit(insn{Op: bpfobj.OpExit})
 	calls := false
 	for i := range g.code {
 		if in := &g.code[i]; in.IsFuncCall() {
 			calls = true
 			in.Imm = int64(len(g.code) - i - 1)
-			in.Ref = bpfprog.Ref{Kind: bpfprog.RefFunc, N: 1}
+			in.Ref = bpfobj.Ref{Kind: bpfobj.RefFunc, N: 1}
 		}
 	}
 	callee := []insn{
-		{Op: 0xbf, Src: 1}, {Op: 0x57, Imm: g.imm()}, {Op: 0x15, Dst: 1, Off: 1, Imm: g.imm()}, {Op: 0x07, Imm: 1}, {Op: bpfprog.OpExit},
+		{Op: 0xbf, Src: 1}, {Op: 0x57, Imm: g.imm()}, {Op: 0x15, Dst: 1, Off: 1, Imm: g.imm()}, {Op: 0x07, Imm: 1}, {Op: bpfobj.OpExit},
 	}
-	o := &bpfprog.Object{
+	o := &bpfobj.Object{
 		Order:    binary.LittleEndian,
-		Funcs:    []bpfprog.Function{{Insns: g.code}, {Insns: callee}},
-		Programs: []bpfprog.Program{{Funcs: []int{0, 1}}},
+		Funcs:    []bpfobj.Function{{Insns: g.code}, {Insns: callee}},
+		Programs: []bpfobj.Program{{Funcs: []int{0, 1}}},
 	}
 	if !calls {
 		o.Funcs, o.Programs[0].Funcs = o.Funcs[:1], []int{0}
@@ -209,7 +209,7 @@ func (g *generator) step() {
 	sizes := []asm.OpCode{0x18, 0x18, 0x00, 0x08, 0x10}
 	switch g.IntN(9) {
 	case 0, 8: // something unknown
-		g.emit(insn{Op: bpfprog.OpCall, Imm: 7})
+		g.emit(insn{Op: bpfobj.OpCall, Imm: 7})
 		g.emit(insn{Op: 0xbf, Dst: g.reg(), Src: 0})
 		if g.IntN(3) == 0 { // in both halves
 			g.emit(insn{Op: 0x67, Dst: 0, Imm: int64(g.IntN(64))})
@@ -235,7 +235,7 @@ func (g *generator) step() {
 		g.emit(in)
 	case 3:
 		g.emit(insn{Op: 0xbf, Dst: 1, Src: g.reg()})
-		g.emit(insn{Op: bpfprog.OpCall, Src: asm.PseudoCall})
+		g.emit(insn{Op: bpfobj.OpCall, Src: asm.PseudoCall})
 		g.emit(insn{Op: 0xbf, Dst: g.reg(), Src: 0})
 	case 4: // mov
 		g.emit(insn{Op: []asm.OpCode{0xb7, 0xb4}[g.IntN(2)], Dst: g.reg(), Imm: g.imm()})

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 )
 
 // BenchmarkRead reads the same kernel from each kind of source, and with `xz -dc` alone for

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/bpfobj/machine"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/machine"
 )
 
 // errDWARF is the cause where only corpus import can do something with a kernel.

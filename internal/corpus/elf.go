@@ -8,8 +8,8 @@ import (
 	"errors"
 	"io"
 
-	"github.com/btfgen/btfgen/internal/decompress"
-	"github.com/btfgen/btfgen/internal/machine"
+	"github.com/btfgen/btfgen/internal/bpfobj/machine"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 )
 
 // kernelSection holds the compressed vmlinux in the ELF images that some ppc64le distributions boot.

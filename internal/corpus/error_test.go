@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/core"
 )
 
 func TestError(t *testing.T) {
@@ -50,8 +50,8 @@ func TestLoad(t *testing.T) {
 		{blobLE, splitLE, "module nf: types: type 2 (int) has a name at byte 1000, strings end at 13"},
 		{blobLE[:40], splitLE, "header: string section at 40+5 exceeds 40 bytes of data"},
 	} {
-		k := &Kernel{BTF: tt.vmlinux, Modules: []engine.Module{{Name: "nf", BTF: tt.module}}}
-		if err := k.Load(t.Context(), new(engine.Kernel), "name"); err == nil || err.Error() != tt.want {
+		k := &Kernel{BTF: tt.vmlinux, Modules: []core.Module{{Name: "nf", BTF: tt.module}}}
+		if err := k.Load(t.Context(), new(core.Kernel), "name"); err == nil || err.Error() != tt.want {
 			t.Errorf("%v, want %s", err, tt.want)
 		}
 	}

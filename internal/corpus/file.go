@@ -11,10 +11,10 @@ import (
 	"io"
 	"os"
 
-	"github.com/btfgen/btfgen/internal/btfc"
-	"github.com/btfgen/btfgen/internal/decompress"
-	"github.com/btfgen/btfgen/internal/defect"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -45,11 +45,11 @@ type Kernel struct {
 	// Made says what made the BTF of the kernel's DWARF, and of which file if that is known; it is zero if the kernel came with BTF.
 	Made btfc.Made
 
-	BTF         []byte          // vmlinux BTF, with a valid header
-	AsBytes     bool            // a corpus in one file keeps the BTF as it is, because it is not of the usual form
-	FullSize    int64           // of vmlinux's BTF, if BTF has only a part of it; see Parts
-	Modules     []engine.Module // in order of their names, which are distinct
-	ModulePaths []string        // of each of Modules, as Path
+	BTF         []byte        // vmlinux BTF, with a valid header
+	AsBytes     bool          // a corpus in one file keeps the BTF as it is, because it is not of the usual form
+	FullSize    int64         // of vmlinux's BTF, if BTF has only a part of it; see Parts
+	Modules     []core.Module // in order of their names, which are distinct
+	ModulePaths []string      // of each of Modules, as Path
 	Extras
 
 	// SourceSize is what the kernel takes on disk, in bytes. All kernels of one container share its
@@ -86,7 +86,7 @@ func (k *Kernel) Keep() *Kernel {
 
 // Load makes t the kernel, and tells it the machine of its key or, where that does not have one, of its content. name is what t is called in messages and logs; the error does not have it.
 // t is valid as long as k is.
-func (k *Kernel) Load(ctx context.Context, t *engine.Kernel, name string) error {
+func (k *Kernel) Load(ctx context.Context, t *core.Kernel, name string) error {
 	if err := t.Load(ctx, name, k.BTF, k.Modules...); err != nil {
 		return errors.Unwrap(err) // which begins with the name
 	}
@@ -152,7 +152,7 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // is yielded without those. A file that holds no kernel at all is an error.
 //
 // With Options.Map, a file that changes while it is read can make yield panic; Read then returns an
-// error that says so. Any other panic is an error of its kernel, or else of the file, that wraps a defect.Error.
+// error that says so. Any other panic is an error of its kernel, or else of the file, that wraps a workers.Defect.
 //
 // An error of yield stops Read, which returns it as it is; so does ctx, whose error it returns.
 func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Kernel) error) (err error) {
@@ -160,7 +160,7 @@ func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Kernel) error) 
 	if f.packed != nil {
 		read = f.readPacked
 	}
-	if d := defect.Catch(ctx, func() { err = read(ctx, s, yield) }); d != nil {
+	if d := workers.Catch(ctx, func() { err = read(ctx, s, yield) }); d != nil {
 		*s = Scratch{} // which may be in the middle of anything
 		return wrap(f.Path, "", d)
 	}

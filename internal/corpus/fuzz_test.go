@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 )
 
 // FuzzRead reads any bytes as a source. Whatever they are, there is a kernel with a valid header or

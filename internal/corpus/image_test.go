@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // The kernel's build compresses with these programs, adds the size for all but gzip, and has a

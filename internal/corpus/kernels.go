@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/btfc"
-	"github.com/btfgen/btfgen/internal/defect"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -171,7 +171,7 @@ func (r *reader) give(k *Kernel) (err error) {
 	if len(r.s.maps) > 0 {
 		return r.yield(k)
 	}
-	if d := defect.Catch(r.ctx, func() { err = r.yield(k) }); d != nil {
+	if d := workers.Catch(r.ctx, func() { err = r.yield(k) }); d != nil {
 		r.fail(wrap(k.Path, "", d))
 	}
 	return err
@@ -212,7 +212,7 @@ func (r *reader) key(b *blob, single bool) kernel.Key {
 }
 
 // takeModules returns the pending modules that belong to a kernel, and their paths.
-func (r *reader) takeModules(kernel *blob, key kernel.Key) ([]engine.Module, []string) {
+func (r *reader) takeModules(kernel *blob, key kernel.Key) ([]core.Module, []string) {
 	s := r.s
 	s.taken, s.modules, s.paths = s.taken[:0], s.modules[:0], s.paths[:0]
 	for i := range s.pending {
@@ -229,7 +229,7 @@ func (r *reader) takeModules(kernel *blob, key kernel.Key) ([]engine.Module, []s
 			r.fail(wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
 			continue
 		}
-		s.modules, s.paths = append(s.modules, engine.Module{Name: b.module, BTF: b.bytes(s)}), append(s.paths, b.path)
+		s.modules, s.paths = append(s.modules, core.Module{Name: b.module, BTF: b.bytes(s)}), append(s.paths, b.path)
 	}
 	return s.modules, s.paths
 }

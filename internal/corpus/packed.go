@@ -11,10 +11,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/btfgen/btfgen/internal/btfc"
-	"github.com/btfgen/btfgen/internal/decompress"
-	"github.com/btfgen/btfgen/internal/defect"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -95,7 +95,7 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made, own: &s.btf, packed: p}
 	modules, failed := p.file.Modules(ctx, p.entry, f.opts.wantsModule)
 	for _, m := range modules {
-		k.Modules = append(k.Modules, engine.Module{Name: m.Name, BTF: m.BTF})
+		k.Modules = append(k.Modules, core.Module{Name: m.Name, BTF: m.BTF})
 		k.ModulePaths = append(k.ModulePaths, f.Path+"!"+m.Name)
 	}
 	if failed != nil {
@@ -144,7 +144,7 @@ func (p *Parts) Read(ctx context.Context, f *File, s *Scratch, yield func(*Kerne
 	if _, ok := p.Sum(f); !ok {
 		return errWhole
 	}
-	if d := defect.Catch(ctx, func() { err = p.read(ctx, f, s, yield) }); d != nil {
+	if d := workers.Catch(ctx, func() { err = p.read(ctx, f, s, yield) }); d != nil {
 		*s = Scratch{}
 		return wrap(f.Path, "", d)
 	}

@@ -18,8 +18,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/btfgen/btfgen/internal/btfc"
-	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 

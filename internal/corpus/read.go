@@ -11,8 +11,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/btfc"
-	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/decompress"
-	"github.com/btfgen/btfgen/internal/raceflag"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 

@@ -5,9 +5,9 @@ package corpus
 import (
 	"bufio"
 
-	"github.com/btfgen/btfgen/internal/btfc"
-	"github.com/btfgen/btfgen/internal/decompress"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 )
 
 // Scratch is the memory that reading kernels takes. One Scratch serves one File.Read at a time and
@@ -24,7 +24,7 @@ type Scratch struct {
 	maps    []mapping // of the file that is read
 	pending []blob
 	taken   []*blob // of pending, the modules of one kernel
-	modules []engine.Module
+	modules []core.Module
 	paths   []string // of modules
 	extras  []extra
 }

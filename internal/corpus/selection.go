@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/nearest"
+	"github.com/btfgen/btfgen/internal/text/suggest"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -203,7 +203,7 @@ func (s Selector) agree(k kernel.Key) (n int, miss term) {
 // nearest returns the few values that are next to what the term wants.
 func (t term) nearest(values []string) []string {
 	if t.field == fieldID || t.field == fieldArch || !numbered(t.value) {
-		nearest.Sort(t.value, values)
+		suggest.Sort(t.value, values)
 		return values[:min(len(values), nearby)]
 	}
 	slices.SortFunc(values, kernel.CompareVersions)

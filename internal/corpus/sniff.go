@@ -7,8 +7,8 @@ import (
 	"debug/elf"
 	"encoding/binary"
 
-	"github.com/btfgen/btfgen/internal/btfc"
-	"github.com/btfgen/btfgen/internal/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 )
 
 // kind is what a file's first bytes say it is.

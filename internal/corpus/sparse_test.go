@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/testlimit"
+	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
 // part of a sparse file.

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/minimize"
-	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 var total int // keeps the compiler from dropping the reads
@@ -21,7 +20,7 @@ var total int // keeps the compiler from dropping the reads
 // the measure: the bytes looked at once.
 func BenchmarkFull(b *testing.B) {
 	k := testinput.Kernels(b, "x86_64/6.12.107")[0]
-	target, err := engine.NewKernel(k.Name, k.BTF)
+	target, err := core.NewKernel(k.Name, k.BTF)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -51,10 +50,10 @@ func BenchmarkFull(b *testing.B) {
 		total += sum
 		return nil
 	})
-	var view rawbtf.BTF
+	var view btf.BTF
 	bench("load", func() error { return view.Load(b.Context(), k.BTF, nil) })
 	names, n := wanted(set, &view)
-	var ids [][]btfenc.TypeID
+	var ids [][]btf.TypeID
 	bench("find", func() error {
 		var err error
 		ids, err = view.Find(b.Context(), names, n, ids)
@@ -68,7 +67,7 @@ func BenchmarkFull(b *testing.B) {
 		return err
 	})
 	kernel := target
-	var full engine.Table
+	var full core.Table
 	bench("relocate", func() error { // find included
 		return full.Fill(b.Context(), set, kernel, nil)
 	})
@@ -77,8 +76,8 @@ func BenchmarkFull(b *testing.B) {
 		_, err := m.Minimize(b.Context(), target)
 		return err
 	})
-	var proof engine.Kernel
-	var again engine.Table
+	var proof core.Kernel
+	var again core.Table
 	bench("prove", func() error {
 		if err := proof.Load(b.Context(), k.Name, small); err != nil {
 			return err
@@ -86,7 +85,7 @@ func BenchmarkFull(b *testing.B) {
 		if err := again.Fill(b.Context(), set, &proof, nil); err != nil {
 			return err
 		}
-		d, err := engine.Compare(b.Context(), &full, &again)
+		d, err := core.Compare(b.Context(), &full, &again)
 		if d != nil {
 			return d
 		}
@@ -102,27 +101,27 @@ func BenchmarkFull(b *testing.B) {
 }
 
 // setFor returns the questions of all objects of the kernel's byte order.
-func setFor(b *testing.B, t *engine.Kernel) (*engine.Set, []*engine.Object) {
+func setFor(b *testing.B, t *core.Kernel) (*core.Set, []*core.Object) {
 	b.Helper()
-	var list []*engine.Object
+	var list []*core.Object
 	for _, o := range testinput.Objects(b) {
 		if o.Order() == t.Order() {
 			list = append(list, o.Object)
 		}
 	}
-	return engine.NewSets(list).For(t), list
+	return core.NewSets(list).For(t), list
 }
 
 // wanted returns the names in a kernel that a set of relocations asks for.
-func wanted(set *engine.Set, v *rawbtf.BTF) (*rawbtf.Names, int) {
+func wanted(set *core.Set, v *btf.BTF) (*btf.Names, int) {
 	var names []string
 	for id := range v.Named {
 		t := v.Type(id)
-		if n := strings.Clone(rawbtf.Essential(string(t.Name()))); set.HasName(n) {
+		if n := strings.Clone(btf.Essential(string(t.Name()))); set.HasName(n) {
 			names = append(names, n)
 		}
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	return rawbtf.NewNames(names), len(names)
+	return btf.NewNames(names), len(names)
 }

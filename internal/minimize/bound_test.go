@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/minimize"
-	"github.com/btfgen/btfgen/internal/raceflag"
-	"github.com/btfgen/btfgen/internal/testbtf"
-	"github.com/btfgen/btfgen/internal/testlimit"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
 // hostile is a kernel that takes more time or memory than its size tells, if
@@ -28,17 +28,17 @@ type hostile struct {
 }
 
 // hostileKernel builds one. Type 1 is an int.
-type hostileKernel struct{ *btfenc.Builder }
+type hostileKernel struct{ *btf.Builder }
 
 // member is one of a struct; an anonymous one has no name.
 type member struct {
 	name string
-	of   btfenc.TypeID
+	of   btf.TypeID
 	at   uint32 // bytes
 }
 
-func (b hostileKernel) structure(name string, size uint32, members ...member) btfenc.TypeID {
-	id := b.Type(name, btfenc.KindStruct, false, len(members), size)
+func (b hostileKernel) structure(name string, size uint32, members ...member) btf.TypeID {
+	id := b.Type(name, btf.KindStruct, false, len(members), size)
 	for _, m := range members {
 		b.Word(b.String(m.name), uint32(m.of), 8*m.at)
 	}
@@ -46,8 +46,8 @@ func (b hostileKernel) structure(name string, size uint32, members ...member) bt
 }
 
 // chain has n structs inside each other, innermost first, and returns the last.
-func (b hostileKernel) chain(n int) btfenc.TypeID {
-	inner := btfenc.TypeID(1)
+func (b hostileKernel) chain(n int) btf.TypeID {
+	inner := btf.TypeID(1)
 	for range n {
 		inner = b.structure("", 4, member{"", inner, 0})
 	}
@@ -92,11 +92,11 @@ var hostiles = []hostile{
 	{"40,000 arrays of each other", task, "byte_off struct task_struct.tgid", func(b *hostileKernel) {
 		elem := uint32(1)
 		for range 40_000 {
-			id := b.Type("", btfenc.KindArray, false, 0, 0)
+			id := b.Type("", btf.KindArray, false, 0, 0)
 			b.Word(elem, 1, 1)
 			elem = uint32(id)
 		}
-		b.structure("task_struct", 8, member{"", b.chain(100), 0}, member{"tgid", btfenc.TypeID(elem), 4})
+		b.structure("task_struct", 8, member{"", b.chain(100), 0}, member{"tgid", btf.TypeID(elem), 4})
 	}, "type 40001: more than 32 typedefs, modifiers and arrays in a row"},
 
 	{"500 large structs compared as a whole with 30", repeat(30, "struct s___%d 400: x2999 int 0, x2998 int 0, x%[1]d int 0"+strings.Repeat(", x2997 int 0", 97)+"\n"), repeat(30, "type_matches struct s___%d\n"), func(b *hostileKernel) {
@@ -113,7 +113,7 @@ var hostiles = []hostile{
 	// an anonymous struct which they share, to one of the next name.
 	{"marks that lead to marks of 800 names", repeat(800, "struct s%d 8: x int 0, y int 4\n") + "struct task_struct 8: m int 0" + repeat(800, ", a%[1]d s%[1]d 0"), "byte_off struct task_struct.a0.x\n" + repeat(800, "byte_off struct task_struct.a%d.y\n"), func(b *hostileKernel) {
 		const n = 800
-		inner := make([]btfenc.TypeID, n+1)
+		inner := make([]btf.TypeID, n+1)
 		for i := range inner {
 			inner[i] = b.structure("", 8, member{"x", 1, 0}, member{"y", 1, 4})
 		}
@@ -144,22 +144,22 @@ func TestHostile(t *testing.T) {
 	const steps, bytes = 150 << 20, 512 << 20
 	for _, h := range hostiles {
 		t.Run(h.name, func(t *testing.T) {
-			o, err := engine.ParseObject("o", testbtf.Object(t, binary.LittleEndian, h.types, h.asks))
+			o, err := core.ParseObject("o", testbtf.Object(t, binary.LittleEndian, h.types, h.asks))
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := hostileKernel{btfenc.NewBuilder(binary.LittleEndian)}
-			b.Type("int", btfenc.KindInt, false, 0, 4)
-			b.Word(btfenc.IntSigned<<24 | 32)
+			b := hostileKernel{btf.NewBuilder(binary.LittleEndian)}
+			b.Type("int", btf.KindInt, false, 0, 4)
+			b.Word(btf.IntSigned<<24 | 32)
 			h.kernel(&b)
-			target, err := engine.NewKernel("k", b.Bytes())
+			target, err := core.NewKernel("k", b.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			ctx := testlimit.Looks(steps / 4096)
-			m := minimize.New([]*engine.Object{o}, minimize.Options{})
+			m := minimize.New([]*core.Object{o}, minimize.Options{})
 			_, err = m.Minimize(ctx, target)
 			switch {
 			case err == context.Canceled:

@@ -7,12 +7,11 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/minimize"
-	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/testbtf"
-	"github.com/btfgen/btfgen/internal/testlimit"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
 // FuzzKernel minimizes kernels that are not what they claim to be. Each
@@ -21,7 +20,7 @@ import (
 func FuzzKernel(f *testing.F) {
 	objs := objects(f)
 	eachKernel(f, func(name string, data []byte) {
-		full, err := engine.NewKernel(name, data)
+		full, err := core.NewKernel(name, data)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -32,7 +31,7 @@ func FuzzKernel(f *testing.F) {
 		f.Add(out)
 	})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		full, err := engine.NewKernel("fuzz", data)
+		full, err := core.NewKernel("fuzz", data)
 		if err != nil {
 			return
 		}
@@ -44,7 +43,7 @@ func FuzzKernel(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := rawbtf.New(out.BTF, nil); err != nil {
+		if _, err := btf.New(out.BTF, nil); err != nil {
 			t.Fatal(err)
 		}
 		if len(out.Decisions) == 0 {
@@ -55,10 +54,10 @@ func FuzzKernel(f *testing.F) {
 
 // TestEndless asks for a typedef that leads back to itself.
 func TestEndless(t *testing.T) {
-	b := btfenc.NewBuilder(binary.LittleEndian)
-	b.Type("cpumask_t", btfenc.KindTypedef, false, 0, 2)
-	b.Type("", btfenc.KindConst, false, 0, 1)
-	kernel, err := engine.NewKernel("k", b.Bytes())
+	b := btf.NewBuilder(binary.LittleEndian)
+	b.Type("cpumask_t", btf.KindTypedef, false, 0, 2)
+	b.Type("", btf.KindConst, false, 0, 1)
+	kernel, err := core.NewKernel("k", b.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,28 +78,28 @@ func TestDeep(t *testing.T) {
 		"array":   "byte_sz struct s.c",
 	}
 	for name, ask := range asks {
-		o, err := engine.ParseObject("o", testbtf.Object(t, binary.LittleEndian, "typedef d int\nstruct s 24: a int 0, b int 4, c int[2] 8", ask))
+		o, err := core.ParseObject("o", testbtf.Object(t, binary.LittleEndian, "typedef d int\nstruct s 24: a int 0, b int 4, c int[2] 8", ask))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range []int{0, 1, 28, 29, 30, 31, 32, 33, 34, 60, 300} {
-			b := btfenc.NewBuilder(binary.LittleEndian)
-			number := b.Type("int", btfenc.KindInt, false, 0, 4)
-			b.Word(btfenc.IntSigned<<24 | 32)
+			b := btf.NewBuilder(binary.LittleEndian)
+			number := b.Type("int", btf.KindInt, false, 0, 4)
+			b.Word(btf.IntSigned<<24 | 32)
 			last := number
 			for range n {
-				last = b.Type("", btfenc.KindConst, false, 0, uint32(last))
+				last = b.Type("", btf.KindConst, false, 0, uint32(last))
 			}
-			b.Type("d", btfenc.KindTypedef, false, 0, uint32(last))
-			array := b.Type("", btfenc.KindArray, false, 0, 0)
+			b.Type("d", btf.KindTypedef, false, 0, uint32(last))
+			array := b.Type("", btf.KindArray, false, 0, 0)
 			b.Word(uint32(last), uint32(number), 2)
-			b.Type("s", btfenc.KindStruct, false, 3, 24)
+			b.Type("s", btf.KindStruct, false, 3, 24)
 			b.Word(b.String("a"), uint32(last), 0, b.String("b"), uint32(last), 32, b.String("c"), uint32(array), 64)
-			kernel, err := engine.NewKernel("k", b.Bytes())
+			kernel, err := core.NewKernel("k", b.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = minimize.New([]*engine.Object{o}, minimize.Options{}).Minimize(t.Context(), kernel)
+			_, err = minimize.New([]*core.Object{o}, minimize.Options{}).Minimize(t.Context(), kernel)
 			if errors.Is(err, minimize.ErrProof) || n <= 28 && err != nil {
 				t.Errorf("%s, %d modifiers: %v", name, n, err)
 			}
@@ -112,7 +111,7 @@ func TestDeep(t *testing.T) {
 // ambiguous if they are.
 func TestOrder(t *testing.T) {
 	const best, worse, other = "struct s#1 16: a int 0, b int 4", "struct s#2 8: a int 4", "struct s#3 12: a int 8"
-	o, err := engine.ParseObject("o", testbtf.Object(t, binary.LittleEndian, "struct s 8: a int 0, b int 4", "byte_off struct s.a\nbyte_off struct s.b"))
+	o, err := core.ParseObject("o", testbtf.Object(t, binary.LittleEndian, "struct s 8: a int 0, b int 4", "byte_off struct s.a\nbyte_off struct s.b"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,11 +119,11 @@ func TestOrder(t *testing.T) {
 		{worse + "\n" + other + "\n" + best, ""}, // as in the output, which has them by size
 		{best + "\n" + worse + "\n" + other, "k: minimized BTF decides differently: o: byte_off struct s.a: cilium/ebpf: 0, 4, minimized ambiguous"},
 	} {
-		kernel, err := engine.NewKernel("k", testbtf.Types(t, binary.LittleEndian, c.types))
+		kernel, err := core.NewKernel("k", testbtf.Types(t, binary.LittleEndian, c.types))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = minimize.New([]*engine.Object{o}, minimize.Options{}).Minimize(t.Context(), kernel)
+		_, err = minimize.New([]*core.Object{o}, minimize.Options{}).Minimize(t.Context(), kernel)
 		if isDefect(err) || c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
 			t.Errorf("%s: error %v, want %q", c.types, err, c.want)
 		}
@@ -134,18 +133,18 @@ func TestOrder(t *testing.T) {
 // TestContainsItself has two structs of one name with an anonymous member each
 // whose anonymous member is of its own type.
 func TestContainsItself(t *testing.T) {
-	b := btfenc.NewBuilder(binary.LittleEndian)
-	b.Type("int", btfenc.KindInt, false, 0, 4) // 1
-	b.Word(btfenc.IntSigned<<24 | 32)
+	b := btf.NewBuilder(binary.LittleEndian)
+	b.Type("int", btf.KindInt, false, 0, 4) // 1
+	b.Word(btf.IntSigned<<24 | 32)
 	for id := uint32(2); id <= 4; id += 2 {
-		b.Type("task_struct", btfenc.KindStruct, false, 2, 64)
+		b.Type("task_struct", btf.KindStruct, false, 2, 64)
 		b.Word(b.String("pid"), 1, 0)
 		b.Word(0, id+1, 32)
-		b.Type("", btfenc.KindStruct, false, 2, 32)
+		b.Type("", btf.KindStruct, false, 2, 32)
 		b.Word(b.String("tgid"), 1, 0)
 		b.Word(0, id+1, 0)
 	}
-	kernel, err := engine.NewKernel("k", b.Bytes())
+	kernel, err := core.NewKernel("k", b.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}

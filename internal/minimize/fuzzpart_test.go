@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/btfc"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/minimize"
-	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/testbtf"
-	"github.com/btfgen/btfgen/internal/testlimit"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testlimit"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -29,7 +29,7 @@ var partAsks = []string{
 
 // parts has an object for each of partAsks, and what reads of a kernel what it looks at.
 type parts struct {
-	objects []*engine.Object
+	objects []*core.Object
 	queries []*btfc.Query
 }
 
@@ -37,11 +37,11 @@ func newParts(t testing.TB) *parts {
 	p := new(parts)
 	const types = shapedTypes + "typedef q *s\ntypedef r *p\n"
 	for _, asks := range partAsks {
-		o, err := engine.ParseObject("o", testbtf.Object(t, binary.LittleEndian, types, asks))
+		o, err := core.ParseObject("o", testbtf.Object(t, binary.LittleEndian, types, asks))
 		if err != nil {
 			t.Fatal(err)
 		}
-		reach := make(map[string]rawbtf.Reach)
+		reach := make(map[string]btf.Reach)
 		if !o.Reach(reach) {
 			t.Fatalf("%s: a whole kernel", asks)
 		}
@@ -78,8 +78,8 @@ func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := minimize.New([]*engine.Object{o}, minimize.Options{})
-		target, err := engine.NewKernel("part", part)
+		m := minimize.New([]*core.Object{o}, minimize.Options{})
+		target, err := core.NewKernel("part", part)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
 		if err != nil {
 			continue
 		}
-		if target, err = engine.NewKernel("whole", btf); err != nil {
+		if target, err = core.NewKernel("whole", btf); err != nil {
 			t.Fatal(err)
 		}
 		whole, err := m.Minimize(testlimit.Looks(1<<8), target)

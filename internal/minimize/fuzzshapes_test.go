@@ -7,12 +7,11 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/minimize"
-	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/testbtf"
-	"github.com/btfgen/btfgen/internal/testlimit"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
 // shapedTypes and shapedAsks are an object with relocations of every sort.
@@ -45,7 +44,7 @@ type_exists d
 // name, structs inside each other, arrays of every length, and kinds where they
 // are not expected.
 type shaper struct {
-	*btfenc.Builder
+	*btf.Builder
 	data []byte
 	last uint32 // ID
 	all  uint32 // IDs that references lead to
@@ -78,7 +77,7 @@ func (s *shaper) ref() uint32 {
 	}
 }
 
-func (s *shaper) add(name string, kind btfenc.Kind, flag bool, vlen int, third uint32) {
+func (s *shaper) add(name string, kind btf.Kind, flag bool, vlen int, third uint32) {
 	s.last = uint32(s.Type(name, kind, flag, vlen, third))
 }
 
@@ -86,9 +85,9 @@ func (s *shaper) add(name string, kind btfenc.Kind, flag bool, vlen int, third u
 func (s *shaper) one() {
 	switch op := s.byte() % 12; op {
 	case 0, 1, 2:
-		kind, n := btfenc.KindStruct, int(s.byte()%5)
+		kind, n := btf.KindStruct, int(s.byte()%5)
 		if op == 2 {
-			kind = btfenc.KindUnion
+			kind = btf.KindUnion
 		}
 		flag := s.byte()%4 == 0
 		name := s.name()
@@ -105,28 +104,28 @@ func (s *shaper) one() {
 			s.Word(s.String(s.name()), refs[i], at)
 		}
 	case 3:
-		s.add("", btfenc.KindPtr, false, 0, s.ref())
+		s.add("", btf.KindPtr, false, 0, s.ref())
 	case 4:
 		elem := s.ref()
-		s.add("", btfenc.KindArray, false, 0, 0)
+		s.add("", btf.KindArray, false, 0, 0)
 		s.Word(elem, 1, s.byte()%4)
 	case 5:
-		s.add(s.name(), btfenc.KindTypedef, false, 0, s.ref())
+		s.add(s.name(), btf.KindTypedef, false, 0, s.ref())
 	case 6:
-		s.add("", btfenc.KindConst, false, 0, s.ref())
+		s.add("", btf.KindConst, false, 0, s.ref())
 	case 7:
-		s.add(s.name(), btfenc.KindEnum, s.byte()%2 == 0, 2, 4)
+		s.add(s.name(), btf.KindEnum, s.byte()%2 == 0, 2, 4)
 		s.Word(s.String("A"), s.byte(), s.String(s.name()), s.byte())
 	case 8:
-		s.add(s.name(), btfenc.KindInt, false, 0, s.byte()%17)
+		s.add(s.name(), btf.KindInt, false, 0, s.byte()%17)
 		s.Word(s.byte()%8<<24 | s.byte())
 	case 9:
-		s.add("", btfenc.KindFuncProto, false, 2, s.ref())
+		s.add("", btf.KindFuncProto, false, 2, s.ref())
 		s.Word(0, s.last-min(s.last, s.byte()), 0, 1)
 	case 10:
-		s.add(s.name(), btfenc.KindFwd, s.byte()%2 == 0, 0, 0)
+		s.add(s.name(), btf.KindFwd, s.byte()%2 == 0, 0, 0)
 	case 11:
-		s.add(s.name(), btfenc.KindEnum64, s.byte()%2 == 0, 1, 8)
+		s.add(s.name(), btf.KindEnum64, s.byte()%2 == 0, 1, 8)
 		s.Word(s.String("B"), s.byte(), s.byte())
 	}
 }
@@ -137,10 +136,10 @@ const maxShaped = 600
 // kernel returns the BTF that an input stands for. What follows a byte is done
 // as often as it says.
 func (s *shaper) kernel() []byte {
-	s.Builder = btfenc.NewBuilder(binary.LittleEndian)
+	s.Builder = btf.NewBuilder(binary.LittleEndian)
 	s.all = maxShaped
-	s.Type("int", btfenc.KindInt, false, 0, 4)
-	s.Word(btfenc.IntSigned<<24 | 32)
+	s.Type("int", btf.KindInt, false, 0, 4)
+	s.Word(btf.IntSigned<<24 | 32)
 	for s.last = 1; len(s.data) > 0 && s.last < maxShaped; {
 		times, from := 1+s.byte(), s.data
 		for range times {
@@ -150,7 +149,7 @@ func (s *shaper) kernel() []byte {
 		}
 	}
 	for s.last < maxShaped { // what references lead to
-		s.add("", btfenc.KindPtr, false, 0, 1)
+		s.add("", btf.KindPtr, false, 0, 1)
 	}
 	return s.Bytes()
 }
@@ -159,7 +158,7 @@ func (s *shaper) kernel() []byte {
 // Structs that are members of each other are searched for as long as limits
 // allow; here it is for fewer steps, so that more inputs have their turn.
 func FuzzShapes(f *testing.F) {
-	o, err := engine.ParseObject("o", testbtf.Object(f, binary.LittleEndian, shapedTypes, shapedAsks))
+	o, err := core.ParseObject("o", testbtf.Object(f, binary.LittleEndian, shapedTypes, shapedAsks))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -178,7 +177,7 @@ func FuzzShapes(f *testing.F) {
 			return
 		}
 		kernel := (&shaper{data: data}).kernel()
-		target, err := engine.NewKernel("fuzz", kernel)
+		target, err := core.NewKernel("fuzz", kernel)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,13 +185,13 @@ func FuzzShapes(f *testing.F) {
 		ctx := testlimit.Looks(steps / 4096)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		out, err := minimize.Blob(minimize.New([]*engine.Object{o}, minimize.Options{}).Minimize(ctx, target))
+		out, err := minimize.Blob(minimize.New([]*core.Object{o}, minimize.Options{}).Minimize(ctx, target))
 		runtime.ReadMemStats(&after)
 		switch {
 		case isDefect(err):
 			t.Error(err)
 		case err == nil:
-			if _, err := rawbtf.New(out, nil); err != nil {
+			if _, err := btf.New(out, nil); err != nil {
 				t.Error(err)
 			}
 			if len(out) > len(kernel) {

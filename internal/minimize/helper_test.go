@@ -9,16 +9,16 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/minimize"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // objectFile is an object in a file of its own.
 type objectFile struct {
 	path string
-	obj  *engine.Object
+	obj  *core.Object
 }
 
 func objectFiles(tb testing.TB) []objectFile {
@@ -35,9 +35,9 @@ func objectFiles(tb testing.TB) []objectFile {
 	return out
 }
 
-func objects(tb testing.TB) []*engine.Object {
+func objects(tb testing.TB) []*core.Object {
 	tb.Helper()
-	var out []*engine.Object
+	var out []*core.Object
 	for _, o := range testinput.Objects(tb) {
 		out = append(out, o.Object)
 	}

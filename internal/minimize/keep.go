@@ -3,10 +3,9 @@
 package minimize
 
 import (
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/canon"
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/btf/canonical"
+	"github.com/btfgen/btfgen/internal/core"
 )
 
 // Marks of what is kept. Such a type is exact: it refers to what it refers to in the
@@ -14,7 +13,7 @@ import (
 // become forward declarations unless they have a node.
 
 // addKept marks what a pattern names.
-func (m *marks) addKept(kept *engine.Kept) {
+func (m *marks) addKept(kept *core.Kept) {
 	if len(kept.Path) == 0 {
 		m.keepWhole(kept.BTF, kept.Type)
 		return
@@ -23,13 +22,13 @@ func (m *marks) addKept(kept *engine.Kept) {
 		n := m.nodes[m.node(kept.BTF.Type(nd.Type))]
 		m.makeExact(n)
 		switch nd.What {
-		case engine.NeedMember, engine.NeedEnumerator:
+		case core.NeedMember, core.NeedEnumerator:
 			m.need(n, nd.Idx)
-		case engine.NeedPointee:
+		case core.NeedPointee:
 			n.pointee = true
 		}
 	}
-	if last := kept.Path[len(kept.Path)-1]; last.What == engine.NeedMember {
+	if last := kept.Path[len(kept.Path)-1]; last.What == core.NeedMember {
 		t := kept.BTF.Type(last.Type)
 		m.keepWhole(t.BTF(), t.Member(last.Idx).Type)
 	}
@@ -44,7 +43,7 @@ func (m *marks) makeExact(n *node) {
 }
 
 // keepWhole marks a type with all that it has, and all of that by value.
-func (m *marks) keepWhole(b *rawbtf.BTF, id btfenc.TypeID) {
+func (m *marks) keepWhole(b *btf.BTF, id btf.TypeID) {
 	todo := []nodeKey{{b, id}}
 	for len(todo) > 0 && m.goesOn(1) {
 		next := todo[len(todo)-1]
@@ -56,7 +55,7 @@ func (m *marks) keepWhole(b *rawbtf.BTF, id btfenc.TypeID) {
 		}
 		n.whole = true
 		m.makeExact(n)
-		add := func(id btfenc.TypeID) { todo = append(todo, nodeKey{t.BTF(), id}) }
+		add := func(id btf.TypeID) { todo = append(todo, nodeKey{t.BTF(), id}) }
 		switch k := t.Kind(); {
 		case k.IsComposite():
 			for i := range t.Vlen() {
@@ -67,7 +66,7 @@ func (m *marks) keepWhole(b *rawbtf.BTF, id btfenc.TypeID) {
 			for i := range t.Vlen() {
 				m.need(n, i)
 			}
-		case k == btfenc.KindTypedef, k.IsMod():
+		case k == btf.KindTypedef, k.IsMod():
 			add(t.Ref())
 		default:
 			eachPart(&t, add)
@@ -76,13 +75,13 @@ func (m *marks) keepWhole(b *rawbtf.BTF, id btfenc.TypeID) {
 }
 
 // eachPart calls f with what an array, a prototype, a function or a variable refers to.
-func eachPart(t *rawbtf.Type, f func(btfenc.TypeID)) {
+func eachPart(t *btf.Type, f func(btf.TypeID)) {
 	switch k := t.Kind(); {
-	case k == btfenc.KindArray:
+	case k == btf.KindArray:
 		a := t.Array()
 		f(a.Elem)
 		f(a.Index)
-	case k == btfenc.KindFuncProto:
+	case k == btf.KindFuncProto:
 		f(t.Ref())
 		for i := range t.Vlen() {
 			f(t.Param(i).Type)
@@ -103,14 +102,14 @@ func (m *marks) expandExact(n *node) {
 			id := t.Member(i).Type
 			m.behind(t, id)
 			u := t.BTF().Type(id)
-			if k := u.Kind(); k.IsMod() || k == btfenc.KindTypedef {
+			if k := u.Kind(); k.IsMod() || k == btf.KindTypedef {
 				m.makeExact(m.nodes[m.node(u)])
 			}
 		}
-	case k == btfenc.KindPtr, k == btfenc.KindTypedef, k.IsMod():
+	case k == btf.KindPtr, k == btf.KindTypedef, k.IsMod():
 		m.mention(n, t.Ref())
 	default:
-		eachPart(t, func(id btfenc.TypeID) {
+		eachPart(t, func(id btf.TypeID) {
 			m.behind(t, id)
 			m.mention(n, id)
 		})
@@ -120,7 +119,7 @@ func (m *marks) expandExact(n *node) {
 // mention makes sure that what n names can be named: by a node or, of structs and
 // unions, by a forward declaration. Of several that share a name all have a node if one
 // has, so that copies stay equal.
-func (m *marks) mention(n *node, id btfenc.TypeID) {
+func (m *marks) mention(n *node, id btf.TypeID) {
 	u := n.t.BTF().Type(id)
 	if m.tooDeep(u.BTF(), id) {
 		return
@@ -143,13 +142,13 @@ func (m *marks) mention(n *node, id btfenc.TypeID) {
 }
 
 // forward returns the output type of a struct or union that is only mentioned.
-func (g *graph) forward(t rawbtf.Type) int {
+func (g *graph) forward(t btf.Type) int {
 	key := nodeKey{t.BTF(), t.ID}
 	i, ok := g.forwards[key]
 	if !ok {
 		i = len(g.types)
 		g.forwards[key] = i
-		g.types = append(g.types, &canon.Type{Kind: btfenc.KindFwd, Flag: t.Kind() == btfenc.KindUnion, Name: g.name(&t, t.NameOff)})
+		g.types = append(g.types, &canonical.Type{Kind: btf.KindFwd, Flag: t.Kind() == btf.KindUnion, Name: g.name(&t, t.NameOff)})
 	}
 	return i
 }

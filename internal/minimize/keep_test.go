@@ -15,15 +15,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cilium/ebpf/btf"
+	cbtf "github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/raceflag"
-	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/testbtf"
-	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/internal/verify"
+	"github.com/btfgen/btfgen/internal/job/verify"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // describer says what cilium/ebpf reads of types, as hashes, so that types that are the same
@@ -32,11 +32,11 @@ import (
 type describer map[describerKey]string
 
 type describerKey struct {
-	t      btf.Type
+	t      cbtf.Type
 	behind bool
 }
 
-func (d describer) of(t btf.Type, behind bool) string {
+func (d describer) of(t cbtf.Type, behind bool) string {
 	key := describerKey{t, behind}
 	if s, ok := d[key]; ok {
 		return s
@@ -51,8 +51,8 @@ func (d describer) of(t btf.Type, behind bool) string {
 
 var filler = regexp.MustCompile(`^__pad[0-9]+$`)
 
-func (d describer) write(w io.Writer, t btf.Type, behind bool) {
-	members := func(l []btf.Member) {
+func (d describer) write(w io.Writer, t cbtf.Type, behind bool) {
+	members := func(l []cbtf.Member) {
 		for _, m := range l {
 			if !filler.MatchString(m.Name) {
 				fmt.Fprintln(w, m.Name, m.Offset, m.BitfieldSize, d.of(m.Type, false))
@@ -60,50 +60,50 @@ func (d describer) write(w io.Writer, t btf.Type, behind bool) {
 		}
 	}
 	switch t := t.(type) {
-	case *btf.Void:
+	case *cbtf.Void:
 		fmt.Fprintln(w, "void")
-	case *btf.Int:
+	case *cbtf.Int:
 		fmt.Fprintln(w, "int", t.Name, t.Size, t.Encoding)
-	case *btf.Float:
+	case *cbtf.Float:
 		fmt.Fprintln(w, "float", t.Name, t.Size)
-	case *btf.Pointer:
+	case *cbtf.Pointer:
 		fmt.Fprintln(w, "pointer", d.of(t.Target, true))
-	case *btf.Array:
+	case *cbtf.Array:
 		fmt.Fprintln(w, "array", t.Nelems, d.of(t.Type, behind), d.of(t.Index, behind))
-	case *btf.Fwd:
+	case *cbtf.Fwd:
 		fmt.Fprintln(w, t.Kind, t.Name)
-	case *btf.Struct:
+	case *cbtf.Struct:
 		if fmt.Fprintln(w, "struct", t.Name); !behind || t.Name == "" {
 			fmt.Fprintln(w, t.Size)
 			members(t.Members)
 		}
-	case *btf.Union:
+	case *cbtf.Union:
 		if fmt.Fprintln(w, "union", t.Name); !behind || t.Name == "" {
 			fmt.Fprintln(w, t.Size)
 			members(t.Members)
 		}
-	case *btf.Enum:
+	case *cbtf.Enum:
 		if fmt.Fprintln(w, "enum", t.Name, t.Size, t.Signed); !behind || t.Name == "" {
 			fmt.Fprintln(w, t.Values)
 		}
-	case *btf.Typedef:
+	case *cbtf.Typedef:
 		fmt.Fprintln(w, "typedef", t.Name, d.of(t.Type, behind))
-	case *btf.Const:
+	case *cbtf.Const:
 		fmt.Fprintln(w, "const", d.of(t.Type, behind))
-	case *btf.Volatile:
+	case *cbtf.Volatile:
 		fmt.Fprintln(w, "volatile", d.of(t.Type, behind))
-	case *btf.Restrict:
+	case *cbtf.Restrict:
 		fmt.Fprintln(w, "restrict", d.of(t.Type, behind))
-	case *btf.TypeTag:
+	case *cbtf.TypeTag:
 		fmt.Fprintln(w, "type tag", t.Value, d.of(t.Type, behind))
-	case *btf.Func:
+	case *cbtf.Func:
 		fmt.Fprintln(w, "func", t.Name, t.Linkage, d.of(t.Type, behind))
-	case *btf.FuncProto:
+	case *cbtf.FuncProto:
 		fmt.Fprintln(w, "proto", d.of(t.Return, behind))
 		for _, p := range t.Params {
 			fmt.Fprintln(w, p.Name, d.of(p.Type, behind))
 		}
-	case *btf.Var:
+	case *cbtf.Var:
 		fmt.Fprintln(w, "var", t.Name, t.Linkage, d.of(t.Type, behind))
 	default:
 		panic(fmt.Sprintf("%T", t))
@@ -111,9 +111,9 @@ func (d describer) write(w io.Writer, t btf.Type, behind bool) {
 }
 
 // described returns what BTF says of all types of a kind, with the names and without doubles.
-func described(t testing.TB, data []byte, of func(btf.Type) bool) map[string]string {
+func described(t testing.TB, data []byte, of func(cbtf.Type) bool) map[string]string {
 	t.Helper()
-	spec, err := btf.LoadSpecFromReader(bytes.NewReader(data))
+	spec, err := cbtf.LoadSpecFromReader(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +132,11 @@ func described(t testing.TB, data []byte, of func(btf.Type) bool) map[string]str
 // everything is patterns that keep all there is.
 var everything = []string{"struct:*", "union:*", "enum:*", "enum:.*", "typedef:*", "func:*", "var:*"}
 
-func isKept(t btf.Type) bool {
+func isKept(t cbtf.Type) bool {
 	switch t := t.(type) {
-	case *btf.Enum, *btf.Func, *btf.Var:
+	case *cbtf.Enum, *cbtf.Func, *cbtf.Var:
 		return true
-	case *btf.Struct, *btf.Union, *btf.Typedef:
+	case *cbtf.Struct, *cbtf.Union, *cbtf.Typedef:
 		return t.TypeName() != ""
 	}
 	return false
@@ -149,7 +149,7 @@ func TestKeepEverything(t *testing.T) {
 		t.Skip("skipped: on 32 bits cilium/ebpf refuses declaration tags that are of no member, and a kernel with them as a whole")
 	}
 	t.Parallel()
-	keep, err := engine.ParseKeep(everything...)
+	keep, err := core.ParseKeep(everything...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestKeepEverything(t *testing.T) {
 		if n++; n%3 != 1 || strings.Contains(it.Name, ".el8") {
 			return // a third of them shows it; el8 is not deduplicated, and more than limits.Members
 		}
-		target, err := engine.NewKernel(it.Name, it.BTF)
+		target, err := core.NewKernel(it.Name, it.BTF)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +235,7 @@ var named = []string{
 
 // readKept returns what cilium/ebpf reads of what patterns name, or an error.
 func readKept(data []byte, patterns []string) (out []string, err error) {
-	spec, err := btf.LoadSpecFromReader(bytes.NewReader(data))
+	spec, err := cbtf.LoadSpecFromReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
@@ -259,26 +259,26 @@ func readKept(data []byte, patterns []string) (out []string, err error) {
 }
 
 // part describes what a path leads to, from t, and where that is; "" if it is not there.
-func (d describer) part(t btf.Type, path string) string {
+func (d describer) part(t cbtf.Type, path string) string {
 	if path == "" {
 		return d.of(t, false)
 	}
 	word, rest, _ := strings.Cut(path, ".")
-	var members []btf.Member
-	switch u := btf.UnderlyingType(t).(type) {
-	case *btf.Pointer:
+	var members []cbtf.Member
+	switch u := cbtf.UnderlyingType(t).(type) {
+	case *cbtf.Pointer:
 		return d.part(u.Target, path)
-	case *btf.Array:
+	case *cbtf.Array:
 		return d.part(u.Type, path)
-	case *btf.Enum:
+	case *cbtf.Enum:
 		for _, v := range u.Values {
 			if v.Name == word {
 				return fmt.Sprint(u.Name, u.Size, u.Signed, v)
 			}
 		}
-	case *btf.Struct:
+	case *cbtf.Struct:
 		members = u.Members
-	case *btf.Union:
+	case *cbtf.Union:
 		members = u.Members
 	}
 	for _, m := range members {
@@ -289,7 +289,7 @@ func (d describer) part(t btf.Type, path string) string {
 			in = d.part(m.Type, path)
 		}
 		if in != "" {
-			size, _ := btf.Sizeof(t)
+			size, _ := cbtf.Sizeof(t)
 			return fmt.Sprintf("%T %s %d %s %d %d ", t, t.TypeName(), size, m.Name, m.Offset, m.BitfieldSize) + in
 		}
 	}
@@ -349,16 +349,16 @@ func TestKeepMutants(t *testing.T) {
 // kept minimizes a kernel in the notation of testbtf for an object and patterns.
 func kept(t *testing.T, local, asks, kernel string, keep ...string) []byte {
 	t.Helper()
-	var objects []*engine.Object
+	var objects []*core.Object
 	if asks != "" {
 		o, _ := smallObject(t, local, asks)
 		objects = append(objects, o)
 	}
-	kp, err := engine.ParseKeep(keep...)
+	kp, err := core.ParseKeep(keep...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := engine.NewKernel("k", testbtf.Types(t, binary.LittleEndian, kernel))
+	target, err := core.NewKernel("k", testbtf.Types(t, binary.LittleEndian, kernel))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func kept(t *testing.T, local, asks, kernel string, keep ...string) []byte {
 // namesOf returns the kinds and names of all types with a name.
 func namesOf(t *testing.T, data []byte) (l []string) {
 	t.Helper()
-	b, err := rawbtf.New(data, nil)
+	b, err := btf.New(data, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -422,17 +422,17 @@ func TestKeepCopies(t *testing.T) {
 // TestKeepBesideObjects has libbpf's rules and cilium/ebpf decide as on the kernel, whatever is kept.
 func TestKeepBesideObjects(t *testing.T) {
 	var objects []verify.Object
-	var plain []*engine.Object
+	var plain []*core.Object
 	for _, o := range testinput.Objects(t) {
 		objects, plain = append(objects, verify.Object(o)), append(plain, o.Object)
 	}
-	keep, err := engine.ParseKeep("struct:task_struct", "struct:sock.*", "enum:hrtimer_restart", "typedef:*_t", "func:tcp_*", "struct:list_head")
+	keep, err := core.ParseKeep("struct:task_struct", "struct:sock.*", "enum:hrtimer_restart", "typedef:*_t", "func:tcp_*", "struct:list_head")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := New(plain, Options{Keep: keep})
 	for _, k := range testinput.Kernels(t, "6.1.0-47-amd64", "armhf") {
-		target, err := engine.NewKernel(k.Name, k.BTF)
+		target, err := core.NewKernel(k.Name, k.BTF)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,18 +5,17 @@ package minimize
 import (
 	"fmt"
 
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/canon"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/btf/canonical"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // graph is the output under construction.
 type graph struct {
 	m        *marks
-	types    []*canon.Type
+	types    []*canonical.Type
 	wanted   func(string) bool // names that relocations ask for
 	intNames bool              // the kernel's names of integers count
 	ptrSize  uint32
@@ -26,9 +25,9 @@ type graph struct {
 	forwards map[nodeKey]int // output types of what is only mentioned
 }
 
-func newGraph(m *marks, set *engine.Set, ptrSize uint32, pad Padding) *graph {
+func newGraph(m *marks, set *core.Set, ptrSize uint32, pad Padding) *graph {
 	return &graph{
-		m: m, types: make([]*canon.Type, len(m.nodes)), wanted: set.HasName, ptrSize: ptrSize, pad: pad, filler: canon.Void,
+		m: m, types: make([]*canonical.Type, len(m.nodes)), wanted: set.HasName, ptrSize: ptrSize, pad: pad, filler: canonical.Void,
 		// type_matches compares the names of integers. Another name could
 		// make a candidate match that does not, so that all are kept.
 		intNames: set.Asks(relo.TypeMatches),
@@ -47,33 +46,33 @@ func (g *graph) lowerAll() error {
 		if !g.m.goesOn(1 + len(n.idx)) {
 			return g.m.fail()
 		}
-		if k := n.t.Kind(); k != btfenc.KindVoid {
+		if k := n.t.Kind(); k != btf.KindVoid {
 			g.types[i] = g.lower(n)
-			hasPtr = hasPtr || k == btfenc.KindPtr
+			hasPtr = hasPtr || k == btf.KindPtr
 		}
 	}
 	if hasPtr && g.ptrSize == 4 && !g.wanted("long") {
 		// libbpf on a 64-bit host takes the size of pointers from here.
-		g.types = append(g.types, &canon.Type{Kind: btfenc.KindInt, Name: "long", Size: 4, Fields: []canon.Field{{Lo: btfenc.IntSigned<<24 | 32}}})
+		g.types = append(g.types, &canonical.Type{Kind: btf.KindInt, Name: "long", Size: 4, Fields: []canonical.Field{{Lo: btf.IntSigned<<24 | 32}}})
 	}
 	return nil
 }
 
 // name returns the string at an offset.
-func (g *graph) name(t *rawbtf.Type, off uint32) string {
+func (g *graph) name(t *btf.Type, off uint32) string {
 	s := string(t.BTF().Name(off))
 	g.names += len(s)
 	return s
 }
 
 // ref returns the output type of what n refers to by id.
-func (g *graph) ref(n *node, id btfenc.TypeID) int {
+func (g *graph) ref(n *node, id btf.TypeID) int {
 	u := standsFor(&n.t, id)
 	if n.exact {
 		u = n.t.BTF().Type(id)
 	}
-	if u.Kind() == btfenc.KindVoid {
-		return canon.Void
+	if u.Kind() == btf.KindVoid {
+		return canonical.Void
 	}
 	if _, ok := g.m.index[nodeKey{u.BTF(), u.ID}]; !ok {
 		return g.forward(u)
@@ -81,45 +80,45 @@ func (g *graph) ref(n *node, id btfenc.TypeID) int {
 	return g.m.node(u)
 }
 
-func (g *graph) lower(n *node) *canon.Type {
+func (g *graph) lower(n *node) *canonical.Type {
 	t := &n.t
-	o := &canon.Type{Kind: t.Kind(), Flag: t.KindFlag(), Name: g.name(t, t.NameOff)}
-	if o.Kind.Shape().Third == btfenc.Size {
+	o := &canonical.Type{Kind: t.Kind(), Flag: t.KindFlag(), Name: g.name(t, t.NameOff)}
+	if o.Kind.Shape().Third == btf.Size {
 		o.Size = t.Size()
 	}
 	switch o.Kind {
-	case btfenc.KindInt:
+	case btf.KindInt:
 		if !n.name && !n.exact && !g.intNames {
 			o.Name = g.intName(t)
 		}
-		o.Fields = []canon.Field{{Lo: t.IntData()}}
-	case btfenc.KindPtr:
-		ref := canon.Void
+		o.Fields = []canonical.Field{{Lo: t.IntData()}}
+	case btf.KindPtr:
+		ref := canonical.Void
 		if n.pointee || n.exact {
 			ref = g.ref(n, t.Ref())
 		}
 		o.Refs = []int{ref}
-	case btfenc.KindTypedef, btfenc.KindVolatile, btfenc.KindConst, btfenc.KindRestrict, btfenc.KindTypeTag:
+	case btf.KindTypedef, btf.KindVolatile, btf.KindConst, btf.KindRestrict, btf.KindTypeTag:
 		o.Refs = []int{g.ref(n, t.Ref())}
-	case btfenc.KindFunc, btfenc.KindVar:
-		o.Fields, o.Refs = []canon.Field{{Lo: t.Linkage()}}, []int{g.ref(n, t.Ref())}
-	case btfenc.KindArray:
-		a, index := t.Array(), canon.Void
+	case btf.KindFunc, btf.KindVar:
+		o.Fields, o.Refs = []canonical.Field{{Lo: t.Linkage()}}, []int{g.ref(n, t.Ref())}
+	case btf.KindArray:
+		a, index := t.Array(), canonical.Void
 		if n.index || n.exact {
 			index = g.ref(n, a.Index)
 		}
-		o.Fields, o.Refs = []canon.Field{{Lo: a.Nelems}}, []int{g.ref(n, a.Elem), index}
-	case btfenc.KindStruct, btfenc.KindUnion:
+		o.Fields, o.Refs = []canonical.Field{{Lo: a.Nelems}}, []int{g.ref(n, a.Elem), index}
+	case btf.KindStruct, btf.KindUnion:
 		g.members(n, o)
-	case btfenc.KindEnum, btfenc.KindEnum64:
+	case btf.KindEnum, btf.KindEnum64:
 		for _, i := range n.idx {
 			e := t.Enumerator(i)
-			o.Fields = append(o.Fields, canon.Field{Name: g.name(t, e.NameOff), Lo: uint32(e.Value), Hi: uint32(e.Value >> 32)})
+			o.Fields = append(o.Fields, canonical.Field{Name: g.name(t, e.NameOff), Lo: uint32(e.Value), Hi: uint32(e.Value >> 32)})
 		}
-	case btfenc.KindFuncProto:
+	case btf.KindFuncProto:
 		o.Refs = []int{g.ref(n, t.Ref())}
 		for i := range t.Vlen() {
-			p, f := t.Param(i), canon.Field{}
+			p, f := t.Param(i), canonical.Field{}
 			if n.exact {
 				f.Name = g.name(t, p.NameOff)
 			}
@@ -131,7 +130,7 @@ func (g *graph) lower(n *node) *canon.Type {
 
 // members adds the members of n. The kind flag says that some are bitfields,
 // so it goes when none of those is left.
-func (g *graph) members(n *node, o *canon.Type) {
+func (g *graph) members(n *node, o *canonical.Type) {
 	t := &n.t
 	bitfields := false
 	for _, i := range n.idx {
@@ -140,10 +139,10 @@ func (g *graph) members(n *node, o *canon.Type) {
 	o.Flag = bitfields
 	for _, i := range n.idx {
 		m := t.Member(i)
-		o.Fields = append(o.Fields, canon.Field{Name: g.name(t, m.NameOff), Lo: m.BitSize<<24 | m.BitOffset})
+		o.Fields = append(o.Fields, canonical.Field{Name: g.name(t, m.NameOff), Lo: m.BitSize<<24 | m.BitOffset})
 		o.Refs = append(o.Refs, g.ref(n, m.Type))
 	}
-	if g.pad == PadExplicit && o.Kind == btfenc.KindStruct {
+	if g.pad == PadExplicit && o.Kind == btf.KindStruct {
 		g.addPadding(n, o)
 	}
 }
@@ -151,7 +150,7 @@ func (g *graph) members(n *node, o *canon.Type) {
 // intName returns C's name of an integer, so that spellings do not tell equal
 // ones apart. It is empty where there is none, or where a relocation asks for
 // that name and the type would pass for what it wants.
-func (g *graph) intName(t *rawbtf.Type) string {
+func (g *graph) intName(t *btf.Type) string {
 	enc := t.IntEncoding()
 	var s string
 	switch t.Size() {
@@ -171,9 +170,9 @@ func (g *graph) intName(t *rawbtf.Type) string {
 		return ""
 	}
 	switch {
-	case enc&btfenc.IntBool != 0:
+	case enc&btf.IntBool != 0:
 		s = "_Bool"
-	case enc&btfenc.IntSigned == 0:
+	case enc&btf.IntSigned == 0:
 		s = "unsigned " + s
 	case t.Size() == 1:
 		s = "signed char"
@@ -186,13 +185,13 @@ func (g *graph) intName(t *rawbtf.Type) string {
 
 // addPadding fills the gaps between members with named arrays of bytes. An
 // array without elements stays the last member.
-func (g *graph) addPadding(n *node, o *canon.Type) {
-	var words []canon.Field
+func (g *graph) addPadding(n *node, o *canonical.Type) {
+	var words []canonical.Field
 	var refs []int
 	at := uint32(0) // end of what is covered, bytes
 	gap := func(to uint32) {
 		if to > at && to-at <= o.Size {
-			words = append(words, canon.Field{Name: fmt.Sprintf("__pad%d", at), Lo: at * 8})
+			words = append(words, canonical.Field{Name: fmt.Sprintf("__pad%d", at), Lo: at * 8})
 			refs = append(refs, g.bytes(to-at))
 		}
 	}
@@ -221,10 +220,10 @@ func (g *graph) addPadding(n *node, o *canon.Type) {
 
 // bytes returns the output type of an array of n bytes.
 func (g *graph) bytes(n uint32) int {
-	if g.filler == canon.Void {
-		g.types = append(g.types, &canon.Type{Kind: btfenc.KindInt, Name: "unsigned char", Size: 1, Fields: []canon.Field{{Lo: 8}}})
+	if g.filler == canonical.Void {
+		g.types = append(g.types, &canonical.Type{Kind: btf.KindInt, Name: "unsigned char", Size: 1, Fields: []canonical.Field{{Lo: 8}}})
 		g.filler = len(g.types) - 1
 	}
-	g.types = append(g.types, &canon.Type{Kind: btfenc.KindArray, Fields: []canon.Field{{Lo: n}}, Refs: []int{g.filler, g.filler}})
+	g.types = append(g.types, &canonical.Type{Kind: btf.KindArray, Fields: []canonical.Field{{Lo: n}}, Refs: []int{g.filler, g.filler}})
 	return len(g.types) - 1
 }

@@ -7,22 +7,21 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // nodeKey is a type of the kernel, in the view that it belongs to.
 type nodeKey struct {
-	btf *rawbtf.BTF
-	id  btfenc.TypeID
+	btf *btf.BTF
+	id  btf.TypeID
 }
 
 // node is a type that is needed, and what of it.
 type node struct {
-	t       rawbtf.Type
+	t       btf.Type
 	idx     []uint32 // members or enumerators that are needed, ascending
 	pointee bool     // of a pointer: what it points to
 	index   bool     // of an array: its index type
@@ -45,7 +44,7 @@ type marks struct {
 	nodes     []*node
 	names     map[nameKey]*sameName // structs and unions
 	waiting   map[nameKey][]*node   // exact ones that name a struct or union which has no node yet
-	deep      btfenc.TypeID         // a needed type behind more typedefs, modifiers and arrays than loaders follow, or 0
+	deep      btf.TypeID            // a needed type behind more typedefs, modifiers and arrays than loaders follow, or 0
 
 	grown   []*node     // of which more is needed than when they were expanded
 	uneven  []*sameName // whose nodes may differ in their marks
@@ -56,7 +55,7 @@ type marks struct {
 }
 
 type nameKey struct {
-	kind btfenc.Kind
+	kind btf.Kind
 	name string
 }
 
@@ -107,7 +106,7 @@ func (m *marks) fail() error {
 }
 
 // newNode returns the memory of a node that reset has removed, or new memory.
-func (m *marks) newNode(t rawbtf.Type) *node {
+func (m *marks) newNode(t btf.Type) *node {
 	if n := len(m.nodes); n < cap(m.nodes) && m.nodes[:n+1][n] != nil {
 		old := m.nodes[:n+1][n]
 		*old = node{t: t, idx: old.idx[:0], within: old.within[:0]}
@@ -117,7 +116,7 @@ func (m *marks) newNode(t rawbtf.Type) *node {
 }
 
 // node returns the index of the node of a type, which it adds if need be.
-func (m *marks) node(t rawbtf.Type) int {
+func (m *marks) node(t btf.Type) int {
 	k := nodeKey{t.BTF(), t.ID}
 	i, ok := m.index[k]
 	if ok {
@@ -127,7 +126,7 @@ func (m *marks) node(t rawbtf.Type) int {
 		m.err = &limits.Exceeded{Max: limits.Types, What: "types needed"}
 		return 0
 	}
-	if kind := t.Kind(); kind == btfenc.KindDeclTag || kind == btfenc.KindDatasec {
+	if kind := t.Kind(); kind == btf.KindDeclTag || kind == btf.KindDatasec {
 		m.err = fmt.Errorf("type %d: a %s in the place of a type", t.ID, kind)
 	}
 	m.index[k] = i
@@ -167,25 +166,25 @@ func (m *marks) grow(n *node) {
 
 // behind returns the node of what a member or a pointer refers to. The output has it without
 // what is in front of it, which must not give a size to a type that has none for loaders.
-func (m *marks) behind(t *rawbtf.Type, id btfenc.TypeID) int {
+func (m *marks) behind(t *btf.Type, id btf.TypeID) int {
 	if m.tooDeep(t.BTF(), id) {
-		return m.node(rawbtf.Type{})
+		return m.node(btf.Type{})
 	}
 	return m.node(standsFor(t, id))
 }
 
 // tooDeep reports, and notes, whether a type is behind more than loaders follow.
-func (m *marks) tooDeep(b *rawbtf.BTF, id btfenc.TypeID) bool {
+func (m *marks) tooDeep(b *btf.BTF, id btf.TypeID) bool {
 	_, err := b.SizeOf(id)
-	if err == rawbtf.ErrDepth {
+	if err == btf.ErrDepth {
 		m.deep = id
 	}
-	return err == rawbtf.ErrDepth
+	return err == btf.ErrDepth
 }
 
 // standsFor returns what t refers to by id, without modifiers and typedefs, which
 // have an end.
-func standsFor(t *rawbtf.Type, id btfenc.TypeID) rawbtf.Type {
+func standsFor(t *btf.Type, id btf.TypeID) btf.Type {
 	u, _ := t.BTF().SkipMods(id)
 	return u
 }
@@ -207,18 +206,18 @@ func (m *marks) need(n *node, i uint32) bool {
 }
 
 // add notes what one match depends upon.
-func (m *marks) add(match *engine.Match) {
+func (m *marks) add(match *core.Match) {
 	for _, nd := range match.Needs {
 		if !m.goesOn(1) {
 			return
 		}
 		n := m.nodes[m.node(match.BTF.Type(nd.Type))]
 		switch nd.What {
-		case engine.NeedMember, engine.NeedEnumerator:
+		case core.NeedMember, core.NeedEnumerator:
 			m.need(n, nd.Idx)
-		case engine.NeedPointee:
+		case core.NeedPointee:
 			n.pointee = true
-		case engine.NeedIndex:
+		case core.NeedIndex:
 			n.index = true
 		}
 	}
@@ -265,7 +264,7 @@ func (m *marks) expand(n *node) {
 		}
 	}
 	switch k := t.Kind(); k {
-	case btfenc.KindStruct, btfenc.KindUnion:
+	case btf.KindStruct, btf.KindUnion:
 		m.keepInner(n)
 		if m.anonymous {
 			m.keepAnonymous(n)
@@ -273,21 +272,21 @@ func (m *marks) expand(n *node) {
 		for _, i := range n.idx {
 			m.behind(t, t.Member(i).Type)
 		}
-	case btfenc.KindPtr:
+	case btf.KindPtr:
 		if n.pointee = n.pointee || m.keep == keepPointees; n.pointee {
 			m.behind(t, t.Ref())
 		}
-	case btfenc.KindTypedef:
+	case btf.KindTypedef:
 		if n.value {
 			m.behind(t, t.ID) // what Ref stands for, if it is not too far from here
 		}
-	case btfenc.KindArray:
+	case btf.KindArray:
 		a := t.Array()
 		m.behind(t, a.Elem)
 		if n.index {
 			m.behind(t, a.Index)
 		}
-	case btfenc.KindFuncProto:
+	case btf.KindFuncProto:
 		m.behind(t, t.Ref())
 		for i := range t.Vlen() {
 			m.behind(t, t.Param(i).Type)
@@ -307,7 +306,7 @@ func (m *marks) keepInner(n *node) {
 	last := n.idx[len(n.idx)-1]
 	if end := n.t.Vlen() - 1; last != end {
 		t := standsFor(&n.t, n.t.Member(last).Type)
-		if t.Kind() == btfenc.KindArray && t.Array().Nelems == 0 {
+		if t.Kind() == btf.KindArray && t.Array().Nelems == 0 {
 			m.need(n, end)
 		}
 	}
@@ -340,7 +339,7 @@ type memberKey struct {
 	bitOffset uint32
 }
 
-func keyOf(t *rawbtf.Type, i uint32) memberKey {
+func keyOf(t *btf.Type, i uint32) memberKey {
 	mem := t.Member(i)
 	return memberKey{string(t.BTF().Name(mem.NameOff)), mem.BitOffset}
 }

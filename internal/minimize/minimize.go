@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/btfgen/btfgen/internal/canon"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/btf/canonical"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -25,19 +25,19 @@ const (
 // Options change what a Minimizer emits. The zero value is ready for use.
 type Options struct {
 	Padding Padding
-	Keep    *engine.Keep // types to keep that relocations do not need; nil for none
+	Keep    *core.Keep // types to keep that relocations do not need; nil for none
 }
 
 // Minimizer makes minimized BTFs for the relocations of some objects, one
 // kernel after the other, and reuses its memory between them. It is not safe for
 // concurrent use; every goroutine needs its own, see [Minimizer.Clone].
 type Minimizer struct {
-	sets  *engine.Sets
+	sets  *core.Sets
 	opts  Options
 	marks *marks
-	full  engine.Table
-	small engine.Table
-	proof engine.Kernel
+	full  core.Table
+	small core.Table
+	proof core.Kernel
 
 	keepOnly bool // there are no objects
 }
@@ -45,8 +45,8 @@ type Minimizer struct {
 // New returns a Minimizer for the relocations of objects, which may be of either
 // byte order and for any machines. For objects without relocations the minimized BTF has no types but those
 // of Options.Keep. Without objects, those are kept of every kernel.
-func New(objects []*engine.Object, opts Options) *Minimizer {
-	return &Minimizer{sets: engine.NewSets(objects), marks: newMarks(false), opts: opts, keepOnly: len(objects) == 0 && len(opts.Keep.Patterns()) > 0}
+func New(objects []*core.Object, opts Options) *Minimizer {
+	return &Minimizer{sets: core.NewSets(objects), marks: newMarks(false), opts: opts, keepOnly: len(objects) == 0 && len(opts.Keep.Patterns()) > 0}
 }
 
 // Clone returns a Minimizer for the same relocations and with the same options,
@@ -88,14 +88,14 @@ func (e *ProofError) Is(target error) bool { return target == ErrProof }
 
 // Minimize returns the minimized BTF of a kernel, in the kernel's byte order
 // and with a 24-byte header. It is proven before it is returned: loaders decide
-// every relocation of the objects that are for the kernel ([engine.Object.IsFor]) on it as on the kernel's own BTF, and what
+// every relocation of the objects that are for the kernel ([core.Object.IsFor]) on it as on the kernel's own BTF, and what
 // Options.Keep names is in it as it is there. Where nothing matches, the result is a BTF without types. The error is [ErrNoObject], one that names a
 // type if it is behind more typedefs, modifiers and arrays than loaders follow for a size, as one that leads back to itself is, or if what is needed is no type but a tag, a
 // [*ProofError], or one that says "too large to tell", or that of the context.
-func (m *Minimizer) Minimize(ctx context.Context, k *engine.Kernel) (*Result, error) {
+func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, error) {
 	set := m.sets.For(k)
 	if m.keepOnly {
-		set = engine.NewSet(k.Order())
+		set = core.NewSet(k.Order())
 	}
 	if set == nil {
 		return nil, ErrNoObject
@@ -120,7 +120,7 @@ func (m *Minimizer) Minimize(ctx context.Context, k *engine.Kernel) (*Result, er
 // pointer that leads nowhere could pass for the void * of a type_matches
 // relocation. And in BTF that no compiler makes, members have the same name:
 // which one a loader takes, or stumbles over, depends on all of them.
-func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, set *engine.Set, more keep) (*Result, error) {
+func (m *Minimizer) minimize(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {
 	m.marks.anonymous = set.Asks(relo.TypeMatches)
 	m.marks.reset(ctx)
 	m.marks.keep = more
@@ -146,11 +146,11 @@ func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, set *engine.
 			g.types[i].Copies = 1
 		}
 	}
-	merged, err := canon.Merge(ctx, g.types)
+	merged, err := canonical.Merge(ctx, g.types)
 	if err != nil {
 		return nil, err
 	}
-	out := canon.Write(merged, k.Order())
+	out := canonical.Write(merged, k.Order())
 	if err := m.prove(ctx, k, set, out); err != nil {
 		return nil, err
 	}
@@ -158,14 +158,14 @@ func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, set *engine.
 }
 
 // prove relocates against the output and compares with the kernel, and then what is kept.
-func (m *Minimizer) prove(ctx context.Context, k *engine.Kernel, set *engine.Set, out []byte) error {
+func (m *Minimizer) prove(ctx context.Context, k *core.Kernel, set *core.Set, out []byte) error {
 	if err := m.proof.Load(ctx, k.Name(), out); err != nil {
 		return fmt.Errorf("minimized BTF is unreadable: %w", err)
 	}
 	if err := m.small.Fill(ctx, set, &m.proof, nil); err != nil {
 		return err
 	}
-	d, err := engine.Compare(ctx, &m.full, &m.small)
+	d, err := core.Compare(ctx, &m.full, &m.small)
 	if d == nil && err == nil {
 		d, err = m.opts.Keep.Compare(ctx, k, &m.proof)
 	}
@@ -188,15 +188,15 @@ type Decision struct {
 	Object string // its name
 	Result relo.Result
 
-	object *engine.Object
-	record *engine.Record
+	object *core.Object
+	record *core.Record
 }
 
 // Relocation names what is asked for: "byte_off struct task_struct.mm.pgd".
 func (d *Decision) Relocation() string { return d.object.Relocation(d.record) }
 
 // decisions returns each relocation of each object once for each result.
-func decisions(set *engine.Set, full *engine.Table) (all []Decision) {
+func decisions(set *core.Set, full *core.Table) (all []Decision) {
 	for i, o := range set.Objects() {
 		type key struct {
 			relocation int

@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cilium/ebpf/btf"
+	cbtf "github.com/cilium/ebpf/btf"
 
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/minimize"
-	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // TestOutput minimizes every kernel and checks what all outputs have in
@@ -24,7 +23,7 @@ func TestOutput(t *testing.T) {
 	objs := objects(t)
 	kernels := 0
 	eachKernel(t, func(name string, data []byte) {
-		full, err := engine.NewKernel(name, data)
+		full, err := core.NewKernel(name, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +31,7 @@ func TestOutput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := rawbtf.New(out, nil)
+		v, err := btf.New(out, nil)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -43,7 +42,7 @@ func TestOutput(t *testing.T) {
 			t.Errorf("%s: header of %d bytes, want the 24 that every loader reads", name, h)
 		}
 		checkSorted(t, name, v)
-		if _, err := btf.LoadSpecFromReader(bytes.NewReader(out)); err != nil {
+		if _, err := cbtf.LoadSpecFromReader(bytes.NewReader(out)); err != nil {
 			t.Errorf("%s: cilium/ebpf: %v", name, err)
 		}
 		kernels++
@@ -55,10 +54,10 @@ func TestOutput(t *testing.T) {
 }
 
 // checkSorted holds the order that newer libbpf searches by bisection.
-func checkSorted(t *testing.T, name string, v *rawbtf.BTF) {
+func checkSorted(t *testing.T, name string, v *btf.BTF) {
 	t.Helper()
 	last := ""
-	for id := btfenc.TypeID(1); int(id) < v.NumTypes(); id++ {
+	for id := btf.TypeID(1); int(id) < v.NumTypes(); id++ {
 		u := v.Type(id)
 		if n := string(u.Name()); n < last {
 			t.Fatalf("%s: type %d %q comes after %q", name, id, n, last)
@@ -76,7 +75,7 @@ func TestOrderOfKernel(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	done := false
-	keep, err := engine.ParseKeep("struct:*sock*", "enum:.*", "func:vfs_*", "typedef:*_t", "var:*")
+	keep, err := core.ParseKeep("struct:*sock*", "enum:.*", "func:vfs_*", "typedef:*_t", "var:*")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +88,7 @@ func TestOrderOfKernel(t *testing.T) {
 		for _, opts := range []minimize.Options{{}, {Keep: keep}} {
 			var outs [][]byte
 			for _, blob := range [][]byte{data, shuffled} {
-				full, err := engine.NewKernel(name, blob)
+				full, err := core.NewKernel(name, blob)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -112,7 +111,7 @@ func TestOrderOfKernel(t *testing.T) {
 // shuffle returns a little-endian BTF with its types in another order.
 func shuffle(t *testing.T, data []byte, rnd *rand.Rand) []byte {
 	t.Helper()
-	v, err := rawbtf.New(data, nil)
+	v, err := btf.New(data, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +123,7 @@ func shuffle(t *testing.T, data []byte, rnd *rand.Rand) []byte {
 	}
 	recs := make([][]byte, n+1)
 	for at, id := data[24:24+le.Uint32(data[12:])], 1; len(at) > 0; id++ {
-		u := v.Type(btfenc.TypeID(id))
+		u := v.Type(btf.TypeID(id))
 		size, refs := layoutOf(&u)
 		r := bytes.Clone(at[:size])
 		at = at[size:]
@@ -141,14 +140,14 @@ func shuffle(t *testing.T, data []byte, rnd *rand.Rand) []byte {
 }
 
 // layoutOf returns the size of a type's record and where it has references.
-func layoutOf(u *rawbtf.Type) (size int, refs []int) {
+func layoutOf(u *btf.Type) (size int, refs []int) {
 	shape := u.Kind().Shape()
-	words := append([]btfenc.Word{btfenc.Name, btfenc.Data, shape.Third}, shape.Extra...)
+	words := append([]btf.Word{btf.Name, btf.Data, shape.Third}, shape.Extra...)
 	for i := uint32(0); i < u.Vlen() && len(shape.Elem) > 0; i++ {
 		words = append(words, shape.Elem...)
 	}
 	for i, w := range words {
-		if w == btfenc.Ref {
+		if w == btf.Ref {
 			refs = append(refs, 4*i)
 		}
 	}
@@ -161,7 +160,7 @@ func TestPaddingExplicit(t *testing.T) {
 	objs := objects(t)
 	structs := 0
 	eachKernel(t, func(name string, data []byte) {
-		full, err := engine.NewKernel(name, data)
+		full, err := core.NewKernel(name, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,12 +168,12 @@ func TestPaddingExplicit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := rawbtf.New(out, nil)
+		v, err := btf.New(out, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for id := btfenc.TypeID(1); int(id) < v.NumTypes(); id++ {
-			if u := v.Type(id); u.Kind() == btfenc.KindStruct {
+		for id := btf.TypeID(1); int(id) < v.NumTypes(); id++ {
+			if u := v.Type(id); u.Kind() == btf.KindStruct {
 				structs++
 				checkFilled(t, name, v, &u)
 			}
@@ -185,7 +184,7 @@ func TestPaddingExplicit(t *testing.T) {
 	}
 }
 
-func checkFilled(t *testing.T, name string, v *rawbtf.BTF, u *rawbtf.Type) {
+func checkFilled(t *testing.T, name string, v *btf.BTF, u *btf.Type) {
 	t.Helper()
 	at, flexible := uint32(0), false
 	for i := range u.Vlen() {

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/canon"
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/btf/canonical"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -20,9 +19,9 @@ import (
 // mark and each field of the output changed.
 
 // needNames are the kinds of needs.
-var needNames = map[engine.What]string{
-	engine.NeedMember: "member", engine.NeedEnumerator: "enumerator",
-	engine.NeedPointee: "pointee", engine.NeedIndex: "index",
+var needNames = map[core.What]string{
+	core.NeedMember: "member", core.NeedEnumerator: "enumerator",
+	core.NeedPointee: "pointee", core.NeedIndex: "index",
 }
 
 // settleRules are the rules of settle and of lower that can be left out.
@@ -31,8 +30,8 @@ var settleRules = []string{"keepInner", "keepAnonymous", "unify", "integer names
 // without returns the mutations that leave out one rule altogether.
 func without() (l []mutation) {
 	for what, name := range needNames {
-		l = append(l, mutation{rule: "without needs: " + name, needs: func(m *engine.Match) {
-			m.Needs = slices.DeleteFunc(m.Needs, func(n engine.Need) bool { return n.What == what })
+		l = append(l, mutation{rule: "without needs: " + name, needs: func(m *core.Match) {
+			m.Needs = slices.DeleteFunc(m.Needs, func(n core.Need) bool { return n.What == what })
 		}})
 	}
 	for _, r := range settleRules {
@@ -99,7 +98,7 @@ func (p *pipeline) markMutants() (l []mutation) {
 			if n.index {
 				add("index", func(n *node) { n.index = false })
 			}
-			if n.name && n.t.Kind() == btfenc.KindInt {
+			if n.name && n.t.Kind() == btf.KindInt {
 				add("name", func(n *node) { n.name = false })
 			}
 			if n.copies {
@@ -111,91 +110,91 @@ func (p *pipeline) markMutants() (l []mutation) {
 }
 
 // typeMutants each change one thing of one type of the output.
-func typeMutants(o *canon.Type, key nodeKey) (l []mutation) {
-	add := func(rule string, change func(*graph, *canon.Type)) {
+func typeMutants(o *canonical.Type, key nodeKey) (l []mutation) {
+	add := func(rule string, change func(*graph, *canonical.Type)) {
 		l = append(l, mutation{rule: "type: " + rule, graph: func(g *graph, at map[nodeKey]int) {
 			change(g, g.types[at[key]])
 		}})
 	}
-	add("dropped", func(g *graph, o *canon.Type) {
+	add("dropped", func(g *graph, o *canonical.Type) {
 		i := slices.Index(g.types, o)
 		g.types[i] = nil
 		for _, u := range g.types {
 			for j := range refsOf(u) {
 				if u.Refs[j] == i {
-					u.Refs[j] = canon.Void
+					u.Refs[j] = canonical.Void
 				}
 			}
 		}
 	})
-	add("name", func(_ *graph, o *canon.Type) { o.Name += "x" })
+	add("name", func(_ *graph, o *canonical.Type) { o.Name += "x" })
 	if o.Name != "" {
-		add("name lost", func(_ *graph, o *canon.Type) { o.Name = "" })
+		add("name lost", func(_ *graph, o *canonical.Type) { o.Name = "" })
 	}
-	add("twice", func(_ *graph, o *canon.Type) { o.Copies = 2 })
+	add("twice", func(_ *graph, o *canonical.Type) { o.Copies = 2 })
 	switch o.Kind {
-	case btfenc.KindStruct, btfenc.KindUnion:
-		add("size", func(_ *graph, o *canon.Type) { o.Size += 8 })
-		add("kind", func(_ *graph, o *canon.Type) { o.Kind ^= btfenc.KindStruct ^ btfenc.KindUnion })
-		add("kind_flag", func(_ *graph, o *canon.Type) { o.Flag = !o.Flag })
-	case btfenc.KindInt:
-		add("size", func(_ *graph, o *canon.Type) { o.Size, o.Fields[0].Lo = o.Size*2, o.Fields[0].Lo+o.Size*8 })
-		add("sign", func(_ *graph, o *canon.Type) { o.Fields[0].Lo ^= btfenc.IntSigned << 24 })
-		add("bool", func(_ *graph, o *canon.Type) { o.Fields[0].Lo ^= btfenc.IntBool << 24 })
-	case btfenc.KindEnum, btfenc.KindEnum64:
-		add("size", func(_ *graph, o *canon.Type) { o.Size *= 2 })
-		add("kind", func(_ *graph, o *canon.Type) { o.Kind ^= btfenc.KindEnum ^ btfenc.KindEnum64 })
-		add("kind_flag", func(_ *graph, o *canon.Type) { o.Flag = !o.Flag })
-	case btfenc.KindFwd:
-		add("kind_flag", func(_ *graph, o *canon.Type) { o.Flag = !o.Flag })
+	case btf.KindStruct, btf.KindUnion:
+		add("size", func(_ *graph, o *canonical.Type) { o.Size += 8 })
+		add("kind", func(_ *graph, o *canonical.Type) { o.Kind ^= btf.KindStruct ^ btf.KindUnion })
+		add("kind_flag", func(_ *graph, o *canonical.Type) { o.Flag = !o.Flag })
+	case btf.KindInt:
+		add("size", func(_ *graph, o *canonical.Type) { o.Size, o.Fields[0].Lo = o.Size*2, o.Fields[0].Lo+o.Size*8 })
+		add("sign", func(_ *graph, o *canonical.Type) { o.Fields[0].Lo ^= btf.IntSigned << 24 })
+		add("bool", func(_ *graph, o *canonical.Type) { o.Fields[0].Lo ^= btf.IntBool << 24 })
+	case btf.KindEnum, btf.KindEnum64:
+		add("size", func(_ *graph, o *canonical.Type) { o.Size *= 2 })
+		add("kind", func(_ *graph, o *canonical.Type) { o.Kind ^= btf.KindEnum ^ btf.KindEnum64 })
+		add("kind_flag", func(_ *graph, o *canonical.Type) { o.Flag = !o.Flag })
+	case btf.KindFwd:
+		add("kind_flag", func(_ *graph, o *canonical.Type) { o.Flag = !o.Flag })
 	}
 	for i := range o.Fields {
 		fieldMutants(o, i, add)
 	}
 	for i := range o.Refs {
-		if o.Refs[i] != canon.Void {
-			add("reference to void", func(_ *graph, o *canon.Type) { o.Refs[i] = canon.Void })
+		if o.Refs[i] != canonical.Void {
+			add("reference to void", func(_ *graph, o *canonical.Type) { o.Refs[i] = canonical.Void })
 		}
-		add("reference to another", func(g *graph, o *canon.Type) { o.Refs[i] = another(g, o.Refs[i]) })
+		add("reference to another", func(g *graph, o *canonical.Type) { o.Refs[i] = another(g, o.Refs[i]) })
 	}
 	return l
 }
 
 // fieldMutants each change one thing of one field of a type.
-func fieldMutants(o *canon.Type, i int, add func(string, func(*graph, *canon.Type))) {
+func fieldMutants(o *canonical.Type, i int, add func(string, func(*graph, *canonical.Type))) {
 	switch o.Kind {
-	case btfenc.KindStruct, btfenc.KindUnion:
-		add("offset", func(_ *graph, o *canon.Type) { o.Fields[i].Lo += 8 })
+	case btf.KindStruct, btf.KindUnion:
+		add("offset", func(_ *graph, o *canonical.Type) { o.Fields[i].Lo += 8 })
 		if o.Flag {
-			add("offset by a bit", func(_ *graph, o *canon.Type) { o.Fields[i].Lo++ })
-			add("bit size", func(_ *graph, o *canon.Type) { o.Fields[i].Lo += 1 << 24 })
+			add("offset by a bit", func(_ *graph, o *canonical.Type) { o.Fields[i].Lo++ })
+			add("bit size", func(_ *graph, o *canonical.Type) { o.Fields[i].Lo += 1 << 24 })
 		}
-	case btfenc.KindEnum:
-		add("value", func(_ *graph, o *canon.Type) { o.Fields[i].Lo ^= 1 })
-	case btfenc.KindEnum64:
-		add("value", func(_ *graph, o *canon.Type) { o.Fields[i].Lo ^= 1 })
-		add("upper half of a value", func(_ *graph, o *canon.Type) { o.Fields[i].Hi ^= 1 })
-	case btfenc.KindArray:
-		add("one element more", func(_ *graph, o *canon.Type) { o.Fields[i].Lo++ })
-		add("one element less", func(_ *graph, o *canon.Type) { o.Fields[i].Lo = max(1, o.Fields[i].Lo) - 1 })
+	case btf.KindEnum:
+		add("value", func(_ *graph, o *canonical.Type) { o.Fields[i].Lo ^= 1 })
+	case btf.KindEnum64:
+		add("value", func(_ *graph, o *canonical.Type) { o.Fields[i].Lo ^= 1 })
+		add("upper half of a value", func(_ *graph, o *canonical.Type) { o.Fields[i].Hi ^= 1 })
+	case btf.KindArray:
+		add("one element more", func(_ *graph, o *canonical.Type) { o.Fields[i].Lo++ })
+		add("one element less", func(_ *graph, o *canonical.Type) { o.Fields[i].Lo = max(1, o.Fields[i].Lo) - 1 })
 		return
 	default:
-		if o.Kind != btfenc.KindFuncProto {
+		if o.Kind != btf.KindFuncProto {
 			return
 		}
 	}
 	ref := len(o.Refs) - len(o.Fields) + i // of parameters the return type comes first; enumerators have none
-	add("field dropped", func(_ *graph, o *canon.Type) {
+	add("field dropped", func(_ *graph, o *canonical.Type) {
 		o.Fields = slices.Delete(slices.Clone(o.Fields), i, i+1)
 		if len(o.Refs) > 0 {
 			o.Refs = slices.Delete(slices.Clone(o.Refs), ref, ref+1)
 		}
 	})
-	if o.Kind != btfenc.KindFuncProto {
-		add("name of a field", func(_ *graph, o *canon.Type) { o.Fields[i].Name += "x" })
+	if o.Kind != btf.KindFuncProto {
+		add("name of a field", func(_ *graph, o *canonical.Type) { o.Fields[i].Name += "x" })
 	}
 	if i > 0 {
-		add("order of fields", func(_ *graph, o *canon.Type) {
+		add("order of fields", func(_ *graph, o *canonical.Type) {
 			o.Fields[i], o.Fields[i-1] = o.Fields[i-1], o.Fields[i]
 			if len(o.Refs) > 0 {
 				o.Refs[ref], o.Refs[ref-1] = o.Refs[ref-1], o.Refs[ref]
@@ -205,7 +204,7 @@ func fieldMutants(o *canon.Type, i int, add func(string, func(*graph, *canon.Typ
 }
 
 // refsOf returns the references of a type, none of nil.
-func refsOf(o *canon.Type) []int {
+func refsOf(o *canonical.Type) []int {
 	if o == nil {
 		return nil
 	}
@@ -214,8 +213,8 @@ func refsOf(o *canon.Type) []int {
 
 // another returns the place of a type of another kind than the one at ref.
 func another(g *graph, ref int) int {
-	kind := btfenc.KindVoid
-	if ref != canon.Void {
+	kind := btf.KindVoid
+	if ref != canonical.Void {
 		kind = g.types[ref].Kind
 	}
 	for _, n := range sortedNodes(g.m) {
@@ -223,18 +222,18 @@ func another(g *graph, ref int) int {
 			return i
 		}
 	}
-	return canon.Void
+	return canonical.Void
 }
 
 // listMutants each change the list of merged types: one is dropped, one is there
 // twice, or two of one name change places or become one.
-func listMutants(types []*canon.Type) (l []mutation) {
-	add := func(rule string, change func([]*canon.Type) []int) {
-		l = append(l, mutation{rule: "list: " + rule, list: func(types []*canon.Type) []*canon.Type {
+func listMutants(types []*canonical.Type) (l []mutation) {
+	add := func(rule string, change func([]*canonical.Type) []int) {
+		l = append(l, mutation{rule: "list: " + rule, list: func(types []*canonical.Type) []*canonical.Type {
 			return reorder(types, change(types))
 		}})
 	}
-	all := func(types []*canon.Type) []int {
+	all := func(types []*canonical.Type) []int {
 		at := make([]int, len(types))
 		for i := range at {
 			at[i] = i
@@ -243,22 +242,22 @@ func listMutants(types []*canon.Type) (l []mutation) {
 	}
 	for i, o := range types {
 		for j := i + 1; j < len(types) && o.Name != "" && essential(types[j]) == essential(o); j++ {
-			add("candidates change places", func(types []*canon.Type) []int {
+			add("candidates change places", func(types []*canonical.Type) []int {
 				at := all(types)
 				at[i], at[j] = j, i
 				return at
 			})
-			add("candidates merged", func(types []*canon.Type) []int { return slices.Delete(all(types), j, j+1) })
+			add("candidates merged", func(types []*canonical.Type) []int { return slices.Delete(all(types), j, j+1) })
 		}
 	}
 	return l
 }
 
-func essential(o *canon.Type) string { return string(rawbtf.Essential([]byte(o.Name))) }
+func essential(o *canonical.Type) string { return string(btf.Essential([]byte(o.Name))) }
 
 // reorder returns the types at these places. References to those that are left
 // out go to the type before.
-func reorder(types []*canon.Type, at []int) []*canon.Type {
+func reorder(types []*canonical.Type, at []int) []*canonical.Type {
 	to := make([]int, len(types))
 	for i := range to {
 		to[i] = slices.Index(at, i)
@@ -266,15 +265,15 @@ func reorder(types []*canon.Type, at []int) []*canon.Type {
 			to[i] = to[max(i, 1)-1]
 		}
 	}
-	moved := make(map[*canon.Type]*canon.Type) // copies are one in memory
-	var out []*canon.Type
+	moved := make(map[*canonical.Type]*canonical.Type) // copies are one in memory
+	var out []*canonical.Type
 	for _, i := range at {
 		o := types[i]
 		if moved[o] == nil {
 			c := *o
 			c.Refs = slices.Clone(o.Refs)
 			for j, r := range c.Refs {
-				if r != canon.Void {
+				if r != canonical.Void {
 					c.Refs[j] = to[r]
 				}
 			}

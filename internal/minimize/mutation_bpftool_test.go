@@ -15,10 +15,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/oracle"
-	"github.com/btfgen/btfgen/internal/raceflag"
-	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/internal/verify"
+	"github.com/btfgen/btfgen/internal/job/verify"
+	"github.com/btfgen/btfgen/internal/testing/oracle"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 

@@ -12,13 +12,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/raceflag"
-	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/testbtf"
-	"github.com/btfgen/btfgen/internal/testinput"
-	"github.com/btfgen/btfgen/internal/verify"
+	"github.com/btfgen/btfgen/internal/job/verify"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // judged is what the judges make of a mutant.
@@ -57,7 +57,7 @@ func (p *pipeline) mutate(l []mutation, t tally) {
 			n.same++
 			continue
 		}
-		if _, err := rawbtf.New(out, nil); err != nil {
+		if _, err := btf.New(out, nil); err != nil {
 			p.Fatalf("%s: %s: %v", p.kernel.Name(), mu.rule, err) // no mutant, but a mistake in the test
 		}
 		proof, j := p.prove(out), p.ask(out)
@@ -201,22 +201,22 @@ func smallPipeline(t *testing.T, local, asks, kernel string) *pipeline {
 
 // smallObject is an object in the notation of testbtf whose instructions hold
 // the local values.
-func smallObject(t *testing.T, local, asks string) (*engine.Object, []byte) {
+func smallObject(t *testing.T, local, asks string) (*core.Object, []byte) {
 	t.Helper()
-	parse := func(operands ...uint64) (*engine.Object, []byte) {
+	parse := func(operands ...uint64) (*core.Object, []byte) {
 		data := testbtf.Object(t, binary.LittleEndian, local, asks, operands...)
-		o, err := engine.ParseObject("o", data)
+		o, err := core.ParseObject("o", data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return o, data
 	}
 	o, _ := parse()
-	own, err := engine.NewKernel("own", testbtf.Types(t, binary.LittleEndian, local))
+	own, err := core.NewKernel("own", testbtf.Types(t, binary.LittleEndian, local))
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := engine.Run(t.Context(), o, own)
+	log, err := core.Run(t.Context(), o, own)
 	if err != nil {
 		t.Fatal(err)
 	}

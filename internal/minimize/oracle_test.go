@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/minimize"
-	"github.com/btfgen/btfgen/internal/oracle"
-	"github.com/btfgen/btfgen/internal/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/oracle"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // TestAgainstBpftool has libbpf relocate every object against a kernel and
@@ -30,7 +30,7 @@ func TestAgainstBpftool(t *testing.T) {
 	var records, failing, kernels int
 	var ours, theirs int64
 	eachKernel(t, func(name string, data []byte) {
-		full, err := engine.NewKernel(name, data)
+		full, err := core.NewKernel(name, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,9 +67,9 @@ func TestAgainstBpftool(t *testing.T) {
 	}
 }
 
-func minimized(t *testing.T, full *engine.Kernel, files []objectFile) []byte {
+func minimized(t *testing.T, full *core.Kernel, files []objectFile) []byte {
 	t.Helper()
-	var objs []*engine.Object
+	var objs []*core.Object
 	for _, f := range files {
 		objs = append(objs, f.obj)
 	}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/canon"
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/verify"
+	"github.com/btfgen/btfgen/internal/btf/canonical"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/job/verify"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -18,12 +18,12 @@ import (
 // can. The zero value goes wrong nowhere.
 type mutation struct {
 	rule  string // what is broken
-	needs func(*engine.Match)
+	needs func(*core.Match)
 	marks func(*marks) // before settle
 	skip  string       // rule of settle that is left out
 	after func(*marks) // after settle
 	graph func(*graph, map[nodeKey]int)
-	list  func([]*canon.Type) []*canon.Type
+	list  func([]*canonical.Type) []*canonical.Type
 }
 
 // pipeline is Minimizer.minimize taken apart, for one kernel and many
@@ -31,9 +31,9 @@ type mutation struct {
 type pipeline struct {
 	*testing.T
 	m       *Minimizer
-	set     *engine.Set
-	kernel  *engine.Kernel
-	matches []engine.Match
+	set     *core.Set
+	kernel  *core.Kernel
+	matches []core.Match
 	judge   *verify.Judge
 	whole   []byte // output of no mutation
 }
@@ -41,15 +41,15 @@ type pipeline struct {
 // newPipeline returns nil for a kernel that no object is for.
 func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object, keep ...string) *pipeline {
 	t.Helper()
-	kept, err := engine.ParseKeep(keep...)
+	kept, err := core.ParseKeep(keep...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var plain []*engine.Object
+	var plain []*core.Object
 	for _, o := range objects {
 		plain = append(plain, o.Object)
 	}
-	target, err := engine.NewKernel(name, btf)
+	target, err := core.NewKernel(name, btf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +62,9 @@ func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object,
 		t.Fatal(err)
 	}
 	if p.set = p.m.sets.For(target); p.m.keepOnly {
-		p.set = engine.NewSet(target.Order())
+		p.set = core.NewSet(target.Order())
 	}
-	err = p.m.full.Fill(t.Context(), p.set, p.kernel, func(m *engine.Match) {
+	err = p.m.full.Fill(t.Context(), p.set, p.kernel, func(m *core.Match) {
 		c := *m
 		c.Needs = slices.Clone(m.Needs)
 		p.matches = append(p.matches, c)
@@ -91,12 +91,12 @@ func (p *pipeline) run(mu *mutation) []byte {
 	if mu.list != nil {
 		l = mu.list(l)
 	}
-	return canon.Write(l, p.kernel.Order())
+	return canonical.Write(l, p.kernel.Order())
 }
 
-// merge is canon.Merge.
-func (p *pipeline) merge(types []*canon.Type) []*canon.Type {
-	l, err := canon.Merge(p.Context(), types)
+// merge is canonical.Merge.
+func (p *pipeline) merge(types []*canonical.Type) []*canonical.Type {
+	l, err := canonical.Merge(p.Context(), types)
 	if err != nil {
 		p.Fatal(err)
 	}

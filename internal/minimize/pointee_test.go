@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/engine"
-	"github.com/btfgen/btfgen/internal/testbtf"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -23,20 +23,20 @@ func TestPointerNotToVoid(t *testing.T) {
 	} {
 		local := "struct foo 8: p *void 0"
 		o, _ := smallObject(t, local, "byte_off struct foo.p\n type_matches struct foo")
-		target, err := engine.NewKernel("k", testbtf.Types(t, binary.LittleEndian, kernel))
+		target, err := core.NewKernel("k", testbtf.Types(t, binary.LittleEndian, kernel))
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := blob(New([]*engine.Object{o}, Options{}).Minimize(t.Context(), target))
+		out, err := blob(New([]*core.Object{o}, Options{}).Minimize(t.Context(), target))
 		if err != nil {
 			t.Errorf("%s: %v", kernel, err)
 			continue
 		}
-		small, err := engine.NewKernel("minimized", out)
+		small, err := core.NewKernel("minimized", out)
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, err := engine.Run(t.Context(), o, small)
+		log, err := core.Run(t.Context(), o, small)
 		if err != nil {
 			t.Fatal(err)
 		}

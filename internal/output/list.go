@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"github.com/btfgen/btfgen/internal/jsonfile"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/output/jsonfile"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // Diff writes what the programs use that kernels a and b disagree on, and
@@ -14,16 +14,16 @@ import (
 func Diff(w io.Writer, r *check.Report, a, b int) int {
 	l := r.Diff(a, b)
 	if len(l) == 0 {
-		foreign.Fprintf(w, "nothing differs between %s and %s\n", r.Kernels[a].Name, r.Kernels[b].Name)
+		escape.Fprintf(w, "nothing differs between %s and %s\n", r.Kernels[a].Name, r.Kernels[b].Name)
 		return 0
 	}
-	foreign.Fprintf(w, "--- %s\n+++ %s\n", r.Kernels[a].Name, r.Kernels[b].Name)
+	escape.Fprintf(w, "--- %s\n+++ %s\n", r.Kernels[a].Name, r.Kernels[b].Name)
 	program, line := -1, ""
 	for _, d := range l {
 		if d.Program != program {
 			program, line = d.Program, ""
 			p := &r.Programs[program]
-			foreign.Fprintf(w, "%s: %s (%s): %s → %s\n", p.Object, p.Name, p.Section,
+			escape.Fprintf(w, "%s: %s (%s): %s → %s\n", p.Object, p.Name, p.Section,
 				cellTexts[cellOf(p.Status, p.Load, a)].name, cellTexts[cellOf(p.Status, p.Load, b)].name)
 		}
 		sign := "-"
@@ -32,7 +32,7 @@ func Diff(w io.Writer, r *check.Report, a, b int) int {
 		}
 		if s := sign + " " + sentence(&d.Finding); s != line {
 			line = s
-			foreign.Fprintf(w, "  %s\n", line)
+			escape.Fprintf(w, "  %s\n", line)
 		}
 	}
 	return len(l)

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -94,7 +94,7 @@ func where(r *check.Report, ordered, set []int, most int) string {
 	if len(labels) > most {
 		labels = append(labels[:most-1], fmt.Sprintf("%d more ranges", len(labels)-most+1))
 	}
-	return fmt.Sprintf("%s: %s", logtext.Plural(len(set), "kernel"), strings.Join(labels, "; "))
+	return fmt.Sprintf("%s: %s", words.Plural(len(set), "kernel"), strings.Join(labels, "; "))
 }
 
 // programs names some programs, by object: "a.o: p, q; b.o: r".
@@ -103,7 +103,7 @@ func programs(r *check.Report, list []int, most int) string {
 	last := ""
 	for i, p := range list {
 		if i == most && len(list) > most+1 {
-			foreign.Fprintf(&b, " and %d more", len(list)-most)
+			escape.Fprintf(&b, " and %d more", len(list)-most)
 			break
 		}
 		name, object := r.Programs[p].Name, r.Programs[p].Object

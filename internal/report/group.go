@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // group is causes that are one to a reader: relocations of one field, fields of
@@ -199,7 +199,7 @@ func places(sources []string, most int) string {
 	last := ""
 	for i, s := range sources {
 		if i == most && len(sources) > most+1 {
-			foreign.Fprintf(&b, " and %d more", len(sources)-most)
+			escape.Fprintf(&b, " and %d more", len(sources)-most)
 			break
 		}
 		file, line, ok := cutLine(s)

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 //go:embed page.html
@@ -91,7 +91,7 @@ type pageCause struct {
 // HTML writes the report as one self-contained page: what to do, and a map of programs and
 // kernels that can be sorted, filtered, folded and opened to the reasons.
 func HTML(w io.Writer, r *check.Report, o Options) error {
-	d := pageData{Title: "btfgen check: " + summaryLine(r), Run: []string{"btfgen " + o.Version}, Command: foreign.Text(o.Command),
+	d := pageData{Title: "btfgen check: " + summaryLine(r), Run: []string{"btfgen " + o.Version}, Command: escape.Text(o.Command),
 		Sets: []string{}, Objects: []pageObject{}, Programs: []pageProgram{}, Advice: []string{}, Causes: []pageCause{},
 		column: make([]int, len(r.Kernels)), sets: make(map[string]int), texts: make(map[string]int)}
 	d.text("")
@@ -116,9 +116,9 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 		for _, p := range x.Programs {
 			object[p] = i
 		}
-		out := pageObject{Name: foreign.Text(x.Object), Headline: foreign.Text(x.Headline.Text), Cells: row(cells(x.Status, x.Load))}
+		out := pageObject{Name: escape.Text(x.Object), Headline: escape.Text(x.Headline.Text), Cells: row(cells(x.Status, x.Load))}
 		for _, remark := range remarks(r, ordered, x, true) {
-			out.Remarks = append(out.Remarks, foreign.Text(remark))
+			out.Remarks = append(out.Remarks, escape.Text(remark))
 		}
 		for _, dec := range x.Decides {
 			out.Decides = append(out.Decides, pageDecider{dec.Program, d.set(dec.Kernels)})
@@ -127,7 +127,7 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 	}
 	for i := range r.Programs {
 		p := &r.Programs[i]
-		out := pageProgram{Object: object[i], Name: foreign.Text(p.Name), Section: foreign.Text(p.Section), Cells: row(cells(p.Status, p.Load)), Findings: []pageFinding{}}
+		out := pageProgram{Object: object[i], Name: escape.Text(p.Name), Section: escape.Text(p.Section), Cells: row(cells(p.Status, p.Load)), Findings: []pageFinding{}}
 		seen := make(map[pageFinding]bool)
 		for _, f := range p.Findings {
 			g := groupOf(&f.Finding)
@@ -138,7 +138,7 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 			}
 		}
 		for _, n := range p.Notes {
-			out.Notes = append(out.Notes, foreign.Text(n.Subject+" "+n.Reason))
+			out.Notes = append(out.Notes, escape.Text(n.Subject+" "+n.Reason))
 		}
 		d.Programs = append(d.Programs, out)
 	}
@@ -166,17 +166,17 @@ func (d *pageData) kernels(r *check.Report, ordered []int) {
 	for i, k := range ordered {
 		x := &r.Kernels[k]
 		d.column[k] = i
-		d.Kernels = append(d.Kernels, foreign.Text(x.Name))
+		d.Kernels = append(d.Kernels, escape.Text(x.Name))
 		f := family(x)
 		if i == 0 || f != family(&r.Kernels[ordered[i-1]]) {
-			d.Families = append(d.Families, pageFamily{Name: foreign.Text(f)})
+			d.Families = append(d.Families, pageFamily{Name: escape.Text(f)})
 			last = ""
 		}
 		of := &d.Families[len(d.Families)-1]
 		if s := strings.ReplaceAll(x.Key().Series().Release, "-", " "); s == last && s != "" {
 			of.Series[len(of.Series)-1][1] = of.Series[len(of.Series)-1][1].(int) + 1
 		} else {
-			of.Series = append(of.Series, [2]any{foreign.Text(s), 1})
+			of.Series = append(of.Series, [2]any{escape.Text(s), 1})
 			last = s
 		}
 	}
@@ -186,7 +186,7 @@ func (d *pageData) kernels(r *check.Report, ordered []int) {
 func (d *pageData) set(kernels []int) int { return intern(&d.Sets, d.sets, ranges(kernels, d.column)) }
 
 // text returns the number of a text in Texts.
-func (d *pageData) text(s string) int { return intern(&d.Texts, d.texts, foreign.Text(s)) }
+func (d *pageData) text(s string) int { return intern(&d.Texts, d.texts, escape.Text(s)) }
 
 // intern returns the place of s in a list, to which it adds it if it is not there.
 func intern(list *[]string, at map[string]int, s string) int {

@@ -6,12 +6,12 @@ import (
 	"io"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // JSON writes the report as check.ReadBaseline reads it, with the causes and what the run found in addition.
 func JSON(w io.Writer, r *check.Report, findings any) error {
-	return foreign.JSON(w).Encode(struct {
+	return escape.JSON(w).Encode(struct {
 		*check.Report
 		Causes   []check.Cause `json:"causes"`
 		Findings any           `json:"findings"`

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 type (
@@ -46,7 +46,7 @@ type (
 func JUnit(w io.Writer, r *check.Report) error {
 	all := suites{Name: "btfgen check"}
 	for k := range r.Kernels {
-		s := suite{Name: foreign.Text(r.Kernels[k].Name)}
+		s := suite{Name: escape.Text(r.Kernels[k].Name)}
 		works := make(map[string]bool) // objects
 		for i := range r.Objects {
 			o := &r.Objects[i]
@@ -80,7 +80,7 @@ func JUnit(w io.Writer, r *check.Report) error {
 
 // add adds a case, unless it is for other machines.
 func (s *suite) add(object, name string, status check.Status, why func() *message) {
-	c := testCase{Name: foreign.Text(name), Class: foreign.Text(object)}
+	c := testCase{Name: escape.Text(name), Class: escape.Text(object)}
 	switch {
 	case status == check.Other:
 		return
@@ -105,7 +105,7 @@ func reasons(p *check.Program, kernel int) *message {
 		if f.Status <= check.Other || !slices.Contains(f.Kernels, kernel) {
 			continue
 		}
-		line := foreign.Text(sentence(&f.Finding))
+		line := escape.Text(sentence(&f.Finding))
 		if m.Message == "" {
 			m.Message, m.Type = line, string(f.Topic)
 		}
@@ -128,7 +128,7 @@ func deciders(r *check.Report, o *check.ObjectRow, kernel int) *message {
 		}
 		p := &r.Programs[d.Program]
 		of := reasons(p, kernel)
-		name := foreign.Text(p.Name)
+		name := escape.Text(p.Name)
 		if s := p.Status[kernel]; s > worst {
 			worst, m.Message, m.Type = s, name+": "+of.Message, of.Type
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // maxTable is how many columns a table in a pull request can have.
@@ -18,7 +18,7 @@ const maxTable = 24
 func Markdown(w io.Writer, r *check.Report, o Options) error {
 	b := bufio.NewWriter(w)
 	m := newMatrix(r, o.Verbose)
-	foreign.Fprintf(b, "### Portability: %s\n", summaryLine(r))
+	escape.Fprintf(b, "### Portability: %s\n", summaryLine(r))
 	m.headlines(b)
 	if o.Baseline != nil {
 		changes(b, r, m.ordered, o.Baseline)
@@ -27,7 +27,7 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 		m.table(b)
 	}
 	if s := m.rest(); s != "" {
-		foreign.Fprintf(b, "\n%s.\n", s)
+		escape.Fprintf(b, "\n%s.\n", s)
 	}
 	most := 5
 	if o.Verbose {
@@ -37,57 +37,57 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 	for _, g := range causesFor(r, o.Verbose) {
 		if g.advice != last {
 			last = g.advice
-			foreign.Fprintf(b, "\n#### %s\n\n| kernels | | what | where | programs |\n|--:|---|---|---|---|\n", foreign.Markdown(last))
+			escape.Fprintf(b, "\n#### %s\n\n| kernels | | what | where | programs |\n|--:|---|---|---|---|\n", escape.Markdown(last))
 		}
-		what := foreign.Code(g.subject(most)) + ": " + foreign.Markdown(g.why)
+		what := escape.Code(g.subject(most)) + ": " + escape.Markdown(g.why)
 		if len(g.sources) > 0 {
-			what += " (" + foreign.Markdown(places(g.sources, most)) + ")"
+			what += " (" + escape.Markdown(places(g.sources, most)) + ")"
 		}
-		foreign.Fprintf(b, "| %d | %s %s | %s | %s | %s |\n", len(g.kernels), cellTexts[g.cell()].icon, g.verdict(), what,
-			foreign.Markdown(where(r, m.ordered, g.kernels, most)), foreign.Markdown(programs(r, g.programs, 2*most)))
+		escape.Fprintf(b, "| %d | %s %s | %s | %s | %s |\n", len(g.kernels), cellTexts[g.cell()].icon, g.verdict(), what,
+			escape.Markdown(where(r, m.ordered, g.kernels, most)), escape.Markdown(programs(r, g.programs, 2*most)))
 	}
 	return b.Flush()
 }
 
 // headlines lists the objects' headlines, of those that do not work everywhere first.
 func (m *matrix) headlines(b *bufio.Writer) {
-	foreign.Fprintf(b, "\n")
+	escape.Fprintf(b, "\n")
 	for _, o := range objectsByNeed(m.r) {
-		foreign.Fprintf(b, "- %s: %s\n", foreign.Markdown(o.Object), foreign.Markdown(o.Headline.Text))
+		escape.Fprintf(b, "- %s: %s\n", escape.Markdown(o.Object), escape.Markdown(o.Headline.Text))
 		for _, remark := range remarks(m.r, m.ordered, o.ObjectRow, false) {
-			foreign.Fprintf(b, "  - %s\n", foreign.Markdown(remark))
+			escape.Fprintf(b, "  - %s\n", escape.Markdown(remark))
 		}
 	}
 }
 
 func (m *matrix) table(b *bufio.Writer) {
-	foreign.Fprintf(b, "\n| program |")
+	escape.Fprintf(b, "\n| program |")
 	for i := range m.columns {
-		foreign.Fprintf(b, " %d |", i+1)
+		escape.Fprintf(b, " %d |", i+1)
 	}
-	foreign.Fprintf(b, "\n|---|%s\n", strings.Repeat(":-:|", len(m.columns)))
+	escape.Fprintf(b, "\n|---|%s\n", strings.Repeat(":-:|", len(m.columns)))
 	for i := range m.rows {
 		row := &m.rows[i]
 		if row.programs == nil {
-			foreign.Fprintf(b, "| %s |", foreign.Markdown(m.name(row)))
+			escape.Fprintf(b, "| %s |", escape.Markdown(m.name(row)))
 		} else {
-			foreign.Fprintf(b, "| %s: %s |", foreign.Markdown(row.object.Object), foreign.Markdown(m.name(row)))
+			escape.Fprintf(b, "| %s: %s |", escape.Markdown(row.object.Object), escape.Markdown(m.name(row)))
 		}
 		for c := range m.columns {
-			foreign.Fprintf(b, " %s |", cellTexts[m.at(row, c)].icon)
+			escape.Fprintf(b, " %s |", cellTexts[m.at(row, c)].icon)
 		}
-		foreign.Fprintf(b, "\n")
+		escape.Fprintf(b, "\n")
 	}
-	foreign.Fprintf(b, "\n")
+	escape.Fprintf(b, "\n")
 	for i, c := range m.signs() {
 		if i > 0 {
-			foreign.Fprintf(b, " · ")
+			escape.Fprintf(b, " · ")
 		}
-		foreign.Fprintf(b, "%s %s", cellTexts[c].icon, cellTexts[c].name)
+		escape.Fprintf(b, "%s %s", cellTexts[c].icon, cellTexts[c].name)
 	}
-	foreign.Fprintf(b, "\n\n")
+	escape.Fprintf(b, "\n\n")
 	for i, c := range m.columns {
-		foreign.Fprintf(b, "%d. %s\n", i+1, foreign.Markdown(c.label(m.r)))
+		escape.Fprintf(b, "%d. %s\n", i+1, escape.Markdown(c.label(m.r)))
 	}
 }
 
@@ -122,18 +122,18 @@ func changes(b *bufio.Writer, r *check.Report, ordered []int, old *check.Baselin
 		}
 		for i, c := range rows {
 			if i == 0 {
-				foreign.Fprintf(b, "\n#### %s than the baseline\n\n| program | was | is | where |\n|---|---|---|---|\n", part.title)
+				escape.Fprintf(b, "\n#### %s than the baseline\n\n| program | was | is | where |\n|---|---|---|---|\n", part.title)
 				any = true
 			}
 			name := c.Object
 			if c.Program != "" {
 				name += ": " + c.Program
 			}
-			foreign.Fprintf(b, "| %s | %s %s | %s %s | %s |\n", foreign.Markdown(name),
-				cellTexts[cellFor(c.Old)].icon, c.Old, cellTexts[cellFor(c.New)].icon, c.New, foreign.Markdown(where(r, ordered, on[c], 5)))
+			escape.Fprintf(b, "| %s | %s %s | %s %s | %s |\n", escape.Markdown(name),
+				cellTexts[cellFor(c.Old)].icon, c.Old, cellTexts[cellFor(c.New)].icon, c.New, escape.Markdown(where(r, ordered, on[c], 5)))
 		}
 	}
 	if !any {
-		foreign.Fprintf(b, "\nNothing is worse or better than the baseline.\n")
+		escape.Fprintf(b, "\nNothing is worse or better than the baseline.\n")
 	}
 }

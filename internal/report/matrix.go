@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 // cell is a verdict as tables show it: a status that is only about attaching is one
@@ -31,7 +31,7 @@ const (
 // cellTexts has the cells in words, their signs and their colours on terminals.
 var cellTexts = [numCell]struct {
 	name  string
-	sign  foreign.Own
+	sign  escape.Own
 	color string
 	icon  string // in Markdown
 }{
@@ -186,13 +186,13 @@ func (m *matrix) at(row *mrow, column int) cell { return row.cells[m.columns[col
 func (m *matrix) rest() string {
 	var parts []string
 	if m.fine > 0 {
-		parts = append(parts, logtext.Plural(m.fine, "program")+" ok on every kernel")
+		parts = append(parts, words.Plural(m.fine, "program")+" ok on every kernel")
 	}
 	if m.guarded > 0 {
 		parts = append(parts, fmt.Sprintf("%d of them thanks to guards", m.guarded))
 	}
 	if m.spared > 0 {
-		parts = append(parts, fmt.Sprintf("%s not ok where the object does without", logtext.Plural(m.spared, "program")))
+		parts = append(parts, fmt.Sprintf("%s not ok where the object does without", words.Plural(m.spared, "program")))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 func pageOf(t *testing.T, r *check.Report) string {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // large is a report as big as is promised to be handled with ease: 50 programs

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
 // The part of SARIF 2.1.0 that code hosts show.
@@ -92,7 +92,7 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 		case check.Unknown:
 			res.Level = "note"
 		}
-		text := foreign.Sprintf("%s. On %s. Programs: %s. %s", g.text(10), where(r, ordered, g.kernels, 5), programs(r, g.programs, 10), g.advice)
+		text := escape.Sprintf("%s. On %s. Programs: %s. %s", g.text(10), where(r, ordered, g.kernels, 5), programs(r, g.programs, 10), g.advice)
 		res.Message.Text = noLinks.Replace(string(text))
 		if len(g.sources) == 0 {
 			l := location(r.Programs[g.programs[0]].Object, "")
@@ -112,14 +112,14 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 			}
 			l.ID = i
 			res.Related = append(res.Related, l)
-			res.Message.Text += "[" + noLinks.Replace(foreign.Text(path.Base(s))) + "](" + strconv.Itoa(i) + ")"
+			res.Message.Text += "[" + noLinks.Replace(escape.Text(path.Base(s))) + "](" + strconv.Itoa(i) + ")"
 			if i == len(g.sources)-1 {
 				res.Message.Text += "."
 			}
 		}
 		run.Results = append(run.Results, res)
 	}
-	return foreign.JSON(w).Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+	return escape.JSON(w).Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
 }
 
 // noLinks escapes what is markup in SARIF's messages.

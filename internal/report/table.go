@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/foreign"
+	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -19,7 +19,7 @@ import (
 func Headlines(w io.Writer, r *check.Report) error {
 	b := bufio.NewWriter(w)
 	for i := range r.Objects {
-		foreign.Fprintf(b, "%s: %s\n", r.Objects[i].Object, r.Objects[i].Headline.Text)
+		escape.Fprintf(b, "%s: %s\n", r.Objects[i].Object, r.Objects[i].Headline.Text)
 	}
 	return b.Flush()
 }
@@ -27,17 +27,17 @@ func Headlines(w io.Writer, r *check.Report) error {
 // Table writes Markdown for a README: distributions, and which object works there.
 func Table(w io.Writer, r *check.Report) error {
 	b := bufio.NewWriter(w)
-	foreign.Fprintf(b, "| distribution | Linux |")
+	escape.Fprintf(b, "| distribution | Linux |")
 	for i := range r.Objects {
-		foreign.Fprintf(b, " %s |", foreign.Markdown(r.Objects[i].Object))
+		escape.Fprintf(b, " %s |", escape.Markdown(r.Objects[i].Object))
 	}
-	foreign.Fprintf(b, "\n|---|---|%s\n", strings.Repeat(":-:|", len(r.Objects)))
+	escape.Fprintf(b, "\n|---|---|%s\n", strings.Repeat(":-:|", len(r.Objects)))
 	for _, d := range distributions(r) {
-		foreign.Fprintf(b, "| %s | %s |", foreign.Markdown(d.name), foreign.Markdown(d.releases(r)))
+		escape.Fprintf(b, "| %s | %s |", escape.Markdown(d.name), escape.Markdown(d.releases(r)))
 		for i := range r.Objects {
-			foreign.Fprintf(b, " %s |", d.cell(&r.Objects[i]))
+			escape.Fprintf(b, " %s |", d.cell(&r.Objects[i]))
 		}
-		foreign.Fprintf(b, "\n")
+		escape.Fprintf(b, "\n")
 	}
 	return b.Flush()
 }

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/foreign"
-	"github.com/btfgen/btfgen/internal/logtext"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 // Options of reports. The zero value is the short form.
@@ -33,7 +33,7 @@ const maxColumns = 80
 // Text writes the report for a terminal.
 func Text(w io.Writer, r *check.Report, o Options) error {
 	t := &text{Writer: bufio.NewWriter(w), o: o, m: newMatrix(r, o.Verbose)}
-	foreign.Fprintf(t, "%s\n", summaryLine(r))
+	escape.Fprintf(t, "%s\n", summaryLine(r))
 	t.objects()
 	t.matrix()
 	t.causes()
@@ -49,9 +49,9 @@ type text struct {
 	m *matrix
 }
 
-func (t *text) paint(c cell, str foreign.Own) foreign.Own {
+func (t *text) paint(c cell, str escape.Own) escape.Own {
 	if color := cellTexts[c].color; t.o.Color && color != "" {
-		return foreign.Own("\x1b["+color+"m") + str + "\x1b[0m"
+		return escape.Own("\x1b["+color+"m") + str + "\x1b[0m"
 	}
 	return str
 }
@@ -70,8 +70,8 @@ func summaryLine(r *check.Report) string {
 			parts = append(parts, fmt.Sprintf("%d fail", n[s]))
 		}
 	}
-	return fmt.Sprintf("%s of %s on %s: %s", logtext.Plural(len(r.Programs), "program"), logtext.Plural(len(objects), "object"),
-		logtext.Plural(len(r.Kernels), "kernel"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s of %s on %s: %s", words.Plural(len(r.Programs), "program"), words.Plural(len(objects), "object"),
+		words.Plural(len(r.Kernels), "kernel"), strings.Join(parts, ", "))
 }
 
 // objects writes the headlines of the objects that do not work everywhere.
@@ -80,15 +80,15 @@ func (t *text) objects() {
 	if len(l) == 0 {
 		return
 	}
-	foreign.Fprintf(t, "\nobjects:\n")
+	escape.Fprintf(t, "\nobjects:\n")
 	for i, o := range l {
 		if o.fine() && i > 0 && !t.o.Verbose { // as are all that follow
-			foreign.Fprintf(t, "  and %s without failures\n", logtext.Plural(len(l)-i, "object"))
+			escape.Fprintf(t, "  and %s without failures\n", words.Plural(len(l)-i, "object"))
 			break
 		}
-		foreign.Fprintf(t, "  %s: %s\n", o.Object, o.Headline.Text)
+		escape.Fprintf(t, "  %s: %s\n", o.Object, o.Headline.Text)
 		for _, remark := range remarks(t.m.r, t.m.ordered, o.ObjectRow, t.o.Verbose) {
-			foreign.Fprintf(t, "    %s\n", remark)
+			escape.Fprintf(t, "    %s\n", remark)
 		}
 	}
 }
@@ -148,64 +148,64 @@ func (t *text) matrix() {
 	switch {
 	case len(m.rows) == 0:
 	case len(m.columns) > maxColumns:
-		foreign.Fprintf(t, "\n%d ranges of kernels are too many for a table; --format html has one\n", len(m.columns))
+		escape.Fprintf(t, "\n%d ranges of kernels are too many for a table; --format html has one\n", len(m.columns))
 	default:
 		t.table()
 	}
 	if s := m.rest(); s != "" {
-		foreign.Fprintf(t, "%s\n", s)
+		escape.Fprintf(t, "%s\n", s)
 	}
 }
 
 func (t *text) table() {
 	m := t.m
-	foreign.Fprintf(t, "\nkernels:\n")
+	escape.Fprintf(t, "\nkernels:\n")
 	for i, c := range m.columns {
-		foreign.Fprintf(t, "  %3d  %s\n", i+1, c.label(m.r))
+		escape.Fprintf(t, "  %3d  %s\n", i+1, c.label(m.r))
 	}
 	if n := len(m.ordered); len(m.columns) > 0 {
 		for _, c := range m.columns {
 			n -= len(c.kernels)
 		}
 		if n > 0 {
-			foreign.Fprintf(t, "       and %d for machines of none of these programs\n", n)
+			escape.Fprintf(t, "       and %d for machines of none of these programs\n", n)
 		}
 	}
-	name := func(row *mrow) foreign.Own {
+	name := func(row *mrow) escape.Own {
 		if row.programs == nil {
-			return foreign.Sprintf("%s", m.name(row))
+			return escape.Sprintf("%s", m.name(row))
 		}
-		return foreign.Sprintf("  %s", m.name(row))
+		return escape.Sprintf("  %s", m.name(row))
 	}
 	width := 0
 	for i := range m.rows {
 		width = max(width, utf8.RuneCountInString(string(name(&m.rows[i]))))
 	}
-	foreign.Fprintf(t, "\nprograms:\n")
+	escape.Fprintf(t, "\nprograms:\n")
 	for digit := range len(fmt.Sprint(len(m.columns))) {
 		line := strings.Repeat(" ", width+1)
 		for i := range m.columns {
 			n := fmt.Sprintf("%*d", len(fmt.Sprint(len(m.columns))), i+1)
 			line += string(n[digit])
 		}
-		foreign.Fprintf(t, "%s\n", strings.TrimRight(line, " "))
+		escape.Fprintf(t, "%s\n", strings.TrimRight(line, " "))
 	}
 	for i := range m.rows {
 		row := &m.rows[i]
-		foreign.Fprintf(t, "%-*s ", width, name(row))
+		escape.Fprintf(t, "%-*s ", width, name(row))
 		for c := range m.columns {
 			x := m.at(row, c)
 			t.WriteString(string(t.paint(x, cellTexts[x].sign)))
 		}
-		foreign.Fprintf(t, "\n")
+		escape.Fprintf(t, "\n")
 	}
 	for i, c := range m.signs() {
 		if i > 0 {
-			foreign.Fprintf(t, "   ")
+			escape.Fprintf(t, "   ")
 		}
-		foreign.Fprintf(t, "%s %s", t.paint(c, cellTexts[c].sign), cellTexts[c].name)
+		escape.Fprintf(t, "%s %s", t.paint(c, cellTexts[c].sign), cellTexts[c].name)
 	}
-	foreign.Fprintf(t, "\n")
+	escape.Fprintf(t, "\n")
 }
 
 // causes writes what costs kernels, by what to do.
@@ -218,14 +218,14 @@ func (t *text) causes() {
 	for _, g := range causesFor(t.m.r, t.o.Verbose) {
 		if g.advice != last {
 			last = g.advice
-			foreign.Fprintf(t, "\n%s\n", last)
+			escape.Fprintf(t, "\n%s\n", last)
 		}
-		verdict := t.paint(g.cell(), foreign.Own(g.verdict()))
-		foreign.Fprintf(t, "  %s: %s: %s\n", verdict, g.subject(most), g.why)
-		foreign.Fprintf(t, "    %s\n", where(t.m.r, t.m.ordered, g.kernels, most))
-		foreign.Fprintf(t, "    %s\n", programs(t.m.r, g.programs, 2*most))
+		verdict := t.paint(g.cell(), escape.Own(g.verdict()))
+		escape.Fprintf(t, "  %s: %s: %s\n", verdict, g.subject(most), g.why)
+		escape.Fprintf(t, "    %s\n", where(t.m.r, t.m.ordered, g.kernels, most))
+		escape.Fprintf(t, "    %s\n", programs(t.m.r, g.programs, 2*most))
 		if len(g.sources) > 0 {
-			foreign.Fprintf(t, "    %s\n", places(g.sources, most))
+			escape.Fprintf(t, "    %s\n", places(g.sources, most))
 		}
 		if g.status != check.Guarded {
 			continue
@@ -235,7 +235,7 @@ func (t *text) causes() {
 			by = append(by, guards[guarded{what, g.why}]...)
 		}
 		for _, guard := range sorted(by) {
-			foreign.Fprintf(t, "    guarded by %s\n", guard)
+			escape.Fprintf(t, "    guarded by %s\n", guard)
 		}
 	}
 }
@@ -263,10 +263,10 @@ func (t *text) notes() {
 		p := &t.m.r.Programs[i]
 		for _, n := range p.Notes {
 			if !head {
-				foreign.Fprintf(t, "\nnotes:\n")
+				escape.Fprintf(t, "\nnotes:\n")
 				head = true
 			}
-			foreign.Fprintf(t, "  %s: %s: %s %s\n", p.Object, p.Name, n.Subject, n.Reason)
+			escape.Fprintf(t, "  %s: %s: %s %s\n", p.Object, p.Name, n.Subject, n.Reason)
 		}
 	}
 }

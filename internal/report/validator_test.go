@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // module returns the path of a file of an npm module below BTFGEN_NPM, a directory

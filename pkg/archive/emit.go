@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/btf/canonical"
 	"github.com/btfgen/btfgen/internal/btfa"
-	"github.com/btfgen/btfgen/internal/btfenc"
-	"github.com/btfgen/btfgen/internal/canon"
 )
 
 var (
@@ -30,11 +30,11 @@ func (a *Archive) layoutBTF(layout int) ([]byte, error) {
 	if a.layouts[layout].bigEndian {
 		order = binary.BigEndian
 	}
-	merged, err := canon.Merge(context.Background(), types) // which are no more than MaxTypes
+	merged, err := canonical.Merge(context.Background(), types) // which are no more than MaxTypes
 	if err != nil {
 		return nil, err
 	}
-	return canon.Write(merged, order), nil
+	return canonical.Write(merged, order), nil
 }
 
 // variantsOf returns the variant in each slot of a layout.
@@ -54,7 +54,7 @@ func (a *Archive) variantsOf(layout int) []int32 {
 
 // types makes the types of a layout: the nodes of the variant in each slot,
 // slot after slot.
-func (a *Archive) types(variants []int32) ([]*canon.Type, error) {
+func (a *Archive) types(variants []int32) ([]*canonical.Type, error) {
 	p := &a.pool
 	at := make([]int, len(p.slots)) // position of the first node of each slot
 	n := 0
@@ -67,7 +67,7 @@ func (a *Archive) types(variants []int32) ([]*canon.Type, error) {
 	if n > btfa.MaxTypes {
 		return nil, errTypes
 	}
-	types := make([]*canon.Type, 0, n)
+	types := make([]*canonical.Type, 0, n)
 	content := 0
 	for s, v := range variants {
 		if v == btfa.NoVariant {
@@ -78,7 +78,7 @@ func (a *Archive) types(variants []int32) ([]*canon.Type, error) {
 		numbers := p.numbers[variant.numbers:]
 		for i := range shape.count {
 			node := &p.nodes[shape.first+i]
-			t := &canon.Type{Kind: node.kind, Flag: node.flag}
+			t := &canonical.Type{Kind: node.kind, Flag: node.flag}
 			if i == 0 {
 				t.Name, t.Copies = p.names[s], 1
 			}
@@ -96,7 +96,7 @@ func (a *Archive) types(variants []int32) ([]*canon.Type, error) {
 	return types, nil
 }
 
-func size(t *canon.Type) int {
+func size(t *canonical.Type) int {
 	n := 32 + len(t.Name) + 16*len(t.Fields)
 	for i := range t.Fields {
 		n += len(t.Fields[i].Name)
@@ -106,13 +106,13 @@ func size(t *canon.Type) int {
 
 // resolve sets the references of a type, whose definition begins at position
 // base. It reports false if one leads to an empty slot.
-func (p *readPool) resolve(t *canon.Type, n *readNode, at []int, base int) bool {
+func (p *readPool) resolve(t *canonical.Type, n *readNode, at []int, base int) bool {
 	count := n.kind.Shape().Refs(int(n.count))
 	t.Refs = make([]int, count)
 	for i, r := range p.refs[n.refs:][:count] {
 		switch {
 		case r == btfa.ToVoid:
-			t.Refs[i] = canon.Void
+			t.Refs[i] = canonical.Void
 		case r&1 == 0:
 			t.Refs[i] = base + int(r-btfa.ToFirst)/2
 		default:
@@ -125,8 +125,8 @@ func (p *readPool) resolve(t *canon.Type, n *readNode, at []int, base int) bool 
 }
 
 // name sets the names of a type's fields, and the sizes of its bitfields.
-func (p *readPool) name(t *canon.Type, n *readNode) {
-	t.Fields = make([]canon.Field, n.count, n.count+1)
+func (p *readPool) name(t *canonical.Type, n *readNode) {
+	t.Fields = make([]canonical.Field, n.count, n.count+1)
 	for i, f := range p.fields[n.fields:][:n.count] {
 		if f.name > 0 {
 			t.Fields[i].Name = p.names[f.name-1]
@@ -136,27 +136,27 @@ func (p *readPool) name(t *canon.Type, n *readNode) {
 }
 
 // fill takes the numbers of a type off the list.
-func fill(t *canon.Type, numbers []uint64) []uint64 {
+func fill(t *canonical.Type, numbers []uint64) []uint64 {
 	switch t.Kind {
-	case btfenc.KindStruct, btfenc.KindUnion:
+	case btf.KindStruct, btf.KindUnion:
 		for i := range t.Fields {
 			t.Fields[i].Lo |= uint32(numbers[i])
 		}
 		numbers = numbers[len(t.Fields):]
 		t.Size = uint32(numbers[0] / 8)
-	case btfenc.KindEnum, btfenc.KindEnum64:
+	case btf.KindEnum, btf.KindEnum64:
 		for i := range t.Fields {
 			t.Fields[i].Lo, t.Fields[i].Hi = uint32(numbers[i]), uint32(numbers[i]>>32)
 		}
 		numbers = numbers[len(t.Fields):]
 		t.Size = uint32(numbers[0])
-	case btfenc.KindInt:
-		t.Fields = append(t.Fields, canon.Field{Lo: uint32(numbers[0])})
+	case btf.KindInt:
+		t.Fields = append(t.Fields, canonical.Field{Lo: uint32(numbers[0])})
 		t.Size = uint32(numbers[1])
 		return numbers[2:]
-	case btfenc.KindArray, btfenc.KindFunc, btfenc.KindVar:
-		t.Fields = append(t.Fields, canon.Field{Lo: uint32(numbers[0])})
-	case btfenc.KindFloat:
+	case btf.KindArray, btf.KindFunc, btf.KindVar:
+		t.Fields = append(t.Fields, canonical.Field{Lo: uint32(numbers[0])})
+	case btf.KindFloat:
 		t.Size = uint32(numbers[0])
 	default:
 		return numbers

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/testminimized"
+	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )

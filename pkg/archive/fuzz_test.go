@@ -5,9 +5,9 @@ package archive_test
 import (
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
-	"github.com/btfgen/btfgen/internal/rawbtf"
-	"github.com/btfgen/btfgen/internal/testminimized"
+	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -37,7 +37,7 @@ func FuzzPayload(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if _, err := rawbtf.New(b, nil); err != nil {
+			if _, err := btf.New(b, nil); err != nil {
 				t.Fatalf("%s: %v", k, err)
 			}
 		}

@@ -6,15 +6,15 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/archive/writer"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func mustWrite(t testing.TB, kernels []archive.Kernel) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := archiver.Write(&b, archive.Info{}, kernels); err != nil {
+	if err := writer.Write(&b, archive.Info{}, kernels); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

@@ -16,8 +16,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/btfa"
-	"github.com/btfgen/btfgen/internal/raceflag"
-	"github.com/btfgen/btfgen/internal/testminimized"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 

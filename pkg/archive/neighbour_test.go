@@ -14,11 +14,11 @@ import (
 	"testing/fstest"
 	"text/tabwriter"
 
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/minimize"
-	"github.com/btfgen/btfgen/internal/raceflag"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -145,16 +145,16 @@ func (y *tally) measure(t *testing.T, c contents, n int, next bool) {
 // together.
 type objectSet struct {
 	name    string
-	objects []*engine.Object
+	objects []*core.Object
 	alone   []contents
 	all     contents
 }
 
-func (s *objectSet) add(t *testing.T, k *corpus.Kernel, target *engine.Kernel) {
+func (s *objectSet) add(t *testing.T, k *corpus.Kernel, target *core.Kernel) {
 	t.Helper()
 	var everything []string
 	for i, o := range s.objects {
-		res, err := minimize.New([]*engine.Object{o}, minimize.Options{}).Minimize(t.Context(), target)
+		res, err := minimize.New([]*core.Object{o}, minimize.Options{}).Minimize(t.Context(), target)
 		if errors.Is(err, minimize.ErrNoObject) {
 			return // a big-endian kernel
 		}
@@ -178,7 +178,7 @@ func TestNeighbourFigures(t *testing.T) {
 	}
 	sets := objectSets(t)
 	testinput.Each(t, testinput.Corpus(t), func(k *corpus.Kernel) {
-		var target engine.Kernel
+		var target core.Kernel
 		if err := k.Load(t.Context(), &target, k.Name); err != nil {
 			t.Fatal(err)
 		}

@@ -96,7 +96,9 @@ func open(data []byte) (*Archive, error) {
 	}{
 		{btfa.StreamMeta, a.readMeta},
 		{btfa.StreamNames, a.pool.readNames},
-		{btfa.StreamParents, func(c *btfa.Cursor) { a.pool.readSlots(c, &streams[btfa.StreamShapes], &streams[btfa.StreamNumbers]) }},
+		{btfa.StreamParents, func(c *btfa.Cursor) {
+			a.pool.readSlots(c, &streams[btfa.StreamShapes], &streams[btfa.StreamNumbers])
+		}},
 		{btfa.StreamShapes, func(c *btfa.Cursor) {}},
 		{btfa.StreamNumbers, func(c *btfa.Cursor) {}},
 		{btfa.StreamLayouts, a.readLayouts},

@@ -8,8 +8,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
-	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
 // readPool is the definitions of an archive. Lists are ranges of a few long
@@ -38,7 +38,7 @@ type readShape struct{ first, count uint32 }
 // readNode is a type without numbers. How many references it has follows from
 // its kind and number of fields.
 type readNode struct {
-	kind         btfenc.Kind
+	kind         btf.Kind
 	flag         bool
 	count        uint32 // of fields that have names
 	fields, refs uint32 // where they start
@@ -136,24 +136,24 @@ func (p *readPool) readShape(c *btfa.Cursor) {
 // referred to.
 func (p *readPool) readNode(c *btfa.Cursor, todo *uint32) {
 	head := c.Uvarint()
-	n := readNode{kind: btfenc.Kind(head >> 1 & 0x7f), flag: head&1 != 0, fields: uint32(len(p.fields)), refs: uint32(len(p.refs))}
+	n := readNode{kind: btf.Kind(head >> 1 & 0x7f), flag: head&1 != 0, fields: uint32(len(p.fields)), refs: uint32(len(p.refs))}
 	if head > math.MaxUint8 {
 		c.Fail(fmt.Errorf("kind %d is unknown", head>>1))
 		return
 	}
 	perField := 0
 	switch n.kind {
-	case btfenc.KindInt, btfenc.KindFloat, btfenc.KindFwd:
-	case btfenc.KindPtr, btfenc.KindTypedef, btfenc.KindVolatile, btfenc.KindConst, btfenc.KindRestrict, btfenc.KindTypeTag, btfenc.KindFunc, btfenc.KindVar:
+	case btf.KindInt, btf.KindFloat, btf.KindFwd:
+	case btf.KindPtr, btf.KindTypedef, btf.KindVolatile, btf.KindConst, btf.KindRestrict, btf.KindTypeTag, btf.KindFunc, btf.KindVar:
 		p.readRef(c, todo)
-	case btfenc.KindArray:
+	case btf.KindArray:
 		p.readRef(c, todo)
 		p.readRef(c, todo)
-	case btfenc.KindStruct, btfenc.KindUnion:
+	case btf.KindStruct, btf.KindUnion:
 		n.count, perField = uint32(c.Count(min(maxFields, c.Len()/2), "members")), 1
-	case btfenc.KindEnum, btfenc.KindEnum64:
+	case btf.KindEnum, btf.KindEnum64:
 		n.count = uint32(c.Count(min(maxFields, c.Len()), "enumerators"))
-	case btfenc.KindFuncProto:
+	case btf.KindFuncProto:
 		n.count, perField = uint32(c.Count(min(maxFields, c.Len()/2), "parameters")), 1
 		p.readRef(c, todo)
 	default:
@@ -256,11 +256,11 @@ func (n *readNode) inRange(x uint64, last bool) bool {
 	switch {
 	case n.kind.IsComposite() && last:
 		return x%8 == 0 && x/8 <= math.MaxUint32
-	case n.kind.IsComposite() && n.flag, n.kind == btfenc.KindFunc:
+	case n.kind.IsComposite() && n.flag, n.kind == btf.KindFunc:
 		return x < 1<<24
-	case n.kind == btfenc.KindEnum && !last:
+	case n.kind == btf.KindEnum && !last:
 		return x == uint64(int64(int32(x)))
-	case n.kind == btfenc.KindEnum64 && !last:
+	case n.kind == btf.KindEnum64 && !last:
 		return true
 	}
 	return x <= math.MaxUint32

@@ -22,7 +22,7 @@ package minimize
 import (
 	"context"
 
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -120,8 +120,8 @@ func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) (*Result, e
 	return out, nil
 }
 
-func internal(objects []*relolog.Object) []*engine.Object {
-	all := make([]*engine.Object, len(objects))
+func internal(objects []*relolog.Object) []*core.Object {
+	all := make([]*core.Object, len(objects))
 	for i, o := range objects {
 		all[i] = o.Internal()
 	}
@@ -131,7 +131,7 @@ func internal(objects []*relolog.Object) []*engine.Object {
 // Keep is a list of patterns of types that a tracer decodes in user space, which
 // are kept as the kernel has them. It is immutable and safe for use by many
 // goroutines. A nil Keep, and the zero value, have no patterns.
-type Keep struct{ k *engine.Keep }
+type Keep struct{ k *core.Keep }
 
 // ParseKeep parses patterns. Each is KIND:NAME with a kind of enum (64-bit enums
 // too), struct, union, typedef, func or var, and a name that may be a shell
@@ -144,14 +144,14 @@ type Keep struct{ k *engine.Keep }
 // is member b of the type that a is, contains or points to. These names may be
 // patterns as well. NAME is empty for anonymous enums: "enum:.TCP_*".
 func ParseKeep(patterns ...string) (*Keep, error) {
-	k, err := engine.ParseKeep(patterns...)
+	k, err := core.ParseKeep(patterns...)
 	if err != nil {
 		return nil, err
 	}
 	return &Keep{k}, nil
 }
 
-func (k *Keep) internal() *engine.Keep {
+func (k *Keep) internal() *core.Keep {
 	if k == nil {
 		return nil
 	}

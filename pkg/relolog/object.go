@@ -5,15 +5,15 @@ package relolog
 import (
 	"encoding/binary"
 
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/core"
 )
 
 // ErrNotBPF is returned for an ELF file that is not a BPF object.
-var ErrNotBPF = engine.ErrNotBPF
+var ErrNotBPF = core.ErrNotBPF
 
 // Object is the local side: a BPF object with its types and relocation
 // records. It is immutable and safe for use by many goroutines.
-type Object struct{ o *engine.Object }
+type Object struct{ o *core.Object }
 
 // ParseObject reads a BPF ELF object. The name is used in messages and logs.
 // An object without .BTF, without .BTF.ext or without relocations is not an
@@ -23,7 +23,7 @@ type Object struct{ o *engine.Object }
 // [Object.ForMachines] overrides that. Errors begin with the name; that of a
 // file for another machine is [ErrNotBPF].
 func ParseObject(name string, data []byte) (*Object, error) {
-	o, err := engine.ParseObject(name, data)
+	o, err := core.ParseObject(name, data)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func ParseObject(name string, data []byte) (*Object, error) {
 
 // Internal returns the object as the other packages of this module use it.
 // Its type is internal, so it is of no use outside the module.
-func (o *Object) Internal() *engine.Object { return o.o }
+func (o *Object) Internal() *core.Object { return o.o }
 
 // Name returns the name that was given to ParseObject.
 func (o *Object) Name() string { return o.o.Name() }
@@ -60,7 +60,7 @@ func (o *Object) IsFor(t *Target) bool { return o.o.IsFor(t.Internal()) }
 func OnMachine(name string, objects ...*Object) []*Object {
 	var out []*Object
 	for _, o := range objects {
-		if len(engine.OnMachine(name, o.o)) > 0 {
+		if len(core.OnMachine(name, o.o)) > 0 {
 			out = append(out, o)
 		}
 	}
@@ -76,7 +76,7 @@ func (o *Object) Empty() string { return o.o.Empty() }
 // NoRelocations is what [Object.Empty] returns for an object that has every
 // section that relocations need but no relocation, as small programs do. For
 // other objects without relocations it names the missing section.
-const NoRelocations = engine.NoRelocations
+const NoRelocations = core.NoRelocations
 
 // Hash returns a hash of the distinct relocations of some objects, of either
 // byte order and for any machines. Objects from [OnMachine] with equal hashes
@@ -85,9 +85,9 @@ const NoRelocations = engine.NoRelocations
 // often a relocation occurs. Relocations that no loader accepts do not count, nor
 // do those that do not depend on the kernel.
 func Hash(objects ...*Object) [32]byte {
-	all := make([]*engine.Object, len(objects))
+	all := make([]*core.Object, len(objects))
 	for i, o := range objects {
 		all[i] = o.o
 	}
-	return engine.Hash(all...)
+	return core.Hash(all...)
 }

@@ -5,13 +5,13 @@ package relolog
 import (
 	"context"
 
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // ErrByteOrder is returned for an object and a kernel of different byte orders:
 // the object cannot be loaded there.
-var ErrByteOrder = engine.ErrByteOrder
+var ErrByteOrder = core.ErrByteOrder
 
 // Run resolves every relocation of an object against a kernel as libbpf would,
 // and returns the log. A bad relocation does not end it: its entry says why a
@@ -20,5 +20,5 @@ var ErrByteOrder = engine.ErrByteOrder
 // goroutines on the same object and target. The error is [ErrByteOrder] or the
 // context's.
 func Run(ctx context.Context, o *Object, t *Target) (*relo.Log, error) {
-	return engine.Run(ctx, o.o, t.Internal())
+	return core.Run(ctx, o.o, t.Internal())
 }

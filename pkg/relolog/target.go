@@ -6,13 +6,13 @@ import (
 	"context"
 	"encoding/binary"
 
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/core"
 )
 
 // Target is the kernel side: the types of vmlinux and of kernel modules. It is
 // immutable and safe for use by many goroutines. The zero value is a
 // little-endian kernel without types.
-type Target struct{ k *engine.Kernel }
+type Target struct{ k *core.Kernel }
 
 // Module is the split BTF of a kernel module.
 type Module struct {
@@ -25,10 +25,10 @@ type Module struct {
 // in messages and logs. Errors name the kernel and the module; they include the
 // context's.
 func NewTarget(ctx context.Context, name string, vmlinux []byte, modules ...Module) (*Target, error) {
-	t := &Target{new(engine.Kernel)}
-	all := make([]engine.Module, len(modules))
+	t := &Target{new(core.Kernel)}
+	all := make([]core.Module, len(modules))
 	for i, m := range modules {
-		all[i] = engine.Module(m)
+		all[i] = core.Module(m)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -41,9 +41,9 @@ func NewTarget(ctx context.Context, name string, vmlinux []byte, modules ...Modu
 
 // Internal returns the kernel as the other packages of this module use it. Its
 // type is internal, so it is of no use outside the module.
-func (t *Target) Internal() *engine.Kernel {
+func (t *Target) Internal() *core.Kernel {
 	if t.k == nil {
-		return engine.NoTypes()
+		return core.NoTypes()
 	}
 	return t.k
 }

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // large writes a made-up object with that many relocation records, which ask

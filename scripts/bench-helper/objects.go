@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/embedded"
-	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
+	"github.com/btfgen/btfgen/internal/core"
 )
 
 // objects writes every little-endian object with relocations that is found in
@@ -37,7 +37,7 @@ func objects(args []string) error {
 				return err
 			}
 			for _, f := range found {
-				o, err := engine.ParseObject(path, f.Data)
+				o, err := core.ParseObject(path, f.Data)
 				if err != nil || o.Empty() != "" || o.Order() != binary.LittleEndian || seen[string(f.Data)] {
 					continue
 				}

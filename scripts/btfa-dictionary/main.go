@@ -21,9 +21,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -84,7 +83,7 @@ func run(ctx context.Context, sources []string) error {
 	var s corpus.Scratch
 	for _, f := range last {
 		err := f.Read(ctx, &s, func(k *corpus.Kernel) error {
-			b, err := rawbtf.New(k.BTF, nil)
+			b, err := btf.New(k.BTF, nil)
 			if err != nil {
 				return err
 			}
@@ -123,28 +122,28 @@ func dictionary(total map[string]int) []byte {
 
 // weights returns how much the names of a kernel's types, members and enumerators matter: as the logarithm of how many members and
 // parameters have the type whose name it is, or which it is a name in.
-func weights(b *rawbtf.BTF) map[string]int {
+func weights(b *btf.BTF) map[string]int {
 	const (
 		unit  = 4 // of the logarithm: what twice as many count
 		first = 100
 	)
 	refs := make([]uint64, b.NumTypes())
-	each := func(yield func(id btfenc.TypeID, t rawbtf.Type)) {
-		for id := btfenc.TypeID(1); int(id) < b.NumTypes(); id++ {
+	each := func(yield func(id btf.TypeID, t btf.Type)) {
+		for id := btf.TypeID(1); int(id) < b.NumTypes(); id++ {
 			yield(id, b.Type(id))
 		}
 	}
-	each(func(_ btfenc.TypeID, t rawbtf.Type) {
+	each(func(_ btf.TypeID, t btf.Type) {
 		switch t.Kind() {
-		case btfenc.KindStruct, btfenc.KindUnion:
+		case btf.KindStruct, btf.KindUnion:
 			for i := range t.Vlen() {
 				refs[target(b, t.Member(i).Type, true)]++
 			}
-		case btfenc.KindFuncProto:
+		case btf.KindFuncProto:
 			for i := range t.Vlen() {
 				refs[target(b, t.Param(i).Type, true)]++
 			}
-		case btfenc.KindTypedef:
+		case btf.KindTypedef:
 			refs[target(b, t.Ref(), true)]++
 		}
 	})
@@ -155,7 +154,7 @@ func weights(b *rawbtf.BTF) map[string]int {
 	}
 	// What is part of another type is as likely as that.
 	for range 4 {
-		each(func(id btfenc.TypeID, t rawbtf.Type) {
+		each(func(id btf.TypeID, t btf.Type) {
 			if !t.Kind().IsComposite() {
 				return
 			}
@@ -171,7 +170,7 @@ func weights(b *rawbtf.BTF) map[string]int {
 	}
 	// A type that is central comes before all others, with what is anonymous in it.
 	for round := range 4 {
-		each(func(id btfenc.TypeID, t rawbtf.Type) {
+		each(func(id btf.TypeID, t btf.Type) {
 			if !t.Kind().IsComposite() {
 				return
 			}
@@ -190,19 +189,19 @@ func weights(b *rawbtf.BTF) map[string]int {
 		})
 	}
 	names := make(map[string]int)
-	each(func(id btfenc.TypeID, t rawbtf.Type) {
+	each(func(id btf.TypeID, t btf.Type) {
 		add := func(name []byte, w int) {
 			if len(name) > 1 && names[string(name)] < w {
 				names[string(name)] = w
 			}
 		}
 		switch t.Kind() {
-		case btfenc.KindStruct, btfenc.KindUnion:
+		case btf.KindStruct, btf.KindUnion:
 			add(t.Name(), weight[id])
 			for i := range t.Vlen() {
 				add(b.Name(t.Member(i).NameOff), weight[id])
 			}
-		case btfenc.KindEnum, btfenc.KindEnum64:
+		case btf.KindEnum, btf.KindEnum64:
 			add(t.Name(), weight[id])
 			for i := range t.Vlen() {
 				add(b.Name(t.Enumerator(i).NameOff), weight[id]-3*unit)
@@ -213,13 +212,13 @@ func weights(b *rawbtf.BTF) map[string]int {
 }
 
 // target follows modifiers, typedefs, arrays and, if asked to, pointers.
-func target(b *rawbtf.BTF, id btfenc.TypeID, pointers bool) btfenc.TypeID {
+func target(b *btf.BTF, id btf.TypeID, pointers bool) btf.TypeID {
 	for range 32 {
 		t, _ := b.SkipMods(id)
 		switch t.Kind() {
-		case btfenc.KindArray:
+		case btf.KindArray:
 			id = t.Array().Elem
-		case btfenc.KindPtr:
+		case btf.KindPtr:
 			if !pointers {
 				return 0
 			}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/loadtest"
-	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testing/loadtest"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // buildLoader compiles testdata/load.c, unless BTFGEN_LOADER names it compiled, as where there is no compiler, or skips the test.

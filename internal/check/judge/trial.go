@@ -6,8 +6,8 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/boot"
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/boot"
 )
 
 // Trial holds the report on one kernel against what that kernel, booted, makes of the objects.

@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/boot"
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/boot"
 )
 
 // report returns one on an object, with the same verdicts for all its programs.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
-	"github.com/btfgen/btfgen/internal/testminimized"
+	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/archive/btfspec"
 	"github.com/btfgen/btfgen/pkg/kernel"

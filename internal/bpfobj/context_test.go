@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bpfobj
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// Instructions as the tests write them.
+var (
+	exit    = Insn{Op: OpExit}
+	dword   = asm.LoadMemOp(asm.DWord)
+	movReg  = asm.OpCode(asm.ALU64Class) | asm.OpCode(asm.RegSource) | asm.OpCode(asm.Mov)
+	addImm  = asm.OpCode(asm.ALU64Class) | asm.OpCode(asm.Add)
+	helper  = Insn{Op: OpCall, Imm: 14}
+	ifZero  = asm.OpCode(asm.JumpClass) | asm.OpCode(asm.JEq)
+	toStack = asm.StoreMemOp(asm.DWord)
+)
+
+func load(dst, src asm.Register, off int16) Insn {
+	return Insn{Op: dword, Dst: dst, Src: src, Off: off}
+}
+func mov(dst, src asm.Register) Insn { return Insn{Op: movReg, Dst: dst, Src: src} }
+func call(fn int32) Insn {
+	return Insn{Op: OpCall, Src: asm.PseudoCall, Ref: Ref{Kind: RefFunc, N: fn}}
+}
+
+// TestAccesses follows the context, and an argument, as far as they are what they
+// are on all paths.
+func TestAccesses(t *testing.T) {
+	type access struct {
+		fn, insn, arg int
+		off           int64
+	}
+	for name, tt := range map[string]struct {
+		funcs [][]Insn
+		want  []access
+	}{
+		"argument": {[][]Insn{{load(2, 1, 8), load(0, 2, 40), exit}}, []access{{0, 0, -1, 8}, {0, 1, 1, 40}}},
+		"moved":    {[][]Insn{{mov(6, 1), helper, {Op: addImm, Dst: 6, Imm: 8}, load(0, 6, 8), exit}}, []access{{0, 3, -1, 16}}},
+		"lost":     {[][]Insn{{helper, load(0, 1, 8), exit}}, nil},
+		"spilled": {[][]Insn{{{Op: toStack, Dst: asm.R10, Src: 1, Off: -8}, helper, load(3, 10, -8), load(0, 3, 24), exit}},
+			[]access{{0, 3, -1, 24}}},
+		"overwritten": {[][]Insn{{{Op: toStack, Dst: asm.R10, Src: 1, Off: -8}, {Op: asm.StoreImmOp(asm.Word), Dst: asm.R10, Off: -4}, load(3, 10, -8), load(0, 3, 24), exit}}, nil},
+		// The callee gets the address of the slot, later than the code that reads it.
+		"exposed": {[][]Insn{{
+			{Op: toStack, Dst: asm.R10, Src: 1, Off: -8},
+			load(3, 10, -8), load(0, 3, 24),
+			mov(1, asm.R10), {Op: addImm, Dst: 1, Imm: -8}, helper,
+			exit,
+		}}, nil},
+		// On one of two paths r6 is something else.
+		"joined": {[][]Insn{{mov(6, 1), helper, {Op: ifZero, Off: 1}, mov(6, 0), load(0, 6, 8), exit}}, nil},
+		"same":   {[][]Insn{{mov(6, 1), helper, {Op: ifZero, Off: 1}, mov(7, 0), load(0, 6, 8), exit}}, []access{{0, 4, -1, 8}}},
+		// On one of two paths r6 is in use for the address of the slot, and of no use where they meet.
+		"dead": {[][]Insn{{
+			{Op: toStack, Dst: asm.R10, Src: 1, Off: -8}, helper,
+			load(3, 10, -8), load(0, 3, 24),
+			{Op: ifZero, Off: 2}, mov(6, asm.R10), {Op: addImm, Dst: 6, Imm: -8},
+			mov(0, 7), exit,
+		}}, []access{{0, 3, -1, 24}}},
+		// A loop that moves on.
+		"loop":     {[][]Insn{{load(0, 1, 0), {Op: addImm, Dst: 1, Imm: 8}, {Op: ifZero, Off: -3}, exit}}, nil},
+		"function": {[][]Insn{{mov(6, 1), call(1), mov(1, 6), call(1), exit}, {load(0, 1, 16), exit}}, []access{{1, 0, -1, 16}}},
+		"mixed":    {[][]Insn{{mov(6, 1), call(1), load(1, 6, 0), call(1), exit}, {load(0, 1, 16), exit}}, []access{{0, 2, -1, 0}}},
+		// Nobody knows what a callback is called with.
+		"callback": {[][]Insn{{{Op: OpLdImm64, Dst: 2, Ref: Ref{Kind: RefFunc, N: 1}}, {}, call(1), exit}, {load(0, 1, 16), exit}}, nil},
+	} {
+		o := &Object{}
+		p := &Program{}
+		for i, code := range tt.funcs {
+			o.Funcs = append(o.Funcs, Function{Insns: code})
+			o.calls = append(o.calls, o.Funcs[i].calls())
+			p.Funcs = append(p.Funcs, i)
+		}
+		var got []access
+		for _, a := range o.Accesses(p, limits.NewMeter(t.Context(), 1000, "")) {
+			got = append(got, access{a.At.Fn, a.At.Insn, a.Arg, a.Off})
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+		if got := o.Accesses(p, limits.NewMeter(t.Context(), 1, "")); got != nil {
+			t.Errorf("%s: %v after one step", name, got)
+		}
+	}
+}
+
+// TestAccessesOfChain wants the steps to grow with the code where one function after the other turns out to be called
+// by one that is not followed.
+func TestAccessesOfChain(t *testing.T) {
+	const n = 30_000 // functions that each call the next; a global one calls the first
+	o := &Object{Funcs: make([]Function, n+2)}
+	o.Funcs[0].Insns = append(o.Funcs[0].Insns, mov(6, 1))
+	for i := n; i > 0; i-- {
+		o.Funcs[i].Insns = []Insn{call(int32(i + 1)), exit}
+		o.Funcs[0].Insns = append(o.Funcs[0].Insns, mov(1, 6), call(int32(i)))
+	}
+	o.Funcs[n].Insns = []Insn{load(0, 1, 8), exit}
+	o.Funcs[0].Insns = append(o.Funcs[0].Insns, call(n+1), exit)
+	o.Funcs[n+1] = Function{Global: true, Insns: []Insn{call(1), exit}}
+	p := &Program{Funcs: []int{0}}
+	for i := range o.Funcs {
+		o.calls = append(o.calls, o.Funcs[i].calls())
+	}
+	p.Funcs = append(p.Funcs, o.calls[0]...)
+	steps := limits.NewMeter(t.Context(), 20*n, "")
+	if got := o.Accesses(p, steps); len(got) > 0 || steps.Err() != nil {
+		t.Errorf("%v, %v", got, steps.Err())
+	}
+}
+
+// TestAccessesOf tells what has become of the addresses meanwhile.
+func TestAccessesOf(t *testing.T) {
+	addReg := asm.OpCode(asm.ALU64Class) | asm.OpCode(asm.RegSource) | asm.OpCode(asm.Add)
+	spill := Insn{Op: toStack, Dst: asm.R10, Src: 2, Off: -8}
+	toSlot := []Insn{mov(2, asm.R10), {Op: addImm, Dst: 2, Imm: -8}}
+	theMap := []Insn{{Op: OpLdImm64, Dst: 1, Ref: Ref{Kind: RefMap}}, {}}
+	calls := func(f asm.BuiltinFunc) Insn { return Insn{Op: OpCall, Imm: int64(f)} }
+	number := func(r asm.Register, n int64) Insn {
+		return Insn{Op: asm.OpCode(asm.ALU64Class) | asm.OpCode(asm.Mov), Dst: r, Imm: n}
+	}
+	readBack := []Insn{load(3, 10, -8), load(0, 3, 24), exit}
+	for name, tt := range map[string]struct {
+		code []Insn
+		want []Access // of the last access
+	}{
+		"in place":  {[]Insn{load(0, 1, 8), exit}, []Access{{Arg: -1, Off: 8}}},
+		"moved":     {[]Insn{{Op: addImm, Dst: 1, Imm: 8}, load(0, 1, 8), exit}, []Access{{Arg: -1, Off: 16, Moved: true}}},
+		"computed":  {[]Insn{{Op: addReg, Dst: 1, Src: 3}, load(0, 1, 8), exit}, []Access{{Arg: -1, Off: 8, Computed: true}}},
+		"added to":  {[]Insn{{Op: addReg, Dst: 3, Src: 1}, load(0, 3, 8), exit}, []Access{{Arg: -1, Off: 8, Computed: true}}},
+		"relocated": {[]Insn{{Op: addImm, Dst: 1, Record: 1, Imm: 8}, load(0, 1, 8), exit}, []Access{{Arg: -1, Off: 8, Computed: true}}},
+		"key": {slices.Concat([]Insn{load(2, 1, 16), spill}, toSlot, theMap, []Insn{calls(asm.FnMapLookupElem)}, readBack),
+			[]Access{{Arg: 2, Off: 24, Given: true}}},
+		"beside": {slices.Concat([]Insn{load(2, 1, 16), spill, mov(2, asm.R10), {Op: addImm, Dst: 2, Imm: -16}}, theMap, []Insn{calls(asm.FnMapLookupElem)}, readBack),
+			[]Access{{Arg: 2, Off: 24}}},
+		"unknown map": {slices.Concat([]Insn{load(2, 1, 16), spill}, toSlot, []Insn{calls(asm.FnMapLookupElem)}, readBack), nil},
+		"written":     {slices.Concat([]Insn{load(2, 1, 16), spill}, toSlot, []Insn{mov(1, 2), number(2, 8), calls(asm.FnProbeReadKernel)}, readBack), nil},
+		"output": {slices.Concat([]Insn{load(2, 1, 16), spill}, toSlot, []Insn{mov(4, 2), number(5, 8), calls(asm.FnPerfEventOutput)}, readBack),
+			[]Access{{Arg: 2, Off: 24, Given: true}}},
+		"returned":       {[]Insn{calls(asm.FnSkcToTcpSock), mov(6, 0), helper, load(0, 6, 24), exit}, []Access{{Arg: -1, Struct: "tcp_sock", Off: 24}}},
+		"returned moved": {[]Insn{calls(asm.FnGetCurrentTaskBtf), {Op: addImm, Dst: 0, Imm: 8}, load(0, 0, 24), exit}, []Access{{Arg: -1, Struct: "task_struct", Off: 32}}},
+		"returned given": {slices.Concat([]Insn{calls(asm.FnSkcToTcpSock), mov(2, 0), spill}, toSlot, theMap, []Insn{calls(asm.FnMapLookupElem)}, readBack),
+			[]Access{{Arg: -1, Struct: "tcp_sock", Off: 24, Given: true}}},
+		"returned number": {[]Insn{load(2, 1, 16), helper, load(0, 0, 24), exit}, []Access{{Arg: -1, Off: 16}}},
+	} {
+		o := &Object{Funcs: []Function{{Insns: tt.code}}, Maps: []Map{{KeySize: 8, ValueSize: 8}}}
+		o.calls = append(o.calls, o.Funcs[0].calls())
+		got := o.Accesses(&Program{Funcs: []int{0}}, limits.NewMeter(t.Context(), 1000, ""))
+		got = got[max(0, len(got)-1):]
+		if tt.want == nil { // the argument is not followed
+			tt.want = []Access{{Arg: -1, Off: 16}}
+		}
+		for i := range got {
+			got[i].At, got[i].Size = Site{}, 0
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
+	}
+}

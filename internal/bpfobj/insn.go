@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bpfobj
+
+import (
+	"encoding/binary"
+
+	"github.com/cilium/ebpf/asm"
+)
+
+// Insn is one slot of 8 bytes. The second half of a 64-bit immediate load is an
+// Insn of its own, whose Op is 0: jumps and records count slots.
+//
+// The words are those of package asm, its decoder is not: it makes one of the
+// two halves, moves a part of Off and Imm into the opcode, gives up at an
+// instruction that a verifier refuses only if it reaches it, and takes five times
+// as long (BenchmarkDecode).
+type Insn struct {
+	Op       asm.OpCode // the byte alone
+	Dst, Src asm.Register
+	Off      int16
+	Record   int32 // 1 + the index of its CO-RE record; 0 is none
+	Imm      int64 // sign-extended; of a 64-bit immediate load all of it
+	Ref      Ref
+}
+
+// Ref is what the ELF relocation of an instruction refers to.
+type Ref struct {
+	Kind RefKind
+	N    int32 // index of the function, map, data section or extern; -1 where it is not known
+	Off  int64 // into the data section, bytes
+}
+
+// RefKind is the kind of a Ref.
+type RefKind uint8
+
+// The kinds of references.
+const (
+	RefNone   RefKind = iota
+	RefMap            // a map
+	RefData           // an address in a data section; those not read-only have no index
+	RefFunc           // a function of the object
+	RefExtern         // a kfunc, ksym or kconfig variable
+)
+
+// Opcodes of which every bit counts.
+const (
+	OpLdImm64 = asm.OpCode(asm.LdClass) | asm.OpCode(asm.ImmMode) | asm.OpCode(asm.DWord)
+	OpJa      = asm.OpCode(asm.JumpClass) | asm.OpCode(asm.Ja)
+	OpGotol   = asm.OpCode(asm.Jump32Class) | asm.OpCode(asm.Ja) // the offset is in Imm
+	OpCall    = asm.OpCode(asm.JumpClass) | asm.OpCode(asm.Call)
+	OpExit    = asm.OpCode(asm.JumpClass) | asm.OpCode(asm.Exit)
+)
+
+// IsHelper reports whether in calls a helper, whose number is Imm.
+func (in *Insn) IsHelper() bool { return in.Op == OpCall && in.Src == 0 && in.Ref.Kind == RefNone }
+
+// IsFuncCall reports whether in calls a function of the object, which its Ref
+// names.
+func (in *Insn) IsFuncCall() bool {
+	return in.Op == OpCall && in.Src == asm.PseudoCall && in.Ref.Kind != RefExtern
+}
+
+// Jump returns how many slots behind the next one in may go on.
+func (in *Insn) Jump() (slots int, ok bool) {
+	switch in.Op {
+	case OpGotol:
+		return int(in.Imm), true
+	case OpCall, OpExit:
+		return 0, false
+	}
+	return int(in.Off), in.Op.Class().IsJump()
+}
+
+// FallsThrough reports whether execution may go on behind in.
+func (in *Insn) FallsThrough() bool { return in.Op != OpJa && in.Op != OpGotol && in.Op != OpExit }
+
+// Slots returns how many slots in takes.
+func (in *Insn) Slots() int {
+	if in.Op == OpLdImm64 {
+		return 2
+	}
+	return 1
+}
+
+// decode never fails. Bytes at the end that are no whole slot are left out.
+func decode(code []byte, bo binary.ByteOrder) []Insn {
+	out := make([]Insn, len(code)/asm.InstructionSize)
+	for i := range out {
+		b := code[i*asm.InstructionSize:]
+		regs := b[1]
+		if bo == binary.BigEndian {
+			regs = regs>>4 | regs<<4
+		}
+		out[i] = Insn{
+			Op: asm.OpCode(b[0]), Dst: asm.Register(regs & 15), Src: asm.Register(regs >> 4),
+			Off: int16(bo.Uint16(b[2:])), Imm: int64(int32(bo.Uint32(b[4:]))),
+		}
+	}
+	for i := range out[:max(0, len(out)-1)] {
+		if out[i].Op == OpLdImm64 {
+			out[i].Imm = out[i+1].Imm<<32 | int64(uint32(out[i].Imm))
+		}
+	}
+	return out
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bpfobj
+
+import "github.com/cilium/ebpf/asm"
+
+// Group is a group of instructions that came together.
+type Group uint8
+
+// The groups that came after the first kernels with BTF.
+const (
+	GroupJMP32 Group = iota
+	GroupAtomics
+	GroupV4 // cpu v4
+	GroupMayGoto
+	GroupArena
+	GroupAcqRel
+	NumGroups
+)
+
+// Newer is an instruction that not every kernel knows.
+type Newer struct {
+	Group  Group
+	Name   string
+	Static bool // verifiers that do not know it refuse it wherever it is, reached or not
+}
+
+// Gotol is the name of a jump that alone of cpu v4 was brought to stable
+// kernels, 6.1 for one.
+const Gotol = "gotol"
+
+// What the immediate of an atomic operation says, where asm has no name for it.
+const (
+	LoadAcquire  = 0x100
+	StoreRelease = 0x110
+)
+
+// Newer reports whether in is an instruction that came after the first kernels
+// with BTF. Those with an opcode of their own are refused before verifiers
+// follow the code; those that are marked in a field of an old one are refused
+// only where they are reached.
+func (in *Insn) Newer() (Newer, bool) {
+	switch c := in.Op.Class(); {
+	case in.Op == OpGotol:
+		return Newer{GroupV4, Gotol, true}, true
+	case c == asm.JumpClass && in.Op.JumpOp() == asm.JCOND:
+		return Newer{GroupMayGoto, "may_goto", true}, true
+	case c == asm.Jump32Class:
+		return Newer{GroupJMP32, "32-bit jump", true}, true
+	case c == asm.LdXClass && in.Op.Mode() == asm.MemSXMode:
+		return Newer{GroupV4, "sign-extending load", true}, true
+	case c == asm.StXClass && in.Op.Mode() == asm.AtomicMode:
+		return in.atomic()
+	case c.IsALU():
+		return in.newerALU()
+	}
+	return Newer{}, false
+}
+
+func (in *Insn) newerALU() (Newer, bool) {
+	op := in.Op.ALUOp()
+	switch {
+	case in.IsAddrSpaceCast():
+		return Newer{GroupArena, "addr_space_cast", false}, true
+	case op == asm.Mov && in.Op.Source() == asm.RegSource && in.Off != 0:
+		return Newer{GroupV4, "sign-extending move", false}, true
+	case op == asm.Swap && in.Op.Class() == asm.ALU64Class:
+		return Newer{GroupV4, "bswap", true}, true
+	case (op == asm.Div || op == asm.Mod) && in.Off != 0:
+		return Newer{GroupV4, "signed division", false}, true
+	}
+	return Newer{}, false
+}
+
+// atomic names an atomic operation. An addition without a result is as old as
+// BPF.
+func (in *Insn) atomic() (Newer, bool) {
+	narrow := in.Op.Size() == asm.Byte || in.Op.Size() == asm.Half
+	switch in.Imm {
+	case 0:
+		return Newer{}, false
+	case LoadAcquire:
+		return Newer{GroupAcqRel, "load-acquire", narrow}, true
+	case StoreRelease:
+		return Newer{GroupAcqRel, "store-release", narrow}, true
+	}
+	return Newer{GroupAtomics, "atomic operation", true}, true
+}
+
+// IsAddrSpaceCast reports whether in turns an arena's address into the
+// kernel's or back.
+func (in *Insn) IsAddrSpaceCast() bool {
+	return in.Op == asm.Mov.Op(asm.RegSource) && in.Off == 1
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bpfobj
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// link finds the programs, and what they can call.
+func (p *parser) link() error {
+	for i := range p.Funcs {
+		p.calls = append(p.calls, p.Funcs[i].calls())
+	}
+	for i := range p.Funcs {
+		f := &p.Funcs[i]
+		name := strings.TrimPrefix(f.Section, "?")
+		attach := SectionOf(name)
+		// Old compilers make programs static, in sections that say what they are.
+		if f.Section == ".text" || !f.Global && attach == nil {
+			continue
+		}
+		p.Programs = append(p.Programs, Program{Fn: i, Section: name, Attach: attach, AutoLoad: name == f.Section})
+		if err := atMost(len(p.Programs), limits.Programs, "programs"); err != nil {
+			return fmt.Errorf("%s: %w", f.Section, err)
+		}
+	}
+	slices.SortStableFunc(p.Programs, func(a, b Program) int {
+		return cmp.Or(cmp.Compare(a.Section, b.Section), cmp.Compare(p.Funcs[a.Fn].Start, p.Funcs[b.Fn].Start))
+	})
+	called := make([]int, len(p.Funcs)) // by the last program that calls it, from 1
+	for i := range p.Programs {
+		pr := &p.Programs[i]
+		pr.Funcs = append(pr.Funcs, pr.Fn)
+		called[pr.Fn] = i + 1
+		for k := 0; k < len(pr.Funcs); k++ {
+			if err := p.spent.call(len(p.Funcs[pr.Funcs[k]].Insns)); err != nil {
+				return fmt.Errorf("%s: %w", p.Funcs[pr.Fn].Name, err)
+			}
+			for _, fn := range p.calls[pr.Funcs[k]] {
+				if called[fn] != i+1 {
+					called[fn] = i + 1
+					pr.Funcs = append(pr.Funcs, fn)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// call counts that a program has one more function, of so many instructions.
+func (s *spent) call(insns int) error {
+	if !s.called.Step(1) {
+		return s.called.Err()
+	}
+	if !s.calledInsns.Step(insns) {
+		return s.calledInsns.Err()
+	}
+	return nil
+}
+
+// calls returns the functions that f refers to, each once.
+func (f *Function) calls() (funcs []int) {
+	seen := make(map[int32]bool)
+	for i := range f.Insns {
+		if r := f.Insns[i].Ref; r.Kind == RefFunc && r.N >= 0 && !seen[r.N] {
+			seen[r.N] = true
+			funcs = append(funcs, int(r.N))
+		}
+	}
+	return funcs
+}
+
+// place finds the instructions of the records, and the programs that they
+// belong to.
+func (p *parser) place(records []Record) error {
+	type key struct{ section, name string }
+	byName := make(map[key]int)
+	for i := range p.Funcs {
+		byName[key{p.Funcs[i].Section, p.Funcs[i].Name}] = i
+	}
+	spans := make(map[string][]span)
+	for i, s := range p.f.Sections {
+		if code, ok := p.code[i]; ok {
+			spans[s.Name] = append(spans[s.Name], code)
+		}
+	}
+	p.Sites = make([]Site, len(records))
+	owner := make([][]int, len(p.Funcs)) // records by function
+	for i, r := range records {
+		fn, ok := byName[key{r.Section, r.Func}]
+		at := Site{fn, r.Insn}
+		for _, s := range spans[r.Section] {
+			if ok || !p.spent.steps.Step(1) {
+				break
+			}
+			at, ok = p.at(s, r.Insn)
+		}
+		if !ok {
+			p.Sites[i].Fn = -1
+			continue
+		}
+		p.Sites[i] = at
+		owner[at.Fn] = append(owner[at.Fn], i)
+		if code := p.Funcs[at.Fn].Insns; at.Insn < len(code) {
+			code[at.Insn].Record = int32(i + 1)
+		}
+	}
+	for i := range p.Programs {
+		pr := &p.Programs[i]
+		for _, fn := range pr.Funcs {
+			if !p.spent.calledRecords.Step(len(owner[fn])) {
+				return fmt.Errorf("%s: %w", p.Funcs[pr.Fn].Name, p.spent.calledRecords.Err())
+			}
+			pr.Records = append(pr.Records, owner[fn]...)
+		}
+	}
+	return p.spent.steps.Err()
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bpfobj
+
+import "github.com/cilium/ebpf/asm"
+
+// registers is a set of them.
+type registers uint16
+
+func registersOf(list ...asm.Register) (s registers) {
+	for _, r := range list {
+		s |= 1 << r
+	}
+	return s
+}
+
+var (
+	arguments = registersOf(asm.R1, asm.R2, asm.R3, asm.R4, asm.R5)
+	clobbered = arguments | registersOf(asm.R0)
+)
+
+// touches returns the registers that an instruction may read, and those that
+// have nothing any more of what they had.
+func (in *Insn) touches() (reads, writes registers) {
+	dst, src := registersOf(in.Dst), registersOf(in.Src)
+	switch in.Op.Class() {
+	case asm.ALUClass, asm.ALU64Class:
+		if in.Op.Source() == asm.RegSource {
+			reads = src
+		}
+		if in.Op.ALUOp() == asm.Mov {
+			return reads, dst
+		}
+		return reads | dst, 0
+	case asm.LdClass:
+		if in.Op == OpLdImm64 {
+			return 0, dst
+		}
+		return src | registersOf(asm.R6), clobbered
+	case asm.LdXClass:
+		return src, dst
+	case asm.StClass:
+		return dst, 0
+	case asm.StXClass:
+		return dst | src | registersOf(asm.R0), 0
+	}
+	switch in.Op {
+	case OpCall:
+		return arguments, clobbered
+	case OpExit:
+		return registersOf(asm.R0), 0
+	}
+	return dst | src, 0
+}
+
+// ignores returns which of its arguments a function writes on every way before it
+// reads them, reached or not.
+func ignores(code []Insn) registers {
+	const rounds = 8 // loops in loops take more; then it is not known
+	live := make([]registers, len(code))
+	at := func(i int) registers {
+		if i < 0 || i >= len(code) {
+			return 0
+		}
+		return live[i]
+	}
+	for range rounds {
+		changed := false
+		for i := len(code) - 1; i >= 0; i-- {
+			in := &code[i]
+			var l registers
+			if in.FallsThrough() {
+				l = at(i + in.Slots())
+			}
+			if slots, ok := in.Jump(); ok {
+				l |= at(i + 1 + slots)
+			}
+			reads, writes := in.touches()
+			if l = l&^writes | reads; l != live[i] {
+				live[i], changed = l, true
+			}
+		}
+		if !changed {
+			return arguments &^ at(0)
+		}
+	}
+	return 0
+}
+
+// Ignores reports whether the function writes one of r1 to r5 on every way before
+// it reads it, so that it does not depend on what it is given there.
+func (f *Function) Ignores(r asm.Register) bool { return f.ignores&registersOf(r) != 0 }

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bpfobj
+
+import (
+	"cmp"
+	"debug/elf"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// oldMaps is a section of maps that are not defined by BTF.
+const oldMaps = "maps"
+
+func isMapSection(name string) bool { return name == ".maps" || name == oldMaps }
+
+// isData reports whether loaders make a map of a section of variables.
+func isData(name string) bool {
+	for _, prefix := range []string{".data", ".bss", ".rodata"} {
+		if name == prefix || strings.HasPrefix(name, prefix+".") {
+			return true
+		}
+	}
+	return name == ".addr_space.1" // an arena's
+}
+
+// eachVar calls f for each entry of each DATASEC, with its name.
+func (p *parser) eachVar(f func(section, name string, v btf.Type, size uint32)) error {
+	if p.BTF == nil {
+		return nil
+	}
+	for id := btf.TypeID(1); int(id) < p.BTF.NumTypes(); id++ {
+		t := p.BTF.Type(id)
+		if t.Kind() != btf.KindDatasec {
+			continue
+		}
+		section := string(t.Name())
+		for i := range t.Vlen() {
+			vi := t.VarSecinfo(i)
+			v := p.BTF.Type(vi.Type)
+			name := v.Name()
+			if err := p.spent.name(len(name)); err != nil {
+				return fmt.Errorf(".BTF: %w", err)
+			}
+			f(section, string(name), v, vi.Size)
+		}
+		if err := p.spent.name(len(section)); err != nil {
+			return fmt.Errorf(".BTF: %w", err)
+		}
+	}
+	if err := p.spent.steps.Err(); err != nil {
+		return fmt.Errorf(".BTF: %w", err)
+	}
+	return nil
+}
+
+// readMaps finds the map definitions and their types.
+func (p *parser) readMaps() error {
+	err := p.eachVar(func(sec, name string, v btf.Type, _ uint32) {
+		switch plain, optional := strings.CutPrefix(sec, "?"); plain {
+		case ".struct_ops", ".struct_ops.link":
+			p.StructOps.Plain = p.StructOps.Plain || plain == ".struct_ops"
+			p.StructOps.Link = p.StructOps.Link || plain != ".struct_ops"
+			if t, ok := p.BTF.SkipMods(v.Ref()); ok && t.Kind().IsComposite() && p.spent.name(len(t.Name())) == nil {
+				p.StructOps.Maps = append(p.StructOps.Maps, StructOpsMap{name, btf.Essential(string(t.Name())), optional})
+			}
+		}
+		if sec != ".maps" {
+			return
+		}
+		if m, ok := p.mapOf(v.Ref(), false); ok {
+			m.Name = name
+			p.Maps = append(p.Maps, m)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if p.f.Section(oldMaps) != nil {
+		p.Unread = oldMaps
+	}
+	for _, y := range p.syms {
+		i := int(y.Section)
+		if i <= 0 || i >= len(p.f.Sections) || p.f.Sections[i].Name != oldMaps || elf.ST_TYPE(y.Info) != elf.STT_OBJECT {
+			continue
+		}
+		if b, err := p.bytes(p.f.Sections[i]); err == nil && y.Value+4 <= uint64(len(b)) {
+			p.Maps = append(p.Maps, p.plainMap(y, b[y.Value:]))
+		}
+	}
+	slices.SortStableFunc(p.Maps, func(a, b Map) int { return cmp.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// plainMap reads a struct bpf_map_def, as far as the object has it.
+func (p *parser) plainMap(y elf.Symbol, b []byte) Map {
+	b = b[:min(uint64(len(b)), max(y.Size, 4))]
+	m := Map{Name: y.Name}
+	for _, field := range []*uint32{&m.Type, &m.KeySize, &m.ValueSize, &m.MaxEntries, &m.Flags} {
+		if len(b) < 4 {
+			break
+		}
+		*field, b = p.Order.Uint32(b), b[4:]
+	}
+	return m
+}
+
+// mapNamed returns the index of the first map of a name, or -1.
+func (p *parser) mapNamed(name string) int {
+	i, ok := slices.BinarySearchFunc(p.Maps, name, func(m Map, name string) int { return cmp.Compare(m.Name, name) })
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+// mapOf reads a BTF-defined map: __uint(type, N) is a pointer to an array of N,
+// __type(key, T) a pointer to T, and __array(values, M) an array of pointers to
+// the definition of an inner map. It reports false where there is no type.
+func (p *parser) mapOf(id btf.TypeID, inner bool) (m Map, ok bool) {
+	t, known := p.BTF.SkipMods(id)
+	if !known || !t.Kind().IsComposite() {
+		return m, false
+	}
+	var key, value bool
+	for i := range t.Vlen() {
+		x := t.Member(i)
+		if !p.spent.steps.Step(1) {
+			return m, false
+		}
+		of, known := p.BTF.SkipMods(x.Type)
+		if !known {
+			continue
+		}
+		switch name := string(p.BTF.Name(x.NameOff)); name {
+		case "type":
+			m.Type, ok = p.uintOf(of)
+		case "key_size":
+			m.KeySize, _ = p.uintOf(of)
+		case "value_size":
+			m.ValueSize, _ = p.uintOf(of)
+		case "max_entries":
+			m.MaxEntries, _ = p.uintOf(of)
+		case "map_flags":
+			m.Flags, _ = p.uintOf(of)
+		case "key":
+			m.KeySize, key = p.sizeOf(of)
+		case "value":
+			m.ValueSize, value = p.sizeOf(of)
+		case "values":
+			if of.Kind() != btf.KindArray || inner {
+				continue
+			}
+			if ptr, known := p.BTF.SkipMods(of.Array().Elem); known && ptr.Kind() == btf.KindPtr {
+				if in, ok := p.mapOf(ptr.Ref(), true); ok {
+					m.Inner = &in
+				}
+			}
+		}
+	}
+	m.Typed = key && value
+	return m, ok
+}
+
+// uintOf reads what __uint made.
+func (p *parser) uintOf(ptr btf.Type) (uint32, bool) {
+	if ptr.Kind() != btf.KindPtr {
+		return 0, false
+	}
+	a, ok := p.BTF.SkipMods(ptr.Ref())
+	if !ok || a.Kind() != btf.KindArray {
+		return 0, false
+	}
+	return a.Array().Nelems, true
+}
+
+// sizeOf reads what __type made.
+func (p *parser) sizeOf(ptr btf.Type) (uint32, bool) {
+	if ptr.Kind() != btf.KindPtr {
+		return 0, false
+	}
+	size, err := p.BTF.SizeOf(ptr.Ref())
+	return size, err == nil
+}
+
+// readExterns finds what the .ksyms and .kconfig sections declare, which exist
+// in the BTF alone.
+func (p *parser) readExterns() error {
+	weak := make(map[string]bool)
+	for _, y := range p.syms {
+		if y.Section == elf.SHN_UNDEF && elf.ST_BIND(y.Info) == elf.STB_WEAK {
+			weak[y.Name] = true
+		}
+	}
+	return p.eachVar(func(sec, name string, v btf.Type, size uint32) {
+		e := Extern{Name: name, Weak: weak[name], Type: v.ID, Size: int(size)}
+		switch sec {
+		case ".ksyms":
+			e.Kind = ExternKsym
+			if !isTyped(v) {
+				e.Type = 0
+			}
+		case ".kconfig":
+			e.Kind = ExternKconfig
+		default:
+			return
+		}
+		p.Externs[p.extern(name)] = e
+	})
+}
+
+// isTyped reports whether a ksym is looked up by its type: a function or a variable that is
+// not void.
+func isTyped(v btf.Type) bool {
+	t, ok := v.BTF().SkipMods(v.Ref())
+	return v.Kind() != btf.KindVar || !ok || t.Kind() != btf.KindVoid
+}
+
+// TypedKsyms returns the names of the kfuncs and typed variables of the kernel that an object
+// declares, each once and at most limits.Externals.
+func TypedKsyms(b *btf.BTF) (names []string) {
+	seen := make(map[string]bool)
+	for id := btf.TypeID(1); int(id) < b.NumTypes(); id++ {
+		t := b.Type(id)
+		if t.Kind() != btf.KindDatasec || !b.NameIs(t.NameOff, ".ksyms") {
+			continue
+		}
+		for i := range t.Vlen() {
+			v := b.Type(t.VarSecinfo(i).Type)
+			if name := v.Name(); isTyped(v) && !seen[string(name)] && len(names) < limits.Externals {
+				seen[string(name)] = true
+				names = append(names, string(name))
+			}
+		}
+	}
+	return names
+}
+
+// extern returns the index of an extern, which it makes if there is none of
+// the name.
+func (p *parser) extern(name string) int {
+	i, ok := p.externs[name]
+	if !ok {
+		i = len(p.Externs)
+		p.externs[name] = i
+		p.Externs = append(p.Externs, Extern{Name: name})
+	}
+	return i
+}

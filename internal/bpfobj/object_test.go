@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bpfobj_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+)
+
+// parse parses an object with its types and records.
+func parse(t *testing.T, in testinput.Object) *bpfobj.Object {
+	t.Helper()
+	var records []bpfobj.Record
+	obj := in.Object
+	for _, r := range obj.Records() {
+		records = append(records, bpfobj.Record{Section: r.Section, Func: r.Program, Insn: r.Insn})
+	}
+	o, err := bpfobj.Parse(t.Context(), in.Data, obj.BTF(), records)
+	if err != nil {
+		t.Fatal(in.Name(), err)
+	}
+	return o
+}
+
+// TestObjects compares programs with what cilium/ebpf makes of the objects at
+// hand, and looks for references and records that lead nowhere.
+func TestObjects(t *testing.T) {
+	compared := 0
+	for _, in := range testinput.Objects(t) {
+		o := parse(t, in)
+		consistent(t, in.Name(), o)
+		spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(in.Data))
+		if err != nil {
+			continue
+		}
+		for name, want := range spec.Programs {
+			i := slices.IndexFunc(o.Programs, func(p bpfobj.Program) bool { return o.Funcs[p.Fn].Name == name })
+			if i < 0 {
+				t.Errorf("%s: no program %s", in.Name(), name)
+				continue
+			}
+			pr := &o.Programs[i]
+			if got := strings.TrimPrefix(want.SectionName, "?"); pr.Section != got {
+				t.Errorf("%s: %s: section %s, want %s", in.Name(), name, pr.Section, got)
+			}
+			if want.Type != ebpf.UnspecifiedProgram {
+				if got := strings.ReplaceAll(pr.Attach.ProgType, "_", ""); !strings.EqualFold(got, want.Type.String()) {
+					t.Errorf("%s: %s: type %s, want %s", in.Name(), name, got, want.Type)
+				}
+			}
+			compared++
+		}
+	}
+	if compared == 0 {
+		t.Error("cilium/ebpf reads no program")
+	}
+}
+
+// consistent looks at every index in an object.
+func consistent(t *testing.T, name string, o *bpfobj.Object) {
+	t.Helper()
+	for i, at := range o.Sites {
+		if at.Fn < 0 || int(o.Funcs[at.Fn].Insns[at.Insn].Record) != i+1 {
+			t.Errorf("%s: record %d is not at %+v", name, i, at)
+		}
+	}
+	for i := range o.Programs {
+		pr := &o.Programs[i]
+		if pr.Funcs[0] != pr.Fn {
+			t.Errorf("%s: program %d does not begin with its function", name, i)
+		}
+		for r, at := range o.Sites {
+			if slices.Contains(pr.Funcs, at.Fn) != slices.Contains(pr.Records, r) {
+				t.Errorf("%s: program %d: record %d is at %+v", name, i, r, at)
+			}
+		}
+		for _, fn := range pr.Funcs {
+			for k := range o.Funcs[fn].Insns {
+				in := &o.Funcs[fn].Insns[k]
+				if in.Ref.Kind == bpfobj.RefFunc && !slices.Contains(pr.Funcs, int(in.Ref.N)) {
+					t.Errorf("%s: %s calls function %d, which is not of the program", name, o.Funcs[fn].Name, in.Ref.N)
+				}
+				if in.Ref.Kind == bpfobj.RefExtern && o.Externs[in.Ref.N].Kind == bpfobj.ExternUndeclared {
+					t.Errorf("%s: %s refers to %s, which nothing declares", name, o.Funcs[fn].Name, o.Externs[in.Ref.N].Name)
+				}
+			}
+		}
+	}
+}
+
+// TestSource compares the lines of instructions with those that relolog finds
+// for the records there.
+func TestSource(t *testing.T) {
+	n := 0
+	for _, in := range testinput.Objects(t) {
+		o := parse(t, in)
+		for i, r := range in.Object.Records() {
+			if r.Source == "" {
+				continue
+			}
+			n++
+			if got := o.Source(o.Sites[i]); got != r.Source {
+				t.Errorf("%s: record %d: %s, want %s", in.Name(), i, got, r.Source)
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("no object has lines")
+	}
+}
+
+// TestRecords places records by function and by section, two at the same
+// instruction, and some where there is none.
+func TestRecords(t *testing.T) {
+	in := testinput.Named(t, "subprogs.bpfel.o")
+	o := parse(t, in)
+	fn := slices.IndexFunc(o.Funcs, func(f bpfobj.Function) bool { return f.Start > 0 })
+	f := &o.Funcs[fn]
+	want := bpfobj.Site{Fn: fn, Insn: 1}
+	o, err := bpfobj.Parse(t.Context(), in.Data, in.Object.BTF(), []bpfobj.Record{
+		{Section: f.Section, Func: f.Name, Insn: 1},
+		{Section: f.Section, Func: f.Name, Insn: 1},
+		{Section: f.Section, Insn: f.Start + 1},
+		{Section: f.Section, Insn: 1 << 20},
+		{Section: "nowhere", Insn: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nowhere := bpfobj.Site{Fn: -1}
+	if !slices.Equal(o.Sites, []bpfobj.Site{want, want, want, nowhere, nowhere}) {
+		t.Errorf("%+v, want three at %+v", o.Sites, want)
+	}
+}
+
+// TestCutShort parses every beginning of an object, in steps: only with the
+// section headers, which are at its end, it is one.
+func TestCutShort(t *testing.T) {
+	path := testinput.Path(t, "testdata", "bpf", "subprogs.bpfel.o")
+	in := testinput.Named(t, filepath.Base(path))
+	for n := 0; n < len(in.Data); n += 7 {
+		if _, err := bpfobj.Parse(t.Context(), in.Data[:n], new(btf.BTF), nil); err == nil {
+			t.Errorf("%d of %d bytes are an object", n, len(in.Data))
+		}
+	}
+}

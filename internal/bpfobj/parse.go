@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bpfobj
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// Parse reads a BPF ELF object. types are those of its .BTF, nil if it has
+// none, and records say where its CO-RE records are. The data must stay
+// unchanged while the object is in use. An object without a program is an
+// error; so is one that exceeds a limit, which a [limits.Exceeded] says. The
+// error is ctx's where that ends first.
+func Parse(ctx context.Context, data []byte, types *btf.BTF, records []Record) (*Object, error) {
+	p := parser{
+		Object: &Object{BTF: types, lines: make(map[string][]line)},
+		data:   data, code: make(map[int]span), frozen: make(map[int]int), externs: make(map[string]int),
+		spent: newSpent(ctx),
+	}
+	if err := p.parse(ctx, records); err != nil {
+		return nil, err
+	}
+	return p.Object, nil
+}
+
+// parser is one Parse.
+type parser struct {
+	*Object
+	data    []byte
+	f       *elf.File
+	syms    []elf.Symbol
+	code    map[int]span   // functions by index of the section
+	frozen  map[int]int    // index into Data by index of the section
+	externs map[string]int // index by name
+	zeros   []byte
+	spent   spent
+}
+
+// spent is what an object has taken, within the limits.
+type spent struct {
+	names, inflated, insns, relocations *limits.Meter
+	called, calledInsns, calledRecords  *limits.Meter
+	steps                               *limits.Meter // of what has no limit of its own
+}
+
+func newSpent(ctx context.Context) spent {
+	of := func(max int64, what string) *limits.Meter { return limits.NewMeter(ctx, max, what) }
+	return spent{
+		names:         of(limits.ObjectNames, "bytes of names"),
+		inflated:      of(limits.Inflated, "bytes in compressed sections"),
+		insns:         of(limits.Instructions, "instructions"),
+		relocations:   of(limits.Relocations, "relocations"),
+		called:        of(limits.Called, "functions that programs call"),
+		calledInsns:   of(limits.CalledInsns, "instructions of functions that programs call"),
+		calledRecords: of(limits.CalledRecords, "records in functions that programs call"),
+		steps:         of(limits.ParseSteps, "steps"),
+	}
+}
+
+// atMost is an error if there are more than max of what.
+func atMost(n int, max int64, what string) error {
+	if int64(n) > max {
+		return &limits.Exceeded{Max: max, What: what}
+	}
+	return nil
+}
+
+// span is the functions of one section.
+type span struct{ first, end int }
+
+func (p *parser) parse(ctx context.Context, records []Record) (err error) {
+	if p.f, err = elf.NewFile(bytes.NewReader(p.data)); err != nil {
+		return fmt.Errorf("elf: %w", err)
+	}
+	p.Order = p.f.ByteOrder
+	if err := atMost(len(p.f.Sections), limits.Sections, "sections"); err != nil {
+		return fmt.Errorf("sections: %w", err)
+	}
+	if err := p.readSymbols(); err != nil {
+		return err
+	}
+	for _, pass := range []func() error{p.readLicense, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.readLines, p.link} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := pass(); err != nil {
+			return err
+		}
+	}
+	if len(p.Programs) == 0 {
+		return errors.New("no program in it")
+	}
+	return p.place(records)
+}
+
+// readSymbols reads the table of symbols, once it is known how long their names
+// are: debug/elf copies each.
+func (p *parser) readSymbols() (err error) {
+	for _, s := range p.f.Sections {
+		if s.Type != elf.SHT_SYMTAB || int(s.Link) >= len(p.f.Sections) {
+			continue
+		}
+		table, err := p.bytes(s)
+		if err != nil {
+			return err
+		}
+		names, err := p.bytes(p.f.Sections[s.Link])
+		if err != nil {
+			return err
+		}
+		err = atMost(len(table)/elf.Sym64Size, limits.Symbols, "symbols")
+		for ; err == nil && len(table) >= elf.Sym64Size; table = table[elf.Sym64Size:] {
+			err = p.spent.name(nameLen(names, p.Order.Uint32(table)))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		break // debug/elf reads the first
+	}
+	if p.syms, err = p.f.Symbols(); err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return fmt.Errorf("elf: symbols: %w", err)
+	}
+	return nil
+}
+
+// name counts the bytes of a name.
+func (s *spent) name(n int) error {
+	if err := atMost(n, limits.NameBytes, "bytes in a name"); err != nil {
+		return err
+	}
+	if !s.names.Step(1 + n) {
+		return s.names.Err()
+	}
+	return nil
+}
+
+// nameLen is the length of the name at an offset into a table of strings.
+func nameLen(names []byte, off uint32) int {
+	if uint64(off) >= uint64(len(names)) {
+		return 0
+	}
+	names = names[off:]
+	if n := bytes.IndexByte(names, 0); n >= 0 {
+		return n
+	}
+	return len(names)
+}
+
+// bytes returns the content of a section, which is a part of the file where
+// that is possible.
+func (p *parser) bytes(s *elf.Section) ([]byte, error) {
+	switch size := uint64(len(p.data)); {
+	case s.Size > limits.SectionBytes:
+		return nil, fmt.Errorf("%s: %w", s.Name, &limits.Exceeded{Max: limits.SectionBytes, What: "bytes in a section"})
+	case s.Type == elf.SHT_NOBITS:
+		if n := int(s.Size); n > len(p.zeros) {
+			p.zeros = make([]byte, n)
+		}
+		return p.zeros[:s.Size], nil
+	case s.Flags&elf.SHF_COMPRESSED == 0 && s.Offset <= size && s.FileSize <= size-s.Offset:
+		return p.data[s.Offset:][:s.FileSize], nil
+	}
+	if !p.spent.inflated.Step(int(s.Size)) {
+		return nil, fmt.Errorf("%s: %w", s.Name, p.spent.inflated.Err())
+	}
+	b, err := s.Data()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("file is cut short")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	return b, nil
+}
+
+// readData reads the sections whose content the loader freezes.
+func (p *parser) readData() error {
+	for i, s := range p.f.Sections {
+		if !strings.HasPrefix(s.Name, ".rodata") {
+			continue
+		}
+		b, err := p.bytes(s)
+		if err != nil {
+			return err
+		}
+		p.frozen[i] = len(p.Data)
+		p.Data = append(p.Data, Data{Bytes: b})
+	}
+	for _, y := range p.syms {
+		if i, ok := p.frozen[int(y.Section)]; ok && elf.ST_TYPE(y.Info) == elf.STT_OBJECT {
+			p.Data[i].vars = append(p.Data[i].vars, variable{y.Name, int64(y.Value), int64(y.Size)})
+		}
+	}
+	for i := range p.Data {
+		slices.SortStableFunc(p.Data[i].vars, func(a, b variable) int { return cmp.Compare(a.off, b.off) })
+	}
+	return nil
+}
+
+// readLicense reads the license as the kernel sees it, which takes its first 127 bytes (bpf_prog_load).
+func (p *parser) readLicense() error {
+	const most = 127
+	s := p.f.Section("license")
+	if s == nil || s.Type != elf.SHT_PROGBITS {
+		return nil
+	}
+	b, err := p.bytes(s)
+	b, _, _ = bytes.Cut(b[:min(len(b), most)], []byte{0})
+	p.License = string(b)
+	return err
+}
+
+// readFuncs cuts the code into functions at the symbols.
+func (p *parser) readFuncs() error {
+	bySection := make(map[int][]elf.Symbol)
+	for _, y := range p.syms {
+		i := int(y.Section)
+		t := elf.ST_TYPE(y.Info)
+		isLabel := t == elf.STT_NOTYPE && elf.ST_BIND(y.Info) == elf.STB_LOCAL // else it is a function of clang before version 8
+		if i <= 0 || i >= len(p.f.Sections) || t != elf.STT_FUNC && t != elf.STT_NOTYPE || isLabel {
+			continue
+		}
+		if p.f.Sections[i].Flags&elf.SHF_EXECINSTR != 0 && y.Name != "" && y.Value%asm.InstructionSize == 0 {
+			bySection[i] = append(bySection[i], y)
+		}
+	}
+	for i, s := range p.f.Sections {
+		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Type != elf.SHT_PROGBITS || s.Size == 0 {
+			continue
+		}
+		code, err := p.bytes(s)
+		if err != nil {
+			return err
+		}
+		if len(bySection[i]) == 0 {
+			return fmt.Errorf("%s: no function symbols", s.Name)
+		}
+		if !p.spent.insns.Step(len(code) / asm.InstructionSize) {
+			return fmt.Errorf("%s: %w", s.Name, p.spent.insns.Err())
+		}
+		p.cut(i, s.Name, decode(code, p.Order), bySection[i])
+		if err := atMost(len(p.Funcs), limits.Functions, "functions"); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// cut makes functions of a section's code. They end where the next begins.
+func (p *parser) cut(sec int, name string, code []Insn, syms []elf.Symbol) {
+	slices.SortStableFunc(syms, func(a, b elf.Symbol) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(elf.ST_BIND(b.Info), elf.ST_BIND(a.Info)))
+	})
+	syms = slices.CompactFunc(syms, func(a, b elf.Symbol) bool { return a.Value == b.Value })
+	first := len(p.Funcs)
+	for k, y := range syms {
+		start, end := y.Value/asm.InstructionSize, uint64(len(code))
+		if k+1 < len(syms) {
+			end = min(end, syms[k+1].Value/asm.InstructionSize)
+		}
+		if start >= end {
+			continue
+		}
+		vis := elf.ST_VISIBILITY(y.Other)
+		p.Funcs = append(p.Funcs, Function{
+			Name: y.Name, Section: name, Start: int(start), Insns: code[start:end],
+			Global:  elf.ST_BIND(y.Info) != elf.STB_LOCAL && vis != elf.STV_HIDDEN && vis != elf.STV_INTERNAL,
+			ignores: ignores(code[start:end]),
+		})
+	}
+	p.code[sec] = span{first, len(p.Funcs)}
+}
+
+// at returns the instruction in a slot of a section.
+func (p *parser) at(s span, slot int) (Site, bool) {
+	n, exact := slices.BinarySearchFunc(p.Funcs[s.first:s.end], slot, func(f Function, slot int) int { return cmp.Compare(f.Start, slot) })
+	if !exact {
+		n--
+	}
+	if n < 0 {
+		return Site{}, false
+	}
+	at := Site{s.first + n, slot - p.Funcs[s.first+n].Start}
+	return at, at.Insn < len(p.Funcs[at.Fn].Insns)
+}
+
+// function refers to the function that begins in a slot of a section.
+func (p *parser) function(s span, slot int) Ref {
+	if at, ok := p.at(s, slot); ok && at.Insn == 0 {
+		return Ref{Kind: RefFunc, N: int32(at.Fn)}
+	}
+	return Ref{Kind: RefFunc, N: -1}
+}
+
+// readRelocations tells instructions what they refer to.
+func (p *parser) readRelocations() error {
+	for _, s := range p.f.Sections {
+		code, ok := p.code[int(s.Info)]
+		if s.Type != elf.SHT_REL || !ok {
+			continue
+		}
+		b, err := p.bytes(s)
+		if err != nil {
+			return err
+		}
+		for ; len(b) >= 16; b = b[16:] {
+			if !p.spent.relocations.Step(1) {
+				return fmt.Errorf("%s: %w", s.Name, p.spent.relocations.Err())
+			}
+			off, info := p.Order.Uint64(b), p.Order.Uint64(b[8:])
+			if n := info >> 32; n >= 1 && n <= uint64(len(p.syms)) && off%asm.InstructionSize == 0 {
+				if at, ok := p.at(code, int(off/asm.InstructionSize)); ok {
+					p.relocate(&p.Funcs[at.Fn].Insns[at.Insn], &p.syms[n-1])
+				}
+			}
+		}
+	}
+	for _, s := range p.code {
+		for fn := s.first; fn < s.end; fn++ {
+			f := &p.Funcs[fn]
+			for i := range f.Insns {
+				if in := &f.Insns[i]; in.IsFuncCall() && in.Ref.Kind == RefNone {
+					in.Ref = p.function(s, f.Start+i+1+int(in.Imm))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (p *parser) relocate(in *Insn, y *elf.Symbol) {
+	sec := int(y.Section)
+	code, isCode := p.code[sec]
+	isSection := elf.ST_TYPE(y.Info) == elf.STT_SECTION
+	switch {
+	case y.Section == elf.SHN_UNDEF:
+		in.Ref = Ref{Kind: RefExtern, N: int32(p.extern(y.Name))}
+	case sec >= len(p.f.Sections):
+	case isCode && in.Op == OpCall:
+		to := int(y.Value / asm.InstructionSize)
+		if isSection {
+			to += int(in.Imm) + 1
+		}
+		in.Ref = p.function(code, to)
+	case isCode && in.Op == OpLdImm64:
+		in.Ref = p.function(code, int((int64(y.Value)+in.Imm)/asm.InstructionSize))
+	case in.Op != OpLdImm64:
+	case isMapSection(p.f.Sections[sec].Name):
+		in.Ref = Ref{Kind: RefMap, N: int32(p.mapNamed(y.Name))}
+	default:
+		if name := p.f.Sections[sec].Name; !isData(name) && p.Unread == "" {
+			p.Unread = name
+		}
+		in.Ref = Ref{Kind: RefData, N: -1, Off: int64(y.Value)}
+		if n, ok := p.frozen[sec]; ok {
+			in.Ref.N = int32(n)
+		}
+		if isSection { // the offset is in the instruction
+			in.Ref.Off += in.Imm
+		}
+	}
+}

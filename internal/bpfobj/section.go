@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bpfobj
+
+import "strings"
+
+// Section is what the name of an ELF section makes of the programs in it.
+type Section struct {
+	Prefix   string
+	ProgType string // what follows BPF_PROG_TYPE_
+	Type     string // of attachment, as BPF_XDP; "" where the kernel is not told one
+	Kind     AttachKind
+	Optional bool // the loader may leave Type out if the kernel does not know it
+}
+
+// AttachKind is what a program is attached to.
+type AttachKind uint8
+
+// The kinds of attachments.
+const (
+	AttachNone    AttachKind = iota // a device, socket, cgroup: nothing that BTF knows
+	AttachKprobe                    // any function of the kernel
+	AttachMulti                     // functions that match a pattern
+	AttachSyscall                   // the function of a system call
+	AttachFunc                      // a function with BTF
+	AttachModRet                    // fmod_ret
+	AttachTP                        // tracepoint/CATEGORY/NAME
+	AttachRawTP                     // raw_tp/NAME
+	AttachBTFTP                     // tp_btf/NAME
+	AttachLSM                       // lsm/HOOK
+	AttachIter                      // iter/NAME
+	AttachOps                       // member of a struct_ops map
+	AttachExt                       // freplace: a function of another program
+)
+
+// sections is the table of section names that libbpf 1.5 and ebpf-go have, in their order: the first
+// that matches counts.
+var sections = []Section{
+	{"socket", "SOCKET_FILTER", "", AttachNone, false},
+	{"sk_reuseport/migrate", "SK_REUSEPORT", "BPF_SK_REUSEPORT_SELECT_OR_MIGRATE", AttachNone, false},
+	{"sk_reuseport", "SK_REUSEPORT", "BPF_SK_REUSEPORT_SELECT", AttachNone, true},
+	{"kprobe", "KPROBE", "", AttachKprobe, false},
+	{"kretprobe", "KPROBE", "", AttachKprobe, false},
+	{"uprobe", "KPROBE", "", AttachNone, false},
+	{"uprobe.s", "KPROBE", "", AttachNone, false},
+	{"uretprobe", "KPROBE", "", AttachNone, false},
+	{"uretprobe.s", "KPROBE", "", AttachNone, false},
+	{"kprobe.multi", "KPROBE", "BPF_TRACE_KPROBE_MULTI", AttachMulti, false},
+	{"kretprobe.multi", "KPROBE", "BPF_TRACE_KPROBE_MULTI", AttachMulti, false},
+	{"kprobe.session", "KPROBE", "BPF_TRACE_KPROBE_SESSION", AttachMulti, false},
+	{"uprobe.multi", "KPROBE", "BPF_TRACE_UPROBE_MULTI", AttachNone, false},
+	{"uretprobe.multi", "KPROBE", "BPF_TRACE_UPROBE_MULTI", AttachNone, false},
+	{"uprobe.session", "KPROBE", "BPF_TRACE_UPROBE_SESSION", AttachNone, false},
+	{"uprobe.multi.s", "KPROBE", "BPF_TRACE_UPROBE_MULTI", AttachNone, false},
+	{"uretprobe.multi.s", "KPROBE", "BPF_TRACE_UPROBE_MULTI", AttachNone, false},
+	{"uprobe.session.s", "KPROBE", "BPF_TRACE_UPROBE_SESSION", AttachNone, false},
+	{"ksyscall", "KPROBE", "", AttachSyscall, false},
+	{"kretsyscall", "KPROBE", "", AttachSyscall, false},
+	{"usdt", "KPROBE", "", AttachNone, false},
+	{"usdt.s", "KPROBE", "", AttachNone, false},
+	{"tc/ingress", "SCHED_CLS", "BPF_TCX_INGRESS", AttachNone, true},
+	{"tc/egress", "SCHED_CLS", "BPF_TCX_EGRESS", AttachNone, true},
+	{"tcx/ingress", "SCHED_CLS", "BPF_TCX_INGRESS", AttachNone, true},
+	{"tcx/egress", "SCHED_CLS", "BPF_TCX_EGRESS", AttachNone, true},
+	{"tc", "SCHED_CLS", "", AttachNone, false},
+	{"classifier", "SCHED_CLS", "", AttachNone, false},
+	{"action", "SCHED_ACT", "", AttachNone, false},
+	{"netkit/primary", "SCHED_CLS", "BPF_NETKIT_PRIMARY", AttachNone, true},
+	{"netkit/peer", "SCHED_CLS", "BPF_NETKIT_PEER", AttachNone, true},
+	{"tracepoint", "TRACEPOINT", "", AttachTP, false},
+	{"tp", "TRACEPOINT", "", AttachTP, false},
+	{"raw_tracepoint", "RAW_TRACEPOINT", "", AttachRawTP, false},
+	{"raw_tp", "RAW_TRACEPOINT", "", AttachRawTP, false},
+	{"raw_tracepoint.w", "RAW_TRACEPOINT_WRITABLE", "", AttachRawTP, false},
+	{"raw_tp.w", "RAW_TRACEPOINT_WRITABLE", "", AttachRawTP, false},
+	{"tp_btf", "TRACING", "BPF_TRACE_RAW_TP", AttachBTFTP, false},
+	{"fentry", "TRACING", "BPF_TRACE_FENTRY", AttachFunc, false},
+	{"fentry.s", "TRACING", "BPF_TRACE_FENTRY", AttachFunc, false},
+	{"fexit", "TRACING", "BPF_TRACE_FEXIT", AttachFunc, false},
+	{"fexit.s", "TRACING", "BPF_TRACE_FEXIT", AttachFunc, false},
+	{"fsession", "TRACING", "BPF_TRACE_FSESSION", AttachFunc, false},
+	{"fsession.s", "TRACING", "BPF_TRACE_FSESSION", AttachFunc, false},
+	{"fmod_ret", "TRACING", "BPF_MODIFY_RETURN", AttachModRet, false},
+	{"fmod_ret.s", "TRACING", "BPF_MODIFY_RETURN", AttachModRet, false},
+	{"freplace", "EXT", "", AttachExt, false},
+	{"lsm", "LSM", "BPF_LSM_MAC", AttachLSM, false},
+	{"lsm.s", "LSM", "BPF_LSM_MAC", AttachLSM, false},
+	{"lsm_cgroup", "LSM", "BPF_LSM_CGROUP", AttachLSM, false},
+	{"iter", "TRACING", "BPF_TRACE_ITER", AttachIter, false},
+	{"iter.s", "TRACING", "BPF_TRACE_ITER", AttachIter, false},
+	{"syscall", "SYSCALL", "", AttachNone, false},
+	{"xdp.frags/devmap", "XDP", "BPF_XDP_DEVMAP", AttachNone, false},
+	{"xdp/devmap", "XDP", "BPF_XDP_DEVMAP", AttachNone, false},
+	{"xdp.frags/cpumap", "XDP", "BPF_XDP_CPUMAP", AttachNone, false},
+	{"xdp/cpumap", "XDP", "BPF_XDP_CPUMAP", AttachNone, false},
+	{"xdp.frags", "XDP", "BPF_XDP", AttachNone, false},
+	{"xdp", "XDP", "BPF_XDP", AttachNone, true},
+	{"perf_event", "PERF_EVENT", "", AttachNone, false},
+	{"lwt_in", "LWT_IN", "", AttachNone, false},
+	{"lwt_out", "LWT_OUT", "", AttachNone, false},
+	{"lwt_xmit", "LWT_XMIT", "", AttachNone, false},
+	{"lwt_seg6local", "LWT_SEG6LOCAL", "", AttachNone, false},
+	{"sockops", "SOCK_OPS", "BPF_CGROUP_SOCK_OPS", AttachNone, true},
+	{"sk_skb/stream_parser", "SK_SKB", "BPF_SK_SKB_STREAM_PARSER", AttachNone, true},
+	{"sk_skb/stream_verdict", "SK_SKB", "BPF_SK_SKB_STREAM_VERDICT", AttachNone, true},
+	{"sk_skb/verdict", "SK_SKB", "BPF_SK_SKB_VERDICT", AttachNone, true},
+	{"sk_skb", "SK_SKB", "", AttachNone, false},
+	{"sk_msg", "SK_MSG", "BPF_SK_MSG_VERDICT", AttachNone, true},
+	{"lirc_mode2", "LIRC_MODE2", "BPF_LIRC_MODE2", AttachNone, true},
+	{"flow_dissector", "FLOW_DISSECTOR", "BPF_FLOW_DISSECTOR", AttachNone, true},
+	{"cgroup_skb/ingress", "CGROUP_SKB", "BPF_CGROUP_INET_INGRESS", AttachNone, true},
+	{"cgroup_skb/egress", "CGROUP_SKB", "BPF_CGROUP_INET_EGRESS", AttachNone, true},
+	{"cgroup/skb", "CGROUP_SKB", "", AttachNone, false},
+	{"cgroup/sock_create", "CGROUP_SOCK", "BPF_CGROUP_INET_SOCK_CREATE", AttachNone, false},
+	{"cgroup/sock_release", "CGROUP_SOCK", "BPF_CGROUP_INET_SOCK_RELEASE", AttachNone, false},
+	{"cgroup/sock", "CGROUP_SOCK", "BPF_CGROUP_INET_SOCK_CREATE", AttachNone, true},
+	{"cgroup/post_bind4", "CGROUP_SOCK", "BPF_CGROUP_INET4_POST_BIND", AttachNone, false},
+	{"cgroup/post_bind6", "CGROUP_SOCK", "BPF_CGROUP_INET6_POST_BIND", AttachNone, false},
+	{"cgroup/bind4", "CGROUP_SOCK_ADDR", "BPF_CGROUP_INET4_BIND", AttachNone, false},
+	{"cgroup/bind6", "CGROUP_SOCK_ADDR", "BPF_CGROUP_INET6_BIND", AttachNone, false},
+	{"cgroup/connect4", "CGROUP_SOCK_ADDR", "BPF_CGROUP_INET4_CONNECT", AttachNone, false},
+	{"cgroup/connect6", "CGROUP_SOCK_ADDR", "BPF_CGROUP_INET6_CONNECT", AttachNone, false},
+	{"cgroup/connect_unix", "CGROUP_SOCK_ADDR", "BPF_CGROUP_UNIX_CONNECT", AttachNone, false},
+	{"cgroup/sendmsg4", "CGROUP_SOCK_ADDR", "BPF_CGROUP_UDP4_SENDMSG", AttachNone, false},
+	{"cgroup/sendmsg6", "CGROUP_SOCK_ADDR", "BPF_CGROUP_UDP6_SENDMSG", AttachNone, false},
+	{"cgroup/sendmsg_unix", "CGROUP_SOCK_ADDR", "BPF_CGROUP_UNIX_SENDMSG", AttachNone, false},
+	{"cgroup/recvmsg4", "CGROUP_SOCK_ADDR", "BPF_CGROUP_UDP4_RECVMSG", AttachNone, false},
+	{"cgroup/recvmsg6", "CGROUP_SOCK_ADDR", "BPF_CGROUP_UDP6_RECVMSG", AttachNone, false},
+	{"cgroup/recvmsg_unix", "CGROUP_SOCK_ADDR", "BPF_CGROUP_UNIX_RECVMSG", AttachNone, false},
+	{"cgroup/getpeername4", "CGROUP_SOCK_ADDR", "BPF_CGROUP_INET4_GETPEERNAME", AttachNone, false},
+	{"cgroup/getpeername6", "CGROUP_SOCK_ADDR", "BPF_CGROUP_INET6_GETPEERNAME", AttachNone, false},
+	{"cgroup/getpeername_unix", "CGROUP_SOCK_ADDR", "BPF_CGROUP_UNIX_GETPEERNAME", AttachNone, false},
+	{"cgroup/getsockname4", "CGROUP_SOCK_ADDR", "BPF_CGROUP_INET4_GETSOCKNAME", AttachNone, false},
+	{"cgroup/getsockname6", "CGROUP_SOCK_ADDR", "BPF_CGROUP_INET6_GETSOCKNAME", AttachNone, false},
+	{"cgroup/getsockname_unix", "CGROUP_SOCK_ADDR", "BPF_CGROUP_UNIX_GETSOCKNAME", AttachNone, false},
+	{"cgroup/sysctl", "CGROUP_SYSCTL", "BPF_CGROUP_SYSCTL", AttachNone, false},
+	{"cgroup/getsockopt", "CGROUP_SOCKOPT", "BPF_CGROUP_GETSOCKOPT", AttachNone, false},
+	{"cgroup/setsockopt", "CGROUP_SOCKOPT", "BPF_CGROUP_SETSOCKOPT", AttachNone, false},
+	{"cgroup/dev", "CGROUP_DEVICE", "BPF_CGROUP_DEVICE", AttachNone, true},
+	{"struct_ops", "STRUCT_OPS", "", AttachOps, false},
+	{"struct_ops.s", "STRUCT_OPS", "", AttachOps, false},
+	{"sk_lookup", "SK_LOOKUP", "BPF_SK_LOOKUP", AttachNone, false},
+	{"netfilter", "NETFILTER", "BPF_NETFILTER", AttachNone, false},
+}
+
+// Sections returns the prefixes of the names of sections that loaders know.
+func Sections() (prefixes []string) {
+	for i := range sections {
+		prefixes = append(prefixes, sections[i].Prefix)
+	}
+	return prefixes
+}
+
+// SectionOf returns what ebpf-go takes the name of a section for, without the ? at
+// its beginning, or nil for one that it does not know: it looks at the beginning
+// alone where nothing of the name says what the program is attached to, so that
+// classifier/x/y is a classifier and socket1 a socket filter.
+func SectionOf(name string) *Section {
+	first, _, _ := strings.Cut(name, "/")
+	for i := range sections {
+		s := &sections[i]
+		if s.named() && first == s.Prefix || !s.named() && strings.HasPrefix(name, s.Prefix) {
+			return s
+		}
+	}
+	return nil
+}
+
+// Libbpf reports whether libbpf takes a name for the same as [SectionOf], which
+// returned s. Otherwise it has no type for such programs: since version 1.0 it wants the
+// whole name, where nothing of it says what the program is attached to.
+func (s *Section) Libbpf(name string) bool { return s.named() || name == s.Prefix }
+
+// named reports whether the name may go on behind a slash.
+func (s *Section) named() bool { return s.Kind != AttachNone || s.ProgType == "KPROBE" }
+
+// Target returns what the name of a program's section says after its prefix.
+func (s *Section) Target(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, s.Prefix), "/")
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boot
+
+import (
+	"bufio"
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	cbtf "github.com/cilium/ebpf/btf"
+	"github.com/klauspost/compress/gzip"
+	"golang.org/x/sys/unix"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// Externs as libbpf has them (bpf_object__resolve_externs in its src/libbpf.c). cilium/ebpf does not read objects with typed ksyms,
+// weak variables of the configuration, or weak maps, and finds no configuration that lacks a weak one. So what it reads is a copy of the object
+// that does not show it these, and the instructions that refer to them are completed here.
+
+// kconfigMap is what libbpf calls the map with the variables of the configuration.
+const kconfigMap = ".kconfig"
+
+// libbpfs returns an object as cilium/ebpf reads it: the same bytes where there is nothing that it does not.
+func libbpfs(data []byte, o *check.Object) ([]byte, error) {
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	out := bytes.Clone(data)
+	strengthen(inFile(out, f.SectionByType(elf.SHT_SYMTAB)), f)
+	if blob := inFile(out, f.Section(".BTF")); blob != nil && o.BTF != nil {
+		hideExterns(blob, o)
+	}
+	return out, nil
+}
+
+// inFile returns a section's bytes in its file, nil where they are not there as they are.
+func inFile(file []byte, s *elf.Section) []byte {
+	if s == nil || s.Flags&elf.SHF_COMPRESSED != 0 || s.Offset > uint64(len(file)) || s.FileSize > uint64(len(file))-s.Offset {
+		return nil
+	}
+	return file[s.Offset:][:s.FileSize]
+}
+
+// strengthen makes weak symbols of maps global. Their definition is the only one in an object that is linked.
+func strengthen(symtab []byte, f *elf.File) {
+	const size, info, shndx = 24, 4, 6 // of Elf64_Sym
+	for ; len(symtab) >= size; symtab = symtab[size:] {
+		i := int(f.ByteOrder.Uint16(symtab[shndx:]))
+		if elf.ST_BIND(symtab[info]) == elf.STB_WEAK && i < len(f.Sections) && f.Sections[i].Name == ".maps" {
+			symtab[info] = elf.ST_INFO(elf.STB_GLOBAL, elf.ST_TYPE(symtab[info]))
+		}
+	}
+}
+
+// hideExterns renames the section of the configuration's variables, takes their names from typed ksyms, which makes the symbols ones
+// that nothing is known of, and makes other ksyms void, where only that is read.
+func hideExterns(blob []byte, o *check.Object) {
+	order := o.BTF.Order()
+	header := order.Uint32(blob[4:])
+	types, names := blob[header+order.Uint32(blob[8:]):], blob[header+order.Uint32(blob[16:]):]
+	for id := btf.TypeID(1); int(id) < o.BTF.NumTypes(); id++ {
+		t := o.BTF.Type(id)
+		if t.Kind() != btf.KindDatasec {
+			continue
+		}
+		switch string(t.Name()) {
+		case kconfigMap:
+			names[t.NameOff] = '_'
+		case ".ksyms":
+			for i := range t.Vlen() {
+				v := o.BTF.Type(t.VarSecinfo(i).Type)
+				if v.Kind() != btf.KindVar {
+					continue
+				}
+				record := types[v.Offset():]
+				if slices.ContainsFunc(o.Externs, func(x bpfobj.Extern) bool { return x.Type == v.ID }) { // typed
+					clear(record[:4]) // the name
+				}
+				clear(record[8:12]) // the type
+			}
+		}
+	}
+}
+
+// externs are what the instructions of an object refer to that are not in it.
+type externs struct {
+	kconfig *ebpf.MapSpec          // nil if there are no variables of the configuration
+	offsets map[string]uint32      // of these
+	typed   map[string]cbtf.TypeID // typed ksyms, by name; 0 for a weak one that is absent
+}
+
+// missing is the error of an object that libbpf refuses to load for an extern.
+type missing struct {
+	name, why string
+	errno     syscall.Errno
+}
+
+func (m *missing) Error() string { return fmt.Sprintf("extern %s: %s", m.name, m.why) }
+func (m *missing) Unwrap() error { return m.errno }
+
+// resolve looks up what an object needs of the kernel, but for void ksyms and kfuncs, which cilium/ebpf does as libbpf does. After an error
+// what it returns has what came before.
+func (l *loader) resolve(o *check.Object, data []byte) (*externs, error) {
+	e := &externs{offsets: make(map[string]uint32), typed: make(map[string]cbtf.TypeID)}
+	var value []byte
+	for i := range o.Externs {
+		x := &o.Externs[i]
+		switch {
+		case x.Kind == bpfobj.ExternKconfig:
+			b, err := l.setting(o, x)
+			if err != nil {
+				return e, err
+			}
+			if int64(len(value))+int64(x.Size) > limits.BootConfig {
+				return e, &limits.Exceeded{Max: limits.BootConfig, What: "bytes of variables for the configuration"}
+			}
+			e.offsets[x.Name] = uint32(len(value))
+			value = append(value, make([]byte, (x.Size+7)&^7)...)
+			copy(value[e.offsets[x.Name]:], b)
+		case typedVar(o, x):
+			id, err := l.typed(x, data)
+			if err != nil {
+				return e, err
+			}
+			e.typed[x.Name] = id
+		}
+	}
+	if len(value) > 0 {
+		e.kconfig = &ebpf.MapSpec{
+			Name: kconfigMap, Type: ebpf.Array, KeySize: 4, ValueSize: uint32(len(value)), MaxEntries: 1, Flags: unix.BPF_F_RDONLY_PROG,
+			Contents: []ebpf.MapKV{{Key: uint32(0), Value: value}},
+		}
+	}
+	return e, nil
+}
+
+// typedVar says whether an extern is a variable of the kernel that is looked up in its BTF.
+func typedVar(o *check.Object, x *bpfobj.Extern) bool {
+	if x.Kind != bpfobj.ExternKsym || x.Type == 0 {
+		return false
+	}
+	v := o.BTF.Type(x.Type)
+	return v.Kind() == btf.KindVar
+}
+
+// complete completes the instructions of an object that refer to externs.
+func (e *externs) complete(spec *ebpf.CollectionSpec) {
+	if e.kconfig != nil {
+		spec.Maps[kconfigMap] = e.kconfig
+	}
+	for _, p := range spec.Programs {
+		for i := range p.Instructions {
+			in := &p.Instructions[i]
+			if !in.OpCode.IsDWordLoad() {
+				continue
+			}
+			if off, ok := e.offsets[in.Reference()]; ok {
+				in.Src, in.Constant = asm.PseudoMapValue, int64(uint64(off)<<32)
+				*in = in.WithReference(kconfigMap)
+			}
+			if id, ok := e.typed[in.Reference()]; ok {
+				in.Constant = int64(id)
+				if id != 0 {
+					in.Src = unix.BPF_PSEUDO_BTF_ID
+				}
+				*in = in.WithReference("")
+			}
+		}
+	}
+}
+
+// setting returns the value of a variable of the configuration, in the object's byte order; none for a weak one that is absent.
+func (l *loader) setting(o *check.Object, x *bpfobj.Extern) ([]byte, error) {
+	number := func(n uint64) []byte {
+		return binary.LittleEndian.AppendUint64(nil, n)[:min(x.Size, 8)] // as the machines are that can be booted
+	}
+	switch x.Name {
+	case "LINUX_KERNEL_VERSION":
+		n, err := version()
+		return number(uint64(n)), err
+	case "LINUX_HAS_BPF_COOKIE":
+		return number(truth(l.hasHelper("BPF_FUNC_get_attach_cookie"))), nil
+	case "LINUX_HAS_SYSCALL_WRAPPER":
+		ok, err := hasSymbol("__x64_sys_bpf", "__arm64_sys_bpf")
+		return number(truth(ok)), err
+	}
+	if l.config == nil {
+		var err error
+		if l.config, err = readConfig(); err != nil {
+			return nil, err
+		}
+	}
+	text, ok := l.config[x.Name]
+	switch {
+	case ok:
+		b, err := o.Setting(x, text)
+		if err != nil {
+			return nil, &missing{x.Name, err.Error(), syscall.EINVAL}
+		}
+		return b, nil
+	case x.Weak:
+		return nil, nil
+	}
+	return nil, &missing{x.Name, "not set in the kernel's configuration", syscall.ESRCH}
+}
+
+func truth(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// version returns LINUX_VERSION_CODE as libbpf finds it. Releases of some distributions lack the last number.
+func version() (uint32, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return 0, err
+	}
+	text := unix.ByteSliceToString(u.Release[:])
+	if signature, err := os.ReadFile("/proc/version_signature"); err == nil { // Ubuntu 6.8.0-31.31-generic 6.8.1
+		if words := strings.Fields(string(signature)); len(words) > 2 {
+			text = words[2]
+		}
+	} else if _, debian, ok := strings.Cut(unix.ByteSliceToString(u.Version[:]), "Debian "); ok {
+		text = debian
+	}
+	var major, minor, patch uint32
+	if n, _ := fmt.Sscanf(text, "%d.%d.%d", &major, &minor, &patch); n < 2 {
+		return 0, fmt.Errorf("no version in %q", text)
+	}
+	return major<<16 | minor<<8 | min(patch, 255), nil
+}
+
+// hasHelper says whether the kernel knows a helper, by the name of its enumerator.
+func (l *loader) hasHelper(name string) bool {
+	types, err := l.cache.Kernel()
+	if err != nil {
+		return false
+	}
+	var helpers *cbtf.Enum
+	return types.TypeByName("bpf_func_id", &helpers) == nil &&
+		slices.ContainsFunc(helpers.Values, func(v cbtf.EnumValue) bool { return v.Name == name })
+}
+
+// hasSymbol says whether the kernel has a symbol of any of the names.
+func hasSymbol(names ...string) (bool, error) {
+	f, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	s := bufio.NewScanner(f)
+	for s.Scan() {
+		if fields := strings.Fields(s.Text()); len(fields) == 3 && slices.Contains(names, fields[2]) {
+			return true, nil
+		}
+	}
+	return false, s.Err()
+}
+
+// readConfig reads the kernel's configuration: the one that came with the kernel, or its own.
+func readConfig() (map[string]string, error) {
+	var r io.Reader
+	f, err := os.Open("/" + configPath)
+	if err == nil {
+		r = f
+	} else if f, err = os.Open("/proc/config.gz"); err == nil {
+		r, err = gzip.NewReader(f)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the kernel's configuration is not known: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(r, limits.BootConfig))
+	if err != nil {
+		return nil, err
+	}
+	config := make(map[string]string)
+	for name, value := range check.ConfigLines(text) {
+		if _, again := config[name]; !again {
+			config[name] = value
+		}
+	}
+	return config, nil
+}
+
+// typed returns the ID of a variable of the kernel, 0 for a weak one that is absent. Those of modules, which check says may fail, are not looked for.
+func (l *loader) typed(x *bpfobj.Extern, data []byte) (cbtf.TypeID, error) {
+	kernel, err := l.cache.Kernel()
+	if err != nil {
+		return 0, err
+	}
+	var v *cbtf.Var
+	if err := kernel.TypeByName(x.Name, &v); err != nil {
+		if x.Weak {
+			return 0, nil
+		}
+		return 0, &missing{x.Name, "the kernel has no such variable", syscall.ESRCH}
+	}
+	own, err := cbtf.LoadSpecFromReader(bytes.NewReader(data))
+	if err != nil {
+		return 0, err
+	}
+	var local *cbtf.Var
+	if err := own.TypeByName(x.Name, &local); err != nil {
+		return 0, err
+	}
+	if err := cbtf.CheckTypeCompatibility(local.Type, v.Type); err != nil {
+		return 0, &missing{x.Name, "the kernel's variable has another type", syscall.EINVAL}
+	}
+	return kernel.TypeID(v)
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boot
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/rlimit"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/testing/loadtest"
+)
+
+// TestReadable has cilium/ebpf read every object of testdata, with its externs as libbpf has them.
+func TestReadable(t *testing.T) {
+	files, err := filepath.Glob("../../../testdata/bpf/*el.o")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no objects", err)
+	}
+	changed := 0
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := check.Parse(t.Context(), file, data)
+		if err != nil {
+			continue // which are there for that
+		}
+		own, err := libbpfs(data, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(own, data) {
+			changed++
+		}
+		if _, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(own)); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	if changed < 4 {
+		t.Errorf("%d objects have such externs", changed)
+	}
+}
+
+// TestExterns loads programs that need externs into the running kernel.
+func TestExterns(t *testing.T) {
+	loadtest.Kernel(t)
+	if err := rlimit.RemoveMemlock(); err != nil {
+		t.Fatal(err)
+	}
+	l := &loader{cache: btf.NewCache(), config: map[string]string{
+		"CONFIG_BPF_SYSCALL": "y", "CONFIG_BPF_JIT": "y", "CONFIG_BPF_EVENTS": "y", "CONFIG_HZ": "250", "CONFIG_DEFAULT_HOSTNAME": `"(none)"`,
+	}}
+	for _, tt := range []struct {
+		object, without string
+		loads           []string
+		missing         string
+	}{
+		{"settings", "", []string{"truth", "tristate", "letter", "number", "text", "not_set", "no_symbol"}, ""},
+		{"settings", "CONFIG_BPF_SYSCALL", nil, "extern CONFIG_BPF_SYSCALL: not set in the kernel's configuration"},
+		{"guards", "", []string{"kernel_version", "nested"}, ""},
+		{"unset", "", nil, "extern CONFIG_NO_SUCH_SETTING: not set"},
+	} {
+		data, err := os.ReadFile("../../../testdata/bpf/" + tt.object + ".bpfel.o")
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := l.config[tt.without]
+		delete(l.config, tt.without)
+		o, err := check.Parse(t.Context(), tt.object, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := libbpfs(data, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(own))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := l.resolve(o, data)
+		l.config[tt.without] = kept
+		if tt.missing != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.missing) {
+				t.Errorf("%s without %s: %v", tt.object, tt.without, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", tt.object, err)
+			continue
+		}
+		e.complete(spec)
+		for _, name := range tt.loads {
+			coll, err := l.load(one(spec, name))
+			if err != nil {
+				t.Errorf("%s: %s: %v", tt.object, name, err)
+			}
+			coll.Close()
+		}
+	}
+	if v, err := version(); err != nil || v < 4<<16 {
+		t.Errorf("version %#x, %v", v, err)
+	}
+	if _, err := readConfig(); err != nil {
+		t.Log(err)
+	}
+}

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/cilium/ebpf"
+	cbtf "github.com/cilium/ebpf/btf"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/workers"
+)
+
+// loader loads objects into the running kernel.
+type loader struct {
+	targets map[string]string
+	kernel  *core.Kernel
+	added   []*core.Kernel    // what loaders add to it
+	extra   []*cbtf.Spec      // the same, as cilium/ebpf takes it
+	cache   *cbtf.Cache       // of the kernel's BTF
+	config  map[string]string // the kernel's configuration, by name; nil until it is needed
+}
+
+// objects loads objects one after the other, and tells of each program.
+func objects(j *Job, tell func(Event)) error {
+	ctx := context.Background()
+	corp, err := corpus.Open(ctx, []string{"/sys/kernel/btf"}, corpus.Options{})
+	if err != nil {
+		return err
+	}
+	var s corpus.Scratch
+	return corp.Files[0].Read(ctx, &s, func(k *corpus.Kernel) error {
+		l := &loader{targets: j.Targets, kernel: new(core.Kernel), cache: cbtf.NewCache()}
+		if err := k.Load(ctx, l.kernel, k.Name); err != nil {
+			return err
+		}
+		for i := range j.Types {
+			if err := l.add(ctx, file(typesPath, i)); err != nil {
+				return err
+			}
+		}
+		for i := range j.Objects {
+			l.object(ctx, i, tell)
+			debug.FreeOSMemory()
+		}
+		return nil
+	})
+}
+
+// add reads types that loaders add to the kernel's.
+func (l *loader) add(ctx context.Context, path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	t := new(core.Kernel)
+	if err := t.Load(ctx, path, data); err != nil {
+		return err
+	}
+	spec, err := cbtf.LoadSpecFromReader(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	l.added, l.extra = append(l.added, t), append(l.extra, spec)
+	return nil
+}
+
+// object loads each program of an object, and tells of each.
+func (l *loader) object(ctx context.Context, i int, tell func(Event)) {
+	data, err := os.ReadFile(file(objectsPath, i))
+	if err != nil {
+		tell(refused(Event{Kind: Object, Object: i}, err))
+		return
+	}
+	o, err := l.open(ctx, data)
+	if err != nil {
+		tell(refused(Event{Kind: Object, Object: i}, err))
+		return
+	}
+	all := &ebpf.CollectionSpec{Maps: maps.Clone(o.spec.Maps), Types: o.spec.Types, ByteOrder: o.spec.ByteOrder}
+	maps.DeleteFunc(all.Maps, func(_ string, m *ebpf.MapSpec) bool { return m.Type == ebpf.StructOpsMap }) // made of programs
+	coll, err := l.load(all)
+	e := Event{Kind: Object, Object: i}
+	if o.unread != nil {
+		e.Alone = o.unread.Error()
+	}
+	tell(refused(e, cmp.Or(o.missing, err)))
+	coll.Close()
+	for _, name := range slices.Sorted(maps.Keys(o.spec.Programs)) {
+		tell(l.program(Event{Kind: Program, Object: i, Name: name}, o))
+	}
+}
+
+// object is one as it is loaded.
+type object struct {
+	spec      *ebpf.CollectionSpec // as libbpf has it, but for CO-RE relocations
+	relocator *relocator
+	alone     *ebpf.CollectionSpec // as cilium/ebpf has it; nil where it does not read the object
+	unread    error                // why it does not
+	missing   error                // what libbpf minds so that it loads nothing
+}
+
+// open reads an object as both loaders do.
+func (l *loader) open(ctx context.Context, data []byte) (o *object, err error) {
+	if d := workers.Catch(ctx, func() { o, err = l.read(ctx, data) }); d != nil {
+		return nil, d
+	}
+	return o, err
+}
+
+func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
+	parsed, err := check.Parse(ctx, "object", data)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := libbpfs(data, parsed)
+	if err != nil {
+		return nil, err
+	}
+	o := &object{}
+	if o.spec, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(changed)); err != nil {
+		return nil, err
+	}
+	if o.relocator, err = newRelocator(ctx, data, l.kernel, l.added...); err != nil {
+		return nil, err
+	}
+	externs, err := l.resolve(parsed, data)
+	if err != nil {
+		if m := (*missing)(nil); !errors.As(err, &m) {
+			return nil, err
+		}
+		o.missing = err
+	}
+	o.missing = cmp.Or(l.unopened(parsed), o.missing)
+	externs.complete(o.spec)
+	o.alone = o.spec
+	if !bytes.Equal(data, changed) {
+		o.alone, o.unread = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	}
+	for _, spec := range []*ebpf.CollectionSpec{o.spec, o.alone} {
+		if spec != nil {
+			l.prepare(spec)
+		}
+	}
+	return o, nil
+}
+
+// unopened is why libbpf gives up on an object before it makes a map, nil if it does not: what code refers to that is in no section
+// it knows, or a struct_ops that the kernel does not have.
+func (l *loader) unopened(o *check.Object) error {
+	if o.Unread != "" {
+		return fmt.Errorf("section %s: libbpf does not open objects that have maps or data there: %w", o.Unread, syscall.ENOTSUP)
+	}
+	for _, m := range o.StructOps.Maps {
+		if m.Optional {
+			continue
+		}
+		var t *cbtf.Struct
+		kernel, err := l.cache.Kernel()
+		if err != nil {
+			return err
+		}
+		if err := kernel.TypeByName(check.StructOpsPrefix+m.Type, &t); err != nil {
+			return fmt.Errorf("map %s: the kernel has no struct_ops %s: %w", m.Name, m.Type, syscall.ENOENT)
+		}
+	}
+	return nil
+}
+
+// program loads a program twice: relocated as libbpf does it, and as cilium/ebpf does by itself.
+func (l *loader) program(e Event, o *object) Event {
+	if o.spec.Programs[e.Name].Type == ebpf.UnspecifiedProgram {
+		return refused(e, errors.New("its section tells no type of program"))
+	}
+	if o.unread == nil {
+		e.Alone = l.loadAlone(o.alone, e.Name)
+	}
+	if o.missing != nil {
+		return refused(e, o.missing)
+	}
+	own := one(o.spec, e.Name)
+	p := own.Programs[e.Name]
+	var err error
+	if own.Programs[e.Name], err = o.relocator.program(p); err != nil {
+		e = refused(e, err)
+		e.Errno = int(syscall.EINVAL)
+		return e
+	}
+	if p.Type == ebpf.Tracing { // libbpf looks for MODULE:FUNCTION in that module
+		module, function := check.CutModule(p.AttachTo)
+		if module != "" && !l.hasFunction(module, function) {
+			return refused(e, fmt.Errorf("no function %s in module %s: %w", function, module, syscall.ESRCH))
+		}
+		own.Programs[e.Name].AttachTo = function
+	}
+	coll, err := l.load(own)
+	if err != nil {
+		e = refused(e, err)
+		e.Extern = missingExtern(err)
+		return e
+	}
+	defer coll.Close()
+	e.Attach = tryAttach(p, coll.Programs[e.Name])
+	return e
+}
+
+// hasFunction reports whether the BTF of a module, which may be vmlinux, has a function.
+func (l *loader) hasFunction(module, function string) bool {
+	for name, b := range l.kernel.Views() {
+		for id := b.FirstID(); check.InModule(name, module) && int(id) < b.NumTypes(); id++ {
+			if t := b.Type(id); t.Kind() == btf.KindFunc && b.NameIs(t.NameOff, function) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// loadAlone returns Event.Alone of a program.
+func (l *loader) loadAlone(spec *ebpf.CollectionSpec, name string) string {
+	coll, err := l.load(one(spec, name))
+	coll.Close()
+	if err != nil {
+		return err.Error()
+	}
+	return "loads"
+}
+
+// prepare sets what the user says that tools set, what they have to set before they load an object, and what would be left behind.
+func (l *loader) prepare(spec *ebpf.CollectionSpec) {
+	for name, to := range l.targets {
+		if p := spec.Programs[name]; p != nil {
+			p.AttachTo = to
+		}
+	}
+	for _, m := range spec.Maps {
+		if m.MaxEntries == 0 && hasEntries(m.Type) {
+			m.MaxEntries = 1
+			if m.Type == ebpf.RingBuf || m.Type == ebpf.UserRingbuf {
+				m.MaxEntries = uint32(os.Getpagesize())
+			}
+		}
+		if m.ValueSize == 0 && m.KeySize != 0 && m.Type != ebpf.PerfEventArray {
+			m.ValueSize = 8
+		}
+		m.Pinning = ebpf.PinNone
+		if m.Type == ebpf.ProgramArray {
+			m.Contents = nil // which would load the programs in it
+		}
+	}
+}
+
+// hasEntries reports whether maps of a type have to say how many entries they have. For perf event arrays loaders know, and local
+// storage has as many as what it belongs to.
+func hasEntries(t ebpf.MapType) bool {
+	switch t {
+	case ebpf.PerfEventArray, ebpf.StructOpsMap, ebpf.SkStorage, ebpf.InodeStorage, ebpf.TaskStorage, ebpf.CGroupStorage, ebpf.PerCPUCGroupStorage, ebpf.CgroupStorage:
+		return false
+	}
+	return true
+}
+
+// one returns a program of an object with the maps that it needs.
+func one(spec *ebpf.CollectionSpec, name string) *ebpf.CollectionSpec {
+	p := spec.Programs[name]
+	out := &ebpf.CollectionSpec{
+		Maps: make(map[string]*ebpf.MapSpec), Programs: map[string]*ebpf.ProgramSpec{name: p},
+		Types: spec.Types, ByteOrder: spec.ByteOrder,
+	}
+	for i := range p.Instructions {
+		if in := &p.Instructions[i]; in.IsLoadFromMap() {
+			addMap(out.Maps, spec.Maps, in.Reference())
+		}
+	}
+	return out
+}
+
+// addMap adds a map and those that are in it.
+func addMap(to, from map[string]*ebpf.MapSpec, name string) {
+	m := from[name]
+	if m == nil || to[name] != nil {
+		return
+	}
+	to[name] = m
+	for _, kv := range m.Contents {
+		if inner, ok := kv.Value.(string); ok {
+			addMap(to, from, inner)
+		}
+	}
+}
+
+// load loads a collection. What it returns can be used and closed after an error, too. A panic of the library is an error.
+func (l *loader) load(spec *ebpf.CollectionSpec) (coll *ebpf.Collection, err error) {
+	if d := workers.Catch(context.Background(), func() {
+		coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{ExtraRelocationTargets: l.extra}, Cache: l.cache})
+	}); d != nil {
+		err = d
+	}
+	if coll == nil {
+		coll = new(ebpf.Collection)
+	}
+	return coll, err
+}
+
+// refused completes an event by an error, if there is one.
+func refused(e Event, err error) Event {
+	if err == nil {
+		return e
+	}
+	e.Error = err.Error()
+	var no syscall.Errno
+	switch {
+	case errors.As(err, &no):
+		e.Errno = int(no)
+	case e.Kind == Program && errors.Is(err, ebpf.ErrNotSupported): // of what the kernel does not have
+		e.Errno = int(syscall.EOPNOTSUPP)
+	}
+	var v *ebpf.VerifierError
+	if errors.As(err, &v) {
+		e.Log = strings.Join(v.Log, "\n")
+		e.Errno = cmp.Or(e.Errno, int(syscall.EINVAL)) // which the library replaces where it knows the cause
+	}
+	return e
+}
+
+// missingExtern says whether an error is about a kernel function or variable that the object cannot do without. The library has
+// no error of its own for these.
+func missingExtern(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, ": kfunc ") || strings.Contains(text, "resolve required ksyms") || strings.Contains(text, "kernel is missing symbol")
+}
+
+// errNotTried is where attaching needs what is not there, or what only the tool knows.
+var errNotTried = errors.New("not tried")
+
+// tryAttach attaches a program and detaches it. It returns Event.Attach.
+func tryAttach(spec *ebpf.ProgramSpec, p *ebpf.Program) string {
+	var err error
+	if d := workers.Catch(context.Background(), func() {
+		var l io.Closer
+		if l, err = attach(spec, p); l != nil {
+			err = cmp.Or(err, l.Close())
+		}
+	}); d != nil {
+		err = d
+	}
+	switch {
+	case err == nil:
+		return Attached
+	case errors.Is(err, errNotTried):
+		return ""
+	}
+	return fmt.Sprintf("not attached: %v", err)
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boot
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/loadtest"
+)
+
+// TestRelocator compares instructions with those of cilium/ebpf, which relocates nearly everything as libbpf does.
+func TestRelocator(t *testing.T) {
+	corp, err := corpus.Open(t.Context(), []string{"../../../testdata/vmlinux/debian/12/x86_64"}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../../../testdata/bpf/*el.o")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no objects", err)
+	}
+	same, differ, poisoned, resized := 0, 0, 0, 0
+	var s corpus.Scratch
+	err = corp.Files[0].Read(t.Context(), &s, func(k *corpus.Kernel) error {
+		var target core.Kernel
+		if err := k.Load(t.Context(), &target, k.Name); err != nil {
+			return err
+		}
+		types, err := btf.LoadSpecFromReader(bytes.NewReader(k.BTF))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+			if err != nil {
+				continue
+			}
+			r, err := newRelocator(t.Context(), data, &target)
+			if err != nil {
+				return err
+			}
+			for _, p := range spec.Programs {
+				ours, err := r.program(p)
+				theirs := loadtest.Relocate(p, types)
+				if err != nil || theirs == nil {
+					continue
+				}
+				for i, in := range ours.Instructions {
+					if btf.CORERelocationMetadata(&p.Instructions[i]) == nil {
+						if in.OpCode != p.Instructions[i].OpCode || in.Constant != p.Instructions[i].Constant {
+							t.Errorf("%s: %s: instruction %d has no relocation and is changed", file, p.Name, i)
+						}
+						continue
+					}
+					if in.OpCode.Class().IsLoad() && in.OpCode != p.Instructions[i].OpCode && !in.OpCode.IsDWordLoad() {
+						resized++
+					}
+					x := theirs[i]
+					switch {
+					case in.OpCode == x.OpCode && in.Constant == x.Constant && in.Offset == x.Offset && in.Dst == x.Dst && in.Src == x.Src:
+						same++
+						if in.Constant == btf.COREBadRelocationSentinel {
+							poisoned++
+						}
+					default:
+						differ++
+						t.Logf("%s: %s: instruction %d: %v, of cilium/ebpf %v", filepath.Base(file), p.Name, i, in, x)
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d instructions are the same, %d of them poisoned; %d differ; %d are of another width", same, poisoned, differ, resized)
+	if same < 500 || poisoned < 20 || resized == 0 || differ > same/20 {
+		t.Error("too few to tell anything, or too many that differ")
+	}
+}
+
+// loadTarget reads the one BTF that a path leads to.
+func loadTarget(t *testing.T, path string) *core.Kernel {
+	t.Helper()
+	corp, err := corpus.Open(t.Context(), []string{path}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s corpus.Scratch
+	target := new(core.Kernel)
+	if err := corp.Files[0].Read(t.Context(), &s, func(k *corpus.Kernel) error { return k.Load(t.Context(), target, k.Name) }); err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+// TestHasFunction looks for functions as sections name them.
+func TestHasFunction(t *testing.T) {
+	l := &loader{kernel: loadTarget(t, "../../../testdata/vmlinux/debian/12/x86_64")}
+	for _, tt := range []struct {
+		module, function string
+		want             bool
+	}{
+		{"vmlinux", "vfs_open", true}, {"vm", "vfs_open", true}, {"md_mod", "vfs_open", false}, {"vmlinux", "no_such", false}, {"vmlinux", "task_struct", false},
+	} {
+		if got := l.hasFunction(tt.module, tt.function); got != tt.want {
+			t.Errorf("%s:%s: %t", tt.module, tt.function, got)
+		}
+	}
+}
+
+// TestRelocatorAdded has a loader add types that the kernel does not have.
+func TestRelocatorAdded(t *testing.T) {
+	data, err := os.ReadFile("../../../testdata/bpf/supplied.bpfel.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel, added := loadTarget(t, "../../../testdata/vmlinux/debian/12/x86_64"), loadTarget(t, "../../../testdata/bpf/supplied.bpfel.o")
+	for name, want := range map[string][2]bool{"added": {true, false}, "flavored": {true, false}, "kernels_own": {true, true}} {
+		for i, types := range [][]*core.Kernel{nil, {added}} {
+			r, err := newRelocator(t.Context(), data, kernel, types...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := r.program(spec.Programs[name])
+			if err != nil {
+				t.Fatal(err)
+			}
+			poisoned := false
+			for _, in := range p.Instructions {
+				poisoned = poisoned || in.Constant == btf.COREBadRelocationSentinel
+			}
+			if poisoned != want[i] {
+				t.Errorf("%s with %d files of types: poisoned %t", name, len(types), poisoned)
+			}
+		}
+	}
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// jump executes an instruction of the jump classes.
+func (x *explorer) jump(s *state, in *bpfobj.Insn) bool {
+	switch in.Op {
+	case bpfobj.OpJa, bpfobj.OpGotol:
+		s.jump(in)
+		return true
+	case bpfobj.OpCall:
+		return x.call(s, in)
+	case bpfobj.OpExit:
+		return x.exit(s)
+	}
+	return x.branch(s, in)
+}
+
+// jump goes on at the target of in.
+func (s *state) jump(in *bpfobj.Insn) {
+	slots, _ := in.Jump()
+	s.at.Insn += 1 + slots
+}
+
+var seed = maphash.MakeSeed()
+
+// calls is a hash of the calls that lead to s.
+func (s *state) calls() uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for i := range s.frames {
+		maphash.WriteComparable(&h, s.frames[i].ret)
+		maphash.WriteComparable(&h, s.frames[i].fn)
+	}
+	return h.Sum64()
+}
+
+// arrive notes a state where paths can meet. It reports false where earlier
+// visits cover it. Where there are too many they are merged, and s with them.
+func (x *explorer) arrive(s *state) bool {
+	here := place{s.at, s.calls()}
+	list := x.visits[here]
+	merged := -1
+	for i := range list {
+		v := &list[i]
+		switch {
+		case v.merged:
+			merged = i
+		case v.s.level <= s.level && x.covers(v.s, s):
+			return false
+		}
+	}
+	if merged >= 0 && x.covers(list[merged].s, s) {
+		return false
+	}
+	if merged < 0 && len(list) < limits.States {
+		x.visits[here] = append(list, visit{s: x.keep(s)})
+		return true
+	}
+	for _, v := range list {
+		if v.merged || merged < 0 {
+			x.spend(s.slots() + v.s.slots())
+			s.merge(v.s, x.countBoth)
+		}
+	}
+	if v := (visit{s: x.keep(s), merged: true}); merged >= 0 {
+		x.bytes -= list[merged].s.size()
+		list[merged] = v
+	} else {
+		x.visits[here] = append(list, v)
+	}
+	return true
+}
+
+// covers is whether a covers b.
+func (x *explorer) covers(a, b *state) bool {
+	ok, looks := a.covers(b, x.countBoth)
+	x.spend(looks)
+	return ok
+}
+
+// keep copies s, which goes on. What they share counts once.
+func (x *explorer) keep(s *state) *state {
+	c, bytes := s.clone()
+	x.bytes += c.size() + bytes
+	return c
+}
+
+// branch follows a conditional jump, on both sides unless it is decided.
+func (x *explorer) branch(s *state, in *bpfobj.Insn) bool {
+	is32 := in.Op.Class() == asm.Jump32Class
+	op := in.Op.JumpOp()
+	a, b := s.reg(in.Dst), constant(uint64(in.Imm))
+	if isRegister(in) {
+		b = s.reg(in.Src)
+	}
+	if op == asm.JCOND { // may_goto looks at no register
+		a, b = unknown, unknown
+	}
+	x.counts(a)
+	x.counts(b)
+	x.decidedBy[s.at] = cmp.Or(a.src, b.src)
+	switch compare(op, a, b, is32) {
+	case always:
+		s.jump(in)
+		return true
+	case never:
+		s.at.Insn++
+		return true
+	}
+	if (a.taint || b.taint) && s.level < Depends {
+		s.level = Depends
+	}
+	yes, bytes := s.clone()
+	x.bytes += bytes
+	yes.jump(in)
+	if op != asm.JCOND {
+		x.refine(yes, op, in, a, b, is32)
+		x.refine(s, negated(op), in, a, b, is32)
+	}
+	x.later(yes)
+	s.at.Insn++
+	return true
+}
+
+// refine notes in s what is known where a comparison of a and b holds.
+func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfobj.Insn, a, b value, is32 bool) {
+	x.asked.Ranges = x.asked.Ranges || op != asm.JEq && op != asm.JNE && op != asm.JSet
+	switch {
+	case a.kind != scalar || b.kind != scalar:
+	case isRegister(in) && in.Dst == in.Src:
+		if op == asm.JNE || op == asm.JGT || op == asm.JLT || op == asm.JSGT || op == asm.JSLT {
+			s.write(in.Dst, unknown) // it cannot be, but Linux 6.8 to 6.18 do not see that: see where
+		}
+	case b.isConst():
+		s.write(in.Dst, x.where(a, op, b.v, is32))
+	case a.isConst():
+		s.write(in.Src, x.where(b, flipped(op), a.v, is32))
+	case op == asm.JEq && !a.meets(b, is32):
+		s.write(in.Dst, unknown)
+		s.write(in.Src, unknown)
+	}
+}
+
+// where is a where it compares like that with n.
+func (x *explorer) where(a value, op asm.JumpOp, n uint64, is32 bool) value {
+	if op == asm.JNE {
+		if b := a.not(n, is32); b != a {
+			x.asked.Ranges, x.asked.Unequal = true, true
+			if x.in.Ranges && x.in.Unequal {
+				return b
+			}
+		}
+	}
+	if op != asm.JEq && !x.in.Ranges {
+		return a
+	}
+	return a.where(op, n, is32)
+}
+
+// maxFrames is the verifier's limit on nested calls.
+const maxFrames = 8
+
+func (x *explorer) call(s *state, in *bpfobj.Insn) bool {
+	if in.IsFuncCall() {
+		return x.callFunc(s, int(in.Ref.N))
+	}
+	x.helperWrites(s, in)
+	for _, v := range s.regs[asm.R1:asm.R6] {
+		if v.kind == farPtr {
+			x.access(s, v)
+		}
+	}
+	s.clobberCall()
+	if in.IsHelper() && givesMapValue(asm.BuiltinFunc(in.Imm)) {
+		s.regs[asm.R0] = value{kind: mapValue}
+	}
+	s.at.Insn++
+	return true
+}
+
+// callFunc calls a function of the object.
+func (x *explorer) callFunc(s *state, fn int) bool {
+	if fn < 0 {
+		x.u.odd = "call of a function that has no symbol"
+		return false
+	}
+	global := x.o.Funcs[fn].Global
+	x.asked.Globals = x.asked.Globals || global
+	if global && x.in.Globals {
+		if x.asked.LazyGlobals = true; x.in.LazyGlobals {
+			x.enter(fn, s.level)
+		}
+		for r := asm.R1; r <= asm.R5; r++ {
+			if v := s.regs[r]; v.isStack() {
+				s.forgetAll(v)
+			}
+		}
+		s.clobberCall()
+		s.at.Insn++
+		return true
+	}
+	if x.frames+len(s.frames) >= maxFrames {
+		return x.tooDeep()
+	}
+	if from, ok := x.arguments(s, fn); ok {
+		return x.callUnit(s, from)
+	}
+	f := frame{ret: bpfobj.Site{Fn: s.at.Fn, Insn: s.at.Insn + 1}, fn: fn}
+	copy(f.saved[:], s.regs[asm.R6:])
+	s.frames = append(s.frames, f)
+	x.u.depth = max(x.u.depth, len(s.frames))
+	s.regs[asm.R0] = unknown
+	for r := asm.R6; r <= asm.R9; r++ {
+		s.regs[r] = unknown
+	}
+	s.at = bpfobj.Site{Fn: fn}
+	return true
+}
+
+// tooDeep ends a path at a call. How deeply calls nest depends on what calls the
+// unit, so that this one is for nobody else.
+func (x *explorer) tooDeep() bool {
+	x.u.odd, x.whole = "calls nest too deeply", false
+	return false
+}
+
+// callUnit goes on behind a call in each of the ways that the function returns.
+func (x *explorer) callUnit(s *state, from Entry) bool {
+	u, whole := x.unit(from, len(s.frames))
+	if !whole {
+		x.unfinished = append(x.unfinished, u.relevant)
+	}
+	switch {
+	case !whole && x.within():
+		return x.tooDeep()
+	case !whole:
+		return false
+	}
+	x.spend(len(x.u.uses))
+	x.u.call(u, s.level, len(s.frames))
+	s.clobberCall()
+	s.at.Insn++
+	for i, e := range u.exits {
+		t := s
+		if i < len(u.exits)-1 {
+			var bytes int
+			t, bytes = s.clone()
+			x.bytes += bytes
+			x.later(t)
+		}
+		t.level, t.regs[asm.R0] = max(s.level, e.level), e.r0
+	}
+	return len(u.exits) > 0
+}
+
+// exit returns from a function.
+func (x *explorer) exit(s *state) bool {
+	n := len(s.frames) - 1
+	f := s.frames[n]
+	s.frames = s.frames[:n]
+	for r := asm.R1; r <= asm.R5; r++ {
+		s.regs[r] = unknown
+	}
+	copy(s.regs[asm.R6:], f.saved[:])
+	s.bury()
+	if n == 0 {
+		x.leave(s.regs[asm.R0], s.level, s.at.Insn)
+		return false
+	}
+	s.at = f.ret
+	return true
+}
+
+// leave notes a way in which the unit returns. Where there are too many they are
+// merged.
+func (x *explorer) leave(r0 value, l Level, insn int) {
+	if r0.src < 0 {
+		r0.src = 0 // a fact of this unit
+	}
+	x.counts(r0)
+	exits := x.u.exits
+	for i := range exits {
+		if e := &exits[i]; e.r0 == r0 {
+			e.level = min(e.level, l)
+			return
+		}
+	}
+	if x.spend(len(exits)); len(exits) == limits.States {
+		e := &exits[len(exits)-1]
+		x.counts(e.r0)
+		e.r0, e.level = join(e.r0, r0), Imprecise
+		return
+	}
+	x.u.exits = append(exits, exit{r0, l, int32(insn)})
+}
+
+// bury finds what points into a frame that is no more: in r0, and on the
+// stacks of the callers. What the callers have saved is older than the frame.
+// The next call may take its place, so that a store there still counts.
+func (s *state) bury() {
+	bury := func(v *value) {
+		if v.kind == stackPtr && int(v.base) >= len(s.frames) {
+			*v = value{kind: stackAny}
+		}
+	}
+	bury(&s.regs[asm.R0])
+	for i := range s.frames {
+		f := &s.frames[i]
+		if slices.ContainsFunc(f.stack, func(x slot) bool { return x.val.kind == stackPtr && int(x.val.base) >= len(s.frames) }) {
+			f.own()
+			for k := range f.stack {
+				bury(&f.stack[k].val)
+			}
+		}
+	}
+}
+
+// clobberCall forgets the registers that a call does not keep.
+func (s *state) clobberCall() {
+	for r := asm.R0; r <= asm.R5; r++ {
+		s.regs[r] = unknown
+	}
+}
+
+// givesMapValue reports whether a helper returns memory, or null, of which the verifier knows the size.
+func givesMapValue(f asm.BuiltinFunc) bool {
+	return f == asm.FnMapLookupElem || f == asm.FnMapLookupPercpuElem || f == asm.FnRingbufReserve
+}
+
+func hasCallback(f asm.BuiltinFunc) bool {
+	switch f {
+	case asm.FnForEachMapElem, asm.FnTimerSetCallback, asm.FnFindVma, asm.FnLoop, asm.FnUserRingbufDrain:
+		return true
+	}
+	return false
+}
+
+// helperWrites forgets what a helper or kfunc may write to the stack: as much
+// as the argument after the pointer says, or all.
+func (x *explorer) helperWrites(s *state, in *bpfobj.Insn) {
+	f := asm.BuiltinFunc(in.Imm)
+	if in.IsHelper() && (f == asm.FnMapLookupElem || f == asm.FnMapUpdateElem || f == asm.FnMapDeleteElem) {
+		return // they only read
+	}
+	for r := asm.R1; r <= asm.R5; r++ {
+		p := s.regs[r]
+		switch {
+		case !p.isStack():
+		case hasCallback(f) && s.spilled(): // through what it finds there it writes elsewhere
+			s.forgetAll(value{kind: stackAny})
+		case p.kind == stackAny, !in.IsHelper(), hasCallback(f):
+			s.forgetAll(p)
+		case r < asm.R5 && s.regs[r+1].isConst():
+			x.counts(s.regs[r+1])
+			// Without a length, none is written that is longer than 16 bytes.
+			n := max(16, min(512, s.regs[r+1].v))
+			s.frames[p.base].forget(int64(p.v), int64(n))
+		default:
+			s.frames[p.base].forget(int64(p.v), 512)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+)
+
+func (x *explorer) load(s *state, in *bpfobj.Insn) value {
+	p, off, n := s.reg(in.Src), int64(in.Off), in.Op.Size().Sizeof()
+	x.access(s, p)
+	if in.Op.Mode() != asm.MemMode {
+		return unknown
+	}
+	if in.Record != 0 { // a field of the kernel's
+		return unknown.trim(n)
+	}
+	switch p.kind {
+	case stackPtr:
+		f := &s.frames[p.base]
+		x.countParts(f, int64(p.v)+off, n)
+		v, narrow := f.load(int64(p.v)+off, n, x.in.Narrow && !x.bigEndian())
+		x.asked.Narrow = x.asked.Narrow || narrow
+		return v
+	case stackAny:
+		if n == 8 && s.spilled() {
+			return value{kind: stackAny}
+		}
+	case dataPtr:
+		return x.loadData(p, off, n)
+	}
+	return unknown.trim(n)
+}
+
+// access notes an access through p, where that is the context and not as it was given, or where its offset has no bound.
+func (x *explorer) access(s *state, p value) {
+	moved, far := p.kind == ctxPtr && p.v != 0, p.kind == farPtr
+	if !moved && !far {
+		return
+	}
+	a := x.accesses[s.at]
+	a.insn = int32(s.at.Insn)
+	if moved {
+		a.moved = surer(a.moved, s.level)
+	} else {
+		a.far = surer(a.far, s.level)
+	}
+	x.accesses[s.at] = a
+}
+
+// spilled reports whether a pointer to the stack is kept on the stack.
+func (s *state) spilled() bool {
+	for i := range s.frames {
+		if slices.ContainsFunc(s.frames[i].stack, func(x slot) bool { return x.val.isStack() }) {
+			return true
+		}
+	}
+	return false
+}
+
+// loadData reads what the loader has frozen: a section of data, or one of the
+// externs that are numbered behind them.
+func (x *explorer) loadData(p value, off int64, n int) value {
+	off += int64(p.v)
+	if e := int(p.base) - len(x.o.Data); e >= 0 {
+		return x.loadKconfig(&x.o.Externs[e], off, n)
+	}
+	d := &x.o.Data[p.base]
+	variable := d.Variable(off)
+	x.asked.Rodata = true
+	switch {
+	case x.in.Settable(variable):
+		return value{m: ^uint64(0), taint: true}.trim(n)
+	case !x.in.Rodata:
+		return unknown.trim(n)
+	}
+	v := readBytes(d.Bytes, off, n, x.bigEndian())
+	if variable != "" {
+		v.src = x.source(variable, v.v)
+	}
+	return v
+}
+
+func (x *explorer) loadKconfig(e *bpfobj.Extern, off int64, n int) value {
+	v := x.in.Kconfig(e).value()
+	if off != 0 || n > min(e.Size, 8) { // a number on every load, though it is not known which
+		v = value{m: ^uint64(0), taint: true}
+	}
+	v = v.trim(n)
+	v.src = x.source(e.Name, v.v)
+	return v
+}
+
+// readBytes returns n bytes at off as a number, unknown when outside.
+func readBytes(data []byte, off int64, n int, big bool) value {
+	if off < 0 || off > int64(len(data)-n) {
+		return unknown.trim(n)
+	}
+	var v uint64
+	for _, b := range data[off : off+int64(n)] {
+		v = v<<8 | uint64(b)
+	}
+	if !big {
+		v = bits.ReverseBytes64(v) >> (64 - 8*n)
+	}
+	return constant(v)
+}
+
+func (x *explorer) store(s *state, in *bpfobj.Insn) {
+	if in.Op.Mode() != asm.MemMode {
+		x.atomic(s, in)
+		return
+	}
+	p, off, n := s.reg(in.Dst), int64(in.Off), in.Op.Size().Sizeof()
+	x.access(s, p)
+	v := constant(uint64(in.Imm))
+	zero := v.v == 0 // of the whole register: half of one that is 0 is not seen
+	v = v.trim(n)
+	if in.Op.Class() == asm.StXClass {
+		v = s.reg(in.Src)
+		if n < 8 || (int64(p.v)+off)%8 != 0 {
+			x.counts(v)
+		}
+		zero = v.isConst() && v.v == 0
+		if n < 8 && v.kind != scalar {
+			v = unknown
+		}
+		if v = v.trim(n); n < 8 {
+			v = v.loose()
+		}
+	} else if !x.in.StImm {
+		v, zero = unknown, false
+	}
+	s.clobber(p, off, int64(n))
+	if p.kind != stackPtr {
+		return
+	}
+	at := int64(p.v) + off
+	x.asked.StImm = x.asked.StImm || in.Op.Class() == asm.StClass
+	x.asked.Partial = x.asked.Partial || n < 8
+	keep := at%8 == 0 && (n == 8 || x.in.Partial) || zero
+	if keep && at >= -512 && at < 0 && !(v.isBlank() && !v.taint) {
+		s.frames[p.base].set(int16(at), uint8(n), v)
+	}
+}
+
+// atomic is a store of one of the other modes. Those that load or store with an
+// order are plain otherwise.
+func (x *explorer) atomic(s *state, in *bpfobj.Insn) {
+	plain := *in
+	switch in.Imm {
+	case bpfobj.StoreRelease:
+		plain.Op = asm.StoreMemOp(in.Op.Size())
+		x.store(s, &plain)
+	case bpfobj.LoadAcquire:
+		plain.Op = asm.LoadMemOp(in.Op.Size())
+		s.write(in.Dst, x.load(s, &plain))
+	default:
+		x.access(s, s.reg(in.Dst))
+		s.clobber(s.reg(in.Dst), int64(in.Off), int64(in.Op.Size().Sizeof()))
+		s.write(in.Src, unknown)
+		s.regs[asm.R0] = unknown
+	}
+}
+
+// clobber forgets what a store of n bytes through p overwrites.
+func (s *state) clobber(p value, off, n int64) {
+	switch p.kind {
+	case stackPtr:
+		s.frames[p.base].forget(int64(p.v)+off, n)
+	case stackAny:
+		for i := range s.frames {
+			s.frames[i].stack, s.frames[i].shared = nil, false
+		}
+	}
+}
+
+// forgetAll forgets the frame that p points into.
+func (s *state) forgetAll(p value) {
+	if p.kind == stackPtr {
+		s.frames[p.base].stack, s.frames[p.base].shared = nil, false
+		return
+	}
+	s.clobber(p, 0, 0)
+}

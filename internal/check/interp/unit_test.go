@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+)
+
+// keptUnits are units by all that they may depend on.
+type keptUnits struct {
+	known  map[Entry][]*Unit
+	by     map[*Unit]string
+	values []uint64
+	Features
+	found, missed int
+}
+
+// relevant is what of the input is relevant to a unit.
+func (k *keptUnits) relevant(r Relevant) string {
+	s := fmt.Sprint(k.Features.Of(r.Features))
+	for _, n := range r.Records {
+		s += fmt.Sprint(" ", k.values[n])
+	}
+	return s
+}
+
+func (k *keptUnits) Find(from Entry) *Unit {
+	for _, u := range k.known[from] {
+		if k.by[u] == k.relevant(u.Relevant()) {
+			k.found++
+			return u
+		}
+	}
+	k.missed++
+	return nil
+}
+
+func (k *keptUnits) Add(from Entry, u *Unit) {
+	k.known[from] = append(k.known[from], u)
+	k.by[u] = k.relevant(u.Relevant())
+}
+
+// TestUnits explores random programs again with other values of records and
+// other features. What is taken from earlier explorations must come to the same as
+// an exploration from the start.
+func TestUnits(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	found, missed, differ := 0, 0, 0
+	for range 200 {
+		o, pr := new(bpfobj.Object), new(bpfobj.Program)
+		records := int32(0)
+		for f, code := range (&source{Rand: rnd}).funcs() {
+			for i := range code {
+				if in := &code[i]; in.Op.Class().IsALU() && !isRegister(in) && in.Op.ALUOp() != asm.Neg && rnd.IntN(3) == 0 {
+					records++
+					in.Record = records
+				}
+			}
+			o.Funcs = append(o.Funcs, bpfobj.Function{Insns: code, Global: f > 0 && rnd.IntN(4) == 0})
+			pr.Funcs = append(pr.Funcs, f)
+		}
+		kept := &keptUnits{known: make(map[Entry][]*Unit), by: make(map[*Unit]string), values: make([]uint64, records)}
+		var before string
+		for range 6 {
+			for i := range kept.values {
+				if rnd.IntN(4) == 0 {
+					kept.values[i] = uint64(rnd.IntN(4))
+				}
+			}
+			bit := func() bool { return rnd.IntN(2) == 0 }
+			kept.Features = Features{bit(), bit(), bit(), bit(), bit(), bit(), bit(), bit()}
+			in := &Input{Features: kept.Features, Record: func(r int) (uint64, bool) { return kept.values[r], true }}
+			want := outcome(Explore(t.Context(), o, pr, in))
+			in.Units = kept
+			if got := outcome(Explore(t.Context(), o, pr, in)); got != want {
+				t.Fatalf("with what is known already:\n%s\nwithout:\n%s", got, want)
+			}
+			if want != before {
+				differ++
+			}
+			before = want
+		}
+		found += kept.found
+		missed += kept.missed
+	}
+	t.Logf("%d units found, %d not, %d outcomes that differ from the one before", found, missed, differ)
+	if found < 500 || missed < 500 || differ < 200 {
+		t.Error("too few of one kind")
+	}
+}
+
+// TestUnitReturns has a function return what a record comes to: that counts though
+// the function does nothing with it.
+func TestUnitReturns(t *testing.T) {
+	o := &bpfobj.Object{Funcs: []bpfobj.Function{
+		{Insns: []insn{call(1), {Op: asm.JEq.Op(asm.ImmSource), Dst: 0, Imm: 5, Off: 1}, {Op: bpfobj.OpExit}, {Op: bpfobj.OpExit}}},
+		{Insns: []insn{{Op: asm.Mov.Op(asm.ImmSource), Dst: 0, Record: 1}, {Op: bpfobj.OpExit}}},
+	}}
+	kept := &keptUnits{known: make(map[Entry][]*Unit), by: make(map[*Unit]string), values: make([]uint64, 1)}
+	in := &Input{Record: func(r int) (uint64, bool) { return kept.values[r], true }, Units: kept}
+	for v, want := range []Level{4: Unreached, 5: Certain} {
+		kept.values[0] = uint64(v)
+		if got := Explore(t.Context(), o, &bpfobj.Program{Funcs: []int{0, 1}}, in).Reached(bpfobj.Site{Insn: 3}); got != want {
+			t.Errorf("%d: level %d, want %d", v, got, want)
+		}
+	}
+}
+
+// outcome is all that a result says.
+func outcome(r *Result) string {
+	s := fmt.Sprint(r.GaveUp, r.Work, r.Odd, r.Relevant())
+	for fn := range r.o.Funcs {
+		for i := range r.o.Funcs[fn].Insns {
+			at := bpfobj.Site{Fn: fn, Insn: i}
+			g, ok := r.Guard(at)
+			s += fmt.Sprint(" ", r.Reached(at), r.Moved(at), r.Far()[at], ok, g.Branch)
+			if g.Fact != nil {
+				s += fmt.Sprint(*g.Fact)
+			}
+		}
+	}
+	return s
+}
+
+// TestUnitOfSharedFunction wants functions that are called alike to be explored once, and
+// those that are given other constants, or a pointer to the stack, to be told apart.
+func TestUnitOfSharedFunction(t *testing.T) {
+	set := func(r asm.Register, v int64) insn { return insn{Op: asm.Mov.Op(asm.ImmSource), Dst: r, Imm: v} }
+	callee := []insn{
+		{Op: asm.JEq.Op(asm.ImmSource), Dst: 1, Imm: 5, Off: 1},
+		{Op: bpfobj.OpExit},
+		{Op: bpfobj.OpExit},
+	}
+	for name, tt := range map[string]struct {
+		code  []insn
+		units int
+		five  Level // of the last instruction
+	}{
+		"alike":   {[]insn{set(1, 4), call(1), set(1, 4), call(1), {Op: bpfobj.OpExit}}, 2, Unreached},
+		"apart":   {[]insn{set(1, 4), call(1), set(1, 5), call(1), {Op: bpfobj.OpExit}}, 3, Certain},
+		"pointer": {[]insn{{Op: asm.Mov.Op(asm.RegSource), Dst: 1, Src: asm.RFP}, call(1), {Op: bpfobj.OpExit}}, 1, Certain},
+	} {
+		r := run(new(bpfobj.Object), tt.code, callee)
+		if got := r.Reached(bpfobj.Site{Fn: 1, Insn: 2}); len(r.parts) != tt.units || got != tt.five {
+			t.Errorf("%s: %d units, level %d", name, len(r.parts), got)
+		}
+	}
+	r := run(new(bpfobj.Object), []insn{call(1), {Op: bpfobj.OpExit}}, callee)
+	again := run(new(bpfobj.Object), []insn{call(1), {Op: bpfobj.OpExit}}, callee)
+	if !reflect.DeepEqual(r.reached(1), again.reached(1)) || r.Outcome(1) == "" || r.Outcome(1) == again.Outcome(1) {
+		t.Errorf("outcomes %q and %q", r.Outcome(1), again.Outcome(1))
+	}
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// ring returns n structs, each with a pointer to the next, and a type_matches
+// relocation of each.
+func ring(n int) (types, asks string) {
+	var t, a strings.Builder
+	for i := range n {
+		fmt.Fprintf(&t, "struct s%d 8: next *s%d 0\n", i, (i+1)%n)
+		fmt.Fprintf(&a, "type_matches struct s%d\n", i)
+	}
+	return t.String(), a.String()
+}
+
+// TestSignaturesOfLarge has an object whose records each are about all its
+// types: what is written down of them is bounded, and it stays told apart what
+// they ask.
+func TestSignaturesOfLarge(t *testing.T) {
+	raceflag.SkipSerial(t)
+	const n = 2000
+	types, asks := ring(n)
+	o, err := ParseObject("o", testbtf.Object(t, binary.LittleEndian, types, asks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s := NewSet(o.Order(), o)
+	sum := Hash(o)
+	runtime.ReadMemStats(&after)
+	if s.Len() != n {
+		t.Errorf("%d questions, want %d", s.Len(), n)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 8*limits.SignatureBytes {
+		t.Errorf("%d MiB allocated", got>>20)
+	}
+	if again := Hash(o); again != sum {
+		t.Error("the hash is another the second time")
+	}
+	other, err := ParseObject("o", testbtf.Object(t, binary.LittleEndian, "struct extra 8\n"+types, asks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if NewSet(o.Order(), o, other).Len() < n {
+		t.Error("questions of two objects are taken for one")
+	}
+}
+
+// TestNames has types of one name of which no candidate is, because it is too
+// long, and members whose names are.
+func TestNames(t *testing.T) {
+	long := strings.Repeat("x", limits.NameBytes+1)
+	o, err := ParseObject("o", testbtf.Object(t, binary.LittleEndian, "struct s 8: "+long+" int 0\nstruct u 4: a int 0", "type_matches struct s\nbyte_off struct u.a", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var k Kernel
+	if err := k.Load(t.Context(), "k", testbtf.Types(t, binary.LittleEndian, "struct s 8: "+long+" int 0\nstruct u 4: a int 0")); err != nil {
+		t.Fatal(err)
+	}
+	var tb Table
+	if err := tb.Fill(t.Context(), o.Set(), &k, nil); err != nil {
+		t.Fatal(err)
+	}
+	var results []relo.Result
+	for _, d := range tb.Decisions(0) {
+		results = append(results, d.Result)
+	}
+	if len(results) != 2 || results[0] != relo.Absent || results[1] != relo.Resolved {
+		t.Errorf("results %v", results)
+	}
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// Decision is what libbpf makes of a record: of the candidates in their order,
+// less those that earlier records of the same root have ruled out, all matches
+// must agree, and what they agree on must fit the instruction
+// (bpf_core_calc_relo_insn and bpf_core_patch_insn). It is read-only and valid
+// until the next Fill of its table.
+type Decision struct {
+	Result relo.Result
+	New    uint64 // value on the target side, where Result.OK
+
+	m     *match
+	patch string // why the instruction is poisoned, or refused
+}
+
+// match is all of a decision that does not depend on the instruction.
+type match struct {
+	tb       *Table
+	spec     *spec
+	question int // -1 for one that asks nothing of the kernel
+	result   relo.Result
+	old, new value
+	err      error   // of the local side
+	left     []int32 // candidates that were left, as places in the row, up to one that libbpf gives up on
+	target   int32   // the first that matches, or -1
+	other    int32   // one that disagrees with it, or that libbpf gives up on, or -1
+}
+
+// decided are the decisions on one object.
+type decided struct {
+	byStep   []*Decision         // nil where a root's candidates were narrowed
+	byRecord map[int32]*Decision // where they were
+}
+
+// Decisions returns the decision on every record of object number i of the
+// set, in the object's order. Records that ask the same, with the same
+// candidates left, share one.
+func (tb *Table) Decisions(i int) iter.Seq2[*Record, *Decision] {
+	return func(yield func(*Record, *Decision) bool) {
+		m, done := &tb.set.objects[i], tb.decide(i)
+		for rec := range m.records {
+			d := done.byStep[m.stepOf[rec]]
+			if d == nil {
+				d = done.byRecord[int32(rec)]
+			}
+			if !yield(&m.records[rec], d) {
+				return
+			}
+		}
+	}
+}
+
+// Distinct returns the decisions on object number i of the set with the first
+// record of each, without those that equal records repeat.
+func (tb *Table) Distinct(i int) iter.Seq2[*Record, *Decision] {
+	return func(yield func(*Record, *Decision) bool) {
+		m, done := &tb.set.objects[i], tb.decide(i)
+		for k, d := range done.byStep {
+			if d != nil && !yield(&m.records[m.steps[k].record], d) {
+				return
+			}
+		}
+		seen := make(map[*Decision]bool)
+		for _, rec := range slices.Sorted(maps.Keys(done.byRecord)) {
+			d := done.byRecord[rec]
+			if !seen[d] && !yield(&m.records[rec], d) {
+				return
+			}
+			seen[d] = true
+		}
+	}
+}
+
+// decide takes the decisions on an object, unless that was done.
+func (tb *Table) decide(i int) *decided {
+	if tb.done[i] != nil {
+		return tb.done[i]
+	}
+	m := &tb.set.objects[i]
+	done := &decided{byStep: make([]*Decision, len(m.steps)), byRecord: make(map[int32]*Decision)}
+	for r := range m.roots {
+		tb.decideRoot(m, &m.roots[r], done)
+	}
+	tb.done[i] = done
+	return done
+}
+
+// decideRoot takes the decisions on the records of one root. Where nothing rules
+// candidates out, equal steps are decided alike, so that each is taken once.
+func (tb *Table) decideRoot(m *member, r *root, done *decided) {
+	w := tb.walkRoot(m, r)
+	for _, st := range r.steps {
+		done.byStep[st] = w.step(st)
+	}
+	if w.round == 0 {
+		return
+	}
+	w = tb.walkRoot(m, r)
+	for _, rec := range r.records {
+		done.byRecord[rec] = w.step(m.stepOf[rec])
+	}
+	for _, st := range r.steps {
+		done.byStep[st] = nil
+	}
+}
+
+// rootWalk takes the decisions on the records of one root in their order.
+type rootWalk struct {
+	tb    *Table
+	m     *member
+	left  []int32 // candidates
+	round int     // how often they were narrowed
+
+	matches map[walkKey]*match    // by spec
+	steps   map[walkKey]*Decision // by step
+}
+
+// walkKey is a spec or a step with the candidates that were left in a round.
+type walkKey struct {
+	n     int32
+	round int
+}
+
+func (tb *Table) walkRoot(m *member, r *root) *rootWalk {
+	w := &rootWalk{tb: tb, m: m, matches: make(map[walkKey]*match, len(r.steps)), steps: make(map[walkKey]*Decision, len(r.steps))}
+	if r.question >= 0 {
+		q := &tb.set.questions[r.question]
+		for i := range tb.rows[r.question] {
+			if q.rootKind.Compat(tb.cands[q.name][i].kind()) {
+				w.left = append(w.left, int32(i))
+			}
+		}
+	}
+	return w
+}
+
+// step takes the decision on a record of a step.
+func (w *rootWalk) step(n int32) *Decision {
+	key := walkKey{n, w.round}
+	if d, ok := w.steps[key]; ok {
+		return d
+	}
+	st := &w.m.steps[n]
+	k := walkKey{st.spec, w.round}
+	mt, ok := w.matches[k]
+	if !ok {
+		mt = w.match(st.spec)
+		w.matches[k] = mt
+	}
+	d := &Decision{Result: mt.result, m: mt}
+	w.steps[key] = d
+	if !d.Result.OK() {
+		return d
+	}
+	poison, err := st.insn.patch(mt.old, mt.new)
+	switch {
+	case err != nil:
+		d.Result, d.patch = relo.Error, err.Error()
+	case poison != "":
+		d.Result, d.patch = relo.Poisoned, poison
+	default:
+		d.New = mt.new.val
+	}
+	return d
+}
+
+// match asks every candidate that is left and rules out those that do not
+// match, unless the load fails or none does (bpf_core_calc_relo_insn).
+func (w *rootWalk) match(n int32) *match {
+	s, q := w.m.specs[n], w.m.question[n]
+	local := &w.m.local[n]
+	mt := &match{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
+	switch {
+	case mt.err != nil:
+		mt.result = relo.Error
+		return mt
+	case q < 0: // local_type_id
+		mt.new = mt.old
+		return mt
+	}
+	quest, row := &w.tb.set.questions[q], w.tb.rows[q]
+	mt.left = w.left
+	var matched []int32
+	for n, i := range w.left {
+		c := &row[i]
+		if c.err || c.libbpf && c.bad&(1<<s.kind) != 0 {
+			mt.left = w.left[:n]
+			if mt.result != relo.Ambiguous {
+				mt.result, mt.other = relo.Error, i
+			}
+			return mt
+		}
+		if !c.libbpf {
+			continue
+		}
+		v := w.tb.value(quest, c, s.kind)
+		switch {
+		case mt.target < 0:
+			mt.target, mt.new = i, v
+		case mt.result != relo.Ambiguous && (c.bitOff != row[mt.target].bitOff || v.val != mt.new.val):
+			mt.result, mt.other = relo.Ambiguous, i
+		}
+		matched = append(matched, i)
+	}
+	switch {
+	case mt.result == relo.Ambiguous:
+	case len(matched) == 0 && (s.kind.IsExistence() || s.kind.IsType()):
+		mt.result = relo.Absent
+	case len(matched) == 0:
+		mt.result = relo.Poisoned
+	case len(matched) < len(w.left):
+		w.left = matched
+		w.round++
+	}
+	return mt
+}
+
+// Resized returns the bytes that a load or store is made one of, 0 where its width stays.
+func (d *Decision) Resized() uint32 {
+	if d.m.old.load.size == d.m.new.load.size {
+		return 0
+	}
+	return d.m.new.load.size
+}
+
+// Old returns the value on the local side.
+func (d *Decision) Old() uint64 { return d.m.old.val }
+
+// Reason says why a relocation is not resolved, "" for one that is.
+func (d *Decision) Reason() string {
+	m := d.m
+	switch {
+	case d.patch != "":
+		return d.patch
+	case m.err != nil:
+		return m.err.Error()
+	case m.result == relo.Resolved:
+		return ""
+	case m.result == relo.Ambiguous:
+		q := &m.tb.set.questions[m.question]
+		a, b := &m.tb.rows[m.question][m.target], &m.tb.rows[m.question][m.other]
+		if a.bitOff != b.bitOff {
+			return fmt.Sprintf("field offset ambiguity: %d != %d bits", b.bitOff, a.bitOff)
+		}
+		return fmt.Sprintf("relocation decision ambiguity: %d != %d", m.tb.value(q, b, m.spec.kind).val, m.new.val)
+	case m.result == relo.Error:
+		return m.tb.explain(m, m.other).Err.Error()
+	case len(m.left) == 0:
+		return noCandidate
+	}
+	return "no matching candidate"
+}
+
+const noCandidate = "no candidate"
+
+// NoCandidate reports whether nothing on the target side has the name and the kind of the record's root, and that
+// decides.
+func (d *Decision) NoCandidate() bool {
+	m := d.m
+	return d.patch == "" && m.err == nil && (m.result == relo.Absent || m.result == relo.Poisoned) && len(m.left) == 0
+}
+
+// OrAdded returns the decision of a loader that adds types of its own to the kernel's: added is the one on these alone, which counts where
+// only they have the record's root. Where a loader would give up over them, the kernel's stays.
+func (d *Decision) OrAdded(added *Decision) *Decision {
+	if d.NoCandidate() && !added.NoCandidate() && added.Result <= relo.Poisoned {
+		return added
+	}
+	return d
+}
+
+// Local returns the local side.
+func (d *Decision) Local() Place { return d.m.spec.place() }
+
+// Match identifies all of the decision that does not depend on the instruction:
+// decisions for which it is equal have the same candidates.
+func (d *Decision) Match() any { return d.m }
+
+// Target returns the candidate that the loader takes, or nil.
+func (d *Decision) Target() *Candidate {
+	if d.m.target < 0 || d.m.result != relo.Resolved {
+		return nil
+	}
+	return d.m.tb.explain(d.m, d.m.target)
+}
+
+// Unmatched reports whether no loader finds a match on the target side.
+func (d *Decision) Unmatched() bool {
+	m := d.m
+	return m.question >= 0 && !slices.ContainsFunc(m.tb.rows[m.question], func(c outcome) bool { return c.matters() })
+}
+
+// Modules returns the modules that have what the loader takes, each of which is enough; none if vmlinux has it.
+func (d *Decision) Modules() (names []string) {
+	m := d.m
+	if m.target < 0 || m.result != relo.Resolved {
+		return nil
+	}
+	all, row := m.tb.cands[m.tb.set.questions[m.question].name], m.tb.rows[m.question]
+	if all[m.target].view.module == "" { // modules are not looked at
+		return nil
+	}
+	for _, i := range m.left {
+		if name := all[i].view.module; row[i].libbpf && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Candidates returns the candidates that libbpf looked at.
+func (d *Decision) Candidates() iter.Seq[*Candidate] {
+	return func(yield func(*Candidate) bool) {
+		for _, i := range d.m.left {
+			if !yield(d.m.tb.explain(d.m, i)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"bytes"
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// FuzzObject reads objects that are not what they claim to be, and relocates
+// what it gets out of them against their own types.
+func FuzzObject(f *testing.F) {
+	paths, _ := filepath.Glob("../../testdata/bpf/*.o")
+	if len(paths) == 0 {
+		f.Fatal("no objects in testdata/bpf")
+	}
+	for _, p := range paths {
+		data, err := os.ReadFile(p)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if len(data) < 32<<10 {
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		o, err := ParseObject("fuzz", data)
+		if err != nil {
+			if o != nil {
+				t.Error("object and error")
+			}
+			return
+		}
+		if o.btf == nil {
+			return
+		}
+		self := &Kernel{name: "self", views: []*view{{BTF: *o.btf}}}
+		var a, b Table
+		for _, tb := range []*Table{&a, &b} {
+			if err := tb.Fill(t.Context(), o.Set(), self, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d, err := Compare(t.Context(), &a, &b); d != nil || err != nil {
+			t.Errorf("the kernel is not the same as itself: %v, %v", d, err)
+		}
+		n := 0
+		for _, d := range a.Decisions(0) {
+			n++
+			if d.Result.OK() != (d.Reason() == "" || d.Result == relo.Absent) {
+				t.Errorf("result %s, reason %q", d.Result, d.Reason())
+			}
+			for c := range d.Candidates() {
+				if c.Match == (c.Reason != "") {
+					t.Errorf("match %v, reason %q", c.Match, c.Reason)
+				}
+			}
+		}
+		if n != len(o.records) {
+			t.Errorf("%d decisions for %d records", n, len(o.records))
+		}
+	})
+}
+
+// FuzzExt feeds .BTF.ext sections to the reader, with the types of a real
+// object.
+func FuzzExt(f *testing.F) {
+	data, err := os.ReadFile("../../testdata/bpf/kinds.bpfel.o")
+	if err != nil {
+		f.Fatal(err)
+	}
+	file, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		f.Fatal(err)
+	}
+	raw, err := file.Section(".BTF").Data()
+	if err != nil {
+		f.Fatal(err)
+	}
+	btf, err := btf.New(raw, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	ext, err := file.Section(".BTF.ext").Data()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(ext)
+	f.Fuzz(func(t *testing.T, ext []byte) { parseExt(ext, btf) })
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/btfgen/btfgen/internal/bpfobj/machine"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// Kernel is the target side: the types of vmlinux and of kernel modules. The
+// zero value is ready for [Kernel.Load]. Between loads it is immutable and safe
+// for use by many goroutines.
+type Kernel struct {
+	name  string
+	views []*view // vmlinux first, then the modules in the order given
+	spare []*view
+
+	// Part says that this is what relocations look at, and no more. Load resets it.
+	Part bool
+
+	mu           sync.Mutex
+	machine      string
+	knowsMachine bool // machine is set, or known to be unknown
+}
+
+// Module is the split BTF of a kernel module.
+type Module struct {
+	Name string // as in lsmod: nf_conntrack
+	BTF  []byte // on top of vmlinux
+}
+
+// NewKernel parses the BTF of a kernel; see [Kernel.Load].
+func NewKernel(name string, vmlinux []byte, modules ...Module) (*Kernel, error) {
+	k := new(Kernel)
+	if err := k.Load(context.Background(), name, vmlinux, modules...); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// view is the BTF of vmlinux (module "") or of one module.
+type view struct {
+	btf.BTF
+	module string
+}
+
+// Load parses the raw BTF of a kernel and its modules, of either byte order,
+// reusing the memory of an earlier Load. The data must not change while k is in
+// use. The name is used in messages and logs. Errors name the kernel and the
+// module; after one, k must be loaded again before it is used.
+func (k *Kernel) Load(ctx context.Context, name string, vmlinux []byte, modules ...Module) error {
+	k.name, k.Part = name, false
+	k.machine, k.knowsMachine = "", false
+	k.spare = append(k.spare, k.views...)
+	k.views = k.views[:0]
+	if err := k.load(ctx, "", vmlinux, nil); err != nil {
+		return err
+	}
+	for _, m := range modules {
+		if err := k.load(ctx, m.Name, m.BTF, &k.views[0].BTF); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Machine returns the machine of the kernel, as kernel.CanonicalArch spells it:
+// the one that SetMachine was given, or else the one whose struct pt_regs the
+// kernel has. It returns "" if neither is known.
+func (k *Kernel) Machine() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.knowsMachine && len(k.views) > 0 {
+		k.machine, k.knowsMachine = machine.OfKernel(context.Background(), &k.views[0].BTF), true
+	}
+	return k.machine
+}
+
+// SetMachine sets the machine of the kernel, in any spelling, until the next
+// Load. "" leaves it to [Kernel.Machine]. It must be called before k is shared
+// with other goroutines.
+func (k *Kernel) SetMachine(arch string) {
+	k.machine, k.knowsMachine = kernel.CanonicalArch(arch), arch != ""
+}
+
+func (k *Kernel) load(ctx context.Context, module string, data []byte, base *btf.BTF) error {
+	v := new(view)
+	if n := len(k.spare); n > 0 {
+		v, k.spare = k.spare[n-1], k.spare[:n-1]
+	}
+	v.module = module
+	switch err := v.Load(ctx, data, base); {
+	case err != nil && base != nil:
+		return fmt.Errorf("%s: %w", k.name, fmt.Errorf("module %s: %w", module, err))
+	case err != nil:
+		return fmt.Errorf("%s: %w", k.name, err)
+	}
+	k.views = append(k.views, v)
+	return nil
+}
+
+// Name returns the name that was given to Load.
+func (k *Kernel) Name() string { return k.name }
+
+// Order returns the byte order of the kernel.
+func (k *Kernel) Order() binary.ByteOrder { return k.views[0].Order() }
+
+// PointerSize returns the bytes of a pointer in the kernel.
+func (k *Kernel) PointerSize() int { return int(k.views[0].PointerSize()) }
+
+// Views returns the types of vmlinux, whose module name is empty, and then
+// those of each module.
+func (k *Kernel) Views() iter.Seq2[string, *btf.BTF] {
+	return func(yield func(string, *btf.BTF) bool) {
+		for _, v := range k.views {
+			if !yield(v.module, &v.BTF) {
+				return
+			}
+		}
+	}
+}
+
+// candidate is a type with the essential name that is looked for, of any kind.
+type candidate struct {
+	view *view
+	id   btf.TypeID
+}
+
+func (c candidate) kind() btf.Kind {
+	t := c.view.Type(c.id)
+	return t.Kind()
+}
+
+// find returns, for each of n names, the types with that essential name,
+// vmlinux before the modules. out and ids are reused.
+func (k *Kernel) find(ctx context.Context, names *btf.Names, n int, out [][]candidate, ids [][]btf.TypeID) ([][]candidate, [][]btf.TypeID, error) {
+	if cap(out) < n {
+		out = make([][]candidate, n)
+	}
+	out = out[:n]
+	for i := range out {
+		out[i] = out[i][:0]
+	}
+	for _, v := range k.views {
+		var err error
+		if ids, err = v.Find(ctx, names, n, ids); err != nil {
+			return out, ids, err
+		}
+		for i, l := range ids {
+			for _, id := range l {
+				out[i] = append(out[i], candidate{v, id})
+			}
+			if len(out[i]) > limits.Candidates { // of all modules together
+				return out, ids, &limits.Exceeded{Max: limits.Candidates, What: "candidates of one name"}
+			}
+		}
+	}
+	return out, ids, nil
+}
+
+// visible returns how many of the types with a name loaders look at for a local
+// type of this kind: those of modules count only where vmlinux has none of a
+// compatible kind (bpf_core_find_cands). Of what remains libbpf takes the types
+// of a compatible kind, and so do its rules here; others are less strict.
+func visible(all []candidate, kind btf.Kind) int {
+	compat := false
+	for i, c := range all {
+		if c.view.module != "" && compat {
+			return i
+		}
+		compat = compat || c.view.module == "" && kind.Compat(c.kind())
+	}
+	return len(all)
+}
+
+// NoTypes returns a little-endian kernel without types.
+var NoTypes = sync.OnceValue(func() *Kernel {
+	k := new(Kernel)
+	_ = k.Load(context.Background(), "", emptyBTF) // which is valid
+	return k
+})
+
+// emptyBTF is a little-endian header of BTF whose type section is empty and whose
+// string section has the empty string.
+var emptyBTF = []byte("\x9f\xeb\x01\x00\x18\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x01\x00\x00\x00" + "\x00")
+
+// ForMachine returns the same kernel for a machine, in any spelling. It shares
+// the types of k, which must not be loaded again while either is in use.
+func (k *Kernel) ForMachine(arch string) *Kernel {
+	c := &Kernel{name: k.name, views: k.views, Part: k.Part}
+	c.SetMachine(arch)
+	return c
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// matcher matches specs with types of a kernel (bpf_core_spec_match of libbpf).
+// It is a scratch area: not for concurrent use, and what match leaves in it is
+// valid until the next call.
+//
+// Its two settings are libbpf's rules, and with loose set the union of those
+// of all loaders known, which is a superset of libbpf's (see walk.go). Loose
+// matches decide what a minimized BTF keeps, never what the log says.
+type matcher struct {
+	local, targ *btf.BTF
+	loose       bool
+
+	out    spec // of the match
+	needs  []Need
+	budget int           // steps that are left
+	meter  *limits.Meter // of all matches of a table; nil is none
+	miss   miss
+	seen   map[typePair]bool
+	alone  bool // libbpf's rules match whole types and those of the others do not
+	stuck  bool // cilium/ebpf gives up, and no program of the object loads
+	inner  bool // the search for a member came across an anonymous one
+	level  []btf.Type
+}
+
+// Need is a part of the target that a match depends upon, besides the types on
+// its way, whose kind and size always count.
+type Need struct {
+	Type btf.TypeID // type that is needed, never a modifier
+	What What
+	Idx  uint32 // member or enumerator, by What
+}
+
+// What says which part of a type a [Need] is about.
+type What uint8
+
+const (
+	NeedMember     What = iota // struct or union: the type and member Idx, whose own type is needed by kind and size
+	NeedEnumerator             // enum: the type and enumerator Idx
+	NeedPointee                // pointer: what it points to
+	NeedIndex                  // array: its index type
+)
+
+// step takes n steps, and reports whether the match goes on.
+func (m *matcher) step(n int) bool {
+	m.budget -= n
+	return m.budget >= 0 && (m.meter == nil || m.meter.Step(n))
+}
+
+// match matches l with the type id of m.targ and fills m.out and m.needs. When
+// it reports false without an error, m.miss has the reason. An error is one
+// that ends the load in libbpf.
+func (m *matcher) match(l *spec, id btf.TypeID) (bool, error) {
+	m.local, m.budget = l.btf, limits.MatchSteps
+	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
+	m.needs = m.needs[:0]
+	m.miss, m.alone, m.stuck = miss{}, false, false
+	switch {
+	case l.kind == relo.TypeMatches:
+		return m.types(l.root, id, relMatches)
+	case l.kind.IsType():
+		return m.types(l.root, id, relExists)
+	case l.kind.IsEnumval():
+		return m.enumval(l, id)
+	}
+	return m.field(l, id)
+}
+
+func (m *matcher) enumval(l *spec, id btf.TypeID) (bool, error) {
+	t, ok := m.targ.SkipMods(id)
+	if !ok {
+		return false, errNesting
+	}
+	if !t.Kind().IsAnyEnum() {
+		m.miss = miss{code: missNotEnum, target: t}
+		return false, nil
+	}
+	want := btf.Essential(l.acc[0].name)
+	for i := range t.Vlen() {
+		if !m.step(1) {
+			return false, errNesting
+		}
+		name := m.targ.Name(t.Enumerator(i).NameOff)
+		if len(name) >= len(want) && string(btf.Essential(name)) == want {
+			m.out.acc = append(m.out.acc, accessor{t.ID, i, string(name)})
+			m.out.raw = append(m.out.raw, level{t.ID, i, true})
+			m.needs = append(m.needs, Need{t.ID, NeedEnumerator, i})
+			return true, nil
+		}
+	}
+	m.miss = miss{code: missEnumerator, name: want}
+	return false, nil
+}
+
+// field follows the turning points of l through the target's types.
+func (m *matcher) field(l *spec, id btf.TypeID) (bool, error) {
+	t, ok := m.targ.SkipMods(id)
+	if !ok {
+		return false, errNesting
+	}
+	if m.loose {
+		if ok, err := m.fields(l.root, id, ""); !ok {
+			return false, err
+		}
+	}
+	for i := range l.acc {
+		a := &l.acc[i]
+		if a.name != "" {
+			mt, ok := m.local.SkipMods(a.typeID)
+			if !ok {
+				return false, errNesting
+			}
+			m.miss = miss{code: missMember, name: a.name}
+			m.inner = false
+			next, ok, err := m.member(a.name, mt.Member(a.idx).Type, t)
+			if m.inner {
+				m.search(t, a.name)
+			}
+			if !ok {
+				return false, err
+			}
+			if m.budget < 0 {
+				return false, errNesting
+			}
+			at := &m.out.acc[len(m.out.acc)-1]
+			if in := m.targ.Type(at.typeID); i < len(l.acc)-1 && in.Member(at.idx).BitSize > 0 {
+				m.stuck = true // in the middle of a path
+			}
+			if t, ok = m.targ.SkipMods(next); !ok {
+				return false, errNesting
+			}
+			continue
+		}
+		if i > 0 {
+			if t.Kind() != btf.KindArray {
+				m.miss = miss{code: missNotArray, target: t}
+				return false, nil
+			}
+			arr := t.Array()
+			if a.idx >= arr.Nelems && !m.out.flexible(arr) {
+				m.stuck = arr.Nelems == 0
+				m.miss = miss{code: missShortArray, l: a.idx, t: arr.Nelems}
+				return false, nil
+			}
+			if t, ok = m.targ.SkipMods(arr.Elem); !ok {
+				return false, errNesting
+			}
+			if m.loose {
+				if ok, err := m.fields(a.typeID, t.ID, ""); !ok {
+					return false, err
+				}
+			}
+		}
+		if len(m.out.raw) == maxSpec {
+			return false, errTooDeep
+		}
+		if err := m.out.element(t.ID, a.idx); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// member looks for a member by name in t and in the anonymous structs and
+// unions that it embeds, depth first, and returns its type
+// (bpf_core_match_member of libbpf). What it passes through on the way down
+// stays in m.out only where it leads to the member.
+func (m *matcher) member(name string, local btf.TypeID, t btf.Type) (next btf.TypeID, ok bool, err error) {
+	if !t.Kind().IsComposite() {
+		return 0, false, nil
+	}
+	for i := range t.Vlen() {
+		if len(m.out.raw) == maxSpec {
+			return 0, false, errTooDeep
+		}
+		if !m.step(1) {
+			return 0, false, errNesting
+		}
+		mem := t.Member(i)
+		if m.targ.NameIs(mem.NameOff, "") {
+			m.inner = true
+			sub, ok := m.targ.SkipMods(mem.Type)
+			if !ok {
+				return 0, false, errNesting
+			}
+			if !sub.Kind().IsComposite() {
+				continue
+			}
+			m.push(t.ID, i, mem)
+			if next, ok, err = m.member(name, local, sub); ok || err != nil {
+				return next, ok, err
+			}
+			m.pop(mem)
+		} else if m.targ.NameIs(mem.NameOff, name) {
+			if ok, err := m.fields(local, mem.Type, name); !ok {
+				return 0, false, err
+			}
+			m.push(t.ID, i, mem)
+			m.out.acc = append(m.out.acc, accessor{t.ID, i, name})
+			return mem.Type, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// search looks for a member as cilium/ebpf does, level by level, and notes if
+// that ends at an anonymous member that is no struct or union.
+func (m *matcher) search(t btf.Type, name string) {
+	if !t.Kind().IsComposite() {
+		return
+	}
+	m.level = append(m.level[:0], t)
+	for n := 0; n < len(m.level) && n < maxSpec; n++ {
+		in := m.level[n]
+		for i := range in.Vlen() {
+			if !m.step(1) {
+				return
+			}
+			mem := in.Member(i)
+			if m.targ.NameIs(mem.NameOff, name) {
+				return
+			}
+			if !m.targ.NameIs(mem.NameOff, "") {
+				continue
+			}
+			sub, _ := m.targ.SkipMods(mem.Type)
+			if !sub.Kind().IsComposite() {
+				m.stuck = true
+				return
+			}
+			m.level = append(m.level, sub)
+		}
+	}
+}
+
+func (m *matcher) push(id btf.TypeID, i uint32, mem btf.Member) {
+	m.out.raw = append(m.out.raw, level{id, i, true})
+	m.out.bitOff += mem.BitOffset
+	m.needs = append(m.needs, Need{id, NeedMember, i})
+}
+
+func (m *matcher) pop(mem btf.Member) {
+	m.out.raw = m.out.raw[:len(m.out.raw)-1]
+	m.out.bitOff -= mem.BitOffset
+	m.needs = m.needs[:len(m.needs)-1]
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// Table is every outcome of a [Set] on one kernel: what each question makes of
+// each candidate. It is the function that all known loaders decide by. The zero
+// value is ready for [Table.Fill], which reuses its memory. It is not safe for
+// concurrent use.
+type Table struct {
+	set    *Set
+	kernel *Kernel
+	cands  [][]candidate // by name
+	rows   [][]outcome   // by question, by candidate that is visible to it
+	ids    [][]btf.TypeID
+	values []uint64 // of outcomes
+	m      matcher
+	found  Match
+
+	done      []*decided // by object, nil where it was not asked for
+	explained map[explainKey]*Candidate
+}
+
+// outcome is one question on one candidate.
+type outcome struct {
+	libbpf bool // libbpf takes the candidate and matches it
+	loose  bool // some loader does
+	alone  bool // libbpf does, and cilium/ebpf does not
+	err    bool // libbpf gives up on it
+	stuck  bool // cilium/ebpf does
+
+	// Of a match:
+	bad    uint16 // kinds that cannot be computed, bit set
+	bitOff uint32 // of a field, from the start of the root
+	load   load
+	cilium uint32 // what only cilium/ebpf's values depend upon, see spec.cilium
+	at     uint32 // in Table.values, one for each kind of the question in ascending order
+}
+
+// matters reports whether a loader makes anything of the candidate.
+func (c *outcome) matters() bool { return c.libbpf || c.loose || c.err || c.stuck }
+
+// Match is a candidate that matches in the eyes of some loader, or that ends
+// its search with an error.
+type Match struct {
+	BTF   *btf.BTF   // of vmlinux or a module
+	Type  btf.TypeID // the candidate
+	Needs []Need     // what the match depends upon, valid during the call
+	kinds uint16
+}
+
+// Asks reports whether a relocation of kind k takes its value from the match.
+func (m *Match) Asks(k relo.Kind) bool { return m.kinds&(1<<k) != 0 }
+
+// Fill matches every question of the set with every candidate in the kernel,
+// and calls found, if not nil, for each match. The table refers to both set and
+// kernel until the next Fill. After an error, which is a [limits.Exceeded] or that
+// of the context, it is to be filled again before it is used.
+func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)) error {
+	meter := limits.NewMeter(ctx, limits.Comparisons, "comparisons of types")
+	tb.set, tb.kernel = s, k
+	var err error
+	if tb.cands, tb.ids, err = k.find(ctx, s.index, len(s.names), tb.cands, tb.ids); err != nil {
+		return err
+	}
+	tb.values = tb.values[:0]
+	clear(tb.explained)
+	tb.done = slices.Grow(tb.done[:0], len(s.objects))[:len(s.objects)]
+	clear(tb.done)
+	if err := tb.check(); err != nil {
+		return err
+	}
+	if cap(tb.rows) < len(s.questions) {
+		tb.rows = make([][]outcome, len(s.questions))
+	}
+	tb.rows = tb.rows[:len(s.questions)]
+	tb.m.meter = meter
+	defer func() { tb.m.meter = nil }()
+	for i := range s.questions {
+		q := &s.questions[i]
+		all := tb.cands[q.name]
+		row := slices.Grow(tb.rows[i][:0], len(all))[:visible(all, q.rootKind)]
+		for j := range row {
+			row[j] = tb.ask(q, all[j], found)
+			if !meter.Step(1) {
+				return meter.Err()
+			}
+		}
+		tb.rows[i] = row
+	}
+	return nil
+}
+
+// check says whether the candidates that were found are too many.
+func (tb *Table) check() error {
+	outcomes, decisions := 0, 0
+	for i := range tb.set.questions {
+		outcomes += len(tb.cands[tb.set.questions[i].name])
+	}
+	for i := range tb.set.objects {
+		for _, r := range tb.set.objects[i].roots {
+			if r.question >= 0 {
+				decisions += len(r.records) * len(tb.cands[tb.set.questions[r.question].name])
+			}
+		}
+	}
+	switch {
+	case outcomes > limits.Outcomes:
+		return &limits.Exceeded{Max: limits.Outcomes, What: "matches to try"}
+	case decisions > limits.Decisions:
+		return &limits.Exceeded{Max: limits.Decisions, What: "candidates to decide between"}
+	}
+	return nil
+}
+
+// ask matches a candidate by both settings of the rules.
+func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome) {
+	m := &tb.m
+	m.targ, m.loose, m.stuck = &c.view.BTF, false, false
+	if q.rootKind.Compat(c.kind()) {
+		ok, err := m.match(q.spec, c.id)
+		out.libbpf, out.err = ok, err != nil
+	}
+	// Of whole types the loose rules may need more for the same match.
+	if out.loose = out.libbpf; !out.err && (!out.libbpf || q.spec.kind.IsType()) {
+		m.loose = true
+		stuck := m.stuck
+		out.loose, _ = m.match(q.spec, c.id)
+		out.alone = m.alone
+		m.stuck = m.stuck || stuck
+	}
+	out.stuck = m.stuck
+	if out.loose {
+		tb.take(q, &out)
+	}
+	// A candidate that a loader gives up on is to make it give up again.
+	if found != nil && out.matters() {
+		tb.found = Match{BTF: m.targ, Type: c.id, Needs: m.needs, kinds: q.kinds}
+		found(&tb.found)
+	}
+	return out
+}
+
+// take stores what the question's kinds ask for of the match in tb.m.
+func (tb *Table) take(q *question, c *outcome) {
+	s := &tb.m.out
+	c.bitOff = s.bitOff
+	c.cilium = s.cilium(q)
+	c.at = uint32(len(tb.values))
+	for k := range relo.TypeMatches + 1 {
+		if !q.asks(k) {
+			continue
+		}
+		v, err := s.calc(k)
+		if err != nil {
+			c.bad |= 1 << k
+		}
+		if v.load.ok {
+			c.load = v.load
+		}
+		tb.values = append(tb.values, v.val)
+	}
+}
+
+// value returns what a kind of the question takes from a match. The kind is not
+// among the bad ones.
+func (tb *Table) value(q *question, c *outcome, k relo.Kind) value {
+	at := c.at
+	for i := range k {
+		if q.asks(i) {
+			at++
+		}
+	}
+	v := value{val: tb.values[at]}
+	if k == relo.ByteOffset {
+		v.load = c.load
+	}
+	return v
+}
+
+// Place is one side of a relocation, as a log shows it.
+type Place struct {
+	TypeID uint32
+	Type   string // as in C: "struct task_struct"
+	Raw    string // raw indices: "0:3:1"; "0" for whole types
+	Path   string // names: "mm.pgd"; the enumerator; "" for whole types
+	BitOff uint32 // of a field, where Field
+	Field  bool
+}
+
+func (s *spec) place() Place {
+	p := Place{TypeID: uint32(s.root), Type: typeName(s.btf.Type(s.root)), Raw: s.rawString(), Path: s.path()}
+	if s.kind.IsField() && s.err == nil {
+		p.BitOff, p.Field = s.bitOff, true
+	}
+	return p
+}
+
+// Candidate is a type that a loader looks at, and why it matches or not.
+type Candidate struct {
+	Place         // of one that does not match, the type alone
+	Module string // "" for vmlinux
+	Match  bool
+	Value  uint64 // of a match
+	Reason string // why it does not match
+	Err    error  // why libbpf gives up on it
+}
+
+type explainKey struct {
+	question int
+	kind     relo.Kind
+	place    int32
+}
+
+// explain matches a candidate again, for what a table does not keep: where a
+// match leads to, or why there is none.
+func (tb *Table) explain(mt *match, place int32) *Candidate {
+	kind := mt.spec.kind
+	key := explainKey{mt.question, kind, place}
+	if c, ok := tb.explained[key]; ok {
+		return c
+	}
+	q := &tb.set.questions[mt.question]
+	cand := tb.cands[q.name][place]
+	m := &tb.m
+	m.targ, m.loose = &cand.view.BTF, false
+	ok, err := m.match(mt.spec, cand.id)
+	c := &Candidate{Module: cand.view.module, Match: ok && err == nil}
+	if ok && err == nil {
+		var v value
+		v, err = m.out.calc(kind)
+		c.Place, c.Value = m.out.place(), v.val
+	} else {
+		c.Place = Place{TypeID: uint32(cand.id), Type: typeName(cand.view.Type(cand.id))}
+		c.Reason = m.miss.String()
+	}
+	if err != nil {
+		c.Err = fmt.Errorf("candidate [%d]: %w", cand.id, err)
+	}
+	if tb.explained == nil {
+		tb.explained = make(map[explainKey]*Candidate)
+	}
+	tb.explained[key] = c
+	return c
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/btfgen/btfgen/internal/btf"
+)
+
+// insn is what a loader looks at when it decides how to patch an instruction.
+type insn struct {
+	ok      bool // the section holds the instruction
+	code    uint8
+	operand int64 // offset of a load or store, immediate of others
+}
+
+const insnSize = 8 // struct bpf_insn, bytes
+
+func readInsn(code []byte, off uint32, order binary.ByteOrder) insn {
+	if uint64(off)+insnSize > uint64(len(code)) {
+		return insn{}
+	}
+	code = code[off:]
+	in := insn{ok: true, code: code[0], operand: int64(int32(order.Uint32(code[4:])))}
+	switch class := in.code & 7; {
+	case class == classLDX || class == classST || class == classSTX:
+		in.operand = int64(int16(order.Uint16(code[2:])))
+	case in.code == ldImm64 && len(code) >= 2*insnSize:
+		in.operand = int64(order.Uint32(code[4:])) | int64(order.Uint32(code[insnSize+4:]))<<32
+	}
+	return in
+}
+
+// holds says what is wrong with the operand. Before the change it has to be the
+// local value, unless linkers or compilers may have their own.
+func (in insn) holds(l value) error {
+	if l.exact && uint64(in.operand) != l.val {
+		return fmt.Errorf("instruction holds %d, not %d", in.operand, int64(l.val))
+	}
+	return nil
+}
+
+// width returns how many bytes a load or store is of.
+func (in insn) width() uint32 { return [...]uint32{4, 2, 1, 8}[in.code>>3&3] }
+
+// Classes and modes of BPF instructions.
+const (
+	classLD    = 0x00
+	classLDX   = 0x01
+	classST    = 0x02
+	classSTX   = 0x03
+	classALU   = 0x04
+	classALU64 = 0x07
+	ldImm64    = 0x18 // BPF_LD | BPF_IMM | BPF_DW
+	srcX       = 0x08
+)
+
+// patch says what a loader would make of the instruction, given the values on
+// both sides (bpf_core_patch_insn of libbpf): nothing to say, poison it, or
+// give up with an error.
+func (in insn) patch(l, t value) (poison string, err error) {
+	if !in.ok {
+		return "", nil
+	}
+	switch class := in.code & 7; class {
+	case classLDX, classST, classSTX:
+		if err := in.holds(l); err != nil {
+			return "", err
+		}
+		if t.val > math.MaxInt16 {
+			return "", fmt.Errorf("offset %d does not fit the instruction", t.val)
+		}
+		if l.load.size == t.load.size { // both are 0 for bitfields, whose loads keep their width
+			return "", nil
+		}
+		if !resizable(l.load, t.load) {
+			return fmt.Sprintf("load of %s cannot become one of %s", l.load.bytes(), t.load.bytes()), nil
+		}
+		if n := in.width(); n != l.load.size {
+			return "", fmt.Errorf("load of %d bytes of a field of %d bytes cannot be resized", n, l.load.size)
+		}
+		if n := t.load.size; n != 1 && n != 2 && n != 4 && n != 8 {
+			return "", fmt.Errorf("no load of %d bytes", n)
+		}
+	case classALU, classALU64:
+		if in.code&srcX != 0 {
+			return "", errors.New("instruction has no immediate operand")
+		}
+		return "", in.holds(l)
+	case classLD:
+		if in.code != ldImm64 {
+			return "", errors.New("load has no 64-bit immediate operand")
+		}
+		return "", in.holds(l)
+	default:
+		return "", fmt.Errorf("instruction of class %d cannot be relocated", class)
+	}
+	return "", nil
+}
+
+// resizable reports whether a load or store can be changed from the local size
+// to the target's: both are pointers, or both are integers that zero-extension
+// keeps right. Anything else libbpf poisons.
+func resizable(l, t load) bool {
+	switch {
+	case l.kind != t.kind:
+		return false
+	case l.kind == btf.KindPtr:
+		return true
+	case l.kind == btf.KindInt:
+		return l.enc != btf.IntSigned && t.enc != btf.IntSigned
+	}
+	return false
+}

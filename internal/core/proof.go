@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// The proof: two kernels, the full BTF and what was made of it, give every
+// loader the same decisions on the objects of a set.
+//
+// A column is all that one candidate is to a loader: its outcomes on every
+// question about its name, values and all, by libbpf's rules and by the looser
+// ones, and where either gives up. Loaders see nothing else of it. So
+// the same columns in the same order give the same decisions, and what may
+// differ is stated here and nowhere else:
+//
+//   - Candidates of which no loader makes anything may be missing.
+//   - Equal columns may be merged: they never disagree, and are ruled out
+//     together. Not so where a relocation asks for their type IDs, which are
+//     never equal; there the number of equal ones has to be the same.
+//   - Type IDs themselves differ.
+//   - The order may differ if no decision follows from it. libbpf takes the
+//     size of a load from the first match; cilium/ebpf calls a group ambiguous
+//     if two candidates disagree that are the best so far, though a better one
+//     may come.
+
+// Difference is where two kernels part. It is an error.
+type Difference struct {
+	Object     string // that has the relocation, one of them
+	Relocation string // "byte_off struct task_struct.mm.pgd"
+	Candidate  string // "struct task_struct", or "" where the order of several matters
+	Full       string // what comes of it on the one
+	Minimized  string // and on the other
+}
+
+// Error names the relocation and both outcomes.
+func (d *Difference) Error() string {
+	return fmt.Sprintf("%s: %s: %s, minimized %s", d.Object, d.Relocation, d.Full, d.Minimized)
+}
+
+// Compare returns the first difference between two tables of one set, the first
+// of the full BTF and the second of the minimized one, or nil. The error is that
+// of the context.
+func Compare(ctx context.Context, full, small *Table) (*Difference, error) {
+	c := comparison{full, small, limits.NewMeter(ctx, math.MaxInt64, "comparisons of candidates")}
+	for name := range full.set.names {
+		if d := c.name(name); d != nil || c.meter.Err() != nil {
+			return d, c.meter.Err()
+		}
+	}
+	return nil, nil
+}
+
+// comparison is one Compare. Once its meter says so, it ends soon, and what it
+// returns means nothing.
+type comparison struct {
+	full, small *Table
+	meter       *limits.Meter
+}
+
+func (c *comparison) name(name int) *Difference {
+	f, s := c.full.columns(name, c.meter), c.small.columns(name, c.meter)
+	if d := f.compare(s); d != nil || slices.EqualFunc(f.order(), s.order(), bytes.Equal) {
+		return d
+	}
+	return c.decisions(name)
+}
+
+// columns are the candidates of one name of which a loader makes something, in
+// their order.
+type columns struct {
+	tb    *Table
+	name  int
+	place []int32
+	key   [][]byte // the column, as bytes
+	ids   []bool   // a relocation asks for the type ID
+}
+
+func (tb *Table) columns(name int, meter *limits.Meter) *columns {
+	l := &columns{tb: tb, name: name}
+	var buf []byte
+	for i := range tb.cands[name] {
+		if !meter.Step(1 + len(tb.set.byName[name])) {
+			break
+		}
+		from := len(buf)
+		matters, ids := false, false
+		for _, q := range tb.set.byName[name] {
+			if i >= len(tb.rows[q]) {
+				buf = append(buf, 0)
+				continue
+			}
+			c := &tb.rows[q][i]
+			buf = tb.appendOutcome(buf, &tb.set.questions[q], c)
+			matters = matters || c.matters()
+			ids = ids || c.loose && tb.set.questions[q].asks(relo.TargetTypeID)
+		}
+		if !matters {
+			buf = buf[:from]
+			continue
+		}
+		l.place = append(l.place, int32(i))
+		l.key = append(l.key, buf[from:len(buf):len(buf)])
+		l.ids = append(l.ids, ids)
+	}
+	return l
+}
+
+// appendOutcome writes an outcome down so that equal ones, and only those, give
+// equal bytes.
+func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
+	flags := byte(0)
+	for i, f := range []bool{c.libbpf, c.loose, c.alone, c.err, c.stuck} {
+		if f {
+			flags |= 1 << i
+		}
+	}
+	if b = append(b, flags); !c.loose {
+		return b
+	}
+	b = binary.LittleEndian.AppendUint16(b, c.bad)
+	b = binary.LittleEndian.AppendUint32(b, c.bitOff)
+	b = binary.LittleEndian.AppendUint32(b, c.load.size)
+	b = append(b, byte(c.load.kind), c.load.enc)
+	b = binary.LittleEndian.AppendUint32(b, c.cilium)
+	at := c.at
+	for k := range relo.TypeMatches + 1 {
+		if q.asks(k) {
+			if k != relo.TargetTypeID {
+				b = binary.LittleEndian.AppendUint64(b, tb.values[at])
+			}
+			at++
+		}
+	}
+	return b
+}
+
+// sorted returns the columns in the order of their bytes, equal ones once
+// unless they count, as indices.
+func (l *columns) sorted() []int {
+	at := make([]int, len(l.key))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortStableFunc(at, func(a, b int) int { return bytes.Compare(l.key[a], l.key[b]) })
+	return slices.CompactFunc(at, func(a, b int) bool { return !l.ids[a] && bytes.Equal(l.key[a], l.key[b]) })
+}
+
+// order returns the columns in the order of the candidates, equal ones once
+// unless they count.
+func (l *columns) order() [][]byte {
+	var out [][]byte
+	seen := make(map[string]bool, len(l.key))
+	for i, k := range l.key {
+		if l.ids[i] || !seen[string(k)] {
+			seen[string(k)] = true
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// compare looks for a column that only one side has, or has more often.
+func (l *columns) compare(o *columns) *Difference {
+	a, b := l.sorted(), o.sorted()
+	equal := func(i, j int) bool { return bytes.Equal(l.key[i], o.key[j]) }
+	if slices.EqualFunc(a, b, equal) {
+		return nil
+	}
+	only := func(x, y []int, eq func(i, j int) bool) (out []int) {
+		used := make([]bool, len(y))
+		for _, i := range x {
+			at := -1
+			for n, j := range y {
+				if !used[n] && eq(i, j) {
+					at = n
+					break
+				}
+			}
+			if at < 0 {
+				out = append(out, i)
+			} else {
+				used[at] = true
+			}
+		}
+		return out
+	}
+	mine := only(a, b, equal)
+	theirs := only(b, a, func(j, i int) bool { return equal(i, j) })
+	return l.difference(o, mine, theirs)
+}
+
+// difference describes one column that only one side has, next to the one of
+// the other side that is most like it.
+func (l *columns) difference(o *columns, mine, theirs []int) *Difference {
+	i, j := -1, -1
+	var differ []int // questions
+	try := func(x, y int) {
+		d := l.questions(o, x, y)
+		if (i < 0 && j < 0) || len(d) < len(differ) {
+			i, j, differ = x, y, d
+		}
+	}
+	for _, x := range mine {
+		for _, y := range theirs {
+			try(x, y)
+		}
+	}
+	if i < 0 && j < 0 {
+		for _, x := range mine {
+			try(x, -1)
+		}
+		for _, y := range theirs {
+			try(-1, y)
+		}
+	}
+	q := l.tb.set.byName[l.name][0]
+	if len(differ) > 0 {
+		q = differ[0]
+	}
+	d := l.tb.set.difference(q)
+	d.Full, d.Minimized = l.text(q, i), o.text(q, j)
+	if d.Full == d.Minimized { // equal columns that count
+		d.Full, d.Minimized = fmt.Sprintf("%d candidates", len(l.key)), fmt.Sprintf("%d candidates", len(o.key))
+	}
+	of, at := l, i
+	if i < 0 {
+		of, at = o, j
+	}
+	cand := of.tb.cands[l.name][of.place[at]]
+	d.Candidate = typeName(cand.view.Type(cand.id))
+	return d
+}
+
+// questions returns the questions on which two columns differ, -1 being one of
+// which no loader makes anything.
+func (l *columns) questions(o *columns, i, j int) (out []int) {
+	for _, q := range l.tb.set.byName[l.name] {
+		if !bytes.Equal(l.outcome(q, i), o.outcome(q, j)) {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+func (l *columns) outcome(q, i int) []byte {
+	if i < 0 || int(l.place[i]) >= len(l.tb.rows[q]) {
+		return []byte{0}
+	}
+	return l.tb.appendOutcome(nil, &l.tb.set.questions[q], &l.tb.rows[q][l.place[i]])
+}
+
+// text describes the outcome of column i, -1 for none, on question q.
+func (l *columns) text(q, i int) string {
+	if i < 0 || int(l.place[i]) >= len(l.tb.rows[q]) {
+		return "no such candidate"
+	}
+	quest, c := &l.tb.set.questions[q], &l.tb.rows[q][l.place[i]]
+	switch {
+	case c.err:
+		return "libbpf gives up"
+	case c.stuck:
+		return "cilium/ebpf gives up"
+	case !c.loose:
+		return "no match"
+	}
+	var b strings.Builder
+	switch b.WriteString("a match"); {
+	case c.alone:
+		b.WriteString(" for libbpf alone")
+	case !c.libbpf:
+		b.WriteString(" for other loaders than libbpf")
+	}
+	if quest.spec.kind.IsField() {
+		fmt.Fprintf(&b, " at bit %d", c.bitOff)
+	}
+	for k := range relo.TypeMatches + 1 {
+		switch {
+		case !quest.asks(k) || k == relo.TargetTypeID:
+		case c.bad&(1<<k) != 0:
+			fmt.Fprintf(&b, ", no %s", k)
+		default:
+			fmt.Fprintf(&b, ", %s %d", k, l.tb.value(quest, c, k).val)
+		}
+	}
+	switch {
+	case c.load.ok:
+		fmt.Fprintf(&b, ", %s", c.load)
+	case quest.asks(relo.EnumvalValue):
+		if v := l.tb.value(quest, c, relo.EnumvalValue).val; uint32(v>>32) != c.cilium {
+			fmt.Fprintf(&b, ", for cilium/ebpf %d", uint64(c.cilium)<<32|v&math.MaxUint32)
+		}
+	case c.cilium != 0:
+		fmt.Fprintf(&b, ", bitfield of a type of %d bytes", c.cilium)
+	}
+	return b.String()
+}
+
+// difference begins a difference on a question.
+func (s *Set) difference(q int) *Difference {
+	for i := range s.objects {
+		m := &s.objects[i]
+		for n, of := range m.question {
+			if of == q {
+				return &Difference{Object: m.name, Relocation: m.specs[n].String()}
+			}
+		}
+	}
+	return &Difference{Relocation: s.questions[q].spec.String()}
+}
+
+// decisions compares what loaders decide on all records that ask about a
+// name, where the order of the candidates is not the same.
+func (c *comparison) decisions(name int) *Difference {
+	full, small := c.full, c.small
+	for i := range full.set.objects {
+		m := &full.set.objects[i]
+		for r := range m.roots {
+			root := &m.roots[r]
+			if root.question < 0 || full.set.questions[root.question].name != name {
+				continue
+			}
+			wf, ws := full.walkRoot(m, root), small.walkRoot(m, root)
+			for _, rec := range root.records {
+				if !c.meter.Step(1 + len(wf.left) + len(ws.left)) {
+					return nil
+				}
+				f, s := wf.step(m.stepOf[rec]), ws.step(m.stepOf[rec])
+				if a, b := f.effect(), s.effect(); a != b {
+					return &Difference{Object: m.name, Relocation: f.m.spec.String(), Full: a.String(), Minimized: b.String()}
+				}
+			}
+			if d := c.groups(m, root); d != nil {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// effect is what a loader does to an instruction, or that it fails.
+type effect struct {
+	result relo.Result
+	val    uint64
+	load   load
+}
+
+func (d *Decision) effect() effect {
+	e := effect{result: d.Result}
+	switch {
+	case d.Result == relo.Ambiguous:
+		e.result = relo.Error // which comes first depends on the order, and is the same to who loads
+	case d.Result == relo.Resolved:
+		if e.load = d.m.new.load; d.m.spec.kind != relo.TargetTypeID {
+			e.val = d.New
+		}
+	}
+	return e
+}
+
+func (e effect) String() string {
+	switch {
+	case e.result != relo.Resolved:
+		return e.result.String()
+	case e.load.ok:
+		return fmt.Sprintf("%d, %s", e.val, e.load)
+	}
+	return fmt.Sprint(e.val)
+}

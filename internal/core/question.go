@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"iter"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// question is what the target side of relocations depends upon: all that ask
+// it have the same outcomes on every candidate. Kinds that take different
+// values from one match (byte_off, byte_sz, …) share a question.
+type question struct {
+	spec     *spec // of one that asks
+	name     int   // number of the essential name of the root
+	rootKind btf.Kind
+	kinds    uint16 // bit set of Kind
+}
+
+func (q *question) asks(k relo.Kind) bool { return q.kinds&(1<<k) != 0 }
+
+// Set is the distinct questions of some objects of one byte order. Tracers
+// repeat themselves: of tens of thousands of records a few hundred ask
+// different questions. A Set is immutable and safe for many goroutines.
+type Set struct {
+	objects   []member
+	questions []question
+	byName    [][]int  // questions by the number of the name
+	names     []string // essential names of the roots, distinct
+	index     *btf.Names
+	kinds     uint16 // of all questions
+	order     binary.ByteOrder
+}
+
+// member is an object of a set.
+type member struct {
+	*Object
+	question []int        // by spec; -1 for those that ask nothing of the kernel
+	local    []localValue // by spec
+	roots    []root
+	steps    []step
+	stepOf   []int32 // by record
+}
+
+// root is a local type with relocations. libbpf keeps one list of candidates for
+// each, which every resolved relocation narrows, so that later ones see
+// fewer.
+type root struct {
+	question int     // one of its questions, -1 if it has none
+	records  []int32 // in the object's order
+	steps    []int32 // the distinct ones, in the order of their first records
+}
+
+// localValue is what a spec comes to on the local side.
+type localValue struct {
+	value
+	err error
+}
+
+// step is a distinct pair of what a record asks and of the instruction that it
+// is for. With the same candidates left, equal ones are decided alike.
+type step struct {
+	record int32 // the first
+	spec   int32
+	insn   insn
+}
+
+// NewSet returns the questions of objects, which must be of this byte order.
+func NewSet(order binary.ByteOrder, objects ...*Object) *Set {
+	s := &Set{order: order}
+	b := setBuilder{Set: s, names: make(map[string]int), bySignature: make(map[[sha256.Size]byte]int)}
+	for _, o := range objects {
+		s.objects = append(s.objects, b.member(o))
+	}
+	s.index = btf.NewNames(s.names)
+	s.byName = make([][]int, len(s.names))
+	for i := range s.questions {
+		q := &s.questions[i]
+		s.kinds |= q.kinds
+		s.byName[q.name] = append(s.byName[q.name], i)
+	}
+	return s
+}
+
+// setBuilder is one NewSet.
+type setBuilder struct {
+	*Set
+	names       map[string]int
+	bySignature map[[sha256.Size]byte]int
+	buf         []byte
+}
+
+func (b *setBuilder) member(o *Object) member {
+	sg := signatures{object: o}
+	m := member{Object: o, question: make([]int, len(o.specs)), local: make([]localValue, len(o.specs)), stepOf: make([]int32, len(o.records))}
+	for i, sp := range o.specs {
+		m.question[i] = -1
+		if sp.asks() {
+			m.question[i] = b.question(&sg, sp)
+		}
+		m.local[i] = sp.local()
+	}
+	type key struct {
+		spec int32
+		insn insn
+	}
+	steps := make(map[key]int32)
+	roots := make(map[btf.TypeID]int)
+	for i := range o.records {
+		r := &o.records[i]
+		id := o.specs[r.spec].root
+		at, ok := roots[id]
+		if !ok {
+			at = len(m.roots)
+			roots[id] = at
+			m.roots = append(m.roots, root{question: -1})
+		}
+		if q := m.question[r.spec]; q >= 0 {
+			m.roots[at].question = q
+		}
+		k := key{r.spec, r.insn}
+		st, ok := steps[k]
+		if !ok {
+			st = int32(len(m.steps))
+			steps[k] = st
+			m.steps = append(m.steps, step{int32(i), r.spec, r.insn})
+			m.roots[at].steps = append(m.roots[at].steps, st)
+		}
+		m.stepOf[i] = st
+		m.roots[at].records = append(m.roots[at].records, int32(i))
+	}
+	return m
+}
+
+// question returns the number of the question that a spec asks.
+func (b *setBuilder) question(sg *signatures, sp *spec) int {
+	name := sp.name()
+	if _, ok := b.names[name]; !ok {
+		b.names[name] = len(b.Set.names)
+		b.Set.names = append(b.Set.names, name)
+	}
+	// Specs that begin in the same way are of one question only if it is of the
+	// same sort: about a field, an enumerator, or by which relation of types.
+	b.buf = sg.of(sp, append(b.buf[:0], sortOf(sp.kind)))
+	sum := sha256.Sum256(b.buf)
+	q, ok := b.bySignature[sum]
+	if !ok {
+		q = len(b.questions)
+		b.bySignature[sum] = q
+		b.questions = append(b.questions, question{spec: sp, name: b.names[name], rootKind: sp.rootKind()})
+	}
+	b.questions[q].kinds |= 1 << sp.kind
+	return q
+}
+
+// Len returns the number of distinct questions.
+func (s *Set) Len() int { return len(s.questions) }
+
+// Objects returns the objects with their numbers in the set.
+func (s *Set) Objects() iter.Seq2[int, *Object] {
+	return func(yield func(int, *Object) bool) {
+		for i := range s.objects {
+			if !yield(i, s.objects[i].Object) {
+				return
+			}
+		}
+	}
+}
+
+// Order returns the byte order of the objects.
+func (s *Set) Order() binary.ByteOrder { return s.order }
+
+// Asks reports whether a relocation is of kind k.
+func (s *Set) Asks(k relo.Kind) bool { return s.kinds&(1<<k) != 0 }
+
+// HasName reports whether a relocation asks for types of this essential name.
+func (s *Set) HasName(name string) bool { return s.index.Has(btf.Essential(name)) }
+
+// sortOf returns a byte for each way of searching a target: kinds that share it
+// search in the same way.
+func sortOf(k relo.Kind) byte {
+	switch {
+	case k == relo.TypeMatches:
+		return 'm'
+	case k.IsType():
+		return 't'
+	case k.IsEnumval():
+		return 'e'
+	}
+	return 'f'
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+)
+
+// TestSameQuestion asks all relocations of all objects of all kernels. Those
+// with the same signature must have the same outcomes.
+func TestSameQuestion(t *testing.T) {
+	var objects []*core.Object
+	for _, o := range testinput.Objects(t) {
+		parsed, err := core.ParseObject(o.Name(), o.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, parsed)
+	}
+	qs := core.QuestionsOf(objects...)
+	all, pairs := qs.Len()
+	kernels, matches := ask(t, qs)
+	t.Logf("%d relocations of %d objects, %d with the signature of an earlier one, on %d kernels: %d matches", all, len(objects), pairs, kernels, matches)
+	if pairs == 0 || matches == 0 {
+		t.Error("nothing was compared")
+	}
+}
+
+// TestMutatedQuestion changes the types of relocations in one place. If the
+// signature does not tell, no kernel may: so it fails when the matcher looks at
+// something that the signature leaves out.
+func TestMutatedQuestion(t *testing.T) {
+	raceflag.SkipSerial(t)
+	const mutations, seed = 20000, 1
+	paths, err := filepath.Glob(testinput.Path(t, "testdata", "bpf", "*.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects [][]byte
+	for _, p := range paths {
+		data, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := core.ParseObject(p, data); err == nil && o.Empty() == "" {
+			objects = append(objects, data)
+		}
+	}
+	qs, ms, err := core.MutateQuestions(objects, mutations, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernels, matches := ask(t, qs)
+	t.Logf("seed %d: %d of %d mutations of %d sorts of words: %d have no relocation any more, %d have another signature, %d have the same; %d kernels, %d matches",
+		seed, ms.Made, ms.Possible, ms.Sorts, ms.Damaged, ms.Told, ms.Untold, kernels, matches)
+	if matches == 0 {
+		t.Error("nothing was compared")
+	}
+}
+
+// ask asks the questions of every kernel.
+func ask(t *testing.T, qs *core.Questions) (kernels, matches int) {
+	t.Helper()
+	const most = 20 // differences to print
+	printed := 0
+	var k core.Kernel
+	testinput.Each(t, testinput.Varied(t), func(it *corpus.Kernel) {
+		if err := k.Load(t.Context(), it.Name, it.BTF, it.Modules...); err != nil {
+			t.Fatal(err)
+		}
+		differences, n := qs.Ask(&k)
+		kernels++
+		matches += n
+		for _, d := range differences {
+			if printed++; printed <= most {
+				t.Errorf("%s: %s", it.Name, d)
+			}
+		}
+	})
+	if printed > most {
+		t.Errorf("%d differences in all", printed)
+	}
+	return kernels, matches
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strconv"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// Hash returns a hash of the distinct relocations of some objects, of either
+// byte order. It depends on what the relocations ask, and on the byte order of
+// those who ask, but not on names of objects, on code, on type IDs, or on how
+// often something is asked: a change of an object that keeps the hash keeps its
+// minimized BTF. Relocations that no loader accepts do not count, nor do those
+// that ask nothing of the kernel.
+func Hash(objects ...*Object) [sha256.Size]byte {
+	seen := make(map[string]bool)
+	var all []string
+	var b []byte
+	for _, o := range objects {
+		sg := signatures{object: o}
+		for _, s := range o.specs {
+			if !s.asks() {
+				continue
+			}
+			b = append(b[:0], byte(s.kind), 0)
+			if o.order == binary.BigEndian {
+				b[1] = 1
+			}
+			b = sg.of(s, b)
+			if c := string(b); !seen[c] {
+				seen[c] = true
+				all = append(all, c)
+			}
+		}
+	}
+	slices.Sort(all)
+	h := sha256.New()
+	var n [8]byte
+	for _, c := range all {
+		binary.LittleEndian.PutUint64(n[:], uint64(len(c)))
+		h.Write(n[:])
+		h.Write([]byte(c))
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// signatures makes those of the specs of one object.
+type signatures struct {
+	object *Object
+	spent  int // bytes
+	w      signer
+}
+
+// of appends the signature of a spec. When those of the object have taken more
+// than limits.SignatureBytes it is what is different for sure: its object and
+// what it is about.
+func (sg *signatures) of(s *spec, b []byte) []byte {
+	from := len(b)
+	if sg.spent <= limits.SignatureBytes {
+		sg.w.btf, sg.w.end = s.btf, from+limits.SignatureBytes-sg.spent
+		clear(sg.w.seen)
+		b = s.signature(&sg.w, b)
+		if sg.spent += len(b) - from; len(b) <= sg.w.end {
+			return b
+		}
+	}
+	sg.spent = limits.SignatureBytes + 1
+	sum := sha256.Sum256(sg.object.raw)
+	b = append(append(b[:from], '?'), sum[:]...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(s.root))
+	return append(append(b, byte(sortOf(s.kind))), s.access...)
+}
+
+// signature appends all that the target side of a match depends upon: specs
+// with equal signatures have equal outcomes on every candidate, whatever
+// object they are of. It gives up soon after w.end bytes.
+func (s *spec) signature(w *signer, b []byte) []byte {
+	b = append(b, byte(s.rootKind()), ' ')
+	b = append(append(b, s.name()...), ' ')
+	switch {
+	case s.kind == relo.TypeMatches:
+		return w.deep(b, s.root, relMatches)
+	case s.kind.IsType():
+		return w.deep(b, s.root, relExists)
+	case s.kind.IsEnumval():
+		return append(append(b, 'e'), btf.Essential(s.acc[0].name)...)
+	}
+	b = w.field(append(b, 'r'), s.root)
+	for _, a := range s.acc {
+		if a.name == "" {
+			b = strconv.AppendUint(append(b, '['), uint64(a.idx), 10)
+			b = w.field(append(b, ' '), a.typeID)
+			continue
+		}
+		t := s.btf.Type(a.typeID)
+		b = append(append(append(b, '.'), a.name...), ' ')
+		b = w.field(b, t.Member(a.idx).Type)
+	}
+	return b
+}
+
+// signer is the walker over one local type. It writes down what the walker over
+// pairs (matcher.walk) looks at, relation by relation.
+type signer struct {
+	btf   *btf.BTF
+	end   int // length at which to give up
+	seen  map[btf.TypeID]int
+	depth int
+}
+
+// field is for relField, which follows nothing but arrays.
+func (w *signer) field(b []byte, id btf.TypeID) []byte {
+	for range maxLevel {
+		t, ok := w.btf.SkipMods(id)
+		if !ok {
+			break
+		}
+		switch k := t.Kind(); {
+		case k.IsComposite():
+			return append(b, 's')
+		case k == btf.KindArray:
+			b = append(b, 'a')
+			id = t.Array().Elem
+			continue
+		case k.IsAnyEnum(), k == btf.KindFwd:
+			if b = append(b, 'w'); k.IsAnyEnum() {
+				b[len(b)-1] = 'e'
+			}
+			return append(b, btf.Essential(t.Name())...)
+		case k == btf.KindInt:
+			return append(b, 'i', byte(t.IntOffset()))
+		default:
+			return append(b, 'k', byte(k))
+		}
+	}
+	return append(b, '!')
+}
+
+// deep is for relExists and relMatches, which follow references: relExists not
+// into members, relMatches there too, and behind pointers, where cilium/ebpf
+// goes. A type that was there stands as its number.
+func (w *signer) deep(b []byte, id btf.TypeID, rel relation) []byte {
+	t, ok := w.btf.SkipMods(id)
+	if !ok || w.depth == limits.Pairs || len(b) > w.end { // no loader would go on, or nobody reads it
+		return append(b, '!')
+	}
+	w.depth++
+	defer func() { w.depth-- }()
+	if n, ok := w.seen[t.ID]; ok {
+		return append(strconv.AppendInt(append(b, '#'), int64(n), 10), ' ')
+	}
+	if w.seen == nil {
+		w.seen = make(map[btf.TypeID]int)
+	}
+	w.seen[t.ID] = len(w.seen)
+	b = append(b, '(', byte(t.Kind()))
+	name := func(off uint32) {
+		if len(b) > w.end {
+			return
+		}
+		b = append(append(b, btf.Essential(w.btf.Name(off))...), 0)
+	}
+	if rel == relMatches {
+		name(t.NameOff)
+	}
+	switch k := t.Kind(); {
+	case k == btf.KindInt:
+		b = binary.LittleEndian.AppendUint32(b, t.IntData())
+		b = binary.LittleEndian.AppendUint32(b, t.Size())
+	case k == btf.KindFwd:
+		b = strconv.AppendBool(b, t.KindFlag())
+	case k == btf.KindPtr:
+		b = w.deep(b, t.Ref(), rel)
+	case k == btf.KindArray:
+		a := t.Array()
+		b = binary.LittleEndian.AppendUint32(b, a.Nelems)
+		b = w.deep(b, a.Elem, rel)
+		b = w.deep(b, a.Index, rel)
+	case k == btf.KindFuncProto:
+		for i := range t.Vlen() {
+			b = w.deep(b, t.Param(i).Type, rel)
+		}
+		b = w.deep(b, t.Ref(), rel)
+	case k.IsComposite() && rel == relMatches:
+		for i := range t.Vlen() {
+			m := t.Member(i)
+			b = append(append(b, w.btf.Name(m.NameOff)...), 0) // with the flavor, which cilium/ebpf compares
+			b = w.deep(b, m.Type, rel)
+		}
+	case k.IsAnyEnum() && rel == relMatches:
+		// Of the size that C gives it there is nothing to say.
+		if size := t.Size(); k == btf.KindEnum && size != 4 || k == btf.KindEnum64 && size != 8 {
+			b = binary.LittleEndian.AppendUint32(append(b, '='), size)
+		}
+		for i := range t.Vlen() {
+			name(t.Enumerator(i).NameOff)
+		}
+	}
+	return append(b, ')')
+}

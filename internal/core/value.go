@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+var (
+	errBitfield  = errors.New("bitfield needs a load of more than 64 bits")
+	errArrayKind = errors.New("cannot be applied to an array element")
+)
+
+// value is what a relocation resolves to on one side.
+type value struct {
+	val   uint64
+	load  load
+	exact bool // on the local side: the instruction has to hold it
+}
+
+// load is the size and the class of a field that an instruction loads or
+// stores, because loaders may change its width. There is one for a byte_off
+// that is no bitfield; the zero value is none.
+type load struct {
+	size uint32 // bytes
+	kind btf.Kind
+	enc  uint8 // encoding, of an int
+	ok   bool
+}
+
+// bytes returns the size as reasons have it.
+func (l load) bytes() string {
+	if !l.ok {
+		return "a bitfield"
+	}
+	return fmt.Sprintf("%d bytes", l.size)
+}
+
+// String returns "signed int of 8 bytes".
+func (l load) String() string {
+	enc := ""
+	switch {
+	case l.enc&btf.IntSigned != 0:
+		enc = "signed "
+	case l.enc&btf.IntBool != 0:
+		enc = "bool "
+	case l.enc&btf.IntChar != 0:
+		enc = "char "
+	}
+	return fmt.Sprintf("%s%s of %d bytes", enc, l.kind, l.size)
+}
+
+func (s *spec) loadOf(size uint32, id btf.TypeID) load {
+	t := s.btf.Type(id)
+	l := load{size: size, kind: t.Kind(), ok: true}
+	if l.kind == btf.KindInt {
+		l.enc = uint8(t.IntEncoding())
+	}
+	return l
+}
+
+// calc computes the value of a kind that s has by itself
+// (bpf_core_calc_field_relo, _type_relo and _enumval_relo of libbpf).
+func (s *spec) calc(kind relo.Kind) (value, error) {
+	switch {
+	case kind.IsField():
+		return s.fieldValue(kind)
+	case kind.IsEnumval():
+		if kind == relo.EnumvalExists {
+			return value{val: 1}, nil
+		}
+		t := s.btf.Type(s.acc[0].typeID)
+		return value{val: t.Enumerator(s.acc[0].idx).Value}, nil
+	}
+	switch kind {
+	case relo.LocalTypeID, relo.TargetTypeID:
+		return value{val: uint64(s.root)}, nil
+	case relo.TypeSize:
+		n, err := s.btf.SizeOf(s.root)
+		return value{val: uint64(n)}, err
+	}
+	return value{val: 1}, nil // type_exists, type_matches
+}
+
+// exact reports whether the instruction has to hold the local value. Linkers
+// change type IDs, and compilers differ on how to load a bitfield.
+func (s *spec) exact() bool {
+	switch s.kind {
+	case relo.LocalTypeID, relo.TargetTypeID:
+		return false
+	case relo.ByteOffset, relo.ByteSize, relo.LShiftU64:
+		last := &s.acc[len(s.acc)-1]
+		t := s.btf.Type(last.typeID)
+		return last.name == "" || t.Member(last.idx).BitSize == 0
+	}
+	return true
+}
+
+func (s *spec) fieldValue(kind relo.Kind) (value, error) {
+	if kind == relo.FieldExists {
+		return value{val: 1}, nil
+	}
+	last := &s.acc[len(s.acc)-1]
+	if last.name == "" {
+		return s.elementValue(kind, last)
+	}
+	t := s.btf.Type(last.typeID)
+	m := t.Member(last.idx)
+	mt, ok := s.btf.SkipMods(m.Type)
+	if !ok {
+		return value{}, errNesting
+	}
+	size, off, bits := mt.Size(), s.bitOff/8, m.BitSize
+	if bits > 0 {
+		var err error
+		if size, off, err = bitfieldLoad(s.bitOff, bits, size); err != nil {
+			return value{}, err
+		}
+	} else {
+		var err error
+		if size, err = s.btf.SizeOf(mt.ID); err != nil {
+			return value{}, err
+		}
+		bits = size * 8
+	}
+	var v value
+	switch kind {
+	case relo.ByteOffset:
+		v.val = uint64(off)
+		if m.BitSize == 0 {
+			v.load = s.loadOf(size, mt.ID)
+		}
+	case relo.ByteSize:
+		v.val = uint64(size)
+	case relo.Signed:
+		if mt.Kind().IsAnyEnum() && mt.KindFlag() || mt.Kind() == btf.KindInt && mt.IntEncoding()&btf.IntSigned != 0 {
+			v.val = 1
+		}
+	case relo.LShiftU64:
+		if s.btf.Order() == binary.LittleEndian {
+			v.val = uint64(64 - (s.bitOff + bits - off*8))
+		} else {
+			v.val = uint64((8-size)*8 + (s.bitOff - off*8))
+		}
+	case relo.RShiftU64:
+		v.val = uint64(64 - bits)
+	}
+	return v, nil
+}
+
+// cilium returns what cilium/ebpf goes by and libbpf does not: of a bitfield the
+// size of its type in bytes, which libbpf widens to that of a load; of an
+// enumerator whose value is asked for, the upper half of the value, which
+// libbpf extends by sign and cilium/ebpf only if the enum is signed.
+func (s *spec) cilium(q *question) uint32 {
+	if len(s.acc) == 0 {
+		return 0
+	}
+	last := &s.acc[len(s.acc)-1]
+	t := s.btf.Type(last.typeID)
+	switch {
+	case q.asks(relo.EnumvalValue) && (t.Kind() == btf.KindEnum64 || t.KindFlag()):
+		return uint32(t.Enumerator(last.idx).Value >> 32)
+	case !s.kind.IsField() || last.name == "":
+		return 0
+	}
+	m := t.Member(last.idx)
+	if m.BitSize == 0 {
+		return 0
+	}
+	size, err := s.btf.SizeOf(m.Type) // also of a pointer, which no compiler makes a bitfield of
+	if err != nil {
+		return 0
+	}
+	return size
+}
+
+// elementValue is the value of a spec that ends in an array element or in the
+// root itself.
+func (s *spec) elementValue(kind relo.Kind, last *accessor) (value, error) {
+	size, err := s.btf.SizeOf(last.typeID)
+	switch {
+	case err != nil:
+		return value{}, err
+	case kind == relo.ByteOffset:
+		return value{val: uint64(s.bitOff / 8), load: s.loadOf(size, last.typeID)}, nil
+	case kind == relo.ByteSize:
+		return value{val: uint64(size)}, nil
+	}
+	return value{}, errArrayKind
+}
+
+// bitfieldLoad finds the smallest aligned load, starting from the size of the
+// field's type, that covers the bitfield. It returns its size and offset in
+// bytes.
+func bitfieldLoad(bitOff, bits, size uint32) (uint32, uint32, error) {
+	if size == 0 || size > 16 {
+		return 0, 0, errBitfield
+	}
+	off := bitOff / 8 / size * size
+	for bitOff+bits-off*8 > size*8 {
+		if size >= 8 {
+			return 0, 0, errBitfield
+		}
+		size *= 2
+		off = bitOff / 8 / size * size
+	}
+	return size, off, nil
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package btfc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+)
+
+// FuzzDecode reads streams that are damaged, on top of a kernel that is not: there is an error, or BTF of the size that
+// was asked for.
+func FuzzDecode(f *testing.F) {
+	w, err := NewWriter(nil, f.TempDir())
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer w.Discard()
+	root := newState()
+	payload := func(parent *state, btf []byte) ([]byte, *state) {
+		s, err := encode(parent, newKnown(parent), btf)
+		if err != nil {
+			f.Fatal(err)
+		}
+		b := bytes.Join(s.parts(), nil)
+		st, err := decode(ctx, parent, b, int64(len(btf)), nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		return b, st
+	}
+	first, parent := payload(root, build(f, binary.LittleEndian, 0))
+	f.Add(first, false)
+	for n := range 4 {
+		next, _ := payload(parent, build(f, binary.LittleEndian, 5*n))
+		f.Add(next, true)
+	}
+	size := int64(len(build(f, binary.LittleEndian, 0)))
+	var b builder
+	f.Fuzz(func(t *testing.T, data []byte, next bool) {
+		on := root
+		if next {
+			on = parent
+		}
+		st, err := decode(ctx, on, data, size, nil)
+		if err != nil {
+			return
+		}
+		out, err := b.build(ctx, st, size, nil)
+		if err == nil && int64(len(out)) != size {
+			t.Errorf("%d bytes, want %d", len(out), size)
+		}
+	})
+}
+
+// FuzzIndex reads indexes that are damaged. What is read is written as it was.
+func FuzzIndex(f *testing.F) {
+	a := in("6.1.0-1-amd64", build(f, binary.LittleEndian, 1))
+	a.modules = []Module{{"ext4", []byte("one")}}
+	b := in("6.1.0-2-amd64", build(f, binary.LittleEndian, 2))
+	a.extras, b.extras = extras(1), extras(2)
+	file := open(f, written(f, nil, a, b, in("6.2", []byte("text"))))
+	file.entries[1].Made = Made{By: "pahole v1.24", Of: file.entries[0].Sum}
+	f.Add(appendIndex(nil, file.entries), file.end)
+	f.Fuzz(func(t *testing.T, data []byte, end int64) {
+		entries, err := parseIndex(data, end)
+		if err != nil {
+			return
+		}
+		again, err := parseIndex(appendIndex(nil, entries), end)
+		if err != nil || len(again) != len(entries) {
+			t.Errorf("written again: %v", err)
+		}
+	})
+}
+
+// changeEach changes each byte of a file, and asks whether what is read of each kernel is right, or an error.
+func changeEach(t *testing.T, data []byte, all []input, right func(f *File, i int) bool) {
+	t.Helper()
+	for at := range data {
+		bad := bytes.Clone(data)
+		bad[at] ^= 0x11
+		f, err := Open(bytes.NewReader(bad), int64(len(bad)))
+		if err != nil {
+			continue
+		}
+		for i, k := range all {
+			if !right(f, i) {
+				t.Fatalf("byte %d changed: %s differs without an error", at, k.key)
+			}
+		}
+	}
+}
+
+// TestDamaged changes each byte of a file: what is read is what was written, or there is an error.
+func TestDamaged(t *testing.T) {
+	all := []input{in("6.1.0-1-amd64", build(t, binary.LittleEndian, 1)), in("6.1.0-2-amd64", build(t, binary.LittleEndian, 2)), in("6.2", []byte("text"))}
+	data := written(t, nil, all...)
+	var s Scratch
+	changeEach(t, data, all, func(f *File, i int) bool {
+		got, err := f.BTF(ctx, &s, i, nil)
+		return err != nil || bytes.Equal(got, all[i].btf)
+	})
+	for n := range data {
+		if _, err := Open(bytes.NewReader(data[:n]), int64(n)); err == nil {
+			t.Errorf("cut to %d of %d bytes: no error", n, len(data))
+		}
+	}
+}
+
+// TestDamagedBeside reads damaged streams of a kernel that is large enough for two goroutines.
+func TestDamagedBeside(t *testing.T) {
+	var b strings.Builder
+	for i := range 6000 {
+		fmt.Fprintf(&b, "struct s%d %d: next *s%d 0, member%d u32 8, data%d u8[%d] 12\n", i, 64+i%9, (i*7+1)%6000, i%999, i%40, 4+i%7)
+	}
+	btf := testbtf.Types(t, binary.LittleEndian, b.String())
+	s, err := encode(newState(), newKnown(newState()), btf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := bytes.Join(s.parts(), nil)
+	if len(good) < smallPayload {
+		t.Fatalf("only %d bytes", len(good))
+	}
+	var build builder
+	for n := range 200 {
+		bad := bytes.Clone(good)
+		if n > 0 {
+			bad[n*len(bad)/200] ^= 0x11
+		}
+		st, err := decode(ctx, newState(), bad, int64(len(btf)), nil)
+		if err != nil {
+			continue
+		}
+		out, err := build.build(ctx, st, int64(len(btf)), nil)
+		if n == 0 && (err != nil || !bytes.Equal(out, btf)) {
+			t.Fatalf("not damaged: error %v", err)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package btfc
+
+import (
+	"context"
+
+	"github.com/btfgen/btfgen/internal/workers"
+)
+
+// later is a value that is being made.
+type later[T any] struct {
+	done  chan struct{}
+	value T
+	err   error
+}
+
+// begin has another goroutine make a value.
+func begin[T any](ctx context.Context, how func() (T, error)) *later[T] {
+	l := &later[T]{done: make(chan struct{})}
+	go l.make(ctx, how)
+	return l
+}
+
+// do makes a value before it returns.
+func do[T any](ctx context.Context, how func() (T, error)) *later[T] {
+	l := &later[T]{done: make(chan struct{})}
+	l.make(ctx, how)
+	return l
+}
+
+func (l *later[T]) make(ctx context.Context, how func() (T, error)) {
+	defer close(l.done)
+	if d := workers.Catch(ctx, func() { l.value, l.err = how() }); d != nil {
+		l.err = d
+	}
+}
+
+// get waits for the value.
+func (l *later[T]) get() (T, error) {
+	<-l.done
+	return l.value, l.err
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package btfc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+)
+
+// splitBTF is split BTF with structs of its own by these names, whose members are types of a kernel and each other.
+func splitBTF(order interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
+}, kernel []byte, n int, name func(i int) string) []byte {
+	types := uint32(0)
+	sec, _ := parseSections(kernel, uint64(len(kernel)))
+	b := kernel[sec.types.start:sec.types.end]
+	for len(b) > 0 {
+		k, vlen := btf.Kind(order.Uint32(b[4:])>>24&0x7f), int(order.Uint32(b[4:])&0xffff)
+		b = b[12+4*len(k.Shape().Extra)+4*len(k.Shape().Elem)*vlen:]
+		types++
+	}
+	base := uint32(sec.strings.end - sec.strings.start)
+	var own, strs []byte
+	for i := range n {
+		first := uint32(i)%4 + 1 // an integer
+		if i%10 == 0 {
+			first = uint32(i*7)%types + 1
+		}
+		at := base + uint32(len(strs))
+		strs = append(strs, name(i)...)
+		strs = append(strs, 0)
+		for _, v := range []uint32{at, uint32(btf.KindStruct)<<24 | 2, 16, 1, first, 0, at, types + 1 + uint32(i*5%n), 64} {
+			own = append(own, order.AppendUint32(nil, v)...)
+		}
+	}
+	out := slices.Concat(kernel[:4], make([]byte, 20), own, strs)
+	for i, v := range []uint32{btf.HeaderLen, 0, uint32(len(own)), uint32(len(own)), uint32(len(strs))} {
+		order.PutUint32(out[4+4*i:], v)
+	}
+	return out
+}
+
+func withModules(t *testing.T, order interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
+}) input {
+	k := in("6.1.0-1-amd64", build(t, order, 1))
+	for n := range 9 {
+		m := splitBTF(order, k.btf, 20+n, func(i int) string { return fmt.Sprintf("ext%d_%d", (20+n)%7, i) })
+		k.modules = append(k.modules, Module{fmt.Sprintf("m%d", n), m})
+		bad := bytes.Clone(m)
+		bad[n*len(bad)/9] ^= 0x41
+		k.modules = append(k.modules, Module{fmt.Sprintf("m%d_bad", n), bad})
+	}
+	return k
+}
+
+// TestSplit packs modules with split BTF, some of them damaged.
+func TestSplit(t *testing.T) {
+	for _, order := range []interface {
+		binary.ByteOrder
+		binary.AppendByteOrder
+	}{binary.LittleEndian, binary.BigEndian} {
+		a := withModules(t, order)
+		b := in("6.1.0-2-amd64", build(t, order, 2))
+		data := written(t, nil, a, b)
+		f := open(t, data)
+		same(t, f, a, b)
+		raw, packed := 0, f.Entries()[0].ModulesPacked
+		for _, m := range a.modules {
+			raw += len(m.BTF)
+		}
+		if packed > int64(raw)/8 {
+			t.Errorf("%s: modules of %d bytes take %d", order, raw, packed)
+		}
+		second(t, data, a, b)
+	}
+}
+
+// TestModuleSeries packs builds of a series with modules, which change and go, as the kernels do: each is told from the one that the kernel is told from, if
+// that has some.
+func TestModuleSeries(t *testing.T) {
+	for _, order := range []interface {
+		binary.ByteOrder
+		binary.AppendByteOrder
+	}{binary.LittleEndian, binary.BigEndian} {
+		var all []input
+		for n := range 12 {
+			k := in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, order, n))
+			for m := range 10 {
+				switch {
+				case n == 4, m == n: // none at all, and one that is gone
+					continue
+				case n == 6:
+					k.modules = append(k.modules, Module{fmt.Sprintf("m%d", m), []byte("as bytes")})
+					continue
+				}
+				k.modules = append(k.modules, Module{fmt.Sprintf("m%d", m), splitBTF(order, k.btf, 200, func(i int) string {
+					switch {
+					case i%25 == n: // another one in each
+						return fmt.Sprintf("m%d_%d_%d", m, i, n)
+					case i < 50: // the kernel has some of these, if not always
+						return fmt.Sprintf("s%d", (i*7+m)%90)
+					}
+					return fmt.Sprintf("m%d_%x", m, i*i*i)
+				})})
+			}
+			all = append(all, k)
+		}
+		data := written(t, nil, all...)
+		f := open(t, data)
+		same(t, f, all...)
+		second(t, data, all...)
+		for i, e := range f.Entries() {
+			if alone := i == 0 || i == 4 || i == 6; alone != (e.modulesFrom < 0) {
+				t.Errorf("%s: modules are told from kernel %d", e.Key, e.modulesFrom)
+			}
+		}
+
+		// The same kernels, but one, from that file.
+		for _, gone := range []int{-1, 0, 2, 5} {
+			w, err := NewWriter(nil, t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rest []input
+			for i := range all {
+				if i == gone {
+					continue
+				}
+				rest = append(rest, all[i])
+				if added, err := all[i].add(w, f, i); err != nil || !added {
+					t.Fatalf("%s: added %v, error %v", all[i].key, added, err)
+				}
+			}
+			var out bytes.Buffer
+			if _, err := w.WriteTo(&out); err != nil {
+				t.Fatal(err)
+			}
+			w.Discard()
+			if gone < 0 && !bytes.Equal(out.Bytes(), data) {
+				t.Error("a copy of all kernels is another file")
+			}
+			same(t, open(t, out.Bytes()), rest...)
+		}
+		half := open(t, written(t, nil, all[:5]...))
+		same(t, open(t, written(t, half, all[5:]...)), all...)
+	}
+}
+
+// An error of modules says whose, and where these are, also where those of another kernel are told from them.
+func TestModuleError(t *testing.T) {
+	var all []input
+	for n := range 2 {
+		k := in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, binary.LittleEndian, n))
+		k.modules = []Module{{"m", splitBTF(binary.LittleEndian, k.btf, 50, func(i int) string { return fmt.Sprintf("m%d", i) })}}
+		all = append(all, k)
+	}
+	data := written(t, nil, all...)
+	e := &open(t, data).entries[0]
+	offset, n := e.chunk()
+	data[offset+n+e.ModulesPacked-1] ^= 1
+	f := open(t, data)
+	want := fmt.Sprintf("kernel %s, at byte %d: ", e.Key, offset+n)
+	for i := range all {
+		_, err := f.Modules(ctx, i, func(string) bool { return true })
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "kernel") > 1 {
+			t.Errorf("modules of kernel %d: error %v, want %s…", i, err, want)
+		}
+	}
+}
+
+// Modules are told from those of an ancestor, which has some. They take little if they are the same.
+func TestModuleIndex(t *testing.T) {
+	var all []input
+	r := rand.New(rand.NewPCG(1, 2))
+	var names []string
+	for range 500 {
+		names = append(names, strconv.FormatUint(r.Uint64(), 36))
+	}
+	for n := range 6 {
+		k := in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, binary.LittleEndian, n))
+		if n > 0 {
+			k.modules = []Module{{"m", splitBTF(binary.LittleEndian, k.btf, len(names), func(i int) string { return names[i] })}}
+		}
+		all = append(all, k)
+	}
+	f := open(t, written(t, nil, all...))
+	for i := 1; i < len(all); i++ {
+		if e, first := f.entries[i], f.entries[1].ModulesPacked; e.modulesFrom >= 0 && e.ModulesPacked > first/4 {
+			t.Errorf("kernel %d: modules of %d bytes, the first of %d", i, e.ModulesPacked, first)
+		}
+		for from := -1; from < i; from++ {
+			entries := slices.Clone(f.entries)
+			entries[i].modulesFrom = from
+			ancestor := from < 0
+			for at := entries[i].parent; at >= 0; at = entries[at].parent {
+				ancestor = ancestor || at == from && from > 0
+			}
+			if got, err := parseIndex(appendIndex(nil, entries), f.end); (err == nil) != ancestor || ancestor && got[i].modulesFrom != from {
+				t.Errorf("kernel %d, told from %d, its modules from %d: error %v", i, entries[i].parent, from, err)
+			}
+		}
+	}
+}
+
+// TestDamagedModules reads chunks of modules in which every third byte is changed, or is where they end.
+func TestDamagedModules(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := withModules(t, binary.LittleEndian)
+	f := open(t, written(t, nil, k))
+	e := &f.entries[0]
+	offset, n := e.chunk()
+	good, err := f.chunk(ctx, offset+n, e.ModulesPacked, e.modules, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := f.states.get(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readModules := func(payload []byte) ([]Module, error) {
+		c, err := parseModules(payload, e.Modules)
+		if err != nil {
+			return nil, err
+		}
+		m, err := c.join(ctx, st, st)
+		if err != nil {
+			return nil, err
+		}
+		return c.read(ctx, m, func(string) bool { return true })
+	}
+	for at := 0; at < len(good); at += 3 {
+		bad := bytes.Clone(good)
+		bad[at] ^= 0x15
+		all, err := readModules(bad)
+		if err == nil && len(all) != len(k.modules) {
+			t.Errorf("byte %d changed: %d modules and no error", at, len(all))
+		}
+		if _, err := readModules(good[:at]); err == nil {
+			t.Errorf("cut to %d of %d bytes: no error", at, len(good))
+		}
+	}
+}
+
+// FuzzModules reads chunks of modules that are damaged, told from a kernel and from that and another one's modules: there is an error, or modules, of which
+// others can be told.
+func FuzzModules(f *testing.F) {
+	var all []input
+	for n := range 2 {
+		k := in(fmt.Sprintf("6.1.0-%d-amd64", n), build(f, binary.LittleEndian, n))
+		for m := range 2 {
+			k.modules = append(k.modules, Module{fmt.Sprintf("m%d", m), splitBTF(binary.LittleEndian, k.btf, 10, func(i int) string { return fmt.Sprintf("s%d", i*7) })})
+		}
+		all = append(all, k)
+	}
+	file := open(f, written(f, nil, all...))
+	var states, bases [2]*state
+	for i := range bases {
+		e := &file.entries[i]
+		if e.modulesFrom != i-1 {
+			f.Fatalf("modules of kernel %d are told from %d", i, e.modulesFrom)
+		}
+		var err error
+		if states[i], err = file.states.get(ctx, i); err != nil {
+			f.Fatal(err)
+		}
+		before, err := file.modulesBefore(ctx, e)
+		if err == nil {
+			bases[i], err = states[i].with(before)
+		}
+		if err != nil {
+			f.Fatal(err)
+		}
+		offset, n := e.chunk()
+		chunk, err := file.chunk(ctx, offset+n, e.ModulesPacked, e.modules, nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(chunk, i == 1, uint8(2))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, second bool, n uint8) {
+		i := 0
+		if second {
+			i = 1
+		}
+		c, err := parseModules(data, int(n))
+		if err != nil {
+			return
+		}
+		m, err := c.join(ctx, states[i], bases[i])
+		if err != nil {
+			return
+		}
+		got, err := c.read(ctx, m, func(string) bool { return true })
+		if err != nil {
+			return
+		}
+		if len(got) != int(n) {
+			t.Errorf("%d modules, want %d", len(got), n)
+		}
+		if i == 0 {
+			if st, err := states[1].with(m); err != nil || len(st.types) < len(states[1].types) {
+				t.Errorf("nothing can be told from these: %v", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package btfc
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/btf"
+)
+
+// Query says which types of kernels are looked for, and how far from them. It is immutable and safe for many goroutines.
+type Query struct {
+	names *btf.Names
+	reach []btf.Reach // by number of the name
+}
+
+// NewQuery returns the query for types of these essential names.
+func NewQuery(reach map[string]btf.Reach) *Query {
+	q := new(Query)
+	var names []string
+	for _, m := range []map[string]btf.Reach{reach, longs} {
+		for name, r := range m {
+			names = append(names, name)
+			q.reach = append(q.reach, r)
+		}
+	}
+	q.names = btf.NewNames(names)
+	return q
+}
+
+// longs are what the size of pointers is told from.
+var longs = func() map[string]btf.Reach {
+	m := make(map[string]btf.Reach)
+	for _, name := range btf.LongNames {
+		m[name] = btf.ReachValue
+	}
+	return m
+}()
+
+// Parts reads of the kernels of a file what a query looks for. It is safe for concurrent use, and remembers as a File does.
+type Parts struct{ states states }
+
+// Parts returns what reads the answers to a query.
+func (f *File) Parts(q *Query) *Parts { return &Parts{states{file: f, query: q}} }
+
+// ErrWhole says that a kernel is to be read as a whole.
+var ErrWhole = errors.New("cannot be read in part")
+
+// BTF appends BTF to out that has those types of kernel i that the query looks for, what they lead to as far as that goes, and
+// what the size of pointers is told from; all in the kernel's order, each as often as in the kernel, and with its byte order. Pointers
+// that lead further lead to void there. Kernels in which these types are the same, and in the same order, give the same bytes. The
+// error is ErrWhole where only the whole of the kernel would do.
+func (p *Parts) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
+	e := &p.states.file.entries[i]
+	if e.Plain || e.Modules > 0 {
+		return out, ErrWhole
+	}
+	st, err := p.states.get(ctx, i)
+	if err != nil {
+		return out, err
+	}
+	sec, err := parseSections(st.rest, uint64(e.Size))
+	if err != nil || btf.CheckHeader(st.rest, e.Size) != nil {
+		return out, ErrWhole
+	}
+	return s.builder.part(st, sec.order, out)
+}
+
+// ask notes which of a state's new names and contents a query looks for.
+func (r *reader) ask(q *Query) error {
+	p, st := r.parent, r.state
+	for i := p.numNames; i < st.numNames; i++ {
+		page, at := st.names[i>>pageBits], i%pageLen
+		n, ok, err := q.names.Number(page.text[page.ends[at]:])
+		if err != nil {
+			return err
+		}
+		if ok {
+			page.asked[at] = q.reach[n]
+		}
+	}
+	st.found = slices.Clip(p.found)
+	for c := uint32(p.numContents); int(c) < st.numContents; c++ {
+		w := st.content(c)
+		if st.asked(w[0]) > 0 && btf.Kind(w[1]>>24&0x7f).Shape().Named {
+			st.found = append(st.found, c)
+		}
+	}
+	return nil
+}
+
+// part appends what is found in a kernel to out.
+func (b *builder) part(st *state, order binary.ByteOrder, out []byte) ([]byte, error) {
+	if err := b.place(st); err != nil {
+		return out, err
+	}
+	if err := b.reach(st); err != nil {
+		return out, err
+	}
+	b.number()
+	return b.writePart(st, order, out), nil
+}
+
+// place tells the IDs of a state's types by their entities.
+func (b *builder) place(st *state) error {
+	b.ids = clean(b.ids, int(st.numEnts)+1)
+	var page *contentPage
+	last := ^uint32(0) // number of the page, mostly that of the next, too
+	for i, c := range st.types {
+		if n := c >> pageBits; n != last {
+			page, last = st.contents[n], n
+		}
+		e := page.entity[c%pageLen]
+		if b.ids[e] != 0 {
+			return errWrong
+		}
+		b.ids[e] = uint32(i) + 1
+	}
+	return nil
+}
+
+// reach tells how far to look from each type, by its ID.
+func (b *builder) reach(st *state) error {
+	b.far = clean(b.far, len(st.types)+1)
+	b.todo = b.todo[:0]
+	missing := 0
+	add := func(e uint32, r btf.Reach) {
+		id := b.ids[e]
+		if id == 0 && e != 0 {
+			missing++
+		}
+		if id != 0 && r > b.far[id] {
+			b.far[id] = r
+			b.todo = append(b.todo, id)
+		}
+	}
+	for _, c := range st.found {
+		if id := b.ids[st.entity(c)]; id != 0 && st.types[id-1] == c {
+			add(st.entity(c), st.asked(st.content(c)[0]))
+		}
+	}
+	for len(b.todo) > 0 {
+		id := b.todo[len(b.todo)-1]
+		b.todo = b.todo[:len(b.todo)-1]
+		w := st.content(st.types[id-1])
+		k := btf.Kind(w[1] >> 24 & 0x7f)
+		if r := b.far[id].Then(k); r > 0 {
+			eachRef(k, w, func(i int) { add(w[i], r) })
+		}
+	}
+	if missing > 0 {
+		return fmt.Errorf("%d references to what is not there", missing)
+	}
+	return nil
+}
+
+// eachRef yields which words of a record of kind k are references.
+func eachRef(k btf.Kind, w []uint32, yield func(int)) {
+	shape := k.Shape()
+	if shape.Third == btf.Ref {
+		yield(2)
+	}
+	at := 3
+	for _, x := range shape.Extra {
+		if x == btf.Ref {
+			yield(at)
+		}
+		at++
+	}
+	for j, x := range shape.Elem {
+		if x == btf.Ref {
+			for i := at + j; i < len(w); i += len(shape.Elem) {
+				yield(i)
+			}
+		}
+	}
+}
+
+// number lists the types that are reached, by their IDs, and gives them new ones.
+func (b *builder) number() {
+	b.todo = b.todo[:0]
+	b.renumber = grow(b.renumber, len(b.far))
+	for id, r := range b.far {
+		if r > 0 {
+			b.todo = append(b.todo, uint32(id))
+			b.renumber[id] = uint32(len(b.todo))
+		}
+	}
+}
+
+// writePart appends the types that are listed.
+func (b *builder) writePart(st *state, order binary.ByteOrder, out []byte) []byte {
+	b.names = clean(b.names, st.numNames)
+	b.text = append(b.text[:0], 0)
+	o := binary.AppendByteOrder(binary.LittleEndian)
+	if order == binary.BigEndian {
+		o = binary.BigEndian
+	}
+	types := 0 // bytes
+	for _, id := range b.todo {
+		types += 4 * len(st.content(st.types[id-1]))
+	}
+	head := len(out)
+	out = slices.Grow(out, btf.HeaderLen+types+min(types/4, 1<<17)) // what names take is a guess
+	out = append(out, make([]byte, btf.HeaderLen)...)
+	name := func(n uint32) uint32 {
+		if n != 0 && b.names[n] == 0 {
+			b.names[n] = uint32(len(b.text))
+			b.text = append(b.text, st.name(n)...)
+		}
+		return b.names[n]
+	}
+	for _, id := range b.todo {
+		w := st.content(st.types[id-1])
+		k := btf.Kind(w[1] >> 24 & 0x7f)
+		l := &layouts[k]
+		record := append(b.record[:0], w...)
+		b.record = record
+		record[0] = name(w[0])
+		if l.names > 0 {
+			for i := int(l.first); i < len(record); i += int(l.names) {
+				record[i] = name(w[i])
+			}
+		}
+		follow := b.far[id].Then(k) > 0
+		eachRef(k, w, func(i int) {
+			if record[i] = 0; follow && w[i] != 0 {
+				record[i] = b.renumber[b.ids[w[i]]]
+			}
+		})
+		for _, x := range record {
+			out = o.AppendUint32(out, x)
+		}
+	}
+	h := append(o.AppendUint16(out[:head], btf.Magic), btf.Version, 0)
+	for _, v := range []uint32{btf.HeaderLen, 0, uint32(types), uint32(types), uint32(len(b.text))} {
+		h = o.AppendUint32(h, v)
+	}
+	return append(out, b.text...)
+}

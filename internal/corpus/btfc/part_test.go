@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package btfc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+)
+
+// changing returns kernels of which some have what the one before has, some less, and some other things.
+func changing(t testing.TB) []input {
+	var all []input
+	for n := range 70 {
+		var b strings.Builder
+		for i := range 60 {
+			fmt.Fprintf(&b, "struct s%d %d: next *s%d 0, data%d u8[%d] 8\n", i, 64+n/4*i%5+n%4/3, (i+1)%60, (i+n%4/3)%4, 4+i%7)
+		}
+		for i := range 6 - n%4 { // of four kernels two lose something, and have nothing new; and the third changes all for a while
+			fmt.Fprintf(&b, "enum e%d 4: A%d 1\n", i, i)
+		}
+		all = append(all, in(fmt.Sprintf("6.1.0-%d-amd64", n), testbtf.Types(t, binary.LittleEndian, b.String())))
+	}
+	return all
+}
+
+// TestParts reads parts of kernels in several orders and by several goroutines, which take over from each other what kernels are told from, and wants
+// what each kernel alone gives.
+func TestParts(t *testing.T) {
+	all := changing(t)
+	data := written(t, nil, all...)
+	q := NewQuery(map[string]btf.Reach{"s1": btf.ReachValue, "s3": btf.ReachAll, "e2": btf.ReachValue})
+	want := make([][]byte, len(all))
+	for i := range all {
+		var err error
+		if want[i], err = open(t, data).Parts(q).BTF(ctx, new(Scratch), i, nil); err != nil {
+			t.Fatal(err)
+		}
+		if len(want[i]) < 100 || len(want[i]) > len(all[i].btf) {
+			t.Fatalf("kernel %d: a part of %d bytes, of %d", i, len(want[i]), len(all[i].btf))
+		}
+	}
+	inOrder := make([]int, len(all))
+	for i := range inOrder {
+		inOrder[i] = i
+	}
+	for round, order := range [][]int{inOrder, rand.New(rand.NewPCG(1, 2)).Perm(len(all))} {
+		p := open(t, data).Parts(q)
+		for workers := range 3 {
+			next := make(chan int, len(order))
+			for _, i := range order {
+				next <- i
+			}
+			close(next)
+			var g errgroup.Group
+			for range 1 + 3*workers {
+				g.Go(func() error {
+					var s Scratch
+					for i := range next {
+						if got, err := p.BTF(ctx, &s, i, nil); err != nil || !bytes.Equal(got, want[i]) {
+							return fmt.Errorf("round %d, kernel %d: another part, error %v", round, i, err)
+						}
+					}
+					return nil
+				})
+			}
+			if err := g.Wait(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestExpect reads kernels of files that have been told which ones will be, by several goroutines, and then others.
+func TestExpect(t *testing.T) {
+	all := changing(t)
+	data := written(t, nil, all...)
+	r := rand.New(rand.NewPCG(1, 2))
+	for round := range 30 {
+		f := open(t, data)
+		order := r.Perm(len(all))
+		if round%2 == 0 {
+			slices.Sort(order)
+		}
+		wanted := slices.DeleteFunc(slices.Clone(order), func(int) bool { return r.IntN(1+round%4) > 0 })
+		f.Expect(wanted)
+		next := make(chan int, 3*len(all))
+		for _, i := range slices.Concat(wanted, wanted, order) {
+			next <- i
+		}
+		close(next)
+		var g errgroup.Group
+		for range 1 + round%3 {
+			g.Go(func() error {
+				var s Scratch
+				for i := range next {
+					if got, err := f.BTF(ctx, &s, i, nil); err != nil || !bytes.Equal(got, all[i].btf) {
+						return fmt.Errorf("round %d, kernel %d: other bytes, error %v", round, i, err)
+					}
+				}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestTaken reads modules of a kernel with whose guesses another one could have gone on.
+func TestTaken(t *testing.T) {
+	kernel := func(second string) []byte {
+		b := btf.NewBuilder(binary.LittleEndian)
+		id := uint32(b.Type("int", btf.KindInt, false, 0, 4))
+		b.Word(32)
+		for i := range 100 {
+			b.Type(fmt.Sprintf("s%d", i), btf.KindStruct, false, 2, 16)
+			b.Word(b.String("int"), id, 0, b.String(fmt.Sprintf("%s%d", second, i)), id, 64)
+		}
+		return b.Bytes()
+	}
+	first, second := in("6.1.0-1-amd64", kernel("s")), in("6.1.0-2-amd64", kernel("t"))
+	first.modules = []Module{{"m", splitBTF(binary.LittleEndian, first.btf, 100, func(i int) string { return fmt.Sprintf("s%d", i) })}}
+	f := open(t, written(t, nil, first, second))
+	f.Expect([]int{0, 1})
+	if e := f.Entries()[1]; e.parent != 0 {
+		t.Fatalf("told from kernel %d", e.parent)
+	}
+	var s Scratch
+	if got, err := f.BTF(ctx, &s, 1, nil); err != nil || !bytes.Equal(got, second.btf) {
+		t.Errorf("other bytes, error %v", err)
+	}
+	if got, err := f.Modules(ctx, 0, func(string) bool { return true }); err != nil || !bytes.Equal(got[0].BTF, first.modules[0].BTF) {
+		t.Errorf("a module has other bytes, error %v", err)
+	}
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package decompress
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+	"github.com/ulikunitz/xz/lzma"
+
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+)
+
+// 64 MiB of zeros as bzip2, which no library here writes.
+const bombBzip2 = "QlpoOTFBWSZTWQ4J4t8BX45AAMAAAAggADCATUZCoCWpCoCXMUFZJlNZvAS1wwCidcAAwAAACCAAIKQINjKKiE0qKiE4u5IpwoSFALuD6A=="
+
+// bombs are 64 MiB of zeros in every format, and less where packing them takes a minute.
+func bombs(t *testing.T) map[Format][]byte {
+	t.Helper()
+	zeros := make([]byte, 64<<20)
+	if raceflag.Enabled {
+		zeros = zeros[:4<<20]
+	}
+	with := func(w io.WriteCloser, err error, b *bytes.Buffer) []byte {
+		if err == nil {
+			_, err = w.Write(zeros)
+		}
+		if err == nil {
+			err = w.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	var gz, zs, lz, lm bytes.Buffer
+	zw, zerr := zstd.NewWriter(&zs)
+	lw, lerr := lzma.NewWriter(&lm)
+	bz, err := base64.StdEncoding.DecodeString(bombBzip2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[Format][]byte{
+		XZ:    compressXZ(t, zeros),
+		Gzip:  with(gzip.NewWriter(&gz), nil, &gz),
+		Zstd:  with(zw, zerr, &zs),
+		LZ4:   with(lz4.NewWriter(&lz), nil, &lz),
+		LZMA:  with(lw, lerr, &lm),
+		Bzip2: bz,
+	}
+}
+
+func decoders(t *testing.T) []Decoder {
+	l := []Decoder{{}}
+	if _, err := exec.LookPath("xz"); err == nil {
+		l = append(l, program(t))
+	}
+	return l
+}
+
+// allocated returns the bytes that fn allocates.
+func allocated(fn func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fn()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestBombs holds that nobody gets more than the limit of one part, nor more
+// than the budget of all, and that neither costs what the whole would.
+func TestBombs(t *testing.T) {
+	for format, data := range bombs(t) {
+		if got := Sniff(data); got != format {
+			t.Errorf("%s looks like %s", format, got)
+		}
+		for _, d := range decoders(t) {
+			for _, tt := range []struct {
+				limit, budget int64
+				want          string
+			}{
+				{1 << 20, 1 << 20, "larger than the limit of 1 MiB"},
+				{1 << 30, 1 << 16, "unpacks to more than 1 MiB"},
+			} {
+				var s Scratch
+				var to Buffer
+				n := allocated(func() {
+					if err := s.First(context.Background(), data, format, d, tt.limit, NewBudget(tt.budget, 0), &to); err == nil || err.Error() != tt.want {
+						t.Errorf("%s: error %v, want %s", format, err, tt.want)
+					}
+				})
+				if n > 32<<20 {
+					t.Errorf("%s, limit %d: %d bytes allocated", format, tt.limit, n)
+				}
+			}
+			var s Scratch
+			n := allocated(func() {
+				r, err := s.Open(context.Background(), Input{R: bufio.NewReader(bytes.NewReader(data)), Size: int64(len(data)), XZ: d}, format)
+				if err != nil {
+					t.Fatal(format, err)
+				}
+				defer r.Close()
+				if got, err := io.Copy(io.Discard, Metered(context.Background(), r, NewBudget(1<<16, 0))); err == nil || got > 2<<20 {
+					t.Errorf("%s: %d bytes, %v", format, got, err)
+				}
+			})
+			if n > 32<<20 {
+				t.Errorf("%s, opened: %d bytes allocated", format, n)
+			}
+		}
+	}
+}
+
+// TestStops wants decoding to end with its context, whoever decodes.
+func TestStops(t *testing.T) {
+	for format, data := range bombs(t) {
+		for _, d := range decoders(t) {
+			ctx, cancel := context.WithCancel(context.Background())
+			var s Scratch
+			r, err := s.Open(ctx, Input{R: bufio.NewReader(bytes.NewReader(data)), Size: int64(len(data)), XZ: d}, format)
+			if err != nil {
+				t.Fatal(format, err)
+			}
+			m := Metered(ctx, r, NewBudget(1<<30, 0))
+			if _, err := io.ReadFull(m, make([]byte, 100)); err != nil {
+				t.Fatal(format, err)
+			}
+			cancel()
+			if n, err := m.Read(make([]byte, 100)); n > 0 || !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %d bytes, %v", format, n, err)
+			}
+			r.Close()
+		}
+	}
+}
+
+// TestDictionaries holds that the xz program and the decoder in Go take the same
+// dictionaries, up to the limit.
+func TestDictionaries(t *testing.T) {
+	small := compressXZ(t, []byte("x"))
+	taken := 0
+	for size := byte(0); size <= 40; size++ {
+		data := withDictionary(t, bytes.Clone(small), size)
+		var answers []string
+		for _, d := range decoders(t) {
+			var s Scratch
+			var to Buffer
+			err := s.First(context.Background(), data, XZ, d, 1<<20, NewBudget(1<<20, 0), &to)
+			if answers = append(answers, "taken"); err != nil {
+				answers[len(answers)-1] = "refused"
+			} else if string(to.B) != "x" {
+				t.Errorf("size %d: %q", size, to.B)
+			}
+		}
+		want := "taken"
+		if size > 30 { // 2 << (30/2 + 11) is limits.Dictionary
+			want = "refused"
+		} else {
+			taken++
+		}
+		if got := strings.Join(answers, " "); strings.ReplaceAll(got, want, "") != strings.Repeat(" ", len(answers)-1) {
+			t.Errorf("size %d: %s, want %s", size, got, want)
+		}
+	}
+	if taken != 31 {
+		t.Errorf("%d sizes taken", taken)
+	}
+}
+
+// withDictionary changes the size of the dictionary that an .xz asks for.
+func withDictionary(t *testing.T, data []byte, dict byte) []byte {
+	t.Helper()
+	const block = 12 // follows the stream's header
+	size := 4 * (int(data[block]) + 1)
+	h := data[block : block+size]
+	at := bytes.Index(h, []byte{0x21, 1}) // LZMA2 and the size of its properties
+	if at < 0 {
+		t.Fatalf("no filter in %x", h)
+	}
+	h[at+2] = dict
+	binary.LittleEndian.PutUint32(h[size-4:], crc32.ChecksumIEEE(h[:size-4]))
+	return data
+}
+
+// TestLZ4Sizes has frames and the legacy form say that a block has as many bytes
+// as can be said.
+func TestLZ4Sizes(t *testing.T) {
+	for name, data := range map[string]string{
+		"legacy": "\x02\x21\x4c\x18\xff\xff\xff\x7f",
+		"frame":  "\x04\x22\x4d\x18\x64\x70\xb9\xff\xff\xff\x7f",
+	} {
+		var s Scratch
+		n := allocated(func() {
+			var to Buffer
+			if err := s.First(context.Background(), []byte(data), LZ4, Decoder{}, 1<<30, NewBudget(1<<30, 0), &to); err == nil && len(to.B) > 0 {
+				t.Errorf("%s: %d bytes", name, len(to.B))
+			}
+		})
+		if n > 32<<20 {
+			t.Errorf("%s: %d bytes allocated", name, n)
+		}
+	}
+}

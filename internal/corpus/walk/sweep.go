@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package walk reads all kernels of a corpus on several workers.
+package walk
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/workers"
+)
+
+// Config says what to read and how.
+type Config struct {
+	Corpus *corpus.Corpus
+	Jobs   int  // workers; at least one works
+	Verify bool // skip kernels that corpus.Kernel.Verify has an error for
+
+	Progress func(Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
+}
+
+// Progress says how far a run is.
+type Progress struct {
+	Done, All int     // files
+	Skipped   int     // things that were left out so far
+	Work      float64 // the part that is done, by the bytes of files: 0 to 1
+}
+
+// Kernels reads every kernel and hands it to a worker. newWorker makes the state of each worker, which
+// only one goroutine uses; kernel is called by several goroutines, each with its own, and in no
+// particular order. rank orders the kernels as the corpus has them: by file, then as they lie in it.
+//
+// What cannot be read, or makes kernel panic, does not cost the rest: it is returned with what the corpus has skipped, by path.
+// An error of kernel ends the run and is returned, and so does ctx.
+func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel func(w W, r Rank, k *corpus.Kernel) error) ([]*corpus.Error, error) {
+	files := cfg.Corpus.Files
+	type reading struct {
+		state   W
+		scratch corpus.Scratch
+	}
+	read := func(ctx context.Context, w *reading, i int) error {
+		r := Rank{File: i}
+		var failed error
+		err := files[i].Read(ctx, &w.scratch, func(k *corpus.Kernel) error {
+			sound := false
+			defer func() {
+				if r.Kernel++; !sound { // a panic: what the state is in the middle of must not show in what comes next
+					w.state = newWorker()
+				}
+			}()
+			if cfg.Verify {
+				if err := k.Verify(); err != nil {
+					sound = true
+					return err
+				}
+			}
+			failed = kernel(w.state, r, k)
+			sound = true
+			return failed
+		})
+		if failed != nil {
+			return stop{failed}
+		}
+		return err
+	}
+	skipped, err := Files(ctx, files, LargestFirst(files), cfg.Jobs, func() *reading { return &reading{state: newWorker()} }, read, cfg.Progress)
+	if err != nil {
+		return nil, err
+	}
+	skipped = append(skipped, cfg.Corpus.Skipped...)
+	slices.SortFunc(skipped, (*corpus.Error).Compare)
+	return skipped, nil
+}
+
+// stop is an error that ends the run.
+type stop struct{ error }
+
+// LargestFirst orders files, given by their numbers, such that none that takes long is left for the
+// end, when other workers have nothing to do any more.
+func LargestFirst(files []*corpus.File) []int {
+	order := make([]int, len(files))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return corpus.CompareWork(files[a], files[b]) })
+	return order
+}
+
+// Files hands every file to a worker, by its number, in the given order. newWorker makes the state of each of jobs workers
+// (at least one), which only one goroutine uses. Errors of file are what could not be read, as of
+// corpus.File.Read; they are returned by path. Only ctx ends the run. progress is as of [Config].
+func Files[W any](ctx context.Context, files []*corpus.File, order []int, jobs int, newWorker func() W,
+	file func(ctx context.Context, w W, i int) error, progress func(Progress)) ([]*corpus.Error, error) {
+	var skipped []*corpus.Error
+	var mu sync.Mutex
+	work := func(i int) float64 { return float64(max(files[i].Size, 1)) }
+	p := Progress{All: len(files)}
+	all, done := 0.0, 0.0
+	for _, i := range order {
+		all += work(i)
+	}
+	err := workers.Run(ctx, jobs, len(order), newWorker, func(ctx context.Context, w W, n int) error {
+		i := order[n]
+		err := file(ctx, w, i)
+		if s, ok := err.(stop); ok {
+			return s.error
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range corpus.Errors(err) {
+			e.Path = cmp.Or(e.Path, files[i].Path)
+			skipped = append(skipped, e)
+		}
+		done += work(i)
+		p.Done, p.Skipped, p.Work = p.Done+1, len(skipped), done/all
+		if progress != nil {
+			progress(p)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(skipped, (*corpus.Error).Compare)
+	return skipped, nil
+}
+
+// Rank is a kernel's place in a corpus: the number of its file, and its own within the file, both
+// from 0.
+type Rank struct{ File, Kernel int }
+
+// Compare orders ranks as the corpus has the kernels.
+func (r Rank) Compare(o Rank) int {
+	return cmp.Or(cmp.Compare(r.File, o.File), cmp.Compare(r.Kernel, o.Kernel))
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package generate_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/internal/job/generate"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+func object(t *testing.T, name string) *core.Object {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../../../testdata/bpf", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := core.ParseObject(name, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func config(t *testing.T, source string) generate.Config {
+	t.Helper()
+	c, err := corpus.Open(context.Background(), []string{source}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return generate.Config{
+		Objects: []*core.Object{object(t, "tcplife.bpfel.o"), object(t, "tcplife.bpfeb.o"), object(t, "ambiguous.bpfel.o")},
+		Corpus:  c, Jobs: 1,
+	}
+}
+
+const kernels = "../../../testdata/vmlinux"
+
+// TestJobs wants the same report from any number of workers.
+func TestJobs(t *testing.T) {
+	var want *generate.Report
+	for _, jobs := range []int{1, 2, 7} {
+		cfg := config(t, kernels)
+		cfg.Jobs = jobs
+		calls := 0
+		cfg.Done = func(p walk.Progress) {
+			if calls++; p.Done != calls || p.All != len(cfg.Corpus.Files) || p.Skipped != 0 {
+				t.Errorf("call %d: %+v", calls, p)
+			}
+		}
+		got, err := generate.Run(context.Background(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Stages = generate.Stages{}
+		if want == nil {
+			want = got
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%d workers: another report", jobs)
+		}
+	}
+	if len(want.Kernels) < 8 || len(want.Unresolved) == 0 {
+		t.Errorf("%d kernels, %d unresolved", len(want.Kernels), len(want.Unresolved))
+	}
+}
+
+// TestShards wants every kernel in exactly one part.
+func TestShards(t *testing.T) {
+	all, err := generate.Run(context.Background(), config(t, kernels))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string][]byte)
+	for i := 1; i <= 3; i++ {
+		cfg := config(t, kernels)
+		cfg.Shard = archive.Shard{Index: i, N: 3}
+		part, err := generate.Run(context.Background(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range part.Kernels {
+			if found[k.Name] != nil {
+				t.Errorf("%s is in two parts", k.Name)
+			}
+			found[k.Name] = k.BTF
+		}
+	}
+	if len(found) != len(all.Kernels) {
+		t.Errorf("%d kernels in the parts, %d in all", len(found), len(all.Kernels))
+	}
+	for _, k := range all.Kernels {
+		if !bytes.Equal(found[k.Name], k.BTF) {
+			t.Errorf("%s differs", k.Name)
+		}
+	}
+	for _, s := range []string{"", "1", "0/2", "3/2", "a/b", "1/0", "-1/2"} {
+		if _, err := generate.ParseShard(s); err == nil {
+			t.Errorf("shard %q is taken", s)
+		}
+	}
+}
+
+// TestSameName wants two kernels under one name to be told, unless they come to
+// the same BTF.
+func TestSameName(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, from string) {
+		data, err := os.ReadFile(filepath.Join(kernels, from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func() (*generate.Report, error) {
+		cfg := config(t, dir)
+		cfg.Objects = []*core.Object{object(t, "tcplife.bpfel.o")}
+		return generate.Run(context.Background(), cfg)
+	}
+	put("debian/12/x86_64/1.btf.zst", "debian/12/x86_64/6.1.0-47-amd64.btf.zst")
+	put("a/debian/12/x86_64/1.btf.zst", "debian/12/x86_64/6.1.0-47-amd64.btf.zst")
+	rep, err := run()
+	if err != nil || len(rep.Kernels) != 1 || len(rep.Skipped) != 0 {
+		t.Errorf("equal ones: %d kernels, skipped %v, %v", len(rep.Kernels), rep.Skipped, err)
+	}
+	put("a/debian/12/x86_64/1.btf.zst", "debian/11/x86_64/5.10.0-30-amd64.btf.zst")
+	rep, err = run()
+	if err != nil || len(rep.Kernels) != 1 || len(rep.Skipped) != 1 || !strings.Contains(rep.Skipped[0].Reason(), "another kernel has the name debian/12/x86_64/1.btf") {
+		t.Errorf("different ones: %d kernels, skipped %v, %v", len(rep.Kernels), rep.Skipped, err)
+	}
+}
+
+// TestCancel wants a run that was stopped to say so.
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cfg := config(t, kernels)
+	cfg.Done = func(walk.Progress) { cancel() }
+	if rep, err := generate.Run(ctx, cfg); err != context.Canceled || rep != nil {
+		t.Errorf("report %v, error %v", rep, err)
+	}
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package generate_test
+
+import (
+	"bytes"
+	"os"
+	"reflect"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/job/generate"
+	"github.com/btfgen/btfgen/internal/minimize"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// TestPacked wants the same of a corpus in one file, of which only parts are read, as of a tree: for all objects together, for
+// some alone, which look at other parts, and with padding.
+func TestPacked(t *testing.T) {
+	tree := testinput.Corpus(t)
+	packed := testinput.Packed(t, tree)
+	var all []*core.Object
+	for _, o := range testinput.Objects(t) {
+		all = append(all, o.Object)
+	}
+	sets := [][]*core.Object{all, nil}
+	each := 6
+	if os.Getenv("BTFGEN_CORPUS") != "" {
+		each = 20 // kernels that are three times as many, and have to be decompressed for each set
+	}
+	if raceflag.Enabled {
+		each = len(all)
+	}
+	for i := 0; i < len(all); i += each {
+		sets = append(sets, all[i:i+1])
+	}
+	kernels, whole := 0, 0
+	for i, objects := range sets {
+		cfg := generate.Config{Objects: objects, Jobs: 2}
+		if i == 1 {
+			cfg.Objects, cfg.Options.Padding = all, minimize.PadExplicit
+		}
+		run := func(c *corpus.Corpus) *generate.Report {
+			cfg.Corpus = c
+			rep, err := generate.Run(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return rep
+		}
+		want, got := run(tree), run(packed)
+		if len(want.Kernels) != len(got.Kernels) || len(want.Skipped) != len(got.Skipped) {
+			t.Fatalf("set %d: %d kernels, %d left out; want %d, %d", i, len(got.Kernels), len(got.Skipped), len(want.Kernels), len(want.Skipped))
+		}
+		if !reflect.DeepEqual(got.Unresolved, want.Unresolved) {
+			t.Errorf("set %d: other relocations are unresolved", i)
+		}
+		for j := range want.Kernels {
+			a, b := &want.Kernels[j], &got.Kernels[j]
+			kernels++
+			if a.Key != b.Key || a.Resolved != b.Resolved || a.RawSize != b.RawSize || a.Machine != b.Machine || !bytes.Equal(a.BTF, b.BTF) {
+				t.Errorf("set %d, %s: another result", i, a.Name)
+			}
+			for _, r := range []relo.Result{relo.Poisoned, relo.Ambiguous, relo.Error} {
+				if a.Count(r) != b.Count(r) {
+					t.Errorf("set %d, %s: %d %s, want %d", i, a.Name, b.Count(r), r, a.Count(r))
+				}
+			}
+			if !b.InPart {
+				whole++
+			}
+		}
+	}
+	t.Logf("%d kernels, %d of them read as a whole", kernels, whole)
+	if kernels == 0 || whole == kernels {
+		t.Errorf("of %d kernels %d were read as a whole", kernels, whole)
+	}
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/btfgen/btfgen/internal/bpfobj/machine"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+)
+
+// blob makes small BTF: a long, a function, and the structs asked for, each
+// "name" or "name.member". Of "name*3" there are three.
+func blob(t *testing.T, order binary.ByteOrder, long uint32, structs ...string) []byte {
+	t.Helper()
+	b := btf.NewBuilder(order)
+	id := b.Type("long", btf.KindInt, false, 0, long)
+	b.Word(1<<24 | long*8)
+	proto := b.Type("", btf.KindFuncProto, false, 0, 0)
+	b.Type("schedule", btf.KindFunc, false, 1, uint32(proto))
+	for _, s := range structs {
+		n := 1
+		if name, times, ok := strings.Cut(s, "*"); ok {
+			s = name
+			if _, err := fmt.Sscan(times, &n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		name, member, ok := strings.Cut(s, ".")
+		for range n {
+			if !ok {
+				b.Type(name, btf.KindStruct, false, 0, 0)
+				continue
+			}
+			b.Type(name, btf.KindStruct, false, 1, long)
+			b.Word(b.String(member), uint32(id), 0)
+		}
+	}
+	return b.Bytes()
+}
+
+// tree writes files below a new directory; a key that ends in -> is a link.
+func tree(t *testing.T, files map[string][]byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, data := range files {
+		p := filepath.Join(dir, strings.TrimSuffix(name, "->"))
+		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		err := os.WriteFile
+		if strings.HasSuffix(name, "->") {
+			err = func(p string, data []byte, _ os.FileMode) error { return os.Symlink(string(data), p) }
+		}
+		if err := err(p, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func run(t *testing.T, dir string, jobs int, earlier []Entry) *Report {
+	t.Helper()
+	c, err := corpus.Open(context.Background(), []string{dir}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := Run(context.Background(), Config{Sweep: walk.Config{Corpus: c, Jobs: jobs}, Earlier: earlier})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rep.Findings {
+		f := &rep.Findings[i]
+		for _, s := range []*string{&f.Kernel, &f.Path, &f.Detail} {
+			*s = strings.ReplaceAll(*s, dir+string(filepath.Separator), "")
+		}
+	}
+	return rep
+}
+
+func brief(rep *Report) (list []string) {
+	for _, f := range rep.Findings {
+		list = append(list, strings.TrimSuffix(fmt.Sprintf("%s %s %s", f.Code, f.Kernel, f.Detail), " "))
+	}
+	return list
+}
+
+func TestFindings(t *testing.T) {
+	le := binary.LittleEndian
+	good := blob(t, le, 8, "pt_regs.r15")
+	const x = "debian/12/x86_64/"
+	for _, tc := range []struct {
+		name  string
+		files map[string][]byte
+		want  []string
+	}{
+		{"nothing", nil, nil},
+		{"empty", map[string][]byte{x + "e.btf": nil}, []string{"empty " + x + "e.btf"}},
+		{"no types", map[string][]byte{x + "e.btf": btf.NewBuilder(le).Bytes()}, []string{"empty " + x + "e BTF without types"}},
+		{"zeros", map[string][]byte{x + "e.btf": make([]byte, 4096)}, []string{"damaged " + x + "e.btf empty archive, or zeros"}},
+		{"cut short", map[string][]byte{x + "e.btf": good[:len(good)-8]}, []string{
+			fmt.Sprintf("damaged %se.btf btf: truncated: %d bytes of %d", x, len(good)-8, len(good))}},
+		{"bad type", map[string][]byte{x + "e.btf": bytes.Replace(good, []byte{1, 0, 0, 12}, []byte{1, 0, 0, 31}, 1)}, []string{
+			"damaged " + x + "e types: type 3 at byte 28: unknown kind 31, and no layout section to skip it by"}},
+		{"link", map[string][]byte{"debian/bookworm->": []byte("12")}, []string{"link debian/bookworm link to 12"}},
+		{"dangling link", map[string][]byte{x + "e.btf->": []byte("gone.btf")}, []string{"dangling-link " + x + "e.btf"}},
+		{"markers", map[string][]byte{x + "e.btf.failed": nil, x + "e.btf.hasbtf": nil}, nil},
+		{"same key", map[string][]byte{"z/debian/12/amd64/good.btf": good}, []string{"key-repeated debian/12/amd64/good like " + x + "good.btf"}},
+		{"key conflict", map[string][]byte{"z/debian/12/amd64/good.btf": blob(t, le, 8, "pt_regs.r15", "x")},
+			[]string{"key-conflict debian/12/amd64/good unlike " + x + "good.btf"}},
+		{"no key", map[string][]byte{"some.btf": good}, []string{"no-key some.btf"}},
+		{"wrong arch", map[string][]byte{"debian/12/arm64/e.btf": good}, []string{
+			"wrong-arch debian/12/arm64/e struct pt_regs is that of x86_64, the path says arm64"}},
+		{"wrong registers", map[string][]byte{"debian/12/arm64/e.btf": blob(t, le, 8, "pt_regs.strange")}, []string{
+			"wrong-arch debian/12/arm64/e struct pt_regs has no pstate, on arm64 it has"}},
+		{"wrong byte order", map[string][]byte{x + "e.btf": blob(t, binary.BigEndian, 8)}, []string{
+			"wrong-arch " + x + "e the BTF is big-endian, x86_64 is little-endian"}},
+		{"wrong pointer", map[string][]byte{x + "e.btf": blob(t, le, 4)}, []string{
+			"wrong-arch " + x + "e long has 4 bytes, on x86_64 it has 8"}},
+		{"unknown arch", map[string][]byte{"debian/12/vax/vax.btf": blob(t, le, 4)}, []string{"no-key debian/12/vax/vax.btf"}},
+		{"few copies", map[string][]byte{x + "e.btf": blob(t, le, 8, "a*100", "b")}, nil},
+		{"many copies", map[string][]byte{x + "e.btf": blob(t, le, 8, "a*60", "task_struct*60", "b")}, []string{
+			"undeduplicated " + x + "e 60 × struct task_struct; 118 of 121 named structs are copies"}},
+		{"debug kernel", map[string][]byte{x + "e.btf": blob(t, le, 8, "raw_spinlock.magic", "lockdep_map.key", "task_struct.kasan_depth")}, []string{
+			"debug-kernel " + x + "e CONFIG_DEBUG_SPINLOCK, CONFIG_LOCKDEP, CONFIG_KASAN"}},
+		{"software KASAN", map[string][]byte{x + "e.btf": blob(t, le, 8, "task_struct.kasan_depth", "kasan_global.beg")}, []string{
+			"debug-kernel " + x + "e CONFIG_KASAN_GENERIC"}},
+		{"hardware KASAN", map[string][]byte{x + "e.btf": blob(t, le, 8, "task_struct.comm", "kasan_cache.is_kmalloc", "kasan_track.pid", "kasan_alloc_meta.x")}, nil},
+		{"no debug kernel", map[string][]byte{x + "e.btf": blob(t, le, 8, "raw_spinlock.raw_lock", "lockdep_map", "task_struct.comm", "mutex.owner")}, nil},
+		{"stray module", map[string][]byte{"modules/fedora/40/x86_64/6.8/nf_nat.btf": splitBTF(t, good, "x")}, []string{
+			"stray-modules modules/fedora/40/x86_64/6.8/nf_nat.btf"}},
+		{"module", map[string][]byte{x + "good/nf_nat.btf": splitBTF(t, good, "x")}, nil},
+		{"module of other kernels", map[string][]byte{
+			x + "good/nf_nat.btf": splitBTF(t, good, "x"),
+			x + "e.btf":           blob(t, le, 8, "module.btf_data"), // could have some
+			x + "f.btf":           blob(t, le, 8, "module.name"),
+		}, []string{"no-modules " + x + "e"}},
+		{"module that does not fit", map[string][]byte{x + "good/nf_nat.btf": splitBTF(t, blob(t, le, 8, "a_long_name_of_a_struct"), "x")}, []string{
+			"damaged " + x + "good types: type 5 (struct) has a name at byte 39, strings end at 29"}},
+		{"module with copies", map[string][]byte{x + "good/nf_nat.btf": splitBTF(t, good, "pt_regs*101")}, []string{
+			"module-copies " + x + "good 101 structs in 1 module"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			files := map[string][]byte{x + "good.btf": good}
+			for name, data := range tc.files {
+				files[name] = data
+			}
+			dir := tree(t, files)
+			rep := run(t, dir, 1, nil)
+			if d := cmp.Diff(tc.want, brief(rep)); d != "" {
+				t.Errorf("findings (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(rep, run(t, dir, 3, nil)); d != "" {
+				t.Errorf("with 3 workers:\n%s", d)
+			}
+			if n := rep.Errors + rep.Warnings + rep.Notes; n != len(rep.Findings) {
+				t.Errorf("%d findings counted, %d listed", n, len(rep.Findings))
+			}
+		})
+	}
+}
+
+// splitBTF is BTF of a module with some structs, on top of base.
+func splitBTF(t *testing.T, base []byte, structs ...string) []byte {
+	t.Helper()
+	view, err := btf.New(base, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	le := binary.LittleEndian
+	strEnd := le.Uint32(base[20:])
+	var types, strs []byte
+	for _, s := range structs {
+		n := 1
+		if name, times, ok := strings.Cut(s, "*"); ok {
+			s = name
+			fmt.Sscan(times, &n)
+		}
+		off := strEnd + uint32(len(strs))
+		strs = append(append(strs, s...), 0)
+		for range n {
+			for _, v := range []uint32{off, uint32(btf.KindStruct) << 24, 0} {
+				types = le.AppendUint32(types, v)
+			}
+		}
+	}
+	out := slices.Clone(base[:24])
+	for i, v := range []int{0, len(types), len(types), len(strs)} {
+		le.PutUint32(out[8+4*i:], uint32(v))
+	}
+	out = append(append(out, types...), strs...)
+	var m btf.BTF
+	if err := m.Load(t.Context(), out, view); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestLost(t *testing.T) {
+	good := blob(t, binary.LittleEndian, 8)
+	dir := tree(t, map[string][]byte{"debian/12/x86_64/good.btf": good, "some.btf": good, "flat/tree/tree.btf": good})
+	c, err := corpus.Open(context.Background(), []string{dir}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := List(c)
+	for _, f := range brief(run(t, dir, 1, earlier)) {
+		if strings.HasPrefix(f, string(Lost)) {
+			t.Errorf("nothing is lost, got %s", f)
+		}
+	}
+	gone := Entry{Kernel: "debian/11/x86_64/gone", ID: "debian", VersionID: "11", Arch: "x86_64", Release: "gone", Path: "p"}
+	alias := Entry{Kernel: "debian/12/amd64/good", ID: "debian", VersionID: "12", Arch: "amd64", Release: "good", Path: "q"}
+	unknown := Entry{Kernel: "r", Path: "r"}
+	var lost []string
+	for _, f := range brief(run(t, dir, 1, append(earlier, gone, gone, alias, unknown))) {
+		if strings.HasPrefix(f, string(Lost)) {
+			lost = append(lost, f)
+		}
+	}
+	if d := cmp.Diff([]string{"lost debian/11/x86_64/gone", "lost r"}, lost); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestReal holds that real kernels of nine kinds are found faultless, and
+// that each is taken for what it is and nothing else.
+func TestReal(t *testing.T) {
+	c, err := corpus.Open(context.Background(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := walk.Config{Corpus: c, Jobs: 2}
+	rep, err := Run(context.Background(), Config{Sweep: cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rep.Findings) > 0 || rep.Kernels < 9 {
+		t.Errorf("%d kernels, findings: %v", rep.Kernels, rep.Findings)
+	}
+	in := new(inspector)
+	cfg.Jobs = 1
+	_, err = walk.Kernels(context.Background(), cfg, func() *inspector { return in }, func(in *inspector, r walk.Rank, k *corpus.Kernel) error {
+		f := in.inspect(t.Context(), r, k)
+		if f.funcs < 10000 || f.worstCount < 2 || f.structs < 5000 || f.Types < f.structs {
+			t.Errorf("%s: %d functions, %d × %s, %d structs, %d types", k.Name, f.funcs, f.worstCount, f.worst, f.structs, f.Types)
+		}
+		regs := in.found["pt_regs"]
+		for _, arch := range strings.Fields("x86_64 i386 arm64 arm ppc64le ppc64 s390x riscv64 loongarch64 mips mipsel mips64 mips64el sparc64") {
+			if wrong := contradiction(arch, "", &in.btf, &regs); (wrong == "") != (arch == k.Key.Canonical().Arch) {
+				t.Errorf("%s as %s: %q", k.Name, arch, wrong)
+			}
+		}
+		if m := machine.OfKernel(t.Context(), &in.btf); m != k.Key.Canonical().Arch {
+			t.Errorf("%s is taken for %q", k.Name, m)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKASAN holds that the kinds of KASAN in a corpus are told apart, by the
+// functions that each brings.
+func TestKASAN(t *testing.T) {
+	generic, tagged := 0, 0
+	in := new(inspector)
+	testinput.Each(t, testinput.Corpus(t), func(k *corpus.Kernel) {
+		f := in.inspect(t.Context(), walk.Rank{}, k)
+		funcs := make(map[string]bool)
+		for id := range btf.TypeID(in.btf.NumTypes()) {
+			if fn := in.btf.Type(id); fn.Kind() == btf.KindFunc {
+				funcs[string(fn.Name())] = true
+			}
+		}
+		if got := slices.Contains(f.debug, "KASAN_GENERIC"); got != funcs["__asan_load8"] {
+			t.Errorf("%s: options %v, instrumented %v", k.Name, f.debug, !got)
+		}
+		if funcs["__asan_load8"] {
+			generic++
+		}
+		if funcs["kasan_init_hw_tags"] {
+			tagged++
+			if len(f.debug) > 0 {
+				t.Errorf("%s has hardware tags, and is called a debug kernel: %v", k.Name, f.debug)
+			}
+		}
+	})
+	if os.Getenv("BTFGEN_CORPUS") == "" {
+		t.Skip("needs BTFGEN_CORPUS: kernels with KASAN")
+	}
+	t.Logf("%d kernels with generic KASAN, %d with hardware tags", generic, tagged)
+	if generic == 0 || tagged == 0 {
+		t.Error("the corpus lacks one kind")
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	dir := tree(t, map[string][]byte{"debian/12/x86_64/good.btf": blob(t, binary.LittleEndian, 8)})
+	c, err := corpus.Open(context.Background(), []string{dir}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Run(ctx, Config{Sweep: walk.Config{Corpus: c}}); err != context.Canceled {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// NoModules, as corpus.Options.Modules, keeps all modules from being decompressed: it matches no
+// name.
+var NoModules = []string{""}
+
+// Extract writes all kernels into a tree at dir, which is created if need be, as raw BTF:
+// <ID>/<VERSION_ID>/<arch>/<release>.btf, and their modules, as far as the corpus has been opened for
+// modules, as <release>/<module>.btf beside it; their configuration and symbols, as far as it has been opened for these,
+// as <release>.config and <release>.kallsyms. A kernel without a known key is called
+// by its release, or else like the file that it is from.
+func Extract(ctx context.Context, cfg walk.Config, dir string) (*Result, error) {
+	t := newTree(ctx, dir, cfg.Corpus)
+	if err := t.check(cfg.Corpus, extractName); err != nil {
+		return nil, err
+	}
+	cfg.Verify = true
+	skipped, err := walk.Kernels(ctx, cfg, func() *worker { return new(worker) },
+		func(w *worker, r walk.Rank, k *corpus.Kernel) error {
+			if err := k.Key.Validate(); err != nil {
+				t.skip(k.Path, err)
+				return nil
+			}
+			name := extractName(k)
+			files := []file{{name, raw(k.BTF)}}
+			base := strings.TrimSuffix(name, kernel.FileSuffix)
+			for _, m := range k.Modules {
+				files = append(files, file{path.Join(base, m.Name+kernel.FileSuffix), raw(m.BTF)})
+			}
+			files = append(files, extraFiles(base, "", &k.Extras)...)
+			return t.kernel(w, identity(k.Key, name), r, k, len(k.Modules) > 0, files)
+		})
+	if err = errors.Join(err, t.out.Close()); err != nil {
+		return nil, err
+	}
+	return t.result(skipped), nil
+}
+
+// extractName returns the name of a kernel's file in a tree.
+func extractName(k *corpus.Kernel) string {
+	if k.Key.Known() || k.Key.Release != "" {
+		return k.Key.FileName()
+	}
+	_, name, _ := strings.Cut(path.Base(k.Path), "!")
+	if name == "" {
+		name = path.Base(k.Path)
+	}
+	return strings.TrimSuffix(name, kernel.FileSuffix) + kernel.FileSuffix
+}
+
+// One returns the only kernel of a corpus, without modules, and what was skipped. Its BTF has not been verified. It fails
+// with ErrSeveral if there are more, and if there is none.
+func One(ctx context.Context, cfg walk.Config) (one *corpus.Kernel, skipped []*corpus.Error, err error) {
+	cfg.Jobs = 1
+	skipped, err = walk.Kernels(ctx, cfg, func() struct{} { return struct{}{} },
+		func(_ struct{}, _ walk.Rank, k *corpus.Kernel) error {
+			if one != nil {
+				return fmt.Errorf("%w: %s and %s", ErrSeveral, one.Name, k.Name)
+			}
+			one = k.Keep()
+			return nil
+		})
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case one != nil:
+		return one, skipped, nil
+	case len(skipped) > 0:
+		return nil, skipped, fmt.Errorf("no kernel found: %w", skipped[0])
+	}
+	return nil, skipped, fmt.Errorf("no kernel selected")
+}

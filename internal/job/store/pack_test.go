@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+)
+
+// TestPackJobs packs the same kernels with one, two and eight jobs: the bytes are the same. Half of them are there before the others.
+func TestPackJobs(t *testing.T) {
+	files := make(map[string][]byte)
+	many := 6
+	if raceflag.Enabled {
+		many = 3 // the one that is there before among them
+	}
+	for series := range many {
+		for n := range 12 {
+			var b strings.Builder
+			for i := range 80 {
+				fmt.Fprintf(&b, "struct s%d %d: next *s%d 0, count u32 8, data%d u8[%d] 12\n", i, 64+(n+series)/3*i%5, (i+1)%80, i%4, 4+i%(7+series))
+			}
+			data := testbtf.Types(t, binary.LittleEndian, b.String())
+			if n == 5 {
+				data = append(data, "more"...) // which is not of the usual form
+			}
+			if n == 7 {
+				data = files[fmt.Sprintf("d/%d/x86_64/6.1.0-3-amd64.btf", max(series-1, 0))]
+			}
+			files[fmt.Sprintf("d/%d/x86_64/6.1.0-%d-amd64.btf", series, n)] = data
+		}
+	}
+	for _, name := range slices.Collect(maps.Keys(files)) {
+		if !strings.Contains(name, "-2-") {
+			files[strings.TrimSuffix(name, ".btf")+".config"] = []byte("CONFIG_VERSION=" + name + "\nCONFIG_BPF=y\n")
+		}
+	}
+	files["d/9/x86_64/6.1.0-1-amd64.btf"] = []byte("damaged")
+	half := make(map[string][]byte)
+	for name, data := range files {
+		if strings.HasPrefix(name, "d/2/") || strings.HasPrefix(name, "d/4/") {
+			half[name] = data
+		}
+	}
+	all, some := write(t, t.TempDir(), files), write(t, t.TempDir(), half)
+	pack := func(jobs int, sources ...string) []byte {
+		path := filepath.Join(t.TempDir(), "x.btfc")
+		for _, source := range sources {
+			if _, err := Pack(background, config(t, jobs, source), path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	once, twice := pack(1, all), pack(1, some, all)
+	for _, jobs := range []int{2, 8} {
+		if !bytes.Equal(pack(jobs, all), once) {
+			t.Errorf("%d jobs make other bytes", jobs)
+		}
+		if !bytes.Equal(pack(jobs, some, all), twice) {
+			t.Errorf("%d jobs add other bytes", jobs)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/job/generate"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+)
+
+// inputs returns the objects for Run and for generate.
+func inputs(t *testing.T) (objs []Object, plain []*core.Object) {
+	t.Helper()
+	for _, o := range testinput.Objects(t) {
+		objs, plain = append(objs, Object(o)), append(plain, o.Object)
+	}
+	return objs, plain
+}
+
+// minimizeAll minimizes a corpus as the command does.
+func minimizeAll(t *testing.T, c *corpus.Corpus, objs []*core.Object) []Minimized {
+	t.Helper()
+	rep, err := generate.Run(t.Context(), generate.Config{Objects: objs, Corpus: c, Jobs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Minimized
+	for _, k := range rep.Kernels {
+		all = append(all, Minimized{k.Key, k.Name, k.BTF})
+	}
+	return all
+}
+
+// TestEquivalence verifies what generate makes of every object and kernel, which it reads from a corpus in one file.
+func TestEquivalence(t *testing.T) {
+	objs, plain := inputs(t)
+	c := testinput.Varied(t)
+	from := c
+	if !raceflag.Enabled { // with which packing takes longer than all the rest
+		from = testinput.Packed(t, c)
+	}
+	rep, err := Run(t.Context(), Config{Objects: objs, Minimized: minimizeAll(t, from, plain), Corpus: c, Jobs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, fixups := 0, 0
+	accounted := make(map[string]int)
+	for _, k := range rep.Kernels {
+		records, fixups = records+k.Records, fixups+k.Fixups
+		for _, d := range k.Differences {
+			t.Errorf("%+v", d)
+		}
+		for _, d := range k.Disagreements {
+			why := account(&d)
+			if accounted[why]++; why == "" {
+				t.Errorf("loaders disagree, and nothing says why: %+v", d)
+			}
+		}
+	}
+	t.Logf("%d objects on %d kernels: %d records under libbpf's rules, %d fixups of cilium/ebpf compared", len(objs), len(rep.Kernels), records, fixups)
+	if records == 0 || fixups == 0 {
+		t.Error("nothing was compared")
+	}
+	for _, r := range reasons {
+		n := accounted[r.why]
+		t.Logf("loaders disagree on %d: %s", n, r.why)
+		if n == 0 && !r.rare {
+			t.Errorf("nowhere do they disagree because: %s", r.why)
+		}
+	}
+	for _, n := range rep.Notes {
+		t.Logf("cilium/ebpf: %s: %d records in no program: %s", n.Object, n.Records, n.Reason)
+		if n.Reason != "" && n.Records > 0 {
+			t.Errorf("%s: records not compared", n.Object)
+		}
+	}
+	if len(rep.NotMinimized)+len(rep.NoKernel)+len(rep.Skipped) > 0 {
+		t.Errorf("not compared: %v %v %v", rep.NotMinimized, rep.NoKernel, rep.Skipped)
+	}
+}
+
+// reasons are why the two loaders disagree: differences of rules, each seen in
+// the loaders' sources. The first that fits counts.
+var reasons = []struct {
+	why  string
+	rare bool // not seen with the objects and kernels of testdata
+	fits func(d *disagreement) bool
+}{
+	{"the size and the ID of a type that does not exist are 0 for libbpf", false, func(d *disagreement) bool {
+		return d.libbpf == "absent" && d.poison && (d.kind == "type_size" || d.kind == "target_type_id")
+	}},
+	{"cilium/ebpf has no type IDs of modules", true, func(d *disagreement) bool {
+		return d.kind == "target_type_id" && d.poison
+	}},
+	{"type_matches follows rules of its own in either loader", false, func(d *disagreement) bool {
+		return d.kind == "type_matches"
+	}},
+	{"libbpf looks at the width of a load", false, func(d *disagreement) bool {
+		return d.kind == "byte_off" && strings.HasPrefix(d.Libbpf, "poisoned at")
+	}},
+	{"cilium/ebpf takes a struct for a union", false, func(d *disagreement) bool {
+		return d.libbpf == "poisoned" && strings.HasPrefix(d.Relocation, "byte_off union ")
+	}},
+	{"values of an ENUM of 8 bytes: libbpf extends their sign, cilium/ebpf does not", false, func(d *disagreement) bool {
+		return d.kind == "enumval_value" && strings.Contains(d.Relocation, "perf_callchain_context")
+	}},
+	{"pointers have 8 bytes for cilium/ebpf, whatever the kernel's", false, func(d *disagreement) bool {
+		return d.kind == "type_size" && strings.Contains(d.Kernel, "/armhf/")
+	}},
+	{"cilium/ebpf does not compare the elements of arrays that nobody indexes", false, func(d *disagreement) bool {
+		return d.kind == "field_exists" && d.libbpf == "absent" && strings.Contains(d.Relocation, "___chars.notes")
+	}},
+	{"cilium/ebpf decides about all relocations of a type in a program together, and one is ambiguous", true, func(d *disagreement) bool {
+		return strings.HasPrefix(d.Cilium, "error: ") && strings.Contains(d.Cilium, "ambiguous")
+	}},
+	{"cilium/ebpf takes the candidate that most relocations of the type match", false, func(d *disagreement) bool {
+		return d.libbpf == "ambiguous" && strings.Contains(d.Cilium, "->")
+	}},
+	{"a name that ends in ___ has no flavor for libbpf", false, func(d *disagreement) bool {
+		return strings.HasPrefix(d.Relocation, "type_exists struct task_struct___")
+	}},
+}
+
+// disagreement is a Disagreement as reasons look at it.
+type disagreement struct {
+	*Disagreement
+	kind, libbpf string // of the relocation, and libbpf's result
+	poison       bool   // cilium/ebpf poisons the instruction
+}
+
+// account says why the two loaders disagree, "" if nobody knows.
+func account(d *Disagreement) string {
+	in := disagreement{Disagreement: d, poison: strings.HasSuffix(d.Cilium, "=poison")}
+	in.kind, _, _ = strings.Cut(d.Relocation, " ")
+	in.libbpf, _, _ = strings.Cut(d.Libbpf, " ")
+	for i := range reasons {
+		if reasons[i].fits(&in) {
+			return reasons[i].why
+		}
+	}
+	return ""
+}
+
+// TestAccount holds that a disagreement is not explained away by what it has
+// in common with others.
+func TestAccount(t *testing.T) {
+	for _, d := range []Disagreement{
+		{Relocation: "byte_off struct task_struct.pid", Libbpf: "resolved 8 → 16", Cilium: "8->24"},
+		{Relocation: "byte_off struct task_struct.pid", Libbpf: "resolved 8 → 16", Cilium: "8=poison"},
+		{Relocation: "type_size struct task_struct", Libbpf: "resolved 8 → 16", Cilium: "8->24"},
+		{Relocation: "field_exists struct task_struct.pid", Libbpf: "absent", Cilium: "1->1"},
+		{Relocation: "enumval_value enum bpf_func_id.BPF_FUNC_unspec", Libbpf: "resolved 0 → 1", Cilium: "0->0"},
+	} {
+		if why := account(&d); why != "" {
+			t.Errorf("%+v: %s", d, why)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package logs
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/fatih/color"
+
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// Options say how logs are written. The zero value is plain text of all
+// entries.
+type Options struct {
+	Filter  Filter
+	Verbose bool // sources, candidates and reasons as well
+	Color   bool // results in colour
+}
+
+// Results is the order in which results are listed and counted.
+var Results = []relo.Result{relo.Resolved, relo.Absent, relo.Poisoned, relo.Ambiguous, relo.Error}
+
+// painter colours results. It does not depend on what standard output is.
+type painter map[relo.Result]*color.Color
+
+func newPainter(on bool) painter {
+	p := painter{
+		relo.Resolved:  color.New(color.FgGreen),
+		relo.Absent:    color.New(color.FgCyan),
+		relo.Poisoned:  color.New(color.FgYellow),
+		relo.Ambiguous: color.New(color.FgMagenta, color.Bold),
+		relo.Error:     color.New(color.FgRed, color.Bold),
+	}
+	for _, c := range p {
+		if on {
+			c.EnableColor()
+		} else {
+			c.DisableColor()
+		}
+	}
+	return p
+}
+
+func (p painter) result(r relo.Result) escape.Own {
+	if c := p[r]; c != nil {
+		return escape.Own(c.Sprint(r.String()))
+	}
+	return escape.Own(r.String())
+}
+
+// outcome returns the result and, where it is not resolved, the reason.
+func (p painter) outcome(e *relo.Entry) escape.Own {
+	if e.Reason == "" {
+		return p.result(e.Result)
+	}
+	return escape.Sprintf("%s: %s", p.result(e.Result), e.Reason)
+}
+
+// Write writes one log. Where the filter takes nothing, it writes nothing.
+func Write(w io.Writer, l *relo.Log, o Options) error {
+	p := newPainter(o.Color)
+	var body bytes.Buffer
+	counts := make(relo.Counts)
+	var open *relo.Entry // the program being written
+	tw := newTable(&body)
+	for i := range l.Entries {
+		e := &l.Entries[i]
+		if !o.Filter.Match(e) {
+			continue
+		}
+		counts[e.Result]++
+		if open == nil || open.Program != e.Program || open.Section != e.Section {
+			tw.Flush()
+			escape.Fprintf(&body, "  %s\n", program(e))
+			open = e
+		}
+		escape.Fprintf(tw, "    %s\t%s\t%s\t%s\n", head(e), arrow(e), change(e), p.outcome(e))
+		if o.Verbose {
+			tw.Flush() // details are lines of their own, not columns
+			details(&body, e, "        ")
+		}
+	}
+	tw.Flush()
+	if len(counts) == 0 {
+		return nil
+	}
+	if _, err := escape.Fprintf(w, "%s on %s: %s\n", l.Object, l.Kernel, p.counts(counts)); err != nil {
+		return err
+	}
+	_, err := w.Write(body.Bytes())
+	return err
+}
+
+func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0) }
+
+// program names where an instruction is.
+func program(e *relo.Entry) string {
+	if e.Program == "" {
+		return e.Section
+	}
+	return fmt.Sprintf("%s (%s)", e.Program, e.Section)
+}
+
+// head has the columns that belong to the local side.
+func head(e *relo.Entry) escape.Own {
+	return escape.Sprintf("#%d\tinsn %d\t<%s>\t%s", e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local))
+}
+
+// arrow has the target and how many candidates are just like it.
+func arrow(e *relo.Entry) string {
+	if e.Target == nil {
+		return ""
+	}
+	out := "→ " + Spec(e.Kind, e.Target)
+	n := 0
+	for i := range e.Candidates {
+		if c := &e.Candidates[i]; c.Match && specText(e.Kind, &c.Spec) == specText(e.Kind, e.Target) {
+			n++
+		}
+	}
+	if n > 1 {
+		out += fmt.Sprintf(" × %d", n)
+	}
+	return out
+}
+
+func (p painter) counts(c relo.Counts) escape.Own {
+	var parts []string
+	for _, r := range Results {
+		if c[r] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c[r], p.result(r)))
+		}
+	}
+	return escape.Own(strings.Join(parts, ", "))
+}
+
+// details writes what one line has no room for: the source line, and each
+// candidate with its value or with the reason why it does not match. Those
+// that differ only by type ID are folded.
+func details(w io.Writer, e *relo.Entry, indent string) {
+	if e.Source != "" {
+		escape.Fprintf(w, "%ssource        %s\n", indent, e.Source)
+	}
+	for _, f := range fold(e) {
+		times := ""
+		if f.n > 1 {
+			times = fmt.Sprintf(" × %d", f.n)
+		}
+		escape.Fprintf(w, "%s%s[%d] %s%s\n", indent, f.verdict, f.id, f.text, times)
+	}
+}
+
+// folded is a candidate with all that are like it.
+type folded struct {
+	id      uint32 // of the first
+	verdict string
+	text    string
+	n       int
+}
+
+func fold(e *relo.Entry) []*folded {
+	var out []*folded
+	at := make(map[string]*folded)
+	for i := range e.Candidates {
+		c := &e.Candidates[i]
+		f := folded{id: c.TypeID, verdict: "matching      ", text: specText(e.Kind, &c.Spec)}
+		switch {
+		case !c.Match:
+			f.verdict = "non-matching  "
+			f.text += ": " + cmp.Or(c.Reason, "no reason known")
+		case c.Value != nil && e.Kind != relo.TargetTypeID:
+			f.text += " = " + value(e.Kind, *c.Value)
+		}
+		key := f.verdict + f.text
+		if at[key] == nil {
+			at[key] = &f
+			out = append(out, &f)
+		}
+		at[key].n++
+	}
+	return out
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package creader asks the reader of archives in C, lib/c, so that tests can compare it with the one in Go.
+// It is for tests only, and skips those where the C reader cannot be built.
+package creader
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// Status is an enum btfa_status of btfa.h.
+type Status int32
+
+// The statuses.
+const (
+	OK Status = -iota
+	NotArchive
+	UnknownVersion
+	Damaged
+	NoKernel
+	NoMemory
+	NoHost
+)
+
+// Reader is the C reader in a process of its own, built with sanitizers where the compiler has them. It is
+// for one goroutine at a time. A test fails when the process ends.
+type Reader struct {
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stderr bytes.Buffer
+	cmd    *exec.Cmd
+}
+
+// Archive is what the C reader makes of an archive.
+type Archive struct {
+	Status Status
+	Error  string
+	// Most and Kept are the bytes that opening takes at once, and those that are kept. Taking is those that
+	// taking a BTF out takes besides.
+	Most, Kept, Taking int
+	Kernels            []archive.Kernel // whose BTF is nil if it cannot be made
+}
+
+// Source returns the folder lib/c, in which what is for tests is in test.
+func Source() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..", "..", "lib", "c")
+}
+
+var driver struct {
+	sync.Once
+	dir, skip, fail string
+	program         string
+}
+
+// inherited names the driver in the environment of a fuzzer's workers. They are processes of their own, and would
+// each spend seconds of the time for fuzzing on building it.
+const inherited = "BTFGEN_CREADER_DRIVER"
+
+// build compiles the driver once for all tests of a package. It stays in a
+// directory that Main removes.
+func build() {
+	if driver.program = os.Getenv(inherited); driver.program != "" {
+		return
+	}
+	work, err := os.MkdirTemp("", "libbtfa-")
+	if err != nil {
+		driver.fail = err.Error()
+		return
+	}
+	driver.dir = work
+	if err := os.WriteFile(filepath.Join(work, "empty.c"), []byte("#include <zstd.h>\nint main(void) { return ZSTD_isError(0); }\n"), 0o666); err != nil {
+		driver.fail = err.Error()
+		return
+	}
+	compile := func(cc, output string, args ...string) ([]byte, error) {
+		args = append(args, "-o", filepath.Join(work, output), "-lzstd")
+		return exec.Command(cc, args...).CombinedOutput()
+	}
+	sanitizers := []string{"-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"}
+	var cc string
+	var flags []string
+	for _, try := range []string{"clang-19", "cc"} {
+		for _, with := range [][]string{sanitizers, nil} {
+			args := append([]string{filepath.Join(work, "empty.c")}, with...)
+			if _, err := compile(try, "empty", args...); err != nil {
+				continue
+			}
+			if cc == "" || flags == nil && with != nil {
+				cc, flags = try, with
+			}
+		}
+	}
+	if cc == "" {
+		driver.skip = "needs a C compiler and libzstd-dev"
+		return
+	}
+	args := append([]string{"-std=c99", "-Wall", "-Wextra", "-Werror"}, flags...)
+	args = append(args, filepath.Join(Source(), "test", "driver.c"), filepath.Join(Source(), "btfa.c"))
+	if out, err := compile(cc, "driver", args...); err != nil {
+		driver.fail = fmt.Sprintf("%s: %v\n%s", cc, err, out)
+		return
+	}
+	driver.program = filepath.Join(work, "driver")
+	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {
+		os.Setenv(inherited, driver.program)
+	}
+}
+
+// Main is the TestMain of packages whose tests call Start: it removes what that has built.
+func Main(m *testing.M) {
+	code := m.Run()
+	if driver.dir != "" {
+		os.RemoveAll(driver.dir)
+	}
+	os.Exit(code)
+}
+
+// Start builds the C reader and starts it. It ends with the test.
+func Start(t testing.TB) *Reader {
+	t.Helper()
+	raceflag.SkipSerial(t)
+	driver.Do(build)
+	switch {
+	case driver.skip != "":
+		t.Skip(driver.skip)
+	case driver.fail != "":
+		t.Fatal(driver.fail)
+	}
+	r := &Reader{cmd: exec.Command(driver.program)}
+	r.cmd.Stderr = &r.stderr
+	var err error
+	if r.in, err = r.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.out = bufio.NewReader(out)
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.in.Close()
+		if err := r.cmd.Wait(); err != nil { // leaks are told at the end
+			t.Errorf("the C reader: %v\n%s", err, &r.stderr)
+		}
+	})
+	return r
+}
+
+// question is what is sent: numbers and strings.
+type question []byte
+
+func (q question) number(v uint32) question { return binary.LittleEndian.AppendUint32(q, v) }
+
+func (q question) text(s string) question { return append(q.number(uint32(len(s))), s...) }
+
+func (q question) key(k kernel.Key) question {
+	return q.text(k.ID).text(k.VersionID).text(k.Arch).text(k.Release)
+}
+
+func (r *Reader) ask(t testing.TB, q question) {
+	t.Helper()
+	if _, err := r.in.Write(q); err != nil {
+		r.ended(t, err)
+	}
+}
+
+// ended fails a test because the process has ended, with what it said.
+func (r *Reader) ended(t testing.TB, err error) {
+	t.Helper()
+	r.in.Close()
+	r.cmd.Wait()
+	t.Fatalf("the C reader: %v\n%s", err, &r.stderr)
+}
+
+func (r *Reader) number(t testing.TB) uint32 {
+	t.Helper()
+	var b [4]byte
+	if _, err := io.ReadFull(r.out, b[:]); err != nil {
+		r.ended(t, err)
+	}
+	return binary.LittleEndian.Uint32(b[:])
+}
+
+func (r *Reader) bytes(t testing.TB) []byte {
+	t.Helper()
+	b := make([]byte, r.number(t))
+	if _, err := io.ReadFull(r.out, b); err != nil {
+		r.ended(t, err)
+	}
+	return b
+}
+
+func (r *Reader) text(t testing.TB) string { t.Helper(); return string(r.bytes(t)) }
+
+func (r *Reader) key(t testing.TB) kernel.Key {
+	t.Helper()
+	return kernel.Key{ID: r.text(t), VersionID: r.text(t), Arch: r.text(t), Release: r.text(t)}
+}
+
+// Open opens an archive and takes everything out of it.
+func (r *Reader) Open(t testing.TB, data []byte) Archive {
+	t.Helper()
+	r.ask(t, question{}.number(0).text(string(data)))
+	a := Archive{Status: Status(r.number(t)), Error: r.text(t), Most: int(r.number(t))}
+	if a.Status != OK {
+		return a
+	}
+	a.Kept = int(r.number(t))
+	for range r.number(t) {
+		k := archive.Kernel{Key: r.key(t)}
+		if Status(r.number(t)) == OK {
+			k.BTF = r.bytes(t)
+		} else {
+			r.text(t)
+		}
+		a.Kernels = append(a.Kernels, k)
+	}
+	a.Taking = int(r.number(t)) - a.Kept
+	return a
+}
+
+// Lookups looks kernels up in the archive that was opened last.
+func (r *Reader) Lookups(t testing.TB, wants []kernel.Key, neighbours int) []archive.Match {
+	t.Helper()
+	var all question
+	for _, want := range wants {
+		all = all.number(1).key(want).number(uint32(neighbours))
+	}
+	// Answers are read meanwhile, so that neither pipe fills up.
+	go r.in.Write(all)
+	matches := make([]archive.Match, len(wants))
+	for i := range matches {
+		matches[i] = archive.Match{
+			Rule: archive.Rule(r.number(t)), Want: r.key(t), Key: r.key(t), Below: r.key(t), Above: r.key(t),
+			SameLayout: r.number(t) != 0, Reason: r.text(t),
+		}
+	}
+	return matches
+}
+
+// Host finds the key of the host.
+func (r *Reader) Host(t testing.TB, opts kernel.HostOptions) (kernel.Key, Status, string) {
+	t.Helper()
+	r.ask(t, question{}.number(2).text(opts.Root).text(opts.OSRelease).text(opts.Release).text(opts.Arch))
+	status, why := Status(r.number(t)), r.text(t)
+	return r.key(t), status, why
+}
+
+// Found is what btfa_find found, with what is in the file that libbpf would read.
+type Found struct {
+	Status Status
+	Error  string
+	Source archive.Source
+	Rule   archive.Rule
+	BTF    []byte
+}
+
+// Find finds the types of a host in the archive that was opened last, passing over the kernel's own.
+func (r *Reader) Find(t testing.TB, opts archive.Options) Found {
+	t.Helper()
+	r.ask(t, question{}.number(3).text(opts.File).text(opts.Host.Release).text(opts.Host.Arch).number(uint32(opts.Neighbours)))
+	return Found{Status(r.number(t)), r.text(t), archive.Source(r.number(t)), archive.Rule(r.number(t)), r.bytes(t)}
+}
+
+// Canonical returns the usual spelling of a key.
+func (r *Reader) Canonical(t testing.TB, k kernel.Key) kernel.Key {
+	t.Helper()
+	r.ask(t, question{}.number(4).key(k))
+	return r.key(t)
+}
+
+// Failures opens an archive and takes all BTF out as often as that allocates memory, each time without one
+// more of it. It returns how often, and what is wrong, if anything is.
+func (r *Reader) Failures(t testing.TB, data []byte) (int, string) {
+	t.Helper()
+	r.ask(t, question{}.number(5).text(string(data)))
+	return int(r.number(t)), r.text(t)
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loadtest
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+)
+
+// report checks an object on the running kernel.
+func report(t *testing.T, o testinput.Object, cfg check.Config) *check.Report {
+	t.Helper()
+	obj, err := check.Parse(t.Context(), o.Name(), o.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Corpus, err = corpus.Open(t.Context(), []string{kernelBTF}, corpus.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Objects, cfg.Jobs = []*check.Object{obj}, 1
+	rep, err := check.Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
+
+// predicted returns what check says of loading each program with a loader, by name.
+func predicted(t *testing.T, o testinput.Object, l check.Loader) map[string]check.Status {
+	t.Helper()
+	got := make(map[string]check.Status)
+	for _, p := range report(t, o, check.Config{Loaders: []check.Loader{l}}).Programs {
+		got[p.Name] = p.Load[0]
+	}
+	return got
+}
+
+// TestLoadersDiffer loads an object with a map and a kfunc that no kernel takes, program by program, with both
+// loaders: what is one object's in libbpf is one program's in cilium/ebpf.
+func TestLoadersDiffer(t *testing.T) {
+	Kernel(t)
+	if err := loadable(); err != nil {
+		t.Skipf("needs a kernel that loads programs for this process: %v", err)
+	}
+	o := testinput.Named(t, "needy.bpfel.o")
+	t.Run("ebpf-go", func(t *testing.T) {
+		spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(o.Data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range predicted(t, o, check.EbpfGo) {
+			to := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "P", Type: reflect.TypeFor[*ebpf.Program](), Tag: reflect.StructTag(`ebpf:"` + name + `"`)}}))
+			err := spec.LoadAndAssign(to.Interface(), nil)
+			if err == nil {
+				to.Elem().Field(0).Interface().(*ebpf.Program).Close()
+			}
+			compareLoad(t, name, want, err == nil)
+		}
+		if _, err := ebpf.NewCollection(spec); err == nil {
+			t.Error("NewCollection makes the map")
+		}
+	})
+	t.Run("libbpf", func(t *testing.T) {
+		loader := build(t)
+		path := filepath.Join(t.TempDir(), "needy.o")
+		write(t, path, o.Data)
+		want := predicted(t, o, check.Libbpf)
+		list := run(t, o.Order(), loader, kernelBTF, path)
+		if len(list) != len(want) {
+			t.Errorf("%d programs, want %d", len(list), len(want))
+		}
+		for _, p := range list {
+			compareLoad(t, p.name, want[p.name], p.failure == "")
+		}
+	})
+}
+
+// TestWholeObjects has libbpf load whole objects on the running kernel, and compares with their rows, as far as these
+// are certain of loading, without guesses.
+func TestWholeObjects(t *testing.T) {
+	Kernel(t)
+	loader := build(t)
+	dir := t.TempDir()
+	counts := make(map[string]int)
+	for i, o := range testinput.Objects(t) {
+		row := report(t, o, check.Config{Loaders: []check.Loader{check.Libbpf}, Policy: check.Policy{Exact: true}}).Objects[0]
+		if row.Load[0] == check.Other {
+			continue
+		}
+		path := filepath.Join(dir, fmt.Sprint(i))
+		write(t, path, o.Data)
+		out, err := exec.CommandContext(t.Context(), loader, "--whole", path).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", o.Name(), err)
+		}
+		happened := "does not load"
+		switch errno, _, _ := strings.Cut(string(out), " "); errno {
+		case "0":
+			happened = "loads"
+		case "-1": // EPERM: programs of a type are not for this process
+			counts["not allowed here"]++
+			continue
+		}
+		counts["predicted "+row.Load[0].String()+", "+happened]++
+		if works := row.Load[0] <= check.Guarded; (works || row.Load[0] == check.Fails) && works != (happened == "loads") {
+			t.Errorf("%s: predicted %s, %s: %s%s", o.Name(), row.Load[0], happened, out, row.Headline.Text)
+		}
+	}
+	for _, c := range slices.Sorted(maps.Keys(counts)) {
+		t.Logf("%4d %s", counts[c], c)
+	}
+	if counts["predicted ok, loads"] == 0 || counts["predicted fails, does not load"] == 0 {
+		t.Error("too few objects to tell anything")
+	}
+}
+
+func compareLoad(t *testing.T, program string, predicted check.Status, loads bool) {
+	t.Helper()
+	if loads != (predicted == check.OK) {
+		t.Errorf("%s: predicted %s, loads: %t", program, predicted, loads)
+	} else {
+		t.Logf("%s: predicted %s, loads: %t", program, predicted, loads)
+	}
+}

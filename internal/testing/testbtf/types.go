@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testbtf makes BTF, and BPF objects, of a short notation. It is for
+// tests only.
+//
+// Types are written one a line:
+//
+//	int NAME SIZE [signed|bool]
+//	struct NAME SIZE: MEMBER TYPE BYTE, MEMBER TYPE @BIT:WIDTH, …      union likewise
+//	enum NAME SIZE: ENUMERATOR VALUE, …     enum64 likewise; signed after the size sets kind_flag
+//	fwd NAME struct|union
+//	typedef NAME TYPE
+//	proto NAME TYPE: TYPE, …                the return type, then the parameters, of which each may have a name before its type
+//	func NAME TYPE                          var, const and tag likewise; the name of a const is for other lines alone
+//
+// TYPE is a name, void, *TYPE, TYPE[N], or TYPE[N of INDEX TYPE]. What follows
+// a # tells apart types of one name, so that names that begin with it are of
+// anonymous types. There are int, u8, u32 and u64 already. IDs are in the order
+// of the lines.
+package testbtf
+
+import (
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/btf"
+)
+
+// Types returns the BTF of types.
+func Types(tb testing.TB, order binary.ByteOrder, types string) []byte {
+	tb.Helper()
+	return sketch(tb, order, types).b.Bytes()
+}
+
+const ints = "int int 4 signed\nint u8 1\nint u32 4\nint u64 8\n"
+
+// sketcher puts the types together.
+type sketcher struct {
+	testing.TB
+	b     *btf.Builder
+	ids   map[string]btf.TypeID
+	extra []func() // types that stand for *TYPE and TYPE[N], behind the named ones
+	next  btf.TypeID
+}
+
+func sketch(tb testing.TB, order binary.ByteOrder, types string) *sketcher {
+	tb.Helper()
+	s := &sketcher{TB: tb, b: btf.NewBuilder(order), ids: map[string]btf.TypeID{"void": 0}}
+	var lines [][]string // what is before the colon, then fields
+	for line := range strings.Lines(ints + types) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		head, fields, _ := strings.Cut(line, ": ")
+		l := []string{strings.TrimSuffix(head, ":")}
+		if fields != "" {
+			l = append(l, strings.Split(fields, ", ")...)
+		}
+		lines = append(lines, l)
+		s.next++
+		s.ids[strings.Fields(l[0])[1]] = s.next
+	}
+	for _, l := range lines {
+		s.line(strings.Fields(l[0]), l[1:])
+	}
+	for i := 0; i < len(s.extra); i++ { // each may add another
+		s.extra[i]()
+	}
+	return s
+}
+
+func (s *sketcher) line(head, fields []string) {
+	name, _, _ := strings.Cut(head[1], "#")
+	arg := func(i int) string {
+		if i < len(head) {
+			return head[i]
+		}
+		return ""
+	}
+	switch head[0] {
+	case "int":
+		size := s.num(arg(2))
+		s.b.Type(name, btf.KindInt, false, 0, size)
+		s.b.Word(map[string]uint32{"signed": btf.IntSigned, "bool": btf.IntBool}[arg(3)]<<24 | size*8)
+	case "struct", "union":
+		kind := map[string]btf.Kind{"struct": btf.KindStruct, "union": btf.KindUnion}[head[0]]
+		flag := slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(f, "@") })
+		s.b.Type(name, kind, flag, len(fields), s.num(arg(2)))
+		for _, f := range fields {
+			w := strings.Fields(f)
+			member, _, _ := strings.Cut(w[0], "#")
+			at, typ := w[len(w)-1], strings.Join(w[1:len(w)-1], " ")
+			word := uint32(0)
+			if bit, width, ok := strings.Cut(strings.TrimPrefix(at, "@"), ":"); ok {
+				word = s.num(width)<<24 | s.num(bit)
+			} else {
+				word = s.num(at) * 8
+			}
+			s.b.Word(s.b.String(member), uint32(s.id(typ)), word)
+		}
+	case "enum", "enum64":
+		kind := map[string]btf.Kind{"enum": btf.KindEnum, "enum64": btf.KindEnum64}[head[0]]
+		s.b.Type(name, kind, arg(3) == "signed", len(fields), s.num(arg(2)))
+		for _, f := range fields {
+			w := strings.Fields(f)
+			v, err := strconv.ParseUint(w[1], 0, 64)
+			if err != nil {
+				s.Fatal(err)
+			}
+			if s.b.Word(s.b.String(w[0]), uint32(v)); kind == btf.KindEnum64 {
+				s.b.Word(uint32(v >> 32))
+			}
+		}
+	case "fwd":
+		s.b.Type(name, btf.KindFwd, arg(2) == "union", 0, 0)
+	case "typedef":
+		s.b.Type(name, btf.KindTypedef, false, 0, uint32(s.id(strings.Join(head[2:], " "))))
+	case "proto":
+		s.b.Type("", btf.KindFuncProto, false, len(fields), uint32(s.id(arg(2))))
+		for _, f := range fields {
+			param := ""
+			if before, typ, ok := strings.Cut(f, " "); ok && !strings.Contains(f, " of ") {
+				param, f = before, typ
+			}
+			s.b.Word(s.b.String(param), uint32(s.id(f)))
+		}
+	case "func", "const", "tag":
+		kind := map[string]btf.Kind{"func": btf.KindFunc, "const": btf.KindConst, "tag": btf.KindTypeTag}[head[0]]
+		if kind == btf.KindConst {
+			name = ""
+		}
+		s.b.Type(name, kind, false, 0, uint32(s.id(arg(2))))
+	case "var":
+		s.b.Type(name, btf.KindVar, false, 0, uint32(s.id(arg(2))))
+		s.b.Word(1) // global
+	default:
+		s.Fatalf("no such line: %s", head)
+	}
+}
+
+// id returns the ID of a TYPE.
+func (s *sketcher) id(typ string) btf.TypeID {
+	if id, ok := s.ids[typ]; ok {
+		return id
+	}
+	s.next++
+	id := s.next
+	s.ids[typ] = id
+	if to, ok := strings.CutPrefix(typ, "*"); ok {
+		s.extra = append(s.extra, func() { s.b.Type("", btf.KindPtr, false, 0, uint32(s.id(to))) })
+		return id
+	}
+	open := strings.LastIndexByte(typ, '[')
+	if open < 0 {
+		s.Fatalf("no type %s", typ)
+	}
+	n, index, ok := strings.Cut(strings.TrimSuffix(typ[open+1:], "]"), " of ")
+	if !ok {
+		index = "u64"
+	}
+	s.extra = append(s.extra, func() {
+		s.b.Type("", btf.KindArray, false, 0, 0)
+		s.b.Word(uint32(s.id(typ[:open])), uint32(s.id(index)), s.num(n))
+	})
+	return id
+}
+
+func (s *sketcher) num(text string) uint32 {
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return uint32(n)
+}

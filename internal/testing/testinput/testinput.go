@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testinput finds the objects and kernels that tests run on: those of
+// testdata and, where the environment names them, more. [Large] makes an object.
+// It is for tests and benchmarks only.
+//
+//	BTFGEN_CORPUS  a tree of kernel BTFs
+//	BTFGEN_DEBIAN  a directory of unpacked Debian packages with BPF objects
+package testinput
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
+)
+
+// Object is a BPF object and its file.
+type Object struct {
+	*core.Object
+	Data []byte
+}
+
+// Path returns the path of a file of the repository.
+func Path(tb testing.TB, elem ...string) string {
+	tb.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(append([]string{dir}, elem...)...)
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			tb.Fatal("no go.mod above the test")
+		}
+		dir = up
+	}
+}
+
+// Objects returns the objects with relocations of testdata/bpf and of
+// BTFGEN_DEBIAN, each content once. None at all fails the test.
+func Objects(tb testing.TB) []Object {
+	tb.Helper()
+	paths, err := filepath.Glob(filepath.Join(Path(tb, "testdata", "bpf"), "*.o"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if dir := os.Getenv("BTFGEN_DEBIAN"); dir != "" {
+		err := filepath.WalkDir(dir, func(p string, e os.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() {
+				paths = append(paths, p)
+			}
+			return err
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	var all []Object
+	seen := make(map[string]bool)
+	for _, p := range paths {
+		found, err := embedded.ReadFile(p, 0)
+		if errors.Is(err, embedded.ErrNone) {
+			continue
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, f := range found {
+			if seen[string(f.Data)] {
+				continue
+			}
+			seen[string(f.Data)] = true
+			o, err := core.ParseObject(strings.TrimSuffix(filepath.Base(p)+"!"+f.Name, "!"), f.Data)
+			if err == nil && o.Empty() == "" {
+				all = append(all, Object{o.ForMachines(), f.Data})
+			}
+		}
+	}
+	if len(all) == 0 {
+		tb.Fatalf("none of %d files has BPF objects with relocations", len(paths))
+	}
+	return all
+}
+
+// Named returns the object of testdata/bpf with this file name, for any machine.
+func Named(tb testing.TB, name string) Object {
+	tb.Helper()
+	data, err := os.ReadFile(Path(tb, "testdata", "bpf", name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	o, err := core.ParseObject(name, data)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return Object{o.ForMachines(), data}
+}
+
+// Corpus opens the kernels of testdata/vmlinux and of BTFGEN_CORPUS.
+func Corpus(tb testing.TB) *corpus.Corpus {
+	tb.Helper()
+	sources := []string{Path(tb, "testdata", "vmlinux")}
+	if dir := os.Getenv("BTFGEN_CORPUS"); dir != "" {
+		sources = []string{dir} // which has all of testdata's
+	}
+	c, err := corpus.Open(context.Background(), sources, corpus.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, s := range c.Skipped {
+		tb.Error(s)
+	}
+	return c
+}
+
+// Varied is Corpus with no more than two kernels of a directory: monthly builds hardly
+// differ, and comparing each with other programs takes a test long.
+func Varied(tb testing.TB) *corpus.Corpus {
+	tb.Helper()
+	c := Corpus(tb)
+	all := c.Files
+	dir := func(i int) string {
+		if i < 0 || i >= len(all) {
+			return ""
+		}
+		return path.Dir(all[i].Path)
+	}
+	c.Files = nil
+	for i, f := range all {
+		if dir(i-1) != dir(i) || dir(i+1) != dir(i) {
+			c.Files = append(c.Files, f)
+		}
+	}
+	return c
+}
+
+// Packed returns a corpus as one in one file, of whose kernels generate reads only parts.
+func Packed(tb testing.TB, c *corpus.Corpus) *corpus.Corpus {
+	tb.Helper()
+	dir := tb.TempDir()
+	w, err := btfc.NewWriter(nil, dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer w.Discard()
+	Each(tb, c, func(k *corpus.Kernel) {
+		modules := make([]btfc.Module, len(k.Modules))
+		for i, m := range k.Modules {
+			modules[i] = btfc.Module{Name: m.Name, BTF: m.BTF}
+		}
+		if _, err := w.Add(tb.Context(), k.Key, k.BTF, modules); err != nil {
+			tb.Fatal(err)
+		}
+	})
+	var b bytes.Buffer
+	if _, err := w.WriteTo(&b); err != nil {
+		tb.Fatal(err)
+	}
+	path := filepath.Join(dir, "kernels.btfc")
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		tb.Fatal(err)
+	}
+	packed, err := corpus.Open(tb.Context(), []string{path}, corpus.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return packed
+}
+
+// Each calls fn for every kernel of the corpus, in order.
+func Each(tb testing.TB, c *corpus.Corpus, fn func(*corpus.Kernel)) {
+	tb.Helper()
+	var s corpus.Scratch
+	for _, f := range c.Files {
+		err := f.Read(context.Background(), &s, func(k *corpus.Kernel) error {
+			fn(k)
+			return nil
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// Kernels returns the kernels whose name contains one of the given parts, in
+// order of the corpus and in memory of their own; all of the parts have to be found.
+func Kernels(tb testing.TB, parts ...string) []corpus.Kernel {
+	tb.Helper()
+	var out []corpus.Kernel
+	found := make(map[string]bool)
+	c := Corpus(tb)
+	var s corpus.Scratch
+	for _, f := range c.Files {
+		i := slices.IndexFunc(parts, func(p string) bool { return strings.Contains(f.Path, p) })
+		if i < 0 {
+			continue
+		}
+		err := f.Read(context.Background(), &s, func(k *corpus.Kernel) error {
+			own := *k
+			own.BTF, own.Modules, own.ModulePaths = slices.Clone(k.BTF), slices.Clone(k.Modules), slices.Clone(k.ModulePaths)
+			for i, m := range own.Modules {
+				own.Modules[i].BTF = slices.Clone(m.BTF)
+			}
+			out = append(out, own)
+			return nil
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		found[parts[i]] = true
+	}
+	for _, p := range parts {
+		if !found[p] {
+			tb.Fatalf("no kernel has %s in its path", p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package words formats counts, sizes and lists of names for messages.
+package words
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Plural returns a number of things: "1 kernel", "2 kernels".
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Bytes returns a number of bytes with a decimal unit.
+func Bytes(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
+// few is how many names are listed where nobody asked for all.
+const few = 2
+
+// Names lists names, or, if all are not wanted, the first of them and how many more there are.
+func Names(names []string, all bool) string {
+	if all || len(names) <= few {
+		return strings.Join(names, " ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], " "), len(names)-few)
+}
+
+// Kernels says on which of n kernels something happens, by Names.
+func Kernels(names []string, n int, all bool) string {
+	if len(names) == n && n > few && !all {
+		return "all kernels"
+	}
+	if n == 1 {
+		return Names(names, all)
+	}
+	return fmt.Sprintf("%d of %d kernels: %s", len(names), n, Names(names, all))
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workers
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+)
+
+func TestRun(t *testing.T) {
+	for _, jobs := range []int{-1, 1, 3, 100} {
+		var workers atomic.Int64
+		done := make([]atomic.Int64, 20)
+		err := Run(t.Context(), jobs, len(done), func() *int {
+			workers.Add(1)
+			return new(int)
+		}, func(_ context.Context, calls *int, i int) error {
+			*calls++ // the race detector sees it if a worker is not alone
+			done[i].Add(1)
+			return nil
+		})
+		if want := int64(min(max(jobs, 1), len(done))); err != nil || workers.Load() != want {
+			t.Errorf("%d jobs: %d workers, want %d; %v", jobs, workers.Load(), want, err)
+		}
+		for i := range done {
+			if n := done[i].Load(); n != 1 {
+				t.Errorf("%d jobs: %d done %d times", jobs, i, n)
+			}
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	mine := errors.New("mine")
+	var calls atomic.Int64
+	err := Each(t.Context(), 2, 1000, func(i int) error {
+		calls.Add(1)
+		if i == 3 {
+			return mine
+		}
+		return nil
+	})
+	if err != mine || calls.Load() == 1000 {
+		t.Errorf("%v after %d calls", err, calls.Load())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	calls.Store(0)
+	err = Each(ctx, 1, 1000, func(int) error {
+		calls.Add(1)
+		cancel()
+		return nil
+	})
+	if err != context.Canceled || calls.Load() != 1 {
+		t.Errorf("%v after %d calls", err, calls.Load())
+	}
+}
+
+// A defect ends the run with an error, not the program.
+func TestPanics(t *testing.T) {
+	err := Each(t.Context(), 2, 10, func(i int) error {
+		if i == 3 {
+			panic("trouble")
+		}
+		return nil
+	})
+	if err == nil || err.Error() != "defect of btfgen: trouble" {
+		t.Errorf("error %v", err)
+	}
+}

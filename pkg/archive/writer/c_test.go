@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/creader"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+func TestMain(m *testing.M) { creader.Main(m) }
+
+// The reader in C opens an archive of a thousand kernels with less than a megabyte, and says the same of it as
+// the one in Go.
+func TestCThousand(t *testing.T) {
+	raceflag.SkipSerial(t)
+	data, _ := thousandKernels(t)
+	c := creader.Start(t)
+	if !c.Compare(t, data) {
+		t.Fatal("not opened")
+	}
+	a := c.Open(t, data)
+	t.Logf("compared %d kernels in %d bytes: opening takes %d bytes, %d of which are kept; taking a BTF out takes %d",
+		len(a.Kernels), len(data), a.Most, a.Kept, a.Taking)
+	if a.Most > 1<<20 || a.Kept+a.Taking > 1<<20 {
+		t.Error("takes more than 1 MiB")
+	}
+}
+
+// Both readers make the same of shapes that no kernel has: cycles of anonymous types, copies, and all kinds.
+func TestCOdd(t *testing.T) {
+	raceflag.SkipSerial(t)
+	c := creader.Start(t)
+	for i := range 60 {
+		r := rand.New(rand.NewPCG(uint64(i), 1))
+		var kernels []archive.Kernel
+		for j := range 1 + i%5 {
+			data := make([]byte, 400)
+			for k := range data {
+				data[k] = byte(r.Uint32())
+			}
+			types, _ := randomTypes(data)
+			order := [...]binary.ByteOrder{binary.LittleEndian, binary.BigEndian}[(i+j)%2]
+			key := kernel.Key{ID: "odd", Arch: "x86_64", Release: fmt.Sprint(j)}
+			kernels = append(kernels, archive.Kernel{Key: key, BTF: encoded(t, types, order)})
+		}
+		if !c.Compare(t, mustWrite(t, kernels)) {
+			t.Errorf("%d: not opened", i)
+		}
+	}
+}
+
+// FuzzCWrite compares the readers on what FuzzWrite writes.
+func FuzzCWrite(f *testing.F) {
+	for seed := range 16 {
+		r := rand.New(rand.NewPCG(uint64(seed), 2))
+		b := make([]byte, 200*seed)
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		f.Add(b)
+	}
+	c := creader.Start(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var kernels []archive.Kernel
+		for i := 0; len(data) > 0 && i < 8; i++ {
+			types, rest := randomTypes(data)
+			data = rest
+			key := kernel.Key{ID: "a", Arch: "x86_64", Release: fmt.Sprint(i)}
+			kernels = append(kernels, archive.Kernel{Key: key, BTF: encoded(t, types, binary.LittleEndian)})
+		}
+		if !c.Compare(t, mustWrite(t, kernels)) {
+			t.Error("not opened")
+		}
+	})
+}

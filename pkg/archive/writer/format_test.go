@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/btf/canonical"
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+var update = flag.Bool("update", false, "write the examples of docs/archive-format.md")
+
+// exampleBTF is struct task { ...; int pid; }; with pid at a byte offset.
+func exampleBTF(t *testing.T, pid uint32) []byte {
+	return encoded(t, []*canonical.Type{
+		{Kind: btf.KindStruct, Name: "task", Size: 64 + pid, Fields: []canonical.Field{{Name: "pid", Lo: 8 * pid}}, Refs: []int{1}},
+		{Kind: btf.KindInt, Name: "int", Size: 4, Fields: []canonical.Field{{Lo: btf.IntSigned<<24 | 32}}},
+	}, binary.LittleEndian)
+}
+
+// TestFormatDoc makes the examples of docs/archive-format.md. Run it with
+// -update to write them into the file.
+func TestFormatDoc(t *testing.T) {
+	kernels := []archive.Kernel{
+		{Key: mustKey(t, "debian/12/x86_64/6.1.0-9-amd64"), BTF: exampleBTF(t, 12)},
+		{Key: mustKey(t, "debian/12/x86_64/6.1.0-7-amd64"), BTF: exampleBTF(t, 4)},
+	}
+	info := archive.Info{Tool: "btfgen", Objects: []archive.Object{NewObject("a.o", []byte("a"))}}
+	file, err := encode(info, kernels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := btfa.Unpack(file[btfa.HeaderLen:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams, err := btfa.Split(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	at := 0
+	part := func(name string, data []byte) {
+		for len(data) > 0 {
+			n := min(16, len(data))
+			dump := hex.Dump(data[:n])
+			fmt.Fprintf(&b, "%-8s %04x  %s\n", name, at, strings.TrimSpace(dump[10:]))
+			name, data, at = "", data[n:], at+n
+		}
+	}
+	rest := len(payload)
+	for _, s := range streams {
+		rest -= s.Len()
+	}
+	part("head", payload[:rest])
+	for i, s := range streams {
+		part(btfa.StreamTexts[i], s.Rest())
+	}
+	dump := b.String()
+	b.Reset()
+	at = 0
+	second := kernels[0].BTF
+	part("header", second[:24])
+	part("types", second[24:24+binary.LittleEndian.Uint32(second[12:])])
+	part("strings", second[24+binary.LittleEndian.Uint32(second[12:]):])
+
+	const path = "../../../docs/archive-format.md"
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := put(t, string(old), "<!-- example -->\n", dump)
+	text = put(t, text, "<!-- example btf -->\n", b.String())
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if text != string(old) {
+		t.Error("docs/archive-format.md is not up to date, run: go test ./pkg/archive/writer -run TestFormatDoc -update")
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256(btfa.Dictionary)); !strings.Contains(text, sum) {
+		t.Errorf("docs/archive-format.md does not say that the dictionary's SHA-256 is %s", sum)
+	}
+	if want := fmt.Sprintf("%d MiB", btfa.MaxPayload>>20); !strings.Contains(text, want) {
+		t.Errorf("docs/archive-format.md does not say %s", want)
+	}
+}
+
+// put replaces what stands between a mark and the end mark.
+func put(t *testing.T, text, mark, block string) string {
+	t.Helper()
+	before, rest, ok := strings.Cut(text, mark)
+	_, after, ok2 := strings.Cut(rest, "<!-- end -->")
+	if !ok || !ok2 {
+		t.Fatalf("no %s", mark)
+	}
+	return before + mark + "```\n" + block + "```\n<!-- end -->" + after
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/btfgen/btfgen/internal/btf/canonical"
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// testInfo is what the archives of these tests say of themselves.
+func testInfo() archive.Info {
+	return archive.Info{
+		Tool: "test 1", Shard: archive.Shard{Index: 2, N: 3},
+		Objects: []archive.Object{
+			NewObject("b.o", []byte("b")), NewObject("a.o", []byte("a")), NewObject("x86.o", nil, "x86_64"),
+			NewObject("some.o", nil, "amd64", "aarch64"),
+		},
+		Relocations: []archive.Relocations{{Arch: "amd64", Sum: []byte("for.x86.")}, {Sum: []byte("others..")}},
+	}
+}
+
+// encoded returns the BTF of types.
+func encoded(t testing.TB, types []*canonical.Type, order binary.ByteOrder) []byte {
+	t.Helper()
+	merged, err := canonical.Merge(context.Background(), types)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return canonical.Write(merged, order)
+}
+
+func mustWrite(t testing.TB, kernels []archive.Kernel) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, testInfo(), kernels); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// rewritten is the archive of some kernels, compressed in haste: compression
+// takes most of the time of Write.
+func rewritten(t testing.TB, kernels []archive.Kernel) *archive.Archive {
+	t.Helper()
+	kernels, err := sortKernels(kernels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams, err := encodeStreams(testInfo(), kernels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mustOpen(t, framed(append(head(streams), slices.Concat(streams[:]...)...)))
+}
+
+var hasty = sync.OnceValue(func() *zstd.Encoder {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		panic(err)
+	}
+	return w
+})
+
+// framed makes a file of a payload.
+func framed(payload []byte) []byte {
+	return hasty().EncodeAll(payload, append([]byte(btfa.Magic), btfa.Version))
+}
+
+func mustOpen(t testing.TB, data []byte) *archive.Archive {
+	t.Helper()
+	a, err := archive.Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func mustKey(t testing.TB, s string) kernel.Key {
+	t.Helper()
+	k, err := kernel.ParseKey(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// head returns what stands before the streams in a payload.
+func head(streams *[btfa.NumStreams][]byte) []byte {
+	b := binary.AppendUvarint(nil, btfa.NumStreams)
+	for _, s := range streams {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+	}
+	return b
+}
+
+// fewBytes is the size of payloads, in bytes, up to which it is tried which streams are better off in the block of the one before. A
+// block has entropy tables of its own, some 30 bytes, so that it pays for long streams only.
+const fewBytes = 64 << 10
+
+// pack makes a file of streams.
+func pack(streams *[btfa.NumStreams][]byte) ([]byte, error) {
+	head := head(streams)
+	size := len(head)
+	for _, s := range streams {
+		size += len(s)
+	}
+	if size > btfa.MaxPayload {
+		return nil, fmt.Errorf("%d bytes before compression, more than %d", size, btfa.MaxPayload)
+	}
+	w, err := newEncoder(size)
+	if err != nil {
+		return nil, err
+	}
+	var own [btfa.NumStreams]bool // streams that begin a block
+	for i := range own {
+		own[i] = true
+	}
+	best, err := compress(w, head, streams, size, &own)
+	for i := 0; i < len(own) && err == nil && size <= fewBytes; i++ {
+		var b []byte
+		own[i] = false
+		if b, err = compress(w, head, streams, size, &own); err == nil && len(b) < len(best) {
+			best = b
+		} else {
+			own[i] = true
+		}
+	}
+	return best, err
+}
+
+// newEncoder returns an encoder for payloads of size bytes. Its tables take some 40 MB.
+func newEncoder(size int) (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithEncoderDictRaw(0, btfa.Dictionary),
+		zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(window(size)))
+}
+
+// compress writes header and frame. Streams that begin a zstd block of their own have
+// their own entropy tables.
+func compress(w *zstd.Encoder, head []byte, streams *[btfa.NumStreams][]byte, size int, own *[btfa.NumStreams]bool) ([]byte, error) {
+	out := bytes.NewBufferString(btfa.Magic)
+	out.WriteByte(btfa.Version)
+	var err error
+	w.ResetContentSize(out, int64(size))
+	write := func(b []byte) {
+		if err == nil {
+			_, err = w.Write(b)
+		}
+	}
+	write(head)
+	for i, s := range streams {
+		if own[i] && len(s) > 0 && err == nil {
+			err = w.Flush()
+		}
+		write(s)
+	}
+	err = errors.Join(err, w.Close())
+	return out.Bytes(), err
+}
+
+// StreamSize is what one part of an archive takes.
+type StreamSize struct {
+	Name   string // as docs/archive-format.md calls it
+	Plain  int    // bytes before compression
+	Packed int    // bytes when compressed alone, which is about its share
+}
+
+// StreamSizes tells what the bytes of an archive are spent on. Errors are as for
+// archive.Open.
+func StreamSizes(data []byte) ([]StreamSize, error) {
+	if _, err := archive.Open(data); err != nil {
+		return nil, err
+	}
+	payload, err := btfa.Unpack(data[btfa.HeaderLen:])
+	if err != nil {
+		return nil, fmt.Errorf("archive: %w", err)
+	}
+	streams, err := btfa.Split(payload)
+	if err != nil {
+		return nil, fmt.Errorf("archive: %w", err)
+	}
+	w, err := newEncoder(len(payload))
+	if err != nil {
+		return nil, err
+	}
+	var sizes []StreamSize
+	for i, s := range streams {
+		var one [btfa.NumStreams][]byte
+		n := s.Len()
+		one[0] = s.Rest()
+		b, err := compress(w, nil, &one, n, new([btfa.NumStreams]bool))
+		if err != nil {
+			return nil, err
+		}
+		sizes = append(sizes, StreamSize{btfa.StreamTexts[i], n, len(b)})
+	}
+	return sizes, nil
+}
+
+// window returns the smallest zstd window that holds size bytes and the dictionary, but none that readers refuse.
+func window(size int) int {
+	return min(1<<bits.Len(uint(size+len(btfa.Dictionary))), btfa.MaxPayload)
+}
