@@ -45,7 +45,7 @@ var only = map[string][]string{
 	"pkg/relo":            {},
 	"pkg/kernel":          {},
 	"pkg/archive":         {"internal/btfa", "internal/btf", "internal/btf/canonical", "pkg/kernel"},
-	"pkg/archive/btfspec": {"pkg/archive"},
+	"pkg/archive/btfspec": {"internal/btf", "pkg/archive"},
 	"pkg/relolog":         {"internal/core", "pkg/relo"},
 	"pkg/minimize":        {"internal/core", "internal/minimize", "pkg/relo", "pkg/relolog"},
 	"internal/btf":        {"internal/limits"},

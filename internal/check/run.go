@@ -124,6 +124,11 @@ func newRun(cfg Config) *run {
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
 	r.want.config[settingInjection] = true
+	for helper, setting := range helperSettings {
+		r.want.config[setting] = true
+		r.want.add(helperName(int64(helper)))
+		r.want.symbols[helperName(int64(helper))] = true
+	}
 	for _, settings := range everyKernels {
 		for _, s := range settings {
 			r.want.config[s] = true
@@ -206,16 +211,19 @@ func (r *run) needs(p *pairing) wholeResult {
 	}
 	p.whole = append(p.definitions(), p.strong()...)
 	p.whole = slices.DeleteFunc(p.whole, func(f Finding) bool {
-		return f.Topic == TopicMapDef && r.Policy.setsMap(p.o, f.Subject)
+		return f.Topic == TopicMapDef && p.setsMap(f.Subject)
 	})
-	p.whole = append(p.whole, p.opening(func(m string) bool { return r.Policy.setsMap(p.o, m) })...)
-	lacked := slices.DeleteFunc(p.lackedMaps(), func(m *bpfobj.Map) bool { return r.Policy.setsMap(p.o, m.Name) })
+	p.whole = append(p.whole, p.opening(p.setsMap)...)
+	if p.o.unread.Subject != "" && len(r.Loaders) == 1 && p.ebpfGo {
+		p.whole = append(p.whole, p.o.unread)
+	}
+	lacked := slices.DeleteFunc(p.lackedMaps(), func(m *bpfobj.Map) bool { return p.setsMap(m.Name) })
 	return wholeResult{r.found.note(p.whole), lacked}
 }
 
 // pairing is object i on a kernel.
 func (r *run) pairing(i int, k *inventory, d decisions) *pairing {
-	return &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable, ebpfGo: slices.Contains(r.Loaders, EbpfGo), results: &r.results[i], found: r.found}
+	return &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable, setsMap: func(m string) bool { return r.Policy.setsMap(r.Objects[i], m) }, ebpfGo: slices.Contains(r.Loaders, EbpfGo), results: &r.results[i], found: r.found}
 }
 
 // programs judges the programs of an object. It returns two numbers of lists in the
@@ -379,6 +387,10 @@ func (r *run) row(ctx context.Context, i, j int) Program {
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
 	e := evaluation{pairing: &pairing{o: o}, pr: pr}
 	p.Notes = e.external()
+	if note := o.unread; note.Subject != "" && len(r.Loaders) > 1 {
+		note.Status = OK
+		p.Notes = append(p.Notes, note)
+	}
 	t := tally{ledger: r.found}
 	for ki := range r.kernels {
 		if ctx.Err() != nil {

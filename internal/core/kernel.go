@@ -128,6 +128,15 @@ func (k *Kernel) Views() iter.Seq2[string, *btf.BTF] {
 	}
 }
 
+// CheckRecursion returns an error if cilium/ebpf must not be given the kernel, see [btf.CheckRecursion].
+func (k *Kernel) CheckRecursion(ctx context.Context) error {
+	views := make([]*btf.BTF, len(k.views))
+	for i, v := range k.views {
+		views[i] = &v.BTF
+	}
+	return btf.CheckRecursion(ctx, views...)
+}
+
 // candidate is a type with the essential name that is looked for, of any kind.
 type candidate struct {
 	view *view

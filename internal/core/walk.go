@@ -240,6 +240,7 @@ func (m *matcher) head(l, t btf.Type, rel relation, behind bool) (done, ok bool,
 			return true, true, nil
 		}
 		if m.seen[p] = true; len(m.seen) > limits.Pairs {
+			m.deep = true
 			return true, false, errNesting
 		}
 		if rel == relMatches && lk == btf.KindFwd {

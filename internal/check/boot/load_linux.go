@@ -49,6 +49,9 @@ func objects(j *Job, tell func(Event)) error {
 		if err := k.Load(ctx, l.kernel, k.Name); err != nil {
 			return err
 		}
+		if err := l.kernel.CheckRecursion(ctx); err != nil {
+			return fmt.Errorf("%s: %w", k.Name, err)
+		}
 		for i := range j.Types {
 			if err := l.add(ctx, file(typesPath, i)); err != nil {
 				return err
@@ -71,6 +74,9 @@ func (l *loader) add(ctx context.Context, path string) error {
 	t := new(core.Kernel)
 	if err := t.Load(ctx, path, data); err != nil {
 		return err
+	}
+	if err := t.CheckRecursion(ctx); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	spec, err := cbtf.LoadSpecFromReader(bytes.NewReader(data))
 	if err != nil {
@@ -128,6 +134,15 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
+	local, err := core.ParseObject("object", data)
+	if err != nil {
+		return nil, err
+	}
+	if own := local.BTF(); own != nil {
+		if err := btf.CheckRecursion(ctx, own); err != nil {
+			return nil, err
+		}
+	}
 	changed, err := libbpfs(data, parsed)
 	if err != nil {
 		return nil, err
@@ -136,7 +151,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	if o.spec, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(changed)); err != nil {
 		return nil, err
 	}
-	if o.relocator, err = newRelocator(ctx, data, l.kernel, l.added...); err != nil {
+	if o.relocator, err = newRelocator(ctx, local, l.kernel, l.added...); err != nil {
 		return nil, err
 	}
 	externs, err := l.resolve(parsed, data)
@@ -165,6 +180,9 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 func (l *loader) unopened(o *check.Object) error {
 	if o.Unread != "" {
 		return fmt.Errorf("section %s: libbpf does not open objects that have maps or data there: %w", o.Unread, syscall.ENOTSUP)
+	}
+	if o.Static != "" {
+		return fmt.Errorf("function %s: libbpf does not open objects that have static functions outside .text: %w", o.Static, syscall.ENOTSUP)
 	}
 	for _, m := range o.StructOps.Maps {
 		if m.Optional {

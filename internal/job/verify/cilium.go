@@ -4,6 +4,7 @@ package verify
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -13,8 +14,9 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-	"github.com/cilium/ebpf/btf"
+	cbtf "github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -23,7 +25,7 @@ import (
 // local type in one program, functions linked into it included.
 type group struct {
 	program string // the first that has such a group
-	relos   []*btf.CORERelocation
+	relos   []*cbtf.CORERelocation
 	records []int // index of each in Object.Relos
 }
 
@@ -45,7 +47,7 @@ type ciliumObject struct {
 // readCilium reads an object with cilium/ebpf. An object that its loader does
 // not take is read without it: then functions stand alone, and the note says
 // why.
-func readCilium(o *core.Object, data []byte) *ciliumObject {
+func readCilium(ctx context.Context, o *core.Object, data []byte) *ciliumObject {
 	c := &ciliumObject{order: o.Order()}
 	b := groupBuilder{c: c, o: o, at: make(map[place]int), known: make(map[string]bool)}
 	relos := o.Records()
@@ -53,6 +55,12 @@ func readCilium(o *core.Object, data []byte) *ciliumObject {
 		r := &relos[i]
 		b.at[place{"", r.Program, r.Insn}] = i
 		b.at[place{r.Section, r.Program, r.Insn}] = i
+	}
+	if own := o.BTF(); own != nil {
+		if err := btf.CheckRecursion(ctx, own); err != nil {
+			c.note, c.missed = err.Error(), len(relos)
+			return c
+		}
 	}
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
 	if err == nil {
@@ -84,14 +92,14 @@ type groupBuilder struct {
 
 // program adds the groups of a program with all that is linked into it.
 func (b *groupBuilder) program(p *ebpf.ProgramSpec) {
-	var relos []*btf.CORERelocation
+	var relos []*cbtf.CORERelocation
 	var records []int
 	function, start := "", asm.RawInstructionOffset(0)
 	for it := p.Instructions.Iterate(); it.Next(); {
 		if sym := it.Ins.Symbol(); sym != "" {
 			function, start = sym, it.Offset
 		}
-		relo := btf.CORERelocationMetadata(it.Ins)
+		relo := cbtf.CORERelocationMetadata(it.Ins)
 		if relo == nil {
 			continue
 		}
@@ -105,13 +113,13 @@ func (b *groupBuilder) program(p *ebpf.ProgramSpec) {
 // functions adds the groups of each function by itself, for an object that
 // cilium/ebpf refuses to load.
 func (b *groupBuilder) functions(data []byte) error {
-	_, ext, err := btf.LoadSpecAndExtInfosFromReader(bytes.NewReader(data))
+	_, ext, err := cbtf.LoadSpecAndExtInfosFromReader(bytes.NewReader(data))
 	if err != nil {
 		return err
 	}
 	for _, section := range slices.Sorted(maps.Keys(ext.CORERelos)) {
 		funcs, _, all := ext.Section(section)
-		var relos []*btf.CORERelocation
+		var relos []*cbtf.CORERelocation
 		var records []int
 		function, start := "", asm.RawInstructionOffset(0)
 		for _, r := range all {
@@ -130,7 +138,7 @@ func (b *groupBuilder) functions(data []byte) error {
 }
 
 // add splits the relocations of a program by local type.
-func (b *groupBuilder) add(program string, relos []*btf.CORERelocation, records []int) {
+func (b *groupBuilder) add(program string, relos []*cbtf.CORERelocation, records []int) {
 	byType := make(map[string]*group)
 	var order []string
 	for i, r := range relos {
@@ -157,7 +165,7 @@ func (b *groupBuilder) add(program string, relos []*btf.CORERelocation, records 
 
 // localID returns the part of a relocation's text that has the ID of its local
 // type. The fields are hidden, and nothing else tells types apart.
-func localID(r *btf.CORERelocation) string {
+func localID(r *cbtf.CORERelocation) string {
 	s := r.String()
 	if i := strings.LastIndex(s, "local_id="); i >= 0 {
 		return s[i:]
@@ -168,18 +176,22 @@ func localID(r *btf.CORERelocation) string {
 // ciliumTarget is a kernel as cilium/ebpf reads it. It is not safe for
 // concurrent use.
 type ciliumTarget struct {
-	vmlinux []*btf.Spec // one
-	all     []*btf.Spec // with modules
+	vmlinux []*cbtf.Spec // one
+	all     []*cbtf.Spec // with modules
 }
 
-func readCiliumTarget(vmlinux []byte, modules []core.Module) (*ciliumTarget, error) {
-	base, err := btf.LoadSpecFromReader(bytes.NewReader(vmlinux))
+// readCiliumTarget reads what has been loaded as a target.
+func readCiliumTarget(ctx context.Context, loaded *core.Kernel, vmlinux []byte, modules []core.Module) (*ciliumTarget, error) {
+	if err := loaded.CheckRecursion(ctx); err != nil {
+		return nil, err
+	}
+	base, err := cbtf.LoadSpecFromReader(bytes.NewReader(vmlinux))
 	if err != nil {
 		return nil, fmt.Errorf("cilium/ebpf: %w", err)
 	}
-	t := &ciliumTarget{vmlinux: []*btf.Spec{base}, all: []*btf.Spec{base}}
+	t := &ciliumTarget{vmlinux: []*cbtf.Spec{base}, all: []*cbtf.Spec{base}}
 	for _, m := range modules {
-		s, err := btf.LoadSplitSpecFromReader(bytes.NewReader(m.BTF), base)
+		s, err := cbtf.LoadSplitSpecFromReader(bytes.NewReader(m.BTF), base)
 		if err != nil {
 			return nil, fmt.Errorf("module %s: cilium/ebpf: %w", m.Name, err)
 		}
@@ -229,8 +241,8 @@ func values(fixup string) (local, target uint64, ok bool) {
 	return local, target, ok && err1 == nil && err2 == nil
 }
 
-func (g *group) relocate(specs []*btf.Spec, order binary.ByteOrder) fixups {
-	fs, err := btf.CORERelocate(g.relos, specs, order, func(btf.Type) (btf.TypeID, error) { return 1, nil })
+func (g *group) relocate(specs []*cbtf.Spec, order binary.ByteOrder) fixups {
+	fs, err := cbtf.CORERelocate(g.relos, specs, order, func(cbtf.Type) (cbtf.TypeID, error) { return 1, nil })
 	if err != nil {
 		return fixups{err: err}
 	}

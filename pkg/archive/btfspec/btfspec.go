@@ -16,10 +16,15 @@ package btfspec
 
 import (
 	"bytes"
+	"context"
+	"debug/elf"
 	"fmt"
+	"io"
+	"os"
 
-	"github.com/cilium/ebpf/btf"
+	cbtf "github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -27,20 +32,54 @@ import (
 // ProgramOptions. It is nil for the kernel's own BTF, which the library finds by
 // itself, with the BTF of modules as well. The Spec belongs to the caller. The error
 // says what is wrong with the file that the user named, by its path.
-func Load(t *archive.Types) (*btf.Spec, error) {
+func Load(t *archive.Types) (*cbtf.Spec, error) {
 	switch t.Source {
 	case archive.FromKernel:
 		return nil, nil
 	case archive.FromFile:
-		spec, err := btf.LoadSpec(t.Path)
+		spec, err := loadFile(t.Path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Path, err)
 		}
 		return spec, nil
 	}
-	spec, err := btf.LoadSpecFromReader(bytes.NewReader(t.BTF))
+	spec, err := load(t.BTF)
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", t.Match.Key, err)
 	}
 	return spec, nil
+}
+
+// load reads BTF. It refuses types that the library would follow until the stack is full.
+func load(data []byte) (*cbtf.Spec, error) {
+	view, err := btf.New(data, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := btf.CheckRecursion(context.Background(), view); err != nil {
+		return nil, err
+	}
+	return cbtf.LoadSpecFromReader(bytes.NewReader(data))
+}
+
+// loadFile reads the BTF of a file: raw, or the section of an ELF file.
+func loadFile(path string) (*cbtf.Spec, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	read := func() ([]byte, error) { return io.ReadAll(f) }
+	if image, err := elf.NewFile(f); err == nil {
+		section := image.Section(".BTF")
+		if section == nil {
+			return nil, cbtf.ErrNotFound
+		}
+		read = section.Data
+	}
+	data, err := read()
+	if err != nil {
+		return nil, err
+	}
+	return load(data)
 }
