@@ -470,4 +470,20 @@ var proofRefuses = []proofCase{
 		small: "struct foo 8: a int 0\n struct foo#2 8: a int 0\n struct foo#3 8: a int 0, b int 4",
 		want:  Difference{Relocation: "target_type_id struct foo", Full: "cilium/ebpf: a type ID, 4", Minimized: "ambiguous"},
 	},
+
+	// Order, for cilium/ebpf.
+	{
+		name:  "other order, a record that comes twice counts twice",
+		local: "struct req 12: a int 0, b int 4, c int 8", asks: "byte_off struct req.a\n byte_off struct req.b\n byte_off struct req.b\n byte_off struct req.c",
+		full:  "struct req 12: b int 4\n struct req#2 12: a int 0, b int 4, c int 8\n struct req#3 12: a int 0, c int 8",
+		small: "struct req 12: b int 4\n struct req#2 12: a int 0, c int 8\n struct req#3 12: a int 0, b int 4, c int 8",
+		want:  Difference{Relocation: "byte_off struct req.a", Full: "cilium/ebpf: 0, 4, 4, 8", Minimized: "ambiguous"},
+	},
+	{
+		name:  "other order, a program and the function that it calls",
+		local: "struct req 12: a int 0, b int 4, c int 8", asks: "program a\n byte_off struct req.a\n call b\n function b\n byte_off struct req.b\n program c\n byte_off struct req.c",
+		full:  "struct req 12: a int 0, c int 8\n struct req#2 12: a int 0, b int 4, c int 8\n struct req#3 12: b int 4",
+		small: "struct req 12: b int 4\n struct req#2 12: a int 0, c int 8\n struct req#3 12: a int 0, b int 4, c int 8",
+		want:  Difference{Relocation: "byte_off struct req.a", Full: "cilium/ebpf: 0, 4", Minimized: "ambiguous"},
+	},
 }
