@@ -26,6 +26,10 @@ type Table struct {
 	m      matcher
 	found  Match
 
+	cilium  ciliumMatcher
+	fixups  map[fixupKey]fixup    // cilium/ebpf's, where they were asked for
+	choices map[choiceKey]*choice // as well
+
 	done      []*decided // by object, nil where it was not asked for
 	explained map[explainKey]*Candidate
 }
@@ -74,6 +78,8 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 	}
 	tb.values = tb.values[:0]
 	clear(tb.explained)
+	clear(tb.fixups)
+	clear(tb.choices)
 	tb.done = slices.Grow(tb.done[:0], len(s.objects))[:len(s.objects)]
 	clear(tb.done)
 	if err := tb.check(); err != nil {

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -40,6 +41,7 @@ type Difference struct {
 	Candidate  string // "struct task_struct", or "" where the order of several matters
 	Full       string // what comes of it on the one
 	Minimized  string // and on the other
+	Order      bool   // the candidates are the same, in another order
 }
 
 // Error names the relocation and both outcomes.
@@ -53,8 +55,8 @@ func (d *Difference) Error() string {
 func Compare(ctx context.Context, full, small *Table) (*Difference, error) {
 	c := comparison{full, small, limits.NewMeter(ctx, math.MaxInt64, "comparisons of candidates")}
 	for name := range full.set.names {
-		if d := c.name(name); d != nil || c.meter.Err() != nil {
-			return d, c.meter.Err()
+		if d, err := c.name(name); d != nil || err != nil || c.meter.Err() != nil {
+			return d, cmp.Or(err, c.meter.Err())
 		}
 	}
 	return nil, nil
@@ -67,10 +69,10 @@ type comparison struct {
 	meter       *limits.Meter
 }
 
-func (c *comparison) name(name int) *Difference {
+func (c *comparison) name(name int) (*Difference, error) {
 	f, s := c.full.columns(name, c.meter), c.small.columns(name, c.meter)
 	if d := f.compare(s); d != nil || slices.EqualFunc(f.order(), s.order(), bytes.Equal) {
-		return d
+		return d, nil
 	}
 	return c.decisions(name)
 }
@@ -320,7 +322,7 @@ func (s *Set) difference(q int) *Difference {
 
 // decisions compares what loaders decide on all records that ask about a
 // name, where the order of the candidates is not the same.
-func (c *comparison) decisions(name int) *Difference {
+func (c *comparison) decisions(name int) (*Difference, error) {
 	full, small := c.full, c.small
 	for i := range full.set.objects {
 		m := &full.set.objects[i]
@@ -332,19 +334,19 @@ func (c *comparison) decisions(name int) *Difference {
 			wf, ws := full.walkRoot(m, root), small.walkRoot(m, root)
 			for _, rec := range root.records {
 				if !c.meter.Step(1 + len(wf.left) + len(ws.left)) {
-					return nil
+					return nil, nil
 				}
 				f, s := wf.step(m.stepOf[rec]), ws.step(m.stepOf[rec])
 				if a, b := f.effect(), s.effect(); a != b {
-					return &Difference{Object: m.name, Relocation: f.m.spec.String(), Full: a.String(), Minimized: b.String()}
+					return &Difference{Object: m.name, Relocation: f.m.spec.String(), Full: a.String(), Minimized: b.String(), Order: true}, nil
 				}
 			}
-			if d := c.groups(m, root); d != nil {
-				return d
+			if d, err := c.groups(m, r); d != nil || err != nil {
+				return d, err
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // effect is what a loader does to an instruction, or that it fails.

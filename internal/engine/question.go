@@ -44,6 +44,8 @@ type member struct {
 	roots    []root
 	steps    []step
 	stepOf   []int32 // by record
+	rootOf   []int32 // by spec
+	groups   *groups // of cilium/ebpf
 }
 
 // root is a local type with relocations. libbpf keeps one list of candidates for
@@ -96,7 +98,7 @@ type setBuilder struct {
 
 func (b *setBuilder) member(o *Object) member {
 	sg := signatures{object: o}
-	m := member{Object: o, question: make([]int, len(o.specs)), local: make([]localValue, len(o.specs)), stepOf: make([]int32, len(o.records))}
+	m := member{Object: o, question: make([]int, len(o.specs)), local: make([]localValue, len(o.specs)), stepOf: make([]int32, len(o.records)), rootOf: make([]int32, len(o.specs)), groups: new(groups)}
 	for i, sp := range o.specs {
 		m.question[i] = -1
 		if sp.asks() {
@@ -130,7 +132,7 @@ func (b *setBuilder) member(o *Object) member {
 			m.steps = append(m.steps, step{int32(i), r.spec, r.insn})
 			m.roots[at].steps = append(m.roots[at].steps, st)
 		}
-		m.stepOf[i] = st
+		m.stepOf[i], m.rootOf[r.spec] = st, int32(at)
 		m.roots[at].records = append(m.roots[at].records, int32(i))
 	}
 	return m

@@ -236,9 +236,11 @@ func Name(kind Kind, typ, path string) string {
 }
 
 // name returns the essential name that candidates need.
-func (s *spec) name() string {
+func (s *spec) name() string { return rawbtf.Essential(s.rootName()) }
+
+func (s *spec) rootName() string {
 	t := s.btf.Type(s.root)
-	return string(rawbtf.Essential(t.Name()))
+	return string(t.Name())
 }
 
 func (s *spec) rootKind() btfenc.Kind {

@@ -48,13 +48,7 @@ type ciliumObject struct {
 // why.
 func readCilium(o *relolog.Object, data []byte) *ciliumObject {
 	c := &ciliumObject{order: o.Order()}
-	b := groupBuilder{c: c, o: unwrap.Object(o), at: make(map[place]int), known: make(map[string]bool)}
-	relos := unwrap.Object(o).Records()
-	for i := range relos {
-		r := &relos[i]
-		b.at[place{"", r.Program, r.Insn}] = i
-		b.at[place{r.Section, r.Program, r.Insn}] = i
-	}
+	b := newGroupBuilder(c, unwrap.Object(o))
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
 	if err == nil {
 		for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
@@ -72,7 +66,7 @@ func readCilium(o *relolog.Object, data []byte) *ciliumObject {
 			seen[r] = true
 		}
 	}
-	c.missed = len(relos) - len(seen)
+	c.missed = len(b.o.Records()) - len(seen)
 	return c
 }
 
@@ -83,10 +77,25 @@ type groupBuilder struct {
 	known map[string]bool // groups that exist already
 }
 
+func newGroupBuilder(c *ciliumObject, o *engine.Object) *groupBuilder {
+	b := &groupBuilder{c: c, o: o, at: make(map[place]int), known: make(map[string]bool)}
+	relos := o.Records()
+	for i := range relos {
+		r := &relos[i]
+		b.at[place{"", r.Program, r.Insn}] = i
+		b.at[place{r.Section, r.Program, r.Insn}] = i
+	}
+	return b
+}
+
 // program adds the groups of a program with all that is linked into it.
 func (b *groupBuilder) program(p *ebpf.ProgramSpec) {
-	var relos []*btf.CORERelocation
-	var records []int
+	relos, records := b.unit(p)
+	b.add(p.Name, relos, records)
+}
+
+// unit returns the relocations of a program with all that is linked into it.
+func (b *groupBuilder) unit(p *ebpf.ProgramSpec) (relos []*btf.CORERelocation, records []int) {
 	function, start := "", asm.RawInstructionOffset(0)
 	for it := p.Instructions.Iterate(); it.Next(); {
 		if sym := it.Ins.Symbol(); sym != "" {
@@ -100,7 +109,7 @@ func (b *groupBuilder) program(p *ebpf.ProgramSpec) {
 			relos, records = append(relos, relo), append(records, i)
 		}
 	}
-	b.add(p.Name, relos, records)
+	return relos, records
 }
 
 // functions adds the groups of each function by itself, for an object that

@@ -46,7 +46,7 @@ func TestOrder(t *testing.T) {
 			local:    "struct req 4: a u32 0, b u32 0",
 			asks:     "byte_off struct req.a\n field_exists struct req.b",
 			operands: []uint64{0, 1},
-			kernel:   "struct req 8: a u64 0\n struct req#2 8: a u32 0, b u32 4\n struct req#3 8: a u64 0\n struct req#4 16: a u64 0",
+			kernel:   "struct req 24: a u64 0\n struct req#2 8: a u32 0, b u32 4\n struct req#3 24: a u64 0\n struct req#4 16: a u64 0",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
