@@ -58,6 +58,21 @@ func (g *graph) lowerAll() error {
 	return nil
 }
 
+// keepOrder puts types of one name in the order that they have in the kernel.
+func (g *graph) keepOrder(k *engine.Kernel) {
+	before := make(map[*rawbtf.BTF]int)
+	n := 0
+	for _, v := range k.Views() {
+		before[v] = n
+		n += v.NumTypes()
+	}
+	for i, n := range g.m.nodes {
+		if g.types[i] != nil {
+			g.types[i].Order = before[n.t.BTF()] + int(n.t.ID)
+		}
+	}
+}
+
 // name returns the string at an offset.
 func (g *graph) name(t *rawbtf.Type, off uint32) string {
 	s := string(t.BTF().Name(off))
