@@ -25,6 +25,7 @@ type fixup struct {
 	poison        bool
 	local, target uint64
 	id            bool // target is the place of the candidate, for its type ID
+	free          bool // the operand is not compared with the local value
 	err           error
 }
 
@@ -239,7 +240,9 @@ func (m *ciliumMatcher) field(l *spec, id btfenc.TypeID) (fixup, error) {
 			return fixup{}, err
 		}
 	}
-	return m.fieldValue(l.kind, &local, &target)
+	f, err := m.fieldValue(l.kind, &local, &target)
+	f.free = l.kind == KindLShiftU64 || l.kind == KindRShiftU64 || local.bits > 0 && (l.kind == KindByteOffset || l.kind == KindByteSize)
+	return f, err
 }
 
 func (m *ciliumMatcher) fieldValue(k Kind, local, target *ciliumField) (fixup, error) {
@@ -275,6 +278,43 @@ func (m *ciliumMatcher) fieldValue(k Kind, local, target *ciliumField) (fixup, e
 		return fixup{}, errors.New("no signedness")
 	}
 	return fixup{local: sign(&lt), target: sign(&tt)}, nil // of the same kind
+}
+
+// cilium says why cilium/ebpf gives up on changing an instruction, nil where it
+// does not (COREFixup.Apply). It changes no width of a load.
+func (in insn) cilium(f *fixup) error {
+	target := f.target
+	if f.id {
+		target = 0 // of few bits
+	}
+	const swap = 0xd0 // the operation of an ALU instruction
+	switch class := in.code & 7; {
+	case f.poison:
+	case class == classLDX || class == classST || class == classSTX:
+		if !f.free && int64(int16(f.local)) != in.operand {
+			return fmt.Errorf("instruction holds %d, not %d", in.operand, int64(f.local))
+		}
+		if target > math.MaxInt16 {
+			return fmt.Errorf("offset %d does not fit the instruction", target)
+		}
+	case class == classLD && in.code != ldImm64:
+		return errors.New("load has no 64-bit immediate operand")
+	case class == classALU && in.code&0xf0 == swap:
+		return errors.New("instruction swaps bytes")
+	case class == classLD, class == classALU, class == classALU64:
+		if class != classLD && in.code&srcX != 0 {
+			return errors.New("instruction has no immediate operand")
+		}
+		if !f.free && int64(f.local) != in.operand {
+			return fmt.Errorf("instruction holds %d, not %d", in.operand, int64(f.local))
+		}
+		if class != classLD && target > math.MaxInt32 {
+			return fmt.Errorf("value %d does not fit the instruction", target)
+		}
+	default:
+		return fmt.Errorf("instruction of class %d cannot be relocated", class)
+	}
+	return nil
 }
 
 // fields compares the types of two fields (coreAreMembersCompatible).

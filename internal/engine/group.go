@@ -214,7 +214,8 @@ func (c *comparison) groups(m *member, r int) (*Difference, error) {
 type Fixup struct {
 	Poison        bool // it makes the instruction invalid
 	Local, Target uint64
-	ID            bool // Target is not known: it is the ID of a type
+	ID            bool  // Target is not known: it is the ID of a type
+	Err           error // why it gives up on the unit when it changes the instruction
 }
 
 // UnitDecision is what cilium/ebpf makes of the records of a unit.
@@ -233,7 +234,7 @@ func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
 	if !ok {
 		return Fixup{}, false
 	}
-	return Fixup{f.poison, f.local, f.target, f.id}, true
+	return Fixup{f.poison, f.local, f.target, f.id, d.m.records[record].insn.cilium(f)}, true
 }
 
 // Unit returns what cilium/ebpf makes of the records of a unit of object number

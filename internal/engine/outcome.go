@@ -41,11 +41,13 @@ type outcome struct {
 	alone  bool // libbpf does, and cilium/ebpf does not
 	err    bool // libbpf gives up on it
 	stuck  bool // cilium/ebpf does
+	aya    bool // aya takes the candidate and matches it, see aya.go
 
 	// Of a match:
 	bad    uint16 // kinds that cannot be computed, bit set
 	bitOff uint32 // of a field, from the start of the root
 	load   load
+	field  load   // of the whole field, which aya loads
 	cilium uint32 // what only cilium/ebpf's values depend upon, see spec.cilium
 	at     uint32 // in Table.values, one for each kind of the question in ascending order
 }
@@ -135,6 +137,7 @@ func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome)
 	if q.rootKind.Compat(c.kind()) {
 		ok, err := m.match(q.spec, c.id)
 		out.libbpf, out.err = ok, err != nil
+		out.aya = ok && q.rootKind == c.kind() && m.ayaTakes(q.spec)
 	}
 	// Of whole types the loose rules may need more for the same match.
 	if out.loose = out.libbpf; !out.err && (!out.libbpf || q.spec.kind.IsType()) {
@@ -146,6 +149,7 @@ func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome)
 	}
 	out.stuck = m.stuck
 	if out.loose {
+		out.aya = out.aya || !out.libbpf && q.rootKind == c.kind() && q.spec.kind.IsType() && m.ayaFloat(q.spec)
 		tb.take(q, &out)
 	}
 	// A candidate that a loader gives up on is to make it give up again.
@@ -161,6 +165,9 @@ func (tb *Table) take(q *question, c *outcome) {
 	s := &tb.m.out
 	c.bitOff = s.bitOff
 	c.cilium = s.cilium(q)
+	if q.asks(KindByteOffset) {
+		c.field = s.field()
+	}
 	c.at = uint32(len(tb.values))
 	for k := range numKinds {
 		if !q.asks(k) {

@@ -121,7 +121,7 @@ func (tb *Table) columns(name int, meter *limits.Meter) *columns {
 // equal bytes.
 func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	flags := byte(0)
-	for i, f := range []bool{c.libbpf, c.loose, c.alone, c.err, c.stuck} {
+	for i, f := range []bool{c.libbpf, c.loose, c.alone, c.err, c.stuck, c.aya} {
 		if f {
 			flags |= 1 << i
 		}
@@ -133,6 +133,8 @@ func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	b = binary.LittleEndian.AppendUint32(b, c.bitOff)
 	b = binary.LittleEndian.AppendUint32(b, c.load.size)
 	b = append(b, byte(c.load.kind), c.load.enc)
+	b = binary.LittleEndian.AppendUint32(b, c.field.size)
+	b = append(b, byte(c.field.kind), c.field.enc)
 	b = binary.LittleEndian.AppendUint32(b, c.cilium)
 	at := c.at
 	for k := range numKinds {
@@ -339,6 +341,9 @@ func (c *comparison) decisions(name int) (*Difference, error) {
 				f, s := wf.step(m.stepOf[rec]), ws.step(m.stepOf[rec])
 				if a, b := f.effect(), s.effect(); a != b {
 					return &Difference{Object: m.name, Relocation: f.m.spec.String(), Full: a.String(), Minimized: b.String(), Order: true}, nil
+				}
+				if a, b := full.aya(m, m.stepOf[rec]), small.aya(m, m.stepOf[rec]); !a.same(&b) {
+					return &Difference{Object: m.name, Relocation: f.m.spec.String(), Full: "aya: " + a.String(), Minimized: b.String(), Order: true}, nil
 				}
 			}
 			if d, err := c.groups(m, r); d != nil || err != nil {
