@@ -46,7 +46,7 @@ func TestCodeKey(t *testing.T) {
 		for i, d := range loaded {
 			for j := range objects[i].Programs {
 				for _, k := range []*inventory{k, &silent} {
-					e := evaluation{pairing: r.pairing(i, k, d), pr: &objects[i].Programs[j]}
+					e := evaluation{pairing: r.pairing(i, k, d, new(target)), pr: &objects[i].Programs[j]}
 					if !d.forKernel() {
 						continue
 					}

@@ -180,11 +180,11 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	k.learn(ctx, &it.Extras)
 	res.arch = k.arch
 	for i, d := range loaded {
-		p := r.pairing(i, k, d)
+		p := r.pairing(i, k, d, t)
 		res.whole = append(res.whole, r.needs(p))
 		var without *pairing
 		if bare != nil && bare[i].forKernel() {
-			without = r.pairing(i, k, bare[i])
+			without = r.pairing(i, k, bare[i], t.bare)
 			without.withModules = d
 		}
 		res.programs = append(res.programs, r.programs(ctx, p, without))
@@ -214,8 +214,11 @@ func (r *run) needs(p *pairing) wholeResult {
 }
 
 // pairing is object i on a kernel.
-func (r *run) pairing(i int, k *inventory, d decisions) *pairing {
-	return &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable, ebpfGo: slices.Contains(r.Loaders, EbpfGo), results: &r.results[i], found: r.found}
+func (r *run) pairing(i int, k *inventory, d decisions, t *target) *pairing {
+	return &pairing{
+		o: r.Objects[i], k: k, loader: d, settable: r.settable, ebpfGo: slices.Contains(r.Loaders, EbpfGo), added: len(r.loader.adds) > 0,
+		unit: t.unit(r.Objects[i].records.obj), results: &r.results[i], found: r.found,
+	}
 }
 
 // programs judges the programs of an object. It returns two numbers of lists in the
@@ -252,6 +255,7 @@ func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32
 			e.add(f)
 		}
 	}
+	e.ebpfGoUnit()
 	own = r.found.note(e.out)
 	e.kind, e.may = slices.Concat(e.accesses(j), e.calls(j), e.kfuncCalls()), e.returns()
 	return own, r.code(ctx, &e)
