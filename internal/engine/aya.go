@@ -156,7 +156,8 @@ type AyaDecision struct {
 	id   bool // New is the ID of a type
 }
 
-func (d *AyaDecision) same(o *AyaDecision) bool {
+// Same reports whether two decisions do the same to the instruction, or both end the load.
+func (d *AyaDecision) Same(o *AyaDecision) bool {
 	if !d.Result.OK() || !o.Result.OK() {
 		return min(d.Result, Ambiguous) == min(o.Result, Ambiguous)
 	}

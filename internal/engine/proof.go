@@ -53,6 +53,9 @@ func (d *Difference) Error() string {
 // of the full BTF and the second of the minimized one, or nil. The error is that
 // of the context.
 func Compare(ctx context.Context, full, small *Table) (*Difference, error) {
+	if a, b := full.kernel.Order(), small.kernel.Order(); a != b {
+		return &Difference{Relocation: "all", Full: a.String(), Minimized: b.String()}, nil
+	}
 	c := comparison{full, small, limits.NewMeter(ctx, math.MaxInt64, "comparisons of candidates")}
 	for name := range full.set.names {
 		if d, err := c.name(name); d != nil || err != nil || c.meter.Err() != nil {
@@ -283,6 +286,8 @@ func (l *columns) text(q, i int) string {
 		b.WriteString(" for libbpf alone")
 	case !c.libbpf:
 		b.WriteString(" for other loaders than libbpf")
+	case !c.aya:
+		b.WriteString(" except for aya")
 	}
 	if quest.spec.kind.IsField() {
 		fmt.Fprintf(&b, " at bit %d", c.bitOff)
@@ -342,7 +347,7 @@ func (c *comparison) decisions(name int) (*Difference, error) {
 				if a, b := f.effect(), s.effect(); a != b {
 					return &Difference{Object: m.name, Relocation: f.m.spec.String(), Full: a.String(), Minimized: b.String(), Order: true}, nil
 				}
-				if a, b := full.aya(m, m.stepOf[rec]), small.aya(m, m.stepOf[rec]); !a.same(&b) {
+				if a, b := full.aya(m, m.stepOf[rec]), small.aya(m, m.stepOf[rec]); !a.Same(&b) {
 					return &Difference{Object: m.name, Relocation: f.m.spec.String(), Full: "aya: " + a.String(), Minimized: b.String(), Order: true}, nil
 				}
 			}

@@ -419,7 +419,7 @@ var proofRefuses = []proofCase{
 		local: "enum foo 4: X 1", asks: "enumval_value enum foo::X",
 		full:  "enum64 foo 8: X 0xfffffffffffffe00",
 		small: "enum foo 8: X 0xfffffe00",
-		want:  Difference{Relocation: "enumval_value enum foo::X", Candidate: "enum foo", Full: "a match, enumval_value 18446744073709551104", Minimized: "a match, enumval_value 18446744073709551104, for cilium/ebpf 4294966784"},
+		want:  Difference{Relocation: "enumval_value enum foo::X", Candidate: "enum foo", Full: "a match except for aya, enumval_value 18446744073709551104", Minimized: "a match, enumval_value 18446744073709551104, for cilium/ebpf 4294966784"},
 	},
 	{
 		name:  "anonymous member that is no struct or union, at which cilium/ebpf gives up",
@@ -485,5 +485,14 @@ var proofRefuses = []proofCase{
 		full:  "struct req 12: a int 0, c int 8\n struct req#2 12: a int 0, b int 4, c int 8\n struct req#3 12: b int 4",
 		small: "struct req 12: b int 4\n struct req#2 12: a int 0, c int 8\n struct req#3 12: a int 0, b int 4, c int 8",
 		want:  Difference{Relocation: "byte_off struct req.a", Full: "cilium/ebpf: 0, 4", Minimized: "ambiguous relocation", Order: true},
+	},
+
+	// Aya.
+	{
+		name:  "an enum loses its name",
+		local: "struct foo 4: a e 0\n enum e 4: X 1", asks: "byte_off struct foo.a",
+		full:  "struct foo 4: a e 0\n enum e 4: X 1",
+		small: "struct foo 4: a #e 0\n enum #e 4: X 1",
+		want:  Difference{Relocation: "byte_off struct foo.a", Candidate: "struct foo", Full: "a match at bit 0, byte_off 0, enum of 4 bytes", Minimized: "a match except for aya at bit 0, byte_off 0, enum of 4 bytes"},
 	},
 }

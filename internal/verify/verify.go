@@ -25,6 +25,7 @@ type Config struct {
 	Objects   []Object // of either byte order, for any machines, with relocations
 	Minimized []Minimized
 	Corpus    *corpus.Corpus       // the kernels with their full BTF
+	Loader    string               // the one whose decisions are compared; "" for all
 	Jobs      int                  // workers, at least 1
 	Done      func(sweep.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
 }
@@ -146,6 +147,9 @@ func (w *worker) kernel(ctx context.Context, k *Kernel, it *corpus.Kernel, m *Mi
 	return w.compareTables(ctx, k)
 }
 
+// compares reports whether the decisions of a loader are to be compared.
+func (w *worker) compares(loader string) bool { return w.Loader == "" || w.Loader == loader }
+
 // loaders compares the decisions of both loaders on w.full with those on a
 // minimized BTF.
 func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, minimized []byte) error {
@@ -175,12 +179,46 @@ func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, min
 		if err != nil {
 			return err
 		}
-		k.Records += len(log.Entries)
-		compareLogs(log, smallLog, func(d Difference) { k.Differences = append(k.Differences, d) })
-		w.compareFixups(k, w.cilium[i], log, full, small)
+		if w.compares(Libbpf) {
+			k.Records += len(log.Entries)
+			compareLogs(log, smallLog, func(d Difference) { k.Differences = append(k.Differences, d) })
+		}
+		if w.compares(Cilium) {
+			w.compareFixups(k, w.cilium[i], log, full, small)
+		}
 	}
 	if !met {
 		return corpus.ErrNoObject
+	}
+	return w.compareAya(ctx, k)
+}
+
+// compareAya fills the tables of both BTFs and compares aya's decisions.
+func (w *worker) compareAya(ctx context.Context, k *Kernel) error {
+	s := w.sets.For(&w.full)
+	for i, t := range []*relolog.Target{&w.full, &w.small} {
+		if err := w.tables[i].Fill(ctx, s, unwrap.Kernel(t), nil); err != nil {
+			return err
+		}
+	}
+	if !w.compares(Aya) {
+		return nil
+	}
+	for i, o := range s.Objects() {
+		records := o.Records()
+		for n := range records {
+			if n%1024 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			k.Aya++
+			a, b := w.tables[0].Aya(i, n), w.tables[1].Aya(i, n)
+			if r := &records[n]; !a.Same(&b) {
+				k.Differences = append(k.Differences, Difference{
+					Kernel: k.Name, Loader: Aya, Object: o.Name(), Program: r.Program, Section: r.Section, Index: r.Index,
+					Relocation: o.Relocation(r), What: WhatDecision, Full: a.String(), Minimized: b.String(),
+				})
+			}
+		}
 	}
 	return nil
 }
@@ -190,12 +228,6 @@ func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, min
 func (w *worker) compareTables(ctx context.Context, k *Kernel) error {
 	if len(k.Differences) > 0 {
 		return nil
-	}
-	s := w.sets.For(&w.full)
-	for i, t := range []*relolog.Target{&w.full, &w.small} {
-		if err := w.tables[i].Fill(ctx, s, unwrap.Kernel(t), nil); err != nil {
-			return err
-		}
 	}
 	d, err := engine.Compare(ctx, &w.tables[0], &w.tables[1])
 	if d != nil {
