@@ -176,9 +176,6 @@ func (d decisions) outcome(i int) (poisoned, refused bool, reason string) {
 	return false, false, ""
 }
 
-// absent reports whether nothing on the target side is what a record asks for, in the eyes of any loader.
-func (d decisions) absent(i int) bool { return d[i].Result == engine.Absent && d[i].Unmatched() }
-
 // appendKey appends all that the decision on a record consists of, but for the
 // value.
 func (d decisions) appendKey(b []byte, i int) []byte {
