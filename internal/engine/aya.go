@@ -52,8 +52,14 @@ func (m *matcher) ayaTakes(l *spec) bool {
 	if l.acc[last].name == "" {
 		return true
 	}
-	lt, tt := m.local.Type(l.acc[last].typeID), m.targ.Type(m.out.acc[last].typeID)
-	local, targ := lt.Member(l.acc[last].idx).Type, tt.Member(m.out.acc[last].idx).Type
+	lt := m.local.Type(l.acc[last].typeID)
+	local := lt.Member(l.acc[last].idx).Type
+	lt, _ = m.local.SkipMods(local)
+	if k := lt.Kind(); k != btfenc.KindArray && !k.IsAnyEnum() && k != btfenc.KindFwd {
+		return true
+	}
+	tt := m.targ.Type(m.out.acc[last].typeID)
+	targ := tt.Member(m.out.acc[last].idx).Type
 	for range maxLevel {
 		lt, _ = m.local.SkipMods(local)
 		tt, _ = m.targ.SkipMods(targ)
@@ -88,8 +94,8 @@ func (m *matcher) ayaFloat(l *spec) bool {
 }
 
 // field returns the size and class of the whole field that s leads to, none for
-// a bitfield.
-func (s *spec) field() load {
+// a bitfield. Only of an array they may be others than those of a load.
+func (s *spec) field(of load) load {
 	last := &s.acc[len(s.acc)-1]
 	id := last.typeID
 	if last.name != "" {
@@ -98,14 +104,17 @@ func (s *spec) field() load {
 		if mem.BitSize > 0 {
 			return load{}
 		}
-		t, _ := s.btf.SkipMods(mem.Type)
-		id = t.ID
+		id = mem.Type
 	}
-	size, err := s.btf.SizeOf(id)
+	t, _ := s.btf.SkipMods(id)
+	if of.ok && t.Kind() != btfenc.KindArray {
+		return of
+	}
+	size, err := s.btf.SizeOf(t.ID)
 	if err != nil {
 		return load{}
 	}
-	return s.loadOf(size, id)
+	return s.loadOf(size, t.ID)
 }
 
 // ayaRefuses reports whether aya refuses the local side of s.
@@ -254,7 +263,7 @@ func (in insn) aya(s *spec, d AyaDecision) AyaDecision {
 	default:
 		var l load
 		if s.kind == KindByteOffset {
-			l = s.field()
+			l = s.field(load{})
 		}
 		t := d.load
 		if l.size == t.size {

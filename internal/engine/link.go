@@ -244,6 +244,9 @@ func (l *linker) readFuncs() error {
 // the address of, "" for none.
 func (l *linker) reference(s *codeSection, off uint64, code []byte) string {
 	const opCall, pseudoCall, pseudoFunc = 0x85, 1, 4
+	if code[0] != opCall && code[0] != ldImm64 {
+		return ""
+	}
 	src := code[1] >> 4
 	if l.order == binary.BigEndian {
 		src = code[1] & 0xf

@@ -165,9 +165,6 @@ func (tb *Table) take(q *question, c *outcome) {
 	s := &tb.m.out
 	c.bitOff = s.bitOff
 	c.cilium = s.cilium(q)
-	if q.asks(KindByteOffset) {
-		c.field = s.field()
-	}
 	c.at = uint32(len(tb.values))
 	for k := range numKinds {
 		if !q.asks(k) {
@@ -181,6 +178,9 @@ func (tb *Table) take(q *question, c *outcome) {
 			c.load = v.load
 		}
 		tb.values = append(tb.values, v.val)
+	}
+	if q.asks(KindByteOffset) {
+		c.field = s.field(c.load)
 	}
 }
 

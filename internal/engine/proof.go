@@ -124,7 +124,7 @@ func (tb *Table) columns(name int, meter *limits.Meter) *columns {
 // equal bytes.
 func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	flags := byte(0)
-	for i, f := range []bool{c.libbpf, c.loose, c.alone, c.err, c.stuck, c.aya} {
+	for i, f := range []bool{c.libbpf, c.loose, c.alone, c.err, c.stuck, c.aya, c.loose && c.field != c.load} {
 		if f {
 			flags |= 1 << i
 		}
@@ -136,8 +136,10 @@ func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	b = binary.LittleEndian.AppendUint32(b, c.bitOff)
 	b = binary.LittleEndian.AppendUint32(b, c.load.size)
 	b = append(b, byte(c.load.kind), c.load.enc)
-	b = binary.LittleEndian.AppendUint32(b, c.field.size)
-	b = append(b, byte(c.field.kind), c.field.enc)
+	if c.field != c.load {
+		b = binary.LittleEndian.AppendUint32(b, c.field.size)
+		b = append(b, byte(c.field.kind), c.field.enc)
+	}
 	b = binary.LittleEndian.AppendUint32(b, c.cilium)
 	at := c.at
 	for k := range numKinds {
