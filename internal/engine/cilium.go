@@ -55,6 +55,7 @@ type ciliumMatcher struct {
 	local, targ *rawbtf.BTF
 	seen        map[typePair]bool
 	budget      int
+	meter       *limits.Meter // of all fixups of a table; nil is none
 }
 
 // fixup returns what the spec l comes to on candidate number place of its row.
@@ -63,6 +64,9 @@ func (m *ciliumMatcher) fixup(l *spec, c candidate, place int, merged bool) (f f
 	m.local, m.targ, m.budget = l.btf, &c.view.BTF, limits.MatchSteps
 	clear(m.seen)
 	f, err := m.calc(l, c, place)
+	if m.meter != nil && !m.meter.Step(1+limits.MatchSteps-max(m.budget, 0)) {
+		return fixup{err: m.meter.Err()}
+	}
 	if f.id && c.view.module != "" && !merged {
 		err = errImpossible
 	}

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"maps"
@@ -167,10 +168,17 @@ func (tb *Table) choose(m *member, g *group, merged bool) *choice {
 	return &choice{fixups: best}
 }
 
-// fixup returns what a spec comes to on a candidate, which is worked out once.
+// mostFixups bounds those that a table remembers.
+const mostFixups = 1 << 16
+
+// fixup returns what a spec comes to on a candidate, which is worked out once
+// unless there are too many.
 func (tb *Table) fixup(key fixupKey, c candidate) fixup {
 	f, ok := tb.fixups[key]
 	if !ok {
+		if len(tb.fixups) == mostFixups {
+			clear(tb.fixups)
+		}
 		f = tb.cilium.fixup(key.spec, c, int(key.place), key.merged)
 		if tb.fixups == nil {
 			tb.fixups = make(map[fixupKey]fixup)
@@ -200,7 +208,11 @@ func (c *comparison) groups(m *member, r int) (*Difference, error) {
 		if !c.meter.Step(len(g.specs) * rows) {
 			return nil, nil
 		}
-		if a, b := c.full.choose(m, g, true), c.small.choose(m, g, true); !a.same(b) {
+		a, b := c.full.choose(m, g, true), c.small.choose(m, g, true)
+		if err := cmp.Or(c.full.cilium.meter.Err(), c.small.cilium.meter.Err()); err != nil {
+			return nil, err
+		}
+		if !a.same(b) {
 			return &Difference{
 				Object: m.name, Relocation: m.specs[g.specs[0]].String(), Order: true,
 				Full: "cilium/ebpf: " + a.String(), Minimized: b.String(),
@@ -266,6 +278,9 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 		c, ok := tb.choices[key]
 		if !ok {
 			c = tb.choose(m, &all.all[g], false)
+			if err := tb.cilium.meter.Err(); err != nil {
+				return nil, err
+			}
 			if tb.choices == nil {
 				tb.choices = make(map[choiceKey]*choice)
 			}

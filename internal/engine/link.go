@@ -196,6 +196,7 @@ func (l *linker) readRelocations() error {
 // in the section, gaps between functions not counted, and in their order: one
 // that is not where an instruction is keeps those after it from being seen.
 func (l *linker) readFuncs() error {
+	slots := uint64(0)                  // of all functions, which may overlap
 	records := make(map[string][]int32) // by section
 	for i := range l.records {
 		r := &l.records[i]
@@ -207,11 +208,14 @@ func (l *linker) readFuncs() error {
 	for _, n := range slices.Sorted(maps.Keys(l.sections)) {
 		s := l.sections[n]
 		todo := records[s.name]
-		raw := uint32(0) // instructions so far
+		raw := uint32(0) // slots so far
 		for _, at := range slices.Sorted(maps.Keys(s.funcs)) {
 			y := s.funcs[at]
 			if l.funcs[y.name] != nil || y.size > uint64(len(s.code)) || at > uint64(len(s.code))-y.size || y.size%insnSize != 0 {
 				return errLink
+			}
+			if slots += y.size / insnSize; slots > limits.CalledInsns {
+				return &limits.Exceeded{Max: limits.CalledInsns, What: "instructions of functions"}
 			}
 			fn := &linkedFunc{section: s.name}
 			l.funcs[y.name] = fn

@@ -73,6 +73,7 @@ func (m *Match) Asks(k Kind) bool { return m.kinds&(1<<k) != 0 }
 // of the context, it is to be filled again before it is used.
 func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)) error {
 	meter := limits.NewMeter(ctx, limits.Comparisons, "comparisons of types")
+	tb.cilium.meter = limits.NewMeter(ctx, limits.Comparisons, "comparisons of types") // of what is asked for afterwards
 	tb.set, tb.kernel = s, k
 	var err error
 	if tb.cands, tb.ids, err = k.find(ctx, s.index, len(s.names), tb.cands, tb.ids); err != nil {
