@@ -23,6 +23,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/defect"
+	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -50,6 +51,9 @@ func objects(j *Job, tell func(Event)) error {
 		if err := k.Load(ctx, l.kernel, k.Name); err != nil {
 			return err
 		}
+		if err := unwrap.Kernel(l.kernel).CheckRecursion(ctx); err != nil {
+			return fmt.Errorf("%s: %w", k.Name, err)
+		}
 		for i := range j.Types {
 			if err := l.add(ctx, file(typesPath, i)); err != nil {
 				return err
@@ -72,6 +76,9 @@ func (l *loader) add(ctx context.Context, path string) error {
 	t := new(relolog.Target)
 	if err := t.Load(ctx, path, data); err != nil {
 		return err
+	}
+	if err := unwrap.Kernel(t).CheckRecursion(ctx); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	spec, err := btf.LoadSpecFromReader(bytes.NewReader(data))
 	if err != nil {
@@ -129,6 +136,15 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
+	local, err := relolog.ParseObject("object", data)
+	if err != nil {
+		return nil, err
+	}
+	if own := unwrap.Object(local).BTF(); own != nil {
+		if err := rawbtf.CheckRecursion(ctx, own); err != nil {
+			return nil, err
+		}
+	}
 	changed, err := libbpfs(data, parsed)
 	if err != nil {
 		return nil, err
@@ -137,7 +153,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	if o.spec, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(changed)); err != nil {
 		return nil, err
 	}
-	if o.relocator, err = newRelocator(ctx, data, l.kernel, l.added...); err != nil {
+	if o.relocator, err = newRelocator(ctx, local, l.kernel, l.added...); err != nil {
 		return nil, err
 	}
 	externs, err := l.resolve(parsed, data)

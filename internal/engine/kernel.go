@@ -84,6 +84,15 @@ func (k *Kernel) Views() iter.Seq2[string, *rawbtf.BTF] {
 	}
 }
 
+// CheckRecursion returns an error if cilium/ebpf must not be given the kernel, see [rawbtf.CheckRecursion].
+func (k *Kernel) CheckRecursion(ctx context.Context) error {
+	views := make([]*rawbtf.BTF, len(k.views))
+	for i, v := range k.views {
+		views[i] = &v.BTF
+	}
+	return rawbtf.CheckRecursion(ctx, views...)
+}
+
 // candidate is a type with the essential name that is looked for, of any kind.
 type candidate struct {
 	view *view

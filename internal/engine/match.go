@@ -28,6 +28,7 @@ type matcher struct {
 	alone  bool // libbpf's rules match whole types and those of the others do not
 	stuck  bool // cilium/ebpf gives up, and no program of the object loads
 	inner  bool // the search for a member came across an anonymous one
+	deep   bool // a match took more than limits.Pairs
 	level  []rawbtf.Type
 }
 

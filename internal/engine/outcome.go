@@ -83,7 +83,7 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 		tb.rows = make([][]outcome, len(s.questions))
 	}
 	tb.rows = tb.rows[:len(s.questions)]
-	tb.m.meter = meter
+	tb.m.meter, tb.m.deep = meter, false
 	defer func() { tb.m.meter = nil }()
 	for i := range s.questions {
 		q := &s.questions[i]
@@ -91,6 +91,9 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 		row := slices.Grow(tb.rows[i][:0], len(all))[:visible(all, q.rootKind)]
 		for j := range row {
 			row[j] = tb.ask(q, all[j], found)
+			if tb.m.deep {
+				return &limits.Exceeded{Max: limits.Pairs, What: "pairs of types in one match"}
+			}
 			if !meter.Step(1) {
 				return meter.Err()
 			}
@@ -139,6 +142,12 @@ func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome)
 		m.stuck = m.stuck || stuck
 	}
 	out.stuck = m.stuck
+	if out.err && q.spec.kind.IsType() { // cilium/ebpf goes on, and may go too deep
+		needs := slices.Clone(m.needs)
+		m.loose = true
+		m.match(q.spec, c.id)
+		m.needs = needs
+	}
 	if out.loose {
 		tb.take(q, &out)
 	}

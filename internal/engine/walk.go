@@ -241,6 +241,7 @@ func (m *matcher) head(l, t rawbtf.Type, rel relation, behind bool) (done, ok bo
 			return true, true, nil
 		}
 		if m.seen[p] = true; len(m.seen) > limits.Pairs {
+			m.deep = true
 			return true, false, errNesting
 		}
 		if rel == relMatches && lk == btfenc.KindFwd {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -47,15 +49,16 @@ var (
 	arrays   = chain(100_000, "b t0 0", "typedef t%d t%d[1]")
 	pointers = chain(100_000, "b t0 0", "typedef t%d *t%d")
 	structs  = chain(300_000, "b t0 0", "struct t%d 8: m t%d 0")
+	longest  = chain(limits.TypePath-6, "b t0 0", "struct t%d 8: m t%d 0") // and six others
 )
 
 // nestings are types that cilium/ebpf would follow until the stack is full, in a kernel's BTF, in minimized BTF, or in an object's,
 // and what is said of them.
 var nestings = []struct{ name, kernel, minimized, object, want string }{
-	{name: "array of itself, kernel", kernel: loop, want: "kernel: cilium/ebpf cannot follow its types: type 6 (array) leads back to itself without a struct or union"},
-	{name: "array of itself, minimized", minimized: loop, want: "minimized BTF: cilium/ebpf cannot follow its types: type 6 (array) leads back to itself"},
-	{name: "array of itself, object", object: loop, want: "object: cilium/ebpf cannot follow its types: type 6 (array) leads back to itself"},
-	{name: "pointer to itself", kernel: pointer, want: "type 6 (ptr) leads back to itself"},
+	{name: "array of itself, kernel", kernel: loop, want: "kernel: cilium/ebpf cannot follow its types: type 5 (typedef) leads back to itself without a struct or union"},
+	{name: "array of itself, minimized", minimized: loop, want: "minimized BTF: cilium/ebpf cannot follow its types: type 5 (typedef) leads back to itself"},
+	{name: "array of itself, object", object: loop, want: "Object:object Reason:cilium/ebpf cannot follow its types: type 5 (typedef) leads back to itself"},
+	{name: "pointer to itself", kernel: pointer, want: "type 5 (typedef) leads back to itself"},
 	{name: "typedefs", kernel: typedefs, want: "more than 256 types in a row without a struct or union"},
 	{name: "typedefs, object", object: typedefs, want: "more than 256 types in a row without a struct or union"},
 	{name: "arrays", kernel: arrays, want: "more than 256 types in a row without a struct or union"},
@@ -63,6 +66,7 @@ var nestings = []struct{ name, kernel, minimized, object, want string }{
 	{name: "structs", kernel: structs, want: "more than 200000 types that lead from one to the next"},
 	{name: "structs, minimized", minimized: structs, want: "more than 200000 types that lead from one to the next"},
 	{name: "structs, object", object: structs, want: "more than 200000 types that lead from one to the next"},
+	{name: "structs, not too many", kernel: longest, minimized: longest, want: "not compared: [] []"},
 	{name: "pairs of structs", kernel: ring(1009), minimized: ring(1009), object: ring(1013), want: "too large to tell"},
 }
 
@@ -74,6 +78,9 @@ func TestNesting(t *testing.T) {
 	}
 	for _, tc := range nestings {
 		t.Run(tc.name, func(t *testing.T) {
+			if tc.kernel == longest {
+				raceflag.SkipSerial(t) // with which functions take more of the stack
+			}
 			dir := t.TempDir()
 			put := func(name, types string, make func(types string) []byte) {
 				if types == "" {
@@ -132,4 +139,59 @@ func nestingRun(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	fmt.Printf("not compared: %v %+v\n", rep.Skipped, rep.Notes)
+}
+
+// typesOf makes types of bytes: struct s, and eight others.
+func typesOf(data []byte) string {
+	next := func() byte {
+		if len(data) == 0 {
+			return 0
+		}
+		b := data[0]
+		data = data[1:]
+		return b
+	}
+	var b strings.Builder
+	ref := func() string {
+		n := next()
+		return []string{"", "*"}[n>>3&1] + fmt.Sprint("t", n&7) + []string{"", "[2]"}[n>>4&1]
+	}
+	at := func() string { return []string{"0", "@3:5"}[next()&1] }
+	fmt.Fprintf(&b, "struct s 8: b %s @3:5, c %s @8:5\n", ref(), ref())
+	for i := range 8 {
+		switch next() % 4 {
+		case 0:
+			fmt.Fprintf(&b, "typedef t%d %s\n", i, ref())
+		case 1:
+			fmt.Fprintf(&b, "struct t%d 8: b %s %s, c %s %s\n", i, ref(), at(), ref(), at())
+		case 2:
+			fmt.Fprintf(&b, "int t%d 4\n", i)
+		case 3:
+			fmt.Fprintf(&b, "proto t%d %s: %s\n", i, ref(), ref())
+		}
+	}
+	return b.String()
+}
+
+// FuzzNesting verifies types that refer to each other anyhow, and wants an end of it.
+func FuzzNesting(f *testing.F) {
+	f.Add([]byte{16, 0, 0, 16}, []byte{2, 2, 2})
+	f.Add([]byte{1, 2, 1, 9, 1, 10, 0}, []byte{0, 0, 1, 9, 0, 9, 1, 1, 1})
+	f.Add([]byte{8, 8, 3, 8, 8}, []byte{8, 8, 3, 8, 8})
+	f.Fuzz(func(t *testing.T, kernel, object []byte) {
+		full := testbtf.Types(t, binary.LittleEndian, typesOf(kernel))
+		data := testbtf.Object(t, binary.LittleEndian, typesOf(object), "program p\nlshift_u64 struct s.b\nbyte_off struct s.c\ntype_matches struct s\ntype_exists struct s")
+		o, err := relolog.ParseObject("object", data)
+		if err != nil {
+			t.Skip()
+		}
+		j, err := NewJudge([]Object{{o, data}}, "kernel", full)
+		if err != nil {
+			return
+		}
+		diff, err := j.Compare(full)
+		if len(diff) > 0 {
+			t.Errorf("with itself: %v %v", diff, err)
+		}
+	})
 }

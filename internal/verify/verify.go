@@ -5,6 +5,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -34,7 +35,7 @@ type Config struct {
 // when ctx ends.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := &run{Config: cfg, pairs: newPairs(cfg.Minimized), met: make([]bool, len(cfg.Objects))}
-	r.read()
+	r.read(ctx)
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *worker { return &worker{run: r} },
 		func(w *worker, _ sweep.Rank, it *corpus.Kernel) error {
@@ -75,9 +76,9 @@ type run struct {
 }
 
 // read prepares the objects for both loaders.
-func (r *run) read() {
+func (r *run) read(ctx context.Context) {
 	for _, o := range r.Objects {
-		c := readCilium(o.Object, o.Data)
+		c := readCilium(ctx, o.Object, o.Data)
 		r.cilium = append(r.cilium, c)
 		if c.note != "" || c.missed > 0 {
 			r.report.Notes = append(r.report.Notes, Note{o.Name(), c.note, c.missed})
@@ -136,29 +137,40 @@ var errOrder = errors.New("byte order of the minimized BTF differs from the kern
 // kernel compares the decisions of both loaders on one kernel, which is w.full.
 func (w *worker) kernel(ctx context.Context, k *Kernel, it *corpus.Kernel, m *Minimized) error {
 	w.logs = make([]*relolog.Log, len(w.Objects))
-	full, err := readCiliumTarget(it.BTF, it.Modules)
+	full, err := readCiliumTarget(ctx, &w.full, it.BTF, it.Modules)
 	if err != nil {
 		return err
 	}
-	if err := w.loaders(ctx, k, full, m.BTF); err != nil {
+	small, err := w.load(ctx, m.BTF)
+	if err != nil {
+		return err
+	}
+	if err := w.fillTables(ctx); err != nil { // first: it bounds how deep cilium/ebpf goes
+		return err
+	}
+	if err := w.loaders(ctx, k, full, small); err != nil {
 		return err
 	}
 	return w.compareTables(ctx, k)
 }
 
-// loaders compares the decisions of both loaders on w.full with those on a
-// minimized BTF.
-func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, minimized []byte) error {
+// load makes w.small the minimized BTF.
+func (w *worker) load(ctx context.Context, minimized []byte) (*ciliumTarget, error) {
 	if err := w.small.Load(ctx, "minimized BTF", minimized); err != nil {
-		return err
+		return nil, err
 	}
 	if w.full.Order() != w.small.Order() {
-		return errOrder
+		return nil, errOrder
 	}
-	small, err := readCiliumTarget(minimized, nil)
+	small, err := readCiliumTarget(ctx, &w.small, minimized, nil)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%s: %w", w.small.Name(), err)
 	}
+	return small, nil
+}
+
+// loaders compares the decisions of both loaders on w.full with those on w.small.
+func (w *worker) loaders(ctx context.Context, k *Kernel, full, small *ciliumTarget) (err error) {
 	met := false
 	for i, o := range w.Objects {
 		if !o.IsFor(&w.full) {
@@ -185,17 +197,22 @@ func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, min
 	return nil
 }
 
-// compareTables looks for what no log shows, and so reports nothing where they
-// differ already.
-func (w *worker) compareTables(ctx context.Context, k *Kernel) error {
-	if len(k.Differences) > 0 {
-		return nil
-	}
+// fillTables takes the outcomes on w.full and on w.small.
+func (w *worker) fillTables(ctx context.Context) error {
 	s := w.sets.For(&w.full)
 	for i, t := range []*relolog.Target{&w.full, &w.small} {
 		if err := w.tables[i].Fill(ctx, s, unwrap.Kernel(t), nil); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// compareTables looks for what no log shows, and so reports nothing where they
+// differ already.
+func (w *worker) compareTables(ctx context.Context, k *Kernel) error {
+	if len(k.Differences) > 0 {
+		return nil
 	}
 	d, err := engine.Compare(ctx, &w.tables[0], &w.tables[1])
 	if d != nil {
