@@ -58,7 +58,7 @@ var meanings = map[class]string{
 	missing:     "a kernel that should be there and is not",
 	noted:       "of `generate`, what an object takes from the running kernel's own BTF, whatever is shipped; of `corpus lint`, a finding of that severity",
 	poisoned:    "a relocation that nothing resolves; harmless where the program asks first, as with `bpf_core_field_exists`",
-	reached:     "a poisoned relocation that the verifier reaches, or may reach; `generate` looks for them with `-v` or `--fail-on reached`",
+	reached:     "a poisoned relocation that the verifier reaches, or may reach, or an object of which that cannot be told; `generate` looks for them with `-v` or `--fail-on reached`",
 	skipped:     "left out for a good reason: an object without relocations, a kernel that no object is for",
 	uncertain:   "an object that may fail on a kernel, or that cannot be judged; of `check --boot`, programs that could not be tried",
 	unmatched:   "a selector, pattern or object that matches nothing, or a kernel or BTF without its counterpart",

@@ -280,9 +280,17 @@ func tellUnresolved(c *cli.Context, cfg *generate.Config, objs *objects, rep *ge
 	if f := found(c); f.verbose || f.on[reached] {
 		programs := make([]*check.Object, 0, len(objs.list))
 		for i, o := range objs.list {
+			if !slices.ContainsFunc(rep.Unresolved, func(u generate.Unresolved) bool { return u.Object == o.Name() && u.Result == relolog.Poisoned }) {
+				continue
+			}
 			p, err := check.Parse(c.Context, o.Name(), objs.data[i])
+			if c.Context.Err() != nil {
+				return c.Context.Err()
+			}
 			if err != nil {
-				return err
+				why := strings.TrimPrefix(err.Error(), o.Name()+": ")
+				tellOf(c, finding{Class: reached, Object: o.Name(), Message: "whether the verifier reaches what is poisoned is not known: " + why})
+				continue
 			}
 			programs = append(programs, p.ForMachines(o.Machines()...))
 		}
