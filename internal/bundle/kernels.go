@@ -16,6 +16,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -52,7 +53,8 @@ func (o *Output) Check(ctx context.Context) error {
 	return output.CheckDir(ctx, o.Path)
 }
 
-// Write writes the kernels, given in any order, with info where HasInfo says so.
+// Write writes the kernels, given in any order, with info where HasInfo says so. It refuses what Read would, for its size, before
+// it writes anything.
 func (o *Output) Write(ctx context.Context, info archive.Info, kernels []archive.Kernel) (told output.Told, err error) {
 	if o.Native {
 		var b bytes.Buffer
@@ -63,6 +65,14 @@ func (o *Output) Write(ctx context.Context, info archive.Info, kernels []archive
 			_, err := w.Write(b.Bytes())
 			return err
 		})
+	}
+	total := int64(0)
+	for _, k := range kernels {
+		total += int64(len(k.BTF))
+	}
+	if total > limits.BundleBytes { // which in an archive they have once
+		return told, fmt.Errorf("%s: %s would take %s, more than the limit of %d MiB: choose fewer kernels, or write a %s",
+			o.Path, logtext.Plural(len(kernels), "kernel"), logtext.Bytes(total), limits.BundleBytes>>20, NativeSuffix)
 	}
 	files := make([]File, len(kernels))
 	for i, k := range kernels {
