@@ -110,6 +110,13 @@ func runGenerate(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	for _, file := range []string{out.Path, c.String("manifest")} {
+		unlock, err := holdInput(c, file, c.String("reuse"), c.String("reuse-manifest"), manifestOf(c.String("reuse")))
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
 	cfg, objs, err := generateConfig(c, out.Path)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ type Told struct {
 // this one does not are removed. Names must be local (see filepath.IsLocal), distinct, and end in .btf. A list of them, with
 // what made says of them, goes beside them as [ListName]. Files that are not in the list of the directory are left
 // alone; it fails if one is in the way, and if there is no list but BTF. If it fails, the directory is as it was;
-// where a file cannot be put in its place is found out before any is.
+// where a file cannot be put in its place is found out before any is. It locks the directory, see [Lock].
 func WriteDir(ctx context.Context, path string, files []File, made json.RawMessage) (told Told, err error) {
 	next := &List{Made: made}
 	for _, f := range files {
@@ -61,6 +61,17 @@ func WriteDir(ctx context.Context, path string, files []File, made json.RawMessa
 	}
 	if err := os.MkdirAll(filepath.Clean(inside), 0o777); err != nil {
 		return told, named(path, err)
+	}
+	ctx, unlock, err := Lock(ctx, path, nil)
+	if err != nil {
+		return told, err
+	}
+	defer unlock()
+	if p, err = find(filepath.Clean(path)); err != nil { // another run may have made the directory
+		return told, err
+	}
+	if inside = p.dir(); p.old != nil {
+		inside = p.real
 	}
 	clean(inside)
 	if p.old != nil {
