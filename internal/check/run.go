@@ -124,6 +124,11 @@ func newRun(cfg Config) *run {
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
 	r.want.config[settingInjection] = true
+	for helper, setting := range helperSettings {
+		r.want.config[setting] = true
+		r.want.add(helperName(int64(helper)))
+		r.want.symbols[helperName(int64(helper))] = true
+	}
 	for _, settings := range everyKernels {
 		for _, s := range settings {
 			r.want.config[s] = true
