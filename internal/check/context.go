@@ -322,7 +322,35 @@ func contextAccesses(o *bpfprog.Object, pr *bpfprog.Program, steps *limits.Meter
 	if known && givesContext(s.Kind) {
 		return l
 	}
-	return slices.DeleteFunc(l, func(a bpfprog.Access) bool { return a.Struct == "" && (!known || !a.Moved && !a.Computed) })
+	return slices.DeleteFunc(l, func(a bpfprog.Access) bool {
+		return a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a))
+	})
+}
+
+// writesRegisters reports whether an access is a write to the registers that programs of kprobes and uprobes are given.
+func writesRegisters(s *bpfprog.Section, a *bpfprog.Access) bool {
+	return s.ProgType == "KPROBE" && a.Struct == "" && a.Arg < 0 && a.Write
+}
+
+// The member of a struct of the kernel that came with writes to the registers, "bpf: Allow uprobe program to change context
+// registers" (Linux 6.18).
+const writeStruct, writeMember = "bpf_prog_aux", "kprobe_write_ctx"
+
+// registers judges a write to the registers (kprobe_prog_is_valid_access in kernel/trace/bpf_trace.c): since kernels accept
+// it, they do so when they load a program, and refuse to attach it to anything but a uprobe.
+func (e *evaluation) registers() Finding {
+	const what = "programs cannot write to the registers"
+	f := Finding{Subject: "context"}
+	switch e.k.hasMember(writeStruct, writeMember) {
+	case lacking:
+		f.Status, f.Reason = Fails, what+" before Linux 6.18"
+	case untold:
+		f.Status, f.Reason = e.k.refused(linux(6, 18), what)
+	}
+	if f.Status == OK && e.pr.Attach.Kind != bpfprog.AttachNone {
+		f.Status, f.Reason, f.Attach = Fails, "only programs of uprobes can write to the registers", true
+	}
+	return f
 }
 
 // moved judges an access through an address of the context to which something was added
@@ -364,7 +392,8 @@ func (e *evaluation) accesses(n int) (l []absence) {
 				continue
 			}
 		}
-		if a.Computed || a.Struct == "" && !givesContext(e.pr.Attach.Kind) {
+		writes := writesRegisters(e.pr.Attach, a)
+		if a.Computed || a.Struct == "" && !givesContext(e.pr.Attach.Kind) && !writes {
 			continue
 		}
 		if r := e.o.Funcs[a.At.Fn].Insns[a.At.Insn].Record; r != 0 {
@@ -376,6 +405,8 @@ func (e *evaluation) accesses(n int) (l []absence) {
 		}
 		var f Finding
 		switch {
+		case writes:
+			f = e.registers()
 		case a.Struct != "":
 			f = e.result(a, off, size)
 		case e.hook == nil:
