@@ -42,6 +42,15 @@ func newHook(name string, view *rawbtf.BTF, id btfenc.TypeID, s *bpfprog.Section
 
 func (h *hook) params() int { return max(0, int(h.proto.Vlen())-h.first) }
 
+// words is how many registers of 8 bytes the arguments take.
+func (h *hook) words() (n int) {
+	for i := range h.params() {
+		size, _ := h.view.SizeOf(h.proto.Param(uint32(h.first + i)).Type)
+		n += max(1, int(size+7)/8)
+	}
+	return n
+}
+
 // prototype judges whether programs can be attached to the function at all
 // (btf_distill_func_proto in kernel/bpf/btf.c; structs since Linux 6.1). Tracepoints
 // are not judged so.
@@ -336,9 +345,9 @@ func writesRegisters(s *bpfprog.Section, a *bpfprog.Access) bool {
 // registers" (Linux 6.18).
 const writeStruct, writeMember = "bpf_prog_aux", "kprobe_write_ctx"
 
-// registers judges a write to the registers (kprobe_prog_is_valid_access in kernel/trace/bpf_trace.c): since kernels accept
+// written judges a write to the registers (kprobe_prog_is_valid_access in kernel/trace/bpf_trace.c): since kernels accept
 // it, they do so when they load a program, and refuse to attach it to anything but a uprobe.
-func (e *evaluation) registers() Finding {
+func (e *evaluation) written() Finding {
 	const what = "programs cannot write to the registers"
 	f := Finding{Subject: "context"}
 	switch e.k.hasMember(writeStruct, writeMember) {
@@ -406,7 +415,7 @@ func (e *evaluation) accesses(n int) (l []absence) {
 		var f Finding
 		switch {
 		case writes:
-			f = e.registers()
+			f = e.written()
 		case a.Struct != "":
 			f = e.result(a, off, size)
 		case e.hook == nil:
