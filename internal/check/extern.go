@@ -28,6 +28,9 @@ func (p *pairing) strong() (l []Finding) {
 			if status, why := p.k.settingFinding(p.o, x); status != OK {
 				add(Finding{Status: status, Topic: TopicKconfig, Subject: x.Name, Reason: why})
 			}
+			if why := p.o.ebpfGoKconfig(x); why != "" {
+				l = append(l, Finding{Status: Fails, Topic: TopicKconfig, Subject: x.Name, Reason: why, Loader: EbpfGo})
+			}
 		case x.Weak:
 		case x.Type == 0:
 			if status, why := p.k.unlisted(x.Name); status != OK {

@@ -83,7 +83,7 @@ func (r *run) objectRow(rep *Report, i int) ObjectRow {
 		for n := range views {
 			l := &row.Loaders[n]
 			v, deciding := views[n].on(k, rep.Kernels[k].Key())
-			if s := r.wholeStatus(k, i); s > v.status && (l.Loader == Libbpf || s == Other) {
+			if s := r.wholeStatus(k, i, l.Loader); s > v.status {
 				v, deciding = result{s, max(s, v.load)}, views[n].all(k, s)
 			}
 			l.Status, l.Load = append(l.Status, v.status), append(l.Load, v.load)
@@ -119,14 +119,19 @@ func shifted(lists [][]int, by int) (out [][]int) {
 	return out
 }
 
-// wholeStatus is what object i comes to on kernel k by what it needs whichever of its
-// programs are loaded.
-func (r *run) wholeStatus(k, i int) Status {
+// wholeStatus is what object i comes to with a loader on kernel k by what it needs whichever of its programs are loaded.
+// cilium/ebpf needs nothing of that for programs that do not refer to it.
+func (r *run) wholeStatus(k, i int, l Loader) (s Status) {
 	w := &r.kernels[k].whole[i]
-	if len(w.maps) > 0 {
+	if len(w.maps) > 0 && l == Libbpf {
 		return Fails
 	}
-	return worst(r.found.read(nil, w.findings))
+	for _, f := range r.found.read(nil, w.findings) {
+		if f.Status == Other || l == Libbpf && f.mindedBy(l) {
+			s = max(s, f.Status)
+		}
+	}
+	return s
 }
 
 // result is what something comes to on one kernel.
