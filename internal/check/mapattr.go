@@ -283,6 +283,9 @@ func (p *pairing) definitions() (l []Finding) {
 		if f.Status, f.Reason = p.k.mapRefused(m); f.Status == OK && m.Inner != nil {
 			f.Status, f.Reason = p.k.mapRefused(m.Inner)
 		}
+		if f.Status == OK && m.Inner == nil && (m.Type == mapArrayOfMaps || m.Type == mapHashOfMaps) {
+			f.Status, f.Reason = MayFail, "its definition has no inner map, so the loader has to set one"
+		}
 		if f.Status != OK {
 			f.Reason += libbpfRefuses
 			l = append(l, f)
