@@ -183,6 +183,9 @@ func (l *loader) unopened(o *check.Object) error {
 	if o.Unread != "" {
 		return fmt.Errorf("section %s: libbpf does not open objects that have maps or data there: %w", o.Unread, syscall.ENOTSUP)
 	}
+	if o.Static != "" {
+		return fmt.Errorf("function %s: libbpf does not open objects that have static functions outside .text: %w", o.Static, syscall.ENOTSUP)
+	}
 	for _, m := range o.StructOps.Maps {
 		if m.Optional {
 			continue

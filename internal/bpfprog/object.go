@@ -22,6 +22,7 @@ type Object struct {
 	Maps      []Map       // by name
 	StructOps StructOps
 	Unread    string   // the first section for which libbpf, since its version 1.0, does not open the object; "" for none
+	Static    string   // the first static function outside .text, for which libbpf does not open the object; "" for none
 	Data      []Data   // read-only data sections
 	Externs   []Extern // by name
 	Sites     []Site   // of the records; Fn is -1 where no function has the instruction

@@ -235,6 +235,9 @@ func (p *parser) readFuncs() error {
 		}
 		if p.f.Sections[i].Flags&elf.SHF_EXECINSTR != 0 && y.Name != "" && y.Value%asm.InstructionSize == 0 {
 			bySection[i] = append(bySection[i], y)
+			if t == elf.STT_FUNC && elf.ST_BIND(y.Info) == elf.STB_LOCAL && p.f.Sections[i].Name != ".text" && p.Static == "" {
+				p.Static = y.Name
+			}
 		}
 	}
 	for i, s := range p.f.Sections {
