@@ -27,6 +27,8 @@ type Object struct {
 	Externs   []Extern // by name
 	Sites     []Site   // of the records; Fn is -1 where no function has the instruction
 
+	Unfolded uint64 // bytes of sections that are not in the file as they are: compressed ones, and those of zeros
+
 	lines map[string][]line // by section
 	calls [][]int           // functions that each calls or takes the address of
 }
@@ -62,6 +64,7 @@ type Map struct {
 	MaxEntries uint32
 	Flags      uint32 // BPF_F_*
 	Typed      bool   // it has types of key and value
+	Weak       bool   // its symbol is
 	Inner      *Map   // of a map of maps, nil where the definition does not say
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -88,6 +89,11 @@ func (p *parser) parse(ctx context.Context, records []Record) (err error) {
 	p.Order = p.f.ByteOrder
 	if err := atMost(len(p.f.Sections), limits.Sections, "sections"); err != nil {
 		return fmt.Errorf("sections: %w", err)
+	}
+	for _, s := range p.f.Sections {
+		if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 {
+			p.Unfolded += min(s.Size, math.MaxUint32)
+		}
 	}
 	if err := p.readSymbols(); err != nil {
 		return err

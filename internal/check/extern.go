@@ -98,7 +98,7 @@ func (e *evaluation) variables() {
 		if x == nil || x.Kind != bpfprog.ExternKsym || x.Type == 0 || !e.hasKsym(x) || seen[x.Name] {
 			return
 		}
-		if v := e.o.BTF.Type(x.Type); v.Kind() != btfenc.KindVar {
+		if !e.o.isVar(x.Type) {
 			return
 		}
 		seen[x.Name] = true

@@ -38,7 +38,7 @@ func (f *Finding) mindedBy(l Loader) bool { return f.Loader == "" || f.Loader ==
 // whose code refers to it or not, and whether it counts.
 func (c *Config) ofProgram(f Finding, refers bool) (Finding, bool) {
 	switch {
-	case refers:
+	case refers, f.Topic == TopicObject:
 	case f.Loader == EbpfGo:
 		return f, false
 	default:

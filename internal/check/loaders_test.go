@@ -5,6 +5,7 @@ package check
 import (
 	"debug/elf"
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/testelf"
@@ -98,8 +99,20 @@ func TestStaticProgram(t *testing.T) {
 	}
 }
 
-// TestUnreadable checks the verdicts on an object that cilium/ebpf cannot read: it refers to a weak CONFIG_* variable.
+// TestUnreadable checks the verdicts on an object that cilium/ebpf cannot read: it refers to a weak CONFIG_* variable. Where
+// either loader may load it, that is libbpf.
 func TestUnreadable(t *testing.T) {
+	both := runOn(t, "settings.bpfel").Objects[0]
+	if len(both.Loaders) != 2 || !slices.Equal(both.Loaders[0].Status, both.Status) {
+		t.Errorf("with both loaders: %v: %v", both.Status, both.Loaders)
+	}
+	for i, l := range both.Loaders {
+		for k, s := range l.Load {
+			if s != Other && (s == Fails) != (i == 1) {
+				t.Errorf("with both loaders: %s on kernel %d: %s", l.Loader, k, s)
+			}
+		}
+	}
 	for loader, want := range map[Loader]Status{Libbpf: OK, EbpfGo: Fails} {
 		rep := runWith(t, Config{Loaders: []Loader{loader}}, "settings.bpfel")
 		for k := range rep.Kernels {

@@ -16,7 +16,7 @@ type ObjectRow struct {
 	Programs []int       `json:"programs"`          // all of the object, ascending
 	Status   []Status    `json:"status"`            // by kernel, the worst of the loaders
 	Load     []Status    `json:"load"`              // by kernel: of loading it alone, whether it can be attached or not
-	Loaders  []LoaderRow `json:"loaders,omitempty"` // each of the loaders, where they differ; none where they agree
+	Loaders  []LoaderRow `json:"loaders,omitempty"` // each of the loaders, where they differ; none where they agree. One that does not read the object does not count in Status and Load, if another does
 	Decides  []Decider   `json:"decides,omitempty"` // the programs for which it does not work, or may not
 	Rules    []Rule      `json:"rules,omitempty"`   // which programs have to work, where that is not all
 	Headline Headline    `json:"headline"`
@@ -86,7 +86,14 @@ func (r *run) objectRow(rep *Report, i int) ObjectRow {
 			if s := r.wholeStatus(k, i, l.Loader); s > v.status {
 				v, deciding = result{s, max(s, v.load)}, views[n].all(k, s)
 			}
+			unread := l.Loader == EbpfGo && len(views) > 1 && o.unread.Subject != "" && v.status != Other
+			if unread { // then another loader loads the object
+				v = v.or(result{o.unread.Status, o.unread.Status})
+			}
 			l.Status, l.Load = append(l.Status, v.status), append(l.Load, v.load)
+			if unread {
+				continue
+			}
 			worst, by = worst.or(v), append(by, deciding...)
 		}
 		row.Status, row.Load = append(row.Status, worst.status), append(row.Load, worst.load)
@@ -127,7 +134,7 @@ func (r *run) wholeStatus(k, i int, l Loader) (s Status) {
 		return Fails
 	}
 	for _, f := range r.found.read(nil, w.findings) {
-		if f.Status == Other || l == Libbpf && f.mindedBy(l) {
+		if f.Status == Other || (l == Libbpf || f.Topic == TopicObject) && f.mindedBy(l) {
 			s = max(s, f.Status)
 		}
 	}

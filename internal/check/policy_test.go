@@ -217,7 +217,7 @@ func TestDeciding(t *testing.T) {
 
 // TestLoaders holds the difference between loaders: only libbpf makes maps that no program refers to.
 func TestLoaders(t *testing.T) {
-	rep := runOn(t, "tool.bpfel", "longkeys.bpfel", "kfuncs.bpfel")
+	rep := runOn(t, "tool.bpfel", "longkeys.bpfel")
 	o := &rep.Objects[0]
 	if len(o.Loaders) != 2 {
 		t.Fatalf("%d rows by loader", len(o.Loaders))

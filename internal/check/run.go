@@ -214,6 +214,9 @@ func (r *run) needs(p *pairing) wholeResult {
 		return f.Topic == TopicMapDef && r.Policy.setsMap(p.o, f.Subject)
 	})
 	p.whole = append(p.whole, p.opening(func(m string) bool { return r.Policy.setsMap(p.o, m) })...)
+	if p.o.unread.Subject != "" && len(r.Loaders) == 1 && p.ebpfGo {
+		p.whole = append(p.whole, p.o.unread)
+	}
 	lacked := slices.DeleteFunc(p.lackedMaps(), func(m *bpfprog.Map) bool { return r.Policy.setsMap(p.o, m.Name) })
 	return wholeResult{r.found.note(p.whole), lacked}
 }
@@ -384,6 +387,10 @@ func (r *run) row(ctx context.Context, i, j int) Program {
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
 	e := evaluation{pairing: &pairing{o: o}, pr: pr}
 	p.Notes = e.external()
+	if note := o.unread; note.Subject != "" && len(r.Loaders) > 1 {
+		note.Status = OK
+		p.Notes = append(p.Notes, note)
+	}
 	t := tally{ledger: r.found}
 	for ki := range r.kernels {
 		if ctx.Err() != nil {
