@@ -332,7 +332,7 @@ func contextAccesses(o *bpfprog.Object, pr *bpfprog.Program, steps *limits.Meter
 		return l
 	}
 	return slices.DeleteFunc(l, func(a bpfprog.Access) bool {
-		return a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a))
+		return a.Map == nil && a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a))
 	})
 }
 
@@ -389,11 +389,26 @@ func (k *inventory) given() (Status, string) {
 	return MayFail, what + " from Linux 6.2 to 6.13, and in updates of some older kernels"
 }
 
+// inValue judges an access of a map's value beyond its end, unless the loader sets how large it is
+// (check_mem_region_access in kernel/bpf/verifier.c).
+func (e *evaluation) inValue(a *bpfprog.Access) (Finding, bool) {
+	return Finding{
+		Status: Fails, Topic: TopicBounds, Subject: "map " + a.Map.Name, Source: e.o.Source(a.At),
+		Reason: fmt.Sprintf("%s at offset %d, which nothing bounds further, are beyond the end of a value of %s", logtext.Plural(a.Size, "byte"), a.Off, logtext.Plural(int(a.Map.ValueSize), "byte")),
+	}, !e.setsMap(a.Map.Name)
+}
+
 // accesses judges all that program number n of the object reads of its context.
 func (e *evaluation) accesses(n int) (l []absence) {
 	for i := range e.o.accesses[n] {
 		a := &e.o.accesses[n][i]
 		off, size := a.Off, a.Size
+		if a.Map != nil {
+			if f, ok := e.inValue(a); ok {
+				l = append(l, absence{at: a.At, f: f})
+			}
+			continue
+		}
 		if a.Moved || a.Computed {
 			status, why := e.k.moved(e.pr.Attach)
 			if f := (Finding{Status: status, Topic: TopicContext, Subject: "context", Reason: why, Source: e.o.Source(a.At)}); status != OK {

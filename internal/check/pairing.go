@@ -20,7 +20,8 @@ type pairing struct {
 	k        *inventory
 	loader   decisions
 	settable func(variable string) bool
-	ebpfGo   bool // it is among the loaders
+	setsMap  func(name string) bool // the loader takes care of a map
+	ebpfGo   bool                   // it is among the loaders
 
 	withModules decisions // where modules are loaded; nil but for a kernel where none is
 

@@ -211,19 +211,19 @@ func (r *run) needs(p *pairing) wholeResult {
 	}
 	p.whole = append(p.definitions(), p.strong()...)
 	p.whole = slices.DeleteFunc(p.whole, func(f Finding) bool {
-		return f.Topic == TopicMapDef && r.Policy.setsMap(p.o, f.Subject)
+		return f.Topic == TopicMapDef && p.setsMap(f.Subject)
 	})
-	p.whole = append(p.whole, p.opening(func(m string) bool { return r.Policy.setsMap(p.o, m) })...)
+	p.whole = append(p.whole, p.opening(p.setsMap)...)
 	if p.o.unread.Subject != "" && len(r.Loaders) == 1 && p.ebpfGo {
 		p.whole = append(p.whole, p.o.unread)
 	}
-	lacked := slices.DeleteFunc(p.lackedMaps(), func(m *bpfprog.Map) bool { return r.Policy.setsMap(p.o, m.Name) })
+	lacked := slices.DeleteFunc(p.lackedMaps(), func(m *bpfprog.Map) bool { return p.setsMap(m.Name) })
 	return wholeResult{r.found.note(p.whole), lacked}
 }
 
 // pairing is object i on a kernel.
 func (r *run) pairing(i int, k *inventory, d decisions) *pairing {
-	return &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable, ebpfGo: slices.Contains(r.Loaders, EbpfGo), results: &r.results[i], found: r.found}
+	return &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable, setsMap: func(m string) bool { return r.Policy.setsMap(r.Objects[i], m) }, ebpfGo: slices.Contains(r.Loaders, EbpfGo), results: &r.results[i], found: r.found}
 }
 
 // programs judges the programs of an object. It returns two numbers of lists in the

@@ -45,9 +45,10 @@ PROGRAM(too_wide)
 
 PROGRAM(too_wide_guarded)
 {
-	LOOK_UP;
-	if (never)
+	if (never) {
+		LOOK_UP;
 		text->bytes[n & 511] = 1;
+	}
 	return 0;
 }
 
