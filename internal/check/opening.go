@@ -13,6 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/defect"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // StructOpsPrefix is what the name of a struct begins with that a kernel has for each struct_ops that
@@ -25,6 +26,9 @@ func (o *Object) ebpfGoReads(ctx context.Context, data []byte) Finding {
 	f := Finding{Status: Fails, Topic: TopicObject, Subject: o.name, Loader: EbpfGo, Reason: "ebpf-go does not read the object" + o.ebpfGoHint()}
 	if o.BTF != nil && o.BTF.NumTypes() > limits.LoaderTypes || o.Unfolded > limits.Inflated {
 		f.Status, f.Reason = Unknown, "too large to tell whether ebpf-go reads the object"
+		return f
+	}
+	if o.BTF != nil && rawbtf.CheckRecursion(ctx, o.BTF) != nil { // it would end the process
 		return f
 	}
 	var err error
