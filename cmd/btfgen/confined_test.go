@@ -63,7 +63,7 @@ func outside(t *testing.T, root, folder string) map[string]string {
 var hostilePaths = []string{
 	"../victim/evil.btf", "../../victim/evil.btf", "debian/12/x86_64/../../../../victim/evil.btf", "debian/../../victim/6.1.btf", "../victim/x86_64/6.1.btf",
 	"debian/../x86_64/6.1.btf", "debian/12/x86_64/..", "debian/12/x86_64/...btf", "debian/12/x86_64/a\nb.btf", `debian/12/x86_64/..\..\victim.btf`,
-	"debian/12/x86_64/" + strings.Repeat("x", 300) + ".btf", "debian/12/x86_64/" + strings.Repeat("y", 250) + ".btf", "debian//x86_64/.btf", "",
+	"debian/12/x86_64/" + strings.Repeat("x", 300) + ".btf", "debian//x86_64/.btf", "",
 }
 
 func tarGz(t *testing.T, data []byte, names ...string) []byte {
@@ -120,12 +120,12 @@ func TestConfined(t *testing.T) {
 		{"modules imported", []string{"corpus", "import", "m.btfc", "-o", "OUT"}, map[string][]byte{"m.btfc": modules}, "", 3, "modules/debian/12/x86_64/6.6.modules.tar.zst"},
 		{"modules packed", []string{"corpus", "import", "m.btfc", "-o", "OUT/x.btfc"}, map[string][]byte{"m.btfc": modules, "out/empty": nil}, "", 3, "x.btfc"},
 	}
-	members := append([]string{first}, hostilePaths...)
+	members := append([]string{first, "debian/12/x86_64/" + strings.Repeat("y", 250) + ".btf"}, hostilePaths...)
 	in := map[string][]byte{"m.tar.gz": tarGz(t, good, members...)}
 	tests = append(tests,
 		test{"members extracted", []string{"corpus", "extract", "m.tar.gz", "-o", "OUT/"}, in, "", 0, first},
 		test{"members imported", []string{"corpus", "import", "m.tar.gz", "-o", "OUT"}, in, "", 3, first + ".zst"},
-		test{"members minimized", []string{"generate", "--btf", "m.tar.gz", "-o", "OUT", object}, in, "", 3, first},
+		test{"members minimized", []string{"generate", "--btf", "m.tar.gz", "-o", "OUT", object}, in, "", 0, first},
 	)
 	for i, name := range hostilePaths {
 		if strings.HasSuffix(name, ".btf") {

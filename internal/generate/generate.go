@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -262,6 +263,10 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 			failed = append(failed, &corpus.Error{Path: it.Path, Err: corpus.ErrNoKey})
 			return nil
 		}
+		if err := checkFileName(it); err != nil {
+			failed = append(failed, &corpus.Error{Path: it.Path, Err: err})
+			return nil
+		}
 		began := time.Now()
 		k, err := w.kernel(ctx, it)
 		if err == nil || errors.Is(err, minimize.ErrNoObject) {
@@ -424,6 +429,12 @@ func (k *Kernel) FileName() string {
 		base = k.Key.Release
 	}
 	return strings.TrimSuffix(base, kernel.FileSuffix) + kernel.FileSuffix
+}
+
+// checkFileName returns an error if a kernel's file cannot have the name that FileName returns.
+func checkFileName(it *corpus.Kernel) error {
+	k := Kernel{Key: it.Key, Path: it.Path}
+	return output.CheckName(k.FileName())
 }
 
 // findable says whether a host finds a kernel of this key: without the distribution it does, by arch and release.

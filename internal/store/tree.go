@@ -80,10 +80,14 @@ func (t *tree) check(c *corpus.Corpus, name func(k *corpus.Kernel) string) error
 		return fmt.Errorf("%s: holds minimized BTF, which its %s lists: name another directory", t.dir, output.ListName)
 	}
 	for _, f := range c.Files {
-		if f.Key.Validate() != nil || !f.Key.Known() {
+		if !f.Key.Known() {
 			continue
 		}
-		if err := t.out.Check(name(&corpus.Kernel{Key: f.Key, Path: f.Path})); err != nil {
+		name := name(&corpus.Kernel{Key: f.Key, Path: f.Path})
+		if output.CheckPath(name) != nil {
+			continue // the kernel is skipped
+		}
+		if err := t.out.Check(name); err != nil {
 			return err
 		}
 	}
@@ -116,8 +120,14 @@ type file struct {
 	content content
 }
 
-// kernel writes the files of a kernel, unless an earlier one of the corpus has its place.
+// kernel writes the files of a kernel, unless an earlier one of the corpus has its place. It skips the kernel if a file cannot have its name.
 func (t *tree) kernel(w *worker, id string, r sweep.Rank, k *corpus.Kernel, modules bool, files []file) error {
+	for _, f := range files {
+		if err := output.CheckPath(f.name); err != nil {
+			t.skip(k.Path, err)
+			return nil
+		}
+	}
 	t.mu.Lock()
 	p := t.places[id]
 	if p == nil {
