@@ -114,7 +114,7 @@ func bccName(k kernel.Key) string {
 }
 
 // ReadKernels reads what an Output writes, whatever its form. The info of those that have none is
-// zero. Of a directory with a list it reads what that has. A directory or tar must name each of its .btf files for its kernel, and have one.
+// zero. Keys are canonical; of files with one key all must have the same BTF. Of a directory with a list it reads what that has. A directory or tar must name each of its .btf files for its kernel, and have one.
 func ReadKernels(ctx context.Context, name string) (archive.Info, []archive.Kernel, error) {
 	native, err := IsNative(name)
 	if err != nil {
@@ -127,17 +127,20 @@ func ReadKernels(ctx context.Context, name string) (archive.Info, []archive.Kern
 	if err != nil {
 		return archive.Info{}, nil, err
 	}
-	var kernels []archive.Kernel
+	all := union{at: make(map[kernel.Key]int)}
 	for _, f := range files {
 		if path.Ext(f.Name) != kernel.FileSuffix {
 			continue
 		}
 		k, err := kernel.ParseFileName(f.Name)
+		if err == nil {
+			err = all.add(ctx, f.Name, []archive.Kernel{{Key: k.Canonical(), BTF: f.Data}})
+		}
 		if err != nil {
 			return archive.Info{}, nil, fmt.Errorf("%s: %w", name, err)
 		}
-		kernels = append(kernels, archive.Kernel{Key: k, BTF: f.Data})
 	}
+	kernels := all.kernels
 	info, listed, err := readInfo(ctx, name)
 	if err != nil {
 		return archive.Info{}, nil, err
@@ -185,7 +188,7 @@ func readNative(ctx context.Context, name string) (archive.Info, []archive.Kerne
 				return archive.Info{}, nil, tooLarge(name)
 			}
 		}
-		kernels = append(kernels, archive.Kernel{Key: k, BTF: layouts[l]})
+		kernels = append(kernels, archive.Kernel{Key: k.Canonical(), BTF: layouts[l]})
 	}
 	return a.Info(), kernels, nil
 }

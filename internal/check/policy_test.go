@@ -136,8 +136,8 @@ func TestPolicy(t *testing.T) {
 			if got := short(rep, o.Status, "x86_64"); got != tt.x86 {
 				t.Errorf("x86_64: %s, want %s", got, tt.x86)
 			}
-			if got := short(rep, o.Status, "armhf"); got != tt.arm {
-				t.Errorf("armhf: %s, want %s", got, tt.arm)
+			if got := short(rep, o.Status, "arm"); got != tt.arm {
+				t.Errorf("arm: %s, want %s", got, tt.arm)
 			}
 		})
 	}
@@ -197,7 +197,7 @@ func TestDeciding(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s on %s %s", rep.Programs[d.Program].Name, rep.Kernels[k].Key().Arch, rep.Kernels[k].Release()))
 		}
 	}
-	want := []string{"on_switch_btf on x86_64 5.10", "open_fentry on armhf 6.12", "open_fentry on ppc64le 6.12"}
+	want := []string{"on_switch_btf on x86_64 5.10", "open_fentry on arm 6.12", "open_fentry on ppc64le 6.12"}
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

@@ -193,7 +193,7 @@ func (r *reader) key(b *blob, single bool) kernel.Key {
 	k := b.part.key
 	var member kernel.Key
 	if b.member != b.part.path {
-		member = r.f.opts.key(b.member)
+		member = r.f.opts.key(b.member, b.member, "")
 	}
 	switch {
 	case single && k.Known():
@@ -208,7 +208,7 @@ func (r *reader) key(b *blob, single bool) kernel.Key {
 	if k.Release == "" && k.ID != "" && k.Arch != "" {
 		k.Release = validRelease(stem(path.Base(b.member))) // a tree's vmlinux.btf
 	}
-	return k
+	return k.Canonical()
 }
 
 // takeModules returns the pending modules that belong to a kernel, and their paths.

@@ -12,7 +12,7 @@ import (
 // Key identifies a kernel: the distribution as in /etc/os-release, the machine and the release as
 // `uname -r` prints it. A component that is not known is empty; the zero Key knows nothing.
 //
-// Components are kept as they were found, so "amd64" stays "amd64" in an output path. Two keys that
+// ParseKey keeps components as they are, so "amd64" stays "amd64". Two keys that
 // differ only by such aliases name the same kernel: Canonical makes them equal, Compare returns 0.
 type Key struct {
 	ID        string // distribution, os-release's ID: "debian"
