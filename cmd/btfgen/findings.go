@@ -72,9 +72,9 @@ type told struct{ counts, others []class }
 var contract = map[string]told{
 	"generate":        {[]class{ambiguous, conflicting, damaged, different, failed, unmatched}, []class{noted, poisoned, reached, skipped}},
 	"min_core_btf":    {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},
-	"relolog":         {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},
-	"verify":          {[]class{damaged, different, missing, unmatched}, []class{disagreeing, skipped}},
-	"check":           {[]class{damaged, different, failing, unmatched}, []class{skipped, uncertain}},
+	"relolog":         {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
+	"verify":          {[]class{conflicting, damaged, different, missing, unmatched}, []class{disagreeing, skipped}},
+	"check":           {[]class{conflicting, damaged, different, failing, unmatched}, []class{skipped, uncertain}},
 	"archive convert": {},
 	"archive list":    {},
 	"archive lookup":  {[]class{missing}, nil},
@@ -82,8 +82,8 @@ var contract = map[string]told{
 	"archive merge":   {},
 	"corpus list":     {[]class{damaged, unmatched}, nil},
 	"corpus lint":     {[]class{failed, unmatched, warned}, []class{noted}},
-	"corpus import":   {[]class{conflicting, damaged, unmatched}, nil},
-	"corpus extract":  {[]class{conflicting, damaged, unmatched}, nil},
+	"corpus import":   {[]class{conflicting, damaged, unmatched}, []class{skipped}},
+	"corpus extract":  {[]class{conflicting, damaged, unmatched}, []class{skipped}},
 }
 
 func (t told) all() []class { return slices.Sorted(slices.Values(slices.Concat(t.counts, t.others))) }
@@ -339,6 +339,7 @@ var classes = []struct {
 	{corpus.ErrUnmet, unmatched},
 	{embedded.ErrNone, unmatched},
 	{corpus.ErrTaken, conflicting},
+	{corpus.ErrAgain, skipped},
 	{store.ErrInput, conflicting},
 	{minimize.ErrProof, different},
 }

@@ -128,9 +128,7 @@ func (in inputs) addCorpus(c *corpus.Corpus, outputs ...string) {
 		if _, err := os.Stat(o); err != nil {
 			continue
 		}
-		for _, f := range c.Files {
-			in.add(f.Paths()...)
-		}
+		in.add(c.Paths()...)
 		return
 	}
 }

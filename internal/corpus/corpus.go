@@ -70,6 +70,8 @@ type Corpus struct {
 	Ignored    int // files that have nothing to do with BTF: markers, checksums, scripts
 	Unselected int // files whose key, known from their path, the selectors leave out
 
+	seconds []*File // those that Distinct took out of Files
+
 	met *met
 }
 

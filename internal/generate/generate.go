@@ -146,7 +146,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	r.workers, r.parts = nil, nil // what follows takes memory, too
 	r.unmet()
-	r.finish()
+	if r.finish(ctx); ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	return &r.report, nil
 }
 
@@ -374,7 +376,7 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 
 // finish puts the report in an order that does not depend on timing, and
 // drops kernels that stand in the way of another one.
-func (r *run) finish() {
+func (r *run) finish(ctx context.Context) {
 	rep := &r.report
 	slices.SortFunc(rep.Kernels, func(a, b Kernel) int {
 		return cmp.Or(cmp.Compare(a.FileName(), b.FileName()), cmp.Compare(a.Path, b.Path))
@@ -382,12 +384,12 @@ func (r *run) finish() {
 	kept := rep.Kernels[:0]
 	for _, k := range rep.Kernels {
 		if n := len(kept); n > 0 && kept[n-1].FileName() == k.FileName() {
-			if &kept[n-1].BTF[0] != &k.BTF[0] {
-				rep.Skipped = append(rep.Skipped, &corpus.Error{
-					Path: k.Path,
-					Err:  fmt.Errorf("%w has the name %s: %s", corpus.ErrTaken, k.FileName(), kept[n-1].Path),
-				})
+			id, first := k.FileName(), &kept[n-1]
+			if k.Key.Known() {
+				id = k.Key.String()
 			}
+			same := corpus.SameContent(ctx, first.from, first.Path, k.from, k.Path)
+			rep.Skipped = append(rep.Skipped, &corpus.Error{Path: k.Path, Err: corpus.Second(id, first.Path, same)})
 			continue
 		}
 		kept = append(kept, k)

@@ -62,10 +62,8 @@ type tree struct {
 func newTree(ctx context.Context, dir string, c *corpus.Corpus) *tree {
 	t := &tree{ctx: ctx, dir: dir, out: output.OpenDir(dir), places: make(map[string]*place), inputs: make(map[string]bool)}
 	if _, err := os.Stat(dir); err == nil {
-		for _, f := range c.Files {
-			for _, p := range f.Paths() {
-				t.inputs[output.Real(p)] = true
-			}
+		for _, p := range c.Paths() {
+			t.inputs[output.Real(p)] = true
 		}
 	}
 	return t
@@ -198,10 +196,8 @@ func (t *tree) result(skipped []*corpus.Error) *Result {
 			r.Bytes += n
 		}
 		for _, c := range p.wanted {
-			if c.sum != p.owner.sum {
-				r.Skipped = append(r.Skipped, &corpus.Error{
-					Path: c.path, Err: fmt.Errorf("%w is %s: %s", corpus.ErrTaken, id, p.owner.path),
-				})
+			if c.rank != p.owner.rank {
+				r.Skipped = append(r.Skipped, &corpus.Error{Path: c.path, Err: corpus.Second(id, p.owner.path, c.sum == p.owner.sum)})
 			}
 		}
 	}
