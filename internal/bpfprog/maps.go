@@ -170,7 +170,7 @@ func (p *parser) mapOf(id btfenc.TypeID, inner bool) (m Map, ok bool) {
 			}
 		}
 	}
-	m.Typed = key && value
+	m.Typed, m.TypedValue = key && value, value
 	return m, ok
 }
 
