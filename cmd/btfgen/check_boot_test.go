@@ -250,6 +250,45 @@ func TestCheckBootOutput(t *testing.T) {
 	}
 }
 
+// signals makes a file when some text has been written.
+type signals struct {
+	bytes.Buffer
+	text, file string
+}
+
+func (s *signals) Write(p []byte) (int, error) {
+	n, err := s.Buffer.Write(p)
+	if strings.Contains(s.String(), s.text) {
+		err = os.WriteFile(s.file, nil, 0o600)
+	}
+	return n, err
+}
+
+// TestCheckBootStreams wants what came of an object printed when the next one is begun: the guest waits for that.
+func TestCheckBootStreams(t *testing.T) {
+	if _, err := os.Stat("/dev/fd"); err != nil {
+		t.Skip("needs /dev/fd")
+	}
+	_, program := bootFiles(t)
+	image := bootKernel(t, "CONFIG_BPF_SYSCALL=y\n")
+	dir := t.TempDir()
+	stdout := &signals{text: "unknown_helper", file: filepath.Join(dir, "printed")}
+	stderr := &signals{text: "vmlinuz-6.1.0-47-amd64: booting", file: filepath.Join(dir, "booting")}
+	fakeQEMU(t, `until [ -e `+stderr.file+` ]; do sleep 0.01; done; printf '%s\n' '@btfgen {"kind":"hello","name":"6.1.0"}' '@btfgen {"kind":"object"}' \
+		'@btfgen {"kind":"program","name":"unknown_helper","error":"no","errno":22,"log":"invalid func unknown#9999"}' '@btfgen {"kind":"object","object":1}'
+		until [ -e `+stdout.file+` ]; do sleep 0.01; done
+		printf '%s\n' '@btfgen {"kind":"program","name":"truth","object":1}' '@btfgen {"kind":"program","name":"late","object":1000000}' '@btfgen {"kind":"end"}'`)
+	args := []string{"check", "--boot", image, "--btfgen", program, "--timeout", "20", "-v", "../../testdata/bpf/broken.bpfel.o", "../../testdata/bpf/settings.bpfel.o"}
+	if got := run(t.Context(), args, stdout, stderr); got != statusFindings {
+		t.Errorf("status %d: %s", got, stderr)
+	}
+	matches(t, stdout.String(), `broken.bpfel.o +unknown_helper +fails +does not load`)
+	matches(t, stdout.String(), `settings.bpfel.o +truth +guarded +loads`)
+	if n := strings.Count(stdout.String(), "unknown_helper"); n != 1 {
+		t.Errorf("the program is printed %d times: %s", n, stdout)
+	}
+}
+
 // TestCheckBoot boots a real kernel.
 func TestCheckBoot(t *testing.T) {
 	packages, err := filepath.Glob(filepath.Join(os.Getenv("BTFGEN_PACKAGES"), "*amd64.deb"))
