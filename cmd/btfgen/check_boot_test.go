@@ -13,10 +13,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/judge"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testelf"
 )
@@ -286,6 +288,35 @@ func TestCheckBootStreams(t *testing.T) {
 	matches(t, stdout.String(), `settings.bpfel.o +truth +guarded +loads`)
 	if n := strings.Count(stdout.String(), "unknown_helper"); n != 1 {
 		t.Errorf("the program is printed %d times: %s", n, stdout)
+	}
+}
+
+// TestBootProgress wants a line now and then of how many programs were tried.
+func TestBootProgress(t *testing.T) {
+	var w bytes.Buffer
+	r := &bootRun{name: "k", progress: &w, trial: &judge.Trial{Rows: make([]judge.Row, 46)}}
+	for i := range 46 {
+		r.tried(time.Duration(i) * every / 20)
+	}
+	if got, want := w.String(), "btfgen: k: 21 of 46 programs tried\nbtfgen: k: 41 of 46 programs tried\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestLogEnd cuts a verifier's log down to what it was about at last.
+func TestLogEnd(t *testing.T) {
+	const insn, source, stats = "12: (85) call unknown#9999", "; return no_such_helper(); @ x.c:3", "processed 13 insns (limit 1000000)"
+	for log, want := range map[string]string{
+		"": "",
+		"0: R1=ctx R10=fp0\n" + source + "\n" + insn + "\ninvalid func unknown#9999\n" + stats:                                source + "\n" + insn + "\ninvalid func unknown#9999",
+		"0: (b7) r0 = 0\n" + insn + "\ninvalid func unknown#9999\nverification time 5 usec\nstack depth 0\n" + stats + "\n\n": insn + "\ninvalid func unknown#9999",
+		insn + strings.Repeat("\nstate", 70) + "\nbad\n" + stats:                                                              strings.Repeat("state\n", logLines-1) + "bad",
+		strings.Repeat("state\n", 70) + "bad\r\n" + stats + "\r\n":                                                            strings.Repeat("state\n", logLines-1) + "bad",
+		stats: stats,
+	} {
+		if got := strings.Join(logEnd(log), "\n"); got != want {
+			t.Errorf("%q: %q, want %q", log, got, want)
+		}
 	}
 }
 
