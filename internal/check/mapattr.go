@@ -282,7 +282,7 @@ func (p *pairing) definitions() (l []Finding) {
 		f := Finding{Topic: TopicMapDef, Subject: m.Name}
 		f.Status, f.Reason = p.k.mapsRefused(m)
 		if f.Status == OK && m.Inner == nil && (m.Type == mapArrayOfMaps || m.Type == mapHashOfMaps) {
-			f.Status, f.Reason = MayFail, "its definition has no inner map, so the loader has to set one"
+			f.Status, f.Reason = MayFail, "its definition has no inner map, so the loader has to set one"+libbpfRefuses
 			l = append(l, f)
 			continue
 		}
