@@ -21,7 +21,8 @@ type pairing struct {
 	loader   decisions
 	settable func(variable string) bool
 	setsMap  func(name string) bool // the loader takes care of a map
-	ebpfGo   bool                   // it is among the loaders
+	libbpf   bool                   // it is among the loaders
+	ebpfGo   bool                   // so is this
 
 	withModules decisions // where modules are loaded; nil but for a kernel where none is
 

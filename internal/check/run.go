@@ -223,7 +223,7 @@ func (r *run) needs(p *pairing) wholeResult {
 
 // pairing is object i on a kernel.
 func (r *run) pairing(i int, k *inventory, d decisions) *pairing {
-	return &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable, setsMap: func(m string) bool { return r.Policy.setsMap(r.Objects[i], m) }, ebpfGo: slices.Contains(r.Loaders, EbpfGo), results: &r.results[i], found: r.found}
+	return &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable, setsMap: func(m string) bool { return r.Policy.setsMap(r.Objects[i], m) }, libbpf: slices.Contains(r.Loaders, Libbpf), ebpfGo: slices.Contains(r.Loaders, EbpfGo), results: &r.results[i], found: r.found}
 }
 
 // programs judges the programs of an object. It returns two numbers of lists in the

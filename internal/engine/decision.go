@@ -252,6 +252,10 @@ func (d *Decision) Resized() uint32 {
 	return d.m.new.load.size
 }
 
+// Unresizable reports whether the instruction is poisoned because a load or store cannot get the width of the
+// kernel's field. Only libbpf changes widths: cilium/ebpf writes the offset and leaves the width as it is.
+func (d *Decision) Unresizable() bool { return d.Result == Poisoned && d.patch != "" }
+
 // Old returns the value on the local side.
 func (d *Decision) Old() uint64 { return d.m.old.val }
 
