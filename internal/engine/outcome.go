@@ -37,6 +37,7 @@ type outcome struct {
 	alone  bool // libbpf does, and cilium/ebpf does not
 	err    bool // libbpf gives up on it
 	stuck  bool // cilium/ebpf does
+	other  at   // member that only cilium/ebpf takes
 
 	// Of a match:
 	bad    uint16 // kinds that cannot be computed, bit set
@@ -47,7 +48,7 @@ type outcome struct {
 }
 
 // matters reports whether a loader makes anything of the candidate.
-func (c *outcome) matters() bool { return c.libbpf || c.loose || c.err || c.stuck }
+func (c *outcome) matters() bool { return c.libbpf || c.loose || c.err || c.stuck || c.other != at{} }
 
 // Match is a candidate that matches in the eyes of some loader, or that ends
 // its search with an error.
@@ -136,12 +137,15 @@ func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome)
 	// Of whole types the loose rules may need more for the same match.
 	if out.loose = out.libbpf; !out.err && (!out.libbpf || q.spec.kind.IsType()) {
 		m.loose = true
-		stuck := m.stuck
+		stuck, other := m.stuck, m.other
 		out.loose, _ = m.match(q.spec, c.id)
 		out.alone = m.alone
 		m.stuck = m.stuck || stuck
+		if m.other == (at{}) {
+			m.other = other
+		}
 	}
-	out.stuck = m.stuck
+	out.stuck, out.other = m.stuck, m.other
 	if out.err && q.spec.kind.IsType() { // cilium/ebpf goes on, and may go too deep
 		needs := slices.Clone(m.needs)
 		m.loose = true

@@ -119,12 +119,16 @@ func (tb *Table) columns(name int, meter *limits.Meter) *columns {
 // equal bytes.
 func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	flags := byte(0)
-	for i, f := range []bool{c.libbpf, c.loose, c.alone, c.err, c.stuck} {
+	for i, f := range []bool{c.libbpf, c.loose, c.alone, c.err, c.stuck, c.other != at{}} {
 		if f {
 			flags |= 1 << i
 		}
 	}
-	if b = append(b, flags); !c.loose {
+	b = append(b, flags)
+	if c.other != (at{}) { // the rest of what is about it follows from all its members, which the minimizer then keeps
+		b = binary.LittleEndian.AppendUint32(append(b, '~'), c.other.bitOff)
+	}
+	if !c.loose {
 		return b
 	}
 	b = binary.LittleEndian.AppendUint16(b, c.bad)
@@ -270,6 +274,8 @@ func (l *columns) text(q, i int) string {
 		return "libbpf gives up"
 	case c.stuck:
 		return "cilium/ebpf gives up"
+	case c.other != at{}:
+		return fmt.Sprintf("a member for cilium/ebpf alone at bit %d", c.other.bitOff)
 	case !c.loose:
 		return "no match"
 	}

@@ -101,7 +101,14 @@ func (s *spec) signature(w *signer, b []byte) []byte {
 		}
 		t := s.btf.Type(a.typeID)
 		b = append(append(append(b, '.'), a.name...), ' ')
-		b = w.field(b, t.Member(a.idx).Type)
+		mem := t.Member(a.idx)
+		if isBitfield(s.btf, t, mem) {
+			b = append(b, 'b')
+		}
+		b = w.field(b, mem.Type)
+		if odd(s.btf, mem.Type) {
+			b = append(b, 'u')
+		}
 	}
 	return b
 }

@@ -70,6 +70,11 @@ func (s *spec) parse() error {
 	if s.kind >= numKinds {
 		return errKind
 	}
+	if t := s.btf.Type(s.root); s.kind != KindLocalTypeID && !t.Kind().Shape().Named && len(t.Name()) > 0 {
+		// No compiler makes these. libbpf finds type tags by name; cilium/ebpf
+		// gives up on functions and variables if the kernel has them.
+		return fmt.Errorf("relocation of a %s is not supported", t.Kind())
+	}
 	if s.kind.IsType() {
 		if s.access != "0" {
 			return errSpec

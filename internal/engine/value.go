@@ -67,11 +67,7 @@ func (s *spec) loadOf(size uint32, id btfenc.TypeID) (load, error) {
 	case btfenc.KindInt:
 		l.enc = uint8(t.IntEncoding())
 	case btfenc.KindArray:
-		for ok := true; t.Kind() == btfenc.KindArray; {
-			if t, ok = s.btf.SkipMods(t.Array().Elem); !ok {
-				return load{}, errNesting
-			}
-		}
+		t = element(s.btf, id) // which the caller has found to have a size
 		var err error
 		if l.size, err = s.btf.SizeOf(t.ID); err != nil {
 			return load{}, err

@@ -286,6 +286,8 @@ func (m *marks) expand(n *node) {
 		if n.index {
 			m.behind(t, a.Index)
 		}
+	case btfenc.KindFunc: // libbpf reads no BTF with a function that has no prototype
+		m.behind(t, t.Ref())
 	case btfenc.KindFuncProto:
 		m.behind(t, t.Ref())
 		for i := range t.Vlen() {
