@@ -129,7 +129,7 @@ func (tb *Table) check() error {
 // ask matches a candidate by both settings of the rules.
 func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome) {
 	m := &tb.m
-	m.targ, m.loose, m.stuck = &c.view.BTF, false, false
+	m.targ, m.loose, m.stuck, m.other = &c.view.BTF, false, false, at{}
 	if q.rootKind.Compat(c.kind()) {
 		ok, err := m.match(q.spec, c.id)
 		out.libbpf, out.err = ok, err != nil
