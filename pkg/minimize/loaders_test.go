@@ -143,6 +143,84 @@ func manyAnonymous(n int) string {
 	return strings.Join(members, ", ") + "\n" + strings.Join(types, "\n")
 }
 
+// TestFlavors asks for names whose flavors libbpf, cilium/ebpf and aya do not agree on. What any of them takes is kept.
+func TestFlavors(t *testing.T) {
+	for _, tt := range []struct{ local, ask, kernel, want string }{
+		{"struct s____z 4: a int 0", "byte_off struct s____z.a",
+			"struct s 4: a int 0\nstruct s_ 8: a int 4\nstruct s____y 12: a int 8\nstruct s____z 16: a int 12\nstruct s__ 4: a int 0",
+			"s s_ s____y s____z"}, // aya, cilium/ebpf, cilium/ebpf and aya, all
+		{"struct s___a___b 4: a int 0", "byte_off struct s___a___b.a",
+			"struct s 4: a int 0\nstruct s___a 8: a int 4\nstruct s___c 12: a int 8\nstruct s___a___c 16: a int 12\nstruct s___c___b 16: a int 12",
+			"s s___a s___a___c s___c s___c___b"}, // but for libbpf and cilium/ebpf s___a and s___a___c
+		{"struct s 4: a int 0", "byte_off struct s.a",
+			"struct s___ 4: a int 0\nstruct s____a 8: a int 4\nstruct ___s 12: a int 8\nstruct s_ 12: a int 8",
+			"s___ s____a"}, // cilium/ebpf and aya, aya
+		{"struct ___s 4: a int 0", "byte_off struct ___s.a",
+			"struct ___s 4: a int 0\nstruct s 8: a int 4\nstruct ___s___x 12: a int 8", "___s ___s___x"},
+		{"enum e 4: A____x 0", "enumval_value enum e::A____x",
+			"enum e 4: X 9, A 1, A_ 2, A____y 3, A____x 4, Y 5", "e A A_ A____x"},
+		{"enum e 4: ___B 0", "enumval_value enum e::___B",
+			"enum e 4: X 9, ___A 1, ___B 2, B 3", "e ___A ___B"},
+		{"enum e 4: A____x 0", "enumval_exists enum e::A____x",
+			"enum e 4: X 9, A_ 2, A____y 3", "e A_ A____y"},
+		{"enum e 4: A____x 0\nstruct s 4: a e 0", "type_matches struct s",
+			"enum e 4: X 9, A 1, A_ 2, A____y 3, A____x 4, Y 5\nstruct s 4: a e 0", "e A A_ A____x s a"},
+		{"enum e____x 4: A 0\nstruct s 4: a e____x 0", "byte_off struct s.a",
+			"enum e_ 4: A 1\nstruct s 4: a e_ 0", "e_ s a"},
+	} {
+		t.Run(tt.local, func(t *testing.T) {
+			data := testbtf.Object(t, binary.LittleEndian, tt.local, tt.ask)
+			o, err := relolog.ParseObject("o", data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kernel := testbtf.Types(t, binary.LittleEndian, tt.kernel)
+			target, err := relolog.NewTarget("k", kernel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := minimize.New([]*relolog.Object{o}, minimize.Options{}).Minimize(t.Context(), target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := namesIn(t, out)
+			for _, name := range strings.Fields(tt.want) {
+				if !slices.Contains(got, name) {
+					t.Errorf("no %s in %q", name, got)
+				}
+			}
+			if n := strings.Count(strings.Join(got, " "), "X") + strings.Count(strings.Join(got, " "), "s__ "); n > 0 {
+				t.Errorf("more than is needed: %q", got)
+			}
+			for _, d := range newLoaders(t, verify.Object{Object: o, Data: data}).compare(kernel, out) {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// namesIn returns the names of types, members and enumerators.
+func namesIn(tb testing.TB, data []byte) (names []string) {
+	tb.Helper()
+	b, err := rawbtf.New(data, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for id := range b.NumTypes() {
+		t := b.Type(btfenc.TypeID(id))
+		names = append(names, string(t.Name()))
+		for i := range t.Vlen() {
+			switch k := t.Kind(); {
+			case k.IsComposite():
+				names = append(names, string(b.Name(t.Member(i).NameOff)))
+			case k.IsAnyEnum():
+				names = append(names, string(b.Name(t.Enumerator(i).NameOff)))
+			}
+		}
+	}
+	return names
+}
+
 // loaders asks libbpf in bpftool and cilium/ebpf what they decide.
 type loaders struct {
 	testing.TB
