@@ -155,7 +155,7 @@ func (tb *Table) walkRoot(m *member, r *root) *rootWalk {
 	if r.question >= 0 {
 		q := &tb.set.questions[r.question]
 		for i := range tb.rows[r.question] {
-			if q.rootKind.Compat(tb.cands[q.name][i].kind()) {
+			if tb.cands[q.name][i].libbpf(q.rootKind) {
 				w.left = append(w.left, int32(i))
 			}
 		}

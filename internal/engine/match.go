@@ -32,7 +32,7 @@ type matcher struct {
 	inner  bool // the search for a member came across an anonymous one
 	deep   bool // a match took more than limits.Pairs
 	named  at   // the first member of the name that the search found
-	other  at   // the first that cilium/ebpf takes in place of libbpf's
+	other  at   // what other loaders take in place of libbpf's: a member, or one or more enumerators
 	level  []sublevel
 }
 
@@ -101,20 +101,33 @@ func (m *matcher) enumval(l *spec, id btfenc.TypeID) (bool, error) {
 		m.miss = miss{code: missNotEnum, target: t}
 		return false, nil
 	}
-	want := rawbtf.Essential(l.acc[0].name)
-	for i := range t.Vlen() {
+	want, matched := l.acc[0].name, false
+	for by, i := rawbtf.Loaders(0), uint32(0); i < t.Vlen() && by != rawbtf.AllLoaders; i++ {
 		if !m.step(1) {
 			return false, errNesting
 		}
-		name := m.targ.Name(t.Enumerator(i).NameOff)
-		if len(name) >= len(want) && string(rawbtf.Essential(name)) == want {
+		e := t.Enumerator(i)
+		name := m.targ.Name(e.NameOff)
+		found := rawbtf.SameEssential(want, name) &^ by // it is the first for these
+		if found == 0 {
+			continue
+		}
+		by |= found
+		m.needs = append(m.needs, Need{t.ID, NeedEnumerator, i})
+		if !matched && (m.loose || found&rawbtf.Libbpf != 0) {
+			matched = true
 			m.out.acc = append(m.out.acc, accessor{t.ID, i, string(name)})
 			m.out.raw = append(m.out.raw, level{t.ID, i, true})
-			m.needs = append(m.needs, Need{t.ID, NeedEnumerator, i})
-			return true, nil
+		}
+		if found != rawbtf.AllLoaders { // they do not agree on the flavor, and each has its own
+			m.other.bitOff = m.other.bitOff*31 + uint32(e.Value)
+			m.other.typeID, m.other.idx = t.ID, m.other.idx<<8|uint32(found)
 		}
 	}
-	m.miss = miss{code: missEnumerator, name: want}
+	if matched {
+		return true, nil
+	}
+	m.miss = miss{code: missEnumerator, name: rawbtf.Essential(want)}
 	return false, nil
 }
 

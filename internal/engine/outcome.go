@@ -32,12 +32,13 @@ type Table struct {
 
 // outcome is one question on one candidate.
 type outcome struct {
-	libbpf bool // libbpf takes the candidate and matches it
-	loose  bool // some loader does
-	alone  bool // libbpf does, and cilium/ebpf does not
-	err    bool // libbpf gives up on it
-	stuck  bool // cilium/ebpf does
-	other  at   // member that only cilium/ebpf takes
+	libbpf bool           // libbpf takes the candidate and matches it
+	loose  bool           // some loader does
+	by     rawbtf.Loaders // see candidate
+	alone  bool           // it does, and cilium/ebpf does not
+	err    bool           // libbpf gives up on it
+	stuck  bool           // cilium/ebpf does
+	other  at             // member or enumerator that only other loaders take
 
 	// Of a match:
 	bad    uint16 // kinds that cannot be computed, bit set
@@ -70,7 +71,7 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 	meter := limits.NewMeter(ctx, limits.Comparisons, "comparisons of types")
 	tb.set, tb.kernel = s, k
 	var err error
-	if tb.cands, tb.ids, err = k.find(ctx, s.index, len(s.names), tb.cands, tb.ids); err != nil {
+	if tb.cands, tb.ids, err = k.find(ctx, s, tb.cands, tb.ids); err != nil {
 		return err
 	}
 	tb.values = tb.values[:0]
@@ -129,8 +130,9 @@ func (tb *Table) check() error {
 // ask matches a candidate by both settings of the rules.
 func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome) {
 	m := &tb.m
+	out.by = c.by
 	m.targ, m.loose, m.stuck, m.other = &c.view.BTF, false, false, at{}
-	if q.rootKind.Compat(c.kind()) {
+	if c.libbpf(q.rootKind) {
 		ok, err := m.match(q.spec, c.id)
 		out.libbpf, out.err = ok, err != nil
 	}
@@ -146,6 +148,7 @@ func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome)
 		}
 	}
 	out.stuck, out.other = m.stuck, m.other
+	out.alone = out.alone || out.loose && c.by&rawbtf.Cilium == 0
 	if out.err && q.spec.kind.IsType() { // cilium/ebpf goes on, and may go too deep
 		needs := slices.Clone(m.needs)
 		m.loose = true

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // The proof: two kernels, the full BTF and what was made of it, give every
@@ -124,7 +125,7 @@ func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 			flags |= 1 << i
 		}
 	}
-	b = append(b, flags)
+	b = append(b, flags, byte(c.by))
 	if c.other != (at{}) { // the rest of what is about it follows from all its members, which the minimizer then keeps
 		b = binary.LittleEndian.AppendUint32(append(b, '~'), c.other.bitOff)
 	}
@@ -275,7 +276,7 @@ func (l *columns) text(q, i int) string {
 	case c.stuck:
 		return "cilium/ebpf gives up"
 	case c.other != at{}:
-		return fmt.Sprintf("a member for cilium/ebpf alone at bit %d", c.other.bitOff)
+		return fmt.Sprintf("another member or enumerator for other loaders than libbpf (%d)", c.other.bitOff)
 	case !c.loose:
 		return "no match"
 	}
@@ -285,6 +286,8 @@ func (l *columns) text(q, i int) string {
 		b.WriteString(" for libbpf alone")
 	case !c.libbpf:
 		b.WriteString(" for other loaders than libbpf")
+	case c.by != rawbtf.AllLoaders:
+		b.WriteString(" whose flavor is not one for all loaders")
 	}
 	if quest.spec.kind.IsField() {
 		fmt.Fprintf(&b, " at bit %d", c.bitOff)

@@ -240,15 +240,31 @@ func Name(kind Kind, typ, path string) string {
 	return typ + "." + path
 }
 
-// name returns the essential name that candidates need.
+// name returns the name that candidates need, in any flavor.
 func (s *spec) name() string {
 	t := s.btf.Type(s.root)
-	return string(rawbtf.Essential(t.Name()))
+	return string(rawbtf.Agreed(t.Name()))
 }
 
 func (s *spec) rootKind() btfenc.Kind {
 	t := s.btf.Type(s.root)
 	return t.Kind()
+}
+
+// disputed says how loaders differ on the flavor of the name of the root, or of
+// the enumerator; "" where they agree.
+func (s *spec) disputed() string {
+	t := s.btf.Type(s.root)
+	names := []string{string(t.Name())}
+	if s.kind.IsEnumval() {
+		names = append(names, s.acc[0].name)
+	}
+	for _, name := range names {
+		if libbpf, cilium, aya, ok := rawbtf.Disputed(name); ok {
+			return fmt.Sprintf("loaders do not agree on the flavor of %s: libbpf takes any %q, cilium/ebpf %q, aya %q", name, libbpf, cilium, aya)
+		}
+	}
+	return ""
 }
 
 // asks reports whether s asks something of the kernel, in a way that loaders
