@@ -427,6 +427,12 @@ func (e *evaluation) external() (notes []Finding) {
 		}
 	})
 	for _, r := range e.pr.Records {
+		if why := e.o.records.disputed(r); why != "" {
+			if text := e.o.records.text(r); !seen[why+text] {
+				seen[why+text] = true
+				note(text, why)
+			}
+		}
 		if !e.o.records.asksForID(r) {
 			continue
 		}
