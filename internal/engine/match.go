@@ -313,8 +313,12 @@ func isBitfield(b *rawbtf.BTF, t rawbtf.Type, mem rawbtf.Member) bool {
 	if t.KindFlag() {
 		return mem.BitSize > 0
 	}
-	u := b.Type(mem.Type)
-	return u.Kind() == btfenc.KindInt && (u.IntOffset() > 0 || u.IntData()&0xff/8 != u.Size())
+	return BitfieldInt(b.Type(mem.Type))
+}
+
+// BitfieldInt reports whether t is an integer that stands for a bitfield in old BTF.
+func BitfieldInt(t rawbtf.Type) bool {
+	return t.Kind() == btfenc.KindInt && (t.IntOffset() > 0 || t.IntData()&0xff/8 != t.Size())
 }
 
 // aligned reports whether cilium/ebpf knows the alignment of a type (alignof in
