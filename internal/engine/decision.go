@@ -106,78 +106,113 @@ func (tb *Table) decide(i int) *decided {
 		return tb.done[i]
 	}
 	m := &tb.set.objects[i]
-	done := &decided{byStep: make([]*Decision, len(m.steps)), byRecord: make(map[int32]*Decision)}
+	w := tb.walk(m)
+	done := &decided{byStep: w.steps}
 	for r := range m.roots {
-		tb.decideRoot(m, &m.roots[r], done)
+		w.decide(&m.roots[r], done)
 	}
 	tb.done[i] = done
 	return done
 }
 
-// decideRoot takes the decisions on the records of one root. Where nothing rules
+// decide takes the decisions on the records of one root. Where nothing rules
 // candidates out, equal steps are decided alike, so that each is taken once.
-func (tb *Table) decideRoot(m *member, r *root, done *decided) {
-	w := tb.walkRoot(m, r)
+func (w *walk) decide(r *root, done *decided) {
+	w.begin(r)
 	for _, st := range r.steps {
-		done.byStep[st] = w.step(st)
+		w.step(st)
 	}
-	if w.round == 0 {
+	if !w.narrowed {
 		return
 	}
-	w = tb.walkRoot(m, r)
+	if done.byRecord == nil {
+		done.byRecord = make(map[int32]*Decision)
+	}
+	w.begin(r)
 	for _, rec := range r.records {
-		done.byRecord[rec] = w.step(m.stepOf[rec])
+		done.byRecord[rec] = w.step(w.m.stepOf[rec])
 	}
-	for _, st := range r.steps {
-		done.byStep[st] = nil
+	w.forget()
+}
+
+// walk takes the decisions on the records of one object, root by root, in
+// their order.
+type walk struct {
+	tb       *Table
+	m        *member
+	root     *root
+	left     []int32 // candidates of the root
+	narrowed bool    // they are fewer than at first
+
+	// Decisions with the candidates that are left, nil where not yet taken.
+	matches []*match    // by spec
+	steps   []*Decision // by step
+
+	// Memory for what is taken first, one of each spec and step.
+	newMatches   []match
+	newDecisions []Decision
+}
+
+func (tb *Table) walk(m *member) *walk {
+	return &walk{
+		tb: tb, m: m,
+		matches: make([]*match, len(m.specs)), newMatches: make([]match, 0, len(m.specs)),
+		steps: make([]*Decision, len(m.steps)), newDecisions: make([]Decision, 0, len(m.steps)),
 	}
 }
 
-// rootWalk takes the decisions on the records of one root in their order.
-type rootWalk struct {
-	tb    *Table
-	m     *member
-	left  []int32 // candidates
-	round int     // how often they were narrowed
-
-	matches map[walkKey]*match    // by spec
-	steps   map[walkKey]*Decision // by step
-}
-
-// walkKey is a spec or a step with the candidates that were left in a round.
-type walkKey struct {
-	n     int32
-	round int
-}
-
-func (tb *Table) walkRoot(m *member, r *root) *rootWalk {
-	w := &rootWalk{tb: tb, m: m, matches: make(map[walkKey]*match, len(r.steps)), steps: make(map[walkKey]*Decision, len(r.steps))}
-	if r.question >= 0 {
-		q := &tb.set.questions[r.question]
-		for i := range tb.rows[r.question] {
-			if tb.cands[q.name][i].libbpf(q.rootKind) {
-				w.left = append(w.left, int32(i))
-			}
+// begin starts over with all candidates of r.
+func (w *walk) begin(r *root) {
+	w.root, w.left, w.narrowed = r, nil, false
+	w.forget()
+	if r.question < 0 {
+		return
+	}
+	q := &w.tb.set.questions[r.question]
+	w.left = make([]int32, 0, len(w.tb.rows[r.question]))
+	for i := range w.tb.rows[r.question] {
+		if w.tb.cands[q.name][i].libbpf(q.rootKind) {
+			w.left = append(w.left, int32(i))
 		}
 	}
-	return w
+}
+
+// forget drops what was decided on the root with other candidates.
+func (w *walk) forget() {
+	for _, st := range w.root.steps {
+		w.steps[st] = nil
+		w.matches[w.m.steps[st].spec] = nil
+	}
+}
+
+// carve returns the next element of memory, or new memory where there is none left.
+func carve[T any](memory *[]T) *T {
+	n := len(*memory)
+	if n == cap(*memory) {
+		return new(T)
+	}
+	*memory = (*memory)[:n+1]
+	return &(*memory)[n]
 }
 
 // step takes the decision on a record of a step.
-func (w *rootWalk) step(n int32) *Decision {
-	key := walkKey{n, w.round}
-	if d, ok := w.steps[key]; ok {
+func (w *walk) step(n int32) *Decision {
+	if d := w.steps[n]; d != nil {
 		return d
 	}
 	st := &w.m.steps[n]
-	k := walkKey{st.spec, w.round}
-	mt, ok := w.matches[k]
-	if !ok {
+	mt, left := w.matches[st.spec], len(w.left)
+	if mt == nil {
 		mt = w.match(st.spec)
-		w.matches[k] = mt
 	}
-	d := &Decision{Result: mt.result, m: mt}
-	w.steps[key] = d
+	d := carve(&w.newDecisions)
+	d.Result, d.m = mt.result, mt
+	if len(w.left) < left { // equal steps that follow see fewer candidates
+		w.narrowed = true
+		w.forget()
+	} else {
+		w.matches[st.spec], w.steps[n] = mt, d
+	}
 	if !d.Result.OK() {
 		return d
 	}
@@ -195,10 +230,11 @@ func (w *rootWalk) step(n int32) *Decision {
 
 // match asks every candidate that is left and rules out those that do not
 // match, unless the load fails or none does (bpf_core_calc_relo_insn).
-func (w *rootWalk) match(n int32) *match {
+func (w *walk) match(n int32) *match {
 	s, q := w.m.specs[n], w.m.question[n]
 	local := &w.m.local[n]
-	mt := &match{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
+	mt := carve(&w.newMatches)
+	*mt = match{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
 	switch {
 	case mt.err != nil:
 		mt.result = Error
@@ -209,7 +245,7 @@ func (w *rootWalk) match(n int32) *match {
 	}
 	quest, row := &w.tb.set.questions[q], w.tb.rows[q]
 	mt.left = w.left
-	var matched []int32
+	matched := 0
 	for n, i := range w.left {
 		c := &row[i]
 		if c.err || c.libbpf && c.bad&(1<<s.kind) != 0 {
@@ -229,17 +265,22 @@ func (w *rootWalk) match(n int32) *match {
 		case mt.result != Ambiguous && (c.bitOff != row[mt.target].bitOff || v.val != mt.new.val):
 			mt.result, mt.other = Ambiguous, i
 		}
-		matched = append(matched, i)
+		matched++
 	}
 	switch {
 	case mt.result == Ambiguous:
-	case len(matched) == 0 && (s.kind.IsExistence() || s.kind.IsType()):
+	case matched == 0 && (s.kind.IsExistence() || s.kind.IsType()):
 		mt.result = Absent
-	case len(matched) == 0:
+	case matched == 0:
 		mt.result = Poisoned
-	case len(matched) < len(w.left):
-		w.left = matched
-		w.round++
+	case matched < len(w.left):
+		left := make([]int32, 0, matched) // w.left is that of earlier decisions
+		for _, i := range w.left {
+			if row[i].libbpf {
+				left = append(left, i)
+			}
+		}
+		w.left = left
 	}
 	return mt
 }

@@ -333,12 +333,17 @@ func (c *comparison) decisions(name int) *Difference {
 	full, small := c.full, c.small
 	for i := range full.set.objects {
 		m := &full.set.objects[i]
+		var wf, ws *walk
 		for r := range m.roots {
 			root := &m.roots[r]
 			if root.question < 0 || full.set.questions[root.question].name != name {
 				continue
 			}
-			wf, ws := full.walkRoot(m, root), small.walkRoot(m, root)
+			if wf == nil {
+				wf, ws = full.walk(m), small.walk(m)
+			}
+			wf.begin(root)
+			ws.begin(root)
 			for _, rec := range root.records {
 				if !c.meter.Step(1 + len(wf.left) + len(ws.left)) {
 					return nil
