@@ -237,7 +237,11 @@ func trimELF(err error) error {
 func (o *Object) addRecords(ext *extInfo, sect func(string) ([]byte, error)) error {
 	type key struct{ typeID, access, kind uint32 }
 	specs := make(map[key]int32)
-	names := 0 // bytes
+	names, relos := 0, 0 // bytes, records
+	for _, s := range ext.sections {
+		relos += len(s.relos)
+	}
+	o.records = make([]Record, 0, relos)
 	for _, s := range ext.sections {
 		if len(s.relos) == 0 {
 			continue
