@@ -55,22 +55,16 @@ type match struct {
 	other    int32   // one that disagrees with it, or that libbpf gives up on, or -1
 }
 
-// decided are the decisions on one object.
-type decided struct {
-	byStep   []*Decision         // nil where a root's candidates were narrowed
-	byRecord map[int32]*Decision // where they were
-}
-
 // Decisions returns the decision on every record of object number i of the
 // set, in the object's order. Records that ask the same, with the same
 // candidates left, share one.
 func (tb *Table) Decisions(i int) iter.Seq2[*Record, *Decision] {
 	return func(yield func(*Record, *Decision) bool) {
-		m, done := &tb.set.objects[i], tb.decide(i)
+		m, w := &tb.set.objects[i], tb.decide(i)
 		for rec := range m.records {
-			d := done.byStep[m.stepOf[rec]]
+			d := w.steps[m.stepOf[rec]]
 			if d == nil {
-				d = done.byRecord[int32(rec)]
+				d = w.byRecord[int32(rec)]
 			}
 			if !yield(&m.records[rec], d) {
 				return
@@ -83,15 +77,15 @@ func (tb *Table) Decisions(i int) iter.Seq2[*Record, *Decision] {
 // record of each, without those that equal records repeat.
 func (tb *Table) Distinct(i int) iter.Seq2[*Record, *Decision] {
 	return func(yield func(*Record, *Decision) bool) {
-		m, done := &tb.set.objects[i], tb.decide(i)
-		for k, d := range done.byStep {
+		m, w := &tb.set.objects[i], tb.decide(i)
+		for k, d := range w.steps {
 			if d != nil && !yield(&m.records[m.steps[k].record], d) {
 				return
 			}
 		}
 		seen := make(map[*Decision]bool)
-		for _, rec := range slices.Sorted(maps.Keys(done.byRecord)) {
-			d := done.byRecord[rec]
+		for _, rec := range slices.Sorted(maps.Keys(w.byRecord)) {
+			d := w.byRecord[rec]
 			if !seen[d] && !yield(&m.records[rec], d) {
 				return
 			}
@@ -100,24 +94,22 @@ func (tb *Table) Distinct(i int) iter.Seq2[*Record, *Decision] {
 	}
 }
 
-// decide takes the decisions on an object, unless that was done.
-func (tb *Table) decide(i int) *decided {
-	if tb.done[i] != nil {
-		return tb.done[i]
+// decide takes the decisions on an object, unless that was done since Fill.
+func (tb *Table) decide(i int) *walk {
+	w := &tb.walks[i]
+	if w.tb != nil {
+		return w
 	}
-	m := &tb.set.objects[i]
-	w := tb.walk(m)
-	done := &decided{byStep: w.steps}
-	for r := range m.roots {
-		w.decide(&m.roots[r], done)
+	w.reset(tb, &tb.set.objects[i])
+	for r := range w.m.roots {
+		w.decide(&w.m.roots[r])
 	}
-	tb.done[i] = done
-	return done
+	return w
 }
 
 // decide takes the decisions on the records of one root. Where nothing rules
 // candidates out, equal steps are decided alike, so that each is taken once.
-func (w *walk) decide(r *root, done *decided) {
+func (w *walk) decide(r *root) {
 	w.begin(r)
 	for _, st := range r.steps {
 		w.step(st)
@@ -125,12 +117,12 @@ func (w *walk) decide(r *root, done *decided) {
 	if !w.narrowed {
 		return
 	}
-	if done.byRecord == nil {
-		done.byRecord = make(map[int32]*Decision)
+	if w.byRecord == nil {
+		w.byRecord = make(map[int32]*Decision)
 	}
 	w.begin(r)
 	for _, rec := range r.records {
-		done.byRecord[rec] = w.step(w.m.stepOf[rec])
+		w.byRecord[rec] = w.step(w.m.stepOf[rec])
 	}
 	w.forget()
 }
@@ -144,21 +136,28 @@ type walk struct {
 	left     []int32 // candidates of the root
 	narrowed bool    // they are fewer than at first
 
-	// Decisions with the candidates that are left, nil where not yet taken.
+	// Decisions with the candidates that are left, nil where not yet taken. In
+	// the end, those of roots whose candidates were not narrowed.
 	matches []*match    // by spec
 	steps   []*Decision // by step
+
+	byRecord map[int32]*Decision // of roots whose candidates were narrowed
 
 	// Memory for what is taken first, one of each spec and step.
 	newMatches   []match
 	newDecisions []Decision
 }
 
-func (tb *Table) walk(m *member) *walk {
-	return &walk{
-		tb: tb, m: m,
-		matches: make([]*match, len(m.specs)), newMatches: make([]match, 0, len(m.specs)),
-		steps: make([]*Decision, len(m.steps)), newDecisions: make([]Decision, 0, len(m.steps)),
-	}
+// reset begins a walk over the records of m, and reuses the memory of the last.
+func (w *walk) reset(tb *Table, m *member) {
+	w.tb, w.m = tb, m
+	w.matches = slices.Grow(w.matches[:0], len(m.specs))[:len(m.specs)]
+	w.steps = slices.Grow(w.steps[:0], len(m.steps))[:len(m.steps)]
+	clear(w.matches)
+	clear(w.steps)
+	clear(w.byRecord)
+	w.newMatches = slices.Grow(w.newMatches[:0], len(m.specs))
+	w.newDecisions = slices.Grow(w.newDecisions[:0], len(m.steps))
 }
 
 // begin starts over with all candidates of r.
@@ -206,7 +205,7 @@ func (w *walk) step(n int32) *Decision {
 		mt = w.match(st.spec)
 	}
 	d := carve(&w.newDecisions)
-	d.Result, d.m = mt.result, mt
+	*d = Decision{Result: mt.result, m: mt}
 	if len(w.left) < left { // equal steps that follow see fewer candidates
 		w.narrowed = true
 		w.forget()

@@ -26,7 +26,7 @@ type Table struct {
 	m      matcher
 	found  Match
 
-	done      []*decided // by object, nil where it was not asked for
+	walks     []walk // by object; without a table where it was not asked for
 	explained map[explainKey]*Candidate
 }
 
@@ -76,8 +76,10 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 	}
 	tb.values = tb.values[:0]
 	clear(tb.explained)
-	tb.done = slices.Grow(tb.done[:0], len(s.objects))[:len(s.objects)]
-	clear(tb.done)
+	tb.walks = slices.Grow(tb.walks[:0], len(s.objects))[:len(s.objects)]
+	for i := range tb.walks {
+		tb.walks[i].tb = nil
+	}
 	if err := tb.check(); err != nil {
 		return err
 	}

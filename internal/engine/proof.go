@@ -333,14 +333,15 @@ func (c *comparison) decisions(name int) *Difference {
 	full, small := c.full, c.small
 	for i := range full.set.objects {
 		m := &full.set.objects[i]
-		var wf, ws *walk
+		var wf, ws walk
 		for r := range m.roots {
 			root := &m.roots[r]
 			if root.question < 0 || full.set.questions[root.question].name != name {
 				continue
 			}
-			if wf == nil {
-				wf, ws = full.walk(m), small.walk(m)
+			if wf.tb == nil {
+				wf.reset(full, m)
+				ws.reset(small, m)
 			}
 			wf.begin(root)
 			ws.begin(root)
