@@ -52,7 +52,7 @@ func (d *Difference) Error() string {
 // of the full BTF and the second of the minimized one, or nil. The error is that
 // of the context.
 func Compare(ctx context.Context, full, small *Table) (*Difference, error) {
-	c := comparison{full, small, limits.NewMeter(ctx, math.MaxInt64, "comparisons of candidates")}
+	c := comparison{full: full, small: small, meter: limits.NewMeter(ctx, math.MaxInt64, "comparisons of candidates")}
 	for name := range full.set.names {
 		if d := c.name(name); d != nil || c.meter.Err() != nil {
 			return d, c.meter.Err()
@@ -66,11 +66,16 @@ func Compare(ctx context.Context, full, small *Table) (*Difference, error) {
 type comparison struct {
 	full, small *Table
 	meter       *limits.Meter
+	f, s        columns // of the last name
 }
 
 func (c *comparison) name(name int) *Difference {
-	f, s := c.full.columns(name, c.meter), c.small.columns(name, c.meter)
-	if d := f.compare(s); d != nil || slices.EqualFunc(f.order(), s.order(), bytes.Equal) {
+	c.f.read(c.full, name, c.meter)
+	c.s.read(c.small, name, c.meter)
+	if slices.EqualFunc(c.f.key, c.s.key, bytes.Equal) { // as nearly always
+		return nil
+	}
+	if d := c.f.compare(&c.s); d != nil || slices.EqualFunc(c.f.order(), c.s.order(), bytes.Equal) {
 		return d
 	}
 	return c.decisions(name)
@@ -82,13 +87,15 @@ type columns struct {
 	tb    *Table
 	name  int
 	place []int32
-	key   [][]byte // the column, as bytes
+	key   [][]byte // the column, as bytes; equal ones have equal ids
 	ids   []bool   // a relocation asks for the type ID
+	buf   []byte   // that key refers to
 }
 
-func (tb *Table) columns(name int, meter *limits.Meter) *columns {
-	l := &columns{tb: tb, name: name}
-	var buf []byte
+// read replaces l with the columns of a name, and reuses its memory.
+func (l *columns) read(tb *Table, name int, meter *limits.Meter) {
+	*l = columns{tb: tb, name: name, place: l.place[:0], key: l.key[:0], ids: l.ids[:0], buf: l.buf}
+	buf := l.buf[:0]
 	for i := range tb.cands[name] {
 		if !meter.Step(1 + len(tb.set.byName[name])) {
 			break
@@ -113,7 +120,7 @@ func (tb *Table) columns(name int, meter *limits.Meter) *columns {
 		l.key = append(l.key, buf[from:len(buf):len(buf)])
 		l.ids = append(l.ids, ids)
 	}
-	return l
+	l.buf = buf
 }
 
 // appendOutcome writes an outcome down so that equal ones, and only those, give
