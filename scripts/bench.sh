@@ -194,8 +194,12 @@ ratio() { printf '%s %s\n' "$figure" "$(calc '%.2f' "$(cpu bpftool)/$(cpu btfgen
 
 warm() { find "$@" -type f -exec cat {} + >/dev/null; }
 
+# compile DIR OUT: builds btfgen as releases have it.
+compile() { (cd "$1" && CGO_ENABLED=0 go build -tags urfave_cli_no_docs -ldflags "-X main.version=bench" -o "$2" ./cmd/btfgen); }
+
 build() {
-	(cd "$root" && go build -ldflags "-X main.version=bench" -o "$tmp/btfgen" ./cmd/btfgen && go build -o "$tmp/helper" ./scripts/bench-helper)
+	compile "$root" "$tmp/btfgen"
+	(cd "$root" && go build -o "$tmp/helper" ./scripts/bench-helper)
 }
 
 # prepare_before: sets before to the program of the earlier version, or to nothing.
@@ -208,7 +212,7 @@ prepare_before() {
 	elif git -C "$root" rev-parse -q --verify "$revision^{commit}" >/dev/null 2>&1; then
 		mkdir "$src"
 		git -C "$root" archive "$revision" | tar -xC "$src"
-		(cd "$src" && go build -ldflags "-X main.version=bench" -o "$tmp/before" ./cmd/btfgen)
+		compile "$src" "$tmp/before"
 		rm -rf "$src"
 		before=$tmp/before
 	elif [[ -n ${BTFGEN_BEFORE:-} ]]; then

@@ -61,8 +61,8 @@ bound() {
 . scripts/bounds
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -o "$work/amd64" ./cmd/btfgen
-go build -o "$work/btfgen" ./cmd/btfgen
+GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -tags urfave_cli_no_docs -o "$work/amd64" ./cmd/btfgen
+go build -tags urfave_cli_no_docs -o "$work/btfgen" ./cmd/btfgen
 for _ in {1..20}; do
 	GODEBUG=inittrace=1 "$work/btfgen" --version 2>&1 >/dev/null | awk '$1 == "init" { ms += $5 } END { if (ms) printf "%.2f\n", ms }'
 done | sort -g >"$work/ms"
