@@ -417,8 +417,8 @@ measure_sizes() {
 measure_single() {
 	need bpftool || return 0
 	objects 1
-	local kernel i n=31
-	$quick && n=15
+	local kernel i n=61
+	$quick && n=31
 	kernel=$(grep x86_64 "$tmp/raw.list" | tail -n 1 || true)
 	kernel=${kernel:-$(head -n 1 "$tmp/raw.list")}
 	fresh btfgen bpftool
