@@ -187,6 +187,10 @@ func (e *evaluation) collect(fn int) {
 				continue
 			}
 			loader = EbpfGo
+		} else if poisoned && e.loader[r].Unresizable() {
+			if loader = Libbpf; !e.libbpf {
+				continue
+			}
 		}
 		f := Finding{Status: Fails, Topic: TopicCORE, Subject: e.o.records.text(r), Reason: reason, Source: e.o.records.source(r), Loader: loader}
 		if needs := e.needs(r); needs != "" {
@@ -261,7 +265,7 @@ func (e *evaluation) judge(r *interp.Result, a absence) {
 		a.f.Reason += "; " + r.Odd
 	case a.moved: // nothing was added, or it is not known what
 		return
-	case a.f.Loader != "": // the others mind nothing
+	case a.f.Loader == EbpfGo: // libbpf writes a number, which needs no guard
 		return
 	default:
 		a.f.Status, a.f.Guard = Guarded, e.guard(r, a.at)

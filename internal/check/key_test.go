@@ -85,3 +85,17 @@ func noRecords(t *testing.T) records {
 	}
 	return r
 }
+
+// TestCalleesCalledBack wants what a function has called back among what exploring it depends on.
+func TestCalleesCalledBack(t *testing.T) {
+	o, err := Parse(t.Context(), "loops", testinput.Named(t, "loops.bpfel.o").Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range o.Programs {
+		pr := &o.Programs[i]
+		if c := o.callees[pr.Fn]; len(c.calls) != 1 || !c.shared || !slices.Contains(pr.Funcs, c.calls[0]) {
+			t.Errorf("%s: %+v", o.programName(i), c)
+		}
+	}
+}

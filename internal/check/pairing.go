@@ -21,8 +21,10 @@ type pairing struct {
 	k        *inventory
 	loader   decisions
 	settable func(variable string) bool
-	ebpfGo   bool // it is among the loaders
-	added    bool // it adds types to those of the kernel
+	setsMap  func(name string) bool // the loader takes care of a map
+	libbpf   bool                   // it is among the loaders
+	ebpfGo   bool                   // so is this
+	added    bool                   // it adds types to those of the kernel
 
 	unit func(section, name string) (*engine.UnitDecision, error) // what cilium/ebpf makes of a program
 

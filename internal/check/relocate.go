@@ -45,6 +45,9 @@ func (r records) places() []bpfprog.Record {
 // text is what a record asks for: "byte_off struct task_struct.mm.pgd".
 func (r records) text(i int) string { return r.obj.Relocation(&r.obj.Records()[i]) }
 
+// disputed says how loaders differ on the flavor of a name that a record asks for, "" where they agree.
+func (r records) disputed(i int) string { return r.obj.Disputed(&r.obj.Records()[i]) }
+
 // source is the file:line of a record, "" where it is not known.
 func (r records) source(i int) string { return r.obj.Records()[i].Source }
 

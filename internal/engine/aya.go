@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // How aya decides (aya-obj's src/btf/relocation.rs). Its unit is the object:
@@ -114,7 +115,11 @@ func (s *spec) field(of load) load {
 	if err != nil {
 		return load{}
 	}
-	return s.loadOf(size, t.ID)
+	if t.Kind() == btfenc.KindArray {
+		return load{size: size, kind: btfenc.KindArray, ok: true}
+	}
+	l, _ := s.loadOf(size, t.ID) // which fails only for arrays
+	return l
 }
 
 // ayaRefuses reports whether aya refuses the local side of s.
@@ -142,16 +147,6 @@ func (s *spec) ayaRefuses() bool {
 		id, parent = lv.typeID, lv.typeID
 	}
 	return false
-}
-
-// ayaName returns a name without its flavor.
-func ayaName[S string | []byte](name S) S {
-	for i := 0; i+3 <= len(name); i++ {
-		if name[i] == '_' && name[i+1] == '_' && name[i+2] == '_' {
-			return name[:i]
-		}
-	}
-	return name
 }
 
 // AyaDecision is what aya makes of a record. Ambiguous and Error end the load of
@@ -203,12 +198,12 @@ func (tb *Table) aya(m *member, n int32) AyaDecision {
 	case q < 0: // local_type_id
 		return st.insn.aya(s, AyaDecision{New: local.val})
 	}
-	name, first := ayaName(s.rootName()), (*outcome)(nil)
+	var first *outcome
 	d := AyaDecision{id: s.kind == KindTargetTypeID}
 	for i := range tb.rows[q] {
 		c := &tb.rows[q][i]
 		cand := tb.cands[tb.set.questions[q].name][i]
-		if t := cand.view.Type(cand.id); t.Kind() != tb.set.questions[q].rootKind || string(ayaName(t.Name())) != name {
+		if cand.by&rawbtf.Aya == 0 || cand.kind() != tb.set.questions[q].rootKind {
 			continue
 		}
 		if c.err {

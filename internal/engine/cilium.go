@@ -348,16 +348,8 @@ func sameEssential(a, b []byte) bool {
 	return len(a) == 0 || len(b) == 0 || string(ciliumEssential(a)) == string(ciliumEssential(b))
 }
 
-// ciliumEssential returns a name without its flavor, which begins at the last
-// ___ but not at the beginning.
-func ciliumEssential[S string | []byte](name S) S {
-	for i := len(name) - 3; i > 0; i-- {
-		if name[i] == '_' && name[i+1] == '_' && name[i+2] == '_' {
-			return name[:i]
-		}
-	}
-	return name
-}
+// ciliumEssential returns a name without its flavor.
+func ciliumEssential[S string | []byte](name S) S { return rawbtf.EssentialFor(rawbtf.Cilium, name) }
 
 // member looks for a member level by level, with the offset from the start of
 // typ, and reports whether it is the last of its struct (coreFindMember).

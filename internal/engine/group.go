@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // How cilium/ebpf chooses (coreCalculateFixups in btf/core.go, v0.22): it takes
@@ -132,10 +134,9 @@ func (tb *Table) choose(m *member, g *group, merged bool) *choice {
 	r := &m.roots[g.root]
 	var best []fixup
 	bestScore := g.total
-	name := ciliumEssential(m.specs[g.specs[0]].rootName())
 	for i := range tb.rows[r.question] {
 		cand := tb.cands[tb.set.questions[r.question].name][i]
-		if t := cand.view.Type(cand.id); string(ciliumEssential(t.Name())) != name {
+		if cand.by&rawbtf.Cilium == 0 {
 			continue
 		}
 		fixups := make([]fixup, len(g.specs))

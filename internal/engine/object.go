@@ -116,6 +116,14 @@ func (o *Object) BTF() *rawbtf.BTF { return o.btf }
 // Relocation names what a record asks for: "byte_off struct task_struct.mm.pgd".
 func (o *Object) Relocation(r *Record) string { return o.specs[r.spec].String() }
 
+// Disputed says how loaders differ on the flavor of a name that a record asks for, "" where they agree.
+func (o *Object) Disputed(r *Record) string {
+	if s := o.specs[r.spec]; s.asks() {
+		return s.disputed()
+	}
+	return ""
+}
+
 // Empty says why the object has no relocations, or "" if it has some.
 func (o *Object) Empty() string { return o.why }
 
@@ -235,7 +243,11 @@ func trimELF(err error) error {
 func (o *Object) addRecords(ext *extInfo, sect func(string) ([]byte, error)) error {
 	type key struct{ typeID, access, kind uint32 }
 	specs := make(map[key]int32)
-	names := 0 // bytes
+	names, relos := 0, 0 // bytes, records
+	for _, s := range ext.sections {
+		relos += len(s.relos)
+	}
+	o.records = make([]Record, 0, relos)
 	for _, s := range ext.sections {
 		if len(s.relos) == 0 {
 			continue

@@ -16,7 +16,7 @@ import (
 // values from one match (byte_off, byte_sz, …) share a question.
 type question struct {
 	spec     *spec // of one that asks
-	name     int   // number of the essential name of the root
+	name     int   // number of the name of the root
 	rootKind btfenc.Kind
 	kinds    uint16 // bit set of Kind
 }
@@ -30,7 +30,7 @@ type Set struct {
 	objects   []member
 	questions []question
 	byName    [][]int  // questions by the number of the name
-	names     []string // essential names of the roots, distinct
+	names     []string // of the roots, without the flavors that loaders agree on; distinct
 	index     *rawbtf.Names
 	kinds     uint16 // of all questions
 	order     binary.ByteOrder
@@ -179,5 +179,6 @@ func (s *Set) Order() binary.ByteOrder { return s.order }
 // Asks reports whether a relocation is of kind k.
 func (s *Set) Asks(k Kind) bool { return s.kinds&(1<<k) != 0 }
 
-// HasName reports whether a relocation asks for types of this essential name.
-func (s *Set) HasName(name string) bool { return s.index.Has(rawbtf.Essential(name)) }
+// HasName reports whether a relocation asks for types of this name, which has no
+// flavor.
+func (s *Set) HasName(name string) bool { return s.index.Has(name) }

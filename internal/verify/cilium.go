@@ -4,6 +4,7 @@ package verify
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -46,8 +48,14 @@ type ciliumObject struct {
 // readCilium reads an object with cilium/ebpf. An object that its loader does
 // not take is read without it: then functions stand alone, and the note says
 // why.
-func readCilium(o *relolog.Object, data []byte) *ciliumObject {
+func readCilium(ctx context.Context, o *relolog.Object, data []byte) *ciliumObject {
 	c := &ciliumObject{order: o.Order()}
+	if own := unwrap.Object(o).BTF(); own != nil {
+		if err := rawbtf.CheckRecursion(ctx, own); err != nil {
+			c.note, c.missed = err.Error(), len(unwrap.Object(o).Records())
+			return c
+		}
+	}
 	b := newGroupBuilder(c, unwrap.Object(o))
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
 	if err == nil {
@@ -182,7 +190,11 @@ type ciliumTarget struct {
 	all     []*btf.Spec // with modules
 }
 
-func readCiliumTarget(vmlinux []byte, modules []relolog.Module) (*ciliumTarget, error) {
+// readCiliumTarget reads what has been loaded as a target.
+func readCiliumTarget(ctx context.Context, loaded *relolog.Target, vmlinux []byte, modules []relolog.Module) (*ciliumTarget, error) {
+	if err := unwrap.Kernel(loaded).CheckRecursion(ctx); err != nil {
+		return nil, err
+	}
 	base, err := btf.LoadSpecFromReader(bytes.NewReader(vmlinux))
 	if err != nil {
 		return nil, fmt.Errorf("cilium/ebpf: %w", err)

@@ -5,6 +5,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -35,7 +36,7 @@ type Config struct {
 // when ctx ends.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := &run{Config: cfg, pairs: newPairs(cfg.Minimized), met: make([]bool, len(cfg.Objects))}
-	r.read()
+	r.read(ctx)
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *worker { return &worker{run: r} },
 		func(w *worker, _ sweep.Rank, it *corpus.Kernel) error {
@@ -76,9 +77,9 @@ type run struct {
 }
 
 // read prepares the objects for both loaders.
-func (r *run) read() {
+func (r *run) read(ctx context.Context) {
 	for _, o := range r.Objects {
-		c := readCilium(o.Object, o.Data)
+		c := readCilium(ctx, o.Object, o.Data)
 		r.cilium = append(r.cilium, c)
 		if c.note != "" || c.missed > 0 {
 			r.report.Notes = append(r.report.Notes, Note{o.Name(), c.note, c.missed})
@@ -137,32 +138,43 @@ var errOrder = errors.New("byte order of the minimized BTF differs from the kern
 // kernel compares the decisions of both loaders on one kernel, which is w.full.
 func (w *worker) kernel(ctx context.Context, k *Kernel, it *corpus.Kernel, m *Minimized) error {
 	w.logs = make([]*relolog.Log, len(w.Objects))
-	full, err := readCiliumTarget(it.BTF, it.Modules)
+	full, err := readCiliumTarget(ctx, &w.full, it.BTF, it.Modules)
 	if err != nil {
 		return err
 	}
-	if err := w.loaders(ctx, k, full, m.BTF); err != nil {
+	small, err := w.load(ctx, m.BTF)
+	if err != nil {
+		return err
+	}
+	if err := w.fillTables(ctx); err != nil { // first: it bounds how deep cilium/ebpf goes
+		return err
+	}
+	if err := w.loaders(ctx, k, full, small); err != nil {
 		return err
 	}
 	return w.compareTables(ctx, k)
 }
 
+// load makes w.small the minimized BTF.
+func (w *worker) load(ctx context.Context, minimized []byte) (*ciliumTarget, error) {
+	if err := w.small.Load(ctx, "minimized BTF", minimized); err != nil {
+		return nil, err
+	}
+	if w.full.Order() != w.small.Order() {
+		return nil, errOrder
+	}
+	small, err := readCiliumTarget(ctx, &w.small, minimized, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", w.small.Name(), err)
+	}
+	return small, nil
+}
+
 // compares reports whether the decisions of a loader are to be compared.
 func (w *worker) compares(loader string) bool { return w.Loader == "" || w.Loader == loader }
 
-// loaders compares the decisions of both loaders on w.full with those on a
-// minimized BTF.
-func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, minimized []byte) error {
-	if err := w.small.Load(ctx, "minimized BTF", minimized); err != nil {
-		return err
-	}
-	if w.full.Order() != w.small.Order() {
-		return errOrder
-	}
-	small, err := readCiliumTarget(minimized, nil)
-	if err != nil {
-		return err
-	}
+// loaders compares the decisions of each loader on w.full with those on w.small.
+func (w *worker) loaders(ctx context.Context, k *Kernel, full, small *ciliumTarget) (err error) {
 	met := false
 	for i, o := range w.Objects {
 		if !o.IsFor(&w.full) {
@@ -193,18 +205,12 @@ func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, min
 	return w.compareAya(ctx, k)
 }
 
-// compareAya fills the tables of both BTFs and compares aya's decisions.
+// compareAya compares aya's decisions in both tables.
 func (w *worker) compareAya(ctx context.Context, k *Kernel) error {
-	s := w.sets.For(&w.full)
-	for i, t := range []*relolog.Target{&w.full, &w.small} {
-		if err := w.tables[i].Fill(ctx, s, unwrap.Kernel(t), nil); err != nil {
-			return err
-		}
-	}
 	if !w.compares(Aya) {
 		return nil
 	}
-	for i, o := range s.Objects() {
+	for i, o := range w.sets.For(&w.full).Objects() {
 		records := o.Records()
 		for n := range records {
 			if n%1024 == 0 && ctx.Err() != nil {
@@ -218,6 +224,20 @@ func (w *worker) compareAya(ctx context.Context, k *Kernel) error {
 					Relocation: o.Relocation(r), What: WhatDecision, Full: a.String(), Minimized: b.String(),
 				})
 			}
+		}
+	}
+	return nil
+}
+
+// fillTables takes the outcomes on w.full and on w.small.
+func (w *worker) fillTables(ctx context.Context) error {
+	s := w.sets.For(&w.full)
+	if s == nil {
+		return corpus.ErrNoObject
+	}
+	for i, t := range []*relolog.Target{&w.full, &w.small} {
+		if err := w.tables[i].Fill(ctx, s, unwrap.Kernel(t), nil); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -152,6 +152,7 @@ func (g *graph) members(n *node, o *canon.Type) {
 		bitfields = bitfields || t.Member(i).BitSize > 0
 	}
 	o.Flag = bitfields
+	o.Fields, o.Refs = make([]canon.Field, 0, len(n.idx)), make([]int, 0, len(n.idx))
 	for _, i := range n.idx {
 		m := t.Member(i)
 		o.Fields = append(o.Fields, canon.Field{Name: g.name(t, m.NameOff), Lo: m.BitSize<<24 | m.BitOffset})

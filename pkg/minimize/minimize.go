@@ -216,18 +216,18 @@ func (m *Minimizer) Decisions() iter.Seq[Decision] {
 		if m.last == nil {
 			return
 		}
+		var seen []uint8 // results as bits, by relocation
 		for i, o := range m.last.Objects() {
-			type key struct {
-				relocation int
-				result     engine.Result
-			}
-			seen := make(map[key]bool)
+			clear(seen)
 			for rec, d := range m.full.Distinct(i) {
-				k := key{rec.Spec(), d.Result}
-				if seen[k] {
+				n, bit := rec.Spec(), uint8(1)<<d.Result
+				if n >= len(seen) {
+					seen = append(seen, make([]uint8, n+1-len(seen))...)
+				}
+				if seen[n]&bit != 0 {
 					continue
 				}
-				seen[k] = true
+				seen[n] |= bit
 				if rec.Kind == engine.KindLocalTypeID && d.Result == engine.Resolved {
 					continue // asks nothing of the kernel
 				}
