@@ -56,7 +56,7 @@ var meanings = map[class]string{
 	failed:      "another relocation on which loaders refuse the object; of `corpus lint`, a finding of that severity",
 	failing:     "an object that does not work on a kernel where it should, or that got worse since `--baseline`; of `check --boot`, a program that does not load, or a `--command` that fails",
 	missing:     "a kernel that should be there and is not",
-	noted:       "of `generate`, what an object takes from the running kernel's own BTF, whatever is shipped; of `corpus lint`, a finding of that severity",
+	noted:       "of `generate`, what an object takes from the running kernel's own BTF, whatever is shipped, and names whose flavors loaders do not agree on; of `corpus lint`, a finding of that severity",
 	poisoned:    "a relocation that nothing resolves; harmless where the program asks first, as with `bpf_core_field_exists`",
 	reached:     "a poisoned relocation that the verifier reaches, or may reach, or an object of which that cannot be told; `generate` looks for them with `-v` or `--fail-on reached`",
 	skipped:     "left out for a good reason: an object without relocations, a kernel that no object is for",

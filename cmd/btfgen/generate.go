@@ -269,10 +269,10 @@ func reuse(c *cli.Context, cfg *generate.Config) error {
 	return err
 }
 
-// tellExternals tells what the objects take from the running kernel's own BTF.
+// tellExternals notes what the objects take from the running kernel's own BTF, and on which names loaders do not agree.
 func tellExternals(c *cli.Context, objs *objects) {
 	for _, o := range objs.list {
-		for _, x := range check.Externals(o) {
+		for _, x := range slices.Concat(check.Externals(o), check.Disputed(o)) {
 			text := strings.Join(x.Subjects, ", ")
 			if few := 3; len(x.Subjects) > few+1 && !c.Bool("verbose") {
 				text = fmt.Sprintf("%s and %d more", strings.Join(x.Subjects[:few], ", "), len(x.Subjects)-few)

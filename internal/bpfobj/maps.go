@@ -169,7 +169,7 @@ func (p *parser) mapOf(id btf.TypeID, inner bool) (m Map, ok bool) {
 			}
 		}
 	}
-	m.Typed = key && value
+	m.Typed, m.TypedValue = key && value, value
 	return m, ok
 }
 

@@ -64,6 +64,7 @@ type Map struct {
 	Flags      uint32 // BPF_F_*
 	Typed      bool   // it has types of key and value
 	Weak       bool   // its symbol is
+	TypedValue bool   // ValueSize is that of a type
 	Inner      *Map   // of a map of maps, nil where the definition does not say
 }
 

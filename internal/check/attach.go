@@ -159,6 +159,9 @@ const noType = "no candidate"
 // notThere is why a program cannot be attached to what it names.
 const notThere = "not in the kernel's BTF"
 
+// unknownModule ends the reason where the module that a program names is not known.
+const unknownModule = " may have it, whose BTF is not there"
+
 // function judges what attaches to functions by their BTF.
 func (e *evaluation) function(to string, names []string, s *bpfobj.Section) {
 	if len(names) == 0 {
@@ -170,7 +173,7 @@ func (e *evaluation) function(to string, names []string, s *bpfobj.Section) {
 	if len(found) == 0 {
 		f.Status, f.Reason = Fails, notThere
 		if module != "" && module != vmlinux && !e.k.known.modules {
-			f.Status, f.Reason = MayFail, "module "+module+" may have it, whose BTF is not there"
+			f.Status, f.Reason = MayFail, "module "+module+unknownModule
 		}
 		e.add(f)
 		return
@@ -424,6 +427,12 @@ func (e *evaluation) external() (notes []Finding) {
 		}
 	})
 	for _, r := range e.pr.Records {
+		if why := e.o.records.disputed(r); why != "" {
+			if text := e.o.records.text(r); !seen[why+text] {
+				seen[why+text] = true
+				note(text, why)
+			}
+		}
 		if !e.o.records.asksForID(r) {
 			continue
 		}

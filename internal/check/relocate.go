@@ -41,6 +41,9 @@ func (r records) places() []bpfobj.Record {
 // text is what a record asks for: "byte_off struct task_struct.mm.pgd".
 func (r records) text(i int) string { return r.Object.Relocation(&r.Object.Records()[i]) }
 
+// disputed says how loaders differ on the flavor of a name that a record asks for, "" where they agree.
+func (r records) disputed(i int) string { return r.Object.Disputed(&r.Object.Records()[i]) }
+
 // source is the file:line of a record, "" where it is not known.
 func (r records) source(i int) string { return r.Object.Records()[i].Source }
 
@@ -78,6 +81,17 @@ type target struct {
 	core.Kernel
 	table core.Table
 	bare  *target // the same kernel without modules, once that is asked for
+
+	number map[*core.Object]int // in the set of the table
+}
+
+// unit returns what asks for cilium/ebpf's decisions on the programs of an object, nil where it is not for the kernel.
+func (t *target) unit(o *core.Object) func(section, name string) (*core.UnitDecision, error) {
+	i, ok := t.number[o]
+	if !ok {
+		return nil
+	}
+	return func(section, name string) (*core.UnitDecision, error) { return t.table.Unit(i, section, name) }
 }
 
 // types calls f for the types of vmlinux, whose module is "", and then for those
@@ -91,6 +105,7 @@ func (t *target) types(f func(module string, b *btf.BTF)) {
 // on relocates each object. What it returns is valid until the next call.
 func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 	out := make([]decisions, len(d.at))
+	t.number = nil
 	s := d.sets.For(&t.Kernel)
 	if s == nil {
 		return out, nil
@@ -98,7 +113,9 @@ func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 	if err := t.table.Fill(ctx, s, &t.Kernel, nil); err != nil {
 		return nil, err
 	}
+	t.number = make(map[*core.Object]int)
 	for i, o := range s.Objects() {
+		t.number[o] = i
 		list := make(decisions, 0, len(o.Records()))
 		for _, dec := range t.table.Decisions(i) {
 			list = append(list, dec)
@@ -157,9 +174,6 @@ func (d decisions) outcome(i int) (poisoned, refused bool, reason string) {
 	}
 	return false, false, ""
 }
-
-// absent reports whether nothing on the target side is what a record asks for, in the eyes of any loader.
-func (d decisions) absent(i int) bool { return d[i].Result == relo.Absent && d[i].Unmatched() }
 
 // appendKey appends all that the decision on a record consists of, but for the
 // value.

@@ -137,10 +137,17 @@ func (k *Kernel) CheckRecursion(ctx context.Context) error {
 	return btf.CheckRecursion(ctx, views...)
 }
 
-// candidate is a type with the essential name that is looked for, of any kind.
+// candidate is a type with the name that is looked for, of any kind. Which of
+// its flavors count differs between loaders.
 type candidate struct {
 	view *view
 	id   btf.TypeID
+	by   btf.Loaders // that take its name for the one looked for
+}
+
+// libbpf reports whether libbpf looks at the candidate for a local type of this kind.
+func (c candidate) libbpf(kind btf.Kind) bool {
+	return c.by&btf.Libbpf != 0 && kind.Compat(c.kind())
 }
 
 func (c candidate) kind() btf.Kind {
@@ -148,9 +155,10 @@ func (c candidate) kind() btf.Kind {
 	return t.Kind()
 }
 
-// find returns, for each of n names, the types with that essential name,
-// vmlinux before the modules. out and ids are reused.
-func (k *Kernel) find(ctx context.Context, names *btf.Names, n int, out [][]candidate, ids [][]btf.TypeID) ([][]candidate, [][]btf.TypeID, error) {
+// find returns, for each of the names of a set, the types that differ from it in
+// flavors at most, vmlinux before the modules. out and ids are reused.
+func (k *Kernel) find(ctx context.Context, s *Set, out [][]candidate, ids [][]btf.TypeID) ([][]candidate, [][]btf.TypeID, error) {
+	n := len(s.names)
 	if cap(out) < n {
 		out = make([][]candidate, n)
 	}
@@ -160,12 +168,13 @@ func (k *Kernel) find(ctx context.Context, names *btf.Names, n int, out [][]cand
 	}
 	for _, v := range k.views {
 		var err error
-		if ids, err = v.Find(ctx, names, n, ids); err != nil {
+		if ids, err = v.Find(ctx, s.index, n, ids); err != nil {
 			return out, ids, err
 		}
 		for i, l := range ids {
 			for _, id := range l {
-				out[i] = append(out[i], candidate{v, id})
+				t := v.Type(id)
+				out[i] = append(out[i], candidate{v, id, btf.SameEssential(s.names[i], t.Name())})
 			}
 			if len(out[i]) > limits.Candidates { // of all modules together
 				return out, ids, &limits.Exceeded{Max: limits.Candidates, What: "candidates of one name"}
@@ -185,7 +194,7 @@ func visible(all []candidate, kind btf.Kind) int {
 		if c.view.module != "" && compat {
 			return i
 		}
-		compat = compat || c.view.module == "" && kind.Compat(c.kind())
+		compat = compat || c.view.module == "" && c.libbpf(kind)
 	}
 	return len(all)
 }

@@ -224,7 +224,7 @@ func (m *matcher) head(l, t btf.Type, rel relation, behind bool) (done, ok bool,
 	}
 	if rel == relField {
 		if lk.IsAnyEnum() || lk == btf.KindFwd {
-			if a, b := btf.Essential(l.Name()), btf.Essential(t.Name()); len(a) > 0 && len(b) > 0 && string(a) != string(b) {
+			if a, b := l.Name(), t.Name(); len(a) > 0 && len(b) > 0 && !m.sameFlavors(a, b) {
 				m.differ(missEnumName, l, t)
 				return true, false, nil
 			}
@@ -292,7 +292,15 @@ func (m *matcher) sameName(l, t btf.Type) bool {
 func (m *matcher) sameString(local, targ uint32) bool {
 	l, t := m.local.Name(local), m.targ.Name(targ)
 	m.step((len(l) + len(t)) / 64)
-	return len(t) <= limits.NameBytes && string(btf.Essential(l)) == string(btf.Essential(t))
+	return len(t) <= limits.NameBytes && m.sameFlavors(l, t)
+}
+
+// sameFlavors reports whether names differ in flavors at most.
+func (m *matcher) sameFlavors(l, t []byte) bool {
+	if m.loose {
+		return btf.SameEssential(l, t) != 0
+	}
+	return string(btf.Essential(l)) == string(btf.Essential(t))
 }
 
 func (m *matcher) ints(l, t btf.Type, rel relation) (bool, error) {
@@ -426,7 +434,8 @@ func (m *matcher) needCount(t btf.Type, n uint32, what What, chosen []uint32) {
 	}
 }
 
-// enums looks for every local enumerator in the target by its name.
+// enums looks for every local enumerator in the target by its name. Where loaders
+// do not agree on flavors, the first of each is needed.
 func (m *matcher) enums(l, t btf.Type) (bool, error) {
 	if l.Size() != t.Size() || l.Vlen() > t.Vlen() {
 		return m.differ(missEnumSize, l, t)
@@ -434,17 +443,27 @@ func (m *matcher) enums(l, t btf.Type) (bool, error) {
 	var chosen []uint32
 	for i := range l.Vlen() {
 		le := l.Enumerator(i)
-		found := false
-		for j := uint32(0); j < t.Vlen() && !found; j++ {
+		name, all := m.local.Name(le.NameOff), btf.Libbpf
+		if m.loose {
+			all = btf.AllLoaders
+		}
+		by := btf.Loaders(0)
+		for j := uint32(0); j < t.Vlen() && by != all; j++ {
 			if !m.step(1) {
 				return false, errNesting
 			}
-			if found = m.sameString(le.NameOff, t.Enumerator(j).NameOff); found {
-				m.need(t.ID, NeedEnumerator, j)
+			to := m.targ.Name(t.Enumerator(j).NameOff)
+			m.step((len(name) + len(to)) / 64)
+			found := btf.SameEssential(name, to) & all &^ by
+			if found == 0 || len(to) > limits.NameBytes {
+				continue
+			}
+			if m.need(t.ID, NeedEnumerator, j); by == 0 {
 				chosen = append(chosen, j)
 			}
+			by |= found
 		}
-		if !found {
+		if by == 0 {
 			m.miss = miss{code: missEnumerator, name: string(m.local.Name(le.NameOff))}
 			return false, nil
 		}

@@ -39,6 +39,7 @@ type Minimizer struct {
 	small core.Table
 	proof core.Kernel
 
+	ordered  bool // types of one name are in the kernel's order
 	keepOnly bool // there are no objects
 }
 
@@ -59,9 +60,9 @@ func (m *Minimizer) Clone() *Minimizer {
 var ErrNoObject = errors.New("no object with relocations is for its machine")
 
 // ErrProof says that a minimized BTF does not decide as the kernel's own does.
-// [ProofError] tells more. It is a defect of this package, but for one case: if
-// a kernel has several types of one name that differ in what a program asks for,
-// cilium/ebpf may fail or not by their order, which minimized BTF does not keep.
+// [ProofError] tells more. It is a defect of this package, but for one case: a
+// decision depends on the order of types whose names differ in flavor. Types
+// are sorted by name, so that their order cannot be kept.
 var ErrProof = errors.New("minimized BTF decides differently")
 
 // ProofError is where a minimized BTF decides differently. It is an [ErrProof].
@@ -72,6 +73,8 @@ type ProofError struct {
 	Candidate  string // "struct task_struct", or "" where it is their order that matters
 	Full       string // what comes of the relocation on the kernel's own BTF
 	Minimized  string // and on the minimized one
+
+	order bool // the order of the candidates is all that differs
 }
 
 // Error names the kernel, the object, the relocation and both outcomes.
@@ -100,6 +103,7 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 	if set == nil {
 		return nil, ErrNoObject
 	}
+	m.ordered = false
 	out, err := m.minimize(ctx, k, set, keepNothing)
 	if k.Part { // more than that is not in it
 		return out, err
@@ -115,12 +119,23 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 	return out, err
 }
 
-// minimize is Minimize; more says what it keeps where less will not do. A
+// minimize is Minimize; more says what it keeps where less will not do. Where a
+// decision depends on the order of types of one name, they keep the kernel's.
+func (m *Minimizer) minimize(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {
+	out, err := m.emit(ctx, k, set, more)
+	if d := (*ProofError)(nil); !m.ordered && errors.As(err, &d) && d.order {
+		m.ordered = true
+		out, err = m.emit(ctx, k, set, more)
+	}
+	return out, err
+}
+
+// emit marks, emits and proves; more says what it keeps where less will not do. A
 // forward declaration could pass for one that a type_exists relocation asks for. A
 // pointer that leads nowhere could pass for the void * of a type_matches
 // relocation. And in BTF that no compiler makes, members have the same name:
 // which one a loader takes, or stumbles over, depends on all of them.
-func (m *Minimizer) minimize(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {
+func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {
 	m.marks.anonymous = set.Asks(relo.TypeMatches)
 	m.marks.reset(ctx)
 	m.marks.keep = more
@@ -146,6 +161,9 @@ func (m *Minimizer) minimize(ctx context.Context, k *core.Kernel, set *core.Set,
 			g.types[i].Copies = 1
 		}
 	}
+	if m.ordered {
+		g.keepOrder(k)
+	}
 	merged, err := canonical.Merge(ctx, g.types)
 	if err != nil {
 		return nil, err
@@ -170,7 +188,7 @@ func (m *Minimizer) prove(ctx context.Context, k *core.Kernel, set *core.Set, ou
 		d, err = m.opts.Keep.Compare(ctx, k, &m.proof)
 	}
 	if d != nil {
-		return &ProofError{k.Name(), d.Object, d.Relocation, d.Candidate, d.Full, d.Minimized}
+		return &ProofError{k.Name(), d.Object, d.Relocation, d.Candidate, d.Full, d.Minimized, d.Order}
 	}
 	return err
 }
@@ -197,18 +215,18 @@ func (d *Decision) Relocation() string { return d.object.Relocation(d.record) }
 
 // decisions returns each relocation of each object once for each result.
 func decisions(set *core.Set, full *core.Table) (all []Decision) {
+	var seen []uint8 // results as bits, by relocation
 	for i, o := range set.Objects() {
-		type key struct {
-			relocation int
-			result     relo.Result
-		}
-		seen := make(map[key]bool)
+		clear(seen)
 		for rec, d := range full.Distinct(i) {
-			k := key{rec.Spec(), d.Result}
-			if seen[k] {
+			n, bit := rec.Spec(), uint8(1)<<d.Result
+			if n >= len(seen) {
+				seen = append(seen, make([]uint8, n+1-len(seen))...)
+			}
+			if seen[n]&bit != 0 {
 				continue
 			}
-			seen[k] = true
+			seen[n] |= bit
 			if rec.Kind == relo.LocalTypeID && d.Result == relo.Resolved {
 				continue // does not depend on the kernel
 			}

@@ -81,7 +81,10 @@ type ProofError struct {
 }
 
 // Error returns the kernel, the object, the relocation and both outcomes.
-func (e *ProofError) Error() string { return (*minimize.ProofError)(e).Error() }
+func (e *ProofError) Error() string {
+	of := minimize.ProofError{Kernel: e.Kernel, Object: e.Object, Relocation: e.Relocation, Candidate: e.Candidate, Full: e.Full, Minimized: e.Minimized}
+	return of.Error()
+}
 
 // Is reports whether target is ErrProof.
 func (e *ProofError) Is(target error) bool { return target == ErrProof }
@@ -108,7 +111,7 @@ type Decision struct {
 func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) (*Result, error) {
 	res, err := m.m.Minimize(ctx, t.Internal())
 	if e, ok := err.(*minimize.ProofError); ok {
-		return nil, (*ProofError)(e)
+		return nil, &ProofError{e.Kernel, e.Object, e.Relocation, e.Candidate, e.Full, e.Minimized}
 	}
 	if err != nil {
 		return nil, err

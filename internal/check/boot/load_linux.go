@@ -15,9 +15,11 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	cbtf "github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check"
@@ -161,7 +163,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 		}
 		o.missing = err
 	}
-	o.missing = cmp.Or(l.unopened(parsed), o.missing)
+	o.missing = cmp.Or(l.unopened(parsed), o.missing, perfArrays(parsed))
 	externs.complete(o.spec)
 	o.alone = o.spec
 	if !bytes.Equal(data, changed) {
@@ -196,6 +198,24 @@ func (l *loader) unopened(o *check.Object) error {
 		if err := kernel.TypeByName(check.StructOpsPrefix+m.Type, &t); err != nil {
 			return fmt.Errorf("map %s: the kernel has no struct_ops %s: %w", m.Name, m.Type, syscall.ENOENT)
 		}
+	}
+	return nil
+}
+
+// perfArrays creates an object's perf event arrays as libbpf does, by the sizes of their definitions, which cilium/ebpf corrects. It
+// returns the error of the first that the kernel refuses. Sizes of 0 are left to the tool.
+func perfArrays(o *check.Object) error {
+	for i := range o.Maps {
+		m := &o.Maps[i]
+		if m.Type != uint32(ebpf.PerfEventArray) {
+			continue
+		}
+		attr := struct{ kind, key, value, max, flags uint32 }{m.Type, cmp.Or(m.KeySize, 4), cmp.Or(m.ValueSize, 4), cmp.Or(m.MaxEntries, 1), m.Flags}
+		fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_MAP_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+		if errno != 0 {
+			return fmt.Errorf("map %s: libbpf cannot create a perf event array with keys of %d bytes and values of %d: %w", m.Name, attr.key, attr.value, errno)
+		}
+		unix.Close(int(fd))
 	}
 	return nil
 }

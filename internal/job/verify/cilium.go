@@ -49,19 +49,13 @@ type ciliumObject struct {
 // why.
 func readCilium(ctx context.Context, o *core.Object, data []byte) *ciliumObject {
 	c := &ciliumObject{order: o.Order()}
-	b := groupBuilder{c: c, o: o, at: make(map[place]int), known: make(map[string]bool)}
-	relos := o.Records()
-	for i := range relos {
-		r := &relos[i]
-		b.at[place{"", r.Program, r.Insn}] = i
-		b.at[place{r.Section, r.Program, r.Insn}] = i
-	}
 	if own := o.BTF(); own != nil {
 		if err := btf.CheckRecursion(ctx, own); err != nil {
-			c.note, c.missed = err.Error(), len(relos)
+			c.note, c.missed = err.Error(), len(o.Records())
 			return c
 		}
 	}
+	b := newGroupBuilder(c, o)
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
 	if err == nil {
 		for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
@@ -79,7 +73,7 @@ func readCilium(ctx context.Context, o *core.Object, data []byte) *ciliumObject 
 			seen[r] = true
 		}
 	}
-	c.missed = len(relos) - len(seen)
+	c.missed = len(b.o.Records()) - len(seen)
 	return c
 }
 
@@ -90,10 +84,25 @@ type groupBuilder struct {
 	known map[string]bool // groups that exist already
 }
 
+func newGroupBuilder(c *ciliumObject, o *core.Object) *groupBuilder {
+	b := &groupBuilder{c: c, o: o, at: make(map[place]int), known: make(map[string]bool)}
+	relos := o.Records()
+	for i := range relos {
+		r := &relos[i]
+		b.at[place{"", r.Program, r.Insn}] = i
+		b.at[place{r.Section, r.Program, r.Insn}] = i
+	}
+	return b
+}
+
 // program adds the groups of a program with all that is linked into it.
 func (b *groupBuilder) program(p *ebpf.ProgramSpec) {
-	var relos []*cbtf.CORERelocation
-	var records []int
+	relos, records := b.unit(p)
+	b.add(p.Name, relos, records)
+}
+
+// unit returns the relocations of a program with all that is linked into it.
+func (b *groupBuilder) unit(p *ebpf.ProgramSpec) (relos []*cbtf.CORERelocation, records []int) {
 	function, start := "", asm.RawInstructionOffset(0)
 	for it := p.Instructions.Iterate(); it.Next(); {
 		if sym := it.Ins.Symbol(); sym != "" {
@@ -107,7 +116,7 @@ func (b *groupBuilder) program(p *ebpf.ProgramSpec) {
 			relos, records = append(relos, relo), append(records, i)
 		}
 	}
-	b.add(p.Name, relos, records)
+	return relos, records
 }
 
 // functions adds the groups of each function by itself, for an object that

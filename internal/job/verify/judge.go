@@ -37,6 +37,9 @@ func (j *Judge) Compare(minimized []byte) ([]Difference, error) {
 	k := Kernel{Name: j.w.full.Name()}
 	small, err := j.w.load(context.Background(), minimized)
 	if err == nil {
+		err = j.w.fillTables(context.Background())
+	}
+	if err == nil {
 		err = j.w.loaders(context.Background(), &k, j.cilium, small)
 	}
 	return k.Differences, err

@@ -25,6 +25,7 @@ type Config struct {
 	Objects   []Object // of either byte order, for any machines, with relocations
 	Minimized []Minimized
 	Corpus    *corpus.Corpus      // the kernels with their full BTF
+	Loader    string              // the one whose decisions are compared; "" for all
 	Jobs      int                 // workers, at least 1
 	Done      func(walk.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
 }
@@ -168,7 +169,10 @@ func (w *worker) load(ctx context.Context, minimized []byte) (*ciliumTarget, err
 	return small, nil
 }
 
-// loaders compares the decisions of both loaders on w.full with those on w.small.
+// compares reports whether the decisions of a loader are to be compared.
+func (w *worker) compares(loader string) bool { return w.Loader == "" || w.Loader == loader }
+
+// loaders compares the decisions of each loader on w.full with those on w.small.
 func (w *worker) loaders(ctx context.Context, k *Kernel, full, small *ciliumTarget) (err error) {
 	met := false
 	for i, o := range w.Objects {
@@ -186,12 +190,40 @@ func (w *worker) loaders(ctx context.Context, k *Kernel, full, small *ciliumTarg
 		if err != nil {
 			return err
 		}
-		k.Records += len(log.Entries)
-		compareLogs(log, smallLog, func(d Difference) { k.Differences = append(k.Differences, d) })
-		w.compareFixups(k, w.cilium[i], log, full, small)
+		if w.compares(Libbpf) {
+			k.Records += len(log.Entries)
+			compareLogs(log, smallLog, func(d Difference) { k.Differences = append(k.Differences, d) })
+		}
+		if w.compares(Cilium) {
+			w.compareFixups(k, w.cilium[i], log, full, small)
+		}
 	}
 	if !met {
 		return corpus.ErrNoObject
+	}
+	return w.compareAya(ctx, k)
+}
+
+// compareAya compares aya's decisions in both tables.
+func (w *worker) compareAya(ctx context.Context, k *Kernel) error {
+	if !w.compares(Aya) {
+		return nil
+	}
+	for i, o := range w.sets.For(&w.full).Objects() {
+		records := o.Records()
+		for n := range records {
+			if n%1024 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			k.Aya++
+			a, b := w.tables[0].Aya(i, n), w.tables[1].Aya(i, n)
+			if r := &records[n]; !a.Same(&b) {
+				k.Differences = append(k.Differences, Difference{
+					Kernel: k.Name, Loader: Aya, Object: o.Name(), Program: r.Program, Section: r.Section, Index: r.Index,
+					Relocation: o.Relocation(r), What: WhatDecision, Full: a.String(), Minimized: b.String(),
+				})
+			}
+		}
 	}
 	return nil
 }
@@ -199,6 +231,9 @@ func (w *worker) loaders(ctx context.Context, k *Kernel, full, small *ciliumTarg
 // fillTables takes the outcomes on w.full and on w.small.
 func (w *worker) fillTables(ctx context.Context) error {
 	s := w.sets.For(&w.full)
+	if s == nil {
+		return corpus.ErrNoObject
+	}
 	for i, t := range []*core.Kernel{&w.full, &w.small} {
 		if err := w.tables[i].Fill(ctx, s, t, nil); err != nil {
 			return err
