@@ -69,7 +69,7 @@ type Kernel struct {
 	BTF        []byte // minimized; equal ones share memory
 	Resolved   int    // relocations, each once per object
 	Reused     bool   // taken over from an earlier run
-	InPart     bool   // made of what relocations look at, without reading the rest
+	Shared     bool   // made of another kernel of which relocations look at the same
 
 	// SHA256 of the files that it was read from: the kernel's, then those of
 	// modules. Only if Config.Hash is set and all of them were read whole.

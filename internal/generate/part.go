@@ -91,7 +91,7 @@ func (w *worker) known(ctx context.Context, f *corpus.File, it *corpus.Kernel, w
 			return k, err
 		}
 	}
-	k.RawSize, k.InPart = it.FullSize, true
+	k.RawSize, k.Shared = it.FullSize, true
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if k.BTF != nil {

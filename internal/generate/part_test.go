@@ -68,7 +68,7 @@ func TestPacked(t *testing.T) {
 					t.Errorf("set %d, %s: %d %s, want %d", i, a.Name, b.Count(r), r, a.Count(r))
 				}
 			}
-			if !b.InPart {
+			if !b.Shared {
 				whole++
 			}
 		}
