@@ -254,8 +254,20 @@ var frames sync.Pool
 // Scratch is memory that reading takes, to be used again. It is for one goroutine at a time. The zero value is ready.
 type Scratch struct{ builder builder }
 
-// BTF appends the BTF of kernel i to out. It does not compare its SHA-256: see Check.
+// BTF appends the BTF of kernel i to out. It returns an error if the BTF does not have the SHA-256 that the index says.
 func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
+	btf, err := f.btf(ctx, s, i, out)
+	if err == nil && sha256.Sum256(btf[len(out):]) != f.entries[i].Sum {
+		err = errSum
+	}
+	if err != nil {
+		return out, err
+	}
+	return btf, nil
+}
+
+// btf is BTF without the comparison.
+func (f *File) btf(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
 	e := &f.entries[i]
 	if e.Plain {
 		offset, packed := e.chunk()
@@ -272,12 +284,4 @@ func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, 
 	return btf, err
 }
 
-// Check compares the BTF of kernel i with its SHA-256.
-func (f *File) Check(i int, btf []byte) error {
-	if sha256.Sum256(btf) != f.entries[i].Sum {
-		return errSum
-	}
-	return nil
-}
-
-var errSum = errors.New("its SHA-256 is another one")
+var errSum = errors.New("its SHA-256 is not the one in the index")

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -30,22 +31,27 @@ type table struct {
 	bytes   int // of what is neither types nor strings, or of all
 }
 
-// joinModules is what the sum of modules is of: their names and sizes, and their BTF.
-func joinModules(modules []Module) ([]byte, error) {
+// sumModules returns the SHA-256 of modules, and of how many bytes it is: their names and sizes, and their BTF.
+func sumModules(modules []Module) (sum [SumSize]byte, size int64, err error) {
 	var b []byte
 	last := ""
 	for _, m := range modules {
 		if m.Name <= last || bytes.IndexByte([]byte(m.Name), 0) >= 0 {
-			return nil, fmt.Errorf("module %q: a bad name, or out of order", m.Name)
+			return sum, 0, fmt.Errorf("module %q: a bad name, or out of order", m.Name)
 		}
 		last = m.Name
 		b = append(append(b, m.Name...), 0)
 		b = binary.AppendUvarint(b, uint64(len(m.BTF)))
 	}
+	h := sha256.New()
+	h.Write(b)
+	size = int64(len(b))
 	for _, m := range modules {
-		b = append(b, m.BTF...)
+		h.Write(m.BTF)
+		size += int64(len(m.BTF))
 	}
-	return b, nil
+	h.Sum(sum[:0])
+	return sum, size, nil
 }
 
 // modules returns what the chunk of modules holds. st is the state of their kernel, nil if that is kept as bytes.
@@ -103,7 +109,7 @@ func (w *Writer) tellModules(ctx context.Context, k *Kernel, st *state) (parts [
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := c.read(ctx, m, func(string) bool { return true })
+	all, err := c.read(ctx, m)
 	if err == nil && !slices.EqualFunc(all, k.modules, func(a, b Module) bool { return bytes.Equal(a.BTF, b.BTF) }) {
 		err = errModel
 	}
@@ -367,8 +373,8 @@ func (c *moduleChunk) join(ctx context.Context, kernel, base *state) (*moduleSta
 	return &moduleState{kernel, all}, nil
 }
 
-// read returns the modules that are wanted. It is called once.
-func (c *moduleChunk) read(ctx context.Context, m *moduleState, wanted func(name string) bool) (out []Module, err error) {
+// read returns the modules. It is called once.
+func (c *moduleChunk) read(ctx context.Context, m *moduleState) (out []Module, err error) {
 	var r *moduleReader
 	if c.told {
 		if r, err = newModuleReader(m); err != nil {
@@ -397,9 +403,7 @@ func (c *moduleChunk) read(ctx context.Context, m *moduleState, wanted func(name
 		if room -= len(btf); room < 0 {
 			return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of modules"}
 		}
-		if wanted(t.name) {
-			out = append(out, Module{t.name, btf})
-		}
+		out = append(out, Module{t.name, btf})
 	}
 	if r != nil && r.at != len(r.st.types) || c.o.runs.Len()+c.o.far.Len() > 0 {
 		return nil, errWrong
@@ -407,7 +411,8 @@ func (c *moduleChunk) read(ctx context.Context, m *moduleState, wanted func(name
 	return out, nil
 }
 
-// Modules returns the BTF of the modules of kernel i that are wanted, in order of their names.
+// Modules returns the BTF of the modules of kernel i that are wanted, in order of their names. It returns an error if the modules, wanted or not, do not
+// have the SHA-256 that the index says.
 func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool) ([]Module, error) {
 	if f.entries[i].Modules == 0 {
 		return nil, nil
@@ -426,11 +431,17 @@ func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool
 			return nil, err
 		}
 	}
-	all, err := c.read(ctx, m, wanted)
+	all, err := c.read(ctx, m)
+	if err == nil {
+		var sum [SumSize]byte
+		if sum, _, err = sumModules(all); err == nil && sum != c.entry.ModulesSum {
+			err = errSum
+		}
+	}
 	if err != nil {
 		return nil, c.entry.wrap(ctx, c.offset, err)
 	}
-	return all, nil
+	return slices.DeleteFunc(all, func(m Module) bool { return !wanted(m.Name) }), nil
 }
 
 // moduleChunk reads the chunk of the modules of kernel i.

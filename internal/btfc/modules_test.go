@@ -238,7 +238,7 @@ func TestDamagedModules(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return c.read(ctx, m, func(string) bool { return true })
+		return c.read(ctx, m)
 	}
 	for at := 0; at < len(good); at += 3 {
 		bad := bytes.Clone(good)
@@ -302,7 +302,7 @@ func FuzzModules(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := c.read(ctx, m, func(string) bool { return true })
+		got, err := c.read(ctx, m)
 		if err != nil {
 			return
 		}

@@ -43,10 +43,14 @@ var longs = func() map[string]rawbtf.Reach {
 }()
 
 // Parts reads of the kernels of a file what a query looks for. It is safe for concurrent use, and remembers as a File does.
-type Parts struct{ states states }
+type Parts struct{ file *File }
 
 // Parts returns what reads the answers to a query.
-func (f *File) Parts(q *Query) *Parts { return &Parts{states{file: f, query: q}} }
+func (f *File) Parts(q *Query) *Parts {
+	own := newFile(f.r, f.entries, f.end)
+	own.expected, own.states.query = f.expected, q
+	return &Parts{own}
+}
 
 // ErrWhole says that a kernel is to be read as a whole.
 var ErrWhole = errors.New("cannot be read in part")
@@ -56,11 +60,11 @@ var ErrWhole = errors.New("cannot be read in part")
 // that lead further lead to void there. Kernels in which these types are the same, and in the same order, give the same bytes. The
 // error is ErrWhole where only the whole of the kernel would do.
 func (p *Parts) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
-	e := &p.states.file.entries[i]
+	e := &p.file.entries[i]
 	if e.Plain || e.Modules > 0 {
 		return out, ErrWhole
 	}
-	st, err := p.states.get(ctx, i)
+	st, err := p.file.states.get(ctx, i)
 	if err != nil {
 		return out, err
 	}
@@ -69,6 +73,11 @@ func (p *Parts) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte,
 		return out, ErrWhole
 	}
 	return s.builder.part(st, sec.order, out)
+}
+
+// Whole is File.BTF. It takes less time for a kernel of which a part has just been read.
+func (p *Parts) Whole(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
+	return p.file.BTF(ctx, s, i, out)
 }
 
 // ask notes which of a state's new names and contents a query looks for.

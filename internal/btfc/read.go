@@ -61,9 +61,7 @@ func decodeAhead(ctx context.Context, r *reader, payload []byte, size int64, q *
 	}
 	var strings [numStreams]btfa.Cursor
 	for _, i := range stringStreams {
-		if b := r.s[i].Rest(); q == nil {
-			strings[i] = btfa.NewCursor(bytes.Clone(b))
-		}
+		strings[i] = btfa.NewCursor(bytes.Clone(r.s[i].Rest()))
 	}
 	refs := newRefReader(r, h)
 	names := beside(ctx, func() (struct{}, error) { return struct{}{}, r.names(h) })
@@ -78,9 +76,12 @@ func decodeAhead(ctx context.Context, r *reader, payload []byte, size int64, q *
 		_, disordered := types.get()
 		return struct{}{}, cmp.Or(r.fail(), err, unnamed, disordered)
 	})
-	if q == nil {
-		r.state.list = begin(ctx, func() ([]uint32, error) { return readStrings(parent, r.state, contents, &strings, h.strings) })
+	listed := begin[[]uint32]
+	if q != nil { // the strings of most kernels are not needed
+		listed = onDemand[[]uint32]
 	}
+	st, from, known := r.state, parent.list, parent.numNames
+	st.list = listed(ctx, func() ([]uint32, error) { return readStrings(from, known, st, contents, &strings, h.strings) })
 	r.state.refs = beside(ctx, func() (struct{}, error) {
 		defer done()
 		err := refs.read(types)
@@ -267,16 +268,19 @@ func (r *reader) types(h head, refs *refReader) error {
 }
 
 // readStrings reads the order of n strings from its streams. The types of st are there once contents are.
-func readStrings(p, st *state, contents *later[struct{}], s *[numStreams]btfa.Cursor, n int) ([]uint32, error) {
-	from, err := p.strings()
-	if err != nil {
-		return nil, err
+// parent is the parent's list, or nil, and names is how many names the parent has.
+func readStrings(parent *later[[]uint32], names int, st *state, contents *later[struct{}], s *[numStreams]btfa.Cursor, n int) (_ []uint32, err error) {
+	var from []uint32
+	if parent != nil {
+		if from, err = parent.get(); err != nil {
+			return nil, err
+		}
 	}
 	o := &orderReader{runs: &s[streamStringRuns], starts: &s[streamStringStarts], far: &s[streamStringFar], place: newPlace(len(from))}
 	if o.same(n) {
 		return from, end(s)
 	}
-	known := uint32(p.numNames)
+	known := uint32(names)
 	next := known
 	limit := uint32(st.numNames)
 	out := make([]uint32, 0, min(n, int(limit)))

@@ -34,7 +34,7 @@ type state struct {
 	nameGuess         *nameGuesses // nil at the beginning
 	refGuess          *refGuesses
 
-	// found is, of a state for a query, which has no strings, the contents that may be looked for, ascending.
+	// found is, of a state for a query, the contents that may be looked for, ascending.
 	found []uint32
 }
 

@@ -151,14 +151,14 @@ func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 		btf:   btf, modules: modules, made: make(chan struct{}), written: make(chan struct{}),
 	}
 	if len(modules) > 0 {
-		joined, err := joinModules(modules)
+		sum, size, err := sumModules(modules)
 		if err != nil {
 			return nil, err
 		}
-		if len(joined) > limits.PartSize {
+		if size > limits.PartSize {
 			return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of modules"}
 		}
-		k.entry.ModulesSum, k.entry.modules = sha256.Sum256(joined), int64(len(joined))
+		k.entry.ModulesSum, k.entry.modules = sum, size
 	}
 	return k, nil
 }

@@ -69,7 +69,7 @@ type Kernel struct {
 	BTF        []byte // minimized; equal ones share memory
 	Resolved   int    // relocations, each once per object
 	Reused     bool   // taken over from an earlier run
-	Shared     bool   // made of another kernel of which relocations look at the same
+	Shared     bool   // made of another kernel, in which relocations look at the same
 
 	// SHA256 of the files that it was read from: the kernel's, then those of
 	// modules. Only if Config.Hash is set and all of them were read whole.
@@ -128,7 +128,7 @@ type Report struct {
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := &run{
 		Config: cfg, minimizer: minimize.New(cfg.Objects, cfg.Options), files: inShard(cfg.Shard, cfg.Corpus.Files), parts: partsFor(&cfg),
-		met: make(map[*relolog.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), same: make(map[[sha256.Size]byte]*Kernel),
+		met: make(map[*relolog.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), outcomes: make(map[[sha256.Size]byte]*outcome),
 	}
 	var err error
 	r.report.Skipped, err = sweep.Files(ctx, r.files, r.order(), cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
@@ -143,7 +143,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	for _, w := range r.workers {
 		r.report.Stages.add(w.stages)
 	}
-	r.workers, r.parts = nil, nil // what follows takes memory, too
+	r.workers, r.parts, r.outcomes = nil, nil, nil // what follows takes memory, too
 	r.unmet()
 	r.finish()
 	return &r.report, nil
@@ -212,7 +212,7 @@ type run struct {
 	parts     *corpus.Parts // nil if kernels are to be read as a whole
 
 	mu       sync.Mutex
-	same     map[[sha256.Size]byte]*Kernel // what became of kernels of which the same was read, and which are of the same machine
+	outcomes map[[sha256.Size]byte]*outcome
 	workers  []*worker
 	report   Report
 	met      map[*relolog.Object]bool     // used on some kernel
@@ -251,7 +251,7 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	if k := w.Old.take(f, sums); k != nil {
 		return w.add(*k)
 	}
-	if done, err := w.part(ctx, f, sums); done {
+	if done, err := w.packed(ctx, f, sums); done {
 		return err
 	}
 	var kernels []Kernel
@@ -329,7 +329,7 @@ func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error)
 			w.target, w.minimizer = relolog.Target{}, w.run.minimizer.Clone()
 		}
 	}()
-	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: cmp.Or(it.FullSize, int64(len(it.BTF)))}
+	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
 	for _, m := range it.Modules {
 		k.RawSize += int64(len(m.BTF))
 	}
@@ -349,7 +349,7 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 	}
 	k.Machine = w.target.Machine()
 	start = time.Now()
-	unwrap.Kernel(&w.target).Part = it.FullSize > 0
+	unwrap.Kernel(&w.target).Part = it.Part
 	k.BTF, err = w.minimizer.Minimize(ctx, &w.target)
 	w.stages.Minimize += time.Since(start)
 	if err != nil {

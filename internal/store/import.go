@@ -27,7 +27,6 @@ func Import(ctx context.Context, cfg sweep.Config, dir string) (*Result, error) 
 	}); err != nil {
 		return nil, err
 	}
-	cfg.Verify = true
 	skipped, err := sweep.Kernels(ctx, cfg, func() *importer { return &importer{tree: t} },
 		func(i *importer, r sweep.Rank, k *corpus.Kernel) error { return i.kernel(r, k) })
 	if err = errors.Join(err, t.out.Close()); err != nil {
