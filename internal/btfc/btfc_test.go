@@ -517,3 +517,16 @@ func TestCopy(t *testing.T) {
 		t.Error("kernel 16, told from the first, was made again")
 	}
 }
+
+// TestRatio packs BTF that compresses better than a reader allows, in parts and as bytes: a chain of typedefs, and zeros behind the sections.
+func TestRatio(t *testing.T) {
+	b := btfenc.NewBuilder(binary.LittleEndian)
+	id := b.Type("int", btfenc.KindInt, false, 0, 4)
+	b.Word(32)
+	for i := range 250_000 {
+		id = b.Type(fmt.Sprintf("t%d", i), btfenc.KindTypedef, false, 0, uint32(id))
+	}
+	chain := in("6.1", b.Bytes())
+	zeros := in("6.2", append([]byte("not BTF"), make([]byte, 4<<20)...))
+	same(t, open(t, written(t, nil, chain, zeros)), chain, zeros)
+}
