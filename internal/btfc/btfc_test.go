@@ -527,6 +527,11 @@ func TestRatio(t *testing.T) {
 		id = b.Type(fmt.Sprintf("t%d", i), btfenc.KindTypedef, false, 0, uint32(id))
 	}
 	chain := in("6.1", b.Bytes())
+	b = btfenc.NewBuilder(binary.LittleEndian)
+	for i := range 600_000 {
+		b.Type("t", btfenc.KindTypedef, false, 0, uint32(i))
+	}
+	few := in("6.3", b.Bytes())
 	zeros := in("6.2", append([]byte("not BTF"), make([]byte, 4<<20)...))
-	same(t, open(t, written(t, nil, chain, zeros)), chain, zeros)
+	same(t, open(t, written(t, nil, chain, zeros, few)), chain, zeros, few)
 }

@@ -171,14 +171,16 @@ func (w *Writer) knownOfParent(number int, st *state) *known {
 
 // packKernel packs the parts of a kernel: those of a large one in two frames, which can be unpacked beside each other.
 func (m *Maker) packKernel(parts [][]byte) ([]byte, int64, error) {
-	size := 0
-	for _, p := range parts {
-		size += len(p)
+	const half = 1 + streamKinds // behind the lengths and the streams of names and orders
+	size, first := 0, 0
+	for i, p := range parts {
+		if size += len(p); i < half {
+			first += len(p)
+		}
 	}
-	if size <= smallPayload || len(parts) == 1 { // kept as bytes
+	if size <= smallPayload || len(parts) == 1 || min(first, size-first) <= smallFrame { // kept as bytes, or a frame that need not say its size
 		return m.pack(parts...)
 	}
-	const half = 1 + streamKinds // behind the lengths and the streams of names and orders
 	names, n, err := m.pack(parts[:half]...)
 	if err != nil {
 		return nil, 0, err
@@ -202,18 +204,30 @@ func (m *Maker) pack(parts ...[]byte) ([]byte, int64, error) {
 	if size > limits.PartSize {
 		return nil, 0, &limits.Exceeded{Max: limits.PartSize, What: "bytes of BTF"}
 	}
+	frame, err := m.frame(parts, size)
+	if err == nil && size > smallFrames && size > limits.CorpusRatio*int64(len(frame)) {
+		frame, err = m.frame(slices.Collect(slices.Chunk(slices.Concat(parts...), 2*smallPart)), size)
+	}
+	return frame, size, err
+}
+
+// smallFrames is up to how many bytes a frame may have, whatever it compresses to. A reader allows 1 MiB for a chunk, which may be two frames.
+const smallFrames = 1 << 19
+
+// frame returns a zstd frame of parts, which have size bytes. A part of more than smallPart bytes begins a block, which takes four bytes at least.
+func (m *Maker) frame(parts [][]byte, size int64) ([]byte, error) {
 	var out bytes.Buffer
 	m.enc.ResetContentSize(&out, size)
 	for _, p := range parts {
 		if len(p) > smallPart {
 			if err := m.enc.Flush(); err != nil {
-				return nil, 0, err
+				return nil, err
 			}
 		}
 		if _, err := m.enc.Write(p); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
 	err := m.enc.Close()
-	return out.Bytes(), size, err
+	return out.Bytes(), err
 }

@@ -241,7 +241,11 @@ func (w *Writer) WriteTo(out io.Writer) (n int64, err error) {
 	for i, p := range w.plans {
 		entries[i] = *p.entry()
 	}
-	index, _, err := w.maker.pack(appendIndex(nil, entries))
+	plain := appendIndex(nil, entries)
+	if len(plain) > limits.CorpusIndex {
+		return n, &limits.Exceeded{Max: limits.CorpusIndex, What: "bytes of the index"}
+	}
+	index, _, err := w.maker.pack(plain)
 	if err != nil {
 		return n, err
 	}
