@@ -520,7 +520,6 @@ func (st *state) with(m *moduleState) (*state, error) {
 		names: goOn(st.names, st.numNames, names), numNames: st.numNames, textBytes: st.textBytes + from.textBytes - known.textBytes,
 		contents: goOn(st.contents, st.numContents, contents), numContents: st.numContents, numWords: st.numWords + from.numWords - known.numWords,
 		numEnts: st.numEnts + from.numEnts - known.numEnts, types: slices.Clip(st.types),
-		nameRank: st.nameRank, entRank: st.entRank, nameGuess: st.nameGuess, refGuess: st.refGuess,
 	}
 	if v.textBytes+4*(v.numWords+v.numNames+names+v.numContents+contents) > limits.CorpusChain {
 		return nil, &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is told from"}

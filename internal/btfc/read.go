@@ -17,7 +17,6 @@ import (
 type reader struct {
 	s      [numStreams]btfa.Cursor
 	parent *state
-	sole   bool // nothing else is told from the parent, so that its guesses may be gone on with
 	state  *state
 }
 
@@ -43,7 +42,7 @@ func decode(ctx context.Context, parent *state, payload []byte, size int64, q *Q
 }
 
 // decodeAhead is decode, but the references of the state may still be on their way, as may those of the parent: see
-// state.complete. done is called when nothing reads from payload, or the parent's guesses, any more.
+// state.complete. done is called when nothing reads from payload any more.
 //
 // Names, the order of types, the other words of contents and references are read beside each other if the kernel is large; the order of strings is
 // in any case, since nothing but strings depends on it.
@@ -70,7 +69,7 @@ func decodeAhead(ctx context.Context, r *reader, payload []byte, size int64, q *
 		defer close(refs.ready)
 		err := parent.complete()
 		if err == nil {
-			err = newContentReader(r).read(refs)
+			err = newContentReader(r, h).read(refs)
 		}
 		_, unnamed := names.get()
 		_, disordered := types.get()
@@ -146,11 +145,7 @@ func (r *reader) extend(h head) {
 	r.state = &state{
 		names: goOn(p.names, p.numNames, h.names), numNames: p.numNames + h.names, textBytes: p.textBytes + h.textBytes,
 		contents: goOn(p.contents, p.numContents, h.contents), numContents: p.numContents + h.contents, numWords: p.numWords + h.words,
-		numEnts: p.numEnts, nameRank: p.nameRank.extend(h.nameRanks),
-		rest: bytes.Clone(r.s[streamRest].Rest()), nameGuess: p.nameGuess, refGuess: p.refGuess,
-	}
-	if h.contents > 0 && (!r.sole || p.nameGuess == nil) { // else these are the parent's own
-		r.state.nameGuess, r.state.refGuess = new(nameGuesses), new(refGuesses)
+		numEnts: p.numEnts, rest: bytes.Clone(r.s[streamRest].Rest()),
 	}
 }
 

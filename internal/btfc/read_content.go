@@ -59,14 +59,16 @@ type contentReader struct {
 	err     error
 }
 
-func newContentReader(r *reader) *contentReader {
-	return &contentReader{s: &r.s, parent: r.parent, state: r.state, nextNew: uint32(r.parent.numNames), told: ranks{r.state.nameRank.s, len(r.parent.nameRank.s)}}
+func newContentReader(r *reader, h head) *contentReader {
+	return &contentReader{s: &r.s, parent: r.parent, state: r.state, nextNew: uint32(r.parent.numNames), told: ranks{most: h.nameRanks}}
 }
 
 // read reads the contents, and tells refs how many have been read.
 func (r *contentReader) read(refs *refReader) error {
 	contents := r.state.numContents - r.parent.numContents
-	r.guess = goOnFrom(r.parent.nameGuess, r.state.nameGuess)
+	if contents > 0 {
+		r.guess = new(nameGuesses)
+	}
 	kinds, counts := &r.s[streamKinds], &r.s[streamCounts]
 	// Pages share one piece of memory, which begins with what the first has already.
 	var page *contentPage
@@ -228,19 +230,18 @@ func (r *contentReader) newName(jump int64) uint32 {
 	return uint32(to)
 }
 
-// ranks is what was told by number, of which some is known already.
+// ranks is what was told by number.
 type ranks struct {
-	all []uint32
-	n   int
+	all  []uint32
+	most int
 }
 
 // add notes what is told by number.
 func (t *ranks) add(v uint32) error {
-	if t.n == len(t.all) {
+	if len(t.all) == t.most {
 		return errWrong
 	}
-	t.all[t.n] = v
-	t.n++
+	t.all = append(t.all, v)
 	return nil
 }
 
@@ -251,15 +252,15 @@ func (t *ranks) read(s *[numStreams]btfa.Cursor, c *rankCodes, code byte, low *b
 	case n < c.last:
 		rank = uint64(n - c.first)
 	case n < c.firstHigh:
-		rank = uint64(t.n - 1 - (n - c.last))
+		rank = uint64(len(t.all) - 1 - (n - c.last))
 	case n < c.lastHigh:
 		rank = uint64(c.last - c.first + (n-c.firstHigh)<<8 + int(low.Byte()))
 	case n < rankNumber:
-		rank = uint64(t.n - 1 - (c.firstHigh - c.last + (n-c.lastHigh)<<8 + int(low.Byte())))
+		rank = uint64(len(t.all) - 1 - (c.firstHigh - c.last + (n-c.lastHigh)<<8 + int(low.Byte())))
 	default:
 		rank = readFar(s, c.far)
 	}
-	if rank >= uint64(t.n) {
+	if rank >= uint64(len(t.all)) {
 		return 0, errWrong
 	}
 	return t.all[rank], nil
@@ -275,14 +276,13 @@ type refReader struct {
 	told   ranks
 	err    error
 
-	ranks int      // how many types will be told by number
 	ids   []uint32 // of the types with new contents
 	ready chan int // how many of these contents are there but for their references
 }
 
 func newRefReader(r *reader, h head) *refReader {
 	return &refReader{
-		s: &r.s, parent: r.parent, state: r.state, ranks: h.entRanks,
+		s: &r.s, parent: r.parent, state: r.state, told: ranks{most: h.entRanks},
 		ready: make(chan int, (r.state.numContents-r.parent.numContents)>>pageBits+2),
 	}
 }
@@ -295,10 +295,8 @@ func (r *refReader) read(types *later[struct{}]) error {
 			r.err = cmp.Or(r.err, err)
 			continue
 		}
-		if have == 0 { // only now is the parent complete
-			r.guess = goOnFrom(r.parent.refGuess, r.state.refGuess)
-			r.state.entRank = r.parent.entRank.extend(r.ranks)
-			r.told = ranks{r.state.entRank.s, len(r.parent.entRank.s)}
+		if r.guess == nil && n > 0 {
+			r.guess = new(refGuesses)
 		}
 		for ; have < n; have++ {
 			w := r.state.content(uint32(r.parent.numContents + have))

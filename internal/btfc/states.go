@@ -31,10 +31,6 @@ type pending struct {
 	state *state
 	err   error
 	used  int
-
-	lent   int  // how many kernels are being told from it
-	common bool // another state has the same guesses
-	gone   bool // another one has taken them, so that nothing more can be told from it
 }
 
 // How many states are remembered: of those from which something is told that has not been made yet, and of others, which are asked for
@@ -89,10 +85,10 @@ func (c *states) ahead(ctx context.Context, i, depth int) (*state, error) {
 		c.begin()
 	}
 	p := c.of[i]
-	if mine := p == nil || p.gone && depth > 0; mine {
+	if p == nil {
 		p = &pending{done: make(chan struct{})}
 		c.of[i] = p
-		c.touch(p, depth)
+		c.touch(p)
 		c.mu.Unlock()
 		err := errUnfinished // if a panic ends it
 		var st *state
@@ -106,10 +102,10 @@ func (c *states) ahead(ctx context.Context, i, depth int) (*state, error) {
 			c.mu.Unlock()
 			close(p.done)
 		}()
-		st, err = c.make(ctx, p, i, depth)
+		st, err = c.make(ctx, i, depth)
 		return st, err
 	}
-	c.touch(p, depth)
+	c.touch(p)
 	c.mu.Unlock()
 	select {
 	case <-p.done:
@@ -163,13 +159,10 @@ func (c *states) done(i int) {
 // needed says whether something is told from kernel i that has not been made.
 func (c *states) needed(i int) bool { return i >= len(c.told) || c.told[i] > 0 }
 
-// touch notes that a state is used, by one that is depth from it.
-func (c *states) touch(p *pending, depth int) {
+// touch notes that a state is used.
+func (c *states) touch(p *pending) {
 	c.clock++
 	p.used = c.clock
-	if depth > 0 {
-		p.lent++
-	}
 }
 
 // forget forgets the states that were used longest ago, if there are too many.
@@ -215,8 +208,8 @@ const (
 	earlyPayload = 512 << 10
 )
 
-// make makes the state of a kernel, for which p is there.
-func (c *states) make(ctx context.Context, p *pending, i, depth int) (*state, error) {
+// make makes the state of a kernel.
+func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
 	e, err := c.file.entry(ctx, i)
 	if err != nil {
 		return nil, err
@@ -242,68 +235,26 @@ func (c *states) make(ctx context.Context, p *pending, i, depth int) (*state, er
 	if failed != nil {
 		return nil, failed
 	}
-	r := &reader{parent: parent, sole: c.take(i, e.parent, parent)}
 	if payload == nil {
 		payload = do(ctx, unpack)
 	}
 	buf, err := payload.get()
 	if err != nil {
-		c.giveBack(e.parent, parent)
 		return nil, c.wrap(ctx, i, err)
 	}
 	done := func() {
-		c.giveBack(e.parent, parent)
 		if cap(*buf) <= keepPayload {
 			payloads.Put(buf)
 		}
 	}
-	st, err := decodeAhead(ctx, r, *buf, e.Size, c.query, done)
+	st, err := decodeAhead(ctx, &reader{parent: parent}, *buf, e.Size, c.query, done)
 	if err == nil {
-		if !r.sole {
-			c.share(p, e.parent, st, parent)
-		}
 		return st, nil
 	}
 	if failed := c.complete(ctx, e.parent, parent); failed != nil {
 		return nil, failed
 	}
 	return nil, c.wrap(ctx, i, err)
-}
-
-// take reports whether kernel i is to go on with the guesses of a parent's state: if nothing else is going to be told from it. It is not asked where
-// nobody has said what that may be. Modules are told from their kernel's guesses.
-func (c *states) take(i, parent int, st *state) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.of[parent]
-	if c.query == nil && (c.file.expected == nil || parent >= 0 && c.file.entries[parent].Modules > 0) ||
-		p == nil || p.state != st || p.lent > 1 || p.common || c.told[parent] > 1 || c.made[i] {
-		return false
-	}
-	p.gone = true
-	return true
-}
-
-// share notes what the states of a kernel, for which of is there, and of its parent have in common.
-func (c *states) share(of *pending, parent int, st, from *state) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if st.nameGuess != from.nameGuess && st.refGuess != from.refGuess {
-		return
-	}
-	of.common = true
-	if p := c.of[parent]; p != nil && p.state == from {
-		p.common = true
-	}
-}
-
-// giveBack notes that a kernel has been told from its parent.
-func (c *states) giveBack(parent int, from *state) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.of[parent]; p != nil && p.state == from {
-		p.lent--
-	}
 }
 
 // remember notes a state that has been made.
@@ -316,6 +267,6 @@ func (c *states) remember(i int, st *state) {
 		c.begin()
 	}
 	c.of[i] = p
-	c.touch(p, 0)
+	c.touch(p)
 	c.forget()
 }

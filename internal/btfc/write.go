@@ -20,8 +20,8 @@ type writer struct {
 	s         streams
 	parent    *state
 	parsed    *parsed
-	nameGuess *nameGuesses
-	refGuess  *refGuesses
+	nameGuess nameGuesses
+	refGuess  refGuesses
 	nextNew   uint32
 	last      uint32
 
@@ -32,17 +32,8 @@ type writer struct {
 
 // told is what was told by number: the rank, from 1, by the number.
 type told struct {
-	rank  []uint32
-	n     uint32
-	known uint32
-}
-
-func newTold(n int, ranks []uint32) told {
-	t := told{rank: make([]uint32, n), n: uint32(len(ranks)), known: uint32(len(ranks))}
-	for i, v := range ranks {
-		t.rank[v] = uint32(i) + 1
-	}
-	return t
+	rank []uint32
+	n    uint32
 }
 
 // encode returns the streams of a kernel. It fails with errModel where there are none; that those that there are give
@@ -61,10 +52,10 @@ func encode(parent *state, k *known, blob []byte) (*streams, error) {
 
 // write returns the streams of BTF of which m says what the parent has. strings are those of the parent.
 func write(parent *state, p *parsed, m *matching, strings []uint32) *streams {
-	w := &writer{parent: parent, parsed: p, nameGuess: clone(parent.nameGuess), refGuess: clone(parent.refGuess), nextNew: uint32(parent.numNames)}
+	w := &writer{parent: parent, parsed: p, nextNew: uint32(parent.numNames)}
 	w.entity = m.entity
-	w.nameRanks = newTold(parent.numNames+len(p.fresh), parent.nameRank.s)
-	w.entRanks = newTold(int(m.numEnts)+1, parent.entRank.s)
+	w.nameRanks = told{rank: make([]uint32, parent.numNames+len(p.fresh))}
+	w.entRanks = told{rank: make([]uint32, m.numEnts+1)}
 	w.order(m)
 	words, contents := 0, 0
 	for id, fresh := range m.fresh {
@@ -77,7 +68,7 @@ func write(parent *state, p *parsed, m *matching, strings []uint32) *streams {
 	w.strings(strings)
 	w.s[streamRest] = p.rest
 	text := w.names()
-	for _, n := range []int{len(p.fresh), text, contents, words, int(w.nameRanks.n - w.nameRanks.known), int(w.entRanks.n - w.entRanks.known), len(p.types) - 1, len(p.strings)} {
+	for _, n := range []int{len(p.fresh), text, contents, words, int(w.nameRanks.n), int(w.entRanks.n), len(p.types) - 1, len(p.strings)} {
 		w.uvarint(streamHead, uint64(n))
 	}
 	return &w.s

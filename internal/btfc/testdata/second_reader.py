@@ -67,8 +67,6 @@ class State:
         self.contents = list(p.contents) if p else []
         self.entity = list(p.entity) if p else []
         self.entities = p.entities if p else 0
-        self.told = [list(t) for t in p.told] if p else [[], []]
-        self.tables = [dict(t) for t in p.tables] if p else [{} for _ in range(5)]
         self.types, self.strings = [], []
 
 
@@ -143,6 +141,7 @@ def used(st, types):
 class Reader:
     def __init__(self, parent, payload):
         self.p, self.st = parent, State(parent)
+        self.told, self.tables = [[], []], [{} for _ in range(5)]
         top = Stream(payload)
         lens = [top.number() for _ in range(46)]
         self.s = [Stream(top.bytes(n)) for n in lens]
@@ -221,7 +220,7 @@ class Reader:
         return told[r]
 
     def name(self, c, a, b):
-        far, near = self.st.tables[0], self.st.tables[1]
+        far, near = self.tables[0], self.tables[1]
         f, g = self.slot(a, b), self.slot(a, c)
         x = self.s[19 + c].byte()
         if x in (0, 4):
@@ -236,14 +235,14 @@ class Reader:
             n = 0
         elif x == 5:
             n = self.far(16)
-            self.st.told[0].append(n)
+            self.told[0].append(n)
         else:
-            n = self.ranked(x, self.st.told[0], (6, 96, 156, 206), self.s[25 + c], 16)
+            n = self.ranked(x, self.told[0], (6, 96, 156, 206), self.s[25 + c], 16)
         far[f] = near[g] = n
         return n
 
     def ref(self, c, id, a, b):
-        far, near, distance = self.st.tables[2:]
+        far, near, distance = self.tables[2:]
         f, g = self.slot(a, b), self.slot(a, c)
         x, d = self.s[34 + c].byte(), None
         if x == 1:
@@ -255,11 +254,11 @@ class Reader:
             e = self.at(id + d)
             distance[f] = d
             if x == 0:
-                self.st.told[1].append(e)
+                self.told[1].append(e)
         elif x == 50:
             e = self.at(id + distance.get(f, 0))
         else:
-            e = self.ranked(x, self.st.told[1], (51, 115, 160, 208), self.s[40 + c], 31)
+            e = self.ranked(x, self.told[1], (51, 115, 160, 208), self.s[40 + c], 31)
         far[f] = near[g] = e
         return e
 
