@@ -22,7 +22,7 @@ type reader struct {
 
 // head is what a kernel begins with.
 type head struct {
-	arrange, names, textBytes, contents, words, nameRanks, entRanks, types, strings, rest int
+	names, textBytes, contents, words, nameRanks, entRanks, types, strings, rest int
 }
 
 // smallPayload is up to how many bytes a kernel is read by one goroutine.
@@ -119,7 +119,6 @@ func (r *reader) head(payload []byte, size int64) (h head, err error) {
 	c := &r.s[streamHead]
 	n := len(payload)
 	most := int(size / 4)
-	h.arrange = c.Count(numArranges-1, "as the order of types")
 	h.names = c.Count(n, "names")
 	h.textBytes = c.Count(int(min(size, int64(n)<<8)), "bytes of names")
 	h.contents = c.Count(n, "contents")
@@ -191,20 +190,6 @@ func (r *reader) names(h head) error {
 func (r *reader) types(h head, refs *refReader) error {
 	p, st, n := r.parent, r.state, h.types
 	from := p.types
-	if h.arrange != arrangePlain {
-		if h.arrange == arrangeFunctions {
-			if err := p.complete(); err != nil {
-				return err
-			}
-		}
-		var err error
-		if from, err = p.arranged(h.arrange); err != nil {
-			return err
-		}
-		for i, at := range from {
-			from[i] = p.types[at]
-		}
-	}
 	o := &orderReader{runs: &r.s[streamTypeRuns], starts: &r.s[streamTypeStarts], far: &r.s[streamTypeFar], place: newPlace(len(p.types))}
 	if o.same(n) {
 		st.types = from

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"slices"
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/btfenc"
@@ -81,7 +80,7 @@ func (st *state) again() (*streams, error) {
 		return nil, err
 	}
 	w := &writer{}
-	for _, n := range []int{arrangePlain, 0, 0, 0, 0, 0, 0, len(st.types), len(strings)} {
+	for _, n := range []int{0, 0, 0, 0, 0, 0, len(st.types), len(strings)} {
 		w.uvarint(streamHead, uint64(n))
 	}
 	w.s[streamRest] = st.rest
@@ -123,37 +122,11 @@ func (w *writer) far(stream int, v uint64) {
 
 func (w *writer) uvarint(stream int, v uint64) { w.s[stream] = binary.AppendUvarint(w.s[stream], v) }
 
-// Another arrangement of the parent's types has to save a tenth, and so many bytes, because it takes time to make.
-const arrangeWorth = 8 << 10
-
 // order writes the order of types.
 func (w *writer) order(m *matching) {
-	best := &orderWriter{place: newPlace(len(w.parent.types))}
-	best.write(m.items)
-	how := arrangePlain
-	for a := arrangePlain + 1; a < numArranges && best.cost() > 2*arrangeWorth; a++ {
-		arranged, err := w.parent.arranged(a)
-		if err != nil {
-			continue
-		}
-		to := make([]uint32, len(w.parent.types))
-		for i, at := range arranged {
-			to[at] = uint32(i)
-		}
-		items := slices.Clone(m.items)
-		for i, it := range items {
-			if it.kind == runCopy || it.kind == runChanged {
-				items[i].at = to[it.at]
-			}
-		}
-		o := &orderWriter{place: newPlace(len(w.parent.types))}
-		o.write(items)
-		if o.cost()+arrangeWorth+best.cost()/10 < best.cost() {
-			best, how = o, a
-		}
-	}
-	w.uvarint(streamHead, uint64(how))
-	w.s[streamTypeRuns], w.s[streamTypeStarts], w.s[streamTypeFar] = best.runs, best.starts, best.far
+	o := &orderWriter{place: newPlace(len(w.parent.types))}
+	o.write(m.items)
+	w.s[streamTypeRuns], w.s[streamTypeStarts], w.s[streamTypeFar] = o.runs, o.starts, o.far
 }
 
 // strings writes the order of strings: as that of the parent, or as the types use them.

@@ -3,8 +3,8 @@
 package store
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"io/fs"
@@ -14,9 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/klauspost/compress/zstd"
 
-	"github.com/btfgen/btfgen/internal/btfc"
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/sweep"
@@ -302,43 +300,12 @@ func TestOne(t *testing.T) {
 
 // TestVerified reads BTF whose SHA-256 is not the one in the file.
 func TestVerified(t *testing.T) {
-	tail := bytes.Repeat([]byte("tail"), 9)
-	data := append(btf("a"), tail...)
 	path := filepath.Join(t.TempDir(), "x.btfc")
+	data := btf("a")
 	if _, err := Pack(background, config(t, 1, write(t, t.TempDir(), map[string][]byte{"d/1/x86_64/6.1.btf": data})), path); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := btfc.Open(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	start := len(btfc.Magic) + 1
-	chunk := file[start : start+int(f.Entries()[0].Packed)]
-	dec, err := zstd.NewReader(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dec.Close()
-	payload, err := dec.DecodeAll(chunk, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := enc.EncodeAll(bytes.Replace(payload, tail, bytes.ToUpper(tail), 1), nil)
-	if len(other) != len(chunk) {
-		t.Fatalf("%d bytes, want %d", len(other), len(chunk))
-	}
-	copy(chunk, other)
-	if err := os.WriteFile(path, file, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testinput.WrongSum(t, path, sha256.Sum256(data))
 
 	const want = "x.btfc!d/1/x86_64/6.1: btfc: its SHA-256 is not the one in the index"
 	if _, _, err := One(background, config(t, 1, path)); err == nil || !strings.HasSuffix(err.Error(), want) {

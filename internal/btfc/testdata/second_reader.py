@@ -102,31 +102,6 @@ class Place:
         return p
 
 
-def arranged(st, how):
-    content = lambda i: st.contents[st.types[i]]
-    kind = lambda i: content(i)[1] >> 24 & 127
-    by_name = lambda list: sorted(list, key=lambda i: st.names[content(i)[0]])
-    n = range(len(st.types))
-    if how == 0:
-        return list(n)
-    if how == 2:
-        return [i for i in n if content(i)[0] == 0] + by_name([i for i in n if content(i)[0] != 0])
-    held, order, functions = {}, [], []
-    for i in n:
-        e = st.entity[st.types[i]]
-        if kind(i) == FUNC:
-            functions.append(i)
-        elif kind(i) == PROTO and i + 1 < len(st.types) and kind(i + 1) == FUNC and content(i + 1)[2] == e:
-            held[e] = i
-        else:
-            order.append(i)
-    for i in by_name(functions):
-        if content(i)[2] in held:
-            order.append(held.pop(content(i)[2]))
-        order.append(i)
-    return order
-
-
 def used(st, types):
     """The names that types use, in order."""
     for c in types:
@@ -147,7 +122,7 @@ class Reader:
         self.s = [Stream(top.bytes(n)) for n in lens]
         assert top.at == len(payload)
         h = self.s[0]
-        self.how, self.n_names, text, self.n_contents, words, names_told, ents_told, n_types, n_strings = [h.number() for _ in range(9)]
+        self.n_names, text, self.n_contents, words, names_told, ents_told, n_types, n_strings = [h.number() for _ in range(8)]
         self.rest = self.s[1].bytes(len(self.s[1].data))
         self.new_names()
         self.types(n_types)
@@ -167,7 +142,7 @@ class Reader:
     def types(self, n):
         p, st = self.p, self.st
         runs, starts, far = self.s[4:7]
-        source = [p.types[i] for i in arranged(p, self.how)]
+        source = p.types
         place, old, self.fresh = Place(len(source)), 0, []
 
         def new(entity):
