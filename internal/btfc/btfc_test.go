@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/raceflag"
@@ -205,8 +207,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestFrames packs the parts of a large kernel, and changes and cuts the chunk wherever that may make a difference.
-func TestFrames(t *testing.T) {
+// TestFrame packs a payload, and changes and cuts the frame wherever that may make a difference.
+func TestFrame(t *testing.T) {
 	m, err := NewMaker()
 	if err != nil {
 		t.Fatal(err)
@@ -217,38 +219,37 @@ func TestFrames(t *testing.T) {
 	}
 	payload := slices.Concat(parts...)
 	size := int64(len(payload))
-	chunk, n, err := m.packKernel(parts)
-	if err != nil || n != size || n <= smallPayload {
+	frame, n, err := m.pack(parts...)
+	if err != nil || n != size {
 		t.Fatalf("%d bytes, want %d; error %v", n, size, err)
 	}
-	end, first := frameEnd(chunk)
-	if end == 0 || first != int64(len(slices.Concat(parts[:1+streamKinds]...))) {
-		t.Errorf("the first frame ends at %d, with %d bytes", end, first)
+	for _, size := range []int64{size, -1} {
+		if got, err := unpack(frame, size, limits.PartSize, []byte("before")); err != nil || string(got) != "before"+string(payload) {
+			t.Errorf("other bytes; error %v", err)
+		}
 	}
-	if got, err := unpackChunk(ctx, chunk, size, []byte("before")); err != nil || string(got) != "before"+string(payload) {
-		t.Errorf("other bytes; error %v", err)
-	}
-	for i := range chunk {
-		bad := slices.Clone(chunk)
-		for _, c := range []byte{^chunk[i], chunk[i] ^ 1, 0} {
+	for i := range frame {
+		bad := slices.Clone(frame)
+		for _, c := range []byte{^frame[i], frame[i] ^ 1, 0} {
 			bad[i] = c
-			if got, err := unpackChunk(ctx, bad, size, nil); err == nil && !bytes.Equal(got, payload) {
+			if got, err := unpack(bad, size, limits.PartSize, nil); err == nil && !bytes.Equal(got, payload) {
 				t.Fatalf("byte %d is %#x: other bytes and no error", i, bad[i])
 			}
 		}
-		if _, err := unpackChunk(ctx, chunk[:i], size, nil); err == nil {
+		if _, err := unpack(frame[:i], size, limits.PartSize, nil); err == nil {
 			t.Errorf("cut to %d bytes: no error", i)
 		}
 	}
 	for _, c := range []struct {
-		name  string
-		chunk []byte
-		size  int64
+		name        string
+		frame       []byte
+		size, limit int64
 	}{
-		{"too many", chunk, size - 1}, {"too few", chunk, size + 1}, {"the second alone", chunk[end:], size}, {"three", slices.Concat(chunk, chunk[end:]), size},
-		{"less than the first", chunk, first - 1}, {"far too few", chunk, 1 << 30}, {"any number", chunk, -1},
+		{"too many", frame, size - 1, limits.PartSize}, {"too few", frame, size + 1, limits.PartSize}, {"far too few", frame, 1 << 30, limits.PartSize},
+		{"two", slices.Concat(frame, frame), size, limits.PartSize},
+		{"beyond the limit", frame, -1, size - 1},
 	} {
-		if _, err := unpackChunk(ctx, c.chunk, c.size, nil); err == nil {
+		if _, err := unpack(c.frame, c.size, c.limit, nil); err == nil {
 			t.Errorf("%s: no error", c.name)
 		}
 	}
@@ -401,10 +402,11 @@ func vmlinux(t testing.TB, name string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := decoder()
+	d, err := zstd.NewReader(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer d.Close()
 	btf, err := d.DecodeAll(packed, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -412,7 +414,7 @@ func vmlinux(t testing.TB, name string) []byte {
 	return btf
 }
 
-// TestReal packs real kernels, of which each is told from the one before it though its types are in another order.
+// TestReal packs real kernels, of which each is told from the one before it.
 func TestReal(t *testing.T) {
 	raceflag.SkipSerial(t)
 	if testing.Short() {

@@ -3,7 +3,6 @@
 package btfc
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -131,13 +130,16 @@ func readFull(r io.ReaderAt, b []byte, off int64) error {
 }
 
 var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<31), zstd.WithDecoderMaxWindow(limits.Dictionary))
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<31), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(limits.Dictionary))
 })
 
 // smallFrame is up to how many bytes a frame need not say its size, which those of fewer than 256 bytes do not.
 const smallFrame = 1 << 10
 
-// unpack appends what one zstd frame holds to out: size bytes, or if that is -1 up to limit. It must have a checksum, and say
+// smallFrames is up to how many bytes a frame may have, whatever it compresses to.
+const smallFrames = 1 << 20
+
+// unpack appends the contents of one zstd frame to out: size bytes or, if that is -1, up to limit. The frame must have a checksum, and say
 // its size.
 func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
 	var h zstd.Header
@@ -152,80 +154,29 @@ func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
 	case h.HasFCS && size >= 0 && h.FrameContentSize != uint64(size):
 		return nil, fmt.Errorf("%d bytes unpacked, want %d", h.FrameContentSize, size)
 	}
-	if err := tooMany(h.FrameContentSize, limit, frame); err != nil {
-		return nil, err
+	want := int64(h.FrameContentSize)
+	if !h.HasFCS {
+		if want = size; want < 0 {
+			want = smallFrames
+		}
+	}
+	switch {
+	case want < 0 || want > limit:
+		return nil, fmt.Errorf("%d bytes unpacked, more than %d", h.FrameContentSize, limit)
+	case want > smallFrames && want > limits.CorpusRatio*int64(len(frame)):
+		return nil, fmt.Errorf("%d bytes unpacked, more than %d for each packed", want, limits.CorpusRatio)
 	}
 	d, err := decoder()
 	if err != nil {
 		return nil, err
 	}
 	had := len(out)
-	out, _ = reserve(out, int(h.FrameContentSize))
-	b, err := d.DecodeAll(frame, out)
-	n := int64(len(b) - had)
-	if want := int64(h.FrameContentSize); err == nil && (h.HasFCS && n != want || size >= 0 && n != size) {
-		err = fmt.Errorf("%d bytes unpacked, want %d", n, max(size, want))
+	out, _ = reserve(out, int(want))
+	b, err := d.DecodeAll(frame, out[:had:had+int(want)])
+	if n := int64(len(b) - had); err == nil && (h.HasFCS || size >= 0) && n != want {
+		err = fmt.Errorf("%d bytes unpacked, want %d", n, want)
 	}
 	return b, err
-}
-
-// tooMany returns an error if what is packed unpacks to more bytes than limit, or than its own length allows.
-func tooMany(size uint64, limit int64, packed []byte) error {
-	switch {
-	case size > uint64(limit):
-		return fmt.Errorf("%d bytes unpacked, more than %d", size, limit)
-	case size > limits.CorpusRatio*uint64(len(packed))+1<<20:
-		return fmt.Errorf("%d bytes unpacked, more than %d for each packed", size, limits.CorpusRatio)
-	}
-	return nil
-}
-
-// unpackChunk is unpack for a chunk, which holds size bytes, or up to limits.PartSize if that is -1. If it is of two frames, they are unpacked beside
-// each other, to where they belong in out.
-func unpackChunk(ctx context.Context, chunk []byte, size int64, out []byte) ([]byte, error) {
-	end, first := frameEnd(chunk)
-	if end == 0 || size < 0 {
-		return unpack(chunk, size, limits.PartSize, out)
-	}
-	if first > size {
-		return out, fmt.Errorf("%d bytes unpacked, want %d", first, size)
-	}
-	if err := tooMany(uint64(size), limits.PartSize, chunk); err != nil {
-		return out, err
-	}
-	had := len(out)
-	out, _ = reserve(out, int(size))
-	mid, all := had+int(first), had+int(size)
-	second := begin(ctx, func() ([]byte, error) { return unpack(chunk[end:], size-first, limits.PartSize, out[mid:mid:all]) })
-	_, err := unpack(chunk[:end], first, limits.PartSize, out[had:had:mid])
-	_, failed := second.get()
-	return out[:all], cmp.Or(err, failed)
-}
-
-// frameEnd returns where the first of two frames ends, and what it unpacks to; 0 if that is not two frames that say what they unpack to.
-func frameEnd(b []byte) (end int, size int64) {
-	var h, next zstd.Header
-	if h.Decode(b) != nil || h.Skippable || !h.HasFCS || h.FrameContentSize > limits.PartSize {
-		return 0, 0
-	}
-	const checksum, blockHead, single = 4, 3, 1
-	at := h.HeaderSize
-	for last := false; !last; {
-		if len(b)-at < blockHead {
-			return 0, 0
-		}
-		v := int(b[at]) | int(b[at+1])<<8 | int(b[at+2])<<16
-		last = v&1 != 0
-		if at += blockHead; v>>1&3 == single { // a byte, repeated
-			at++
-		} else {
-			at += v >> 3
-		}
-	}
-	if at += checksum; at >= len(b) || next.Decode(b[at:]) != nil || !next.HasFCS {
-		return 0, 0
-	}
-	return at, int64(h.FrameContentSize)
 }
 
 // chunk reads and unpacks a chunk, and appends that to out.
@@ -246,7 +197,7 @@ func (f *File) chunk(ctx context.Context, offset, packed, size int64, out []byte
 	if err := readFull(f.r, *buf, offset); err != nil {
 		return out, err
 	}
-	return unpackChunk(ctx, *buf, size, out)
+	return unpack(*buf, size, limits.PartSize, out)
 }
 
 var frames sync.Pool

@@ -114,7 +114,7 @@ func (w *Writer) chunk(ctx context.Context, m *Maker, k *Kernel) ([]byte, *state
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	chunk, n, err := m.packKernel(parts)
+	chunk, n, err := m.pack(parts...)
 	e.payload = n
 	return chunk, st, err
 }
@@ -169,29 +169,6 @@ func (w *Writer) knownOfParent(number int, st *state) *known {
 	return get()
 }
 
-// packKernel packs the parts of a kernel: those of a large one in two frames, which can be unpacked beside each other.
-func (m *Maker) packKernel(parts [][]byte) ([]byte, int64, error) {
-	const half = 1 + streamKinds // behind the lengths and the streams of names and orders
-	size, first := 0, 0
-	for i, p := range parts {
-		if size += len(p); i < half {
-			first += len(p)
-		}
-	}
-	if size <= smallPayload || len(parts) == 1 || min(first, size-first) <= smallFrame { // kept as bytes, or a frame that need not say its size
-		return m.pack(parts...)
-	}
-	names, n, err := m.pack(parts[:half]...)
-	if err != nil {
-		return nil, 0, err
-	}
-	contents, more, err := m.pack(parts[half:]...)
-	if n += more; err == nil && n > limits.PartSize {
-		err = &limits.Exceeded{Max: limits.PartSize, What: "bytes of BTF"}
-	}
-	return append(names, contents...), n, err
-}
-
 // smallPart is up to how many bytes a part shares a block with the one before it, and its entropy tables.
 const smallPart = 1000
 
@@ -210,9 +187,6 @@ func (m *Maker) pack(parts ...[]byte) ([]byte, int64, error) {
 	}
 	return frame, size, err
 }
-
-// smallFrames is up to how many bytes a frame may have, whatever it compresses to. A reader allows 1 MiB for a chunk, which may be two frames.
-const smallFrames = 1 << 19
 
 // frame returns a zstd frame of parts, which have size bytes. A part of more than smallPart bytes begins a block, which takes four bytes at least.
 func (m *Maker) frame(parts [][]byte, size int64) ([]byte, error) {
