@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -18,8 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// File is a corpus in one file, open for reading. It is safe for concurrent use, and remembers the kernels that others
-// are likely to be told from.
+// File is a corpus in one file, open for reading. It is safe for concurrent use, and caches the kernels read last.
 type File struct {
 	r       io.ReaderAt
 	entries []Entry
@@ -27,8 +25,6 @@ type File struct {
 	states  states
 	known   recent[*lines]       // extras
 	modules recent[*moduleState] // kernels with these
-
-	expected []bool // which kernels will be read, with those that they are told from; nil for nobody knows
 
 	// find returns the entry of a kernel where that may not be written yet.
 	find func(ctx context.Context, i int) (*Entry, error)
@@ -98,26 +94,12 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 func newFile(r io.ReaderAt, entries []Entry, end int64) *File {
 	f := &File{r: r, entries: entries, end: end}
 	f.known.keep, f.modules.keep = keepLines, keepModules
-	f.states.file = f
+	f.states = states{file: f, of: make(map[int]*pending)}
 	return f
 }
 
 // Entries returns the kernels in the order in which they were added. They must not be changed.
 func (f *File) Entries() []Entry { return f.entries }
-
-// Expect says which kernels will be read, mostly once each: what it takes to tell others from them is not kept then, nor copied where one alone is told from a
-// kernel. Others can be read, too, but may take longer. It is called before anything is read.
-func (f *File) Expect(kernels []int) {
-	f.expected = make([]bool, len(f.entries))
-	for _, i := range kernels {
-		f.expected[i] = true
-	}
-	for i, e := range slices.Backward(f.entries) {
-		if f.expected[i] && e.parent >= 0 {
-			f.expected[e.parent] = true
-		}
-	}
-}
 
 func readFull(r io.ReaderAt, b []byte, off int64) error {
 	if n, err := r.ReadAt(b, off); n < len(b) {

@@ -48,7 +48,7 @@ type Parts struct{ file *File }
 // Parts returns what reads the answers to a query.
 func (f *File) Parts(q *Query) *Parts {
 	own := newFile(f.r, f.entries, f.end)
-	own.expected, own.states.query = f.expected, q
+	own.states.query = q
 	return &Parts{own}
 }
 

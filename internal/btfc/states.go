@@ -11,35 +11,28 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// states makes the states of kernels, and remembers those that others are likely to be told from. It is safe for
-// concurrent use.
+// states decodes kernels, and caches the states used last. It is safe for concurrent use.
 type states struct {
 	file  *File
-	query *Query // what they are for, nil for all of a kernel
+	query *Query // nil if there is none
 
 	mu    sync.Mutex
-	of    map[int]*pending
+	of    map[int]*pending // by the number of the kernel
 	clock int
-	told  []int  // how many kernels are told from each and have not been made yet
-	made  []bool // which have been made
-	left  int    // how many have not
 }
 
-// pending is a state that somebody makes or has made.
+// pending is a state that is being decoded or has been.
 type pending struct {
-	done  chan struct{}
+	done  chan struct{} // closed when state or err is set
 	state *state
 	err   error
-	used  int
+	used  int // clock when it was used last
 }
 
-// How many states are remembered: of those from which something is told that has not been made yet, and of others, which are asked for
-// again if kernels are read in an order of their own. None of the others is that has more words of contents than most kernels
-// have with all their ancestors: it would be a third of all memory.
+// The cache holds so many states, with so many words of contents, or one. Neighbours share most of their words, which count for each.
 const (
-	keepNeeded = 12
-	keepOthers = 3
-	keepWords  = 4 << 20
+	keepStates = 12
+	keepWords  = 16 << 20
 )
 
 // get returns the state of a kernel.
@@ -81,14 +74,11 @@ func (c *states) ahead(ctx context.Context, i, depth int) (*state, error) {
 		return nil, fmt.Errorf("told from more than %d others", limits.CorpusDepth)
 	}
 	c.mu.Lock()
-	if c.of == nil {
-		c.begin()
-	}
 	p := c.of[i]
 	if p == nil {
 		p = &pending{done: make(chan struct{})}
 		c.of[i] = p
-		c.touch(p)
+		c.touch(i)
 		c.mu.Unlock()
 		err := errUnfinished // if a panic ends it
 		var st *state
@@ -97,7 +87,7 @@ func (c *states) ahead(ctx context.Context, i, depth int) (*state, error) {
 			if p.state, p.err = st, err; err != nil {
 				delete(c.of, i)
 			} else {
-				c.done(i)
+				c.forget()
 			}
 			c.mu.Unlock()
 			close(p.done)
@@ -105,7 +95,7 @@ func (c *states) ahead(ctx context.Context, i, depth int) (*state, error) {
 		st, err = c.make(ctx, i, depth)
 		return st, err
 	}
-	c.touch(p)
+	c.touch(i)
 	c.mu.Unlock()
 	select {
 	case <-p.done:
@@ -120,81 +110,38 @@ func (c *states) ahead(ctx context.Context, i, depth int) (*state, error) {
 
 var errUnfinished = errors.New("not finished")
 
-// begin makes c ready.
-func (c *states) begin() {
-	c.of = make(map[int]*pending)
-	c.count()
-}
-
-// count counts what is told from each kernel, of those that are expected.
-func (c *states) count() {
-	n := len(c.file.entries)
-	c.told, c.made, c.left = make([]int, n), make([]bool, n), 0
-	for i := range c.file.entries {
-		if c.file.expected != nil && !c.file.expected[i] {
-			c.made[i] = true
-			continue
-		}
-		c.left++
-		if from := c.file.entries[i].parent; from >= 0 {
-			c.told[from]++
-		}
-	}
-}
-
-// done notes that the state of kernel i has been made. Once all have, they are likely to be made again.
-func (c *states) done(i int) {
-	if i < len(c.made) && !c.made[i] {
-		c.made[i] = true
-		if from := c.file.entries[i].parent; from >= 0 {
-			c.told[from]--
-		}
-		if c.left--; c.left == 0 {
-			c.count()
-		}
-	}
-	c.forget()
-}
-
-// needed says whether something is told from kernel i that has not been made.
-func (c *states) needed(i int) bool { return i >= len(c.told) || c.told[i] > 0 }
-
-// touch notes that a state is used.
-func (c *states) touch(p *pending) {
+// touch notes that the state of kernel i is used, and those of its ancestors, which its neighbours need, too.
+func (c *states) touch(i int) {
 	c.clock++
-	p.used = c.clock
+	for range limits.CorpusDepth {
+		if p := c.of[i]; p != nil {
+			p.used = c.clock
+		}
+		if i < 0 || i >= len(c.file.entries) { // which is being written
+			return
+		}
+		i = c.file.entries[i].parent
+	}
 }
 
-// forget forgets the states that were used longest ago, if there are too many.
+// forget drops the states that were used longest ago, if there are too many.
 func (c *states) forget() {
-	needed, others := 0, 0
-	for i, p := range c.of {
-		switch {
-		case c.needed(i):
-			needed++
-		case p.state != nil && p.state.numWords > keepWords:
-			delete(c.of, i)
-		default:
-			others++
+	for {
+		n, words, oldest := 0, 0, -1
+		for i, p := range c.of {
+			if p.state == nil {
+				continue
+			}
+			n, words = n+1, words+p.state.numWords
+			if oldest < 0 || p.used < c.of[oldest].used {
+				oldest = i
+			}
 		}
-	}
-	for ; others > keepOthers; others-- {
-		c.drop(false)
-	}
-	for ; needed > keepNeeded; needed-- {
-		c.drop(true)
-	}
-}
-
-// drop forgets the state that was used longest ago, of those that are needed or of the others.
-func (c *states) drop(needed bool) {
-	oldest := -1
-	for i, p := range c.of {
-		if p.state != nil && c.needed(i) == needed && (oldest < 0 || p.used < c.of[oldest].used) {
-			oldest = i
+		if n <= 1 || n <= keepStates && words <= keepWords {
+			return
 		}
+		delete(c.of, oldest)
 	}
-	delete(c.of, oldest)
 }
 
 // payloads are unpacked chunks whose memory is used again, of at most so many bytes. What is decoded refers to none.
@@ -263,10 +210,7 @@ func (c *states) remember(i int, st *state) {
 	close(p.done)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of == nil {
-		c.begin()
-	}
 	c.of[i] = p
-	c.touch(p)
+	c.touch(i)
 	c.forget()
 }

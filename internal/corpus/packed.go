@@ -62,19 +62,16 @@ func (f *found) units(keep func(kernel.Key) bool) (units []*File, err error) {
 		r.Close()
 		return nil, wrap(f.path, "", err)
 	}
-	var kept []int
 	for i := range file.Entries() {
 		e := &file.Entries()[i]
 		if !keep(e.Key) {
 			continue
 		}
-		kept = append(kept, i)
 		units = append(units, &File{
 			Path: f.path + "!" + e.Key.String(), Key: e.Key, Size: e.Packed,
 			parts: []part{{path: f.path, key: e.Key, size: e.Packed, kind: kindBTFC}}, packed: &packed{file, i},
 		})
 	}
-	file.Expect(kept)
 	return units, nil
 }
 
