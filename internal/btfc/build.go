@@ -119,7 +119,7 @@ func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) 
 	if err != nil {
 		return nil, fmt.Errorf("strings: %w", err)
 	}
-	if failed = cmp.Or(failed, st.complete()); failed == nil {
+	if failed == nil {
 		failed = b.types(ctx, st, s.order, types)
 	}
 	if failed != nil {

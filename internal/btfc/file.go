@@ -206,15 +206,11 @@ func (f *File) btf(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, 
 		offset, packed := e.chunk()
 		return f.chunk(ctx, offset, packed, e.payload, out)
 	}
-	st, err := f.states.ahead(ctx, i, 0)
+	st, err := f.states.get(ctx, i)
 	if err != nil {
 		return out, err
 	}
-	btf, err := s.builder.build(ctx, st, e.Size, out)
-	if failed := f.states.complete(ctx, i, st); failed != nil {
-		return out, failed
-	}
-	return btf, err
+	return s.builder.build(ctx, st, e.Size, out)
 }
 
 var errSum = errors.New("its SHA-256 is not the one in the index")

@@ -28,29 +28,14 @@ type head struct {
 // smallPayload is up to how many bytes a kernel is read by one goroutine.
 const smallPayload = 64 << 10
 
-// decode returns the state of a kernel, for a query or, if that is nil, for all of it. size is that of its BTF in bytes, which
-// bounds what it may have.
-func decode(ctx context.Context, parent *state, payload []byte, size int64, q *Query) (*state, error) {
-	st, err := decodeAhead(ctx, &reader{parent: parent}, payload, size, q, func() {})
-	if err == nil {
-		err = st.complete()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return st, nil
-}
-
-// decodeAhead is decode, but the references of the state may still be on their way, as may those of the parent: see
-// state.complete. done is called when nothing reads from payload any more.
+// decode returns the state of a kernel. size is the size of its BTF in bytes, which bounds what it may have. The state notes what q selects if q is not nil.
 //
-// Names, the order of types, the other words of contents and references are read beside each other if the kernel is large; the order of strings is
-// in any case, since nothing but strings depends on it.
-func decodeAhead(ctx context.Context, r *reader, payload []byte, size int64, q *Query, done func()) (*state, error) {
-	parent := r.parent
+// The names, the order of types, the contents and their references of a large kernel are decoded by a goroutine each. Another one decodes the order of
+// strings, which the state may still wait for. It does not refer to payload.
+func decode(ctx context.Context, parent *state, payload []byte, size int64, q *Query) (*state, error) {
+	r := &reader{parent: parent}
 	h, err := r.head(payload, size)
 	if err != nil {
-		done()
 		return nil, err
 	}
 	r.extend(h)
@@ -67,10 +52,7 @@ func decodeAhead(ctx context.Context, r *reader, payload []byte, size int64, q *
 	types := beside(ctx, func() (struct{}, error) { return struct{}{}, r.types(h, refs) })
 	contents := beside(ctx, func() (struct{}, error) {
 		defer close(refs.ready)
-		err := parent.complete()
-		if err == nil {
-			err = newContentReader(r, h).read(refs)
-		}
+		err := newContentReader(r, h).read(refs)
 		_, unnamed := names.get()
 		_, disordered := types.get()
 		return struct{}{}, cmp.Or(r.fail(), err, unnamed, disordered)
@@ -81,21 +63,21 @@ func decodeAhead(ctx context.Context, r *reader, payload []byte, size int64, q *
 	}
 	st, from, known := r.state, parent.list, parent.numNames
 	st.list = listed(ctx, func() ([]uint32, error) { return readStrings(from, known, st, contents, &strings, h.strings) })
-	r.state.refs = beside(ctx, func() (struct{}, error) {
-		defer done()
+	referred := beside(ctx, func() (struct{}, error) {
 		err := refs.read(types)
-		names.get() // what contents ends with may not have waited for these
+		names.get() // contents may have ended without waiting for these
 		types.get()
 		return struct{}{}, cmp.Or(err, end(&r.s))
 	})
-	if _, err = contents.get(); err == nil && q != nil {
+	_, err = contents.get()
+	_, failed := referred.get()
+	if err = cmp.Or(err, failed); err == nil && q != nil {
 		err = r.ask(q)
 	}
 	if err != nil {
-		_ = r.state.complete()
 		return nil, err
 	}
-	return r.state, nil
+	return st, nil
 }
 
 var errWrong = errors.New("numbers do not fit together")

@@ -8,7 +8,7 @@ import (
 )
 
 // state is what is known when a kernel has been read: its types and strings, and those of its ancestors, which it
-// shares with them. It is immutable once it is made, but for references, which are all there once it is complete, and safe for concurrent use.
+// shares with them. It is immutable once it is made, and safe for concurrent use.
 type state struct {
 	// Names are numbered from 0, which is the empty one.
 	names     []*namePage
@@ -21,8 +21,6 @@ type state struct {
 	numContents int
 	numWords    int // of all contents
 	numEnts     uint32
-
-	refs *later[struct{}] // done when the references of all contents are there; nil at the beginning
 
 	types []uint32         // contents, in the order of type IDs, from ID 1
 	list  *later[[]uint32] // names, in the order of the string section; nil for none
@@ -74,15 +72,6 @@ func newState() *state {
 	s := &state{names: []*namePage{{text: []byte{0}}}, numNames: 1, textBytes: 1}
 	s.names[0].ends[1] = 1
 	return s
-}
-
-// complete waits for the references.
-func (s *state) complete() error {
-	if s.refs == nil {
-		return nil
-	}
-	_, err := s.refs.get()
-	return err
 }
 
 // strings returns names in the order of the string section.

@@ -35,38 +35,11 @@ const (
 	keepWords  = 16 << 20
 )
 
-// get returns the state of a kernel.
-func (c *states) get(ctx context.Context, i int) (*state, error) {
-	st, err := c.ahead(ctx, i, 0)
-	if err == nil {
-		err = c.complete(ctx, i, st)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return st, nil
-}
+// get returns the state of kernel i, or that before the first kernel for -1.
+func (c *states) get(ctx context.Context, i int) (*state, error) { return c.at(ctx, i, 0) }
 
-// complete waits for the references of the state of kernel i.
-func (c *states) complete(ctx context.Context, i int, st *state) error {
-	err := st.complete()
-	if err == nil {
-		return nil
-	}
-	return c.wrap(ctx, i, err)
-}
-
-// wrap names kernel i in an error of its chunk.
-func (c *states) wrap(ctx context.Context, i int, err error) error {
-	e, failed := c.file.entry(ctx, i)
-	if failed != nil {
-		return failed
-	}
-	return e.wrap(ctx, e.offset, err)
-}
-
-// ahead is get, but references may still be on their way. depth is how many kernels are told from this one already.
-func (c *states) ahead(ctx context.Context, i, depth int) (*state, error) {
+// at is get for an ancestor of a kernel, which is depth kernels from it.
+func (c *states) at(ctx context.Context, i, depth int) (*state, error) {
 	if i < 0 {
 		return newState(), nil
 	}
@@ -103,7 +76,7 @@ func (c *states) ahead(ctx context.Context, i, depth int) (*state, error) {
 		return nil, ctx.Err()
 	}
 	if p.err != nil && ctx.Err() == nil && errors.Is(p.err, context.Canceled) {
-		return c.ahead(ctx, i, depth) // it was somebody else's end
+		return c.at(ctx, i, depth) // another caller was cancelled
 	}
 	return p.state, p.err
 }
@@ -144,18 +117,12 @@ func (c *states) forget() {
 	}
 }
 
-// payloads are unpacked chunks whose memory is used again, of at most so many bytes. What is decoded refers to none.
+// payloads are buffers for unpacked chunks, of at most keepPayload bytes. States do not refer to them.
 var payloads sync.Pool
 
 const keepPayload = 8 << 20
 
-// earlyDepth is down to which ancestor a chunk is unpacked while what it is told from is made, if that has few enough bytes.
-const (
-	earlyDepth   = 4
-	earlyPayload = 512 << 10
-)
-
-// make makes the state of a kernel.
+// make decodes kernel i.
 func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
 	e, err := c.file.entry(ctx, i)
 	if err != nil {
@@ -164,44 +131,37 @@ func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
 	if e.Plain {
 		return nil, errors.New("told from one that is kept as bytes")
 	}
+	offset, packed := e.chunk()
 	unpack := func() (*[]byte, error) {
 		buf, _ := payloads.Get().(*[]byte)
 		if buf == nil {
 			buf = new([]byte)
 		}
-		offset, packed := e.chunk()
 		var err error
 		*buf, err = c.file.chunk(ctx, offset, packed, e.payload, (*buf)[:0])
 		return buf, err
 	}
-	var payload *later[*[]byte]
-	if depth == 0 || depth < earlyDepth && e.payload <= earlyPayload { // not those of all ancestors at once
-		payload = begin(ctx, unpack)
+	unpacked := onDemand[*[]byte]
+	if depth == 0 { // while the parent is decoded; not for all ancestors at once, which takes memory
+		unpacked = begin[*[]byte]
 	}
-	parent, failed := c.ahead(ctx, e.parent, depth+1)
-	if failed != nil {
-		return nil, failed
-	}
-	if payload == nil {
-		payload = do(ctx, unpack)
+	payload := unpacked(ctx, unpack)
+	parent, err := c.at(ctx, e.parent, depth+1)
+	if err != nil {
+		return nil, err
 	}
 	buf, err := payload.get()
 	if err != nil {
-		return nil, c.wrap(ctx, i, err)
+		return nil, e.wrap(ctx, offset, err)
 	}
-	done := func() {
-		if cap(*buf) <= keepPayload {
-			payloads.Put(buf)
-		}
+	st, err := decode(ctx, parent, *buf, e.Size, c.query)
+	if cap(*buf) <= keepPayload {
+		payloads.Put(buf)
 	}
-	st, err := decodeAhead(ctx, &reader{parent: parent}, *buf, e.Size, c.query, done)
-	if err == nil {
-		return st, nil
+	if err != nil {
+		return nil, e.wrap(ctx, offset, err)
 	}
-	if failed := c.complete(ctx, e.parent, parent); failed != nil {
-		return nil, failed
-	}
-	return nil, c.wrap(ctx, i, err)
+	return st, nil
 }
 
 // remember notes a state that has been made.
