@@ -173,16 +173,16 @@ func TestSeries(t *testing.T) {
 				depth++
 			}
 			if depth > 50 {
-				t.Errorf("%s is told from %d others", f.Entries()[i].Key, depth)
+				t.Errorf("%s is encoded against %d others", f.Entries()[i].Key, depth)
 			}
 		}
 		if head := f.Entries()[test.builds]; head.parent != test.builds-1 {
-			t.Errorf("the second series is told from kernel %d", head.parent)
+			t.Errorf("the second series is encoded against kernel %d", head.parent)
 		}
 	}
 }
 
-// TestLarge holds that kernels are not told from large ones that take longer to read than they do alone.
+// TestLarge holds that kernels are not encoded against large ones that take longer to read than they do alone.
 func TestLarge(t *testing.T) {
 	w, err := NewWriter(nil, t.TempDir())
 	if err != nil {
@@ -202,7 +202,7 @@ func TestLarge(t *testing.T) {
 			t.Fatal(err)
 		}
 		if k.plan.parent != c.parent {
-			t.Errorf("kernel %d, of %d bytes: told from %d, want %d", i, c.size, k.plan.parent, c.parent)
+			t.Errorf("kernel %d, of %d bytes: encoded against %d, want %d", i, c.size, k.plan.parent, c.parent)
 		}
 	}
 }
@@ -414,7 +414,7 @@ func vmlinux(t testing.TB, name string) []byte {
 	return btf
 }
 
-// TestReal packs real kernels, of which each is told from the one before it.
+// TestReal packs real kernels, of which each is encoded against the one before it.
 func TestReal(t *testing.T) {
 	raceflag.SkipSerial(t)
 	if testing.Short() {
@@ -430,7 +430,7 @@ func TestReal(t *testing.T) {
 	same(t, f, all...)
 	for i, most := range []int64{920 << 10, 420 << 10, 480 << 10} {
 		if e := f.Entries()[i]; e.Plain || e.parent != i-1 || e.Packed > most {
-			t.Errorf("%s: %d bytes, told from %d, kept as bytes: %v", e.Key, e.Packed, e.parent, e.Plain)
+			t.Errorf("%s: %d bytes, encoded against %d, kept as bytes: %v", e.Key, e.Packed, e.parent, e.Plain)
 		}
 	}
 	second(t, data, all...)
@@ -449,12 +449,12 @@ func TestAgain(t *testing.T) {
 	same(t, f, all...)
 	for i := 8; i < len(all); i++ {
 		if e := f.Entries()[i]; i/4%2 == 0 && (e.parent != 0 || e.Packed > 120) {
-			t.Errorf("kernel %d: told from %d in %d bytes", i, e.parent, e.Packed)
+			t.Errorf("kernel %d: encoded against %d in %d bytes", i, e.parent, e.Packed)
 		}
 	}
 }
 
-// TestCopy removes kernels from a file, and adds those of another: chunks are copied where what they are told from is.
+// TestCopy removes kernels from a file, and adds those of another: chunks are copied where what they are encoded against is.
 func TestCopy(t *testing.T) {
 	var all []input
 	for n := range 40 {
@@ -513,10 +513,10 @@ func TestCopy(t *testing.T) {
 		}
 	}
 	if copied(5) {
-		t.Error("the kernel that was told from the one that is gone was copied")
+		t.Error("the kernel that was encoded against the one that is gone was copied")
 	}
 	if !copied(16 - 1) {
-		t.Error("kernel 16, told from the first, was made again")
+		t.Error("kernel 16, encoded against the first, was made again")
 	}
 }
 

@@ -75,7 +75,7 @@ func (w *Writer) modulesChunk(ctx context.Context, m *Maker, k *Kernel, st *stat
 	return chunk, err
 }
 
-// chunk returns the kernel's own chunk, and its state if it can be told from its parts.
+// chunk returns the kernel's own chunk, and its state if it can be encoded against its parts.
 func (w *Writer) chunk(ctx context.Context, m *Maker, k *Kernel) ([]byte, *state, error) {
 	e := &k.entry
 	if k.plan.copied {

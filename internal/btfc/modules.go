@@ -20,7 +20,7 @@ import (
 
 // The modules of a kernel are told together, as one more kernel that has all of its types and, behind these, those of one module after
 // the other. Types and names of the kernel, which split BTF refers to by number, are thus what they are for other types of
-// the kernel, and what modules have in common is guessed from the modules before. What that kernel is told from knows all that the kernel does and,
+// the kernel, and what modules have in common is guessed from the modules before. What that kernel is encoded against knows all that the kernel does and,
 // of the next of the kernel's ancestors that has modules, these. Each module's strings are told as the order in which its types use names first.
 
 // table says of each module how it is told.
@@ -57,7 +57,7 @@ func sumModules(modules []Module) (sum [SumSize]byte, size int64, err error) {
 // modules returns what the chunk of modules holds. st is the state of their kernel, nil if that is kept as bytes.
 func (w *Writer) modules(ctx context.Context, k *Kernel, st *state) ([][]byte, error) {
 	if st != nil {
-		parts, m, err := w.tellModules(ctx, k, st)
+		parts, m, err := w.encodeModules(ctx, k, st)
 		if err == nil {
 			w.file.modules.put(k.plan.number, m)
 			return parts, nil
@@ -74,8 +74,8 @@ func (w *Writer) modules(ctx context.Context, k *Kernel, st *state) ([][]byte, e
 	return [][]byte{head, {0, 0}, rest}, nil
 }
 
-// tellModules tells modules from their parts, and makes sure that they can be put together again. It chooses what they are told from.
-func (w *Writer) tellModules(ctx context.Context, k *Kernel, st *state) (parts [][]byte, m *moduleState, err error) {
+// encodeModules encodes modules, and makes sure that they can be put together again. It chooses what they are encoded against.
+func (w *Writer) encodeModules(ctx context.Context, k *Kernel, st *state) (parts [][]byte, m *moduleState, err error) {
 	e := &k.entry
 	for i := e.parent; i >= 0 && e.modulesFrom < 0; {
 		from, err := w.file.entry(ctx, i)
@@ -125,7 +125,7 @@ func appendTable(b []byte, t table) []byte {
 	return binary.AppendUvarint(b, uint64(t.bytes))
 }
 
-// encodeModules returns the chunk's parts for modules of the kernel with state st, told from base, and what is known when they have been read. Modules that the
+// encodeModules returns the chunk's parts for modules of the kernel with state st, encoded against base, and what is known when they have been read. Modules that the
 // model cannot tell are kept as bytes.
 func encodeModules(ctx context.Context, st, base *state, known *known, k *Kernel) ([][]byte, *moduleState, error) {
 	p, err := parse(known, k.btf)
@@ -316,7 +316,7 @@ type moduleState struct {
 	all    *state // of it and its modules; that of the kernel if these are all kept as bytes
 }
 
-// keepModules is how many of them are remembered: those that others are told from next, and few, as they are large.
+// keepModules is how many of them are remembered: those that others are encoded against next, and few, as they are large.
 const keepModules = 3
 
 // moduleChunk is a chunk of modules, taken apart.
@@ -361,7 +361,7 @@ func parseModules(payload []byte, n int) (*moduleChunk, error) {
 	return m, c.Err
 }
 
-// join returns the state of a kernel with the modules of a chunk, told from base.
+// join returns the state of a kernel with the modules of a chunk, encoded against base.
 func (c *moduleChunk) join(ctx context.Context, kernel, base *state) (*moduleState, error) {
 	if !c.told {
 		return &moduleState{kernel, kernel}, nil
@@ -464,7 +464,7 @@ func (f *File) moduleChunk(ctx context.Context, i int) (*moduleChunk, error) {
 	return c, nil
 }
 
-// join returns the state of kernel i with its modules, of which c is the chunk, and remembers it. It is told from what modulesBefore returns.
+// join returns the state of kernel i with its modules, of which c is the chunk, and remembers it. It is encoded against what modulesBefore returns.
 func (f *File) join(ctx context.Context, i int, c *moduleChunk, from *moduleState) (m *moduleState, err error) {
 	var st, base *state
 	if c.told {
@@ -482,7 +482,7 @@ func (f *File) join(ctx context.Context, i int, c *moduleChunk, from *moduleStat
 	return m, nil
 }
 
-// modulesBefore returns the state of the modules that those of a kernel are told from, or nil. What these are told from is read first, one after
+// modulesBefore returns the state of the modules that those of a kernel are encoded against, or nil. What these are encoded against is read first, one after
 // the other.
 func (f *File) modulesBefore(ctx context.Context, e *Entry) (m *moduleState, err error) {
 	var todo []int
@@ -522,7 +522,7 @@ func (st *state) with(m *moduleState) (*state, error) {
 		numEnts: st.numEnts + from.numEnts - known.numEnts, types: slices.Clip(st.types),
 	}
 	if v.textBytes+4*(v.numWords+v.numNames+names+v.numContents+contents) > limits.CorpusChain {
-		return nil, &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is told from"}
+		return nil, &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is encoded against"}
 	}
 	after := func(n, known, own uint32) uint32 { // the number that n has here
 		if n < known {

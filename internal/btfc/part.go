@@ -33,7 +33,7 @@ func NewQuery(reach map[string]rawbtf.Reach) *Query {
 	return q
 }
 
-// longs are what the size of pointers is told from.
+// longs are what the size of pointers is encoded against.
 var longs = func() map[string]rawbtf.Reach {
 	m := make(map[string]rawbtf.Reach)
 	for _, name := range rawbtf.LongNames {
@@ -56,7 +56,7 @@ func (f *File) Parts(q *Query) *Parts {
 var ErrWhole = errors.New("cannot be read in part")
 
 // BTF appends BTF to out that has those types of kernel i that the query looks for, what they lead to as far as that goes, and
-// what the size of pointers is told from; all in the kernel's order, each as often as in the kernel, and with its byte order. Pointers
+// what the size of pointers is encoded against; all in the kernel's order, each as often as in the kernel, and with its byte order. Pointers
 // that lead further lead to void there. Kernels in which these types are the same, and in the same order, give the same bytes. The
 // error is ErrWhole where only the whole of the kernel would do.
 func (p *Parts) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {

@@ -33,7 +33,7 @@ func changing(t testing.TB) []input {
 	return all
 }
 
-// TestParts reads parts of kernels in several orders and by several goroutines, which take over from each other what kernels are told from, and wants
+// TestParts reads parts of kernels in several orders and by several goroutines, which take over from each other what kernels are encoded against, and wants
 // what each kernel alone gives.
 func TestParts(t *testing.T) {
 	all := changing(t)

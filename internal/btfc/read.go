@@ -105,8 +105,8 @@ func (r *reader) head(payload []byte, size int64) (h head, err error) {
 	h.textBytes = c.Count(int(min(size, int64(n)<<8)), "bytes of names")
 	h.contents = c.Count(n, "contents")
 	h.words = c.Count(min(most, 2*n), "words")
-	h.nameRanks = c.Count(n, "names told by number")
-	h.entRanks = c.Count(n, "types told by number")
+	h.nameRanks = c.Count(n, "names listed by number")
+	h.entRanks = c.Count(n, "types listed by number")
 	h.types = c.Count(min(most/3, r.parent.numContents+h.contents), "types")
 	h.strings = c.Count(int(size), "strings")
 	h.rest = r.s[streamRest].Len()
@@ -115,7 +115,7 @@ func (r *reader) head(payload []byte, size int64) (h head, err error) {
 	}
 	p := r.parent
 	if p.textBytes+h.textBytes+4*(p.numWords+h.words+p.numNames+h.names+p.numContents+h.contents) > limits.CorpusChain {
-		return h, &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is told from"}
+		return h, &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is encoded against"}
 	}
 	return h, nil
 }

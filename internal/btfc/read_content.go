@@ -10,23 +10,23 @@ import (
 	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
-// What the code of a name means, and that of a reference. From codeRank on it is one that was told by number before.
+// What the code of a name means, and that of a reference. From codeRank on it is one that was listed by number before.
 const (
-	nameNext  = 0 // the new name behind the last one
-	nameFar   = 1 // the one that came last after these two
-	nameNear  = 2 // the one that came last after this one
-	nameEmpty = 3
-	nameJump  = 4 // a new name, at a distance from the one behind the last one
-	nameTold  = 5 // by number, the first time
-	nameRank  = 6 // and on: one that was told before, see rankCodes
+	nameNext   = 0 // the new name behind the last one
+	nameFar    = 1 // the one that came last after these two
+	nameNear   = 2 // the one that came last after this one
+	nameEmpty  = 3
+	nameJump   = 4 // a new name, at a distance from the one behind the last one
+	nameListed = 5 // by number, the first time
+	nameRank   = 6 // and on: one that was told before, see rankCodes
 
-	refTold  = 0 // by distance, the first time
-	refFar   = 1 // the one that came last with these two names
-	refNear  = 2 // the one that came last with this name
-	refHere  = 26
-	refReach = 23 // by distance: refHere-refReach to refHere+refReach
-	refSame  = 50 // at the distance that came last with these two names
-	refRank  = 51
+	refListed = 0 // by distance, the first time
+	refFar    = 1 // the one that came last with these two names
+	refNear   = 2 // the one that came last with this name
+	refHere   = 26
+	refReach  = 23 // by distance: refHere-refReach to refHere+refReach
+	refSame   = 50 // at the distance that came last with these two names
+	refRank   = 51
 )
 
 // rankCodes are where the codes begin of what was told before. The first are ranks, counted from the first that was told;
@@ -197,7 +197,7 @@ func (r *contentReader) name(cl class, prev, before uint32) uint32 {
 	case nameEmpty:
 	case nameJump:
 		name = r.newName(btfa.Unzigzag(readFar(r.s, streamNameFar)))
-	case nameTold:
+	case nameListed:
 		if v := readFar(r.s, streamNameFar); v < uint64(r.state.numNames) {
 			name = uint32(v)
 			r.err = cmp.Or(r.err, r.told.add(name))
@@ -230,13 +230,13 @@ func (r *contentReader) newName(jump int64) uint32 {
 	return uint32(to)
 }
 
-// ranks is what was told by number.
+// ranks is what was listed by number.
 type ranks struct {
 	all  []uint32
 	most int
 }
 
-// add notes what is told by number.
+// add notes what is listed by number.
 func (t *ranks) add(v uint32) error {
 	if len(t.all) == t.most {
 		return errWrong
@@ -245,7 +245,7 @@ func (t *ranks) add(v uint32) error {
 	return nil
 }
 
-// read reads what was told by number before, whose code is code.
+// read reads what was listed by number before, whose code is code.
 func (t *ranks) read(s *[numStreams]btfa.Cursor, c *rankCodes, code byte, low *btfa.Cursor) (uint32, error) {
 	n, rank := int(code), uint64(0)
 	switch {
@@ -358,7 +358,7 @@ func (r *refReader) ref(cl class, id, name, before uint32) uint32 {
 		to = *far
 	case c == refNear:
 		to = *near
-	case c == refTold:
+	case c == refListed:
 		d := btfa.Unzigzag(readFar(r.s, streamRefFar))
 		to = r.at(int64(id) + d)
 		r.err = cmp.Or(r.err, r.told.add(to))

@@ -44,7 +44,7 @@ func (c *states) at(ctx context.Context, i, depth int) (*state, error) {
 		return newState(), nil
 	}
 	if depth > limits.CorpusDepth {
-		return nil, fmt.Errorf("told from more than %d others", limits.CorpusDepth)
+		return nil, fmt.Errorf("encoded against more than %d others", limits.CorpusDepth)
 	}
 	c.mu.Lock()
 	p := c.of[i]
@@ -129,7 +129,7 @@ func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
 		return nil, err
 	}
 	if e.Plain {
-		return nil, errors.New("told from one that is kept as bytes")
+		return nil, errors.New("encoded against one that is kept as bytes")
 	}
 	offset, packed := e.chunk()
 	unpack := func() (*[]byte, error) {

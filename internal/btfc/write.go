@@ -11,7 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfenc"
 )
 
-// errModel says that BTF is not of a form that can be told from its parts.
+// errModel says that BTF is not of a form that can be encoded against its parts.
 var errModel = errors.New("not of the usual form")
 
 // writer makes streams of a kernel and its parent's state, which reader reads.
@@ -25,12 +25,12 @@ type writer struct {
 	last      uint32
 
 	entity    []uint32 // by type ID
-	nameRanks told
-	entRanks  told
+	nameRanks listed
+	entRanks  listed
 }
 
-// told is what was told by number: the rank, from 1, by the number.
-type told struct {
+// listed is what was listed by number: the rank, from 1, by the number.
+type listed struct {
 	rank []uint32
 	n    uint32
 }
@@ -53,8 +53,8 @@ func encode(parent *state, k *known, blob []byte) (*streams, error) {
 func write(parent *state, p *parsed, m *matching, strings []uint32) *streams {
 	w := &writer{parent: parent, parsed: p, nextNew: uint32(parent.numNames)}
 	w.entity = m.entity
-	w.nameRanks = told{rank: make([]uint32, parent.numNames+len(p.fresh))}
-	w.entRanks = told{rank: make([]uint32, m.numEnts+1)}
+	w.nameRanks = listed{rank: make([]uint32, parent.numNames+len(p.fresh))}
+	w.entRanks = listed{rank: make([]uint32, m.numEnts+1)}
 	w.order(m)
 	words, contents := 0, 0
 	for id, fresh := range m.fresh {
@@ -288,9 +288,9 @@ func (w *writer) name(cl class, prev, before, name uint32) {
 		w.far(streamNameFar, btfa.Zigzag(int64(name)-int64(w.nextNew)))
 		w.nextNew = name + 1
 	case w.nameRanks.rank[name] == 0:
-		w.byte(s, nameTold)
+		w.byte(s, nameListed)
 		w.far(streamNameFar, uint64(name))
-		w.tell(&w.nameRanks, name)
+		w.list(&w.nameRanks, name)
 	default:
 		w.ranked(&w.nameRanks, name, s, streamNameLow+int(cl), &nameCodes)
 	}
@@ -310,13 +310,13 @@ func (w *writer) use(name uint32) {
 	}
 }
 
-func (w *writer) tell(t *told, v uint32) {
+func (w *writer) list(t *listed, v uint32) {
 	t.n++
 	t.rank[v] = t.n
 }
 
-// ranked writes the rank of what was told by number before.
-func (w *writer) ranked(t *told, v uint32, stream, low int, c *rankCodes) {
+// ranked writes the rank of what was listed by number before.
+func (w *writer) ranked(t *listed, v uint32, stream, low int, c *rankCodes) {
 	rank := int(t.rank[v]) - 1
 	back := int(t.n) - 1 - rank
 	first, last := c.last-c.first, c.firstHigh-c.last
@@ -356,9 +356,9 @@ func (w *writer) ref(cl class, id, name, before, to uint32) uint32 {
 	case int64(int32(*distance)) == d:
 		w.byte(s, refSame)
 	case rank == 0:
-		w.byte(s, refTold)
+		w.byte(s, refListed)
 		w.far(streamRefFar, btfa.Zigzag(d))
-		w.tell(&w.entRanks, e)
+		w.list(&w.entRanks, e)
 		*distance = uint32(d)
 	default:
 		w.ranked(&w.entRanks, e, s, streamRefLow+int(cl), &refCodes)

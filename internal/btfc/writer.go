@@ -19,7 +19,7 @@ import (
 
 // Writer makes a file, from nothing or from one that is there. The same kernels in the same order make the same bytes.
 //
-// A kernel is added in three steps. Prepare looks at it alone. Plan gives it its place in the file and chooses what it is told from, by
+// A kernel is added in three steps. Prepare looks at it alone. Plan gives it its place in the file and chooses what it is encoded against, by
 // what Prepare found out about it and those before it. Make tells it from that, once that has been made. Prepare and Make are safe for concurrent
 // use, Plan is for one goroutine at a time. Add does all three.
 type Writer struct {

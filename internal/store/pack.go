@@ -45,7 +45,7 @@ type Packed struct {
 // Pack adds all kernels to the corpus in the file at path, which is created if need be. The file is replaced by one with
 // the old content and the new: whatever happens, it is the one or the other. If nothing is new it stays as it is.
 //
-// Which kernels are told from which depends on their order, and so does the size of the file. Series follow each other
+// Which kernels are encoded against which depends on their order, and so does the size of the file. Series follow each other
 // such that each is as much as possible like one before it, and their kernels by release. The same corpus makes
 // the same bytes, whatever cfg.Jobs is.
 func Pack(ctx context.Context, cfg sweep.Config, path string) (*Packed, error) {

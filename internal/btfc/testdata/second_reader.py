@@ -359,7 +359,7 @@ class Reader:
 
 
 def joined(st, ancestor, all):
-    """What the modules of a kernel with state st are told from: all is the state of an ancestor and its modules."""
+    """What the modules of a kernel with state st are encoded against: all is the state of an ancestor and its modules."""
     v = State(st)
     v.types = list(st.types)
     after = lambda n, known, own: n if n < known else n - known + own
@@ -392,7 +392,7 @@ def joined(st, ancestor, all):
 
 
 def modules(st, base, payload, n):
-    """The names and BTF of the modules of a kernel with state st, told from base; and the state of all."""
+    """The names and BTF of the modules of a kernel with state st, encoded against base; and the state of all."""
     s = Stream(payload)
     table = []
     for _ in range(n):
@@ -453,7 +453,7 @@ def modules(st, base, payload, n):
 
 
 def lines(parent, payload, config, symbols):
-    """The lines of a kernel's configuration and symbols, told from those of another kernel."""
+    """The lines of a kernel's configuration and symbols, encoded against those of another kernel."""
     s, out = Stream(payload), []
     n = s.number()
     lens = [s.number() for _ in range(3)]
