@@ -153,7 +153,7 @@ func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
 		return nil, err
 	}
 	had := len(out)
-	out, _ = reserve(out, int(want))
+	out = reserve(out, int(want))
 	b, err := d.DecodeAll(frame, out[:had:had+int(want)])
 	if n := int64(len(b) - had); err == nil && (h.HasFCS || size >= 0) && n != want {
 		err = fmt.Errorf("%d bytes unpacked, want %d", n, want)
