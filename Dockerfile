@@ -11,7 +11,7 @@ COPY cmd cmd
 COPY internal internal
 COPY pkg pkg
 ARG TARGETOS TARGETARCH VERSION=
-RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/btfgen ./cmd/btfgen
+RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -tags urfave_cli_no_docs -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/btfgen ./cmd/btfgen
 
 FROM scratch
 COPY LICENSE NOTICE /usr/share/doc/btfgen/

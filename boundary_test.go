@@ -32,7 +32,7 @@ func TestBoundaries(t *testing.T) {
 		"internal/btfa":       {"internal/btfenc", "pkg/kernel"},
 		"internal/btfc":       {"internal/btfa", "internal/btfenc", "internal/defect", "internal/limits", "internal/rawbtf", "pkg/kernel"},
 		"pkg/archive":         {"internal/btfa", "internal/btfenc", "internal/canon", "pkg/kernel"},
-		"pkg/archive/btfspec": {"pkg/archive"},
+		"pkg/archive/btfspec": {"internal/rawbtf", "pkg/archive"},
 		"internal/bpfprog":    {"internal/btfenc", "internal/limits", "internal/rawbtf"},
 		"internal/interp":     {"internal/bpfprog", "internal/limits"},
 	}

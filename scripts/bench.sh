@@ -6,18 +6,23 @@ shopt -s inherit_errexit
 
 me=${0##*/}
 root=$(cd "$(dirname "$0")/.." && pwd)
-all=(corpus40 corpus50 objects sizes single xz zst packed many big large check reuse go)
+# shellcheck source=scripts/bounds
+. "$root/scripts/bounds"
+all=(corpus40 corpus50 objects real sizes single xz zst packed many big large check reuse go)
 
 usage() {
 	cat <<EOF
-usage: $me [--quick] [--ratios FILE] [--list] [FIGURE]...
+usage: $me [--quick] [--ratios FILE] [--speed FILE] [--list] [FIGURE]...
 
 Builds btfgen, measures each FIGURE (all of them by default), and prints both
-sides and their ratio.
+sides and their ratio. In turns with each run of btfgen, it measures the same of
+an earlier version.
 
   corpus40  40 objects on 10 kernels of raw BTF: CPU time, ours and bpftool's
   corpus50  50 objects on 20 kernels: the same
-  objects   50 objects on those kernels, and 5: CPU time
+  objects   50 objects on those kernels, and 5: CPU time; the 50 into an archive
+  real      the large objects of BTFGEN_OBJECTS on those kernels, to a tree and to
+            an archive; min_core_btf, relolog and check of some on one kernel
   sizes     what corpus50 wrote: bytes, ours and bpftool's
   single    one object, one kernel: wall and CPU time, ours and bpftool's
   xz        the corpus as .btf.tar.xz: wall time, ours and that of xz -dc
@@ -40,6 +45,8 @@ sides and their ratio.
             and 'check'
   --ratios  writes a line to FILE for each FIGURE that is compared with bpftool:
             its name, and bpftool's CPU time divided by btfgen's
+  --speed   writes a line to FILE for all that is compared with the earlier version:
+            FIGURE, what of it, and btfgen's CPU time divided by the earlier one's
   --list    print the names of the figures
 
 Objects are those in the files below BTFGEN_DEBIAN; without it, of Debian's
@@ -47,7 +54,8 @@ packages libbpf-tools, xdp-tools and libxdp1 if apt-get downloads them; else of
 testdata/bpf. Kernels are those below BTFGEN_CORPUS, else of testdata/vmlinux.
 Where there are fewer than a figure asks for, it says how many it had. All
 inputs are read once before anything is measured. 'many' and 'check' need 2 GB below
-TMPDIR. Where BTFGEN_BEFORE names another btfgen, 'large' and 'check' measure it too.
+TMPDIR. The earlier version is BTFGEN_BEFORE, a program or a git revision to be
+built; by default the revision in scripts/bounds. If it is empty, there is none.
 EOF
 }
 
@@ -55,16 +63,16 @@ say() { printf '%s: %s\n' "$me" "$*" >&2; }
 die() { say "$*"; exit 1; }
 
 quick=false
-ratios=/dev/null
+ratios=/dev/null speed=/dev/null
 figures=()
 while (($#)); do
 	case $1 in
 	--quick) quick=true ;;
-	--ratios)
-		(($# > 1)) || { say '--ratios: which file?'; usage >&2; exit 2; }
+	--ratios | --speed)
+		(($# > 1)) || { say "$1: which file?"; usage >&2; exit 2; }
+		declare "${1#--}=$2"
+		: >"$2"
 		shift
-		ratios=$1
-		: >"$ratios"
 		;;
 	--list) printf '%s\n' "${all[@]}"; exit 0 ;;
 	-h | --help) usage; exit 0 ;;
@@ -80,9 +88,10 @@ done
 PATH=$PATH:/usr/sbin:/sbin
 
 tmp=$(mktemp -d)
-out=$tmp
+out=$tmp/out
 trap 'rm -rf "$tmp" "$out"' EXIT
 if [[ -w /dev/shm ]]; then out=$(mktemp -d -p /dev/shm); fi # a disk is not what is to be measured
+mkdir -p "$out/before"
 jobs=$(nproc)
 repeat=5
 $quick && repeat=3
@@ -111,6 +120,7 @@ ms() { calc '%.1f ms' "$1*1e3"; }
 # fresh SIDE...: forgets earlier measurements.
 fresh() {
 	local side
+	compared
 	for side; do : >"$tmp/use.$side"; done
 }
 
@@ -119,6 +129,40 @@ measure() {
 	local side=$1
 	shift
 	"$tmp/helper" measure "$@" >>"$tmp/use.$side"
+}
+
+# ours SIDE ARG...: measures btfgen, and the earlier version, which reads and
+# writes below $out/before what btfgen does below $out.
+ours() {
+	local side=$1
+	shift
+	measure "$side" "$tmp/btfgen" "$@"
+	[[ -z $before ]] || measure "$side.before" "$before" "${@/#"$out/"/"$out/before/"}"
+}
+
+# drop NAME...: removes outputs.
+drop() {
+	local name
+	for name; do rm -rf "${out:?}/$name" "$out/before/$name"; done
+}
+
+# compared: says how btfgen compares with the earlier version in what was measured since.
+compared() {
+	local file side ratio
+	for file in "$tmp"/use.*.before; do
+		[[ -s $file ]] || continue
+		side=${file#"$tmp/use."}
+		side=${side%.before}
+		ratio=$(calc '%.3f' "$(cpu "$side")/$(cpu "$side.before")")
+		if [[ -n $(failures "$side")$(failures "$side.before") ]]; then
+			result "$side: not compared, now$(failures "$side"), before$(failures "$side.before")"
+		else
+			result "$side: CPU time $(ms "$(cpu "$side")"), before $(ms "$(cpu "$side.before")"): $ratio times as much;" \
+				"peak memory $(memory "$side"), before $(memory "$side.before")"
+			printf '%s %s %s\n' "$figure" "$side" "$ratio" >>"$speed"
+		fi
+		rm "$file"
+	done
 }
 
 # field NAME: of each line of usage on standard input.
@@ -150,8 +194,35 @@ ratio() { printf '%s %s\n' "$figure" "$(calc '%.2f' "$(cpu bpftool)/$(cpu btfgen
 
 warm() { find "$@" -type f -exec cat {} + >/dev/null; }
 
+# compile DIR OUT: builds btfgen as releases have it.
+compile() { (cd "$1" && CGO_ENABLED=0 go build -tags urfave_cli_no_docs -ldflags "-X main.version=bench" -o "$2" ./cmd/btfgen); }
+
 build() {
-	(cd "$root" && go build -ldflags "-X main.version=bench" -o "$tmp/btfgen" ./cmd/btfgen && go build -o "$tmp/helper" ./scripts/bench-helper)
+	compile "$root" "$tmp/btfgen"
+	(cd "$root" && go build -o "$tmp/helper" ./scripts/bench-helper)
+}
+
+# prepare_before: sets before to the program of the earlier version, or to nothing.
+prepare_before() {
+	local revision=${BTFGEN_BEFORE-$speed_before} src=$tmp/before.src
+	before=
+	[[ -n $revision ]] || return 0
+	if [[ -f $revision ]]; then
+		before=$(realpath "$revision")
+	elif git -C "$root" rev-parse -q --verify "$revision^{commit}" >/dev/null 2>&1; then
+		mkdir "$src"
+		git -C "$root" archive "$revision" | tar -xC "$src"
+		compile "$src" "$tmp/before"
+		rm -rf "$src"
+		before=$tmp/before
+	elif [[ -n ${BTFGEN_BEFORE:-} ]]; then
+		die "BTFGEN_BEFORE: $revision is neither a program nor a revision"
+	fi
+	if [[ -n $before ]]; then
+		result "compared with $revision"
+	else
+		result "not compared with an earlier version: no revision $revision here"
+	fi
 }
 
 # debian_files: the directory of Debian's packages, empty if there is none.
@@ -245,8 +316,8 @@ counts() { printf '%d objects, %d kernels' "${#objs[@]}" "$(wc -l <"$list")"; }
 generate() {
 	local side=$1
 	shift
-	rm -rf "$out/out"
-	measure "$side" "$tmp/btfgen" generate -o "$out/out" "$@"
+	drop out
+	ours "$side" generate -o "$out/out" "$@"
 }
 
 ## Figures
@@ -257,8 +328,8 @@ against() {
 	objects "$1"
 	kernels "$2"
 	fresh btfgen bpftool
-	rm -rf "$out/ours" "$out/theirs"
-	local i k names=()
+	drop ours theirs
+	local i k n names=()
 	while IFS= read -r k; do
 		k=$out/theirs/${k#"$tmp/raw/"}
 		names+=("${k%/*}")
@@ -266,7 +337,7 @@ against() {
 	mkdir -p "${names[@]}"
 	sed "s,^$tmp/raw/,," "$list" >"$tmp/names.list"
 	for ((i = 0; i < repeat; i++)); do
-		generate btfgen --btf "$tree" "${objs[@]}"
+		for n in 1 2 3; do generate btfgen --btf "$tree" "${objs[@]}"; done # it takes far less than bpftool
 		measure bpftool -each "$tmp/names.list" bpftool gen min_core_btf "$tmp/raw/{}" "$out/theirs/{}" "${objs[@]}"
 	done
 	mv "$out/out" "$out/ours"
@@ -281,16 +352,47 @@ measure_corpus50() { against 50 20 'at least 25, aim 40'; }
 
 measure_objects() {
 	kernels 20
-	fresh few many
+	fresh few many archive
 	local i
 	for ((i = 0; i < 3 * repeat; i++)); do
 		objects 5
 		generate few --btf "$tree" "${objs[@]}"
 		objects 50
 		generate many --btf "$tree" "${objs[@]}"
+		drop out.btfa
+		ours archive generate -o "$out/out.btfa" --btf "$tree" "${objs[@]}"
 	done
 	result "$(counts): CPU time $(ms "$(cpu many)"), with 5 objects $(ms "$(cpu few)"):" \
 		"$(calc '%.2f' "$(cpu many)/$(cpu few)") times as much; want less than 2"
+	result "into an archive: CPU time $(ms "$(cpu archive)"), peak memory $(memory archive)"
+}
+
+measure_real() {
+	[[ -n ${BTFGEN_OBJECTS:-} ]] || { result 'skipped: BTFGEN_OBJECTS names no objects'; return; }
+	local i kernel large small
+	if [[ ! -d $tmp/real ]]; then
+		mkdir "$tmp/real"
+		"$tmp/helper" objects "$tmp/real" "$BTFGEN_OBJECTS"
+		warm "$tmp/real"
+	fi
+	mapfile -t objs < <(find "$tmp/real" -name '*.o' -size -4M | sort)
+	mapfile -t small < <(find "$tmp/real" -name '*.o' -size -256k | sort)
+	large=$(find "$tmp/real" -name '*.o' -printf '%s %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
+	kernels 20
+	kernel=$(grep x86_64 "$list" | tail -n 1 || true)
+	kernel=${kernel:-$(head -n 1 "$list")}
+	fresh tree archive one log check
+	for ((i = 0; i < 3 * repeat; i++)); do
+		generate tree --btf "$tree" "${objs[@]}"
+		drop out.btfa
+		ours archive generate -o "$out/out.btfa" --btf "$tree" "${objs[@]}"
+		ours one min_core_btf "$kernel" "$out/out.btf" "$large"
+		ours log relolog --json --btf "$kernel" "$large"
+		ours check check --btf "$kernel" "${small[@]}"
+	done
+	result "$(counts): CPU time to a tree $(ms "$(cpu tree)"), to an archive $(ms "$(cpu archive)"); peak memory $(memory tree) and $(memory archive)"
+	result "the largest, ${kernel##*/}: CPU time min_core_btf $(ms "$(cpu one)"), relolog --json $(ms "$(cpu log)")"
+	result "check of ${#small[@]} small ones: CPU time $(ms "$(cpu check)")$(failures check)"
 }
 
 # bytes DIRECTORY: of the BTFs in it.
@@ -307,20 +409,21 @@ measure_sizes() {
 		"$(calc '%.2f' "$(bytes "$out/ours")/$(bytes "$out/theirs")"); want at most 1"
 	result "as a solid tar.xz: btfgen $(solid "$out/ours") bytes, bpftool $(solid "$out/theirs")"
 	fresh btfa
-	measure btfa "$tmp/btfgen" generate -o "$out/out.btfa" --btf "$tree" "${objs[@]}"
+	drop out.btfa
+	ours btfa generate -o "$out/out.btfa" --btf "$tree" "${objs[@]}"
 	if [[ -f $out/out.btfa ]]; then result "as a .btfa: $(wc -c <"$out/out.btfa") bytes"; fi
 }
 
 measure_single() {
 	need bpftool || return 0
 	objects 1
-	local kernel i n=31
-	$quick && n=15
+	local kernel i n=61
+	$quick && n=31
 	kernel=$(grep x86_64 "$tmp/raw.list" | tail -n 1 || true)
 	kernel=${kernel:-$(head -n 1 "$tmp/raw.list")}
 	fresh btfgen bpftool
 	for ((i = 0; i < n; i++)); do
-		measure btfgen "$tmp/btfgen" min_core_btf "$kernel" "$out/out.btf" "${objs[0]}"
+		ours btfgen min_core_btf "$kernel" "$out/out.btf" "${objs[0]}"
 		measure bpftool bpftool gen min_core_btf "$kernel" "$out/out.btf" "${objs[0]}"
 	done
 	result "wall time btfgen $(ms "$(wall btfgen)"), bpftool $(ms "$(wall bpftool)")$(failures bpftool):" \
@@ -438,7 +541,9 @@ packed_series() {
 many_packed() {
 	local i one alone
 	fresh pack btfc extract append alone
-	measure pack "$tmp/btfgen" corpus import -j 2 -o "$tmp/many.btfc" "$tmp/many"
+	ours pack corpus import -j 2 -o "$out/many.btfc" "$tmp/many"
+	drop before/many.btfc
+	mv "$out/many.btfc" "$tmp/many.btfc"
 	result "$1 kernels into one file of $(stat -c %s "$tmp/many.btfc") bytes, -j 2: wall time $(ms "$(wall pack)"), CPU time $(ms "$(cpu pack)"), peak memory $(memory pack);" \
 		"want minutes for ten times as many, and less than 1 GB"
 	one=$("$tmp/btfgen" corpus list "$tmp/many.btfc" | awk 'NR == '$(($1 / 2))' { print $1 }')
@@ -447,12 +552,13 @@ many_packed() {
 	"$tmp/helper" another "$alone" "$tmp/alone/new/1/x86_64/1.btf"
 	for ((i = 0; i < repeat; i++)); do
 		generate btfc -j 2 --btf "$tmp/many.btfc" "${objs[@]}"
-		rm -f "$out"/one.*
-		measure extract "$tmp/btfgen" corpus extract --select "$one" -o "$out/one.btf" "$tmp/many.btfc"
+		drop one.btf
+		ours extract corpus extract --select "$one" -o "$out/one.btf" "$tmp/many.btfc"
 		cp "$tmp/many.btfc" "$out/appended.btfc"
-		measure append "$tmp/btfgen" corpus import -o "$out/appended.btfc" "$tmp/alone"
-		rm -f "$out"/{alone,appended}.btfc
-		measure alone "$tmp/btfgen" corpus import -o "$out/alone.btfc" "$tmp/alone"
+		cp "$tmp/many.btfc" "$out/before/appended.btfc"
+		ours append corpus import -o "$out/appended.btfc" "$tmp/alone"
+		drop {alone,appended}.btfc
+		ours alone corpus import -o "$out/alone.btfc" "$tmp/alone"
 	done
 	result "${#objs[@]} objects on $1 kernels in one file, -j 2: wall time $(ms "$(wall btfc)"), CPU time $(ms "$(cpu btfc)"), peak memory $(memory btfc);" \
 		"want less than 15 s for ten times as many, and less than 200 MB"
@@ -488,11 +594,11 @@ measure_big() {
 	need bpftool || return 0
 	[[ -s $tmp/big.list ]] || { result 'skipped: no kernel here has 20 MB of BTF'; return; }
 	objects 50
-	local kernel i
+	local kernel i n
 	kernel=$(head -n 1 "$tmp/big.list")
 	fresh btfgen bpftool
 	for ((i = 0; i < repeat; i++)); do
-		measure btfgen "$tmp/btfgen" min_core_btf "$kernel" "$out/out.btf" "${objs[@]}"
+		for n in 1 2 3; do ours btfgen min_core_btf "$kernel" "$out/out.btf" "${objs[@]}"; done
 		measure bpftool bpftool gen min_core_btf "$kernel" "$out/out.btf" "${objs[@]}"
 	done
 	result "${kernel##*/}, $(($(stat -c %s "$kernel") / 1000000)) MB, ${#objs[@]} objects: wall time btfgen $(ms "$(wall btfgen)")," \
@@ -501,44 +607,28 @@ measure_big() {
 	ratio
 }
 
-# both NAME ARG...: measures a command of ours, and of BTFGEN_BEFORE.
-both() {
-	local name=$1
-	shift
-	measure "$name" "$tmp/btfgen" "$@"
-	[[ -z ${BTFGEN_BEFORE:-} ]] || measure "$name.before" "$BTFGEN_BEFORE" "$@"
-}
-
-# before NAME: a note on what BTFGEN_BEFORE took for what both measured.
-before() {
-	[[ -n ${BTFGEN_BEFORE:-} ]] || return 0
-	printf '; before %s%s: %s times as much' "$(ms "$(cpu "$1.before")")" "$(failures "$1.before")" \
-		"$(calc '%.2f' "$(cpu "$1.before")/$(cpu "$1")")"
-}
-
 measure_large() {
 	local i n kernel
 	for n in 17500 35000; do "$tmp/helper" large "$n" 400 "$tmp/large$n.o"; done
 	n=$(cat "$tmp/raw.list" "$tmp/big.list" | wc -l)
 	kernel=$(head -n 1 "$tmp/raw.list")
-	fresh {half,full,one,check}{,.before}
+	fresh half full one check
 	for ((i = 0; i < repeat; i++)); do
-		both half relolog --json --btf "$tmp/raw" "$tmp/large17500.o"
-		both full relolog --json --btf "$tmp/raw" "$tmp/large35000.o"
-		both one check --btf "$kernel" "$tmp/large35000.o"
-		((i > 0)) || both check check --btf "$tmp/raw" "$tmp/large35000.o"
+		ours half relolog --json --btf "$tmp/raw" "$tmp/large17500.o"
+		ours full relolog --json --btf "$tmp/raw" "$tmp/large35000.o"
+		ours one check --btf "$kernel" "$tmp/large35000.o"
+		((i > 0)) || ours check check --btf "$tmp/raw" "$tmp/large35000.o"
 	done
-	result "relolog --json of 35,000 records, $n kernels: CPU time $(ms "$(cpu full)")$(failures full); want less than 6 s$(before full)"
+	result "relolog --json of 35,000 records, $n kernels: CPU time $(ms "$(cpu full)")$(failures full); want less than 6 s"
 	result "with 17,500 records $(ms "$(cpu half)")$(failures half): $(calc '%.2f' "$(cpu full)/$(cpu half)") times as much for twice as many;" \
-		"want at most 2$(before half)"
-	result "check, ${kernel##*/}: CPU time $(ms "$(cpu one)")$(failures one), peak memory $(memory one)$(before one)"
-	result "check, $n kernels: CPU time $(ms "$(cpu check)")$(failures check), peak memory $(memory check)$(before check)"
+		"want at most 2"
+	result "check, ${kernel##*/}: CPU time $(ms "$(cpu one)")$(failures one), peak memory $(memory one)"
+	result "check, $n kernels: CPU time $(ms "$(cpu check)")$(failures check), peak memory $(memory check)"
 }
 
 # checked NAME WHAT WANT: what both took for NAME.
 checked() {
-	result "check of $2: wall time $(ms "$(wall "$1")"), CPU time $(ms "$(cpu "$1")")$(failures "$1"), peak memory $(memory "$1"); want $3$(before "$1")"
-	[[ -z ${BTFGEN_BEFORE:-} ]] || result "before, wall time $(ms "$(wall "$1.before")"), peak memory $(memory "$1.before")"
+	result "check of $2: wall time $(ms "$(wall "$1")"), CPU time $(ms "$(cpu "$1")")$(failures "$1"), peak memory $(memory "$1"); want $3"
 }
 
 measure_check() {
@@ -555,9 +645,9 @@ measure_check() {
 	"$tmp/helper" variants 83 "$tmp/check" "$tmp/raw"
 	"$tmp/helper" variants "$count" "$tmp/manycheck" "$tmp/raw"
 	warm "$tmp/check" "$tmp/manycheck"
-	fresh {large,many}{,.before}
-	both large check --json --btf "$tmp/check" "${set[@]}"
-	both many check --json --btf "$tmp/manycheck" "${objs[@]}"
+	fresh large many
+	ours large check --json --btf "$tmp/check" "${set[@]}"
+	ours many check --json --btf "$tmp/manycheck" "${objs[@]}"
 	checked large "${#set[@]} objects on 83 kernels" 'less than 10 s on 2 CPUs, and 300 MB'
 	checked many "${#objs[@]} objects on $count kernels" 'less than 30 s for 1,000'
 	rm -rf "$tmp/check" "$tmp/manycheck"
@@ -571,10 +661,10 @@ reuse_in() {
 	rm "$(find "$less" -name '*.tar.xz' | sort | tail -n 1)"
 	fresh first second same
 	for ((i = 0; i < repeat; i++)); do
-		rm -f "$out"/{old,new,same}.{btfa,json}
-		measure first "$tmp/btfgen" generate -o "$out/old.btfa" --manifest "$out/old.json" --btf "$less" "${objs[@]}"
-		measure second "$tmp/btfgen" generate --reuse "$out/old.btfa" -o "$out/new.btfa" --manifest "$out/new.json" --btf "$1" "${objs[@]}"
-		measure same "$tmp/btfgen" generate --reuse "$out/new.btfa" -o "$out/same.btfa" --manifest "$out/same.json" --btf "$1" "${objs[@]}"
+		drop {old,new,same}.{btfa,json}
+		ours first generate -o "$out/old.btfa" --manifest "$out/old.json" --btf "$less" "${objs[@]}"
+		ours second generate --reuse "$out/old.btfa" -o "$out/new.btfa" --manifest "$out/new.json" --btf "$1" "${objs[@]}"
+		ours same generate --reuse "$out/new.btfa" -o "$out/same.btfa" --manifest "$out/same.json" --btf "$1" "${objs[@]}"
 	done
 	list=$tmp/reuse.list
 	find "$1" -name '*.tar.xz' >"$list"
@@ -611,11 +701,15 @@ figure=machine
 result "$(nproc) CPUs, load $(cut -d ' ' -f 1 /proc/loadavg) at the start, Linux $(uname -r), $(go env GOVERSION)"
 if have bpftool; then result "$(bpftool version | sed -n '1,2p' | paste -sd' ')"; fi
 build
+prepare_before
 prepare_kernels
 prepare_objects
 result "$(wc -l <"$tmp/obj.list") objects; $(wc -l <"$tmp/raw.list") kernels, and $(wc -l <"$tmp/big.list") with 20 MB of BTF or more"
 for figure in "${all[@]}"; do
-	if [[ " ${figures[*]} " == *" $figure "* ]]; then "measure_$figure"; fi
+	if [[ " ${figures[*]} " == *" $figure "* ]]; then
+		"measure_$figure"
+		compared
+	fi
 done
 figure=machine
 result "load $(cut -d ' ' -f 1 /proc/loadavg) at the end"

@@ -6,6 +6,7 @@
 #
 #   BTFGEN_CORPUS  a directory of kernel BTFs for the tests over a whole corpus
 #   BTFGEN_DEBIAN  a directory of unpacked packages with BPF objects
+#   BTFGEN_OBJECTS a directory of large BPF objects, of which it is measured, too, whether btfgen is slower than before
 #   FUZZTIME       how long to run each fuzz target (default 2s; 0 for not at all)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -60,8 +61,8 @@ bound() {
 . scripts/bounds
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -o "$work/amd64" ./cmd/btfgen
-go build -o "$work/btfgen" ./cmd/btfgen
+GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -tags urfave_cli_no_docs -o "$work/amd64" ./cmd/btfgen
+go build -tags urfave_cli_no_docs -o "$work/btfgen" ./cmd/btfgen
 for _ in {1..20}; do
 	GODEBUG=inittrace=1 "$work/btfgen" --version 2>&1 >/dev/null | awk '$1 == "init" { ms += $5 } END { if (ms) printf "%.2f\n", ms }'
 done | sort -g >"$work/ms"
@@ -117,7 +118,7 @@ else
 	echo 'skipped: this machine does not run 386 programs'
 fi
 
-step 'figures against bpftool'
+step 'figures against bpftool and an earlier version'
 if [ -z "${BTFGEN_CORPUS:-}" ] || [ -z "${BTFGEN_DEBIAN:-}" ]; then
 	echo 'skipped: BTFGEN_CORPUS and BTFGEN_DEBIAN do not name what they were measured with'
 elif ! PATH=$PATH:/usr/sbin:/sbin command -v bpftool >/dev/null; then
@@ -125,19 +126,20 @@ elif ! PATH=$PATH:/usr/sbin:/sbin command -v bpftool >/dev/null; then
 else
 	sed -n '/^## Ratios against bpftool/,/^## What/s/^| \([a-z0-9]*\) | \([0-9.]*\) |$/\1 \2/p' docs/benchmarks.md >"$work/want"
 	[ -s "$work/want" ] || { echo 'docs/benchmarks.md has no ratios' >&2; exit 1; }
-	# measure FIGURE...: prints what it comes to, and leaves in low those with too little.
+	# measure FIGURE...: prints what it comes to, and leaves in low those with too little, or that take a tenth more than before.
 	measure() {
-		scripts/bench.sh --quick --ratios "$work/ratios" "$@"
+		scripts/bench.sh --quick --ratios "$work/ratios" --speed "$work/speed" "$@"
 		awk -v low="$work/low" 'FILENAME == ARGV[1] { got[$1] = $2; next }
 			!($1 in got) { next }
 			got[$1] * 1.5 < $2 { print $1 >low; why = ": too little" }
 			{ print $1 ": " got[$1] ", in docs/benchmarks.md " $2 why; why = "" }' "$work/ratios" "$work/want"
+		awk -v low="$work/low" '$3 > 1.1 { print $1 >>low; print $1 ", " $2 ": " $3 " times as much CPU time as before: too slow" }' "$work/speed"
 		low=()
-		[ ! -e "$work/low" ] || mapfile -t low <"$work/low"
+		[ ! -e "$work/low" ] || mapfile -t low < <(sort -u "$work/low")
 		rm -f "$work/low"
 	}
 	mapfile -t figures < <(cut -d' ' -f1 "$work/want")
-	measure "${figures[@]}"
+	measure "${figures[@]}" objects real
 	if [ ${#low[@]} -gt 0 ]; then
 		echo 'once more, since others may use this machine, too'
 		measure "${low[@]}"

@@ -98,7 +98,7 @@ echo "{\"Replace\": {\"$root/cmd/btfgen/version.txt\": \"$work/version.txt\"}}" 
 build() {
 	local arch=$2 arm=
 	[ "$arch" != armv7 ] || arch=arm arm=7
-	GOOS=$1 GOARCH=$arch GOARM=$arm go build -trimpath -buildvcs=false -overlay "$work/overlay.json" -ldflags "-s -w -X main.version=$version" -o "$3" ./cmd/btfgen
+	GOOS=$1 GOARCH=$arch GOARM=$arm go build -tags urfave_cli_no_docs -trimpath -buildvcs=false -overlay "$work/overlay.json" -ldflags "-s -w -X main.version=$version" -o "$3" ./cmd/btfgen
 }
 
 # archive NAME DIR: makes a tar file of a directory, which it calls NAME inside.

@@ -48,6 +48,11 @@ func runArchiveExtract(c *cli.Context) error {
 		keys = append(keys, k)
 	}
 	out := bundle.Output{Path: dir, Format: bundle.Dir}
+	unlock, err := holdInput(c, dir, c.Args().First())
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := out.Check(c.Context); err != nil {
 		return err
 	}

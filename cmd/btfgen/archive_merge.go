@@ -40,6 +40,11 @@ func runArchiveMerge(c *cli.Context) error {
 	if len(names) == 0 {
 		return usagef("merge needs at least one ARCHIVE")
 	}
+	unlock, err := holdInput(c, out.Path, names...)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := out.Check(c.Context); err != nil {
 		return err
 	}
@@ -97,6 +102,11 @@ func runArchiveConvert(c *cli.Context) error {
 	if err := inputsOf(c.Args().Slice()...).refuse(out.Path); err != nil {
 		return err
 	}
+	unlock, err := holdInput(c, out.Path, c.Args().First())
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := out.Check(c.Context); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -198,7 +199,10 @@ var errManyKernels = errors.New("holds several kernels; one at a time can be boo
 // kernel boots the one kernel of a corpus. An error is the kernel's, or one that ends the run.
 func (b *boots) kernel(corp *corpus.Corpus) error {
 	ctx := b.c.Context
-	run := &bootRun{boots: b, name: corp.Files[0].Path}
+	run := &bootRun{boots: b, name: corp.Files[0].Path, progress: b.c.App.ErrWriter}
+	if found(b.c).quiet {
+		run.progress = io.Discard
+	}
 	m := &boot.Machine{Init: b.self.data, Files: b.files, Job: boot.Job{Command: b.command, Env: b.env}}
 	var modules []string
 	if b.objs != nil {
@@ -320,12 +324,19 @@ type bootRun struct {
 	hello   time.Duration // since started
 	exit    *boot.Event
 	partial bool // the command's output lacks the end of a line
+
+	progress io.Writer // of lines now and then
+	reported time.Duration
+	events   int // about programs
+	done     int // objects of which all came
+	counts   struct{ fine, untold, lost int }
 }
 
 func (r *bootRun) boot(ctx context.Context, m *boot.Machine) error {
 	c := r.c
 	r.started = time.Now()
 	foreign.Fprintf(r.w, "%s%s:\n", r.name, r.with())
+	foreign.Fprintf(r.progress, "btfgen: %s: booting\n", r.name)
 	err := r.host.Boot(ctx, m, r.take)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -340,8 +351,8 @@ func (r *bootRun) boot(ctx context.Context, m *boot.Machine) error {
 	if r.hello > 0 {
 		k := bootedKernel{Name: r.name, Release: r.release, Modules: r.modules, Emulated: r.host.Emulated}
 		if r.trial != nil {
-			r.trial.Done()
-			r.print()
+			r.printUntil(len(r.trial.Objects))
+			r.sumKernel()
 			k.Programs = programsOf(r.trial)
 		}
 		r.booted = append(r.booted, k)
@@ -383,9 +394,23 @@ func (r *bootRun) take(e boot.Event) {
 	case boot.Exit:
 		r.exit = &e
 	default:
-		if r.trial != nil {
-			r.trial.Take(e)
+		if r.trial == nil {
+			return
 		}
+		r.printUntil(e.Object) // objects come one after the other
+		r.trial.Take(e)
+		if e.Kind == boot.Program {
+			r.tried(time.Since(r.started))
+		}
+	}
+}
+
+// tried reports now and then how many programs the machine has tried, so long after its start.
+func (r *bootRun) tried(now time.Duration) {
+	r.events++
+	if now-r.reported >= every {
+		r.reported = now
+		foreign.Fprintf(r.progress, "btfgen: %s: %d of %s tried\n", r.name, r.events, logtext.Plural(len(r.trial.Rows), "program"))
 	}
 }
 
@@ -404,31 +429,33 @@ func (r *bootRun) ended() {
 	}
 }
 
-// print prints what was predicted against what happened: programs of which all is fine with --verbose only.
-func (r *bootRun) print() {
+// printUntil prints the programs of the objects before one in the guest, unless that was done.
+func (r *bootRun) printUntil(object int) {
+	for ; r.done < min(object, len(r.trial.Objects)); r.done++ {
+		r.print(r.trial.Done(r.done))
+	}
+}
+
+// print prints what was predicted of an object's programs against what happened: programs of which all is fine with --verbose only.
+func (r *bootRun) print(rows []judge.Row) {
 	c := r.c
 	w := tabwriter.NewWriter(r.w, 0, 0, 2, ' ', 0)
-	fine, untold, lost := 0, 0, 0
 	var all []*judge.Row // that were wrong
-	var unread []string  // objects, with why
-	for i := range r.trial.Rows {
-		row := &r.trial.Rows[i]
+	for i := range rows {
+		row := &rows[i]
 		p := row.Program
 		r.rows++
-		if row.Unread != "" && (i == 0 || r.trial.Rows[i-1].Program.Object != p.Object) {
-			unread = append(unread, p.Object+": cilium/ebpf does not read it: "+row.Unread)
-		}
 		switch {
 		case row.Got == nil && row.Refused() == nil:
-			lost++
+			r.counts.lost++
 		case row.Untold():
-			untold++
+			r.counts.untold++
 		default:
 			r.table.Add(&judge.Comparison{Program: p.Object + ": " + p.Name, Verdict: p.Load[0]}, row.Outcome())
 		}
 		wrong, refused := row.Wrong(), row.Refused()
 		if wrong == "" && refused == nil && row.Alone() == "" && !row.Untold() && p.Status[0] <= check.Guarded && !c.Bool("verbose") {
-			fine++
+			r.counts.fine++
 			continue
 		}
 		mark := ""
@@ -448,17 +475,21 @@ func (r *bootRun) print() {
 	for _, row := range all {
 		printLog(r.w, row, c.Bool("verbose"))
 	}
-	for _, text := range unread {
-		foreign.Fprintf(r.w, "  %s\n", text)
+	if len(rows) > 0 && rows[0].Unread != "" {
+		foreign.Fprintf(r.w, "  %s: cilium/ebpf does not read it: %s\n", rows[0].Program.Object, rows[0].Unread)
 	}
-	if fine > 0 {
-		foreign.Fprintf(r.w, "  %s ok, as predicted\n", logtext.Plural(fine, "program"))
+}
+
+// sumKernel prints how many programs were not printed one by one.
+func (r *bootRun) sumKernel() {
+	if n := r.counts.fine; n > 0 {
+		foreign.Fprintf(r.w, "  %s ok, as predicted\n", logtext.Plural(n, "program"))
 	}
-	if untold > 0 {
-		tellOf(c, finding{Class: uncertain, Message: logtext.Plural(untold, "program") + " could not be tried", Kernel: r.name})
+	if n := r.counts.untold; n > 0 {
+		tellOf(r.c, finding{Class: uncertain, Message: logtext.Plural(n, "program") + " could not be tried", Kernel: r.name})
 	}
-	if lost > 0 {
-		tellOf(c, finding{Class: damaged, Message: "nothing came of " + logtext.Plural(lost, "program"), Kernel: r.name})
+	if n := r.counts.lost; n > 0 {
+		tellOf(r.c, finding{Class: damaged, Message: "nothing came of " + logtext.Plural(n, "program"), Kernel: r.name})
 	}
 }
 
@@ -495,10 +526,34 @@ func actual(row *judge.Row) string {
 	return strings.Join(parts, "; ")
 }
 
-// logLines is how much of a log is printed without --verbose.
-const logLines = 12
+// logLines is how many lines of a log are printed at most without --verbose.
+const logLines = 6
 
-// printLog prints why a prediction was made that was wrong, and the end of the verifier's log.
+// anInsn begins the line of an instruction in a verifier's log.
+var anInsn = regexp.MustCompile(`^\d+: \([0-9a-f]{2}\) `)
+
+// logEnd returns the end of a verifier's log that says why it ended: the last instruction, with the line of source above it, and what
+// follows but for statistics.
+func logEnd(log string) []string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], "\r")
+	}
+	end := len(lines)
+	for end > 1 && slices.ContainsFunc([]string{"processed ", "verification time ", "stack depth "}, func(p string) bool { return strings.HasPrefix(lines[end-1], p) }) {
+		end--
+	}
+	start := end - 1
+	for start > 0 && !anInsn.MatchString(lines[start]) {
+		start--
+	}
+	if start > 0 && strings.HasPrefix(lines[start-1], ";") {
+		start--
+	}
+	return lines[max(start, end-logLines):end]
+}
+
+// printLog prints why a prediction was made that was wrong, and the end of the verifier's log, with verbose all that the machine sent.
 func printLog(w io.Writer, row *judge.Row, verbose bool) {
 	p := row.Program
 	foreign.Fprintf(w, "  WRONG: %s: %s %s\n", p.Object, p.Name, row.Wrong())
@@ -506,9 +561,9 @@ func printLog(w io.Writer, row *judge.Row, verbose bool) {
 		foreign.Fprintf(w, "      predicted: %s: %s: %s\n", f.Status, f.Subject, f.Reason)
 	}
 	if e := row.Refused(); e != nil && e.Log != "" {
-		lines := strings.Split(strings.TrimSpace(e.Log), "\n")
-		if n := len(lines) - logLines; n > 0 && !verbose {
-			lines = lines[n:]
+		lines := logEnd(e.Log)
+		if verbose {
+			lines = strings.Split(strings.TrimSpace(e.Log), "\n")
 		}
 		for _, line := range lines {
 			foreign.Fprintf(w, "      | %s\n", strings.TrimRight(line, "\r"))

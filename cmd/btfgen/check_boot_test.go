@@ -13,10 +13,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/judge"
 	"github.com/btfgen/btfgen/internal/raceflag"
 	"github.com/btfgen/btfgen/internal/testelf"
 )
@@ -247,6 +249,74 @@ func TestCheckBootOutput(t *testing.T) {
 	}
 	if _, stderr := boot(statusUsage, "-o", object); !strings.Contains(stderr, "broken.bpfel.o") {
 		t.Errorf("an output that is an input: %s", stderr)
+	}
+}
+
+// signals makes a file when some text has been written.
+type signals struct {
+	bytes.Buffer
+	text, file string
+}
+
+func (s *signals) Write(p []byte) (int, error) {
+	n, err := s.Buffer.Write(p)
+	if strings.Contains(s.String(), s.text) {
+		err = os.WriteFile(s.file, nil, 0o600)
+	}
+	return n, err
+}
+
+// TestCheckBootStreams wants what came of an object printed when the next one is begun: the guest waits for that.
+func TestCheckBootStreams(t *testing.T) {
+	if _, err := os.Stat("/dev/fd"); err != nil {
+		t.Skip("needs /dev/fd")
+	}
+	_, program := bootFiles(t)
+	image := bootKernel(t, "CONFIG_BPF_SYSCALL=y\n")
+	dir := t.TempDir()
+	stdout := &signals{text: "unknown_helper", file: filepath.Join(dir, "printed")}
+	stderr := &signals{text: "vmlinuz-6.1.0-47-amd64: booting", file: filepath.Join(dir, "booting")}
+	fakeQEMU(t, `until [ -e `+stderr.file+` ]; do sleep 0.01; done; printf '%s\n' '@btfgen {"kind":"hello","name":"6.1.0"}' '@btfgen {"kind":"object"}' \
+		'@btfgen {"kind":"program","name":"unknown_helper","error":"no","errno":22,"log":"invalid func unknown#9999"}' '@btfgen {"kind":"object","object":1}'
+		until [ -e `+stdout.file+` ]; do sleep 0.01; done
+		printf '%s\n' '@btfgen {"kind":"program","name":"truth","object":1}' '@btfgen {"kind":"program","name":"late","object":1000000}' '@btfgen {"kind":"end"}'`)
+	args := []string{"check", "--boot", image, "--btfgen", program, "--timeout", "20", "-v", "../../testdata/bpf/broken.bpfel.o", "../../testdata/bpf/settings.bpfel.o"}
+	if got := run(t.Context(), args, stdout, stderr); got != statusFindings {
+		t.Errorf("status %d: %s", got, stderr)
+	}
+	matches(t, stdout.String(), `broken.bpfel.o +unknown_helper +fails +does not load`)
+	matches(t, stdout.String(), `settings.bpfel.o +truth +guarded +loads`)
+	if n := strings.Count(stdout.String(), "unknown_helper"); n != 1 {
+		t.Errorf("the program is printed %d times: %s", n, stdout)
+	}
+}
+
+// TestBootProgress wants a line now and then of how many programs were tried.
+func TestBootProgress(t *testing.T) {
+	var w bytes.Buffer
+	r := &bootRun{name: "k", progress: &w, trial: &judge.Trial{Rows: make([]judge.Row, 46)}}
+	for i := range 46 {
+		r.tried(time.Duration(i) * every / 20)
+	}
+	if got, want := w.String(), "btfgen: k: 21 of 46 programs tried\nbtfgen: k: 41 of 46 programs tried\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestLogEnd cuts a verifier's log down to what it was about at last.
+func TestLogEnd(t *testing.T) {
+	const insn, source, stats = "12: (85) call unknown#9999", "; return no_such_helper(); @ x.c:3", "processed 13 insns (limit 1000000)"
+	for log, want := range map[string]string{
+		"": "",
+		"0: R1=ctx R10=fp0\n" + source + "\n" + insn + "\ninvalid func unknown#9999\n" + stats:                                source + "\n" + insn + "\ninvalid func unknown#9999",
+		"0: (b7) r0 = 0\n" + insn + "\ninvalid func unknown#9999\nverification time 5 usec\nstack depth 0\n" + stats + "\n\n": insn + "\ninvalid func unknown#9999",
+		insn + strings.Repeat("\nstate", 70) + "\nbad\n" + stats:                                                              strings.Repeat("state\n", logLines-1) + "bad",
+		strings.Repeat("state\n", 70) + "bad\r\n" + stats + "\r\n":                                                            strings.Repeat("state\n", logLines-1) + "bad",
+		stats: stats,
+	} {
+		if got := strings.Join(logEnd(log), "\n"); got != want {
+			t.Errorf("%q: %q, want %q", log, got, want)
+		}
 	}
 }
 

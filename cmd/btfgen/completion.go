@@ -261,12 +261,17 @@ func values(command string, f cli.Flag) []candidate {
 		return append(all, candidate{noClass, "no finding at all"})
 	case "arch":
 		return plain(machine.Archs()...)
+	case "loader":
+		if command == "verify" { // of each by itself
+			return plain("libbpf", "ebpf-go", "aya")
+		}
+		return plain(fixed[name]...)
 	default:
 		return plain(fixed[name]...)
 	}
 }
 
-// fixed has the values of options that mean the same for all commands.
+// fixed has the values of options that mean the same for all commands, or most.
 var fixed = map[string][]string{
 	"color":   {"auto", "always", "never"},
 	"format":  {"text", "markdown", "json", "junit", "sarif", "html", "min-kernel", "table", "badge"},

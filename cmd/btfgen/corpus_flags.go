@@ -73,12 +73,15 @@ func patterns(c *cli.Context, name string) ([]string, error) {
 	return all, nil
 }
 
-// openWith opens the corpus of some sources. Namings that do not go with it are wrong usage; what selectors do
+// openWith opens the corpus of some sources, in which each kernel is once, but for commands that look at the files themselves. Namings that do not go with it are wrong usage; what selectors do
 // not match is told at the end of the run.
 func openWith(c *cli.Context, sources []string, opts corpus.Options) (*corpus.Corpus, error) {
 	corp, err := corpus.Open(c.Context, sources, opts)
 	if errors.Is(err, corpus.ErrNaming) {
 		err = usageError{err}
+	}
+	if err == nil && c.Command.Name != "list" && c.Command.Name != "lint" {
+		err = corp.Distinct(c.Context, max(c.Int("jobs"), 1))
 	}
 	if err == nil {
 		found(c).atEnd = append(found(c).atEnd, func() { tellSelection(c, corp.Selection()) })

@@ -52,6 +52,13 @@ func runCorpusImport(c *cli.Context) error {
 		return err
 	}
 	packed := filepath.Ext(dir) == packedSuffix
+	if packed { // which has to be as it was when it is replaced
+		unlock, err := hold(c, dir)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
 	opts.DWARF = corpus.NewEncoder(existingFolder(dir), c.Int("jobs"))
 	defer opts.DWARF.Close()
 	if packed { // which reads some kernels twice

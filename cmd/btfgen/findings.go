@@ -56,9 +56,9 @@ var meanings = map[class]string{
 	failed:      "another relocation on which loaders refuse the object; of `corpus lint`, a finding of that severity",
 	failing:     "an object that does not work on a kernel where it should, or that got worse since `--baseline`; of `check --boot`, a program that does not load, or a `--command` that fails",
 	missing:     "a kernel that should be there and is not",
-	noted:       "of `generate`, what an object takes from the running kernel's own BTF, whatever is shipped; of `corpus lint`, a finding of that severity",
+	noted:       "of `generate`, what an object takes from the running kernel's own BTF, whatever is shipped, and names whose flavors loaders do not agree on; of `corpus lint`, a finding of that severity",
 	poisoned:    "a relocation that nothing resolves; harmless where the program asks first, as with `bpf_core_field_exists`",
-	reached:     "a poisoned relocation that the verifier reaches, or may reach; `generate` looks for them with `-v` or `--fail-on reached`",
+	reached:     "a poisoned relocation that the verifier reaches, or may reach, or an object of which that cannot be told; `generate` looks for them with `-v` or `--fail-on reached`",
 	skipped:     "left out for a good reason: an object without relocations, a kernel that no object is for",
 	uncertain:   "an object that may fail on a kernel, or that cannot be judged; of `check --boot`, programs that could not be tried",
 	unmatched:   "a selector, pattern or object that matches nothing, or a kernel or BTF without its counterpart",
@@ -72,9 +72,9 @@ type told struct{ counts, others []class }
 var contract = map[string]told{
 	"generate":        {[]class{ambiguous, conflicting, damaged, different, failed, unmatched}, []class{noted, poisoned, reached, skipped}},
 	"min_core_btf":    {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},
-	"relolog":         {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},
-	"verify":          {[]class{damaged, different, missing, unmatched}, []class{disagreeing, skipped}},
-	"check":           {[]class{damaged, different, failing, unmatched}, []class{skipped, uncertain}},
+	"relolog":         {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
+	"verify":          {[]class{conflicting, damaged, different, missing, unmatched}, []class{disagreeing, skipped}},
+	"check":           {[]class{conflicting, damaged, different, failing, unmatched}, []class{skipped, uncertain}},
 	"archive convert": {},
 	"archive list":    {},
 	"archive lookup":  {[]class{missing}, nil},
@@ -82,8 +82,8 @@ var contract = map[string]told{
 	"archive merge":   {},
 	"corpus list":     {[]class{damaged, unmatched}, nil},
 	"corpus lint":     {[]class{failed, unmatched, warned}, []class{noted}},
-	"corpus import":   {[]class{conflicting, damaged, unmatched}, nil},
-	"corpus extract":  {[]class{conflicting, damaged, unmatched}, nil},
+	"corpus import":   {[]class{conflicting, damaged, unmatched}, []class{skipped}},
+	"corpus extract":  {[]class{conflicting, damaged, unmatched}, []class{skipped}},
 }
 
 func (t told) all() []class { return slices.Sorted(slices.Values(slices.Concat(t.counts, t.others))) }
@@ -339,6 +339,7 @@ var classes = []struct {
 	{corpus.ErrUnmet, unmatched},
 	{embedded.ErrNone, unmatched},
 	{corpus.ErrTaken, conflicting},
+	{corpus.ErrAgain, skipped},
 	{store.ErrInput, conflicting},
 	{minimize.ErrProof, different},
 }

@@ -110,6 +110,13 @@ func runGenerate(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	for _, file := range []string{out.Path, c.String("manifest")} {
+		unlock, err := holdInput(c, file, c.String("reuse"), c.String("reuse-manifest"), manifestOf(c.String("reuse")))
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
 	cfg, objs, err := generateConfig(c, out.Path)
 	if err != nil {
 		return err
@@ -261,10 +268,10 @@ func reuse(c *cli.Context, cfg *generate.Config) error {
 	return err
 }
 
-// tellExternals tells what the objects take from the running kernel's own BTF.
+// tellExternals notes what the objects take from the running kernel's own BTF, and on which names loaders do not agree.
 func tellExternals(c *cli.Context, objs *objects) {
 	for _, o := range objs.list {
-		for _, x := range check.Externals(o) {
+		for _, x := range slices.Concat(check.Externals(o), check.Disputed(o)) {
 			text := strings.Join(x.Subjects, ", ")
 			if few := 3; len(x.Subjects) > few+1 && !c.Bool("verbose") {
 				text = fmt.Sprintf("%s and %d more", strings.Join(x.Subjects[:few], ", "), len(x.Subjects)-few)
@@ -280,9 +287,17 @@ func tellUnresolved(c *cli.Context, cfg *generate.Config, objs *objects, rep *ge
 	if f := found(c); f.verbose || f.on[reached] {
 		programs := make([]*check.Object, 0, len(objs.list))
 		for i, o := range objs.list {
+			if !slices.ContainsFunc(rep.Unresolved, func(u generate.Unresolved) bool { return u.Object == o.Name() && u.Result == relolog.Poisoned }) {
+				continue
+			}
 			p, err := check.Parse(c.Context, o.Name(), objs.data[i])
+			if c.Context.Err() != nil {
+				return c.Context.Err()
+			}
 			if err != nil {
-				return err
+				why := strings.TrimPrefix(err.Error(), o.Name()+": ")
+				tellOf(c, finding{Class: reached, Object: o.Name(), Message: "whether the verifier reaches what is poisoned is not known: " + why})
+				continue
 			}
 			programs = append(programs, p.ForMachines(o.Machines()...))
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -36,8 +37,43 @@ func writeBy(c *cli.Context, path string, write func(io.Writer) error) error {
 	return write(c.App.Writer)
 }
 
+// hold locks outputs that the command reads and replaces, and says if it has to wait for another process.
+func hold(c *cli.Context, paths ...string) (unlock func(), err error) {
+	var held []func()
+	unlock = func() {
+		for _, f := range slices.Backward(held) {
+			f()
+		}
+	}
+	for _, path := range paths {
+		ctx, one, err := output.Lock(c.Context, path, func() { say(c, "btfgen: %s: waiting for another process that writes it", path) })
+		if err != nil {
+			unlock()
+			return nil, err
+		}
+		c.Context = ctx
+		held = append(held, one)
+	}
+	return unlock, nil
+}
+
+// holdInput is hold for an output if it is one of the inputs.
+func holdInput(c *cli.Context, out string, inputs ...string) (unlock func(), err error) {
+	if out == "" || !inputsOf(inputs...)[output.Real(out)] {
+		return func() {}, nil
+	}
+	return hold(c, out)
+}
+
 // writeKernels writes to an output, and tells what became of files of an earlier run.
 func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels []archive.Kernel) error {
+	if !out.Native && out.Format == bundle.Dir {
+		unlock, err := hold(c, out.Path)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
 	told, err := out.Write(c.Context, info, kernels)
 	if err != nil {
 		return err
@@ -92,9 +128,7 @@ func (in inputs) addCorpus(c *corpus.Corpus, outputs ...string) {
 		if _, err := os.Stat(o); err != nil {
 			continue
 		}
-		for _, f := range c.Files {
-			in.add(f.Paths()...)
-		}
+		in.add(c.Paths()...)
 		return
 	}
 }

@@ -22,10 +22,11 @@ func verifyCommand() *cli.Command {
 		Usage:     "prove that minimized BTFs give the decisions of the kernels' own",
 		ArgsUsage: "ARCHIVE OBJECT...",
 		Description: "ARCHIVE is what generate wrote (.btfa, a tar or a directory) or a lone .btf file. Every kernel of the sources is\n" +
-			"relocated against both BTFs, under libbpf's rules and with cilium/ebpf's own code. Where these two loaders\n" +
-			"disagree with each other on the full BTF is told as well, but is no finding. OBJECT is as for generate.",
+			"relocated against both BTFs, under libbpf's and aya's rules and with cilium/ebpf's own code. Where libbpf and\n" +
+			"cilium/ebpf disagree on the full BTF is told as well, but is no finding. OBJECT is as for generate.",
 		Flags: append(sourceFlags(),
 			jsonFlag("a line for each finding, then the summary,"),
+			&cli.StringFlag{Name: "loader", Usage: "compare the decisions of `LOADER` only: libbpf, ebpf-go or aya (default: all)"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list every difference and disagreement"},
 			jobsFlag(),
 		),
@@ -43,6 +44,11 @@ func runVerify(c *cli.Context) error {
 	if c.Bool("json") && c.Bool("verbose") {
 		return usagef("--json does not go with --verbose")
 	}
+	loaders := map[string]string{"": "", "libbpf": verify.Libbpf, "ebpf-go": verify.Cilium, "aya": verify.Aya}
+	loader, ok := loaders[c.String("loader")]
+	if !ok {
+		return usagef("--loader %s: want libbpf, ebpf-go or aya", c.String("loader"))
+	}
 	objs, err := readObjects(c, c.Args().Slice()[1:])
 	if err != nil {
 		return err
@@ -56,7 +62,7 @@ func runVerify(c *cli.Context) error {
 		return err
 	}
 	small = slices.DeleteFunc(small, func(m verify.Minimized) bool { return m.Key.Known() && !corp.Selects(m.Key) })
-	cfg := verify.Config{Minimized: small, Corpus: corp, Jobs: c.Int("jobs")}
+	cfg := verify.Config{Minimized: small, Corpus: corp, Loader: loader, Jobs: c.Int("jobs")}
 	for i, o := range objs.list {
 		cfg.Objects = append(cfg.Objects, verify.Object{Object: o, Data: objs.data[i]})
 	}

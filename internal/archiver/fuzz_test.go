@@ -106,7 +106,7 @@ func randomTypes(data []byte) ([]*canon.Type, []byte) {
 	word := func() uint32 { return uint32(next()*next()*next()) << (next() % 9) }
 	signed := func() uint32 { return word() * uint32(1-2*(next()&1)) }
 	for i := range types {
-		o := &canon.Type{Kind: kinds[next()%len(kinds)], Flag: next()%4 == 0, Copies: next() % 3}
+		o := &canon.Type{Kind: kinds[next()%len(kinds)], Flag: next()%4 == 0, Copies: next() % 3, Order: next() % 4}
 		if n := next() % 6; n > 0 && (o.Kind.Shape().Named || o.Kind == btfenc.KindTypeTag || o.Kind.HasLinkage()) {
 			o.Name = string(rune('a' + n))
 		} else {

@@ -25,7 +25,8 @@ func head(streams *[btfa.NumStreams][]byte) []byte {
 }
 
 // fewBytes is the size of payloads, in bytes, up to which it is tried which streams are better off in the block of the one before. A
-// block has entropy tables of its own, some 30 bytes, so that it pays for long streams only.
+// block has entropy tables of its own, some 30 bytes, so that it pays for long streams only. It is also the size up to which
+// the encoder is one with small tables.
 const fewBytes = 64 << 10
 
 // pack makes a file of streams.
@@ -59,10 +60,16 @@ func pack(streams *[btfa.NumStreams][]byte) ([]byte, error) {
 	return best, err
 }
 
-// newEncoder returns an encoder for payloads of size bytes. Its tables take some 40 MB.
+// newEncoder returns an encoder for payloads of size bytes. The best level has tables of 34 MB twice, for the dictionary
+// and for the frame, and copies them for each frame. That takes longer than to minimize a dozen kernels; the next level makes
+// few bytes at most a twentieth more.
 func newEncoder(size int) (*zstd.Encoder, error) {
+	level := zstd.SpeedBestCompression
+	if size <= fewBytes {
+		level = zstd.SpeedBetterCompression
+	}
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithEncoderDictRaw(0, btfa.Dictionary),
-		zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(window(size)))
+		zstd.WithEncoderLevel(level), zstd.WithWindowSize(window(size)))
 }
 
 // compress writes header and frame. Streams that begin a zstd block of their own have

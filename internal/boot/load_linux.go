@@ -15,14 +15,17 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/defect"
+	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -50,6 +53,9 @@ func objects(j *Job, tell func(Event)) error {
 		if err := k.Load(ctx, l.kernel, k.Name); err != nil {
 			return err
 		}
+		if err := unwrap.Kernel(l.kernel).CheckRecursion(ctx); err != nil {
+			return fmt.Errorf("%s: %w", k.Name, err)
+		}
 		for i := range j.Types {
 			if err := l.add(ctx, file(typesPath, i)); err != nil {
 				return err
@@ -72,6 +78,9 @@ func (l *loader) add(ctx context.Context, path string) error {
 	t := new(relolog.Target)
 	if err := t.Load(ctx, path, data); err != nil {
 		return err
+	}
+	if err := unwrap.Kernel(t).CheckRecursion(ctx); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	spec, err := btf.LoadSpecFromReader(bytes.NewReader(data))
 	if err != nil {
@@ -129,6 +138,15 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
+	local, err := relolog.ParseObject("object", data)
+	if err != nil {
+		return nil, err
+	}
+	if own := unwrap.Object(local).BTF(); own != nil {
+		if err := rawbtf.CheckRecursion(ctx, own); err != nil {
+			return nil, err
+		}
+	}
 	changed, err := libbpfs(data, parsed)
 	if err != nil {
 		return nil, err
@@ -137,7 +155,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	if o.spec, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(changed)); err != nil {
 		return nil, err
 	}
-	if o.relocator, err = newRelocator(ctx, data, l.kernel, l.added...); err != nil {
+	if o.relocator, err = newRelocator(ctx, local, l.kernel, l.added...); err != nil {
 		return nil, err
 	}
 	externs, err := l.resolve(parsed, data)
@@ -147,7 +165,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 		}
 		o.missing = err
 	}
-	o.missing = cmp.Or(l.unopened(parsed), o.missing)
+	o.missing = cmp.Or(l.unopened(parsed), o.missing, perfArrays(parsed))
 	externs.complete(o.spec)
 	o.alone = o.spec
 	if !bytes.Equal(data, changed) {
@@ -167,6 +185,9 @@ func (l *loader) unopened(o *check.Object) error {
 	if o.Unread != "" {
 		return fmt.Errorf("section %s: libbpf does not open objects that have maps or data there: %w", o.Unread, syscall.ENOTSUP)
 	}
+	if o.Static != "" {
+		return fmt.Errorf("function %s: libbpf does not open objects that have static functions outside .text: %w", o.Static, syscall.ENOTSUP)
+	}
 	for _, m := range o.StructOps.Maps {
 		if m.Optional {
 			continue
@@ -179,6 +200,24 @@ func (l *loader) unopened(o *check.Object) error {
 		if err := kernel.TypeByName(check.StructOpsPrefix+m.Type, &t); err != nil {
 			return fmt.Errorf("map %s: the kernel has no struct_ops %s: %w", m.Name, m.Type, syscall.ENOENT)
 		}
+	}
+	return nil
+}
+
+// perfArrays creates an object's perf event arrays as libbpf does, by the sizes of their definitions, which cilium/ebpf corrects. It
+// returns the error of the first that the kernel refuses. Sizes of 0 are left to the tool.
+func perfArrays(o *check.Object) error {
+	for i := range o.Maps {
+		m := &o.Maps[i]
+		if m.Type != uint32(ebpf.PerfEventArray) {
+			continue
+		}
+		attr := struct{ kind, key, value, max, flags uint32 }{m.Type, cmp.Or(m.KeySize, 4), cmp.Or(m.ValueSize, 4), cmp.Or(m.MaxEntries, 1), m.Flags}
+		fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_MAP_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+		if errno != 0 {
+			return fmt.Errorf("map %s: libbpf cannot create a perf event array with keys of %d bytes and values of %d: %w", m.Name, attr.key, attr.value, errno)
+		}
+		unix.Close(int(fd))
 	}
 	return nil
 }

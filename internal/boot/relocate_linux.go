@@ -29,11 +29,7 @@ type place struct {
 }
 
 // newRelocator takes the decisions on an object's records on a kernel, with types that the loader adds.
-func newRelocator(ctx context.Context, data []byte, kernel *relolog.Target, added ...*relolog.Target) (*relocator, error) {
-	o, err := relolog.ParseObject("object", data)
-	if err != nil {
-		return nil, err
-	}
+func newRelocator(ctx context.Context, o *relolog.Object, kernel *relolog.Target, added ...*relolog.Target) (*relocator, error) {
 	r := &relocator{at: make(map[place]int)}
 	set := unwrap.NewSets([]*relolog.Object{o}).For(kernel)
 	if set == nil {

@@ -4,8 +4,10 @@ package boot
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/loadtest"
+	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
@@ -46,7 +49,7 @@ func TestRelocator(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			r, err := newRelocator(t.Context(), data, &target)
+			r, err := newRelocator(t.Context(), parseObject(t, data), &target)
 			if err != nil {
 				return err
 			}
@@ -134,7 +137,7 @@ func TestRelocatorAdded(t *testing.T) {
 	kernel, added := loadTarget(t, "../../testdata/vmlinux/debian/12/x86_64"), loadTarget(t, "../../testdata/bpf/supplied.bpfel.o")
 	for name, want := range map[string][2]bool{"added": {true, false}, "flavored": {true, false}, "kernels_own": {true, true}} {
 		for i, types := range [][]*relolog.Target{nil, {added}} {
-			r, err := newRelocator(t.Context(), data, kernel, types...)
+			r, err := newRelocator(t.Context(), parseObject(t, data), kernel, types...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,5 +153,30 @@ func TestRelocatorAdded(t *testing.T) {
 				t.Errorf("%s with %d files of types: poisoned %t", name, len(types), poisoned)
 			}
 		}
+	}
+}
+
+func parseObject(t *testing.T, data []byte) *relolog.Object {
+	t.Helper()
+	o, err := relolog.ParseObject("object", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestNesting has types that cilium/ebpf would follow until the stack is full.
+func TestNesting(t *testing.T) {
+	const loop, want = "typedef loop loop[2]\nstruct s 8: b loop 0\n", "leads back to itself"
+	l := &loader{kernel: loadTarget(t, "../../testdata/vmlinux/debian/12/x86_64")}
+	if _, err := l.open(t.Context(), testbtf.Object(t, binary.LittleEndian, loop, "program p\nbyte_off struct s.b")); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("object: error %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "types.btf")
+	if err := os.WriteFile(path, testbtf.Types(t, binary.LittleEndian, loop), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.add(t.Context(), path); err == nil || !strings.Contains(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
+		t.Errorf("types: error %v", err)
 	}
 }

@@ -5,17 +5,21 @@ package bpfprog
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // Access is an instruction that reads or writes a program's context, or reads
-// what an argument in it points to, or a struct of the kernel that a helper returned.
+// what an argument in it points to, or a struct of the kernel that a helper returned; or one
+// that accesses a value of a map beyond its end.
 type Access struct {
 	At     Site
+	Map    *Map   // of which it accesses a value, at an offset of at most Off; nil for none
 	Arg    int    // the eight bytes of the context, from 0, that the address was loaded from; -1 for none
 	Struct string // the struct of the kernel of which a helper returned the address; "" for none
 	Off    int64  // bytes; where the instruction has a CO-RE record, without its own offset, which the loader replaces
@@ -65,8 +69,9 @@ func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
 // value is nothing.
 type address struct {
 	kind     addressKind
-	arg      int   // of ofArg; of ofMap, the map's index; of ofResult, the helper
-	off      int64 // bytes from the context's beginning, from where the argument points to, or from the top of the stack; a number
+	arg      int   // of ofArg; of ofMap and ofMapValue, the map's index; of ofResult, the helper
+	off      int64 // bytes from the context's beginning, from where the argument or the value begins, or from the top of the stack; a number
+	span     int64 // of ofMapValue: how much a number that was added can be
 	computed bool  // as of Access
 	given    bool  // as of Access
 }
@@ -80,7 +85,9 @@ const (
 	ofResult
 	ofStack
 	ofMap
-	isNumber
+	ofMapValue // of a map
+	isNumber   // off
+	isBounded  // a number of which verifiers know no more than that off has all bits that it may have
 )
 
 // typed reports whether an address is one of the kernel's, of which the verifier knows the type.
@@ -311,7 +318,10 @@ func (f *flow) step(s *addresses, at Site, in *Insn, found map[Site]Access) {
 	case c == asm.StClass, c == asm.StXClass:
 		f.store(s, at, in, found)
 	case in.Op == OpCall:
+		f.handed(s, at, in, found)
 		f.call(s, at.Fn, in, found == nil)
+	case c.IsJump():
+		s.forgetBounds(in)
 	}
 }
 
@@ -327,7 +337,17 @@ func (f *flow) alu(s *addresses, fn int, in *Insn) {
 		s.set(in.Dst, address{kind: isNumber, off: in.Imm})
 		return
 	case op == asm.Mov:
-	case (op == asm.Add || op == asm.Sub) && wide && !fromReg && in.Record == 0 && a.kind != ofNothing:
+	case op == asm.And && !fromReg && in.Record == 0 && in.Imm >= 0 && a.kind == isBounded:
+		a.off &= in.Imm
+		s.set(in.Dst, a)
+		return
+	case op == asm.Add && wide && fromReg && a.kind == ofMapValue && s.reg(in.Src).kind == isBounded:
+		s.set(in.Dst, index(a, s.reg(in.Src)))
+		return
+	case op == asm.Add && wide && fromReg && a.kind == isBounded && s.reg(in.Src).kind == ofMapValue:
+		s.set(in.Dst, index(s.reg(in.Src), a))
+		return
+	case (op == asm.Add || op == asm.Sub) && wide && !fromReg && in.Record == 0 && a.kind != ofNothing && a.kind != isBounded:
 		if op == asm.Sub {
 			a.off -= in.Imm
 		} else {
@@ -357,6 +377,68 @@ func (f *flow) alu(s *addresses, fn int, in *Insn) {
 	s.set(in.Dst, address{})
 }
 
+// randomHelpers return numbers of which verifiers know no bounds.
+var randomHelpers = map[asm.BuiltinFunc]int64{
+	asm.FnGetPrandomU32: math.MaxUint32, asm.FnKtimeGetNs: math.MaxInt64, asm.FnGetCurrentPidTgid: math.MaxInt64,
+}
+
+// holdsValues reports whether look-ups in the map return the address of a value of the size that the map says.
+func (m *Map) holdsValues() bool {
+	switch ebpf.MapType(m.Type) {
+	case ebpf.Hash, ebpf.Array, ebpf.PerCPUHash, ebpf.PerCPUArray, ebpf.LRUHash, ebpf.LRUCPUHash, ebpf.LPMTrie:
+		return m.ValueSize > 0 && m.Flags&readOnlyProg == 0 // of those that are frozen verifiers may know what they hold
+	}
+	return false
+}
+
+// readOnlyProg is the flag BPF_F_RDONLY_PROG of maps.
+const readOnlyProg = 1 << 7
+
+// mapAt returns the map that an address is of, nil where that is not known.
+func (f *flow) mapAt(a address) *Map {
+	if a.arg < 0 || a.arg >= len(f.o.Maps) || a.kind != ofMap && a.kind != ofMapValue {
+		return nil
+	}
+	return &f.o.Maps[a.arg]
+}
+
+// beyond notes an access of so many bytes of a map's value, if verifiers take it to go beyond the end.
+func (f *flow) beyond(a address, off, size int64, at Site, found map[Site]Access) {
+	m := f.mapAt(a)
+	if a.kind != ofMapValue || m == nil || found == nil {
+		return
+	}
+	if off += a.off + a.span; off+size > int64(m.ValueSize) {
+		found[at] = Access{At: at, Map: m, Arg: -1, Off: off, Size: int(size)}
+	}
+}
+
+// forgetBounds drops the numbers of which a comparison may have told more, under whatever name.
+func (s *addresses) forgetBounds(in *Insn) {
+	known := func(r asm.Register) bool {
+		k := s.reg(r).kind
+		return k != ofNothing && k != isBounded
+	}
+	if _, ok := in.Jump(); !ok || in.Op == OpJa || in.Op == OpGotol || known(in.Dst) && (in.Op.Source() != asm.RegSource || known(in.Src)) {
+		return
+	}
+	for r := range s.regs {
+		if s.regs[r].kind == isBounded {
+			s.regs[r] = address{}
+		}
+	}
+}
+
+// index is an addition to the address of a map's value.
+func index(to, n address) address {
+	const most = 1 << 29 // BPF_MAX_VAR_OFF
+	if n.off >= most {
+		return address{}
+	}
+	to.span += n.off
+	return to
+}
+
 // touch notes an access through an address, if that is one to be told.
 func (in *Insn) touch(a address, at Site, found map[Site]Access) {
 	if found == nil || a.kind != ofContext && !a.typed() {
@@ -381,10 +463,14 @@ func (in *Insn) touch(a address, at Site, found map[Site]Access) {
 func (f *flow) load(s *addresses, at Site, in *Insn, found map[Site]Access) {
 	a := s.reg(in.Src)
 	in.touch(a, at, found)
+	size := int64(in.Op.Size().Sizeof())
+	f.beyond(a, int64(in.Off), size, at, found)
 	whole := in.Op.Mode() == asm.MemMode && in.Op.Size() == asm.DWord
 	off := a.off + int64(in.Off)
 	out := address{}
 	switch {
+	case a.kind == ofMapValue && in.Op.Mode() == asm.MemMode:
+		out = address{kind: isBounded, off: math.MaxInt64 >> max(0, 63-8*size)}
 	case !whole:
 	case a.kind == ofStack:
 		out = s.stack[off]
@@ -397,6 +483,7 @@ func (f *flow) load(s *addresses, at Site, in *Insn, found map[Site]Access) {
 func (f *flow) store(s *addresses, at Site, in *Insn, found map[Site]Access) {
 	to := s.reg(in.Dst)
 	in.touch(to, at, found)
+	f.beyond(to, int64(in.Off), int64(in.Op.Size().Sizeof()), at, found)
 	var v address
 	if in.Op.Class() == asm.StXClass {
 		v = s.reg(in.Src)
@@ -489,6 +576,22 @@ func (f *flow) helper(s *addresses, fn int, call asm.BuiltinFunc) bool {
 	return true
 }
 
+// handed notes where a helper is given more of a map's value than there is.
+func (f *flow) handed(s *addresses, at Site, in *Insn, found map[Site]Access) {
+	if !in.IsHelper() {
+		return
+	}
+	for _, m := range helperMemory[asm.BuiltinFunc(in.Imm)] {
+		n, known := m.bytes(f.o, s)
+		if m.size != 0 && s.regs[m.size].kind == isBounded {
+			n, known = s.regs[m.size].off, s.regs[m.size].off < 1<<29
+		}
+		if known {
+			f.beyond(s.regs[m.at], 0, n, at, found)
+		}
+	}
+}
+
 // given notes that a helper was given memory on the stack.
 func (s *addresses) given(off, size int64, writes bool) {
 	for k, a := range s.stack {
@@ -524,8 +627,16 @@ func (f *flow) call(s *addresses, fn int, in *Insn, enter bool) {
 			f.arrive(Site{Fn: to}, args)
 		}
 	}
+	first := s.regs[asm.R1]
 	clear(s.regs[asm.R0 : asm.R5+1])
-	if call := asm.BuiltinFunc(in.Imm); in.IsHelper() && resultStruct[call] != "" {
+	call := asm.BuiltinFunc(in.Imm)
+	switch m := f.mapAt(first); {
+	case !in.IsHelper():
+	case resultStruct[call] != "":
 		s.regs[asm.R0] = address{kind: ofResult, arg: int(call)}
+	case call == asm.FnMapLookupElem && m != nil && m.holdsValues():
+		s.regs[asm.R0] = address{kind: ofMapValue, arg: first.arg}
+	case randomHelpers[call] > 0:
+		s.regs[asm.R0] = address{kind: isBounded, off: randomHelpers[call]}
 	}
 }

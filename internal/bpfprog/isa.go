@@ -15,6 +15,7 @@ const (
 	GroupMayGoto
 	GroupArena
 	GroupAcqRel
+	GroupCallback
 	NumGroups
 )
 
@@ -38,9 +39,12 @@ const (
 // Newer reports whether in is an instruction that came after the first kernels
 // with BTF. Those with an opcode of their own are refused before verifiers
 // follow the code; those that are marked in a field of an old one are refused
-// only where they are reached.
+// only where they are reached. The address of a function is refused wherever it is
+// (resolve_pseudo_ldimm64 in the kernel's kernel/bpf/verifier.c).
 func (in *Insn) Newer() (Newer, bool) {
 	switch c := in.Op.Class(); {
+	case in.Op == OpLdImm64 && in.Ref.Kind == RefFunc:
+		return Newer{GroupCallback, "address of a function", true}, true
 	case in.Op == OpGotol:
 		return Newer{GroupV4, Gotol, true}, true
 	case c == asm.JumpClass && in.Op.JumpOp() == asm.JCOND:

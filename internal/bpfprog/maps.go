@@ -94,6 +94,13 @@ func (p *parser) readMaps() error {
 		}
 	}
 	slices.SortStableFunc(p.Maps, func(a, b Map) int { return cmp.Compare(a.Name, b.Name) })
+	for _, y := range p.syms {
+		if i := int(y.Section); elf.ST_BIND(y.Info) == elf.STB_WEAK && i > 0 && i < len(p.f.Sections) && isMapSection(p.f.Sections[i].Name) {
+			if n := p.mapNamed(y.Name); n >= 0 {
+				p.Maps[n].Weak = true
+			}
+		}
+	}
 	return nil
 }
 
@@ -163,7 +170,7 @@ func (p *parser) mapOf(id btfenc.TypeID, inner bool) (m Map, ok bool) {
 			}
 		}
 	}
-	m.Typed = key && value
+	m.Typed, m.TypedValue = key && value, value
 	return m, ok
 }
 

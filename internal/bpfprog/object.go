@@ -22,9 +22,12 @@ type Object struct {
 	Maps      []Map       // by name
 	StructOps StructOps
 	Unread    string   // the first section for which libbpf, since its version 1.0, does not open the object; "" for none
+	Static    string   // the first static function outside .text, for which libbpf does not open the object; "" for none
 	Data      []Data   // read-only data sections
 	Externs   []Extern // by name
 	Sites     []Site   // of the records; Fn is -1 where no function has the instruction
+
+	Unfolded uint64 // bytes of sections that are not in the file as they are: compressed ones, and those of zeros
 
 	lines map[string][]line // by section
 	calls [][]int           // functions that each calls or takes the address of
@@ -61,6 +64,8 @@ type Map struct {
 	MaxEntries uint32
 	Flags      uint32 // BPF_F_*
 	Typed      bool   // it has types of key and value
+	Weak       bool   // its symbol is
+	TypedValue bool   // ValueSize is that of a type
 	Inner      *Map   // of a map of maps, nil where the definition does not say
 }
 

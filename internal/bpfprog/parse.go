@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -88,6 +89,11 @@ func (p *parser) parse(ctx context.Context, records []Record) (err error) {
 	p.Order = p.f.ByteOrder
 	if err := atMost(len(p.f.Sections), limits.Sections, "sections"); err != nil {
 		return fmt.Errorf("sections: %w", err)
+	}
+	for _, s := range p.f.Sections {
+		if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 {
+			p.Unfolded += min(s.Size, math.MaxUint32)
+		}
 	}
 	if err := p.readSymbols(); err != nil {
 		return err
@@ -235,6 +241,9 @@ func (p *parser) readFuncs() error {
 		}
 		if p.f.Sections[i].Flags&elf.SHF_EXECINSTR != 0 && y.Name != "" && y.Value%asm.InstructionSize == 0 {
 			bySection[i] = append(bySection[i], y)
+			if t == elf.STT_FUNC && elf.ST_BIND(y.Info) == elf.STB_LOCAL && p.f.Sections[i].Name != ".text" && p.Static == "" {
+				p.Static = y.Name
+			}
 		}
 	}
 	for i, s := range p.f.Sections {

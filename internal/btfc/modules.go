@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // The modules of a kernel are told together, as one more kernel that has all of its types and, behind these, those of one module after
@@ -36,8 +37,11 @@ func sumModules(modules []Module) (sum [SumSize]byte, size int64, err error) {
 	var b []byte
 	last := ""
 	for _, m := range modules {
-		if m.Name <= last || bytes.IndexByte([]byte(m.Name), 0) >= 0 {
-			return sum, 0, fmt.Errorf("module %q: a bad name, or out of order", m.Name)
+		if err := kernel.CheckName(m.Name); err != nil {
+			return sum, 0, fmt.Errorf("module: %w", err)
+		}
+		if m.Name <= last {
+			return sum, 0, fmt.Errorf("module %q: out of order", m.Name)
 		}
 		last = m.Name
 		b = append(append(b, m.Name...), 0)
@@ -338,6 +342,9 @@ func parseModules(payload []byte, n int) (*moduleChunk, error) {
 	for i := range m.all {
 		t := &m.all[i]
 		t.name = string(c.Text())
+		if err := kernel.CheckName(t.name); err != nil {
+			c.Fail(fmt.Errorf("module %d: %w", i, err))
+		}
 		if i > 0 && m.all[i-1].name >= t.name {
 			c.Fail(errors.New("names out of order"))
 		}

@@ -316,3 +316,20 @@ func FuzzModules(f *testing.F) {
 		}
 	})
 }
+
+// Modules have names that files can have: those that read them make paths of them.
+func TestModuleNames(t *testing.T) {
+	btf := build(t, binary.LittleEndian, 0)
+	for _, name := range []string{"", ".", "..", "../victim", "a/../../victim", "/victim", "a/b", `a\b`, "a\nb", "a\x7f", strings.Repeat("x", 300)} {
+		if _, err := Prepare(in("6.1", btf).key, btf, []Module{{name, btf}}); err == nil || !strings.Contains(err.Error(), "module") {
+			t.Errorf("%q is written: %v", name, err)
+		}
+		chunk := append(appendTable(nil, table{name, -1, 0, len(btf)}), 0, 0)
+		if _, err := parseModules(append(chunk, btf...), 1); err == nil {
+			t.Errorf("%q is read", name)
+		}
+	}
+	if _, err := Prepare(in("6.1", btf).key, btf, []Module{{"nf_nat", btf}}); err != nil {
+		t.Error(err)
+	}
+}

@@ -19,7 +19,7 @@ type Query struct {
 	reach []rawbtf.Reach // by number of the name
 }
 
-// NewQuery returns the query for types of these essential names.
+// NewQuery returns the query for types of these names, in any flavor.
 func NewQuery(reach map[string]rawbtf.Reach) *Query {
 	q := new(Query)
 	var names []string
@@ -85,12 +85,12 @@ func (r *reader) ask(q *Query) error {
 	p, st := r.parent, r.state
 	for i := p.numNames; i < st.numNames; i++ {
 		page, at := st.names[i>>pageBits], i%pageLen
-		n, ok, err := q.names.Number(page.text[page.ends[at]:])
+		found, err := q.names.Numbers(page.text[page.ends[at]:])
 		if err != nil {
 			return err
 		}
-		if ok {
-			page.asked[at] = q.reach[n]
+		for _, n := range found {
+			page.asked[at] = max(page.asked[at], q.reach[n])
 		}
 	}
 	st.found = slices.Clip(p.found)

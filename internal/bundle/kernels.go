@@ -16,6 +16,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/archiver"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/logtext"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -52,7 +53,8 @@ func (o *Output) Check(ctx context.Context) error {
 	return output.CheckDir(ctx, o.Path)
 }
 
-// Write writes the kernels, given in any order, with info where HasInfo says so.
+// Write writes the kernels, given in any order, with info where HasInfo says so. It refuses what Read would, for its size, before
+// it writes anything.
 func (o *Output) Write(ctx context.Context, info archive.Info, kernels []archive.Kernel) (told output.Told, err error) {
 	if o.Native {
 		var b bytes.Buffer
@@ -63,6 +65,14 @@ func (o *Output) Write(ctx context.Context, info archive.Info, kernels []archive
 			_, err := w.Write(b.Bytes())
 			return err
 		})
+	}
+	total := int64(0)
+	for _, k := range kernels {
+		total += int64(len(k.BTF))
+	}
+	if total > limits.BundleBytes { // which in an archive they have once
+		return told, fmt.Errorf("%s: %s would take %s, more than the limit of %d MiB: choose fewer kernels, or write a %s",
+			o.Path, logtext.Plural(len(kernels), "kernel"), logtext.Bytes(total), limits.BundleBytes>>20, NativeSuffix)
 	}
 	files := make([]File, len(kernels))
 	for i, k := range kernels {
@@ -104,7 +114,7 @@ func bccName(k kernel.Key) string {
 }
 
 // ReadKernels reads what an Output writes, whatever its form. The info of those that have none is
-// zero. Of a directory with a list it reads what that has. A directory or tar must name each of its .btf files for its kernel, and have one.
+// zero. Keys are canonical; of files with one key all must have the same BTF. Of a directory with a list it reads what that has. A directory or tar must name each of its .btf files for its kernel, and have one.
 func ReadKernels(ctx context.Context, name string) (archive.Info, []archive.Kernel, error) {
 	native, err := IsNative(name)
 	if err != nil {
@@ -117,17 +127,20 @@ func ReadKernels(ctx context.Context, name string) (archive.Info, []archive.Kern
 	if err != nil {
 		return archive.Info{}, nil, err
 	}
-	var kernels []archive.Kernel
+	all := union{at: make(map[kernel.Key]int)}
 	for _, f := range files {
 		if path.Ext(f.Name) != kernel.FileSuffix {
 			continue
 		}
 		k, err := kernel.ParseFileName(f.Name)
+		if err == nil {
+			err = all.add(ctx, f.Name, []archive.Kernel{{Key: k.Canonical(), BTF: f.Data}})
+		}
 		if err != nil {
 			return archive.Info{}, nil, fmt.Errorf("%s: %w", name, err)
 		}
-		kernels = append(kernels, archive.Kernel{Key: k, BTF: f.Data})
 	}
+	kernels := all.kernels
 	info, listed, err := readInfo(ctx, name)
 	if err != nil {
 		return archive.Info{}, nil, err
@@ -175,7 +188,7 @@ func readNative(ctx context.Context, name string) (archive.Info, []archive.Kerne
 				return archive.Info{}, nil, tooLarge(name)
 			}
 		}
-		kernels = append(kernels, archive.Kernel{Key: k, BTF: layouts[l]})
+		kernels = append(kernels, archive.Kernel{Key: k.Canonical(), BTF: layouts[l]})
 	}
 	return a.Info(), kernels, nil
 }

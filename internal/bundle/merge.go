@@ -145,8 +145,8 @@ func (m madeFor) relocations() (out []archive.Relocations) {
 // union is the kernels of several archives, each once.
 type union struct {
 	kernels []archive.Kernel
-	at      map[kernel.Key]int // by canonical key
-	from    []string           // the archive of each
+	at      map[kernel.Key]int
+	from    []string // the archive of each
 }
 
 // add adds the kernels of an archive.
@@ -155,9 +155,8 @@ func (u *union) add(ctx context.Context, name string, kernels []archive.Kernel) 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		c := k.Key.Canonical()
-		if i, ok := u.at[c]; !ok {
-			u.at[c] = len(u.kernels)
+		if i, ok := u.at[k.Key]; !ok {
+			u.at[k.Key] = len(u.kernels)
 			u.kernels, u.from = append(u.kernels, k), append(u.from, name)
 		} else if !bytes.Equal(u.kernels[i].BTF, k.BTF) {
 			return fmt.Errorf("%s: kernel %s: has another BTF than in %s", name, k.Key, u.from[i])

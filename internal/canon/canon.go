@@ -20,6 +20,7 @@ type Type struct {
 	Fields []Field
 	Refs   []int // see below
 	Copies int   // how many equal ones are wanted; 0 counts as 1
+	Order  int   // of types with one name, those with a lower number come first
 }
 
 // Field is a member (Lo is bitfield size<<24 | bit offset with Flag, else the

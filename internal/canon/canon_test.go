@@ -40,7 +40,7 @@ func random(rnd *rand.Rand, n int) []*canon.Type {
 		case 3:
 			types[i] = &canon.Type{Kind: btfenc.KindEnum, Name: "e", Size: 4, Fields: []canon.Field{{Name: "A", Lo: uint32(rnd.IntN(2))}}}
 		case 4:
-			t := &canon.Type{Kind: btfenc.KindStruct, Size: 8, Name: []string{"", "s", "t"}[rnd.IntN(3)], Copies: rnd.IntN(10) / 9}
+			t := &canon.Type{Kind: btfenc.KindStruct, Size: 8, Name: []string{"", "s", "t"}[rnd.IntN(3)], Copies: rnd.IntN(10) / 9, Order: rnd.IntN(3)}
 			for f := range rnd.IntN(3) {
 				t.Fields = append(t.Fields, canon.Field{Name: fmt.Sprint("f", f), Lo: uint32(f) * 32})
 				t.Refs = append(t.Refs, ref())

@@ -347,30 +347,56 @@ func (p *partition) put(i, at int32) {
 	p.place[i], p.place[other] = at, from
 }
 
+// kept is a type to write.
+type kept struct {
+	*Type
+	class int32
+	order int
+}
+
 // representatives keeps one type of each class, or as many as were asked for,
-// in the order of the classes.
+// in the order of the classes. Types of one name are put in their own order.
 func (p *partition) representatives() []*Type {
-	var out, reps []*Type
-	at := make([]int, len(p.start)) // position of the first of each class
+	var all []kept
 	for next := int32(0); int(next) < len(p.order); {
-		first := p.order[next]
-		c, copies := p.class[first], 0
-		for _, i := range p.order[next:][:p.size[c]] {
-			copies += p.types[i].Copies
-		}
+		c := p.class[p.order[next]]
+		members := p.order[next:][:p.size[c]]
 		next += p.size[c]
-		at[c] = len(out)
-		reps = append(reps, p.types[first])
-		for range max(1, copies) {
-			out = append(out, p.types[first])
+		one, from := kept{p.types[members[0]], c, p.types[members[0]].Order}, len(all)
+		for _, i := range members {
+			for range p.types[i].Copies {
+				all = append(all, kept{one.Type, c, p.types[i].Order})
+			}
+			one.order = min(one.order, p.types[i].Order)
+		}
+		if len(all) == from {
+			all = append(all, one)
 		}
 	}
-	for _, o := range reps {
-		o.Refs = slices.Clone(o.Refs)
-		for j, r := range o.Refs {
-			o.Refs[j] = Void
+	for from, i := 0, 1; i <= len(all); i++ {
+		if i == len(all) || all[i].Name != all[from].Name {
+			if all[from].Name != "" {
+				slices.SortStableFunc(all[from:i], func(a, b kept) int { return cmp.Compare(a.order, b.order) })
+			}
+			from = i
+		}
+	}
+	at := slices.Repeat([]int{Void}, len(p.start)) // position of the first of each class
+	out := make([]*Type, len(all))
+	for i, k := range all {
+		if out[i] = k.Type; at[k.class] == Void {
+			at[k.class] = i
+		}
+	}
+	for i, k := range all {
+		if at[k.class] != i {
+			continue
+		}
+		k.Refs = slices.Clone(k.Refs)
+		for j, r := range k.Refs {
+			k.Refs[j] = Void
 			if t, ok := p.target(r); ok {
-				o.Refs[j] = at[p.class[t]]
+				k.Refs[j] = at[p.class[t]]
 			}
 		}
 	}

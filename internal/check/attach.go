@@ -159,6 +159,9 @@ const noType = "no candidate"
 // notThere is why a program cannot be attached to what it names.
 const notThere = "not in the kernel's BTF"
 
+// unknownModule ends the reason where the module that a program names is not known.
+const unknownModule = " may have it, whose BTF is not there"
+
 // function judges what attaches to functions by their BTF.
 func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 	if len(names) == 0 {
@@ -170,7 +173,7 @@ func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 	if len(found) == 0 {
 		f.Status, f.Reason = Fails, notThere
 		if module != "" && module != vmlinux && !e.k.known.modules {
-			f.Status, f.Reason = MayFail, "module "+module+" may have it, whose BTF is not there"
+			f.Status, f.Reason = MayFail, "module "+module+unknownModule
 		}
 		e.add(f)
 		return
@@ -190,6 +193,8 @@ func (e *evaluation) function(to string, names []string, s *bpfprog.Section) {
 	}
 	if f.Status, f.Reason = e.hook.prototype(e.k); f.Status != OK {
 		e.add(f)
+	} else if status, why := e.hook.registers(e.k); status != OK && s.Kind != bpfprog.AttachIter {
+		e.add(Finding{Status: status, Topic: TopicTarget, Subject: f.Subject, Attach: true, Reason: why})
 	}
 	if s.Kind == bpfprog.AttachLSM {
 		e.disabledHook(to)
@@ -243,22 +248,48 @@ func (e *evaluation) ebpfGoFinds(f Finding, module string, found []symbol) {
 	e.add(f)
 }
 
-// trampolines are the versions since which programs can be attached to
-// functions; x86_64 could from the first, and 0 is none yet.
-var trampolines = map[string]release{"arm64": linux(6, 0), "s390x": linux(6, 3), "ppc64le": linux(6, 13), "arm": 0}
+// trampolines say how the kernels of each machine attach programs to functions: arch_prepare_bpf_trampoline in
+// arch/*/net/bpf_jit_comp*.c.
+var trampolines = map[string]struct {
+	since     release // 0 from the first kernels with BTF on
+	registers int     // of 8 bytes, that the arguments of a function may take; 0 for as many as programs can have
+	more      release // since when they may take as many as that
+}{
+	"x86_64":  {0, 6, linux(6, 6)},            // "bpf, x86: allow function arguments up to 12 for TRACING"
+	"arm64":   {linux(6, 0), 8, linux(6, 16)}, // "bpf, arm64: Support up to 12 function arguments"
+	"riscv64": {linux(6, 3), 8, linux(6, 11)}, // "riscv, bpf: Add 12-argument support for RV64 bpf trampoline"
+	"s390x":   {linux(6, 3), 0, 0},
+	"ppc64le": {linux(6, 13), 0, 0},
+	"arm":     {noRelease, 0, 0},
+}
+
+// noRelease is later than every release.
+const noRelease = ^release(0)
 
 // trampoline judges whether the machine's kernels can attach to functions,
 // which BTF does not tell.
 func (e *evaluation) trampoline(s *bpfprog.Section) {
-	since, ok := trampolines[e.k.arch]
-	if !ok || since > 0 && !e.k.before(since) {
+	since := trampolines[e.k.arch].since
+	f := Finding{Status: MayFail, Topic: TopicTarget, Subject: s.Prefix, Attach: true}
+	switch {
+	case since == noRelease:
+		f.Reason = "no kernel for " + e.k.arch + " has BPF trampolines"
+	case e.k.before(since):
+		f.Reason = fmt.Sprintf("no kernel for %s before %s has BPF trampolines", e.k.arch, since)
+	default:
 		return
 	}
-	reason := fmt.Sprintf("no kernel for %s before %s has BPF trampolines", e.k.arch, since)
-	if since == 0 {
-		reason = "no kernel for " + e.k.arch + " has BPF trampolines"
+	e.add(f)
+}
+
+// registers judges whether the machine's trampoline passes on all arguments of a function. The kernel looks at that when it
+// attaches a program.
+func (h *hook) registers(k *inventory) (Status, string) {
+	t := trampolines[k.arch]
+	if n := h.words(); t.registers > 0 && n > t.registers {
+		return k.refused(t.more, fmt.Sprintf("its arguments take %d registers, and programs get at most %d on %s", n, t.registers, k.arch))
 	}
-	e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: s.Prefix, Attach: true, Reason: reason})
+	return OK, ""
 }
 
 // tracepoint judges tracepoints: those with BTF have a typedef each. System
@@ -396,6 +427,12 @@ func (e *evaluation) external() (notes []Finding) {
 		}
 	})
 	for _, r := range e.pr.Records {
+		if why := e.o.records.disputed(r); why != "" {
+			if text := e.o.records.text(r); !seen[why+text] {
+				seen[why+text] = true
+				note(text, why)
+			}
+		}
 		if !e.o.records.asksForID(r) {
 			continue
 		}

@@ -4,7 +4,7 @@ package check
 
 import "github.com/btfgen/btfgen/internal/bpfprog"
 
-// callees are the functions that one calls.
+// callees are the functions that one calls, or has called back.
 type callees struct {
 	calls  []int // each once, in order of the code
 	shared bool  // what it comes to is kept for other programs and kernels: calls nest no deeper than verifiers take
@@ -21,7 +21,7 @@ func findCallees(o *bpfprog.Object) []callees {
 		seen := make(map[int32]bool)
 		for i := range o.Funcs[fn].Insns {
 			in := &o.Funcs[fn].Insns[i]
-			if n := in.Ref.N; in.IsFuncCall() && n >= 0 && !seen[n] {
+			if n := in.Ref.N; (in.IsFuncCall() || in.Ref.Kind == bpfprog.RefFunc) && n >= 0 && !seen[n] {
 				seen[n] = true
 				all[fn].calls = append(all[fn].calls, int(n))
 			}

@@ -88,7 +88,7 @@ func (f *Finding) absent() bool {
 		return strings.HasPrefix(f.Reason, noHelper)
 	case TopicTarget:
 		return f.Reason == notThere || f.Reason == withoutKprobes || strings.HasSuffix(f.Reason, noSuchCall)
-	case TopicMapDef, TopicContext, TopicLicense, TopicReturn:
+	case TopicMapDef, TopicObject, TopicContext, TopicLicense, TopicReturn:
 		return false
 	}
 	return true

@@ -42,6 +42,15 @@ func newHook(name string, view *rawbtf.BTF, id btfenc.TypeID, s *bpfprog.Section
 
 func (h *hook) params() int { return max(0, int(h.proto.Vlen())-h.first) }
 
+// words is how many registers of 8 bytes the arguments take.
+func (h *hook) words() (n int) {
+	for i := range h.params() {
+		size, _ := h.view.SizeOf(h.proto.Param(uint32(h.first + i)).Type)
+		n += max(1, int(size+7)/8)
+	}
+	return n
+}
+
 // prototype judges whether programs can be attached to the function at all
 // (btf_distill_func_proto in kernel/bpf/btf.c; structs since Linux 6.1). Tracepoints
 // are not judged so.
@@ -322,7 +331,35 @@ func contextAccesses(o *bpfprog.Object, pr *bpfprog.Program, steps *limits.Meter
 	if known && givesContext(s.Kind) {
 		return l
 	}
-	return slices.DeleteFunc(l, func(a bpfprog.Access) bool { return a.Struct == "" && (!known || !a.Moved && !a.Computed) })
+	return slices.DeleteFunc(l, func(a bpfprog.Access) bool {
+		return a.Map == nil && a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a))
+	})
+}
+
+// writesRegisters reports whether an access is a write to the registers that programs of kprobes and uprobes are given.
+func writesRegisters(s *bpfprog.Section, a *bpfprog.Access) bool {
+	return s.ProgType == "KPROBE" && a.Struct == "" && a.Arg < 0 && a.Write
+}
+
+// The member of a struct of the kernel that came with writes to the registers, "bpf: Allow uprobe program to change context
+// registers" (Linux 6.18).
+const writeStruct, writeMember = "bpf_prog_aux", "kprobe_write_ctx"
+
+// written judges a write to the registers (kprobe_prog_is_valid_access in kernel/trace/bpf_trace.c): since kernels accept
+// it, they do so when they load a program, and refuse to attach it to anything but a uprobe.
+func (e *evaluation) written() Finding {
+	const what = "programs cannot write to the registers"
+	f := Finding{Subject: "context"}
+	switch e.k.hasMember(writeStruct, writeMember) {
+	case lacking:
+		f.Status, f.Reason = Fails, what+" before Linux 6.18"
+	case untold:
+		f.Status, f.Reason = e.k.refused(linux(6, 18), what)
+	}
+	if f.Status == OK && e.pr.Attach.Kind != bpfprog.AttachNone {
+		f.Status, f.Reason, f.Attach = Fails, "only programs of uprobes can write to the registers", true
+	}
+	return f
 }
 
 // moved judges an access through an address of the context to which something was added
@@ -352,11 +389,26 @@ func (k *inventory) given() (Status, string) {
 	return MayFail, what + " from Linux 6.2 to 6.13, and in updates of some older kernels"
 }
 
+// inValue judges an access of a map's value beyond its end, unless the loader sets how large it is
+// (check_mem_region_access in kernel/bpf/verifier.c).
+func (e *evaluation) inValue(a *bpfprog.Access) (Finding, bool) {
+	return Finding{
+		Status: Fails, Topic: TopicBounds, Subject: "map " + a.Map.Name, Source: e.o.Source(a.At),
+		Reason: fmt.Sprintf("%s at offset %d, which nothing bounds further, are beyond the end of a value of %s", logtext.Plural(a.Size, "byte"), a.Off, logtext.Plural(int(a.Map.ValueSize), "byte")),
+	}, !e.setsMap(a.Map.Name)
+}
+
 // accesses judges all that program number n of the object reads of its context.
 func (e *evaluation) accesses(n int) (l []absence) {
 	for i := range e.o.accesses[n] {
 		a := &e.o.accesses[n][i]
 		off, size := a.Off, a.Size
+		if a.Map != nil {
+			if f, ok := e.inValue(a); ok {
+				l = append(l, absence{at: a.At, f: f})
+			}
+			continue
+		}
 		if a.Moved || a.Computed {
 			status, why := e.k.moved(e.pr.Attach)
 			if f := (Finding{Status: status, Topic: TopicContext, Subject: "context", Reason: why, Source: e.o.Source(a.At)}); status != OK {
@@ -364,7 +416,8 @@ func (e *evaluation) accesses(n int) (l []absence) {
 				continue
 			}
 		}
-		if a.Computed || a.Struct == "" && !givesContext(e.pr.Attach.Kind) {
+		writes := writesRegisters(e.pr.Attach, a)
+		if a.Computed || a.Struct == "" && !givesContext(e.pr.Attach.Kind) && !writes {
 			continue
 		}
 		if r := e.o.Funcs[a.At.Fn].Insns[a.At.Insn].Record; r != 0 {
@@ -376,6 +429,8 @@ func (e *evaluation) accesses(n int) (l []absence) {
 		}
 		var f Finding
 		switch {
+		case writes:
+			f = e.written()
 		case a.Struct != "":
 			f = e.result(a, off, size)
 		case e.hook == nil:

@@ -22,6 +22,7 @@ type expected struct {
 	status       Status
 	others       Status            // on the other kernels
 	attach       bool              // only attaching it fails
+	attachFrom   string            // only attaching it fails from this release on; "" for never
 	on           map[string]Status // by the release, up to its second number; it goes before the rest
 }
 
@@ -56,8 +57,9 @@ func expectVerdicts(t *testing.T, object string, topics []Topic, want map[string
 				if got := worst(found); got != status {
 					t.Errorf("%s: %s on %s: %s, want %s: %v", object, p.Name, name, got, status, found)
 				}
+				attach := w.attach || w.attachFrom != "" && kernel.CompareVersions(release, w.attachFrom) >= 0
 				for _, f := range found {
-					if f.Status == status && f.Attach != w.attach {
+					if f.Status == status && f.Attach != attach {
 						t.Errorf("%s: %s on %s: %v", object, p.Name, name, f)
 					}
 				}

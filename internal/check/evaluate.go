@@ -26,6 +26,8 @@ type evaluation struct {
 	may    *bounds          // what it may return; nil for anything
 	judged map[Finding]bool // of some code, but for instructions
 	absent []absence
+
+	ebpfGoPoisons map[int]string // why cilium/ebpf makes the instruction of a record invalid into which libbpf writes a number
 }
 
 // absence is an instruction that the verifier refuses if it reaches it.
@@ -53,7 +55,7 @@ func (e *evaluation) code(ctx context.Context) ([]int32, explorations) {
 	r := new(interp.Result)
 	x := explorations{r}
 	bounded := e.bounded()
-	if bounded || len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks }) {
+	if bounded || len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, e.lacks) {
 		if e.work <= limits.ObjectWork {
 			r = e.explore(ctx)
 			x[0] = r
@@ -88,7 +90,7 @@ func (e *evaluation) code(ctx context.Context) ([]int32, explorations) {
 		e.addInsn(f)
 	}
 	for _, fn := range e.pr.Funcs {
-		if e.codeOf(fn).lacks {
+		if e.lacks(fn) {
 			j := e.judgeFunction(r, fn)
 			add(j.findings)
 			for _, f := range j.insns {
@@ -141,6 +143,9 @@ func (e *evaluation) end() (j judged) {
 // enter is a matter of the program.
 func (e *evaluation) judgeFunction(r *interp.Result, fn int) judged {
 	key := judgedKey{fn, e.codeOf(fn).key, r.Outcome(fn), r.GaveUp, r.Odd}
+	if minds := e.mindsKey(nil, fn); len(minds) > 0 {
+		key.key = e.results.number(fmt.Append(minds, " of ", key.key))
+	}
 	if j, ok := e.results.findJudged(key); ok && key.outcome != "" {
 		return j
 	}
@@ -178,10 +183,14 @@ func (e *evaluation) collect(fn int) {
 		poisoned, refused, reason := e.loader.outcome(r)
 		var loader Loader
 		if !poisoned && !refused {
-			if reason = e.ebpfGoPoisons(r); reason == "" {
+			if reason = e.ebpfGoPoisons[r]; reason == "" {
 				continue
 			}
 			loader = EbpfGo
+		} else if poisoned && e.loader[r].Unresizable() {
+			if loader = Libbpf; !e.libbpf {
+				continue
+			}
 		}
 		f := Finding{Status: Fails, Topic: TopicCORE, Subject: e.o.records.text(r), Reason: reason, Source: e.o.records.source(r), Loader: loader}
 		if needs := e.needs(r); needs != "" {
@@ -256,7 +265,7 @@ func (e *evaluation) judge(r *interp.Result, a absence) {
 		a.f.Reason += "; " + r.Odd
 	case a.moved: // nothing was added, or it is not known what
 		return
-	case a.f.Loader != "": // the others mind nothing
+	case a.f.Loader == EbpfGo: // libbpf writes a number, which needs no guard
 		return
 	default:
 		a.f.Status, a.f.Guard = Guarded, e.guard(r, a.at)

@@ -28,6 +28,9 @@ func (p *pairing) strong() (l []Finding) {
 			if status, why := p.k.settingFinding(p.o, x); status != OK {
 				add(Finding{Status: status, Topic: TopicKconfig, Subject: x.Name, Reason: why})
 			}
+			if why := p.o.ebpfGoKconfig(x); why != "" {
+				l = append(l, Finding{Status: Fails, Topic: TopicKconfig, Subject: x.Name, Reason: why, Loader: EbpfGo})
+			}
 		case x.Weak:
 		case x.Type == 0:
 			if status, why := p.k.unlisted(x.Name); status != OK {
@@ -95,7 +98,7 @@ func (e *evaluation) variables() {
 		if x == nil || x.Kind != bpfprog.ExternKsym || x.Type == 0 || !e.hasKsym(x) || seen[x.Name] {
 			return
 		}
-		if v := e.o.BTF.Type(x.Type); v.Kind() != btfenc.KindVar {
+		if !e.o.isVar(x.Type) {
 			return
 		}
 		seen[x.Name] = true

@@ -8,7 +8,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
-// External says why some of what an object asks for has nothing to do with a shipped BTF.
+// External is a note on some of what an object asks for, such as why it has nothing to do with a shipped BTF.
 type External struct {
 	Subjects []string // "target_type_id struct task_struct", "bpf_task_acquire"; distinct, at most limits.Externals
 	Reason   string
@@ -19,6 +19,29 @@ const (
 	lookedUp   = "looked up in the running kernel's own BTF, whatever is shipped"
 	idOfLoader = "an ID in the BTF that the loader reads; of a shipped one it means nothing to the kernel"
 )
+
+// Disputed lists the relocations of an object that name something on whose flavor loaders do not agree, by how they differ.
+func Disputed(o *relolog.Object) (l []External) {
+	r := newRecords(o)
+	at, n := make(map[string]int), 0
+	seen := make(map[string]bool)
+	for i := range r.obj.Records() {
+		why, text := r.disputed(i), r.text(i)
+		if why == "" || seen[text] || n == limits.Externals {
+			continue
+		}
+		seen[text] = true
+		k, ok := at[why]
+		if !ok {
+			k = len(l)
+			at[why] = k
+			l = append(l, External{Reason: why})
+		}
+		l[k].Subjects = append(l[k].Subjects, text)
+		n++
+	}
+	return l
+}
 
 // Externals tells what of an object has nothing to do with a shipped BTF, without a look at
 // its programs.

@@ -15,6 +15,7 @@ const (
 	TopicKconfig  Topic = "kconfig"       // a setting of the kernel's build
 	TopicMap      Topic = "map_type"      // a type of maps
 	TopicMapDef   Topic = "map"           // the definition of a map
+	TopicObject   Topic = "object"        // an object that a loader does not open
 	TopicProg     Topic = "prog_type"     // a type of programs
 	TopicAttach   Topic = "attach_type"   // a type of attachment
 	TopicLink     Topic = "link_type"     // a type of links

@@ -122,6 +122,26 @@ func maySleep(s *bpfprog.Section) bool {
 	return s.ProgType == "SYSCALL" || strings.HasSuffix(s.Prefix, ".s")
 }
 
+// helperSettings are the settings of the kernel's build without which a kernel does not have a helper, though its BTF lists
+// the helper's number: kprobe_prog_func_proto in kernel/trace/bpf_trace.c.
+var helperSettings = map[asm.BuiltinFunc]string{
+	asm.FnOverrideReturn: settingPrefix + "BPF_KPROBE_OVERRIDE",
+}
+
+// unset judges a helper that only kernels with a setting have, by the configuration, or by the function that implements it.
+func (k *inventory) unset(id int64) (Status, string) {
+	setting := helperSettings[asm.BuiltinFunc(id)]
+	_, set := k.known.config[setting]
+	_, compiled := k.find(helperName(id), btfenc.KindFunc)
+	switch {
+	case setting == "", set, compiled, k.known.symbols[helperName(id)].text > 0:
+		return OK, ""
+	case k.known.config == nil && !k.knowsSymbols():
+		return MayFail, "only kernels built with " + setting + " have it, which BTF does not tell"
+	}
+	return Fails, "the kernel was built without " + setting
+}
+
 // forbidden judges a call of a helper that the kernel has by the programs of a
 // section.
 func (k *inventory) forbidden(s *bpfprog.Section, id int64) (Status, string) {
@@ -138,6 +158,9 @@ func (k *inventory) forbidden(s *bpfprog.Section, id int64) (Status, string) {
 		return Fails, what
 	case sleeps(id) && !maySleep(s):
 		return Fails, "it may sleep, and programs of " + s.Prefix + " may not"
+	}
+	if status, why := k.unset(id); status != OK {
+		return status, why
 	}
 	return k.permits(p, what)
 }

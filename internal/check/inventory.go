@@ -158,7 +158,25 @@ func (k *inventory) find(name string, kind btfenc.Kind) (symbol, bool) {
 }
 
 // Names whose presence tells what a verifier can do.
-var featureNames = []string{"bpf_func_info_aux", anyTracepoint, kprobes, lsmRange}
+var featureNames = []string{auxStruct, anyTracepoint, kprobes, lsmRange, writeStruct}
+
+// auxStruct is what verifiers keep of a function.
+const auxStruct = "bpf_func_info_aux"
+
+// hasMember says whether a struct of the kernel has a member; it is untold where the BTF lacks the struct.
+func (k *inventory) hasMember(name, member string) presence {
+	y, ok := k.find(name, btfenc.KindStruct)
+	if !ok {
+		return untold
+	}
+	t := y.typ()
+	for i := range t.Vlen() {
+		if y.view.NameIs(t.Member(i).NameOff, member) {
+			return present
+		}
+	}
+	return lacking
+}
 
 func (k *inventory) readFeatures() {
 	has := func(enum int, name string) bool {
@@ -177,14 +195,8 @@ func (k *inventory) readFeatures() {
 	f.Narrow = has(enumMap, "BPF_MAP_TYPE_ARENA")
 	f.StImm = has(enumAttach, "BPF_NETFILTER")
 	f.Ranges = has(enumHelper, "BPF_FUNC_redirect_peer")
-	if y, ok := k.find("bpf_func_info_aux", btfenc.KindStruct); ok {
-		t := y.typ()
-		for i := range t.Vlen() {
-			m := t.Member(i)
-			f.Globals = f.Globals || y.view.NameIs(m.NameOff, "linkage")
-			f.LazyGlobals = f.LazyGlobals || y.view.NameIs(m.NameOff, "called")
-		}
-	}
+	f.Globals = k.hasMember(auxStruct, "linkage") == present
+	f.LazyGlobals = k.hasMember(auxStruct, "called") == present
 	f.Unequal = f.LazyGlobals
 	for _, n := range syscallNames("bpf", k.arch) {
 		if _, ok := k.find(n, btfenc.KindFunc); ok && strings.HasPrefix(n, "__") {

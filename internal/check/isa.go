@@ -22,6 +22,8 @@ var groups = [bpfprog.NumGroups]struct {
 	bpfprog.GroupMayGoto: {linux(6, 9), enumCond, "BPF_MAY_GOTO", true},
 	bpfprog.GroupArena:   {linux(6, 9), enumMap, "BPF_MAP_TYPE_ARENA", true},
 	bpfprog.GroupAcqRel:  {linux(6, 15), enumField, "BPF_RES_SPIN_LOCK", false},
+	// "bpf: Add bpf_for_each_map_elem() helper", the first that calls back
+	bpfprog.GroupCallback: {linux(5, 13), enumHelper, "BPF_FUNC_for_each_map_elem", true},
 }
 
 // presence is whether a kernel has something, as far as its BTF and its

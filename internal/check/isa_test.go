@@ -96,7 +96,7 @@ func around(in insn, reached bool, section string) *Object {
 // judgeCode is the verdict on the code of an object's first program.
 func judgeCode(o *Object, k *inventory) (Status, []Finding) {
 	r := newRun(Config{Objects: []*Object{o}})
-	e := evaluation{pairing: r.pairing(0, k, decisions{}), pr: &o.Programs[0]}
+	e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
 	list, _ := e.code(context.Background())
 	l := r.found.read(nil, list)
 	return worst(l), l

@@ -17,6 +17,13 @@ import (
 // settingPrefix begins the names of externs that are settings of the kernel's build.
 const settingPrefix = "CONFIG_"
 
+// Variables that loaders set without the configuration.
+const (
+	versionVariable = "LINUX_KERNEL_VERSION"
+	wrapperVariable = "LINUX_HAS_SYSCALL_WRAPPER"
+	cookieVariable  = "LINUX_HAS_BPF_COOKIE"
+)
+
 // settingKind is what a variable for a setting can hold, as libbpf has it (find_kcfg_type in src/libbpf.c).
 type settingKind uint8
 
@@ -128,6 +135,25 @@ func (k *inventory) setting(o *Object, x *bpfprog.Extern) (interp.Number, error)
 	return interp.Number{V: binary.BigEndian.Uint64(w[:])}, nil
 }
 
+// ebpfGoKconfig says why cilium/ebpf does not set a variable that libbpf sets without the configuration, "" if it does: see
+// resolveKconfig in its collection.go.
+func (o *Object) ebpfGoKconfig(x *bpfprog.Extern) string {
+	v := o.BTF.Type(x.Type)
+	t := o.BTF.Type(v.Ref())
+	isInt := t.Kind() == btfenc.KindInt
+	switch {
+	case strings.HasPrefix(x.Name, settingPrefix):
+	case x.Name == versionVariable && (!isInt || t.Size() != 4):
+		return "ebpf-go sets it only where its type is an integer of 4 bytes, without typedef or const"
+	case x.Name == versionVariable:
+	case x.Name == wrapperVariable && !isInt:
+		return "ebpf-go sets it only where its type is an integer, without typedef or const"
+	case x.Name != wrapperVariable:
+		return "ebpf-go looks for it in the kernel's configuration, which does not have it"
+	}
+	return ""
+}
+
 // parseSetting reads a number as strtoull does, which takes negative ones.
 func parseSetting(text string) (uint64, error) {
 	digits, negative := strings.CutPrefix(text, "-")
@@ -159,12 +185,12 @@ func (k *inventory) kconfig(o *Object, x *bpfprog.Extern) interp.Number {
 		return interp.Number{}
 	}
 	switch x.Name {
-	case "LINUX_KERNEL_VERSION":
+	case versionVariable:
 		return k.version
-	case "LINUX_HAS_BPF_COOKIE":
+	case cookieVariable:
 		_, ok := k.enums[enumHelper]["BPF_FUNC_get_attach_cookie"]
 		return yes(ok)
-	case "LINUX_HAS_SYSCALL_WRAPPER":
+	case wrapperVariable:
 		if k.funcs > 0 {
 			return yes(k.wrapper)
 		}

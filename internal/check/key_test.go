@@ -46,7 +46,7 @@ func TestCodeKey(t *testing.T) {
 		for i, d := range loaded {
 			for j := range objects[i].Programs {
 				for _, k := range []*inventory{k, &silent} {
-					e := evaluation{pairing: r.pairing(i, k, d), pr: &objects[i].Programs[j]}
+					e := evaluation{pairing: r.pairing(i, k, d, new(target)), pr: &objects[i].Programs[j]}
 					if !d.forKernel() {
 						continue
 					}
@@ -84,4 +84,18 @@ func noRecords(t *testing.T) records {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// TestCalleesCalledBack wants what a function has called back among what exploring it depends on.
+func TestCalleesCalledBack(t *testing.T) {
+	o, err := Parse(t.Context(), "loops", testinput.Named(t, "loops.bpfel.o").Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range o.Programs {
+		pr := &o.Programs[i]
+		if c := o.callees[pr.Fn]; len(c.calls) != 1 || !c.shared || !slices.Contains(pr.Funcs, c.calls[0]) {
+			t.Errorf("%s: %+v", o.programName(i), c)
+		}
+	}
 }

@@ -58,7 +58,7 @@ func TestLinks(t *testing.T) {
 			o := around(c.in, true, c.section)
 			o.StructOps = c.ops
 			r := newRun(Config{Objects: []*Object{o}})
-			e := evaluation{pairing: r.pairing(0, k, decisions{}), pr: &o.Programs[0]}
+			e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
 			list, _ := e.code(t.Context())
 			e.out = r.found.read(nil, list)
 			e.interfaces()

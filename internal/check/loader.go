@@ -37,7 +37,11 @@ func (f *Finding) mindedBy(l Loader) bool { return f.Loader == "" || f.Loader ==
 // ofProgram is a finding on what an object needs as it is on one of its programs,
 // whose code refers to it or not, and whether it counts.
 func (c *Config) ofProgram(f Finding, refers bool) (Finding, bool) {
-	if !refers {
+	switch {
+	case refers, f.Topic == TopicObject:
+	case f.Loader == EbpfGo:
+		return f, false
+	default:
 		f.Loader = Libbpf
 	}
 	if !slices.Contains(c.Loaders, Libbpf) {

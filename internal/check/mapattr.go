@@ -280,13 +280,41 @@ func (p *pairing) definitions() (l []Finding) {
 			continue // see lackedMaps
 		}
 		f := Finding{Topic: TopicMapDef, Subject: m.Name}
-		if f.Status, f.Reason = p.k.mapRefused(m); f.Status == OK && m.Inner != nil {
-			f.Status, f.Reason = p.k.mapRefused(m.Inner)
+		f.Status, f.Reason = p.k.mapsRefused(m)
+		if f.Status == OK && m.Inner == nil && (m.Type == mapArrayOfMaps || m.Type == mapHashOfMaps) {
+			f.Status, f.Reason = MayFail, "its definition has no inner map, so the loader has to set one"+libbpfRefuses
+			l = append(l, f)
+			continue
 		}
 		if f.Status != OK {
 			f.Reason += libbpfRefuses
+			if status, _ := p.k.mapsRefused(corrected(m)); status == OK {
+				f.Loader = Libbpf
+			}
 			l = append(l, f)
 		}
 	}
 	return l
+}
+
+// mapsRefused judges the definition of a map and of its inner map.
+func (k *inventory) mapsRefused(m *bpfprog.Map) (Status, string) {
+	status, why := k.mapRefused(m)
+	if status == OK && m.Inner != nil {
+		return k.mapRefused(m.Inner)
+	}
+	return status, why
+}
+
+// corrected is a definition as cilium/ebpf reads it: some types of maps have no size of values, so that it takes a type of values
+// for documentation (canHaveValueSize in its types.go, fixupMagicFields in its map.go).
+func corrected(m *bpfprog.Map) *bpfprog.Map {
+	c := *m
+	if m.TypedValue && slices.Contains([]uint32{mapPerfEventArray, mapRingbuf, mapArena}, m.Type) {
+		c.ValueSize = 0
+	}
+	if m.Inner != nil {
+		c.Inner = corrected(m.Inner)
+	}
+	return &c
 }

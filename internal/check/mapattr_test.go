@@ -14,6 +14,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -24,6 +25,46 @@ func TestMapDefinitions(t *testing.T) {
 	expectVerdicts(t, "maps", topics, map[string]expected{"uses_maps": {}})
 	long := expected{before: "5.11", status: Fails}
 	expectVerdicts(t, "longkeys", topics, map[string]expected{"uses_map": long, "uses_none": long})
+}
+
+// TestCorrectedMaps holds verdicts on a perf event array with values of 20 bytes: libbpf fails to create it and loads nothing, and
+// cilium/ebpf corrects the size if it is that of a type.
+func TestCorrectedMaps(t *testing.T) {
+	for _, order := range []string{".bpfel.o", ".bpfeb.o"} {
+		for _, tt := range []struct {
+			change         func(*bpfprog.Map)
+			loader         Loader
+			uses, usesNone Status
+		}{
+			{loader: Libbpf, uses: Fails, usesNone: Fails},
+			{loader: EbpfGo},
+			{loader: EbpfGo, uses: Fails, change: func(m *bpfprog.Map) { m.TypedValue = false }},
+			{loader: EbpfGo, uses: Fails, change: func(m *bpfprog.Map) { m.KeySize = 8 }},
+			{loader: EbpfGo, uses: Fails, change: func(m *bpfprog.Map) { m.Type = mapCgroupArray }},
+			{loader: EbpfGo, change: func(m *bpfprog.Map) { m.Type, m.KeySize, m.MaxEntries = mapRingbuf, 0, 4096 }},
+			{loader: EbpfGo, uses: Fails, change: func(m *bpfprog.Map) { m.Type, m.KeySize, m.MaxEntries = mapUserRingbuf, 0, 4096 }},
+		} {
+			o, err := Parse(t.Context(), "o", testinput.Named(t, "perfvalue"+order).Data)
+			if err != nil || len(o.Maps) != 1 {
+				t.Fatal(err, o.Maps)
+			}
+			if m := &o.Maps[0]; tt.change != nil {
+				tt.change(m)
+			}
+			rep := runWith(t, Config{Objects: []*Object{o}, Loaders: []Loader{tt.loader}})
+			for name, want := range map[string]Status{"uses_map": tt.uses, "uses_none": tt.usesNone} {
+				p, _ := find(t, rep, name, rep.Kernels[0].Name)
+				for k := range rep.Kernels {
+					if p.Status[k] == Other || kernel.CompareVersions(rep.Kernels[k].Key().Release, "6.1") < 0 { // which has no user ring buffers
+						continue
+					}
+					if got := statusOf(p, k, TopicMapDef); got != want {
+						t.Errorf("%s on %s with %s, of %+v: %s, want %s", name, rep.Kernels[k].Name, tt.loader, o.Maps[0], got, want)
+					}
+				}
+			}
+		}
+	}
 }
 
 // TestVerifierMaps asks the running kernel for maps of random definitions: none that

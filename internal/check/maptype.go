@@ -10,7 +10,8 @@ import (
 )
 
 // mapTypes are names of types of maps by number, as the kernels of a run have
-// them. A kernel that lacks a type does not tell its name, but others may.
+// them. They count for types that are newer than knownMapTypes: a kernel that
+// lacks a type does not have its name, but others may.
 type mapTypes map[uint64]string
 
 const mapPrefix = "BPF_MAP_TYPE_"
@@ -38,11 +39,11 @@ func preferred(a, b string) bool {
 
 // name is the name of a type in C.
 func (m mapTypes) name(kind uint32) string {
-	if n, ok := m[uint64(kind)]; ok {
-		return n
-	}
 	if int64(kind) < int64(len(knownMapTypes)) {
 		return mapPrefix + knownMapTypes[kind]
+	}
+	if n, ok := m[uint64(kind)]; ok {
+		return n
 	}
 	return fmt.Sprintf("map type %d", kind)
 }
@@ -52,8 +53,7 @@ func (m mapTypes) finding(x *bpfprog.Map) Finding {
 	return Finding{Status: Fails, Topic: TopicMap, Subject: m.name(x.Type), Reason: "the kernel has no such maps" + libbpfRefuses}
 }
 
-// knownMapTypes are for numbers that no kernel of the run has: enum
-// bpf_map_type of include/uapi/linux/bpf.h in Linux 7.3.
+// knownMapTypes are names by number: enum bpf_map_type of include/uapi/linux/bpf.h in Linux 7.3.
 var knownMapTypes = [...]string{
 	"UNSPEC", "HASH", "ARRAY", "PROG_ARRAY", "PERF_EVENT_ARRAY", "PERCPU_HASH", "PERCPU_ARRAY", "STACK_TRACE",
 	"CGROUP_ARRAY", "LRU_HASH", "LRU_PERCPU_HASH", "LPM_TRIE", "ARRAY_OF_MAPS", "HASH_OF_MAPS", "DEVMAP", "SOCKMAP",

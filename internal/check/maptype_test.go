@@ -97,3 +97,12 @@ func TestLearnMapTypes(t *testing.T) {
 		}
 	}
 }
+
+// TestMapTypeRenamed has a kernel with names of its own for the types of maps, which are not those of the findings on other kernels.
+func TestMapTypeRenamed(t *testing.T) {
+	m := make(mapTypes)
+	m.learn(map[string]uint64{"BPF_MAP_TYPE_H": mapHash})
+	if got := m.name(mapHash); got != "BPF_MAP_TYPE_HASH" {
+		t.Error(got)
+	}
+}

@@ -90,6 +90,7 @@ func (r *run) withoutModules(ctx context.Context, p *pairing, j int, own, code [
 	if len(names) == 0 {
 		return own, code
 	}
+	e.ebpfGoUnit() // of what it refuses, own has what is refused where modules are loaded
 	where := strings.Join(names, " or ")
 	loaded, bare := r.found.read(nil, code), r.found.read(nil, r.code(ctx, &e))
 	changed := slices.Clone(loaded)

@@ -28,6 +28,7 @@ type Object struct {
 	accesses  [][]bpfprog.Access // by program: see contextAccesses
 	called    []helperSet        // by program
 	refers    []map[string]bool  // by program: to which maps and externs
+	unread    Finding            // that cilium/ebpf does not read the object; Subject is "" where it does
 }
 
 // use is an instruction that not every kernel takes, whatever the registers
@@ -50,6 +51,7 @@ func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	o := newObject(name, prog, r)
+	o.unread = o.ebpfGoReads(ctx, data)
 	if err := o.follow(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -16,7 +16,7 @@ type ObjectRow struct {
 	Programs []int       `json:"programs"`          // all of the object, ascending
 	Status   []Status    `json:"status"`            // by kernel, the worst of the loaders
 	Load     []Status    `json:"load"`              // by kernel: of loading it alone, whether it can be attached or not
-	Loaders  []LoaderRow `json:"loaders,omitempty"` // each of the loaders, where they differ; none where they agree
+	Loaders  []LoaderRow `json:"loaders,omitempty"` // each of the loaders, where they differ; none where they agree. One that does not read the object does not count in Status and Load, if another does
 	Decides  []Decider   `json:"decides,omitempty"` // the programs for which it does not work, or may not
 	Rules    []Rule      `json:"rules,omitempty"`   // which programs have to work, where that is not all
 	Headline Headline    `json:"headline"`
@@ -83,10 +83,17 @@ func (r *run) objectRow(rep *Report, i int) ObjectRow {
 		for n := range views {
 			l := &row.Loaders[n]
 			v, deciding := views[n].on(k, rep.Kernels[k].Key())
-			if s := r.wholeStatus(k, i); s > v.status && (l.Loader == Libbpf || s == Other) {
+			if s := r.wholeStatus(k, i, l.Loader); s > v.status {
 				v, deciding = result{s, max(s, v.load)}, views[n].all(k, s)
 			}
+			unread := l.Loader == EbpfGo && len(views) > 1 && o.unread.Subject != "" && v.status != Other
+			if unread { // then another loader loads the object
+				v = v.or(result{o.unread.Status, o.unread.Status})
+			}
 			l.Status, l.Load = append(l.Status, v.status), append(l.Load, v.load)
+			if unread {
+				continue
+			}
 			worst, by = worst.or(v), append(by, deciding...)
 		}
 		row.Status, row.Load = append(row.Status, worst.status), append(row.Load, worst.load)
@@ -119,14 +126,19 @@ func shifted(lists [][]int, by int) (out [][]int) {
 	return out
 }
 
-// wholeStatus is what object i comes to on kernel k by what it needs whichever of its
-// programs are loaded.
-func (r *run) wholeStatus(k, i int) Status {
+// wholeStatus is what object i comes to with a loader on kernel k by what it needs whichever of its programs are loaded.
+// cilium/ebpf needs nothing of that for programs that do not refer to it.
+func (r *run) wholeStatus(k, i int, l Loader) (s Status) {
 	w := &r.kernels[k].whole[i]
-	if len(w.maps) > 0 {
+	if len(w.maps) > 0 && l == Libbpf {
 		return Fails
 	}
-	return worst(r.found.read(nil, w.findings))
+	for _, f := range r.found.read(nil, w.findings) {
+		if f.Status == Other || (l == Libbpf || f.Topic == TopicObject) && f.mindedBy(l) {
+			s = max(s, f.Status)
+		}
+	}
+	return s
 }
 
 // result is what something comes to on one kernel.

@@ -85,6 +85,8 @@ func TestUnread(t *testing.T) {
 			want := OK
 			if loader == Libbpf {
 				want = tt.libbpf
+			} else if tt.section == "lirc_mode2/maps" { // which cilium/ebpf does not read either
+				want = Fails
 			}
 			for k, got := range rep.Programs[i].Load {
 				if got != Other && got != want {

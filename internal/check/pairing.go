@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfprog"
 	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/engine"
 	"github.com/btfgen/btfgen/internal/interp"
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -20,7 +21,12 @@ type pairing struct {
 	k        *inventory
 	loader   decisions
 	settable func(variable string) bool
-	ebpfGo   bool // it is among the loaders
+	setsMap  func(name string) bool // the loader takes care of a map
+	libbpf   bool                   // it is among the loaders
+	ebpfGo   bool                   // so is this
+	added    bool                   // it adds types to those of the kernel
+
+	unit func(section, name string) (*engine.UnitDecision, error) // what cilium/ebpf makes of a program
 
 	withModules decisions // where modules are loaded; nil but for a kernel where none is
 
@@ -51,20 +57,74 @@ func (p *pairing) needs(record int) string {
 	return p.withModules.needs(record)
 }
 
-// ebpfGoPoisons says why cilium/ebpf makes the instruction of a record invalid into which libbpf writes a number, "" where it does
-// not: of a type that nothing matches libbpf says that size and ID are 0 (bpf_core_calc_type_relo in relo_core.c), and it
-// takes IDs of types in modules; see coreCalculateFixup in cilium/ebpf's btf/core.go.
-func (p *pairing) ebpfGoPoisons(record int) string {
-	id := p.o.records.asksForID(record)
-	switch {
-	case !p.ebpfGo || !id && !p.o.records.asksForSize(record):
-		return ""
-	case p.loader.absent(record):
-		return noType + ebpfGoRefuses
-	case id && p.loader.needs(record) != "":
-		return "ebpf-go takes no IDs of types in modules"
+// ebpfGoUnit asks what cilium/ebpf makes of the records of the program with all that it links into it, where libbpf has
+// something for each: why it refuses the program is a finding, and which instructions it makes invalid is noted in
+// e.ebpfGoPoisons. Of a type that nothing matches libbpf says that size and ID are 0, and it takes IDs of types in modules.
+func (e *evaluation) ebpfGoUnit() {
+	if !e.ebpfGo || e.unit == nil {
+		return
 	}
-	return ""
+	for _, r := range e.pr.Records {
+		if _, refused, _ := e.loader.outcome(r); refused {
+			return // by both
+		}
+	}
+	refuse := func(r int, err error) {
+		e.add(Finding{Status: Fails, Topic: TopicCORE, Subject: e.o.records.text(r), Reason: err.Error() + ebpfGoRefuses, Source: e.o.records.source(r), Loader: EbpfGo})
+	}
+	d, err := e.unit(e.o.Funcs[e.pr.Fn].Section, e.o.Funcs[e.pr.Fn].Name)
+	switch {
+	case err != nil:
+		e.add(Finding{Status: Unknown, Topic: TopicAnalysis, Subject: "relocations", Reason: err.Error(), Loader: EbpfGo})
+		return
+	case d == nil: // a static function
+		return
+	case d.Err != nil:
+		refuse(d.Record, d.Err)
+		return
+	}
+	for _, r := range e.pr.Records {
+		f, ok := d.Fixup(r)
+		result := e.loader[r].Result
+		switch {
+		case !ok || !result.OK():
+		case f.Err != nil:
+			refuse(r, f.Err)
+			return
+		case !f.Poison || e.added && result == engine.Resolved:
+		case result == engine.Absent:
+			e.poison(r, noType+ebpfGoRefuses)
+		case e.o.records.asksForID(r) && e.loader.needs(r) != "":
+			e.poison(r, "ebpf-go takes no IDs of types in modules")
+		default:
+			e.poison(r, "no match in the type that ebpf-go takes"+ebpfGoRefuses)
+		}
+	}
+}
+
+func (e *evaluation) poison(record int, why string) {
+	if e.ebpfGoPoisons == nil {
+		e.ebpfGoPoisons = make(map[int]string)
+	}
+	e.ebpfGoPoisons[record] = why
+}
+
+// mindsKey appends what cilium/ebpf alone makes invalid in a function.
+func (e *evaluation) mindsKey(b []byte, fn int) []byte {
+	if len(e.ebpfGoPoisons) == 0 {
+		return b
+	}
+	for _, r := range e.o.recordsOf[fn] {
+		if why := e.ebpfGoPoisons[int(r)]; why != "" {
+			b = append(binary.AppendUvarint(b, uint64(r)), why...)
+		}
+	}
+	return b
+}
+
+// lacks reports whether a function has instructions that must not be reached.
+func (e *evaluation) lacks(fn int) bool {
+	return e.codeOf(fn).lacks || len(e.mindsKey(nil, fn)) > 0
 }
 
 // missing looks for a kfunc or a typed ksym, once.
@@ -107,8 +167,12 @@ func (p *pairing) ksym(x *bpfprog.Extern) interp.Number {
 // codeKey returns the key of a program's code, of which e.kind, e.may and e.bounded are a part.
 func (e *evaluation) codeKey() programKey {
 	key := programKey{fn: e.pr.Fn}
-	if bounded := e.bounded(); bounded || len(e.kind) > 0 || e.may != nil {
-		key.kind = e.results.number(fmt.Append(nil, e.kind, e.may, bounded))
+	if bounded := e.bounded(); bounded || len(e.kind) > 0 || e.may != nil || len(e.ebpfGoPoisons) > 0 {
+		b := fmt.Append(nil, e.kind, e.may, bounded)
+		for _, fn := range e.pr.Funcs {
+			b = e.mindsKey(b, fn)
+		}
+		key.kind = e.results.number(b)
 	}
 	b := make([]byte, 0, 4*len(e.pr.Funcs))
 	for _, fn := range e.pr.Funcs {
@@ -164,9 +228,7 @@ func (k *functionKey) add(p *pairing, fn int) {
 		known := p.loader[r].Result.OK()
 		k.explored = strconv.AppendBool(k.explored, known)
 		if p.o.records.asksForSize(int(r)) || p.o.records.asksForID(int(r)) {
-			why := p.ebpfGoPoisons(int(r))
-			flag(why != "")
-			k.all = append(append(k.all, why...), p.needs(int(r))...)
+			k.all = append(k.all, p.needs(int(r))...)
 		}
 		if k.lacks = k.lacks || !known; !known {
 			k.all = append(p.loader.appendKey(k.all, int(r)), p.needs(int(r))...)

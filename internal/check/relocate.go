@@ -45,6 +45,9 @@ func (r records) places() []bpfprog.Record {
 // text is what a record asks for: "byte_off struct task_struct.mm.pgd".
 func (r records) text(i int) string { return r.obj.Relocation(&r.obj.Records()[i]) }
 
+// disputed says how loaders differ on the flavor of a name that a record asks for, "" where they agree.
+func (r records) disputed(i int) string { return r.obj.Disputed(&r.obj.Records()[i]) }
+
 // source is the file:line of a record, "" where it is not known.
 func (r records) source(i int) string { return r.obj.Records()[i].Source }
 
@@ -82,6 +85,17 @@ type target struct {
 	relolog.Target
 	table engine.Table
 	bare  *target // the same kernel without modules, once that is asked for
+
+	number map[*engine.Object]int // in the set of the table
+}
+
+// unit returns what asks for cilium/ebpf's decisions on the programs of an object, nil where it is not for the kernel.
+func (t *target) unit(o *engine.Object) func(section, name string) (*engine.UnitDecision, error) {
+	i, ok := t.number[o]
+	if !ok {
+		return nil
+	}
+	return func(section, name string) (*engine.UnitDecision, error) { return t.table.Unit(i, section, name) }
 }
 
 // types calls f for the types of vmlinux, whose module is "", and then for those
@@ -95,6 +109,7 @@ func (t *target) types(f func(module string, b *rawbtf.BTF)) {
 // on relocates each object. What it returns is valid until the next call.
 func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 	out := make([]decisions, len(d.at))
+	t.number = nil
 	s := d.sets.For(&t.Target)
 	if s == nil {
 		return out, nil
@@ -102,7 +117,9 @@ func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 	if err := t.table.Fill(ctx, s, unwrap.Kernel(&t.Target), nil); err != nil {
 		return nil, err
 	}
+	t.number = make(map[*engine.Object]int)
 	for i, o := range s.Objects() {
+		t.number[o] = i
 		list := make(decisions, 0, len(o.Records()))
 		for _, dec := range t.table.Decisions(i) {
 			list = append(list, dec)
@@ -161,9 +178,6 @@ func (d decisions) outcome(i int) (poisoned, refused bool, reason string) {
 	}
 	return false, false, ""
 }
-
-// absent reports whether nothing on the target side is what a record asks for, in the eyes of any loader.
-func (d decisions) absent(i int) bool { return d[i].Result == engine.Absent && d[i].Unmatched() }
 
 // appendKey appends all that the decision on a record consists of, but for the
 // value.

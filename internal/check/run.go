@@ -124,6 +124,11 @@ func newRun(cfg Config) *run {
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
 	r.want.config[settingInjection] = true
+	for helper, setting := range helperSettings {
+		r.want.config[setting] = true
+		r.want.add(helperName(int64(helper)))
+		r.want.symbols[helperName(int64(helper))] = true
+	}
 	for _, settings := range everyKernels {
 		for _, s := range settings {
 			r.want.config[s] = true
@@ -180,11 +185,11 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	k.learn(ctx, &it.Extras)
 	res.arch = k.arch
 	for i, d := range loaded {
-		p := r.pairing(i, k, d)
+		p := r.pairing(i, k, d, t)
 		res.whole = append(res.whole, r.needs(p))
 		var without *pairing
 		if bare != nil && bare[i].forKernel() {
-			without = r.pairing(i, k, bare[i])
+			without = r.pairing(i, k, bare[i], t.bare)
 			without.withModules = d
 		}
 		res.programs = append(res.programs, r.programs(ctx, p, without))
@@ -206,16 +211,23 @@ func (r *run) needs(p *pairing) wholeResult {
 	}
 	p.whole = append(p.definitions(), p.strong()...)
 	p.whole = slices.DeleteFunc(p.whole, func(f Finding) bool {
-		return f.Topic == TopicMapDef && r.Policy.setsMap(p.o, f.Subject)
+		return f.Topic == TopicMapDef && p.setsMap(f.Subject)
 	})
-	p.whole = append(p.whole, p.opening(func(m string) bool { return r.Policy.setsMap(p.o, m) })...)
-	lacked := slices.DeleteFunc(p.lackedMaps(), func(m *bpfprog.Map) bool { return r.Policy.setsMap(p.o, m.Name) })
+	p.whole = append(p.whole, p.opening(p.setsMap)...)
+	if p.o.unread.Subject != "" && len(r.Loaders) == 1 && p.ebpfGo {
+		p.whole = append(p.whole, p.o.unread)
+	}
+	lacked := slices.DeleteFunc(p.lackedMaps(), func(m *bpfprog.Map) bool { return p.setsMap(m.Name) })
 	return wholeResult{r.found.note(p.whole), lacked}
 }
 
 // pairing is object i on a kernel.
-func (r *run) pairing(i int, k *inventory, d decisions) *pairing {
-	return &pairing{o: r.Objects[i], k: k, loader: d, settable: r.settable, ebpfGo: slices.Contains(r.Loaders, EbpfGo), results: &r.results[i], found: r.found}
+func (r *run) pairing(i int, k *inventory, d decisions, t *target) *pairing {
+	return &pairing{
+		o: r.Objects[i], k: k, loader: d, settable: r.settable, setsMap: func(m string) bool { return r.Policy.setsMap(r.Objects[i], m) },
+		libbpf: slices.Contains(r.Loaders, Libbpf), ebpfGo: slices.Contains(r.Loaders, EbpfGo), added: len(r.loader.adds) > 0,
+		unit: t.unit(r.Objects[i].records.obj), results: &r.results[i], found: r.found,
+	}
 }
 
 // programs judges the programs of an object. It returns two numbers of lists in the
@@ -252,17 +264,21 @@ func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32
 			e.add(f)
 		}
 	}
+	e.ebpfGoUnit()
 	own = r.found.note(e.out)
 	e.kind, e.may = slices.Concat(e.accesses(j), e.calls(j), e.kfuncCalls()), e.returns()
 	return own, r.code(ctx, &e)
 }
+
+// tooManyFindings is the subject of the finding that replaces those on a program's code when an object has too many.
+const tooManyFindings = "findings"
 
 // code judges the code of a program, unless that was done on a kernel where it
 // comes to the same.
 func (r *run) code(ctx context.Context, e *evaluation) []int32 {
 	if e.findings > limits.Findings {
 		return r.found.note([]Finding{{
-			Status: Unknown, Topic: TopicAnalysis, Subject: "findings",
+			Status: Unknown, Topic: TopicAnalysis, Subject: tooManyFindings,
 			Reason: (&limits.Exceeded{Max: limits.Findings, What: "findings on one object"}).Error(),
 		}})
 	}
@@ -318,35 +334,74 @@ func (r *run) skippedList() []*corpus.Error {
 	return out
 }
 
-// byLoader says what a loader seems to do where no kernel has what a finding is about, "" for what
-// no loader does.
-func byLoader(f *Finding) string {
-	switch {
-	case f.Status != Fails:
-	case f.Topic == TopicTarget && f.Reason == notThere:
-		return "no kernel here has it, so the loader seems to set it: --target says what to"
-	case f.Topic == TopicCORE && strings.TrimSuffix(f.Reason, ebpfGoRefuses) == noType:
-		return "no kernel here has the type, so the loader seems to add it: --types says from where"
-	}
-	return ""
+// byLoader are the reasons of findings on what no kernel has.
+var byLoader = map[Topic]string{
+	TopicTarget: "no kernel here has it, so the loader seems to set it: --target says what to",
+	TopicCORE:   "no kernel here has the type, so the loader seems to add it: --types says from where",
 }
 
-// nowhere takes a target or a type that none of so many kernels has for one that comes from the
-// loader: it is told once, and does not fail everywhere. Of one or two kernels that is not known.
+// nowhere turns failures for a target or type that no kernel has into Unknown: the loader seems to supply it. Kernels that cannot
+// know do not count; where fewer than three can, it stays a failure.
 func (p *Program) nowhere(kernels int) {
 	const enough = 3
-	for i := range p.Findings {
-		if f := &p.Findings[i]; f.Status == Other {
-			kernels -= len(f.Kernels)
+	type thing struct {
+		topic   Topic
+		subject string // "" for anything
+	}
+	without, cannotKnow := make(map[thing]kernelSet), make(map[thing]kernelSet)
+	add := func(sets map[thing]kernelSet, t thing, kernels []int) {
+		s := sets[t]
+		for _, k := range kernels {
+			s.add(k)
 		}
+		sets[t] = s
 	}
 	for i := range p.Findings {
-		if f := &p.Findings[i]; len(f.Kernels) >= max(kernels, enough) {
-			if by := byLoader(&f.Finding); by != "" {
-				f.Status, f.Reason = Unknown, by
+		f := &p.Findings[i]
+		if f.notFound() {
+			add(without, thing{f.Topic, f.Subject}, f.Kernels)
+			continue
+		}
+		for topic := range byLoader {
+			if f.cannotKnow(topic) {
+				add(cannotKnow, thing{topic, ""}, f.Kernels)
 			}
 		}
 	}
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		if f.Status != Fails || !f.notFound() {
+			continue
+		}
+		all := slices.Clone(without[thing{f.Topic, f.Subject}])
+		n := len(all.list())
+		if all.addAll(cannotKnow[thing{f.Topic, ""}]); n >= enough && len(all.list()) == kernels {
+			f.Status, f.Reason = Unknown, byLoader[f.Topic]
+		}
+	}
+}
+
+// notFound reports whether the kernel lacks a target or type that a loader may supply.
+func (f *Finding) notFound() bool {
+	switch f.Topic {
+	case TopicTarget:
+		return f.Reason == notThere
+	case TopicCORE:
+		reason, _, _ := strings.Cut(f.Reason, ";") // what follows is about how it is reached, or by which loader
+		return reason == noType
+	}
+	return false
+}
+
+// cannotKnow reports whether a kernel with the finding may have any target, or any type, unseen.
+func (f *Finding) cannotKnow(topic Topic) bool {
+	switch {
+	case f.Status == Other:
+		return true
+	case topic == TopicTarget:
+		return f.Topic == topic && (f.Status == Unknown || strings.HasSuffix(f.Reason, unknownModule))
+	}
+	return f.Topic == TopicAnalysis && f.Subject == tooManyFindings
 }
 
 // sum makes the verdicts on each of so many kernels of the findings.
@@ -379,6 +434,10 @@ func (r *run) row(ctx context.Context, i, j int) Program {
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
 	e := evaluation{pairing: &pairing{o: o}, pr: pr}
 	p.Notes = e.external()
+	if note := o.unread; note.Subject != "" && len(r.Loaders) > 1 {
+		note.Status = OK
+		p.Notes = append(p.Notes, note)
+	}
 	t := tally{ledger: r.found}
 	for ki := range r.kernels {
 		if ctx.Err() != nil {

@@ -6,11 +6,14 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testbtf"
 	"github.com/btfgen/btfgen/internal/testelf"
 	"github.com/btfgen/btfgen/internal/testinput"
 )
@@ -57,6 +60,85 @@ func TestTarget(t *testing.T) {
 	}
 	if _, ok := o.WithTarget("no_such_program", "file_open"); ok {
 		t.Error("a program that is not there was attached")
+	}
+}
+
+// TestTargetVotes adds a kernel whose BTF has no functions, which cannot know a hook: it does not change the verdicts on the others.
+func TestTargetVotes(t *testing.T) {
+	o, err := Parse(t.Context(), "o", testinput.Named(t, "lsmhooks.bpfel.o").Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	odd := filepath.Join(dir, "kylin", "V10", "x86_64", "4.19.90.btf")
+	if err := os.MkdirAll(filepath.Dir(odd), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(odd, testbtf.Types(t, binary.LittleEndian, "struct task_struct 8: pid int 0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	corp, err := corpus.Open(t.Context(), []string{testinput.Path(t, "testdata", "vmlinux"), dir}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := Run(t.Context(), Config{Objects: []*Object{o}, Corpus: corp, Jobs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, odds := find(t, rep, "no_such_hook", "kylin/V10/x86_64/4.19.90")
+	for k := range rep.Kernels {
+		if got := statusOf(p, k, TopicTarget); (got < Unknown || got == Fails) && p.Status[k] != Other {
+			t.Errorf("%s: %s", rep.Kernels[k].Name, got)
+		}
+	}
+	if p.Status[odds] == Other {
+		t.Error("the kernel is for another machine")
+	}
+}
+
+// TestVotes asks which kernels count where no kernel has what a program asks for.
+func TestVotes(t *testing.T) {
+	finding := func(s Status, topic Topic, subject, reason string, kernels ...int) KernelFinding {
+		return KernelFinding{Finding{Status: s, Topic: topic, Subject: subject, Reason: reason}, kernels}
+	}
+	const other = "is for another machine"
+	for name, tt := range map[string]struct {
+		findings []KernelFinding
+		want     Status // of the first one
+	}{
+		"all lack a type":            {[]KernelFinding{finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2, 3)}, Unknown},
+		"one has it":                 {[]KernelFinding{finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2)}, Fails},
+		"one is for another machine": {[]KernelFinding{finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2), finding(Other, TopicAnalysis, "o", other, 3)}, Unknown},
+		"one lacks it and is guarded": {[]KernelFinding{
+			finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2), finding(Guarded, TopicCORE, "byte_off struct x.a", noType, 3),
+		}, Unknown},
+		"one lacks it and may reach it": {[]KernelFinding{
+			finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2), finding(MayFail, TopicCORE, "byte_off struct x.a", noType+"; too many paths lead there to tell whether it is reached", 3),
+		}, Unknown},
+		"one has too much to find": {[]KernelFinding{
+			finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2), finding(Unknown, TopicAnalysis, "findings", "more than 1 findings", 3),
+		}, Unknown},
+		"one lacks another type": {[]KernelFinding{
+			finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2), finding(Guarded, TopicCORE, "byte_off struct y.a", noType, 3),
+		}, Fails},
+		"one has no functions": {[]KernelFinding{
+			finding(Fails, TopicTarget, "function f", notThere, 0, 1, 2), finding(Unknown, TopicTarget, "lsm/f", "the kernel's BTF has no functions at all", 3),
+		}, Unknown},
+		"one may have it in a module": {[]KernelFinding{
+			finding(Fails, TopicTarget, "function f", notThere, 0, 1, 2), finding(MayFail, TopicTarget, "function f", "module m may have it, whose BTF is not there", 3),
+		}, Unknown},
+		"one has it in a module": {[]KernelFinding{
+			finding(Fails, TopicTarget, "function f", notThere, 0, 1, 2), finding(MayFail, TopicTarget, "function f", "needs module m to be loaded", 3),
+		}, Fails},
+		"too few know": {[]KernelFinding{
+			finding(Fails, TopicTarget, "function f", notThere, 0, 1), finding(Unknown, TopicTarget, "lsm/f", "the kernel's BTF has no functions at all", 2, 3),
+		}, Fails},
+	} {
+		p := &Program{Findings: tt.findings}
+		p.nowhere(4)
+		if got := p.Findings[0].Status; got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
 	}
 }
 

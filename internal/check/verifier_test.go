@@ -256,3 +256,14 @@ func (g *generator) step() {
 		g.emit(in)
 	}
 }
+
+// TestCallbackVerdicts holds verdicts on what callbacks do where a guard on the stack of their caller lets them.
+func TestCallbackVerdicts(t *testing.T) {
+	expectVerdicts(t, "loops", []Topic{TopicHelper, TopicCORE}, map[string]expected{
+		"loop_guarded":     {before: "5.17", status: Fails, others: Guarded},
+		"loop_reached":     {status: Fails},
+		"loop_second_turn": {before: "5.17", status: Fails, others: MayFail},
+		"elements_guarded": {before: "5.13", status: Fails, others: Guarded},
+		"elements_reached": {status: Fails},
+	})
+}

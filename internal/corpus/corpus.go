@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -71,6 +70,8 @@ type Corpus struct {
 	Ignored    int // files that have nothing to do with BTF: markers, checksums, scripts
 	Unselected int // files whose key, known from their path, the selectors leave out
 
+	seconds []*File // those that Distinct took out of Files
+
 	met *met
 }
 
@@ -104,6 +105,9 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	if err := w.links(); err != nil {
 		return nil, err
 	}
+	for i := range w.files {
+		w.files[i].below = w.sources.below(w.files[i].path)
+	}
 	if err := opts.checkNamings(w.files); err != nil {
 		return nil, err
 	}
@@ -130,7 +134,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 		}
 		c.Files = append(c.Files, f)
 	}
-	c.Skipped = slices.DeleteFunc(c.Skipped, func(s *Error) bool { return !opts.selectsPath(opts.pathKey(s.Path)) })
+	c.Skipped = slices.DeleteFunc(c.Skipped, func(s *Error) bool { return !opts.selectsPath(opts.key(s.Path, w.sources.below(s.Path), "")) })
 	slices.SortFunc(c.Files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
 	slices.SortFunc(c.Skipped, (*Error).Compare)
 	if len(c.Files) == 0 {
@@ -182,15 +186,6 @@ func (o *Options) selectsMet(k kernel.Key) bool {
 // selectsPath is Selects for a key that may be incomplete, because it comes from a path alone; if
 // so the file has to be read to know.
 func (o *Options) selectsPath(k kernel.Key) bool { return !k.Known() || o.selectsMet(k) }
-
-// pathKey is the key in a path as the user gave it.
-func (o *Options) pathKey(p string) kernel.Key {
-	abs, err := filepath.Abs(p)
-	if err != nil {
-		return kernel.Key{}
-	}
-	return o.key(filepath.ToSlash(abs))
-}
 
 // wantsModule says whether the module that a file is named for is asked for.
 func (o *Options) wantsModule(file string) bool {

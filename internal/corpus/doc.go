@@ -33,9 +33,12 @@
 //
 // # Which kernel it is
 //
-// The key comes from the path where that has BTFHub's shape <ID>/<VERSION_ID>/<arch>/<release>, whatever
-// level of the tree the source is; keyFromPath lists the shapes with a level missing. Otherwise the content
-// tells the release and the architecture, if it does, and the kernel is called by its path.
+// The key comes from the path below the source where that has BTFHub's shape <ID>/<VERSION_ID>/<arch>/<release>; the last names of the
+// source count where they begin that shape without doubt (sources, layout), and keyFromPath lists the shapes with a level missing. Otherwise
+// the content tells the release and the architecture, if it does, and the kernel is called by its path. Folders above the source and the
+// working directory tell nothing, but for the host's own kernels (hostKey). Keys are canonical.
+//
+// Open lists every file. Distinct leaves each kernel to one of the files that have its key.
 //
 // Modules go with their kernel (group, belongs): by key, as in modules/<ID>/<VERSION_ID>/<arch>/
 // <release>.modules.tar.xz; by release, as in /lib/modules/<release> and packages; or by lying next to

@@ -45,7 +45,7 @@ func group(files []found, opts *Options) (units []*File, skipped []*Error) {
 			mods = append(mods, f)
 			continue
 		}
-		u := newUnit(f, opts.key(f.abs))
+		u := newUnit(f, opts.key(f.path, f.below, f.abs))
 		if opts.Extras {
 			u.parts = append(u.parts, extraFiles(&f, u.Key)...)
 		}
@@ -65,7 +65,7 @@ func group(files []found, opts *Options) (units []*File, skipped []*Error) {
 			skipped = append(skipped, &Error{Path: f.path, Err: ErrNoKernel})
 			continue
 		}
-		u.parts = append(u.parts, part{path: f.path, key: moduleKey(f.abs), size: f.size, kind: f.kind, mods: true, source: f.source})
+		u.parts = append(u.parts, part{path: f.path, key: moduleKey(f.below), size: f.size, kind: f.kind, mods: true, source: f.source})
 		u.Size += f.size
 	}
 	return units, skipped
@@ -75,24 +75,24 @@ func newUnit(f found, k kernel.Key) *File {
 	return &File{Path: f.path, Key: k, Size: f.size, parts: []part{{path: f.path, key: k, size: f.size, kind: f.kind, source: f.source}}}
 }
 
-// kernelKey is keyFromPath, completed by what is known of the host's own files and of package trees.
-func kernelKey(abs string) kernel.Key {
-	k := keyFromPath(abs)
-	if rel := releaseFromTree(abs); rel != "" {
+// kernelKey is keyFromPath, completed by what is known of package trees.
+func kernelKey(p string) kernel.Key {
+	k := keyFromPath(p)
+	if rel := releaseFromTree(p); rel != "" {
 		k.Release = rel
 	}
-	return hostKey(abs, k)
+	return k
 }
 
 // moduleKey is the key of the kernel that a module's file, or an archive of modules, belongs to.
-func moduleKey(abs string) kernel.Key {
-	if rel := releaseFromTree(abs); rel != "" {
+func moduleKey(p string) kernel.Key {
+	if rel := releaseFromTree(p); rel != "" {
 		return kernel.Key{Release: rel}
 	}
-	if modulesArchive(path.Base(abs)) {
-		return keyFromPath(abs)
+	if modulesArchive(path.Base(p)) {
+		return keyFromPath(p)
 	}
-	return keyFromPath(path.Dir(abs)) // <release>/<module>.btf
+	return keyFromPath(path.Dir(p)) // <release>/<module>.btf
 }
 
 func isVmlinux(abs string) bool { return stem(path.Base(abs)) == "vmlinux" }
@@ -105,7 +105,7 @@ func (f *found) looksLikeModule() bool {
 		return false
 	}
 	rel := releaseFromName(base)
-	return rel != "" && !isDigit(rel[0]) && f.kind != kindImage && !keyFromPath(f.abs).Known()
+	return rel != "" && !isDigit(rel[0]) && f.kind != kindImage && !keyFromPath(f.below).Known()
 }
 
 // modulesArchive says whether a name is that of an archive or a package that goes with a kernel and has none: of modules, or
@@ -159,7 +159,7 @@ func (ix *index) add(u *File, abs string) {
 
 // kernelOf returns the kernel of a module's file, nil if there is none or no single one.
 func (ix *index) kernelOf(f found) *File {
-	k := moduleKey(f.abs)
+	k := moduleKey(f.below)
 	if u := ix.key[k.Canonical().String()]; u != nil {
 		return u
 	}

@@ -193,7 +193,7 @@ func (r *reader) key(b *blob, single bool) kernel.Key {
 	k := b.part.key
 	var member kernel.Key
 	if b.member != b.part.path {
-		member = r.f.opts.key(b.member)
+		member = r.f.opts.key(b.member, b.member, "")
 	}
 	switch {
 	case single && k.Known():
@@ -208,15 +208,15 @@ func (r *reader) key(b *blob, single bool) kernel.Key {
 	if k.Release == "" && k.ID != "" && k.Arch != "" {
 		k.Release = validRelease(stem(path.Base(b.member))) // a tree's vmlinux.btf
 	}
-	return k
+	return k.Canonical()
 }
 
 // takeModules returns the pending modules that belong to a kernel, and their paths.
-func (r *reader) takeModules(kernel *blob, key kernel.Key) ([]relolog.Module, []string) {
+func (r *reader) takeModules(of *blob, key kernel.Key) ([]relolog.Module, []string) {
 	s := r.s
 	s.taken, s.modules, s.paths = s.taken[:0], s.modules[:0], s.paths[:0]
 	for i := range s.pending {
-		if b := &s.pending[i]; b.split && !b.used && r.belongs(b, kernel, key) {
+		if b := &s.pending[i]; b.split && !b.used && r.belongs(b, of, key) {
 			b.used, b.module = true, moduleName(b.member)
 			s.taken = append(s.taken, b)
 		}
@@ -225,6 +225,10 @@ func (r *reader) takeModules(kernel *blob, key kernel.Key) ([]relolog.Module, []
 		return cmp.Or(strings.Compare(a.module, b.module), strings.Compare(a.path, b.path))
 	})
 	for _, b := range s.taken {
+		if err := kernel.CheckName(b.module); err != nil {
+			r.fail(wrap(b.path, "", fmt.Errorf("module: %w", err)))
+			continue
+		}
 		if n := len(s.modules); n > 0 && s.modules[n-1].Name == b.module {
 			r.fail(wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
 			continue

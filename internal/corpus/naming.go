@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -155,14 +156,15 @@ func (n *Naming) of(p string) (k kernel.Key, ok bool) {
 	return k, k.Validate() == nil && (n.key.Arch != "" || kernel.KnownArch(k.Arch))
 }
 
-// key returns the key of the kernel at a path: by the first naming that fits, else as the path tells.
-func (o *Options) key(p string) kernel.Key {
+// key returns the key of the kernel at a path: by the first naming that fits, else by what of the path tells the key. abs is where the kernel's
+// file is, if that may be the host's own.
+func (o *Options) key(p, below, abs string) kernel.Key {
 	for _, n := range o.As {
 		if k, ok := n.of(p); ok {
-			return k
+			return k.Canonical()
 		}
 	}
-	return kernelKey(p)
+	return hostKey(abs, kernelKey(below))
 }
 
 // mayHoldMany says whether the file may have members, whose names may tell more than its own.
@@ -176,7 +178,7 @@ func (o *Options) checkNamings(files []found) error {
 	for _, n := range o.As {
 		fits, inside := 0, false
 		for _, f := range files {
-			if _, ok := n.of(f.abs); ok {
+			if _, ok := n.of(filepath.ToSlash(f.path)); ok {
 				fits++
 			}
 			inside = inside || f.mayHoldMany()

@@ -64,12 +64,13 @@ func (f *found) units(keep func(kernel.Key) bool) (units []*File, err error) {
 	}
 	for i := range file.Entries() {
 		e := &file.Entries()[i]
-		if !keep(e.Key) {
+		key := e.Key.Canonical()
+		if !keep(key) {
 			continue
 		}
 		units = append(units, &File{
-			Path: f.path + "!" + e.Key.String(), Key: e.Key, Size: e.Packed,
-			parts: []part{{path: f.path, key: e.Key, size: e.Packed, kind: kindBTFC}}, packed: &packed{file, i},
+			Path: f.path + "!" + key.String(), Key: key, Size: e.Packed,
+			parts: []part{{path: f.path, key: key, size: e.Packed, kind: kindBTFC}}, packed: &packed{file, i},
 		})
 	}
 	return units, nil

@@ -4,6 +4,7 @@ package corpus
 
 import (
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -20,10 +21,54 @@ var distros = map[string]bool{
 	"rocky": true, "sles": true, "talos": true, "ubuntu": true, "void": true,
 }
 
+func known(id string) bool { return distros[kernel.CanonicalID(id)] }
+
+// sources are what the user named, as cleaned paths with slashes.
+type sources map[string]bool
+
+// below returns the part of a path that tells which kernel it is: the path below its source, and in front of it the last names of the
+// source where layout takes them. Of several sources on the way to a path, the outermost counts. Folders above the source and the
+// working directory have no part in it.
+func (s sources) below(p string) string {
+	p = path.Clean(filepath.ToSlash(p))
+	dir := path.Dir(p)
+	for at := p; ; at = path.Dir(at) {
+		if s[at] && at != p {
+			dir = at
+		}
+		if at == "." || at == "/" || path.Base(at) == ".." {
+			break
+		}
+	}
+	return path.Join(layout(dir, s[dir]), strings.TrimPrefix(strings.TrimPrefix(p, strings.TrimSuffix(dir, "/")), "/"))
+}
+
+// layout returns the names at the end of a folder's path that are the beginning of a layout without doubt: ID/VERSION_ID/ARCH or
+// ID/VERSION_ID of a known distribution and a version with a number, or lib/modules/…; of a source also its own name alone, if that is a
+// distribution or an architecture.
+func layout(dir string, source bool) string {
+	if i := strings.LastIndex("/"+dir+"/", "/lib/modules/"); i >= 0 {
+		return dir[i:]
+	}
+	names := strings.Split(dir, "/")
+	up := func(n int) string { return names[max(len(names)-n, 0)] }
+	n := 0
+	switch {
+	case len(names) >= 3 && known(up(3)) && numbered(up(2)) && kernel.KnownArch(up(1)):
+		n = 3
+	case len(names) >= 2 && known(up(2)) && numbered(up(1)):
+		n = 2
+	case source && (known(up(1)) || kernel.KnownArch(up(1))):
+		n = 1
+	}
+	return path.Join(names[len(names)-n:]...)
+}
+
 // keyFromPath derives a kernel's key from the end of a slash-separated path, complete or not. It
 // understands <ID>/<VERSION_ID>/<arch>/<release>.btf and what follows from it when a level is
 // missing: <ID>/<arch>/…, <ID>/<VERSION_ID>/… and <ID>/…, where the architecture is taken from the
-// end of the release. Without any of these only the release is set, from the file's name.
+// end of the release. Where the ID is not that of a known distribution or a level is missing, the version has to begin with a number. Without any of
+// these only the release is set, from the file's name, and the architecture.
 func keyFromPath(p string) kernel.Key {
 	dirs := strings.Split(path.Clean(p), "/")
 	name := dirs[len(dirs)-1]
@@ -35,17 +80,16 @@ func keyFromPath(p string) kernel.Key {
 		}
 		return dirs[len(dirs)-n]
 	}
-	known := func(s string) bool { return distros[kernel.CanonicalID(s)] }
 	switch {
 	case kernel.KnownArch(up(1)):
 		k.Arch = up(1)
 		if known(up(2)) && !known(up(3)) {
 			k.ID = up(2)
-		} else if up(3) != "" {
+		} else if up(3) != "" && (known(up(3)) || numbered(up(2))) {
 			k.ID, k.VersionID = up(3), up(2)
 		}
 	case archFromRelease(k.Release) == "":
-	case known(up(2)):
+	case known(up(2)) && numbered(up(1)):
 		k.ID, k.VersionID, k.Arch = up(2), up(1), archFromRelease(k.Release)
 	case known(up(1)):
 		k.ID, k.Arch = up(1), archFromRelease(k.Release)
@@ -53,7 +97,7 @@ func keyFromPath(p string) kernel.Key {
 	if k.Validate() != nil {
 		return kernel.Key{Release: validRelease(k.Release)}
 	}
-	return k
+	return k.Canonical()
 }
 
 func validRelease(r string) string {

@@ -3,6 +3,8 @@
 package corpus
 
 import (
+	"path"
+	"strings"
 	"testing"
 
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -16,23 +18,23 @@ func TestKeyFromPath(t *testing.T) {
 		// BTFHub's shape, however deep the source is.
 		{"/data/corpus/debian/12/x86_64/6.1.0-47-amd64.btf.tar.xz", "debian/12/x86_64/6.1.0-47-amd64"},
 		{"debian/12/x86_64/6.1.0-47-amd64.btf.zst", "debian/12/x86_64/6.1.0-47-amd64"},
-		{"/x/centos/8/aarch64/4.18.0-147.5.1.el8_1.aarch64.btf", "centos/8/aarch64/4.18.0-147.5.1.el8_1.aarch64"},
-		{"/x/debian/bullseye/amd64/5.10.0-30-amd64.btf.xz", "debian/bullseye/amd64/5.10.0-30-amd64"},
+		{"/x/centos/8/aarch64/4.18.0-147.5.1.el8_1.aarch64.btf", "centos/8/arm64/4.18.0-147.5.1.el8_1.aarch64"},
+		{"/x/debian/bullseye/amd64/5.10.0-30-amd64.btf.xz", "debian/bullseye/x86_64/5.10.0-30-amd64"},
 		{"/x/own/2024/arm64/6.6.1.btf", "own/2024/arm64/6.6.1"},
 		{"/x/modules/debian/13/s390x/6.12.107+deb13-s390x.modules.tar.xz", "debian/13/s390x/6.12.107+deb13-s390x"},
 		{"/x/testdata/7.1/x86_64/vmlinux.btf", "testdata/7.1/x86_64/-"},
 		// Levels that are missing.
 		{"/data/ubuntu/x86_64/5.4.0-42-generic.btf", "ubuntu/-/x86_64/5.4.0-42-generic"},
-		{"/data/debian/11/5.10.0-30-amd64.btf.tar.xz", "debian/11/amd64/5.10.0-30-amd64"},
+		{"/data/debian/11/5.10.0-30-amd64.btf.tar.xz", "debian/11/x86_64/5.10.0-30-amd64"},
 		{"/data/android/a12-5.10-2021-09-arm64.btf.tar.xz", "android/-/arm64/a12-5.10-2021-09-arm64"},
-		{"/data/amazon/2/5.10.118-111.515.amzn2.x86_64.btf", "amazon/2/x86_64/5.10.118-111.515.amzn2.x86_64"},
+		{"/data/amazon/2/5.10.118-111.515.amzn2.x86_64.btf", "amzn/2/x86_64/5.10.118-111.515.amzn2.x86_64"},
 		{"/x86_64/5.4.btf", "-/-/x86_64/5.4"},
 		// Files that are nowhere in particular.
 		{"/home/me/arch/work/foo.btf", "-/-/-/foo"},
 		{"/tmp/6.1.0-47-amd64.btf", "-/-/-/6.1.0-47-amd64"},
 		{"vmlinux", "-/-/-/-"},
 		{"/boot/vmlinuz-linux", "-/-/-/-"},
-		{"a/../../../x86_64/6.1.btf", "-/-/-/6.1"},
+		{"a/../../../x86_64/6.1.btf", "-/-/x86_64/6.1"},
 		{"/boot/vmlinuz-6.1.0-47-amd64", "-/-/-/6.1.0-47-amd64"},
 		// Packages.
 		{"/p/linux-image-6.12.107+deb13-s390x_6.12.107-1_s390x.deb", "-/-/-/6.12.107+deb13-s390x"},
@@ -51,6 +53,50 @@ func TestKeyFromPath(t *testing.T) {
 	} {
 		if got := keyFromPath(tt.path).String(); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.path, got, tt.want)
+		}
+	}
+}
+
+// What tells the key is below the source, or in the last names of the source that are the beginning of a layout.
+func TestKeyBelowSource(t *testing.T) {
+	const rel = "6.1.0-47-amd64.btf"
+	for _, tt := range []struct{ sources, path, want string }{
+		{"kernels", "kernels/x86_64/" + rel, "x86_64/" + rel},
+		{"/home/fedora/kernels", "/home/fedora/kernels/x86_64/" + rel, "x86_64/" + rel},
+		{"/home/fedora/x86_64", "/home/fedora/x86_64/" + rel, "x86_64/" + rel},
+		{"/home/fedora/" + rel, "/home/fedora/" + rel, rel},
+		{"/home/fedora/x86_64/" + rel, "/home/fedora/x86_64/" + rel, rel},
+		{"build/out/arm64/vmlinux.btf", "build/out/arm64/vmlinux.btf", "vmlinux.btf"},
+		{"build", "build/out/arm64/vmlinux.btf", "out/arm64/vmlinux.btf"},
+		{".", "debian/12/x86_64/" + rel, "debian/12/x86_64/" + rel},
+		{"..", "../12/x86_64/" + rel, "12/x86_64/" + rel},
+		{"../debian/12", "../debian/12/x86_64/" + rel, "debian/12/x86_64/" + rel},
+		{"/", "/debian/12/x86_64/" + rel, "debian/12/x86_64/" + rel},
+		{"hub/debian", "hub/debian/bullseye/x86_64/" + rel, "debian/bullseye/x86_64/" + rel},
+		{"hub/debian/12", "hub/debian/12/x86_64/" + rel, "debian/12/x86_64/" + rel},
+		{"hub/debian/12/amd64/", "hub/debian/12/amd64/" + rel, "debian/12/amd64/" + rel},
+		{"hub/debian/12/amd64/" + rel, "hub/debian/12/amd64/" + rel, "debian/12/amd64/" + rel},
+		{"hub/debian/bullseye", "hub/debian/bullseye/x86_64/" + rel, "x86_64/" + rel},
+		{"hub/own/12/amd64", "hub/own/12/amd64/" + rel, "amd64/" + rel},
+		{"hub/own", "hub/own/12/amd64/" + rel, "12/amd64/" + rel},
+		{"hub hub/debian/bullseye", "hub/debian/bullseye/x86_64/" + rel, "debian/bullseye/x86_64/" + rel},
+		{"/lib/modules/6.1/vmlinuz", "/lib/modules/6.1/vmlinuz", "lib/modules/6.1/vmlinuz"},
+		{"root/usr/lib/modules", "root/usr/lib/modules/6.1/vmlinuz", "lib/modules/6.1/vmlinuz"},
+	} {
+		all := make(sources)
+		for _, s := range strings.Fields(tt.sources) {
+			all[path.Clean(s)] = true
+		}
+		if got := all.below(tt.path); got != tt.want {
+			t.Errorf("%s of %s: got %s, want %s", tt.path, tt.sources, got, tt.want)
+		}
+	}
+	for p, want := range map[string]string{
+		"out/arm64/vmlinux.btf": "-/-/arm64/-", "build/out/arm64/vmlinux.btf": "-/-/arm64/-", "build/out/arm64/6.1.btf": "-/-/arm64/6.1",
+		"fedora/kernels/6.8.5-301.fc40.x86_64.btf": "-/-/-/6.8.5-301.fc40.x86_64",
+	} {
+		if got := keyFromPath(p).String(); got != want {
+			t.Errorf("%s: got %s, want %s", p, got, want)
 		}
 	}
 }
@@ -154,11 +200,11 @@ func TestHostKey(t *testing.T) {
 	} {
 		want := host
 		want.Release = release
-		if got := kernelKey(path); got != want {
+		if got := hostKey(path, kernelKey(path)); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
-	if got := kernelKey("/mnt/boot/vmlinuz-1.2.3"); got != (kernel.Key{Release: "1.2.3"}) {
+	if got := hostKey("/mnt/boot/vmlinuz-1.2.3", kernelKey("/mnt/boot/vmlinuz-1.2.3")); got != (kernel.Key{Release: "1.2.3"}) {
 		t.Errorf("another machine's kernel: %s", got)
 	}
 }

@@ -492,7 +492,7 @@ func TestReadKeys(t *testing.T) {
 		{"debian/12/x86_64/6.1.btf.tar.xz", two("6.1.btf", "6.2.btf"), []string{"debian/12/x86_64/6.1", "debian/12/x86_64/6.2"}},
 		{"debian/12/x86_64/vmlinux.btf", string(blobLE), []string{"debian/12/x86_64/vmlinux"}},
 		{"debian/12/x86_64/vmlinuz", string(image), []string{"debian/12/x86_64/6.1.7-test"}},
-		{"debian/12/amd64/linux-image-6.1.7-test_1_amd64.deb", string(debOf(member{"./boot/vmlinuz-6.1.7-test", image})), []string{"debian/12/amd64/6.1.7-test"}},
+		{"debian/12/amd64/linux-image-6.1.7-test_1_amd64.deb", string(debOf(member{"./boot/vmlinuz-6.1.7-test", image})), []string{"debian/12/x86_64/6.1.7-test"}},
 		{"p/linux-image-6.1.7-test_1_amd64.deb", string(debOf(member{"./boot/vmlinuz-6.1.7-test", image})), []string{"PATH"}},
 		{"p/all.tar", two("debian/12/x86_64/6.1.btf", "debian/12/x86_64/6.2.btf"), []string{"debian/12/x86_64/6.1", "debian/12/x86_64/6.2"}},
 		{"p/all.tar", two("6.1.btf", "6.2.btf"), []string{"PATH!6.1.btf", "PATH!6.2.btf"}},

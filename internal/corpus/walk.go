@@ -23,7 +23,8 @@ type walk struct {
 	ctx     context.Context
 	seen    map[string]bool // real paths
 	roots   []string        // real paths of the sources
-	pending []entry         // links
+	sources sources
+	pending []entry // links
 	files   []found
 	skipped []*Error
 	ignored int
@@ -35,7 +36,8 @@ type entry struct{ path, real string }
 // found is a file that may hold kernels or modules.
 type found struct {
 	path   string // as given by the user, extended by the names below
-	abs    string // the same, absolute and with slashes; keys are derived from it
+	abs    string // the same, absolute and with slashes
+	below  string // what of the path tells the key, see sources
 	size   int64
 	kind   kind
 	split  bool // raw BTF that needs a base
@@ -44,7 +46,7 @@ type found struct {
 }
 
 func newWalk(ctx context.Context) *walk {
-	return &walk{ctx: ctx, seen: make(map[string]bool)}
+	return &walk{ctx: ctx, seen: make(map[string]bool), sources: make(sources)}
 }
 
 // source adds what the user named. Here, and only here, nothing is passed over in silence.
@@ -62,6 +64,7 @@ func (w *walk) source(src string) error {
 		return wrap(src, "", err)
 	}
 	w.roots = append(w.roots, real)
+	w.sources[filepath.ToSlash(filepath.Clean(src))] = true
 	if w.seen[real] {
 		return nil
 	}

@@ -127,7 +127,7 @@ func fileSize(t *testing.T, path string) int64 {
 	return fi.Size()
 }
 
-// The key does not depend on which level of the tree is the source.
+// The key does not depend on which level of the tree is the source, but comes from what the user named alone.
 func TestOpenLevels(t *testing.T) {
 	dir := tree(t, map[string]string{"debian/12/x86_64/6.1.0-47-amd64.btf": string(blobLE)})
 	const key = "debian/12/x86_64/6.1.0-47-amd64"
@@ -138,9 +138,13 @@ func TestOpenLevels(t *testing.T) {
 		}
 	}
 	t.Chdir(filepath.Join(dir, "debian/12"))
-	_, got, errs := readAll(t, Options{}, "x86_64")
-	if len(errs) > 0 || len(got) != 1 || got[0].Name != key || got[0].Path != "x86_64/6.1.0-47-amd64.btf" {
-		t.Errorf("relative: %+v, %v", got, errs)
+	for source, want := range map[string]string{
+		"x86_64": "-/-/x86_64/6.1.0-47-amd64", "x86_64/6.1.0-47-amd64.btf": "-/-/-/6.1.0-47-amd64", ".": "-/-/x86_64/6.1.0-47-amd64", "../../debian": key,
+	} {
+		_, got, errs := readAll(t, Options{}, source)
+		if len(errs) > 0 || len(got) != 1 || got[0].Key.String() != want {
+			t.Errorf("%s: %+v, %v, want %s", source, got, errs, want)
+		}
 	}
 }
 

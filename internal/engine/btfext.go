@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/rawbtf"
 )
@@ -57,15 +58,15 @@ func parseExt(data []byte, btf *rawbtf.BTF) (*extInfo, error) {
 	p := extParser{data: data, btf: btf, bo: bo, hdrLen: hdrLen}
 	p.info.byName = make(map[string]*extSection)
 	if hdrLen >= extHdrLenCore {
-		p.sub("core_relo", 24, 16, func(s *extSection, b []byte) {
-			s.relos = append(s.relos, coreRelo{bo.Uint32(b), bo.Uint32(b[4:]), bo.Uint32(b[8:]), bo.Uint32(b[12:])})
+		readSub(&p, "core_relo", 24, 16, func(s *extSection) *[]coreRelo { return &s.relos }, func(b []byte) coreRelo {
+			return coreRelo{bo.Uint32(b), bo.Uint32(b[4:]), bo.Uint32(b[8:]), bo.Uint32(b[12:])}
 		})
 	}
-	p.sub("func_info", 8, 8, func(s *extSection, b []byte) {
-		s.funcs = append(s.funcs, funcInfo{bo.Uint32(b), bo.Uint32(b[4:])})
+	readSub(&p, "func_info", 8, 8, func(s *extSection) *[]funcInfo { return &s.funcs }, func(b []byte) funcInfo {
+		return funcInfo{bo.Uint32(b), bo.Uint32(b[4:])}
 	})
-	p.sub("line_info", 16, 16, func(s *extSection, b []byte) {
-		s.lines = append(s.lines, lineInfo{bo.Uint32(b), bo.Uint32(b[4:]), bo.Uint32(b[12:])})
+	readSub(&p, "line_info", 16, 16, func(s *extSection) *[]lineInfo { return &s.lines }, func(b []byte) lineInfo {
+		return lineInfo{bo.Uint32(b), bo.Uint32(b[4:]), bo.Uint32(b[12:])}
 	})
 	return &p.info, p.err
 }
@@ -79,11 +80,11 @@ type extParser struct {
 	err    error
 }
 
-// sub reads the subsection whose offset and length stand at byte at of the
+// readSub reads the subsection whose offset and length stand at byte at of the
 // header: the size of a record, then per ELF section its name, the number of
 // records and the records, which may be longer than we know but not shorter
-// than minRec bytes.
-func (p *extParser) sub(what string, at int, minRec uint32, add func(*extSection, []byte)) {
+// than minRec bytes. It appends the decoded records to the section's list.
+func readSub[T any](p *extParser, what string, at int, minRec uint32, list func(*extSection) *[]T, decode func([]byte) T) {
 	if p.err != nil {
 		return
 	}
@@ -116,9 +117,10 @@ func (p *extParser) sub(what string, at int, minRec uint32, add func(*extSection
 			p.err = fmt.Errorf("%s: section %q: %d records of %d bytes, %d bytes are left", what, name, n, rec, len(d))
 			return
 		}
-		s := p.info.section(string(name))
+		l := list(p.info.section(string(name)))
+		*l = slices.Grow(*l, int(n))
 		for range n {
-			add(s, d[:rec])
+			*l = append(*l, decode(d[:rec]))
 			d = d[rec:]
 		}
 	}

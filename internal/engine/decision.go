@@ -55,22 +55,16 @@ type match struct {
 	other    int32   // one that disagrees with it, or that libbpf gives up on, or -1
 }
 
-// decided are the decisions on one object.
-type decided struct {
-	byStep   []*Decision         // nil where a root's candidates were narrowed
-	byRecord map[int32]*Decision // where they were
-}
-
 // Decisions returns the decision on every record of object number i of the
 // set, in the object's order. Records that ask the same, with the same
 // candidates left, share one.
 func (tb *Table) Decisions(i int) iter.Seq2[*Record, *Decision] {
 	return func(yield func(*Record, *Decision) bool) {
-		m, done := &tb.set.objects[i], tb.decide(i)
+		m, w := &tb.set.objects[i], tb.decide(i)
 		for rec := range m.records {
-			d := done.byStep[m.stepOf[rec]]
+			d := w.steps[m.stepOf[rec]]
 			if d == nil {
-				d = done.byRecord[int32(rec)]
+				d = w.byRecord[int32(rec)]
 			}
 			if !yield(&m.records[rec], d) {
 				return
@@ -83,15 +77,15 @@ func (tb *Table) Decisions(i int) iter.Seq2[*Record, *Decision] {
 // record of each, without those that equal records repeat.
 func (tb *Table) Distinct(i int) iter.Seq2[*Record, *Decision] {
 	return func(yield func(*Record, *Decision) bool) {
-		m, done := &tb.set.objects[i], tb.decide(i)
-		for k, d := range done.byStep {
+		m, w := &tb.set.objects[i], tb.decide(i)
+		for k, d := range w.steps {
 			if d != nil && !yield(&m.records[m.steps[k].record], d) {
 				return
 			}
 		}
 		seen := make(map[*Decision]bool)
-		for _, rec := range slices.Sorted(maps.Keys(done.byRecord)) {
-			d := done.byRecord[rec]
+		for _, rec := range slices.Sorted(maps.Keys(w.byRecord)) {
+			d := w.byRecord[rec]
 			if !seen[d] && !yield(&m.records[rec], d) {
 				return
 			}
@@ -100,84 +94,124 @@ func (tb *Table) Distinct(i int) iter.Seq2[*Record, *Decision] {
 	}
 }
 
-// decide takes the decisions on an object, unless that was done.
-func (tb *Table) decide(i int) *decided {
-	if tb.done[i] != nil {
-		return tb.done[i]
+// decide takes the decisions on an object, unless that was done since Fill.
+func (tb *Table) decide(i int) *walk {
+	w := &tb.walks[i]
+	if w.tb != nil {
+		return w
 	}
-	m := &tb.set.objects[i]
-	done := &decided{byStep: make([]*Decision, len(m.steps)), byRecord: make(map[int32]*Decision)}
-	for r := range m.roots {
-		tb.decideRoot(m, &m.roots[r], done)
-	}
-	tb.done[i] = done
-	return done
-}
-
-// decideRoot takes the decisions on the records of one root. Where nothing rules
-// candidates out, equal steps are decided alike, so that each is taken once.
-func (tb *Table) decideRoot(m *member, r *root, done *decided) {
-	w := tb.walkRoot(m, r)
-	for _, st := range r.steps {
-		done.byStep[st] = w.step(st)
-	}
-	if w.round == 0 {
-		return
-	}
-	w = tb.walkRoot(m, r)
-	for _, rec := range r.records {
-		done.byRecord[rec] = w.step(m.stepOf[rec])
-	}
-	for _, st := range r.steps {
-		done.byStep[st] = nil
-	}
-}
-
-// rootWalk takes the decisions on the records of one root in their order.
-type rootWalk struct {
-	tb    *Table
-	m     *member
-	left  []int32 // candidates
-	round int     // how often they were narrowed
-
-	matches map[walkKey]*match    // by spec
-	steps   map[walkKey]*Decision // by step
-}
-
-// walkKey is a spec or a step with the candidates that were left in a round.
-type walkKey struct {
-	n     int32
-	round int
-}
-
-func (tb *Table) walkRoot(m *member, r *root) *rootWalk {
-	w := &rootWalk{tb: tb, m: m, matches: make(map[walkKey]*match, len(r.steps)), steps: make(map[walkKey]*Decision, len(r.steps))}
-	if r.question >= 0 {
-		q := &tb.set.questions[r.question]
-		for i := range tb.rows[r.question] {
-			if q.rootKind.Compat(tb.cands[q.name][i].kind()) {
-				w.left = append(w.left, int32(i))
-			}
-		}
+	w.reset(tb, &tb.set.objects[i])
+	for r := range w.m.roots {
+		w.decide(&w.m.roots[r])
 	}
 	return w
 }
 
+// decide takes the decisions on the records of one root. Where nothing rules
+// candidates out, equal steps are decided alike, so that each is taken once.
+func (w *walk) decide(r *root) {
+	w.begin(r)
+	for _, st := range r.steps {
+		w.step(st)
+	}
+	if !w.narrowed {
+		return
+	}
+	if w.byRecord == nil {
+		w.byRecord = make(map[int32]*Decision)
+	}
+	w.begin(r)
+	for _, rec := range r.records {
+		w.byRecord[rec] = w.step(w.m.stepOf[rec])
+	}
+	w.forget()
+}
+
+// walk takes the decisions on the records of one object, root by root, in
+// their order.
+type walk struct {
+	tb       *Table
+	m        *member
+	root     *root
+	left     []int32 // candidates of the root
+	narrowed bool    // they are fewer than at first
+
+	// Decisions with the candidates that are left, nil where not yet taken. In
+	// the end, those of roots whose candidates were not narrowed.
+	matches []*match    // by spec
+	steps   []*Decision // by step
+
+	byRecord map[int32]*Decision // of roots whose candidates were narrowed
+
+	// Memory for what is taken first, one of each spec and step.
+	newMatches   []match
+	newDecisions []Decision
+}
+
+// reset begins a walk over the records of m, and reuses the memory of the last.
+func (w *walk) reset(tb *Table, m *member) {
+	w.tb, w.m = tb, m
+	w.matches = slices.Grow(w.matches[:0], len(m.specs))[:len(m.specs)]
+	w.steps = slices.Grow(w.steps[:0], len(m.steps))[:len(m.steps)]
+	clear(w.matches)
+	clear(w.steps)
+	clear(w.byRecord)
+	w.newMatches = slices.Grow(w.newMatches[:0], len(m.specs))
+	w.newDecisions = slices.Grow(w.newDecisions[:0], len(m.steps))
+}
+
+// begin starts over with all candidates of r.
+func (w *walk) begin(r *root) {
+	w.root, w.left, w.narrowed = r, nil, false
+	w.forget()
+	if r.question < 0 {
+		return
+	}
+	q := &w.tb.set.questions[r.question]
+	w.left = make([]int32, 0, len(w.tb.rows[r.question]))
+	for i := range w.tb.rows[r.question] {
+		if w.tb.cands[q.name][i].libbpf(q.rootKind) {
+			w.left = append(w.left, int32(i))
+		}
+	}
+}
+
+// forget drops what was decided on the root with other candidates.
+func (w *walk) forget() {
+	for _, st := range w.root.steps {
+		w.steps[st] = nil
+		w.matches[w.m.steps[st].spec] = nil
+	}
+}
+
+// carve returns the next element of memory, or new memory where there is none left.
+func carve[T any](memory *[]T) *T {
+	n := len(*memory)
+	if n == cap(*memory) {
+		return new(T)
+	}
+	*memory = (*memory)[:n+1]
+	return &(*memory)[n]
+}
+
 // step takes the decision on a record of a step.
-func (w *rootWalk) step(n int32) *Decision {
-	key := walkKey{n, w.round}
-	if d, ok := w.steps[key]; ok {
+func (w *walk) step(n int32) *Decision {
+	if d := w.steps[n]; d != nil {
 		return d
 	}
 	st := &w.m.steps[n]
-	k := walkKey{st.spec, w.round}
-	mt, ok := w.matches[k]
-	if !ok {
+	mt, left := w.matches[st.spec], len(w.left)
+	if mt == nil {
 		mt = w.match(st.spec)
-		w.matches[k] = mt
 	}
-	d := &Decision{Result: mt.result, m: mt}
-	w.steps[key] = d
+	d := carve(&w.newDecisions)
+	*d = Decision{Result: mt.result, m: mt}
+	if len(w.left) < left { // equal steps that follow see fewer candidates
+		w.narrowed = true
+		w.forget()
+	} else {
+		w.matches[st.spec], w.steps[n] = mt, d
+	}
 	if !d.Result.OK() {
 		return d
 	}
@@ -195,10 +229,11 @@ func (w *rootWalk) step(n int32) *Decision {
 
 // match asks every candidate that is left and rules out those that do not
 // match, unless the load fails or none does (bpf_core_calc_relo_insn).
-func (w *rootWalk) match(n int32) *match {
+func (w *walk) match(n int32) *match {
 	s, q := w.m.specs[n], w.m.question[n]
 	local := &w.m.local[n]
-	mt := &match{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
+	mt := carve(&w.newMatches)
+	*mt = match{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
 	switch {
 	case mt.err != nil:
 		mt.result = Error
@@ -209,7 +244,7 @@ func (w *rootWalk) match(n int32) *match {
 	}
 	quest, row := &w.tb.set.questions[q], w.tb.rows[q]
 	mt.left = w.left
-	var matched []int32
+	matched := 0
 	for n, i := range w.left {
 		c := &row[i]
 		if c.err || c.libbpf && c.bad&(1<<s.kind) != 0 {
@@ -229,17 +264,22 @@ func (w *rootWalk) match(n int32) *match {
 		case mt.result != Ambiguous && (c.bitOff != row[mt.target].bitOff || v.val != mt.new.val):
 			mt.result, mt.other = Ambiguous, i
 		}
-		matched = append(matched, i)
+		matched++
 	}
 	switch {
 	case mt.result == Ambiguous:
-	case len(matched) == 0 && (s.kind.IsExistence() || s.kind.IsType()):
+	case matched == 0 && (s.kind.IsExistence() || s.kind.IsType()):
 		mt.result = Absent
-	case len(matched) == 0:
+	case matched == 0:
 		mt.result = Poisoned
-	case len(matched) < len(w.left):
-		w.left = matched
-		w.round++
+	case matched < len(w.left):
+		left := make([]int32, 0, matched) // w.left is that of earlier decisions
+		for _, i := range w.left {
+			if row[i].libbpf {
+				left = append(left, i)
+			}
+		}
+		w.left = left
 	}
 	return mt
 }
@@ -251,6 +291,10 @@ func (d *Decision) Resized() uint32 {
 	}
 	return d.m.new.load.size
 }
+
+// Unresizable reports whether the instruction is poisoned because a load or store cannot get the width of the
+// kernel's field. Only libbpf changes widths: cilium/ebpf writes the offset and leaves the width as it is.
+func (d *Decision) Unresizable() bool { return d.Result == Poisoned && d.patch != "" }
 
 // Old returns the value on the local side.
 func (d *Decision) Old() uint64 { return d.m.old.val }

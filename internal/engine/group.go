@@ -3,149 +3,304 @@
 package engine
 
 import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
+
+	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // How cilium/ebpf chooses (coreCalculateFixups in btf/core.go, v0.22): it takes
-// the relocations of one local type in one program together and scores each
+// the relocations of one local type in one unit together and scores each
 // candidate by how many of them fail on it. Of two with the best score so far
 // that disagree it does not look for a better one, so that its choice can
 // depend on the order of candidates. Those that agree in all values are the
 // same to it, and the first counts; that includes one that does not match next
-// to one that matches at 0. A program is an entry function with all
-// that it calls; here it is taken function by function, and then the whole
-// object at once.
+// to one that matches at 0.
 
-// groups compares what cilium/ebpf makes of the records of a root on two
-// kernels whose candidates have the same columns in another order.
-func (c *comparison) groups(m *member, r *root) *Difference {
-	var functions []string
-	records := make(map[string][]int32)
-	for _, rec := range r.records {
-		p := &m.records[rec]
-		name := p.Section + " " + p.Program
-		if records[name] == nil {
-			functions = append(functions, name)
+// group is the relocations of one local type in one unit, as distinct specs and
+// how often each comes. The order makes no difference.
+type group struct {
+	root   int32
+	specs  []int32 // ascending
+	counts []int
+	total  int
+}
+
+// groups are the distinct groups of an object.
+type groups struct {
+	made   sync.Once
+	err    error // a limit that is exceeded
+	all    []group
+	ofUnit [][]int32 // by unit
+	ofRoot [][]int32 // by root
+}
+
+// grouped returns the groups, which are made at the first call.
+func (m *member) grouped() (*groups, error) {
+	g := m.groups
+	g.made.Do(func() {
+		units, err := m.Units()
+		if g.err = err; err != nil {
+			return
 		}
-		records[name] = append(records[name], rec)
-	}
-	groups := [][]int32{r.records}
-	rows := len(c.full.rows[r.question]) + len(c.small.rows[r.question])
-	if len(functions) > 1 {
-		for _, f := range functions {
-			groups = append(groups, records[f])
-		}
-	}
-	for _, g := range groups {
-		var specs []int32 // a relocation asked twice does not change who is best
-		seen := make(map[int32]bool)
-		for _, rec := range g {
-			if n := m.records[rec].spec; m.question[n] >= 0 && !seen[n] {
-				seen[n] = true
-				specs = append(specs, n)
+		g.ofRoot = make([][]int32, len(m.roots))
+		known := make(map[string]int32)
+		for i := range units {
+			g.ofUnit = append(g.ofUnit, nil)
+			for _, one := range m.groupsOf(units[i].Records) {
+				key := one.key()
+				n, ok := known[key]
+				if !ok {
+					n = int32(len(g.all))
+					known[key] = n
+					g.all = append(g.all, one)
+					g.ofRoot[one.root] = append(g.ofRoot[one.root], n)
+				}
+				g.ofUnit[i] = append(g.ofUnit[i], n)
 			}
 		}
-		if len(specs) == 0 {
+	})
+	return g, g.err
+}
+
+// groupsOf splits the records of a unit by local type.
+func (m *member) groupsOf(unit []int32) (out []group) {
+	specs := make(map[int32]int)
+	for _, rec := range unit {
+		if n := m.records[rec].spec; m.question[n] >= 0 {
+			specs[n]++
+		}
+	}
+	at := make(map[int32]int) // by root
+	for _, n := range slices.Sorted(maps.Keys(specs)) {
+		root := m.rootOf[n]
+		i, ok := at[root]
+		if !ok {
+			i = len(out)
+			at[root] = i
+			out = append(out, group{root: root})
+		}
+		g := &out[i]
+		g.specs, g.counts, g.total = append(g.specs, n), append(g.counts, specs[n]), g.total+specs[n]
+	}
+	return out
+}
+
+// key is equal for equal groups.
+func (g *group) key() string {
+	var b []byte
+	for i, n := range g.specs {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(n)), uint64(g.counts[i]))
+	}
+	return string(b)
+}
+
+// choice is what cilium/ebpf makes of a group: a fixup for each of its specs, or
+// why it gives up on the program.
+type choice struct {
+	fixups []fixup
+	err    error
+}
+
+// same reports whether two choices do the same to all instructions.
+func (c *choice) same(o *choice) bool {
+	if c.err != nil || o.err != nil {
+		return c.err != nil && o.err != nil && errors.Is(c.err, errAmbiguous) == errors.Is(o.err, errAmbiguous)
+	}
+	return slices.EqualFunc(c.fixups, o.fixups, func(a, b fixup) bool {
+		return a.poison == b.poison && (a.id && b.id || a.local == b.local && a.target == b.target)
+	})
+}
+
+func (c *choice) String() string {
+	if c.err != nil {
+		return c.err.Error()
+	}
+	text := make([]string, len(c.fixups))
+	for i := range c.fixups {
+		text[i] = c.fixups[i].String()
+	}
+	return strings.Join(text, ", ")
+}
+
+// choose returns what cilium/ebpf makes of a group. merged says that the types
+// of modules are taken for vmlinux's, as they are in a minimized BTF.
+func (tb *Table) choose(m *member, g *group, merged bool) *choice {
+	r := &m.roots[g.root]
+	var best []fixup
+	bestScore := g.total
+	for i := range tb.rows[r.question] {
+		cand := tb.cands[tb.set.questions[r.question].name][i]
+		if cand.by&rawbtf.Cilium == 0 {
 			continue
 		}
-		if !c.meter.Step(len(specs) * rows) {
-			return nil
-		}
-		for _, strict := range []bool{false, true} {
-			a, b := c.full.choose(m, r, specs, strict), c.small.choose(m, r, specs, strict)
-			if (a == nil) != (b == nil) || !slices.EqualFunc(a, b, fixup.same) {
-				return &Difference{
-					Object: m.name, Relocation: m.specs[specs[0]].String(),
-					Full: "cilium/ebpf: " + choiceText(a), Minimized: choiceText(b),
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// fixup is what a relocation of a group comes to on a candidate.
-type fixup struct {
-	ok  bool // it matches
-	bad bool // the value cannot be computed
-	id  bool // the value is the type ID of the candidate
-	val uint64
-
-	from, to uint64 // as cilium/ebpf has it, which compares these and not ok
-}
-
-// agrees reports whether cilium/ebpf takes two fixups for the same.
-func (f fixup) agrees(o fixup) bool { return f.bad == o.bad && f.from == o.from && f.to == o.to }
-
-// same reports whether two fixups do the same to an instruction.
-func (f fixup) same(o fixup) bool { return f.ok == o.ok && f.bad == o.bad && f.val == o.val }
-
-func (f fixup) String() string {
-	switch {
-	case !f.ok:
-		return "no match"
-	case f.bad:
-		return "no value"
-	case f.id:
-		return "a type ID"
-	}
-	return strconv.FormatUint(f.val, 10)
-}
-
-// choose returns the fixups of the group on the candidate that is chosen, nil
-// if it is ambiguous. What cilium/ebpf takes for a match lies between libbpf's
-// rules and the loose ones; strict says which to go by.
-func (tb *Table) choose(m *member, r *root, specs []int32, strict bool) []fixup {
-	best, bestScore := make([]fixup, len(specs)), len(specs)
-	for i := range tb.rows[r.question] {
-		fixups := make([]fixup, len(specs))
+		fixups := make([]fixup, len(g.specs))
 		score := 0
-		for n, sp := range specs {
-			q, kind := m.question[sp], m.specs[sp].kind
-			c := &tb.rows[q][i]
-			f := &fixups[n]
-			if f.ok = c.loose && !c.alone; strict {
-				f.ok = c.libbpf
+		for n, sp := range g.specs {
+			f := tb.fixup(fixupKey{m.specs[sp], int32(i), merged}, cand)
+			if f.err != nil {
+				return &choice{err: f.err}
 			}
-			if !f.ok {
-				if kind.IsExistence() {
-					f.from = 1
-				}
-				score++
-				continue
+			if f.failed(m.specs[sp].kind) {
+				score += g.counts[n]
 			}
-			if f.bad = c.bad&(1<<kind) != 0; f.bad {
-				continue
-			}
-			if f.id = kind == KindTargetTypeID; f.id {
-				f.to = uint64(i) + 1
-			} else {
-				f.val = tb.value(&tb.set.questions[q], c, kind).val
-				f.to = f.val
-			}
-			if kind != KindLShiftU64 && kind != KindRShiftU64 {
-				f.from = m.local[sp].val
-			}
+			fixups[n] = f
 		}
 		switch {
 		case score < bestScore:
 			best, bestScore = fixups, score
-		case score == bestScore && score < len(specs) && !slices.EqualFunc(best, fixups, fixup.agrees):
-			return nil
+		case score == bestScore && best != nil && !slices.EqualFunc(best, fixups, func(a, b fixup) bool { return a.agrees(&b) }):
+			return &choice{err: errAmbiguous}
 		}
 	}
-	return best
+	if best == nil {
+		best = make([]fixup, len(g.specs))
+		for n, sp := range g.specs {
+			if best[n].poison = !m.specs[sp].kind.IsExistence(); !best[n].poison {
+				best[n].local = 1
+			}
+		}
+	}
+	return &choice{fixups: best}
 }
 
-func choiceText(fixups []fixup) string {
-	if fixups == nil {
-		return "ambiguous"
+// mostFixups bounds those that a table remembers.
+const mostFixups = 1 << 16
+
+// fixup returns what a spec comes to on a candidate, which is worked out once
+// unless there are too many.
+func (tb *Table) fixup(key fixupKey, c candidate) fixup {
+	f, ok := tb.fixups[key]
+	if !ok {
+		if len(tb.fixups) == mostFixups {
+			clear(tb.fixups)
+		}
+		f = tb.cilium.fixup(key.spec, c, int(key.place), key.merged)
+		if tb.fixups == nil {
+			tb.fixups = make(map[fixupKey]fixup)
+		}
+		tb.fixups[key] = f
 	}
-	text := make([]string, len(fixups))
-	for i, f := range fixups {
-		text[i] = f.String()
+	return f
+}
+
+type fixupKey struct {
+	spec   *spec
+	place  int32 // of the candidate in its row
+	merged bool
+}
+
+// groups compares what cilium/ebpf makes of the records of a root on two
+// kernels whose candidates have the same columns in another order.
+func (c *comparison) groups(m *member, r int) (*Difference, error) {
+	all, err := m.grouped()
+	if err != nil {
+		return nil, err
 	}
-	return strings.Join(text, ", ")
+	q := m.roots[r].question
+	rows := len(c.full.rows[q]) + len(c.small.rows[q])
+	for _, n := range all.ofRoot[r] {
+		g := &all.all[n]
+		if !c.meter.Step(len(g.specs) * rows) {
+			return nil, nil
+		}
+		a, b := c.full.choose(m, g, true), c.small.choose(m, g, true)
+		if err := cmp.Or(c.full.cilium.meter.Err(), c.small.cilium.meter.Err()); err != nil {
+			return nil, err
+		}
+		if !a.same(b) {
+			return &Difference{
+				Object: m.name, Relocation: m.specs[g.specs[0]].String(), Order: true,
+				Full: "cilium/ebpf: " + a.String(), Minimized: b.String(),
+			}, nil
+		}
+	}
+	return nil, nil
+}
+
+// Fixup is what cilium/ebpf makes of a record.
+type Fixup struct {
+	Poison        bool // it makes the instruction invalid
+	Local, Target uint64
+	ID            bool  // Target is not known: it is the ID of a type
+	Err           error // why it gives up on the unit when it changes the instruction
+}
+
+// UnitDecision is what cilium/ebpf makes of the records of a unit.
+type UnitDecision struct {
+	Err    error // why it gives up on the unit
+	Record int   // a record on whose local type it does
+
+	m       *member
+	choices map[int32]*fixup // by spec
+}
+
+// Fixup returns what becomes of a record of the unit, unless cilium/ebpf gives
+// up, or false for one that asks nothing of the kernel.
+func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
+	f, ok := d.choices[d.m.records[record].spec]
+	if !ok {
+		return Fixup{}, false
+	}
+	return Fixup{f.poison, f.local, f.target, f.id, d.m.records[record].insn.cilium(f)}, true
+}
+
+// Unit returns what cilium/ebpf makes of the records of a unit of object number
+// i, nil where the object has no such unit. It gives up on one with a relocation that
+// is broken on the local side.
+func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
+	m := &tb.set.objects[i]
+	units, err := m.Units()
+	if err != nil {
+		return nil, err
+	}
+	all, err := m.grouped()
+	if err != nil {
+		return nil, err
+	}
+	n := slices.IndexFunc(units, func(u Unit) bool { return u.Section == section && u.Name == name })
+	if n < 0 {
+		return nil, nil
+	}
+	d := &UnitDecision{m: m, choices: make(map[int32]*fixup)}
+	for _, rec := range units[n].Records {
+		if sp := m.records[rec].spec; m.local[sp].err != nil && m.specs[sp].kind != KindLocalTypeID {
+			d.Err, d.Record = m.local[sp].err, int(rec)
+			return d, nil
+		}
+	}
+	for _, g := range all.ofUnit[n] {
+		key := choiceKey{i, g}
+		c, ok := tb.choices[key]
+		if !ok {
+			c = tb.choose(m, &all.all[g], false)
+			if err := tb.cilium.meter.Err(); err != nil {
+				return nil, err
+			}
+			if tb.choices == nil {
+				tb.choices = make(map[choiceKey]*choice)
+			}
+			tb.choices[key] = c
+		}
+		if c.err != nil {
+			if first := int(m.steps[m.roots[all.all[g].root].steps[0]].record); d.Err == nil {
+				d.Err, d.Record = c.err, first
+			}
+			continue
+		}
+		for k, sp := range all.all[g].specs {
+			d.choices[sp] = &c.fixups[k]
+		}
+	}
+	return d, nil
+}
+
+type choiceKey struct {
+	object int
+	group  int32
 }

@@ -84,10 +84,26 @@ func (k *Kernel) Views() iter.Seq2[string, *rawbtf.BTF] {
 	}
 }
 
-// candidate is a type with the essential name that is looked for, of any kind.
+// CheckRecursion returns an error if cilium/ebpf must not be given the kernel, see [rawbtf.CheckRecursion].
+func (k *Kernel) CheckRecursion(ctx context.Context) error {
+	views := make([]*rawbtf.BTF, len(k.views))
+	for i, v := range k.views {
+		views[i] = &v.BTF
+	}
+	return rawbtf.CheckRecursion(ctx, views...)
+}
+
+// candidate is a type with the name that is looked for, of any kind. Which of
+// its flavors count differs between loaders.
 type candidate struct {
 	view *view
 	id   btfenc.TypeID
+	by   rawbtf.Loaders // that take its name for the one looked for
+}
+
+// libbpf reports whether libbpf looks at the candidate for a local type of this kind.
+func (c candidate) libbpf(kind btfenc.Kind) bool {
+	return c.by&rawbtf.Libbpf != 0 && kind.Compat(c.kind())
 }
 
 func (c candidate) kind() btfenc.Kind {
@@ -95,9 +111,10 @@ func (c candidate) kind() btfenc.Kind {
 	return t.Kind()
 }
 
-// find returns, for each of n names, the types with that essential name,
-// vmlinux before the modules. out and ids are reused.
-func (k *Kernel) find(ctx context.Context, names *rawbtf.Names, n int, out [][]candidate, ids [][]btfenc.TypeID) ([][]candidate, [][]btfenc.TypeID, error) {
+// find returns, for each of the names of a set, the types that differ from it in
+// flavors at most, vmlinux before the modules. out and ids are reused.
+func (k *Kernel) find(ctx context.Context, s *Set, out [][]candidate, ids [][]btfenc.TypeID) ([][]candidate, [][]btfenc.TypeID, error) {
+	n := len(s.names)
 	if cap(out) < n {
 		out = make([][]candidate, n)
 	}
@@ -107,12 +124,13 @@ func (k *Kernel) find(ctx context.Context, names *rawbtf.Names, n int, out [][]c
 	}
 	for _, v := range k.views {
 		var err error
-		if ids, err = v.Find(ctx, names, n, ids); err != nil {
+		if ids, err = v.Find(ctx, s.index, n, ids); err != nil {
 			return out, ids, err
 		}
 		for i, l := range ids {
 			for _, id := range l {
-				out[i] = append(out[i], candidate{v, id})
+				t := v.Type(id)
+				out[i] = append(out[i], candidate{v, id, rawbtf.SameEssential(s.names[i], t.Name())})
 			}
 			if len(out[i]) > limits.Candidates { // of all modules together
 				return out, ids, &limits.Exceeded{Max: limits.Candidates, What: "candidates of one name"}
@@ -132,7 +150,7 @@ func visible(all []candidate, kind btfenc.Kind) int {
 		if c.view.module != "" && compat {
 			return i
 		}
-		compat = compat || c.view.module == "" && kind.Compat(c.kind())
+		compat = compat || c.view.module == "" && c.libbpf(kind)
 	}
 	return len(all)
 }

@@ -3,6 +3,8 @@
 package engine
 
 import (
+	"math/bits"
+
 	"github.com/btfgen/btfgen/internal/btfenc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/rawbtf"
@@ -28,7 +30,23 @@ type matcher struct {
 	alone  bool // libbpf's rules match whole types and those of the others do not
 	stuck  bool // cilium/ebpf gives up, and no program of the object loads
 	inner  bool // the search for a member came across an anonymous one
-	level  []rawbtf.Type
+	deep   bool // a match took more than limits.Pairs
+	named  at   // the first member of the name that the search found
+	other  at   // what other loaders take in place of libbpf's: a member, or one or more enumerators
+	level  []sublevel
+}
+
+// at is a member that a search found; the zero value is none.
+type at struct {
+	typeID btfenc.TypeID
+	idx    uint32
+	bitOff uint32 // from the start of the root
+}
+
+// sublevel is a struct or union that cilium/ebpf searches for a member.
+type sublevel struct {
+	t      rawbtf.Type
+	bitOff uint32
 }
 
 // Need is a part of the target that a match depends upon, besides the types on
@@ -62,7 +80,7 @@ func (m *matcher) match(l *spec, id btfenc.TypeID) (bool, error) {
 	m.local, m.budget = l.btf, limits.MatchSteps
 	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
 	m.needs = m.needs[:0]
-	m.miss, m.alone, m.stuck = miss{}, false, false
+	m.miss, m.alone, m.stuck, m.other = miss{}, false, false, at{}
 	switch {
 	case l.kind == KindTypeMatches:
 		return m.types(l.root, id, relMatches)
@@ -83,20 +101,33 @@ func (m *matcher) enumval(l *spec, id btfenc.TypeID) (bool, error) {
 		m.miss = miss{code: missNotEnum, target: t}
 		return false, nil
 	}
-	want := rawbtf.Essential(l.acc[0].name)
-	for i := range t.Vlen() {
+	want, matched := l.acc[0].name, false
+	for by, i := rawbtf.Loaders(0), uint32(0); i < t.Vlen() && by != rawbtf.AllLoaders; i++ {
 		if !m.step(1) {
 			return false, errNesting
 		}
-		name := m.targ.Name(t.Enumerator(i).NameOff)
-		if len(name) >= len(want) && string(rawbtf.Essential(name)) == want {
+		e := t.Enumerator(i)
+		name := m.targ.Name(e.NameOff)
+		found := rawbtf.SameEssential(want, name) &^ by // it is the first for these
+		if found == 0 {
+			continue
+		}
+		by |= found
+		m.needs = append(m.needs, Need{t.ID, NeedEnumerator, i})
+		if !matched && (m.loose || found&rawbtf.Libbpf != 0) {
+			matched = true
 			m.out.acc = append(m.out.acc, accessor{t.ID, i, string(name)})
 			m.out.raw = append(m.out.raw, level{t.ID, i, true})
-			m.needs = append(m.needs, Need{t.ID, NeedEnumerator, i})
-			return true, nil
+		}
+		if found != rawbtf.AllLoaders { // they do not agree on the flavor, and each has its own
+			m.other.bitOff = m.other.bitOff*31 + uint32(e.Value)
+			m.other.typeID, m.other.idx = t.ID, m.other.idx<<8|uint32(found)
 		}
 	}
-	m.miss = miss{code: missEnumerator, name: want}
+	if matched {
+		return true, nil
+	}
+	m.miss = miss{code: missEnumerator, name: rawbtf.Essential(want)}
 	return false, nil
 }
 
@@ -119,20 +150,18 @@ func (m *matcher) field(l *spec, id btfenc.TypeID) (bool, error) {
 				return false, errNesting
 			}
 			m.miss = miss{code: missMember, name: a.name}
-			m.inner = false
+			m.inner, m.named = false, at{}
+			base := m.out.bitOff
 			next, ok, err := m.member(a.name, mt.Member(a.idx).Type, t)
 			if m.inner {
-				m.search(t, a.name)
+				m.search(t, a.name, base, ok)
 			}
+			m.bitfields(mt, a.idx, i == len(l.acc)-1)
 			if !ok {
 				return false, err
 			}
 			if m.budget < 0 {
 				return false, errNesting
-			}
-			at := &m.out.acc[len(m.out.acc)-1]
-			if in := m.targ.Type(at.typeID); i < len(l.acc)-1 && in.Member(at.idx).BitSize > 0 {
-				m.stuck = true // in the middle of a path
 			}
 			if t, ok = m.targ.SkipMods(next); !ok {
 				return false, errNesting
@@ -200,7 +229,14 @@ func (m *matcher) member(name string, local btfenc.TypeID, t rawbtf.Type) (next 
 			}
 			m.pop(mem)
 		} else if m.targ.NameIs(mem.NameOff, name) {
+			if m.named == (at{}) {
+				m.named = at{t.ID, i, m.out.bitOff + mem.BitOffset}
+			}
 			if ok, err := m.fields(local, mem.Type, name); !ok {
+				if !m.loose { // libbpf does not take its step back
+					m.out.raw = append(m.out.raw, level{t.ID, i, true})
+					m.out.bitOff += mem.BitOffset
+				}
 				return 0, false, err
 			}
 			m.push(t.ID, i, mem)
@@ -211,21 +247,35 @@ func (m *matcher) member(name string, local btfenc.TypeID, t rawbtf.Type) (next 
 	return 0, false, nil
 }
 
-// search looks for a member as cilium/ebpf does, level by level, and notes if
-// that ends at an anonymous member that is no struct or union.
-func (m *matcher) search(t rawbtf.Type, name string) {
+// ciliumNested is how many structs cilium/ebpf searches for a member before it
+// gives up (maxResolveDepth).
+const ciliumNested = 32
+
+// search looks for a member as cilium/ebpf does, level by level, beginning at a
+// bit offset. It notes if that ends with an error, and if it does not end at the
+// only member of the name that [matcher.member] has found. ok says that this
+// one matches.
+func (m *matcher) search(t rawbtf.Type, name string, base uint32, ok bool) {
 	if !t.Kind().IsComposite() {
 		return
 	}
-	m.level = append(m.level[:0], t)
-	for n := 0; n < len(m.level) && n < maxSpec; n++ {
+	m.level = append(m.level[:0], sublevel{t, base})
+	for n := 0; n < len(m.level); n++ {
+		if n == ciliumNested {
+			m.stuck = true
+			return
+		}
 		in := m.level[n]
-		for i := range in.Vlen() {
+		for i := range in.t.Vlen() {
 			if !m.step(1) {
 				return
 			}
-			mem := in.Member(i)
+			mem := in.t.Member(i)
 			if m.targ.NameIs(mem.NameOff, name) {
+				found := at{in.t.ID, i, in.bitOff + mem.BitOffset}
+				if last := len(m.out.acc) - 1; found != m.named || ok && (at{m.out.acc[last].typeID, m.out.acc[last].idx, m.out.bitOff}) != found {
+					m.other = found
+				}
 				return
 			}
 			if !m.targ.NameIs(mem.NameOff, "") {
@@ -236,9 +286,65 @@ func (m *matcher) search(t rawbtf.Type, name string) {
 				m.stuck = true
 				return
 			}
-			m.level = append(m.level, sub)
+			m.level = append(m.level, sublevel{sub, in.bitOff + mem.BitOffset})
 		}
 	}
+}
+
+// bitfields notes that cilium/ebpf gives up where the local member or the one
+// found is a bitfield: in the middle of a path, and where it knows no alignment
+// of a type. It looks before it compares the types.
+func (m *matcher) bitfields(local rawbtf.Type, idx uint32, last bool) {
+	if m.named == (at{}) {
+		return
+	}
+	lm := local.Member(idx)
+	targ := m.targ.Type(m.named.typeID)
+	tm := targ.Member(m.named.idx)
+	if isBitfield(m.local, local, lm) || isBitfield(m.targ, targ, tm) {
+		m.stuck = m.stuck || !last || !aligned(m.local, lm.Type) || !aligned(m.targ, tm.Type)
+	}
+}
+
+// isBitfield reports whether a member of t is a bitfield for cilium/ebpf, which
+// takes one of an integer with fewer bits than its size has for one, too, as
+// BTF had them before structs had a kind flag.
+func isBitfield(b *rawbtf.BTF, t rawbtf.Type, mem rawbtf.Member) bool {
+	if t.KindFlag() {
+		return mem.BitSize > 0
+	}
+	return BitfieldInt(b.Type(mem.Type))
+}
+
+// BitfieldInt reports whether t is an integer that stands for a bitfield in old BTF.
+func BitfieldInt(t rawbtf.Type) bool {
+	return t.Kind() == btfenc.KindInt && (t.IntOffset() > 0 || t.IntData()&0xff/8 != t.Size())
+}
+
+// aligned reports whether cilium/ebpf knows the alignment of a type (alignof in
+// its btf/types.go): that of integers and enums, unless their size is odd.
+func aligned(b *rawbtf.BTF, id btfenc.TypeID) bool {
+	t := element(b, id)
+	return (t.Kind() == btfenc.KindInt || t.Kind().IsAnyEnum()) && !odd(b, id)
+}
+
+// odd reports whether a type is an integer or an enum, or an array of such,
+// whose size is no power of two.
+func odd(b *rawbtf.BTF, id btfenc.TypeID) bool {
+	t := element(b, id)
+	return (t.Kind() == btfenc.KindInt || t.Kind().IsAnyEnum()) && bits.OnesCount32(t.Size()) != 1
+}
+
+// element returns a type without modifiers, of an array the innermost elements'.
+func element(b *rawbtf.BTF, id btfenc.TypeID) rawbtf.Type {
+	for range maxLevel {
+		t, ok := b.SkipMods(id)
+		if !ok || t.Kind() != btfenc.KindArray {
+			return t
+		}
+		id = t.Array().Elem
+	}
+	return rawbtf.Type{}
 }
 
 func (m *matcher) push(id btfenc.TypeID, i uint32, mem rawbtf.Member) {

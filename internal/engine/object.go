@@ -35,6 +35,11 @@ type Object struct {
 
 	alone sync.Once
 	set   *Set
+
+	data    []byte // the file
+	linked  sync.Once
+	units   []Unit
+	linkErr error
 }
 
 // Record is one CO-RE relocation record of an object.
@@ -46,15 +51,16 @@ type Record struct {
 	Insn    int    // position in the function, or in the section where that is unknown, in instructions
 	Kind    Kind
 
-	insn insn
-	spec int32 // number of the spec
+	insn   insn
+	spec   int32  // number of the spec
+	offset uint32 // of the instruction in the section, bytes
 }
 
 // ParseObject reads a BPF ELF object. The name is used in messages and logs.
 // An object without .BTF, without .BTF.ext or without relocations is no error:
 // [Object.Empty] says so. data must not change while the object is in use.
 func ParseObject(name string, data []byte) (*Object, error) {
-	o := &Object{name: name}
+	o := &Object{name: name, data: data}
 	if err := o.parse(data); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -109,6 +115,14 @@ func (o *Object) BTF() *rawbtf.BTF { return o.btf }
 
 // Relocation names what a record asks for: "byte_off struct task_struct.mm.pgd".
 func (o *Object) Relocation(r *Record) string { return o.specs[r.spec].String() }
+
+// Disputed says how loaders differ on the flavor of a name that a record asks for, "" where they agree.
+func (o *Object) Disputed(r *Record) string {
+	if s := o.specs[r.spec]; s.asks() {
+		return s.disputed()
+	}
+	return ""
+}
 
 // Empty says why the object has no relocations, or "" if it has some.
 func (o *Object) Empty() string { return o.why }
@@ -229,7 +243,11 @@ func trimELF(err error) error {
 func (o *Object) addRecords(ext *extInfo, sect func(string) ([]byte, error)) error {
 	type key struct{ typeID, access, kind uint32 }
 	specs := make(map[key]int32)
-	names := 0 // bytes
+	names, relos := 0, 0 // bytes, records
+	for _, s := range ext.sections {
+		relos += len(s.relos)
+	}
+	o.records = make([]Record, 0, relos)
 	for _, s := range ext.sections {
 		if len(s.relos) == 0 {
 			continue
@@ -254,7 +272,7 @@ func (o *Object) addRecords(ext *extInfo, sect func(string) ([]byte, error)) err
 				}
 				o.specs = append(o.specs, spec)
 			}
-			r := Record{Section: s.name, Index: i, Kind: Kind(rec.kind), Insn: int(rec.insnOff / insnSize), spec: n}
+			r := Record{Section: s.name, Index: i, Kind: Kind(rec.kind), Insn: int(rec.insnOff / insnSize), spec: n, offset: rec.insnOff}
 			r.insn = readInsn(code, rec.insnOff, o.order)
 			o.place(&r, s, rec.insnOff, functions)
 			o.records = append(o.records, r)

@@ -26,28 +26,36 @@ type Table struct {
 	m      matcher
 	found  Match
 
-	done      []*decided // by object, nil where it was not asked for
+	walks []walk // by object; without a table where it was not asked for
+
+	cilium    ciliumMatcher
+	fixups    map[fixupKey]fixup    // cilium/ebpf's, where they were asked for
+	choices   map[choiceKey]*choice // as well
 	explained map[explainKey]*Candidate
 }
 
 // outcome is one question on one candidate.
 type outcome struct {
-	libbpf bool // libbpf takes the candidate and matches it
-	loose  bool // some loader does
-	alone  bool // libbpf does, and cilium/ebpf does not
-	err    bool // libbpf gives up on it
-	stuck  bool // cilium/ebpf does
+	libbpf bool           // libbpf takes the candidate and matches it
+	loose  bool           // some loader does
+	by     rawbtf.Loaders // see candidate
+	alone  bool           // it does, and cilium/ebpf does not
+	err    bool           // libbpf gives up on it
+	stuck  bool           // cilium/ebpf does
+	other  at             // member or enumerator that only other loaders take
+	aya    bool           // aya takes the candidate and matches it, see aya.go
 
 	// Of a match:
 	bad    uint16 // kinds that cannot be computed, bit set
 	bitOff uint32 // of a field, from the start of the root
 	load   load
+	field  load   // of the whole field, which aya loads
 	cilium uint32 // what only cilium/ebpf's values depend upon, see spec.cilium
 	at     uint32 // in Table.values, one for each kind of the question in ascending order
 }
 
 // matters reports whether a loader makes anything of the candidate.
-func (c *outcome) matters() bool { return c.libbpf || c.loose || c.err || c.stuck }
+func (c *outcome) matters() bool { return c.libbpf || c.loose || c.err || c.stuck || c.other != at{} }
 
 // Match is a candidate that matches in the eyes of some loader, or that ends
 // its search with an error.
@@ -67,15 +75,20 @@ func (m *Match) Asks(k Kind) bool { return m.kinds&(1<<k) != 0 }
 // of the context, it is to be filled again before it is used.
 func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)) error {
 	meter := limits.NewMeter(ctx, limits.Comparisons, "comparisons of types")
+	tb.cilium.meter = limits.NewMeter(ctx, limits.Comparisons, "comparisons of types") // of what is asked for afterwards
 	tb.set, tb.kernel = s, k
 	var err error
-	if tb.cands, tb.ids, err = k.find(ctx, s.index, len(s.names), tb.cands, tb.ids); err != nil {
+	if tb.cands, tb.ids, err = k.find(ctx, s, tb.cands, tb.ids); err != nil {
 		return err
 	}
 	tb.values = tb.values[:0]
 	clear(tb.explained)
-	tb.done = slices.Grow(tb.done[:0], len(s.objects))[:len(s.objects)]
-	clear(tb.done)
+	clear(tb.fixups)
+	clear(tb.choices)
+	tb.walks = slices.Grow(tb.walks[:0], len(s.objects))[:len(s.objects)]
+	for i := range tb.walks {
+		tb.walks[i].tb = nil
+	}
 	if err := tb.check(); err != nil {
 		return err
 	}
@@ -83,7 +96,7 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 		tb.rows = make([][]outcome, len(s.questions))
 	}
 	tb.rows = tb.rows[:len(s.questions)]
-	tb.m.meter = meter
+	tb.m.meter, tb.m.deep = meter, false
 	defer func() { tb.m.meter = nil }()
 	for i := range s.questions {
 		q := &s.questions[i]
@@ -91,6 +104,9 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 		row := slices.Grow(tb.rows[i][:0], len(all))[:visible(all, q.rootKind)]
 		for j := range row {
 			row[j] = tb.ask(q, all[j], found)
+			if tb.m.deep {
+				return &limits.Exceeded{Max: limits.Pairs, What: "pairs of types in one match"}
+			}
 			if !meter.Step(1) {
 				return meter.Err()
 			}
@@ -125,21 +141,35 @@ func (tb *Table) check() error {
 // ask matches a candidate by both settings of the rules.
 func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome) {
 	m := &tb.m
-	m.targ, m.loose, m.stuck = &c.view.BTF, false, false
-	if q.rootKind.Compat(c.kind()) {
+	out.by = c.by
+	m.targ, m.loose, m.stuck, m.other = &c.view.BTF, false, false, at{}
+	libbpf, aya := c.libbpf(q.rootKind), c.by&rawbtf.Aya != 0 && q.rootKind == c.kind()
+	if libbpf || aya {
 		ok, err := m.match(q.spec, c.id)
-		out.libbpf, out.err = ok, err != nil
+		out.libbpf, out.err = ok && libbpf, err != nil && libbpf
+		out.aya = ok && aya && m.ayaTakes(q.spec)
 	}
 	// Of whole types the loose rules may need more for the same match.
 	if out.loose = out.libbpf; !out.err && (!out.libbpf || q.spec.kind.IsType()) {
 		m.loose = true
-		stuck := m.stuck
+		stuck, other := m.stuck, m.other
 		out.loose, _ = m.match(q.spec, c.id)
 		out.alone = m.alone
 		m.stuck = m.stuck || stuck
+		if m.other == (at{}) {
+			m.other = other
+		}
 	}
-	out.stuck = m.stuck
+	out.stuck, out.other = m.stuck, m.other
+	out.alone = out.alone || out.loose && c.by&rawbtf.Cilium == 0
+	if out.err && q.spec.kind.IsType() { // cilium/ebpf goes on, and may go too deep
+		needs := slices.Clone(m.needs)
+		m.loose = true
+		m.match(q.spec, c.id)
+		m.needs = needs
+	}
 	if out.loose {
+		out.aya = out.aya || !out.libbpf && aya && q.spec.kind.IsType() && m.ayaFloat(q.spec)
 		tb.take(q, &out)
 	}
 	// A candidate that a loader gives up on is to make it give up again.
@@ -168,6 +198,9 @@ func (tb *Table) take(q *question, c *outcome) {
 			c.load = v.load
 		}
 		tb.values = append(tb.values, v.val)
+	}
+	if q.asks(KindByteOffset) {
+		c.field = s.field(c.load)
 	}
 }
 

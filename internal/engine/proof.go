@@ -4,6 +4,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/rawbtf"
 )
 
 // The proof: two kernels, the full BTF and what was made of it, give every
@@ -40,6 +42,7 @@ type Difference struct {
 	Candidate  string // "struct task_struct", or "" where the order of several matters
 	Full       string // what comes of it on the one
 	Minimized  string // and on the other
+	Order      bool   // the candidates are the same, in another order
 }
 
 // Error names the relocation and both outcomes.
@@ -51,10 +54,13 @@ func (d *Difference) Error() string {
 // of the full BTF and the second of the minimized one, or nil. The error is that
 // of the context.
 func Compare(ctx context.Context, full, small *Table) (*Difference, error) {
-	c := comparison{full, small, limits.NewMeter(ctx, math.MaxInt64, "comparisons of candidates")}
+	if a, b := full.kernel.Order(), small.kernel.Order(); a != b {
+		return &Difference{Relocation: "all", Full: a.String(), Minimized: b.String()}, nil
+	}
+	c := comparison{full: full, small: small, meter: limits.NewMeter(ctx, math.MaxInt64, "comparisons of candidates")}
 	for name := range full.set.names {
-		if d := c.name(name); d != nil || c.meter.Err() != nil {
-			return d, c.meter.Err()
+		if d, err := c.name(name); d != nil || err != nil || c.meter.Err() != nil {
+			return d, cmp.Or(err, c.meter.Err())
 		}
 	}
 	return nil, nil
@@ -65,12 +71,17 @@ func Compare(ctx context.Context, full, small *Table) (*Difference, error) {
 type comparison struct {
 	full, small *Table
 	meter       *limits.Meter
+	f, s        columns // of the last name
 }
 
-func (c *comparison) name(name int) *Difference {
-	f, s := c.full.columns(name, c.meter), c.small.columns(name, c.meter)
-	if d := f.compare(s); d != nil || slices.EqualFunc(f.order(), s.order(), bytes.Equal) {
-		return d
+func (c *comparison) name(name int) (*Difference, error) {
+	c.f.read(c.full, name, c.meter)
+	c.s.read(c.small, name, c.meter)
+	if slices.EqualFunc(c.f.key, c.s.key, bytes.Equal) { // as nearly always
+		return nil, nil
+	}
+	if d := c.f.compare(&c.s); d != nil || slices.EqualFunc(c.f.order(), c.s.order(), bytes.Equal) {
+		return d, nil
 	}
 	return c.decisions(name)
 }
@@ -81,13 +92,15 @@ type columns struct {
 	tb    *Table
 	name  int
 	place []int32
-	key   [][]byte // the column, as bytes
+	key   [][]byte // the column, as bytes; equal ones have equal ids
 	ids   []bool   // a relocation asks for the type ID
+	buf   []byte   // that key refers to
 }
 
-func (tb *Table) columns(name int, meter *limits.Meter) *columns {
-	l := &columns{tb: tb, name: name}
-	var buf []byte
+// read replaces l with the columns of a name, and reuses its memory.
+func (l *columns) read(tb *Table, name int, meter *limits.Meter) {
+	*l = columns{tb: tb, name: name, place: l.place[:0], key: l.key[:0], ids: l.ids[:0], buf: l.buf}
+	buf := l.buf[:0]
 	for i := range tb.cands[name] {
 		if !meter.Step(1 + len(tb.set.byName[name])) {
 			break
@@ -112,25 +125,33 @@ func (tb *Table) columns(name int, meter *limits.Meter) *columns {
 		l.key = append(l.key, buf[from:len(buf):len(buf)])
 		l.ids = append(l.ids, ids)
 	}
-	return l
+	l.buf = buf
 }
 
 // appendOutcome writes an outcome down so that equal ones, and only those, give
 // equal bytes.
 func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	flags := byte(0)
-	for i, f := range []bool{c.libbpf, c.loose, c.alone, c.err, c.stuck} {
+	for i, f := range []bool{c.libbpf, c.loose, c.alone, c.err, c.stuck, c.other != at{}, c.aya, c.loose && c.field != c.load} {
 		if f {
 			flags |= 1 << i
 		}
 	}
-	if b = append(b, flags); !c.loose {
+	b = append(b, flags, byte(c.by))
+	if c.other != (at{}) { // the rest of what is about it follows from all its members, which the minimizer then keeps
+		b = binary.LittleEndian.AppendUint32(append(b, '~'), c.other.bitOff)
+	}
+	if !c.loose {
 		return b
 	}
 	b = binary.LittleEndian.AppendUint16(b, c.bad)
 	b = binary.LittleEndian.AppendUint32(b, c.bitOff)
 	b = binary.LittleEndian.AppendUint32(b, c.load.size)
 	b = append(b, byte(c.load.kind), c.load.enc)
+	if c.field != c.load {
+		b = binary.LittleEndian.AppendUint32(b, c.field.size)
+		b = append(b, byte(c.field.kind), c.field.enc)
+	}
 	b = binary.LittleEndian.AppendUint32(b, c.cilium)
 	at := c.at
 	for k := range numKinds {
@@ -270,6 +291,8 @@ func (l *columns) text(q, i int) string {
 		return "libbpf gives up"
 	case c.stuck:
 		return "cilium/ebpf gives up"
+	case c.other != at{}:
+		return fmt.Sprintf("another member or enumerator for other loaders than libbpf (%d)", c.other.bitOff)
 	case !c.loose:
 		return "no match"
 	}
@@ -279,6 +302,10 @@ func (l *columns) text(q, i int) string {
 		b.WriteString(" for libbpf alone")
 	case !c.libbpf:
 		b.WriteString(" for other loaders than libbpf")
+	case c.by != rawbtf.AllLoaders:
+		b.WriteString(" whose flavor is not one for all loaders")
+	case !c.aya:
+		b.WriteString(" except for aya")
 	}
 	if quest.spec.kind.IsField() {
 		fmt.Fprintf(&b, " at bit %d", c.bitOff)
@@ -320,31 +347,40 @@ func (s *Set) difference(q int) *Difference {
 
 // decisions compares what loaders decide on all records that ask about a
 // name, where the order of the candidates is not the same.
-func (c *comparison) decisions(name int) *Difference {
+func (c *comparison) decisions(name int) (*Difference, error) {
 	full, small := c.full, c.small
 	for i := range full.set.objects {
 		m := &full.set.objects[i]
+		var wf, ws walk
 		for r := range m.roots {
 			root := &m.roots[r]
 			if root.question < 0 || full.set.questions[root.question].name != name {
 				continue
 			}
-			wf, ws := full.walkRoot(m, root), small.walkRoot(m, root)
+			if wf.tb == nil {
+				wf.reset(full, m)
+				ws.reset(small, m)
+			}
+			wf.begin(root)
+			ws.begin(root)
 			for _, rec := range root.records {
 				if !c.meter.Step(1 + len(wf.left) + len(ws.left)) {
-					return nil
+					return nil, nil
 				}
 				f, s := wf.step(m.stepOf[rec]), ws.step(m.stepOf[rec])
 				if a, b := f.effect(), s.effect(); a != b {
-					return &Difference{Object: m.name, Relocation: f.m.spec.String(), Full: a.String(), Minimized: b.String()}
+					return &Difference{Object: m.name, Relocation: f.m.spec.String(), Full: a.String(), Minimized: b.String(), Order: true}, nil
+				}
+				if a, b := full.aya(m, m.stepOf[rec]), small.aya(m, m.stepOf[rec]); !a.Same(&b) {
+					return &Difference{Object: m.name, Relocation: f.m.spec.String(), Full: "aya: " + a.String(), Minimized: b.String(), Order: true}, nil
 				}
 			}
-			if d := c.groups(m, root); d != nil {
-				return d
+			if d, err := c.groups(m, r); d != nil || err != nil {
+				return d, err
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // effect is what a loader does to an instruction, or that it fails.

@@ -242,14 +242,14 @@ var proofRefuses = []proofCase{
 		local: "struct foo 8: a u32 0", asks: "byte_off struct foo.a",
 		full:  "struct foo 8: a u32 0\n struct foo#2 8: a u64 0",
 		small: "struct foo 8: a u64 0\n struct foo#2 8: a u32 0",
-		want:  Difference{Relocation: "byte_off struct foo.a", Full: "0, int of 4 bytes", Minimized: "0, int of 8 bytes"},
+		want:  Difference{Relocation: "byte_off struct foo.a", Full: "0, int of 4 bytes", Minimized: "0, int of 8 bytes", Order: true},
 	},
 	{
 		name:  "the best candidate for cilium/ebpf comes after two that disagree",
 		local: "struct foo 8: a int 0, b int 4", asks: "byte_off struct foo.a\n byte_off struct foo.b",
 		full:  "struct foo 12: a int 4, b int 8\n struct foo#2 12: a int 0\n struct foo#3 12: a int 8",
 		small: "struct foo 12: a int 0\n struct foo#2 12: a int 8\n struct foo#3 12: a int 4, b int 8",
-		want:  Difference{Relocation: "byte_off struct foo.a", Full: "cilium/ebpf: 4, 8", Minimized: "ambiguous"},
+		want:  Difference{Relocation: "byte_off struct foo.a", Full: "cilium/ebpf: 4, 8", Minimized: "ambiguous relocation", Order: true},
 	},
 	{
 		name:  "the same for one function, though not for the object",
@@ -261,7 +261,7 @@ var proofRefuses = []proofCase{
 			byte_off struct foo.c`,
 		full:  "struct foo 16: a int 4, b int 8\n struct foo#2 16: a int 0, c int 12\n struct foo#3 16: a int 8, c int 4",
 		small: "struct foo 16: a int 0, c int 12\n struct foo#2 16: a int 8, c int 4\n struct foo#3 16: a int 4, b int 8",
-		want:  Difference{Relocation: "byte_off struct foo.a", Full: "cilium/ebpf: 4, 8", Minimized: "ambiguous"},
+		want:  Difference{Relocation: "byte_off struct foo.a", Full: "cilium/ebpf: 4, 8", Minimized: "ambiguous relocation", Order: true},
 	},
 
 	// Enumerators.
@@ -419,7 +419,7 @@ var proofRefuses = []proofCase{
 		local: "enum foo 4: X 1", asks: "enumval_value enum foo::X",
 		full:  "enum64 foo 8: X 0xfffffffffffffe00",
 		small: "enum foo 8: X 0xfffffe00",
-		want:  Difference{Relocation: "enumval_value enum foo::X", Candidate: "enum foo", Full: "a match, enumval_value 18446744073709551104", Minimized: "a match, enumval_value 18446744073709551104, for cilium/ebpf 4294966784"},
+		want:  Difference{Relocation: "enumval_value enum foo::X", Candidate: "enum foo", Full: "a match except for aya, enumval_value 18446744073709551104", Minimized: "a match, enumval_value 18446744073709551104, for cilium/ebpf 4294966784"},
 	},
 	{
 		name:  "anonymous member that is no struct or union, at which cilium/ebpf gives up",
@@ -461,13 +461,38 @@ var proofRefuses = []proofCase{
 		local: "union foo 4: a int 0, b int 0", asks: "byte_off union foo.a\n byte_off union foo.b",
 		full:  "union foo 4: a int 0\n union foo#2 4: b int 0",
 		small: "union foo 4: b int 0\n union foo#2 4: a int 0",
-		want:  Difference{Relocation: "byte_off union foo.a", Full: "cilium/ebpf: 0, no match", Minimized: "no match, 0"},
+		want:  Difference{Relocation: "byte_off union foo.a", Full: "cilium/ebpf: 0, poisoned", Minimized: "poisoned, 0", Order: true},
 	},
 	{
 		name:  "equal candidates with type IDs asked for, after a better one",
 		local: "struct foo 8: a int 0, b int 4", asks: "target_type_id struct foo\n byte_off struct foo.b",
 		full:  "struct foo 8: a int 0\n struct foo#2 8: a int 0, b int 4\n struct foo#3 8: a int 0",
 		small: "struct foo 8: a int 0\n struct foo#2 8: a int 0\n struct foo#3 8: a int 0, b int 4",
-		want:  Difference{Relocation: "target_type_id struct foo", Full: "cilium/ebpf: a type ID, 4", Minimized: "ambiguous"},
+		want:  Difference{Relocation: "target_type_id struct foo", Full: "cilium/ebpf: a type ID, 4", Minimized: "ambiguous relocation", Order: true},
+	},
+
+	// Order, for cilium/ebpf.
+	{
+		name:  "other order, a record that comes twice counts twice",
+		local: "struct req 12: a int 0, b int 4, c int 8", asks: "byte_off struct req.a\n byte_off struct req.b\n byte_off struct req.b\n byte_off struct req.c",
+		full:  "struct req 12: b int 4\n struct req#2 12: a int 0, b int 4, c int 8\n struct req#3 12: a int 0, c int 8",
+		small: "struct req 12: b int 4\n struct req#2 12: a int 0, c int 8\n struct req#3 12: a int 0, b int 4, c int 8",
+		want:  Difference{Relocation: "byte_off struct req.a", Full: "cilium/ebpf: 0, 4, 8", Minimized: "ambiguous relocation", Order: true},
+	},
+	{
+		name:  "other order, a program and the function that it calls",
+		local: "struct req 12: a int 0, b int 4, c int 8", asks: "program a\n byte_off struct req.a\n call b\n function b\n byte_off struct req.b\n program c\n byte_off struct req.c",
+		full:  "struct req 12: a int 0, c int 8\n struct req#2 12: a int 0, b int 4, c int 8\n struct req#3 12: b int 4",
+		small: "struct req 12: b int 4\n struct req#2 12: a int 0, c int 8\n struct req#3 12: a int 0, b int 4, c int 8",
+		want:  Difference{Relocation: "byte_off struct req.a", Full: "cilium/ebpf: 0, 4", Minimized: "ambiguous relocation", Order: true},
+	},
+
+	// Aya.
+	{
+		name:  "an enum loses its name",
+		local: "struct foo 4: a e 0\n enum e 4: X 1", asks: "byte_off struct foo.a",
+		full:  "struct foo 4: a e 0\n enum e 4: X 1",
+		small: "struct foo 4: a #e 0\n enum #e 4: X 1",
+		want:  Difference{Relocation: "byte_off struct foo.a", Candidate: "struct foo", Full: "a match at bit 0, byte_off 0, enum of 4 bytes", Minimized: "a match except for aya at bit 0, byte_off 0, enum of 4 bytes"},
 	},
 }

@@ -171,3 +171,20 @@ func TestProofAccepts(t *testing.T) {
 		})
 	}
 }
+
+// TestProofOrder compares a kernel with itself in the other byte order.
+func TestProofOrder(t *testing.T) {
+	c := proofCase{local: "struct foo 8: a int 0", asks: "byte_off struct foo.a"}
+	s := c.set(t)
+	full, small := outcomes(t, s, c.local), new(Table)
+	var k Kernel
+	if err := k.Load(t.Context(), "k", testbtf.Types(t, binary.BigEndian, c.local)); err != nil {
+		t.Fatal(err)
+	}
+	if err := small.Fill(t.Context(), s, &k, nil); err != nil {
+		t.Fatal(err)
+	}
+	if d := difference(t, full, small); d == nil || d.Full != "LittleEndian" || d.Minimized != "BigEndian" {
+		t.Errorf("difference %+v", d)
+	}
+}

@@ -16,7 +16,7 @@ import (
 // values from one match (byte_off, byte_sz, …) share a question.
 type question struct {
 	spec     *spec // of one that asks
-	name     int   // number of the essential name of the root
+	name     int   // number of the name of the root
 	rootKind btfenc.Kind
 	kinds    uint16 // bit set of Kind
 }
@@ -30,7 +30,7 @@ type Set struct {
 	objects   []member
 	questions []question
 	byName    [][]int  // questions by the number of the name
-	names     []string // essential names of the roots, distinct
+	names     []string // of the roots, without the flavors that loaders agree on; distinct
 	index     *rawbtf.Names
 	kinds     uint16 // of all questions
 	order     binary.ByteOrder
@@ -44,6 +44,8 @@ type member struct {
 	roots    []root
 	steps    []step
 	stepOf   []int32 // by record
+	rootOf   []int32 // by spec
+	groups   *groups // of cilium/ebpf
 }
 
 // root is a local type with relocations. libbpf keeps one list of candidates for
@@ -96,7 +98,7 @@ type setBuilder struct {
 
 func (b *setBuilder) member(o *Object) member {
 	sg := signatures{object: o}
-	m := member{Object: o, question: make([]int, len(o.specs)), local: make([]localValue, len(o.specs)), stepOf: make([]int32, len(o.records))}
+	m := member{Object: o, question: make([]int, len(o.specs)), local: make([]localValue, len(o.specs)), stepOf: make([]int32, len(o.records)), rootOf: make([]int32, len(o.specs)), groups: new(groups)}
 	for i, sp := range o.specs {
 		m.question[i] = -1
 		if sp.asks() {
@@ -130,7 +132,7 @@ func (b *setBuilder) member(o *Object) member {
 			m.steps = append(m.steps, step{int32(i), r.spec, r.insn})
 			m.roots[at].steps = append(m.roots[at].steps, st)
 		}
-		m.stepOf[i] = st
+		m.stepOf[i], m.rootOf[r.spec] = st, int32(at)
 		m.roots[at].records = append(m.roots[at].records, int32(i))
 	}
 	return m
@@ -177,5 +179,6 @@ func (s *Set) Order() binary.ByteOrder { return s.order }
 // Asks reports whether a relocation is of kind k.
 func (s *Set) Asks(k Kind) bool { return s.kinds&(1<<k) != 0 }
 
-// HasName reports whether a relocation asks for types of this essential name.
-func (s *Set) HasName(name string) bool { return s.index.Has(rawbtf.Essential(name)) }
+// HasName reports whether a relocation asks for types of this name, which has no
+// flavor.
+func (s *Set) HasName(name string) bool { return s.index.Has(name) }

@@ -4,7 +4,7 @@ package engine
 
 import "github.com/btfgen/btfgen/internal/rawbtf"
 
-// Reach notes, by the essential names of candidates, how far from these the relocations of o look; of several the farthest
+// Reach notes, by the names of candidates without flavors, how far from these the relocations of o look; of several the farthest
 // counts. It reports false where more counts than the types that they look at, in their order.
 //
 // It is what walk.go and match.go do, seen from the kernel's side:

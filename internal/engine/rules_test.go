@@ -6,7 +6,9 @@ import (
 	"context"
 	"debug/elf"
 	"encoding/binary"
+	"flag"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -33,13 +35,19 @@ import (
 //		+ 0:2 struct task.pid 8             a candidate that matches, and what comes of it
 //		- struct task___old: no member pid  one that does not: why
 //		~ union task                        one that only other loaders match
+//		ebpf-go: poisoned                   what cilium/ebpf does, where that is something else
+//		aya: resolved 4 -> 8                and aya
 //
+// A scenario is one program of one object. An error of one relocation ends the load with each loader; what is said
+// of the others is what becomes of them without it, but for cilium/ebpf, which decides about all relocations of a local type at once.
 // Only candidates that earlier relocations of the type have left are there. The
 // instruction is "by mov" if nothing else is said; "by mov of 7" holds another
 // value than the local one. Modules follow vmlinux, the section "kernel", as
 // "module NAME". A paragraph "Byte order: big." is about both sides, one that
 // begins with "Not compared with bpftool: " says why TestRulesBpftool leaves a
 // scenario out.
+//
+// With -update the answers of the other loaders are written into the files.
 func TestRules(t *testing.T) {
 	for _, r := range readRules(t) {
 		t.Run(r.name, func(t *testing.T) {
@@ -48,11 +56,33 @@ func TestRules(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := r.decided(&tb)
+			if *update {
+				r.update(t, got)
+			}
 			if d := cmp.Diff(strings.Split(r.want, "\n"), strings.Split(got, "\n")); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
 	}
+}
+
+var update = flag.Bool("update", false, "write the answers of other loaders than libbpf into the scenarios")
+
+// update writes a scenario with what is decided, if that is the same for libbpf.
+func (r *rule) update(t *testing.T, got string) {
+	libbpf := func(s string) string { return regexp.MustCompile(`(?m)^\t(ebpf-go|aya): .*\n`).ReplaceAllString(s, "") }
+	if libbpf(got) != libbpf(r.want) {
+		return
+	}
+	path := filepath.Join("testdata", "rules", r.name+".txtar")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(data), r.want, got, 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r.want = got
 }
 
 // rule is a scenario.
@@ -150,7 +180,7 @@ func (r *rule) parse(ar *txtar.Archive) (err error) {
 	if r.asks, err = readAsks(btf, r.want); err != nil {
 		return err
 	}
-	if r.elf, err = ruleObject(order, r.local, r.asks); err != nil {
+	if r.elf, err = ruleObject(order, r.local, r.asks, false); err != nil {
 		return err
 	}
 	r.object, err = ParseObject(r.name, r.elf)
@@ -210,8 +240,10 @@ var ruleInsns = map[string]byte{
 const ruleSection = "kprobe/f"
 
 // ruleObject returns a BPF object with these types and relocations. Its
-// instructions come in pairs, because ldimm64 is one; the second is a zero.
-func ruleObject(order binary.ByteOrder, local string, asks []ruleAsk) ([]byte, error) {
+// instructions come in pairs, because ldimm64 is one; the second is a zero. infos
+// says that there are sections of functions and lines, which are empty:
+// cilium/ebpf wants them, and libbpf refuses them.
+func ruleObject(order binary.ByteOrder, local string, asks []ruleAsk, infos bool) ([]byte, error) {
 	var code, relos []byte
 	word := func(b []byte, v uint32) []byte { return order.(binary.AppendByteOrder).AppendUint32(b, v) }
 	section := uint32(0)
@@ -241,7 +273,11 @@ func ruleObject(order binary.ByteOrder, local string, asks []ruleAsk) ([]byte, e
 	size := 4 + 8 + uint32(len(relos))
 	ext := []byte{0x9f, 0xeb, 1, 0}
 	order.PutUint16(ext, extMagic)
-	for _, v := range []uint32{extHdrLenCore, 0, 0, 0, 0, 0, size, 16, section, uint32(len(asks))} {
+	head := []uint32{extHdrLenCore, 0, 0, 0, 0, 0, size}
+	if infos {
+		head = []uint32{extHdrLenCore, 0, 4, 4, 4, 8, size, 8, 16}
+	}
+	for _, v := range append(head, 16, section, uint32(len(asks))) {
 		ext = word(ext, v)
 	}
 	f := testelf.File{Order: order, Type: elf.ET_REL, Machine: elf.EM_BPF, Sections: []testelf.Section{
@@ -249,6 +285,7 @@ func ruleObject(order binary.ByteOrder, local string, asks []ruleAsk) ([]byte, e
 		{Name: ".BTF", Data: raw},
 		{Name: ".BTF.ext", Data: append(ext, relos...)},
 	}}
+	f.Symbols = []testelf.Symbol{{Name: "f", Size: uint64(len(code)), Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)}}
 	data, _ := f.Build()
 	return data, nil
 }
@@ -320,7 +357,85 @@ func (r *rule) decided(tb *Table) string {
 				}
 			}
 		}
+		for loader, other := range r.others(tb, n) {
+			if other != ruleAnswer(d.Result, d.Old(), d.New) {
+				fmt.Fprintf(&b, "\t%s: %s\n", loader, other)
+			}
+		}
 		n++
 	}
 	return b.String()
+}
+
+// ruleAnswer is what becomes of a relocation, without why.
+func ruleAnswer(r Result, old, val uint64) string {
+	switch r {
+	case Resolved:
+		return fmt.Sprintf("resolved %d -> %d", int64(old), int64(val))
+	case Ambiguous:
+		return "error"
+	}
+	return r.String()
+}
+
+// others yields the answers of the other loaders on relocation n.
+func (r *rule) others(tb *Table, n int) iter.Seq2[string, string] {
+	return func(yield func(loader, answer string) bool) {
+		if answer := r.cilium(tb, n); !yield("ebpf-go", answer) {
+			return
+		}
+		a := tb.Aya(0, n)
+		m := &tb.set.objects[0]
+		yield("aya", ruleAnswer(a.Result, m.local[m.records[n].spec].val, a.New))
+	}
+}
+
+// cilium returns what cilium/ebpf makes of relocation n: the group of its local
+// type, or that of the kind that asks nothing of the kernel.
+func (r *rule) cilium(tb *Table, n int) string {
+	m := &tb.set.objects[0]
+	rec := &m.records[n]
+	sp := rec.spec
+	if l := &m.local[sp]; l.err != nil {
+		return "error"
+	} else if m.question[sp] < 0 {
+		f := fixup{local: l.val, target: l.val}
+		if rec.insn.cilium(&f) != nil {
+			return "error"
+		}
+		return ruleAnswer(Resolved, l.val, l.val)
+	}
+	units, err := m.Units()
+	if err != nil || len(units) != 1 {
+		return fmt.Sprintf("%d units: %v", len(units), err)
+	}
+	for _, g := range m.groupsOf(units[0].Records) {
+		if g.root != m.rootOf[sp] {
+			continue
+		}
+		c := tb.choose(m, &g, false)
+		if c.err != nil {
+			return "error"
+		}
+		at, ok := slices.BinarySearch(g.specs, sp)
+		if !ok {
+			continue
+		}
+		f := &c.fixups[at]
+		switch {
+		case f.poison:
+			return Poisoned.String()
+		case rec.insn.cilium(f) != nil:
+			return "error"
+		case f.failed(rec.Kind):
+			return Absent.String()
+		}
+		val := f.target
+		if f.id {
+			cand := tb.cands[tb.set.questions[m.question[sp]].name][val-1]
+			val = uint64(cand.id)
+		}
+		return ruleAnswer(Resolved, m.local[sp].val, val)
+	}
+	return "not seen" // no instruction has it
 }

@@ -80,7 +80,7 @@ func (b *ruleTool) compare(t *testing.T, r *rule) {
 
 func (b *ruleTool) run(t *testing.T, r *rule, asks []ruleAsk) *oracle.Result {
 	t.Helper()
-	obj, err := ruleObject(r.object.Order(), r.local, asks)
+	obj, err := ruleObject(r.object.Order(), r.local, asks, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ func (qs *Questions) Ask(k *Kernel) (differences []string, matches int) {
 	}
 	tb := &Table{kernel: k}
 	var err error
-	if tb.cands, tb.ids, err = k.find(context.Background(), qs.index, len(qs.names), nil, nil); err != nil {
+	if tb.cands, tb.ids, err = k.find(context.Background(), &Set{names: qs.names, index: qs.index}, nil, nil); err != nil {
 		return []string{err.Error()}, 0
 	}
 	first := make([][]byte, len(qs.questions))

@@ -90,7 +90,7 @@ func (s *spec) signature(w *signer, b []byte) []byte {
 	case s.kind.IsType():
 		return w.deep(b, s.root, relExists)
 	case s.kind.IsEnumval():
-		return append(append(b, 'e'), rawbtf.Essential(s.acc[0].name)...)
+		return append(append(b, 'e'), rawbtf.Agreed(s.acc[0].name)...)
 	}
 	b = w.field(append(b, 'r'), s.root)
 	for _, a := range s.acc {
@@ -101,7 +101,14 @@ func (s *spec) signature(w *signer, b []byte) []byte {
 		}
 		t := s.btf.Type(a.typeID)
 		b = append(append(append(b, '.'), a.name...), ' ')
-		b = w.field(b, t.Member(a.idx).Type)
+		mem := t.Member(a.idx)
+		if isBitfield(s.btf, t, mem) {
+			b = append(b, 'b')
+		}
+		b = w.field(b, mem.Type)
+		if odd(s.btf, mem.Type) {
+			b = append(b, 'u')
+		}
 	}
 	return b
 }
@@ -133,7 +140,7 @@ func (w *signer) field(b []byte, id btfenc.TypeID) []byte {
 			if b = append(b, 'w'); k.IsAnyEnum() {
 				b[len(b)-1] = 'e'
 			}
-			return append(b, rawbtf.Essential(t.Name())...)
+			return append(b, rawbtf.Agreed(t.Name())...)
 		case k == btfenc.KindInt:
 			return append(b, 'i', byte(t.IntOffset()))
 		default:
@@ -165,7 +172,7 @@ func (w *signer) deep(b []byte, id btfenc.TypeID, rel relation) []byte {
 		if len(b) > w.end {
 			return
 		}
-		b = append(append(b, rawbtf.Essential(w.btf.Name(off))...), 0)
+		b = append(append(b, rawbtf.Agreed(w.btf.Name(off))...), 0)
 	}
 	if rel == relMatches {
 		name(t.NameOff)

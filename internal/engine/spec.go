@@ -70,6 +70,11 @@ func (s *spec) parse() error {
 	if s.kind >= numKinds {
 		return errKind
 	}
+	if t := s.btf.Type(s.root); s.kind != KindLocalTypeID && !t.Kind().Shape().Named && len(t.Name()) > 0 {
+		// No compiler makes these. libbpf finds type tags by name; cilium/ebpf
+		// gives up on functions and variables if the kernel has them.
+		return fmt.Errorf("relocation of a %s is not supported", t.Kind())
+	}
 	if s.kind.IsType() {
 		if s.access != "0" {
 			return errSpec
@@ -235,15 +240,33 @@ func Name(kind Kind, typ, path string) string {
 	return typ + "." + path
 }
 
-// name returns the essential name that candidates need.
-func (s *spec) name() string {
+// name returns the name that candidates need, in any flavor.
+func (s *spec) name() string { return rawbtf.Agreed(s.rootName()) }
+
+func (s *spec) rootName() string {
 	t := s.btf.Type(s.root)
-	return string(rawbtf.Essential(t.Name()))
+	return string(t.Name())
 }
 
 func (s *spec) rootKind() btfenc.Kind {
 	t := s.btf.Type(s.root)
 	return t.Kind()
+}
+
+// disputed says how loaders differ on the flavor of the name of the root, or of
+// the enumerator; "" where they agree.
+func (s *spec) disputed() string {
+	t := s.btf.Type(s.root)
+	names := []string{string(t.Name())}
+	if s.kind.IsEnumval() {
+		names = append(names, s.acc[0].name)
+	}
+	for _, name := range names {
+		if libbpf, cilium, aya, ok := rawbtf.Disputed(name); ok {
+			return fmt.Sprintf("loaders do not agree on the flavor of %s: libbpf takes any %q, cilium/ebpf %q, aya %q", name, libbpf, cilium, aya)
+		}
+	}
+	return ""
 }
 
 // asks reports whether s asks something of the kernel, in a way that loaders

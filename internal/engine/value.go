@@ -26,7 +26,7 @@ type value struct {
 // stores, because loaders may change its width. There is one for a byte_off
 // that is no bitfield; the zero value is none.
 type load struct {
-	size uint32 // bytes
+	size uint32 // bytes; of an array, of its innermost elements
 	kind btfenc.Kind
 	enc  uint8 // encoding, of an int
 	ok   bool
@@ -51,16 +51,29 @@ func (l load) String() string {
 	case l.enc&btfenc.IntChar != 0:
 		enc = "char "
 	}
+	if l.kind == btfenc.KindArray {
+		return fmt.Sprintf("array with elements of %d bytes", l.size)
+	}
 	return fmt.Sprintf("%s%s of %d bytes", enc, l.kind, l.size)
 }
 
-func (s *spec) loadOf(size uint32, id btfenc.TypeID) load {
+// loadOf returns the load of a field of type id, which has the size given and
+// no modifiers. An instruction loads an element of an array, so that its size
+// counts, as in libbpf since 1.6; older ones take that of the array.
+func (s *spec) loadOf(size uint32, id btfenc.TypeID) (load, error) {
 	t := s.btf.Type(id)
 	l := load{size: size, kind: t.Kind(), ok: true}
-	if l.kind == btfenc.KindInt {
+	switch l.kind {
+	case btfenc.KindInt:
 		l.enc = uint8(t.IntEncoding())
+	case btfenc.KindArray:
+		t = element(s.btf, id) // which the caller has found to have a size
+		var err error
+		if l.size, err = s.btf.SizeOf(t.ID); err != nil {
+			return load{}, err
+		}
 	}
-	return l
+	return l, nil
 }
 
 // calc computes the value of a kind that s has by itself
@@ -132,7 +145,11 @@ func (s *spec) fieldValue(kind Kind) (value, error) {
 	case KindByteOffset:
 		v.val = uint64(off)
 		if m.BitSize == 0 {
-			v.load = s.loadOf(size, mt.ID)
+			l, err := s.loadOf(size, mt.ID)
+			if err != nil {
+				return value{}, err
+			}
+			v.load = l
 		}
 	case KindByteSize:
 		v.val = uint64(size)
@@ -187,7 +204,8 @@ func (s *spec) elementValue(kind Kind, last *accessor) (value, error) {
 	case err != nil:
 		return value{}, err
 	case kind == KindByteOffset:
-		return value{val: uint64(s.bitOff / 8), load: s.loadOf(size, last.typeID)}, nil
+		l, err := s.loadOf(size, last.typeID)
+		return value{val: uint64(s.bitOff / 8), load: l}, err
 	case kind == KindByteSize:
 		return value{val: uint64(size)}, nil
 	}

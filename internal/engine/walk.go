@@ -225,7 +225,7 @@ func (m *matcher) head(l, t rawbtf.Type, rel relation, behind bool) (done, ok bo
 	}
 	if rel == relField {
 		if lk.IsAnyEnum() || lk == btfenc.KindFwd {
-			if a, b := rawbtf.Essential(l.Name()), rawbtf.Essential(t.Name()); len(a) > 0 && len(b) > 0 && string(a) != string(b) {
+			if a, b := l.Name(), t.Name(); len(a) > 0 && len(b) > 0 && !m.sameFlavors(a, b) {
 				m.differ(missEnumName, l, t)
 				return true, false, nil
 			}
@@ -241,6 +241,7 @@ func (m *matcher) head(l, t rawbtf.Type, rel relation, behind bool) (done, ok bo
 			return true, true, nil
 		}
 		if m.seen[p] = true; len(m.seen) > limits.Pairs {
+			m.deep = true
 			return true, false, errNesting
 		}
 		if rel == relMatches && lk == btfenc.KindFwd {
@@ -292,7 +293,15 @@ func (m *matcher) sameName(l, t rawbtf.Type) bool {
 func (m *matcher) sameString(local, targ uint32) bool {
 	l, t := m.local.Name(local), m.targ.Name(targ)
 	m.step((len(l) + len(t)) / 64)
-	return len(t) <= limits.NameBytes && string(rawbtf.Essential(l)) == string(rawbtf.Essential(t))
+	return len(t) <= limits.NameBytes && m.sameFlavors(l, t)
+}
+
+// sameFlavors reports whether names differ in flavors at most.
+func (m *matcher) sameFlavors(l, t []byte) bool {
+	if m.loose {
+		return rawbtf.SameEssential(l, t) != 0
+	}
+	return string(rawbtf.Essential(l)) == string(rawbtf.Essential(t))
 }
 
 func (m *matcher) ints(l, t rawbtf.Type, rel relation) (bool, error) {
@@ -426,7 +435,8 @@ func (m *matcher) needCount(t rawbtf.Type, n uint32, what What, chosen []uint32)
 	}
 }
 
-// enums looks for every local enumerator in the target by its name.
+// enums looks for every local enumerator in the target by its name. Where loaders
+// do not agree on flavors, the first of each is needed.
 func (m *matcher) enums(l, t rawbtf.Type) (bool, error) {
 	if l.Size() != t.Size() || l.Vlen() > t.Vlen() {
 		return m.differ(missEnumSize, l, t)
@@ -434,17 +444,27 @@ func (m *matcher) enums(l, t rawbtf.Type) (bool, error) {
 	var chosen []uint32
 	for i := range l.Vlen() {
 		le := l.Enumerator(i)
-		found := false
-		for j := uint32(0); j < t.Vlen() && !found; j++ {
+		name, all := m.local.Name(le.NameOff), rawbtf.Libbpf
+		if m.loose {
+			all = rawbtf.AllLoaders
+		}
+		by := rawbtf.Loaders(0)
+		for j := uint32(0); j < t.Vlen() && by != all; j++ {
 			if !m.step(1) {
 				return false, errNesting
 			}
-			if found = m.sameString(le.NameOff, t.Enumerator(j).NameOff); found {
-				m.need(t.ID, NeedEnumerator, j)
+			to := m.targ.Name(t.Enumerator(j).NameOff)
+			m.step((len(name) + len(to)) / 64)
+			found := rawbtf.SameEssential(name, to) & all &^ by
+			if found == 0 || len(to) > limits.NameBytes {
+				continue
+			}
+			if m.need(t.ID, NeedEnumerator, j); by == 0 {
 				chosen = append(chosen, j)
 			}
+			by |= found
 		}
-		if !found {
+		if by == 0 {
 			m.miss = miss{code: missEnumerator, name: string(m.local.Name(le.NameOff))}
 			return false, nil
 		}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/sweep"
 	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -145,7 +146,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	r.workers, r.parts, r.outcomes = nil, nil, nil // what follows takes memory, too
 	r.unmet()
-	r.finish()
+	if r.finish(ctx); ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	return &r.report, nil
 }
 
@@ -262,6 +265,10 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 			failed = append(failed, &corpus.Error{Path: it.Path, Err: corpus.ErrNoKey})
 			return nil
 		}
+		if err := checkFileName(it); err != nil {
+			failed = append(failed, &corpus.Error{Path: it.Path, Err: err})
+			return nil
+		}
 		began := time.Now()
 		k, err := w.kernel(ctx, it)
 		if err == nil || errors.Is(err, minimize.ErrNoObject) {
@@ -369,7 +376,7 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 
 // finish puts the report in an order that does not depend on timing, and
 // drops kernels that stand in the way of another one.
-func (r *run) finish() {
+func (r *run) finish(ctx context.Context) {
 	rep := &r.report
 	slices.SortFunc(rep.Kernels, func(a, b Kernel) int {
 		return cmp.Or(cmp.Compare(a.FileName(), b.FileName()), cmp.Compare(a.Path, b.Path))
@@ -377,12 +384,12 @@ func (r *run) finish() {
 	kept := rep.Kernels[:0]
 	for _, k := range rep.Kernels {
 		if n := len(kept); n > 0 && kept[n-1].FileName() == k.FileName() {
-			if &kept[n-1].BTF[0] != &k.BTF[0] {
-				rep.Skipped = append(rep.Skipped, &corpus.Error{
-					Path: k.Path,
-					Err:  fmt.Errorf("%w has the name %s: %s", corpus.ErrTaken, k.FileName(), kept[n-1].Path),
-				})
+			id, first := k.FileName(), &kept[n-1]
+			if k.Key.Known() {
+				id = k.Key.String()
 			}
+			same := corpus.SameContent(ctx, first.from, first.Path, k.from, k.Path)
+			rep.Skipped = append(rep.Skipped, &corpus.Error{Path: k.Path, Err: corpus.Second(id, first.Path, same)})
 			continue
 		}
 		kept = append(kept, k)
@@ -424,6 +431,12 @@ func (k *Kernel) FileName() string {
 		base = k.Key.Release
 	}
 	return strings.TrimSuffix(base, kernel.FileSuffix) + kernel.FileSuffix
+}
+
+// checkFileName returns an error if a kernel's file cannot have the name that FileName returns.
+func checkFileName(it *corpus.Kernel) error {
+	k := Kernel{Key: it.Key, Path: it.Path}
+	return output.CheckName(k.FileName())
 }
 
 // findable says whether a host finds a kernel of this key: without the distribution it does, by arch and release.

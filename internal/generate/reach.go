@@ -12,7 +12,7 @@ import (
 )
 
 // Reach tells the poisoned relocations that the verifier can get to from those that programs guard: it fills
-// Reached and Guarded of the report that a run with cfg came to. objects are those of cfg. Kernels with poisoned relocations
+// Reached and Guarded of the report that a run with cfg came to. objects are those of cfg that can be judged. Kernels with poisoned relocations
 // are read once more; where that fails, neither list has them. The error is ctx's.
 func Reach(ctx context.Context, cfg *Config, objects []*check.Object, rep *Report) error {
 	wanted := make(map[string]bool) // kernels and objects
@@ -30,7 +30,7 @@ func Reach(ctx context.Context, cfg *Config, objects []*check.Object, rep *Repor
 			files[k.from] = true
 		}
 	}
-	if len(files) == 0 {
+	if len(files) == 0 || len(objects) == 0 {
 		return ctx.Err()
 	}
 	some := &corpus.Corpus{}

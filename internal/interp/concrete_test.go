@@ -305,6 +305,9 @@ type activation struct {
 	ret      bpfprog.Site
 	saved    [11]word
 	callback bool // of a helper, to which it returns
+	fn       int  // the callback
+	turns    int  // that a callback takes after this one
+	context  word // of a callback
 }
 
 // word is a number, or an offset from the top of a frame.
@@ -448,26 +451,41 @@ func (m *machine) exit() {
 	if f.callback {
 		m.regs[asm.R0] = m.random()
 	}
-	m.at = f.ret
+	if m.at = f.ret; f.turns > 0 {
+		m.callBack(f.fn, f.context, f.turns-1, f.ret)
+	}
 }
 
 // address is that of function 0. The others follow.
 const address = 0xffff_ffff_a000_0000
 
-// loop calls a function as bpf_loop does, but once.
+// loop calls a function as bpf_loop does, up to three times.
 func (m *machine) loop(next bpfprog.Site) {
 	fn, arg := m.regs[asm.R2], m.regs[asm.R3]
 	if fn.frame > 0 || fn.v-address >= uint64(len(m.funcs)) {
 		m.stop("bad callback")
 		return
 	}
-	m.call(int(fn.v-address), next)
+	if turns := m.IntN(4); turns > 0 {
+		m.callBack(int(fn.v-address), arg, turns-1, next)
+		return
+	}
+	for r := asm.R0; r <= asm.R5; r++ {
+		m.regs[r] = m.random()
+	}
+	m.at = next
+}
+
+// callBack takes a turn of a callback, which so many follow.
+func (m *machine) callBack(fn int, context word, turns int, next bpfprog.Site) {
+	m.call(fn, next)
 	if m.end == "" {
 		for r := asm.R0; r <= asm.R5; r++ {
 			m.regs[r] = m.random()
 		}
-		m.regs[asm.R2] = arg
-		m.frames[len(m.frames)-1].callback = true
+		m.regs[asm.R2] = context
+		f := &m.frames[len(m.frames)-1]
+		f.callback, f.fn, f.turns, f.context = true, fn, turns, context
 	}
 }
 
@@ -476,7 +494,7 @@ func (m *machine) helper(in *insn) {
 	case in.Src == asm.PseudoKfuncCall:
 		for r := asm.R1; r <= asm.R5; r++ {
 			if p := m.regs[r]; p.frame > 0 {
-				m.fill(word{v: -uint64(8 * (1 + m.IntN(4))), frame: p.frame}, 8)
+				m.fill(word{v: p.v&^7 + 8*uint64(m.IntN(3)), frame: p.frame}, 8) // what the pointer leads to begins there
 			}
 		}
 	case in.Imm == int64(asm.FnProbeRead):

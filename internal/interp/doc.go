@@ -22,6 +22,9 @@
 // [Input] that has Units once for all programs and kernels where what it depends on
 // ([Relevant]) is the same.
 //
+// A callback that a helper such as bpf_loop gets with a pointer to the stack is followed in place, like a call, for no, one or several
+// turns. Every other function whose address is taken is entered with arguments of which nothing is known.
+//
 // A path is a state (registers and stack, of which not all is known) and the
 // instruction that it is at. Where paths can meet, arrive drops those that an
 // earlier one covers, and merges them where they are too many; branch splits

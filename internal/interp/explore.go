@@ -24,6 +24,7 @@ type program struct {
 	known   map[Entry]*Unit
 	charged map[*Unit]bool
 	leaders map[int][]bool // by function, by slot: paths can meet there
+	loops   map[int]loops  // by function
 	frames  int            // of the units that call the one that is explored
 	steps   int
 	work    int
@@ -67,7 +68,7 @@ type visit struct {
 func Explore(ctx context.Context, o *bpfprog.Object, pr *bpfprog.Program, in *Input) *Result {
 	p := &program{
 		o: o, in: in, meter: limits.NewMeter(ctx, limits.ExploreWork, "states to compare"),
-		known: make(map[Entry]*Unit), charged: make(map[*Unit]bool), leaders: make(map[int][]bool),
+		known: make(map[Entry]*Unit), charged: make(map[*Unit]bool), leaders: make(map[int][]bool), loops: make(map[int]loops),
 	}
 	r := &Result{o: o, pr: pr, in: in, at: make(map[*Unit]int), of: make(map[int][]int)}
 	main := anyEntry(pr.Fn)
@@ -206,6 +207,7 @@ func (x *explorer) scratch(fn int) (leaders []bool, reached []Level) {
 	code := x.o.Funcs[fn].Insns
 	if x.leaders[fn] == nil {
 		x.leaders[fn] = findLeaders(code)
+		x.loops[fn] = findLoops(code, x.leaders[fn])
 	}
 	if x.reached[fn] == nil {
 		x.reached[fn] = make([]Level, len(code))
@@ -405,7 +407,9 @@ func (x *explorer) load64(s *state, in *bpfprog.Insn) {
 		}
 	case bpfprog.RefFunc:
 		v = value{kind: nonNull}
-		x.callback(int(r.N), s.level)
+		if _, later := x.loops[s.at.Fn][s.at.Insn]; !later {
+			x.callback(int(r.N), s.level)
+		}
 	case bpfprog.RefExtern:
 		v = x.externAddress(r.N)
 	}
@@ -428,8 +432,7 @@ func (x *explorer) externAddress(n int32) value {
 	return v
 }
 
-// callback follows a function whose address is taken, with unknown arguments:
-// callbacks of timers and loops.
+// callback enters a function whose address is taken, such as a callback of a timer, with arguments of which nothing is known.
 func (x *explorer) callback(fn int, l Level) {
 	if fn < 0 {
 		x.u.odd = "address of a function that has no symbol"

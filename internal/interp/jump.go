@@ -176,6 +176,12 @@ func (x *explorer) call(s *state, in *bpfprog.Insn) bool {
 	if in.IsFuncCall() {
 		return x.callFunc(s, int(in.Ref.N))
 	}
+	if fn, ok := x.loops[s.at.Fn][s.at.Insn]; ok {
+		if context := s.reg(callsBack[asm.BuiltinFunc(in.Imm)].context); context.isStack() {
+			return x.callBack(s, fn, context)
+		}
+		x.callback(fn, s.level)
+	}
 	x.helperWrites(s, in)
 	for _, v := range s.regs[asm.R1:asm.R6] {
 		if v.kind == farPtr {
@@ -217,7 +223,14 @@ func (x *explorer) callFunc(s *state, fn int) bool {
 	if from, ok := x.arguments(s, fn); ok {
 		return x.callUnit(s, from)
 	}
-	f := frame{ret: bpfprog.Site{Fn: s.at.Fn, Insn: s.at.Insn + 1}, fn: fn}
+	s.at.Insn++
+	x.push(s, fn)
+	return true
+}
+
+// push enters a function, which returns to s.at.
+func (x *explorer) push(s *state, fn int) {
+	f := frame{ret: s.at, fn: fn}
 	copy(f.saved[:], s.regs[asm.R6:])
 	s.frames = append(s.frames, f)
 	x.u.depth = max(x.u.depth, len(s.frames))
@@ -226,7 +239,6 @@ func (x *explorer) callFunc(s *state, fn int) bool {
 		s.regs[r] = unknown
 	}
 	s.at = bpfprog.Site{Fn: fn}
-	return true
 }
 
 // tooDeep ends a path at a call. How deeply calls nest depends on what calls the
@@ -280,6 +292,7 @@ func (x *explorer) exit(s *state) bool {
 		return false
 	}
 	s.at = f.ret
+	x.again(s, &f)
 	return true
 }
 
@@ -340,29 +353,33 @@ func givesMapValue(f asm.BuiltinFunc) bool {
 }
 
 func hasCallback(f asm.BuiltinFunc) bool {
-	switch f {
-	case asm.FnForEachMapElem, asm.FnTimerSetCallback, asm.FnFindVma, asm.FnLoop, asm.FnUserRingbufDrain:
-		return true
-	}
-	return false
+	_, ok := callsBack[f]
+	return ok || f == asm.FnTimerSetCallback
 }
 
 // helperWrites forgets what a helper or kfunc may write to the stack: as much
-// as the argument after the pointer says, or all.
+// as the argument after the pointer says, or all from the pointer on.
 func (x *explorer) helperWrites(s *state, in *bpfprog.Insn) {
-	f := asm.BuiltinFunc(in.Imm)
-	if in.IsHelper() && (f == asm.FnMapLookupElem || f == asm.FnMapUpdateElem || f == asm.FnMapDeleteElem) {
-		return // they only read
+	last, callback := asm.R5, false
+	if in.IsHelper() {
+		f := asm.BuiltinFunc(in.Imm)
+		callback = hasCallback(f)
+		switch f {
+		case asm.FnMapLookupElem, asm.FnMapUpdateElem, asm.FnMapDeleteElem:
+			return // they only read
+		case asm.FnProbeRead, asm.FnProbeReadStr, asm.FnProbeReadKernel, asm.FnProbeReadKernelStr, asm.FnProbeReadUser, asm.FnProbeReadUserStr, asm.FnCopyFromUser:
+			last = asm.R1 // they have three arguments, of which they write to the first
+		}
 	}
-	for r := asm.R1; r <= asm.R5; r++ {
+	for r := asm.R1; r <= last; r++ {
 		p := s.regs[r]
 		switch {
 		case !p.isStack():
-		case hasCallback(f) && s.spilled(): // through what it finds there it writes elsewhere
+		case callback && s.spilled(): // through what it finds there it writes elsewhere
 			s.forgetAll(value{kind: stackAny})
-		case p.kind == stackAny, !in.IsHelper(), hasCallback(f):
+		case callback || p.kind == stackAny:
 			s.forgetAll(p)
-		case r < asm.R5 && s.regs[r+1].isConst():
+		case in.IsHelper() && r < asm.R5 && s.regs[r+1].isConst():
 			x.counts(s.regs[r+1])
 			// Without a length, none is written that is longer than 16 bytes.
 			n := max(16, min(512, s.regs[r+1].v))

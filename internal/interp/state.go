@@ -28,6 +28,8 @@ type frame struct {
 	stack []slot   // sorted by off
 
 	shared bool // other states have the same stack, which nobody changes then
+
+	context *value // what a callback is given; nil for what is called by the program
 }
 
 // slot is a part of the stack of which something is known.
@@ -97,6 +99,9 @@ func (s *state) covers(o *state, look func(a, b value)) (ok bool, looks int) {
 				return false, looks
 			}
 		}
+		if c := b.context; c != nil && c != a.context && !a.context.covers(*c) {
+			return false, looks
+		}
 		if a.shared && b.shared && len(a.stack) == len(b.stack) && (len(a.stack) == 0 || &a.stack[0] == &b.stack[0]) {
 			continue
 		}
@@ -140,6 +145,10 @@ func (s *state) merge(o *state, look func(a, b value)) {
 		for j := range a.saved {
 			look(a.saved[j], b.saved[j])
 			a.saved[j] = join(a.saved[j], b.saved[j])
+		}
+		if c := b.context; c != nil && c != a.context {
+			v := join(*a.context, *c)
+			a.context = &v
 		}
 		var kept []slot
 		for _, x := range a.stack {

@@ -53,7 +53,7 @@ func (k *keptUnits) Add(from Entry, u *Unit) {
 func TestUnits(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	found, missed, differ := 0, 0, 0
-	for range 200 {
+	for range 250 {
 		o, pr := new(bpfprog.Object), new(bpfprog.Program)
 		records := int32(0)
 		for f, code := range (&source{Rand: rnd}).funcs() {

@@ -54,6 +54,10 @@ const (
 	// SectionBytes bounds one section, whether it is in the file or not. Real: 907 kB.
 	SectionBytes = 64 << 20
 
+	// LoaderTypes bounds the types of an object that cilium/ebpf is asked to read, which follows them recursively; whether it
+	// reads one with more is not judged. Real: 5,000.
+	LoaderTypes = 1 << 17
+
 	// Called bounds the functions of each program, of all programs together.
 	// Real: 1,450.
 	Called = 1 << 20

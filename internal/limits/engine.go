@@ -48,6 +48,15 @@ const (
 	// changes. Real: 9.4 million.
 	Decisions = 1 << 27
 
+	// TypesInRow bounds how many types lead from one to the next without a struct or union, where cilium/ebpf follows
+	// them. It recurses for each. Real: 13.
+	TypesInRow = 1 << 8
+
+	// TypePath bounds the longest path through the types of a kernel with a module, or of an object, where cilium/ebpf follows
+	// them. It may recurse for each: 2.4 kB a type, of the 512 MiB that Go lets a stack have; half of both on 32-bit machines.
+	// Real: 166,747; 5,480 where BTF is deduplicated.
+	TypePath = 100_000 << (^uint(0) >> 63)
+
 	// SignatureBytes bounds what is written down of an object's local types, to
 	// see which records ask the same. What is beyond it is taken for different
 	// questions. Real: 23.5 kB.

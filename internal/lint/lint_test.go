@@ -121,9 +121,9 @@ func TestFindings(t *testing.T) {
 		{"link", map[string][]byte{"debian/bookworm->": []byte("12")}, []string{"link debian/bookworm link to 12"}},
 		{"dangling link", map[string][]byte{x + "e.btf->": []byte("gone.btf")}, []string{"dangling-link " + x + "e.btf"}},
 		{"markers", map[string][]byte{x + "e.btf.failed": nil, x + "e.btf.hasbtf": nil}, nil},
-		{"same key", map[string][]byte{"z/debian/12/amd64/good.btf": good}, []string{"key-repeated debian/12/amd64/good like " + x + "good.btf"}},
+		{"same key", map[string][]byte{"z/debian/12/amd64/good.btf": good}, []string{"key-repeated debian/12/x86_64/good like " + x + "good.btf"}},
 		{"key conflict", map[string][]byte{"z/debian/12/amd64/good.btf": btf(t, le, 8, "pt_regs.r15", "x")},
-			[]string{"key-conflict debian/12/amd64/good unlike " + x + "good.btf"}},
+			[]string{"key-conflict debian/12/x86_64/good unlike " + x + "good.btf"}},
 		{"no key", map[string][]byte{"some.btf": good}, []string{"no-key some.btf"}},
 		{"wrong arch", map[string][]byte{"debian/12/arm64/e.btf": good}, []string{
 			"wrong-arch debian/12/arm64/e struct pt_regs is that of x86_64, the path says arm64"}},

@@ -31,15 +31,15 @@ type Told struct {
 }
 
 // WriteDir makes the directory at path, with those above it, one unit of the files: those that an earlier call wrote and
-// this one does not are removed. Names must be local (see filepath.IsLocal), distinct, and end in .btf. A list of them, with
+// this one does not are removed. Names must be distinct, have levels that [kernel.CheckName] takes, and end in .btf. A list of them, with
 // what made says of them, goes beside them as [ListName]. Files that are not in the list of the directory are left
 // alone; it fails if one is in the way, and if there is no list but BTF. If it fails, the directory is as it was;
-// where a file cannot be put in its place is found out before any is.
+// where a file cannot be put in its place is found out before any is. It locks the directory, see [Lock].
 func WriteDir(ctx context.Context, path string, files []File, made json.RawMessage) (told Told, err error) {
 	next := &List{Made: made}
 	for _, f := range files {
-		if !listable(f.Name) {
-			return told, fmt.Errorf("%s: %q: %w", path, f.Name, errName)
+		if err := CheckName(f.Name); err != nil {
+			return told, fmt.Errorf("%s: %w", path, err)
 		}
 		next.Files = append(next.Files, f.Name)
 	}
@@ -61,6 +61,17 @@ func WriteDir(ctx context.Context, path string, files []File, made json.RawMessa
 	}
 	if err := os.MkdirAll(filepath.Clean(inside), 0o777); err != nil {
 		return told, named(path, err)
+	}
+	ctx, unlock, err := Lock(ctx, path, nil)
+	if err != nil {
+		return told, err
+	}
+	defer unlock()
+	if p, err = find(filepath.Clean(path)); err != nil { // another run may have made the directory
+		return told, err
+	}
+	if inside = p.dir(); p.old != nil {
+		inside = p.real
 	}
 	clean(inside)
 	if p.old != nil {
@@ -160,7 +171,7 @@ func (t *temporary) appear(p *place) error {
 // checkPlace returns an error if a file could not be put in its place in the directory.
 func checkPlace(dir, name string) error {
 	path := filepath.Join(dir, filepath.FromSlash(name))
-	p, err := find(path)
+	p, err := findIn(dir, name)
 	if errors.Is(err, syscall.ENOTDIR) {
 		for up := filepath.Dir(path); ; up = filepath.Dir(up) { // which one is it?
 			if fi, err := os.Stat(up); err == nil && !fi.IsDir() {
@@ -240,7 +251,7 @@ func moveAll(from, to string) error {
 	}
 	dirs := make(map[string]bool)
 	move := func(name string) error {
-		p, err := find(filepath.Join(to, name))
+		p, err := findIn(to, name)
 		if err != nil {
 			return err
 		}
@@ -326,7 +337,7 @@ func (d *Dir) Check(name string) error { return checkPlace(d.path, name) }
 // Put creates or replaces a file as [WriteFile] does. Its name is a local path with slashes; missing
 // directories are made.
 func (d *Dir) Put(name string, write func(io.Writer) error) error {
-	p, err := find(d.Path(name))
+	p, err := findIn(d.path, name)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,11 @@
 // what the list has and it does not write, when all else is in its place and before the new list is, so that the next
 // run can do it again. Only names in the list are ever removed or replaced; readers of the unit keep to it ([ReadList]).
 //
+// # Two runs
+//
+// Whoever reads an output and replaces it holds it from before the one until after the other ([Lock]). WriteDir does that by itself, since
+// it reads the list.
+//
 // # What dead runs leave
 //
 // Whoever makes a .btfgen.* holds a lock on it (flock) as long as it lives. The next run that writes into

@@ -95,6 +95,29 @@ func find(path string) (p place, err error) {
 	}
 }
 
+var errOutside = errors.New("leads out of the directory")
+
+// findIn returns the place that a name means in a directory. It is an error if the name or a link on the way leads out of the directory.
+func findIn(dir, name string) (place, error) {
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return place{}, named(path, errOutside)
+	}
+	root, err := os.OpenRoot(cmp.Or(dir, "."))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return find(path)
+	case err != nil:
+		return place{}, named(dir, err)
+	}
+	defer root.Close()
+	_, err = root.Stat(filepath.FromSlash(name))
+	if errno := syscall.Errno(0); err != nil && !errors.As(err, &errno) {
+		return place{}, named(path, errOutside)
+	}
+	return find(path)
+}
+
 // Real returns the absolute path that a path leads to, whether anything is there or not. Two paths with
 // one real path are one output.
 func Real(path string) string {

@@ -101,7 +101,7 @@ func readList(ctx context.Context, dir string) (*List, error) {
 						return err
 					}
 					name, err := url.PathUnescape(name)
-					if err != nil || !listable(name) {
+					if err != nil || CheckName(name) != nil {
 						return errName
 					}
 					l.Files = append(l.Files, name)
@@ -123,10 +123,22 @@ func readList(ctx context.Context, dir string) (*List, error) {
 	return l, nil
 }
 
-// listable says whether a list may have a name: what btfgen did not write must not be taken for its own.
-func listable(name string) bool {
-	return filepath.IsLocal(filepath.FromSlash(name)) && path.Clean(name) == name &&
-		!strings.HasPrefix(name, ".") && !strings.Contains(name, "/.") && path.Ext(name) == kernel.FileSuffix
+// CheckName returns an error if a list cannot have a name: what btfgen did not write must not be taken for its own.
+func CheckName(name string) error {
+	if CheckPath(name) != nil || strings.HasPrefix(name, ".") || strings.Contains(name, "/.") || path.Ext(name) != kernel.FileSuffix {
+		return fmt.Errorf("%q: %w", name, errName)
+	}
+	return nil
+}
+
+// CheckPath returns an error if a file in a directory cannot have a name, which has slashes: [kernel.CheckName] refuses one of its levels.
+func CheckPath(name string) error {
+	for level := range strings.SplitSeq(name, "/") {
+		if err := kernel.CheckName(level); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lists returns the list in a directory, and that which a run that was killed had no time to put there. The

@@ -218,9 +218,9 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// Names may be of any bytes.
+// Names may be of any bytes but control characters.
 func TestNames(t *testing.T) {
-	names := []string{"%25.btf", "\xff\ufffd%/é<.btf", "é\n.btf"}
+	names := []string{"%25.btf", "\xff\ufffd%/é<.btf", "é .btf"}
 	dir := t.TempDir()
 	for _, name := range names {
 		if _, err := writeDir(dir, File{name, nil}); err != nil {
@@ -230,7 +230,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: %v, %v", name, l, err)
 		}
 	}
-	same(t, dir, map[string]string{names[2]: "", ListName: "{\n \"files\": [\n  \"é\\n.btf\"\n ]\n}\n"})
+	same(t, dir, map[string]string{names[2]: "", ListName: "{\n \"files\": [\n  \"é .btf\"\n ]\n}\n"})
 }
 
 // What is removed lies in the directory, wherever links lead.
@@ -340,16 +340,17 @@ func TestTogether(t *testing.T) {
 	same(t, dir, want)
 }
 
-// Links stay, and so do the mode and owner of what they lead to, on other file systems as well.
+// Links stay, and so do the mode and owner of what they lead to: of a file on other file systems as well, of one in a directory
+// only if that is in the directory, too.
 func TestReplaced(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	if shm, err := os.MkdirTemp("/dev/shm", "output"); err == nil {
 		defer os.RemoveAll(shm)
 		elsewhere = shm
 	}
-	target := filepath.Join(elsewhere, "x.btf")
 	put(t, dir, map[string]string{ListName: list(t, "x.btf")})
-	for _, write := range []func() error{
+	hidden := filepath.Join(dir, ".hidden") // from findForeign
+	for i, write := range []func() error{
 		func() error { return WriteFile(filepath.Join(dir, "x.btf"), text("1")) },
 		func() error { _, err := writeDir(dir, File{"x.btf", []byte("1")}); return err },
 		func() error {
@@ -357,6 +358,22 @@ func TestReplaced(t *testing.T) {
 			return errors.Join(d.Put("x.btf", text("1")), d.Close())
 		},
 	} {
+		target, link := filepath.Join(elsewhere, "x.btf"), filepath.Join(elsewhere, "x.btf")
+		if i > 0 {
+			os.Remove(filepath.Join(dir, "x.btf"))
+			if err := os.Symlink(target, filepath.Join(dir, "x.btf")); err != nil {
+				t.Fatal(err)
+			}
+			if err := write(); err == nil || err.Error() != filepath.Join(dir, "x.btf")+": leads out of the directory" {
+				t.Error(err)
+			}
+			if elsewhere = hidden; i == 1 {
+				if err := os.Mkdir(hidden, 0o777); err != nil {
+					t.Fatal(err)
+				}
+			}
+			target, link = filepath.Join(hidden, "x.btf"), ".hidden/x.btf"
+		}
 		for _, old := range []bool{false, true} {
 			os.Remove(target)
 			if old {
@@ -366,20 +383,24 @@ func TestReplaced(t *testing.T) {
 				}
 			}
 			os.Remove(filepath.Join(dir, "x.btf"))
-			if err := os.Symlink(target, filepath.Join(dir, "x.btf")); err != nil {
+			if err := os.Symlink(link, filepath.Join(dir, "x.btf")); err != nil {
 				t.Fatal(err)
 			}
 			if err := write(); err != nil {
 				t.Fatal(err)
 			}
-			if to, err := os.Readlink(filepath.Join(dir, "x.btf")); to != target {
+			if to, err := os.Readlink(filepath.Join(dir, "x.btf")); to != link {
 				t.Error(to, err)
 			}
 			same(t, elsewhere, map[string]string{"x.btf": "1"})
 			if fi, err := os.Stat(target); err != nil || old && fi.Mode() != 0o604 {
 				t.Error(fi.Mode(), err)
 			}
-			same(t, dir, map[string]string{"x.btf": "1", ListName: list(t, "x.btf")})
+			want := map[string]string{"x.btf": "1", ListName: list(t, "x.btf")}
+			if elsewhere == hidden {
+				want[".hidden/x.btf"] = "1"
+			}
+			same(t, dir, want)
 		}
 	}
 }
@@ -449,7 +470,7 @@ func TestDevice(t *testing.T) {
 	if err := os.Symlink("/dev/null", filepath.Join(dir, "x.btf")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := writeDir(dir, File{"a.btf", nil}, File{"x.btf", nil}); err == nil || !strings.HasSuffix(err.Error(), "x.btf: is not a regular file") {
+	if _, err := writeDir(dir, File{"a.btf", nil}, File{"x.btf", nil}); err == nil || !strings.HasSuffix(err.Error(), "x.btf: leads out of the directory") {
 		t.Error(err)
 	}
 	if l, _ := os.ReadDir(dir); len(l) != 2 {

@@ -25,6 +25,11 @@ func lock(f *os.File) locked {
 	return lockNone
 }
 
+// openLock opens the file of a lock, and makes it if need be.
+func openLock(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
+}
+
 // openDead opens a temporary and locks it, if nobody else has. Otherwise it returns nil.
 func openDead(path string) *os.File {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)

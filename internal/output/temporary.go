@@ -86,27 +86,31 @@ var errRemoved = errors.New("removed")
 
 func create(dir string, open func(path string) (*os.File, error)) (*temporary, error) {
 	for {
-		t := &temporary{path: filepath.Join(dir, prefix+strconv.FormatUint(rand.Uint64(), 36)+making)}
-		f, err := open(t.path)
+		path := filepath.Join(dir, prefix+strconv.FormatUint(rand.Uint64(), 36)+making)
+		f, err := open(path)
 		if errors.Is(err, fs.ErrExist) || err == errRemoved {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if !own(f, t.path) {
-			f.Close()
-			continue
+		if own(f, path) {
+			return newTemporary(path, f), nil
 		}
-		t.file = f
-		unfinished.Lock()
-		if unfinished.set == nil {
-			unfinished.set = make(map[*temporary]bool)
-		}
-		unfinished.set[t] = true
-		unfinished.Unlock()
-		return t, nil
+		f.Close()
 	}
+}
+
+// newTemporary notes a temporary that has been made and locked.
+func newTemporary(path string, f *os.File) *temporary {
+	t := &temporary{path, f}
+	unfinished.Lock()
+	defer unfinished.Unlock()
+	if unfinished.set == nil {
+		unfinished.set = make(map[*temporary]bool)
+	}
+	unfinished.set[t] = true
+	return t
 }
 
 // What came of locking a file.

@@ -5,6 +5,7 @@ package rawbtf
 import (
 	"bytes"
 	"context"
+	"math/bits"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/btfenc"
@@ -26,11 +27,87 @@ func EssentialLen[S string | []byte](name S) int {
 // Essential returns name without its flavor.
 func Essential[S string | []byte](name S) S { return name[:EssentialLen(name)] }
 
-// Names is a set of essential names to look for, numbered from 0 in the order
-// in which they were given. The zero value is empty. It is immutable once
-// built and safe for many goroutines.
+// Loaders is a set of loaders, by how each takes the flavor off a name.
+type Loaders uint8
+
+// The loaders whose rules are known.
+const (
+	Libbpf Loaders = 1 << iota // the last ___ with something other than an underscore on both sides
+	Cilium                     // the last ___ that is not at the start
+	Aya                        // the first ___
+
+	AllLoaders = Libbpf | Cilium | Aya
+)
+
+// numLoaders is how many there are. The bit of each is 1 << its number.
+const numLoaders = 3
+
+// essentialLens returns the length of name without its flavor for each loader.
+func essentialLens[S string | []byte](name S) [numLoaders]int {
+	n := len(name)
+	lens := [numLoaders]int{n, n, n}
+	first, last := -1, -1
+	for i := 0; i+3 <= n; i++ {
+		if name[i] == '_' && name[i+1] == '_' && name[i+2] == '_' {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	if first < 0 {
+		return lens
+	}
+	lens[0], lens[2] = EssentialLen(name), first
+	if last > 0 {
+		lens[1] = last
+	}
+	return lens
+}
+
+// EssentialFor returns name without its flavor for one loader.
+func EssentialFor[S string | []byte](l Loaders, name S) S {
+	return name[:essentialLens(name)[bits.TrailingZeros8(uint8(l))]]
+}
+
+// Agreed returns name without its flavor where all loaders agree on what that
+// is, and the whole name where they do not.
+func Agreed[S string | []byte](name S) S {
+	if lens := essentialLens(name); lens[0] == lens[1] && lens[0] == lens[2] {
+		return name[:lens[0]]
+	}
+	return name
+}
+
+// Disputed returns what libbpf, cilium/ebpf and aya make of a name on which they
+// do not agree.
+func Disputed(name string) (libbpf, cilium, aya string, ok bool) {
+	lens := essentialLens(name)
+	return name[:lens[0]], name[:lens[1]], name[:lens[2]], lens[0] != lens[1] || lens[0] != lens[2]
+}
+
+// SameEssential returns the loaders for which two names differ in their flavors
+// at most.
+func SameEssential[S, T string | []byte](a S, b T) (l Loaders) {
+	if len(a) > 0 && len(b) > 0 && a[0] != b[0] {
+		return 0
+	}
+	la, lb := essentialLens(a), essentialLens(b)
+	for i := range numLoaders {
+		if la[i] == lb[i] && string(a[:la[i]]) == string(b[:lb[i]]) {
+			l |= 1 << i
+		}
+	}
+	return l
+}
+
+// Names is a set of names to look for, numbered from 0 in the order in which
+// they were given. A name is found by all that differ from it in flavors at most,
+// for any loader. The zero value is empty. It is immutable once built and safe
+// for many goroutines.
 type Names struct {
-	index map[string]int
+	names []string
+	index map[string][]int // by the names without flavors
 
 	// filter has a bit for the hash of what strings with a name of the set
 	// begin with, its end or flavor included. Most strings need no look-up.
@@ -39,17 +116,20 @@ type Names struct {
 
 const filterPrefix = 4 // bytes
 
-// NewNames returns the set of names, which must be essential names. Of equal
-// ones the first counts.
+// NewNames returns the set of names. Of equal ones the first counts.
 func NewNames(names []string) *Names {
-	n := &Names{index: make(map[string]int, len(names))}
+	n := &Names{names: names, index: make(map[string][]int, len(names))}
 	for i, s := range names {
-		if _, ok := n.index[s]; ok || s == "" {
-			continue
+		for _, l := range essentialLens(s) {
+			key := s[:l]
+			same := func(j int) bool { return j == i || names[j] == s }
+			if key == "" || slices.ContainsFunc(n.index[key], same) {
+				continue
+			}
+			n.index[key] = append(n.index[key], i)
+			n.admit(key + "___")
+			n.admit(key + "\x00")
 		}
-		n.index[s] = i
-		n.admit(s + "___")
-		n.admit(s + "\x00")
 	}
 	return n
 }
@@ -85,37 +165,45 @@ func (n *Names) mayHave(s []byte) bool {
 	return n.filter[h>>6]&(1<<(h&63)) != 0
 }
 
-// Number returns the number of the essential name of the string that s begins with, and whether the set has it. What
+// Numbers returns the numbers of the names that the string which s begins with differs from in flavors at most. What
 // follows the string, which ends with a NUL byte, does not matter. There is an error where it
 // begins like a name of the set and is too long to be read.
-func (n *Names) Number(s []byte) (int, bool, error) {
+func (n *Names) Numbers(s []byte) ([]int, error) {
 	if !n.mayHave(s) {
-		return 0, false, nil
+		return nil, nil
 	}
-	return n.number(s[:max(bytes.IndexByte(s, 0), 0)])
+	return n.numbers(s[:max(bytes.IndexByte(s, 0), 0)])
 }
 
-// number is Number for a whole string that the set may have.
-func (n *Names) number(s []byte) (int, bool, error) {
+// numbers is Numbers for a whole string that the set may have.
+func (n *Names) numbers(s []byte) (found []int, err error) {
 	if len(s) > limits.NameBytes {
-		return 0, false, &limits.Exceeded{Max: limits.NameBytes, What: "bytes in a name"}
+		return nil, &limits.Exceeded{Max: limits.NameBytes, What: "bytes in a name"}
 	}
-	i, ok := n.index[string(Essential(s))]
-	return i, ok, nil
+	lens := essentialLens(s)
+	if lens[0] == lens[1] && lens[0] == lens[2] {
+		return n.index[string(s[:lens[0]])], nil
+	}
+	for _, l := range lens {
+		for _, i := range n.index[string(s[:l])] {
+			if SameEssential(n.names[i], s) != 0 && !slices.Contains(found, i) {
+				found = append(found, i)
+			}
+		}
+	}
+	return found, nil
 }
 
-// Has reports whether the set has this name.
-func (n *Names) Has(name string) bool {
-	_, ok := n.index[name]
-	return ok
-}
+// Has reports whether a name of the set is this one without its flavor, for any
+// loader.
+func (n *Names) Has(name string) bool { return len(n.index[name]) > 0 }
 
 // findChunk is how many types Find looks at between two looks at its context,
 // less than a millisecond's work.
 const findChunk = 1 << 14
 
-// Find returns, for each number of names, the IDs of b's own types with that
-// essential name in ascending order, whatever their kind. out is reused when
+// Find returns, for each number of names, the IDs of b's own types that differ
+// from that name in flavors at most, in ascending order, whatever their kind. out is reused when
 // it is large enough. There is an error where more types than limits.Candidates
 // have one name, where a type's name begins like one that is looked for and is too
 // long to be read, and when the context ends.
@@ -136,15 +224,14 @@ func (b *BTF) Find(ctx context.Context, names *Names, size int, out [][]btfenc.T
 			if !names.mayHave(s) {
 				continue
 			}
-			i, ok, err := names.number(b.Name(n.name))
+			found, err := names.numbers(b.Name(n.name))
 			if err != nil {
 				return out, err
 			}
-			if !ok {
-				continue
-			}
-			if out[i] = append(out[i], n.id); len(out[i]) > limits.Candidates {
-				return out, &limits.Exceeded{Max: limits.Candidates, What: "candidates of one name"}
+			for _, i := range found {
+				if out[i] = append(out[i], n.id); len(out[i]) > limits.Candidates {
+					return out, &limits.Exceeded{Max: limits.Candidates, What: "candidates of one name"}
+				}
 			}
 		}
 	}

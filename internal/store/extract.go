@@ -30,10 +30,6 @@ func Extract(ctx context.Context, cfg sweep.Config, dir string) (*Result, error)
 	}
 	skipped, err := sweep.Kernels(ctx, cfg, func() *worker { return new(worker) },
 		func(w *worker, r sweep.Rank, k *corpus.Kernel) error {
-			if err := k.Key.Validate(); err != nil {
-				t.skip(k.Path, err)
-				return nil
-			}
 			name := extractName(k)
 			files := []file{{name, raw(k.BTF)}}
 			base := strings.TrimSuffix(name, kernel.FileSuffix)

@@ -50,10 +50,6 @@ func (i *importer) kernel(r sweep.Rank, k *corpus.Kernel) (err error) {
 		i.skip(k.Path, corpus.ErrNoKey)
 		return nil
 	}
-	if err := key.Validate(); err != nil {
-		i.skip(k.Path, err)
-		return nil
-	}
 	if i.worker == nil {
 		if i.worker, err = newCompressor(); err != nil {
 			return err

@@ -59,7 +59,7 @@ func Pack(ctx context.Context, cfg sweep.Config, path string) (*Packed, error) {
 		return nil, err
 	}
 	defer w.Discard()
-	p := &packer{w: w, cfg: cfg, files: cfg.Corpus.Files}
+	p := &packer{w: w, cfg: cfg, files: cfg.Corpus.Files, path: path, from: make(map[kernel.Key]string)}
 	p.turn.L = &p.mu
 	order, err := p.order(ctx)
 	if err != nil {
@@ -154,6 +154,8 @@ type packer struct {
 	turn sync.Cond
 	next int // whose turn it is
 	res  Packed
+	path string                // of the file
+	from map[kernel.Key]string // the paths of the kernels of Added
 }
 
 // copied returns the numbers of the files, first those of the corpus in one file whose chunks are copied, in its order. There is none if
@@ -302,13 +304,17 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kern
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, btfc.ErrOther):
-		p.skip(k, fmt.Errorf("%w is %s in the file", corpus.ErrTaken, k.Key))
+		p.skip(k, corpus.Second(k.Key.String(), cmp.Or(p.from[k.Key], p.path), false))
 		return nil
 	case err != nil:
 		p.skip(k, err)
 		return nil
 	case added:
+		p.from[k.Key] = k.Path
 		p.res.Added++
+	case p.from[k.Key] != "":
+		p.skip(k, corpus.Second(k.Key.String(), p.from[k.Key], true))
+		return nil
 	default:
 		p.res.Kept++
 	}

@@ -62,10 +62,8 @@ type tree struct {
 func newTree(ctx context.Context, dir string, c *corpus.Corpus) *tree {
 	t := &tree{ctx: ctx, dir: dir, out: output.OpenDir(dir), places: make(map[string]*place), inputs: make(map[string]bool)}
 	if _, err := os.Stat(dir); err == nil {
-		for _, f := range c.Files {
-			for _, p := range f.Paths() {
-				t.inputs[output.Real(p)] = true
-			}
+		for _, p := range c.Paths() {
+			t.inputs[output.Real(p)] = true
 		}
 	}
 	return t
@@ -80,10 +78,14 @@ func (t *tree) check(c *corpus.Corpus, name func(k *corpus.Kernel) string) error
 		return fmt.Errorf("%s: holds minimized BTF, which its %s lists: name another directory", t.dir, output.ListName)
 	}
 	for _, f := range c.Files {
-		if f.Key.Validate() != nil || !f.Key.Known() {
+		if !f.Key.Known() {
 			continue
 		}
-		if err := t.out.Check(name(&corpus.Kernel{Key: f.Key, Path: f.Path})); err != nil {
+		name := name(&corpus.Kernel{Key: f.Key, Path: f.Path})
+		if output.CheckPath(name) != nil {
+			continue // the kernel is skipped
+		}
+		if err := t.out.Check(name); err != nil {
 			return err
 		}
 	}
@@ -116,8 +118,14 @@ type file struct {
 	content content
 }
 
-// kernel writes the files of a kernel, unless an earlier one of the corpus has its place.
+// kernel writes the files of a kernel, unless an earlier one of the corpus has its place. It skips the kernel if a file cannot have its name.
 func (t *tree) kernel(w *worker, id string, r sweep.Rank, k *corpus.Kernel, modules bool, files []file) error {
+	for _, f := range files {
+		if err := output.CheckPath(f.name); err != nil {
+			t.skip(k.Path, err)
+			return nil
+		}
+	}
 	t.mu.Lock()
 	p := t.places[id]
 	if p == nil {
@@ -188,10 +196,8 @@ func (t *tree) result(skipped []*corpus.Error) *Result {
 			r.Bytes += n
 		}
 		for _, c := range p.wanted {
-			if c.sum != p.owner.sum {
-				r.Skipped = append(r.Skipped, &corpus.Error{
-					Path: c.path, Err: fmt.Errorf("%w is %s: %s", corpus.ErrTaken, id, p.owner.path),
-				})
+			if c.rank != p.owner.rank {
+				r.Skipped = append(r.Skipped, &corpus.Error{Path: c.path, Err: corpus.Second(id, p.owner.path, c.sum == p.owner.sum)})
 			}
 		}
 	}

@@ -18,7 +18,8 @@ import (
 
 // Object returns a BPF object with local types and the relocations in asks, one
 // a line as logs write them ("byte_off struct foo.a[2]"). A line "program NAME"
-// begins the next program. Offsets are those of loads of 4 bytes, all else goes
+// begins the next program, a line "function NAME" a function in .text, and a
+// line "call NAME" calls such a function. Offsets are those of loads of 4 bytes, all else goes
 // to loads of 64-bit immediates; the code is no more than that. Instructions hold
 // the operands, one for each relocation, or 0; loaders want the local value
 // there. Flavors of a name are written out.
@@ -36,7 +37,11 @@ func Object(tb testing.TB, order binary.ByteOrder, types, asks string, operands 
 	for line := range strings.Lines(asks) {
 		line = strings.TrimSpace(line)
 		if name, ok := strings.CutPrefix(line, "program "); ok {
-			o.program(name)
+			o.program(name, "kprobe/"+name)
+		} else if name, ok := strings.CutPrefix(line, "function "); ok {
+			o.program(name, ".text")
+		} else if name, ok := strings.CutPrefix(line, "call "); ok {
+			o.call(name)
 		} else if line != "" {
 			o.ask(line)
 		}
@@ -55,23 +60,41 @@ type object struct {
 	programs []program
 }
 
-// program is a function in a section of its own.
+// program is a function in a section of its own, or in .text.
 type program struct {
-	name  string
-	id    btfenc.TypeID
-	code  []byte
-	relos []uint32 // four words each, as in .BTF.ext
+	name    string
+	section string
+	id      btfenc.TypeID
+	code    []byte
+	relos   []uint32 // four words each, as in .BTF.ext
+	calls   []call
 }
 
-func (o *object) program(name string) {
+// call is an instruction, by its offset in the code, that calls a function.
+type call struct {
+	at   uint32
+	name string
+}
+
+func (o *object) program(name, section string) {
 	id := o.b.Type(name, btfenc.KindFunc, false, 1, uint32(o.proto))
-	o.programs = append(o.programs, program{name: name, id: id})
+	o.programs = append(o.programs, program{name: name, section: section, id: id})
+}
+
+// call adds a call of a function.
+func (o *object) call(name string) {
+	p := &o.programs[len(o.programs)-1]
+	p.calls = append(p.calls, call{uint32(len(p.code)), name})
+	p.code = append(p.code, 0x85, 0x10, 0, 0, 0xff, 0xff, 0xff, 0xff) // call -1
+	if o.order == binary.BigEndian {
+		p.code[len(p.code)-7] = 0x01
+	}
 }
 
 // ask adds a relocation and its instruction.
 func (o *object) ask(line string) {
 	if len(o.programs) == 0 {
-		o.program("main")
+		o.program("main", "kprobe/main")
 	}
 	kind, rest, _ := strings.Cut(line, " ")
 	n, ok := kinds[kind]
@@ -170,18 +193,48 @@ func (o *object) build() []byte {
 	}
 	funcs, lines, relos := word(nil, 8), word(nil, 16), word(nil, 16) // sizes of records
 	global := func(t elf.SymType) byte { return elf.ST_INFO(elf.STB_GLOBAL, t) }
+	symbols := make(map[string]uint64) // numbers, by name
 	for i, p := range o.programs {
-		section := "kprobe/" + p.name
-		code := append(p.code, 0x95, 0, 0, 0, 0, 0, 0, 0) // exit
-		o.file.Sections = append(o.file.Sections, testelf.Section{Name: section, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: code})
-		o.file.Symbols = append(o.file.Symbols, testelf.Symbol{Name: p.name, Section: i, Size: uint64(len(code)), Info: global(elf.STT_FUNC)})
+		symbols[p.name] = uint64(i) + 1
+	}
+	var calls []testelf.Section
+	for first := 0; first < len(o.programs); {
+		section := o.programs[first].section
+		end := first + 1
+		for end < len(o.programs) && o.programs[end].section == section {
+			end++
+		}
+		n := uint32(end - first)
+		number := len(o.file.Sections)
 		name := o.b.String(section)
-		funcs = word(funcs, name, 1, 0, uint32(p.id))
-		lines = word(lines, name, 1, 0, o.b.String("test.bpf.c"), 0, uint32(i+1)<<10)
-		relos = word(word(relos, name, uint32(len(p.relos)/4)), p.relos...)
+		funcs, lines = word(funcs, name, n), word(lines, name, n)
+		var code, rels []byte
+		var all []uint32
+		for i, p := range o.programs[first:end] {
+			at := uint32(len(code))
+			code = append(append(code, p.code...), 0x95, 0, 0, 0, 0, 0, 0, 0) // exit
+			o.file.Symbols = append(o.file.Symbols, testelf.Symbol{Name: p.name, Section: number, At: uint64(at), Size: uint64(len(code)) - uint64(at), Info: global(elf.STT_FUNC)})
+			funcs = word(funcs, at, uint32(p.id))
+			lines = word(lines, at, o.b.String("test.bpf.c"), 0, uint32(first+i+1)<<10)
+			for k := 0; k < len(p.relos); k += 4 {
+				all = append(all, p.relos[k]+at, p.relos[k+1], p.relos[k+2], p.relos[k+3])
+			}
+			for _, c := range p.calls {
+				if symbols[c.name] == 0 {
+					o.Fatalf("no function %s", c.name)
+				}
+				rels, _ = binary.Append(rels, o.order, []uint64{uint64(at + c.at), symbols[c.name]<<32 | 10})
+			}
+		}
+		o.file.Sections = append(o.file.Sections, testelf.Section{Name: section, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: code})
+		if rels != nil {
+			calls = append(calls, testelf.Section{Name: ".rel" + section, Type: elf.SHT_REL, Info: uint32(number) + 1, Data: rels})
+		}
+		relos = word(word(relos, name, uint32(len(all)/4)), all...)
+		first = end
 	}
 	license := []byte("GPL\x00")
-	o.file.Symbols = append(o.file.Symbols, testelf.Symbol{Name: "_license", Section: len(o.programs), Size: uint64(len(license)), Info: global(elf.STT_OBJECT)})
+	o.file.Symbols = append(o.file.Symbols, testelf.Symbol{Name: "_license", Section: len(o.file.Sections), Size: uint64(len(license)), Info: global(elf.STT_OBJECT)})
 	o.file.Sections = append(o.file.Sections, testelf.Section{Name: "license", Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Data: license})
 
 	ext, _ := binary.Append(nil, o.order, []uint16{0xeb9f, 1})
@@ -191,6 +244,7 @@ func (o *object) build() []byte {
 	nf, nl, nr := uint32(len(funcs)), uint32(len(lines)), uint32(len(relos))
 	ext = word(ext, 32, 0, nf, nf, nl, nf+nl, nr)
 	ext = append(append(append(ext, funcs...), lines...), relos...)
+	o.file.Sections = append(o.file.Sections, calls...)
 	o.file.Sections = append(o.file.Sections, testelf.Section{Name: ".BTF", Data: o.b.Bytes()}, testelf.Section{Name: ".BTF.ext", Data: ext})
 	data, _ := o.file.Build()
 	return data

@@ -4,6 +4,7 @@ package verify
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/internal/unwrap"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -46,15 +48,15 @@ type ciliumObject struct {
 // readCilium reads an object with cilium/ebpf. An object that its loader does
 // not take is read without it: then functions stand alone, and the note says
 // why.
-func readCilium(o *relolog.Object, data []byte) *ciliumObject {
+func readCilium(ctx context.Context, o *relolog.Object, data []byte) *ciliumObject {
 	c := &ciliumObject{order: o.Order()}
-	b := groupBuilder{c: c, o: unwrap.Object(o), at: make(map[place]int), known: make(map[string]bool)}
-	relos := unwrap.Object(o).Records()
-	for i := range relos {
-		r := &relos[i]
-		b.at[place{"", r.Program, r.Insn}] = i
-		b.at[place{r.Section, r.Program, r.Insn}] = i
+	if own := unwrap.Object(o).BTF(); own != nil {
+		if err := rawbtf.CheckRecursion(ctx, own); err != nil {
+			c.note, c.missed = err.Error(), len(unwrap.Object(o).Records())
+			return c
+		}
 	}
+	b := newGroupBuilder(c, unwrap.Object(o))
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
 	if err == nil {
 		for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
@@ -72,7 +74,7 @@ func readCilium(o *relolog.Object, data []byte) *ciliumObject {
 			seen[r] = true
 		}
 	}
-	c.missed = len(relos) - len(seen)
+	c.missed = len(b.o.Records()) - len(seen)
 	return c
 }
 
@@ -83,10 +85,25 @@ type groupBuilder struct {
 	known map[string]bool // groups that exist already
 }
 
+func newGroupBuilder(c *ciliumObject, o *engine.Object) *groupBuilder {
+	b := &groupBuilder{c: c, o: o, at: make(map[place]int), known: make(map[string]bool)}
+	relos := o.Records()
+	for i := range relos {
+		r := &relos[i]
+		b.at[place{"", r.Program, r.Insn}] = i
+		b.at[place{r.Section, r.Program, r.Insn}] = i
+	}
+	return b
+}
+
 // program adds the groups of a program with all that is linked into it.
 func (b *groupBuilder) program(p *ebpf.ProgramSpec) {
-	var relos []*btf.CORERelocation
-	var records []int
+	relos, records := b.unit(p)
+	b.add(p.Name, relos, records)
+}
+
+// unit returns the relocations of a program with all that is linked into it.
+func (b *groupBuilder) unit(p *ebpf.ProgramSpec) (relos []*btf.CORERelocation, records []int) {
 	function, start := "", asm.RawInstructionOffset(0)
 	for it := p.Instructions.Iterate(); it.Next(); {
 		if sym := it.Ins.Symbol(); sym != "" {
@@ -100,7 +117,7 @@ func (b *groupBuilder) program(p *ebpf.ProgramSpec) {
 			relos, records = append(relos, relo), append(records, i)
 		}
 	}
-	b.add(p.Name, relos, records)
+	return relos, records
 }
 
 // functions adds the groups of each function by itself, for an object that
@@ -173,7 +190,11 @@ type ciliumTarget struct {
 	all     []*btf.Spec // with modules
 }
 
-func readCiliumTarget(vmlinux []byte, modules []relolog.Module) (*ciliumTarget, error) {
+// readCiliumTarget reads what has been loaded as a target.
+func readCiliumTarget(ctx context.Context, loaded *relolog.Target, vmlinux []byte, modules []relolog.Module) (*ciliumTarget, error) {
+	if err := unwrap.Kernel(loaded).CheckRecursion(ctx); err != nil {
+		return nil, err
+	}
 	base, err := btf.LoadSpecFromReader(bytes.NewReader(vmlinux))
 	if err != nil {
 		return nil, fmt.Errorf("cilium/ebpf: %w", err)

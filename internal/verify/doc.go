@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package verify proves that relocating against minimized BTFs gives the
-// decisions that the kernels' own BTFs give, under the rules of both loaders:
-// libbpf's, with the project's own engine, and cilium/ebpf's, with its own
-// code.
+// decisions that the kernels' own BTFs give, under the rules of each loader:
+// libbpf's and aya's, with the project's own engine, and cilium/ebpf's, with its
+// own code.
 //
 // The passes, named as the code names them:
 //
@@ -17,7 +17,8 @@
 //     by relolog.Table. It sees what no log shows, such as the size of a load.
 //  4. cilium: btf.CORERelocate on both, for every program with the functions
 //     that are linked into it, and a comparison of the fixups.
-//  5. loaders: on the full BTF, where libbpf and cilium/ebpf do not agree. That
+//  5. aya: what the engine says of aya, on both.
+//  6. loaders: on the full BTF, where libbpf and cilium/ebpf do not agree. That
 //     is nothing the minimized BTF could help, so it is no difference.
 //
 // cilium/ebpf decides about all relocations of one local type in one program

@@ -21,13 +21,13 @@ type Judge struct {
 // change while it is in use.
 func NewJudge(objects []Object, name string, btf []byte) (*Judge, error) {
 	r := &run{Config: Config{Objects: objects}}
-	r.read()
+	r.read(context.Background())
 	j := &Judge{w: worker{run: r, logs: make([]*relolog.Log, len(objects))}}
 	if err := j.w.full.Load(context.Background(), name, btf); err != nil {
 		return nil, err
 	}
 	var err error
-	j.cilium, err = readCiliumTarget(btf, nil)
+	j.cilium, err = readCiliumTarget(context.Background(), &j.w.full, btf, nil)
 	return j, err
 }
 
@@ -35,6 +35,12 @@ func NewJudge(objects []Object, name string, btf []byte) (*Judge, error) {
 // that a loader cannot read the BTF, or that no object is of its byte order.
 func (j *Judge) Compare(minimized []byte) ([]Difference, error) {
 	k := Kernel{Name: j.w.full.Name()}
-	err := j.w.loaders(context.Background(), &k, j.cilium, minimized)
+	small, err := j.w.load(context.Background(), minimized)
+	if err == nil {
+		err = j.w.fillTables(context.Background())
+	}
+	if err == nil {
+		err = j.w.loaders(context.Background(), &k, j.cilium, small)
+	}
 	return k.Differences, err
 }

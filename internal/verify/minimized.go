@@ -54,8 +54,8 @@ func fromFiles(files []bundle.File) []Minimized {
 	for i, f := range files {
 		all[i] = Minimized{Name: f.Name, BTF: f.Data}
 		if k, err := kernel.ParseFileName(f.Name); err == nil {
-			all[i].Key = k
-			if k.Known() {
+			all[i].Key = k.Canonical()
+			if k = all[i].Key; k.Known() {
 				all[i].Name = k.String()
 			}
 		}

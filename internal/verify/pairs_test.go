@@ -83,7 +83,7 @@ func TestGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := readCilium(o.Object, o.Data)
+		c := readCilium(t.Context(), o.Object, o.Data)
 		if c.note != "" {
 			t.Fatal(c.note)
 		}
@@ -114,7 +114,7 @@ func TestGroups(t *testing.T) {
 // function, and gets at every record.
 func TestFallback(t *testing.T) {
 	o := testinput.Named(t, "guards.bpfel.o")
-	c := readCilium(o.Object, o.Data)
+	c := readCilium(t.Context(), o.Object, o.Data)
 	if c.note == "" {
 		t.Skip("skipped: cilium/ebpf loads it now")
 	}

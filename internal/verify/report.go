@@ -13,6 +13,7 @@ import (
 const (
 	Libbpf = "libbpf"
 	Cilium = "cilium/ebpf"
+	Aya    = "aya"
 )
 
 // What two BTFs differ in.
@@ -56,6 +57,7 @@ type Kernel struct {
 	Minimized     string // name of the minimized BTF
 	Records       int    // compared under libbpf's rules
 	Fixups        int    // compared under cilium/ebpf's rules
+	Aya           int    // compared under aya's rules
 	Differences   []Difference
 	Disagreements []Disagreement
 }

@@ -131,6 +131,7 @@ type Summary struct {
 	Kernels     int    `json:"kernels"`
 	Records     int    `json:"libbpf_decisions"` // compared
 	Fixups      int    `json:"cilium_decisions"`
+	Aya         int    `json:"aya_decisions"`
 	Differences int    `json:"differences"`
 	Notes       []Note `json:"notes"`
 }
@@ -139,7 +140,8 @@ type Summary struct {
 func (rep *Report) Summary() *Summary {
 	s := &Summary{Kernels: len(rep.Kernels), Notes: append([]Note{}, rep.Notes...)}
 	for _, k := range rep.Kernels {
-		s.Records, s.Fixups, s.Differences = s.Records+k.Records, s.Fixups+k.Fixups, s.Differences+len(k.Differences)
+		s.Records, s.Fixups, s.Aya = s.Records+k.Records, s.Fixups+k.Fixups, s.Aya+k.Aya
+		s.Differences += len(k.Differences)
 	}
 	return s
 }
@@ -157,6 +159,6 @@ func (n *Note) Text() string {
 
 // String tells in one line how much was compared.
 func (s *Summary) String() string {
-	return fmt.Sprintf("%s: %d decisions of libbpf and %d of cilium/ebpf compared, %s",
-		logtext.Plural(s.Kernels, "kernel"), s.Records, s.Fixups, logtext.Plural(s.Differences, "difference"))
+	return fmt.Sprintf("%s: %d decisions of libbpf, %d of cilium/ebpf and %d of aya compared, %s",
+		logtext.Plural(s.Kernels, "kernel"), s.Records, s.Fixups, s.Aya, logtext.Plural(s.Differences, "difference"))
 }

@@ -5,6 +5,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -25,6 +26,7 @@ type Config struct {
 	Objects   []Object // of either byte order, for any machines, with relocations
 	Minimized []Minimized
 	Corpus    *corpus.Corpus       // the kernels with their full BTF
+	Loader    string               // the one whose decisions are compared; "" for all
 	Jobs      int                  // workers, at least 1
 	Done      func(sweep.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
 }
@@ -34,7 +36,7 @@ type Config struct {
 // when ctx ends.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := &run{Config: cfg, pairs: newPairs(cfg.Minimized), met: make([]bool, len(cfg.Objects))}
-	r.read()
+	r.read(ctx)
 	skipped, err := sweep.Kernels(ctx, sweep.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *worker { return &worker{run: r} },
 		func(w *worker, _ sweep.Rank, it *corpus.Kernel) error {
@@ -75,9 +77,9 @@ type run struct {
 }
 
 // read prepares the objects for both loaders.
-func (r *run) read() {
+func (r *run) read(ctx context.Context) {
 	for _, o := range r.Objects {
-		c := readCilium(o.Object, o.Data)
+		c := readCilium(ctx, o.Object, o.Data)
 		r.cilium = append(r.cilium, c)
 		if c.note != "" || c.missed > 0 {
 			r.report.Notes = append(r.report.Notes, Note{o.Name(), c.note, c.missed})
@@ -136,29 +138,43 @@ var errOrder = errors.New("byte order of the minimized BTF differs from the kern
 // kernel compares the decisions of both loaders on one kernel, which is w.full.
 func (w *worker) kernel(ctx context.Context, k *Kernel, it *corpus.Kernel, m *Minimized) error {
 	w.logs = make([]*relolog.Log, len(w.Objects))
-	full, err := readCiliumTarget(it.BTF, it.Modules)
+	full, err := readCiliumTarget(ctx, &w.full, it.BTF, it.Modules)
 	if err != nil {
 		return err
 	}
-	if err := w.loaders(ctx, k, full, m.BTF); err != nil {
+	small, err := w.load(ctx, m.BTF)
+	if err != nil {
+		return err
+	}
+	if err := w.fillTables(ctx); err != nil { // first: it bounds how deep cilium/ebpf goes
+		return err
+	}
+	if err := w.loaders(ctx, k, full, small); err != nil {
 		return err
 	}
 	return w.compareTables(ctx, k)
 }
 
-// loaders compares the decisions of both loaders on w.full with those on a
-// minimized BTF.
-func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, minimized []byte) error {
+// load makes w.small the minimized BTF.
+func (w *worker) load(ctx context.Context, minimized []byte) (*ciliumTarget, error) {
 	if err := w.small.Load(ctx, "minimized BTF", minimized); err != nil {
-		return err
+		return nil, err
 	}
 	if w.full.Order() != w.small.Order() {
-		return errOrder
+		return nil, errOrder
 	}
-	small, err := readCiliumTarget(minimized, nil)
+	small, err := readCiliumTarget(ctx, &w.small, minimized, nil)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%s: %w", w.small.Name(), err)
 	}
+	return small, nil
+}
+
+// compares reports whether the decisions of a loader are to be compared.
+func (w *worker) compares(loader string) bool { return w.Loader == "" || w.Loader == loader }
+
+// loaders compares the decisions of each loader on w.full with those on w.small.
+func (w *worker) loaders(ctx context.Context, k *Kernel, full, small *ciliumTarget) (err error) {
 	met := false
 	for i, o := range w.Objects {
 		if !o.IsFor(&w.full) {
@@ -175,12 +191,54 @@ func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, min
 		if err != nil {
 			return err
 		}
-		k.Records += len(log.Entries)
-		compareLogs(log, smallLog, func(d Difference) { k.Differences = append(k.Differences, d) })
-		w.compareFixups(k, w.cilium[i], log, full, small)
+		if w.compares(Libbpf) {
+			k.Records += len(log.Entries)
+			compareLogs(log, smallLog, func(d Difference) { k.Differences = append(k.Differences, d) })
+		}
+		if w.compares(Cilium) {
+			w.compareFixups(k, w.cilium[i], log, full, small)
+		}
 	}
 	if !met {
 		return corpus.ErrNoObject
+	}
+	return w.compareAya(ctx, k)
+}
+
+// compareAya compares aya's decisions in both tables.
+func (w *worker) compareAya(ctx context.Context, k *Kernel) error {
+	if !w.compares(Aya) {
+		return nil
+	}
+	for i, o := range w.sets.For(&w.full).Objects() {
+		records := o.Records()
+		for n := range records {
+			if n%1024 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			k.Aya++
+			a, b := w.tables[0].Aya(i, n), w.tables[1].Aya(i, n)
+			if r := &records[n]; !a.Same(&b) {
+				k.Differences = append(k.Differences, Difference{
+					Kernel: k.Name, Loader: Aya, Object: o.Name(), Program: r.Program, Section: r.Section, Index: r.Index,
+					Relocation: o.Relocation(r), What: WhatDecision, Full: a.String(), Minimized: b.String(),
+				})
+			}
+		}
+	}
+	return nil
+}
+
+// fillTables takes the outcomes on w.full and on w.small.
+func (w *worker) fillTables(ctx context.Context) error {
+	s := w.sets.For(&w.full)
+	if s == nil {
+		return corpus.ErrNoObject
+	}
+	for i, t := range []*relolog.Target{&w.full, &w.small} {
+		if err := w.tables[i].Fill(ctx, s, unwrap.Kernel(t), nil); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -190,12 +248,6 @@ func (w *worker) loaders(ctx context.Context, k *Kernel, full *ciliumTarget, min
 func (w *worker) compareTables(ctx context.Context, k *Kernel) error {
 	if len(k.Differences) > 0 {
 		return nil
-	}
-	s := w.sets.For(&w.full)
-	for i, t := range []*relolog.Target{&w.full, &w.small} {
-		if err := w.tables[i].Fill(ctx, s, unwrap.Kernel(t), nil); err != nil {
-			return err
-		}
 	}
 	d, err := engine.Compare(ctx, &w.tables[0], &w.tables[1])
 	if d != nil {

@@ -110,7 +110,7 @@ var reasons = []struct {
 		return d.kind == "enumval_value" && strings.Contains(d.Relocation, "perf_callchain_context")
 	}},
 	{"pointers have 8 bytes for cilium/ebpf, whatever the kernel's", false, func(d *disagreement) bool {
-		return d.kind == "type_size" && strings.Contains(d.Kernel, "/armhf/")
+		return d.kind == "type_size" && strings.Contains(d.Kernel, "/arm/")
 	}},
 	{"cilium/ebpf does not compare the elements of arrays that nobody indexes", false, func(d *disagreement) bool {
 		return d.kind == "field_exists" && d.libbpf == "absent" && strings.Contains(d.Relocation, "___chars.notes")

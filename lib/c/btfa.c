@@ -2069,20 +2069,43 @@ static void next_round(struct build *b, const struct splits *splits, struct spli
 		b->n_seen[b->looked[i]] = 0;
 }
 
-/* Keeps one type of each class, or as many as are wanted, in the order of the classes. */
+static int compare_places(const void *context, uint32_t i, uint32_t j)
+{
+	(void)context;
+	return compare_u32(i, j);
+}
+
+/* Keeps one anonymous type of each class, or as many as are wanted, in the order of the classes, and then the type of
+ * each slot with a name. Those of one name are in the order of their slots. */
 static void keep_one_each(struct build *b)
 {
-	uint32_t i, k;
+	uint32_t i, k, n;
 
-	for (i = 0; i < b->n_types; i += b->size[b->class[b->order[i]]]) {
+	for (i = 0; i < b->n_classes; i++)
+		b->id[i] = NONE;
+	for (i = 0; i < b->n_types; i += n) {
 		uint32_t first = b->order[i], class = b->class[first], copies = 0;
+		const char *name = b->types[first].name;
 
-		for (k = 0; k < b->size[class]; k++)
-			copies += b->types[b->order[i + k]].copies;
-		b->id[class] = b->n_out;
-		do
-			b->out[b->n_out++] = first;
-		while (copies-- > 1);
+		if (!*name) {
+			n = b->size[class];
+			for (k = 0; k < n; k++)
+				copies += b->types[b->order[i + k]].copies;
+			b->id[class] = b->n_out;
+			do
+				b->out[b->n_out++] = first;
+			while (copies-- > 1);
+			continue;
+		}
+		for (n = 1; i + n < b->n_types && !strcmp(b->types[b->order[i + n]].name, name); n++)
+			;
+		sort(b->order + i, n, b->spare, compare_places, b);
+		for (k = i; k < i + n; k++) {
+			class = b->class[b->order[k]];
+			if (b->id[class] == NONE)
+				b->id[class] = b->n_out;
+			b->out[b->n_out++] = b->order[k];
+		}
 	}
 }
 

@@ -80,7 +80,7 @@ func (a *Archive) types(variants []int32) ([]*canon.Type, error) {
 			node := &p.nodes[shape.first+i]
 			t := &canon.Type{Kind: node.kind, Flag: node.flag}
 			if i == 0 {
-				t.Name, t.Copies = p.names[s], 1
+				t.Name, t.Copies, t.Order = p.names[s], 1, s
 			}
 			if !p.resolve(t, node, at, at[s]) {
 				return nil, errEmpty

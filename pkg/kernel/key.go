@@ -12,7 +12,7 @@ import (
 // Key identifies a kernel: the distribution as in /etc/os-release, the machine and the release as
 // `uname -r` prints it. A component that is not known is empty; the zero Key knows nothing.
 //
-// Components are kept as they were found, so "amd64" stays "amd64" in an output path. Two keys that
+// ParseKey keeps components as they are, so "amd64" stays "amd64". Two keys that
 // differ only by such aliases name the same kernel: Canonical makes them equal, Compare returns 0.
 type Key struct {
 	ID        string // distribution, os-release's ID: "debian"
@@ -39,14 +39,14 @@ func (k Key) String() string {
 	return strings.Join(parts[:], "/")
 }
 
-// ParseKey is the inverse of String. It refuses components that could not be file names.
+// ParseKey is the inverse of String. It refuses components that CheckName refuses.
 func ParseKey(s string) (Key, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) != 4 {
 		return Key{}, fmt.Errorf("kernel %q: want ID/VERSION_ID/ARCH/RELEASE", s)
 	}
 	for i, p := range parts {
-		if err := checkComponent(p); err != nil {
+		if err := CheckName(p); err != nil {
 			return Key{}, fmt.Errorf("kernel %q: %w", s, err)
 		}
 		if p == absent {
@@ -56,33 +56,37 @@ func ParseKey(s string) (Key, error) {
 	return Key{ID: parts[0], VersionID: parts[1], Arch: parts[2], Release: parts[3]}, nil
 }
 
-// Validate returns an error if a component could not be a file name, such as "..", so that a key
+// Validate returns an error if CheckName refuses a component, such as "..", so that a key
 // can be made into a path. Empty components are fine.
 func (k Key) Validate() error {
 	for _, p := range [...]string{k.ID, k.VersionID, k.Arch, k.Release} {
 		if p == "" {
 			continue
 		}
-		if err := checkComponent(p); err != nil {
+		if err := CheckName(p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkComponent(s string) error {
-	if s == "" {
-		return errors.New("empty component")
+// maxName is the longest name in bytes, which is what file systems take.
+const maxName = 255
+
+// CheckName returns an error if a name that comes from outside cannot be one level of a path: the parts of a key, the names of modules,
+// and each level of the name of a file that an archive or a list has. A name that passes never leads out of its folder.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("empty name")
+	case name == "." || name == "..":
+		return fmt.Errorf("%q is not a name", name)
+	case len(name) > maxName:
+		return fmt.Errorf("name %q…: longer than %d bytes", name[:32], maxName)
 	}
-	if s == "." || s == ".." {
-		return fmt.Errorf("component %q is not a name", s)
-	}
-	if len(s) > 255 {
-		return errors.New("component longer than 255 bytes")
-	}
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < ' ' || c == 0x7f || c == '/' || c == '\\' {
-			return fmt.Errorf("component %q: bad character", s)
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; c < ' ' || c == 0x7f || c == '/' || c == '\\' {
+			return fmt.Errorf("name %q: bad character", name)
 		}
 	}
 	return nil

@@ -58,6 +58,21 @@ func (g *graph) lowerAll() error {
 	return nil
 }
 
+// keepOrder puts types of one name in the order that they have in the kernel.
+func (g *graph) keepOrder(k *engine.Kernel) {
+	before := make(map[*rawbtf.BTF]int)
+	n := 0
+	for _, v := range k.Views() {
+		before[v] = n
+		n += v.NumTypes()
+	}
+	for i, n := range g.m.nodes {
+		if g.types[i] != nil {
+			g.types[i].Order = before[n.t.BTF()] + int(n.t.ID)
+		}
+	}
+}
+
 // name returns the string at an offset.
 func (g *graph) name(t *rawbtf.Type, off uint32) string {
 	s := string(t.BTF().Name(off))
@@ -137,6 +152,7 @@ func (g *graph) members(n *node, o *canon.Type) {
 		bitfields = bitfields || t.Member(i).BitSize > 0
 	}
 	o.Flag = bitfields
+	o.Fields, o.Refs = make([]canon.Field, 0, len(n.idx)), make([]int, 0, len(n.idx))
 	for _, i := range n.idx {
 		m := t.Member(i)
 		o.Fields = append(o.Fields, canon.Field{Name: g.name(t, m.NameOff), Lo: m.BitSize<<24 | m.BitOffset})

@@ -270,7 +270,13 @@ func (m *marks) expand(n *node) {
 			m.keepAnonymous(n)
 		}
 		for _, i := range n.idx {
-			m.behind(t, t.Member(i).Type)
+			mem := t.Member(i)
+			m.behind(t, mem.Type)
+			// cilium/ebpf takes a member of such an integer for a bitfield, if nothing is in front of the integer and the
+			// struct has no kind flag. The output may be like that where the kernel is not.
+			if u := standsFor(t, mem.Type); engine.BitfieldInt(u) && (u.ID != mem.Type || t.KindFlag()) {
+				m.err = fmt.Errorf("type %d: an integer whose bits are not those of its size, behind a typedef or in a struct with a kind flag", u.ID)
+			}
 		}
 	case btfenc.KindPtr:
 		if n.pointee = n.pointee || m.keep == keepPointees; n.pointee {
@@ -286,6 +292,8 @@ func (m *marks) expand(n *node) {
 		if n.index {
 			m.behind(t, a.Index)
 		}
+	case btfenc.KindFunc: // libbpf reads no BTF with a function that has no prototype
+		m.behind(t, t.Ref())
 	case btfenc.KindFuncProto:
 		m.behind(t, t.Ref())
 		for i := range t.Vlen() {

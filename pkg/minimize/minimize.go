@@ -42,6 +42,7 @@ type Minimizer struct {
 	proof engine.Kernel
 	last  *engine.Set // of the kernel that was minimized last
 
+	ordered   bool     // types of one name are in the kernel's order
 	keepOnly  bool     // there are no objects
 	unmatched []string // see Unmatched
 }
@@ -63,9 +64,9 @@ func (m *Minimizer) Clone() *Minimizer {
 var ErrNoObject = errors.New("no object with relocations is for its machine")
 
 // ErrProof says that a minimized BTF does not decide as the kernel's own does.
-// [ProofError] tells more. It is a defect of this package, but for one case: if
-// a kernel has several types of one name that differ in what a program asks for,
-// cilium/ebpf may fail or not by their order, which minimized BTF does not keep.
+// [ProofError] tells more. It is a defect of this package, but for one case: a
+// decision depends on the order of types whose names differ in flavor. Types
+// are sorted by name, so that their order cannot be kept.
 var ErrProof = errors.New("minimized BTF decides differently")
 
 // ProofError is where a minimized BTF decides differently. It is an [ErrProof].
@@ -76,6 +77,8 @@ type ProofError struct {
 	Candidate  string // "struct task_struct", or "" where it is their order that matters
 	Full       string // what comes of the relocation on the kernel's own BTF
 	Minimized  string // and on the minimized one
+
+	order bool // the order of the candidates is all that differs
 }
 
 // Error names the kernel, the object, the relocation and both outcomes.
@@ -104,6 +107,7 @@ func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) ([]byte, er
 	if m.last == nil {
 		return nil, ErrNoObject
 	}
+	m.ordered = false
 	out, err := m.minimize(ctx, k, keepNothing)
 	if k.Part { // more than that is not in it
 		return out, err
@@ -119,12 +123,23 @@ func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) ([]byte, er
 	return out, err
 }
 
-// minimize is Minimize; more says what it keeps where less will not do. A
+// minimize is Minimize; more says what it keeps where less will not do. Where a
+// decision depends on the order of types of one name, they keep the kernel's.
+func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, more keep) ([]byte, error) {
+	out, err := m.emit(ctx, k, more)
+	if d := (*ProofError)(nil); !m.ordered && errors.As(err, &d) && d.order {
+		m.ordered = true
+		out, err = m.emit(ctx, k, more)
+	}
+	return out, err
+}
+
+// emit marks, emits and proves; more says what it keeps where less will not do. A
 // forward declaration could pass for one that a type_exists relocation asks for. A
 // pointer that leads nowhere could pass for the void * of a type_matches
 // relocation. And in BTF that no compiler makes, members have the same name:
 // which one a loader takes, or stumbles over, depends on all of them.
-func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, more keep) ([]byte, error) {
+func (m *Minimizer) emit(ctx context.Context, k *engine.Kernel, more keep) ([]byte, error) {
 	m.marks.anonymous = m.last.Asks(engine.KindTypeMatches)
 	m.marks.reset(ctx)
 	m.marks.keep = more
@@ -150,6 +165,9 @@ func (m *Minimizer) minimize(ctx context.Context, k *engine.Kernel, more keep) (
 			g.types[i].Copies = 1
 		}
 	}
+	if m.ordered {
+		g.keepOrder(k)
+	}
 	merged, err := canon.Merge(ctx, g.types)
 	if err != nil {
 		return nil, err
@@ -174,7 +192,7 @@ func (m *Minimizer) prove(ctx context.Context, k *engine.Kernel, out []byte) err
 		d, err = m.opts.Keep.engine().Compare(ctx, k, &m.proof)
 	}
 	if d != nil {
-		return &ProofError{k.Name(), d.Object, d.Relocation, d.Candidate, d.Full, d.Minimized}
+		return &ProofError{k.Name(), d.Object, d.Relocation, d.Candidate, d.Full, d.Minimized, d.Order}
 	}
 	return err
 }
@@ -198,18 +216,18 @@ func (m *Minimizer) Decisions() iter.Seq[Decision] {
 		if m.last == nil {
 			return
 		}
+		var seen []uint8 // results as bits, by relocation
 		for i, o := range m.last.Objects() {
-			type key struct {
-				relocation int
-				result     engine.Result
-			}
-			seen := make(map[key]bool)
+			clear(seen)
 			for rec, d := range m.full.Distinct(i) {
-				k := key{rec.Spec(), d.Result}
-				if seen[k] {
+				n, bit := rec.Spec(), uint8(1)<<d.Result
+				if n >= len(seen) {
+					seen = append(seen, make([]uint8, n+1-len(seen))...)
+				}
+				if seen[n]&bit != 0 {
 					continue
 				}
-				seen[k] = true
+				seen[n] |= bit
 				if rec.Kind == engine.KindLocalTypeID && d.Result == engine.Resolved {
 					continue // asks nothing of the kernel
 				}

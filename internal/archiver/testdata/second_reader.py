@@ -242,8 +242,11 @@ def write_btf(big, types):
     order, first = [], {}
     for c in range(count):
         members = [i for i, x in enumerate(classes) if x == c]
-        first[c] = len(order) + 1
-        order += [members[0]] * max(1, sum(types[i][6] for i in members))
+        if not types[members[0]][2]:
+            order += [members[0]] * max(1, sum(types[i][6] for i in members))
+    order += sorted((i for i, t in enumerate(types) if t[2]), key=lambda i: (types[i][2], i))
+    for n, i in enumerate(order):
+        first.setdefault(classes[i], n + 1)
     strings, offsets, out = b"\0", {b"": 0}, b""
     endian = ">" if big else "<"
 

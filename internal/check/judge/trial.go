@@ -16,6 +16,7 @@ type Trial struct {
 	Rows    []Row // their programs, in the report's order
 
 	at     map[rowKey]int
+	first  []int               // by object in the guest: its first row; and the number of rows
 	whole  map[int]*boot.Event // by object in the guest: why libbpf loads none of its programs
 	unread map[int]string      // by object in the guest: why cilium/ebpf does not read it
 }
@@ -46,12 +47,14 @@ func NewTrial(rep *check.Report, objects []*check.Object) *Trial {
 		if len(programs) == 0 || programs[0].Status[0] == check.Other {
 			continue
 		}
+		t.first = append(t.first, len(t.Rows))
 		for j := range programs {
 			t.at[rowKey{len(t.Objects), programs[j].Name}] = len(t.Rows)
 			t.Rows = append(t.Rows, Row{Program: &programs[j]})
 		}
 		t.Objects = append(t.Objects, i)
 	}
+	t.first = append(t.first, len(t.Rows))
 	return t
 }
 
@@ -85,11 +88,13 @@ func (t *Trial) refuse(e *boot.Event) {
 	}
 }
 
-// Done completes the rows when no more events come.
-func (t *Trial) Done() {
-	for k, i := range t.at {
-		t.Rows[i].whole, t.Rows[i].Unread = t.whole[k.object], t.unread[k.object]
+// Done completes the rows of an object in the guest when no more events about it come, and returns them.
+func (t *Trial) Done(object int) []Row {
+	rows := t.Rows[t.first[object]:t.first[object+1]]
+	for i := range rows {
+		rows[i].whole, rows[i].Unread = t.whole[object], t.unread[object]
 	}
+	return rows
 }
 
 // Refused returns why the program is not loaded as libbpf does it, nil if it is.

@@ -77,8 +77,7 @@ func TestTrial(t *testing.T) {
 				e.Kind, e.Name = boot.Program, p.Name
 				trial.Take(e)
 			}
-			trial.Done()
-			r := &trial.Rows[0]
+			r := &trial.Done(0)[0]
 			if got := r.Refused() == nil && !r.Untold(); got != tt.loads {
 				t.Errorf("loads: %t", got)
 			}
@@ -103,7 +102,7 @@ func TestTrialExtern(t *testing.T) {
 		}
 		trial.Take(e)
 	}
-	trial.Done()
+	trial.Done(0)
 	if len(trial.Rows) < 2 {
 		t.Fatal("too few programs to tell anything")
 	}

@@ -16,10 +16,15 @@ package btfspec
 
 import (
 	"bytes"
+	"context"
+	"debug/elf"
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/rawbtf"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -32,15 +37,49 @@ func Load(t *archive.Types) (*btf.Spec, error) {
 	case archive.FromKernel:
 		return nil, nil
 	case archive.FromFile:
-		spec, err := btf.LoadSpec(t.Path)
+		spec, err := loadFile(t.Path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Path, err)
 		}
 		return spec, nil
 	}
-	spec, err := btf.LoadSpecFromReader(bytes.NewReader(t.BTF))
+	spec, err := load(t.BTF)
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", t.Match.Key, err)
 	}
 	return spec, nil
+}
+
+// load reads BTF. It refuses types that the library would follow until the stack is full.
+func load(data []byte) (*btf.Spec, error) {
+	view, err := rawbtf.New(data, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := rawbtf.CheckRecursion(context.Background(), view); err != nil {
+		return nil, err
+	}
+	return btf.LoadSpecFromReader(bytes.NewReader(data))
+}
+
+// loadFile reads the BTF of a file: raw, or the section of an ELF file.
+func loadFile(path string) (*btf.Spec, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	read := func() ([]byte, error) { return io.ReadAll(f) }
+	if image, err := elf.NewFile(f); err == nil {
+		section := image.Section(".BTF")
+		if section == nil {
+			return nil, btf.ErrNotFound
+		}
+		read = section.Data
+	}
+	data, err := read()
+	if err != nil {
+		return nil, err
+	}
+	return load(data)
 }

@@ -3,6 +3,9 @@
 package btfspec_test
 
 import (
+	"cmp"
+	"debug/elf"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +13,8 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/testbtf"
+	"github.com/btfgen/btfgen/internal/testelf"
 	"github.com/btfgen/btfgen/internal/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/archive/btfspec"
@@ -48,5 +53,28 @@ func TestLoad(t *testing.T) {
 	}
 	if spec, err := btfspec.Load(&archive.Types{Source: archive.FromKernel, Path: kernel.HostBTF}); spec != nil || err != nil {
 		t.Errorf("the kernel's own: %v, %v", spec, err)
+	}
+}
+
+// TestNesting wants types that cilium/ebpf would follow until the stack is full to be refused, whatever they come from.
+func TestNesting(t *testing.T) {
+	loop := testbtf.Types(t, binary.LittleEndian, "typedef loop loop[2]\nstruct s 8: b loop 0\n")
+	raw, image := filepath.Join(t.TempDir(), "raw.btf"), filepath.Join(t.TempDir(), "vmlinux")
+	file := testelf.File{Order: binary.LittleEndian, Type: elf.ET_EXEC, Machine: elf.EM_X86_64, Sections: []testelf.Section{{Name: ".BTF", Type: elf.SHT_PROGBITS, Data: loop}}}
+	vmlinux, _ := file.Build()
+	for name, data := range map[string][]byte{raw: loop, image: vmlinux} {
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, types := range []*archive.Types{
+		{Source: archive.FromFile, Path: raw},
+		{Source: archive.FromFile, Path: image},
+		{Source: archive.FromArchive, Match: archive.Match{Key: kernel.Key{Release: "6.1"}}, BTF: loop},
+	} {
+		name := cmp.Or(types.Path, "kernel -/-/-/6.1")
+		if _, err := btfspec.Load(types); err == nil || !strings.HasPrefix(err.Error(), name+": cilium/ebpf cannot follow its types: type 5 (typedef) leads back to itself") {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/btfgen/btfgen/internal/raceflag"
+)
+
+// hostileModules is a .btfc with debian/12/x86_64/6.0 to 6.6. Each has one module: ../../../../../victim/evil, /victim/evil, .., a\nb
+// with a newline, a\b with a backslash, 300 times x, and good.
+const hostileModules = "YnRmYwEotS/9BACFAQACQwgQwAECw6AGaUiSAl641DvnO+ec7OACHDUI06LpVdItbYgEALss4AbFKSBZCQOtwdrPKLUv/QQAtQEAhAIuLi92aWN0aW0vZXZpbAAAJwAAn+sBABgADAMA" +
+	"AAABAAQEAAAAAHMABAA1he4ygxuEnHMDt6iVLyi1L/0EAC0BAIICBxDAgQDDoAbDMJT3sKXvPd8BgT8ul/9sEERrPUEBVAoCJBDAKQ1vKLUv/QQAjQEAZAIvdmljdGltL2V2aWwAACcA" +
+	"AJ/rAQAYAAwDAAAAAQAEBAAAAABzAAMANYXuMsvgxIkLfWwotS/9BAAtAQCCAgcQwIEAw6AGwzCU97Cl7z3fAYE/Lpf/bBBEaz1BAVQKAiQQwCkNbyi1L/0EACUBAMJBBg/QgQAAkApX" +
+	"gCCn5wvxo/PHE90HDFfI4qoDEAKIOl8MX2x+AQIotS/9BAAtAQCCAgcQwIEAw6AGwzCU97Cl7z3fAYE/Lpf/bBBEaz1BAVQKAiQQwCkNbyi1L/0EAD0BANQBYQpiAAAnAACf6wEAGAAM" +
+	"AwAAAAEABAQAAAAAcwADEAKIOl8MSlkZj6AotS/9BAAtAQCCAgcQwIEAw6AGwzCU97Cl7z3fAYE/Lpf/bBBEaz1BAVQKAiQQwCkNbyi1L/0EADUBANLBBhDQBQEw0CAFygl8gRA4TMP3" +
+	"z1fdQSguoceGlAMQAog6XwxKGPMlZCi1L/0EAC0BAIICBxDAgQDDoAbDMJT3sKXvPd8BgT8ul/9sEERrPUEBVAoCJBDAKQ1vKLUv/UQAWAA1AQDSAgcP0IEAAJAKxB8gwacL8aPzxRP9" +
+	"+7xef3CFHB4BAVQBAiwoBJF8UQAotS/9BAAtAQCCAgcQwIEAw6AGwzCU97Cl7z3fAYE/Lpf/bBBEaz1BAVQKAiQQwCkNbyi1L/0EAD0BAOIBBxDgQQG/3GMBlfmx5qLKC98Dy5ulFxjS" +
+	"MYvHHQkDEAKIOl8Mdd50/Z4otS/9RAAiAnULACQVBwBkZWJpYW4vMTIveDg2XzY0LzYuMAACPVonAZeuMiOFGSzyDitszWgI5d4YSXVLPn+HZIb6Qn5SGlY/Q0YAe6YMk8o2xmkr10uP" +
+	"41jri8aGiNhLCw8DKySRIxmL6TP/m5Xxev8TMQAIMlM+OAC7Z2frp79M8THFbebtU4aU6Hp1hIJo4rAfE7DrqpoyNhMyABAxLgDhaNiWvf5BXVO5rg8B+xZUzMFGqtGmBK7fruxOJukx" +
+	"KhMzABg0LwBTxdd3Xh6EEOoTlCzHYgDLzACbWFGYS+zxzaL55rokWRM0ACAzLwB1Pp/tKlDzuFhUBE3EpxmB0ZRNbW7sF6kDJq5d/q5QIxM1ACg12AIA89ypQRY3WSW0J3a3npxe69S0" +
+	"8dLMUFXeI40m6jNdjM0TNgAwNDAAWZneCD9cEK9DJyPS8GnXwCHXjV48kG5oEydFzuZbBxoIAPgEsjwgyQOSPJDknSCJ03IgrnsgGspFAc/WqpZ9AQAAAAAAAGJ0ZmMuZW5k"
+
+// outside returns the names and contents of all files that are not below a folder.
+func outside(t *testing.T, root, folder string) map[string]string {
+	t.Helper()
+	files := make(map[string]string)
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case p == folder:
+			return fs.SkipDir
+		case d.IsDir():
+			files[p] = "a folder"
+		case d.Type().IsRegular():
+			data, err := os.ReadFile(p)
+			files[p] = string(data)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// hostilePaths are names of members and in lists.
+var hostilePaths = []string{
+	"../victim/evil.btf", "../../victim/evil.btf", "debian/12/x86_64/../../../../victim/evil.btf", "debian/../../victim/6.1.btf", "../victim/x86_64/6.1.btf",
+	"debian/../x86_64/6.1.btf", "debian/12/x86_64/..", "debian/12/x86_64/...btf", "debian/12/x86_64/a\nb.btf", `debian/12/x86_64/..\..\victim.btf`,
+	"debian/12/x86_64/" + strings.Repeat("x", 300) + ".btf", "debian//x86_64/.btf", "",
+}
+
+func tarGz(t *testing.T, data []byte, names ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	tw := tar.NewWriter(z)
+	for _, name := range names {
+		if err := tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(data))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tw.Write(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(tw.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// No name in any input, and no link in an output, makes a command write outside the folder that it is told to write to, and none
+// costs what is good beside it.
+func TestConfined(t *testing.T) {
+	raceflag.SkipSerial(t)
+	h := newHostileDir(t)
+	good, err := os.ReadFile(filepath.Join(h.corpus, h.keys[1]+".btf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules, err := base64.StdEncoding.DecodeString(hostileModules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := filepath.Abs("../../testdata/bpf/tcplife.bpfel.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const first = "debian/12/x86_64/6.0.btf"
+	var listed []string
+	for _, name := range hostilePaths {
+		listed = append(listed, `{"files": [`+strconv.Quote(name)+`]}`)
+	}
+	type test struct {
+		name   string
+		args   []string          // OUT is the folder
+		in     map[string][]byte // files that are there before
+		link   string            // in the output, leads out of it
+		want   int
+		writes string // a file that is there at the end
+	}
+	tests := []test{
+		{"modules extracted", []string{"corpus", "extract", "--modules", "m.btfc", "-o", "OUT/"}, map[string][]byte{"m.btfc": modules}, "", 3, "debian/12/x86_64/6.6/good.btf"},
+		{"modules imported", []string{"corpus", "import", "m.btfc", "-o", "OUT"}, map[string][]byte{"m.btfc": modules}, "", 3, "modules/debian/12/x86_64/6.6.modules.tar.zst"},
+		{"modules packed", []string{"corpus", "import", "m.btfc", "-o", "OUT/x.btfc"}, map[string][]byte{"m.btfc": modules, "out/empty": nil}, "", 3, "x.btfc"},
+	}
+	members := append([]string{first, "debian/12/x86_64/" + strings.Repeat("y", 250) + ".btf"}, hostilePaths...)
+	in := map[string][]byte{"m.tar.gz": tarGz(t, good, members...)}
+	tests = append(tests,
+		test{"members extracted", []string{"corpus", "extract", "m.tar.gz", "-o", "OUT/"}, in, "", 0, first},
+		test{"members imported", []string{"corpus", "import", "m.tar.gz", "-o", "OUT"}, in, "", 3, first + ".zst"},
+		test{"members minimized", []string{"generate", "--btf", "m.tar.gz", "-o", "OUT", object}, in, "", 0, first},
+	)
+	for i, name := range hostilePaths {
+		if strings.HasSuffix(name, ".btf") {
+			in := map[string][]byte{"a.tar.gz": tarGz(t, good, first, name)}
+			tests = append(tests,
+				test{"archive extract of " + name, []string{"archive", "extract", "--all", "a.tar.gz", "-o", "OUT"}, in, "", 1, ""},
+				test{"archive convert of " + name, []string{"archive", "convert", "a.tar.gz", "-o", "OUT"}, in, "", 1, ""},
+				test{"archive merge of " + name, []string{"archive", "merge", "a.tar.gz", "-o", "OUT"}, in, "", 1, ""},
+			)
+		}
+		list := map[string][]byte{"a/.btfgen-tree.json": []byte(listed[i]), "a/" + first: good}
+		old := map[string][]byte{"out/.btfgen-tree.json": []byte(listed[i]), "a.tar.gz": tarGz(t, good, first)}
+		tests = append(tests,
+			test{"archive convert of list " + name, []string{"archive", "convert", "a", "-o", "OUT"}, list, "", 1, ""},
+			test{"archive convert onto list " + name, []string{"archive", "convert", "a.tar.gz", "-o", "OUT"}, old, "", 1, ""},
+		)
+	}
+	for _, link := range []string{"debian", "debian/12", "debian/12/x86_64", first} {
+		in := map[string][]byte{"a.tar.gz": tarGz(t, good, first)}
+		withList := map[string][]byte{"a.tar.gz": tarGz(t, good, first), "out/.btfgen-tree.json": []byte(`{"files": ["` + first + `"]}`)}
+		imported := link
+		if link == first {
+			imported += ".zst"
+		}
+		tests = append(tests,
+			test{"corpus extract through link " + link, []string{"corpus", "extract", "a.tar.gz", "-o", "OUT/"}, in, link, 1, ""},
+			test{"corpus import through link " + link, []string{"corpus", "import", "a.tar.gz", "-o", "OUT"}, in, imported, 1, ""},
+			test{"archive extract through link " + link, []string{"archive", "extract", "--all", "a.tar.gz", "-o", "OUT"}, withList, link, 1, ""},
+			test{"archive convert through link " + link, []string{"archive", "convert", "a.tar.gz", "-o", "OUT"}, withList, link, 1, ""},
+			test{"archive merge through link " + link, []string{"archive", "merge", "a.tar.gz", "-o", "OUT"}, withList, link, 1, ""},
+			test{"generate through link " + link, []string{"generate", "--btf", "a.tar.gz", "-o", "OUT", object}, withList, link, 1, ""},
+		)
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := t.TempDir()
+			t.Chdir(root)
+			victim := filepath.Join(root, "victim")
+			out := filepath.Join(root, "out")
+			if err := os.Mkdir(victim, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			for name, data := range tt.in {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, data, 0o666)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.link != "" {
+				at, to := filepath.Join(out, tt.link), victim
+				if strings.Contains(filepath.Base(at), ".btf") {
+					to = filepath.Join(victim, "evil.btf")
+				}
+				if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o777), os.Symlink(to, at)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := outside(t, root, out)
+			var args []string
+			for _, a := range tt.args {
+				args = append(args, strings.Replace(a, "OUT", out, 1))
+			}
+			var stdout, stderr bytes.Buffer
+			if got := run(context.Background(), args, &stdout, &stderr); got != tt.want {
+				t.Errorf("exit status %d, want %d: %s", got, tt.want, stderr.String())
+			}
+			for name, text := range outside(t, root, out) {
+				if old, ok := before[name]; !ok || old != text {
+					t.Errorf("wrote %s", name)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(out, tt.writes)); tt.writes != "" && err != nil {
+				t.Errorf("%v: %s", err, stderr.String())
+			}
+		})
+	}
+}

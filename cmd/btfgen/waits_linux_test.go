@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/btfgen/btfgen/internal/output"
+)
+
+// TestWaits has a process wait for an output that another one holds: it says so, and can be told to end. One that is killed
+// holds nothing.
+func TestWaits(t *testing.T) {
+	w := newTogether(t, 2)
+	w.run("corpus", "import", "k0", "-o", "x.btfc")
+	w.run("archive", "convert", "a0.btfa", "-o", "tree")
+	w.run("archive", "convert", "a0.btfa", "-o", "x.btfa")
+	w.run("generate", "--btf", "k0", "-o", "r.btfa", "--manifest", "r.json", "o.o")
+	const said = "waiting for another process that writes it"
+	for _, tc := range []struct{ path, line string }{
+		{"x.btfc", "corpus import k1 -o x.btfc"},
+		{"link.btfc", "corpus import k1 -o x.btfc"},
+		{"y.btfc", "corpus import k1 -o y.btfc"},
+		{"x.btfa", "archive merge x.btfa a1.btfa --mixed -o x.btfa"},
+		{"r.btfa", "generate --btf k1 --reuse r.btfa -o r.btfa --manifest r.json o.o"},
+		{"r.json", "generate --btf k1 --reuse r.btfa -o s.btfa --manifest r.json o.o"},
+		{"tree", "archive merge tree a1.btfa --mixed -o tree"},
+		{"tree", "generate --btf k1 -o tree o.o"},
+		{"new", "generate --btf k1 -o new o.o"},
+	} {
+		t.Run(tc.line, func(t *testing.T) {
+			w.t = t
+			if tc.path == "link.btfc" {
+				if err := os.Symlink("x.btfc", filepath.Join(w.dir, tc.path)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, unlock, err := output.Lock(t.Context(), filepath.Join(w.dir, tc.path), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			waiting := func() (*exec.Cmd, *watched) {
+				cmd, out := exec.Command(w.path, strings.Fields(tc.line)...), &watched{}
+				cmd.Dir = w.dir
+				cmd.Stdout, cmd.Stderr = out, out
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				ended := make(chan error, 1)
+				go func() { ended <- cmd.Wait() }()
+				for !strings.Contains(out.String(), said) {
+					select {
+					case err := <-ended:
+						t.Fatalf("did not wait: %v: %s", err, out)
+					case <-time.After(time.Millisecond):
+					}
+				}
+				out.ended = ended
+				return cmd, out
+			}
+			stopped, out := waiting()
+			stopped.Process.Signal(syscall.SIGTERM)
+			if err := <-out.ended; err == nil || !strings.Contains(out.String(), "btfgen: terminated") {
+				t.Errorf("%v: %s", err, out)
+			}
+			_, out = waiting()
+			unlock()
+			if err := <-out.ended; err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+			w.clean()
+		})
+	}
+	t.Run("killed", func(t *testing.T) {
+		w.t = t
+		hold := exec.Command(os.Args[0], "-test.run=^TestHold$")
+		hold.Env = append(os.Environ(), "BTFGEN_TEST_HOLD="+filepath.Join(w.dir, "x.btfc"))
+		stdout, err := hold.StdoutPipe()
+		if err == nil {
+			err = hold.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stdout.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		hold.Process.Kill()
+		hold.Wait()
+		if strays, err := filepath.Glob(filepath.Join(w.dir, ".btfgen.*")); err != nil || len(strays) != 1 {
+			t.Errorf("%q are left of what was killed, %v", strays, err)
+		}
+		if out := w.run("corpus", "import", "k1", "-o", "x.btfc"); strings.Contains(out, said) {
+			t.Errorf("waits for what is dead: %s", out)
+		}
+		w.clean()
+	})
+}
+
+// TestHold holds an output until it is killed, for TestWaits.
+func TestHold(t *testing.T) {
+	path := os.Getenv("BTFGEN_TEST_HOLD")
+	if path == "" {
+		return
+	}
+	if _, _, err := output.Lock(t.Context(), path, nil); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Print("x")
+	select {}
+}
+
+// watched is what a process prints, which can be looked at meanwhile.
+type watched struct {
+	mu    sync.Mutex
+	buf   bytes.Buffer
+	ended chan error
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.Write(b)
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.String()
+}

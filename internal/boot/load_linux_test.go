@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boot
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/rlimit"
+
+	"github.com/btfgen/btfgen/internal/loadtest"
+)
+
+// TestPerfArray loads an object with a perf event array that libbpf fails to create on the running kernel (its values are of 20 bytes),
+// and that cilium/ebpf corrects.
+func TestPerfArray(t *testing.T) {
+	loadtest.Kernel(t)
+	if err := rlimit.RemoveMemlock(); err != nil {
+		t.Fatal(err)
+	}
+	l := &loader{kernel: loadTarget(t, "/sys/kernel/btf/vmlinux"), cache: btf.NewCache()}
+	for name, want := range map[string]error{"perfvalue": syscall.EINVAL, "addresses": nil} {
+		data, err := os.ReadFile("../../testdata/bpf/" + name + ".bpfel.o")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := l.read(t.Context(), data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !errors.Is(o.missing, want) {
+			t.Errorf("%s: %v, want %v", name, o.missing, want)
+		}
+		for program := range o.spec.Programs {
+			if e := l.program(Event{Kind: Program, Name: program}, o); want != nil && (e.Error == "" || e.Alone != "loads") {
+				t.Errorf("%s: %s: %q with libbpf, %q with cilium/ebpf", name, program, e.Error, e.Alone)
+			}
+		}
+	}
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testinput"
+)
+
+// TestIndependent wants the same findings on a kernel that is judged alone as on one among others, but for what no kernel has, which is
+// about all of them.
+func TestIndependent(t *testing.T) {
+	const large = 300_000 // bytes of an object, of which the explorations take too long for each kernel
+	corp := testinput.Varied(t)
+	var objects []*Object
+	for _, in := range testinput.Objects(t) {
+		if len(in.Data) > large {
+			continue
+		}
+		o, err := Parse(t.Context(), in.Name(), in.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, o)
+	}
+	findings := func(files []*corpus.File, jobs int) map[string][]string {
+		c := *corp
+		c.Files = files
+		rep, err := Run(t.Context(), Config{Objects: objects, Corpus: &c, Jobs: jobs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := make(map[string][]string)
+		for i := range rep.Programs {
+			p := &rep.Programs[i]
+			for _, f := range p.Findings {
+				if f.Reason == byLoader[f.Topic] && f.Status == Unknown {
+					f.Status, f.Reason = Fails, map[Topic]string{TopicTarget: notThere, TopicCORE: noType}[f.Topic]
+				}
+				if f.Topic == TopicCORE && f.notFound() && f.Status == Fails {
+					f.Reason = noType // without what only one loader does
+				}
+				for _, k := range f.Kernels {
+					key := rep.Kernels[k].Name + " " + p.Object + " " + p.Name
+					all[key] = append(all[key], fmt.Sprintf("%+v", f.Finding))
+				}
+			}
+		}
+		for key := range all {
+			slices.Sort(all[key])
+		}
+		return all
+	}
+	together := findings(corp.Files, 2)
+	n := 0
+	for _, f := range corp.Files {
+		for key, got := range findings([]*corpus.File{f}, 1) {
+			n++
+			if want := together[key]; !slices.Equal(got, want) {
+				t.Errorf("%s:\nalone %q\namong others %q", key, got, want)
+			}
+			delete(together, key)
+		}
+	}
+	for key, got := range together {
+		t.Errorf("%s: nothing alone, among others %q", key, got)
+	}
+	if n < 100 {
+		t.Errorf("only %d programs have findings", n)
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"slices"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/testelf"
+)
+
+// expectLoads compares what programs come to when a loader loads them, on all kernels that their object is for.
+func expectLoads(t *testing.T, object string, loader Loader, policy Policy, want map[string]Status) {
+	t.Helper()
+	rep := runWith(t, Config{Loaders: []Loader{loader}, Policy: policy}, object)
+	for k := range rep.Kernels {
+		for program, want := range want {
+			p, _ := find(t, rep, program, rep.Kernels[k].Name)
+			if p.Load[k] != Other && p.Load[k] != want {
+				t.Errorf("%s with %s on %s: %s: %s, want %s: %v", object, loader, rep.Kernels[k].Name, program, p.Load[k], want, p.Findings)
+			}
+		}
+	}
+}
+
+// TestKernelVersion checks the verdicts on programs that refer to a variable for the kernel's version of a type that
+// cilium/ebpf refuses.
+func TestKernelVersion(t *testing.T) {
+	outer, err := ParsePattern("outer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range []string{"loaders.bpfel", "loaders.bpfeb"} {
+		expectLoads(t, object, Libbpf, Policy{Maps: []Pattern{outer}}, map[string]Status{"plain": OK, "asks_version": OK})
+		expectLoads(t, object, EbpfGo, Policy{Maps: []Pattern{outer}}, map[string]Status{"plain": OK, "asks_version": Fails})
+	}
+	rep := runOn(t, "biolat.bpfel") // its variable is an int
+	for i := range rep.Programs {
+		for k := range rep.Kernels {
+			if got := statusOf(&rep.Programs[i], k, TopicKconfig); got != OK {
+				t.Errorf("%s on %s: %s", rep.Programs[i].Name, rep.Kernels[k].Name, got)
+			}
+		}
+	}
+}
+
+// TestNoInnerMap checks the verdicts on a map of maps without a definition of the inner ones.
+func TestNoInnerMap(t *testing.T) {
+	for _, object := range []string{"loaders.bpfel", "loaders.bpfeb"} {
+		expectLoads(t, object, Libbpf, Policy{}, map[string]Status{"plain": MayFail, "looks_up": MayFail})
+		expectLoads(t, object, EbpfGo, Policy{}, map[string]Status{"plain": OK, "looks_up": MayFail})
+		outer, err := ParsePattern("outer")
+		if err != nil {
+			t.Fatal(err)
+		}
+		expectLoads(t, object, Libbpf, Policy{Maps: []Pattern{outer}}, map[string]Status{"plain": OK, "looks_up": OK})
+	}
+}
+
+// TestStaticProgram checks the verdicts on static programs, for which libbpf refuses the object.
+func TestStaticProgram(t *testing.T) {
+	code := []byte{0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0} // return 0
+	for _, tt := range []struct {
+		section string
+		bind    elf.SymBind
+		libbpf  Status
+	}{
+		{"raw_tp/sys_enter", elf.STB_GLOBAL, OK},
+		{"raw_tp/sys_enter", elf.STB_LOCAL, Fails},
+		{"no_such_type", elf.STB_LOCAL, Fails},
+		{".text", elf.STB_LOCAL, OK},
+	} {
+		f := testelf.File{
+			Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF,
+			Sections: []testelf.Section{
+				{Name: tt.section, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: code},
+				{Name: "socket", Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: code},
+			},
+			Symbols: []testelf.Symbol{
+				{Name: "f", Size: uint64(len(code)), Info: elf.ST_INFO(tt.bind, elf.STT_FUNC)},
+				{Name: "plain", Section: 1, Size: uint64(len(code)), Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)},
+			},
+		}
+		data, _ := f.Build()
+		o, err := Parse(t.Context(), tt.section, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for loader, want := range map[Loader]Status{Libbpf: tt.libbpf, EbpfGo: OK} {
+			rep := runWith(t, Config{Loaders: []Loader{loader}, Objects: []*Object{o}})
+			for k := range rep.Kernels {
+				if p, _ := find(t, rep, "plain", rep.Kernels[k].Name); p.Load[k] != Other && p.Load[k] != want {
+					t.Errorf("%s, %s, with %s on %s: %s, want %s: %v", tt.section, tt.bind, loader, rep.Kernels[k].Name, p.Load[k], want, p.Findings)
+				}
+			}
+		}
+	}
+}
+
+// TestUnreadable checks the verdicts on an object that cilium/ebpf cannot read: it refers to a weak CONFIG_* variable. Where
+// either loader may load it, that is libbpf.
+func TestUnreadable(t *testing.T) {
+	both := runOn(t, "settings.bpfel").Objects[0]
+	if len(both.Loaders) != 2 || !slices.Equal(both.Loaders[0].Status, both.Status) {
+		t.Errorf("with both loaders: %v: %v", both.Status, both.Loaders)
+	}
+	for i, l := range both.Loaders {
+		for k, s := range l.Load {
+			if s != Other && (s == Fails) != (i == 1) {
+				t.Errorf("with both loaders: %s on kernel %d: %s", l.Loader, k, s)
+			}
+		}
+	}
+	for loader, want := range map[Loader]Status{Libbpf: OK, EbpfGo: Fails} {
+		rep := runWith(t, Config{Loaders: []Loader{loader}}, "settings.bpfel")
+		for k := range rep.Kernels {
+			p, _ := find(t, rep, "probed", rep.Kernels[k].Name)
+			if p.Load[k] != Other && (p.Load[k] == Fails) != (want == Fails) {
+				t.Errorf("with %s on %s: %s: %v", loader, rep.Kernels[k].Name, p.Load[k], p.Findings)
+			}
+		}
+		for k, s := range rep.Objects[0].Load {
+			if s != Other && (s == Fails) != (want == Fails) {
+				t.Errorf("the object with %s on %s: %s", loader, rep.Kernels[k].Name, s)
+			}
+		}
+	}
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/pool"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// ErrAgain is the cause where a kernel is left out because the same BTF is there under its key already.
+var ErrAgain = errors.New("again")
+
+// Second is the error of a kernel whose place another one has. key says which kernel it is, owner is the path of the other, and same says
+// whether the BTF of both is the same.
+func Second(key, owner string, same bool) error {
+	if same {
+		return fmt.Errorf("is %s %w: %s", key, ErrAgain, owner)
+	}
+	return fmt.Errorf("%w is %s: %s", ErrTaken, key, owner)
+}
+
+// Distinct leaves every kernel to one file: of several files with one key the first and those with the same BTF stand for the kernel, of
+// which the one with the most modules is used. The others move to Skipped, with the error of [Second]. Only files with one
+// key are read, by so many workers. Files whose kernels are known when they are read only, or that are damaged, stay as they are. It is called before anything
+// else uses c.
+func (c *Corpus) Distinct(ctx context.Context, jobs int) error {
+	files := make(map[kernel.Key][]*File)
+	var again []*File // those with a key that another one has
+	for _, f := range c.Files {
+		if !f.Key.Known() {
+			continue
+		}
+		all := append(files[f.Key], f)
+		if files[f.Key] = all; len(all) == 2 {
+			again = append(again, all...)
+		} else if len(all) > 2 {
+			again = append(again, f)
+		}
+	}
+	contents := make([]content, len(again))
+	err := pool.Run(ctx, jobs, len(again), func() *Scratch { return new(Scratch) }, func(ctx context.Context, s *Scratch, i int) error {
+		contents[i] = again[i].content(ctx, s, "")
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	of := make(map[*File]content)
+	for i, f := range again {
+		of[f] = contents[i]
+	}
+	drop := make(map[*File]bool)
+	for key, all := range files {
+		all = slices.DeleteFunc(all, func(f *File) bool { return !of[f].known })
+		if len(all) < 2 {
+			continue
+		}
+		owner := all[0]
+		for _, f := range all[1:] {
+			if of[f].sum == of[owner].sum && of[f].modules > of[owner].modules {
+				owner = f
+			}
+		}
+		for _, f := range all {
+			if f != owner {
+				drop[f] = true
+				c.seconds = append(c.seconds, f)
+				c.Skipped = append(c.Skipped, &Error{Path: f.Path, Err: Second(key.String(), owner.Path, of[f].sum == of[owner].sum)})
+			}
+		}
+	}
+	c.Files = slices.DeleteFunc(c.Files, func(f *File) bool { return drop[f] })
+	slices.SortFunc(c.Skipped, (*Error).Compare)
+	return nil
+}
+
+// Paths returns all files that kernels and their modules are in, also those that Distinct left out.
+func (c *Corpus) Paths() (paths []string) {
+	for _, f := range slices.Concat(c.Files, c.seconds) {
+		paths = append(paths, f.Paths()...)
+	}
+	return paths
+}
+
+// content is what a kernel has.
+type content struct {
+	sum     [sha256.Size]byte // of the BTF
+	modules int
+	known   bool
+}
+
+// content returns the content of the kernel at a path of the file, or of its only one. It is not known if anything is wrong with the file.
+func (f *File) content(ctx context.Context, s *Scratch, path string) (c content) {
+	if f.packed != nil {
+		e := f.packed.entryOf()
+		return content{e.Sum, e.Modules, true}
+	}
+	n := 0
+	err := f.Read(ctx, s, func(k *Kernel) error {
+		if path == "" || k.Path == path {
+			n++
+			c = content{sha256.Sum256(k.BTF), len(k.Modules), true}
+			c.known = path != "" || k.Key == f.Key
+		}
+		return nil
+	})
+	c.known = c.known && n == 1 && err == nil
+	return c
+}
+
+// SameContent says whether the kernel at a path of one file is known to have the BTF of the one at a path of another file.
+func SameContent(ctx context.Context, a *File, pathOfA string, b *File, pathOfB string) bool {
+	x, y := a.content(ctx, new(Scratch), pathOfA), b.content(ctx, new(Scratch), pathOfB)
+	return x.known && y.known && x.sum == y.sum
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+)
+
+// How aya decides (aya-obj's src/btf/relocation.rs). Its unit is the object:
+// one relocation that fails ends the load. It is libbpf's first version in
+// Rust, so that its matches are libbpf's but for a few, and it decides
+// otherwise in these points:
+//
+//   - Candidates have exactly the kind of the local type, and none is ruled out
+//     by earlier relocations. The first match counts; all others must have the
+//     same offset and the same value.
+//   - Of enums and forward declarations an empty name matches only another.
+//   - An array without elements is flexible as the last member of a struct, not
+//     of a union; of local ones only the element with the number of that
+//     member is accepted, which is a mistake of its own.
+//   - A size or type ID that no candidate has fails, where libbpf writes 0.
+//   - A load whose width cannot be changed fails, where libbpf poisons it. Its
+//     width is that of the field as a whole. The operand is not compared with
+//     the local value.
+//   - type_matches is not known.
+//
+// Names are cut at the first ___. A relocation that libbpf refuses on the local
+// side, as one of an anonymous type, is not followed further.
+
+// ayaTakes reports whether aya accepts what libbpf has matched with l, which is
+// in m.out.
+func (m *matcher) ayaTakes(l *spec) bool {
+	if !l.kind.IsField() {
+		return true
+	}
+	for i := range l.acc {
+		if l.acc[i].name != "" || i == 0 {
+			continue
+		}
+		if up := &m.out.acc[i-1]; up.name != "" {
+			in := m.targ.Type(up.typeID)
+			t, _ := m.targ.SkipMods(in.Member(up.idx).Type)
+			if in.Kind() == btfenc.KindUnion && t.Kind() == btfenc.KindArray && t.Array().Nelems == 0 {
+				return false
+			}
+		}
+	}
+	last := len(l.acc) - 1
+	if l.acc[last].name == "" {
+		return true
+	}
+	lt := m.local.Type(l.acc[last].typeID)
+	local := lt.Member(l.acc[last].idx).Type
+	lt, _ = m.local.SkipMods(local)
+	if k := lt.Kind(); k != btfenc.KindArray && !k.IsAnyEnum() && k != btfenc.KindFwd {
+		return true
+	}
+	tt := m.targ.Type(m.out.acc[last].typeID)
+	targ := tt.Member(m.out.acc[last].idx).Type
+	for range maxLevel {
+		lt, _ = m.local.SkipMods(local)
+		tt, _ = m.targ.SkipMods(targ)
+		switch k := lt.Kind(); {
+		case k == btfenc.KindArray && tt.Kind() == k:
+			local, targ = lt.Array().Elem, tt.Array().Elem
+		case k.IsAnyEnum(), k == btfenc.KindFwd:
+			return (len(lt.Name()) == 0) == (len(tt.Name()) == 0)
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// ayaFloat reports whether a local type leads to a floating point number, which libbpf does not compare and aya takes.
+func (m *matcher) ayaFloat(l *spec) bool {
+	t, ok := m.local.SkipMods(l.root)
+	for range maxLevel {
+		switch k := t.Kind(); {
+		case !ok:
+			return false
+		case k == btfenc.KindPtr:
+			t, ok = m.local.SkipMods(t.Ref())
+		case k == btfenc.KindArray:
+			t, ok = m.local.SkipMods(t.Array().Elem)
+		default:
+			return k == btfenc.KindFloat
+		}
+	}
+	return false
+}
+
+// field returns the size and class of the whole field that s leads to, none for
+// a bitfield. Only of an array they may be others than those of a load.
+func (s *spec) field(of load) load {
+	last := &s.acc[len(s.acc)-1]
+	id := last.typeID
+	if last.name != "" {
+		in := s.btf.Type(id)
+		mem := in.Member(last.idx)
+		if mem.BitSize > 0 {
+			return load{}
+		}
+		id = mem.Type
+	}
+	t, _ := s.btf.SkipMods(id)
+	if of.ok && t.Kind() != btfenc.KindArray {
+		return of
+	}
+	size, err := s.btf.SizeOf(t.ID)
+	if err != nil {
+		return load{}
+	}
+	if t.Kind() == btfenc.KindArray {
+		return load{size: size, kind: btfenc.KindArray, ok: true}
+	}
+	l, _ := s.loadOf(size, t.ID) // which fails only for arrays
+	return l
+}
+
+// ayaRefuses reports whether aya refuses the local side of s.
+func (s *spec) ayaRefuses() bool {
+	if !s.kind.IsField() {
+		return s.kind == KindTypeMatches
+	}
+	parent := s.raw[0].typeID // of the last accessor
+	id := parent
+	for _, lv := range s.raw[1:] {
+		if lv.member {
+			in := s.btf.Type(lv.typeID)
+			mem := in.Member(lv.idx)
+			if !s.btf.NameIs(mem.NameOff, "") {
+				parent = lv.typeID
+			}
+			t, _ := s.btf.SkipMods(mem.Type)
+			id = t.ID
+			continue
+		}
+		arr, up := s.btf.Type(id), s.btf.Type(parent)
+		if n := arr.Array().Nelems; lv.idx >= n && (n > 0 || up.Kind() != btfenc.KindStruct || lv.idx != up.Vlen()-1) {
+			return true
+		}
+		id, parent = lv.typeID, lv.typeID
+	}
+	return false
+}
+
+// AyaDecision is what aya makes of a record. Ambiguous and Error end the load of
+// the object.
+type AyaDecision struct {
+	Result Result
+	New    uint64 // where Result.OK
+	Reason string // of an Error
+
+	load load
+	id   bool // New is the ID of a type
+}
+
+// Same reports whether two decisions do the same to the instruction, or both end the load.
+func (d *AyaDecision) Same(o *AyaDecision) bool {
+	if !d.Result.OK() || !o.Result.OK() {
+		return min(d.Result, Ambiguous) == min(o.Result, Ambiguous)
+	}
+	return d.Result == o.Result && d.load == o.load && (d.id && o.id || d.New == o.New)
+}
+
+func (d *AyaDecision) String() string {
+	if d.Result == Resolved && !d.id {
+		return effect{Resolved, d.New, d.load}.String()
+	}
+	return d.Result.String()
+}
+
+// Aya returns what aya makes of a record of object number i. Types of modules
+// are taken for vmlinux's.
+func (tb *Table) Aya(i int, record int) AyaDecision {
+	m := &tb.set.objects[i]
+	return tb.aya(m, m.stepOf[record])
+}
+
+func (tb *Table) aya(m *member, n int32) AyaDecision {
+	st := &m.steps[n]
+	s, q, local := m.specs[st.spec], m.question[st.spec], &m.local[st.spec]
+	fail := func(format string, args ...any) AyaDecision {
+		return AyaDecision{Result: Error, Reason: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case local.err != nil:
+		return fail("%v", local.err)
+	case s.ayaRefuses() && s.kind == KindTypeMatches:
+		return fail("unknown kind of relocation")
+	case s.ayaRefuses():
+		return fail("array index out of bounds")
+	case q < 0: // local_type_id
+		return st.insn.aya(s, AyaDecision{New: local.val})
+	}
+	var first *outcome
+	d := AyaDecision{id: s.kind == KindTargetTypeID}
+	for i := range tb.rows[q] {
+		c := &tb.rows[q][i]
+		cand := tb.cands[tb.set.questions[q].name][i]
+		if cand.by&rawbtf.Aya == 0 || cand.kind() != tb.set.questions[q].rootKind {
+			continue
+		}
+		if c.err {
+			return fail("maximum nesting level reached")
+		}
+		if !c.aya {
+			continue
+		}
+		if first == nil {
+			first = c
+			if c.bad&(1<<s.kind) != 0 {
+				d.Result = Poisoned
+			} else {
+				d.New = tb.value(&tb.set.questions[q], c, s.kind).val
+			}
+			if s.kind == KindByteOffset {
+				d.load = c.field
+			}
+			continue
+		}
+		if c.bitOff != first.bitOff || (c.bad|first.bad)&(1<<s.kind) == 0 && tb.value(&tb.set.questions[q], c, s.kind).val != d.New {
+			return AyaDecision{Result: Ambiguous}
+		}
+	}
+	switch {
+	case first == nil && s.kind.IsExistence():
+		d.Result = Absent
+	case first == nil && s.kind.IsType():
+		return fail("no matching candidate")
+	case first == nil:
+		return AyaDecision{Result: Poisoned}
+	}
+	return st.insn.aya(s, d)
+}
+
+// aya says what aya does to the instruction.
+func (in insn) aya(s *spec, d AyaDecision) AyaDecision {
+	fail := func(why string) AyaDecision { return AyaDecision{Result: Error, Reason: why} }
+	switch class := in.code & 7; {
+	case !in.ok:
+		return fail("no such instruction")
+	case d.Result == Poisoned:
+	case class == classALU || class == classALU64:
+		if in.code&srcX != 0 {
+			return fail("instruction has a source register")
+		}
+	case class == classLD:
+	case class != classLDX && class != classST && class != classSTX:
+		return fail("invalid instruction class")
+	case d.New > math.MaxInt16:
+		return fail("offset does not fit the instruction")
+	default:
+		var l load
+		if s.kind == KindByteOffset {
+			l = s.field(load{})
+		}
+		t := d.load
+		if l.size == t.size {
+			break
+		}
+		unsigned := l.kind == btfenc.KindInt && t.kind == btfenc.KindInt && (l.enc|t.enc)&btfenc.IntSigned == 0
+		if !l.ok || !t.ok || !unsigned && (l.kind != btfenc.KindPtr || t.kind != btfenc.KindPtr) || t.size > 8 || t.size&(t.size-1) != 0 || t.size == 0 {
+			return fail("load of " + l.bytes() + " cannot become one of " + t.bytes())
+		}
+	}
+	return d
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/testbtf"
+	"github.com/btfgen/btfgen/internal/testelf"
+)
+
+// TestLink has functions that refer to each other in a circle, and one that
+// nobody calls.
+func TestLink(t *testing.T) {
+	o, err := ParseObject("o", testbtf.Object(t, binary.BigEndian, "struct s 8: a int 0", `
+		program p
+		byte_off struct s.a
+		call f
+		program q
+		byte_off struct s.a
+		call g
+		call p
+		function f
+		byte_off struct s.a
+		call g
+		function g
+		byte_off struct s.a
+		call f
+		function h
+		byte_off struct s.a`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	units, err := o.Units()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(units), "[{kprobe/p p [0 2 3]} {kprobe/q q [1 3 0 2]}]"; got != want {
+		t.Errorf("units %s, want %s", got, want)
+	}
+}
+
+// TestLinkBounded has functions that overlap, and a name without end.
+func TestLinkBounded(t *testing.T) {
+	const slots = 1 << 14
+	for name, f := range map[string]func(*testelf.File){
+		"functions": func(f *testelf.File) {
+			for i := range 2 * limits.CalledInsns / slots {
+				f.Symbols = append(f.Symbols, testelf.Symbol{Name: fmt.Sprint("f", i), At: uint64(i%slots) * insnSize, Size: uint64(slots-i%slots) * insnSize, Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)})
+			}
+		},
+		"name": func(f *testelf.File) {
+			f.Symbols = []testelf.Symbol{{Name: fmt.Sprintf("%0*d", limits.NameBytes+1, 0), Size: insnSize, Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := testelf.File{Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF, Sections: []testelf.Section{
+				{Name: "kprobe/f", Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: make([]byte, slots*insnSize)},
+			}}
+			f(&file)
+			data, _ := file.Build()
+			o, err := ParseObject("o", data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var x *limits.Exceeded
+			if units, err := o.Units(); !errors.As(err, &x) || units != nil {
+				t.Errorf("%d units, error %v", len(units), err)
+			}
+		})
+	}
+}

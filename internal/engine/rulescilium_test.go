@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+)
+
+// TestRulesCilium compares what the rules say of cilium/ebpf with its own code.
+// It refuses to read some of the objects, and knows no limits of ours.
+func TestRulesCilium(t *testing.T) {
+	compared, refused := 0, 0
+	for _, r := range readRules(t) {
+		t.Run(r.name, func(t *testing.T) {
+			object, err := ruleObject(r.object.Order(), r.local, r.asks, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, ext, err := btf.LoadSpecAndExtInfosFromReader(bytes.NewReader(object))
+			if err != nil {
+				t.Logf("not compared: %v", err)
+				refused++
+				return
+			}
+			kernel, err := btf.LoadSpecFromReader(bytes.NewReader(r.vmlinux))
+			if err != nil {
+				t.Logf("not compared: %v", err)
+				refused++
+				return
+			}
+			if len(r.kernel.views) > 1 {
+				t.Log("not compared: it is known which types of modules are looked at")
+				refused++
+				return
+			}
+			var tb Table
+			if err := tb.Fill(t.Context(), r.object.Set(), r.kernel, nil); err != nil {
+				t.Fatal(err)
+			}
+			m := &tb.set.objects[0]
+			_, _, offsets := ext.Section(ruleSection)
+			byOffset := make(map[uint32]*btf.CORERelocation)
+			for _, o := range offsets {
+				byOffset[uint32(o.Offset)*insnSize] = o.Relo
+			}
+			units, err := m.Units()
+			if err != nil || len(units) != 1 {
+				t.Fatalf("%d units: %v", len(units), err)
+			}
+			for _, g := range m.groupsOf(units[0].Records) {
+				about := m.specs[g.specs[0]].rootName()
+				var relos []*btf.CORERelocation
+				var specs []int32
+				for _, rec := range units[0].Records {
+					if sp := m.records[rec].spec; m.rootOf[sp] == g.root && m.question[sp] >= 0 {
+						relos, specs = append(relos, byOffset[m.records[rec].offset]), append(specs, sp)
+					}
+				}
+				want, err := btf.CORERelocate(relos, []*btf.Spec{kernel}, m.order, func(btf.Type) (btf.TypeID, error) { return 1, nil })
+				c := tb.choose(m, &g, false)
+				compared += len(relos)
+				if err != nil || c.err != nil {
+					if (err == nil) != (c.err == nil) && !errors.Is(c.err, errNesting) {
+						t.Errorf("%s: %v, cilium/ebpf: %v", about, c.err, err)
+					}
+					continue
+				}
+				for i, sp := range specs {
+					for k, n := range g.specs {
+						if n != sp {
+							continue
+						}
+						f := c.fixups[k]
+						if f.id {
+							f.target = uint64(tb.cands[tb.set.questions[m.question[sp]].name][f.target-1].id)
+						}
+						got := m.specs[sp].kind.String() + "=" + f.String()
+						if text := want[i].String(); f.poison && text != m.specs[sp].kind.String()+"=poison" || !f.poison && text != fixupText(m.specs[sp].kind, &f) {
+							t.Errorf("%s: %s, cilium/ebpf: %s", m.specs[sp], got, text)
+						}
+					}
+				}
+			}
+		})
+	}
+	t.Logf("%d relocations compared; %d scenarios cannot be", compared, refused)
+	if compared == 0 {
+		t.Error("nothing was compared")
+	}
+}
+
+// fixupText is how cilium/ebpf prints a fixup that does not poison.
+func fixupText(k Kind, f *fixup) string {
+	return fmt.Sprintf("%s=%d->%d", k, f.local, f.target)
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rawbtf_test
+
+import (
+	"context"
+	"encoding/binary"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/btfenc"
+	"github.com/btfgen/btfgen/internal/rawbtf"
+	"github.com/btfgen/btfgen/internal/testbtf"
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/testlimit"
+)
+
+// loops reports whether a type leads back to itself without a struct or union, by trying all ways.
+func loops(b *rawbtf.BTF) bool {
+	var on map[btfenc.TypeID]bool
+	var visit func(id btfenc.TypeID) bool
+	visit = func(id btfenc.TypeID) bool {
+		if on[id] {
+			return true
+		}
+		on[id] = true
+		defer delete(on, id)
+		t := b.Type(id)
+		var refs []btfenc.TypeID
+		switch t.Kind() {
+		case btfenc.KindPtr, btfenc.KindTypedef:
+			refs = append(refs, t.Ref())
+		case btfenc.KindArray:
+			refs = append(refs, t.Array().Elem, t.Array().Index)
+		case btfenc.KindFuncProto:
+			refs = append(refs, t.Ref())
+			for i := range t.Vlen() {
+				refs = append(refs, t.Param(i).Type)
+			}
+		}
+		for _, r := range refs {
+			if r != 0 && visit(r) {
+				return true
+			}
+		}
+		return false
+	}
+	for id := btfenc.TypeID(1); int(id) < b.NumTypes(); id++ {
+		on = make(map[btfenc.TypeID]bool)
+		if visit(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestCheckRecursion compares with trying all ways.
+func TestCheckRecursion(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	looped := 0
+	for range 5000 {
+		n := 1 + rnd.IntN(7)
+		b := btfenc.NewBuilder(binary.LittleEndian)
+		ref := func() uint32 { return uint32(rnd.IntN(n + 1)) }
+		for range n {
+			switch rnd.IntN(6) {
+			case 0:
+				b.Type("i", btfenc.KindInt, false, 0, 4)
+				b.Word(32)
+			case 1:
+				b.Type("", btfenc.KindPtr, false, 0, ref())
+			case 2:
+				b.Type("", btfenc.KindArray, false, 0, 0)
+				b.Word(ref(), ref(), 2)
+			case 3:
+				b.Type("s", btfenc.KindStruct, false, 2, 8)
+				b.Word(b.String("a"), ref(), 0, b.String("b"), ref(), 32)
+			case 4:
+				b.Type("", btfenc.KindFuncProto, false, 1, ref())
+				b.Word(0, ref())
+			case 5:
+				b.Type("t", btfenc.KindTypedef, false, 0, ref())
+			}
+		}
+		v, err := rawbtf.New(b.Bytes(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = rawbtf.CheckRecursion(t.Context(), v)
+		want := loops(v)
+		if want {
+			looped++
+		}
+		if (err != nil) != want {
+			t.Fatalf("error %v, want one: %v; % x", err, want, b.Bytes())
+		}
+	}
+	if looped == 0 || looped == 5000 {
+		t.Errorf("%d loops", looped)
+	}
+}
+
+// TestCheckRecursionKernels wants real kernels to pass, modules of a module's types to be told, and an end with the context.
+func TestCheckRecursionKernels(t *testing.T) {
+	for _, k := range testinput.Kernels(t) {
+		base, err := rawbtf.New(k.BTF, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rawbtf.CheckRecursion(t.Context(), base); err != nil {
+			t.Errorf("%s: %v", k.Name, err)
+		}
+		if err := rawbtf.CheckRecursion(testlimit.Looks(2), base); err != context.Canceled {
+			t.Errorf("%s: error %v", k.Name, err)
+		}
+		b := btfenc.NewBuilder(binary.LittleEndian)
+		b.Type("", btfenc.KindPtr, false, 0, uint32(base.NumTypes()))
+		module, err := rawbtf.New(b.Bytes(), base)
+		if err == nil && base.Order() == binary.LittleEndian {
+			err = rawbtf.CheckRecursion(t.Context(), base, module)
+			if err == nil || !strings.Contains(err.Error(), "leads back to itself") {
+				t.Errorf("%s: error %v", k.Name, err)
+			}
+		}
+	}
+	one := testbtf.Types(t, binary.LittleEndian, "struct s 8: next *s 0\nstruct u 8: u u 0\n")
+	if v, err := rawbtf.New(one, nil); err != nil || rawbtf.CheckRecursion(t.Context(), v) != nil {
+		t.Error(err, "structs that lead back to themselves are refused")
+	}
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/engine"
+	"github.com/btfgen/btfgen/internal/testinput"
+	"github.com/btfgen/btfgen/internal/unwrap"
+	"github.com/btfgen/btfgen/pkg/relolog"
+)
+
+// unitTest has the programs of an object as cilium/ebpf links them.
+type unitTest struct {
+	o        testinput.Object
+	programs []unitProgram
+}
+
+type unitProgram struct {
+	section, name string
+	relos         []*btf.CORERelocation
+	records       []int
+}
+
+// TestUnits compares what the engine says of cilium/ebpf with cilium/ebpf's own
+// code: which records it relocates together, and what it makes of them.
+func TestUnits(t *testing.T) {
+	var objects []*unitTest
+	for _, o := range testinput.Objects(t) {
+		spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(o.Data))
+		if err != nil {
+			continue
+		}
+		u := &unitTest{o: o}
+		obj := unwrap.Object(o.Object)
+		b := newGroupBuilder(new(ciliumObject), obj)
+		units, err := obj.Units()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours := make(map[string]engine.Unit)
+		for _, one := range units {
+			ours[one.Name] = one
+		}
+		if len(ours) != len(spec.Programs) {
+			t.Errorf("%s: %d units, cilium/ebpf has %d programs", o.Name(), len(ours), len(spec.Programs))
+		}
+		for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
+			p := spec.Programs[name]
+			relos, records := b.unit(p)
+			u.programs = append(u.programs, unitProgram{p.SectionName, name, relos, records})
+			var mine []int
+			for _, r := range ours[name].Records {
+				mine = append(mine, int(r))
+			}
+			slices.Sort(mine)
+			if theirs := slices.Sorted(slices.Values(records)); ours[name].Section != p.SectionName || !slices.Equal(mine, theirs) {
+				t.Errorf("%s: %s in %s has records %v, cilium/ebpf's in %s has %v", o.Name(), name, ours[name].Section, mine, p.SectionName, theirs)
+			}
+		}
+		objects = append(objects, u)
+	}
+	fixups, failed := 0, 0
+	testinput.Each(t, testinput.Varied(t), func(k *corpus.Kernel) {
+		target, err := relolog.NewTarget(k.Name, k.BTF)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := readCiliumTarget(t.Context(), target, k.BTF, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tb engine.Table
+		for _, u := range objects {
+			if !u.o.IsFor(target) {
+				continue
+			}
+			obj := unwrap.Object(u.o.Object)
+			if err := tb.Fill(t.Context(), obj.Set(), unwrap.Kernel(target), nil); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range u.programs {
+				d, err := tb.Unit(0, p.section, p.name)
+				if err != nil || d == nil {
+					t.Fatalf("%s: %s: no unit: %v", u.o.Name(), p.name, err)
+				}
+				about := fmt.Sprintf("%s: %s: %s", k.Name, u.o.Name(), p.name)
+				got, err := btf.CORERelocate(p.relos, theirs.vmlinux, u.o.Order(), func(btf.Type) (btf.TypeID, error) { return 1, nil })
+				if err != nil {
+					failed++
+					if d.Err == nil || isAmbiguous(err) != (d.Err.Error() == "ambiguous relocation") {
+						t.Errorf("%s: %v, cilium/ebpf: %v", about, d.Err, err)
+					}
+					continue
+				}
+				if d.Err != nil {
+					t.Errorf("%s: %v, cilium/ebpf loads it", about, d.Err)
+					continue
+				}
+				for i := range got {
+					f, ok := d.Fixup(p.records[i])
+					if !ok {
+						continue
+					}
+					what := obj.Relocation(&obj.Records()[p.records[i]])
+					fixups++
+					want := got[i].String()
+					local, target, isValue := values(want)
+					if f.Poison == isValue || isValue && (f.Local != local || !f.ID && f.Target != target) {
+						t.Errorf("%s: %s: %+v, cilium/ebpf: %s", about, what, f, want)
+					}
+				}
+			}
+		}
+	})
+	t.Logf("%d objects: %d fixups compared; %d programs that cilium/ebpf gives up on", len(objects), fixups, failed)
+	if fixups == 0 {
+		t.Error("nothing was compared")
+	}
+}
