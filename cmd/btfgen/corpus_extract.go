@@ -13,8 +13,6 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/job/store"
-	"github.com/btfgen/btfgen/internal/output"
-	"github.com/btfgen/btfgen/internal/workers"
 )
 
 func corpusExtractCommand() *cli.Command {
@@ -101,21 +99,8 @@ func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
 	}
 	tellLeftOut(c, skipped)
 	err = writeBy(c, out, func(w io.Writer) error {
-		jobs := 1 // after another
-		sync, unseen := output.Unseen(w)
-		if unseen {
-			jobs = 2
-		}
-		return workers.Each(c.Context, jobs, 2, func(i int) error {
-			if i == 0 {
-				return k.Verify()
-			}
-			_, err := w.Write(k.BTF)
-			if err == nil && unseen {
-				err = sync()
-			}
-			return err
-		})
+		_, err := w.Write(k.BTF)
+		return err
 	})
 	if err != nil {
 		return err

@@ -46,8 +46,8 @@ type Kernel struct {
 	Made btfc.Made
 
 	BTF         []byte        // vmlinux BTF, with a valid header
+	Part        bool          // BTF is a part of it; see Parts
 	AsBytes     bool          // a corpus in one file keeps the BTF as it is, because it is not of the usual form
-	FullSize    int64         // of vmlinux's BTF, if BTF has only a part of it; see Parts
 	Modules     []core.Module // in order of their names, which are distinct
 	ModulePaths []string      // of each of Modules, as Path
 	Extras
@@ -56,20 +56,7 @@ type Kernel struct {
 	// size: the first one has it, the others have 0, so that sums are right.
 	SourceSize int64
 
-	own    *decompress.Buffer // whose memory BTF is, all of it
-	packed *packed
-}
-
-// Verify compares the BTF with the SHA-256 that a corpus in one file has of it; reading compares with checksums of what lies on the disk alone. What
-// comes from elsewhere is not compared with anything.
-func (k *Kernel) Verify() error {
-	if k.packed == nil {
-		return nil
-	}
-	if err := k.packed.file.Check(k.packed.entry, k.BTF); err != nil {
-		return wrap(k.Path, kindBTFC.String(), err)
-	}
-	return nil
+	own *decompress.Buffer // whose memory BTF is, all of it
 }
 
 // Keep returns a kernel that stays valid, without modules and extras. It is called once.

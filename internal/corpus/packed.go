@@ -62,20 +62,17 @@ func (f *found) units(keep func(kernel.Key) bool) (units []*File, err error) {
 		r.Close()
 		return nil, wrap(f.path, "", err)
 	}
-	var kept []int
 	for i := range file.Entries() {
 		e := &file.Entries()[i]
 		key := e.Key.Canonical()
 		if !keep(key) {
 			continue
 		}
-		kept = append(kept, i)
 		units = append(units, &File{
 			Path: f.path + "!" + key.String(), Key: key, Size: e.Packed,
 			parts: []part{{path: f.path, key: key, size: e.Packed, kind: kindBTFC}}, packed: &packed{file, i},
 		})
 	}
-	file.Expect(kept)
 	return units, nil
 }
 
@@ -93,7 +90,7 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 	if s.btf.B, err = p.file.BTF(ctx, &s.packed, p.entry, s.btf.B[:0]); err != nil {
 		return cmp.Or(ctx.Err(), wrap(f.Path, kindBTFC.String(), err))
 	}
-	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made, own: &s.btf, packed: p}
+	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made, own: &s.btf}
 	modules, failed := p.file.Modules(ctx, p.entry, f.opts.wantsModule)
 	for _, m := range modules {
 		k.Modules = append(k.Modules, core.Module{Name: m.Name, BTF: m.BTF})
@@ -127,38 +124,50 @@ func NewParts(q *btfc.Query) *Parts {
 	return &Parts{query: q, of: make(map[*btfc.File]*btfc.Parts)}
 }
 
-// errWhole says that a file is to be read as a whole.
+// errWhole is the error for a file whose kernel cannot be read in part.
 var errWhole = errors.New("cannot be read in part")
 
-// Sum returns the SHA-256 of the whole BTF of f, false if Read cannot read f.
-func (p *Parts) Sum(f *File) (sum [sha256.Size]byte, ok bool) {
+// Entry returns the entry of the kernel of f in a corpus in one file. It returns nil if f is not from one, or if more than the BTF of its kernel and the
+// machine in its key decides what becomes of it.
+func (f *File) Entry() *btfc.Entry {
 	if f.packed == nil || !f.opts.Selects(f.Key) || f.Key.Arch == "" {
-		return sum, false
+		return nil
 	}
-	e := f.packed.entryOf()
-	return e.Sum, e.Modules == 0 && e.Size <= f.opts.MaxSize
+	if e := f.packed.entryOf(); e.Modules == 0 && e.Size <= f.opts.MaxSize {
+		return e
+	}
+	return nil
 }
 
-// Read is File.Read for the only kernel of f, of which it yields what the query looks for. It returns an error where there is
-// more to a kernel than that, or anything in its way: the file is to be read then.
-func (p *Parts) Read(ctx context.Context, f *File, s *Scratch, yield func(*Kernel) error) (err error) {
-	if _, ok := p.Sum(f); !ok {
+// Read is File.Read for a file that has an Entry. It yields a kernel with the part of the BTF that the query selects. If it returns an error, the file can
+// still be read as a whole.
+func (p *Parts) Read(ctx context.Context, f *File, s *Scratch, yield func(*Kernel) error) error {
+	return p.read(ctx, f, s, (*btfc.Parts).BTF, func(k *Kernel) error {
+		k.Part = true
+		return yield(k)
+	})
+}
+
+// Whole is like Read, and yields the kernel with all of its BTF.
+func (p *Parts) Whole(ctx context.Context, f *File, s *Scratch, yield func(*Kernel) error) error {
+	return p.read(ctx, f, s, (*btfc.Parts).Whole, yield)
+}
+
+func (p *Parts) read(ctx context.Context, f *File, s *Scratch, btf func(*btfc.Parts, context.Context, *btfc.Scratch, int, []byte) ([]byte, error), yield func(*Kernel) error) (err error) {
+	if f.Entry() == nil {
 		return errWhole
 	}
-	if d := workers.Catch(ctx, func() { err = p.read(ctx, f, s, yield) }); d != nil {
+	read := func() {
+		defer s.trim()
+		if s.btf.B, err = btf(p.file(f.packed.file), ctx, &s.packed, f.packed.entry, s.btf.B[:0]); err == nil {
+			err = yield(&Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size})
+		}
+	}
+	if d := workers.Catch(ctx, read); d != nil {
 		*s = Scratch{}
 		return wrap(f.Path, "", d)
 	}
 	return err
-}
-
-func (p *Parts) read(ctx context.Context, f *File, s *Scratch, yield func(*Kernel) error) (err error) {
-	defer s.trim()
-	e := f.packed.entryOf()
-	if s.btf.B, err = p.file(f.packed.file).BTF(ctx, &s.packed, f.packed.entry, s.btf.B[:0]); err != nil {
-		return err
-	}
-	return yield(&Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, FullSize: e.Size})
 }
 
 func (p *Parts) file(f *btfc.File) *btfc.Parts {

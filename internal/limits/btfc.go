@@ -11,14 +11,14 @@ const (
 	// CorpusKernels is how many kernels it may have: as many as an archive.
 	CorpusKernels = 1 << 18
 
-	// CorpusDepth is how many kernels one is told from, each by its difference to the next. A series begins with
+	// CorpusDepth is how many kernels one is encoded against, each by its difference to the next. A series begins with
 	// half of that at most, and adds 27.
 	CorpusDepth = 128
 
 	// CorpusChain is how many bytes all of them may have in memory. Real: 40 MB (CentOS 8).
 	CorpusChain = 512 << 20
 
-	// ExtrasChain is how many kernels' configuration and symbols those of one are told from.
+	// ExtrasChain is how many kernels' configuration and symbols those of one are encoded against.
 	ExtrasChain = 8
 
 	// CorpusRatio is how many bytes each packed byte may become, from 1 MiB on. Real: 20.

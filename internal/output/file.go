@@ -152,7 +152,7 @@ func (p *place) perm() fs.FileMode {
 
 // fill writes a file that is to come to this place, to disk.
 func (p *place) fill(f *os.File, write func(io.Writer) error) error {
-	if err := write(&writer{f, p.path, true}); err != nil {
+	if err := write(&writer{f, p.path}); err != nil {
 		return err
 	}
 	err := f.Sync()
@@ -214,7 +214,7 @@ func (p *place) writeThrough(write func(io.Writer) error) error {
 	if err != nil {
 		return named(p.path, err)
 	}
-	if err := write(&writer{f, p.path, false}); err != nil {
+	if err := write(&writer{f, p.path}); err != nil {
 		f.Close()
 		return err
 	}
@@ -223,19 +223,8 @@ func (p *place) writeThrough(write func(io.Writer) error) error {
 
 // writer writes to a file and calls it, in errors, by another name.
 type writer struct {
-	f      *os.File
-	path   string
-	unseen bool
-}
-
-// Unseen reports whether w is one that WriteFile gives, and nobody sees what goes there before that has returned without an error. If so, sync
-// brings what has been written to disk, for which WriteFile then need not wait.
-func Unseen(w io.Writer) (sync func() error, ok bool) {
-	f, ok := w.(*writer)
-	if !ok || !f.unseen {
-		return nil, false
-	}
-	return func() error { return named(f.path, f.f.Sync()) }, true
+	f    *os.File
+	path string
 }
 
 func (w *writer) Write(b []byte) (int, error) {

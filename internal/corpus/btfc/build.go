@@ -79,17 +79,17 @@ func grow[T any](b []T, n int) []T {
 	return b[:n]
 }
 
-// reserve returns b with room for n bytes more. Unlike slices.Grow, it does not clear it: if it is fresh, nobody has touched it.
-func reserve(b []byte, n int) (room []byte, fresh bool) {
+// reserve returns b with room for n more bytes. Unlike slices.Grow, it does not clear them.
+func reserve(b []byte, n int) []byte {
 	if cap(b)-len(b) >= n {
-		return b, false
+		return b
 	}
 	n += len(b)
-	room = make([]byte, n, n+n/8)
+	room := make([]byte, n, n+n/8)
 	if len(b) > 0 { // make and copy next to each other would clear what is new
 		copy(room, b)
 	}
-	return room[:len(b)], true
+	return room[:len(b)]
 }
 
 // build appends the BTF of a kernel, of which size bytes are expected, to out. Another goroutine does half of it.
@@ -99,7 +99,7 @@ func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) 
 		return nil, err
 	}
 	at, n := len(out), len(out)+int(size)
-	out, fresh := reserve(out, int(size))
+	out = reserve(out, int(size))
 	blob := out[at:n]
 	if err := s.fill(blob, st.rest); err != nil {
 		return nil, err
@@ -109,29 +109,18 @@ func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) 
 		return nil, errWrong
 	}
 	placed := begin(ctx, func() (struct{}, error) { return struct{}{}, b.place(st) })
-	if fresh { // while the order of strings is on its way
-		touch(types)
-		touch(strings)
-	}
 	err = b.strings(st, strings)
 	_, failed := placed.get()
 	if err != nil {
 		return nil, fmt.Errorf("strings: %w", err)
 	}
-	if failed = cmp.Or(failed, st.complete()); failed == nil {
+	if failed == nil {
 		failed = b.types(ctx, st, s.order, types)
 	}
 	if failed != nil {
 		return nil, fmt.Errorf("types: %w", failed)
 	}
 	return out[:n], nil
-}
-
-// touch has the system give the memory of b, which is zeros.
-func touch(b []byte) {
-	for i := 0; i < len(b); i += 4 << 10 {
-		b[i] = 0
-	}
 }
 
 // fill writes what is neither in the type nor in the string section.

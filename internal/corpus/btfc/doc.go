@@ -3,9 +3,9 @@
 // Package btfc has the format of a corpus in one file, its reader and its writer. docs/corpus-format.md specifies it.
 //
 //	f, err := btfc.Open(r, size)         // reads the index
-//	btf, err := f.BTF(ctx, &s, i, nil)   // reads the kernel, and what it is told from
+//	btf, err := f.BTF(ctx, &s, i, nil)   // reads the kernel, and what it is encoded against
 //
-// A kernel is told from its parent, another one: what its types and strings are in their order, and what of them is new.
+// A kernel is encoded against its parent, another one: what its types and strings are in their order, and what of them is new.
 // What is known behind a kernel is a state: the reader (decode) makes one of the parent's and of streams, and a builder makes BTF of
 // it. The writer (parse, match, encode) makes the streams. It has the reader make BTF of them, and compares.
 //

@@ -65,7 +65,7 @@ func (l *lines) line(i int) []byte {
 	return l.text[l.ends[i-1]:l.ends[i]]
 }
 
-// encodeLines returns what the chunk of lines holds that are told from a parent's.
+// encodeLines returns what the chunk of lines holds that are encoded against a parent's.
 func encodeLines(parent, l *lines) [][]byte {
 	first := make(map[string]int) // the first line of the parent that is the same and has not been taken, counted from 1
 	next := make([]int, len(parent.ends))
@@ -186,7 +186,7 @@ func (f *File) Extras(ctx context.Context, i int) (x Extras, err error) {
 	return x, nil
 }
 
-// lines returns the extras of kernel i, or none for -1. Those that they are told from are read one after the other.
+// lines returns the extras of kernel i, or none for -1. Those that they are encoded against are read one after the other.
 func (f *File) lines(ctx context.Context, i int) (*lines, error) {
 	var todo []*Entry
 	var numbers []int
@@ -201,7 +201,7 @@ func (f *File) lines(ctx context.Context, i int) (*lines, error) {
 			return nil, err
 		}
 		if len(todo) > limits.ExtrasChain {
-			return nil, fmt.Errorf("told from more than %d others", limits.ExtrasChain)
+			return nil, fmt.Errorf("encoded against more than %d others", limits.ExtrasChain)
 		}
 		todo, numbers = append(todo, e), append(numbers, i)
 		i = e.extrasFrom
@@ -223,7 +223,7 @@ func (f *File) lines(ctx context.Context, i int) (*lines, error) {
 	return l, nil
 }
 
-// keepLines is how many lists of lines are remembered: what kernels of a series are told from, mostly.
+// keepLines is how many lists of lines are remembered: what kernels of a series are encoded against, mostly.
 const keepLines = 4
 
 // Extras says what else is known of the kernel, which must stay as it is until the kernel has been made.
@@ -245,7 +245,7 @@ func (w *Writer) Lacks(k *Kernel) bool {
 	return p != nil && (p.Config == 0 && k.entry.Config > 0 || p.Symbols == 0 && k.entry.Symbols > 0)
 }
 
-// planExtras chooses what a kernel's extras are told from: what they were told from before, if their chunk can be copied,
+// planExtras chooses what a kernel's extras are encoded against: what they were encoded against before, if their chunk can be copied,
 // or else the extras of the next ancestor that has as many, or some.
 func (w *Writer) planExtras(p *plan) {
 	p.extrasFrom = -1
@@ -278,7 +278,7 @@ func (w *Writer) planExtras(p *plan) {
 	}
 }
 
-// extrasDepth is how many the extras of a kernel are told from that are told from those of kernel i.
+// extrasDepth is how many the extras of a kernel are encoded against that are encoded against those of kernel i.
 func (w *Writer) extrasDepth(i int) (n int) {
 	for ; i >= 0; i = w.plans[i].extrasFrom {
 		n++

@@ -64,7 +64,7 @@ func TestExtras(t *testing.T) {
 	for i := range f.Entries()[:40] {
 		e := &f.Entries()[i]
 		if depth := (&Writer{plans: plansOf(f)}).extrasDepth(i); depth > limits.ExtrasChain+1 {
-			t.Errorf("%s: told from %d others", e.Key, depth-1)
+			t.Errorf("%s: encoded against %d others", e.Key, depth-1)
 		}
 		if e.hasExtras() != (all[i].extras.size() > 0) || !e.hasExtras() && e.ExtrasPacked > 0 {
 			t.Errorf("%s: extras of %d bytes", e.Key, e.ExtrasPacked)

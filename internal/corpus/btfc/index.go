@@ -42,12 +42,12 @@ type Entry struct {
 	Config, Symbols int64 // bytes of the extras; 0 for what is not known
 	ExtrasPacked    int64 // bytes of their chunk
 
-	parent      int // number of the kernel that it is told from, or -1
+	parent      int // number of the kernel that it is encoded against, or -1
 	offset      int64
 	payload     int64   // bytes of the chunk, unpacked
 	modules     int64   // bytes of the modules' chunk, unpacked
-	modulesFrom int     // number of the ancestor whose modules they are told from, or -1
-	extrasFrom  int     // number of the kernel whose extras they are told from, or -1
+	modulesFrom int     // number of the ancestor whose modules they are encoded against, or -1
+	extrasFrom  int     // number of the kernel whose extras they are encoded against, or -1
 	head        bool    // the first of its series
 	sketch      *Sketch // of such
 }
@@ -96,7 +96,7 @@ func appendIndex(b []byte, entries []Entry) []byte {
 		last = text
 		b = binary.AppendUvarint(b, uint64(n))
 		b = append(append(b, text[n:]...), 0)
-		how := back(i, e.parent) << entryBits
+		how := distance(i, e.parent) << entryBits
 		if e.Plain {
 			how |= entryPlain
 		}
@@ -117,7 +117,7 @@ func appendIndex(b []byte, entries []Entry) []byte {
 		if e.Modules > 0 {
 			b = binary.AppendUvarint(b, uint64(e.ModulesPacked))
 			b = binary.AppendUvarint(b, uint64(e.modules))
-			b = binary.AppendUvarint(b, back(i, e.modulesFrom))
+			b = binary.AppendUvarint(b, distance(i, e.modulesFrom))
 			b = append(b, e.ModulesSum[:]...)
 		}
 		if e.head {
@@ -129,8 +129,8 @@ func appendIndex(b []byte, entries []Entry) []byte {
 	return appendExtras(b, entries)
 }
 
-// back tells a kernel that something of kernel i is told from, or -1, by how many it is before that, or 0.
-func back(i, from int) uint64 {
+// back tells a kernel that something of kernel i is encoded against, or -1, by how many it is before that, or 0.
+func distance(i, from int) uint64 {
 	if from < 0 {
 		return 0
 	}
@@ -172,7 +172,7 @@ func parseIndex(b []byte, end int64) ([]Entry, error) {
 			break
 		}
 		if e.modulesFrom >= 0 && (entries[e.modulesFrom].Modules == 0 || !isAncestor(entries, e.modulesFrom, e.parent)) {
-			return nil, fmt.Errorf("index: kernel %s: its modules are told from those of one that has none, or is not one of its ancestors", e.Key)
+			return nil, fmt.Errorf("index: kernel %s: its modules are encoded against those of one that has none, or is not one of its ancestors", e.Key)
 		}
 		entries = append(entries, e)
 	}
@@ -198,7 +198,7 @@ func (e *Entry) parse(c *btfa.Cursor, i int) error {
 	how := c.Uvarint()
 	e.Plain, e.head = how&entryPlain != 0, how&entryHead != 0
 	if back := how >> entryBits; back > uint64(i) {
-		return errors.New("told from one that is not before it")
+		return errors.New("encoded against one that is not before it")
 	} else if back > 0 {
 		e.parent = i - int(back)
 	}
@@ -235,7 +235,7 @@ func (e *Entry) parse(c *btfa.Cursor, i int) error {
 	return nil
 }
 
-// isAncestor reports whether kernel i is another one or what that is told from, and that from, in as many steps as there may be.
+// isAncestor reports whether kernel i is another one or what that is encoded against, and that from, in as many steps as there may be.
 func isAncestor(entries []Entry, i, of int) bool {
 	for n := 0; of > i && n < limits.CorpusDepth; n++ {
 		of = entries[of].parent
@@ -259,7 +259,7 @@ func appendExtras(b []byte, entries []Entry) []byte {
 	for _, i := range with {
 		e := &entries[i]
 		b = binary.AppendUvarint(b, uint64(i-last))
-		b = binary.AppendUvarint(b, back(i, e.extrasFrom))
+		b = binary.AppendUvarint(b, distance(i, e.extrasFrom))
 		for _, v := range []int64{e.ExtrasPacked, e.Config, e.Symbols} {
 			b = binary.AppendUvarint(b, uint64(v))
 		}
@@ -284,7 +284,7 @@ func parseExtras(c *btfa.Cursor, entries []Entry) error {
 		e := &entries[i]
 		if back := c.Count(i, "kernels back"); back > 0 {
 			if e.extrasFrom = i - back; !entries[e.extrasFrom].hasExtras() {
-				return fmt.Errorf("kernel %s: its extras are told from those of one that has none", e.Key)
+				return fmt.Errorf("kernel %s: its extras are encoded against those of one that has none", e.Key)
 			}
 		}
 		e.ExtrasPacked = int64(c.Count(1<<31-1, "bytes of a chunk"))

@@ -4,12 +4,14 @@ package btfc
 
 import (
 	"context"
+	"sync"
 
 	"github.com/btfgen/btfgen/internal/workers"
 )
 
-// later is a value that is being made.
+// later is a value that is being made, or will be when it is needed.
 type later[T any] struct {
+	start func() // makes the value if nobody has yet; nil if another goroutine does
 	done  chan struct{}
 	value T
 	err   error
@@ -19,6 +21,13 @@ type later[T any] struct {
 func begin[T any](ctx context.Context, how func() (T, error)) *later[T] {
 	l := &later[T]{done: make(chan struct{})}
 	go l.make(ctx, how)
+	return l
+}
+
+// onDemand has the first call of get make a value.
+func onDemand[T any](ctx context.Context, how func() (T, error)) *later[T] {
+	l := &later[T]{done: make(chan struct{})}
+	l.start = sync.OnceFunc(func() { l.make(ctx, how) })
 	return l
 }
 
@@ -38,6 +47,9 @@ func (l *later[T]) make(ctx context.Context, how func() (T, error)) {
 
 // get waits for the value.
 func (l *later[T]) get() (T, error) {
+	if l.start != nil {
+		l.start()
+	}
 	<-l.done
 	return l.value, l.err
 }

@@ -75,7 +75,7 @@ func (w *Writer) modulesChunk(ctx context.Context, m *Maker, k *Kernel, st *stat
 	return chunk, err
 }
 
-// chunk returns the kernel's own chunk, and its state if it can be told from its parts.
+// chunk returns the kernel's own chunk, and its state if it can be encoded against its parts.
 func (w *Writer) chunk(ctx context.Context, m *Maker, k *Kernel) ([]byte, *state, error) {
 	e := &k.entry
 	if k.plan.copied {
@@ -114,7 +114,7 @@ func (w *Writer) chunk(ctx context.Context, m *Maker, k *Kernel) ([]byte, *state
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	chunk, n, err := m.packKernel(parts)
+	chunk, n, err := m.pack(parts...)
 	e.payload = n
 	return chunk, st, err
 }
@@ -169,27 +169,6 @@ func (w *Writer) knownOfParent(number int, st *state) *known {
 	return get()
 }
 
-// packKernel packs the parts of a kernel: those of a large one in two frames, which can be unpacked beside each other.
-func (m *Maker) packKernel(parts [][]byte) ([]byte, int64, error) {
-	size := 0
-	for _, p := range parts {
-		size += len(p)
-	}
-	if size <= smallPayload || len(parts) == 1 { // kept as bytes
-		return m.pack(parts...)
-	}
-	const half = 1 + streamKinds // behind the lengths and the streams of names and orders
-	names, n, err := m.pack(parts[:half]...)
-	if err != nil {
-		return nil, 0, err
-	}
-	contents, more, err := m.pack(parts[half:]...)
-	if n += more; err == nil && n > limits.PartSize {
-		err = &limits.Exceeded{Max: limits.PartSize, What: "bytes of BTF"}
-	}
-	return append(names, contents...), n, err
-}
-
 // smallPart is up to how many bytes a part shares a block with the one before it, and its entropy tables.
 const smallPart = 1000
 
@@ -202,18 +181,27 @@ func (m *Maker) pack(parts ...[]byte) ([]byte, int64, error) {
 	if size > limits.PartSize {
 		return nil, 0, &limits.Exceeded{Max: limits.PartSize, What: "bytes of BTF"}
 	}
+	frame, err := m.frame(parts, size)
+	if err == nil && size > smallFrames && size > limits.CorpusRatio*int64(len(frame)) {
+		frame, err = m.frame(slices.Collect(slices.Chunk(slices.Concat(parts...), 2*smallPart)), size)
+	}
+	return frame, size, err
+}
+
+// frame returns a zstd frame of parts, which have size bytes. A part of more than smallPart bytes begins a block, which takes four bytes at least.
+func (m *Maker) frame(parts [][]byte, size int64) ([]byte, error) {
 	var out bytes.Buffer
 	m.enc.ResetContentSize(&out, size)
 	for _, p := range parts {
 		if len(p) > smallPart {
 			if err := m.enc.Flush(); err != nil {
-				return nil, 0, err
+				return nil, err
 			}
 		}
 		if _, err := m.enc.Write(p); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
 	err := m.enc.Close()
-	return out.Bytes(), size, err
+	return out.Bytes(), err
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 
 // The modules of a kernel are told together, as one more kernel that has all of its types and, behind these, those of one module after
 // the other. Types and names of the kernel, which split BTF refers to by number, are thus what they are for other types of
-// the kernel, and what modules have in common is guessed from the modules before. What that kernel is told from knows all that the kernel does and,
+// the kernel, and what modules have in common is guessed from the modules before. What that kernel is encoded against knows all that the kernel does and,
 // of the next of the kernel's ancestors that has modules, these. Each module's strings are told as the order in which its types use names first.
 
 // table says of each module how it is told.
@@ -31,31 +32,36 @@ type table struct {
 	bytes   int // of what is neither types nor strings, or of all
 }
 
-// joinModules is what the sum of modules is of: their names and sizes, and their BTF.
-func joinModules(modules []Module) ([]byte, error) {
+// sumModules returns the SHA-256 of modules, and of how many bytes it is: their names and sizes, and their BTF.
+func sumModules(modules []Module) (sum [SumSize]byte, size int64, err error) {
 	var b []byte
 	last := ""
 	for _, m := range modules {
 		if err := kernel.CheckName(m.Name); err != nil {
-			return nil, fmt.Errorf("module: %w", err)
+			return sum, 0, fmt.Errorf("module: %w", err)
 		}
 		if m.Name <= last {
-			return nil, fmt.Errorf("module %q: out of order", m.Name)
+			return sum, 0, fmt.Errorf("module %q: out of order", m.Name)
 		}
 		last = m.Name
 		b = append(append(b, m.Name...), 0)
 		b = binary.AppendUvarint(b, uint64(len(m.BTF)))
 	}
+	h := sha256.New()
+	h.Write(b)
+	size = int64(len(b))
 	for _, m := range modules {
-		b = append(b, m.BTF...)
+		h.Write(m.BTF)
+		size += int64(len(m.BTF))
 	}
-	return b, nil
+	h.Sum(sum[:0])
+	return sum, size, nil
 }
 
 // modules returns what the chunk of modules holds. st is the state of their kernel, nil if that is kept as bytes.
 func (w *Writer) modules(ctx context.Context, k *Kernel, st *state) ([][]byte, error) {
 	if st != nil {
-		parts, m, err := w.tellModules(ctx, k, st)
+		parts, m, err := w.encodeModules(ctx, k, st)
 		if err == nil {
 			w.file.modules.put(k.plan.number, m)
 			return parts, nil
@@ -72,8 +78,8 @@ func (w *Writer) modules(ctx context.Context, k *Kernel, st *state) ([][]byte, e
 	return [][]byte{head, {0, 0}, rest}, nil
 }
 
-// tellModules tells modules from their parts, and makes sure that they can be put together again. It chooses what they are told from.
-func (w *Writer) tellModules(ctx context.Context, k *Kernel, st *state) (parts [][]byte, m *moduleState, err error) {
+// encodeModules encodes modules, and makes sure that they can be put together again. It chooses what they are encoded against.
+func (w *Writer) encodeModules(ctx context.Context, k *Kernel, st *state) (parts [][]byte, m *moduleState, err error) {
 	e := &k.entry
 	for i := e.parent; i >= 0 && e.modulesFrom < 0; {
 		from, err := w.file.entry(ctx, i)
@@ -107,7 +113,7 @@ func (w *Writer) tellModules(ctx context.Context, k *Kernel, st *state) (parts [
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := c.read(ctx, m, func(string) bool { return true })
+	all, err := c.read(ctx, m)
 	if err == nil && !slices.EqualFunc(all, k.modules, func(a, b Module) bool { return bytes.Equal(a.BTF, b.BTF) }) {
 		err = errModel
 	}
@@ -123,7 +129,7 @@ func appendTable(b []byte, t table) []byte {
 	return binary.AppendUvarint(b, uint64(t.bytes))
 }
 
-// encodeModules returns the chunk's parts for modules of the kernel with state st, told from base, and what is known when they have been read. Modules that the
+// encodeModules returns the chunk's parts for modules of the kernel with state st, encoded against base, and what is known when they have been read. Modules that the
 // model cannot tell are kept as bytes.
 func encodeModules(ctx context.Context, st, base *state, known *known, k *Kernel) ([][]byte, *moduleState, error) {
 	p, err := parse(known, k.btf)
@@ -314,7 +320,7 @@ type moduleState struct {
 	all    *state // of it and its modules; that of the kernel if these are all kept as bytes
 }
 
-// keepModules is how many of them are remembered: those that others are told from next, and few, as they are large.
+// keepModules is how many of them are remembered: those that others are encoded against next, and few, as they are large.
 const keepModules = 3
 
 // moduleChunk is a chunk of modules, taken apart.
@@ -362,7 +368,7 @@ func parseModules(payload []byte, n int) (*moduleChunk, error) {
 	return m, c.Err
 }
 
-// join returns the state of a kernel with the modules of a chunk, told from base.
+// join returns the state of a kernel with the modules of a chunk, encoded against base.
 func (c *moduleChunk) join(ctx context.Context, kernel, base *state) (*moduleState, error) {
 	if !c.told {
 		return &moduleState{kernel, kernel}, nil
@@ -374,8 +380,8 @@ func (c *moduleChunk) join(ctx context.Context, kernel, base *state) (*moduleSta
 	return &moduleState{kernel, all}, nil
 }
 
-// read returns the modules that are wanted. It is called once.
-func (c *moduleChunk) read(ctx context.Context, m *moduleState, wanted func(name string) bool) (out []Module, err error) {
+// read returns the modules. It is called once.
+func (c *moduleChunk) read(ctx context.Context, m *moduleState) (out []Module, err error) {
 	var r *moduleReader
 	if c.told {
 		if r, err = newModuleReader(m); err != nil {
@@ -404,9 +410,7 @@ func (c *moduleChunk) read(ctx context.Context, m *moduleState, wanted func(name
 		if room -= len(btf); room < 0 {
 			return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of modules"}
 		}
-		if wanted(t.name) {
-			out = append(out, Module{t.name, btf})
-		}
+		out = append(out, Module{t.name, btf})
 	}
 	if r != nil && r.at != len(r.st.types) || c.o.runs.Len()+c.o.far.Len() > 0 {
 		return nil, errWrong
@@ -414,7 +418,8 @@ func (c *moduleChunk) read(ctx context.Context, m *moduleState, wanted func(name
 	return out, nil
 }
 
-// Modules returns the BTF of the modules of kernel i that are wanted, in order of their names.
+// Modules returns the BTF of the modules of kernel i that are wanted, in order of their names. It returns an error if the modules, wanted or not, do not
+// have the SHA-256 that the index says.
 func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool) ([]Module, error) {
 	if f.entries[i].Modules == 0 {
 		return nil, nil
@@ -433,11 +438,17 @@ func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool
 			return nil, err
 		}
 	}
-	all, err := c.read(ctx, m, wanted)
+	all, err := c.read(ctx, m)
+	if err == nil {
+		var sum [SumSize]byte
+		if sum, _, err = sumModules(all); err == nil && sum != c.entry.ModulesSum {
+			err = errSum
+		}
+	}
 	if err != nil {
 		return nil, c.entry.wrap(ctx, c.offset, err)
 	}
-	return all, nil
+	return slices.DeleteFunc(all, func(m Module) bool { return !wanted(m.Name) }), nil
 }
 
 // moduleChunk reads the chunk of the modules of kernel i.
@@ -460,7 +471,7 @@ func (f *File) moduleChunk(ctx context.Context, i int) (*moduleChunk, error) {
 	return c, nil
 }
 
-// join returns the state of kernel i with its modules, of which c is the chunk, and remembers it. It is told from what modulesBefore returns.
+// join returns the state of kernel i with its modules, of which c is the chunk, and remembers it. It is encoded against what modulesBefore returns.
 func (f *File) join(ctx context.Context, i int, c *moduleChunk, from *moduleState) (m *moduleState, err error) {
 	var st, base *state
 	if c.told {
@@ -478,7 +489,7 @@ func (f *File) join(ctx context.Context, i int, c *moduleChunk, from *moduleStat
 	return m, nil
 }
 
-// modulesBefore returns the state of the modules that those of a kernel are told from, or nil. What these are told from is read first, one after
+// modulesBefore returns the state of the modules that those of a kernel are encoded against, or nil. What these are encoded against is read first, one after
 // the other.
 func (f *File) modulesBefore(ctx context.Context, e *Entry) (m *moduleState, err error) {
 	var todo []int
@@ -516,10 +527,9 @@ func (st *state) with(m *moduleState) (*state, error) {
 		names: goOn(st.names, st.numNames, names), numNames: st.numNames, textBytes: st.textBytes + from.textBytes - known.textBytes,
 		contents: goOn(st.contents, st.numContents, contents), numContents: st.numContents, numWords: st.numWords + from.numWords - known.numWords,
 		numEnts: st.numEnts + from.numEnts - known.numEnts, types: slices.Clip(st.types),
-		nameRank: st.nameRank, entRank: st.entRank, nameGuess: st.nameGuess, refGuess: st.refGuess,
 	}
 	if v.textBytes+4*(v.numWords+v.numNames+names+v.numContents+contents) > limits.CorpusChain {
-		return nil, &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is told from"}
+		return nil, &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is encoded against"}
 	}
 	after := func(n, known, own uint32) uint32 { // the number that n has here
 		if n < known {

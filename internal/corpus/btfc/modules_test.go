@@ -87,7 +87,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestModuleSeries packs builds of a series with modules, which change and go, as the kernels do: each is told from the one that the kernel is told from, if
+// TestModuleSeries packs builds of a series with modules, which change and go, as the kernels do: each is encoded against the one that the kernel is encoded against, if
 // that has some.
 func TestModuleSeries(t *testing.T) {
 	for _, order := range []interface {
@@ -123,7 +123,7 @@ func TestModuleSeries(t *testing.T) {
 		second(t, data, all...)
 		for i, e := range f.Entries() {
 			if alone := i == 0 || i == 4 || i == 6; alone != (e.modulesFrom < 0) {
-				t.Errorf("%s: modules are told from kernel %d", e.Key, e.modulesFrom)
+				t.Errorf("%s: modules are encoded against kernel %d", e.Key, e.modulesFrom)
 			}
 		}
 
@@ -158,7 +158,7 @@ func TestModuleSeries(t *testing.T) {
 	}
 }
 
-// An error of modules says whose, and where these are, also where those of another kernel are told from them.
+// An error of modules says whose, and where these are, also where those of another kernel are encoded against them.
 func TestModuleError(t *testing.T) {
 	var all []input
 	for n := range 2 {
@@ -180,7 +180,7 @@ func TestModuleError(t *testing.T) {
 	}
 }
 
-// Modules are told from those of an ancestor, which has some. They take little if they are the same.
+// Modules are encoded against those of an ancestor, which has some. They take little if they are the same.
 func TestModuleIndex(t *testing.T) {
 	var all []input
 	r := rand.New(rand.NewPCG(1, 2))
@@ -208,7 +208,7 @@ func TestModuleIndex(t *testing.T) {
 				ancestor = ancestor || at == from && from > 0
 			}
 			if got, err := parseIndex(appendIndex(nil, entries), f.end); (err == nil) != ancestor || ancestor && got[i].modulesFrom != from {
-				t.Errorf("kernel %d, told from %d, its modules from %d: error %v", i, entries[i].parent, from, err)
+				t.Errorf("kernel %d, encoded against %d, its modules from %d: error %v", i, entries[i].parent, from, err)
 			}
 		}
 	}
@@ -238,7 +238,7 @@ func TestDamagedModules(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return c.read(ctx, m, func(string) bool { return true })
+		return c.read(ctx, m)
 	}
 	for at := 0; at < len(good); at += 3 {
 		bad := bytes.Clone(good)
@@ -253,7 +253,7 @@ func TestDamagedModules(t *testing.T) {
 	}
 }
 
-// FuzzModules reads chunks of modules that are damaged, told from a kernel and from that and another one's modules: there is an error, or modules, of which
+// FuzzModules reads chunks of modules that are damaged, encoded against a kernel and from that and another one's modules: there is an error, or modules, of which
 // others can be told.
 func FuzzModules(f *testing.F) {
 	var all []input
@@ -269,7 +269,7 @@ func FuzzModules(f *testing.F) {
 	for i := range bases {
 		e := &file.entries[i]
 		if e.modulesFrom != i-1 {
-			f.Fatalf("modules of kernel %d are told from %d", i, e.modulesFrom)
+			f.Fatalf("modules of kernel %d are encoded against %d", i, e.modulesFrom)
 		}
 		var err error
 		if states[i], err = file.states.get(ctx, i); err != nil {
@@ -302,7 +302,7 @@ func FuzzModules(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := c.read(ctx, m, func(string) bool { return true })
+		got, err := c.read(ctx, m)
 		if err != nil {
 			return
 		}
@@ -311,7 +311,7 @@ func FuzzModules(f *testing.F) {
 		}
 		if i == 0 {
 			if st, err := states[1].with(m); err != nil || len(st.types) < len(states[1].types) {
-				t.Errorf("nothing can be told from these: %v", err)
+				t.Errorf("nothing can be encoded against these: %v", err)
 			}
 		}
 	})

@@ -32,7 +32,7 @@ func NewQuery(reach map[string]btf.Reach) *Query {
 	return q
 }
 
-// longs are what the size of pointers is told from.
+// longs are what the size of pointers is encoded against.
 var longs = func() map[string]btf.Reach {
 	m := make(map[string]btf.Reach)
 	for _, name := range btf.LongNames {
@@ -42,24 +42,28 @@ var longs = func() map[string]btf.Reach {
 }()
 
 // Parts reads of the kernels of a file what a query looks for. It is safe for concurrent use, and remembers as a File does.
-type Parts struct{ states states }
+type Parts struct{ file *File }
 
 // Parts returns what reads the answers to a query.
-func (f *File) Parts(q *Query) *Parts { return &Parts{states{file: f, query: q}} }
+func (f *File) Parts(q *Query) *Parts {
+	own := newFile(f.r, f.entries, f.end)
+	own.states.query = q
+	return &Parts{own}
+}
 
 // ErrWhole says that a kernel is to be read as a whole.
 var ErrWhole = errors.New("cannot be read in part")
 
 // BTF appends BTF to out that has those types of kernel i that the query looks for, what they lead to as far as that goes, and
-// what the size of pointers is told from; all in the kernel's order, each as often as in the kernel, and with its byte order. Pointers
+// what the size of pointers is encoded against; all in the kernel's order, each as often as in the kernel, and with its byte order. Pointers
 // that lead further lead to void there. Kernels in which these types are the same, and in the same order, give the same bytes. The
 // error is ErrWhole where only the whole of the kernel would do.
 func (p *Parts) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
-	e := &p.states.file.entries[i]
+	e := &p.file.entries[i]
 	if e.Plain || e.Modules > 0 {
 		return out, ErrWhole
 	}
-	st, err := p.states.get(ctx, i)
+	st, err := p.file.states.get(ctx, i)
 	if err != nil {
 		return out, err
 	}
@@ -68,6 +72,11 @@ func (p *Parts) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte,
 		return out, ErrWhole
 	}
 	return s.builder.part(st, sec.order, out)
+}
+
+// Whole is File.BTF. It takes less time for a kernel of which a part has just been read.
+func (p *Parts) Whole(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
+	return p.file.BTF(ctx, s, i, out)
 }
 
 // ask notes which of a state's new names and contents a query looks for.

@@ -33,7 +33,7 @@ func changing(t testing.TB) []input {
 	return all
 }
 
-// TestParts reads parts of kernels in several orders and by several goroutines, which take over from each other what kernels are told from, and wants
+// TestParts reads parts of kernels in several orders and by several goroutines, which take over from each other what kernels are encoded against, and wants
 // what each kernel alone gives.
 func TestParts(t *testing.T) {
 	all := changing(t)
@@ -80,8 +80,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestExpect reads kernels of files that have been told which ones will be, by several goroutines, and then others.
-func TestExpect(t *testing.T) {
+// TestReadOrder reads kernels in any order, some of them more than once, with several goroutines.
+func TestReadOrder(t *testing.T) {
 	all := changing(t)
 	data := written(t, nil, all...)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -92,7 +92,6 @@ func TestExpect(t *testing.T) {
 			slices.Sort(order)
 		}
 		wanted := slices.DeleteFunc(slices.Clone(order), func(int) bool { return r.IntN(1+round%4) > 0 })
-		f.Expect(wanted)
 		next := make(chan int, 3*len(all))
 		for _, i := range slices.Concat(wanted, wanted, order) {
 			next <- i
@@ -113,33 +112,5 @@ func TestExpect(t *testing.T) {
 		if err := g.Wait(); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-// TestTaken reads modules of a kernel with whose guesses another one could have gone on.
-func TestTaken(t *testing.T) {
-	kernel := func(second string) []byte {
-		b := btf.NewBuilder(binary.LittleEndian)
-		id := uint32(b.Type("int", btf.KindInt, false, 0, 4))
-		b.Word(32)
-		for i := range 100 {
-			b.Type(fmt.Sprintf("s%d", i), btf.KindStruct, false, 2, 16)
-			b.Word(b.String("int"), id, 0, b.String(fmt.Sprintf("%s%d", second, i)), id, 64)
-		}
-		return b.Bytes()
-	}
-	first, second := in("6.1.0-1-amd64", kernel("s")), in("6.1.0-2-amd64", kernel("t"))
-	first.modules = []Module{{"m", splitBTF(binary.LittleEndian, first.btf, 100, func(i int) string { return fmt.Sprintf("s%d", i) })}}
-	f := open(t, written(t, nil, first, second))
-	f.Expect([]int{0, 1})
-	if e := f.Entries()[1]; e.parent != 0 {
-		t.Fatalf("told from kernel %d", e.parent)
-	}
-	var s Scratch
-	if got, err := f.BTF(ctx, &s, 1, nil); err != nil || !bytes.Equal(got, second.btf) {
-		t.Errorf("other bytes, error %v", err)
-	}
-	if got, err := f.Modules(ctx, 0, func(string) bool { return true }); err != nil || !bytes.Equal(got[0].BTF, first.modules[0].BTF) {
-		t.Errorf("a module has other bytes, error %v", err)
 	}
 }

@@ -13,11 +13,11 @@ import (
 type plan struct {
 	Entry          // of a kernel that was there; of others, what was known before they were made
 	number int     // in the file
-	depth  int     // how many it is told from
+	depth  int     // how many it is encoded against
 	cost   int64   // about how many bytes are to be unpacked for it
 	job    *Kernel // nil for one that was there
 
-	line   []*plan // what it is told from is the last of these that is not kept as bytes
+	line   []*plan // what it is encoded against is the last of these that is not kept as bytes
 	again  bool    // that has the same BTF
 	copied bool    // the chunk is copied
 
@@ -64,7 +64,7 @@ func (w *Writer) Plan(ctx context.Context, k *Kernel) (added bool, err error) {
 	}
 	p := &plan{Entry: k.entry, job: k}
 	if !w.copy(p) {
-		w.tell(ctx, p)
+		w.chooseParent(ctx, p)
 	}
 	w.planExtras(p)
 	k.plan, k.entry = p, p.Entry
@@ -95,14 +95,14 @@ func (w *Writer) copy(p *plan) bool {
 }
 
 // How a series is told: every kernel from the one before it, but the first of so many from the first of those before,
-// so that none is told from many.
+// so that none is encoded against many.
 const seriesStep = 4
 
-// seriesDepth is how many kernels a series may begin with being told from. No kernel is told from more than that and what a series has,
+// seriesDepth is how many kernels a series may begin with being encoded against. No kernel is encoded against more than that and what a series has,
 // which is less than limits.CorpusDepth.
 const seriesDepth = limits.CorpusDepth / 2
 
-// The first of a series is told from one that is alike and takes little to read.
+// The first of a series is encoded against one that is alike and takes little to read.
 const (
 	leastAlike = 6       // how many classes of a sketch have to agree
 	mostCost   = 6 << 20 // bytes to be unpacked, at most, if that is not less than for the kernel alone
@@ -110,9 +110,9 @@ const (
 	classPart  = 20
 )
 
-// tell chooses what a kernel is told from: one with the same BTF, or one of its series, or else the last one of the series that is most like it,
+// chooseParent chooses the parent of a kernel: one with the same BTF, or one of its series, or else the last one of the series that is most like it,
 // unless that takes long to read.
-func (w *Writer) tell(ctx context.Context, p *plan) {
+func (w *Writer) chooseParent(ctx context.Context, p *plan) {
 	if same := w.same[p.Sum]; same != nil && same.depth < seriesDepth {
 		p.line, p.parent, p.again = []*plan{same}, same.number, true
 		return
@@ -146,7 +146,7 @@ func (w *Writer) tell(ctx context.Context, p *plan) {
 	}
 }
 
-// alone is about how many bytes are to be unpacked for a kernel that is told from none.
+// alone is about how many bytes are to be unpacked for a kernel that is encoded against none.
 func (p *plan) alone() int64 { return p.Size / 2 }
 
 // append adds a plan.

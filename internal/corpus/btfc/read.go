@@ -17,41 +17,25 @@ import (
 type reader struct {
 	s      [numStreams]btfa.Cursor
 	parent *state
-	sole   bool // nothing else is told from the parent, so that its guesses may be gone on with
 	state  *state
 }
 
 // head is what a kernel begins with.
 type head struct {
-	arrange, names, textBytes, contents, words, nameRanks, entRanks, types, strings, rest int
+	names, textBytes, contents, words, nameRanks, entRanks, types, strings, rest int
 }
 
 // smallPayload is up to how many bytes a kernel is read by one goroutine.
 const smallPayload = 64 << 10
 
-// decode returns the state of a kernel, for a query or, if that is nil, for all of it. size is that of its BTF in bytes, which
-// bounds what it may have.
-func decode(ctx context.Context, parent *state, payload []byte, size int64, q *Query) (*state, error) {
-	st, err := decodeAhead(ctx, &reader{parent: parent}, payload, size, q, func() {})
-	if err == nil {
-		err = st.complete()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return st, nil
-}
-
-// decodeAhead is decode, but the references of the state may still be on their way, as may those of the parent: see
-// state.complete. done is called when nothing reads from payload, or the parent's guesses, any more.
+// decode returns the state of a kernel. size is the size of its BTF in bytes, which bounds what it may have. The state notes what q selects if q is not nil.
 //
-// Names, the order of types, the other words of contents and references are read beside each other if the kernel is large; the order of strings is
-// in any case, since nothing but strings depends on it.
-func decodeAhead(ctx context.Context, r *reader, payload []byte, size int64, q *Query, done func()) (*state, error) {
-	parent := r.parent
+// The names, the order of types, the contents and their references of a large kernel are decoded by a goroutine each. Another one decodes the order of
+// strings, which the state may still wait for. It does not refer to payload.
+func decode(ctx context.Context, parent *state, payload []byte, size int64, q *Query) (*state, error) {
+	r := &reader{parent: parent}
 	h, err := r.head(payload, size)
 	if err != nil {
-		done()
 		return nil, err
 	}
 	r.extend(h)
@@ -61,41 +45,39 @@ func decodeAhead(ctx context.Context, r *reader, payload []byte, size int64, q *
 	}
 	var strings [numStreams]btfa.Cursor
 	for _, i := range stringStreams {
-		if b := r.s[i].Rest(); q == nil {
-			strings[i] = btfa.NewCursor(bytes.Clone(b))
-		}
+		strings[i] = btfa.NewCursor(bytes.Clone(r.s[i].Rest()))
 	}
 	refs := newRefReader(r, h)
 	names := beside(ctx, func() (struct{}, error) { return struct{}{}, r.names(h) })
 	types := beside(ctx, func() (struct{}, error) { return struct{}{}, r.types(h, refs) })
 	contents := beside(ctx, func() (struct{}, error) {
 		defer close(refs.ready)
-		err := parent.complete()
-		if err == nil {
-			err = newContentReader(r).read(refs)
-		}
+		err := newContentReader(r, h).read(refs)
 		_, unnamed := names.get()
 		_, disordered := types.get()
 		return struct{}{}, cmp.Or(r.fail(), err, unnamed, disordered)
 	})
-	if q == nil {
-		r.state.list = begin(ctx, func() ([]uint32, error) { return readStrings(parent, r.state, contents, &strings, h.strings) })
+	listed := begin[[]uint32]
+	if q != nil { // the strings of most kernels are not needed
+		listed = onDemand[[]uint32]
 	}
-	r.state.refs = beside(ctx, func() (struct{}, error) {
-		defer done()
+	st, from, known := r.state, parent.list, parent.numNames
+	st.list = listed(ctx, func() ([]uint32, error) { return readStrings(from, known, st, contents, &strings, h.strings) })
+	referred := beside(ctx, func() (struct{}, error) {
 		err := refs.read(types)
-		names.get() // what contents ends with may not have waited for these
+		names.get() // contents may have ended without waiting for these
 		types.get()
 		return struct{}{}, cmp.Or(err, end(&r.s))
 	})
-	if _, err = contents.get(); err == nil && q != nil {
+	_, err = contents.get()
+	_, failed := referred.get()
+	if err = cmp.Or(err, failed); err == nil && q != nil {
 		err = r.ask(q)
 	}
 	if err != nil {
-		_ = r.state.complete()
 		return nil, err
 	}
-	return r.state, nil
+	return st, nil
 }
 
 var errWrong = errors.New("numbers do not fit together")
@@ -119,13 +101,12 @@ func (r *reader) head(payload []byte, size int64) (h head, err error) {
 	c := &r.s[streamHead]
 	n := len(payload)
 	most := int(size / 4)
-	h.arrange = c.Count(numArranges-1, "as the order of types")
 	h.names = c.Count(n, "names")
 	h.textBytes = c.Count(int(min(size, int64(n)<<8)), "bytes of names")
 	h.contents = c.Count(n, "contents")
 	h.words = c.Count(min(most, 2*n), "words")
-	h.nameRanks = c.Count(n, "names told by number")
-	h.entRanks = c.Count(n, "types told by number")
+	h.nameRanks = c.Count(n, "names listed by number")
+	h.entRanks = c.Count(n, "types listed by number")
 	h.types = c.Count(min(most/3, r.parent.numContents+h.contents), "types")
 	h.strings = c.Count(int(size), "strings")
 	h.rest = r.s[streamRest].Len()
@@ -134,7 +115,7 @@ func (r *reader) head(payload []byte, size int64) (h head, err error) {
 	}
 	p := r.parent
 	if p.textBytes+h.textBytes+4*(p.numWords+h.words+p.numNames+h.names+p.numContents+h.contents) > limits.CorpusChain {
-		return h, &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is told from"}
+		return h, &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is encoded against"}
 	}
 	return h, nil
 }
@@ -145,11 +126,7 @@ func (r *reader) extend(h head) {
 	r.state = &state{
 		names: goOn(p.names, p.numNames, h.names), numNames: p.numNames + h.names, textBytes: p.textBytes + h.textBytes,
 		contents: goOn(p.contents, p.numContents, h.contents), numContents: p.numContents + h.contents, numWords: p.numWords + h.words,
-		numEnts: p.numEnts, nameRank: p.nameRank.extend(h.nameRanks),
-		rest: bytes.Clone(r.s[streamRest].Rest()), nameGuess: p.nameGuess, refGuess: p.refGuess,
-	}
-	if h.contents > 0 && (!r.sole || p.nameGuess == nil) { // else these are the parent's own
-		r.state.nameGuess, r.state.refGuess = new(nameGuesses), new(refGuesses)
+		numEnts: p.numEnts, rest: bytes.Clone(r.s[streamRest].Rest()),
 	}
 }
 
@@ -195,20 +172,6 @@ func (r *reader) names(h head) error {
 func (r *reader) types(h head, refs *refReader) error {
 	p, st, n := r.parent, r.state, h.types
 	from := p.types
-	if h.arrange != arrangePlain {
-		if h.arrange == arrangeFunctions {
-			if err := p.complete(); err != nil {
-				return err
-			}
-		}
-		var err error
-		if from, err = p.arranged(h.arrange); err != nil {
-			return err
-		}
-		for i, at := range from {
-			from[i] = p.types[at]
-		}
-	}
 	o := &orderReader{runs: &r.s[streamTypeRuns], starts: &r.s[streamTypeStarts], far: &r.s[streamTypeFar], place: newPlace(len(p.types))}
 	if o.same(n) {
 		st.types = from
@@ -267,16 +230,19 @@ func (r *reader) types(h head, refs *refReader) error {
 }
 
 // readStrings reads the order of n strings from its streams. The types of st are there once contents are.
-func readStrings(p, st *state, contents *later[struct{}], s *[numStreams]btfa.Cursor, n int) ([]uint32, error) {
-	from, err := p.strings()
-	if err != nil {
-		return nil, err
+// parent is the parent's list, or nil, and names is how many names the parent has.
+func readStrings(parent *later[[]uint32], names int, st *state, contents *later[struct{}], s *[numStreams]btfa.Cursor, n int) (_ []uint32, err error) {
+	var from []uint32
+	if parent != nil {
+		if from, err = parent.get(); err != nil {
+			return nil, err
+		}
 	}
 	o := &orderReader{runs: &s[streamStringRuns], starts: &s[streamStringStarts], far: &s[streamStringFar], place: newPlace(len(from))}
 	if o.same(n) {
 		return from, end(s)
 	}
-	known := uint32(p.numNames)
+	known := uint32(names)
 	next := known
 	limit := uint32(st.numNames)
 	out := make([]uint32, 0, min(n, int(limit)))

@@ -10,23 +10,23 @@ import (
 	"github.com/btfgen/btfgen/internal/btfa"
 )
 
-// What the code of a name means, and that of a reference. From codeRank on it is one that was told by number before.
+// What the code of a name means, and that of a reference. From codeRank on it is one that was listed by number before.
 const (
-	nameNext  = 0 // the new name behind the last one
-	nameFar   = 1 // the one that came last after these two
-	nameNear  = 2 // the one that came last after this one
-	nameEmpty = 3
-	nameJump  = 4 // a new name, at a distance from the one behind the last one
-	nameTold  = 5 // by number, the first time
-	nameRank  = 6 // and on: one that was told before, see rankCodes
+	nameNext   = 0 // the new name behind the last one
+	nameFar    = 1 // the one that came last after these two
+	nameNear   = 2 // the one that came last after this one
+	nameEmpty  = 3
+	nameJump   = 4 // a new name, at a distance from the one behind the last one
+	nameListed = 5 // by number, the first time
+	nameRank   = 6 // and on: one that was told before, see rankCodes
 
-	refTold  = 0 // by distance, the first time
-	refFar   = 1 // the one that came last with these two names
-	refNear  = 2 // the one that came last with this name
-	refHere  = 26
-	refReach = 23 // by distance: refHere-refReach to refHere+refReach
-	refSame  = 50 // at the distance that came last with these two names
-	refRank  = 51
+	refListed = 0 // by distance, the first time
+	refFar    = 1 // the one that came last with these two names
+	refNear   = 2 // the one that came last with this name
+	refHere   = 26
+	refReach  = 23 // by distance: refHere-refReach to refHere+refReach
+	refSame   = 50 // at the distance that came last with these two names
+	refRank   = 51
 )
 
 // rankCodes are where the codes begin of what was told before. The first are ranks, counted from the first that was told;
@@ -59,14 +59,16 @@ type contentReader struct {
 	err     error
 }
 
-func newContentReader(r *reader) *contentReader {
-	return &contentReader{s: &r.s, parent: r.parent, state: r.state, nextNew: uint32(r.parent.numNames), told: ranks{r.state.nameRank.s, len(r.parent.nameRank.s)}}
+func newContentReader(r *reader, h head) *contentReader {
+	return &contentReader{s: &r.s, parent: r.parent, state: r.state, nextNew: uint32(r.parent.numNames), told: ranks{most: h.nameRanks}}
 }
 
 // read reads the contents, and tells refs how many have been read.
 func (r *contentReader) read(refs *refReader) error {
 	contents := r.state.numContents - r.parent.numContents
-	r.guess = goOnFrom(r.parent.nameGuess, r.state.nameGuess)
+	if contents > 0 {
+		r.guess = new(nameGuesses)
+	}
 	kinds, counts := &r.s[streamKinds], &r.s[streamCounts]
 	// Pages share one piece of memory, which begins with what the first has already.
 	var page *contentPage
@@ -195,7 +197,7 @@ func (r *contentReader) name(cl class, prev, before uint32) uint32 {
 	case nameEmpty:
 	case nameJump:
 		name = r.newName(btfa.Unzigzag(readFar(r.s, streamNameFar)))
-	case nameTold:
+	case nameListed:
 		if v := readFar(r.s, streamNameFar); v < uint64(r.state.numNames) {
 			name = uint32(v)
 			r.err = cmp.Or(r.err, r.told.add(name))
@@ -228,38 +230,37 @@ func (r *contentReader) newName(jump int64) uint32 {
 	return uint32(to)
 }
 
-// ranks is what was told by number, of which some is known already.
+// ranks is what was listed by number.
 type ranks struct {
-	all []uint32
-	n   int
+	all  []uint32
+	most int
 }
 
-// add notes what is told by number.
+// add notes what is listed by number.
 func (t *ranks) add(v uint32) error {
-	if t.n == len(t.all) {
+	if len(t.all) == t.most {
 		return errWrong
 	}
-	t.all[t.n] = v
-	t.n++
+	t.all = append(t.all, v)
 	return nil
 }
 
-// read reads what was told by number before, whose code is code.
+// read reads what was listed by number before, whose code is code.
 func (t *ranks) read(s *[numStreams]btfa.Cursor, c *rankCodes, code byte, low *btfa.Cursor) (uint32, error) {
 	n, rank := int(code), uint64(0)
 	switch {
 	case n < c.last:
 		rank = uint64(n - c.first)
 	case n < c.firstHigh:
-		rank = uint64(t.n - 1 - (n - c.last))
+		rank = uint64(len(t.all) - 1 - (n - c.last))
 	case n < c.lastHigh:
 		rank = uint64(c.last - c.first + (n-c.firstHigh)<<8 + int(low.Byte()))
 	case n < rankNumber:
-		rank = uint64(t.n - 1 - (c.firstHigh - c.last + (n-c.lastHigh)<<8 + int(low.Byte())))
+		rank = uint64(len(t.all) - 1 - (c.firstHigh - c.last + (n-c.lastHigh)<<8 + int(low.Byte())))
 	default:
 		rank = readFar(s, c.far)
 	}
-	if rank >= uint64(t.n) {
+	if rank >= uint64(len(t.all)) {
 		return 0, errWrong
 	}
 	return t.all[rank], nil
@@ -275,14 +276,13 @@ type refReader struct {
 	told   ranks
 	err    error
 
-	ranks int      // how many types will be told by number
 	ids   []uint32 // of the types with new contents
 	ready chan int // how many of these contents are there but for their references
 }
 
 func newRefReader(r *reader, h head) *refReader {
 	return &refReader{
-		s: &r.s, parent: r.parent, state: r.state, ranks: h.entRanks,
+		s: &r.s, parent: r.parent, state: r.state, told: ranks{most: h.entRanks},
 		ready: make(chan int, (r.state.numContents-r.parent.numContents)>>pageBits+2),
 	}
 }
@@ -295,10 +295,8 @@ func (r *refReader) read(types *later[struct{}]) error {
 			r.err = cmp.Or(r.err, err)
 			continue
 		}
-		if have == 0 { // only now is the parent complete
-			r.guess = goOnFrom(r.parent.refGuess, r.state.refGuess)
-			r.state.entRank = r.parent.entRank.extend(r.ranks)
-			r.told = ranks{r.state.entRank.s, len(r.parent.entRank.s)}
+		if r.guess == nil && n > 0 {
+			r.guess = new(refGuesses)
 		}
 		for ; have < n; have++ {
 			w := r.state.content(uint32(r.parent.numContents + have))
@@ -360,7 +358,7 @@ func (r *refReader) ref(cl class, id, name, before uint32) uint32 {
 		to = *far
 	case c == refNear:
 		to = *near
-	case c == refTold:
+	case c == refListed:
 		d := btfa.Unzigzag(readFar(r.s, streamRefFar))
 		to = r.at(int64(id) + d)
 		r.err = cmp.Or(r.err, r.told.add(to))

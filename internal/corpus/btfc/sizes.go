@@ -23,7 +23,7 @@ func NewSizer() (*Sizer, error) {
 	return &Sizer{m}, err
 }
 
-// Sizes returns what the bytes of kernel i are spent on. What it is told from is not read.
+// Sizes returns what the bytes of kernel i are spent on. What it is encoded against is not read.
 func (s *Sizer) Sizes(ctx context.Context, f *File, i int) ([]StreamSize, error) {
 	e := &f.entries[i]
 	var sizes []StreamSize

@@ -3,13 +3,11 @@
 package btfc
 
 import (
-	"sync/atomic"
-
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
 // state is what is known when a kernel has been read: its types and strings, and those of its ancestors, which it
-// shares with them. It is immutable once it is made, but for references, which are all there once it is complete, and safe for concurrent use.
+// shares with them. It is immutable once it is made, and safe for concurrent use.
 type state struct {
 	// Names are numbered from 0, which is the empty one.
 	names     []*namePage
@@ -23,17 +21,11 @@ type state struct {
 	numWords    int // of all contents
 	numEnts     uint32
 
-	refs *later[struct{}] // done when the references of all contents are there; nil at the beginning
-
 	types []uint32         // contents, in the order of type IDs, from ID 1
 	list  *later[[]uint32] // names, in the order of the string section; nil for none
 	rest  []byte           // what is neither of these sections, from the header on
 
-	nameRank, entRank log[uint32]  // names and entities that were told by number before
-	nameGuess         *nameGuesses // nil at the beginning
-	refGuess          *refGuesses
-
-	// found is, of a state for a query, which has no strings, the contents that may be looked for, ascending.
+	// found is, of a state for a query, the contents that may be looked for, ascending.
 	found []uint32
 }
 
@@ -81,15 +73,6 @@ func newState() *state {
 	return s
 }
 
-// complete waits for the references.
-func (s *state) complete() error {
-	if s.refs == nil {
-		return nil
-	}
-	_, err := s.refs.get()
-	return err
-}
-
 // strings returns names in the order of the string section.
 func (s *state) strings() ([]uint32, error) {
 	if s.list == nil {
@@ -123,30 +106,7 @@ func (s *state) bytes(types []uint32) (n int) {
 // entity returns the entity of a content.
 func (s *state) entity(i uint32) uint32 { return s.contents[i>>pageBits].entity[i%pageLen] }
 
-// log is a list that is only ever added to, and that may share its memory with the one that it goes on from.
-type log[T any] struct {
-	s   []T
-	end *atomic.Int64 // how much of the memory is taken, by whoever shares it
-}
-
-// extend returns the list with n zero values more, for its owner to fill. It uses the list's own memory unless
-// somebody else has gone on from there.
-func (l log[T]) extend(n int) log[T] {
-	have := len(l.s)
-	if n == 0 {
-		return l
-	}
-	if cap(l.s)-have >= n && l.end.CompareAndSwap(int64(have), int64(have+n)) {
-		return log[T]{l.s[:have+n], l.end}
-	}
-	room := have + n
-	grown := log[T]{make([]T, room, room+room/8), new(atomic.Int64)}
-	copy(grown.s, l.s)
-	grown.end.Store(int64(room))
-	return grown
-}
-
-// nameGuesses and refGuesses are what came last in a context, by a hash of that.
+// nameGuesses and refGuesses are what came last in a context, by a hash of that. Each kernel begins with empty ones.
 type (
 	nameGuesses struct{ far, near [guessSize]uint32 }
 	refGuesses  struct {
@@ -159,23 +119,6 @@ const (
 	guessBits = 16
 	guessSize = 1 << guessBits
 )
-
-// goOnFrom makes guesses go on from those of a parent, which may be the same ones, or nil at the beginning.
-func goOnFrom[T any](parent, g *T) *T {
-	if parent != nil && parent != g {
-		*g = *parent
-	}
-	return g
-}
-
-// clone returns a copy of guesses, or those of the beginning.
-func clone[T any](from *T) *T {
-	to := new(T)
-	if from != nil {
-		*to = *from
-	}
-	return to
-}
 
 // farRef is the entity that came last in a context, and at which distance, as an int32. They are next to each other because both are
 // needed at once, and seldom in the cache.

@@ -11,88 +11,47 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// states makes the states of kernels, and remembers those that others are likely to be told from. It is safe for
-// concurrent use.
+// states decodes kernels, and caches the states used last. It is safe for concurrent use.
 type states struct {
 	file  *File
-	query *Query // what they are for, nil for all of a kernel
+	query *Query // nil if there is none
 
 	mu    sync.Mutex
-	of    map[int]*pending
+	of    map[int]*pending // by the number of the kernel
 	clock int
-	told  []int  // how many kernels are told from each and have not been made yet
-	made  []bool // which have been made
-	left  int    // how many have not
 }
 
-// pending is a state that somebody makes or has made.
+// pending is a state that is being decoded or has been.
 type pending struct {
-	done  chan struct{}
+	done  chan struct{} // closed when state or err is set
 	state *state
 	err   error
-	used  int
-
-	lent   int  // how many kernels are being told from it
-	common bool // another state has the same guesses
-	gone   bool // another one has taken them, so that nothing more can be told from it
+	used  int // clock when it was used last
 }
 
-// How many states are remembered: of those from which something is told that has not been made yet, and of others, which are asked for
-// again if kernels are read in an order of their own. None of the others is that has more words of contents than most kernels
-// have with all their ancestors: it would be a third of all memory.
+// The cache holds so many states, with so many words of contents, or one. Neighbours share most of their words, which count for each.
 const (
-	keepNeeded = 12
-	keepOthers = 3
-	keepWords  = 4 << 20
+	keepStates = 12
+	keepWords  = 16 << 20
 )
 
-// get returns the state of a kernel.
-func (c *states) get(ctx context.Context, i int) (*state, error) {
-	st, err := c.ahead(ctx, i, 0)
-	if err == nil {
-		err = c.complete(ctx, i, st)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return st, nil
-}
+// get returns the state of kernel i, or that before the first kernel for -1.
+func (c *states) get(ctx context.Context, i int) (*state, error) { return c.at(ctx, i, 0) }
 
-// complete waits for the references of the state of kernel i.
-func (c *states) complete(ctx context.Context, i int, st *state) error {
-	err := st.complete()
-	if err == nil {
-		return nil
-	}
-	return c.wrap(ctx, i, err)
-}
-
-// wrap names kernel i in an error of its chunk.
-func (c *states) wrap(ctx context.Context, i int, err error) error {
-	e, failed := c.file.entry(ctx, i)
-	if failed != nil {
-		return failed
-	}
-	return e.wrap(ctx, e.offset, err)
-}
-
-// ahead is get, but references may still be on their way. depth is how many kernels are told from this one already.
-func (c *states) ahead(ctx context.Context, i, depth int) (*state, error) {
+// at is get for an ancestor of a kernel, which is depth kernels from it.
+func (c *states) at(ctx context.Context, i, depth int) (*state, error) {
 	if i < 0 {
 		return newState(), nil
 	}
 	if depth > limits.CorpusDepth {
-		return nil, fmt.Errorf("told from more than %d others", limits.CorpusDepth)
+		return nil, fmt.Errorf("encoded against more than %d others", limits.CorpusDepth)
 	}
 	c.mu.Lock()
-	if c.of == nil {
-		c.begin()
-	}
 	p := c.of[i]
-	if mine := p == nil || p.gone && depth > 0; mine {
+	if p == nil {
 		p = &pending{done: make(chan struct{})}
 		c.of[i] = p
-		c.touch(p, depth)
+		c.touch(i)
 		c.mu.Unlock()
 		err := errUnfinished // if a panic ends it
 		var st *state
@@ -101,15 +60,15 @@ func (c *states) ahead(ctx context.Context, i, depth int) (*state, error) {
 			if p.state, p.err = st, err; err != nil {
 				delete(c.of, i)
 			} else {
-				c.done(i)
+				c.forget()
 			}
 			c.mu.Unlock()
 			close(p.done)
 		}()
-		st, err = c.make(ctx, p, i, depth)
+		st, err = c.make(ctx, i, depth)
 		return st, err
 	}
-	c.touch(p, depth)
+	c.touch(i)
 	c.mu.Unlock()
 	select {
 	case <-p.done:
@@ -117,193 +76,92 @@ func (c *states) ahead(ctx context.Context, i, depth int) (*state, error) {
 		return nil, ctx.Err()
 	}
 	if p.err != nil && ctx.Err() == nil && errors.Is(p.err, context.Canceled) {
-		return c.ahead(ctx, i, depth) // it was somebody else's end
+		return c.at(ctx, i, depth) // another caller was cancelled
 	}
 	return p.state, p.err
 }
 
 var errUnfinished = errors.New("not finished")
 
-// begin makes c ready.
-func (c *states) begin() {
-	c.of = make(map[int]*pending)
-	c.count()
-}
-
-// count counts what is told from each kernel, of those that are expected.
-func (c *states) count() {
-	n := len(c.file.entries)
-	c.told, c.made, c.left = make([]int, n), make([]bool, n), 0
-	for i := range c.file.entries {
-		if c.file.expected != nil && !c.file.expected[i] {
-			c.made[i] = true
-			continue
-		}
-		c.left++
-		if from := c.file.entries[i].parent; from >= 0 {
-			c.told[from]++
-		}
-	}
-}
-
-// done notes that the state of kernel i has been made. Once all have, they are likely to be made again.
-func (c *states) done(i int) {
-	if i < len(c.made) && !c.made[i] {
-		c.made[i] = true
-		if from := c.file.entries[i].parent; from >= 0 {
-			c.told[from]--
-		}
-		if c.left--; c.left == 0 {
-			c.count()
-		}
-	}
-	c.forget()
-}
-
-// needed says whether something is told from kernel i that has not been made.
-func (c *states) needed(i int) bool { return i >= len(c.told) || c.told[i] > 0 }
-
-// touch notes that a state is used, by one that is depth from it.
-func (c *states) touch(p *pending, depth int) {
+// touch notes that the state of kernel i is used, and those of its ancestors, which its neighbours need, too.
+func (c *states) touch(i int) {
 	c.clock++
-	p.used = c.clock
-	if depth > 0 {
-		p.lent++
+	for range limits.CorpusDepth {
+		if p := c.of[i]; p != nil {
+			p.used = c.clock
+		}
+		if i < 0 || i >= len(c.file.entries) { // which is being written
+			return
+		}
+		i = c.file.entries[i].parent
 	}
 }
 
-// forget forgets the states that were used longest ago, if there are too many.
+// forget drops the states that were used longest ago, if there are too many.
 func (c *states) forget() {
-	needed, others := 0, 0
-	for i, p := range c.of {
-		switch {
-		case c.needed(i):
-			needed++
-		case p.state != nil && p.state.numWords > keepWords:
-			delete(c.of, i)
-		default:
-			others++
+	for {
+		n, words, oldest := 0, 0, -1
+		for i, p := range c.of {
+			if p.state == nil {
+				continue
+			}
+			n, words = n+1, words+p.state.numWords
+			if oldest < 0 || p.used < c.of[oldest].used {
+				oldest = i
+			}
 		}
-	}
-	for ; others > keepOthers; others-- {
-		c.drop(false)
-	}
-	for ; needed > keepNeeded; needed-- {
-		c.drop(true)
+		if n <= 1 || n <= keepStates && words <= keepWords {
+			return
+		}
+		delete(c.of, oldest)
 	}
 }
 
-// drop forgets the state that was used longest ago, of those that are needed or of the others.
-func (c *states) drop(needed bool) {
-	oldest := -1
-	for i, p := range c.of {
-		if p.state != nil && c.needed(i) == needed && (oldest < 0 || p.used < c.of[oldest].used) {
-			oldest = i
-		}
-	}
-	delete(c.of, oldest)
-}
-
-// payloads are unpacked chunks whose memory is used again, of at most so many bytes. What is decoded refers to none.
+// payloads are buffers for unpacked chunks, of at most keepPayload bytes. States do not refer to them.
 var payloads sync.Pool
 
 const keepPayload = 8 << 20
 
-// earlyDepth is down to which ancestor a chunk is unpacked while what it is told from is made, if that has few enough bytes.
-const (
-	earlyDepth   = 4
-	earlyPayload = 512 << 10
-)
-
-// make makes the state of a kernel, for which p is there.
-func (c *states) make(ctx context.Context, p *pending, i, depth int) (*state, error) {
+// make decodes kernel i.
+func (c *states) make(ctx context.Context, i, depth int) (*state, error) {
 	e, err := c.file.entry(ctx, i)
 	if err != nil {
 		return nil, err
 	}
 	if e.Plain {
-		return nil, errors.New("told from one that is kept as bytes")
+		return nil, errors.New("encoded against one that is kept as bytes")
 	}
+	offset, packed := e.chunk()
 	unpack := func() (*[]byte, error) {
 		buf, _ := payloads.Get().(*[]byte)
 		if buf == nil {
 			buf = new([]byte)
 		}
-		offset, packed := e.chunk()
 		var err error
 		*buf, err = c.file.chunk(ctx, offset, packed, e.payload, (*buf)[:0])
 		return buf, err
 	}
-	var payload *later[*[]byte]
-	if depth == 0 || depth < earlyDepth && e.payload <= earlyPayload { // not those of all ancestors at once
-		payload = begin(ctx, unpack)
+	unpacked := onDemand[*[]byte]
+	if depth == 0 { // while the parent is decoded; not for all ancestors at once, which takes memory
+		unpacked = begin[*[]byte]
 	}
-	parent, failed := c.ahead(ctx, e.parent, depth+1)
-	if failed != nil {
-		return nil, failed
-	}
-	r := &reader{parent: parent, sole: c.take(i, e.parent, parent)}
-	if payload == nil {
-		payload = do(ctx, unpack)
+	payload := unpacked(ctx, unpack)
+	parent, err := c.at(ctx, e.parent, depth+1)
+	if err != nil {
+		return nil, err
 	}
 	buf, err := payload.get()
 	if err != nil {
-		c.giveBack(e.parent, parent)
-		return nil, c.wrap(ctx, i, err)
+		return nil, e.wrap(ctx, offset, err)
 	}
-	done := func() {
-		c.giveBack(e.parent, parent)
-		if cap(*buf) <= keepPayload {
-			payloads.Put(buf)
-		}
+	st, err := decode(ctx, parent, *buf, e.Size, c.query)
+	if cap(*buf) <= keepPayload {
+		payloads.Put(buf)
 	}
-	st, err := decodeAhead(ctx, r, *buf, e.Size, c.query, done)
-	if err == nil {
-		if !r.sole {
-			c.share(p, e.parent, st, parent)
-		}
-		return st, nil
+	if err != nil {
+		return nil, e.wrap(ctx, offset, err)
 	}
-	if failed := c.complete(ctx, e.parent, parent); failed != nil {
-		return nil, failed
-	}
-	return nil, c.wrap(ctx, i, err)
-}
-
-// take reports whether kernel i is to go on with the guesses of a parent's state: if nothing else is going to be told from it. It is not asked where
-// nobody has said what that may be. Modules are told from their kernel's guesses.
-func (c *states) take(i, parent int, st *state) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.of[parent]
-	if c.query == nil && (c.file.expected == nil || parent >= 0 && c.file.entries[parent].Modules > 0) ||
-		p == nil || p.state != st || p.lent > 1 || p.common || c.told[parent] > 1 || c.made[i] {
-		return false
-	}
-	p.gone = true
-	return true
-}
-
-// share notes what the states of a kernel, for which of is there, and of its parent have in common.
-func (c *states) share(of *pending, parent int, st, from *state) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if st.nameGuess != from.nameGuess && st.refGuess != from.refGuess {
-		return
-	}
-	of.common = true
-	if p := c.of[parent]; p != nil && p.state == from {
-		p.common = true
-	}
-}
-
-// giveBack notes that a kernel has been told from its parent.
-func (c *states) giveBack(parent int, from *state) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.of[parent]; p != nil && p.state == from {
-		p.lent--
-	}
+	return st, nil
 }
 
 // remember notes a state that has been made.
@@ -312,10 +170,7 @@ func (c *states) remember(i int, st *state) {
 	close(p.done)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of == nil {
-		c.begin()
-	}
 	c.of[i] = p
-	c.touch(p, 0)
+	c.touch(i)
 	c.forget()
 }

@@ -6,13 +6,12 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
 )
 
-// errModel says that BTF is not of a form that can be told from its parts.
+// errModel says that BTF is not of a form that can be encoded against its parts.
 var errModel = errors.New("not of the usual form")
 
 // writer makes streams of a kernel and its parent's state, which reader reads.
@@ -20,29 +19,20 @@ type writer struct {
 	s         streams
 	parent    *state
 	parsed    *parsed
-	nameGuess *nameGuesses
-	refGuess  *refGuesses
+	nameGuess nameGuesses
+	refGuess  refGuesses
 	nextNew   uint32
 	last      uint32
 
 	entity    []uint32 // by type ID
-	nameRanks told
-	entRanks  told
+	nameRanks listed
+	entRanks  listed
 }
 
-// told is what was told by number: the rank, from 1, by the number.
-type told struct {
-	rank  []uint32
-	n     uint32
-	known uint32
-}
-
-func newTold(n int, ranks []uint32) told {
-	t := told{rank: make([]uint32, n), n: uint32(len(ranks)), known: uint32(len(ranks))}
-	for i, v := range ranks {
-		t.rank[v] = uint32(i) + 1
-	}
-	return t
+// listed is what was listed by number: the rank, from 1, by the number.
+type listed struct {
+	rank []uint32
+	n    uint32
 }
 
 // encode returns the streams of a kernel. It fails with errModel where there are none; that those that there are give
@@ -61,10 +51,10 @@ func encode(parent *state, k *known, blob []byte) (*streams, error) {
 
 // write returns the streams of BTF of which m says what the parent has. strings are those of the parent.
 func write(parent *state, p *parsed, m *matching, strings []uint32) *streams {
-	w := &writer{parent: parent, parsed: p, nameGuess: clone(parent.nameGuess), refGuess: clone(parent.refGuess), nextNew: uint32(parent.numNames)}
+	w := &writer{parent: parent, parsed: p, nextNew: uint32(parent.numNames)}
 	w.entity = m.entity
-	w.nameRanks = newTold(parent.numNames+len(p.fresh), parent.nameRank.s)
-	w.entRanks = newTold(int(m.numEnts)+1, parent.entRank.s)
+	w.nameRanks = listed{rank: make([]uint32, parent.numNames+len(p.fresh))}
+	w.entRanks = listed{rank: make([]uint32, m.numEnts+1)}
 	w.order(m)
 	words, contents := 0, 0
 	for id, fresh := range m.fresh {
@@ -77,7 +67,7 @@ func write(parent *state, p *parsed, m *matching, strings []uint32) *streams {
 	w.strings(strings)
 	w.s[streamRest] = p.rest
 	text := w.names()
-	for _, n := range []int{len(p.fresh), text, contents, words, int(w.nameRanks.n - w.nameRanks.known), int(w.entRanks.n - w.entRanks.known), len(p.types) - 1, len(p.strings)} {
+	for _, n := range []int{len(p.fresh), text, contents, words, int(w.nameRanks.n), int(w.entRanks.n), len(p.types) - 1, len(p.strings)} {
 		w.uvarint(streamHead, uint64(n))
 	}
 	return &w.s
@@ -90,7 +80,7 @@ func (st *state) again() (*streams, error) {
 		return nil, err
 	}
 	w := &writer{}
-	for _, n := range []int{arrangePlain, 0, 0, 0, 0, 0, 0, len(st.types), len(strings)} {
+	for _, n := range []int{0, 0, 0, 0, 0, 0, len(st.types), len(strings)} {
 		w.uvarint(streamHead, uint64(n))
 	}
 	w.s[streamRest] = st.rest
@@ -132,37 +122,11 @@ func (w *writer) far(stream int, v uint64) {
 
 func (w *writer) uvarint(stream int, v uint64) { w.s[stream] = binary.AppendUvarint(w.s[stream], v) }
 
-// Another arrangement of the parent's types has to save a tenth, and so many bytes, because it takes time to make.
-const arrangeWorth = 8 << 10
-
 // order writes the order of types.
 func (w *writer) order(m *matching) {
-	best := &orderWriter{place: newPlace(len(w.parent.types))}
-	best.write(m.items)
-	how := arrangePlain
-	for a := arrangePlain + 1; a < numArranges && best.cost() > 2*arrangeWorth; a++ {
-		arranged, err := w.parent.arranged(a)
-		if err != nil {
-			continue
-		}
-		to := make([]uint32, len(w.parent.types))
-		for i, at := range arranged {
-			to[at] = uint32(i)
-		}
-		items := slices.Clone(m.items)
-		for i, it := range items {
-			if it.kind == runCopy || it.kind == runChanged {
-				items[i].at = to[it.at]
-			}
-		}
-		o := &orderWriter{place: newPlace(len(w.parent.types))}
-		o.write(items)
-		if o.cost()+arrangeWorth+best.cost()/10 < best.cost() {
-			best, how = o, a
-		}
-	}
-	w.uvarint(streamHead, uint64(how))
-	w.s[streamTypeRuns], w.s[streamTypeStarts], w.s[streamTypeFar] = best.runs, best.starts, best.far
+	o := &orderWriter{place: newPlace(len(w.parent.types))}
+	o.write(m.items)
+	w.s[streamTypeRuns], w.s[streamTypeStarts], w.s[streamTypeFar] = o.runs, o.starts, o.far
 }
 
 // strings writes the order of strings: as that of the parent, or as the types use them.
@@ -324,9 +288,9 @@ func (w *writer) name(cl class, prev, before, name uint32) {
 		w.far(streamNameFar, btfa.Zigzag(int64(name)-int64(w.nextNew)))
 		w.nextNew = name + 1
 	case w.nameRanks.rank[name] == 0:
-		w.byte(s, nameTold)
+		w.byte(s, nameListed)
 		w.far(streamNameFar, uint64(name))
-		w.tell(&w.nameRanks, name)
+		w.list(&w.nameRanks, name)
 	default:
 		w.ranked(&w.nameRanks, name, s, streamNameLow+int(cl), &nameCodes)
 	}
@@ -346,13 +310,13 @@ func (w *writer) use(name uint32) {
 	}
 }
 
-func (w *writer) tell(t *told, v uint32) {
+func (w *writer) list(t *listed, v uint32) {
 	t.n++
 	t.rank[v] = t.n
 }
 
-// ranked writes the rank of what was told by number before.
-func (w *writer) ranked(t *told, v uint32, stream, low int, c *rankCodes) {
+// ranked writes the rank of what was listed by number before.
+func (w *writer) ranked(t *listed, v uint32, stream, low int, c *rankCodes) {
 	rank := int(t.rank[v]) - 1
 	back := int(t.n) - 1 - rank
 	first, last := c.last-c.first, c.firstHigh-c.last
@@ -392,9 +356,9 @@ func (w *writer) ref(cl class, id, name, before, to uint32) uint32 {
 	case int64(int32(*distance)) == d:
 		w.byte(s, refSame)
 	case rank == 0:
-		w.byte(s, refTold)
+		w.byte(s, refListed)
 		w.far(streamRefFar, btfa.Zigzag(d))
-		w.tell(&w.entRanks, e)
+		w.list(&w.entRanks, e)
 		*distance = uint32(d)
 	default:
 		w.ranked(&w.entRanks, e, s, streamRefLow+int(cl), &refCodes)

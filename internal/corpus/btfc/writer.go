@@ -19,7 +19,7 @@ import (
 
 // Writer makes a file, from nothing or from one that is there. The same kernels in the same order make the same bytes.
 //
-// A kernel is added in three steps. Prepare looks at it alone. Plan gives it its place in the file and chooses what it is told from, by
+// A kernel is added in three steps. Prepare looks at it alone. Plan gives it its place in the file and chooses what it is encoded against, by
 // what Prepare found out about it and those before it. Make tells it from that, once that has been made. Prepare and Make are safe for concurrent
 // use, Plan is for one goroutine at a time. Add does all three.
 type Writer struct {
@@ -151,14 +151,14 @@ func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 		btf:   btf, modules: modules, made: make(chan struct{}), written: make(chan struct{}),
 	}
 	if len(modules) > 0 {
-		joined, err := joinModules(modules)
+		sum, size, err := sumModules(modules)
 		if err != nil {
 			return nil, err
 		}
-		if len(joined) > limits.PartSize {
+		if size > limits.PartSize {
 			return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of modules"}
 		}
-		k.entry.ModulesSum, k.entry.modules = sha256.Sum256(joined), int64(len(joined))
+		k.entry.ModulesSum, k.entry.modules = sum, size
 	}
 	return k, nil
 }
@@ -241,7 +241,11 @@ func (w *Writer) WriteTo(out io.Writer) (n int64, err error) {
 	for i, p := range w.plans {
 		entries[i] = *p.entry()
 	}
-	index, _, err := w.maker.pack(appendIndex(nil, entries))
+	plain := appendIndex(nil, entries)
+	if len(plain) > limits.CorpusIndex {
+		return n, &limits.Exceeded{Max: limits.CorpusIndex, What: "bytes of the index"}
+	}
+	index, _, err := w.maker.pack(plain)
 	if err != nil {
 		return n, err
 	}

@@ -16,8 +16,7 @@ import (
 // Config says what to read and how.
 type Config struct {
 	Corpus *corpus.Corpus
-	Jobs   int  // workers; at least one works
-	Verify bool // skip kernels that corpus.Kernel.Verify has an error for
+	Jobs   int // workers; at least one works
 
 	Progress func(Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
 }
@@ -51,12 +50,6 @@ func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel 
 					w.state = newWorker()
 				}
 			}()
-			if cfg.Verify {
-				if err := k.Verify(); err != nil {
-					sound = true
-					return err
-				}
-			}
 			failed = kernel(w.state, r, k)
 			sound = true
 			return failed

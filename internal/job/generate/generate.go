@@ -70,7 +70,7 @@ type Kernel struct {
 	BTF        []byte // minimized; equal ones share memory
 	Resolved   int    // relocations, each once per object
 	Reused     bool   // taken over from an earlier run
-	InPart     bool   // made of what relocations look at, without reading the rest
+	Shared     bool   // made of another kernel, in which relocations look at the same
 
 	// SHA256 of the files that it was read from: the kernel's, then those of
 	// modules. Only if Config.Hash is set and all of them were read whole.
@@ -129,7 +129,7 @@ type Report struct {
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := &run{
 		Config: cfg, minimizer: minimize.New(cfg.Objects, cfg.Options), files: inShard(cfg.Shard, cfg.Corpus.Files), parts: partsFor(&cfg),
-		met: make(map[*core.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), same: make(map[[sha256.Size]byte]*Kernel),
+		met: make(map[*core.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), outcomes: make(map[[sha256.Size]byte]*outcome),
 	}
 	var err error
 	r.report.Skipped, err = walk.Files(ctx, r.files, r.order(), cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
@@ -144,7 +144,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	for _, w := range r.workers {
 		r.report.Stages.add(w.stages)
 	}
-	r.workers, r.parts = nil, nil // what follows takes memory, too
+	r.workers, r.parts, r.outcomes = nil, nil, nil // what follows takes memory, too
 	r.unmet()
 	if r.finish(ctx); ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -215,7 +215,7 @@ type run struct {
 	parts     *corpus.Parts // nil if kernels are to be read as a whole
 
 	mu       sync.Mutex
-	same     map[[sha256.Size]byte]*Kernel // what became of kernels of which the same was read, and which are of the same machine
+	outcomes map[[sha256.Size]byte]*outcome
 	workers  []*worker
 	report   Report
 	met      map[*core.Object]bool        // used on some kernel
@@ -254,7 +254,7 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	if k := w.Old.take(f, sums); k != nil {
 		return w.add(*k)
 	}
-	if done, err := w.part(ctx, f, sums); done {
+	if done, err := w.packed(ctx, f, sums); done {
 		return err
 	}
 	var kernels []Kernel
@@ -336,7 +336,7 @@ func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error)
 			w.target, w.minimizer = core.Kernel{}, w.run.minimizer.Clone()
 		}
 	}()
-	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: cmp.Or(it.FullSize, int64(len(it.BTF)))}
+	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
 	for _, m := range it.Modules {
 		k.RawSize += int64(len(m.BTF))
 	}
@@ -356,7 +356,7 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 	}
 	k.Machine = w.target.Machine()
 	start = time.Now()
-	w.target.Part = it.FullSize > 0
+	w.target.Part = it.Part
 	res, err := w.minimizer.Minimize(ctx, &w.target)
 	w.stages.Minimize += time.Since(start)
 	if err != nil {

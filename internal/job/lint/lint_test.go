@@ -18,8 +18,10 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // blob makes small BTF: a long, a function, and the structs asked for, each
@@ -319,5 +321,50 @@ func TestCanceled(t *testing.T) {
 	cancel()
 	if _, err := Run(ctx, Config{Sweep: walk.Config{Corpus: c}}); err != context.Canceled {
 		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestSum wants a kernel and modules of a corpus in one file whose BTF does not have the SHA-256 that the file says to be damaged.
+func TestSum(t *testing.T) {
+	base := blob(t, binary.LittleEndian, 8, "a")
+	path := filepath.Join(t.TempDir(), "x.btfc")
+	w, err := btfc.NewWriter(nil, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Discard()
+	for i := range 4 {
+		key := kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: fmt.Sprintf("6.%d", i)}
+		modules := []btfc.Module{{Name: "nf_nat", BTF: splitBTF(t, base, fmt.Sprintf("m%d", i))}}
+		if _, err := w.Add(t.Context(), key, base, modules); err != nil {
+			t.Fatal(err)
+		}
+		base = blob(t, binary.LittleEndian, 8, fmt.Sprintf("s%d", i))
+	}
+	var file bytes.Buffer
+	if _, err := w.WriteTo(&file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, file.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := brief(run(t, path, 1, nil)); got != nil {
+		t.Errorf("findings %q", got)
+	}
+	f, err := btfc.Open(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testinput.WrongSum(t, path, f.Entries()[1].Sum)
+	testinput.WrongSum(t, path, f.Entries()[2].ModulesSum)
+	var got []string
+	for _, f := range run(t, path, 1, nil).Findings {
+		if f.Code == Damaged && strings.Contains(f.Detail, "SHA-256") {
+			got = append(got, strings.TrimPrefix(f.Path, path+"!"))
+		}
+	}
+	want := []string{"debian/12/x86_64/6.1", "debian/12/x86_64/6.2"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 }

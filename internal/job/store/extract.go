@@ -28,7 +28,6 @@ func Extract(ctx context.Context, cfg walk.Config, dir string) (*Result, error) 
 	if err := t.check(cfg.Corpus, extractName); err != nil {
 		return nil, err
 	}
-	cfg.Verify = true
 	skipped, err := walk.Kernels(ctx, cfg, func() *worker { return new(worker) },
 		func(w *worker, r walk.Rank, k *corpus.Kernel) error {
 			name := extractName(k)
@@ -58,7 +57,7 @@ func extractName(k *corpus.Kernel) string {
 	return strings.TrimSuffix(name, kernel.FileSuffix) + kernel.FileSuffix
 }
 
-// One returns the only kernel of a corpus, without modules, and what was skipped. Its BTF has not been verified. It fails
+// One returns the only kernel of a corpus, without modules, and what was skipped. It fails
 // with ErrSeveral if there are more, and if there is none.
 func One(ctx context.Context, cfg walk.Config) (one *corpus.Kernel, skipped []*corpus.Error, err error) {
 	cfg.Jobs = 1

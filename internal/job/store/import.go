@@ -27,7 +27,6 @@ func Import(ctx context.Context, cfg walk.Config, dir string) (*Result, error) {
 	}); err != nil {
 		return nil, err
 	}
-	cfg.Verify = true
 	skipped, err := walk.Kernels(ctx, cfg, func() *importer { return &importer{tree: t} },
 		func(i *importer, r walk.Rank, k *corpus.Kernel) error { return i.kernel(r, k) })
 	if err = errors.Join(err, t.out.Close()); err != nil {

@@ -11,6 +11,7 @@ package testinput
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path"
@@ -18,6 +19,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/core"
@@ -229,4 +232,40 @@ func Kernels(tb testing.TB, parts ...string) []corpus.Kernel {
 		}
 	}
 	return out
+}
+
+// WrongSum replaces a SHA-256 in the index of the corpus in one file at path, so that it is not that of the contents.
+func WrongSum(tb testing.TB, path string, sum [btfc.SumSize]byte) {
+	tb.Helper()
+	file, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	const footer = 8 + len("btfc.end")
+	end := len(file) - footer
+	start := end - int(binary.LittleEndian.Uint64(file[end:]))
+	dec, err := zstd.NewReader(nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer dec.Close()
+	index, err := dec.DecodeAll(file[start:end], nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	at := bytes.Index(index, sum[:])
+	if at < 0 {
+		tb.Fatalf("%s: no sum %x", path, sum)
+	}
+	index[at] ^= 1
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	frame := enc.EncodeAll(index, nil)
+	out := append(file[:start:start], frame...)
+	out = append(binary.LittleEndian.AppendUint64(out, uint64(len(frame))), "btfc.end"...)
+	if err := os.WriteFile(path, out, 0o644); err != nil {
+		tb.Fatal(err)
+	}
 }

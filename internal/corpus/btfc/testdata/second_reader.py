@@ -67,8 +67,6 @@ class State:
         self.contents = list(p.contents) if p else []
         self.entity = list(p.entity) if p else []
         self.entities = p.entities if p else 0
-        self.told = [list(t) for t in p.told] if p else [[], []]
-        self.tables = [dict(t) for t in p.tables] if p else [{} for _ in range(5)]
         self.types, self.strings = [], []
 
 
@@ -104,31 +102,6 @@ class Place:
         return p
 
 
-def arranged(st, how):
-    content = lambda i: st.contents[st.types[i]]
-    kind = lambda i: content(i)[1] >> 24 & 127
-    by_name = lambda list: sorted(list, key=lambda i: st.names[content(i)[0]])
-    n = range(len(st.types))
-    if how == 0:
-        return list(n)
-    if how == 2:
-        return [i for i in n if content(i)[0] == 0] + by_name([i for i in n if content(i)[0] != 0])
-    held, order, functions = {}, [], []
-    for i in n:
-        e = st.entity[st.types[i]]
-        if kind(i) == FUNC:
-            functions.append(i)
-        elif kind(i) == PROTO and i + 1 < len(st.types) and kind(i + 1) == FUNC and content(i + 1)[2] == e:
-            held[e] = i
-        else:
-            order.append(i)
-    for i in by_name(functions):
-        if content(i)[2] in held:
-            order.append(held.pop(content(i)[2]))
-        order.append(i)
-    return order
-
-
 def used(st, types):
     """The names that types use, in order."""
     for c in types:
@@ -143,12 +116,13 @@ def used(st, types):
 class Reader:
     def __init__(self, parent, payload):
         self.p, self.st = parent, State(parent)
+        self.told, self.tables = [[], []], [{} for _ in range(5)]
         top = Stream(payload)
         lens = [top.number() for _ in range(46)]
         self.s = [Stream(top.bytes(n)) for n in lens]
         assert top.at == len(payload)
         h = self.s[0]
-        self.how, self.n_names, text, self.n_contents, words, names_told, ents_told, n_types, n_strings = [h.number() for _ in range(9)]
+        self.n_names, text, self.n_contents, words, names_told, ents_told, n_types, n_strings = [h.number() for _ in range(8)]
         self.rest = self.s[1].bytes(len(self.s[1].data))
         self.new_names()
         self.types(n_types)
@@ -168,7 +142,7 @@ class Reader:
     def types(self, n):
         p, st = self.p, self.st
         runs, starts, far = self.s[4:7]
-        source = [p.types[i] for i in arranged(p, self.how)]
+        source = p.types
         place, old, self.fresh = Place(len(source)), 0, []
 
         def new(entity):
@@ -221,7 +195,7 @@ class Reader:
         return told[r]
 
     def name(self, c, a, b):
-        far, near = self.st.tables[0], self.st.tables[1]
+        far, near = self.tables[0], self.tables[1]
         f, g = self.slot(a, b), self.slot(a, c)
         x = self.s[19 + c].byte()
         if x in (0, 4):
@@ -236,14 +210,14 @@ class Reader:
             n = 0
         elif x == 5:
             n = self.far(16)
-            self.st.told[0].append(n)
+            self.told[0].append(n)
         else:
-            n = self.ranked(x, self.st.told[0], (6, 96, 156, 206), self.s[25 + c], 16)
+            n = self.ranked(x, self.told[0], (6, 96, 156, 206), self.s[25 + c], 16)
         far[f] = near[g] = n
         return n
 
     def ref(self, c, id, a, b):
-        far, near, distance = self.st.tables[2:]
+        far, near, distance = self.tables[2:]
         f, g = self.slot(a, b), self.slot(a, c)
         x, d = self.s[34 + c].byte(), None
         if x == 1:
@@ -255,11 +229,11 @@ class Reader:
             e = self.at(id + d)
             distance[f] = d
             if x == 0:
-                self.st.told[1].append(e)
+                self.told[1].append(e)
         elif x == 50:
             e = self.at(id + distance.get(f, 0))
         else:
-            e = self.ranked(x, self.st.told[1], (51, 115, 160, 208), self.s[40 + c], 31)
+            e = self.ranked(x, self.told[1], (51, 115, 160, 208), self.s[40 + c], 31)
         far[f] = near[g] = e
         return e
 
@@ -385,7 +359,7 @@ class Reader:
 
 
 def joined(st, ancestor, all):
-    """What the modules of a kernel with state st are told from: all is the state of an ancestor and its modules."""
+    """What the modules of a kernel with state st are encoded against: all is the state of an ancestor and its modules."""
     v = State(st)
     v.types = list(st.types)
     after = lambda n, known, own: n if n < known else n - known + own
@@ -418,7 +392,7 @@ def joined(st, ancestor, all):
 
 
 def modules(st, base, payload, n):
-    """The names and BTF of the modules of a kernel with state st, told from base; and the state of all."""
+    """The names and BTF of the modules of a kernel with state st, encoded against base; and the state of all."""
     s = Stream(payload)
     table = []
     for _ in range(n):
@@ -479,7 +453,7 @@ def modules(st, base, payload, n):
 
 
 def lines(parent, payload, config, symbols):
-    """The lines of a kernel's configuration and symbols, told from those of another kernel."""
+    """The lines of a kernel's configuration and symbols, encoded against those of another kernel."""
     s, out = Stream(payload), []
     n = s.number()
     lens = [s.number() for _ in range(3)]

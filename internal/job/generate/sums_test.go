@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package generate_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/job/generate"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// TestSums generates from a corpus in one file that has kernels whose BTF is not what its SHA-256 says. In the four kernels the relocation looks at
+// two versions of struct wanted. The BTF of the first and of the last is the same.
+func TestSums(t *testing.T) {
+	le := binary.LittleEndian
+	o, err := core.ParseObject("o.o", testbtf.Object(t, le, "struct wanted 8: a u32 4", "byte_off struct wanted.a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sums [][btfc.SumSize]byte
+	pack := func() string {
+		path := filepath.Join(t.TempDir(), "x.btfc")
+		w, err := btfc.NewWriter(nil, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Discard()
+		for i, other := range []int{4, 8, 12, 4} {
+			btf := testbtf.Types(t, le, fmt.Sprintf("struct wanted 16: a u32 %d\nstruct other %d: b u32 0", 4+other/12*4, other))
+			if _, err := w.Add(t.Context(), kernel.Key{ID: "d", VersionID: "1", Arch: "x86_64", Release: fmt.Sprintf("6.%d", i)}, btf, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := w.WriteTo(f); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		fi, err := file.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := btfc.Open(file, fi.Size())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = nil
+		for _, e := range c.Entries() {
+			sums = append(sums, e.Sum)
+		}
+		return path
+	}
+	for _, tc := range []struct {
+		name   string
+		wrong  []int // kernels
+		hash   bool
+		want   string
+		shared int // kernels that another's outcome is used for
+	}{
+		{"good", nil, false, "6.0 6.1 6.2 6.3", 2},
+		{"good, with hashes", nil, true, "6.0 6.1 6.2 6.3", 1},
+		{"the only one of its kind", []int{2}, false, "6.0 6.1 6.3", 2},
+		{"the only one of its kind, with hashes", []int{2}, true, "6.0 6.1 6.3", 1},
+		{"one of three, with hashes", []int{1}, true, "6.0 6.2 6.3", 1},
+		{"all", []int{0, 1, 2}, false, "6.3", 0},
+		{"all, with hashes", []int{0, 1, 2}, true, "6.3", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := pack()
+			for _, i := range tc.wrong {
+				testinput.WrongSum(t, path, sums[i])
+			}
+			c, err := corpus.Open(t.Context(), []string{path}, corpus.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rep, err := generate.Run(t.Context(), generate.Config{Objects: []*core.Object{o}, Corpus: c, Jobs: 1, Hash: tc.hash})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			shared := 0
+			for i, k := range rep.Kernels {
+				got = append(got, k.Key.Release)
+				if k.Shared {
+					shared++
+				}
+				if k.RawSize == 0 || tc.hash && !slices.Equal(k.Sources, [][32]byte{sums[rep.Kernels[i].Key.Release[2]-'0']}) {
+					t.Errorf("%s: %d bytes, sums %x", k.Name, k.RawSize, k.Sources)
+				}
+			}
+			if text := strings.Join(got, " "); text != tc.want || shared != tc.shared {
+				t.Errorf("kernels %s, %d of them shared; want %s, %d", text, shared, tc.want, tc.shared)
+			}
+			if len(rep.Skipped) != 4-len(got) {
+				t.Errorf("skipped %v", rep.Skipped)
+			}
+			for _, e := range rep.Skipped {
+				if !strings.Contains(e.Error(), "SHA-256") {
+					t.Error(e)
+				}
+			}
+		})
+	}
+}
