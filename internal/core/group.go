@@ -37,8 +37,14 @@ type groups struct {
 	made   sync.Once
 	err    error // a limit that is exceeded
 	all    []group
-	ofUnit [][]int32 // by unit
+	ofUnit []unitGroups
 	ofRoot [][]int32 // by root
+}
+
+// unitGroups are the groups of one unit.
+type unitGroups struct {
+	list   []int32         // of groups.all
+	byRoot map[int32]int32 // place in list
 }
 
 // grouped returns the groups, which are made at the first call.
@@ -52,7 +58,7 @@ func (m *member) grouped() (*groups, error) {
 		g.ofRoot = make([][]int32, len(m.roots))
 		known := make(map[string]int32)
 		for i := range units {
-			g.ofUnit = append(g.ofUnit, nil)
+			of := unitGroups{byRoot: make(map[int32]int32)}
 			for _, one := range m.groupsOf(units[i].Records) {
 				key := one.key()
 				n, ok := known[key]
@@ -62,8 +68,10 @@ func (m *member) grouped() (*groups, error) {
 					g.all = append(g.all, one)
 					g.ofRoot[one.root] = append(g.ofRoot[one.root], n)
 				}
-				g.ofUnit[i] = append(g.ofUnit[i], n)
+				of.byRoot[one.root] = int32(len(of.list))
+				of.list = append(of.list, n)
 			}
+			g.ofUnit = append(g.ofUnit, of)
 		}
 	})
 	return g, g.err
@@ -133,14 +141,13 @@ func (c *choice) String() string {
 // of modules are taken for vmlinux's, as they are in a minimized BTF.
 func (tb *Table) choose(m *member, g *group, merged bool) *choice {
 	r := &m.roots[g.root]
-	var best []fixup
-	bestScore := g.total
+	best, fixups := tb.tries.of(len(g.specs))
+	bestScore, found := g.total, false
 	for i := range tb.rows[r.question] {
 		cand := tb.cands[tb.set.questions[r.question].name][i]
 		if cand.by&btf.Cilium == 0 {
 			continue
 		}
-		fixups := make([]fixup, len(g.specs))
 		score := 0
 		for n, sp := range g.specs {
 			f := tb.fixup(fixupKey{m.specs[sp], int32(i), merged}, cand)
@@ -154,21 +161,47 @@ func (tb *Table) choose(m *member, g *group, merged bool) *choice {
 		}
 		switch {
 		case score < bestScore:
-			best, bestScore = fixups, score
-		case score == bestScore && best != nil && !slices.EqualFunc(best, fixups, func(a, b fixup) bool { return a.agrees(&b) }):
+			best, fixups, bestScore, found = fixups, best, score, true
+		case score == bestScore && found && !slices.EqualFunc(best, fixups, func(a, b fixup) bool { return a.agrees(&b) }):
 			return &choice{err: errAmbiguous}
 		}
 	}
-	if best == nil {
-		best = make([]fixup, len(g.specs))
+	if !found {
 		for n, sp := range g.specs {
-			if best[n].poison = !m.specs[sp].kind.IsExistence(); !best[n].poison {
+			if best[n] = (fixup{poison: !m.specs[sp].kind.IsExistence()}); !best[n].poison {
 				best[n].local = 1
 			}
 		}
 	}
-	return &choice{fixups: best}
+	return &choice{fixups: tb.kept.add(best)}
 }
+
+// tries has the fixups of the best candidate so far and of the next.
+type tries [2][]fixup
+
+func (t *tries) of(n int) (best, next []fixup) {
+	for i := range t {
+		t[i] = slices.Grow(t[i][:0], n)[:n]
+	}
+	return t[0], t[1]
+}
+
+// keptFixups has memory for the fixups of one kernel, which is used again for
+// the next.
+type keptFixups struct{ chunk []fixup }
+
+// add returns a copy of fixups, valid until the next reset.
+func (k *keptFixups) add(fixups []fixup) []fixup {
+	const least = 1 << 10
+	if cap(k.chunk)-len(k.chunk) < len(fixups) { // what is in the last chunk stays there
+		k.chunk = make([]fixup, 0, max(least, len(fixups), 2*cap(k.chunk)))
+	}
+	start := len(k.chunk)
+	k.chunk = append(k.chunk, fixups...)
+	return k.chunk[start:len(k.chunk):len(k.chunk)]
+}
+
+func (k *keptFixups) reset() { k.chunk = k.chunk[:0] }
 
 // mostFixups bounds those that a table remembers.
 const mostFixups = 1 << 16
@@ -238,16 +271,26 @@ type UnitDecision struct {
 	Record int   // a record on whose local type it does
 
 	m       *member
-	choices map[int32]*fixup // by spec
+	groups  *unitGroups
+	choices []*choice // by group
 }
 
 // Fixup returns what becomes of a record of the unit, unless cilium/ebpf gives
 // up, or false for one that asks nothing of the kernel.
 func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
-	f, ok := d.choices[d.m.records[record].spec]
+	sp := d.m.records[record].spec
+	if d.m.question[sp] < 0 {
+		return Fixup{}, false
+	}
+	n, ok := d.groups.byRoot[d.m.rootOf[sp]]
 	if !ok {
 		return Fixup{}, false
 	}
+	k, ok := slices.BinarySearch(d.m.groups.all[d.groups.list[n]].specs, sp)
+	if !ok {
+		return Fixup{}, false
+	}
+	f := &d.choices[n].fixups[k]
 	return Fixup{f.poison, f.local, f.target, f.id, d.m.records[record].insn.cilium(f)}, true
 }
 
@@ -268,14 +311,15 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 	if n < 0 {
 		return nil, nil
 	}
-	d := &UnitDecision{m: m, choices: make(map[int32]*fixup)}
+	of := &all.ofUnit[n]
+	d := &UnitDecision{m: m, groups: of, choices: make([]*choice, len(of.list))}
 	for _, rec := range units[n].Records {
 		if sp := m.records[rec].spec; m.local[sp].err != nil && m.specs[sp].kind != relo.LocalTypeID {
 			d.Err, d.Record = m.local[sp].err, int(rec)
 			return d, nil
 		}
 	}
-	for _, g := range all.ofUnit[n] {
+	for at, g := range of.list {
 		key := choiceKey{i, g}
 		c, ok := tb.choices[key]
 		if !ok {
@@ -292,11 +336,8 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 			if first := int(m.steps[m.roots[all.all[g].root].steps[0]].record); d.Err == nil {
 				d.Err, d.Record = c.err, first
 			}
-			continue
 		}
-		for k, sp := range all.all[g].specs {
-			d.choices[sp] = &c.fixups[k]
-		}
+		d.choices[at] = c
 	}
 	return d, nil
 }

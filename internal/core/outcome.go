@@ -31,6 +31,8 @@ type Table struct {
 	cilium    ciliumMatcher
 	fixups    map[fixupKey]fixup    // cilium/ebpf's, where they were asked for
 	choices   map[choiceKey]*choice // as well
+	tries     tries
+	kept      keptFixups // of choices
 	explained map[explainKey]*Candidate
 }
 
@@ -85,6 +87,7 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 	clear(tb.explained)
 	clear(tb.fixups)
 	clear(tb.choices)
+	tb.kept.reset()
 	tb.walks = slices.Grow(tb.walks[:0], len(s.objects))[:len(s.objects)]
 	for i := range tb.walks {
 		tb.walks[i].tb = nil

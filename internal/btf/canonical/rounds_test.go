@@ -4,7 +4,9 @@ package canonical_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
+	"math"
 	"slices"
 	"testing"
 
@@ -60,7 +62,7 @@ func byRounds(types []*canonical.Type) (class []int) {
 }
 
 // compareOrder compares Merge with byRounds: one type for each class, or as many
-// as are wanted, in the order of the classes.
+// as are wanted, in the order of the classes, and types of one name in their own order.
 func compareOrder(t *testing.T, name string, types []*canonical.Type) {
 	t.Helper()
 	class := byRounds(types)
@@ -68,22 +70,42 @@ func compareOrder(t *testing.T, name string, types []*canonical.Type) {
 	for _, c := range class {
 		classes = max(classes, c+1)
 	}
-	var want []*canonical.Type
-	at := make([]int, classes)
+	type copied struct {
+		*canonical.Type
+		class, order int
+	}
+	var all []copied
 	for c := range classes {
-		at[c] = len(want)
-		var one *canonical.Type
-		copies := 0
+		one, from := copied{nil, c, math.MaxInt}, len(all)
 		for i, o := range types {
 			if class[i] == c {
-				copies += o.Copies
-				one = o
+				clone := *o
+				clone.Refs = slices.Clone(o.Refs)
+				one.Type, one.order = &clone, min(one.order, o.Order)
+				for range o.Copies {
+					all = append(all, copied{nil, c, o.Order})
+				}
 			}
 		}
-		o := *one
-		o.Refs = slices.Clone(o.Refs)
-		for range max(1, copies) {
-			want = append(want, &o)
+		for i := range all[from:] {
+			all[from+i].Type = one.Type
+		}
+		if len(all) == from {
+			all = append(all, one)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b copied) int {
+		if a.Name == "" || a.Name != b.Name {
+			return cmp.Compare(a.Name, b.Name)
+		}
+		return cmp.Compare(a.order, b.order)
+	})
+	var want []*canonical.Type
+	at := make(map[int]int)
+	for i, o := range all {
+		want = append(want, o.Type)
+		if _, ok := at[o.class]; !ok {
+			at[o.class] = i
 		}
 	}
 	seen := make(map[*canonical.Type]bool)
