@@ -238,8 +238,8 @@ func ruleObject(order binary.ByteOrder, local string, asks []ruleAsk) ([]byte, e
 	}
 	size := 4 + 8 + uint32(len(relos))
 	ext := []byte{0x9f, 0xeb, 1, 0}
-	order.PutUint16(ext, extMagic)
-	for _, v := range []uint32{extHdrLenCore, 0, 0, 0, 0, 0, size, 16, section, uint32(len(asks))} {
+	order.PutUint16(ext, 0xeb9f)
+	for _, v := range []uint32{32, 0, 0, 0, 0, 0, size, 16, section, uint32(len(asks))} {
 		ext = word(ext, v)
 	}
 	f := testelf.File{Order: order, Type: elf.ET_REL, Machine: elf.EM_BPF, Sections: []testelf.Section{
