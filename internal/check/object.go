@@ -66,6 +66,9 @@ func (o *Object) Name() string { return o.name }
 // Order returns the byte order of the object.
 func (o *Object) Order() binary.ByteOrder { return o.records.Order() }
 
+// Relocations returns the object's relocation records.
+func (o *Object) Relocations() *core.Object { return o.records.Object }
+
 // Machines returns the machines that the object is for, none for any.
 func (o *Object) Machines() []string { return o.records.Machines() }
 

@@ -28,11 +28,7 @@ type place struct {
 }
 
 // newRelocator takes the decisions on an object's records on a kernel, with types that the loader adds.
-func newRelocator(ctx context.Context, data []byte, kernel *core.Kernel, added ...*core.Kernel) (*relocator, error) {
-	o, err := core.ParseObject("object", data)
-	if err != nil {
-		return nil, err
-	}
+func newRelocator(ctx context.Context, o *core.Object, kernel *core.Kernel, added ...*core.Kernel) (*relocator, error) {
 	r := &relocator{at: make(map[place]int)}
 	set := core.NewSets([]*core.Object{o}).For(kernel)
 	if set == nil {

@@ -46,7 +46,11 @@ func TestRelocator(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			r, err := newRelocator(t.Context(), data, &target)
+			o, err := core.ParseObject(file, data)
+			if err != nil {
+				return err
+			}
+			r, err := newRelocator(t.Context(), o, &target)
 			if err != nil {
 				return err
 			}
@@ -131,10 +135,14 @@ func TestRelocatorAdded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o, err := core.ParseObject("supplied", data)
+	if err != nil {
+		t.Fatal(err)
+	}
 	kernel, added := loadTarget(t, "../../../testdata/vmlinux/debian/12/x86_64"), loadTarget(t, "../../../testdata/bpf/supplied.bpfel.o")
 	for name, want := range map[string][2]bool{"added": {true, false}, "flavored": {true, false}, "kernels_own": {true, true}} {
 		for i, types := range [][]*core.Kernel{nil, {added}} {
-			r, err := newRelocator(t.Context(), data, kernel, types...)
+			r, err := newRelocator(t.Context(), o, kernel, types...)
 			if err != nil {
 				t.Fatal(err)
 			}
