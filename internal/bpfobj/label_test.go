@@ -27,7 +27,7 @@ func TestLabels(t *testing.T) {
 		data := object([]testelf.Symbol{function("f", 0, 0), {Name: c.label, At: c.at}},
 			[]testelf.Section{{Name: "kprobe/f", Flags: elf.SHF_EXECINSTR, Data: slices.Concat(exitInsn, exitInsn)}})
 		data[mustELF(data).Section(".symtab").Offset+2*24+4] = elf.ST_INFO(c.bind, elf.STT_NOTYPE)
-		o, err := Parse(t.Context(), data, nil, nil)
+		o, err := parse(t.Context(), data)
 		if err != nil {
 			t.Fatal(c.compiler, err)
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cilium/ebpf/asm"
+
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -75,39 +77,32 @@ func (f *Function) calls() (funcs []int) {
 	return funcs
 }
 
-// place finds the instructions of the records, and the programs that they
-// belong to.
-func (p *parser) place(records []Record) error {
-	type key struct{ section, name string }
-	byName := make(map[key]int)
-	for i := range p.Funcs {
-		byName[key{p.Funcs[i].Section, p.Funcs[i].Name}] = i
-	}
+// place finds the instructions of the CO-RE records of some sections, and the
+// programs that they belong to.
+func (p *parser) place(sections []*ExtSection) error {
 	spans := make(map[string][]span)
 	for i, s := range p.f.Sections {
 		if code, ok := p.code[i]; ok {
 			spans[s.Name] = append(spans[s.Name], code)
 		}
 	}
-	p.Sites = make([]Site, len(records))
 	owner := make([][]int, len(p.Funcs)) // records by function
-	for i, r := range records {
-		fn, ok := byName[key{r.Section, r.Func}]
-		at := Site{fn, r.Insn}
-		for _, s := range spans[r.Section] {
-			if ok || !p.spent.steps.Step(1) {
-				break
+	for _, s := range sections {
+		for _, r := range s.Records {
+			at, ok := Site{}, false
+			for _, code := range spans[s.Name] {
+				if ok || !p.spent.steps.Step(1) {
+					break
+				}
+				at, ok = p.at(code, int(r.Off/asm.InstructionSize))
 			}
-			at, ok = p.at(s, r.Insn)
-		}
-		if !ok {
-			p.Sites[i].Fn = -1
-			continue
-		}
-		p.Sites[i] = at
-		owner[at.Fn] = append(owner[at.Fn], i)
-		if code := p.Funcs[at.Fn].Insns; at.Insn < len(code) {
-			code[at.Insn].Record = int32(i + 1)
+			if !ok {
+				p.Sites = append(p.Sites, Site{Fn: -1})
+				continue
+			}
+			owner[at.Fn] = append(owner[at.Fn], len(p.Sites))
+			p.Sites = append(p.Sites, at)
+			p.Funcs[at.Fn].Insns[at.Insn].Record = int32(len(p.Sites))
 		}
 	}
 	for i := range p.Programs {

@@ -7,10 +7,12 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/cilium/ebpf/asm"
+
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// Object is a BPF object with its code. After Parse nothing of it changes, and
+// Object is a BPF object with its code. After [File.Parse] nothing of it changes, and
 // it is safe for use by many goroutines.
 type Object struct {
 	Order     binary.ByteOrder
@@ -28,8 +30,8 @@ type Object struct {
 
 	Unfolded uint64 // bytes of sections that are not in the file as they are: compressed ones, and those of zeros
 
-	lines map[string][]line // by section
-	calls [][]int           // functions that each calls or takes the address of
+	ext   map[string]*ExtSection // by section
+	calls [][]int                // functions that each calls or takes the address of
 }
 
 // Function is a function of the object.
@@ -141,9 +143,13 @@ const (
 // Site is an instruction: its function, and the slot in there.
 type Site struct{ Fn, Insn int }
 
-// Record is where a CO-RE record is: an instruction of a function, or of the
-// section where the function is not known.
-type Record struct {
-	Section, Func string
-	Insn          int // slot
+// Source returns file:line of an instruction, "" where it is not known.
+func (o *Object) Source(s Site) string {
+	f := &o.Funcs[s.Fn]
+	sec, ok := o.ext[f.Section]
+	if !ok {
+		return ""
+	}
+	l := sec.line(uint32(f.Start+s.Insn)*asm.InstructionSize, uint32(f.Start)*asm.InstructionSize)
+	return l.source(o.BTF)
 }

@@ -4,7 +4,6 @@ package bpfobj_test
 
 import (
 	"bytes"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,19 +11,17 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
-	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
-// parse parses an object with its types and records.
+// parse parses an object.
 func parse(t *testing.T, in testinput.Object) *bpfobj.Object {
 	t.Helper()
-	var records []bpfobj.Record
-	obj := in.Object
-	for _, r := range obj.Records() {
-		records = append(records, bpfobj.Record{Section: r.Section, Func: r.Program, Insn: r.Insn})
+	f, err := bpfobj.Open(in.Data)
+	if err != nil {
+		t.Fatal(in.Name(), err)
 	}
-	o, err := bpfobj.Parse(t.Context(), in.Data, obj.BTF(), records)
+	o, err := f.Parse(t.Context())
 	if err != nil {
 		t.Fatal(in.Name(), err)
 	}
@@ -118,37 +115,37 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestRecords places records by function and by section, two at the same
-// instruction, and some where there is none.
+// TestRecords places records, two at the same instruction, and some where there
+// is none.
 func TestRecords(t *testing.T) {
 	in := testinput.Named(t, "subprogs.bpfel.o")
 	o := parse(t, in)
 	fn := slices.IndexFunc(o.Funcs, func(f bpfobj.Function) bool { return f.Start > 0 })
-	f := &o.Funcs[fn]
 	want := bpfobj.Site{Fn: fn, Insn: 1}
-	o, err := bpfobj.Parse(t.Context(), in.Data, in.Object.BTF(), []bpfobj.Record{
-		{Section: f.Section, Func: f.Name, Insn: 1},
-		{Section: f.Section, Func: f.Name, Insn: 1},
-		{Section: f.Section, Insn: f.Start + 1},
-		{Section: f.Section, Insn: 1 << 20},
-		{Section: "nowhere", Insn: 1},
-	})
+	at := bpfobj.Record{Off: uint32(8 * (o.Funcs[fn].Start + 1))}
+	f, err := bpfobj.Open(in.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.Ext.Sections = []*bpfobj.ExtSection{
+		{Name: o.Funcs[fn].Section, Records: []bpfobj.Record{at, at, {Off: 8 << 20}}},
+		{Name: "nowhere", Records: []bpfobj.Record{{Off: 8}}},
+	}
+	if o, err = f.Parse(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	nowhere := bpfobj.Site{Fn: -1}
-	if !slices.Equal(o.Sites, []bpfobj.Site{want, want, want, nowhere, nowhere}) {
-		t.Errorf("%+v, want three at %+v", o.Sites, want)
+	if !slices.Equal(o.Sites, []bpfobj.Site{want, want, nowhere, nowhere}) {
+		t.Errorf("%+v, want two at %+v", o.Sites, want)
 	}
 }
 
-// TestCutShort parses every beginning of an object, in steps: only with the
+// TestCutShort opens every beginning of an object, in steps: only with the
 // section headers, which are at its end, it is one.
 func TestCutShort(t *testing.T) {
-	path := testinput.Path(t, "testdata", "bpf", "subprogs.bpfel.o")
-	in := testinput.Named(t, filepath.Base(path))
+	in := testinput.Named(t, "subprogs.bpfel.o")
 	for n := 0; n < len(in.Data); n += 7 {
-		if _, err := bpfobj.Parse(t.Context(), in.Data[:n], new(btf.BTF), nil); err == nil {
+		if _, err := bpfobj.Open(in.Data[:n]); err == nil {
 			t.Errorf("%d of %d bytes are an object", n, len(in.Data))
 		}
 	}

@@ -9,27 +9,27 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Parse reads a BPF ELF object. types are those of its .BTF, nil if it has
-// none, and records say where its CO-RE records are. The data must stay
-// unchanged while the object is in use. An object without a program is an
-// error; so is one that exceeds a limit, which a [limits.Exceeded] says. The
-// error is ctx's where that ends first.
-func Parse(ctx context.Context, data []byte, types *btf.BTF, records []Record) (*Object, error) {
+// Parse reads the code of the file, and what it refers to. An object without a
+// program is an error; so is one that exceeds a limit, which a
+// [limits.Exceeded] says. The error is ctx's where that ends first.
+func (f *File) Parse(ctx context.Context) (*Object, error) {
 	p := parser{
-		Object: &Object{BTF: types, lines: make(map[string][]line)},
-		data:   data, code: make(map[int]span), frozen: make(map[int]int), externs: make(map[string]int),
+		Object: &Object{Order: f.Order, BTF: f.BTF},
+		f:      f.elf, bytes: f.bytes, code: make(map[int]span), frozen: make(map[int]int), externs: make(map[string]int),
 		spent: newSpent(ctx),
+	}
+	var records []*ExtSection
+	if f.Ext != nil {
+		records, p.ext = f.Ext.Sections, f.Ext.byName
 	}
 	if err := p.parse(ctx, records); err != nil {
 		return nil, err
@@ -40,28 +40,26 @@ func Parse(ctx context.Context, data []byte, types *btf.BTF, records []Record) (
 // parser is one Parse.
 type parser struct {
 	*Object
-	data    []byte
 	f       *elf.File
+	bytes   func(*elf.Section) ([]byte, error)
 	syms    []elf.Symbol
 	code    map[int]span   // functions by index of the section
 	frozen  map[int]int    // index into Data by index of the section
 	externs map[string]int // index by name
-	zeros   []byte
 	spent   spent
 }
 
 // spent is what an object has taken, within the limits.
 type spent struct {
-	names, inflated, insns, relocations *limits.Meter
-	called, calledInsns, calledRecords  *limits.Meter
-	steps                               *limits.Meter // of what has no limit of its own
+	names, insns, relocations          *limits.Meter
+	called, calledInsns, calledRecords *limits.Meter
+	steps                              *limits.Meter // of what has no limit of its own
 }
 
 func newSpent(ctx context.Context) spent {
 	of := func(max int64, what string) *limits.Meter { return limits.NewMeter(ctx, max, what) }
 	return spent{
 		names:         of(limits.ObjectNames, "bytes of names"),
-		inflated:      of(limits.Inflated, "bytes in compressed sections"),
 		insns:         of(limits.Instructions, "instructions"),
 		relocations:   of(limits.Relocations, "relocations"),
 		called:        of(limits.Called, "functions that programs call"),
@@ -82,14 +80,7 @@ func atMost(n int, max int64, what string) error {
 // span is the functions of one section.
 type span struct{ first, end int }
 
-func (p *parser) parse(ctx context.Context, records []Record) (err error) {
-	if p.f, err = elf.NewFile(bytes.NewReader(p.data)); err != nil {
-		return fmt.Errorf("elf: %w", err)
-	}
-	p.Order = p.f.ByteOrder
-	if err := atMost(len(p.f.Sections), limits.Sections, "sections"); err != nil {
-		return fmt.Errorf("sections: %w", err)
-	}
+func (p *parser) parse(ctx context.Context, records []*ExtSection) error {
 	for _, s := range p.f.Sections {
 		if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 {
 			p.Unfolded += min(s.Size, math.MaxUint32)
@@ -98,7 +89,7 @@ func (p *parser) parse(ctx context.Context, records []Record) (err error) {
 	if err := p.readSymbols(); err != nil {
 		return err
 	}
-	for _, pass := range []func() error{p.readLicense, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.readLines, p.link} {
+	for _, pass := range []func() error{p.readLicense, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.link} {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -163,33 +154,6 @@ func nameLen(names []byte, off uint32) int {
 		return n
 	}
 	return len(names)
-}
-
-// bytes returns the content of a section, which is a part of the file where
-// that is possible.
-func (p *parser) bytes(s *elf.Section) ([]byte, error) {
-	switch size := uint64(len(p.data)); {
-	case s.Size > limits.SectionBytes:
-		return nil, fmt.Errorf("%s: %w", s.Name, &limits.Exceeded{Max: limits.SectionBytes, What: "bytes in a section"})
-	case s.Type == elf.SHT_NOBITS:
-		if n := int(s.Size); n > len(p.zeros) {
-			p.zeros = make([]byte, n)
-		}
-		return p.zeros[:s.Size], nil
-	case s.Flags&elf.SHF_COMPRESSED == 0 && s.Offset <= size && s.FileSize <= size-s.Offset:
-		return p.data[s.Offset:][:s.FileSize], nil
-	}
-	if !p.spent.inflated.Step(int(s.Size)) {
-		return nil, fmt.Errorf("%s: %w", s.Name, p.spent.inflated.Err())
-	}
-	b, err := s.Data()
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("file is cut short")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Name, err)
-	}
-	return b, nil
 }
 
 // readData reads the sections whose content the loader freezes.

@@ -12,72 +12,93 @@ import (
 // byte order.
 var ErrNotBTF = errors.New("no BTF magic")
 
-// header is struct btf_header with the offsets made absolute.
-type header struct {
-	order   binary.ByteOrder
-	types   section
-	strs    section
-	layouts section // empty in 24-byte headers
+// Header is struct btf_header.
+type Header struct {
+	Order          binary.ByteOrder
+	Len            uint64 // hdr_len
+	Types, Strings Section
+	Layouts        Section // empty in 24-byte headers
 }
 
-// A section is a byte range of a blob.
-type section struct{ off, len uint64 }
+// Section is a byte range of a blob.
+type Section struct{ Off, Len uint64 }
 
-func (s section) of(data []byte) []byte { return data[s.off : s.off+s.len] }
+func (s Section) of(data []byte) []byte { return data[s.Off : s.Off+s.Len] }
+
+// End returns the number of bytes of a blob with this header.
+func (h *Header) End() uint64 {
+	return max(h.Len, h.Types.Off+h.Types.Len, h.Strings.Off+h.Strings.Len, h.Layouts.Off+h.Layouts.Len)
+}
+
+// OrderOf returns the byte order of a blob, nil where head does not begin with the magic.
+func OrderOf(head []byte) binary.ByteOrder {
+	switch {
+	case len(head) < 2:
+	case binary.LittleEndian.Uint16(head) == Magic:
+		return binary.LittleEndian
+	case binary.BigEndian.Uint16(head) == Magic:
+		return binary.BigEndian
+	}
+	return nil
+}
+
+// ReadHeader reads the header of a blob of size bytes, with which head begins. It does not compare the sections with
+// the size; [CheckHeader] does.
+func ReadHeader(head []byte, size int64) (Header, error) {
+	h := Header{Order: OrderOf(head)}
+	if h.Order == nil && len(head) >= 2 {
+		return h, fmt.Errorf("header: %w", ErrNotBTF)
+	}
+	if len(head) < HeaderLen {
+		return h, fmt.Errorf("header: %d bytes, want at least %d", len(head), HeaderLen)
+	}
+	if head[2] != Version {
+		return h, fmt.Errorf("header: version %d, want %d", head[2], Version)
+	}
+	u32 := func(off int) uint64 { return uint64(h.Order.Uint32(head[off:])) }
+	h.Len = u32(4)
+	if h.Len < HeaderLen || h.Len > uint64(size) || h.Len >= 32 && len(head) < 32 {
+		return h, fmt.Errorf("header: hdr_len %d of %d bytes of data", h.Len, size)
+	}
+	h.Types = Section{h.Len + u32(8), u32(12)}
+	h.Strings = Section{h.Len + u32(16), u32(20)}
+	if h.Len >= 32 && u32(28) > 0 {
+		h.Layouts = Section{h.Len + u32(24), u32(28)}
+	}
+	return h, nil
+}
 
 // CheckHeader says why [BTF.Load] would refuse a blob of size bytes for its header, with which data begins.
 func CheckHeader(data []byte, size int64) error {
-	_, err := parseHeader(data, uint64(size))
+	_, err := parseHeader(data, size)
 	return err
 }
 
-// parseHeader reads the header, with which data begins, and checks that the sections lie inside size.
-func parseHeader(data []byte, size uint64) (header, error) {
-	var h header
-	if len(data) < HeaderLen {
-		return h, fmt.Errorf("header: %d bytes, want at least %d", len(data), HeaderLen)
-	}
-	switch {
-	case binary.LittleEndian.Uint16(data) == Magic:
-		h.order = binary.LittleEndian
-	case binary.BigEndian.Uint16(data) == Magic:
-		h.order = binary.BigEndian
-	default:
-		return h, fmt.Errorf("header: %w", ErrNotBTF)
-	}
-	if data[2] != Version {
-		return h, fmt.Errorf("header: version %d, want %d", data[2], Version)
-	}
-	u32 := func(off int) uint64 { return uint64(h.order.Uint32(data[off:])) }
-
-	hdrLen := u32(4)
-	if hdrLen < HeaderLen || hdrLen > uint64(len(data)) {
-		return h, fmt.Errorf("header: hdr_len %d of %d bytes of data", hdrLen, len(data))
-	}
-	h.types = section{hdrLen + u32(8), u32(12)}
-	h.strs = section{hdrLen + u32(16), u32(20)}
-	if hdrLen >= 32 && u32(28) > 0 {
-		h.layouts = section{hdrLen + u32(24), u32(28)}
+// parseHeader is ReadHeader, and checks that the sections lie inside size.
+func parseHeader(data []byte, size int64) (Header, error) {
+	h, err := ReadHeader(data, size)
+	if err != nil {
+		return h, err
 	}
 	for _, s := range []struct {
 		name string
-		section
-	}{{"type", h.types}, {"string", h.strs}, {"layout", h.layouts}} {
-		if s.off+s.len > size {
-			return h, fmt.Errorf("header: %s section at %d+%d exceeds %d bytes of data", s.name, s.off, s.len, size)
+		Section
+	}{{"type", h.Types}, {"string", h.Strings}, {"layout", h.Layouts}} {
+		if s.Off+s.Len > uint64(size) {
+			return h, fmt.Errorf("header: %s section at %d+%d exceeds %d bytes of data", s.name, s.Off, s.Len, size)
 		}
 	}
-	if overlap(h.types, h.strs) || overlap(h.types, h.layouts) || overlap(h.strs, h.layouts) {
+	if overlap(h.Types, h.Strings) || overlap(h.Types, h.Layouts) || overlap(h.Strings, h.Layouts) {
 		return h, errors.New("header: sections overlap")
 	}
-	if h.types.off%4 != 0 || h.types.len%4 != 0 {
+	if h.Types.Off%4 != 0 || h.Types.Len%4 != 0 {
 		return h, errors.New("header: type section is not aligned to 4 bytes")
 	}
 	return h, nil
 }
 
-func overlap(a, b section) bool {
-	return a.len > 0 && b.len > 0 && a.off < b.off+b.len && b.off < a.off+a.len
+func overlap(a, b Section) bool {
+	return a.Len > 0 && b.Len > 0 && a.Off < b.Off+b.Len && b.Off < a.Off+a.Len
 }
 
 // layoutEntry is the size of struct btf_layout: u8 info size, u8 element size,

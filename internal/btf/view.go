@@ -59,12 +59,12 @@ func (b *BTF) reset(base *BTF) {
 }
 
 func (b *BTF) load(ctx context.Context, data []byte) error {
-	h, err := parseHeader(data, uint64(len(data)))
+	h, err := parseHeader(data, int64(len(data)))
 	if err != nil {
 		return err
 	}
-	b.big = h.order == binary.BigEndian
-	b.types, b.strs = b.words(h.types.of(data)), h.strs.of(data)
+	b.big = h.Order == binary.BigEndian
+	b.types, b.strs = b.words(h.Types.of(data)), h.Strings.of(data)
 	if b.base != nil {
 		if b.base.big != b.big {
 			return fmt.Errorf("header: byte order %s differs from the base's %s", b.Order(), b.base.Order())
@@ -78,7 +78,7 @@ func (b *BTF) load(ctx context.Context, data []byte) error {
 	if n := len(b.strs); n > 0 && b.strs[n-1] != 0 {
 		return fmt.Errorf("strings: section does not end with a NUL byte")
 	}
-	return b.walk(ctx, h.layouts.of(data))
+	return b.walk(ctx, h.Layouts.of(data))
 }
 
 func splitHint(strs []byte) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
@@ -79,11 +80,11 @@ func TestCodeKey(t *testing.T) {
 // noRecords is of an object without any.
 func noRecords(t *testing.T) records {
 	t.Helper()
-	r, err := parseRecords("none", testinput.Named(t, "nobtf.bpfel.o").Data)
+	o, err := core.ParseObject("none", testinput.Named(t, "nobtf.bpfel.o").Data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return records{o}
 }
 
 // TestCalleesCalledBack wants what a function has called back among what exploring it depends on.

@@ -42,15 +42,19 @@ type use struct {
 // Parse reads a BPF ELF object. Errors and reports call it by the name. The
 // data must stay unchanged while the object is in use.
 func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
-	r, err := parseRecords(name, data)
-	if err != nil {
-		return nil, err
-	}
-	prog, err := bpfobj.Parse(ctx, data, r.types(), r.places())
+	f, err := bpfobj.Open(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	o := newObject(name, prog, r)
+	r, err := core.NewObject(name, f)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := f.Parse(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	o := newObject(name, prog, records{r})
 	o.unread = o.ebpfGoReads(ctx, data)
 	if err := o.follow(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -63,6 +67,9 @@ func (o *Object) Name() string { return o.name }
 
 // Order returns the byte order of the object.
 func (o *Object) Order() binary.ByteOrder { return o.records.Order() }
+
+// Relocations returns the object's relocation records.
+func (o *Object) Relocations() *core.Object { return o.records.Object }
 
 // Machines returns the machines that the object is for, none for any.
 func (o *Object) Machines() []string { return o.records.Machines() }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -17,26 +16,8 @@ type records struct {
 	*core.Object
 }
 
-func parseRecords(name string, data []byte) (records, error) {
-	o, err := core.ParseObject(name, data)
-	if err != nil {
-		return records{}, err
-	}
-	return records{o}, nil
-}
-
 // types returns the object's types, nil if it has none.
 func (r records) types() *btf.BTF { return r.Object.BTF() }
-
-// places says where the records are.
-func (r records) places() []bpfobj.Record {
-	all := r.Object.Records()
-	out := make([]bpfobj.Record, len(all))
-	for i := range all {
-		out[i] = bpfobj.Record{Section: all[i].Section, Func: all[i].Program, Insn: all[i].Insn}
-	}
-	return out
-}
 
 // text is what a record asks for: "byte_off struct task_struct.mm.pgd".
 func (r records) text(i int) string { return r.Object.Relocation(&r.Object.Records()[i]) }

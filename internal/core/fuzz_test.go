@@ -3,13 +3,10 @@
 package core
 
 import (
-	"bytes"
-	"debug/elf"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -66,31 +63,4 @@ func FuzzObject(f *testing.F) {
 			t.Errorf("%d decisions for %d records", n, len(o.records))
 		}
 	})
-}
-
-// FuzzExt feeds .BTF.ext sections to the reader, with the types of a real
-// object.
-func FuzzExt(f *testing.F) {
-	data, err := os.ReadFile("../../testdata/bpf/kinds.bpfel.o")
-	if err != nil {
-		f.Fatal(err)
-	}
-	file, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		f.Fatal(err)
-	}
-	raw, err := file.Section(".BTF").Data()
-	if err != nil {
-		f.Fatal(err)
-	}
-	btf, err := btf.New(raw, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	ext, err := file.Section(".BTF.ext").Data()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(ext)
-	f.Fuzz(func(t *testing.T, ext []byte) { parseExt(ext, btf) })
 }

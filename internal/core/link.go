@@ -45,6 +45,7 @@ func (o *Object) Units() ([]Unit, error) {
 type linker struct {
 	*Object
 	f        *elf.File
+	data     []byte
 	syms     []elfSymbol
 	sections map[uint16]*codeSection
 	funcs    map[string]*linkedFunc
@@ -76,11 +77,7 @@ type linkedFunc struct {
 var errLink = errors.New("cilium/ebpf refuses the object")
 
 func link(o *Object) ([]Unit, error) {
-	f, err := elf.NewFile(bytes.NewReader(o.data))
-	if err != nil {
-		return nil, err
-	}
-	l := &linker{Object: o, f: f, sections: make(map[uint16]*codeSection), funcs: make(map[string]*linkedFunc)}
+	l := &linker{Object: o, f: o.file.ELF(), data: o.file.Data(), sections: make(map[uint16]*codeSection), funcs: make(map[string]*linkedFunc)}
 	for _, pass := range []func() error{l.readSections, l.readSymbols, l.readRelocations, l.readFuncs} {
 		if err := pass(); err != nil {
 			return nil, err

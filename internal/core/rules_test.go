@@ -271,10 +271,10 @@ func ruleObject(order binary.ByteOrder, local string, asks []ruleAsk, infos bool
 	}
 	size := 4 + 8 + uint32(len(relos))
 	ext := []byte{0x9f, 0xeb, 1, 0}
-	order.PutUint16(ext, extMagic)
-	head := []uint32{extHdrLenCore, 0, 0, 0, 0, 0, size}
+	order.PutUint16(ext, 0xeb9f)
+	head := []uint32{32, 0, 0, 0, 0, 0, size}
 	if infos {
-		head = []uint32{extHdrLenCore, 0, 4, 4, 4, 8, size, 8, 16}
+		head = []uint32{32, 0, 4, 4, 4, 8, size, 8, 16}
 	}
 	for _, v := range append(head, 16, section, uint32(len(asks))) {
 		ext = word(ext, v)

@@ -4,47 +4,19 @@ package corpus
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// header is as much of a BTF header as it takes to find the end and to tell split BTF. Offsets are
-// from the start of the blob.
-type header struct {
-	order   binary.ByteOrder
-	typeOff int64
-	typeLen int64
-	strOff  int64
-	strLen  int64
-	end     int64 // of the last section
-}
-
-const minHeaderLen = 24
-
-// parseHeader reads a BTF header from the first bytes of a blob of size bytes.
-func parseHeader(head []byte, size int64) (header, error) {
-	order := btfOrder(head)
-	if order == nil {
-		return header{}, errors.New("not BTF of version 1")
+// readHeader reads a BTF header from the first bytes of a blob of size bytes.
+func readHeader(head []byte, size int64) (btf.Header, error) {
+	h, err := btf.ReadHeader(head, size)
+	if err == nil && h.End() > uint64(size) {
+		err = fmt.Errorf("truncated: %d bytes of %d", size, h.End())
 	}
-	if len(head) < minHeaderLen {
-		return header{}, fmt.Errorf("truncated header of %d bytes", len(head))
-	}
-	u32 := func(off int) int64 { return int64(order.Uint32(head[off:])) }
-	n := u32(4)
-	if n < minHeaderLen || n%4 != 0 || n > 1<<12 {
-		return header{}, fmt.Errorf("header length %d", n)
-	}
-	h := header{order: order, typeOff: n + u32(8), typeLen: u32(12), strOff: n + u32(16), strLen: u32(20)}
-	h.end = max(n, h.typeOff+h.typeLen, h.strOff+h.strLen)
-	if n >= 32 && len(head) >= 32 {
-		h.end = max(h.end, n+u32(24)+u32(28)) // the layout section
-	}
-	if h.end > size {
-		return header{}, fmt.Errorf("truncated: %d bytes of %d", size, h.end)
-	}
-	return h, nil
+	return h, err
 }
 
 // isSplit says whether a whole BTF blob is split BTF, which needs a base (a module's, on top of
@@ -53,14 +25,15 @@ func parseHeader(head []byte, size int64) (header, error) {
 // begins with the first string that the base lacks, or is empty. Of 91 modules and 25 kernels
 // looked at, in both byte orders, none is different, and libbpf checks the same of base BTF.
 func isSplit(b []byte) (bool, error) {
-	h, err := parseHeader(b, int64(len(b)))
+	h, err := readHeader(b, int64(len(b)))
 	if err != nil {
 		return false, err
 	}
-	if h.strLen > 0 && b[h.strOff+h.strLen-1] != 0 {
+	s := h.Strings
+	if s.Len > 0 && b[s.Off+s.Len-1] != 0 {
 		return false, errors.New("string section does not end")
 	}
-	return h.strLen == 0 || b[h.strOff] != 0, nil
+	return s.Len == 0 || b[s.Off] != 0, nil
 }
 
 // scanBTF returns the largest plausible BTF within a raw image. Images may hold several, since the
@@ -86,20 +59,18 @@ func scanBTF(image []byte) []byte {
 // plausibleBTF returns the BTF that b begins with, or nil. By chance alone the magic occurs every
 // 16 MB, so everything that can be told from the header and the first type has to fit.
 func plausibleBTF(b []byte) []byte {
-	h, err := parseHeader(b[:min(len(b), 64)], int64(len(b)))
-	if err != nil || b[3] != 0 || h.typeLen < 12 || h.typeLen%4 != 0 || h.strLen < 2 {
+	const maxLen = 1 << 12 // of a header
+	h, err := btf.ReadHeader(b, int64(len(b)))
+	if err != nil || btf.CheckHeader(b, int64(len(b))) != nil || h.Len > maxLen || b[3] != 0 || h.Types.Len < 12 || h.Strings.Len < 2 {
 		return nil
 	}
-	if h.strOff < h.typeOff+h.typeLen && h.typeOff < h.strOff+h.strLen {
+	if s := h.Strings; b[s.Off] != 0 || b[s.Off+s.Len-1] != 0 {
 		return nil
 	}
-	if b[h.strOff] != 0 || b[h.strOff+h.strLen-1] != 0 {
+	name := uint64(h.Order.Uint32(b[h.Types.Off:]))
+	kind := h.Order.Uint32(b[h.Types.Off+4:]) >> 24 & 0x7f
+	if name >= h.Strings.Len || kind == 0 || kind > 31 {
 		return nil
 	}
-	name := int64(h.order.Uint32(b[h.typeOff:]))
-	kind := h.order.Uint32(b[h.typeOff+4:]) >> 24 & 0x7f
-	if name >= h.strLen || kind == 0 || kind > 31 {
-		return nil
-	}
-	return b[:h.end]
+	return b[:h.End()]
 }

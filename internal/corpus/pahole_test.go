@@ -276,7 +276,7 @@ func TestEncodeFails(t *testing.T) {
 		"nothing":       {"v1.27", "", "pahole v1.27: makes nothing of it"},
 		"nothing, says": {"v1.27", "echo no debug information", "pahole v1.27: no debug information"},
 		"killed":        {"v1.27", "kill -9 $$", "pahole v1.27: signal: killed"},
-		"no BTF":        {"v1.27", "echo hello >$out", "not BTF of version 1"},
+		"no BTF":        {"v1.27", "echo hello >$out", "no BTF magic"},
 		"too much":      {"v1.27", "exec /bin/cat /dev/zero >$out", "pahole v1.27: larger than the limit of 1 MiB"},
 		"holds on":      {"v1.27", "/bin/sleep 5 4>&- & /bin/cat " + blob + " >$out", "WaitDelay"},
 		"dwz":           {"v1.24", "echo 'WARNING: DW_TAG_partial_unit used, some types will not be considered!' >&2; exec /bin/cat " + blob + " >$out", "1.32 can"},

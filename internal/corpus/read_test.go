@@ -280,7 +280,7 @@ func TestReadBadMember(t *testing.T) {
 	if got[1].Name != "debian/12/s390x/6.1.0-5-s390x" || got[1].mods["nf"] != string(splitLE) || got[1].SourceSize != 0 {
 		t.Errorf("second: %+v", got[1].Kernel)
 	}
-	for i, m := range []string{"x86_64/6.1.0-2-amd64.btf: btf: header length", "x86_64/6.1.0-3-amd64.btf.xz: xz: ", "x86_64/6.1.0-4-amd64.btf: empty", "bad.btf: btf: "} {
+	for i, m := range []string{"x86_64/6.1.0-2-amd64.btf: btf: header: hdr_len 255", "x86_64/6.1.0-3-amd64.btf.xz: xz: ", "x86_64/6.1.0-4-amd64.btf: empty", "bad.btf: btf: "} {
 		checkError(t, m, path+"!debian/12/", errs[i])
 		if !strings.Contains(errs[i].Error(), m) {
 			t.Errorf("error %d: %v, want %s", i, errs[i], m)

@@ -7,6 +7,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 )
@@ -59,7 +60,7 @@ func sniff(head []byte) kind {
 	if len(head) == 0 {
 		return kindEmpty
 	}
-	if btfOrder(head) != nil {
+	if len(head) >= 4 && btf.OrderOf(head) != nil && head[2] == btf.Version {
 		return kindBTF
 	}
 	for _, m := range magics {
@@ -81,20 +82,6 @@ func sniff(head []byte) kind {
 		return kindCompressed
 	}
 	return kindUnknown
-}
-
-// btfOrder returns the byte order of a BTF header, or nil if head does not begin with one.
-func btfOrder(head []byte) binary.ByteOrder {
-	if len(head) < 4 || head[2] != 1 {
-		return nil
-	}
-	switch {
-	case head[0] == 0x9f && head[1] == 0xeb:
-		return binary.LittleEndian
-	case head[0] == 0xeb && head[1] == 0x9f:
-		return binary.BigEndian
-	}
-	return nil
 }
 
 // isBPF says whether the header of an ELF file names the BPF machine.

@@ -252,9 +252,9 @@ func (f *found) look() error {
 	if (f.kind == kindUnknown || f.kind == kindZero) && isS390(r) {
 		f.kind = kindImage
 	}
-	if h, err := parseHeader(head, f.size); f.kind == kindBTF && err == nil {
-		if f.split = h.strLen == 0; !f.split {
-			if _, err := r.ReadAt(buf[:1], h.strOff); err != nil {
+	if h, err := readHeader(head, f.size); f.kind == kindBTF && err == nil {
+		if f.split = h.Strings.Len == 0; !f.split {
+			if _, err := r.ReadAt(buf[:1], int64(h.Strings.Off)); err != nil {
 				return err
 			}
 			f.split = buf[0] != 0

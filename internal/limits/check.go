@@ -13,7 +13,8 @@ const (
 	Symbols = 1 << 18
 
 	// ObjectNames bounds the bytes of the names of symbols and of variables in
-	// BTF, which can share their bytes in the file. Real: 7.5 kB.
+	// BTF, which can share their bytes in the file, and, by itself, of the names
+	// of sections, functions and source lines in .BTF.ext. Real: 1.4 MB (tracee).
 	ObjectNames = 32 << 20
 
 	// Externals bounds how many kfuncs and variables of the kernel, and how many
@@ -69,7 +70,7 @@ const (
 	CalledRecords = 1 << 22
 
 	// ParseSteps bounds what else reading an object looks at: members of the
-	// types of maps, tables of lines. Real: 21,083 lines.
+	// types of maps, CO-RE records. Real: 34,752 records (tracee).
 	ParseSteps = 1 << 26
 )
 

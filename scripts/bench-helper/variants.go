@@ -6,7 +6,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/btfgen/btfgen/internal/btf"
 )
 
 // variants writes COUNT kernels that take turns in repeating those of a tree,
@@ -94,16 +95,11 @@ func another(args []string) error {
 // 256 bytes and more whose name has a checksum that the seed picks: one in
 // four. The members of its second half move.
 func widen(data []byte, seed int, by uint32) error {
-	var order binary.ByteOrder = binary.LittleEndian
-	if len(data) < 24 || order.Uint16(data) != 0xeb9f {
-		order = binary.BigEndian
+	h, err := btf.ReadHeader(data, int64(len(data)))
+	if err != nil {
+		return err
 	}
-	if len(data) < 24 || order.Uint16(data) != 0xeb9f {
-		return errors.New("no BTF")
-	}
-	header := order.Uint32(data[4:])
-	types := data[header+order.Uint32(data[8:]):][:order.Uint32(data[12:])]
-	names := data[header+order.Uint32(data[16:]):]
+	order, types, names := h.Order, data[h.Types.Off:][:h.Types.Len], data[h.Strings.Off:]
 	for at := 0; at < len(types); {
 		info := order.Uint32(types[at+4:])
 		kind, vlen := info>>24&0x7f, int(info&0xffffff)

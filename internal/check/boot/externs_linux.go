@@ -69,9 +69,11 @@ func strengthen(symtab []byte, f *elf.File) {
 // hideExterns renames the section of the configuration's variables, takes their names from typed ksyms, which makes the symbols ones
 // that nothing is known of, and makes other ksyms void, where only that is read.
 func hideExterns(blob []byte, o *check.Object) {
-	order := o.BTF.Order()
-	header := order.Uint32(blob[4:])
-	types, names := blob[header+order.Uint32(blob[8:]):], blob[header+order.Uint32(blob[16:]):]
+	h, err := btf.ReadHeader(blob, int64(len(blob)))
+	if err != nil {
+		return // parsed objects have one
+	}
+	types, names := blob[h.Types.Off:], blob[h.Strings.Off:]
 	for id := btf.TypeID(1); int(id) < o.BTF.NumTypes(); id++ {
 		t := o.BTF.Type(id)
 		if t.Kind() != btf.KindDatasec {

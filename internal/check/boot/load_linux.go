@@ -136,11 +136,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	local, err := core.ParseObject("object", data)
-	if err != nil {
-		return nil, err
-	}
-	if own := local.BTF(); own != nil {
+	if own := parsed.Relocations().BTF(); own != nil {
 		if err := btf.CheckRecursion(ctx, own); err != nil {
 			return nil, err
 		}
@@ -153,7 +149,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	if o.spec, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(changed)); err != nil {
 		return nil, err
 	}
-	if o.relocator, err = newRelocator(ctx, local, l.kernel, l.added...); err != nil {
+	if o.relocator, err = newRelocator(ctx, parsed.Relocations(), l.kernel, l.added...); err != nil {
 		return nil, err
 	}
 	externs, err := l.resolve(parsed, data)

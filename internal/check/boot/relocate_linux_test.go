@@ -135,9 +135,10 @@ func TestRelocatorAdded(t *testing.T) {
 		t.Fatal(err)
 	}
 	kernel, added := loadTarget(t, "../../../testdata/vmlinux/debian/12/x86_64"), loadTarget(t, "../../../testdata/bpf/supplied.bpfel.o")
+	o := parseObject(t, data)
 	for name, want := range map[string][2]bool{"added": {true, false}, "flavored": {true, false}, "kernels_own": {true, true}} {
 		for i, types := range [][]*core.Kernel{nil, {added}} {
-			r, err := newRelocator(t.Context(), parseObject(t, data), kernel, types...)
+			r, err := newRelocator(t.Context(), o, kernel, types...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bpfobj
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// ErrNotBPF says that an ELF file is not a BPF object.
+var ErrNotBPF = errors.New("not a BPF object")
+
+// File is a BPF ELF file with its types and its .BTF.ext section. It is for one
+// goroutine at a time.
+type File struct {
+	Order binary.ByteOrder
+	Types []byte   // content of .BTF
+	BTF   *btf.BTF // view of Types; nil without .BTF
+	Ext   *Ext     // nil without .BTF.ext
+
+	data     []byte
+	elf      *elf.File
+	byName   map[string]*elf.Section // the first of each name
+	zeros    []byte
+	inflated *limits.Meter
+}
+
+// Open reads the ELF header, the types and .BTF.ext of a BPF ELF file. The data
+// must stay unchanged while the file, or what is made of it, is in use. Open
+// costs little; [File.Parse] reads the code. The error for a file of another
+// machine is [ErrNotBPF]; a file that exceeds a limit is a [limits.Exceeded].
+func Open(data []byte) (*File, error) {
+	if err := checkHeader(data); err != nil {
+		return nil, err
+	}
+	e, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("elf: %w", trimELF(err))
+	}
+	f := &File{
+		Order: e.ByteOrder, data: data, elf: e, byName: make(map[string]*elf.Section),
+		inflated: limits.NewMeter(context.Background(), limits.Inflated, "bytes in compressed sections"),
+	}
+	for _, s := range e.Sections {
+		if f.byName[s.Name] == nil {
+			f.byName[s.Name] = s
+		}
+	}
+	return f, f.readTypes()
+}
+
+// ELF returns the sections of the file, which must not be changed.
+func (f *File) ELF() *elf.File { return f.elf }
+
+// Data returns the bytes that were given to Open.
+func (f *File) Data() []byte { return f.data }
+
+// readTypes reads .BTF and .BTF.ext.
+func (f *File) readTypes() error {
+	raw, err := f.Section(".BTF")
+	if err != nil || len(raw) == 0 {
+		return err
+	}
+	if f.BTF, err = btf.New(raw, nil); err != nil {
+		return fmt.Errorf(".BTF: %w", err)
+	}
+	f.Types = raw
+	if f.BTF.Order() != f.Order {
+		return fmt.Errorf(".BTF: byte order %s differs from the object's", f.BTF.Order())
+	}
+	if raw, err = f.Section(".BTF.ext"); err != nil || len(raw) == 0 {
+		return err
+	}
+	if f.Ext, err = parseExt(raw, f.BTF); err != nil {
+		return fmt.Errorf(".BTF.ext: %w", err)
+	}
+	return nil
+}
+
+// Section returns the content of the first section of a name, nil where the file
+// has none.
+func (f *File) Section(name string) ([]byte, error) {
+	s := f.byName[name]
+	if s == nil || s.Type == elf.SHT_NOBITS {
+		return nil, nil
+	}
+	return f.bytes(s)
+}
+
+// bytes returns the content of a section, which is a part of the file where
+// that is possible.
+func (f *File) bytes(s *elf.Section) ([]byte, error) {
+	switch size := uint64(len(f.data)); {
+	case s.Size > limits.SectionBytes:
+		return nil, fmt.Errorf("%s: %w", s.Name, &limits.Exceeded{Max: limits.SectionBytes, What: "bytes in a section"})
+	case s.Type == elf.SHT_NOBITS:
+		if n := int(s.Size); n > len(f.zeros) {
+			f.zeros = make([]byte, n)
+		}
+		return f.zeros[:s.Size], nil
+	case s.Flags&elf.SHF_COMPRESSED == 0 && s.Offset <= size && s.FileSize <= size-s.Offset:
+		return f.data[s.Offset:][:s.FileSize], nil
+	}
+	if !f.inflated.Step(int(s.Size)) {
+		return nil, fmt.Errorf("%s: %w", s.Name, f.inflated.Err())
+	}
+	b, err := s.Data()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, trimELF(err))
+	}
+	return b, nil
+}
+
+// checkHeader says why a file is no BPF object, if its header does, and bounds
+// its sections and the memory that their names take. debug/elf makes a string of
+// each, and a hostile table can have every section's name run to the end of the
+// table.
+func checkHeader(data []byte) error {
+	const header, section = 64, 64 // bytes
+	if !bytes.HasPrefix(data, []byte(elf.ELFMAG)) || len(data) < 20 {
+		return nil // debug/elf says what is wrong
+	}
+	var bo binary.ByteOrder = binary.LittleEndian
+	if elf.Data(data[elf.EI_DATA]) == elf.ELFDATA2MSB {
+		bo = binary.BigEndian
+	}
+	class, machine := elf.Class(data[elf.EI_CLASS]), elf.Machine(bo.Uint16(data[18:]))
+	if machine != elf.EM_BPF && machine != elf.EM_NONE || class != elf.ELFCLASS64 {
+		return fmt.Errorf("elf: %w, but %s for %s", ErrNotBPF, class, machine)
+	}
+	if len(data) < header {
+		return nil
+	}
+	at := func(i uint64) []byte {
+		off := bo.Uint64(data[40:])
+		if n := uint64(len(data)); off > n || i >= (n-off)/section {
+			return make([]byte, section)
+		}
+		return data[off+i*section:][:section]
+	}
+	n, names := uint64(bo.Uint16(data[60:])), uint64(bo.Uint16(data[62:]))
+	if n == 0 { // the numbers are too large for the header
+		n = bo.Uint64(at(0)[32:])
+	}
+	if names == uint64(elf.SHN_XINDEX) {
+		names = uint64(bo.Uint32(at(0)[40:]))
+	}
+	if n > limits.Sections {
+		return fmt.Errorf("sections: %w", &limits.Exceeded{Max: limits.Sections, What: "sections"})
+	}
+	if size := bo.Uint64(at(names)[32:]); n > 0 && size > limits.SectionNames/n {
+		return fmt.Errorf("elf: %w", &limits.Exceeded{Max: limits.SectionNames, What: "bytes of names of sections"})
+	}
+	return nil
+}
+
+// trimELF takes the record offset and Go syntax out of debug/elf's errors.
+func trimELF(err error) error {
+	var fe *elf.FormatError
+	if errors.As(err, &fe) {
+		return fe
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("file is cut short")
+	}
+	return err
+}
