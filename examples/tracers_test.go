@@ -13,6 +13,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -125,6 +126,7 @@ func attaches(t *testing.T, tracer string, options map[string]string) {
 
 // All that docs/tracers.md tells to copy builds, and attaches.
 func TestRecipes(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	for _, tool := range []string{"clang-19", "llvm-strip-19"} {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // hugeInput is how many bytes the files have that an earlier run is said to have written.
@@ -55,6 +56,7 @@ func hugeInputs() map[string]map[string]string {
 // What an earlier run is said to have written takes memory in proportion to its size, and is read
 // before the work begins. What is wrong with it is told by its name.
 func TestHugeInputs(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	const most = 80<<20 + 40*hugeInput // bytes allocated in all; without any such file it is up to 60 MB
 	dir := t.TempDir()

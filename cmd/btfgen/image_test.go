@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // TestDockerfile does what the Dockerfile does to build the program, with what .dockerignore lets through, and
@@ -64,6 +65,7 @@ func TestDockerfile(t *testing.T) {
 	if stage != 2 || build == "" || program == "" || !regexp.MustCompile(`^[1-9][0-9]*:[1-9][0-9]*$`).MatchString(user) {
 		t.Fatalf("%d stages, built by %q to %q, for user %q", stage, build, program, user)
 	}
+	slow.Skip(t)
 	r.do("find . -name testdata -exec rm -r {} +", statusOK) // as .dockerignore says
 	out := filepath.Join(r.dir, "out")
 	r.in(r.dir, "TARGETOS=linux", "TARGETARCH="+runtime.GOARCH, "VERSION=v1.2.3").do(strings.Replace(build, "/out/", out+"/", 1), statusOK)

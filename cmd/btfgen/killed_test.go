@@ -20,6 +20,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // killJob is a command that writes, to be killed. It works in a directory of its own.
@@ -286,6 +287,7 @@ func (j *killJob) judge(t *testing.T, dir string, killed bool) (outcome string, 
 // Killed at any moment, every command that writes leaves what was there or what it makes, and the
 // next run leaves nothing else. BTFGEN_KILLS says how many are killed.
 func TestKilled(t *testing.T) {
+	slow.Skip(t)
 	v := newVictim(t)
 	kills := 60
 	if raceflag.Enabled {

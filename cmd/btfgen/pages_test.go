@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // page is a page of the documentation, as what a reader would copy from it.
@@ -161,6 +162,9 @@ func TestPages(t *testing.T) {
 		"examples/README.md": {"mkdir out"},
 	} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
+			if path != "README.md" && path != "docs/objects.md" {
+				slow.Skip(t)
+			}
 			p := readPage(t, path)
 			r := readerIn(t, pageContents(t))
 			r.do("btfgen generate --btf kernels/ -o tracer.btfa tracer.bpf.o", statusOK)
@@ -243,6 +247,7 @@ func pipeline(t *testing.T, text string, into any) {
 
 // TestPipelineKubernetes does what the pods of the indexed job do, one after the other, and then what the text says.
 func TestPipelineKubernetes(t *testing.T) {
+	slow.Skip(t)
 	var job struct {
 		Spec struct {
 			Completions int
@@ -389,6 +394,7 @@ func (r *reader) fill(text string, values map[string]string) string {
 // TestPipelineGitHub does the steps of the workflow, each job in a folder of its own. Of the actions those that
 // move files do so.
 func TestPipelineGitHub(t *testing.T) {
+	slow.Skip(t)
 	var w workflow
 	pipeline(t, "runs-on:", &w)
 	r := readerIn(t, pageContents(t))

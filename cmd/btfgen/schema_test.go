@@ -19,6 +19,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/archive/writer"
 )
@@ -114,6 +115,7 @@ var schemaRuns = []struct {
 
 // TestSchemas holds docs/schema to what commands write, and commands to having --json and a schema.
 func TestSchemas(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	all := schemas(t)
 	td, err := filepath.Abs("../../testdata")

@@ -5,14 +5,18 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 func TestMain(m *testing.M) {
@@ -25,6 +29,30 @@ func TestMain(m *testing.M) {
 			os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 		},
 	})
+}
+
+// built builds the program, once, with a version as packagers give it, and returns its path.
+var built = sync.OnceValues(func() (path string, err error) {
+	self, err := exec.LookPath("btfgen")
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(filepath.Dir(self), "..", "program") // testscript removes that directory
+	if out, err := exec.Command("go", "build", "-ldflags", "-X main.version=v1.2.3-distro", "-o", path, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// program returns the path of the program itself, for tests for which btfgen, which is this
+// test under another name, will not do.
+func program(t *testing.T) string {
+	t.Helper()
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TestScript runs the scripts in testdata/script. They find testdata at
@@ -65,6 +93,8 @@ func TestScript(t *testing.T) {
 			switch cond {
 			case "root":
 				return os.Getuid() == 0, nil
+			case "slow":
+				return slow.Enabled(), nil
 			case "race":
 				return raceflag.Enabled, nil
 			case "kernelbtf":

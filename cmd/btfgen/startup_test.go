@@ -4,7 +4,6 @@ package main
 
 import (
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -30,11 +29,7 @@ func TestStartUp(t *testing.T) {
 		"github.com/russross/blackfriday/v2":  "urfave/cli renders manual pages with it",
 		"go.yaml.in/yaml/v3":                  "tables of tags, and regular expressions for numbers",
 	}
-	program := filepath.Join(t.TempDir(), "btfgen")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	cmd := exec.Command(program, "--version")
+	cmd := exec.Command(program(t), "--version")
 	cmd.Env = append(cmd.Environ(), "GODEBUG=inittrace=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

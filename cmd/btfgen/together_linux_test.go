@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
@@ -100,6 +101,7 @@ func (w *together) clean() {
 
 // TestTogether has several processes read, change and replace one output at once. Nothing that one of them adds may be lost.
 func TestTogether(t *testing.T) {
+	slow.Skip(t)
 	const n = 6
 	w := newTogether(t, n)
 	want := func(kernels int, list ...string) {

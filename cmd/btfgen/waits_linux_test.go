@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // TestWaits has a process wait for an output that another one holds: it says so, and can be told to end. One that is killed
 // holds nothing.
 func TestWaits(t *testing.T) {
+	slow.Skip(t)
 	w := newTogether(t, 2)
 	w.run("corpus", "import", "k0", "-o", "x.btfc")
 	w.run("archive", "convert", "a0.btfa", "-o", "tree")

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // The kernel's build compresses with these programs, adds the size for all but gzip, and has a
@@ -25,7 +26,7 @@ func TestImagePrograms(t *testing.T) {
 	btf := got[0].btf
 	// Together more than 8 MB, a block of lz4's legacy format.
 	filler := bytes.Repeat([]byte("a kernel has code too. "), 5<<20/23)
-	if raceflag.Enabled {
+	if raceflag.Enabled || !slow.Enabled() {
 		btf, filler = btfBlob(binary.LittleEndian, strings.Repeat("long", 100), false), filler[:1<<20]
 	}
 	kernel := elfFile(binary.LittleEndian, elf.ET_EXEC, elf.EM_X86_64, section{".text", 0, filler}, section{".BTF", 0, btf})

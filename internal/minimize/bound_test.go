@@ -14,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
@@ -144,6 +145,9 @@ func TestHostile(t *testing.T) {
 	const steps, bytes = 150 << 20, 512 << 20
 	for _, h := range hostiles {
 		t.Run(h.name, func(t *testing.T) {
+			if strings.Contains(h.name, "compared as a whole") { // takes more than half of the time
+				slow.Skip(t)
+			}
 			o, err := core.ParseObject("o", testbtf.Object(t, binary.LittleEndian, h.types, h.asks))
 			if err != nil {
 				t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/verify"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
@@ -87,14 +88,14 @@ func TestMutants(t *testing.T) {
 	for _, o := range testinput.Objects(t) {
 		objects = append(objects, verify.Object(o))
 	}
-	each := 2 // mutants of a rule on a kernel
+	each := slow.Some(2) // mutants of a rule on a kernel
 	if os.Getenv("BTFGEN_CORPUS") != "" {
 		each = 1 // of more kernels
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	sum := make(tally)
 	n := 0
-	testinput.Each(t, testinput.Varied(t), func(it *corpus.Kernel) {
+	testinput.Each(t, testinput.Few(t), func(it *corpus.Kernel) {
 		if n++; each == 1 && n%2 == 0 {
 			return // half of them take a minute
 		}

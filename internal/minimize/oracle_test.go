@@ -13,9 +13,11 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/oracle"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // TestAgainstBpftool has libbpf relocate every object against a kernel and
@@ -29,7 +31,8 @@ func TestAgainstBpftool(t *testing.T) {
 	dir := t.TempDir()
 	var records, failing, kernels int
 	var ours, theirs int64
-	eachKernel(t, func(name string, data []byte) {
+	testinput.Each(t, testinput.Few(t), func(it *corpus.Kernel) {
+		name, data := it.Name, it.BTF
 		full, err := core.NewKernel(name, data)
 		if err != nil {
 			t.Fatal(err)

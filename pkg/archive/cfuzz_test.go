@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/testing/creader"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
@@ -85,6 +86,7 @@ func packer(f *testing.F) func(payload []byte) []byte {
 // libFuzzer, for which the reader in C is built with sanitizers, finds nothing in a short time, or in as many
 // seconds as BTFGEN_LIBFUZZER says.
 func TestLibFuzzer(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	work := t.TempDir()
 	fuzzer, seeds := filepath.Join(work, "fuzz"), filepath.Join(work, "seeds")

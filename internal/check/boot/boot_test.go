@@ -16,6 +16,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 func TestEvents(t *testing.T) {
@@ -150,6 +151,7 @@ func TestBoot(t *testing.T) {
 			h := &Host{Timeout: time.Second}
 			if strings.Contains(tt.want, "bytes") {
 				raceflag.SkipSerial(t)
+				slow.Skip(t)
 				h.Timeout = time.Minute
 			}
 			events := 0

@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestConcrete(t *testing.T) {
 	const seed = 11
 	rnd := rand.New(rand.NewPCG(seed, seed))
-	const programs = 4_000
+	programs := slow.Some(4_000)
 	steps, unreached, ends := 0, 0, make(map[string]int)
 	for range programs {
 		funcs := (&source{Rand: rnd}).funcs()

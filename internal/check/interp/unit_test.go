@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // keptUnits are units by all that they may depend on.
@@ -53,7 +54,8 @@ func (k *keptUnits) Add(from Entry, u *Unit) {
 func TestUnits(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	found, missed, differ := 0, 0, 0
-	for range 250 {
+	programs := slow.Some(250)
+	for range programs {
 		o, pr := new(bpfobj.Object), new(bpfobj.Program)
 		records := int32(0)
 		for f, code := range (&source{Rand: rnd}).funcs() {
@@ -91,7 +93,7 @@ func TestUnits(t *testing.T) {
 		missed += kept.missed
 	}
 	t.Logf("%d units found, %d not, %d outcomes that differ from the one before", found, missed, differ)
-	if found < 500 || missed < 500 || differ < 200 {
+	if found < 5*programs/2 || missed < 5*programs/2 || differ < programs {
 		t.Error("too few of one kind")
 	}
 }

@@ -20,7 +20,7 @@ import (
 // relocation log of the same object and kernel says. generate reads parts of the kernels, from a corpus in one file.
 func TestUnresolvedIsTheLog(t *testing.T) {
 	raceflag.SkipSerial(t)
-	tree := testinput.Corpus(t)
+	tree := testinput.Few(t)
 	cfg := generate.Config{Corpus: testinput.Packed(t, tree), Jobs: 2}
 	for _, o := range testinput.Objects(t) {
 		cfg.Objects = append(cfg.Objects, o.Object)

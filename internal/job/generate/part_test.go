@@ -13,6 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -31,7 +32,7 @@ func TestPacked(t *testing.T) {
 	if os.Getenv("BTFGEN_CORPUS") != "" {
 		each = 20 // kernels that are three times as many, and have to be decompressed for each set
 	}
-	if raceflag.Enabled {
+	if raceflag.Enabled || !slow.Enabled() {
 		each = len(all)
 	}
 	for i := 0; i < len(all); i += each {

@@ -40,7 +40,7 @@ func TestBpftool(t *testing.T) {
 		b.objects = append(b.objects, bpftoolObject{o.Object, p})
 	}
 	kernels := 0
-	testinput.Each(t, testinput.Varied(t), func(k *corpus.Kernel) {
+	testinput.Each(t, testinput.Few(t), func(k *corpus.Kernel) {
 		if b.kernel(k) {
 			kernels++
 		}

@@ -39,7 +39,7 @@ func minimizeAll(t *testing.T, c *corpus.Corpus, objs []*core.Object) []Minimize
 // TestEquivalence verifies what generate makes of every object and kernel, which it reads from a corpus in one file.
 func TestEquivalence(t *testing.T) {
 	objs, plain := inputs(t)
-	c := testinput.Varied(t)
+	c := testinput.Few(t)
 	from := c
 	if !raceflag.Enabled { // with which packing takes longer than all the rest
 		from = testinput.Packed(t, c)

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -92,17 +93,22 @@ func build() {
 		args = append(args, "-o", filepath.Join(work, output), "-lzstd")
 		return exec.Command(cc, args...).CombinedOutput()
 	}
-	sanitizers := []string{"-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"}
+	fuzz := flag.Lookup("test.fuzz")
+	fuzzing := fuzz != nil && fuzz.Value.String() != ""
+	try := [][]string{nil}
+	if fuzzing || slow.Enabled() { // with sanitizers it takes seconds to build
+		try = [][]string{{"-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"}, nil}
+	}
 	var cc string
 	var flags []string
-	for _, try := range []string{"clang-19", "cc"} {
-		for _, with := range [][]string{sanitizers, nil} {
+	for _, program := range []string{"clang-19", "cc"} {
+		for _, with := range try {
 			args := append([]string{filepath.Join(work, "empty.c")}, with...)
-			if _, err := compile(try, "empty", args...); err != nil {
+			if _, err := compile(program, "empty", args...); err != nil {
 				continue
 			}
 			if cc == "" || flags == nil && with != nil {
-				cc, flags = try, with
+				cc, flags = program, with
 			}
 		}
 	}
@@ -117,7 +123,7 @@ func build() {
 		return
 	}
 	driver.program = filepath.Join(work, "driver")
-	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {
+	if fuzzing {
 		os.Setenv(inherited, driver.program)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // compile compiles testdata/name for BPF and returns the object's path.
 func compile(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	clang := Need(t, "clang")
+	clang := NeedClang(t)
 	obj := filepath.Join(t.TempDir(), strings.TrimSuffix(name, ".c")+".o")
 	args = append(args, "-mcpu=v3", "-g", "-O2", "-Wall", "-Werror", "-c", "testdata/"+name, "-o", obj)
 	if !strings.HasPrefix(args[0], "--target=") {

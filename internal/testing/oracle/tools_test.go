@@ -48,3 +48,45 @@ func TestNeed(t *testing.T) {
 		t.Error("failed instead of skipping")
 	}
 }
+
+// A test that compiles takes the first clang that is new enough, and none that is older.
+func TestNeedClang(t *testing.T) {
+	clang := func(name, version, targets string) {
+		t.Helper()
+		program := "#!/bin/sh\ncase $1 in -dumpversion) echo " + version + " ;; --print-targets) echo '    " + targets + " - Description' ;; esac\n"
+		if err := os.WriteFile(name, []byte(program), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := sbin
+	t.Cleanup(func() { sbin = old })
+	sbin = nil
+	for _, tt := range []struct {
+		name string
+		have [][3]string // name, version, targets
+		want string
+	}{
+		{"none", nil, ""},
+		{"old", [][3]string{{"clang", "14.0.6", "bpf"}}, ""},
+		{"oldest", [][3]string{{"clang", "15.0.6", "bpf"}}, "clang"},
+		{"new and old", [][3]string{{"clang", "14.0.6", "bpf"}, {"clang-14", "14.0.6", "bpf"}, {"clang-19", "19.1.7", "bpf"}, {"clang-16", "16.0.6", "bpf"}}, "clang-19"},
+		{"default", [][3]string{{"clang", "16.0.6", "bpf"}, {"clang-19", "19.1.7", "bpf"}}, "clang"},
+		{"without BPF", [][3]string{{"clang", "19.1.7", "bpfel"}, {"clang-17", "17.0.0", "x86"}}, ""},
+		{"not clang", [][3]string{{"clang", "", "bpf"}}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, got := t.TempDir(), ""
+			t.Setenv("PATH", dir)
+			for _, c := range tt.have {
+				clang(filepath.Join(dir, c[0]), c[1], c[2])
+			}
+			skipped := true
+			t.Run("need", func(t *testing.T) {
+				got, skipped = NeedClang(t), false
+			})
+			if want := filepath.Join(dir, tt.want); skipped != (tt.want == "") || !skipped && got != want {
+				t.Errorf("%q, skipped %v; want %q", got, skipped, tt.want)
+			}
+		})
+	}
+}

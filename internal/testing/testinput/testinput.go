@@ -26,6 +26,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // Object is a BPF object and its file.
@@ -148,6 +149,25 @@ func Varied(tb testing.TB) *corpus.Corpus {
 			c.Files = append(c.Files, f)
 		}
 	}
+	return c
+}
+
+// Few is Varied, of which it leaves one kernel each of 64 bits, of 32 bits and of the other byte
+// order unless BTFGEN_SLOW=1 or BTFGEN_CORPUS asks for more.
+func Few(tb testing.TB) *corpus.Corpus {
+	tb.Helper()
+	c := Varied(tb)
+	if slow.Enabled() || os.Getenv("BTFGEN_CORPUS") != "" {
+		return c
+	}
+	machines := []string{"/x86_64/", "/armhf/", "/s390x/"}
+	c.Files = slices.DeleteFunc(c.Files, func(f *corpus.File) bool {
+		i := slices.IndexFunc(machines, func(m string) bool { return strings.Contains(f.Path, m) })
+		if i >= 0 {
+			machines = slices.Delete(machines, i, i+1)
+		}
+		return i < 0
+	})
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/testing/creader"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -37,7 +38,7 @@ func TestCThousand(t *testing.T) {
 func TestCOdd(t *testing.T) {
 	raceflag.SkipSerial(t)
 	c := creader.Start(t)
-	for i := range 60 {
+	for i := range slow.Some(60) {
 		r := rand.New(rand.NewPCG(uint64(i), 1))
 		var kernels []archive.Kernel
 		for j := range 1 + i%5 {
