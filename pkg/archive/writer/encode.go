@@ -4,7 +4,6 @@ package writer
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
@@ -162,19 +161,12 @@ func (e *encoder) name(s string) {
 
 // layouts writes each layout as the changes that make it of an earlier one.
 func (e *encoder) layouts(p *pool) {
-	none := slices.Repeat([]int32{btfa.NoVariant}, len(p.slots))
+	search := newLayoutSearch(p)
 	made := make([]int32, len(p.slots))
 	e.put(btfa.StreamLayouts, uint64(len(p.layouts)))
 	for i := range p.layouts {
 		l := &p.layouts[i]
-		parent, from := 0, none
-		fewest := changes(none, l.variants, len(p.slots)+1)
-		for k := 1; k <= i; k++ {
-			o := p.layouts[i-k].variants
-			if n := changes(o, l.variants, fewest); n < fewest {
-				parent, from, fewest = k, o, n
-			}
-		}
+		parent, from, fewest := search.parent(i)
 		order := uint64(0)
 		if l.bigEndian {
 			order = 1
@@ -198,17 +190,4 @@ func (e *encoder) layouts(p *pool) {
 			}
 		}
 	}
-}
-
-// changes counts the slots that differ, but not beyond limit.
-func changes(a, b []int32, limit int) int {
-	n := 0
-	for i := range a {
-		if a[i] != b[i] {
-			if n++; n >= limit {
-				break
-			}
-		}
-	}
-	return n
 }
