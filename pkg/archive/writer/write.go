@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unsafe"
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -97,7 +98,12 @@ func sortKernels(kernels []archive.Kernel) ([]archive.Kernel, error) {
 // with each, and for each kernel which it has.
 func distinctLayouts(kernels []archive.Kernel) (layouts []layoutDefs, of []int, err error) {
 	seen := make(map[[sha256.Size]byte]int)
+	shared := make(map[memory]int) // kernels mostly share the memory of their BTF
 	for _, k := range kernels {
+		if i, ok := shared[memoryOf(k.BTF)]; ok {
+			of = append(of, i)
+			continue
+		}
 		sum := sha256.Sum256(k.BTF)
 		i, ok := seen[sum]
 		if !ok {
@@ -109,10 +115,19 @@ func distinctLayouts(kernels []archive.Kernel) (layouts []layoutDefs, of []int, 
 			seen[sum] = i
 			layouts = append(layouts, layoutDefs{defs, order == binary.BigEndian})
 		}
+		shared[memoryOf(k.BTF)] = i
 		of = append(of, i)
 	}
 	return layouts, of, nil
 }
+
+// memory is where a slice is. Slices of the same memory have the same content.
+type memory struct {
+	start *byte
+	len   int
+}
+
+func memoryOf(b []byte) memory { return memory{unsafe.SliceData(b), len(b)} }
 
 var errNotCanonical = errors.New("BTF is not in the canonical form of minimized BTF")
 
@@ -131,11 +146,17 @@ func verify(out []byte, kernels []archive.Kernel) error {
 	}
 	kernels = slices.Clone(kernels)
 	slices.SortFunc(kernels, func(a, b archive.Kernel) int { return a.Key.Compare(b.Key) })
+	type pair struct{ read, written memory }
+	equal := make(map[pair]bool)
 	for i, k := range kernels {
 		if read[i].Key != k.Key {
 			return fmt.Errorf("kernel %s: is %s when read back", k.Key, read[i].Key)
 		}
-		if !bytes.Equal(read[i].BTF, k.BTF) {
+		p := pair{memoryOf(read[i].BTF), memoryOf(k.BTF)}
+		if equal[p] {
+			continue
+		}
+		if equal[p] = bytes.Equal(read[i].BTF, k.BTF); !equal[p] {
 			return fmt.Errorf("kernel %s: %w", k.Key, errNotCanonical)
 		}
 	}
