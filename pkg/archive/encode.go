@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package writer
+package archive
 
 import (
+	"context"
 	"encoding/binary"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -26,7 +27,7 @@ func (e *encoder) putString(stream int, s string) {
 }
 
 // pool writes names, shapes, parents and numbers.
-func (e *encoder) pool(p *pool) {
+func (e *encoder) pool(ctx context.Context, p *pool) error {
 	e.put(btfa.StreamParents, uint64(len(p.slots)))
 	for i := range p.slots {
 		s := &p.slots[i]
@@ -40,6 +41,9 @@ func (e *encoder) pool(p *pool) {
 		s := &p.slots[i]
 		e.put(btfa.StreamParents, uint64(len(s.variants)))
 		for j := range s.variants {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			v := &s.variants[j]
 			parent, deltas := s.parent(j)
 			e.put(btfa.StreamParents, uint64(parent))
@@ -49,6 +53,7 @@ func (e *encoder) pool(p *pool) {
 			e.streams[btfa.StreamNumbers] = append(e.streams[btfa.StreamNumbers], deltas...)
 		}
 	}
+	return nil
 }
 
 // maxParents is how many variants back the writer looks for a parent.
@@ -160,11 +165,14 @@ func (e *encoder) name(s string) {
 }
 
 // layouts writes each layout as the changes that make it of an earlier one.
-func (e *encoder) layouts(p *pool) {
+func (e *encoder) layouts(ctx context.Context, p *pool) error {
 	search := newLayoutSearch(p)
 	made := make([]int32, len(p.slots))
 	e.put(btfa.StreamLayouts, uint64(len(p.layouts)))
 	for i := range p.layouts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		l := &p.layouts[i]
 		parent, from, fewest := search.parent(i)
 		order := uint64(0)
@@ -190,4 +198,5 @@ func (e *encoder) layouts(p *pool) {
 			}
 		}
 	}
+	return nil
 }

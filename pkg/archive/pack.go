@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package writer
+package archive
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/btfa"
-	"github.com/btfgen/btfgen/pkg/archive"
 )
 
 // head returns what stands before the streams in a payload.
@@ -96,9 +95,9 @@ type StreamSize struct {
 }
 
 // StreamSizes tells what the bytes of an archive are spent on. Errors are as for
-// archive.Open.
+// Open.
 func StreamSizes(data []byte) ([]StreamSize, error) {
-	if _, err := archive.Open(data); err != nil {
+	if _, err := Open(data); err != nil {
 		return nil, err
 	}
 	payload, err := btfa.Unpack(data[btfa.HeaderLen:])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package writer
+package archive_test
 
 import (
 	"fmt"
@@ -56,21 +56,9 @@ func typesOf(t testing.TB, data []byte) (*btf.BTF, []*canonical.Type) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var types []*canonical.Type
-	d := &definer{btf: b}
-	for id := btf.TypeID(1); int(id) < b.NumTypes(); id++ {
-		typ := b.Type(id)
-		var refs []int
-		n, err := d.node(typ, func(id btf.TypeID) ref {
-			refs = append(refs, int(id)-1) // void is -1 in canon, too
-			return ref{}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		types = append(types, &canonical.Type{
-			Kind: n.kind, Flag: n.flag, Name: string(typ.Name()), Size: n.size, Fields: n.fields, Refs: refs, Copies: 1,
-		})
+	types, err := archive.TypesOf(b)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return b, types
 }
