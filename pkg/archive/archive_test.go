@@ -35,7 +35,7 @@ func TestAliases(t *testing.T) {
 
 func TestEmpty(t *testing.T) {
 	a := mustOpen(t, mustWrite(t, nil))
-	if a.Len() != 0 || a.Layouts() != 0 || len(a.Keys()) != 0 || a.Lookup(kernel.Key{}).Found() {
+	if a.Len() != 0 || a.Layouts() != 0 || len(a.Keys()) != 0 || a.Lookup(kernel.Key{}, 0).Found() {
 		t.Error("an empty archive has something")
 	}
 }
@@ -69,7 +69,7 @@ func TestManyGoroutines(t *testing.T) {
 		go func() {
 			defer wg.Done()
 			k := kernels[i%len(kernels)]
-			if b, err := a.BTF(a.Lookup(k.Key).Key); err != nil || !bytes.Equal(b, k.BTF) {
+			if b, err := a.BTF(a.Lookup(k.Key, 0).Key); err != nil || !bytes.Equal(b, k.BTF) {
 				t.Errorf("%s: %v", k.Key, err)
 			}
 		}()

@@ -89,7 +89,7 @@ func BenchmarkOpenAndGet(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := a.BTF(a.Lookup(key).Key); err != nil {
+		if _, err := a.BTF(a.Lookup(key, 0).Key); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -122,7 +122,7 @@ func TestMemoryOfThousand(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	a := mustOpen(t, data)
-	if _, err := a.BTF(a.Lookup(key).Key); err != nil {
+	if _, err := a.BTF(a.Lookup(key, 0).Key); err != nil {
 		t.Error(err)
 	}
 	runtime.ReadMemStats(&after)

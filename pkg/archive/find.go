@@ -34,13 +34,10 @@ type Options struct {
 	Archive Finder
 	// Host says which kernel to look for in the archive.
 	Host kernel.HostOptions
-	// Neighbours lets the archive answer for a kernel that it lacks with the BTF of
-	// the builds next to it: if so many before it, and as many after it or all that
-	// there are, have one and the same BTF. They are of the same distribution,
-	// version, arch, version of Linux and flavour. 0 takes none, so that a build that
-	// came out after the archive is a miss. Above 0 it may get BTF that is not its
-	// own, of which the Match tells: structs do change within a series, and then
-	// programs read wrong memory. docs/pipelines.md has how often.
+	// Neighbours is how many builds before and after a kernel that the archive lacks
+	// must agree for their BTF to be taken: see [Archive.Lookup]. With 0 such a
+	// kernel is a miss, also a build that is newer than the archive. Above 0 the BTF
+	// may be wrong for the kernel; Match.Rule is NeighbourMatch then.
 	Neighbours int
 	// IgnoreKernel passes over the kernel's own BTF, for tests.
 	IgnoreKernel bool
@@ -96,7 +93,7 @@ func Find(opts Options) (*Types, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := opts.Archive.LookupNear(k, opts.Neighbours)
+	m := opts.Archive.Lookup(k, opts.Neighbours)
 	if !m.Found() {
 		return nil, &NoMatchError{m}
 	}

@@ -48,36 +48,36 @@ type Match struct {
 // Found reports whether the lookup was a hit.
 func (m Match) Found() bool { return m.Rule != NoMatch }
 
-// Finder is a set of kernels with their BTF: an *Archive or a *Tree. Both are
-// safe for many goroutines.
+// Finder is a set of kernels with their BTF: an [*Archive] or a [*Tree]. Both are
+// safe for use by many goroutines.
 type Finder interface {
-	// Lookup finds the kernel of a host, and says why it is this one or none.
-	Lookup(want kernel.Key) Match
-	// LookupNear does the same and, if that is a miss and neighbours is above 0,
-	// looks at so many builds before and after the kernel. See Options.Neighbours.
-	LookupNear(want kernel.Key, neighbours int) Match
+	// Lookup finds the kernel that serves a host, and says why it is this one or
+	// none. See [Archive.Lookup].
+	Lookup(want kernel.Key, neighbours int) Match
 	// BTF returns the BTF of exactly this kernel. The slice belongs to the caller.
-	// The error is ErrNoKernel if the kernel is not there.
+	// The error is ErrNoKernel if the kernel is missing.
 	BTF(k kernel.Key) ([]byte, error)
 }
 
-// Lookup finds the kernel of a host. In this order:
+// Lookup finds the kernel whose BTF serves a host. It tries, in this order:
 //
-//  1. The kernel with exactly this key, whatever the spelling of distribution
-//     and arch.
-//  2. A kernel of the same release and arch under another distribution or
-//     version, if all that there are have the same BTF: releases are specific
-//     enough to name a build, while os-release says "8.5" where the corpus has
-//     "8", and derived distributions ship kernels of others.
-//  3. None. A near release is never taken for an answer, because offsets may
-//     differ and programs would read wrong memory. LookupNear takes one under
-//     conditions.
-func (a *Archive) Lookup(want kernel.Key) Match { return a.LookupNear(want, 0) }
-
-// LookupNear is Lookup, and takes the BTF of the builds next to a kernel that the
-// archive lacks if so many before and after it have the same, as
-// Options.Neighbours says. The key of such a match is the build before.
-func (a *Archive) LookupNear(want kernel.Key, neighbours int) Match {
+//  1. ExactMatch: the kernel with this key, in any spelling of distribution and
+//     arch.
+//  2. ReleaseMatch: the kernels of the same release and arch under other
+//     distributions or versions, if all of them have the same BTF. A release
+//     identifies a build well enough, while os-release says "8.5" where the archive
+//     has "8", and derived distributions ship the kernels of others.
+//  3. NeighbourMatch, if neighbours is above 0, the key is Known and no kernel has
+//     its release and arch: the builds next to it in its series
+//     ([kernel.Key.Series]), if the nearest ones before it, neighbours in number,
+//     and as many after it, or all if there are fewer, have the same BTF. The key of
+//     the Match is the build before it.
+//
+// Otherwise the Match is a miss: with 0 neighbours the BTF of another release is
+// never taken. Structs do change within a series, so that a NeighbourMatch may be
+// the wrong BTF, with which programs read wrong memory. docs/pipelines.md says how
+// often that happens.
+func (a *Archive) Lookup(want kernel.Key, neighbours int) Match {
 	return a.dir.lookup(want, neighbours, func(i, j int) bool { return a.layoutOf[i] == a.layoutOf[j] })
 }
 
@@ -112,8 +112,7 @@ func (d *directory) sorted() []kernel.Key {
 	return keys
 }
 
-// lookup is LookupNear for kernels of which same says whether two have the same
-// BTF.
+// lookup is Archive.Lookup. same reports whether two kernels have the same BTF.
 func (d *directory) lookup(want kernel.Key, neighbours int, same func(i, j int) bool) Match {
 	m := Match{Want: want.Canonical()}
 	if i, ok := d.index[m.Want]; ok {

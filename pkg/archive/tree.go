@@ -72,14 +72,10 @@ func OpenTree(fsys fs.FS) (*Tree, error) {
 // belongs to the caller.
 func (t *Tree) Keys() []kernel.Key { return t.dir.sorted() }
 
-// Lookup finds the kernel of a host, as Archive.Lookup does. Where it has to
-// know whether several kernels have the same BTF it reads them; one that cannot
-// be read is like no other.
-func (t *Tree) Lookup(want kernel.Key) Match { return t.LookupNear(want, 0) }
-
-// LookupNear is Lookup, and takes the BTF of the builds next to a kernel that the
-// tree lacks, as Archive.LookupNear does.
-func (t *Tree) LookupNear(want kernel.Key, neighbours int) Match {
+// Lookup finds the kernel whose BTF serves a host, as [Archive.Lookup] does. To
+// compare the BTF of kernels it reads their files. A file that cannot be read
+// equals no other.
+func (t *Tree) Lookup(want kernel.Key, neighbours int) Match {
 	return t.dir.lookup(want, neighbours, func(i, j int) bool {
 		a, err1 := t.read(i)
 		b, err2 := t.read(j)

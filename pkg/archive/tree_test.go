@@ -56,10 +56,10 @@ func TestTreeIsLikeArchive(t *testing.T) {
 		wants = append(wants, mustKey(t, s))
 	}
 	for _, want := range wants {
-		if m, n := a.LookupNear(want, 1), tree.LookupNear(want, 1); m != n {
+		if m, n := a.Lookup(want, 1), tree.Lookup(want, 1); m != n {
 			t.Errorf("%s with neighbours: archive %+v, tree %+v", want, m, n)
 		}
-		m, n := a.Lookup(want), tree.Lookup(want)
+		m, n := a.Lookup(want, 0), tree.Lookup(want, 0)
 		if m != n {
 			t.Errorf("%s: archive %+v, tree %+v", want, m, n)
 		}
@@ -125,7 +125,7 @@ func TestTreeDamage(t *testing.T) {
 			t.Errorf("%s: %d bytes, error %v", k, len(b), err)
 		}
 	}
-	if m := tree.Lookup(mustKey(t, "mint/1/x86_64/6.1")); m.Found() {
+	if m := tree.Lookup(mustKey(t, "mint/1/x86_64/6.1"), 0); m.Found() {
 		t.Errorf("took %+v", m)
 	}
 }

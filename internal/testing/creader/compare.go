@@ -46,7 +46,7 @@ func (r *Reader) CompareLookups(t testing.TB, a *archive.Archive, wants []kernel
 	for _, neighbours := range []int{0, 1, 2, 100} {
 		got := r.Lookups(t, wants, neighbours)
 		for i, want := range wants {
-			if m := a.LookupNear(want, neighbours); m != got[i] {
+			if m := a.Lookup(want, neighbours); m != got[i] {
 				t.Errorf("%s, %d neighbours (-Go +C):\n%s", want, neighbours, cmp.Diff(m, got[i]))
 			}
 		}
