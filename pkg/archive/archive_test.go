@@ -52,7 +52,7 @@ func TestOpenFrom(t *testing.T) {
 	if err := os.WriteFile(path, data[:100], 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := archive.OpenFile(path); err == nil || !strings.HasPrefix(err.Error(), path+": archive: ") {
+	if _, err := archive.OpenFile(path); !errors.Is(err, archive.ErrDamaged) || !strings.HasPrefix(err.Error(), path+": archive: ") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := archive.OpenFile(path + "x"); !errors.Is(err, os.ErrNotExist) {

@@ -66,7 +66,8 @@ func (e *NoMatchError) Error() string {
 // Is reports whether target is ErrNoKernel.
 func (e *NoMatchError) Is(target error) bool { return target == ErrNoKernel }
 
-var errNoArchive = errors.New("the kernel has no BTF, and there is no archive")
+// ErrNoArchive is returned by [Find] if the kernel has no BTF and Options no archive.
+var ErrNoArchive = errors.New("the kernel has no BTF, and there is no archive")
 
 // Find finds the types to relocate programs against: the file that the user
 // named, else the kernel's own BTF, else the archive's for this host. A file
@@ -87,7 +88,7 @@ func Find(opts Options) (*Types, error) {
 		}
 	}
 	if opts.Archive == nil {
-		return nil, errNoArchive
+		return nil, ErrNoArchive
 	}
 	k, err := kernel.Host(opts.Host)
 	if err != nil {

@@ -35,7 +35,7 @@ func pack(streams *[btfa.NumStreams][]byte) ([]byte, error) {
 		size += len(s)
 	}
 	if size > btfa.MaxPayload {
-		return nil, fmt.Errorf("%d bytes before compression, more than %d", size, btfa.MaxPayload)
+		return nil, tooLarge("%d bytes before compression, more than %d", size, btfa.MaxPayload)
 	}
 	w, err := newEncoder(size)
 	if err != nil {

@@ -22,6 +22,14 @@ import (
 // for byte, because its types are not in the order and form of minimized BTF.
 var ErrNotCanonical = errors.New("BTF is not in the canonical form of minimized BTF")
 
+// ErrTooLarge is returned by [Write] for more kernels, objects or content than the
+// format allows; docs/archive-format.md lists its limits.
+var ErrTooLarge = errors.New("too large for an archive")
+
+func tooLarge(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrTooLarge}, args...)...)
+}
+
 // Write writes an archive of kernels, given in any order, whose BTF comes from
 // [github.com/btfgen/btfgen/pkg/minimize] or from another archive. Equal inputs
 // give equal bytes. Of info.Relocations Write keeps what distinguishes the arches
@@ -29,14 +37,14 @@ var ErrNotCanonical = errors.New("BTF is not in the canonical form of minimized 
 //
 // Write encodes the archive in memory, reads it back, compares the BTF of each
 // kernel, and only then calls w.Write, once. It does not keep or change kernels
-// and info; kernels may share the memory of a BTF, which is then encoded once. Its
-// memory and time grow with the number and size of the different BTFs: 1,000 of
-// 10 kB each take about 200 MB and 1.5 seconds.
+// and info. Its time and memory grow linearly with the size of the different BTFs,
+// and with the number of kernels; kernels that share the memory of a BTF cost no
+// more than their keys.
 //
-// The error is [ErrNotCanonical], the context's, the writer's, or one that says
-// which kernel, object or arch cannot be written and why: two different BTFs for
-// one key, a key without release or arch, or a limit of the format, which
-// docs/archive-format.md lists. Nothing is written then.
+// The error is [ErrNotCanonical], [ErrTooLarge], the context's, the writer's, or
+// one that says which kernel, object or arch cannot be written and why, such as two
+// different BTFs for one key, or a key without release or arch. Unless it is the
+// writer's, nothing was written.
 func Write(ctx context.Context, w io.Writer, info Info, kernels []Kernel) error {
 	b, err := encode(ctx, info, kernels)
 	if err != nil {
@@ -102,7 +110,7 @@ func encodeStreams(ctx context.Context, info Info, kernels []Kernel) (*[btfa.Num
 // sortKernels checks and sorts the kernels, and drops those that occur again.
 func sortKernels(kernels []Kernel) ([]Kernel, error) {
 	if len(kernels) > btfa.MaxKernels {
-		return nil, fmt.Errorf("%d kernels, more than %d", len(kernels), btfa.MaxKernels)
+		return nil, tooLarge("%d kernels, more than %d", len(kernels), btfa.MaxKernels)
 	}
 	seen := make(map[kernel.Key]int, len(kernels))
 	var out []Kernel
@@ -193,7 +201,9 @@ func verify(ctx context.Context, out []byte, kernels []Kernel) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if layouts[p.layout], err = a.layoutBTF(p.layout); err != nil {
+			if layouts[p.layout], err = a.layoutBTF(p.layout); err == errTypes || err == errContent {
+				return tooLarge("kernel %s: %w", k.Key, err)
+			} else if err != nil {
 				return fmt.Errorf("kernel %s: archive cannot be read back: %w", k.Key, err)
 			}
 		}

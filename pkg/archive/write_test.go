@@ -18,6 +18,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btf/canonical"
+	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
@@ -259,5 +260,43 @@ func TestShared(t *testing.T) {
 	kernels[1].BTF = long[:len(long)-1] // the same start, and cut off
 	if err := archive.Write(t.Context(), new(bytes.Buffer), archive.Info{}, kernels); err == nil || !strings.Contains(err.Error(), key(1).String()) {
 		t.Errorf("error %v, want one of kernel %s", err, key(1))
+	}
+}
+
+// TestWriteTooLarge writes more than the format allows.
+func TestWriteTooLarge(t *testing.T) {
+	raceflag.SkipSerial(t)
+	var types []*canonical.Type
+	for i := range btfa.MaxTypes + 1 {
+		types = append(types, &canonical.Type{Kind: btf.KindFwd, Name: fmt.Sprint("t", i), Copies: 1})
+	}
+	key := kernel.Key{ID: "debian", Arch: "x86_64", Release: "6.1"}
+	for name, write := range map[string]func() error{
+		"kernels": func() error {
+			return archive.Write(t.Context(), new(bytes.Buffer), archive.Info{}, make([]archive.Kernel, btfa.MaxKernels+1))
+		},
+		"types": func() error {
+			return archive.Write(t.Context(), new(bytes.Buffer), archive.Info{}, []archive.Kernel{{Key: key, BTF: encoded(t, types, binary.LittleEndian)}})
+		},
+		"objects": func() error {
+			var info archive.Info
+			for i := range btfa.MaxObjects + 1 {
+				info.Objects = append(info.Objects, archive.Object{Name: fmt.Sprint(i), Sum: []byte("12345678")})
+			}
+			return archive.Write(t.Context(), new(bytes.Buffer), info, nil)
+		},
+		"names": func() error {
+			var big []*canonical.Type
+			for i := range btfa.MaxPayload / 1000 {
+				big = append(big, &canonical.Type{Kind: btf.KindFwd, Name: strings.Repeat("x", 1000) + fmt.Sprint(i), Copies: 1})
+			}
+			return archive.Write(t.Context(), new(bytes.Buffer), archive.Info{}, []archive.Kernel{{Key: key, BTF: encoded(t, big, binary.LittleEndian)}})
+		},
+	} {
+		if err := write(); !errors.Is(err, archive.ErrTooLarge) {
+			t.Errorf("%s: error %v", name, err)
+		} else {
+			t.Logf("%s: %v", name, err)
+		}
 	}
 }

@@ -115,7 +115,7 @@ func distinctRelocations(info Info, kernels []Kernel) ([]Relocations, error) {
 		all = ofKernels(all, kernels)
 	}
 	if len(all) > btfa.MaxMachines+1 {
-		return nil, fmt.Errorf("relocations of %d arches, more than %d", len(all), btfa.MaxMachines)
+		return nil, tooLarge("relocations of %d arches, more than %d", len(all), btfa.MaxMachines)
 	}
 	var out []Relocations
 	for _, arch := range slices.Sorted(maps.Keys(all)) {
@@ -184,12 +184,12 @@ func groupObjects(objects []Object) ([][]Object, error) {
 		out = append(out, o)
 	}
 	if len(out) > btfa.MaxObjects {
-		return nil, fmt.Errorf("%d objects, more than %d", len(out), btfa.MaxObjects)
+		return nil, tooLarge("%d objects, more than %d", len(out), btfa.MaxObjects)
 	}
 	byMachines := make(map[string][]Object)
 	for _, o := range out {
 		if len(o.Arches) > btfa.MaxMachines {
-			return nil, fmt.Errorf("object %s: for %d machines, more than %d", o.Name, len(o.Arches), btfa.MaxMachines)
+			return nil, tooLarge("object %s: for %d machines, more than %d", o.Name, len(o.Arches), btfa.MaxMachines)
 		}
 		m := strings.Join(o.Arches, "/") // which no arch has in it
 		byMachines[m] = append(byMachines[m], o)

@@ -64,6 +64,10 @@ func (m *Minimizer) Clone() *Minimizer { return &Minimizer{m.m.Clone()} }
 // and machine.
 var ErrNoObject = minimize.ErrNoObject
 
+// ErrTooLarge is returned for a kernel on which the relocations take more memory or
+// time than a limit allows: [relolog.ErrTooLarge].
+var ErrTooLarge = relolog.ErrTooLarge
+
 // ErrProof is returned if loaders would decide differently on the minimized BTF
 // than on the kernel's own. It is a defect of this module. [ProofError] has the
 // details.
@@ -101,23 +105,28 @@ type Decision struct {
 }
 
 // Minimize returns the minimized BTF of a kernel for the objects that are for it
-// ([relolog.Object.IsFor]). The error is [ErrNoObject], a [*ProofError], the
-// context's, one that names a type for which more typedefs, modifiers and arrays
-// follow each other than loaders accept, or one for BTF that is too large to
-// decide.
+// ([relolog.Object.IsFor]). The error is [ErrNoObject], [ErrTooLarge], a
+// [*ProofError], the context's, or one that names a type of the kernel whose size
+// cannot be computed: more typedefs, modifiers and arrays follow each other than
+// loaders accept, or none has a size.
 func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) (*Result, error) {
 	res, err := m.m.Minimize(ctx, t.Internal())
-	if e, ok := err.(*minimize.ProofError); ok {
-		return nil, (*ProofError)(e)
-	}
 	if err != nil {
-		return nil, err
+		return nil, public(err)
 	}
 	out := &Result{BTF: res.BTF, Unmatched: res.Unmatched}
 	for _, d := range res.Decisions {
 		out.Decisions = append(out.Decisions, Decision{d.Object, d.Relocation(), d.Result})
 	}
 	return out, nil
+}
+
+// public returns an error of the internal package as users of this one get it.
+func public(err error) error {
+	if e, ok := err.(*minimize.ProofError); ok {
+		return (*ProofError)(e)
+	}
+	return err
 }
 
 func internal(objects []*relolog.Object) []*core.Object {
