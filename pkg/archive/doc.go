@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive holds the minimized BTF of many kernels in one small file,
-// and finds the right one on a host. It is what a tracer imports to run on
-// kernels without BTF:
+// Package archive reads and writes archives (.btfa): the minimized BTF of many
+// kernels in one small file. A tracer embeds an archive to run on kernels without
+// their own BTF, and finds the BTF for its host in it:
 //
 //	//go:embed tracer.btfa
 //	var embedded []byte
@@ -13,21 +13,21 @@
 //	// …
 //	fmt.Println(types.Source, types.Match.Reason)
 //
-// What was found goes to the loader. For cilium/ebpf:
+// The types go to the loader. For cilium/ebpf:
 //
 //	spec, err := btfspec.Load(types) // package archive/btfspec
 //	// …
 //	opts.Programs.KernelTypes = spec // nil where the kernel has its own
 //
-// For libbpf and libbpfgo, which want a path:
+// For libbpf and libbpfgo, which take a path:
 //
-//	f, err := types.File() // in memory, where the system has such files
+//	f, err := types.File() // in memory, where the system supports that
 //	// …
 //	defer f.Close()
 //	args.BTFObjPath = f.Path() // empty where the kernel has its own
 //
-// [OpenTree] takes a file tree in BTFHub's layout instead of an archive, such as
-// an embed.FS that a tracer has already.
+// [OpenTree] opens a file tree in BTFHub's layout, such as an [embed.FS], which
+// serves as an archive does.
 //
 // A [kernel.Key] names a kernel: distribution and version as in os-release,
 // architecture and release as uname prints them. [kernel.Host] returns the key of

@@ -15,10 +15,10 @@ type Rule int
 
 // The rules, in the order in which Lookup tries them.
 const (
-	NoMatch        Rule = iota // the archive does not have the kernel
-	ExactMatch                 // distribution, version, arch and release are the same
-	ReleaseMatch               // only arch and release are the same, and that leaves one BTF
-	NeighbourMatch             // the builds before and after it have one BTF; only where that was asked for
+	NoMatch        Rule = iota // nothing in the archive matches the kernel
+	ExactMatch                 // distribution, version, arch and release are equal
+	ReleaseMatch               // arch and release are equal, and all such kernels have the same BTF
+	NeighbourMatch             // the builds next to the kernel have the same BTF
 )
 
 var ruleNames = [...]string{"none", "exact", "release", "neighbour"}
@@ -26,21 +26,21 @@ var ruleNames = [...]string{"none", "exact", "release", "neighbour"}
 // String returns "none", "exact", "release" or "neighbour".
 func (r Rule) String() string { return ruleNames[r] }
 
-// Match is the outcome of a lookup.
+// Match is the result of a look-up.
 type Match struct {
-	Want kernel.Key // what was looked for, canonical
+	Want kernel.Key // the kernel to look for, canonical
 	Rule Rule       // NoMatch for a miss
-	Key  kernel.Key // the kernel that was found, as the archive has it; zero for a miss
+	Key  kernel.Key // the kernel whose BTF serves, as the archive spells it; zero for a miss
 
-	// Reason says in one line why this kernel, or why none. For a NeighbourMatch
-	// it has the number of builds that were compared, and the outermost of them.
+	// Reason says in one line why this kernel matches, or why none does. For a
+	// NeighbourMatch it has the number of builds that were compared, and the first
+	// and the last of them.
 	Reason string
 
-	// Below and Above are, on a miss, the nearest releases of the same
-	// distribution and arch that the archive has; zero if there is none. They
-	// are advice for people. SameLayout says that both are there and have the
-	// same BTF: the kernel between them is likely to have it too, but
-	// distributions do change structs in the middle of a series.
+	// Below and Above are, on a miss, the nearest releases of the same distribution
+	// and arch in the archive, and zero if there is none. They are advice for people.
+	// SameLayout reports that both are there and have the same BTF. The kernel
+	// between them probably has it too, but structs do change within a series.
 	Below, Above kernel.Key
 	SameLayout   bool
 }

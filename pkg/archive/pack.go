@@ -87,15 +87,15 @@ func compress(w *zstd.Encoder, head []byte, streams *[btfa.NumStreams][]byte, si
 	return out.Bytes(), err
 }
 
-// StreamSize is what one part of an archive takes.
+// StreamSize is the size of one part of an archive.
 type StreamSize struct {
 	Name   string // as docs/archive-format.md calls it
 	Plain  int    // bytes before compression
-	Packed int    // bytes when compressed alone, which is about its share
+	Packed int    // bytes if compressed alone, approximately its share of the file
 }
 
-// StreamSizes tells what the bytes of an archive are spent on. Errors are as for
-// Open.
+// StreamSizes returns the size of each part of an archive. The error is that of
+// [Open].
 func StreamSizes(data []byte) ([]StreamSize, error) {
 	if _, err := Open(data); err != nil {
 		return nil, err

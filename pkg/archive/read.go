@@ -34,10 +34,10 @@ type damaged struct{ error }
 func (damaged) Is(target error) bool { return target == ErrDamaged }
 func (e damaged) Unwrap() error      { return e.error }
 
-// Is reports whether data begins as an archive does, of whatever version.
+// Is reports whether data begins as an archive does, in any version of the format.
 func Is(data []byte) bool { return bytes.HasPrefix(data, []byte(btfa.Magic)) }
 
-// Archive is an open archive. It is immutable and safe for many goroutines.
+// Archive is an open archive. It is immutable and safe for use by many goroutines.
 type Archive struct {
 	info     Info
 	dir      directory
@@ -46,10 +46,10 @@ type Archive struct {
 	layouts  []readLayout
 }
 
-// Open reads an archive from its bytes, such as those of a //go:embed
-// variable, and keeps no reference to them. All of it is checked: an archive
-// that was damaged is refused. The memory that Open takes is limited whatever the
-// data claims to hold; docs/archive-format.md says to what.
+// Open reads an archive from its bytes, such as those of a //go:embed variable, and
+// keeps no reference to them. It checks all of the archive. Its memory is limited
+// for any data; docs/archive-format.md has the limit. The error is
+// [ErrNotArchive], [ErrVersion] or [ErrDamaged].
 func Open(data []byte) (*Archive, error) {
 	if len(data) > btfa.MaxFile {
 		return nil, fmt.Errorf("archive: %w", damaged{fmt.Errorf("%d bytes, more than %d", len(data), btfa.MaxFile)})
@@ -61,8 +61,7 @@ func Open(data []byte) (*Archive, error) {
 	return a, nil
 }
 
-// OpenFile opens the archive at path and closes the file again. Errors name
-// the path.
+// OpenFile reads the archive in a file, as [Open] does. The error names the path.
 func OpenFile(path string) (*Archive, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -122,7 +121,7 @@ func open(data []byte) (*Archive, error) {
 	return a, nil
 }
 
-// Info returns who made the archive of what. Its slices belong to the caller, but
+// Info returns how the archive was made. Its slices belong to the caller, but
 // objects may share their Arches.
 func (a *Archive) Info() Info {
 	info := a.info
@@ -149,7 +148,7 @@ func (a *Archive) Info() Info {
 // Len returns the number of kernels.
 func (a *Archive) Len() int { return len(a.dir.keys) }
 
-// Layouts returns the number of different BTFs. Layouts are numbered from 0.
+// Layouts returns the number of layouts: of different BTFs, numbered from 0.
 func (a *Archive) Layouts() int { return len(a.layouts) }
 
 // Keys returns the kernels in the order of kernel.Key.Compare. The slice belongs to
@@ -171,8 +170,8 @@ func (a *Archive) Layout(k kernel.Key) (layout int, ok bool) {
 // ErrNoKernel is returned for a kernel that an archive or a tree does not have.
 var ErrNoKernel = errors.New("kernel is not in the archive")
 
-// BTF returns the minimized BTF of exactly this kernel, byte for byte as it
-// was put in. Spellings of distribution and architecture do not matter. The
+// BTF returns the minimized BTF of exactly this kernel, byte for byte as it was
+// written. Spellings of distribution and architecture do not matter. The
 // slice belongs to the caller. The error is [ErrNoKernel] if the archive does not
 // have the kernel, and [ErrDamaged] if a broken writer made the archive.
 func (a *Archive) BTF(k kernel.Key) ([]byte, error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -103,6 +104,19 @@ func TestOpenTreeRefuses(t *testing.T) {
 		if tree, err := archive.OpenTree(tt.fsys); err == nil || tree != nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
 		}
+	}
+}
+
+// TestOpenTreeIgnores has all that a tree may have besides the files of kernels.
+func TestOpenTreeIgnores(t *testing.T) {
+	tree, err := archive.OpenTree(fstest.MapFS{
+		"debian/12/x86_64/6.1.btf": {}, "6.9.btf": {}, ".git/x.btf": {}, "debian/12/x86_64/6.1.btf.tar.xz": {}, "README.md": {}, "debian/12/.cache/6.1.btf": {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []kernel.Key{{Release: "6.9"}, mustKey(t, "debian/12/x86_64/6.1")}; !slices.Equal(tree.Keys(), want) {
+		t.Errorf("got %v, want %v", tree.Keys(), want)
 	}
 }
 

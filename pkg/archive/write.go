@@ -37,9 +37,9 @@ func tooLarge(format string, args ...any) error {
 //
 // Write encodes the archive in memory, reads it back, compares the BTF of each
 // kernel, and only then calls w.Write, once. It does not keep or change kernels
-// and info. Its time and memory grow linearly with the size of the different BTFs,
-// and with the number of kernels; kernels that share the memory of a BTF cost no
-// more than their keys.
+// and info. Its time and memory grow about linearly with the size of the different
+// BTFs and with the number of kernels. Kernels that share the memory of a BTF cost
+// no more than their keys.
 //
 // The error is [ErrNotCanonical], [ErrTooLarge], the context's, the writer's, or
 // one that says which kernel, object or arch cannot be written and why, such as two

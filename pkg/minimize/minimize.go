@@ -44,14 +44,14 @@ type Options struct {
 }
 
 // Minimizer makes minimized BTF for the relocations of some objects, for one
-// kernel after the other, and reuses its memory between them. It is not safe for
-// concurrent use; every goroutine needs its own, see [Minimizer.Clone].
+// kernel after another, and reuses its memory between them. It is not safe for
+// concurrent use: each goroutine needs its own, see [Minimizer.Clone].
 type Minimizer struct{ m *minimize.Minimizer }
 
 // New returns a Minimizer for the relocations of objects, which may be of either
 // byte order and for any machines. For objects without relocations the minimized
-// BTF has only the types of Options.Keep. Without objects, every kernel's are
-// kept.
+// BTF has only the types of Options.Keep. Without objects it has these for every
+// kernel, or Minimize returns [ErrNoObject] if there are none to keep.
 func New(objects []*relolog.Object, opts Options) *Minimizer {
 	return &Minimizer{minimize.New(internal(objects), minimize.Options{Padding: minimize.Padding(opts.Padding), Keep: opts.Keep.internal()})}
 }
