@@ -5,6 +5,7 @@ package btfgen_test
 import (
 	"fmt"
 	"go/ast"
+	"go/doc"
 	"go/importer"
 	"go/parser"
 	"go/token"
@@ -12,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -149,6 +151,61 @@ func (l *leakFinder) named(at string, t *types.Named) {
 func (l *leakFinder) typeParams(at string, list *types.TypeParamList) {
 	for p := range list.TypeParams() {
 		l.visit(at, p.Constraint())
+	}
+}
+
+// TestDocComments checks that each exported name of a public package has a comment
+// that begins with it. A group of constants or variables has one comment.
+func TestDocComments(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", "{{.Dir}} {{join .GoFiles \" \"}}", "./pkg/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for line := range strings.Lines(string(out)) {
+		dir, names, _ := strings.Cut(strings.TrimSpace(line), " ")
+		fset := token.NewFileSet()
+		var files []*ast.File
+		for _, name := range strings.Fields(names) {
+			f, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, f)
+		}
+		p, err := doc.NewFromFiles(fset, files, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(name, text string) {
+			checked++
+			if !strings.HasPrefix(text, name+" ") {
+				t.Errorf("%s: the comment of %s begins %.40q", p.Name, name, text)
+			}
+		}
+		if !strings.HasPrefix(p.Doc, "Package "+p.Name+" ") {
+			t.Errorf("%s: the comment of the package begins %.40q", p.Name, p.Doc)
+		}
+		values := slices.Concat(p.Consts, p.Vars)
+		funcs := slices.Clone(p.Funcs)
+		for _, typ := range p.Types {
+			check(typ.Name, typ.Doc)
+			values = slices.Concat(values, typ.Consts, typ.Vars)
+			funcs = slices.Concat(funcs, typ.Funcs, typ.Methods)
+		}
+		for _, f := range funcs {
+			check(f.Name, f.Doc)
+		}
+		for _, v := range values {
+			if len(v.Names) == 1 {
+				check(v.Names[0], v.Doc)
+			} else if v.Doc == "" {
+				t.Errorf("%s: %v have no comment", p.Name, v.Names)
+			}
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d names", checked)
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/archive/writer"
 )
 
 func archiveListCommand() *cli.Command {
@@ -109,7 +108,7 @@ func listSizes(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	sizes, err := writer.StreamSizes(data)
+	sizes, err := archive.StreamSizes(data)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func runArchiveLookup(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	m := a.LookupNear(k, neighbours)
+	m := a.Lookup(k, neighbours)
 	out := c.String("output")
 	if m.Found() && out != "" {
 		b, err := a.BTF(m.Key)

@@ -12,14 +12,13 @@ import (
 	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/archive/writer"
 )
 
 // info is what an archive says of the objects and of what is kept besides.
 func (o *objects) info(rep *generate.Report, keep *core.Keep) archive.Info {
 	info := archive.Info{Tool: tool(), Relocations: rep.Relocations(o.list, keep)}
 	for i, obj := range o.list {
-		info.Objects = append(info.Objects, writer.NewObject(obj.Name(), o.data[i], obj.Machines()...))
+		info.Objects = append(info.Objects, archive.NewObject(obj.Name(), o.data[i], obj.Machines()...))
 	}
 	return info
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/archive/writer"
 )
 
 // schemas compiles docs/schema, in which schemas refer to each other. They go by their name without .schema.json.
@@ -158,11 +157,11 @@ func TestSchemas(t *testing.T) {
 		t.Fatalf("exit status %d: %s", s, &msgs)
 	}
 	info := archive.Info{
-		Shard: archive.Shard{Index: 1, N: 2}, Objects: []archive.Object{writer.NewObject("o", nil, "arm64")},
+		Shard: archive.Shard{Index: 1, N: 2}, Objects: []archive.Object{archive.NewObject("o", nil, "arm64")},
 		Relocations: []archive.Relocations{{Arch: "arm64", Sum: []byte{1, 2, 3, 4, 5, 6, 7, 8}}},
 	}
 	var shard bytes.Buffer
-	if err := writer.Write(&shard, info, nil); err != nil {
+	if err := archive.Write(t.Context(), &shard, info, nil); err != nil {
 		t.Fatal(err)
 	}
 	write(t, "shard.btfa", shard.String())

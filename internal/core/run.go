@@ -16,7 +16,7 @@ var ErrByteOrder = errors.New("byte order of the object differs from the kernel'
 // Run resolves every relocation of an object against a kernel as libbpf would,
 // and returns the log. A bad relocation does not end it: its entry says why a
 // loader would give up, and the others are resolved as if it were absent. The
-// error is [ErrByteOrder] or the context's.
+// error is [ErrByteOrder], a [limits.Exceeded] or the context's.
 func Run(ctx context.Context, o *Object, k *Kernel) (*relo.Log, error) {
 	l := &relo.Log{Object: o.Name(), Kernel: k.Name(), Entries: []relo.Entry{}}
 	if o.btf == nil {

@@ -4,6 +4,7 @@ package limits
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -56,6 +57,10 @@ func (m *Meter) look() bool {
 // context. It is nil as long as Step returns true.
 func (m *Meter) Err() error { return m.err }
 
+// ErrTooLarge is what every [Exceeded] is, for errors.Is. The public packages export
+// it.
+var ErrTooLarge = errors.New("too large to tell")
+
 // Exceeded is the error of input that takes more than a limit allows.
 type Exceeded struct {
 	Max  int64
@@ -64,5 +69,8 @@ type Exceeded struct {
 
 // Error returns "too large to tell: more than 5 comparisons of types".
 func (e *Exceeded) Error() string {
-	return fmt.Sprintf("too large to tell: more than %d %s", e.Max, e.What)
+	return fmt.Sprintf("%v: more than %d %s", ErrTooLarge, e.Max, e.What)
 }
+
+// Is reports whether target is ErrTooLarge.
+func (e *Exceeded) Is(target error) bool { return target == ErrTooLarge }

@@ -39,8 +39,9 @@ type Minimizer struct {
 	small core.Table
 	proof core.Kernel
 
-	ordered  bool // types of one name are in the kernel's order
-	keepOnly bool // there are no objects
+	ordered      bool // types of one name are in the kernel's order
+	orderDiffers bool // the last proof failed because they are not
+	keepOnly     bool // there are no objects
 }
 
 // New returns a Minimizer for the relocations of objects, which may be of either
@@ -73,8 +74,6 @@ type ProofError struct {
 	Candidate  string // "struct task_struct", or "" where it is their order that matters
 	Full       string // what comes of the relocation on the kernel's own BTF
 	Minimized  string // and on the minimized one
-
-	order bool // the order of the candidates is all that differs
 }
 
 // Error names the kernel, the object, the relocation and both outcomes.
@@ -123,7 +122,7 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 // decision depends on the order of types of one name, they keep the kernel's.
 func (m *Minimizer) minimize(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {
 	out, err := m.emit(ctx, k, set, more)
-	if d := (*ProofError)(nil); !m.ordered && errors.As(err, &d) && d.order {
+	if !m.ordered && m.orderDiffers && errors.Is(err, ErrProof) {
 		m.ordered = true
 		out, err = m.emit(ctx, k, set, more)
 	}
@@ -136,6 +135,7 @@ func (m *Minimizer) minimize(ctx context.Context, k *core.Kernel, set *core.Set,
 // relocation. And in BTF that no compiler makes, members have the same name:
 // which one a loader takes, or stumbles over, depends on all of them.
 func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {
+	m.orderDiffers = false
 	m.marks.anonymous = set.Asks(relo.TypeMatches)
 	m.marks.reset(ctx)
 	m.marks.keep = more
@@ -188,7 +188,8 @@ func (m *Minimizer) prove(ctx context.Context, k *core.Kernel, set *core.Set, ou
 		d, err = m.opts.Keep.Compare(ctx, k, &m.proof)
 	}
 	if d != nil {
-		return &ProofError{k.Name(), d.Object, d.Relocation, d.Candidate, d.Full, d.Minimized, d.Order}
+		m.orderDiffers = d.Order
+		return &ProofError{k.Name(), d.Object, d.Relocation, d.Candidate, d.Full, d.Minimized}
 	}
 	return err
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -35,7 +37,7 @@ func TestAliases(t *testing.T) {
 
 func TestEmpty(t *testing.T) {
 	a := mustOpen(t, mustWrite(t, nil))
-	if a.Len() != 0 || a.Layouts() != 0 || len(a.Keys()) != 0 || a.Lookup(kernel.Key{}).Found() {
+	if a.Len() != 0 || a.Layouts() != 0 || len(a.Keys()) != 0 || a.Lookup(kernel.Key{}, 0).Found() {
 		t.Error("an empty archive has something")
 	}
 }
@@ -52,7 +54,7 @@ func TestOpenFrom(t *testing.T) {
 	if err := os.WriteFile(path, data[:100], 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := archive.OpenFile(path); err == nil || !strings.HasPrefix(err.Error(), path+": archive: ") {
+	if _, err := archive.OpenFile(path); !errors.Is(err, archive.ErrDamaged) || !strings.HasPrefix(err.Error(), path+": archive: ") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := archive.OpenFile(path + "x"); !errors.Is(err, os.ErrNotExist) {
@@ -69,10 +71,95 @@ func TestManyGoroutines(t *testing.T) {
 		go func() {
 			defer wg.Done()
 			k := kernels[i%len(kernels)]
-			if b, err := a.BTF(a.Lookup(k.Key).Key); err != nil || !bytes.Equal(b, k.BTF) {
+			if b, err := a.BTF(a.Lookup(k.Key, 0).Key); err != nil || !bytes.Equal(b, k.BTF) {
 				t.Errorf("%s: %v", k.Key, err)
 			}
 		}()
 	}
 	wg.Wait()
+}
+
+// TestOwnership changes all that the package takes and returns, which leaves the
+// archive as it is.
+func TestOwnership(t *testing.T) {
+	kernels := testminimized.Kernels(t)
+	data := mustWrite(t, kernels)
+	a := mustOpen(t, bytes.Clone(data))
+	clear(data)
+	opened := mustWrite(t, kernels)
+	b := mustOpen(t, opened)
+	clear(opened)
+	keys := b.Keys()
+	clear(keys)
+	info := b.Info()
+	clear(info.Objects[0].Sum)
+	clear(info.Relocations[0].Sum)
+	clear(info.Objects)
+	clear(info.Relocations)
+	taken, err := b.BTF(kernels[0].Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(taken)
+	if diff := cmp.Diff(a.Keys(), b.Keys()); diff != "" {
+		t.Errorf("keys: %s", diff)
+	}
+	if diff := cmp.Diff(a.Info(), b.Info()); diff != "" {
+		t.Errorf("info: %s", diff)
+	}
+	for _, k := range kernels {
+		if got, err := b.BTF(k.Key); err != nil || !bytes.Equal(got, k.BTF) {
+			t.Errorf("%s: differs (%v)", k.Key, err)
+		}
+	}
+}
+
+// TestKernels checks that kernels with the same layout share their BTF, and that
+// all are in the order of Keys.
+func TestKernels(t *testing.T) {
+	kernels := testminimized.Kernels(t)
+	twin := kernels[0]
+	twin.Key.Release += ".1"
+	a := mustOpen(t, mustWrite(t, append(kernels, twin)))
+	all, err := a.Kernels()
+	if err != nil || len(all) != a.Len() {
+		t.Fatalf("%d of %d kernels, %v", len(all), a.Len(), err)
+	}
+	first := make(map[int]*byte)
+	for i, key := range a.Keys() {
+		if all[i].Key != key {
+			t.Errorf("%d: kernel %s, key %s", i, all[i].Key, key)
+		}
+		layout, ok := a.Layout(key)
+		if !ok || layout < 0 || layout >= a.Layouts() {
+			t.Errorf("%s: layout %d of %d", key, layout, a.Layouts())
+		}
+		if first[layout] == nil {
+			first[layout] = &all[i].BTF[0]
+		} else if first[layout] != &all[i].BTF[0] {
+			t.Errorf("%s: has a copy", key)
+		}
+	}
+	if len(first) != a.Layouts() || len(first) == len(all) {
+		t.Errorf("%d kernels with %d of %d layouts", len(all), len(first), a.Layouts())
+	}
+}
+
+// TestSums checks how much of each hash an archive has.
+func TestSums(t *testing.T) {
+	info := mustOpen(t, mustWrite(t, testminimized.Kernels(t))).Info()
+	for _, o := range info.Objects {
+		if len(o.Sum) != 4 {
+			t.Errorf("object %s: %d bytes", o.Name, len(o.Sum))
+		}
+	}
+	for _, r := range info.Relocations {
+		if len(r.Sum) != 8 || string(info.RelocationsFor(r.Arch)) != string(r.Sum) {
+			t.Errorf("relocations of %q: %d bytes", r.Arch, len(r.Sum))
+		}
+	}
+	o := info.Objects[0]
+	if len(info.Objects) < 4 || len(info.Relocations) == 0 || o.String() != "a.o (sha256 ca978112…)" || (archive.Object{Name: "x"}).Is(nil) {
+		t.Errorf("%s; %+v", o, info)
+	}
 }

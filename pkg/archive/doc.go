@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive holds the minimized BTF of many kernels in one small file,
-// and finds the right one on a host. It is what a tracer imports to run on
-// kernels without BTF:
+// Package archive reads and writes archives (.btfa): the minimized BTF of many
+// kernels in one small file. A tracer embeds an archive to run on kernels without
+// their own BTF, and finds the BTF for its host in it:
 //
 //	//go:embed tracer.btfa
 //	var embedded []byte
@@ -13,33 +13,34 @@
 //	// …
 //	fmt.Println(types.Source, types.Match.Reason)
 //
-// What was found goes to the loader. For cilium/ebpf:
+// The types go to the loader. For cilium/ebpf:
 //
 //	spec, err := btfspec.Load(types) // package archive/btfspec
 //	// …
 //	opts.Programs.KernelTypes = spec // nil where the kernel has its own
 //
-// For libbpf and libbpfgo, which want a path:
+// For libbpf and libbpfgo, which take a path:
 //
-//	f, err := types.File() // in memory, where the system has such files
+//	f, err := types.File() // in memory, where the system supports that
 //	// …
 //	defer f.Close()
 //	args.BTFObjPath = f.Path() // empty where the kernel has its own
 //
-// [OpenTree] takes a file tree in BTFHub's layout instead of an archive, such as
-// an embed.FS that a tracer has already.
+// [OpenTree] opens a file tree in BTFHub's layout, such as an [embed.FS], which
+// serves as an archive does.
 //
-// Kernels are named by a [kernel.Key]: distribution and version as in os-release,
-// architecture and release as uname prints them. [kernel.Host] finds the key of the
-// machine, [Archive.Lookup] the kernel that serves it, and says why; [Find] does
-// both. Archives are written by `btfgen generate`; docs/archive-format.md specifies
-// them.
+// A [kernel.Key] names a kernel: distribution and version as in os-release,
+// architecture and release as uname prints them. [kernel.Host] returns the key of
+// the machine. [Archive.Lookup] finds the kernel in the archive that serves this
+// key, and says why it is this one or none. [Find] does both.
 //
-// The package neither parses nor checks BTF: it gives the bytes that minimizing
-// made, and the loader reads them.
+// "btfgen generate" writes archives, and so does [Write], for pipelines in Go.
+// docs/archive-format.md specifies the format.
 //
-// An archive is no secret and no proof: it has a checksum against damage, not
-// against malice. Programs embed it and trust it as they trust themselves. Hostile
-// ones cannot do more than give wrong BTF, which the kernel's verifier still checks
-// programs against.
+// Opening an archive and reading from it does not parse BTF. A loader that gets BTF
+// from an archive parses and checks it.
+//
+// An archive has a checksum against damage. It has no signature: a program trusts
+// the archive that it embeds as it trusts its own code. With a forged archive it
+// gets wrong BTF, and the kernel's verifier still checks its programs.
 package archive

@@ -71,7 +71,7 @@ func ExampleArchive_Lookup() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	m := a.Lookup(kernel.Key{ID: "devuan", VersionID: "5", Arch: "amd64", Release: "6.1.0-47-amd64"})
+	m := a.Lookup(kernel.Key{ID: "devuan", VersionID: "5", Arch: "amd64", Release: "6.1.0-47-amd64"}, 0)
 	fmt.Println(m.Rule, m.Key)
 	fmt.Println(m.Reason)
 	btf, err := a.BTF(m.Key)
@@ -93,7 +93,7 @@ func ExampleOpenTree() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	m := t.Lookup(kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1.0-47-amd64"})
+	m := t.Lookup(kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1.0-47-amd64"}, 0)
 	btf, err := t.BTF(m.Key)
 	fmt.Printf("%s: %s, %v\n", m.Key, btf, err)
 	// Output: debian/12/x86_64/6.1.0-47-amd64: BTF of one kernel, <nil>

@@ -8,22 +8,21 @@ import (
 	"os"
 )
 
-// File is BTF that has a path, for loaders that want one: libbpf's
-// btf_custom_path, libbpfgo's BTFObjPath.
+// File is BTF with a path, for libbpf's btf_custom_path and libbpfgo's BTFObjPath.
 type File struct {
 	path   string
 	memory *os.File // what is open while path leads to it; nil if path is a name on disk
 	remove bool     // path is a temporary file
 }
 
-// Path returns the path, which leads to the BTF until Close. It is for this
-// process: a file in memory has no name for others. It is empty for the
-// kernel's own BTF, which loaders find by themselves, with the BTF of modules as
-// well; in C that is a NULL.
+// Path returns the path of the BTF, which is valid until Close and in this process
+// only: a file in memory has no name for others. It is empty for the kernel's own
+// BTF, which loaders find by themselves, together with the BTF of modules. Pass
+// NULL to libbpf then.
 func (f *File) Path() string { return f.path }
 
-// Close gives up the path, and removes the file if it is a temporary one. It
-// must be called once, after the objects are loaded.
+// Close closes a file in memory and removes a temporary one. Call it once, after
+// the objects are loaded.
 func (f *File) Close() error {
 	switch {
 	case f.memory != nil:
@@ -34,8 +33,9 @@ func (f *File) Close() error {
 	return nil
 }
 
-// File returns the types as a file: the user's own, or one in memory where the
-// system has that, otherwise a temporary one. The caller closes it.
+// File returns the types as a file: the one that the user named, or a new one with
+// the BTF of the archive, as [NewFile] makes it. For the kernel's own BTF its path
+// is empty. The caller closes it.
 func (t *Types) File() (*File, error) {
 	switch t.Source {
 	case FromFile:
@@ -46,7 +46,8 @@ func (t *Types) File() (*File, error) {
 	return NewFile(t.BTF)
 }
 
-// NewFile returns a file with this BTF, as Types.File does. The caller closes it.
+// NewFile makes a file with this BTF: in memory (memfd) if the system supports that,
+// otherwise a temporary one in [os.TempDir]. The caller closes it.
 func NewFile(btf []byte) (*File, error) {
 	if f, err := memoryFile(btf); err == nil {
 		return f, nil

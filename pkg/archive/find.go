@@ -10,58 +10,56 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Source is where types were found.
+// Source is where [Find] found types.
 type Source int
 
 // The sources, in the order in which Find tries them.
 const (
-	FromFile    Source = iota + 1 // the file that the user named
+	FromFile    Source = iota + 1 // Options.File
 	FromKernel                    // the running kernel
-	FromArchive                   // the archive
+	FromArchive                   // Options.Archive
 )
 
 var sourceNames = [...]string{"nowhere", "file", "kernel", "archive"}
 
-// String returns "file", "kernel" or "archive".
+// String returns "file", "kernel" or "archive", and "nowhere" for the zero value.
 func (s Source) String() string { return sourceNames[s] }
 
-// Options say what Find may take. The zero value is the kernel's own BTF or
-// nothing.
+// Options are the places where [Find] looks. The zero value means the kernel's own
+// BTF only.
 type Options struct {
-	// File is what the user named: raw BTF, or an ELF file with a .BTF section.
+	// File is the path of raw BTF, or of an ELF file with a .BTF section, that the
+	// user of the tracer named; "" for none.
 	File string
-	// Archive is what the program brings along: an *Archive, a *Tree, or nil.
+	// Archive is the program's own BTF: an *Archive, a *Tree, or nil for none.
 	Archive Finder
-	// Host says which kernel to look for in the archive.
+	// Host selects the kernel to look for in the archive. The zero value is the
+	// running kernel.
 	Host kernel.HostOptions
-	// Neighbours lets the archive answer for a kernel that it lacks with the BTF of
-	// the builds next to it: if so many before it, and as many after it or all that
-	// there are, have one and the same BTF. They are of the same distribution,
-	// version, arch, version of Linux and flavour. 0 takes none, so that a build that
-	// came out after the archive is a miss. Above 0 it may get BTF that is not its
-	// own, of which the Match tells: structs do change within a series, and then
-	// programs read wrong memory. docs/pipelines.md has how often.
+	// Neighbours is how many builds before and after a kernel that the archive lacks
+	// must agree for their BTF to be taken: see [Archive.Lookup]. With 0 such a
+	// kernel is a miss, also a build that is newer than the archive. Above 0 the BTF
+	// may be wrong for the kernel; Match.Rule is NeighbourMatch then.
 	Neighbours int
-	// IgnoreKernel passes over the kernel's own BTF, for tests.
+	// IgnoreKernel skips the kernel's own BTF, for tests.
 	IgnoreKernel bool
 }
 
-// Types is the BTF to relocate programs against. How a loader gets it:
-//
-//   - cilium/ebpf: btfspec.Load(types), into KernelTypes of ProgramOptions;
-//   - libbpf and libbpfgo: the path of types.File().
+// Types is the BTF to relocate programs against. For cilium/ebpf, btfspec.Load
+// returns the KernelTypes of ProgramOptions. For libbpf and libbpfgo,
+// [Types.File] returns a path.
 type Types struct {
 	Source Source
-	Path   string // of the file; of the kernel's BTF; empty for the archive's
-	Match  Match  // of the archive; zero otherwise
-	BTF    []byte // of the archive; nil otherwise. It belongs to the caller.
+	Path   string // of the file or of the kernel's BTF; "" for FromArchive
+	Match  Match  // for FromArchive; zero otherwise
+	BTF    []byte // for FromArchive; nil otherwise. It belongs to the caller.
 }
 
-// NoMatchError says that Find found no types, because the kernel has none and
-// the archive not this kernel. It is an ErrNoKernel.
+// NoMatchError is returned by [Find] if the kernel has no BTF and the archive none
+// for it. errors.Is reports that it is an [ErrNoKernel].
 type NoMatchError struct{ Match Match }
 
-// Error names the kernel, and says why the archive has nothing for it.
+// Error returns the kernel and the reason why nothing in the archive matches it.
 func (e *NoMatchError) Error() string {
 	return fmt.Sprintf("kernel %s has no BTF, and the archive has none for it: %s", e.Match.Want, e.Match.Reason)
 }
@@ -69,12 +67,16 @@ func (e *NoMatchError) Error() string {
 // Is reports whether target is ErrNoKernel.
 func (e *NoMatchError) Is(target error) bool { return target == ErrNoKernel }
 
-var errNoArchive = errors.New("the kernel has no BTF, and there is no archive")
+// ErrNoArchive is returned by [Find] if the kernel has no BTF and Options no archive.
+var ErrNoArchive = errors.New("the kernel has no BTF, and there is no archive")
 
-// Find finds the types to relocate programs against: the file that the user
-// named, else the kernel's own BTF, else the archive's for this host. A file
-// that was named but cannot be opened is an error: it is not passed over. What is
-// in it is left to the loader. What was taken stands in the result.
+// Find finds the types to relocate programs against. It takes Options.File if that
+// is set, else the kernel's own BTF if there is any, else the BTF that
+// Options.Archive has for the host. Find opens the file and the kernel's BTF, but
+// leaves reading them to the loader.
+//
+// The error is a [*NoMatchError], [ErrNoArchive], or says why the file cannot be
+// opened, the host not be identified, or the archive not be read.
 func Find(opts Options) (*Types, error) {
 	if opts.File != "" {
 		f, err := os.Open(opts.File)
@@ -90,13 +92,13 @@ func Find(opts Options) (*Types, error) {
 		}
 	}
 	if opts.Archive == nil {
-		return nil, errNoArchive
+		return nil, ErrNoArchive
 	}
 	k, err := kernel.Host(opts.Host)
 	if err != nil {
 		return nil, err
 	}
-	m := opts.Archive.LookupNear(k, opts.Neighbours)
+	m := opts.Archive.Lookup(k, opts.Neighbours)
 	if !m.Found() {
 		return nil, &NoMatchError{m}
 	}

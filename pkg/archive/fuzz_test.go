@@ -3,6 +3,7 @@
 package archive_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -49,8 +50,12 @@ func FuzzOpen(f *testing.F) {
 	f.Add(mustWrite(f, testminimized.Kernels(f)))
 	f.Add([]byte(btfa.Magic))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if a, err := archive.Open(data); (a != nil) != (err == nil) {
+		a, err := archive.Open(data)
+		if (a != nil) != (err == nil) {
 			t.Fatalf("archive %v, error %v", a, err)
+		}
+		if err != nil && !errors.Is(err, archive.ErrNotArchive) && !errors.Is(err, archive.ErrVersion) && !errors.Is(err, archive.ErrDamaged) {
+			t.Fatalf("error %v is none of those that Open returns", err)
 		}
 	})
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Info says who made an archive of what.
+// Info describes how an archive was made.
 type Info struct {
-	Tool        string        // name and version of the program that wrote it
-	Shard       Shard         // which part of a run it is
-	Objects     []Object      // that the BTFs were minimized for, sorted by name
-	Relocations []Relocations // of the objects for each arch, sorted by arch
+	Tool        string        // name and version of the program that wrote the archive
+	Shard       Shard         // the part of a run that the archive has
+	Objects     []Object      // the BPF objects that the BTF was minimized for, sorted by name
+	Relocations []Relocations // the relocations of the objects, sorted by arch
 }
 
-// RelocationsFor returns the start of the hash of the relocations that kernels of
-// an arch, in whatever spelling, were minimized for; nil if that is unknown. It
-// belongs to the Info.
+// RelocationsFor returns the Sum of the relocations that the kernels of an arch, in
+// any spelling, were minimized for, or nil if it is unknown. The slice is part of
+// the Info.
 func (i *Info) RelocationsFor(arch string) []byte {
 	arch = kernel.CanonicalArch(arch)
 	var sum []byte
@@ -37,39 +37,44 @@ func (i *Info) RelocationsFor(arch string) []byte {
 	return sum
 }
 
-// Shard is one of N parts of a run, numbered from 1. The zero value is a whole
-// run.
+// Shard is one of N parts of a run. Index counts from 1. The zero value means a
+// whole run.
 type Shard struct{ Index, N int }
 
 // String returns "3/10".
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.N) }
 
-// Relocations identifies what the BTFs of one arch were minimized for. Archives
-// of which it is the same serve the same programs.
+// Relocations identifies the relocations that the BTF of one arch was minimized
+// for. If two archives have equal Relocations for an arch, their kernels of that
+// arch serve the same programs.
 type Relocations struct {
-	Arch string // canonical; empty for every arch that has no entry of its own
-	// Sum begins the sha256 of the distinct relocations of the objects for that
-	// arch. Archives keep 4 bytes of it.
+	Arch string // as kernel.CanonicalArch spells it; "" for all without an entry of their own
+	// Sum is the first bytes of relolog.Hash of the objects for that arch. Archives
+	// have 8 bytes of it.
 	Sum []byte
 }
 
-// Object is a BPF object that an archive serves.
+// Object is a BPF object that the BTF of an archive was minimized for.
 type Object struct {
 	Name string
-	// Sum begins the sha256 of the object's file. Archives keep 4 bytes of it.
+	// Sum is the first bytes of the SHA-256 of the object file. Archives have 4
+	// bytes of it.
 	Sum []byte
-	// Arches are the machines that the object is for, canonical and sorted. It is
-	// for any if there are none.
+	// Arches are the machines that the object is for, as kernel.CanonicalArch spells
+	// them, sorted. None means any.
 	Arches []string
 }
 
-// Is reports whether data is the object, by as much of its hash as there is: one of four billion others passes for it.
+// Is reports whether the SHA-256 of data begins with o.Sum. With the 4 bytes of an
+// archive another file passes with a probability of 1 in 4 billion. Without a Sum
+// the result is false.
 func (o Object) Is(data []byte) bool {
 	sum := sha256.Sum256(data)
 	return len(o.Sum) > 0 && bytes.HasPrefix(sum[:], o.Sum)
 }
 
-// String returns "name (sha256 0123456789abcdef…)", with ", for arm64, x86_64" if it is not for any machine.
+// String returns "name (sha256 01234567…)", followed by ", for arm64, x86_64" if the
+// object has Arches.
 func (o Object) String() string {
 	s := o.Name + " (sha256 " + hex.EncodeToString(o.Sum) + "…)"
 	if len(o.Arches) > 0 {

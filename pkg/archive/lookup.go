@@ -15,10 +15,10 @@ type Rule int
 
 // The rules, in the order in which Lookup tries them.
 const (
-	NoMatch        Rule = iota // the archive does not have the kernel
-	ExactMatch                 // distribution, version, arch and release are the same
-	ReleaseMatch               // only arch and release are the same, and that leaves one BTF
-	NeighbourMatch             // the builds before and after it have one BTF; only where that was asked for
+	NoMatch        Rule = iota // nothing in the archive matches the kernel
+	ExactMatch                 // distribution, version, arch and release are equal
+	ReleaseMatch               // arch and release are equal, and all such kernels have the same BTF
+	NeighbourMatch             // the builds next to the kernel have the same BTF
 )
 
 var ruleNames = [...]string{"none", "exact", "release", "neighbour"}
@@ -26,21 +26,21 @@ var ruleNames = [...]string{"none", "exact", "release", "neighbour"}
 // String returns "none", "exact", "release" or "neighbour".
 func (r Rule) String() string { return ruleNames[r] }
 
-// Match is the outcome of a lookup.
+// Match is the result of a look-up.
 type Match struct {
-	Want kernel.Key // what was looked for, canonical
+	Want kernel.Key // the kernel to look for, canonical
 	Rule Rule       // NoMatch for a miss
-	Key  kernel.Key // the kernel that was found, as the archive has it; zero for a miss
+	Key  kernel.Key // the kernel whose BTF serves, as the archive spells it; zero for a miss
 
-	// Reason says in one line why this kernel, or why none. For a NeighbourMatch
-	// it has the number of builds that were compared, and the outermost of them.
+	// Reason says in one line why this kernel matches, or why none does. For a
+	// NeighbourMatch it has the number of builds that were compared, and the first
+	// and the last of them.
 	Reason string
 
-	// Below and Above are, on a miss, the nearest releases of the same
-	// distribution and arch that the archive has; zero if there is none. They
-	// are advice for people. SameLayout says that both are there and have the
-	// same BTF: the kernel between them is likely to have it too, but
-	// distributions do change structs in the middle of a series.
+	// Below and Above are, on a miss, the nearest releases of the same distribution
+	// and arch in the archive, and zero if there is none. They are advice for people.
+	// SameLayout reports that both are there and have the same BTF. The kernel
+	// between them probably has it too, but structs do change within a series.
 	Below, Above kernel.Key
 	SameLayout   bool
 }
@@ -48,36 +48,36 @@ type Match struct {
 // Found reports whether the lookup was a hit.
 func (m Match) Found() bool { return m.Rule != NoMatch }
 
-// Finder is a set of kernels with their BTF: an *Archive or a *Tree. Both are
-// safe for many goroutines.
+// Finder is a set of kernels with their BTF: an [*Archive] or a [*Tree]. Both are
+// safe for use by many goroutines.
 type Finder interface {
-	// Lookup finds the kernel of a host, and says why it is this one or none.
-	Lookup(want kernel.Key) Match
-	// LookupNear does the same and, if that is a miss and neighbours is above 0,
-	// looks at so many builds before and after the kernel. See Options.Neighbours.
-	LookupNear(want kernel.Key, neighbours int) Match
+	// Lookup finds the kernel that serves a host, and says why it is this one or
+	// none. See [Archive.Lookup].
+	Lookup(want kernel.Key, neighbours int) Match
 	// BTF returns the BTF of exactly this kernel. The slice belongs to the caller.
-	// The error is ErrNoKernel if the kernel is not there.
+	// The error is ErrNoKernel if the kernel is missing.
 	BTF(k kernel.Key) ([]byte, error)
 }
 
-// Lookup finds the kernel of a host. In this order:
+// Lookup finds the kernel whose BTF serves a host. It tries, in this order:
 //
-//  1. The kernel with exactly this key, whatever the spelling of distribution
-//     and arch.
-//  2. A kernel of the same release and arch under another distribution or
-//     version, if all that there are have the same BTF: releases are specific
-//     enough to name a build, while os-release says "8.5" where the corpus has
-//     "8", and derived distributions ship kernels of others.
-//  3. None. A near release is never taken for an answer, because offsets may
-//     differ and programs would read wrong memory. LookupNear takes one under
-//     conditions.
-func (a *Archive) Lookup(want kernel.Key) Match { return a.LookupNear(want, 0) }
-
-// LookupNear is Lookup, and takes the BTF of the builds next to a kernel that the
-// archive lacks if so many before and after it have the same, as
-// Options.Neighbours says. The key of such a match is the build before.
-func (a *Archive) LookupNear(want kernel.Key, neighbours int) Match {
+//  1. ExactMatch: the kernel with this key, in any spelling of distribution and
+//     arch.
+//  2. ReleaseMatch: the kernels of the same release and arch under other
+//     distributions or versions, if all of them have the same BTF. A release
+//     identifies a build well enough, while os-release says "8.5" where the archive
+//     has "8", and derived distributions ship the kernels of others.
+//  3. NeighbourMatch, if neighbours is above 0, the key is Known and no kernel has
+//     its release and arch: the builds next to it in its series
+//     ([kernel.Key.Series]), if the nearest ones before it, neighbours in number,
+//     and as many after it, or all if there are fewer, have the same BTF. The key of
+//     the Match is the build before it.
+//
+// Otherwise the Match is a miss: with 0 neighbours the BTF of another release is
+// never taken. Structs do change within a series, so that a NeighbourMatch may be
+// the wrong BTF, with which programs read wrong memory. docs/pipelines.md says how
+// often that happens.
+func (a *Archive) Lookup(want kernel.Key, neighbours int) Match {
 	return a.dir.lookup(want, neighbours, func(i, j int) bool { return a.layoutOf[i] == a.layoutOf[j] })
 }
 
@@ -112,8 +112,7 @@ func (d *directory) sorted() []kernel.Key {
 	return keys
 }
 
-// lookup is LookupNear for kernels of which same says whether two have the same
-// BTF.
+// lookup is Archive.Lookup. same reports whether two kernels have the same BTF.
 func (d *directory) lookup(want kernel.Key, neighbours int, same func(i, j int) bool) Match {
 	m := Match{Want: want.Canonical()}
 	if i, ok := d.index[m.Want]; ok {

@@ -64,7 +64,7 @@ func TestLookup(t *testing.T) {
 		{"debian/12/x86_64/-", archive.NoMatch, "", "the release of the kernel is not known", "", "debian/12/x86_64/6.1.0-9-amd64", false},
 		{"debian/12/-/6.1.0-9-amd64", archive.NoMatch, "", "the arch of the kernel is not known", "", "", false},
 	} {
-		m := a.Lookup(mustKey(t, tt.want))
+		m := a.Lookup(mustKey(t, tt.want), 0)
 		text := func(k kernel.Key) string {
 			if k == (kernel.Key{}) {
 				return ""

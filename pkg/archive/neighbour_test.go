@@ -39,7 +39,7 @@ func (c contents) tree(t *testing.T) *archive.Tree {
 	return tree
 }
 
-func TestLookupNear(t *testing.T) {
+func TestNeighbours(t *testing.T) {
 	c := make(contents)
 	for s, text := range map[string]string{
 		"debian/12/x86_64/6.1.0-8-amd64": "b", "debian/12/x86_64/6.1.0-9-amd64": "a",
@@ -53,7 +53,7 @@ func TestLookupNear(t *testing.T) {
 		c[mustKey(t, s)] = text
 	}
 	tree := c.tree(t)
-	a := tree.LookupNear
+	a := tree.Lookup
 	for _, tt := range []struct {
 		want   string
 		n      int
@@ -130,7 +130,7 @@ func (y *tally) measure(t *testing.T, c contents, n int, next bool) {
 		}
 		tree := rest.tree(t)
 		y.asked++
-		m := tree.LookupNear(out, n)
+		m := tree.Lookup(out, n)
 		if m.Rule != archive.NeighbourMatch {
 			continue
 		}

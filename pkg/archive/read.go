@@ -15,20 +15,29 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Errors of opening an archive. Others are possible: they describe what is
-// wrong with the data.
+// Errors of [Open] and [OpenFile].
 var (
-	// ErrNotArchive says that the data does not begin as an archive does.
+	// ErrNotArchive is returned for data that does not begin as an archive does.
 	ErrNotArchive = errors.New("not a btfgen archive")
-	// ErrVersion says that the archive has a format version that this package
-	// does not know.
+	// ErrVersion is returned for an archive with a version of the format that this
+	// package does not support.
 	ErrVersion = errors.New("unknown version of the archive format")
+	// ErrDamaged is returned for an archive that breaks the rules of its format,
+	// as one that is cut short does. Archive.BTF returns it, too, for an archive
+	// from a broken writer. The error says where the damage is.
+	ErrDamaged = errors.New("damaged archive")
 )
 
-// Is reports whether data begins as an archive does, of whatever version.
+// damaged is an ErrDamaged that says what the damage is.
+type damaged struct{ error }
+
+func (damaged) Is(target error) bool { return target == ErrDamaged }
+func (e damaged) Unwrap() error      { return e.error }
+
+// Is reports whether data begins as an archive does, in any version of the format.
 func Is(data []byte) bool { return bytes.HasPrefix(data, []byte(btfa.Magic)) }
 
-// Archive is an open archive. It is immutable and safe for many goroutines.
+// Archive is an open archive. It is immutable and safe for use by many goroutines.
 type Archive struct {
 	info     Info
 	dir      directory
@@ -37,13 +46,13 @@ type Archive struct {
 	layouts  []readLayout
 }
 
-// Open reads an archive from its bytes, such as those of a //go:embed
-// variable, and keeps no reference to them. All of it is checked: an archive
-// that was damaged is refused. The memory that Open takes is limited whatever the
-// data claims to hold; docs/archive-format.md says to what.
+// Open reads an archive from its bytes, such as those of a //go:embed variable, and
+// keeps no reference to them. It checks all of the archive. Its memory is limited
+// for any data; docs/archive-format.md has the limit. The error is
+// [ErrNotArchive], [ErrVersion] or [ErrDamaged].
 func Open(data []byte) (*Archive, error) {
 	if len(data) > btfa.MaxFile {
-		return nil, fmt.Errorf("archive: %d bytes, more than %d", len(data), btfa.MaxFile)
+		return nil, fmt.Errorf("archive: %w", damaged{fmt.Errorf("%d bytes, more than %d", len(data), btfa.MaxFile)})
 	}
 	a, err := open(data)
 	if err != nil {
@@ -52,8 +61,7 @@ func Open(data []byte) (*Archive, error) {
 	return a, nil
 }
 
-// OpenFile opens the archive at path and closes the file again. Errors name
-// the path.
+// OpenFile reads the archive in a file, as [Open] does. The error names the path.
 func OpenFile(path string) (*Archive, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -76,18 +84,18 @@ func open(data []byte) (*Archive, error) {
 	case !Is(data):
 		return nil, ErrNotArchive
 	case len(data) < btfa.HeaderLen:
-		return nil, btfa.ErrCut
+		return nil, damaged{btfa.ErrCut}
 	}
 	if v := data[len(btfa.Magic)]; v != btfa.Version {
 		return nil, fmt.Errorf("%w: %d, want %d", ErrVersion, v, btfa.Version)
 	}
 	payload, err := btfa.Unpack(data[btfa.HeaderLen:])
 	if err != nil {
-		return nil, err
+		return nil, damaged{err}
 	}
 	streams, err := btfa.Split(payload)
 	if err != nil {
-		return nil, err
+		return nil, damaged{err}
 	}
 	a := new(Archive)
 	for _, part := range []struct {
@@ -107,13 +115,13 @@ func open(data []byte) (*Archive, error) {
 		c := &streams[part.stream]
 		part.read(c)
 		if c.End(); c.Err != nil {
-			return nil, fmt.Errorf("%s: %w", btfa.StreamTexts[part.stream], c.Err)
+			return nil, damaged{fmt.Errorf("%s: %w", btfa.StreamTexts[part.stream], c.Err)}
 		}
 	}
 	return a, nil
 }
 
-// Info returns who made the archive of what. Its slices belong to the caller, but
+// Info returns how the archive was made. Its slices belong to the caller, but
 // objects may share their Arches.
 func (a *Archive) Info() Info {
 	info := a.info
@@ -140,7 +148,7 @@ func (a *Archive) Info() Info {
 // Len returns the number of kernels.
 func (a *Archive) Len() int { return len(a.dir.keys) }
 
-// Layouts returns the number of different BTFs. Layouts are numbered from 0.
+// Layouts returns the number of layouts: of different BTFs, numbered from 0.
 func (a *Archive) Layouts() int { return len(a.layouts) }
 
 // Keys returns the kernels in the order of kernel.Key.Compare. The slice belongs to
@@ -159,13 +167,13 @@ func (a *Archive) Layout(k kernel.Key) (layout int, ok bool) {
 	return int(a.layoutOf[i]), true
 }
 
-// ErrNoKernel says that an archive does not have a kernel.
+// ErrNoKernel is returned for a kernel that an archive or a tree does not have.
 var ErrNoKernel = errors.New("kernel is not in the archive")
 
-// BTF returns the minimized BTF of exactly this kernel, byte for byte as it
-// was put in. Spellings of distribution and architecture do not matter. The
-// slice belongs to the caller. The error is ErrNoKernel if the archive does not
-// have the kernel; others mean that the archive was made by a broken writer.
+// BTF returns the minimized BTF of exactly this kernel, byte for byte as it was
+// written. Spellings of distribution and architecture do not matter. The
+// slice belongs to the caller. The error is [ErrNoKernel] if the archive does not
+// have the kernel, and [ErrDamaged] if a broken writer made the archive.
 func (a *Archive) BTF(k kernel.Key) ([]byte, error) {
 	layout, ok := a.Layout(k)
 	if !ok {
@@ -173,14 +181,14 @@ func (a *Archive) BTF(k kernel.Key) ([]byte, error) {
 	}
 	b, err := a.layoutBTF(layout)
 	if err != nil {
-		return nil, fmt.Errorf("archive: kernel %s: %w", k, err)
+		return nil, fmt.Errorf("archive: kernel %s: %w", k, damaged{err})
 	}
 	return b, nil
 }
 
-// Kernels returns all kernels with their BTFs, in the order of Keys. Those with
-// the same layout share memory, which belongs to the caller. Errors are as for
-// BTF.
+// Kernels returns all kernels with their BTFs, in the order of [Archive.Keys].
+// Those with the same layout share memory, which belongs to the caller. The error
+// is [ErrDamaged] if a broken writer made the archive.
 func (a *Archive) Kernels() ([]Kernel, error) {
 	layouts := make([][]byte, len(a.layouts))
 	kernels := make([]Kernel, a.Len())
@@ -189,7 +197,7 @@ func (a *Archive) Kernels() ([]Kernel, error) {
 		if layouts[l] == nil {
 			b, err := a.layoutBTF(int(l))
 			if err != nil {
-				return nil, fmt.Errorf("archive: kernel %s: %w", k, err)
+				return nil, fmt.Errorf("archive: kernel %s: %w", k, damaged{err})
 			}
 			layouts[l] = b
 		}

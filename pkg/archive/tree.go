@@ -25,20 +25,22 @@ const maxTreeBTF = 64 << 20
 const zstSuffix = ".zst"
 
 // Tree is a file tree with BTFHub's layout, ID/VERSION_ID/ARCH/RELEASE.btf, as
-// `btfgen generate -o DIR` writes it. Files may be compressed (.btf.zst). It is
-// immutable and, if the file system is, safe for many goroutines.
+// "btfgen generate -o DIR" writes it. Files may be compressed (.btf.zst). A Tree is
+// immutable, and safe for use by many goroutines if its file system is.
 type Tree struct {
 	fsys  fs.FS
 	dir   directory
 	files []string // by number of the kernel
 }
 
-// OpenTree opens a tree, such as an embed.FS. Its root is the directory with
-// those of the distributions; fs.Sub takes off what may stand above it. Other
-// files than .btf and .btf.zst are passed over, among them BTFHub's .btf.tar.xz,
-// which have to be unpacked, and hidden directories. Only names are read here, the BTF of a kernel when
-// it is asked for. A name that is not as in BTFHub's layout, two files for one
-// kernel, and a tree without kernels are errors.
+// OpenTree opens a tree, such as an embed.FS. Its root has a directory for each
+// distribution; [fs.Sub] returns the tree below another directory. A file
+// RELEASE.btf in the root is a kernel without distribution and arch. OpenTree
+// ignores hidden directories and all files but .btf and .btf.zst; BTFHub's
+// .btf.tar.xz must be unpacked. It reads names only, and [Tree.BTF] the content.
+//
+// The error says that fsys cannot be read, that a .btf file has another name than
+// BTFHub's layout has, that two files are for one kernel, or that there is none.
 func OpenTree(fsys fs.FS) (*Tree, error) {
 	t := &Tree{fsys: fsys, dir: directory{index: make(map[kernel.Key]int)}}
 	err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
@@ -72,14 +74,10 @@ func OpenTree(fsys fs.FS) (*Tree, error) {
 // belongs to the caller.
 func (t *Tree) Keys() []kernel.Key { return t.dir.sorted() }
 
-// Lookup finds the kernel of a host, as Archive.Lookup does. Where it has to
-// know whether several kernels have the same BTF it reads them; one that cannot
-// be read is like no other.
-func (t *Tree) Lookup(want kernel.Key) Match { return t.LookupNear(want, 0) }
-
-// LookupNear is Lookup, and takes the BTF of the builds next to a kernel that the
-// tree lacks, as Archive.LookupNear does.
-func (t *Tree) LookupNear(want kernel.Key, neighbours int) Match {
+// Lookup finds the kernel whose BTF serves a host, as [Archive.Lookup] does. To
+// compare the BTF of kernels it reads their files. A file that cannot be read
+// equals no other.
+func (t *Tree) Lookup(want kernel.Key, neighbours int) Match {
 	return t.dir.lookup(want, neighbours, func(i, j int) bool {
 		a, err1 := t.read(i)
 		b, err2 := t.read(j)
@@ -89,8 +87,8 @@ func (t *Tree) LookupNear(want kernel.Key, neighbours int) Match {
 
 // BTF returns the BTF of exactly this kernel. Spellings of distribution and
 // architecture do not matter. The slice belongs to the caller. The error is
-// ErrNoKernel if the tree does not have the kernel; others name the file that
-// cannot be read.
+// [ErrNoKernel] if the tree does not have the kernel, and otherwise names the file
+// that cannot be read.
 func (t *Tree) BTF(k kernel.Key) ([]byte, error) {
 	i, ok := t.dir.find(k)
 	if !ok {

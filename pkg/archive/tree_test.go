@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -56,10 +57,10 @@ func TestTreeIsLikeArchive(t *testing.T) {
 		wants = append(wants, mustKey(t, s))
 	}
 	for _, want := range wants {
-		if m, n := a.LookupNear(want, 1), tree.LookupNear(want, 1); m != n {
+		if m, n := a.Lookup(want, 1), tree.Lookup(want, 1); m != n {
 			t.Errorf("%s with neighbours: archive %+v, tree %+v", want, m, n)
 		}
-		m, n := a.Lookup(want), tree.Lookup(want)
+		m, n := a.Lookup(want, 0), tree.Lookup(want, 0)
 		if m != n {
 			t.Errorf("%s: archive %+v, tree %+v", want, m, n)
 		}
@@ -106,6 +107,19 @@ func TestOpenTreeRefuses(t *testing.T) {
 	}
 }
 
+// TestOpenTreeIgnores has all that a tree may have besides the files of kernels.
+func TestOpenTreeIgnores(t *testing.T) {
+	tree, err := archive.OpenTree(fstest.MapFS{
+		"debian/12/x86_64/6.1.btf": {}, "6.9.btf": {}, ".git/x.btf": {}, "debian/12/x86_64/6.1.btf.tar.xz": {}, "README.md": {}, "debian/12/.cache/6.1.btf": {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []kernel.Key{{Release: "6.9"}, mustKey(t, "debian/12/x86_64/6.1")}; !slices.Equal(tree.Keys(), want) {
+		t.Errorf("got %v, want %v", tree.Keys(), want)
+	}
+}
+
 // What cannot be read is an error that names the file, and is not taken for
 // something else's equal.
 func TestTreeDamage(t *testing.T) {
@@ -125,7 +139,7 @@ func TestTreeDamage(t *testing.T) {
 			t.Errorf("%s: %d bytes, error %v", k, len(b), err)
 		}
 	}
-	if m := tree.Lookup(mustKey(t, "mint/1/x86_64/6.1")); m.Found() {
+	if m := tree.Lookup(mustKey(t, "mint/1/x86_64/6.1"), 0); m.Found() {
 		t.Errorf("took %+v", m)
 	}
 }

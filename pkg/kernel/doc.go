@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kernel says which kernel is meant: by distribution, version, architecture and release.
+// Package kernel identifies kernels by distribution, version, architecture and
+// release.
 //
 //	k, err := kernel.Host(kernel.HostOptions{}) // of the machine that this runs on
 //	fmt.Println(k)                              // debian/12/x86_64/6.1.0-47-amd64
 //	fmt.Println(k.FileName())                   // debian/12/x86_64/6.1.0-47-amd64.btf
 //
-// Distributions and architectures have several spellings; [Key.Canonical] chooses BTFHub's, and
-// [Key.Compare] takes all of them for the same. Versions and releases have the order of
-// [CompareVersions].
+// Distributions and architectures have several spellings. [Key.Canonical] returns
+// BTFHub's, and [Key.Compare] treats all of them as equal. [CompareVersions] orders
+// versions and releases.
 //
-// All functions are safe for many goroutines.
+// All functions are safe for use by many goroutines.
 package kernel

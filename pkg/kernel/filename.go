@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// FileSuffix ends the names of files with a kernel's BTF.
+// FileSuffix is the suffix of files with a kernel's BTF.
 const FileSuffix = ".btf"
 
-// FileName returns where a kernel's BTF stands in a tree with BTFHub's layout:
-// "ID/VERSION_ID/ARCH/RELEASE.btf", without the level of a missing VERSION_ID. Of a
-// key that is not Known only the release counts.
+// FileName returns the path of a kernel's BTF in a tree with BTFHub's layout, with
+// slashes: "ID/VERSION_ID/ARCH/RELEASE.btf", without a level for an empty VERSION_ID.
+// For a key that is not Known it is "RELEASE.btf".
 func (k Key) FileName() string {
 	if !k.Known() {
 		return k.Release + FileSuffix
@@ -21,9 +21,9 @@ func (k Key) FileName() string {
 	return path.Join(k.ID, k.VersionID, k.Arch, k.Release+FileSuffix)
 }
 
-// ParseFileName is the inverse of FileName. Names have slashes:
-// "ID/VERSION_ID/ARCH/RELEASE.btf", "ID/ARCH/RELEASE.btf" with an architecture
-// that is known, or "RELEASE.btf". Errors begin with the name.
+// ParseFileName parses the result of [Key.FileName]: "ID/VERSION_ID/ARCH/RELEASE.btf",
+// "ID/ARCH/RELEASE.btf" with a [KnownArch], or "RELEASE.btf". The error begins with
+// the name.
 func ParseFileName(name string) (Key, error) {
 	p := strings.Split(strings.TrimSuffix(name, FileSuffix), "/")
 	var k Key

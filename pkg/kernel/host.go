@@ -7,18 +7,18 @@ import (
 	"os"
 )
 
-// HostBTF is where a running kernel that has its own BTF shows it.
+// HostBTF is the path of the running kernel's own BTF, if it has any.
 const HostBTF = "/sys/kernel/btf/vmlinux"
 
-// HostOptions say where Host looks. The zero value is the system that the
-// program runs on.
+// HostOptions select the system that [Host] describes. The zero value is the system
+// that the program runs on.
 type HostOptions struct {
-	// Root is where the host's root directory is, for programs in a container:
-	// "/host". Links in it are followed as if it were "/". Empty means "/".
+	// Root is the path of the host's root directory, such as "/host" in a container.
+	// Links in it are resolved as if it were "/". Empty means "/".
 	Root string
-	// OSRelease is a file to read instead of the one under Root.
+	// OSRelease is the path of a file to read instead of the one below Root.
 	OSRelease string
-	// Release and Arch stand for what uname tells, when not empty.
+	// Release and Arch replace the results of uname, if they are not empty.
 	Release, Arch string
 }
 
@@ -27,10 +27,10 @@ type HostOptions struct {
 // machine from uname, which containers share with their host. The spelling is
 // that of Key.Canonical.
 //
-// Without an os-release file ID and VersionID are empty, and one without ID has
-// the ID "linux", as its specification says. It is an error if a file or root
-// that is named in opts cannot be read, and on other systems than Linux if opts
-// do not have both Release and Arch.
+// Without an os-release file ID and VersionID are empty. If the file has no ID, the
+// ID is "linux", as os-release(5) says. It is an error if a file or root in opts
+// cannot be read, if a component is not valid ([Key.Validate]), and on other systems
+// than Linux if opts do not have both Release and Arch.
 func Host(opts HostOptions) (Key, error) {
 	vars, err := hostVars(opts)
 	if err != nil {

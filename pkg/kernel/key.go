@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// Key identifies a kernel: the distribution as in /etc/os-release, the machine and the release as
-// `uname -r` prints it. A component that is not known is empty; the zero Key knows nothing.
+// Key identifies a kernel: the distribution as in /etc/os-release, the machine and
+// the release as "uname -r" prints it. An unknown component is empty.
 //
-// ParseKey keeps components as they are, so "amd64" stays "amd64". Two keys that
-// differ only by such aliases name the same kernel: Canonical makes them equal, Compare returns 0.
+// A key keeps the spelling that it was made with, so that "amd64" stays "amd64" in
+// an output path. Keys that differ only in spelling identify the same kernel: their
+// Canonical keys are equal, and Compare returns 0.
 type Key struct {
 	ID        string // distribution, os-release's ID: "debian"
 	VersionID string // its version, os-release's VERSION_ID: "12"; rolling distributions have none
@@ -24,8 +25,8 @@ type Key struct {
 // absent stands for an empty component in the text form of a key.
 const absent = "-"
 
-// Known says whether the key names a kernel: ID, Arch and Release are there. VersionID may be
-// missing, since rolling distributions have none.
+// Known reports whether the key has ID, Arch and Release. VersionID may be missing,
+// since rolling distributions have none.
 func (k Key) Known() bool { return k.ID != "" && k.Arch != "" && k.Release != "" }
 
 // String returns "ID/VERSION_ID/ARCH/RELEASE", with "-" for each empty component.
@@ -39,7 +40,8 @@ func (k Key) String() string {
 	return strings.Join(parts[:], "/")
 }
 
-// ParseKey is the inverse of String. It refuses components that CheckName refuses.
+// ParseKey parses the result of [Key.String]; a component "-" is empty. The error is
+// that of [Key.Validate], or says that there are not four components.
 func ParseKey(s string) (Key, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) != 4 {
@@ -56,8 +58,9 @@ func ParseKey(s string) (Key, error) {
 	return Key{ID: parts[0], VersionID: parts[1], Arch: parts[2], Release: parts[3]}, nil
 }
 
-// Validate returns an error if CheckName refuses a component, such as "..", so that a key
-// can be made into a path. Empty components are fine.
+// Validate returns an error if a component cannot be a file name, so that keys are
+// safe in paths: if it is ".." or ".", has more than 255 bytes, a slash, a backslash
+// or a control character. Empty components are valid.
 func (k Key) Validate() error {
 	for _, p := range [...]string{k.ID, k.VersionID, k.Arch, k.Release} {
 		if p == "" {
@@ -92,15 +95,15 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Canonical returns the key with the spelling BTFHub uses for the distribution and the
-// architecture. Equal canonical keys name the same kernel.
+// Canonical returns the key with the spellings of [CanonicalID] and [CanonicalArch].
+// Equal canonical keys identify the same kernel.
 func (k Key) Canonical() Key {
 	k.ID, k.Arch = CanonicalID(k.ID), CanonicalArch(k.Arch)
 	return k
 }
 
-// Compare orders keys by ID, VersionID, Arch and Release, the versions as CompareVersions does. It
-// compares canonical spellings and returns 0 only where those are the same.
+// Compare orders canonical keys by ID, VersionID, Arch and Release, versions and
+// releases as [CompareVersions] does. It returns 0 only if they are equal.
 func (k Key) Compare(o Key) int {
 	k, o = k.Canonical(), o.Canonical()
 	return cmp.Or(
@@ -128,14 +131,15 @@ var arches = map[string]string{
 	"sparc64":  "sparc64",
 }
 
-// KnownArch says whether arch is a spelling of an architecture that CanonicalArch knows.
+// KnownArch reports whether arch is a spelling that [CanonicalArch] knows.
 func KnownArch(arch string) bool {
 	_, ok := arches[arch]
 	return ok
 }
 
-// CanonicalArch returns BTFHub's spelling of an architecture ("x86_64", "arm64") for any that is in
-// use ("amd64", "aarch64"). An unknown one is returned as it is.
+// CanonicalArch returns BTFHub's spelling of an architecture ("x86_64", "arm64") for
+// the spellings of Go, uname and distributions ("amd64", "aarch64"). It returns an
+// unknown one unchanged.
 func CanonicalArch(arch string) string {
 	if a, ok := arches[arch]; ok {
 		return a
@@ -143,9 +147,9 @@ func CanonicalArch(arch string) string {
 	return arch
 }
 
-// CanonicalID returns os-release's ID for a name BTFHub or a user may have for a distribution:
-// "amzn" for "amazon". The case of ASCII letters does not matter. An unknown one is returned with these in
-// lower case.
+// CanonicalID returns the ID in os-release for another name of a distribution:
+// "amzn" for "amazon". It returns any other name with its ASCII letters in lower
+// case.
 func CanonicalID(id string) string {
 	b := []byte(id)
 	for i, c := range b {
@@ -169,9 +173,9 @@ func CanonicalID(id string) string {
 	return id
 }
 
-// CompareVersions orders kernel releases and distribution versions: numbers by value, the text
-// between them by bytes, so 6.9 < 6.10 < 6.10.1. A pre-release ("~rc1", "-rc1") comes before its
-// release. It returns 0 only for equal strings.
+// CompareVersions orders kernel releases and distribution versions: numbers by
+// value, and the text between them by bytes, so 6.9 < 6.10 < 6.10.1. A pre-release
+// ("~rc1", "-rc1") comes before its release. It returns 0 only for equal strings.
 func CompareVersions(a, b string) int {
 	x, y := a, b
 	for x != "" || y != "" {

@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,8 +37,15 @@ func TestKeyText(t *testing.T) {
 			t.Errorf("%q: parsed as %#v", bad, k)
 		}
 	}
-	if err := (Key{ID: "debian", Release: "../../x"}).Validate(); err == nil {
-		t.Error("a path as a release is valid")
+	for _, bad := range []string{"../../x", "..", ".", "a/b", `a\b`, "a\x00", "a\x7f", "a\n", strings.Repeat("x", 256)} {
+		if err := (Key{ID: "debian", Release: bad}).Validate(); err == nil {
+			t.Errorf("release %q is valid", bad)
+		}
+	}
+	for _, good := range []string{"", "-", "...", "a b", "6.1+deb~1", strings.Repeat("x", 255), "\u00e9"} {
+		if err := (Key{Release: good}).Validate(); err != nil {
+			t.Errorf("release %q: %v", good, err)
+		}
 	}
 }
 

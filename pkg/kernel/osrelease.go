@@ -14,10 +14,9 @@ import (
 // maxOSRelease limits what is read of an os-release file, in bytes.
 const maxOSRelease = 1 << 20
 
-// ParseOSRelease returns the values of an os-release file, such as "debian"
-// for ID. It reads what a shell would: values may be bare or in single or double
-// quotes, and the last assignment counts. Lines that are no assignment are left
-// out.
+// ParseOSRelease returns the variables in the text of an os-release file, such as
+// "debian" for ID. Values may be bare or in single or double quotes, as in a shell,
+// and the last assignment of a variable counts. Other lines are ignored.
 func ParseOSRelease(text string) map[string]string {
 	vars := make(map[string]string)
 	for line := range strings.Lines(text) {

@@ -4,10 +4,11 @@ package kernel
 
 import "strings"
 
-// Series returns what the builds of one series have in common: distribution,
-// version, arch and, for a release, the version of Linux and all words that are
-// no numbers: "6.1-rt-amd64" of 6.1.0-47-rt-amd64. Within it numbers alone tell
-// builds apart; other flavours and other versions of Linux have other structs.
+// Series returns the key that all builds of one series share: distribution, version
+// and arch, and of the release its first two numbers and all words that are not
+// numbers, such as "6.1-rt-amd64" for 6.1.0-47-rt-amd64. Builds of a series differ in
+// the other numbers. Other flavours and other versions of Linux have other structs,
+// so they are other series.
 func (k Key) Series() Key {
 	k = k.Canonical()
 	release := ""

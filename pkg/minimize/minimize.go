@@ -44,14 +44,14 @@ type Options struct {
 }
 
 // Minimizer makes minimized BTF for the relocations of some objects, for one
-// kernel after the other, and reuses its memory between them. It is not safe for
-// concurrent use; every goroutine needs its own, see [Minimizer.Clone].
+// kernel after another, and reuses its memory between them. It is not safe for
+// concurrent use: each goroutine needs its own, see [Minimizer.Clone].
 type Minimizer struct{ m *minimize.Minimizer }
 
 // New returns a Minimizer for the relocations of objects, which may be of either
 // byte order and for any machines. For objects without relocations the minimized
-// BTF has only the types of Options.Keep. Without objects, every kernel's are
-// kept.
+// BTF has only the types of Options.Keep. Without objects it has these for every
+// kernel, or Minimize returns [ErrNoObject] if there are none to keep.
 func New(objects []*relolog.Object, opts Options) *Minimizer {
 	return &Minimizer{minimize.New(internal(objects), minimize.Options{Padding: minimize.Padding(opts.Padding), Keep: opts.Keep.internal()})}
 }
@@ -64,8 +64,13 @@ func (m *Minimizer) Clone() *Minimizer { return &Minimizer{m.m.Clone()} }
 // and machine.
 var ErrNoObject = minimize.ErrNoObject
 
+// ErrTooLarge is returned for a kernel on which the relocations take more memory or
+// time than a limit allows: [relolog.ErrTooLarge].
+var ErrTooLarge = relolog.ErrTooLarge
+
 // ErrProof is returned if loaders would decide differently on the minimized BTF
-// than on the kernel's own. It is a defect of this module. [ProofError] has the
+// than on the kernel's own. It is a defect of this module, except where a decision
+// depends on the order of types whose names differ only in flavor. [ProofError] has the
 // details.
 var ErrProof = minimize.ErrProof
 
@@ -82,8 +87,7 @@ type ProofError struct {
 
 // Error returns the kernel, the object, the relocation and both outcomes.
 func (e *ProofError) Error() string {
-	of := minimize.ProofError{Kernel: e.Kernel, Object: e.Object, Relocation: e.Relocation, Candidate: e.Candidate, Full: e.Full, Minimized: e.Minimized}
-	return of.Error()
+	return (*minimize.ProofError)(e).Error()
 }
 
 // Is reports whether target is ErrProof.
@@ -104,23 +108,28 @@ type Decision struct {
 }
 
 // Minimize returns the minimized BTF of a kernel for the objects that are for it
-// ([relolog.Object.IsFor]). The error is [ErrNoObject], a [*ProofError], the
-// context's, one that names a type for which more typedefs, modifiers and arrays
-// follow each other than loaders accept, or one for BTF that is too large to
-// decide.
+// ([relolog.Object.IsFor]). The error is [ErrNoObject], [ErrTooLarge], a
+// [*ProofError], the context's, or one that names a type of the kernel whose size
+// cannot be computed: more typedefs, modifiers and arrays follow each other than
+// loaders accept, or none has a size.
 func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) (*Result, error) {
 	res, err := m.m.Minimize(ctx, t.Internal())
-	if e, ok := err.(*minimize.ProofError); ok {
-		return nil, &ProofError{e.Kernel, e.Object, e.Relocation, e.Candidate, e.Full, e.Minimized}
-	}
 	if err != nil {
-		return nil, err
+		return nil, public(err)
 	}
 	out := &Result{BTF: res.BTF, Unmatched: res.Unmatched}
 	for _, d := range res.Decisions {
 		out.Decisions = append(out.Decisions, Decision{d.Object, d.Relocation(), d.Result})
 	}
 	return out, nil
+}
+
+// public returns an error of the internal package as users of this one get it.
+func public(err error) error {
+	if e, ok := err.(*minimize.ProofError); ok {
+		return (*ProofError)(e)
+	}
+	return err
 }
 
 func internal(objects []*relolog.Object) []*core.Object {

@@ -6,10 +6,16 @@ import (
 	"encoding/binary"
 
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // ErrNotBPF is returned for an ELF file that is not a BPF object.
 var ErrNotBPF = core.ErrNotBPF
+
+// ErrTooLarge is returned for an object or a kernel that takes more memory or time
+// than a limit allows. docs/limits.md lists the limits, which no real one comes
+// near. The error names the limit.
+var ErrTooLarge = limits.ErrTooLarge
 
 // Object is the local side: a BPF object with its types and relocation
 // records. It is immutable and safe for use by many goroutines.
@@ -20,8 +26,9 @@ type Object struct{ o *core.Object }
 // error: [Object.Empty] says so. data must not change while the object is in
 // use. The object is for the machines whose registers its relocations read, and
 // for any machine if they read none or check first whether they exist;
-// [Object.ForMachines] overrides that. Errors begin with the name; that of a
-// file for another machine is [ErrNotBPF].
+// [Object.ForMachines] overrides that. The error begins with the name. It is
+// [ErrNotBPF] for an ELF file for another machine, [ErrTooLarge], or says what is
+// damaged.
 func ParseObject(name string, data []byte) (*Object, error) {
 	o, err := core.ParseObject(name, data)
 	if err != nil {

@@ -17,8 +17,8 @@ var ErrByteOrder = core.ErrByteOrder
 // and returns the log. A bad relocation does not end it: its entry says why a
 // loader would give up, and the others are resolved as if it were absent. Run
 // needs no privilege and no running kernel, and can be called from many
-// goroutines on the same object and target. The error is [ErrByteOrder] or the
-// context's.
+// goroutines on the same object and target. The error is [ErrByteOrder],
+// [ErrTooLarge] or the context's.
 func Run(ctx context.Context, o *Object, t *Target) (*relo.Log, error) {
 	return core.Run(ctx, o.o, t.Internal())
 }

@@ -6,8 +6,13 @@ import (
 	"context"
 	"encoding/binary"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
 )
+
+// ErrNotBTF is returned for data that does not begin as BTF does, in either byte
+// order.
+var ErrNotBTF = btf.ErrNotBTF
 
 // Target is the kernel side: the types of vmlinux and of kernel modules. It is
 // immutable and safe for use by many goroutines. The zero value is a
@@ -22,8 +27,8 @@ type Module struct {
 
 // NewTarget parses the raw BTF of a kernel and its modules, of either byte
 // order. The data must not change while the target is in use. The name is used
-// in messages and logs. Errors name the kernel and the module; they include the
-// context's.
+// in messages and logs. The error names the kernel and the module. It is
+// [ErrNotBTF], the context's, or says what is damaged.
 func NewTarget(ctx context.Context, name string, vmlinux []byte, modules ...Module) (*Target, error) {
 	t := &Target{new(core.Kernel)}
 	all := make([]core.Module, len(modules))

@@ -18,7 +18,6 @@ import (
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/archive/writer"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -58,7 +57,7 @@ func (o *Output) Check(ctx context.Context) error {
 func (o *Output) Write(ctx context.Context, info archive.Info, kernels []archive.Kernel) (told output.Told, err error) {
 	if o.Native {
 		var b bytes.Buffer
-		if err := writer.Write(&b, info, kernels); err != nil {
+		if err := archive.Write(ctx, &b, info, kernels); err != nil {
 			return told, fmt.Errorf("%s: %w", o.Path, err)
 		}
 		return told, output.WriteFile(o.Path, func(w io.Writer) error {
@@ -86,7 +85,7 @@ func (o *Output) Write(ctx context.Context, info archive.Info, kernels []archive
 	}
 	var made []byte
 	if o.HasInfo() {
-		if info, err = writer.Canonical(info, kernels); err != nil {
+		if info, err = info.Canonical(kernels); err != nil {
 			return told, fmt.Errorf("%s: %w", o.Path, err)
 		}
 		if made, err = json.Marshal(NewMade(info)); err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/archive/writer"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -56,7 +55,7 @@ func TestKeyless(t *testing.T) {
 	}
 	rep, cfg := run(nil)
 	var a bytes.Buffer
-	if err := writer.Write(&a, archive.Info{}, rep.Archive()); err != nil {
+	if err := archive.Write(t.Context(), &a, archive.Info{}, rep.Archive()); err != nil {
 		t.Fatal(err)
 	}
 	m, err := generate.NewManifest("test", cfg, nil, rep).Encode()

@@ -4,6 +4,7 @@ package creader
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,7 +19,7 @@ func (r *Reader) Compare(t testing.TB, data []byte) bool {
 	t.Helper()
 	a, err := archive.Open(data)
 	c := r.Open(t, data)
-	if (err == nil) != (c.Status == OK) {
+	if statusOf(err) != c.Status {
 		t.Errorf("Go says %v, C says %q (%d)", err, c.Error, c.Status)
 		return false
 	}
@@ -40,13 +41,28 @@ func (r *Reader) Compare(t testing.TB, data []byte) bool {
 	return true
 }
 
+// statusOf returns the status that the C reader has for an error of archive.Open.
+func statusOf(err error) Status {
+	switch {
+	case err == nil:
+		return OK
+	case errors.Is(err, archive.ErrNotArchive):
+		return NotArchive
+	case errors.Is(err, archive.ErrVersion):
+		return UnknownVersion
+	case errors.Is(err, archive.ErrDamaged):
+		return Damaged
+	}
+	return 1 // which C does not have
+}
+
 // CompareLookups looks kernels up in the archive that was opened last, which is a.
 func (r *Reader) CompareLookups(t testing.TB, a *archive.Archive, wants []kernel.Key) {
 	t.Helper()
 	for _, neighbours := range []int{0, 1, 2, 100} {
 		got := r.Lookups(t, wants, neighbours)
 		for i, want := range wants {
-			if m := a.LookupNear(want, neighbours); m != got[i] {
+			if m := a.Lookup(want, neighbours); m != got[i] {
 				t.Errorf("%s, %d neighbours (-Go +C):\n%s", want, neighbours, cmp.Diff(m, got[i]))
 			}
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package btfspec gives what pkg/archive found to cilium/ebpf:
+// Package btfspec converts the types that package archive found for cilium/ebpf:
 //
 //	types, err := archive.Find(archive.Options{Archive: a})
 //	// …
@@ -10,8 +10,8 @@
 //		Programs: ebpf.ProgramOptions{KernelTypes: spec},
 //	})
 //
-// It is apart from pkg/archive so that those who use another loader do not
-// depend on cilium/ebpf.
+// It is a package of its own so that programs with another loader do not depend on
+// cilium/ebpf.
 package btfspec
 
 import (
@@ -28,10 +28,10 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// Load returns the types in the form that goes into KernelTypes of cilium/ebpf's
-// ProgramOptions. It is nil for the kernel's own BTF, which the library finds by
-// itself, with the BTF of modules as well. The Spec belongs to the caller. The error
-// says what is wrong with the file that the user named, by its path.
+// Load returns the types for KernelTypes of cilium/ebpf's ProgramOptions. The result
+// is nil for the kernel's own BTF, which the library finds by itself, together with
+// the BTF of modules. The Spec belongs to the caller. An error about a file names
+// its path.
 func Load(t *archive.Types) (*cbtf.Spec, error) {
 	switch t.Source {
 	case archive.FromKernel:

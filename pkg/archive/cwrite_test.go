@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package writer
+package archive_test
 
 import (
 	"encoding/binary"
@@ -14,8 +14,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
-
-func TestMain(m *testing.M) { creader.Main(m) }
 
 // The reader in C opens an archive of a thousand kernels with less than a megabyte, and says the same of it as
 // the one in Go.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package writer
+package archive_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -16,7 +18,9 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btf/canonical"
+	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testlimit"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -73,7 +77,9 @@ func TestInfo(t *testing.T) {
 		return list
 	}
 	hash := func(arch, sum string) archive.Relocations { return archive.Relocations{Arch: arch, Sum: []byte(sum)} }
-	object := func(name string, arches ...string) archive.Object { return NewObject(name, []byte(name), arches...) }
+	object := func(name string, arches ...string) archive.Object {
+		return archive.NewObject(name, []byte(name), arches...)
+	}
 	for _, tt := range []struct {
 		name     string
 		kernels  []archive.Kernel
@@ -100,7 +106,7 @@ func TestInfo(t *testing.T) {
 			archive.Info{Relocations: []archive.Relocations{hash("s390x", "12345678")}}},
 	} {
 		var b bytes.Buffer
-		if err := Write(&b, tt.in, tt.kernels); err != nil {
+		if err := archive.Write(t.Context(), &b, tt.in, tt.kernels); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
@@ -110,7 +116,7 @@ func TestInfo(t *testing.T) {
 		}
 		again := bytes.Clone(b.Bytes())
 		b.Reset()
-		if err := Write(&b, got, tt.kernels); err != nil || !bytes.Equal(b.Bytes(), again) {
+		if err := archive.Write(t.Context(), &b, got, tt.kernels); err != nil || !bytes.Equal(b.Bytes(), again) {
 			t.Errorf("%s: other bytes when written again (%v)", tt.name, err)
 		}
 	}
@@ -162,12 +168,15 @@ func TestWriteRefuses(t *testing.T) {
 		{"two spellings", []archive.Kernel{
 			{Key: mustKey(t, "amzn/2/arm64/5.10"), BTF: good.BTF}, {Key: mustKey(t, "amazon/2/aarch64/5.10"), BTF: other.BTF},
 		}, "two different BTFs"},
-		{"order", []archive.Kernel{{Key: good.Key, BTF: unordered()}}, errNotCanonical.Error()},
+		{"order", []archive.Kernel{{Key: good.Key, BTF: unordered()}}, archive.ErrNotCanonical.Error()},
 	} {
 		var b bytes.Buffer
-		err := Write(&b, archive.Info{}, tt.kernels)
+		err := archive.Write(t.Context(), &b, archive.Info{}, tt.kernels)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || b.Len() > 0 {
 			t.Errorf("%s: error %v, want %q; %d bytes written", tt.name, err, tt.want, b.Len())
+		}
+		if errors.Is(err, archive.ErrNotCanonical) != (tt.name == "order") {
+			t.Errorf("%s: error %v", tt.name, err)
 		}
 	}
 	sum := []byte("12345678")
@@ -179,7 +188,7 @@ func TestWriteRefuses(t *testing.T) {
 		{Relocations: []archive.Relocations{{Arch: "a\x00", Sum: sum}}},
 		{Relocations: []archive.Relocations{{Arch: "arm64", Sum: sum}, {Arch: "aarch64", Sum: []byte("87654321")}}},
 	} {
-		if err := Write(new(bytes.Buffer), info, nil); err == nil {
+		if err := archive.Write(t.Context(), new(bytes.Buffer), info, nil); err == nil {
 			t.Errorf("%+v was written", info)
 		}
 	}
@@ -190,4 +199,104 @@ func unordered() []byte {
 	return canonical.Write([]*canonical.Type{
 		{Kind: btf.KindFwd, Name: "b"}, {Kind: btf.KindFwd, Name: "a"},
 	}, binary.LittleEndian)
+}
+
+// TestWriteEnds has Write look at a context that ends at each of its looks in
+// turn: it returns the context's error and writes nothing.
+func TestWriteEnds(t *testing.T) {
+	raceflag.SkipSerial(t)
+	kernels := manyLayouts(t, 8)
+	for n := 0; ; n++ {
+		var b bytes.Buffer
+		err := archive.Write(testlimit.Looks(n), &b, archive.Info{}, kernels)
+		if err == nil {
+			if n < 3*len(kernels) {
+				t.Errorf("%d looks for %d layouts", n, len(kernels))
+			}
+			return
+		}
+		if !errors.Is(err, context.Canceled) || b.Len() > 0 {
+			t.Fatalf("after %d looks: error %v, %d bytes written", n, err, b.Len())
+		}
+		if n >= 1000 {
+			n += 500
+		}
+	}
+}
+
+// brokenWriter fails.
+type brokenWriter struct{ calls int }
+
+var errBroken = errors.New("broken")
+
+func (w *brokenWriter) Write([]byte) (int, error) {
+	w.calls++
+	return 0, errBroken
+}
+
+// TestWriteOnce checks that Write calls its writer once and returns its error.
+func TestWriteOnce(t *testing.T) {
+	var w brokenWriter
+	if err := archive.Write(t.Context(), &w, archive.Info{}, nil); !errors.Is(err, errBroken) || w.calls != 1 {
+		t.Errorf("error %v after %d calls", err, w.calls)
+	}
+}
+
+// TestShared writes kernels whose BTFs share memory, in part or not at all.
+func TestShared(t *testing.T) {
+	real := testminimized.Kernels(t)
+	long := bytes.Clone(real[0].BTF)
+	key := func(i int) kernel.Key { return kernel.Key{ID: "debian", Arch: "x86_64", Release: fmt.Sprint(i)} }
+	kernels := []archive.Kernel{{Key: key(0), BTF: long}, {Key: key(1), BTF: long}, {Key: key(2), BTF: real[0].BTF}, {Key: key(3), BTF: real[1].BTF}}
+	a := mustOpen(t, mustWrite(t, kernels))
+	if a.Layouts() != 2 {
+		t.Errorf("%d layouts, want 2", a.Layouts())
+	}
+	for _, k := range kernels {
+		if b, err := a.BTF(k.Key); err != nil || !bytes.Equal(b, k.BTF) {
+			t.Errorf("%s: differs (%v)", k.Key, err)
+		}
+	}
+	kernels[1].BTF = long[:len(long)-1] // the same start, and cut off
+	if err := archive.Write(t.Context(), new(bytes.Buffer), archive.Info{}, kernels); err == nil || !strings.Contains(err.Error(), key(1).String()) {
+		t.Errorf("error %v, want one of kernel %s", err, key(1))
+	}
+}
+
+// TestWriteTooLarge writes more than the format allows.
+func TestWriteTooLarge(t *testing.T) {
+	raceflag.SkipSerial(t)
+	var types []*canonical.Type
+	for i := range btfa.MaxTypes + 1 {
+		types = append(types, &canonical.Type{Kind: btf.KindFwd, Name: fmt.Sprint("t", i), Copies: 1})
+	}
+	key := kernel.Key{ID: "debian", Arch: "x86_64", Release: "6.1"}
+	for name, write := range map[string]func() error{
+		"kernels": func() error {
+			return archive.Write(t.Context(), new(bytes.Buffer), archive.Info{}, make([]archive.Kernel, btfa.MaxKernels+1))
+		},
+		"types": func() error {
+			return archive.Write(t.Context(), new(bytes.Buffer), archive.Info{}, []archive.Kernel{{Key: key, BTF: encoded(t, types, binary.LittleEndian)}})
+		},
+		"objects": func() error {
+			var info archive.Info
+			for i := range btfa.MaxObjects + 1 {
+				info.Objects = append(info.Objects, archive.Object{Name: fmt.Sprint(i), Sum: []byte("12345678")})
+			}
+			return archive.Write(t.Context(), new(bytes.Buffer), info, nil)
+		},
+		"names": func() error {
+			var big []*canonical.Type
+			for i := range btfa.MaxPayload / 1000 {
+				big = append(big, &canonical.Type{Kind: btf.KindFwd, Name: strings.Repeat("x", 1000) + fmt.Sprint(i), Copies: 1})
+			}
+			return archive.Write(t.Context(), new(bytes.Buffer), archive.Info{}, []archive.Kernel{{Key: key, BTF: encoded(t, big, binary.LittleEndian)}})
+		},
+	} {
+		if err := write(); !errors.Is(err, archive.ErrTooLarge) {
+			t.Errorf("%s: error %v", name, err)
+		} else {
+			t.Logf("%s: %v", name, err)
+		}
+	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package writer
+package archive
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/btfa"
-	"github.com/btfgen/btfgen/pkg/archive"
 )
 
 // head returns what stands before the streams in a payload.
@@ -37,7 +36,7 @@ func pack(streams *[btfa.NumStreams][]byte) ([]byte, error) {
 		size += len(s)
 	}
 	if size > btfa.MaxPayload {
-		return nil, fmt.Errorf("%d bytes before compression, more than %d", size, btfa.MaxPayload)
+		return nil, tooLarge("%d bytes before compression, more than %d", size, btfa.MaxPayload)
 	}
 	w, err := newEncoder(size)
 	if err != nil {
@@ -95,17 +94,17 @@ func compress(w *zstd.Encoder, head []byte, streams *[btfa.NumStreams][]byte, si
 	return out.Bytes(), err
 }
 
-// StreamSize is what one part of an archive takes.
+// StreamSize is the size of one part of an archive.
 type StreamSize struct {
 	Name   string // as docs/archive-format.md calls it
 	Plain  int    // bytes before compression
-	Packed int    // bytes when compressed alone, which is about its share
+	Packed int    // bytes if compressed alone, approximately its share of the file
 }
 
-// StreamSizes tells what the bytes of an archive are spent on. Errors are as for
-// archive.Open.
+// StreamSizes returns the size of each part of an archive. The error is that of
+// [Open].
 func StreamSizes(data []byte) ([]StreamSize, error) {
-	if _, err := archive.Open(data); err != nil {
+	if _, err := Open(data); err != nil {
 		return nil, err
 	}
 	payload, err := btfa.Unpack(data[btfa.HeaderLen:])

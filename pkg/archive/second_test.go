@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package writer
+package archive_test
 
 import (
 	"bytes"
@@ -43,7 +43,7 @@ func TestSecondReader(t *testing.T) {
 		if err := os.WriteFile(path, mustWrite(t, kernels), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command("python3", "testdata/second_reader.py", path, dir, "../../../internal/btfa/dictionary").CombinedOutput()
+		out, err := exec.Command("python3", "testdata/second_reader.py", path, dir, "../../internal/btfa/dictionary").CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, out)
 			continue

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package writer
+package archive
 
 import (
+	"context"
 	"encoding/binary"
-	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
@@ -27,7 +27,7 @@ func (e *encoder) putString(stream int, s string) {
 }
 
 // pool writes names, shapes, parents and numbers.
-func (e *encoder) pool(p *pool) {
+func (e *encoder) pool(ctx context.Context, p *pool) error {
 	e.put(btfa.StreamParents, uint64(len(p.slots)))
 	for i := range p.slots {
 		s := &p.slots[i]
@@ -41,6 +41,9 @@ func (e *encoder) pool(p *pool) {
 		s := &p.slots[i]
 		e.put(btfa.StreamParents, uint64(len(s.variants)))
 		for j := range s.variants {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			v := &s.variants[j]
 			parent, deltas := s.parent(j)
 			e.put(btfa.StreamParents, uint64(parent))
@@ -50,6 +53,7 @@ func (e *encoder) pool(p *pool) {
 			e.streams[btfa.StreamNumbers] = append(e.streams[btfa.StreamNumbers], deltas...)
 		}
 	}
+	return nil
 }
 
 // maxParents is how many variants back the writer looks for a parent.
@@ -161,20 +165,16 @@ func (e *encoder) name(s string) {
 }
 
 // layouts writes each layout as the changes that make it of an earlier one.
-func (e *encoder) layouts(p *pool) {
-	none := slices.Repeat([]int32{btfa.NoVariant}, len(p.slots))
+func (e *encoder) layouts(ctx context.Context, p *pool) error {
+	search := newLayoutSearch(p)
 	made := make([]int32, len(p.slots))
 	e.put(btfa.StreamLayouts, uint64(len(p.layouts)))
 	for i := range p.layouts {
-		l := &p.layouts[i]
-		parent, from := 0, none
-		fewest := changes(none, l.variants, len(p.slots)+1)
-		for k := 1; k <= i; k++ {
-			o := p.layouts[i-k].variants
-			if n := changes(o, l.variants, fewest); n < fewest {
-				parent, from, fewest = k, o, n
-			}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
+		l := &p.layouts[i]
+		parent, from, fewest := search.parent(i)
 		order := uint64(0)
 		if l.bigEndian {
 			order = 1
@@ -198,17 +198,5 @@ func (e *encoder) layouts(p *pool) {
 			}
 		}
 	}
-}
-
-// changes counts the slots that differ, but not beyond limit.
-func changes(a, b []int32, limit int) int {
-	n := 0
-	for i := range a {
-		if a[i] != b[i] {
-			if n++; n >= limit {
-				break
-			}
-		}
-	}
-	return n
+	return nil
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package writer
+package archive
 
 import (
+	"context"
 	"encoding/binary"
 	"slices"
 
@@ -45,7 +46,7 @@ type layoutDefs struct {
 }
 
 // newPool builds the pool of some distinct BTFs.
-func newPool(layouts []layoutDefs) *pool {
+func newPool(ctx context.Context, layouts []layoutDefs) (*pool, error) {
 	p := &pool{index: make(map[slot]int)}
 	for _, l := range layouts {
 		for _, d := range l.defs {
@@ -61,6 +62,9 @@ func newPool(layouts []layoutDefs) *pool {
 	}
 	seen := make(map[variantKey]int32)
 	for _, l := range layouts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		lay := poolLayout{l.bigEndian, slices.Repeat([]int32{btfa.NoVariant}, len(p.slots))}
 		for _, d := range l.defs {
 			s := p.index[d.slot]
@@ -68,7 +72,7 @@ func newPool(layouts []layoutDefs) *pool {
 		}
 		p.layouts = append(p.layouts, lay)
 	}
-	return p
+	return p, nil
 }
 
 // variantKey tells definitions of a slot apart.

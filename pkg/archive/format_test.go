@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package writer
+package archive_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -35,12 +36,12 @@ func TestFormatDoc(t *testing.T) {
 		{Key: mustKey(t, "debian/12/x86_64/6.1.0-9-amd64"), BTF: exampleBTF(t, 12)},
 		{Key: mustKey(t, "debian/12/x86_64/6.1.0-7-amd64"), BTF: exampleBTF(t, 4)},
 	}
-	info := archive.Info{Tool: "btfgen", Objects: []archive.Object{NewObject("a.o", []byte("a"))}}
-	file, err := encode(info, kernels)
-	if err != nil {
+	info := archive.Info{Tool: "btfgen", Objects: []archive.Object{archive.NewObject("a.o", []byte("a"))}}
+	var file bytes.Buffer
+	if err := archive.Write(t.Context(), &file, info, kernels); err != nil {
 		t.Fatal(err)
 	}
-	payload, err := btfa.Unpack(file[btfa.HeaderLen:])
+	payload, err := btfa.Unpack(file.Bytes()[btfa.HeaderLen:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestFormatDoc(t *testing.T) {
 	part("types", second[24:24+binary.LittleEndian.Uint32(second[12:])])
 	part("strings", second[24+binary.LittleEndian.Uint32(second[12:]):])
 
-	const path = "../../../docs/archive-format.md"
+	const path = "../../docs/archive-format.md"
 	old, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +87,7 @@ func TestFormatDoc(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if text != string(old) {
-		t.Error("docs/archive-format.md is not up to date, run: go test ./pkg/archive/writer -run TestFormatDoc -update")
+		t.Error("docs/archive-format.md is not up to date, run: go test ./pkg/archive -run TestFormatDoc -update")
 	}
 	if sum := fmt.Sprintf("%x", sha256.Sum256(btfa.Dictionary)); !strings.Contains(text, sum) {
 		t.Errorf("docs/archive-format.md does not say that the dictionary's SHA-256 is %s", sum)

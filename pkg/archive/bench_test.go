@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package writer
+package archive_test
 
 import (
 	"fmt"
@@ -56,21 +56,9 @@ func typesOf(t testing.TB, data []byte) (*btf.BTF, []*canonical.Type) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var types []*canonical.Type
-	d := &definer{btf: b}
-	for id := btf.TypeID(1); int(id) < b.NumTypes(); id++ {
-		typ := b.Type(id)
-		var refs []int
-		n, err := d.node(typ, func(id btf.TypeID) ref {
-			refs = append(refs, int(id)-1) // void is -1 in canon, too
-			return ref{}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		types = append(types, &canonical.Type{
-			Kind: n.kind, Flag: n.flag, Name: string(typ.Name()), Size: n.size, Fields: n.fields, Refs: refs, Copies: 1,
-		})
+	types, err := archive.TypesOf(b)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return b, types
 }
@@ -101,7 +89,7 @@ func BenchmarkOpenAndGet(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := a.BTF(a.Lookup(key).Key); err != nil {
+		if _, err := a.BTF(a.Lookup(key, 0).Key); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -134,7 +122,7 @@ func TestMemoryOfThousand(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	a := mustOpen(t, data)
-	if _, err := a.BTF(a.Lookup(key).Key); err != nil {
+	if _, err := a.BTF(a.Lookup(key, 0).Key); err != nil {
 		t.Error(err)
 	}
 	runtime.ReadMemStats(&after)

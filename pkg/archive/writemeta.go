@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package writer
+package archive
 
 import (
 	"bytes"
@@ -13,15 +13,15 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/btfa"
-	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// NewObject returns the object with this name and content, as archives keep it. It
-// is for machines of the given arches, in any spelling, or for any if there are none.
-func NewObject(name string, data []byte, arches ...string) archive.Object {
+// NewObject returns the Object for a BPF object file with this name and content, as
+// archives keep it. It is for machines of the given arches, in any spelling, or
+// for any machine if there are none. NewObject does not keep data.
+func NewObject(name string, data []byte, arches ...string) Object {
 	sum := sha256.Sum256(data)
-	return archive.Object{Name: name, Sum: sum[:btfa.ObjectSumSize:btfa.ObjectSumSize], Arches: canonicalArches(arches)}
+	return Object{Name: name, Sum: sum[:btfa.ObjectSumSize:btfa.ObjectSumSize], Arches: canonicalArches(arches)}
 }
 
 func canonicalArches(arches []string) []string {
@@ -33,16 +33,19 @@ func canonicalArches(arches []string) []string {
 	return slices.Compact(out)
 }
 
-// Canonical returns an Info as an archive of some kernels has it.
-func Canonical(info archive.Info, kernels []archive.Kernel) (archive.Info, error) {
+// Canonical returns the Info that an archive of these kernels has if it is written
+// with this one: objects and relocations are sorted, hashes are cut to the length
+// that archives keep, and relocations that no kernel needs are dropped. The error
+// is the one that [Write] would return.
+func (info Info) Canonical(kernels []Kernel) (Info, error) {
 	groups, relocations, err := canonicalInfo(info, kernels)
 	info.Relocations, info.Objects = relocations, slices.Concat(groups...)
-	slices.SortStableFunc(info.Objects, func(a, b archive.Object) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(info.Objects, func(a, b Object) int { return cmp.Compare(a.Name, b.Name) })
 	return info, err
 }
 
-func canonicalInfo(info archive.Info, kernels []archive.Kernel) (groups [][]archive.Object, relocations []archive.Relocations, err error) {
-	if s := info.Shard; s != (archive.Shard{}) && (s.Index < 1 || s.Index > s.N || s.N > btfa.MaxShards) {
+func canonicalInfo(info Info, kernels []Kernel) (groups [][]Object, relocations []Relocations, err error) {
+	if s := info.Shard; s != (Shard{}) && (s.Index < 1 || s.Index > s.N || s.N > btfa.MaxShards) {
 		return nil, nil, fmt.Errorf("shard %s: want I/N with 1 ≤ I ≤ N ≤ %d", s, btfa.MaxShards)
 	}
 	if relocations, err = distinctRelocations(info, kernels); err != nil {
@@ -53,7 +56,7 @@ func canonicalInfo(info archive.Info, kernels []archive.Kernel) (groups [][]arch
 }
 
 // meta writes who made the archive of what. kernels are those of the archive.
-func (e *encoder) meta(info archive.Info, kernels []archive.Kernel) error {
+func (e *encoder) meta(info Info, kernels []Kernel) error {
 	groups, relocations, err := canonicalInfo(info, kernels)
 	if err != nil {
 		return err
@@ -64,7 +67,7 @@ func (e *encoder) meta(info archive.Info, kernels []archive.Kernel) error {
 		e.putString(btfa.StreamMeta, s)
 	}
 	text(info.Tool)
-	if s := info.Shard; s != (archive.Shard{}) {
+	if s := info.Shard; s != (Shard{}) {
 		e.put(btfa.StreamMeta, uint64(s.N), uint64(s.Index))
 	} else {
 		e.put(btfa.StreamMeta, 0)
@@ -96,7 +99,7 @@ func (e *encoder) meta(info archive.Info, kernels []archive.Kernel) error {
 
 // distinctRelocations returns one entry without an arch if all kernels were made for the same relocations,
 // else one for each arch of which that is known. Without kernels nothing is known to be needless.
-func distinctRelocations(info archive.Info, kernels []archive.Kernel) ([]archive.Relocations, error) {
+func distinctRelocations(info Info, kernels []Kernel) ([]Relocations, error) {
 	all := make(map[string][]byte)
 	for _, r := range info.Relocations {
 		if len(r.Sum) < btfa.SumSize {
@@ -112,17 +115,17 @@ func distinctRelocations(info archive.Info, kernels []archive.Kernel) ([]archive
 		all = ofKernels(all, kernels)
 	}
 	if len(all) > btfa.MaxMachines+1 {
-		return nil, fmt.Errorf("relocations of %d arches, more than %d", len(all), btfa.MaxMachines)
+		return nil, tooLarge("relocations of %d arches, more than %d", len(all), btfa.MaxMachines)
 	}
-	var out []archive.Relocations
+	var out []Relocations
 	for _, arch := range slices.Sorted(maps.Keys(all)) {
-		out = append(out, archive.Relocations{Arch: arch, Sum: all[arch]})
+		out = append(out, Relocations{Arch: arch, Sum: all[arch]})
 	}
 	return out, nil
 }
 
 // ofKernels returns the hashes, by arch, as an archive of some kernels needs them.
-func ofKernels(all map[string][]byte, kernels []archive.Kernel) map[string][]byte {
+func ofKernels(all map[string][]byte, kernels []Kernel) map[string][]byte {
 	out := make(map[string][]byte)
 	var one []byte
 	same := true
@@ -150,7 +153,7 @@ func ofKernels(all map[string][]byte, kernels []archive.Kernel) map[string][]byt
 
 // groupObjects returns the distinct objects, those for the same machines together. An object that is
 // there several times is for the machines of all of them.
-func groupObjects(objects []archive.Object) ([][]archive.Object, error) {
+func groupObjects(objects []Object) ([][]Object, error) {
 	byName := slices.Clone(objects)
 	for i := range byName {
 		o := &byName[i]
@@ -164,11 +167,11 @@ func groupObjects(objects []archive.Object) ([][]archive.Object, error) {
 			}
 		}
 	}
-	compare := func(a, b archive.Object) int {
+	compare := func(a, b Object) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), bytes.Compare(a.Sum, b.Sum))
 	}
 	slices.SortFunc(byName, compare)
-	var out []archive.Object
+	var out []Object
 	for _, o := range byName {
 		if n := len(out); n > 0 && compare(out[n-1], o) == 0 {
 			if len(o.Arches) == 0 || len(out[n-1].Arches) == 0 {
@@ -181,17 +184,17 @@ func groupObjects(objects []archive.Object) ([][]archive.Object, error) {
 		out = append(out, o)
 	}
 	if len(out) > btfa.MaxObjects {
-		return nil, fmt.Errorf("%d objects, more than %d", len(out), btfa.MaxObjects)
+		return nil, tooLarge("%d objects, more than %d", len(out), btfa.MaxObjects)
 	}
-	byMachines := make(map[string][]archive.Object)
+	byMachines := make(map[string][]Object)
 	for _, o := range out {
 		if len(o.Arches) > btfa.MaxMachines {
-			return nil, fmt.Errorf("object %s: for %d machines, more than %d", o.Name, len(o.Arches), btfa.MaxMachines)
+			return nil, tooLarge("object %s: for %d machines, more than %d", o.Name, len(o.Arches), btfa.MaxMachines)
 		}
 		m := strings.Join(o.Arches, "/") // which no arch has in it
 		byMachines[m] = append(byMachines[m], o)
 	}
-	var groups [][]archive.Object
+	var groups [][]Object
 	for _, m := range slices.Sorted(maps.Keys(byMachines)) {
 		groups = append(groups, byMachines[m])
 	}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"unsafe"
+
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// ErrNotCanonical is returned by [Write] for BTF that an archive cannot return byte
+// for byte, because its types are not in the order and form of minimized BTF.
+var ErrNotCanonical = errors.New("BTF is not in the canonical form of minimized BTF")
+
+// ErrTooLarge is returned by [Write] for more kernels, objects or content than the
+// format allows; docs/archive-format.md lists its limits.
+var ErrTooLarge = errors.New("too large for an archive")
+
+func tooLarge(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrTooLarge}, args...)...)
+}
+
+// Write writes an archive of kernels, given in any order, whose BTF comes from
+// [github.com/btfgen/btfgen/pkg/minimize] or from another archive. Equal inputs
+// give equal bytes. Of info.Relocations Write keeps what distinguishes the arches
+// of these kernels; [Info.Canonical] returns the Info that it writes.
+//
+// Write encodes the archive in memory, reads it back, compares the BTF of each
+// kernel, and only then calls w.Write, once. It does not keep or change kernels
+// and info. Its time and memory grow about linearly with the size of the different
+// BTFs and with the number of kernels. Kernels that share the memory of a BTF cost
+// no more than their keys.
+//
+// The error is [ErrNotCanonical], [ErrTooLarge], the context's, the writer's, or
+// one that says which kernel, object or arch cannot be written and why, such as two
+// different BTFs for one key, or a key without release or arch. Unless it is the
+// writer's, nothing was written.
+func Write(ctx context.Context, w io.Writer, info Info, kernels []Kernel) error {
+	b, err := encode(ctx, info, kernels)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+// encode cuts each BTF into definitions (define), collects the distinct ones
+// (newPool), writes them as streams (encoder), compresses these (pack), and reads
+// all back (verify). A definition is a named type with the anonymous ones inside
+// it. It refers to other named types by name, so that a struct that did not change
+// stays the same definition when another one did:
+//
+//	struct file   size 184: f_inode → pointer, f_path → struct path
+//	struct path   size 16:  dentry → pointer
+//	struct path   size 24:  dentry → pointer       (another variant)
+//
+// A layout, which is the BTF of one or more kernels, is a list of definitions,
+// written as the changes against an earlier layout. docs/archive-format.md
+// specifies the format.
+func encode(ctx context.Context, info Info, kernels []Kernel) ([]byte, error) {
+	kernels, err := sortKernels(kernels)
+	if err != nil {
+		return nil, err
+	}
+	streams, err := encodeStreams(ctx, info, kernels)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	out, err := pack(streams)
+	if err != nil {
+		return nil, err
+	}
+	return out, verify(ctx, out, kernels)
+}
+
+// encodeStreams makes the streams for sorted kernels.
+func encodeStreams(ctx context.Context, info Info, kernels []Kernel) (*[btfa.NumStreams][]byte, error) {
+	layouts, of, err := distinctLayouts(ctx, kernels)
+	if err != nil {
+		return nil, err
+	}
+	e := encoder{names: make(map[string]uint64)}
+	if err := e.meta(info, kernels); err != nil {
+		return nil, err
+	}
+	e.kernels(kernels, of)
+	p, err := newPool(ctx, layouts)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.pool(ctx, p); err != nil {
+		return nil, err
+	}
+	return &e.streams, e.layouts(ctx, p)
+}
+
+// sortKernels checks and sorts the kernels, and drops those that occur again.
+func sortKernels(kernels []Kernel) ([]Kernel, error) {
+	if len(kernels) > btfa.MaxKernels {
+		return nil, tooLarge("%d kernels, more than %d", len(kernels), btfa.MaxKernels)
+	}
+	seen := make(map[kernel.Key]int, len(kernels))
+	var out []Kernel
+	for _, k := range kernels {
+		if err := btfa.CheckKey(k.Key); err != nil {
+			return nil, err
+		}
+		c := k.Key.Canonical()
+		if i, ok := seen[c]; ok {
+			if !bytes.Equal(out[i].BTF, k.BTF) {
+				return nil, fmt.Errorf("kernel %s: two different BTFs", k.Key)
+			}
+			if btfa.KeyText(k.Key) < btfa.KeyText(out[i].Key) { // by an alias
+				out[i].Key = k.Key
+			}
+			continue
+		}
+		seen[c] = len(out)
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b Kernel) int { return cmp.Compare(btfa.KeyText(a.Key), btfa.KeyText(b.Key)) })
+	return out, nil
+}
+
+// distinctLayouts returns the different BTFs in the order of the first kernel
+// with each, and for each kernel which it has.
+func distinctLayouts(ctx context.Context, kernels []Kernel) (layouts []layoutDefs, of []int, err error) {
+	seen := make(map[[sha256.Size]byte]int)
+	shared := make(map[memory]int) // kernels mostly share the memory of their BTF
+	for _, k := range kernels {
+		if i, ok := shared[memoryOf(k.BTF)]; ok {
+			of = append(of, i)
+			continue
+		}
+		sum := sha256.Sum256(k.BTF)
+		i, ok := seen[sum]
+		if !ok {
+			if err := ctx.Err(); err != nil {
+				return nil, nil, err
+			}
+			defs, order, err := define(k.BTF)
+			if err != nil {
+				return nil, nil, fmt.Errorf("kernel %s: %w", k.Key, err)
+			}
+			i = len(layouts)
+			seen[sum] = i
+			layouts = append(layouts, layoutDefs{defs, order == binary.BigEndian})
+		}
+		shared[memoryOf(k.BTF)] = i
+		of = append(of, i)
+	}
+	return layouts, of, nil
+}
+
+// memory is where a slice is. Slices of the same memory have the same content.
+type memory struct {
+	start *byte
+	len   int
+}
+
+func memoryOf(b []byte) memory { return memory{unsafe.SliceData(b), len(b)} }
+
+// verify reads an archive back and compares.
+func verify(ctx context.Context, out []byte, kernels []Kernel) error {
+	a, err := Open(out)
+	if err != nil {
+		return fmt.Errorf("archive cannot be read back: %w", err)
+	}
+	if a.Len() != len(kernels) {
+		return fmt.Errorf("archive cannot be read back: %d kernels of %d", a.Len(), len(kernels))
+	}
+	layouts := make([][]byte, a.Layouts())
+	type pair struct {
+		layout  int
+		written memory
+	}
+	equal := make(map[pair]bool)
+	for _, k := range kernels {
+		i, ok := a.dir.find(k.Key)
+		if !ok || a.dir.keys[i] != k.Key {
+			return fmt.Errorf("kernel %s: archive cannot be read back: kernel is missing", k.Key)
+		}
+		p := pair{int(a.layoutOf[i]), memoryOf(k.BTF)}
+		if equal[p] {
+			continue
+		}
+		if layouts[p.layout] == nil {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if layouts[p.layout], err = a.layoutBTF(p.layout); err == errTypes || err == errContent {
+				return tooLarge("kernel %s: %w", k.Key, err)
+			} else if err != nil {
+				return fmt.Errorf("kernel %s: archive cannot be read back: %w", k.Key, err)
+			}
+		}
+		if !bytes.Equal(layouts[p.layout], k.BTF) {
+			return fmt.Errorf("kernel %s: %w", k.Key, ErrNotCanonical)
+		}
+		equal[p] = true
+	}
+	return nil
+}
+
+// kernels writes keys, which are sorted: how much of the one before they
+// share, which layout they have (0 is the next new one, 1 the newest, 2 the one
+// before), and the rest of the text.
+func (e *encoder) kernels(kernels []Kernel, of []int) {
+	e.put(btfa.StreamKernels, uint64(len(kernels)))
+	last, layouts := "", 0
+	for i, k := range kernels {
+		s := btfa.KeyText(k.Key)
+		n := 0
+		for n < len(s) && n < len(last) && s[n] == last[n] {
+			n++
+		}
+		e.put(btfa.StreamKernels, uint64(n), uint64(layouts-of[i]))
+		e.putString(btfa.StreamKernels, s[n:])
+		if of[i] == layouts {
+			layouts++
+		}
+		last = s
+	}
+}
