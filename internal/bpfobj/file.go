@@ -57,8 +57,8 @@ func Open(data []byte) (*File, error) {
 	return f, f.readTypes()
 }
 
-// ELF returns the sections of the file, which must not be changed.
-func (f *File) ELF() *elf.File { return f.elf }
+// Sections returns the sections of the file, which must not be changed.
+func (f *File) Sections() []*elf.Section { return f.elf.Sections }
 
 // Data returns the bytes that were given to Open.
 func (f *File) Data() []byte { return f.data }

@@ -44,8 +44,6 @@ func (o *Object) Units() ([]Unit, error) {
 // linker is one link.
 type linker struct {
 	*Object
-	f        *elf.File
-	data     []byte
 	syms     []elfSymbol
 	sections map[uint16]*codeSection
 	funcs    map[string]*linkedFunc
@@ -77,7 +75,7 @@ type linkedFunc struct {
 var errLink = errors.New("cilium/ebpf refuses the object")
 
 func link(o *Object) ([]Unit, error) {
-	l := &linker{Object: o, f: o.file.ELF(), data: o.file.Data(), sections: make(map[uint16]*codeSection), funcs: make(map[string]*linkedFunc)}
+	l := &linker{Object: o, sections: make(map[uint16]*codeSection), funcs: make(map[string]*linkedFunc)}
 	for _, pass := range []func() error{l.readSections, l.readSymbols, l.readRelocations, l.readFuncs} {
 		if err := pass(); err != nil {
 			return nil, err
@@ -87,10 +85,10 @@ func link(o *Object) ([]Unit, error) {
 }
 
 func (l *linker) readSections() error {
-	if n := len(l.f.Sections); n > limits.Sections {
+	if n := len(l.Object.sections); n > limits.Sections {
 		return &limits.Exceeded{Max: limits.Sections, What: "sections"}
 	}
-	for i, s := range l.f.Sections {
+	for i, s := range l.Object.sections {
 		if s.Type != elf.SHT_PROGBITS || s.Flags&elf.SHF_EXECINSTR == 0 || s.Size == 0 {
 			continue
 		}
@@ -112,15 +110,15 @@ func (l *linker) bytes(s *elf.Section) ([]byte, error) {
 }
 
 func (l *linker) readSymbols() error {
-	for _, s := range l.f.Sections {
-		if s.Type != elf.SHT_SYMTAB || int(s.Link) >= len(l.f.Sections) {
+	for _, s := range l.Object.sections {
+		if s.Type != elf.SHT_SYMTAB || int(s.Link) >= len(l.Object.sections) {
 			continue
 		}
 		table, err := l.bytes(s)
 		if err != nil {
 			return err
 		}
-		names, err := l.bytes(l.f.Sections[s.Link])
+		names, err := l.bytes(l.Object.sections[s.Link])
 		if err != nil {
 			return err
 		}
@@ -164,7 +162,7 @@ func (l *linker) assign(y *elfSymbol) {
 }
 
 func (l *linker) readRelocations() error {
-	for _, s := range l.f.Sections {
+	for _, s := range l.Object.sections {
 		to := l.sections[uint16(s.Info)]
 		if s.Type != elf.SHT_REL || s.Info > 0xffff || to == nil {
 			continue

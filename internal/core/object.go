@@ -3,6 +3,7 @@
 package core
 
 import (
+	"debug/elf"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -32,8 +33,9 @@ type Object struct {
 	machines []string // in canonical spelling, sorted; none means any
 	alone    func() *Set
 
-	file *bpfobj.File
-	link func() ([]Unit, error)
+	sections []*elf.Section // of the file, with its bytes; an elf.File here would have the linker keep what reads DWARF
+	data     []byte
+	link     func() ([]Unit, error)
 }
 
 // Record is one CO-RE relocation record of an object.
@@ -67,7 +69,7 @@ func ParseObject(name string, data []byte) (*Object, error) {
 
 // NewObject makes an object of an opened file, as [ParseObject] does.
 func NewObject(name string, f *bpfobj.File) (*Object, error) {
-	o := &Object{name: name, file: f, order: f.Order, btf: f.BTF, raw: f.Types}
+	o := &Object{name: name, sections: f.Sections(), data: f.Data(), order: f.Order, btf: f.BTF, raw: f.Types}
 	if err := o.addRecords(f); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
