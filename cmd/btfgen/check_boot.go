@@ -451,7 +451,7 @@ func (r *bootRun) print(rows []judge.Row) {
 		case row.Untold():
 			r.counts.untold++
 		default:
-			r.table.Add(&judge.Comparison{Program: p.Object + ": " + p.Name, Verdict: p.Load[0]}, row.Outcome())
+			r.table.Add(p.Object+": "+p.Name, p.Load[0], row.Outcome())
 		}
 		wrong, refused := row.Wrong(), row.Refused()
 		if wrong == "" && refused == nil && row.Alone() == "" && !row.Untold() && p.Status[0] <= check.Guarded && !c.Bool("verbose") {

@@ -77,7 +77,7 @@ func TestRunningKernel(t *testing.T) {
 		if err := os.WriteFile(path, in.Data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		outcomes, err := Load(loader, path)
+		outcomes, err := load(loader, path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,8 +88,8 @@ func TestRunningKernel(t *testing.T) {
 				t.Errorf("%s: no verdict on %s: %s", in.Name(), got.Program, got.Log)
 				continue
 			}
-			c := Compare(&programs[p], 0, got)
-			table.Add(&c, got)
+			c := compare(&programs[p], 0, got)
+			table.Add(c.Program, c.Verdict, got)
 			counts[fmt.Sprintf("predicted %s, %s", c.Predicted, c.Happened)]++
 			if c.Wrong != "" {
 				t.Error(c.Wrong)
@@ -136,7 +136,7 @@ func TestCompare(t *testing.T) {
 			p.Load[0] = check.Fails
 			p.Findings = append(p.Findings, check.KernelFinding{Finding: check.Finding{Status: check.Fails, Topic: topic}, Kernels: []int{0}})
 		}
-		c := Compare(p, 0, &Outcome{Program: "p", Errno: tt.errno, Log: tt.log})
+		c := compare(p, 0, &Outcome{Program: "p", Errno: tt.errno, Log: tt.log})
 		if tt.wrong == "" && c.Wrong != "" || !strings.Contains(c.Wrong, "o: p "+tt.wrong) && tt.wrong != "" {
 			t.Errorf("%v, errno %d, %q: %q, want %q", tt.topics, tt.errno, tt.log, c.Wrong, tt.wrong)
 		}

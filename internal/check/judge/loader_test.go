@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/btfgen/btfgen/internal/check"
+)
+
+// load runs the loader on an object file. An object that libbpf does not open
+// gives one outcome of the program "-".
+func load(loader, object string) ([]Outcome, error) {
+	out, err := exec.Command(loader, object).Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", loader, object, err)
+	}
+	return parse(out)
+}
+
+func parse(out []byte) (all []Outcome, err error) {
+	for len(out) > 0 {
+		line, rest, _ := bytes.Cut(out, []byte("\n"))
+		var o Outcome
+		var n int
+		if _, err := fmt.Sscanf(string(line), "%s %d %d", &o.Program, &o.Errno, &n); err != nil || n < 0 || n > len(rest) {
+			return nil, fmt.Errorf("line %q of the loader", line)
+		}
+		o.Log, out = string(rest[:n]), rest[n:]
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// invalidFunc is what verifiers say of a helper that they do not have, and that a
+// program may not call.
+var invalidFunc = regexp.MustCompile(`(?:invalid func|unknown func|cannot use helper) [\w.]*#(\d+)`)
+
+// causes says what the messages blame: relocations, and missing helpers.
+func (o *Outcome) causes() (core, helper bool) {
+	core = strings.Contains(o.Log, "CO-RE relocation") || strings.Contains(o.Log, "failed to relocate")
+	helper = strings.Contains(o.Log, "helper call might sleep") || strings.Contains(o.Log, "sleepable helper")
+	for _, m := range invalidFunc.FindAllStringSubmatch(o.Log, -1) {
+		switch id, _ := strconv.Atoi(m[1]); {
+		case id == badRelocation:
+			core = true
+		case id < 1<<20: // libbpf's own for missing kfuncs are greater
+			helper = true
+		}
+	}
+	return core, helper
+}
+
+// comparison is a prediction held against what happened.
+type comparison struct {
+	Program   string       // with its object
+	Verdict   check.Status // on loading it
+	Predicted check.Status // for relocations and helpers alone
+	Happened  string       // "loads", "fails" for such a cause, or "fails for another reason"
+	Wrong     string       // what was wrong with the prediction, "" if nothing was
+}
+
+// compare compares an outcome with the report on the kernel with this index.
+func compare(p *check.Program, kernel int, got *Outcome) (c comparison) {
+	c.Program, c.Verdict = p.Object+": "+p.Name, p.Load[kernel]
+	core, helper := statusOf(p, kernel, check.TopicCORE), statusOf(p, kernel, check.TopicHelper)
+	c.Predicted = max(core, helper)
+	byCore, byHelper := got.causes()
+	switch {
+	case got.Errno == 0:
+		c.Happened = "loads"
+	case got.Errno == int(syscall.EPERM):
+		c.Happened = "is not permitted" // which tells nothing of the kernel
+		return c
+	case byCore || byHelper:
+		c.Happened = "fails"
+	default:
+		c.Happened = "fails for another reason"
+	}
+	switch {
+	case c.Predicted == check.Fails && got.Errno != 0 && c.Happened != "fails" && failsToLoad(p, kernel):
+		// The other reason, such as a map that is made before, was predicted as well.
+	case c.Predicted == check.Fails && c.Happened != "fails":
+		c.Wrong = "was to fail, but " + c.Happened
+	case c.Predicted < check.Unknown && c.Happened == "fails":
+		c.Wrong = "was to load, but fails"
+	case c.Predicted == check.Fails && (byCore && core != check.Fails || !byCore && helper != check.Fails):
+		c.Wrong = "fails, but for another cause"
+	case got.Errno == 0 && failsToLoad(p, kernel):
+		c.Wrong = "was to fail for another reason, but loads"
+	}
+	if c.Wrong != "" {
+		c.Wrong = fmt.Sprintf("%s: %s %s: %s\n%v", p.Object, p.Name, c.Wrong, tail(got.Log), p.Findings)
+	}
+	return c
+}
+
+func tail(log string) string { return log[max(0, len(log)-800):] }
+
+// statusOf is the worst of a program's findings on a topic, but for those that count
+// where it is attached.
+func statusOf(p *check.Program, kernel int, topic check.Topic) check.Status {
+	s := check.OK
+	for _, f := range p.Findings {
+		if f.Topic == topic && !f.Attach && slices.Contains(f.Kernels, kernel) {
+			s = max(s, f.Status)
+		}
+	}
+	return s
+}
+
+// failsToLoad reports whether any finding says that the program does not load.
+func failsToLoad(p *check.Program, kernel int) bool {
+	for _, k := range []check.Topic{check.TopicKfunc, check.TopicInsn, check.TopicKsym, check.TopicKconfig, check.TopicMap, check.TopicProg, check.TopicAttach, check.TopicTarget, check.TopicContext, check.TopicReturn, check.TopicMapDef} {
+		if statusOf(p, kernel, k) == check.Fails {
+			return true
+		}
+	}
+	return false
+}
