@@ -28,9 +28,7 @@ const (
 	TopicExternal Topic = "external_btf"  // needs the running kernel's own BTF
 )
 
-// Verdict is the status in words, with what it is about where that is only attaching.
-func (f *Finding) Verdict() string { return verdict(f.Status, f.Attach) }
-
+// verdict is the status in words, with what it is about where that is only attaching.
 func verdict(s Status, attach bool) string {
 	if attach && (s == Fails || s == MayFail) {
 		return s.String() + " to attach"

@@ -115,7 +115,7 @@ func __x64_sys_sync_file_range2 #p`)
 		e.attachment()
 		var got []string
 		for _, f := range e.out {
-			text := f.Verdict() + ": " + f.Reason
+			text := verdict(f.Status, f.Attach) + ": " + f.Reason
 			if f.Loader != "" {
 				text = string(f.Loader) + ": " + text
 			}
@@ -170,7 +170,7 @@ func TestModuleTypes(t *testing.T) {
 			got, s := none, Guarded
 			for _, f := range p.Findings {
 				if f.Topic == TopicCORE && f.Status > s {
-					got, s = f.Verdict()+": "+f.Reason, f.Status
+					got, s = verdict(f.Status, f.Attach)+": "+f.Reason, f.Status
 				}
 			}
 			if ok && got != want {

@@ -31,9 +31,6 @@ type Pattern struct {
 	names  []string
 }
 
-// String returns the text that the pattern was parsed from.
-func (p Pattern) String() string { return p.text }
-
 // ParsePattern reads [OBJECT:]NAME, where both may have *, ? and [].
 func ParsePattern(text string) (Pattern, error) {
 	p := Pattern{text: text}
@@ -85,9 +82,6 @@ type Choice struct {
 	text         string
 	alternatives []Pattern
 }
-
-// String returns the text that the choice was parsed from.
-func (c Choice) String() string { return c.text }
 
 // ParseChoice reads [OBJECT:]NAME,NAME..., in which an alternative of several programs is
 // NAME+NAME or has a *.

@@ -82,15 +82,6 @@ type Note struct {
 	Records int    `json:"records"`          // in no program that it would load
 }
 
-// Findings returns how many things there are that should not be.
-func (r *Report) Findings() int {
-	n := len(r.NotMinimized) + len(r.NoKernel) + len(r.Skipped)
-	for i := range r.Kernels {
-		n += len(r.Kernels[i].Differences)
-	}
-	return n
-}
-
 // sort puts the report in an order that does not depend on timing.
 func (r *Report) sort() {
 	slices.SortFunc(r.Kernels, func(a, b Kernel) int {
