@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // hostileModules is a .btfc with debian/12/x86_64/6.0 to 6.6. Each has one module: ../../../../../victim/evil, /victim/evil, .., a\nb
@@ -88,6 +89,7 @@ func tarGz(t *testing.T, data []byte, names ...string) []byte {
 // No name in any input, and no link in an output, makes a command write outside the folder that it is told to write to, and none
 // costs what is good beside it.
 func TestConfined(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	h := newHostileDir(t)
 	good, err := os.ReadFile(filepath.Join(h.corpus, h.keys[1]+".btf"))
