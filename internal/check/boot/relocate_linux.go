@@ -10,50 +10,58 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// relocator relocates programs as libbpf does, which cilium/ebpf does in its own way.
+// relocator relocates programs as libbpf does. cilium/ebpf decides some relocations differently.
 type relocator struct {
-	at        map[place]int // of a record
-	records   []*core.Record
-	decisions []*core.Decision
+	functions map[string]*bpfobj.Function // by symbol: names in BTF may be equal
+	records   []core.Record
+	decisions []*core.Decision // by record
 }
 
-// place is where an instruction is.
-type place struct {
-	function string
-	insn     int
-}
-
-// newRelocator takes the decisions on an object's records on a kernel, with types that the loader adds.
-func newRelocator(ctx context.Context, o *core.Object, kernel *core.Kernel, added ...*core.Kernel) (*relocator, error) {
-	r := &relocator{at: make(map[place]int)}
-	set := core.NewSets([]*core.Object{o}).For(kernel)
+// newRelocator decides an object's records on a kernel, with types that the loader adds.
+func newRelocator(ctx context.Context, o *check.Object, kernel *core.Kernel, added ...*core.Kernel) (*relocator, error) {
+	r := &relocator{functions: make(map[string]*bpfobj.Function)}
+	for i := range o.Funcs {
+		r.functions[o.Funcs[i].Name] = &o.Funcs[i]
+	}
+	set := core.NewSets([]*core.Object{o.Relocations()}).For(kernel)
 	if set == nil {
 		return r, nil
 	}
-	for n, t := range append([]*core.Kernel{kernel}, added...) {
-		table := new(core.Table) // which its decisions need
+	r.records = o.Relocations().Records()
+	r.decisions = make([]*core.Decision, len(r.records))
+	for _, t := range append([]*core.Kernel{kernel}, added...) {
+		table := new(core.Table) // its decisions refer to it
 		if err := table.Fill(ctx, set, t, nil); err != nil {
 			return nil, err
 		}
-		for rec, d := range table.Decisions(0) {
-			at := place{rec.Program, rec.Insn}
-			if n > 0 {
-				i := r.at[at]
-				r.decisions[i] = r.decisions[i].OrAdded(d)
-				continue
+		i := 0
+		for _, d := range table.Decisions(0) {
+			if t != kernel {
+				d = r.decisions[i].OrAdded(d)
 			}
-			r.at[at] = len(r.records)
-			r.records, r.decisions = append(r.records, rec), append(r.decisions, d)
+			r.decisions[i] = d
+			i++
 		}
 	}
 	return r, nil
 }
 
-// program returns a program that is relocated, or libbpf's reason to refuse it.
+// record returns the index of an instruction's record, -1 for none.
+func (r *relocator) record(symbol string, insn int) int {
+	f := r.functions[symbol]
+	if f == nil || insn >= len(f.Insns) {
+		return -1
+	}
+	return int(f.Insns[insn].Record) - 1
+}
+
+// program returns a relocated copy of a program. The error is libbpf's reason to refuse it.
 func (r *relocator) program(spec *ebpf.ProgramSpec) (*ebpf.ProgramSpec, error) {
 	spec = spec.Copy()
 	function, start := "", asm.RawInstructionOffset(0)
@@ -64,8 +72,8 @@ func (r *relocator) program(spec *ebpf.ProgramSpec) (*ebpf.ProgramSpec, error) {
 		if btf.CORERelocationMetadata(it.Ins) == nil {
 			continue
 		}
-		i, ok := r.at[place{function, int(it.Offset - start)}]
-		if !ok || r.records[i].Kind == relo.LocalTypeID { // IDs are of the BTF that goes along, which the library makes
+		i := r.record(function, int(it.Offset-start))
+		if i < 0 || i >= len(r.decisions) || r.records[i].Kind == relo.LocalTypeID { // the library computes IDs in the BTF that it loads
 			continue
 		}
 		d := r.decisions[i]

@@ -4,7 +4,9 @@ package boot
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
@@ -157,9 +161,49 @@ func TestRelocatorAdded(t *testing.T) {
 	}
 }
 
-func parseObject(t *testing.T, data []byte) *core.Object {
+// TestRelocatorSameName has two functions of one name in BTF, as compilers make of static functions of several files, whose
+// symbols differ.
+func TestRelocatorSameName(t *testing.T) {
+	const types, asks = "struct s 12: a int 0, b int 4", "program p\n byte_off struct s.a\n call one\n call two\n function one\n byte_off struct s.a\n function two\n byte_off struct s.b"
+	data := testbtf.Object(t, binary.LittleEndian, types, asks, 0, 0, 4)
+	f, err := bpfobj.Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(f.Types, []byte("\x00two\x00"))
+	copy(f.Types[at+1:], "one")
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var target core.Kernel
+	if err := target.Load(t.Context(), "kernel", testbtf.Types(t, binary.LittleEndian, "struct s 32: b int 16, a int 24")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRelocator(t.Context(), parseObject(t, data), &target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.program(spec.Programs["p"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]int16)
+	name := ""
+	for i, in := range p.Instructions {
+		name = cmp.Or(in.Symbol(), name)
+		if btf.CORERelocationMetadata(&spec.Programs["p"].Instructions[i]) != nil {
+			got[name] = in.Offset
+		}
+	}
+	if want := map[string]int16{"p": 24, "one": 24, "two": 16}; !maps.Equal(got, want) {
+		t.Errorf("offsets %v, want %v", got, want)
+	}
+}
+
+func parseObject(t *testing.T, data []byte) *check.Object {
 	t.Helper()
-	o, err := core.ParseObject("object", data)
+	o, err := check.Parse(t.Context(), "object", data)
 	if err != nil {
 		t.Fatal(err)
 	}
