@@ -11,14 +11,15 @@ import (
 	"os/exec"
 	"path"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Guest is the first process of a booted machine: it does its job and ends the machine. It returns only where
-// it is no such process, with an error.
+// Guest is the first process of a booted machine: it does its job and ends the machine. In any other process it returns
+// an error.
 func Guest() error {
 	if os.Getpid() != 1 {
 		return errors.New("this word is for the machines that check --boot boots")
@@ -30,23 +31,22 @@ func Guest() error {
 		g.tell(Event{Kind: End})
 	}
 	unix.Sync()
-	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART) // qemu takes that for the end, and the host ends qemu anyway
+	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART) // ends qemu
 	select {}
 }
 
 type guest struct{ w io.Writer }
 
-// tell writes an event. What the kernel or firmware has written before may lack the end of its line.
+// tell writes an event on a line of its own: the kernel or firmware may have written a part of a line.
 func (g *guest) tell(e Event) {
-	e.Error, e.Log, e.Attach = end(e.Error, 1024), end(e.Log, limits.GuestLog), end(e.Attach, 1024)
-	e.Alone = end(e.Alone, 1024)
+	e.Error, e.Log, e.Attach, e.Alone = end(e.Error, 1024), end(e.Log, limits.GuestLog), end(e.Attach, 1024), end(e.Alone, 1024)
 	fmt.Fprintf(g.w, "\n%s\n", e.format())
 }
 
 // end returns the last n bytes of a text.
 func end(s string, n int) string { return s[max(0, len(s)-n):] }
 
-// mounts are those of a distribution, as far as loaders need them. Some kernels lack some, which shows where it matters.
+// mounts are what loaders need. A kernel may lack some.
 var mounts = []struct{ kind, at string }{
 	{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"tmpfs", "/tmp"}, {"bpf", "/sys/fs/bpf"},
 	{"debugfs", "/sys/kernel/debug"}, {"tracefs", "/sys/kernel/tracing"}, {"cgroup2", "/sys/fs/cgroup"},
@@ -56,7 +56,7 @@ func (g *guest) run() error {
 	for _, m := range mounts {
 		_ = unix.Mount(m.kind, m.at, m.kind, 0, "")
 	}
-	// From here on the kernel's own messages, which would get between ours, are only those of its end.
+	// The kernel's messages would get between the events. Only a panic is still printed.
 	_ = os.WriteFile("/proc/sys/kernel/printk", []byte("1"), 0)
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -73,7 +73,7 @@ func (g *guest) run() error {
 	if err := json.Unmarshal(text, &j); err != nil {
 		return err
 	}
-	// Before 5.11 maps are locked memory. The library's way probes the kernel as soon as any program starts that has it.
+	// Before 5.11 maps are locked memory. The library's rlimit package would probe the kernel in every process.
 	_ = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY})
 	for i := range j.Modules {
 		e := Event{Kind: Module, Object: i}
@@ -100,23 +100,22 @@ func loadModule(name string) error {
 	return unix.FinitModule(int(f.Fd()), "", 0)
 }
 
-// command runs a program, and tells what it prints and ends with.
+// command runs a program and reports its output and how it ended.
 func (g *guest) command(j *Job) error {
 	cmd := exec.Command(path.Join("/", workPath, j.Command[0]), j.Command[1:]...)
 	cmd.Dir = path.Join("/", workPath)
 	cmd.Env = append([]string{"PATH=" + cmd.Dir, "HOME=/tmp", "TMPDIR=/tmp"}, j.Env...)
 	out := &outputs{g: g, left: limits.GuestOutput}
 	cmd.Stdout, cmd.Stderr = out, out
-	err := cmd.Run()
 	e := Event{Kind: Exit}
-	if err != nil {
+	if err := cmd.Run(); err != nil {
 		e.Error, e.Status = err.Error(), max(1, cmd.ProcessState.ExitCode())
 	}
 	g.tell(e)
 	return nil
 }
 
-// outputs tells what a command prints, as far as it may be told. One goroutine writes to it.
+// outputs reports the beginning of a command's output. One goroutine writes to it.
 type outputs struct {
 	g    *guest
 	left int
@@ -129,8 +128,11 @@ func (o *outputs) Write(b []byte) (int, error) {
 		b, o.left = b[len(part):], o.left-len(part)
 		o.g.tell(Event{Kind: Output, Output: string(part)})
 		if o.left == 0 {
-			o.g.tell(Event{Kind: Output, Output: "\n[no more of its output is told]\n"})
+			o.g.tell(Event{Kind: Output, Output: "\n[the rest of the output is cut off]\n"})
 		}
 	}
 	return n, nil
 }
+
+// endWithParent makes a process end with the thread that starts it.
+func endWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -20,7 +20,7 @@ func TestOutputs(t *testing.T) {
 			got += e.Output
 		}
 	}
-	if want := strings.Repeat("x", 5000) + "\n[no more of its output is told]\n"; got != want {
+	if want := strings.Repeat("x", 5000) + "\n[the rest of the output is cut off]\n"; got != want {
 		t.Errorf("%d bytes: …%q", len(got), end(got, 50))
 	}
 }

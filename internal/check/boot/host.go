@@ -3,6 +3,8 @@
 package boot
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,13 +15,15 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Machine is a machine to boot, and what it is to do.
+// Machine is a machine to boot.
 type Machine struct {
 	Arch    string // x86_64 or arm64
 	Kernel  []byte // its image
@@ -29,34 +33,33 @@ type Machine struct {
 	Modules [][]byte // in the order to load them in
 	Types   [][]byte // BTF that loaders add to the kernel's
 	Files   []File   // for Job.Command
-	Job     Job      // but for the numbers of the files above
+	Job     Job      // without the numbers of the files above
 }
 
 // Host boots machines, one at a time.
 type Host struct {
-	// Timeout is how long a machine may run.
-	Timeout time.Duration
+	Timeout time.Duration // for each machine
 
-	// Emulated is why the last machine was emulated rather than run by the processor (KVM); empty if it was not.
+	// Emulated is why the last machine was emulated instead of run by KVM; "" if it was not.
 	Emulated string
 
-	brokenKVM bool // it has turned out not to work, and is not tried again
+	brokenKVM bool // KVM failed before and is not tried again
 }
 
-// emulators are qemu's programs, and what they are told for a machine; KVM takes another model of the processor.
+// emulators are qemu's programs and their arguments for a machine. KVM uses another model of the processor.
 var emulators = map[string]struct {
 	program string
 	args    []string
 	cpu     string
-	kernel  string // words of its command line
+	kernel  string // words of the kernel's command line
 }{
-	// qemu 7.2 leaves wrong flags behind an exchange of 16 bytes, of which kernels panic: hence no cx16.
-	// Emulated on a busy machine, timers may be too slow for the kernel's test of them, which then panics: hence no_timer_check.
+	// cx16=off: qemu 7.2 sets wrong flags after an exchange of 16 bytes, and kernels panic.
+	// no_timer_check: emulated timers may be too slow for the kernel's test on a busy machine, and it panics.
 	"x86_64": {"qemu-system-x86_64", nil, "max,cx16=off", "console=ttyS0 no_timer_check"},
 	"arm64":  {"qemu-system-aarch64", []string{"-machine", "virt,gic-version=max"}, "cortex-a72", "console=ttyAMA0"},
 }
 
-// Find looks for the program that emulates a machine.
+// Find returns the path of the program that emulates a machine.
 func Find(arch string) (string, error) {
 	e, ok := emulators[arch]
 	if !ok {
@@ -69,24 +72,23 @@ func Find(arch string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// Installed returns an error if no machine can be booted, because none of the emulators is there.
+// Installed returns an error if no emulator is installed.
 func Installed() error {
 	_, x86 := Find("x86_64")
-	_, arm := Find("arm64")
-	if x86 != nil && arm != nil {
-		return x86
+	if _, arm := Find("arm64"); arm == nil {
+		return nil
 	}
-	return nil
+	return x86
 }
 
-// kvmSeconds is how long a machine run by KVM may take to its first event. It takes 2 s; some machines have a /dev/kvm that does not work.
+// kvmSeconds bounds the time to the first event under KVM, normally 2 s. On some machines /dev/kvm exists and does not work.
 const kvmSeconds = 15
 
-// errKVM is the cause where a machine is emulated after all.
+// errKVM is the reason to emulate a machine after KVM failed.
 var errKVM = errors.New("/dev/kvm does not work")
 
-// Boot boots a machine and calls tell for its events, but for the last one. An error says why the machine did not come to its
-// end; what it told before holds. Whatever happens qemu has ended when Boot returns, and nothing is left behind.
+// Boot boots a machine and calls tell for its events except the last. The error says why the machine did not finish;
+// events before it are valid. When Boot returns, qemu has ended and its files are gone.
 func (h *Host) Boot(ctx context.Context, m *Machine, tell func(Event)) error {
 	qemu, err := Find(m.Arch)
 	if err != nil {
@@ -102,22 +104,21 @@ func (h *Host) Boot(ctx context.Context, m *Machine, tell func(Event)) error {
 		return err
 	}
 	defer initramfs.Close()
-	b := &running{host: h, m: m, qemu: qemu, files: []*os.File{kernelFile, initramfs}, tell: tell}
+	b := &running{timeout: h.Timeout, arch: m.Arch, qemu: qemu, files: []*os.File{kernelFile, initramfs}, tell: tell}
 	if h.Emulated = h.noKVM(m.Arch); h.Emulated == "" {
-		err := b.run(ctx, true)
-		if !errors.Is(err, errKVM) {
+		if err := b.run(ctx, true); !errors.Is(err, errKVM) {
 			return err
 		}
-		h.Emulated, b.console = errKVM.Error(), lastText{}
+		h.Emulated, b.console = errKVM.Error(), nil
 	}
 	err = b.run(ctx, false)
-	h.brokenKVM = h.brokenKVM || h.Emulated == errKVM.Error() && b.hello // or it was the kernel's fault
+	h.brokenKVM = h.brokenKVM || h.Emulated == errKVM.Error() && b.hello // else it may be the kernel's fault
 	return err
 }
 
-// noKVM says why KVM cannot run a machine, as far as that is known before.
+// noKVM returns a reason why KVM cannot run a machine, "" if there is none.
 func (h *Host) noKVM(arch string) string {
-	if here := kernel.CanonicalArch(runtime.GOARCH); here != arch {
+	if kernel.CanonicalArch(runtime.GOARCH) != arch {
 		return "this machine is not of " + arch
 	}
 	if h.brokenKVM {
@@ -131,7 +132,7 @@ func (h *Host) noKVM(arch string) string {
 	return ""
 }
 
-// temporary makes a file without a name, which is gone when it is closed, or when the process ends in whatever way.
+// temporary makes a file without a name. It vanishes when it is closed or the process ends.
 func temporary(write func(io.Writer) error) (*os.File, error) {
 	f, err := os.CreateTemp("", ".btfgen.*.tmp")
 	if err != nil {
@@ -146,20 +147,19 @@ func temporary(write func(io.Writer) error) (*os.File, error) {
 
 // running is a machine that runs.
 type running struct {
-	host  *Host
-	m     *Machine
-	qemu  string
-	files []*os.File // kernel and initial RAM file system
-	tell  func(Event)
+	timeout    time.Duration
+	arch, qemu string
+	files      []*os.File // kernel and initial RAM file system
+	tell       func(Event)
 
-	probe        *time.Timer // ends what KVM does not run; nil without KVM
+	probe        *time.Timer // ends the machine if KVM does not work; nil without KVM
 	hello, ended bool
-	failed       string   // of the End event
-	console      lastText // the kernel's messages
+	failed       string // error of the End event
+	console      []byte // the kernel's last messages
 }
 
 func (b *running) args(kvm bool) []string {
-	e := emulators[b.m.Arch]
+	e := emulators[b.arch]
 	cpu, accel := e.cpu, "tcg"
 	if kvm {
 		cpu, accel = "host", "kvm"
@@ -172,10 +172,10 @@ func (b *running) args(kvm bool) []string {
 
 // run runs qemu once.
 func (b *running) run(ctx context.Context, kvm bool) error {
-	late := fmt.Errorf("not done after %s", b.host.Timeout)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer time.AfterFunc(b.host.Timeout, func() { cancel(late) }).Stop()
+	late := fmt.Errorf("not done after %s", b.timeout)
+	defer time.AfterFunc(b.timeout, func() { cancel(late) }).Stop()
 
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -184,16 +184,14 @@ func (b *running) run(ctx context.Context, kvm bool) error {
 	defer r.Close()
 	defer context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Unix(1, 0)) })()
 
+	var stderr decompress.Head
 	cmd := exec.CommandContext(ctx, b.qemu, b.args(kvm)...)
 	cmd.ExtraFiles = b.files
-	cmd.WaitDelay = time.Second // for what qemu may have started
-	cmd.Stdout = w
-	stderr := &complaints{kvm: kvm, broken: func() { cancel(errKVM) }}
-	cmd.Stderr = stderr
-	// qemu ends with the thread that starts it, should this process be killed.
-	runtime.LockOSThread()
+	cmd.WaitDelay = time.Second // for qemu's children
+	cmd.Stdout, cmd.Stderr = w, &stderr
+	runtime.LockOSThread() // qemu ends with the thread that starts it
 	defer runtime.UnlockOSThread()
-	endWithUs(cmd)
+	endWithParent(cmd)
 	err = cmd.Start()
 	w.Close()
 	if err != nil {
@@ -209,6 +207,7 @@ func (b *running) run(ctx context.Context, kvm bool) error {
 	}
 	waitErr := cmd.Wait()
 	cause := context.Cause(ctx)
+	line, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
 	switch {
 	case b.ended && b.failed != "":
 		return fmt.Errorf("the guest failed: %s", b.failed)
@@ -220,20 +219,64 @@ func (b *running) run(ctx context.Context, kvm bool) error {
 		return readErr
 	case cause != nil:
 		return b.withConsole(cause)
-	}
-	if line := stderr.line(); line != "" && !b.hello {
+	case line != "" && !b.hello:
 		return fmt.Errorf("%s: %s", filepath.Base(b.qemu), line)
-	}
-	if waitErr != nil {
+	case waitErr != nil:
 		return b.withConsole(fmt.Errorf("%s ended early: %w", filepath.Base(b.qemu), waitErr))
 	}
 	return b.withConsole(errors.New("the machine ended early"))
 }
 
-// withConsole adds what the kernel said last to an error.
-func (b *running) withConsole(err error) error {
-	if text := b.console.text(); text != "" {
-		return fmt.Errorf("%w; its console ends with: %s", err, text)
+// read reads the serial line up to the last event or the end of qemu, which is not an error.
+func (b *running) read(src io.Reader) error {
+	limited := &io.LimitedReader{R: src, N: limits.GuestBytes + 1}
+	in := bufio.NewReaderSize(limited, limits.GuestLine)
+	for !b.ended {
+		line, err := in.ReadSlice('\n')
+		if limited.N == 0 {
+			return &limits.Exceeded{Max: limits.GuestBytes, What: "bytes from the machine"}
+		}
+		b.line(bytes.TrimRight(line, "\r\n"))
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) { // a longer line is not an event
+			return nil
+		}
 	}
-	return err
+	return nil
+}
+
+func (b *running) line(text []byte) {
+	e, ok := parse(text)
+	switch {
+	case !ok && len(bytes.TrimSpace(text)) > 0:
+		b.console = append(append(b.console, text...), '\n')
+		if n := len(b.console) - limits.GuestConsole; n > limits.GuestConsole {
+			b.console = b.console[:copy(b.console, b.console[n:])]
+		}
+	case !ok:
+	case e.Kind == End:
+		b.ended, b.failed = true, e.Error
+	default:
+		if e.Kind == Hello {
+			b.hello = true
+			if b.probe != nil {
+				b.probe.Stop()
+			}
+		}
+		b.tell(e)
+	}
+}
+
+// withConsole adds the kernel's panic, or else its last messages, to an error.
+func (b *running) withConsole(err error) error {
+	const most = 8
+	text := string(bytes.TrimSpace(b.console[max(0, len(b.console)-limits.GuestConsole):]))
+	if i := strings.LastIndex(text, "Kernel panic"); i >= 0 {
+		text, _, _ = strings.Cut(text[i:], "\n")
+	} else if l := strings.Split(text, "\n"); len(l) > 1 {
+		text = strings.Join(l[max(0, len(l)-most):], " / ")
+	}
+	if text == "" {
+		return err
+	}
+	return fmt.Errorf("%w; its console ends with: %s", err, text)
 }

@@ -4,6 +4,7 @@ package boot
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,8 +29,8 @@ type File struct {
 	Data []byte
 }
 
-// writeInitramfs writes an initial RAM file system, as the kernel unpacks it (Documentation/driver-api/early-userspace/buffer-format.rst,
-// the newc format). The same machine gives the same bytes.
+// writeInitramfs writes an initial RAM file system in the newc format of
+// Documentation/driver-api/early-userspace/buffer-format.rst. The output is deterministic.
 func writeInitramfs(w io.Writer, m *Machine) error {
 	j := m.Job
 	j.Objects, j.Modules, j.Types = len(m.Objects), len(m.Modules), len(m.Types)
@@ -64,7 +65,7 @@ const (
 	modeChar = 0o020000
 )
 
-// newc writes an archive. After an error it writes nothing more, and close returns it.
+// newc writes an archive. After an error it writes no more, and close returns the error.
 type newc struct {
 	w   *bufio.Writer
 	n   uint32 // files so far
@@ -80,34 +81,23 @@ func (a *newc) add(name string, mode, device uint32, data []byte) {
 		return
 	}
 	a.n++
-	links := 1
+	const links = 1
 	header := fmt.Sprintf("070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%s\x00",
 		a.n, mode, 0, 0, links, 0, len(data), 0, 0, device>>8, device&0xff, len(name)+1, 0, name)
-	a.write([]byte(header))
-	a.write(data)
+	for _, part := range [][]byte{[]byte(header), data} {
+		a.w.Write(part)
+		_, a.err = a.w.Write(make([]byte, -len(part)&3)) // bufio.Writer keeps its first error
+	}
 }
 
-// numbered adds files by their numbers.
+// numbered adds files named by their numbers.
 func (a *newc) numbered(dir string, files [][]byte) {
 	for i, data := range files {
 		a.add(path.Join(dir, strconv.Itoa(i)), modeFile|0o644, 0, data)
 	}
 }
 
-// write writes bytes, and zeros up to a multiple of 4.
-func (a *newc) write(b []byte) {
-	if a.err == nil {
-		_, a.err = a.w.Write(b)
-	}
-	if pad := -len(b) & 3; a.err == nil && pad > 0 {
-		_, a.err = a.w.Write(make([]byte, pad))
-	}
-}
-
 func (a *newc) close() error {
 	a.add("TRAILER!!!", 0, 0, nil)
-	if a.err != nil {
-		return a.err
-	}
-	return a.w.Flush()
+	return cmp.Or(a.err, a.w.Flush())
 }
