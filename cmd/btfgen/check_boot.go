@@ -432,7 +432,7 @@ func (r *bootRun) ended() {
 // printUntil prints the programs of the objects before one in the guest, unless that was done.
 func (r *bootRun) printUntil(object int) {
 	for ; r.done < min(object, len(r.trial.Objects)); r.done++ {
-		r.print(r.trial.Done(r.done))
+		r.print(r.trial.Of(r.done))
 	}
 }
 
@@ -448,13 +448,13 @@ func (r *bootRun) print(rows []judge.Row) {
 		switch {
 		case row.Got == nil && row.Refused() == nil:
 			r.counts.lost++
-		case row.Untold():
+		case row.NotTried():
 			r.counts.untold++
 		default:
 			r.table.Add(p.Object+": "+p.Name, p.Load[0], row.Outcome())
 		}
 		wrong, refused := row.Wrong(), row.Refused()
-		if wrong == "" && refused == nil && row.Alone() == "" && !row.Untold() && p.Status[0] <= check.Guarded && !c.Bool("verbose") {
+		if wrong == "" && refused == nil && row.Alone() == "" && !row.NotTried() && p.Status[0] <= check.Guarded && !c.Bool("verbose") {
 			r.counts.fine++
 			continue
 		}
@@ -467,7 +467,7 @@ func (r *bootRun) print(rows []judge.Row) {
 			all = append(all, row)
 			record(c, finding{Class: different, Message: p.Name + " " + wrong, Object: p.Object, Kernel: r.name})
 		}
-		if refused != nil && !row.Untold() && p.AutoLoad {
+		if refused != nil && !row.NotTried() && p.AutoLoad {
 			record(c, finding{Class: failing, Message: p.Name + " does not load", Object: p.Object, Kernel: r.name})
 		}
 	}
@@ -508,7 +508,7 @@ func actual(row *judge.Row) string {
 	switch e := row.Refused(); {
 	case e == nil && row.Got == nil:
 		parts = append(parts, "not tried")
-	case row.Untold():
+	case row.NotTried():
 		parts = append(parts, "not tried: "+e.Error)
 	case e != nil:
 		parts = append(parts, "does not load: "+row.Outcome().Reason())

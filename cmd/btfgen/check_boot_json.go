@@ -68,9 +68,9 @@ func programsOf(t *judge.Trial) []bootedProgram {
 		}
 		e := row.Refused()
 		switch {
-		case row.Untold() && e == nil:
+		case row.NotTried() && e == nil:
 			b.Actual.Outcome, b.Actual.Reason = "not tried", "nothing came of it"
-		case row.Untold():
+		case row.NotTried():
 			b.Actual.Outcome, b.Actual.Reason = "not tried", e.Error
 		case e != nil:
 			b.Actual.Outcome, b.Actual.Reason, b.Actual.Errno, b.Actual.Log = "fails", row.Outcome().Reason(), e.Errno, e.Log

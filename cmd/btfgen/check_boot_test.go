@@ -350,7 +350,7 @@ func TestCheckBoot(t *testing.T) {
 	for _, want := range []string{
 		`netprogs\.bpfel\.o +xdp_count +ok +loads; attached\n`,
 		`broken\.bpfel\.o +unknown_helper +fails +does not load: invalid func unknown#9999\n`,
-		`broken\.bpfel\.o +no_guard +fails +does not load: reaches a relocation that nothing resolves\n`,
+		`broken\.bpfel\.o +no_guard +fails +does not load: reaches an unresolved relocation\n`,
 		`broken\.bpfel\.o +sound +ok +loads; attached\n`,
 		`\n  fails +0 +[12][0-9]\n$`,
 	} {
@@ -386,7 +386,7 @@ func TestCheckBoot(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"added": "ok +loads; attached", "asked_for": "ok +loads; attached", "flavored": "ok +loads; attached",
-		"kernels_own": "fails +does not load: reaches a relocation that nothing resolves; loads with cilium/ebpf", // which asks what is added, too
+		"kernels_own": "fails +does not load: reaches an unresolved relocation; loads with cilium/ebpf", // which asks what is added, too
 	} {
 		matches(t, stdout.String(), `
   supplied\.bpfel\.o +`+name+" +"+want+`

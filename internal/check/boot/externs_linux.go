@@ -34,7 +34,7 @@ import (
 const kconfigMap = ".kconfig"
 
 // libbpfs returns an object as cilium/ebpf reads it: the same bytes where there is nothing that it does not.
-func libbpfs(data []byte, o *check.Object) ([]byte, error) {
+func readable(data []byte, o *check.Object) ([]byte, error) {
 	f, err := elf.NewFile(bytes.NewReader(data))
 	if err != nil {
 		return nil, err

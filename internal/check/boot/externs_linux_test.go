@@ -33,7 +33,7 @@ func TestReadable(t *testing.T) {
 		if err != nil {
 			continue // which are there for that
 		}
-		own, err := libbpfs(data, o)
+		own, err := readable(data, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestExterns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own, err := libbpfs(data, o)
+		own, err := readable(data, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,13 +32,13 @@ import (
 type loader struct {
 	targets map[string]string
 	kernel  *core.Kernel
-	added   []*core.Kernel    // what loaders add to it
-	extra   []*cbtf.Spec      // the same, as cilium/ebpf takes it
+	added   []*core.Kernel    // types that loaders add to the kernel's
+	extra   []*cbtf.Spec      // the same for cilium/ebpf
 	cache   *cbtf.Cache       // of the kernel's BTF
 	config  map[string]string // the kernel's configuration, by name; nil until it is needed
 }
 
-// objects loads objects one after the other, and tells of each program.
+// objects loads objects one after the other and reports each program.
 func objects(j *Job, tell func(Event)) error {
 	ctx := context.Background()
 	corp, err := corpus.Open(ctx, []string{"/sys/kernel/btf"}, corpus.Options{})
@@ -60,7 +60,9 @@ func objects(j *Job, tell func(Event)) error {
 			}
 		}
 		for i := range j.Objects {
-			l.object(ctx, i, tell)
+			if err := l.object(ctx, i, tell); err != nil {
+				tell(refused(Event{Kind: Object, Object: i}, err))
+			}
 			debug.FreeOSMemory()
 		}
 		return nil
@@ -88,20 +90,18 @@ func (l *loader) add(ctx context.Context, path string) error {
 	return nil
 }
 
-// object loads each program of an object, and tells of each.
-func (l *loader) object(ctx context.Context, i int, tell func(Event)) {
+// object loads each program of an object and reports it. The error says why the object cannot be read.
+func (l *loader) object(ctx context.Context, i int, tell func(Event)) error {
 	data, err := os.ReadFile(file(objectsPath, i))
 	if err != nil {
-		tell(refused(Event{Kind: Object, Object: i}, err))
-		return
+		return err
 	}
-	o, err := l.open(ctx, data)
-	if err != nil {
-		tell(refused(Event{Kind: Object, Object: i}, err))
-		return
+	var o *object
+	if d := workers.Catch(ctx, func() { o, err = l.read(ctx, data) }); d != nil || err != nil {
+		return cmp.Or(d, err)
 	}
 	all := &ebpf.CollectionSpec{Maps: maps.Clone(o.spec.Maps), Types: o.spec.Types, ByteOrder: o.spec.ByteOrder}
-	maps.DeleteFunc(all.Maps, func(_ string, m *ebpf.MapSpec) bool { return m.Type == ebpf.StructOpsMap }) // made of programs
+	maps.DeleteFunc(all.Maps, func(_ string, m *ebpf.MapSpec) bool { return m.Type == ebpf.StructOpsMap }) // they need programs
 	coll, err := l.load(all)
 	e := Event{Kind: Object, Object: i}
 	if o.unread != nil {
@@ -112,25 +112,19 @@ func (l *loader) object(ctx context.Context, i int, tell func(Event)) {
 	for _, name := range slices.Sorted(maps.Keys(o.spec.Programs)) {
 		tell(l.program(Event{Kind: Program, Object: i, Name: name}, o))
 	}
+	return nil
 }
 
-// object is one as it is loaded.
+// object is an object to load.
 type object struct {
-	spec      *ebpf.CollectionSpec // as libbpf has it, but for CO-RE relocations
+	spec      *ebpf.CollectionSpec // as libbpf has it, without CO-RE relocations
 	relocator *relocator
-	alone     *ebpf.CollectionSpec // as cilium/ebpf has it; nil where it does not read the object
+	alone     *ebpf.CollectionSpec // as cilium/ebpf reads it; nil if it does not
 	unread    error                // why it does not
-	missing   error                // what libbpf minds so that it loads nothing
+	missing   error                // why libbpf loads nothing of it
 }
 
-// open reads an object as both loaders do.
-func (l *loader) open(ctx context.Context, data []byte) (o *object, err error) {
-	if d := workers.Catch(ctx, func() { o, err = l.read(ctx, data) }); d != nil {
-		return nil, d
-	}
-	return o, err
-}
-
+// read reads an object as both loaders do.
 func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	parsed, err := check.Parse(ctx, "object", data)
 	if err != nil {
@@ -141,7 +135,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 			return nil, err
 		}
 	}
-	changed, err := libbpfs(data, parsed)
+	changed, err := readable(data, parsed)
 	if err != nil {
 		return nil, err
 	}
@@ -153,28 +147,21 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 		return nil, err
 	}
 	externs, err := l.resolve(parsed, data)
-	if err != nil {
-		if m := (*missing)(nil); !errors.As(err, &m) {
-			return nil, err
-		}
-		o.missing = err
+	if m := (*missing)(nil); err != nil && !errors.As(err, &m) {
+		return nil, err
 	}
-	o.missing = cmp.Or(l.unopened(parsed), o.missing, perfArrays(parsed))
+	o.missing = cmp.Or(l.unopened(parsed), err, perfArrays(parsed))
 	externs.complete(o.spec)
-	o.alone = o.spec
-	if !bytes.Equal(data, changed) {
-		o.alone, o.unread = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
-	}
-	for _, spec := range []*ebpf.CollectionSpec{o.spec, o.alone} {
-		if spec != nil {
-			l.prepare(spec)
+	l.prepare(o.spec)
+	if o.alone = o.spec; !bytes.Equal(data, changed) {
+		if o.alone, o.unread = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data)); o.unread == nil {
+			l.prepare(o.alone)
 		}
 	}
 	return o, nil
 }
 
-// unopened is why libbpf gives up on an object before it makes a map, nil if it does not: what code refers to that is in no section
-// it knows, or a struct_ops that the kernel does not have.
+// unopened returns why libbpf gives up on an object before it creates a map, nil if it does not.
 func (l *loader) unopened(o *check.Object) error {
 	if o.Unread != "" {
 		return fmt.Errorf("section %s: libbpf does not open objects that have maps or data there: %w", o.Unread, syscall.ENOTSUP)
@@ -186,11 +173,11 @@ func (l *loader) unopened(o *check.Object) error {
 		if m.Optional {
 			continue
 		}
-		var t *cbtf.Struct
 		kernel, err := l.cache.Kernel()
 		if err != nil {
 			return err
 		}
+		var t *cbtf.Struct
 		if err := kernel.TypeByName(check.StructOpsPrefix+m.Type, &t); err != nil {
 			return fmt.Errorf("map %s: the kernel has no struct_ops %s: %w", m.Name, m.Type, syscall.ENOENT)
 		}
@@ -198,8 +185,8 @@ func (l *loader) unopened(o *check.Object) error {
 	return nil
 }
 
-// perfArrays creates an object's perf event arrays as libbpf does, by the sizes of their definitions, which cilium/ebpf corrects. It
-// returns the error of the first that the kernel refuses. Sizes of 0 are left to the tool.
+// perfArrays creates an object's perf event arrays as libbpf does, with the sizes of their definitions; cilium/ebpf corrects
+// these. It returns the error of the first that the kernel refuses. The tool sets sizes of 0.
 func perfArrays(o *check.Object) error {
 	for i := range o.Maps {
 		m := &o.Maps[i]
@@ -216,39 +203,44 @@ func perfArrays(o *check.Object) error {
 	return nil
 }
 
-// program loads a program twice: relocated as libbpf does it, and as cilium/ebpf does by itself.
+// program loads a program twice: as cilium/ebpf does by itself, and relocated as libbpf does.
 func (l *loader) program(e Event, o *object) Event {
-	if o.spec.Programs[e.Name].Type == ebpf.UnspecifiedProgram {
-		return refused(e, errors.New("its section tells no type of program"))
+	p := o.spec.Programs[e.Name]
+	if p.Type == ebpf.UnspecifiedProgram {
+		return refused(e, errors.New("its section does not say what type of program it is"))
 	}
-	if o.unread == nil {
-		e.Alone = l.loadAlone(o.alone, e.Name)
+	if o.alone != nil {
+		coll, err := l.load(one(o.alone, e.Name))
+		coll.Close()
+		if e.Alone = "loads"; err != nil {
+			e.Alone = err.Error()
+		}
 	}
 	if o.missing != nil {
 		return refused(e, o.missing)
 	}
 	own := one(o.spec, e.Name)
-	p := own.Programs[e.Name]
-	var err error
-	if own.Programs[e.Name], err = o.relocator.program(p); err != nil {
+	relocated, err := o.relocator.program(p)
+	if err != nil {
 		e = refused(e, err)
 		e.Errno = int(syscall.EINVAL)
 		return e
 	}
+	own.Programs[e.Name] = relocated
 	if p.Type == ebpf.Tracing { // libbpf looks for MODULE:FUNCTION in that module
 		module, function := check.CutModule(p.AttachTo)
 		if module != "" && !l.hasFunction(module, function) {
 			return refused(e, fmt.Errorf("no function %s in module %s: %w", function, module, syscall.ESRCH))
 		}
-		own.Programs[e.Name].AttachTo = function
+		relocated.AttachTo = function
 	}
 	coll, err := l.load(own)
+	defer coll.Close()
 	if err != nil {
 		e = refused(e, err)
 		e.Extern = missingExtern(err)
 		return e
 	}
-	defer coll.Close()
 	e.Attach = tryAttach(p, coll.Programs[e.Name])
 	return e
 }
@@ -265,17 +257,7 @@ func (l *loader) hasFunction(module, function string) bool {
 	return false
 }
 
-// loadAlone returns Event.Alone of a program.
-func (l *loader) loadAlone(spec *ebpf.CollectionSpec, name string) string {
-	coll, err := l.load(one(spec, name))
-	coll.Close()
-	if err != nil {
-		return err.Error()
-	}
-	return "loads"
-}
-
-// prepare sets what the user says that tools set, what they have to set before they load an object, and what would be left behind.
+// prepare sets targets that the user gives and sizes that tools set, and drops what would outlive the object.
 func (l *loader) prepare(spec *ebpf.CollectionSpec) {
 	for name, to := range l.targets {
 		if p := spec.Programs[name]; p != nil {
@@ -294,13 +276,12 @@ func (l *loader) prepare(spec *ebpf.CollectionSpec) {
 		}
 		m.Pinning = ebpf.PinNone
 		if m.Type == ebpf.ProgramArray {
-			m.Contents = nil // which would load the programs in it
+			m.Contents = nil // would load the programs in it
 		}
 	}
 }
 
-// hasEntries reports whether maps of a type have to say how many entries they have. For perf event arrays loaders know, and local
-// storage has as many as what it belongs to.
+// hasEntries reports whether maps of a type need max_entries. Loaders set that of perf event arrays; local storage has none.
 func hasEntries(t ebpf.MapType) bool {
 	switch t {
 	case ebpf.PerfEventArray, ebpf.StructOpsMap, ebpf.SkStorage, ebpf.InodeStorage, ebpf.TaskStorage, ebpf.CGroupStorage, ebpf.PerCPUCGroupStorage, ebpf.CgroupStorage:
@@ -324,7 +305,7 @@ func one(spec *ebpf.CollectionSpec, name string) *ebpf.CollectionSpec {
 	return out
 }
 
-// addMap adds a map and those that are in it.
+// addMap adds a map and the maps in it.
 func addMap(to, from map[string]*ebpf.MapSpec, name string) {
 	m := from[name]
 	if m == nil || to[name] != nil {
@@ -338,7 +319,7 @@ func addMap(to, from map[string]*ebpf.MapSpec, name string) {
 	}
 }
 
-// load loads a collection. What it returns can be used and closed after an error, too. A panic of the library is an error.
+// load loads a collection. A panic of the library becomes an error. The collection is never nil.
 func (l *loader) load(spec *ebpf.CollectionSpec) (coll *ebpf.Collection, err error) {
 	if d := workers.Catch(context.Background(), func() {
 		coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{ExtraRelocationTargets: l.extra}, Cache: l.cache})
@@ -351,7 +332,7 @@ func (l *loader) load(spec *ebpf.CollectionSpec) (coll *ebpf.Collection, err err
 	return coll, err
 }
 
-// refused completes an event by an error, if there is one.
+// refused adds an error to an event, if there is one.
 func refused(e Event, err error) Event {
 	if err == nil {
 		return e
@@ -361,25 +342,24 @@ func refused(e Event, err error) Event {
 	switch {
 	case errors.As(err, &no):
 		e.Errno = int(no)
-	case e.Kind == Program && errors.Is(err, ebpf.ErrNotSupported): // of what the kernel does not have
+	case e.Kind == Program && errors.Is(err, ebpf.ErrNotSupported):
 		e.Errno = int(syscall.EOPNOTSUPP)
 	}
 	var v *ebpf.VerifierError
 	if errors.As(err, &v) {
 		e.Log = strings.Join(v.Log, "\n")
-		e.Errno = cmp.Or(e.Errno, int(syscall.EINVAL)) // which the library replaces where it knows the cause
+		e.Errno = cmp.Or(e.Errno, int(syscall.EINVAL)) // the library may hide it
 	}
 	return e
 }
 
-// missingExtern says whether an error is about a kernel function or variable that the object cannot do without. The library has
-// no error of its own for these.
+// missingExtern reports whether an error is about a missing strong extern. The library has no error value for it.
 func missingExtern(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, ": kfunc ") || strings.Contains(text, "resolve required ksyms") || strings.Contains(text, "kernel is missing symbol")
 }
 
-// errNotTried is where attaching needs what is not there, or what only the tool knows.
+// errNotTried is returned if attaching needs something that the guest lacks or only the tool knows.
 var errNotTried = errors.New("not tried")
 
 // tryAttach attaches a program and detaches it. It returns Event.Attach.

@@ -214,7 +214,7 @@ func parseObject(t *testing.T, data []byte) *check.Object {
 func TestNesting(t *testing.T) {
 	const loop, want = "typedef loop loop[2]\nstruct s 8: b loop 0\n", "leads back to itself"
 	l := &loader{kernel: loadTarget(t, "../../../testdata/vmlinux/debian/12/x86_64")}
-	if _, err := l.open(t.Context(), testbtf.Object(t, binary.LittleEndian, loop, "program p\nbyte_off struct s.b")); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := l.read(t.Context(), testbtf.Object(t, binary.LittleEndian, loop, "program p\nbyte_off struct s.b")); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("object: error %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "types.btf")

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package judge holds what check predicts against what a kernel does: one that
-// package boot boots (Trial), or in tests the running one, where testdata/load.c
-// loads every program of an object with libbpf, one at a time.
+// Package judge compares what check predicts with what a kernel does: one that package boot boots (Trial), or in tests the
+// running one, where testdata/load.c loads every program of an object with libbpf, one at a time.
 package judge
 
 import (
@@ -15,52 +14,52 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 )
 
-// Outcome is what the running kernel made of one program.
+// Outcome is what a kernel did with one program.
 type Outcome struct {
 	Program string
-	Errno   int    // 0 where it was loaded
-	Log     string // of the verifier, and libbpf's messages
+	Errno   int    // 0 if it was loaded
+	Log     string // the verifier's log and libbpf's messages
 }
 
-// badRelocation is the number of the helper that libbpf makes poisoned
-// instructions call.
+// badRelocation is the number of the helper that poisoned instructions call.
 const badRelocation = 0xbad2310
 
-// What the verifier says of poisoned instructions, and of those that cilium/ebpf has instead in place of long loads.
+// The verifier's messages about poisoned instructions. cilium/ebpf writes the second one in place of a 64-bit load.
 var (
 	poisonedCall = fmt.Sprintf("invalid func unknown#%d", badRelocation)
 	poisonedLoad = fmt.Sprintf("(18) r10 = 0x%x", badRelocation)
 )
 
-// Reason is the line of the messages that says most of why a program was not
-// loaded.
+// noise begins lines of a log that do not say why a program was not loaded.
+var noise = []string{"libbpf: failed to load object", "processed ", "libbpf: --", "libbpf: prog '"}
+
+// Reason returns the line of the log that best explains why a program was not loaded.
 func (o *Outcome) Reason() string {
 	best := fmt.Sprintf("errno %d", o.Errno)
 	if strings.Contains(o.Log, poisonedCall) || strings.Contains(o.Log, poisonedLoad) {
-		return "reaches a relocation that nothing resolves"
+		return "reaches an unresolved relocation"
 	}
 	for l := range strings.Lines(o.Log) {
 		l = strings.TrimSpace(l)
-		if l != "" && !strings.HasPrefix(l, "libbpf: failed to load object") && !strings.HasPrefix(l, "processed ") &&
-			!strings.HasPrefix(l, "libbpf: --") && !strings.HasPrefix(l, "libbpf: prog '") {
+		if l != "" && !slices.ContainsFunc(noise, func(p string) bool { return strings.HasPrefix(l, p) }) {
 			best = l
 		}
 	}
 	return best[:min(len(best), 160)]
 }
 
-// Table counts verdicts on loading against what happened, and why programs of which
-// they say that they load did not.
+// Table counts predicted verdicts on loading by what happened. It lists the programs that were predicted to load and did
+// not, with the reasons.
 type Table struct {
 	loads, fails map[check.Status]int
-	forbidden    int // programs that the test may not load
-	unforeseen   map[string]int
+	forbidden    int // programs that the user may not load
+	surprises    map[string]int
 }
 
-// Add counts the outcome of a program, and the verdict on loading it. The name has the object's in front.
+// Add counts the outcome of a program and the verdict on loading it. The name includes the object's.
 func (t *Table) Add(name string, verdict check.Status, got *Outcome) {
 	if t.loads == nil {
-		t.loads, t.fails, t.unforeseen = make(map[check.Status]int), make(map[check.Status]int), make(map[string]int)
+		t.loads, t.fails, t.surprises = make(map[check.Status]int), make(map[check.Status]int), make(map[string]int)
 	}
 	switch got.Errno {
 	case 0:
@@ -72,11 +71,11 @@ func (t *Table) Add(name string, verdict check.Status, got *Outcome) {
 	}
 	t.fails[verdict]++
 	if verdict <= check.Guarded {
-		t.unforeseen[fmt.Sprintf("%s: errno %d: %s", name, got.Errno, got.Reason())]++
+		t.surprises[fmt.Sprintf("%s: errno %d: %s", name, got.Errno, got.Reason())]++
 	}
 }
 
-// Count is a line of a Table: how many programs with a verdict on loading did load, and did not.
+// Count is a line of a Table: how many programs with a verdict loaded, and how many did not.
 type Count struct {
 	Verdict check.Status `json:"verdict"`
 	Loads   int          `json:"loads"`
@@ -101,10 +100,10 @@ func (t *Table) Lines() (l []string) {
 		l = append(l, fmt.Sprintf("%-9s  %5d  %5d", c.Verdict, c.Loads, c.Fails))
 	}
 	if t.forbidden > 0 {
-		l = append(l, fmt.Sprintf("%d that may not be loaded here are left out", t.forbidden))
+		l = append(l, fmt.Sprintf("without %d that may not be loaded here", t.forbidden))
 	}
-	for _, why := range slices.Sorted(maps.Keys(t.unforeseen)) {
-		l = append(l, fmt.Sprintf("%d not foreseen: %s", t.unforeseen[why], why))
+	for _, why := range slices.Sorted(maps.Keys(t.surprises)) {
+		l = append(l, fmt.Sprintf("%d predicted wrong: %s", t.surprises[why], why))
 	}
 	return l
 }

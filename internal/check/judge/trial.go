@@ -4,42 +4,33 @@ package judge
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/check/boot"
 )
 
-// Trial holds the report on one kernel against what that kernel, booted, makes of the objects.
+// Trial compares the report on one kernel with what that kernel, booted, does with the objects.
 type Trial struct {
-	Objects []int // those that are for the kernel, in the order in which the guest has them: indices of the report's objects
+	Objects []int // indices of the report's objects that are for the kernel, in the guest's order
 	Rows    []Row // their programs, in the report's order
 
-	at     map[rowKey]int
-	first  []int               // by object in the guest: its first row; and the number of rows
-	whole  map[int]*boot.Event // by object in the guest: why libbpf loads none of its programs
-	unread map[int]string      // by object in the guest: why cilium/ebpf does not read it
-}
-
-type rowKey struct {
-	object int // in the guest
-	name   string
+	first []int // by object in the guest: its first row; and the number of rows
 }
 
 // Row is a program on the booted kernel.
 type Row struct {
 	Program *check.Program
-	Got     *boot.Event // what came of the program alone; nil for nothing
-
-	// Unread is why cilium/ebpf does not read the object as it is; empty if it does.
-	Unread string
+	Got     *boot.Event // what the kernel did with the program alone; nil if no event came
+	Unread  string      // why cilium/ebpf does not read the object unchanged; "" if it does
 
 	whole *boot.Event // why libbpf does not load the object; nil if it does
 }
 
 // NewTrial returns the trial of a report on one kernel about these objects.
 func NewTrial(rep *check.Report, objects []*check.Object) *Trial {
-	t := &Trial{at: make(map[rowKey]int), whole: make(map[int]*boot.Event), unread: make(map[int]string)}
+	t := &Trial{first: []int{0}}
 	n := 0
 	for i, o := range objects {
 		programs := rep.Programs[n:][:len(o.Programs)]
@@ -47,57 +38,45 @@ func NewTrial(rep *check.Report, objects []*check.Object) *Trial {
 		if len(programs) == 0 || programs[0].Status[0] == check.Other {
 			continue
 		}
-		t.first = append(t.first, len(t.Rows))
 		for j := range programs {
-			t.at[rowKey{len(t.Objects), programs[j].Name}] = len(t.Rows)
 			t.Rows = append(t.Rows, Row{Program: &programs[j]})
 		}
+		t.first = append(t.first, len(t.Rows))
 		t.Objects = append(t.Objects, i)
 	}
-	t.first = append(t.first, len(t.Rows))
 	return t
 }
 
-// Take takes an event of the guest. What is about no program here is left out.
+// Of returns the rows of an object in the guest.
+func (t *Trial) Of(object int) []Row { return t.Rows[t.first[object]:t.first[object+1]] }
+
+// Take adds an event of the guest. It skips events that are not about a program here.
 func (t *Trial) Take(e boot.Event) {
-	switch e.Kind {
-	case boot.Program:
-		if i, ok := t.at[rowKey{e.Object, e.Name}]; ok {
-			t.Rows[i].Got = &e
-			if e.Extern {
-				t.refuse(&e)
-			}
-		}
-	case boot.Object:
-		if e.Object < 0 || e.Object >= len(t.Objects) {
+	if e.Object < 0 || e.Object >= len(t.Objects) {
+		return
+	}
+	rows := t.Of(e.Object)
+	refusesObject := e.Kind == boot.Object && e.Error != ""
+	if e.Kind == boot.Program {
+		i := slices.IndexFunc(rows, func(r Row) bool { return r.Program.Name == e.Name })
+		if i < 0 {
 			return
 		}
-		if e.Error != "" {
-			t.refuse(&e)
-		}
-		if e.Alone != "" {
-			t.unread[e.Object] = e.Alone
-		}
+		rows[i].Got = &e
+		refusesObject = e.Extern
 	}
-}
-
-// refuse notes the first reason not to load an object.
-func (t *Trial) refuse(e *boot.Event) {
-	if t.whole[e.Object] == nil {
-		t.whole[e.Object] = e
-	}
-}
-
-// Done completes the rows of an object in the guest when no more events about it come, and returns them.
-func (t *Trial) Done(object int) []Row {
-	rows := t.Rows[t.first[object]:t.first[object+1]]
 	for i := range rows {
-		rows[i].whole, rows[i].Unread = t.whole[object], t.unread[object]
+		r := &rows[i]
+		if refusesObject && r.whole == nil {
+			r.whole = &e
+		}
+		if e.Kind == boot.Object {
+			r.Unread = cmp.Or(e.Alone, r.Unread)
+		}
 	}
-	return rows
 }
 
-// Refused returns why the program is not loaded as libbpf does it, nil if it is.
+// Refused returns why libbpf would not load the program, nil if it would.
 func (r *Row) Refused() *boot.Event {
 	if r.whole != nil {
 		return r.whole
@@ -108,7 +87,7 @@ func (r *Row) Refused() *boot.Event {
 	return nil
 }
 
-// Attach is whether the program was attached: boot.Attached, why not, or empty where that was not tried.
+// Attach returns [boot.Attached], why the program was not attached, or "" if that was not tried.
 func (r *Row) Attach() string {
 	if r.Got == nil {
 		return ""
@@ -116,13 +95,13 @@ func (r *Row) Attach() string {
 	return r.Got.Attach
 }
 
-// Untold says whether the program was not tried, as cilium/ebpf does not read it or something is not known, which tells nothing of the kernel.
-func (r *Row) Untold() bool {
+// NotTried reports that the kernel was not given the program, because cilium/ebpf does not read it or something is missing.
+func (r *Row) NotTried() bool {
 	e := r.Refused()
 	return e != nil && e.Errno == 0 || e == nil && r.Got == nil
 }
 
-// Outcome is what Table and Reason take.
+// Outcome returns the row for Table and Reason.
 func (r *Row) Outcome() *Outcome {
 	o := &Outcome{Program: r.Program.Name}
 	if e := r.Refused(); e != nil {
@@ -131,20 +110,20 @@ func (r *Row) Outcome() *Outcome {
 	return o
 }
 
-// Alone is what comes of the program where cilium/ebpf loads it by itself and that differs; else it is empty.
+// Alone returns what happens if cilium/ebpf loads the program by itself, "" if the result is the same.
 func (r *Row) Alone() string {
-	if r.Got == nil || r.Untold() || (r.Got.Alone == "loads") == (r.Refused() == nil) {
+	if r.Got == nil || r.NotTried() || (r.Got.Alone == "loads") == (r.Refused() == nil) {
 		return ""
 	}
 	return strings.TrimPrefix(r.Got.Alone, "program "+r.Got.Name+": ")
 }
 
-// Wrong says how the verdict was wrong, "" if it was not or does not say.
+// Wrong returns how the verdict was wrong, "" if it was right or makes no claim.
 func (r *Row) Wrong() string {
 	load, all := r.Program.Load[0], r.Program.Status[0]
 	refused := r.Refused() != nil
 	switch {
-	case r.Untold():
+	case r.NotTried():
 		return ""
 	case refused && load <= check.Guarded:
 		return "was to load, but does not"

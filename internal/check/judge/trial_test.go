@@ -45,7 +45,7 @@ func TestTrial(t *testing.T) {
 		wantReason string
 	}{
 		{name: "loads", got: &boot.Event{Alone: "loads"}, loads: true},
-		{name: "refused", got: &refused, wrong: "was to load, but does not", wantReason: "reaches a relocation that nothing resolves"},
+		{name: "refused", got: &refused, wrong: "was to load, but does not", wantReason: "reaches an unresolved relocation"},
 		{name: "refused, guarded", load: check.Guarded, got: &refused, wrong: "was to load, but does not"},
 		{name: "refused, as predicted", load: check.Fails, all: check.Fails, got: &refused},
 		{name: "refused, perhaps", load: check.MayFail, all: check.MayFail, got: &refused},
@@ -77,12 +77,12 @@ func TestTrial(t *testing.T) {
 				e.Kind, e.Name = boot.Program, p.Name
 				trial.Take(e)
 			}
-			r := &trial.Done(0)[0]
-			if got := r.Refused() == nil && !r.Untold(); got != tt.loads {
+			r := &trial.Of(0)[0]
+			if got := r.Refused() == nil && !r.NotTried(); got != tt.loads {
 				t.Errorf("loads: %t", got)
 			}
-			if r.Wrong() != tt.wrong || r.Alone() != tt.alone || r.Untold() != tt.untold || r.Unread != tt.unread {
-				t.Errorf("wrong %q, alone %q, untold %t, unread %q", r.Wrong(), r.Alone(), r.Untold(), r.Unread)
+			if r.Wrong() != tt.wrong || r.Alone() != tt.alone || r.NotTried() != tt.untold || r.Unread != tt.unread {
+				t.Errorf("wrong %q, alone %q, untold %t, unread %q", r.Wrong(), r.Alone(), r.NotTried(), r.Unread)
 			}
 			if got := r.Outcome().Reason(); tt.wantReason != "" && got != tt.wantReason {
 				t.Errorf("reason %q", got)
@@ -102,7 +102,6 @@ func TestTrialExtern(t *testing.T) {
 		}
 		trial.Take(e)
 	}
-	trial.Done(0)
 	if len(trial.Rows) < 2 {
 		t.Fatal("too few programs to tell anything")
 	}
