@@ -3,7 +3,6 @@
 package boot
 
 import (
-	"bufio"
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
@@ -26,14 +25,14 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Externs as libbpf has them (bpf_object__resolve_externs in its src/libbpf.c). cilium/ebpf does not read objects with typed ksyms,
-// weak variables of the configuration, or weak maps, and finds no configuration that lacks a weak one. So what it reads is a copy of the object
-// that does not show it these, and the instructions that refer to them are completed here.
+// This file resolves externs as libbpf does (bpf_object__resolve_externs in its src/libbpf.c). cilium/ebpf does not read
+// objects with typed ksyms, weak kconfig variables or weak maps, and requires every kconfig variable to be set. So it reads a
+// copy of the object that hides these, and the instructions that refer to them are completed here.
 
-// kconfigMap is what libbpf calls the map with the variables of the configuration.
+// kconfigMap is libbpf's name of the map with the kconfig variables.
 const kconfigMap = ".kconfig"
 
-// libbpfs returns an object as cilium/ebpf reads it: the same bytes where there is nothing that it does not.
+// readable returns an object that cilium/ebpf reads: the same bytes if it reads the original.
 func readable(data []byte, o *check.Object) ([]byte, error) {
 	f, err := elf.NewFile(bytes.NewReader(data))
 	if err != nil {
@@ -47,7 +46,7 @@ func readable(data []byte, o *check.Object) ([]byte, error) {
 	return out, nil
 }
 
-// inFile returns a section's bytes in its file, nil where they are not there as they are.
+// inFile returns a section's bytes in its file, nil if they are compressed or outside.
 func inFile(file []byte, s *elf.Section) []byte {
 	if s == nil || s.Flags&elf.SHF_COMPRESSED != 0 || s.Offset > uint64(len(file)) || s.FileSize > uint64(len(file))-s.Offset {
 		return nil
@@ -55,7 +54,7 @@ func inFile(file []byte, s *elf.Section) []byte {
 	return file[s.Offset:][:s.FileSize]
 }
 
-// strengthen makes weak symbols of maps global. Their definition is the only one in an object that is linked.
+// strengthen makes weak symbols of maps global. A linked object has one definition of each.
 func strengthen(symtab []byte, f *elf.File) {
 	const size, info, shndx = 24, 4, 6 // of Elf64_Sym
 	for ; len(symtab) >= size; symtab = symtab[size:] {
@@ -66,8 +65,8 @@ func strengthen(symtab []byte, f *elf.File) {
 	}
 }
 
-// hideExterns renames the section of the configuration's variables, takes their names from typed ksyms, which makes the symbols ones
-// that nothing is known of, and makes other ksyms void, where only that is read.
+// hideExterns renames the section of kconfig variables, removes the names of typed ksyms, so that their symbols look
+// undeclared, and makes other ksyms void.
 func hideExterns(blob []byte, o *check.Object) {
 	h, err := btf.ReadHeader(blob, int64(len(blob)))
 	if err != nil {
@@ -98,14 +97,14 @@ func hideExterns(blob []byte, o *check.Object) {
 	}
 }
 
-// externs are what the instructions of an object refer to that are not in it.
+// externs are resolved externs.
 type externs struct {
-	kconfig *ebpf.MapSpec          // nil if there are no variables of the configuration
-	offsets map[string]uint32      // of these
-	typed   map[string]cbtf.TypeID // typed ksyms, by name; 0 for a weak one that is absent
+	kconfig *ebpf.MapSpec          // nil without kconfig variables
+	offsets map[string]uint32      // of kconfig variables, in bytes
+	typed   map[string]cbtf.TypeID // of typed ksyms; 0 for a weak one that is absent
 }
 
-// missing is the error of an object that libbpf refuses to load for an extern.
+// missing is the error for an extern without which libbpf does not load the object.
 type missing struct {
 	name, why string
 	errno     syscall.Errno
@@ -114,8 +113,8 @@ type missing struct {
 func (m *missing) Error() string { return fmt.Sprintf("extern %s: %s", m.name, m.why) }
 func (m *missing) Unwrap() error { return m.errno }
 
-// resolve looks up what an object needs of the kernel, but for void ksyms and kfuncs, which cilium/ebpf does as libbpf does. After an error
-// what it returns has what came before.
+// resolve resolves externs, except void ksyms and kfuncs, where cilium/ebpf does the same as libbpf. After an error the result
+// has the externs before.
 func (l *loader) resolve(o *check.Object, data []byte) (*externs, error) {
 	e := &externs{offsets: make(map[string]uint32), typed: make(map[string]cbtf.TypeID)}
 	var value []byte
@@ -133,7 +132,10 @@ func (l *loader) resolve(o *check.Object, data []byte) (*externs, error) {
 			e.offsets[x.Name] = uint32(len(value))
 			value = append(value, make([]byte, (x.Size+7)&^7)...)
 			copy(value[e.offsets[x.Name]:], b)
-		case typedVar(o, x):
+		case x.Kind == bpfobj.ExternKsym && x.Type != 0:
+			if t := o.BTF.Type(x.Type); t.Kind() != btf.KindVar {
+				continue
+			}
 			id, err := l.typed(x, data)
 			if err != nil {
 				return e, err
@@ -148,15 +150,6 @@ func (l *loader) resolve(o *check.Object, data []byte) (*externs, error) {
 		}
 	}
 	return e, nil
-}
-
-// typedVar says whether an extern is a variable of the kernel that is looked up in its BTF.
-func typedVar(o *check.Object, x *bpfobj.Extern) bool {
-	if x.Kind != bpfobj.ExternKsym || x.Type == 0 {
-		return false
-	}
-	v := o.BTF.Type(x.Type)
-	return v.Kind() == btf.KindVar
 }
 
 // complete completes the instructions of an object that refer to externs.
@@ -185,25 +178,31 @@ func (e *externs) complete(spec *ebpf.CollectionSpec) {
 	}
 }
 
-// setting returns the value of a variable of the configuration, in the object's byte order; none for a weak one that is absent.
+// setting returns the value of a kconfig variable in the object's byte order, nil for a weak one that is absent.
 func (l *loader) setting(o *check.Object, x *bpfobj.Extern) ([]byte, error) {
 	number := func(n uint64) []byte {
-		return binary.LittleEndian.AppendUint64(nil, n)[:min(x.Size, 8)] // as the machines are that can be booted
+		return binary.LittleEndian.AppendUint64(nil, n)[:min(x.Size, 8)] // all bootable machines are little-endian
+	}
+	truth := func(b bool) []byte {
+		if b {
+			return number(1)
+		}
+		return number(0)
 	}
 	switch x.Name {
 	case "LINUX_KERNEL_VERSION":
 		n, err := version()
 		return number(uint64(n)), err
 	case "LINUX_HAS_BPF_COOKIE":
-		return number(truth(l.hasHelper("BPF_FUNC_get_attach_cookie"))), nil
+		return truth(l.hasHelper("BPF_FUNC_get_attach_cookie")), nil
 	case "LINUX_HAS_SYSCALL_WRAPPER":
-		ok, err := hasSymbol("__x64_sys_bpf", "__arm64_sys_bpf")
-		return number(truth(ok)), err
+		symbols, err := os.ReadFile("/proc/kallsyms")
+		return truth(bytes.Contains(symbols, []byte(" __x64_sys_bpf\n")) || bytes.Contains(symbols, []byte(" __arm64_sys_bpf\n"))), err
 	}
 	if l.config == nil {
 		var err error
 		if l.config, err = readConfig(); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("the kernel's configuration is not known: %w", err)
 		}
 	}
 	text, ok := l.config[x.Name]
@@ -220,14 +219,7 @@ func (l *loader) setting(o *check.Object, x *bpfobj.Extern) ([]byte, error) {
 	return nil, &missing{x.Name, "not set in the kernel's configuration", syscall.ESRCH}
 }
 
-func truth(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// version returns LINUX_VERSION_CODE as libbpf finds it. Releases of some distributions lack the last number.
+// version returns LINUX_VERSION_CODE as libbpf finds it. The releases of some distributions lack the last number.
 func version() (uint32, error) {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -248,7 +240,7 @@ func version() (uint32, error) {
 	return major<<16 | minor<<8 | min(patch, 255), nil
 }
 
-// hasHelper says whether the kernel knows a helper, by the name of its enumerator.
+// hasHelper reports whether the kernel has a helper, by the name of its enumerator.
 func (l *loader) hasHelper(name string) bool {
 	types, err := l.cache.Kernel()
 	if err != nil {
@@ -259,38 +251,22 @@ func (l *loader) hasHelper(name string) bool {
 		slices.ContainsFunc(helpers.Values, func(v cbtf.EnumValue) bool { return v.Name == name })
 }
 
-// hasSymbol says whether the kernel has a symbol of any of the names.
-func hasSymbol(names ...string) (bool, error) {
-	f, err := os.Open("/proc/kallsyms")
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	s := bufio.NewScanner(f)
-	for s.Scan() {
-		if fields := strings.Fields(s.Text()); len(fields) == 3 && slices.Contains(names, fields[2]) {
-			return true, nil
-		}
-	}
-	return false, s.Err()
-}
-
-// readConfig reads the kernel's configuration: the one that came with the kernel, or its own.
+// readConfig reads the kernel's configuration: from the job, or from the kernel.
 func readConfig() (map[string]string, error) {
-	var r io.Reader
-	f, err := os.Open("/" + configPath)
-	if err == nil {
-		r = f
-	} else if f, err = os.Open("/proc/config.gz"); err == nil {
-		r, err = gzip.NewReader(f)
-	}
+	text, err := os.ReadFile("/" + configPath)
 	if err != nil {
-		return nil, fmt.Errorf("the kernel's configuration is not known: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(r, limits.BootConfig))
-	if err != nil {
-		return nil, err
+		f, err := os.Open("/proc/config.gz")
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		r, err := gzip.NewReader(f)
+		if err != nil {
+			return nil, err
+		}
+		if text, err = io.ReadAll(io.LimitReader(r, limits.BootConfig)); err != nil {
+			return nil, err
+		}
 	}
 	config := make(map[string]string)
 	for name, value := range check.ConfigLines(text) {
@@ -301,7 +277,8 @@ func readConfig() (map[string]string, error) {
 	return config, nil
 }
 
-// typed returns the ID of a variable of the kernel, 0 for a weak one that is absent. Those of modules, which check says may fail, are not looked for.
+// typed returns the ID of a variable of vmlinux, 0 for a weak one that is absent. It does not search modules; check says
+// that such programs may fail.
 func (l *loader) typed(x *bpfobj.Extern, data []byte) (cbtf.TypeID, error) {
 	kernel, err := l.cache.Kernel()
 	if err != nil {
