@@ -29,7 +29,7 @@ func objects(args []string) error {
 			if err != nil || !e.Type().IsRegular() {
 				return err
 			}
-			found, err := embedded.ReadFile(path, 0)
+			found, err := embedded.ReadFile(path)
 			if errors.Is(err, embedded.ErrNone) {
 				return nil
 			}

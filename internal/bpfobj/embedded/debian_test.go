@@ -26,7 +26,7 @@ func TestDebian(t *testing.T) {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
-		objs, err := ReadFile(path, 0)
+		objs, err := ReadFile(path)
 		if errors.Is(err, ErrNone) {
 			return nil
 		}

@@ -10,14 +10,7 @@ import (
 	"fmt"
 )
 
-const (
-	magic = elf.ELFMAG
-
-	// Sizes in bytes of ELF's structures.
-	header32, header64   = 52, 64
-	section32, section64 = 40, 64
-	symbol32, symbol64   = 16, 24
-)
+const magic = elf.ELFMAG
 
 var (
 	errTruncated = errors.New("ELF header truncated")
@@ -28,20 +21,15 @@ var (
 type image struct {
 	data     []byte
 	order    binary.ByteOrder
-	is64     bool
+	word     int // size of an address, bytes
 	typ      elf.Type
 	machine  elf.Machine
-	phoff    uint64
-	phsize   uint64 // program header table, bytes
-	shoff    uint64
-	shnum    uint64
-	shstrndx uint64
+	shoff    int
+	sections []byte // section header table
 }
 
-// section is one entry of the section header table. name is an offset into
-// the section name table.
+// section is one entry of the section header table.
 type section struct {
-	name         uint32
 	typ          elf.SectionType
 	flags        elf.SectionFlag
 	addr         uint64
@@ -49,16 +37,14 @@ type section struct {
 	link         uint32
 }
 
-// parseImage reads the ELF header at the start of data and checks that the
-// section header table lies within data.
+// parseImage reads the ELF header at the start of data and checks that the section header table lies within data.
 func parseImage(data []byte) (*image, error) {
 	if len(data) < elf.EI_NIDENT || !bytes.HasPrefix(data, []byte(magic)) {
 		return nil, errTruncated
 	}
-	im := &image{data: data}
+	im := &image{data: data, order: binary.LittleEndian, word: 8}
 	switch elf.Data(data[elf.EI_DATA]) {
 	case elf.ELFDATA2LSB:
-		im.order = binary.LittleEndian
 	case elf.ELFDATA2MSB:
 		im.order = binary.BigEndian
 	default:
@@ -66,151 +52,99 @@ func parseImage(data []byte) (*image, error) {
 	}
 	switch elf.Class(data[elf.EI_CLASS]) {
 	case elf.ELFCLASS32:
+		im.word = 4
 	case elf.ELFCLASS64:
-		im.is64 = true
 	default:
 		return nil, fmt.Errorf("unknown class %d in ELF header", data[elf.EI_CLASS])
 	}
-	if len(data) < im.headerSize() {
+	head := 40 + 3*im.word
+	if len(data) < head {
 		return nil, errTruncated
 	}
-	return im, im.readHeader()
+	if v := im.order.Uint32(data[20:]); data[elf.EI_VERSION] != byte(elf.EV_CURRENT) || v != uint32(elf.EV_CURRENT) {
+		return nil, fmt.Errorf("unknown ELF version %d", v)
+	}
+	im.typ, im.machine = elf.Type(im.order.Uint16(data[16:])), elf.Machine(im.order.Uint16(data[18:]))
+
+	off, room := im.uint(data[24+2*im.word:]), uint64(len(data))
+	if off == 0 {
+		return im, nil
+	}
+	size, n := uint64(im.order.Uint16(data[head-6:])), uint64(im.order.Uint16(data[head-4:]))
+	if size != uint64(im.sectionSize()) {
+		return nil, fmt.Errorf("section headers of %d bytes, want %d", size, im.sectionSize())
+	}
+	if off > room || room-off < size {
+		return nil, fmt.Errorf("section header table at %#x: beyond the end (%d bytes)", off, room)
+	}
+	im.shoff, im.sections = int(off), data[off:]
+	if n == 0 { // too large for 16 bits
+		n = im.section(0).size
+	}
+	if n > (room-off)/size {
+		return nil, fmt.Errorf("section header table at %#x: %d entries reach beyond the end (%d bytes)", off, n, room)
+	}
+	im.sections = im.sections[:n*size]
+	return im, nil
 }
 
-func (im *image) headerSize() int { return pick(im.is64, header64, header32) }
+func (im *image) sectionSize() int { return 16 + 6*im.word }
 
-func (im *image) readHeader() error {
-	d := im.data
-	im.typ = elf.Type(im.u16(d, 16))
-	im.machine = elf.Machine(im.u16(d, 18))
-	if v := im.u32(d, 20); d[elf.EI_VERSION] != byte(elf.EV_CURRENT) || v != uint32(elf.EV_CURRENT) {
-		return fmt.Errorf("unknown ELF version %d", v)
-	}
-	// The counts follow the flags and sizes at the header's end.
-	tail := d[im.headerSize()-12:]
-	im.phoff = im.word(d, pick(im.is64, 32, 28))
-	im.shoff = im.word(d, pick(im.is64, 40, 32))
-	im.phsize = uint64(im.u16(tail, 2)) * uint64(im.u16(tail, 4))
-	im.shnum = uint64(im.u16(tail, 8))
-	im.shstrndx = uint64(im.u16(tail, 10))
-	if im.shoff == 0 {
-		im.shnum = 0
-		return nil
-	}
+// numSections returns the number of entries of the section header table.
+func (im *image) numSections() int { return len(im.sections) / im.sectionSize() }
 
-	size := pick(im.is64, section64, section32)
-	if got := im.u16(tail, 6); int(got) != size {
-		return fmt.Errorf("section headers of %d bytes, want %d", got, size)
-	}
-	room := uint64(len(d))
-	if im.shoff > room || room-im.shoff < uint64(size) {
-		return fmt.Errorf("section header table at %#x: beyond the end (%d bytes)", im.shoff, room)
-	}
-	// Counts too large for 16 bits are in the first entry.
-	first := im.section(0)
-	if im.shnum == 0 {
-		im.shnum = first.size
-	}
-	if im.shstrndx == uint64(elf.SHN_XINDEX) {
-		im.shstrndx = uint64(first.link)
-	}
-	if im.shnum > (room-im.shoff)/uint64(size) {
-		return fmt.Errorf("section header table at %#x: %d entries reach beyond the end (%d bytes)",
-			im.shoff, im.shnum, room)
-	}
-	return nil
-}
-
-// section decodes entry i of the section header table, 0 ≤ i < shnum.
-func (im *image) section(i uint64) section {
-	if im.is64 {
-		d := im.data[im.shoff+i*section64:][:section64]
-		return section{
-			name: im.u32(d, 0), typ: elf.SectionType(im.u32(d, 4)), flags: elf.SectionFlag(im.word(d, 8)),
-			addr: im.word(d, 16), offset: im.word(d, 24), size: im.word(d, 32), link: im.u32(d, 40),
-		}
-	}
-	d := im.data[im.shoff+i*section32:][:section32]
+// section decodes an entry of the section header table.
+func (im *image) section(i int) section {
+	d := im.sections[i*im.sectionSize():]
+	field := func(n int) uint64 { return im.uint(d[8+n*im.word:]) }
 	return section{
-		name: im.u32(d, 0), typ: elf.SectionType(im.u32(d, 4)), flags: elf.SectionFlag(im.word(d, 8)),
-		addr: im.word(d, 12), offset: im.word(d, 16), size: im.word(d, 20), link: im.u32(d, 24),
+		typ: elf.SectionType(im.order.Uint32(d[4:])), flags: elf.SectionFlag(field(0)),
+		addr: field(1), offset: field(2), size: field(3), link: im.order.Uint32(d[8+4*im.word:]),
 	}
 }
 
-// bytes returns what s holds, nil if it holds nothing or reaches beyond the
-// image.
+// uint reads a field that is as wide as an address.
+func (im *image) uint(d []byte) uint64 {
+	if im.word == 8 {
+		return im.order.Uint64(d)
+	}
+	return uint64(im.order.Uint32(d))
+}
+
+// bytes returns the content of a section, nil if it has none or reaches beyond the image.
 func (im *image) bytes(s section) []byte {
-	if s.typ == elf.SHT_NULL || s.typ == elf.SHT_NOBITS || !im.holds(s.offset, s.size) {
+	if s.isEmpty() || !im.holds(s) {
 		return nil
 	}
 	return im.data[s.offset:][:s.size]
 }
 
-func (im *image) holds(offset, size uint64) bool {
+func (s section) isEmpty() bool { return s.typ == elf.SHT_NULL || s.typ == elf.SHT_NOBITS }
+
+func (im *image) holds(s section) bool {
 	n := uint64(len(im.data))
-	return offset <= n && size <= n-offset
+	return s.offset <= n && s.size <= n-s.offset
 }
 
-// extent returns the number of bytes from the image's start to the end of
-// whatever its headers describe. Each section header looked at is taken from
-// budget.
+// extent returns the number of bytes up to the end of the section headers and sections. Each section header read is taken
+// from budget.
 func (im *image) extent(budget *int) (int, error) {
-	if im.shnum == 0 {
+	if len(im.sections) == 0 {
 		return 0, errors.New("no section header table")
 	}
-	if im.phsize > 0 && !im.holds(im.phoff, im.phsize) {
-		return 0, fmt.Errorf("program header table at %#x: beyond the end (%d bytes)", im.phoff, len(im.data))
-	}
-	end := max(uint64(im.headerSize()), im.shoff+im.shnum*uint64(pick(im.is64, section64, section32)))
-	if im.phsize > 0 {
-		end = max(end, im.phoff+im.phsize)
-	}
-	for i := range im.shnum {
+	end := im.shoff + len(im.sections)
+	for i := range im.numSections() {
 		if *budget--; *budget < 0 {
 			return 0, errBudget
 		}
 		s := im.section(i)
-		if s.typ == elf.SHT_NULL || s.typ == elf.SHT_NOBITS {
+		if s.isEmpty() {
 			continue
 		}
-		if !im.holds(s.offset, s.size) {
-			return 0, fmt.Errorf("section %d at %#x, %d bytes: beyond the end (%d bytes)",
-				i, s.offset, s.size, len(im.data))
+		if !im.holds(s) {
+			return 0, fmt.Errorf("section %d at %#x, %d bytes: beyond the end (%d bytes)", i, s.offset, s.size, len(im.data))
 		}
-		end = max(end, s.offset+s.size)
+		end = max(end, int(s.offset+s.size))
 	}
-	return int(end), nil
-}
-
-// hasSection reports whether a section is called name.
-func (im *image) hasSection(name string) bool {
-	if im.shstrndx >= im.shnum {
-		return false
-	}
-	names, want := im.bytes(im.section(im.shstrndx)), []byte(name+"\x00")
-	for i := range im.shnum {
-		at := uint64(im.section(i).name)
-		if at < uint64(len(names)) && bytes.HasPrefix(names[at:], want) {
-			return true
-		}
-	}
-	return false
-}
-
-func (im *image) u16(d []byte, at int) uint16 { return im.order.Uint16(d[at:]) }
-func (im *image) u32(d []byte, at int) uint32 { return im.order.Uint32(d[at:]) }
-
-// word reads a field that is as wide as an address.
-func (im *image) word(d []byte, at int) uint64 {
-	if im.is64 {
-		return im.order.Uint64(d[at:])
-	}
-	return uint64(im.u32(d, at))
-}
-
-func pick(is64 bool, a, b int) int {
-	if is64 {
-		return a
-	}
-	return b
+	return end, nil
 }

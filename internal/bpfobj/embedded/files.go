@@ -13,8 +13,8 @@ import (
 
 // Parsed is one object of several files.
 type Parsed[T any] struct {
-	Object     // without data where the file could not be read
-	File   int // which of the files
+	Object     // without data if the file could not be read
+	File   int // index of the file
 	Value  T
 	Err    error // why there is no value
 }
@@ -22,16 +22,17 @@ type Parsed[T any] struct {
 // Stdin is the path of standard input.
 const Stdin = "-"
 
-// ParseFiles reads files as [ReadFile] does and parses every object in them, on all CPUs. The results
-// are in order of the files and of the objects in them; a file that cannot be read is one with an error.
+// ParseFiles reads files as [ReadFile] does and parses every object in them, on all CPUs. The results are in order of the
+// files and of the objects in them; a file that cannot be read is one result with an error. So is an object or file whose
+// parsing panics. ParseFiles fails only if ctx ends.
 //
-// It fails only if ctx ends; a panic is an error of its object or file. parse is called by several goroutines. name is the base name of the file, or its path if an earlier one
-// has that name, "stdin" for standard input, followed by "!" and the object's own name if it has one.
+// Several goroutines call parse. name is the base name of the file, or its path if an earlier file has that name, or "stdin";
+// then "!" and the object's own name, if it has one.
 func ParseFiles[T any](ctx context.Context, paths []string, parse func(name string, data []byte) (T, error)) ([]Parsed[T], error) {
 	files := make([][]Object, len(paths))
 	errs := make([]error, len(paths))
 	err := parallel(ctx, len(paths), func(i int) {
-		if d := workers.Catch(ctx, func() { files[i], errs[i] = ReadFile(paths[i], 0) }); d != nil {
+		if d := workers.Catch(ctx, func() { files[i], errs[i] = ReadFile(paths[i]) }); d != nil {
 			errs[i] = fmt.Errorf("%s: %w", paths[i], d)
 		}
 	})
@@ -60,7 +61,7 @@ func ParseFiles[T any](ctx context.Context, paths []string, parse func(name stri
 			out, names = append(out, Parsed[T]{Object: o, File: i}), append(names, name)
 		}
 	}
-	err = parallel(ctx, len(out), func(i int) {
+	return out, parallel(ctx, len(out), func(i int) {
 		o := &out[i]
 		if o.Err != nil {
 			return
@@ -69,10 +70,6 @@ func ParseFiles[T any](ctx context.Context, paths []string, parse func(name stri
 			o.Err = fmt.Errorf("%s: %w", names[i], d)
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // parallel calls do for each of 0 to n-1, on all CPUs, unless ctx ends.

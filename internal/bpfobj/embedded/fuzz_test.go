@@ -15,7 +15,7 @@ func FuzzFind(f *testing.F) {
 	a, b := bpf(le, "first"), bpf(be, "second")
 	f.Add(a)
 	f.Add(a[:len(a)-1])
-	f.Add(object64(testelf.File{Order: le, Extended: true, Tail: true}, "old"))
+	f.Add(object64(testelf.File{Order: le, Machine: elf.EM_BPF, Extended: true, Tail: true}, "old"))
 	f.Add(slices.Concat([]byte("host"), a, []byte(magic), b, a))
 	exe, at := (&testelf.File{Order: le, Type: elf.ET_DYN, Machine: elf.EM_X86_64,
 		Sections: []testelf.Section{{Name: ".rodata", Addr: 0x1000, Data: append(bytes.Clone(a), b...)}},

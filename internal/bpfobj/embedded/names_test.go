@@ -198,7 +198,7 @@ func main() { os.Stdout.Write(_BpfBytes); os.Stdout.WriteString(text) }
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v\n%s", err, out)
 		}
-		got, err := ReadFile(filepath.Join(dir, "host"), 0)
+		got, err := ReadFile(filepath.Join(dir, "host"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// targets are libbpf's names of architectures (__TARGET_ARCH_powerpc) that pkg/kernel has no spelling of,
-// because they stand for several.
+// targets are libbpf's names of architectures (__TARGET_ARCH_powerpc) that pkg/kernel does not spell, because they stand for
+// several.
 var targets = map[string][]string{
 	"loongarch": {"loongarch64"},
 	"mips":      {"mips", "mipsel", "mips64", "mips64el"},
@@ -22,24 +22,21 @@ var targets = map[string][]string{
 	"sparc":     {"sparc64"},
 }
 
-// Spelled returns the machines that a word stands for: an architecture in any spelling of pkg/kernel, or as
-// libbpf calls it. It returns nil for other words.
-func Spelled(word string) []string {
-	if l := targets[word]; l != nil {
-		return slices.Clone(l)
-	}
-	if kernel.KnownArch(word) {
+// spelled returns the machines that a word stands for: an architecture in any spelling of pkg/kernel, or libbpf's name. It
+// returns nil for other words.
+func spelled(word string) []string {
+	if targets[word] == nil && kernel.KnownArch(word) {
 		return []string{kernel.CanonicalArch(word)}
 	}
-	return nil
+	return targets[word]
 }
 
 // Any stands for all machines.
 const Any = "any"
 
-// Cut cuts MACHINE= off an argument such as x86_64=probe.o, MACHINE being Any, or words of [Spelled] with commas
-// between them, and returns the machines, none for Any. It reports false if what is before the = is none: then
-// that is part of the path.
+// Cut splits an argument such as x86_64=probe.o into machines and path. Before the = are architectures separated by commas,
+// or [Any], for which machines is nil. It reports false if the part before the = is anything else, which then belongs to
+// the path.
 func Cut(arg string) (machines []string, path string, ok bool) {
 	names, path, ok := strings.Cut(arg, "=")
 	if !ok {
@@ -49,7 +46,7 @@ func Cut(arg string) (machines []string, path string, ok bool) {
 		return nil, path, true
 	}
 	for n := range strings.SplitSeq(names, ",") {
-		l := Spelled(n)
+		l := spelled(n)
 		if l == nil {
 			return nil, arg, false
 		}
@@ -58,7 +55,7 @@ func Cut(arg string) (machines []string, path string, ok bool) {
 	return machines, path, true
 }
 
-// OfOrder returns those of machines that have a byte order.
+// OfOrder returns the machines that have a byte order.
 func OfOrder(machines []string, order binary.ByteOrder) []string {
 	return slices.DeleteFunc(slices.Clone(machines), func(arch string) bool {
 		m := Named(arch)
@@ -66,8 +63,8 @@ func OfOrder(machines []string, order binary.ByteOrder) []string {
 	})
 }
 
-// OfFileName returns the machines that an object is for by its file's name, nil if that has none. These
-// are the names that have one, x86 standing for any architecture:
+// OfFileName returns the machines that an object is for by the name of its file, nil if the name has none. It knows these
+// names, where x86 stands for any architecture:
 //
 //	probe_x86_bpfel.o probe_x86_bpfel_test.o    bpf2go
 //	probe_bpfel_x86.o                           bpf2go up to 0.11
@@ -78,27 +75,24 @@ func OfFileName(name string, order binary.ByteOrder) []string {
 	name = strings.NewReplacer("x86_64", "amd64", "x86-64", "amd64").Replace(name)
 	words := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("._-", r) })
 	isBPF := func(w string) bool { return w == "bpf" || w == "bpfel" || w == "bpfeb" }
-	end := len(words)
-	if i := slices.IndexFunc(words, func(w string) bool { return w == "bpfel" || w == "bpfeb" }); i > 0 && i == len(words)-2 {
-		if l := ofWord(words[i-1], order); l != nil {
-			return l // what follows is bpf2go's -output-suffix
+	n := len(words)
+	if n > 2 && isBPF(words[n-2]) && words[n-2] != "bpf" {
+		if l := ofWord(words[n-3], order); len(l) > 0 {
+			return l // the last word is bpf2go's -output-suffix
 		}
 	}
-	for end > 0 && isBPF(words[end-1]) {
-		end--
+	for n > 0 && isBPF(words[n-1]) {
+		n--
 	}
-	if end == 0 {
+	if n == 0 {
 		return nil
 	}
-	return ofWord(words[end-1], order)
+	return ofWord(words[n-1], order)
 }
 
 func ofWord(word string, order binary.ByteOrder) []string {
-	if word == "386" { // a number, more often than not
+	if word == "386" { // more often a number
 		return nil
 	}
-	if l := OfOrder(Spelled(word), order); len(l) > 0 {
-		return l
-	}
-	return nil
+	return OfOrder(spelled(word), order)
 }

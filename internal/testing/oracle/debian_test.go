@@ -81,7 +81,7 @@ func debianObjects(t *testing.T, root string) []string {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
-		objs, err := embedded.ReadFile(path, 0)
+		objs, err := embedded.ReadFile(path)
 		if errors.Is(err, embedded.ErrNone) {
 			return nil
 		}

@@ -76,7 +76,7 @@ func Objects(tb testing.TB) []Object {
 	var all []Object
 	seen := make(map[string]bool)
 	for _, p := range paths {
-		found, err := embedded.ReadFile(p, 0)
+		found, err := embedded.ReadFile(p)
 		if errors.Is(err, embedded.ErrNone) {
 			continue
 		}
