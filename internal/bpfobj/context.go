@@ -14,31 +14,28 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Access is an instruction that reads or writes a program's context, or reads
-// what an argument in it points to, or a struct of the kernel that a helper returned; or one
-// that accesses a value of a map beyond its end.
+// Access is an instruction that reads or writes a program's context, or reads what an argument in it points to or a struct of
+// the kernel that a helper returned, or that accesses a map's value beyond its end.
 type Access struct {
 	At     Site
-	Map    *Map   // of which it accesses a value, at an offset of at most Off; nil for none
+	Map    *Map   // whose value it accesses, at an offset of at most Off; nil for none
 	Arg    int    // the eight bytes of the context, from 0, that the address was loaded from; -1 for none
-	Struct string // the struct of the kernel of which a helper returned the address; "" for none
-	Off    int64  // bytes; where the instruction has a CO-RE record, without its own offset, which the loader replaces
+	Struct string // the kernel's struct whose address a helper returned; "" for none
+	Off    int64  // bytes; without the instruction's own offset if it has a CO-RE record, as the loader replaces that
 	Size   int    // bytes
 	Write  bool
 
-	Moved    bool // something was added to the context's address; it is in Off
-	Computed bool // what was added is not known, and is not in Off
-	Given    bool // the address was kept on the stack meanwhile, in memory that a helper was given to read; not of the context's
+	Moved    bool // a constant was added to the context's address; Off includes it
+	Computed bool // an unknown number was added; Off does not include it
+	Given    bool // the address, not the context's, was on the stack in memory that a helper was given to read
 }
 
-// Accesses returns the accesses of a program in its own function and in the
-// static functions to which it hands the context or an argument, in order of the
-// code. Each is what it says whenever the instruction is executed: of addresses that
-// differ between the paths to an instruction nothing is said. When there are no steps left it gives up and says nothing.
+// Accesses returns the accesses of a program in its own function and in the static functions to which it hands the context
+// or an argument, in order of the code. Each holds whenever the instruction is executed: addresses that differ between
+// paths are left out. If it runs out of steps it returns none.
 func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
 	f := flow{o: o, steps: steps, exposed: make(map[int]int64), leaders: make(map[int][]bool)}
-	// Which slots of the stack others can write to is known only once all has been
-	// looked at; the second round does not trust these.
+	// The first round finds the stack slots that others can write to; the second does not trust these.
 	for range 2 {
 		f.at, f.plain = make(map[Site]*addresses), make(map[int]bool)
 		s := &addresses{}
@@ -47,33 +44,32 @@ func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
 		for len(f.work) > 0 {
 			at := f.work[len(f.work)-1]
 			f.work = f.work[:len(f.work)-1]
-			f.block(at, nil)
+			f.block(at)
 		}
 	}
-	found := make(map[Site]Access)
+	f.found = make(map[Site]Access)
 	known := f.known(p)
 	for at := range f.at {
 		if known[at.Fn] {
-			f.block(at, found)
+			f.block(at)
 		}
 	}
 	if steps.Err() != nil {
 		return nil
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b Access) int {
+	return slices.SortedFunc(maps.Values(f.found), func(a, b Access) int {
 		return cmp.Or(cmp.Compare(a.At.Fn, b.At.Fn), cmp.Compare(a.At.Insn, b.At.Insn))
 	})
 }
 
-// address is what is known of a register or of a slot of the stack. The zero
-// value is nothing.
+// address is what is known of a register or stack slot.
 type address struct {
 	kind     addressKind
-	arg      int   // of ofArg; of ofMap and ofMapValue, the map's index; of ofResult, the helper
-	off      int64 // bytes from the context's beginning, from where the argument or the value begins, or from the top of the stack; a number
-	span     int64 // of ofMapValue: how much a number that was added can be
-	computed bool  // as of Access
-	given    bool  // as of Access
+	arg      int   // ofArg: see Access; ofMap, ofMapValue: index of the map; ofResult: the helper
+	off      int64 // bytes from the beginning of the context, argument or value, or from the top of the stack; a number
+	span     int64 // ofMapValue: the greatest number that may have been added
+	computed bool  // see Access
+	given    bool  // see Access
 }
 
 type addressKind uint8
@@ -85,17 +81,16 @@ const (
 	ofResult
 	ofStack
 	ofMap
-	ofMapValue // of a map
-	isNumber   // off
-	isBounded  // a number of which verifiers know no more than that off has all bits that it may have
+	ofMapValue
+	isNumber  // off
+	isBounded // a number whose unknown bits, as far as verifiers know, are all in off
 )
 
-// typed reports whether an address is one of the kernel's, of which the verifier knows the type.
+// typed reports whether the verifier knows the type of what is at an address of the kernel.
 func (a address) typed() bool { return a.kind == ofArg || a.kind == ofResult }
 
-// resultStruct has the helpers that return the address of a struct which the verifier goes by:
-// those with RET_PTR_TO_BTF_ID and RET_PTR_TO_BTF_ID_OR_NULL in the kernel's net/core/filter.c and
-// kernel/trace/bpf_trace.c.
+// resultStruct maps helpers to the struct whose address they return: those with RET_PTR_TO_BTF_ID and
+// RET_PTR_TO_BTF_ID_OR_NULL in the kernel's net/core/filter.c and kernel/trace/bpf_trace.c.
 var resultStruct = map[asm.BuiltinFunc]string{
 	asm.FnSkcToTcp6Sock:        "tcp6_sock",
 	asm.FnSkcToTcpSock:         "tcp_sock",
@@ -112,25 +107,22 @@ var resultStruct = map[asm.BuiltinFunc]string{
 // addresses is what is known before an instruction.
 type addresses struct {
 	regs  [10]address
-	stack map[int64]address // slots of 8 bytes, by offset; those of nothing are left out
+	stack map[int64]address // slots of 8 bytes, by offset
 }
 
-func (s *addresses) clone() *addresses { return &addresses{s.regs, maps.Clone(s.stack)} }
-
-// flow follows addresses through a program. It keeps what is the same on all
-// paths to an instruction.
+// flow follows addresses through a program. It keeps what is the same on all paths to an instruction.
 type flow struct {
 	o       *Object
-	steps   *limits.Meter       // instructions, calls of what is not followed, and slots of the stack where paths meet
+	steps   *limits.Meter       // instructions, calls of functions that are not followed, and stack slots where paths meet
 	at      map[Site]*addresses // where paths meet
 	work    []Site
-	leaders map[int][]bool // by function: places where paths can meet
-	exposed map[int]int64  // by function: others can write to the stack from this offset on
-	plain   map[int]bool   // functions that are called with nothing to follow, too
+	leaders map[int][]bool  // by function: where paths can meet
+	exposed map[int]int64   // by function: others can write to the stack from this offset on
+	plain   map[int]bool    // functions that are also called without an address to follow
+	found   map[Site]Access // nil in the rounds that only follow
 }
 
-// known returns the functions of which all calls in the program were followed:
-// what is called by one that is not known is not known either.
+// known returns the functions all of whose calls in the program were followed, also those of their callers.
 func (f *flow) known(p *Program) map[int]bool {
 	known := make(map[int]bool)
 	for at := range f.at {
@@ -151,8 +143,7 @@ func (f *flow) known(p *Program) map[int]bool {
 	return known
 }
 
-// arrive goes on at a place later, if that tells something new: what is not the
-// same as on the paths before is forgotten.
+// arrive merges s into what is known at a place and queues the place if that changed.
 func (f *flow) arrive(at Site, s *addresses) {
 	code := f.o.Funcs[at.Fn].Insns
 	if at.Insn < 0 || at.Insn >= len(code) {
@@ -160,7 +151,7 @@ func (f *flow) arrive(at Site, s *addresses) {
 	}
 	old, ok := f.at[at]
 	if !ok {
-		f.at[at] = s.clone()
+		f.at[at] = &addresses{s.regs, maps.Clone(s.stack)}
 		f.work = append(f.work, at)
 		return
 	}
@@ -192,66 +183,31 @@ func (f *flow) arrive(at Site, s *addresses) {
 	}
 }
 
-// dead reports whether code surely does not use what is in a register, as far as that is seen
-// before the first jump. It looks at the first instructions only.
-func dead(code []Insn, r asm.Register) bool {
-	const most = 16
-	for i := 0; i < min(most, len(code)); i += code[i].Slots() {
-		in := &code[i]
-		fromReg := in.Op.Source() == asm.RegSource
-		var reads, writes bool
-		switch c := in.Op.Class(); {
-		case c.IsALU():
-			mov := in.Op.ALUOp() == asm.Mov
-			reads, writes = fromReg && in.Src == r || !mov && in.Dst == r, in.Dst == r
-		case c == asm.LdXClass:
-			reads, writes = in.Src == r, in.Dst == r
-		case in.Op == OpLdImm64:
-			writes = in.Dst == r
-		case c == asm.StClass, c == asm.StXClass:
-			reads = in.Dst == r || in.Src == r
-		case in.Op == OpCall:
-			reads, writes = r >= asm.R1 && r <= asm.R5, r <= asm.R5
-		case in.Op == OpExit:
-			return r != asm.R0
-		default:
-			return false
-		}
-		if reads || writes {
-			return !reads
-		}
-	}
-	return false
-}
-
-// lose notes that an address is no longer followed: if it is of the stack, what is
-// there and above may be written to.
+// lose is called for an address that is no longer followed: the stack there and above may be written to.
 func (f *flow) lose(fn int, a address) {
 	if a.kind == ofStack {
 		f.exposed[fn] = min(f.exposed[fn], a.off)
 	}
 }
 
-// loseAll is lose for an address of which not even the place is known any more.
+// loseAll is lose for an address whose offset becomes unknown.
 func (f *flow) loseAll(fn int, a address) {
-	if a.kind == ofStack {
-		f.exposed[fn] = -512
-	}
+	a.off = -512
+	f.lose(fn, a)
 }
 
-// block follows the code from a place to the next where paths meet, or notes its
-// accesses in found.
-func (f *flow) block(at Site, found map[Site]Access) {
+// block follows the code from a place to the next where paths meet.
+func (f *flow) block(at Site) {
 	code := f.o.Funcs[at.Fn].Insns
 	leaders, ok := f.leaders[at.Fn]
 	if !ok {
-		leaders = meetings(code)
+		leaders = JumpTargets(code)
 		f.leaders[at.Fn] = leaders
 	}
-	s := f.at[at].clone()
+	s := &addresses{f.at[at].regs, maps.Clone(f.at[at].stack)}
 	for first := at.Insn; at.Insn < len(code); {
 		if at.Insn != first && leaders[at.Insn] {
-			if found == nil {
+			if f.found == nil {
 				f.arrive(at, s)
 			}
 			return
@@ -260,8 +216,8 @@ func (f *flow) block(at Site, found map[Site]Access) {
 			return
 		}
 		in := &code[at.Insn]
-		f.step(s, at, in, found)
-		if slots, ok := in.Jump(); ok && found == nil {
+		f.step(s, at, in)
+		if slots, ok := in.Jump(); ok && f.found == nil {
 			f.arrive(Site{at.Fn, at.Insn + 1 + slots}, s)
 		}
 		if !in.FallsThrough() {
@@ -269,17 +225,6 @@ func (f *flow) block(at Site, found map[Site]Access) {
 		}
 		at.Insn += in.Slots()
 	}
-}
-
-// meetings marks the targets of jumps.
-func meetings(code []Insn) []bool {
-	m := make([]bool, len(code))
-	for i := range code {
-		if slots, ok := code[i].Jump(); ok && i+1+slots >= 0 && i+1+slots < len(m) {
-			m[i+1+slots] = true
-		}
-	}
-	return m
 }
 
 func (s *addresses) reg(r asm.Register) address {
@@ -299,102 +244,90 @@ func (s *addresses) set(r asm.Register, a address) {
 }
 
 // step follows one instruction.
-func (f *flow) step(s *addresses, at Site, in *Insn, found map[Site]Access) {
+func (f *flow) step(s *addresses, at Site, in *Insn) {
 	switch c := in.Op.Class(); {
 	case c.IsALU():
-		f.alu(s, at.Fn, in)
+		s.set(in.Dst, f.alu(s, at.Fn, in))
 	case in.Op == OpLdImm64:
 		s.set(in.Dst, address{})
 		if r := in.Ref; r.Kind == RefMap {
 			s.set(in.Dst, address{kind: ofMap, arg: int(r.N)})
 		}
-		if r := in.Ref; r.Kind == RefFunc && r.N >= 0 && found == nil { // a callback, with other arguments
+		if r := in.Ref; r.Kind == RefFunc && r.N >= 0 && f.found == nil { // a callback, with other arguments
 			f.arrive(Site{Fn: int(r.N)}, &addresses{})
 		}
 	case c == asm.LdClass:
 		clear(s.regs[asm.R0 : asm.R5+1])
 	case c == asm.LdXClass:
-		f.load(s, at, in, found)
+		f.load(s, at, in)
 	case c == asm.StClass, c == asm.StXClass:
-		f.store(s, at, in, found)
+		f.store(s, at, in)
 	case in.Op == OpCall:
-		f.handed(s, at, in, found)
-		f.call(s, at.Fn, in, found == nil)
+		f.call(s, at, in)
 	case c.IsJump():
 		s.forgetBounds(in)
 	}
 }
 
-func (f *flow) alu(s *addresses, fn int, in *Insn) {
-	a := s.reg(in.Dst)
+// alu returns the result of an arithmetic instruction.
+func (f *flow) alu(s *addresses, fn int, in *Insn) address {
+	op, wide := in.Op.ALUOp(), in.Op.Class() == asm.ALU64Class
+	a, b := s.reg(in.Dst), address{kind: isNumber, off: in.Imm}
 	fromReg := in.Op.Source() == asm.RegSource
-	wide := in.Op.Class() == asm.ALU64Class
-	switch op := in.Op.ALUOp(); {
-	case op == asm.Mov && wide && fromReg && in.Off == 0:
-		s.set(in.Dst, s.reg(in.Src))
-		return
-	case op == asm.Mov && !fromReg && in.Record == 0 && in.Imm >= 0:
-		s.set(in.Dst, address{kind: isNumber, off: in.Imm})
-		return
-	case op == asm.Mov:
-	case op == asm.And && !fromReg && in.Record == 0 && in.Imm >= 0 && a.kind == isBounded:
-		a.off &= in.Imm
-		s.set(in.Dst, a)
-		return
-	case op == asm.Add && wide && fromReg && a.kind == ofMapValue && s.reg(in.Src).kind == isBounded:
-		s.set(in.Dst, index(a, s.reg(in.Src)))
-		return
-	case op == asm.Add && wide && fromReg && a.kind == isBounded && s.reg(in.Src).kind == ofMapValue:
-		s.set(in.Dst, index(s.reg(in.Src), a))
-		return
-	case (op == asm.Add || op == asm.Sub) && wide && !fromReg && in.Record == 0 && a.kind != ofNothing && a.kind != isBounded:
-		if op == asm.Sub {
-			a.off -= in.Imm
-		} else {
-			a.off += in.Imm
-		}
-		s.set(in.Dst, a)
-		return
-	case (op == asm.Add || op == asm.Sub) && wide && a.kind == ofContext:
-		if fromReg {
-			f.loseAll(fn, s.reg(in.Src))
-		}
-		a.computed = true
-		s.set(in.Dst, a)
-		return
-	case op == asm.Add && wide && fromReg && s.reg(in.Src).kind == ofContext:
-		f.loseAll(fn, a)
-		a = s.reg(in.Src)
-		a.computed = true
-		s.set(in.Dst, a)
-		return
-	default:
-		f.loseAll(fn, a)
-	}
 	if fromReg {
-		f.loseAll(fn, s.reg(in.Src))
+		b = s.reg(in.Src)
+	} else if in.Record != 0 {
+		b = address{}
 	}
-	s.set(in.Dst, address{})
+	constant := !fromReg && in.Record == 0
+	switch {
+	case op == asm.Mov && fromReg && wide && in.Off == 0, op == asm.Mov && constant && in.Imm >= 0:
+		return b
+	case op == asm.And && constant && in.Imm >= 0 && a.kind == isBounded:
+		a.off &= in.Imm
+		return a
+	case op == asm.Add && wide && fromReg && a.kind == ofMapValue && b.kind == isBounded:
+		return a.index(b)
+	case op == asm.Add && wide && fromReg && a.kind == isBounded && b.kind == ofMapValue:
+		return b.index(a)
+	case op == asm.Add && wide && constant && a.kind != ofNothing && a.kind != isBounded:
+		a.off += in.Imm
+		return a
+	case op == asm.Sub && wide && constant && a.kind != ofNothing && a.kind != isBounded:
+		a.off -= in.Imm
+		return a
+	case (op == asm.Add || op == asm.Sub) && wide && a.kind == ofContext:
+		f.loseAll(fn, b)
+		a.computed = true
+		return a
+	case op == asm.Add && wide && b.kind == ofContext:
+		f.loseAll(fn, a)
+		b.computed = true
+		return b
+	case op != asm.Mov:
+		f.loseAll(fn, a)
+	}
+	f.loseAll(fn, b)
+	return address{}
 }
 
-// randomHelpers return numbers of which verifiers know no bounds.
+// randomHelpers return numbers without bounds that verifiers know.
 var randomHelpers = map[asm.BuiltinFunc]int64{
 	asm.FnGetPrandomU32: math.MaxUint32, asm.FnKtimeGetNs: math.MaxInt64, asm.FnGetCurrentPidTgid: math.MaxInt64,
 }
 
-// holdsValues reports whether look-ups in the map return the address of a value of the size that the map says.
+// holdsValues reports whether look-ups in the map return the address of a value of the size in the definition. Verifiers may
+// know the content of maps that programs cannot write.
 func (m *Map) holdsValues() bool {
+	const readOnlyProg = 1 << 7 // BPF_F_RDONLY_PROG
 	switch ebpf.MapType(m.Type) {
 	case ebpf.Hash, ebpf.Array, ebpf.PerCPUHash, ebpf.PerCPUArray, ebpf.LRUHash, ebpf.LRUCPUHash, ebpf.LPMTrie:
-		return m.ValueSize > 0 && m.Flags&readOnlyProg == 0 // of those that are frozen verifiers may know what they hold
+		return m.ValueSize > 0 && m.Flags&readOnlyProg == 0
 	}
 	return false
 }
 
-// readOnlyProg is the flag BPF_F_RDONLY_PROG of maps.
-const readOnlyProg = 1 << 7
-
-// mapAt returns the map that an address is of, nil where that is not known.
+// mapAt returns the map that an address belongs to, nil for none.
 func (f *flow) mapAt(a address) *Map {
 	if a.arg < 0 || a.arg >= len(f.o.Maps) || a.kind != ofMap && a.kind != ofMapValue {
 		return nil
@@ -402,18 +335,19 @@ func (f *flow) mapAt(a address) *Map {
 	return &f.o.Maps[a.arg]
 }
 
-// beyond notes an access of so many bytes of a map's value, if verifiers take it to go beyond the end.
-func (f *flow) beyond(a address, off, size int64, at Site, found map[Site]Access) {
-	m := f.mapAt(a)
-	if a.kind != ofMapValue || m == nil || found == nil {
-		return
+// maxOffset is the kernel's BPF_MAX_VAR_OFF.
+const maxOffset = 1 << 29
+
+// index returns the address of a map's value after a bounded number was added.
+func (a address) index(n address) address {
+	if n.off >= maxOffset {
+		return address{}
 	}
-	if off += a.off + a.span; off+size > int64(m.ValueSize) {
-		found[at] = Access{At: at, Map: m, Arg: -1, Off: off, Size: int(size)}
-	}
+	a.span += n.off
+	return a
 }
 
-// forgetBounds drops the numbers of which a comparison may have told more, under whatever name.
+// forgetBounds drops bounded numbers before a comparison: they may be narrower after it, also copies of the operand.
 func (s *addresses) forgetBounds(in *Insn) {
 	known := func(r asm.Register) bool {
 		k := s.reg(r).kind
@@ -429,23 +363,15 @@ func (s *addresses) forgetBounds(in *Insn) {
 	}
 }
 
-// index is an addition to the address of a map's value.
-func index(to, n address) address {
-	const most = 1 << 29 // BPF_MAX_VAR_OFF
-	if n.off >= most {
-		return address{}
-	}
-	to.span += n.off
-	return to
-}
-
-// touch notes an access through an address, if that is one to be told.
-func (in *Insn) touch(a address, at Site, found map[Site]Access) {
-	if found == nil || a.kind != ofContext && !a.typed() {
+// touch reports the access of an instruction through an address.
+func (f *flow) touch(a address, at Site, in *Insn) {
+	size := in.Op.Size().Sizeof()
+	f.beyond(a, int64(in.Off), int64(size), at)
+	if f.found == nil || a.kind != ofContext && !a.typed() {
 		return
 	}
 	x := Access{
-		At: at, Arg: -1, Off: a.off, Size: in.Op.Size().Sizeof(), Write: in.Op.Class() != asm.LdXClass,
+		At: at, Arg: -1, Off: a.off, Size: size, Write: in.Op.Class() != asm.LdXClass,
 		Moved: a.kind == ofContext && a.off != 0, Computed: a.computed, Given: a.given,
 	}
 	switch a.kind {
@@ -457,15 +383,24 @@ func (in *Insn) touch(a address, at Site, found map[Site]Access) {
 	if in.Record == 0 {
 		x.Off += int64(in.Off)
 	}
-	found[at] = x
+	f.found[at] = x
 }
 
-func (f *flow) load(s *addresses, at Site, in *Insn, found map[Site]Access) {
-	a := s.reg(in.Src)
-	in.touch(a, at, found)
-	size := int64(in.Op.Size().Sizeof())
-	f.beyond(a, int64(in.Off), size, at, found)
-	whole := in.Op.Mode() == asm.MemMode && in.Op.Size() == asm.DWord
+// beyond reports an access of size bytes of a map's value that goes beyond the end, as far as verifiers know.
+func (f *flow) beyond(a address, off, size int64, at Site) {
+	m := f.mapAt(a)
+	if a.kind != ofMapValue || m == nil || f.found == nil {
+		return
+	}
+	if off += a.off + a.span; off+size > int64(m.ValueSize) {
+		f.found[at] = Access{At: at, Map: m, Arg: -1, Off: off, Size: int(size)}
+	}
+}
+
+func (f *flow) load(s *addresses, at Site, in *Insn) {
+	a, size := s.reg(in.Src), in.Op.Size().Sizeof()
+	f.touch(a, at, in)
+	whole := in.Op.Mode() == asm.MemMode && size == 8
 	off := a.off + int64(in.Off)
 	out := address{}
 	switch {
@@ -480,28 +415,23 @@ func (f *flow) load(s *addresses, at Site, in *Insn, found map[Site]Access) {
 	s.set(in.Dst, out)
 }
 
-func (f *flow) store(s *addresses, at Site, in *Insn, found map[Site]Access) {
-	to := s.reg(in.Dst)
-	in.touch(to, at, found)
-	f.beyond(to, int64(in.Off), int64(in.Op.Size().Sizeof()), at, found)
+func (f *flow) store(s *addresses, at Site, in *Insn) {
+	to, size := s.reg(in.Dst), int64(in.Op.Size().Sizeof())
+	f.touch(to, at, in)
 	var v address
 	if in.Op.Class() == asm.StXClass {
 		v = s.reg(in.Src)
 	}
 	f.lose(at.Fn, v)
-	if in.Op.Mode() != asm.MemMode { // an atomic operation, which may return what was there
+	if in.Op.Mode() != asm.MemMode { // an atomic operation may return the old value
 		s.set(in.Src, address{})
 		s.regs[asm.R0] = address{}
 	}
 	if to.kind != ofStack {
 		return
 	}
-	off, size := to.off+int64(in.Off), int64(in.Op.Size().Sizeof())
-	for k := range s.stack {
-		if k < off+size && off < k+8 {
-			delete(s.stack, k)
-		}
-	}
+	off := to.off + int64(in.Off)
+	maps.DeleteFunc(s.stack, func(k int64, _ address) bool { return k < off+size && off < k+8 })
 	if in.Op.Mode() == asm.MemMode && size == 8 && (v.kind == ofContext || v.typed()) && off+8 <= f.exposed[at.Fn] {
 		if s.stack == nil {
 			s.stack = make(map[int64]address)
@@ -510,10 +440,10 @@ func (f *flow) store(s *addresses, at Site, in *Insn, found map[Site]Access) {
 	}
 }
 
-// memory is what a helper does with memory that an argument points to.
+// memory is memory that a helper accesses.
 type memory struct {
-	at, size asm.Register // the size is in a register, unless it is that of the map in r1
-	value    bool         // of the map's values; else of its keys
+	at, size asm.Register // of the address and the size; without one the size is that of the map in r1
+	value    bool         // the size is that of the map's values, else of its keys
 	writes   bool
 }
 
@@ -523,8 +453,7 @@ var (
 	ofBuffer = memory{at: asm.R1, size: asm.R2, writes: true}
 )
 
-// helperMemory has the helpers by which tracers are mostly given memory. No other argument
-// of these is memory that they use.
+// helperMemory lists all memory that the most common helpers access.
 var helperMemory = map[asm.BuiltinFunc][]memory{
 	asm.FnMapLookupElem:      {ofKey},
 	asm.FnMapUpdateElem:      {ofKey, ofValue},
@@ -540,60 +469,42 @@ var helperMemory = map[asm.BuiltinFunc][]memory{
 	asm.FnRingbufOutput:      {{at: asm.R2, size: asm.R3}},
 }
 
-// bytes returns how much of its memory a helper uses, false where that is not known.
-func (m memory) bytes(o *Object, s *addresses) (int64, bool) {
+// bytes returns how much of its memory a helper accesses at most; false if that is unknown or not exact.
+func (f *flow) bytes(m memory, s *addresses) (n int64, exact bool) {
 	if m.size != 0 {
-		n := s.regs[m.size]
-		return n.off, n.kind == isNumber
+		size := s.regs[m.size]
+		return size.off, size.kind == isNumber
 	}
-	a := s.regs[asm.R1]
-	if a.kind != ofMap || a.arg < 0 || a.arg >= len(o.Maps) {
+	a := f.mapAt(s.regs[asm.R1])
+	switch {
+	case a == nil || s.regs[asm.R1].kind != ofMap:
 		return 0, false
+	case m.value:
+		return int64(a.ValueSize), true
 	}
-	if m.value {
-		return int64(o.Maps[a.arg].ValueSize), true
-	}
-	return int64(o.Maps[a.arg].KeySize), true
+	return int64(a.KeySize), true
 }
 
-// helper follows what a helper does with the stack. It reports false where that is not known.
-func (f *flow) helper(s *addresses, fn int, call asm.BuiltinFunc) bool {
-	list, ok := helperMemory[call]
-	if !ok {
-		return false
-	}
+// helper follows what a helper does with memory. It reports false if it does not know.
+func (f *flow) helper(s *addresses, at Site, call asm.BuiltinFunc) bool {
+	list, known := helperMemory[call]
 	for _, m := range list {
 		a := s.regs[m.at]
-		n, known := m.bytes(f.o, s)
-		switch {
-		case a.kind != ofStack:
-		case !known:
-			return false
-		default:
-			s.given(a.off, n, m.writes)
+		n, exact := f.bytes(m, s)
+		if bounded := m.size != 0 && s.regs[m.size].kind == isBounded && n < maxOffset; exact || bounded {
+			f.beyond(a, 0, n, at)
+		}
+		if a.kind == ofStack {
+			if known = known && exact; known {
+				s.give(a.off, n, m.writes)
+			}
 		}
 	}
-	return true
+	return known
 }
 
-// handed notes where a helper is given more of a map's value than there is.
-func (f *flow) handed(s *addresses, at Site, in *Insn, found map[Site]Access) {
-	if !in.IsHelper() {
-		return
-	}
-	for _, m := range helperMemory[asm.BuiltinFunc(in.Imm)] {
-		n, known := m.bytes(f.o, s)
-		if m.size != 0 && s.regs[m.size].kind == isBounded {
-			n, known = s.regs[m.size].off, s.regs[m.size].off < 1<<29
-		}
-		if known {
-			f.beyond(s.regs[m.at], 0, n, at, found)
-		}
-	}
-}
-
-// given notes that a helper was given memory on the stack.
-func (s *addresses) given(off, size int64, writes bool) {
+// give hands memory on the stack to a helper.
+func (s *addresses) give(off, size int64, writes bool) {
 	for k, a := range s.stack {
 		switch {
 		case k >= off+size || off >= k+8:
@@ -606,15 +517,15 @@ func (s *addresses) given(off, size int64, writes bool) {
 	}
 }
 
-// call follows a call. Global functions are verified on their own, whatever is
-// handed to them.
-func (f *flow) call(s *addresses, fn int, in *Insn, enter bool) {
-	if !in.IsHelper() || !f.helper(s, fn, asm.BuiltinFunc(in.Imm)) {
+// call follows a call. Global functions are verified on their own, whatever their arguments.
+func (f *flow) call(s *addresses, at Site, in *Insn) {
+	call := asm.BuiltinFunc(in.Imm)
+	if !in.IsHelper() || !f.helper(s, at, call) {
 		for r := asm.R1; r <= asm.R5; r++ {
-			f.lose(fn, s.regs[r])
+			f.lose(at.Fn, s.regs[r])
 		}
 	}
-	if to := int(in.Ref.N); in.IsFuncCall() && to >= 0 && !f.o.Funcs[to].Global && enter {
+	if to := int(in.Ref.N); in.IsFuncCall() && to >= 0 && !f.o.Funcs[to].Global && f.found == nil {
 		args := &addresses{}
 		for r := asm.R1; r <= asm.R5; r++ {
 			if a := s.regs[r]; a.kind == ofContext || a.typed() {
@@ -629,7 +540,6 @@ func (f *flow) call(s *addresses, fn int, in *Insn, enter bool) {
 	}
 	first := s.regs[asm.R1]
 	clear(s.regs[asm.R0 : asm.R5+1])
-	call := asm.BuiltinFunc(in.Imm)
 	switch m := f.mapAt(first); {
 	case !in.IsHelper():
 	case resultStruct[call] != "":

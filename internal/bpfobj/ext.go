@@ -5,7 +5,6 @@ package bpfobj
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,8 +15,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Ext is the content of .BTF.ext: sections in the order of their first CO-RE
-// record, those without any after them.
+// Ext is the content of .BTF.ext: sections in the order of their first CO-RE record, then those without any.
 type Ext struct {
 	Sections []*ExtSection
 	byName   map[string]*ExtSection
@@ -31,16 +29,15 @@ type ExtSection struct {
 	lines   []lineInfo // both by offset
 }
 
-// Record is a CO-RE relocation record, with the function and the line that it is
-// in. Records of one function, or of one line, share these names.
+// Record is a CO-RE relocation record with its function and line. Records of one function or line share the strings.
 type Record struct {
 	Off    uint32     // of the instruction in its section, bytes
 	Type   btf.TypeID // local type
 	Access uint32     // offset of the access string in the BTF's strings
 	Kind   uint32     // enum bpf_core_relo_kind
-	Start  uint32     // of the function in its section, bytes; 0 where it is not known
-	Func   string     // "" where it is not known
-	Source string     // file:line, "" where it is not known
+	Start  uint32     // of the function in its section, bytes; 0 if unknown
+	Func   string     // "" if unknown
+	Source string     // file:line, "" if unknown
 }
 
 type funcInfo struct {
@@ -48,14 +45,14 @@ type funcInfo struct {
 	typeID btf.TypeID
 }
 
-// lineInfo says where the code from an offset of a section on comes from.
+// lineInfo is the source of the code from an offset of a section on.
 type lineInfo struct {
 	off  uint32
-	file uint32 // offset of its name in the BTF's strings; 0 for one that is unusable
+	file uint32 // offset of its name in the BTF's strings; 0 if it is unusable
 	line uint32
 }
 
-// source returns file:line, "" where that is not known.
+// source returns file:line, "" if it is unknown.
 func (l *lineInfo) source(types *btf.BTF) string {
 	if l == nil || l.file == 0 {
 		return ""
@@ -63,8 +60,7 @@ func (l *lineInfo) source(types *btf.BTF) string {
 	return string(types.Name(l.file)) + ":" + strconv.FormatUint(uint64(l.line), 10)
 }
 
-// line returns the line of an instruction of a function that begins at start, nil
-// where it is not known.
+// line returns the line of an instruction of a function that begins at start, nil if it is unknown.
 func (s *ExtSection) line(off, start uint32) *lineInfo {
 	i := sort.Search(len(s.lines), func(i int) bool { return s.lines[i].off > off })
 	if i == 0 || s.lines[i-1].off < start {
@@ -95,96 +91,81 @@ func parseExt(data []byte, types *btf.BTF) (*Ext, error) {
 		return nil, fmt.Errorf("header: hdr_len %d of %d bytes of data", hdrLen, len(data))
 	}
 	p := extParser{
-		data: data, types: types, bo: bo, hdrLen: hdrLen, ext: &Ext{byName: make(map[string]*ExtSection)},
+		header: data[:hdrLen], data: data[hdrLen:], types: types, ext: &Ext{byName: make(map[string]*ExtSection)},
 		names: limits.NewMeter(context.Background(), limits.ObjectNames, "bytes of names"), files: make(map[uint32]uint32),
 	}
 	if hdrLen >= extHdrLenCore {
-		p.sub("core_relo", 24, 16, func(s *ExtSection, data []byte, rec int) {
-			s.Records = slices.Grow(s.Records, len(data)/rec)
-			for b := range slices.Chunk(data, rec) {
-				s.Records = append(s.Records, Record{Off: bo.Uint32(b), Type: btf.TypeID(bo.Uint32(b[4:])), Access: bo.Uint32(b[8:]), Kind: bo.Uint32(b[12:])})
-			}
+		p.sub("core_relo", 24, 16, func(s *ExtSection, n int) { s.Records = slices.Grow(s.Records, n) }, func(s *ExtSection, b []byte) {
+			s.Records = append(s.Records, Record{Off: bo.Uint32(b), Type: btf.TypeID(bo.Uint32(b[4:])), Access: bo.Uint32(b[8:]), Kind: bo.Uint32(b[12:])})
 		})
 	}
-	p.sub("func_info", 8, 8, func(s *ExtSection, data []byte, rec int) {
-		s.funcs = slices.Grow(s.funcs, len(data)/rec)
-		for b := range slices.Chunk(data, rec) {
-			s.funcs = append(s.funcs, funcInfo{bo.Uint32(b), btf.TypeID(bo.Uint32(b[4:]))})
-		}
+	p.sub("func_info", 8, 8, func(s *ExtSection, n int) { s.funcs = slices.Grow(s.funcs, n) }, func(s *ExtSection, b []byte) {
+		s.funcs = append(s.funcs, funcInfo{bo.Uint32(b), btf.TypeID(bo.Uint32(b[4:]))})
 	})
-	p.sub("line_info", 16, 16, func(s *ExtSection, data []byte, rec int) {
-		s.lines = slices.Grow(s.lines, len(data)/rec)
-		for b := range slices.Chunk(data, rec) {
-			s.lines = append(s.lines, lineInfo{bo.Uint32(b), p.file(bo.Uint32(b[4:])), bo.Uint32(b[12:]) >> 10})
-		}
+	p.sub("line_info", 16, 16, func(s *ExtSection, n int) { s.lines = slices.Grow(s.lines, n) }, func(s *ExtSection, b []byte) {
+		s.lines = append(s.lines, lineInfo{bo.Uint32(b), p.file(bo.Uint32(b[4:])), bo.Uint32(b[12:]) >> 10})
 	})
-	if p.err != nil {
-		return nil, p.err
-	}
 	for _, s := range p.ext.Sections {
-		if p.place(s); p.names.Err() != nil {
-			return nil, p.names.Err()
-		}
+		p.place(s)
 	}
-	return p.ext, nil
+	return p.ext, cmp.Or(p.err, p.names.Err())
 }
 
 // extParser is one parseExt.
 type extParser struct {
-	data   []byte
-	types  *btf.BTF
-	bo     binary.ByteOrder
-	hdrLen uint64
-	ext    *Ext
-	names  *limits.Meter
-	files  map[uint32]uint32 // as of lineInfo, by offset
-	last   uint32            // the last of these
-	err    error
+	header, data []byte
+	types        *btf.BTF
+	ext          *Ext
+	names        *limits.Meter
+	files        map[uint32]uint32 // lineInfo.file by offset of the name
+	last         uint32            // the last of these
+	err          error
 }
 
-// sub reads the subsection whose offset and length stand at byte at of the
-// header: the size of a record, then per ELF section its name, the number of
-// records and the records, which may be longer than we know but not shorter
-// than minRec bytes. add is called for each ELF section.
-func (p *extParser) sub(what string, at int, minRec uint32, add func(s *ExtSection, data []byte, rec int)) {
-	if p.err != nil {
+// sub reads the subsection whose offset and length are at byte at of the header: the size of a record, then per ELF section
+// its name, the number of records and the records, of at least minRec bytes. grow is called for each ELF section, add for
+// each record.
+func (p *extParser) sub(what string, at int, minRec uint32, grow func(s *ExtSection, n int), add func(s *ExtSection, rec []byte)) {
+	bo := p.types.Order()
+	off, size := uint64(bo.Uint32(p.header[at:])), uint64(bo.Uint32(p.header[at+4:]))
+	fail := func(format string, args ...any) { p.err = fmt.Errorf(what+": "+format, args...) }
+	switch {
+	case p.err != nil || size == 0:
 		return
-	}
-	off, size := p.hdrLen+uint64(p.bo.Uint32(p.data[at:])), uint64(p.bo.Uint32(p.data[at+4:]))
-	if size == 0 {
+	case off+size > uint64(len(p.data)):
+		fail("section at %d+%d exceeds %d bytes of data", uint64(len(p.header))+off, size, len(p.header)+len(p.data))
 		return
-	}
-	if off+size > uint64(len(p.data)) {
-		p.err = fmt.Errorf("%s: section at %d+%d exceeds %d bytes of data", what, off, size, len(p.data))
+	case size < 4:
+		fail("cut short")
 		return
 	}
 	d := p.data[off : off+size]
-	if len(d) < 4 {
-		p.err = fmt.Errorf("%s: cut short", what)
-		return
-	}
-	rec := p.bo.Uint32(d)
+	rec := bo.Uint32(d)
 	if rec < minRec || rec%4 != 0 {
-		p.err = fmt.Errorf("%s: records of %d bytes, want at least %d", what, rec, minRec)
+		fail("records of %d bytes, want at least %d", rec, minRec)
 		return
 	}
 	for d = d[4:]; len(d) > 0; {
 		if len(d) < 8 {
-			p.err = fmt.Errorf("%s: cut short", what)
+			fail("cut short")
 			return
 		}
-		name, n := p.types.Name(p.bo.Uint32(d)), uint64(p.bo.Uint32(d[4:]))
+		name, n := p.types.Name(bo.Uint32(d)), uint64(bo.Uint32(d[4:]))
 		d = d[8:]
 		if n*uint64(rec) > uint64(len(d)) {
-			p.err = fmt.Errorf("%s: section %q: %d records of %d bytes, %d bytes are left", what, name, n, rec, len(d))
+			fail("section %q: %d records of %d bytes, %d bytes are left", name, n, rec, len(d))
 			return
 		}
 		if !p.names.Step(1 + len(name)) {
 			p.err = p.names.Err()
 			return
 		}
-		add(p.ext.section(name), d[:n*uint64(rec)], int(rec))
-		d = d[n*uint64(rec):]
+		s := p.ext.section(name)
+		grow(s, int(n))
+		for range n {
+			add(s, d[:rec])
+			d = d[rec:]
+		}
 	}
 }
 
@@ -198,7 +179,7 @@ func (x *Ext) section(name []byte) *ExtSection {
 	return s
 }
 
-// file returns the offset of a file's name, 0 for a name that no file has.
+// file returns the offset of a file's name, 0 if it is not a possible name.
 func (p *extParser) file(off uint32) uint32 {
 	if off == p.last {
 		return p.files[off]
@@ -216,15 +197,11 @@ func (p *extParser) file(off uint32) uint32 {
 	return known
 }
 
-// place finds the functions and the source lines of a section's records, until
-// there are too many names.
+// place sets the functions and lines of a section's records, until there are too many names.
 func (p *extParser) place(s *ExtSection) {
 	byOff(s.funcs, func(f funcInfo) uint32 { return f.off })
 	byOff(s.lines, func(l lineInfo) uint32 { return l.off })
-	if len(s.Records) == 0 {
-		return
-	}
-	functions := make(map[int]string) // names, by their place in s.funcs
+	functions := make(map[int]string) // names, by index in s.funcs
 	var line *lineInfo                // of the last record
 	source := ""
 	for i := range s.Records {
@@ -249,7 +226,7 @@ func (p *extParser) place(s *ExtSection) {
 	}
 }
 
-// byOff sorts what has an offset by it.
+// byOff sorts by offset.
 func byOff[T any](list []T, off func(T) uint32) {
 	order := func(a, b T) int { return cmp.Compare(off(a), off(b)) }
 	if !slices.IsSortedFunc(list, order) {

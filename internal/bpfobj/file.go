@@ -15,11 +15,10 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// ErrNotBPF says that an ELF file is not a BPF object.
+// ErrNotBPF is the error for an ELF file of another machine.
 var ErrNotBPF = errors.New("not a BPF object")
 
-// File is a BPF ELF file with its types and its .BTF.ext section. It is for one
-// goroutine at a time.
+// File is a BPF ELF file with its types and .BTF.ext. It is for one goroutine at a time.
 type File struct {
 	Order binary.ByteOrder
 	Types []byte   // content of .BTF
@@ -33,10 +32,9 @@ type File struct {
 	inflated *limits.Meter
 }
 
-// Open reads the ELF header, the types and .BTF.ext of a BPF ELF file. The data
-// must stay unchanged while the file, or what is made of it, is in use. Open
-// costs little; [File.Parse] reads the code. The error for a file of another
-// machine is [ErrNotBPF]; a file that exceeds a limit is a [limits.Exceeded].
+// Open reads the ELF header, the types and .BTF.ext; [File.Parse] reads the code. data must not change while the file, or what
+// is made of it, is in use. The error for a file of another machine is [ErrNotBPF]; a file that exceeds a limit is a
+// [limits.Exceeded].
 func Open(data []byte) (*File, error) {
 	if err := checkHeader(data); err != nil {
 		return nil, err
@@ -57,7 +55,7 @@ func Open(data []byte) (*File, error) {
 	return f, f.readTypes()
 }
 
-// Sections returns the sections of the file, which must not be changed.
+// Sections returns the sections of the file. Callers must not change them.
 func (f *File) Sections() []*elf.Section { return f.elf.Sections }
 
 // Data returns the bytes that were given to Open.
@@ -85,8 +83,7 @@ func (f *File) readTypes() error {
 	return nil
 }
 
-// Section returns the content of the first section of a name, nil where the file
-// has none.
+// Section returns the content of the first section of a name, nil if there is none.
 func (f *File) Section(name string) ([]byte, error) {
 	s := f.byName[name]
 	if s == nil || s.Type == elf.SHT_NOBITS {
@@ -95,8 +92,7 @@ func (f *File) Section(name string) ([]byte, error) {
 	return f.bytes(s)
 }
 
-// bytes returns the content of a section, which is a part of the file where
-// that is possible.
+// bytes returns the content of a section, without a copy if possible.
 func (f *File) bytes(s *elf.Section) ([]byte, error) {
 	switch size := uint64(len(f.data)); {
 	case s.Size > limits.SectionBytes:
@@ -119,14 +115,12 @@ func (f *File) bytes(s *elf.Section) ([]byte, error) {
 	return b, nil
 }
 
-// checkHeader says why a file is no BPF object, if its header does, and bounds
-// its sections and the memory that their names take. debug/elf makes a string of
-// each, and a hostile table can have every section's name run to the end of the
-// table.
+// checkHeader rejects files that are not BPF objects and bounds the sections and the memory for their names: debug/elf makes
+// a string of each, and in a hostile table each name runs to the end.
 func checkHeader(data []byte) error {
 	const header, section = 64, 64 // bytes
 	if !bytes.HasPrefix(data, []byte(elf.ELFMAG)) || len(data) < 20 {
-		return nil // debug/elf says what is wrong
+		return nil // an error of debug/elf
 	}
 	var bo binary.ByteOrder = binary.LittleEndian
 	if elf.Data(data[elf.EI_DATA]) == elf.ELFDATA2MSB {
@@ -147,7 +141,7 @@ func checkHeader(data []byte) error {
 		return data[off+i*section:][:section]
 	}
 	n, names := uint64(bo.Uint16(data[60:])), uint64(bo.Uint16(data[62:]))
-	if n == 0 { // the numbers are too large for the header
+	if n == 0 { // too large for the header
 		n = bo.Uint64(at(0)[32:])
 	}
 	if names == uint64(elf.SHN_XINDEX) {
@@ -162,7 +156,7 @@ func checkHeader(data []byte) error {
 	return nil
 }
 
-// trimELF takes the record offset and Go syntax out of debug/elf's errors.
+// trimELF removes the record offset and Go syntax from debug/elf's errors.
 func trimELF(err error) error {
 	var fe *elf.FormatError
 	if errors.As(err, &fe) {

@@ -104,3 +104,14 @@ func decode(code []byte, bo binary.ByteOrder) []Insn {
 	}
 	return out
 }
+
+// JumpTargets marks the slots of code that jumps go to.
+func JumpTargets(code []Insn) []bool {
+	targets := make([]bool, len(code))
+	for i := range code {
+		if slots, ok := code[i].Jump(); ok && i+1+slots >= 0 && i+1+slots < len(code) {
+			targets[i+1+slots] = true
+		}
+	}
+	return targets
+}

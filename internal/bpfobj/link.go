@@ -13,7 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// link finds the programs, and what they can call.
+// link finds the programs and the functions that they can call.
 func (p *parser) link() error {
 	for i := range p.Funcs {
 		p.calls = append(p.calls, p.Funcs[i].calls())
@@ -22,7 +22,7 @@ func (p *parser) link() error {
 		f := &p.Funcs[i]
 		name := strings.TrimPrefix(f.Section, "?")
 		attach := SectionOf(name)
-		// Old compilers make programs static, in sections that say what they are.
+		// Old compilers make programs static, in sections that loaders know.
 		if f.Section == ".text" || !f.Global && attach == nil {
 			continue
 		}
@@ -34,18 +34,21 @@ func (p *parser) link() error {
 	slices.SortStableFunc(p.Programs, func(a, b Program) int {
 		return cmp.Or(cmp.Compare(a.Section, b.Section), cmp.Compare(p.Funcs[a.Fn].Start, p.Funcs[b.Fn].Start))
 	})
-	called := make([]int, len(p.Funcs)) // by the last program that calls it, from 1
+	caller := make([]int, len(p.Funcs)) // the last program that calls it, from 1
 	for i := range p.Programs {
 		pr := &p.Programs[i]
 		pr.Funcs = append(pr.Funcs, pr.Fn)
-		called[pr.Fn] = i + 1
+		caller[pr.Fn] = i + 1
 		for k := 0; k < len(pr.Funcs); k++ {
-			if err := p.spent.call(len(p.Funcs[pr.Funcs[k]].Insns)); err != nil {
+			called := pr.Funcs[k]
+			p.spent.called.Step(1)
+			p.spent.calledInsns.Step(len(p.Funcs[called].Insns))
+			if err := cmp.Or(p.spent.called.Err(), p.spent.calledInsns.Err()); err != nil {
 				return fmt.Errorf("%s: %w", p.Funcs[pr.Fn].Name, err)
 			}
-			for _, fn := range p.calls[pr.Funcs[k]] {
-				if called[fn] != i+1 {
-					called[fn] = i + 1
+			for _, fn := range p.calls[called] {
+				if caller[fn] != i+1 {
+					caller[fn] = i + 1
 					pr.Funcs = append(pr.Funcs, fn)
 				}
 			}
@@ -54,18 +57,7 @@ func (p *parser) link() error {
 	return nil
 }
 
-// call counts that a program has one more function, of so many instructions.
-func (s *spent) call(insns int) error {
-	if !s.called.Step(1) {
-		return s.called.Err()
-	}
-	if !s.calledInsns.Step(insns) {
-		return s.calledInsns.Err()
-	}
-	return nil
-}
-
-// calls returns the functions that f refers to, each once.
+// calls returns the functions that f refers to, without duplicates.
 func (f *Function) calls() (funcs []int) {
 	seen := make(map[int32]bool)
 	for i := range f.Insns {
@@ -77,8 +69,7 @@ func (f *Function) calls() (funcs []int) {
 	return funcs
 }
 
-// place finds the instructions of the CO-RE records of some sections, and the
-// programs that they belong to.
+// place finds the instructions of CO-RE records and the programs that they belong to.
 func (p *parser) place(sections []*ExtSection) error {
 	spans := make(map[string][]span)
 	for i, s := range p.f.Sections {
@@ -86,7 +77,7 @@ func (p *parser) place(sections []*ExtSection) error {
 			spans[s.Name] = append(spans[s.Name], code)
 		}
 	}
-	owner := make([][]int, len(p.Funcs)) // records by function
+	records := make([][]int, len(p.Funcs)) // by function
 	for _, s := range sections {
 		for _, r := range s.Records {
 			at, ok := Site{}, false
@@ -100,7 +91,7 @@ func (p *parser) place(sections []*ExtSection) error {
 				p.Sites = append(p.Sites, Site{Fn: -1})
 				continue
 			}
-			owner[at.Fn] = append(owner[at.Fn], len(p.Sites))
+			records[at.Fn] = append(records[at.Fn], len(p.Sites))
 			p.Sites = append(p.Sites, at)
 			p.Funcs[at.Fn].Insns[at.Insn].Record = int32(len(p.Sites))
 		}
@@ -108,10 +99,10 @@ func (p *parser) place(sections []*ExtSection) error {
 	for i := range p.Programs {
 		pr := &p.Programs[i]
 		for _, fn := range pr.Funcs {
-			if !p.spent.calledRecords.Step(len(owner[fn])) {
+			if !p.spent.calledRecords.Step(len(records[fn])) {
 				return fmt.Errorf("%s: %w", p.Funcs[pr.Fn].Name, p.spent.calledRecords.Err())
 			}
-			pr.Records = append(pr.Records, owner[fn]...)
+			pr.Records = append(pr.Records, records[fn]...)
 		}
 	}
 	return p.spent.steps.Err()

@@ -4,7 +4,7 @@ package bpfobj
 
 import "github.com/cilium/ebpf/asm"
 
-// registers is a set of them.
+// registers is a set of registers.
 type registers uint16
 
 func registersOf(list ...asm.Register) (s registers) {
@@ -14,13 +14,14 @@ func registersOf(list ...asm.Register) (s registers) {
 	return s
 }
 
+func (s registers) has(r asm.Register) bool { return s&(1<<r) != 0 }
+
 var (
 	arguments = registersOf(asm.R1, asm.R2, asm.R3, asm.R4, asm.R5)
 	clobbered = arguments | registersOf(asm.R0)
 )
 
-// touches returns the registers that an instruction may read, and those that
-// have nothing any more of what they had.
+// touches returns the registers that an instruction may read, and those that it overwrites.
 func (in *Insn) touches() (reads, writes registers) {
 	dst, src := registersOf(in.Dst), registersOf(in.Src)
 	switch in.Op.Class() {
@@ -53,10 +54,10 @@ func (in *Insn) touches() (reads, writes registers) {
 	return dst | src, 0
 }
 
-// ignores returns which of its arguments a function writes on every way before it
-// reads them, reached or not.
+// ignores returns which arguments a function overwrites on every path before it reads them, whether the path is reached or
+// not. It returns none if nested loops need too many rounds.
 func ignores(code []Insn) registers {
-	const rounds = 8 // loops in loops take more; then it is not known
+	const rounds = 8
 	live := make([]registers, len(code))
 	at := func(i int) registers {
 		if i < 0 || i >= len(code) {
@@ -87,6 +88,21 @@ func ignores(code []Insn) registers {
 	return 0
 }
 
-// Ignores reports whether the function writes one of r1 to r5 on every way before
-// it reads it, so that it does not depend on what it is given there.
-func (f *Function) Ignores(r asm.Register) bool { return f.ignores&registersOf(r) != 0 }
+// Ignores reports whether the result of the function does not depend on one of r1 to r5.
+func (f *Function) Ignores(r asm.Register) bool { return f.ignores.has(r) }
+
+// dead reports whether code overwrites a register before it reads it. It looks at the first instructions, up to a jump.
+func dead(code []Insn, r asm.Register) bool {
+	const most = 16
+	for i := 0; i < min(most, len(code)); i += code[i].Slots() {
+		in := &code[i]
+		reads, writes := in.touches()
+		if _, jumps := in.Jump(); jumps || reads.has(r) {
+			return false
+		}
+		if in.Op == OpExit || writes.has(r) {
+			return true
+		}
+	}
+	return false
+}

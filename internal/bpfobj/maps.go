@@ -13,7 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// oldMaps is a section of maps that are not defined by BTF.
+// oldMaps is the section of maps without BTF.
 const oldMaps = "maps"
 
 func isMapSection(name string) bool { return name == ".maps" || name == oldMaps }
@@ -33,26 +33,23 @@ func (p *parser) eachVar(f func(section, name string, v btf.Type, size uint32)) 
 	if p.BTF == nil {
 		return nil
 	}
-	for id := btf.TypeID(1); int(id) < p.BTF.NumTypes(); id++ {
+	var err error
+	for id := btf.TypeID(1); int(id) < p.BTF.NumTypes() && err == nil; id++ {
 		t := p.BTF.Type(id)
 		if t.Kind() != btf.KindDatasec {
 			continue
 		}
 		section := string(t.Name())
-		for i := range t.Vlen() {
+		err = p.spent.name(len(section))
+		for i := uint32(0); i < t.Vlen() && err == nil; i++ {
 			vi := t.VarSecinfo(i)
 			v := p.BTF.Type(vi.Type)
-			name := v.Name()
-			if err := p.spent.name(len(name)); err != nil {
-				return fmt.Errorf(".BTF: %w", err)
+			if err = p.spent.name(len(v.Name())); err == nil {
+				f(section, string(v.Name()), v, vi.Size)
 			}
-			f(section, string(name), v, vi.Size)
-		}
-		if err := p.spent.name(len(section)); err != nil {
-			return fmt.Errorf(".BTF: %w", err)
 		}
 	}
-	if err := p.spent.steps.Err(); err != nil {
+	if err = cmp.Or(err, p.spent.steps.Err()); err != nil {
 		return fmt.Errorf(".BTF: %w", err)
 	}
 	return nil
@@ -68,13 +65,11 @@ func (p *parser) readMaps() error {
 			if t, ok := p.BTF.SkipMods(v.Ref()); ok && t.Kind().IsComposite() && p.spent.name(len(t.Name())) == nil {
 				p.StructOps.Maps = append(p.StructOps.Maps, StructOpsMap{name, btf.Essential(string(t.Name())), optional})
 			}
-		}
-		if sec != ".maps" {
-			return
-		}
-		if m, ok := p.mapOf(v.Ref(), false); ok {
-			m.Name = name
-			p.Maps = append(p.Maps, m)
+		case ".maps":
+			if m, ok := p.mapOf(v.Ref(), false); ok && !optional {
+				m.Name = name
+				p.Maps = append(p.Maps, m)
+			}
 		}
 	})
 	if err != nil {
@@ -83,35 +78,34 @@ func (p *parser) readMaps() error {
 	if p.f.Section(oldMaps) != nil {
 		p.Unread = oldMaps
 	}
+	weak := make(map[string]bool)
 	for _, y := range p.syms {
-		i := int(y.Section)
-		if i <= 0 || i >= len(p.f.Sections) || p.f.Sections[i].Name != oldMaps || elf.ST_TYPE(y.Info) != elf.STT_OBJECT {
+		s := p.section(&y)
+		if s == nil || !isMapSection(s.Name) {
 			continue
 		}
-		if b, err := p.bytes(p.f.Sections[i]); err == nil && y.Value+4 <= uint64(len(b)) {
-			p.Maps = append(p.Maps, p.plainMap(y, b[y.Value:]))
+		weak[y.Name] = weak[y.Name] || elf.ST_BIND(y.Info) == elf.STB_WEAK
+		if s.Name == oldMaps && elf.ST_TYPE(y.Info) == elf.STT_OBJECT {
+			if b, err := p.bytes(s); err == nil && y.Value+4 <= uint64(len(b)) {
+				p.Maps = append(p.Maps, p.plainMap(y, b[y.Value:]))
+			}
 		}
 	}
 	slices.SortStableFunc(p.Maps, func(a, b Map) int { return cmp.Compare(a.Name, b.Name) })
-	for _, y := range p.syms {
-		if i := int(y.Section); elf.ST_BIND(y.Info) == elf.STB_WEAK && i > 0 && i < len(p.f.Sections) && isMapSection(p.f.Sections[i].Name) {
-			if n := p.mapNamed(y.Name); n >= 0 {
-				p.Maps[n].Weak = true
-			}
-		}
+	for i := range p.Maps {
+		p.Maps[i].Weak = weak[p.Maps[i].Name]
 	}
 	return nil
 }
 
-// plainMap reads a struct bpf_map_def, as far as the object has it.
+// plainMap reads a struct bpf_map_def, which may be cut short.
 func (p *parser) plainMap(y elf.Symbol, b []byte) Map {
 	b = b[:min(uint64(len(b)), max(y.Size, 4))]
 	m := Map{Name: y.Name}
 	for _, field := range []*uint32{&m.Type, &m.KeySize, &m.ValueSize, &m.MaxEntries, &m.Flags} {
-		if len(b) < 4 {
-			break
+		if len(b) >= 4 {
+			*field, b = p.Order.Uint32(b), b[4:]
 		}
-		*field, b = p.Order.Uint32(b), b[4:]
 	}
 	return m
 }
@@ -125,9 +119,8 @@ func (p *parser) mapNamed(name string) int {
 	return i
 }
 
-// mapOf reads a BTF-defined map: __uint(type, N) is a pointer to an array of N,
-// __type(key, T) a pointer to T, and __array(values, M) an array of pointers to
-// the definition of an inner map. It reports false where there is no type.
+// mapOf reads a BTF-defined map: __uint(type, N) is a pointer to an array of N, __type(key, T) a pointer to T, and
+// __array(values, M) an array of pointers to the definition of an inner map. It reports false if the map has no type.
 func (p *parser) mapOf(id btf.TypeID, inner bool) (m Map, ok bool) {
 	t, known := p.BTF.SkipMods(id)
 	if !known || !t.Kind().IsComposite() {
@@ -173,7 +166,7 @@ func (p *parser) mapOf(id btf.TypeID, inner bool) (m Map, ok bool) {
 	return m, ok
 }
 
-// uintOf reads what __uint made.
+// uintOf reads the N of __uint.
 func (p *parser) uintOf(ptr btf.Type) (uint32, bool) {
 	if ptr.Kind() != btf.KindPtr {
 		return 0, false
@@ -185,7 +178,7 @@ func (p *parser) uintOf(ptr btf.Type) (uint32, bool) {
 	return a.Array().Nelems, true
 }
 
-// sizeOf reads what __type made.
+// sizeOf returns the size of the T of __type.
 func (p *parser) sizeOf(ptr btf.Type) (uint32, bool) {
 	if ptr.Kind() != btf.KindPtr {
 		return 0, false
@@ -194,8 +187,7 @@ func (p *parser) sizeOf(ptr btf.Type) (uint32, bool) {
 	return size, err == nil
 }
 
-// readExterns finds what the .ksyms and .kconfig sections declare, which exist
-// in the BTF alone.
+// readExterns reads the declarations in .ksyms and .kconfig, which are in the BTF only.
 func (p *parser) readExterns() error {
 	weak := make(map[string]bool)
 	for _, y := range p.syms {
@@ -220,15 +212,14 @@ func (p *parser) readExterns() error {
 	})
 }
 
-// isTyped reports whether a ksym is looked up by its type: a function or a variable that is
-// not void.
+// isTyped reports whether loaders look up a ksym by its type: a function, or a variable that is not void.
 func isTyped(v btf.Type) bool {
 	t, ok := v.BTF().SkipMods(v.Ref())
 	return v.Kind() != btf.KindVar || !ok || t.Kind() != btf.KindVoid
 }
 
-// TypedKsyms returns the names of the kfuncs and typed variables of the kernel that an object
-// declares, each once and at most limits.Externals.
+// TypedKsyms returns the names of the kfuncs and typed variables of the kernel that an object declares, without duplicates
+// and at most limits.Externals.
 func TypedKsyms(b *btf.BTF) (names []string) {
 	seen := make(map[string]bool)
 	for id := btf.TypeID(1); int(id) < b.NumTypes(); id++ {
@@ -247,8 +238,7 @@ func TypedKsyms(b *btf.BTF) (names []string) {
 	return names
 }
 
-// extern returns the index of an extern, which it makes if there is none of
-// the name.
+// extern returns the index of an extern, which it adds if necessary.
 func (p *parser) extern(name string) int {
 	i, ok := p.externs[name]
 	if !ok {

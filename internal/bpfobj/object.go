@@ -4,16 +4,14 @@ package bpfobj
 
 import (
 	"encoding/binary"
-	"iter"
-	"slices"
+	"sort"
 
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// Object is a BPF object with its code. After [File.Parse] nothing of it changes, and
-// it is safe for use by many goroutines.
+// Object is a BPF object with its code. It is immutable and safe for use by many goroutines.
 type Object struct {
 	Order     binary.ByteOrder
 	License   string     // "" for none
@@ -22,13 +20,13 @@ type Object struct {
 	Programs  []Program  // by name of section, then by offset
 	Maps      []Map      // by name
 	StructOps StructOps
-	Unread    string   // the first section for which libbpf, since its version 1.0, does not open the object; "" for none
+	Unread    string   // the first section for which libbpf ≥ 1.0 does not open the object; "" for none
 	Static    string   // the first static function outside .text, for which libbpf does not open the object; "" for none
 	Data      []Data   // read-only data sections
 	Externs   []Extern // by name
-	Sites     []Site   // of the records; Fn is -1 where no function has the instruction
+	Sites     []Site   // of the records; Fn is -1 if no function contains the instruction
 
-	Unfolded uint64 // bytes of sections that are not in the file as they are: compressed ones, and those of zeros
+	Unfolded uint64 // bytes of compressed sections and of those without bytes in the file
 
 	ext   map[string]*ExtSection // by section
 	calls [][]int                // functions that each calls or takes the address of
@@ -36,7 +34,7 @@ type Object struct {
 
 // Function is a function of the object.
 type Function struct {
-	Name    string
+	Name    string // symbol
 	Section string
 	Start   int // in the section, slots
 	Insns   []Insn
@@ -49,14 +47,13 @@ type Function struct {
 type Program struct {
 	Fn       int
 	Section  string   // without the ? that keeps loaders from loading it
-	Attach   *Section // what the section's name means; nil for one that no loader knows
-	AutoLoad bool     // loaded unless told otherwise
+	Attach   *Section // the meaning of the section's name; nil if no loader knows it
+	AutoLoad bool     // loaded by default
 	Funcs    []int    // Fn first
-	Records  []int    // those of its functions, by function
+	Records  []int    // of its functions, by function
 }
 
-// Map is a map definition. What it does not say is 0: the loader sets it, or knows
-// what it has to be.
+// Map is a map definition. Values that it does not have are 0: the loader sets or knows them.
 type Map struct {
 	Name       string
 	Type       uint32 // enum bpf_map_type
@@ -65,22 +62,22 @@ type Map struct {
 	MaxEntries uint32
 	Flags      uint32 // BPF_F_*
 	Typed      bool   // it has types of key and value
-	Weak       bool   // its symbol is
+	Weak       bool   // its symbol is weak
 	TypedValue bool   // ValueSize is that of a type
-	Inner      *Map   // of a map of maps, nil where the definition does not say
+	Inner      *Map   // of a map of maps; nil if the definition has none
 }
 
-// StructOps says which struct_ops maps an object has, and of which kinds they are.
+// StructOps are the struct_ops maps of an object.
 type StructOps struct {
-	Plain, Link bool
+	Plain, Link bool // in .struct_ops, .struct_ops.link
 	Maps        []StructOpsMap
 }
 
-// StructOpsMap is a variable of which loaders make a map of functions for the kernel.
+// StructOpsMap is a variable that loaders turn into a map of functions for the kernel.
 type StructOpsMap struct {
 	Name     string
 	Type     string // essential name of the kernel's struct
-	Optional bool   // libbpf does not make it unless it is told to
+	Optional bool   // libbpf does not create it by default
 }
 
 // Data is a section whose content the loader freezes.
@@ -96,32 +93,24 @@ type variable struct {
 }
 
 // Variables returns the names of all variables.
-func (d *Data) Variables() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, v := range d.vars {
-			if !yield(v.name) {
-				return
-			}
-		}
+func (d *Data) Variables() (names []string) {
+	for _, v := range d.vars {
+		names = append(names, v.name)
 	}
+	return names
 }
 
-// Variable returns the name of the variable that has the byte at off, "" where
-// there is none. Of those with the same beginning the last symbol counts.
+// Variable returns the name of the variable that contains the byte at off, "" for none. Of variables with the same offset
+// the last symbol is used.
 func (d *Data) Variable(off int64) string {
-	i, _ := slices.BinarySearchFunc(d.vars, off, func(v variable, off int64) int {
-		if v.off <= off {
-			return -1
-		}
-		return 1
-	})
-	if i == 0 || off-d.vars[i-1].off >= d.vars[i-1].size {
+	i := sort.Search(len(d.vars), func(i int) bool { return d.vars[i].off > off }) - 1
+	if i < 0 || off-d.vars[i].off >= d.vars[i].size {
 		return ""
 	}
-	return d.vars[i-1].name
+	return d.vars[i].name
 }
 
-// Extern is what the kernel or the loader has to supply.
+// Extern is something that the kernel or the loader supplies.
 type Extern struct {
 	Name string
 	Kind ExternKind
@@ -130,20 +119,20 @@ type Extern struct {
 	Type btf.TypeID // its VAR or FUNC; 0 when untyped
 }
 
-// ExternKind is where an extern is looked for.
+// ExternKind is the kind of an extern.
 type ExternKind uint8
 
 // The kinds of externs.
 const (
-	ExternUndeclared ExternKind = iota // nothing says what it is
+	ExternUndeclared ExternKind = iota // not declared in BTF
 	ExternKsym                         // a kfunc or a variable of the kernel
-	ExternKconfig                      // a setting of the kernel's build, or a fact that the loader knows
+	ExternKconfig                      // a setting of the kernel's configuration, or a value that the loader knows
 )
 
-// Site is an instruction: its function, and the slot in there.
+// Site is an instruction: its function and slot.
 type Site struct{ Fn, Insn int }
 
-// Source returns file:line of an instruction, "" where it is not known.
+// Source returns file:line of an instruction, "" if it is unknown.
 func (o *Object) Source(s Site) string {
 	f := &o.Funcs[s.Fn]
 	sec, ok := o.ext[f.Section]

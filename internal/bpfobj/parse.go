@@ -18,9 +18,8 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Parse reads the code of the file, and what it refers to. An object without a
-// program is an error; so is one that exceeds a limit, which a
-// [limits.Exceeded] says. The error is ctx's where that ends first.
+// Parse reads the code of the file and what it refers to. An object without programs is an error, and so is one that exceeds
+// a limit ([limits.Exceeded]).
 func (f *File) Parse(ctx context.Context) (*Object, error) {
 	p := parser{
 		Object: &Object{Order: f.Order, BTF: f.BTF},
@@ -42,18 +41,18 @@ type parser struct {
 	*Object
 	f       *elf.File
 	bytes   func(*elf.Section) ([]byte, error)
-	syms    []elf.Symbol
-	code    map[int]span   // functions by index of the section
-	frozen  map[int]int    // index into Data by index of the section
+	syms    []elf.Symbol   // without the null symbol
+	code    map[int]span   // functions by section
+	frozen  map[int]int    // index into Data by section
 	externs map[string]int // index by name
 	spent   spent
 }
 
-// spent is what an object has taken, within the limits.
+// spent counts what an object uses of the limits.
 type spent struct {
 	names, insns, relocations          *limits.Meter
 	called, calledInsns, calledRecords *limits.Meter
-	steps                              *limits.Meter // of what has no limit of its own
+	steps                              *limits.Meter // work without a limit of its own
 }
 
 func newSpent(ctx context.Context) spent {
@@ -69,7 +68,7 @@ func newSpent(ctx context.Context) spent {
 	}
 }
 
-// atMost is an error if there are more than max of what.
+// atMost returns an error if n exceeds max.
 func atMost(n int, max int64, what string) error {
 	if int64(n) > max {
 		return &limits.Exceeded{Max: max, What: what}
@@ -86,14 +85,8 @@ func (p *parser) parse(ctx context.Context, records []*ExtSection) error {
 			p.Unfolded += min(s.Size, math.MaxUint32)
 		}
 	}
-	if err := p.readSymbols(); err != nil {
-		return err
-	}
-	for _, pass := range []func() error{p.readLicense, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.link} {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := pass(); err != nil {
+	for _, pass := range []func() error{p.readSymbols, p.readLicense, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.link} {
+		if err := cmp.Or(ctx.Err(), pass()); err != nil {
 			return err
 		}
 	}
@@ -103,32 +96,42 @@ func (p *parser) parse(ctx context.Context, records []*ExtSection) error {
 	return p.place(records)
 }
 
-// readSymbols reads the table of symbols, once it is known how long their names
-// are: debug/elf copies each.
-func (p *parser) readSymbols() (err error) {
-	for _, s := range p.f.Sections {
-		if s.Type != elf.SHT_SYMTAB || int(s.Link) >= len(p.f.Sections) {
-			continue
-		}
-		table, err := p.bytes(s)
-		if err != nil {
-			return err
-		}
-		names, err := p.bytes(p.f.Sections[s.Link])
-		if err != nil {
-			return err
-		}
-		err = atMost(len(table)/elf.Sym64Size, limits.Symbols, "symbols")
-		for ; err == nil && len(table) >= elf.Sym64Size; table = table[elf.Sym64Size:] {
-			err = p.spent.name(nameLen(names, p.Order.Uint32(table)))
-		}
-		if err != nil {
+// section returns the section of a symbol, nil if it has none.
+func (p *parser) section(y *elf.Symbol) *elf.Section {
+	if i := int(y.Section); i > 0 && i < len(p.f.Sections) {
+		return p.f.Sections[i]
+	}
+	return nil
+}
+
+// readSymbols reads the first table of symbols. debug/elf does not bound the names.
+func (p *parser) readSymbols() error {
+	i := slices.IndexFunc(p.f.Sections, func(s *elf.Section) bool { return s.Type == elf.SHT_SYMTAB && int(s.Link) < len(p.f.Sections) })
+	if i < 0 {
+		return nil
+	}
+	s := p.f.Sections[i]
+	table, err := p.bytes(s)
+	if err != nil {
+		return err
+	}
+	names, err := p.bytes(p.f.Sections[s.Link])
+	if err != nil {
+		return err
+	}
+	if err := atMost(len(table)/elf.Sym64Size, limits.Symbols, "symbols"); err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	for n := 1; (n+1)*elf.Sym64Size <= len(table); n++ {
+		b := table[n*elf.Sym64Size:]
+		name, _, _ := bytes.Cut(names[min(int(p.Order.Uint32(b)), len(names)):], []byte{0})
+		if err := p.spent.name(len(name)); err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		break // debug/elf reads the first
-	}
-	if p.syms, err = p.f.Symbols(); err != nil && !errors.Is(err, elf.ErrNoSymbols) {
-		return fmt.Errorf("elf: symbols: %w", err)
+		p.syms = append(p.syms, elf.Symbol{
+			Name: string(name), Info: b[4], Other: b[5], Section: elf.SectionIndex(p.Order.Uint16(b[6:])),
+			Value: p.Order.Uint64(b[8:]), Size: p.Order.Uint64(b[16:]),
+		})
 	}
 	return nil
 }
@@ -138,22 +141,20 @@ func (s *spent) name(n int) error {
 	if err := atMost(n, limits.NameBytes, "bytes in a name"); err != nil {
 		return err
 	}
-	if !s.names.Step(1 + n) {
-		return s.names.Err()
-	}
-	return nil
+	s.names.Step(1 + n)
+	return s.names.Err()
 }
 
-// nameLen is the length of the name at an offset into a table of strings.
-func nameLen(names []byte, off uint32) int {
-	if uint64(off) >= uint64(len(names)) {
-		return 0
+// readLicense reads the license as the kernel does (bpf_prog_load): the first 127 bytes.
+func (p *parser) readLicense() error {
+	s := p.f.Section("license")
+	if s == nil || s.Type != elf.SHT_PROGBITS {
+		return nil
 	}
-	names = names[off:]
-	if n := bytes.IndexByte(names, 0); n >= 0 {
-		return n
-	}
-	return len(names)
+	b, err := p.bytes(s)
+	b, _, _ = bytes.Cut(b[:min(len(b), 127)], []byte{0})
+	p.License = string(b)
+	return err
 }
 
 // readData reads the sections whose content the loader freezes.
@@ -180,33 +181,19 @@ func (p *parser) readData() error {
 	return nil
 }
 
-// readLicense reads the license as the kernel sees it, which takes its first 127 bytes (bpf_prog_load).
-func (p *parser) readLicense() error {
-	const most = 127
-	s := p.f.Section("license")
-	if s == nil || s.Type != elf.SHT_PROGBITS {
-		return nil
-	}
-	b, err := p.bytes(s)
-	b, _, _ = bytes.Cut(b[:min(len(b), most)], []byte{0})
-	p.License = string(b)
-	return err
-}
-
 // readFuncs cuts the code into functions at the symbols.
 func (p *parser) readFuncs() error {
 	bySection := make(map[int][]elf.Symbol)
 	for _, y := range p.syms {
-		i := int(y.Section)
-		t := elf.ST_TYPE(y.Info)
-		isLabel := t == elf.STT_NOTYPE && elf.ST_BIND(y.Info) == elf.STB_LOCAL // else it is a function of clang before version 8
-		if i <= 0 || i >= len(p.f.Sections) || t != elf.STT_FUNC && t != elf.STT_NOTYPE || isLabel {
+		s, t, isLocal := p.section(&y), elf.ST_TYPE(y.Info), elf.ST_BIND(y.Info) == elf.STB_LOCAL
+		// Clang before version 8 gives functions no type. Local symbols without a type are labels.
+		if s == nil || t != elf.STT_FUNC && (t != elf.STT_NOTYPE || isLocal) {
 			continue
 		}
-		if p.f.Sections[i].Flags&elf.SHF_EXECINSTR != 0 && y.Name != "" && y.Value%asm.InstructionSize == 0 {
-			bySection[i] = append(bySection[i], y)
-			if t == elf.STT_FUNC && elf.ST_BIND(y.Info) == elf.STB_LOCAL && p.f.Sections[i].Name != ".text" && p.Static == "" {
-				p.Static = y.Name
+		if s.Flags&elf.SHF_EXECINSTR != 0 && y.Name != "" && y.Value%asm.InstructionSize == 0 {
+			bySection[int(y.Section)] = append(bySection[int(y.Section)], y)
+			if isLocal && s.Name != ".text" {
+				p.Static = cmp.Or(p.Static, y.Name)
 			}
 		}
 	}
@@ -232,7 +219,7 @@ func (p *parser) readFuncs() error {
 	return nil
 }
 
-// cut makes functions of a section's code. They end where the next begins.
+// cut cuts a section's code into functions. Each ends where the next begins.
 func (p *parser) cut(sec int, name string, code []Insn, syms []elf.Symbol) {
 	slices.SortStableFunc(syms, func(a, b elf.Symbol) int {
 		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(elf.ST_BIND(b.Info), elf.ST_BIND(a.Info)))
@@ -278,7 +265,10 @@ func (p *parser) function(s span, slot int) Ref {
 	return Ref{Kind: RefFunc, N: -1}
 }
 
-// readRelocations tells instructions what they refer to.
+// relSize is the size of an Elf64_Rel, bytes.
+const relSize = 16
+
+// readRelocations sets what instructions refer to.
 func (p *parser) readRelocations() error {
 	for _, s := range p.f.Sections {
 		code, ok := p.code[int(s.Info)]
@@ -289,7 +279,7 @@ func (p *parser) readRelocations() error {
 		if err != nil {
 			return err
 		}
-		for ; len(b) >= 16; b = b[16:] {
+		for ; len(b) >= relSize; b = b[relSize:] {
 			if !p.spent.relocations.Step(1) {
 				return fmt.Errorf("%s: %w", s.Name, p.spent.relocations.Err())
 			}
@@ -315,13 +305,13 @@ func (p *parser) readRelocations() error {
 }
 
 func (p *parser) relocate(in *Insn, y *elf.Symbol) {
-	sec := int(y.Section)
-	code, isCode := p.code[sec]
+	s := p.section(y)
+	code, isCode := p.code[int(y.Section)]
 	isSection := elf.ST_TYPE(y.Info) == elf.STT_SECTION
 	switch {
 	case y.Section == elf.SHN_UNDEF:
 		in.Ref = Ref{Kind: RefExtern, N: int32(p.extern(y.Name))}
-	case sec >= len(p.f.Sections):
+	case s == nil:
 	case isCode && in.Op == OpCall:
 		to := int(y.Value / asm.InstructionSize)
 		if isSection {
@@ -331,14 +321,14 @@ func (p *parser) relocate(in *Insn, y *elf.Symbol) {
 	case isCode && in.Op == OpLdImm64:
 		in.Ref = p.function(code, int((int64(y.Value)+in.Imm)/asm.InstructionSize))
 	case in.Op != OpLdImm64:
-	case isMapSection(p.f.Sections[sec].Name):
+	case isMapSection(s.Name):
 		in.Ref = Ref{Kind: RefMap, N: int32(p.mapNamed(y.Name))}
 	default:
-		if name := p.f.Sections[sec].Name; !isData(name) && p.Unread == "" {
-			p.Unread = name
+		if !isData(s.Name) {
+			p.Unread = cmp.Or(p.Unread, s.Name)
 		}
 		in.Ref = Ref{Kind: RefData, N: -1, Off: int64(y.Value)}
-		if n, ok := p.frozen[sec]; ok {
+		if n, ok := p.frozen[int(y.Section)]; ok {
 			in.Ref.N = int32(n)
 		}
 		if isSection { // the offset is in the instruction

@@ -53,7 +53,7 @@ func (c *Config) UnmatchedRodata() []string {
 	unmatched := slices.Clone(c.Rodata)
 	for _, o := range c.Objects {
 		for i := range o.Data {
-			for name := range o.Data[i].Variables() {
+			for _, name := range o.Data[i].Variables() {
 				unmatched = slices.DeleteFunc(unmatched, func(g string) bool { return matches(g, name) })
 			}
 		}
