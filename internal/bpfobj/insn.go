@@ -8,26 +8,24 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// Insn is one slot of 8 bytes. The second half of a 64-bit immediate load is an
-// Insn of its own, whose Op is 0: jumps and records count slots.
+// Insn is one slot of 8 bytes. The second half of a 64-bit immediate load is an Insn of its own with Op 0: jumps and records
+// count slots.
 //
-// The words are those of package asm, its decoder is not: it makes one of the
-// two halves, moves a part of Off and Imm into the opcode, gives up at an
-// instruction that a verifier refuses only if it reaches it, and takes five times
-// as long (BenchmarkDecode).
+// The names are those of package asm. Its decoder merges the halves, moves parts of Off and Imm into the opcode, fails at
+// instructions that a verifier refuses only if it reaches them, and takes five times as long (BenchmarkDecode).
 type Insn struct {
 	Op       asm.OpCode // the byte alone
 	Dst, Src asm.Register
 	Off      int16
-	Record   int32 // 1 + the index of its CO-RE record; 0 is none
-	Imm      int64 // sign-extended; of a 64-bit immediate load all of it
+	Record   int32 // 1 + the index of its CO-RE record; 0 for none
+	Imm      int64 // sign-extended; all 64 bits of a 64-bit immediate load
 	Ref      Ref
 }
 
 // Ref is what the ELF relocation of an instruction refers to.
 type Ref struct {
 	Kind RefKind
-	N    int32 // index of the function, map, data section or extern; -1 where it is not known
+	N    int32 // index of the function, map, data section or extern; -1 if unknown
 	Off  int64 // into the data section, bytes
 }
 
@@ -38,12 +36,12 @@ type RefKind uint8
 const (
 	RefNone   RefKind = iota
 	RefMap            // a map
-	RefData           // an address in a data section; those not read-only have no index
+	RefData           // an address in a data section; only read-only ones have an index
 	RefFunc           // a function of the object
 	RefExtern         // a kfunc, ksym or kconfig variable
 )
 
-// Opcodes of which every bit counts.
+// Complete opcodes.
 const (
 	OpLdImm64 = asm.OpCode(asm.LdClass) | asm.OpCode(asm.ImmMode) | asm.OpCode(asm.DWord)
 	OpJa      = asm.OpCode(asm.JumpClass) | asm.OpCode(asm.Ja)
@@ -52,16 +50,15 @@ const (
 	OpExit    = asm.OpCode(asm.JumpClass) | asm.OpCode(asm.Exit)
 )
 
-// IsHelper reports whether in calls a helper, whose number is Imm.
+// IsHelper reports whether in calls a helper. Its number is Imm.
 func (in *Insn) IsHelper() bool { return in.Op == OpCall && in.Src == 0 && in.Ref.Kind == RefNone }
 
-// IsFuncCall reports whether in calls a function of the object, which its Ref
-// names.
+// IsFuncCall reports whether in calls a function of the object. Ref refers to it.
 func (in *Insn) IsFuncCall() bool {
 	return in.Op == OpCall && in.Src == asm.PseudoCall && in.Ref.Kind != RefExtern
 }
 
-// Jump returns how many slots behind the next one in may go on.
+// Jump returns the distance of a jump from the next slot. It reports false for other instructions.
 func (in *Insn) Jump() (slots int, ok bool) {
 	switch in.Op {
 	case OpGotol:
@@ -72,10 +69,10 @@ func (in *Insn) Jump() (slots int, ok bool) {
 	return int(in.Off), in.Op.Class().IsJump()
 }
 
-// FallsThrough reports whether execution may go on behind in.
+// FallsThrough reports whether execution may continue with the next instruction.
 func (in *Insn) FallsThrough() bool { return in.Op != OpJa && in.Op != OpGotol && in.Op != OpExit }
 
-// Slots returns how many slots in takes.
+// Slots returns the number of slots of in.
 func (in *Insn) Slots() int {
 	if in.Op == OpLdImm64 {
 		return 2
@@ -83,7 +80,7 @@ func (in *Insn) Slots() int {
 	return 1
 }
 
-// decode never fails. Bytes at the end that are no whole slot are left out.
+// decode decodes code. It drops an incomplete slot at the end.
 func decode(code []byte, bo binary.ByteOrder) []Insn {
 	out := make([]Insn, len(code)/asm.InstructionSize)
 	for i := range out {

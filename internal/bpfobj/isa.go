@@ -4,10 +4,10 @@ package bpfobj
 
 import "github.com/cilium/ebpf/asm"
 
-// Group is a group of instructions that came together.
+// Group is a group of instructions that were introduced together, after the first kernels with BTF.
 type Group uint8
 
-// The groups that came after the first kernels with BTF.
+// The groups.
 const (
 	GroupJMP32 Group = iota
 	GroupAtomics
@@ -19,28 +19,25 @@ const (
 	NumGroups
 )
 
-// Newer is an instruction that not every kernel knows.
+// Newer is an instruction of a group.
 type Newer struct {
 	Group  Group
 	Name   string
-	Static bool // verifiers that do not know it refuse it wherever it is, reached or not
+	Static bool // verifiers that do not know it refuse it even if it is not reached
 }
 
-// Gotol is the name of a jump that alone of cpu v4 was brought to stable
-// kernels, 6.1 for one.
+// Gotol is the name of the only jump of cpu v4 that was backported to stable kernels such as 6.1.
 const Gotol = "gotol"
 
-// What the immediate of an atomic operation says, where asm has no name for it.
+// Immediates of atomic operations that package asm does not name.
 const (
 	LoadAcquire  = 0x100
 	StoreRelease = 0x110
 )
 
-// Newer reports whether in is an instruction that came after the first kernels
-// with BTF. Those with an opcode of their own are refused before verifiers
-// follow the code; those that are marked in a field of an old one are refused
-// only where they are reached. The address of a function is refused wherever it is
-// (resolve_pseudo_ldimm64 in the kernel's kernel/bpf/verifier.c).
+// Newer returns the group of an instruction, false for one that all kernels with BTF know. Verifiers refuse unknown opcodes
+// before they follow the code; they refuse a known opcode with an unknown field only if they reach it. The address of a
+// function is refused anywhere (resolve_pseudo_ldimm64 in kernel/bpf/verifier.c).
 func (in *Insn) Newer() (Newer, bool) {
 	switch c := in.Op.Class(); {
 	case in.Op == OpLdImm64 && in.Ref.Kind == RefFunc:
@@ -76,8 +73,7 @@ func (in *Insn) newerALU() (Newer, bool) {
 	return Newer{}, false
 }
 
-// atomic names an atomic operation. An addition without a result is as old as
-// BPF.
+// atomic is Newer for an atomic operation. An addition without a result is as old as BPF.
 func (in *Insn) atomic() (Newer, bool) {
 	narrow := in.Op.Size() == asm.Byte || in.Op.Size() == asm.Half
 	switch in.Imm {
@@ -91,8 +87,7 @@ func (in *Insn) atomic() (Newer, bool) {
 	return Newer{GroupAtomics, "atomic operation", true}, true
 }
 
-// IsAddrSpaceCast reports whether in turns an arena's address into the
-// kernel's or back.
+// IsAddrSpaceCast reports whether in converts between an arena's address and the kernel's.
 func (in *Insn) IsAddrSpaceCast() bool {
 	return in.Op == asm.Mov.Op(asm.RegSource) && in.Off == 1
 }

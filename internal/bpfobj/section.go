@@ -4,21 +4,21 @@ package bpfobj
 
 import "strings"
 
-// Section is what the name of an ELF section makes of the programs in it.
+// Section is the meaning of an ELF section's name for the programs in it.
 type Section struct {
 	Prefix   string
 	ProgType string // what follows BPF_PROG_TYPE_
-	Type     string // of attachment, as BPF_XDP; "" where the kernel is not told one
+	Type     string // of attachment, as BPF_XDP; "" if the kernel is given none
 	Kind     AttachKind
-	Optional bool // the loader may leave Type out if the kernel does not know it
+	Optional bool // the loader may omit Type if the kernel does not know it
 }
 
-// AttachKind is what a program is attached to.
+// AttachKind is the kind of thing that a program is attached to.
 type AttachKind uint8
 
 // The kinds of attachments.
 const (
-	AttachNone    AttachKind = iota // a device, socket, cgroup: nothing that BTF knows
+	AttachNone    AttachKind = iota // a device, socket, cgroup: not in BTF
 	AttachKprobe                    // any function of the kernel
 	AttachMulti                     // functions that match a pattern
 	AttachSyscall                   // the function of a system call
@@ -33,8 +33,7 @@ const (
 	AttachExt                       // freplace: a function of another program
 )
 
-// sections is the table of section names that libbpf 1.5 and ebpf-go have, in their order: the first
-// that matches counts.
+// sections are the section names of libbpf 1.5 and ebpf-go, in their order. The first match is used.
 var sections = []Section{
 	{"socket", "SOCKET_FILTER", "", AttachNone, false},
 	{"sk_reuseport/migrate", "SK_REUSEPORT", "BPF_SK_REUSEPORT_SELECT_OR_MIGRATE", AttachNone, false},
@@ -151,10 +150,8 @@ func Sections() (prefixes []string) {
 	return prefixes
 }
 
-// SectionOf returns what ebpf-go takes the name of a section for, without the ? at
-// its beginning, or nil for one that it does not know: it looks at the beginning
-// alone where nothing of the name says what the program is attached to, so that
-// classifier/x/y is a classifier and socket1 a socket filter.
+// SectionOf returns the meaning of a section's name, without the ? at its beginning, to ebpf-go; nil if it is unknown. If a
+// name cannot include a target, ebpf-go compares its beginning only: classifier/x/y is a classifier, socket1 a socket filter.
 func SectionOf(name string) *Section {
 	first, _, _ := strings.Cut(name, "/")
 	for i := range sections {
@@ -166,15 +163,14 @@ func SectionOf(name string) *Section {
 	return nil
 }
 
-// Libbpf reports whether libbpf takes a name for the same as [SectionOf], which
-// returned s. Otherwise it has no type for such programs: since version 1.0 it wants the
-// whole name, where nothing of it says what the program is attached to.
+// Libbpf reports whether a name, for which [SectionOf] returned s, means the same to libbpf. Otherwise libbpf has no type for
+// its programs: since version 1.0 it compares the whole name if that cannot include a target.
 func (s *Section) Libbpf(name string) bool { return s.named() || name == s.Prefix }
 
-// named reports whether the name may go on behind a slash.
+// named reports whether a slash and a target may follow the prefix.
 func (s *Section) named() bool { return s.Kind != AttachNone || s.ProgType == "KPROBE" }
 
-// Target returns what the name of a program's section says after its prefix.
+// Target returns the part of a section's name after the prefix.
 func (s *Section) Target(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, s.Prefix), "/")
 }
