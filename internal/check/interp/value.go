@@ -9,20 +9,18 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// value is what is known of a register or a stack slot. The zero value is the
-// constant 0; nothing is known of unknown.
+// value is what is known of a register or a stack slot. The zero value is the constant 0.
 type value struct {
 	kind  valueKind
-	taint bool // differs with what the loader or the user sets, though on each load it is one number
-	half  bool // lo and hi are those of the lower half
-	v, m  uint64
-	// A scalar's bit is unknown where m has a 1, and then 0 in v; otherwise it
-	// is that of v. For pointers v is an offset in bytes, two's complement.
-	// The bounds of a scalar, where they tell more than its bits; hi is 0 where they do not. It is at most
-	// MaxInt64, or MaxUint64 where nothing is known of the bits; of a half, at most MaxInt32.
+	taint bool // depends on the loader or the user; it is one number on each load
+	half  bool // lo and hi are bounds of the lower half
+	// A bit of a scalar is unknown if m has a 1, and then 0 in v. For pointers v is an offset in bytes, two's complement.
+	v, m uint64
+	// Bounds of a scalar, if they are narrower than its bits; else hi is 0. hi is at most MaxInt64, or MaxUint64 if no bit is
+	// known; of a half, at most MaxInt32.
 	lo, hi uint64
 	base   int32 // of a stack pointer: its frame; of a data pointer: see explorer.loadData
-	src    int32 // where it comes from: 1 + a CO-RE record, or -1 - an index of the result's facts; 0 for the rest
+	src    int32 // source: 1 + a CO-RE record, or -1 - an index into the unit's facts; 0 for others
 }
 
 type valueKind uint8
@@ -39,25 +37,26 @@ const (
 	farPtr             // in some memory, at an offset without a bound
 )
 
+// unknown is a scalar of which nothing is known.
 var unknown = value{m: ^uint64(0)}
 
 func constant(v uint64) value { return value{v: v} }
 
 func (a value) isStack() bool { return a.kind == stackPtr || a.kind == stackAny }
 
-// keepsOffset reports whether a is a pointer whose offset is known.
+// keepsOffset reports whether a is a pointer with a known offset.
 func (a value) keepsOffset() bool { return a.kind == stackPtr || a.kind == dataPtr || a.kind == ctxPtr }
 
 func (a value) isConst() bool { return a.kind == scalar && a.m == 0 }
 
-// isBlank reports whether nothing is known of a scalar's number.
+// isBlank reports whether a is unknown, whatever its source and taint.
 func (a value) isBlank() bool { return a.kind == scalar && a.m == math.MaxUint64 && a.hi == 0 }
 
-// covers reports whether all that b can be, a can be too.
+// covers reports whether b cannot be anything that a cannot be.
 func (a value) covers(b value) bool {
 	switch {
 	case a.isBlank():
-		// A pointer into the stack is not forgotten: a store through it counts.
+		// Stack pointers must not be forgotten: a store through them matters.
 		return (a.taint || !b.taint) && !b.isStack()
 	case a.kind != b.kind || a.taint != b.taint:
 		return a.kind == stackAny && b.kind == stackPtr || a.kind == farPtr && b.kind == nonNull
@@ -69,7 +68,7 @@ func (a value) covers(b value) bool {
 	return true
 }
 
-// isFar reports whether a number is none that an offset may be: verifiers know no bound below BPF_MAX_VAR_OFF.
+// isFar reports whether a number has no bound below BPF_MAX_VAR_OFF, so that verifiers refuse it as an offset.
 func (a value) isFar() bool { return a.kind == scalar && !a.isConst() && a.max() >= 1<<29 }
 
 // bounds reports whether b, a scalar, is within the bounds of a.
@@ -80,15 +79,13 @@ func (a value) bounds(b value) bool {
 	return a.hi == 0 || b.min() >= a.lo && b.max() <= a.hi
 }
 
-// join covers both. Bounds that differ are forgotten, so that loops end.
+// join covers both. It forgets bounds that differ, so that loops end.
 func join(a, b value) value {
-	if a.covers(b) {
-		return a
-	}
-	if b.covers(a) {
-		return b
-	}
 	switch {
+	case a.covers(b):
+		return a
+	case b.covers(a):
+		return b
 	case a.isStack() || b.isStack():
 		return value{kind: stackAny}
 	case a.kind == scalar && b.kind == scalar:
@@ -98,10 +95,10 @@ func join(a, b value) value {
 	return unknown
 }
 
-// low32 is the value zero-extended from its lower half.
+// low32 is the lower half, zero-extended.
 func (a value) low32() value {
 	if a.kind != scalar {
-		return value{m: 0xffffffff, taint: a.taint}
+		return value{m: math.MaxUint32, taint: a.taint}
 	}
 	return a.cut(math.MaxUint32, math.MaxInt32)
 }
@@ -115,7 +112,7 @@ func (a value) trim(n int) value {
 	return a.cut(mask, min(mask, math.MaxInt32))
 }
 
-// cut keeps the bits of a mask, and bounds up to most.
+// cut keeps the bits of a mask and bounds up to most.
 func (a value) cut(mask, most uint64) value {
 	if a.half {
 		a.v, a.m, a.half = a.v&math.MaxUint32, a.m&math.MaxUint32, false
@@ -149,7 +146,7 @@ func (a value) has(x uint64) bool {
 	return x&^a.m == a.v && a.min() <= x && x <= a.max() && (!a.half || a.lo <= half && half <= a.hi)
 }
 
-// meets reports whether two scalars can be the same number.
+// meets reports whether two scalars can be equal.
 func (a value) meets(b value, is32 bool) bool {
 	if is32 {
 		a, b = a.low32(), b.low32()
@@ -163,12 +160,12 @@ func (a value) meets(b value, is32 bool) bool {
 	return (a.v^b.v)&^a.m&^b.m == 0 && a.min() <= b.max() && b.min() <= a.max()
 }
 
-// within is a where its number is known to be from lo to hi.
+// within is a with its number restricted to lo to hi; unknown if it cannot be there (see where).
 func (a value) within(lo, hi uint64) value {
 	lo, hi = max(lo, a.min()), min(hi, a.max())
 	switch {
 	case lo > hi:
-		return unknown // see where
+		return unknown
 	case hi > math.MaxInt64 && a.m != math.MaxUint64:
 		return a
 	case hi == 0:
@@ -184,7 +181,7 @@ func (a value) within(lo, hi uint64) value {
 	return a.normal()
 }
 
-// normal forgets bounds that tell no more than the bits, or that nobody wants.
+// normal drops bounds that are not narrower than the bits, or greater than allowed.
 func (a value) normal() value {
 	if a.lo <= a.v && a.hi >= a.v|a.m || a.hi > math.MaxInt64 && a.hi != math.MaxUint64 {
 		a.lo, a.hi = 0, 0
@@ -192,7 +189,7 @@ func (a value) normal() value {
 	return a
 }
 
-// loose forgets the bounds.
+// loose drops the bounds.
 func (a value) loose() value {
 	if a.kind == scalar {
 		a.lo, a.hi, a.half = 0, 0, false
@@ -200,16 +197,7 @@ func (a value) loose() value {
 	return a
 }
 
-// whole is a as far as its whole number is known.
-func (a value) whole() value {
-	if a.half {
-		return a.loose()
-	}
-	return a
-}
-
-// bits is a with the bits that its bounds have in common, as the kernel's tnum_range and
-// tnum_intersect.
+// bits is a with the bits that its bounds have in common, as the kernel's tnum_range and tnum_intersect.
 func (a value) bits() value {
 	if a.hi == 0 || a.half {
 		return a
@@ -221,7 +209,7 @@ func (a value) bits() value {
 	return a
 }
 
-// signed returns the bounds as numbers of the given width in bits.
+// signed returns the bounds as numbers of a width in bits.
 func (a value) signed(width int) (lo, hi int64) {
 	top := uint64(1) << (width - 1)
 	if m := a.max(); m < top {
@@ -234,75 +222,62 @@ func (a value) signed(width int) (lo, hi int64) {
 	return ext(a.v | top), ext((a.v | a.m) &^ top)
 }
 
-// add is a+b, as the kernel's tnum_add.
-func add(a, b value) value {
-	sm, sv := a.m+b.m, a.v+b.v
-	mu := ((sm + sv) ^ sv) | a.m | b.m
-	return value{v: sv &^ mu, m: mu}
-}
-
-func sub(a, b value) value {
-	dv := a.v - b.v
-	mu := (dv + a.m) ^ (dv - b.m) | a.m | b.m
-	return value{v: dv &^ mu, m: mu}
-}
-
-// alu computes a binary operation on scalars. What verifiers do not compute,
-// such as a division, is unknown.
+// alu computes a binary operation on scalars as far as every verifier does. The bits follow the kernel's tnum_add and so on.
 func alu(op asm.ALUOp, a, b value, is32 bool) value {
-	width, most := uint64(64), b.max() // also of a half register the whole amount of a shift counts
+	width, most := uint64(64), b.max() // the whole amount of a shift matters, also for a half
 	if is32 {
 		a, b, width = a.low32(), b.low32(), 32
 	}
-	a, b = a.whole().bits(), b.whole().bits()
 	taint, src := a.taint || b.taint, a.src
 	if src == 0 {
 		src = b.src
 	}
-	computes := false
-	switch op {
-	case asm.Add, asm.Sub, asm.And:
-		computes = true
-	case asm.Or, asm.Xor, asm.Mul:
-		computes = b.isConst() || b.taint // they do without since Linux 6.10
-	case asm.LSh, asm.RSh, asm.ArSh:
-		computes = b.isConst() && most < width
+	for _, x := range []*value{&a, &b} {
+		if x.half {
+			*x = x.loose()
+		}
+		*x = x.bits()
 	}
-	if !computes {
-		return value{m: math.MaxUint64, taint: taint}
-	}
+	fixed := b.isConst() || b.taint // before 6.10 verifiers need that for some operations
+	shift := b.isConst() && most < width
 	r := unknown
-	switch op {
-	case asm.Add:
-		r = add(a, b)
-	case asm.Sub:
-		r = sub(a, b)
-	case asm.Mul:
+	switch {
+	case op == asm.Add:
+		sm, sv := a.m+b.m, a.v+b.v
+		r.m = ((sm + sv) ^ sv) | a.m | b.m
+		r.v = sv &^ r.m
+	case op == asm.Sub:
+		dv := a.v - b.v
+		r.m = (dv + a.m) ^ (dv - b.m) | a.m | b.m
+		r.v = dv &^ r.m
+	case op == asm.And:
+		r.v = a.v & b.v
+		r.m = (a.v | a.m) & (b.v | b.m) &^ r.v
+	case op == asm.Or && fixed:
+		r.v = a.v | b.v
+		r.m = (a.m | b.m) &^ r.v
+	case op == asm.Xor && fixed:
+		r.m = a.m | b.m
+		r.v = (a.v ^ b.v) &^ r.m
+	case op == asm.Mul && fixed:
 		if a.isConst() && b.isConst() {
 			r = constant(a.v * b.v)
 		} else if a.isConst() && a.v == 0 || b.isConst() && b.v == 0 {
 			r = constant(0)
 		}
-	case asm.Or:
-		v := a.v | b.v
-		r = value{v: v, m: (a.m | b.m) &^ v}
-	case asm.And:
-		v := a.v & b.v
-		r = value{v: v, m: (a.v | a.m) & (b.v | b.m) &^ v}
-	case asm.Xor:
-		m := a.m | b.m
-		r = value{v: (a.v ^ b.v) &^ m, m: m}
-	case asm.LSh:
-		r = value{v: a.v << b.v, m: a.m << b.v}
-	case asm.RSh:
-		r = value{v: a.v >> b.v, m: a.m >> b.v}
-	case asm.ArSh:
-		if is32 {
-			r = value{v: uint64(uint32(int32(a.v) >> b.v)), m: uint64(uint32(int32(a.m) >> b.v))}
-		} else {
-			r = value{v: uint64(int64(a.v) >> b.v), m: uint64(int64(a.m) >> b.v)}
-		}
-		r.v &^= r.m
+	case op == asm.LSh && shift:
+		r.v, r.m = a.v<<b.v, a.m<<b.v
+	case op == asm.RSh && shift:
+		r.v, r.m = a.v>>b.v, a.m>>b.v
+	case op == asm.ArSh && shift && is32:
+		r.m = uint64(uint32(int32(a.m) >> b.v))
+		r.v = uint64(uint32(int32(a.v)>>b.v)) &^ r.m
+	case op == asm.ArSh && shift:
+		r.m = uint64(int64(a.m) >> b.v)
+		r.v = uint64(int64(a.v)>>b.v) &^ r.m
+	default:
+		r.taint = taint
+		return r
 	}
 	if is32 {
 		r = r.low32()
@@ -316,10 +291,10 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	return r
 }
 
-// bounded is the result r of an operation with the bounds that follow from those of a and b, as far as
-// verifiers work them out both for the whole register and for its half: below 2³¹ all the way.
+// bounded is the result r of an operation with the bounds that follow from those of a and b, as far as verifiers compute them
+// both for the whole register and for its half: where all are below 2³¹.
 func (r value) bounded(op asm.ALUOp, a, b value, is32 bool) value {
-	if n := b.negated(is32); op == asm.Add && b.isConst() && n.v <= math.MaxInt32 { // signed bounds tell that
+	if n := b.negated(is32); op == asm.Add && b.isConst() && n.v <= math.MaxInt32 { // by signed bounds
 		op, b = asm.Sub, n
 	}
 	alo, ahi, blo, bhi := a.min(), a.max(), b.min(), b.max()
@@ -347,7 +322,7 @@ func (r value) bounded(op asm.ALUOp, a, b value, is32 bool) value {
 	return r.within(lo, hi)
 }
 
-// negated is a constant with the other sign.
+// negated is a constant with the opposite sign.
 func (a value) negated(is32 bool) value {
 	if is32 {
 		return constant(uint64(-uint32(a.v)))
@@ -355,18 +330,14 @@ func (a value) negated(is32 bool) value {
 	return constant(-a.v)
 }
 
-// verdict of a comparison.
-type verdict uint8
+// verdict is the result of a comparison. The opposite comparison has -verdict.
+type verdict int8
 
 const (
-	either verdict = iota
-	never
-	always
+	never  verdict = -1
+	either verdict = 0
+	always verdict = 1
 )
-
-func (v verdict) not() verdict {
-	return [...]verdict{either: either, never: always, always: never}[v]
-}
 
 func decided(yes, no bool) verdict {
 	switch {
@@ -380,16 +351,14 @@ func decided(yes, no bool) verdict {
 
 // compare decides a conditional jump as far as every verifier does.
 func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
-	if b.isConst() && b.v == 0 && !is32 && (a.kind == nonNull || a.kind == dataPtr || a.kind == farPtr) {
-		switch op {
-		case asm.JEq:
-			return never
-		case asm.JNE:
-			return always
-		}
+	switch op {
+	case asm.JNE, asm.JLT, asm.JLE, asm.JSLT, asm.JSLE:
+		return -compare(negated(op), a, b, is32)
 	}
-	// A tainted value is a constant on every load, so verifiers that compare
-	// with constants alone decide too.
+	if op == asm.JEq && b.isConst() && b.v == 0 && !is32 && (a.kind == nonNull || a.kind == dataPtr || a.kind == farPtr) {
+		return never
+	}
+	// A tainted value is a constant on every load, so verifiers that only compare with constants decide too.
 	if a.kind != scalar || b.kind != scalar || !b.isConst() && !b.taint {
 		return either
 	}
@@ -397,32 +366,23 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 	if is32 {
 		a, b, width = a.low32(), b.low32(), 32
 	}
-	if bySize := op != asm.JEq && op != asm.JNE && op != asm.JSet; bySize && a.m != math.MaxUint64 && a.max()>>(width-1) != 0 && a.m>>(width-1)&1 != 0 {
-		return either // Linux 7.2 knows the bounds of one kind, signed or not
+	if ordered := op != asm.JEq && op != asm.JSet; ordered && a.m != math.MaxUint64 && a.max()>>(width-1) != 0 && a.m>>(width-1)&1 != 0 {
+		return either // 7.2 has bounds of one kind, signed or unsigned
 	}
 	alo, ahi := a.signed(width)
 	blo, bhi := b.signed(width)
 	switch op {
 	case asm.JEq:
-		return decided(a.isConst() && b.isConst() && a.v == b.v, a.isConst() && b.isConst() && a.v != b.v)
-	case asm.JNE:
-		return compare(asm.JEq, a, b, is32).not()
+		both := a.isConst() && b.isConst()
+		return decided(both && a.v == b.v, both && a.v != b.v)
 	case asm.JGT:
 		return decided(a.min() > b.max(), a.max() <= b.min())
 	case asm.JGE:
 		return decided(a.min() >= b.max(), a.max() < b.min())
-	case asm.JLT:
-		return compare(asm.JGE, a, b, is32).not()
-	case asm.JLE:
-		return compare(asm.JGT, a, b, is32).not()
 	case asm.JSGT:
 		return decided(alo > bhi, ahi <= blo)
 	case asm.JSGE:
 		return decided(alo >= bhi, ahi < blo)
-	case asm.JSLT:
-		return compare(asm.JSGE, a, b, is32).not()
-	case asm.JSLE:
-		return compare(asm.JSGT, a, b, is32).not()
 	case asm.JSet: // any bit of b set
 		a, b = a.bits(), b.bits()
 		return decided(a.v&b.v != 0, (a.v|a.m)&(b.v|b.m) == 0)
@@ -430,9 +390,8 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 	return either
 }
 
-// where is a scalar where it compares like that with n, as far as verifiers since Linux 5.10 make
-// something of it. Where it cannot be, nothing is known: a verifier that does not see that goes on with
-// what it makes of the contradiction.
+// where is a scalar restricted to numbers for which a comparison with n holds, as far as verifiers since 5.10 do that. If no
+// number is left it is unknown: a verifier that does not notice goes on with a contradictory state.
 func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
 	most, signed := uint64(math.MaxInt64), int64(n)
 	if is32 {
@@ -451,7 +410,7 @@ func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
 		return value{v: n, src: a.src}
 	case op == asm.JSet:
 		return a.loose()
-	case is32 && a.max() > math.MaxUint32: // of which they forget the bounds
+	case is32 && a.max() > math.MaxUint32: // verifiers drop the bounds of the whole
 		h := a.low32().where(op, n, is32)
 		if h.isBlank() {
 			return unknown
@@ -480,7 +439,7 @@ func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
 		signed++
 		fallthrough
 	case asm.JSGE:
-		if signed >= 0 { // else it may be negative as well
+		if signed >= 0 { // else it may be negative
 			lo, hi = max(lo, uint64(signed)), min(hi, most)
 		}
 	case asm.JSLT:
@@ -494,8 +453,8 @@ func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
 	return a.within(lo, hi)
 }
 
-// not is a scalar that is not n, as far as verifiers since Linux 6.8 make something of it: one less where n is the
-// least or the greatest that it can be (regs_refine_cond_op in kernel/bpf/verifier.c).
+// not is a scalar that is not n, as far as verifiers since 6.8 use that: if n is the least or greatest possible number
+// (regs_refine_cond_op in kernel/bpf/verifier.c).
 func (a value) not(n uint64, is32 bool) value {
 	lo, hi := a.min(), a.max()
 	if is32 {
@@ -512,30 +471,23 @@ func (a value) not(n uint64, is32 bool) value {
 	return a.within(lo, hi)
 }
 
-// comparisons are what jumps ask, with what holds where they do not, and what is the same with the sides
-// exchanged. Of JSet there is neither.
-var comparisons = [...]struct{ op, negated, flipped asm.JumpOp }{
-	{asm.JEq, asm.JNE, asm.JEq}, {asm.JNE, asm.JEq, asm.JNE},
-	{asm.JGT, asm.JLE, asm.JLT}, {asm.JLE, asm.JGT, asm.JGE},
-	{asm.JGE, asm.JLT, asm.JLE}, {asm.JLT, asm.JGE, asm.JGT},
-	{asm.JSGT, asm.JSLE, asm.JSLT}, {asm.JSLE, asm.JSGT, asm.JSGE},
-	{asm.JSGE, asm.JSLT, asm.JSLE}, {asm.JSLT, asm.JSGE, asm.JSGT},
-}
+// opposites are pairs of comparisons of which exactly one holds; exchanged are equal if the operands are exchanged.
+var (
+	opposites = [][2]asm.JumpOp{{asm.JEq, asm.JNE}, {asm.JGT, asm.JLE}, {asm.JGE, asm.JLT}, {asm.JSGT, asm.JSLE}, {asm.JSGE, asm.JSLT}}
+	exchanged = [][2]asm.JumpOp{{asm.JGT, asm.JLT}, {asm.JGE, asm.JLE}, {asm.JSGT, asm.JSLT}, {asm.JSGE, asm.JSLE}}
+)
 
-func negated(op asm.JumpOp) asm.JumpOp {
-	for _, c := range comparisons {
-		if c.op == op {
-			return c.negated
+func other(op asm.JumpOp, pairs [][2]asm.JumpOp) asm.JumpOp {
+	for _, p := range pairs {
+		switch op {
+		case p[0]:
+			return p[1]
+		case p[1]:
+			return p[0]
 		}
 	}
 	return op
 }
 
-func flipped(op asm.JumpOp) asm.JumpOp {
-	for _, c := range comparisons {
-		if c.op == op {
-			return c.flipped
-		}
-	}
-	return op
-}
+func negated(op asm.JumpOp) asm.JumpOp { return other(op, opposites) }
+func flipped(op asm.JumpOp) asm.JumpOp { return other(op, exchanged) }
