@@ -4,25 +4,25 @@ package bpfobj
 
 import "github.com/cilium/ebpf/asm"
 
-// registers is a set of registers.
-type registers uint16
+// Registers is a set of registers: bit n is register n.
+type Registers uint16
 
-func registersOf(list ...asm.Register) (s registers) {
+func registersOf(list ...asm.Register) (s Registers) {
 	for _, r := range list {
 		s |= 1 << r
 	}
 	return s
 }
 
-func (s registers) has(r asm.Register) bool { return s&(1<<r) != 0 }
+func (s Registers) has(r asm.Register) bool { return s&(1<<r) != 0 }
 
 var (
 	arguments = registersOf(asm.R1, asm.R2, asm.R3, asm.R4, asm.R5)
 	clobbered = arguments | registersOf(asm.R0)
 )
 
-// touches returns the registers that an instruction may read, and those that it overwrites.
-func (in *Insn) touches() (reads, writes registers) {
+// Touches returns the registers that an instruction may read, and those that it overwrites.
+func (in *Insn) Touches() (reads, writes Registers) {
 	dst, src := registersOf(in.Dst), registersOf(in.Src)
 	switch in.Op.Class() {
 	case asm.ALUClass, asm.ALU64Class:
@@ -56,10 +56,10 @@ func (in *Insn) touches() (reads, writes registers) {
 
 // ignores returns which arguments a function overwrites on every path before it reads them, whether the path is reached or
 // not. It returns none if nested loops need too many rounds.
-func ignores(code []Insn) registers {
+func ignores(code []Insn) Registers {
 	const rounds = 8
-	live := make([]registers, len(code))
-	at := func(i int) registers {
+	live := make([]Registers, len(code))
+	at := func(i int) Registers {
 		if i < 0 || i >= len(code) {
 			return 0
 		}
@@ -69,14 +69,14 @@ func ignores(code []Insn) registers {
 		changed := false
 		for i := len(code) - 1; i >= 0; i-- {
 			in := &code[i]
-			var l registers
+			var l Registers
 			if in.FallsThrough() {
 				l = at(i + in.Slots())
 			}
 			if slots, ok := in.Jump(); ok {
 				l |= at(i + 1 + slots)
 			}
-			reads, writes := in.touches()
+			reads, writes := in.Touches()
 			if l = l&^writes | reads; l != live[i] {
 				live[i], changed = l, true
 			}
@@ -96,7 +96,7 @@ func dead(code []Insn, r asm.Register) bool {
 	const most = 16
 	for i := 0; i < min(most, len(code)); i += code[i].Slots() {
 		in := &code[i]
-		reads, writes := in.touches()
+		reads, writes := in.Touches()
 		if _, jumps := in.Jump(); jumps || reads.has(r) {
 			return false
 		}

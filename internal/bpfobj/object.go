@@ -40,7 +40,7 @@ type Function struct {
 	Insns   []Insn
 	Global  bool // verified on its own
 
-	ignores registers // see Ignores
+	ignores Registers // see Ignores
 }
 
 // Program is a function that is loaded, with all that it can call.

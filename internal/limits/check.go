@@ -79,12 +79,19 @@ const (
 const (
 	// ExploreSteps bounds the instructions executed. The kernel's verifier takes a
 	// million. Real: 12,411.
-	ExploreSteps = 150_000
+	ExploreSteps = 1_000_000
+
+	// ConstantStates bounds the states that are kept apart where paths meet because
+	// constants of the code differ, such as the counter of a loop. Constants that
+	// come from relocations or the loader are kept.
+	ConstantStates = 4
 
 	// States bounds the states that are kept apart where paths meet; more are
-	// merged, and what is reached then is reached perhaps. It is for precision
-	// rather than for time: real programs get there now and then.
-	States = 64
+	// merged, and what is reached then is reached perhaps. PreciseStates is the same
+	// where a function only returns, and where a first exploration was not precise
+	// enough. Real programs get there now and then.
+	States        = 8
+	PreciseStates = 64
 
 	// StateBytes bounds all states that are kept or wait, of one function and what it hands
 	// pointers to its stack. Real: 1.2 MB.

@@ -31,7 +31,6 @@ func (w *watched) Err() error {
 func TestContext(t *testing.T) {
 	const often = 10_000 // units of work, of some nanoseconds each
 	for name, funcs := range map[string][][]insn{
-		"loop":     stacks(asm.Byte, counting()),
 		"branches": stacks(asm.DWord, branches(145_000)),
 		"long":     {slices.Repeat([]insn{{Op: asm.Mov.Op(asm.ImmSource), Dst: 6}}, 140_000)},
 	} {

@@ -20,15 +20,14 @@ type program struct {
 	o  *bpfobj.Object
 	in *Input
 
-	meter   *limits.Meter
-	known   map[Entry]*Unit
-	charged map[*Unit]bool
-	leaders map[int][]bool // by function, by slot: paths can meet there
-	loops   map[int]loops  // by function
-	frames  int            // of the units that call the one that is explored
-	steps   int
-	work    int
-	gaveUp  bool
+	meter     *limits.Meter
+	known     map[Entry]*Unit
+	charged   map[*Unit]bool
+	functions map[int]*function
+	frames    int // of the units that call the one that is explored
+	steps     int
+	work      int
+	gaveUp    bool
 }
 
 // explorer executes a function abstractly.
@@ -68,7 +67,7 @@ type visit struct {
 func Explore(ctx context.Context, o *bpfobj.Object, pr *bpfobj.Program, in *Input) *Result {
 	p := &program{
 		o: o, in: in, meter: limits.NewMeter(ctx, limits.ExploreWork, "states to compare"),
-		known: make(map[Entry]*Unit), charged: make(map[*Unit]bool), leaders: make(map[int][]bool), loops: make(map[int]loops),
+		known: make(map[Entry]*Unit), charged: make(map[*Unit]bool), functions: make(map[int]*function),
 	}
 	r := &Result{o: o, pr: pr, in: in, at: make(map[*Unit]int), of: make(map[int][]int)}
 	main := anyEntry(pr.Fn)
@@ -184,7 +183,7 @@ func (x *explorer) path(s *state) {
 	for x.spend(1) {
 		if g := &x.o.Funcs[s.at.Fn]; g != f {
 			f = g
-			leaders, reached = x.scratch(s.at.Fn)
+			leaders, reached = x.function(s.at.Fn).leaders, x.levels(s.at.Fn)
 		}
 		if s.at.Insn < 0 || s.at.Insn >= len(f.Insns) {
 			x.u.odd = "execution leaves the function " + f.Name
@@ -202,17 +201,44 @@ func (x *explorer) path(s *state) {
 	}
 }
 
-// scratch returns what is kept for each slot of a function.
-func (x *explorer) scratch(fn int) (leaders []bool, reached []Level) {
-	code := x.o.Funcs[fn].Insns
-	if x.leaders[fn] == nil {
-		x.leaders[fn] = findLeaders(code)
-		x.loops[fn] = findLoops(code, x.leaders[fn])
+// function is what an exploration needs of a function's code.
+type function struct {
+	leaders []bool // by slot: paths can meet there
+	ends    []bool // by slot: the function returns without another jump or call
+	live    []live // by slot; nil if that is not known
+	taken   uint64 // words of the stack that it can reach through other registers than r10
+	loops   loops
+}
+
+func (p *program) function(fn int) *function {
+	f := p.functions[fn]
+	if f == nil {
+		code := p.o.Funcs[fn].Insns
+		f = &function{leaders: findLeaders(code), ends: findEnds(code), live: findLive(code), taken: taken(code)}
+		f.loops = findLoops(code, f.leaders)
+		p.functions[fn] = f
 	}
+	return f
+}
+
+// levels returns what is reached of a function, by slot.
+func (x *explorer) levels(fn int) []Level {
 	if x.reached[fn] == nil {
-		x.reached[fn] = make([]Level, len(code))
+		x.reached[fn] = make([]Level, len(x.o.Funcs[fn].Insns))
 	}
-	return x.leaders[fn], x.reached[fn]
+	return x.reached[fn]
+}
+
+// findEnds marks the instructions after which a function does nothing but
+// return.
+func findEnds(code []bpfobj.Insn) []bool {
+	ends := make([]bool, len(code)+2)
+	for i := len(code) - 1; i >= 0; i-- {
+		in := &code[i]
+		class := in.Op.Class()
+		ends[i] = in.Op == bpfobj.OpExit || !class.IsJump() && ends[i+in.Slots()]
+	}
+	return ends
 }
 
 // findLeaders marks the beginning, the targets of jumps, and where calls
@@ -311,10 +337,10 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 		}
 		s.write(in.Dst, mov(in, b, is32))
 	case op == asm.Neg || op == asm.Swap:
-		s.write(in.Dst, value{m: ^uint64(0), taint: a.taint})
+		s.write(in.Dst, value{m: ^uint64(0), taint: a.taint, lost: a.lost})
 	case a.kind == scalar && b.kind == scalar:
 		if in.Off != 0 && (op == asm.Div || op == asm.Mod) {
-			b = unknown
+			b = value{m: ^uint64(0), lost: b.lost}
 		}
 		x.countALU(op, a, b)
 		v := alu(op, a, b, is32)
@@ -326,7 +352,11 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 		s.write(in.Dst, v)
 	default:
 		x.countALU(op, a, b)
-		s.write(in.Dst, x.pointer(op, a, b, is32))
+		v := x.pointer(op, a, b, is32)
+		if v.lost = a.lost || b.lost; v.lost && (v.isStack() || v.kind == farPtr) {
+			s.doubt()
+		}
+		s.write(in.Dst, v)
 	}
 }
 
@@ -338,7 +368,7 @@ func isRegister(in *bpfobj.Insn) bool { return in.Op&asm.OpCode(asm.RegSource) !
 func mov(in *bpfobj.Insn, b value, is32 bool) value {
 	if isRegister(in) && in.Off != 0 {
 		if !b.isConst() {
-			return value{m: ^uint64(0), taint: b.taint}
+			return value{m: ^uint64(0), taint: b.taint, lost: b.lost}
 		}
 		n := 64 - uint(in.Off)
 		b.v = uint64(int64(b.v<<n) >> n)
@@ -407,7 +437,7 @@ func (x *explorer) load64(s *state, in *bpfobj.Insn) {
 		}
 	case bpfobj.RefFunc:
 		v = value{kind: nonNull}
-		if _, later := x.loops[s.at.Fn][s.at.Insn]; !later {
+		if _, later := x.function(s.at.Fn).loops[s.at.Insn]; !later {
 			x.callback(int(r.N), s.level)
 		}
 	case bpfobj.RefExtern:

@@ -31,13 +31,17 @@ func runIn(ctx context.Context, o *bpfobj.Object, funcs ...[]insn) *Result {
 		o.Funcs = append(o.Funcs, bpfobj.Function{Insns: code})
 		pr.Funcs = append(pr.Funcs, i)
 	}
-	return Explore(ctx, o, &pr, &Input{
+	return Explore(ctx, o, &pr, allFeatures())
+}
+
+func allFeatures() *Input {
+	return &Input{
 		Features: Features{Rodata: true, Partial: true, Narrow: true, StImm: true, Ranges: true, Unequal: true},
 		Record:   func(int) (uint64, bool) { return 0, true },
 		Ksym:     func(*bpfobj.Extern) Number { return Number{} },
 		Kconfig:  func(*bpfobj.Extern) Number { return Number{Unknown: math.MaxUint64} },
 		Settable: func(string) bool { return false },
-	})
+	}
 }
 
 // reaches reports whether the last instruction of the first function is reached.

@@ -39,6 +39,10 @@ type Input struct {
 	// invalid.
 	Record func(record int) (v uint64, known bool)
 
+	// Precise keeps more states apart. It takes many times as long, and makes sure of
+	// some of what is Imprecise otherwise.
+	Precise bool
+
 	Units Units // what is known already; nil for nothing
 
 	Ksym     func(e *bpfobj.Extern) Number // whether the kernel has it: 1 or 0

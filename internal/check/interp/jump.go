@@ -49,8 +49,15 @@ func (s *state) calls() uint64 {
 // arrive notes a state where paths can meet. It reports false where earlier
 // visits cover it. Where there are too many they are merged, and s with them.
 func (x *explorer) arrive(s *state) bool {
+	x.forgetDead(s)
 	here := place{s.at, s.calls()}
 	list := x.visits[here]
+	most := limits.States
+	if x.in.Precise || x.function(s.at.Fn).ends[s.at.Insn] {
+		most = limits.PreciseStates
+	} else if len(list) >= limits.ConstantStates {
+		s.widen()
+	}
 	merged := -1
 	for i := range list {
 		v := &list[i]
@@ -64,7 +71,7 @@ func (x *explorer) arrive(s *state) bool {
 	if merged >= 0 && x.covers(list[merged].s, s) {
 		return false
 	}
-	if merged < 0 && len(list) < limits.States {
+	if merged < 0 && len(list) < most {
 		x.visits[here] = append(list, visit{s: x.keep(s)})
 		return true
 	}
@@ -122,6 +129,9 @@ func (x *explorer) branch(s *state, in *bpfobj.Insn) bool {
 	if (a.taint || b.taint) && s.level < Depends {
 		s.level = Depends
 	}
+	if a.lost || b.lost {
+		s.doubt()
+	}
 	yes, bytes := s.clone()
 	x.bytes += bytes
 	yes.jump(in)
@@ -176,7 +186,7 @@ func (x *explorer) call(s *state, in *bpfobj.Insn) bool {
 	if in.IsFuncCall() {
 		return x.callFunc(s, int(in.Ref.N))
 	}
-	if fn, ok := x.loops[s.at.Fn][s.at.Insn]; ok {
+	if fn, ok := x.function(s.at.Fn).loops[s.at.Insn]; ok {
 		if context := s.reg(callsBack[asm.BuiltinFunc(in.Imm)].context); context.isStack() {
 			return x.callBack(s, fn, context)
 		}
@@ -303,6 +313,9 @@ func (x *explorer) leave(r0 value, l Level, insn int) {
 		r0.src = 0 // a fact of this unit
 	}
 	x.counts(r0)
+	if r0.lost {
+		l = max(l, Imprecise)
+	}
 	exits := x.u.exits
 	for i := range exits {
 		if e := &exits[i]; e.r0 == r0 {
@@ -310,7 +323,7 @@ func (x *explorer) leave(r0 value, l Level, insn int) {
 			return
 		}
 	}
-	if x.spend(len(exits)); len(exits) == limits.States {
+	if x.spend(len(exits)); len(exits) == limits.PreciseStates {
 		e := &exits[len(exits)-1]
 		x.counts(e.r0)
 		e.r0, e.level = join(e.r0, r0), Imprecise
@@ -379,6 +392,9 @@ func (x *explorer) helperWrites(s *state, in *bpfobj.Insn) {
 			s.forgetAll(value{kind: stackAny})
 		case callback || p.kind == stackAny:
 			s.forgetAll(p)
+		case in.IsHelper() && r < asm.R5 && s.regs[r+1].lost:
+			s.doubt()
+			s.frames[p.base].forget(int64(p.v), 512)
 		case in.IsHelper() && r < asm.R5 && s.regs[r+1].isConst():
 			x.counts(s.regs[r+1])
 			// Without a length, none is written that is longer than 16 bytes.

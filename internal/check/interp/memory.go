@@ -11,8 +11,16 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
+// load returns what a load gives.
 func (x *explorer) load(s *state, in *bpfobj.Insn) value {
-	p, off, n := s.reg(in.Src), int64(in.Off), in.Op.Size().Sizeof()
+	p := s.reg(in.Src)
+	v := x.loadFrom(s, in, p)
+	v.lost = v.lost || p.lost && !v.isConst()
+	return v
+}
+
+func (x *explorer) loadFrom(s *state, in *bpfobj.Insn, p value) value {
+	off, n := int64(in.Off), in.Op.Size().Sizeof()
 	x.access(s, p)
 	if in.Op.Mode() != asm.MemMode {
 		return unknown
@@ -26,6 +34,7 @@ func (x *explorer) load(s *state, in *bpfobj.Insn) value {
 		x.countParts(f, int64(p.v)+off, n)
 		v, narrow := f.load(int64(p.v)+off, n, x.in.Narrow && !x.bigEndian())
 		x.asked.Narrow = x.asked.Narrow || narrow
+		v.lost = v.lost || in.Src != asm.RFP && !v.isConst() && words(int64(p.v)+off, int64(n))&^x.function(f.fn).taken != 0
 		return v
 	case stackAny:
 		if n == 8 && s.spilled() {
@@ -128,7 +137,7 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 		}
 		zero = v.isConst() && v.v == 0
 		if n < 8 && v.kind != scalar {
-			v = unknown
+			v = value{m: ^uint64(0), lost: v.lost}
 		}
 		if v = v.trim(n); n < 8 {
 			v = v.loose()
@@ -144,7 +153,7 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 	x.asked.StImm = x.asked.StImm || in.Op.Class() == asm.StClass
 	x.asked.Partial = x.asked.Partial || n < 8
 	keep := at%8 == 0 && (n == 8 || x.in.Partial) || zero
-	if keep && at >= -512 && at < 0 && !(v.isBlank() && !v.taint) {
+	if keep && at >= -512 && at < 0 && !(v.isBlank() && !v.taint && !v.lost) {
 		s.frames[p.base].set(int16(at), uint8(n), v)
 	}
 }

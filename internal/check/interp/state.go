@@ -39,6 +39,9 @@ type slot struct {
 	val  value
 }
 
+// doubt notes that the verifier may know that it does not get here.
+func (s *state) doubt() { s.level = max(s.level, Imprecise) }
+
 // clone returns a copy, and the size of the stacks, in bytes, that the two have
 // in common and s had alone.
 func (s *state) clone() (c *state, bytes int) {

@@ -14,6 +14,7 @@ type value struct {
 	kind  valueKind
 	taint bool // depends on the loader or the user; it is one number on each load
 	half  bool // lo and hi are bounds of the lower half
+	lost  bool // depends on a constant of the code that widen has dropped: the verifier may know more
 	// A bit of a scalar is unknown if m has a 1, and then 0 in v. For pointers v is an offset in bytes, two's complement.
 	v, m uint64
 	// Bounds of a scalar, if they are narrower than its bits; else hi is 0. hi is at most MaxInt64, or MaxUint64 if no bit is
@@ -90,15 +91,15 @@ func join(a, b value) value {
 		return value{kind: stackAny}
 	case a.kind == scalar && b.kind == scalar:
 		m := a.m | b.m | (a.v ^ b.v)
-		return value{v: a.v &^ m, m: m, taint: a.taint || b.taint}
+		return value{v: a.v &^ m, m: m, taint: a.taint || b.taint, lost: a.lost || b.lost}
 	}
-	return unknown
+	return value{m: math.MaxUint64, lost: a.lost || b.lost}
 }
 
 // low32 is the lower half, zero-extended.
 func (a value) low32() value {
 	if a.kind != scalar {
-		return value{m: math.MaxUint32, taint: a.taint}
+		return value{m: math.MaxUint32, taint: a.taint, lost: a.lost}
 	}
 	return a.cut(math.MaxUint32, math.MaxInt32)
 }
@@ -228,7 +229,7 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	if is32 {
 		a, b, width = a.low32(), b.low32(), 32
 	}
-	taint, src := a.taint || b.taint, a.src
+	taint, lost, src := a.taint || b.taint, a.lost || b.lost, a.src
 	if src == 0 {
 		src = b.src
 	}
@@ -276,7 +277,7 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 		r.m = uint64(int64(a.m) >> b.v)
 		r.v = uint64(int64(a.v)>>b.v) &^ r.m
 	default:
-		r.taint = taint
+		r.taint, r.lost = taint, lost
 		return r
 	}
 	if is32 {
@@ -285,7 +286,8 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	if !r.isConst() {
 		r = r.bounded(op, a, b, is32)
 	}
-	if r.taint = taint && r.m != 0; !r.isBlank() {
+	r.taint, r.lost = taint && r.m != 0, lost && r.m != 0
+	if !r.isBlank() {
 		r.src = src
 	}
 	return r
