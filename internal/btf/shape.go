@@ -2,6 +2,8 @@
 
 package btf
 
+import "iter"
+
 // A Word says what 32 bits of a type's record hold.
 type Word uint8
 
@@ -63,6 +65,26 @@ func (s *Shape) Refs(elems int) (n int) {
 		n++
 	}
 	return n
+}
+
+// Words yields the words of the record behind struct btf_type.
+func (t *Type) Words() iter.Seq2[Word, uint32] {
+	return func(yield func(Word, uint32) bool) {
+		s, at := t.Kind().Shape(), uint32(0)
+		part := func(words []Word) bool {
+			for _, w := range words {
+				if !yield(w, t.extra(at)) {
+					return false
+				}
+				at++
+			}
+			return true
+		}
+		more := part(s.Extra)
+		for i := uint32(0); more && len(s.Elem) > 0 && i < t.Vlen(); i++ {
+			more = part(s.Elem)
+		}
+	}
 }
 
 // NumKinds is one more than the last kind.

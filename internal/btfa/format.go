@@ -2,8 +2,6 @@
 
 package btfa
 
-import "github.com/btfgen/btfgen/internal/btf"
-
 // A file is a header (magic, and a byte for the version) and one zstd frame. The
 // frame holds the number of streams, their lengths, and the streams.
 const (
@@ -38,6 +36,10 @@ const (
 	MaxShards   = MaxKernels
 	MaxObjects  = 1 << 16
 	MaxMachines = 64 // that one object is for, and that have relocations of their own
+
+	// MaxItems limits the memory of a reader: slots, variants, and the types, fields
+	// and references of shapes.
+	MaxItems = 1 << 20
 )
 
 // The limits of one layout: how many types it has, and how many bytes of names
@@ -79,19 +81,3 @@ const (
 
 // NoVariant stands for an empty slot in a list of variants by slot.
 const NoVariant = -1
-
-// CountNumbers returns how many numbers a node with some fields has, and
-// whether they are bit offsets.
-func CountNumbers(kind btf.Kind, fields int) (n int, offsets bool) {
-	switch kind {
-	case btf.KindStruct, btf.KindUnion:
-		return fields + 1, true
-	case btf.KindEnum, btf.KindEnum64:
-		return fields + 1, false
-	case btf.KindInt:
-		return 2, false
-	case btf.KindArray, btf.KindFloat, btf.KindFunc, btf.KindVar:
-		return 1, false
-	}
-	return 0, false
-}

@@ -49,6 +49,7 @@
 #define MAX_TYPES (1u << 16)
 #define MAX_CONTENT (8u << 20)
 #define MAX_FIELDS 65535
+#define MAX_ITEMS (1u << 20)
 
 #define PART 256 /* bytes of a part of a key, with its NUL */
 #define KEY_TEXT (4 * PART)
@@ -465,7 +466,8 @@ static const char *split(struct cursor c, struct cursor *streams)
 /* -- pool -- */
 
 static const char no_memory[] = "out of memory", no_slot[] = "slot does not exist", no_name[] = "name does not exist",
-		  no_variant[] = "variant does not exist";
+		  no_variant[] = "variant does not exist",
+		  too_many_items[] = "too many slots, variants, types, fields and references";
 
 /* Makes room for n elements at *p, a pointer to any type, and reports whether there is. */
 #define MAKE_ROOM(a, c, p, n) \
@@ -763,6 +765,8 @@ static void read_variant(struct btfa *a, uint32_t first, struct cursor *c, struc
 	if (!shapes->error)
 		read_numbers(a, numbers, v, base);
 	a->n_variants++;
+	if ((uint64_t)a->n_slots + a->n_variants + a->n_nodes + a->n_fields + a->n_refs > MAX_ITEMS)
+		bad(c, too_many_items);
 }
 
 /* Reads slots and their variants, which takes three streams. */

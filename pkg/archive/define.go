@@ -4,166 +4,237 @@ package archive
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btf/canonical"
 )
 
-// slot is a place that a definition takes in a layout. Types refer to each
-// other by slot, so that a definition stays the same when what it refers to
-// changes. Of types that share a name in one BTF the first has ordinal 0, the
-// next 1. A type that no named one leads to has an empty name.
-type slot struct {
+// slotID identifies a slot before the slots are numbered. The first type with a name
+// in a BTF has ordinal 0, the next type with that name 1.
+type slotID struct {
 	name    string
 	ordinal int
 }
 
-func compareSlots(a, b slot) int {
-	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.ordinal, b.ordinal))
-}
-
-// definition is a type and the anonymous types that belong to it: nodes[0] is
-// the type itself, the others follow in the order of their first reference.
+// definition is a named type and the anonymous types inside it, as variant.shape has
+// them, but with their numbers, and with references to definitions of the same BTF.
 type definition struct {
-	slot  slot
-	nodes []node
+	slot  slotID
+	types []canonical.Type
 }
 
-// node is one type of a definition. Its fields are those of a canonical.Type.
-type node struct {
-	kind   btf.Kind
-	flag   bool
-	size   uint32
-	fields []canonical.Field
-	refs   []ref
+// definitions is one BTF, cut into definitions.
+type definitions struct {
+	list      []definition
+	bigEndian bool
 }
-
-// ref is void, a node of the same definition, or another slot.
-type ref struct {
-	node int   // refVoid and refSlot aside, a position in the definition
-	slot *slot // if node is refSlot
-}
-
-const (
-	refVoid = -1
-	refSlot = -2
-)
 
 // definer cuts one BTF into definitions.
 type definer struct {
-	btf   *btf.BTF
-	slots []*slot      // by type ID; nil for anonymous types that belong to others
-	local []int        // by type ID: the node of the definition that stamp names
-	stamp []btf.TypeID // by type ID: root of the last definition with the type
+	btf      *btf.BTF
+	roots    []btf.TypeID // by definition: its first type
+	ordinals map[string]int
+	defs     definitions
+	index    []int        // by type ID: the definition that begins with the type, or -1
+	local    []int        // by type ID: the position in the last definition that has the type
+	in       []btf.TypeID // by type ID: the root of that definition, 0 for none
 }
 
-// define cuts a minimized BTF into definitions, sorted by slot. It does not
-// check that the BTF is canonical.
-func define(data []byte) ([]definition, binary.ByteOrder, error) {
+// define cuts a minimized BTF into definitions. It does not check that the BTF is
+// canonical.
+func define(data []byte) (definitions, error) {
 	b, err := btf.New(data, nil)
 	if err != nil {
-		return nil, nil, err
+		return definitions{}, err
 	}
 	n := b.NumTypes()
-	d := &definer{btf: b, slots: make([]*slot, n), local: make([]int, n), stamp: make([]btf.TypeID, n)}
-	ordinals := make(map[string]int)
-	var roots []btf.TypeID
-	root := func(id btf.TypeID, name string) {
-		d.slots[id] = &slot{name, ordinals[name]}
-		ordinals[name]++
-		roots = append(roots, id)
-	}
+	d := &definer{btf: b, ordinals: make(map[string]int), index: slices.Repeat([]int{-1}, n), local: make([]int, n), in: make([]btf.TypeID, n)}
+	d.defs.bigEndian = b.Order() == binary.BigEndian
 	for id := btf.TypeID(1); int(id) < n; id++ {
 		if t := b.Type(id); len(t.Name()) > 0 {
-			root(id, string(t.Name()))
+			d.add(id, string(t.Name()))
 		}
 	}
-	var defs []definition
-	next := btf.TypeID(1) // the first that may be anonymous and unreached
-	for i := 0; ; i++ {
-		for ; i == len(roots) && int(next) < n; next++ {
-			if d.slots[next] == nil && d.stamp[next] == 0 {
-				root(next, "")
+	for i := range d.roots {
+		if err := d.define(i); err != nil {
+			return d.defs, err
+		}
+	}
+	for id := btf.TypeID(1); int(id) < n; id++ {
+		if d.index[id] < 0 && d.in[id] == 0 { // anonymous, and not part of a definition
+			if err := d.define(d.add(id, "")); err != nil {
+				return d.defs, err
 			}
 		}
-		if i == len(roots) {
-			break
-		}
-		def, err := d.definition(roots[i])
-		if err != nil {
-			return nil, nil, err
-		}
-		defs = append(defs, def)
 	}
-	slices.SortFunc(defs, func(a, b definition) int { return compareSlots(a.slot, b.slot) })
-	return defs, b.Order(), nil
+	return d.defs, nil
 }
 
-// definition collects a root and the anonymous types that it leads to.
-func (d *definer) definition(root btf.TypeID) (definition, error) {
-	def := definition{slot: *d.slots[root]}
+// add adds a definition without types and returns its number.
+func (d *definer) add(root btf.TypeID, name string) int {
+	d.index[root] = len(d.roots)
+	d.roots = append(d.roots, root)
+	d.defs.list = append(d.defs.list, definition{slot: slotID{name, d.ordinals[name]}})
+	d.ordinals[name]++
+	return d.index[root]
+}
+
+// define collects the types of a definition.
+func (d *definer) define(i int) error {
+	root := d.roots[i]
 	ids := []btf.TypeID{root}
-	d.local[root], d.stamp[root] = 0, root
-	refTo := func(id btf.TypeID) ref {
+	d.local[root], d.in[root] = 0, root
+	ref := func(id btf.TypeID) int {
 		switch {
 		case id == 0:
-			return ref{node: refVoid}
-		case d.stamp[id] == root:
-			return ref{node: d.local[id]}
-		case d.slots[id] != nil:
-			return ref{node: refSlot, slot: d.slots[id]}
+			return canonical.Void
+		case d.in[id] == root:
+			return d.local[id]
+		case d.index[id] >= 0:
+			return slotRef(d.index[id])
 		}
-		d.local[id], d.stamp[id] = len(ids), root
+		d.local[id], d.in[id] = len(ids), root
 		ids = append(ids, id)
-		return ref{node: len(ids) - 1}
+		return len(ids) - 1
 	}
-	for i := 0; i < len(ids); i++ {
-		n, err := d.node(d.btf.Type(ids[i]), refTo)
-		if err != nil {
-			return def, err
+	types := make([]canonical.Type, 0, 1)
+	for k := 0; k < len(ids); k++ {
+		t := d.btf.Type(ids[k])
+		if !inArchive(t.Kind()) {
+			return fmt.Errorf("types: type %d is %s, which minimized BTF does not have", t.ID, t.Kind())
 		}
-		def.nodes = append(def.nodes, n)
+		types = append(types, canonical.Read(&t, ref))
 	}
-	return def, nil
+	types[0].Name = "" // the slot has it
+	d.defs.list[i].types = types
+	return nil
 }
 
-func (d *definer) node(t btf.Type, refTo func(btf.TypeID) ref) (node, error) {
-	n := node{kind: t.Kind(), flag: t.KindFlag(), size: t.Size()}
-	name := func(off uint32) string { return string(d.btf.Name(off)) }
-	switch n.kind {
-	case btf.KindInt:
-		n.fields = []canonical.Field{{Lo: t.IntData()}}
-	case btf.KindPtr, btf.KindTypedef, btf.KindVolatile, btf.KindConst, btf.KindRestrict, btf.KindTypeTag:
-		n.size, n.refs = 0, []ref{refTo(t.Ref())}
-	case btf.KindFunc, btf.KindVar:
-		n.size, n.fields, n.refs = 0, []canonical.Field{{Lo: t.Linkage()}}, []ref{refTo(t.Ref())}
-	case btf.KindFwd, btf.KindFloat:
-	case btf.KindArray:
-		a := t.Array()
-		n.fields, n.refs = []canonical.Field{{Lo: a.Nelems}}, []ref{refTo(a.Elem), refTo(a.Index)}
-	case btf.KindStruct, btf.KindUnion:
-		for i := range t.Vlen() {
-			m := t.Member(i)
-			n.fields = append(n.fields, canonical.Field{Name: name(m.NameOff), Lo: m.BitSize<<24 | m.BitOffset})
-			n.refs = append(n.refs, refTo(m.Type))
+// newPool builds the pool of distinct BTFs. It changes their definitions.
+func newPool(ctx context.Context, btfs []definitions) (*pool, error) {
+	index := make(map[slotID]int)
+	for _, defs := range btfs {
+		for _, d := range defs.list {
+			index[d.slot] = 0
 		}
-	case btf.KindEnum, btf.KindEnum64:
-		for i := range t.Vlen() {
-			e := t.Enumerator(i)
-			n.fields = append(n.fields, canonical.Field{Name: name(e.NameOff), Lo: uint32(e.Value), Hi: uint32(e.Value >> 32)})
-		}
-	case btf.KindFuncProto:
-		n.size, n.refs = 0, []ref{refTo(t.Ref())}
-		for i := range t.Vlen() {
-			p := t.Param(i)
-			n.fields = append(n.fields, canonical.Field{Name: name(p.NameOff)})
-			n.refs = append(n.refs, refTo(p.Type))
-		}
-	default:
-		return n, fmt.Errorf("types: type %d is %s, which minimized BTF does not have", t.ID, n.kind)
 	}
-	return n, nil
+	ids := slices.SortedFunc(maps.Keys(index), func(a, b slotID) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.ordinal, b.ordinal))
+	})
+	b := poolBuilder{pool: pool{slots: make([]slot, len(ids))}, shapes: make(map[variantKey][]canonical.Type), variants: make(map[variantKey]int32)}
+	for i, id := range ids {
+		index[id] = i
+		b.slots[i].name = id.name
+	}
+	var layouts [][]int32 // the variants of each layout
+	for _, defs := range btfs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		variants := b.emptyLayout()
+		for _, d := range defs.list {
+			for _, t := range d.types {
+				for i, r := range t.Refs {
+					if r < canonical.Void {
+						t.Refs[i] = slotRef(index[defs.list[refSlot(r)].slot])
+					}
+				}
+			}
+			s := index[d.slot]
+			variants[s] = b.variant(s, d.types)
+		}
+		b.layouts = append(b.layouts, b.layout(layouts, variants))
+		b.layouts[len(layouts)].bigEndian = defs.bigEndian
+		layouts = append(layouts, variants)
+	}
+	return &b.pool, nil
+}
+
+// poolBuilder finds the shapes and variants that a pool has already.
+type poolBuilder struct {
+	pool
+	shapes   map[variantKey][]canonical.Type
+	variants map[variantKey]int32
+}
+
+// variantKey is equal for equal shapes, or variants, of a slot.
+type variantKey struct {
+	slot    int
+	content string
+}
+
+// variant returns the number of a definition in its slot, and adds it if it is new.
+func (b *poolBuilder) variant(slot int, types []canonical.Type) int32 {
+	var numbers []uint64
+	var key []byte
+	for i := range types {
+		t := &types[i]
+		numbers = takeNumbers(t, numbers)
+		key = t.AppendContent(key)
+		for _, r := range t.Refs {
+			key = binary.AppendVarint(key, int64(r))
+		}
+	}
+	k := variantKey{slot, string(key)}
+	shape, ok := b.shapes[k]
+	if !ok {
+		shape = types
+		b.shapes[k] = shape
+	}
+	for _, x := range numbers {
+		key = binary.AppendUvarint(key, x)
+	}
+	k.content = string(key)
+	at, ok := b.variants[k]
+	if !ok {
+		s := &b.slots[slot]
+		at = int32(len(s.variants))
+		b.variants[k] = at
+		s.variants = append(s.variants, variant{shape, numbers})
+	}
+	return at
+}
+
+// maxParents is how many layouts before a layout, and how many variants before a
+// variant, the writer compares with it. That keeps the time of Write linear.
+const (
+	maxParentLayouts  = 1024
+	maxParentVariants = 64
+)
+
+// layout returns the layout with the given variants. Its parent is the earlier layout
+// that differs in the fewest slots.
+func (b *poolBuilder) layout(earlier [][]int32, variants []int32) layout {
+	parent, from := int32(-1), b.emptyLayout()
+	fewest := differences(from, variants, len(variants)+1)
+	for i := len(earlier) - 1; i >= max(0, len(earlier)-maxParentLayouts); i-- {
+		if n := differences(earlier[i], variants, fewest); n < fewest {
+			parent, from, fewest = int32(i), earlier[i], n
+		}
+	}
+	l := layout{parent: parent}
+	for s, v := range variants {
+		if v != from[s] {
+			l.changes = append(l.changes, change{int32(s), v})
+		}
+	}
+	return l
+}
+
+// differences counts the slots that differ, but not beyond limit.
+func differences(a, b []int32, limit int) int {
+	n := 0
+	for i := range a {
+		if a[i] != b[i] {
+			if n++; n >= limit {
+				break
+			}
+		}
+	}
+	return n
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btf/canonical"
 	"github.com/btfgen/btfgen/internal/btfa"
 )
@@ -21,47 +20,31 @@ var (
 )
 
 // layoutBTF makes the BTF of a layout.
-func (a *Archive) layoutBTF(layout int) ([]byte, error) {
-	types, err := a.types(a.variantsOf(layout))
+func (p *pool) layoutBTF(layout int) ([]byte, error) {
+	types, err := p.types(p.variantsOf(layout))
 	if err != nil {
 		return nil, err
 	}
 	order := binary.ByteOrder(binary.LittleEndian)
-	if a.layouts[layout].bigEndian {
+	if p.layouts[layout].bigEndian {
 		order = binary.BigEndian
 	}
-	merged, err := canonical.Merge(context.Background(), types) // which are no more than MaxTypes
+	merged, err := canonical.Merge(context.Background(), types) // at most MaxTypes
 	if err != nil {
 		return nil, err
 	}
 	return canonical.Write(merged, order), nil
 }
 
-// variantsOf returns the variant in each slot of a layout.
-func (a *Archive) variantsOf(layout int) []int32 {
-	var chain []int32
-	for l := int32(layout); l >= 0; l = a.layouts[l].parent {
-		chain = append(chain, l)
-	}
-	variants := slices.Repeat([]int32{btfa.NoVariant}, len(a.pool.slots))
-	for _, l := range slices.Backward(chain) {
-		for _, ch := range a.layouts[l].changes {
-			variants[ch.slot] = ch.variant
-		}
-	}
-	return variants
-}
-
-// types makes the types of a layout: the nodes of the variant in each slot,
-// slot after slot.
-func (a *Archive) types(variants []int32) ([]*canonical.Type, error) {
-	p := &a.pool
-	at := make([]int, len(p.slots)) // position of the first node of each slot
+// types returns the types of a layout: those of the variant in each slot, slot after
+// slot.
+func (p *pool) types(variants []int32) ([]*canonical.Type, error) {
+	at := make([]int, len(p.slots)) // position of the first type of each slot
 	n := 0
 	for s, v := range variants {
-		if at[s] = btfa.NoVariant; v != btfa.NoVariant {
+		if at[s] = -1; v != btfa.NoVariant {
 			at[s] = n
-			n += int(p.shapes[p.variants[p.slots[s].first+v].shape].count)
+			n += len(p.slots[s].variants[v].shape)
 		}
 	}
 	if n > btfa.MaxTypes {
@@ -73,93 +56,32 @@ func (a *Archive) types(variants []int32) ([]*canonical.Type, error) {
 		if v == btfa.NoVariant {
 			continue
 		}
-		variant := p.variants[p.slots[s].first+v]
-		shape := p.shapes[variant.shape]
-		numbers := p.numbers[variant.numbers:]
-		for i := range shape.count {
-			node := &p.nodes[shape.first+i]
-			t := &canonical.Type{Kind: node.kind, Flag: node.flag}
+		numbers := p.slots[s].variants[v].numbers
+		for i, t := range p.slots[s].variants[v].shape {
 			if i == 0 {
-				t.Name, t.Copies, t.Order = p.names[s], 1, s
+				t.Name, t.Copies, t.Order = p.slots[s].name, 1, s
 			}
-			if !p.resolve(t, node, at, at[s]) {
-				return nil, errEmpty
+			t.Fields, t.Refs = slices.Clone(t.Fields), slices.Clone(t.Refs)
+			for j, r := range t.Refs {
+				switch {
+				case r >= 0:
+					t.Refs[j] = at[s] + r
+				case r != canonical.Void:
+					if t.Refs[j] = at[refSlot(r)]; t.Refs[j] < 0 {
+						return nil, errEmpty
+					}
+				}
 			}
-			p.name(t, node)
-			numbers = fill(t, numbers)
-			if content += size(t); content > btfa.MaxContent {
+			numbers = putNumbers(&t, numbers)
+			content += 32 + len(t.Name) + 16*len(t.Fields)
+			for j := range t.Fields {
+				content += len(t.Fields[j].Name)
+			}
+			if content > btfa.MaxContent {
 				return nil, errContent
 			}
-			types = append(types, t)
+			types = append(types, &t)
 		}
 	}
 	return types, nil
-}
-
-func size(t *canonical.Type) int {
-	n := 32 + len(t.Name) + 16*len(t.Fields)
-	for i := range t.Fields {
-		n += len(t.Fields[i].Name)
-	}
-	return n
-}
-
-// resolve sets the references of a type, whose definition begins at position
-// base. It reports false if one leads to an empty slot.
-func (p *readPool) resolve(t *canonical.Type, n *readNode, at []int, base int) bool {
-	count := n.kind.Shape().Refs(int(n.count))
-	t.Refs = make([]int, count)
-	for i, r := range p.refs[n.refs:][:count] {
-		switch {
-		case r == btfa.ToVoid:
-			t.Refs[i] = canonical.Void
-		case r&1 == 0:
-			t.Refs[i] = base + int(r-btfa.ToFirst)/2
-		default:
-			if t.Refs[i] = at[(r-btfa.ToFirst)/2]; t.Refs[i] == btfa.NoVariant {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// name sets the names of a type's fields, and the sizes of its bitfields.
-func (p *readPool) name(t *canonical.Type, n *readNode) {
-	t.Fields = make([]canonical.Field, n.count, n.count+1)
-	for i, f := range p.fields[n.fields:][:n.count] {
-		if f.name > 0 {
-			t.Fields[i].Name = p.names[f.name-1]
-		}
-		t.Fields[i].Lo = uint32(f.bits) << 24
-	}
-}
-
-// fill takes the numbers of a type off the list.
-func fill(t *canonical.Type, numbers []uint64) []uint64 {
-	switch t.Kind {
-	case btf.KindStruct, btf.KindUnion:
-		for i := range t.Fields {
-			t.Fields[i].Lo |= uint32(numbers[i])
-		}
-		numbers = numbers[len(t.Fields):]
-		t.Size = uint32(numbers[0] / 8)
-	case btf.KindEnum, btf.KindEnum64:
-		for i := range t.Fields {
-			t.Fields[i].Lo, t.Fields[i].Hi = uint32(numbers[i]), uint32(numbers[i]>>32)
-		}
-		numbers = numbers[len(t.Fields):]
-		t.Size = uint32(numbers[0])
-	case btf.KindInt:
-		t.Fields = append(t.Fields, canonical.Field{Lo: uint32(numbers[0])})
-		t.Size = uint32(numbers[1])
-		return numbers[2:]
-	case btf.KindArray, btf.KindFunc, btf.KindVar:
-		t.Fields = append(t.Fields, canonical.Field{Lo: uint32(numbers[0])})
-	case btf.KindFloat:
-		t.Size = uint32(numbers[0])
-	default:
-		return numbers
-	}
-	return numbers[1:]
 }

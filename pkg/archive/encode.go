@@ -6,14 +6,14 @@ import (
 	"context"
 	"encoding/binary"
 
-	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/btf/canonical"
 	"github.com/btfgen/btfgen/internal/btfa"
 )
 
-// encoder writes a payload.
+// encoder writes the streams of a payload.
 type encoder struct {
 	streams [btfa.NumStreams][]byte
-	names   map[string]uint64
+	names   map[string]uint64 // of fields, by the order of their first use
 }
 
 func (e *encoder) put(stream int, vs ...uint64) {
@@ -26,16 +26,38 @@ func (e *encoder) putString(stream int, s string) {
 	e.streams[stream] = append(append(e.streams[stream], s...), 0)
 }
 
+// kernels writes sorted keys: the length of the prefix that a key shares with the one
+// before, which layout it has (0 is the next new one, 1 the newest, 2 the one before),
+// and the rest of its text.
+func (e *encoder) kernels(kernels []Kernel, layoutOf []int) {
+	e.put(btfa.StreamKernels, uint64(len(kernels)))
+	last, layouts := "", 0
+	for i, k := range kernels {
+		s := btfa.KeyText(k.Key)
+		n := 0
+		for n < len(s) && n < len(last) && s[n] == last[n] {
+			n++
+		}
+		e.put(btfa.StreamKernels, uint64(n), uint64(layouts-layoutOf[i]))
+		e.putString(btfa.StreamKernels, s[n:])
+		if layoutOf[i] == layouts {
+			layouts++
+		}
+		last = s
+	}
+}
+
 // pool writes names, shapes, parents and numbers.
 func (e *encoder) pool(ctx context.Context, p *pool) error {
 	e.put(btfa.StreamParents, uint64(len(p.slots)))
-	for i := range p.slots {
-		s := &p.slots[i]
-		if s.ordinal == 0 {
-			e.putString(btfa.StreamNames, s.name)
-		} else {
+	last := ""
+	for _, s := range p.slots {
+		if s.name == last {
 			e.putString(btfa.StreamNames, "") // the name of the slot before
+		} else {
+			e.putString(btfa.StreamNames, s.name)
 		}
+		last = s.name
 	}
 	for i := range p.slots {
 		s := &p.slots[i]
@@ -44,11 +66,10 @@ func (e *encoder) pool(ctx context.Context, p *pool) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			v := &s.variants[j]
-			parent, deltas := s.parent(j)
-			e.put(btfa.StreamParents, uint64(parent))
-			if parent == 0 {
-				e.shape(p, v.nodes)
+			back, deltas := s.parent(j)
+			e.put(btfa.StreamParents, uint64(back))
+			if back == 0 {
+				e.shape(s.variants[j].shape)
 			}
 			e.streams[btfa.StreamNumbers] = append(e.streams[btfa.StreamNumbers], deltas...)
 		}
@@ -56,41 +77,37 @@ func (e *encoder) pool(ctx context.Context, p *pool) error {
 	return nil
 }
 
-// maxParents is how many variants back the writer looks for a parent.
-const maxParents = 64
-
-// parent chooses the variant of the same shape that variant j is told from
-// with the fewest bytes. It returns how far back that is, 0 if there is none,
-// and those bytes.
-func (s *poolSlot) parent(j int) (int, []byte) {
+// parent chooses the parent of variant j: the one with the same shape for which the
+// deltas of the numbers take the fewest bytes. It returns its distance, 0 for none,
+// and the deltas.
+func (s *slot) parent(j int) (back int, deltas []byte) {
 	v := &s.variants[j]
-	best, deltas := 0, []byte(nil)
-	for k := 1; k <= min(j, maxParents); k++ {
+	for k := 1; k <= min(j, maxParentVariants); k++ {
 		o := &s.variants[j-k]
-		if o.shape != v.shape {
+		if !o.sameShape(v) {
 			continue
 		}
-		if d := appendDeltas(nil, v, o.nums); deltas == nil || len(d) < len(deltas) {
-			best, deltas = k, d
+		if d := appendDeltas(nil, v, o.numbers); back == 0 || len(d) < len(deltas) {
+			back, deltas = k, d
 		}
 	}
-	if best == 0 {
-		deltas = appendDeltas(nil, v, make([]uint64, len(v.nums)))
+	if back == 0 {
+		deltas = appendDeltas(nil, v, make([]uint64, len(v.numbers)))
 	}
-	return best, deltas
+	return back, deltas
 }
 
-// appendDeltas appends the numbers of v as they differ from base. When a
-// member moves, those after it mostly move as far, so what is written is how
-// much further each number moved than the one before it in its node.
+// appendDeltas appends the numbers of v as deltas against base. When a member moves,
+// the members after it mostly move by the same distance. So it writes how much further
+// each number moved than the number before it in its type.
 func appendDeltas(b []byte, v *variant, base []uint64) []byte {
 	at := 0
-	for i := range v.nodes {
-		count, offsets := btfa.CountNumbers(v.nodes[i].kind, len(v.nodes[i].fields))
+	for i := range v.shape {
+		t := &v.shape[i]
 		shift := uint64(0)
-		for range count {
-			s := v.nums[at] - base[at]
-			if d := int64(s - shift); offsets {
+		for range countNumbers(t) {
+			s := v.numbers[at] - base[at]
+			if d := int64(s - shift); t.Kind.IsComposite() {
 				b = binary.AppendUvarint(b, btfa.PackOffset(d))
 			} else {
 				b = binary.AppendUvarint(b, btfa.Zigzag(d))
@@ -102,49 +119,43 @@ func appendDeltas(b []byte, v *variant, base []uint64) []byte {
 	return b
 }
 
-func (e *encoder) shape(p *pool, nodes []node) {
-	known := 1
-	putRef := func(r ref) {
+func (e *encoder) shape(types []canonical.Type) {
+	next := 1 // the first node without a reference to it
+	putRef := func(r int) {
+		v := btfa.ToFirst + 2*uint64(r)
 		switch {
-		case r.node == refVoid:
-			e.put(btfa.StreamShapes, btfa.ToVoid)
-		case r.node == refSlot:
-			e.put(btfa.StreamShapes, btfa.ToFirst+1+2*uint64(p.index[*r.slot]))
-		case r.node == known:
-			known++
-			e.put(btfa.StreamShapes, btfa.ToNext)
-		default:
-			e.put(btfa.StreamShapes, btfa.ToFirst+2*uint64(r.node))
+		case r == canonical.Void:
+			v = btfa.ToVoid
+		case r < canonical.Void:
+			v = btfa.ToFirst + 1 + 2*uint64(refSlot(r))
+		case r == next:
+			v = btfa.ToNext
+			next++
 		}
+		e.put(btfa.StreamShapes, v)
 	}
-	for i := range nodes {
-		n := &nodes[i]
-		flag := uint64(0)
-		if n.flag {
-			flag = 1
+	for i := range types {
+		t := &types[i]
+		head := uint64(t.Kind) << 1
+		if t.Flag {
+			head |= 1
 		}
-		e.put(btfa.StreamShapes, uint64(n.kind)<<1|flag)
-		refs := n.refs
-		switch n.kind {
-		case btf.KindStruct, btf.KindUnion, btf.KindEnum, btf.KindEnum64:
-			e.put(btfa.StreamShapes, uint64(len(n.fields)))
-		case btf.KindFuncProto:
-			e.put(btfa.StreamShapes, uint64(len(n.fields)))
-			putRef(refs[0])
-			refs = refs[1:]
-		default:
-			for _, r := range refs {
-				putRef(r)
-			}
-			continue
+		e.put(btfa.StreamShapes, head)
+		named, _ := countFields(t.Kind)
+		if named {
+			e.put(btfa.StreamShapes, uint64(len(t.Fields)))
 		}
-		for j, f := range n.fields {
-			e.name(f.Name)
-			if n.flag && n.kind.IsComposite() {
-				e.put(btfa.StreamShapes, uint64(f.Lo>>24))
+		n := t.Kind.Shape().Refs(0)
+		for _, r := range t.Refs[:n] {
+			putRef(r)
+		}
+		for j := 0; named && j < len(t.Fields); j++ {
+			e.name(t.Fields[j].Name)
+			if hasBits(t) {
+				e.put(btfa.StreamShapes, uint64(t.Fields[j].Lo>>24))
 			}
-			if len(refs) > 0 {
-				putRef(refs[j])
+			if len(t.Refs) > n {
+				putRef(t.Refs[n+j])
 			}
 		}
 	}
@@ -164,38 +175,34 @@ func (e *encoder) name(s string) {
 	e.putString(btfa.StreamNames, s)
 }
 
-// layouts writes each layout as the changes that make it of an earlier one.
+// layouts writes each layout as changes to its parent.
 func (e *encoder) layouts(ctx context.Context, p *pool) error {
-	search := newLayoutSearch(p)
-	made := make([]int32, len(p.slots))
+	known := make([]int32, len(p.slots)) // how many variants of a slot earlier layouts have
 	e.put(btfa.StreamLayouts, uint64(len(p.layouts)))
-	for i := range p.layouts {
+	for i, l := range p.layouts {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		l := &p.layouts[i]
-		parent, from, fewest := search.parent(i)
-		order := uint64(0)
-		if l.bigEndian {
-			order = 1
+		head := uint64(0)
+		if l.parent >= 0 {
+			head = uint64(i-int(l.parent)) << 1
 		}
-		e.put(btfa.StreamLayouts, uint64(parent)<<1|order, uint64(fewest))
-		last := 0
-		for s, v := range l.variants {
-			if v == from[s] {
-				continue
+		if l.bigEndian {
+			head |= 1
+		}
+		e.put(btfa.StreamLayouts, head, uint64(len(l.changes)))
+		next := int32(0)
+		for _, ch := range l.changes {
+			v := btfa.VariantFirst + uint64(ch.variant)
+			switch ch.variant {
+			case btfa.NoVariant:
+				v = btfa.VariantNone
+			case known[ch.slot]:
+				v = btfa.VariantNext
+				known[ch.slot]++
 			}
-			e.put(btfa.StreamLayouts, uint64(s-last))
-			last = s + 1
-			switch {
-			case v == btfa.NoVariant:
-				e.put(btfa.StreamLayouts, btfa.VariantNone)
-			case v == made[s]:
-				e.put(btfa.StreamLayouts, btfa.VariantNext)
-				made[s]++
-			default:
-				e.put(btfa.StreamLayouts, btfa.VariantFirst+uint64(v))
-			}
+			e.put(btfa.StreamLayouts, uint64(ch.slot-next), v)
+			next = ch.slot + 1
 		}
 	}
 	return nil

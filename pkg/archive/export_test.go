@@ -27,22 +27,12 @@ func Payload(ctx context.Context, info Info, kernels []Kernel) ([]byte, error) {
 }
 
 // TypesOf returns the types of a BTF as Write encodes them.
-func TypesOf(b *btf.BTF) ([]*canonical.Type, error) {
+func TypesOf(b *btf.BTF) []*canonical.Type {
 	var types []*canonical.Type
-	d := &definer{btf: b}
 	for id := btf.TypeID(1); int(id) < b.NumTypes(); id++ {
-		typ := b.Type(id)
-		var refs []int
-		n, err := d.node(typ, func(id btf.TypeID) ref {
-			refs = append(refs, int(id)-1) // void is -1 in canonical, too
-			return ref{}
-		})
-		if err != nil {
-			return nil, err
-		}
-		types = append(types, &canonical.Type{
-			Kind: n.kind, Flag: n.flag, Name: string(typ.Name()), Size: n.size, Fields: n.fields, Refs: refs, Copies: 1,
-		})
+		t := b.Type(id)
+		c := canonical.Read(&t, func(id btf.TypeID) int { return int(id) - 1 }) // void is -1 in canonical, too
+		types = append(types, &c)
 	}
-	return types, nil
+	return types
 }

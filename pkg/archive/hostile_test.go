@@ -195,10 +195,10 @@ func hostile(t testing.TB) (cases []payloadCase) {
 	add("slots", "parents: 4 slots, more than 3", set(btfa.StreamParents, u(4, 1, 0, 1, 0)))
 	add("variants", "parents: 4611686018427387904 variants", set(btfa.StreamParents, u(2, huge)))
 	add("parent", "parents: variant does not exist", set(btfa.StreamParents, u(2, 1, 1, 1, 0)))
-	add("kind void", "kind 0 is none", set(btfa.StreamShapes, u(0)))
-	add("kind datasec", "kind 15 is none", set(btfa.StreamShapes, u(15<<1)))
-	add("kind huge", "kind 2305843009213693952 is unknown", set(btfa.StreamShapes, u(huge)))
-	add("members", "shapes: 4611686018427387904 members", set(btfa.StreamShapes, u(4<<1, huge)))
+	add("kind void", "no kind 0", set(btfa.StreamShapes, u(0)))
+	add("kind datasec", "no kind 15", set(btfa.StreamShapes, u(15<<1)))
+	add("kind huge", "no kind 2305843009213693952", set(btfa.StreamShapes, u(huge)))
+	add("members", "shapes: 4611686018427387904 fields", set(btfa.StreamShapes, u(4<<1, huge)))
 	add("name", "shapes: name does not exist", set(btfa.StreamShapes, u(4<<1, 1, btfa.NameFirst, 0, 1<<1)))
 	add("next name", "shapes: name does not exist", set(btfa.StreamShapes, u(4<<1, 2, btfa.NameNext, 0, btfa.NameNext, 0, 1<<1)))
 	add("slot", "shapes: slot does not exist", set(btfa.StreamShapes, u(4<<1, 1, btfa.NameNext, btfa.ToFirst+1+2*2, 1<<1)))
@@ -216,6 +216,16 @@ func hostile(t testing.TB) (cases []payloadCase) {
 	add("variant", "layouts: variant does not exist", set(btfa.StreamLayouts, u(1, 0, 2, 0, btfa.VariantFirst, 0, 0)))
 	add("next variant", "layouts: variant does not exist", set(btfa.StreamLayouts, u(2, 0, 2, 0, 0, 0, 0, 0, 1, 0, 0)))
 	add("dangling", "refers to one that the BTF does not have", set(btfa.StreamLayouts, u(1, 0, 1, 0, btfa.VariantNext)))
+	// Each variant takes one byte, and the slots, types, fields and references are 7 more items.
+	variants := func(n uint64) []byte { return append(u(2, 1, 0, n, 0), bytes.Repeat(u(1), int(n-1))...) }
+	deltas := func(n uint64) []byte { return append(slices.Clone(good[btfa.StreamNumbers]), make([]byte, 2*(n-1))...) }
+	items := func(n uint64) func(*[btfa.NumStreams][]byte) {
+		return func(s *[btfa.NumStreams][]byte) {
+			s[btfa.StreamParents], s[btfa.StreamNumbers] = variants(n), deltas(n)
+		}
+	}
+	add("most items", "", items(btfa.MaxItems-7))
+	add("too many items", "more than 1048576 slots, variants", items(btfa.MaxItems-6))
 	// Pointers to pointers, without end.
 	chain := func(n int) func(*[btfa.NumStreams][]byte) {
 		return func(s *[btfa.NumStreams][]byte) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 
@@ -42,8 +41,7 @@ type Archive struct {
 	info     Info
 	dir      directory
 	layoutOf []int32 // by number of the kernel
-	pool     readPool
-	layouts  []readLayout
+	pool     pool
 }
 
 // Open reads an archive from its bytes, such as those of a //go:embed variable, and
@@ -98,18 +96,17 @@ func open(data []byte) (*Archive, error) {
 		return nil, damaged{err}
 	}
 	a := new(Archive)
+	d := decoder{pool: &a.pool, shapes: &streams[btfa.StreamShapes], numbers: &streams[btfa.StreamNumbers]}
 	for _, part := range []struct {
 		stream int
 		read   func(c *btfa.Cursor)
 	}{
 		{btfa.StreamMeta, a.readMeta},
-		{btfa.StreamNames, a.pool.readNames},
-		{btfa.StreamParents, func(c *btfa.Cursor) {
-			a.pool.readSlots(c, &streams[btfa.StreamShapes], &streams[btfa.StreamNumbers])
-		}},
+		{btfa.StreamNames, d.readNames},
+		{btfa.StreamParents, d.readSlots},
 		{btfa.StreamShapes, func(c *btfa.Cursor) {}},
 		{btfa.StreamNumbers, func(c *btfa.Cursor) {}},
-		{btfa.StreamLayouts, a.readLayouts},
+		{btfa.StreamLayouts, d.readLayouts},
 		{btfa.StreamKernels, a.readKernels},
 	} {
 		c := &streams[part.stream]
@@ -149,7 +146,7 @@ func (a *Archive) Info() Info {
 func (a *Archive) Len() int { return len(a.dir.keys) }
 
 // Layouts returns the number of layouts: of different BTFs, numbered from 0.
-func (a *Archive) Layouts() int { return len(a.layouts) }
+func (a *Archive) Layouts() int { return len(a.pool.layouts) }
 
 // Keys returns the kernels in the order of kernel.Key.Compare. The slice belongs to
 // the caller.
@@ -179,7 +176,7 @@ func (a *Archive) BTF(k kernel.Key) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("archive: kernel %s: %w", k, ErrNoKernel)
 	}
-	b, err := a.layoutBTF(layout)
+	b, err := a.pool.layoutBTF(layout)
 	if err != nil {
 		return nil, fmt.Errorf("archive: kernel %s: %w", k, damaged{err})
 	}
@@ -190,12 +187,12 @@ func (a *Archive) BTF(k kernel.Key) ([]byte, error) {
 // Those with the same layout share memory, which belongs to the caller. The error
 // is [ErrDamaged] if a broken writer made the archive.
 func (a *Archive) Kernels() ([]Kernel, error) {
-	layouts := make([][]byte, len(a.layouts))
+	layouts := make([][]byte, len(a.pool.layouts))
 	kernels := make([]Kernel, a.Len())
 	for i, k := range a.dir.keys {
 		l := a.layoutOf[i]
 		if layouts[l] == nil {
-			b, err := a.layoutBTF(int(l))
+			b, err := a.pool.layoutBTF(int(l))
 			if err != nil {
 				return nil, fmt.Errorf("archive: kernel %s: %w", k, damaged{err})
 			}
@@ -205,111 +202,4 @@ func (a *Archive) Kernels() ([]Kernel, error) {
 	}
 	slices.SortFunc(kernels, func(a, b Kernel) int { return a.Key.Compare(b.Key) })
 	return kernels, nil
-}
-
-var (
-	errOrder  = errors.New("not in order")
-	errPrefix = errors.New("shares more than there is")
-	errLayout = errors.New("layout does not exist")
-)
-
-func (a *Archive) readKernels(c *btfa.Cursor) {
-	n := c.Count(min(btfa.MaxKernels, c.Len()), "kernels")
-	a.dir = directory{make([]kernel.Key, 0, n), make(map[kernel.Key]int, n)}
-	a.layoutOf = make([]int32, 0, n)
-	last, total, layouts := "", 0, 0
-	for i := range n {
-		shared, back := c.Uvarint(), c.Uvarint()
-		rest := c.Text()
-		switch {
-		case c.Err != nil:
-			return
-		case shared > uint64(len(last)):
-			c.Fail(errPrefix)
-			return
-		case back > uint64(layouts):
-			c.Fail(errLayout)
-			return
-		}
-		s := last[:shared] + string(rest)
-		layout := layouts - int(back)
-		if layout == layouts {
-			layouts++
-		}
-		if total += len(s); total > btfa.MaxKeyBytes {
-			c.Fail(fmt.Errorf("keys have more than %d bytes", btfa.MaxKeyBytes))
-			return
-		}
-		if i > 0 && s <= last || layout >= len(a.layouts) {
-			c.Fail(fmt.Errorf("kernel %q: %w", s, errOrder))
-			return
-		}
-		k, err := btfa.ParseKey(s)
-		if err != nil {
-			c.Fail(fmt.Errorf("kernel %q: %w", s, err))
-			return
-		}
-		if !a.dir.add(k) {
-			c.Fail(fmt.Errorf("kernel %q: is there twice", s))
-			return
-		}
-		a.layoutOf = append(a.layoutOf, int32(layout))
-		last = s
-	}
-	if layouts != len(a.layouts) {
-		c.Fail(fmt.Errorf("use %d of %d layouts", layouts, len(a.layouts)))
-	}
-}
-
-// readLayout is the changes that make a layout of its parent, or of nothing.
-type readLayout struct {
-	parent    int32 // -1 for nothing
-	bigEndian bool
-	changes   []change
-}
-
-// change puts a variant, or nothing, into a slot.
-type change struct{ slot, variant int32 }
-
-func (a *Archive) readLayouts(c *btfa.Cursor) {
-	n := c.Count(c.Len(), "layouts")
-	made := make([]int32, len(a.pool.slots))
-	arena := make([]change, 0, c.Len()/2)
-	a.layouts = make([]readLayout, 0, n)
-	for i := range n {
-		head := c.Uvarint()
-		l := readLayout{parent: -1, bigEndian: head&1 != 0}
-		if back := head >> 1; back > uint64(i) {
-			c.Fail(errLayout)
-			return
-		} else if back > 0 {
-			l.parent = int32(i) - int32(back)
-		}
-		start, slot := len(arena), uint64(0)
-		for range c.Count(min(c.Len()/2, len(a.pool.slots)), "changes") {
-			slot += min(c.Uvarint(), math.MaxInt32)
-			to := c.Uvarint()
-			if c.Err == nil && slot >= uint64(len(a.pool.slots)) {
-				c.Fail(errSlot)
-			}
-			if c.Err != nil {
-				return
-			}
-			ch := change{int32(slot), btfa.NoVariant}
-			switch {
-			case to == btfa.VariantNext && made[slot] < a.pool.slots[slot].count:
-				ch.variant = made[slot]
-				made[slot]++
-			case to >= btfa.VariantFirst && to-btfa.VariantFirst < uint64(made[slot]):
-				ch.variant = int32(to - btfa.VariantFirst)
-			case to != btfa.VariantNone:
-				c.Fail(errVariant)
-				return
-			}
-			arena = append(arena, ch)
-			slot++
-		}
-		l.changes = arena[start:]
-		a.layouts = append(a.layouts, l)
-	}
 }

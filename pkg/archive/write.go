@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -88,7 +86,7 @@ func encode(ctx context.Context, info Info, kernels []Kernel) ([]byte, error) {
 
 // encodeStreams makes the streams for sorted kernels.
 func encodeStreams(ctx context.Context, info Info, kernels []Kernel) (*[btfa.NumStreams][]byte, error) {
-	layouts, of, err := distinctLayouts(ctx, kernels)
+	btfs, layoutOf, err := distinctBTFs(ctx, kernels)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +94,8 @@ func encodeStreams(ctx context.Context, info Info, kernels []Kernel) (*[btfa.Num
 	if err := e.meta(info, kernels); err != nil {
 		return nil, err
 	}
-	e.kernels(kernels, of)
-	p, err := newPool(ctx, layouts)
+	e.kernels(kernels, layoutOf)
+	p, err := newPool(ctx, btfs)
 	if err != nil {
 		return nil, err
 	}
@@ -135,34 +133,32 @@ func sortKernels(kernels []Kernel) ([]Kernel, error) {
 	return out, nil
 }
 
-// distinctLayouts returns the different BTFs in the order of the first kernel
-// with each, and for each kernel which it has.
-func distinctLayouts(ctx context.Context, kernels []Kernel) (layouts []layoutDefs, of []int, err error) {
-	seen := make(map[[sha256.Size]byte]int)
-	shared := make(map[memory]int) // kernels mostly share the memory of their BTF
+// distinctBTFs cuts the different BTFs into definitions, in the order of the first
+// kernel with each. layoutOf has the number of each kernel's BTF.
+func distinctBTFs(ctx context.Context, kernels []Kernel) (btfs []definitions, layoutOf []int, err error) {
+	seen := make(map[string]int)
+	shared := make(map[memory]int) // most kernels share the memory of their BTF
 	for _, k := range kernels {
-		if i, ok := shared[memoryOf(k.BTF)]; ok {
-			of = append(of, i)
-			continue
+		i, ok := shared[memoryOf(k.BTF)]
+		if !ok {
+			i, ok = seen[string(k.BTF)]
 		}
-		sum := sha256.Sum256(k.BTF)
-		i, ok := seen[sum]
 		if !ok {
 			if err := ctx.Err(); err != nil {
 				return nil, nil, err
 			}
-			defs, order, err := define(k.BTF)
+			defs, err := define(k.BTF)
 			if err != nil {
 				return nil, nil, fmt.Errorf("kernel %s: %w", k.Key, err)
 			}
-			i = len(layouts)
-			seen[sum] = i
-			layouts = append(layouts, layoutDefs{defs, order == binary.BigEndian})
+			i = len(btfs)
+			seen[string(k.BTF)] = i
+			btfs = append(btfs, defs)
 		}
 		shared[memoryOf(k.BTF)] = i
-		of = append(of, i)
+		layoutOf = append(layoutOf, i)
 	}
-	return layouts, of, nil
+	return btfs, layoutOf, nil
 }
 
 // memory is where a slice is. Slices of the same memory have the same content.
@@ -176,6 +172,9 @@ func memoryOf(b []byte) memory { return memory{unsafe.SliceData(b), len(b)} }
 // verify reads an archive back and compares.
 func verify(ctx context.Context, out []byte, kernels []Kernel) error {
 	a, err := Open(out)
+	if errors.Is(err, errItems) {
+		return tooLarge("%w", errItems)
+	}
 	if err != nil {
 		return fmt.Errorf("archive cannot be read back: %w", err)
 	}
@@ -201,7 +200,7 @@ func verify(ctx context.Context, out []byte, kernels []Kernel) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if layouts[p.layout], err = a.layoutBTF(p.layout); err == errTypes || err == errContent {
+			if layouts[p.layout], err = a.pool.layoutBTF(p.layout); err == errTypes || err == errContent {
 				return tooLarge("kernel %s: %w", k.Key, err)
 			} else if err != nil {
 				return fmt.Errorf("kernel %s: archive cannot be read back: %w", k.Key, err)
@@ -213,25 +212,4 @@ func verify(ctx context.Context, out []byte, kernels []Kernel) error {
 		equal[p] = true
 	}
 	return nil
-}
-
-// kernels writes keys, which are sorted: how much of the one before they
-// share, which layout they have (0 is the next new one, 1 the newest, 2 the one
-// before), and the rest of the text.
-func (e *encoder) kernels(kernels []Kernel, of []int) {
-	e.put(btfa.StreamKernels, uint64(len(kernels)))
-	last, layouts := "", 0
-	for i, k := range kernels {
-		s := btfa.KeyText(k.Key)
-		n := 0
-		for n < len(s) && n < len(last) && s[n] == last[n] {
-			n++
-		}
-		e.put(btfa.StreamKernels, uint64(n), uint64(layouts-of[i]))
-		e.putString(btfa.StreamKernels, s[n:])
-		if of[i] == layouts {
-			layouts++
-		}
-		last = s
-	}
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package canonical puts the types of a BTF into an order that depends on nothing
-// but the types, and encodes them. The minimizer and the archive share it, so
-// that what comes out of an archive has the bytes that went in.
+// Package canonical sorts the types of a BTF into an order that depends only on the
+// types, and encodes them. The minimizer and the archive share it, so an archive
+// returns the bytes that were put in.
 package canonical
 
 import (
@@ -11,16 +11,16 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// Type is a type of the output.
+// Type is a BTF type outside a blob.
 type Type struct {
 	Kind   btf.Kind
 	Flag   bool   // kind_flag
 	Name   string // empty for anonymous types
 	Size   uint32 // bytes; 0 where the record holds a reference instead
 	Fields []Field
-	Refs   []int // see below
-	Copies int   // how many equal ones are wanted; 0 counts as 1
-	Order  int   // of types with one name, those with a lower number come first
+	Refs   []int // positions in the list of types, or Void, in the order in which the record has them (btf.Shape)
+	Copies int   // how many equal types to write; 0 counts as 1
+	Order  int   // types with one name are written in this order
 }
 
 // Field is a member (Lo is bitfield size<<24 | bit offset with Flag, else the
@@ -32,14 +32,49 @@ type Field struct {
 	Lo, Hi uint32
 }
 
-// Void in Refs stands for void, all else is a position in the list of types.
-// The references are in the order in which the record has them (btf.Shape).
+// Void is the reference to void.
 const Void = -1
 
-// content appends all of o that does not refer to other types. Anonymous types
-// sort before named ones, those by name, because newer libbpf looks names up by
-// bisection.
-func (o *Type) content(b []byte) []byte {
+// Read copies a type from a view, with its references as ref returns them. The
+// kind must not be DATASEC.
+func Read(t *btf.Type, ref func(btf.TypeID) int) Type {
+	o := Type{Kind: t.Kind(), Flag: t.KindFlag(), Name: string(t.Name()), Copies: 1}
+	shape := t.Kind().Shape()
+	if shape.Third == btf.Ref {
+		o.Refs = append(o.Refs, ref(t.Ref()))
+	} else {
+		o.Size = t.Size()
+	}
+	if t.Kind() == btf.KindFunc {
+		o.Fields = []Field{{Lo: t.Linkage()}}
+	}
+	values := 0 // of the last field
+	for w, v := range t.Words() {
+		switch {
+		case w == btf.Ref:
+			o.Refs = append(o.Refs, ref(btf.TypeID(v)))
+		case w == btf.Name:
+			o.Fields = append(o.Fields, Field{Name: string(t.BTF().Name(v))})
+			values = 0
+		case len(shape.Elem) == 0:
+			o.Fields = append(o.Fields, Field{Lo: v})
+		case values > 0:
+			o.Fields[len(o.Fields)-1].Hi = v
+		default:
+			o.Fields[len(o.Fields)-1].Lo = v
+			values++
+			if t.Kind() == btf.KindEnum { // sign-extended
+				o.Fields[len(o.Fields)-1].Hi = uint32(int32(v) >> 31)
+			}
+		}
+	}
+	return o
+}
+
+// AppendContent appends all of o that does not refer to other types. Anonymous types
+// sort before named ones, and these by name, because newer versions of libbpf search
+// names by bisection.
+func (o *Type) AppendContent(b []byte) []byte {
 	if o.Name != "" {
 		b = append(b, 1)
 		b = append(append(b, o.Name...), 0)
@@ -61,7 +96,7 @@ func (o *Type) content(b []byte) []byte {
 	return b
 }
 
-// Write encodes types in the byte order of the kernel.
+// Write encodes types as BTF in a byte order.
 func Write(types []*Type, order binary.ByteOrder) []byte {
 	b := btf.NewBuilder(order)
 	for _, o := range types {
@@ -74,7 +109,7 @@ func Write(types []*Type, order binary.ByteOrder) []byte {
 		if len(words) == 0 {
 			words, vlen = shape.Extra, 0
 		}
-		if o.Kind == btf.KindFunc { // has its linkage there
+		if o.Kind == btf.KindFunc { // whose linkage is in vlen
 			words, vlen = nil, int(o.Fields[0].Lo)
 		}
 		third := o.Size

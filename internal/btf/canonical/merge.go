@@ -104,7 +104,7 @@ func (p *partition) byContent() {
 	var b []byte // of all keys
 	for _, i := range p.order {
 		from := len(b)
-		b = p.types[i].content(b)
+		b = p.types[i].AppendContent(b)
 		keys[i] = b[from:len(b):len(b)]
 		p.meter.Step(1 + len(p.types[i].Fields))
 	}
