@@ -126,7 +126,7 @@ func newPool(ctx context.Context, btfs []definitions) (*pool, error) {
 	ids := slices.SortedFunc(maps.Keys(index), func(a, b slotID) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.ordinal, b.ordinal))
 	})
-	b := poolBuilder{pool: pool{slots: make([]slot, len(ids))}, shapes: make(map[variantKey][]canonical.Type), variants: make(map[variantKey]int32)}
+	b := poolBuilder{pool: pool{slots: make([]slot, len(ids))}, shapes: make(map[string][]canonical.Type), variants: make(map[string]int32)}
 	for i, id := range ids {
 		index[id] = i
 		b.slots[i].name = id.name
@@ -155,23 +155,19 @@ func newPool(ctx context.Context, btfs []definitions) (*pool, error) {
 	return &b.pool, nil
 }
 
-// poolBuilder finds the shapes and variants that a pool has already.
+// poolBuilder finds the shapes and variants that a pool has already, by slot and
+// content.
 type poolBuilder struct {
 	pool
-	shapes   map[variantKey][]canonical.Type
-	variants map[variantKey]int32
-}
-
-// variantKey is equal for equal shapes, or variants, of a slot.
-type variantKey struct {
-	slot    int
-	content string
+	shapes   map[string][]canonical.Type
+	variants map[string]int32
+	key      []byte
+	numbers  []uint64
 }
 
 // variant returns the number of a definition in its slot, and adds it if it is new.
 func (b *poolBuilder) variant(slot int, types []canonical.Type) int32 {
-	var numbers []uint64
-	var key []byte
+	key, numbers := binary.AppendUvarint(b.key[:0], uint64(slot)), b.numbers[:0]
 	for i := range types {
 		t := &types[i]
 		numbers = takeNumbers(t, numbers)
@@ -180,22 +176,21 @@ func (b *poolBuilder) variant(slot int, types []canonical.Type) int32 {
 			key = binary.AppendVarint(key, int64(r))
 		}
 	}
-	k := variantKey{slot, string(key)}
-	shape, ok := b.shapes[k]
+	shape, ok := b.shapes[string(key)]
 	if !ok {
 		shape = types
-		b.shapes[k] = shape
+		b.shapes[string(key)] = shape
 	}
 	for _, x := range numbers {
 		key = binary.AppendUvarint(key, x)
 	}
-	k.content = string(key)
-	at, ok := b.variants[k]
+	b.key, b.numbers = key, numbers
+	at, ok := b.variants[string(key)]
 	if !ok {
 		s := &b.slots[slot]
 		at = int32(len(s.variants))
-		b.variants[k] = at
-		s.variants = append(s.variants, variant{shape, numbers})
+		b.variants[string(key)] = at
+		s.variants = append(s.variants, variant{shape, slices.Clone(numbers)})
 	}
 	return at
 }
@@ -203,7 +198,7 @@ func (b *poolBuilder) variant(slot int, types []canonical.Type) int32 {
 // maxParents is how many layouts before a layout, and how many variants before a
 // variant, the writer compares with it. That keeps the time of Write linear.
 const (
-	maxParentLayouts  = 1024
+	maxParentLayouts  = 512
 	maxParentVariants = 64
 )
 

@@ -39,7 +39,14 @@ const Void = -1
 // kind must not be DATASEC.
 func Read(t *btf.Type, ref func(btf.TypeID) int) Type {
 	o := Type{Kind: t.Kind(), Flag: t.KindFlag(), Name: string(t.Name()), Copies: 1}
-	shape := t.Kind().Shape()
+	shape, vlen := t.Kind().Shape(), 0
+	if len(shape.Elem) > 0 {
+		vlen = int(t.Vlen())
+		o.Fields = make([]Field, 0, vlen)
+	}
+	if n := shape.Refs(vlen); n > 0 {
+		o.Refs = make([]int, 0, n)
+	}
 	if shape.Third == btf.Ref {
 		o.Refs = append(o.Refs, ref(t.Ref()))
 	} else {
@@ -56,7 +63,7 @@ func Read(t *btf.Type, ref func(btf.TypeID) int) Type {
 		case w == btf.Name:
 			o.Fields = append(o.Fields, Field{Name: string(t.BTF().Name(v))})
 			values = 0
-		case len(shape.Elem) == 0:
+		case vlen == 0:
 			o.Fields = append(o.Fields, Field{Lo: v})
 		case values > 0:
 			o.Fields[len(o.Fields)-1].Hi = v
