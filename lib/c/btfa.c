@@ -1027,7 +1027,7 @@ static const char *check_part(const char *s)
 {
 	size_t i;
 
-	if (!strcmp(s, ".") || !strcmp(s, ".."))
+	if (!strcmp(s, ".") || !strcmp(s, "..") || !strcmp(s, "-"))
 		return "is not a name";
 	for (i = 0; s[i]; i++)
 		if ((unsigned char)s[i] < ' ' || s[i] == 0x7f || s[i] == '/' || s[i] == '\\')

@@ -20,10 +20,15 @@ const (
 	FromArchive                   // Options.Archive
 )
 
-var sourceNames = [...]string{"nowhere", "file", "kernel", "archive"}
+var sourceNames = [...]string{"none", "file", "kernel", "archive"}
 
-// String returns "file", "kernel" or "archive", and "nowhere" for the zero value.
-func (s Source) String() string { return sourceNames[s] }
+// String returns "file", "kernel" or "archive", and "none" for the zero value.
+func (s Source) String() string {
+	if s < 0 || int(s) >= len(sourceNames) {
+		return fmt.Sprintf("source %d", int(s))
+	}
+	return sourceNames[s]
+}
 
 // Options are the places where [Find] looks. The zero value means the kernel's own
 // BTF only.
@@ -91,8 +96,17 @@ func Find(opts Options) (*Types, error) {
 			return &Types{Source: FromKernel, Path: kernel.HostBTF}, nil
 		}
 	}
-	if opts.Archive == nil {
+	switch a := opts.Archive.(type) {
+	case nil:
 		return nil, ErrNoArchive
+	case *Archive:
+		if a == nil {
+			return nil, ErrNoArchive
+		}
+	case *Tree:
+		if a == nil {
+			return nil, ErrNoArchive
+		}
 	}
 	k, err := kernel.Host(opts.Host)
 	if err != nil {

@@ -44,6 +44,11 @@ func TestFind(t *testing.T) {
 	if _, err = archive.Find(archive.Options{Host: hit, IgnoreKernel: true}); !errors.Is(err, archive.ErrNoArchive) {
 		t.Errorf("no archive: error %v", err)
 	}
+	for _, none := range []archive.Finder{(*archive.Archive)(nil), (*archive.Tree)(nil)} {
+		if _, err = archive.Find(archive.Options{Archive: none, Host: hit, IgnoreKernel: true}); !errors.Is(err, archive.ErrNoArchive) {
+			t.Errorf("%T that is nil: error %v", none, err)
+		}
+	}
 	if _, err = archive.Find(archive.Options{Archive: a, Host: kernel.HostOptions{OSRelease: none}, IgnoreKernel: true}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
@@ -53,5 +58,16 @@ func TestFind(t *testing.T) {
 	got, err = archive.Find(archive.Options{Archive: a, Host: hit})
 	if err != nil || got.Source != archive.FromKernel || got.Path != kernel.HostBTF || got.BTF != nil {
 		t.Errorf("kernel: %+v, %v", got, err)
+	}
+}
+
+func TestNamesOfValues(t *testing.T) {
+	for got, want := range map[string]string{
+		archive.Source(0).String(): "none", archive.FromArchive.String(): "archive", archive.Source(9).String(): "source 9", archive.Source(-1).String(): "source -1",
+		archive.ExactMatch.String(): "exact", archive.NeighbourMatch.String(): "neighbour", archive.Rule(9).String(): "rule 9", archive.Rule(-1).String(): "rule -1",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -186,6 +186,7 @@ func hostile(t testing.TB) (cases []payloadCase) {
 	add("old layout", "kernels: layout does not exist", set(btfa.StreamKernels, append(u(1, 0, 1), "d/1/a/6\x00"...)))
 	add("no key", "not a key", set(btfa.StreamKernels, key("a/b/c")))
 	add("path", "is not a name", set(btfa.StreamKernels, key("../1/x86_64/6")))
+	add("absent version", "is not a name", set(btfa.StreamKernels, key("a/-/x86_64/6")))
 	add("no arch", "no arch", set(btfa.StreamKernels, key("a/1//6.1")))
 	add("no release", "no release", set(btfa.StreamKernels, key("a/1/x86_64/")))
 	add("order of kernels", "not in order", set(btfa.StreamKernels, append(u(2, 0, 0), "d/1/a/7\x00\x06\x016\x00"...)))

@@ -24,7 +24,12 @@ const (
 var ruleNames = [...]string{"none", "exact", "release", "neighbour"}
 
 // String returns "none", "exact", "release" or "neighbour".
-func (r Rule) String() string { return ruleNames[r] }
+func (r Rule) String() string {
+	if r < 0 || int(r) >= len(ruleNames) {
+		return fmt.Sprintf("rule %d", int(r))
+	}
+	return ruleNames[r]
+}
 
 // Match is the result of a look-up.
 type Match struct {

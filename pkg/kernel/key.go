@@ -58,11 +58,13 @@ func ParseKey(s string) (Key, error) {
 	return Key{ID: parts[0], VersionID: parts[1], Arch: parts[2], Release: parts[3]}, nil
 }
 
-// Validate returns an error if a component cannot be a file name, so that keys are
-// safe in paths: if it is ".." or ".", has more than 255 bytes, a slash, a backslash
-// or a control character. Empty components are valid.
+// Validate returns an error if a component is "-", which stands for an empty one, or
+// if [CheckName] refuses it, so that keys are safe in paths. Empty components are valid.
 func (k Key) Validate() error {
 	for _, p := range [...]string{k.ID, k.VersionID, k.Arch, k.Release} {
+		if p == absent {
+			return fmt.Errorf("%q is not a name", p)
+		}
 		if p == "" {
 			continue
 		}

@@ -37,12 +37,12 @@ func TestKeyText(t *testing.T) {
 			t.Errorf("%q: parsed as %#v", bad, k)
 		}
 	}
-	for _, bad := range []string{"../../x", "..", ".", "a/b", `a\b`, "a\x00", "a\x7f", "a\n", strings.Repeat("x", 256)} {
+	for _, bad := range []string{"../../x", "..", ".", "-", "a/b", `a\b`, "a\x00", "a\x7f", "a\n", strings.Repeat("x", 256)} {
 		if err := (Key{ID: "debian", Release: bad}).Validate(); err == nil {
 			t.Errorf("release %q is valid", bad)
 		}
 	}
-	for _, good := range []string{"", "-", "...", "a b", "6.1+deb~1", strings.Repeat("x", 255), "\u00e9"} {
+	for _, good := range []string{"", "--", "...", "a b", "6.1+deb~1", strings.Repeat("x", 255), "\u00e9"} {
 		if err := (Key{Release: good}).Validate(); err != nil {
 			t.Errorf("release %q: %v", good, err)
 		}
