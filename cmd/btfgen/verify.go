@@ -117,11 +117,8 @@ func tellDifferences(c *cli.Context, rep *verify.Report) {
 	for _, k := range rep.NoKernel {
 		record(c, finding{Class: unmatched, Message: "minimized, but not among the kernels", Kernel: k})
 	}
-	tellLeftOut(c, rep.Unmet)
 	for _, k := range rep.NoObject {
 		note(c, finding{Class: skipped, Message: corpus.ErrNoObject.Error(), Kernel: k})
 	}
-	for _, e := range rep.Skipped {
-		record(c, finding{Class: classOf(e), Message: e.Reason(), File: e.Path})
-	}
+	tellLeftOut(c, rep.Skipped)
 }

@@ -69,8 +69,7 @@ type Report struct {
 	NotMinimized []string        // kernels that have no minimized BTF
 	NoObject     []string        // kernels that no object is for
 	NoKernel     []string        // minimized BTFs whose kernel is not in the corpus
-	Skipped      []*corpus.Error // what could not be read
-	Unmet        []*corpus.Error // objects that no kernel is for
+	Skipped      []*corpus.Error // what could not be read, and objects that no kernel is for
 
 	Notes []Note // what cilium/ebpf cannot do with the objects
 }

@@ -74,9 +74,6 @@ func (rep *Report) Text(w io.Writer, verbose bool) {
 	for _, n := range rep.NoKernel {
 		escape.Fprintf(w, "%s: minimized, but not among the kernels\n", n)
 	}
-	for _, s := range rep.Skipped {
-		escape.Fprintf(w, "%s: skipped: %s\n", s.Path, s.Reason())
-	}
 	rep.disagreements(w, verbose)
 }
 

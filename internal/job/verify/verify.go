@@ -48,7 +48,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r.report.Skipped = append(r.report.Skipped, skipped...)
 	for i, o := range r.Objects {
 		if len(o.Machines()) > 0 && !r.met[i] {
-			r.report.Unmet = append(r.report.Unmet, cfg.Corpus.Unmet(o.Name()))
+			r.report.Skipped = append(r.report.Skipped, cfg.Corpus.Unmet(o.Name()))
 		}
 	}
 	for _, m := range r.pairs.unused() {
