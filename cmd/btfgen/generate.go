@@ -176,10 +176,10 @@ func runGenerate(c *cli.Context) (err error) {
 	tellExternals(c, objs)
 	s := generate.Summarize(out.Path, rep, time.Since(start))
 	if !found(c).on[poisoned] && !found(c).silent {
-		s.Poisoned(stderr, c.Bool("verbose"))
+		s.PrintPoisoned(stderr, c.Bool("verbose"))
 	}
 	if !found(c).silent {
-		rep.Unkept(stderr, c.Bool("verbose"))
+		rep.PrintUnmatched(stderr, c.Bool("verbose"))
 	}
 	if c.Bool("verbose") {
 		say(c, "%s", rep.Times())

@@ -23,7 +23,7 @@ func objectsOrNone(c *cli.Context, args []string, keep *core.Keep, read func(*cl
 
 // tellKept tells which patterns of --keep name nothing.
 func tellKept(c *cli.Context, rep *generate.Report) {
-	for _, p := range rep.Nowhere() {
+	for _, p := range rep.NeverMatched() {
 		tell(c, unmatched, "--keep %s: no kernel has such a type", p)
 	}
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package generate is the main job: every kernel of a corpus through the dry
-// run, the minimizer and its proof, on several workers.
+// Package generate runs the dry run, the minimizer and its proof on every kernel of a corpus, with several workers.
 package generate
 
 import (
@@ -27,59 +26,57 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Config says what to do.
+// Config configures a run.
 type Config struct {
-	Objects []*core.Object // of either byte order, for any machines
+	Objects []*core.Object // in either byte order, for any machines
 	Corpus  *corpus.Corpus
 	Options minimize.Options
 	Jobs    int           // workers, at least 1
-	Shard   archive.Shard // which part of the corpus, the zero value is all of it
-	Old     *Old          // what an earlier run made, or nil
-	Hash    bool          // note the hashes of source files, for a later run to compare
-	Keyed   bool          // leave out kernels that no host would find in an archive
+	Shard   archive.Shard // the part of the corpus to process; the zero value is all of it
+	Old     Old           // results of an earlier run to reuse, or nil
+	Hash    bool          // hash source files, so that a later run can reuse the results
+	Keyed   bool          // skip kernels that a host cannot find in an archive
 
-	Done func(walk.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
+	Done func(walk.Progress) // called after each file of the corpus, never concurrently; may be nil
 }
 
-// Stages is what workers spent their time on, added up over all of them.
-type Stages struct {
-	Hash     time.Duration // of source files
-	Read     time.Duration // and decompress
-	Scan     time.Duration // types and names of the kernel
-	Minimize time.Duration // match, emit, prove
-}
+// stage is a part of the work on a kernel.
+type stage int
 
-// Stage is one of the stages by its name.
-type Stage struct {
-	Name string
-	Time time.Duration
-}
+const (
+	hashing    stage = iota // of source files
+	reading                 // and decompressing
+	scanning                // the kernel's types and names
+	minimizing              // matching, emitting, proving
+	stages
+)
 
-// All returns the stages in their order.
-func (s *Stages) All() []Stage {
-	return []Stage{{"hash", s.Hash}, {"read", s.Read}, {"scan", s.Scan}, {"minimize", s.Minimize}}
-}
+// Stages is the time spent on each stage, summed over all workers.
+type Stages [stages]time.Duration
 
-// Kernel is what became of one kernel.
+// since adds the time since start to a stage.
+func (s *Stages) since(st stage, start time.Time) { s[st] += time.Since(start) }
+
+// Kernel is the result for one kernel.
 type Kernel struct {
 	Key        kernel.Key
 	Name, Path string // as in corpus.Kernel
 	SourceSize int64  // bytes on disk
-	RawSize    int64  // bytes of its BTF, modules included
-	Machine    string // its key's or else as its BTF shows, "" if nothing tells
-	BTF        []byte // minimized; equal ones share memory
-	Resolved   int    // relocations, each once per object
-	Reused     bool   // taken over from an earlier run
-	Shared     bool   // made of another kernel, in which relocations look at the same
+	RawSize    int64  // bytes of its BTF, including modules
+	Machine    string // from its key or its BTF; "" if unknown
+	BTF        []byte // minimized; kernels with equal results share memory
+	Resolved   int    // relocations, counted once per object
+	Reused     bool   // from an earlier run
+	Shared     bool   // the result of another kernel with the same relevant types
 
-	// SHA256 of the files that it was read from: the kernel's, then those of
-	// modules. Only if Config.Hash is set and all of them were read whole.
-	Sources [][sha256.Size]byte
+	// Sources are the hashes of the kernel's file and of its modules' files. They are only set if Config.Hash is set and
+	// everything was read without an error.
+	Sources []Sum
 
 	from      *corpus.File
-	byFile    bool // the path does not tell the key
-	issues    []issue
-	unmatched []string // patterns of Options.Keep that name nothing in it
+	byFile    bool // the path does not contain the key
+	issues    []*issue
+	unmatched []string // patterns of Options.Keep that match none of its types
 }
 
 // issue is a relocation that was not resolved.
@@ -88,8 +85,7 @@ type issue struct {
 	result       relo.Result
 }
 
-// Count returns how many relocations, each once per object, came to a result
-// that is a failure: relo.Resolved and Absent are not counted.
+// Count returns the number of relocations with a result other than Resolved and Absent, counted once per object.
 func (k *Kernel) Count(r relo.Result) (n int) {
 	for _, is := range k.issues {
 		if is.result == r {
@@ -99,23 +95,23 @@ func (k *Kernel) Count(r relo.Result) (n int) {
 	return n
 }
 
-// Unresolved is a relocation of an object that some kernels do not resolve.
+// Unresolved is a relocation of an object that is not resolved on some kernels.
 type Unresolved struct {
 	Object  string      `json:"object"`
 	Relo    string      `json:"relocation"`
 	Result  relo.Result `json:"result"`
 	Kernels []string    `json:"kernels"`
 
-	// Where it is poisoned: the kernels on which the verifier can reach it, and those where it cannot, if [Reach] was asked.
+	// If [Reach] was called: the kernels on which the verifier can reach the poisoned instruction, and those on which it cannot.
 	Reached []string `json:"reached,omitempty"`
 	Guarded []string `json:"guarded,omitempty"`
 }
 
-// Report is the outcome of a run.
+// Report is the result of a run.
 type Report struct {
-	Kernels    []Kernel // in order of name
+	Kernels    []Kernel // sorted by name
 	Skipped    []*corpus.Error
-	Unresolved []Unresolved // absent ones are no failure and not listed
+	Unresolved []Unresolved // without relocations whose result is Absent
 	Unmatched  []Unmatched
 	Stages     Stages
 
@@ -123,13 +119,12 @@ type Report struct {
 	part     bool     // of a corpus
 }
 
-// Run minimizes every kernel of the corpus. Kernels that cannot be done are
-// listed in the report; an error is returned only where there is no point in going on,
-// or when ctx ends.
+// Run minimizes every kernel of the corpus. The report lists kernels that failed. Run returns an error only if it cannot
+// continue, or when ctx ends.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := &run{
 		Config: cfg, minimizer: minimize.New(cfg.Objects, cfg.Options), files: inShard(cfg.Shard, cfg.Corpus.Files), parts: partsFor(&cfg),
-		met: make(map[*core.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), outcomes: make(map[[sha256.Size]byte]*outcome),
+		used: make(map[*core.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), outcomes: make(map[[sha256.Size]byte]*outcome),
 	}
 	var err error
 	r.report.Skipped, err = walk.Files(ctx, r.files, r.order(), cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
@@ -138,91 +133,76 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if first(cfg.Shard) {
-		r.report.Skipped = append(r.report.Skipped, cfg.Corpus.Skipped...)
-	}
 	for _, w := range r.workers {
-		r.report.Stages.add(w.stages)
+		for i, d := range w.stages {
+			r.report.Stages[i] += d
+		}
 	}
-	r.workers, r.parts, r.outcomes = nil, nil, nil // what follows takes memory, too
-	r.unmet()
+	r.workers, r.parts, r.outcomes = nil, nil, nil // frees memory for the caller
 	if r.finish(ctx); ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	return &r.report, nil
 }
 
-// unmet tells of objects for some machines that no kernel is for. A part of a corpus need not have one, and one that is
-// for any machine of a byte order is there by default: bpf2go makes two.
-func (r *run) unmet() {
-	if r.Shard.N > 1 || len(r.report.Kernels) == 0 {
-		return
-	}
-	for _, o := range r.Objects {
-		if o.Empty() == "" && len(o.Machines()) > 0 && !r.met[o] {
-			r.report.Skipped = append(r.report.Skipped, r.Corpus.Unmet(o.Name()))
-		}
-	}
-}
-
-// One minimizes the only kernel of some sources, which are as for corpus.Open. Its report has that kernel. What it
-// has as skipped are objects that are not for the kernel.
+// One minimizes the only kernel of some sources, which are as for corpus.Open. The report's Skipped has only
+// objects that are not for the kernel.
 func One(ctx context.Context, sources []string, objects []*core.Object, opts minimize.Options) (*Report, error) {
 	c, err := corpus.Open(ctx, sources, corpus.Options{Map: true})
 	if err != nil {
 		return nil, err
 	}
-	several := func(n int) error {
-		return fmt.Errorf("%s: holds %d kernels, want one", sources[len(sources)-1], n)
-	}
-	if n := len(c.Files); n != 1 {
-		return nil, several(n)
-	}
-	rep, err := Run(ctx, Config{Objects: objects, Corpus: c, Options: opts, Jobs: 1})
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range rep.Skipped {
-		if !errors.Is(e, corpus.ErrUnmet) {
-			return nil, e
+	n := len(c.Files)
+	var rep *Report
+	if n == 1 {
+		if rep, err = Run(ctx, Config{Objects: objects, Corpus: c, Options: opts, Jobs: 1}); err != nil {
+			return nil, err
 		}
+		for _, e := range rep.Skipped {
+			if !errors.Is(e, corpus.ErrUnmet) {
+				return nil, e
+			}
+		}
+		n = len(rep.Kernels)
 	}
-	if n := len(rep.Kernels); n != 1 {
-		return nil, several(n)
+	if n != 1 {
+		return nil, fmt.Errorf("%s: holds %d kernels, want one", sources[len(sources)-1], n)
 	}
 	return rep, nil
 }
 
-// order returns the numbers of the files as they are best done: what an earlier
-// run did not do comes first, as the others probably need not be read.
+// order returns the order in which to process the files. New ones come first, because reused ones probably need no reading.
 func (r *run) order() []int {
-	var done, todo []int
-	for _, i := range walk.LargestFirst(r.files) {
-		if r.Old.find(r.files[i]).Kernel == nil {
-			todo = append(todo, i)
-		} else {
-			done = append(done, i)
+	order := walk.LargestFirst(r.files)
+	slices.SortStableFunc(order, func(a, b int) int {
+		oldA, oldB := r.Old.find(r.files[a]) != nil, r.Old.find(r.files[b]) != nil
+		switch {
+		case oldA == oldB:
+			return 0
+		case oldB:
+			return -1
 		}
-	}
-	return append(todo, done...)
+		return 1
+	})
+	return order
 }
 
 // run is the state that workers share.
 type run struct {
 	Config
-	minimizer *minimize.Minimizer // to be cloned
+	minimizer *minimize.Minimizer // cloned for each worker
 	files     []*corpus.File
-	parts     *corpus.Parts // nil if kernels are to be read as a whole
+	parts     *corpus.Parts // nil if kernels have to be read as a whole
 
 	mu       sync.Mutex
 	outcomes map[[sha256.Size]byte]*outcome
 	workers  []*worker
 	report   Report
-	met      map[*core.Object]bool        // used on some kernel
+	used     map[*core.Object]bool        // on some kernel
 	distinct map[[sha256.Size]byte][]byte // minimized BTFs by their hash
 }
 
-// worker has the memory that is used again for each kernel.
+// worker has the memory that is reused from kernel to kernel.
 type worker struct {
 	*run
 	scratch   corpus.Scratch
@@ -239,16 +219,18 @@ func (r *run) newWorker() *worker {
 	return w
 }
 
-// file does the kernels of one file.
+// file processes the kernels of one file.
 func (w *worker) file(ctx context.Context, f *corpus.File) error {
-	var sums [][sha256.Size]byte
+	var sums []Sum
 	if w.Hash || w.Old != nil {
 		start := time.Now()
-		var err error
-		sums, err = f.Sums(ctx)
-		w.stages.Hash += time.Since(start)
+		all, err := f.Sums(ctx)
+		w.stages.since(hashing, start)
 		if err != nil {
 			return err
+		}
+		for _, s := range all {
+			sums = append(sums, s)
 		}
 	}
 	if k := w.Old.take(f, sums); k != nil {
@@ -257,44 +239,44 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	if done, err := w.packed(ctx, f, sums); done {
 		return err
 	}
-	var kernels []Kernel
-	var failed []error
+	kernels, errs := w.read(ctx, f.Read)
+	for _, k := range kernels {
+		k.from = f
+		if len(errs) == 0 && len(kernels) == 1 { // later runs must not reuse results from a damaged file
+			k.Sources, k.byFile = sums, !f.Key.Known()
+		}
+		if err := w.add(k); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// reader is a function that reads kernels, such as corpus.File.Read.
+type reader func(ctx context.Context, s *corpus.Scratch, yield func(*corpus.Kernel) error) error
+
+// read minimizes the kernels that a reader yields. A kernel that no object is for has no BTF.
+func (w *worker) read(ctx context.Context, read reader) (kernels []Kernel, errs []error) {
 	start, busy := time.Now(), time.Duration(0)
-	err := f.Read(ctx, &w.scratch, func(it *corpus.Kernel) error {
-		if w.Keyed && !findable(it.Key) {
-			failed = append(failed, &corpus.Error{Path: it.Path, Err: corpus.ErrNoKey})
-			return nil
-		}
-		if err := checkFileName(it); err != nil {
-			failed = append(failed, &corpus.Error{Path: it.Path, Err: err})
-			return nil
-		}
+	err := read(ctx, &w.scratch, func(it *corpus.Kernel) error {
 		began := time.Now()
 		k, err := w.kernel(ctx, it)
 		if err == nil || errors.Is(err, minimize.ErrNoObject) {
 			kernels = append(kernels, *k)
 		} else {
-			failed = append(failed, err)
+			errs = append(errs, &corpus.Error{Path: it.Path, Err: err})
 		}
 		busy += time.Since(began)
 		return nil
 	})
-	w.stages.Read += time.Since(start) - busy
-	for _, k := range kernels {
-		k.from = f
-		// What was damaged once is not to be taken over silently.
-		if err == nil && len(failed) == 0 && len(kernels) == 1 {
-			k.Sources, k.byFile = sums, !f.Key.Known()
-		}
-		if err := w.add(k); err != nil {
-			failed = append(failed, err)
-		}
+	w.stages[reading] += time.Since(start) - busy
+	if err != nil {
+		errs = append(errs, err)
 	}
-	return errors.Join(append(failed, err)...)
+	return kernels, errs
 }
 
-// add puts a kernel into the report. One without BTF is one that no object is
-// for.
+// add adds a kernel to the report, or returns an error if no object is for it.
 func (w *worker) add(k Kernel) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -303,14 +285,14 @@ func (w *worker) add(k Kernel) error {
 		return &corpus.Error{Path: k.Path, Err: minimize.ErrNoObject}
 	}
 	for _, o := range core.OnMachine(k.Machine, w.Objects...) {
-		w.met[o] = true
+		w.used[o] = true
 	}
 	w.share(&k)
 	w.report.Kernels = append(w.report.Kernels, k)
 	return nil
 }
 
-// share makes equal minimized BTFs one. The caller holds mu.
+// share lets kernels with equal minimized BTF share its memory. The caller holds mu.
 func (r *run) share(k *Kernel) {
 	sum := sha256.Sum256(k.BTF)
 	if old, ok := r.distinct[sum]; ok {
@@ -320,19 +302,14 @@ func (r *run) share(k *Kernel) {
 	}
 }
 
-// add adds what a worker spent its time on.
-func (s *Stages) add(o Stages) {
-	s.Hash += o.Hash
-	s.Read += o.Read
-	s.Scan += o.Scan
-	s.Minimize += o.Minimize
-}
-
-// kernel minimizes one kernel. Errors name its path.
+// kernel minimizes one kernel. With ErrNoObject it also returns the kernel.
 func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error) {
-	sound := false
+	if w.Keyed && !findable(it.Key) {
+		return nil, corpus.ErrNoKey
+	}
+	finished := false
 	defer func() {
-		if !sound { // a panic: what they are in the middle of must not show in the next kernel
+		if !finished { // a panic: the next kernel must not see the broken state
 			w.target, w.minimizer = core.Kernel{}, w.run.minimizer.Clone()
 		}
 	}()
@@ -340,17 +317,18 @@ func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error)
 	for _, m := range it.Modules {
 		k.RawSize += int64(len(m.BTF))
 	}
-	err := w.minimize(ctx, k, it)
-	if sound = true; err != nil {
-		return k, &corpus.Error{Path: k.Path, Err: err}
+	err := output.CheckName(k.FileName())
+	if err == nil {
+		err = w.minimize(ctx, k, it)
 	}
-	return k, nil
+	finished = true
+	return k, err
 }
 
 func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) error {
 	start := time.Now()
 	err := it.Load(ctx, &w.target, "btf")
-	w.stages.Scan += time.Since(start)
+	w.stages.since(scanning, start)
 	if err != nil {
 		return fmt.Errorf("btf: %w", err)
 	}
@@ -358,7 +336,7 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 	start = time.Now()
 	w.target.Part = it.Part
 	res, err := w.minimizer.Minimize(ctx, &w.target)
-	w.stages.Minimize += time.Since(start)
+	w.stages.since(minimizing, start)
 	if err != nil {
 		return err
 	}
@@ -368,16 +346,26 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 		case relo.Resolved, relo.Absent:
 			k.Resolved++
 		default:
-			k.issues = append(k.issues, issue{d.Object, d.Relocation(), d.Result})
+			k.issues = append(k.issues, &issue{d.Object, d.Relocation(), d.Result})
 		}
 	}
 	return nil
 }
 
-// finish puts the report in an order that does not depend on timing, and
-// drops kernels that stand in the way of another one.
+// finish makes the order of the report independent of timing, completes Skipped, and drops kernels whose place another has.
 func (r *run) finish(ctx context.Context) {
 	rep := &r.report
+	if first(r.Shard) {
+		rep.Skipped = append(rep.Skipped, r.Corpus.Skipped...)
+	}
+	if r.Shard.N <= 1 && len(rep.Kernels) > 0 {
+		for _, o := range r.Objects {
+			// Objects for any machine of a byte order do not count: bpf2go makes two by default.
+			if o.Empty() == "" && len(o.Machines()) > 0 && !r.used[o] {
+				rep.Skipped = append(rep.Skipped, r.Corpus.Unmet(o.Name()))
+			}
+		}
+	}
 	slices.SortFunc(rep.Kernels, func(a, b Kernel) int {
 		return cmp.Or(cmp.Compare(a.FileName(), b.FileName()), cmp.Compare(a.Path, b.Path))
 	})
@@ -396,54 +384,49 @@ func (r *run) finish(ctx context.Context) {
 	}
 	rep.Kernels = kept
 	slices.SortFunc(rep.Skipped, (*corpus.Error).Compare)
-	r.unresolved()
-	rep.Unmatched, rep.part = unmatchedOf(rep.Kernels), r.Shard.N > 1
+	rep.part = r.Shard.N > 1
+	rep.collect()
 }
 
-// unresolved collects the issues of all kernels, those of most kernels first.
-func (r *run) unresolved() {
-	rep := &r.report
-	at := make(map[issue]int)
-	for _, k := range rep.Kernels {
+// collect collects the issues and unmatched patterns of all kernels, those of most kernels first.
+func (r *Report) collect() {
+	on, without := make(map[issue][]string), make(map[string][]string) // names of kernels
+	for _, k := range r.Kernels {
 		for _, is := range k.issues {
-			i, ok := at[is]
-			if !ok {
-				i = len(rep.Unresolved)
-				at[is] = i
-				rep.Unresolved = append(rep.Unresolved, Unresolved{Object: is.object, Relo: is.relo, Result: is.result})
-			}
-			rep.Unresolved[i].Kernels = append(rep.Unresolved[i].Kernels, k.Name)
+			on[*is] = append(on[*is], k.Name)
+		}
+		for _, p := range k.unmatched {
+			without[p] = append(without[p], k.Name)
 		}
 	}
-	slices.SortFunc(rep.Unresolved, func(a, b Unresolved) int {
+	for is, kernels := range on {
+		r.Unresolved = append(r.Unresolved, Unresolved{Object: is.object, Relo: is.relo, Result: is.result, Kernels: kernels})
+	}
+	slices.SortFunc(r.Unresolved, func(a, b Unresolved) int {
 		return cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Relo, b.Relo), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Result, b.Result))
+	})
+	for p, kernels := range without {
+		r.Unmatched = append(r.Unmatched, Unmatched{p, kernels})
+	}
+	slices.SortFunc(r.Unmatched, func(a, b Unmatched) int {
+		return cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Pattern, b.Pattern))
 	})
 }
 
-// FileName returns where the kernel's BTF stands in a tree: BTFHub's
-// ID/VERSION_ID/ARCH/RELEASE.btf as far as it is known.
+// FileName returns the name of the kernel's file in a tree: BTFHub's ID/VERSION_ID/ARCH/RELEASE.btf if the key is complete,
+// otherwise the release or the name of its source.
 func (k *Kernel) FileName() string {
 	if k.Key.Known() {
 		return k.Key.FileName()
 	}
-	base := path.Base(filepath.ToSlash(k.Path))
-	if k.Key.Release != "" {
-		base = k.Key.Release
-	}
+	base := cmp.Or(k.Key.Release, path.Base(filepath.ToSlash(k.Path)))
 	return strings.TrimSuffix(base, kernel.FileSuffix) + kernel.FileSuffix
 }
 
-// checkFileName returns an error if a kernel's file cannot have the name that FileName returns.
-func checkFileName(it *corpus.Kernel) error {
-	k := Kernel{Key: it.Key, Path: it.Path}
-	return output.CheckName(k.FileName())
-}
-
-// findable says whether a host finds a kernel of this key: without the distribution it does, by arch and release.
+// findable reports whether a host can find a kernel with this key. It needs no distribution, only arch and release.
 func findable(k kernel.Key) bool { return k.Arch != "" && k.Release != "" }
 
-// OutputKey returns the key under which an archive has the kernel: its own or,
-// where that is not known, what its file's name tells.
+// OutputKey returns the kernel's key in an archive: its own, or the one parsed from FileName.
 func (k *Kernel) OutputKey() kernel.Key {
 	if findable(k.Key) {
 		return k.Key
@@ -454,25 +437,11 @@ func (k *Kernel) OutputKey() kernel.Key {
 	return k.Key
 }
 
-// Archive returns the kernels as an archive has them.
+// Archive returns the kernels in the form that an archive stores.
 func (r *Report) Archive() []archive.Kernel {
 	kernels := make([]archive.Kernel, len(r.Kernels))
 	for i := range r.Kernels {
 		kernels[i] = archive.Kernel{Key: r.Kernels[i].OutputKey(), BTF: r.Kernels[i].BTF}
 	}
 	return kernels
-}
-
-// Distinct returns the number of different minimized BTFs, and the bytes of
-// all together.
-func (r *Report) Distinct() (n int, bytes int64) {
-	seen := make(map[*byte]bool)
-	for _, k := range r.Kernels {
-		bytes += int64(len(k.BTF))
-		if !seen[&k.BTF[0]] {
-			seen[&k.BTF[0]] = true
-			n++
-		}
-	}
-	return n, bytes
 }

@@ -46,7 +46,7 @@ func config(t *testing.T, source string) generate.Config {
 
 const kernels = "../../../testdata/vmlinux"
 
-// TestJobs wants the same report from any number of workers.
+// TestJobs compares the reports of several numbers of workers.
 func TestJobs(t *testing.T) {
 	var want *generate.Report
 	for _, jobs := range []int{1, 2, 7} {
@@ -55,7 +55,7 @@ func TestJobs(t *testing.T) {
 		calls := 0
 		cfg.Done = func(p walk.Progress) {
 			if calls++; p.Done != calls || p.All != len(cfg.Corpus.Files) || p.Skipped != 0 {
-				t.Errorf("call %d: %+v", calls, p)
+				t.Errorf("progress %d: %+v", calls, p)
 			}
 		}
 		got, err := generate.Run(context.Background(), cfg)
@@ -75,7 +75,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestShards wants every kernel in exactly one part.
+// TestShards checks that every kernel is in exactly one shard.
 func TestShards(t *testing.T) {
 	all, err := generate.Run(context.Background(), config(t, kernels))
 	if err != nil {
@@ -91,13 +91,13 @@ func TestShards(t *testing.T) {
 		}
 		for _, k := range part.Kernels {
 			if found[k.Name] != nil {
-				t.Errorf("%s is in two parts", k.Name)
+				t.Errorf("%s is in two shards", k.Name)
 			}
 			found[k.Name] = k.BTF
 		}
 	}
 	if len(found) != len(all.Kernels) {
-		t.Errorf("%d kernels in the parts, %d in all", len(found), len(all.Kernels))
+		t.Errorf("%d kernels in the shards, %d in all", len(found), len(all.Kernels))
 	}
 	for _, k := range all.Kernels {
 		if !bytes.Equal(found[k.Name], k.BTF) {
@@ -106,13 +106,12 @@ func TestShards(t *testing.T) {
 	}
 	for _, s := range []string{"", "1", "0/2", "3/2", "a/b", "1/0", "-1/2"} {
 		if _, err := generate.ParseShard(s); err == nil {
-			t.Errorf("shard %q is taken", s)
+			t.Errorf("shard %q is accepted", s)
 		}
 	}
 }
 
-// TestSameName wants two kernels under one name to be told, unless they come to
-// the same BTF.
+// TestSameName checks the reports of two kernels with one name, with different and with equal BTF.
 func TestSameName(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, from string) {
@@ -137,16 +136,16 @@ func TestSameName(t *testing.T) {
 	put("a/debian/12/x86_64/1.btf.zst", "debian/12/x86_64/6.1.0-47-amd64.btf.zst")
 	rep, err := run()
 	if err != nil || len(rep.Kernels) != 1 || len(rep.Skipped) != 1 || !errors.Is(rep.Skipped[0], corpus.ErrAgain) {
-		t.Errorf("equal ones: %d kernels, skipped %v, %v", len(rep.Kernels), rep.Skipped, err)
+		t.Errorf("equal kernels: %d kernels, skipped %v, %v", len(rep.Kernels), rep.Skipped, err)
 	}
 	put("a/debian/12/x86_64/1.btf.zst", "debian/11/x86_64/5.10.0-30-amd64.btf.zst")
 	rep, err = run()
 	if err != nil || len(rep.Kernels) != 1 || len(rep.Skipped) != 1 || !strings.Contains(rep.Skipped[0].Reason(), "another kernel is debian/12/x86_64/1: ") {
-		t.Errorf("different ones: %d kernels, skipped %v, %v", len(rep.Kernels), rep.Skipped, err)
+		t.Errorf("different kernels: %d kernels, skipped %v, %v", len(rep.Kernels), rep.Skipped, err)
 	}
 }
 
-// TestCancel wants a run that was stopped to say so.
+// TestCancel checks the error of a cancelled run.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cfg := config(t, kernels)

@@ -21,8 +21,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// TestKeyless has a kernel of which only machine and release are known, and one of which nothing is. The first is of use in
-// an archive, and a later run knows it by the name of its file.
+// TestKeyless generates from a kernel with a known machine and release, and one without any key. An archive has only the
+// first, and a later run finds it by the name of its file.
 func TestKeyless(t *testing.T) {
 	ctx := context.Background()
 	dir, out := t.TempDir(), t.TempDir()
@@ -37,7 +37,7 @@ func TestKeyless(t *testing.T) {
 	}
 	put(dir, "vmlinux-6.1.0", vmlinux)
 	keyless := put(dir, "6.2.0.btf", btf)
-	run := func(old *generate.Old) (*generate.Report, *generate.Config) {
+	run := func(old generate.Old) (*generate.Report, *generate.Config) {
 		cfg := config(t, dir)
 		cfg.Keyed, cfg.Hash, cfg.Old = true, true, old
 		rep, err := generate.Run(ctx, cfg)
@@ -67,6 +67,6 @@ func TestKeyless(t *testing.T) {
 		t.Fatal(why, err)
 	}
 	if rep, _ = run(old); !rep.Kernels[0].Reused {
-		t.Error("the kernel was done again")
+		t.Error("the kernel was not reused")
 	}
 }

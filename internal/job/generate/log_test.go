@@ -16,8 +16,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// TestUnresolvedIsTheLog wants what generate lists as unresolved to be what the
-// relocation log of the same object and kernel says. generate reads parts of the kernels, from a corpus in one file.
+// TestUnresolvedIsTheLog compares Unresolved with the relocation logs of the same objects and kernels. generate reads the
+// kernels in parts, from a .btfc file.
 func TestUnresolvedIsTheLog(t *testing.T) {
 	raceflag.SkipSerial(t)
 	tree := testinput.Few(t)
@@ -73,6 +73,6 @@ func TestUnresolvedIsTheLog(t *testing.T) {
 	missing("listed only", listed, logged)
 	t.Logf("%d unresolved relocations compared", len(logged))
 	if len(logged) == 0 {
-		t.Error("every relocation is resolved, so that nothing was compared")
+		t.Error("every relocation is resolved, the test compares nothing")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
-// TestMachines wants objects of three machines to resolve on every kernel that they are for, and nothing to be left
-// out but kernels of other machines.
+// TestMachines checks that objects for three machines resolve on every kernel of these, and that only kernels of other
+// machines are skipped.
 func TestMachines(t *testing.T) {
 	cfg := generate.Config{Corpus: testinput.Corpus(t), Jobs: 2}
 	for _, name := range []string{"regs_x86_bpfel.o", "regs_arm64_bpfel.o", "regs_s390_bpfeb.o"} {

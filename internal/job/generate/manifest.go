@@ -26,13 +26,12 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Manifest is what pipelines want to know of a run, but tracers need not ship.
-// With the archive of the same run it lets a later one take over what did not
-// change. Fields are only ever added.
+// Manifest describes a run for pipelines; tracers do not need it. A later run can reuse results from the archive and the
+// manifest of an earlier one. Fields are only added.
 type Manifest struct {
 	Tool        string           `json:"tool"`
 	Padding     minimize.Padding `json:"padding,omitempty"`
-	Relocations map[string]Sum   `json:"relocations"`    // by machine of the kernels, of the objects used there
+	Relocations map[string]Sum   `json:"relocations"`    // by machine of the kernels, for the objects used on it
 	Keep        []string         `json:"keep,omitempty"` // patterns
 	Objects     []ManifestObject `json:"objects"`
 	Kernels     []ManifestKernel `json:"kernels"`
@@ -40,8 +39,7 @@ type Manifest struct {
 	NoObject    []ManifestSkip   `json:"no_object"` // kernels that no object is for
 }
 
-// ManifestSkip is a kernel that is not in the archive, because no object is for
-// its machine.
+// ManifestSkip is a kernel that is not in the archive because no object is for its machine.
 type ManifestSkip struct {
 	Kernel  string `json:"kernel"`
 	Machine string `json:"machine,omitempty"`
@@ -55,23 +53,22 @@ type ManifestObject struct {
 	SHA256 Sum    `json:"sha256"`
 }
 
-// ManifestKernel is a kernel of the run. Counts are of relocations, each once
-// per object.
+// ManifestKernel is a kernel of the run. Relocations are counted once per object.
 type ManifestKernel struct {
 	Kernel     string   `json:"kernel"`
-	Machine    string   `json:"machine,omitempty"` // as the BTF shows, where the key does not tell
-	File       string   `json:"file,omitempty"`    // name of its file, where the path does not tell the key
-	Sources    []Sum    `json:"source_sha256"`     // of the kernel's file, then of those with its modules
+	Machine    string   `json:"machine,omitempty"` // from the BTF, if the key has none
+	File       string   `json:"file,omitempty"`    // name of its file, if the path does not contain the key
+	Sources    []Sum    `json:"source_sha256"`     // of the kernel's file, then of its modules' files
 	SourceSize int64    `json:"source_size"`       // bytes on disk
-	RawSize    int64    `json:"raw_size"`          // of the kernel's BTF and its modules', bytes
+	RawSize    int64    `json:"raw_size"`          // bytes of BTF, including modules
 	SHA256     Sum      `json:"sha256"`            // of the minimized BTF
 	Size       int      `json:"size"`              // bytes
 	Resolved   int      `json:"resolved"`
 	Unresolved int      `json:"unresolved"`
 	Ambiguous  int      `json:"ambiguous"`
 	Errors     int      `json:"errors"`
-	Issues     []uint32 `json:"issues"`              // which of the manifest's
-	Unmatched  []string `json:"unmatched,omitempty"` // patterns of Keep that name nothing in it
+	Issues     []uint32 `json:"issues"`              // indices into Manifest.Issues
+	Unmatched  []string `json:"unmatched,omitempty"` // patterns of Keep that match none of its types
 }
 
 // ManifestIssue is a relocation that some kernels do not resolve.
@@ -81,10 +78,10 @@ type ManifestIssue struct {
 	Result relo.Result `json:"result"`
 }
 
-// Sum is a SHA-256, in JSON as hexadecimal text.
+// Sum is a SHA-256. In JSON it is hexadecimal.
 type Sum [sha256.Size]byte
 
-// MarshalText and UnmarshalText are for encoding/json.
+// MarshalText implements encoding.TextMarshaler.
 func (s Sum) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(s[:])), nil }
 
 // UnmarshalText reads 64 hexadecimal digits.
@@ -96,24 +93,26 @@ func (s *Sum) UnmarshalText(text []byte) error {
 	return err
 }
 
-// NewManifest describes a run. objects has the name and hash of each object.
+// NewManifest returns the manifest of a run. objects has the name and hash of each object.
 func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report) *Manifest {
-	m := &Manifest{Tool: tool, Padding: cfg.Options.Padding, Keep: cfg.Options.Keep.Patterns(), Objects: objects, Kernels: []ManifestKernel{}, Issues: []ManifestIssue{}, NoObject: []ManifestSkip{}}
+	m := &Manifest{
+		Tool: tool, Padding: cfg.Options.Padding, Keep: cfg.Options.Keep.Patterns(), Objects: objects,
+		Kernels: []ManifestKernel{}, Issues: []ManifestIssue{}, NoObject: []ManifestSkip{},
+	}
 	hashes := make(hashes)
 	at := make(map[issue]int)
 	for i := range rep.Kernels {
 		k := &rep.Kernels[i]
 		e := ManifestKernel{
-			Kernel: k.OutputKey().String(), Machine: k.machine(), File: k.file(), Sources: []Sum{}, SourceSize: k.SourceSize, RawSize: k.RawSize,
-			SHA256: sha256.Sum256(k.BTF), Size: len(k.BTF), Resolved: k.Resolved, Unresolved: k.Count(relo.Poisoned),
+			Kernel: k.OutputKey().String(), Machine: k.machine(), File: k.file(), Sources: append([]Sum{}, k.Sources...), SourceSize: k.SourceSize,
+			RawSize: k.RawSize, SHA256: sha256.Sum256(k.BTF), Size: len(k.BTF), Resolved: k.Resolved, Unresolved: k.Count(relo.Poisoned),
 			Ambiguous: k.Count(relo.Ambiguous), Errors: k.Count(relo.Error), Issues: []uint32{}, Unmatched: k.unmatched,
 		}
-		e.Sources = append(e.Sources, toSums(k.Sources)...)
 		for _, is := range k.issues {
-			n, ok := at[is]
+			n, ok := at[*is]
 			if !ok {
 				n = len(m.Issues)
-				at[is] = n
+				at[*is] = n
 				m.Issues = append(m.Issues, ManifestIssue{is.object, is.relo, is.result})
 			}
 			e.Issues = append(e.Issues, uint32(n))
@@ -123,15 +122,14 @@ func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report
 	}
 	for _, k := range rep.noObject {
 		hashes.of(k.Machine, cfg.Objects, cfg.Options.Keep)
-		m.NoObject = append(m.NoObject, ManifestSkip{k.OutputKey().String(), k.machine(), k.file(), toSums(k.Sources)})
+		m.NoObject = append(m.NoObject, ManifestSkip{k.OutputKey().String(), k.machine(), k.file(), append([]Sum{}, k.Sources...)})
 	}
 	m.Relocations = hashes
 	slices.SortFunc(m.NoObject, func(a, b ManifestSkip) int { return strings.Compare(a.Kernel, b.Kernel) })
 	return m
 }
 
-// hashes are the hashes of the relocations of the objects that are used on machines, by their names; "" stands for a
-// machine that nothing tells.
+// hashes has, by machine, the hash of the relocations of all objects used on it. The machine "" is an unknown one.
 type hashes map[string]Sum
 
 // of returns the hash for a machine.
@@ -144,7 +142,7 @@ func (h hashes) of(machine string, objects []*core.Object, keep *core.Keep) Sum 
 	return sum
 }
 
-// Relocations returns the hashes of the relocations of objects, and of what is kept, for each arch that there are kernels of.
+// Relocations returns, for each arch of the kernels, the hash of the relocations and of the patterns of --keep.
 func (r *Report) Relocations(objects []*core.Object, keep *core.Keep) (all []archive.Relocations) {
 	hashes := make(hashes)
 	seen := make(map[string]bool)
@@ -160,7 +158,7 @@ func (r *Report) Relocations(objects []*core.Object, keep *core.Keep) (all []arc
 	return all
 }
 
-// machine is the kernel's machine where the key does not tell it, else empty.
+// machine returns the kernel's machine if the key has none.
 func (k *Kernel) machine() string {
 	if k.OutputKey().Arch != "" {
 		return ""
@@ -168,12 +166,13 @@ func (k *Kernel) machine() string {
 	return k.Machine
 }
 
-func toSums(in [][sha256.Size]byte) []Sum {
-	out := make([]Sum, len(in))
-	for i, s := range in {
-		out[i] = s
+// file returns the name of a kernel's file if the path does not contain the key.
+func (k *Kernel) file() string {
+	if !k.byFile {
+		return ""
 	}
-	return out
+	name, _, _ := strings.Cut(k.Path, "!")
+	return filepath.Base(name)
 }
 
 // Encode returns the manifest as JSON.
@@ -185,37 +184,34 @@ func (m *Manifest) Encode() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// readManifest reads what of a manifest ReadOld uses.
+// readManifest reads the fields that ReadOld uses.
 func readManifest(ctx context.Context, path string) (*Manifest, error) {
 	m := new(Manifest)
 	err := jsonfile.Read(ctx, path, limits.ManifestBytes, "a manifest", func(d *jsonfile.Decoder) error {
-		return cmp.Or(d.Object(func(name string) error { return m.field(d, name) }), d.End())
+		return cmp.Or(d.Object(func(name string) error {
+			switch name {
+			case "tool":
+				return d.Value(&m.Tool)
+			case "padding":
+				return d.Value(&m.Padding)
+			case "relocations":
+				return d.Value(&m.Relocations)
+			case "keep":
+				return list(d, limits.ManifestIssues, name, &m.Keep, func(p *string) string { return *p })
+			case "kernels":
+				return list(d, limits.EarlierKernels, name, &m.Kernels, func(e *ManifestKernel) string { return e.Kernel })
+			case "issues":
+				return list(d, limits.ManifestIssues, name, &m.Issues, func(e *ManifestIssue) string { return e.Relo })
+			case "no_object":
+				return list(d, limits.EarlierKernels, name, &m.NoObject, func(e *ManifestSkip) string { return e.Kernel })
+			}
+			return d.Skip()
+		}), d.End())
 	})
 	return m, err
 }
 
-// field reads a field of a manifest.
-func (m *Manifest) field(d *jsonfile.Decoder, name string) error {
-	switch name {
-	case "tool":
-		return d.Value(&m.Tool)
-	case "padding":
-		return d.Value(&m.Padding)
-	case "relocations":
-		return d.Value(&m.Relocations)
-	case "keep":
-		return list(d, limits.ManifestIssues, name, &m.Keep, func(p *string) string { return *p })
-	case "kernels":
-		return list(d, limits.EarlierKernels, name, &m.Kernels, func(e *ManifestKernel) string { return e.Kernel })
-	case "issues":
-		return list(d, limits.ManifestIssues, name, &m.Issues, func(e *ManifestIssue) string { return e.Relo })
-	case "no_object":
-		return list(d, limits.EarlierKernels, name, &m.NoObject, func(e *ManifestSkip) string { return e.Kernel })
-	}
-	return d.Skip()
-}
-
-// list reads up to most things that have a name. One without would take more memory than it has bytes.
+// list reads an array of elements, each with a name: elements without one take more memory than bytes in the file.
 func list[T any](d *jsonfile.Decoder, most int, what string, into *[]T, name func(*T) string) error {
 	return d.Array(most, what, func() error {
 		var e T
@@ -230,24 +226,13 @@ func list[T any](d *jsonfile.Decoder, most int, what string, into *[]T, name fun
 	})
 }
 
-// Old is what an earlier run made of kernels that may not have changed. It is
-// immutable. A nil Old has nothing.
-type Old struct {
-	kernels map[string]oldKernel
-	issues  []issue
-}
+// Old has results of an earlier run. The key is the kernel's or, if it has none, "file " and the name of the file.
+type Old map[string]*Kernel
 
-// oldKernel is a kernel whose issues are among those of the run.
-type oldKernel struct {
-	*Kernel
-	at []uint32
-}
-
-// ReadOld reads the archive of an earlier run and its manifest. Where the run
-// was one of another version or other options, or of other relocations on all machines, nothing of it can be
-// used, and why says so. tool is what this build calls itself in a manifest, empty if
-// other builds may do so too.
-func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *Config) (old *Old, why string, err error) {
+// ReadOld reads the archive and the manifest of an earlier run. If no result can be reused, because the version, the options or
+// all relocations differ, it returns the reason. tool is the name of this build in a manifest, empty if other builds may
+// have the same name.
+func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *Config) (old Old, why string, err error) {
 	a, err := archive.OpenFile(archivePath)
 	if err != nil {
 		return nil, "", err
@@ -277,109 +262,77 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 	for _, k := range kernels {
 		btfs[k.Key] = k.BTF
 	}
-	old = &Old{kernels: make(map[string]oldKernel)}
-	for _, is := range m.Issues {
-		old.issues = append(old.issues, issue{is.Object, is.Relo, is.Result})
-	}
+	old = make(Old)
 	now, some := make(hashes), false
-	usable := func(k *Kernel) bool {
-		sum, ok := m.Relocations[k.Machine]
-		return ok && sum == now.of(k.Machine, cfg.Objects, cfg.Options.Keep)
+	// add adds a kernel if the relocations are the same on its machine.
+	add := func(e ManifestKernel, key kernel.Key, btf []byte, issues []*issue) bool {
+		machine := cmp.Or(kernel.CanonicalArch(key.Arch), e.Machine)
+		if sum, ok := m.Relocations[machine]; !ok || sum != now.of(machine, cfg.Objects, cfg.Options.Keep) {
+			return false
+		}
+		name := key.String()
+		if e.File != "" {
+			name = "file " + e.File
+		}
+		if len(e.Sources) > 0 {
+			old[name] = &Kernel{
+				Key: key, Name: key.String(), SourceSize: e.SourceSize, RawSize: e.RawSize, Machine: machine, BTF: btf, Resolved: e.Resolved,
+				Reused: btf != nil, Sources: e.Sources, issues: issues, unmatched: e.Unmatched,
+			}
+		}
+		return true
 	}
-	for i := range m.Kernels {
-		e := &m.Kernels[i]
+	known := make([]*issue, len(m.Issues))
+	for i, is := range m.Issues {
+		known[i] = &issue{is.Object, is.Relo, is.Result}
+	}
+	for _, e := range m.Kernels {
 		key, err := kernel.ParseKey(e.Kernel)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
 		}
 		btf, ok := btfs[key]
 		if !ok || sha256.Sum256(btf) != e.SHA256 {
-			// Whoever is killed between the two leaves a manifest with an older archive.
+			// A run that was killed between writing the manifest and the archive leaves an older archive.
 			return nil, fmt.Sprintf("%s is not its manifest: %s differs", manifestPath, e.Kernel), nil
 		}
-		k := &Kernel{Key: key, Name: key.String(), SourceSize: e.SourceSize, RawSize: e.RawSize, Machine: machineOf(key, e.Machine), BTF: btf, Resolved: e.Resolved, Reused: true, unmatched: e.Unmatched}
-		k.Sources = fromSums(e.Sources)
-		for _, n := range e.Issues {
-			if int64(n) >= int64(len(m.Issues)) {
-				return nil, "", fmt.Errorf("%s: %s has an issue %d of %d", manifestPath, e.Kernel, n, len(m.Issues))
+		issues := make([]*issue, len(e.Issues))
+		for i, n := range e.Issues {
+			if int64(n) >= int64(len(known)) {
+				return nil, "", fmt.Errorf("%s: %s has an issue %d of %d", manifestPath, e.Kernel, n, len(known))
 			}
+			issues[i] = known[n]
 		}
-		if usable(k) {
-			some = true
-			old.add(e.File, oldKernel{k, e.Issues})
-		}
+		some = add(e, key, btf, issues) || some
 	}
 	for _, e := range m.NoObject {
 		key, err := kernel.ParseKey(e.Kernel)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
 		}
-		if k := (&Kernel{Key: key, Name: key.String(), Machine: machineOf(key, e.Machine), Sources: fromSums(e.Sources)}); usable(k) {
-			old.add(e.File, oldKernel{Kernel: k})
-		}
+		add(ManifestKernel{Machine: e.Machine, File: e.File, Sources: e.Sources}, key, nil, nil)
 	}
 	if !some && len(m.Kernels) > 0 {
-		return nil, "it is of other relocations", nil
+		return nil, "it was made for other relocations", nil
 	}
 	return old, "", nil
 }
 
-// machineOf is the inverse of Kernel.machine.
-func machineOf(key kernel.Key, machine string) string {
-	return cmp.Or(kernel.CanonicalArch(key.Arch), machine)
-}
-
-// add files a kernel under its key or, where that is not known, under the name
-// of its file.
-func (o *Old) add(file string, k oldKernel) {
-	if len(k.Sources) == 0 {
-		return
-	}
-	if file != "" {
-		o.kernels["file "+file] = k
-		return
-	}
-	o.kernels[k.Name] = k
-}
-
-// file is the name of a kernel's file where the path does not tell the key, else empty.
-func (k *Kernel) file() string {
-	if !k.byFile {
-		return ""
-	}
-	name, _, _ := strings.Cut(k.Path, "!")
-	return filepath.Base(name)
-}
-
-func fromSums(in []Sum) (out [][sha256.Size]byte) {
-	for _, s := range in {
-		out = append(out, s)
-	}
-	return out
-}
-
-// find returns the kernel that an earlier run made of files of the same names,
-// or none. Only files that held a single kernel are known.
-func (o *Old) find(f *corpus.File) oldKernel {
-	if o == nil {
-		return oldKernel{}
-	}
+// find returns the result for files with the same names, or nil. Only files with a single kernel have one.
+func (o Old) find(f *corpus.File) *Kernel {
 	if f.Key.Known() {
-		return o.kernels[f.Key.String()]
+		return o[f.Key.String()]
 	}
-	return o.kernels["file "+filepath.Base(f.Path)]
+	return o["file "+filepath.Base(f.Path)]
 }
 
-// take returns the kernel that an earlier run made of the same files, or nil.
-func (o *Old) take(f *corpus.File, sums [][sha256.Size]byte) *Kernel {
+// take returns the result for files with the same hashes, or nil.
+func (o Old) take(f *corpus.File, sums []Sum) *Kernel {
 	k := o.find(f)
-	if k.Kernel == nil || !slices.Equal(k.Sources, sums) {
+	if k == nil || !slices.Equal(k.Sources, sums) {
 		return nil
 	}
-	out := *k.Kernel
-	for _, n := range k.at {
-		out.issues = append(out.issues, o.issues[n])
-	}
+	out := *k
 	out.Path, out.from = f.Path, f
 	if out.byFile = !f.Key.Known(); !out.Key.Known() {
 		out.Name = f.Path

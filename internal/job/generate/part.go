@@ -6,25 +6,22 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
-	"github.com/btfgen/btfgen/internal/minimize"
 )
 
-// Many kernels of a corpus in one file have the same minimized BTF, because the types that relocations look at are the same. The part of a kernel with
-// these types is quick to read. The first kernel with a given part is also read as a whole: its SHA-256 is compared, and the minimized BTF is made of, and
-// proven against, all of it. Other kernels with that part share the outcome.
+// Many kernels of a .btfc file have the same minimized BTF, because the types that relocations can reach are the same. These
+// types, a part of the kernel, are quick to read. Kernels with equal parts share the result of the first: it is read as a
+// whole, its SHA-256 is checked, and its minimized BTF is made from, and proven against, all of its types.
 //
-// A manifest vouches for the SHA-256 of every kernel. So a run that notes these reads every kernel as a whole, and only kernels with the same SHA-256
-// share an outcome.
+// A manifest vouches for the SHA-256 of every kernel. A run that writes one reads every kernel as a whole, and only kernels
+// with the same SHA-256 share a result.
 
-// partsFor returns the reader of the parts that relocations look at, or nil if kernels have to be read as a whole.
+// partsFor returns a reader of the types that relocations can reach, or nil if kernels have to be read as a whole.
 func partsFor(cfg *Config) *corpus.Parts {
 	if cfg.Hash || len(cfg.Options.Keep.Patterns()) > 0 {
 		return nil
@@ -38,14 +35,14 @@ func partsFor(cfg *Config) *corpus.Parts {
 	return corpus.NewParts(btfc.NewQuery(reach))
 }
 
-// outcome is what was made of the first of the kernels that are known to give the same.
+// outcome is the result that equal kernels share.
 type outcome struct {
-	mu     sync.Mutex // held while that kernel is processed
-	kernel *Kernel    // nil if there is none yet
-	apart  bool       // its part does not decide what the whole gives, so the others are processed one by one
+	mu     sync.Mutex // held while the first of them is processed
+	kernel *Kernel    // nil before that
+	apart  bool       // the part gave another result than the whole, so nothing is shared
 }
 
-// outcome returns the outcome for kernels of the machine of f whose BTF, or part, or SHA-256 is data.
+// outcome returns the shared result for kernels with the same machine as f, and the same part or SHA-256, data.
 func (r *run) outcome(f *corpus.File, data []byte) *outcome {
 	h := sha256.New()
 	h.Write(append([]byte(f.Key.Canonical().Arch), 0))
@@ -61,23 +58,23 @@ func (r *run) outcome(f *corpus.File, data []byte) *outcome {
 	return o
 }
 
-// packed processes the kernel of a corpus in one file. It returns false if the file has to be read to know what becomes of it, which also gives the reason
-// where something is wrong with it.
-func (w *worker) packed(ctx context.Context, f *corpus.File, sums [][sha256.Size]byte) (done bool, err error) {
+// packed processes a kernel of a .btfc file. It returns false for other files, and after any error: reading the file as
+// usual then reports it.
+func (w *worker) packed(ctx context.Context, f *corpus.File, sums []Sum) (done bool, err error) {
 	e := f.Entry()
-	if e == nil || w.Keyed && !findable(f.Key) {
+	if e == nil {
 		return false, nil
 	}
 	same := w.outcome(f, e.Sum[:])
 	same.mu.Lock()
 	defer same.mu.Unlock()
 	shared := same.kernel != nil
-	if !shared {
-		if w.parts != nil {
-			same.kernel, shared = w.part(ctx, f)
-		} else {
-			same.kernel = w.process(ctx, f, f.Read)
-		}
+	switch {
+	case shared:
+	case w.parts == nil:
+		same.kernel = w.only(ctx, f.Read)
+	default:
+		same.kernel, shared = w.part(ctx, f)
 	}
 	if same.kernel == nil {
 		return false, nil
@@ -88,14 +85,15 @@ func (w *worker) packed(ctx context.Context, f *corpus.File, sums [][sha256.Size
 	return true, w.add(k)
 }
 
-// part returns what becomes of the kernel of a file whose part was read, or nil, and whether another kernel with the same part was processed before.
+// part reads the part of a kernel, and the whole kernel unless one with the same part was processed before. It returns nil
+// after any error.
 func (w *worker) part(ctx context.Context, f *corpus.File) (k *Kernel, shared bool) {
 	var same *outcome
-	k = w.process(ctx, f, func(ctx context.Context, s *corpus.Scratch, yield func(*corpus.Kernel) error) error {
+	k = w.only(ctx, func(ctx context.Context, s *corpus.Scratch, yield func(*corpus.Kernel) error) error {
 		return w.parts.Read(ctx, f, s, func(it *corpus.Kernel) error {
 			same = w.outcome(f, it.BTF)
 			same.mu.Lock()
-			if shared = same.kernel != nil; shared || same.apart {
+			if same.kernel != nil || same.apart {
 				return nil
 			}
 			return yield(it)
@@ -105,10 +103,10 @@ func (w *worker) part(ctx context.Context, f *corpus.File) (k *Kernel, shared bo
 		return nil, false
 	}
 	defer same.mu.Unlock()
-	if shared {
+	if same.kernel != nil {
 		return same.kernel, true
 	}
-	whole := w.process(ctx, f, func(ctx context.Context, s *corpus.Scratch, yield func(*corpus.Kernel) error) error {
+	whole := w.only(ctx, func(ctx context.Context, s *corpus.Scratch, yield func(*corpus.Kernel) error) error {
 		return w.parts.Whole(ctx, f, s, yield)
 	})
 	switch {
@@ -124,25 +122,17 @@ func (w *worker) part(ctx context.Context, f *corpus.File) (k *Kernel, shared bo
 	return whole, false
 }
 
-// process returns what becomes of the only kernel that read yields, or nil if anything goes wrong.
-func (w *worker) process(ctx context.Context, f *corpus.File, read func(context.Context, *corpus.Scratch, func(*corpus.Kernel) error) error) (k *Kernel) {
-	start, busy := time.Now(), time.Duration(0)
-	err := read(ctx, &w.scratch, func(it *corpus.Kernel) (err error) {
-		began := time.Now()
-		defer func() { busy = time.Since(began) }()
-		if k, err = w.kernel(ctx, it); errors.Is(err, minimize.ErrNoObject) {
-			err = nil
-		}
-		return err
-	})
-	w.stages.Read += time.Since(start) - busy
-	if err != nil {
+// only returns the result for the only kernel that a reader yields, or nil after any error.
+func (w *worker) only(ctx context.Context, read reader) *Kernel {
+	kernels, errs := w.read(ctx, read)
+	if len(errs) > 0 || len(kernels) != 1 {
 		return nil
 	}
-	return k
+	return &kernels[0]
 }
 
-// equal reports whether two kernels gave the same minimized BTF and the same decisions.
+// equal reports whether two kernels have the same minimized BTF and the same decisions.
 func (k *Kernel) equal(o *Kernel) bool {
-	return bytes.Equal(k.BTF, o.BTF) && k.Machine == o.Machine && k.Resolved == o.Resolved && slices.Equal(k.issues, o.issues)
+	return bytes.Equal(k.BTF, o.BTF) && k.Machine == o.Machine && k.Resolved == o.Resolved &&
+		slices.EqualFunc(k.issues, o.issues, func(a, b *issue) bool { return *a == *b })
 }

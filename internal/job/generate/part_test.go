@@ -18,8 +18,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// TestPacked wants the same of a corpus in one file, of which kernels share outcomes, as of a tree: for all objects together, for
-// some alone, which look at other parts, and with padding.
+// TestPacked compares the results of a .btfc file, whose kernels share outcomes, with those of a tree: for all objects together,
+// for single objects, which need other parts, and with padding.
 func TestPacked(t *testing.T) {
 	tree := testinput.Corpus(t)
 	packed := testinput.Packed(t, tree)
@@ -30,7 +30,7 @@ func TestPacked(t *testing.T) {
 	sets := [][]*core.Object{all, nil}
 	each := 6
 	if os.Getenv("BTFGEN_CORPUS") != "" {
-		each = 20 // kernels that are three times as many, and have to be decompressed for each set
+		each = 20 // three times as many kernels, which are decompressed for each set
 	}
 	if raceflag.Enabled || !slow.Enabled() {
 		each = len(all)
@@ -54,7 +54,7 @@ func TestPacked(t *testing.T) {
 		}
 		want, got := run(tree), run(packed)
 		if len(want.Kernels) != len(got.Kernels) || len(want.Skipped) != len(got.Skipped) {
-			t.Fatalf("set %d: %d kernels, %d left out; want %d, %d", i, len(got.Kernels), len(got.Skipped), len(want.Kernels), len(want.Skipped))
+			t.Fatalf("set %d: %d kernels, %d skipped; want %d, %d", i, len(got.Kernels), len(got.Skipped), len(want.Kernels), len(want.Skipped))
 		}
 		if !reflect.DeepEqual(got.Unresolved, want.Unresolved) {
 			t.Errorf("set %d: other relocations are unresolved", i)
@@ -75,7 +75,7 @@ func TestPacked(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d kernels, %d of them like another one", kernels, shared)
+	t.Logf("%d kernels, %d of them shared", kernels, shared)
 	if os.Getenv("BTFGEN_CORPUS") != "" && shared == 0 {
 		t.Error("no outcome was shared")
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Reach tells the poisoned relocations that the verifier can get to from those that programs guard: it fills
-// Reached and Guarded of the report that a run with cfg came to. objects are those of cfg that can be judged. Kernels with poisoned relocations
-// are read once more; where that fails, neither list has them. The error is ctx's.
+// Reach finds out which poisoned relocations the verifier can reach, and which ones programs guard. It fills Reached and
+// Guarded of the report of a run with cfg. objects are those of cfg that can be analysed. Kernels with poisoned relocations
+// are read once more; a kernel that cannot be analysed is in neither list. The only error is ctx's.
 func Reach(ctx context.Context, cfg *Config, objects []*check.Object, rep *Report) error {
 	wanted := make(map[string]bool) // kernels and objects
 	for _, u := range rep.Unresolved {
@@ -33,33 +33,21 @@ func Reach(ctx context.Context, cfg *Config, objects []*check.Object, rep *Repor
 	if len(files) == 0 || len(objects) == 0 {
 		return ctx.Err()
 	}
-	some := &corpus.Corpus{}
-	for _, f := range cfg.Corpus.Files {
-		if files[f] {
-			some.Files = append(some.Files, f)
-		}
-	}
 	verdict, err := check.Run(ctx, check.Config{
-		Corpus: some, Jobs: cfg.Jobs,
+		Corpus:  &corpus.Corpus{Files: slices.DeleteFunc(slices.Clone(cfg.Corpus.Files), func(f *corpus.File) bool { return !files[f] })},
 		Objects: slices.DeleteFunc(slices.Clone(objects), func(o *check.Object) bool { return !wanted[o.Name()] }),
+		Jobs:    cfg.Jobs,
 	})
 	if err != nil {
 		return err
 	}
-	rep.reach(verdict)
-	return nil
-}
-
-// use is a relocation of an object on a kernel.
-type use struct{ object, relo, kernel string }
-
-// reach sorts the kernels of poisoned relocations. A relocation of code that is in no program is out of reach.
-func (r *Report) reach(verdict *check.Report) {
-	reached, judged := make(map[use]bool), make(map[use]bool)
+	// use is a relocation of an object on a kernel, or with an empty relo the object on the kernel.
+	type use struct{ object, relo, kernel string }
+	analysed, reached := make(map[use]bool), make(map[use]bool)
 	for _, p := range verdict.Programs {
 		for k, s := range p.Status {
 			if s != check.Other {
-				judged[use{object: p.Object, kernel: verdict.Kernels[k].Name}] = true
+				analysed[use{p.Object, "", verdict.Kernels[k].Name}] = true
 			}
 		}
 		for _, f := range p.Findings {
@@ -71,16 +59,17 @@ func (r *Report) reach(verdict *check.Report) {
 			}
 		}
 	}
-	for i := range r.Unresolved {
-		u := &r.Unresolved[i]
+	for i := range rep.Unresolved {
+		u := &rep.Unresolved[i]
 		for _, k := range u.Kernels {
 			switch {
-			case u.Result != relo.Poisoned || !judged[use{object: u.Object, kernel: k}]:
+			case u.Result != relo.Poisoned || !analysed[use{u.Object, "", k}]:
 			case reached[use{u.Object, u.Relo, k}]:
 				u.Reached = append(u.Reached, k)
-			default:
+			default: // also if the relocation is in no program
 				u.Guarded = append(u.Guarded, k)
 			}
 		}
 	}
+	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/job/store"
 )
 
-// TestReach tells poisoned relocations that the verifier gets to from others, on a tree and on the same in one file.
+// TestReach compares the reachable poisoned relocations on a tree with those on the same kernels in a .btfc file.
 func TestReach(t *testing.T) {
 	tree, err := corpus.Open(t.Context(), []string{kernels + "/debian/12/x86_64"}, corpus.Options{})
 	if err != nil {
@@ -64,6 +64,6 @@ func TestReach(t *testing.T) {
 		all = append(all, rep.Unresolved)
 	}
 	if !reflect.DeepEqual(all[0], all[1]) {
-		t.Error("another answer for the same kernel in one file")
+		t.Error("the .btfc file gives another result")
 	}
 }

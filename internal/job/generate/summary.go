@@ -15,51 +15,111 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Summary is what a run came to. Its JSON form is stable; fields are only ever
-// added.
+// Summary describes a run. Its JSON form is stable; fields are only added.
 type Summary struct {
 	Output   string           `json:"output"`
 	Kernels  int              `json:"kernels"`
-	Reused   int              `json:"reused"`   // taken over from an earlier run
+	Reused   int              `json:"reused"`   // from an earlier run
 	Distinct int              `json:"distinct"` // minimized BTFs
 	Disk     int64            `json:"bytes_on_disk"`
 	In       int64            `json:"bytes_in"`  // BTF of the kernels
 	Out      int64            `json:"bytes_out"` // minimized BTF
 	Seconds  float64          `json:"seconds"`
-	Stages   map[string]int64 `json:"stage_ns"` // of all workers together
+	Stages   map[string]int64 `json:"stage_ns"` // summed over all workers
 
 	Unresolved []Unresolved `json:"unresolved"`
 	Unmatched  []Unmatched  `json:"keep_unmatched"` // patterns of --keep
 }
 
-// Summarize sums up a run that wrote to out and took some time.
+// Unmatched is a pattern of --keep that matches no type on some kernels.
+type Unmatched struct {
+	Pattern string   `json:"pattern"`
+	Kernels []string `json:"kernels"`
+}
+
+var stageNames = [stages]string{"hash", "read", "scan", "minimize"}
+
+// Summarize returns the summary of a run that wrote to out and took the given time.
 func Summarize(out string, rep *Report, took time.Duration) *Summary {
 	s := &Summary{
-		Output: out, Kernels: len(rep.Kernels), Seconds: took.Seconds(),
-		Unresolved: append([]Unresolved{}, rep.Unresolved...), Unmatched: append([]Unmatched{}, rep.Unmatched...), Stages: make(map[string]int64),
+		Output: out, Kernels: len(rep.Kernels), Seconds: took.Seconds(), Stages: make(map[string]int64),
+		Unresolved: append([]Unresolved{}, rep.Unresolved...), Unmatched: append([]Unmatched{}, rep.Unmatched...),
 	}
-	for _, st := range rep.Stages.All() {
-		s.Stages[st.Name] = st.Time.Nanoseconds()
+	for i, name := range stageNames {
+		s.Stages[name] = rep.Stages[i].Nanoseconds()
 	}
+	distinct := make(map[*byte]bool)
 	for _, k := range rep.Kernels {
 		s.In += k.RawSize
 		s.Disk += k.SourceSize
+		s.Out += int64(len(k.BTF))
+		distinct[&k.BTF[0]] = true
 		if k.Reused {
 			s.Reused++
 		}
 	}
-	s.Distinct, s.Out = rep.Distinct()
+	s.Distinct = len(distinct)
 	return s
 }
 
-// Poisoned tells which relocations are poisoned and where. verbose lists all of them, with all kernels and objects.
-func (s *Summary) Poisoned(w io.Writer, verbose bool) {
-	list := fold(s.Unresolved)
+// String returns a line with the amount of data.
+func (s *Summary) String() string {
+	reused := ""
+	if s.Reused > 0 {
+		reused = fmt.Sprintf(", %d of them reused", s.Reused)
+	}
+	return fmt.Sprintf("%s: %s%s, %s of BTF (%s on disk) to %s in %s, %s", s.Output, words.Plural(s.Kernels, "kernel"), reused,
+		words.Bytes(s.In), words.Bytes(s.Disk), words.Bytes(s.Out), words.Plural(s.Distinct, "distinct file"), time.Duration(s.Seconds*1e9).Round(10*time.Millisecond))
+}
+
+// Times returns a line with the time spent on each stage.
+func (r *Report) Times() string {
+	var parts []string
+	for i, name := range stageNames {
+		parts = append(parts, fmt.Sprintf("%s %s", name, r.Stages[i].Round(100*time.Microsecond)))
+	}
+	return "time of all workers: " + strings.Join(parts, ", ")
+}
+
+// NeverMatched returns the patterns of --keep that match no type of any kernel. Part of a corpus cannot show that.
+func (r *Report) NeverMatched() (l []string) {
+	for _, u := range r.Unmatched {
+		if len(u.Kernels) == len(r.Kernels) && !r.part {
+			l = append(l, u.Pattern)
+		}
+	}
+	return l
+}
+
+// PrintUnmatched prints which patterns match no type on some kernels, with verbose also on which.
+func (r *Report) PrintUnmatched(w io.Writer, verbose bool) {
+	some := r.Unmatched[len(r.NeverMatched()):]
+	if len(some) == 0 {
+		return
+	}
+	if !verbose {
+		escape.Fprintf(w, "--keep: %s without a type on some kernels (-v lists them)\n", words.Plural(len(some), "pattern"))
+		return
+	}
+	escape.Fprintf(w, "--keep, without a type:\n")
+	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
+	for _, u := range some {
+		escape.Fprintf(tw, "  %s\t%s\n", u.Pattern, words.Kernels(u.Kernels, len(r.Kernels), true))
+	}
+	tw.Flush()
+}
+
+// maxRows is how many poisoned relocations are listed without verbose.
+const maxRows = 20
+
+// PrintPoisoned prints the poisoned relocations. With verbose it lists all of them, with all kernels and objects.
+func (s *Summary) PrintPoisoned(w io.Writer, verbose bool) {
+	list := poisonedRows(s.Unresolved)
 	if len(list) == 0 {
 		return
 	}
 	if list[0].reach == unjudged {
-		escape.Fprintf(w, "poisoned ('btfgen check' tells whether a program reaches them):\n")
+		escape.Fprintf(w, "poisoned ('btfgen check. shows whether a program reaches them):\n")
 	} else {
 		escape.Fprintf(w, "poisoned, and whether the verifier reaches them:\n")
 	}
@@ -74,77 +134,49 @@ func (s *Summary) Poisoned(w io.Writer, verbose bool) {
 	tw.Flush()
 }
 
-// Times tells what the time was spent on.
-func (r *Report) Times() string {
-	var parts []string
-	for _, st := range r.Stages.All() {
-		parts = append(parts, fmt.Sprintf("%s %s", st.Name, st.Time.Round(100*time.Microsecond)))
-	}
-	return "time of all workers: " + strings.Join(parts, ", ")
-}
-
-// String tells in one line how much was written.
-func (s *Summary) String() string {
-	reused := ""
-	if s.Reused > 0 {
-		reused = fmt.Sprintf(", %d of them as they were", s.Reused)
-	}
-	return fmt.Sprintf("%s: %s%s, %s of BTF (%s on disk) to %s in %s, %s", s.Output, words.Plural(s.Kernels, "kernel"), reused,
-		words.Bytes(s.In), words.Bytes(s.Disk), words.Bytes(s.Out), words.Plural(s.Distinct, "distinct file"), time.Duration(s.Seconds*1e9).Round(10*time.Millisecond))
-}
-
-// What folded.reach may be: a column of its own where it is known.
+// The values of poisonedRow.reach: a column of its own if reachability is known.
 const (
 	unjudged escape.Own = ""
 	reached  escape.Own = "reached\t"
 	guarded  escape.Own = "guarded\t"
 )
 
-// folded is a field, type or enumerator that the same kernels lack,
-// whoever asks for it and whatever for.
-type folded struct {
+// poisonedRow is a field, type or enumerator that the same kernels lack, with all relocations that use it.
+type poisonedRow struct {
 	reach                   escape.Own
 	what                    string
 	kinds, objects, kernels []string
 }
 
-func fold(all []Unresolved) []*folded {
-	var out []*folded
-	at := make(map[string]*folded)
-	add := func(u *Unresolved, reach escape.Own, kernels []string) {
-		if len(kernels) == 0 {
-			return
-		}
-		kind, what, _ := strings.Cut(u.Relo, " ")
-		key := strings.Join(append([]string{string(reach), what}, kernels...), "\x00")
-		f := at[key]
-		if f == nil {
-			f = &folded{reach: reach, what: what, kernels: kernels}
-			at[key] = f
-			out = append(out, f)
-		}
-		if !slices.Contains(f.kinds, kind) {
-			f.kinds = append(f.kinds, kind)
-		}
-		if !slices.Contains(f.objects, u.Object) {
-			f.objects = append(f.objects, u.Object)
-		}
-	}
-	for i := range all {
-		u := &all[i]
+func poisonedRows(all []Unresolved) (rows []*poisonedRow) {
+	at := make(map[string]*poisonedRow)
+	for _, u := range all {
 		if u.Result != relo.Poisoned {
 			continue
 		}
+		kind, what, _ := strings.Cut(u.Relo, " ")
+		cells := []poisonedRow{{reach: reached, kernels: u.Reached}, {reach: guarded, kernels: u.Guarded}}
 		if len(u.Reached)+len(u.Guarded) == 0 {
-			add(u, unjudged, u.Kernels)
+			cells = []poisonedRow{{reach: unjudged, kernels: u.Kernels}}
 		}
-		add(u, reached, u.Reached)
-		add(u, guarded, u.Guarded)
+		for _, c := range cells {
+			if len(c.kernels) == 0 {
+				continue
+			}
+			key := strings.Join(append([]string{string(c.reach), what}, c.kernels...), "\x00")
+			row := at[key]
+			if row == nil {
+				row, c.what = &c, what
+				at[key], rows = row, append(rows, row)
+			}
+			if !slices.Contains(row.kinds, kind) {
+				row.kinds = append(row.kinds, kind)
+			}
+			if !slices.Contains(row.objects, u.Object) {
+				row.objects = append(row.objects, u.Object)
+			}
+		}
 	}
-	slices.SortStableFunc(out, func(a, b *folded) int { return -strings.Compare(string(a.reach), string(b.reach)) }) // reached first
-	return out
+	slices.SortStableFunc(rows, func(a, b *poisonedRow) int { return strings.Compare(string(b.reach), string(a.reach)) }) // reached first
+	return rows
 }
-
-// maxRows is how many poisoned relocations are listed where nobody asked for
-// all.
-const maxRows = 20

@@ -20,8 +20,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// TestSums generates from a corpus in one file that has kernels whose BTF is not what its SHA-256 says. In the four kernels the relocation looks at
-// two versions of struct wanted. The BTF of the first and of the last is the same.
+// TestSums generates from a .btfc file in which some SHA-256 sums are wrong. The relocation uses struct wanted, of which the
+// four kernels have two versions. The BTF of the first and the last kernel is equal.
 func TestSums(t *testing.T) {
 	le := binary.LittleEndian
 	o, err := core.ParseObject("o.o", testbtf.Object(t, le, "struct wanted 8: a u32 4", "byte_off struct wanted.a"))
@@ -74,7 +74,7 @@ func TestSums(t *testing.T) {
 		wrong  []int // kernels
 		hash   bool
 		want   string
-		shared int // kernels that another's outcome is used for
+		shared int // kernels that use the result of another
 	}{
 		{"good", nil, false, "6.0 6.1 6.2 6.3", 2},
 		{"good, with hashes", nil, true, "6.0 6.1 6.2 6.3", 1},
@@ -104,7 +104,7 @@ func TestSums(t *testing.T) {
 				if k.Shared {
 					shared++
 				}
-				if k.RawSize == 0 || tc.hash && !slices.Equal(k.Sources, [][32]byte{sums[rep.Kernels[i].Key.Release[2]-'0']}) {
+				if k.RawSize == 0 || tc.hash && !slices.Equal(k.Sources, []generate.Sum{sums[rep.Kernels[i].Key.Release[2]-'0']}) {
 					t.Errorf("%s: %d bytes, sums %x", k.Name, k.RawSize, k.Sources)
 				}
 			}

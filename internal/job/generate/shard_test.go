@@ -10,7 +10,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// TestShardFrom has what each system sets for the third of four jobs.
+// TestShardFrom has the variables that each system sets for the third of four tasks.
 func TestShardFrom(t *testing.T) {
 	for _, env := range []map[string]string{
 		{"JOB_COMPLETION_INDEX": "2", "BTFGEN_SHARDS": "4"},
