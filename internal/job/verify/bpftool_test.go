@@ -22,9 +22,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// TestBpftool compares our log with what bpftool prints, record for record:
-// kind, local spec, the candidates with their specs, and whether any matched.
-// It runs on every pair of object and kernel that bpftool takes.
+// TestBpftool compares the log with bpftool's output, record by record: kind, local spec, the candidates with their specs,
+// and whether any matches. It uses every pair of object and kernel that bpftool accepts.
 func TestBpftool(t *testing.T) {
 	b := &bpftoolTest{T: t, tool: oracle.Need(t, "bpftool"), dir: t.TempDir(), refused: make(map[string]int), missed: make(map[string]int)}
 	bigEndian := 0
@@ -68,8 +67,8 @@ type bpftoolTest struct {
 	refused, missed     map[string]int // pairs and records by object and bpftool's reason
 }
 
-// kernel runs bpftool on one kernel, with all objects at once if it takes
-// them all, because reading the kernel's BTF is most of its work.
+// kernel runs bpftool on one kernel, with several objects at once if it accepts them, because reading the kernel's BTF is
+// most of its work.
 func (b *bpftoolTest) kernel(k *corpus.Kernel) bool {
 	target, err := core.NewKernel(k.Name, k.BTF)
 	if err != nil {
@@ -125,15 +124,15 @@ func (b *bpftoolTest) run(input string, objects []bpftoolObject) *oracle.Result 
 		res.ExitStatus = 1
 	}
 	if len(res.Other) > 0 {
-		b.Errorf("bpftool said what is not understood: %q", res.Other)
+		b.Errorf("cannot parse bpftool's output: %q", res.Other)
 	}
 	return res
 }
 
-// typeIDs are the numbers in parentheses that bpftool's reasons have.
+// typeIDs matches the numbers in parentheses in bpftool's reasons.
 var typeIDs = regexp.MustCompile(` \(\d+\)`)
 
-// reason takes type IDs and file names out of what bpftool says.
+// reason removes type IDs and file names from bpftool's message.
 func reason(failure string) string {
 	first, _, _ := strings.Cut(failure, "; ")
 	first = typeIDs.ReplaceAllString(first, "")
@@ -144,8 +143,7 @@ func reason(failure string) string {
 	return first
 }
 
-// compare goes through the logs of some objects and bpftool's records, which
-// end early where it failed.
+// compare compares the logs of some objects with bpftool's records, which are incomplete if it failed.
 func (b *bpftoolTest) compare(logs []*relo.Log, res *oracle.Result) {
 	recs := res.Records
 	for _, l := range logs {
@@ -161,7 +159,7 @@ func (b *bpftoolTest) compare(logs []*relo.Log, res *oracle.Result) {
 		}
 	}
 	if len(recs) > 0 {
-		b.Errorf("%s: bpftool has %d records more than we", logs[0].Kernel, len(recs))
+		b.Errorf("%s: bpftool has %d more records", logs[0].Kernel, len(recs))
 	}
 }
 
@@ -181,7 +179,7 @@ func (b *bpftoolTest) record(e *relo.Entry, r *oracle.Record) {
 		fail("%s (%s), bpftool's error is %q", e.Result, e.Reason, r.Err)
 	}
 	if r.Err != "" {
-		return // it stopped in the midst of the candidates
+		return // it stopped before the last candidate
 	}
 	if len(r.Candidates) != len(e.Candidates) {
 		fail("%d candidates, bpftool has %d", len(e.Candidates), len(r.Candidates))
@@ -206,8 +204,7 @@ func (b *bpftoolTest) record(e *relo.Entry, r *oracle.Record) {
 	}
 }
 
-// specOf brings bpftool's spec to the form of logs.Spec: it tells enum from
-// enum64 and adds the value to an enumerator.
+// specOf converts bpftool's spec to the form of logs.Spec, without the distinction of enum64 and the value of an enumerator.
 func specOf(s *oracle.Spec) string {
 	kind := strings.TrimSuffix(s.TypeKind, "64")
 	path, _, _ := strings.Cut(s.Path, " = ")

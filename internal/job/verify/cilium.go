@@ -21,22 +21,22 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// group is what cilium/ebpf decides about together: the relocations of one
-// local type in one program, functions linked into it included.
+// group is what cilium/ebpf decides on together: the relocations of one local type in one program, including the functions
+// linked into it.
 type group struct {
-	program string // the first that has such a group
+	program string // the first that has this group
 	relos   []*cbtf.CORERelocation
-	records []int // index of each in Object.Relos
+	records []int // index of each in Object.Records
 }
 
-// place is where a record's instruction is. Where cilium/ebpf loads the object
-// functions have names of their own, and the section is left out.
+// place is the position of a record's instruction. The section is empty if cilium/ebpf loads the object: functions then have
+// unique names.
 type place struct {
 	section, function string
 	insn              int
 }
 
-// ciliumObject is an object as cilium/ebpf reads it. It is immutable.
+// ciliumObject is an object as read by cilium/ebpf. It is immutable.
 type ciliumObject struct {
 	order  binary.ByteOrder
 	groups []group
@@ -44,9 +44,8 @@ type ciliumObject struct {
 	missed int    // records that are in no group
 }
 
-// readCilium reads an object with cilium/ebpf. An object that its loader does
-// not take is read without it: then functions stand alone, and the note says
-// why.
+// readCilium reads an object with cilium/ebpf. If its loader refuses the object, each function is a program of its own, and
+// the note has the reason.
 func readCilium(ctx context.Context, o *core.Object, data []byte) *ciliumObject {
 	c := &ciliumObject{order: o.Order()}
 	if own := o.BTF(); own != nil {
@@ -59,7 +58,8 @@ func readCilium(ctx context.Context, o *core.Object, data []byte) *ciliumObject 
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
 	if err == nil {
 		for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
-			b.program(spec.Programs[name])
+			relos, records := b.unit(spec.Programs[name])
+			b.add(name, relos, records)
 		}
 	} else {
 		c.note = err.Error()
@@ -67,41 +67,33 @@ func readCilium(ctx context.Context, o *core.Object, data []byte) *ciliumObject 
 			c.note = err.Error()
 		}
 	}
-	seen := make(map[int]bool)
+	grouped := make(map[int]bool)
 	for _, g := range c.groups {
 		for _, r := range g.records {
-			seen[r] = true
+			grouped[r] = true
 		}
 	}
-	c.missed = len(b.o.Records()) - len(seen)
+	c.missed = len(o.Records()) - len(grouped)
 	return c
 }
 
 type groupBuilder struct {
-	c     *ciliumObject
-	o     *core.Object
-	at    map[place]int
-	known map[string]bool // groups that exist already
+	c    *ciliumObject
+	o    *core.Object
+	at   map[place]int
+	seen map[string]bool // groups, by their records
 }
 
 func newGroupBuilder(c *ciliumObject, o *core.Object) *groupBuilder {
-	b := &groupBuilder{c: c, o: o, at: make(map[place]int), known: make(map[string]bool)}
-	relos := o.Records()
-	for i := range relos {
-		r := &relos[i]
+	b := &groupBuilder{c: c, o: o, at: make(map[place]int), seen: make(map[string]bool)}
+	for i, r := range o.Records() {
 		b.at[place{"", r.Program, r.Insn}] = i
 		b.at[place{r.Section, r.Program, r.Insn}] = i
 	}
 	return b
 }
 
-// program adds the groups of a program with all that is linked into it.
-func (b *groupBuilder) program(p *ebpf.ProgramSpec) {
-	relos, records := b.unit(p)
-	b.add(p.Name, relos, records)
-}
-
-// unit returns the relocations of a program with all that is linked into it.
+// unit returns the relocations of a program and of the functions linked into it.
 func (b *groupBuilder) unit(p *ebpf.ProgramSpec) (relos []*cbtf.CORERelocation, records []int) {
 	function, start := "", asm.RawInstructionOffset(0)
 	for it := p.Instructions.Iterate(); it.Next(); {
@@ -119,8 +111,7 @@ func (b *groupBuilder) unit(p *ebpf.ProgramSpec) (relos []*cbtf.CORERelocation, 
 	return relos, records
 }
 
-// functions adds the groups of each function by itself, for an object that
-// cilium/ebpf refuses to load.
+// functions adds the groups of each function of an object that cilium/ebpf refuses to load.
 func (b *groupBuilder) functions(data []byte) error {
 	_, ext, err := cbtf.LoadSpecAndExtInfosFromReader(bytes.NewReader(data))
 	if err != nil {
@@ -146,50 +137,43 @@ func (b *groupBuilder) functions(data []byte) error {
 	return nil
 }
 
-// add splits the relocations of a program by local type.
+// add splits the relocations of a program by local type. It skips those that do not depend on the kernel.
 func (b *groupBuilder) add(program string, relos []*cbtf.CORERelocation, records []int) {
-	byType := make(map[string]*group)
-	var order []string
+	byType := make(map[string]int)
+	var groups []group
 	for i, r := range relos {
 		if b.o.Records()[records[i]].Kind == relo.LocalTypeID {
-			continue // asks nothing of the kernel
+			continue
 		}
 		id := localID(r)
-		g := byType[id]
-		if g == nil {
-			g = &group{program: program}
-			byType[id] = g
-			order = append(order, id)
+		n, ok := byType[id]
+		if !ok {
+			n = len(groups)
+			byType[id], groups = n, append(groups, group{program: program})
 		}
-		g.relos, g.records = append(g.relos, r), append(g.records, records[i])
+		groups[n].relos, groups[n].records = append(groups[n].relos, r), append(groups[n].records, records[i])
 	}
-	for _, id := range order {
-		g := byType[id]
-		if k := fmt.Sprint(g.records); !b.known[k] {
-			b.known[k] = true
-			b.c.groups = append(b.c.groups, *g)
+	for _, g := range groups {
+		if k := fmt.Sprint(g.records); !b.seen[k] {
+			b.seen[k] = true
+			b.c.groups = append(b.c.groups, g)
 		}
 	}
 }
 
-// localID returns the part of a relocation's text that has the ID of its local
-// type. The fields are hidden, and nothing else tells types apart.
+// localID returns the local type ID of a relocation, as text. Its field is not exported.
 func localID(r *cbtf.CORERelocation) string {
 	s := r.String()
-	if i := strings.LastIndex(s, "local_id="); i >= 0 {
-		return s[i:]
-	}
-	return s
+	return s[max(0, strings.LastIndex(s, "local_id=")):]
 }
 
-// ciliumTarget is a kernel as cilium/ebpf reads it. It is not safe for
-// concurrent use.
+// ciliumTarget is a kernel as read by cilium/ebpf. It is not safe for concurrent use.
 type ciliumTarget struct {
 	vmlinux []*cbtf.Spec // one
 	all     []*cbtf.Spec // with modules
 }
 
-// readCiliumTarget reads what has been loaded as a target.
+// readCiliumTarget reads the BTF of a loaded kernel.
 func readCiliumTarget(ctx context.Context, loaded *core.Kernel, vmlinux []byte, modules []core.Module) (*ciliumTarget, error) {
 	if err := loaded.CheckRecursion(ctx); err != nil {
 		return nil, err
@@ -209,11 +193,68 @@ func readCiliumTarget(ctx context.Context, loaded *core.Kernel, vmlinux []byte, 
 	return t, nil
 }
 
-// fixups is what cilium/ebpf makes of a group: a text for each record, or for
-// all of them why the load fails.
+// compareFixups compares cilium/ebpf's decisions on both BTFs, and those on the full BTF with libbpf's log.
+func compareFixups(k *Kernel, c *ciliumObject, log *relo.Log, full, small *ciliumTarget) {
+	for gi := range c.groups {
+		g := &c.groups[gi]
+		// Loaders take a module's candidates only if vmlinux has none.
+		candidates := log.Entries[g.records[0]].Candidates
+		module := len(candidates) > 0 && candidates[0].Module != nil && *candidates[0].Module != ""
+		targets := full.vmlinux
+		if module {
+			targets = full.all
+		}
+		f, s := g.relocate(targets, c.order), g.relocate(small.vmlinux, c.order)
+		for i, rec := range g.records {
+			e := &log.Entries[rec]
+			ids := e.Kind == relo.TargetTypeID
+			k.Fixups++
+			// cilium/ebpf has no type IDs for modules, but a merged BTF does not show that a type is a module's.
+			merged := ids && module && s.err == nil
+			if !merged && !f.same(&s, i, ids) {
+				d := difference(e, Cilium)
+				d.Program, d.What, d.Full, d.Minimized = g.program, WhatDecision, f.text(i), s.text(i)
+				k.differ(d)
+			}
+			if loadersDiffer(e, &f, i) {
+				k.Disagreements = append(k.Disagreements, Disagreement{
+					Class: "disagreeing", Message: e.Relocation(), Kernel: k.Name, Object: e.Object, Program: g.program,
+					Section: e.Section, Index: e.Index, Relocation: e.Relocation(), Libbpf: decision(e), Cilium: f.text(i),
+				})
+			}
+		}
+	}
+}
+
+// loadersDiffer compares libbpf's decision on a record with cilium/ebpf's fixup i, both on the full BTF.
+func loadersDiffer(e *relo.Entry, f *fixups, i int) bool {
+	if f.err != nil {
+		return e.Result != relo.Ambiguous && e.Result != relo.Error
+	}
+	switch e.Result {
+	case relo.Resolved, relo.Absent:
+		local, target, ok := values(f.texts[i])
+		shift := e.Kind == relo.LShiftU64 || e.Kind == relo.RShiftU64 // cilium/ebpf does not compute the local value
+		return !ok || e.New == nil || target != *e.New || local != e.Old && !shift
+	case relo.Poisoned:
+		return !isPoison(f.texts[i])
+	}
+	return true // libbpf refuses the object, cilium/ebpf does not
+}
+
+// fixups is the result for a group: a text for each record, or the error of the whole group.
 type fixups struct {
 	texts []string
 	err   error
+}
+
+func (g *group) relocate(specs []*cbtf.Spec, order binary.ByteOrder) (out fixups) {
+	fs, err := cbtf.CORERelocate(g.relos, specs, order, func(cbtf.Type) (cbtf.TypeID, error) { return 1, nil })
+	for i := range fs {
+		out.texts = append(out.texts, fs[i].String())
+	}
+	out.err = err
+	return out
 }
 
 func (f *fixups) text(i int) string {
@@ -223,9 +264,8 @@ func (f *fixups) text(i int) string {
 	return f.texts[i]
 }
 
-// same compares what two BTFs make of relocation i. Type IDs and the order of
-// candidates, which errors tell of, are not compared. ids says that the
-// relocation asks for a type ID.
+// same compares relocation i on two BTFs, apart from type IDs and the order of candidates in errors. ids is set if the
+// relocation is for a type ID.
 func (f *fixups) same(o *fixups, i int, ids bool) bool {
 	if f.err != nil || o.err != nil {
 		return f.err != nil && o.err != nil && isAmbiguous(f.err) == isAmbiguous(o.err)
@@ -241,23 +281,11 @@ func isPoison(fixup string) bool { return strings.HasSuffix(fixup, "=poison") }
 // isAmbiguous looks at the text, because cilium/ebpf does not export the error.
 func isAmbiguous(err error) bool { return strings.Contains(err.Error(), "ambiguous relocation") }
 
-// values returns what a fixup replaces and what it puts in.
+// values returns the old and the new value of a fixup.
 func values(fixup string) (local, target uint64, ok bool) {
 	_, change, _ := strings.Cut(fixup, "=")
 	a, b, ok := strings.Cut(change, "->")
 	local, err1 := strconv.ParseUint(a, 10, 64)
 	target, err2 := strconv.ParseUint(b, 10, 64)
 	return local, target, ok && err1 == nil && err2 == nil
-}
-
-func (g *group) relocate(specs []*cbtf.Spec, order binary.ByteOrder) fixups {
-	fs, err := cbtf.CORERelocate(g.relos, specs, order, func(cbtf.Type) (cbtf.TypeID, error) { return 1, nil })
-	if err != nil {
-		return fixups{err: err}
-	}
-	out := fixups{texts: make([]string, len(fs))}
-	for i := range fs {
-		out.texts[i] = fs[i].String()
-	}
-	return out
 }

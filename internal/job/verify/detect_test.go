@@ -106,8 +106,7 @@ func findStructs(t *testing.T, types []btf.Type, name string) (all []*btf.Struct
 	return all
 }
 
-// TestDetects makes the changes that verify exists for, each to a real
-// minimized BTF, and sees it told.
+// TestDetects makes typical changes to real minimized BTF, each of which verify has to report.
 func TestDetects(t *testing.T) {
 	kernels := testinput.Kernels(t, "6.1.0-47-amd64", "5.10.0-30-amd64")
 	slices.SortFunc(kernels, func(a, b corpus.Kernel) int { return -bytes.Compare([]byte(a.Name), []byte(b.Name)) })
@@ -191,15 +190,14 @@ func dropCandidate(t *testing.T, min []byte) []byte {
 	})
 }
 
-// TestDetectsEach changes every member and enumerator of a minimized BTF in
-// turn. What is in there is there because a decision depends on it, so every
-// change has to be told.
+// TestDetectsEach changes every member and enumerator of minimized BTF in turn. Some decision depends on each of them, so
+// verify has to report every change.
 func TestDetectsEach(t *testing.T) {
 	full := testinput.Kernels(t, "6.1.0-47-amd64")[0].BTF
 	for _, name := range []string{"execsnoop.bpfel.o", "enums.bpfel.o", "bitfields.bpfel.o", "tcplife.bpfel.o"} {
 		o := object(t, name)
 		min := minimized(t, full, o)
-		path := write(t, min) // stands for the kernel: it is much faster to read
+		path := write(t, min) // used as the kernel, because it is much faster to read
 		changes := 0
 		try := func(what string, index int, fn func(typ btf.Type)) {
 			changes++
@@ -234,8 +232,7 @@ func TestDetectsEach(t *testing.T) {
 	}
 }
 
-// valuesAsked returns the enumerators whose value a relocation asks for, not
-// only whether they exist.
+// valuesAsked returns the enumerators whose value a relocation needs, rather than their existence.
 func valuesAsked(t *testing.T, o Object, kernel []byte) map[string]bool {
 	t.Helper()
 	target, err := core.NewKernel("kernel", kernel)
@@ -265,7 +262,7 @@ func members(typ btf.Type) []btf.Member {
 	return nil
 }
 
-// findings returns how many things there are that should not be.
+// findings returns the number of findings of a report.
 func findings(r *Report) int {
 	n := len(r.NotMinimized) + len(r.NoKernel) + len(r.Skipped)
 	for i := range r.Kernels {

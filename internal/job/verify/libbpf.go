@@ -11,31 +11,46 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// decision is what two BTFs must agree upon for one record, as text.
-type decision struct {
-	outcome string // result, value and target
-	matches string // the candidates that match
+// compareLogs compares libbpf's logs of one object on both BTFs.
+func compareLogs(k *Kernel, full, small *relo.Log) {
+	k.Records += len(full.Entries)
+	for i := range full.Entries {
+		f, s := &full.Entries[i], &small.Entries[i]
+		d := difference(f, Libbpf)
+		d.What, d.Full, d.Minimized = WhatDecision, decision(f), decision(s)
+		if d.Full == d.Minimized {
+			d.What, d.Full, d.Minimized = WhatCandidates, matches(f), matches(s)
+		}
+		if d.Full != d.Minimized {
+			k.differ(d)
+		}
+	}
 }
 
-// decide reduces an entry to what a loader with libbpf's rules sees of it.
-// Type IDs are left out, and the indices of the target's spec, because
-// dropped members shift them. So are reasons: that candidates which do not
-// match are gone changes "no matching candidate" into "no candidate".
-func decide(e *relo.Entry) decision {
-	ids := e.Kind == relo.TargetTypeID
-	var b strings.Builder
-	b.WriteString(e.Result.String())
-	if e.New != nil && !ids {
-		b.WriteString(fmt.Sprintf(" %d → %d", e.Old, *e.New))
+func difference(e *relo.Entry, loader string) Difference {
+	return Difference{
+		Kernel: e.Kernel, Loader: loader, Object: e.Object, Program: cmp.Or(e.Program, e.Section),
+		Section: e.Section, Index: e.Index, Relocation: e.Relocation(),
+	}
+}
+
+// decision returns the result, value and target of an entry as text. It leaves out what legitimately differs: type IDs, the
+// target's indices, which shift when members are dropped, and reasons, since dropped candidates turn "no matching candidate"
+// into "no candidate".
+func decision(e *relo.Entry) string {
+	text := e.Result.String()
+	if e.New != nil && e.Kind != relo.TargetTypeID {
+		text += fmt.Sprintf(" %d → %d", e.Old, *e.New)
 	}
 	if e.Target != nil {
-		b.WriteString(" at " + where(e.Kind, e.Target))
+		text += " at " + where(e.Kind, e.Target)
 	}
-	return decision{b.String(), matches(e, ids)}
+	return text
 }
 
-// matches lists the candidates that match, equal ones once.
-func matches(e *relo.Entry, ids bool) string {
+// matches lists the candidates that match, without duplicates unless the relocation is for a type ID.
+func matches(e *relo.Entry) string {
+	ids := e.Kind == relo.TargetTypeID
 	var all []string
 	for i := range e.Candidates {
 		c := &e.Candidates[i]
@@ -58,7 +73,7 @@ func matches(e *relo.Entry, ids bool) string {
 	return strings.Join(all, ", ")
 }
 
-// where names the place that a spec leads to.
+// where returns the name and offset of a spec.
 func where(kind relo.Kind, s *relo.Spec) string {
 	out := s.Name(kind)
 	switch {
@@ -68,46 +83,4 @@ func where(kind relo.Kind, s *relo.Spec) string {
 		return fmt.Sprintf("%s @ %d", out, *s.Offset)
 	}
 	return out
-}
-
-// compareLogs reports the records on which two logs of one object differ.
-func compareLogs(full, small *relo.Log, report func(Difference)) {
-	for i := range full.Entries {
-		f, s := &full.Entries[i], &small.Entries[i]
-		df, ds := decide(f), decide(s)
-		d := difference(f, Libbpf)
-		switch {
-		case df.outcome != ds.outcome:
-			d.What, d.Full, d.Minimized = WhatDecision, df.outcome, ds.outcome
-		case df.matches != ds.matches:
-			d.What, d.Full, d.Minimized = WhatCandidates, df.matches, ds.matches
-		default:
-			continue
-		}
-		report(d)
-	}
-}
-
-func difference(e *relo.Entry, loader string) Difference {
-	return Difference{
-		Kernel: e.Kernel, Loader: loader, Object: e.Object, Program: cmp.Or(e.Program, e.Section),
-		Section: e.Section, Index: e.Index, Relocation: e.Relocation(),
-	}
-}
-
-// loadersDiffer compares libbpf's decision on a record with cilium/ebpf's
-// fixup, both on the full BTF.
-func loadersDiffer(e *relo.Entry, f *fixups, i int) bool {
-	if f.err != nil {
-		return e.Result != relo.Ambiguous && e.Result != relo.Error
-	}
-	switch e.Result {
-	case relo.Resolved, relo.Absent:
-		local, target, ok := values(f.texts[i])
-		shift := (e.Kind == relo.LShiftU64 || e.Kind == relo.RShiftU64) // cilium/ebpf does not calculate the local side
-		return !ok || e.New == nil || target != *e.New || local != e.Old && !shift
-	case relo.Poisoned:
-		return !isPoison(f.texts[i])
-	}
-	return true // libbpf refuses to load, cilium/ebpf does not
 }

@@ -25,9 +25,8 @@ var (
 	poisoned = regexp.MustCompile(`^libbpf: prog '(.*?)': relo #(\d+): substituting insn #(\d+) w/ invalid insn$`)
 )
 
-// TestRunningKernel has libbpf load the objects of testdata on the running
-// kernel, and compares what it puts into each instruction with our log. That a
-// kernel refuses a program afterwards does not matter.
+// TestRunningKernel lets libbpf load the objects of testdata on the running kernel, and compares each patched instruction with
+// the log. It does not matter whether the kernel then refuses the program.
 func TestRunningKernel(t *testing.T) {
 	data, bpftool := loadtest.Kernel(t), oracle.Need(t, "bpftool")
 	target, err := core.NewKernel("running", data)
@@ -60,12 +59,12 @@ func TestRunningKernel(t *testing.T) {
 			}
 			e := entries[m[1]+" #"+m[2]]
 			if e == nil {
-				t.Errorf("%s: not in our log: %s", o.Name(), line)
+				t.Errorf("%s: not in the log: %s", o.Name(), line)
 				continue
 			}
 			instructions++
 			if !holds(e, m[3:], bitfields[field(e)]) {
-				t.Errorf("%s: we have #%d %d → %v: %s", o.Name(), e.Insn, e.Old, e.New, line)
+				t.Errorf("%s: the log has #%d %d → %v: %s", o.Name(), e.Insn, e.Old, e.New, line)
 			}
 		}
 	}
@@ -77,17 +76,16 @@ func TestRunningKernel(t *testing.T) {
 
 func field(e *relo.Entry) string { return fmt.Sprint(e.Local.TypeID, e.Local.Raw) }
 
-// holds compares an entry with libbpf's number of the instruction and, if it
-// was not poisoned, what it held before and holds now. Of a bitfield there are
-// several right loads, and compilers choose another than libbpf calculates.
+// holds compares an entry with libbpf's instruction number and, unless it is poisoned, with the old and the new value. A
+// bitfield can be loaded in several ways, and compilers choose another one than libbpf computes.
 func holds(e *relo.Entry, libbpf []string, bitfield bool) bool {
-	if e.New == nil { // a load of 64 bits has two instructions to poison
+	if e.New == nil { // a 64-bit load has two instructions, both poisoned
 		return len(libbpf) == 1 && (libbpf[0] == strconv.Itoa(e.Insn) || libbpf[0] == strconv.Itoa(e.Insn+1))
 	}
 	return len(libbpf) == 3 && libbpf[0] == strconv.Itoa(e.Insn) && libbpf[2] == printed(*e.New, libbpf[2]) && (bitfield || libbpf[1] == printed(e.Old, libbpf[1]))
 }
 
-// printed writes a value with a sign if libbpf did.
+// printed formats a value, signed if libbpf's is.
 func printed(v uint64, libbpf string) string {
 	if libbpf[0] == '-' {
 		return strconv.FormatInt(int64(v), 10)
@@ -106,13 +104,12 @@ func load(t *testing.T, bpftool string, object []byte) string {
 	defer os.RemoveAll(pin)
 	ctx, cancel := context.WithTimeout(t.Context(), oracle.Timeout)
 	defer cancel()
-	// It fails where the kernel does, long after the relocations.
+	// It fails if the kernel refuses a program, long after the relocations.
 	out, _ := exec.CommandContext(ctx, bpftool, "-d", "prog", "loadall", path, pin).CombinedOutput()
 	return string(out)
 }
 
-// pins returns what is pinned in the BPF file system. Some objects ask for
-// their maps to be pinned there by name.
+// pins lists the BPF file system. Some objects pin their maps there by name.
 func pins() map[string]bool {
 	out := make(map[string]bool)
 	entries, _ := os.ReadDir("/sys/fs/bpf")
@@ -122,7 +119,7 @@ func pins() map[string]bool {
 	return out
 }
 
-// removePins removes what was not there before.
+// removePins removes pins that are not in before.
 func removePins(before map[string]bool) func() {
 	return func() {
 		for name := range pins() {

@@ -12,83 +12,61 @@ import (
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Minimized is a minimized BTF and the kernel that it is for. Whatever holds
-// some, of whatever format, is verified as a list of them.
+// Minimized is minimized BTF and its kernel.
 type Minimized struct {
-	Key  kernel.Key // incomplete where nothing tells more
+	Key  kernel.Key // may be incomplete
 	Name string     // for messages
 	BTF  []byte
 }
 
-// Read reads the minimized BTFs of what generate writes, a native archive, a
-// directory or a tar, and of whatever else holds BTF. What cannot be read is
-// skipped, as in a corpus.
-func Read(ctx context.Context, path string) ([]Minimized, []*corpus.Error, error) {
+// Read reads the output of generate (a native archive, a directory or a tar), or any other source of BTF. It skips what cannot
+// be read, as a corpus does.
+func Read(ctx context.Context, path string) (all []Minimized, skipped []*corpus.Error, err error) {
 	if native, err := bundle.IsNative(path); err != nil {
 		return nil, nil, err
 	} else if native {
 		_, kernels, err := bundle.ReadKernels(ctx, path)
-		all := make([]Minimized, len(kernels))
-		for i, k := range kernels {
-			all[i] = Minimized{k.Key, k.Key.String(), k.BTF}
+		for _, k := range kernels {
+			all = append(all, Minimized{k.Key, k.Key.String(), k.BTF})
 		}
 		return all, nil, err
 	}
 	files, err := bundle.Read(ctx, path)
-	switch {
-	case err == nil && len(files) > 0:
-		return fromFiles(files), nil, nil
-	case errors.Is(err, bundle.ErrList):
+	if errors.Is(err, bundle.ErrList) {
 		return nil, nil, err
 	}
-	return readCorpus(ctx, path)
-}
-
-// fromFiles takes the key of each file from its name.
-func fromFiles(files []bundle.File) []Minimized {
-	all := make([]Minimized, len(files))
-	for i, f := range files {
-		all[i] = Minimized{Name: f.Name, BTF: f.Data}
+	for _, f := range files {
+		m := Minimized{Name: f.Name, BTF: f.Data}
 		if k, err := kernel.ParseFileName(f.Name); err == nil {
-			all[i].Key = k.Canonical()
-			if k = all[i].Key; k.Known() {
-				all[i].Name = k.String()
+			if m.Key = k.Canonical(); m.Key.Known() {
+				m.Name = m.Key.String()
 			}
 		}
+		all = append(all, m)
 	}
-	return all
-}
-
-// readCorpus reads them as kernels are read.
-func readCorpus(ctx context.Context, source string) ([]Minimized, []*corpus.Error, error) {
-	c, err := corpus.Open(ctx, []string{source}, corpus.Options{})
+	if len(all) > 0 {
+		return all, nil, nil
+	}
+	c, err := corpus.Open(ctx, []string{path}, corpus.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
-	var all []Minimized
-	var scratch corpus.Scratch
-	skipped := slices.Clone(c.Skipped)
-	for _, f := range c.Files {
-		err := f.Read(ctx, &scratch, func(k *corpus.Kernel) error {
-			all = append(all, Minimized{k.Key, k.Name, slices.Clone(k.BTF)})
-			return nil
-		})
-		if ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
-		skipped = append(skipped, corpus.Errors(err)...)
-	}
-	return all, skipped, nil
+	skipped, err = walk.Kernels(ctx, walk.Config{Corpus: c}, func() int { return 0 }, func(_ int, _ walk.Rank, k *corpus.Kernel) error {
+		all = append(all, Minimized{k.Key, k.Name, slices.Clone(k.BTF)})
+		return nil
+	})
+	return all, skipped, err
 }
 
 // pairs finds the minimized BTF of a kernel. It is safe for concurrent use.
 type pairs struct {
 	byKey  map[kernel.Key]int
-	byFile map[string][]int // by file name, for kernels of which no more is known
+	byFile map[string][]int // by file name, for kernels without a complete key
 	all    []Minimized
 
 	mu   sync.Mutex
@@ -107,8 +85,7 @@ func newPairs(all []Minimized) *pairs {
 	return p
 }
 
-// fileName is the name that generate gives the file of a kernel without a
-// complete key.
+// fileName returns the name that generate gives the file of a kernel without a complete key.
 func fileName(k kernel.Key, name string) string {
 	if k.Release != "" {
 		return k.Release
@@ -117,20 +94,17 @@ func fileName(k kernel.Key, name string) string {
 	return strings.TrimSuffix(base[strings.LastIndexByte(base, '!')+1:], ".btf")
 }
 
-// find returns the minimized BTF for a kernel, nil if there is none. only says
-// that the kernel is the only one, so that a lone BTF must be its.
+// find returns the minimized BTF of a kernel, or nil. only is set for the only kernel, which a single BTF without a key matches.
 func (p *pairs) find(key kernel.Key, name string, only bool) *Minimized {
 	i, ok := p.byKey[key.Canonical()]
 	if !key.Known() || !ok {
-		i = -1
 		if l := p.byFile[fileName(key, name)]; len(l) == 1 && (!key.Known() || !p.all[l[0]].Key.Known()) {
 			i = l[0]
 		} else if only && len(p.all) == 1 && !(key.Known() && p.all[0].Key.Known()) {
 			i = 0
+		} else {
+			return nil
 		}
-	}
-	if i < 0 {
-		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +112,7 @@ func (p *pairs) find(key kernel.Key, name string, only bool) *Minimized {
 	return &p.all[i]
 }
 
-// unused returns those that no kernel was found for.
+// unused returns the BTFs that find has not returned.
 func (p *pairs) unused() (out []Minimized) {
 	for i, m := range p.all {
 		if !p.used[i] {

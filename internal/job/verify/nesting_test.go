@@ -18,8 +18,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
-// chain returns types in testbtf's notation: struct s, whose member leads to an int over n types. Each line of them has its number
-// and the next one's.
+// chain returns types in testbtf's notation: struct s, whose member leads to an int through n types. line is the format of each,
+// with its number and that of the next.
 func chain(n int, member, line string) string {
 	var b strings.Builder
 	b.WriteString("struct s 8: " + member + "\n")
@@ -29,7 +29,7 @@ func chain(n int, member, line string) string {
 	return b.String() + fmt.Sprintf("int t%d 4\n", n)
 }
 
-// ring returns struct s, which points to the first of n flavors of a struct, each of which points to the next.
+// ring returns struct s, which points into a ring of n flavors of a struct.
 func ring(n int) string {
 	var b strings.Builder
 	b.WriteString("struct s 8: ring *r___0 0\n")
@@ -39,7 +39,7 @@ func ring(n int) string {
 	return b.String()
 }
 
-// behind returns struct s with a member before those of a ring that nests too deep for libbpf.
+// behind returns the struct s of a ring, with an additional first member that nests too deep for libbpf.
 func behind(n int) string {
 	return strings.Replace(ring(n), "s 8: ", "s 16: deep t0 0, ", 1) + strings.ReplaceAll(chain(40, "m int 0", "struct t%d 8: m t%d 0"), "struct s ", "struct unused ")
 }
@@ -57,8 +57,8 @@ var (
 	longest  = chain(limits.TypePath-6, "b t0 0", "struct t%d 8: m t%d 0") // and six others
 )
 
-// nestings are types that cilium/ebpf would follow until the stack is full, in a kernel's BTF, in minimized BTF, or in an object's,
-// and what is said of them.
+// nestings are types on which cilium/ebpf would overflow the stack, in the BTF of a kernel, in minimized BTF, or in an object's,
+// with the expected message.
 var nestings = []struct{ name, kernel, minimized, object, want string }{
 	{name: "array of itself, kernel", kernel: loop, want: "kernel: cilium/ebpf cannot follow its types: type 5 (typedef) leads back to itself without a struct or union"},
 	{name: "array of itself, minimized", minimized: loop, want: "minimized BTF: cilium/ebpf cannot follow its types: type 5 (typedef) leads back to itself"},
@@ -76,7 +76,7 @@ var nestings = []struct{ name, kernel, minimized, object, want string }{
 	{name: "pairs of structs", kernel: ring(1009), minimized: ring(1009), object: ring(1013), want: "too large to tell"},
 }
 
-// TestNesting verifies such files. Each is a process of its own: Go ends one whose stack is full.
+// TestNesting verifies such files, each in a process of its own, because a stack overflow ends the process.
 func TestNesting(t *testing.T) {
 	if dir := os.Getenv("BTFGEN_TEST_NESTING"); dir != "" {
 		nestingRun(t, dir)
@@ -85,7 +85,7 @@ func TestNesting(t *testing.T) {
 	for _, tc := range nestings {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.kernel == longest {
-				raceflag.SkipSerial(t) // with which functions take more of the stack
+				raceflag.SkipSerial(t) // functions need more stack with it
 			}
 			dir := t.TempDir()
 			put := func(name, types string, make func(types string) []byte) {
@@ -100,7 +100,7 @@ func TestNesting(t *testing.T) {
 			put("kernel", tc.kernel, btf)
 			put("minimized", tc.minimized, btf)
 			put("object", tc.object, func(types string) []byte {
-				asks := "lshift_u64 struct s.b" // for which cilium/ebpf wants the alignment of the member
+				asks := "lshift_u64 struct s.b" // for which cilium/ebpf computes the alignment of the member
 				if strings.Contains(types, "r___") {
 					asks = "type_matches struct s"
 				}
@@ -120,7 +120,7 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// nestingRun verifies the files in a directory, and prints what was not compared.
+// nestingRun verifies the files in a directory, and prints why kernels were skipped.
 func nestingRun(t *testing.T, dir string) {
 	read := func(name string) []byte {
 		data, err := os.ReadFile(filepath.Join(dir, name))
@@ -147,7 +147,7 @@ func nestingRun(t *testing.T, dir string) {
 	fmt.Printf("not compared: %v %+v\n", rep.Skipped, rep.Notes)
 }
 
-// typesOf makes types of bytes: struct s, and eight others.
+// typesOf derives types from bytes: struct s, and eight others.
 func typesOf(data []byte) string {
 	next := func() byte {
 		if len(data) == 0 {
@@ -179,7 +179,7 @@ func typesOf(data []byte) string {
 	return b.String()
 }
 
-// FuzzNesting verifies types that refer to each other anyhow, and wants an end of it.
+// FuzzNesting verifies types with arbitrary references, which must terminate.
 func FuzzNesting(f *testing.F) {
 	f.Add([]byte{16, 0, 0, 16}, []byte{2, 2, 2})
 	f.Add([]byte{1, 2, 1, 9, 1, 10, 0}, []byte{0, 0, 1, 9, 0, 9, 1, 1, 1})

@@ -16,8 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
-// TestOrder minimizes kernels where a decision depends on the order of the
-// types of one name, and verifies the result.
+// TestOrder minimizes kernels on which a decision depends on the order of types with one name, and verifies the result.
 func TestOrder(t *testing.T) {
 	for _, c := range []struct {
 		name, local, asks string
@@ -76,8 +75,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRandomOrder does the same with random types of one name, programs and
-// functions. cilium/ebpf's own code is the judge.
+// TestRandomOrder does the same with random types, programs and functions. cilium/ebpf's own code decides.
 func TestRandomOrder(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

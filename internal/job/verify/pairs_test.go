@@ -39,7 +39,7 @@ func TestPairs(t *testing.T) {
 		{key("debian/12/amd64/6.1.0-47-amd64"), "", "a"}, // an alias
 		{key("ubuntu/18.04/aarch64/5.4.0-42-generic"), "", "c"},
 		{key("ubuntu/22.04/arm64/5.4.0-42-generic"), "", ""}, // another distribution's kernel of that release
-		{kernel.Key{Release: "5.4.0-42-generic"}, "", ""},    // of two it is unknown which
+		{kernel.Key{Release: "5.4.0-42-generic"}, "", ""},    // ambiguous
 		{kernel.Key{Release: "6.1.0-47-amd64"}, "", "a"},
 		{kernel.Key{}, "elsewhere/mine.btf", "some/where/mine.btf"},
 		{kernel.Key{}, "yours.btf", ""},
@@ -68,9 +68,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestGroups holds that cilium/ebpf's relocations are matched with the right
-// records: local type and kind are the same, a static function's records are
-// in every program that calls it, and each group has one local type.
+// TestGroups checks that cilium/ebpf's relocations are matched with the right records: local type and kind are equal, a static
+// function's records are in every program that calls it, and each group has one local type.
 func TestGroups(t *testing.T) {
 	k := testinput.Kernels(t, "x86_64/6.1.0-47-amd64")[0]
 	target, err := core.NewKernel(k.Name, k.BTF)
@@ -110,8 +109,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestFallback reads an object that cilium/ebpf does not load, function by
-// function, and gets at every record.
+// TestFallback reads every record of an object that cilium/ebpf does not load, function by function.
 func TestFallback(t *testing.T) {
 	o := testinput.Named(t, "guards.bpfel.o")
 	c := readCilium(t.Context(), o.Object, o.Data)

@@ -4,32 +4,38 @@ package verify
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-// Loaders, as differences name them.
+// The values of Difference.Loader.
 const (
 	Libbpf = "libbpf"
 	Cilium = "cilium/ebpf"
 	Aya    = "aya"
 )
 
-// What two BTFs differ in.
+// The values of Difference.What.
 const (
 	WhatDecision   = "decision"   // what the loader does
 	WhatCandidates = "candidates" // which candidates match, and how
-	WhatTable      = "match"      // what a loader would see in a match, besides its value
+	WhatTable      = "match"      // properties of a match other than its value
 )
 
-// Difference is a relocation for which the minimized BTF does not give what
-// the full one gives.
+// Difference is a relocation on which the minimized and the full BTF differ.
 type Difference struct {
+	Class      string `json:"class"` // "different"
+	Message    string `json:"message"`
 	Kernel     string `json:"kernel"`
 	Loader     string `json:"loader"`
 	Object     string `json:"object"`
-	Program    string `json:"program"` // of cilium/ebpf the one that loads, of libbpf the function of the instruction
+	Program    string `json:"program"` // for cilium/ebpf the loaded one, for libbpf the function of the instruction
 	Section    string `json:"section"`
 	Index      int    `json:"index"` // as in the relocation log
 	Relocation string `json:"relocation"`
@@ -38,12 +44,13 @@ type Difference struct {
 	Minimized  string `json:"minimized"`
 }
 
-// Disagreement is a relocation that the two loaders decide differently on the
-// full BTF.
+// Disagreement is a relocation on which libbpf and cilium/ebpf decide differently on the full BTF.
 type Disagreement struct {
+	Class      string `json:"class"` // "disagreeing"
+	Message    string `json:"message"`
 	Kernel     string `json:"kernel"`
 	Object     string `json:"object"`
-	Program    string `json:"program"` // the one that loads
+	Program    string `json:"program"` // the loaded one
 	Section    string `json:"section"`
 	Index      int    `json:"index"`
 	Relocation string `json:"relocation"`
@@ -51,22 +58,27 @@ type Disagreement struct {
 	Cilium     string `json:"cilium"`
 }
 
-// Kernel is what was compared on one kernel.
+// Kernel is the result for one kernel.
 type Kernel struct {
 	Name          string
 	Minimized     string // name of the minimized BTF
-	Records       int    // compared under libbpf's rules
-	Fixups        int    // compared under cilium/ebpf's rules
-	Aya           int    // compared under aya's rules
+	Records       int    // compared for libbpf
+	Fixups        int    // compared for cilium/ebpf
+	Aya           int    // compared for aya
 	Differences   []Difference
 	Disagreements []Disagreement
 }
 
-// Report is the outcome of a run.
-type Report struct {
-	Kernels []Kernel // in order of name
+func (k *Kernel) differ(d Difference) {
+	d.Class, d.Message = "different", fmt.Sprintf("%s: %s of %s", d.Loader, d.What, d.Relocation)
+	k.Differences = append(k.Differences, d)
+}
 
-	NotMinimized []string        // kernels that have no minimized BTF
+// Report is the result of a run.
+type Report struct {
+	Kernels []Kernel // sorted by name
+
+	NotMinimized []string        // kernels without minimized BTF
 	NoObject     []string        // kernels that no object is for
 	NoKernel     []string        // minimized BTFs whose kernel is not in the corpus
 	Skipped      []*corpus.Error // what could not be read, and objects that no kernel is for
@@ -74,14 +86,14 @@ type Report struct {
 	Notes []Note // what cilium/ebpf cannot do with the objects
 }
 
-// Note tells what cilium/ebpf's rules could not be checked for.
+// Note describes what could not be checked for cilium/ebpf.
 type Note struct {
 	Object  string `json:"object"`
 	Reason  string `json:"reason,omitempty"` // why its loader refuses the object, or ""
 	Records int    `json:"records"`          // in no program that it would load
 }
 
-// sort puts the report in an order that does not depend on timing.
+// sort makes the order of the report independent of timing.
 func (r *Report) sort() {
 	slices.SortFunc(r.Kernels, func(a, b Kernel) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Minimized, b.Minimized))
@@ -90,4 +102,126 @@ func (r *Report) sort() {
 	slices.Sort(r.NoObject)
 	slices.Sort(r.NoKernel)
 	slices.SortFunc(r.Skipped, (*corpus.Error).Compare)
+}
+
+// JSON writes a line for each difference and disagreement.
+func (r *Report) JSON(w io.Writer) (err error) {
+	enc := escape.JSON(w)
+	for _, k := range r.Kernels {
+		for _, d := range k.Differences {
+			err = cmp.Or(err, enc.Encode(d))
+		}
+		for _, d := range k.Disagreements {
+			err = cmp.Or(err, enc.Encode(d))
+		}
+	}
+	return err
+}
+
+// maxShown is how many differences of a kernel are listed without verbose. The BTF of a wrong kernel has thousands.
+const maxShown = 10
+
+// Text writes the findings and disagreements for people. verbose lists all of them, with every kernel.
+func (r *Report) Text(w io.Writer, verbose bool) {
+	for _, k := range r.Kernels {
+		if len(k.Differences) == 0 {
+			continue
+		}
+		escape.Fprintf(w, "%s: %s\n", k.Name, words.Plural(len(k.Differences), "difference"))
+		for j, d := range k.Differences {
+			if j == maxShown && !verbose {
+				escape.Fprintf(w, "  and %d more (--verbose lists them)\n", len(k.Differences)-maxShown)
+				break
+			}
+			place := ""
+			if d.Object != "" {
+				place = fmt.Sprintf(" in %s %s (%s #%d)", d.Object, d.Program, d.Section, d.Index)
+			}
+			escape.Fprintf(w, "  %s%s\n    full       %s\n    minimized  %s\n", d.Message, place, d.Full, d.Minimized)
+		}
+	}
+	for _, n := range r.NotMinimized {
+		escape.Fprintf(w, "%s: no minimized BTF\n", n)
+	}
+	for _, n := range r.NoKernel {
+		escape.Fprintf(w, "%s: minimized, but not among the kernels\n", n)
+	}
+	r.disagreements(w, verbose)
+}
+
+// disagreements lists the relocations on which loaders disagree, each with its kernels.
+func (r *Report) disagreements(w io.Writer, verbose bool) {
+	type id struct{ object, program, relocation, libbpf, cilium string }
+	var list []Disagreement // the first of each
+	kernels := make(map[id][]string)
+	idOf := func(d *Disagreement) id {
+		return id{d.Object, d.Program, d.Relocation, verdict(d.Libbpf), verdict(d.Cilium)}
+	}
+	for _, k := range r.Kernels {
+		for _, d := range k.Disagreements {
+			on := kernels[idOf(&d)]
+			if len(on) == 0 {
+				list = append(list, d)
+			}
+			if !slices.Contains(on, d.Kernel) {
+				kernels[idOf(&d)] = append(on, d.Kernel)
+			}
+		}
+	}
+	if len(list) > 0 {
+		escape.Fprintf(w, "libbpf and cilium/ebpf disagree on the full BTF:\n")
+	}
+	for _, d := range list {
+		escape.Fprintf(w, "  %s in %s %s\n    libbpf       %s\n    cilium/ebpf  %s\n    %s\n",
+			d.Relocation, d.Object, d.Program, d.Libbpf, d.Cilium, words.Kernels(kernels[idOf(&d)], len(r.Kernels), verbose))
+	}
+}
+
+// verdict returns the part of a decision that is the same on most kernels.
+func verdict(s string) string {
+	switch {
+	case strings.HasSuffix(s, "=poison"), strings.HasPrefix(s, "error: "):
+		return s
+	case strings.Contains(s, "->"):
+		return "value"
+	}
+	word, _, _ := strings.Cut(s, " ")
+	return word
+}
+
+// Text returns the note as a sentence.
+func (n *Note) Text() string {
+	switch {
+	case n.Reason != "" && n.Records > 0:
+		return fmt.Sprintf("cilium/ebpf cannot load %s, %s not checked by its rules: %s", n.Object, words.Plural(n.Records, "record"), n.Reason)
+	case n.Reason != "":
+		return fmt.Sprintf("cilium/ebpf cannot load %s, its functions were checked one by one: %s", n.Object, n.Reason)
+	}
+	return fmt.Sprintf("%s: %s in no program that cilium/ebpf would load", n.Object, words.Plural(n.Records, "record"))
+}
+
+// Summary has the number of comparisons, and what could not be compared.
+type Summary struct {
+	Kernels     int    `json:"kernels"`
+	Records     int    `json:"libbpf_decisions"`
+	Fixups      int    `json:"cilium_decisions"`
+	Aya         int    `json:"aya_decisions"`
+	Differences int    `json:"differences"`
+	Notes       []Note `json:"notes"`
+}
+
+// Summary returns the summary of the report.
+func (r *Report) Summary() *Summary {
+	s := &Summary{Kernels: len(r.Kernels), Notes: append([]Note{}, r.Notes...)}
+	for _, k := range r.Kernels {
+		s.Records, s.Fixups, s.Aya = s.Records+k.Records, s.Fixups+k.Fixups, s.Aya+k.Aya
+		s.Differences += len(k.Differences)
+	}
+	return s
+}
+
+// String returns the summary in a line.
+func (s *Summary) String() string {
+	return fmt.Sprintf("%s: %d decisions of libbpf, %d of cilium/ebpf and %d of aya compared, %s",
+		words.Plural(s.Kernels, "kernel"), s.Records, s.Fixups, s.Aya, words.Plural(s.Differences, "difference"))
 }

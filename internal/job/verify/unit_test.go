@@ -17,7 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
-// unitTest has the programs of an object as cilium/ebpf links them.
+// unitTest is an object with the programs that cilium/ebpf links.
 type unitTest struct {
 	o        testinput.Object
 	programs []unitProgram
@@ -29,8 +29,8 @@ type unitProgram struct {
 	records       []int
 }
 
-// TestUnits compares what the engine says of cilium/ebpf with cilium/ebpf's own
-// code: which records it relocates together, and what it makes of them.
+// TestUnits compares package core's model of cilium/ebpf with cilium/ebpf's own code: which records it relocates together,
+// and with which results.
 func TestUnits(t *testing.T) {
 	var objects []*unitTest
 	for _, o := range testinput.Objects(t) {

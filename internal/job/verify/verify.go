@@ -1,5 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package verify proves that relocating against minimized BTF gives the same decisions as relocating against the kernels' own
+// BTF. It compares the decisions of libbpf and aya, computed by package core, and those of cilium/ebpf, computed by its own code.
+//
+// For each kernel of the corpus:
+//
+//  1. pairs.find returns the minimized BTF for its key. A kernel or a minimized BTF without a counterpart is a finding.
+//  2. compareLogs compares libbpf's decisions, record by record: the result, the new value, the target, and the candidates
+//     that match with path, offset and value. It does not compare type IDs, candidates that do not match, or how many equal
+//     candidates there are.
+//  3. compareFixups compares cilium/ebpf's fixups. cilium/ebpf decides on all relocations of one local type in one program
+//     together, including the functions linked into it. Such a group is relocated at once; equal groups only once.
+//     Where libbpf and cilium/ebpf disagree on the full BTF, that is reported, but it is not a difference.
+//  4. compareAya compares aya's decisions.
+//  5. compareTables compares all outcomes. It finds what no log shows, such as the size of a load.
 package verify
 
 import (
@@ -14,32 +28,30 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Object is a BPF object and its ELF file, which cilium/ebpf reads again.
+// Object is a BPF object and its ELF file, which cilium/ebpf parses again.
 type Object struct {
 	*core.Object
 	Data []byte
 }
 
-// Config says what to do.
+// Config configures a run.
 type Config struct {
-	Objects   []Object // of either byte order, for any machines, with relocations
+	Objects   []Object // in either byte order, for any machines, with relocations
 	Minimized []Minimized
 	Corpus    *corpus.Corpus      // the kernels with their full BTF
-	Loader    string              // the one whose decisions are compared; "" for all
+	Loader    string              // compare only its decisions; "" for all
 	Jobs      int                 // workers, at least 1
-	Done      func(walk.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
+	Done      func(walk.Progress) // called after each file of the corpus, never concurrently; may be nil
 }
 
-// Run compares every kernel of the corpus. What cannot be compared is in the
-// report; an error is returned only where there is no point in going on, or
-// when ctx ends.
+// Run compares every kernel of the corpus. The report has what cannot be compared. Run returns an error only if it cannot
+// continue, or when ctx ends.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	r := &run{Config: cfg, pairs: newPairs(cfg.Minimized), met: make([]bool, len(cfg.Objects))}
-	r.read(ctx)
+	r := newRun(ctx, cfg)
 	skipped, err := walk.Kernels(ctx, walk.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *worker { return &worker{run: r} },
 		func(w *worker, _ walk.Rank, it *corpus.Kernel) error {
-			w.item(ctx, it)
+			w.kernel(ctx, it)
 			return ctx.Err()
 		})
 	if err != nil {
@@ -47,7 +59,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	r.report.Skipped = append(r.report.Skipped, skipped...)
 	for i, o := range r.Objects {
-		if len(o.Machines()) > 0 && !r.met[i] {
+		if len(o.Machines()) > 0 && !r.used[i] {
 			r.report.Skipped = append(r.report.Skipped, cfg.Corpus.Unmet(o.Name()))
 		}
 	}
@@ -72,11 +84,11 @@ type run struct {
 
 	mu     sync.Mutex
 	report Report
-	met    []bool // the object is for some kernel
+	used   []bool // whether each object is for some kernel
 }
 
-// read prepares the objects for both loaders.
-func (r *run) read(ctx context.Context) {
+func newRun(ctx context.Context, cfg Config) *run {
+	r := &run{Config: cfg, pairs: newPairs(cfg.Minimized), used: make([]bool, len(cfg.Objects))}
 	for _, o := range r.Objects {
 		c := readCilium(ctx, o.Object, o.Data)
 		r.cilium = append(r.cilium, c)
@@ -86,22 +98,22 @@ func (r *run) read(ctx context.Context) {
 		r.plain = append(r.plain, o.Object)
 	}
 	r.sets = core.NewSets(r.plain)
+	return r
 }
 
-// worker has the memory that is used again for each kernel.
+// worker has the memory that is reused from kernel to kernel.
 type worker struct {
 	*run
 	full, small core.Kernel
-	logs        []*relo.Log // of each object on full, nil where there is none yet
+	logs        []*relo.Log // of each object on full, nil until needed
 	tables      [2]core.Table
 }
 
-// item compares one kernel and adds the outcome to the report.
-func (w *worker) item(ctx context.Context, it *corpus.Kernel) {
-	name := it.Name
+// kernel compares one kernel and adds the result to the report.
+func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) {
 	small := w.pairs.find(it.Key, it.Name, len(w.Corpus.Files) == 1)
-	k := &Kernel{Name: name}
-	err := it.Load(ctx, &w.full, name)
+	k := &Kernel{Name: it.Name}
+	err := it.Load(ctx, &w.full, it.Name)
 	var used []int
 	for i, o := range w.Objects {
 		if err == nil && o.IsFor(&w.full) {
@@ -113,20 +125,27 @@ func (w *worker) item(ctx context.Context, it *corpus.Kernel) {
 	}
 	if small != nil && err == nil {
 		k.Minimized = small.Name
-		err = w.kernel(ctx, k, it, small)
+		w.logs = make([]*relo.Log, len(w.Objects))
+		var full *ciliumTarget
+		if full, err = readCiliumTarget(ctx, &w.full, it.BTF, it.Modules); err == nil {
+			err = w.compare(ctx, k, full, small.BTF)
+		}
+		if err == nil {
+			err = w.compareTables(ctx, k)
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, i := range used {
-		w.met[i] = true
+		w.used[i] = true
 	}
 	switch rep := &w.report; {
 	case errors.Is(err, corpus.ErrNoObject):
-		rep.NoObject = append(rep.NoObject, name)
+		rep.NoObject = append(rep.NoObject, it.Name)
 	case err != nil:
-		rep.Skipped = append(rep.Skipped, &corpus.Error{Path: name, Err: err})
+		rep.Skipped = append(rep.Skipped, &corpus.Error{Path: it.Name, Err: err})
 	case small == nil:
-		rep.NotMinimized = append(rep.NotMinimized, name)
+		rep.NotMinimized = append(rep.NotMinimized, it.Name)
 	default:
 		rep.Kernels = append(rep.Kernels, *k)
 	}
@@ -134,52 +153,32 @@ func (w *worker) item(ctx context.Context, it *corpus.Kernel) {
 
 var errOrder = errors.New("byte order of the minimized BTF differs from the kernel's")
 
-// kernel compares the decisions of both loaders on one kernel, which is w.full.
-func (w *worker) kernel(ctx context.Context, k *Kernel, it *corpus.Kernel, m *Minimized) error {
-	w.logs = make([]*relo.Log, len(w.Objects))
-	full, err := readCiliumTarget(ctx, &w.full, it.BTF, it.Modules)
-	if err != nil {
-		return err
-	}
-	small, err := w.load(ctx, m.BTF)
-	if err != nil {
-		return err
-	}
-	if err := w.fillTables(ctx); err != nil { // first: it bounds how deep cilium/ebpf goes
-		return err
-	}
-	if err := w.loaders(ctx, k, full, small); err != nil {
-		return err
-	}
-	return w.compareTables(ctx, k)
-}
-
-// load makes w.small the minimized BTF.
-func (w *worker) load(ctx context.Context, minimized []byte) (*ciliumTarget, error) {
+// compare compares the decisions of each loader on w.full, which is also full, with those on minimized BTF.
+func (w *worker) compare(ctx context.Context, k *Kernel, full *ciliumTarget, minimized []byte) error {
 	if err := w.small.Load(ctx, "minimized BTF", minimized); err != nil {
-		return nil, err
+		return err
 	}
 	if w.full.Order() != w.small.Order() {
-		return nil, errOrder
+		return errOrder
 	}
 	small, err := readCiliumTarget(ctx, &w.small, minimized, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", w.small.Name(), err)
+		return fmt.Errorf("%s: %w", w.small.Name(), err)
 	}
-	return small, nil
-}
-
-// compares reports whether the decisions of a loader are to be compared.
-func (w *worker) compares(loader string) bool { return w.Loader == "" || w.Loader == loader }
-
-// loaders compares the decisions of each loader on w.full with those on w.small.
-func (w *worker) loaders(ctx context.Context, k *Kernel, full, small *ciliumTarget) (err error) {
-	met := false
+	set := w.sets.For(&w.full)
+	if set == nil {
+		return corpus.ErrNoObject
+	}
+	// The tables come first, because Fill limits how deep cilium/ebpf recurses.
+	for i, t := range []*core.Kernel{&w.full, &w.small} {
+		if err := w.tables[i].Fill(ctx, set, t, nil); err != nil {
+			return err
+		}
+	}
 	for i, o := range w.Objects {
 		if !o.IsFor(&w.full) {
 			continue
 		}
-		met = true
 		if w.logs[i] == nil {
 			if w.logs[i], err = core.Run(ctx, o.Object, &w.full); err != nil {
 				return err
@@ -190,26 +189,22 @@ func (w *worker) loaders(ctx context.Context, k *Kernel, full, small *ciliumTarg
 		if err != nil {
 			return err
 		}
-		if w.compares(Libbpf) {
-			k.Records += len(log.Entries)
-			compareLogs(log, smallLog, func(d Difference) { k.Differences = append(k.Differences, d) })
+		if w.Loader == "" || w.Loader == Libbpf {
+			compareLogs(k, log, smallLog)
 		}
-		if w.compares(Cilium) {
-			w.compareFixups(k, w.cilium[i], log, full, small)
+		if w.Loader == "" || w.Loader == Cilium {
+			compareFixups(k, w.cilium[i], log, full, small)
 		}
 	}
-	if !met {
-		return corpus.ErrNoObject
+	if w.Loader == "" || w.Loader == Aya {
+		return w.compareAya(ctx, k, set)
 	}
-	return w.compareAya(ctx, k)
+	return nil
 }
 
 // compareAya compares aya's decisions in both tables.
-func (w *worker) compareAya(ctx context.Context, k *Kernel) error {
-	if !w.compares(Aya) {
-		return nil
-	}
-	for i, o := range w.sets.For(&w.full).Objects() {
+func (w *worker) compareAya(ctx context.Context, k *Kernel, set *core.Set) error {
+	for i, o := range set.Objects() {
 		records := o.Records()
 		for n := range records {
 			if n%1024 == 0 && ctx.Err() != nil {
@@ -218,7 +213,7 @@ func (w *worker) compareAya(ctx context.Context, k *Kernel) error {
 			k.Aya++
 			a, b := w.tables[0].Aya(i, n), w.tables[1].Aya(i, n)
 			if r := &records[n]; !a.Same(&b) {
-				k.Differences = append(k.Differences, Difference{
+				k.differ(Difference{
 					Kernel: k.Name, Loader: Aya, Object: o.Name(), Program: r.Program, Section: r.Section, Index: r.Index,
 					Relocation: o.Relocation(r), What: WhatDecision, Full: a.String(), Minimized: b.String(),
 				})
@@ -228,29 +223,14 @@ func (w *worker) compareAya(ctx context.Context, k *Kernel) error {
 	return nil
 }
 
-// fillTables takes the outcomes on w.full and on w.small.
-func (w *worker) fillTables(ctx context.Context) error {
-	s := w.sets.For(&w.full)
-	if s == nil {
-		return corpus.ErrNoObject
-	}
-	for i, t := range []*core.Kernel{&w.full, &w.small} {
-		if err := w.tables[i].Fill(ctx, s, t, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// compareTables looks for what no log shows, and so reports nothing where they
-// differ already.
+// compareTables compares all outcomes, unless decisions differ already.
 func (w *worker) compareTables(ctx context.Context, k *Kernel) error {
 	if len(k.Differences) > 0 {
 		return nil
 	}
 	d, err := core.Compare(ctx, &w.tables[0], &w.tables[1])
 	if d != nil {
-		k.Differences = append(k.Differences, Difference{
+		k.differ(Difference{
 			Kernel: k.Name, Loader: Libbpf, Object: d.Object, Relocation: d.Relocation,
 			What: WhatTable, Full: d.Full, Minimized: d.Minimized,
 		})
@@ -258,41 +238,28 @@ func (w *worker) compareTables(ctx context.Context, k *Kernel) error {
 	return err
 }
 
-// compareFixups compares cilium/ebpf's decisions on both BTFs, and on the full
-// one with libbpf's.
-func (w *worker) compareFixups(k *Kernel, c *ciliumObject, log *relo.Log, full, small *ciliumTarget) {
-	for gi := range c.groups {
-		g := &c.groups[gi]
-		targets := full.vmlinux
-		module := inModule(&log.Entries[g.records[0]])
-		if module {
-			targets = full.all
-		}
-		f, s := g.relocate(targets, c.order), g.relocate(small.vmlinux, c.order)
-		for i, rec := range g.records {
-			e := &log.Entries[rec]
-			ids := e.Kind == relo.TargetTypeID
-			k.Fixups++
-			// cilium/ebpf has no type IDs for modules. In a merged BTF it cannot
-			// know that a type is a module's.
-			merged := ids && module && s.err == nil
-			if !merged && !f.same(&s, i, ids) {
-				d := difference(e, Cilium)
-				d.Program, d.What, d.Full, d.Minimized = g.program, WhatDecision, f.text(i), s.text(i)
-				k.Differences = append(k.Differences, d)
-			}
-			if loadersDiffer(e, &f, i) {
-				k.Disagreements = append(k.Disagreements, Disagreement{
-					Kernel: k.Name, Object: e.Object, Program: g.program, Section: e.Section, Index: e.Index,
-					Relocation: e.Relocation(), Libbpf: decide(e).outcome, Cilium: f.text(i),
-				})
-			}
-		}
-	}
+// Judge compares the decisions of all loaders on one kernel with those on any number of BTFs made from it. It does not use
+// the comparison of tables, which is the proof of a minimized BTF. It is not safe for concurrent use.
+type Judge struct {
+	w      worker
+	cilium *ciliumTarget
 }
 
-// inModule reports whether a relocation's candidates are a module's, which
-// they are where vmlinux has none, here as in the merged BTF.
-func inModule(e *relo.Entry) bool {
-	return len(e.Candidates) > 0 && e.Candidates[0].Module != nil && *e.Candidates[0].Module != ""
+// NewJudge returns the Judge of a kernel without modules. The data must not change while it is in use.
+func NewJudge(objects []Object, name string, btf []byte) (*Judge, error) {
+	ctx := context.Background()
+	j := &Judge{w: worker{run: newRun(ctx, Config{Objects: objects}), logs: make([]*relo.Log, len(objects))}}
+	err := j.w.full.Load(ctx, name, btf)
+	if err == nil {
+		j.cilium, err = readCiliumTarget(ctx, &j.w.full, btf, nil)
+	}
+	return j, err
+}
+
+// Compare returns the relocations on which decisions differ. It fails if a loader cannot read the BTF, or if no object has its
+// byte order.
+func (j *Judge) Compare(minimized []byte) ([]Difference, error) {
+	k := Kernel{Name: j.w.full.Name()}
+	err := j.w.compare(context.Background(), &k, j.cilium, minimized)
+	return k.Differences, err
 }

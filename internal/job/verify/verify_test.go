@@ -36,12 +36,12 @@ func minimizeAll(t *testing.T, c *corpus.Corpus, objs []*core.Object) []Minimize
 	return all
 }
 
-// TestEquivalence verifies what generate makes of every object and kernel, which it reads from a corpus in one file.
+// TestEquivalence verifies the output of generate for every object and kernel of a .btfc file.
 func TestEquivalence(t *testing.T) {
 	objs, plain := inputs(t)
 	c := testinput.Few(t)
 	from := c
-	if !raceflag.Enabled { // with which packing takes longer than all the rest
+	if !raceflag.Enabled { // packing would take most of the time
 		from = testinput.Packed(t, c)
 	}
 	rep, err := Run(t.Context(), Config{Objects: objs, Minimized: minimizeAll(t, from, plain), Corpus: c, Jobs: 2})
@@ -58,7 +58,7 @@ func TestEquivalence(t *testing.T) {
 		for _, d := range k.Disagreements {
 			why := account(&d)
 			if accounted[why]++; why == "" {
-				t.Errorf("loaders disagree, and nothing says why: %+v", d)
+				t.Errorf("unexplained disagreement: %+v", d)
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func TestEquivalence(t *testing.T) {
 		n := accounted[r.why]
 		t.Logf("loaders disagree on %d: %s", n, r.why)
 		if n == 0 && !r.rare {
-			t.Errorf("nowhere do they disagree because: %s", r.why)
+			t.Errorf("no disagreement because: %s", r.why)
 		}
 	}
 	for _, n := range rep.Notes {
@@ -84,8 +84,7 @@ func TestEquivalence(t *testing.T) {
 	}
 }
 
-// reasons are why the two loaders disagree: differences of rules, each seen in
-// the loaders' sources. The first that fits counts.
+// reasons are the known differences of the loaders' rules, from their sources. The first that fits explains a disagreement.
 var reasons = []struct {
 	why  string
 	rare bool // not seen with the objects and kernels of testdata
@@ -97,7 +96,7 @@ var reasons = []struct {
 	{"cilium/ebpf has no type IDs of modules", true, func(d *disagreement) bool {
 		return d.kind == "target_type_id" && d.poison
 	}},
-	{"type_matches follows rules of its own in either loader", false, func(d *disagreement) bool {
+	{"the loaders have different rules for type_matches", false, func(d *disagreement) bool {
 		return d.kind == "type_matches"
 	}},
 	{"libbpf looks at the width of a load", false, func(d *disagreement) bool {
@@ -112,7 +111,7 @@ var reasons = []struct {
 	{"pointers have 8 bytes for cilium/ebpf, whatever the kernel's", false, func(d *disagreement) bool {
 		return d.kind == "type_size" && strings.Contains(d.Kernel, "/arm/")
 	}},
-	{"cilium/ebpf does not compare the elements of arrays that nobody indexes", false, func(d *disagreement) bool {
+	{"cilium/ebpf compares the elements of an array only if it is indexed", false, func(d *disagreement) bool {
 		return d.kind == "field_exists" && d.libbpf == "absent" && strings.Contains(d.Relocation, "___chars.notes")
 	}},
 	{"cilium/ebpf decides about all relocations of a type in a program together, and one is ambiguous", true, func(d *disagreement) bool {
@@ -126,14 +125,14 @@ var reasons = []struct {
 	}},
 }
 
-// disagreement is a Disagreement as reasons look at it.
+// disagreement is a Disagreement with the fields that reasons test.
 type disagreement struct {
 	*Disagreement
 	kind, libbpf string // of the relocation, and libbpf's result
 	poison       bool   // cilium/ebpf poisons the instruction
 }
 
-// account says why the two loaders disagree, "" if nobody knows.
+// account returns the reason of a disagreement, or "" if it is unknown.
 func account(d *Disagreement) string {
 	in := disagreement{Disagreement: d, poison: strings.HasSuffix(d.Cilium, "=poison")}
 	in.kind, _, _ = strings.Cut(d.Relocation, " ")
@@ -146,8 +145,7 @@ func account(d *Disagreement) string {
 	return ""
 }
 
-// TestAccount holds that a disagreement is not explained away by what it has
-// in common with others.
+// TestAccount checks that reasons do not explain disagreements that are mistakes.
 func TestAccount(t *testing.T) {
 	for _, d := range []Disagreement{
 		{Relocation: "byte_off struct task_struct.pid", Libbpf: "resolved 8 → 16", Cilium: "8->24"},
