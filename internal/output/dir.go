@@ -24,8 +24,8 @@ type File struct {
 	Data []byte
 }
 
-// Told is what WriteDir did beside writing files.
-type Told struct {
+// Result describes what WriteDir did besides writing files.
+type Result struct {
 	Removed int     // files of an earlier run
 	Foreign Foreign // files that it left alone, because btfgen did not write them
 }
@@ -35,100 +35,100 @@ type Told struct {
 // what made says of them, goes beside them as [ListName]. Files that are not in the list of the directory are left
 // alone; it fails if one is in the way, and if there is no list but BTF. If it fails, the directory is as it was;
 // where a file cannot be put in its place is found out before any is. It locks the directory, see [Lock].
-func WriteDir(ctx context.Context, path string, files []File, made json.RawMessage) (told Told, err error) {
+func WriteDir(ctx context.Context, path string, files []File, made json.RawMessage) (res Result, err error) {
 	next := &List{Made: made}
 	for _, f := range files {
 		if err := CheckName(f.Name); err != nil {
-			return told, fmt.Errorf("%s: %w", path, err)
+			return res, fmt.Errorf("%s: %w", path, err)
 		}
 		next.Files = append(next.Files, f.Name)
 	}
 	slices.Sort(next.Files)
 	list, err := next.encode()
 	if err != nil {
-		return told, err
+		return res, err
 	}
 	p, err := find(filepath.Clean(path))
 	if err != nil {
-		return told, err
+		return res, err
 	}
 	if p.old != nil && !p.old.IsDir() {
-		return told, named(path, errNotDir)
+		return res, named(path, errNotDir)
 	}
 	inside := p.dir() // of the temporary directory
 	if p.old != nil {
 		inside = p.real
 	}
 	if err := os.MkdirAll(filepath.Clean(inside), 0o777); err != nil {
-		return told, named(path, err)
+		return res, named(path, err)
 	}
 	ctx, unlock, err := Lock(ctx, path, nil)
 	if err != nil {
-		return told, err
+		return res, err
 	}
 	defer unlock()
 	if p, err = find(filepath.Clean(path)); err != nil { // another run may have made the directory
-		return told, err
+		return res, err
 	}
 	if inside = p.dir(); p.old != nil {
 		inside = p.real
 	}
 	clean(inside)
 	if p.old != nil {
-		if told, err = replaceable(ctx, p.path, next); err != nil {
-			return told, err
+		if res, err = replaceable(ctx, p.path, next); err != nil {
+			return res, err
 		}
 	}
 	t, err := createDir(inside)
 	if err != nil {
-		return told, named(path, err)
+		return res, named(path, err)
 	}
 	defer t.remove()
 	files = append(slices.Clone(files), File{ListName, list})
 	if err := t.stage(ctx, p.path, files); err != nil {
-		return told, err
+		return res, err
 	}
 	if p.old == nil {
-		return told, t.appear(&p)
+		return res, t.appear(&p)
 	}
 	if err := makeDirs(p.real, files); err != nil {
-		return told, err
+		return res, err
 	}
-	return told, t.moveInto(p.real)
+	return res, t.moveInto(p.real)
 }
 
-// replaceable returns an error if a directory cannot become what its next list has, and what is to be told if it can.
-func replaceable(ctx context.Context, dir string, next *List) (told Told, err error) {
+// replaceable returns an error if a directory cannot become what its next list has, and what is to be res if it can.
+func replaceable(ctx context.Context, dir string, next *List) (res Result, err error) {
 	if err := CheckDir(ctx, dir); err != nil {
-		return told, err
+		return res, err
 	}
 	now, err := ReadList(ctx, dir)
 	if err != nil {
-		return told, err
+		return res, err
 	}
 	for _, name := range next.Files {
 		if err := checkPlace(dir, name); err != nil {
-			return told, err
+			return res, err
 		}
 		at := filepath.Join(dir, filepath.FromSlash(name))
 		if _, err := os.Lstat(at); err == nil && !now.has(name) {
-			return told, fmt.Errorf("%s: is in the way: btfgen did not write it", at)
+			return res, fmt.Errorf("%s: is in the way: btfgen did not write it", at)
 		}
 	}
 	if err := checkPlace(dir, ListName); err != nil {
-		return told, err
+		return res, err
 	}
 	for _, name := range now.stale(next) {
 		at := filepath.Join(dir, filepath.FromSlash(name))
 		if _, err := os.Lstat(at); err == nil {
 			if err := writable(filepath.Dir(at)); err != nil {
-				return told, named(at, err)
+				return res, named(at, err)
 			}
-			told.Removed++
+			res.Removed++
 		}
 	}
-	told.Foreign, err = findForeign(ctx, dir, now, next)
-	return told, err
+	res.Foreign, err = findForeign(ctx, dir, now, next)
+	return res, err
 }
 
 // stage writes files into a temporary directory for the one that errors call path, and all of it to disk.

@@ -108,8 +108,8 @@ func TestWriteFile(t *testing.T) {
 	same(t, dir, map[string]string{"x": "new"})
 }
 
-// writeDir is WriteDir without anything to be told.
-func writeDir(dir string, files ...File) (Told, error) {
+// writeDir is WriteDir without anything to be res.
+func writeDir(dir string, files ...File) (Result, error) {
 	return WriteDir(context.Background(), dir, files, nil)
 }
 
@@ -128,15 +128,15 @@ func TestWriteDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	files := []File{{"d/1.btf", []byte("one")}, {"d/e/2.btf", []byte("two")}, {"3.btf", []byte("three")}}
 	for range 2 {
-		if told, err := writeDir(dir, files...); err != nil || told != (Told{}) {
-			t.Fatal(told, err)
+		if res, err := writeDir(dir, files...); err != nil || res != (Result{}) {
+			t.Fatal(res, err)
 		}
 		same(t, dir, map[string]string{"d/1.btf": "one", "d/e/2.btf": "two", "3.btf": "three", ListName: list(t, "3.btf", "d/1.btf", "d/e/2.btf")})
 	}
 	put(t, dir, map[string]string{"other": "mine", "d/mine.btf": "mine", "d/e/mine": "mine"})
-	told, err := writeDir(dir, File{"3.btf", []byte("drei")}, File{"f/g/4.btf", []byte("vier")})
-	if want := (Told{2, Foreign{1, "d/mine.btf"}}); err != nil || told != want {
-		t.Fatal(told, err)
+	res, err := writeDir(dir, File{"3.btf", []byte("drei")}, File{"f/g/4.btf", []byte("vier")})
+	if want := (Result{2, Foreign{1, "d/mine.btf"}}); err != nil || res != want {
+		t.Fatal(res, err)
 	}
 	now := map[string]string{
 		"3.btf": "drei", "f/g/4.btf": "vier", "other": "mine", "d/mine.btf": "mine", "d/e/mine": "mine", ListName: list(t, "3.btf", "f/g/4.btf"),
@@ -189,8 +189,8 @@ func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	before := map[string]string{"README": "theirs", ".git/x.btf": "theirs", ".x.btf": "theirs", "x.btfx": "theirs"}
 	put(t, dir, before)
-	if told, err := writeDir(dir, File{"new.btf", nil}); err != nil || told != (Told{}) {
-		t.Error(told, err)
+	if res, err := writeDir(dir, File{"new.btf", nil}); err != nil || res != (Result{}) {
+		t.Error(res, err)
 	}
 	before["new.btf"], before[ListName] = "", list(t, "new.btf")
 	same(t, dir, before)

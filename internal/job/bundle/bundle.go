@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bundle writes the minimized BTFs of many kernels as one directory
-// tree, one tar file or one native archive, and reads them all. What it writes depends on nothing but the files: no
-// clock, no order of arrival. It appears whole or not at all.
+// Package bundle writes the minimized BTFs of many kernels as a directory, a tar file or a native archive, and reads them all. The
+// output depends on the files alone, not on time or order. It appears whole or not at all.
 package bundle
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -16,19 +16,26 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/text/words"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Format is the form of an output.
+// Format is the format of an output that is not a native archive.
 type Format int
 
 // The formats.
 const (
 	Dir    Format = iota // a directory tree
 	TarGz                // .tar.gz or .tgz
-	TarXz                // .tar.xz
+	TarXz                // .tar.xz or .txz
 	TarZst               // .tar.zst
 )
+
+// NativeSuffix is the suffix of native archives.
+const NativeSuffix = ".btfa"
 
 // suffixes of the formats that are one file.
 var suffixes = map[string]Format{
@@ -37,22 +44,19 @@ var suffixes = map[string]Format{
 	".tar.zst": TarZst,
 }
 
-// ErrFormat says that a path has the suffix of an archive that cannot be
-// written.
-var ErrFormat = errors.New("unknown kind of archive (want a directory, .tar.gz, .tar.xz or .tar.zst)")
+// errFormat is the error for the suffix of an archive that cannot be written.
+var errFormat = errors.New("unknown kind of archive (want a directory, .tar.gz, .tar.xz or .tar.zst)")
 
-// FormatOf returns the format that a path asks for by its suffix; without one
-// it is a directory.
+// FormatOf returns the format for the suffix of a path. Without one it is a directory.
 func FormatOf(path string) (Format, error) {
 	for s, f := range suffixes {
 		if strings.HasSuffix(path, s) {
 			return f, nil
 		}
 	}
-	base := filepath.Base(path)
 	for _, s := range []string{".tar", ".zip", ".tar.bz2", ".tar.lz4", ".gz", ".xz", ".zst", ".btf"} {
-		if strings.HasSuffix(base, s) && !strings.HasSuffix(path, string(filepath.Separator)) {
-			return Dir, fmt.Errorf("%s: %w", path, ErrFormat)
+		if strings.HasSuffix(path, s) {
+			return Dir, fmt.Errorf("%s: %w", path, errFormat)
 		}
 	}
 	return Dir, nil
@@ -61,20 +65,89 @@ func FormatOf(path string) (Format, error) {
 // File is one file of a bundle, such as debian/12/x86_64/6.1.0-47-amd64.btf.
 type File = output.File
 
-// Write writes files to path in a format. Names must be distinct relative
-// paths without "..". An existing tar file is replaced; an existing
-// directory becomes what the files are, as output.WriteDir has it, with a list that also has made, if that is not nil.
-func Write(ctx context.Context, path string, format Format, files []File, made json.RawMessage) (told output.Told, err error) {
-	if files, err = sorted(path, files); err != nil {
-		return told, err
-	}
-	if format == Dir {
-		return output.WriteDir(ctx, path, files, made)
-	}
-	return told, output.WriteFile(path, func(w io.Writer) error { return writeTar(w, format, files) })
+// Output is a place for the minimized BTFs of kernels, and a format.
+type Output struct {
+	Path   string
+	Native bool // a native archive; Format is not used
+	Format Format
+	BCC    bool // for bcc's tools to embed; Format must be TarGz
 }
 
-// sorted returns the files by name, after checking the names.
+// OutputAt returns the output for the suffix of a path.
+func OutputAt(path string) (o Output, err error) {
+	o.Path = path
+	if o.Native = strings.HasSuffix(path, NativeSuffix); !o.Native {
+		o.Format, err = FormatOf(path)
+	}
+	return o, err
+}
+
+// HasInfo reports whether the output stores an archive.Info.
+func (o *Output) HasInfo() bool { return o.Native || o.Format == Dir }
+
+// Check returns an error if Write would refuse the path because of its present content.
+func (o *Output) Check(ctx context.Context) error {
+	if o.Native || o.Format != Dir {
+		return nil
+	}
+	return output.CheckDir(ctx, o.Path)
+}
+
+// Write writes the kernels, in any order, and info if HasInfo. It writes nothing if the output is too large for Read.
+func (o *Output) Write(ctx context.Context, info archive.Info, kernels []archive.Kernel) (res output.Result, err error) {
+	if o.Native {
+		var b bytes.Buffer
+		if err := archive.Write(ctx, &b, info, kernels); err != nil {
+			return res, fmt.Errorf("%s: %w", o.Path, err)
+		}
+		return res, output.WriteFile(o.Path, func(w io.Writer) error {
+			_, err := w.Write(b.Bytes())
+			return err
+		})
+	}
+	total := int64(0)
+	files := make([]File, len(kernels))
+	for i, k := range kernels {
+		total += int64(len(k.BTF))
+		files[i] = File{Name: k.Key.FileName(), Data: k.BTF}
+		if o.BCC {
+			files[i].Name = bccName(k.Key)
+		}
+	}
+	if total > limits.BundleBytes { // an archive has equal BTFs only once
+		return res, fmt.Errorf("%s: %s would take %s, more than the limit of %d MiB: choose fewer kernels, or write a %s",
+			o.Path, words.Plural(len(kernels), "kernel"), words.Bytes(total), limits.BundleBytes>>20, NativeSuffix)
+	}
+	var made []byte
+	if o.HasInfo() {
+		if info, err = info.Canonical(kernels); err != nil {
+			return res, fmt.Errorf("%s: %w", o.Path, err)
+		}
+		if made, err = json.Marshal(NewMade(info)); err != nil {
+			return res, err
+		}
+	}
+	return o.write(ctx, files, made)
+}
+
+// write writes files with distinct local names. An existing tar file is replaced; output.WriteDir describes what happens to a
+// directory.
+func (o *Output) write(ctx context.Context, files []File, made json.RawMessage) (res output.Result, err error) {
+	if files, err = sorted(o.Path, files); err != nil {
+		return res, err
+	}
+	if o.Format == Dir {
+		return output.WriteDir(ctx, o.Path, files, made)
+	}
+	for _, f := range files {
+		if n := len(bccPrefix) + len(f.Name); o.BCC && n > maxBCCName {
+			return res, fmt.Errorf("%s: %s: name has %d bytes, bcc reads up to %d", o.Path, f.Name, n, maxBCCName)
+		}
+	}
+	return res, output.WriteFile(o.Path, func(w io.Writer) error { return o.writeTar(w, files) })
+}
+
+// sorted checks the names of files and sorts them.
 func sorted(path string, files []File) ([]File, error) {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
@@ -87,4 +160,17 @@ func sorted(path string, files []File) ([]File, error) {
 		}
 	}
 	return files, nil
+}
+
+// bccMachines are the names of machines in uname, which bcc's tools use, where BTFHub's differ.
+var bccMachines = map[string]string{"arm64": "aarch64", "arm": "armv7l", "i386": "i686"}
+
+// bccName returns the name, without ./, that bcc's tools look up on a host.
+func bccName(k kernel.Key) string {
+	if !k.Known() {
+		return k.FileName()
+	}
+	k = k.Canonical()
+	// The tools write an empty level for a missing version.
+	return strings.Join([]string{k.ID, k.VersionID, cmp.Or(bccMachines[k.Arch], k.Arch), k.Release + kernel.FileSuffix}, "/")
 }

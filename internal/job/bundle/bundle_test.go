@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// files are some, two of them equal and one with an odd length.
+// files returns files, two of them equal, one with an odd length.
 func files() []File {
 	return []File{
 		{Name: "debian/12/x86_64/6.1.0-47-amd64.btf", Data: bytes.Repeat([]byte("a"), 700)},
@@ -37,7 +37,7 @@ func TestRoundTrip(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
 		for range 2 { // the second replaces the first
-			if _, err := Write(context.Background(), path, format, files(), nil); err != nil {
+			if _, err := (&Output{Path: path, Format: format}).write(context.Background(), files(), nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -59,7 +59,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		shuffled := files()
 		slices.Reverse(shuffled)
-		if _, err := Write(context.Background(), path, format, shuffled, nil); err != nil {
+		if _, err := (&Output{Path: path, Format: format}).write(context.Background(), shuffled, nil); err != nil {
 			t.Fatal(err)
 		}
 		if second, _ := os.ReadFile(path); !bytes.Equal(first, second) {
@@ -83,11 +83,11 @@ func TestRefused(t *testing.T) {
 		{{Name: "/x.btf"}},
 		{{Name: "x.btf"}, {Name: "x.btf"}},
 	} {
-		if _, err := Write(context.Background(), filepath.Join(dir, "x.tar.gz"), TarGz, bad, nil); err == nil {
-			t.Errorf("%s was written", bad[0].Name)
-		}
-		if err := WriteBCC(filepath.Join(dir, "x.tar.gz"), bad); err == nil {
-			t.Errorf("%s was written for bcc", bad[0].Name)
+		for _, bcc := range []bool{false, true} {
+			o := Output{Path: filepath.Join(dir, "x.tar.gz"), Format: TarGz, BCC: bcc}
+			if _, err := o.write(context.Background(), bad, nil); err == nil {
+				t.Errorf("%s was written, bcc %t", bad[0].Name, bcc)
+			}
 		}
 	}
 	for _, name := range []string{"x.zip", "x.tar", "x.tar.bz2", "x.btf", "x.gz"} {
@@ -100,9 +100,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// bccFind does what bcc's tar_file_start does with a tar in memory: it looks
-// at the name, 100 bytes at 0, and at the octal size, 12 bytes at 124, of one
-// header after the other until a name is empty, and takes what follows.
+// bccFind looks up a name in a tar as bcc's tar_file_start does. It reads only the name, 100 bytes at 0, and the octal size, 12
+// bytes at 124, of each header, up to an empty name.
 func bccFind(tar []byte, want string) (data []byte, ok bool) {
 	for at := 0; tar[at] != 0; {
 		name, _, terminated := bytes.Cut(tar[at:at+100], []byte{0})
@@ -119,12 +118,12 @@ func bccFind(tar []byte, want string) (data []byte, ok bool) {
 }
 
 func TestBCC(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "min_core_btfs.tar.gz")
+	o := Output{Path: filepath.Join(t.TempDir(), "min_core_btfs.tar.gz"), Format: TarGz, BCC: true}
 	in := append(files(), File{Name: "fedora//x86_64/6.5.btf", Data: []byte("no version")})
-	if err := WriteBCC(path, in); err != nil {
+	if _, err := o.write(context.Background(), in, nil); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(o.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,13 +142,13 @@ func TestBCC(t *testing.T) {
 		}
 	}
 	if _, ok := bccFind(tar, "./debian/12/x86_64/6.1.btf"); ok {
-		t.Error("found what is not there")
+		t.Error("found a missing file")
 	}
 	headers := 0
 	for at := 0; tar[at] != 0; headers++ {
 		h := tar[at:]
 		if string(h[257:265]) != "ustar\x0000" || h[156] != '0' || h[345] != 0 {
-			t.Errorf("header %d is no plain ustar one: %q", headers, h[:512])
+			t.Errorf("header %d is not plain ustar: %q", headers, h[:512])
 		}
 		var size int
 		fmt.Sscanf(string(h[124:136]), "%o", &size)
@@ -158,16 +157,16 @@ func TestBCC(t *testing.T) {
 	if headers != len(in) {
 		t.Errorf("%d headers for %d files", headers, len(in))
 	}
-	got, err := Read(context.Background(), path)
+	got, err := Read(context.Background(), o.Path)
 	if err != nil || len(got) != len(in) || got[0].Name != "arch/x86_64/6.9.1-arch1-1.btf" {
 		t.Errorf("read %v, %v", got, err)
 	}
 	long := File{Name: "a/" + strings.Repeat("b", 96)}
-	if err := WriteBCC(path, []File{long}); err == nil || !strings.Contains(err.Error(), "bcc reads up to 99") {
+	if _, err := o.write(context.Background(), []File{long}, nil); err == nil || !strings.Contains(err.Error(), "bcc reads up to 99") {
 		t.Errorf("a long name: %v", err)
 	}
 	long.Name = long.Name[:97]
-	if err := WriteBCC(path, []File{long}); err != nil {
+	if _, err := o.write(context.Background(), []File{long}, nil); err != nil {
 		t.Error(err)
 	}
 }

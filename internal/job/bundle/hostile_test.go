@@ -45,7 +45,7 @@ func hugeDictionary(t *testing.T, data []byte) []byte {
 
 func TestHugeDictionary(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.tar.xz")
-	if _, err := Write(context.Background(), path, TarXz, files(), nil); err != nil {
+	if _, err := (&Output{Path: path, Format: TarXz}).write(context.Background(), files(), nil); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)

@@ -10,7 +10,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// Made is an archive.Info as JSON. Hashes are hexadecimal. Fields are only ever added.
+// Made is the JSON form of an archive.Info. Fields are only added.
 type Made struct {
 	Tool        string       `json:"tool"`
 	Shard       *MadeShard   `json:"shard,omitempty"`
@@ -18,23 +18,35 @@ type Made struct {
 	Objects     []MadeObject `json:"objects"`
 }
 
-// MadeShard is which part of a run an archive is, from 1.
+// MadeShard is the part of a run that an archive has. Index counts from 1.
 type MadeShard struct {
 	Index int `json:"index"`
 	N     int `json:"n"`
 }
 
-// MadeHash is the hash of the relocations that an arch's kernels were made for.
+// MadeHash is the hash of the relocations for the kernels of an arch.
 type MadeHash struct {
-	Arch   string `json:"arch,omitempty"` // every one that has no hash of its own if it is missing
-	SHA256 string `json:"sha256_prefix"`  // its first digits
+	Arch   string `json:"arch,omitempty"` // empty for all that have no hash of their own
+	SHA256 Hex    `json:"sha256_prefix"`
 }
 
 // MadeObject is an object.
 type MadeObject struct {
 	Name   string   `json:"name"`
-	SHA256 string   `json:"sha256_prefix"` // its first digits
-	Arches []string `json:"arches"`        // machines that it is for; any if there are none
+	SHA256 Hex      `json:"sha256_prefix"`
+	Arches []string `json:"arches"` // none means any machine
+}
+
+// Hex is bytes that JSON has in hexadecimal.
+type Hex []byte
+
+// MarshalText implements encoding.TextMarshaler.
+func (h Hex) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (h *Hex) UnmarshalText(text []byte) (err error) {
+	*h, err = hex.AppendDecode(nil, text)
+	return err
 }
 
 // NewMade returns the JSON form of an Info.
@@ -44,15 +56,15 @@ func NewMade(info archive.Info) Made {
 		m.Shard = &MadeShard{s.Index, s.N}
 	}
 	for _, r := range info.Relocations {
-		m.Relocations = append(m.Relocations, MadeHash{r.Arch, hex.EncodeToString(r.Sum)})
+		m.Relocations = append(m.Relocations, MadeHash{r.Arch, r.Sum})
 	}
 	for _, o := range info.Objects {
-		m.Objects = append(m.Objects, MadeObject{o.Name, hex.EncodeToString(o.Sum), append([]string{}, o.Arches...)})
+		m.Objects = append(m.Objects, MadeObject{o.Name, o.Sum, append([]string{}, o.Arches...)})
 	}
 	return m
 }
 
-// parseMade is the inverse of encoding a Made. Nothing becomes the zero Info.
+// parseMade parses the JSON form of an Info. Empty data is the zero Info.
 func parseMade(data []byte) (info archive.Info, err error) {
 	if len(data) == 0 {
 		return info, nil
@@ -66,18 +78,10 @@ func parseMade(data []byte) (info archive.Info, err error) {
 		info.Shard = archive.Shard{Index: s.Index, N: s.N}
 	}
 	for _, r := range m.Relocations {
-		sum, err := hex.DecodeString(r.SHA256)
-		if err != nil {
-			return info, fmt.Errorf("made: relocations: %w", err)
-		}
-		info.Relocations = append(info.Relocations, archive.Relocations{Arch: r.Arch, Sum: sum})
+		info.Relocations = append(info.Relocations, archive.Relocations{Arch: r.Arch, Sum: r.SHA256})
 	}
 	for _, o := range m.Objects {
-		sum, err := hex.DecodeString(o.SHA256)
-		if err != nil {
-			return info, fmt.Errorf("made: object %s: %w", o.Name, err)
-		}
-		info.Objects = append(info.Objects, archive.Object{Name: o.Name, Sum: sum, Arches: o.Arches})
+		info.Objects = append(info.Objects, archive.Object{Name: o.Name, Sum: o.SHA256, Arches: o.Arches})
 	}
 	return info, nil
 }

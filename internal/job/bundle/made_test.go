@@ -13,14 +13,14 @@ import (
 	"github.com/btfgen/btfgen/internal/output"
 )
 
-// The list of a directory is no better than other outside data.
+// TestBadLists reads directories with damaged lists.
 func TestBadLists(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"made": 1, "files": []}`: "made: ",
-		`{"made": {"relocations": [{"sha256_prefix": "x"}]}, "files": []}`:            "made: relocations: encoding/hex",
-		`{"made": {"objects": [{"name": "a.o", "sha256_prefix": "0"}]}, "files": []}`: "made: object a.o: encoding/hex",
-		`{"files": ["gone.btf"]}`: "gone.btf is not there",
-		`{"files": ["dir.btf"]}`:  "dir.btf is not there",
+		`{"made": {"relocations": [{"sha256_prefix": "x"}]}, "files": []}`:            "made: encoding/hex",
+		`{"made": {"objects": [{"name": "a.o", "sha256_prefix": "0"}]}, "files": []}`: "made: encoding/hex",
+		`{"files": ["gone.btf"]}`: "gone.btf is missing",
+		`{"files": ["dir.btf"]}`:  "dir.btf is missing",
 		`{"files": [`:             "not a list of files",
 	} {
 		dir := t.TempDir()

@@ -15,16 +15,16 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// ErrOther says that an archive was made for other relocations than another one.
+// ErrOther is returned for an archive that was made for other relocations than another one.
 var ErrOther = errors.New("was made for other relocations than")
 
-// Merge reads several archives, as ReadKernels does, as one. Those that have kernels of one arch but were made for
-// different relocations on it are refused with ErrOther unless mixed is set; then the info tells none
-// for that arch. Kernels that are there again must have the same BTF. If one is part of a run, all parts must be there
-// once; the result is none.
+// Merge reads several archives, as ReadKernels does, and merges them. It refuses with ErrOther archives that have kernels of
+// the same arch but were made for different relocations on it; if mixed is set, the info has no relocations for that arch
+// instead. Repeated kernels must have the same BTF. If one archive is a part of a run, all parts must be given once; the
+// result is a whole run.
 func Merge(ctx context.Context, names []string, mixed bool) (info archive.Info, kernels []archive.Kernel, err error) {
 	parts := make(map[int]part)
-	made := make(madeFor)
+	arches := make(map[string]*arch)
 	all := union{at: make(map[kernel.Key]int)}
 	for _, name := range names {
 		in, list, err := ReadKernels(ctx, name)
@@ -34,7 +34,7 @@ func Merge(ctx context.Context, names []string, mixed bool) (info archive.Info, 
 		if err := addPart(parts, part{name, in}); err != nil {
 			return info, nil, err
 		}
-		if err := made.add(name, &in, list, mixed); err != nil {
+		if err := addArches(arches, name, &in, list, mixed); err != nil {
 			return info, nil, err
 		}
 		if err := all.add(ctx, name, list); err != nil {
@@ -48,7 +48,11 @@ func Merge(ctx context.Context, names []string, mixed bool) (info archive.Info, 
 	if len(all.kernels) == 0 {
 		return info, nil, errors.New("none of the archives has a kernel")
 	}
-	info.Relocations = made.relocations()
+	for _, name := range slices.Sorted(maps.Keys(arches)) {
+		if a := arches[name]; a.sum != nil {
+			info.Relocations = append(info.Relocations, archive.Relocations{Arch: name, Sum: a.sum})
+		}
+	}
 	return info, all.kernels, nil
 }
 
@@ -58,7 +62,7 @@ type part struct {
 	info archive.Info
 }
 
-// addPart adds an archive to the parts of a run, by their numbers, if it is one.
+// addPart adds an archive to the parts of a run, by index, if it is one.
 func addPart(parts map[int]part, p part) error {
 	s := p.info.Shard
 	if s == (archive.Shard{}) {
@@ -80,37 +84,34 @@ func addPart(parts map[int]part, p part) error {
 	return nil
 }
 
-// complete returns an error if some parts of a run are there, but not all.
+// complete returns an error if there are some parts of a run, but not all.
 func complete(parts map[int]part) error {
 	for _, p := range parts {
-		missing := p.info.Shard
-		if len(parts) == missing.N {
+		n := p.info.Shard.N
+		missing := archive.Shard{Index: 1, N: n}
+		for parts[missing.Index].name != "" {
+			missing.Index++
+		}
+		switch left := n - len(parts); left {
+		case 0:
 			return nil
+		case 1:
+			return fmt.Errorf("part %s of the run is missing", missing)
+		default:
+			return fmt.Errorf("part %s of the run is missing, and %d more", missing, left-1)
 		}
-		for missing.Index = 1; ; missing.Index++ {
-			if _, ok := parts[missing.Index]; !ok {
-				break
-			}
-		}
-		more := ""
-		if n := missing.N - len(parts) - 1; n > 0 {
-			more = fmt.Sprintf(", and %d more", n)
-		}
-		return fmt.Errorf("part %s of the run is missing%s", missing, more)
 	}
 	return nil
 }
 
-// madeFor says, by canonical arch, what the kernels of a merged archive were made for.
-type madeFor map[string]*arch
-
+// arch has what the kernels of an arch were minimized for.
 type arch struct {
-	first string // name of the first archive that has kernels of it
-	sum   []byte // nil if that is unknown
+	first string // the first archive that has some
+	sum   []byte // nil if unknown
 }
 
-// add adds an archive with some kernels.
-func (m madeFor) add(name string, in *archive.Info, kernels []archive.Kernel, mixed bool) error {
+// addArches adds the canonical arches of an archive's kernels.
+func addArches(arches map[string]*arch, name string, in *archive.Info, kernels []archive.Kernel, mixed bool) error {
 	seen := make(map[string]bool)
 	for _, k := range kernels {
 		of := kernel.CanonicalArch(k.Key.Arch)
@@ -119,9 +120,9 @@ func (m madeFor) add(name string, in *archive.Info, kernels []archive.Kernel, mi
 		}
 		seen[of] = true
 		sum := in.RelocationsFor(of)
-		switch old := m[of]; {
+		switch old := arches[of]; {
 		case old == nil:
-			m[of] = &arch{name, sum}
+			arches[of] = &arch{name, sum}
 		case bytes.Equal(old.sum, sum):
 		case !mixed:
 			return fmt.Errorf("%s: %w %s on %s", name, ErrOther, old.first, of)
@@ -132,17 +133,7 @@ func (m madeFor) add(name string, in *archive.Info, kernels []archive.Kernel, mi
 	return nil
 }
 
-// relocations returns what is known.
-func (m madeFor) relocations() (out []archive.Relocations) {
-	for _, of := range slices.Sorted(maps.Keys(m)) {
-		if m[of].sum != nil {
-			out = append(out, archive.Relocations{Arch: of, Sum: m[of].sum})
-		}
-	}
-	return out
-}
-
-// union is the kernels of several archives, each once.
+// union collects kernels of several archives, without duplicates.
 type union struct {
 	kernels []archive.Kernel
 	at      map[kernel.Key]int

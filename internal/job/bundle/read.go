@@ -21,26 +21,112 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// ErrNotBundle says that a file is none that Write makes.
+// ReadKernels reads the output of Output.Write in any format. The info is zero if there is none. Keys are canonical; files with
+// the same key must have the same BTF. Every .btf file must have the name of a kernel, and there must be one.
+func ReadKernels(ctx context.Context, name string) (info archive.Info, kernels []archive.Kernel, err error) {
+	native, err := IsNative(name)
+	if err != nil {
+		return info, nil, err
+	}
+	if native {
+		return readNative(ctx, name)
+	}
+	files, err := Read(ctx, name)
+	if err != nil {
+		return info, nil, err
+	}
+	all := union{at: make(map[kernel.Key]int)}
+	for _, f := range files {
+		if path.Ext(f.Name) != kernel.FileSuffix {
+			continue
+		}
+		k, err := kernel.ParseFileName(f.Name)
+		if err == nil {
+			err = all.add(ctx, f.Name, []archive.Kernel{{Key: k.Canonical(), BTF: f.Data}})
+		}
+		if err != nil {
+			return info, nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	list, err := output.ReadList(ctx, name) // nil for a tar file
+	if err != nil {
+		return info, nil, err
+	}
+	if list != nil {
+		if info, err = parseMade(list.Made); err != nil {
+			return info, nil, fmt.Errorf("%s: %w", filepath.Join(name, output.ListName), err)
+		}
+	} else if len(all.kernels) == 0 {
+		return info, nil, fmt.Errorf("%s: holds no %s file", name, kernel.FileSuffix)
+	}
+	return info, all.kernels, nil
+}
+
+// readNative reads a native archive.
+func readNative(ctx context.Context, name string) (archive.Info, []archive.Kernel, error) {
+	a, err := archive.OpenFile(name)
+	if err != nil {
+		return archive.Info{}, nil, err
+	}
+	var kernels []archive.Kernel
+	layouts := make([][]byte, a.Layouts())
+	total := int64(0)
+	for _, k := range a.Keys() {
+		if err := ctx.Err(); err != nil {
+			return archive.Info{}, nil, err
+		}
+		l, _ := a.Layout(k)
+		if layouts[l] == nil {
+			if layouts[l], err = a.BTF(k); err != nil {
+				return archive.Info{}, nil, fmt.Errorf("%s: %w", name, err)
+			}
+			if total += int64(len(layouts[l])); total > limits.BundleBytes {
+				return archive.Info{}, nil, tooLarge(name)
+			}
+		}
+		kernels = append(kernels, archive.Kernel{Key: k.Canonical(), BTF: layouts[l]})
+	}
+	return a.Info(), kernels, nil
+}
+
+// IsNative reports whether the content of a file is that of a native archive. A directory is not one.
+func IsNative(name string) (bool, error) {
+	fi, err := os.Stat(name)
+	if err != nil || fi.IsDir() {
+		return false, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(f, head); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && err != io.EOF {
+		return false, fmt.Errorf("%s: %w", name, err)
+	}
+	return archive.Is(head), nil
+}
+
+// ErrNotBundle is the error for a file in another format than those of Output.
 var ErrNotBundle = errors.New("not an archive: neither a " + NativeSuffix + " nor a directory, .tar.gz, .tar.xz or .tar.zst")
 
-// Read reads what Write and WriteBCC write, of a directory the files that its list
-// has or, if it has none, those that end in .btf. Content decides about the format. Hard links in a tar are followed;
-// equal files may share memory. Files are in order of their names, without "./".
-// The result may have up to 1 GiB, and so may the tar.
+// Read reads a directory or a tar of any format, by its content, up to limits.BundleBytes. Of a directory it reads the files in its
+// list or, without a list, those whose names end in .btf. It follows hard links in a tar; equal files may share memory.
+// Files are sorted by name, without "./".
 func Read(ctx context.Context, path string) ([]File, error) {
 	fi, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	var files []File
+	read := readTar
 	if fi.IsDir() {
-		files, err = readDir(ctx, path)
-	} else {
-		files, err = readTar(ctx, path)
+		read = readDir
 	}
+	files, err := read(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -52,15 +138,30 @@ func tooLarge(name string) error {
 }
 
 func readDir(ctx context.Context, root string) (files []File, err error) {
-	at, err := listedFiles(ctx, root)
-	if err == nil && at == nil {
-		at, err = findFiles(ctx, root)
-	}
+	list, err := output.ReadList(ctx, root)
 	if err != nil {
 		return nil, err
 	}
+	moving, err := output.Moving(root)
+	if err != nil {
+		return nil, err
+	}
+	paths := make(map[string]string) // by name
+	if list != nil {
+		for _, name := range list.Files {
+			paths[name] = cmp.Or(moving[name], filepath.Join(root, filepath.FromSlash(name)))
+			if fi, err := os.Stat(paths[name]); err != nil || !fi.Mode().IsRegular() {
+				return nil, fmt.Errorf("%s: %s is missing", filepath.Join(root, output.ListName), name)
+			}
+		}
+	} else {
+		if err := findFiles(ctx, root, paths); err != nil {
+			return nil, err
+		}
+		maps.Copy(paths, moving)
+	}
 	total := int64(0)
-	for name, p := range at {
+	for name, p := range paths {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -80,65 +181,22 @@ func readDir(ctx context.Context, root string) (files []File, err error) {
 	return files, nil
 }
 
-// ErrList says that a directory and its list do not go together.
-var ErrList = errors.New("the list of a directory does not go with it")
-
-// listError is an ErrList that says itself what is wrong.
-type listError struct{ error }
-
-func (listError) Is(target error) bool { return target == ErrList }
-
-// listedFiles returns the files that the list of a directory has by their names, and where they are; nil if there is
-// no list.
-func listedFiles(ctx context.Context, root string) (map[string]string, error) {
-	list, err := output.ReadList(ctx, root)
-	if err != nil {
-		return nil, cmp.Or[error](ctx.Err(), listError{err})
-	}
-	if list == nil {
-		return nil, nil
-	}
-	moving, err := output.Moving(root)
-	if err != nil {
-		return nil, err
-	}
-	at := make(map[string]string, len(list.Files))
-	for _, name := range list.Files {
-		p := filepath.Join(root, filepath.FromSlash(name))
-		if to, ok := moving[name]; ok {
-			p = to
-		} else if fi, err := os.Stat(p); err != nil || !fi.Mode().IsRegular() {
-			return nil, listError{fmt.Errorf("%s: %s is not there", filepath.Join(root, output.ListName), name)}
-		}
-		at[name] = p
-	}
-	return at, nil
-}
-
-// findFiles returns the files of a directory by their names, and where they are: also those that a
-// run had no time to move to their places. Hidden directories are passed over.
-func findFiles(ctx context.Context, root string) (map[string]string, error) {
-	at := make(map[string]string)
-	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+// findFiles adds the paths of all .btf files of a directory. It skips hidden directories.
+func findFiles(ctx context.Context, root string, paths map[string]string) error {
+	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 		if d.IsDir() && p != root && strings.HasPrefix(d.Name(), ".") {
 			return fs.SkipDir
 		}
-		if d.Type().IsRegular() && strings.HasSuffix(p, ".btf") {
+		if d.Type().IsRegular() && strings.HasSuffix(p, kernel.FileSuffix) {
 			name, err := filepath.Rel(root, p)
-			at[filepath.ToSlash(name)] = p
+			paths[filepath.ToSlash(name)] = p
 			return err
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	moving, err := output.Moving(root)
-	maps.Copy(at, moving)
-	return at, err
 }
 
 func readTar(ctx context.Context, name string) (files []File, err error) {
@@ -160,7 +218,7 @@ func readTar(ctx context.Context, name string) (files []File, err error) {
 	for {
 		h, err := tr.Next()
 		if err == io.EOF {
-			// What follows is padding, and the checksum of what was read.
+			// The rest is padding and the checksum.
 			if _, err := io.Copy(io.Discard, r); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
@@ -182,7 +240,7 @@ func readTar(ctx context.Context, name string) (files []File, err error) {
 		case tar.TypeLink:
 			b, ok := byName[path.Clean(h.Linkname)]
 			if !ok {
-				return nil, fmt.Errorf("%s: %s: is a link to %s, which is not there", name, member, h.Linkname)
+				return nil, fmt.Errorf("%s: %s: is a link to %s, which is missing", name, member, h.Linkname)
 			}
 			byName[member] = b
 		default:
@@ -192,7 +250,7 @@ func readTar(ctx context.Context, name string) (files []File, err error) {
 	}
 }
 
-// open reads what is compressed in one of the formats that Write knows.
+// open decompresses any of the formats.
 func open(ctx context.Context, r *bufio.Reader) (io.ReadCloser, error) {
 	head, err := r.Peek(decompress.SniffLen)
 	if err != nil && err != io.EOF {

@@ -14,7 +14,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// TestTooMuch has many kernels share one BTF, as a small archive can. Each would get a file of its own.
+// TestTooMuch writes many kernels that share one BTF, as in a small archive, as files.
 func TestTooMuch(t *testing.T) {
 	btf := make([]byte, 1<<20)
 	var kernels []archive.Kernel
@@ -28,7 +28,7 @@ func TestTooMuch(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 		if _, err := os.Stat(o.Path); !os.IsNotExist(err) {
-			t.Errorf("%s is there: %v", o.Path, err)
+			t.Errorf("%s exists: %v", o.Path, err)
 		}
 	}
 }

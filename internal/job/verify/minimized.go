@@ -4,7 +4,7 @@ package verify
 
 import (
 	"context"
-	"errors"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/job/bundle"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -37,7 +38,7 @@ func Read(ctx context.Context, path string) (all []Minimized, skipped []*corpus.
 		return all, nil, err
 	}
 	files, err := bundle.Read(ctx, path)
-	if errors.Is(err, bundle.ErrList) {
+	if _, noList := os.Stat(filepath.Join(path, output.ListName)); err != nil && noList == nil {
 		return nil, nil, err
 	}
 	for _, f := range files {
