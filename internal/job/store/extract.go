@@ -14,15 +14,15 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// NoModules, as corpus.Options.Modules, keeps all modules from being decompressed: it matches no
-// name.
+// NoModules is a value of corpus.Options.Modules that matches no name, so that no module is decompressed.
 var NoModules = []string{""}
 
-// Extract writes all kernels into a tree at dir, which is created if need be, as raw BTF:
-// <ID>/<VERSION_ID>/<arch>/<release>.btf, and their modules, as far as the corpus has been opened for
-// modules, as <release>/<module>.btf beside it; their configuration and symbols, as far as it has been opened for these,
-// as <release>.config and <release>.kallsyms. A kernel without a known key is called
-// by its release, or else like the file that it is from.
+// ErrSeveral is returned by One if there is more than one kernel.
+var ErrSeveral = errors.New("more than one kernel")
+
+// Extract writes all kernels to a tree at dir, which it creates if necessary, as raw BTF: <ID>/<VERSION_ID>/<arch>/<release>.btf.
+// Modules become <release>/<module>.btf beside it, configuration and symbols <release>.config and <release>.kallsyms, as
+// far as the corpus was opened for them. A kernel without a complete key is named after its release or its source file.
 func Extract(ctx context.Context, cfg walk.Config, dir string) (*Result, error) {
 	t := newTree(ctx, dir, cfg.Corpus)
 	if err := t.check(cfg.Corpus, extractName); err != nil {
@@ -37,7 +37,7 @@ func Extract(ctx context.Context, cfg walk.Config, dir string) (*Result, error) 
 				files = append(files, file{path.Join(base, m.Name+kernel.FileSuffix), raw(m.BTF)})
 			}
 			files = append(files, extraFiles(base, "", &k.Extras)...)
-			return t.kernel(w, identity(k.Key, name), r, k, len(k.Modules) > 0, files)
+			return t.kernel(w, identity(k.Key, name), r, k, files)
 		})
 	if err = errors.Join(err, t.out.Close()); err != nil {
 		return nil, err
@@ -57,8 +57,8 @@ func extractName(k *corpus.Kernel) string {
 	return strings.TrimSuffix(name, kernel.FileSuffix) + kernel.FileSuffix
 }
 
-// One returns the only kernel of a corpus, without modules, and what was skipped. It fails
-// with ErrSeveral if there are more, and if there is none.
+// One returns the only kernel of a corpus, without modules, and what was skipped. It fails with ErrSeveral if there are more, and
+// if there is none.
 func One(ctx context.Context, cfg walk.Config) (one *corpus.Kernel, skipped []*corpus.Error, err error) {
 	cfg.Jobs = 1
 	skipped, err = walk.Kernels(ctx, cfg, func() struct{} { return struct{}{} },
@@ -77,5 +77,5 @@ func One(ctx context.Context, cfg walk.Config) (one *corpus.Kernel, skipped []*c
 	case len(skipped) > 0:
 		return nil, skipped, fmt.Errorf("no kernel found: %w", skipped[0])
 	}
-	return nil, skipped, fmt.Errorf("no kernel selected")
+	return nil, skipped, errors.New("no kernel selected")
 }

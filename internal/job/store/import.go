@@ -15,20 +15,29 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// ErrSeveral says that there is more than one kernel where one is expected.
-var ErrSeveral = errors.New("more than one kernel")
-
-// Import writes all kernels into the tree at dir, which is created if need be. Kernels without a known key are
-// skipped.
+// Import writes all kernels to the compressed tree at dir, which it creates if necessary. It skips kernels without a complete key.
 func Import(ctx context.Context, cfg walk.Config, dir string) (*Result, error) {
 	t := newTree(ctx, dir, cfg.Corpus)
-	if err := t.check(cfg.Corpus, func(k *corpus.Kernel) string {
-		return importName(k.Key)
-	}); err != nil {
+	name := func(k *corpus.Kernel) string { return k.Key.FileName() + ".zst" }
+	if err := t.check(cfg.Corpus, name); err != nil {
 		return nil, err
 	}
-	skipped, err := walk.Kernels(ctx, cfg, func() *importer { return &importer{tree: t} },
-		func(i *importer, r walk.Rank, k *corpus.Kernel) error { return i.kernel(r, k) })
+	skipped, err := walk.Kernels(ctx, cfg, newCompressor, func(w *worker, r walk.Rank, k *corpus.Kernel) error {
+		key := k.Key
+		if !key.Known() {
+			t.skip(k.Path, corpus.ErrNoKey)
+			return nil
+		}
+		btf := raw(k.BTF)
+		btf.maker = k.Made.By
+		files := []file{{name(k), btf}}
+		if len(k.Modules) > 0 {
+			archive := path.Join("modules", key.ID, key.VersionID, key.Arch, key.Release+".modules.tar.zst")
+			files = append(files, file{archive, moduleTar(key.Release, k.Modules)})
+		}
+		files = append(files, extraFiles(strings.TrimSuffix(key.FileName(), kernel.FileSuffix), ".zst", &k.Extras)...)
+		return t.kernel(w, identity(key, ""), r, k, files)
+	})
 	if err = errors.Join(err, t.out.Close()); err != nil {
 		return nil, err
 	}
@@ -38,36 +47,7 @@ func Import(ctx context.Context, cfg walk.Config, dir string) (*Result, error) {
 	return t.result(skipped), nil
 }
 
-// importer is one worker.
-type importer struct {
-	*tree
-	worker *worker
-}
-
-func (i *importer) kernel(r walk.Rank, k *corpus.Kernel) (err error) {
-	key := k.Key
-	if !key.Known() {
-		i.skip(k.Path, corpus.ErrNoKey)
-		return nil
-	}
-	if i.worker == nil {
-		if i.worker, err = newCompressor(); err != nil {
-			return err
-		}
-	}
-	btf := raw(k.BTF)
-	btf.maker = k.Made.By
-	files := []file{{importName(key), btf}}
-	if len(k.Modules) > 0 {
-		files = append(files, file{importModules(key), moduleTar(key.Release, k.Modules)})
-	}
-	files = append(files, extraFiles(strings.TrimSuffix(key.FileName(), kernel.FileSuffix), ".zst", &k.Extras)...)
-	return i.tree.kernel(i.worker, identity(key, ""), r, k, len(k.Modules) > 0, files)
-}
-
-func importName(k kernel.Key) string { return k.FileName() + ".zst" }
-
-// extraFiles are those that lie beside a kernel's file, which is called base.btf.
+// extraFiles returns the files that lie beside base.btf.
 func extraFiles(base, suffix string, x *corpus.Extras) (files []file) {
 	if len(x.Config) > 0 {
 		files = append(files, file{base + corpus.ConfigSuffix + suffix, raw(x.Config)})
@@ -78,12 +58,8 @@ func extraFiles(base, suffix string, x *corpus.Extras) (files []file) {
 	return files
 }
 
-func importModules(k kernel.Key) string {
-	return path.Join("modules", k.ID, k.VersionID, k.Arch, k.Release+".modules.tar.zst")
-}
-
-// readBack makes sure that the tree's paths are understood as the keys they were made of. A
-// distribution without VERSION_ID that package corpus does not know is not.
+// readBack checks that package corpus derives the original keys from the tree's paths. It cannot if a distribution that it does
+// not know has no VERSION_ID.
 func (t *tree) readBack() error {
 	if len(t.places) == 0 {
 		return nil
@@ -104,10 +80,10 @@ func (t *tree) readBack() error {
 		}
 		id := ids[filepath.ToSlash(rel)]
 		if id == "" {
-			continue // was there already
+			continue // it existed before
 		}
 		got := identity(f.Key, "")
-		if got == "" { // the content may tell
+		if got == "" { // perhaps the content has the key
 			err = f.Read(t.ctx, &s, func(k *corpus.Kernel) error {
 				got = identity(k.Key, k.Name)
 				return nil

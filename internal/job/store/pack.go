@@ -25,34 +25,30 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Packed says what Pack did.
+// Packed describes what Pack did.
 type Packed struct {
 	Added, Kept int   // kernels
-	WithModules int   // of these
-	WithConfig  int   // of these, with their configuration
-	WithSymbols int   // and with their symbols
-	Lacking     int   // kernels of Kept that have configuration or symbols which the file does not
-	Bytes       int64 // that the file has grown
+	Contents          // of these
+	Lacking     int   // kernels of Kept whose source has a configuration or symbols that the file lacks
+	Bytes       int64 // by which the file grew
 	Kernels     int   // in the file
 	Size        int64 // bytes of the file
-	Made        Made  // of Added and Kept, kernels whose BTF was made of DWARF
 
-	// Skipped is what the corpus skipped, what could not be read, and kernels that have no place in the file.
+	// Skipped is what could not be read, and kernels that have no place in the file.
 	Skipped []*corpus.Error
 }
 
-// Pack adds all kernels to the corpus in the file at path, which is created if need be. The file is replaced by one with
-// the old content and the new: whatever happens, it is the one or the other. If nothing is new it stays as it is.
+// Pack adds all kernels to the .btfc file at path, which it creates if necessary. It replaces the file atomically, unless there is
+// no new kernel.
 //
-// Which kernels are encoded against which depends on their order, and so does the size of the file. Series follow each other
-// such that each is as much as possible like one before it, and their kernels by release. The same corpus makes
-// the same bytes, whatever cfg.Jobs is.
+// The order of the kernels decides which base each has, and so the size of the file. A series follows the most similar earlier
+// one, and its kernels are sorted by release. The bytes do not depend on cfg.Jobs.
 func Pack(ctx context.Context, cfg walk.Config, path string) (*Packed, error) {
-	old, size, done, err := openPacked(path)
+	in, old, size, err := openPacked(path)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer in.Close()
 	w, err := btfc.NewWriter(old, filepath.Dir(path))
 	if err != nil {
 		return nil, err
@@ -85,37 +81,30 @@ func Pack(ctx context.Context, cfg walk.Config, path string) (*Packed, error) {
 	return res, err
 }
 
-// openPacked opens the file if there is one. The caller has to call done once it is not needed any more.
-func openPacked(path string) (old *btfc.File, size int64, done func(), err error) {
-	nothing := func() {}
-	r, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nothing, nil
+// openPacked opens the .btfc file at path. It returns nil for a file that is missing or empty, such as mktemp's. The caller closes f.
+func openPacked(path string) (f *os.File, old *btfc.File, size int64, err error) {
+	if f, err = os.Open(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, 0, nil
+	} else if err != nil {
+		return nil, nil, 0, err
 	}
-	if err != nil {
-		return nil, 0, nothing, err
-	}
-	defer func() {
-		if old == nil {
-			r.Close()
+	fi, err := f.Stat()
+	if err == nil && (fi.Size() > 0 || !fi.Mode().IsRegular()) {
+		size = fi.Size()
+		if old, err = btfc.Open(f, size); err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
 		}
-	}()
-	fi, err := r.Stat()
+	}
 	if err != nil {
-		return nil, 0, nothing, err
+		f.Close()
+		return nil, nil, 0, err
 	}
-	if fi.Size() == 0 && fi.Mode().IsRegular() {
-		return nil, 0, nothing, nil // made by mktemp, say
-	}
-	if old, err = btfc.Open(r, fi.Size()); err != nil {
-		return nil, 0, nothing, fmt.Errorf("%s: %w", path, err)
-	}
-	return old, fi.Size(), func() { r.Close() }, nil
+	return f, old, size, nil
 }
 
-// Earlier has an encoder take what it would make of a file from the corpus at path, if that has it already. done is to be called at the end.
+// Earlier lets an encoder reuse BTF from the .btfc file at path that was made from the same DWARF. The caller calls done at the end.
 func Earlier(e *corpus.Encoder, path string) (done func(), err error) {
-	f, _, done, err := openPacked(path)
+	in, f, _, err := openPacked(path)
 	if err != nil {
 		return nil, err
 	}
@@ -138,10 +127,10 @@ func Earlier(e *corpus.Encoder, path string) (done func(), err error) {
 		}
 		return btf, f.Entries()[i].Made.By
 	}
-	return done, nil
+	return func() { in.Close() }, nil
 }
 
-// packer reads with several workers, and adds in order.
+// packer reads with several workers, and adds kernels in order.
 type packer struct {
 	w     *btfc.Writer
 	cfg   walk.Config
@@ -151,14 +140,14 @@ type packer struct {
 
 	mu   sync.Mutex
 	turn sync.Cond
-	next int // whose turn it is
+	next int // position of the file whose turn it is
 	res  Packed
 	path string                // of the file
-	from map[kernel.Key]string // the paths of the kernels of Added
+	from map[kernel.Key]string // paths of the added kernels
 }
 
-// copied returns the numbers of the files, first those of the corpus in one file whose chunks are copied, in its order. There is none if
-// kernels are added to a file that is there.
+// copied returns the numbers of the files: first those of a .btfc file whose chunks are copied, in its order, then the others. Chunks
+// are copied only to a new file.
 func (p *packer) copied() (first, others []int) {
 	var from *btfc.File
 	for i, f := range p.files {
@@ -176,7 +165,7 @@ func (p *packer) copied() (first, others []int) {
 	return first, others
 }
 
-// order returns the numbers of the files in the order in which they are added.
+// order returns the order in which files are added.
 func (p *packer) order(ctx context.Context) ([]int, error) {
 	order, all := p.copied()
 	slices.SortStableFunc(all, func(a, b int) int { return p.files[a].Key.Compare(p.files[b].Key) })
@@ -192,7 +181,7 @@ func (p *packer) order(ctx context.Context) ([]int, error) {
 	sketches := make([]*btfc.Sketch, len(heads))
 	if len(heads) > 1 {
 		err := workers.Run(ctx, p.cfg.Jobs, len(heads), func() *corpus.Scratch { return new(corpus.Scratch) }, func(ctx context.Context, s *corpus.Scratch, i int) error {
-			p.files[heads[i]].Read(ctx, s, func(k *corpus.Kernel) error { // what is damaged is reported when it is read again
+			p.files[heads[i]].Read(ctx, s, func(k *corpus.Kernel) error { // errors are reported when the file is read again
 				sketches[i] = cmp.Or(sketches[i], btfc.NewSketch(ctx, k.BTF))
 				return nil
 			})
@@ -208,13 +197,13 @@ func (p *packer) order(ctx context.Context) ([]int, error) {
 	return order, nil
 }
 
-// run adds the files. Those that are next are read ahead, and what has its place is made beside what comes next.
+// run adds the files. Workers read ahead, and encode planned kernels while the next ones are planned.
 func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) {
 	position := make([]int, len(order))
 	for n, i := range order {
 		position[i] = n
 	}
-	makers, ctx := errgroup.WithContext(ctx) // which goes on when all has been read
+	makers, ctx := errgroup.WithContext(ctx) // runs longer than the readers
 	makers.SetLimit(max(p.cfg.Jobs, 1))
 	stop := context.AfterFunc(ctx, func() {
 		p.mu.Lock()
@@ -239,7 +228,7 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 	return skipped, cmp.Or(makers.Wait(), err)
 }
 
-// wait returns when it is a file's turn.
+// wait waits for the turn of the file at a position.
 func (p *packer) wait(ctx context.Context, n int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,7 +238,7 @@ func (p *packer) wait(ctx context.Context, n int) error {
 	return ctx.Err()
 }
 
-// done gives the turn to the next file.
+// done passes the turn to the next file.
 func (p *packer) done(ctx context.Context, n int) {
 	if p.wait(ctx, n) != nil {
 		return
@@ -260,7 +249,7 @@ func (p *packer) done(ctx context.Context, n int) {
 	p.turn.Broadcast()
 }
 
-// prepare returns a kernel that is to be added. It has what is to be kept of a reader's memory, which is used again.
+// prepare returns a kernel that does not depend on the reader's memory.
 func (p *packer) prepare(k *corpus.Kernel, f *corpus.File) (*btfc.Kernel, error) {
 	if !k.Key.Known() {
 		return nil, corpus.ErrNoKey
@@ -283,7 +272,7 @@ func (p *packer) prepare(k *corpus.Kernel, f *corpus.File) (*btfc.Kernel, error)
 	return it, nil
 }
 
-// keep returns what stays as it is while the next kernel is read.
+// keep copies b if the next kernel is read before b is used.
 func (p *packer) keep(b []byte) []byte {
 	if p.cfg.Jobs > 1 {
 		return bytes.Clone(b)
@@ -291,12 +280,12 @@ func (p *packer) keep(b []byte) []byte {
 	return b
 }
 
-// skip notes a kernel that has no place in the file.
+// skip adds a kernel that has no place in the file.
 func (p *packer) skip(k *corpus.Kernel, err error) {
 	p.res.Skipped = append(p.res.Skipped, &corpus.Error{Path: k.Path, Err: err})
 }
 
-// add adds a kernel, whose turn it is. With one job it waits until that has been made.
+// add plans a kernel whose turn it is, and encodes it in another goroutine. With one job it waits for that.
 func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kernel, it *btfc.Kernel) error {
 	added, err := p.w.Plan(ctx, it)
 	switch {
@@ -317,16 +306,12 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kern
 	default:
 		p.res.Kept++
 	}
-	p.res.Made.add(k.Made.By)
-	if len(k.Modules) > 0 {
-		p.res.WithModules++
-	}
+	has := storedOf(k)
 	if p.w.Lacks(it) {
 		p.res.Lacking++
-	} else {
-		p.res.WithConfig += min(len(k.Config), 1)
-		p.res.WithSymbols += min(len(k.Symbols), 1)
+		has.config, has.symbols = false, false
 	}
+	p.res.Contents.add(has)
 	if !added {
 		return nil
 	}
@@ -341,7 +326,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kern
 	return ctx.Err()
 }
 
-// make makes a kernel that has its place.
+// make encodes a planned kernel.
 func (p *packer) make(ctx context.Context, it *btfc.Kernel) (err error) {
 	m, _ := p.makers.Get().(*btfc.Maker)
 	if m == nil {

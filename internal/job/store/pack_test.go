@@ -17,12 +17,12 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
-// TestPackJobs packs the same kernels with one, two and eight jobs: the bytes are the same. Half of them are there before the others.
+// TestPackJobs compares the files of one, two and eight jobs, for all kernels at once and in two steps.
 func TestPackJobs(t *testing.T) {
 	files := make(map[string][]byte)
 	many := 6
 	if raceflag.Enabled {
-		many = 3 // the one that is there before among them
+		many = 3 // including one of the first step
 	}
 	for series := range many {
 		for n := range 12 {
@@ -32,7 +32,7 @@ func TestPackJobs(t *testing.T) {
 			}
 			data := testbtf.Types(t, binary.LittleEndian, b.String())
 			if n == 5 {
-				data = append(data, "more"...) // which is not of the usual form
+				data = append(data, "more"...) // an unusual form
 			}
 			if n == 7 {
 				data = files[fmt.Sprintf("d/%d/x86_64/6.1.0-3-amd64.btf", max(series-1, 0))]

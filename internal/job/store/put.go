@@ -21,14 +21,14 @@ import (
 	"github.com/btfgen/btfgen/internal/output"
 )
 
-// content is what a file holds.
+// content is the content of a file. write can be called more than once.
 type content struct {
-	size  int64 // bytes, or 0 if that is not known
+	size  int64 // bytes, 0 if unknown
 	write func(io.Writer) error
-	maker string // see corpus.Kernel; compressed files tell
+	maker string // see corpus.Kernel; only compressed files store it
 }
 
-// raw is content that is in memory.
+// raw returns content in memory.
 func raw(b []byte) content {
 	return content{size: int64(len(b)), write: func(w io.Writer) error {
 		_, err := w.Write(b)
@@ -36,7 +36,7 @@ func raw(b []byte) content {
 	}}
 }
 
-// moduleTar is a tar of modules' BTF.
+// moduleTar returns a tar of modules' BTF.
 func moduleTar(release string, modules []core.Module) content {
 	return content{write: func(w io.Writer) error {
 		tw := tar.NewWriter(w)
@@ -53,28 +53,27 @@ func moduleTar(release string, modules []core.Module) content {
 	}}
 }
 
-// worker has the memory that writing takes, for one goroutine. With an encoder, files are
-// compressed.
+// worker has the memory for writing files, for one goroutine. With an encoder it compresses them.
 type worker struct {
 	enc *zstd.Encoder
 	dec decompress.Scratch
 	buf []byte
 }
 
-// maxWindow is what readers of the compressed files need, in bytes.
-const maxWindow = 8 << 20
-
-func newCompressor() (*worker, error) {
+// newCompressor returns a worker whose files can be read with a window of 8 MiB.
+func newCompressor() *worker {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBestCompression),
-		zstd.WithWindowSize(maxWindow))
-	return &worker{enc: enc}, err
+		zstd.WithWindowSize(8<<20))
+	if err != nil {
+		panic(err) // only for wrong options
+	}
+	return &worker{enc: enc}
 }
 
-// ErrInput is the cause where a kernel is left out because its file is one that is read.
+// ErrInput is returned for a file that would replace an input.
 var ErrInput = errors.New("which is an input")
 
-// put makes a file hold the content and returns the bytes written, 0 if it did already. It
-// does not replace a file that is an input.
+// put gives a file the content and returns the bytes written, 0 if it had the content already. It does not replace an input.
 func (w *worker) put(t *tree, name string, c content) (int64, error) {
 	path := t.out.Path(name)
 	same, err := w.same(t.ctx, path, c)
@@ -87,7 +86,15 @@ func (w *worker) put(t *tree, name string, c content) (int64, error) {
 	var n counter
 	err = t.out.Put(name, func(f io.Writer) error {
 		n = counter{w: f}
-		return w.encode(t.ctx, &n, c)
+		if w.enc == nil {
+			return c.write(chunks{t.ctx, &n})
+		}
+		w.enc.ResetContentSize(&n, c.size)
+		err := cmp.Or(c.write(chunks{t.ctx, w.enc}), w.enc.Close())
+		if err == nil && c.maker != "" {
+			_, err = n.Write(corpus.MadeFrame(c.maker))
+		}
+		return err
 	})
 	return n.n, err
 }
@@ -104,23 +111,11 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (w *worker) encode(ctx context.Context, f io.Writer, c content) error {
-	if w.enc == nil {
-		return c.write(chunks{ctx, f})
-	}
-	w.enc.ResetContentSize(f, c.size)
-	err := cmp.Or(c.write(chunks{ctx, w.enc}), w.enc.Close())
-	if err == nil && c.maker != "" {
-		_, err = f.Write(corpus.MadeFrame(c.maker))
-	}
-	return err
-}
-
-// same says whether a file holds the content. One that is damaged does not.
+// same reports whether a file has the content. A missing or damaged one does not.
 func (w *worker) same(ctx context.Context, path string, c content) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return false, nil // put will say what is wrong
+		return false, nil
 	}
 	defer f.Close()
 	var r io.Reader = f
@@ -146,8 +141,7 @@ func (w *worker) same(ctx context.Context, path string, c content) (bool, error)
 	return n == 0 && err == io.EOF, nil
 }
 
-// chunk is how much is written at once, in bytes: what the encoder needs a few hundredths of a
-// second for.
+// chunk is the number of bytes written at once. Compressing them takes a few hundredths of a second.
 const chunk = 512 << 10
 
 // chunks writes in chunks until its context is done.
@@ -169,18 +163,16 @@ func (c chunks) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-var errDiffers = errors.New("differs")
-
-// comparer fails at the first byte written that is not the next one of r.
+// comparer is a writer that fails at the first byte that is not the next one of r.
 type comparer struct {
 	r   io.Reader
-	buf []byte // a chunk
+	buf []byte // a chunk, the longest write
 }
 
 func (c *comparer) Write(p []byte) (int, error) {
-	have := c.buf[:len(p)] // chunks writes no more at once
+	have := c.buf[:len(p)]
 	if _, err := io.ReadFull(c.r, have); err != nil || !bytes.Equal(have, p) {
-		return 0, errDiffers
+		return 0, errors.New("differs")
 	}
 	return len(p), nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -30,7 +31,7 @@ func blob(name string) []byte {
 	return b.Bytes()
 }
 
-// module is split BTF without types, but with a name.
+// module returns split BTF with a name and without types.
 var module = []byte("\x9f\xeb\x01\x00\x18\x00\x00\x00" + strings.Repeat("\x00", 12) + "\x02\x00\x00\x00m\x00")
 
 func write(t *testing.T, dir string, files map[string][]byte) string {
@@ -52,7 +53,7 @@ func config(t *testing.T, jobs int, sources ...string) walk.Config {
 	return named(t, "", jobs, sources...)
 }
 
-// named is config for kernels that are called as a naming has it.
+// named is config with a value of --as.
 func named(t *testing.T, as string, jobs int, sources ...string) walk.Config {
 	t.Helper()
 	opts := corpus.Options{Extras: true}
@@ -163,7 +164,7 @@ func TestImport(t *testing.T) {
 	if again := imported(t, 2, src, out); again.Written != 0 || again.Kept != 3 || again.Bytes != 0 {
 		t.Errorf("again: %+v", again)
 	}
-	// What is damaged is written again, and becomes what it was.
+	// A damaged file is replaced.
 	damaged := filepath.Join(out, "debian/12/x86_64/6.1.btf.zst")
 	if err := os.WriteFile(damaged, []byte(files["debian/12/x86_64/6.1.btf.zst"][:30]), 0o666); err != nil {
 		t.Fatal(err)
@@ -174,7 +175,7 @@ func TestImport(t *testing.T) {
 	if d := cmp.Diff(files, read(t, out)); d != "" {
 		t.Error(d)
 	}
-	// The tree imports into the same tree.
+	// Importing a tree into itself changes nothing.
 	copied := filepath.Join(t.TempDir(), "copy")
 	imported(t, 1, out, copied)
 	if d := cmp.Diff(files, read(t, copied)); d != "" {
@@ -182,8 +183,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestImportReal does a real kernel: the test data's own file has the highest
-// level of compression, and is left alone for its content.
+// TestImportReal imports a real kernel over the file of the test data, which has another compression level and is kept.
 func TestImportReal(t *testing.T) {
 	const name = "debian/13/s390x/6.12.107+deb13-s390x.btf.zst"
 	src := testinput.Path(t, "testdata", "vmlinux", filepath.FromSlash(name))
@@ -205,7 +205,7 @@ func TestImportReal(t *testing.T) {
 }
 
 func TestSameKey(t *testing.T) {
-	// The first path wins; its modules come with it, those of others go.
+	// The first path wins, with its modules.
 	src := write(t, t.TempDir(), map[string][]byte{
 		"a/debian/12/amd64/6.1.btf":         blob("first"),
 		"b/debian/12/x86_64/6.1.btf":        blob("second"),
@@ -249,7 +249,7 @@ func TestAs(t *testing.T) {
 	if err != nil || len(res.Skipped) > 0 || kernels(t, out)[key.String()] != string(blob("a")) {
 		t.Errorf("%+v, %v: %v", res, err, kernels(t, out))
 	}
-	// Without a level for the version, only known distributions can be told apart from it.
+	// Paths without a level for the version are only understood for known distributions.
 	out = filepath.Join(t.TempDir(), "none")
 	res, err = Import(background, named(t, "mylinux/-/x86_64/6.1", 1, src), out)
 	if err != nil || len(res.Skipped) != 1 || !strings.Contains(res.Skipped[0].Reason(), "would be read back as "+filepath.Join(out, "mylinux/x86_64/6.1.btf.zst")) {
@@ -298,7 +298,7 @@ func TestOne(t *testing.T) {
 	}
 }
 
-// TestVerified reads BTF whose SHA-256 is not the one in the file.
+// TestVerified reads BTF whose SHA-256 in the file is wrong.
 func TestVerified(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.btfc")
 	data := blob("a")
@@ -333,7 +333,7 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// TestStopped holds that nothing half-written stays behind.
+// TestStopped checks that a cancelled run leaves no incomplete files.
 func TestStopped(t *testing.T) {
 	src := write(t, t.TempDir(), map[string][]byte{"debian/12/x86_64/6.1.btf": blob("a")})
 	ctx, cancel := context.WithCancel(background)
@@ -342,10 +342,7 @@ func TestStopped(t *testing.T) {
 	if _, err := Import(ctx, config(t, 1, src), out); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	w, err := newCompressor()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newCompressor()
 	stopped, tr := newTree(ctx, out, new(corpus.Corpus)), newTree(background, out, new(corpus.Corpus))
 	for _, old := range []bool{false, true} {
 		if old {
@@ -359,7 +356,7 @@ func TestStopped(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	// The worker is as good as new.
+	// The worker still works.
 	if n, err := w.put(tr, "x.zst", raw(blob("a"))); n == 0 || err != nil {
 		t.Error(n, err)
 	}
@@ -377,8 +374,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestReplaced holds that an earlier kernel of the corpus replaces a later one
-// that was written before it, with all that belongs to it.
+// TestReplaced checks that an earlier kernel of the corpus replaces a later one that was written first, with all its files.
 func TestReplaced(t *testing.T) {
 	out := t.TempDir()
 	tr := newTree(background, out, new(corpus.Corpus))
@@ -388,8 +384,8 @@ func TestReplaced(t *testing.T) {
 		for _, f := range files {
 			list = append(list, file{f, raw([]byte(name))})
 		}
-		k := &corpus.Kernel{Path: name, BTF: []byte(name)}
-		if err := tr.kernel(new(worker), "k", walk.Rank{File: rank}, k, len(files) > 1, list); err != nil {
+		k := &corpus.Kernel{Path: name, BTF: []byte(name), Modules: make([]core.Module, len(files)-1)}
+		if err := tr.kernel(new(worker), "k", walk.Rank{File: rank}, k, list); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -404,7 +400,7 @@ func TestReplaced(t *testing.T) {
 		t.Error(d)
 	}
 	res := tr.result(nil)
-	want := &Result{Kernels: 1, WithModules: 1, Written: 2, Bytes: 10, Skipped: []*corpus.Error{
+	want := &Result{Kernels: 1, Contents: Contents{WithModules: 1}, Written: 2, Bytes: 10, Skipped: []*corpus.Error{
 		{Path: "five", Err: errors.New("another kernel is k: three")}, {Path: "seven", Err: errors.New("another kernel is k: three")},
 		{Path: "three", Err: errors.New("is k again: three")},
 	}}
@@ -413,7 +409,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestImportExtras keeps what is known of kernels besides their BTF, and reads it back.
+// TestImportExtras imports configurations and symbols, and reads them back.
 func TestImportExtras(t *testing.T) {
 	const settings, symbols = "CONFIG_BPF=y\nCONFIG_HZ=250\n", "t _stext\nt vfs_read\nd jiffies\n"
 	src := write(t, t.TempDir(), map[string][]byte{
