@@ -49,7 +49,7 @@ func runCorpusLint(c *cli.Context) error {
 	}
 	cfg, stop := sweepOf(c, corp)
 	rep, err := lint.Run(c.Context, lint.Config{
-		Sweep: cfg, Earlier: earlier, Selected: func(e *lint.Entry) bool { return opts.Selects(e.Key()) },
+		Walk: cfg, Earlier: earlier, Selected: func(e *lint.Entry) bool { return opts.Selects(e.Key()) },
 	})
 	stop()
 	if err != nil {
@@ -60,7 +60,7 @@ func runCorpusLint(c *cli.Context) error {
 	}
 	say(c, "%s", rep.Summary())
 	for _, f := range rep.Findings {
-		x := finding{Class: class(f.Severity.String()), Code: string(f.Code), Message: f.Code.Text(), Kernel: f.Kernel, File: f.Path}
+		x := finding{Class: class(f.Code.Severity().String()), Code: string(f.Code), Message: f.Code.Text(), Kernel: f.Kernel, File: f.Path}
 		if f.Detail != "" {
 			x.Message += " (" + f.Detail + ")"
 		}

@@ -12,20 +12,21 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Config says what to run on what.
+// Config configures a run.
 type Config struct {
-	Objects []*core.Object // of either byte order, for any machines
+	Objects []*core.Object // in either byte order, for any machines
 	Corpus  *corpus.Corpus
 	Jobs    int // objects at once, at least 1
 }
 
-// Run gives to log the log of each object on each kernel that it is for: kernels as the corpus has
-// them, for each of them objects as they are given. skip is told what was left out: what the corpus skips,
-// what cannot be read, and kernels and objects of which none is for the other. Both are called by
-// the caller's goroutine. An error of log ends the run and is returned, and so does ctx.
+// Run calls log with the log of each object on each kernel that it is for, in the order of the corpus, and for each kernel in the
+// order of the objects. It calls skip for what could not be read, and for kernels and objects without a counterpart. Both
+// are called in the caller's goroutine. Run returns an error of log, or ctx's.
 func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skip func(*corpus.Error)) error {
-	r := &run{Config: cfg, log: log, skip: skip, met: make([]bool, len(cfg.Objects))}
-	r.left(cfg.Corpus.Skipped)
+	r := &run{Config: cfg, log: log, skip: skip, used: make([]bool, len(cfg.Objects))}
+	for _, e := range cfg.Corpus.Skipped {
+		skip(e)
+	}
 	var scratch corpus.Scratch
 	for _, f := range cfg.Corpus.Files {
 		var failed error
@@ -36,69 +37,61 @@ func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skip func(*
 		if failed != nil || ctx.Err() != nil {
 			return err
 		}
-		r.left(corpus.Errors(err))
+		for _, e := range corpus.Errors(err) {
+			skip(e)
+		}
 	}
-	for i, met := range r.met {
-		if !met {
+	for i, used := range r.used {
+		if !used {
 			skip(cfg.Corpus.Unmet(cfg.Objects[i].Name()))
 		}
 	}
 	return nil
 }
 
-// runObject is core.Run, but for a test that has it panic.
+// runObject is core.Run, which a test replaces.
 var runObject = core.Run
 
 type run struct {
 	Config
 	log  func(*relo.Log) error
 	skip func(*corpus.Error)
-	met  []bool // the object has met a kernel that it is for
-}
-
-func (r *run) left(skipped []*corpus.Error) {
-	for _, e := range skipped {
-		r.skip(e)
-	}
+	used []bool // whether each object is for some kernel
 }
 
 // kernel runs all objects on one kernel.
 func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 	target := new(core.Kernel)
-	if err := k.Load(ctx, target, k.Name); err != nil {
-		r.skip(&corpus.Error{Path: k.Name, Err: err})
-		return nil
-	}
 	logs, defects := make([]*relo.Log, len(r.Objects)), make([]error, len(r.Objects))
-	err := workers.Each(ctx, r.Jobs, len(r.Objects), func(i int) (err error) {
-		if !r.Objects[i].IsFor(target) {
-			return nil
-		}
-		defects[i] = workers.Catch(ctx, func() { logs[i], err = runObject(ctx, r.Objects[i], target) })
-		return err
-	})
-	switch {
-	case ctx.Err() != nil:
+	err := k.Load(ctx, target, k.Name)
+	if err == nil {
+		err = workers.Each(ctx, r.Jobs, len(r.Objects), func(i int) (err error) {
+			if r.Objects[i].IsFor(target) {
+				defects[i] = workers.Catch(ctx, func() { logs[i], err = runObject(ctx, r.Objects[i], target) })
+			}
+			return err
+		})
+	}
+	if ctx.Err() != nil {
 		return ctx.Err()
-	case err != nil:
+	}
+	if err != nil {
 		r.skip(&corpus.Error{Path: k.Name, Err: err})
 		return nil
 	}
-	met := false
+	used := false
 	for i, log := range logs {
-		if d := defects[i]; d != nil {
-			met, r.met[i] = true, true
-			r.skip(&corpus.Error{Path: r.Objects[i].Name() + " on " + k.Name, Err: d})
-		}
-		if log == nil {
+		if log == nil && defects[i] == nil {
 			continue
 		}
-		met, r.met[i] = true, true
-		if err := r.log(log); err != nil {
+		used, r.used[i] = true, true
+		if d := defects[i]; d != nil {
+			r.skip(&corpus.Error{Path: r.Objects[i].Name() + " on " + k.Name, Err: d})
+		} else if err := r.log(log); err != nil {
 			return err
 		}
 	}
-	if !met {
+	if !used {
 		r.skip(&corpus.Error{Path: k.Name, Err: corpus.ErrNoObject})
 	}
 	return nil

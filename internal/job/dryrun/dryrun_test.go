@@ -17,8 +17,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// TestRun runs objects of both byte orders on a big-endian kernel and a damaged
-// one.
+// TestRun runs objects of both byte orders on a big-endian and a damaged kernel.
 func TestRun(t *testing.T) {
 	const name = "6.12.107+deb13-s390x.btf.zst"
 	src := testinput.Path(t, "testdata", "vmlinux", "debian", "13", "s390x", name)
@@ -66,7 +65,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A defect that shows on one object costs that object only.
+// TestRunPanics checks that a panic on one object does not affect the others.
 func TestRunPanics(t *testing.T) {
 	src := testinput.Path(t, "testdata", "vmlinux", "debian", "12", "x86_64", "6.1.0-47-amd64.btf.zst")
 	c, err := corpus.Open(t.Context(), []string{src}, corpus.Options{})

@@ -5,35 +5,37 @@ package lint
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
 
+	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// facts is what is kept of a kernel.
+// facts are the inspected properties of a kernel.
 type facts struct {
 	Entry
-	rank    walk.Rank
-	known   bool              // the key is
+	file    int               // in the corpus
 	sum     [sha256.Size]byte // of the BTF
-	damage  error             // why the BTF cannot be loaded; nothing below is known then
-	bad     []*corpus.Error   // modules that do not fit
+	damage  error             // why the BTF cannot be loaded; then nothing below is set
+	bad     []*corpus.Error   // modules whose BTF cannot be loaded
 	wrong   string            // how it contradicts its path
 	debug   []string          // options of debug kernels
 	funcs   int               // FUNC types
-	modules bool              // the kernel gives BTF to its modules
+	modules bool              // the kernel has BTF for modules
 
 	structs    int    // named structs
-	names      int    // how many names they have
+	names      int    // distinct names of them
 	worst      string // the most frequent name
 	worstCount int
 
-	moduleCopies int // structs of modules that vmlinux has too
+	moduleCopies int // structs of modules whose names vmlinux has, too
 }
 
-// inspector looks at kernels one after the other. It is not safe for concurrent use. The zero value
-// is ready.
+// inspector inspects kernels one after the other. It is not safe for concurrent use.
 type inspector struct {
 	sources     []string // of the corpus, for newEntry
 	btf, module btf.BTF
@@ -41,32 +43,32 @@ type inspector struct {
 	found       map[string]btf.Type
 }
 
-// wanted are the structs that something is to be learnt from.
+// wanted are the structs that inspect looks into.
 var wanted = []string{"pt_regs", "module", "raw_spinlock", "lockdep_map", "mutex", "task_struct", "kasan_global"}
 
-// describe returns what a listing says of a kernel. It fails if the BTF is damaged.
-func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) (Entry, error) {
-	e := newEntry(k.Key, k.Path, k.SourceSize, in.sources)
-	if err := in.btf.Load(ctx, k.BTF, nil); err != nil {
-		return e, err
+// describe returns the listing's entry of a kernel, or the damage.
+func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) (f facts) {
+	f.Entry = newEntry(k.Key, k.Path, k.SourceSize, in.sources)
+	if f.damage = in.btf.Load(ctx, k.BTF, nil); f.damage != nil {
+		return f
 	}
-	e.Kernel = k.Name
-	e.Details = &Details{
-		Bytes: int64(len(k.BTF)), Types: in.btf.NumTypes() - 1, // void is none
+	f.Kernel = k.Name
+	f.Details = &Details{
+		Bytes: int64(len(k.BTF)), Types: in.btf.NumTypes() - 1, // without void
 		ByteOrder: orderOf(in.btf.Order()), Pointer: in.btf.PointerSize(), Modules: len(k.Modules), AsBytes: k.AsBytes,
-		ConfigBytes: int64(len(k.Config)), SymbolBytes: int64(len(k.Symbols)),
+		ConfigBytes: int64(len(k.Config)), SymbolBytes: int64(len(k.Symbols)), Maker: k.Made.By,
 	}
-	e.Maker = k.Made.By
 	for _, m := range k.Modules {
-		e.ModuleBytes += int64(len(m.BTF))
+		f.ModuleBytes += int64(len(m.BTF))
 	}
-	return e, nil
+	return f
 }
 
 // inspect gathers the facts of a kernel.
-func (in *inspector) inspect(ctx context.Context, r walk.Rank, k *corpus.Kernel) facts {
-	f := facts{rank: r, known: k.Key.Known(), sum: sha256.Sum256(k.BTF)}
-	if f.Entry, f.damage = in.describe(ctx, k); f.damage != nil {
+func (in *inspector) inspect(ctx context.Context, k *corpus.Kernel) facts {
+	f := in.describe(ctx, k)
+	f.sum = sha256.Sum256(k.BTF)
+	if f.damage != nil {
 		return f
 	}
 	b := &in.btf
@@ -80,12 +82,16 @@ func (in *inspector) inspect(ctx context.Context, r walk.Rank, k *corpus.Kernel)
 			f.bad = append(f.bad, &corpus.Error{Path: k.ModulePaths[i], Err: err})
 			continue
 		}
-		f.moduleCopies += in.copies()
+		for id := range in.module.Named {
+			if t := in.module.Type(id); t.Kind() == btf.KindStruct && in.names[string(t.Name())] > 0 {
+				f.moduleCopies++
+			}
+		}
 	}
 	return f
 }
 
-// count counts functions and structs, and finds the first one with members of each wanted name.
+// count counts functions and structs, and finds the first struct with members of each wanted name.
 func (in *inspector) count(f *facts) {
 	if in.names == nil {
 		in.names, in.found = make(map[string]int), make(map[string]btf.Type)
@@ -112,7 +118,7 @@ func (in *inspector) count(f *facts) {
 		}
 	}
 	if name := "task_struct"; in.names[name] == f.worstCount {
-		f.worst = name // everybody knows it
+		f.worst = name // the best known
 	}
 }
 
@@ -130,12 +136,68 @@ func (in *inspector) find(t *btf.Type) {
 	}
 }
 
-// copies counts the module's own structs of which vmlinux has one with that name.
-func (in *inspector) copies() (n int) {
-	for id := range in.module.Named {
-		if t := in.module.Type(id); t.Kind() == btf.KindStruct && in.names[string(t.Name())] > 0 {
-			n++
+// debugMembers are the members that options of debug kernels add. See the package comment.
+var debugMembers = []struct{ option, strct, member string }{
+	{"DEBUG_SPINLOCK", "raw_spinlock", "magic"},
+	{"LOCKDEP", "lockdep_map", ""}, // any member
+	{"DEBUG_MUTEXES", "mutex", "magic"},
+	{"KASAN", "task_struct", "kasan_depth"},
+	{"KCSAN", "task_struct", "kcsan_ctx"},
+	{"KMSAN", "task_struct", "kmsan_ctx"},
+	{"KCOV", "task_struct", "kcov_mode"},
+}
+
+// debugOptions returns the options of debug kernels that show in the structs found.
+func debugOptions(b *btf.BTF, found map[string]btf.Type) (options []string) {
+	for _, m := range debugMembers {
+		t := found[m.strct]
+		if m.member == "" && t.Vlen() > 0 || m.member != "" && b.HasMember(&t, m.member) {
+			options = append(options, m.option)
 		}
 	}
-	return n
+	if _, ok := found["kasan_global"]; ok {
+		if at := slices.Index(options, "KASAN"); at >= 0 {
+			options[at] = "KASAN_GENERIC"
+		}
+	}
+	return options
+}
+
+// Byte orders in listings and findings.
+const (
+	little = "little"
+	big    = "big"
+)
+
+func orderOf(order binary.ByteOrder) string {
+	if order == binary.BigEndian {
+		return big
+	}
+	return little
+}
+
+// contradiction returns how a BTF, or its file, differs from the architecture in its path, or "". fileArch is the file's
+// architecture, or empty.
+func contradiction(pathArch, fileArch string, b *btf.BTF, regs *btf.Type) string {
+	arch := kernel.CanonicalArch(pathArch)
+	if fileArch != "" && arch != "" && fileArch != arch {
+		return fmt.Sprintf("the file is for %s, its path says %s", fileArch, arch)
+	}
+	m := machine.Named(arch)
+	if m == nil {
+		return ""
+	}
+	if o := machine.Of(b, regs); o != nil && o.Arch != arch {
+		return fmt.Sprintf("struct pt_regs is that of %s, the path says %s", o.Arch, arch)
+	}
+	if b.Order() != m.Order {
+		return fmt.Sprintf("the BTF is %s-endian, %s is %s-endian", orderOf(b.Order()), arch, orderOf(m.Order))
+	}
+	if p := b.PointerSize(); p != m.Pointer {
+		return fmt.Sprintf("long has %d bytes, on %s it has %d", p, arch, m.Pointer)
+	}
+	if regs.Vlen() > 0 && !b.HasMember(regs, m.Register) {
+		return fmt.Sprintf("struct pt_regs has no %s, on %s it has", m.Register, arch)
+	}
+	return ""
 }

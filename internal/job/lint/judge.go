@@ -17,11 +17,19 @@ import (
 // judge turns facts into findings.
 type judge struct {
 	rep  *Report
-	have map[string]bool // identities of the kernels, paths of theirs and of the files with some
+	have map[string]bool // identities and paths of the kernels, and paths of their files
 }
 
 func (j *judge) add(c Code, kernel, path, detail string) {
-	j.rep.Findings = append(j.rep.Findings, Finding{c.Severity(), c, kernel, path, detail})
+	j.rep.Findings = append(j.rep.Findings, Finding{c, kernel, path, detail})
+	switch c.Severity() {
+	case Error:
+		j.rep.Errors++
+	case Warning:
+		j.rep.Warnings++
+	case Note:
+		j.rep.Notes++
+	}
 }
 
 // skipped judges what could not be read.
@@ -45,22 +53,26 @@ func (j *judge) skipped(skipped []*corpus.Error) {
 	}
 }
 
-// kernels judges the kernels that were read, which are in order of their rank.
+// kernels judges the kernels that were read, in the order of the corpus.
 func (j *judge) kernels(c *corpus.Corpus, all []facts) {
-	j.rep.Kernels = len(all)
 	withModules := slices.ContainsFunc(all, func(f facts) bool { return f.Details != nil && f.Modules > 0 })
-	j.have = make(map[string]bool)
-	byKey := make(map[string][]*facts)
+	first := make(map[string]*facts)
 	for i := range all {
 		f := &all[i]
-		path := c.Files[f.rank.File].Path
-		for _, name := range []string{f.identity(), f.Path, path, below(c.Sources, path)} {
+		path := c.Files[f.file].Path
+		id := f.identity()
+		for _, name := range []string{id, f.Path, path, below(c.Sources, path)} {
 			j.have[name] = true
 		}
-		if f.known {
-			byKey[f.identity()] = append(byKey[f.identity()], f)
-		} else {
+		switch same := first[id]; {
+		case !f.Key().Known():
 			j.add(NoKey, f.Kernel, f.Path, "")
+		case same == nil:
+			first[id] = f
+		case f.sum == same.sum:
+			j.add(KeyRepeated, f.Kernel, f.Path, "like "+same.Path)
+		default:
+			j.add(KeyConflict, f.Kernel, f.Path, "unlike "+same.Path)
 		}
 		if f.damage != nil {
 			j.add(Damaged, f.Kernel, f.Path, f.damage.Error())
@@ -68,18 +80,15 @@ func (j *judge) kernels(c *corpus.Corpus, all []facts) {
 		}
 		j.kernel(f, withModules)
 	}
-	for _, same := range byKey {
-		j.sameKey(same)
-	}
 }
 
 // The limits of what is normal; see the package comment.
 const (
 	maxStructCopies = 100
-	maxModuleCopies = 100 // and 10 in each module
+	maxModuleCopies = 100 // and 10 per module
 )
 
-// kernel judges one whose BTF is sound.
+// kernel judges a kernel whose BTF could be loaded.
 func (j *judge) kernel(f *facts, withModules bool) {
 	add := func(c Code, detail string) { j.add(c, f.Kernel, f.Path, detail) }
 	for _, m := range f.bad {
@@ -109,26 +118,14 @@ func (j *judge) kernel(f *facts, withModules bool) {
 	}
 }
 
-// sameKey judges kernels with one key. The first is the one that is used.
-func (j *judge) sameKey(same []*facts) {
-	first := same[0]
-	for _, f := range same[1:] {
-		if f.sum == first.sum {
-			j.add(KeyRepeated, f.Kernel, f.Path, "like "+first.Path)
-		} else {
-			j.add(KeyConflict, f.Kernel, f.Path, "unlike "+first.Path)
-		}
-	}
-}
-
-// earlier finds the kernels that are lost.
+// earlier finds lost kernels.
 func (j *judge) earlier(cfg *Config) {
 	for i := range cfg.Earlier {
 		e := &cfg.Earlier[i]
 		if cfg.Selected != nil && !cfg.Selected(e) || j.have[e.identity()] || e.File != "" && j.have[e.Path] {
 			continue
 		}
-		j.have[e.identity()] = true // once is enough
+		j.have[e.identity()] = true // report it once
 		j.add(Lost, e.Kernel, e.Path, "")
 	}
 }

@@ -24,8 +24,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// blob makes small BTF: a long, a function, and the structs asked for, each
-// "name" or "name.member". Of "name*3" there are three.
+// blob returns small BTF with a long, a function, and structs, each "name" or "name.member". "name*3" stands for three.
 func blob(t *testing.T, order binary.ByteOrder, long uint32, structs ...string) []byte {
 	t.Helper()
 	b := btf.NewBuilder(order)
@@ -80,7 +79,7 @@ func run(t *testing.T, dir string, jobs int, earlier []Entry) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Run(context.Background(), Config{Sweep: walk.Config{Corpus: c, Jobs: jobs}, Earlier: earlier})
+	rep, err := Run(context.Background(), Config{Walk: walk.Config{Corpus: c, Jobs: jobs}, Earlier: earlier})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +146,7 @@ func TestFindings(t *testing.T) {
 		{"module", map[string][]byte{x + "good/nf_nat.btf": splitBTF(t, good, "x")}, nil},
 		{"module of other kernels", map[string][]byte{
 			x + "good/nf_nat.btf": splitBTF(t, good, "x"),
-			x + "e.btf":           blob(t, le, 8, "module.btf_data"), // could have some
+			x + "e.btf":           blob(t, le, 8, "module.btf_data"), // could have modules
 			x + "f.btf":           blob(t, le, 8, "module.name"),
 		}, []string{"no-modules " + x + "e"}},
 		{"module that does not fit", map[string][]byte{x + "good/nf_nat.btf": splitBTF(t, blob(t, le, 8, "a_long_name_of_a_struct"), "x")}, []string{
@@ -175,7 +174,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// splitBTF is BTF of a module with some structs, on top of base.
+// splitBTF returns split BTF of a module with some structs, on top of base.
 func splitBTF(t *testing.T, base []byte, structs ...string) []byte {
 	t.Helper()
 	view, err := btf.New(base, nil)
@@ -221,7 +220,7 @@ func TestLost(t *testing.T) {
 	earlier := List(c)
 	for _, f := range brief(run(t, dir, 1, earlier)) {
 		if strings.HasPrefix(f, string(Lost)) {
-			t.Errorf("nothing is lost, got %s", f)
+			t.Errorf("unexpected %s", f)
 		}
 	}
 	gone := Entry{Kernel: "debian/11/x86_64/gone", ID: "debian", VersionID: "11", Arch: "x86_64", Release: "gone", Path: "p"}
@@ -238,15 +237,14 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestReal holds that real kernels of nine kinds are found faultless, and
-// that each is taken for what it is and nothing else.
+// TestReal checks that real kernels of nine kinds have no findings, and that their machine is recognized.
 func TestReal(t *testing.T) {
 	c, err := corpus.Open(context.Background(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := walk.Config{Corpus: c, Jobs: 2}
-	rep, err := Run(context.Background(), Config{Sweep: cfg})
+	rep, err := Run(context.Background(), Config{Walk: cfg})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,8 +253,8 @@ func TestReal(t *testing.T) {
 	}
 	in := new(inspector)
 	cfg.Jobs = 1
-	_, err = walk.Kernels(context.Background(), cfg, func() *inspector { return in }, func(in *inspector, r walk.Rank, k *corpus.Kernel) error {
-		f := in.inspect(t.Context(), r, k)
+	_, err = walk.Kernels(context.Background(), cfg, func() *inspector { return in }, func(in *inspector, _ walk.Rank, k *corpus.Kernel) error {
+		f := in.inspect(t.Context(), k)
 		if f.funcs < 10000 || f.worstCount < 2 || f.structs < 5000 || f.Types < f.structs {
 			t.Errorf("%s: %d functions, %d × %s, %d structs, %d types", k.Name, f.funcs, f.worstCount, f.worst, f.structs, f.Types)
 		}
@@ -276,13 +274,12 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// TestKASAN holds that the kinds of KASAN in a corpus are told apart, by the
-// functions that each brings.
+// TestKASAN compares the kinds of KASAN that are found with the functions that each kind adds.
 func TestKASAN(t *testing.T) {
 	generic, tagged := 0, 0
 	in := new(inspector)
 	testinput.Each(t, testinput.Corpus(t), func(k *corpus.Kernel) {
-		f := in.inspect(t.Context(), walk.Rank{}, k)
+		f := in.inspect(t.Context(), k)
 		funcs := make(map[string]bool)
 		for id := range btf.TypeID(in.btf.NumTypes()) {
 			if fn := in.btf.Type(id); fn.Kind() == btf.KindFunc {
@@ -298,7 +295,7 @@ func TestKASAN(t *testing.T) {
 		if funcs["kasan_init_hw_tags"] {
 			tagged++
 			if len(f.debug) > 0 {
-				t.Errorf("%s has hardware tags, and is called a debug kernel: %v", k.Name, f.debug)
+				t.Errorf("%s has hardware tags, reported as a debug kernel: %v", k.Name, f.debug)
 			}
 		}
 	})
@@ -319,12 +316,12 @@ func TestCanceled(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Run(ctx, Config{Sweep: walk.Config{Corpus: c}}); err != context.Canceled {
+	if _, err := Run(ctx, Config{Walk: walk.Config{Corpus: c}}); err != context.Canceled {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }
 
-// TestSum wants a kernel and modules of a corpus in one file whose BTF does not have the SHA-256 that the file says to be damaged.
+// TestSum checks that a kernel and modules with a wrong SHA-256 in a .btfc file are reported as damaged.
 func TestSum(t *testing.T) {
 	base := blob(t, binary.LittleEndian, 8, "a")
 	path := filepath.Join(t.TempDir(), "x.btfc")

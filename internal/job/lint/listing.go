@@ -18,20 +18,20 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Entry is one kernel of a listing, which is a line of JSON for each. Fields are only ever added.
+// Entry is one kernel of a listing, a line of JSON. Fields are only added.
 type Entry struct {
-	Kernel    string `json:"kernel"` // the key, or the path if the key is not known
+	Kernel    string `json:"kernel"` // the key, or the path if the key is incomplete
 	ID        string `json:"id,omitempty"`
 	VersionID string `json:"version_id,omitempty"`
 	Arch      string `json:"arch,omitempty"`
 	Release   string `json:"release,omitempty"`
 	Path      string `json:"path"`
-	File      string `json:"file,omitempty"` // the path below its source, where the key is not known
+	File      string `json:"file,omitempty"` // the path relative to its source, if the key is incomplete
 	Disk      int64  `json:"disk_bytes"`     // 0 for all but the first kernel of a container
 	*Details         // nil if the kernel was not read
 }
 
-// Details is what only reading a kernel tells.
+// Details are properties of a kernel that was read.
 type Details struct {
 	Bytes       int64  `json:"btf_bytes"` // of vmlinux
 	Types       int    `json:"types"`
@@ -39,13 +39,13 @@ type Details struct {
 	Pointer     uint32 `json:"pointer_bytes"`
 	Modules     int    `json:"modules"`
 	ModuleBytes int64  `json:"module_bytes"`
-	ConfigBytes int64  `json:"config_bytes,omitempty"`     // of the kernel's configuration, as it is kept
-	SymbolBytes int64  `json:"symbol_bytes,omitempty"`     // and of its symbols
-	Maker       string `json:"made_of_dwarf_by,omitempty"` // as corpus.Kernel has it
-	AsBytes     bool   `json:"kept_as_bytes,omitempty"`    // in a corpus in one file, which could not do better
+	ConfigBytes int64  `json:"config_bytes,omitempty"`     // of the kernel's configuration, as stored
+	SymbolBytes int64  `json:"symbol_bytes,omitempty"`     // of its symbols
+	Maker       string `json:"made_of_dwarf_by,omitempty"` // as in corpus.Kernel
+	AsBytes     bool   `json:"kept_as_bytes,omitempty"`    // a .btfc file stores it without a model
 }
 
-// List returns the kernels of a corpus without reading any: one entry for each file.
+// List returns an entry for each file of a corpus, without reading any.
 func List(c *corpus.Corpus) []Entry {
 	list := make([]Entry, len(c.Files))
 	for i, f := range c.Files {
@@ -54,24 +54,18 @@ func List(c *corpus.Corpus) []Entry {
 	return list
 }
 
-// Read returns the kernels of a corpus with their Details, after reading all of them, and what was
-// skipped: what the corpus skips, what cannot be read, and kernels whose BTF is damaged.
+// Read reads a corpus. It returns the kernels with their Details, and what was skipped, including kernels with damaged BTF.
 func Read(ctx context.Context, cfg walk.Config) (list []Entry, skipped []*corpus.Error, err error) {
-	all := make([][]Entry, len(cfg.Corpus.Files))
-	bad := make([][]*corpus.Error, len(cfg.Corpus.Files))
-	skipped, err = walk.Kernels(ctx, cfg, func() *inspector { return &inspector{sources: cfg.Corpus.Sources} },
-		func(in *inspector, r walk.Rank, k *corpus.Kernel) error {
-			e, err := in.describe(ctx, k)
-			if err != nil {
-				bad[r.File] = append(bad[r.File], &corpus.Error{Path: e.Path, Err: err})
-				return nil
-			}
-			all[r.File] = append(all[r.File], e)
-			return nil
-		})
-	skipped = append(skipped, slices.Concat(bad...)...)
+	all, skipped, err := inspectAll(ctx, cfg, (*inspector).describe)
+	for _, f := range all {
+		if f.damage != nil {
+			skipped = append(skipped, &corpus.Error{Path: f.Path, Err: f.damage})
+		} else {
+			list = append(list, f.Entry)
+		}
+	}
 	slices.SortFunc(skipped, (*corpus.Error).Compare)
-	return slices.Concat(all...), skipped, err
+	return list, skipped, err
 }
 
 func newEntry(k kernel.Key, path string, disk int64, sources []string) Entry {
@@ -85,8 +79,8 @@ func newEntry(k kernel.Key, path string, disk int64, sources []string) Entry {
 	return e
 }
 
-// below returns a path as it is seen from the source that leads to it: what stays the same when a
-// tree moves. Of a source that is a file it is the name.
+// below returns a path relative to its source, which does not change when a tree moves. For a source that is a file it returns
+// the name.
 func below(sources []string, path string) string {
 	file, member, nested := strings.Cut(path, "!")
 	short := file
@@ -113,7 +107,7 @@ func (e *Entry) Key() kernel.Key {
 	return kernel.Key{ID: e.ID, VersionID: e.VersionID, Arch: e.Arch, Release: e.Release}
 }
 
-// identity is the same for the same kernel in two listings.
+// identity returns a name that is the same for the same kernel in two listings.
 func (e *Entry) identity() string {
 	if k := e.Key(); k.Known() {
 		return k.Canonical().String()
@@ -121,15 +115,15 @@ func (e *Entry) identity() string {
 	return cmp.Or(e.File, e.Path)
 }
 
-// ReadListing reads what 'corpus list --json' wrote. Errors name path.
+// ReadListing reads the output of 'corpus list --json'. Errors name the path.
 func ReadListing(ctx context.Context, path string) (list []Entry, err error) {
-	var full [][]Entry // rather than one slice that grows, which takes several times its size
+	var full [][]Entry // a single slice would take several times its size while it grows
 	n := 0
 	err = jsonfile.Read(ctx, path, limits.ManifestBytes, "lines of 'corpus list --json'", func(d *jsonfile.Decoder) error {
 		for ; ; n++ {
 			var e struct {
 				Entry
-				Class string // of a finding, which is no kernel
+				Class string // of a finding
 			}
 			switch err := d.Value(&e); {
 			case err == io.EOF:

@@ -13,81 +13,71 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-// How much a report lists where nobody asked for all.
+// How much Text lists without verbose.
 const (
-	maxRows  = 5 // of one code
-	maxNames = 3 // in one row
+	maxRows  = 5 // per code
+	maxNames = 3 // per row
 )
 
-// Text writes the findings for people: for each code what it means, and the kernels, those with the
-// same detail in one row. verbose lists all of them, and where they are.
+// Text writes the findings for people: the text of each code, and the kernels, with a row for those with the same detail. verbose
+// lists each finding with its path.
 func (r *Report) Text(w io.Writer, verbose bool) error {
 	bw := bufio.NewWriter(w)
-	for at := 0; at < len(r.Findings); {
-		end := at
-		for end < len(r.Findings) && r.Findings[end].Code == r.Findings[at].Code {
-			end++
+	for _, list := range group(r.Findings, func(f *Finding) string { return string(f.Code) }) {
+		c := list[0].Code
+		escape.Fprintf(bw, "%s: %s (%d): %s\n", c.Severity(), c, len(list), c.Text())
+		rows := group(list, func(f *Finding) string { return f.Detail })
+		if verbose {
+			rows = slices.Collect(slices.Chunk(list, 1))
 		}
-		section(bw, r.Findings[at:end], verbose)
-		at = end
+		left := len(list)
+		for i, row := range rows {
+			if i == maxRows && !verbose {
+				escape.Fprintf(bw, "  and %d more (-v lists all)\n", left)
+				break
+			}
+			left -= len(row)
+			escape.Fprintf(bw, "  %s%s\n", names(row), detail(row, verbose))
+		}
 	}
 	return bw.Flush()
 }
 
-// section writes the findings of one code.
-func section(w io.Writer, list []Finding, verbose bool) {
-	c := list[0].Code
-	escape.Fprintf(w, "%s: %s (%d): %s\n", c.Severity(), c, len(list), c.Text())
-	rows := fold(list, verbose)
-	for i, row := range rows {
-		if i == maxRows && !verbose {
-			left := 0
-			for _, r := range rows[i:] {
-				left += len(r)
-			}
-			escape.Fprintf(w, "  and %d more (-v lists all)\n", left)
-			return
-		}
-		escape.Fprintf(w, "  %s%s\n", names(row, verbose), detail(row, verbose))
-	}
-}
-
-// fold puts findings with the same detail together, in the order of the first of each.
-func fold(list []Finding, verbose bool) (rows [][]Finding) {
+// group groups findings by key, in the order of the first of each group.
+func group(list []Finding, key func(*Finding) string) (groups [][]Finding) {
 	at := make(map[string]int)
 	for _, f := range list {
-		i, ok := at[f.Detail]
-		if !ok || verbose {
-			i = len(rows)
-			at[f.Detail] = i
-			rows = append(rows, nil)
+		i, ok := at[key(&f)]
+		if !ok {
+			i = len(groups)
+			at[key(&f)], groups = i, append(groups, nil)
 		}
-		rows[i] = append(rows[i], f)
+		groups[i] = append(groups[i], f)
 	}
-	return rows
+	return groups
 }
 
-// names lists the kernels of a row, or the first of them.
-func names(row []Finding, verbose bool) string {
+// names lists the kernels of a row, which are sorted.
+func names(row []Finding) string {
 	var list []string
-	for _, f := range row { // which are in order of the kernels
+	for _, f := range row {
 		list = append(list, f.Kernel)
 	}
 	list = slices.Compact(list)
-	if len(list) <= maxNames || verbose {
+	if len(list) <= maxNames {
 		return strings.Join(list, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:maxNames], ", "), len(list)-maxNames)
 }
 
-// detail is what follows the names of a row.
+// detail returns what follows the names of a row.
 func detail(row []Finding, verbose bool) string {
 	text := ""
 	f := row[0]
 	if f.Detail != "" {
 		text = ": " + f.Detail
 	}
-	// A key does not say which of several files, or which module, it is about.
+	// With these codes, a key does not identify the file or the module.
 	if f.Path != f.Kernel && len(row) == 1 && (verbose || f.Code == KeyConflict || f.Code == KeyRepeated || f.Code == Damaged) {
 		text += " (" + f.Path + ")"
 	}

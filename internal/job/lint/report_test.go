@@ -19,7 +19,7 @@ import (
 func TestText(t *testing.T) {
 	rep := &Report{Kernels: 20}
 	add := func(c Code, kernel, path, detail string) {
-		rep.Findings = append(rep.Findings, Finding{c.Severity(), c, kernel, path, detail})
+		rep.Findings = append(rep.Findings, Finding{c, kernel, path, detail})
 	}
 	for i := range 7 {
 		add(Damaged, fmt.Sprintf("d/%d", i), fmt.Sprintf("d%d.btf", i), fmt.Sprintf("cause %d", i))
@@ -80,7 +80,7 @@ func TestListing(t *testing.T) {
 	long.Details = &Details{Bytes: 1, Types: 2, ByteOrder: big, Pointer: 4, Modules: 3, ModuleBytes: 4}
 	unknown := newEntry(kernel.Key{Release: "6.1"}, "c.btf", 1, nil)
 	if unknown.Kernel != "c.btf" {
-		t.Errorf("an unknown kernel is called %s", unknown.Kernel)
+		t.Errorf("name of an unknown kernel: %s", unknown.Kernel)
 	}
 	want := []Entry{e, long, unknown}
 	var b bytes.Buffer
@@ -90,7 +90,7 @@ func TestListing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.WriteString(`{"class":"damaged","message":"empty file","file":"d.btf"}` + "\n") // a finding is no kernel
+	b.WriteString(`{"class":"damaged","message":"empty file","file":"d.btf"}` + "\n") // a finding, which is skipped
 	path := filepath.Join(t.TempDir(), "listing")
 	read := func(text string) ([]Entry, error) {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
