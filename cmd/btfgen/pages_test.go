@@ -151,15 +151,15 @@ func pageContents(t *testing.T) map[string]string {
 // made from what btfgen does, are not among them.
 func TestPages(t *testing.T) {
 	for path, before := range map[string][]string{
-		"README.md":          nil,
-		"docs/check.md":      nil,
-		"docs/config.md":     {"rm -r tracer.btfa kernels && mkdir -p kernels && cp -r corpus/* kernels"},
-		"docs/objects.md":    nil,
-		"docs/pipelines.md":  {"btfgen generate --btf kernels/ -o old.btfa --manifest old.json tracer.bpf.o"},
-		"docs/selectors.md":  nil,
-		"docs/tracers.md":    nil,
-		"docs/verify.md":     nil,
-		"examples/README.md": {"mkdir out"},
+		"README.md":             nil,
+		"docs/check.md":         nil,
+		"docs/config.md":        {"rm -r tracer.btfa kernels && mkdir -p kernels && cp -r corpus/* kernels"},
+		"docs/objects.md":       nil,
+		"docs/pipelines.md":     {"btfgen generate --btf kernels/ -o old.btfa --manifest old.json tracer.bpf.o"},
+		"docs/selectors.md":     nil,
+		"docs/howto-tracers.md": nil,
+		"docs/verify.md":        nil,
+		"examples/README.md":    {"mkdir out"},
 	} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			if path != "README.md" && path != "docs/objects.md" {
