@@ -10,7 +10,7 @@ usage() {
 	cat <<EOF2
 usage: $me
 
-Makes the pictures of the README: docs/images/session.svg, a terminal, and
+Makes the pictures of the documentation: docs/images/session.svg, a terminal, and
 docs/images/check.png, the page that 'btfgen check --format html' writes, from what
 btfgen prints for testdata; and the badges. Needs Go and chromium. Tests hold all of them
 to what they show, but for check.png, which depends on chromium's version and fonts.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes all files of a release. See usage below, and docs/packaging.md.
+# Makes all files of a release. See usage below, and docs/howto-packaging.md.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -128,7 +128,9 @@ mkdir -p "$common/share/bash-completion/completions" "$common/share/zsh/site-fun
 "$work/btfgen" completion bash >"$common/share/bash-completion/completions/btfgen"
 "$work/btfgen" completion zsh >"$common/share/zsh/site-functions/_btfgen"
 "$work/btfgen" completion fish >"$common/share/fish/vendor_completions.d/btfgen.fish"
-cp README.md NOTICE docs/*.md "$doc"
+cp NOTICE docs/*.md docs/benchmarks.log "$doc"
+mv "$doc/README.md" "$doc/index.md"
+sed 's|docs/README\.md|index.md|; s|(docs/|(|g' README.md >"$doc/README.md"
 cp docs/schema/*.json "$doc/schema"
 
 for t in "${only[@]}"; do

@@ -212,7 +212,7 @@ func TestAction(t *testing.T) {
 		t.Errorf("check that fails on nothing: %d, %v\n%s", told.failed, told.outputs, told.log)
 	}
 
-	// What docs/pipelines.md has to copy.
+	// What docs/howto-pipelines.md has to copy.
 	var steps []struct {
 		Uses string
 		With map[string]string

@@ -151,15 +151,17 @@ func pageContents(t *testing.T) map[string]string {
 // made from what btfgen does, are not among them.
 func TestPages(t *testing.T) {
 	for path, before := range map[string][]string{
-		"README.md":             nil,
-		"docs/check.md":         nil,
-		"docs/config.md":        {"rm -r tracer.btfa kernels && mkdir -p kernels && cp -r corpus/* kernels"},
-		"docs/objects.md":       nil,
-		"docs/pipelines.md":     {"btfgen generate --btf kernels/ -o old.btfa --manifest old.json tracer.bpf.o"},
-		"docs/selectors.md":     nil,
-		"docs/howto-tracers.md": nil,
-		"docs/verify.md":        nil,
-		"examples/README.md":    {"mkdir out"},
+		"README.md":               nil,
+		"docs/check.md":           nil,
+		"docs/config.md":          {"rm -r tracer.btfa kernels && mkdir -p kernels && cp -r corpus/* kernels"},
+		"docs/objects.md":         nil,
+		"docs/howto-pipelines.md": nil,
+		"docs/selectors.md":       nil,
+		"docs/howto-check.md":     nil,
+		"docs/howto-kernels.md":   nil,
+		"docs/howto-tracers.md":   nil,
+		"docs/verify.md":          nil,
+		"examples/README.md":      {"mkdir out"},
 	} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			if path != "README.md" && path != "docs/objects.md" {
@@ -234,7 +236,7 @@ func (r *reader) one() []byte {
 // pipeline returns the first block of YAML on the page about pipelines that has a text.
 func pipeline(t *testing.T, text string, into any) {
 	t.Helper()
-	for _, f := range readPage(t, "docs/pipelines.md").files {
+	for _, f := range readPage(t, "docs/howto-pipelines.md").files {
 		if strings.Contains(f, text) {
 			if err := yaml.Unmarshal([]byte(f), into); err != nil {
 				t.Fatal(err)
@@ -283,7 +285,7 @@ func TestPipelineKubernetes(t *testing.T) {
 	}
 	want := r.one()
 	merged := false
-	for _, line := range readPage(t, "docs/pipelines.md").inline {
+	for _, line := range readPage(t, "docs/howto-pipelines.md").inline {
 		if strings.HasPrefix(line, "btfgen archive merge /data/") {
 			r.do(volume(line), statusOK)
 			merged = true
@@ -322,7 +324,7 @@ func TestSigning(t *testing.T) {
 	if _, err := exec.LookPath("minisign"); err != nil {
 		t.Skip("needs minisign")
 	}
-	page, err := os.ReadFile("../../docs/pipelines.md")
+	page, err := os.ReadFile("../../docs/howto-pipelines.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,7 +148,7 @@ func TestBadges(t *testing.T) {
 	}
 }
 
-// TestForReadmes holds what docs/check.md shows of what check writes for READMEs, its badge included.
+// TestForReadmes holds what docs/howto-check.md shows of what check writes for READMEs, its badge included.
 func TestForReadmes(t *testing.T) {
 	r := readerIn(t, map[string]string{
 		"corpus": "../../testdata/vmlinux", "tracer.bpf.o": "../../testdata/bpf/tool.bpfel.o", "exec.bpf.o": pageObject,
@@ -157,7 +157,7 @@ func TestForReadmes(t *testing.T) {
 		r.do("btfgen check --btf corpus -f "+format+" -o out "+objects, statusOK)
 		return string(r.read("out"))
 	}
-	page, err := os.ReadFile("../../docs/check.md")
+	page, err := os.ReadFile("../../docs/howto-check.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestForReadmes(t *testing.T) {
 	}
 	for block, want := range got {
 		if found := block.FindString(text); found == "" || !*update && found != want {
-			t.Errorf("docs/check.md has\n%s\nand btfgen writes\n%s\nrun: go test ./cmd/btfgen -run TestForReadmes -update", found, want)
+			t.Errorf("docs/howto-check.md has\n%s\nand btfgen writes\n%s\nrun: go test ./cmd/btfgen -run TestForReadmes -update", found, want)
 		} else {
 			text = strings.Replace(text, found, want, 1)
 		}
@@ -177,7 +177,7 @@ func TestForReadmes(t *testing.T) {
 	const picture = "../../docs/images/linux.svg"
 	badge := run("badge", "tracer.bpf.o")
 	if *update {
-		for path, content := range map[string]string{picture: badge, "../../docs/check.md": text} {
+		for path, content := range map[string]string{picture: badge, "../../docs/howto-check.md": text} {
 			if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
 				t.Fatal(err)
 			}

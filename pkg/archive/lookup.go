@@ -80,7 +80,7 @@ type Finder interface {
 //
 // Otherwise the Match is a miss: with 0 neighbours the BTF of another release is
 // never taken. Structs do change within a series, so that a NeighbourMatch may be
-// the wrong BTF, with which programs read wrong memory. docs/pipelines.md says how
+// the wrong BTF, with which programs read wrong memory. docs/howto-tracers.md says how
 // often that happens.
 func (a *Archive) Lookup(want kernel.Key, neighbours int) Match {
 	return a.dir.lookup(want, neighbours, func(i, j int) bool { return a.layoutOf[i] == a.layoutOf[j] })

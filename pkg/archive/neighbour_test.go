@@ -170,7 +170,7 @@ func (s *objectSet) add(t *testing.T, k *corpus.Kernel, target *core.Kernel) {
 }
 
 // TestNeighbourFigures leaves the kernels of the corpus out in turn. Its log is
-// the table in docs/pipelines.md.
+// the table in docs/howto-tracers.md.
 func TestNeighbourFigures(t *testing.T) {
 	raceflag.SkipSerial(t)
 	if os.Getenv("BTFGEN_CORPUS") == "" {
