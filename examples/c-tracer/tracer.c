@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-// The tracer of ../go-tracer in C: tells of every program that is executed, on kernels without BTF as well, since it
-// embeds the minimized BTF of those that it is made for.
+// The tracer of ../go-tracer in C. It prints every program that is executed. It also runs on kernels without BTF,
+// because it embeds their minimized BTF.
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>

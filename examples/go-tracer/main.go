@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command go-tracer is a complete small tracer: it tells of every program that
-// is executed, also on kernels without BTF, since it embeds the minimized BTF of
-// those that it is made for.
+// Command go-tracer is a small but complete tracer. It prints every program that is
+// executed. It also runs on kernels without BTF, because it embeds their minimized
+// BTF.
 //
-// How tracer.btfa was made stands in README.md.
+// README.md has the command that made tracer.btfa.
 package main
 
 import (
@@ -40,10 +40,10 @@ type event struct {
 
 func main() {
 	var opts archive.Options
-	flag.StringVar(&opts.File, "btf", "", "take the kernel's types from `FILE`")
-	flag.StringVar(&opts.Host.Root, "root", "", "the host's root directory is `DIR`, for containers")
-	flag.StringVar(&opts.Host.OSRelease, "os-release", "", "the host's os-release is `FILE`")
-	flag.BoolVar(&opts.IgnoreKernel, "ignore-kernel-btf", false, "do as if the kernel had no BTF")
+	flag.StringVar(&opts.File, "btf", "", "read the kernel's types from `FILE`")
+	flag.StringVar(&opts.Host.Root, "root", "", "`DIR` is the host's root directory, for containers")
+	flag.StringVar(&opts.Host.OSRelease, "os-release", "", "`FILE` is the host's os-release")
+	flag.BoolVar(&opts.IgnoreKernel, "ignore-kernel-btf", false, "behave as on a kernel without BTF")
 	count := flag.Int("count", 0, "stop after `N` events")
 	flag.Parse()
 	if err := run(opts, *count); err != nil {
@@ -62,7 +62,7 @@ func run(opts archive.Options, count int) (err error) {
 	}
 	fmt.Fprintf(os.Stderr, "types from: %s %s%s\n", types.Source, types.Path, from(types))
 
-	// Kernels before 5.11 count maps as locked memory, of which programs may have little.
+	// Kernels before 5.11 count maps as locked memory, which has a low limit.
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func from(t *archive.Types) string {
 	return fmt.Sprintf("%s (%s: %s)", t.Match.Key, t.Match.Rule, t.Match.Reason)
 }
 
-// follow prints events until there were count, or until an interrupt.
+// follow prints count events, or all until an interrupt if count is 0.
 func follow(events *ebpf.Map, count int) error {
 	r, err := ringbuf.NewReader(events)
 	if err != nil {

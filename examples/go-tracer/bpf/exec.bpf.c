@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-// Tells of every program that is executed. Of the kernel's types it declares only what it reads; where
-// those members are on a given kernel is found out when the program is loaded.
+// Reports every program that is executed. It declares only the members of the kernel's types that it reads;
+// the loader finds their offsets on the running kernel.
 #include <linux/bpf.h>
 #include <linux/types.h>
 #include <bpf/bpf_helpers.h>

@@ -2,13 +2,12 @@
 
 //go:build linux
 
-// Command guest tries the tracers on the kernel of a virtual machine, of
-// which it is the first program; see scripts/examples-kernels.sh. It starts
-// each of them, executes a program for it to see, compares what it tells of that
-// program with what is true, and powers the machine off.
+// Command guest tests the tracers in a virtual machine, as its init process; see
+// scripts/examples-kernels.sh. It starts each tracer, executes a program, compares
+// the tracer's output with the facts, and powers the machine off.
 //
-// It does so twice, so that the kernel's own BTF is passed over in both ways
-// that there are: on request, and because it cannot be found.
+// It does so twice, because there are two ways to skip the kernel's own BTF: the
+// tracer's option, and hiding the file.
 package main
 
 import (
@@ -25,21 +24,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// traced is the name under which this program does nothing but be executed.
+// traced is the name under which this program exits at once.
 const traced = "/traced"
 
-// tracers are the programs that are tried, as far as they are there.
+// tracers are the programs to test. Missing ones are skipped.
 var tracers = []string{"/go-tracer", "/c-tracer"}
 
-// patience is how long anything may take. Software emulation is slow.
-const patience = time.Minute
+// timeout is the limit for each step. Software emulation is slow.
+const timeout = time.Minute
 
 func main() {
 	if filepath.Base(os.Args[0]) == filepath.Base(traced) {
 		return
 	}
 	if os.Getpid() != 1 {
-		fmt.Fprintln(os.Stderr, "guest: made to be the first program of a virtual machine")
+		fmt.Fprintln(os.Stderr, "guest: must be the init process of a virtual machine")
 		os.Exit(2)
 	}
 	verdict, err := run()
@@ -54,7 +53,7 @@ func main() {
 	select {}
 }
 
-// run returns what to say of a success.
+// run returns the verdict of a successful test.
 func run() (verdict string, err error) {
 	for _, m := range [][2]string{
 		{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}, {"tracefs", "/sys/kernel/tracing"}, {"bpf", "/sys/fs/bpf"},
@@ -75,7 +74,7 @@ func run() (verdict string, err error) {
 		return "", fmt.Errorf("mount over %s: %w", filepath.Dir(own), err)
 	}
 	if _, err := os.Stat(own); !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("%s is still there (%v)", own, err)
+		return "", fmt.Errorf("%s still exists (%v)", own, err)
 	}
 	again, err := tryAll()
 	if err != nil {
@@ -87,7 +86,7 @@ func run() (verdict string, err error) {
 	return "traced twice by " + types, nil
 }
 
-// tryAll tries every tracer that is there, and says where each has its types from.
+// tryAll tests every tracer and returns the source of its types.
 func tryAll(args ...string) (string, error) {
 	var all []string
 	for _, tracer := range tracers {
@@ -101,13 +100,13 @@ func tryAll(args ...string) (string, error) {
 		all = append(all, filepath.Base(tracer)+", "+types)
 	}
 	if len(all) == 0 {
-		return "", errors.New("no tracer is there")
+		return "", errors.New("no tracer found")
 	}
 	return strings.Join(all, "; by "), nil
 }
 
-// try runs a tracer until it told of one program that was executed, and
-// interrupts it then. It returns where the tracer has the types from.
+// try runs a tracer until it has reported one program, and then interrupts it. It
+// returns the source of the tracer's types.
 func try(name string, args ...string) (types string, err error) {
 	tracer := exec.Command(name, args...)
 	stdout, err := tracer.StdoutPipe()
@@ -121,7 +120,7 @@ func try(name string, args ...string) (types string, err error) {
 	if err := tracer.Start(); err != nil {
 		return "", err
 	}
-	defer time.AfterFunc(patience, func() { tracer.Process.Kill() }).Stop()
+	defer time.AfterFunc(timeout, func() { tracer.Process.Kill() }).Stop()
 
 	var said []string
 	ready := false
@@ -142,18 +141,18 @@ func try(name string, args ...string) (types string, err error) {
 	if err := program.Run(); err != nil {
 		return "", err
 	}
-	// The parent is process 1, this one. All three are read at offsets that only BTF tells.
+	// The parent is this process, 1. The offsets of all three come from BTF.
 	want := fmt.Sprintf("%d 1 %s", program.Process.Pid, filepath.Base(traced))
 	fmt.Println("guest: executed:", want)
 	event := bufio.NewScanner(stdout) // nothing else is executed here
 	event.Scan()
-	fmt.Println("guest: told:    ", event.Text())
+	fmt.Println("guest: reported:", event.Text())
 	tracer.Process.Signal(syscall.SIGINT)
 	if err := tracer.Wait(); err != nil {
 		return "", fmt.Errorf("the tracer ended: %w", err)
 	}
 	if event.Text() != want {
-		return "", fmt.Errorf("told %q, not %q", event.Text(), want)
+		return "", fmt.Errorf("reported %q, not %q", event.Text(), want)
 	}
 	return types, nil
 }
