@@ -32,7 +32,7 @@ func pages(t *testing.T) map[string]string {
 	return texts
 }
 
-// anchors returns what GitHub makes of the headings of a page.
+// anchors returns the anchors that GitHub generates for the headings of a page.
 func anchors(text string) (list []string) {
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
 		a := strings.ToLower(strings.TrimSpace(m[1]))

@@ -47,8 +47,8 @@ func hostArchive(t *testing.T) (btfgen, file string) {
 	return btfgen, file
 }
 
-// trace runs a tracer that stops after one event, and a program for it to
-// see. It returns what the tracer said.
+// trace runs a tracer that stops after one event, and a program that it reports.
+// It returns the tracer's standard error.
 func trace(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -84,7 +84,7 @@ func trace(t *testing.T, name string, args ...string) string {
 	return said.String()
 }
 
-// The archive in the repository is one that the tracer can use.
+// The tracer can use the archive in the repository.
 func TestCommittedArchive(t *testing.T) {
 	a, err := archive.OpenFile("go-tracer/tracer.btfa")
 	if err != nil {
@@ -116,7 +116,7 @@ func TestCommittedArchive(t *testing.T) {
 	}
 }
 
-// The object is what its source compiles to, by the command in README.md.
+// The command in README.md compiles the source to the committed object.
 func TestObject(t *testing.T) {
 	for _, tool := range []string{"clang-19", "llvm-strip-19"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -183,8 +183,8 @@ func TestGoTracer(t *testing.T) {
 	}
 }
 
-// The Makefile leaves the object alone where its source is newer, as in a fresh clone it may be: make's own rule
-// would compile it for the machine that make runs on.
+// The Makefile does not rebuild the object if its source is newer, as in a fresh clone: make's built-in rule
+// would compile it for the host.
 func TestCTracerObject(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("needs make")

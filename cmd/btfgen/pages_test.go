@@ -21,14 +21,14 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
-// page is a page of the documentation, as what a reader would copy from it.
+// page is what a reader copies from a page of the documentation.
 type page struct {
-	commands []string // lines of indented blocks that are for a shell
+	commands []string // commands in indented blocks
 	inline   []string // code within the text
 	files    []string // blocks of YAML
 }
 
-// readPage reads a page. What is in blocks of other languages is not for a shell.
+// readPage reads a page.
 func readPage(t *testing.T, path string) *page {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../..", path))
@@ -62,14 +62,14 @@ func readPage(t *testing.T, path string) *page {
 	return p
 }
 
-// reader is somebody who does what a page says, in a folder with what the pages presume.
+// reader runs the commands of a page in a folder with the files that pages assume.
 type reader struct {
 	*testing.T
 	dir string
 	env []string
 }
 
-// readerIn returns a reader with a new folder of these contents, each the path of something to copy.
+// readerIn returns a reader with a new folder. contents maps names to the files and directories to copy.
 func readerIn(t *testing.T, contents map[string]string) *reader {
 	if raceflag.Enabled {
 		t.Skip("skipped: the same commands have run without the race detector")
@@ -98,12 +98,12 @@ func readerIn(t *testing.T, contents map[string]string) *reader {
 	return r
 }
 
-// in returns the same reader in another folder, with more variables.
+// in returns a reader for another folder, with more variables.
 func (r *reader) in(dir string, env ...string) *reader {
 	return &reader{r.T, dir, append(slices.Clip(r.env), env...)}
 }
 
-// do runs a command line, and wants one of these exit statuses.
+// do runs a command line, which must end with one of these exit statuses.
 func (r *reader) do(line string, statuses ...int) {
 	r.Helper()
 	cmd := exec.Command("sh", "-ec", line)
@@ -122,7 +122,7 @@ const (
 	pageObject = "../../testdata/bpf/execsnoop.bpfel.o" // works on every kernel
 )
 
-// pageContents is what pages presume.
+// pageContents returns the files that pages assume.
 func pageContents(t *testing.T) map[string]string {
 	tree := t.TempDir()
 	for to, from := range map[string]string{
@@ -147,8 +147,7 @@ func pageContents(t *testing.T) map[string]string {
 	return c
 }
 
-// TestPages runs the commands of each page, in their order. Pages whose commands are run elsewhere, or are
-// made from what btfgen does, are not among them.
+// TestPages runs the commands of each page in their order. Other tests run those of the tutorial and of generated pages.
 func TestPages(t *testing.T) {
 	for path, before := range map[string][]string{
 		"README.md":               nil,
@@ -181,13 +180,13 @@ func TestPages(t *testing.T) {
 				statuses := []int{statusOK}
 				switch {
 				case strings.Contains(line, "archive lookup"):
-					statuses = append(statuses, statusFindings) // this machine's kernel is not among them
+					statuses = append(statuses, statusFindings) // the archive lacks this machine's kernel
 				case strings.Contains(line, "--diff"):
-					statuses = append(statuses, statusFindings) // as diff
+					statuses = append(statuses, statusFindings) // for differences
 				case strings.Contains(line, "--boot"):
 					t.Logf("skipped: %s: needs a kernel's package; see TestCheckBoot", line)
 					continue
-				case strings.Contains(line, runningKernel), strings.HasPrefix(line, "btfgen generate -o examples/"): // of the running kernel
+				case strings.Contains(line, runningKernel), strings.HasPrefix(line, "btfgen generate -o examples/"):
 					if _, err := os.Stat(runningKernel); err != nil {
 						t.Logf("skipped: %s: no such file on this machine", line)
 						continue
@@ -227,13 +226,13 @@ func (r *reader) read(name string) []byte {
 	return data
 }
 
-// one returns the archive of a run on one machine.
+// one returns the archive of a single run.
 func (r *reader) one() []byte {
 	r.do("btfgen generate --btf btfhub-archive -o one.btfa tracer.bpf.o", statusOK)
 	return r.read("one.btfa")
 }
 
-// pipeline returns the first block of YAML on the page about pipelines that has a text.
+// pipeline decodes the first block of YAML on the page about pipelines that contains text.
 func pipeline(t *testing.T, text string, into any) {
 	t.Helper()
 	for _, f := range readPage(t, "docs/howto-pipelines.md").files {
@@ -247,7 +246,7 @@ func pipeline(t *testing.T, text string, into any) {
 	t.Fatalf("no block with %q", text)
 }
 
-// TestPipelineKubernetes does what the pods of the indexed job do, one after the other, and then what the text says.
+// TestPipelineKubernetes runs the pods of the indexed job in turn, and then the command in the text.
 func TestPipelineKubernetes(t *testing.T) {
 	slow.Skip(t)
 	var job struct {
@@ -276,7 +275,7 @@ func TestPipelineKubernetes(t *testing.T) {
 		for _, v := range pod.Env {
 			env = append(env, v.Name+"="+v.Value)
 		}
-		// The image has no shell; Kubernetes itself puts in what stands in $(…).
+		// The image has no shell; Kubernetes expands $(…).
 		args := strings.ReplaceAll(strings.Join(pod.Args, " "), "$(JOB_COMPLETION_INDEX)", strconv.Itoa(i))
 		if strings.Contains(args, "$") {
 			t.Fatalf("arguments %s", args)
@@ -296,7 +295,7 @@ func TestPipelineKubernetes(t *testing.T) {
 	}
 }
 
-// TestPipelineGitLab does what the jobs do.
+// TestPipelineGitLab runs the jobs.
 func TestPipelineGitLab(t *testing.T) {
 	type job struct {
 		Parallel int
@@ -319,7 +318,7 @@ func TestPipelineGitLab(t *testing.T) {
 	}
 }
 
-// TestSigning signs an archive as the page tells, and changes it then.
+// TestSigning signs an archive with the commands of the page. The signature of a changed archive must fail.
 func TestSigning(t *testing.T) {
 	if _, err := exec.LookPath("minisign"); err != nil {
 		t.Skip("needs minisign")
@@ -343,7 +342,7 @@ func TestSigning(t *testing.T) {
 	r.do(string(commands[1][1]), 1)
 }
 
-// workflow is what of a workflow of GitHub Actions matters here.
+// workflow is the part of a GitHub Actions workflow that the test runs.
 type workflow struct {
 	Env  map[string]string
 	Jobs map[string]struct {
@@ -358,7 +357,7 @@ type workflow struct {
 	}
 }
 
-// needs are the names of jobs, of which one may stand alone.
+// needs is a list of jobs, or a single one.
 type needs []string
 
 func (n *needs) UnmarshalYAML(v *yaml.Node) error {
@@ -369,7 +368,7 @@ func (n *needs) UnmarshalYAML(v *yaml.Node) error {
 	return v.Decode((*[]string)(n))
 }
 
-// without has the network's part in the place of programs that would use it.
+// withoutNetwork replaces programs that would use the network.
 const withoutNetwork = `#!/bin/sh
 case "$(basename "$0") $1 $2" in
 "git clone "*) for last; do :; done; cp -r "$ARCHIVE" "$(basename "$last")" ;;
@@ -381,7 +380,7 @@ esac
 
 var expression = regexp.MustCompile(`\$\{\{ *([a-z_.-]+) *\}\}`)
 
-// fill puts the values of expressions into a text.
+// fill replaces expressions by their values.
 func (r *reader) fill(text string, values map[string]string) string {
 	return expression.ReplaceAllStringFunc(text, func(x string) string {
 		r.Helper()
@@ -393,8 +392,7 @@ func (r *reader) fill(text string, values map[string]string) string {
 	})
 }
 
-// TestPipelineGitHub does the steps of the workflow, each job in a folder of its own. Of the actions those that
-// move files do so.
+// TestPipelineGitHub runs the steps of the workflow, each job in its own folder. Actions that move files are emulated.
 func TestPipelineGitHub(t *testing.T) {
 	slow.Skip(t)
 	var w workflow

@@ -16,8 +16,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TestRelologDoc makes the examples of docs/relolog.md. Run it with -update to
-// write them into the file.
+// TestRelologDoc compares the examples in docs/relolog.md with the output of their
+// commands. Run it with -update to write the file.
 func TestRelologDoc(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 	path := filepath.Join("docs", "relolog.md")
@@ -70,7 +70,7 @@ func TestRelologDoc(t *testing.T) {
 	documented(t, got.String(), schema)
 }
 
-// indent lays a line of JSON out over several.
+// indent formats a line of JSON.
 func indent(t *testing.T, line []byte) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -19,14 +19,14 @@ import (
 
 const sessionPicture = "../../docs/images/session.svg"
 
-// session is what is typed in the picture of a terminal.
+// session is the input in the picture of a terminal.
 var session = []string{
 	"btfgen generate --btf kernels/ -o tracer.btfa execsnoop.bpf.o",
 	"btfgen archive lookup tracer.btfa --os-release debian12 --release 6.1.0-47-amd64 --arch x86_64",
 	"btfgen relolog --btf kernels/ --select x86_64 --type request_queue biolat.bpf.o",
 }
 
-// TestSession makes the picture of a terminal out of what the commands print. Run it with -update to write the file.
+// TestSession compares the picture of a terminal with the output of the commands. Run it with -update to write the file.
 func TestSession(t *testing.T) {
 	r := readerIn(t, map[string]string{
 		"kernels": "../../testdata/vmlinux", "execsnoop.bpf.o": pageObject, "biolat.bpf.o": "../../testdata/bpf/biolat.bpfel.o",
@@ -115,7 +115,7 @@ func drawTerminal(lines []string) string {
 	return b.String()
 }
 
-// TestBadges makes the badges of the README out of the files that say what they say. Run it with -update to write them.
+// TestBadges compares the badges of the README with go.mod and the licence. Run it with -update to write them.
 func TestBadges(t *testing.T) {
 	for name, b := range map[string]struct {
 		label, file, line string // line has the value in its group
@@ -148,7 +148,7 @@ func TestBadges(t *testing.T) {
 	}
 }
 
-// TestForReadmes holds what docs/howto-check.md shows of what check writes for READMEs, its badge included.
+// TestForReadmes compares the headlines, table and badge in docs/howto-check.md with the output of check.
 func TestForReadmes(t *testing.T) {
 	r := readerIn(t, map[string]string{
 		"corpus": "../../testdata/vmlinux", "tracer.bpf.o": "../../testdata/bpf/tool.bpfel.o", "exec.bpf.o": pageObject,
