@@ -24,7 +24,6 @@ import (
 // page is what a reader copies from a page of the documentation.
 type page struct {
 	commands []string // commands in indented blocks
-	inline   []string // code within the text
 	files    []string // blocks of YAML
 }
 
@@ -51,12 +50,6 @@ func readPage(t *testing.T, path string) *page {
 			block.WriteString(line)
 		case strings.HasPrefix(line, "    btfgen "), strings.HasPrefix(line, "    go run ./cmd/btfgen "):
 			p.commands = append(p.commands, strings.TrimSpace(line))
-		default:
-			for i, code := range strings.Split(line, "`") {
-				if i%2 == 1 {
-					p.inline = append(p.inline, code)
-				}
-			}
 		}
 	}
 	return p
@@ -232,21 +225,20 @@ func (r *reader) one() []byte {
 	return r.read("one.btfa")
 }
 
-// pipeline decodes the first block of YAML on the page about pipelines that contains text.
-func pipeline(t *testing.T, text string, into any) {
+// pipeline decodes a file of examples/pipelines.
+func pipeline(t *testing.T, name string, into any) []byte {
 	t.Helper()
-	for _, f := range readPage(t, "docs/howto-pipelines.md").files {
-		if strings.Contains(f, text) {
-			if err := yaml.Unmarshal([]byte(f), into); err != nil {
-				t.Fatal(err)
-			}
-			return
-		}
+	data, err := os.ReadFile(filepath.Join("../../examples/pipelines", name))
+	if err == nil {
+		err = yaml.Unmarshal(data, into)
 	}
-	t.Fatalf("no block with %q", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
-// TestPipelineKubernetes runs the pods of the indexed job in turn, and then the command in the text.
+// TestPipelineKubernetes runs the pods of the indexed job in turn, and then the command in the comment.
 func TestPipelineKubernetes(t *testing.T) {
 	slow.Skip(t)
 	var job struct {
@@ -262,7 +254,7 @@ func TestPipelineKubernetes(t *testing.T) {
 			}
 		}
 	}
-	pipeline(t, "kind: Job", &job)
+	text := pipeline(t, "kubernetes.yaml", &job)
 	r := readerIn(t, pageContents(t))
 	r.do("mkdir parts", statusOK)
 	volume := func(line string) string { return strings.ReplaceAll(line, "/data/", r.dir+"/") }
@@ -283,14 +275,12 @@ func TestPipelineKubernetes(t *testing.T) {
 		r.in(t.TempDir(), env...).do("btfgen "+volume(args), statusOK)
 	}
 	want := r.one()
-	merged := false
-	for _, line := range readPage(t, "docs/howto-pipelines.md").inline {
-		if strings.HasPrefix(line, "btfgen archive merge /data/") {
-			r.do(volume(line), statusOK)
-			merged = true
-		}
+	merge := regexp.MustCompile(`(?m)^#   (btfgen archive merge .*)$`).FindSubmatch(text)
+	if merge == nil {
+		t.Fatal("no command to merge the parts")
 	}
-	if !merged || !bytes.Equal(r.read("tracer.btfa"), want) {
+	r.do(volume(string(merge[1])), statusOK)
+	if !bytes.Equal(r.read("tracer.btfa"), want) {
 		t.Error("the result is not that of one run")
 	}
 }
@@ -302,7 +292,7 @@ func TestPipelineGitLab(t *testing.T) {
 		Script   []string
 	}
 	var jobs map[string]job
-	pipeline(t, "parallel: 4", &jobs)
+	pipeline(t, "gitlab.yml", &jobs)
 	r := readerIn(t, pageContents(t))
 	want := r.one()
 	for i := 1; i <= jobs["part"].Parallel; i++ {
@@ -396,7 +386,7 @@ func (r *reader) fill(text string, values map[string]string) string {
 func TestPipelineGitHub(t *testing.T) {
 	slow.Skip(t)
 	var w workflow
-	pipeline(t, "runs-on:", &w)
+	pipeline(t, "github.yml", &w)
 	r := readerIn(t, pageContents(t))
 	bin := t.TempDir()
 	for _, name := range []string{"git", "go"} {
