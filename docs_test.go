@@ -67,6 +67,29 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestOptions checks that every option of btfgen that a page names exists. docs/cli.md is generated from the commands.
+func TestOptions(t *testing.T) {
+	texts, option, options := pages(t), regexp.MustCompile(`(?:^|[\s(])(--[a-z][a-z-]+)`), 0
+	others := []string{"--version", // of btfgen itself; the rest are options of other programs
+		"--long", "--modversion", "--only", "--quick", "--self-test", "--strip-components", "--ultra"}
+	for page, text := range texts {
+		for i, code := range strings.Split(text, "`") {
+			if i%2 == 0 {
+				continue
+			}
+			for _, m := range option.FindAllStringSubmatch(code, -1) {
+				options++
+				if !strings.Contains(texts["docs/cli.md"], "`"+m[1]+"`") && !slices.Contains(others, m[1]) {
+					t.Errorf("%s: %s: no such option", page, m[1])
+				}
+			}
+		}
+	}
+	if options < 50 {
+		t.Errorf("%d options", options)
+	}
+}
+
 // TestIndex checks that docs/README.md lists every page of docs.
 func TestIndex(t *testing.T) {
 	texts := pages(t)
