@@ -25,7 +25,10 @@ type evaluation struct {
 	kind   []absence        // what programs of its kind must not do: accesses to the context, calls of helpers
 	may    *bounds          // what it may return; nil for anything
 	judged map[Finding]bool // of some code, but for instructions
-	absent []absence
+
+	precise bool // explore precisely
+	doubted bool // the exploration was not precise enough for a finding
+	absent  []absence
 
 	ebpfGoPoisons map[int]string // why cilium/ebpf makes the instruction of a record invalid into which libbpf writes a number
 }
@@ -47,11 +50,27 @@ func (e *evaluation) eachUse(f func(*use)) {
 	}
 }
 
-// code judges everything whose effect depends on whether an instruction can be
+// code judges the program's code, a second time with a precise exploration where
+// the first was not precise enough.
+func (e *evaluation) code(ctx context.Context) ([]int32, explorations) {
+	findings, x := e.judgeCode(ctx)
+	if !e.doubted {
+		return findings, x
+	}
+	again := *e
+	again.out, again.precise, again.doubted = nil, true, false
+	precise, y := again.judgeCode(ctx)
+	if len(y) == 0 || y[0].GaveUp {
+		return findings, x
+	}
+	return precise, append(x, y...)
+}
+
+// judgeCode judges everything whose effect depends on whether an instruction can be
 // reached. The findings depend on codeKey, and on the values of the records that
 // the explorations name, unless all programs before have taken so much that there
 // is none.
-func (e *evaluation) code(ctx context.Context) ([]int32, explorations) {
+func (e *evaluation) judgeCode(ctx context.Context) ([]int32, explorations) {
 	r := new(interp.Result)
 	x := explorations{r}
 	bounded := e.bounded()
@@ -147,9 +166,11 @@ func (e *evaluation) judgeFunction(r *interp.Result, fn int) judged {
 		key.key = e.results.number(fmt.Append(minds, " of ", key.key))
 	}
 	if j, ok := e.results.findJudged(key); ok && key.outcome != "" {
+		e.doubted = e.doubted || j.doubted
 		return j
 	}
-	out := e.out
+	out, doubted := e.out, e.doubted
+	e.doubted = false
 	e.begin()
 	e.collect(fn)
 	e.out = slices.Grow(e.out, len(e.absent))
@@ -157,7 +178,8 @@ func (e *evaluation) judgeFunction(r *interp.Result, fn int) judged {
 		e.judge(r, a)
 	}
 	j := e.end()
-	e.out = out
+	j.doubted = e.doubted
+	e.out, e.doubted = out, doubted || e.doubted
 	if key.outcome != "" {
 		e.results.addJudged(key, j)
 	}
@@ -171,7 +193,8 @@ func (e *evaluation) explore(ctx context.Context) *interp.Result {
 		Ksym:     e.ksym,
 		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, x) },
 		Settable: e.settable,
-		Units:    sharedUnits{e.pairing},
+		Precise:  e.precise,
+		Units:    sharedUnits{e.pairing, e.precise},
 	})
 }
 
@@ -255,6 +278,7 @@ func (e *evaluation) judge(r *interp.Result, a absence) {
 		a.f.Status = min(a.f.Status, MayFail)
 		a.f.Reason += "; reached only with some settings of the kernel's build or of the loader"
 	case l == interp.Imprecise:
+		e.doubted = true
 		a.f.Status = min(a.f.Status, MayFail)
 		a.f.Reason += "; too many paths lead there to tell whether it is reached"
 	case r.GaveUp:

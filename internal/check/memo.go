@@ -150,8 +150,9 @@ type code struct {
 
 // unitKey is a programKey for what of an exploration programs share.
 type unitKey struct {
-	code uint32 // number of the keys of the function and all that it calls
-	from interp.Entry
+	code    uint32 // number of the keys of the function and all that it calls
+	from    interp.Entry
+	precise bool
 }
 
 // judgedKey identifies all that the findings on a function's code depend on.
@@ -167,14 +168,18 @@ type judgedKey struct {
 type judged struct {
 	findings []int32   // in the ledger
 	insns    []Finding // on instructions, of which a program tells one of a kind
+	doubted  bool      // a precise exploration may make sure of some
 }
 
 // sharedUnits are the units of an object on one kernel.
-type sharedUnits struct{ *pairing }
+type sharedUnits struct {
+	*pairing
+	precise bool
+}
 
 func (s sharedUnits) key(from interp.Entry) (k unitKey, ok bool) {
 	n := s.codeOf(from.Fn).calls
-	return unitKey{n, from}, n != 0
+	return unitKey{n, from, s.precise}, n != 0
 }
 
 // Find returns what Add was given on a kernel where it comes to the same.

@@ -128,6 +128,7 @@ func (e *evaluation) judgeReturns(r *interp.Result, may *bounds) {
 		f.Status = MayFail
 		f.Reason += "; reached only with some settings of the kernel's build or of the loader"
 	default:
+		e.doubted = true
 		f.Status = MayFail
 		f.Reason += "; too many paths lead there to tell whether it is reached"
 	}

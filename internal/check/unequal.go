@@ -57,6 +57,7 @@ func (e *evaluation) judgeBounds(ctx context.Context, r *interp.Result) (also ex
 	}
 	far, still := r.Far(), newer.Far()
 	maps.DeleteFunc(far, func(at bpfobj.Site, l interp.Level) bool {
+		e.doubted = e.doubted || l == interp.Imprecise && still[at] == interp.Unreached
 		return l == interp.Imprecise || still[at] != interp.Unreached
 	})
 	if len(far) > 0 { // of which one is enough
