@@ -181,6 +181,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			checkCommand(),
 			archiveCommand(),
 			corpusCommand(),
+			explainCommand(),
 			completionCommand(),
 			manCommand(),
 		},

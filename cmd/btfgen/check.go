@@ -268,7 +268,7 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 			return nil
 		}
 		for _, cause := range rep.Deciding(check.Unknown) {
-			x := finding{Class: failing, Message: fmt.Sprintf("%s (%s, %s)", report.CauseText(&cause),
+			x := finding{Class: failing, Code: string(cause.Code), Message: fmt.Sprintf("%s (%s, %s)", report.Sentence(&cause.Finding),
 				words.Plural(len(cause.Programs), "program"), words.Plural(len(cause.Kernels), "kernel"))}
 			if cause.Status != check.Fails {
 				x.Class = uncertain

@@ -25,6 +25,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check/boot"
 	"github.com/btfgen/btfgen/internal/check/judge"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/report"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
@@ -558,7 +559,7 @@ func printLog(w io.Writer, row *judge.Row, verbose bool) {
 	p := row.Program
 	escape.Fprintf(w, "  WRONG: %s: %s %s\n", p.Object, p.Name, row.Wrong())
 	for _, f := range p.Findings {
-		escape.Fprintf(w, "      predicted: %s: %s: %s\n", f.Status, f.Subject, f.Reason)
+		escape.Fprintf(w, "      predicted: %s: %s\n", f.Status, report.Sentence(&f.Finding))
 	}
 	if e := row.Refused(); e != nil && e.Log != "" {
 		lines := logEnd(e.Log)

@@ -17,9 +17,11 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/minimize"
+	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/internal/workers"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // class is what kind of finding something is. --fail-on chooses by it.
@@ -106,11 +108,11 @@ func (t told) flags() []cli.Flag {
 		return []cli.Flag{quiet}
 	}
 	quiet.Usage += " and the findings of --fail-on"
-	return []cli.Flag{
-		quiet,
-		&cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(listed(t.counts), " ", ""),
-			Usage: "exit with 3 for findings of the classes in `LIST`: " + listed(t.all()) + ", or " + noClass},
+	usage := "exit with 3 for findings of the classes in `LIST`: " + listed(t.all()) + ", or " + noClass
+	if slices.Contains(t.all(), failing) {
+		usage += "; codes, such as helper-missing, stand for findings that decide about whole objects"
 	}
+	return []cli.Flag{quiet, &cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(listed(t.counts), " ", ""), Usage: usage}}
 }
 
 // failOn reads a list of classes.
@@ -124,7 +126,7 @@ func (t told) failOn(text string) (map[class]bool, error) {
 		if c == "" {
 			return nil, usagef("--fail-on %q: a class is missing; there are %s", text, listed(append(t.all(), noClass)))
 		}
-		if !slices.Contains(t.all(), c) {
+		if !slices.Contains(t.all(), c) && !(slices.Contains(t.all(), failing) && codes.Of(relo.Code(c)) != nil) {
 			return nil, usagef("--fail-on %s: %q is none of %s", text, c, listed(append(t.all(), noClass)))
 		}
 		on[c] = true
@@ -135,7 +137,7 @@ func (t told) failOn(text string) (map[class]bool, error) {
 // finding is something that a command has found. Of what it is about, no more is set than is known.
 type finding struct {
 	Class   class  `json:"class"`
-	Code    string `json:"code,omitempty"`   // what 'corpus lint' calls it
+	Code    string `json:"code,omitempty"`   // of a finding that 'btfgen explain' has, or what 'corpus lint' calls it
 	Message string `json:"message"`          // which does not repeat the others
 	Object  string `json:"object,omitempty"` // its name
 	Kernel  string `json:"kernel,omitempty"` // ID/VERSION_ID/ARCH/RELEASE, or a path
@@ -250,9 +252,9 @@ func (f *findings) status() int {
 	return statusOK
 }
 
-// counts says whether a finding is one of --fail-on. What is reached is poisoned, too.
+// counts reports whether --fail-on selects a finding, by its class or, of check, its code. What is reached is poisoned, too.
 func (f *findings) counts(x *finding) bool {
-	return f.on[x.Class] || x.Class == reached && f.on[poisoned]
+	return f.on[x.Class] || x.Code != "" && f.on[class(x.Code)] || x.Class == reached && f.on[poisoned]
 }
 
 func (f *findings) print(c *cli.Context, x *finding) {

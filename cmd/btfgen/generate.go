@@ -20,6 +20,7 @@ import (
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/report"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -272,12 +273,12 @@ func reuse(c *cli.Context, cfg *generate.Config) error {
 // tellExternals notes what the objects take from the running kernel's own BTF, and on which names loaders do not agree.
 func tellExternals(c *cli.Context, objs *objects) {
 	for _, o := range objs.list {
-		for _, x := range slices.Concat(check.Externals(o), check.Disputed(o)) {
+		for _, x := range check.Externals(o) {
 			text := strings.Join(x.Subjects, ", ")
 			if few := 3; len(x.Subjects) > few+1 && !c.Bool("verbose") {
 				text = fmt.Sprintf("%s and %d more", strings.Join(x.Subjects[:few], ", "), len(x.Subjects)-few)
 			}
-			tellOf(c, finding{Class: noted, Object: o.Name(), Message: text + ": " + x.Reason})
+			tellOf(c, finding{Class: noted, Object: o.Name(), Code: string(x.Code), Message: text + ": " + report.Reason(&x.Finding)})
 		}
 	}
 }

@@ -100,7 +100,7 @@ func TestRelologDamaged(t *testing.T) {
 	for i, want := range []string{
 		"unknown kind of relocation", "type 1048576 does not exist", "more than 64 levels", "invalid access string", "invalid access string",
 	} {
-		if log[i].Result != relo.Error || !strings.HasPrefix(log[i].Reason, want) {
+		if log[i].Result != relo.Error || !strings.HasPrefix(log[i].Reason.Detail, want) {
 			t.Errorf("record %d: %s: %q, want error: %s", i, log[i].Result, log[i].Reason, want)
 		}
 	}

@@ -30,11 +30,11 @@ func TestAmbiguous(t *testing.T) {
 	for _, tt := range []struct {
 		loaders []Loader
 		want    Status // of caller
-		why     string
+		why     Code
 	}{
 		{[]Loader{Libbpf}, OK, ""},
-		{[]Loader{EbpfGo}, Fails, "ambiguous relocation; ebpf-go then refuses the program"},
-		{Loaders(), Fails, "ambiguous relocation; ebpf-go then refuses the program"},
+		{[]Loader{EbpfGo}, Fails, EbpfGoRefuses},
+		{Loaders(), Fails, EbpfGoRefuses},
 	} {
 		r := newRun(Config{Objects: []*Object{o}, Loaders: tt.loaders})
 		r.item(t.Context(), new(target), &corpus.Kernel{Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux})
@@ -43,15 +43,15 @@ func TestAmbiguous(t *testing.T) {
 			t.Fatalf("%v, %v", rep, err)
 		}
 		for _, p := range rep.Programs {
-			want, why := OK, ""
+			want, why := OK, Code("")
 			if p.Name == "caller" {
 				want, why = tt.want, tt.why
 			}
-			if got := statusOf(&p, 0, TopicCORE); got != want {
+			if got := statusOf(&p, 0, FamilyCORE); got != want {
 				t.Errorf("%s with %v: %v, want %v", p.Name, tt.loaders, got, want)
 			}
 			for _, f := range p.Findings {
-				if f.Topic == TopicCORE && (f.Reason != why || f.Loader != EbpfGo) {
+				if FamilyOf(f.Code) == FamilyCORE && (f.Code != why || f.Detail != "ambiguous relocation" || f.Stops != ProgramStops || f.Loader != EbpfGo) {
 					t.Errorf("%s with %v: %+v", p.Name, tt.loaders, f)
 				}
 			}

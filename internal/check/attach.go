@@ -4,7 +4,6 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -84,7 +83,7 @@ func systemCall(to string) string {
 func (e *evaluation) attachment() {
 	s := e.pr.Attach
 	if s != nil && s.Kind == bpfobj.AttachExt {
-		e.add(Finding{Status: Unknown, Topic: TopicTarget, Subject: e.pr.Section, Reason: "the loader says of which program it replaces a function"})
+		e.add(Finding{Status: Unknown, Code: AttachTargetReplaced, Subject: e.pr.Section})
 	}
 	if s == nil || !attachesByName(s.Kind) {
 		return
@@ -93,7 +92,7 @@ func (e *evaluation) attachment() {
 	case bpfobj.AttachTP, bpfobj.AttachRawTP, bpfobj.AttachBTFTP:
 	default:
 		if e.k.funcs == 0 {
-			e.add(Finding{Status: Unknown, Topic: TopicTarget, Subject: e.pr.Section, Reason: "the kernel's BTF has no functions at all"})
+			e.add(Finding{Status: Unknown, Code: AttachTargetNoFunctions, Subject: e.pr.Section})
 			return
 		}
 	}
@@ -118,22 +117,20 @@ func (e *evaluation) attachment() {
 // kprobes is a function of every kernel that has them, and functions in its BTF.
 const kprobes = "register_kprobe"
 
-const withoutKprobes = "the kernel was built without kprobes"
-
 // probe judges kprobes. BTF does not list every function that can have one.
 func (e *evaluation) probe(names []string, pattern string) {
 	if _, ok := e.k.find(kprobes, btf.KindFunc); !ok {
-		e.add(Finding{Status: Fails, Topic: TopicTarget, Subject: e.pr.Attach.Prefix, Attach: true, Reason: withoutKprobes})
+		e.add(Finding{Status: Fails, Code: AttachTargetKprobes, Subject: e.pr.Attach.Prefix, Attach: true})
 		return
 	}
 	if pattern != "" {
 		switch i := slices.Index(e.k.want.patterns, pattern); {
 		case i < 0:
-			e.add(Finding{Status: Unknown, Topic: TopicTarget, Subject: pattern, Attach: true, Reason: (&limits.Exceeded{Max: limits.Patterns, What: "patterns of functions"}).Error()})
+			e.add(Finding{Status: Unknown, Code: AttachTargetPatterns, Subject: pattern, Attach: true, Args: Args{Max: limits.Patterns}})
 		case e.k.knowsSymbols():
 			e.symbolPattern(i)
 		case e.k.matches[i] == 0:
-			e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: pattern, Attach: true, Reason: "no function in the kernel's BTF matches"})
+			e.add(Finding{Status: MayFail, Code: AttachTargetPattern, Subject: pattern, Attach: true})
 		}
 		return
 	}
@@ -150,39 +147,31 @@ func (e *evaluation) probe(names []string, pattern string) {
 			return
 		}
 	}
-	e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: "function " + names[0], Attach: true, Reason: "not in the kernel's BTF, which does not list every function"})
+	e.add(Finding{Status: MayFail, Code: AttachTargetUnlisted, Subject: "function " + names[0], Attach: true})
 }
-
-// noType is why a relocation is not resolved where there is no candidate.
-const noType = "no candidate"
-
-// notThere is why a program cannot be attached to what it names.
-const notThere = "not in the kernel's BTF"
-
-// unknownModule ends the reason where the module that a program names is not known.
-const unknownModule = " may have it, whose BTF is not there"
 
 // function judges what attaches to functions by their BTF.
 func (e *evaluation) function(to string, names []string, s *bpfobj.Section) {
 	if len(names) == 0 {
 		return
 	}
-	f := Finding{Topic: TopicTarget, Subject: "function " + names[0]}
+	subject := "function " + names[0]
 	module, to := CutModule(to)
 	found := e.k.functions(names[0], module)
 	if len(found) == 0 {
-		f.Status, f.Reason = Fails, notThere
+		f := Finding{Status: Fails, Code: AttachTargetMissing, Subject: subject}
 		if module != "" && module != vmlinux && !e.k.known.modules {
-			f.Status, f.Reason = MayFail, "module "+module+unknownModule
+			f.Status, f.Code, f.Names = MayFail, AttachTargetModule, Names(module)
 		}
 		e.add(f)
 		return
 	}
 	y := found[0]
-	e.ebpfGoFinds(f, module, found)
-	e.inModule(f.Subject, y, false)
+	e.ebpfGoFinds(subject, module, found)
+	e.inModule(subject, y, false)
 	if s.Kind != bpfobj.AttachIter && y.module == "" && e.k.knowsSymbols() && e.k.known.symbols[names[0]].text == 0 {
-		f.Status, f.Reason = e.k.notSymbol(names[0])
+		f := e.k.notSymbol(names[0], targetSymbol)
+		f.Subject = subject
 		e.add(f)
 		return
 	}
@@ -191,10 +180,13 @@ func (e *evaluation) function(to string, names []string, s *bpfobj.Section) {
 	if e.hook == nil {
 		return
 	}
-	if f.Status, f.Reason = e.hook.prototype(e.k); f.Status != OK {
+	f := e.hook.prototype(e.k)
+	if f.Status == OK && s.Kind != bpfobj.AttachIter {
+		f = e.hook.registers(e.k)
+	}
+	if f.Status != OK {
+		f.Subject = subject
 		e.add(f)
-	} else if status, why := e.hook.registers(e.k); status != OK && s.Kind != bpfobj.AttachIter {
-		e.add(Finding{Status: status, Topic: TopicTarget, Subject: f.Subject, Attach: true, Reason: why})
 	}
 	if s.Kind == bpfobj.AttachLSM {
 		e.disabledHook(to)
@@ -205,8 +197,7 @@ func (e *evaluation) function(to string, names []string, s *bpfobj.Section) {
 		e.sleeplessFunction(to)
 	}
 	if s.Kind == bpfobj.AttachModRet && !strings.HasPrefix(names[0], "security_") {
-		f.Status, f.Reason = MayFail, "fmod_ret is only for functions that are made for error injection, which BTF does not tell"
-		e.add(f)
+		e.add(Finding{Status: MayFail, Code: AttachTargetInjection, Subject: subject})
 	}
 }
 
@@ -227,8 +218,7 @@ func (k *inventory) functions(name, module string) (l []symbol) {
 
 // ebpfGoFinds judges how ebpf-go looks for what libbpf has found (findTargetInKernel in its prog.go): by the whole name, of
 // which there has to be one.
-func (e *evaluation) ebpfGoFinds(f Finding, module string, found []symbol) {
-	f.Status, f.Loader = Fails, EbpfGo
+func (e *evaluation) ebpfGoFinds(subject, module string, found []symbol) {
 	same := 0
 	for _, y := range found {
 		if y.module == found[0].module {
@@ -239,13 +229,10 @@ func (e *evaluation) ebpfGoFinds(f Finding, module string, found []symbol) {
 	case !e.ebpfGo:
 		return
 	case module != "":
-		f.Reason = fmt.Sprintf("ebpf-go takes %s:%s for the function's name", module, strings.TrimPrefix(f.Subject, "function "))
+		e.add(Finding{Status: Fails, Code: AttachTargetEbpfGoName, Subject: subject, Loader: EbpfGo})
 	case same > 1:
-		f.Reason = fmt.Sprintf("the kernel's BTF has %d functions of this name, of which ebpf-go takes none", same)
-	default:
-		return
+		e.add(Finding{Status: Fails, Code: AttachTargetEbpfGoSame, Subject: subject, Loader: EbpfGo, Args: Args{Count: int64(same)}})
 	}
-	e.add(f)
 }
 
 // trampolines say how the kernels of each machine attach programs to functions: arch_prepare_bpf_trampoline in
@@ -270,12 +257,11 @@ const noRelease = ^release(0)
 // which BTF does not tell.
 func (e *evaluation) trampoline(s *bpfobj.Section) {
 	since := trampolines[e.k.arch].since
-	f := Finding{Status: MayFail, Topic: TopicTarget, Subject: s.Prefix, Attach: true}
+	f := Finding{Status: MayFail, Code: AttachTargetTrampoline, Subject: s.Prefix, Attach: true, Args: Args{Name: e.k.arch}}
 	switch {
 	case since == noRelease:
-		f.Reason = "no kernel for " + e.k.arch + " has BPF trampolines"
 	case e.k.before(since):
-		f.Reason = fmt.Sprintf("no kernel for %s before %s has BPF trampolines", e.k.arch, since)
+		f.Since = since
 	default:
 		return
 	}
@@ -284,12 +270,15 @@ func (e *evaluation) trampoline(s *bpfobj.Section) {
 
 // registers judges whether the machine's trampoline passes on all arguments of a function. The kernel looks at that when it
 // attaches a program.
-func (h *hook) registers(k *inventory) (Status, string) {
+func (h *hook) registers(k *inventory) Finding {
 	t := trampolines[k.arch]
-	if n := h.words(); t.registers > 0 && n > t.registers {
-		return k.refused(t.more, fmt.Sprintf("its arguments take %d registers, and programs get at most %d on %s", n, t.registers, k.arch))
+	n := h.words()
+	if t.registers == 0 || n <= t.registers {
+		return Finding{}
 	}
-	return OK, ""
+	f := k.since(t.more, AttachTargetRegisters)
+	f.Attach, f.Count, f.Max, f.Name = true, int64(n), int64(t.registers), k.arch
+	return f
 }
 
 // tracepoint judges tracepoints: those with BTF have a typedef each. System
@@ -298,7 +287,7 @@ func (h *hook) registers(k *inventory) (Status, string) {
 func (e *evaluation) tracepoint(to string, s *bpfobj.Section) {
 	name := path.Base(to)
 	y, ok := e.k.find("btf_trace_"+name, btf.KindTypedef)
-	f := Finding{Status: MayFail, Topic: TopicTarget, Subject: "tracepoint " + name, Reason: "not in the kernel's BTF; it may be in a module"}
+	f := Finding{Status: MayFail, Code: AttachTargetTracepoint, Subject: "tracepoint " + name}
 	_, any := e.k.find(anyTracepoint, btf.KindTypedef)
 	record, hasRecord := e.k.find("trace_event_raw_"+name, btf.KindStruct)
 	if s.Kind == bpfobj.AttachTP && hasRecord {
@@ -315,12 +304,12 @@ func (e *evaluation) tracepoint(to string, s *bpfobj.Section) {
 		e.syscallEvent(systemCall(to))
 		return
 	case s.Kind == bpfobj.AttachBTFTP:
-		f.Status, f.Reason = Fails, notThere
+		f.Status, f.Code = Fails, AttachTargetMissing
 	case !any:
 		if hasRecord {
 			return
 		}
-		f.Status, f.Reason = Unknown, "the kernel's BTF lists no tracepoints"
+		f.Status, f.Code = Unknown, AttachTargetTracepoints
 	}
 	f.Attach = s.Kind != bpfobj.AttachBTFTP
 	e.add(f)
@@ -330,34 +319,31 @@ func (e *evaluation) tracepoint(to string, s *bpfobj.Section) {
 // is what arm calls it.
 var unnumbered = map[string][]string{"sync_file_range2": {"arm", "ppc64le"}, "arm_sync_file_range": nil}
 
-// noSuchCall ends the reason where a machine has no number for a system call.
-const noSuchCall = " has no such system call"
-
 // noArguments is what the names of the functions of system calls without arguments begin with, which have aliases that BTF does not list.
 const noArguments = "__do_sys_"
 
 // syscallEvent judges the events of a system call, which are there if it has a number. Where the names of the functions are those of the
 // machine, BTF has nearly all of them: that of 5.10 lacks perf_event_open.
 func (e *evaluation) syscallEvent(call string) {
-	f := Finding{Topic: TopicTarget, Subject: "system call " + call, Attach: true}
+	f := Finding{Subject: "system call " + call, Attach: true}
 	machines, some := unnumbered[call]
 	switch {
 	case call == "" || !e.k.wrapper:
 		return
 	case some && !slices.Contains(machines, e.k.arch):
-		f.Status, f.Reason = Fails, e.k.arch+noSuchCall
+		f.Status, f.Code, f.Name = Fails, AttachTargetSyscall, e.k.arch
 	case slices.ContainsFunc(append(syscallNames(call, e.k.arch), noArguments+call), func(n string) bool { return len(e.k.functions(n, "")) > 0 }):
 		return
 	default:
-		f.Status, f.Reason = MayFail, "not in the kernel's BTF, which lists nearly all system calls"
+		f.Status, f.Code = MayFail, AttachTargetSyscallBTF
 	}
 	e.add(f)
 }
 
 // inModule notes that something is in a module, whatever is loaded on a host.
 func (e *evaluation) inModule(subject string, y symbol, attach bool) {
-	if why := y.needs(); why != "" {
-		e.add(Finding{Status: MayFail, Topic: TopicTarget, Subject: subject, Attach: attach, Reason: why})
+	if y.module != "" {
+		e.add(Finding{Status: MayFail, Code: ModuleNeeded, Subject: subject, Attach: attach, Args: Args{Names: Names(y.module)}})
 	}
 }
 
@@ -377,10 +363,7 @@ func (e *evaluation) traced(name string, y symbol, s *bpfobj.Section) {
 		e.given = 8 * int64(h.proto.Vlen()-min(1, h.proto.Vlen()))
 	}
 	if s.ProgType == "RAW_TRACEPOINT_WRITABLE" {
-		e.add(Finding{
-			Status: MayFail, Topic: TopicTarget, Subject: "tracepoint " + name, Attach: true,
-			Reason: "must be one whose first argument programs may write to, which BTF does not tell",
-		})
+		e.add(Finding{Status: MayFail, Code: AttachTargetWritable, Subject: "tracepoint " + name, Attach: true})
 	}
 }
 
@@ -407,38 +390,31 @@ const anyTracepoint = "btf_trace_sched_switch"
 // external notes what needs the running kernel's own BTF, so that a shipped
 // one does not help, and a name of which loaders make different things.
 func (e *evaluation) external() (notes []Finding) {
-	note := func(subject, reason string) {
-		notes = append(notes, Finding{Topic: TopicExternal, Subject: subject, Reason: reason})
+	seen := make(map[Finding]bool)
+	note := func(f Finding) {
+		n := f
+		if n.Source = ""; !seen[n] {
+			seen[n] = true
+			notes = append(notes, f)
+		}
 	}
 	if s := e.pr.Attach; s != nil {
 		if !s.Libbpf(e.pr.Section) {
-			note(e.pr.Section, "is taken for "+s.Prefix+" by ebpf-go; libbpf does not know the name, so a loader that uses it has to set the type of program")
+			note(Finding{Code: SectionUnknown, Subject: e.pr.Section, Args: Args{Name: s.Prefix}})
 		}
 		switch s.Kind {
 		case bpfobj.AttachFunc, bpfobj.AttachModRet, bpfobj.AttachLSM, bpfobj.AttachBTFTP, bpfobj.AttachIter, bpfobj.AttachOps:
-			note(s.Prefix, "needs the running kernel's own BTF, whatever is shipped")
+			note(Finding{Code: RunningKernelBTF, Subject: s.Prefix})
 		}
 	}
-	seen := make(map[string]bool)
 	e.eachUse(func(u *use) {
-		if x := e.o.extern(u.in); x != nil && x.Kind == bpfobj.ExternKsym && x.Type != 0 && !seen[x.Name] {
-			seen[x.Name] = true
-			note(x.Name, "is "+lookedUp)
+		if x := e.o.extern(u.in); x != nil && x.Kind == bpfobj.ExternKsym && x.Type != 0 {
+			note(Finding{Code: RunningKernelSymbol, Subject: x.Name})
 		}
 	})
 	for _, r := range e.pr.Records {
-		if why := e.o.records.disputed(r); why != "" {
-			if text := e.o.records.text(r); !seen[why+text] {
-				seen[why+text] = true
-				note(text, why)
-			}
-		}
-		if !e.o.records.asksForID(r) {
-			continue
-		}
-		if text := e.o.records.text(r); !seen[text] {
-			seen[text] = true
-			note(text, fmt.Sprintf("is %s (%s)", idOfLoader, e.o.records.source(r)))
+		for _, f := range e.o.records.notes(r) {
+			note(f)
 		}
 	}
 	return notes

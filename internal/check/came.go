@@ -76,31 +76,3 @@ var releases = sync.OnceValue(func() map[string]release {
 		}
 	}
 })
-
-// noHelper is the reason of a finding on a helper that is absent.
-const noHelper = "the kernel has no such helper"
-
-// absent reports whether the kernel does not have what a finding is about; else it
-// does not allow what the program does with it.
-func (f *Finding) absent() bool {
-	switch f.Topic {
-	case TopicHelper:
-		return strings.HasPrefix(f.Reason, noHelper)
-	case TopicTarget:
-		return f.Reason == notThere || f.Reason == withoutKprobes || strings.HasSuffix(f.Reason, noSuchCall)
-	case TopicMapDef, TopicObject, TopicContext, TopicLicense, TopicReturn:
-		return false
-	}
-	return true
-}
-
-// cameWith returns the release that what a finding is about came with, 0 if that is not known.
-func (f *Finding) cameWith() release {
-	if f.absent() {
-		switch f.Topic {
-		case TopicHelper, TopicMap, TopicProg, TopicAttach, TopicLink:
-			return releases()[f.Subject]
-		}
-	}
-	return 0
-}

@@ -7,43 +7,30 @@ import (
 	"slices"
 )
 
-// Cause is one reason for which programs do not work, with all of them and all
-// the kernels where it counts.
+// Cause is a finding with all the programs that it is about and all the kernels where it counts. Its Source, Guard and Loader are not set.
 type Cause struct {
-	Status   Status   `json:"status"`
-	Topic    Topic    `json:"kind"`
-	Subject  string   `json:"subject"`
-	Reason   string   `json:"reason"`
-	Attach   bool     `json:"attach,omitempty"`  // as of Finding
+	Finding
 	Sources  []string `json:"sources,omitempty"` // file:line, sorted
 	Programs []int    `json:"programs"`          // indices, ascending
 	Kernels  []int    `json:"kernels"`           // indices, ascending
 }
 
-// Verdict is the status in words, with what it is about where that is only attaching.
-func (c *Cause) Verdict() string { return verdict(c.Status, c.Attach) }
-
 // Causes returns what costs kernels, most first, from status least on.
 func (r *Report) Causes(least Status) []Cause {
-	type key struct {
-		status          Status
-		kind            Topic
-		subject, reason string
-		attach          bool
-	}
 	var out []Cause
-	at := make(map[key]int)
+	at := make(map[Finding]int)
 	for pi := range r.Programs {
 		for _, f := range r.Programs[pi].Findings {
 			if f.Status < least || f.Status == Other {
 				continue
 			}
-			k := key{f.Status, f.Topic, f.Subject, f.Reason, f.Attach}
+			k := f.Finding
+			k.Source, k.Guard, k.Loader = "", nil, ""
 			i, ok := at[k]
 			if !ok {
 				i = len(out)
 				at[k] = i
-				out = append(out, Cause{Status: f.Status, Topic: f.Topic, Subject: f.Subject, Reason: f.Reason, Attach: f.Attach})
+				out = append(out, Cause{Finding: k})
 			}
 			c := &out[i]
 			if n := len(c.Programs); n == 0 || c.Programs[n-1] != pi {
@@ -62,8 +49,10 @@ func (r *Report) Causes(least Status) []Cause {
 		out[i].Sources = slices.Compact(out[i].Sources)
 	}
 	slices.SortStableFunc(out, func(a, b Cause) int {
-		return cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), -cmp.Compare(a.Status, b.Status),
-			-cmp.Compare(len(a.Programs), len(b.Programs)), cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Reason, b.Reason))
+		if c := cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), -cmp.Compare(a.Status, b.Status), -cmp.Compare(len(a.Programs), len(b.Programs))); c != 0 {
+			return c
+		}
+		return a.compare(&b.Finding)
 	})
 	return out
 }

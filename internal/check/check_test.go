@@ -79,7 +79,7 @@ func TestExpected(t *testing.T) {
 					rep = eb
 				}
 				p, k := find(t, rep, name, kernel)
-				got := statusOf(p, k, TopicCORE, TopicHelper)
+				got := statusOf(p, k, FamilyCORE, FamilyHelper)
 				status := OK
 				if slices.Contains(want.Guarded, i) {
 					status = Guarded
@@ -92,7 +92,7 @@ func TestExpected(t *testing.T) {
 					status = MayFail // BTF does not tell the configuration
 				}
 				if status == Fails && got == Unknown && slices.ContainsFunc(p.Findings, func(f KernelFinding) bool {
-					return f.Topic == TopicCORE && strings.HasPrefix(f.Reason, "no kernel here has the type")
+					return f.Code == TypesSupplied
 				}) {
 					continue
 				}
@@ -150,11 +150,11 @@ func find(t *testing.T, rep *Report, program, kernel string) (*Program, int) {
 	return &rep.Programs[i], k
 }
 
-// statusOf is the worst of a program's findings on some topics on a kernel.
-func statusOf(p *Program, kernel int, topics ...Topic) Status {
+// statusOf is the worst of a program's findings on some families on a kernel.
+func statusOf(p *Program, kernel int, families ...Family) Status {
 	s := OK
 	for _, f := range p.Findings {
-		if slices.Contains(f.Kernels, kernel) && slices.Contains(topics, f.Topic) {
+		if slices.Contains(f.Kernels, kernel) && slices.Contains(families, FamilyOf(f.Code)) {
 			s = max(s, f.Status)
 		}
 	}

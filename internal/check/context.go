@@ -9,7 +9,6 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 // hook is a function or tracepoint of the kernel with BTF, as the verifier shows it
@@ -53,31 +52,32 @@ func (h *hook) words() (n int) {
 // prototype judges whether programs can be attached to the function at all
 // (btf_distill_func_proto in kernel/bpf/btf.c; structs since Linux 6.1). Tracepoints
 // are not judged so.
-func (h *hook) prototype(k *inventory) (Status, string) {
+func (h *hook) prototype(k *inventory) (f Finding) {
 	const most = 12 // MAX_BPF_FUNC_ARGS
+	no := func(code Code, a Args) Finding { return Finding{Status: Fails, Code: code, Args: a} }
 	if h.first > 0 {
-		return OK, ""
+		return f
 	}
 	if n := h.params(); n > most {
-		return Fails, fmt.Sprintf("has %d arguments, of which programs can have %d", n, most)
+		return no(AttachTargetArguments, Args{Count: int64(n), Max: most})
 	}
-	if why := h.carries(h.proto.Ref(), true); why != "" {
-		return Fails, "returns " + why
+	if typ := h.carries(h.proto.Ref(), true); typ != "" {
+		return no(AttachTargetReturn, Args{Name: typ})
 	}
-	worst, reason := OK, ""
 	for i := range h.params() {
 		id := h.proto.Param(uint32(i)).Type
 		if id == 0 {
-			return Fails, "has a variable number of arguments"
+			return no(AttachTargetVariadic, Args{})
 		}
-		if why := h.carries(id, false); why != "" {
-			return Fails, fmt.Sprintf("has %s as argument %d", why, i+1)
+		if typ := h.carries(id, false); typ != "" {
+			return no(AttachTargetArgument, Args{Name: typ, Count: int64(i + 1)})
 		}
-		if t, _ := h.view.SkipMods(id); t.Kind() == btf.KindStruct && worst == OK {
-			worst, reason = k.refused(linux(6, 1), fmt.Sprintf("has a struct as argument %d, with which no program can be attached", i+1))
+		if t, _ := h.view.SkipMods(id); t.Kind() == btf.KindStruct && f.Status == OK {
+			f = k.since(linux(6, 1), AttachTargetStruct)
+			f.Count = int64(i + 1)
 		}
 	}
-	return worst, reason
+	return f
 }
 
 // carries says what a type is that no argument, or no result, may have; "" for
@@ -98,10 +98,9 @@ func (h *hook) carries(id btf.TypeID, result bool) string {
 // of the one that is named here were asked, 5.10, 6.1, 6.12, 6.18 and 7.2, but not
 // each release.
 type slot struct {
-	status Status // OK where they can be read
-	reason string
-	ptr    bool
-	to     btf.Type // the struct or union that they point to; void for what is a number to the verifier
+	Finding // OK where they can be read
+	ptr     bool
+	to      btf.Type // the struct or union that they point to; void for what is a number to the verifier
 }
 
 // slot judges the 8 bytes at a place in the context.
@@ -113,19 +112,19 @@ func (h *hook) slot(k *inventory, n int) slot {
 	case n < p:
 		id = h.proto.Param(uint32(h.first + n)).Type
 	case n > p || !h.result:
-		return slot{status: Fails, reason: fmt.Sprintf("%s has only %s", h.name, words.Plural(p, "argument"))}
+		return slot{Finding: Finding{Status: Fails, Code: ContextNoArgument, Args: Args{Name: h.name, Count: int64(p)}}}
 	}
 	t, _ := h.view.SkipMods(id)
 	s := slot{ptr: t.Kind() == btf.KindPtr}
 	isInt := t.Kind() == btf.KindInt && t.Size() <= 8
 	switch {
 	case n == h.params() && h.sec.Type == "BPF_MODIFY_RETURN" && !isInt:
-		s.status, s.reason = Fails, h.name+" does not return a number"
+		s.Finding = Finding{Status: Fails, Code: ContextResult, Args: Args{Name: h.name}}
 	case isInt, t.Kind().IsAnyEnum():
 	case t.Kind() == btf.KindStruct && n < h.params():
-		s.status, s.reason = k.refused(linux(6, 1), "no argument can be a struct")
+		s.Finding = k.since(linux(6, 1), ContextStruct)
 	case !s.ptr:
-		s.status, s.reason = Fails, "it is "+h.text(id)+", neither a number nor a pointer"
+		s.Finding = Finding{Status: Fails, Code: ContextType, Args: Args{Name: h.text(id)}}
 	default:
 		s.pointer(k, h, t)
 	}
@@ -151,7 +150,6 @@ func (h *hook) text(id btf.TypeID) string {
 // pointer judges a pointer by what it points to.
 func (s *slot) pointer(k *inventory, h *hook, t btf.Type) {
 	to, _ := h.view.SkipMods(t.Ref())
-	what := "it is " + h.text(t.ID)
 	switch kind := to.Kind(); {
 	case kind.IsComposite():
 		s.to = to
@@ -159,18 +157,21 @@ func (s *slot) pointer(k *inventory, h *hook, t btf.Type) {
 	case kind == btf.KindVoid:
 		// "bpf: Allow access to const void pointer arguments in tracing programs",
 		// which is in updates of older kernels too.
-		if s.status, s.reason = k.refused(linux(6, 16), what+", which programs cannot read"); s.status == Fails {
-			s.status = MayFail
+		if s.Finding = k.since(linux(6, 16), ContextPointer); s.Status == Fails {
+			s.Status = MayFail
 		}
 	case kind == btf.KindInt && to.Size() == 1:
 	case kind == btf.KindInt:
-		s.status, s.reason = k.refused(linux(5, 17), what+", which programs cannot read")
+		s.Finding = k.since(linux(5, 17), ContextPointer)
 	default:
 		// "bpf: Support new pointer param types via SCALAR_VALUE for trampolines"; that
 		// 7.0 does not have it has not been tried.
-		if s.status, s.reason = k.refused(linux(7, 1), what+", which programs cannot read"); s.status == Fails && k.has(linux(7, 0)) == present {
-			s.status = MayFail
+		if s.Finding = k.since(linux(7, 1), ContextPointer); s.Status == Fails && k.has(linux(7, 0)) == present {
+			s.Status = MayFail
 		}
+	}
+	if s.Status != OK {
+		s.Name = h.text(t.ID)
 	}
 }
 
@@ -184,82 +185,81 @@ func (h *hook) argument(n int) string {
 
 // read judges an access to the context itself. A size of 0 is not known.
 func (h *hook) read(k *inventory, off int64, size int, write bool) (f Finding) {
-	f.Subject = h.name
-	if f.Status, f.Reason = h.whole(off, write); f.Status != OK {
+	if f = h.whole(off, write); f.Status != OK {
+		f.Subject = h.name
 		return f
 	}
 	n := int(off / 8)
-	f.Subject = h.argument(n)
 	s := h.slot(k, n)
-	if f.Status, f.Reason = s.status, s.reason; s.status == OK && s.ptr && size != 8 && size != 0 {
+	if f = s.Finding; f.Status == OK && s.ptr && size != 8 && size != 0 {
 		// "bpf: Check size for BTF-based ctx access of pointer members", which is in
 		// updates of older kernels too.
-		f.Status, f.Reason = Fails, fmt.Sprintf("it is a pointer, of which %d bytes are read", size)
+		f = Finding{Status: Fails, Code: ContextPartly, Args: Args{Size: int64(size)}}
 		if k.has(linux(6, 13)) != present {
 			f.Status = MayFail
 		}
 	}
+	f.Subject = h.argument(n)
 	return f
 }
 
 // whole judges a place in the context (tracing_prog_is_valid_access in
 // kernel/trace/bpf_trace.c, which programs of LSM do not pass, and the beginning of
 // btf_ctx_access).
-func (h *hook) whole(off int64, write bool) (Status, string) {
+func (h *hook) whole(off int64, write bool) Finding {
 	lsm := h.sec.Kind == bpfobj.AttachLSM
 	switch {
 	case write && lsm:
-		return OK, ""
 	case write:
-		return Fails, "programs cannot write to it"
+		return Finding{Status: Fails, Code: ContextWrite}
 	case off < 0, off >= 8*12 && !lsm:
-		return Fails, fmt.Sprintf("there is nothing at offset %d", off)
+		return Finding{Status: Fails, Code: ContextOffset, Args: Args{Offset: off}}
 	case off%8 != 0:
-		return Fails, fmt.Sprintf("offset %d is not a multiple of 8", off)
+		return Finding{Status: Fails, Code: ContextAlignment, Args: Args{Offset: off, Size: 8}}
 	}
-	return OK, ""
+	return Finding{}
 }
 
 // through judges a read through an argument.
 func (h *hook) through(p *pairing, a *bpfobj.Access, off int64, size int) (f Finding) {
 	n := a.Arg
 	s := h.slot(p.k, n)
-	if s.status != OK || h.sec.Kind == bpfobj.AttachIter || h.wide(n) {
+	if s.Status != OK || h.sec.Kind == bpfobj.AttachIter || h.wide(n) {
 		return f // judged where it is read, or not at all
 	}
-	f = Finding{Status: Fails, Subject: h.argument(n)}
 	switch isStruct := s.to.Kind().IsComposite(); {
 	case !s.ptr:
-		f.Reason = "it is a number, through which nothing can be read"
+		f = Finding{Status: Fails, Code: ContextNumber}
 	case !isStruct:
-		f.Reason = "it does not point to a struct, so nothing can be read through it"
+		f = Finding{Status: Fails, Code: ContextNoStruct}
 	default:
-		f.Status, f.Reason = p.member(s.to, a, off, size)
+		f = p.member(s.to, a, off, size)
 	}
+	f.Subject = h.argument(n)
 	return f
 }
 
 // result judges a read of a struct of which a helper returned the address.
 func (p *pairing) result(a *bpfobj.Access, off int64, size int) (f Finding) {
 	if y, ok := p.k.find(a.Struct, btf.KindStruct); ok && y.module == "" {
+		f = p.member(y.typ(), a, off, size)
 		f.Subject = "struct " + a.Struct
-		f.Status, f.Reason = p.member(y.typ(), a, off, size)
 	}
 	return f
 }
 
 // member judges a read of a struct of the kernel (btf_struct_walk in kernel/bpf/btf.c). A size of 0 is not known.
-func (p *pairing) member(t btf.Type, a *bpfobj.Access, off int64, size int) (Status, string) {
+func (p *pairing) member(t btf.Type, a *bpfobj.Access, off int64, size int) Finding {
 	if off < 0 || off+int64(max(size, 1)) > int64(t.Size()) && !openEnded(&t) {
-		return Fails, fmt.Sprintf("offset %d is not in %s, to which it points", off, prototype(t.BTF(), t.ID))
+		return Finding{Status: Fails, Code: ContextBeyond, Args: Args{Offset: off, Name: prototype(t.BTF(), t.ID)}}
 	}
 	if name := p.partOf(t, off, int64(size)); name != "" {
-		return Fails, fmt.Sprintf("reading %s at offset %d takes only a part of %s, a pointer", words.Plural(size, "byte"), off, name)
+		return Finding{Status: Fails, Code: ContextMember, Args: Args{Size: int64(size), Offset: off, Name: name}}
 	}
 	if a.Given {
 		return p.k.given()
 	}
-	return OK, ""
+	return Finding{}
 }
 
 // partOf names the member of which a read has a part only, though it is a pointer; "" for none.
@@ -340,60 +340,60 @@ func writesRegisters(s *bpfobj.Section, a *bpfobj.Access) bool {
 	return s.ProgType == "KPROBE" && a.Struct == "" && a.Arg < 0 && a.Write
 }
 
+// wholeContext is the subject of findings on the context, whichever part of it.
+const wholeContext = "context"
+
 // The member of a struct of the kernel that came with writes to the registers, "bpf: Allow uprobe program to change context
 // registers" (Linux 6.18).
 const writeStruct, writeMember = "bpf_prog_aux", "kprobe_write_ctx"
 
 // written judges a write to the registers (kprobe_prog_is_valid_access in kernel/trace/bpf_trace.c): since kernels accept
 // it, they do so when they load a program, and refuse to attach it to anything but a uprobe.
-func (e *evaluation) written() Finding {
-	const what = "programs cannot write to the registers"
-	f := Finding{Subject: "context"}
+func (e *evaluation) written() (f Finding) {
 	switch e.k.hasMember(writeStruct, writeMember) {
 	case lacking:
-		f.Status, f.Reason = Fails, what+" before Linux 6.18"
+		f = Finding{Status: Fails, Code: ContextRegisters, Args: Args{Since: linux(6, 18)}}
 	case untold:
-		f.Status, f.Reason = e.k.refused(linux(6, 18), what)
+		f = e.k.since(linux(6, 18), ContextRegisters)
 	}
 	if f.Status == OK && e.pr.Attach.Kind != bpfobj.AttachNone {
-		f.Status, f.Reason, f.Attach = Fails, "only programs of uprobes can write to the registers", true
+		f = Finding{Status: Fails, Code: ContextUprobe, Attach: true}
 	}
+	f.Subject = wholeContext
 	return f
 }
 
 // moved judges an access through an address of the context to which something was added
 // (check_ptr_off_reg in kernel/bpf/verifier.c).
-func (k *inventory) moved(s *bpfobj.Section) (Status, string) {
-	const what = "it is read through an address to which something was added, which the verifier refuses"
+func (k *inventory) moved(s *bpfobj.Section) Finding {
 	switch s.ProgType {
 	case "KPROBE", "TRACEPOINT", "RAW_TRACEPOINT", "RAW_TRACEPOINT_WRITABLE", "TRACING", "LSM", "SYSCALL", "NETFILTER", "CGROUP_DEVICE":
 		// Their ops have no convert_ctx_access. 7.2 was asked, but neither 7.0 nor 7.1.
-		return k.refused(linux(7, 1), what)
+		return k.since(linux(7, 1), ContextMoved)
 	}
-	return Fails, what
+	return Finding{Status: Fails, Code: ContextMoved}
 }
 
 // given judges a read through a pointer that was on the stack when a helper was given that memory to read:
 // whether it is a number since (check_stack_range_initialized in kernel/bpf/verifier.c).
-func (k *inventory) given() (Status, string) {
-	what := "the pointer was on the stack, where a helper was given it to read, which makes it a number to verifiers"
+func (k *inventory) given() Finding {
 	switch {
 	case k.has(linux(6, 14)) == present: // "bpf: verifier: Refactor helper access type tracking"
-		return OK, ""
 	case k.has(linux(6, 2)) == present, k.version.V > uint64(linux(6, 1))+1 && k.dated(): // "bpf: Clobber stack slot when writing over spilled PTR_TO_BTF_ID"
-		return Fails, what + " before Linux 6.14"
+		return Finding{Status: Fails, Code: ContextSpilled, Args: Args{Since: linux(6, 14)}}
 	case k.has(linux(5, 15)) == lacking:
-		return OK, ""
+	default:
+		return Finding{Status: MayFail, Code: ContextSpilled}
 	}
-	return MayFail, what + " from Linux 6.2 to 6.13, and in updates of some older kernels"
+	return Finding{}
 }
 
 // inValue judges an access of a map's value beyond its end, unless the loader sets how large it is
 // (check_mem_region_access in kernel/bpf/verifier.c).
 func (e *evaluation) inValue(a *bpfobj.Access) (Finding, bool) {
 	return Finding{
-		Status: Fails, Topic: TopicBounds, Subject: "map " + a.Map.Name, Source: e.o.Source(a.At),
-		Reason: fmt.Sprintf("%s at offset %d, which nothing bounds further, are beyond the end of a value of %s", words.Plural(a.Size, "byte"), a.Off, words.Plural(int(a.Map.ValueSize), "byte")),
+		Status: Fails, Code: BoundsValue, Subject: "map " + a.Map.Name, Source: e.o.Source(a.At),
+		Args: Args{Size: int64(a.Size), Offset: a.Off, Max: int64(a.Map.ValueSize)},
 	}, !e.setsMap(a.Map.Name)
 }
 
@@ -409,8 +409,8 @@ func (e *evaluation) accesses(n int) (l []absence) {
 			continue
 		}
 		if a.Moved || a.Computed {
-			status, why := e.k.moved(e.pr.Attach)
-			if f := (Finding{Status: status, Topic: TopicContext, Subject: "context", Reason: why, Source: e.o.Source(a.At)}); status != OK {
+			if f := e.k.moved(e.pr.Attach); f.Status != OK {
+				f.Subject, f.Source = wholeContext, e.o.Source(a.At)
 				l = append(l, absence{at: a.At, f: f, moved: a.Computed})
 				continue
 			}
@@ -440,7 +440,7 @@ func (e *evaluation) accesses(n int) (l []absence) {
 			f = e.hook.through(e.pairing, a, off, size)
 		}
 		if f.Status != OK {
-			f.Topic, f.Source = TopicContext, e.o.Source(a.At)
+			f.Source = e.o.Source(a.At)
 			l = append(l, absence{at: a.At, f: f})
 		}
 	}
@@ -467,14 +467,13 @@ func (e *evaluation) plain(a *bpfobj.Access, off int64, size int) (f Finding) {
 	}
 	switch {
 	case a.Write:
-		f.Reason = "programs cannot write to it"
+		f.Code = ContextWrite
 	case off < first, off+int64(size) > end:
-		f.Reason = fmt.Sprintf("programs cannot read it at offset %d", off)
+		f.Code, f.Offset = ContextOutside, off
 	case size > 0 && off%int64(size) != 0:
-		f.Reason = fmt.Sprintf("offset %d is not a multiple of the width, %d", off, size)
+		f.Code, f.Offset, f.Size = ContextAlignment, off, int64(size)
 	case e.given > 0 && off+int64(max(size, 1)) > e.given:
-		f.Attach = true
-		f.Reason = fmt.Sprintf("offset %d is beyond what there is on this kernel, %d bytes", off, e.given)
+		f.Code, f.Offset, f.Size, f.Attach = ContextRecord, off, e.given, true
 	default:
 		return Finding{}
 	}

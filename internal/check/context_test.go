@@ -25,9 +25,9 @@ type expected struct {
 	on           map[string]Status // by the release, up to its second number; it goes before the rest
 }
 
-// expectVerdicts compares verdicts on topics with those expected, on the kernels of
+// expectVerdicts compares verdicts on families with those expected, on the kernels of
 // testdata/vmlinux.
-func expectVerdicts(t *testing.T, object string, topics []Topic, want map[string]expected) {
+func expectVerdicts(t *testing.T, object string, families []Family, want map[string]expected) {
 	t.Helper()
 	for _, order := range []string{".bpfel", ".bpfeb"} {
 		rep := runOn(t, object+order)
@@ -52,7 +52,7 @@ func expectVerdicts(t *testing.T, object string, topics []Topic, want map[string
 				if s, ok := w.on[kernelSeries(release)]; ok {
 					status = s
 				}
-				found := findingsOn(p, k, topics...)
+				found := findingsOn(p, k, families...)
 				if got := worst(found); got != status {
 					t.Errorf("%s: %s on %s: %s, want %s: %v", object, p.Name, name, got, status, found)
 				}
@@ -75,9 +75,9 @@ func kernelSeries(release string) string {
 
 // findingsOn returns what is found on a kernel, but for its machine's having no
 // trampolines.
-func findingsOn(p *Program, kernel int, topics ...Topic) (l []Finding) {
+func findingsOn(p *Program, kernel int, families ...Family) (l []Finding) {
 	for _, f := range p.Findings {
-		if slices.Contains(f.Kernels, kernel) && slices.Contains(topics, f.Topic) && !strings.Contains(f.Reason, "trampolines") {
+		if slices.Contains(f.Kernels, kernel) && slices.Contains(families, FamilyOf(f.Code)) && f.Code != AttachTargetTrampoline {
 			l = append(l, f.Finding)
 		}
 	}
@@ -88,7 +88,7 @@ func findingsOn(p *Program, kernel int, topics ...Topic) (l []Finding) {
 // programs are loaded into kernels by scripts/check-kernels.sh.
 func TestContext(t *testing.T) {
 	fails := expected{status: Fails}
-	expectVerdicts(t, "context", []Topic{TopicContext, TopicTarget}, map[string]expected{
+	expectVerdicts(t, "context", []Family{FamilyContext, FamilyTarget}, map[string]expected{
 		"both": {}, "result": {}, "through": {}, "number": {}, "to_char": {}, "modified": {}, "task": {}, "iterated": {}, "record": {},
 		"part_of_member": fails, "socket": {}, "part_of_socket": fails,
 		"one_too_many": fails, "behind_result": fails, "beyond": fails, "crooked": fails, "written": fails, "in_function": fails,
@@ -108,7 +108,7 @@ func TestContext(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	refused := expected{before: "7.1", status: Fails}
 	given := expected{on: map[string]Status{"6.1": MayFail, "6.12": Fails}}
-	expectVerdicts(t, "addresses", []Topic{TopicContext, TopicTarget}, map[string]expected{
+	expectVerdicts(t, "addresses", []Family{FamilyContext, FamilyTarget}, map[string]expected{
 		"copied": {}, "beside": {}, "read_by_helper": {}, "moved_back": {}, "moved_by_nothing": {}, "moved_by_relocation_guarded": {},
 		"as_key": given, "as_value": given, "in_event": given,
 		"as_key_guarded": {on: map[string]Status{"6.1": Guarded, "6.12": Guarded}},

@@ -18,19 +18,19 @@ import (
 // evaluation is one program on one kernel.
 type evaluation struct {
 	*pairing
-	pr     *bpfobj.Program
-	out    []Finding
-	hook   *hook            // nil where the program is not attached by BTF, or what to is not known
-	given  int64            // bytes of the context of a tracepoint, 0 where that is not known
-	kind   []absence        // what programs of its kind must not do: accesses to the context, calls of helpers
-	may    *bounds          // what it may return; nil for anything
-	judged map[Finding]bool // of some code, but for instructions
+	pr       *bpfobj.Program
+	out      []Finding
+	hook     *hook          // nil where the program is not attached by BTF, or what to is not known
+	given    int64          // bytes of the context of a tracepoint, 0 where that is not known
+	kind     []absence      // what programs of its kind must not do: accesses to the context, calls of helpers
+	may      *bounds        // what it may return; nil for anything
+	explored *interp.Result // nil before it is
+	noted    []int32        // findings on some code, but for instructions: numbers in the ledger
+	seen     map[int32]bool // noted as a set
+	precise  bool           // explore precisely
+	doubted  bool           // the exploration was not precise enough for a finding
 
-	precise bool // explore precisely
-	doubted bool // the exploration was not precise enough for a finding
-	absent  []absence
-
-	ebpfGoPoisons map[int]string // why cilium/ebpf makes the instruction of a record invalid into which libbpf writes a number
+	ebpfGoPoisons map[int]Finding // why cilium/ebpf makes the instruction of a record invalid into which libbpf writes a number
 }
 
 // absence is an instruction that the verifier refuses if it reaches it.
@@ -93,8 +93,9 @@ func (e *evaluation) judgeCode(ctx context.Context) ([]int32, explorations) {
 		}
 	}
 	e.begin()
+	e.explored = r
 	for _, a := range e.kind {
-		e.judge(r, a)
+		e.judge(a)
 	}
 	if e.may != nil {
 		e.judgeReturns(r, e.may)
@@ -140,20 +141,22 @@ func (x explorations) work() (n int) {
 }
 
 // begin forgets what has been found.
-func (e *evaluation) begin() { e.out, e.absent, e.judged = nil, nil, make(map[Finding]bool) }
+func (e *evaluation) begin() { e.out, e.noted, e.seen = nil, nil, make(map[int32]bool) }
+
+// note adds a finding on code, once. There may be many, so that only their numbers are kept.
+func (e *evaluation) note(f Finding) {
+	if f.ofInsn() {
+		e.addInsn(f)
+	} else if n := e.found.one(f); !e.seen[n] {
+		e.seen[n] = true
+		e.noted = append(e.noted, n)
+	}
+}
 
 // end returns what has been found.
-func (e *evaluation) end() (j judged) {
-	rest := e.out[:0] // there may be many
-	for _, f := range e.out {
-		if f.Topic == TopicInsn {
-			j.insns = append(j.insns, f)
-		} else {
-			rest = append(rest, f)
-		}
-	}
+func (e *evaluation) end() judged {
+	j := judged{findings: e.found.intern(e.noted), insns: e.out}
 	e.out = nil
-	j.findings = e.found.note(rest)
 	return j
 }
 
@@ -162,8 +165,8 @@ func (e *evaluation) end() (j judged) {
 // enter is a matter of the program.
 func (e *evaluation) judgeFunction(r *interp.Result, fn int) judged {
 	key := judgedKey{fn, e.codeOf(fn).key, r.Outcome(fn), r.GaveUp, r.Odd}
-	if minds := e.mindsKey(nil, fn); len(minds) > 0 {
-		key.key = e.results.number(fmt.Append(minds, " of ", key.key))
+	if poisons := e.ebpfGoKey(nil, fn); len(poisons) > 0 {
+		key.key = e.results.number(fmt.Append(poisons, " of ", key.key))
 	}
 	if j, ok := e.results.findJudged(key); ok && key.outcome != "" {
 		e.doubted = e.doubted || j.doubted
@@ -173,10 +176,6 @@ func (e *evaluation) judgeFunction(r *interp.Result, fn int) judged {
 	e.doubted = false
 	e.begin()
 	e.collect(fn)
-	e.out = slices.Grow(e.out, len(e.absent))
-	for _, a := range e.absent {
-		e.judge(r, a)
-	}
 	j := e.end()
 	j.doubted = e.doubted
 	e.out, e.doubted = out, doubted || e.doubted
@@ -198,33 +197,34 @@ func (e *evaluation) explore(ctx context.Context) *interp.Result {
 	})
 }
 
-// collect finds the instructions of a function that must not be reached.
+// collect judges the instructions of a function that must not be reached.
 func (e *evaluation) collect(fn int) {
 	gone := make(map[bpfobj.Site]bool) // made invalid
 	for _, n := range e.o.recordsOf[fn] {
 		r := int(n)
 		poisoned, refused, reason := e.loader.outcome(r)
-		var loader Loader
-		if !poisoned && !refused {
-			if reason = e.ebpfGoPoisons[r]; reason == "" {
+		f := e.ebpfGoPoisons[r]
+		switch {
+		case poisoned && e.loader[r].Unresizable():
+			if !e.libbpf {
 				continue
 			}
-			loader = EbpfGo
-		} else if poisoned && e.loader[r].Unresizable() {
-			if loader = Libbpf; !e.libbpf {
-				continue
-			}
-		}
-		f := Finding{Status: Fails, Topic: TopicCORE, Subject: e.o.records.text(r), Reason: reason, Source: e.o.records.source(r), Loader: loader}
-		if needs := e.needs(r); needs != "" {
-			f.Status, f.Reason = MayFail, needs
-		}
-		if refused {
-			f.Reason += "; libbpf refuses the whole object"
-			e.add(f)
+			f = e.o.records.finding(r, Fails, reason)
+			f.Loader = Libbpf
+		case poisoned || refused:
+			f = e.o.records.finding(r, Fails, reason)
+		case f.Code == "":
 			continue
 		}
-		e.absent = append(e.absent, absence{at: e.o.Sites[r], f: f})
+		if names := e.modules(r); names != "" {
+			f.Status, f.Code, f.Args = MayFail, ModuleNeeded, Args{Names: names}
+		}
+		if refused {
+			f.Stops = ObjectStops
+			e.note(f)
+			continue
+		}
+		e.judge(absence{at: e.o.Sites[r], f: f})
 		gone[e.o.Sites[r]] = poisoned
 	}
 	for i := range e.o.uses[fn] {
@@ -240,9 +240,10 @@ func (e *evaluation) collect(fn int) {
 	}
 }
 
-// mustNotReach notes an instruction that the kernel does not take.
-func (e *evaluation) mustNotReach(u *use, t Topic, subject, reason string) {
-	e.absent = append(e.absent, absence{at: u.at, f: Finding{Status: Fails, Topic: t, Subject: subject, Reason: reason, Source: e.o.Source(u.at)}})
+// mustNotReach judges an instruction that the kernel does not take.
+func (e *evaluation) mustNotReach(u *use, f Finding, subject string) {
+	f.Status, f.Subject, f.Source = Fails, subject, e.o.Source(u.at)
+	e.judge(absence{at: u.at, f: f})
 }
 
 func isAttachCookie(in *bpfobj.Insn) bool {
@@ -251,10 +252,10 @@ func isAttachCookie(in *bpfobj.Insn) bool {
 
 func (e *evaluation) helper(u *use) {
 	if isAttachCookie(u.in) && e.cookieLink() && e.k.lacks(enumLink, linkPerf) {
-		e.mustNotReach(u, TopicLink, linkPerf, "the kernel has no such links, which carry what bpf_get_attach_cookie returns")
+		e.mustNotReach(u, Finding{Code: LinkTypeCookie}, linkPerf)
 	}
 	if e.k.lacksHelper(u.in.Imm) {
-		e.mustNotReach(u, TopicHelper, helperName(u.in.Imm), noHelper)
+		e.mustNotReach(u, Finding{Code: HelperMissing}, helperName(u.in.Imm))
 	}
 }
 
@@ -262,12 +263,13 @@ func (e *evaluation) helper(u *use) {
 // refuse the object before the verifier sees it: see externs.
 func (e *evaluation) kfunc(u *use) {
 	if x := e.o.extern(u.in); x.Weak && !e.hasKsym(x) {
-		e.mustNotReach(u, TopicKfunc, x.Name, e.missing(x).why)
+		e.mustNotReach(u, e.missing(x), x.Name)
 	}
 }
 
 // judge turns an absence into a finding.
-func (e *evaluation) judge(r *interp.Result, a absence) {
+func (e *evaluation) judge(a absence) {
+	r := e.explored
 	reached := r.Reached(a.at)
 	if a.moved {
 		reached = r.Moved(a.at)
@@ -275,18 +277,14 @@ func (e *evaluation) judge(r *interp.Result, a absence) {
 	switch l := reached; {
 	case l == interp.Certain:
 	case l == interp.Depends:
-		a.f.Status = min(a.f.Status, MayFail)
-		a.f.Reason += "; reached only with some settings of the kernel's build or of the loader"
+		a.f.Status, a.f.Reach = min(a.f.Status, MayFail), BySettings
 	case l == interp.Imprecise:
 		e.doubted = true
-		a.f.Status = min(a.f.Status, MayFail)
-		a.f.Reason += "; too many paths lead there to tell whether it is reached"
+		a.f.Status, a.f.Reach = min(a.f.Status, MayFail), TooManyPaths
 	case r.GaveUp:
-		a.f.Status = Unknown
-		a.f.Reason += "; the program is too large to tell whether it is reached"
+		a.f.Status, a.f.Reach = Unknown, TooLarge
 	case r.Odd != "":
-		a.f.Status = Unknown
-		a.f.Reason += "; " + r.Odd
+		a.f.Status, a.f.Reach, a.f.Detail = Unknown, NotFollowed, r.Odd
 	case a.moved: // nothing was added, or it is not known what
 		return
 	case a.f.Loader == EbpfGo: // libbpf writes a number, which needs no guard
@@ -294,33 +292,24 @@ func (e *evaluation) judge(r *interp.Result, a absence) {
 	default:
 		a.f.Status, a.f.Guard = Guarded, e.guard(r, a.at)
 	}
-	if a.f.Topic == TopicInsn {
-		e.addInsn(a.f)
-	} else if !e.judged[a.f] {
-		e.judged[a.f] = true
-		e.add(a.f)
-	}
+	e.note(a.f)
 }
 
-// guard says what keeps the verifier from an instruction.
-func (e *evaluation) guard(r *interp.Result, at bpfobj.Site) string {
+// guard returns what keeps the verifier from an instruction.
+func (e *evaluation) guard(r *interp.Result, at bpfobj.Site) Guard {
 	g, ok := r.Guard(at)
 	if !ok {
-		return "nothing leads there"
+		return Guard{By: Unreachable}
 	}
-	what, where := "a constant condition", e.o.Source(g.Branch)
+	where := e.o.Source(g.Branch)
 	switch f := g.Fact; {
 	case f == nil:
+		return Guard{By: Constant, Source: where}
 	case f.Record < 0:
-		what = fmt.Sprintf("%s = %d", f.Name, f.V)
+		return Guard{By: Fact, Name: f.Name, Value: f.V, Source: where}
 	default:
-		what = fmt.Sprintf("%s = %d", e.o.records.text(f.Record), f.V)
-		where = cmp.Or(e.o.records.source(f.Record), where)
+		return Guard{By: Fact, Name: e.o.records.text(f.Record), Value: f.V, Source: cmp.Or(e.o.records.source(f.Record), where)}
 	}
-	if where != "" {
-		return what + " (" + where + ")"
-	}
-	return what
 }
 
 // worst is the verdict that findings come to.

@@ -3,7 +3,6 @@
 package check
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,34 +13,27 @@ import (
 
 // strong judges what the loader looks for before it loads any program.
 func (p *pairing) strong() (l []Finding) {
-	add := func(f Finding) {
-		f.Reason += libbpfRefuses
-		l = append(l, f)
+	add := func(f Finding, x *bpfobj.Extern) { // of OK there is none
+		if f.Status != OK {
+			f.Subject, f.Stops = x.Name, ObjectStops
+			l = append(l, f)
+		}
 	}
 	for i := range p.o.Externs {
 		x := &p.o.Externs[i]
 		switch {
 		case x.Kind == bpfobj.ExternUndeclared:
-			l = append(l, Finding{Status: Unknown, Topic: TopicKsym, Subject: x.Name, Reason: "nothing says what it is"})
+			l = append(l, Finding{Status: Unknown, Code: KsymUndeclared, Subject: x.Name})
 		case x.Kind == bpfobj.ExternKconfig:
-			if status, why := p.k.settingFinding(p.o, x); status != OK {
-				add(Finding{Status: status, Topic: TopicKconfig, Subject: x.Name, Reason: why})
-			}
-			if why := p.o.ebpfGoKconfig(x); why != "" {
-				l = append(l, Finding{Status: Fails, Topic: TopicKconfig, Subject: x.Name, Reason: why, Loader: EbpfGo})
+			add(p.k.settingFinding(p.o, x), x)
+			if f := p.o.ebpfGoKconfig(x); f.Status != OK {
+				l = append(l, f)
 			}
 		case x.Weak:
 		case x.Type == 0:
-			if status, why := p.k.unlisted(x.Name); status != OK {
-				add(Finding{Status: status, Topic: TopicKsym, Subject: x.Name, Reason: why})
-			}
+			add(p.k.unlisted(x.Name), x)
 		default:
-			switch n := p.missing(x); {
-			case n.why != "":
-				add(Finding{Status: Fails, Topic: n.topic, Subject: x.Name, Reason: n.why})
-			case n.needs != "":
-				add(Finding{Status: MayFail, Topic: n.topic, Subject: x.Name, Reason: n.needs})
-			}
+			add(p.missing(x), x)
 		}
 	}
 	return l
@@ -73,16 +65,16 @@ func (k *inventory) listed(name string) (has, known bool) {
 }
 
 // unlisted judges a symbol that a loader looks for in /proc/kallsyms.
-func (k *inventory) unlisted(name string) (Status, string) {
+func (k *inventory) unlisted(name string) Finding {
 	switch has, known := k.listed(name); {
 	case has:
-		return OK, ""
+		return Finding{}
 	case !known:
-		return MayFail, "must be in /proc/kallsyms, which BTF does not list"
+		return Finding{Status: MayFail, Code: KsymUnlisted}
 	case k.knowsSymbols():
-		return k.notSymbol(name)
+		return k.notSymbol(name, ksymSymbol)
 	}
-	return Fails, "the kernel was built without " + strings.Join(everyKernels[name], " or ")
+	return Finding{Status: Fails, Code: KsymUnset, Args: Args{Name: strings.Join(everyKernels[name], " or ")}}
 }
 
 // variables judges the typed ksyms to which the program refers. Verifiers look for their addresses in the list of
@@ -101,27 +93,29 @@ func (e *evaluation) variables() {
 			return
 		}
 		seen[x.Name] = true
-		e.add(Finding{Status: Fails, Topic: TopicKsym, Subject: x.Name, Reason: "the kernel was built without " + settingSymbols, Source: e.o.Source(u.at)})
+		e.add(Finding{Status: Fails, Code: KsymUnset, Subject: x.Name, Args: Args{Name: settingSymbols}, Source: e.o.Source(u.at)})
 	})
 }
 
-// missing looks for a kfunc or a typed ksym, and says why it cannot be used.
-func (k *inventory) missing(o *Object, x *bpfobj.Extern) lack {
+// missing looks for a kfunc or a typed ksym. It fails if that cannot be used, and may fail if it needs a module.
+func (k *inventory) missing(o *Object, x *bpfobj.Extern) Finding {
 	local := o.BTF.Type(x.Type)
-	t, word := TopicKsym, "variable"
+	missing, unequal := KsymMissing, KsymType
 	if local.Kind() == btf.KindFunc {
-		t, word = TopicKfunc, "function"
+		missing, unequal = KfuncMissing, KfuncPrototype
+		if k.funcs == 0 {
+			missing = KfuncNoBTF
+		}
 	}
 	y, ok := k.find(btf.Essential(x.Name), local.Kind())
 	if !ok {
-		if k.funcs == 0 && t == TopicKfunc {
-			return lack{topic: t, why: "the kernel's BTF has no functions at all"}
-		}
-		return lack{topic: t, why: fmt.Sprintf("the kernel's BTF has no %s of this name", word)}
+		return Finding{Status: Fails, Code: missing}
 	}
-	theirs := y.typ()
-	if !core.Compatible(o.BTF, local.Ref(), y.view, theirs.Ref()) {
-		return lack{topic: t, why: "the kernel has it as " + prototype(y.view, theirs.Ref())}
+	if theirs := y.typ(); !core.Compatible(o.BTF, local.Ref(), y.view, theirs.Ref()) {
+		return Finding{Status: Fails, Code: unequal, Args: Args{Name: prototype(y.view, theirs.Ref())}}
 	}
-	return lack{topic: t, needs: y.needs()}
+	if y.module != "" {
+		return Finding{Status: MayFail, Code: ModuleNeeded, Args: Args{Names: Names(y.module)}}
+	}
+	return Finding{}
 }

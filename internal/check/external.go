@@ -3,6 +3,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -10,61 +12,46 @@ import (
 
 // External is a note on some of what an object asks for, such as why it has nothing to do with a shipped BTF.
 type External struct {
+	Finding           // without a subject
 	Subjects []string // "target_type_id struct task_struct", "bpf_task_acquire"; distinct, at most limits.Externals
-	Reason   string
 }
 
-// Reasons of External, and of the notes of programs.
-const (
-	lookedUp   = "looked up in the running kernel's own BTF, whatever is shipped"
-	idOfLoader = "an ID in the BTF that the loader reads; of a shipped one it means nothing to the kernel"
-)
-
-// Disputed lists the relocations of an object that name something on whose flavor loaders do not agree, by how they differ.
-func Disputed(o *core.Object) (l []External) {
-	r := records{o}
-	at, n := make(map[string]int), 0
-	seen := make(map[string]bool)
-	for i := range r.Records() {
-		why, text := r.disputed(i), r.text(i)
-		if why == "" || seen[text] || n == limits.Externals {
-			continue
+// Externals returns what of an object has nothing to do with a shipped BTF, without a look at its programs, and the relocations that
+// name something on whose flavor loaders do not agree.
+func Externals(o *core.Object) []External {
+	var ids, disputed []External
+	seen := make(map[Finding]bool)
+	add := func(l []External, f Finding, subject string) []External {
+		f.Subject, f.Relocation, f.Source = "", "", ""
+		i := slices.IndexFunc(l, func(x External) bool { return x.Finding == f })
+		if i < 0 {
+			i = len(l)
+			l = append(l, External{Finding: f})
 		}
-		seen[text] = true
-		k, ok := at[why]
-		if !ok {
-			k = len(l)
-			at[why] = k
-			l = append(l, External{Reason: why})
+		if x := &l[i]; len(x.Subjects) < limits.Externals {
+			x.Subjects = append(x.Subjects, subject)
 		}
-		l[k].Subjects = append(l[k].Subjects, text)
-		n++
+		return l
 	}
-	return l
-}
-
-// Externals tells what of an object has nothing to do with a shipped BTF, without a look at
-// its programs.
-func Externals(o *core.Object) (l []External) {
 	r := records{o}
-	var ids, names []string
-	seen := make(map[string]bool)
 	for i := range r.Records() {
-		if !r.asksForID(i) || len(ids) == limits.Externals {
-			continue
-		}
-		if text := r.text(i); !seen[text] {
-			seen[text] = true
-			ids = append(ids, text)
+		for _, f := range r.notes(i) {
+			if f.Source = ""; seen[f] || len(seen) == limits.Externals {
+				continue
+			}
+			seen[f] = true
+			if f.Code == RunningKernelTypeID {
+				ids = add(ids, f, r.text(i))
+			} else {
+				disputed = add(disputed, f, r.text(i))
+			}
 		}
 	}
+	var names []External
 	if b := r.types(); b != nil {
-		names = bpfobj.TypedKsyms(b)
-	}
-	for _, x := range []External{{names, lookedUp}, {ids, idOfLoader}} {
-		if len(x.Subjects) > 0 {
-			l = append(l, x)
+		for _, name := range bpfobj.TypedKsyms(b) {
+			names = add(names, Finding{Code: RunningKernelSymbol}, name)
 		}
 	}
-	return l
+	return slices.Concat(names, ids, disputed)
 }

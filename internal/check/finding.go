@@ -2,49 +2,174 @@
 
 package check
 
-// Topic says what a finding is about.
-type Topic string
-
-// The topics of findings.
-const (
-	TopicCORE     Topic = "core"          // a CO-RE relocation
-	TopicHelper   Topic = "helper"        // a helper function
-	TopicKfunc    Topic = "kfunc"         // a kernel function called by name
-	TopicInsn     Topic = "instruction"   // an instruction that not every verifier knows
-	TopicKsym     Topic = "ksym"          // a kernel variable
-	TopicKconfig  Topic = "kconfig"       // a setting of the kernel's build
-	TopicMap      Topic = "map_type"      // a type of maps
-	TopicMapDef   Topic = "map"           // the definition of a map
-	TopicObject   Topic = "object"        // an object that a loader does not open
-	TopicProg     Topic = "prog_type"     // a type of programs
-	TopicAttach   Topic = "attach_type"   // a type of attachment
-	TopicLink     Topic = "link_type"     // a type of links
-	TopicTarget   Topic = "attach_target" // what the program is attached to
-	TopicContext  Topic = "context"       // what the program is given, and what that points to
-	TopicLicense  Topic = "license"       // what only programs with a license compatible with the GPL may use
-	TopicReturn   Topic = "return"        // what the program returns
-	TopicBounds   Topic = "bounds"        // an access of memory that the verifier may take to be out of bounds
-	TopicAnalysis Topic = "analysis"      // what cannot be judged
-	TopicExternal Topic = "external_btf"  // needs the running kernel's own BTF
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
 )
 
-// verdict is the status in words, with what it is about where that is only attaching.
-func verdict(s Status, attach bool) string {
-	if attach && (s == Fails || s == MayFail) {
-		return s.String() + " to attach"
-	}
-	return s.String()
+// Finding is something that a program uses and a kernel lacks or refuses, or that cannot be judged: a code with
+// arguments, of which internal/report makes a sentence. A finding of status OK is a note. Findings are comparable.
+type Finding struct {
+	Status     Status `json:"status"`
+	Attach     bool   `json:"attach,omitempty"` // counts where the program is attached; loading it does not depend on it
+	Code       Code   `json:"code"`
+	Subject    string `json:"subject"`              // "struct task_struct.state", "bpf_loop", "function vfs_read"
+	Relocation string `json:"relocation,omitempty"` // the kind of a relocation: "byte_off"
+	Args
+	Source string `json:"source,omitempty"` // file:line
+	Guard  any    `json:"guard,omitempty"`  // a Guard: what keeps the verifier away; nil for nothing
+	Loader Loader `json:"loader,omitempty"` // the only loader for which it counts; "" for all
 }
 
-// Finding is one thing that a program uses and a kernel lacks, or that cannot
-// be judged. A finding of status OK is a note.
-type Finding struct {
-	Status  Status `json:"status"`
-	Topic   Topic  `json:"kind"`
-	Subject string `json:"subject"`          // "byte_off struct task_struct.state", "bpf_loop"
-	Reason  string `json:"reason"`           // one line
-	Source  string `json:"source,omitempty"` // file:line
-	Guard   string `json:"guard,omitempty"`  // what keeps the verifier away
-	Attach  bool   `json:"attach,omitempty"` // it counts where the program is attached; loading it does not depend on it
-	Loader  Loader `json:"loader,omitempty"` // the only loader that minds; "" if every one does
+// Args are arguments of codes. Each code uses few of them.
+type Args struct {
+	Name   string  `json:"name,omitempty"`   // of a function, member, setting, machine or type of programs; or a type in C
+	Detail string  `json:"detail,omitempty"` // text of an error
+	Names  Names   `json:"names,omitempty"`  // modules, each of which is enough
+	Offset int64   `json:"offset,omitempty"`
+	Size   int64   `json:"size,omitempty"` // bytes
+	Count  int64   `json:"count,omitempty"`
+	Max    int64   `json:"max,omitempty"`
+	Since  release `json:"since,omitempty"` // kernels before it refuse
+	Until  release `json:"until,omitempty"` // kernels up to it refuse; with Since, the change was between the two
+	From   release `json:"from,omitempty"`  // kernels from it on refuse
+	Doubt  Doubt   `json:"doubt,omitempty"`
+	Reach  Reach   `json:"reach,omitempty"`
+	When   When    `json:"when,omitempty"`
+	Stops  Stops   `json:"stops,omitempty"` // what a loader gives up on
+}
+
+// Names is a list of names with commas between them. It is a string so that findings are comparable.
+type Names string
+
+func namesOf(list []string) Names { return Names(strings.Join(list, ",")) }
+
+// List returns the names.
+func (n Names) List() []string { return strings.Split(string(n), ",") }
+
+// MarshalJSON returns an array.
+func (n Names) MarshalJSON() ([]byte, error) { return json.Marshal(n.List()) }
+
+// Guard is the branch that keeps the verifier from an instruction.
+type Guard struct {
+	By     GuardKind `json:"by"`
+	Name   string    `json:"name,omitempty"` // of the relocation, variable or setting that decides
+	Value  uint64    `json:"value,omitempty"`
+	Source string    `json:"source,omitempty"`
+}
+
+// GuardKind says what decides a guard.
+type GuardKind uint8
+
+// The kinds of guards.
+const (
+	Unreachable GuardKind = iota // no path leads there
+	Constant                     // a constant condition
+	Fact                         // Name has Value on this kernel
+)
+
+// Doubt says why the kernel's release does not decide.
+type Doubt uint8
+
+// The doubts about releases.
+const (
+	NoDoubt      Doubt = iota
+	NewerBTF           // the release is older, but the BTF has what came later
+	OlderRelease       // the release is older, and the BTF does not tell
+	NoRelease          // neither BTF nor name tells the release
+	Backported         // the BTF does not show whether an update has it
+	LaterUnknown       // what the kernel has of later releases is not known
+	SomeKernels        // some kernels refuse, whatever their release
+)
+
+// Reach says how the verifier gets to an instruction, where that is not certain.
+type Reach uint8
+
+// The ways to an instruction.
+const (
+	Reached      Reach = iota
+	BySettings         // with some settings of the kernel's build or of the loader
+	TooManyPaths       // the analysis lost track of values
+	TooLarge           // the analysis gave up
+	NotFollowed        // Detail says what the analysis cannot follow
+	UnlessKnown        // the verifier may know that it is not reached
+)
+
+// When says in which state of modules a finding counts.
+type When uint8
+
+// The states of modules.
+const (
+	Always    When = iota
+	Loaded         // where one of Modules is loaded
+	NotLoaded      // where none of Modules is loaded
+)
+
+// Stops says what a loader gives up on because of a finding.
+type Stops uint8
+
+// What loaders give up on.
+const (
+	NothingStops Stops = iota
+	ObjectStops        // libbpf, on the whole object
+	ProgramStops       // ebpf-go, on the program
+)
+
+var (
+	guardNames = []string{"unreachable", "constant", "fact"}
+	doubtNames = []string{"", "newer-btf", "older-release", "no-release", "backported", "later-unknown", "some-kernels"}
+	reachNames = []string{"", "by-settings", "too-many-paths", "too-large", "not-followed", "unless-known"}
+	whenNames  = []string{"", "loaded", "not-loaded"}
+	stopsNames = []string{"", "object", "program"}
+)
+
+// MarshalText returns the name of the kind.
+func (k GuardKind) MarshalText() ([]byte, error) { return []byte(guardNames[k]), nil }
+
+// MarshalText returns the name of the doubt.
+func (d Doubt) MarshalText() ([]byte, error) { return []byte(doubtNames[d]), nil }
+
+// MarshalText returns the name of the way.
+func (r Reach) MarshalText() ([]byte, error) { return []byte(reachNames[r]), nil }
+
+// MarshalText returns the name of the state.
+func (w When) MarshalText() ([]byte, error) { return []byte(whenNames[w]), nil }
+
+// MarshalText returns the name of what stops.
+func (s Stops) MarshalText() ([]byte, error) { return []byte(stopsNames[s]), nil }
+
+// MarshalText returns "6.1".
+func (r release) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// compare orders findings by what they are about.
+func (f *Finding) compare(g *Finding) int {
+	if c := cmp.Or(strings.Compare(f.Subject, g.Subject), strings.Compare(string(f.Code), string(g.Code)), strings.Compare(f.Relocation, g.Relocation),
+		strings.Compare(f.Source, g.Source)); c != 0 || *f == *g {
+		return c
+	}
+	return strings.Compare(fmt.Sprint(*f), fmt.Sprint(*g))
+}
+
+// absent reports whether the kernel does not have what the finding is about; else it does not allow what the program does with it.
+func (f *Finding) absent() bool {
+	switch f.Code {
+	case HelperMissing, AttachTargetMissing, AttachTargetKprobes, AttachTargetSyscall:
+		return true
+	}
+	switch FamilyOf(f.Code) {
+	case FamilyHelper, FamilyTarget, FamilyMapDef, FamilyObject, FamilyContext, FamilyLicense, FamilyReturn:
+		return false
+	}
+	return true
+}
+
+// cameWith returns the release with which the subject of a finding came, 0 where that is not known.
+func (f *Finding) cameWith() release {
+	switch f.Code {
+	case HelperMissing, MapTypeMissing, ProgTypeMissing, AttachTypeMissing, LinkTypeMissing:
+		return releases()[f.Subject]
+	}
+	return 0
 }

@@ -4,18 +4,14 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Headline sums an object's row up. The kernels that count are those that
 // the object is for.
 type Headline struct {
-	Text       string      `json:"text"`            // "Linux 5.8 and later; 22 of 25 kernels. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8)."
 	Since      string      `json:"since,omitempty"` // "5.8": it works from this release on, but for exceptions; "" if there is none
 	Until      string      `json:"until,omitempty"` // the last release on which it works, "" if later ones are none on which it fails
 	Works      int         `json:"works"`           // kernels on which it is ok or guarded
@@ -27,8 +23,8 @@ type Headline struct {
 
 // Lack is something for which an object fails.
 type Lack struct {
-	Topic   Topic  `json:"kind"`
-	Subject string `json:"subject"`           // as of Finding, without the kind of a relocation
+	Family  Family `json:"family"`
+	Subject string `json:"subject"`           // as of Finding
 	Came    string `json:"came,omitempty"`    // the release that it came with, "" if that is not known
 	Seen    string `json:"seen,omitempty"`    // where Came is not known: the oldest release here after those that lack it
 	Newer   bool   `json:"newer,omitempty"`   // releases after Headline.Until lack it, not those before Since
@@ -115,7 +111,6 @@ func (r *axis) headline(row *ObjectRow) (h Headline) {
 			h.Lacks = append(h.Lacks, l)
 		}
 	}
-	h.Text = h.text(r.Report, row)
 	return h
 }
 
@@ -222,7 +217,7 @@ func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
 		p := &r.Programs[d.Program]
 		noType := make([]bool, len(r.Kernels)) // of such programs, so that nothing else of it can be there
 		for i := range p.Findings {
-			if f := &p.Findings[i]; f.Topic == TopicProg {
+			if f := &p.Findings[i]; f.Code == ProgTypeMissing {
 				for _, k := range f.Kernels {
 					noType[k] = true
 				}
@@ -233,16 +228,13 @@ func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
 			if f.Status != Fails {
 				continue
 			}
-			l := Lack{Topic: f.Topic, Subject: f.Subject, Refused: !f.absent()}
+			l := Lack{Family: FamilyOf(f.Code), Subject: f.Subject, Refused: !f.absent()}
 			if came := f.cameWith(); came != 0 {
 				l.Came = came.String()
 			}
-			if f.Topic == TopicCORE {
-				_, l.Subject, _ = strings.Cut(f.Subject, " ")
-			}
 			kernels := on[l]
 			for _, k := range f.Kernels {
-				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || !counts(r.releases[k]) || noType[k] && f.Topic != TopicProg {
+				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || !counts(r.releases[k]) || noType[k] && f.Code != ProgTypeMissing {
 					continue
 				}
 				if kernels == nil {
@@ -265,7 +257,7 @@ func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
 		out = append(out, l)
 	}
 	slices.SortFunc(out, func(a, b Lack) int {
-		return cmp.Or(-cmp.Compare(a.Kernels, b.Kernels), -kernel.CompareVersions(a.Came, b.Came), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Subject, b.Subject))
+		return cmp.Or(-cmp.Compare(a.Kernels, b.Kernels), -kernel.CompareVersions(a.Came, b.Came), cmp.Compare(a.Family, b.Family), cmp.Compare(a.Subject, b.Subject))
 	})
 	return out
 }
@@ -307,141 +299,4 @@ func (r *axis) allCame(row *ObjectRow, lacks []Lack, good span) (all release) {
 		}
 	}
 	return all
-}
-
-// text is the headline in words.
-func (h *Headline) text(r *Report, row *ObjectRow) string {
-	var b strings.Builder
-	kernels := fmt.Sprintf("%d of %s", h.Works, words.Plural(h.Total, "kernel"))
-	switch {
-	case h.Total == 0:
-		return "No kernel here is one that it is for."
-	case h.Works == 0 && h.Since == "":
-		fmt.Fprintf(&b, "None of %s", words.Plural(h.Total, "kernel"))
-	case h.Since == "":
-		b.WriteString(kernels)
-	default:
-		fmt.Fprintf(&b, "Linux %s; %s", h.releases(), kernels)
-	}
-	if h.MayFail > 0 {
-		fmt.Fprintf(&b, ", may fail on %d", h.MayFail)
-	}
-	for _, l := range row.Loaders {
-		if n := countWorks(l.Status); n != h.Works {
-			fmt.Fprintf(&b, " (%d with %s)", n, l.Loader)
-		}
-	}
-	b.WriteString(".")
-	who := "Older ones"
-	if h.Since == "" {
-		who = "They"
-		if h.Works+h.MayFail > 0 {
-			who = "The others"
-		}
-	}
-	h.why(&b, who, false)
-	h.why(&b, "Newer ones", true)
-	h.except(&b, r, "Works on ", true)
-	h.except(&b, r, "Fails on ", false)
-	return b.String()
-}
-
-// releases are those on which it works, in words.
-func (h *Headline) releases() string {
-	s := h.Since + " and later"
-	if h.Until != "" {
-		s = h.Since + " to " + h.Until
-	}
-	if h.Since == h.Until {
-		s = h.Since
-	}
-	if h.Works == 0 {
-		s += ", perhaps"
-	}
-	return s
-}
-
-func countWorks(l []Status) (n int) {
-	for _, s := range l {
-		if s <= Guarded {
-			n++
-		}
-	}
-	return n
-}
-
-// why says what kernels lack.
-func (h *Headline) why(b *strings.Builder, who string, newer bool) {
-	var lack, forbid, values []string
-	for _, l := range h.Lacks {
-		name := l.Subject
-		if l.Came != "" {
-			name += " (" + l.Came + ")"
-		} else if l.Seen != "" && l.Seen != h.Since {
-			name += " (seen in " + l.Seen + ")"
-		}
-		switch l.Topic {
-		case TopicMapDef:
-			name = "map " + name
-		case TopicContext:
-			name = "reading " + name
-		}
-		switch {
-		case l.Newer != newer:
-		case l.Topic == TopicReturn:
-			values = append(values, strings.TrimPrefix(name, returnValue))
-		case l.Refused:
-			forbid = append(forbid, name)
-		default:
-			lack = append(lack, name)
-		}
-	}
-	if len(lack) > 0 {
-		fmt.Fprintf(b, " %s lack %s.", who, some(lack))
-	}
-	if len(forbid) > 0 {
-		fmt.Fprintf(b, " %s do not allow %s.", who, some(forbid))
-	}
-	if n := len(values); n > 0 {
-		_, what, _ := strings.Cut(words.Plural(n, "return value"), " ")
-		fmt.Fprintf(b, " %s do not allow the %s %s.", who, what, some(values))
-	}
-}
-
-// except names the exceptions of one kind.
-func (h *Headline) except(b *strings.Builder, r *Report, verb string, works bool) {
-	var names []string
-	for _, x := range h.Exceptions {
-		if x.Works == works {
-			names = append(names, r.label(x.Kernels))
-		}
-	}
-	if len(names) > 0 {
-		fmt.Fprintf(b, " %s%s.", verb, some(names))
-	}
-}
-
-// label names kernels of one family: "debian x86_64 5.10.0-30-amd64 … 6.1.0-47-amd64 (3)".
-func (r *Report) label(kernels []int) string {
-	first, last := &r.Kernels[kernels[0]], &r.Kernels[kernels[len(kernels)-1]]
-	switch f := first.Family(); {
-	case f == "":
-		return first.Name
-	case len(kernels) == 1:
-		return f + " " + first.Key().Release
-	default:
-		return fmt.Sprintf("%s %s … %s (%d)", f, first.Key().Release, last.Key().Release, len(kernels))
-	}
-}
-
-// some lists names, the first few of many.
-func some(names []string) string {
-	const few = 3
-	if len(names) > few+1 {
-		names = append(slices.Clone(names[:few]), fmt.Sprintf("%d more", len(names)-few))
-	}
-	if n := len(names) - 1; n > 0 {
-		return strings.Join(names[:n], ", ") + " and " + names[n]
-	}
-	return strings.Join(names, "")
 }

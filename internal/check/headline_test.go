@@ -1,112 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+package check_test
 
 import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/report"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // TestHeadline sums up rows that are written down: a kernel a line, its verdict and, where that
 // is a failure, what for.
 func TestHeadline(t *testing.T) {
-	ringbuf := Finding{Status: Fails, Topic: TopicMap, Subject: "BPF_MAP_TYPE_RINGBUF"}
-	loop := Finding{Status: Fails, Topic: TopicHelper, Subject: "bpf_loop", Reason: noHelper}
-	field := Finding{Status: Fails, Topic: TopicCORE, Subject: "byte_off struct request.rq_disk"}
-	hook := Finding{Status: Fails, Topic: TopicTarget, Subject: "hook file_open", Reason: "the kernel keeps programs from this hook"}
-	long := Finding{Status: Fails, Topic: TopicMapDef, Subject: "long_keys"}
-	var returns []Finding
+	ringbuf := check.Finding{Status: check.Fails, Code: check.MapTypeMissing, Subject: "BPF_MAP_TYPE_RINGBUF"}
+	loop := check.Finding{Status: check.Fails, Code: check.HelperMissing, Subject: "bpf_loop"}
+	field := check.Finding{Status: check.Fails, Code: relo.FieldMissing, Subject: "struct request.rq_disk"}
+	hook := check.Finding{Status: check.Fails, Code: check.AttachTargetHook, Subject: "hook file_open"}
+	long := check.Finding{Status: check.Fails, Code: check.MapKeySize, Subject: "long_keys"}
+	var returns []check.Finding
 	for _, v := range []string{"1", "-1", "2", "3", "4"} {
-		returns = append(returns, Finding{Status: Fails, Topic: TopicReturn, Subject: "return value " + v})
+		returns = append(returns, check.Finding{Status: check.Fails, Code: check.ReturnRange, Subject: v})
 	}
-	tracing := Finding{Status: Fails, Topic: TopicProg, Subject: "BPF_PROG_TYPE_TRACING"}
+	tracing := check.Finding{Status: check.Fails, Code: check.ProgTypeMissing, Subject: "BPF_PROG_TYPE_TRACING"}
 	for _, tt := range []struct {
 		name    string
-		kernels map[string][]Finding // by key; one with none works
+		kernels map[string][]check.Finding // by key; one with none works
 		may     []string
 		other   []string
 		want    string
 	}{
-		{"all", map[string][]Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/11/x86_64/5.10.0-30-amd64": nil}, nil, nil,
+		{"all", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/11/x86_64/5.10.0-30-amd64": nil}, nil, nil,
 			"Linux 5.10 and later; 2 of 2 kernels."},
-		{"one kernel", map[string][]Finding{"debian/12/x86_64/6.1.0-47-amd64": nil}, nil, nil,
+		{"one kernel", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil}, nil, nil,
 			"Linux 6.1 and later; 1 of 1 kernel."},
-		{"a feature with a release", map[string][]Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf}}, nil, nil,
+		{"a feature with a release", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf}}, nil, nil,
 			"Linux 5.8 and later; 1 of 2 kernels. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8)."},
-		{"a kernel between that fails for something else", map[string][]Finding{
+		{"a kernel between that fails for something else", map[string][]check.Finding{
 			"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/11/x86_64/5.10.0-30-amd64": {field}, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf}}, nil, nil,
 			"Linux 6.1 and later; 1 of 3 kernels. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8) and struct request.rq_disk."},
-		{"two features", map[string][]Finding{
+		{"two features", map[string][]check.Finding{
 			"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/11/x86_64/5.10.0-30-amd64": {loop}, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf, loop}}, nil, nil,
 			"Linux 5.17 and later; 1 of 3 kernels. Older ones lack bpf_loop (5.17) and BPF_MAP_TYPE_RINGBUF (5.8)."},
-		{"a backport", map[string][]Finding{
+		{"a backport", map[string][]check.Finding{
 			"rhel/8/x86_64/4.18.0-553.el8.x86_64": nil, "ubuntu/20.04/x86_64/5.4.0-42-generic": {ringbuf}, "debian/11/x86_64/5.10.0-30-amd64": nil, "debian/12/x86_64/6.1.0-47-amd64": nil}, nil, nil,
 			"Linux 5.8 and later; 3 of 4 kernels. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8). Works on rhel x86_64 4.18.0-553.el8.x86_64."},
-		{"a machine on which it does not work", map[string][]Finding{
+		{"a machine on which it does not work", map[string][]check.Finding{
 			"debian/11/x86_64/5.10.0-30-amd64": nil, "debian/12/x86_64/6.1.0-47-amd64": nil, "debian/13/armhf/6.12.1-armmp": {field}, "debian/13/armhf/6.12.2-armmp": {field}}, nil, nil,
 			"Linux 5.10 and later; 2 of 4 kernels. Fails on debian arm 6.12.1-armmp … 6.12.2-armmp (2)."},
-		{"newer ones that fail", map[string][]Finding{
+		{"newer ones that fail", map[string][]check.Finding{
 			"debian/11/x86_64/5.10.0-30-amd64": nil, "debian/12/x86_64/6.1.0-47-amd64": {hook}, "debian/13/x86_64/6.12.1-amd64": {hook}, "debian/14/x86_64/7.0.1-amd64": {hook, long}}, nil, nil,
 			"Linux 5.10; 1 of 4 kernels. Newer ones do not allow hook file_open and map long_keys."},
-		{"return values", map[string][]Finding{
+		{"return values", map[string][]check.Finding{
 			"debian/11/x86_64/5.10.0-30-amd64": {returns[0]}, "debian/12/x86_64/6.1.0-47-amd64": {returns[0], long, returns[1]}}, nil, nil,
 			"None of 2 kernels. They do not allow map long_keys. They do not allow the return values 1 and -1."},
-		{"many return values", map[string][]Finding{"debian/11/x86_64/5.10.0-30-amd64": returns}, nil, nil,
+		{"many return values", map[string][]check.Finding{"debian/11/x86_64/5.10.0-30-amd64": returns}, nil, nil,
 			"None of 1 kernel. They do not allow the return values -1, 1, 2 and 2 more."},
-		{"one return value", map[string][]Finding{"debian/11/x86_64/5.10.0-30-amd64": returns[:1]}, nil, nil,
+		{"one return value", map[string][]check.Finding{"debian/11/x86_64/5.10.0-30-amd64": returns[:1]}, nil, nil,
 			"None of 1 kernel. They do not allow the return value 1."},
-		{"one newer that fails is an exception", map[string][]Finding{
+		{"one newer that fails is an exception", map[string][]check.Finding{
 			"debian/11/x86_64/5.10.0-30-amd64": nil, "debian/12/x86_64/6.1.0-47-amd64": nil, "debian/13/x86_64/6.12.1-amd64": {field}}, nil, nil,
 			"Linux 5.10 and later; 2 of 3 kernels. Fails on debian x86_64 6.12.1-amd64."},
-		{"nowhere", map[string][]Finding{"debian/12/x86_64/6.1.0-47-amd64": {field}, "debian/11/x86_64/5.10.0-30-amd64": {loop, field}}, nil, nil,
+		{"nowhere", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": {field}, "debian/11/x86_64/5.10.0-30-amd64": {loop, field}}, nil, nil,
 			"None of 2 kernels. They lack struct request.rq_disk and bpf_loop (5.17)."},
-		{"not certain", map[string][]Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/11/x86_64/5.10.0-30-amd64": nil},
+		{"not certain", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/11/x86_64/5.10.0-30-amd64": nil},
 			[]string{"debian/11/x86_64/5.10.0-30-amd64"}, nil,
 			"Linux 6.1 and later; 1 of 2 kernels, may fail on 1."},
-		{"nowhere certain", map[string][]Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf}},
+		{"nowhere certain", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf}},
 			[]string{"debian/12/x86_64/6.1.0-47-amd64"}, nil,
 			"Linux 5.8 and later, perhaps; 0 of 2 kernels, may fail on 1. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8)."},
-		{"other machines", map[string][]Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/12/arm64/6.1.0-47-arm64": nil}, nil,
+		{"other machines", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/12/arm64/6.1.0-47-arm64": nil}, nil,
 			[]string{"debian/12/arm64/6.1.0-47-arm64"},
 			"Linux 6.1 and later; 1 of 1 kernel."},
-		{"other machines only", map[string][]Finding{"debian/12/arm64/6.1.0-47-arm64": nil}, nil, []string{"debian/12/arm64/6.1.0-47-arm64"},
+		{"other machines only", map[string][]check.Finding{"debian/12/arm64/6.1.0-47-arm64": nil}, nil, []string{"debian/12/arm64/6.1.0-47-arm64"},
 			"No kernel here is one that it is for."},
-		{"a name without a release", map[string][]Finding{"vmlinux": nil, "other": {field}}, nil, nil,
+		{"a name without a release", map[string][]check.Finding{"vmlinux": nil, "other": {field}}, nil, nil,
 			"1 of 2 kernels. The others lack struct request.rq_disk."},
-		{"one kernel of many", map[string][]Finding{"android/12/arm64/5.10.1": nil, "debian/11/x86_64/5.10.0-30-amd64": {field}, "ubuntu/22.04/x86_64/5.15.0-9-generic": {field},
+		{"one kernel of many", map[string][]check.Finding{"android/12/arm64/5.10.1": nil, "debian/11/x86_64/5.10.0-30-amd64": {field}, "ubuntu/22.04/x86_64/5.15.0-9-generic": {field},
 			"debian/12/x86_64/6.1.0-47-amd64": {field}, "debian/10/x86_64/4.19.0-1-amd64": {field}}, nil, nil,
 			"1 of 5 kernels. The others lack struct request.rq_disk. Works on android arm64 5.10.1."},
-		{"perhaps one of many", map[string][]Finding{"android/12/arm64/5.10.1": nil, "debian/11/x86_64/5.10.0-30-amd64": {field}, "ubuntu/22.04/x86_64/5.15.0-9-generic": {field},
+		{"perhaps one of many", map[string][]check.Finding{"android/12/arm64/5.10.1": nil, "debian/11/x86_64/5.10.0-30-amd64": {field}, "ubuntu/22.04/x86_64/5.15.0-9-generic": {field},
 			"debian/12/x86_64/6.1.0-47-amd64": {field}}, []string{"android/12/arm64/5.10.1"}, nil,
 			"None of 4 kernels, may fail on 1. The others lack struct request.rq_disk."},
-		{"programs of no type need nothing else", map[string][]Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {tracing, field, loop}}, nil, nil,
+		{"programs of no type need nothing else", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {tracing, field, loop}}, nil, nil,
 			"Linux 5.5 and later; 1 of 2 kernels. Older ones lack BPF_PROG_TYPE_TRACING (5.5)."},
 	} {
-		rep := &Report{Programs: []Program{{}}}
-		row := ObjectRow{Programs: []int{0}}
+		rep := &check.Report{Programs: []check.Program{{}}}
+		row := check.ObjectRow{Programs: []int{0}}
 		p := &rep.Programs[0]
-		d := Decider{}
+		d := check.Decider{}
 		for k, name := range slices.Sorted(maps.Keys(tt.kernels)) {
-			rep.Kernels = append(rep.Kernels, Kernel{Name: name})
-			s := OK
+			rep.Kernels = append(rep.Kernels, check.Kernel{Name: name})
+			s := check.OK
 			for _, f := range tt.kernels[name] {
-				s = Fails
-				p.Findings = append(p.Findings, KernelFinding{f, []int{k}})
+				s = check.Fails
+				p.Findings = append(p.Findings, check.KernelFinding{Finding: f, Kernels: []int{k}})
 			}
 			switch {
-			case s == Fails:
+			case s == check.Fails:
 				d.Kernels = append(d.Kernels, k)
 			case slices.Contains(tt.may, name):
-				s = MayFail
+				s = check.MayFail
 			case slices.Contains(tt.other, name):
-				s = Other
+				s = check.Other
 			}
 			row.Status = append(row.Status, s)
 		}
-		row.Decides = []Decider{d}
-		if got := rep.axis().headline(&row); got.Text != tt.want {
-			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got.Text, tt.want)
+		row.Decides = []check.Decider{d}
+		rep.Summarize(&row)
+		if got := report.Headline(rep, &row); got != tt.want {
+			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}
 }

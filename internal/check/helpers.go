@@ -129,56 +129,57 @@ var helperSettings = map[asm.BuiltinFunc]string{
 }
 
 // unset judges a helper that only kernels with a setting have, by the configuration, or by the function that implements it.
-func (k *inventory) unset(id int64) (Status, string) {
+func (k *inventory) unset(id int64) Finding {
 	setting := helperSettings[asm.BuiltinFunc(id)]
 	_, set := k.known.config[setting]
 	_, compiled := k.find(helperName(id), btf.KindFunc)
 	switch {
 	case setting == "", set, compiled, k.known.symbols[helperName(id)].text > 0:
-		return OK, ""
+		return Finding{}
 	case k.known.config == nil && !k.knowsSymbols():
-		return MayFail, "only kernels built with " + setting + " have it, which BTF does not tell"
+		return Finding{Status: MayFail, Code: HelperSetting, Args: Args{Name: setting}}
 	}
-	return Fails, "the kernel was built without " + setting
+	return Finding{Status: Fails, Code: HelperUnset, Args: Args{Name: setting}}
 }
 
 // forbidden judges a call of a helper that the kernel has by the programs of a
 // section.
-func (k *inventory) forbidden(s *bpfobj.Section, id int64) (Status, string) {
+func (k *inventory) forbidden(s *bpfobj.Section, id int64) Finding {
 	of, name := helperTable().of(s)
 	if of == nil || id < 1 || id > lastHelper || k.lacksHelper(id) {
-		return OK, ""
+		return Finding{}
 	}
 	p, ok := of[id]
-	what := "programs of type " + name + " cannot call it"
 	switch {
 	case !ok && k.has(linux(7, 4)) == present:
-		return MayFail, what + " in kernels up to Linux 7.3"
+		return Finding{Status: MayFail, Code: HelperForbidden, Args: Args{Name: name, Until: linux(7, 3)}}
 	case !ok:
-		return Fails, what
+		return Finding{Status: Fails, Code: HelperForbidden, Args: Args{Name: name}}
 	case sleeps(id) && !maySleep(s):
-		return Fails, "it may sleep, and programs of " + s.Prefix + " may not"
+		return Finding{Status: Fails, Code: HelperSleeps, Args: Args{Name: s.Prefix}}
 	}
-	if status, why := k.unset(id); status != OK {
-		return status, why
+	if f := k.unset(id); f.Status != OK {
+		return f
 	}
-	return k.permits(p, what)
+	f := k.permits(p, HelperForbidden)
+	f.Name = name
+	return f
 }
 
-// permits judges what is refused up to a release, as far as that is known; what says so.
-func (k *inventory) permits(p permission, what string) (Status, string) {
+// permits judges by code what is refused up to a release, as far as that is known.
+func (k *inventory) permits(p permission, code Code) Finding {
 	if (p == permission{}) || k.has(p.by) == present {
-		return OK, ""
+		return Finding{}
 	}
 	if p.after == p.by || k.has(p.after+linux(0, 1)) == present {
-		return MayFail, fmt.Sprintf("%s before a release between Linux %s and %s", what, p.after, p.by)
+		return Finding{Status: MayFail, Code: code, Args: Args{Since: p.after, Until: p.by}}
 	}
-	status, _ := k.refused(p.after+linux(0, 1), "")
-	what += fmt.Sprintf(" in Linux %s and before", p.after)
-	if status == MayFail {
-		what += "; what the kernel has of later ones is not known"
+	f := k.since(p.after+linux(0, 1), code)
+	f.Since, f.Until, f.Doubt = 0, p.after, NoDoubt
+	if f.Status == MayFail {
+		f.Doubt = LaterUnknown
 	}
-	return status, what
+	return f
 }
 
 // helperSet is a set of helpers, by number.
@@ -223,7 +224,7 @@ func (k *inventory) forbids(s *bpfobj.Section) *helperSet {
 	if !ok {
 		set = new(helperSet)
 		for id := int64(1); id <= lastHelper; id++ {
-			if status, _ := k.forbidden(s, id); status != OK {
+			if k.forbidden(s, id).Status != OK {
 				set.add(id)
 			}
 		}
@@ -255,7 +256,7 @@ func (e *evaluation) iterated(helper int64) bool {
 // programs of its type may.
 func (e *evaluation) calls(n int) (l []absence) {
 	forbids, unlicensed := e.k.forbids(e.pr.Attach), e.o.unlicensed()
-	if unlicensed == "" && !e.o.called[n].meets(forbids) {
+	if !unlicensed && !e.o.called[n].meets(forbids) {
 		return nil
 	}
 	e.eachUse(func(u *use) {
@@ -263,13 +264,14 @@ func (e *evaluation) calls(n int) (l []absence) {
 			return
 		}
 		id := u.in.Imm
-		f := Finding{Topic: TopicHelper, Subject: helperName(id), Source: e.o.Source(u.at)}
+		var f Finding
 		if forbids.has(id) && !e.iterated(id) {
-			f.Status, f.Reason = e.k.forbidden(e.pr.Attach, id)
-		} else if unlicensed != "" && !e.k.lacksHelper(id) {
-			f.Status, f.Topic, f.Reason = e.k.restricts(e.pr.Attach, id), TopicLicense, unlicensed
+			f = e.k.forbidden(e.pr.Attach, id)
+		} else if unlicensed && !e.k.lacksHelper(id) {
+			f = Finding{Status: e.k.restricts(e.pr.Attach, id), Code: LicenseMissing, Args: Args{Name: e.o.License}}
 		}
 		if f.Status != OK {
+			f.Subject, f.Source = helperName(id), e.o.Source(u.at)
 			l = append(l, absence{at: u.at, f: f})
 		}
 	})

@@ -103,14 +103,15 @@ func TestVerifierHelpers(t *testing.T) {
 			if errors.Is(err, unix.EPERM) {
 				t.Fatal(p.section, err)
 			}
-			status, why := k.forbidden(s, id)
+			why := k.forbidden(s, id)
+			status := why.Status
 			forbids := strings.Contains(log, "unknown func ") || strings.Contains(log, "cannot use helper") || strings.Contains(log, "sleep")
 			if !forbids {
 				allowed = append(allowed, id)
 			}
 			switch {
 			case !forbids && status == Fails:
-				t.Errorf("%s: %s is allowed, but %s", p.section, helperName(id), why)
+				t.Errorf("%s: %s is allowed, but %s", p.section, helperName(id), why.Code)
 			case forbids && status == OK && !unprobed[helperName(id)]:
 				t.Errorf("%s: %s is not allowed: %s", p.section, helperName(id), cmp.Or(log, fmt.Sprint(err)))
 			}
@@ -238,7 +239,7 @@ func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&b[0]))) }
 
 // TestHelpers holds verdicts on the helpers that programs call.
 func TestHelpers(t *testing.T) {
-	expectVerdicts(t, "helpers", []Topic{TopicHelper}, map[string]expected{
+	expectVerdicts(t, "helpers", []Family{FamilyHelper}, map[string]expected{
 		"cookie":               {},
 		"cookie_of_tracepoint": {status: Fails},
 		"cookie_guarded":       {status: Guarded},

@@ -5,7 +5,7 @@ package check
 import "fmt"
 
 // release is a version of Linux, as LINUX_KERNEL_VERSION without the patch level.
-type release uint64
+type release uint32
 
 func linux(major, minor uint64) release { return release(major<<16 | minor<<8) }
 
@@ -60,16 +60,18 @@ func (k *inventory) has(came release) presence {
 	return lacking
 }
 
-// refused turns what a kernel has of a release, whose kernels take something,
-// into a verdict on that and the reason.
-func (k *inventory) refused(came release, what string) (Status, string) {
+// since judges by code what kernels refuse before a release.
+func (k *inventory) since(came release, code Code) Finding {
+	f := Finding{Status: MayFail, Code: code, Args: Args{Since: came}}
 	switch k.has(came) {
 	case present:
-		return OK, ""
+		return Finding{}
 	case lacking:
-		return Fails, fmt.Sprintf("%s before Linux %s", what, came)
+		f.Status = Fails
 	case older:
-		return MayFail, fmt.Sprintf("%s before Linux %s; the kernel's release is older, but its BTF has what came later", what, came)
+		f.Doubt = NewerBTF
+	default:
+		f.Doubt = NoRelease
 	}
-	return MayFail, fmt.Sprintf("%s before Linux %s; neither the kernel's BTF nor its name tells the release", what, came)
+	return f
 }

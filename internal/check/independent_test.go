@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // TestIndependent wants the same findings on a kernel that is judged alone as on one among others, but for what no kernel has, which is
@@ -38,11 +39,13 @@ func TestIndependent(t *testing.T) {
 		for i := range rep.Programs {
 			p := &rep.Programs[i]
 			for _, f := range p.Findings {
-				if f.Reason == byLoader[f.Topic] && f.Status == Unknown {
-					f.Status, f.Reason = Fails, map[Topic]string{TopicTarget: notThere, TopicCORE: noType}[f.Topic]
+				for lacks, supplied := range fromLoader {
+					if f.Code == supplied {
+						f.Status, f.Code = Fails, lacks
+					}
 				}
-				if f.Topic == TopicCORE && f.notFound() && f.Status == Fails {
-					f.Reason = noType // without what only one loader does
+				if f.Code == relo.NoCandidate && f.Status == Fails { // without what only one loader does, and what TypesSupplied does not have
+					f.Args = Args{}
 				}
 				for _, k := range f.Kernels {
 					key := rep.Kernels[k].Name + " " + p.Object + " " + p.Name

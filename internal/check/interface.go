@@ -51,19 +51,19 @@ func (p *pairing) lackedMaps() (lacked []*bpfobj.Map) {
 // kernel's BTF does not have tell nothing.
 func (e *evaluation) interfaces() {
 	if e.k.enums[enumHelper] == nil {
-		e.add(Finding{Status: Unknown, Topic: TopicAnalysis, Subject: "helpers", Reason: "the kernel's BTF does not list its helpers"})
+		e.add(Finding{Status: Unknown, Code: AnalysisNoHelpers, Subject: "helpers"})
 	}
 	s := e.pr.Attach
 	if s == nil {
-		e.add(Finding{Status: Unknown, Topic: TopicAnalysis, Subject: e.pr.Section, Reason: "no program type goes by this section name"})
+		e.add(Finding{Status: Unknown, Code: AnalysisSection, Subject: e.pr.Section})
 		return
 	}
 	if name := "BPF_PROG_TYPE_" + s.ProgType; e.k.lacks(enumProg, name) {
-		e.add(Finding{Status: Fails, Topic: TopicProg, Subject: name, Reason: "the kernel has no such programs"})
+		e.add(Finding{Status: Fails, Code: ProgTypeMissing, Subject: name})
 	}
 	if s.Type != "" && e.k.lacks(enumAttach, s.Type) && !s.Optional {
 		// Kernels do not look at it when they load programs of kprobes: 5.10 loads those of kprobe.multi.
-		e.add(Finding{Status: Fails, Topic: TopicAttach, Subject: s.Type, Attach: s.ProgType == "KPROBE", Reason: "the kernel has no such attachment"})
+		e.add(Finding{Status: Fails, Code: AttachTypeMissing, Subject: s.Type, Attach: s.ProgType == "KPROBE"})
 	}
 	e.links(s)
 }
@@ -78,9 +78,9 @@ func (e *evaluation) links(s *bpfobj.Section) {
 	if l == "" || !e.k.lacks(enumLink, l) {
 		return
 	}
-	f := Finding{Status: Fails, Topic: TopicLink, Subject: l, Attach: true, Reason: "the kernel has no such links"}
+	f := Finding{Status: Fails, Code: LinkTypeMissing, Subject: l, Attach: true}
 	if l == linkTCX {
-		f.Status, f.Reason = MayFail, f.Reason+"; the loader may know another way, such as a filter of tc"
+		f.Status, f.Code = MayFail, LinkTypeTCX
 	}
 	e.add(f)
 }
@@ -92,9 +92,9 @@ func (e *evaluation) opsLinks() {
 	if !e.o.StructOps.Link || !e.k.lacks(enumLink, name) && !e.k.lacks(enumAttach, attach) {
 		return
 	}
-	f := Finding{Status: Fails, Topic: TopicLink, Subject: name, Attach: true, Reason: "the kernel cannot link maps of .struct_ops.link"}
+	f := Finding{Status: Fails, Code: LinkTypeOps, Subject: name, Attach: true}
 	if e.o.StructOps.Plain {
-		f.Status, f.Reason = MayFail, f.Reason+"; the program may be of one that is not linked"
+		f.Status, f.Code = MayFail, LinkTypeMaybeOps
 	}
 	e.add(f)
 }

@@ -53,14 +53,6 @@ type symbol struct {
 	id     btf.TypeID
 }
 
-// needs says what has to be there for a symbol, "" for nothing.
-func (y symbol) needs() string {
-	if y.module == "" {
-		return ""
-	}
-	return needsOneOf(y.module)
-}
-
 func (y symbol) typ() btf.Type { return y.view.Type(y.id) }
 
 // inventory is what a kernel's BTF says about the things that are wanted.

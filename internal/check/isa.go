@@ -66,28 +66,27 @@ func (e *evaluation) instruction(u *use) {
 		e.cast(u)
 		return
 	}
-	came := "came in Linux " + groups[n.Group].since.String()
-	f := Finding{Status: MayFail, Topic: TopicInsn, Subject: n.Name, Source: e.o.Source(u.at)}
+	f := Finding{Status: MayFail, Code: InsnUnsupported, Subject: n.Name, Source: e.o.Source(u.at), Args: Args{Since: groups[n.Group].since}}
 	if n.Group == bpfobj.GroupV4 {
 		f.Subject += " (cpu v4)"
 	}
 	switch {
 	case has == lacking && n.Name == bpfobj.Gotol && !e.k.before(linux(5, 15)):
-		f.Reason = "it " + came + ", and in updates of some older kernels, whose BTF does not show it"
+		f.Doubt = Backported
 	case has == lacking:
-		f.Status, f.Reason = Fails, "the kernel's verifier does not know it; it "+came
+		f.Status = Fails
 	case has == older:
-		f.Reason = "it " + came + "; the kernel's release is older, but its BTF has what came later"
+		f.Doubt = NewerBTF
 	case has == oldUntold:
-		f.Reason = "it " + came + "; the kernel's release is older, and its BTF does not tell"
+		f.Doubt = OlderRelease
 	default:
-		f.Status, f.Reason = Unknown, "it "+came+"; neither the kernel's BTF nor its name tells the release"
+		f.Status, f.Doubt = Unknown, NoRelease
 	}
 	if n.Static || n.Group == bpfobj.GroupAcqRel && e.k.knows(bpfobj.GroupAtomics) == lacking {
 		e.addInsn(f)
 		return
 	}
-	e.absent = append(e.absent, absence{at: u.at, f: f})
+	e.judge(absence{at: u.at, f: f})
 }
 
 // cast judges an addr_space_cast of an object without an arena, on a kernel that knows it. One that is not
@@ -97,23 +96,26 @@ func (e *evaluation) cast(u *use) {
 	if u.newer.Group != bpfobj.GroupArena || e.o.hasArena() {
 		return
 	}
-	f := Finding{Status: Fails, Topic: TopicInsn, Subject: u.newer.Name, Reason: "the object has no arena", Source: e.o.Source(u.at)}
+	f := Finding{Status: Fails, Code: InsnNoArena, Subject: u.newer.Name, Source: e.o.Source(u.at)}
 	if e.k.has(linux(7, 1)) == present {
 		e.addInsn(f)
 		return
 	}
-	e.absent = append(e.absent, absence{at: u.at, f: f})
+	e.judge(absence{at: u.at, f: f})
 }
 
 func (o *Object) hasArena() bool {
 	return slices.ContainsFunc(o.Maps, func(m bpfobj.Map) bool { return m.Type == mapArena })
 }
 
+// ofInsn reports whether a finding is about an instruction that not every verifier knows.
+func (f *Finding) ofInsn() bool { return f.Code == InsnUnsupported || f.Code == InsnNoArena }
+
 // addInsn adds a finding about an instruction. Of a kind that a program has
 // many of, the first that is worst is enough.
 func (e *evaluation) addInsn(f Finding) {
 	for i := range e.out {
-		if o := &e.out[i]; o.Topic == TopicInsn && o.Subject == f.Subject {
+		if o := &e.out[i]; o.ofInsn() && o.Subject == f.Subject {
 			if f.Status > o.Status {
 				*o = f
 			}

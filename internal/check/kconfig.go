@@ -135,23 +135,24 @@ func (k *inventory) setting(o *Object, x *bpfobj.Extern) (interp.Number, error) 
 	return interp.Number{V: binary.BigEndian.Uint64(w[:])}, nil
 }
 
-// ebpfGoKconfig says why cilium/ebpf does not set a variable that libbpf sets without the configuration, "" if it does: see
+// ebpfGoKconfig judges a variable that libbpf sets without the configuration, and cilium/ebpf may not: see
 // resolveKconfig in its collection.go.
-func (o *Object) ebpfGoKconfig(x *bpfobj.Extern) string {
+func (o *Object) ebpfGoKconfig(x *bpfobj.Extern) Finding {
 	v := o.BTF.Type(x.Type)
 	t := o.BTF.Type(v.Ref())
 	isInt := t.Kind() == btf.KindInt
+	f := Finding{Status: Fails, Code: KconfigEbpfGo, Subject: x.Name, Loader: EbpfGo}
 	switch {
 	case strings.HasPrefix(x.Name, settingPrefix):
-	case x.Name == versionVariable && (!isInt || t.Size() != 4):
-		return "ebpf-go sets it only where its type is an integer of 4 bytes, without typedef or const"
+		return Finding{}
+	case x.Name == versionVariable && isInt && t.Size() == 4, x.Name == wrapperVariable && isInt:
+		return Finding{}
 	case x.Name == versionVariable:
-	case x.Name == wrapperVariable && !isInt:
-		return "ebpf-go sets it only where its type is an integer, without typedef or const"
+		f.Size = 4
 	case x.Name != wrapperVariable:
-		return "ebpf-go looks for it in the kernel's configuration, which does not have it"
+		f.Code = KconfigNoLookup
 	}
-	return ""
+	return f
 }
 
 // parseSetting reads a number as strtoull does, which takes negative ones.
@@ -202,19 +203,20 @@ func (k *inventory) kconfig(o *Object, x *bpfobj.Extern) interp.Number {
 	return interp.Number{Unknown: ^uint64(0)}
 }
 
-// settingFinding judges an extern for a setting; OK is nothing.
-func (k *inventory) settingFinding(o *Object, x *bpfobj.Extern) (Status, string) {
-	switch {
-	case !strings.HasPrefix(x.Name, settingPrefix):
-		return OK, ""
-	case k.known.config == nil && x.Weak:
-		return OK, ""
-	case k.known.config == nil:
-		return MayFail, "must be set in the kernel's configuration, which BTF does not tell"
+// settingFinding judges an extern for a setting.
+func (k *inventory) settingFinding(o *Object, x *bpfobj.Extern) Finding {
+	if !strings.HasPrefix(x.Name, settingPrefix) || k.known.config == nil && x.Weak {
+		return Finding{}
+	}
+	if k.known.config == nil {
+		return Finding{Status: MayFail, Code: KconfigUnknown}
 	}
 	_, err := k.setting(o, x)
-	if err == nil || err == errNotSet && x.Weak {
-		return OK, ""
+	switch {
+	case err == nil || err == errNotSet && x.Weak:
+		return Finding{}
+	case err == errNotSet:
+		return Finding{Status: Fails, Code: KconfigUnset}
 	}
-	return Fails, err.Error()
+	return Finding{Status: Fails, Code: KconfigType, Args: Args{Name: k.known.config[x.Name]}}
 }

@@ -130,34 +130,34 @@ func (r *kfuncRules) rule(names []string, words string, sets map[string]string) 
 }
 
 // kfuncForbidden judges a call of a kfunc that the kernel has by the programs of a section.
-func (k *inventory) kfuncForbidden(s *bpfobj.Section, name string) (Status, string) {
+func (k *inventory) kfuncForbidden(s *bpfobj.Section, name string) Finding {
 	t := kfuncTable()
-	what := "programs of type " + s.ProgType + " cannot call it"
-	rule := t.of[name]
-	if rule == nil || !t.types[s.ProgType] || rule.unsure[s.ProgType] {
-		return MayFail, "whether programs of type " + s.ProgType + " may call it is not in BTF, and was not asked"
+	forbidden := func(s Status, a Args) Finding { return Finding{Status: s, Code: KfuncForbidden, Args: a} }
+	rule, of := t.of[name], s.ProgType
+	if rule == nil || !t.types[of] || rule.unsure[of] {
+		return Finding{Status: MayFail, Code: KfuncUnknown, Args: Args{Name: of}}
 	}
 	p, may := rule.types[s.ProgType]
 	slept, sleeps := t.sleeps[name]
 	switch {
 	case !may && k.has(linux(7, 3)) == present:
-		return MayFail, what + " in kernels up to Linux 7.2"
+		return forbidden(MayFail, Args{Name: of, Until: linux(7, 2)})
 	case !may && k.has(rule.asked) == present:
-		return Fails, what
+		return forbidden(Fails, Args{Name: of})
 	case sleeps && !maySleep(s) && (slept.by == 0 || k.has(slept.after+linux(0, 1)) != present):
-		return Fails, "it may sleep, and programs of " + s.Prefix + " may not"
+		return Finding{Status: Fails, Code: KfuncSleeps, Args: Args{Name: s.Prefix}}
 	case sleeps && !maySleep(s) && k.has(slept.by) != present:
-		return MayFail, fmt.Sprintf("before a release between Linux %s and %s it may sleep, and programs of %s may not", slept.after, slept.by, s.Prefix)
+		return Finding{Status: MayFail, Code: KfuncSleeps, Args: Args{Name: s.Prefix, Since: slept.after, Until: slept.by}}
 	case p.by != 0 && k.has(p.by) == present:
-		return OK, ""
+		return Finding{}
 	case p.by != 0 && k.has(p.after+linux(0, 1)) == present:
-		return MayFail, fmt.Sprintf("%s before a release between Linux %s and %s", what, p.after, p.by)
+		return forbidden(MayFail, Args{Name: of, Since: p.after, Until: p.by})
 	case p.by != 0 && k.has(rule.asked) == present:
-		return Fails, fmt.Sprintf("%s in Linux %s and before", what, p.after)
+		return forbidden(Fails, Args{Name: of, Until: p.after})
 	case k.has(rule.asked) == present:
-		return OK, ""
+		return Finding{}
 	}
-	return MayFail, fmt.Sprintf("which programs may call it was asked of Linux %s and later only", rule.asked)
+	return Finding{Status: MayFail, Code: KfuncUnknown, Args: Args{From: rule.asked}}
 }
 
 // calledKfunc returns the kfunc that is called, nil where none is, or the kernel does not have it.
@@ -184,8 +184,9 @@ func (e *evaluation) kfuncCalls() (l []absence) {
 		if x == nil {
 			return
 		}
-		if status, why := e.k.kfuncForbidden(s, btf.Essential(x.Name)); status != OK {
-			l = append(l, absence{at: u.at, f: Finding{Status: status, Topic: TopicKfunc, Subject: x.Name, Reason: why, Source: e.o.Source(u.at)}})
+		if f := e.k.kfuncForbidden(s, btf.Essential(x.Name)); f.Status != OK {
+			f.Subject, f.Source = x.Name, e.o.Source(u.at)
+			l = append(l, absence{at: u.at, f: f})
 		}
 	})
 	return l

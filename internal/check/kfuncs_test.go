@@ -80,9 +80,10 @@ func TestVerifierKfuncs(t *testing.T) {
 			if strings.Contains(log, "sleepable") {
 				allowedBy["sleeps"][name] = true
 			}
-			switch status, why := k.kfuncForbidden(s, name); {
+			why := k.kfuncForbidden(s, name)
+			switch status := why.Status; {
 			case !forbids && !strings.Contains(log, "sleepable") && status == Fails:
-				t.Errorf("%s: %s is allowed, but %s: %s", p.section, name, why, log)
+				t.Errorf("%s: %s is allowed, but %v: %s", p.section, name, why, log)
 			case forbids && status == OK && !narrowed[name]:
 				t.Errorf("%s: %s is not allowed", p.section, name)
 			}
@@ -129,8 +130,8 @@ func TestKfuncs(t *testing.T) {
 		{"6.18.1", "tc", "bpf_of_a_module", MayFail},
 	} {
 		k := &inventory{version: versionOf(kernel.Key{Release: tt.release})}
-		if got, why := k.kfuncForbidden(bpfobj.SectionOf(tt.section), tt.kfunc); got != tt.want {
-			t.Errorf("%s: %s: %s: %s, want %s: %s", tt.release, tt.section, tt.kfunc, got, tt.want, why)
+		if got := k.kfuncForbidden(bpfobj.SectionOf(tt.section), tt.kfunc); got.Status != tt.want {
+			t.Errorf("%s: %s: %s: %v, want %s", tt.release, tt.section, tt.kfunc, got, tt.want)
 		}
 	}
 }
@@ -143,7 +144,7 @@ func TestCallers(t *testing.T) {
 		maps.Copy(out, on)
 		return out
 	}
-	expectVerdicts(t, "callers", []Topic{TopicKfunc}, map[string]expected{
+	expectVerdicts(t, "callers", []Family{FamilyKfunc}, map[string]expected{
 		"traced":  {on: absent},
 		"probed":  {on: with(map[string]Status{"7.3": MayFail}), status: Fails},
 		"raw":     {on: with(map[string]Status{"7.3": OK}), status: Fails},

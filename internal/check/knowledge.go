@@ -134,19 +134,27 @@ func (k *inventory) symbol(text bool, name []byte, loaded bool) {
 // knowsSymbols reports whether the kernel's symbols are known.
 func (k *inventory) knowsSymbols() bool { return k.known.symbols != nil }
 
+// symbolCodes are the codes of findings on symbols that a kernel does not have.
+type symbolCodes struct{ variant, leftOut, missing, maybeModule Code }
+
+var (
+	targetSymbol = symbolCodes{AttachTargetVariant, AttachTargetLeftOut, AttachTargetNoSymbol, AttachTargetMaybeModule}
+	ksymSymbol   = symbolCodes{KsymVariant, KsymLeftOut, KsymNoSymbol, KsymMaybeModule}
+)
+
 // notSymbol judges that the kernel's symbols, which are known, do not have a name: whether a module
 // may have it.
-func (k *inventory) notSymbol(name string) (Status, string) {
+func (k *inventory) notSymbol(name string, codes symbolCodes) Finding {
 	y, isFunc := k.find(name, btf.KindFunc)
 	switch c := k.known.symbols[name]; {
 	case c.variant != "":
-		return Fails, "the kernel has it as " + c.variant + " only, which the compiler made of it"
+		return Finding{Status: Fails, Code: codes.variant, Args: Args{Name: c.variant}}
 	case isFunc && y.module == "":
-		return Fails, "not among the kernel's symbols, so the compiler has left it out"
+		return Finding{Status: Fails, Code: codes.leftOut}
 	case k.known.modules:
-		return Fails, "neither among the kernel's symbols nor in the BTF of its modules"
+		return Finding{Status: Fails, Code: codes.missing}
 	}
-	return MayFail, "not among the kernel's symbols; a module may have it, whose BTF is not there"
+	return Finding{Status: MayFail, Code: codes.maybeModule}
 }
 
 // symbolProbe judges a kprobe by the kernel's symbols. names are those that the function may have.
@@ -155,10 +163,7 @@ func (e *evaluation) symbolProbe(names []string) {
 		y, isFunc := e.k.find(n, btf.KindFunc)
 		switch c := e.k.known.symbols[n]; {
 		case c.text > 1:
-			e.add(Finding{
-				Status: MayFail, Topic: TopicTarget, Subject: "function " + n, Attach: true,
-				Reason: fmt.Sprintf("%d functions of the kernel have this name, which 6.7 and updates of older kernels refuse", c.text),
-			})
+			e.add(Finding{Status: MayFail, Code: AttachTargetSame, Subject: "function " + n, Attach: true, Args: Args{Count: int64(c.text)}})
 			return
 		case c.text > 0, c.loaded:
 			return
@@ -167,8 +172,8 @@ func (e *evaluation) symbolProbe(names []string) {
 			return
 		}
 	}
-	f := Finding{Topic: TopicTarget, Subject: "function " + names[0], Attach: true}
-	f.Status, f.Reason = e.k.notSymbol(names[0])
+	f := e.k.notSymbol(names[0], targetSymbol)
+	f.Subject, f.Attach = "function "+names[0], true
 	e.add(f)
 }
 
@@ -178,9 +183,9 @@ func (e *evaluation) symbolPattern(i int) {
 	if e.k.known.matches[i] > 0 || e.k.matches[i] > 0 {
 		return
 	}
-	f := Finding{Status: MayFail, Topic: TopicTarget, Subject: e.k.want.patterns[i], Attach: true, Reason: "no function among the kernel's symbols matches; those of a module may, whose BTF is not there"}
+	f := Finding{Status: MayFail, Code: AttachTargetMaybeMatch, Subject: e.k.want.patterns[i], Attach: true}
 	if e.k.known.modules {
-		f.Status, f.Reason = Fails, "no function of the kernel matches"
+		f.Status, f.Code = Fails, AttachTargetNoMatch
 	}
 	e.add(f)
 }

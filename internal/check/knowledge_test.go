@@ -112,7 +112,7 @@ func TestVariables(t *testing.T) {
 	for config, want := range map[string]Status{"": OK, usualConfig: Fails, usualConfig + "CONFIG_KALLSYMS_ALL=y\n": OK} {
 		rep := runKnown(t, "kfuncs.bpfel", config, "")
 		p, k := find(t, rep, "sched_switch", rep.Kernels[0].Name)
-		if got := statusOf(p, k, TopicKsym); got != want {
+		if got := statusOf(p, k, FamilyKsym); got != want {
 			t.Errorf("%q: %s, want %s: %v", config, got, want, p.Findings)
 		}
 	}

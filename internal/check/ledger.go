@@ -33,15 +33,27 @@ func (l *ledger) note(findings []Finding) []int32 {
 	defer l.mu.Unlock()
 	list := make([]int32, len(findings))
 	for i, f := range findings {
-		n, ok := l.at[f]
-		if !ok {
-			n = int32(len(l.all))
-			l.at[f] = n
-			l.all = append(l.all, f)
-		}
-		list[i] = n
+		list[i] = l.numberOf(f)
 	}
 	return l.keep(list)
+}
+
+// one returns the number of a finding.
+func (l *ledger) one(f Finding) int32 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.numberOf(f)
+}
+
+// numberOf is for holders of l.mu.
+func (l *ledger) numberOf(f Finding) int32 {
+	n, ok := l.at[f]
+	if !ok {
+		n = int32(len(l.all))
+		l.at[f] = n
+		l.all = append(l.all, f)
+	}
+	return n
 }
 
 // intern returns a list of numbers that must not be changed. Equal lists are the

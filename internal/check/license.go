@@ -3,8 +3,6 @@
 package check
 
 import (
-	"fmt"
-
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -19,27 +17,17 @@ var gplLicenses = map[string]bool{
 // gplOnly is the set of helpers in helpers.txt that only programs with such a license may call.
 const gplOnly = "gpl"
 
-// unlicensed says what is wrong with the object's license, "" for nothing.
-func (o *Object) unlicensed() string {
-	switch {
-	case gplLicenses[o.License]:
-		return ""
-	case o.License == "":
-		return "a license compatible with the GPL is needed, and the object has none"
-	}
-	return fmt.Sprintf("a license compatible with the GPL is needed, and the object's is %q", o.License)
-}
+// unlicensed reports whether the object's license is not compatible with the GPL.
+func (o *Object) unlicensed() bool { return !gplLicenses[o.License] }
 
 // restricts judges a call of a helper by programs of a section with another license.
 func (k *inventory) restricts(s *bpfobj.Section, helper int64) Status {
 	switch fn := asm.BuiltinFunc(helper); {
 	case fn == asm.FnKtimeGetNs: // "net: bpf: Make bpf_ktime_get_ns() available to non GPL programs"
-		status, _ := k.refused(linux(5, 8), "")
-		return status
+		return k.since(linux(5, 8), LicenseMissing).Status
 	case fn == asm.FnGetStackid && s != nil && s.ProgType == "PERF_EVENT":
 		// "bpf: Fail PERF_EVENT_IOC_SET_BPF when bpf_get_[stack|stackid] cannot work"
-		status, _ := k.refused(linux(5, 9), "")
-		return status
+		return k.since(linux(5, 9), LicenseMissing).Status
 	}
 	if _, ok := helperTable()[gplOnly][helper]; ok {
 		return Fails
@@ -50,18 +38,20 @@ func (k *inventory) restricts(s *bpfobj.Section, helper int64) Status {
 // license judges what of the program the kernel wants a license for, whatever the verifier reaches: its type
 // (bpf_lsm_verify_prog, check_struct_ops_btf_id) and calls of kfuncs (add_kfunc_call).
 func (e *evaluation) license() {
-	why := e.o.unlicensed()
-	if why == "" {
+	if !e.o.unlicensed() {
 		return
 	}
+	f := Finding{Status: Fails, Code: LicenseMissing, Args: Args{Name: e.o.License}}
 	if s := e.pr.Attach; s != nil && (s.ProgType == "LSM" || s.ProgType == "STRUCT_OPS") {
-		e.add(Finding{Status: Fails, Topic: TopicLicense, Subject: "BPF_PROG_TYPE_" + s.ProgType, Reason: why})
+		f.Subject = "BPF_PROG_TYPE_" + s.ProgType
+		e.add(f)
 	}
 	seen := make(map[string]bool)
 	e.eachUse(func(u *use) {
 		if x := e.calledKfunc(u); x != nil && !seen[x.Name] {
 			seen[x.Name] = true
-			e.add(Finding{Status: Fails, Topic: TopicLicense, Subject: x.Name, Reason: why, Source: e.o.Source(u.at)})
+			f.Subject, f.Source = x.Name, e.o.Source(u.at)
+			e.add(f)
 		}
 	})
 }

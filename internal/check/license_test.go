@@ -14,7 +14,7 @@ import (
 
 // TestLicense holds verdicts on programs whose license is not compatible with the GPL.
 func TestLicense(t *testing.T) {
-	expectVerdicts(t, "license", []Topic{TopicLicense}, map[string]expected{
+	expectVerdicts(t, "license", []Family{FamilyLicense}, map[string]expected{
 		"free_to_use":   {},
 		"tells_time":    {},
 		"reads":         {status: Fails},

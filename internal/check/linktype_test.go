@@ -64,7 +64,7 @@ func TestLinks(t *testing.T) {
 			e.interfaces()
 			got := OK
 			for _, f := range e.out {
-				if f.Topic == TopicLink {
+				if FamilyOf(f.Code) == FamilyLink {
 					if got = max(got, f.Status); f.Subject != c.link {
 						t.Errorf("%s: %s: %v, want %s", it.Name, c.section, f, c.link)
 					}

@@ -4,7 +4,6 @@ package check
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
@@ -28,24 +27,24 @@ const (
 // Loaders are all of them.
 func Loaders() []Loader { return []Loader{Libbpf, EbpfGo} }
 
-// ebpfGoRefuses ends the reasons of findings on records that cilium/ebpf alone minds.
-const ebpfGoRefuses = "; ebpf-go then refuses the program"
-
 // mindedBy reports whether a finding counts with a loader.
 func (f *Finding) mindedBy(l Loader) bool { return f.Loader == "" || f.Loader == l }
+
+// ofObject reports whether a finding is about an object that a loader does not open.
+func (f *Finding) ofObject() bool { return FamilyOf(f.Code) == FamilyObject }
 
 // ofProgram is a finding on what an object needs as it is on one of its programs,
 // whose code refers to it or not, and whether it counts.
 func (c *Config) ofProgram(f Finding, refers bool) (Finding, bool) {
 	switch {
-	case refers, f.Topic == TopicObject:
+	case refers, f.ofObject():
 	case f.Loader == EbpfGo:
 		return f, false
 	default:
 		f.Loader = Libbpf
 	}
 	if !slices.Contains(c.Loaders, Libbpf) {
-		f.Reason = strings.TrimSuffix(f.Reason, libbpfRefuses)
+		f.Stops = NothingStops
 	}
 	return f, f.Loader == "" || slices.Contains(c.Loaders, f.Loader)
 }

@@ -39,7 +39,7 @@ func TestKernelVersion(t *testing.T) {
 	rep := runOn(t, "biolat.bpfel") // its variable is an int
 	for i := range rep.Programs {
 		for k := range rep.Kernels {
-			if got := statusOf(&rep.Programs[i], k, TopicKconfig); got != OK {
+			if got := statusOf(&rep.Programs[i], k, FamilyKconfig); got != OK {
 				t.Errorf("%s on %s: %s", rep.Programs[i].Name, rep.Kernels[k].Name, got)
 			}
 		}

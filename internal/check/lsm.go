@@ -68,17 +68,17 @@ var noLongerSleepable = map[string]bool{"inet_conn_established": true, "bpf_prog
 
 // sleepless judges a hook of LSM that the kernel has for programs that may sleep.
 func (e *evaluation) sleepless(hook string) {
-	what := "programs that may sleep cannot be attached to this hook"
-	f := Finding{Status: Fails, Topic: TopicTarget, Subject: "hook " + hook, Reason: what}
+	f := Finding{Status: Fails, Code: AttachTargetHookSleeps}
 	switch p, ok := sleepableHooks()[hook]; {
 	case ok:
-		f.Status, f.Reason = e.k.permits(p, what)
+		f = e.k.permits(p, AttachTargetHookSleeps)
 	case noLongerSleepable[hook]:
-		f.Status, f.Reason = MayFail, what+" in some kernels"
+		f.Status, f.Doubt = MayFail, SomeKernels
 	case e.k.has(linux(7, 3)) == present:
-		f.Status, f.Reason = MayFail, what+" in kernels up to Linux 7.2"
+		f.Status, f.Until = MayFail, linux(7, 2)
 	}
 	if f.Status != OK {
+		f.Subject = "hook " + hook
 		e.add(f)
 	}
 }
@@ -90,16 +90,13 @@ const settingInjection = settingPrefix + "FUNCTION_ERROR_INJECTION"
 // sleeplessFunction judges a function of the kernel for programs of fentry, fexit and fmod_ret that may sleep
 // (bpf_check_attach_target in kernel/bpf/verifier.c). Linux 7.2 without the setting let them have a system call.
 func (e *evaluation) sleeplessFunction(name string) {
-	f := Finding{
-		Status: MayFail, Topic: TopicTarget, Subject: "function " + name,
-		Reason: "programs that may sleep are only for functions that are made for error injection, which BTF does not tell",
-	}
+	f := Finding{Status: MayFail, Code: AttachTargetSleeps, Subject: "function " + name}
 	_, injection := e.k.known.config[settingInjection]
 	switch {
 	case injection && e.k.wrapper && strings.HasPrefix(name, "__") && strings.Contains(name, "_sys_"):
 		return
 	case !injection && e.k.known.config != nil:
-		f.Reason = "programs that may sleep are only for functions that are made for error injection, and the kernel was built without " + settingInjection
+		f.Code, f.Name = AttachTargetSleepsUnset, settingInjection
 		if e.k.has(linux(6, 13)) != present {
 			f.Status = Fails
 		}
@@ -113,10 +110,9 @@ func (e *evaluation) disabledHook(name string) {
 	if !ok {
 		return
 	}
-	f := Finding{Status: Fails, Topic: TopicTarget, Subject: "hook " + name, Reason: "the kernel keeps programs from this hook"}
+	f := Finding{Status: Fails, Code: AttachTargetHook, Subject: "hook " + name}
 	if e.k.has(since) != present {
-		f.Status = MayFail
-		f.Reason = "kernels since Linux " + since.String() + " keep programs from this hook, and some older ones with updates"
+		f.Status, f.From = MayFail, since
 	}
 	e.add(f)
 }

@@ -33,9 +33,9 @@ func TestDisabledHooks(t *testing.T) {
 				want = Fails
 			}
 			// Not every kernel has each hook.
-			found := findingsOn(p, k, TopicTarget)
+			found := findingsOn(p, k, FamilyTarget)
 			missing := slices.ContainsFunc(found, func(f Finding) bool {
-				return strings.HasPrefix(f.Reason, "not in") || strings.Contains(f.Reason, "no functions")
+				return f.Code == AttachTargetMissing || f.Code == AttachTargetNoFunctions
 			})
 			if got := worst(found); got != want && !missing {
 				t.Errorf("%s on %s: %s, want %s: %v", program, name, got, want, found)
@@ -61,7 +61,7 @@ func TestSleepableHooks(t *testing.T) {
 			case since == "" || kernel.CompareVersions(release, since) < 0:
 				want = Fails
 			}
-			found := slices.DeleteFunc(findingsOn(p, k, TopicTarget), func(f Finding) bool { return !strings.Contains(f.Reason, "sleep") })
+			found := slices.DeleteFunc(findingsOn(p, k, FamilyTarget), func(f Finding) bool { return f.Code != AttachTargetHookSleeps })
 			if got := worst(found); got != want {
 				t.Errorf("%s on %s: %s, want %s: %v", program, release, got, want, found)
 			}

@@ -3,7 +3,6 @@
 package check
 
 import (
-	"fmt"
 	"math/bits"
 	"slices"
 
@@ -119,27 +118,29 @@ var mapRules = map[uint32]mapRule{
 
 // mapRefused judges the definition of a map of a type that the kernel has. What
 // it leaves to the loader is not judged.
-func (k *inventory) mapRefused(m *bpfobj.Map) (Status, string) {
+func (k *inventory) mapRefused(m *bpfobj.Map) Finding {
 	rule, ok := mapRules[m.Type]
 	if !ok {
-		return OK, ""
+		return Finding{}
 	}
-	if why := rule.refuses(m); why != "" {
+	if f := rule.refuses(m); f.Status != OK {
 		if k.has(linux(7, 4)) == present {
-			return MayFail, why + " in kernels up to Linux 7.3"
+			f.Status, f.Until = MayFail, linux(7, 3)
 		}
-		return Fails, why
+		return f
 	}
-	if why := k.lacksFlag(m.Flags); why != "" {
-		return Fails, why
+	if f := k.lacksFlag(m.Flags); f.Status != OK {
+		return f
 	}
-	if status, why := k.tooLarge(m, rule.percpu); status != OK {
-		return status, why
+	if f := k.tooLarge(m, rule.percpu); f.Status != OK {
+		return f
 	}
+	var f Finding
 	switch m.Type {
 	case mapHash, mapPercpuHash, mapLRUHash, mapLRUPercpuHash, mapHashOfMaps:
-		if m.KeySize > 512 { // "bpf: Lift hashtab key_size limit"
-			return k.refused(linux(5, 11), "keys cannot be of more than 512 bytes")
+		if m.KeySize > mostKey { // "bpf: Lift hashtab key_size limit"
+			f = k.since(linux(5, 11), MapKeySize)
+			f.Max = mostKey
 		}
 	case mapDevmap, mapDevmapHash, mapCpumap:
 		if m.ValueSize == 8 { // struct bpf_devmap_val, struct bpf_cpumap_val
@@ -147,72 +148,63 @@ func (k *inventory) mapRefused(m *bpfobj.Map) (Status, string) {
 			if m.Type == mapCpumap {
 				came = linux(5, 9)
 			}
-			return k.refused(came, "values cannot be of 8 bytes")
+			f = k.since(came, MapValueSize)
+			f.Size = 8
 		}
 	case mapSockmap, mapSockhash:
 		if m.ValueSize == 8 {
-			return k.refused(linux(5, 7), "values cannot be of 8 bytes")
+			f = k.since(linux(5, 7), MapValueSize)
+			f.Size = 8
 		}
 	case mapCgroupStorage, mapPercpuCgroupStorage:
 		if m.KeySize == 8 {
-			return k.refused(linux(5, 9), "keys cannot be of 8 bytes")
+			f = k.since(linux(5, 9), MapKeySize)
+			f.Size = 8
 		}
 	case mapStackTrace:
-		if depth := m.ValueSize / max(8, m.Flags&flagStackBuildID); depth > 127 {
-			return MayFail, fmt.Sprintf("stacks of %d frames are more than sysctl kernel.perf_event_max_stack usually allows, 127", depth)
+		const most = 127
+		if depth := m.ValueSize / max(8, m.Flags&flagStackBuildID); depth > most {
+			f = Finding{Status: MayFail, Code: MapDepth, Args: Args{Count: int64(depth), Max: most}}
 		}
 	}
-	return OK, ""
+	return f
 }
 
-// refuses says what of a definition no kernel takes.
-func (r *mapRule) refuses(m *bpfobj.Map) string {
+// mostKey is how large keys of hashes can be, bytes.
+const mostKey = 512
+
+// refuses judges what of a definition no kernel takes.
+func (r *mapRule) refuses(m *bpfobj.Map) Finding {
+	no := func(code Code, a Args) Finding { return Finding{Status: Fails, Code: code, Args: a} }
+	key, value := Args{Size: int64(m.KeySize)}, Args{Size: int64(m.ValueSize)}
+	storage := slices.Contains([]uint32{mapSkStorage, mapInodeStorage, mapTaskStorage, mapCgrpStorage}, m.Type)
+	cgroup := m.Type == mapCgroupStorage || m.Type == mapPercpuCgroupStorage
+	frame := max(8, m.Flags&flagStackBuildID)
 	switch {
 	case m.Flags&(flagNext-1)&^r.flags != 0:
-		return fmt.Sprintf("maps of this type do not take flag %#x", m.Flags&(flagNext-1)&^r.flags)
+		return no(MapFlagRefused, Args{Count: int64(m.Flags & (flagNext - 1) &^ r.flags)})
 	case m.Flags&flagRdonly != 0 && m.Flags&flagWronly != 0, m.Flags&flagRdonlyProg != 0 && m.Flags&flagWronlyProg != 0:
-		return "a map cannot be both for reading only and for writing only"
+		return no(MapAccess, Args{})
 	case !fits(m.KeySize, r.key):
-		return fmt.Sprintf("keys cannot be of %d bytes", m.KeySize)
+		return no(MapKeySize, key)
 	case !fits(m.ValueSize, r.value):
-		return fmt.Sprintf("values cannot be of %d bytes", m.ValueSize)
+		return no(MapValueSize, value)
+	case (m.Type == mapLPMTrie || storage) && m.Flags&flagNoPrealloc == 0:
+		return no(MapPrealloc, Args{})
+	case m.Type == mapLPMTrie && m.KeySize != 0 && (m.KeySize < 5 || m.KeySize > 4+256):
+		return no(MapKeySize, key)
+	case m.Type == mapStackTrace && m.ValueSize%frame != 0:
+		return no(MapFrames, Args{Size: value.Size, Max: int64(frame)})
+	case m.Type == mapSockhash && m.KeySize > mostKey:
+		return no(MapKeySize, Args{Max: mostKey})
+	case (cgroup || storage) && m.MaxEntries != 0:
+		return no(MapEntries, Args{})
+	case storage && !m.Typed:
+		return no(MapUntyped, Args{})
+	case (cgroup || storage) && m.ValueSize > 1<<16:
+		return no(MapValueSize, value)
 	}
-	switch m.Type {
-	case mapLPMTrie:
-		switch {
-		case m.Flags&flagNoPrealloc == 0:
-			return "such maps need the flag BPF_F_NO_PREALLOC"
-		case m.KeySize != 0 && (m.KeySize < 5 || m.KeySize > 4+256):
-			return fmt.Sprintf("keys cannot be of %d bytes", m.KeySize)
-		}
-	case mapStackTrace:
-		if frame := max(8, m.Flags&flagStackBuildID); m.ValueSize%frame != 0 {
-			return fmt.Sprintf("values are of %d bytes, not a multiple of %d", m.ValueSize, frame)
-		}
-	case mapSockhash:
-		if m.KeySize > 512 {
-			return "keys cannot be of more than 512 bytes"
-		}
-	case mapCgroupStorage, mapPercpuCgroupStorage:
-		switch {
-		case m.MaxEntries != 0:
-			return "such maps have no max_entries"
-		case m.ValueSize > 1<<16:
-			return fmt.Sprintf("values cannot be of %d bytes", m.ValueSize)
-		}
-	case mapSkStorage, mapInodeStorage, mapTaskStorage, mapCgrpStorage:
-		switch {
-		case m.Flags&flagNoPrealloc == 0:
-			return "such maps need the flag BPF_F_NO_PREALLOC"
-		case m.MaxEntries != 0:
-			return "such maps have no max_entries"
-		case !m.Typed:
-			return "such maps need types of key and value"
-		case m.ValueSize > 1<<16:
-			return fmt.Sprintf("values cannot be of %d bytes", m.ValueSize)
-		}
-	}
-	return ""
+	return Finding{}
 }
 
 // fits reports whether a size is one of those; one that the loader sets is.
@@ -220,58 +212,54 @@ func fits(size uint32, sizes []uint32) bool {
 	return size == 0 || len(sizes) == 0 || slices.Contains(sizes, size)
 }
 
-// lacksFlag says which flag of a map the kernel does not know.
-func (k *inventory) lacksFlag(flags uint32) string {
+// lacksFlag judges flags of a map that the kernel may not know.
+func (k *inventory) lacksFlag(flags uint32) Finding {
 	known := k.enums[enumMapFlag]
 	if known == nil {
-		return ""
+		return Finding{}
 	}
 	all := uint32(0)
 	for _, v := range known {
 		all |= uint32(v)
 	}
 	if unknown := flags &^ all; unknown != 0 {
-		return fmt.Sprintf("the kernel knows no flag %#x of maps", uint32(1)<<bits.TrailingZeros32(unknown))
+		return Finding{Status: Fails, Code: MapFlagUnknown, Args: Args{Count: 1 << bits.TrailingZeros32(unknown)}}
 	}
-	return ""
+	return Finding{}
 }
 
 // tooLarge judges sizes by what the kernel's allocator gives: a value for each
 // processor comes from a piece of PCPU_MIN_UNIT_SIZE bytes, 32 kB in whole pages, and a
 // key with its value from KMALLOC_MAX_SIZE, which is 4 MB with pages of 4 kB. Before
 // Linux 6.1 some were refused only where an element was made, and some were smaller.
-func (k *inventory) tooLarge(m *bpfobj.Map, percpu bool) (Status, string) {
+func (k *inventory) tooLarge(m *bpfobj.Map, percpu bool) Finding {
 	small := slices.Contains([]string{"x86_64", "i386", "arm", "s390x"}, k.arch) // pages are of 4 kB
 	unit := uint64(64 << 10)
 	if small {
 		unit = 32 << 10
 	}
 	value := uint64(m.ValueSize)
-	why := fmt.Sprintf("values cannot be of %d bytes", value)
-	older := Fails
-	if k.has(linux(6, 1)) != present {
-		older = MayFail
-	}
+	f := Finding{Status: Fails, Code: MapValueSize, Args: Args{Size: int64(value)}}
+	older := k.has(linux(6, 1)) != present
 	switch {
-	case percpu && value > unit && m.Flags&flagNoPrealloc != 0:
-		return older, why
 	case percpu && value > unit:
-		return Fails, why
+		if older && m.Flags&flagNoPrealloc != 0 {
+			f.Status = MayFail
+		}
+		return f
 	case percpu && m.Type == mapPercpuCgroupStorage && value > 4<<10, m.Type == mapCgroupStorage && value > 4<<10, m.Type == mapArray && value > 4<<20:
-		if older == MayFail {
-			return older, why + " on some kernels before Linux 6.1"
+		if older {
+			f.Status, f.Since, f.Doubt = MayFail, linux(6, 1), SomeKernels
+			return f
 		}
 	case small && slices.Contains([]uint32{mapHash, mapLRUHash, mapLPMTrie, mapQueue, mapStack, mapBloom}, m.Type) && uint64(m.KeySize)+value >= 4<<20:
-		return Fails, why
+		return f
 	}
-	return OK, ""
+	return Finding{}
 }
 
-// libbpfRefuses is what follows where libbpf cannot make a map or find an extern;
-// cilium/ebpf may still load programs that need neither.
-const libbpfRefuses = "; libbpf then loads no program of the object"
-
-// definitions judges the definitions of all maps of the object.
+// definitions judges the definitions of all maps of the object but those that the loader sets. Where libbpf cannot make a map it loads
+// no program of the object; cilium/ebpf may still load programs that do not need it.
 func (p *pairing) definitions() (l []Finding) {
 	types := p.k.enums[enumMap]
 	for i := range p.o.Maps {
@@ -279,31 +267,32 @@ func (p *pairing) definitions() (l []Finding) {
 		if types != nil && !hasValue(types, uint64(m.Type)) {
 			continue // see lackedMaps
 		}
-		f := Finding{Topic: TopicMapDef, Subject: m.Name}
-		f.Status, f.Reason = p.k.mapsRefused(m)
-		if f.Status == OK && m.Inner == nil && (m.Type == mapArrayOfMaps || m.Type == mapHashOfMaps) {
-			f.Status, f.Reason = MayFail, "its definition has no inner map, so the loader has to set one"+libbpfRefuses
-			l = append(l, f)
+		f := p.k.mapsRefused(m)
+		switch {
+		case p.setsMap(m.Name):
 			continue
-		}
-		if f.Status != OK {
-			f.Reason += libbpfRefuses
-			if status, _ := p.k.mapsRefused(corrected(m)); status == OK {
+		case f.Status != OK:
+			if p.k.mapsRefused(corrected(m)).Status == OK {
 				f.Loader = Libbpf
 			}
-			l = append(l, f)
+		case m.Inner == nil && (m.Type == mapArrayOfMaps || m.Type == mapHashOfMaps):
+			f = Finding{Status: MayFail, Code: MapInner}
+		default:
+			continue
 		}
+		f.Subject, f.Stops = m.Name, ObjectStops
+		l = append(l, f)
 	}
 	return l
 }
 
 // mapsRefused judges the definition of a map and of its inner map.
-func (k *inventory) mapsRefused(m *bpfobj.Map) (Status, string) {
-	status, why := k.mapRefused(m)
-	if status == OK && m.Inner != nil {
+func (k *inventory) mapsRefused(m *bpfobj.Map) Finding {
+	f := k.mapRefused(m)
+	if f.Status == OK && m.Inner != nil {
 		return k.mapRefused(m.Inner)
 	}
-	return status, why
+	return f
 }
 
 // corrected is a definition as cilium/ebpf reads it: some types of maps have no size of values, so that it takes a type of values

@@ -21,10 +21,10 @@ import (
 // TestMapDefinitions holds verdicts on the maps of two objects: those of one are
 // right, and the one of the other has keys that are too long for old kernels.
 func TestMapDefinitions(t *testing.T) {
-	topics := []Topic{TopicMap, TopicMapDef}
-	expectVerdicts(t, "maps", topics, map[string]expected{"uses_maps": {}})
+	families := []Family{FamilyMapType, FamilyMapDef}
+	expectVerdicts(t, "maps", families, map[string]expected{"uses_maps": {}})
 	long := expected{before: "5.11", status: Fails}
-	expectVerdicts(t, "longkeys", topics, map[string]expected{"uses_map": long, "uses_none": long})
+	expectVerdicts(t, "longkeys", families, map[string]expected{"uses_map": long, "uses_none": long})
 }
 
 // TestCorrectedMaps holds verdicts on a perf event array with values of 20 bytes: libbpf fails to create it and loads nothing, and
@@ -58,7 +58,7 @@ func TestCorrectedMaps(t *testing.T) {
 					if p.Status[k] == Other || kernel.CompareVersions(rep.Kernels[k].Key().Release, "6.1") < 0 { // which has no user ring buffers
 						continue
 					}
-					if got := statusOf(p, k, TopicMapDef); got != want {
+					if got := statusOf(p, k, FamilyMapDef); got != want {
 						t.Errorf("%s on %s with %s, of %+v: %s, want %s", name, rep.Kernels[k].Name, tt.loader, o.Maps[0], got, want)
 					}
 				}
@@ -105,13 +105,14 @@ func TestVerifierMaps(t *testing.T) {
 		if !hasValue(k.enums[enumMap], uint64(m.Type)) {
 			continue
 		}
-		status, why := k.mapRefused(m)
+		why := k.mapRefused(m)
+		status := why.Status
 		err := createMap(m, types)
 		switch {
 		case errors.Is(err, unix.EPERM):
 			counts["not allowed"]++
 		case err == nil && status == Fails:
-			t.Errorf("%+v was made: %s", *m, why)
+			t.Errorf("%+v was made: %s", *m, why.Code)
 		case err != nil && status <= Guarded:
 			counts["not foreseen: "+(mapTypes)(nil).name(m.Type)+": "+err.Error()]++
 		case err == nil:

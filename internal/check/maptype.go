@@ -50,7 +50,7 @@ func (m mapTypes) name(kind uint32) string {
 
 // finding is that on a map that a kernel lacks.
 func (m mapTypes) finding(x *bpfobj.Map) Finding {
-	return Finding{Status: Fails, Topic: TopicMap, Subject: m.name(x.Type), Reason: "the kernel has no such maps" + libbpfRefuses}
+	return Finding{Status: Fails, Code: MapTypeMissing, Subject: m.name(x.Type), Args: Args{Stops: ObjectStops}}
 }
 
 // knownMapTypes are names by number: enum bpf_map_type of include/uapi/linux/bpf.h in Linux 7.3.

@@ -38,7 +38,7 @@ func mapSubjects(t *testing.T, types []uint32, kernels ...string) []string {
 	}
 	subjects := make(map[string]bool)
 	for _, f := range rep.Programs[0].Findings {
-		if f.Topic == TopicMap {
+		if FamilyOf(f.Code) == FamilyMapType {
 			subjects[f.Subject] = true
 		}
 	}

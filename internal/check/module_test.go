@@ -45,7 +45,7 @@ func TestModule(t *testing.T) {
 			t.Errorf("%s: %s, want %s: %v", tt.section, got, tt.want, e.out)
 		}
 		for _, f := range e.out {
-			if !strings.Contains(f.Reason, "needs module md_mod to be loaded") || f.Attach != tt.attach {
+			if f.Code != ModuleNeeded || f.Names != "md_mod" || f.Attach != tt.attach {
 				t.Errorf("%s: %v", tt.section, f)
 			}
 			rep := Report{Programs: []Program{{Findings: []KernelFinding{{Finding: f}, {Finding: f}}}}}
@@ -73,28 +73,27 @@ func __do_sys_sync #p
 func __x64_sys_sync_file_range #p
 func __x64_sys_sync_file_range2 #p`)
 	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
-	const loaded = "may fail: needs module md_mod to be loaded"
-	named := func(to string) string { return "ebpf-go: fails: ebpf-go takes " + to + " for the function's name" }
+	const loaded, named, missing = "may fail: module-needed md_mod", "ebpf-go: fails: attach-target-ebpf-go-name", "fails: attach-target-missing"
 	for name, tt := range map[string]struct {
 		section string
 		modules bool
 		want    []string
 	}{
-		"vmlinux":                    {"fentry/vmlinux:built_in", true, []string{named("vmlinux:built_in")}},
-		"module":                     {"fexit/md_mod:in_module", true, []string{named("md_mod:in_module"), loaded}},
-		"beginning of its name":      {"fentry/md:in_module", true, []string{named("md:in_module"), loaded}},
-		"another module":             {"fentry/nf_nat:in_module", true, []string{"fails: " + notThere}},
-		"not in the module":          {"fmod_ret/md_mod:built_in", true, []string{"fails: " + notThere}},
-		"no BTF of modules":          {"fentry/nf_nat:in_module", false, []string{"may fail: module nf_nat may have it, whose BTF is not there"}},
-		"not in vmlinux":             {"fentry/vmlinux:in_module", false, []string{"fails: " + notThere}},
-		"twice":                      {"fentry/twice", false, []string{"ebpf-go: fails: the kernel's BTF has 2 functions of this name, of which ebpf-go takes none"}},
+		"vmlinux":                    {"fentry/vmlinux:built_in", true, []string{named}},
+		"module":                     {"fexit/md_mod:in_module", true, []string{named, loaded}},
+		"beginning of its name":      {"fentry/md:in_module", true, []string{named, loaded}},
+		"another module":             {"fentry/nf_nat:in_module", true, []string{missing}},
+		"not in the module":          {"fmod_ret/md_mod:built_in", true, []string{missing}},
+		"no BTF of modules":          {"fentry/nf_nat:in_module", false, []string{"may fail: attach-target-module-btf nf_nat"}},
+		"not in vmlinux":             {"fentry/vmlinux:in_module", false, []string{missing}},
+		"twice":                      {"fentry/twice", false, []string{"ebpf-go: fails: attach-target-ebpf-go-same-name"}},
 		"a kprobe":                   {"kprobe/twice", false, nil},
 		"system call":                {"tracepoint/syscalls/sys_enter_sync_file_range", false, nil},
 		"one without arguments":      {"tracepoint/syscalls/sys_enter_sync", false, nil},
 		"its end":                    {"tp/syscalls/sys_exit_sync_file_range", false, nil},
-		"system call without number": {"tp/syscalls/sys_enter_sync_file_range2", false, []string{"fails to attach: x86_64 has no such system call"}},
-		"one of arm":                 {"tp/syscalls/sys_exit_arm_sync_file_range", false, []string{"fails to attach: x86_64 has no such system call"}},
-		"no system call":             {"tp/syscalls/sys_exit_openat2", false, []string{"may fail to attach: not in the kernel's BTF, which lists nearly all system calls"}},
+		"system call without number": {"tp/syscalls/sys_enter_sync_file_range2", false, []string{"fails to attach: attach-target-syscall"}},
+		"one of arm":                 {"tp/syscalls/sys_exit_arm_sync_file_range", false, []string{"fails to attach: attach-target-syscall"}},
+		"no system call":             {"tp/syscalls/sys_exit_openat2", false, []string{"may fail to attach: attach-target-syscall-unlisted"}},
 		"no event of one":            {"tp/syscalls/other", false, nil},
 	} {
 		tg := new(target)
@@ -115,12 +114,8 @@ func __x64_sys_sync_file_range2 #p`)
 		e.attachment()
 		var got []string
 		for _, f := range e.out {
-			text := verdict(f.Status, f.Attach) + ": " + f.Reason
-			if f.Loader != "" {
-				text = string(f.Loader) + ": " + text
-			}
-			if !strings.HasPrefix(f.Reason, "fmod_ret") {
-				got = append(got, text)
+			if f.Code != AttachTargetInjection {
+				got = append(got, brief(&f))
 			}
 		}
 		if !slices.Equal(got, tt.want) {
@@ -138,25 +133,25 @@ func TestModuleTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const none, fails = "", "fails: no matching candidate"
+	const none, fails = "", "fails: field-missing"
 	type reasons map[string]string // worst of CO-RE, by program
 	for name, tt := range map[string]struct {
 		modules []core.Module
 		want    reasons
 	}{
-		"no module": {nil, reasons{"added": "fails: no candidate", "asked_for": none, "flavored": "fails: no candidate"}},
+		"no module": {nil, reasons{"added": "fails: no-candidate", "asked_for": none, "flavored": "fails: no-candidate"}},
 		"one": {[]core.Module{{Name: "md_mod", BTF: module}}, reasons{
-			"added": "may fail: needs module md_mod to be loaded", "asked_for": none, "flavored": fails,
+			"added": "may fail: module-needed md_mod", "asked_for": none, "flavored": fails,
 		}},
 		"another": {[]core.Module{{Name: "md_mod", BTF: other}}, reasons{
-			"added": fails, "asked_for": "may fail: no matching candidate; reached only where module md_mod is loaded",
-			"flavored": "may fail: needs module md_mod to be loaded",
+			"added": fails, "asked_for": "may fail: field-missing md_mod loaded",
+			"flavored": "may fail: module-needed md_mod",
 		}},
 		"one of two": {[]core.Module{{Name: "a_mod", BTF: module}, {Name: "md_mod", BTF: module}}, reasons{
-			"added": "may fail: needs module a_mod or md_mod to be loaded", "asked_for": none, "flavored": fails,
+			"added": "may fail: module-needed a_mod,md_mod", "asked_for": none, "flavored": fails,
 		}},
 		"both": {[]core.Module{{Name: "a_mod", BTF: other}, {Name: "md_mod", BTF: module}}, reasons{
-			"added": "may fail: needs module md_mod to be loaded", "asked_for": none, "flavored": "may fail: needs module a_mod to be loaded",
+			"added": "may fail: module-needed md_mod", "asked_for": none, "flavored": "may fail: module-needed a_mod",
 		}},
 	} {
 		r := newRun(Config{Objects: []*Object{o}})
@@ -169,8 +164,8 @@ func TestModuleTypes(t *testing.T) {
 			want, ok := tt.want[p.Name]
 			got, s := none, Guarded
 			for _, f := range p.Findings {
-				if f.Topic == TopicCORE && f.Status > s {
-					got, s = verdict(f.Status, f.Attach)+": "+f.Reason, f.Status
+				if f.Relocation != "" && f.Status > s {
+					got, s = brief(&f.Finding), f.Status
 				}
 			}
 			if ok && got != want {
@@ -212,7 +207,7 @@ func TestAbsentSizes(t *testing.T) {
 			}
 			got := OK
 			for _, f := range p.Findings {
-				if f.Topic != TopicCORE {
+				if f.Relocation == "" {
 					continue
 				}
 				if got = max(got, f.Status); f.Loader != EbpfGo {
@@ -267,4 +262,17 @@ func splitBTF(vmlinux []byte, strs string, name, info uint32, words ...uint32) [
 		out = binary.LittleEndian.AppendUint32(out, w)
 	}
 	return append(out, strs...)
+}
+
+// brief is a finding without what it is about.
+func brief(f *Finding) string {
+	text := f.Status.String()
+	if f.Attach {
+		text += " to attach"
+	}
+	text += ": " + string(f.Code)
+	if f.Loader != "" {
+		text = string(f.Loader) + ": " + text
+	}
+	return strings.TrimSpace(text + " " + string(f.Names) + " " + whenNames[f.When])
 }

@@ -6,27 +6,17 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 )
-
-// needsModule is what reasons begin with that name a module, and toBeLoaded what they end with if the verifier certainly gets there.
-const needsModule, toBeLoaded = "needs module ", " to be loaded"
-
-// needsOneOf is the reason where something is in one of these modules.
-func needsOneOf(modules ...string) string {
-	return needsModule + strings.Join(modules, " or ") + toBeLoaded
-}
 
 // Modules returns the names of modules that programs need to be loaded, in order; where one of several is enough, that is the first.
 func (r *Report) Modules() []string {
 	names := make(map[string]bool)
 	for i := range r.Programs {
 		for _, f := range r.Programs[i].Findings {
-			if name, ok := strings.CutPrefix(f.Reason, needsModule); ok {
-				name, _, _ = strings.Cut(name, " ")
-				names[name] = true
+			if f.Code == ModuleNeeded {
+				names[f.Names.List()[0]] = true
 			}
 		}
 	}
@@ -51,14 +41,6 @@ func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded [
 	return d.on(ctx, t.bare)
 }
 
-// needs says what has to be there for what a record resolves to, "" for nothing.
-func (d decisions) needs(i int) string {
-	if names := d.modules(i); len(names) > 0 {
-		return needsOneOf(names...)
-	}
-	return ""
-}
-
 // modules are some of those that have what a record resolves to, none if it is in vmlinux or does not resolve.
 func (d decisions) modules(i int) []string {
 	if !d[i].Result.OK() {
@@ -74,7 +56,7 @@ const someModules = 3
 // needAny reports whether any record resolves to what only modules have.
 func (d decisions) needAny() bool {
 	for i := range d {
-		if d.needs(i) != "" {
+		if len(d.modules(i)) > 0 {
 			return true
 		}
 	}
@@ -91,20 +73,19 @@ func (r *run) withoutModules(ctx context.Context, p *pairing, j int, own, code [
 		return own, code
 	}
 	e.ebpfGoUnit() // of what it refuses, own has what is refused where modules are loaded
-	where := strings.Join(names, " or ")
 	loaded, bare := r.found.read(nil, code), r.found.read(nil, r.code(ctx, &e))
 	changed := slices.Clone(loaded)
 	for i := range changed {
 		if f := &changed[i]; f.Status == Fails && !failsFor(f.Loader, bare) {
-			f.Status, f.Reason = MayFail, f.Reason+"; reached only where module "+where+" is loaded"
+			f.Status, f.Names, f.When = MayFail, namesOf(names), Loaded
 		}
 	}
 	var more []Finding
 	for _, f := range bare {
 		switch {
 		case f.Status == Fails && !failsFor(f.Loader, loaded):
-			f.Status, f.Reason = MayFail, f.Reason+"; reached only where module "+where+" is not loaded"
-		case f.Status == Guarded || !strings.HasPrefix(f.Reason, needsModule):
+			f.Status, f.Names, f.When = MayFail, namesOf(names), NotLoaded
+		case f.Status == Guarded || f.Code != ModuleNeeded:
 			continue
 		}
 		more = append(more, f)
@@ -115,7 +96,7 @@ func (r *run) withoutModules(ctx context.Context, p *pairing, j int, own, code [
 // failsFor reports whether one of the findings fails with a loader, or with every one, where no module is loaded if it needs one.
 func failsFor(l Loader, findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool {
-		needs := strings.HasPrefix(f.Reason, needsModule) && strings.HasSuffix(f.Reason, toBeLoaded)
+		needs := f.Code == ModuleNeeded && f.Reach == Reached && f.When == Always && f.Stops == NothingStops
 		return f.mindedBy(l) && (f.Status == Fails || f.Status == MayFail && needs)
 	})
 }

@@ -109,11 +109,10 @@ func attachesByName(kind bpfobj.AttachKind) bool {
 
 // otherMachine is the finding where the object is not for the kernel.
 func (o *Object) otherMachine() Finding {
-	f := Finding{Status: Other, Topic: TopicAnalysis, Subject: "machine", Reason: "the object is for " + strings.Join(o.records.Machines(), ", ")}
-	if len(o.records.Machines()) == 0 {
-		f.Subject, f.Reason = "byte order", core.ErrByteOrder.Error()
+	if m := o.records.Machines(); len(m) > 0 {
+		return Finding{Status: Other, Code: AnalysisMachine, Subject: "machine", Args: Args{Name: strings.Join(m, ", ")}}
 	}
-	return f
+	return Finding{Status: Other, Code: AnalysisByteOrder, Subject: "byte order"}
 }
 
 func newObject(name string, prog *bpfobj.Object, r records) *Object {

@@ -41,8 +41,21 @@ type Rule struct {
 	Kind     RuleKind `json:"kind"`
 	Programs [][]int  `json:"programs"`        // of OneOf the alternatives, of each of which all programs have to work; else one list
 	When     string   `json:"when,omitempty"`  // the selector of OnlyWhen
-	Guess    string   `json:"guess,omitempty"` // why it was guessed, in words; "" where the user says it
+	Guess    Guess    `json:"guess,omitempty"` // why it was guessed; "" where the user says it
+	At       string   `json:"at,omitempty"`    // of SameTarget: what all are attached to, such as "tracepoint sched_switch"
 }
+
+// Guess says why a rule was guessed.
+type Guess string
+
+// The guesses.
+const (
+	Marked      Guess = "marked"       // SEC has a ?
+	AllMarked   Guess = "all_marked"   // SEC of all programs has a ?
+	SomeMachine Guess = "some_machine" // only some machines have the system call
+	SameTarget  Guess = "same_target"  // all are attached to At
+	SameName    Guess = "same_name"    // the names are equal but for words about the way of attaching
+)
 
 // RuleKind is what a rule says.
 type RuleKind string
@@ -134,7 +147,7 @@ func (r *run) wholeStatus(k, i int, l Loader) (s Status) {
 		return Fails
 	}
 	for _, f := range r.found.read(nil, w.findings) {
-		if f.Status == Other || (l == Libbpf || f.Topic == TopicObject) && f.mindedBy(l) {
+		if f.Status == Other || (l == Libbpf || f.ofObject()) && f.mindedBy(l) {
 			s = max(s, f.Status)
 		}
 	}

@@ -22,10 +22,10 @@ const StructOpsPrefix = "bpf_struct_ops_"
 // ebpfGoReads asks cilium/ebpf whether it reads the object. Which of several errors it returns is up to chance, so the reason
 // comes from what is known of the object.
 func (o *Object) ebpfGoReads(ctx context.Context, data []byte) Finding {
-	f := Finding{Status: Fails, Topic: TopicObject, Subject: o.name, Loader: EbpfGo, Reason: "ebpf-go does not read the object" + o.ebpfGoHint()}
+	f := o.ebpfGoHint()
+	f.Status, f.Subject, f.Loader = Fails, o.name, EbpfGo
 	if o.BTF != nil && o.BTF.NumTypes() > limits.LoaderTypes || o.Unfolded > limits.Inflated {
-		f.Status, f.Reason = Unknown, "too large to tell whether ebpf-go reads the object"
-		return f
+		return Finding{Status: Unknown, Code: ObjectTooLarge, Subject: o.name, Loader: EbpfGo}
 	}
 	if o.BTF != nil && btf.CheckRecursion(ctx, o.BTF) != nil { // it would end the process
 		return f
@@ -42,7 +42,7 @@ func (o *Object) ebpfGoReads(ctx context.Context, data []byte) Finding {
 
 // ebpfGoHint names something that cilium/ebpf refuses to read: references to weak maps and settings (relocateInstruction in its
 // elf_reader.go), or typed variables of the kernel (loadKsymsSection).
-func (o *Object) ebpfGoHint() string {
+func (o *Object) ebpfGoHint() Finding {
 	refers := func(kind bpfobj.RefKind, n int) bool {
 		return slices.ContainsFunc(o.Funcs, func(f bpfobj.Function) bool {
 			return slices.ContainsFunc(f.Insns, func(in bpfobj.Insn) bool { return in.Ref.Kind == kind && int(in.Ref.N) == n })
@@ -50,18 +50,18 @@ func (o *Object) ebpfGoHint() string {
 	}
 	for i, m := range o.Maps {
 		if m.Weak && refers(bpfobj.RefMap, i) {
-			return ": map " + m.Name + " is weak"
+			return Finding{Code: ObjectWeakMap, Args: Args{Name: m.Name}}
 		}
 	}
 	for i, x := range o.Externs {
 		switch {
 		case x.Kind == bpfobj.ExternKsym && x.Type != 0 && o.isVar(x.Type):
-			return ": the kernel's variable " + x.Name + " has a type"
+			return Finding{Code: ObjectTypedVar, Args: Args{Name: x.Name}}
 		case x.Kind == bpfobj.ExternKconfig && x.Weak && refers(bpfobj.RefExtern, i):
-			return ": variable " + x.Name + " is weak"
+			return Finding{Code: ObjectWeakVar, Args: Args{Name: x.Name}}
 		}
 	}
-	return ""
+	return Finding{Code: ObjectUnread}
 }
 
 func (o *Object) isVar(id btf.TypeID) bool {
@@ -74,24 +74,18 @@ func (o *Object) isVar(id btf.TypeID) bool {
 // struct_ops that the kernel does not have (bpf_map__init_kern_struct_ops), but for the maps that the loader leaves out.
 func (p *pairing) opening(left func(name string) bool) (l []Finding) {
 	if p.o.Unread != "" {
-		l = append(l, Finding{
-			Status: Fails, Topic: TopicMapDef, Subject: "in section " + p.o.Unread, Loader: Libbpf,
-			Reason: "libbpf does not open objects that have maps or data in such a section, since its version 1.0",
-		})
+		l = append(l, Finding{Status: Fails, Code: MapSection, Subject: "in section " + p.o.Unread, Loader: Libbpf})
 	}
 	if p.o.Static != "" {
-		l = append(l, Finding{
-			Status: Fails, Topic: TopicObject, Subject: "function " + p.o.Static, Loader: Libbpf,
-			Reason: "libbpf does not open objects that have a static function outside .text, since its version 0.4",
-		})
+		l = append(l, Finding{Status: Fails, Code: ObjectStatic, Subject: "function " + p.o.Static, Loader: Libbpf})
 	}
 	for _, m := range p.o.StructOps.Maps {
 		if m.Optional || left(m.Name) {
 			continue
 		}
-		f := Finding{Status: Fails, Topic: TopicMap, Subject: structOpsOf(m.Type), Reason: "the kernel has no such struct_ops" + libbpfRefuses}
+		f := Finding{Status: Fails, Code: StructOpsMissing, Subject: structOpsOf(m.Type), Args: Args{Stops: ObjectStops}}
 		if y, ok := p.k.find(StructOpsPrefix+m.Type, btf.KindStruct); ok {
-			if f.Status, f.Reason = MayFail, y.needs()+libbpfRefuses; y.module == "" {
+			if f.Status, f.Code, f.Names = MayFail, ModuleNeeded, Names(y.module); y.module == "" {
 				continue
 			}
 		}

@@ -35,26 +35,19 @@ type pairing struct {
 
 	whole []Finding // on what the object needs, whichever program is loaded
 
-	functions []function // empty until the first is asked for
-	externs   map[*bpfobj.Extern]lack
-	work      int // of the explorations of its programs so far
-	findings  int // on their code so far
-	looks     int // at members of structs that they read
+	functions []function                 // empty until the first is asked for
+	externs   map[*bpfobj.Extern]Finding // why one cannot be used
+	work      int                        // of the explorations of its programs so far
+	findings  int                        // on their code so far
+	looks     int                        // at members of structs that they read
 }
 
-// lack is why an extern cannot be used; why is empty if it can.
-type lack struct {
-	topic Topic
-	why   string
-	needs string // what has to be there so that it can
-}
-
-// needs says what has to be there so that a record can be resolved, "" for nothing.
-func (p *pairing) needs(record int) string {
+// modules returns those of which each has what a record resolves to, where it resolves only with modules.
+func (p *pairing) modules(record int) Names {
 	if p.withModules == nil {
 		return ""
 	}
-	return p.withModules.needs(record)
+	return namesOf(p.withModules.modules(record))
 }
 
 // ebpfGoUnit asks what cilium/ebpf makes of the records of the program with all that it links into it, where libbpf has
@@ -69,13 +62,22 @@ func (e *evaluation) ebpfGoUnit() {
 			return // by both
 		}
 	}
-	refuse := func(r int, err error) {
-		e.add(Finding{Status: Fails, Topic: TopicCORE, Subject: e.o.records.text(r), Reason: err.Error() + ebpfGoRefuses, Source: e.o.records.source(r), Loader: EbpfGo})
+	finding := func(r int, reason relo.Reason) Finding {
+		f := e.o.records.finding(r, Fails, reason)
+		f.Loader, f.Stops = EbpfGo, ProgramStops
+		return f
+	}
+	refuse := func(r int, err error) { e.add(finding(r, relo.Reason{Code: EbpfGoRefuses, Detail: err.Error()})) }
+	poison := func(r int, code Code) {
+		if e.ebpfGoPoisons == nil {
+			e.ebpfGoPoisons = make(map[int]Finding)
+		}
+		e.ebpfGoPoisons[r] = finding(r, relo.Reason{Code: code})
 	}
 	d, err := e.unit(e.o.Funcs[e.pr.Fn].Section, e.o.Funcs[e.pr.Fn].Name)
 	switch {
 	case err != nil:
-		e.add(Finding{Status: Unknown, Topic: TopicAnalysis, Subject: "relocations", Reason: err.Error(), Loader: EbpfGo})
+		e.add(Finding{Status: Unknown, Code: AnalysisUnit, Subject: "relocations", Args: Args{Detail: err.Error()}, Loader: EbpfGo})
 		return
 	case d == nil: // a static function
 		return
@@ -93,30 +95,23 @@ func (e *evaluation) ebpfGoUnit() {
 			return
 		case !f.Poison || e.added && result == relo.Resolved:
 		case result == relo.Absent:
-			e.poison(r, noType+ebpfGoRefuses)
-		case e.o.records.asksForID(r) && e.loader.needs(r) != "":
-			e.poison(r, "ebpf-go takes no IDs of types in modules")
+			poison(r, relo.NoCandidate)
+		case e.o.records.asksForID(r) && len(e.loader.modules(r)) > 0:
+			poison(r, EbpfGoModuleID)
 		default:
-			e.poison(r, "no match in the type that ebpf-go takes"+ebpfGoRefuses)
+			poison(r, EbpfGoNoMatch)
 		}
 	}
 }
 
-func (e *evaluation) poison(record int, why string) {
-	if e.ebpfGoPoisons == nil {
-		e.ebpfGoPoisons = make(map[int]string)
-	}
-	e.ebpfGoPoisons[record] = why
-}
-
-// mindsKey appends what cilium/ebpf alone makes invalid in a function.
-func (e *evaluation) mindsKey(b []byte, fn int) []byte {
+// ebpfGoKey appends what cilium/ebpf alone makes invalid in a function.
+func (e *evaluation) ebpfGoKey(b []byte, fn int) []byte {
 	if len(e.ebpfGoPoisons) == 0 {
 		return b
 	}
 	for _, r := range e.o.recordsOf[fn] {
-		if why := e.ebpfGoPoisons[int(r)]; why != "" {
-			b = append(binary.AppendUvarint(b, uint64(r)), why...)
+		if f := e.ebpfGoPoisons[int(r)]; f.Code != "" {
+			b = append(binary.AppendUvarint(b, uint64(r)), f.Code...)
 		}
 	}
 	return b
@@ -124,16 +119,16 @@ func (e *evaluation) mindsKey(b []byte, fn int) []byte {
 
 // lacks reports whether a function has instructions that must not be reached.
 func (e *evaluation) lacks(fn int) bool {
-	return e.codeOf(fn).lacks || len(e.mindsKey(nil, fn)) > 0
+	return e.codeOf(fn).lacks || len(e.ebpfGoKey(nil, fn)) > 0
 }
 
 // missing looks for a kfunc or a typed ksym, once.
-func (p *pairing) missing(x *bpfobj.Extern) lack {
+func (p *pairing) missing(x *bpfobj.Extern) Finding {
 	l, ok := p.externs[x]
 	if !ok {
 		l = p.k.missing(p.o, x)
 		if p.externs == nil {
-			p.externs = make(map[*bpfobj.Extern]lack)
+			p.externs = make(map[*bpfobj.Extern]Finding)
 		}
 		p.externs[x] = l
 	}
@@ -147,7 +142,7 @@ func (p *pairing) hasKsym(x *bpfobj.Extern) bool {
 		has, known := p.k.listed(x.Name)
 		return has || !known
 	}
-	return p.missing(x).why == ""
+	return p.missing(x).Status != Fails
 }
 
 // ksym is hasKsym in a number. Where symbols are not known, a weak untyped one that is no function of the
@@ -170,7 +165,7 @@ func (e *evaluation) codeKey() programKey {
 	if bounded := e.bounded(); bounded || len(e.kind) > 0 || e.may != nil || len(e.ebpfGoPoisons) > 0 {
 		b := fmt.Append(nil, e.kind, e.may, bounded)
 		for _, fn := range e.pr.Funcs {
-			b = e.mindsKey(b, fn)
+			b = e.ebpfGoKey(b, fn)
 		}
 		key.kind = e.results.number(b)
 	}
@@ -228,10 +223,10 @@ func (k *functionKey) add(p *pairing, fn int) {
 		known := p.loader[r].Result.OK()
 		k.explored = strconv.AppendBool(k.explored, known)
 		if p.o.records.asksForSize(int(r)) || p.o.records.asksForID(int(r)) {
-			k.all = append(k.all, p.needs(int(r))...)
+			k.all = append(k.all, p.modules(int(r))...)
 		}
 		if k.lacks = k.lacks || !known; !known {
-			k.all = append(p.loader.appendKey(k.all, int(r)), p.needs(int(r))...)
+			k.all = append(p.loader.appendKey(k.all, int(r)), p.modules(int(r))...)
 		}
 	}
 	var groups [bpfobj.NumGroups]bool
@@ -254,7 +249,9 @@ func (k *functionKey) add(p *pairing, fn int) {
 			flag(lacks)
 			k.explored = fmt.Appendf(k.explored, " %v", p.ksym(x))
 			if x.Type != 0 {
-				k.all = append(k.all, p.missing(x).why...)
+				if f := p.missing(x); f.Status == Fails {
+					k.all = append(append(k.all, f.Code...), f.Name...)
+				}
 			}
 		}
 	}

@@ -229,7 +229,7 @@ func (pl *planner) open(list []int) (l []int) {
 func (pl *planner) isMarked(i int) bool { return !pl.o.Programs[i].AutoLoad && len(pl.when[i]) == 0 }
 
 // rule adds a rule that settles its programs.
-func (pl *planner) rule(kind RuleKind, guess string, lists ...[]int) {
+func (pl *planner) rule(kind RuleKind, guess Guess, at string, lists ...[]int) {
 	lists = slices.DeleteFunc(lists, func(l []int) bool { return len(l) == 0 })
 	if len(lists) == 0 {
 		return
@@ -237,7 +237,7 @@ func (pl *planner) rule(kind RuleKind, guess string, lists ...[]int) {
 	if kind == OneOf {
 		pl.choices = append(pl.choices, lists)
 	}
-	pl.rules = append(pl.rules, Rule{Kind: kind, Programs: lists, Guess: guess})
+	pl.rules = append(pl.rules, Rule{Kind: kind, Programs: lists, Guess: guess, At: at})
 	for _, i := range slices.Concat(lists...) {
 		delete(pl.free, i)
 	}
@@ -246,14 +246,14 @@ func (pl *planner) rule(kind RuleKind, guess string, lists ...[]int) {
 // follow adds what a policy says. What comes first counts.
 func (pl *planner) follow(p *Policy) {
 	for _, g := range p.Optional {
-		pl.rule(Optional, "", pl.open(g.programs(pl.o)))
+		pl.rule(Optional, "", "", pl.open(g.programs(pl.o)))
 	}
 	for _, c := range p.OneOf {
 		var alternatives [][]int
 		for _, g := range c.alternatives {
 			alternatives = append(alternatives, pl.open(g.programs(pl.o)))
 		}
-		pl.rule(OneOf, "", alternatives...)
+		pl.rule(OneOf, "", "", alternatives...)
 	}
 	for _, c := range p.When {
 		l := c.programs(pl.o)
@@ -270,7 +270,7 @@ func (pl *planner) follow(p *Policy) {
 func (pl *planner) guess() {
 	for _, k := range pl.o.akin(pl.free) {
 		if slices.ContainsFunc(slices.Concat(k.alternatives...), func(i int) bool { return !pl.isMarked(i) }) {
-			pl.rule(OneOf, k.why, k.alternatives...)
+			pl.rule(OneOf, k.guess, k.at, k.alternatives...)
 		}
 	}
 	var marked []int
@@ -281,9 +281,9 @@ func (pl *planner) guess() {
 		}
 	}
 	if len(marked) == len(pl.o.Programs) {
-		pl.rule(OneOf, "all are marked with a ? in SEC, so the loader chooses", each...)
+		pl.rule(OneOf, AllMarked, "", each...)
 	} else {
-		pl.rule(Optional, "marked with a ? in SEC", marked)
+		pl.rule(Optional, Marked, "", marked)
 	}
 	var elsewhere []int
 	for i := range pl.o.Programs {
@@ -295,14 +295,15 @@ func (pl *planner) guess() {
 		}
 	}
 	if len(elsewhere) < len(pl.o.Programs) {
-		pl.rule(Optional, "only some machines have the system call", elsewhere)
+		pl.rule(Optional, SomeMachine, "", elsewhere)
 	}
 }
 
 // kin is programs that do the same in several ways.
 type kin struct {
 	alternatives [][]int
-	why          string
+	guess        Guess
+	at           string // of SameTarget
 }
 
 // akin finds programs that do the same, attached in different ways, of which loaders take
@@ -315,15 +316,12 @@ func (o *Object) akin(free map[int]bool) []kin {
 			delete(left, i)
 		}
 	}
-	return append(same, o.alike(left, func(i int) (name, why string) {
-		name = strings.TrimSuffix(o.programName(i), "_btf")
-		return name, "the names are equal but for _btf, the ways of attaching are not"
-	})...)
+	return append(same, o.alike(left, func(i int) (name, at string) { return strings.TrimSuffix(o.programName(i), "_btf"), "" })...)
 }
 
-// point is what a program is attached to, as far as several ways lead there: a name for it, "" for none, and in words
-// why another program with that name is akin.
-func (o *Object) point(i int) (name, why string) {
+// point is what a program is attached to, as far as several ways lead there: a name for it, "" for none, and what reports call it,
+// "" where only the programs' names are equal.
+func (o *Object) point(i int) (name, at string) {
 	pr := &o.Programs[i]
 	what := happenings[strings.TrimSuffix(pr.Attach.Prefix, ".s")]
 	if what == "" {
@@ -332,17 +330,17 @@ func (o *Object) point(i int) (name, why string) {
 	to := path.Base(pr.Attach.Target(pr.Section))
 	switch {
 	case to == ".": // of nothing
-		return what + "/" + stem(o.programName(i)), "the names are equal but for the way of attaching"
+		return what + "/" + stem(o.programName(i)), ""
 	case what == tracepoint:
-		return what + " " + to, "all are attached to " + what + " " + to
+		return what + " " + to, what + " " + to
 	}
-	return what + " " + stem(to), "all are attached to the " + what + " of " + to
+	return what + " " + stem(to), "the " + what + " of " + to
 }
 
 func (o *Object) programName(i int) string { return o.Funcs[o.Programs[i].Fn].Name }
 
 // alike puts programs of the same name together where they are attached in different ways. A way is one alternative.
-func (o *Object) alike(of map[int]bool, name func(i int) (name, why string)) (out []kin) {
+func (o *Object) alike(of map[int]bool, name func(i int) (name, at string)) (out []kin) {
 	at := make(map[string]int)
 	var ways [][]string // of the alternatives
 	for i := range o.Programs {
@@ -350,7 +348,7 @@ func (o *Object) alike(of map[int]bool, name func(i int) (name, why string)) (ou
 		if !of[i] || s == nil {
 			continue
 		}
-		n, why := name(i)
+		n, to := name(i)
 		if n == "" {
 			continue
 		}
@@ -358,7 +356,11 @@ func (o *Object) alike(of map[int]bool, name func(i int) (name, why string)) (ou
 		if !ok {
 			k = len(out)
 			at[n] = k
-			out, ways = append(out, kin{why: why}), append(ways, nil)
+			of := kin{guess: SameName, at: to}
+			if to != "" {
+				of.guess = SameTarget
+			}
+			out, ways = append(out, of), append(ways, nil)
 		}
 		way := s.ProgType + " " + s.Type
 		a := slices.Index(ways[k], way)

@@ -229,7 +229,7 @@ func TestLoaders(t *testing.T) {
 	}
 	for _, p := range o.Programs {
 		for _, f := range rep.Programs[p].Findings {
-			if want := map[bool]Loader{false: Libbpf}[rep.Programs[p].Name == "extra"]; f.Topic == TopicMap && f.Loader != want {
+			if want := map[bool]Loader{false: Libbpf}[rep.Programs[p].Name == "extra"]; FamilyOf(f.Code) == FamilyMapType && f.Loader != want {
 				t.Errorf("%s: of loader %q, want %q", rep.Programs[p].Name, f.Loader, want)
 			}
 		}

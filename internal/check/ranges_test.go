@@ -10,7 +10,7 @@ func TestRanges(t *testing.T) {
 	guarded := expected{from: "5.14", status: Guarded, others: OK}
 	fails := expected{from: "5.14", status: Fails, others: OK}
 	unequal := expected{before: "6.8", status: MayFail, others: OK} // 5.10 and 6.1 refuse them
-	expectVerdicts(t, "ranges", []Topic{TopicCORE, TopicBounds}, map[string]expected{
+	expectVerdicts(t, "ranges", []Family{FamilyCORE, FamilyBounds}, map[string]expected{
 		"early_return":        guarded,
 		"early_return_32":     guarded,
 		"signed_numbers":      guarded,

@@ -5,6 +5,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
@@ -22,8 +23,26 @@ func (r records) types() *btf.BTF { return r.Object.BTF() }
 // text is what a record asks for: "byte_off struct task_struct.mm.pgd".
 func (r records) text(i int) string { return r.Object.Relocation(&r.Object.Records()[i]) }
 
-// disputed says how loaders differ on the flavor of a name that a record asks for, "" where they agree.
-func (r records) disputed(i int) string { return r.Object.Disputed(&r.Object.Records()[i]) }
+// finding returns a finding about a record.
+func (r records) finding(i int, s Status, reason relo.Reason) Finding {
+	f := Finding{Status: s, Code: reason.Code, Source: r.source(i), Args: Args{Name: reason.Name, Detail: reason.Detail}}
+	if reason.Code == relo.FlavorDisputed {
+		f.Names, f.Detail = namesOf([]string{reason.Local, reason.Target, reason.Detail}), ""
+	}
+	f.Relocation, f.Subject, _ = strings.Cut(r.text(i), " ")
+	return f
+}
+
+// notes returns what is to be said about a record on every kernel.
+func (r records) notes(i int) (l []Finding) {
+	if why := r.Object.Disputed(&r.Object.Records()[i]); why.Code != "" {
+		l = append(l, r.finding(i, OK, why))
+	}
+	if r.asksForID(i) {
+		l = append(l, r.finding(i, OK, relo.Reason{Code: RunningKernelTypeID}))
+	}
+	return l
+}
 
 // source is the file:line of a record, "" where it is not known.
 func (r records) source(i int) string { return r.Object.Records()[i].Source }
@@ -146,14 +165,16 @@ func (d decisions) value(i int) (uint64, bool) { return d[i].New, d[i].Result.OK
 
 // outcome says whether the loader makes the instruction of a record invalid, or
 // refuses the object, and why.
-func (d decisions) outcome(i int) (poisoned, refused bool, reason string) {
-	switch r := d[i].Result; r {
+func (d decisions) outcome(i int) (poisoned, refused bool, reason relo.Reason) {
+	switch d[i].Result {
 	case relo.Poisoned:
 		return true, false, d[i].Reason()
-	case relo.Ambiguous, relo.Error:
-		return false, true, r.String() + ": " + d[i].Reason()
+	case relo.Ambiguous: // whichever values they have
+		return false, true, relo.Reason{Code: d[i].Reason().Code}
+	case relo.Error:
+		return false, true, d[i].Reason()
 	}
-	return false, false, ""
+	return false, false, relo.Reason{}
 }
 
 // appendKey appends all that the decision on a record consists of, but for the
@@ -163,5 +184,5 @@ func (d decisions) appendKey(b []byte, i int) []byte {
 	if d[i].Result.OK() {
 		return b
 	}
-	return append(append(b, d[i].Reason()...), 0)
+	return append(append(b, d[i].Reason().String()...), 0)
 }

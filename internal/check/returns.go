@@ -27,9 +27,6 @@ func (s bounds) String() string {
 	return fmt.Sprintf("%d to %d", s.lo, s.hi)
 }
 
-// returnValue is what subjects of findings begin with that are about one.
-const returnValue = "return value "
-
 // lsmRange is a function of kernels whose verifier looks at what programs of LSM return.
 const lsmRange = "bpf_lsm_get_retval_range"
 
@@ -115,24 +112,23 @@ func (e *evaluation) judgeReturns(r *interp.Result, may *bounds) {
 	if bad == nil {
 		return
 	}
+	b := numbers(bad.Min, bad.Max)
 	f := Finding{
-		Status: Fails, Topic: TopicReturn, Subject: returnValue + numbers(bad.Min, bad.Max).String(),
-		Reason: "the verifier lets programs of " + e.pr.Attach.Prefix + " return " + may.String() + " only", Source: e.o.Source(bad.At),
+		Status: Fails, Code: ReturnRange, Subject: b.String(), Args: Args{Name: e.pr.Attach.Prefix, Offset: may.lo, Max: may.hi}, Source: e.o.Source(bad.At),
 	}
-	switch {
-	case whole:
-	case bad.Level == interp.Certain:
+	if !whole {
 		f.Status = MayFail
-		f.Reason += ", unless it knows that this is not reached"
-	case bad.Level == interp.Depends:
-		f.Status = MayFail
-		f.Reason += "; reached only with some settings of the kernel's build or of the loader"
-	default:
-		e.doubted = true
-		f.Status = MayFail
-		f.Reason += "; too many paths lead there to tell whether it is reached"
+		switch bad.Level {
+		case interp.Certain:
+			f.Reach = UnlessKnown
+		case interp.Depends:
+			f.Reach = BySettings
+		default:
+			e.doubted = true
+			f.Reach = TooManyPaths
+		}
 	}
-	e.add(f)
+	e.note(f)
 }
 
 // numbers are bounds of what a register has as people write them: the half of a negative number is one.

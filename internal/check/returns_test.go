@@ -12,7 +12,7 @@ import (
 // TestReturns holds verdicts on what programs return.
 func TestReturns(t *testing.T) {
 	ok, fails := expected{}, expected{status: Fails}
-	expectVerdicts(t, "returns", []Topic{TopicReturn}, map[string]expected{
+	expectVerdicts(t, "returns", []Family{FamilyReturn}, map[string]expected{
 		"entry_0": ok, "entry_1": fails, "exit_1": fails, "exit_some": fails,
 		"entry_at_times": {status: MayFail}, "entry_never": ok,
 		"raw_1": ok, "tp_1": ok, "kprobe_2": ok, "xdp_9": ok,
@@ -37,7 +37,7 @@ func TestHookReturns(t *testing.T) {
 			if !errs && kernel.CompareVersions(release, "6.12") >= 0 {
 				want = Fails
 			}
-			if got := worst(findingsOn(p, k, TopicReturn)); got != want {
+			if got := worst(findingsOn(p, k, FamilyReturn)); got != want {
 				t.Errorf("%s on %s: %s, want %s", program, name, got, want)
 			}
 		}

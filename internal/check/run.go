@@ -7,7 +7,6 @@ import (
 	"context"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -16,6 +15,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Config says what to do.
@@ -209,11 +209,7 @@ func (r *run) needs(p *pairing) wholeResult {
 	if !p.loader.forKernel() {
 		return wholeResult{findings: r.found.note([]Finding{p.o.otherMachine()})}
 	}
-	p.whole = append(p.definitions(), p.strong()...)
-	p.whole = slices.DeleteFunc(p.whole, func(f Finding) bool {
-		return f.Topic == TopicMapDef && p.setsMap(f.Subject)
-	})
-	p.whole = append(p.whole, p.opening(p.setsMap)...)
+	p.whole = slices.Concat(p.definitions(), p.strong(), p.opening(p.setsMap))
 	if p.o.unread.Subject != "" && len(r.Loaders) == 1 && p.ebpfGo {
 		p.whole = append(p.whole, p.o.unread)
 	}
@@ -270,17 +266,11 @@ func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32
 	return own, r.code(ctx, &e)
 }
 
-// tooManyFindings is the subject of the finding that replaces those on a program's code when an object has too many.
-const tooManyFindings = "findings"
-
 // code judges the code of a program, unless that was done on a kernel where it
 // comes to the same.
 func (r *run) code(ctx context.Context, e *evaluation) []int32 {
 	if e.findings > limits.Findings {
-		return r.found.note([]Finding{{
-			Status: Unknown, Topic: TopicAnalysis, Subject: tooManyFindings,
-			Reason: (&limits.Exceeded{Max: limits.Findings, What: "findings on one object"}).Error(),
-		}})
+		return r.found.note([]Finding{{Status: Unknown, Code: AnalysisFindings, Subject: "findings", Args: Args{Max: limits.Findings}}})
 	}
 	key := e.codeKey()
 	c, ok := e.results.programs.find(key, e.pairing)
@@ -334,19 +324,16 @@ func (r *run) skippedList() []*corpus.Error {
 	return out
 }
 
-// byLoader are the reasons of findings on what no kernel has.
-var byLoader = map[Topic]string{
-	TopicTarget: "no kernel here has it, so the loader seems to set it: --target says what to",
-	TopicCORE:   "no kernel here has the type, so the loader seems to add it: --types says from where",
-}
+// fromLoader has the codes that replace those of findings on what no kernel has: the loader seems to supply it.
+var fromLoader = map[Code]Code{AttachTargetMissing: AttachTargetLoader, relo.NoCandidate: TypesSupplied}
 
-// nowhere turns failures for a target or type that no kernel has into Unknown: the loader seems to supply it. Kernels that cannot
+// blameLoader turns failures for a target or type that no kernel has into Unknown: the loader seems to supply it. Kernels that cannot
 // know do not count; where fewer than three can, it stays a failure.
-func (p *Program) nowhere(kernels int) {
+func (p *Program) blameLoader(kernels int) {
 	const enough = 3
 	type thing struct {
-		topic   Topic
-		subject string // "" for anything
+		code                Code
+		subject, relocation string // "" for anything
 	}
 	without, cannotKnow := make(map[thing]kernelSet), make(map[thing]kernelSet)
 	add := func(sets map[thing]kernelSet, t thing, kernels []int) {
@@ -358,50 +345,38 @@ func (p *Program) nowhere(kernels int) {
 	}
 	for i := range p.Findings {
 		f := &p.Findings[i]
-		if f.notFound() {
-			add(without, thing{f.Topic, f.Subject}, f.Kernels)
+		if fromLoader[f.Code] != "" {
+			add(without, thing{f.Code, f.Subject, f.Relocation}, f.Kernels)
 			continue
 		}
-		for topic := range byLoader {
-			if f.cannotKnow(topic) {
-				add(cannotKnow, thing{topic, ""}, f.Kernels)
+		for code := range fromLoader {
+			if f.cannotKnow(code) {
+				add(cannotKnow, thing{code: code}, f.Kernels)
 			}
 		}
 	}
 	for i := range p.Findings {
 		f := &p.Findings[i]
-		if f.Status != Fails || !f.notFound() {
+		if f.Status != Fails || fromLoader[f.Code] == "" {
 			continue
 		}
-		all := slices.Clone(without[thing{f.Topic, f.Subject}])
+		all := slices.Clone(without[thing{f.Code, f.Subject, f.Relocation}])
 		n := len(all.list())
-		if all.addAll(cannotKnow[thing{f.Topic, ""}]); n >= enough && len(all.list()) == kernels {
-			f.Status, f.Reason = Unknown, byLoader[f.Topic]
+		if all.addAll(cannotKnow[thing{code: f.Code}]); n >= enough && len(all.list()) == kernels {
+			f.Status, f.Code, f.Args = Unknown, fromLoader[f.Code], Args{}
 		}
 	}
-}
-
-// notFound reports whether the kernel lacks a target or type that a loader may supply.
-func (f *Finding) notFound() bool {
-	switch f.Topic {
-	case TopicTarget:
-		return f.Reason == notThere
-	case TopicCORE:
-		reason, _, _ := strings.Cut(f.Reason, ";") // what follows is about how it is reached, or by which loader
-		return reason == noType
-	}
-	return false
 }
 
 // cannotKnow reports whether a kernel with the finding may have any target, or any type, unseen.
-func (f *Finding) cannotKnow(topic Topic) bool {
+func (f *Finding) cannotKnow(code Code) bool {
 	switch {
 	case f.Status == Other:
 		return true
-	case topic == TopicTarget:
-		return f.Topic == topic && (f.Status == Unknown || strings.HasSuffix(f.Reason, unknownModule))
+	case code == AttachTargetMissing:
+		return FamilyOf(f.Code) == FamilyTarget && (f.Status == Unknown || f.Code == AttachTargetModule)
 	}
-	return f.Topic == TopicAnalysis && f.Subject == tooManyFindings
+	return f.Code == AnalysisFindings
 }
 
 // sum makes the verdicts on each of so many kernels of the findings.
@@ -453,7 +428,7 @@ func (r *run) row(ctx context.Context, i, j int) Program {
 		t.add(ki, r.found.list(l[0]), r.found.list(l[1]), r.found.note(lacks))
 	}
 	p.Findings = t.findings(r.sets)
-	p.nowhere(len(r.kernels))
+	p.blameLoader(len(r.kernels))
 	p.sum(len(r.kernels))
 	sortRow(p.Findings)
 	return p

@@ -8,7 +8,7 @@ import "testing"
 func TestSince(t *testing.T) {
 	late := expected{before: "6.18", status: Fails}
 	early := expected{before: "5.13", status: Fails}
-	expectVerdicts(t, "since", []Topic{TopicContext, TopicInsn}, map[string]expected{
+	expectVerdicts(t, "since", []Family{FamilyContext, FamilyInsn}, map[string]expected{
 		"overrides": {}, "overrides_guarded": {}, "many_arguments": {}, "wide_argument": {}, "six_arguments": {},
 		"user_read": {}, "user_written": late,
 		"user_written_guarded": {before: "6.18", status: Guarded},
@@ -56,7 +56,7 @@ func TestHelperSettings(t *testing.T) {
 		rep := runKnown(t, "since.bpfel", tt.config, tt.symbols)
 		for program, want := range map[string]Status{"overrides": tt.want, "overrides_guarded": tt.guarded} {
 			p, k := find(t, rep, program, rep.Kernels[0].Name)
-			if got := statusOf(p, k, TopicHelper); got != want {
+			if got := statusOf(p, k, FamilyHelper); got != want {
 				t.Errorf("%s with configuration %q and symbols %q: %s, want %s: %v", program, tt.config, tt.symbols, got, want, p.Findings)
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
-	"strings"
 )
 
 // tally collects the findings on a program. Kernels with the same are looked at
@@ -112,8 +111,9 @@ func (t *tally) findings(sets map[string][]int) (l []KernelFinding) {
 // kernels have.
 func sortRow(l []KernelFinding) {
 	slices.SortStableFunc(l, func(a, b KernelFinding) int {
-		return cmp.Or(-cmp.Compare(a.Status, b.Status), -cmp.Compare(len(a.Kernels), len(b.Kernels)), strings.Compare(a.Subject, b.Subject),
-			slices.Compare(a.Kernels, b.Kernels), strings.Compare(string(a.Topic), string(b.Topic)), strings.Compare(a.Source, b.Source),
-			strings.Compare(a.Reason, b.Reason), strings.Compare(a.Guard, b.Guard))
+		if c := cmp.Or(-cmp.Compare(a.Status, b.Status), -cmp.Compare(len(a.Kernels), len(b.Kernels))); c != 0 {
+			return c
+		}
+		return cmp.Or(a.Finding.compare(&b.Finding), slices.Compare(a.Kernels, b.Kernels))
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // TestTarget attaches a program to what no kernel has, to what some have, and to
@@ -39,9 +40,9 @@ func TestTarget(t *testing.T) {
 		p, _ := find(t, rep, "no_such_hook", rep.Kernels[0].Name)
 		for k := range rep.Kernels {
 			s := OK
-			for _, f := range findingsOn(p, k, TopicTarget) {
+			for _, f := range findingsOn(p, k, FamilyTarget) {
 				s = max(s, f.Status)
-				if told := strings.Contains(f.Reason, "--target"); told != (f.Status == Unknown) {
+				if supplied := f.Code == AttachTargetLoader; supplied != (f.Status == Unknown) {
 					t.Errorf("%v", f)
 				}
 			}
@@ -87,7 +88,7 @@ func TestTargetVotes(t *testing.T) {
 	}
 	p, odds := find(t, rep, "no_such_hook", "kylin/V10/x86_64/4.19.90")
 	for k := range rep.Kernels {
-		if got := statusOf(p, k, TopicTarget); (got < Unknown || got == Fails) && p.Status[k] != Other {
+		if got := statusOf(p, k, FamilyTarget); (got < Unknown || got == Fails) && p.Status[k] != Other {
 			t.Errorf("%s: %s", rep.Kernels[k].Name, got)
 		}
 	}
@@ -98,44 +99,43 @@ func TestTargetVotes(t *testing.T) {
 
 // TestVotes asks which kernels count where no kernel has what a program asks for.
 func TestVotes(t *testing.T) {
-	finding := func(s Status, topic Topic, subject, reason string, kernels ...int) KernelFinding {
-		return KernelFinding{Finding{Status: s, Topic: topic, Subject: subject, Reason: reason}, kernels}
+	finding := func(s Status, code Code, subject string, kernels ...int) KernelFinding {
+		return KernelFinding{Finding{Status: s, Code: code, Subject: subject}, kernels}
 	}
-	const other = "is for another machine"
 	for name, tt := range map[string]struct {
 		findings []KernelFinding
 		want     Status // of the first one
 	}{
-		"all lack a type":            {[]KernelFinding{finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2, 3)}, Unknown},
-		"one has it":                 {[]KernelFinding{finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2)}, Fails},
-		"one is for another machine": {[]KernelFinding{finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2), finding(Other, TopicAnalysis, "o", other, 3)}, Unknown},
+		"all lack a type":            {[]KernelFinding{finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2, 3)}, Unknown},
+		"one has it":                 {[]KernelFinding{finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2)}, Fails},
+		"one is for another machine": {[]KernelFinding{finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(Other, AnalysisMachine, "o", 3)}, Unknown},
 		"one lacks it and is guarded": {[]KernelFinding{
-			finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2), finding(Guarded, TopicCORE, "byte_off struct x.a", noType, 3),
+			finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(Guarded, relo.NoCandidate, "struct x.a", 3),
 		}, Unknown},
 		"one lacks it and may reach it": {[]KernelFinding{
-			finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2), finding(MayFail, TopicCORE, "byte_off struct x.a", noType+"; too many paths lead there to tell whether it is reached", 3),
+			finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(MayFail, relo.NoCandidate, "struct x.a", 3),
 		}, Unknown},
 		"one has too much to find": {[]KernelFinding{
-			finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2), finding(Unknown, TopicAnalysis, "findings", "more than 1 findings", 3),
+			finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(Unknown, AnalysisFindings, "findings", 3),
 		}, Unknown},
 		"one lacks another type": {[]KernelFinding{
-			finding(Fails, TopicCORE, "byte_off struct x.a", noType, 0, 1, 2), finding(Guarded, TopicCORE, "byte_off struct y.a", noType, 3),
+			finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(Guarded, relo.NoCandidate, "struct y.a", 3),
 		}, Fails},
 		"one has no functions": {[]KernelFinding{
-			finding(Fails, TopicTarget, "function f", notThere, 0, 1, 2), finding(Unknown, TopicTarget, "lsm/f", "the kernel's BTF has no functions at all", 3),
+			finding(Fails, AttachTargetMissing, "function f", 0, 1, 2), finding(Unknown, AttachTargetNoFunctions, "lsm/f", 3),
 		}, Unknown},
 		"one may have it in a module": {[]KernelFinding{
-			finding(Fails, TopicTarget, "function f", notThere, 0, 1, 2), finding(MayFail, TopicTarget, "function f", "module m may have it, whose BTF is not there", 3),
+			finding(Fails, AttachTargetMissing, "function f", 0, 1, 2), finding(MayFail, AttachTargetModule, "function f", 3),
 		}, Unknown},
 		"one has it in a module": {[]KernelFinding{
-			finding(Fails, TopicTarget, "function f", notThere, 0, 1, 2), finding(MayFail, TopicTarget, "function f", "needs module m to be loaded", 3),
+			finding(Fails, AttachTargetMissing, "function f", 0, 1, 2), finding(MayFail, ModuleNeeded, "function f", 3),
 		}, Fails},
 		"too few know": {[]KernelFinding{
-			finding(Fails, TopicTarget, "function f", notThere, 0, 1), finding(Unknown, TopicTarget, "lsm/f", "the kernel's BTF has no functions at all", 2, 3),
+			finding(Fails, AttachTargetMissing, "function f", 0, 1), finding(Unknown, AttachTargetNoFunctions, "lsm/f", 2, 3),
 		}, Fails},
 	} {
 		p := &Program{Findings: tt.findings}
-		p.nowhere(4)
+		p.blameLoader(4)
 		if got := p.Findings[0].Status; got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}

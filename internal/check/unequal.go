@@ -62,10 +62,10 @@ func (e *evaluation) judgeBounds(ctx context.Context, r *interp.Result) (also ex
 	})
 	if len(far) > 0 { // of which one is enough
 		at := slices.MinFunc(slices.Collect(maps.Keys(far)), func(a, b bpfobj.Site) int { return cmp.Or(cmp.Compare(a.Fn, b.Fn), cmp.Compare(a.Insn, b.Insn)) })
-		e.judge(r, absence{at: at, f: Finding{
-			Status: MayFail, Topic: TopicBounds, Subject: "bounds by !=", Source: e.o.Source(at),
-			Reason: "an access here is within bounds by what != or == tells of a number, which verifiers before Linux 6.8 do not see",
-		}})
+		before := e.explored
+		e.explored = r
+		e.judge(absence{at: at, f: Finding{Status: MayFail, Code: BoundsUnequal, Subject: "bounds by !=", Source: e.o.Source(at)}})
+		e.explored = before
 	}
 	return also
 }

@@ -77,10 +77,10 @@ func TestV4(t *testing.T) {
 				want = Fails
 				refused++
 			}
-			if got := statusOf(p, ki, TopicInsn); got != want {
+			if got := statusOf(p, ki, FamilyInsn); got != want {
 				t.Errorf("%s: %s: %s, want %s: %v", k.Name, name, got, want, p.Findings)
 			}
-			if got := statusOf(p, ki, TopicCORE); (got == Guarded) != (name == "guarded") {
+			if got := statusOf(p, ki, FamilyCORE); (got == Guarded) != (name == "guarded") {
 				t.Errorf("%s: %s: relocations %s: %v", k.Name, name, got, p.Findings)
 			}
 		}

@@ -3,7 +3,6 @@
 package core
 
 import (
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -281,32 +280,36 @@ func (d *Decision) Unresizable() bool { return d.Result == relo.Poisoned && d.pa
 // Old returns the value on the local side.
 func (d *Decision) Old() uint64 { return d.m.old.val }
 
-// Reason says why a relocation is not resolved, "" for one that is.
-func (d *Decision) Reason() string {
+// Reason says why a relocation is not resolved; it is zero for one that is.
+func (d *Decision) Reason() relo.Reason {
 	m := d.m
 	switch {
+	case d.patch != "" && d.Result == relo.Poisoned:
+		return relo.Reason{Code: relo.LoadNotResizable, Detail: d.patch}
 	case d.patch != "":
-		return d.patch
+		return relo.Reason{Code: relo.UnpatchableInsn, Detail: d.patch}
 	case m.err != nil:
-		return m.err.Error()
+		return relo.Reason{Code: relo.InvalidRelocation, Detail: m.err.Error()}
 	case m.result == relo.Resolved:
-		return ""
+		return relo.Reason{}
 	case m.result == relo.Ambiguous:
 		q := &m.tb.set.questions[m.question]
 		a, b := &m.tb.rows[m.question][m.target], &m.tb.rows[m.question][m.other]
 		if a.bitOff != b.bitOff {
-			return fmt.Sprintf("field offset ambiguity: %d != %d bits", b.bitOff, a.bitOff)
+			return relo.Reason{Code: relo.AmbiguousOffset, LocalNumber: uint64(b.bitOff), TargetNumber: uint64(a.bitOff)}
 		}
-		return fmt.Sprintf("relocation decision ambiguity: %d != %d", m.tb.value(q, b, m.spec.kind).val, m.new.val)
+		return relo.Reason{Code: relo.AmbiguousValue, LocalNumber: m.tb.value(q, b, m.spec.kind).val, TargetNumber: m.new.val}
 	case m.result == relo.Error:
-		return m.tb.explain(m, m.other).Err.Error()
+		return relo.Reason{Code: relo.InvalidRelocation, Detail: m.tb.explain(m, m.other).Err.Error()}
 	case len(m.left) == 0:
-		return noCandidate
+		return relo.Reason{Code: relo.NoCandidate}
+	case m.spec.kind.IsEnumval():
+		return relo.Reason{Code: relo.EnumeratorMissing}
+	case m.spec.kind.IsType():
+		return relo.Reason{Code: relo.TypeMismatch}
 	}
-	return "no matching candidate"
+	return relo.Reason{Code: relo.FieldMissing}
 }
-
-const noCandidate = "no candidate"
 
 // NoCandidate reports whether nothing on the target side has the name and the kind of the record's root, and that
 // decides.

@@ -50,12 +50,12 @@ func FuzzObject(f *testing.F) {
 		n := 0
 		for _, d := range a.Decisions(0) {
 			n++
-			if d.Result.OK() != (d.Reason() == "" || d.Result == relo.Absent) {
-				t.Errorf("result %s, reason %q", d.Result, d.Reason())
+			if d.Result.OK() != (d.Reason() == relo.Reason{} || d.Result == relo.Absent) {
+				t.Errorf("result %s, reason %v", d.Result, d.Reason())
 			}
 			for c := range d.Candidates() {
-				if c.Match == (c.Reason != "") {
-					t.Errorf("match %v, reason %q", c.Match, c.Reason)
+				if c.Match == (c.Reason != relo.Reason{}) {
+					t.Errorf("match %v, reason %v", c.Match, c.Reason)
 				}
 			}
 		}

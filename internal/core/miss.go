@@ -3,9 +3,8 @@
 package core
 
 import (
-	"fmt"
-
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // miss is why a candidate does not match. It is kept unformatted, because most
@@ -37,46 +36,42 @@ const (
 	missEnumSize
 )
 
-// String is the reason that a log gives for a candidate that does not match.
-func (m *miss) String() string {
+// reason says why the candidate does not match; it is zero for one that does.
+func (m *miss) reason() relo.Reason {
+	r := relo.Reason{Name: m.name, LocalNumber: uint64(m.l), TargetNumber: uint64(m.t)}
 	switch m.code {
+	case missNone:
+		return relo.Reason{}
 	case missKind:
-		s := fmt.Sprintf("incompatible kinds: %s vs %s", m.local.Kind(), m.target.Kind())
-		if m.name != "" {
-			s = fmt.Sprintf("member %s: %s", m.name, s)
-		}
-		return s
+		r.Code, r.Local, r.Target = relo.CandidateKind, m.local.Kind().String(), m.target.Kind().String()
 	case missMember:
-		return fmt.Sprintf("no member %s", m.name)
+		r.Code = relo.CandidateMember
 	case missEnumName:
-		return fmt.Sprintf("member %s: different names: %s %s vs %s", m.name, m.local.Kind(), m.local.Name(), m.target.Name())
+		r.Code, r.Local, r.Target = relo.CandidateMemberName, m.local.Kind().String()+" "+string(m.local.Name()), string(m.target.Name())
 	case missBitOffset:
-		if m.name == "" {
-			return "integer with a bit offset"
-		}
-		return fmt.Sprintf("member %s: integer with a bit offset", m.name)
+		r.Code = relo.CandidateBitOffset
 	case missNotArray:
-		return fmt.Sprintf("not an array: %s", m.target.Kind())
+		r.Code, r.Target = relo.CandidateNotArray, m.target.Kind().String()
 	case missShortArray:
-		return fmt.Sprintf("array too short: element %d of %d", m.l, m.t)
+		r.Code = relo.CandidateShortArray
 	case missEnumerator:
-		return fmt.Sprintf("enum has no value %s", m.name)
+		r.Code = relo.CandidateEnumerator
 	case missNotEnum:
-		return fmt.Sprintf("not an enum: %s", m.target.Kind())
+		r.Code, r.Target = relo.CandidateNotEnum, m.target.Kind().String()
 	case missTypeName:
-		return fmt.Sprintf("different names: %s vs %s", typeName(m.local), typeName(m.target))
+		r.Code, r.Local, r.Target = relo.CandidateTypeName, typeName(m.local), typeName(m.target)
 	case missInt:
-		return fmt.Sprintf("integers of different size or sign: %s", typeName(m.local))
+		r.Code, r.Local = relo.CandidateInteger, typeName(m.local)
 	case missNelems:
-		return fmt.Sprintf("arrays of %d elements vs %d", m.l, m.t)
+		r.Code = relo.CandidateElements
 	case missParams:
-		return fmt.Sprintf("function of %d parameters vs %d", m.l, m.t)
+		r.Code = relo.CandidateParameters
 	case missVlen:
-		return fmt.Sprintf("%s: %d members vs %d", typeName(m.local), m.l, m.t)
+		r.Code, r.Local = relo.CandidateMembers, typeName(m.local)
 	case missEnumSize:
-		return fmt.Sprintf("%s: different size, or fewer values", typeName(m.local))
+		r.Code, r.Local = relo.CandidateEnumSize, typeName(m.local)
 	}
-	return ""
+	return r
 }
 
 // typeName returns how C names a type: "struct task_struct", "u64".

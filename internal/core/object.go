@@ -142,12 +142,12 @@ func (o *Object) BTF() *btf.BTF { return o.btf }
 // Relocation names what a record asks for: "byte_off struct task_struct.mm.pgd".
 func (o *Object) Relocation(r *Record) string { return o.specs[r.spec].String() }
 
-// Disputed says how loaders differ on the flavor of a name that a record asks for, "" where they agree.
-func (o *Object) Disputed(r *Record) string {
+// Disputed says how loaders differ on the flavor of a name that a record asks for; it is zero where they agree.
+func (o *Object) Disputed(r *Record) relo.Reason {
 	if s := o.specs[r.spec]; s.asks() {
 		return s.disputed()
 	}
-	return ""
+	return relo.Reason{}
 }
 
 // Empty says why the object has no relocations, or "" if it has some.

@@ -246,9 +246,9 @@ type Candidate struct {
 	Place         // of one that does not match, the type alone
 	Module string // "" for vmlinux
 	Match  bool
-	Value  uint64 // of a match
-	Reason string // why it does not match
-	Err    error  // why libbpf gives up on it
+	Value  uint64      // of a match
+	Reason relo.Reason // why it does not match
+	Err    error       // why libbpf gives up on it
 }
 
 type explainKey struct {
@@ -277,7 +277,7 @@ func (tb *Table) explain(mt *match, place int32) *Candidate {
 		c.Place, c.Value = m.out.place(), v.val
 	} else {
 		c.Place = Place{TypeID: uint32(cand.id), Type: typeName(cand.view.Type(cand.id))}
-		c.Reason = m.miss.String()
+		c.Reason = m.miss.reason()
 	}
 	if err != nil {
 		c.Err = fmt.Errorf("candidate [%d]: %w", cand.id, err)

@@ -332,7 +332,7 @@ func (r *rule) decided(tb *Table) string {
 		switch why := d.Reason(); {
 		case d.Result == relo.Resolved:
 			fmt.Fprintf(&b, "\n\tresolved %d -> %d\n", int64(d.Old()), int64(d.New))
-		case why == "":
+		case why == relo.Reason{}:
 			fmt.Fprintf(&b, "\n\t%s\n", d.Result)
 		default:
 			fmt.Fprintf(&b, "\n\t%s: %s\n", d.Result, why)

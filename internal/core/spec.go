@@ -240,8 +240,8 @@ func (s *spec) rootKind() btf.Kind {
 }
 
 // disputed says how loaders differ on the flavor of the name of the root, or of
-// the enumerator; "" where they agree.
-func (s *spec) disputed() string {
+// the enumerator; it is zero where they agree.
+func (s *spec) disputed() relo.Reason {
 	t := s.btf.Type(s.root)
 	names := []string{string(t.Name())}
 	if s.kind.IsEnumval() {
@@ -249,10 +249,10 @@ func (s *spec) disputed() string {
 	}
 	for _, name := range names {
 		if libbpf, cilium, aya, ok := btf.Disputed(name); ok {
-			return fmt.Sprintf("loaders do not agree on the flavor of %s: libbpf takes any %q, cilium/ebpf %q, aya %q", name, libbpf, cilium, aya)
+			return relo.Reason{Code: relo.FlavorDisputed, Name: name, Local: libbpf, Target: cilium, Detail: aya}
 		}
 	}
-	return ""
+	return relo.Reason{}
 }
 
 // asks reports whether s asks something of the kernel, in a way that loaders

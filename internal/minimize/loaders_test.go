@@ -97,7 +97,7 @@ func TestOddLoaders(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, e := range log.Entries {
-					if e.Result != relo.Error || e.Reason != tt.refused {
+					if e.Result != relo.Error || e.Reason.Detail != tt.refused {
 						t.Errorf("%s: %s: %s", e.Relocation(), e.Result, e.Reason)
 					}
 				}

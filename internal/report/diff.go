@@ -18,10 +18,10 @@ func Diff(w io.Writer, r *check.Report, a, b int) int {
 		return 0
 	}
 	escape.Fprintf(w, "--- %s\n+++ %s\n", r.Kernels[a].Name, r.Kernels[b].Name)
-	program, line := -1, ""
+	program, last := -1, ""
 	for _, d := range l {
 		if d.Program != program {
-			program, line = d.Program, ""
+			program, last = d.Program, ""
 			p := &r.Programs[program]
 			escape.Fprintf(w, "%s: %s (%s): %s → %s\n", p.Object, p.Name, p.Section,
 				cellTexts[cellOf(p.Status, p.Load, a)].name, cellTexts[cellOf(p.Status, p.Load, b)].name)
@@ -30,9 +30,9 @@ func Diff(w io.Writer, r *check.Report, a, b int) int {
 		if d.Only == b {
 			sign = "+"
 		}
-		if s := sign + " " + sentence(&d.Finding); s != line {
-			line = s
-			escape.Fprintf(w, "  %s\n", line)
+		if s := sign + " " + line(&d.Finding); s != last {
+			last = s
+			escape.Fprintf(w, "  %s\n", last)
 		}
 	}
 	return len(l)

@@ -33,37 +33,15 @@ func order(r *check.Report) []int {
 	return out
 }
 
-// family is what kernels of one range have in common.
-func family(k *check.Kernel) string {
-	c := k.Key().Canonical()
-	if !c.Known() {
-		return ""
-	}
-	return c.ID + " " + c.Arch
-}
-
 // span is a run of kernels in order.
 type span struct{ kernels []int }
-
-// label names a span: "debian x86_64 5.10.0-30-amd64 … 6.1.0-47-amd64 (2)".
-func (s span) label(r *check.Report) string {
-	first, last := &r.Kernels[s.kernels[0]], &r.Kernels[s.kernels[len(s.kernels)-1]]
-	f := family(first)
-	switch {
-	case f == "":
-		return first.Name
-	case len(s.kernels) == 1:
-		return f + " " + first.Key().Release
-	}
-	return fmt.Sprintf("%s %s … %s (%d)", f, first.Key().Release, last.Key().Release, len(s.kernels))
-}
 
 // spans cuts the kernels in order wherever same says that neighbours differ.
 func spans(r *check.Report, ordered []int, same func(a, b int) bool) (out []span) {
 	for i, k := range ordered {
 		if i > 0 {
 			prev := ordered[i-1]
-			if f := family(&r.Kernels[k]); f != "" && f == family(&r.Kernels[prev]) && same(prev, k) {
+			if f := r.Kernels[k].Family(); f != "" && f == r.Kernels[prev].Family() && same(prev, k) {
 				out[len(out)-1].kernels = append(out[len(out)-1].kernels, k)
 				continue
 			}
@@ -88,7 +66,7 @@ func where(r *check.Report, ordered, set []int, most int) string {
 	var labels []string
 	for _, s := range spans(r, ordered, func(a, b int) bool { return in[a] == in[b] }) {
 		if in[s.kernels[0]] {
-			labels = append(labels, s.label(r))
+			labels = append(labels, label(r, s.kernels))
 		}
 	}
 	if len(labels) > most {
@@ -121,12 +99,12 @@ func programs(r *check.Report, list []int, most int) string {
 	return b.String()
 }
 
-// sentence is a finding in a line.
-func sentence(f *check.Finding) string {
+// line is a finding in a line: verdict, subject, what is wrong, place and code.
+func line(f *check.Finding) string {
 	g := groupOf(f)
 	s := g.text(1)
 	if f.Source != "" {
 		s += " (" + f.Source + ")"
 	}
-	return s
+	return s + " [" + string(f.Code) + "]"
 }

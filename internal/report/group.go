@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // group is causes that are one to a reader: relocations of one field, fields of
@@ -18,7 +20,7 @@ import (
 type group struct {
 	status   check.Status
 	attach   bool
-	topic    check.Topic
+	code     check.Code
 	what     []string // sorted
 	why      string
 	advice   string
@@ -29,22 +31,18 @@ type group struct {
 
 // groupOf returns a finding as a group of its own.
 func groupOf(f *check.Finding) group {
-	what, why := plain(f.Topic, f.Subject, f.Reason)
-	return group{status: f.Status, attach: f.Attach, topic: f.Topic, what: []string{what}, why: why}
-}
-
-// CauseText says in words what a cause is about and what is wrong with it.
-func CauseText(c *check.Cause) string {
-	what, why := plain(c.Topic, c.Subject, c.Reason)
-	g := group{topic: c.Topic, what: []string{what}}
-	return g.subject(1) + ": " + why
+	what := f.Subject
+	if typeAlone(f) {
+		what, _ = splitSpec(what)
+	}
+	return group{status: f.Status, attach: f.Attach, code: f.Code, what: []string{what}, why: why(f)}
 }
 
 // verdict is the status in words.
-func (g *group) verdict() string {
-	c := check.Cause{Status: g.status, Attach: g.attach}
-	return c.Verdict()
-}
+func (g *group) verdict() string { return verdict(g.status, g.attach) }
+
+// reason is what is wrong, with the code.
+func (g *group) reason() string { return g.why + " [" + string(g.code) + "]" }
 
 // cell is how tables show the status.
 func (g *group) cell() cell {
@@ -58,14 +56,16 @@ func (g *group) cell() cell {
 // subject names what a group is about, not more than most by name.
 func (g *group) subject(most int) string {
 	s := listed(g.what, most)
-	if w := about(g.topic).word; w != "" {
-		s = w + " " + s
+	if e := codes.Of(g.code); e != nil && e.Family.Word != "" {
+		s = e.Family.Word + " " + s
 	}
 	return s
 }
 
-// text is a group in a line.
-func (g *group) text(most int) string { return g.verdict() + ": " + g.subject(most) + ": " + g.why }
+// text is a group in a line, without its code.
+func (g *group) text(most int) string {
+	return g.verdict() + ": " + g.subject(most) + ": " + g.why
+}
 
 // causesFor returns the causes that a report for people has: on kernels on which the objects do
 // not work or, with verbose, all and what is guarded.
@@ -96,7 +96,7 @@ func groups(causes []check.Cause) []group {
 	type key struct {
 		status             check.Status
 		attach             bool
-		topic              check.Topic
+		code               check.Code
 		what, why, kernels string
 	}
 	// merge puts those of equal keys together.
@@ -122,23 +122,24 @@ func groups(causes []check.Cause) []group {
 	}
 	var all []group
 	for _, c := range causes {
-		what, why := plain(c.Topic, c.Subject, c.Reason)
-		all = append(all, group{c.Status, c.Attach, c.Topic, []string{what}, why, advice(&c), slices.Clone(c.Sources), slices.Clone(c.Programs), slices.Clone(c.Kernels)})
+		g := groupOf(&c.Finding)
+		if e := codes.Of(c.Code); e != nil {
+			g.advice = e.Fix
+		}
+		g.sources, g.programs, g.kernels = slices.Clone(c.Sources), slices.Clone(c.Programs), slices.Clone(c.Kernels)
+		all = append(all, g)
 	}
-	all = merge(all, func(g *group) key { return key{g.status, g.attach, g.topic, g.what[0], g.why, ""} })
+	all = merge(all, func(g *group) key { return key{g.status, g.attach, g.code, g.what[0], g.why, ""} })
 	all = merge(all, func(g *group) key {
 		what := ""
-		if g.topic == check.TopicCORE {
+		if check.FamilyOf(g.code) == check.FamilyCORE && g.code != relo.NoCandidate {
 			what, _ = splitSpec(g.what[0])
-			if g.why == "type absent" {
-				what = ""
-			}
 		}
 		var kernels []byte
 		for _, k := range g.kernels {
 			kernels = binary.AppendUvarint(kernels, uint64(k))
 		}
-		return key{g.status, g.attach, g.topic, what, g.why, string(kernels)}
+		return key{g.status, g.attach, g.code, what, g.why, string(kernels)}
 	})
 	slices.SortStableFunc(all, func(a, b group) int {
 		return cmp.Or(-cmp.Compare(a.status, b.status), -cmp.Compare(len(a.kernels), len(b.kernels)),

@@ -116,7 +116,7 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 		for _, p := range x.Programs {
 			object[p] = i
 		}
-		out := pageObject{Name: escape.Text(x.Object), Headline: escape.Text(x.Headline.Text), Cells: row(cells(x.Status, x.Load))}
+		out := pageObject{Name: escape.Text(x.Object), Headline: escape.Text(Headline(r, x)), Cells: row(cells(x.Status, x.Load))}
 		for _, remark := range remarks(r, ordered, x, true) {
 			out.Remarks = append(out.Remarks, escape.Text(remark))
 		}
@@ -131,14 +131,14 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 		seen := make(map[pageFinding]bool)
 		for _, f := range p.Findings {
 			g := groupOf(&f.Finding)
-			x := pageFinding{g.cell(), d.text(g.subject(1) + ": " + g.why), d.text(f.Source), d.text(f.Guard), d.set(f.Kernels)}
+			x := pageFinding{g.cell(), d.text(g.subject(1) + ": " + g.reason()), d.text(f.Source), d.text(guardText(&f.Finding)), d.set(f.Kernels)}
 			if !seen[x] { // as several relocations of one field are
 				seen[x] = true
 				out.Findings = append(out.Findings, x)
 			}
 		}
-		for _, n := range p.Notes {
-			out.Notes = append(out.Notes, escape.Text(n.Subject+" "+n.Reason))
+		for i := range p.Notes {
+			out.Notes = append(out.Notes, escape.Text(note(&p.Notes[i])))
 		}
 		d.Programs = append(d.Programs, out)
 	}
@@ -146,7 +146,7 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 		if n := len(d.Advice); n == 0 || d.Advice[n-1] != g.advice {
 			d.Advice = append(d.Advice, g.advice)
 		}
-		d.Causes = append(d.Causes, pageCause{len(d.Advice) - 1, g.cell(), d.text(g.subject(4) + ": " + g.why), d.set(g.kernels), g.programs})
+		d.Causes = append(d.Causes, pageCause{len(d.Advice) - 1, g.cell(), d.text(g.subject(4) + ": " + g.reason()), d.set(g.kernels), g.programs})
 	}
 	var data bytes.Buffer
 	if err := json.NewEncoder(&data).Encode(d); err != nil { // escapes <, > and &
@@ -167,8 +167,8 @@ func (d *pageData) kernels(r *check.Report, ordered []int) {
 		x := &r.Kernels[k]
 		d.column[k] = i
 		d.Kernels = append(d.Kernels, escape.Text(x.Name))
-		f := family(x)
-		if i == 0 || f != family(&r.Kernels[ordered[i-1]]) {
+		f := x.Family()
+		if i == 0 || f != r.Kernels[ordered[i-1]].Family() {
 			d.Families = append(d.Families, pageFamily{Name: escape.Text(f)})
 			last = ""
 		}

@@ -9,11 +9,60 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
+// The forms of a report in JSON have, in addition to what package check has, the text of findings and headlines.
+type (
+	jsonFinding struct {
+		check.KernelFinding
+		Message string `json:"message"`
+	}
+	jsonNote struct {
+		check.Finding
+		Message string `json:"message"`
+	}
+	jsonProgram struct {
+		check.Program
+		Findings []jsonFinding `json:"findings,omitempty"`
+		Notes    []jsonNote    `json:"notes,omitempty"`
+	}
+	jsonHeadline struct {
+		Text string `json:"text"`
+		check.Headline
+	}
+	jsonObject struct {
+		check.ObjectRow
+		Headline jsonHeadline `json:"headline"`
+	}
+	jsonCause struct {
+		check.Cause
+		Message string `json:"message"`
+	}
+)
+
 // JSON writes the report as check.ReadBaseline reads it, with the causes and what the run found in addition.
 func JSON(w io.Writer, r *check.Report, findings any) error {
-	return escape.JSON(w).Encode(struct {
+	out := struct {
 		*check.Report
-		Causes   []check.Cause `json:"causes"`
+		Objects  []jsonObject  `json:"objects,omitempty"`
+		Programs []jsonProgram `json:"programs"`
+		Causes   []jsonCause   `json:"causes"`
 		Findings any           `json:"findings"`
-	}{r, r.Causes(check.Unknown), findings})
+	}{Report: r, Findings: findings, Programs: []jsonProgram{}, Causes: []jsonCause{}}
+	for i := range r.Objects {
+		o := &r.Objects[i]
+		out.Objects = append(out.Objects, jsonObject{*o, jsonHeadline{Headline(r, o), o.Headline}})
+	}
+	for i := range r.Programs {
+		p := jsonProgram{Program: r.Programs[i]}
+		for _, f := range p.Program.Findings {
+			p.Findings = append(p.Findings, jsonFinding{f, Sentence(&f.Finding)})
+		}
+		for _, n := range p.Program.Notes {
+			p.Notes = append(p.Notes, jsonNote{n, note(&n)})
+		}
+		out.Programs = append(out.Programs, p)
+	}
+	for _, c := range r.Causes(check.Unknown) {
+		out.Causes = append(out.Causes, jsonCause{c, Sentence(&c.Finding)})
+	}
+	return escape.JSON(w).Encode(out)
 }

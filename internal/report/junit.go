@@ -96,7 +96,7 @@ func (s *suite) add(object, name string, status check.Status, why func() *messag
 }
 
 // reasons lists what stands against a program on a kernel, the worst first. The
-// type is the topic of that.
+// type is the code of that.
 func reasons(p *check.Program, kernel int) *message {
 	var m message
 	last := ""
@@ -105,14 +105,14 @@ func reasons(p *check.Program, kernel int) *message {
 		if f.Status <= check.Other || !slices.Contains(f.Kernels, kernel) {
 			continue
 		}
-		line := escape.Text(sentence(&f.Finding))
+		text := escape.Text(line(&f.Finding))
 		if m.Message == "" {
-			m.Message, m.Type = line, string(f.Topic)
+			m.Message, m.Type = text, string(f.Code)
 		}
-		if line != last {
-			m.Text += line + "\n"
+		if text != last {
+			m.Text += text + "\n"
 		}
-		last = line
+		last = text
 	}
 	return &m
 }

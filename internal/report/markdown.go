@@ -39,7 +39,7 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 			last = g.advice
 			escape.Fprintf(b, "\n#### %s\n\n| kernels | | what | where | programs |\n|--:|---|---|---|---|\n", escape.Markdown(last))
 		}
-		what := escape.Code(g.subject(most)) + ": " + escape.Markdown(g.why)
+		what := escape.Code(g.subject(most)) + ": " + escape.Markdown(g.why) + " " + escape.Code("["+string(g.code)+"]")
 		if len(g.sources) > 0 {
 			what += " (" + escape.Markdown(places(g.sources, most)) + ")"
 		}
@@ -53,7 +53,7 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 func (m *matrix) headlines(b *bufio.Writer) {
 	escape.Fprintf(b, "\n")
 	for _, o := range objectsByNeed(m.r) {
-		escape.Fprintf(b, "- %s: %s\n", escape.Markdown(o.Object), escape.Markdown(o.Headline.Text))
+		escape.Fprintf(b, "- %s: %s\n", escape.Markdown(o.Object), escape.Markdown(Headline(m.r, o.ObjectRow)))
 		for _, remark := range remarks(m.r, m.ordered, o.ObjectRow, false) {
 			escape.Fprintf(b, "  - %s\n", escape.Markdown(remark))
 		}
@@ -87,7 +87,7 @@ func (m *matrix) table(b *bufio.Writer) {
 	}
 	escape.Fprintf(b, "\n\n")
 	for i, c := range m.columns {
-		escape.Fprintf(b, "%d. %s\n", i+1, escape.Markdown(c.label(m.r)))
+		escape.Fprintf(b, "%d. %s\n", i+1, escape.Markdown(label(m.r, c.kernels)))
 	}
 }
 

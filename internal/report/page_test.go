@@ -19,7 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 func pageOf(t *testing.T, r *check.Report) string {
@@ -95,18 +97,18 @@ document.title = out.join("\n");
 </script>`
 	want := `title: btfgen check: 4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok
 run: btfgen v1.2.3 · 2026-01-02 what was runbtfgen check --format html a.o b.o
-objects: ObjectsX a.o: 3 of 5 kernels· b.o: all 5 kernels
-causes: What to do` + topics[0].advice + `X struct s.f, .g|h: field absent · 2 kernels · a.o: broken
+objects: ObjectsX a.o: 3 of 5 kernels (4 with ebpf-go).· b.o: 5 of 5 kernels.
+causes: What to do` + codes.Of(relo.FieldMissing).Fix + `X struct s.f, .g|h: field absent [field-missing] · 2 kernels · a.o: broken
 heads: others, debian arm64, debian x86_64, vmlinux, 6.1.0-50-arm64, 5.10.0-30-amd64, 6.1.0-47-amd64, 6.12.107+deb13-amd64
 worst first: o a.o, p broken, p guard, o b.o, p perhaps, p <fine>
 cells: ···XX ···XX ···gg ····· uaaaa ·····
 folded: o a.o, p broken, p guard, o b.o
-tapped: o a.o, p on broken, detail X fails on debian/13/x86_64/6.12.107+deb13-amd64a.o · kprobe/xX struct s.f: field absent ./x.bpf.c:12 ← here2 kernels` +
-		`X struct s.g|h: field absent ./x.bpf.c:9 ← here2 kernels, p guard, o b.o, p perhaps, p <fine>
-left: o a.o, p on broken, detail X fails on debian/12/x86_64/6.1.0-47-amd64a.o · kprobe/xX struct s.f: field absent ./x.bpf.c:12 ← here2 kernels` +
-		`X struct s.g|h: field absent ./x.bpf.c:9 ← here2 kernels, p guard, o b.o, p perhaps, p <fine>
+tapped: o a.o, p on broken, detail X fails on debian/13/x86_64/6.12.107+deb13-amd64a.o · kprobe/xX struct s.f: field absent [field-missing] ./x.bpf.c:12 ← here2 kernels` +
+		`X struct s.g|h: field absent [field-missing] ./x.bpf.c:9 ← here2 kernels, p guard, o b.o, p perhaps, p <fine>
+left: o a.o, p on broken, detail X fails on debian/12/x86_64/6.1.0-47-amd64a.o · kprobe/xX struct s.f: field absent [field-missing] ./x.bpf.c:12 ← here2 kernels` +
+		`X struct s.g|h: field absent [field-missing] ./x.bpf.c:9 ← here2 kernels, p guard, o b.o, p perhaps, p <fine>
 focus: p1
-object: X fails on debian/12/x86_64/6.1.0-47-amd643 of 5 kernelslibbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64decided by broken
+object: X fails on debian/12/x86_64/6.1.0-47-amd643 of 5 kernels (4 with ebpf-go).libbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64decided by broken
 by name: o a.o, p broken, p guard, o b.o, p <fine>, p perhaps
 arm64: o b.o, p perhaps
 found: o a.o, p broken, p guard

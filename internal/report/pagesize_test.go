@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // large is a report as big as is promised to be handled with ease: 50 programs
@@ -29,12 +30,12 @@ func large() *check.Report {
 		p := check.Program{Object: fmt.Sprintf("tool%d.bpf.o", i/4), Name: fmt.Sprintf("handle_event_%d", i), Section: "kprobe/do_exit", Status: make([]check.Status, kernels)}
 		for j := range findings {
 			f := check.KernelFinding{Finding: check.Finding{
-				Status: []check.Status{check.Guarded, check.Unknown, check.MayFail, check.Fails}[j%4], Topic: check.TopicCORE,
-				Subject: fmt.Sprintf("byte_off struct task_struct.member_%d.inner_%d", j, i), Reason: "no candidate has such a member",
+				Status: []check.Status{check.Guarded, check.Unknown, check.MayFail, check.Fails}[j%4], Code: relo.FieldMissing,
+				Relocation: "byte_off", Subject: fmt.Sprintf("struct task_struct.member_%d.inner_%d", j, i),
 				Source: fmt.Sprintf("./tool%d.bpf.c:%d", i/4, 10+j),
 			}}
 			if f.Status == check.Guarded {
-				f.Guard = fmt.Sprintf("field_exists struct task_struct.member_%d = 0 (./tool%d.bpf.c:%d)", j, i/4, 9+j)
+				f.Guard = check.Guard{By: check.Fact, Name: fmt.Sprintf("field_exists struct task_struct.member_%d", j), Source: fmt.Sprintf("./tool%d.bpf.c:%d", i/4, 9+j)}
 			}
 			from, to, odds := rnd.IntN(kernels), rnd.IntN(kernels), 100
 			if j%5 == 0 {
@@ -61,7 +62,7 @@ func whole(r *check.Report) *check.Report {
 		p := &r.Programs[i]
 		n := len(r.Objects)
 		if n == 0 || r.Objects[n-1].Object != p.Object {
-			r.Objects = append(r.Objects, check.ObjectRow{Object: p.Object, Status: make([]check.Status, len(r.Kernels)), Headline: check.Headline{Text: "some kernels", Total: len(r.Kernels)}})
+			r.Objects = append(r.Objects, check.ObjectRow{Object: p.Object, Status: make([]check.Status, len(r.Kernels)), Headline: check.Headline{Total: len(r.Kernels)}})
 			n++
 		}
 		o, d := &r.Objects[n-1], check.Decider{Program: i}

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/report/codes"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // sample has two distributions whose kernels are not in the order of releases,
@@ -28,22 +28,22 @@ func sample() *check.Report {
 		r.Kernels = append(r.Kernels, check.Kernel{Name: n})
 	}
 	core := func(s check.Status, kind string, kernels ...int) check.KernelFinding {
-		f := check.Finding{Status: s, Topic: check.TopicCORE, Subject: kind + " struct s.f", Reason: "no matching candidate", Source: "./x.bpf.c:12"}
+		f := check.Finding{Status: s, Code: relo.FieldMissing, Relocation: kind, Subject: "struct s.f", Source: "./x.bpf.c:12"}
 		if s == check.Guarded {
-			f.Guard = "field_exists struct s.f = 0"
+			f.Guard = check.Guard{By: check.Fact, Name: "field_exists struct s.f"}
 		}
 		return check.KernelFinding{Finding: f, Kernels: kernels}
 	}
 	other := core(check.Fails, "byte_off", 1, 2)
-	other.Subject, other.Source = "byte_off struct s.g|h", "./x.bpf.c:9"
+	other.Subject, other.Source = "struct s.g|h", "./x.bpf.c:9"
 	r.Programs = []check.Program{
 		{Object: "a.o", Name: "broken", Section: "kprobe/x", Status: []check.Status{0, 5, 5, 0, 0}, Load: []check.Status{0, 5, 5, 0, 0},
 			Findings: []check.KernelFinding{core(check.Fails, "byte_off", 1, 2), core(check.Fails, "byte_sz", 1, 2), other}},
 		{Object: "a.o", Name: "guard", Section: "kprobe/x", Status: []check.Status{0, 1, 1, 0, 0}, Findings: []check.KernelFinding{core(check.Guarded, "byte_off", 1, 2)}},
 		{Object: "b.o", Name: "<fine>", Section: "xdp", Status: make([]check.Status, 5)},
 		{Object: "b.o", Name: "perhaps", Section: "kprobe/y", Status: []check.Status{4, 4, 4, 4, 3}, Load: []check.Status{0, 0, 0, 0, 3}, Findings: []check.KernelFinding{
-			{Finding: check.Finding{Status: check.MayFail, Topic: check.TopicTarget, Subject: "function y", Reason: "not there", Attach: true}, Kernels: []int{0, 1, 2, 3}},
-			{Finding: check.Finding{Status: check.Unknown, Topic: check.TopicTarget, Subject: "function y", Reason: "no functions"}, Kernels: []int{4}},
+			{Finding: check.Finding{Status: check.MayFail, Code: check.AttachTargetUnlisted, Subject: "function y", Attach: true}, Kernels: []int{0, 1, 2, 3}},
+			{Finding: check.Finding{Status: check.Unknown, Code: check.AttachTargetNoFunctions, Subject: "function y"}, Kernels: []int{4}},
 		}},
 	}
 	r.Objects = []check.ObjectRow{
@@ -53,10 +53,10 @@ func sample() *check.Report {
 				{Loader: check.EbpfGo, Status: []check.Status{0, 0, 5, 0, 0}, Load: []check.Status{0, 0, 5, 0, 0}},
 			},
 			Decides:  []check.Decider{{Program: 0, Kernels: []int{1, 2}}},
-			Headline: check.Headline{Text: "3 of 5 kernels", Works: 3, Total: 5}},
+			Headline: check.Headline{Works: 3, Total: 5}},
 		{Object: "b.o", Programs: []int{2, 3}, Status: []check.Status{0, 0, 0, 0, 0}, Load: []check.Status{0, 0, 0, 0, 0},
-			Rules:    []check.Rule{{Kind: check.Optional, Programs: [][]int{{3}}, Guess: "SEC(\"?kprobe/y\")"}},
-			Headline: check.Headline{Text: "all 5 kernels", Works: 5, Total: 5}},
+			Rules:    []check.Rule{{Kind: check.Optional, Programs: [][]int{{3}}, Guess: check.Marked}},
+			Headline: check.Headline{Works: 5, Total: 5}},
 	}
 	return r
 }
@@ -69,7 +69,7 @@ func TestText(t *testing.T) {
 		{false, `4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok
 
 objects:
-  a.o: 3 of 5 kernels
+  a.o: 3 of 5 kernels (4 with ebpf-go).
     libbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64
   and 1 object without failures
 
@@ -87,7 +87,7 @@ a.o                 ···X
 2 programs ok on every kernel, 1 of them thanks to guards, 1 program not ok where the object does without
 
 Ask first, with bpf_core_field_exists() or the like, or use a flavor of the type that the kernel has.
-  fails: struct s.f, .g|h: field absent
+  fails: struct s.f, .g|h: field absent [field-missing]
     2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
     a.o: broken
     ./x.bpf.c:9, 12
@@ -95,10 +95,10 @@ Ask first, with bpf_core_field_exists() or the like, or use a flavor of the type
 		{true, `4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok
 
 objects:
-  a.o: 3 of 5 kernels
+  a.o: 3 of 5 kernels (4 with ebpf-go).
     libbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64
-  b.o: all 5 kernels
-    works without perhaps (a guess: SEC("?kprobe/y"))
+  b.o: 5 of 5 kernels.
+    works without perhaps (a guess: marked with a ? in SEC)
 
 kernels:
     1  some/vmlinux
@@ -117,21 +117,21 @@ b.o                  ····
 1 program ok on every kernel
 
 Ask first, with bpf_core_field_exists() or the like, or use a flavor of the type that the kernel has.
-  fails: struct s.f, .g|h: field absent
+  fails: struct s.f, .g|h: field absent [field-missing]
     2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
     a.o: broken
     ./x.bpf.c:9, 12
-  guarded: struct s.f: field absent
+  guarded: struct s.f: field absent [field-missing]
     2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
     a.o: guard
     ./x.bpf.c:12
     guarded by field_exists struct s.f = 0
 
 Attach these to something else or leave them out on such kernels; if the loader sets the target, --target says it.
-  may fail to attach: function y: not there
+  may fail to attach: function y: not in the kernel's BTF, which does not list every function [attach-target-unlisted]
     4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3)
     b.o: perhaps
-  unknown: function y: no functions
+  unknown: function y: the kernel's BTF has no functions at all [attach-target-functions]
     1 kernel: some/vmlinux
     b.o: perhaps
 `},
@@ -148,25 +148,30 @@ Attach these to something else or leave them out on such kernels; if the loader 
 
 // TestGroups has causes that are one to a reader.
 func TestGroups(t *testing.T) {
-	cause := func(topic check.Topic, subject, reason string, kernels ...int) check.KernelFinding {
-		return check.KernelFinding{Finding: check.Finding{Status: check.Fails, Topic: topic, Subject: subject, Reason: reason}, Kernels: kernels}
+	cause := func(code check.Code, subject string, kernels ...int) check.KernelFinding {
+		f := check.Finding{Status: check.Fails, Code: code, Subject: subject}
+		if kind, what, ok := strings.Cut(subject, " "); ok && check.FamilyOf(code) == check.FamilyCORE {
+			f.Relocation, f.Subject = kind, what
+		}
+		return check.KernelFinding{Finding: f, Kernels: kernels}
 	}
+	lucky, modular := cause(relo.EnumeratorMissing, "enumval_value enum e::A", 0), cause(check.ModuleNeeded, "function f", 0)
+	lucky.Reach, modular.Names = check.TooManyPaths, "m"
 	r := &check.Report{Programs: []check.Program{{Object: "o", Name: "p", Findings: []check.KernelFinding{
-		cause(check.TopicCORE, "byte_off struct bits.a", "no matching candidate", 0, 1),
-		cause(check.TopicCORE, "lshift_u64 struct bits.a", "no matching candidate", 0, 1),
-		cause(check.TopicCORE, "byte_off struct bits.b", "no matching candidate", 0, 1),
-		cause(check.TopicCORE, "byte_off struct bits.c.d", "no matching candidate", 0, 1),
-		cause(check.TopicCORE, "byte_off struct bits.e", "no matching candidate", 0, 1),
-		cause(check.TopicCORE, "byte_off struct bits.z", "no matching candidate", 0), // on other kernels
-		cause(check.TopicCORE, "byte_off struct gone.a", "no candidate", 0),
-		cause(check.TopicCORE, "byte_sz struct gone[2].b", "no candidate", 0),
-		cause(check.TopicCORE, "type_size struct lost", "no candidate", 0),
-		cause(check.TopicCORE, "enumval_value enum e::A", "no matching candidate; reached only with luck", 0),
-		cause(check.TopicCORE, "target_type_id struct two", "ambiguous: relocation decision ambiguity: 1 != 2; libbpf refuses the whole object", 0),
-		cause(check.TopicCORE, "target_type_id struct two", "ambiguous: relocation decision ambiguity: 7 != 9; libbpf refuses the whole object", 1),
-		cause(check.TopicTarget, "function f", "needs module m to be loaded", 0),
-		cause(check.TopicHelper, "bpf_a", "none", 0),
-		cause(check.TopicHelper, "bpf_b", "none", 0),
+		cause(relo.FieldMissing, "byte_off struct bits.a", 0, 1),
+		cause(relo.FieldMissing, "lshift_u64 struct bits.a", 0, 1),
+		cause(relo.FieldMissing, "byte_off struct bits.b", 0, 1),
+		cause(relo.FieldMissing, "byte_off struct bits.c.d", 0, 1),
+		cause(relo.FieldMissing, "byte_off struct bits.e", 0, 1),
+		cause(relo.FieldMissing, "byte_off struct bits.z", 0), // on other kernels
+		cause(relo.NoCandidate, "byte_off struct gone.a", 0),
+		cause(relo.NoCandidate, "byte_sz struct gone[2].b", 0),
+		cause(relo.NoCandidate, "type_size struct lost", 0),
+		lucky,
+		cause(relo.AmbiguousValue, "target_type_id struct two", 0, 1),
+		modular,
+		cause(check.HelperMissing, "bpf_a", 0),
+		cause(check.HelperMissing, "bpf_b", 0),
 	}}}}
 	var got []string
 	for _, g := range groups(r.Causes(check.Unknown)) {
@@ -174,32 +179,15 @@ func TestGroups(t *testing.T) {
 	}
 	want := []string{
 		"2 fails: struct bits.a … .e (4): field absent",
-		"1 fails: enum e::A: enumerator absent; reached only with luck",
+		"1 fails: enum e::A: enumerator absent; too many paths lead there to tell whether it is reached",
 		"1 fails: struct bits.z: field absent",
 		"1 fails: struct gone, lost: type absent",
-		"2 fails: struct two: ambiguous, as several types of this name differ; libbpf refuses the whole object",
-		"1 fails: helper bpf_a, bpf_b: none",
+		"2 fails: struct two: ambiguous, as several types of this name differ",
+		"1 fails: helper bpf_a, bpf_b: the kernel has no such helper",
 		"1 fails: function f: needs module m to be loaded",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("- want, + got:\n%s", diff)
-	}
-}
-
-// TestTopics wants words for every topic that package check has.
-func TestTopics(t *testing.T) {
-	src, err := os.ReadFile("../check/finding.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := regexp.MustCompile(`Topic = "(\w+)"`).FindAllSubmatch(src, -1)
-	if len(all) != len(topics) {
-		t.Errorf("%d topics, words for %d", len(all), len(topics))
-	}
-	for _, m := range all {
-		if about(check.Topic(m[1])).advice == "" {
-			t.Errorf("no words for %s", m[1])
-		}
 	}
 }
 
@@ -211,16 +199,16 @@ func TestDiff(t *testing.T) {
 		{0, 1, 4, `--- debian/11/x86_64/5.10.0-30-amd64
 +++ debian/13/x86_64/6.12.107+deb13-amd64
 a.o: broken (kprobe/x): ok → fails
-  + fails: struct s.f: field absent (./x.bpf.c:12)
-  + fails: struct s.g|h: field absent (./x.bpf.c:9)
+  + fails: struct s.f: field absent (./x.bpf.c:12) [field-missing]
+  + fails: struct s.g|h: field absent (./x.bpf.c:9) [field-missing]
 a.o: guard (kprobe/x): ok → guarded
-  + guarded: struct s.f: field absent (./x.bpf.c:12)
+  + guarded: struct s.f: field absent (./x.bpf.c:12) [field-missing]
 `},
 		{3, 4, 2, `--- debian/12/arm64/6.1.0-50-arm64
 +++ some/vmlinux
 b.o: perhaps (kprobe/y): loads, may fail to attach → unknown
-  - may fail to attach: function y: not there
-  + unknown: function y: no functions
+  - may fail to attach: function y: not in the kernel's BTF, which does not list every function [attach-target-unlisted]
+  + unknown: function y: the kernel's BTF has no functions at all [attach-target-functions]
 `},
 		{1, 2, 0, "nothing differs between debian/13/x86_64/6.12.107+deb13-amd64 and debian/12/x86_64/6.1.0-47-amd64\n"},
 	} {
@@ -240,8 +228,8 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"- a.o: 3 of 5 kernels\n  - libbpf alone: fails on 1 kernel: debian x86\\_64 6.12.107+deb13-amd64\n- b.o: all 5 kernels\n",
-		"| 2 | ❌ fails | `struct s.f, .g\\x7ch`: field absent (./x.bpf.c:9, 12) | 2 kernels: debian x86\\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) | a.o: broken |\n",
+		"- a.o: 3 of 5 kernels (4 with ebpf-go).\n  - libbpf alone: fails on 1 kernel: debian x86\\_64 6.12.107+deb13-amd64\n- b.o: 5 of 5 kernels.\n",
+		"| 2 | ❌ fails | `struct s.f, .g\\x7ch`: field absent `[field-missing]` (./x.bpf.c:9, 12) | 2 kernels: debian x86\\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) | a.o: broken |\n",
 		"| a.o | ✅ | ✅ | ✅ | ❌ |\n| a.o: broken (kprobe/x) | ✅ | ✅ | ✅ | ❌ |\n",
 		"\n✅ ok · ❌ fails\n",
 	} {
@@ -308,15 +296,34 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	written := b.Bytes()
-	got := new(check.Report)
-	if err := json.Unmarshal(written, got); err != nil {
+	var got struct {
+		Objects  []struct{ Headline struct{ Text string } }
+		Programs []struct {
+			Status   []check.Status
+			Findings []struct {
+				Code    check.Code
+				Subject string
+				Message string
+				Kernels []int
+			}
+		}
+	}
+	if err := json.Unmarshal(written, &got); err != nil {
 		t.Fatal(err)
 	}
-	for i := range want.Kernels {
-		want.Kernels[i] = check.Kernel{Name: want.Kernels[i].Name}
+	if text := got.Objects[0].Headline.Text; text != "3 of 5 kernels (4 with ebpf-go)." {
+		t.Error(text)
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v\n%+v", got, want)
+	for i, p := range want.Programs {
+		if !slices.Equal(got.Programs[i].Status, p.Status) || len(got.Programs[i].Findings) != len(p.Findings) {
+			t.Fatalf("%+v, want %+v", got.Programs[i], p)
+		}
+		for j, f := range p.Findings {
+			g := got.Programs[i].Findings[j]
+			if g.Code != f.Code || g.Subject != f.Subject || !slices.Equal(g.Kernels, f.Kernels) || !strings.HasSuffix(g.Message, " ["+string(f.Code)+"]") {
+				t.Errorf("%+v, want %+v", g, f)
+			}
+		}
 	}
 	path := filepath.Join(t.TempDir(), "old.json")
 	baseline := func(data []byte) (*check.Baseline, error) {
@@ -372,14 +379,14 @@ func TestJUnit(t *testing.T) {
 		got = append(got, line)
 	}
 	want := []string{
-		"a.o object failed (core) broken: fails: struct s.f: field absent (./x.bpf.c:12) | " +
-			"broken:\nfails: struct s.f: field absent (./x.bpf.c:12)\nfails: struct s.g|h: field absent (./x.bpf.c:9)\n",
+		"a.o object failed (field-missing) broken: fails: struct s.f: field absent (./x.bpf.c:12) [field-missing] | " +
+			"broken:\nfails: struct s.f: field absent (./x.bpf.c:12) [field-missing]\nfails: struct s.g|h: field absent (./x.bpf.c:9) [field-missing]\n",
 		"b.o object",
-		"a.o broken failed (core) fails: struct s.f: field absent (./x.bpf.c:12) | " +
-			"fails: struct s.f: field absent (./x.bpf.c:12)\nfails: struct s.g|h: field absent (./x.bpf.c:9)\n",
+		"a.o broken failed (field-missing) fails: struct s.f: field absent (./x.bpf.c:12) [field-missing] | " +
+			"fails: struct s.f: field absent (./x.bpf.c:12) [field-missing]\nfails: struct s.g|h: field absent (./x.bpf.c:9) [field-missing]\n",
 		"a.o guard",
 		"b.o <fine>",
-		"b.o perhaps skipped fails to attach: function y: not there",
+		"b.o perhaps skipped fails to attach: function y: not in the kernel's BTF, which does not list every function [attach-target-unlisted]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("- want, + got:\n%s", diff)
@@ -418,12 +425,12 @@ func TestSARIF(t *testing.T) {
 		got = append(got, line+" "+r.Message.Text)
 	}
 	want := []string{
-		"error BTFGEN1001 x.bpf.c 9 (1: x.bpf.c 12) (2: file:///src/other.c 8) (3: x%5B1%5D.c 7) " +
+		"error field-missing x.bpf.c 9 (1: x.bpf.c 12) (2: file:///src/other.c 8) (3: x%5B1%5D.c 7) " +
 			"fails: struct s.f, .g|h: field absent. On 2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2). Programs: a.o: broken. " +
-			topics[0].advice + " Also at [x.bpf.c:12](1), [other.c:8](2), [x\\[1\\].c:7](3).",
-		"warning BTFGEN1012 b.o 1 may fail to attach: function y: not there. " +
-			"On 4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3). Programs: b.o: perhaps. " + topics[11].advice,
-		"note BTFGEN1012 b.o 1 unknown: function y: no functions. On 1 kernel: some/vmlinux. Programs: b.o: perhaps. " + topics[11].advice,
+			codes.Of(relo.FieldMissing).Fix + " Also at [x.bpf.c:12](1), [other.c:8](2), [x\\[1\\].c:7](3).",
+		"warning attach-target-unlisted b.o 1 may fail to attach: function y: not in the kernel's BTF, which does not list every function. " +
+			"On 4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3). Programs: b.o: perhaps. " + codes.Of(check.AttachTargetUnlisted).Fix,
+		"note attach-target-functions b.o 1 unknown: function y: the kernel's BTF has no functions at all. On 1 kernel: some/vmlinux. Programs: b.o: perhaps. " + codes.Of(check.AttachTargetUnlisted).Fix,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("- want, + got:\n%s", diff)
@@ -447,7 +454,7 @@ func TestHTML(t *testing.T) {
 			pr.Status = append(pr.Status, s)
 		}
 		for f := range 5 {
-			pr.Findings = append(pr.Findings, check.KernelFinding{Finding: check.Finding{Status: check.Fails, Subject: fmt.Sprint(f), Topic: check.TopicCORE}, Kernels: odd})
+			pr.Findings = append(pr.Findings, check.KernelFinding{Finding: check.Finding{Status: check.Fails, Subject: fmt.Sprint(f), Code: relo.FieldMissing}, Kernels: odd})
 		}
 		r.Programs = append(r.Programs, pr)
 	}

@@ -6,11 +6,11 @@ import (
 	"io"
 	"net/url"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
@@ -35,7 +35,6 @@ type (
 	}
 	sarifRule struct {
 		ID      string    `json:"id"`
-		Name    string    `json:"name"`
 		Short   sarifText `json:"shortDescription"`
 		Full    sarifText `json:"fullDescription"`
 		Help    sarifText `json:"help"`
@@ -68,7 +67,7 @@ type (
 
 const (
 	project = "https://github.com/btfgen/btfgen"
-	manual  = project + "/blob/main/docs/check.md"
+	manual  = project + "/blob/main/docs/findings.md#"
 )
 
 // SARIF writes a result per cause at the first line where it shows, with links to the
@@ -76,16 +75,18 @@ const (
 func SARIF(w io.Writer, r *check.Report, o Options) error {
 	run := sarifRun{Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{Name: "btfgen", Version: strings.TrimPrefix(o.Version, "v"), URI: project}
-	for i := range topics {
-		t := &topics[i]
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules,
-			sarifRule{t.id, t.name, sarifText{t.title + "."}, sarifText{t.text}, sarifText{t.text + " " + t.advice}, manual})
+	index := make(map[check.Code]int)
+	for _, f := range codes.Families() {
+		for _, e := range f.Codes {
+			index[e.Code] = len(run.Tool.Driver.Rules)
+			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules,
+				sarifRule{string(e.Code), sarifText{e.Title + "."}, sarifText{e.Means}, sarifText{e.Means + " " + e.Fix}, manual + string(e.Code)})
+		}
 	}
 	ordered := order(r)
 	for _, g := range causesFor(r, false) {
 		res := sarifResult{Level: "warning"}
-		res.Index = slices.IndexFunc(topics, func(t topic) bool { return t.topic == g.topic })
-		res.Rule = topics[res.Index].id
+		res.Rule, res.Index = string(g.code), index[g.code]
 		switch g.status {
 		case check.Fails:
 			res.Level = "error"

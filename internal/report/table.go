@@ -19,7 +19,7 @@ import (
 func Headlines(w io.Writer, r *check.Report) error {
 	b := bufio.NewWriter(w)
 	for i := range r.Objects {
-		escape.Fprintf(b, "%s: %s\n", r.Objects[i].Object, r.Objects[i].Headline.Text)
+		escape.Fprintf(b, "%s: %s\n", r.Objects[i].Object, Headline(r, &r.Objects[i]))
 	}
 	return b.Flush()
 }

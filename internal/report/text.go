@@ -86,7 +86,7 @@ func (t *text) objects() {
 			escape.Fprintf(t, "  and %s without failures\n", words.Plural(len(l)-i, "object"))
 			break
 		}
-		escape.Fprintf(t, "  %s: %s\n", o.Object, o.Headline.Text)
+		escape.Fprintf(t, "  %s: %s\n", o.Object, Headline(t.m.r, o.ObjectRow))
 		for _, remark := range remarks(t.m.r, t.m.ordered, o.ObjectRow, t.o.Verbose) {
 			escape.Fprintf(t, "    %s\n", remark)
 		}
@@ -136,8 +136,8 @@ func ruleText(r *check.Report, rule *check.Rule) string {
 	case check.OnlyWhen:
 		s = strings.Join(alternatives, ", ") + " only on " + rule.When
 	}
-	if rule.Guess != "" {
-		s += " (a guess: " + rule.Guess + ")"
+	if guess := guessText(rule); guess != "" {
+		s += " (a guess: " + guess + ")"
 	}
 	return s
 }
@@ -161,7 +161,7 @@ func (t *text) table() {
 	m := t.m
 	escape.Fprintf(t, "\nkernels:\n")
 	for i, c := range m.columns {
-		escape.Fprintf(t, "  %3d  %s\n", i+1, c.label(m.r))
+		escape.Fprintf(t, "  %3d  %s\n", i+1, label(m.r, c.kernels))
 	}
 	if n := len(m.ordered); len(m.columns) > 0 {
 		for _, c := range m.columns {
@@ -221,7 +221,7 @@ func (t *text) causes() {
 			escape.Fprintf(t, "\n%s\n", last)
 		}
 		verdict := t.paint(g.cell(), escape.Own(g.verdict()))
-		escape.Fprintf(t, "  %s: %s: %s\n", verdict, g.subject(most), g.why)
+		escape.Fprintf(t, "  %s: %s: %s\n", verdict, g.subject(most), g.reason())
 		escape.Fprintf(t, "    %s\n", where(t.m.r, t.m.ordered, g.kernels, most))
 		escape.Fprintf(t, "    %s\n", programs(t.m.r, g.programs, 2*most))
 		if len(g.sources) > 0 {
@@ -248,9 +248,10 @@ func guards(r *check.Report) map[guarded][]string {
 	out := make(map[guarded][]string)
 	for i := range r.Programs {
 		for _, f := range r.Programs[i].Findings {
-			if f.Guard != "" {
-				what, why := plain(f.Topic, f.Subject, f.Reason)
-				out[guarded{what, why}] = append(out[guarded{what, why}], f.Guard)
+			if f.Guard != nil {
+				g := groupOf(&f.Finding)
+				of := guarded{g.what[0], g.why}
+				out[of] = append(out[of], guardText(&f.Finding))
 			}
 		}
 	}
@@ -261,12 +262,12 @@ func (t *text) notes() {
 	head := false
 	for i := range t.m.r.Programs {
 		p := &t.m.r.Programs[i]
-		for _, n := range p.Notes {
+		for i := range p.Notes {
 			if !head {
 				escape.Fprintf(t, "\nnotes:\n")
 				head = true
 			}
-			escape.Fprintf(t, "  %s: %s: %s %s\n", p.Object, p.Name, n.Subject, n.Reason)
+			escape.Fprintf(t, "  %s: %s: %s\n", p.Object, p.Name, note(&p.Notes[i]))
 		}
 	}
 }

@@ -86,8 +86,8 @@ func ExampleRun() {
 		}
 	}
 	// Output:
-	// 5.10.0-30-amd64.btf.zst: struct request_queue.disk: no matching candidate
-	// 6.1.0-47-amd64.btf.zst: struct request___rq_disk.rq_disk: no matching candidate
+	// 5.10.0-30-amd64.btf.zst: struct request_queue.disk: field-missing
+	// 6.1.0-47-amd64.btf.zst: struct request___rq_disk.rq_disk: field-missing
 }
 
 // The candidates of one relocation in their JSON form, which is also that of
@@ -124,7 +124,11 @@ func ExampleEntry() {
 	//     "spec": "",
 	//     "path": "",
 	//     "match": false,
-	//     "reason": "different names: struct dentry vs struct vfsmount"
+	//     "reason": {
+	//       "code": "candidate-type-name",
+	//       "local": "struct dentry",
+	//       "target": "struct vfsmount"
+	//     }
 	//   }
 	// ]
 }

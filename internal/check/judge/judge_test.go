@@ -17,6 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // buildLoader compiles testdata/load.c, unless BTFGEN_LOADER names it compiled, as where there is no compiler, or skips the test.
@@ -115,30 +116,30 @@ func TestCompare(t *testing.T) {
 		helper = "invalid func unknown#9999"
 	)
 	for _, tt := range []struct {
-		topics []check.Topic // that are to fail
-		errno  int
-		log    string
-		wrong  string
+		codes []check.Code // that are to fail
+		errno int
+		log   string
+		wrong string
 	}{
-		{[]check.Topic{check.TopicCORE}, 22, core, ""},
-		{[]check.Topic{check.TopicCORE}, 0, "", "was to fail, but loads"},
-		{[]check.Topic{check.TopicCORE}, 22, noMap, "was to fail, but fails for another reason"},
-		{[]check.Topic{check.TopicCORE, check.TopicMap}, 22, noMap, ""},
-		{[]check.Topic{check.TopicCORE, check.TopicMap}, 0, "", "was to fail, but loads"},
-		{[]check.Topic{check.TopicCORE}, 22, helper, "fails, but for another cause"},
-		{[]check.Topic{check.TopicMap}, 0, "", "was to fail for another reason, but loads"},
-		{[]check.Topic{check.TopicKconfig}, 0, "", "was to fail for another reason, but loads"},
+		{[]check.Code{relo.NoCandidate}, 22, core, ""},
+		{[]check.Code{relo.NoCandidate}, 0, "", "was to fail, but loads"},
+		{[]check.Code{relo.NoCandidate}, 22, noMap, "was to fail, but fails for another reason"},
+		{[]check.Code{relo.NoCandidate, check.MapTypeMissing}, 22, noMap, ""},
+		{[]check.Code{relo.NoCandidate, check.MapTypeMissing}, 0, "", "was to fail, but loads"},
+		{[]check.Code{relo.NoCandidate}, 22, helper, "fails, but for another cause"},
+		{[]check.Code{check.MapTypeMissing}, 0, "", "was to fail for another reason, but loads"},
+		{[]check.Code{check.KconfigUnset}, 0, "", "was to fail for another reason, but loads"},
 		{nil, 22, core, "was to load, but fails"},
 		{nil, 22, noMap, ""},
 	} {
 		p := &check.Program{Object: "o", Name: "p", Load: []check.Status{check.OK}}
-		for _, topic := range tt.topics {
+		for _, code := range tt.codes {
 			p.Load[0] = check.Fails
-			p.Findings = append(p.Findings, check.KernelFinding{Finding: check.Finding{Status: check.Fails, Topic: topic}, Kernels: []int{0}})
+			p.Findings = append(p.Findings, check.KernelFinding{Finding: check.Finding{Status: check.Fails, Code: code}, Kernels: []int{0}})
 		}
 		c := compare(p, 0, &Outcome{Program: "p", Errno: tt.errno, Log: tt.log})
 		if tt.wrong == "" && c.Wrong != "" || !strings.Contains(c.Wrong, "o: p "+tt.wrong) && tt.wrong != "" {
-			t.Errorf("%v, errno %d, %q: %q, want %q", tt.topics, tt.errno, tt.log, c.Wrong, tt.wrong)
+			t.Errorf("%v, errno %d, %q: %q, want %q", tt.codes, tt.errno, tt.log, c.Wrong, tt.wrong)
 		}
 	}
 }

@@ -70,7 +70,7 @@ type comparison struct {
 // compare compares an outcome with the report on the kernel with this index.
 func compare(p *check.Program, kernel int, got *Outcome) (c comparison) {
 	c.Program, c.Verdict = p.Object+": "+p.Name, p.Load[kernel]
-	core, helper := statusOf(p, kernel, check.TopicCORE), statusOf(p, kernel, check.TopicHelper)
+	core, helper := statusOf(p, kernel, check.FamilyCORE), statusOf(p, kernel, check.FamilyHelper)
 	c.Predicted = max(core, helper)
 	byCore, byHelper := got.causes()
 	switch {
@@ -104,12 +104,12 @@ func compare(p *check.Program, kernel int, got *Outcome) (c comparison) {
 
 func tail(log string) string { return log[max(0, len(log)-800):] }
 
-// statusOf is the worst of a program's findings on a topic, but for those that count
+// statusOf is the worst of a program's findings of a family, but for those that count
 // where it is attached.
-func statusOf(p *check.Program, kernel int, topic check.Topic) check.Status {
+func statusOf(p *check.Program, kernel int, family check.Family) check.Status {
 	s := check.OK
 	for _, f := range p.Findings {
-		if f.Topic == topic && !f.Attach && slices.Contains(f.Kernels, kernel) {
+		if check.FamilyOf(f.Code) == family && !f.Attach && slices.Contains(f.Kernels, kernel) {
 			s = max(s, f.Status)
 		}
 	}
@@ -118,7 +118,7 @@ func statusOf(p *check.Program, kernel int, topic check.Topic) check.Status {
 
 // failsToLoad reports whether any finding says that the program does not load.
 func failsToLoad(p *check.Program, kernel int) bool {
-	for _, k := range []check.Topic{check.TopicKfunc, check.TopicInsn, check.TopicKsym, check.TopicKconfig, check.TopicMap, check.TopicProg, check.TopicAttach, check.TopicTarget, check.TopicContext, check.TopicReturn, check.TopicMapDef} {
+	for _, k := range []check.Family{check.FamilyKfunc, check.FamilyInsn, check.FamilyKsym, check.FamilyKconfig, check.FamilyMapType, check.FamilyProg, check.FamilyAttach, check.FamilyTarget, check.FamilyContext, check.FamilyReturn, check.FamilyMapDef} {
 		if statusOf(p, kernel, k) == check.Fails {
 			return true
 		}

@@ -51,11 +51,11 @@ func Reach(ctx context.Context, cfg *Config, objects []*check.Object, rep *Repor
 			}
 		}
 		for _, f := range p.Findings {
-			if f.Topic != check.TopicCORE || f.Status <= check.Other {
+			if f.Relocation == "" || f.Status <= check.Other {
 				continue
 			}
 			for _, k := range f.Kernels {
-				reached[use{p.Object, f.Subject, verdict.Kernels[k].Name}] = true
+				reached[use{p.Object, f.Relocation + " " + f.Subject, verdict.Kernels[k].Name}] = true
 			}
 		}
 	}

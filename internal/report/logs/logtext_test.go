@@ -34,7 +34,7 @@ func copies(n int, kernel string, offset uint32) relo.Entry {
 		e.Candidates = append(e.Candidates, c)
 	}
 	e.Target = &e.Candidates[0].Spec
-	miss := relo.Candidate{Spec: relo.Spec{TypeID: 99, Type: "struct task_struct", Module: &vmlinux}, Reason: "no member pid"}
+	miss := relo.Candidate{Spec: relo.Spec{TypeID: 99, Type: "struct task_struct", Module: &vmlinux}, Reason: relo.Reason{Code: relo.CandidateMember, Name: "pid"}}
 	e.Candidates = append(e.Candidates, miss)
 	return e
 }
@@ -51,7 +51,7 @@ func TestFold(t *testing.T) {
     #0  insn 3  <byte_off>  [5] struct task_struct.pid (0:1 @ offset 8)  → [100] struct task_struct.pid (0:1 @ offset 16) × 476  8 → 16  resolved
         source        a.c:7
         matching      [100] struct task_struct.pid (0:1 @ offset 16) = 16 × 476
-        non-matching  [99] struct task_struct: no member pid
+        non-matching  [99] struct task_struct: no member pid [candidate-member]
 `
 	if d := cmp.Diff(want, b.String()); d != "" {
 		t.Error(d)
@@ -63,9 +63,9 @@ func TestLines(t *testing.T) {
 	first, second := copies(3, "k", 16), copies(2, "k", 24)
 	absent := relo.Entry{Object: "a.o", Kernel: "k", Kind: relo.FieldExists, Local: first.Local, Candidates: first.Candidates, Result: relo.Absent}
 	poisoned := absent
-	poisoned.Result, poisoned.Reason = relo.Poisoned, "no \u202e member"
+	poisoned.Result, poisoned.Reason = relo.Poisoned, relo.Reason{Code: relo.CandidateMember, Name: "\u202e"}
 	again := poisoned
-	again.Reason = "another"
+	again.Reason = relo.Reason{Code: "another"}
 	other := first
 	other.New = number(*first.New)
 	log := &relo.Log{Kernel: "k"}

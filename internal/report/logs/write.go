@@ -12,6 +12,7 @@ import (
 
 	"github.com/fatih/color"
 
+	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -57,10 +58,10 @@ func (p painter) result(r relo.Result) escape.Own {
 
 // outcome returns the result and, where it is not resolved, the reason.
 func (p painter) outcome(e *relo.Entry) escape.Own {
-	if e.Reason == "" {
+	if e.Reason.Code == "" {
 		return p.result(e.Result)
 	}
-	return escape.Sprintf("%s: %s", p.result(e.Result), e.Reason)
+	return escape.Sprintf("%s: %s", p.result(e.Result), codes.Reason(e.Reason))
 }
 
 // Write writes one log. Where the filter takes nothing, it writes nothing.
@@ -174,7 +175,7 @@ func fold(e *relo.Entry) []*folded {
 		switch {
 		case !c.Match:
 			f.verdict = "non-matching  "
-			f.text += ": " + cmp.Or(c.Reason, "no reason known")
+			f.text += ": " + cmp.Or(codes.Reason(c.Reason), "no reason known")
 		case c.Value != nil && e.Kind != relo.TargetTypeID:
 			f.text += " = " + value(e.Kind, *c.Value)
 		}

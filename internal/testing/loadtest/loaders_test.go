@@ -96,7 +96,8 @@ func TestWholeObjects(t *testing.T) {
 	dir := t.TempDir()
 	counts := make(map[string]int)
 	for i, o := range testinput.Objects(t) {
-		row := report(t, o, check.Config{Loaders: []check.Loader{check.Libbpf}, Policy: check.Policy{Exact: true}}).Objects[0]
+		rep := report(t, o, check.Config{Loaders: []check.Loader{check.Libbpf}, Policy: check.Policy{Exact: true}})
+		row := &rep.Objects[0]
 		if row.Load[0] == check.Other {
 			continue
 		}
@@ -116,7 +117,7 @@ func TestWholeObjects(t *testing.T) {
 		}
 		counts["predicted "+row.Load[0].String()+", "+happened]++
 		if works := row.Load[0] <= check.Guarded; (works || row.Load[0] == check.Fails) && works != (happened == "loads") {
-			t.Errorf("%s: predicted %s, %s: %s%s", o.Name(), row.Load[0], happened, out, row.Headline.Text)
+			t.Errorf("%s: predicted %s, %s: %s%s", o.Name(), row.Load[0], happened, out, fmt.Sprintf("%+v", row.Headline))
 		}
 	}
 	for _, c := range slices.Sorted(maps.Keys(counts)) {

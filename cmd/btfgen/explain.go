@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/report/codes"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/suggest"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+func explainCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "explain",
+		Usage:     "explain a code or class of findings, or list all",
+		ArgsUsage: "[CODE...]",
+		Description: "CODE is what reports show in brackets, such as helper-missing, or a class of --fail-on. For each it says what the finding means\n" +
+			"and what to do about it.",
+		Action: runExplain,
+	}
+}
+
+func runExplain(c *cli.Context) error {
+	w := bufio.NewWriter(c.App.Writer)
+	if c.Args().Len() == 0 {
+		for _, f := range codes.Families() {
+			escape.Fprintf(w, "%s\n", f.Title)
+			for _, e := range f.Codes {
+				escape.Fprintf(w, "  %-34s %s\n", e.Code, e.Title)
+			}
+			escape.Fprintf(w, "\n")
+		}
+		escape.Fprintf(w, "Classes of --fail-on\n")
+		for _, cl := range slices.Sorted(maps.Keys(meanings)) {
+			escape.Fprintf(w, "  %s\n", cl)
+		}
+		return w.Flush()
+	}
+	for i, name := range c.Args().Slice() {
+		if i > 0 {
+			escape.Fprintf(w, "\n")
+		}
+		if e := codes.Of(relo.Code(name)); e != nil {
+			if err := e.Write(w); err != nil {
+				return err
+			}
+		} else if text, ok := meanings[class(name)]; ok {
+			escape.Fprintf(w, "%s: %s\n", name, strings.ReplaceAll(text, "`", ""))
+		} else {
+			return usagef("%q is neither a code nor a class%s; 'btfgen explain' lists all", name, meant(suggest.Word(name, codesAndClasses())))
+		}
+	}
+	return w.Flush()
+}
+
+// codesAndClasses are all that can be explained.
+func codesAndClasses() (all []string) {
+	for _, f := range codes.Families() {
+		for _, e := range f.Codes {
+			all = append(all, string(e.Code))
+		}
+	}
+	for _, cl := range slices.Sorted(maps.Keys(meanings)) {
+		all = append(all, string(cl))
+	}
+	return all
+}

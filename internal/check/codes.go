@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"strings"
+
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// Code names a kind of finding. A code begins with its family; those of relocations are package relo's, or have no family.
+type Code = relo.Code
+
+// The codes of findings. internal/report/codes has a sentence for each.
+const (
+	// Relocations.
+	EbpfGoRefuses  Code = "ebpf-go-refuses"   // Detail: why
+	EbpfGoModuleID Code = "ebpf-go-module-id" // a type ID of a module
+	EbpfGoNoMatch  Code = "ebpf-go-no-match"  // it takes another type than libbpf
+	TypesSupplied  Code = "types-from-loader" // no kernel has the type
+	ModuleNeeded   Code = "module-needed"     // Modules; of relocations, kfuncs, ksyms and attach targets
+
+	HelperMissing   Code = "helper-missing"
+	HelperForbidden Code = "helper-forbidden"       // Name: the type of programs
+	HelperSleeps    Code = "helper-sleeps"          // Name: the section
+	HelperUnset     Code = "helper-setting-missing" // Name: the setting
+	HelperSetting   Code = "helper-setting-unknown" // Name: the setting
+
+	KfuncMissing   Code = "kfunc-missing"
+	KfuncNoBTF     Code = "kfunc-btf-missing"
+	KfuncPrototype Code = "kfunc-prototype"  // Type: the kernel's
+	KfuncForbidden Code = "kfunc-forbidden"  // Name: the type of programs
+	KfuncSleeps    Code = "kfunc-sleeps"     // Name: the section
+	KfuncUnknown   Code = "kfunc-permission" // Name: the type of programs; or Since: the release that was asked
+
+	InsnUnsupported Code = "instruction-unsupported" // Since
+	InsnNoArena     Code = "instruction-without-arena"
+
+	KsymMissing     Code = "ksym-missing"
+	KsymType        Code = "ksym-type" // Type: the kernel's
+	KsymUnlisted    Code = "ksym-unlisted"
+	KsymUnset       Code = "ksym-setting-missing" // Name: the setting
+	KsymUndeclared  Code = "ksym-undeclared"
+	KsymVariant     Code = "ksym-variant" // Name: what the compiler made of it
+	KsymLeftOut     Code = "ksym-left-out"
+	KsymNoSymbol    Code = "ksym-no-symbol"
+	KsymMaybeModule Code = "ksym-maybe-module"
+
+	KconfigUnknown  Code = "kconfig-unknown"
+	KconfigUnset    Code = "kconfig-unset"
+	KconfigType     Code = "kconfig-type"         // Name: the value
+	KconfigEbpfGo   Code = "kconfig-ebpf-go-type" // Size: what it wants, 0 for any
+	KconfigNoLookup Code = "kconfig-ebpf-go-lookup"
+
+	MapTypeMissing   Code = "map-type-missing"
+	StructOpsMissing Code = "struct-ops-missing"
+
+	MapFlagRefused Code = "map-def-flag"         // Count: the flags
+	MapFlagUnknown Code = "map-def-flag-unknown" // Count: the flag
+	MapAccess      Code = "map-def-access"
+	MapKeySize     Code = "map-def-key-size"   // Size; or Max
+	MapValueSize   Code = "map-def-value-size" // Size
+	MapPrealloc    Code = "map-def-prealloc"
+	MapEntries     Code = "map-def-max-entries"
+	MapUntyped     Code = "map-def-untyped"
+	MapFrames      Code = "map-def-stack-size"  // Size, Max: a multiple of
+	MapDepth       Code = "map-def-stack-depth" // Count, Max
+	MapInner       Code = "map-def-inner"
+	MapSection     Code = "map-def-section"
+
+	ObjectUnread   Code = "object-unread"
+	ObjectWeakMap  Code = "object-weak-map"       // Name
+	ObjectTypedVar Code = "object-typed-variable" // Name
+	ObjectWeakVar  Code = "object-weak-variable"  // Name
+	ObjectStatic   Code = "object-static-function"
+	ObjectTooLarge Code = "object-too-large"
+
+	ProgTypeMissing   Code = "prog-type-missing"
+	AttachTypeMissing Code = "attach-type-missing"
+	LinkTypeMissing   Code = "link-type-missing"
+	LinkTypeTCX       Code = "link-type-tcx"
+	LinkTypeOps       Code = "link-type-struct-ops"
+	LinkTypeMaybeOps  Code = "link-type-struct-ops-maybe" // the program may be of a map that is not linked
+	LinkTypeCookie    Code = "link-type-cookie"
+
+	AttachTargetMissing     Code = "attach-target-missing"
+	AttachTargetKprobes     Code = "attach-target-kprobes"
+	AttachTargetUnlisted    Code = "attach-target-unlisted"
+	AttachTargetPattern     Code = "attach-target-pattern"         // no function of the BTF matches
+	AttachTargetNoMatch     Code = "attach-target-pattern-missing" // no function of the kernel matches
+	AttachTargetMaybeMatch  Code = "attach-target-pattern-module"
+	AttachTargetModule      Code = "attach-target-module-btf" // Modules
+	AttachTargetSame        Code = "attach-target-same-name"  // Count
+	AttachTargetVariant     Code = "attach-target-variant"    // Name: what the compiler made of it
+	AttachTargetLeftOut     Code = "attach-target-left-out"
+	AttachTargetNoSymbol    Code = "attach-target-no-symbol"
+	AttachTargetMaybeModule Code = "attach-target-maybe-module"
+	AttachTargetPatterns    Code = "attach-target-patterns" // Max
+	AttachTargetLoader      Code = "attach-target-from-loader"
+	AttachTargetReplaced    Code = "attach-target-replaced"
+	AttachTargetNoFunctions Code = "attach-target-functions"
+	AttachTargetTracepoints Code = "attach-target-tracepoints"
+	AttachTargetTracepoint  Code = "attach-target-tracepoint"
+	AttachTargetTrampoline  Code = "attach-target-trampoline" // Name: the machine; Since
+	AttachTargetRegisters   Code = "attach-target-registers"  // Count, Max, Name: the machine; Since
+	AttachTargetSyscall     Code = "attach-target-syscall"    // Name: the machine
+	AttachTargetSyscallBTF  Code = "attach-target-syscall-unlisted"
+	AttachTargetWritable    Code = "attach-target-writable"
+	AttachTargetInjection   Code = "attach-target-error-injection"
+	AttachTargetSleeps      Code = "attach-target-sleeps"
+	AttachTargetSleepsUnset Code = "attach-target-sleeps-setting" // Name: the setting
+	AttachTargetHook        Code = "attach-target-hook-disabled"  // Since
+	AttachTargetHookSleeps  Code = "attach-target-hook-sleeps"    // Since, Until
+	AttachTargetArguments   Code = "attach-target-arguments"      // Count, Max
+	AttachTargetVariadic    Code = "attach-target-variadic"
+	AttachTargetArgument    Code = "attach-target-argument" // Type, Count: which
+	AttachTargetStruct      Code = "attach-target-struct"   // Count: which argument; Since
+	AttachTargetReturn      Code = "attach-target-return"   // Type
+	AttachTargetEbpfGoName  Code = "attach-target-ebpf-go-name"
+	AttachTargetEbpfGoSame  Code = "attach-target-ebpf-go-same-name" // Count
+
+	ContextNoArgument Code = "context-no-argument" // Name: the function; Count
+	ContextStruct     Code = "context-struct"      // Since
+	ContextType       Code = "context-type"        // Type
+	ContextPointer    Code = "context-pointer"     // Type; Since
+	ContextResult     Code = "context-result"      // Name: the function
+	ContextPartly     Code = "context-part"        // Size
+	ContextWrite      Code = "context-write"
+	ContextOffset     Code = "context-offset"    // Offset
+	ContextAlignment  Code = "context-alignment" // Offset, Size
+	ContextNumber     Code = "context-number"
+	ContextNoStruct   Code = "context-no-struct"
+	ContextBeyond     Code = "context-beyond-struct" // Offset, Type
+	ContextMember     Code = "context-member-part"   // Size, Offset, Name: the member
+	ContextRegisters  Code = "context-registers"     // Since
+	ContextUprobe     Code = "context-registers-uprobe"
+	ContextMoved      Code = "context-moved" // Since
+	ContextSpilled    Code = "context-spilled"
+	ContextOutside    Code = "context-outside"       // Offset
+	ContextRecord     Code = "context-beyond-record" // Offset, Size
+
+	BoundsValue   Code = "bounds-map-value" // Size, Offset, Max: the size of a value
+	BoundsUnequal Code = "bounds-not-equal"
+
+	LicenseMissing Code = "license-missing" // Name: the object's license
+	ReturnRange    Code = "return-range"    // Name: the section; Min, Max
+
+	AnalysisNoHelpers Code = "analysis-helpers"
+	AnalysisSection   Code = "analysis-section"
+	AnalysisUnit      Code = "analysis-relocations" // Detail
+	AnalysisFindings  Code = "analysis-findings"    // Max
+	AnalysisMachine   Code = "analysis-machine"     // Name: the object's machines
+	AnalysisByteOrder Code = "analysis-byte-order"
+
+	SectionUnknown      Code = "section-ebpf-go" // Name: the section that ebpf-go takes it for
+	RunningKernelBTF    Code = "running-kernel-btf"
+	RunningKernelSymbol Code = "running-kernel-symbol"
+	RunningKernelTypeID Code = "running-kernel-type-id"
+)
+
+// Family is a group of codes, which begin with its name; those of relocations have no such beginning.
+type Family string
+
+// The families of codes.
+const (
+	FamilyCORE      Family = "core"
+	FamilyModule    Family = "module"
+	FamilyHelper    Family = "helper"
+	FamilyKfunc     Family = "kfunc"
+	FamilyInsn      Family = "instruction"
+	FamilyKsym      Family = "ksym"
+	FamilyKconfig   Family = "kconfig"
+	FamilyMapType   Family = "map-type"
+	FamilyMapDef    Family = "map-def"
+	FamilyStructOps Family = "struct-ops"
+	FamilyObject    Family = "object"
+	FamilyProg      Family = "prog-type"
+	FamilyAttach    Family = "attach-type"
+	FamilyLink      Family = "link-type"
+	FamilyTarget    Family = "attach-target"
+	FamilyContext   Family = "context"
+	FamilyLicense   Family = "license"
+	FamilyReturn    Family = "return"
+	FamilyBounds    Family = "bounds"
+	FamilyAnalysis  Family = "analysis"
+	FamilyRunning   Family = "running-kernel"
+)
+
+var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
+	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyLicense, FamilyReturn, FamilyBounds, FamilyAnalysis, FamilyRunning}
+
+// FamilyOf returns the family of a code.
+func FamilyOf(c Code) Family {
+	for _, f := range families {
+		if rest, ok := strings.CutPrefix(string(c), string(f)); ok && strings.HasPrefix(rest, "-") {
+			return f
+		}
+	}
+	return FamilyCORE
+}

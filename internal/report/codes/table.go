@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package codes makes text of findings. codes.txt has for each code the sentence, what it means and what to do about it; no other package
+// turns a code into a sentence. docs/findings.md and 'btfgen explain' show the same table.
+package codes
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"text/template"
+
+	"github.com/btfgen/btfgen/internal/text/words"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+//go:embed codes.txt
+var table string
+
+// Entry is what is said of a code.
+type Entry struct {
+	Code    relo.Code
+	Family  *Family
+	Title   string
+	Text    string // a template over the arguments of the finding
+	Log     string // the same of a relo.Reason, "" for Text
+	Means   string // and why kernels do that
+	Fix     string
+	Example string
+}
+
+// Family is what is said of the codes of a family, unless they have their own.
+type Family struct {
+	Name, Word, Title, Means, Fix, Example string
+	Codes                                  []*Entry
+}
+
+// tables are the families in order, and the entries by code.
+type tables struct {
+	families []*Family
+	entries  map[relo.Code]*Entry
+}
+
+// parsed is the table. A test reads it, so that there is no mistake in it.
+var parsed = sync.OnceValue(func() *tables {
+	t := &tables{entries: make(map[relo.Code]*Entry)}
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(table), "\n\n") {
+		if paragraph[0] == '#' {
+			continue
+		}
+		head, body, _ := strings.Cut(paragraph, "\n")
+		fields := make(map[string]string)
+		for line := range strings.SplitSeq(strings.ReplaceAll(body, "\n  ", "\x00"), "\n") {
+			name, value, ok := strings.Cut(line, ": ")
+			if !ok || fields[name] != "" {
+				panic(fmt.Sprintf("codes.txt: %s: %q", head, line))
+			}
+			fields[name] = strings.ReplaceAll(value, "\x00", "\n")
+		}
+		if name, ok := strings.CutPrefix(head, "family "); ok {
+			t.families = append(t.families, &Family{name, fields["word"], fields["title"], fields["means"], fields["fix"], fields["example"], nil})
+			continue
+		}
+		f := t.families[len(t.families)-1]
+		e := &Entry{Code: relo.Code(head), Family: f, Title: fields["title"], Text: fields["text"], Log: fields["log"], Means: fields["means"], Fix: fields["fix"], Example: fields["example"]}
+		if e.Fix == "" {
+			e.Fix = f.Fix
+		}
+		if e.Example == "" {
+			e.Example = f.Example
+		}
+		f.Codes, t.entries[e.Code] = append(f.Codes, e), e
+	}
+	return t
+})
+
+// Families returns all families with their codes.
+func Families() []*Family { return parsed().families }
+
+// Of returns the entry of a code, nil if there is none.
+func Of(code relo.Code) *Entry { return parsed().entries[code] }
+
+var functions = template.FuncMap{
+	"plural": func(n int64, what string) string { return words.Plural(int(n), what) },
+	"bytes":  func(n int64) string { return fmt.Sprintf("%d bytes", n) },
+	"anyOf":  func(names []string) string { return strings.Join(names, " or ") },
+	"span": func(lo, hi int64) string {
+		switch hi - lo {
+		case 0:
+			return fmt.Sprint(lo)
+		case 1:
+			return fmt.Sprintf("%d or %d", lo, hi)
+		}
+		return fmt.Sprintf("%d to %d", lo, hi)
+	},
+}
+
+// Sentence returns what the table says of a finding with these arguments, or the code if that is not in it.
+func Sentence(code relo.Code, args any) string {
+	if e := Of(code); e != nil {
+		return e.fill(e.Text, args)
+	}
+	return string(code)
+}
+
+// fill executes a template, which is one of the entry's texts.
+func (e *Entry) fill(text string, args any) string {
+	if !strings.Contains(text, "{{") {
+		return text
+	}
+	t, ok := compiled.Load(text)
+	if !ok {
+		t, _ = compiled.LoadOrStore(text, template.Must(template.New(string(e.Code)).Funcs(functions).Parse(text)))
+	}
+	var b strings.Builder
+	if err := t.(*template.Template).Execute(&b, args); err != nil {
+		return string(e.Code)
+	}
+	return b.String()
+}
+
+var compiled sync.Map // templates by their text
+
+// Reason returns the sentence for a reason of package relo with its code in brackets, "" for none.
+func Reason(r relo.Reason) string {
+	if r.Code == "" {
+		return ""
+	}
+	text := string(r.Code)
+	if e := Of(r.Code); e != nil {
+		text = e.fill(cmp.Or(e.Log, e.Text), r)
+	}
+	return text + " [" + string(r.Code) + "]"
+}
+
+// Write writes an entry for a terminal.
+func (e *Entry) Write(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%s: %s\n\n%s\n\n%s\n\n    %s\n", e.Code, e.Title, e.Means, e.Fix, strings.ReplaceAll(e.Example, "\n", "\n    "))
+	return err
+}
+
+// Document writes the whole table as Markdown: docs/findings.md.
+func Document(w io.Writer) error {
+	b := new(strings.Builder)
+	b.WriteString("# Findings\n\n<!-- Made by `go test ./internal/report/codes -update` from codes.txt. -->\n\n" +
+		"Every finding of `check` and every reason in a relocation log has a code. Codes are the same in text (in brackets), JSON, SARIF, JUnit and HTML,\n" +
+		"and `--fail-on` takes them. Sentences may change, codes do not. `btfgen explain CODE` shows one entry; [cli.md](cli.md#exit-status) has the classes.\n")
+	for _, f := range Families() {
+		fmt.Fprintf(b, "\n## %s\n\n%s\n", f.Title, f.Means)
+		for _, e := range f.Codes {
+			fmt.Fprintf(b, "\n### %s\n\n%s. %s\n\n*What to do:* %s\n\n    %s\n", e.Code, e.Title, e.Means, e.Fix, strings.ReplaceAll(e.Example, "\n", "\n    "))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codes
+
+import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+var update = flag.Bool("update", false, "write docs/findings.md")
+
+// TestDocument holds docs/findings.md equal to the table. Run it with -update to write the file.
+func TestDocument(t *testing.T) {
+	const path = "../../../docs/findings.md"
+	var b strings.Builder
+	if err := Document(&b); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), b.String()); d != "" {
+		t.Errorf("docs/findings.md is not up to date, run: go test ./internal/report/codes -update\n%s", d)
+	}
+}
+
+// declared returns the values of the constants of type Code in a file.
+func declared(t *testing.T, path string) (all []relo.Code) {
+	f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok && len(v.Values) == 1 {
+			if typ, ok := v.Type.(*ast.Ident); ok && typ.Name == "Code" {
+				text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, relo.Code(text))
+			}
+		}
+		return true
+	})
+	return all
+}
+
+// TestCodes wants an entry for every code and a code for every entry, with all that is said of one.
+func TestCodes(t *testing.T) {
+	known := make(map[relo.Code]bool)
+	for _, path := range []string{"../../../pkg/relo/reason.go", "../../check/codes.go"} {
+		all := declared(t, path)
+		if len(all) < 20 {
+			t.Errorf("%s: only %d codes", path, len(all))
+		}
+		for _, c := range all {
+			if known[c] {
+				t.Errorf("%s is declared twice", c)
+			}
+			known[c] = true
+			if Of(c) == nil {
+				t.Errorf("%s is not in codes.txt", c)
+			}
+		}
+	}
+	for _, f := range Families() {
+		for _, e := range f.Codes {
+			if !known[e.Code] {
+				t.Errorf("%s is no code of the program", e.Code)
+			}
+			if e.Title == "" || e.Text == "" || e.Means == "" || e.Fix == "" || e.Example == "" {
+				t.Errorf("%s: a field is empty: %+v", e.Code, e)
+			}
+			if !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(string(e.Code)) {
+				t.Errorf("%s is not a word with dashes", e.Code)
+			}
+			if f := check.FamilyOf(e.Code); f != check.FamilyCORE && string(f) != e.Family.Name {
+				t.Errorf("%s is in family %s, want %s", e.Code, e.Family.Name, f)
+			}
+		}
+	}
+}
+
+// TestSentences executes every template with arguments, so that none asks for an argument that there is not.
+func TestSentences(t *testing.T) {
+	args := check.Args{Name: "name", Detail: "detail", Names: "a,b,c", Offset: 1, Size: 8, Count: 3, Max: 4, Since: 6<<16 | 1<<8, From: 6<<16 | 1<<8}
+	reason := relo.Reason{Name: "name", Local: "local", Target: "target", LocalNumber: 7, TargetNumber: 9, Detail: "detail"}
+	for _, f := range Families() {
+		for _, e := range f.Codes {
+			var data any = args
+			if f.Name == "candidate" {
+				data = reason
+			}
+			for _, text := range []string{Sentence(e.Code, data), e.fill(e.Text, data)} {
+				if text == string(e.Code) || strings.ContainsAny(text, "{}") && !strings.Contains(e.Text, "{…}") {
+					t.Errorf("%s: %q from %q", e.Code, text, e.Text)
+				}
+			}
+			if e.Log != "" {
+				reason.Code = e.Code
+				if text := Reason(reason); !strings.Contains(text, "7 and 9") || !strings.HasSuffix(text, " ["+string(e.Code)+"]") {
+					t.Errorf("%s: %q", e.Code, text)
+				}
+			}
+		}
+	}
+	if text := Sentence("no-such-code", nil); text != "no-such-code" || Reason(relo.Reason{}) != "" {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/text/words"
+)
+
+// Headline says on which releases of Linux an object works, and why not on others: "Linux 5.8 and later; 22 of 25 kernels. Older ones
+// lack BPF_MAP_TYPE_RINGBUF (5.8)."
+func Headline(r *check.Report, row *check.ObjectRow) string {
+	var b strings.Builder
+	h := &row.Headline
+	kernels := fmt.Sprintf("%d of %s", h.Works, words.Plural(h.Total, "kernel"))
+	switch {
+	case h.Total == 0:
+		return "No kernel here is one that it is for."
+	case h.Works == 0 && h.Since == "":
+		fmt.Fprintf(&b, "None of %s", words.Plural(h.Total, "kernel"))
+	case h.Since == "":
+		b.WriteString(kernels)
+	default:
+		fmt.Fprintf(&b, "Linux %s; %s", workingReleases(h), kernels)
+	}
+	if h.MayFail > 0 {
+		fmt.Fprintf(&b, ", may fail on %d", h.MayFail)
+	}
+	for _, l := range row.Loaders {
+		if n := countWorks(l.Status); n != h.Works {
+			fmt.Fprintf(&b, " (%d with %s)", n, l.Loader)
+		}
+	}
+	b.WriteString(".")
+	who := "Older ones"
+	if h.Since == "" {
+		who = "They"
+		if h.Works+h.MayFail > 0 {
+			who = "The others"
+		}
+	}
+	lacks(&b, h, who, false)
+	lacks(&b, h, "Newer ones", true)
+	except(&b, r, h, "Works on ", true)
+	except(&b, r, h, "Fails on ", false)
+	return b.String()
+}
+
+// workingReleases are those on which it works, in words.
+func workingReleases(h *check.Headline) string {
+	s := h.Since + " and later"
+	if h.Until != "" {
+		s = h.Since + " to " + h.Until
+	}
+	if h.Since == h.Until {
+		s = h.Since
+	}
+	if h.Works == 0 {
+		s += ", perhaps"
+	}
+	return s
+}
+
+func countWorks(l []check.Status) (n int) {
+	for _, s := range l {
+		if s <= check.Guarded {
+			n++
+		}
+	}
+	return n
+}
+
+// lacks says what kernels lack.
+func lacks(b *strings.Builder, h *check.Headline, who string, newer bool) {
+	var lack, forbid, values []string
+	for _, l := range h.Lacks {
+		name := l.Subject
+		if l.Came != "" {
+			name += " (" + l.Came + ")"
+		} else if l.Seen != "" && l.Seen != h.Since {
+			name += " (seen in " + l.Seen + ")"
+		}
+		switch l.Family {
+		case check.FamilyMapDef:
+			name = "map " + name
+		case check.FamilyContext:
+			name = "reading " + name
+		}
+		switch {
+		case l.Newer != newer:
+		case l.Family == check.FamilyReturn:
+			values = append(values, name)
+		case l.Refused:
+			forbid = append(forbid, name)
+		default:
+			lack = append(lack, name)
+		}
+	}
+	if len(lack) > 0 {
+		fmt.Fprintf(b, " %s lack %s.", who, some(lack))
+	}
+	if len(forbid) > 0 {
+		fmt.Fprintf(b, " %s do not allow %s.", who, some(forbid))
+	}
+	if n := len(values); n > 0 {
+		_, what, _ := strings.Cut(words.Plural(n, "return value"), " ")
+		fmt.Fprintf(b, " %s do not allow the %s %s.", who, what, some(values))
+	}
+}
+
+// except names the exceptions of one kind.
+func except(b *strings.Builder, r *check.Report, h *check.Headline, verb string, works bool) {
+	var names []string
+	for _, x := range h.Exceptions {
+		if x.Works == works {
+			names = append(names, label(r, x.Kernels))
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(b, " %s%s.", verb, some(names))
+	}
+}
+
+// label names kernels of one family: "debian x86_64 5.10.0-30-amd64 … 6.1.0-47-amd64 (3)".
+func label(r *check.Report, kernels []int) string {
+	first, last := &r.Kernels[kernels[0]], &r.Kernels[kernels[len(kernels)-1]]
+	switch f := first.Family(); {
+	case f == "":
+		return first.Name
+	case len(kernels) == 1:
+		return f + " " + first.Key().Release
+	default:
+		return fmt.Sprintf("%s %s … %s (%d)", f, first.Key().Release, last.Key().Release, len(kernels))
+	}
+}
+
+// some lists names, the first few of many.
+func some(names []string) string {
+	const few = 3
+	if len(names) > few+1 {
+		names = append(slices.Clone(names[:few]), fmt.Sprintf("%d more", len(names)-few))
+	}
+	if n := len(names) - 1; n > 0 {
+		return strings.Join(names[:n], ", ") + " and " + names[n]
+	}
+	return strings.Join(names, "")
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/report/codes"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+var doubts = map[check.Doubt]string{
+	check.NewerBTF:     "; the kernel's release is older, but its BTF has what came later",
+	check.OlderRelease: "; the kernel's release is older, and its BTF does not tell",
+	check.NoRelease:    "; neither the kernel's BTF nor its name tells the release",
+	check.Backported:   ", but for updates of some older kernels, whose BTF does not show it",
+	check.LaterUnknown: "; what the kernel has of later ones is not known",
+	check.SomeKernels:  " in some kernels",
+}
+
+var reaches = map[check.Reach]string{
+	check.BySettings:   "; reached only with some settings of the kernel's build or of the loader",
+	check.TooManyPaths: "; too many paths lead there to tell whether it is reached",
+	check.TooLarge:     "; the program is too large to tell whether it is reached",
+	check.UnlessKnown:  ", unless it knows that this is not reached",
+}
+
+// why says in words what is wrong with the subject of a finding.
+func why(f *check.Finding) string {
+	var b strings.Builder
+	b.WriteString(codes.Sentence(f.Code, f.Args))
+	switch {
+	case f.Since != 0 && f.Until != 0:
+		fmt.Fprintf(&b, " before a release between Linux %s and %s", f.Since, f.Until)
+	case f.Since != 0:
+		fmt.Fprintf(&b, " before Linux %s", f.Since)
+	case f.Until != 0:
+		fmt.Fprintf(&b, " up to Linux %s", f.Until)
+	}
+	b.WriteString(doubts[f.Doubt])
+	b.WriteString(reaches[f.Reach])
+	if f.Reach == check.NotFollowed {
+		b.WriteString("; " + f.Detail)
+	}
+	switch modules := strings.Join(f.Names.List(), " or "); f.When {
+	case check.Loaded:
+		fmt.Fprintf(&b, "; reached only where module %s is loaded", modules)
+	case check.NotLoaded:
+		fmt.Fprintf(&b, "; reached only where module %s is not loaded", modules)
+	}
+	switch f.Stops {
+	case check.ProgramStops:
+		b.WriteString("; ebpf-go then refuses the program")
+	case check.ObjectStops:
+		b.WriteString("; libbpf then loads no program of the object")
+	}
+	return b.String()
+}
+
+// Sentence says in words what a finding is about and what is wrong with it, with its code.
+func Sentence(f *check.Finding) string {
+	g := groupOf(f)
+	return g.subject(1) + ": " + g.reason()
+}
+
+// Reason says in words what is wrong with the subject of a finding, with its code.
+func Reason(f *check.Finding) string { return why(f) + " [" + string(f.Code) + "]" }
+
+// note is a finding of status OK in words.
+func note(f *check.Finding) string {
+	s := subject(f) + ": " + why(f)
+	if f.Source != "" {
+		s += " (" + f.Source + ")"
+	}
+	return s + " [" + string(f.Code) + "]"
+}
+
+// subject is what a finding is about, in a note with the kind of the relocation.
+func subject(f *check.Finding) string { return strings.TrimSpace(f.Relocation + " " + f.Subject) }
+
+// verdict is a status in words, with what it is about where that is only attaching.
+func verdict(s check.Status, attach bool) string {
+	if attach && (s == check.Fails || s == check.MayFail) {
+		return s.String() + " to attach"
+	}
+	return s.String()
+}
+
+// guardText says in words what keeps the verifier away.
+func guardText(f *check.Finding) string {
+	g, ok := f.Guard.(check.Guard)
+	if !ok {
+		return ""
+	}
+	s := "a constant condition"
+	switch g.By {
+	case check.Unreachable:
+		return "nothing leads there"
+	case check.Fact:
+		s = fmt.Sprintf("%s = %d", g.Name, g.Value)
+	}
+	if g.Source != "" {
+		s += " (" + g.Source + ")"
+	}
+	return s
+}
+
+// guessText says in words why a rule was guessed, "" where the user says it.
+func guessText(r *check.Rule) string {
+	switch r.Guess {
+	case check.Marked:
+		return "marked with a ? in SEC"
+	case check.AllMarked:
+		return "all are marked with a ? in SEC, so the loader chooses"
+	case check.SomeMachine:
+		return "only some machines have the system call"
+	case check.SameName:
+		return "the names are equal but for the way of attaching"
+	case check.SameTarget:
+		return "all are attached to " + r.At
+	}
+	return ""
+}
+
+// typeAlone reports whether a finding is about a type as a whole, whichever field of it a relocation asks for.
+func typeAlone(f *check.Finding) bool { return f.Code == relo.NoCandidate }
+
+// splitSpec cuts "struct s.a.b" or "enum e::A" behind the type.
+func splitSpec(spec string) (typ, rest string) {
+	if i := strings.IndexAny(spec, ".[:"); i >= 0 {
+		return spec[:i], spec[i:]
+	}
+	return spec, ""
+}
