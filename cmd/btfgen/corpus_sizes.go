@@ -33,7 +33,7 @@ type streamSize struct {
 
 // listCorpusSizes lists what the bytes of corpora in one file are spent on: by series, and by what they say.
 func listCorpusSizes(c *cli.Context, corp *corpus.Corpus) error {
-	sizer, err := btfc.NewSizer()
+	sizer, err := btfc.NewMaker()
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func listCorpusSizes(c *cli.Context, corp *corpus.Corpus) error {
 		at := &series[len(series)-1]
 		at.Kernels++
 		at.BTF += e.Size
-		at.Packed += e.Packed
+		at.Packed += e.Packed()
 		if e.Plain {
 			at.Plain++
 		}

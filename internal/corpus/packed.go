@@ -69,8 +69,8 @@ func (f *found) units(keep func(kernel.Key) bool) (units []*File, err error) {
 			continue
 		}
 		units = append(units, &File{
-			Path: f.path + "!" + key.String(), Key: key, Size: e.Packed,
-			parts: []part{{path: f.path, key: key, size: e.Packed, kind: kindBTFC}}, packed: &packed{file, i},
+			Path: f.path + "!" + key.String(), Key: key, Size: e.Packed(),
+			parts: []part{{path: f.path, key: key, size: e.Packed(), kind: kindBTFC}}, packed: &packed{file, i},
 		})
 	}
 	return units, nil

@@ -18,9 +18,6 @@ const (
 	// CorpusChain is how many bytes all of them may have in memory. Real: 40 MB (CentOS 8).
 	CorpusChain = 512 << 20
 
-	// ExtrasChain is how many kernels' configuration and symbols those of one are encoded against.
-	ExtrasChain = 8
-
 	// CorpusRatio is how many bytes each packed byte may become, from 1 MiB on. Real: 20.
 	CorpusRatio = 1000
 )

@@ -428,8 +428,8 @@ func TestReal(t *testing.T) {
 	f := open(t, data)
 	same(t, f, all...)
 	for i, most := range []int64{920 << 10, 420 << 10, 480 << 10}[:len(all)] {
-		if e := f.Entries()[i]; e.Plain || e.parent != i-1 || e.Packed > most {
-			t.Errorf("%s: %d bytes, encoded against %d, kept as bytes: %v", e.Key, e.Packed, e.parent, e.Plain)
+		if e := f.Entries()[i]; e.Plain || e.parent != i-1 || e.Packed() > most {
+			t.Errorf("%s: %d bytes, encoded against %d, kept as bytes: %v", e.Key, e.Packed(), e.parent, e.Plain)
 		}
 	}
 	second(t, data, all...)
@@ -447,8 +447,8 @@ func TestAgain(t *testing.T) {
 	f := open(t, data)
 	same(t, f, all...)
 	for i := 8; i < len(all); i++ {
-		if e := f.Entries()[i]; i/4%2 == 0 && (e.parent != 0 || e.Packed > 120) {
-			t.Errorf("kernel %d: encoded against %d in %d bytes", i, e.parent, e.Packed)
+		if e := f.Entries()[i]; i/4%2 == 0 && (e.parent != 0 || e.Packed() > 120) {
+			t.Errorf("kernel %d: encoded against %d in %d bytes", i, e.parent, e.Packed())
 		}
 	}
 }
@@ -500,11 +500,11 @@ func TestCopy(t *testing.T) {
 		if n >= 5 {
 			o = a.Entries()[n+1]
 		}
-		x, y := make([]byte, e.Packed), make([]byte, o.Packed)
-		if e.Packed != o.Packed {
+		x, y := make([]byte, e.Packed()), make([]byte, o.Packed())
+		if len(x) != len(y) {
 			return false
 		}
-		return readFull(f.r, x, e.offset) == nil && readFull(a.r, y, o.offset) == nil && bytes.Equal(x, y)
+		return readFull(f.r, x, e.chunks[partBTF].offset) == nil && readFull(a.r, y, o.chunks[partBTF].offset) == nil && bytes.Equal(x, y)
 	}
 	for n := range 5 {
 		if !copied(n) {

@@ -12,54 +12,60 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// sections is where the sections of a BTF blob are.
+// sections locates the type and the string section of a blob.
 type sections struct {
-	order          binary.ByteOrder
-	types, strings span
-	size           uint64
+	btf.Header
+	first, second btf.Section // the two in order
 }
 
-type span struct{ start, end uint64 }
+var errHeader = errors.New("sections lie outside the BTF or overlap")
 
-var errHeader = errors.New("no header that is understood")
-
-// parseSections reads a header, which is all of rest but what lies behind it. The sections are within size.
-func parseSections(head []byte, size uint64) (s sections, err error) {
-	if len(head) < btf.HeaderLen {
-		return s, errHeader
+// readSections reads the header of a blob of size bytes, with which head begins.
+func readSections(head []byte, size int64) (s sections, err error) {
+	if s.Header, err = btf.ReadHeader(head, size); err != nil {
+		return s, err
 	}
-	switch uint16(btf.Magic) {
-	case binary.LittleEndian.Uint16(head):
-		s.order = binary.LittleEndian
-	case binary.BigEndian.Uint16(head):
-		s.order = binary.BigEndian
-	default:
-		return s, errHeader
+	s.first, s.second = s.Types, s.Strings
+	if s.second.Off < s.first.Off {
+		s.first, s.second = s.second, s.first
 	}
-	u32 := func(i int) uint64 { return uint64(s.order.Uint32(head[i:])) }
-	n := u32(4)
-	s.types = span{n + u32(8), n + u32(8) + u32(12)}
-	s.strings = span{n + u32(16), n + u32(16) + u32(20)}
-	s.size = size
-	a, b := s.types, s.strings
-	if b.start < a.start {
-		a, b = b, a
-	}
-	if n < btf.HeaderLen || a.end > b.start || b.end > size || (s.types.end-s.types.start)%4 != 0 {
+	if s.first.Off+s.first.Len > s.second.Off || s.second.Off+s.second.Len > uint64(size) || s.Types.Len%4 != 0 {
 		return s, errHeader
 	}
 	return s, nil
 }
 
-// builder makes BTF of states. Its memory is used again. It is for one goroutine at a time.
+// section returns the bytes of a section.
+func section(blob []byte, s btf.Section) []byte { return blob[s.Off : s.Off+s.Len] }
+
+// rest returns all of a blob except its sections.
+func (s *sections) rest(blob []byte) []byte {
+	out := append([]byte(nil), blob[:s.first.Off]...)
+	out = append(out, blob[s.first.Off+s.first.Len:s.second.Off]...)
+	return append(out, blob[s.second.Off+s.second.Len:]...)
+}
+
+// fill writes rest to a blob.
+func (s *sections) fill(blob, rest []byte) error {
+	if uint64(len(rest))+s.first.Len+s.second.Len != uint64(len(blob)) {
+		return errHeader
+	}
+	n := copy(blob[:s.first.Off], rest)
+	n += copy(blob[s.first.Off+s.first.Len:s.second.Off], rest[n:])
+	copy(blob[s.second.Off+s.second.Len:], rest[n:])
+	return nil
+}
+
+// builder makes BTF of states. It reuses its memory, and is for one goroutine at a time.
 type builder struct {
 	ids   []uint32 // type IDs by entity
 	names []uint32 // offsets by name
+	base  *builder // of modules: that of their kernel
 
 	// For parts:
 	far      []btf.Reach // by type ID
 	todo     []uint32    // type IDs
-	renumber []uint32    // new type IDs, of those that have some
+	renumber []uint32    // new type IDs
 	text     []byte
 	record   []uint32
 }
@@ -71,7 +77,7 @@ func clean[T any](b []T, n int) []T {
 	return b
 }
 
-// grow returns n values, whatever they are, in b's memory if there is enough.
+// grow returns n arbitrary values, in b's memory if there is enough.
 func grow[T any](b []T, n int) []T {
 	if cap(b) < n {
 		return make([]T, n, n+n/8)
@@ -92,9 +98,9 @@ func reserve(b []byte, n int) []byte {
 	return room[:len(b)]
 }
 
-// build appends the BTF of a kernel, of which size bytes are expected, to out. Another goroutine does half of it.
+// build appends the BTF of a kernel, which has size bytes, to out. Another goroutine does half of it.
 func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) ([]byte, error) {
-	s, err := parseSections(st.rest, uint64(size))
+	s, err := readSections(st.rest, size)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +110,7 @@ func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) 
 	if err := s.fill(blob, st.rest); err != nil {
 		return nil, err
 	}
-	types, strings := blob[s.types.start:s.types.end], blob[s.strings.start:s.strings.end]
+	types, strings := section(blob, s.Types), section(blob, s.Strings)
 	if len(types) != st.bytes(st.types) || len(strings) > st.textBytes {
 		return nil, errWrong
 	}
@@ -115,7 +121,7 @@ func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) 
 		return nil, fmt.Errorf("strings: %w", err)
 	}
 	if failed == nil {
-		failed = b.types(ctx, st, s.order, types)
+		failed = b.types(ctx, st, s.Order, types)
 	}
 	if failed != nil {
 		return nil, fmt.Errorf("types: %w", failed)
@@ -123,26 +129,29 @@ func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) 
 	return out[:n], nil
 }
 
-// fill writes what is neither in the type nor in the string section.
-func (s *sections) fill(blob, rest []byte) error {
-	first, second := s.types, s.strings
-	if second.start < first.start {
-		first, second = second, first
+// place sets the type IDs of a state's types.
+func (b *builder) place(st *state) error {
+	b.ids = clean(b.ids, int(st.numEnts)+1)
+	var page *contentPage
+	last := ^uint32(0) // number of the page, often that of the next content, too
+	for i, c := range st.types {
+		if n := c >> pageBits; n != last {
+			page, last = st.contents[n], n
+		}
+		e := page.entity[c%pageLen]
+		if b.ids[e] != 0 {
+			return errWrong
+		}
+		b.ids[e] = uint32(i) + 1
 	}
-	if uint64(len(rest))+first.end-first.start+second.end-second.start != uint64(len(blob)) {
-		return errHeader
-	}
-	n := copy(blob[:first.start], rest)
-	n += copy(blob[first.end:second.start], rest[n:])
-	copy(blob[second.end:], rest[n:])
 	return nil
 }
 
-// strings writes the string section.
+// strings writes the string section and sets the offsets of names.
 func (b *builder) strings(st *state, out []byte) error {
 	b.names = clean(b.names, st.numNames)
 	at := uint32(0)
-	list, err := st.strings()
+	list, err := st.list.get()
 	if err != nil {
 		return err
 	}
@@ -171,8 +180,7 @@ func (b *builder) strings(st *state, out []byte) error {
 	return nil
 }
 
-// types writes the type section of types that have been placed, which is as large as they are. That all that it refers to is there, and once, is checked on the way: what is not has
-// no place, which is 0, as void and the empty name have.
+// types writes the type section of types that have been placed and fill it.
 func (b *builder) types(ctx context.Context, st *state, order binary.ByteOrder, out []byte) error {
 	half := len(st.types) / 2
 	at := st.bytes(st.types[:half])
@@ -182,60 +190,39 @@ func (b *builder) types(ctx context.Context, st *state, order binary.ByteOrder, 
 	return cmp.Or(failed, err)
 }
 
-// layout is how the words of a kind are read and written.
-type layout struct {
-	third   btf.Word
-	first   uint8 // where elements begin
-	words   uint8 // of an element, or 0
-	names   uint8 // the same where elements begin with a name, else 0
-	elem    uint8 // the same, but for kinds that are written word by word
-	ref     bool  // the second word of an element is a reference
-	class   class // of elements and of the words before them
-	named   bool
-	counted bool // see hasCount
-}
-
-func layoutOf(w []uint32) *layout { return &layouts[w[1]>>24&0x7f] }
-
-var layouts = func() (l [btf.NumKinds]layout) {
-	for k := range l {
-		s := btf.Kind(k).Shape()
-		l[k].third, l[k].first, l[k].words = s.Third, uint8(3+len(s.Extra)), uint8(len(s.Elem))
-		l[k].class, l[k].named, l[k].counted = elemClass(btf.Kind(k)), !nameless(btf.Kind(k)), hasCount(btf.Kind(k))
-		if len(s.Elem) > 0 && s.Elem[0] == btf.Name {
-			l[k].names = uint8(len(s.Elem))
-		}
-		if len(s.Extra) == 0 && len(s.Elem) > 0 && s.Elem[0] == btf.Name {
-			l[k].elem = uint8(len(s.Elem))
-			l[k].ref = s.Elem[1] == btf.Ref
-		}
-	}
-	return l
-}()
-
-// write writes types whose bytes have been counted.
+// write writes types that fill out. References to types and names that are not there are found on the way: these have the ID or
+// offset 0, as void and the empty name do.
 func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []byte) error {
 	order, all := binary.LittleEndian, out
 	ids, names := b.ids, b.names
 	missing := uint32(0) // references to what is not there
 	ref := func(e uint32) uint32 {
-		id := ids[e]
+		id := uint32(0)
+		if int(e) < len(ids) {
+			id = ids[e]
+		} else {
+			id = b.base.ids[e&^inBase]
+		}
 		if id == 0 && e != 0 {
 			missing++
 		}
 		return id
 	}
 	name := func(n uint32) uint32 {
-		off := names[n]
+		off := uint32(0)
+		if int(n) < len(names) {
+			off = names[n]
+		} else {
+			off = b.base.names[n&^inBase]
+		}
 		if off == 0 && n != 0 {
 			missing++
 		}
 		return off
 	}
 	for _, c := range types {
-		w := st.content(c)
-		k := btf.Kind(w[1] >> 24 & 0x7f)
-		l := &layouts[k]
+		all := st.content(c)
+		w, l := all, &layouts[kindOf(all)]
 		o := out[:4*len(w)]
 		out = out[4*len(w):]
 		order.PutUint32(o, name(w[0]))
@@ -250,21 +237,21 @@ func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []by
 		}
 		w, o = w[3:], o[12:]
 		switch {
-		case l.elem == 3 && l.ref:
+		case l.ref && l.names == 3:
 			for len(w) >= 3 && len(o) >= 12 {
 				order.PutUint32(o, name(w[0]))
 				order.PutUint32(o[4:], ref(w[1]))
 				order.PutUint32(o[8:], w[2])
 				w, o = w[3:], o[12:]
 			}
-		case l.elem == 2 && l.ref:
+		case l.ref:
 			for len(w) >= 2 && len(o) >= 8 {
 				order.PutUint32(o, name(w[0]))
 				order.PutUint32(o[4:], ref(w[1]))
 				w, o = w[2:], o[8:]
 			}
 		default:
-			shape := k.Shape()
+			shape := kindOf(all).Shape()
 			for i, x := range w {
 				word := btf.Data
 				if i < len(shape.Extra) {

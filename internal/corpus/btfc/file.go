@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -21,21 +22,36 @@ import (
 type File struct {
 	r       io.ReaderAt
 	entries []Entry
-	end     int64 // of the chunks
-	states  states
-	known   recent[*lines]       // extras
-	modules recent[*moduleState] // kernels with these
+	end     int64  // of the chunks
+	query   *Query // nil if there is none
+	states  cache[*state]
+	extras  cache[*lines]
 
-	// find returns the entry of a kernel where that may not be written yet.
+	// find returns the entry of a kernel of a file that is being written.
 	find func(ctx context.Context, i int) (*Entry, error)
 }
 
-// entry returns the entry of a kernel whose chunk is there.
+// entry returns the entry of a kernel whose chunks are in the file.
 func (f *File) entry(ctx context.Context, i int) (*Entry, error) {
 	if f.find != nil {
 		return f.find(ctx, i)
 	}
 	return &f.entries[i], nil
+}
+
+// parent returns what a part of a kernel is encoded against: the same part of the nearest ancestor that has it.
+func (f *File) parent(ctx context.Context, p part, e *Entry) (chunkID, error) {
+	for range limits.CorpusDepth {
+		if e.parent < 0 {
+			break
+		}
+		id := chunkID{p, e.parent}
+		var err error
+		if e, err = f.entry(ctx, e.parent); err != nil || e.has(p) {
+			return id, err
+		}
+	}
+	return chunkID{p, -1}, nil
 }
 
 // tail is how much of a file's end is read at once.
@@ -88,13 +104,19 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newFile(r, entries, end), nil
+	return newFile(r, entries, end, nil), nil
 }
 
-func newFile(r io.ReaderAt, entries []Entry, end int64) *File {
-	f := &File{r: r, entries: entries, end: end}
-	f.known.keep, f.modules.keep = keepLines, keepModules
-	f.states = states{file: f, of: make(map[int]*pending)}
+func newFile(r io.ReaderAt, entries []Entry, end int64, q *Query) *File {
+	f := &File{r: r, entries: entries, end: end, query: q}
+	f.states = cache[*state]{
+		file: f, decode: f.decodeState, keep: 12, of: make(map[chunkID]*cached[*state]),
+		words: func(st *state) int { return st.numWords },
+	}
+	f.extras = cache[*lines]{
+		file: f, decode: f.decodeExtras, keep: 4, of: make(map[chunkID]*cached[*lines]),
+		words: func(l *lines) int { return len(l.text)/4 + len(l.ends) },
+	}
 	return f
 }
 
@@ -161,36 +183,118 @@ func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
 	return b, err
 }
 
-// chunk reads and unpacks a chunk, and appends that to out.
-func (f *File) chunk(ctx context.Context, offset, packed, size int64, out []byte) ([]byte, error) {
+// read appends the unpacked contents of a chunk to out.
+func (f *File) read(ctx context.Context, c chunk, out []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return out, err
 	}
-	buf, _ := frames.Get().(*[]byte)
-	if buf == nil {
-		buf = new([]byte)
-	}
-	defer func() {
-		if cap(*buf) <= keepPayload {
-			frames.Put(buf)
-		}
-	}()
-	*buf = grow(*buf, int(packed))
-	if err := readFull(f.r, *buf, offset); err != nil {
+	buf := buffer(&frames)
+	defer putBuffer(&frames, buf)
+	*buf = grow(*buf, int(c.packed))
+	if err := readFull(f.r, *buf, c.offset); err != nil {
 		return out, err
 	}
-	return unpack(*buf, size, limits.PartSize, out)
+	return unpack(*buf, c.size, limits.PartSize, out)
 }
 
-var frames sync.Pool
+// frames and payloads have buffers for chunks, packed and unpacked.
+var frames, payloads sync.Pool
 
-// Scratch is memory that reading takes, to be used again. It is for one goroutine at a time. The zero value is ready.
+func buffer(pool *sync.Pool) *[]byte {
+	if buf, ok := pool.Get().(*[]byte); ok {
+		return buf
+	}
+	return new([]byte)
+}
+
+// putBuffer returns a buffer to its pool unless it is large.
+func putBuffer(pool *sync.Pool, buf *[]byte) {
+	if cap(*buf) <= 8<<20 {
+		pool.Put(buf)
+	}
+}
+
+// decodeState decodes the BTF or the modules of a kernel.
+func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, error) {
+	if id.kernel < 0 {
+		return newState(), nil
+	}
+	e, err := f.entry(ctx, id.kernel)
+	if err != nil {
+		return nil, err
+	}
+	if e.Plain && id.part == partBTF {
+		return nil, errors.New("encoded against a plain kernel")
+	}
+	buf := buffer(&payloads)
+	unpack := func() (struct{}, error) {
+		var err error
+		*buf, err = f.read(ctx, e.chunks[id.part], (*buf)[:0])
+		return struct{}{}, err
+	}
+	unpacked := onDemand[struct{}]
+	if depth == 0 { // while the parent is decoded; not for all ancestors at once, which takes memory
+		unpacked = begin[struct{}]
+	}
+	payload := unpacked(ctx, unpack)
+	parent, err := f.parentState(ctx, id.part, e, depth)
+	if err != nil {
+		return nil, err
+	}
+	var base *state
+	size := e.Size
+	if id.part == partModules {
+		size = math.MaxInt32
+		if base, err = f.baseState(ctx, id.kernel, e, depth); err != nil {
+			return nil, err
+		}
+	}
+	_, err = payload.get()
+	var st *state
+	if err == nil {
+		st, err = decode(ctx, parent, base, *buf, size, f.query)
+	}
+	putBuffer(&payloads, buf)
+	if err != nil {
+		return nil, e.wrap(ctx, id.part, err)
+	}
+	return st, nil
+}
+
+// parentState returns the state that a part of a kernel is encoded against.
+func (f *File) parentState(ctx context.Context, p part, e *Entry, depth int) (*state, error) {
+	parent, err := f.parent(ctx, p, e)
+	if err != nil {
+		return nil, err
+	}
+	return f.states.at(ctx, parent, depth+1)
+}
+
+// baseState returns the state of kernel i for its modules: an empty one if the kernel is plain.
+func (f *File) baseState(ctx context.Context, i int, e *Entry, depth int) (*state, error) {
+	if e.Plain {
+		i = -1
+	}
+	return f.states.at(ctx, chunkID{partBTF, i}, depth+1)
+}
+
+// Scratch is memory that reading reuses. It is for one goroutine at a time. The zero value is ready for use.
 type Scratch struct{ builder builder }
 
-// BTF appends the BTF of kernel i to out. It returns an error if the BTF does not have the SHA-256 that the index says.
-func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
-	btf, err := f.btf(ctx, s, i, out)
-	if err == nil && sha256.Sum256(btf[len(out):]) != f.entries[i].Sum {
+var errSum = errors.New("its SHA-256 is not the one in the index")
+
+// BTF appends the BTF of kernel i to out. It returns an error if the BTF does not have the SHA-256 in the index.
+func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) (btf []byte, err error) {
+	e := &f.entries[i]
+	if e.Plain {
+		btf, err = f.read(ctx, e.chunks[partBTF], out)
+	} else {
+		var st *state
+		if st, err = f.states.get(ctx, chunkID{partBTF, i}); err == nil {
+			btf, err = s.builder.build(ctx, st, e.Size, out)
+		}
+	}
+	if err == nil && sha256.Sum256(btf[len(out):]) != e.Sum {
 		err = errSum
 	}
 	if err != nil {
@@ -198,19 +302,3 @@ func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, 
 	}
 	return btf, nil
 }
-
-// btf is BTF without the comparison.
-func (f *File) btf(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
-	e := &f.entries[i]
-	if e.Plain {
-		offset, packed := e.chunk()
-		return f.chunk(ctx, offset, packed, e.payload, out)
-	}
-	st, err := f.states.get(ctx, i)
-	if err != nil {
-		return out, err
-	}
-	return s.builder.build(ctx, st, e.Size, out)
-}
-
-var errSum = errors.New("its SHA-256 is not the one in the index")

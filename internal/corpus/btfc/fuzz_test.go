@@ -22,16 +22,11 @@ func FuzzDecode(f *testing.F) {
 	defer w.Discard()
 	root := newState()
 	payload := func(parent *state, btf []byte) ([]byte, *state) {
-		s, err := encode(parent, newKnown(parent), btf)
+		st, parts, err := w.maker.encode(ctx, parent, newKnown(parent), int64(len(btf)), btf)
 		if err != nil {
 			f.Fatal(err)
 		}
-		b := bytes.Join(s.parts(), nil)
-		st, err := decode(ctx, parent, b, int64(len(btf)), nil)
-		if err != nil {
-			f.Fatal(err)
-		}
-		return b, st
+		return bytes.Join(parts, nil), st
 	}
 	first, parent := payload(root, build(f, binary.LittleEndian, 0))
 	f.Add(first, false)
@@ -46,7 +41,7 @@ func FuzzDecode(f *testing.F) {
 		if next {
 			on = parent
 		}
-		st, err := decode(ctx, on, data, size, nil)
+		st, err := decode(ctx, on, nil, data, size, nil)
 		if err != nil {
 			return
 		}
@@ -119,11 +114,15 @@ func TestDamagedBeside(t *testing.T) {
 		fmt.Fprintf(&b, "struct s%d %d: next *s%d 0, member%d u32 8, data%d u8[%d] 12\n", i, 64+i%9, (i*7+1)%6000, i%999, i%40, 4+i%7)
 	}
 	btf := testbtf.Types(t, binary.LittleEndian, b.String())
-	s, err := encode(newState(), newKnown(newState()), btf)
+	m, err := NewMaker()
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := bytes.Join(s.parts(), nil)
+	_, parts, err := m.encode(ctx, newState(), newKnown(newState()), int64(len(btf)), btf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := bytes.Join(parts, nil)
 	if len(good) < smallPayload {
 		t.Fatalf("only %d bytes", len(good))
 	}
@@ -133,7 +132,7 @@ func TestDamagedBeside(t *testing.T) {
 		if n > 0 {
 			bad[n*len(bad)/200] ^= 0x11
 		}
-		st, err := decode(ctx, newState(), bad, int64(len(btf)), nil)
+		st, err := decode(ctx, newState(), nil, bad, int64(len(btf)), nil)
 		if err != nil {
 			continue
 		}

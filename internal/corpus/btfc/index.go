@@ -13,8 +13,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// A file is a header, the chunks of kernels, the index as a zstd frame, and a footer: the length of the frame
-// (8 bytes, little-endian) and an end mark.
+// A file is a header, the chunks of kernels, the index as a zstd frame, and a footer: the length of that frame (8 bytes,
+// little-endian) and an end mark.
 const (
 	Magic     = "btfc"
 	version   = 1
@@ -28,58 +28,76 @@ const SumSize = 32
 
 // Entry is a kernel of a file.
 type Entry struct {
-	Key    kernel.Key
-	Size   int64         // bytes of BTF
-	Sum    [SumSize]byte // SHA-256 of the BTF
-	Packed int64         // bytes that the kernel's own chunks take, those of modules and extras included
-	Plain  bool          // kept as compressed bytes, because it is not of the usual form
-	Made   Made          // of DWARF, or zero
+	Key   kernel.Key
+	Size  int64         // bytes of BTF
+	Sum   [SumSize]byte // SHA-256 of the BTF
+	Plain bool          // stored as compressed bytes, because it does not have the usual form
+	Made  Made          // zero for BTF that came with its kernel
 
-	Modules       int           // with BTF of their own
-	ModulesSum    [SumSize]byte // SHA-256 of what their chunk unpacks to
-	ModulesPacked int64         // bytes of their chunk
+	Modules    int           // with BTF of their own
+	ModulesSum [SumSize]byte // SHA-256 of their names, sizes and BTF
 
-	Config, Symbols int64 // bytes of the extras; 0 for what is not known
-	ExtrasPacked    int64 // bytes of their chunk
+	Config, Symbols int64 // bytes; 0 if unknown
 
-	parent      int // number of the kernel that it is encoded against, or -1
-	offset      int64
-	payload     int64   // bytes of the chunk, unpacked
-	modules     int64   // bytes of the modules' chunk, unpacked
-	modulesFrom int     // number of the ancestor whose modules they are encoded against, or -1
-	extrasFrom  int     // number of the kernel whose extras they are encoded against, or -1
-	head        bool    // the first of its series
-	sketch      *Sketch // of such
+	parent int // number of the kernel that it is encoded against, or -1
+	chunks [numParts]chunk
+	sketch *Sketch // of the first kernel of a series, else nil
 }
 
-// Made says of BTF what made it, such as "pahole v1.24", and the SHA-256 of the file with the DWARF that it was made of.
+// Made says what made BTF of DWARF, such as "pahole v1.24", and has the SHA-256 of the file with the DWARF.
 type Made struct {
-	By string // without a NUL byte; empty for BTF that came with its kernel
+	By string // without a NUL byte
 	Of [SumSize]byte
 }
 
-// chunk is where the kernel's own chunk is; those of its modules and of its extras follow.
-func (e *Entry) chunk() (offset, size int64) {
-	return e.offset, e.Packed - e.ModulesPacked - e.ExtrasPacked
+// part is what kernels have chunks of. A part is encoded against the same part of the nearest ancestor that has it.
+type part int
+
+const (
+	partBTF part = iota
+	partModules
+	partExtras
+	numParts
+)
+
+// chunk is a zstd frame in the file.
+type chunk struct {
+	offset, packed int64
+	size           int64 // bytes unpacked
 }
 
-// wrap names the kernel, and where its chunk is that err is about; if ctx is done, the error is that.
-func (e *Entry) wrap(ctx context.Context, offset int64, err error) error {
+// has reports whether a kernel has a part.
+func (e *Entry) has(p part) bool {
+	return p == partBTF || p == partModules && e.Modules > 0 || p == partExtras && e.Config+e.Symbols > 0
+}
+
+// Packed returns the bytes of the kernel's chunks.
+func (e *Entry) Packed() (n int64) {
+	for _, c := range e.chunks {
+		n += c.packed
+	}
+	return n
+}
+
+// wrap adds to an error the kernel and the position of the chunk in question. If ctx is done, that is the error.
+func (e *Entry) wrap(ctx context.Context, p part, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return fmt.Errorf("kernel %s, at byte %d: %w", e.Key, offset, err)
+	return fmt.Errorf("kernel %s, at byte %d: %w", e.Key, e.chunks[p].offset, err)
 }
 
-// minEntry is how many bytes of the index an entry takes at least: its key, five numbers and a sum.
-const minEntry = 2 + 5 + SumSize
+// minEntry is the minimum of bytes of an entry in the index: its key, four numbers and a sum.
+const minEntry = 2 + 4 + SumSize
 
-// Bits of what begins an entry.
+// Bits of the number that begins an entry.
 const (
-	entryPlain = 1
-	entryHead  = 2
-	entryMade  = 4
-	entryBits  = 3
+	entryPlain = 1 << iota
+	entryHead
+	entryMade
+	entryModules
+	entryExtras
+	entryBits = iota
 )
 
 // appendIndex appends the index of entries, which are in the order of their chunks.
@@ -96,45 +114,40 @@ func appendIndex(b []byte, entries []Entry) []byte {
 		last = text
 		b = binary.AppendUvarint(b, uint64(n))
 		b = append(append(b, text[n:]...), 0)
-		how := distance(i, e.parent) << entryBits
-		if e.Plain {
-			how |= entryPlain
+		how := uint64(0)
+		if e.parent >= 0 {
+			how = uint64(i-e.parent) << entryBits
 		}
-		if e.head {
-			how |= entryHead
+		for bit, set := range []bool{e.Plain, e.sketch != nil, e.Made.By != "", e.has(partModules), e.has(partExtras)} {
+			if set {
+				how |= 1 << bit
+			}
 		}
-		if e.Made.By != "" {
-			how |= entryMade
+		b = binary.AppendUvarint(b, how)
+		for p, c := range e.chunks {
+			if e.has(part(p)) {
+				b = binary.AppendUvarint(b, uint64(c.packed))
+				b = binary.AppendUvarint(b, uint64(c.size))
+			}
 		}
-		_, packed := e.chunk()
-		for _, v := range []uint64{how, uint64(packed), uint64(e.payload), uint64(e.Size), uint64(e.Modules)} {
-			b = binary.AppendUvarint(b, v)
-		}
+		b = binary.AppendUvarint(b, uint64(e.Size))
 		b = append(b, e.Sum[:]...)
 		if e.Made.By != "" {
 			b = append(append(append(b, e.Made.By...), 0), e.Made.Of[:]...)
 		}
-		if e.Modules > 0 {
-			b = binary.AppendUvarint(b, uint64(e.ModulesPacked))
-			b = binary.AppendUvarint(b, uint64(e.modules))
-			b = binary.AppendUvarint(b, distance(i, e.modulesFrom))
-			b = append(b, e.ModulesSum[:]...)
+		if e.has(partModules) {
+			b = append(binary.AppendUvarint(b, uint64(e.Modules)), e.ModulesSum[:]...)
 		}
-		if e.head {
+		if e.has(partExtras) {
+			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.Config)), uint64(e.Symbols))
+		}
+		if e.sketch != nil {
 			for _, x := range e.sketch {
 				b = binary.LittleEndian.AppendUint32(b, x)
 			}
 		}
 	}
-	return appendExtras(b, entries)
-}
-
-// back tells a kernel that something of kernel i is encoded against, or -1, by how many it is before that, or 0.
-func distance(i, from int) uint64 {
-	if from < 0 {
-		return 0
-	}
-	return uint64(i - from)
+	return b
 }
 
 // parseIndex is the inverse of appendIndex. end is where the chunks end.
@@ -146,8 +159,9 @@ func parseIndex(b []byte, end int64) ([]Entry, error) {
 	entries := make([]Entry, 0, room)
 	seen := make(map[kernel.Key]bool, room)
 	last := ""
+	offset := int64(headerLen)
 	for i := range n {
-		e := Entry{parent: -1, modulesFrom: -1, extrasFrom: -1}
+		var e Entry
 		shared := c.Uvarint()
 		if shared > uint64(len(last)) {
 			return nil, errors.New("index: a key shares more than there is")
@@ -165,27 +179,16 @@ func parseIndex(b []byte, end int64) ([]Entry, error) {
 		} else {
 			seen[k] = true
 		}
-		if err := e.parse(c, i); err != nil {
+		if err := e.parse(c, i, &offset); err != nil {
 			return nil, fmt.Errorf("index: kernel %s: %w", e.Key, err)
 		}
 		if c.Err != nil {
 			break
 		}
-		if e.modulesFrom >= 0 && (entries[e.modulesFrom].Modules == 0 || !isAncestor(entries, e.modulesFrom, e.parent)) {
-			return nil, fmt.Errorf("index: kernel %s: its modules are encoded against those of one that has none, or is not one of its ancestors", e.Key)
-		}
 		entries = append(entries, e)
 	}
-	if err := parseExtras(c, entries); err != nil {
-		return nil, fmt.Errorf("index: %w", err)
-	}
-	offset := int64(headerLen)
-	for i := range entries {
-		e := &entries[i]
-		e.offset = offset
-		if offset += e.Packed; offset > end {
-			return nil, fmt.Errorf("index: kernel %s lies behind the end", e.Key)
-		}
+	if c.End(); c.Err != nil {
+		return nil, fmt.Errorf("index: %w", c.Err)
 	}
 	if offset != end {
 		return nil, fmt.Errorf("index: chunks end at byte %d, not %d", offset, end)
@@ -193,35 +196,38 @@ func parseIndex(b []byte, end int64) ([]Entry, error) {
 	return entries, nil
 }
 
-// parse reads what is behind the key of kernel i. Where the bytes end, the cursor says so.
-func (e *Entry) parse(c *btfa.Cursor, i int) error {
+// parse reads what is behind the key of kernel i, whose chunks begin at offset, and moves offset behind these. The cursor has an
+// error if the bytes end.
+func (e *Entry) parse(c *btfa.Cursor, i int, offset *int64) error {
 	how := c.Uvarint()
-	e.Plain, e.head = how&entryPlain != 0, how&entryHead != 0
+	e.Plain, e.parent = how&entryPlain != 0, -1
 	if back := how >> entryBits; back > uint64(i) {
 		return errors.New("encoded against one that is not before it")
 	} else if back > 0 {
 		e.parent = i - int(back)
 	}
-	size := func(what string) int64 { return int64(c.Count(1<<31-1, what)) }
-	e.Packed, e.payload, e.Size = size("bytes of a chunk"), size("bytes unpacked"), int64(c.Count(limits.PartSize, "bytes of BTF"))
-	e.Modules = c.Count(limits.Modules, "modules")
+	for p, there := range [numParts]bool{true, how&entryModules != 0, how&entryExtras != 0} {
+		if there {
+			packed, size := int64(c.Count(1<<31-1, "bytes of a chunk")), int64(c.Count(1<<31-1, "bytes unpacked"))
+			e.chunks[p] = chunk{*offset, packed, size}
+			*offset += packed
+		}
+	}
+	e.Size = int64(c.Count(limits.PartSize, "bytes of BTF"))
 	copy(e.Sum[:], c.Bytes(SumSize))
 	if how&entryMade != 0 {
 		e.Made.By = string(c.Text())
 		copy(e.Made.Of[:], c.Bytes(SumSize))
-		if e.Made.By == "" && c.Err == nil {
-			return errors.New("made by nothing")
-		}
 	}
-	if e.Modules > 0 {
-		e.ModulesPacked, e.modules = size("bytes of a chunk"), size("bytes of modules")
-		e.Packed += e.ModulesPacked
-		if back := c.Count(i, "kernels back"); back > 0 {
-			e.modulesFrom = i - back
-		}
+	if how&entryModules != 0 {
+		e.Modules = c.Count(limits.Modules, "modules")
 		copy(e.ModulesSum[:], c.Bytes(SumSize))
 	}
-	if e.head {
+	if how&entryExtras != 0 {
+		e.Config = int64(c.Count(limits.KconfigBytes, "bytes of configuration"))
+		e.Symbols = int64(c.Count(limits.SymbolBytes, "bytes of symbols"))
+	}
+	if how&entryHead != 0 {
 		e.sketch = new(Sketch)
 		for i := range e.sketch {
 			if b := c.Bytes(4); b != nil {
@@ -229,71 +235,12 @@ func (e *Entry) parse(c *btfa.Cursor, i int) error {
 			}
 		}
 	}
-	if e.Plain && (e.parent >= 0 || e.payload != e.Size) {
-		return errors.New("kept as bytes, but not as its own")
+	switch {
+	case c.Err != nil:
+	case e.Plain && (e.parent >= 0 || e.chunks[partBTF].size != e.Size):
+		return errors.New("plain, but with a parent or another size")
+	case how&entryMade != 0 && e.Made.By == "", e.has(partModules) != (how&entryModules != 0), e.has(partExtras) != (how&entryExtras != 0):
+		return errors.New("has an empty part")
 	}
 	return nil
-}
-
-// isAncestor reports whether kernel i is another one or what that is encoded against, and that from, in as many steps as there may be.
-func isAncestor(entries []Entry, i, of int) bool {
-	for n := 0; of > i && n < limits.CorpusDepth; n++ {
-		of = entries[of].parent
-	}
-	return of == i
-}
-
-// appendExtras appends what an index has of the kernels whose extras are there: nothing if none has.
-func appendExtras(b []byte, entries []Entry) []byte {
-	var with []int
-	for i := range entries {
-		if entries[i].hasExtras() {
-			with = append(with, i)
-		}
-	}
-	if len(with) == 0 {
-		return b
-	}
-	b = binary.AppendUvarint(b, uint64(len(with)))
-	last := 0
-	for _, i := range with {
-		e := &entries[i]
-		b = binary.AppendUvarint(b, uint64(i-last))
-		b = binary.AppendUvarint(b, distance(i, e.extrasFrom))
-		for _, v := range []int64{e.ExtrasPacked, e.Config, e.Symbols} {
-			b = binary.AppendUvarint(b, uint64(v))
-		}
-		last = i
-	}
-	return b
-}
-
-// parseExtras reads what appendExtras appends, which ends the index.
-func parseExtras(c *btfa.Cursor, entries []Entry) error {
-	if c.Err != nil || c.Len() == 0 {
-		return c.Err
-	}
-	n := c.Count(len(entries), "kernels with extras")
-	if n == 0 {
-		c.Fail(errors.New("no kernels with extras"))
-	}
-	for i := 0; n > 0 && c.Err == nil; n-- {
-		if i += c.Count(len(entries)-1-i, "kernels further"); entries[i].hasExtras() {
-			return fmt.Errorf("kernel %s: its extras twice", entries[i].Key)
-		}
-		e := &entries[i]
-		if back := c.Count(i, "kernels back"); back > 0 {
-			if e.extrasFrom = i - back; !entries[e.extrasFrom].hasExtras() {
-				return fmt.Errorf("kernel %s: its extras are encoded against those of one that has none", e.Key)
-			}
-		}
-		e.ExtrasPacked = int64(c.Count(1<<31-1, "bytes of a chunk"))
-		e.Config = int64(c.Count(limits.KconfigBytes, "bytes of configuration"))
-		e.Symbols = int64(c.Count(limits.SymbolBytes, "bytes of symbols"))
-		if e.Packed += e.ExtrasPacked; c.Err == nil && !e.hasExtras() {
-			return fmt.Errorf("kernel %s: its extras are empty", e.Key)
-		}
-	}
-	c.End()
-	return c.Err
 }

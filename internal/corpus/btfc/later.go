@@ -9,29 +9,29 @@ import (
 	"github.com/btfgen/btfgen/internal/workers"
 )
 
-// later is a value that is being made, or will be when it is needed.
+// later is a value that is computed in the background, or when it is needed. The zero later has the zero value.
 type later[T any] struct {
-	start func() // makes the value if nobody has yet; nil if another goroutine does
+	start func() // computes the value on demand; nil if another goroutine does
 	done  chan struct{}
 	value T
 	err   error
 }
 
-// begin has another goroutine make a value.
+// begin computes a value in another goroutine.
 func begin[T any](ctx context.Context, how func() (T, error)) *later[T] {
 	l := &later[T]{done: make(chan struct{})}
 	go l.make(ctx, how)
 	return l
 }
 
-// onDemand has the first call of get make a value.
+// onDemand computes a value in the first call of get.
 func onDemand[T any](ctx context.Context, how func() (T, error)) *later[T] {
 	l := &later[T]{done: make(chan struct{})}
 	l.start = sync.OnceFunc(func() { l.make(ctx, how) })
 	return l
 }
 
-// do makes a value before it returns.
+// do computes a value before it returns.
 func do[T any](ctx context.Context, how func() (T, error)) *later[T] {
 	l := &later[T]{done: make(chan struct{})}
 	l.make(ctx, how)
@@ -50,6 +50,8 @@ func (l *later[T]) get() (T, error) {
 	if l.start != nil {
 		l.start()
 	}
-	<-l.done
+	if l.done != nil {
+		<-l.done
+	}
 	return l.value, l.err
 }

@@ -5,6 +5,8 @@ package btfc
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -13,163 +15,153 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Maker has the memory that making chunks takes. It is for one goroutine at a time.
+// Maker encodes kernels and compresses chunks. It reuses its memory, and is for one goroutine at a time.
 type Maker struct {
 	enc     *zstd.Encoder
 	builder builder
 	buf     []byte
 }
 
-// NewMaker returns a maker.
+// NewMaker returns a Maker.
 func NewMaker() (*Maker, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true),
 		zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(8<<20))
 	return &Maker{enc: enc}, err
 }
 
-// Make makes the chunks of a kernel that has been planned. After an error the file cannot be finished.
+// Make encodes a kernel that has been planned. After an error the file cannot be finished.
 func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
-	chunk, st, err := w.chunk(ctx, m, k)
-	if err != nil {
-		return err
-	}
-	if len(k.modules) > 0 {
-		more, err := w.modulesChunk(ctx, m, k, st)
-		if err != nil {
-			return err
-		}
-		k.entry.ModulesPacked = int64(len(more))
-		chunk = append(chunk, more...)
-	}
-	if k.entry.hasExtras() {
-		more, err := w.extrasChunk(ctx, m, k)
-		if err != nil {
-			return err
-		}
-		k.entry.ExtrasPacked = int64(len(more))
-		chunk = append(chunk, more...)
-	}
-	k.entry.Packed = int64(len(chunk))
-	if st != nil {
-		w.file.states.remember(k.plan.number, st)
-	}
-	return w.finish(k, chunk)
-}
-
-// modulesChunk returns the chunk of a kernel's modules. st is the kernel's state, nil if it is kept as bytes or copied.
-func (w *Writer) modulesChunk(ctx context.Context, m *Maker, k *Kernel, st *state) ([]byte, error) {
 	e := &k.entry
 	if k.plan.copied {
 		o := &k.from.entries[k.number]
-		offset, n := o.chunk()
-		chunk := make([]byte, o.ModulesPacked)
-		e.modules = o.modules
-		return chunk, readFull(k.from.r, chunk, offset+n)
+		e.Plain, e.chunks = o.Plain, o.chunks
+		chunks := make([]byte, o.Packed())
+		if err := readFull(k.from.r, chunks, o.chunks[partBTF].offset); err != nil {
+			return err
+		}
+		return w.finish(k, chunks)
 	}
-	parts, err := w.modules(ctx, k, st)
+	st, parts, err := w.encodeBTF(ctx, m, k)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	chunk, n, err := m.pack(parts...)
-	e.modules = n
-	return chunk, err
+	chunks, err := m.chunk(nil, e, partBTF, parts)
+	if err == nil && e.has(partModules) {
+		if parts, err = w.encodeModules(ctx, k, st); err == nil {
+			chunks, err = m.chunk(chunks, e, partModules, parts)
+		}
+	}
+	if err == nil && e.has(partExtras) {
+		var parent *lines
+		if parent, err = w.file.parentLines(ctx, e, 0); err == nil {
+			w.file.extras.put(chunkID{partExtras, k.plan.number}, k.lines)
+			chunks, err = m.chunk(chunks, e, partExtras, encodeLines(parent, k.lines))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return w.finish(k, chunks)
 }
 
-// chunk returns the kernel's own chunk, and its state if it can be encoded against its parts.
-func (w *Writer) chunk(ctx context.Context, m *Maker, k *Kernel) ([]byte, *state, error) {
+// chunk appends the chunk of a part to those of the parts before it, and notes its sizes.
+func (m *Maker) chunk(chunks []byte, e *Entry, p part, parts [][]byte) ([]byte, error) {
+	frame, size, err := m.pack(parts...)
+	e.chunks[p].packed, e.chunks[p].size = int64(len(frame)), size
+	return append(chunks, frame...), err
+}
+
+// encodeBTF returns the state of a kernel and the parts of its payload. A kernel that does not have the usual form is plain, and its
+// state is empty.
+func (w *Writer) encodeBTF(ctx context.Context, m *Maker, k *Kernel) (st *state, parts [][]byte, err error) {
 	e := &k.entry
-	if k.plan.copied {
-		chunk, err := k.copy()
-		return chunk, nil, err
-	}
-	e.parent = -1
-	for _, p := range slices.Backward(k.plan.line) { // the last that is not kept as bytes
-		from, err := p.made(ctx)
+	e.parent = k.plan.parent
+	if e.parent >= 0 {
+		from, err := w.made(ctx, e.parent)
 		if err != nil {
 			return nil, nil, err
 		}
-		if !from.Plain {
-			e.parent = p.number
-			break
-		}
-		if k.plan.again {
-			e.Plain = true
+		if from.Plain {
+			e.parent = -1
 		}
 	}
-	parent, err := w.file.states.get(ctx, e.parent)
+	parent, err := w.file.states.get(ctx, chunkID{partBTF, e.parent})
 	if err == nil {
-		_, err = parent.strings()
+		_, err = parent.list.get()
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	var st *state
-	var parts [][]byte
-	if !e.Plain {
-		st, parts, _ = w.model(ctx, m, parent, k)
-	}
-	if e.Plain = st == nil; e.Plain {
-		e.parent, parts = -1, [][]byte{k.btf}
-	}
-	if ctx.Err() != nil {
+	known := w.knownOf(e.parent, parent)
+	st, parts, err = m.encode(ctx, parent, known, e.Size, k.btf)
+	switch {
+	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()
+	case err != nil:
+		e.Plain, e.parent = true, -1
+		return newState(), [][]byte{k.btf}, nil
 	}
-	chunk, n, err := m.pack(parts...)
-	e.payload = n
-	return chunk, st, err
-}
-
-// copy returns the chunk of a kernel in another file, and makes its entry like the one there.
-func (k *Kernel) copy() ([]byte, error) {
-	o, e := &k.from.entries[k.number], &k.entry
-	offset, n := o.chunk()
-	chunk := make([]byte, n)
-	if err := readFull(k.from.r, chunk, offset); err != nil {
-		return nil, err
-	}
-	e.payload, e.Plain = o.payload, o.Plain
-	return chunk, nil
-}
-
-// model tells a kernel from its parts, and makes sure that it can be put together again.
-func (w *Writer) model(ctx context.Context, m *Maker, parent *state, k *Kernel) (*state, [][]byte, error) {
-	e := &k.entry
-	var s *streams
-	var err error
-	if k.plan.again {
-		s, err = parent.again()
-	} else {
-		s, err = encode(parent, w.knownOfParent(e.parent, parent), k.btf)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	parts := s.parts()
-	st, err := decode(ctx, parent, slices.Concat(parts...), e.Size, nil)
-	if err != nil || k.plan.again {
-		return st, parts, err
-	}
-	if m.buf, err = m.builder.build(ctx, st, e.Size, m.buf[:0]); err != nil {
-		return nil, nil, err
-	}
-	if !bytes.Equal(m.buf, k.btf) {
-		return nil, nil, errModel
-	}
+	w.file.states.put(chunkID{partBTF, k.plan.number}, st)
 	return st, parts, nil
 }
 
-// knownOfParent is newKnown for the state of a kernel, which its next child needs, too.
-func (w *Writer) knownOfParent(number int, st *state) *known {
+// encode encodes BTF, and checks that decoding it gives the same bytes.
+func (m *Maker) encode(ctx context.Context, parent *state, k *known, size int64, btf []byte) (st *state, parts [][]byte, err error) {
+	p, err := parse(k, btf)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := write(parent, p, match(parent, k, p))
+	if err != nil {
+		return nil, nil, err
+	}
+	parts = s.parts()
+	if st, err = decode(ctx, parent, nil, slices.Concat(parts...), size, nil); err != nil {
+		return nil, nil, err
+	}
+	if m.buf, err = m.builder.build(ctx, st, size, m.buf[:0]); err == nil && !bytes.Equal(m.buf, btf) {
+		err = errModel
+	}
+	return st, parts, err
+}
+
+// encodeModules returns the parts of the payload of a kernel's modules, and checks that decoding it gives the same bytes. base is the
+// state of the kernel.
+func (w *Writer) encodeModules(ctx context.Context, k *Kernel, base *state) ([][]byte, error) {
+	parent, err := w.file.parentState(ctx, partModules, &k.entry, 0)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := encodeModules(parent, base, newKnown(parent), k.modules)
+	if err != nil {
+		return nil, err
+	}
+	st, err := decode(ctx, parent, base, slices.Concat(parts...), math.MaxInt32, nil)
+	if err != nil {
+		return nil, err
+	}
+	all, err := st.modules(ctx, len(k.modules))
+	if err == nil && !slices.EqualFunc(all, k.modules, func(a, b Module) bool { return bytes.Equal(a.BTF, b.BTF) }) {
+		err = fmt.Errorf("modules: %w", errModel)
+	}
+	if err == nil {
+		w.file.states.put(chunkID{partModules, k.plan.number}, st)
+	}
+	return parts, err
+}
+
+// knownOf is newKnown for the state of a kernel. It keeps the last one for the kernel's next child.
+func (w *Writer) knownOf(number int, st *state) *known {
 	w.mu.Lock()
-	if w.known == nil || w.knownOf != number {
-		w.known, w.knownOf = sync.OnceValue(func() *known { return newKnown(st) }), number
+	if w.known == nil || w.knownKernel != number {
+		w.known, w.knownKernel = sync.OnceValue(func() *known { return newKnown(st) }), number
 	}
 	get := w.known
 	w.mu.Unlock()
 	return get()
 }
 
-// smallPart is up to how many bytes a part shares a block with the one before it, and its entropy tables.
+// smallPart is the number of bytes up to which a part shares a block with the one before it, and its entropy tables.
 const smallPart = 1000
 
 // pack returns a zstd frame, and how many bytes are in it.
@@ -188,7 +180,8 @@ func (m *Maker) pack(parts ...[]byte) ([]byte, int64, error) {
 	return frame, size, err
 }
 
-// frame returns a zstd frame of parts, which have size bytes. A part of more than smallPart bytes begins a block, which takes four bytes at least.
+// frame returns a zstd frame of parts, which have size bytes. A part of more than smallPart bytes begins a block, which takes four
+// bytes or more.
 func (m *Maker) frame(parts [][]byte, size int64) ([]byte, error) {
 	var out bytes.Buffer
 	m.enc.ResetContentSize(&out, size)

@@ -3,7 +3,6 @@
 package btfc
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -120,6 +119,8 @@ func (h *hasher) of(t uint32, depth int) uint64 {
 	switch {
 	case t == 0:
 		return 0
+	case t >= inBase:
+		return uint64(t)
 	case h.state[t] == hashDone:
 		return h.hash[t]
 	case h.state[t] == hashBusy || depth > hashDepth:
@@ -172,130 +173,24 @@ func words(w []uint32) func(func(int, btf.Word) bool) {
 	}
 }
 
-// parsed is BTF taken apart.
-type parsed struct {
-	rest    []byte
-	types   [][]uint32 // by ID, nil for void. Names are numbers, references are IDs
-	strings []uint32   // names
-	names   []uint32   // by their offsets, numbers from 1
-	fresh   [][]byte   // the text of names that the parent does not know
-	own     map[string]uint32
-	used    []bool // of fresh: written
-}
-
-// parse takes BTF apart. It fails with errModel if that cannot be done.
-func parse(k *known, blob []byte) (p *parsed, err error) {
-	p = &parsed{types: [][]uint32{nil}, own: make(map[string]uint32)}
-	if p.rest, p.strings, p.names, err = p.take(k, blob, 1, nil); err != nil {
-		return nil, err
-	}
-	if len(p.strings) == 0 || p.strings[0] != 0 {
-		return nil, errModel
-	}
-	p.used = make([]bool, len(p.fresh))
-	return p, nil
-}
-
-// take appends the types of BTF, of which so many IDs and names belong to what it is split from. It returns what is neither types nor
-// strings, the names in the order of its strings, and all by their offsets in these, from 1.
-func (p *parsed) take(k *known, blob []byte, base int, baseNames []uint32) (rest []byte, list, names []uint32, err error) {
-	s, err := parseSections(blob, uint64(len(blob)))
-	if err != nil {
-		return nil, nil, nil, errModel
-	}
-	a, b := s.types, s.strings
-	if b.start < a.start {
-		a, b = b, a
-	}
-	rest = slices.Concat(blob[:a.start], blob[a.end:b.start], blob[b.end:])
-	strs := blob[s.strings.start:s.strings.end]
-	if len(strs) > 0 && strs[len(strs)-1] != 0 {
-		return nil, nil, nil, errModel
-	}
-	names = make([]uint32, len(strs)) // number by offset, from 1
-	seen := make(map[uint32]bool)
-	for off := 0; off < len(strs); {
-		t := strs[off:]
-		t = t[:bytes.IndexByte(t, 0)]
-		n, ok := k.names[string(t)]
-		if !ok {
-			if n, ok = p.own[string(t)]; !ok {
-				n = uint32(k.numNames + len(p.fresh))
-				p.own[string(t)] = n
-				p.fresh = append(p.fresh, t)
-			}
-		}
-		if seen[n] {
-			return nil, nil, nil, errModel
-		}
-		seen[n] = true
-		names[off] = n + 1
-		list = append(list, n)
-		off += len(t) + 1
-	}
-	return rest, list, names, p.parseTypes(blob[s.types.start:s.types.end], s, base, baseNames, names)
-}
-
-func (p *parsed) parseTypes(b []byte, s sections, base int, baseNames, names []uint32) error {
-	all := make([]uint32, len(b)/4)
-	for i := range all {
-		all[i] = s.order.Uint32(b[4*i:])
-	}
-	first := len(p.types)
-	for len(all) > 0 {
-		if len(all) < 3 {
-			return errModel
-		}
-		k := btf.Kind(all[1] >> 24 & 0x7f)
-		if k == btf.KindVoid || int(k) >= btf.NumKinds {
-			return errModel
-		}
-		shape := k.Shape()
-		count := uint64(all[1] & 0xffffff)
-		n := 3 + uint64(len(shape.Extra)) + uint64(len(shape.Elem))*count
-		if n > uint64(len(all)) || !hasCount(k) && count > 0 || nameless(k) && all[0] != 0 || all[1]&0xff000000 != uint32(byte(all[1]>>24))<<24 ||
-			shape.Third == btf.Data && all[2] != 0 {
-			return errModel
-		}
-		t := all[:n:n]
-		all = all[n:]
-		p.types = append(p.types, t)
-	}
-	for _, t := range p.types[first:] {
-		for i, word := range words(t) {
-			switch word {
-			case btf.Name:
-				from, at := baseNames, int(t[i])
-				if at >= len(from) {
-					from, at = names, at-len(from)
-				}
-				if at >= len(from) || from[at] == 0 {
-					return errModel
-				}
-				t[i] = from[at] - 1
-			case btf.Ref:
-				if id := int(t[i]); id >= base {
-					if id = id - base + first; id >= len(p.types) {
-						return errModel
-					}
-					t[i] = uint32(id)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// matching says what of a kernel the parent has.
+// matching says what of a kernel its parent has.
 type matching struct {
 	entity  []uint32 // by type ID
-	fresh   []bool   // by type ID: has a new content
+	fresh   []bool   // by type ID: whether the type has a new content
 	items   []item   // by type ID, from 1
 	numEnts uint32
 }
 
-// match finds out what of a kernel the parent has. The first types are those that the parent begins with, so many as base.
-func match(parent *state, k *known, p *parsed, base int) *matching {
+// ref returns the entity that a reference stands for, 0 if that is void or not known yet.
+func (m *matching) ref(x uint32) uint32 {
+	if x < inBase {
+		x = m.entity[x]
+	}
+	return x
+}
+
+// match finds the types of p that the parent has.
+func match(parent *state, k *known, p *parsed) *matching {
 	n := len(p.types) - 1
 	order := make([]uint32, n)
 	for i := range order {
@@ -303,35 +198,27 @@ func match(parent *state, k *known, p *parsed, base int) *matching {
 	}
 	m := &matching{entity: make([]uint32, n+1), fresh: make([]bool, n+1), items: make([]item, n), numEnts: parent.numEnts}
 	h := newHasher(n, n, order, func(id uint32) []uint32 { return p.types[id] })
-	h.ordinals(order, func(o ordinal, id uint32) {
-		if e := k.entities[o]; int(k.in[e]) > base || k.in[e] == 0 {
-			m.entity[id] = e
-		}
-	})
-	for id := uint32(1); int(id) <= base; id++ {
-		m.entity[id] = parent.entity(parent.types[id-1])
-		m.items[id-1] = item{runCopy, id - 1}
-	}
-	first := uint32(base) + 1
-	// What only earlier ancestors have can be taken up again only as it was. That of its parts which cannot is new.
+	h.ordinals(order, func(o ordinal, id uint32) { m.entity[id] = k.entities[o] })
 	buf := make([]uint32, 0, 64)
 	content := func(id uint32) (uint32, bool) {
 		t := p.types[id]
 		buf = append(buf[:0], t...)
-		for i, word := range words(t) {
-			if word == btf.Ref {
-				if buf[i] = m.entity[t[i]]; t[i] != 0 && buf[i] == 0 {
-					return 0, false
-				}
-			}
+		known := true
+		eachRef(t, func(i int) {
+			buf[i] = m.ref(t[i])
+			known = known && (t[i] == 0 || buf[i] != 0)
+		})
+		if !known {
+			return 0, false
 		}
 		e := m.entity[id]
 		c, ok := k.contents[contentHash(e, buf)]
 		return c, ok && parent.entity(c) == e && slices.Equal(parent.content(c), buf)
 	}
+	// An entity that only earlier ancestors have is used again only if its content is one of theirs, and so are those it refers to.
 	for again := true; again; {
 		again = false
-		for id := first; int(id) <= n; id++ {
+		for _, id := range order {
 			if e := m.entity[id]; e != 0 && k.in[e] == 0 {
 				if _, ok := content(id); !ok {
 					m.entity[id] = 0
@@ -340,10 +227,9 @@ func match(parent *state, k *known, p *parsed, base int) *matching {
 			}
 		}
 	}
-	for id := first; int(id) <= n; id++ {
+	for _, id := range order {
 		e := m.entity[id]
 		if e == 0 {
-			m.numEnts++
 			m.items[id-1] = item{kind: runNew}
 			m.fresh[id] = true
 			continue
@@ -359,12 +245,10 @@ func match(parent *state, k *known, p *parsed, base int) *matching {
 			m.items[id-1] = item{runOld, c}
 		}
 	}
-	// New ones are numbered as a reader does it.
-	next := parent.numEnts
-	for id := first; int(id) <= n; id++ {
+	for _, id := range order { // as a reader numbers them
 		if m.entity[id] == 0 {
-			next++
-			m.entity[id] = next
+			m.numEnts++
+			m.entity[id] = m.numEnts
 		}
 	}
 	return m

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -23,14 +24,14 @@ func splitBTF(order interface {
 	binary.AppendByteOrder
 }, kernel []byte, n int, name func(i int) string) []byte {
 	types := uint32(0)
-	sec, _ := parseSections(kernel, uint64(len(kernel)))
-	b := kernel[sec.types.start:sec.types.end]
+	sec, _ := readSections(kernel, int64(len(kernel)))
+	b := section(kernel, sec.Types)
 	for len(b) > 0 {
 		k, vlen := btf.Kind(order.Uint32(b[4:])>>24&0x7f), int(order.Uint32(b[4:])&0xffff)
 		b = b[12+4*len(k.Shape().Extra)+4*len(k.Shape().Elem)*vlen:]
 		types++
 	}
-	base := uint32(sec.strings.end - sec.strings.start)
+	base := uint32(sec.Strings.Len)
 	var own, strs []byte
 	for i := range n {
 		first := uint32(i)%4 + 1 // an integer
@@ -77,7 +78,7 @@ func TestSplit(t *testing.T) {
 		data := written(t, nil, a, b)
 		f := open(t, data)
 		same(t, f, a, b)
-		raw, packed := 0, f.Entries()[0].ModulesPacked
+		raw, packed := 0, f.Entries()[0].chunks[partModules].packed
 		for _, m := range a.modules {
 			raw += len(m.BTF)
 		}
@@ -88,8 +89,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestModuleSeries packs builds of a series with modules, which change and go, as the kernels do: each is encoded against the one that the kernel is encoded against, if
-// that has some.
+// TestModuleSeries packs builds of a series with modules that change and go, as the kernels do.
 func TestModuleSeries(t *testing.T) {
 	for _, order := range []interface {
 		binary.ByteOrder
@@ -122,9 +122,11 @@ func TestModuleSeries(t *testing.T) {
 		f := open(t, data)
 		same(t, f, all...)
 		second(t, data, all...)
-		for i, e := range f.Entries() {
-			if alone := i == 0 || i == 4 || i == 6; alone != (e.modulesFrom < 0) {
-				t.Errorf("%s: modules are encoded against kernel %d", e.Key, e.modulesFrom)
+		for i := range f.Entries() {
+			e := &f.Entries()[i]
+			parent, err := f.parent(ctx, partModules, e)
+			if err != nil || i > 0 && !f.entries[parent.kernel].has(partModules) {
+				t.Errorf("%s: modules are encoded against kernel %d, error %v", e.Key, parent.kernel, err)
 			}
 		}
 
@@ -159,7 +161,7 @@ func TestModuleSeries(t *testing.T) {
 	}
 }
 
-// An error of modules says whose, and where these are, also where those of another kernel are encoded against them.
+// TestModuleError checks that an error names the kernel of the damaged modules, also when those of another kernel are read.
 func TestModuleError(t *testing.T) {
 	var all []input
 	for n := range 2 {
@@ -169,10 +171,10 @@ func TestModuleError(t *testing.T) {
 	}
 	data := written(t, nil, all...)
 	e := &open(t, data).entries[0]
-	offset, n := e.chunk()
-	data[offset+n+e.ModulesPacked-1] ^= 1
+	c := e.chunks[partModules]
+	data[c.offset+c.packed-1] ^= 1
 	f := open(t, data)
-	want := fmt.Sprintf("kernel %s, at byte %d: ", e.Key, offset+n)
+	want := fmt.Sprintf("kernel %s, at byte %d: ", e.Key, c.offset)
 	for i := range all {
 		_, err := f.Modules(ctx, i, func(string) bool { return true })
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "kernel") > 1 {
@@ -181,8 +183,8 @@ func TestModuleError(t *testing.T) {
 	}
 }
 
-// Modules are encoded against those of an ancestor, which has some. They take little if they are the same.
-func TestModuleIndex(t *testing.T) {
+// TestModulesAgain packs the same modules for several builds. They take little from the second one on.
+func TestModulesAgain(t *testing.T) {
 	var all []input
 	r := rand.New(rand.NewPCG(1, 2))
 	var names []string
@@ -197,20 +199,14 @@ func TestModuleIndex(t *testing.T) {
 		all = append(all, k)
 	}
 	f := open(t, written(t, nil, all...))
-	for i := 1; i < len(all); i++ {
-		if e, first := f.entries[i], f.entries[1].ModulesPacked; e.modulesFrom >= 0 && e.ModulesPacked > first/4 {
-			t.Errorf("kernel %d: modules of %d bytes, the first of %d", i, e.ModulesPacked, first)
+	for i := 2; i < len(all); i++ {
+		parent, err := f.parent(ctx, partModules, &f.entries[i])
+		if err != nil {
+			t.Fatal(err)
 		}
-		for from := -1; from < i; from++ {
-			entries := slices.Clone(f.entries)
-			entries[i].modulesFrom = from
-			ancestor := from < 0
-			for at := entries[i].parent; at >= 0; at = entries[at].parent {
-				ancestor = ancestor || at == from && from > 0
-			}
-			if got, err := parseIndex(appendIndex(nil, entries), f.end); (err == nil) != ancestor || ancestor && got[i].modulesFrom != from {
-				t.Errorf("kernel %d, encoded against %d, its modules from %d: error %v", i, entries[i].parent, from, err)
-			}
+		got, first := f.entries[i].chunks[partModules].packed, f.entries[1].chunks[partModules].packed
+		if parent.kernel >= 0 && got > first/4 {
+			t.Errorf("kernel %d: modules of %d bytes, the first of %d", i, got, first)
 		}
 	}
 }
@@ -221,25 +217,20 @@ func TestDamagedModules(t *testing.T) {
 	k := withModules(t, binary.LittleEndian)
 	f := open(t, written(t, nil, k))
 	e := &f.entries[0]
-	offset, n := e.chunk()
-	good, err := f.chunk(ctx, offset+n, e.ModulesPacked, e.modules, nil)
+	good, err := f.read(ctx, e.chunks[partModules], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := f.states.get(ctx, 0)
+	base, err := f.states.get(ctx, chunkID{partBTF, 0})
 	if err != nil {
 		t.Fatal(err)
 	}
 	readModules := func(payload []byte) ([]Module, error) {
-		c, err := parseModules(payload, e.Modules)
+		st, err := decode(ctx, newState(), base, payload, math.MaxInt32, nil)
 		if err != nil {
 			return nil, err
 		}
-		m, err := c.join(ctx, st, st)
-		if err != nil {
-			return nil, err
-		}
-		return c.read(ctx, m)
+		return st.modules(ctx, e.Modules)
 	}
 	for at := 0; at < len(good); at += len(good) / slow.Some(len(good)/3) {
 		bad := bytes.Clone(good)
@@ -254,8 +245,7 @@ func TestDamagedModules(t *testing.T) {
 	}
 }
 
-// FuzzModules reads chunks of modules that are damaged, encoded against a kernel and from that and another one's modules: there is an error, or modules, of which
-// others can be told.
+// FuzzModules decodes damaged payloads of modules, with and without a parent: there is an error, or modules.
 func FuzzModules(f *testing.F) {
 	var all []input
 	for n := range 2 {
@@ -266,67 +256,52 @@ func FuzzModules(f *testing.F) {
 		all = append(all, k)
 	}
 	file := open(f, written(f, nil, all...))
-	var states, bases [2]*state
+	var parents, bases [2]*state
 	for i := range bases {
 		e := &file.entries[i]
-		if e.modulesFrom != i-1 {
-			f.Fatalf("modules of kernel %d are encoded against %d", i, e.modulesFrom)
-		}
 		var err error
-		if states[i], err = file.states.get(ctx, i); err != nil {
+		if bases[i], err = file.states.get(ctx, chunkID{partBTF, i}); err != nil {
 			f.Fatal(err)
 		}
-		before, err := file.modulesBefore(ctx, e)
-		if err == nil {
-			bases[i], err = states[i].with(before)
+		if parents[i], err = file.parentState(ctx, partModules, e, 0); err != nil {
+			f.Fatal(err)
 		}
+		payload, err := file.read(ctx, e.chunks[partModules], nil)
 		if err != nil {
 			f.Fatal(err)
 		}
-		offset, n := e.chunk()
-		chunk, err := file.chunk(ctx, offset+n, e.ModulesPacked, e.modules, nil)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(chunk, i == 1, uint8(2))
+		f.Add(payload, i == 1, uint8(2))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, second bool, n uint8) {
 		i := 0
 		if second {
 			i = 1
 		}
-		c, err := parseModules(data, int(n))
+		st, err := decode(ctx, parents[i], bases[i], data, math.MaxInt32, nil)
 		if err != nil {
 			return
 		}
-		m, err := c.join(ctx, states[i], bases[i])
-		if err != nil {
-			return
-		}
-		got, err := c.read(ctx, m)
+		got, err := st.modules(ctx, int(n))
 		if err != nil {
 			return
 		}
 		if len(got) != int(n) {
 			t.Errorf("%d modules, want %d", len(got), n)
 		}
-		if i == 0 {
-			if st, err := states[1].with(m); err != nil || len(st.types) < len(states[1].types) {
-				t.Errorf("nothing can be encoded against these: %v", err)
-			}
-		}
 	})
 }
 
-// Modules have names that files can have: those that read them make paths of them.
+// TestModuleNames checks that the names of modules can be names of files: readers make paths of them.
 func TestModuleNames(t *testing.T) {
 	btf := build(t, binary.LittleEndian, 0)
 	for _, name := range []string{"", ".", "..", "../victim", "a/../../victim", "/victim", "a/b", `a\b`, "a\nb", "a\x7f", strings.Repeat("x", 300)} {
 		if _, err := Prepare(in("6.1", btf).key, btf, []Module{{name, btf}}); err == nil || !strings.Contains(err.Error(), "module") {
 			t.Errorf("%q is written: %v", name, err)
 		}
-		chunk := append(appendTable(nil, table{name, -1, 0, len(btf)}), 0, 0)
-		if _, err := parseModules(append(chunk, btf...), 1); err == nil {
+		st := newState()
+		st.base = newState()
+		st.rest = append([]byte(name), 0, 0, 1, 'x')
+		if _, err := st.modules(ctx, 1); err == nil {
 			t.Errorf("%q is read", name)
 		}
 	}

@@ -4,43 +4,66 @@ package btfc
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/btfa"
 )
 
-// TestPlace takes positions in runs and alone, and compares what is free then with a list.
-func TestPlace(t *testing.T) {
+// TestOrders encodes and decodes lists whose items are taken from their parent's in any order.
+func TestOrders(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{0, 1, 62, 63, 64, 65, 4094, 4095, 4096, 4097, 70_000} {
-		p := newPlace(n)
-		taken := make([]bool, n+1)
-		free := func(i int) int {
-			for i < n && taken[i] {
-				i++
-			}
-			return i
-		}
-		for done := 0; done < n; {
-			i := int(p.free(uint32(r.IntN(n + 1))))
-			if i == n {
-				i = free(0)
-			}
-			end := int(p.freeUntil(uint32(i), uint32(min(i+1+r.IntN(n), n))))
-			for at := i; at < end; at++ {
-				if taken[at] {
-					t.Fatalf("%d positions: %d is taken, in free ones from %d to %d", n, at, i, end)
-				}
-				taken[at] = true
-			}
-			p.take(uint32(i), uint32(end))
-			done += end - i
-			for range 50 {
-				if at := r.IntN(n + 1); int(p.free(uint32(at))) != free(at) {
-					t.Fatalf("%d positions: from %d on, %d is free, want %d", n, at, p.free(uint32(at)), free(at))
+	for _, n := range []int{0, 1, 63, 64, 65, 66, 130, 5000} {
+		for round := range 50 {
+			list := r.Perm(n)
+			if round%2 > 0 { // mostly in order
+				slices.Sort(list)
+				for range round {
+					if i := r.IntN(n + 1); i < n {
+						at := list[i]
+						list = slices.Insert(slices.Delete(list, i, i+1), r.IntN(n), at)
+					}
 				}
 			}
-		}
-		if got := p.free(0); got != uint32(n) {
-			t.Errorf("%d positions: all are taken, and %d is free", n, got)
+			items := make([]item, 0, n)
+			for _, at := range list {
+				switch r.IntN(1 + 2*round) {
+				case 0:
+					items = append(items, item{kind: runNew})
+				case 1:
+					items = append(items, item{runOld, uint32(at)})
+				default:
+					items = append(items, item{runCopy, uint32(at)})
+				}
+			}
+			o := newOrderReader(make([]btfa.Cursor, orderStreams), n)
+			for i, s := range encodeOrder(items, n, true) {
+				o.s[i] = btfa.NewCursor(s)
+			}
+			var got []item
+			for len(got) < len(items) && o.err() == nil {
+				switch kind, run := o.run(len(items) - len(got)); kind {
+				case runCopy:
+					for o.start(); run > 0 && o.err() == nil; {
+						at, end := o.take(run)
+						for run -= end - at; at < end; at++ {
+							got = append(got, item{runCopy, uint32(at)})
+						}
+					}
+				case runOld:
+					for at, end := o.takeOld(run, n); at < end; at++ {
+						got = append(got, item{runOld, at})
+					}
+				default:
+					got = append(got, make([]item, run)...)
+					for i := len(got) - run; i < len(got); i++ {
+						got[i].kind = uint8(kind)
+					}
+				}
+			}
+			if err := end(o.s, streamTypes); err != nil || !slices.Equal(got, items) {
+				t.Fatalf("%d items, round %d: another order, error %v", n, round, err)
+			}
 		}
 	}
 }

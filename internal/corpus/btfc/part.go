@@ -46,9 +46,7 @@ type Parts struct{ file *File }
 
 // Parts returns what reads the answers to a query.
 func (f *File) Parts(q *Query) *Parts {
-	own := newFile(f.r, f.entries, f.end)
-	own.states.query = q
-	return &Parts{own}
+	return &Parts{newFile(f.r, f.entries, f.end, q)}
 }
 
 // ErrWhole says that a kernel is to be read as a whole.
@@ -63,15 +61,15 @@ func (p *Parts) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte,
 	if e.Plain || e.Modules > 0 {
 		return out, ErrWhole
 	}
-	st, err := p.file.states.get(ctx, i)
+	st, err := p.file.states.get(ctx, chunkID{partBTF, i})
 	if err != nil {
 		return out, err
 	}
-	sec, err := parseSections(st.rest, uint64(e.Size))
+	sec, err := readSections(st.rest, e.Size)
 	if err != nil || btf.CheckHeader(st.rest, e.Size) != nil {
 		return out, ErrWhole
 	}
-	return s.builder.part(st, sec.order, out)
+	return s.builder.part(st, sec.Order, out)
 }
 
 // Whole is File.BTF. It takes less time for a kernel of which a part has just been read.
@@ -95,7 +93,7 @@ func (r *reader) ask(q *Query) error {
 	st.found = slices.Clip(p.found)
 	for c := uint32(p.numContents); int(c) < st.numContents; c++ {
 		w := st.content(c)
-		if st.asked(w[0]) > 0 && btf.Kind(w[1]>>24&0x7f).Shape().Named {
+		if st.asked(w[0]) > 0 && kindOf(w).Shape().Named {
 			st.found = append(st.found, c)
 		}
 	}
@@ -112,24 +110,6 @@ func (b *builder) part(st *state, order binary.ByteOrder, out []byte) ([]byte, e
 	}
 	b.number()
 	return b.writePart(st, order, out), nil
-}
-
-// place tells the IDs of a state's types by their entities.
-func (b *builder) place(st *state) error {
-	b.ids = clean(b.ids, int(st.numEnts)+1)
-	var page *contentPage
-	last := ^uint32(0) // number of the page, mostly that of the next, too
-	for i, c := range st.types {
-		if n := c >> pageBits; n != last {
-			page, last = st.contents[n], n
-		}
-		e := page.entity[c%pageLen]
-		if b.ids[e] != 0 {
-			return errWrong
-		}
-		b.ids[e] = uint32(i) + 1
-	}
-	return nil
 }
 
 // reach tells how far to look from each type, by its ID.
@@ -156,37 +136,14 @@ func (b *builder) reach(st *state) error {
 		id := b.todo[len(b.todo)-1]
 		b.todo = b.todo[:len(b.todo)-1]
 		w := st.content(st.types[id-1])
-		k := btf.Kind(w[1] >> 24 & 0x7f)
-		if r := b.far[id].Then(k); r > 0 {
-			eachRef(k, w, func(i int) { add(w[i], r) })
+		if r := b.far[id].Then(kindOf(w)); r > 0 {
+			eachRef(w, func(i int) { add(w[i], r) })
 		}
 	}
 	if missing > 0 {
 		return fmt.Errorf("%d references to what is not there", missing)
 	}
 	return nil
-}
-
-// eachRef yields which words of a record of kind k are references.
-func eachRef(k btf.Kind, w []uint32, yield func(int)) {
-	shape := k.Shape()
-	if shape.Third == btf.Ref {
-		yield(2)
-	}
-	at := 3
-	for _, x := range shape.Extra {
-		if x == btf.Ref {
-			yield(at)
-		}
-		at++
-	}
-	for j, x := range shape.Elem {
-		if x == btf.Ref {
-			for i := at + j; i < len(w); i += len(shape.Elem) {
-				yield(i)
-			}
-		}
-	}
 }
 
 // number lists the types that are reached, by their IDs, and gives them new ones.
@@ -225,18 +182,11 @@ func (b *builder) writePart(st *state, order binary.ByteOrder, out []byte) []byt
 	}
 	for _, id := range b.todo {
 		w := st.content(st.types[id-1])
-		k := btf.Kind(w[1] >> 24 & 0x7f)
-		l := &layouts[k]
 		record := append(b.record[:0], w...)
 		b.record = record
-		record[0] = name(w[0])
-		if l.names > 0 {
-			for i := int(l.first); i < len(record); i += int(l.names) {
-				record[i] = name(w[i])
-			}
-		}
-		follow := b.far[id].Then(k) > 0
-		eachRef(k, w, func(i int) {
+		eachName(w, func(i int) { record[i] = name(w[i]) })
+		follow := b.far[id].Then(kindOf(w)) > 0
+		eachRef(w, func(i int) {
 			if record[i] = 0; follow && w[i] != 0 {
 				record[i] = b.renumber[b.ids[w[i]]]
 			}

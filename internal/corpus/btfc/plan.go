@@ -8,38 +8,22 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// plan is a kernel's place. The places of kernels depend on the plans of those before them, and so on nothing that takes long to
-// find out.
+// plan is the place of a kernel in the file. It depends only on the plans of those before it.
 type plan struct {
-	Entry          // of a kernel that was there; of others, what was known before they were made
+	Entry          // of a kernel of the old file; of others, what was known before they were made
 	number int     // in the file
-	depth  int     // how many it is encoded against
-	cost   int64   // about how many bytes are to be unpacked for it
-	job    *Kernel // nil for one that was there
-
-	line   []*plan // what it is encoded against is the last of these that is not kept as bytes
-	again  bool    // that has the same BTF
-	copied bool    // the chunk is copied
-
-	extrasCopied bool // that of its extras is
+	depth  int     // number of ancestors
+	cost   int64   // about how many bytes have to be unpacked to read it
+	job    *Kernel // nil for a kernel of the old file
+	copied bool    // its chunks are copied
 }
 
-// entry is the entry of a kernel that has been made.
+// entry returns the entry of a kernel that has been made.
 func (p *plan) entry() *Entry {
 	if p.job != nil {
 		return &p.job.entry
 	}
 	return &p.Entry
-}
-
-// made waits until the kernel has been made.
-func (p *plan) made(ctx context.Context) (*Entry, error) {
-	if p.job != nil {
-		if err := wait(ctx, p.job.made); err != nil {
-			return nil, err
-		}
-	}
-	return p.entry(), nil
 }
 
 // Plan gives a kernel its place, behind all those that were planned before. It reports whether it needs one: see Add. It may wait for
@@ -59,62 +43,61 @@ func (w *Writer) Plan(ctx context.Context, k *Kernel) (added bool, err error) {
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	if len(w.plans) == 0 && k.from != nil {
-		w.source, w.copied, w.extrasOf = k.from, map[int]int{-1: -1}, map[int]int{-1: -1}
+	if len(w.plans) == 0 {
+		w.source = k.from
 	}
 	p := &plan{Entry: k.entry, job: k}
 	if !w.copy(p) {
 		w.chooseParent(ctx, p)
 	}
-	w.planExtras(p)
 	k.plan, k.entry = p, p.Entry
 	w.append(p)
 	return true, nil
 }
 
-// copy plans a kernel whose chunk can be copied.
+// copy plans a kernel whose chunks can be copied: the source has all of it, and its parent is a copy.
 func (w *Writer) copy(p *plan) bool {
 	k := p.job
 	if k.from == nil || k.from != w.source {
 		return false
 	}
 	o := &k.from.entries[k.number]
-	if o.Sum != p.Sum || o.ModulesSum != p.ModulesSum {
+	if o.Sum != p.Sum || o.ModulesSum != p.ModulesSum || o.Config != p.Config || o.Symbols != p.Symbols {
 		return false
 	}
-	parent, ok := w.copied[o.parent]
-	if ok {
-		w.copied[k.number] = len(w.plans)
-		p.parent, p.head, p.sketch, p.copied = parent, o.head, o.sketch, true
-		p.modulesFrom = -1
-		if o.modulesFrom >= 0 {
-			p.modulesFrom = w.copied[o.modulesFrom] // an ancestor
+	if o.parent >= 0 {
+		parent, ok := w.copies[o.parent]
+		if !ok {
+			return false
 		}
+		p.parent = parent
 	}
-	return ok
+	w.copies[k.number] = len(w.plans)
+	p.sketch, p.copied = o.sketch, true
+	return true
 }
 
-// How a series is told: every kernel from the one before it, but the first of so many from the first of those before,
-// so that none is encoded against many.
+// A kernel of a series is encoded against the one before it, but the first of seriesStep against the first of those before, the first
+// of seriesStep squared against the first of those before, and so on, so that none has many ancestors.
 const seriesStep = 4
 
-// seriesDepth is how many kernels a series may begin with being encoded against. No kernel is encoded against more than that and what a series has,
-// which is less than limits.CorpusDepth.
+// seriesDepth is the number of ancestors that the first kernel of a series may have. Together with those in the series a kernel has
+// fewer than limits.CorpusDepth.
 const seriesDepth = limits.CorpusDepth / 2
 
-// The first of a series is encoded against one that is alike and takes little to read.
+// The first kernel of a series is encoded against one that is similar and takes little to read.
 const (
-	leastAlike = 6       // how many classes of a sketch have to agree
-	mostCost   = 6 << 20 // bytes to be unpacked, at most, if that is not less than for the kernel alone
-	classCost  = 1 << 18 // so many are worth a class, of a large kernel a classPart of its own
+	leastAlike = 6       // classes of a sketch that have to agree
+	mostCost   = 6 << 20 // bytes to be unpacked, if that is not less than for the kernel alone
+	classCost  = 1 << 18 // bytes that are worth a class; of a large kernel a classPart of its own
 	classPart  = 20
 )
 
-// chooseParent chooses the parent of a kernel: one with the same BTF, or one of its series, or else the last one of the series that is most like it,
-// unless that takes long to read.
+// chooseParent chooses the parent of a kernel: one with the same BTF, or one of its series, or else the last one of the most similar
+// series, unless that takes long to read.
 func (w *Writer) chooseParent(ctx context.Context, p *plan) {
 	if same := w.same[p.Sum]; same != nil && same.depth < seriesDepth {
-		p.line, p.parent, p.again = []*plan{same}, same.number, true
+		p.parent = same.number
 		return
 	}
 	if all := w.series[p.Key.Series()]; len(all) > 0 {
@@ -122,31 +105,28 @@ func (w *Writer) chooseParent(ctx context.Context, p *plan) {
 		for len(all)%(step*seriesStep) == 0 {
 			step *= seriesStep
 		}
-		p.line = all[:len(all)-step+1]
-		p.parent = p.line[len(p.line)-1].number
+		p.parent = all[len(all)-step].number
 		return
 	}
-	s := NewSketch(ctx, p.job.btf)
-	if s == nil {
+	if p.sketch = NewSketch(ctx, p.job.btf); p.sketch == nil {
 		return
 	}
-	p.head, p.sketch = true, s
 	most := 0
 	class, limit := max(classCost, p.Size/classPart), max(mostCost, p.alone())
 	for _, s := range w.order {
 		all := w.series[s]
 		head, last := all[0], all[len(all)-1]
 		n := p.sketch.alike(head.sketch)
-		if !head.head || n < leastAlike || last.depth >= seriesDepth || last.cost > limit {
+		if head.sketch == nil || n < leastAlike || last.depth >= seriesDepth || last.cost > limit {
 			continue
 		}
-		if score := n - int(last.cost/class); p.line == nil || score > most {
-			p.line, p.parent, most = all, last.number, score
+		if score := n - int(last.cost/class); p.parent < 0 || score > most {
+			p.parent, most = last.number, score
 		}
 	}
 }
 
-// alone is about how many bytes are to be unpacked for a kernel that is encoded against none.
+// alone is about how many bytes have to be unpacked for a kernel without a parent.
 func (p *plan) alone() int64 { return p.Size / 2 }
 
 // append adds a plan.
@@ -159,7 +139,7 @@ func (w *Writer) append(p *plan) {
 		switch {
 		case from.Sum == p.Sum:
 			p.cost = 0
-		case p.head:
+		case p.sketch != nil:
 			classes := int64(len(p.sketch))
 			others := classes - int64(p.sketch.alike(w.series[from.Key.Series()][0].sketch))
 			p.cost = p.cost * others * others / (classes * classes)

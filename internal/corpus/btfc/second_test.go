@@ -80,7 +80,7 @@ func second(t *testing.T, data []byte, all ...input) {
 	var want strings.Builder
 	for _, k := range all {
 		fmt.Fprintf(&want, "%s %x %d", btfa.KeyText(k.key), sha256.Sum256(k.btf), len(k.modules))
-		if k.extras.size() > 0 {
+		if hasExtras(k) {
 			fmt.Fprintf(&want, " %x %x", sha256.Sum256(k.extras.Config), sha256.Sum256(k.extras.Symbols))
 		}
 		want.WriteByte('\n')

@@ -7,41 +7,20 @@ import (
 	"fmt"
 )
 
-// StreamSize is what one sort of thing takes in the chunk of a kernel.
+// StreamSize is what one sort of value takes in the chunks of a kernel.
 type StreamSize struct {
 	Name   string
 	Plain  int // bytes before compression
 	Packed int // bytes when compressed alone, which is about its share
 }
 
-// Sizer tells what the bytes of kernels are spent on. It is for one goroutine at a time.
-type Sizer struct{ m *Maker }
-
-// NewSizer returns a sizer.
-func NewSizer() (*Sizer, error) {
-	m, err := NewMaker()
-	return &Sizer{m}, err
-}
-
-// Sizes returns what the bytes of kernel i are spent on. What it is encoded against is not read.
-func (s *Sizer) Sizes(ctx context.Context, f *File, i int) ([]StreamSize, error) {
+// Sizes returns what the bytes of kernel i of a file are spent on.
+func (m *Maker) Sizes(ctx context.Context, f *File, i int) (sizes []StreamSize, err error) {
 	e := &f.entries[i]
-	var sizes []StreamSize
-	add := func(name string, plain []byte) error {
-		packed, _, err := s.m.pack(plain)
-		if n := len(sizes) - 1; n >= 0 && sizes[n].Name == name {
-			sizes[n].Plain += len(plain)
-			sizes[n].Packed += len(packed)
-		} else {
-			sizes = append(sizes, StreamSize{name, len(plain), len(packed)})
-		}
-		return err
-	}
-	offset, packed := e.chunk()
-	if e.Plain {
-		sizes = append(sizes, StreamSize{"kept as bytes", int(e.payload), int(packed)})
+	if c := e.chunks[partBTF]; e.Plain {
+		sizes = append(sizes, StreamSize{"kept as bytes", int(c.size), int(c.packed)})
 	} else {
-		payload, err := f.chunk(ctx, offset, packed, e.payload, nil)
+		payload, err := f.read(ctx, c, nil)
 		if err != nil {
 			return nil, fmt.Errorf("kernel %s: %w", e.Key, err)
 		}
@@ -50,16 +29,23 @@ func (s *Sizer) Sizes(ctx context.Context, f *File, i int) ([]StreamSize, error)
 			return nil, fmt.Errorf("kernel %s: %w", e.Key, err)
 		}
 		for i := range streams {
-			if err := add(streamTexts[i], streams[i].Rest()); err != nil {
+			plain := streams[i].Rest()
+			packed, _, err := m.pack(plain)
+			if err != nil {
 				return nil, err
 			}
+			if n := len(sizes); n == 0 || sizes[n-1].Name != streamTexts[i] {
+				sizes = append(sizes, StreamSize{Name: streamTexts[i]})
+			}
+			last := &sizes[len(sizes)-1]
+			last.Plain += len(plain)
+			last.Packed += len(packed)
 		}
 	}
-	if e.Modules > 0 {
-		sizes = append(sizes, StreamSize{"modules", int(e.modules), int(e.ModulesPacked)})
-	}
-	if e.hasExtras() {
-		sizes = append(sizes, StreamSize{"configuration and symbols", int(e.Config + e.Symbols), int(e.ExtrasPacked)})
+	for p, name := range [numParts]string{partModules: "modules", partExtras: "configuration and symbols"} {
+		if c := e.chunks[p]; name != "" && e.has(part(p)) {
+			sizes = append(sizes, StreamSize{name, int(c.size), int(c.packed)})
+		}
 	}
 	return sizes, ctx.Err()
 }

@@ -54,7 +54,7 @@ func (w *Writer) Order(sketches []*Sketch) []int {
 	nearest := make([]int, len(sketches)) // how much alike to those before, -1 for what is in order
 	for i, s := range sketches {
 		for j := range w.file.entries {
-			if e := &w.file.entries[j]; s != nil && e.head {
+			if e := &w.file.entries[j]; s != nil && e.sketch != nil {
 				nearest[i] = max(nearest[i], s.alike(e.sketch))
 			}
 		}

@@ -6,51 +6,51 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// state is what is known when a kernel has been read: its types and strings, and those of its ancestors, which it
-// shares with them. It is immutable once it is made, and safe for concurrent use.
+// state is a decoded kernel: its types and strings, and those of its ancestors, with which it shares memory. The modules of a
+// kernel have a state of their own. A state does not change once it is decoded, and is safe for concurrent use.
 type state struct {
-	// Names are numbered from 0, which is the empty one.
+	// Names are numbered from 0, the empty one.
 	names     []*namePage
 	numNames  int
 	textBytes int // of all names
 
-	// Contents are numbered from 0. They have the words of the type's record, with the numbers of names for offsets, and of
-	// entities, from 1, for type IDs.
+	// Contents are numbered from 0. They have the words of the type's record, with numbers of names for offsets, and entities
+	// for type IDs.
 	contents    []*contentPage
 	numContents int
 	numWords    int // of all contents
 	numEnts     uint32
 
-	types []uint32         // contents, in the order of type IDs, from ID 1
-	list  *later[[]uint32] // names, in the order of the string section; nil for none
-	rest  []byte           // what is neither of these sections, from the header on
+	types []uint32         // contents in the order of type IDs
+	list  *later[[]uint32] // names in the order of the string section
+	rest  []byte           // of the BTF: all but types and strings
 
-	// found is, of a state for a query, the contents that may be looked for, ascending.
-	found []uint32
+	base  *state   // of modules: their kernel. Numbers of names and entities of it have the bit inBase
+	found []uint32 // of a state for a query: the contents that it selects, ascending
 }
 
-// A page has so many names or contents, the last one fewer. Full pages are shared with the states that go on from one.
+const inBase = 1 << 31
+
+// A page has pageLen names or contents, the last page fewer. States share full pages with the states derived from them.
 const (
 	pageBits = 10
 	pageLen  = 1 << pageBits
 )
 
-// namePage has names, each with a NUL byte.
 type namePage struct {
-	text  []byte
-	ends  [pageLen + 1]uint32 // where in text name i-1 of the page ends, and i begins
-	asked [pageLen]btf.Reach  // of each, for a query, how far to look from types of that name
+	text  []byte              // names, each with a NUL byte
+	ends  [pageLen + 1]uint32 // name i is text[ends[i]:ends[i+1]]
+	asked [pageLen]btf.Reach  // of a state for a query: how far to look from types of the name
 }
 
-// contentPage has contents.
 type contentPage struct {
 	words  []uint32
-	ends   [pageLen + 1]uint32 // where in words content i-1 of the page ends, and i begins
-	entity [pageLen]uint32     // of each
+	ends   [pageLen + 1]uint32 // content i is words[ends[i]:ends[i+1]]
+	entity [pageLen]uint32
 }
 
-// goOn returns the pages for n items more than have, of which the last one is a copy if it is not full.
-func goOn[P any](pages []*P, have, n int) []*P {
+// extend returns the pages for n items more than have. The last page of the given ones is copied if it is not full.
+func extend[P any](pages []*P, have, n int) []*P {
 	all := make([]*P, (have+n+pageLen-1)>>pageBits)
 	copy(all, pages)
 	if n == 0 {
@@ -66,19 +66,11 @@ func goOn[P any](pages []*P, have, n int) []*P {
 	return all
 }
 
-// newState returns what is known at the beginning: the empty name.
+// newState returns the parent of kernels without a parent. It has the empty name.
 func newState() *state {
-	s := &state{names: []*namePage{{text: []byte{0}}}, numNames: 1, textBytes: 1}
+	s := &state{names: []*namePage{{text: []byte{0}}}, numNames: 1, textBytes: 1, list: new(later[[]uint32])}
 	s.names[0].ends[1] = 1
 	return s
-}
-
-// strings returns names in the order of the string section.
-func (s *state) strings() ([]uint32, error) {
-	if s.list == nil {
-		return nil, nil
-	}
-	return s.list.get()
 }
 
 // name returns a name with its NUL byte.
@@ -106,7 +98,16 @@ func (s *state) bytes(types []uint32) (n int) {
 // entity returns the entity of a content.
 func (s *state) entity(i uint32) uint32 { return s.contents[i>>pageBits].entity[i%pageLen] }
 
-// nameGuesses and refGuesses are what came last in a context, by a hash of that. Each kernel begins with empty ones.
+// numBase returns how many types the base has.
+func (s *state) numBase() int {
+	if s.base == nil {
+		return 0
+	}
+	return len(s.base.types)
+}
+
+// nameGuesses and refGuesses predict a name or an entity: the one that came last in a context, by a hash of that. The tables are
+// empty at the beginning of a payload.
 type (
 	nameGuesses struct{ far, near [guessSize]uint32 }
 	refGuesses  struct {
@@ -120,16 +121,16 @@ const (
 	guessSize = 1 << guessBits
 )
 
-// farRef is the entity that came last in a context, and at which distance, as an int32. They are next to each other because both are
-// needed at once, and seldom in the cache.
+// farRef is the entity that came last in a context, and its distance, an int32. Both are needed at once and seldom cached, so they
+// are next to each other.
 type farRef struct{ entity, distance uint32 }
 
-// slot is where a context has its guess.
+// slot returns the index of a context in a table of guesses.
 func slot(a, b uint32) uint32 {
 	return (a*0x9e3779b1 + b*0x85ebca77 + 0x27d4eb2f) * 0xc2b2ae3d >> (32 - guessBits)
 }
 
-// class says what is predicted alike.
+// class groups names and references that share a stream and predictions.
 type class uint8
 
 const (
@@ -140,29 +141,77 @@ const (
 	classFunc  // a function's prototype
 	classOther // what arrays, sections and tags refer to
 	numClasses
+
+	nameClasses = int(classEnum) + 1 // names have these classes only
 )
 
-// elemClass is the class of a kind's elements and extra words.
-func elemClass(k btf.Kind) class {
-	switch k {
-	case btf.KindStruct, btf.KindUnion:
-		return classMember
-	case btf.KindFuncProto:
-		return classParam
-	case btf.KindEnum, btf.KindEnum64:
-		return classEnum
-	}
-	return classOther
+// layout describes the records of a kind.
+type layout struct {
+	third   btf.Word
+	first   uint8 // index of the first element
+	words   uint8 // of an element, or 0
+	names   uint8 // words if elements begin with a name, else 0
+	ref     bool  // whether the second word of an element is a reference
+	class   class // of elements
+	named   bool  // whether types of the kind can have names
+	counted bool  // whether the low bits of the second word are used
 }
 
-// nameless are the kinds whose types have no name.
-func nameless(k btf.Kind) bool {
-	switch k {
-	case btf.KindPtr, btf.KindArray, btf.KindVolatile, btf.KindConst, btf.KindRestrict, btf.KindFuncProto:
-		return true
+var layouts = func() (l [btf.NumKinds]layout) {
+	for i := range l {
+		k := btf.Kind(i)
+		s := k.Shape()
+		l[i] = layout{
+			third: s.Third, first: uint8(3 + len(s.Extra)), words: uint8(len(s.Elem)), class: classOther,
+			named: true, counted: len(s.Elem) > 0 || k == btf.KindFunc,
+		}
+		if len(s.Elem) > 0 && s.Elem[0] == btf.Name {
+			l[i].names, l[i].ref = uint8(len(s.Elem)), s.Elem[1] == btf.Ref
+		}
+		switch k {
+		case btf.KindStruct, btf.KindUnion:
+			l[i].class = classMember
+		case btf.KindFuncProto:
+			l[i].class, l[i].named = classParam, false
+		case btf.KindEnum, btf.KindEnum64:
+			l[i].class = classEnum
+		case btf.KindPtr, btf.KindArray, btf.KindVolatile, btf.KindConst, btf.KindRestrict:
+			l[i].named = false
+		}
 	}
-	return false
+	return l
+}()
+
+func kindOf(w []uint32) btf.Kind { return btf.Kind(w[1] >> 24 & 0x7f) }
+
+// eachRef yields the indices of the references in a record.
+func eachRef(w []uint32, yield func(int)) {
+	shape := kindOf(w).Shape()
+	if shape.Third == btf.Ref {
+		yield(2)
+	}
+	at := 3
+	for _, x := range shape.Extra {
+		if x == btf.Ref {
+			yield(at)
+		}
+		at++
+	}
+	for j, x := range shape.Elem {
+		if x == btf.Ref {
+			for i := at + j; i < len(w); i += len(shape.Elem) {
+				yield(i)
+			}
+		}
+	}
 }
 
-// hasCount says whether the lower bits of a kind's second word are used.
-func hasCount(k btf.Kind) bool { return len(k.Shape().Elem) > 0 || k == btf.KindFunc }
+// eachName yields the indices of the names in a record, in ascending order.
+func eachName(w []uint32, yield func(int)) {
+	yield(0)
+	if l := &layouts[kindOf(w)]; l.names > 0 {
+		for i := int(l.first); i < len(w); i += int(l.names) {
+			yield(i)
+		}
+	}
+}

@@ -10,52 +10,49 @@ import (
 	"github.com/btfgen/btfgen/internal/btfa"
 )
 
-// The streams of a kernel. Each holds one sort of thing, because like compresses well next to like.
+// The streams of a payload. Each holds one sort of value, because similar values next to each other compress well.
 const (
-	streamHead         = iota
-	streamRest                             // of the blob: what is neither types nor strings
-	streamText                             // names that no ancestor has, without what they share with the one before
-	streamShared                           // how many bytes that is
-	streamTypeRuns                         // the order of types
-	streamTypeStarts                       //
-	streamTypeFar                          //
-	streamStringRuns                       // the order of strings
-	streamStringStarts                     //
-	streamStringFar                        //
-	streamKinds                            // of new contents
-	streamCounts                           // of their elements
-	streamOffsets                          // of members
-	streamSizes                            // of structs and unions
-	streamValues                           // of enumerators
-	streamNumbers                          // other numbers
-	streamNameFar                          // names, far away: the lowest 8 bits, the next 8, and the others
-	streamNames        = streamNameFar + 3 // numClasses streams of what names are
-	streamNameLow      = streamNames + int(numClasses)
-	streamRefFar       = streamNameLow + int(numClasses) // references, far away
-	streamRefs         = streamRefFar + 3
-	streamRefLow       = streamRefs + int(numClasses)
-	numStreams         = streamRefLow + int(numClasses)
+	streamHead    = iota
+	streamRest                                 // of the BTF: all but types and strings
+	streamText                                 // new names, without the prefixes that they share with the name before
+	streamShared                               // lengths of these prefixes
+	streamTypes                                // order of types
+	streamStrings = streamTypes + orderStreams // order of strings
+	streamKinds   = streamStrings + orderStreams + iota - 6
+	streamCounts                                 // of elements
+	streamOffsets                                // of members
+	streamSizes                                  // of structs and unions
+	streamValues                                 // of enumerators
+	streamNumbers                                // other numbers
+	streamNameFar                                // large numbers of names
+	streamNames   = streamNameFar + farStreams   // names by class
+	streamNameLow = streamNames + nameClasses    // low bytes of ranks by class
+	streamRefFar  = streamNameLow + nameClasses  // large numbers of references
+	streamRefs    = streamRefFar + farStreams    // references by class
+	streamRefLow  = streamRefs + int(numClasses) // low bytes of ranks by class
+	numStreams    = streamRefLow + int(numClasses)
 )
 
-// stringStreams are those of the order of strings.
-var stringStreams = []int{streamStringRuns, streamStringStarts, streamStringFar}
-
-// streamTexts say in the plural what the bytes are spent on.
+// streamTexts describes the streams.
 var streamTexts = func() (t [numStreams]string) {
-	copy(t[:], []string{"head", "rest", "text", "text", "order of types", "order of types", "order of types", "order of strings",
-		"order of strings", "order of strings", "kinds", "counts", "offsets", "sizes", "values", "numbers"})
-	for i := streamNameFar; i < numStreams; i++ {
-		if t[i] = "names"; i >= streamRefFar {
-			t[i] = "references"
+	fill := func(from, to int, text string) {
+		for i := from; i < to; i++ {
+			t[i] = text
 		}
 	}
+	copy(t[:], []string{"head", "rest", "text", "text"})
+	fill(streamTypes, streamStrings, "order of types")
+	fill(streamStrings, streamKinds, "order of strings")
+	copy(t[streamKinds:], []string{"kinds", "counts", "offsets", "sizes", "values", "numbers"})
+	fill(streamNameFar, streamRefFar, "names")
+	fill(streamRefFar, numStreams, "references")
 	return t
 }()
 
-// streams are what a kernel is told in.
+// streams are the streams of a payload that is being encoded.
 type streams [numStreams][]byte
 
-// parts returns what the streams are written as: their lengths, and each of them.
+// parts returns the parts of the payload: the lengths of the streams, and the streams.
 func (s *streams) parts() [][]byte {
 	var lens []byte
 	parts := make([][]byte, 1, 1+numStreams)
@@ -91,11 +88,11 @@ func split(payload []byte) (s [numStreams]btfa.Cursor, err error) {
 	return s, nil
 }
 
-// end says what is wrong with streams that should have been read whole.
-func end(s *[numStreams]btfa.Cursor) error {
+// end returns an error if a stream has failed or has bytes left.
+func end(s []btfa.Cursor, first int) error {
 	for i := range s {
 		if s[i].End(); s[i].Err != nil {
-			return fmt.Errorf("%s: %w", streamTexts[i], s[i].Err)
+			return fmt.Errorf("%s: %w", streamTexts[first+i], s[i].Err)
 		}
 	}
 	return nil

@@ -5,20 +5,18 @@ package btfc
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
 )
 
-// errModel says that BTF is not of a form that can be encoded against its parts.
-var errModel = errors.New("not of the usual form")
-
-// writer makes streams of a kernel and its parent's state, which reader reads.
+// writer encodes a kernel, or the modules of one, for reader.
 type writer struct {
 	s         streams
 	parent    *state
 	parsed    *parsed
+	used      []bool // of the new names: written
 	nameGuess nameGuesses
 	refGuess  refGuesses
 	nextNew   uint32
@@ -29,33 +27,16 @@ type writer struct {
 	entRanks  listed
 }
 
-// listed is what was listed by number: the rank, from 1, by the number.
-type listed struct {
-	rank []uint32
-	n    uint32
-}
+// listed has the ranks, from 1, of the values that were listed.
+type listed map[uint32]uint32
 
-// encode returns the streams of a kernel. It fails with errModel where there are none; that those that there are give
-// the same bytes is to be checked.
-func encode(parent *state, k *known, blob []byte) (*streams, error) {
-	strings, err := parent.strings()
-	if err != nil {
-		return nil, err
+// write returns the streams of BTF. m is what its parent has.
+func write(parent *state, p *parsed, m *matching) (*streams, error) {
+	w := &writer{
+		parent: parent, parsed: p, used: make([]bool, len(p.fresh)), nextNew: uint32(parent.numNames), entity: m.entity,
+		nameRanks: make(listed), entRanks: make(listed),
 	}
-	p, err := parse(k, blob)
-	if err != nil {
-		return nil, err
-	}
-	return write(parent, p, match(parent, k, p, 0), strings), nil
-}
-
-// write returns the streams of BTF of which m says what the parent has. strings are those of the parent.
-func write(parent *state, p *parsed, m *matching, strings []uint32) *streams {
-	w := &writer{parent: parent, parsed: p, nextNew: uint32(parent.numNames)}
-	w.entity = m.entity
-	w.nameRanks = listed{rank: make([]uint32, parent.numNames+len(p.fresh))}
-	w.entRanks = listed{rank: make([]uint32, m.numEnts+1)}
-	w.order(m)
+	copy(w.s[streamTypes:], encodeOrder(m.items, len(parent.types), false))
 	words, contents := 0, 0
 	for id, fresh := range m.fresh {
 		if fresh {
@@ -64,33 +45,13 @@ func write(parent *state, p *parsed, m *matching, strings []uint32) *streams {
 			w.content(p.types[id], uint32(id))
 		}
 	}
-	w.strings(strings)
-	w.s[streamRest] = p.rest
-	text := w.names()
-	for _, n := range []int{len(p.fresh), text, contents, words, int(w.nameRanks.n), int(w.entRanks.n), len(p.types) - 1, len(p.strings)} {
-		w.uvarint(streamHead, uint64(n))
-	}
-	return &w.s
-}
-
-// again returns the streams of a kernel that is the same as the one of a state.
-func (st *state) again() (*streams, error) {
-	strings, err := st.strings()
-	if err != nil {
+	if err := w.strings(); err != nil {
 		return nil, err
 	}
-	w := &writer{}
-	for _, n := range []int{0, 0, 0, 0, 0, 0, len(st.types), len(strings)} {
+	w.s[streamRest] = p.rest
+	text := w.names()
+	for _, n := range []int{len(p.fresh), text, contents, words, len(w.nameRanks), len(w.entRanks), len(p.types) - 1, len(p.strings)} {
 		w.uvarint(streamHead, uint64(n))
-	}
-	w.s[streamRest] = st.rest
-	for _, l := range []struct{ n, runs, starts int }{
-		{len(st.types), streamTypeRuns, streamTypeStarts}, {len(strings), streamStringRuns, streamStringStarts},
-	} {
-		if l.n > 0 {
-			w.byte(l.starts, startNext)
-			w.uvarint(l.runs, uint64(l.n-1)<<2|runCopy)
-		}
 	}
 	return &w.s, nil
 }
@@ -113,25 +74,15 @@ func (w *writer) names() (size int) {
 
 func (w *writer) byte(stream int, v byte) { w.s[stream] = append(w.s[stream], v) }
 
-// far writes a number that is likely to be large, into a stream and the two behind it.
-func (w *writer) far(stream int, v uint64) {
-	w.byte(stream, byte(v))
-	w.byte(stream+1, byte(v>>8))
-	w.uvarint(stream+2, v>>16)
-}
-
 func (w *writer) uvarint(stream int, v uint64) { w.s[stream] = binary.AppendUvarint(w.s[stream], v) }
 
-// order writes the order of types.
-func (w *writer) order(m *matching) {
-	o := &orderWriter{place: newPlace(len(w.parent.types))}
-	o.write(m.items)
-	w.s[streamTypeRuns], w.s[streamTypeStarts], w.s[streamTypeFar] = o.runs, o.starts, o.far
-}
-
-// strings writes the order of strings: as that of the parent, or as the types use them.
-func (w *writer) strings(parents []uint32) {
+// strings writes the order of strings: against that of the parent, or as the types use them.
+func (w *writer) strings() error {
 	p := w.parsed
+	parents, err := w.parent.list.get()
+	if err != nil {
+		return err
+	}
 	at := make([]uint32, w.parent.numNames)
 	for i, n := range parents {
 		at[n] = uint32(i) + 1
@@ -147,66 +98,54 @@ func (w *writer) strings(parents []uint32) {
 			items[i] = item{runOld, n}
 		}
 	}
-	alike := &orderWriter{strings: true, place: newPlace(len(parents))}
-	alike.write(items)
-	best := alike
-	if derived := w.derived(items, len(parents)); derived.cost() < alike.cost()-alike.cost()/8 {
+	best, derived := encodeOrder(items, len(parents), true), encodeOrder(w.derived(items), len(parents), true)
+	if size := orderSize(best); orderSize(derived) < size-size/8 {
 		best = derived
 	}
-	w.s[streamStringRuns], w.s[streamStringStarts], w.s[streamStringFar] = best.runs, best.starts, best.far
+	copy(w.s[streamStrings:], best)
+	return nil
 }
 
-// cost is about what an order takes in bytes.
-func (o *orderWriter) cost() int { return len(o.runs) + len(o.starts) + len(o.far) }
-
-// derived is the order of strings where those that come as the types use them are not told.
-func (w *writer) derived(items []item, parents int) *orderWriter {
-	p := w.parsed
-	seen := make([]bool, w.parent.numNames+len(p.fresh))
-	var uses []uint32
-	var names []uint32
-	for _, t := range p.types[1:] {
-		names = appendNames(names[:0], t)
-		for _, n := range names {
-			if !seen[n] {
-				seen[n] = true
-				uses = append(uses, n)
-			}
-		}
+func orderSize(order [][]byte) (n int) {
+	for _, s := range order {
+		n += len(s)
 	}
-	clear(seen)
-	out := make([]item, len(items))
+	return n
+}
+
+// derived replaces items of strings that come in the order in which the types use them.
+func (w *writer) derived(items []item) []item {
+	p := w.parsed
+	uses := p.uses(p.types[1:])
+	seen := make([]bool, w.parent.numNames+len(p.fresh))
+	out := slices.Clone(items)
 	fresh := uint32(w.parent.numNames)
 	for i, n := range p.strings {
 		for len(uses) > 0 && seen[uses[0]] {
 			uses = uses[1:]
 		}
-		out[i] = items[i]
 		switch {
-		case len(uses) > 0 && uses[0] == n && i > 0:
+		case len(uses) > 0 && uses[0] == n:
 			out[i] = item{kind: runDerived}
 		case items[i].kind == runNew && n != fresh:
 			out[i] = item{runOld, n}
-		}
-		if out[i].kind == runNew {
+		case items[i].kind == runNew:
 			fresh = n + 1
 		}
 		seen[n] = true
 	}
-	o := &orderWriter{strings: true, place: newPlace(parents)}
-	o.write(out)
-	return o
+	return out
 }
 
 // content writes the words of one content, whose names are numbers and whose references are IDs.
 func (w *writer) content(t []uint32, id uint32) {
-	k := btf.Kind(t[1] >> 24 & 0x7f)
-	shape := k.Shape()
+	k := kindOf(t)
+	l, shape := &layouts[k], k.Shape()
 	w.byte(streamKinds, byte(t[1]>>24))
-	if hasCount(k) {
+	if l.counted {
 		w.uvarint(streamCounts, uint64(t[1]&0xffffff))
 	}
-	if !nameless(k) {
+	if l.named {
 		w.name(classType, uint32(k), w.last, t[0])
 	}
 	if t[0] != 0 {
@@ -235,12 +174,12 @@ func (w *writer) content(t []uint32, id uint32) {
 		}
 	}
 	x = x[len(shape.Extra):]
-	cl := elemClass(k)
+	cl := l.class
 	prev, before := t[0], uint32(k)
 	number := uint32(0)
 	lastRef := uint32(0)
 	if k == btf.KindFuncProto {
-		lastRef = w.entity[t[2]]
+		lastRef = w.resolve(t[2])
 	}
 	for n := len(shape.Elem); len(x) > 0; x = x[n:] {
 		if k == btf.KindDatasec {
@@ -273,8 +212,10 @@ func (w *writer) content(t []uint32, id uint32) {
 func (w *writer) name(cl class, prev, before, name uint32) {
 	far, near := &w.nameGuess.far[slot(prev, before)], &w.nameGuess.near[slot(prev, uint32(cl))]
 	s := streamNames + int(cl)
+	known := uint32(w.parent.numNames)
+	fresh := name >= known && name < inBase && !w.used[name-known]
 	switch {
-	case name == w.nextNew && !w.used(name):
+	case name == w.nextNew && fresh:
 		w.byte(s, nameNext)
 		w.nextNew++
 	case name == 0:
@@ -283,42 +224,31 @@ func (w *writer) name(cl class, prev, before, name uint32) {
 		w.byte(s, nameFar)
 	case *near == name:
 		w.byte(s, nameNear)
-	case !w.used(name):
+	case fresh:
 		w.byte(s, nameJump)
-		w.far(streamNameFar, btfa.Zigzag(int64(name)-int64(w.nextNew)))
+		appendFar(w.s[streamNameFar:], btfa.Zigzag(int64(name)-int64(w.nextNew)))
 		w.nextNew = name + 1
-	case w.nameRanks.rank[name] == 0:
+	case w.nameRanks[name] == 0:
 		w.byte(s, nameListed)
-		w.far(streamNameFar, uint64(name))
-		w.list(&w.nameRanks, name)
+		number := uint64(name)
+		if name >= inBase {
+			number += uint64(known) + uint64(len(w.used)) - inBase
+		}
+		appendFar(w.s[streamNameFar:], number)
+		w.nameRanks[name] = uint32(len(w.nameRanks)) + 1
 	default:
-		w.ranked(&w.nameRanks, name, s, streamNameLow+int(cl), &nameCodes)
+		w.ranked(w.nameRanks, name, s, streamNameLow+int(cl), &nameCodes)
 	}
-	w.use(name)
+	if fresh {
+		w.used[name-known] = true
+	}
 	*far, *near = name, name
 }
 
-// used says whether a name is one that an ancestor has, or that was written.
-func (w *writer) used(name uint32) bool {
-	n := uint32(w.parent.numNames)
-	return name < n || w.parsed.used[name-n]
-}
-
-func (w *writer) use(name uint32) {
-	if n := uint32(w.parent.numNames); name >= n {
-		w.parsed.used[name-n] = true
-	}
-}
-
-func (w *writer) list(t *listed, v uint32) {
-	t.n++
-	t.rank[v] = t.n
-}
-
-// ranked writes the rank of what was listed by number before.
-func (w *writer) ranked(t *listed, v uint32, stream, low int, c *rankCodes) {
-	rank := int(t.rank[v]) - 1
-	back := int(t.n) - 1 - rank
+// ranked writes the rank of a value that was listed before.
+func (w *writer) ranked(t listed, v uint32, stream, low int, c *rankCodes) {
+	rank := int(t[v]) - 1
+	back := len(t) - 1 - rank
 	first, last := c.last-c.first, c.firstHigh-c.last
 	switch {
 	case rank < first:
@@ -333,19 +263,32 @@ func (w *writer) ranked(t *listed, v uint32, stream, low int, c *rankCodes) {
 		w.byte(low, byte(back-last))
 	default:
 		w.byte(stream, rankNumber)
-		w.far(c.far, uint64(rank))
+		appendFar(w.s[c.far:], uint64(rank))
 	}
 }
 
-// ref writes a reference of the type with an ID to another.
+// resolve returns the entity that a reference stands for.
+func (w *writer) resolve(x uint32) uint32 {
+	if x < inBase {
+		x = w.entity[x]
+	}
+	return x
+}
+
+// ref writes a reference of a type to another, and returns the entity of that.
 func (w *writer) ref(cl class, id, name, before, to uint32) uint32 {
 	context := slot(name, before)
 	last, near := &w.refGuess.far[context], &w.refGuess.near[slot(name, uint32(cl))]
 	far, distance := &last.entity, &last.distance
-	e := w.entity[to]
+	e := w.resolve(to)
 	d := int64(to) - int64(id)
+	if p := w.parsed; to >= inBase {
+		d = int64(p.baseIDs[to-inBase]) - int64(len(p.base.types)) - int64(id)
+	} else if to == 0 && p.base != nil {
+		d -= int64(len(p.base.types))
+	}
 	s := streamRefs + int(cl)
-	switch rank := w.entRanks.rank[e]; {
+	switch {
 	case *far == e:
 		w.byte(s, refFar)
 	case *near == e:
@@ -355,13 +298,13 @@ func (w *writer) ref(cl class, id, name, before, to uint32) uint32 {
 		*distance = uint32(d)
 	case int64(int32(*distance)) == d:
 		w.byte(s, refSame)
-	case rank == 0:
+	case w.entRanks[e] == 0:
 		w.byte(s, refListed)
-		w.far(streamRefFar, btfa.Zigzag(d))
-		w.list(&w.entRanks, e)
+		appendFar(w.s[streamRefFar:], btfa.Zigzag(d))
+		w.entRanks[e] = uint32(len(w.entRanks)) + 1
 		*distance = uint32(d)
 	default:
-		w.ranked(&w.entRanks, e, s, streamRefLow+int(cl), &refCodes)
+		w.ranked(w.entRanks, e, s, streamRefLow+int(cl), &refCodes)
 	}
 	*far, *near = e, e
 	return e

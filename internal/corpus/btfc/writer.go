@@ -17,46 +17,40 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Writer makes a file, from nothing or from one that is there. The same kernels in the same order make the same bytes.
+// Writer writes a new file, or adds kernels to an existing one. The same kernels in the same order give the same bytes.
 //
-// A kernel is added in three steps. Prepare looks at it alone. Plan gives it its place in the file and chooses what it is encoded against, by
-// what Prepare found out about it and those before it. Make tells it from that, once that has been made. Prepare and Make are safe for concurrent
-// use, Plan is for one goroutine at a time. Add does all three.
+// A kernel is added in three steps. Prepare looks at it alone. Plan chooses its place in the file and its parent. Make encodes it
+// once its parent has been made. Prepare and Make are safe for concurrent use, Plan is for one goroutine at a time. Add does all
+// three.
 type Writer struct {
 	old   *File    // or nil
-	spool *os.File // what is written after it
-	file  *File    // what there is so far, to be read; its entries are the old ones
+	spool *os.File // what is written behind it
+	file  *File    // reads what there is so far; its entries are the old ones
 	maker *Maker
 
 	at     map[kernel.Key]*plan    // kernels by canonical key
 	series map[kernel.Key][]*plan  // kernels of each series
-	order  []kernel.Key            // series, in the order of their heads
+	order  []kernel.Key            // series, in the order of their first kernels
 	same   map[[SumSize]byte]*plan // the first kernel with this BTF
 
-	source   *File       // whose chunks are copied, nil for none
-	copied   map[int]int // kernels by those of source that they are copies of
-	extrasOf map[int]int // the same of kernels with the same extras
+	source *File       // whose chunks are copied, or nil
+	copies map[int]int // kernels by the numbers in source of what they are copies of
 
 	mu      sync.Mutex
 	plans   []*plan // of all kernels
 	written int     // how many of them are in the file
 	end     int64   // where the next chunk goes
 	room    chan struct{}
-	knownOf int // what known is of
-	known   func() *known
+
+	known       func() *known
+	knownKernel int // what known is for
 }
 
-// Module is a module's BTF.
-type Module struct {
-	Name string
-	BTF  []byte
-}
-
-// mostPlanned is how many kernels may have been planned and not been written, because one before them takes long to make.
+// mostPlanned is how many kernels may wait to be written behind one that takes long to make.
 const mostPlanned = 64
 
-// NewWriter returns a writer for what is in old, which may be nil, and more. Until the end, new kernels are kept in a
-// file in dir that has no name. The caller must call Discard.
+// NewWriter returns a writer that adds to old, which may be nil. Until WriteTo, new kernels are kept in a nameless file in dir. The
+// caller must call Discard.
 func NewWriter(old *File, dir string) (*Writer, error) {
 	maker, err := NewMaker()
 	if err != nil {
@@ -69,22 +63,22 @@ func NewWriter(old *File, dir string) (*Writer, error) {
 	os.Remove(spool.Name())
 	w := &Writer{
 		old: old, spool: spool, maker: maker, at: make(map[kernel.Key]*plan), series: make(map[kernel.Key][]*plan), same: make(map[[SumSize]byte]*plan),
-		end: int64(headerLen), room: make(chan struct{}, mostPlanned),
+		copies: make(map[int]int), room: make(chan struct{}, mostPlanned),
 	}
-	w.file = newFile(joined{nil, spool, w.end}, nil, w.end)
-	if old != nil {
-		w.end = old.end
-		w.file = newFile(joined{old.r, spool, old.end}, old.entries, old.end)
-		for i := range old.entries {
-			w.append(&plan{Entry: old.entries[i]})
-		}
-		w.written = len(w.plans)
+	if old == nil {
+		old = &File{end: int64(headerLen)}
 	}
-	w.file.find = w.entry
+	w.end = old.end
+	w.file = newFile(joined{old.r, spool, old.end}, old.entries, old.end, nil)
+	w.file.find = w.writtenEntry
+	for i := range old.entries {
+		w.append(&plan{Entry: old.entries[i]})
+	}
+	w.written = len(w.plans)
 	return w, nil
 }
 
-// joined is a file that goes on in another one.
+// joined is a file that continues in another one.
 type joined struct {
 	a, b io.ReaderAt
 	end  int64 // of a
@@ -98,19 +92,11 @@ func (j joined) ReadAt(p []byte, off int64) (int, error) {
 	return j.b.ReadAt(p, off-j.end)
 }
 
-// base is where the spool begins in the file.
-func (w *Writer) base() int64 {
-	if w.old != nil {
-		return w.old.end
-	}
-	return int64(headerLen)
-}
-
-// ErrOther says that a kernel is in the file with other content.
+// ErrOther says that the file has a kernel of the same key with other content.
 var ErrOther = errors.New("another kernel has its key")
 
-// Add adds a kernel and its modules, whose names are distinct and in order. It reports whether that was needed: a kernel
-// that is there with the same content is left alone. The error of one that is there with other content is ErrOther.
+// Add adds a kernel and its modules, whose names are distinct and sorted. It reports whether that was needed: a kernel that the file
+// has already with the same content is left alone. If it has other content, the error is ErrOther.
 func (w *Writer) Add(ctx context.Context, key kernel.Key, btf []byte, modules []Module) (added bool, err error) {
 	k, err := Prepare(key, btf, modules)
 	if err != nil {
@@ -122,23 +108,23 @@ func (w *Writer) Add(ctx context.Context, key kernel.Key, btf []byte, modules []
 	return true, w.Make(ctx, w.maker, k)
 }
 
-// Kernel is a kernel on its way into a file.
+// Kernel is a kernel to be added.
 type Kernel struct {
 	entry   Entry
 	btf     []byte
 	modules []Module
-	lines   *lines // of its extras, nil for none
+	lines   *lines // of its extras, or nil
 	from    *File  // which has it, as kernel number; or nil
 	number  int
 
 	plan    *plan
-	chunk   []byte
-	made    chan struct{} // closed when the entry is complete, but for where its chunk is
+	chunks  []byte
+	made    chan struct{} // closed when the entry is complete except for offsets
 	written chan struct{}
 }
 
-// Prepare returns a kernel that is to be added with its modules, whose names are distinct and in order. All of it must stay as it is
-// until it has been made.
+// Prepare returns a kernel to be added with its modules, whose names are distinct and sorted. All of it must not change until the
+// kernel has been made.
 func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 	if err := btfa.CheckKey(key); err != nil {
 		return nil, err
@@ -147,7 +133,7 @@ func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 		return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of BTF"}
 	}
 	k := &Kernel{
-		entry: Entry{Key: key, Size: int64(len(btf)), Sum: sha256.Sum256(btf), Modules: len(modules), parent: -1, modulesFrom: -1, extrasFrom: -1},
+		entry: Entry{Key: key, Size: int64(len(btf)), Sum: sha256.Sum256(btf), Modules: len(modules), parent: -1},
 		btf:   btf, modules: modules, made: make(chan struct{}), written: make(chan struct{}),
 	}
 	if len(modules) > 0 {
@@ -158,46 +144,61 @@ func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 		if size > limits.PartSize {
 			return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of modules"}
 		}
-		k.entry.ModulesSum, k.entry.modules = sum, size
+		k.entry.ModulesSum = sum
 	}
 	return k, nil
 }
 
-// From says that the kernel, with its modules and extras, is number i of a file. If that is the file that the first kernel is from, and what the kernel is told
-// from was copied, its chunk is copied as it is.
+// Extras sets the configuration and symbols of the kernel, which must not change until the kernel has been made.
+func (k *Kernel) Extras(x Extras) (err error) {
+	k.entry.Config, k.entry.Symbols = int64(len(x.Config)), int64(len(x.Symbols))
+	k.lines, err = x.lines()
+	return err
+}
+
+// From says that the kernel, with its modules and extras, is number i of a file. If that is the file that the first kernel is from, and
+// the parent was copied, the chunks are copied.
 func (k *Kernel) From(f *File, i int) { k.from, k.number = f, i }
 
 // Made says what made the BTF of the kernel's DWARF.
 func (k *Kernel) Made(m Made) { k.entry.Made = m }
 
-// Len is how many kernels there are.
+// Lacks reports whether the file has the kernel without configuration or symbols that k has.
+func (w *Writer) Lacks(k *Kernel) bool {
+	p := w.at[k.entry.Key.Canonical()]
+	return p != nil && (p.Config == 0 && k.entry.Config > 0 || p.Symbols == 0 && k.entry.Symbols > 0)
+}
+
+// Len returns the number of kernels.
 func (w *Writer) Len() int { return len(w.plans) }
 
-// entry is the entry of a kernel that is read again.
-func (w *Writer) entry(ctx context.Context, i int) (*Entry, error) {
+// made waits until a kernel has been made, and returns its entry.
+func (w *Writer) made(ctx context.Context, i int) (*Entry, error) {
+	return w.wait(ctx, i, func(k *Kernel) chan struct{} { return k.made })
+}
+
+// writtenEntry waits until a kernel has been written, and returns its entry.
+func (w *Writer) writtenEntry(ctx context.Context, i int) (*Entry, error) {
+	return w.wait(ctx, i, func(k *Kernel) chan struct{} { return k.written })
+}
+
+func (w *Writer) wait(ctx context.Context, i int, done func(*Kernel) chan struct{}) (*Entry, error) {
 	w.mu.Lock()
 	p := w.plans[i]
 	w.mu.Unlock()
 	if p.job != nil {
-		if err := wait(ctx, p.job.written); err != nil {
-			return nil, err
+		select {
+		case <-done(p.job):
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
 	return p.entry(), nil
 }
 
-func wait(ctx context.Context, done chan struct{}) error {
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// finish notes that a kernel has been made, and writes it, and those behind it that had to wait for it.
-func (w *Writer) finish(k *Kernel, chunk []byte) error {
-	k.btf, k.modules, k.lines, k.chunk = nil, nil, nil, chunk
+// finish notes that a kernel has been made, and writes it and those behind it that waited for it.
+func (w *Writer) finish(k *Kernel, chunks []byte) error {
+	k.btf, k.modules, k.lines, k.chunks = nil, nil, nil, chunks
 	close(k.made)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,19 +209,21 @@ func (w *Writer) finish(k *Kernel, chunk []byte) error {
 		default:
 			return nil
 		}
-		k.entry.offset = w.end
-		if _, err := w.spool.WriteAt(k.chunk, w.end-w.base()); err != nil {
+		if _, err := w.spool.WriteAt(k.chunks, w.end-w.file.end); err != nil {
 			return err
 		}
-		w.end += int64(len(k.chunk))
-		k.chunk = nil
+		for p := range k.entry.chunks {
+			k.entry.chunks[p].offset = w.end
+			w.end += k.entry.chunks[p].packed
+		}
+		k.chunks = nil
 		close(k.written)
 		<-w.room
 	}
 	return nil
 }
 
-// WriteTo writes the file. Nothing may be added then, and all that was planned must have been made.
+// WriteTo writes the file. All kernels that were planned must have been made, and none may be added afterwards.
 func (w *Writer) WriteTo(out io.Writer) (n int64, err error) {
 	put := func(r io.Reader) {
 		if err == nil {
@@ -233,7 +236,7 @@ func (w *Writer) WriteTo(out io.Writer) (n int64, err error) {
 	if w.old != nil {
 		put(io.NewSectionReader(w.old.r, int64(headerLen), w.old.end-int64(headerLen)))
 	}
-	put(io.NewSectionReader(w.spool, 0, w.end-w.base()))
+	put(io.NewSectionReader(w.spool, 0, w.end-w.file.end))
 	if err != nil {
 		return n, err
 	}
@@ -254,7 +257,7 @@ func (w *Writer) WriteTo(out io.Writer) (n int64, err error) {
 	return n, err
 }
 
-// Discard gives up what the writer takes.
+// Discard releases the resources of the writer.
 func (w *Writer) Discard() {
 	w.spool.Close()
 	os.Remove(w.spool.Name()) // where it had to keep its name

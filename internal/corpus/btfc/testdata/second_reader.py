@@ -7,6 +7,7 @@ the sums of its configuration and of its symbols, if it has either.
 import hashlib, struct, subprocess, sys
 
 M = 0xffffffff
+BASE = 1 << 31  # is added to numbers of names and entities of the base of modules
 PTR, ARRAY, STRUCT, UNION, ENUM, FWD, TYPEDEF, VOLATILE, CONST, RESTRICT, FUNC, PROTO, VAR, DATASEC, FLOAT, DECL_TAG, TYPE_TAG, ENUM64 = range(2, 20)
 INT = 1
 NAMELESS = {PTR, ARRAY, CONST, VOLATILE, RESTRICT, PROTO}
@@ -59,10 +60,11 @@ def unpack(frame, size=None):
 
 
 class State:
-    """What is known behind a kernel."""
+    """A decoded kernel, or the modules of one, whose base is the state of the kernel."""
 
-    def __init__(self, parent=None):
+    def __init__(self, parent=None, base=None):
         p = parent
+        self.base = base
         self.names = list(p.names) if p else [b""]
         self.contents = list(p.contents) if p else []
         self.entity = list(p.entity) if p else []
@@ -70,36 +72,49 @@ class State:
         self.types, self.strings = [], []
 
 
-class Place:
-    def __init__(self, n):
-        self.next = list(range(n + 1))
-        self.n, self.here, self.back = n, 0, 0
+class Order:
+    """The order of a list, from its five streams, against a list of n items."""
 
-    def free(self, p):
-        while self.next[p] != p:
-            self.next[p] = self.next[self.next[p]]
-            p = self.next[p]
-        return p
+    def __init__(self, streams, n):
+        self.runs, self.starts, *self.low = streams
+        self.n, self.taken, self.here, self.back, self.old = n, set(), 0, 0, 0
 
-    def start(self, starts, far):
-        s, e = starts.byte(), self.free(self.here)
-        if s == 0:
-            self.here = e
-        elif s == 1:
-            self.here, self.back = self.free(self.back), self.here
+    def far(self):
+        return unzigzag(self.low[0].byte() | self.low[1].byte() << 8 | self.low[2].number() << 16)
+
+    def run(self):
+        v = self.runs.number()
+        return v & 3, (v >> 2) + 1
+
+    def skip(self):
+        for _ in range(64):
+            if self.here in self.taken:
+                self.here += 1
+
+    def take(self, n):
+        """The n positions of a run."""
+        s = self.starts.byte()
+        if s == 1:
+            self.here, self.back = self.back, self.here
         elif s == 2:
-            self.here, self.back = self.free(e + unzigzag(far.number())), self.here
-        else:
-            for _ in range(s - 2):
-                if e < self.n:
-                    e = self.free(e + 1)
-            self.here = e
+            self.here, self.back = self.here + self.far(), self.here
+        elif s > 2:
+            self.skip()
+            self.here += s - 2
+        out = []
+        for _ in range(n):
+            self.skip()
+            assert 0 <= self.here < self.n and self.here not in self.taken
+            out.append(self.here)
+            self.taken.add(self.here)
+            self.here += 1
+        return out
 
-    def take(self):
-        p = self.free(self.here)
-        assert p < self.n
-        self.next[p] = self.here = p + 1
-        return p
+    def consecutive(self, n, limit):
+        first = self.old + self.far()
+        self.old = first + n
+        assert 0 <= first and first + n <= limit
+        return range(first, first + n)
 
 
 def used(st, types):
@@ -113,9 +128,20 @@ def used(st, types):
                 yield w[i]
 
 
+def unused(uses, have, n):
+    """The next n names of uses that are not in have, where they go."""
+    out = []
+    while len(out) < n:
+        x = next(uses)
+        if x not in have:
+            out.append(x)
+            have.add(x)
+    return out
+
+
 class Reader:
-    def __init__(self, parent, payload):
-        self.p, self.st = parent, State(parent)
+    def __init__(self, parent, payload, base=None):
+        self.p, self.st, self.n_base = parent, State(parent, base), len(base.types) if base else 0
         self.told, self.tables = [[], []], [{} for _ in range(5)]
         top = Stream(payload)
         lens = [top.number() for _ in range(46)]
@@ -141,35 +167,27 @@ class Reader:
 
     def types(self, n):
         p, st = self.p, self.st
-        runs, starts, far = self.s[4:7]
-        source = p.types
-        place, old, self.fresh = Place(len(source)), 0, []
+        order, self.fresh = Order(self.s[4:9], len(p.types)), []
 
         def new(entity):
             st.contents.append(None)
             st.entity.append(entity)
             st.types.append(len(st.contents) - 1)
-            self.fresh.append((len(st.contents) - 1, len(st.types)))
+            self.fresh.append((len(st.contents) - 1, self.n_base + len(st.types)))
 
         while len(st.types) < n:
-            v = runs.number()
-            kind, count = v & 3, (v >> 2) + 1
-            if kind < 2:
-                place.start(starts, far)
-            if kind == 3:
-                first = old + unzigzag(far.number())
-                assert 0 <= first and first + count <= len(p.contents)
-                st.types += range(first, first + count)
-                old = first + count
-                continue
-            for _ in range(count):
-                if kind == 0:
-                    st.types.append(source[place.take()])
-                elif kind == 1:
-                    new(p.entity[source[place.take()]])
-                else:
+            kind, count = order.run()
+            if kind == 0:
+                st.types += [p.types[i] for i in order.take(count)]
+            elif kind == 1:
+                for i in order.take(count):
+                    new(p.entity[p.types[i]])
+            elif kind == 2:
+                for _ in range(count):
                     st.entities += 1
                     new(st.entities)
+            else:
+                st.types += order.consecutive(count, len(p.contents))
         assert len(st.types) == n and len(st.contents) == len(p.contents) + self.n_contents
 
     def far(self, first):
@@ -197,9 +215,9 @@ class Reader:
     def name(self, c, a, b):
         far, near = self.tables[0], self.tables[1]
         f, g = self.slot(a, b), self.slot(a, c)
-        x = self.s[19 + c].byte()
+        x = self.s[23 + c].byte()
         if x in (0, 4):
-            n = self.next_new + (unzigzag(self.far(16)) if x == 4 else 0)
+            n = self.next_new + (unzigzag(self.far(20)) if x == 4 else 0)
             assert 0 <= n < len(self.st.names)
             self.next_new = n + 1
         elif x == 1:
@@ -209,10 +227,13 @@ class Reader:
         elif x == 3:
             n = 0
         elif x == 5:
-            n = self.far(16)
+            n = self.far(20)
+            if n >= len(self.st.names):
+                n += BASE - len(self.st.names)
+                assert n - BASE < len(self.st.base.names)
             self.told[0].append(n)
         else:
-            n = self.ranked(x, self.told[0], (6, 96, 156, 206), self.s[25 + c], 16)
+            n = self.ranked(x, self.told[0], (6, 96, 156, 206), self.s[27 + c], 20)
         far[f] = near[g] = n
         return n
 
@@ -238,21 +259,29 @@ class Reader:
         return e
 
     def at(self, id):
-        return self.st.entity[self.st.types[id - 1]] if id else 0
+        if id == 0:
+            return 0
+        st, bit = self.st, 0
+        if id <= self.n_base:
+            st, bit = st.base, BASE
+        else:
+            id -= self.n_base
+        assert id > 0
+        return st.entity[st.types[id - 1]] + bit
 
     def content(self, id):
-        b = self.s[10].byte()
+        b = self.s[14].byte()
         kind = b & 127
         assert 0 < kind <= ENUM64
-        count = self.s[11].number() if kind in ELEM or kind == FUNC else 0
+        count = self.s[15].number() if kind in ELEM or kind == FUNC else 0
         T = 0 if kind in NAMELESS else self.name(0, kind, self.L)
         self.L = T or self.L
-        numbers = self.s[15]
+        numbers = self.s[19]
         third = 0
         if kind in REF:
             third = self.ref(4 if kind == FUNC else 0, id, kind, self.L)
         elif kind in SIZE:
-            third = (self.s[13] if kind in (STRUCT, UNION) else numbers).number()
+            third = (self.s[17] if kind in (STRUCT, UNION) else numbers).number()
         w = [T, b << 24 | count, third]
         if kind == ARRAY:
             w += [self.ref(5, id, kind, 0), self.ref(5, id, kind, 1), numbers.number()]
@@ -264,7 +293,7 @@ class Reader:
         for _ in range(count):
             if kind == DATASEC:
                 e = self.ref(5, id, kind, 0)
-                v = v + unzigzag(self.s[14].number()) & M
+                v = v + unzigzag(self.s[18].number()) & M
                 size = numbers.number()
                 w += [e, v, size]
                 v = v + size & M
@@ -276,11 +305,11 @@ class Reader:
                 R = self.ref(c, id, N or R, A)
                 w.append(R)
             if c == 1:
-                o = self.s[12].number()
+                o = self.s[16].number()
                 v = v + (1, 8, 32, 64)[o & 3] * unzigzag(o >> 2) & M
                 w.append(v)
             if c == 3:
-                v = v + unzigzag(self.s[14].number()) & M
+                v = v + unzigzag(self.s[18].number()) & M
                 w.append(v)
                 if kind == ENUM64:
                     w.append(numbers.number())
@@ -289,29 +318,19 @@ class Reader:
 
     def strings(self, n):
         p, st = self.p, self.st
-        runs, starts, far = self.s[7:10]
-        place, old, new, uses = Place(len(p.strings)), 0, len(p.names), used(st, st.types)
+        order, new, uses = Order(self.s[9:14], len(p.strings)), len(p.names), used(st, st.types)
         out, have = st.strings, set()
         while len(out) < n:
-            v = runs.number()
-            kind, count = v & 3, (v >> 2) + 1
+            kind, count = order.run()
             if kind == 0:
-                place.start(starts, far)
-                more = [p.strings[place.take()] for _ in range(count)]
+                more = [p.strings[i] for i in order.take(count)]
             elif kind == 1:
-                more = []
-                while len(more) < count:
-                    name = next(uses)
-                    if name not in have:
-                        more.append(name)
-                        have.add(name)
+                more = unused(uses, have, count)
             elif kind == 2:
                 more = range(new, new + count)
                 new += count
             else:
-                first = old + unzigzag(far.number())
-                more = range(first, first + count)
-                old = first + count
+                more = order.consecutive(count, len(st.names))
             out += more
             have.update(more)
         assert len(out) == n
@@ -358,120 +377,68 @@ class Reader:
         return rest
 
 
-def joined(st, ancestor, all):
-    """What the modules of a kernel with state st are encoded against: all is the state of an ancestor and its modules."""
-    v = State(st)
-    v.types = list(st.types)
-    after = lambda n, known, own: n if n < known else n - known + own
-    name = lambda n: after(n, len(ancestor.names), len(st.names))
-    entity = lambda e: after(e, ancestor.entities + 1, st.entities + 1)
-    v.names += all.names[len(ancestor.names):]
-    v.entities += all.entities - ancestor.entities
-    for c in range(len(ancestor.contents), len(all.contents)):
-        w = list(all.contents[c])
-        kind = w[1] >> 24 & 127
-        w[0] = name(w[0])
-        if kind in REF:
-            w[2] = entity(w[2])
-        if kind == ARRAY:
-            w[3:5] = entity(w[3]), entity(w[4])
-        if kind in ELEM:
-            for i in range(3, len(w), ELEM[kind]):
-                w[i] = entity(w[i]) if kind == DATASEC else name(w[i])
-                if kind in (STRUCT, UNION, PROTO):
-                    w[i + 1] = entity(w[i + 1])
-        v.contents.append(w)
-        v.entity.append(entity(all.entity[c]))
-    there = set(st.entity[c] for c in st.types)
-    for c in all.types[len(ancestor.types):]:
-        c = after(c, len(ancestor.contents), len(st.contents))
-        if v.entity[c] not in there:
-            there.add(v.entity[c])
-            v.types.append(c)
-    return v
-
-
-def modules(st, base, payload, n):
-    """The names and BTF of the modules of a kernel with state st, encoded against base; and the state of all."""
-    s = Stream(payload)
-    table = []
+def modules(st, r, n):
+    """The names and BTF of the n modules in a state."""
+    s, at, out = Stream(r.rest), 0, []
+    base_ids, base_offsets, base_len = {0: 0}, {0: 0}, 0
+    for i, c in enumerate(st.base.types):
+        base_ids[st.base.entity[c] + BASE] = i + 1
+    for name in st.base.strings:
+        base_offsets[name + BASE] = base_len
+        base_len += len(st.base.names[name]) + 1
     for _ in range(n):
-        name, types = s.text(), s.number() - 1
-        table.append((name, types, s.number() if types >= 0 else 0, s.number()))
-    runs, far = s.number(), s.number()
-    runs, far = Stream(s.bytes(runs)), Stream(s.bytes(far))
-    rests = [s.bytes(size) for _, _, _, size in table]
-    assert [t[0] for t in table] == sorted(set(t[0] for t in table))
-    if all(types < 0 for _, types, _, _ in table):
-        assert s.at == len(payload)
-        return [(t[0], rest) for t, rest in zip(table, rests)], st
-    r = Reader(base, s.bytes(len(payload) - s.at))
-    both, at, old, out = r.st, len(st.types), 0, []
-    assert both.types[:at] == st.types
-    base = {0: 0}
-    for i, c in enumerate(st.types):
-        base[st.entity[c]] = i + 1
-    base_offsets, base_len = {}, 0
-    for name in st.strings:
-        base_offsets[name] = base_len
-        base_len += len(st.names[name]) + 1
-    for (name, n_types, n_strings, _), rest in zip(table, rests):
-        if n_types < 0:
-            out.append((name, rest))
+        name, count = s.text(), s.number()
+        if count == 0:
+            out.append((name, s.bytes(s.number())))
             continue
-        own = both.types[at:at + n_types]
-        assert len(own) == n_types
-        at += n_types
-        uses, have, strings = used(both, own), set(base_offsets), []
-        while len(strings) < n_strings:
-            v = runs.number()
-            kind, count = v & 3, (v >> 2) + 1
-            if kind == 1:
-                while count > 0:
-                    x = next(uses)
-                    if x not in have:
-                        strings.append(x)
-                        have.add(x)
-                        count -= 1
+        own = st.types[at:at + count - 1]
+        assert len(own) == count - 1
+        at += count - 1
+        have, strings, uses = {0}, [], used(st, own)
+        have.update(x for x in used(st, own) if x >= BASE)
+        left = s.number()
+        while left > 0:
+            v = s.number()
+            run = (v >> 1) + 1
+            if v & 1:
+                first = s.number()
+                more = range(first, first + run)
+                have.update(more)
             else:
-                assert kind == 3
-                first = old + unzigzag(far.number())
-                strings += range(first, first + count)
-                have.update(range(first, first + count))
-                old = first + count
-        assert len(strings) == n_strings
-        offsets, text, ids = dict(base_offsets), bytearray(), dict(base)
+                more = unused(uses, have, run)
+            strings += more
+            left -= run
+        assert left == 0
+        offsets, text, ids = dict(base_offsets), bytearray(), dict(base_ids)
         for x in strings:
             if x:
                 offsets[x] = base_len + len(text)
-            text += both.names[x] + b"\0"
+            text += st.names[x] + b"\0"
         for i, c in enumerate(own):
-            ids[both.entity[c]] = len(st.types) + i + 1
-        out.append((name, r.blob(rest, own, offsets, text, ids)))
-    assert at == len(both.types) and runs.at == len(runs.data) and far.at == len(far.data)
-    return out, both
+            ids[st.entity[c]] = len(st.base.types) + i + 1
+        out.append((name, r.blob(s.bytes(s.number()), own, offsets, text, ids)))
+    assert at == len(st.types) and s.at == len(s.data)
+    assert [name for name, _ in out] == sorted(set(name for name, _ in out))
+    return out
 
 
-def lines(parent, payload, config, symbols):
+def lines(parent, payload):
     """The lines of a kernel's configuration and symbols, encoded against those of another kernel."""
     s, out = Stream(payload), []
     n = s.number()
-    lens = [s.number() for _ in range(3)]
-    runs, starts, far = [Stream(s.bytes(size)) for size in lens]
-    place = Place(len(parent))
+    lens = [s.number() for _ in range(5)]
+    streams = [Stream(s.bytes(size)) for size in lens]
+    order = Order(streams, len(parent))
     while len(out) < n:
-        v = runs.number()
-        kind, count = v & 3, (v >> 2) + 1
+        kind, count = order.run()
         assert kind in (0, 2)
         if kind == 0:
-            place.start(starts, far)
-        for _ in range(count):
-            if kind == 0:
-                out.append(parent[place.take()])
-            else:
+            out += [parent[i] for i in order.take(count)]
+        else:
+            for _ in range(count):
                 out.append(s.bytes(s.data.index(b"\n", s.at) + 1 - s.at))
-    assert len(out) == n and len(b"".join(out)) == config + symbols
-    for x in (s, runs, starts, far):
+    assert len(out) == n
+    for x in streams + [s]:
         assert x.at == len(x.data), "bytes left"
     return out
 
@@ -482,57 +449,52 @@ def main(path):
     n, = struct.unpack("<Q", data[-16:-8])
     end = len(data) - 16 - n
     index = Stream(unpack(data[end:-16]))
-    key, at, states, kernels = b"", 5, [], []
+    key, at = b"", 5
+    parents, parts = [], [{}, {}, {}]  # of kernels by number: states, states of modules, lines
+
+    def parent(part, i, none):
+        """What a part of kernel i is encoded against."""
+        while parents[i] is not None:
+            i = parents[i]
+            if i in parts[part]:
+                return parts[part][i]
+        return none
+
     for i in range(index.number()):
         key = key[:index.number()] + index.text()
-        how, packed, payload, size, n_modules = [index.number() for _ in range(5)]
-        total = index.bytes(32)
+        how = index.number()
+        parents.append(i - (how >> 5) if how >> 5 else None)
+        chunks = []
+        for there in (True, how & 8, how & 16):
+            packed, size = (index.number(), index.number()) if there else (0, 0)
+            chunks.append(unpack(data[at:at + packed], size) if there else None)
+            at += packed
+        size, total, n_modules = index.number(), index.bytes(32), 0
         if how & 4:
             assert index.text() and index.bytes(32)
-        if n_modules:
-            packed_modules, size_modules, back, sum_modules = index.number(), index.number(), index.number(), index.bytes(32)
-            told_modules = packed_modules, size_modules, i - back if back else None, sum_modules
-        if how & 2:
-            index.bytes(256)
-        kernels.append((key, how, packed, payload, size, total, n_modules, told_modules if n_modules else None))
-    extras, last = {}, 0
-    if index.at < len(index.data):
-        for _ in range(index.number()):
-            last += index.number()
-            back = index.number()
-            assert last not in extras and (back == 0 or last - back in extras)
-            extras[last] = [last - back if back else None] + [index.number() for _ in range(3)]
-    both = {}  # states of kernels with their modules
-    for i, (key, how, packed, payload, size, total, n_modules, told) in enumerate(kernels):
-        chunk = unpack(data[at:at + packed], payload)
-        at += packed
         if how & 1:
-            btf = chunk
-            states.append(None)
+            btf, base = chunks[0], State()
         else:
-            r = Reader(states[i - (how >> 3)] if how >> 3 else State(), chunk)
-            states.append(r.st)
-            btf = r.btf(size)
+            r = Reader(parent(0, i, State()), chunks[0])
+            btf, base = r.btf(size), r.st
+            parts[0][i] = r.st
         assert len(btf) == size and hashlib.sha256(btf).digest() == total, key
-        if n_modules:
-            packed_modules, size_modules, told_from, sum_modules = told
-            chunk = unpack(data[at:at + packed_modules], size_modules)
-            at += packed_modules
-            base = states[i]
-            if told_from is not None and both[told_from] is not states[told_from]:
-                base = joined(states[i], states[told_from], both[told_from])
-            all, both[i] = modules(states[i], base, chunk, n_modules)
-            assert len(set(name for name, _ in all)) == n_modules
+        if how & 8:
+            n_modules, sum_modules = index.number(), index.bytes(32)
+            r = Reader(parent(1, i, State()), chunks[1], base)
+            parts[1][i] = r.st
+            all = modules(r.st, r, n_modules)
             text = b"".join(name + b"\0" + number(len(b)) for name, b in all) + b"".join(b for _, b in all)
             assert hashlib.sha256(text).digest() == sum_modules
         more = []
-        if i in extras:
-            told_from, packed, config, symbols = extras[i]
-            parent = extras[told_from][-1] if told_from is not None else []
-            extras[i].append(lines(parent, unpack(data[at:at + packed]), config, symbols))
-            at += packed
-            text = b"".join(extras[i][-1])
+        if how & 16:
+            config, symbols = index.number(), index.number()
+            parts[2][i] = lines(parent(2, i, []), chunks[2])
+            text = b"".join(parts[2][i])
+            assert len(text) == config + symbols
             more = [hashlib.sha256(part).hexdigest() for part in (text[:config], text[config:])]
+        if how & 2:
+            index.bytes(256)
         print(key.decode(), total.hex(), n_modules, *more)
     assert at == end and index.at == len(index.data)
 
