@@ -86,7 +86,7 @@ func open(t testing.TB, data []byte) *File {
 	return f
 }
 
-// same fails if a file does not hold these kernels. They are read in an order of its own.
+// same fails if a file does not have these kernels. It reads them in a random order.
 func same(t testing.TB, f *File, want ...input) {
 	t.Helper()
 	if len(f.Entries()) != len(want) {
@@ -140,7 +140,7 @@ func build(t testing.TB, order binary.ByteOrder, n int) []byte {
 	return testbtf.Types(t, order, b.String())
 }
 
-// TestSeries packs builds of a series of either byte order, and another series that is like it.
+// TestSeries packs builds of a series in either byte order, and a similar series.
 func TestSeries(t *testing.T) {
 	raceflag.SkipSerial(t)
 	for _, test := range []struct {
@@ -183,7 +183,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// TestLarge holds that kernels are not encoded against large ones that take longer to read than they do alone.
+// TestLarge checks that the parent of a kernel does not take longer to read than the kernel alone.
 func TestLarge(t *testing.T) {
 	w, err := NewWriter(nil, t.TempDir())
 	if err != nil {
@@ -256,7 +256,7 @@ func TestFrame(t *testing.T) {
 	}
 }
 
-// TestAppend adds to a file: what is there stays where it is, and costs nothing.
+// TestAppend adds to a file. Its kernels stay in place, and cost nothing.
 func TestAppend(t *testing.T) {
 	var all []input
 	for n := range 20 {
@@ -317,7 +317,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// odd are BTFs that no compiler makes. Those that the model cannot tell are kept as bytes.
+// odd returns BTF that no compiler makes. Names begin with "plain" if it is stored as bytes.
 func odd(t testing.TB) map[string][]byte {
 	le := binary.LittleEndian
 	plain := build(t, le, 0)
@@ -415,7 +415,7 @@ func vmlinux(t testing.TB, name string) []byte {
 	return btf
 }
 
-// TestReal packs real kernels, of which each is encoded against the one before it.
+// TestReal packs real kernels, each encoded against the one before it.
 func TestReal(t *testing.T) {
 	raceflag.SkipSerial(t)
 	all := []input{
@@ -435,7 +435,7 @@ func TestReal(t *testing.T) {
 	second(t, data, all...)
 }
 
-// TestAgain packs the same kernel under many keys, each in a series of its own, and what is like it.
+// TestAgain packs the same kernel under many keys, each in a series of its own, and similar ones.
 func TestAgain(t *testing.T) {
 	var all []input
 	for n := range 3 * limits.CorpusDepth {
@@ -453,7 +453,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestCopy removes kernels from a file, and adds those of another: chunks are copied where what they are encoded against is.
+// TestCopy removes kernels from a file, and adds those of another. Chunks are copied if the parent's are.
 func TestCopy(t *testing.T) {
 	var all []input
 	for n := range 40 {

@@ -190,12 +190,11 @@ func (b *builder) types(ctx context.Context, st *state, order binary.ByteOrder, 
 	return cmp.Or(failed, err)
 }
 
-// write writes types that fill out. References to types and names that are not there are found on the way: these have the ID or
-// offset 0, as void and the empty name do.
+// write writes types that fill out. A missing type or name has the ID or offset 0, as void and the empty name do.
 func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []byte) error {
 	order, all := binary.LittleEndian, out
 	ids, names := b.ids, b.names
-	missing := uint32(0) // references to what is not there
+	missing := uint32(0)
 	ref := func(e uint32) uint32 {
 		id := uint32(0)
 		if int(e) < len(ids) {
@@ -275,7 +274,7 @@ func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []by
 		}
 	}
 	if missing > 0 {
-		return fmt.Errorf("%d references to what is not there", missing)
+		return fmt.Errorf("%d references to missing types or names", missing)
 	}
 	return nil
 }

@@ -27,33 +27,26 @@ type head struct {
 	names, textBytes, contents, words, nameRanks, entRanks, types, strings int
 }
 
-// smallPayload is the number of bytes up to which one goroutine decodes a payload.
-const smallPayload = 64 << 10
-
 // decode returns the state of a payload, which it does not retain. base is nil except for modules. size is the size of the BTF in
 // bytes and bounds the state. If q is not nil, the state notes what q selects.
 //
-// A goroutine each decodes the names, the order of types, the contents and the references of a large payload. Another one decodes
-// the order of strings, which may go on after decode has returned.
+// A goroutine each decodes the names, the order of types, the contents and the references. Another one decodes the order of strings,
+// which may go on after decode has returned.
 func decode(ctx context.Context, parent, base *state, payload []byte, size int64, q *Query) (*state, error) {
 	r := &reader{parent: parent}
 	if err := r.readHead(payload, size); err != nil {
 		return nil, err
 	}
 	r.extend(base)
-	beside := begin[struct{}]
-	if len(payload) <= smallPayload {
-		beside = do[struct{}]
-	}
 	strings := make([]btfa.Cursor, orderStreams)
 	for i := range strings {
 		strings[i] = btfa.NewCursor(bytes.Clone(r.s[streamStrings+i].Rest()))
 	}
 	st := r.state
 	refs := &refReader{reader: r, base: int64(st.numBase()), told: ranks{most: r.entRanks}, ready: make(chan int, r.contents>>pageBits+2)}
-	names := beside(ctx, func() (struct{}, error) { return struct{}{}, r.readNames() })
-	types := beside(ctx, func() (struct{}, error) { return struct{}{}, r.readTypes(refs) })
-	contents := beside(ctx, func() (struct{}, error) {
+	names := begin(ctx, func() (struct{}, error) { return struct{}{}, r.readNames() })
+	types := begin(ctx, func() (struct{}, error) { return struct{}{}, r.readTypes(refs) })
+	contents := begin(ctx, func() (struct{}, error) {
 		defer close(refs.ready)
 		err := (&contentReader{reader: r, nextNew: uint32(parent.numNames), told: ranks{most: r.nameRanks}}).read(refs)
 		_, unnamed := names.get()
@@ -67,7 +60,7 @@ func decode(ctx context.Context, parent, base *state, payload []byte, size int64
 	st.list = listed(ctx, func() ([]uint32, error) {
 		return readStrings(parent.list, parent.numNames, st, contents, strings, r.strings)
 	})
-	referred := beside(ctx, func() (struct{}, error) {
+	referred := begin(ctx, func() (struct{}, error) {
 		err := refs.read(types)
 		names.get() // contents may have ended without waiting for these
 		types.get()
@@ -394,13 +387,13 @@ var (
 type contentReader struct {
 	*reader
 	guess   *nameGuesses
-	nextNew uint32 // the name behind the last new one that was used
+	nextNew uint32 // the new name to be used next
 	last    uint32 // the last name of a type
 	told    ranks
 	err     error
 }
 
-// read reads the contents, and tells refs how many have been read.
+// read reads the contents, and sends refs how many have been read.
 func (r *contentReader) read(refs *refReader) error {
 	if r.contents > 0 {
 		r.guess = new(nameGuesses)
@@ -583,7 +576,7 @@ func (t *ranks) add(v uint32) error {
 	return nil
 }
 
-// read returns the value with the rank that code stands for.
+// read returns the value for a code.
 func (t *ranks) read(s *[numStreams]btfa.Cursor, c *rankCodes, code byte, low *btfa.Cursor) (uint32, error) {
 	n, rank := int(code), uint64(0)
 	switch {

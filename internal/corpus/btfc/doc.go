@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package btfc has the format of a corpus in one file, its reader and its writer. docs/corpus-format.md specifies it.
+// Package btfc reads and writes a corpus in one file. docs/corpus-format.md specifies the format.
 //
 //	f, err := btfc.Open(r, size)         // reads the index
-//	btf, err := f.BTF(ctx, &s, i, nil)   // reads the kernel, and what it is encoded against
+//	btf, err := f.BTF(ctx, &s, i, nil)   // reads the kernel and its ancestors
 //
-// A kernel is encoded against its parent, another one: what its types and strings are in their order, and what of them is new.
-// What is known behind a kernel is a state: the reader (decode) makes one of the parent's and of streams, and a builder makes BTF of
-// it. The writer (parse, match, encode) makes the streams. It has the reader make BTF of them, and compares.
+// A kernel is encoded as a delta against its parent: the order of its types and strings, and those that are new. A decoded kernel
+// is a state. The reader (decode) makes a state of the parent's state and a payload, and a builder makes BTF of it. The writer
+// (parse, match, write) makes the payload, decodes it and compares the BTF. The modules of a kernel are encoded in the same way, with the
+// kernel as their base.
 //
-// Types are told by contents, which have entities where BTF has type IDs. So a type's content stays the same when the IDs of
-// what it refers to change; an entity stays the same when the content of its type does. Which type of a kernel is which entity
-// of its parent is the writer's choice alone (match), and costs nothing but bytes if it is a bad one.
+// A content, the record of a type, has entities where BTF has type IDs. So it stays the same when other types come and go. match
+// decides which type of a kernel is which entity of its parent; a bad decision costs bytes only.
 package btfc

@@ -13,8 +13,8 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Extras are the configuration and the symbols of a kernel: lines, each of which ends with a newline. Nil is unknown. Both together are
-// encoded as one list of lines.
+// Extras are the configuration and the symbols of a kernel: lines with a newline each. Nil is unknown. Both are encoded as one list
+// of lines.
 type Extras struct {
 	Config, Symbols []byte
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// extras are those of a kernel that changes from one build to the next.
+// extras returns those of a kernel that changes from one build to the next.
 func extras(n int) Extras {
 	var config, symbols strings.Builder
 	fmt.Fprintf(&config, "# Linux/x86 6.1.%d Kernel Configuration\n", n)
@@ -25,7 +25,7 @@ func extras(n int) Extras {
 		if (i+n)%300 == 0 {
 			continue // gone, and back again
 		}
-		fmt.Fprintf(&symbols, "t function_%d\n", (i*i)%1999) // some names are there twice
+		fmt.Fprintf(&symbols, "t function_%d\n", (i*i)%1999) // some names occur twice
 		if i%500 == n%500 {
 			fmt.Fprintf(&symbols, "d new_%d_%d [module]\n", n, i)
 		}
@@ -33,7 +33,7 @@ func extras(n int) Extras {
 	return Extras{[]byte(config.String()), []byte(symbols.String())}
 }
 
-// withExtras are kernels of which most have extras, in some way.
+// withExtras returns kernels, most of them with extras.
 func withExtras(t testing.TB) (all []input) {
 	for n := range 40 {
 		k := in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, binary.LittleEndian, n))
@@ -54,7 +54,7 @@ func withExtras(t testing.TB) (all []input) {
 	return append(all, plain)
 }
 
-// TestExtras packs what is known of kernels besides their BTF: little is needed for each, and few others to read one.
+// TestExtras packs kernels with extras, which take little for each.
 func TestExtras(t *testing.T) {
 	all := withExtras(t)
 	f := open(t, written(t, nil, all...))
@@ -119,7 +119,7 @@ func TestExtrasCopied(t *testing.T) {
 	}
 }
 
-// TestExtrasRefused takes nothing that could not be read again.
+// TestExtrasRefused checks that extras are refused that could not be read again.
 func TestExtrasRefused(t *testing.T) {
 	k, err := Prepare(in("6.1", nil).key, nil, nil)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestExtrasRefused(t *testing.T) {
 	}
 }
 
-// TestExtrasDamaged changes each byte of a file: extras that are read are what was written, or there is an error.
+// TestExtrasDamaged changes each byte of a file: the extras are right, or there is an error.
 func TestExtrasDamaged(t *testing.T) {
 	all := []input{in("6.1", nil), in("6.2", nil), in("6.3", nil)}
 	for i := range all {
@@ -150,8 +150,7 @@ func TestExtrasDamaged(t *testing.T) {
 	})
 }
 
-// FuzzLines reads chunks of extras that are damaged: there is an error, or lines of the size that was asked for, which are
-// told and read again to the same.
+// FuzzLines decodes damaged payloads of extras: there is an error, or lines of the right size, which can be encoded and decoded again.
 func FuzzLines(f *testing.F) {
 	text := func(x Extras) *lines {
 		l, err := x.lines()

@@ -54,12 +54,12 @@ func (f *File) parent(ctx context.Context, p part, e *Entry) (chunkID, error) {
 	return chunkID{p, -1}, nil
 }
 
-// tail is how much of a file's end is read at once.
+// tail is the number of bytes at the end of a file that are read at once.
 const tail = 64 << 10
 
 var errEnd = errors.New("does not end as a corpus does: it may have been cut short")
 
-// Open reads the index of a file of size bytes. r is read at whenever a kernel is asked for.
+// Open reads the index of a file of size bytes. The file reads kernels from r.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	n := min(size, tail)
 	buf := make([]byte, n)
@@ -120,7 +120,7 @@ func newFile(r io.ReaderAt, entries []Entry, end int64, q *Query) *File {
 	return f
 }
 
-// Entries returns the kernels in the order in which they were added. They must not be changed.
+// Entries returns the kernels in the order in which they were added. The caller must not change them.
 func (f *File) Entries() []Entry { return f.entries }
 
 func readFull(r io.ReaderAt, b []byte, off int64) error {
@@ -137,14 +137,14 @@ var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<31), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(limits.Dictionary))
 })
 
-// smallFrame is up to how many bytes a frame need not say its size, which those of fewer than 256 bytes do not.
+// smallFrame is the number of bytes up to which a frame need not have its decompressed size, which encoders omit below 256 bytes.
 const smallFrame = 1 << 10
 
-// smallFrames is up to how many bytes a frame may have, whatever it compresses to.
+// smallFrames is the number of bytes that a frame of any size may unpack to.
 const smallFrames = 1 << 20
 
-// unpack appends the contents of one zstd frame to out: size bytes or, if that is -1, up to limit. The frame must have a checksum, and say
-// its size.
+// unpack appends the contents of one zstd frame to out: size bytes or, if that is -1, up to limit. The frame must have a checksum, and
+// unless it is small, its decompressed size.
 func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
 	var h zstd.Header
 	if err := h.Decode(frame); err != nil {
@@ -154,7 +154,7 @@ func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
 	case h.Skippable, h.DictionaryID != 0, !h.HasCheckSum:
 		return nil, errors.New("want a zstd frame with a checksum, without dictionary")
 	case !h.HasFCS && len(frame) > smallFrame:
-		return nil, errors.New("want a zstd frame that says its size")
+		return nil, errors.New("want a zstd frame with its decompressed size")
 	case h.HasFCS && size >= 0 && h.FrameContentSize != uint64(size):
 		return nil, fmt.Errorf("%d bytes unpacked, want %d", h.FrameContentSize, size)
 	}

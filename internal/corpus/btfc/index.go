@@ -202,7 +202,7 @@ func (e *Entry) parse(c *btfa.Cursor, i int, offset *int64) error {
 	how := c.Uvarint()
 	e.Plain, e.parent = how&entryPlain != 0, -1
 	if back := how >> entryBits; back > uint64(i) {
-		return errors.New("encoded against one that is not before it")
+		return errors.New("its parent is not before it")
 	} else if back > 0 {
 		e.parent = i - int(back)
 	}

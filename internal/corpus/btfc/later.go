@@ -31,13 +31,6 @@ func onDemand[T any](ctx context.Context, how func() (T, error)) *later[T] {
 	return l
 }
 
-// do computes a value before it returns.
-func do[T any](ctx context.Context, how func() (T, error)) *later[T] {
-	l := &later[T]{done: make(chan struct{})}
-	l.make(ctx, how)
-	return l
-}
-
 func (l *later[T]) make(ctx context.Context, how func() (T, error)) {
 	defer close(l.done)
 	if d := workers.Catch(ctx, func() { l.value, l.err = how() }); d != nil {

@@ -4,11 +4,9 @@ package btfc
 
 import (
 	"slices"
-
-	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// known is what a writer looks up in a parent's state.
+// known indexes a parent's state for a writer.
 type known struct {
 	names    map[string]uint32 // the first number of each
 	numNames int
@@ -18,13 +16,13 @@ type known struct {
 	in       []uint32          // position in the parent's types of each entity, from 1
 }
 
-// ordinal tells types of one hash from each other.
+// ordinal numbers the types of one hash.
 type ordinal struct {
 	hash uint64
 	n    uint32
 }
 
-// newKnown gathers what is known of a state.
+// newKnown returns the index of a state.
 func newKnown(st *state) *known {
 	k := &known{names: make(map[string]uint32, st.numNames), numNames: st.numNames, contents: make(map[uint64]uint32, st.numContents)}
 	for i := range uint32(st.numNames) {
@@ -76,8 +74,7 @@ func contentHash(entity uint32, words []uint32) uint64 {
 	return h
 }
 
-// hasher gives types a hash of what they are called or, where they have no name, of what they consist of. Types are
-// numbered from 1.
+// hasher hashes the names of types or, without a name, their contents. Types are numbered from 1.
 type hasher struct {
 	content func(uint32) []uint32
 	hash    []uint64
@@ -92,7 +89,7 @@ const (
 	hashDepth = 200 // of anonymous types in each other
 )
 
-// newHasher makes a hasher of n types, of which only the first of order are there.
+// newHasher returns a hasher of n types. The kernel has the first of order, and its ancestors had the others.
 func newHasher(n, there int, order []uint32, content func(uint32) []uint32) *hasher {
 	h := &hasher{content: content, hash: make([]uint64, n+1), state: make([]uint8, n+1), named: make(map[uint64]int)}
 	for _, t := range order[:there] {
@@ -103,7 +100,7 @@ func newHasher(n, there int, order []uint32, content func(uint32) []uint32) *has
 	return h
 }
 
-func nameHash(w []uint32) uint64 { return mix(uint64(w[1]>>24&0x7f), uint64(w[0])) }
+func nameHash(w []uint32) uint64 { return mix(uint64(kindOf(w)), uint64(w[0])) }
 
 // ordinals gives each type with its ordinal.
 func (h *hasher) ordinals(order []uint32, yield func(ordinal, uint32)) {
@@ -128,49 +125,20 @@ func (h *hasher) of(t uint32, depth int) uint64 {
 	}
 	w := h.content(t)
 	x := nameHash(w)
-	if w[0] != 0 {
-		if h.named[x] > 1 { // it takes more to tell them apart
-			x = mix(x, uint64(w[1]))
-			for i, word := range words(w) {
-				if word == btf.Name {
-					x = mix(x, uint64(w[i]))
-				}
-			}
-		}
-	} else {
+	switch {
+	case w[0] == 0:
 		h.state[t] = hashBusy
-		x = mix(x, uint64(w[1]))
-		for i, word := range words(w) {
-			if word == btf.Ref {
-				x = mix(x, h.of(w[i], depth+1))
-			} else {
-				x = mix(x, uint64(w[i]))
-			}
+		sum := slices.Clone(w)
+		eachRef(w, func(i int) { sum[i] = uint32(h.of(w[i], depth+1)) })
+		for _, v := range sum {
+			x = mix(x, uint64(v))
 		}
+	case h.named[x] > 1: // several types of the name
+		x = mix(x, uint64(w[1]))
+		eachName(w, func(i int) { x = mix(x, uint64(w[i])) })
 	}
 	h.hash[t], h.state[t] = x, hashDone
 	return x
-}
-
-// words yields what the words of a type's record are.
-func words(w []uint32) func(func(int, btf.Word) bool) {
-	return func(yield func(int, btf.Word) bool) {
-		shape := btf.Kind(w[1] >> 24 & 0x7f).Shape()
-		if !yield(0, btf.Name) || !yield(2, shape.Third) {
-			return
-		}
-		for i := 3; i < len(w); i++ {
-			word := btf.Data
-			if j := i - 3 - len(shape.Extra); j < 0 {
-				word = shape.Extra[i-3]
-			} else if len(shape.Elem) > 0 {
-				word = shape.Elem[j%len(shape.Elem)]
-			}
-			if !yield(i, word) {
-				return
-			}
-		}
-	}
 }
 
 // matching says what of a kernel its parent has.
@@ -181,7 +149,7 @@ type matching struct {
 	numEnts uint32
 }
 
-// ref returns the entity that a reference stands for, 0 if that is void or not known yet.
+// ref returns the entity of a reference, 0 if it is void or not known yet.
 func (m *matching) ref(x uint32) uint32 {
 	if x < inBase {
 		x = m.entity[x]

@@ -17,7 +17,7 @@ import (
 )
 
 // The modules of a kernel are encoded together, as if the types of one after the other were a kernel's. Their base is their kernel.
-// The rest of that state has the names of the modules, their numbers of types, and what their BTF has besides types.
+// The rest of that state has the names of the modules, their numbers of types, the orders of their strings, and their rests.
 
 // Module is a module's BTF.
 type Module struct {
@@ -51,7 +51,7 @@ func sumModules(modules []Module) (sum [SumSize]byte, size int64, err error) {
 	return sum, size, nil
 }
 
-// encodeModules returns the parts of the payload of modules. A module that does not have the usual form is stored as it is.
+// encodeModules returns the parts of the payload of modules. The rest has all of a module that does not have the usual form.
 func encodeModules(parent, base *state, k *known, modules []Module) ([][]byte, error) {
 	p := &parsed{types: [][]uint32{nil}, own: make(map[string]uint32)}
 	if err := p.setBase(base); err != nil {

@@ -100,7 +100,7 @@ func TestModuleSeries(t *testing.T) {
 			k := in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, order, n))
 			for m := range 10 {
 				switch {
-				case n == 4, m == n: // none at all, and one that is gone
+				case n == 4, m == n: // no modules, and one module fewer
 					continue
 				case n == 6:
 					k.modules = append(k.modules, Module{fmt.Sprintf("m%d", m), []byte("as bytes")})

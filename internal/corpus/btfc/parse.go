@@ -55,7 +55,7 @@ func (p *parsed) setBase(base *state) error {
 	return nil
 }
 
-// take adds the types of BTF. It returns all that is neither types nor strings, and the names in the order of the strings.
+// take adds the types of BTF. It returns the rest, and the names in the order of the strings.
 func (p *parsed) take(k *known, blob []byte) (rest []byte, list []uint32, err error) {
 	s, err := readSections(blob, int64(len(blob)))
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// Query says which types of kernels are looked for, and how far from them. It is immutable and safe for many goroutines.
+// Query selects types by name, and says how far to follow their references. It does not change and is safe for concurrent use.
 type Query struct {
 	names *btf.Names
 	reach []btf.Reach // by number of the name
 }
 
-// NewQuery returns the query for types of these names, in any flavor.
+// NewQuery returns a query for types with these names, in any flavor.
 func NewQuery(reach map[string]btf.Reach) *Query {
 	q := new(Query)
 	var names []string
@@ -32,7 +32,7 @@ func NewQuery(reach map[string]btf.Reach) *Query {
 	return q
 }
 
-// longs are what the size of pointers is encoded against.
+// longs has the names of the types that show the size of pointers.
 var longs = func() map[string]btf.Reach {
 	m := make(map[string]btf.Reach)
 	for _, name := range btf.LongNames {
@@ -41,21 +41,21 @@ var longs = func() map[string]btf.Reach {
 	return m
 }()
 
-// Parts reads of the kernels of a file what a query looks for. It is safe for concurrent use, and remembers as a File does.
+// Parts reads the types of kernels that a query selects. It is safe for concurrent use, and has a cache as File does.
 type Parts struct{ file *File }
 
-// Parts returns what reads the answers to a query.
+// Parts returns a reader of the types that q selects.
 func (f *File) Parts(q *Query) *Parts {
 	return &Parts{newFile(f.r, f.entries, f.end, q)}
 }
 
-// ErrWhole says that a kernel is to be read as a whole.
+// ErrWhole is returned for a kernel that must be read as a whole.
 var ErrWhole = errors.New("cannot be read in part")
 
-// BTF appends BTF to out that has those types of kernel i that the query looks for, what they lead to as far as that goes, and
-// what the size of pointers is encoded against; all in the kernel's order, each as often as in the kernel, and with its byte order. Pointers
-// that lead further lead to void there. Kernels in which these types are the same, and in the same order, give the same bytes. The
-// error is ErrWhole where only the whole of the kernel would do.
+// BTF appends BTF to out with the types of kernel i that the query selects, the types that they refer to as far as it says, and the types
+// that show the size of pointers. They are in the kernel's order, as many times as in the kernel, and in its byte order. Pointers that
+// lead further point to void. Kernels with the same types in the same order give the same bytes. The error is ErrWhole if only the
+// whole kernel would do.
 func (p *Parts) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
 	e := &p.file.entries[i]
 	if e.Plain || e.Modules > 0 {
@@ -72,12 +72,12 @@ func (p *Parts) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte,
 	return s.builder.part(st, sec.Order, out)
 }
 
-// Whole is File.BTF. It takes less time for a kernel of which a part has just been read.
+// Whole is File.BTF. It is faster for a kernel that BTF has just read a part of.
 func (p *Parts) Whole(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
 	return p.file.BTF(ctx, s, i, out)
 }
 
-// ask notes which of a state's new names and contents a query looks for.
+// ask notes which of a state's new names and contents a query selects.
 func (r *reader) ask(q *Query) error {
 	p, st := r.parent, r.state
 	for i := p.numNames; i < st.numNames; i++ {
@@ -100,7 +100,7 @@ func (r *reader) ask(q *Query) error {
 	return nil
 }
 
-// part appends what is found in a kernel to out.
+// part appends the selected part of a kernel to out.
 func (b *builder) part(st *state, order binary.ByteOrder, out []byte) ([]byte, error) {
 	if err := b.place(st); err != nil {
 		return out, err
@@ -112,7 +112,7 @@ func (b *builder) part(st *state, order binary.ByteOrder, out []byte) ([]byte, e
 	return b.writePart(st, order, out), nil
 }
 
-// reach tells how far to look from each type, by its ID.
+// reach computes how far to look from each type, by its ID.
 func (b *builder) reach(st *state) error {
 	b.far = clean(b.far, len(st.types)+1)
 	b.todo = b.todo[:0]
@@ -141,12 +141,12 @@ func (b *builder) reach(st *state) error {
 		}
 	}
 	if missing > 0 {
-		return fmt.Errorf("%d references to what is not there", missing)
+		return fmt.Errorf("%d references to missing types", missing)
 	}
 	return nil
 }
 
-// number lists the types that are reached, by their IDs, and gives them new ones.
+// number lists the IDs of the types that are reached, and assigns new ones.
 func (b *builder) number() {
 	b.todo = b.todo[:0]
 	b.renumber = grow(b.renumber, len(b.far))
@@ -158,7 +158,7 @@ func (b *builder) number() {
 	}
 }
 
-// writePart appends the types that are listed.
+// writePart appends BTF with the listed types.
 func (b *builder) writePart(st *state, order binary.ByteOrder, out []byte) []byte {
 	b.names = clean(b.names, st.numNames)
 	b.text = append(b.text[:0], 0)
@@ -171,7 +171,7 @@ func (b *builder) writePart(st *state, order binary.ByteOrder, out []byte) []byt
 		types += 4 * len(st.content(st.types[id-1]))
 	}
 	head := len(out)
-	out = slices.Grow(out, btf.HeaderLen+types+min(types/4, 1<<17)) // what names take is a guess
+	out = slices.Grow(out, btf.HeaderLen+types+min(types/4, 1<<17)) // the size of names is a guess
 	out = append(out, make([]byte, btf.HeaderLen)...)
 	name := func(n uint32) uint32 {
 		if n != 0 && b.names[n] == 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
-// changing returns kernels of which some have what the one before has, some less, and some other things.
+// changing returns kernels. Some of them have the types of the one before, some have fewer and some have others.
 func changing(t testing.TB) []input {
 	var all []input
 	for n := range 70 {
@@ -33,8 +33,7 @@ func changing(t testing.TB) []input {
 	return all
 }
 
-// TestParts reads parts of kernels in several orders and by several goroutines, which take over from each other what kernels are encoded against, and wants
-// what each kernel alone gives.
+// TestParts reads parts of kernels in several orders and by several goroutines, and compares them with those that each kernel gives alone.
 func TestParts(t *testing.T) {
 	all := changing(t)
 	data := written(t, nil, all...)

@@ -85,7 +85,7 @@ const seriesStep = 4
 // fewer than limits.CorpusDepth.
 const seriesDepth = limits.CorpusDepth / 2
 
-// The first kernel of a series is encoded against one that is similar and takes little to read.
+// The first kernel of a series is encoded against a similar kernel that takes little to read.
 const (
 	leastAlike = 6       // classes of a sketch that have to agree
 	mostCost   = 6 << 20 // bytes to be unpacked, if that is not less than for the kernel alone

@@ -9,8 +9,8 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// Sketch tells how alike two kernels are: of the hashes of named types with their size and number of members, the
-// smallest in each of some classes.
+// Sketch measures how alike two kernels are. It has the smallest hash of each class, of the named types with their sizes and numbers
+// of members.
 type Sketch [64]uint32
 
 // NewSketch returns the sketch of a kernel, nil if its BTF cannot be read.
@@ -33,7 +33,7 @@ func NewSketch(ctx context.Context, blob []byte) *Sketch {
 	return &s
 }
 
-// alike returns how many classes agree, with nil none.
+// alike returns how many classes agree; with nil, none do.
 func (s *Sketch) alike(o *Sketch) (n int) {
 	if o == nil {
 		return 0
@@ -46,9 +46,8 @@ func (s *Sketch) alike(o *Sketch) (n int) {
 	return n
 }
 
-// Order returns the numbers of the sketches in the order in which their kernels are best added: each is as much as
-// possible like one before it or in the file. The first of a new file is the one that all are most like. Kernels without
-// a sketch come last.
+// Order returns the numbers of the sketches in the best order to add their kernels: each is as much as possible like one before it or in
+// the file. The first one of a new file is most like all others. Kernels without a sketch come last.
 func (w *Writer) Order(sketches []*Sketch) []int {
 	order := make([]int, 0, len(sketches))
 	nearest := make([]int, len(sketches)) // how much alike to those before, -1 for what is in order

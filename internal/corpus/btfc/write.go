@@ -267,7 +267,7 @@ func (w *writer) ranked(t listed, v uint32, stream, low int, c *rankCodes) {
 	}
 }
 
-// resolve returns the entity that a reference stands for.
+// resolve returns the entity of a reference.
 func (w *writer) resolve(x uint32) uint32 {
 	if x < inBase {
 		x = w.entity[x]
