@@ -516,7 +516,6 @@ measure_packed() {
 	packed_size packed "$tmp/xz"
 	packed_speed packed "$tmp/xz"
 	result "want at most 1/5.5 of .btf.tar.xz, and to be twice as fast as that"
-	"$tmp/btfgen" corpus list --sizes "$tmp/packed.btfc" | while IFS= read -r line; do result "$line"; done
 }
 
 # packed_series NAME DIR: thirty times as many kernels as there are in DIR, made as those of 'many' are.

@@ -61,4 +61,3 @@ percent() { awk "BEGIN { printf \"%.3f\", $1 / $2 }"; }
 echo "bpftool, tar.xz: $theirs bytes ($(kernels "$tmp/theirs") kernels, ${#usable[@]} objects)"
 echo "btfgen, tar.xz:  $plain bytes ($(kernels "$tmp/ours") kernels), $(percent "$plain" "$theirs") of bpftool's"
 echo "btfgen, .btfa:   $ours bytes, $(percent "$ours" "$theirs") of bpftool's"
-"$tmp/btfgen" archive list --sizes "$tmp/x.btfa"

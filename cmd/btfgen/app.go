@@ -31,10 +31,12 @@ const (
 // usageError is a mistake in the command line.
 type usageError struct{ error }
 
+// errJSONOutput is returned if two outputs would go to standard output.
+var errJSONOutput = usagef("--json does not go with an output to standard output")
+
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// run executes one command line and returns the exit status. Data goes to
-// stdout, everything else to stderr.
+// run runs one command line and returns the exit status. Data goes to stdout, everything else to stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return runApp(ctx, newApp(stdout, stderr), args)
 }
@@ -51,10 +53,13 @@ func runApp(ctx context.Context, app *cli.App, args []string) int {
 		s = found.status()
 	}
 	if onGitHub() && s <= statusFindings {
-		tellGitHub(app.ErrWriter, found, err)
+		reportToGitHub(app.ErrWriter, found, err)
 	}
 	if n := len(defects.All()); n > 0 {
-		return reportDefects(app.ErrWriter, defects, s)
+		printDefects(app.ErrWriter, defects)
+		if s <= statusFindings { // and not that of a signal
+			s = statusFailed
+		}
 	}
 	return s
 }
@@ -66,8 +71,8 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 	if len(args) > 0 && args[0] == boot.Word {
 		return boot.Guest()
 	}
-	line, err := parseArgs(app, args)
-	findingsIn(ctx).command = strings.Join(names(line.commands), " ")
+	line, err := parse(app, args)
+	findingsIn(ctx).command = line.path
 	switch {
 	case err != nil:
 		return err
@@ -75,28 +80,25 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 		escape.Fprintf(app.Writer, "%s version %s\n", app.Name, app.Version)
 		return nil
 	case line.help:
-		printHelp(app.Writer, app, line.commands)
+		printHelp(app.Writer, topic{line.command, strings.TrimSpace(app.Name + " " + line.path)})
 		return nil
 	}
-	if err := line.settle(); err != nil {
+	if err := line.configure(app); err != nil {
 		return err
 	}
-	if i := slices.Index(line.args, ""); i >= 0 { // a variable that is not set, say
+	if i := slices.Index(line.args, ""); i >= 0 { // an unset variable, say
 		return usagef("argument %d is empty", i+1)
 	}
-	if v, _ := line.value("verbose"); v == "true" {
-		line.tellSettled(app.ErrWriter)
-	}
+	line.printSettings(app.ErrWriter)
 	err = app.RunContext(ctx, append([]string{app.Name}, line.canonical()...))
 	if errors.As(err, new(usageError)) {
-		return line.placed(err)
+		return line.locate(err)
 	}
 	return err
 }
 
-// reportDefects asks for a report and returns the status of a run that met defects of ours and would
-// have had the given one else.
-func reportDefects(stderr io.Writer, l *workers.Defects, status int) int {
+// printDefects asks the user to report defects in btfgen.
+func printDefects(stderr io.Writer, l *workers.Defects) {
 	all := l.All()
 	if l.Stacks {
 		for _, d := range all {
@@ -106,15 +108,11 @@ func reportDefects(stderr io.Writer, l *workers.Defects, status int) int {
 			}
 		}
 	}
-	escape.Fprintf(stderr, "btfgen: met %s of its own: please report it, with what --debug prints and what it was given\n", words.Plural(len(all), "defect"))
-	if status == statusOK || status == statusFindings || status == statusUsage {
-		return statusFailed
-	}
-	return status // of a failure, or a signal
+	escape.Fprintf(stderr, "btfgen: %s in btfgen: please report it, with the output of --debug and the input\n", words.Plural(len(all), "defect"))
 }
 
+// status prints an error and returns the exit status.
 func status(ctx context.Context, err error, command string, stderr io.Writer) int {
-	var u usageError
 	var s signaled
 	switch {
 	case err == nil:
@@ -122,57 +120,48 @@ func status(ctx context.Context, err error, command string, stderr io.Writer) in
 	case errors.As(context.Cause(ctx), &s):
 		escape.Fprintf(stderr, "btfgen: %v\n", s)
 		return s.status()
-	case errors.As(err, &u):
-		for _, m := range messages(u.error) {
-			escape.Fprintf(stderr, "btfgen: %s\n", m)
-		}
-		escape.Fprintf(stderr, "btfgen: see '%s'\n", strings.TrimSpace("btfgen help "+command))
-		return statusUsage
 	}
 	for _, m := range messages(err) {
 		escape.Fprintf(stderr, "btfgen: %s\n", m)
 	}
+	if errors.As(err, new(usageError)) {
+		escape.Fprintf(stderr, "btfgen: see '%s'\n", strings.TrimSpace("btfgen help "+command))
+		return statusUsage
+	}
 	return statusFailed
 }
 
-// messages are what an error says, or what each of several says that were joined, without the system call:
-// "x.btfa: no such file or directory".
+// messages returns the messages of an error, or of each error that errors.Join joined, without the names of system
+// calls: "x.btfa: no such file or directory".
 func messages(err error) (all []string) {
-	for _, e := range joined(err) {
-		text := e.Error()
-		var pe *fs.PathError
-		if errors.As(e, &pe) {
-			text = strings.Replace(text, pe.Error(), pe.Path+": "+pe.Err.Error(), 1)
-		}
-		all = append(all, text)
+	var u usageError
+	if errors.As(err, &u) {
+		err = u.error
 	}
-	return all
-}
-
-// joined returns the errors that errors.Join made one of. Newlines in others are those of names.
-func joined(err error) (all []error) {
+	if j, ok := err.(interface{ Unwrap() []error }); ok && err.Error() == errors.Join(j.Unwrap()...).Error() {
+		for _, e := range j.Unwrap() {
+			all = append(all, messages(e)...)
+		}
+		return all
+	}
 	if err == nil {
 		return nil
 	}
-	j, ok := err.(interface{ Unwrap() []error })
-	if !ok || err.Error() != errors.Join(j.Unwrap()...).Error() {
-		return []error{err}
+	text := err.Error()
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		text = strings.Replace(text, pe.Error(), pe.Path+": "+pe.Err.Error(), 1)
 	}
-	for _, e := range j.Unwrap() {
-		all = append(all, joined(e)...)
-	}
-	return all
+	return []string{text}
 }
 
 func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:      "btfgen",
-		Usage:     "minimized BTF for BPF CO-RE objects and many kernels",
+		Usage:     "minimize BTF for BPF CO-RE objects on many kernels",
 		Version:   buildVersion(),
 		Writer:    stdout,
 		ErrWriter: stderr,
-		// Paths may hold commas.
-		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
 			generateCommand(),
 			minCoreBTFCommand(),
@@ -185,10 +174,10 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			completionCommand(),
 			manCommand(),
 		},
-		ExitErrHandler: func(*cli.Context, error) {},
-		OnUsageError:   onUsageError,
-		HideHelp:       true, // printHelp does that, and parseArgs finds where it is asked for
-		HideVersion:    true,
+		DisableSliceFlagSeparator: true, // paths may have commas
+		ExitErrHandler:            func(*cli.Context, error) {},
+		HideHelp:                  true, // parse recognizes requests for help
+		HideVersion:               true,
 	}
 	for _, c := range app.Commands {
 		prepare(c, c.Name)
@@ -196,36 +185,34 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	return app
 }
 
-// prepare sets what all commands have in common: mistakes are returned, not
-// printed, no command pretends to have subcommands, and findings. name is the command's, with those that it is under.
-func prepare(c *cli.Command, name string) {
-	c.OnUsageError = onUsageError
-	if len(c.Subcommands) == 0 {
-		told, finds := contract[name]
-		if finds { // and is not about btfgen itself
-			c.Flags = append(c.Flags, configFlag())
-		}
-		c.Flags = append(c.Flags, &cli.BoolFlag{Name: "debug", Usage: "print where a defect of btfgen is", Hidden: true})
-		if finds {
-			c.Flags = append(c.Flags, told.flags()...)
-		}
-		c.Before = func(c *cli.Context) error {
-			workers.DefectsOf(c.Context).Stacks = c.Bool("debug")
-			if finds {
-				if err := found(c).options(c, told); err != nil {
-					return err
-				}
-			}
-			if name == "check" { // whose output is the JSON
-				return nil
-			}
-			return cmp.Or(oneOutput(c, "-o", c.String("output")), oneOutput(c, "--manifest", c.String("manifest")))
-		}
-	}
+// prepare adds what commands have in common. path is the command's name with those of its groups.
+func prepare(c *cli.Command, path string) {
 	c.HideHelp = true
 	for _, s := range c.Subcommands {
-		prepare(s, name+" "+s.Name)
+		prepare(s, path+" "+s.Name)
+	}
+	if isGroup(c) {
+		return
+	}
+	told, findings := contract[path] // commands about btfgen itself have no findings
+	if findings {
+		c.Flags = append(c.Flags, told.flags()...)
+		c.Flags = append(c.Flags, &cli.StringFlag{Name: "config", Usage: "read options from `FILE`, or from none with '' (default: " + configFile + ", if it exists)"})
+	}
+	c.Flags = append(c.Flags,
+		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "print this help"},
+		&cli.BoolFlag{Name: "debug", Usage: "print the stack of defects in btfgen", Hidden: true})
+	c.Before = func(c *cli.Context) error {
+		workers.DefectsOf(c.Context).Stacks = c.Bool("debug")
+		if !findings {
+			return nil
+		}
+		if err := found(c).options(c, told); err != nil {
+			return err
+		}
+		if name := c.Command.Name; c.Bool("json") && name != "check" && (c.String("output") == "-" || c.String("manifest") == "-") {
+			return errJSONOutput
+		}
+		return nil
 	}
 }
-
-func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError{err} }

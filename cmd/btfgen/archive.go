@@ -3,15 +3,18 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/job/bundle"
+	"github.com/btfgen/btfgen/pkg/archive"
 )
 
 func archiveCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "archive",
-		Usage: "look into archives, and make others of them",
+		Usage: "inspect, extract, merge and convert archives",
 		Subcommands: []*cli.Command{
 			archiveListCommand(),
 			archiveLookupCommand(),
@@ -22,33 +25,25 @@ func archiveCommand() *cli.Command {
 	}
 }
 
-// tool is what archives say that they were written by.
-func tool() string { return "btfgen " + buildVersion() }
-
-func layoutFlag() cli.Flag {
-	return &cli.StringFlag{Name: "layout", Usage: "names in a directory or tar: `KIND` btfhub, or bcc (a .tar.gz for bcc's tools to embed)", Value: "btfhub"}
+// archiveJSON is the document of commands that write an archive.
+type archiveJSON struct {
+	Output  string `json:"output"`
+	Kernels int    `json:"kernels"`
+	allFindings
 }
 
-// parseOutput reads -o and --layout.
-func parseOutput(c *cli.Context) (o bundle.Output, err error) {
-	switch path := c.String("output"); path {
-	case "":
-		return o, usagef("%s needs -o OUT", c.Command.Name)
-	case "-":
-		return o, usagef("-o -: the name of the output says what it is, so it cannot be standard output")
-	default:
-		if o, err = bundle.OutputAt(path); err != nil {
-			return o, usageError{err}
-		}
+// openArchive opens the only argument, a .btfa file.
+func openArchive(c *cli.Context) (*archive.Archive, error) {
+	if c.NArg() != 1 {
+		return nil, usagef("%s needs one ARCHIVE", c.Command.Name)
 	}
-	switch l := c.String("layout"); l {
-	case "btfhub":
-	case "bcc":
-		if o.BCC = true; o.Native || o.Format != bundle.TarGz {
-			return o, usagef("--layout bcc: bcc's tools read .tar.gz only")
-		}
-	default:
-		return o, usagef("--layout %q: want btfhub or bcc", l)
+	name := c.Args().First()
+	native, err := bundle.IsNative(name)
+	if err != nil {
+		return nil, err
 	}
-	return o, nil
+	if !native {
+		return nil, fmt.Errorf("%s: not a %s archive ('btfgen archive convert' makes one from a directory or tar)", name, bundle.NativeSuffix)
+	}
+	return archive.OpenFile(name)
 }

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -17,7 +16,6 @@ import (
 	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
-	"github.com/btfgen/btfgen/pkg/archive"
 )
 
 func archiveListCommand() *cli.Command {
@@ -25,17 +23,15 @@ func archiveListCommand() *cli.Command {
 		Name:      "list",
 		Usage:     "list the kernels of an archive",
 		ArgsUsage: "ARCHIVE",
-		Description: "ARCHIVE is a .btfa file. Kernels with the same layout have the same BTF. --json has the objects as well, each with\n" +
-			"its machines and the first bytes of its sha256, and the hash of the relocations that the BTFs were made for.",
-		Flags: []cli.Flag{
-			jsonFlag("the list"),
-			&cli.BoolFlag{Name: "sizes", Usage: "list what the bytes are spent on instead"},
-		},
-		Action: runArchiveList,
+		Description: "ARCHIVE is a .btfa file. Kernels with the same layout have the same BTF. --json also\n" +
+			"lists the objects, their machines and hashes, and the hash of their relocations.",
+		Flags:     []cli.Flag{jsonFlag("the list")},
+		UsageText: "    btfgen archive list tracer.btfa",
+		Action:    runArchiveList,
 	}
 }
 
-// listing is what list --json writes.
+// listing is the document of list.
 type listing struct {
 	Format int `json:"format"`
 	bundle.Made
@@ -48,31 +44,23 @@ type listingKernel struct {
 	Layout int    `json:"layout"`
 }
 
-func list(a *archive.Archive) listing {
-	l := listing{Format: btfa.Version, Made: bundle.NewMade(a.Info()), Layouts: a.Layouts(), Kernels: []listingKernel{}}
-	for _, k := range a.Keys() {
-		layout, _ := a.Layout(k)
-		l.Kernels = append(l.Kernels, listingKernel{k.String(), layout})
-	}
-	return l
-}
-
 func runArchiveList(c *cli.Context) error {
 	a, err := openArchive(c)
 	if err != nil {
 		return err
 	}
-	if c.Bool("sizes") {
-		return listSizes(c)
+	l := listing{Format: btfa.Version, Made: bundle.NewMade(a.Info()), Layouts: a.Layouts(), Kernels: []listingKernel{}}
+	for _, k := range a.Keys() {
+		layout, _ := a.Layout(k)
+		l.Kernels = append(l.Kernels, listingKernel{k.String(), layout})
 	}
-	l := list(a)
 	if c.Bool("json") {
-		return writeJSON(c, l)
+		return document(c, l)
 	}
 	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)
 	escape.Fprintf(tw, "ID\tVERSION_ID\tARCH\tRELEASE\tLAYOUT\n")
 	for i, k := range a.Keys() {
-		escape.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\n", dash(k.ID), dash(k.VersionID), dash(k.Arch), k.Release, l.Kernels[i].Layout)
+		escape.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\n", cmp.Or(k.ID, "-"), cmp.Or(k.VersionID, "-"), cmp.Or(k.Arch, "-"), k.Release, l.Kernels[i].Layout)
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -81,12 +69,12 @@ func runArchiveList(c *cli.Context) error {
 	if l.Shard != nil {
 		part = fmt.Sprintf("part %d/%d of a run: ", l.Shard.Index, l.Shard.N)
 	}
-	say(c, "%s: %s%s, %s, %s, by %s", c.Args().First(), part,
-		words.Plural(len(l.Kernels), "kernel"), words.Plural(l.Layouts, "layout"), words.Plural(len(l.Objects), "object")+forMachines(l.Objects), l.Tool)
+	say(c, "%s: %s%s, %s, %s, by %s", c.Args().First(), part, words.Plural(len(l.Kernels), "kernel"),
+		words.Plural(l.Layouts, "layout"), words.Plural(len(l.Objects), "object")+forMachines(l.Objects), l.Tool)
 	return nil
 }
 
-// forMachines says how many objects are for which machines, if not all are for any.
+// forMachines returns the number of objects for each machine, or "" if all are for any machine.
 func forMachines(objects []bundle.MadeObject) string {
 	n := make(map[string]int)
 	for _, o := range objects {
@@ -100,57 +88,4 @@ func forMachines(objects []bundle.MadeObject) string {
 		parts = append(parts, fmt.Sprintf("%d for %s", n[m], m))
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
-}
-
-// listSizes lists the streams of the archive.
-func listSizes(c *cli.Context) error {
-	data, err := os.ReadFile(c.Args().First())
-	if err != nil {
-		return err
-	}
-	sizes, err := archive.StreamSizes(data)
-	if err != nil {
-		return err
-	}
-	if c.Bool("json") {
-		out := make([]streamSize, len(sizes))
-		for i, s := range sizes {
-			out[i] = streamSize(s)
-		}
-		return writeJSON(c, map[string][]streamSize{"streams": out})
-	}
-	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', tabwriter.AlignRight)
-	escape.Fprintf(tw, "STREAM\tPLAIN\tPACKED ALONE\t\n")
-	for _, s := range sizes {
-		escape.Fprintf(tw, "%s\t%s\t%s\t\n", s.Name, words.Bytes(int64(s.Plain)), words.Bytes(int64(s.Packed)))
-	}
-	return tw.Flush()
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-// openArchive opens the native archive that is the first argument and the only
-// one.
-func openArchive(c *cli.Context) (*archive.Archive, error) {
-	if c.NArg() != 1 {
-		return nil, usagef("%s needs one ARCHIVE", c.Command.Name)
-	}
-	return openNative(c.Args().First())
-}
-
-// openNative opens a native archive, and tells how others become one.
-func openNative(name string) (*archive.Archive, error) {
-	native, err := bundle.IsNative(name)
-	if err != nil {
-		return nil, err
-	}
-	if !native {
-		return nil, fmt.Errorf("%s: is not a %s archive ('btfgen archive convert' makes one of a directory or tar)", name, bundle.NativeSuffix)
-	}
-	return archive.OpenFile(name)
 }

@@ -3,9 +3,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -18,25 +15,28 @@ func archiveLookupCommand() *cli.Command {
 		Name:      "lookup",
 		Usage:     "find the BTF for a host, as a tracer would",
 		ArgsUsage: "ARCHIVE",
-		Description: "Without options the host is the one that this runs on. A kernel of the same release and arch under another\n" +
-			"distribution or version is taken if that leaves one BTF; a near release never is, unless --neighbour asks for\n" +
-			"it and all builds next to the host's have one BTF: N before it, and N after it or all that there are, of the same\n" +
-			"distribution, version, arch, version of Linux and flavour.",
+		Description: "Without options, the host is this machine. A kernel of the same release and arch\n" +
+			"under another distribution or version matches if these have only one BTF.\n\n" +
+			"With --neighbour, a missing kernel gets the BTF of its neighbours if they all have\n" +
+			"the same one: N builds before it, and up to N after it, of the same distribution,\n" +
+			"version, arch, Linux version and flavour.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "os-release", Usage: "read distribution and version from `FILE`", TakesFile: true},
-			&cli.StringFlag{Name: "release", Usage: "kernel `RELEASE`, as uname -r prints it"},
-			&cli.StringFlag{Name: "arch", Usage: "`ARCH`, as uname -m prints it"},
-			&cli.StringFlag{Name: "root", Usage: "the host's root directory is `DIR`", TakesFile: true},
-			&cli.BoolFlag{Name: "neighbour", Usage: "on a miss, take the BTF that all builds next to the kernel have"},
-			&cli.IntFlag{Name: "builds", Usage: "--neighbour wants `N` builds before the kernel", Value: 3},
+			&cli.StringFlag{Name: "os-release", Usage: "read distribution and version from `FILE`"},
+			&cli.StringFlag{Name: "release", Usage: "kernel `RELEASE`, as printed by uname -r"},
+			&cli.StringFlag{Name: "arch", Usage: "machine `ARCH`, as printed by uname -m"},
+			&cli.StringFlag{Name: "root", Usage: "use `DIR` as the root directory of the host"},
+			&cli.BoolFlag{Name: "neighbour", Usage: "fall back to the common BTF of neighbouring builds"},
+			countFlag("builds", "require `N` builds before the kernel for --neighbour", 3),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the BTF to `FILE`"},
-			jsonFlag("the explanation"),
+			jsonFlag("the result"),
 		},
+		UsageText: "    btfgen archive lookup tracer.btfa -o host.btf\n" +
+			"    btfgen archive lookup tracer.btfa --release 6.1.0-47-amd64 --os-release os-release",
 		Action: runArchiveLookup,
 	}
 }
 
-// lookupResult is what lookup --json writes. Fields are only ever added.
+// lookupResult is the document of lookup.
 type lookupResult struct {
 	Host       string `json:"host"`
 	Match      string `json:"match"` // exact, release, neighbour or none
@@ -46,24 +46,23 @@ type lookupResult struct {
 	Below      string `json:"below,omitempty"`
 	Above      string `json:"above,omitempty"`
 	SameLayout bool   `json:"same_layout,omitempty"`
+	allFindings
 }
 
 func runArchiveLookup(c *cli.Context) error {
 	neighbours := 0
-	switch n := c.Int("builds"); {
-	case c.Bool("neighbour") && n < 1:
-		return usagef("--builds %d: want at least 1", n)
-	case c.Bool("neighbour"):
-		neighbours = n
-	case c.IsSet("builds"):
-		return usagef("--builds goes with --neighbour")
+	if c.Bool("neighbour") {
+		neighbours = c.Int("builds")
+	} else if c.IsSet("builds") {
+		return usagef("--builds needs --neighbour")
 	}
 	for _, name := range []string{"release", "arch"} {
 		if err := (kernel.Key{Release: c.String(name)}).Validate(); err != nil {
 			return usagef("--%s: %w", name, err)
 		}
 	}
-	if err := inputsOf(c.Args().First(), c.String("os-release")).refuse(c.String("output")); err != nil {
+	out := c.String("output")
+	if err := inputsOf(c.Args().First(), c.String("os-release")).refuse(out); err != nil {
 		return err
 	}
 	a, err := openArchive(c)
@@ -77,8 +76,9 @@ func runArchiveLookup(c *cli.Context) error {
 		return err
 	}
 	m := a.Lookup(k, neighbours)
-	out := c.String("output")
-	if m.Found() && out != "" {
+	if !m.Found() {
+		record(c, finding{Class: missing, Message: m.Reason, Kernel: m.Want.String()})
+	} else if out != "" {
 		b, err := a.BTF(m.Key)
 		if err != nil {
 			return err
@@ -87,58 +87,42 @@ func runArchiveLookup(c *cli.Context) error {
 			return err
 		}
 	}
-	if !m.Found() {
-		record(c, finding{Class: missing, Message: m.Reason, Kernel: m.Want.String()})
+	r := lookupOf(a, m)
+	if c.Bool("json") {
+		r.allFindings = findingsOf(c)
+		return document(c, r)
 	}
-	if !c.Bool("json") {
-		return explain(explainTo(c, out), a, m)
-	}
-	return document(c, struct {
-		lookupResult
-		allFindings
-	}{lookupJSON(a, m), findingsOf(c)})
-}
-
-// explainTo keeps words out of BTF.
-func explainTo(c *cli.Context, out string) io.Writer {
+	w := c.App.Writer
 	if out == "-" {
-		return c.App.ErrWriter
+		w = c.App.ErrWriter
 	}
-	return c.App.Writer
-}
-
-func explain(w io.Writer, a *archive.Archive, m archive.Match) error {
-	line := func(name, format string, args ...any) {
-		escape.Fprintf(w, "%-8s%s\n", name+":", fmt.Sprintf(format, args...))
+	escape.Fprintf(w, "host:   %s\nmatch:  %s: %s\n", r.Host, r.Match, r.Reason)
+	if r.Kernel != "" {
+		escape.Fprintf(w, "kernel: %s (layout %d)\n", r.Kernel, *r.Layout)
 	}
-	line("host", "%s", m.Want)
 	if m.Found() {
-		layout, _ := a.Layout(m.Key)
-		line("match", "%s: %s", m.Rule, m.Reason)
-		line("kernel", "%s (layout %d)", m.Key, layout)
 		return nil
 	}
-	line("match", "none: %s", m.Reason)
-	if m.Below != (kernel.Key{}) {
-		line("below", "%s", m.Below)
+	if r.Below != "" {
+		escape.Fprintf(w, "below:  %s\n", r.Below)
 	}
-	if m.Above != (kernel.Key{}) {
-		line("above", "%s", m.Above)
+	if r.Above != "" {
+		escape.Fprintf(w, "above:  %s\n", r.Above)
 	}
-	if m.SameLayout {
-		line("hint", "both neighbours have the same BTF, so this kernel may have it too")
+	if r.SameLayout {
+		escape.Fprintf(w, "hint:   both neighbours have the same BTF, so this kernel may have it too\n")
 	}
 	return nil
 }
 
-func lookupJSON(a *archive.Archive, m archive.Match) lookupResult {
+func lookupOf(a *archive.Archive, m archive.Match) *lookupResult {
 	text := func(k kernel.Key) string {
 		if k == (kernel.Key{}) {
 			return ""
 		}
 		return k.String()
 	}
-	r := lookupResult{
+	r := &lookupResult{
 		Host: m.Want.String(), Match: m.Rule.String(), Reason: m.Reason, Kernel: text(m.Key),
 		Below: text(m.Below), Above: text(m.Above), SameLayout: m.SameLayout,
 	}

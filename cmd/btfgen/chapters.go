@@ -6,65 +6,96 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-// chapter is a part of what holds for all commands, in Markdown. docs/cli.md has it as it is, btfgen(1) as roff has it.
-type chapter struct{ title, text string }
-
-// chapters are in the order in which they are read. The first has no title.
-func chapters() []chapter {
-	return []chapter{
-		{"", "Options may stand before and after arguments; what follows `--` is an argument. Data goes to standard\n" +
-			"output or to the file of `-o` (`-` is standard output), all else to standard error.\n"},
-		{"Exit status", "| status | when |\n|--:|---|\n" +
-			"| 0 | done |\n" +
-			"| 1 | failed: nothing useful came out; or a defect of btfgen (please report it, with what `--debug` prints) |\n" +
-			"| 2 | wrong usage, found before any work |\n" +
-			"| 3 | done, with findings that count |\n" +
-			"| 130, 143, 129 | ended by INT, TERM or HUP |\n\n" +
-			"`--fail-on LIST` says which findings count: classes with commas between them, or `none`. It replaces the default. Findings are\n" +
-			"told on standard error, each with its class, unless standard output shows them; `--quiet` leaves out those that do not count.\n" +
-			"The classes:\n\n" + classTable() +
-			"\nIn GitHub Actions (`GITHUB_ACTIONS=true`) the findings that count are annotations as well, and the page of the step\n" +
-			"(`GITHUB_STEP_SUMMARY`) gets what the run came to.\n"},
-		{"JSON", "`--json` writes one document or, where a command shows many things, a line for each. Findings have a `class`, a `message`\n" +
-			"and, as far as known, an `object`, a `kernel` and a `file`. Kernels are ID/VERSION_ID/ARCH/RELEASE; numbers of bytes are exact.\n" +
-			"Standard error has only the findings then. [schema](schema) has a JSON Schema for each command.\n"},
-		{"What is not typed", "Options and arguments may stand in a file ([config.md](config.md)), and some options in environment variables. What is typed goes\n" +
-			"before variables, and these before the file. -v prints what was taken from where.\n\n" + variableTable()},
-	}
-}
-
-// classTable says which findings each command tells, and which of them count.
-func classTable() string {
-	b := new(strings.Builder)
+// chapters are the sections about all commands, in docs/cli.md and in btfgen(1).
+func chapters() []section {
+	var classes, counts strings.Builder
 	for _, c := range slices.Sorted(maps.Keys(meanings)) {
-		escape.Fprintf(b, "- `%s`: %s\n", c, meanings[c])
+		classes.WriteString("- `" + string(c) + "`: " + meanings[c] + "\n")
 	}
-	escape.Fprintf(b, "\n| command | counts unless `--fail-on` says otherwise | counts only if it does |\n|---|---|---|\n")
-	for _, n := range slices.Sorted(maps.Keys(contract)) {
-		if len(contract[n].all()) == 0 {
-			continue
+	for _, name := range slices.Sorted(maps.Keys(contract)) {
+		if t := contract[name]; len(t.all()) > 0 {
+			counts.WriteString("- `" + name + "`: " + listed(t.counts))
+			if len(t.others) > 0 {
+				counts.WriteString("; not " + listed(t.others))
+			}
+			counts.WriteString("\n")
 		}
-		escape.Fprintf(b, "| %s | %s | %s |\n", n, listed(contract[n].counts), listed(contract[n].others))
 	}
-	return b.String()
+	vars := ""
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		vars += "- `" + variables[name] + "`: `--" + name + "`\n"
+	}
+	return []section{
+		{"Input and output", `Options may follow arguments. After ` + "`--`" + ` every word is an argument. Data goes to
+standard output or to the file of ` + "`-o`" + `, and everything else to standard error.
+`},
+		{"Exit status", `- ` + "`0`" + `: success
+- ` + "`1`" + `: failure, or a defect in btfgen: please report it with the output of ` + "`--debug`" + `
+- ` + "`2`" + `: wrong usage; nothing was done
+- ` + "`3`" + `: success, with findings of the classes in ` + "`--fail-on`" + `
+- ` + "`130, 143, 129`" + `: ended by INT, TERM or HUP
+
+` + "`--fail-on`" + ` takes a list of classes, separated by commas, or ` + "`none`" + `, and replaces the default.
+` + "`--quiet`" + ` hides the other findings. In GitHub Actions, findings of these classes become
+annotations, and the page of the step gets a summary. The classes are:
+
+` + classes.String() + `
+These classes are in the default of ` + "`--fail-on`" + `; a command can also report those after "not":
+
+` + counts.String()},
+		{"JSON", `With ` + "`--json`" + ` a command prints one document or, if it has many results, one per line.
+A finding has a ` + "`class`" + `, a ` + "`message`" + ` and, if known, an ` + "`object`, a `kernel` and a `file`" + `. Kernels are
+ID/VERSION_ID/ARCH/RELEASE.
+`},
+		{"Environment", `These variables set options. Options on the command line override them, and they override
+btfgen.yaml. ` + "`BTFGEN_BTF`" + ` may have several paths, separated by colons.
+
+` + vars},
+	}
 }
 
-// variableTable says which environment variables stand for options.
-func variableTable() string {
-	b := new(strings.Builder)
-	escape.Fprintf(b, "| variable | option |\n|---|---|\n")
-	for _, n := range slices.Sorted(maps.Keys(variables)) {
-		list := ""
-		if n == "btf" {
-			list = ", several with : between them"
-		}
-		escape.Fprintf(b, "| `%s` | `--%s`%s |\n", variables[n], n, list)
-	}
-	return b.String()
+// manChapters are further sections of btfgen(1). docs/selectors.md and docs/config.md have more details.
+var manChapters = []section{
+	{"Selectors", `A selector chooses kernels by key, ID/VERSION_ID/ARCH/RELEASE. It is a list of terms, separated by
+commas, that must all match:
+
+- ` + "`debian`" + `, ` + "`x86_64`" + `: a distribution or an architecture
+- ` + "`debian=12`" + `, ` + "`debian>=11`" + `: a distribution and its version
+- ` + "`6.1`" + `, ` + "`>=5.4`" + `: a kernel release; 6.1 matches 6.1.0-47-amd64
+- ` + "`debian/12/*`" + `: a key, or how it begins
+- ` + "`arch=arm64`" + `, ` + "`release=*-generic`" + `: one of the fields id, version, arch and release
+
+Operators are = and !=, which take shell patterns, and <, <=, > and >=, which compare version numbers. A
+version such as sid, without a number, matches no comparison. Aliases are equal: amd64 and x86_64,
+aarch64 and arm64, amazon and amzn.
+`},
+	{"Files", "`" + configFile + "`" + ` in the working directory sets options and arguments, by their names. A command has a
+section; other keys are for all commands. What names a single file belongs in a section. Paths are relative
+to the file.
+
+    btf: kernels/
+    select: [debian>=11, ubuntu]
+    objects: [x86_64=build/tracer_x86.o, build/probes.o]
+    generate:
+      output: tracer.btfa
+    check:
+      require: [debian>=12]
+    archive:
+      list: {archive: tracer.btfa}
+`},
+	{"See also", "`bpftool-gen`(8)\n"},
 }
 
-func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+// exitStatus is the section of a manual page about the findings of a command.
+func exitStatus(command string) section {
+	text := "0 for success, 1 for failure, and 2 for wrong usage.\n"
+	if classes := contract[command].all(); len(classes) > 0 {
+		text = "0 for success, 1 for failure, 2 for wrong usage, and 3 for findings of the classes in\n`--fail-on`. The classes of this command are:\n\n"
+		for _, c := range classes {
+			text += "- `" + string(c) + "`: " + meanings[c] + "\n"
+		}
+	}
+	return section{"Exit status", text}
+}

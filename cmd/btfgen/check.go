@@ -33,7 +33,7 @@ func checkCommand() *cli.Command {
 			"With --require only failures on the kernels that it selects count, with --baseline only what got worse, with both only what got worse there.\n" +
 			"A selector is such as 'debian>=11,x86_64'. OBJECT is as for generate.",
 		Flags: slices.Concat(sourceFlags(), bootFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "write `FORMAT` text, markdown, json, junit, sarif, html, min-kernel, table or badge", Value: "text"},
+			formatFlag(),
 			&cli.BoolFlag{Name: "json", Usage: "same as --format json"},
 			&cli.BoolFlag{Name: "min-kernel", Usage: "same as --format min-kernel: a line for each object, from which release of Linux on it works"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`", Value: "-"},
@@ -45,9 +45,11 @@ func checkCommand() *cli.Command {
 			typesFlag(),
 			&cli.StringSliceFlag{Name: "rodata-var", Usage: "the loader may set the read-only variables that match `PATTERN`"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show guards, notes and all ranges of kernels"},
-			&cli.StringFlag{Name: "color", Usage: "colour verdicts: `WHEN` auto (on a terminal, unless NO_COLOR is set), always or never", Value: "auto"},
+			colorFlag(),
 			jobsFlag(),
 		}, policyFlags()),
+		UsageText: "    btfgen check --btf kernels/ tracer.bpf.o\n" +
+			"    btfgen check --btf kernels/ --require 'debian>=12' --baseline last.json tracer.bpf.o",
 		Action: runCheck,
 	}
 }
@@ -68,11 +70,7 @@ func reportWriter(c *cli.Context, old *check.Baseline) (func(io.Writer, *check.R
 		}
 		opts.SourceRoot = filepath.ToSlash(abs)
 	}
-	color, err := colored(c)
-	if err != nil {
-		return nil, err
-	}
-	opts.Color = color && (c.String("output") == "-" || c.String("color") == "always")
+	opts.Color = colored(c) && (c.String("output") == "-" || c.String("color") == "always")
 	format := c.String("format")
 	for _, short := range []string{"json", "min-kernel"} {
 		if c.Bool(short) {
@@ -97,6 +95,7 @@ func reportWriter(c *cli.Context, old *check.Baseline) (func(io.Writer, *check.R
 	case "sarif":
 		return func(w io.Writer, r *check.Report) error { return report.SARIF(w, r, opts) }, nil
 	case "html":
+		var err error
 		if opts.Date, err = sourceDate(); err != nil {
 			return nil, err
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 )
 
-// typesFlag names what the loader knows and no kernel.
+// typesFlag names types that the loader supplies and kernels do not have.
 func typesFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "types", Usage: "take it that the loader adds the types in `FILE`, BTF or an ELF file with some, to each kernel's", TakesFile: true}
+	return &cli.StringSliceFlag{Name: "types", Usage: "add the types in `FILE`, BTF or ELF, to each kernel's, as the loader does"}
 }
 
-// readTypes reads the files that --types names.
+// readTypes reads the files of --types.
 func readTypes(c *cli.Context) (all []check.Types, err error) {
 	for _, path := range c.StringSlice("types") {
 		corp, err := corpus.Open(c.Context, []string{path}, corpus.Options{})

@@ -3,33 +3,36 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/check"
 )
 
+// formatFlag is the option of check that chooses its output.
+func formatFlag() cli.Flag {
+	f := choiceFlag("format", "print `FORMAT`: text, markdown, json, junit, sarif, html, min-kernel, table or badge",
+		"text", "markdown", "json", "junit", "sarif", "html", "min-kernel", "table", "badge")
+	f.Aliases = []string{"f"}
+	return f
+}
+
 // policyFlags are the options of check about how a whole object is loaded.
 func policyFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "loader", Usage: "judge objects as `LOADER` loads them: libbpf, ebpf-go, or both, of which the worse counts", Value: "both"},
-		&cli.StringSliceFlag{Name: "optional", Usage: "objects work without the programs that match `PROGRAM`, or OBJECT:PROGRAM"},
-		&cli.StringSliceFlag{Name: "one-of", Usage: "one of `PROGRAM,PROGRAM`... has to work, as of 'fentry_*,kprobe_*'; PROGRAM+PROGRAM is one alternative"},
-		&cli.StringSliceFlag{Name: "when", Usage: "programs are loaded only on the kernels that a selector chooses: `PROGRAM=SELECTOR`"},
-		&cli.StringSliceFlag{Name: "loader-map", Usage: "the loader sets what the maps that match `MAP` need, such as their type or size"},
-		&cli.BoolFlag{Name: "no-guess", Usage: "do not guess which programs an object can do without"},
+		choiceFlag("loader", "judge for `LOADER`: libbpf, ebpf-go, or the worse of both", "both", "libbpf", "ebpf-go"),
+		&cli.StringSliceFlag{Name: "optional", Usage: "objects work without programs that match `[OBJECT:]PROGRAM`"},
+		&cli.StringSliceFlag{Name: "one-of", Usage: "one of `PROGRAM,PROGRAM...` must work; A+B is one alternative"},
+		&cli.StringSliceFlag{Name: "when", Usage: "load a program only on some kernels: `PROGRAM=SELECTOR`"},
+		&cli.StringSliceFlag{Name: "loader-map", Usage: "the loader sets up maps that match `MAP`"},
+		&cli.BoolFlag{Name: "no-guess", Usage: "do not guess which programs are optional"},
 	}
 }
 
 // readPolicy reads policyFlags.
 func readPolicy(c *cli.Context) (loaders []check.Loader, p check.Policy, err error) {
 	loaders = check.Loaders()
-	if l := check.Loader(c.String("loader")); l != "both" {
-		if !slices.Contains(loaders, l) {
-			return nil, p, usagef("--loader %q: want libbpf, ebpf-go or both", l)
-		}
-		loaders = []check.Loader{l}
+	if l := c.String("loader"); l != "both" {
+		loaders = []check.Loader{check.Loader(l)}
 	}
 	p.Exact = c.Bool("no-guess")
 	if p.Optional, err = parseAll(c, "optional", check.ParsePattern); err != nil {
@@ -45,7 +48,7 @@ func readPolicy(c *cli.Context) (loaders []check.Loader, p check.Policy, err err
 	return loaders, p, err
 }
 
-// parseAll reads the values of an option.
+// parseAll parses the values of an option.
 func parseAll[T any](c *cli.Context, option string, parse func(string) (T, error)) (all []T, err error) {
 	for _, text := range c.StringSlice(option) {
 		x, err := parse(text)
@@ -57,7 +60,7 @@ func parseAll[T any](c *cli.Context, option string, parse func(string) (T, error
 	return all, nil
 }
 
-// tellUnmatchedPolicy tells what of a policy is about nothing.
+// tellUnmatchedPolicy reports the parts of a policy that match no program or map.
 func tellUnmatchedPolicy(c *cli.Context, p *check.Policy, objs []*check.Object) {
 	unmatched := p.Unmatched(objs)
 	for _, f := range policyFlags() {

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"os"
@@ -18,8 +19,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/btfgen/btfgen/cmd/btfgen/config"
 )
 
 const configSchema = "../../docs/schema/btfgen.yaml.json"
@@ -27,63 +26,46 @@ const configSchema = "../../docs/schema/btfgen.yaml.json"
 // object is a JSON object.
 type object = map[string]any
 
-// schemaOf describes btfgen.yaml for editors, as package config reads it.
+// schemaOf describes btfgen.yaml for editors.
 func schemaOf(app *cli.App) object {
-	help := make(map[string]string) // by command and option
-	var walk func(prefix string, among []*cli.Command)
-	walk = func(prefix string, among []*cli.Command) {
-		for _, c := range among {
-			name := strings.TrimSpace(prefix + " " + c.Name)
-			help[name] = c.Usage
-			for _, f := range c.Flags {
-				if o := describe(f); o != nil {
-					help[name+" "+f.Names()[0]] = o.usage
-				}
-			}
-			walk(name, c.Subcommands)
+	value := func(c *cli.Command, k key) object {
+		v := valueOf(k)
+		if k.flag != nil {
+			v["description"] = describe(k.flag).usage
 		}
+		return v
 	}
-	walk("", app.Commands)
-	commands := configurable(nil, app.Commands)
-	top := section("the same options and arguments for all commands, and those of each command")
-	properties := top["properties"].(object)
-	for _, c := range commands {
-		in := top
-		for i, word := range c.Name {
-			all := in["properties"].(object)
-			if all[word] == nil {
-				all[word] = section(help[strings.Join(c.Name[:i+1], " ")])
-			}
-			in = all[word].(object)
+	var section func(c *cli.Command, description string, known []key) object
+	section = func(c *cli.Command, description string, known []key) object {
+		all := object{}
+		for _, k := range known {
+			all[k.name] = value(c, k)
 		}
-		for _, k := range c.Keys {
-			value := valueOf(k)
-			if text := help[strings.Join(append(slices.Clone(c.Name), k.Name), " ")]; text != "" {
-				value["description"] = text
-			}
-			in["properties"].(object)[k.Name] = value
-			if properties[k.Name] == nil && (k.Repeats || !k.Path) {
-				properties[k.Name] = value
+		for _, sub := range c.Subcommands {
+			if isGroup(sub) || keys(sub) != nil {
+				all[sub.Name] = section(sub, sub.Usage, keys(sub))
 			}
 		}
+		return object{"type": []string{"object", "null"}, "description": description, "additionalProperties": false, "properties": all}
 	}
+	top := section(root(app), "options and arguments of all commands, and of each command", commonKeys(root(app)))
 	top["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	top["$id"] = "https://github.com/btfgen/btfgen/blob/main/docs/schema/btfgen.yaml.json"
 	top["title"] = "btfgen.yaml"
 	return top
 }
 
-func section(description string) object {
-	return object{"type": []string{"object", "null"}, "description": description, "additionalProperties": false, "properties": object{}}
-}
-
-func valueOf(k config.Key) object {
-	switch {
-	case k.Kind == config.Bool:
+func valueOf(k key) object {
+	switch f := k.flag.(type) {
+	case *cli.BoolFlag:
 		return object{"type": "boolean"}
-	case k.Kind == config.Number:
-		return object{"type": "integer"}
-	case k.Repeats:
+	case *cli.GenericFlag:
+		if c, ok := f.Value.(*choice); ok {
+			return object{"enum": c.words}
+		}
+		return object{"type": "integer", "minimum": 1}
+	}
+	if k.repeats {
 		return object{"type": []string{"string", "number", "array"}, "items": object{"type": []string{"string", "number"}}}
 	}
 	return object{"type": []string{"string", "number"}}
@@ -112,14 +94,13 @@ func TestConfigSchema(t *testing.T) {
 	}
 }
 
-// TestConfigAgree holds that schema and program take and refuse the same.
+// The schema and the program accept the same files.
 func TestConfigAgree(t *testing.T) {
 	compiler := jsonschema.NewCompiler()
 	schema, err := compiler.Compile(configSchema)
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := configurable(nil, newApp(io.Discard, io.Discard).Commands)
 	for text, want := range map[string]bool{
 		"":                                   true,
 		"btf: kernels/":                      true,
@@ -133,42 +114,44 @@ func TestConfigAgree(t *testing.T) {
 		"bft: x":                             false,
 		"output: x":                          false,
 		"config: x":                          false,
+		"help: true":                         false,
+		"man: {}":                            false,
 		"generate: {archive: x}":             false,
 		"generate: {output: [a]}":            false,
-		"generate: {json: 1}":                false,
+		"generate: {json: many}":             false,
 		"generate: 3":                        false,
 		"archive: {output: x}":               false,
 		"archive: {lookup: {archives: [x]}}": false,
 		"jobs: many":                         false,
+		"jobs: 0":                            false,
 		"select: {a: b}":                     false,
 		"select: [[a]]":                      false,
 		"padding: true":                      false,
+		"padding: some":                      false,
 		"- a":                                false,
 	} {
 		var v any
 		if err := yaml.Unmarshal([]byte(text), &v); err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(t.TempDir(), "c.yaml")
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		_, err := config.Read(path, commands)
+		_, err := readText(t, text, "generate")
 		if bySchema := schema.Validate(v); (bySchema == nil) != want || (err == nil) != want {
 			t.Errorf("%q: want %v; schema: %v, program: %v", text, want, bySchema, err)
 		}
 	}
 }
 
-// TestConfigKeys holds that one name is one kind of thing for all commands, so that it can stand for all of them.
+// A name means the same for all commands, so that it can apply to all of them.
 func TestConfigKeys(t *testing.T) {
-	known := make(map[string]config.Key)
-	for _, c := range configurable(nil, newApp(io.Discard, io.Discard).Commands) {
-		for _, k := range c.Keys {
-			if old, ok := known[k.Name]; ok && old != k {
-				t.Errorf("%s: %+v for %s, %+v for another command", k.Name, k, strings.Join(c.Name, " "), old)
+	known := make(map[string]key)
+	for _, p := range topics(newApp(io.Discard, io.Discard)) {
+		for _, k := range keys(p.Command) {
+			of := k
+			of.flag = nil
+			if old, ok := known[k.name]; ok && old != of {
+				t.Errorf("%s: %+v for %s, %+v for another command", k.name, of, p.name, old)
 			}
-			known[k.Name] = k
+			known[k.name] = of
 		}
 	}
 	for _, name := range []string{"btf", "select", "objects", "archive", "output", "require", "jobs", "json"} {
@@ -178,9 +161,177 @@ func TestConfigKeys(t *testing.T) {
 	}
 	for _, name := range []string{"config", "debug", "help"} {
 		if _, ok := known[name]; ok {
-			t.Errorf("%s can stand in the file", name)
+			t.Errorf("%s is a key", name)
 		}
 	}
+}
+
+// readText reads a file named c with some text for a command.
+func readText(t testing.TB, text, command string) (map[string][]setting, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "c")
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	l := &commandLine{command: root(newApp(io.Discard, io.Discard))}
+	top := l.command
+	l.descend(strings.Fields(command))
+	values, err := readConfig(path, top, l.command)
+	dir := filepath.Dir(path)
+	for _, all := range values {
+		for i := range all {
+			all[i].text, all[i].pos = strings.ReplaceAll(all[i].text, dir, "DIR"), strings.TrimPrefix(all[i].pos, path+":")
+		}
+	}
+	if err != nil {
+		err = errors.New(strings.ReplaceAll(err.Error(), dir+"/", ""))
+	}
+	return values, err
+}
+
+func TestConfigValues(t *testing.T) {
+	const text = `
+# comments are fine
+btf: kernels/
+select: [debian>=11, "x86_64", 5.10, 2024-01-01]
+jobs: 4
+json: false
+padding: explicit
+objects: [a.o, x86_64=sub/b.o, '@list', '-', /abs/c.o, odd=name.o]
+generate:
+  output: out.btfa
+  jobs: 2
+  select: []
+archive:
+  list:
+  merge: {output: -, archives: part.btfa}
+`
+	for _, tt := range []struct {
+		command string
+		want    string
+	}{
+		{"generate", "btf=DIR/kernels/ @3:6; jobs=2 @11:9; json=false @6:7; objects=DIR/a.o @8:11; objects=x86_64=DIR/sub/b.o @8:16; " +
+			"objects=@DIR/list @8:32; objects=- @8:41; objects=/abs/c.o @8:46; objects=DIR/odd=name.o @8:56; output=DIR/out.btfa @10:11; padding=explicit @7:10; select= none"},
+		{"archive list", "json=false @6:7"},
+		{"archive merge", "archives=DIR/part.btfa @15:32; json=false @6:7; output=- @15:19"},
+	} {
+		values, err := readText(t, text, tt.command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &commandLine{command: root(newApp(io.Discard, io.Discard))}
+		l.descend(strings.Fields(tt.command))
+		var got []string
+		for _, k := range keys(l.command) {
+			v, ok := values[k.name]
+			if ok && len(v) == 0 {
+				got = append(got, k.name+"= none")
+			}
+			for _, v := range v {
+				got = append(got, k.name+"="+v.text+" @"+v.pos)
+			}
+		}
+		slices.SortStableFunc(got, func(a, b string) int { return strings.Compare(a[:strings.Index(a, "=")], b[:strings.Index(b, "=")]) })
+		if text := strings.Join(got, "; "); text != tt.want {
+			t.Errorf("%s:\n got %s\nwant %s", tt.command, text, tt.want)
+		}
+	}
+}
+
+// Values are texts as they are in the file: 5.10 keeps its zero.
+func TestConfigTexts(t *testing.T) {
+	values, err := readText(t, "select: [debian>=11, 5.10, 0x10, 1e3, 2024-01-01, yes, \"a\\nb\"]", "generate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, v := range values["select"] {
+		got = append(got, v.text)
+	}
+	if want := "debian>=11|5.10|0x10|1e3|2024-01-01|yes|a\nb"; strings.Join(got, "|") != want {
+		t.Errorf("%q, want %q", strings.Join(got, "|"), want)
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"bft: x", `c:1:1: unknown key "bft" (did you mean btf?)`},
+		{"nonsense: x", `c:1:1: unknown key "nonsense"`},
+		{"generate:\n  ouput: x", `c:2:3: unknown key "ouput" (did you mean output?)`},
+		{"output: x", `c:1:1: unknown key "output"`},
+		{"archive: {lits: {}}", `c:1:11: unknown key "lits" (did you mean list?)`},
+		{"archive: {archive: x}", `c:1:11: unknown key "archive"`},
+		{"archive: {list: {archive: [x]}}", `c:1:27: archive: want one value`},
+		{"jobs: many", `c:1:7: jobs: want a number of 1 or more`},
+		{"jobs: 1.5", `c:1:7: jobs: want a number of 1 or more`},
+		{"jobs: 99999999999999999999", `c:1:7: jobs: want a number of 1 or more`},
+		{"jobs: [1]", `c:1:7: jobs: want one value`},
+		{"json: yes", `c:1:7: json: want true or false`},
+		{"padding: true", `c:1:10: padding: want implicit or explicit`},
+		{"padding:", `c:1:9: padding: want one value`},
+		{"padding: {a: b}", `c:1:10: padding: want one value`},
+		{"select: [a, [b]]", `c:1:13: select: want one value`},
+		{"select: {a: b}", `c:1:9: select: want one value`},
+		{"jobs: 1\njobs: 2", `c:2:1: "jobs" is already in line 1`},
+		{"generate: {jobs: 1, jobs: 2}", `c:1:21: "jobs" is already in line 1`},
+		{"generate: {}\ngenerate: {}", `c:2:1: "generate" is already in line 1`},
+		{"generate: x", `c:1:11: want keys with values`},
+		{"generate: [a]", `c:1:11: want keys with values`},
+		{"- a", `c:1:1: want keys with values`},
+		{"[a]: b", `c:1:1: a key must be a word`},
+		{"select: &a [x]", `c:1:9: anchors and aliases are not supported`},
+		{"select: [&a x]", `c:1:10: anchors and aliases are not supported`},
+		{"&a jobs: 1", `c:1:1: anchors and aliases are not supported`},
+		{"generate: &a {}\narchive: *a", "c:1:11: anchors and aliases are not supported\nc:2:10: anchors and aliases are not supported"},
+		{"generate: {<<: {jobs: 1}}", `c:1:12: unknown key "<<"`},
+		{"jobs: !!int 3", `c:1:7: tags are not supported: !!int`},
+		{"select: !x [a]", `c:1:9: tags are not supported: !x`},
+		{"jobs: 1\n---\njobs: 2", "c:2: a second document"},
+		{"a:\n\tb", "c:2: found character that cannot start any token"},
+		{"a: [", "c:1: did not find expected node content"},
+		{"a: *b", "c: unknown anchor 'b' referenced"},
+		{"\x00", "c: control characters are not allowed"},
+		{strings.Repeat("[", 100_000), "c: exceeded max depth of 10000"},
+		{strings.Repeat("#", 1<<18+1), "c: larger than the limit of 256 KiB"},
+		{"bft: 1\nlist: 2", "c:1:1: unknown key \"bft\" (did you mean btf?)\nc:2:1: unknown key \"list\""},
+	} {
+		values, err := readText(t, tt.text, "generate")
+		if err == nil {
+			t.Errorf("%.40q: read as %+v", tt.text, values)
+		} else if err.Error() != tt.want {
+			t.Errorf("%.40q:\n got %s\nwant %s", tt.text, err, tt.want)
+		}
+	}
+	for _, text := range []string{"", "# nothing", "---", "generate:", "generate: ~\narchive: {list: }"} {
+		if values, err := readText(t, text, "generate"); err != nil || len(values) > 0 {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	top := root(newApp(io.Discard, io.Discard))
+	if _, err := readConfig(t.TempDir(), top, top.Subcommands[0]); err == nil || !strings.HasSuffix(err.Error(), ": not a regular file") {
+		t.Errorf("a directory: %v", err)
+	}
+}
+
+// A file is an error with its name, or has values with positions.
+func FuzzConfig(f *testing.F) {
+	f.Add("btf: kernels/\ngenerate: {output: x, jobs: 3}\n")
+	f.Add("select: [a, 5.10]\narchive:\n  list: {archive: x}\n")
+	f.Add("a: &a [*a]\n")
+	f.Add("? [a]\n: - b\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		values, err := readText(t, text, "generate")
+		if err != nil && !strings.HasPrefix(err.Error(), "c:") {
+			t.Errorf("%q", err)
+		}
+		for name, all := range values {
+			for _, v := range all {
+				if v.pos == "" || name == "json" && err == nil && v.text == "" {
+					t.Errorf("%s: %+v", name, v)
+				}
+			}
+		}
+	})
 }
 
 // TestConfigPage runs the example of docs/config.md.

@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"os"
 	"strings"
 
@@ -18,17 +17,22 @@ import (
 func corpusExtractCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "extract",
-		Usage:     "write the BTF of kernels as raw files",
+		Usage:     "write kernel BTFs as raw files",
 		ArgsUsage: "[SOURCE...]",
-		Description: "SOURCE is a file or a tree (default: the running kernel). OUT is a directory, with a tree of\n" +
-			"ID/VERSION_ID/ARCH/RELEASE.btf, if it ends in / or is one already, or if there are several kernels; RELEASE.config and\n" +
-			"RELEASE.kallsyms beside it are the kernel's configuration and symbols, where the source has them. Else OUT is the file\n" +
-			"for the BTF of the only kernel, - being standard output.",
-		Flags: corpusCommandFlags(
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)", TakesFile: true},
-			&cli.BoolFlag{Name: "modules", Usage: "write modules too, as RELEASE/MODULE.btf beside their kernel"},
+		Description: "SOURCE is a file or tree (default: the running kernel). For several kernels OUT is a\n" +
+			"directory. For one kernel it is a file, or - for standard output, unless it ends\n" +
+			"in / or is a directory. A directory gets these files:\n\n" +
+			"    ID/VERSION_ID/ARCH/RELEASE.btf\n" +
+			"    ID/VERSION_ID/ARCH/RELEASE.config     configuration, if the source has it\n" +
+			"    ID/VERSION_ID/ARCH/RELEASE.kallsyms   symbols, if the source has them",
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)"},
+			&cli.BoolFlag{Name: "modules", Usage: "also write modules, as RELEASE/MODULE.btf"},
 			jsonFlag("the summary and findings"),
-		),
+			jobsFlag(),
+		}, corpusFlags()...),
+		UsageText: "    btfgen corpus extract linux-image-6.1.0-47-amd64.deb -o vmlinux.btf\n" +
+			"    btfgen corpus extract kernels.btfc --select debian -o kernels/",
 		Action: runCorpusExtract,
 	}
 }
@@ -38,8 +42,8 @@ func runCorpusExtract(c *cli.Context) error {
 	if out == "" {
 		return usagef("extract needs -o OUT")
 	}
-	if out == "-" && isTerminal(c.App.Writer) {
-		return usagef("standard output is a terminal, and BTF is binary")
+	if err := refuseTerminal(c, out); err != nil {
+		return err
 	}
 	opts, err := corpusOptions(c)
 	if err != nil {
@@ -49,29 +53,25 @@ func runCorpusExtract(c *cli.Context) error {
 		opts.Modules = store.NoModules
 	}
 	opts.Extras = out != "-"
-	if err := distinctDirs(out, c.Args().Slice()); err != nil {
+	if err := refuseSource(c, out); err != nil {
 		return err
 	}
 	corp, err := openSources(c, opts, true)
 	if err != nil {
 		return err
 	}
-	tree := isDir(out) || len(corp.Files) > 1 && out != "-"
-	switch {
-	case !tree && c.Bool("modules"):
-		return usagef("--modules needs a directory: -o %s/", out)
-	case !tree:
-		in := make(inputs)
-		in.addCorpus(corp, out)
-		if err := in.refuse(out); err != nil {
-			return err
+	fi, err := os.Stat(out)
+	isDir := strings.HasSuffix(out, "/") || err == nil && fi.IsDir()
+	if !isDir && (len(corp.Files) < 2 || out == "-") {
+		if c.Bool("modules") {
+			return usagef("--modules needs a directory: -o %s/", out)
 		}
 		return extractOne(c, corp, out)
 	}
 	if f, err := bundle.FormatOf(out); err != nil || f != bundle.Dir {
-		return usagef("-o %s: several kernels go into a directory", out)
+		return usagef("-o %s: several kernels need a directory", out)
 	}
-	cfg, stop := sweepOf(c, corp)
+	cfg, stop := walkConfig(c, corp)
 	res, err := store.Extract(c.Context, cfg, out)
 	stop()
 	if err != nil {
@@ -80,30 +80,25 @@ func runCorpusExtract(c *cli.Context) error {
 	return reportStored(c, out, res)
 }
 
-// isDir says whether an output is meant to be a directory.
-func isDir(path string) bool {
-	fi, err := os.Stat(path)
-	return strings.HasSuffix(path, "/") || err == nil && fi.IsDir()
-}
-
 func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
-	cfg, stop := sweepOf(c, corp)
+	in := make(inputs)
+	in.addCorpus(corp, out)
+	if err := in.refuse(out); err != nil {
+		return err
+	}
+	cfg, stop := walkConfig(c, corp)
 	limitMemory(1)
 	k, skipped, err := store.One(c.Context, cfg)
 	stop()
 	if errors.Is(err, store.ErrSeveral) {
-		return usagef("-o %s: %w (a directory takes all, --select chooses)", out, err)
+		return usagef("-o %s: %w (use a directory, or --select)", out, err)
 	}
 	if err != nil {
 		return err
 	}
 	tellLeftOut(c, skipped)
-	err = writeBy(c, out, func(w io.Writer) error {
-		_, err := w.Write(k.BTF)
-		return err
-	})
-	if err != nil {
+	if err := writeOut(c, out, k.BTF); err != nil {
 		return err
 	}
-	return document(c, storedJSON{Output: out, Kernels: 1, Written: 1, Bytes: int64(len(k.BTF)), allFindings: findingsOf(c)})
+	return document(c, storedJSON{Output: out, Kernels: 1, storedFiles: &storedFiles{1, int64(len(k.BTF)), 0}, allFindings: findingsOf(c)})
 }

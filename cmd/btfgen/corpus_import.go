@@ -13,34 +13,47 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/store"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 func corpusImportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "import",
-		Usage:     "make one file or a tree of a corpus that is fast to read again",
+		Usage:     "import kernels into a file or tree that is fast to read",
 		ArgsUsage: "SOURCE...",
-		Description: "SOURCE is a file or a tree. OUT is a SOURCE in turn, and adding to one that is there costs what is new.\n\n" +
-			"A name that ends in .btfc is for a corpus in one file, which takes a tenth of a tree's bytes and less: types\n" +
-			"that kernels share are in it once. Kernels whose BTF has changed are left out; to replace or remove kernels,\n" +
-			"import the file into a new one with --exclude. A directory gets ID/VERSION_ID/ARCH/RELEASE.btf.zst for each kernel and\n" +
-			"modules/ID/VERSION_ID/ARCH/RELEASE.modules.tar.zst for its modules; beside it, RELEASE.config.zst and RELEASE.kallsyms.zst have its\n" +
-			"configuration and symbols where the source has them, as packages do; check asks them. A .btfc has these, too, and takes little\n" +
-			"for neighbouring builds.\n\n" +
-			"Kernels that have DWARF and no BTF, such as a vmlinux or a package with debug information, are taken as well\n" +
-			"where pahole is installed, which takes some ten seconds for each. What is unpacked lies beside OUT meanwhile, in files\nwithout a name.",
-		Flags: corpusCommandFlags(
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write into the directory or .btfc file `OUT` (required)", TakesFile: true},
+		Description: "SOURCE is a file or tree. OUT can be a SOURCE of other commands. If it exists, new\n" +
+			"kernels are added to it.\n\n" +
+			"If OUT ends in .btfc, all kernels are in one file, which stores types that kernels\n" +
+			"share once. It has a tenth of the size of a tree, or less. Kernels whose BTF has\n" +
+			"changed are skipped: to replace or remove kernels, import the file into a new one\n" +
+			"with --exclude.\n\n" +
+			"Otherwise OUT is a directory with these files:\n\n" +
+			"    ID/VERSION_ID/ARCH/RELEASE.btf.zst\n" +
+			"    ID/VERSION_ID/ARCH/RELEASE.config.zst\n" +
+			"    ID/VERSION_ID/ARCH/RELEASE.kallsyms.zst\n" +
+			"    modules/ID/VERSION_ID/ARCH/RELEASE.modules.tar.zst\n\n" +
+			"The configuration and symbols of a kernel, which 'btfgen check' uses, are in both\n" +
+			"formats if the source has them, as packages do.\n\n" +
+			"If a kernel has DWARF but no BTF and pahole is installed, pahole converts it. This\n" +
+			"takes about ten seconds for each kernel. Temporary files are next to OUT.",
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT`, a directory or .btfc file (required)"},
 			jsonFlag("the summary and findings"),
-		),
-		Action: runCorpusImport,
+			jobsFlag(),
+		}, corpusFlags()...),
+		UsageText: "    btfgen corpus import packages/*.deb -o kernels.btfc",
+		Action:    runCorpusImport,
 	}
 }
 
+// packMemory is the memory of a worker that encodes a .btfc file, as a multiple of perWorker. It needs 160 MB, most of
+// them for an index of known types.
+const packMemory = 4
+
 func runCorpusImport(c *cli.Context) error {
-	dir := c.String("output")
-	if dir == "" || dir == "-" {
+	out := c.String("output")
+	if out == "" || out == "-" {
 		return usagef("import needs -o OUT: a directory, or a name that ends in .btfc")
 	}
 	opts, err := corpusOptions(c)
@@ -48,24 +61,24 @@ func runCorpusImport(c *cli.Context) error {
 		return err
 	}
 	opts.Extras = true
-	if err := distinctDirs(dir, c.Args().Slice()); err != nil {
+	if err := refuseSource(c, out); err != nil {
 		return err
 	}
-	packed := filepath.Ext(dir) == packedSuffix
-	if packed { // which has to be as it was when it is replaced
-		unlock, err := hold(c, dir)
+	packed := filepath.Ext(out) == ".btfc"
+	if packed {
+		unlock, err := hold(c, out)
 		if err != nil {
 			return err
 		}
 		defer unlock()
 	}
-	opts.DWARF = corpus.NewEncoder(existingFolder(dir), c.Int("jobs"))
+	opts.DWARF = corpus.NewEncoder(existingFolder(out), c.Int("jobs"))
 	defer opts.DWARF.Close()
-	if packed { // which reads some kernels twice
+	if packed { // some kernels are read twice
 		if err := opts.DWARF.Keep(); err != nil {
 			return err
 		}
-		done, err := store.Earlier(opts.DWARF, dir)
+		done, err := store.Earlier(opts.DWARF, out)
 		if err != nil {
 			return err
 		}
@@ -75,28 +88,36 @@ func runCorpusImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg, stop := sweepOf(c, corp)
+	cfg, stop := walkConfig(c, corp)
 	if packed {
 		limitMemory(packMemory * cfg.Jobs)
-		res, err := store.Pack(c.Context, cfg, dir)
+		res, err := store.Pack(c.Context, cfg, out)
 		stop()
 		if err != nil {
-			if res != nil { // with why there was nothing to put into the file
+			if res != nil { // the reasons for an empty file
 				tellLeftOut(c, res.Skipped)
 			}
 			return err
 		}
-		return reportPacked(c, dir, res)
+		return reportPacked(c, out, res)
 	}
-	res, err := store.Import(c.Context, cfg, dir)
+	res, err := store.Import(c.Context, cfg, out)
 	stop()
 	if err != nil {
 		return err
 	}
-	return reportStored(c, dir, res)
+	return reportStored(c, out, res)
 }
 
-// existingFolder returns the folder of an output, or what there is of the way to it.
+// refuseSource returns an error if an output is also a source.
+func refuseSource(c *cli.Context, out string) error {
+	if inputsOf(c.Args().Slice()...)[output.Real(out)] {
+		return usagef("%s is input and output", out)
+	}
+	return nil
+}
+
+// existingFolder returns the innermost existing folder of an output.
 func existingFolder(path string) string {
 	for {
 		dir := filepath.Dir(path)
@@ -107,82 +128,71 @@ func existingFolder(path string) string {
 	}
 }
 
-// sayMade says of how many kernels the BTF was made of DWARF.
-func sayMade(c *cli.Context, path string, made store.Made) {
-	for _, maker := range slices.Sorted(maps.Keys(made)) {
-		say(c, "%s: BTF of %s made of DWARF by %s", path, words.Plural(made[maker], "kernel"), maker)
-	}
-}
-
-// sayExtras says of how many kernels what is known besides their BTF.
-func sayExtras(c *cli.Context, path string, config, symbols int) {
-	if config+symbols > 0 {
-		say(c, "%s: configuration of %s, symbols of %d", path, words.Plural(config, "kernel"), symbols)
-	}
-}
-
-// packMemory is how many times perWorker a worker needs that packs a kernel: 160 MB, with most of which it looks up what is known already.
-const packMemory = 4
-
-// packedSuffix is what the name of a corpus in one file ends in.
-const packedSuffix = ".btfc"
-
-// packedJSON is what --json writes of a corpus in one file.
-type packedJSON struct {
+// storedJSON is the document of commands that write kernels to a directory or file.
+type storedJSON struct {
 	Output      string `json:"output"`
 	Kernels     int    `json:"kernels"`
 	WithModules int    `json:"with_modules"`
 	WithConfig  int    `json:"with_config"`
 	WithSymbols int    `json:"with_symbols"`
-	Lacking     int    `json:"kept_without_config_or_symbols,omitempty"` // kernels whose source has them
-	Added       int    `json:"kernels_added"`
-	Kept        int    `json:"kernels_kept"`
-	Bytes       int64  `json:"bytes_added"`
-	FileKernels int    `json:"file_kernels"`
-	FileBytes   int64  `json:"file_bytes"`
-
+	*storedFiles
+	*packedFile
 	Made store.Made `json:"made_of_dwarf,omitempty"` // kernels, by what made their BTF
 	allFindings
 }
 
-// reportPacked says what went into a corpus in one file.
+type storedFiles struct {
+	Written int   `json:"files_written"`
+	Bytes   int64 `json:"bytes_written"`
+	Kept    int   `json:"files_kept"`
+}
+
+type packedFile struct {
+	Lacking     int   `json:"kept_without_config_or_symbols,omitempty"` // although their source has them
+	Added       int   `json:"kernels_added"`
+	Kept        int   `json:"kernels_kept"`
+	Bytes       int64 `json:"bytes_added"`
+	FileKernels int   `json:"file_kernels"`
+	FileBytes   int64 `json:"file_bytes"`
+}
+
+// reportExtras prints the last lines of a summary, and the document.
+func reportExtras(c *cli.Context, j storedJSON) error {
+	if j.WithConfig+j.WithSymbols > 0 {
+		say(c, "%s: configuration of %s, symbols of %d", j.Output, words.Plural(j.WithConfig, "kernel"), j.WithSymbols)
+	}
+	if j.packedFile != nil && j.Lacking > 0 {
+		say(c, "%s: %s without the configuration or symbols of the source; to replace kernels, see --help", j.Output, words.Plural(j.Lacking, "existing kernel"))
+	}
+	for _, maker := range slices.Sorted(maps.Keys(j.Made)) {
+		say(c, "%s: BTF of %s made from DWARF by %s", j.Output, words.Plural(j.Made[maker], "kernel"), maker)
+	}
+	j.allFindings = findingsOf(c)
+	return document(c, j)
+}
+
+// reportPacked prints the summary of a .btfc file.
 func reportPacked(c *cli.Context, path string, res *store.Packed) error {
 	tellLeftOut(c, res.Skipped)
 	say(c, "%s: %s, %d with modules: %d added (%s), %d there already, %d left out; now %s in %s", path,
 		words.Plural(res.Added+res.Kept, "kernel"), res.WithModules, res.Added, words.Bytes(res.Bytes), res.Kept, len(res.Skipped),
 		words.Plural(res.Kernels, "kernel"), words.Bytes(res.Size))
-	sayExtras(c, path, res.WithConfig, res.WithSymbols)
-	if res.Lacking > 0 {
-		say(c, "%s: %s there already without the configuration or symbols that the source has; --exclude replaces kernels, see --help", path, words.Plural(res.Lacking, "kernel"))
-	}
-	sayMade(c, path, res.Made)
-	return document(c, packedJSON{path, res.Added + res.Kept, res.WithModules, res.WithConfig, res.WithSymbols, res.Lacking, res.Added, res.Kept, res.Bytes, res.Kernels, res.Size, res.Made, findingsOf(c)})
+	return reportExtras(c, storedJSON{
+		Output: path, Kernels: res.Added + res.Kept, WithModules: res.WithModules, WithConfig: res.WithConfig, WithSymbols: res.WithSymbols, Made: res.Made,
+		packedFile: &packedFile{res.Lacking, res.Added, res.Kept, res.Bytes, res.Kernels, res.Size},
+	})
 }
 
-// storedJSON is what --json writes.
-type storedJSON struct {
-	Output      string `json:"output"`
-	Kernels     int    `json:"kernels"`
-	WithModules int    `json:"with_modules"`
-	Written     int    `json:"files_written"`
-	Bytes       int64  `json:"bytes_written"`
-	Kept        int    `json:"files_kept"`
-	WithConfig  int    `json:"with_config"`
-	WithSymbols int    `json:"with_symbols"`
-
-	Made store.Made `json:"made_of_dwarf,omitempty"` // kernels, by what made their BTF
-	allFindings
-}
-
-// reportStored says what went into a directory.
+// reportStored prints the summary of a directory.
 func reportStored(c *cli.Context, dir string, res *store.Result) error {
 	tellLeftOut(c, res.Skipped)
 	say(c, "%s: %s, %d with modules: %s written (%s), %d there already, %d left out", dir,
 		words.Plural(res.Kernels, "kernel"), res.WithModules, words.Plural(res.Written, "file"), words.Bytes(res.Bytes), res.Kept, len(res.Skipped))
-	sayExtras(c, dir, res.WithConfig, res.WithSymbols)
-	sayMade(c, dir, res.Made)
 	if res.Kernels == 0 {
 		return fmt.Errorf("%s: no kernel could be written", dir)
 	}
-	return document(c, storedJSON{dir, res.Kernels, res.WithModules, res.Written, res.Bytes, res.Kept, res.WithConfig, res.WithSymbols, res.Made, findingsOf(c)})
+	return reportExtras(c, storedJSON{
+		Output: dir, Kernels: res.Kernels, WithModules: res.WithModules, WithConfig: res.WithConfig, WithSymbols: res.WithSymbols, Made: res.Made,
+		storedFiles: &storedFiles{res.Written, res.Bytes, res.Kept},
+	})
 }

@@ -15,20 +15,21 @@ import (
 func corpusLintCommand() *cli.Command {
 	var codes strings.Builder
 	for _, c := range lint.Codes() {
-		escape.Fprintf(&codes, "\n    %-7s  %-14s  %s", c.Severity(), c, c.Text())
+		escape.Fprintf(&codes, "- `%s`: %s: %s\n", c, c.Severity(), c.Text())
 	}
 	return &cli.Command{
-		Name:      "lint",
-		Usage:     "find what is wrong with a corpus",
-		ArgsUsage: "SOURCE...",
-		Description: "SOURCE is a file or a tree. The findings are:\n" +
-			codes.String(),
-		Flags: corpusCommandFlags(
-			&cli.StringFlag{Name: "earlier", Usage: "report kernels that are in `FILE`, written by 'corpus list --json' (with --long if packages hold several), and not here any more", TakesFile: true},
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list every kernel, and its path"},
+		Name:        "lint",
+		Usage:       "find problems in a corpus",
+		ArgsUsage:   "SOURCE...",
+		Description: "SOURCE is a file or tree. These are the findings:\n\n" + codes.String(),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "earlier", Usage: "report kernels that are missing since `FILE`, from 'corpus list --long --json'"},
+			verboseFlag("list all kernels and their paths"),
 			jsonFlag("the findings"),
-		),
-		Action: runCorpusLint,
+			jobsFlag(),
+		}, corpusFlags()...),
+		UsageText: "    btfgen corpus lint kernels/ --earlier last-week.json",
+		Action:    runCorpusLint,
 	}
 }
 
@@ -47,7 +48,7 @@ func runCorpusLint(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg, stop := sweepOf(c, corp)
+	cfg, stop := walkConfig(c, corp)
 	rep, err := lint.Run(c.Context, lint.Config{
 		Walk: cfg, Earlier: earlier, Selected: func(e *lint.Entry) bool { return opts.Selects(e.Key()) },
 	})

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -20,15 +21,16 @@ func corpusListCommand() *cli.Command {
 		Name:      "list",
 		Usage:     "list the kernels of a corpus",
 		ArgsUsage: "[SOURCE...]",
-		Description: "SOURCE is a file or a tree (default: the running kernel). Without --long nothing is decompressed, and a package\n" +
-			"or an archive with several kernels is one row. A kernel whose key is not known has dashes. --json writes a line\n" +
-			"for each kernel, for 'corpus lint --earlier'.",
-		Flags: corpusCommandFlags(
-			&cli.BoolFlag{Name: "long", Aliases: []string{"l"}, Usage: "read the kernels: show bytes of BTF, types, byte order, bytes of a pointer, modules, configuration and symbols, and what made the BTF of DWARF"},
-			&cli.BoolFlag{Name: "sizes", Usage: "list what the bytes of corpora in one file are spent on instead"},
-			jsonFlag("a line for each kernel, then for each finding,"),
-		),
-		Action: runCorpusList,
+		Description: "SOURCE is a file or tree (default: the running kernel). Without --long nothing is\n" +
+			"decompressed, and a package or archive with several kernels is one row. Kernels\n" +
+			"without a key have dashes.",
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "long", Aliases: []string{"l"}, Usage: "read the kernels and show sizes, types, byte order, modules etc."},
+			jsonFlag("kernels, then findings, one per line,"),
+			jobsFlag(),
+		}, corpusFlags()...),
+		UsageText: "    btfgen corpus list kernels/ --select debian",
+		Action:    runCorpusList,
 	}
 }
 
@@ -42,12 +44,9 @@ func runCorpusList(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("sizes") {
-		return listCorpusSizes(c, corp)
-	}
 	list, skipped := lint.List(corp), corp.Skipped
 	if c.Bool("long") {
-		cfg, stop := sweepOf(c, corp)
+		cfg, stop := walkConfig(c, corp)
 		list, skipped, err = lint.Read(c.Context, cfg)
 		if stop(); err != nil {
 			return err
@@ -58,34 +57,33 @@ func runCorpusList(c *cli.Context) error {
 		return errors.New("no kernel could be read")
 	}
 	slices.SortStableFunc(list, func(a, b lint.Entry) int { return a.Key().Compare(b.Key()) })
-	write := writeTable
-	if c.Bool("json") {
-		write = writeLines
+	if !c.Bool("json") {
+		return printKernels(c.App.Writer, list, c.Bool("long"))
 	}
-	if err := write(c.App.Writer, list, c.Bool("long")); err != nil {
-		return err
-	}
-	return findingLines(c)
-}
-
-func writeLines(w io.Writer, list []lint.Entry, _ bool) error {
-	enc := escape.JSON(w)
+	enc := escape.JSON(c.App.Writer)
 	for _, e := range list {
 		if err := enc.Encode(e); err != nil {
 			return err
 		}
 	}
-	return nil
+	return findingLines(c)
 }
 
-func writeTable(w io.Writer, list []lint.Entry, long bool) error {
-	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
-	head := escape.Own("KERNEL\tON DISK\t")
-	any := func(f func(d *lint.Details) bool) bool {
+// printKernels prints a table. Columns that are empty for all kernels are left out.
+func printKernels(w io.Writer, list []lint.Entry, long bool) error {
+	some := func(f func(d *lint.Details) bool) bool {
 		return slices.ContainsFunc(list, func(e lint.Entry) bool { return e.Details != nil && f(e.Details) })
 	}
-	extras := any(func(d *lint.Details) bool { return d.ConfigBytes+d.SymbolBytes > 0 })
-	made := any(func(d *lint.Details) bool { return d.Maker != "" })
+	extras := some(func(d *lint.Details) bool { return d.ConfigBytes+d.SymbolBytes > 0 })
+	made := some(func(d *lint.Details) bool { return d.Maker != "" })
+	size := func(n int64) string {
+		if n == 0 {
+			return "-"
+		}
+		return words.Bytes(n)
+	}
+	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
+	head := escape.Own("KERNEL\tON DISK\t")
 	if long {
 		head += "BTF\tTYPES\tBYTE ORDER\tPOINTER\tMODULES\t"
 	}
@@ -102,10 +100,10 @@ func writeTable(w io.Writer, list []lint.Entry, long bool) error {
 			escape.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t", words.Bytes(e.Bytes), e.Types, e.ByteOrder, e.Pointer, e.Modules)
 		}
 		if extras {
-			escape.Fprintf(tw, "%s\t%s\t", sizeOrDash(e.ConfigBytes), sizeOrDash(e.SymbolBytes))
+			escape.Fprintf(tw, "%s\t%s\t", size(e.ConfigBytes), size(e.SymbolBytes))
 		}
 		if made {
-			escape.Fprintf(tw, "%s\t", dash(e.Maker))
+			escape.Fprintf(tw, "%s\t", cmp.Or(e.Maker, "-"))
 		}
 		escape.Fprintf(tw, "%s", e.Path)
 		if long && e.AsBytes {
@@ -114,12 +112,4 @@ func writeTable(w io.Writer, list []lint.Entry, long bool) error {
 		escape.Fprintf(tw, "\n")
 	}
 	return tw.Flush()
-}
-
-// sizeOrDash is a size of what may not be there.
-func sizeOrDash(n int64) string {
-	if n == 0 {
-		return "-"
-	}
-	return words.Bytes(n)
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/escape"
-	"github.com/btfgen/btfgen/internal/text/suggest"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -54,7 +53,7 @@ func runExplain(c *cli.Context) error {
 		} else if text, ok := meanings[class(name)]; ok {
 			escape.Fprintf(w, "%s: %s\n", name, strings.ReplaceAll(text, "`", ""))
 		} else {
-			return usagef("%q is neither a code nor a class%s; 'btfgen explain' lists all", name, meant(suggest.Word(name, codesAndClasses())))
+			return usagef("%q is neither a code nor a class%s; 'btfgen explain' lists all", name, didYouMean("", name, codesAndClasses()))
 		}
 	}
 	return w.Flush()

@@ -4,7 +4,7 @@ package main
 
 import (
 	"cmp"
-	"errors"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"runtime"
@@ -17,6 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/output"
@@ -30,67 +31,85 @@ import (
 func generateCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "generate",
-		Usage:     "minimize the BTF of every kernel of a corpus",
+		Usage:     "minimize the BTF of all kernels in a corpus",
 		ArgsUsage: "OBJECT...",
-		Description: "OBJECT is a BPF object, a file that embeds some, a directory (every BPF object in it), @LIST (a file with an OBJECT\n" +
-			"on each line), or - (standard input). MACHINE=OBJECT, such as x86_64=probe.o, says for which machine it is; else its\n" +
-			"name does, the program that embeds it, or the registers that it reads (docs/objects.md). OUT is by its suffix a native archive (.btfa), one file\n" +
-			"(.tar.gz, .tar.xz, .tar.zst) or else a directory, with BTFHub's layout ID/VERSION_ID/ARCH/RELEASE.btf inside, from\n" +
-			"which the files of an earlier run are removed.\n" +
-			"A relocation that nothing resolves is information, unless --fail-on says otherwise: 'btfgen check' tells whether a\n" +
-			"program reaches it.",
-		Flags: append(sourceFlags(),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)"},
-			layoutFlag(),
-			&cli.StringFlag{Name: "manifest", Usage: "write hashes, sizes and counts of every kernel to `FILE`, as JSON", TakesFile: true},
-			&cli.StringFlag{Name: "reuse", Usage: "take over kernels that did not change from `OLD.btfa`", TakesFile: true},
-			&cli.StringFlag{Name: "reuse-manifest", Usage: "the manifest of OLD.btfa is `FILE`", DefaultText: "OLD.json", TakesFile: true},
-			&cli.StringFlag{Name: "shard", Usage: "do part `I/N` of the corpus only, or the one that a batch system's variables tell (auto); archive merge puts the parts together"},
+		Description: "OBJECT is one of:\n\n" +
+			"    FILE            a BPF object, or a file with embedded objects\n" +
+			"    DIRECTORY       all BPF objects in it\n" +
+			"    @LIST           a file with one OBJECT on each line\n" +
+			"    -               standard input\n" +
+			"    MACHINE=OBJECT  an object for one machine, such as x86_64=probe.o\n\n" +
+			"Without MACHINE, the machine follows from the name of the file, the program that\n" +
+			"embeds the object, or the registers that it reads.\n\n" +
+			"The format of OUT depends on its suffix: .btfa is an archive with all kernels;\n" +
+			".tar.gz, .tar.xz and .tar.zst are tar files. Any other name is a directory. Tar\n" +
+			"files and directories have BTFHub's layout, ID/VERSION_ID/ARCH/RELEASE.btf.\n" +
+			"Files of an earlier run are removed from a directory.\n\n" +
+			"An unresolved relocation counts as a finding only with --fail-on. 'btfgen check'\n" +
+			"shows whether a program reaches it.",
+		Flags: slices.Concat(sourceFlags(), outputFlags(), []cli.Flag{
+			&cli.StringFlag{Name: "manifest", Usage: "write hashes, sizes and counts of all kernels to `FILE`"},
+			&cli.StringFlag{Name: "reuse", Usage: "take unchanged kernels from the archive `OLD.btfa`"},
+			&cli.StringFlag{Name: "reuse-manifest", Usage: "read the manifest of OLD.btfa from `FILE` (default: OLD.json)"},
+			&cli.StringFlag{Name: "shard", Usage: "process part `I/N` of the corpus, or auto: the part that the variables of a batch system name"},
 			jobsFlag(),
 			paddingFlag(),
 			keepFlag(),
 			jsonFlag("the summary and findings"),
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list the kernels of each poisoned relocation, where the verifier reaches it, what is left out, and the time spent on each stage"},
-			&cli.StringFlag{Name: "cpuprofile", Usage: "write a CPU profile for 'go tool pprof' to `FILE`", TakesFile: true},
-		),
+			verboseFlag("list kernels of poisoned relocations, what is skipped, and times"),
+		}),
+		UsageText: "    btfgen generate --btf kernels/ -o tracer.btfa tracer.bpf.o\n" +
+			"    btfgen generate --btf btfhub-archive/ --select 'debian>=11,x86_64' -o btfs.tar.zst tracer.bpf.o",
 		Action: runGenerate,
 	}
 }
 
-// sourceFlags are the options of all commands that take kernels from --btf.
-// openCorpus evaluates them.
+// sourceFlags are the options of commands that read kernels from --btf. openCorpus evaluates them.
 func sourceFlags() []cli.Flag {
-	btf := &cli.StringSliceFlag{Name: "btf", Usage: "kernel BTF: a `SOURCE` is a file or a tree (default: the running kernel)", TakesFile: true}
+	btf := &cli.StringSliceFlag{Name: "btf", Usage: "read kernels from `SOURCE`, a file or tree (default: the running kernel)"}
 	return append([]cli.Flag{btf}, corpusFlags()...)
 }
 
+// outputFlags are the options that parseOutput reads.
+func outputFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)"},
+		choiceFlag("layout", "names of files in a directory or tar: `KIND` is btfhub or bcc", "btfhub", "bcc"),
+	}
+}
+
 func jobsFlag() cli.Flag {
-	return &cli.IntFlag{Name: "jobs", Aliases: []string{"j"}, Usage: "work on `N` kernels at once", Value: runtime.GOMAXPROCS(0), DefaultText: "number of CPUs"}
+	f := countFlag("jobs", "run `N` workers", runtime.GOMAXPROCS(0))
+	f.Aliases, f.DefaultText = []string{"j"}, "number of CPUs"
+	return f
+}
+
+func verboseFlag(usage string) cli.Flag {
+	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: usage}
 }
 
 func paddingFlag() cli.Flag {
-	return &cli.StringFlag{Name: "padding", Usage: "what stands for dropped members: `KIND` implicit (nothing) or explicit (named filler, for readers of a C dump)", Value: "implicit"}
+	return choiceFlag("padding", "padding for dropped members: `KIND` is implicit, or explicit for C dumps", "implicit", "explicit")
+}
+
+func keepFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "keep", Usage: "keep types for user space: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:; OBJECT is then optional"}
 }
 
 func minimizeOptions(c *cli.Context) (o minimize.Options, err error) {
 	if o.Keep, err = core.ParseKeep(c.StringSlice("keep")...); err != nil {
 		return o, usagef("--keep %s", err)
 	}
-	switch p := c.String("padding"); p {
-	case "implicit":
-	case "explicit":
+	if c.String("padding") == "explicit" {
 		o.Padding = minimize.PadExplicit
-	default:
-		return o, usagef("--padding %q: want implicit or explicit", p)
 	}
 	return o, nil
 }
 
-// runningKernel is where the kernel shows its own BTF and that of its modules.
+// runningKernel is the directory with the BTF of the running kernel and its modules.
 const runningKernel = "/sys/kernel/btf"
 
-// openCorpus finds the kernels of the command's sources. Of how it takes Map and
-// Extras.
+// openCorpus opens the corpus of --btf. It uses Map and Extras of how.
 func openCorpus(c *cli.Context, how corpus.Options) (*corpus.Corpus, error) {
 	sources := c.StringSlice("btf")
 	switch {
@@ -107,12 +126,13 @@ func openCorpus(c *cli.Context, how corpus.Options) (*corpus.Corpus, error) {
 	return openWith(c, sources, opts)
 }
 
-func runGenerate(c *cli.Context) (err error) {
+func runGenerate(c *cli.Context) error {
 	out, err := parseOutput(c)
 	if err != nil {
 		return err
 	}
-	for _, file := range []string{out.Path, c.String("manifest")} {
+	manifest := c.String("manifest")
+	for _, file := range []string{out.Path, manifest} {
 		unlock, err := holdInput(c, file, c.String("reuse"), c.String("reuse-manifest"), manifestOf(c.String("reuse")))
 		if err != nil {
 			return err
@@ -127,26 +147,18 @@ func runGenerate(c *cli.Context) (err error) {
 	if err := out.Check(c.Context); err != nil {
 		return err
 	}
-	for _, file := range []string{c.String("manifest"), c.String("cpuprofile")} {
-		if file != "" {
-			if err := output.CheckFile(file); err != nil {
-				return err
-			}
+	if manifest != "" {
+		if err := output.CheckFile(manifest); err != nil {
+			return err
 		}
 	}
-	stop, err := startProfile(c.String("cpuprofile"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	stderr := c.App.ErrWriter
 	bar := newProgress(c, len(cfg.Corpus.Files))
 	cfg.Done = bar.set
 	start := time.Now()
 	rep, err := generate.Run(c.Context, *cfg)
 	bar.finish()
 	if c.Context.Err() != nil {
-		escape.Fprintf(stderr, "btfgen: %s, nothing written\n", bar)
+		escape.Fprintf(c.App.ErrWriter, "btfgen: %s, nothing written\n", bar)
 	}
 	if err != nil {
 		return err
@@ -156,36 +168,44 @@ func runGenerate(c *cli.Context) (err error) {
 		tellNotes(c)
 		return fmt.Errorf("no kernel could be minimized")
 	}
-	if m := c.String("manifest"); m != "" {
-		if err := writeManifest(c, m, cfg, objs, rep); err != nil {
+	if manifest != "" {
+		if err := writeManifest(c, manifest, cfg, objs, rep); err != nil {
 			return err
 		}
 	}
-	var info archive.Info // hashes all objects, so that it is made only if it goes anywhere
-	if out.HasInfo() {
-		info = objs.info(rep, cfg.Options.Keep)
-		info.Shard = cfg.Shard
+	var info archive.Info
+	if out.HasInfo() { // hashing all objects takes time
+		info = archive.Info{Tool: tool(), Relocations: rep.Relocations(objs.list, cfg.Options.Keep), Shard: cfg.Shard}
+		for i, obj := range objs.list {
+			info.Objects = append(info.Objects, archive.NewObject(obj.Name(), objs.data[i], obj.Machines()...))
+		}
 	}
 	if err := writeKernels(c, &out, info, rep.Archive()); err != nil {
 		return err
 	}
+	return reportGenerated(c, cfg, objs, rep, out.Path, time.Since(start))
+}
+
+// reportGenerated prints the findings and the summary of a run.
+func reportGenerated(c *cli.Context, cfg *generate.Config, objs *objects[*core.Object], rep *generate.Report, out string, took time.Duration) error {
+	f, stderr, verbose := found(c), c.App.ErrWriter, c.Bool("verbose")
 	tellLeftOut(c, rep.Skipped)
-	if err := tellUnresolved(c, cfg, objs, rep); err != nil {
+	if err := reportUnresolved(c, cfg, objs, rep); err != nil {
 		return err
 	}
-	tellKept(c, rep)
-	tellExternals(c, objs)
-	s := generate.Summarize(out.Path, rep, time.Since(start))
-	if !found(c).on[poisoned] && !found(c).silent {
-		s.PrintPoisoned(stderr, c.Bool("verbose"))
+	reportKept(c, rep)
+	reportExternals(c, objs)
+	s := generate.Summarize(out, rep, took)
+	if !f.silent {
+		if !f.on[poisoned] {
+			s.PrintPoisoned(stderr, verbose)
+		}
+		rep.PrintUnmatched(stderr, verbose)
 	}
-	if !found(c).silent {
-		rep.PrintUnmatched(stderr, c.Bool("verbose"))
-	}
-	if c.Bool("verbose") {
+	if verbose {
 		say(c, "%s", rep.Times())
 	}
-	found(c).leftOut(stderr)
+	f.leftOut(stderr)
 	say(c, "%s", s)
 	return document(c, struct {
 		*generate.Summary
@@ -194,20 +214,18 @@ func runGenerate(c *cli.Context) (err error) {
 }
 
 // generateConfig reads the options, objects and sources.
-func generateConfig(c *cli.Context, out string) (*generate.Config, *objects, error) {
-	cfg := &generate.Config{Jobs: c.Int("jobs"), Hash: c.String("manifest") != ""}
+func generateConfig(c *cli.Context, out string) (*generate.Config, *objects[*core.Object], error) {
+	manifest := c.String("manifest")
+	cfg := &generate.Config{Jobs: c.Int("jobs"), Hash: manifest != ""}
 	var err error
 	if cfg.Options, err = minimizeOptions(c); err != nil {
 		return nil, nil, err
-	}
-	if cfg.Jobs < 1 {
-		return nil, nil, usagef("--jobs %d: want at least 1", cfg.Jobs)
 	}
 	limitMemory(cfg.Jobs)
 	if cfg.Shard, err = shardFlag(c); err != nil {
 		return nil, nil, err
 	}
-	objs, err := objectsOrNone(c, c.Args().Slice(), cfg.Options.Keep, readObjects)
+	objs, err := readKept(c, c.Args().Slice(), cfg.Options.Keep, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -215,46 +233,44 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects, err
 	if cfg.Corpus, err = openCorpus(c, corpus.Options{Map: true}); err != nil {
 		return nil, nil, err
 	}
-	outputs := []string{out, c.String("manifest"), c.String("cpuprofile")}
 	in := inputsOf(append(c.StringSlice("btf"), objs.paths...)...)
-	in.addCorpus(cfg.Corpus, outputs...)
-	if err := cmp.Or(in.refuse(outputs...), in.refuseTree(out, cfg.Corpus)); err != nil {
+	in.addCorpus(cfg.Corpus, out, manifest)
+	if err := cmp.Or(in.refuse(out, manifest), in.refuseTree(out, cfg.Corpus)); err != nil {
 		return nil, nil, err
 	}
-	return cfg, objs, reuse(c, cfg)
+	return cfg, objs, readReused(c, cfg)
 }
 
-// shardFlag reads --shard, and says what auto came to.
+// shardFlag reads --shard. It prints the part that auto stands for.
 func shardFlag(c *cli.Context) (s archive.Shard, err error) {
-	switch text := c.String("shard"); text {
-	case "":
+	text := c.String("shard")
+	if text == "" {
 		return s, nil
-	case "auto":
-		s, from, err := generate.ShardFrom(os.Getenv)
-		if err != nil {
-			return s, usagef("--shard auto: %w", err)
-		}
-		part := "the only part"
-		if s.N > 0 {
-			part = "part " + s.String()
-		}
-		say(c, "btfgen: --shard auto: %s, by %s", part, from)
-		return s, nil
-	default:
+	}
+	if text != "auto" {
 		if s, err = generate.ParseShard(text); err != nil {
 			err = usagef("--shard %w", err)
 		}
 		return s, err
 	}
+	s, from, err := generate.ShardFrom(os.Getenv)
+	if err != nil {
+		return s, usagef("--shard auto: %w", err)
+	}
+	part := "the only part"
+	if s.N > 0 {
+		part = "part " + s.String()
+	}
+	say(c, "btfgen: --shard auto: %s, by %s", part, from)
+	return s, nil
 }
 
-// reuse reads the archive of --reuse. One that cannot serve is told and does
-// without.
-func reuse(c *cli.Context, cfg *generate.Config) error {
+// readReused reads the archive of --reuse. If it cannot be used, all kernels are minimized.
+func readReused(c *cli.Context, cfg *generate.Config) error {
 	path := c.String("reuse")
 	if path == "" {
 		if c.String("reuse-manifest") != "" {
-			return usagef("--reuse-manifest goes with --reuse")
+			return usagef("--reuse-manifest needs --reuse")
 		}
 		return nil
 	}
@@ -264,14 +280,38 @@ func reuse(c *cli.Context, cfg *generate.Config) error {
 	}
 	old, why, err := generate.ReadOld(c.Context, path, cmp.Or(c.String("reuse-manifest"), manifestOf(path)), same, cfg)
 	if why != "" {
-		say(c, "btfgen: nothing of %s can be used: %s", path, why)
+		say(c, "btfgen: %s is not reused: %s", path, why)
 	}
 	cfg.Old = old
 	return err
 }
 
-// tellExternals notes what the objects take from the running kernel's own BTF, and on which names loaders do not agree.
-func tellExternals(c *cli.Context, objs *objects) {
+func writeManifest(c *cli.Context, path string, cfg *generate.Config, objs *objects[*core.Object], rep *generate.Report) error {
+	list := []generate.ManifestObject{}
+	for i, o := range objs.list {
+		list = append(list, generate.ManifestObject{Name: o.Name(), SHA256: sha256.Sum256(objs.data[i])})
+	}
+	b, err := generate.NewManifest(tool(), cfg, list, rep).Encode()
+	if err != nil {
+		return err
+	}
+	return writeOut(c, path, b)
+}
+
+// manifestOf returns the default path of an archive's manifest.
+func manifestOf(archive string) string {
+	return strings.TrimSuffix(archive, bundle.NativeSuffix) + ".json"
+}
+
+// reportKept reports patterns of --keep that match no type.
+func reportKept(c *cli.Context, rep *generate.Report) {
+	for _, p := range rep.NeverMatched() {
+		tell(c, unmatched, "--keep %s: no kernel has such a type", p)
+	}
+}
+
+// reportExternals reports what the objects take from the running kernel's own BTF, and names on which loaders disagree.
+func reportExternals(c *cli.Context, objs *objects[*core.Object]) {
 	for _, o := range objs.list {
 		for _, x := range check.Externals(o) {
 			text := strings.Join(x.Subjects, ", ")
@@ -283,25 +323,13 @@ func tellExternals(c *cli.Context, objs *objects) {
 	}
 }
 
-// tellUnresolved tells which relocations loaders refuse and, if the user wants to know that, where the verifier gets to
-// poisoned ones. Those are in the summary unless they count.
-func tellUnresolved(c *cli.Context, cfg *generate.Config, objs *objects, rep *generate.Report) error {
+// reportUnresolved reports the relocations that loaders refuse and, with --verbose or --fail-on reached, the poisoned ones
+// that the verifier reaches. Poisoned ones are printed here only if they count; the summary has the others.
+func reportUnresolved(c *cli.Context, cfg *generate.Config, objs *objects[*core.Object], rep *generate.Report) error {
 	if f := found(c); f.verbose || f.on[reached] {
-		programs := make([]*check.Object, 0, len(objs.list))
-		for i, o := range objs.list {
-			if !slices.ContainsFunc(rep.Unresolved, func(u generate.Unresolved) bool { return u.Object == o.Name() && u.Result == relo.Poisoned }) {
-				continue
-			}
-			p, err := check.Parse(c.Context, o.Name(), objs.data[i])
-			if c.Context.Err() != nil {
-				return c.Context.Err()
-			}
-			if err != nil {
-				why := strings.TrimPrefix(err.Error(), o.Name()+": ")
-				tellOf(c, finding{Class: reached, Object: o.Name(), Message: "whether the verifier reaches what is poisoned is not known: " + why})
-				continue
-			}
-			programs = append(programs, p.ForMachines(o.Machines()...))
+		programs, err := poisonedPrograms(c, objs, rep)
+		if err != nil {
+			return err
 		}
 		if err := generate.Reach(c.Context, cfg, programs, rep); err != nil {
 			return err
@@ -309,31 +337,48 @@ func tellUnresolved(c *cli.Context, cfg *generate.Config, objs *objects, rep *ge
 	}
 	for i := range rep.Unresolved {
 		u := &rep.Unresolved[i]
-		if u.Result != relo.Poisoned {
-			tellOf(c, unresolved(class(u.Result.String()), u, u.Kernels, len(rep.Kernels)))
-			continue
-		}
-		others := slices.DeleteFunc(slices.Clone(u.Kernels), func(k string) bool { return slices.Contains(u.Reached, k) })
-		for _, x := range []finding{unresolved(reached, u, u.Reached, len(rep.Kernels)), unresolved(poisoned, u, others, len(rep.Kernels))} {
-			switch {
-			case x.Class == "": // on no kernel
-			case found(c).counts(&x):
-				tellOf(c, x)
+		report := func(cl class, kernels []string) {
+			x := finding{Class: cl, Message: u.Relo, Object: u.Object}
+			switch len(kernels) {
+			case 0:
+				return
+			case 1:
+				x.Kernel = kernels[0]
 			default:
+				x.Message += " on " + words.Kernels(kernels, len(rep.Kernels), false)
+			}
+			if u.Result == relo.Poisoned && !found(c).counts(&x) {
 				record(c, x)
+			} else {
+				tellOf(c, x)
 			}
 		}
+		if u.Result != relo.Poisoned {
+			report(class(u.Result.String()), u.Kernels)
+			continue
+		}
+		report(reached, u.Reached)
+		report(poisoned, slices.DeleteFunc(slices.Clone(u.Kernels), func(k string) bool { return slices.Contains(u.Reached, k) }))
 	}
 	return nil
 }
 
-// unresolved is a finding about a relocation on some of n kernels. It is none if they are none.
-func unresolved(cl class, u *generate.Unresolved, kernels []string, n int) finding {
-	switch len(kernels) {
-	case 0:
-		return finding{}
-	case 1:
-		return finding{Class: cl, Message: u.Relo, Object: u.Object, Kernel: kernels[0]}
+// poisonedPrograms parses the programs of the objects with poisoned relocations.
+func poisonedPrograms(c *cli.Context, objs *objects[*core.Object], rep *generate.Report) (programs []*check.Object, err error) {
+	for i, o := range objs.list {
+		if !slices.ContainsFunc(rep.Unresolved, func(u generate.Unresolved) bool { return u.Object == o.Name() && u.Result == relo.Poisoned }) {
+			continue
+		}
+		p, err := check.Parse(c.Context, o.Name(), objs.data[i])
+		switch {
+		case c.Context.Err() != nil:
+			return nil, c.Context.Err()
+		case err != nil:
+			why := strings.TrimPrefix(err.Error(), o.Name()+": ")
+			tellOf(c, finding{Class: reached, Object: o.Name(), Message: "cannot tell whether the verifier reaches poisoned relocations: " + why})
+		default:
+			programs = append(programs, p.ForMachines(o.Machines()...))
+		}
 	}
-	return finding{Class: cl, Message: u.Relo + " on " + words.Kernels(kernels, n, false), Object: u.Object}
+	return programs, nil
 }

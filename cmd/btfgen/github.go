@@ -17,88 +17,81 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-// onGitHub is whether GitHub's runner reads what is printed.
+// onGitHub reports whether a runner of GitHub Actions reads the output.
 func onGitHub() bool { return os.Getenv("GITHUB_ACTIONS") == "true" }
 
-// maxAnnotations is how many of each level the runner shows of a step.
-const maxAnnotations = 10
+// Limits of the runner: annotations of each level for a step, and bytes of a step's summary.
+const (
+	maxAnnotations = 10
+	maxSummary     = 1 << 20
+)
 
-// maxPage is how many bytes it takes for the page of a step.
-const maxPage = 1 << 20
-
-// tellGitHub annotates the findings that count, or the error that a run ended with, and adds to the page of the step.
-func tellGitHub(stderr io.Writer, f *findings, err error) {
-	all := map[string][]annotation{}
+// reportToGitHub annotates the findings that --fail-on selects and the error of a run, and adds to the step's summary.
+func reportToGitHub(stderr io.Writer, f *findings, err error) {
+	title := strings.TrimSpace("btfgen " + f.command)
+	all := make(map[string][]string) // by level
 	for _, x := range f.all {
-		if !f.counts(x) {
-			continue
+		if f.counts(x) {
+			level := "error"
+			if x.Class == warned {
+				level = "warning"
+			}
+			all[level] = append(all[level], annotation(title, x))
 		}
-		level := "error"
-		if x.Class == warned {
-			level = "warning"
-		}
-		all[level] = append(all[level], f.annotation(x))
 	}
 	for _, m := range messages(err) {
-		all["error"] = append(all["error"], annotation{title: f.title(), message: m})
+		all["error"] = append(all["error"], "title="+property(title)+"::"+data(m))
 	}
 	for _, level := range slices.Sorted(maps.Keys(all)) {
 		list := all[level]
 		if n := len(list) - maxAnnotations + 1; n > 1 {
-			list = append(list[:maxAnnotations-1], annotation{title: f.title(), message: words.Plural(n, "more finding")})
+			list = append(list[:maxAnnotations-1], "title="+property(title)+"::"+words.Plural(n, "more finding"))
 		}
 		for _, a := range list {
-			escape.Fprintf(stderr, "::%s\n", a.command(level))
+			escape.Fprintf(stderr, "::%s %s\n", level, escape.Own(a))
 		}
 	}
 	if path := os.Getenv("GITHUB_STEP_SUMMARY"); path != "" {
-		if err := addTo(path, f.page(err)); err != nil {
+		if err := appendSummary(path, f.summary(title, err)); err != nil {
 			escape.Fprintf(stderr, "btfgen: GITHUB_STEP_SUMMARY: %v\n", err)
 		}
 	}
 }
 
-// title is what was run.
-func (f *findings) title() string { return strings.TrimSpace("btfgen " + f.command) }
-
-// annotation is what the runner shows beside a file, or above all.
-type annotation struct{ title, file, line, message string }
-
-func (f *findings) annotation(x *finding) annotation {
-	a := annotation{title: f.title() + ": " + string(x.Class), message: x.text()}
-	a.file, _, _ = strings.Cut(x.File, "!")
-	if i := strings.LastIndexByte(a.file, ':'); i >= 0 {
-		if n, err := strconv.ParseUint(a.file[i+1:], 10, 32); err == nil && n > 0 {
-			a.file, a.line, a.message = filepath.Clean(a.file[:i]), a.file[i+1:], x.Message
-		}
-	}
-	if rel, err := filepath.Rel(os.Getenv("GITHUB_WORKSPACE"), a.file); err == nil && filepath.IsLocal(rel) && filepath.IsAbs(a.file) {
-		a.file = rel
-	}
-	return a
-}
-
 var (
-	escapeData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	escapeProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	dataEscaper     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	propertyEscaper = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// command is what the runner reads after two colons.
-func (a *annotation) command(level string) escape.Own {
-	properties := "title=" + escapeProperty.Replace(escape.Text(a.title))
-	if a.file != "" {
-		properties += ",file=" + escapeProperty.Replace(escape.Text(a.file))
+func data(text string) string     { return dataEscaper.Replace(escape.Text(text)) }
+func property(text string) string { return propertyEscaper.Replace(escape.Text(text)) }
+
+// annotation returns the parameters of a workflow command, after its level.
+func annotation(title string, x *finding) string {
+	text := "title=" + property(title+": "+string(x.Class))
+	file, _, _ := strings.Cut(x.File, "!") // a member of an archive
+	line, message := "", x.text()
+	if i := strings.LastIndexByte(file, ':'); i >= 0 {
+		if n, err := strconv.ParseUint(file[i+1:], 10, 32); err == nil && n > 0 {
+			file, line, message = filepath.Clean(file[:i]), file[i+1:], x.Message
+		}
 	}
-	if a.line != "" {
-		properties += ",line=" + a.line
+	if rel, err := filepath.Rel(os.Getenv("GITHUB_WORKSPACE"), file); err == nil && filepath.IsLocal(rel) && filepath.IsAbs(file) {
+		file = rel
 	}
-	return escape.Own(level + " " + properties + "::" + escapeData.Replace(escape.Text(a.message)))
+	if file != "" {
+		text += ",file=" + property(file)
+	}
+	if line != "" {
+		text += ",line=" + line
+	}
+	return text + "::" + data(message)
 }
 
-// page is a run in Markdown.
-func (f *findings) page(err error) []byte {
+// summary describes a run in Markdown.
+func (f *findings) summary(title string, err error) []byte {
 	var b bytes.Buffer
-	escape.Fprintf(&b, "### %s\n", f.title())
+	escape.Fprintf(&b, "### %s\n", title)
 	for _, m := range messages(err) {
 		escape.Fprintf(&b, "\n**Failed**: %s\n", escape.Markdown(m))
 	}
@@ -107,21 +100,17 @@ func (f *findings) page(err error) []byte {
 	}
 	if f.report != nil {
 		b.WriteByte('\n')
-		_ = f.report(&b) // a buffer takes all
+		_ = f.report(&b) // a buffer has no write errors
 	}
-	others, head := make(map[class]int), false
+	others := make(map[class]int)
+	head := "\n| class | finding |\n|---|---|\n"
 	for _, x := range f.all {
-		if !f.counts(x) {
+		switch {
+		case !f.counts(x):
 			others[x.Class]++
-			continue
-		}
-		if !head {
-			escape.Fprintf(&b, "\n| class | finding |\n|---|---|\n")
-			head = true
-		}
-		escape.Fprintf(&b, "| %s | %s |\n", x.Class, escape.Markdown(x.text()))
-		if b.Len() > maxPage {
-			break
+		case b.Len() <= maxSummary:
+			escape.Fprintf(&b, "%s| %s | %s |\n", escape.Own(head), x.Class, escape.Markdown(x.text()))
+			head = ""
 		}
 	}
 	var counts []string
@@ -135,30 +124,31 @@ func (f *findings) page(err error) []byte {
 	return b.Bytes()
 }
 
-// addTo appends to the page of the step as much as the runner takes, in whole lines.
-func addTo(path string, page []byte) error {
+// appendSummary appends to the step's summary, whole lines and no more than the runner accepts.
+func appendSummary(path string, text []byte) error {
 	fi, err := os.Stat(path)
 	if err == nil && !fi.Mode().IsRegular() {
-		return fmt.Errorf("%s: is no file", path)
+		return fmt.Errorf("%s: not a regular file", path)
+	}
+	room := maxSummary
+	if err == nil {
+		room -= int(fi.Size())
+	}
+	const cut = "\n… and more than a summary can hold.\n"
+	if len(text) > room {
+		end := bytes.LastIndexByte(text[:max(0, room-len(cut))], '\n') + 1
+		if end == 0 {
+			return fmt.Errorf("%s: full", path)
+		}
+		text = append(text[:end:end], cut...)
 	}
 	w, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
-	defer w.Close()
-	if fi, err = w.Stat(); err != nil {
+	if _, err = w.Write(text); err != nil {
+		w.Close()
 		return err
 	}
-	const cut = "\n… and more than this page can have.\n"
-	if room := maxPage - fi.Size(); int64(len(page)) > room {
-		end := bytes.LastIndexByte(page[:max(0, room-int64(len(cut)))], '\n') + 1
-		if end == 0 {
-			return fmt.Errorf("%s: full", path)
-		}
-		page = append(page[:end:end], cut...)
-	}
-	if _, err = w.Write(page); err == nil {
-		err = w.Close()
-	}
-	return err
+	return w.Close()
 }

@@ -13,44 +13,68 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-// helpWidth is the width in characters of what help prints: a terminal's, without a pager.
-const helpWidth = 80
+// topic describes a command, or btfgen itself. Help, manual pages and docs/cli.md are written from topics.
+type topic struct {
+	*cli.Command
+	name string // as typed: "btfgen archive list"
+}
 
-// printHelp prints what the program, a group of commands or a command is for.
-func printHelp(w io.Writer, app *cli.App, commands []*cli.Command) {
-	name := strings.Join(append([]string{app.Name}, names(commands)...), " ")
-	if len(commands) == 0 {
-		printGroup(w, name, app.Usage, app.Commands)
-		return
-	}
-	c := commands[len(commands)-1]
-	if len(c.Subcommands) > 0 {
-		printGroup(w, name, c.Usage, c.Subcommands)
-		return
-	}
-	ours(w, "%s\n\n", wrapped(name+": "+c.Usage, 0))
-	ours(w, "%s\n", wrapped("    "+name+" "+synopsis(c), 8))
-	for _, p := range paragraphs(c.Description) {
-		ours(w, "%s\n", p)
-	}
-	for i, o := range options(c) {
-		if i == 0 {
-			ours(w, "\nOptions:\n\n")
+// section is a part of a topic, in the Markdown that printHelp and roff understand: paragraphs, indented code, and lists
+// with lines of the form "- `term`: meaning".
+type section struct{ title, text string }
+
+// topics returns the topic of btfgen itself and those of all commands.
+func topics(app *cli.App) (all []topic) {
+	var walk func(c *cli.Command, name string)
+	walk = func(c *cli.Command, name string) {
+		all = append(all, topic{c, name})
+		for _, sub := range c.Subcommands {
+			walk(sub, name+" "+sub.Name)
 		}
-		ours(w, "%s\n", row(o.typed(), o.usage))
 	}
+	walk(root(app), app.Name)
+	return all
 }
 
-// synopsis is what goes behind a command's name.
-func synopsis(c *cli.Command) string {
-	if len(options(c)) == 0 {
-		return c.ArgsUsage
+// sections returns the sections of a topic. Examples are in the field UsageText.
+func (p *topic) sections() []section {
+	options := describeAll(p.Command)
+	arguments := p.ArgsUsage
+	switch {
+	case isGroup(p.Command):
+		arguments = "COMMAND"
+	case len(options) > 0:
+		arguments = "[options] " + arguments
 	}
-	return "[options] " + c.ArgsUsage
+	all := []section{
+		{"Synopsis", "    " + p.name + " " + arguments},
+		{"Description", strings.ToUpper(p.Usage[:1]) + p.Usage[1:] + ".\n\n" + p.Description},
+	}
+	var commands, opts strings.Builder
+	for _, c := range p.Subcommands {
+		fmt.Fprintf(&commands, "- `%s`: %s\n", c.Name, c.Usage)
+	}
+	for _, o := range options {
+		fmt.Fprintf(&opts, "- `%s`: %s\n", o.typed, o.usage)
+	}
+	for _, s := range []section{{"Commands", commands.String()}, {"Options", opts.String()}, {"Examples", p.UsageText}} {
+		if s.text != "" {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
-// options are those of a command that are for users.
-func options(c *cli.Command) (all []*described) {
+// described is what a topic says about an option.
+type described struct {
+	name  string // output
+	typed string // -o, --output OUT
+	value string // OUT; empty if the option takes no value
+	usage string
+}
+
+// describeAll describes the options of a command that are not hidden.
+func describeAll(c *cli.Command) (all []*described) {
 	for _, f := range c.Flags {
 		if o := describe(f); o != nil {
 			all = append(all, o)
@@ -59,48 +83,23 @@ func options(c *cli.Command) (all []*described) {
 	return all
 }
 
-// ours prints what is all ours, line breaks too.
-func ours(w io.Writer, format string, args ...any) {
-	escape.Fprintf(w, "%s", escape.Own(fmt.Sprintf(format, args...)))
-}
-
-// printGroup prints what commands there are.
-func printGroup(w io.Writer, name, usage string, commands []*cli.Command) {
-	ours(w, "%s\n\n    %s COMMAND [options] ARGUMENT...\n\nCommands:\n\n", wrapped(name+": "+usage, 0), name)
-	for _, c := range commands {
-		ours(w, "%s\n", row(c.Name, c.Usage))
-	}
-	ours(w, "\n'%s COMMAND --help' tells more of a command.\n", name)
-}
-
-// described is what help and the reference tell of an option.
-type described struct {
-	names        []string // as they are typed
-	value, usage string   // value is empty for an option that takes none
-}
-
-// describe returns nil for an option that is not for users.
+// describe returns nil for a hidden option. The value's placeholder is in backquotes in the usage, as in package flag.
 func describe(f cli.Flag) *described {
-	d, ok := f.(cli.DocGenerationFlag)
-	if v, hidden := f.(cli.VisibleFlag); !ok || hidden && !v.IsVisible() {
+	d := f.(cli.DocGenerationFlag)
+	if !f.(cli.VisibleFlag).IsVisible() {
 		return nil
 	}
-	o := &described{usage: d.GetUsage()}
+	o := &described{name: f.Names()[0], usage: d.GetUsage()}
 	for _, n := range f.Names() {
 		if len(n) == 1 {
-			n = "-" + n
+			o.typed = "-" + n + ", " + o.typed
 		} else {
-			n = "--" + n
-		}
-		o.names = append(o.names, n)
-	}
-	if before, rest, ok := strings.Cut(o.usage, "`"); ok {
-		if value, after, ok := strings.Cut(rest, "`"); ok {
-			o.value, o.usage = value, before+value+after
+			o.typed += "--" + n
 		}
 	}
-	if v := variables[f.Names()[0]]; v != "" {
-		o.usage += "; also $" + v
+	if parts := strings.Split(o.usage, "`"); len(parts) == 3 {
+		o.value, o.usage = parts[1], strings.Join(parts, "")
+		o.typed += " " + o.value
 	}
 	if def := d.GetDefaultText(); def != "" && d.TakesValue() && d.GetValue() != "" {
 		o.usage += " (default: " + strings.Trim(def, `"`) + ")"
@@ -108,68 +107,71 @@ func describe(f cli.Flag) *described {
 	return o
 }
 
-// typed is the option as it is typed: "-o, --output OUT".
-func (o *described) typed() string {
-	text := strings.Join(append(o.names[1:len(o.names):len(o.names)], o.names[0]), ", ")
-	if o.value != "" {
-		text += " " + o.value
-	}
-	return text
-}
+// helpWidth is the width of a terminal in characters.
+const helpWidth = 80
 
-// row is a name and what it means, in two columns.
-func row(name, meaning string) string {
-	const indent, column = 2, 24
-	name = strings.Repeat(" ", indent) + name
-	if len(name) > column-2 {
-		return name + "\n" + wrapped(strings.Repeat(" ", column)+meaning, column)
-	}
-	return wrapped(fmt.Sprintf("%-*s%s", column, name, meaning), column)
-}
-
-// paragraphs wraps a description, whose lines are broken where they were written. Those that begin with a
-// space are tables, whose last column is wrapped.
-func paragraphs(text string) (all []string) {
-	run := ""
-	end := func() {
-		if run != "" {
-			all = append(all, "", wrapped(run, 0))
-			run = ""
-		}
-	}
-	table := false
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		switch {
-		case line == "":
-			end()
-			table = false
-		case line[0] != ' ':
-			run = strings.TrimPrefix(run+" "+line, " ")
-			table = false
+// printHelp prints a topic as plain text.
+func printHelp(w io.Writer, p topic) {
+	for _, s := range p.sections() {
+		switch s.title {
+		case "Synopsis":
+			escape.Fprintf(w, "Usage: %s\n", strings.TrimSpace(s.text))
+			continue
+		case "Description":
 		default:
-			end()
-			if !table {
-				all = append(all, "")
+			escape.Fprintf(w, "\n%s:\n", s.title)
+		}
+		for i, block := range strings.Split(strings.Trim(s.text, "\n"), "\n\n") {
+			if i > 0 || s.title == "Description" {
+				escape.Fprintf(w, "\n")
 			}
-			table = true
-			all = append(all, wrapped(line, max(strings.LastIndex(line, "  ")+2, 0)))
+			switch block = strings.ReplaceAll(block, "`", ""); block[0] {
+			case ' ':
+			case '-':
+				rows := strings.Split(block, "\n")
+				for i := range rows {
+					term, meaning, _ := strings.Cut(rows[i][len("- "):], ": ")
+					rows[i] = row(term, meaning)
+				}
+				block = strings.Join(rows, "\n")
+			default:
+				block = wrapped(block, 0)
+			}
+			escape.Fprintf(w, "%s\n", escape.Own(block))
 		}
 	}
-	end()
-	return all
+	if isGroup(p.Command) {
+		escape.Fprintf(w, "\nRun '%s COMMAND --help' for the options of a command.\n", p.name)
+	}
 }
 
-// wrapped breaks text at spaces. Lines after the first are indented.
+// row returns a term and its meaning in two columns.
+func row(term, meaning string) string {
+	const column = 26
+	line := fmt.Sprintf("  %-*s", column-2, term)
+	if len(line) > column {
+		line += "\n" + strings.Repeat(" ", column)
+	}
+	return line + wrapped(meaning, column)
+}
+
+// wrapped breaks text between words. Lines after the first are indented, and the first begins there, too.
 func wrapped(text string, indent int) string {
 	var b strings.Builder
-	for utf8.RuneCountInString(text) > helpWidth {
-		cut := strings.LastIndexByte(text[:helpWidth+1], ' ')
-		if cut <= indent {
-			break
+	width := indent
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case width+1+n > helpWidth:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			width = indent
+		default:
+			b.WriteByte(' ')
+			width++
 		}
-		b.WriteString(strings.TrimRight(text[:cut], " ") + "\n")
-		text = strings.Repeat(" ", indent) + text[cut+1:]
+		b.WriteString(word)
+		width += n
 	}
-	return b.String() + text
+	return b.String()
 }

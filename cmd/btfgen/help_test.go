@@ -8,58 +8,38 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/urfave/cli/v2"
 )
 
-// TestHelpWidth holds that help fits a terminal, and has every option.
-func TestHelpWidth(t *testing.T) {
-	app := newApp(io.Discard, io.Discard)
-	pages := 0
-	var check func(commands []*cli.Command, among []*cli.Command)
-	check = func(commands []*cli.Command, among []*cli.Command) {
-		pages++
+// Help fits a terminal and has every option.
+func TestHelp(t *testing.T) {
+	for _, p := range topics(newApp(io.Discard, io.Discard)) {
 		var b bytes.Buffer
-		printHelp(&b, app, commands)
-		name := strings.Join(names(commands), " ")
+		printHelp(&b, p)
 		for line := range strings.Lines(b.String()) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpWidth {
-				t.Errorf("%s: %d characters: %s", name, n, line)
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpWidth && !strings.HasPrefix(line, "    btfgen ") && strings.Contains(strings.TrimSpace(line), " ") {
+				t.Errorf("%s: %d characters: %s", p.name, n, line)
 			}
 		}
-		for _, c := range among {
+		for _, c := range p.Subcommands {
 			if !strings.Contains(b.String(), "\n  "+c.Name+" ") {
-				t.Errorf("%s: %s is missing", name, c.Name)
-			}
-			check(append(commands[:len(commands):len(commands)], c), c.Subcommands)
-		}
-		if len(commands) == 0 {
-			return
-		}
-		for _, f := range commands[len(commands)-1].Flags {
-			if o := describe(f); o != nil && !strings.Contains(b.String(), o.typed()) {
-				t.Errorf("%s: %s is missing", name, o.typed())
+				t.Errorf("%s: %s is missing", p.name, c.Name)
 			}
 		}
-	}
-	check(nil, app.Commands)
-	if pages < 15 {
-		t.Errorf("%d pages", pages)
+		for _, o := range describeAll(p.Command) {
+			if !strings.Contains(b.String(), "\n  "+o.typed+" ") && !strings.Contains(b.String(), "\n  "+o.typed+"\n") {
+				t.Errorf("%s: %s is missing", p.name, o.typed)
+			}
+		}
 	}
 }
 
-func TestParagraphs(t *testing.T) {
-	text := "One line that goes on\nand on. " + strings.Repeat("word ", 20) + "\n\n    name  " + strings.Repeat("what it means ", 6) + "\n    other  short\nEnd."
-	want := []string{
-		"", "One line that goes on and on. word word word word word word word word word word\nword word word word word word word word word word",
-		"", "    name  what it means what it means what it means what it means what it means\n          what it means", "    other  short",
-		"", "End.",
-	}
-	got := paragraphs(text)
-	for i := range got {
-		got[i] = strings.TrimRight(got[i], " ")
-	}
-	if strings.Join(got, "|") != strings.Join(want, "|") {
-		t.Errorf("%q\nwant %q", got, want)
+func TestRow(t *testing.T) {
+	got := row("-o, --output OUT", strings.Repeat("word ", 12)) + "\n" + row("--a-long-option PLACEHOLDER", "x")
+	const want = "  -o, --output OUT        word word word word word word word word word word word\n" +
+		"                          word\n" +
+		"  --a-long-option PLACEHOLDER\n" +
+		"                          x"
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

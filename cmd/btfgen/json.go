@@ -10,14 +10,14 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-// What --json writes: a document where a run comes to one thing, lines where it comes to many. docs/schema has a schema for
-// each command, to which tests hold them. Fields are only ever added.
+// With --json a command prints one document, or one line for each of many results. docs/schema has a schema for each
+// command. Fields are only added.
 
 func jsonFlag(what string) cli.Flag {
-	return &cli.BoolFlag{Name: "json", Usage: "write " + what + " to standard output, as JSON"}
+	return &cli.BoolFlag{Name: "json", Usage: "print " + what + " as JSON"}
 }
 
-// allFindings is the last field of the documents of commands with findings.
+// allFindings is the last field of documents.
 type allFindings struct {
 	Findings []*finding `json:"findings"`
 }
@@ -27,21 +27,17 @@ func findingsOf(c *cli.Context) allFindings {
 	return allFindings{append([]*finding{}, found(c).all...)}
 }
 
-// document writes what a run came to, if --json asks for that.
+// document prints the document of a run if --json is set.
 func document(c *cli.Context, v any) error {
 	if !c.Bool("json") {
 		return nil
 	}
-	return writeJSON(c, v)
-}
-
-func writeJSON(c *cli.Context, v any) error {
 	enc := escape.JSON(c.App.Writer)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
 
-// findingLines writes a line for each finding, but for those of the classes that other lines show.
+// findingLines prints a line for each finding if --json is set, except for classes that other lines contain.
 func findingLines(c *cli.Context, shown ...class) error {
 	if !c.Bool("json") {
 		return nil
@@ -54,14 +50,6 @@ func findingLines(c *cli.Context, shown ...class) error {
 		if err := enc.Encode(x); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// oneOutput refuses --json where standard output is to have something else.
-func oneOutput(c *cli.Context, option, path string) error {
-	if c.Bool("json") && path == "-" {
-		return usagef("--json does not go with %s -: both are for standard output", option)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,59 +14,50 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/text/escape"
 )
-
-// manSection is the section of the manual for commands that users run.
-const manSection = "1"
 
 func manCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "man",
-		Usage:     "write manual pages",
+		Usage:     "print a manual page, or write them all",
 		ArgsUsage: "[COMMAND]",
-		Description: "Writes the page of a command, such as archive list, or of btfgen itself to standard output: 'btfgen man generate | man -l -'\n" +
-			"shows one. With -o it writes those of all commands, which man finds in share/man/man1 beside the program's bin. Pages have\n" +
-			"a date if SOURCE_DATE_EPOCH is set, to seconds since 1970.",
+		Description: "Without COMMAND, print the page of btfgen itself. man finds pages in the directory\n" +
+			"share/man/man1 beside the bin directory of the program. Pages have a date if\n" +
+			"SOURCE_DATE_EPOCH is set, in seconds since 1970.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write all pages into the directory `DIR`", TakesFile: true},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write all pages into the directory `DIR`"},
 		},
+		UsageText: "    btfgen man generate | man -l -\n" +
+			"    btfgen man -o ~/.local/share/man/man1",
 		Action: runMan,
 	}
 }
 
-func runMan(c *cli.Context) error {
+func runMan(c *cli.Context) (err error) {
 	date, err := sourceDate()
 	if err != nil {
 		return err
 	}
-	words := c.Args().Slice()
-	switch dir := c.String("output"); {
-	case dir == "":
-	case len(words) > 0:
-		return usagef("man -o writes the pages of all commands, so that no COMMAND goes with it")
-	default:
-		return writeManPages(c, dir, date)
-	}
-	name := strings.Join(append([]string{c.App.Name}, words...), " ")
-	for _, p := range manPages(c.App) {
-		if p.command == name {
-			_, err := io.WriteString(c.App.Writer, p.roff(date))
-			return err
+	dir := c.String("output")
+	if dir == "" {
+		name := strings.Join(append([]string{c.App.Name}, c.Args().Slice()...), " ")
+		for _, p := range topics(c.App) {
+			if p.name == name {
+				_, err := io.WriteString(c.App.Writer, p.roff(c.App, date))
+				return err
+			}
 		}
+		return usagef("man: no command %q", strings.Join(c.Args().Slice(), " "))
 	}
-	return usagef("man: no command %q", strings.Join(words, " "))
-}
-
-// writeManPages puts all pages into a directory.
-func writeManPages(c *cli.Context, dir, date string) (err error) {
+	if c.NArg() > 0 {
+		return usagef("man -o writes the pages of all commands: it takes no COMMAND")
+	}
 	d := output.OpenDir(dir)
 	defer func() { err = errors.Join(err, d.Close()) }()
-	for _, p := range manPages(c.App) {
-		if err := c.Context.Err(); err != nil {
-			return err
-		}
-		if err := d.Put(p.file(), func(w io.Writer) error {
-			_, err := io.WriteString(w, p.roff(date))
+	for _, p := range topics(c.App) {
+		if err := d.Put(manName(p.name)+".1", func(w io.Writer) error {
+			_, err := io.WriteString(w, p.roff(c.App, date))
 			return err
 		}); err != nil {
 			return err
@@ -74,8 +66,7 @@ func writeManPages(c *cli.Context, dir, date string) (err error) {
 	return nil
 }
 
-// sourceDate returns the date that outputs are to have, by the seconds since 1970 that builds which can be repeated have in their
-// environment; "" without them.
+// sourceDate returns the date of reproducible builds, from $SOURCE_DATE_EPOCH, or "".
 func sourceDate() (string, error) {
 	epoch := os.Getenv("SOURCE_DATE_EPOCH")
 	if epoch == "" {
@@ -88,119 +79,104 @@ func sourceDate() (string, error) {
 	return time.Unix(seconds, 0).UTC().Format(time.DateOnly), nil
 }
 
-// manPage is the page of the program, of a group of commands, or of a command.
-type manPage struct {
-	app     *cli.App
-	command string         // as it is typed: "btfgen archive list"
-	usage   string         // what it is for
-	within  []*cli.Command // the commands of a program or group
-	leaf    *cli.Command   // else the command
-	see     []string       // commands with pages to look at as well
-}
+// manName returns the name of the page of a command.
+func manName(command string) string { return strings.ReplaceAll(command, " ", "-") }
 
-// manPages returns all pages, the program's first.
-func manPages(app *cli.App) []*manPage {
-	top := &manPage{app: app, command: app.Name, usage: app.Usage, within: app.Commands}
-	pages := []*manPage{top}
-	var walk func(up *manPage)
-	walk = func(up *manPage) {
-		for _, c := range up.within {
-			p := &manPage{app: app, command: up.command + " " + c.Name, usage: c.Usage, within: c.Subcommands, see: []string{up.command}}
-			for _, s := range up.within {
-				if s != c {
-					p.see = append(p.see, up.command+" "+s.Name)
-				}
-			}
-			if len(c.Subcommands) == 0 {
-				p.leaf = c
-			}
-			pages = append(pages, p)
-			walk(p)
-		}
-	}
-	walk(top)
-	return pages
-}
-
-// manTitle is what the page of a command is called.
-func manTitle(command string) string { return strings.ReplaceAll(command, " ", "-") }
-
-func (p *manPage) file() string { return manTitle(p.command) + "." + manSection }
-
-// roff is the page.
-func (p *manPage) roff(date string) string {
-	r := new(roffWriter)
-	r.title(manTitle(p.command), date, p.app.Name+" "+p.app.Version)
-	r.macro("SH", "NAME")
-	r.line(roffText(manTitle(p.command)) + ` \- ` + roffText(p.usage))
-	r.macro("SH", "SYNOPSIS")
-	arguments := "COMMAND [options] ARGUMENT..."
-	if p.leaf != nil {
-		arguments = synopsis(p.leaf)
-	}
-	r.line(roffBold(p.command) + " " + roffArguments(arguments))
-	if p.leaf != nil {
-		p.describe(r)
+// roff returns the manual page, in the macros of man(7).
+//
+// urfave/cli can write manual pages, too, but leaves hyphens and quotes as they are. groff prints typographic ones for
+// these, which cannot be searched for or copied. Hyphenation is off, because most long words are names.
+func (p *topic) roff(app *cli.App, date string) string {
+	b := new(strings.Builder)
+	escape.Fprintf(b, ".TH \"%s\" 1 \"%s\" \"%s\" \"User Commands\"\n.nh\n.ad l\n",
+		roffText(strings.ToUpper(manName(p.name))), date, roffText(app.Name+" "+app.Version))
+	escape.Fprintf(b, ".SH NAME\n%s \\- %s\n", roffText(manName(p.name)), roffText(p.Usage))
+	all := p.sections()
+	if path := strings.TrimPrefix(p.name, app.Name); path == "" {
+		all = slices.Concat(all, chapters(), manChapters)
 	} else {
-		p.list(r)
+		up := p.name[:strings.LastIndex(p.name, " ")]
+		all = append(all, exitStatus(path[1:]), section{"See also", "`" + manName(up) + "`(1)\n"})
 	}
-	if len(p.see) > 0 {
-		r.macro("SH", "SEE ALSO")
-		for i, s := range p.see {
-			comma := ","
-			if i == len(p.see)-1 {
-				comma = ""
+	for _, s := range all {
+		escape.Fprintf(b, ".SH %s\n%s", strings.ToUpper(s.title), escape.Own(roff(s.text)))
+	}
+	return b.String()
+}
+
+// roff converts the Markdown of a section.
+func roff(text string) string {
+	var b strings.Builder
+	code, gap := false, false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if line == "" {
+			gap = b.Len() > 0
+			continue
+		}
+		item, isItem := strings.CutPrefix(line, "- ")
+		isCode := strings.HasPrefix(line, "    ")
+		switch {
+		case isCode && !code:
+			b.WriteString(".PP\n.nf\n.RS 4\n")
+		case isCode && gap:
+			b.WriteString("\\&\n")
+		case code && !isCode:
+			b.WriteString(".RE\n.fi\n")
+		}
+		switch {
+		case isCode:
+			b.WriteString(roffLine(roffText(line[4:])))
+		case isItem:
+			term, meaning, _ := strings.Cut(item, ": ")
+			b.WriteString(".TP 8\n" + roffLine(roffInline(term)) + roffLine(roffInline(meaning)))
+		default:
+			if gap {
+				b.WriteString(".PP\n")
 			}
-			r.line(roffBold(manTitle(s)) + "(" + manSection + ")" + comma)
+			b.WriteString(roffLine(roffInline(line)))
 		}
+		code, gap = isCode, false
 	}
-	return r.String()
+	if code {
+		b.WriteString(".RE\n.fi\n")
+	}
+	return b.String()
 }
 
-// list writes what there is on commands of which others are part.
-func (p *manPage) list(r *roffWriter) {
-	about := []chapter{{text: sentence(p.usage) + "."}}
-	if p.command == p.app.Name {
-		about = chapters()
-		about[0].text = sentence(p.usage) + ".\n\n" + about[0].text
+// roffLine returns a line that begins with no macro.
+func roffLine(text string) string {
+	if strings.HasPrefix(text, ".") {
+		text = `\&` + text
 	}
-	r.macro("SH", "DESCRIPTION")
-	r.markdown(about[0].text)
-	r.macro("SH", "COMMANDS")
-	for _, c := range p.within {
-		r.item(roffBold(manTitle(p.command+" "+c.Name))+"("+manSection+")", roffText(c.Usage))
-	}
-	for _, c := range about[1:] {
-		r.macro("SH", strings.ToUpper(c.title))
-		r.markdown(c.text)
-	}
-	if p.command == p.app.Name {
-		r.macro("SH", "FILES")
-		r.item(roffBold(configFile), roffText("options and arguments for commands that are run beside it"))
-		r.macro("SH", "SEE ALSO")
-		r.line("Files that are named docs/... here are in " + roffText("https://github.com/btfgen/btfgen") +
-			", and in /usr/share/doc/btfgen where a package installed them.")
-	}
+	return text + "\n"
 }
 
-// describe writes what there is on a command of which no others are part.
-func (p *manPage) describe(r *roffWriter) {
-	r.macro("SH", "DESCRIPTION")
-	r.markdown(sentence(p.usage) + ".\n\n" + p.leaf.Description)
-	for i, o := range options(p.leaf) {
-		if i == 0 {
-			r.macro("SH", "OPTIONS")
+// roffInline converts a line in which code is in backquotes.
+func roffInline(text string) string {
+	var b strings.Builder
+	for i, part := range strings.Split(text, "`") {
+		if i%2 == 1 {
+			b.WriteString(`\fB` + roffText(part) + `\fR`)
+		} else {
+			b.WriteString(roffText(part))
 		}
-		r.item(o.roff(), roffText(o.usage))
 	}
-	told := contract[strings.TrimPrefix(p.command, p.app.Name+" ")]
-	if len(told.all()) == 0 {
-		return
+	return b.String()
+}
+
+// roffText escapes what roff would interpret, or print as another character.
+func roffText(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		switch at := strings.IndexRune("\\-'`\"^~", c); {
+		case at >= 0:
+			b.WriteString([]string{`\e`, `\-`, `\(aq`, `\(ga`, `\(dq`, `\(ha`, `\(ti`}[at])
+		case c > '~':
+			escape.Fprintf(&b, `\[u%04X]`, c)
+		default:
+			b.WriteRune(c)
+		}
 	}
-	r.macro("SH", "EXIT STATUS")
-	r.line(roffText("0 if all is done, 1 if nothing useful came out, 2 for wrong usage, 3 for findings of the classes of --fail-on;"))
-	r.line(roffBold(p.app.Name) + "(" + manSection + ") has more. The classes:")
-	for _, c := range told.all() {
-		r.item(roffBold(string(c)), roffInline(meanings[c]))
-	}
+	return b.String()
 }

@@ -29,26 +29,26 @@ func TestMan(t *testing.T) {
 		t.Fatal(err)
 	}
 	app := newApp(io.Discard, io.Discard)
-	pages := manPages(app)
+	pages := topics(app)
 	if len(files) != len(pages) || len(pages) < 15 {
 		t.Errorf("%d files of %d pages", len(files), len(pages))
 	}
 	man, mandoc := lookPath("man"), lookPath("mandoc")
 	for _, p := range pages {
-		file := filepath.Join(dir, p.file())
+		file := filepath.Join(dir, manName(p.name)+".1")
 		var alone bytes.Buffer
-		args := append([]string{"man"}, strings.Fields(p.command)[1:]...)
-		if s := run(t.Context(), args, &alone, &stderr); s != statusOK || alone.String() != p.roff("2023-11-14") {
-			t.Errorf("%s: exit status %d, another page than that of -o: %s", p.command, s, &stderr)
+		args := append([]string{"man"}, strings.Fields(p.name)[1:]...)
+		if s := run(t.Context(), args, &alone, &stderr); s != statusOK || alone.String() != p.roff(app, "2023-11-14") {
+			t.Errorf("%s: exit status %d, another page than that of -o: %s", p.name, s, &stderr)
 		}
 		for line := range strings.Lines(alone.String()) {
 			if strings.HasPrefix(line, "'") || regexp.MustCompile(`[^ -~\n]`).MatchString(line) {
-				t.Errorf("%s: %q", p.command, line)
+				t.Errorf("%s: %q", p.name, line)
 			}
 		}
 		if mandoc != "" {
 			if out, err := exec.Command(mandoc, "-Tlint", "-Wwarning", file).CombinedOutput(); err != nil {
-				t.Errorf("%s: %v\n%s", p.command, err, out)
+				t.Errorf("%s: %v\n%s", p.name, err, out)
 			}
 		}
 		if man == "" {
@@ -61,29 +61,29 @@ func TestMan(t *testing.T) {
 		cmd.Stderr = &warnings
 		out, err := cmd.Output()
 		if err != nil || warnings.Len() > 0 {
-			t.Errorf("%s: %v\n%s", p.command, err, &warnings)
+			t.Errorf("%s: %v\n%s", p.name, err, &warnings)
 		}
 		text := strings.Join(strings.Fields(string(out)), " ")
-		want := []string{strings.ReplaceAll(p.command, " ", "-") + " - " + p.usage, "2023-11-14"}
-		for _, c := range p.within {
-			want = append(want, strings.ReplaceAll(p.command+" "+c.Name, " ", "-")+"(1) "+c.Usage)
+		want := []string{manName(p.name) + " - " + p.Usage, "2023-11-14", p.UsageText}
+		for _, c := range p.Subcommands {
+			want = append(want, c.Name+" "+c.Usage)
 		}
-		if p.leaf != nil {
-			want = append(want, p.command+" "+synopsis(p.leaf), p.leaf.Description)
-			for _, o := range options(p.leaf) {
-				want = append(want, o.typed()+" "+o.usage)
-			}
-		} else if p.command == app.Name {
+		for _, o := range describeAll(p.Command) {
+			want = append(want, o.typed+" "+o.usage)
+		}
+		if p.name == app.Name {
 			for _, v := range variables {
 				want = append(want, v+" --")
 			}
 			for c, m := range meanings {
-				want = append(want, "• "+string(c)+": "+strings.ReplaceAll(m, "`", ""))
+				want = append(want, string(c)+" "+strings.ReplaceAll(m, "`", ""))
 			}
+		} else if !isGroup(p.Command) && p.UsageText == "" {
+			t.Errorf("%s: no example", p.name)
 		}
 		for _, w := range want {
 			if w = strings.Join(strings.Fields(w), " "); !strings.Contains(text, w) {
-				t.Errorf("%s: %q is not in the page", p.command, w)
+				t.Errorf("%s: %q is not in the page", p.name, w)
 			}
 		}
 	}
@@ -99,21 +99,18 @@ func lookPath(program string) string {
 
 func TestRoff(t *testing.T) {
 	for text, want := range map[string]string{
-		"a - b":                      `a \- b`,
-		`'x' "y" \z ^~`:              `\(aqx\(aq \(dqy\(dq \ez \(ha\(ti`,
-		"to `--fail-on`, that":       `to \fB\-\-fail\-on\fR, that`,
-		"see [config.md](config.md)": "see docs/config.md",
-		"a [table](x.md#y)":          "a docs/x.md",
-		"NAME,…":                     `NAME,\[u2026]`,
+		"a - b":                `a \- b`,
+		`'x' "y" \z ^~`:        `\(aqx\(aq \(dqy\(dq \ez \(ha\(ti`,
+		"to `--fail-on`, that": `to \fB\-\-fail\-on\fR, that`,
+		"NAME,…":               `NAME,\[u2026]`,
 	} {
 		if got := roffInline(text); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
-	var r roffWriter
-	r.markdown("One\ntwo.\n\n.three\n- `a`: x\n\n| n | m | o |\n|--|--|--|\n| `1` | | y |\n\n    few  words   here\n\nEnd.")
-	const want = "One\ntwo.\n.PP\n\\&.three\n.IP \"\\[u2022]\" \"2\"\n\\fBa\\fR: x\n.TP \"8\"\n\\fB1\\fR\no: y\n.TP \"8\"\n\\fBfew words\\fR\nhere\n.PP\nEnd.\n"
-	if r.String() != want {
-		t.Errorf("%q, want %q", r.String(), want)
+	got := roff("One\ntwo.\n\n.three\n- `a`: x\n\nFour:\n\n    few  words\n\n    .here\n\nEnd.")
+	const want = "One\ntwo.\n.PP\n\\&.three\n.TP 8\n\\fBa\\fR\nx\n.PP\nFour:\n.PP\n.nf\n.RS 4\nfew  words\n\\&\n\\&.here\n.RE\n.fi\n.PP\nEnd.\n"
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -4,12 +4,10 @@ package main
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/job/generate"
 )
 
@@ -18,16 +16,18 @@ func minCoreBTFCommand() *cli.Command {
 		Name:      "min_core_btf",
 		Usage:     "minimize the BTF of one kernel, like 'bpftool gen min_core_btf'",
 		ArgsUsage: "INPUT OUTPUT OBJECT...",
-		Description: "INPUT is raw BTF or any ELF file with a .BTF section, also compressed. OUTPUT - is standard output.\n" +
-			"Relocations that nothing resolves are told but are no failure, as with bpftool; of objects without\n" +
-			"relocations comes BTF without types. OBJECT is as for generate.",
+		Description: "INPUT is raw BTF or an ELF file with a .BTF section, and may be compressed. OUTPUT\n" +
+			"may be - for standard output. OBJECT is as for generate. As with bpftool, an\n" +
+			"unresolved relocation is not a failure, and without relocations the output has no\n" +
+			"types.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "base-btf", Aliases: []string{"B"}, Usage: "INPUT is split BTF on top of `FILE`"},
+			&cli.StringFlag{Name: "base-btf", Aliases: []string{"B"}, Usage: "read INPUT as split BTF with the base `FILE`"},
 			paddingFlag(),
 			keepFlag(),
 			jsonFlag("sizes, hash and findings"),
 		},
-		Action: minCoreBTF,
+		UsageText: "    btfgen min_core_btf /sys/kernel/btf/vmlinux min.btf tracer.bpf.o",
+		Action:    minCoreBTF,
 	}
 }
 
@@ -35,15 +35,15 @@ func minCoreBTF(c *cli.Context) error {
 	if c.NArg() < 3 && (c.NArg() < 2 || !c.IsSet("keep")) {
 		return usagef("min_core_btf needs INPUT, OUTPUT and at least one OBJECT")
 	}
-	if err := oneOutput(c, "OUTPUT", c.Args().Get(1)); err != nil {
-		return err
+	input, output := c.Args().Get(0), c.Args().Get(1)
+	if c.Bool("json") && output == "-" {
+		return errJSONOutput
 	}
 	opts, err := minimizeOptions(c)
 	if err != nil {
 		return err
 	}
-	input, output := c.Args().Get(0), c.Args().Get(1)
-	objs, err := objectsOrNone(c, c.Args().Slice()[2:], opts.Keep, readTaken)
+	objs, err := readKept(c, c.Args().Slice()[2:], opts.Keep, true)
 	if err != nil {
 		return err
 	}
@@ -61,43 +61,22 @@ func minCoreBTF(c *cli.Context) error {
 	for _, e := range rep.Skipped {
 		note(c, finding{Class: skipped, Object: e.Path, Message: "is not for the machine of " + input})
 	}
-	if err := writeOut(c, output, rep.Kernels[0].BTF); err != nil {
+	k := &rep.Kernels[0]
+	if err := writeOut(c, output, k.BTF); err != nil {
 		return err
 	}
 	for _, u := range rep.Unresolved {
 		tellOf(c, finding{Class: class(u.Result.String()), Message: u.Relo, Object: u.Object})
 	}
-	tellKept(c, rep)
-	k := &rep.Kernels[0]
-	return document(c, minimizedJSON{
+	reportKept(c, rep)
+	return document(c, struct {
+		Output     string                `json:"output"`
+		In         int64                 `json:"bytes_in"` // BTF of the kernel
+		Out        int                   `json:"bytes_out"`
+		SHA256     string                `json:"sha256"` // of the output
+		Unresolved []generate.Unresolved `json:"unresolved"`
+		allFindings
+	}{
 		output, k.RawSize, len(k.BTF), fmt.Sprintf("%x", sha256.Sum256(k.BTF)), append([]generate.Unresolved{}, rep.Unresolved...), findingsOf(c),
 	})
-}
-
-type minimizedJSON struct {
-	Output     string                `json:"output"`
-	In         int64                 `json:"bytes_in"` // BTF of the kernel
-	Out        int                   `json:"bytes_out"`
-	SHA256     string                `json:"sha256"` // of the output
-	Unresolved []generate.Unresolved `json:"unresolved"`
-	allFindings
-}
-
-// readTaken is readObjects for those that bpftool takes, some of which have no relocations.
-func readTaken(c *cli.Context, args []string) (o *objects, err error) {
-	parse := func(name string, data []byte) (*core.Object, error) {
-		obj, err := core.ParseObject(name, data)
-		if err == nil && obj.Empty() != "" && obj.Empty() != core.NoRelocations {
-			err = fmt.Errorf("%s: %s", name, obj.Empty())
-		}
-		return obj, err
-	}
-	o = new(objects)
-	o.paths, err = eachObject(c, args, parse, func(obj *core.Object, _ []byte) {
-		o.list = append(o.list, obj)
-	})
-	if err == nil && len(o.list) == 0 {
-		err = errors.New("no object that relocations could be in")
-	}
-	return o, err
 }

@@ -22,75 +22,67 @@ import (
 // objectFile is a file with BPF objects, or standard input.
 type objectFile struct {
 	path     string
-	told     bool     // which machines they are for
+	explicit bool     // the user named the machines
 	machines []string // canonical, of either byte order; none means any
-	chance   bool     // found in a directory, and perhaps no object after all
+	found    bool     // in a directory: it may have no object
 }
 
-// objectFiles returns the files that OBJECT arguments stand for: [MACHINE=]PATH, where PATH is a file, a directory,
+func splitMachine(arg string) objectFile {
+	machines, path, explicit := machine.Cut(arg)
+	return objectFile{path: path, explicit: explicit, machines: machines}
+}
+
+// objectFiles returns the files of OBJECT arguments. An argument is [MACHINE=]PATH, where PATH is a file, a directory,
 // @LIST, or - for standard input. A directory stands for the BPF object files in it.
 func objectFiles(ctx context.Context, args []string) ([]objectFile, error) {
 	x := expansion{ctx: ctx, left: limits.ObjectFiles}
 	for _, a := range args {
 		f := splitMachine(a)
-		var err error
-		if list, ok := strings.CutPrefix(f.path, "@"); ok {
-			err = x.list(f, list)
-		} else {
-			err = x.path(f)
+		add := x.path
+		if strings.HasPrefix(f.path, "@") {
+			add = x.list
 		}
-		if err != nil {
+		if err := add(f); err != nil {
 			return nil, err
 		}
 	}
 	return x.files, nil
 }
 
-func splitMachine(arg string) objectFile {
-	machines, path, told := machine.Cut(arg)
-	return objectFile{path: path, told: told, machines: machines}
-}
-
-// expansion is one objectFiles.
 type expansion struct {
 	ctx   context.Context
 	files []objectFile
-	left  int // files to look at
-	stdin bool
+	left  int // how many files may still be looked at
 }
 
-// look is called for each file that is looked at.
-func (x *expansion) look() error {
+// count is called for each file that is looked at.
+func (x *expansion) count() error {
 	if x.left--; x.left < 0 {
 		return &limits.Exceeded{Max: limits.ObjectFiles, What: "files to look for BPF objects in"}
 	}
 	return x.ctx.Err()
 }
 
-// path adds what a path stands for.
+// path adds a file, the object files in a directory, or standard input.
 func (x *expansion) path(f objectFile) error {
-	if f.path == embedded.Stdin {
-		if x.stdin {
-			return usagef("standard input is given twice")
-		}
-		x.stdin = true
-		x.files = append(x.files, f)
-		return nil
+	if f.path == embedded.Stdin && slices.ContainsFunc(x.files, func(o objectFile) bool { return o.path == f.path }) {
+		return usagef("standard input is given twice")
 	}
 	fi, err := os.Stat(f.path)
 	if err == nil && fi.IsDir() {
 		return x.dir(f)
 	}
 	if names, _, ok := strings.Cut(f.path, "="); ok && errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(names, `/\.`) {
-		return usagef("%s: no such file, and %s is no machine", f.path, names)
+		return usagef("%s: no such file, and %s is not a machine", f.path, names)
 	}
-	x.files = append(x.files, f) // who reads it says what is wrong
-	return x.look()
+	x.files = append(x.files, f)
+	return x.count()
 }
 
-// list adds what a file with one OBJECT a line stands for. A # begins a comment, at the start of a line or after a
-// blank. Paths are relative to the folder of the list, which says for which machines those objects are that do not.
-func (x *expansion) list(list objectFile, name string) error {
+// list adds the objects of a list, with one OBJECT on each line. A # at the start of a line or after a blank begins a
+// comment. Paths are relative to the folder of the list. The machines of the list apply to objects without machines.
+func (x *expansion) list(list objectFile) error {
+	name := list.path[1:]
 	data, err := readList(name)
 	if err != nil {
 		return err
@@ -98,20 +90,17 @@ func (x *expansion) list(list objectFile, name string) error {
 	before, n := len(x.files), 0
 	for line := range strings.Lines(data) {
 		n++
-		line = strings.ReplaceAll(" "+line, "\t", " ")
-		line, _, _ = strings.Cut(line, " #")
+		line, _, _ = strings.Cut(strings.ReplaceAll(" "+line, "\t", " "), " #")
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
 		f := splitMachine(line)
-		if !f.told {
-			f.told, f.machines = list.told, list.machines
+		if !f.explicit {
+			f.explicit, f.machines = list.explicit, list.machines
 		}
 		switch {
-		case f.path == embedded.Stdin:
-			return usagef("%s:%d: %s: standard input is for the command line", name, n, f.path)
-		case strings.HasPrefix(f.path, "@"):
-			return usagef("%s:%d: %s: a list inside a list", name, n, f.path)
+		case f.path == embedded.Stdin, strings.HasPrefix(f.path, "@"):
+			return usagef("%s:%d: %s: not allowed in a list", name, n, f.path)
 		case !filepath.IsAbs(f.path):
 			f.path = filepath.Join(filepath.Dir(name), f.path)
 		}
@@ -126,12 +115,7 @@ func (x *expansion) list(list objectFile, name string) error {
 }
 
 func readList(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limits.ObjectList+1))
+	data, err := readHead(name, limits.ObjectList+1)
 	switch {
 	case err != nil:
 		return "", err
@@ -143,20 +127,29 @@ func readList(name string) (string, error) {
 	return string(data), nil
 }
 
-// dir adds the BPF object files in a directory and those below it, in order of name. It passes over what they are not,
-// programs that embed some among them.
+func readHead(path string, n int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, n))
+}
+
+// dir adds the BPF object files in a directory and below it, in order of name. Executables with embedded objects are not
+// among them.
 func (x *expansion) dir(dir objectFile) error {
 	before := len(x.files)
 	err := filepath.WalkDir(dir.path+string(filepath.Separator), func(p string, e fs.DirEntry, err error) error {
-		if err = cmp.Or(err, x.look()); err != nil || e.IsDir() {
+		if err = cmp.Or(err, x.count()); err != nil || e.IsDir() {
 			return err
 		}
-		if fi, err := os.Stat(p); err != nil || !fi.Mode().IsRegular() { // a link may lead to one
+		if fi, err := os.Stat(p); err != nil || !fi.Mode().IsRegular() { // a link may lead to a file
 			return nil
 		}
-		ok, err := isObjectFile(p)
-		if ok {
-			x.files = append(x.files, objectFile{p, dir.told, dir.machines, true})
+		head, err := readHead(p, embedded.HeadBytes)
+		if err == nil && embedded.MayBeObject(head) {
+			x.files = append(x.files, objectFile{p, dir.explicit, dir.machines, true})
 		}
 		return err
 	})
@@ -164,15 +157,4 @@ func (x *expansion) dir(dir objectFile) error {
 		return fmt.Errorf("%s: no BPF object in this directory", dir.path)
 	}
 	return err
-}
-
-// isObjectFile reports whether a file begins as a BPF object does.
-func isObjectFile(path string) (bool, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, embedded.HeadBytes))
-	return embedded.MayBeObject(head), err
 }

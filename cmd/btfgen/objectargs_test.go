@@ -19,12 +19,12 @@ import (
 func TestSplitMachine(t *testing.T) {
 	for arg, want := range map[string]objectFile{
 		"a.o":              {path: "a.o"},
-		"x86_64=a.o":       {path: "a.o", told: true, machines: []string{"x86_64"}},
-		"amd64,aarch64=a":  {path: "a", told: true, machines: []string{"x86_64", "arm64"}},
-		"powerpc=a":        {path: "a", told: true, machines: []string{"ppc64", "ppc64le"}},
-		"any=a":            {path: "a", told: true},
-		"arm64=a=b":        {path: "a=b", told: true, machines: []string{"arm64"}},
-		"arm64=@list":      {path: "@list", told: true, machines: []string{"arm64"}},
+		"x86_64=a.o":       {path: "a.o", explicit: true, machines: []string{"x86_64"}},
+		"amd64,aarch64=a":  {path: "a", explicit: true, machines: []string{"x86_64", "arm64"}},
+		"powerpc=a":        {path: "a", explicit: true, machines: []string{"ppc64", "ppc64le"}},
+		"any=a":            {path: "a", explicit: true},
+		"arm64=a=b":        {path: "a=b", explicit: true, machines: []string{"arm64"}},
+		"arm64=@list":      {path: "@list", explicit: true, machines: []string{"arm64"}},
 		"a=b.o":            {path: "a=b.o"},
 		"./x86_64=a.o":     {path: "./x86_64=a.o"},
 		"=a":               {path: "=a"},

@@ -20,83 +20,74 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-// objects is what the OBJECT arguments came to.
-type objects struct {
-	list  []*core.Object // with relocations
-	data  [][]byte       // the ELF file of each
-	paths []string       // of the files that were read
+// objects are the BPF objects of OBJECT arguments.
+type objects[T any] struct {
+	list  []T
+	data  [][]byte // the ELF file of each
+	paths []string // of the files that were read
 }
 
-// readObjects reads the objects, and those embedded in executables. What
-// cannot be used is reported and left out; nothing usable at all is an error.
-func readObjects(c *cli.Context, args []string) (*objects, error) {
-	o := new(objects)
-	var err error
-	o.paths, err = eachObject(c, args, func(name string, data []byte) (*core.Object, error) {
+// programs are objects with programs.
+type programs = objects[*check.Object]
+
+// readObjects reads objects with relocations. Unusable ones are reported and skipped; it is an error if none is left.
+func readObjects(c *cli.Context, args []string) (*objects[*core.Object], error) {
+	return readCore(c, args, false)
+}
+
+// readCore is readObjects. With bare, objects without relocations are usable, as for bpftool.
+func readCore(c *cli.Context, args []string, bare bool) (*objects[*core.Object], error) {
+	o, err := readEach(c, args, func(name string, data []byte) (*core.Object, error) {
 		obj, err := core.ParseObject(name, data)
-		if err == nil && obj.Empty() != "" {
+		switch {
+		case err != nil || obj.Empty() == "" || bare && obj.Empty() == core.NoRelocations:
+		case bare:
+			err = fmt.Errorf("%s: %s", name, obj.Empty())
+		default:
 			err = emptyError{name, obj.Empty()}
 		}
 		return obj, err
-	}, func(obj *core.Object, data []byte) {
-		o.list, o.data = append(o.list, obj), append(o.data, data)
 	})
-	if err != nil {
-		return nil, err
-	}
-	if len(o.list) == 0 {
+	if err == nil && len(o.list) == 0 {
 		tellNotes(c)
-		return nil, fmt.Errorf("no object with CO-RE relocations")
+		return nil, errors.New("no object with CO-RE relocations")
 	}
-	return o, nil
+	return o, err
 }
 
-// programs is objects for those with programs.
-type programs struct {
-	list  []*check.Object
-	data  [][]byte
-	paths []string
+// readKept is readCore for commands with --keep, which then need no object.
+func readKept(c *cli.Context, args []string, keep *core.Keep, bare bool) (*objects[*core.Object], error) {
+	if len(args) == 0 && len(keep.Patterns()) > 0 {
+		return new(objects[*core.Object]), nil
+	}
+	return readCore(c, args, bare)
 }
 
-// readPrograms is readObjects for objects with programs, which need no
-// relocations.
+// readPrograms is readObjects for objects with programs, which need no relocations.
 func readPrograms(c *cli.Context, args []string) (*programs, error) {
-	o := new(programs)
-	parse := func(name string, data []byte) (*check.Object, error) { return check.Parse(c.Context, name, data) }
-	var err error
-	o.paths, err = eachObject(c, args, parse, func(obj *check.Object, data []byte) {
-		o.list, o.data = append(o.list, obj), append(o.data, data)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(o.list) == 0 {
+	o, err := readEach(c, args, func(name string, data []byte) (*check.Object, error) { return check.Parse(c.Context, name, data) })
+	if err == nil && len(o.list) == 0 {
 		return nil, errors.New("no object with programs")
 	}
-	return o, nil
+	return o, err
 }
 
-// errNoRelocations is why an object is left out though nothing is wrong with it.
+// errNoRelocations is the error of valid objects that are skipped.
 var errNoRelocations = errors.New("no CO-RE relocations")
 
-// emptyError is an errNoRelocations that says more.
+// emptyError is errNoRelocations with a reason.
 type emptyError struct{ name, why string }
 
 func (e emptyError) Error() string        { return e.name + ": " + e.why }
 func (e emptyError) Is(target error) bool { return target == errNoRelocations }
 
-// boundObject is an object as relolog and check have it.
-type boundObject[T any] interface {
+// readEach reads the objects of arguments with parse and assigns their machines. It reports these, and what it skips.
+func readEach[T interface {
 	Name() string
 	Order() binary.ByteOrder
 	Machines() []string
 	ForMachines(machines ...string) T
-}
-
-// eachObject parses every object that the arguments stand for, gives it the machines that it is for, tells which, and
-// gives use the results in their order. What cannot be read or parsed is told. It returns the files
-// that were read.
-func eachObject[T boundObject[T]](c *cli.Context, args []string, parse func(name string, data []byte) (T, error), use func(object T, data []byte)) (paths []string, err error) {
+}](c *cli.Context, args []string, parse func(name string, data []byte) (T, error)) (*objects[T], error) {
 	if len(args) == 0 {
 		return nil, usagef("no BPF object given")
 	}
@@ -104,40 +95,56 @@ func eachObject[T boundObject[T]](c *cli.Context, args []string, parse func(name
 	if err != nil {
 		return nil, err
 	}
+	read := new(objects[T])
 	for _, f := range files {
-		paths = append(paths, f.path)
+		read.paths = append(read.paths, f.path)
 	}
-	all, err := embedded.ParseFiles(c.Context, paths, parse)
-	var list []binding
+	all, err := embedded.ParseFiles(c.Context, read.paths, parse)
+	if err != nil {
+		return nil, err
+	}
+	byMachines := make(map[string][]string) // names of objects
 	for _, o := range all {
-		if files[o.File].chance && errors.Is(o.Err, embedded.ErrNone) {
+		f := &files[o.File]
+		if f.found && errors.Is(o.Err, embedded.ErrNone) {
 			continue
 		}
-		var b binding
+		var machines []string
+		why := ""
 		if o.Err == nil {
-			b, o.Err = bind(&files[o.File], &o.Object, o.Value.Name(), o.Value.Order())
+			machines, why, o.Err = machinesOf(f, &o.Object, o.Value.Name(), o.Value.Order())
 		}
 		if o.Err != nil {
-			tellObject(c, files[o.File].path, o.Err)
+			reportObject(c, f.path, o.Err)
 			continue
 		}
-		if b.why != "" {
-			o.Value = o.Value.ForMachines(b.machines...)
+		if why != "" {
+			o.Value = o.Value.ForMachines(machines...)
 		} else {
-			b.why = "by the registers it reads"
+			why = "by its registers"
 		}
-		b.machines = o.Value.Machines()
-		list = append(list, b)
-		use(o.Value, o.Data)
+		read.list, read.data = append(read.list, o.Value), append(read.data, o.Data)
+		if text := strings.Join(o.Value.Machines(), ", "); text != "" {
+			byMachines[text] = append(byMachines[text], o.Value.Name())
+			if found(c).verbose {
+				say(c, "btfgen: %s is for %s, %s", o.Value.Name(), text, why)
+			}
+		}
 	}
-	tellMachines(c, list)
-	return paths, err
+	if found(c).canVerbose && !found(c).verbose && !found(c).quiet && len(byMachines) > 0 { // min_core_btf is as silent as bpftool
+		var parts []string
+		for _, m := range slices.Sorted(maps.Keys(byMachines)) {
+			parts = append(parts, m+": "+words.Names(byMachines[m], false))
+		}
+		say(c, "btfgen: objects for %s", strings.Join(parts, "; "))
+	}
+	return read, nil
 }
 
-// tellObject tells why an object of a file, or the file, is left out.
-func tellObject(c *cli.Context, path string, err error) {
+// reportObject reports why an object, or a whole file, is skipped.
+func reportObject(c *cli.Context, path string, err error) {
 	if path == embedded.Stdin {
-		path = "standard input" // as errors call it
+		path = "standard input" // as in errors
 	}
 	x := finding{Class: classOf(err), Message: err.Error(), File: path}
 	if text, ok := strings.CutPrefix(x.Message, path+": "); ok {
@@ -145,76 +152,37 @@ func tellObject(c *cli.Context, path string, err error) {
 	} else if name, text, ok := strings.Cut(x.Message, ": "); ok && strings.HasPrefix(name, filepath.Base(path)) {
 		x.Object, x.Message = name, text
 	}
-	if x.Class == skipped {
-		if x.Object == "" { // to be counted as one
-			x.Object, x.File = path, ""
-		}
-		note(c, x)
-	} else {
+	if x.Class != skipped {
 		tellOf(c, x)
+		return
 	}
+	if x.Object == "" { // counts as an object
+		x.Object, x.File = path, ""
+	}
+	note(c, x)
 }
 
-// binding says which machines an object is for.
-type binding struct {
-	name     string
-	machines []string // none means any
-	why      string   // empty where the object itself tells
-}
-
-// bind says which machines an object of a file is for: those that the user told, or else those that the file is named
-// for, or that the program runs on that embeds it.
-func bind(f *objectFile, in *embedded.Object, name string, order binary.ByteOrder) (binding, error) {
-	b := binding{name: name}
+// machinesOf returns the machines of an object, and why: the user named them, the program that embeds the object runs
+// there, or the file is named for them. The reason is empty if none applies and the object itself must tell.
+func machinesOf(f *objectFile, in *embedded.Object, name string, order binary.ByteOrder) (machines []string, why string, err error) {
 	switch {
-	case f.told:
-		b.machines, b.why = machine.OfOrder(f.machines, order), "as told"
-		if len(b.machines) == 0 && len(f.machines) > 0 {
+	case f.explicit:
+		machines, why = machine.OfOrder(f.machines, order), "as given"
+		if len(machines) == 0 && len(f.machines) > 0 {
 			which := "little"
 			if order == binary.BigEndian {
 				which = "big"
 			}
-			return b, fmt.Errorf("%s: is %s-endian, and %s is not", name, which, strings.Join(f.machines, ", "))
+			err = fmt.Errorf("%s: is %s-endian, and %s is not", name, which, strings.Join(f.machines, ", "))
 		}
+		return machines, why, err
 	case len(in.Hosts) > 0:
-		if b.machines = machine.OfOrder(in.Hosts, order); len(b.machines) > 0 {
-			b.why = "as its program runs there"
-		}
+		machines, why = machine.OfOrder(in.Hosts, order), "the machine of its program"
 	case in.Name == "" && f.path != embedded.Stdin:
-		if b.machines = machine.OfFileName(f.path, order); len(b.machines) > 0 {
-			b.why = "by its name"
-		}
+		machines, why = machine.OfFileName(f.path, order), "by its name"
 	}
-	return b, nil
-}
-
-// tellMachines tells which objects are for some machines only.
-func tellMachines(c *cli.Context, list []binding) {
-	list = slices.DeleteFunc(list, func(b binding) bool { return len(b.machines) == 0 })
-	if found(c).quiet || len(list) == 0 || !found(c).canVerbose { // min_core_btf is as silent as bpftool
-		return
+	if len(machines) == 0 {
+		why = ""
 	}
-	if found(c).verbose {
-		for _, b := range list {
-			say(c, "btfgen: %s is for %s, %s", b.name, strings.Join(b.machines, ", "), b.why)
-		}
-		return
-	}
-	names := make(map[string][]string) // by machines
-	for _, b := range list {
-		m := strings.Join(b.machines, ", ")
-		names[m] = append(names[m], b.name)
-	}
-	var parts []string
-	for _, m := range slices.Sorted(maps.Keys(names)) {
-		text := words.Names(names[m], false) + " are for "
-		switch l := names[m]; len(l) {
-		case 1:
-			text = l[0] + " is for "
-		case 2:
-			text = l[0] + " and " + l[1] + " are for "
-		}
-		parts = append(parts, text+m)
-	}
-	say(c, "btfgen: %s", strings.Join(parts, "; "))
+	return machines, why, nil
 }

@@ -18,46 +18,57 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// writeOut writes data to a file or, for "-", to standard output.
+// writeOut writes BTF to a file or, for "-", to standard output.
 func writeOut(c *cli.Context, path string, data []byte) error {
-	return writeBy(c, path, func(w io.Writer) error {
+	write := func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
-	})
-}
-
-// writeBy has write write to a file or, for "-", to standard output.
-func writeBy(c *cli.Context, path string, write func(io.Writer) error) error {
+	}
 	if path != "-" {
 		return output.WriteFile(path, write)
 	}
-	if isTerminal(c.App.Writer) {
-		return usagef("standard output is a terminal, and BTF is binary")
+	if err := refuseTerminal(c, path); err != nil {
+		return err
 	}
 	return write(c.App.Writer)
 }
 
-// hold locks outputs that the command reads and replaces, and says if it has to wait for another process.
-func hold(c *cli.Context, paths ...string) (unlock func(), err error) {
-	var held []func()
-	unlock = func() {
-		for _, f := range slices.Backward(held) {
-			f()
-		}
+// refuseTerminal returns an error if BTF would be written to a terminal.
+func refuseTerminal(c *cli.Context, path string) error {
+	if path == "-" && isTerminal(c.App.Writer) {
+		return usagef("standard output is a terminal, and BTF is binary")
 	}
-	for _, path := range paths {
-		ctx, one, err := output.Lock(c.Context, path, func() { say(c, "btfgen: %s: waiting for another process that writes it", path) })
-		if err != nil {
-			unlock()
-			return nil, err
-		}
-		c.Context = ctx
-		held = append(held, one)
-	}
-	return unlock, nil
+	return nil
 }
 
-// holdInput is hold for an output if it is one of the inputs.
+// parseOutput reads -o and --layout.
+func parseOutput(c *cli.Context) (o bundle.Output, err error) {
+	switch path := c.String("output"); path {
+	case "":
+		return o, usagef("%s needs -o OUT", c.Command.Name)
+	case "-":
+		return o, usagef("-o -: the format of the output depends on its name, so it cannot be standard output")
+	default:
+		if o, err = bundle.OutputAt(path); err != nil {
+			return o, usageError{err}
+		}
+	}
+	if o.BCC = c.String("layout") == "bcc"; o.BCC && (o.Native || o.Format != bundle.TarGz) {
+		return o, usagef("--layout bcc: bcc's tools read .tar.gz only")
+	}
+	return o, nil
+}
+
+// hold locks an output that the command reads and replaces. It prints a line if another process has the lock.
+func hold(c *cli.Context, path string) (unlock func(), err error) {
+	ctx, unlock, err := output.Lock(c.Context, path, func() { say(c, "btfgen: %s: waiting for another process that writes it", path) })
+	if err == nil {
+		c.Context = ctx
+	}
+	return unlock, err
+}
+
+// holdInput locks an output if it is one of the inputs.
 func holdInput(c *cli.Context, out string, inputs ...string) (unlock func(), err error) {
 	if out == "" || !inputsOf(inputs...)[output.Real(out)] {
 		return func() {}, nil
@@ -65,7 +76,7 @@ func holdInput(c *cli.Context, out string, inputs ...string) (unlock func(), err
 	return hold(c, out)
 }
 
-// writeKernels writes to an output, and tells what became of files of an earlier run.
+// writeKernels writes an output. It reports files of an earlier run that it removes, and other files.
 func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels []archive.Kernel) error {
 	if !out.Native && out.Format == bundle.Dir {
 		unlock, err := hold(c, out.Path)
@@ -87,71 +98,53 @@ func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels
 	return nil
 }
 
-// readKernels is bundle.ReadKernels, and tells what it passes over.
-func readKernels(c *cli.Context, name string) (archive.Info, []archive.Kernel, error) {
-	if err := tellUnlisted(c, name); err != nil {
-		return archive.Info{}, nil, err
-	}
-	return bundle.ReadKernels(c.Context, name)
-}
-
-// tellUnlisted tells which BTF in a directory its list does not have.
-func tellUnlisted(c *cli.Context, dir string) error {
+// reportUnlisted reports BTF files in a directory that its list does not have. They are not read.
+func reportUnlisted(c *cli.Context, dir string) error {
 	if l, err := output.ReadList(c.Context, dir); err != nil || l == nil {
 		return err
 	}
 	f, err := output.FindForeign(c.Context, dir)
 	if err == nil && f.N > 0 {
-		say(c, "%s: passed over what btfgen did not write: %s", dir, f)
+		say(c, "%s: skipped what btfgen did not write: %s", dir, f)
 	}
 	return err
 }
 
-// inputs are the files and directories that a command reads, as output.Real names them.
+// inputs are the files and directories that a command reads, by output.Real.
 type inputs map[string]bool
 
 func inputsOf(paths ...string) inputs {
 	in := make(inputs)
-	in.add(paths...)
-	return in
-}
-
-func (in inputs) add(paths ...string) {
 	for _, p := range paths {
 		in[output.Real(p)] = true
 	}
+	return in
 }
 
-// addCorpus adds the files of a corpus if anything is there that could be one of them.
+// addCorpus adds the files of a corpus if one of the outputs exists. If none does, no input can be an output.
 func (in inputs) addCorpus(c *corpus.Corpus, outputs ...string) {
-	for _, o := range outputs {
-		if _, err := os.Stat(o); err != nil {
-			continue
+	if slices.ContainsFunc(outputs, func(o string) bool { _, err := os.Stat(o); return err == nil }) {
+		for _, p := range c.Paths() {
+			in[output.Real(p)] = true
 		}
-		in.add(c.Paths()...)
-		return
 	}
 }
 
-// refuse returns an error if a file to be written is an input, or is written twice. Empty names and "-"
-// are none. A directory may be both.
+// refuse returns an error if an output is an input, or is there twice. A directory may be both. Outputs may be "" or "-".
 func (in inputs) refuse(outputs ...string) error {
 	seen := make(map[string]bool)
 	for _, o := range outputs {
-		if o == "" || o == "-" {
+		if fi, err := os.Stat(o); o == "" || o == "-" || err == nil && !fi.Mode().IsRegular() {
 			continue
 		}
-		real := output.Real(o)
-		if fi, err := os.Stat(o); err == nil && !fi.Mode().IsRegular() {
-			continue
-		}
-		switch {
+		switch real := output.Real(o); {
 		case in[real]:
 			return usagef("%s is input and output", o)
 		case seen[real]:
 			return usagef("%s is output twice", o)
+		default:
+			seen[real] = true
 		}
-		seen[real] = true
 	}
 	return nil
 }
@@ -166,14 +159,6 @@ func (in inputs) refuseTree(dir string, c *corpus.Corpus) error {
 		if err := in.refuse(filepath.Join(dir, k.FileName())); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// distinctDirs refuses an output directory that is also a source.
-func distinctDirs(dir string, sources []string) error {
-	if inputsOf(sources...)[output.Real(dir)] {
-		return usagef("%s is input and output", dir)
 	}
 	return nil
 }

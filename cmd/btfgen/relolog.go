@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"os"
-	"runtime"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,21 +18,23 @@ import (
 func relologCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "relolog",
-		Usage:     "show how each relocation is decided, and why",
+		Usage:     "show how relocations are resolved, and why",
 		ArgsUsage: "OBJECT...",
-		Description: "Resolves the relocations of objects as libbpf would, without loading anything, and writes one line for each.\n" +
-			"Of several kernels it shows first what differs between them. Patterns are those of a shell. Only\n" +
-			"relocations that are shown count as findings. OBJECT is as for generate.",
+		Description: "Resolves the relocations of objects as libbpf would, without loading anything, and\n" +
+			"prints a line for each. With several kernels, what differs between them comes\n" +
+			"first. PATTERN is a shell pattern. Only relocations that are shown count as\n" +
+			"findings. OBJECT is as for generate.",
 		Flags: append(sourceFlags(),
-			jsonFlag("a line for each relocation and kernel, and for each other finding,"),
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show source lines, candidates and reasons"},
-			&cli.StringSliceFlag{Name: "program", Usage: "only relocations in functions or sections that match `PATTERN`"},
-			&cli.StringSliceFlag{Name: "result", Usage: "only those with `RESULT` resolved, absent, poisoned, ambiguous or error"},
-			&cli.StringSliceFlag{Name: "type", Usage: "only those of local types that match `PATTERN`"},
-			&cli.StringFlag{Name: "color", Usage: "colour results: `WHEN` auto (on a terminal, unless NO_COLOR is set), always or never", Value: "auto"},
-			&cli.IntFlag{Name: "jobs", Aliases: []string{"j"}, Usage: "work on `N` objects at once", Value: runtime.GOMAXPROCS(0), DefaultText: "number of CPUs"},
+			jsonFlag("relocations and other findings, one per line,"),
+			verboseFlag("show source lines, candidates and reasons"),
+			&cli.StringSliceFlag{Name: "program", Usage: "show only functions or sections that match `PATTERN`"},
+			&cli.StringSliceFlag{Name: "result", Usage: "show only `RESULT`: resolved, absent, poisoned, ambiguous or error"},
+			&cli.StringSliceFlag{Name: "type", Usage: "show only local types that match `PATTERN`"},
+			colorFlag(),
+			jobsFlag(),
 		),
-		Action: runRelolog,
+		UsageText: "    btfgen relolog --btf kernels/ --result poisoned -v tracer.bpf.o",
+		Action:    runRelolog,
 	}
 }
 
@@ -70,13 +71,13 @@ func runRelolog(c *cli.Context) error {
 	}
 	if printed == 0 {
 		tellNotes(c)
-		return errors.New("no object meets a kernel")
+		return errors.New("no object is for any of the kernels")
 	}
 	for _, g := range p.Unmatched.Programs {
-		tellUnmatched(c, "program", g, "no relocation is in such a function or section")
+		tellUnmatched(c, "program", g, "no function or section with relocations matches")
 	}
 	for _, g := range p.Unmatched.Types {
-		tellUnmatched(c, "type", g, "no relocation asks for such a type")
+		tellUnmatched(c, "type", g, "no relocation has such a local type")
 	}
 	for _, r := range []relo.Result{relo.Poisoned, relo.Ambiguous, relo.Error} {
 		if n := p.Shown[r]; n > 0 {
@@ -85,6 +86,9 @@ func runRelolog(c *cli.Context) error {
 	}
 	return findingLines(c, poisoned, ambiguous, failed)
 }
+
+// results are the values of --result.
+var results = []string{"resolved", "absent", "poisoned", "ambiguous", "error"}
 
 func logOptions(c *cli.Context) (o logs.Options, err error) {
 	o.Verbose = c.Bool("verbose")
@@ -97,30 +101,23 @@ func logOptions(c *cli.Context) (o logs.Options, err error) {
 	for _, r := range c.StringSlice("result") {
 		var result relo.Result
 		if result.UnmarshalText([]byte(r)) != nil {
-			return o, usagef("--result %q: want resolved, absent, poisoned, ambiguous or error", r)
+			return o, usagef("--result %q: want %s", r, listOr(results))
 		}
 		o.Filter.Results = append(o.Filter.Results, result)
 	}
 	if c.Bool("json") && (o.Verbose || c.IsSet("color")) {
 		return o, usagef("--json does not go with --verbose or --color")
 	}
-	if c.Int("jobs") < 1 {
-		return o, usagef("--jobs %d: want at least 1", c.Int("jobs"))
-	}
-	o.Color, err = colored(c)
-	return o, err
+	o.Color = colored(c)
+	return o, nil
 }
 
-// colored decides whether standard output gets colour.
-func colored(c *cli.Context) (bool, error) {
-	switch when := c.String("color"); when {
-	case "always":
-		return true, nil
-	case "never":
-		return false, nil
-	case "auto":
-		return isTerminal(c.App.Writer) && os.Getenv("NO_COLOR") == "", nil
-	default:
-		return false, usagef("--color %q: want auto, always or never", when)
-	}
+func colorFlag() cli.Flag {
+	return choiceFlag("color", "use color: `WHEN` is auto, always or never", "auto", "always", "never")
+}
+
+// colored reports whether standard output gets color.
+func colored(c *cli.Context) bool {
+	when := c.String("color")
+	return when == "always" || when == "auto" && isTerminal(c.App.Writer) && os.Getenv("NO_COLOR") == ""
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-// How long a run may take to end after a signal. What does not look at its context until then, because it
-// waits for a disk, say, ends with the process; temporary files may take a little longer to remove.
+// After a signal, a run has this long to end, and then to remove temporary files. A run that is blocked on a disk, say,
+// ends with the process.
 const (
 	grace   = 120 * time.Millisecond
 	tidying = 30 * time.Millisecond
 )
 
-// signaled is why a run ends before it is done.
+// signaled is the cause of a context that a signal canceled.
 type signaled struct{ syscall.Signal }
 
 func (s signaled) Error() string {
@@ -33,11 +33,11 @@ func (s signaled) Error() string {
 	return "interrupted"
 }
 
-// status is what shells have for a program that a signal ended.
+// status returns the exit status that shells use for a program that a signal ended.
 func (s signaled) status() int { return 128 + int(s.Signal) }
 
-// catchSignals returns a context that ends with the first signal that asks the program to end. A
-// signal that is ignored stays so, as nohup and jobs in the background want it.
+// catchSignals returns a context that the first INT, TERM or HUP cancels. Signals that are ignored stay so, as nohup and
+// background jobs expect.
 func catchSignals(ctx context.Context) context.Context {
 	c := make(chan os.Signal, 2)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -60,8 +60,7 @@ func catchSignals(ctx context.Context) context.Context {
 	})
 }
 
-// endOn returns a context that ends with the first of signals. At the second, or when the time is
-// up, it calls exit with the first.
+// endOn returns a context that the first signal cancels. It calls exit at the second signal, or after the grace period.
 func endOn(ctx context.Context, signals <-chan os.Signal, exit func(signaled)) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {

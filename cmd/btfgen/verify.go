@@ -19,18 +19,20 @@ import (
 func verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "verify",
-		Usage:     "prove that minimized BTFs give the decisions of the kernels' own",
+		Usage:     "prove that loaders decide the same on minimized BTF",
 		ArgsUsage: "ARCHIVE OBJECT...",
-		Description: "ARCHIVE is what generate wrote (.btfa, a tar or a directory) or a lone .btf file. Every kernel of the sources is\n" +
-			"relocated against both BTFs, under libbpf's and aya's rules and with cilium/ebpf's own code. Where libbpf and\n" +
-			"cilium/ebpf disagree on the full BTF is told as well, but is no finding. OBJECT is as for generate.",
+		Description: "ARCHIVE is an output of generate (.btfa, tar or directory) or a single .btf file.\n" +
+			"OBJECT is as for generate. Each kernel's relocations are resolved on both BTFs, by\n" +
+			"the rules of libbpf and aya and by cilium/ebpf's own code. If libbpf and\n" +
+			"cilium/ebpf disagree on the full BTF, this is reported but does not count.",
 		Flags: append(sourceFlags(),
-			jsonFlag("a line for each finding, then the summary,"),
-			&cli.StringFlag{Name: "loader", Usage: "compare the decisions of `LOADER` only: libbpf, ebpf-go or aya (default: all)"},
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "list every difference and disagreement"},
+			jsonFlag("findings, one per line, and a summary"),
+			choiceFlag("loader", "compare only the decisions of `LOADER`: libbpf, ebpf-go or aya", "all", "libbpf", "ebpf-go", "aya"),
+			verboseFlag("list all differences and disagreements"),
 			jobsFlag(),
 		),
-		Action: runVerify,
+		UsageText: "    btfgen verify --btf kernels/ tracer.btfa tracer.bpf.o",
+		Action:    runVerify,
 	}
 }
 
@@ -38,17 +40,10 @@ func runVerify(c *cli.Context) error {
 	if c.NArg() < 2 {
 		return usagef("verify needs ARCHIVE and at least one OBJECT")
 	}
-	if c.Int("jobs") < 1 {
-		return usagef("--jobs %d: want at least 1", c.Int("jobs"))
-	}
 	if c.Bool("json") && c.Bool("verbose") {
 		return usagef("--json does not go with --verbose")
 	}
-	loaders := map[string]string{"": "", "libbpf": verify.Libbpf, "ebpf-go": verify.Cilium, "aya": verify.Aya}
-	loader, ok := loaders[c.String("loader")]
-	if !ok {
-		return usagef("--loader %s: want libbpf, ebpf-go or aya", c.String("loader"))
-	}
+	loaders := map[string]string{"libbpf": verify.Libbpf, "ebpf-go": verify.Cilium, "aya": verify.Aya}
 	objs, err := readObjects(c, c.Args().Slice()[1:])
 	if err != nil {
 		return err
@@ -62,7 +57,7 @@ func runVerify(c *cli.Context) error {
 		return err
 	}
 	small = slices.DeleteFunc(small, func(m verify.Minimized) bool { return m.Key.Known() && !corp.Selects(m.Key) })
-	cfg := verify.Config{Minimized: small, Corpus: corp, Loader: loader, Jobs: c.Int("jobs")}
+	cfg := verify.Config{Minimized: small, Corpus: corp, Loader: loaders[c.String("loader")], Jobs: c.Int("jobs")}
 	for i, o := range objs.list {
 		cfg.Objects = append(cfg.Objects, verify.Object{Object: o, Data: objs.data[i]})
 	}
@@ -83,7 +78,7 @@ func runVerify(c *cli.Context) error {
 	if err = cmp.Or(err, out.Flush()); err != nil {
 		return err
 	}
-	tellDifferences(c, rep)
+	recordVerified(c, rep)
 	if err := findingLines(c, different, disagreeing); err != nil {
 		return err
 	}
@@ -102,7 +97,8 @@ func runVerify(c *cli.Context) error {
 	return err
 }
 
-func tellDifferences(c *cli.Context, rep *verify.Report) {
+// recordVerified records the findings of a report.
+func recordVerified(c *cli.Context, rep *verify.Report) {
 	for _, k := range rep.Kernels {
 		if n := len(k.Differences); n > 0 {
 			record(c, finding{Class: different, Message: words.Plural(n, "difference"), Kernel: k.Name})

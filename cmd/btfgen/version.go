@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// version is what packagers set: -ldflags "-X main.version=v1.2.3". Empty otherwise.
+// version is set by packagers with -ldflags "-X main.version=v1.2.3".
 var version string
 
-// archived is the tag, the commit and its time in a source tarball, where git archive
-// replaces the placeholders (.gitattributes says so). Elsewhere it begins with $.
-// scripts/release.sh reads it, too.
+// archived has the tag, the commit and its time in a source tarball, where git archive replaces the placeholders as
+// .gitattributes specifies. Elsewhere it begins with $. scripts/release.sh reads it, too.
 //
 //go:embed version.txt
 var archived string
 
-// unversioned is the version of a build that nothing tells one of.
+// unversioned is the version of a build without any version.
 const unversioned = "(devel)"
 
-// buildVersion is the version of this program.
 func buildVersion() string {
 	bi, _ := debug.ReadBuildInfo()
 	return versionFrom(version, bi, archived)
 }
 
-// versionFrom takes what was set when linking, else the module's version as Go
-// recorded it, else the tag of a tarball or, without one, its commit.
+// tool is the program that archives and manifests name as theirs.
+func tool() string { return "btfgen " + buildVersion() }
+
+// versionFrom returns the version that the linker set, else that of the Go module, else the tag or commit of a tarball.
 func versionFrom(linked string, bi *debug.BuildInfo, archived string) string {
 	if linked != "" {
 		return linked
@@ -42,8 +42,8 @@ func versionFrom(linked string, bi *debug.BuildInfo, archived string) string {
 	return unversioned
 }
 
-// distinct reports whether builds of different code have different versions. The
-// version of changed sources is that of the commit before the change, "+dirty".
+// distinct reports whether other code has another version. Modified sources have the version of their last commit with
+// "+dirty".
 func distinct(version string) bool {
 	return version != "" && version != unversioned && !strings.HasSuffix(version, "+dirty")
 }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/job/bundle"
+	"github.com/btfgen/btfgen/internal/text/words"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+func archiveConvertCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "convert",
+		Usage:     "convert an archive to another format",
+		ArgsUsage: "ARCHIVE",
+		Description: "ARCHIVE and OUT are .btfa, .tar.gz, .tar.xz or .tar.zst files, or directories. A tar\n" +
+			"file loses the list of objects and the hash of their relocations.",
+		Flags:     append(outputFlags(), jsonFlag("the summary and findings")),
+		UsageText: "    btfgen archive convert tracer.btfa -o tracer.tar.gz",
+		Action: func(c *cli.Context) error {
+			out, err := parseOutput(c)
+			if err != nil {
+				return err
+			}
+			if c.NArg() != 1 {
+				return usagef("convert needs one ARCHIVE")
+			}
+			if err := inputsOf(c.Args().First()).refuse(out.Path); err != nil {
+				return err
+			}
+			return rewrite(c, &out, func() (archive.Info, []archive.Kernel, error) { return bundle.ReadKernels(c.Context, c.Args().First()) })
+		},
+	}
+}
+
+func archiveMergeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "merge",
+		Usage:     "merge archives",
+		ArgsUsage: "ARCHIVE...",
+		Description: "Archives may be for different machines. For one machine they must be for the same\n" +
+			"relocations. Otherwise a kernel would have BTF for some of the objects only.\n\n" +
+			"Merging all shards of a run gives the same bytes as a run without shards. A shard\n" +
+			"that is missing, is there twice or belongs to another run is an error.",
+		Flags: append(outputFlags(), jsonFlag("the summary and findings"),
+			&cli.BoolFlag{Name: "mixed", Usage: "allow different relocations for one machine"}),
+		UsageText: "    btfgen archive merge x86.btfa arm64.btfa -o tracer.btfa",
+		Action: func(c *cli.Context) error {
+			out, err := parseOutput(c)
+			if err != nil {
+				return err
+			}
+			if c.NArg() == 0 {
+				return usagef("merge needs at least one ARCHIVE")
+			}
+			return rewrite(c, &out, func() (archive.Info, []archive.Kernel, error) {
+				info, kernels, err := bundle.Merge(c.Context, c.Args().Slice(), c.Bool("mixed"))
+				if errors.Is(err, bundle.ErrOther) {
+					err = fmt.Errorf("%w (--mixed allows this)", err)
+				}
+				return info, kernels, err
+			})
+		},
+	}
+}
+
+func archiveExtractCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "extract",
+		Usage:     "write the BTFs of an archive as files",
+		ArgsUsage: "ARCHIVE [KEY...]",
+		Description: "KEY is ID/VERSION_ID/ARCH/RELEASE, with - for a missing part. The files are in\n" +
+			"BTFHub's layout, ID/VERSION_ID/ARCH/RELEASE.btf. Files of an earlier command are\n" +
+			"removed from DIR.",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "all", Usage: "extract all kernels"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write into the directory `DIR` (required)"},
+			jsonFlag("the summary and findings"),
+		},
+		UsageText: "    btfgen archive extract tracer.btfa debian/12/x86_64/6.1.0-47-amd64 -o btfs/",
+		Action:    runArchiveExtract,
+	}
+}
+
+func runArchiveExtract(c *cli.Context) error {
+	dir, all := c.String("output"), c.Bool("all")
+	switch {
+	case c.NArg() == 0:
+		return usagef("extract needs an ARCHIVE")
+	case dir == "" || dir == "-":
+		return usagef("extract needs -o DIR")
+	case all && c.NArg() > 1:
+		return usagef("--all does not go with a KEY")
+	case !all && c.NArg() == 1:
+		return usagef("extract needs a KEY, or --all")
+	}
+	var keys []kernel.Key
+	for _, s := range c.Args().Tail() {
+		k, err := kernel.ParseKey(s)
+		if err != nil {
+			return usageError{err}
+		}
+		keys = append(keys, k)
+	}
+	return rewrite(c, &bundle.Output{Path: dir, Format: bundle.Dir}, func() (archive.Info, []archive.Kernel, error) {
+		info, kernels, err := bundle.ReadKernels(c.Context, c.Args().First())
+		if err == nil && !all {
+			info.Shard = archive.Shard{} // which would promise all of its kernels
+			kernels = pick(c, kernels, keys)
+		}
+		return info, kernels, err
+	})
+}
+
+// pick returns the kernels with some keys, and reports those that are missing.
+func pick(c *cli.Context, kernels []archive.Kernel, keys []kernel.Key) (picked []archive.Kernel) {
+	have := make(map[kernel.Key]archive.Kernel, len(kernels))
+	for _, k := range kernels {
+		have[k.Key.Canonical()] = k
+	}
+	for _, key := range keys {
+		k, ok := have[key.Canonical()]
+		if !ok {
+			tellOf(c, finding{Class: missing, Message: "not in the archive", Kernel: key.String()})
+			continue
+		}
+		delete(have, key.Canonical())
+		picked = append(picked, k)
+	}
+	return picked
+}
+
+// rewrite writes what read returns to an output. It writes nothing if there is no kernel.
+func rewrite(c *cli.Context, out *bundle.Output, read func() (archive.Info, []archive.Kernel, error)) error {
+	sources := c.Args().Slice()
+	if c.Command.Name == "extract" {
+		sources = sources[:1]
+	}
+	unlock, err := holdInput(c, out.Path, sources...)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := out.Check(c.Context); err != nil {
+		return err
+	}
+	for _, name := range sources {
+		if err := reportUnlisted(c, name); err != nil {
+			return err
+		}
+	}
+	info, kernels, err := read()
+	if err != nil {
+		return err
+	}
+	if len(kernels) > 0 || c.Command.Name != "extract" {
+		info.Tool = tool()
+		if err := writeKernels(c, out, info, kernels); err != nil {
+			return err
+		}
+		of := ""
+		if c.Command.Name == "merge" {
+			of = " of " + words.Plural(len(sources), "archive")
+		}
+		say(c, "%s: %s%s", out.Path, words.Plural(len(kernels), "kernel"), of)
+	}
+	return document(c, archiveJSON{out.Path, len(kernels), findingsOf(c)})
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/suggest"
+)
+
+// commandLine is a parsed command line.
+//
+// urfave/cli holds the table of commands and options, and runs a command with its values. It does not parse what the
+// user typed: it stops at the first argument and silently ignores the options after it, prints usage errors to standard
+// output, and has no suggestions. So parse reads the words, and canonical writes them in a form in which the library
+// finds one option per word, then "--", then the arguments.
+type commandLine struct {
+	command *cli.Command // that the words name; btfgen itself if they name none
+	path    string       // its name, as in "archive list"
+	help    bool
+	version bool
+	options []option
+	args    []string
+
+	pending  cli.Flag // the last word is this option, without its value
+	literal  bool     // "--" was among the words
+	settings []string // options and arguments from elsewhere, one text for each source, for --verbose
+}
+
+// option is an option with its value.
+type option struct {
+	flag  cli.Flag
+	value string
+	from  string // as typed, or else the environment variable or the place in the file
+}
+
+func (o *option) name() string { return o.flag.Names()[0] }
+func (o *option) typed() bool  { return strings.HasPrefix(o.from, "-") }
+
+// root returns btfgen itself as a command.
+func root(app *cli.App) *cli.Command {
+	return &cli.Command{Name: app.Name, Usage: app.Usage, Subcommands: app.Commands}
+}
+
+// isGroup reports whether a command only has others below it.
+func isGroup(c *cli.Command) bool { return len(c.Subcommands) > 0 }
+
+// parse reads a command line. Options may follow arguments.
+func parse(app *cli.App, words []string) (*commandLine, error) {
+	l := &commandLine{command: root(app)}
+	words = l.descend(words)
+	where := ""
+	if l.path != "" {
+		where = l.path + ": "
+	}
+	group := isGroup(l.command)
+	switch {
+	case l.help && len(words) == 0:
+		return l, nil
+	case l.help && !group:
+		return l, usagef("%shas no command %q", where, words[0])
+	case !group:
+		return l, l.read(words)
+	case len(words) == 0 && l.path == "":
+		return l, usagef("no command given")
+	case len(words) == 0:
+		return l, usagef("%s needs a command: %s", l.path, listOr(names(l.command.Subcommands)))
+	case l.path == "" && slices.Contains([]string{"version", "--version", "-version", "-v"}, words[0]):
+		l.version = true
+		return l, nil
+	case strings.HasPrefix(words[0], "-"):
+		return l, usagef("%s: options follow the command", words[0])
+	}
+	return l, usagef("%sunknown command %q%s", where, words[0], didYouMean("", words[0], names(l.command.Subcommands)))
+}
+
+// descend follows the names of commands and requests for help. It returns the words after these.
+func (l *commandLine) descend(words []string) []string {
+	for i, w := range words {
+		at := slices.IndexFunc(l.command.Subcommands, func(c *cli.Command) bool { return c.HasName(w) })
+		switch {
+		case at >= 0:
+			l.command = l.command.Subcommands[at]
+			l.path = strings.TrimSpace(l.path + " " + w)
+		case isGroup(l.command) && isHelp(w):
+			l.help = true
+		default:
+			return words[i:]
+		}
+	}
+	return nil
+}
+
+func isHelp(word string) bool {
+	return slices.Contains([]string{"help", "h", "--help", "-help", "-h"}, word)
+}
+
+func names(commands []*cli.Command) []string {
+	all := make([]string, len(commands))
+	for i, c := range commands {
+		all[i] = c.Name
+	}
+	return all
+}
+
+// listOr returns "a, b or c".
+func listOr(words []string) string {
+	n := len(words) - 1
+	return strings.Join(words[:n], ", ") + " or " + words[n]
+}
+
+// didYouMean returns the end of a message about an unknown word.
+func didYouMean(prefix, word string, known []string) string {
+	if s := suggest.Word(word, known); s != "" {
+		return fmt.Sprintf(" (did you mean %s?)", prefix+s)
+	}
+	return ""
+}
+
+// read reads the options and arguments of a command. It goes on after an error, for completion, and returns the first.
+func (l *commandLine) read(words []string) (err error) {
+	for len(words) > 0 {
+		w := words[0]
+		words = words[1:]
+		switch {
+		case w == "--":
+			l.literal = true
+			l.args = append(l.args, words...)
+			return err
+		case len(w) < 2 || w[0] != '-':
+			l.args = append(l.args, w)
+		case isHelp(w):
+			l.help = true
+			return nil
+		default:
+			used, optionErr := l.option(w, words)
+			err = cmp.Or(err, optionErr)
+			words = words[used:]
+		}
+	}
+	return err
+}
+
+// option reads a word with an option, or with several short ones. It returns how many of the next words are its value.
+func (l *commandLine) option(word string, next []string) (used int, err error) {
+	name, value, hasValue := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+	typed, _, _ := strings.Cut(word, "=")
+	f := l.flag(name)
+	hint := didYouMean("--", name, l.long())
+	// Short options may be joined, and the value of the last one, too: -vj4. But -ouput is a typing error, not -o uput.
+	if f == nil && word[1] != '-' && len(name) > 1 && (len(name) <= 3 || hint == "") {
+		if f = l.flag(word[1:2]); f != nil && !takesValue(f) {
+			if err := l.add(f, "true", word[:2]); err != nil {
+				return 0, err
+			}
+			return l.option("-"+word[2:], next)
+		}
+		if f != nil {
+			typed, value, hasValue = word[:2], word[2:], true
+		}
+	}
+	switch {
+	case f == nil:
+		return 0, usagef("unknown option %s%s", typed, hint)
+	case hasValue:
+	case !takesValue(f):
+		value = "true"
+	case len(next) == 0:
+		l.pending = f
+		return 0, usagef("%s needs a value", typed)
+	default:
+		value, used = next[0], 1
+	}
+	return used, l.add(f, value, typed)
+}
+
+// flag returns the option of the command with a name, or nil.
+func (l *commandLine) flag(name string) cli.Flag {
+	for _, f := range l.command.Flags {
+		if slices.Contains(f.Names(), name) {
+			return f
+		}
+	}
+	return nil
+}
+
+// long returns the long names of the options.
+func (l *commandLine) long() (all []string) {
+	for _, o := range describeAll(l.command) {
+		all = append(all, o.name)
+	}
+	return all
+}
+
+// add adds an option if its value is valid. from is as in option.
+func (l *commandLine) add(f cli.Flag, value, from string) error {
+	o := option{f, value, from}
+	if err := checkValue(f, value); err != nil {
+		if o.typed() {
+			return usagef("%s %q: %w", from, value, err)
+		}
+		return usagef("%s: --%s %q: %w", from, o.name(), value, err)
+	}
+	l.options = append(l.options, o)
+	return nil
+}
+
+// value returns the value of an option, and whether it was given.
+func (l *commandLine) value(name string) (value string, ok bool) {
+	for _, o := range slices.Backward(l.options) {
+		if o.name() == name {
+			return o.value, true
+		}
+	}
+	return "", false
+}
+
+// canonical returns the command line for urfave/cli.
+func (l *commandLine) canonical() []string {
+	all := strings.Fields(l.path)
+	for _, o := range l.options {
+		all = append(all, "--"+o.name()+"="+o.value)
+	}
+	return append(append(all, "--"), l.args...)
+}
+
+// variables are the environment variables that set options, by the option's name.
+var variables = map[string]string{
+	"btf":    "BTFGEN_BTF",
+	"color":  "BTFGEN_COLOR",
+	"config": "BTFGEN_CONFIG",
+	"jobs":   "BTFGEN_JOBS",
+}
+
+// excludes lists the options that a typed option removes from the environment and the file.
+var excludes = map[string][]string{
+	"json":       {"verbose", "format", "min-kernel", "color"},
+	"format":     {"json", "min-kernel"},
+	"verbose":    {"json", "quiet"},
+	"min-kernel": {"json", "format"},
+	"quiet":      {"verbose"},
+	"diff":       {"format", "json", "min-kernel", "baseline", "require"},
+}
+
+// configure adds what was not typed: options from the environment, then options and arguments from a file.
+func (l *commandLine) configure(app *cli.App) error {
+	if l.flag("config") == nil {
+		return nil
+	}
+	given := make(map[string]bool)
+	for _, o := range l.options {
+		given[o.name()] = true
+		for _, other := range excludes[o.name()] {
+			given[other] = true
+		}
+	}
+	typed := len(l.options)
+	for _, f := range l.command.Flags {
+		name := f.Names()[0]
+		value, ok := os.LookupEnv(variables[name])
+		if given[name] || !ok || value == "" && name != "config" {
+			continue
+		}
+		given[name] = true
+		values := []string{value}
+		if isRepeatable(f) {
+			values = filepath.SplitList(value)
+		}
+		for _, v := range values {
+			if err := l.add(f, v, variables[name]); err != nil {
+				return err
+			}
+		}
+	}
+	l.describe("the environment", l.options[typed:], nil)
+	path, ok := l.value("config")
+	if _, err := os.Lstat(configFile); !ok && err == nil {
+		path = configFile
+	}
+	if path == "" {
+		return nil
+	}
+	values, err := readConfig(path, root(app), l.command)
+	if err != nil {
+		return usageError{err}
+	}
+	before := len(l.options)
+	for _, k := range keys(l.command) {
+		set, ok := values[k.name]
+		if k.flag == nil || !ok || given[k.name] {
+			continue
+		}
+		if k.list {
+			set = joined(set, path)
+		}
+		for _, v := range set {
+			if err := l.add(k.flag, v.text, v.pos); err != nil {
+				return err
+			}
+		}
+	}
+	l.describe(path, l.options[before:], l.arguments(values))
+	return nil
+}
+
+// arguments fills in the arguments that were not typed, and returns these.
+func (l *commandLine) arguments(values map[string][]setting) (added []string) {
+	typed := l.args
+	l.args = nil
+	for _, k := range argumentKeys(l.command) {
+		switch {
+		case len(typed) > 0 && k.repeats:
+			l.args = append(l.args, typed...)
+			typed = nil
+		case len(typed) > 0:
+			l.args = append(l.args, typed[0])
+			typed = typed[1:]
+		case len(values[k.name]) == 0 && !k.repeats:
+			return added // the next one would be taken for this one
+		default:
+			for _, v := range values[k.name] {
+				l.args = append(l.args, v.text)
+				added = append(added, v.text)
+			}
+		}
+	}
+	l.args = append(l.args, typed...)
+	return added
+}
+
+// describe notes options and arguments that come from a source.
+func (l *commandLine) describe(source string, options []option, args []string) {
+	text := ""
+	for _, o := range options {
+		word := "--" + o.name()
+		if takesValue(o.flag) || o.value != "true" {
+			word += "=" + o.value
+		}
+		text += " " + quoted(word)
+	}
+	for _, a := range args {
+		text += " " + quoted(a)
+	}
+	if text != "" {
+		l.settings = append(l.settings, "from "+source+":"+text)
+	}
+}
+
+// printSettings prints what was not typed, as it would be typed.
+func (l *commandLine) printSettings(w io.Writer) {
+	if v, _ := l.value("verbose"); v == "true" {
+		for _, s := range l.settings {
+			escape.Fprintf(w, "%s\n", s)
+		}
+	}
+}
+
+// locate adds to an error about an option where its value comes from, if it was not typed.
+func (l *commandLine) locate(err error) error {
+	for _, o := range l.options {
+		text, ok := strings.CutPrefix(err.Error(), "--"+o.name())
+		if ok && !o.typed() && strings.Contains(text, o.value) {
+			return usagef("%s: %w", o.from, err)
+		}
+	}
+	return err
+}
+
+// quoted returns a word as a shell takes it.
+func quoted(word string) string {
+	special := func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_=./:,@%+", c)
+	}
+	if word != "" && !strings.ContainsFunc(word, special) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/btfgen/btfgen/internal/bpfobj/machine"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// configFile is the file with options and arguments that is read from the working directory if it exists:
+//
+//	btf: kernels/              for every command that has --btf
+//	objects: [tracer.bpf.o]
+//	generate:                  for one command
+//	  output: tracer.btfa
+//	archive:
+//	  lookup:                  for one command of a group
+//	    archive: tracer.btfa
+//
+// The file is outside data. Its size is bounded, and its nesting is that of the commands. Anchors, aliases, tags, several
+// documents, and unknown or repeated keys are errors. Errors begin with file:line:column.
+const configFile = "btfgen.yaml"
+
+// key is an option or argument of a command, as the file names it.
+type key struct {
+	name    string
+	flag    cli.Flag // nil for an argument
+	repeats bool     // takes a list of values, or one
+	list    bool     // the list is one value, with commas
+	path    bool     // is relative to the folder of the file
+}
+
+// common reports whether a key can apply to all commands. The name of a single file cannot.
+func (k key) common() bool { return k.repeats || !k.path }
+
+// keys returns the keys of a command: objects stands for OBJECT..., archive for ARCHIVE, and btf for SOURCE... Commands
+// about btfgen itself have none.
+func keys(c *cli.Command) (all []key) {
+	configurable := false
+	for _, f := range c.Flags {
+		o := describe(f)
+		switch {
+		case o == nil:
+		case o.name == "config":
+			configurable = true
+		case o.name == "help":
+		default:
+			list := o.value == "LIST"
+			all = append(all, key{o.name, f, isRepeatable(f) || list, list, isPath(o.value)})
+		}
+	}
+	if !configurable {
+		return nil
+	}
+	return append(all, argumentKeys(c)...)
+}
+
+// argumentKeys returns the keys of the arguments of a command.
+func argumentKeys(c *cli.Command) (all []key) {
+	for word := range strings.FieldsSeq(c.ArgsUsage) {
+		name, repeats := strings.CutSuffix(strings.Trim(word, "[]"), "...")
+		k := key{name: strings.ToLower(name), repeats: repeats, path: isPath(name)}
+		switch {
+		case name == "SOURCE":
+			k.name = "btf" // as for the commands that have --btf
+		case repeats:
+			k.name += "s"
+		}
+		all = append(all, k)
+	}
+	return all
+}
+
+// commonKeys returns the keys of all commands that can stand outside sections.
+func commonKeys(c *cli.Command) []key {
+	all := slices.DeleteFunc(keys(c), func(k key) bool { return !k.common() })
+	for _, sub := range c.Subcommands {
+		for _, k := range commonKeys(sub) {
+			if !slices.ContainsFunc(all, func(o key) bool { return o.name == k.name }) {
+				all = append(all, k)
+			}
+		}
+	}
+	return all
+}
+
+// isPath reports whether a placeholder stands for the name of a file.
+func isPath(placeholder string) bool {
+	return slices.Contains([]string{"FILE", "DIR", "OUT", "SOURCE", "OLD.btfa", "OBJECT", "ARCHIVE", "INPUT", "OUTPUT", "PACKAGE"}, placeholder)
+}
+
+// setting is one value of a key, as it would be typed, and its place in the file.
+type setting struct{ text, pos string }
+
+// joined returns the one value of a list with commas.
+func joined(values []setting, path string) []setting {
+	if len(values) == 0 {
+		return []setting{{noClass, path}}
+	}
+	var texts []string
+	for _, v := range values {
+		texts = append(texts, v.text)
+	}
+	return []setting{{strings.Join(texts, ","), values[0].pos}}
+}
+
+// configReader reads the file for one command. All mistakes in the file are errors, also those in other sections.
+type configReader struct {
+	path    string
+	command *cli.Command
+	common  map[string][]setting
+	own     map[string][]setting
+	errs    []error
+}
+
+// readConfig returns the values that a file has for a command. Its section replaces common values; an empty list is none.
+func readConfig(path string, root, command *cli.Command) (map[string][]setting, error) {
+	r := &configReader{path: path, command: command, common: make(map[string][]setting)}
+	doc, err := parseYAML(path)
+	if err != nil {
+		return nil, err
+	}
+	if doc != nil {
+		r.section(doc, root, commonKeys(root), r.common)
+	}
+	maps.Copy(r.common, r.own)
+	return r.common, errors.Join(r.errs...)
+}
+
+// parseYAML returns the root of the only document in a file, or nil if there is none.
+func parseYAML(path string) (*yaml.Node, error) {
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() { // a pipe might never end
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limits.ConfigBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > limits.ConfigBytes {
+		return nil, fmt.Errorf("%s: larger than the limit of %d KiB", path, limits.ConfigBytes>>10)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, next yaml.Node
+	err = dec.Decode(&doc)
+	if err == io.EOF {
+		return nil, nil
+	}
+	if err == nil {
+		if err = dec.Decode(&next); err == nil {
+			return nil, fmt.Errorf("%s:%d: a second document", path, next.Line)
+		}
+	}
+	if err != io.EOF { // "yaml: line 3: text"
+		text := strings.TrimPrefix(err.Error(), "yaml: ")
+		if line, rest, ok := strings.Cut(strings.TrimPrefix(text, "line "), ": "); ok && line != text {
+			return nil, fmt.Errorf("%s:%s: %s", path, line, rest)
+		}
+		return nil, fmt.Errorf("%s: %s", path, text)
+	}
+	return doc.Content[0], nil
+}
+
+// failed records a mistake, up to a limit.
+func (r *configReader) failed(n *yaml.Node, format string, args ...any) {
+	if len(r.errs) < limits.Errors {
+		r.errs = append(r.errs, fmt.Errorf("%s: %s", r.pos(n), fmt.Sprintf(format, args...)))
+	}
+}
+
+func (r *configReader) pos(n *yaml.Node) string {
+	return fmt.Sprintf("%s:%d:%d", r.path, n.Line, n.Column)
+}
+
+// plain reports whether a node has neither anchor, alias nor tag.
+func (r *configReader) plain(n *yaml.Node) bool {
+	switch {
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		r.failed(n, "anchors and aliases are not supported")
+	case n.Style&yaml.TaggedStyle != 0:
+		r.failed(n, "tags are not supported: %s", n.Tag)
+	default:
+		return true
+	}
+	return false
+}
+
+// section reads a mapping with the keys and subcommands of a command. It adds the values of the keys to values.
+func (r *configReader) section(n *yaml.Node, c *cli.Command, known []key, values map[string][]setting) {
+	if !r.plain(n) || n.ShortTag() == "!!null" {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		r.failed(n, "want keys with values")
+		return
+	}
+	words := names(slices.DeleteFunc(slices.Clone(c.Subcommands), func(c *cli.Command) bool { return !isGroup(c) && keys(c) == nil }))
+	commands := len(words)
+	for _, k := range known {
+		words = append(words, k.name)
+	}
+	first := make(map[string]int) // by key, its line
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		at, value := n.Content[i], n.Content[i+1]
+		index := slices.Index(words, at.Value)
+		switch {
+		case !r.plain(at):
+		case at.Kind != yaml.ScalarNode:
+			r.failed(at, "a key must be a word")
+		case first[at.Value] > 0:
+			r.failed(at, "%q is already in line %d", at.Value, first[at.Value])
+		case index < 0:
+			r.failed(at, "unknown key %q%s", at.Value, didYouMean("", at.Value, words))
+		case index < commands:
+			sub := c.Subcommands[slices.IndexFunc(c.Subcommands, func(c *cli.Command) bool { return c.Name == at.Value })]
+			into := make(map[string][]setting)
+			if sub == r.command {
+				r.own = into
+			}
+			r.section(value, sub, keys(sub), into)
+		default:
+			values[at.Value] = r.settings(known[index-commands], value)
+		}
+		first[at.Value] = at.Line
+	}
+}
+
+// settings reads the value of a key, or its list.
+func (r *configReader) settings(k key, n *yaml.Node) []setting {
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode && k.repeats {
+		if !r.plain(n) {
+			return nil
+		}
+		items = n.Content
+	}
+	all := []setting{}
+	for _, n := range items {
+		text := n.Value
+		switch {
+		case !r.plain(n):
+			continue
+		case n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null":
+			r.failed(n, "%s: want one value", k.name)
+			continue
+		case k.path:
+			text = relative(text, filepath.Dir(r.path))
+		}
+		if k.flag != nil {
+			if err := checkValue(k.flag, text); err != nil {
+				r.failed(n, "%s: %v", k.name, err)
+			}
+		}
+		all = append(all, setting{text, r.pos(n)})
+	}
+	return all
+}
+
+// relative returns a path, or an OBJECT, relative to a folder.
+func relative(text, folder string) string {
+	if _, path, ok := machine.Cut(text); ok {
+		return strings.TrimSuffix(text, path) + relative(path, folder)
+	}
+	if list, ok := strings.CutPrefix(text, "@"); ok {
+		return "@" + relative(list, folder)
+	}
+	if text == "" || text == "-" || folder == "." || filepath.IsAbs(text) {
+		return text
+	}
+	if strings.HasSuffix(text, "/") {
+		return filepath.Join(folder, text) + "/"
+	}
+	return filepath.Join(folder, text)
+}

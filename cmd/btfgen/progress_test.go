@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/btfgen/btfgen/internal/corpus/walk"
+)
+
+// Without a terminal, a line is printed every half minute.
+func TestProgressLines(t *testing.T) {
+	var b strings.Builder
+	p := &progress{w: &b}
+	for i := range 100 {
+		p.at(time.Duration(i+1)*time.Second, walk.Progress{Done: i + 1, All: 100, Skipped: 1, Work: float64(i+1) / 100})
+	}
+	want := "btfgen: 30 of 100 files done, 1 left out, 1.0/s\n" +
+		"btfgen: 60 of 100 files done, 1 left out, 1.0/s\n" +
+		"btfgen: 90 of 100 files done, 1 left out, 1.0/s\n"
+	if b.String() != want {
+		t.Errorf("%s, want %s", b.String(), want)
+	}
+}
