@@ -19,8 +19,8 @@ func archiveConvertCommand() *cli.Command {
 		Name:      "convert",
 		Usage:     "convert an archive to another format",
 		ArgsUsage: "ARCHIVE",
-		Description: "ARCHIVE and OUT are .btfa, .tar.gz, .tar.xz or .tar.zst files, or directories. A tar\n" +
-			"file loses the list of objects and the hash of their relocations.",
+		Description: "ARCHIVE and OUT are .btfa, .tar.gz, .tar.xz or .tar.zst files, or directories. A tar file loses the list of\n" +
+			"objects and the hash of their relocations.",
 		Flags:     append(outputFlags(), jsonFlag("the summary and findings")),
 		UsageText: "    btfgen archive convert tracer.btfa -o tracer.tar.gz",
 		Action: func(c *cli.Context) error {
@@ -44,10 +44,10 @@ func archiveMergeCommand() *cli.Command {
 		Name:      "merge",
 		Usage:     "merge archives",
 		ArgsUsage: "ARCHIVE...",
-		Description: "Archives may be for different machines. For one machine they must be for the same\n" +
-			"relocations. Otherwise a kernel would have BTF for some of the objects only.\n\n" +
-			"Merging all shards of a run gives the same bytes as a run without shards. A shard\n" +
-			"that is missing, is there twice or belongs to another run is an error.",
+		Description: "Archives may be for different machines. For one machine they must be for the same relocations. Otherwise a\n" +
+			"kernel would have BTF for some of the objects only.\n\n" +
+			"Merging all shards of a run gives the same bytes as a run without shards. A shard that is missing, is there\n" +
+			"twice or belongs to another run is an error.",
 		Flags: append(outputFlags(), jsonFlag("the summary and findings"),
 			&cli.BoolFlag{Name: "mixed", Usage: "allow different relocations for one machine"}),
 		UsageText: "    btfgen archive merge x86.btfa arm64.btfa -o tracer.btfa",
@@ -75,9 +75,8 @@ func archiveExtractCommand() *cli.Command {
 		Name:      "extract",
 		Usage:     "write the BTFs of an archive as files",
 		ArgsUsage: "ARCHIVE [KEY...]",
-		Description: "KEY is ID/VERSION_ID/ARCH/RELEASE, with - for a missing part. The files are in\n" +
-			"BTFHub's layout, ID/VERSION_ID/ARCH/RELEASE.btf. Files of an earlier command are\n" +
-			"removed from DIR.",
+		Description: "KEY is ID/VERSION_ID/ARCH/RELEASE, with - for a missing part. The files are in BTFHub's layout,\n" +
+			"ID/VERSION_ID/ARCH/RELEASE.btf. Files of an earlier command are removed from DIR.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Usage: "extract all kernels"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write into the directory `DIR` (required)"},

@@ -15,11 +15,10 @@ func archiveLookupCommand() *cli.Command {
 		Name:      "lookup",
 		Usage:     "find the BTF for a host, as a tracer would",
 		ArgsUsage: "ARCHIVE",
-		Description: "Without options, the host is this machine. A kernel of the same release and arch\n" +
-			"under another distribution or version matches if these have only one BTF.\n\n" +
-			"With --neighbour, a missing kernel gets the BTF of its neighbours if they all have\n" +
-			"the same one: N builds before it, and up to N after it, of the same distribution,\n" +
-			"version, arch, Linux version and flavour.",
+		Description: "Without options, the host is this machine. A kernel of the same release and arch under another distribution or\n" +
+			"version matches if these have only one BTF.\n\n" +
+			"With --neighbour, a missing kernel gets the BTF of its neighbours if they all have the same one: N builds before\n" +
+			"it, and up to N after it, of the same distribution, version, arch, Linux version and flavour.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "os-release", Usage: "read distribution and version from `FILE`"},
 			&cli.StringFlag{Name: "release", Usage: "kernel `RELEASE`, as printed by uname -r"},

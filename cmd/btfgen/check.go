@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 
@@ -125,9 +126,6 @@ type checkOptions struct {
 
 func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 	o.answers = c.Bool("min-kernel") || answers[c.String("format")] != nil
-	if c.Int("jobs") < 1 {
-		return o, usagef("--jobs %d: want at least 1", c.Int("jobs"))
-	}
 	if err := checkLoader(c); err != nil {
 		return o, err
 	}
@@ -354,4 +352,15 @@ func checkDiff(c *cli.Context, rep *check.Report, sel []corpus.Selector) error {
 		record(c, finding{Class: different, Message: words.Plural(n, "program")})
 	}
 	return nil
+}
+
+// quoted returns a word as a shell takes it.
+func quoted(word string) string {
+	special := func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_=./:,@%+", c)
+	}
+	if word != "" && !strings.ContainsFunc(word, special) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

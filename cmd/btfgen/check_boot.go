@@ -34,7 +34,7 @@ func bootFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "boot", Usage: "boot the kernel in `PACKAGE`, a .deb, .rpm or vmlinuz, under qemu, and compare with what it does", TakesFile: true},
 		&cli.StringFlag{Name: "command", Usage: "in place of loading run `COMMAND`, '[NAME=VALUE...] PROGRAM [ARG...]', in the booted kernels; the arguments are files that it needs"},
-		&cli.IntFlag{Name: "timeout", Usage: "give up on a booted kernel after `SECONDS`", Value: 600},
+		countFlag("timeout", "give up on a booted kernel after `SECONDS`", 600),
 		&cli.StringFlag{Name: "btfgen", Usage: "boot with `FILE`, a static btfgen for the kernel's machine", DefaultText: "this one", TakesFile: true},
 	}
 }
@@ -123,9 +123,6 @@ func (b *boots) options() error {
 	if err := cmp.Or(b.form(), checkLoader(b.c)); err != nil {
 		return err
 	}
-	if n := b.c.Int("timeout"); n < 1 {
-		return usagef("--timeout %d: want at least 1", n)
-	}
 	b.host = &boot.Host{Timeout: time.Duration(b.c.Int("timeout")) * time.Second}
 	for _, a := range b.c.Args().Slice() {
 		if corpus.HoldsImage(a) {
@@ -182,12 +179,7 @@ func (b *boots) inputs() []string {
 
 // open finds the kernels in the packages: those that have only modules or a configuration go with the kernel whose they are.
 func (b *boots) open() (*corpus.Corpus, error) {
-	opts, err := corpusOptions(b.c)
-	if err != nil {
-		return nil, err
-	}
-	opts.Extras = true
-	corp, err := openWith(b.c, b.packages, opts)
+	corp, err := openSources(b.c, b.packages, corpus.Options{Extras: true})
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func policyFlags() []cli.Flag {
 	return []cli.Flag{
 		choiceFlag("loader", "judge for `LOADER`: libbpf, ebpf-go, or the worse of both", "both", "libbpf", "ebpf-go"),
 		&cli.StringSliceFlag{Name: "optional", Usage: "objects work without programs that match `[OBJECT:]PROGRAM`"},
-		&cli.StringSliceFlag{Name: "one-of", Usage: "one of `PROGRAM,PROGRAM...` must work; A+B is one alternative"},
+		&cli.StringSliceFlag{Name: "one-of", Usage: "at least one of `PROGRAM,PROGRAM` must work; A+B is one alternative"},
 		&cli.StringSliceFlag{Name: "when", Usage: "load a program only on some kernels: `PROGRAM=SELECTOR`"},
 		&cli.StringSliceFlag{Name: "loader-map", Usage: "the loader sets up maps that match `MAP`"},
 		&cli.BoolFlag{Name: "no-guess", Usage: "do not guess which programs are optional"},

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/urfave/cli/v2"
 
@@ -32,9 +31,9 @@ type commandLine struct {
 	options []option
 	args    []string
 
-	pending  cli.Flag // the last word is this option, without its value
-	literal  bool     // "--" was among the words
-	settings []string // options and arguments from elsewhere, one text for each source, for --verbose
+	pending cli.Flag  // the last word is this option, without its value
+	literal bool      // "--" was among the words
+	added   []setting // arguments from the file
 }
 
 // option is an option with its value.
@@ -264,7 +263,6 @@ func (l *commandLine) configure(app *cli.App) error {
 			given[other] = true
 		}
 	}
-	typed := len(l.options)
 	for _, f := range l.command.Flags {
 		name := f.Names()[0]
 		value, ok := os.LookupEnv(variables[name])
@@ -282,7 +280,6 @@ func (l *commandLine) configure(app *cli.App) error {
 			}
 		}
 	}
-	l.describe("the environment", l.options[typed:], nil)
 	path, ok := l.value("config")
 	if _, err := os.Lstat(configFile); !ok && err == nil {
 		path = configFile
@@ -294,7 +291,6 @@ func (l *commandLine) configure(app *cli.App) error {
 	if err != nil {
 		return usageError{err}
 	}
-	before := len(l.options)
 	for _, k := range keys(l.command) {
 		set, ok := values[k.name]
 		if k.flag == nil || !ok || given[k.name] {
@@ -309,59 +305,47 @@ func (l *commandLine) configure(app *cli.App) error {
 			}
 		}
 	}
-	l.describe(path, l.options[before:], l.arguments(values))
+	l.addArguments(values)
 	return nil
 }
 
-// arguments fills in the arguments that were not typed, and returns these.
-func (l *commandLine) arguments(values map[string][]setting) (added []string) {
+// addArguments adds the arguments that were not typed.
+func (l *commandLine) addArguments(values map[string][]setting) {
 	typed := l.args
 	l.args = nil
 	for _, k := range argumentKeys(l.command) {
-		switch {
-		case len(typed) > 0 && k.repeats:
-			l.args = append(l.args, typed...)
-			typed = nil
-		case len(typed) > 0:
-			l.args = append(l.args, typed[0])
-			typed = typed[1:]
-		case len(values[k.name]) == 0 && !k.repeats:
-			return added // the next one would be taken for this one
-		default:
-			for _, v := range values[k.name] {
-				l.args = append(l.args, v.text)
-				added = append(added, v.text)
-			}
+		n := min(len(typed), 1)
+		if k.repeats {
+			n = len(typed)
+		}
+		l.args = append(l.args, typed[:n]...)
+		typed = typed[n:]
+		if n > 0 {
+			continue
+		}
+		for _, v := range values[k.name] {
+			l.args = append(l.args, v.text)
+			l.added = append(l.added, v)
+		}
+		if len(values[k.name]) == 0 && !k.repeats {
+			break // the next argument would be taken for this one
 		}
 	}
 	l.args = append(l.args, typed...)
-	return added
 }
 
-// describe notes options and arguments that come from a source.
-func (l *commandLine) describe(source string, options []option, args []string) {
-	text := ""
-	for _, o := range options {
-		word := "--" + o.name()
-		if takesValue(o.flag) || o.value != "true" {
-			word += "=" + o.value
-		}
-		text += " " + quoted(word)
-	}
-	for _, a := range args {
-		text += " " + quoted(a)
-	}
-	if text != "" {
-		l.settings = append(l.settings, "from "+source+":"+text)
-	}
-}
-
-// printSettings prints what was not typed, as it would be typed.
+// printSettings prints the options and arguments that were not typed, and where they come from.
 func (l *commandLine) printSettings(w io.Writer) {
-	if v, _ := l.value("verbose"); v == "true" {
-		for _, s := range l.settings {
-			escape.Fprintf(w, "%s\n", s)
+	if v, _ := l.value("verbose"); v != "true" {
+		return
+	}
+	for _, o := range l.options {
+		if !o.typed() {
+			escape.Fprintf(w, "btfgen: %s: --%s=%s\n", o.from, o.name(), o.value)
 		}
+	}
+	for _, a := range l.added {
+		escape.Fprintf(w, "btfgen: %s: %s\n", a.pos, a.text)
 	}
 }
 
@@ -374,15 +358,4 @@ func (l *commandLine) locate(err error) error {
 		}
 	}
 	return err
-}
-
-// quoted returns a word as a shell takes it.
-func quoted(word string) string {
-	special := func(c rune) bool {
-		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_=./:,@%+", c)
-	}
-	if word != "" && !strings.ContainsFunc(word, special) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

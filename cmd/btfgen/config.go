@@ -30,8 +30,8 @@ import (
 //	  lookup:                  for one command of a group
 //	    archive: tracer.btfa
 //
-// The file is outside data. Its size is bounded, and its nesting is that of the commands. Anchors, aliases, tags, several
-// documents, and unknown or repeated keys are errors. Errors begin with file:line:column.
+// The file is outside data. Its size is bounded, and its nesting is that of the commands. Aliases, several documents, and
+// unknown or repeated keys are errors. Errors begin with file:line:column.
 const configFile = "btfgen.yaml"
 
 // key is an option or argument of a command, as the file names it.
@@ -189,25 +189,12 @@ func (r *configReader) pos(n *yaml.Node) string {
 	return fmt.Sprintf("%s:%d:%d", r.path, n.Line, n.Column)
 }
 
-// plain reports whether a node has neither anchor, alias nor tag.
-func (r *configReader) plain(n *yaml.Node) bool {
-	switch {
-	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		r.failed(n, "anchors and aliases are not supported")
-	case n.Style&yaml.TaggedStyle != 0:
-		r.failed(n, "tags are not supported: %s", n.Tag)
-	default:
-		return true
-	}
-	return false
-}
-
 // section reads a mapping with the keys and subcommands of a command. It adds the values of the keys to values.
 func (r *configReader) section(n *yaml.Node, c *cli.Command, known []key, values map[string][]setting) {
-	if !r.plain(n) || n.ShortTag() == "!!null" {
+	if n.ShortTag() == "!!null" {
 		return
 	}
-	if n.Kind != yaml.MappingNode {
+	if n.Kind != yaml.MappingNode { // an alias, for instance
 		r.failed(n, "want keys with values")
 		return
 	}
@@ -221,7 +208,6 @@ func (r *configReader) section(n *yaml.Node, c *cli.Command, known []key, values
 		at, value := n.Content[i], n.Content[i+1]
 		index := slices.Index(words, at.Value)
 		switch {
-		case !r.plain(at):
 		case at.Kind != yaml.ScalarNode:
 			r.failed(at, "a key must be a word")
 		case first[at.Value] > 0:
@@ -246,21 +232,16 @@ func (r *configReader) section(n *yaml.Node, c *cli.Command, known []key, values
 func (r *configReader) settings(k key, n *yaml.Node) []setting {
 	items := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode && k.repeats {
-		if !r.plain(n) {
-			return nil
-		}
 		items = n.Content
 	}
 	all := []setting{}
 	for _, n := range items {
-		text := n.Value
-		switch {
-		case !r.plain(n):
-			continue
-		case n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null":
+		if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 			r.failed(n, "%s: want one value", k.name)
 			continue
-		case k.path:
+		}
+		text := n.Value
+		if k.path {
 			text = relative(text, filepath.Dir(r.path))
 		}
 		if k.flag != nil {

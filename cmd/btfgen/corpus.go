@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -28,31 +29,13 @@ func corpusCommand() *cli.Command {
 	}
 }
 
-// corpusFlags are the options of all commands that read kernels. corpusOptions evaluates them.
+// corpusFlags are the options of all commands that read kernels. openSources evaluates them.
 func corpusFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "select", Usage: "use only kernels that match `SELECTOR`, such as 'debian>=11,x86_64'"},
 		&cli.StringSliceFlag{Name: "exclude", Usage: "skip kernels that match `SELECTOR`"},
 		&cli.StringSliceFlag{Name: "as", Usage: "set the key of kernels: `[PATTERN=]KEY`, as in '*.btf=debian/12/{arch}/{release}'"},
 	}
-}
-
-// corpusOptions returns the options of corpusFlags.
-func corpusOptions(c *cli.Context) (o corpus.Options, err error) {
-	if o.Select, err = selectors(c, "select"); err != nil {
-		return o, err
-	}
-	if o.Exclude, err = selectors(c, "exclude"); err != nil {
-		return o, err
-	}
-	for _, text := range c.StringSlice("as") {
-		n, err := corpus.ParseNaming(text)
-		if err != nil {
-			return o, usagef("--as: %w", err)
-		}
-		o.As = append(o.As, n)
-	}
-	return o, nil
 }
 
 // selectors returns the values of an option.
@@ -75,27 +58,42 @@ func patterns(c *cli.Context, name string) ([]string, error) {
 	return all, nil
 }
 
-// openSources opens the corpus of the arguments. Without any it is the running kernel, if the command allows that.
-func openSources(c *cli.Context, opts corpus.Options, running bool) (*corpus.Corpus, error) {
-	sources := c.Args().Slice()
-	if len(sources) == 0 {
-		if !running {
-			return nil, usagef("%s needs a SOURCE", c.Command.Name)
-		}
-		sources = []string{runningKernel}
+// runningKernel is the directory with the BTF of the running kernel and its modules.
+const runningKernel = "/sys/kernel/btf"
+
+// openCorpus opens the corpus of --btf or, for the corpus commands, of the arguments. The default is the running kernel.
+func openCorpus(c *cli.Context, opts corpus.Options) (*corpus.Corpus, error) {
+	sources := c.StringSlice("btf")
+	if strings.Contains(c.Command.ArgsUsage, "SOURCE") {
+		sources = c.Args().Slice()
 	}
-	return openWith(c, sources, opts)
+	switch {
+	case len(sources) == 0:
+		sources = []string{runningKernel}
+	case slices.Contains(sources, ""):
+		return nil, usagef("--btf is empty")
+	}
+	return openSources(c, sources, opts)
 }
 
-// openWith opens a corpus. Each kernel is in it once, except for list and lint, which are about files. Selectors that match
-// no kernel are reported at the end of the run.
-func openWith(c *cli.Context, sources []string, opts corpus.Options) (*corpus.Corpus, error) {
-	corp, err := corpus.Open(c.Context, sources, opts)
+// openSources opens a corpus. Each kernel is in it once, except for list and lint, which are about files. Selectors that
+// match no kernel are reported at the end of the run.
+func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *corpus.Corpus, err error) {
+	if opts.Select, err = selectors(c, "select"); err != nil {
+		return nil, err
+	}
+	if opts.Exclude, err = selectors(c, "exclude"); err != nil {
+		return nil, err
+	}
+	if opts.As, err = parseAll(c, "as", corpus.ParseNaming); err != nil {
+		return nil, err
+	}
+	corp, err = corpus.Open(c.Context, sources, opts)
 	if errors.Is(err, corpus.ErrNaming) {
 		err = usageError{err}
 	}
 	if err == nil && c.Command.Name != "list" && c.Command.Name != "lint" {
-		err = corp.Distinct(c.Context, max(c.Int("jobs"), 1))
+		err = corp.Distinct(c.Context, c.Int("jobs"))
 	}
 	if err == nil {
 		found(c).atEnd = append(found(c).atEnd, func() { reportSelection(c, corp.Selection()) })

@@ -19,9 +19,8 @@ func corpusExtractCommand() *cli.Command {
 		Name:      "extract",
 		Usage:     "write kernel BTFs as raw files",
 		ArgsUsage: "[SOURCE...]",
-		Description: "SOURCE is a file or tree (default: the running kernel). For several kernels OUT is a\n" +
-			"directory. For one kernel it is a file, or - for standard output, unless it ends\n" +
-			"in / or is a directory. A directory gets these files:\n\n" +
+		Description: "SOURCE is a file or tree (default: the running kernel). For several kernels OUT is a directory. For one kernel\n" +
+			"it is a file, or - for standard output, unless it ends in / or is a directory. A directory gets these files:\n\n" +
 			"    ID/VERSION_ID/ARCH/RELEASE.btf\n" +
 			"    ID/VERSION_ID/ARCH/RELEASE.config     configuration, if the source has it\n" +
 			"    ID/VERSION_ID/ARCH/RELEASE.kallsyms   symbols, if the source has them",
@@ -45,18 +44,14 @@ func runCorpusExtract(c *cli.Context) error {
 	if err := refuseTerminal(c, out); err != nil {
 		return err
 	}
-	opts, err := corpusOptions(c)
-	if err != nil {
-		return err
-	}
+	opts := corpus.Options{Extras: out != "-"}
 	if !c.Bool("modules") {
 		opts.Modules = store.NoModules
 	}
-	opts.Extras = out != "-"
 	if err := refuseSource(c, out); err != nil {
 		return err
 	}
-	corp, err := openSources(c, opts, true)
+	corp, err := openCorpus(c, opts)
 	if err != nil {
 		return err
 	}

@@ -21,22 +21,20 @@ func corpusImportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "import",
 		Usage:     "import kernels into a file or tree that is fast to read",
-		ArgsUsage: "SOURCE...",
-		Description: "SOURCE is a file or tree. OUT can be a SOURCE of other commands. If it exists, new\n" +
-			"kernels are added to it.\n\n" +
-			"If OUT ends in .btfc, all kernels are in one file, which stores types that kernels\n" +
-			"share once. It has a tenth of the size of a tree, or less. Kernels whose BTF has\n" +
-			"changed are skipped: to replace or remove kernels, import the file into a new one\n" +
-			"with --exclude.\n\n" +
+		ArgsUsage: "[SOURCE...]",
+		Description: "SOURCE is a file or tree (default: the running kernel). OUT can be a SOURCE of other commands. If it exists, new kernels are added to it.\n\n" +
+			"If OUT ends in .btfc, all kernels are in one file, which stores types that kernels share once. It has a tenth of\n" +
+			"the size of a tree, or less. Kernels whose BTF has changed are skipped: to replace or remove kernels, import the\n" +
+			"file into a new one with --exclude.\n\n" +
 			"Otherwise OUT is a directory with these files:\n\n" +
 			"    ID/VERSION_ID/ARCH/RELEASE.btf.zst\n" +
 			"    ID/VERSION_ID/ARCH/RELEASE.config.zst\n" +
 			"    ID/VERSION_ID/ARCH/RELEASE.kallsyms.zst\n" +
 			"    modules/ID/VERSION_ID/ARCH/RELEASE.modules.tar.zst\n\n" +
-			"The configuration and symbols of a kernel, which 'btfgen check' uses, are in both\n" +
-			"formats if the source has them, as packages do.\n\n" +
-			"If a kernel has DWARF but no BTF and pahole is installed, pahole converts it. This\n" +
-			"takes about ten seconds for each kernel. Temporary files are next to OUT.",
+			"The configuration and symbols of a kernel, which 'btfgen check' uses, are in both formats if the source has\n" +
+			"them, as packages do.\n\n" +
+			"If a kernel has DWARF but no BTF and pahole is installed, pahole converts it. This takes about ten seconds for\n" +
+			"each kernel. Temporary files are next to OUT.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT`, a directory or .btfc file (required)"},
 			jsonFlag("the summary and findings"),
@@ -56,11 +54,7 @@ func runCorpusImport(c *cli.Context) error {
 	if out == "" || out == "-" {
 		return usagef("import needs -o OUT: a directory, or a name that ends in .btfc")
 	}
-	opts, err := corpusOptions(c)
-	if err != nil {
-		return err
-	}
-	opts.Extras = true
+	opts := corpus.Options{Extras: true}
 	if err := refuseSource(c, out); err != nil {
 		return err
 	}
@@ -84,7 +78,7 @@ func runCorpusImport(c *cli.Context) error {
 		}
 		defer done()
 	}
-	corp, err := openSources(c, opts, false)
+	corp, err := openCorpus(c, opts)
 	if err != nil {
 		return err
 	}

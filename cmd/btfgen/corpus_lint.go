@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/lint"
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
@@ -20,8 +21,8 @@ func corpusLintCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "lint",
 		Usage:       "find problems in a corpus",
-		ArgsUsage:   "SOURCE...",
-		Description: "SOURCE is a file or tree. These are the findings:\n\n" + codes.String(),
+		ArgsUsage:   "[SOURCE...]",
+		Description: "SOURCE is a file or tree (default: the running kernel). These are the findings:\n\n" + codes.String(),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "earlier", Usage: "report kernels that are missing since `FILE`, from 'corpus list --long --json'"},
 			verboseFlag("list all kernels and their paths"),
@@ -34,23 +35,20 @@ func corpusLintCommand() *cli.Command {
 }
 
 func runCorpusLint(c *cli.Context) error {
-	opts, err := corpusOptions(c)
-	if err != nil {
-		return err
-	}
 	var earlier []lint.Entry
+	var err error
 	if path := c.String("earlier"); path != "" {
 		if earlier, err = lint.ReadListing(c.Context, path); err != nil {
 			return err
 		}
 	}
-	corp, err := openSources(c, opts, false)
+	corp, err := openCorpus(c, corpus.Options{})
 	if err != nil {
 		return err
 	}
 	cfg, stop := walkConfig(c, corp)
 	rep, err := lint.Run(c.Context, lint.Config{
-		Walk: cfg, Earlier: earlier, Selected: func(e *lint.Entry) bool { return opts.Selects(e.Key()) },
+		Walk: cfg, Earlier: earlier, Selected: func(e *lint.Entry) bool { return corp.Selects(e.Key()) },
 	})
 	stop()
 	if err != nil {

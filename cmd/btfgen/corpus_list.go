@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/lint"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -21,9 +22,8 @@ func corpusListCommand() *cli.Command {
 		Name:      "list",
 		Usage:     "list the kernels of a corpus",
 		ArgsUsage: "[SOURCE...]",
-		Description: "SOURCE is a file or tree (default: the running kernel). Without --long nothing is\n" +
-			"decompressed, and a package or archive with several kernels is one row. Kernels\n" +
-			"without a key have dashes.",
+		Description: "SOURCE is a file or tree (default: the running kernel). Without --long nothing is decompressed, and a package or\n" +
+			"archive with several kernels is one row. Kernels without a key have dashes.",
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "long", Aliases: []string{"l"}, Usage: "read the kernels and show sizes, types, byte order, modules etc."},
 			jsonFlag("kernels, then findings, one per line,"),
@@ -35,12 +35,7 @@ func corpusListCommand() *cli.Command {
 }
 
 func runCorpusList(c *cli.Context) error {
-	opts, err := corpusOptions(c)
-	if err != nil {
-		return err
-	}
-	opts.Extras = c.Bool("long")
-	corp, err := openSources(c, opts, true)
+	corp, err := openCorpus(c, corpus.Options{Extras: c.Bool("long")})
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 
 // A panic is reported as what it is, wherever it happens, and its status is that of a failure.
 func TestDefects(t *testing.T) {
-	const ask = "btfgen: met 1 defect of its own: please report it, with what --debug prints and what it was given\n"
+	const ask = "btfgen: 1 defect in btfgen: please report it, with the output of --debug and the input\n"
 	unit := func(ctx *cli.Context) { _ = workers.Catch(ctx.Context, func() { panic("trouble\n\x1b") }) }
 	for name, do := range map[string]cli.ActionFunc{
 		"outside of a unit":        func(*cli.Context) error { panic("trouble\n\x1b") },

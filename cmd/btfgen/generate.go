@@ -39,14 +39,13 @@ func generateCommand() *cli.Command {
 			"    @LIST           a file with one OBJECT on each line\n" +
 			"    -               standard input\n" +
 			"    MACHINE=OBJECT  an object for one machine, such as x86_64=probe.o\n\n" +
-			"Without MACHINE, the machine follows from the name of the file, the program that\n" +
-			"embeds the object, or the registers that it reads.\n\n" +
-			"The format of OUT depends on its suffix: .btfa is an archive with all kernels;\n" +
-			".tar.gz, .tar.xz and .tar.zst are tar files. Any other name is a directory. Tar\n" +
-			"files and directories have BTFHub's layout, ID/VERSION_ID/ARCH/RELEASE.btf.\n" +
-			"Files of an earlier run are removed from a directory.\n\n" +
-			"An unresolved relocation counts as a finding only with --fail-on. 'btfgen check'\n" +
-			"shows whether a program reaches it.",
+			"Without MACHINE, the machine follows from the name of the file, the program that embeds the object, or the\n" +
+			"registers that it reads.\n\n" +
+			"The format of OUT depends on its suffix: .btfa is an archive with all kernels; .tar.gz, .tar.xz and .tar.zst are\n" +
+			"tar files. Any other name is a directory. Tar files and directories have BTFHub's layout,\n" +
+			"ID/VERSION_ID/ARCH/RELEASE.btf. Files of an earlier run are removed from a directory.\n\n" +
+			"An unresolved relocation counts as a finding only with --fail-on. 'btfgen check' shows whether a program reaches\n" +
+			"it.",
 		Flags: slices.Concat(sourceFlags(), outputFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "manifest", Usage: "write hashes, sizes and counts of all kernels to `FILE`"},
 			&cli.StringFlag{Name: "reuse", Usage: "take unchanged kernels from the archive `OLD.btfa`"},
@@ -104,26 +103,6 @@ func minimizeOptions(c *cli.Context) (o minimize.Options, err error) {
 		o.Padding = minimize.PadExplicit
 	}
 	return o, nil
-}
-
-// runningKernel is the directory with the BTF of the running kernel and its modules.
-const runningKernel = "/sys/kernel/btf"
-
-// openCorpus opens the corpus of --btf. It uses Map and Extras of how.
-func openCorpus(c *cli.Context, how corpus.Options) (*corpus.Corpus, error) {
-	sources := c.StringSlice("btf")
-	switch {
-	case len(sources) == 0:
-		sources = []string{runningKernel}
-	case slices.Contains(sources, ""):
-		return nil, usagef("--btf is empty")
-	}
-	opts, err := corpusOptions(c)
-	if err != nil {
-		return nil, err
-	}
-	opts.Map, opts.Extras = how.Map, how.Extras
-	return openWith(c, sources, opts)
 }
 
 func runGenerate(c *cli.Context) error {

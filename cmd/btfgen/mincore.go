@@ -16,10 +16,9 @@ func minCoreBTFCommand() *cli.Command {
 		Name:      "min_core_btf",
 		Usage:     "minimize the BTF of one kernel, like 'bpftool gen min_core_btf'",
 		ArgsUsage: "INPUT OUTPUT OBJECT...",
-		Description: "INPUT is raw BTF or an ELF file with a .BTF section, and may be compressed. OUTPUT\n" +
-			"may be - for standard output. OBJECT is as for generate. As with bpftool, an\n" +
-			"unresolved relocation is not a failure, and without relocations the output has no\n" +
-			"types.",
+		Description: "INPUT is raw BTF or an ELF file with a .BTF section, and may be compressed. OUTPUT may be - for standard output.\n" +
+			"OBJECT is as for generate. As with bpftool, an unresolved relocation is not a failure, and without relocations\n" +
+			"the output has no types.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "base-btf", Aliases: []string{"B"}, Usage: "read INPUT as split BTF with the base `FILE`"},
 			paddingFlag(),
