@@ -149,7 +149,7 @@ func printHelp(w io.Writer, p topic) {
 func row(term, meaning string) string {
 	const column = 26
 	line := fmt.Sprintf("  %-*s", column-2, term)
-	if len(line) > column {
+	if len(term) > column-4 { // two spaces on either side
 		line += "\n" + strings.Repeat(" ", column)
 	}
 	return line + wrapped(meaning, column)

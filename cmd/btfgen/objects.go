@@ -14,7 +14,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
-	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -91,13 +90,15 @@ func readEach[T interface {
 	if len(args) == 0 {
 		return nil, usagef("no BPF object given")
 	}
-	files, err := objectFiles(c.Context, args)
-	if err != nil {
+	files, err := embedded.Files(c.Context, args)
+	if errors.Is(err, embedded.ErrArgument) {
+		return nil, usageError{err}
+	} else if err != nil {
 		return nil, err
 	}
 	read := new(objects[T])
 	for _, f := range files {
-		read.paths = append(read.paths, f.path)
+		read.paths = append(read.paths, f.Path)
 	}
 	all, err := embedded.ParseFiles(c.Context, read.paths, parse)
 	if err != nil {
@@ -106,16 +107,16 @@ func readEach[T interface {
 	byMachines := make(map[string][]string) // names of objects
 	for _, o := range all {
 		f := &files[o.File]
-		if f.found && errors.Is(o.Err, embedded.ErrNone) {
+		if f.Found && errors.Is(o.Err, embedded.ErrNone) {
 			continue
 		}
 		var machines []string
 		why := ""
 		if o.Err == nil {
-			machines, why, o.Err = machinesOf(f, &o.Object, o.Value.Name(), o.Value.Order())
+			machines, why, o.Err = f.MachinesOf(&o.Object, o.Value.Name(), o.Value.Order())
 		}
 		if o.Err != nil {
-			reportObject(c, f.path, o.Err)
+			reportObject(c, f.Path, o.Err)
 			continue
 		}
 		if why != "" {
@@ -160,29 +161,4 @@ func reportObject(c *cli.Context, path string, err error) {
 		x.Object, x.File = path, ""
 	}
 	note(c, x)
-}
-
-// machinesOf returns the machines of an object, and why: the user named them, the program that embeds the object runs
-// there, or the file is named for them. The reason is empty if none applies and the object itself must tell.
-func machinesOf(f *objectFile, in *embedded.Object, name string, order binary.ByteOrder) (machines []string, why string, err error) {
-	switch {
-	case f.explicit:
-		machines, why = machine.OfOrder(f.machines, order), "as given"
-		if len(machines) == 0 && len(f.machines) > 0 {
-			which := "little"
-			if order == binary.BigEndian {
-				which = "big"
-			}
-			err = fmt.Errorf("%s: is %s-endian, and %s is not", name, which, strings.Join(f.machines, ", "))
-		}
-		return machines, why, err
-	case len(in.Hosts) > 0:
-		machines, why = machine.OfOrder(in.Hosts, order), "the machine of its program"
-	case in.Name == "" && f.path != embedded.Stdin:
-		machines, why = machine.OfFileName(f.path, order), "by its name"
-	}
-	if len(machines) == 0 {
-		why = ""
-	}
-	return machines, why, nil
 }
