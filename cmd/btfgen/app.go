@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Command btfgen minimizes BTF for BPF objects on many kernels.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -35,6 +37,10 @@ type usageError struct{ error }
 var errJSONOutput = usagef("--json does not go with an output to standard output")
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func main() {
+	os.Exit(run(catchSignals(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // run runs one command line and returns the exit status. Data goes to stdout, everything else to stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {

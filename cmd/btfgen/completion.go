@@ -203,9 +203,7 @@ func values(command string, f cli.Flag) []candidate {
 		return plain("auto")
 	}
 	if g, ok := f.(*cli.GenericFlag); ok {
-		if c, ok := g.Value.(*choice); ok {
-			return plain(c.words...)
-		}
+		return plain(g.Value.(*word).words...)
 	}
 	return nil
 }

@@ -60,8 +60,8 @@ func valueOf(k key) object {
 	case *cli.BoolFlag:
 		return object{"type": "boolean"}
 	case *cli.GenericFlag:
-		if c, ok := f.Value.(*choice); ok {
-			return object{"enum": c.words}
+		if w := f.Value.(*word); w.words != nil {
+			return object{"enum": w.words}
 		}
 		return object{"type": "integer", "minimum": 1}
 	}

@@ -3,18 +3,14 @@
 package main
 
 import (
-	"cmp"
 	"errors"
-	"io"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/lint"
 	"github.com/btfgen/btfgen/internal/text/escape"
-	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 func corpusListCommand() *cli.Command {
@@ -53,7 +49,7 @@ func runCorpusList(c *cli.Context) error {
 	}
 	slices.SortStableFunc(list, func(a, b lint.Entry) int { return a.Key().Compare(b.Key()) })
 	if !c.Bool("json") {
-		return printKernels(c.App.Writer, list, c.Bool("long"))
+		return lint.WriteTable(c.App.Writer, list, c.Bool("long"))
 	}
 	enc := escape.JSON(c.App.Writer)
 	for _, e := range list {
@@ -62,49 +58,4 @@ func runCorpusList(c *cli.Context) error {
 		}
 	}
 	return findingLines(c)
-}
-
-// printKernels prints a table. Columns that are empty for all kernels are left out.
-func printKernels(w io.Writer, list []lint.Entry, long bool) error {
-	some := func(f func(d *lint.Details) bool) bool {
-		return slices.ContainsFunc(list, func(e lint.Entry) bool { return e.Details != nil && f(e.Details) })
-	}
-	extras := some(func(d *lint.Details) bool { return d.ConfigBytes+d.SymbolBytes > 0 })
-	made := some(func(d *lint.Details) bool { return d.Maker != "" })
-	size := func(n int64) string {
-		if n == 0 {
-			return "-"
-		}
-		return words.Bytes(n)
-	}
-	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
-	head := escape.Own("KERNEL\tON DISK\t")
-	if long {
-		head += "BTF\tTYPES\tBYTE ORDER\tPOINTER\tMODULES\t"
-	}
-	if extras {
-		head += "CONFIGURATION\tSYMBOLS\t"
-	}
-	if made {
-		head += "MADE OF DWARF BY\t"
-	}
-	escape.Fprintf(tw, "%s\n", head+"PATH")
-	for _, e := range list {
-		escape.Fprintf(tw, "%s\t%s\t", e.Key(), words.Bytes(e.Disk))
-		if long {
-			escape.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t", words.Bytes(e.Bytes), e.Types, e.ByteOrder, e.Pointer, e.Modules)
-		}
-		if extras {
-			escape.Fprintf(tw, "%s\t%s\t", size(e.ConfigBytes), size(e.SymbolBytes))
-		}
-		if made {
-			escape.Fprintf(tw, "%s\t", cmp.Or(e.Maker, "-"))
-		}
-		escape.Fprintf(tw, "%s", e.Path)
-		if long && e.AsBytes {
-			escape.Fprintf(tw, " (kept as bytes)")
-		}
-		escape.Fprintf(tw, "\n")
-	}
-	return tw.Flush()
 }

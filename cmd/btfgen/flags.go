@@ -11,60 +11,45 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// choice is the value of an option that takes one of several words.
-type choice struct {
+// word is the value of an option that takes one of several words or, without words, a number of 1 or more.
+type word struct {
+	text  string
 	words []string
-	value string
 }
+
+func (w *word) check(text string) error {
+	if n, err := strconv.Atoi(text); w.words == nil && (err != nil || n < 1) {
+		return errors.New("want a number of 1 or more")
+	}
+	if w.words != nil && !slices.Contains(w.words, text) {
+		return fmt.Errorf("want %s", listOr(w.words))
+	}
+	return nil
+}
+
+// Set and String implement cli.Generic.
+func (w *word) Set(text string) error {
+	w.text = text
+	return w.check(text)
+}
+
+func (w *word) String() string { return w.text }
 
 // choiceFlag returns an option that takes one of several words. The first is the default.
 func choiceFlag(name, usage string, words ...string) *cli.GenericFlag {
-	return &cli.GenericFlag{Name: name, Usage: usage, Value: &choice{words, words[0]}}
+	return &cli.GenericFlag{Name: name, Usage: usage, Value: &word{words[0], words}}
 }
-
-func (c *choice) check(text string) error {
-	if !slices.Contains(c.words, text) {
-		return fmt.Errorf("want %s", listOr(c.words))
-	}
-	return nil
-}
-
-func (c *choice) Set(text string) error {
-	c.value = text
-	return c.check(text)
-}
-
-func (c *choice) String() string { return c.value }
-
-// count is the value of an option that takes a number of 1 or more.
-type count int
 
 // countFlag returns an option that takes a number of 1 or more.
 func countFlag(name, usage string, value int) *cli.GenericFlag {
-	n := count(value)
-	return &cli.GenericFlag{Name: name, Usage: usage, Value: &n}
+	return &cli.GenericFlag{Name: name, Usage: usage, Value: &word{strconv.Itoa(value), nil}}
 }
-
-func (n *count) check(text string) error {
-	if v, err := strconv.Atoi(text); err != nil || v < 1 {
-		return errors.New("want a number of 1 or more")
-	}
-	return nil
-}
-
-func (n *count) Set(text string) error {
-	v, _ := strconv.Atoi(text)
-	*n = count(v)
-	return n.check(text)
-}
-
-func (n *count) String() string { return strconv.Itoa(int(*n)) }
 
 // checkValue returns an error if an option cannot have a value.
 func checkValue(f cli.Flag, text string) error {
 	switch f := f.(type) {
 	case *cli.GenericFlag:
-		return f.Value.(interface{ check(string) error }).check(text)
+		return f.Value.(*word).check(text)
 	case *cli.BoolFlag:
 		if _, err := strconv.ParseBool(text); err != nil {
 			return errors.New("want true or false")

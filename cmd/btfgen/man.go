@@ -3,9 +3,9 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +33,7 @@ func manCommand() *cli.Command {
 	}
 }
 
-func runMan(c *cli.Context) (err error) {
+func runMan(c *cli.Context) error {
 	date, err := sourceDate()
 	if err != nil {
 		return err
@@ -52,10 +52,11 @@ func runMan(c *cli.Context) (err error) {
 	if c.NArg() > 0 {
 		return usagef("man -o writes the pages of all commands: it takes no COMMAND")
 	}
-	d := output.OpenDir(dir)
-	defer func() { err = errors.Join(err, d.Close()) }()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
 	for _, p := range topics(c.App) {
-		if err := d.Put(manName(p.name)+".1", func(w io.Writer) error {
+		if err := output.WriteFile(filepath.Join(dir, manName(p.name)+".1"), func(w io.Writer) error {
 			_, err := io.WriteString(w, p.roff(c.App, date))
 			return err
 		}); err != nil {
