@@ -14,11 +14,11 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-// completeWord replaces the command when a shell script asks for completions: btfgen __complete WORD..., where the last
-// word is the one to complete. It is not for users.
+// completeWord is the command that shell scripts call for completions: btfgen __complete WORD..., where the last word is
+// the one to complete. It is not for users.
 const completeWord = "__complete"
 
-// completionScripts ask for completions and pass them to the shell. They do not depend on the options.
+// completionScripts call __complete and pass the completions to the shell. They do not depend on the options.
 //
 //go:embed completion
 var completionScripts embed.FS
@@ -186,7 +186,7 @@ func (l *commandLine) completeArgument(app *cli.App, word string) *completion {
 	return c
 }
 
-// values returns the values of an option of which there are few.
+// values returns the values of an option that has few.
 func values(command string, f cli.Flag) []candidate {
 	switch f.Names()[0] {
 	case "fail-on":

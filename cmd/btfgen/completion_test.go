@@ -64,7 +64,7 @@ func TestCompletions(t *testing.T) {
 		{"archive extract ", anyFile, ""},
 		{"archive extract x.btfa ", noFiles, ""}, // a key
 		{"archive lookup --arch arm", noFiles, "arm64 arm"},
-		{"archive list x.btfa ", noFiles, ""}, // there is but one
+		{"archive list x.btfa ", noFiles, ""}, // only one
 		{"corpus lint ", anyFile, ""},
 		{"completion ", noFiles, "bash zsh fish"},
 		{"completion bash ", noFiles, ""},
@@ -124,7 +124,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// scriptOf writes the script for a shell where the shell looks for it.
+// scriptOf writes the script for a shell to a file with a name.
 func scriptOf(t *testing.T, shell, name string) string {
 	t.Helper()
 	var out, stderr bytes.Buffer
@@ -138,7 +138,7 @@ func scriptOf(t *testing.T, shell, name string) string {
 	return path
 }
 
-// folder is where lines are completed.
+// folder returns a folder with files to complete.
 func folder(t *testing.T) string {
 	dir := t.TempDir()
 	for _, name := range []string{"probe.o", "tracer.btfa", "dir/x"} {
@@ -147,7 +147,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// completed are lines, and what a shell makes of them when the user presses TAB.
+// completed are lines before and after the user presses TAB.
 var completed = []struct{ line, want string }{
 	{"btfgen gen", "btfgen generate"},
 	{"btfgen archive conv", "btfgen archive convert"},
@@ -162,7 +162,7 @@ var completed = []struct{ line, want string }{
 	{"btfgen generate x8", "btfgen generate x86_64="},
 	{"btfgen generate x86_64=pr", "btfgen generate x86_64=probe.o"},
 	{"btfgen archive extract tracer.btfa -o d", "btfgen archive extract tracer.btfa -o dir/"},
-	{"btfgen generate --jobs pr", "btfgen generate --jobs pr"}, // which is no number
+	{"btfgen generate --jobs pr", "btfgen generate --jobs pr"}, // not a number
 }
 
 // TestCompletionTerminal types lines into shells on a terminal.
@@ -182,7 +182,7 @@ func TestCompletionTerminal(t *testing.T) {
 			term := openTerminal(t, shell.start, "SCRIPT="+scriptOf(t, shell.name, shell.file))
 			term.enter(shell.load)
 			for _, c := range completed {
-				// The line becomes the arguments of another command, which shows them.
+				// The line becomes the arguments of another command, which prints them.
 				got := term.enter(c.line + "\t\x01printf '<%s>' \x05")
 				var words []string
 				for _, m := range regexp.MustCompile(`<([^<>%]*)>`).FindAllStringSubmatch(got, -1) {
@@ -242,7 +242,7 @@ func openTerminal(t *testing.T, start string, env ...string) *terminal {
 	return term
 }
 
-// enter types a line, and returns what the terminal has shown when the shell is done with it.
+// enter types a line and returns the output of the terminal until the shell is done.
 func (t *terminal) enter(line string) string {
 	t.Helper()
 	if _, err := io.WriteString(t.in, line+"; echo DO''NE\n"); err != nil {

@@ -46,8 +46,8 @@ type key struct {
 // common reports whether a key can apply to all commands. The name of a single file cannot.
 func (k key) common() bool { return k.repeats || !k.path }
 
-// keys returns the keys of a command: objects stands for OBJECT..., archive for ARCHIVE, and btf for SOURCE... Commands
-// about btfgen itself have none.
+// keys returns the keys of a command: the options and, for instance, objects for OBJECT..., archive for ARCHIVE, and btf
+// for SOURCE... Commands about btfgen itself have none.
 func keys(c *cli.Command) (all []key) {
 	configurable := false
 	for _, f := range c.Flags {
@@ -97,7 +97,7 @@ func commonKeys(c *cli.Command) []key {
 	return all
 }
 
-// isPath reports whether a placeholder stands for the name of a file.
+// isPath reports whether a placeholder is for the name of a file.
 func isPath(placeholder string) bool {
 	return slices.Contains([]string{"FILE", "DIR", "OUT", "SOURCE", "OLD.btfa", "OBJECT", "ARCHIVE", "INPUT", "OUTPUT", "PACKAGE"}, placeholder)
 }

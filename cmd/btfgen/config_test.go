@@ -71,7 +71,7 @@ func valueOf(k key) object {
 	return object{"type": []string{"string", "number"}}
 }
 
-// TestConfigSchema holds the schema to what is read. Run it with -update to write the file.
+// TestConfigSchema compares the schema with the commands. Run it with -update to write the file.
 func TestConfigSchema(t *testing.T) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -238,7 +238,7 @@ archive:
 	}
 }
 
-// Values are texts as they are in the file: 5.10 keeps its zero.
+// Values are the texts of the file: 5.10 keeps its zero.
 func TestConfigTexts(t *testing.T) {
 	values, err := readText(t, "select: [debian>=11, 5.10, 0x10, 1e3, 2024-01-01, yes, \"a\\nb\"]", "generate")
 	if err != nil {

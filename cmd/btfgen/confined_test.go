@@ -35,7 +35,7 @@ const hostileModules = "YnRmYwEotS/9BACFAQACQwgQwAECw6AGaUiSAk4Q2jvnO+ec7OACHDUI
 	"KhMzABg0LwBTxdd3Xh6EEOoTlCzHYgDLzACbWFGYS+zxzaL55rokWRM0ACAzLwB1Pp/tKlDzuFhUBE3EpxmB0ZRNbW7sF6kDJq5d/q5QIxM1ACg12AIA89ypQRY3WSW0J3a3npxe69S0" +
 	"8dLMUFXeI40m6jNdjM0TNgAwNDAAWZneCD9cEK9DJyPS8GnXwCHXjV48kG5oEydFzuZbBxoIAPgEsjwgyQOSPJDknSCJ03IgrnsgGspFAUp3tX19AQAAAAAAAGJ0ZmMuZW5k"
 
-// outside returns the names and contents of all files that are not below a folder.
+// outside returns the names and contents of all files outside a folder.
 func outside(t *testing.T, root, folder string) map[string]string {
 	t.Helper()
 	files := make(map[string]string)
@@ -60,7 +60,7 @@ func outside(t *testing.T, root, folder string) map[string]string {
 	return files
 }
 
-// hostilePaths are names of members and in lists.
+// hostilePaths are names of members of archives and names in lists.
 var hostilePaths = []string{
 	"../victim/evil.btf", "../../victim/evil.btf", "debian/12/x86_64/../../../../victim/evil.btf", "debian/../../victim/6.1.btf", "../victim/x86_64/6.1.btf",
 	"debian/../x86_64/6.1.btf", "debian/12/x86_64/..", "debian/12/x86_64/...btf", "debian/12/x86_64/a\nb.btf", `debian/12/x86_64/..\..\victim.btf`,
@@ -86,8 +86,7 @@ func tarGz(t *testing.T, data []byte, names ...string) []byte {
 	return b.Bytes()
 }
 
-// No name in any input, and no link in an output, makes a command write outside the folder that it is told to write to, and none
-// costs what is good beside it.
+// No name in an input and no link in an output makes a command write outside its output folder, or lose valid kernels.
 func TestConfined(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/workers"
 )
 
-// A panic is reported as what it is, wherever it happens, and its status is that of a failure.
+// Every panic is reported as a defect, and makes the run fail.
 func TestDefects(t *testing.T) {
 	const ask = "btfgen: 1 defect in btfgen: please report it, with the output of --debug and the input\n"
 	unit := func(ctx *cli.Context) { _ = workers.Catch(ctx.Context, func() { panic("trouble\n\x1b") }) }

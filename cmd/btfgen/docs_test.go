@@ -13,8 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/cli.md")
 
-// TestReference holds docs/cli.md equal to what the commands say of
-// themselves. Run it with -update to write the file.
+// TestReference compares docs/cli.md with the commands. Run it with -update to write the file.
 func TestReference(t *testing.T) {
 	const path = "../../docs/cli.md"
 	got := reference(newApp(io.Discard, io.Discard))

@@ -220,7 +220,7 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects[*cor
 	return cfg, objs, readReused(c, cfg)
 }
 
-// shardFlag reads --shard. It prints the part that auto stands for.
+// shardFlag reads --shard. With auto it prints the part.
 func shardFlag(c *cli.Context) (s archive.Shard, err error) {
 	text := c.String("shard")
 	if text == "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
-// TestLongName has an object with a function that has too long a name for its programs to be judged. That must not keep the
-// others from being judged.
+// TestLongName checks that an object whose programs cannot be analysed, because a function has too long a name, does not
+// affect other objects.
 func TestLongName(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name string, data []byte) string {
@@ -32,9 +32,9 @@ func TestLongName(t *testing.T) {
 	long := object("long.o", strings.Repeat("n", 5000), "byte_off struct s.a")
 	harmless := object("harmless.o", strings.Repeat("n", 5000), "byte_off struct s.b", 4)
 	for _, tc := range []struct {
-		args   []string
-		status int
-		told   bool
+		args     []string
+		status   int
+		reported bool
 	}{
 		{nil, statusOK, false},
 		{[]string{"-v"}, statusOK, true},
@@ -50,11 +50,11 @@ func TestLongName(t *testing.T) {
 			t.Errorf("%q: no summary: %s", tc.args, &stderr)
 		}
 		said := stdout.String() + stderr.String()
-		if told := strings.Contains(said, "long.o: cannot tell whether the verifier reaches poisoned relocations: "); told != tc.told {
-			t.Errorf("%q: told: %t, want %t: %s", tc.args, told, tc.told, said)
+		if reported := strings.Contains(said, "long.o: cannot tell whether the verifier reaches poisoned relocations: "); reported != tc.reported {
+			t.Errorf("%q: reported: %t, want %t: %s", tc.args, reported, tc.reported, said)
 		}
-		if strings.Contains(said, "harmless.o: whether") {
-			t.Errorf("%q: told of an object without poisoned relocations: %s", tc.args, said)
+		if strings.Contains(said, "harmless.o: cannot tell") {
+			t.Errorf("%q: reports an object without poisoned relocations: %s", tc.args, said)
 		}
 	}
 }

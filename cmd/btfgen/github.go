@@ -124,7 +124,7 @@ func (f *findings) summary(title string, err error) []byte {
 	return b.Bytes()
 }
 
-// appendSummary appends to the step's summary, whole lines and no more than the runner accepts.
+// appendSummary appends whole lines to the step's summary, as many as the runner accepts.
 func appendSummary(path string, text []byte) error {
 	fi, err := os.Stat(path)
 	if err == nil && !fi.Mode().IsRegular() {

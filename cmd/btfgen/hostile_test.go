@@ -20,11 +20,10 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
-// forged is what hostile names try to have on a line of its own.
+// forged is the text that hostile names try to print on a line of its own.
 const forged = "btfgen: forged"
 
-// hostileNames replaces names of an object and of kernels by others of the same length, so that
-// nothing else in the files has to change.
+// hostileNames replaces names in an object and in kernels by names of the same length, so that offsets stay valid.
 var hostileNames = strings.NewReplacer(
 	"inet_sock_set_state", "\n"+forged+"\x1b[2J", // section, program and type
 	"skc_rcv_saddr", "\r::error::\u202e", // member
@@ -32,8 +31,8 @@ var hostileNames = strings.NewReplacer(
 	"tcp_v4_connect", "[x](y)`\u009b\t\x7f||!", // section and program
 )
 
-// hostileDir is a directory with hostile names in it, and in the files: an object, one that is none,
-// and a corpus with two kernels, a damaged file, modules without a kernel and a link to nowhere.
+// hostileDir is a directory of files with hostile names and contents: an object, a file that is not an object,
+// and a corpus with two kernels, a damaged file, modules without a kernel and a dangling link.
 type hostileDir struct {
 	dir, object, noObject, corpus, osRelease string
 	keys                                     []string // of the kernels
@@ -103,10 +102,10 @@ func newHostileDir(t *testing.T) *hostileDir {
 	return h
 }
 
-// own is what our outputs have of characters that do not print: the icons of Markdown end in one.
+// own has the unprintable characters of our own outputs. The icons in Markdown end in one.
 var own = strings.NewReplacer("\n", "", "\ufe0f", "")
 
-// printed fails if a text could do anything to a terminal or a log but be read.
+// printed fails if a text has control characters or forged lines.
 func printed(t *testing.T, what, text string) {
 	t.Helper()
 	if !utf8.ValidString(text) {
@@ -126,8 +125,7 @@ func printed(t *testing.T, what, text string) {
 	}
 }
 
-// Whatever names files, kernels, objects, programs, types and members have, no output of any command
-// lets them out of the place where a name stands.
+// No output of any command lets a hostile name of a file, kernel, object, program, type or member affect the text around it.
 func TestHostileNames(t *testing.T) {
 	raceflag.SkipSerial(t)
 	h := newHostileDir(t)
@@ -263,10 +261,10 @@ func TestHostileNames(t *testing.T) {
 	})
 }
 
-// inert is a code span, or a character after a backslash.
+// inert matches a code span or an escaped character.
 var inert = regexp.MustCompile("`[^`]*`|\\\\.")
 
-// meaning is what is markup elsewhere.
+// meaning matches characters that are markup elsewhere.
 var meaning = regexp.MustCompile("[`\\[\\]<*~$_]")
 
 func hostileMarkdown(t *testing.T, text string) {

@@ -15,11 +15,11 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
-// hugeInput is how many bytes the files have that an earlier run is said to have written.
+// hugeInput is the size in bytes of the forged files of earlier runs.
 const hugeInput = 3 << 20
 
-// hugeInputs returns, for each option that reads what an earlier run wrote, files that would take
-// many times their size if all that they say were believed.
+// hugeInputs returns forged files for each option that reads the output of an earlier run. A careless reader would allocate
+// many times their size.
 func hugeInputs() map[string]map[string]string {
 	list := func(before, element, after string) string {
 		n := (hugeInput - len(before) - len(after)) / (len(element) + 1)
@@ -53,8 +53,8 @@ func hugeInputs() map[string]map[string]string {
 	}
 }
 
-// What an earlier run is said to have written takes memory in proportion to its size, and is read
-// before the work begins. What is wrong with it is told by its name.
+// Forged files of earlier runs take memory in proportion to their size, and are read before the work begins. Errors name
+// the file.
 func TestHugeInputs(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
-// TestDockerfile does what the Dockerfile does to build the program, with what .dockerignore lets through, and
-// looks at the program that comes out: it has to be static, as there is nothing else in the image.
+// TestDockerfile builds the program as the Dockerfile does, from the files that .dockerignore admits. The program must be
+// static, because the image has no libraries.
 func TestDockerfile(t *testing.T) {
 	raceflag.SkipSerial(t)
 	data, err := os.ReadFile("../../Dockerfile")

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// victim is a btfgen to be ended before it is done.
+// victim is a run that is ended before it is done.
 type victim struct {
 	path    string // of the executable
 	dir     string // holds the output and nothing else
@@ -38,7 +38,7 @@ func newVictim(t *testing.T) *victim {
 
 func (v *victim) out() string { return filepath.Join(v.dir, "same.btfa") }
 
-// generate is a command that writes the output for these objects.
+// generate returns a command that writes the output for objects.
 func (v *victim) generate(objects []string, options ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
 	args := append([]string{"generate", "--btf", v.sources, "-o", v.out()}, options...)
 	cmd, stderr = exec.Command(v.path, append(args, objects...)...), new(bytes.Buffer)
@@ -46,7 +46,7 @@ func (v *victim) generate(objects []string, options ...string) (cmd *exec.Cmd, s
 	return cmd, stderr
 }
 
-// make writes the output for these objects, undisturbed, and returns it.
+// make writes the output for objects without interruption and returns it.
 func (v *victim) make(t *testing.T, objects ...string) []byte {
 	t.Helper()
 	cmd, stderr := v.generate(objects)
@@ -66,7 +66,7 @@ func (v *victim) read(t *testing.T) []byte {
 	return data
 }
 
-// reset leaves nothing in the directory but an output.
+// reset removes everything from the directory except an output.
 func (v *victim) reset(t *testing.T, data []byte) {
 	t.Helper()
 	for _, name := range v.others(t) {
@@ -79,7 +79,7 @@ func (v *victim) reset(t *testing.T, data []byte) {
 	}
 }
 
-// others lists what is in the directory besides the output.
+// others lists the other files in the directory.
 func (v *victim) others(t *testing.T) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(v.dir)
@@ -94,7 +94,7 @@ func (v *victim) others(t *testing.T) (names []string) {
 	return names
 }
 
-// Interrupted, generate ends soon with its own status and leaves nothing.
+// An interrupted generate ends soon with its own status and leaves no files.
 func TestInterrupted(t *testing.T) {
 	if signal.Ignored(os.Interrupt) { // so is it by what is started, as from a script in the background
 		t.Skip("needs SIGINT, which is ignored here")
@@ -105,7 +105,7 @@ func TestInterrupted(t *testing.T) {
 	soonest := time.Hour
 	for n := range 2 {
 		v.reset(t, before)
-		// In order to end by itself it would take some ten seconds.
+		// Without the signal it would take some ten seconds.
 		cmd, stderr := v.generate(v.objects, "--jobs", "1")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -132,13 +132,13 @@ func TestInterrupted(t *testing.T) {
 			t.Error("the archive is not the old one")
 		}
 	}
-	// The quickest counts, for the sake of busy machines.
+	// The fastest run counts, because the machine may be busy.
 	if t.Logf("ended %v after the signal", soonest); soonest > time.Second {
 		t.Errorf("ended %v after the signal, want a second at most", soonest)
 	}
 }
 
-// manyKernels makes a corpus of many kernels that takes little space.
+// manyKernels writes a small corpus of many kernels.
 func manyKernels(t *testing.T) string {
 	t.Helper()
 	const kernel = "x86_64/6.1.0-47-amd64.btf.zst"

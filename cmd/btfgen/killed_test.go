@@ -23,19 +23,19 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
-// killJob is a command that writes, to be killed. It works in a directory of its own.
+// killJob is a command that writes files and is killed. It has its own directory.
 type killJob struct {
 	name string
 	args []string
-	old  map[string]string // what is there before, by name; "->" begins the target of a link
+	old  map[string]string // files before the job, by name; "->" begins the target of a link
 
 	whole bool // all files are old, or all are new
-	// What the job comes to, once it has been run:
+	// Results of an undisturbed run:
 	before, after map[string]string
 	took          time.Duration
 }
 
-// killJobs are all commands that write, in all forms. from has what they read.
+// killJobs returns all commands that write files, with all formats. from has their inputs.
 func killJobs(t *testing.T, from string) []*killJob {
 	t.Helper()
 	td, err := filepath.Abs("../../testdata")
@@ -61,7 +61,7 @@ func killJobs(t *testing.T, from string) []*killJob {
 		t.Fatal(err)
 	}
 	const amd64, arm64 = "debian/12/x86_64/6.1.0-47-amd64.btf", "debian/12/arm64/6.1.0-50-arm64.btf"
-	// A directory of an earlier run, with a file that is not written again.
+	// A directory of an earlier run, with a file that the next run removes.
 	tree := map[string]string{
 		amd64: "old", arm64: "old", "debian/12/README": "mine", "x/y.btf": "gone", "x/z.btf": "another",
 		output.ListName: fmt.Sprintf(`{"files": [%q, %q, "x/y.btf"]}`, amd64, arm64),
@@ -112,7 +112,7 @@ func (j *killJob) finish(t *testing.T, path, dir string) {
 	}
 }
 
-// reset leaves in dir what was there before the job.
+// reset restores the files of dir before the job.
 func (j *killJob) reset(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.RemoveAll(dir); err != nil {
@@ -132,7 +132,7 @@ func (j *killJob) reset(t *testing.T, dir string) {
 	}
 }
 
-// readAll returns the files of a directory, with their modes, and what is there for now only.
+// readAll returns the files of a directory, with their modes, and the names of temporary files.
 func readAll(t *testing.T, dir string) (files map[string]string, strays []string) {
 	t.Helper()
 	files = make(map[string]string)
@@ -170,7 +170,7 @@ func readAll(t *testing.T, dir string) (files map[string]string, strays []string
 	return files, strays
 }
 
-// arrived is what readers of a directory see that know of files that are being moved, and of its list.
+// arrived returns what readers of a directory see, who know its list and the files that are being moved.
 func arrived(t *testing.T, dir string, files, before, after map[string]string) map[string]string {
 	t.Helper()
 	list, err := output.ReadList(t.Context(), dir)
@@ -197,7 +197,7 @@ func arrived(t *testing.T, dir string, files, before, after map[string]string) m
 	return seen
 }
 
-// killed runs the job and kills it at a random moment: of the run, or of the time in which it writes.
+// kill runs the job and kills it at a random moment, of the run or of the time in which it writes.
 func (j *killJob) kill(t *testing.T, path, dir string, rng *rand.Rand) (killed bool) {
 	t.Helper()
 	j.reset(t, dir)
@@ -240,7 +240,7 @@ func (j *killJob) kill(t *testing.T, path, dir string, rng *rand.Rand) (killed b
 	return killed
 }
 
-// stateOf changes when the names in a directory do, or the files.
+// stateOf returns a text that changes with the names and files of a directory.
 func stateOf(dir string) string {
 	var b strings.Builder
 	entries, _ := os.ReadDir(dir)
@@ -253,7 +253,7 @@ func stateOf(dir string) string {
 	return b.String()
 }
 
-// judge looks at what is left of the job, and returns what that is: old, new or some of both.
+// judge reports whether the files are those before the job, those after it, or some of both.
 func (j *killJob) judge(t *testing.T, dir string, killed bool) (outcome string, strays []string) {
 	t.Helper()
 	files, strays := readAll(t, dir)
@@ -284,8 +284,8 @@ func (j *killJob) judge(t *testing.T, dir string, killed bool) (outcome string, 
 	return outcome, strays
 }
 
-// Killed at any moment, every command that writes leaves what was there or what it makes, and the
-// next run leaves nothing else. BTFGEN_KILLS says how many are killed.
+// A command that is killed at any moment leaves either the old or the new files, and the next run removes temporary ones.
+// BTFGEN_KILLS is the number of killed runs.
 func TestKilled(t *testing.T) {
 	slow.Skip(t)
 	v := newVictim(t)

@@ -84,8 +84,8 @@ func manName(command string) string { return strings.ReplaceAll(command, " ", "-
 
 // roff returns the manual page, in the macros of man(7).
 //
-// urfave/cli can write manual pages, too, but leaves hyphens and quotes as they are. groff prints typographic ones for
-// these, which cannot be searched for or copied. Hyphenation is off, because most long words are names.
+// urfave/cli can write manual pages, too, but does not escape hyphens and quotes. groff replaces these by typographic ones,
+// which cannot be searched for or copied. Hyphenation is off, because most long words are names.
 func (p *topic) roff(app *cli.App, date string) string {
 	b := new(strings.Builder)
 	escape.Fprintf(b, ".TH \"%s\" 1 \"%s\" \"%s\" \"User Commands\"\n.nh\n.ad l\n",

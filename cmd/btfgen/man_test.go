@@ -14,8 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
-// TestMan holds that each command has a page, which has what help and docs/cli.md have of it, and that formatters find
-// nothing wrong with it.
+// TestMan checks that each command has a page with all of its options, and that formatters print no warnings.
 func TestMan(t *testing.T) {
 	raceflag.SkipSerial(t)
 	dir := t.TempDir()
@@ -54,7 +53,7 @@ func TestMan(t *testing.T) {
 		if man == "" {
 			continue
 		}
-		// man itself, in a width in which no line is broken.
+		// man, with a width that breaks no line.
 		cmd := exec.Command(man, "--warnings=all", "-l", file)
 		cmd.Env = append(cmd.Environ(), "MANWIDTH=3000", "MAN_KEEP_FORMATTING=", "LC_ALL=C.UTF-8", "MANPAGER=cat")
 		var warnings bytes.Buffer

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// TestUnlimit holds a limit as long as what is in use leaves room below it, and no longer.
+// TestUnlimit checks that a limit stays until the live heap is too large for it.
 func TestUnlimit(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	const limit = 256 << 20
 	debug.SetMemoryLimit(limit)
 	unlimit(limit)
-	// Cleanups run some time after the collection that found what they are for.
+	// Cleanups run some time after the collection.
 	for range 3 {
 		runtime.GC()
 		time.Sleep(10 * time.Millisecond)

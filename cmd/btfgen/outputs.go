@@ -130,7 +130,7 @@ func (in inputs) addCorpus(c *corpus.Corpus, outputs ...string) {
 	}
 }
 
-// refuse returns an error if an output is an input, or is there twice. A directory may be both. Outputs may be "" or "-".
+// refuse returns an error if an output is an input or is repeated. A directory may be both. Outputs may be "" or "-".
 func (in inputs) refuse(outputs ...string) error {
 	seen := make(map[string]bool)
 	for _, o := range outputs {

@@ -56,8 +56,7 @@ func (e *editor) set(record, word int, v uint32) {
 	binary.LittleEndian.PutUint32(e.records[record*recordLen+word*4:], v)
 }
 
-// text overwrites source lines, which nothing but line info refers to, with a
-// string and returns its offset.
+// text overwrites source lines with a string and returns its offset. Only line info refers to them.
 func (e *editor) text(s string) uint32 {
 	e.Helper()
 	start, at := -1, 0
@@ -77,8 +76,7 @@ func (e *editor) text(s string) uint32 {
 	return 0
 }
 
-// TestRelologDamaged changes records into ones that no loader takes. Each is
-// in the log with the reason, and so is everything else.
+// TestRelologDamaged makes records invalid. The log has each of them with the reason, and all others.
 func TestRelologDamaged(t *testing.T) {
 	btf := "../../testdata/vmlinux/debian/12/x86_64"
 	path := "../../testdata/bpf/shapes.bpfel.o"

@@ -23,7 +23,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// schemas compiles docs/schema, in which schemas refer to each other. They go by their name without .schema.json.
+// schemas compiles docs/schema, where schemas refer to each other. The keys are their names without .schema.json.
 func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	files, err := filepath.Glob("../../docs/schema/*.schema.json")
@@ -60,8 +60,8 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	return all
 }
 
-// schemaRuns are command lines whose standard output has to be what a schema says: one document or, where the schema is
-// that of a line, lines, which may also be findings. $K has kernels, $B objects; $I is an image of a kernel, $P a program to boot it with.
+// schemaRuns are command lines whose standard output must match a schema: one document or, if lines is set, a line for each
+// result or finding. $K has kernels, $B objects; $I is a kernel image, $P the program to boot it with.
 var schemaRuns = []struct {
 	schema string
 	lines  bool
@@ -110,7 +110,7 @@ var schemaRuns = []struct {
 	{"corpus", false, 0, "corpus extract $K/debian/12/x86_64 -o file.btf"},
 }
 
-// TestSchemas holds docs/schema to what commands write, and commands to having --json and a schema.
+// TestSchemas checks that every command has --json, and that its output matches docs/schema.
 func TestSchemas(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)
@@ -192,7 +192,7 @@ func TestSchemas(t *testing.T) {
 				continue
 			}
 			validate(t, all[name], p)
-			for _, n := range []string{name, "finding"} { // which others have inside
+			for _, n := range []string{name, "finding"} { // others contain findings
 				if seen[n] == nil {
 					seen[n] = make(map[string]bool)
 				}
@@ -206,7 +206,7 @@ func TestSchemas(t *testing.T) {
 			if name == "relolog" || name != "finding" && slices.Contains(of, f) { // TestRelologSchema has more of it
 				continue
 			}
-			if name == "check_boot" && f == "modules" { // which come out of packages, as in TestCheckBoot
+			if name == "check_boot" && f == "modules" { // only packages have them, as in TestCheckBoot
 				continue
 			}
 			if !seen[name][f] {
@@ -227,7 +227,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// commands returns all that can be run.
+// commands returns all commands without subcommands, by name.
 func commands(list []*cli.Command, prefix string) map[string]*cli.Command {
 	all := make(map[string]*cli.Command)
 	for _, c := range list {

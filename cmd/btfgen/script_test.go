@@ -20,8 +20,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) != "btfgen" { // but the tests themselves
-		os.Unsetenv("GITHUB_ACTIONS") // where they may run
+	if filepath.Base(os.Args[0]) != "btfgen" { // the tests, not the command
+		os.Unsetenv("GITHUB_ACTIONS") // the tests may run there
 	}
 	testscript.Main(m, map[string]func(){
 		"btfgen": func() {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// built builds the program, once, with a version as packagers give it, and returns its path.
+// built builds the program once, with a version as packagers set it, and returns its path.
 var built = sync.OnceValues(func() (path string, err error) {
 	self, err := exec.LookPath("btfgen")
 	if err != nil {
@@ -44,8 +44,7 @@ var built = sync.OnceValues(func() (path string, err error) {
 	return path, nil
 })
 
-// program returns the path of the program itself, for tests for which btfgen, which is this
-// test under another name, will not do.
+// program returns the path of the program, for tests that cannot use the test binary under the name btfgen.
 func program(t *testing.T) string {
 	t.Helper()
 	path, err := built()
@@ -55,9 +54,8 @@ func program(t *testing.T) string {
 	return path
 }
 
-// TestScript runs the scripts in testdata/script. They find testdata at
-// $TESTDATA, can make btfgen another build with $TESTVERSION, and have commands
-// of their own:
+// TestScript runs the scripts in testdata/script. $TESTDATA is the path of testdata, and $TESTVERSION sets the version of
+// btfgen. These commands are added:
 //
 //	status N COMMAND...  run btfgen with the arguments and want exit status N
 //	shard I/N OUT        run generate on that part of testdata's kernels
@@ -69,7 +67,7 @@ func TestScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, files := "testdata/script", []string(nil)
-	if raceflag.Enabled { // those with several workers; the others have gone through without the detector
+	if raceflag.Enabled { // those with several workers; the others run without the detector
 		dir = ""
 		for _, name := range []string{"check", "corpus_import", "generate", "relolog_kernels", "verify"} {
 			files = append(files, "testdata/script/"+name+".txtar")
@@ -131,7 +129,7 @@ func exitCode(err error) int {
 	return -1
 }
 
-// shard takes either status: a part may have no finding.
+// shard accepts both statuses, because a part may have no findings.
 func shard(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: shard I/N OUT")

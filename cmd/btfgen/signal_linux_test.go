@@ -17,9 +17,8 @@ import (
 	"time"
 )
 
-// endless is a command line that does not come to its end: it reads a pipe that nothing is written
-// to, or so many kernels that it takes long. @pipe, @kernels, @archive and @object stand for inputs, @out for a
-// directory of its own.
+// endless is a command line that does not end soon: it reads from a silent pipe, or many kernels. @pipe, @kernels, @archive
+// and @object are replaced by inputs, @out by a directory.
 var endless = []string{
 	"generate --btf @kernels -o @out/x.btfa @object",
 	"generate --btf @kernels -o @out/x @pipe",
@@ -43,8 +42,7 @@ var endless = []string{
 	"corpus extract -o @out/x @kernels",
 }
 
-// Each of the signals that ask a program to end does so soon, whatever a command is doing, with a status
-// of its own, and leaves no temporary file.
+// INT, TERM and HUP end every command soon, with their own status, and leave no temporary files.
 func TestSignals(t *testing.T) {
 	v := newVictim(t)
 	v.make(t, "../../testdata/bpf/tcplife.bpfel.o")
@@ -114,8 +112,8 @@ func TestSignals(t *testing.T) {
 	t.Logf("the longest took %v", longest)
 }
 
-// begins waits until a process has a pipe or a file below a directory open, so that it listens to signals. What it
-// returns keeps the pipe open. It is nil if the process ends without.
+// begins waits until a process has a pipe or a file below a directory open, and so listens to signals. It returns the open
+// pipe, or nil if the process ends before.
 func begins(pid int, pipe, dir string, ended <-chan struct{}) *os.File {
 	fds := fmt.Sprintf("/proc/%d/fd", pid)
 	for {
@@ -124,7 +122,7 @@ func begins(pid int, pipe, dir string, ended <-chan struct{}) *os.File {
 			return nil
 		case <-time.After(time.Millisecond):
 		}
-		// Who opens a pipe for writing is refused until somebody reads.
+		// Opening a pipe for writing fails until it has a reader.
 		if f, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 			return f
 		}
@@ -141,7 +139,7 @@ func begins(pid int, pipe, dir string, ended <-chan struct{}) *os.File {
 	}
 }
 
-// temporaries lists the files below a directory that are not in their place.
+// temporaries lists temporary files below a directory.
 func temporaries(t *testing.T, dir string) (left []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -157,8 +155,7 @@ func temporaries(t *testing.T, dir string) (left []string) {
 	return left
 }
 
-// A second signal ends the program at once, and one that it was told to ignore does nothing: nohup and
-// shells that start jobs in the background rely on that.
+// A second signal ends the program at once. An ignored signal does nothing, as nohup and background jobs require.
 func TestSignalsTwiceAndIgnored(t *testing.T) {
 	v := newVictim(t)
 	pipe := filepath.Join(t.TempDir(), "pipe")

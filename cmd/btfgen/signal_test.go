@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A run that does not end by itself is ended at the time that is promised, or at a second signal.
+// A run that does not react to a signal is ended after the grace period, or at a second signal.
 func TestEndOn(t *testing.T) {
 	for _, c := range []struct {
 		name    string

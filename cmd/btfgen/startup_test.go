@@ -14,10 +14,8 @@ import (
 // initLine is what the runtime prints of a package's initialization.
 var initLine = regexp.MustCompile(`(?m)^init (\S+) @.* clock, (\d+) bytes, (\d+) allocs$`)
 
-// TestStartUp holds what the modules that the program is made of do before main
-// runs, every time it is started. Time cannot be asserted, but memory is the
-// same in each run, and tables and regular expressions cost both.
-// scripts/check.sh holds the time.
+// TestStartUp limits the memory that packages allocate before main. Tables and regular expressions cost memory and time,
+// and only memory is the same in each run. scripts/check.sh limits the time.
 func TestStartUp(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: the program would need another name")
@@ -39,7 +37,7 @@ func TestStartUp(t *testing.T) {
 	for _, m := range initLine.FindAllStringSubmatch(string(out), -1) {
 		pkg := m[1]
 		if host, _, _ := strings.Cut(pkg, "/"); !strings.Contains(host, ".") {
-			continue // of the standard library, whose bytes change with Go
+			continue // of the standard library, which changes with Go
 		}
 		modules++
 		bytes, err := strconv.Atoi(m[2])

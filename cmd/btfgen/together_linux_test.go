@@ -18,14 +18,14 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
-// together are commands that are run at once, in one directory.
+// together runs commands at the same time in one directory.
 type together struct {
 	t    *testing.T
 	path string // of the executable
 	dir  string
 }
 
-// newTogether makes n small kernels and an object, and minimized BTF of each kernel.
+// newTogether writes n small kernels, an object, and minimized BTF for each kernel.
 func newTogether(t *testing.T, n int) *together {
 	w := &together{t, newVictim(t).path, t.TempDir()}
 	for i := range n {
@@ -60,7 +60,7 @@ func (w *together) start(args ...string) (cmd *exec.Cmd, out *bytes.Buffer) {
 	return cmd, out
 }
 
-// run runs a command to its end, and returns what it printed.
+// run runs a command and returns its output.
 func (w *together) run(args ...string) string {
 	w.t.Helper()
 	cmd, out := w.start(args...)
@@ -70,7 +70,7 @@ func (w *together) run(args ...string) string {
 	return out.String()
 }
 
-// all runs commands at once, each with its number in place of @.
+// all runs commands at the same time. @ is replaced by the number of the command.
 func (w *together) all(n int, line string) {
 	w.t.Helper()
 	cmds, outs := make([]*exec.Cmd, n), make([]*bytes.Buffer, n)
@@ -85,7 +85,7 @@ func (w *together) all(n int, line string) {
 	w.clean()
 }
 
-// clean wants nothing to be left that is there for now only.
+// clean fails if temporary files are left.
 func (w *together) clean() {
 	w.t.Helper()
 	err := filepath.WalkDir(w.dir, func(p string, d fs.DirEntry, err error) error {
@@ -99,7 +99,7 @@ func (w *together) clean() {
 	}
 }
 
-// TestTogether has several processes read, change and replace one output at once. Nothing that one of them adds may be lost.
+// TestTogether lets several processes read, change and replace one output at the same time. No addition may be lost.
 func TestTogether(t *testing.T) {
 	slow.Skip(t)
 	const n = 6

@@ -49,8 +49,7 @@ func TestDistinct(t *testing.T) {
 	}
 }
 
-// TestTarball holds that git, and hosts that make tarballs with it, put the
-// version where a build without a repository finds it.
+// TestTarball checks that tarballs made by git archive contain the version.
 func TestTarball(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("needs git")
@@ -100,7 +99,7 @@ func TestTarball(t *testing.T) {
 	}
 }
 
-// TestLinkedVersion holds the name that packagers pass to the linker.
+// TestLinkedVersion checks the variable that packagers set with the linker.
 func TestLinkedVersion(t *testing.T) {
 	out, err := exec.Command(program(t), "--version").Output()
 	if err != nil || string(out) != "btfgen version v1.2.3-distro\n" {

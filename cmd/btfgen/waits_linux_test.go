@@ -18,8 +18,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
-// TestWaits has a process wait for an output that another one holds: it says so, and can be told to end. One that is killed
-// holds nothing.
+// TestWaits lets a process wait for an output that another one has locked. It prints a message and reacts to signals. The
+// lock of a killed process is free.
 func TestWaits(t *testing.T) {
 	slow.Skip(t)
 	w := newTogether(t, 2)
@@ -99,16 +99,16 @@ func TestWaits(t *testing.T) {
 		hold.Process.Kill()
 		hold.Wait()
 		if strays, err := filepath.Glob(filepath.Join(w.dir, ".btfgen.*")); err != nil || len(strays) != 1 {
-			t.Errorf("%q are left of what was killed, %v", strays, err)
+			t.Errorf("%q are left of the killed process, %v", strays, err)
 		}
 		if out := w.run("corpus", "import", "k1", "-o", "x.btfc"); strings.Contains(out, said) {
-			t.Errorf("waits for what is dead: %s", out)
+			t.Errorf("waits for a killed process: %s", out)
 		}
 		w.clean()
 	})
 }
 
-// TestHold holds an output until it is killed, for TestWaits.
+// TestHold locks an output until it is killed, for TestWaits.
 func TestHold(t *testing.T) {
 	path := os.Getenv("BTFGEN_TEST_HOLD")
 	if path == "" {
@@ -121,7 +121,7 @@ func TestHold(t *testing.T) {
 	select {}
 }
 
-// watched is what a process prints, which can be looked at meanwhile.
+// watched collects the output of a process that still runs.
 type watched struct {
 	mu    sync.Mutex
 	buf   bytes.Buffer
