@@ -18,7 +18,7 @@ func chapters() []section {
 		if t := contract[name]; len(t.all()) > 0 {
 			counts.WriteString("- `" + name + "`: " + listed(t.counts))
 			if len(t.others) > 0 {
-				counts.WriteString("; not " + listed(t.others))
+				counts.WriteString("; on request " + listed(t.others))
 			}
 			counts.WriteString("\n")
 		}
@@ -42,7 +42,7 @@ standard output or to the file of ` + "`-o`" + `, and everything else to standar
 annotations, and the page of the step gets a summary. The classes are:
 
 ` + classes.String() + `
-These classes are in the default of ` + "`--fail-on`" + `; a command can also report those after "not":
+By default these classes count. Those after "on request" count only if ` + "`--fail-on`" + ` names them:
 
 ` + counts.String()},
 		{"JSON", `With ` + "`--json`" + ` a command prints one document or, if it has many results, one per line.
@@ -72,8 +72,8 @@ version such as sid, without a number, matches no comparison. Aliases are equal:
 aarch64 and arm64, amazon and amzn.
 `},
 	{"Files", "`" + configFile + "`" + ` in the working directory sets options and arguments, by their names. A command has a
-section; other keys are for all commands. What names a single file belongs in a section. Paths are relative
-to the file.
+section; other keys are for all commands. A key for a single file, such as output, must be in a section.
+Paths are relative to the file.
 
     btf: kernels/
     select: [debian>=11, ubuntu]

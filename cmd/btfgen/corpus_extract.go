@@ -95,5 +95,5 @@ func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
 	if err := writeOut(c, out, k.BTF); err != nil {
 		return err
 	}
-	return document(c, storedJSON{Output: out, Kernels: 1, storedFiles: &storedFiles{1, int64(len(k.BTF)), 0}, allFindings: findingsOf(c)})
+	return document(c, storedJSON{out, &store.Result{Kernels: 1, Written: 1, Bytes: int64(len(k.BTF))}, findingsOf(c)})
 }

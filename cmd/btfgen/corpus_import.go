@@ -122,59 +122,39 @@ func existingFolder(path string) string {
 	}
 }
 
-// storedJSON is the document of commands that write kernels to a directory or file.
+// storedJSON is the document of commands that write kernels to a directory.
 type storedJSON struct {
-	Output      string `json:"output"`
-	Kernels     int    `json:"kernels"`
-	WithModules int    `json:"with_modules"`
-	WithConfig  int    `json:"with_config"`
-	WithSymbols int    `json:"with_symbols"`
-	*storedFiles
-	*packedFile
-	Made store.Made `json:"made_of_dwarf,omitempty"` // kernels, by what made their BTF
+	Output string `json:"output"`
+	*store.Result
 	allFindings
 }
 
-type storedFiles struct {
-	Written int   `json:"files_written"`
-	Bytes   int64 `json:"bytes_written"`
-	Kept    int   `json:"files_kept"`
-}
-
-type packedFile struct {
-	Lacking     int   `json:"kept_without_config_or_symbols,omitempty"` // although their source has them
-	Added       int   `json:"kernels_added"`
-	Kept        int   `json:"kernels_kept"`
-	Bytes       int64 `json:"bytes_added"`
-	FileKernels int   `json:"file_kernels"`
-	FileBytes   int64 `json:"file_bytes"`
-}
-
-// reportExtras prints the last lines of a summary, and the document.
-func reportExtras(c *cli.Context, j storedJSON) error {
-	if j.WithConfig+j.WithSymbols > 0 {
-		say(c, "%s: configuration of %s, symbols of %d", j.Output, words.Plural(j.WithConfig, "kernel"), j.WithSymbols)
+// sayContents prints what is stored with kernels.
+func sayContents(c *cli.Context, path string, has *store.Contents) {
+	if has.WithConfig+has.WithSymbols > 0 {
+		say(c, "%s: configuration of %s, symbols of %d", path, words.Plural(has.WithConfig, "kernel"), has.WithSymbols)
 	}
-	if j.packedFile != nil && j.Lacking > 0 {
-		say(c, "%s: %s without the configuration or symbols of the source; to replace kernels, see --help", j.Output, words.Plural(j.Lacking, "existing kernel"))
+	for _, maker := range slices.Sorted(maps.Keys(has.Made)) {
+		say(c, "%s: BTF of %s made from DWARF by %s", path, words.Plural(has.Made[maker], "kernel"), maker)
 	}
-	for _, maker := range slices.Sorted(maps.Keys(j.Made)) {
-		say(c, "%s: BTF of %s made from DWARF by %s", j.Output, words.Plural(j.Made[maker], "kernel"), maker)
-	}
-	j.allFindings = findingsOf(c)
-	return document(c, j)
 }
 
 // reportPacked prints the summary of a .btfc file.
 func reportPacked(c *cli.Context, path string, res *store.Packed) error {
 	tellLeftOut(c, res.Skipped)
-	say(c, "%s: %s, %d with modules: %d added (%s), %d there already, %d left out; now %s in %s", path,
-		words.Plural(res.Added+res.Kept, "kernel"), res.WithModules, res.Added, words.Bytes(res.Bytes), res.Kept, len(res.Skipped),
-		words.Plural(res.Kernels, "kernel"), words.Bytes(res.Size))
-	return reportExtras(c, storedJSON{
-		Output: path, Kernels: res.Added + res.Kept, WithModules: res.WithModules, WithConfig: res.WithConfig, WithSymbols: res.WithSymbols, Made: res.Made,
-		packedFile: &packedFile{res.Lacking, res.Added, res.Kept, res.Bytes, res.Kernels, res.Size},
-	})
+	n := res.Added + res.Kept
+	say(c, "%s: %s, %d with modules: %d added (%s), %d there already, %d left out; now %s in %s", path, words.Plural(n, "kernel"),
+		res.WithModules, res.Added, words.Bytes(res.Bytes), res.Kept, len(res.Skipped), words.Plural(res.Kernels, "kernel"), words.Bytes(res.Size))
+	if res.Lacking > 0 {
+		say(c, "%s: %s without the configuration or symbols of the source; to replace kernels, see --help", path, words.Plural(res.Lacking, "existing kernel"))
+	}
+	sayContents(c, path, &res.Contents)
+	return document(c, struct {
+		Output  string `json:"output"`
+		Kernels int    `json:"kernels"`
+		*store.Packed
+		allFindings
+	}{path, n, res, findingsOf(c)})
 }
 
 // reportStored prints the summary of a directory.
@@ -185,8 +165,6 @@ func reportStored(c *cli.Context, dir string, res *store.Result) error {
 	if res.Kernels == 0 {
 		return fmt.Errorf("%s: no kernel could be written", dir)
 	}
-	return reportExtras(c, storedJSON{
-		Output: dir, Kernels: res.Kernels, WithModules: res.WithModules, WithConfig: res.WithConfig, WithSymbols: res.WithSymbols, Made: res.Made,
-		storedFiles: &storedFiles{res.Written, res.Bytes, res.Kept},
-	})
+	sayContents(c, dir, &res.Contents)
+	return document(c, storedJSON{dir, res, findingsOf(c)})
 }

@@ -29,6 +29,9 @@ func (w *word) check(text string) error {
 
 // Set and String implement cli.Generic.
 func (w *word) Set(text string) error {
+	if n, err := strconv.Atoi(text); w.words == nil && err == nil {
+		text = strconv.Itoa(n) // cli.Context.Int would take 010 for 8
+	}
 	w.text = text
 	return w.check(text)
 }

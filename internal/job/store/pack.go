@@ -27,15 +27,17 @@ import (
 
 // Packed describes what Pack did.
 type Packed struct {
-	Added, Kept int   // kernels
-	Contents          // of these
-	Lacking     int   // kernels of Kept whose source has a configuration or symbols that the file lacks
-	Bytes       int64 // by which the file grew
-	Kernels     int   // in the file
-	Size        int64 // bytes of the file
+	Added    int `json:"kernels_added"`
+	Kept     int `json:"kernels_kept"`
+	Contents     // of these
+	// Lacking counts kernels of Kept whose source has a configuration or symbols that the file lacks.
+	Lacking int   `json:"kept_without_config_or_symbols,omitempty"`
+	Bytes   int64 `json:"bytes_added"` // by which the file grew
+	Kernels int   `json:"file_kernels"`
+	Size    int64 `json:"file_bytes"`
 
 	// Skipped is what could not be read, and kernels that have no place in the file.
-	Skipped []*corpus.Error
+	Skipped []*corpus.Error `json:"-"`
 }
 
 // Pack adds all kernels to the .btfc file at path, which it creates if necessary. It replaces the file atomically, unless there is

@@ -48,22 +48,22 @@ import (
 
 // Result describes what Import or Extract did.
 type Result struct {
-	Kernels int // in the tree now
+	Kernels int `json:"kernels"` // in the tree now
 	Contents
-	Written int   // files
-	Bytes   int64 // of the files written
-	Kept    int   // files with the right content
+	Written int   `json:"files_written"`
+	Bytes   int64 `json:"bytes_written"`
+	Kept    int   `json:"files_kept"` // because they had the right content
 
 	// Skipped is what could not be read, and kernels that have no place in the tree.
-	Skipped []*corpus.Error
+	Skipped []*corpus.Error `json:"-"`
 }
 
 // Contents counts kernels by what is stored with them.
 type Contents struct {
-	WithModules int
-	WithConfig  int // configuration
-	WithSymbols int
-	Made        Made // from DWARF
+	WithModules int  `json:"with_modules"`
+	WithConfig  int  `json:"with_config"`
+	WithSymbols int  `json:"with_symbols"`
+	Made        Made `json:"made_of_dwarf,omitempty"`
 }
 
 // Made counts kernels by the program that made their BTF from DWARF.
