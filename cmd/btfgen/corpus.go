@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -113,13 +112,8 @@ func reportSelection(c *cli.Context, s corpus.Selection) {
 			say(c, "btfgen: --%s %s: matches no kernel; the keys in %s are unknown without reading them", name, u.Selector, words.Plural(s.Unread, "file"))
 		}
 	}
-	if n := len(s.Words); n > 0 {
-		const few = 4
-		text := strings.Join(s.Words[:min(n, few)], ", ")
-		if n > few {
-			text += fmt.Sprintf(" and %d more", n-few)
-		}
-		say(c, "left out: --select compares version numbers, and these versions do not begin with one: %s", text)
+	if len(s.Words) > 0 {
+		say(c, "left out: --select compares version numbers, and these versions do not begin with one: %s", words.Names(s.Words, false))
 	}
 }
 

@@ -137,7 +137,7 @@ func runGenerate(c *cli.Context) error {
 	rep, err := generate.Run(c.Context, *cfg)
 	bar.finish()
 	if c.Context.Err() != nil {
-		escape.Fprintf(c.App.ErrWriter, "btfgen: %s, nothing written\n", bar)
+		escape.Fprintf(c.App.ErrWriter, "btfgen: nothing written\n")
 	}
 	if err != nil {
 		return err

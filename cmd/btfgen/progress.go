@@ -25,7 +25,6 @@ type progress struct {
 	mu    sync.Mutex
 	start time.Time
 	last  time.Duration // when a line was printed
-	state walk.Progress
 }
 
 // barTemplate shows: kernels 12 / 100 [---->____] 12.00% 5/s 20s left
@@ -40,7 +39,7 @@ func newProgress(c *cli.Context, n int) *progress {
 	if found(c).quiet {
 		w = io.Discard
 	}
-	p := &progress{w: w, start: time.Now(), state: walk.Progress{All: n}}
+	p := &progress{w: w, start: time.Now()}
 	if isTerminal(w) && n > 1 {
 		p.bar = pb.New(n)
 		p.bar.SetTemplateString(barTemplate).Set("what", "kernels").Set(pb.CleanOnFinish, true)
@@ -55,7 +54,6 @@ func (p *progress) set(state walk.Progress) { p.at(time.Since(p.start), state) }
 func (p *progress) at(now time.Duration, state walk.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state = state
 	if p.bar != nil {
 		p.bar.SetTotal(int64(state.All)).SetCurrent(int64(state.Done))
 		if state.Skipped > 0 {
@@ -63,18 +61,8 @@ func (p *progress) at(now time.Duration, state walk.Progress) {
 		}
 	} else if now-p.last >= every && state.Done < state.All {
 		p.last = now
-		escape.Fprintf(p.w, "btfgen: %s, %d left out, %.1f/s\n", p.text(), state.Skipped, float64(state.Done)/now.Seconds())
+		escape.Fprintf(p.w, "btfgen: %d of %d files done, %d left out, %.1f/s\n", state.Done, state.All, state.Skipped, float64(state.Done)/now.Seconds())
 	}
-}
-
-func (p *progress) text() string {
-	return fmt.Sprintf("%d of %d files done", p.state.Done, p.state.All)
-}
-
-func (p *progress) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text()
 }
 
 func (p *progress) finish() {
