@@ -30,7 +30,7 @@ func archiveLookupCommand() *cli.Command {
 			jsonFlag("the result"),
 		},
 		UsageText: "    btfgen archive lookup tracer.btfa -o host.btf\n" +
-			"    btfgen archive lookup tracer.btfa --release 6.1.0-47-amd64 --os-release os-release",
+			"    btfgen archive lookup tracer.btfa --release 6.1.0-47-amd64",
 		Action: runArchiveLookup,
 	}
 }

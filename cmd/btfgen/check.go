@@ -25,32 +25,33 @@ import (
 func checkCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "check",
-		Usage:     "say on which kernels objects work, and why not on the others",
+		Usage:     "report which kernels objects work on, and why not on others",
 		ArgsUsage: "OBJECT...",
-		Description: "Judges each program of each object on each kernel from the kernel's BTF: relocations that nothing resolves\n" +
-			"and that the verifier can reach, helpers, kfuncs, types of maps and programs, and what programs attach to.\n" +
-			"Whole objects count: libbpf loads all programs of one or none. Of programs that are attached to the same thing in different ways one is taken to be\n" +
-			"enough, as with a kprobe beside a fentry; --optional, --one-of and --when say it, --no-guess asks for all.\n" +
-			"With --require only failures on the kernels that it selects count, with --baseline only what got worse, with both only what got worse there.\n" +
-			"A selector is such as 'debian>=11,x86_64'. OBJECT is as for generate.",
+		Description: "OBJECT is as for generate. Each program of each object is checked against the BTF of each kernel: relocations\n" +
+			"that are poisoned and that the verifier can reach, helpers, kfuncs, types of maps and programs, and attach\n" +
+			"targets. The result is for whole objects, because libbpf loads all programs or none.\n\n" +
+			"If several programs attach to the same thing in different ways, such as a fentry and a kprobe, one of them is\n" +
+			"enough. --optional, --one-of and --when replace this guess, and --no-guess requires all programs.\n\n" +
+			"By default every failure counts. With --require only failures on selected kernels do, with --baseline only\n" +
+			"changes for the worse, and with both only such changes on selected kernels.",
 		Flags: slices.Concat(sourceFlags(), bootFlags(), []cli.Flag{
 			formatFlag(),
-			&cli.BoolFlag{Name: "json", Usage: "same as --format json"},
-			&cli.BoolFlag{Name: "min-kernel", Usage: "same as --format min-kernel: a line for each object, from which release of Linux on it works"},
+			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
+			&cli.BoolFlag{Name: "min-kernel", Usage: "print from which Linux release each object works"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`", Value: "-"},
-			&cli.StringFlag{Name: "source-root", Usage: "in SARIF, name sources below `DIR` from there on, as code hosts want it", TakesFile: true},
-			&cli.StringSliceFlag{Name: "require", Usage: "fail if something fails on a kernel that `SELECTOR` chooses, and only then"},
-			&cli.StringFlag{Name: "baseline", Usage: "compare with `FILE`, an older --json, and fail only on what got worse", TakesFile: true},
-			&cli.BoolFlag{Name: "diff", Usage: "the first two arguments select a kernel each: show what differs between them"},
-			&cli.StringSliceFlag{Name: "target", Usage: "take it that the loader attaches a program to something else: `PROGRAM=NAME`"},
+			&cli.StringFlag{Name: "source-root", Usage: "in SARIF, make names of sources relative to `DIR`"},
+			&cli.StringSliceFlag{Name: "require", Usage: "count failures only on kernels that match `SELECTOR`"},
+			&cli.StringFlag{Name: "baseline", Usage: "count only what is worse than in `FILE`, an earlier --json report"},
+			&cli.BoolFlag{Name: "diff", Usage: "compare two kernels, selected by the first two arguments"},
+			&cli.StringSliceFlag{Name: "target", Usage: "override the attach target of a program: `PROGRAM=NAME`"},
 			typesFlag(),
-			&cli.StringSliceFlag{Name: "rodata-var", Usage: "the loader may set the read-only variables that match `PATTERN`"},
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show guards, notes and all ranges of kernels"},
+			&cli.StringSliceFlag{Name: "rodata-var", Usage: "the loader may set read-only variables that match `PATTERN`"},
+			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show guards, notes and all kernel ranges"},
 			colorFlag(),
 			jobsFlag(),
 		}, policyFlags()),
 		UsageText: "    btfgen check --btf kernels/ tracer.bpf.o\n" +
-			"    btfgen check --btf kernels/ --require 'debian>=12' --baseline last.json tracer.bpf.o",
+			"    btfgen check --btf kernels/ --require 'debian>=12' tracer.bpf.o",
 		Action: runCheck,
 	}
 }

@@ -32,10 +32,10 @@ import (
 
 func bootFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "boot", Usage: "boot the kernel in `PACKAGE`, a .deb, .rpm or vmlinuz, under qemu, and compare with what it does", TakesFile: true},
-		&cli.StringFlag{Name: "command", Usage: "in place of loading run `COMMAND`, '[NAME=VALUE...] PROGRAM [ARG...]', in the booted kernels; the arguments are files that it needs"},
-		countFlag("timeout", "give up on a booted kernel after `SECONDS`", 600),
-		&cli.StringFlag{Name: "btfgen", Usage: "boot with `FILE`, a static btfgen for the kernel's machine", DefaultText: "this one", TakesFile: true},
+		&cli.StringSliceFlag{Name: "boot", Usage: "boot the kernel in `PACKAGE` (.deb, .rpm or vmlinuz) under qemu, load the objects, and compare"},
+		&cli.StringFlag{Name: "command", Usage: "run `COMMAND` in booted kernels instead of loading; arguments are files for it"},
+		countFlag("timeout", "stop a booted kernel after `SECONDS`", 600),
+		&cli.StringFlag{Name: "btfgen", Usage: "boot with `FILE`, a static btfgen for the machine (default: this one)"},
 	}
 }
 

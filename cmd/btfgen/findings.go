@@ -103,14 +103,15 @@ const noClass = "none"
 
 // flags are the options of a command about its findings.
 func (t told) flags() []cli.Flag {
-	quiet := &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "tell nothing but errors"}
+	quiet := &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print only errors"}
 	if len(t.all()) == 0 {
 		return []cli.Flag{quiet}
 	}
-	quiet.Usage += " and the findings of --fail-on"
-	usage := "exit with 3 for findings of the classes in `LIST`: " + listed(t.all()) + ", or " + noClass
-	if slices.Contains(t.all(), failing) {
-		usage += "; codes, such as helper-missing, stand for findings that decide about whole objects"
+	quiet.Usage += " and findings that count"
+	return []cli.Flag{
+		quiet,
+		&cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(listed(t.counts), " ", ""),
+			Usage: "count findings of the classes in `LIST`: " + listed(t.all()) + " or " + noClass},
 	}
 	return []cli.Flag{quiet, &cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(listed(t.counts), " ", ""), Usage: usage}}
 }

@@ -58,7 +58,7 @@ func generateCommand() *cli.Command {
 			verboseFlag("list kernels of poisoned relocations, what is skipped, and times"),
 		}),
 		UsageText: "    btfgen generate --btf kernels/ -o tracer.btfa tracer.bpf.o\n" +
-			"    btfgen generate --btf btfhub-archive/ --select 'debian>=11,x86_64' -o btfs.tar.zst tracer.bpf.o",
+			"    btfgen generate --btf kernels/ --select debian -o btfs.tar.zst tracer.bpf.o",
 		Action: runGenerate,
 	}
 }

@@ -150,7 +150,7 @@ func row(term, meaning string) string {
 	const column = 26
 	line := fmt.Sprintf("  %-*s", column-2, term)
 	if len(term) > column-4 { // two spaces on either side
-		line += "\n" + strings.Repeat(" ", column)
+		line = strings.TrimRight(line, " ") + "\n" + strings.Repeat(" ", column)
 	}
 	return line + wrapped(meaning, column)
 }
