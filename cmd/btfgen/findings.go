@@ -108,10 +108,9 @@ func (t told) flags() []cli.Flag {
 		return []cli.Flag{quiet}
 	}
 	quiet.Usage += " and findings that count"
-	return []cli.Flag{
-		quiet,
-		&cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(listed(t.counts), " ", ""),
-			Usage: "count findings of the classes in `LIST`: " + listed(t.all()) + " or " + noClass},
+	usage := "count findings of the classes in `LIST`: " + listed(t.all()) + " or " + noClass
+	if slices.Contains(t.all(), failing) {
+		usage += "; or of codes, such as helper-missing"
 	}
 	return []cli.Flag{quiet, &cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(listed(t.counts), " ", ""), Usage: usage}}
 }
