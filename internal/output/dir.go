@@ -10,9 +10,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,21 +20,20 @@ import (
 
 // File is one file of a directory.
 type File struct {
-	Name string // path inside the directory, with slashes
+	Name string // relative path with slashes
 	Data []byte
 }
 
-// Result describes what WriteDir did besides writing files.
+// Result is what WriteDir did in addition to writing files.
 type Result struct {
 	Removed int     // files of an earlier run
-	Foreign Foreign // files that it left alone, because btfgen did not write them
+	Foreign Foreign // files that it left alone because btfgen did not write them
 }
 
-// WriteDir makes the directory at path, with those above it, one unit of the files: those that an earlier call wrote and
-// this one does not are removed. Names must be distinct, have levels that [kernel.CheckName] takes, and end in .btf. A list of them, with
-// what made says of them, goes beside them as [ListName]. Files that are not in the list of the directory are left
-// alone; it fails if one is in the way, and if there is no list but BTF. If it fails, the directory is as it was;
-// where a file cannot be put in its place is found out before any is. It locks the directory, see [Lock].
+// WriteDir makes the files the content of the directory at path, which it creates with its parents. It removes files that an
+// earlier call wrote and that are not among these. Names must be distinct and satisfy [CheckName]. The list of the directory,
+// [ListName], also has made. Files that are not in the list are left alone; WriteDir fails if one of them is in the way, or if
+// the directory has BTF but no list. After an error the directory has not changed. WriteDir locks it, see [Lock].
 func WriteDir(ctx context.Context, path string, files []File, made json.RawMessage) (res Result, err error) {
 	next := &List{Made: made}
 	for _, f := range files {
@@ -48,16 +47,19 @@ func WriteDir(ctx context.Context, path string, files []File, made json.RawMessa
 	if err != nil {
 		return res, err
 	}
-	p, err := find(filepath.Clean(path))
+	// target returns the place of the directory, and where temporary ones go: into it or, if it does not exist, beside it.
+	target := func() (p place, inside string, err error) {
+		if p, err = find(filepath.Clean(path)); err == nil && p.old != nil && !p.old.IsDir() {
+			err = named(path, errNotDir)
+		}
+		if p.old == nil {
+			return p, p.dir(), err
+		}
+		return p, p.real, err
+	}
+	_, inside, err := target()
 	if err != nil {
 		return res, err
-	}
-	if p.old != nil && !p.old.IsDir() {
-		return res, named(path, errNotDir)
-	}
-	inside := p.dir() // of the temporary directory
-	if p.old != nil {
-		inside = p.real
 	}
 	if err := os.MkdirAll(filepath.Clean(inside), 0o777); err != nil {
 		return res, named(path, err)
@@ -67,11 +69,9 @@ func WriteDir(ctx context.Context, path string, files []File, made json.RawMessa
 		return res, err
 	}
 	defer unlock()
-	if p, err = find(filepath.Clean(path)); err != nil { // another run may have made the directory
+	p, inside, err := target() // again, because another run may have created the directory
+	if err != nil {
 		return res, err
-	}
-	if inside = p.dir(); p.old != nil {
-		inside = p.real
 	}
 	clean(inside)
 	if p.old != nil {
@@ -89,7 +89,10 @@ func WriteDir(ctx context.Context, path string, files []File, made json.RawMessa
 		return res, err
 	}
 	if p.old == nil {
-		return res, t.appear(&p)
+		if err := p.move(t.path); err != nil {
+			return res, err
+		}
+		return res, named(p.path, syncDir(p.dir()))
 	}
 	if err := makeDirs(p.real, files); err != nil {
 		return res, err
@@ -97,7 +100,7 @@ func WriteDir(ctx context.Context, path string, files []File, made json.RawMessa
 	return res, t.moveInto(p.real)
 }
 
-// replaceable returns an error if a directory cannot become what its next list has, and what is to be res if it can.
+// replaceable returns an error if the content of a directory cannot be replaced by what is in the next list.
 func replaceable(ctx context.Context, dir string, next *List) (res Result, err error) {
 	if err := CheckDir(ctx, dir); err != nil {
 		return res, err
@@ -106,17 +109,14 @@ func replaceable(ctx context.Context, dir string, next *List) (res Result, err e
 	if err != nil {
 		return res, err
 	}
-	for _, name := range next.Files {
+	for _, name := range append(slices.Clone(next.Files), ListName) {
 		if err := checkPlace(dir, name); err != nil {
 			return res, err
 		}
 		at := filepath.Join(dir, filepath.FromSlash(name))
-		if _, err := os.Lstat(at); err == nil && !now.has(name) {
+		if _, err := os.Lstat(at); err == nil && !now.has(name) && name != ListName {
 			return res, fmt.Errorf("%s: is in the way: btfgen did not write it", at)
 		}
-	}
-	if err := checkPlace(dir, ListName); err != nil {
-		return res, err
 	}
 	for _, name := range now.stale(next) {
 		at := filepath.Join(dir, filepath.FromSlash(name))
@@ -131,49 +131,43 @@ func replaceable(ctx context.Context, dir string, next *List) (res Result, err e
 	return res, err
 }
 
-// stage writes files into a temporary directory for the one that errors call path, and all of it to disk.
+// stage writes files to a temporary directory, which replaces path, and syncs it.
 func (t *temporary) stage(ctx context.Context, path string, files []File) error {
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		name := filepath.FromSlash(f.Name)
-		p := place{path: filepath.Join(path, name)}
 		at := filepath.Join(t.path, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o777); err != nil {
-			return named(p.path, err)
+		err := os.MkdirAll(filepath.Dir(at), 0o777)
+		if err == nil {
+			err = writeNew(at, f.Data)
 		}
-		out, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if err != nil {
-			return named(p.path, err)
-		}
-		_, err = out.Write(f.Data)
-		if err == nil && !syncsAll {
-			err = out.Sync()
-		}
-		if err = errors.Join(err, out.Close()); err != nil {
-			return named(p.path, err)
+			return named(filepath.Join(path, name), err)
 		}
 	}
 	return named(path, syncAll(t.file))
 }
 
-// appear renames a temporary directory to what was not there.
-func (t *temporary) appear(p *place) error {
-	gate.RLock()
-	defer gate.RUnlock()
-	if err := os.Rename(t.path, p.real); err != nil {
-		return named(p.path, err)
+// writeNew writes a new file. It syncs it unless syncAll does.
+func writeNew(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
 	}
-	return named(p.path, syncDir(p.dir()))
+	_, err = f.Write(data)
+	if err == nil && !syncsAll {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // checkPlace returns an error if a file could not be put in its place in the directory.
 func checkPlace(dir, name string) error {
-	path := filepath.Join(dir, filepath.FromSlash(name))
 	p, err := findIn(dir, name)
-	if errors.Is(err, syscall.ENOTDIR) {
-		for up := filepath.Dir(path); ; up = filepath.Dir(up) { // which one is it?
+	if errors.Is(err, syscall.ENOTDIR) { // find out which level it is
+		for up := filepath.Dir(filepath.Join(dir, filepath.FromSlash(name))); ; up = filepath.Dir(up) {
 			if fi, err := os.Stat(up); err == nil && !fi.IsDir() {
 				return named(up, errNotDir)
 			} else if err == nil || up == filepath.Dir(up) {
@@ -187,34 +181,19 @@ func checkPlace(dir, name string) error {
 	return p.check()
 }
 
-// check returns an error if what is at the place cannot be replaced.
-func (p *place) check() error {
-	switch {
-	case p.old != nil && p.old.IsDir():
-		return named(p.path, errIsDir)
-	case p.old != nil && !p.old.Mode().IsRegular():
-		return named(p.path, errNoFile)
-	}
-	dir := filepath.Clean(p.dir())
-	if err := writable(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return named(p.path, err)
-	}
-	return nil
-}
-
-// makeDirs makes the directories that files need, or none.
+// makeDirs creates the directories of files. If it fails, it removes them again.
 func makeDirs(dir string, files []File) error {
 	var made []string
 	for _, f := range files {
 		at := dir
-		for _, part := range strings.Split(filepath.Dir(filepath.FromSlash(f.Name)), string(filepath.Separator)) {
-			at = filepath.Join(at, part)
+		for level := range strings.SplitSeq(path.Dir(f.Name), "/") {
+			at = filepath.Join(at, level)
 			err := os.Mkdir(at, 0o777)
 			if err == nil {
 				made = append(made, at)
 			} else if !errors.Is(err, fs.ErrExist) {
-				for i := range made {
-					os.Remove(made[len(made)-1-i])
+				for _, d := range slices.Backward(made) {
+					os.Remove(d)
 				}
 				return named(at, err)
 			}
@@ -223,7 +202,7 @@ func makeDirs(dir string, files []File) error {
 	return nil
 }
 
-// moveInto moves the files of a temporary directory into one that is there.
+// moveInto moves the files of a temporary directory to an existing one.
 func (t *temporary) moveInto(dir string) error {
 	gate.RLock()
 	defer gate.RUnlock()
@@ -238,10 +217,10 @@ func (t *temporary) moveInto(dir string) error {
 	return moveAll(to, dir)
 }
 
-// moveAll moves the files below one directory to the same names below another, and removes what the list there has
-// and the one that comes with them has not. The list moves last: until then it can all be done again.
+// moveAll moves the files below one directory to another, and then removes files that are only in the old list. The list moves
+// last: until then everything can be repeated.
 func moveAll(from, to string) error {
-	now, err := readList(context.Background(), to) // it is moved in no time
+	now, err := readList(context.Background(), to)
 	if err != nil {
 		return err
 	}
@@ -259,18 +238,20 @@ func moveAll(from, to string) error {
 			return named(p.path, err)
 		}
 		dirs[p.dir()] = true
-		return p.take(filepath.Join(from, name))
+		return p.rename(filepath.Join(from, name))
 	}
-	err = walk(from, func(name string) error {
-		if name == ListName {
-			return nil
+	names, err := filesIn(from)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name != ListName {
+			if err := move(name); err != nil {
+				return err
+			}
 		}
-		return move(name)
-	})
-	if err == nil {
-		err = syncDirs(dirs)
 	}
-	if err != nil || next == nil {
+	if err := syncDirs(dirs); err != nil || next == nil {
 		return err
 	}
 	if err := removeStale(to, now.stale(next)); err != nil {
@@ -282,60 +263,56 @@ func moveAll(from, to string) error {
 	return syncDirs(dirs)
 }
 
-// walk calls do with the names of the files below a directory.
-func walk(dir string, do func(name string) error) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+// filesIn returns the relative paths of the files below a directory.
+func filesIn(dir string) (names []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		return do(name)
+		names = append(names, name)
+		return err
 	})
+	return names, err
 }
 
-// Moving returns, by their names with slashes, the files that are certain to get to their places in a directory but
-// may not be there yet, and where they are.
+// Moving returns the paths of files of a directory that are not in their places yet, by name with slashes. They will be moved
+// there in any case.
 func Moving(dir string) (map[string]string, error) {
 	at := make(map[string]string)
 	for _, from := range leftovers(dir, moving) {
-		if err := walk(from, func(name string) error {
-			at[filepath.ToSlash(name)] = filepath.Join(from, name)
-			return nil
-		}); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		names, err := filesIn(from)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
+		}
+		for _, name := range names {
+			at[filepath.ToSlash(name)] = filepath.Join(from, name)
 		}
 	}
 	return at, nil
 }
 
-// Dir is a directory that files are put into one after the other. It is safe for concurrent use, but not for
-// one name at a time.
+// Dir is a directory to which files are written one after the other. It is safe for concurrent use with different names.
 type Dir struct {
 	path string
 
 	mu      sync.Mutex
-	tmp     *temporary // made for the first file
-	n       int        // files so far
 	touched map[string]bool
 }
 
-// OpenDir returns the directory at path, which is made for the first file. The caller closes it.
+// OpenDir returns the directory at path, which the first Put creates. The caller closes it.
 func OpenDir(path string) *Dir {
 	clean(path)
 	return &Dir{path: path, touched: make(map[string]bool)}
 }
 
-// Path returns the path of a file of the directory, by its name.
+// Path returns the path of a file of the directory.
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
 
-// Check returns an error if the file of a name could not be put in its place.
+// Check returns an error if a file could not be put in its place.
 func (d *Dir) Check(name string) error { return checkPlace(d.path, name) }
 
-// Put creates or replaces a file as [WriteFile] does. Its name is a local path with slashes; missing
-// directories are made.
+// Put creates or replaces a file as [WriteFile] does. Its name is a local path with slashes; missing directories are created.
 func (d *Dir) Put(name string, write func(io.Writer) error) error {
 	p, err := findIn(d.path, name)
 	if err != nil {
@@ -344,46 +321,19 @@ func (d *Dir) Put(name string, write func(io.Writer) error) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	at, err := d.next(p.dir())
-	if err != nil {
-		return named(p.path, err)
-	}
-	defer os.Remove(at)
-	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, p.perm())
-	if err != nil {
-		return named(p.path, err)
-	}
-	defer f.Close()
-	if err := p.fill(f, write); err != nil {
-		return err
-	}
 	if err := os.MkdirAll(filepath.Clean(p.dir()), 0o777); err != nil {
 		return named(p.path, err)
 	}
-	gate.RLock()
-	defer gate.RUnlock()
-	return p.take(at)
-}
-
-// next returns a new name for a file that will go to dir.
-func (d *Dir) next(dir string) (string, error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.tmp == nil {
-		if err := os.MkdirAll(d.path, 0o777); err != nil {
-			return "", err
-		}
-		var err error
-		if d.tmp, err = createDir(d.path); err != nil {
-			return "", err
-		}
+	if !d.touched[p.dir()] {
+		d.touched[p.dir()] = true
+		clean(p.dir())
 	}
-	d.n++
-	d.touched[dir] = true
-	return filepath.Join(d.tmp.path, strconv.Itoa(d.n)), nil
+	d.mu.Unlock()
+	return p.write(write)
 }
 
-// Remove removes a file that has been put. That it is not there is no error.
+// Remove removes a file that was put, if it exists.
 func (d *Dir) Remove(name string) error {
 	path := d.Path(name)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -392,11 +342,5 @@ func (d *Dir) Remove(name string) error {
 	return nil
 }
 
-// Close ends the use of the directory, and has all that was done to it on disk.
-func (d *Dir) Close() error {
-	if d.tmp == nil {
-		return nil
-	}
-	d.tmp.remove()
-	return syncDirs(d.touched)
-}
+// Close syncs the directory.
+func (d *Dir) Close() error { return syncDirs(d.touched) }

@@ -4,6 +4,7 @@ package output
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,23 +24,26 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// ListName is the file of a directory that lists what WriteDir wrote there, and so says what belongs together.
+// ListName is the name of the file in which WriteDir lists what it wrote to a directory.
 const ListName = ".btfgen-tree.json"
 
-// List is what the list of a directory holds.
+// List is the content of a directory's list.
 type List struct {
-	// Made is what the writer notes of the making of the files.
+	// Made describes how the files were made.
 	Made json.RawMessage `json:"made,omitempty"`
-	// Files are the names of the files with BTF, in order, with slashes. In the file, bytes that are no UTF-8, and
-	// %, are as in a URL.
+	// Files are the sorted names of the BTF files, with slashes. In JSON, names that are not UTF-8 or have a % are escaped
+	// as in a URL.
 	Files []string `json:"files"`
 }
 
-// encode returns the list as it is written.
+// encode returns the list as JSON.
 func (l *List) encode() ([]byte, error) {
 	written := List{l.Made, make([]string, len(l.Files))}
 	for i, name := range l.Files {
-		written.Files[i] = escape(name)
+		if !utf8.ValidString(name) || strings.Contains(name, "%") {
+			name = strings.ReplaceAll(url.PathEscape(name), "%2F", "/")
+		}
+		written.Files[i] = name
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -49,23 +53,7 @@ func (l *List) encode() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// escape writes bytes that are no UTF-8, which JSON cannot have, as in a URL.
-func escape(name string) string {
-	if utf8.ValidString(name) && !strings.Contains(name, "%") {
-		return name
-	}
-	var b strings.Builder
-	for i, r := range name {
-		if _, size := utf8.DecodeRuneInString(name[i:]); r == '%' || r == utf8.RuneError && size == 1 {
-			fmt.Fprintf(&b, "%%%02X", name[i])
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// has says whether the list, which may be nil, has a file.
+// has reports whether the list has a file. A nil list has none.
 func (l *List) has(name string) bool {
 	if l == nil {
 		return false
@@ -74,9 +62,17 @@ func (l *List) has(name string) bool {
 	return ok
 }
 
+// stale returns the files that the next list does not have.
+func (l *List) stale(next *List) []string {
+	if l == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(l.Files), next.has)
+}
+
 var errName = errors.New("not the name of a file with BTF in the directory")
 
-// readList reads the list in a directory. There may be none: then it returns nil.
+// readList reads the list in a directory, nil if there is none.
 func readList(ctx context.Context, dir string) (*List, error) {
 	at := filepath.Join(dir, ListName)
 	fi, err := os.Stat(at)
@@ -89,31 +85,28 @@ func readList(ctx context.Context, dir string) (*List, error) {
 		return nil, named(at, errNoFile)
 	}
 	l := new(List)
+	file := func(d *jsonfile.Decoder) error {
+		var name string
+		if err := d.Value(&name); err != nil {
+			return err
+		}
+		name, err := url.PathUnescape(name)
+		if err != nil || CheckName(name) != nil {
+			return errName
+		}
+		l.Files = append(l.Files, name)
+		return nil
+	}
 	err = jsonfile.Read(ctx, at, limits.ManifestBytes, "a list of files", func(d *jsonfile.Decoder) error {
-		err := d.Object(func(field string) error {
+		return cmp.Or(d.Object(func(field string) error {
 			switch field {
 			case "made":
 				return d.Value(&l.Made)
 			case "files":
-				return d.Array(limits.EarlierKernels, field, func() error {
-					var name string
-					if err := d.Value(&name); err != nil {
-						return err
-					}
-					name, err := url.PathUnescape(name)
-					if err != nil || CheckName(name) != nil {
-						return errName
-					}
-					l.Files = append(l.Files, name)
-					return nil
-				})
+				return d.Array(limits.EarlierKernels, field, func() error { return file(d) })
 			}
 			return d.Skip()
-		})
-		if err != nil {
-			return err
-		}
-		return d.End()
+		}), d.End())
 	})
 	if err != nil {
 		return nil, err
@@ -123,7 +116,7 @@ func readList(ctx context.Context, dir string) (*List, error) {
 	return l, nil
 }
 
-// CheckName returns an error if a list cannot have a name: what btfgen did not write must not be taken for its own.
+// CheckName returns an error if a list cannot have the name. Files with such names are never taken for btfgen's own.
 func CheckName(name string) error {
 	if CheckPath(name) != nil || strings.HasPrefix(name, ".") || strings.Contains(name, "/.") || path.Ext(name) != kernel.FileSuffix {
 		return fmt.Errorf("%q: %w", name, errName)
@@ -131,7 +124,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckPath returns an error if a file in a directory cannot have a name, which has slashes: [kernel.CheckName] refuses one of its levels.
+// CheckPath returns an error if [kernel.CheckName] refuses a level of a name with slashes.
 func CheckPath(name string) error {
 	for level := range strings.SplitSeq(name, "/") {
 		if err := kernel.CheckName(level); err != nil {
@@ -141,53 +134,43 @@ func CheckPath(name string) error {
 	return nil
 }
 
-// lists returns the list in a directory, and that which a run that was killed had no time to put there. The
-// second counts, where there is one.
+// lists returns the list in a directory, and the list that a killed run has not moved there yet, if they exist.
 func lists(ctx context.Context, dir string) (now, next *List, err error) {
-	if now, err = readList(ctx, dir); err != nil {
-		return nil, nil, err
-	}
+	now, err = readList(ctx, dir)
 	for _, from := range leftovers(dir, moving) {
-		l, err := readList(ctx, from)
-		if err != nil {
-			return nil, nil, err
-		}
-		if l != nil {
-			next = l
+		if err == nil {
+			var l *List
+			l, err = readList(ctx, from)
+			next = cmp.Or(l, next)
 		}
 	}
-	return now, next, nil
+	return now, next, err
 }
 
-// ReadList returns the list of a directory, nil if it has none. It may name files that are still to be moved
-// to their places, see [Moving].
+// ReadList returns the list of a directory, or nil. It may have files that are not in their places yet, see [Moving].
 func ReadList(ctx context.Context, dir string) (*List, error) {
 	now, next, err := lists(ctx, dir)
-	if next != nil {
-		return next, err
+	if err != nil {
+		return nil, err
 	}
-	return now, err
+	return cmp.Or(next, now), nil
 }
 
-// Foreign are files with BTF in a directory that its list does not have.
+// Foreign are BTF files in a directory that are not in its list.
 type Foreign struct {
 	N     int
 	First string // the name of the first
 }
 
-// String says which they are.
+// String names the first file and counts the others.
 func (f Foreign) String() string {
-	switch f.N {
-	case 0:
-		return "no file"
-	case 1:
+	if f.N == 1 {
 		return f.First
 	}
 	return fmt.Sprintf("%s and %d more", f.First, f.N-1)
 }
 
-// FindForeign looks for files with BTF in a directory that its list does not have. Hidden directories are
-// passed over.
+// FindForeign returns the BTF files in a directory that are not in its list. It skips hidden directories.
 func FindForeign(ctx context.Context, dir string) (Foreign, error) {
 	now, next, err := lists(ctx, dir)
 	if err != nil {
@@ -198,36 +181,31 @@ func FindForeign(ctx context.Context, dir string) (Foreign, error) {
 
 func findForeign(ctx context.Context, dir string, now, next *List) (f Foreign, err error) {
 	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
+		base := filepath.Base(p)
+		switch {
+		case ctx.Err() != nil:
 			return ctx.Err()
-		}
-		if err != nil {
+		case err != nil:
 			return named(p, err)
-		}
-		if d.IsDir() {
-			if p != dir && strings.HasPrefix(d.Name(), ".") {
-				return fs.SkipDir
-			}
+		case p == dir:
 			return nil
-		}
-		if base := d.Name(); strings.HasPrefix(base, ".") || !strings.HasSuffix(base, kernel.FileSuffix) && !strings.Contains(base, kernel.FileSuffix+".") {
+		case strings.HasPrefix(base, ".") && d.IsDir():
+			return fs.SkipDir
+		case d.IsDir() || strings.HasPrefix(base, ".") || !strings.HasSuffix(base, kernel.FileSuffix) && !strings.Contains(base, kernel.FileSuffix+"."):
 			return nil
 		}
 		name, err := filepath.Rel(dir, p)
-		if err != nil {
-			return err
-		}
-		if name = filepath.ToSlash(name); !now.has(name) && !next.has(name) {
+		if name = filepath.ToSlash(name); err == nil && !now.has(name) && !next.has(name) {
 			if f.N++; f.N == 1 {
 				f.First = name
 			}
 		}
-		return nil
+		return err
 	})
 	return f, err
 }
 
-// CheckDir returns an error if WriteDir would refuse a directory for what is in it.
+// CheckDir returns an error if WriteDir would refuse a directory because of its content.
 func CheckDir(ctx context.Context, dir string) error {
 	if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
 		return nil
@@ -243,25 +221,12 @@ func CheckDir(ctx context.Context, dir string) error {
 	return err
 }
 
-// stale returns the files of a list that another one does not have.
-func (l *List) stale(next *List) (names []string) {
-	if l == nil {
-		return nil
-	}
-	for _, name := range l.Files {
-		if !next.has(name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// removeStale removes files from a directory, and directories that are empty then.
+// removeStale removes files from a directory, and directories that become empty.
 func removeStale(dir string, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	root, err := os.OpenRoot(dir) // which no link leads out of
+	root, err := os.OpenRoot(dir) // no link leads out of it
 	if err != nil {
 		return named(dir, err)
 	}

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// held is the key of a lock in the context of what has it: the path of its file.
+// held is the context key of a lock, the path of its file.
 type held string
 
-// Lock makes the output at path this process's own: no other one that locks it reads, changes or replaces it until unlock. It is for
-// outputs that are read before they are replaced. If another process has the output, Lock calls waiting, which may be nil,
-// once, and waits until that is done or ctx ends. Who has the returned context need not wait for the same output again.
+// Lock locks the output at path: no other process that locks it reads or replaces it until unlock is called. It is for outputs that
+// are read before they are replaced. If another process has the lock, Lock calls waiting once, unless it is nil, and waits until
+// the lock is free or ctx ends. Lock does not wait for locks that the context was returned with.
 //
-// The lock is on a temporary file beside the output, or inside it if it is a directory. It ends with the process, and the
-// file is removed like other temporaries. Where there are no locks, and for devices and pipes, Lock does nothing.
+// The lock is on a temporary file beside the output, or inside a directory. It ends with the process. On systems without locks,
+// and for devices and pipes, Lock does nothing.
 func Lock(ctx context.Context, path string, waiting func()) (mine context.Context, unlock func(), err error) {
 	for {
 		at, err := lockPath(path)
@@ -32,7 +32,7 @@ func Lock(ctx context.Context, path string, waiting func()) (mine context.Contex
 			return ctx, func() {}, nil
 		}
 		t, err := acquire(ctx, at, &waiting)
-		if errors.Is(err, fs.ErrNotExist) { // the directory for it: nothing is there to be changed
+		if errors.Is(err, fs.ErrNotExist) { // the output's directory does not exist
 			return ctx, func() {}, nil
 		}
 		if err != nil && err == ctx.Err() {
@@ -41,44 +41,53 @@ func Lock(ctx context.Context, path string, waiting func()) (mine context.Contex
 		if err != nil {
 			return nil, nil, named(path, err)
 		}
-		if now, err := lockPath(path); err != nil || now != at { // it has become a directory, or another link
-			t.remove()
-			continue
+		if now, err := lockPath(path); err == nil && now == at {
+			return context.WithValue(ctx, held(at), true), t.remove, nil
 		}
-		return context.WithValue(ctx, held(at), true), t.remove, nil
+		t.remove() // the output has become a directory, or a link has changed
 	}
 }
 
-// lockPath returns the path of the file whose lock is that of an output, "" if it needs none.
+// lockPath returns the path of the lock file of an output, or "" if it needs none.
 func lockPath(path string) (string, error) {
 	p, err := find(filepath.Clean(path))
 	if err != nil {
 		return "", err
 	}
-	if p.through || p.old != nil && !p.old.IsDir() && !p.old.Mode().IsRegular() {
+	dir := p.old != nil && p.old.IsDir()
+	if p.special() && !dir {
 		return "", nil
 	}
 	real := Real(path)
 	sum := sha256.Sum256([]byte(filepath.Base(real)))
 	beside := filepath.Join(filepath.Dir(real), fmt.Sprintf("%slock-%x%s", prefix, sum[:8], making))
-	if p.old == nil || !p.old.IsDir() {
+	if !dir {
 		return beside, nil
 	}
-	if f := openDead(beside); f != nil { // of a run that was killed when it had made the directory
+	if f := openDead(beside); f != nil { // of a run that was killed after creating the directory
 		os.Remove(beside)
 		f.Close()
 	}
 	return filepath.Join(real, prefix+"lock"+making), nil
 }
 
-// acquire makes a file and locks it. It waits while another process has it locked.
+// acquire creates and locks a lock file. It waits while another process has locked it.
 func acquire(ctx context.Context, path string, waiting *func()) (*temporary, error) {
+	try := func() (*temporary, error) {
+		gate.RLock()
+		defer gate.RUnlock()
+		f, err := openLock(path)
+		if err != nil {
+			return nil, err
+		}
+		return own(f, path), nil
+	}
 	for tries := 0; ; tries++ {
-		t, err := tryLock(path)
+		t, err := try()
 		if t != nil || err != nil {
 			return t, err
 		}
-		if *waiting != nil && tries > 0 { // the first time it may be one that looks for what dead runs have left
+		if *waiting != nil && tries > 0 { // at first it may be a process that looks for leftovers
 			(*waiting)()
 			*waiting = nil
 		}
@@ -88,19 +97,4 @@ func acquire(ctx context.Context, path string, waiting *func()) (*temporary, err
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-}
-
-// tryLock is acquire without waiting: it returns nil if the lock is another process's.
-func tryLock(path string) (*temporary, error) {
-	gate.RLock()
-	defer gate.RUnlock()
-	f, err := openLock(path)
-	if err != nil {
-		return nil, err
-	}
-	if !own(f, path) {
-		f.Close()
-		return nil, nil
-	}
-	return newTemporary(path, f), nil
 }

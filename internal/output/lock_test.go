@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Who holds an output keeps others from it, by whatever name, until it is done; and nothing is left.
+// TestLock checks that a locked output cannot be locked under any name, and that no file is left.
 func TestLock(t *testing.T) {
 	if !locks {
 		t.Skip("the system has no locks")
@@ -55,7 +55,7 @@ func TestLock(t *testing.T) {
 			also()
 		}
 		cancel()
-		if _, again, err := Lock(mine, at(tc.wanted), nil); err != nil { // waits for ever if it has to
+		if _, again, err := Lock(mine, at(tc.wanted), nil); err != nil { // must not wait
 			t.Error(err)
 		} else {
 			again()
@@ -67,7 +67,7 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// A directory that has been made while its output was held is locked where it is now.
+// TestLockMade creates a directory while its output is locked.
 func TestLockMade(t *testing.T) {
 	if !locks {
 		t.Skip("the system has no locks")
@@ -86,7 +86,7 @@ func TestLockMade(t *testing.T) {
 	unlock()
 	same(t, filepath.Dir(path), map[string]string{"new/a.btf": "a", "new/" + ListName: list(t, "a.btf")})
 
-	// What a run leaves that is killed when it has made the directory.
+	// A run was killed after creating the directory.
 	beside := filepath.Join(filepath.Dir(path), filepath.Base(mustLockPath(t, filepath.Join(filepath.Dir(path), "gone"))))
 	put(t, filepath.Dir(beside), map[string]string{filepath.Base(beside): ""})
 	if err := os.Mkdir(filepath.Join(filepath.Dir(path), "gone"), 0o777); err != nil {

@@ -68,7 +68,7 @@ func same(t *testing.T, dir string, want map[string]string) {
 	}
 }
 
-// A file is replaced when all of the new one is there, not before.
+// TestWriteFile checks that a file is replaced only when the new one is complete.
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
@@ -108,12 +108,12 @@ func TestWriteFile(t *testing.T) {
 	same(t, dir, map[string]string{"x": "new"})
 }
 
-// writeDir is WriteDir without anything to be res.
+// writeDir is WriteDir without a context and without made.
 func writeDir(dir string, files ...File) (Result, error) {
 	return WriteDir(context.Background(), dir, files, nil)
 }
 
-// list is the list of a directory, as it is written.
+// list returns the JSON list of a directory.
 func list(t *testing.T, names ...string) string {
 	t.Helper()
 	b, err := (&List{Files: names}).encode()
@@ -123,7 +123,7 @@ func list(t *testing.T, names ...string) string {
 	return string(b)
 }
 
-// A directory gets all files or none.
+// TestWriteDir checks that a directory gets all files or none.
 func TestWriteDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	files := []File{{"d/1.btf", []byte("one")}, {"d/e/2.btf", []byte("two")}, {"3.btf", []byte("three")}}
@@ -173,7 +173,7 @@ func TestWriteDir(t *testing.T) {
 	same(t, dir, now)
 }
 
-// A directory with BTF and without a list is not taken, and a list that could not be ours makes nothing ours.
+// TestForeign writes to directories with BTF but no list, and with invalid lists. Nothing must change.
 func TestForeign(t *testing.T) {
 	for _, name := range []string{"x.btf", "debian/12/x86_64/6.1.btf.zst", "a/b.btf.tar.xz"} {
 		dir := t.TempDir()
@@ -218,7 +218,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// Names may be of any bytes but control characters.
+// TestNames writes and lists names with unusual bytes.
 func TestNames(t *testing.T) {
 	names := []string{"%25.btf", "\xff\ufffd%/é<.btf", "é .btf"}
 	dir := t.TempDir()
@@ -233,7 +233,7 @@ func TestNames(t *testing.T) {
 	same(t, dir, map[string]string{names[2]: "", ListName: "{\n \"files\": [\n  \"é .btf\"\n ]\n}\n"})
 }
 
-// What is removed lies in the directory, wherever links lead.
+// TestRemovedInside checks that nothing outside the directory is removed through links.
 func TestRemovedInside(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	put(t, elsewhere, map[string]string{"x.btf": "theirs"})
@@ -250,8 +250,7 @@ func TestRemovedInside(t *testing.T) {
 	}
 }
 
-// What a dead run was moving gets to its place with the next run, and is found until then. What it was to remove
-// goes with it.
+// TestMoving finishes the work of a killed run. Until then, Moving returns its files.
 func TestMoving(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{
@@ -281,7 +280,7 @@ func TestMoving(t *testing.T) {
 	}
 }
 
-// What runs that live are making is left alone, and what is nobody's business too.
+// TestClean checks that clean keeps temporaries of running processes, and other files.
 func TestClean(t *testing.T) {
 	dir := t.TempDir()
 	d, err1 := createDir(dir)
@@ -302,12 +301,12 @@ func TestClean(t *testing.T) {
 	}
 	os.Remove(filepath.Join(dir, ".btfgen.link.tmp"))
 	d.file.Close()
-	f.file.Close() // as when a process ends
+	f.file.Close() // as at the end of a process
 	clean(dir)
 	same(t, dir, others)
 }
 
-// Several at once are not in each other's way.
+// TestTogether writes from several goroutines.
 func TestTogether(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{".btfgen.1.tmp": "left"})
@@ -340,8 +339,8 @@ func TestTogether(t *testing.T) {
 	same(t, dir, want)
 }
 
-// Links stay, and so do the mode and owner of what they lead to: of a file on other file systems as well, of one in a directory
-// only if that is in the directory, too.
+// TestReplaced checks that links are kept, with the mode and owner of their targets. A link to another file system is followed;
+// in a directory only links that stay inside are.
 func TestReplaced(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	if shm, err := os.MkdirTemp("/dev/shm", "output"); err == nil {
@@ -425,7 +424,7 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// TestAbandon lets a process end in the middle of everything.
+// TestAbandon ends a process while it writes.
 func TestAbandon(t *testing.T) {
 	if dir := os.Getenv("OUTPUT_ABANDON"); dir != "" {
 		d := OpenDir(dir)
@@ -454,7 +453,7 @@ func TestAbandon(t *testing.T) {
 	same(t, dir, old)
 }
 
-// What cannot be replaced is written to.
+// TestDevice writes to files that cannot be replaced.
 func TestDevice(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("needs /dev/full: ", err)
@@ -476,7 +475,7 @@ func TestDevice(t *testing.T) {
 	if l, _ := os.ReadDir(dir); len(l) != 2 {
 		t.Error(l)
 	}
-	// A name for what is open is no name on disk.
+	// /dev/fd is a name for an open file.
 	f, err := os.Create(filepath.Join(dir, "f"))
 	if err != nil {
 		t.Fatal(err)

@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// locks says that the system has locks of files.
+// locks is set if the system has file locks.
 const locks = true
 
-// lock takes the lock of a file for as long as it is open.
+// lock locks a file until it is closed.
 func lock(f *os.File) locked {
 	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 	case err == nil:
@@ -25,12 +25,12 @@ func lock(f *os.File) locked {
 	return lockNone
 }
 
-// openLock opens the file of a lock, and makes it if need be.
+// openLock opens or creates a lock file.
 func openLock(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
 }
 
-// openDead opens a temporary and locks it, if nobody else has. Otherwise it returns nil.
+// openDead opens and locks a temporary. It returns nil if another process has locked it.
 func openDead(path string) *os.File {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -43,7 +43,7 @@ func openDead(path string) *os.File {
 	return f
 }
 
-// chown gives a file the owner and group of another, and reports whether it has the group.
+// chown gives a file the owner and group of another, and reports whether it now has the group.
 func chown(file string, like fs.FileInfo) bool {
 	fi, err := os.Stat(file)
 	if err != nil {
@@ -60,7 +60,7 @@ func chown(file string, like fs.FileInfo) bool {
 	return is.Gid == want.Gid || os.Chown(file, -1, int(want.Gid)) == nil
 }
 
-// writable returns an error if files cannot be put into a directory.
+// writable returns an error if no files can be created in a directory.
 func writable(dir string) error {
 	const write, search = 2, 1
 	return syscall.Access(dir, write|search)

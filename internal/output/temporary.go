@@ -12,34 +12,35 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 )
 
-// The names of what is not in its place yet.
+// The prefix and the suffixes of the names of temporaries.
 const (
 	prefix = ".btfgen."
 	making = ".tmp"
-	moving = ".moving" // a directory whose files all get to their places
+	moving = ".moving" // a directory whose files are being moved
 )
 
 // temporary is a file or directory that is being made.
 type temporary struct {
 	path string
-	file *os.File // holds the lock as long as it is open; a file is written through it
+	file *os.File // has the lock while it is open
 }
 
-// gate lets files be made and moved until [Abandon].
+// gate lets files be created and moved until [Abandon].
 var gate sync.RWMutex
 
 // unfinished are the temporaries of this process.
-var unfinished struct {
+var unfinished = struct {
 	sync.Mutex
 	set map[*temporary]bool
-}
+}{set: make(map[*temporary]bool)}
 
-// Abandon removes everything of this process that is not in its place yet, and lets nothing be made or put in
-// its place any more: who tries waits for ever. It is for a process that ends at once. What is being moved is moved first.
+// Abandon removes all temporaries of this process, after files that are being moved. Then it blocks all creating and moving of
+// files forever. It is for a process that exits at once.
 func Abandon() {
-	gate.Lock() // for good
+	gate.Lock() // never unlocked
 	unfinished.Lock()
 	defer unfinished.Unlock()
 	for t := range unfinished.set {
@@ -47,21 +48,16 @@ func Abandon() {
 	}
 }
 
-// createFile makes a temporary file in dir.
+// createFile creates a temporary file in dir.
 func createFile(dir string, perm fs.FileMode) (*temporary, error) {
 	gate.RLock()
 	defer gate.RUnlock()
-	return newFile(dir, perm)
-}
-
-// newFile is createFile for those who have passed the gate.
-func newFile(dir string, perm fs.FileMode) (*temporary, error) {
 	return create(dir, func(path string) (*os.File, error) {
 		return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 	})
 }
 
-// createDir makes a temporary directory in dir.
+// createDir creates a temporary directory in dir.
 func createDir(dir string) (*temporary, error) {
 	gate.RLock()
 	defer gate.RUnlock()
@@ -70,8 +66,8 @@ func createDir(dir string) (*temporary, error) {
 			return nil, err
 		}
 		f, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = errRemoved
+		if errors.Is(err, fs.ErrNotExist) { // another run removed it before it was locked
+			err = fs.ErrExist
 		} else if err != nil {
 			os.Remove(path)
 		} else if !locks {
@@ -81,71 +77,51 @@ func createDir(dir string) (*temporary, error) {
 	})
 }
 
-// errRemoved says that another run took something for a dead one's in the moment before it was locked.
-var errRemoved = errors.New("removed")
-
+// create creates and locks a temporary. It tries other names while open fails with ErrExist.
 func create(dir string, open func(path string) (*os.File, error)) (*temporary, error) {
 	for {
 		path := filepath.Join(dir, prefix+strconv.FormatUint(rand.Uint64(), 36)+making)
 		f, err := open(path)
-		if errors.Is(err, fs.ErrExist) || err == errRemoved {
+		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if own(f, path) {
-			return newTemporary(path, f), nil
+		if t := own(f, path); t != nil {
+			return t, nil
 		}
-		f.Close()
 	}
 }
 
-// newTemporary notes a temporary that has been made and locked.
-func newTemporary(path string, f *os.File) *temporary {
+// The results of locking a file.
+type locked int
+
+const (
+	lockTaken locked = iota
+	lockHeld         // by another process
+	lockNone         // the file system has no locks
+)
+
+// own locks f, which was created at path. If another run has the lock or has removed the file, it closes f and returns nil.
+func own(f *os.File, path string) *temporary {
+	if locks {
+		held := lock(f) == lockHeld
+		at, err1 := os.Lstat(path)
+		is, err2 := f.Stat()
+		if held || err1 != nil || err2 != nil || !os.SameFile(at, is) {
+			f.Close()
+			return nil
+		}
+	}
 	t := &temporary{path, f}
 	unfinished.Lock()
 	defer unfinished.Unlock()
-	if unfinished.set == nil {
-		unfinished.set = make(map[*temporary]bool)
-	}
 	unfinished.set[t] = true
 	return t
 }
 
-// What came of locking a file.
-type locked int
-
-const (
-	lockTaken locked = iota // nobody else has it
-	lockHeld                // another process has
-	lockNone                // the file system has no locks
-)
-
-// own locks f, which has been made at path. It fails if another run is about to remove it or has done so.
-func own(f *os.File, path string) bool {
-	if !locks {
-		return true
-	}
-	if lock(f) == lockHeld {
-		return false
-	}
-	at, err := os.Lstat(path)
-	if err != nil {
-		return false
-	}
-	is, err := f.Stat()
-	return err == nil && os.SameFile(at, is)
-}
-
-// put moves a temporary file to its place.
-func (t *temporary) put(p *place) error {
-	gate.RLock()
-	defer gate.RUnlock()
-	return p.take(t.path)
-}
-
-// remove removes a temporary, unless it has got to its place, and gives up the lock.
+// remove removes a temporary that was not moved, and unlocks it.
 func (t *temporary) remove() {
 	unfinished.Lock()
 	delete(unfinished.set, t)
@@ -154,7 +130,7 @@ func (t *temporary) remove() {
 	t.file.Close()
 }
 
-// leftovers returns the paths of what is in a directory for now only, by its suffix.
+// leftovers returns the paths of the temporaries in a directory that have a suffix.
 func leftovers(dir, suffix string) (paths []string) {
 	d, err := os.Open(cmp.Or(dir, "."))
 	if err != nil {
@@ -170,20 +146,37 @@ func leftovers(dir, suffix string) (paths []string) {
 	return paths
 }
 
-// clean removes from dir what dead runs have left, and moves what they were moving.
+// clean finishes the moves of killed runs in dir, and removes their other temporaries.
 func clean(dir string) {
-	for _, path := range leftovers(dir, moving) {
+	for _, path := range append(leftovers(dir, moving), leftovers(dir, making)...) {
 		if f := openDead(path); f != nil {
-			if moveAll(path, dir) == nil {
+			if strings.HasSuffix(path, making) || moveAll(path, dir) == nil {
 				os.RemoveAll(path)
 			}
 			f.Close()
 		}
 	}
-	for _, path := range leftovers(dir, making) {
-		if f := openDead(path); f != nil {
-			os.RemoveAll(path)
-			f.Close()
+}
+
+// syncDir syncs the names in a directory, if the file system can do that.
+func syncDir(dir string) error {
+	d, err := os.Open(cmp.Or(dir, "."))
+	if err != nil {
+		return nil // writable, but not readable
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
+// syncDirs syncs several directories. Errors name them.
+func syncDirs(dirs map[string]bool) error {
+	for dir := range dirs {
+		if err := syncDir(dir); err != nil {
+			return named(dir, err)
 		}
 	}
+	return nil
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonfile reads JSON that an earlier run wrote, or that somebody says it did: piece by piece, so
-// that a file takes the memory of what is kept of it, whatever else it holds.
+// Package jsonfile reads JSON files of earlier runs piece by piece. It needs memory only for the pieces that the caller keeps. The
+// files are not trusted.
 package jsonfile
 
 import (
@@ -16,8 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Read opens the file at path, which may have up to limit bytes, and lets read have its content. Errors name
-// path, and say that it is not what is expected.
+// Read opens the file at path, of up to limit bytes, and calls read with its content. Errors name path and what is expected.
 func Read(ctx context.Context, path string, limit int, what string, read func(*Decoder) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -28,8 +27,7 @@ func Read(ctx context.Context, path string, limit int, what string, read func(*D
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	defer f.Close()
-	d := newDecoder(ctx, f, limit)
-	err = read(d)
+	err = read(newDecoder(ctx, f, limit))
 	var tooLarge errTooLarge
 	switch {
 	case err == nil:
@@ -38,8 +36,7 @@ func Read(ctx context.Context, path string, limit int, what string, read func(*D
 		return ctx.Err()
 	case errors.As(err, &tooLarge):
 		return fmt.Errorf("%s: %w", path, err)
-	}
-	if errors.Is(err, io.EOF) {
+	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
 	return fmt.Errorf("%s: not %s: %w", path, what, err)
@@ -56,13 +53,13 @@ func newDecoder(ctx context.Context, r io.Reader, limit int) *Decoder {
 	return &Decoder{json.NewDecoder(in), in}
 }
 
-// source bounds what is read, in all and for one value.
+// source limits the bytes of the file and of each value.
 type source struct {
 	ctx   context.Context
 	r     io.Reader
 	limit int // bytes
-	left  int // of them
-	value int // bytes that the value that is being read may still take
+	left  int // of limit
+	value int // bytes left for the current value
 }
 
 func (s *source) Read(p []byte) (int, error) {
@@ -80,7 +77,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errTooLarge says that a file, or a value in it, is larger than anything that an earlier run writes.
+// errTooLarge is the error for a file or value that is larger than any that btfgen writes.
 type errTooLarge struct {
 	what  string
 	limit int
@@ -101,18 +98,18 @@ func (d *Decoder) token() (json.Token, error) {
 	return d.dec.Token()
 }
 
-// Object reads an object: field reads the value of each of its fields, or skips it.
+// Object reads an object. field reads or skips the value of each of its fields.
 func (d *Decoder) Object(field func(name string) error) error {
 	return d.list('{', func(int) error {
 		name, err := d.token()
 		if err != nil {
 			return err
 		}
-		return field(name.(string)) // Token accepts nothing else here
+		return field(name.(string)) // Token returns no other type here
 	})
 }
 
-// Array reads an array, or null: element reads each of its values. There may be up to most; what says of what.
+// Array reads an array of up to most values, or null. element reads each value; what is their name in errors.
 func (d *Decoder) Array(most int, what string, element func() error) error {
 	return d.list('[', func(n int) error {
 		if n == most {
@@ -125,7 +122,7 @@ func (d *Decoder) Array(most int, what string, element func() error) error {
 	})
 }
 
-// list reads what begins with a delimiter, or null.
+// list reads what starts with a delimiter, or null.
 func (d *Decoder) list(begin json.Delim, element func(n int) error) error {
 	switch t, err := d.token(); {
 	case err != nil:
@@ -140,11 +137,11 @@ func (d *Decoder) list(begin json.Delim, element func(n int) error) error {
 			return err
 		}
 	}
-	_, err := d.token() // the other delimiter
+	_, err := d.token() // the closing delimiter
 	return err
 }
 
-// shown is a token for messages.
+// shown returns a token for messages.
 func shown(t json.Token) any {
 	if s, ok := t.(string); ok {
 		return fmt.Sprintf("%.40q", s)
@@ -152,7 +149,7 @@ func shown(t json.Token) any {
 	return t
 }
 
-// Skip passes over a value.
+// Skip skips a value.
 func (d *Decoder) Skip() error {
 	for depth := 0; ; {
 		t, err := d.token()
@@ -173,14 +170,14 @@ func (d *Decoder) Skip() error {
 	}
 }
 
-// End returns an error if anything follows.
+// End returns an error unless it is at the end of the file.
 func (d *Decoder) End() error {
-	switch t, err := d.token(); {
-	case err == io.EOF:
+	t, err := d.token()
+	if err == io.EOF {
 		return nil
-	case err != nil:
-		return err
-	default:
-		return fmt.Errorf("%v after the end", shown(t))
 	}
+	if err == nil {
+		err = fmt.Errorf("%v after the end", shown(t))
+	}
+	return err
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
-// visit reads all of a value: lists by Object and Array, fields called skip by Skip.
+// visit reads a value: objects and arrays with Object and Array, fields named skip with Skip.
 func visit(d *Decoder, depth int) error {
 	return d.Object(func(name string) error {
 		switch name {
@@ -63,7 +63,7 @@ func TestDecoder(t *testing.T) {
 	}
 }
 
-// FuzzDecoder holds that what encoding/json refuses is refused, and that nothing panics.
+// FuzzDecoder checks that Decoder refuses what encoding/json refuses, and does not panic.
 func FuzzDecoder(f *testing.F) {
 	f.Add(`{"object":{"array":[1,"2",{"a":[]}]},"skip":[[[{"a":[1]}]],2,{}],"array":null}`)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -87,7 +87,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// However long a file or a value of it is, reading ends, with little memory.
+// TestEndless checks that endless files and values end with an error, with little memory.
 func TestLimits(t *testing.T) {
 	raceflag.SkipSerial(t)
 	skip := func(d *Decoder) error {
