@@ -113,21 +113,21 @@ var hostile = map[string]struct {
 			syms = append(syms, function(fmt.Sprintf("g%d", i), 1+i, 0))
 		}
 		return small(over(200, testelf.Section{Name: "kprobe/g", Flags: elf.SHF_EXECINSTR, Data: make([]byte, 1<<20)}), syms)
-	}, "kprobe/g: too large to tell: more than 1048576 instructions"},
+	}, "kprobe/g: too large: more than 1048576 instructions"},
 	"20 compressed": {func() []byte {
 		return small(over(20, testelf.Section{Name: ".rodata", Flags: elf.SHF_COMPRESSED, Data: compressed(40 << 20)}), nil)
-	}, ".rodata: too large to tell: more than 67108864 bytes in compressed sections"},
+	}, ".rodata: too large: more than 67108864 bytes in compressed sections"},
 	"200 relocated": {func() []byte {
 		return small(over(200, testelf.Section{Name: ".rel", Type: elf.SHT_REL, Info: 1, Data: make([]byte, 4<<20)}), nil)
-	}, ".rel: too large to tell: more than 1048576 relocations"},
+	}, ".rel: too large: more than 1048576 relocations"},
 	"30,000 sections": {func() []byte {
 		return small(over(30_000, testelf.Section{Name: "x", Data: []byte{1}}), nil)
-	}, "sections: too large to tell: more than 8192 sections"},
-	"20,000 long names":        {func() []byte { return longNames(20_000, 4000) }, ".symtab: too large to tell: more than 33554432 bytes of names"},
-	"a name":                   {func() []byte { return longNames(1, 1<<20) }, ".symtab: too large to tell: more than 4096 bytes in a name"},
-	"20,000 programs in a row": {func() []byte { return chained(20_000) }, "kprobe/f: too large to tell: more than 8192 programs"},
-	"8,000 programs in a row":  {func() []byte { return chained(8000) }, "p132: too large to tell: more than 1048576 functions that programs call"},
-	"70,000 functions":         {func() []byte { return chain(70_000) }, ".text: too large to tell: more than 65536 functions"},
+	}, "sections: too large: more than 8192 sections"},
+	"20,000 long names":        {func() []byte { return longNames(20_000, 4000) }, ".symtab: too large: more than 33554432 bytes of names"},
+	"a name":                   {func() []byte { return longNames(1, 1<<20) }, ".symtab: too large: more than 4096 bytes in a name"},
+	"20,000 programs in a row": {func() []byte { return chained(20_000) }, "kprobe/f: too large: more than 8192 programs"},
+	"8,000 programs in a row":  {func() []byte { return chained(8000) }, "p132: too large: more than 1048576 functions that programs call"},
+	"70,000 functions":         {func() []byte { return chain(70_000) }, ".text: too large: more than 65536 functions"},
 	"60,000 functions":         {func() []byte { return chain(60_000) }, ""},
 }
 

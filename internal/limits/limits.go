@@ -1,8 +1,136 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limits says what may be spent on outside data: bytes, counts and
-// steps, in all and for each byte of input. Everything that reads objects,
-// kernels, archives, manifests or configuration draws on it. What exceeds a limit
-// is reported with the limit's name; it never ends the program. Each constant
-// says what it bounds and how far the largest real input stays below it.
+// Package limits has the limits on outside data: bytes, counts and steps. Everything that reads objects, kernels, archives, manifests or
+// configuration uses them. Exceeding a limit is an error for that input; it never ends the program.
+//
+// Each comment says what is limited and, after the semicolon, the largest real value known. For objects and the engine these come from 88
+// objects of Debian, the tests' own, and one as large as the largest tracers', on 38 kernels of eleven releases. A test generates the tables of docs/limits.md
+// from the comments; values that begin with "bytes" have binary units there.
 package limits
+
+// Kernels: a part that exceeds a limit is skipped.
+const (
+	PartSize      = 256 << 20 // bytes of a BTF, ELF file or image, unpacked; 70 MB (stripped vmlinux)
+	UnpackedParts = 16        // unpacked bytes of a source file, in units of PartSize
+	UnpackedRatio = 100       // unpacked bytes per byte on disk; 11 (CentOS 8)
+	Nesting       = 10        // nested containers and compressions; 7
+	Modules       = 20_000    // modules waiting for their kernel; 6,000
+	KconfigBytes  = 4 << 20   // bytes of a kernel's configuration; 120 kB
+	SymbolBytes   = 32 << 20  // bytes of a kernel's symbols; 9 MB
+	ExtraLine     = 64 << 10  // bytes of a line of either; 300
+	Extras        = 4         // configurations and symbols waiting for their kernels; 4
+	Errors        = 100       // errors reported per file
+	SelectedKeys  = 1 << 16   // kernels remembered for messages about selectors; 5,000
+	ImageTries    = 64        // places of an image searched for compressed data
+	LinkedMember  = 64 << 10  // bytes of a tar member with hard links; some kB
+	Linked        = 16 << 20  // bytes of all such members
+	Dictionary    = 128 << 20 // bytes of a decoder's dictionary; 128 MiB (zstd --ultra -22)
+	XZProgram     = 64 << 20  // bytes for the xz program, in addition to the dictionary
+	VmlinuxSize   = 4 << 30   // bytes of a vmlinux read by pahole; 631 MB
+	Paholes       = 8         // concurrent paholes
+	PaholeMemory  = 8 << 30   // bytes that pahole may map; 0.8 GB
+	PaholeSeconds = 3600      // seconds for pahole; 40
+	PaholeKept    = 256 << 20 // bytes of pahole's output cached on disk; 4.4 MB each
+	Believed      = 8 << 20   // bytes allocated because of a header
+)
+
+// Corpora in one file: a kernel that exceeds a limit is skipped; the index is for the whole file.
+const (
+	CorpusIndex   = 64 << 20  // bytes of the unpacked index; 7 kB for 36 kernels
+	CorpusKernels = 1 << 18   // kernels
+	CorpusDepth   = 128       // ancestors of a kernel; 50
+	CorpusChain   = 512 << 20 // bytes of a kernel's ancestors in memory; 40 MB (CentOS 8)
+	CorpusRatio   = 1000      // unpacked bytes per packed byte, above 1 MiB; 20
+)
+
+// Matching, minimizing, proving: for one kernel, which is skipped, and the relocations of all objects.
+const (
+	FileBytes    = 1 << 30  // bytes of a file searched for objects; 494 kB
+	SectionNames = 64 << 20 // bytes of section names, if each were as long as all; 423 kB
+	Modifiers    = 32       // modifiers and typedefs in a row, as in libbpf; 4
+	NameBytes    = 4 << 10  // bytes of a name in BTF, longer ones match nothing; 74 (Linux allows 512)
+	Candidates   = 1 << 14  // types with one essential name; 476 (CentOS 8)
+	Outcomes     = 1 << 21  // questions times candidates; 104,362
+	Comparisons  = 1 << 27  // members, parameters and types compared; 7.6 million
+	MatchSteps   = 1 << 20  // of these for one match; 553
+	Pairs        = 1 << 16  // pairs of types in a loose match; 24
+	Decisions    = 1 << 27  // records times candidates; 9.4 million
+	TypesInRow   = 1 << 8   // types in a row without a struct, for cilium/ebpf; 13
+
+	// cilium/ebpf recurses with 2.4 kB of stack per type, and Go limits a stack to 512 MiB; 32-bit machines have half of both.
+	TypePath = 100_000 << (^uint(0) >> 63) // longest path through types, for cilium/ebpf; 166,747 (CentOS 8), else 5,480
+
+	SignatureBytes = 16 << 20 // bytes of signatures of an object's types; 23.5 kB
+	Types          = 1 << 18  // types of minimized BTF before merging; 19,289
+	Members        = 1 << 20  // members and enumerators of these; 32,433
+	OutputNames    = 32 << 20 // bytes of their names; 297 kB
+	Marks          = 1 << 25  // steps of marking; 638,845
+	KeptDepth      = 1 << 9   // nested types of --keep; 30
+	MemberNesting  = 4        // nested anonymous structs when recognizing machines and options; 2
+	MemberLooks    = 100_000  // members looked at for that; 272
+)
+
+// Objects: one that exceeds a limit is refused.
+const (
+	ObjectFiles   = 1 << 16  // files searched for objects; 1,200 (kernel's own tests)
+	ObjectList    = 1 << 20  // bytes of a list of objects
+	Sections      = 1 << 13  // sections; 508
+	Symbols       = 1 << 18  // symbols; 552
+	ObjectNames   = 32 << 20 // bytes of names of symbols, variables, functions, lines; 1.4 MB
+	Externals     = 256      // kfuncs, variables and type IDs reported by generate; 6
+	PathBytes     = 4 << 10  // bytes of a source path, longer ones are not reported; 68
+	Functions     = 1 << 16  // functions; 550
+	Programs      = 1 << 13  // programs; 250
+	Instructions  = 1 << 20  // slots of code; 172,328
+	AccessSteps   = 1 << 24  // instructions searched for reads of contexts; 11,033
+	ReadLooks     = 1 << 20  // members searched for reads, per kernel; 446
+	Relocations   = 1 << 20  // ELF relocations; 750
+	Inflated      = 64 << 20 // bytes of compressed sections, unpacked; 0
+	SectionBytes  = 64 << 20 // bytes of a section; 907 kB
+	LoaderTypes   = 1 << 17  // types read with cilium/ebpf, more are unknown; 5,000
+	Called        = 1 << 20  // functions of each program, summed; 1,450
+	CalledInsns   = 1 << 26  // slots of these; 450,842
+	CalledRecords = 1 << 22  // relocation records of these; 92,270
+	ParseSteps    = 1 << 26  // other steps of reading; 34,752
+)
+
+// Checking one object on one kernel: the verdict beyond is unknown.
+const (
+	ExploreSteps   = 1_000_000 // instructions executed per program; 250,000
+	ConstantStates = 4         // states kept where paths meet with other constants, beyond these are dropped; 4
+	States         = 8         // states kept where paths meet, others are merged; 8
+	PreciseStates  = 64        // of these in a second exploration and where a function returns; 64
+	StateBytes     = 32 << 20  // bytes of states; 1.2 MB
+	ExploreWork    = 1 << 26   // instructions and values compared per program, 5 ns each; 175,435
+	ObjectWork     = 1 << 27   // of these per object; 352,594
+	Findings       = 1 << 17   // findings on code; 10,660
+	Patterns       = 1 << 8    // patterns of attached functions; 0
+	ExternSteps    = 1 << 12   // types compared per extern, beyond they differ; 5
+)
+
+// Booted kernels (check --boot): a kernel that exceeds a limit is not booted; output beyond it is cut.
+const (
+	BootConfig      = 4 << 20  // bytes of a configuration or of modinfo; 290 kB
+	BootModules     = 64       // modules loaded; 8
+	BootModuleBytes = 64 << 20 // bytes of one; 12 MB (amdgpu)
+	GuestMemory     = 1024     // MiB of the machine; 400
+	GuestLine       = 64 << 10 // bytes of a line of output; 8 kB
+	GuestBytes      = 64 << 20 // bytes of output; 1 MB
+	GuestLog        = 4 << 10  // bytes of a verifier log, from its end
+	GuestOutput     = 1 << 20  // bytes of output of --command; 16 kB
+	GuestConsole    = 8 << 10  // bytes of kernel messages, from their end
+)
+
+// Files of earlier runs: the command fails.
+const (
+	ConfigBytes    = 256 << 10 // bytes of btfgen.yaml; 2 kB
+	ManifestBytes  = 64 << 20  // bytes of a manifest or listing; 99 kB for 33 kernels
+	ReportBytes    = 512 << 20 // bytes of a report; 743 kB for 33 kernels
+	EarlierElement = 16 << 20  // bytes of one value in them; 6 kB
+	EarlierDepth   = 1000      // nesting of skipped values; 5
+	EarlierKernels = 1 << 18   // kernels
+	ManifestIssues = 1 << 16   // unresolved relocations; 307
+	ReportPrograms = 1 << 17   // programs; 669
+	ReportNames    = 64 << 20  // bytes of names in a report; 40 kB
+	BundleBytes    = 256 << 20 // bytes of the BTFs of a directory or tar; 419 kB for 33 kernels
+)

@@ -8,30 +8,26 @@ import (
 	"fmt"
 )
 
-// Meter counts the steps of work on outside data. The work ends when there are
-// more of them than a limit allows, or when a context is done. What takes long
-// has one, and asks it often. It is for one goroutine at a time.
+// Meter limits the steps of work on outside data. The work must stop after too many steps or when a context is done. A Meter is not safe
+// for concurrent use.
 type Meter struct {
 	ctx  context.Context
 	what string
 	max  int64
 	left int64 // steps
-	next int64 // of left, when the context is looked at again
+	next int64 // value of left at which the context is checked again
 	err  error
 }
 
-// interval is how many steps go by between two looks at the context: less than
-// a millisecond's work.
+// interval is the number of steps between two checks of the context, less than a millisecond's work.
 const interval = 1 << 12
 
-// NewMeter returns a meter that allows max steps. what names them in the plural,
-// for the error: "comparisons of types".
+// NewMeter returns a meter that allows max steps. what is their name in the error, in the plural: "comparisons of types".
 func NewMeter(ctx context.Context, max int64, what string) *Meter {
 	return &Meter{ctx: ctx, what: what, max: max, left: max, next: max}
 }
 
-// Step takes n steps and reports whether the work may go on. Once it may not,
-// it never may.
+// Step takes n steps and reports whether the work may continue. Once it returns false, it always does.
 func (m *Meter) Step(n int) bool {
 	m.left -= int64(n)
 	return m.left > m.next || m.look()
@@ -53,21 +49,19 @@ func (m *Meter) look() bool {
 	return true
 }
 
-// Err says why the work must not go on: an [*Exceeded], or the error of the
-// context. It is nil as long as Step returns true.
+// Err returns why the work must stop: an [*Exceeded] or the error of the context. It is nil while Step returns true.
 func (m *Meter) Err() error { return m.err }
 
-// ErrTooLarge is what every [Exceeded] is, for errors.Is. The public packages export
-// it.
-var ErrTooLarge = errors.New("too large to tell")
+// ErrTooLarge matches every [Exceeded] with errors.Is. The public packages export it.
+var ErrTooLarge = errors.New("too large")
 
-// Exceeded is the error of input that takes more than a limit allows.
+// Exceeded is the error for input that exceeds a limit.
 type Exceeded struct {
 	Max  int64
-	What string // what there are too many of: "comparisons of types"
+	What string // plural, such as "comparisons of types"
 }
 
-// Error returns "too large to tell: more than 5 comparisons of types".
+// Error returns "too large: more than 5 comparisons of types".
 func (e *Exceeded) Error() string {
 	return fmt.Sprintf("%v: more than %d %s", ErrTooLarge, e.Max, e.What)
 }

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestMeter wants as many steps as the limit, and not one more, however they are
-// taken.
+// TestMeter checks that a meter allows exactly the limit, in steps of any size.
 func TestMeter(t *testing.T) {
 	for _, n := range []int{1, 7, interval, 3 * interval, 10 * interval} {
 		m := NewMeter(context.Background(), int64(10*n), "steps")
@@ -26,7 +25,7 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// TestMeterContext wants work to end soon after its context.
+// TestMeterContext checks that work ends soon after its context.
 func TestMeterContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	m := NewMeter(ctx, 1<<40, "steps")

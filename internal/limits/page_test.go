@@ -3,113 +3,128 @@
 package limits
 
 import (
+	"flag"
+	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/parser"
 	"go/token"
 	"go/types"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// constants returns the values of the constants of Go files, by their names.
-func constants(t *testing.T, pattern string) map[string]int64 {
+var update = flag.Bool("update", false, "write docs/limits.md")
+
+// parse returns the syntax and the integer constants of a Go file.
+func parse(t *testing.T, path string) (*ast.File, map[string]int64) {
 	t.Helper()
-	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("%s: no files: %v", pattern, err)
-	}
 	fset := token.NewFileSet()
-	var files []*ast.File
-	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		f, err := parser.ParseFile(fset, path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, f)
+	f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
 	}
-	// What the files import is not there, and constants do not depend on it.
+	// Imports are missing, but constants do not depend on them.
 	conf := types.Config{Error: func(error) {}}
-	pkg, _ := conf.Check("p", fset, files, nil)
-	out := make(map[string]int64)
+	pkg, _ := conf.Check("p", fset, []*ast.File{f}, nil)
+	values := make(map[string]int64)
 	for _, name := range pkg.Scope().Names() {
 		if c, ok := pkg.Scope().Lookup(name).(*types.Const); ok {
 			if n, ok := constant.Int64Val(constant.ToInt(c.Val())); ok {
-				out[name] = n
+				values[name] = n
 			}
 		}
 	}
-	return out
+	return f, values
 }
 
-// value reads "16 MiB" or "1,048,576".
-func value(t *testing.T, s string) int64 {
-	t.Helper()
-	digits, unit, _ := strings.Cut(s, " ")
-	n, err := strconv.ParseInt(strings.ReplaceAll(digits, ",", ""), 10, 64)
-	shift, ok := map[string]int{"": 0, "KiB": 10, "MiB": 20, "GiB": 30}[unit]
-	if err != nil || !ok {
-		t.Errorf("%q is no value", s)
-	}
-	return n << shift
-}
-
-// TestPage compares docs/limits.md with the constants: all are there, with their
-// values, and what it says of each is complete.
-func TestPage(t *testing.T) {
-	want := make(map[string]int64)
-	for name, n := range constants(t, "*.go") {
-		if ast.IsExported(name) {
-			want[name] = n
+// format writes "16 MiB" or "1,048,576".
+func format(n int64, bytes bool) string {
+	unit := ""
+	if bytes {
+		for _, u := range []string{" KiB", " MiB", " GiB"} {
+			if n%1024 == 0 {
+				n, unit = n/1024, u
+			}
 		}
 	}
-	for pattern, prefix := range map[string]string{
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s + unit
+}
+
+// tables returns the tables of all constants in limits.go.
+func tables(t *testing.T) string {
+	file, values := parse(t, "limits.go")
+	var b strings.Builder
+	for _, d := range file.Decls {
+		block := d.(*ast.GenDecl)
+		title, text, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(block.Doc.Text(), "\n", " ")), ": ")
+		fmt.Fprintf(&b, "## %s\n\n%s%s\n\nlimit | value | of; largest real\n---|---|---\n", title, strings.ToUpper(text[:1]), text[1:])
+		for _, s := range block.Specs {
+			c := s.(*ast.ValueSpec)
+			name, what := c.Names[0].Name, strings.TrimSpace(c.Comment.Text())
+			if what == "" {
+				t.Errorf("%s: no comment", name)
+			}
+			what, bytes := strings.CutPrefix(what, "bytes ")
+			fmt.Fprintf(&b, "`%s` | %s | %s\n", name, format(values[name], bytes), strings.TrimPrefix(what, "of "))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// TestPage compares docs/limits.md with the constants. The introduction and the last section are written by hand; -update
+// writes the rest.
+func TestPage(t *testing.T) {
+	const path = "../../docs/limits.md"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	from, to := strings.Index(page, "## "), strings.Index(page, "## Archives")
+	if from < 0 || to < from {
+		t.Fatal("the sections are missing")
+	}
+	want := page[:from] + tables(t) + page[to:]
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	} else if d := cmp.Diff(want, page); d != "" {
+		t.Errorf("go test ./internal/limits -update (-want +got):\n%s", d)
+	}
+
+	seen := make(map[string]string)
+	for _, row := range regexp.MustCompile("(?m)^`([\\w.]+)` \\| ([^|]+) \\| [^|]+$").FindAllStringSubmatch(page[to:], -1) {
+		seen[row[1]] = row[2]
+	}
+	for path, prefix := range map[string]string{
 		"../btfa/format.go":             "btfa.",
 		"../../pkg/archive/tree.go":     "archive.",
 		"../../pkg/kernel/osrelease.go": "kernel.",
 	} {
-		for name, n := range constants(t, pattern) {
-			if strings.HasPrefix(strings.ToLower(name), "max") {
-				want[prefix+name] = n
+		_, values := parse(t, path)
+		for name, n := range values {
+			if !strings.HasPrefix(strings.ToLower(name), "max") {
+				continue
 			}
-		}
-	}
-	page, err := os.ReadFile("../../docs/limits.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := make(map[string]bool)
-	for _, row := range regexp.MustCompile("(?m)^\\| `([\\w.]+)` \\|(.*)\\|$").FindAllSubmatch(page, -1) {
-		name, cells := string(row[1]), strings.Split(string(row[2]), " | ")
-		if seen[name] {
-			t.Errorf("%s: twice", name)
-		}
-		seen[name] = true
-		if len(cells) != 4 {
-			t.Errorf("%s: %d cells, want 5", name, 1+len(cells))
-			continue
-		}
-		for i, c := range cells {
-			if cells[i] = strings.TrimSpace(c); cells[i] == "" {
-				t.Errorf("%s: an empty cell", name)
+			if got := seen[prefix+name]; got != format(n, false) && got != format(n, true) {
+				t.Errorf("%s: the page says %q, the value is %d", prefix+name, got, n)
 			}
-		}
-		if n, ok := want[name]; !ok {
-			t.Errorf("%s: there is no such constant", name)
-		} else if got := value(t, cells[0]); got != n {
-			t.Errorf("%s: the page says %d, the program %d", name, got, n)
+			delete(seen, prefix+name)
 		}
 	}
-	for name := range want {
-		if !seen[name] {
-			t.Errorf("%s: not on the page", name)
-		}
+	for name := range seen {
+		t.Errorf("%s: no such constant", name)
 	}
 }

@@ -62,7 +62,7 @@ var hostiles = []hostile{
 		for i := range uint32(300_000) {
 			b.structure("task_struct", 8+i, member{"pid", 1, 0}, member{"tgid", 1, 4 + i})
 		}
-	}, "too large to tell: more than 16384 candidates of one name"},
+	}, "too large: more than 16384 candidates of one name"},
 
 	{"200,000 structs of twenty names", repeat(20, "struct s%d 4: pid int 0\n"), repeat(20, "byte_off struct s%d.pid\n"), func(b *hostileKernel) {
 		for i := range uint32(200_000) {
@@ -74,13 +74,13 @@ var hostiles = []hostile{
 		for i := range uint32(10_000) {
 			b.structure("s", 8+i, member{"m1", 1, 4 + i})
 		}
-	}, "too large to tell: more than 2097152 matches to try"},
+	}, "too large: more than 2097152 matches to try"},
 
 	{"2,000 structs that share a name of 1 MiB", task, "byte_off struct task_struct.tgid", func(b *hostileKernel) {
 		for i := range uint32(2_000) {
 			b.structure("task_struct___"+strings.Repeat("x", 1<<20), 8+i, member{"pid", 1, 0}, member{"tgid", 1, 4 + i})
 		}
-	}, "too large to tell: more than 4096 bytes in a name"},
+	}, "too large: more than 4096 bytes in a name"},
 
 	{"100,000 anonymous structs inside each other", task, "byte_off struct task_struct.tgid", func(b *hostileKernel) {
 		b.structure("task_struct", 8, member{"", b.chain(100_000), 0}, member{"tgid", 1, 4})
@@ -88,7 +88,7 @@ var hostiles = []hostile{
 
 	{"900,000 anonymous structs inside each other", task, "byte_off struct task_struct.tgid", func(b *hostileKernel) {
 		b.structure("task_struct", 8, member{"", b.chain(900_000), 0}, member{"tgid", 1, 4})
-	}, "too large to tell: more than 262144 types needed"},
+	}, "too large: more than 262144 types needed"},
 
 	{"40,000 arrays of each other", task, "byte_off struct task_struct.tgid", func(b *hostileKernel) {
 		elem := uint32(1)
@@ -108,7 +108,7 @@ var hostiles = []hostile{
 		for i := range uint32(500) {
 			b.structure("s", 1<<20+i, members...)
 		}
-	}, "too large to tell: more than 134217728 comparisons of types"},
+	}, "too large: more than 134217728 comparisons of types"},
 
 	// A mark of the first struct of a name leads to one of the second, and that, by
 	// an anonymous struct which they share, to one of the next name.

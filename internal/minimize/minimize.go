@@ -93,7 +93,7 @@ func (e *ProofError) Is(target error) bool { return target == ErrProof }
 // every relocation of the objects that are for the kernel ([core.Object.IsFor]) on it as on the kernel's own BTF, and what
 // Options.Keep names is in it as it is there. Where nothing matches, the result is a BTF without types. The error is [ErrNoObject], one that names a
 // type if it is behind more typedefs, modifiers and arrays than loaders follow for a size, as one that leads back to itself is, or if what is needed is no type but a tag, a
-// [*ProofError], or one that says "too large to tell", or that of the context.
+// [*ProofError], or one that says "too large", or that of the context.
 func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, error) {
 	set := m.sets.For(k)
 	if m.keepOnly {

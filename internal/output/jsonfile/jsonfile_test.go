@@ -87,7 +87,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestEndless checks that endless files and values end with an error, with little memory.
+// TestLimits checks that endless files and values end with an error, with little memory.
 func TestLimits(t *testing.T) {
 	raceflag.SkipSerial(t)
 	skip := func(d *Decoder) error {
