@@ -1,39 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workers has work done by several goroutines.
+// Package workers runs work in several goroutines. A panic becomes a [Defect], the error of the object or kernel that
+// caused it, and the user is invited to report it at the end. Errors of the runtime that end the program, such as running out of memory or stack,
+// cannot be caught.
 package workers
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// Run calls do for each of 0 to n-1, in this order, on jobs workers (at least one). newWorker makes
-// the state of each, which only one goroutine uses. The first error of do ends the run and is
-// returned, and so is that of ctx; the ctx that do gets ends with the run. A panic is a Defect of do.
+// Run calls do for 0 to n-1, in this order, on jobs workers (at least one). newWorker returns the state of a worker, which only one
+// goroutine uses. The first error of do, or ctx's, ends the run and is returned. The ctx passed to do ends with the run. A panic is
+// an error of do.
 func Run[W any](ctx context.Context, jobs, n int, newWorker func() W, do func(ctx context.Context, w W, i int) error) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	for range max(1, min(jobs, n)) {
-		work := func() error {
-			w := newWorker()
-			for {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return nil
-				}
-				if err := do(ctx, w, i); err != nil {
-					return err
-				}
-			}
-		}
 		g.Go(func() (err error) {
-			if d := Catch(ctx, func() { err = work() }); d != nil {
+			d := Catch(ctx, func() {
+				w := newWorker()
+				for err == nil {
+					i := int(next.Add(1)) - 1
+					if err = ctx.Err(); err != nil || i >= n {
+						return
+					}
+					err = do(ctx, w, i)
+				}
+			})
+			if d != nil {
 				return d
 			}
 			return err
@@ -45,4 +46,57 @@ func Run[W any](ctx context.Context, jobs, n int, newWorker func() W, do func(ct
 // Each is Run for workers without state.
 func Each(ctx context.Context, jobs, n int, do func(i int) error) error {
 	return Run(ctx, jobs, n, func() struct{} { return struct{}{} }, func(_ context.Context, _ struct{}, i int) error { return do(i) })
+}
+
+// Defect is a panic that was caught.
+type Defect struct {
+	Value any    // of the panic
+	Stack []byte // of the goroutine
+}
+
+func (e *Defect) Error() string { return fmt.Sprintf("defect of btfgen: %v", e.Value) }
+
+// Catch calls do. If do panics, Catch returns a Defect and adds it to the Defects of ctx.
+func Catch(ctx context.Context, do func()) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			e := &Defect{v, debug.Stack()}
+			if l := DefectsOf(ctx); l != nil {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.all = append(l.all, e)
+			}
+			err = e
+		}
+	}()
+	do()
+	return nil
+}
+
+// Defects are the defects of a run. They are safe for concurrent use.
+type Defects struct {
+	Stacks bool // whether to print stacks; set before the run
+
+	mu  sync.Mutex
+	all []*Defect
+}
+
+// All returns the defects so far.
+func (l *Defects) All() []*Defect {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.all)
+}
+
+type key struct{}
+
+// WithDefects returns a context under which Catch adds to l.
+func WithDefects(ctx context.Context, l *Defects) context.Context {
+	return context.WithValue(ctx, key{}, l)
+}
+
+// DefectsOf returns the Defects of a context, or nil.
+func DefectsOf(ctx context.Context) *Defects {
+	l, _ := ctx.Value(key{}).(*Defects)
+	return l
 }

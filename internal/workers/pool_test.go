@@ -17,7 +17,7 @@ func TestRun(t *testing.T) {
 			workers.Add(1)
 			return new(int)
 		}, func(_ context.Context, calls *int, i int) error {
-			*calls++ // the race detector sees it if a worker is not alone
+			*calls++ // a data race if two goroutines share a worker
 			done[i].Add(1)
 			return nil
 		})
@@ -57,7 +57,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A defect ends the run with an error, not the program.
+// TestPanics checks that a panic is an error of the run.
 func TestPanics(t *testing.T) {
 	err := Each(t.Context(), 2, 10, func(i int) error {
 		if i == 3 {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What prints for people, or writes what they may look at, has no other way to do so.
+// TestOnly checks that packages with output use this one.
 func TestOnly(t *testing.T) {
 	dirs := []string{"cmd/btfgen", "internal/job/generate", "internal/job/lint", "internal/report/logs", "internal/report", "internal/job/verify"}
 	calls := 0
@@ -40,13 +40,13 @@ func TestOnly(t *testing.T) {
 					calls++
 				case x.Name == "fmt" && (strings.HasPrefix(s.Sel.Name, "Fprint") || strings.HasPrefix(s.Sel.Name, "Print")),
 					x.Name == "json" && s.Sel.Name == "NewEncoder" && filepath.Base(name) != "html.go": // whose names are escaped before
-					t.Errorf("%s: %s.%s, want package foreign's", set.Position(s.Pos()), x.Name, s.Sel.Name)
+					t.Errorf("%s: %s.%s, want package escape's", set.Position(s.Pos()), x.Name, s.Sel.Name)
 				}
 				return true
 			})
 		}
 	}
 	if calls < 50 {
-		t.Errorf("%d calls of package foreign found", calls)
+		t.Errorf("%d calls of package escape found", calls)
 	}
 }

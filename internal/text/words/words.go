@@ -27,10 +27,10 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// few is how many names are listed where nobody asked for all.
+// few is how many names are listed by default.
 const few = 2
 
-// Names lists names, or, if all are not wanted, the first of them and how many more there are.
+// Names lists all names, or the first few and the number of others.
 func Names(names []string, all bool) string {
 	if all || len(names) <= few {
 		return strings.Join(names, " ")
@@ -38,7 +38,7 @@ func Names(names []string, all bool) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], " "), len(names)-few)
 }
 
-// Kernels says on which of n kernels something happens, by Names.
+// Kernels lists some of n kernels with Names.
 func Kernels(names []string, n int, all bool) string {
 	if len(names) == n && n > few && !all {
 		return "all kernels"

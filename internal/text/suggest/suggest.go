@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suggest finds the word that was meant.
+// Package suggest finds the word that a user meant.
 package suggest
 
 import (
@@ -10,12 +10,11 @@ import (
 	"github.com/xrash/smetrics"
 )
 
-// longest is the length in bytes of what is compared: nobody's slip is in a longer word.
+// longest is the maximum length of compared words, in bytes.
 const longest = 255
 
-// Word returns the word that text is a slip of: the first of those that take the fewest slips, which are
-// insertions, deletions and substitutions of a byte, and two that changed places. It takes two slips at most, one
-// in text of three bytes or less. Without such a word it returns "".
+// Word returns the closest word within two edits, or within one if text has at most three bytes. Edits are insertions, deletions and
+// substitutions of a byte; swapping two adjacent bytes is one edit. Without such a word it returns "".
 func Word(text string, words []string) string {
 	best, found := 2, ""
 	if len(text) <= 3 {
@@ -32,7 +31,7 @@ func Word(text string, words []string) string {
 	return found
 }
 
-// Sort orders words by how far they are from text, those that are as far as they were.
+// Sort sorts words by their distance from text. It is stable.
 func Sort(text string, words []string) {
 	slices.SortStableFunc(words, func(a, b string) int { return cmp.Compare(distance(text, a), distance(text, b)) })
 }
@@ -47,7 +46,7 @@ func distance(a, b string) int {
 	return smetrics.WagnerFischer(a, b, 1, 1, 1)
 }
 
-// swapped says whether nothing but two neighbours changed places.
+// swapped reports whether the words differ by a swap of two adjacent bytes.
 func swapped(a, b string) bool {
 	for i := 0; len(a) == len(b) && i+1 < len(a); i++ {
 		if a[i] != b[i] {

@@ -89,8 +89,8 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// FuzzForeign holds what every name comes to.
-func FuzzForeign(f *testing.F) {
+// FuzzText checks properties of all escaped names.
+func FuzzText(f *testing.F) {
 	for _, s := range []string{"x", "a\nb", "\x1b[2J\u202e\xff", "::x", "##[x", "|`<@a>`", "\U000e0041\u2028\\"} {
 		f.Add(s)
 	}
