@@ -6,8 +6,6 @@
 // Printable text does not change. Other characters are printed as Go's escapes: "a\nb\x1b[2J" becomes a\nb\x1b[2J, on one line.
 // Escaped text does not change again, so it can be composed first and printed later. Escapes are for reading and cannot be
 // reversed: a backslash stays a backslash. Only JSON preserves names.
-//
-// Output for people uses [Fprintf], Markdown [Markdown] and [Code], JSON [JSON].
 package escape
 
 import (
@@ -118,9 +116,6 @@ var markup = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[
 
 // mentions escapes the @ of mentions, which notify users even in escaped markup.
 func mentions(s string) string {
-	if !strings.Contains(s, "@") {
-		return s
-	}
 	var b strings.Builder
 	for i := range len(s) {
 		switch {
