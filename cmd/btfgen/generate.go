@@ -122,7 +122,7 @@ func runGenerate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg.Keyed = out.Native
+	cfg.Keyed = out.Format == bundle.Native
 	if err := out.Check(c.Context); err != nil {
 		return err
 	}

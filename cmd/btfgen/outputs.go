@@ -49,11 +49,12 @@ func parseOutput(c *cli.Context) (o bundle.Output, err error) {
 	case "-":
 		return o, usagef("-o -: the format of the output depends on its name, so it cannot be standard output")
 	default:
-		if o, err = bundle.OutputAt(path); err != nil {
+		o.Path = path
+		if o.Format, err = bundle.FormatOf(path); err != nil {
 			return o, usageError{err}
 		}
 	}
-	if o.BCC = c.String("layout") == "bcc"; o.BCC && (o.Native || o.Format != bundle.TarGz) {
+	if o.BCC = c.String("layout") == "bcc"; o.BCC && o.Format != bundle.TarGz {
 		return o, usagef("--layout bcc: bcc's tools read .tar.gz only")
 	}
 	return o, nil
@@ -78,7 +79,7 @@ func holdInput(c *cli.Context, out string, inputs ...string) (unlock func(), err
 
 // writeKernels writes an output. It reports files of an earlier run that it removes, and other files.
 func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels []archive.Kernel) error {
-	if !out.Native && out.Format == bundle.Dir {
+	if out.Format == bundle.Dir {
 		unlock, err := hold(c, out.Path)
 		if err != nil {
 			return err

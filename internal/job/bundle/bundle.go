@@ -23,7 +23,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Format is the format of an output that is not a native archive.
+// Format is the format of an output.
 type Format int
 
 // The formats.
@@ -32,16 +32,17 @@ const (
 	TarGz                // .tar.gz or .tgz
 	TarXz                // .tar.xz or .txz
 	TarZst               // .tar.zst
+	Native               // a native archive, .btfa
 )
 
 // NativeSuffix is the suffix of native archives.
 const NativeSuffix = ".btfa"
 
-// suffixes of the formats that are one file.
+// suffixes are the suffixes of formats that are one file.
 var suffixes = map[string]Format{
 	".tar.gz": TarGz, ".tgz": TarGz,
 	".tar.xz": TarXz, ".txz": TarXz,
-	".tar.zst": TarZst,
+	".tar.zst": TarZst, NativeSuffix: Native,
 }
 
 // errFormat is the error for the suffix of an archive that cannot be written.
@@ -68,26 +69,16 @@ type File = output.File
 // Output is a place for the minimized BTFs of kernels, and a format.
 type Output struct {
 	Path   string
-	Native bool // a native archive; Format is not used
 	Format Format
 	BCC    bool // for bcc's tools to embed; Format must be TarGz
 }
 
-// OutputAt returns the output for the suffix of a path.
-func OutputAt(path string) (o Output, err error) {
-	o.Path = path
-	if o.Native = strings.HasSuffix(path, NativeSuffix); !o.Native {
-		o.Format, err = FormatOf(path)
-	}
-	return o, err
-}
-
 // HasInfo reports whether the output stores an archive.Info.
-func (o *Output) HasInfo() bool { return o.Native || o.Format == Dir }
+func (o *Output) HasInfo() bool { return o.Format == Native || o.Format == Dir }
 
 // Check returns an error if Write would refuse the path because of its present content.
 func (o *Output) Check(ctx context.Context) error {
-	if o.Native || o.Format != Dir {
+	if o.Format != Dir {
 		return nil
 	}
 	return output.CheckDir(ctx, o.Path)
@@ -95,7 +86,7 @@ func (o *Output) Check(ctx context.Context) error {
 
 // Write writes the kernels, in any order, and info if HasInfo. It writes nothing if the output is too large for Read.
 func (o *Output) Write(ctx context.Context, info archive.Info, kernels []archive.Kernel) (res output.Result, err error) {
-	if o.Native {
+	if o.Format == Native {
 		var b bytes.Buffer
 		if err := archive.Write(ctx, &b, info, kernels); err != nil {
 			return res, fmt.Errorf("%s: %w", o.Path, err)

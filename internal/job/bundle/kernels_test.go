@@ -33,11 +33,11 @@ func kernels() (list []archive.Kernel) {
 func TestKernels(t *testing.T) {
 	info := archive.Info{Tool: "test", Relocations: []archive.Relocations{{Sum: []byte("12345678")}}}
 	for name, bcc := range map[string]bool{"x.btfa": false, "x": false, "x.tar.xz": false, "x.tar.gz": false, "bcc.tgz": true} {
-		out, err := OutputAt(filepath.Join(t.TempDir(), name))
+		format, err := FormatOf(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out.BCC = bcc
+		out := Output{Path: filepath.Join(t.TempDir(), name), Format: format, BCC: bcc}
 		if _, err := out.Write(context.Background(), info, kernels()); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -52,7 +52,7 @@ func TestKernels(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"x.tar", "x.zip", "x.btf"} {
-		if _, err := OutputAt(name); err == nil {
+		if _, err := FormatOf(name); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -23,7 +23,7 @@ var ErrOther = errors.New("was made for other relocations than")
 // instead. Repeated kernels must have the same BTF. If one archive is a part of a run, all parts must be given once; the
 // result is a whole run.
 func Merge(ctx context.Context, names []string, mixed bool) (info archive.Info, kernels []archive.Kernel, err error) {
-	parts := make(map[int]part)
+	var parts []part
 	arches := make(map[string]*arch)
 	all := union{at: make(map[kernel.Key]int)}
 	for _, name := range names {
@@ -31,8 +31,8 @@ func Merge(ctx context.Context, names []string, mixed bool) (info archive.Info, 
 		if err != nil {
 			return info, nil, err
 		}
-		if err := addPart(parts, part{name, in}); err != nil {
-			return info, nil, err
+		if in.Shard != (archive.Shard{}) {
+			parts = append(parts, part{name, in})
 		}
 		if err := addArches(arches, name, &in, list, mixed); err != nil {
 			return info, nil, err
@@ -56,52 +56,39 @@ func Merge(ctx context.Context, names []string, mixed bool) (info archive.Info, 
 	return info, all.kernels, nil
 }
 
-// part is an archive, which may be a shard.
+// part is an archive that is a shard.
 type part struct {
 	name string
 	info archive.Info
 }
 
-// addPart adds an archive to the parts of a run, by index, if it is one.
-func addPart(parts map[int]part, p part) error {
-	s := p.info.Shard
-	if s == (archive.Shard{}) {
+// complete returns an error unless there are no parts, or all parts of one run.
+func complete(parts []part) error {
+	names := make(map[int]string)
+	for _, p := range parts {
+		s, first := p.info.Shard, &parts[0]
+		switch {
+		case s.N != first.info.Shard.N:
+			return fmt.Errorf("%s: is part %s of a run, but %s is part %s of another one", p.name, s, first.name, first.info.Shard)
+		case names[s.Index] != "":
+			return fmt.Errorf("%s: is part %s of a run, and so is %s", p.name, s, names[s.Index])
+		case !reflect.DeepEqual(NewMade(first.info).Objects, NewMade(p.info).Objects):
+			return fmt.Errorf("%s: is part %s of a run for other objects than %s", p.name, s, first.name)
+		}
+		names[s.Index] = p.name
+	}
+	if len(parts) == 0 || len(parts) == parts[0].info.Shard.N {
 		return nil
 	}
-	if old, ok := parts[s.Index]; ok && old.info.Shard == s {
-		return fmt.Errorf("%s: is part %s of a run, and so is %s", p.name, s, old.name)
+	missing := archive.Shard{Index: 1, N: parts[0].info.Shard.N}
+	for names[missing.Index] != "" {
+		missing.Index++
 	}
-	for _, o := range parts { // any of them
-		if o.info.Shard.N != s.N {
-			return fmt.Errorf("%s: is part %s of a run, but %s is part %s of another one", p.name, s, o.name, o.info.Shard)
-		}
-		if !reflect.DeepEqual(NewMade(o.info).Objects, NewMade(p.info).Objects) {
-			return fmt.Errorf("%s: is part %s of a run for other objects than %s", p.name, s, o.name)
-		}
-		break
+	more := ""
+	if n := missing.N - len(parts) - 1; n > 0 {
+		more = fmt.Sprintf(", and %d more", n)
 	}
-	parts[s.Index] = p
-	return nil
-}
-
-// complete returns an error if there are some parts of a run, but not all.
-func complete(parts map[int]part) error {
-	for _, p := range parts {
-		n := p.info.Shard.N
-		missing := archive.Shard{Index: 1, N: n}
-		for parts[missing.Index].name != "" {
-			missing.Index++
-		}
-		switch left := n - len(parts); left {
-		case 0:
-			return nil
-		case 1:
-			return fmt.Errorf("part %s of the run is missing", missing)
-		default:
-			return fmt.Errorf("part %s of the run is missing, and %d more", missing, left-1)
-		}
-	}
-	return nil
+	return fmt.Errorf("part %s of the run is missing%s", missing, more)
 }
 
 // arch has what the kernels of an arch were minimized for.

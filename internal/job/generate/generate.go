@@ -54,8 +54,11 @@ const (
 // Stages is the time spent on each stage, summed over all workers.
 type Stages [stages]time.Duration
 
-// since adds the time since start to a stage.
-func (s *Stages) since(st stage, start time.Time) { s[st] += time.Since(start) }
+// start starts a stage and returns a function that ends it.
+func (s *Stages) start(st stage) func() {
+	began := time.Now()
+	return func() { s[st] += time.Since(began) }
+}
 
 // Kernel is the result for one kernel.
 type Kernel struct {
@@ -75,32 +78,31 @@ type Kernel struct {
 
 	from      *corpus.File
 	byFile    bool // the path does not contain the key
-	issues    []*issue
+	issues    []*Issue
 	unmatched []string // patterns of Options.Keep that match none of its types
 }
 
-// issue is a relocation that was not resolved.
-type issue struct {
-	object, relo string
-	result       relo.Result
+// Issue is a relocation of an object that is not resolved.
+type Issue struct {
+	Object string      `json:"object"`
+	Relo   string      `json:"relocation"`
+	Result relo.Result `json:"result"`
 }
 
 // Count returns the number of relocations with a result other than Resolved and Absent, counted once per object.
 func (k *Kernel) Count(r relo.Result) (n int) {
 	for _, is := range k.issues {
-		if is.result == r {
+		if is.Result == r {
 			n++
 		}
 	}
 	return n
 }
 
-// Unresolved is a relocation of an object that is not resolved on some kernels.
+// Unresolved is an issue with its kernels.
 type Unresolved struct {
-	Object  string      `json:"object"`
-	Relo    string      `json:"relocation"`
-	Result  relo.Result `json:"result"`
-	Kernels []string    `json:"kernels"`
+	Issue
+	Kernels []string `json:"kernels"`
 
 	// If [Reach] was called: the kernels on which the verifier can reach the poisoned instruction, and those on which it cannot.
 	Reached []string `json:"reached,omitempty"`
@@ -127,7 +129,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		used: make(map[*core.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), outcomes: make(map[[sha256.Size]byte]*outcome),
 	}
 	var err error
-	r.report.Skipped, err = walk.Files(ctx, r.files, r.order(), cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
+	r.report.Skipped, err = walk.Files(ctx, r.files, walk.LargestFirst(r.files), cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
 		return w.file(ctx, r.files[i])
 	}, cfg.Done)
 	if err != nil {
@@ -171,22 +173,6 @@ func One(ctx context.Context, sources []string, objects []*core.Object, opts min
 	return rep, nil
 }
 
-// order returns the order in which to process the files. New ones come first, because reused ones probably need no reading.
-func (r *run) order() []int {
-	order := walk.LargestFirst(r.files)
-	slices.SortStableFunc(order, func(a, b int) int {
-		oldA, oldB := r.Old.find(r.files[a]) != nil, r.Old.find(r.files[b]) != nil
-		switch {
-		case oldA == oldB:
-			return 0
-		case oldB:
-			return -1
-		}
-		return 1
-	})
-	return order
-}
-
 // run is the state that workers share.
 type run struct {
 	Config
@@ -223,9 +209,9 @@ func (r *run) newWorker() *worker {
 func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	var sums []Sum
 	if w.Hash || w.Old != nil {
-		start := time.Now()
+		end := w.stages.start(hashing)
 		all, err := f.Sums(ctx)
-		w.stages.since(hashing, start)
+		end()
 		if err != nil {
 			return err
 		}
@@ -326,17 +312,16 @@ func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error)
 }
 
 func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) error {
-	start := time.Now()
+	end := w.stages.start(scanning)
 	err := it.Load(ctx, &w.target, "btf")
-	w.stages.since(scanning, start)
+	end()
 	if err != nil {
 		return fmt.Errorf("btf: %w", err)
 	}
 	k.Machine = w.target.Machine()
-	start = time.Now()
+	defer w.stages.start(minimizing)()
 	w.target.Part = it.Part
 	res, err := w.minimizer.Minimize(ctx, &w.target)
-	w.stages.since(minimizing, start)
 	if err != nil {
 		return err
 	}
@@ -346,7 +331,7 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 		case relo.Resolved, relo.Absent:
 			k.Resolved++
 		default:
-			k.issues = append(k.issues, &issue{d.Object, d.Relocation(), d.Result})
+			k.issues = append(k.issues, &Issue{d.Object, d.Relocation(), d.Result})
 		}
 	}
 	return nil
@@ -390,7 +375,7 @@ func (r *run) finish(ctx context.Context) {
 
 // collect collects the issues and unmatched patterns of all kernels, those of most kernels first.
 func (r *Report) collect() {
-	on, without := make(map[issue][]string), make(map[string][]string) // names of kernels
+	on, without := make(map[Issue][]string), make(map[string][]string) // names of kernels
 	for _, k := range r.Kernels {
 		for _, is := range k.issues {
 			on[*is] = append(on[*is], k.Name)
@@ -400,7 +385,7 @@ func (r *Report) collect() {
 		}
 	}
 	for is, kernels := range on {
-		r.Unresolved = append(r.Unresolved, Unresolved{Object: is.object, Relo: is.relo, Result: is.result, Kernels: kernels})
+		r.Unresolved = append(r.Unresolved, Unresolved{Issue: is, Kernels: kernels})
 	}
 	slices.SortFunc(r.Unresolved, func(a, b Unresolved) int {
 		return cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Relo, b.Relo), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Result, b.Result))

@@ -35,7 +35,7 @@ type Manifest struct {
 	Keep        []string         `json:"keep,omitempty"` // patterns
 	Objects     []ManifestObject `json:"objects"`
 	Kernels     []ManifestKernel `json:"kernels"`
-	Issues      []ManifestIssue  `json:"issues"`
+	Issues      []Issue          `json:"issues"`
 	NoObject    []ManifestSkip   `json:"no_object"` // kernels that no object is for
 }
 
@@ -71,13 +71,6 @@ type ManifestKernel struct {
 	Unmatched  []string `json:"unmatched,omitempty"` // patterns of Keep that match none of its types
 }
 
-// ManifestIssue is a relocation that some kernels do not resolve.
-type ManifestIssue struct {
-	Object string      `json:"object"`
-	Relo   string      `json:"relocation"`
-	Result relo.Result `json:"result"`
-}
-
 // Sum is a SHA-256. In JSON it is hexadecimal.
 type Sum [sha256.Size]byte
 
@@ -97,10 +90,10 @@ func (s *Sum) UnmarshalText(text []byte) error {
 func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report) *Manifest {
 	m := &Manifest{
 		Tool: tool, Padding: cfg.Options.Padding, Keep: cfg.Options.Keep.Patterns(), Objects: objects,
-		Kernels: []ManifestKernel{}, Issues: []ManifestIssue{}, NoObject: []ManifestSkip{},
+		Kernels: []ManifestKernel{}, Issues: []Issue{}, NoObject: []ManifestSkip{},
 	}
 	hashes := make(hashes)
-	at := make(map[issue]int)
+	at := make(map[Issue]int)
 	for i := range rep.Kernels {
 		k := &rep.Kernels[i]
 		e := ManifestKernel{
@@ -113,7 +106,7 @@ func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report
 			if !ok {
 				n = len(m.Issues)
 				at[*is] = n
-				m.Issues = append(m.Issues, ManifestIssue{is.object, is.relo, is.result})
+				m.Issues = append(m.Issues, *is)
 			}
 			e.Issues = append(e.Issues, uint32(n))
 		}
@@ -201,7 +194,7 @@ func readManifest(ctx context.Context, path string) (*Manifest, error) {
 			case "kernels":
 				return list(d, limits.EarlierKernels, name, &m.Kernels, func(e *ManifestKernel) string { return e.Kernel })
 			case "issues":
-				return list(d, limits.ManifestIssues, name, &m.Issues, func(e *ManifestIssue) string { return e.Relo })
+				return list(d, limits.ManifestIssues, name, &m.Issues, func(e *Issue) string { return e.Relo })
 			case "no_object":
 				return list(d, limits.EarlierKernels, name, &m.NoObject, func(e *ManifestSkip) string { return e.Kernel })
 			}
@@ -265,7 +258,7 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 	old = make(Old)
 	now, some := make(hashes), false
 	// add adds a kernel if the relocations are the same on its machine.
-	add := func(e ManifestKernel, key kernel.Key, btf []byte, issues []*issue) bool {
+	add := func(e ManifestKernel, key kernel.Key, btf []byte, issues []*Issue) bool {
 		machine := cmp.Or(kernel.CanonicalArch(key.Arch), e.Machine)
 		if sum, ok := m.Relocations[machine]; !ok || sum != now.of(machine, cfg.Objects, cfg.Options.Keep) {
 			return false
@@ -282,10 +275,6 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 		}
 		return true
 	}
-	known := make([]*issue, len(m.Issues))
-	for i, is := range m.Issues {
-		known[i] = &issue{is.Object, is.Relo, is.Result}
-	}
 	for _, e := range m.Kernels {
 		key, err := kernel.ParseKey(e.Kernel)
 		if err != nil {
@@ -296,12 +285,12 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 			// A run that was killed between writing the manifest and the archive leaves an older archive.
 			return nil, fmt.Sprintf("%s is not its manifest: %s differs", manifestPath, e.Kernel), nil
 		}
-		issues := make([]*issue, len(e.Issues))
+		issues := make([]*Issue, len(e.Issues))
 		for i, n := range e.Issues {
-			if int64(n) >= int64(len(known)) {
-				return nil, "", fmt.Errorf("%s: %s has an issue %d of %d", manifestPath, e.Kernel, n, len(known))
+			if int64(n) >= int64(len(m.Issues)) {
+				return nil, "", fmt.Errorf("%s: %s has an issue %d of %d", manifestPath, e.Kernel, n, len(m.Issues))
 			}
-			issues[i] = known[n]
+			issues[i] = &m.Issues[n]
 		}
 		some = add(e, key, btf, issues) || some
 	}

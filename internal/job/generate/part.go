@@ -134,5 +134,5 @@ func (w *worker) only(ctx context.Context, read reader) *Kernel {
 // equal reports whether two kernels have the same minimized BTF and the same decisions.
 func (k *Kernel) equal(o *Kernel) bool {
 	return bytes.Equal(k.BTF, o.BTF) && k.Machine == o.Machine && k.Resolved == o.Resolved &&
-		slices.EqualFunc(k.issues, o.issues, func(a, b *issue) bool { return *a == *b })
+		slices.EqualFunc(k.issues, o.issues, func(a, b *Issue) bool { return *a == *b })
 }

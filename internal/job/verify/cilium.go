@@ -29,43 +29,39 @@ type group struct {
 	records []int // index of each in Object.Records
 }
 
-// place is the position of a record's instruction. The section is empty if cilium/ebpf loads the object: functions then have
-// unique names.
+// place is the position of a record's instruction.
 type place struct {
-	section, function string
-	insn              int
+	function string
+	insn     int
 }
 
 // ciliumObject is an object as read by cilium/ebpf. It is immutable.
 type ciliumObject struct {
 	order  binary.ByteOrder
 	groups []group
-	note   string // why it could not be read in full, or ""
+	note   string // why its loader refuses the object, or ""
 	missed int    // records that are in no group
 }
 
-// readCilium reads an object with cilium/ebpf. If its loader refuses the object, each function is a program of its own, and
-// the note has the reason.
+// readCilium reads an object with cilium/ebpf.
 func readCilium(ctx context.Context, o *core.Object, data []byte) *ciliumObject {
 	c := &ciliumObject{order: o.Order()}
+	var spec *ebpf.CollectionSpec
+	var err error
 	if own := o.BTF(); own != nil {
-		if err := btf.CheckRecursion(ctx, own); err != nil {
-			c.note, c.missed = err.Error(), len(o.Records())
-			return c
-		}
+		err = btf.CheckRecursion(ctx, own)
+	}
+	if err == nil {
+		spec, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	}
+	if err != nil {
+		c.note, c.missed = err.Error(), len(o.Records())
+		return c
 	}
 	b := newGroupBuilder(c, o)
-	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
-	if err == nil {
-		for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
-			relos, records := b.unit(spec.Programs[name])
-			b.add(name, relos, records)
-		}
-	} else {
-		c.note = err.Error()
-		if err := b.functions(data); err != nil {
-			c.note = err.Error()
-		}
+	for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
+		relos, records := b.unit(spec.Programs[name])
+		b.add(name, relos, records)
 	}
 	grouped := make(map[int]bool)
 	for _, g := range c.groups {
@@ -87,8 +83,7 @@ type groupBuilder struct {
 func newGroupBuilder(c *ciliumObject, o *core.Object) *groupBuilder {
 	b := &groupBuilder{c: c, o: o, at: make(map[place]int), seen: make(map[string]bool)}
 	for i, r := range o.Records() {
-		b.at[place{"", r.Program, r.Insn}] = i
-		b.at[place{r.Section, r.Program, r.Insn}] = i
+		b.at[place{r.Program, r.Insn}] = i
 	}
 	return b
 }
@@ -104,37 +99,11 @@ func (b *groupBuilder) unit(p *ebpf.ProgramSpec) (relos []*cbtf.CORERelocation, 
 		if relo == nil {
 			continue
 		}
-		if i, ok := b.at[place{"", function, int(it.Offset - start)}]; ok {
+		if i, ok := b.at[place{function, int(it.Offset - start)}]; ok {
 			relos, records = append(relos, relo), append(records, i)
 		}
 	}
 	return relos, records
-}
-
-// functions adds the groups of each function of an object that cilium/ebpf refuses to load.
-func (b *groupBuilder) functions(data []byte) error {
-	_, ext, err := cbtf.LoadSpecAndExtInfosFromReader(bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	for _, section := range slices.Sorted(maps.Keys(ext.CORERelos)) {
-		funcs, _, all := ext.Section(section)
-		var relos []*cbtf.CORERelocation
-		var records []int
-		function, start := "", asm.RawInstructionOffset(0)
-		for _, r := range all {
-			for len(funcs) > 0 && funcs[0].Offset <= r.Offset {
-				b.add(function, relos, records)
-				relos, records = nil, nil
-				function, start, funcs = funcs[0].Func.Name, funcs[0].Offset, funcs[1:]
-			}
-			if i, ok := b.at[place{section, function, int(r.Offset - start)}]; ok {
-				relos, records = append(relos, r.Relo), append(records, i)
-			}
-		}
-		b.add(function, relos, records)
-	}
-	return nil
 }
 
 // add splits the relocations of a program by local type. It skips those that do not depend on the kernel.

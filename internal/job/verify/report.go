@@ -191,11 +191,8 @@ func verdict(s string) string {
 
 // Text returns the note as a sentence.
 func (n *Note) Text() string {
-	switch {
-	case n.Reason != "" && n.Records > 0:
+	if n.Reason != "" {
 		return fmt.Sprintf("cilium/ebpf cannot load %s, %s not checked by its rules: %s", n.Object, words.Plural(n.Records, "record"), n.Reason)
-	case n.Reason != "":
-		return fmt.Sprintf("cilium/ebpf cannot load %s, its functions were checked one by one: %s", n.Object, n.Reason)
 	}
 	return fmt.Sprintf("%s: %s in no program that cilium/ebpf would load", n.Object, words.Plural(n.Records, "record"))
 }
