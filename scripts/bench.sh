@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures btfgen and, in the same run, what it is compared with. See usage below.
+# Measures btfgen and the programs it is compared with. See usage below.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -98,7 +98,7 @@ $quick && repeat=3
 
 have() { command -v "$1" >/dev/null; }
 
-# need TOOL...: says what is missing, and fails then.
+# need TOOL...: fails if a tool is missing.
 need() {
 	local tool
 	for tool; do
@@ -106,7 +106,7 @@ need() {
 	done
 }
 
-# result TEXT: a line of the figure that is being measured.
+# result TEXT: prints a line of the current figure.
 result() { printf '%-9s %s\n' "$figure" "$*"; }
 
 # calc FORMAT EXPRESSION
@@ -114,8 +114,7 @@ calc() { awk "BEGIN { printf \"$1\", $2 }"; }
 
 ms() { calc '%.1f ms' "$1*1e3"; }
 
-# Usage is what bench-helper prints: a line of JSON. That of each SIDE of a
-# comparison is collected in $tmp/use.SIDE.
+# bench-helper prints usage as a line of JSON. $tmp/use.SIDE collects that of one side of a comparison.
 
 # fresh SIDE...: forgets earlier measurements.
 fresh() {
@@ -131,8 +130,7 @@ measure() {
 	"$tmp/helper" measure "$@" >>"$tmp/use.$side"
 }
 
-# ours SIDE ARG...: measures btfgen, and the earlier version, which reads and
-# writes below $out/before what btfgen does below $out.
+# ours SIDE ARG...: measures btfgen in $out, and the earlier version in $out/before.
 ours() {
 	local side=$1
 	shift
@@ -146,7 +144,7 @@ drop() {
 	for name; do rm -rf "${out:?}/$name" "$out/before/$name"; done
 }
 
-# compared: says how btfgen compares with the earlier version in what was measured since.
+# compared: prints how the last measurements compare with the earlier version.
 compared() {
 	local file side ratio
 	for file in "$tmp"/use.*.before; do
@@ -165,10 +163,10 @@ compared() {
 	done
 }
 
-# field NAME: of each line of usage on standard input.
+# field NAME: prints a field of each line of usage on standard input.
 field() { sed -E "s/.*\"$1\":([^],}]*).*/\1/"; }
 
-# failed: the numbers of the failed runs, of usage on standard input.
+# failed: prints the numbers of the failed runs in usage on standard input.
 failed() { sed -E 's/.*"failed":\[([^]]*)\].*/\1/; s/,/ /g'; }
 
 # median SIDE NAME
@@ -180,21 +178,21 @@ cpu() { median "$1" cpu; }
 wall() { median "$1" wall; }
 memory() { calc '%.0f MB' "$(field maxrss <"$tmp/use.$1" | sort -g | tail -n 1)/1e6"; }
 
-# failures SIDE: a note on the failed runs of the last measurement, or nothing.
+# failures SIDE: prints a note on failed runs of the last measurement, if any.
 failures() {
 	local n
 	n=$(tail -n 1 "$tmp/use.$1" | failed | wc -w)
 	((n == 0)) || printf ' (failed in %d of %d runs)' "$n" "$(tail -n 1 "$tmp/use.$1" | field runs)"
 }
 
-# ratio: notes how btfgen compares with bpftool.
+# ratio: records how btfgen compares with bpftool.
 ratio() { printf '%s %s\n' "$figure" "$(calc '%.2f' "$(cpu bpftool)/$(cpu btfgen)")" >>"$ratios"; }
 
 ## Inputs, each made at most once
 
 warm() { find "$@" -type f -exec cat {} + >/dev/null; }
 
-# compile DIR OUT: builds btfgen as releases have it.
+# compile DIR OUT: builds btfgen as for a release.
 compile() { (cd "$1" && CGO_ENABLED=0 go build -tags urfave_cli_no_docs -ldflags "-X main.version=bench" -o "$2" ./cmd/btfgen); }
 
 build() {
@@ -202,7 +200,7 @@ build() {
 	(cd "$root" && go build -o "$tmp/helper" ./scripts/bench-helper)
 }
 
-# prepare_before: sets before to the program of the earlier version, or to nothing.
+# prepare_before: sets before to the program of the earlier version, or empty.
 prepare_before() {
 	local revision=${BTFGEN_BEFORE-$speed_before} src=$tmp/before.src
 	before=
@@ -225,7 +223,7 @@ prepare_before() {
 	fi
 }
 
-# debian_files: the directory of Debian's packages, empty if there is none.
+# debian_files: prints the directory of Debian's packages, if there is one.
 debian_files() {
 	[[ -n ${BTFGEN_DEBIAN:-} ]] && { echo "$BTFGEN_DEBIAN"; return; }
 	have apt-get && have dpkg || return 0
@@ -237,8 +235,7 @@ debian_files() {
 	echo "$tmp/debs/x"
 }
 
-# prepare_objects: $tmp/obj.list names the objects, but for those that bpftool
-# refuses, after which it does not go on.
+# prepare_objects: $tmp/obj.list lists the objects, except those that bpftool refuses, because bpftool stops at them.
 prepare_objects() {
 	local from n refused=
 	from=$(debian_files)
@@ -253,8 +250,8 @@ prepare_objects() {
 	warm "$tmp/obj"
 }
 
-# prepare_kernels: $tmp/raw has the little-endian kernels, decompressed;
-# $tmp/raw.list names those below 20 MB, $tmp/big.list the others.
+# prepare_kernels: $tmp/raw has the little-endian kernels, decompressed. $tmp/raw.list lists those below 20 MB, $tmp/big.list
+# the others.
 prepare_kernels() {
 	local from=${BTFGEN_CORPUS:-$root/testdata/vmlinux} source to
 	from=${from%/}
@@ -276,8 +273,7 @@ prepare_kernels() {
 	warm "$tmp/raw"
 }
 
-# kernels N: sets tree to a tree of the first N of raw.list, and list to the
-# file of their names.
+# kernels N: sets tree to a tree of the first N kernels of raw.list, and list to a file with their names.
 kernels() {
 	tree=$tmp/raw$1 list=$tmp/raw$1.list
 	[[ -d $tree ]] && return
@@ -307,12 +303,12 @@ prepare_xz() {
 	warm "$tmp/xz"
 }
 
-# objects N: sets objs to the first N.
+# objects N: sets objs to the first N objects.
 objects() { mapfile -t objs < <(head -n "$1" "$tmp/obj.list"); }
 
 counts() { printf '%d objects, %d kernels' "${#objs[@]}" "$(wc -l <"$list")"; }
 
-# generate SIDE ARG...: measures a run to the directory $out/out.
+# generate SIDE ARG...: measures a run that writes to $out/out.
 generate() {
 	local side=$1
 	shift
@@ -395,10 +391,10 @@ measure_real() {
 	result "check of ${#small[@]} small ones: CPU time $(ms "$(cpu check)")$(failures check)"
 }
 
-# bytes DIRECTORY: of the BTFs in it.
+# bytes DIRECTORY: prints the size of its BTFs.
 bytes() { find "$1" -name '*.btf' -exec cat {} + | wc -c; }
 
-# solid DIRECTORY: bytes as a tar.xz.
+# solid DIRECTORY: prints its size as a tar.xz.
 solid() { tar --sort=name --owner=0 --group=0 --mtime=@0 -cC "$1" . | xz -9e | wc -c; }
 
 measure_sizes() {
@@ -466,8 +462,8 @@ measure_zst() {
 		"$(calc '%.1f' "$(wall xz)/$(wall zst)") times faster; want at least 4"
 }
 
-# packed_size NAME DIR packs the .btf.tar.xz below a directory into NAME.btfc, leaves the raw BTF below NAME.raw, and tells the bytes of
-# both and of a solid tar.
+# packed_size NAME DIR: packs the .btf.tar.xz files in a directory into NAME.btfc, unpacks them to NAME.raw, and prints the sizes
+# of both and of a solid tar.
 packed_size() {
 	local name=$1 dir=$2 files xz solid packed
 	"$tmp/btfgen" corpus import -o "$tmp/$name.btfc" "$dir" 2>/dev/null
@@ -479,7 +475,7 @@ packed_size() {
 	result "$name, $files kernels: $packed bytes, as .btf.tar.xz $xz: 1/$(calc '%.1f' "$xz/$packed"); as tar | zstd -19 --long=31 $solid: $(calc '%.2f' "$packed/$solid")"
 }
 
-# packed_speed NAME DIR tells the time that kernels take from NAME.btfc, from raw BTF, from the tree of corpus import, and from .btf.tar.xz.
+# packed_speed NAME DIR: prints the time to read kernels from NAME.btfc, raw BTF, a tree of corpus import, and .btf.tar.xz.
 packed_speed() {
 	local name=$1 dir=$2 side i
 	"$tmp/btfgen" corpus import -o "$tmp/$name.zst" "$dir" 2>/dev/null
@@ -518,7 +514,7 @@ measure_packed() {
 	result "want at most 1/5.5 of .btf.tar.xz, and to be twice as fast as that"
 }
 
-# packed_series NAME DIR: thirty times as many kernels as there are in DIR, made as those of 'many' are.
+# packed_series NAME DIR: packs thirty times the kernels in DIR, made like those of 'many'.
 packed_series() {
 	local name=$1 dir=$2 n i
 	n=$((30 * $(find "$dir" -name '*.btf.tar.xz' | wc -l)))
@@ -536,7 +532,7 @@ packed_series() {
 	rm -rf "$tmp"/series{.raw,,.btfc}
 }
 
-# many_packed COUNT: the kernels of $tmp/many in one file.
+# many_packed COUNT: packs the kernels of $tmp/many.
 many_packed() {
 	local i one alone
 	fresh pack btfc extract append alone
@@ -625,7 +621,7 @@ measure_large() {
 	result "check, $n kernels: CPU time $(ms "$(cpu check)")$(failures check), peak memory $(memory check)"
 }
 
-# checked NAME WHAT WANT: what both took for NAME.
+# checked NAME WHAT WANT: prints the cost of NAME on both sides.
 checked() {
 	result "check of $2: wall time $(ms "$(wall "$1")"), CPU time $(ms "$(cpu "$1")")$(failures "$1"), peak memory $(memory "$1"); want $3"
 }
@@ -633,7 +629,7 @@ checked() {
 measure_check() {
 	local i set=() count=1000
 	$quick && count=100
-	# A question less makes another object of it, with which it shares nothing.
+	# With one question less it is another object, which shares no result.
 	for i in {1..9}; do
 		"$tmp/helper" large $((i > 3 ? 3500 : 35000)) $((400 - 10 * i)) "$tmp/check$i.o"
 		set+=("$tmp/check$i.o")
@@ -652,8 +648,7 @@ measure_check() {
 	rm -rf "$tmp/check" "$tmp/manycheck"
 }
 
-# reuse_in TREE: measures a run on all of TREE but one kernel (first), a second
-# one on all of it (second), and a third with nothing changed (same).
+# reuse_in TREE: measures a run without one kernel of TREE (first), one with all (second), and one without changes (same).
 reuse_in() {
 	local i less=$1.less
 	cp -rl "$1" "$less"
@@ -679,7 +674,7 @@ measure_reuse() {
 	objects 50
 	prepare_xz
 	reuse_in "$tmp/xz"
-	# The same kernels under four names each.
+	# Each kernel under four names.
 	local n k
 	cp -rl "$tmp/xz" "$tmp/xz4"
 	while IFS= read -r k; do

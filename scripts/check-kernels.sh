@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Holds what `btfgen check` predicts against real kernels: `check --boot` with all
-# objects at hand and, in the same kernels, libbpf itself with those of testdata/bpf, and
-# the tests of what check knows of the verifier. See usage below.
+# Compares the predictions of `btfgen check` with real kernels: `check --boot` with all available objects and, in the same kernels,
+# libbpf with those of testdata/bpf, and the tests of check's model of the verifier. See usage below.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -74,7 +73,7 @@ trap 'exit 143' TERM
 
 . scripts/private-apt.sh
 
-# package SUITE prints its newest kernel for clouds.
+# package SUITE prints the newest cloud kernel.
 package() {
 	apt-cache "${apt[@]}" pkgnames linux-image- | grep -E '^linux-image-[0-9].*[0-9]-cloud-amd64$' | sort -V | tail -n 1
 }
@@ -90,7 +89,7 @@ go test -c -trimpath -ldflags '-s -w' -o "$work/judge.test" ./internal/check/jud
 loader=(cc -O1 -static -o "$work/load" internal/check/judge/testdata/load.c -lbpf -lelf -lz)
 "${loader[@]}" 2>"$work/err" || "${loader[@]}" -lzstd 2>"$work/err" || { cat "$work/err" >&2; say 'no static libbpf'; exit 3; }
 
-# fits says whether a table is as predicted.
+# fits reports whether a table matches the predictions.
 fits() {
 	awk '$1 ~ /^(ok|guarded)$/ { fine += $2; lost += $3 }
 		$1 == "fails" { bad += $2 }
@@ -115,7 +114,7 @@ for i in "${!kernels[@]}"; do
 		kernel=$(find "$work/$i" -name '*.deb')
 	fi
 	say "$kernel"
-	# Its findings are expected: test objects are there that do not load. The table is what counts.
+	# Findings are expected, since some test objects do not load. Only the table counts.
 	"$work/btfgen" check --boot "$kernel" --timeout "$timeout" "${objects[@]}" >"$work/log" 2>"$work/err" || true
 	grep -v ': unmatched: ' "$work/err" >&2 || true
 	grep -E '^  WRONG: |^      (predicted:|\|) ' "$work/log" | cut -c 1-240 || true
@@ -130,7 +129,7 @@ for i in "${!kernels[@]}"; do
 		tail -n 5 "$work/err" >&2
 		status=1
 	fi
-	# A test that skips itself is no test that passes.
+	# A skipped test has not passed.
 	in_kernel check.test '^TestVerifier' ''
 	if ! awk '/^ *--- PASS: TestVerifier/ { n++ } /: exit status 0$/ { end = 1 } END { exit !(end && n > 1) }' "$work/log"; then
 		say "$kernel: a test has failed, or they did not come to an end"

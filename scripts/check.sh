@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The gate: everything that has to hold before a change is merged. CI runs it
-# too. It needs Go; what needs more (bpftool, clang, root) skips itself and
-# says so. Environment:
+# The checks that every change has to pass, also run by CI. They need Go; those that need more (bpftool, clang, root) are
+# skipped with a message. Environment:
 #
 #   BTFGEN_CORPUS  a directory of kernel BTFs for the tests over a whole corpus
 #   BTFGEN_DEBIAN  a directory of unpacked packages with BPF objects
-#   BTFGEN_OBJECTS a directory of large BPF objects, of which it is measured, too, whether btfgen is slower than before
-#   FUZZTIME       how long to run each fuzz target (default 2s; 0 for not at all)
+#   BTFGEN_OBJECTS a directory of large BPF objects, also for comparing speed with the last version
+#   FUZZTIME       time for each fuzz target (default 2s; 0 skips them)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export BTFGEN_SLOW=1 # all that the tests can do
@@ -17,7 +16,7 @@ actionlint=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 govulncheck=golang.org/x/vuln/cmd/govulncheck@v1.3.0
 
 name='' began=0 times=''
-# step NAME: a step begins; how long the last one took is noted.
+# step NAME: starts a step and records the duration of the last one.
 step() {
 	[ -z "$name" ] || times+="$((SECONDS - began)) s  $name"$'\n'
 	name=$* began=$SECONDS
@@ -104,11 +103,11 @@ if ! go test -v ./... >"$log" 2>&1; then
 	grep -avE '^=== ' "$log"
 	exit 1
 fi
-# What passed, what skipped itself and why, and the figures of the comparisons.
+# What passed, what was skipped and why, and the figures of the comparisons.
 grep -aE '^(ok|no test files)|^ *--- SKIP|_test.go:[0-9]+: .*(needs|skip|no |not |compared|predicted|as loaded|identical|agree)' "$log"
 
 step 'race detector'
-# But for packages that have one goroutine, in code and tests.
+# Except packages with a single goroutine, in code and tests.
 go list ./... | grep -vE '/(examples|internal/(bpfobj|btf|btf/canonical|check/judge|check/interp|core|testing/loadtest|testing/oracle))$' |
 	env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN -u BTFGEN_SLOW xargs go test -race
 
@@ -127,7 +126,7 @@ elif ! PATH=$PATH:/usr/sbin:/sbin command -v bpftool >/dev/null; then
 else
 	sed -n 's/^| \([a-z0-9]*\) | \([0-9.]*\) | bpftool.*/\1 \2/p' docs/benchmarks.md >"$work/want"
 	[ -s "$work/want" ] || { echo 'docs/benchmarks.md has no ratios' >&2; exit 1; }
-	# measure FIGURE...: prints what it comes to, and leaves in low those with too little, or that take a tenth more than before.
+	# measure FIGURE...: prints the ratios, and sets low to figures with too small a ratio, or a tenth slower than before.
 	measure() {
 		scripts/bench.sh --quick --ratios "$work/ratios" --speed "$work/speed" "$@"
 		awk -v low="$work/low" 'FILENAME == ARGV[1] { got[$1] = $2; next }

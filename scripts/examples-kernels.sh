@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the examples on Debian's kernels, their own BTF ignored: boots each under
-# qemu with the examples as static binaries, which take the kernel's types from the
-# archive embedded in them. See usage below.
+# Runs the examples on Debian's kernels without the kernels' own BTF: boots each under qemu with static binaries of the examples,
+# which use the embedded archive. See usage below.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -75,8 +74,8 @@ trap 'exit 143' TERM
 
 . scripts/private-apt.sh
 
-# package SUITE prints the package for that suite: the one whose kernel tracer.btfa
-# has, else what linux-image-amd64 depends on.
+# package SUITE prints the package for a suite: one whose kernel is in tracer.btfa, otherwise the one that linux-image-amd64
+# depends on.
 package() {
 	local id there found
 	there=$(apt-cache "${apt[@]}" pkgnames linux-image-)
@@ -91,7 +90,7 @@ package() {
 	[[ $found ]] && say "$1: tracer.btfa has no kernel that is on the mirror; taking the newest, $found" && echo "$found"
 }
 
-# image KERNEL DIR puts its kernel image into DIR/vmlinuz.
+# image KERNEL DIR copies the kernel image to DIR/vmlinuz.
 image() {
 	local deb=$1 path
 	mkdir "$2"
@@ -109,8 +108,7 @@ image() {
 	rm -f "$2"/*.deb
 }
 
-# os_release VERSION_ID NAME prints what Debian has in /etc/os-release. Its
-# development version has no VERSION_ID.
+# os_release VERSION_ID NAME prints Debian's /etc/os-release. The development version has no VERSION_ID.
 os_release() {
 	echo 'NAME="Debian GNU/Linux"'
 	if [[ $1 ]]; then
@@ -119,8 +117,7 @@ os_release() {
 	printf 'VERSION_CODENAME=%s\nID=debian\n' "$2"
 }
 
-# prepare KERNEL DIR puts image, release and os-release into DIR and, where
-# tracer.btfa has not this kernel, its BTF into the corpus.
+# prepare KERNEL DIR writes image, release and os-release to DIR and, if tracer.btfa lacks the kernel, its BTF to the corpus.
 prepare() {
 	local release id name
 	image "$1" "$2" || return 1

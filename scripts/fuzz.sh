@@ -43,7 +43,7 @@ esac
 
 work=$(mktemp -d)
 found=0
-# summary prints what each target did, and ends as the script is to end.
+# summary prints the results of all targets and exits.
 summary() {
 	local status=$?
 	if [[ -s $work/summary ]]; then
@@ -59,7 +59,7 @@ trap summary EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# The inputs that targets begin with are those of the repository alone.
+# Only the inputs of the repository are used at first.
 unset BTFGEN_CORPUS BTFGEN_DEBIAN
 
 module=$(go list -m)
@@ -71,9 +71,8 @@ done | sort >"$work/targets"
 mapfile -t targets <"$work/targets"
 ((${#targets[@]})) || { printf '%s: no fuzz targets\n' "$me" >&2; exit 1; }
 
-# ended_in_time says whether a target failed for no other reason than that its time came to its end within an input: before
-# Go 1.27 the fuzzer may call that a failure (https://go.dev/issue/75804). It names no input then, as it does for all that
-# a target finds.
+# ended_in_time reports whether a target only failed because its time ran out during an input, which fuzzers before Go 1.27 may
+# report as a failure (https://go.dev/issue/75804). It then names no input, unlike for real failures.
 ended_in_time() {
 	[[ $(grep -A1 '^--- FAIL: ' "$work/log" | sed -n '2s/^ *//p') == 'context deadline exceeded' ]] &&
 		! grep -qE 'Failing input|panic:|_test\.go:[0-9]+:' "$work/log"

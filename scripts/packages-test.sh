@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a release for this machine twice, in two directories that have nothing in common but the commit, and uses what
-# is in it as those would who get it. CI runs it. What needs a tool that is not there is skipped, and said so.
+# Builds a release for this machine twice, in two directories with the same commit, and tests its packages. CI runs it. Tests
+# whose tools are missing are skipped with a message.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 
 say() { printf 'packages: %s\n' "$*"; }
 die() { say "$*" >&2; exit 1; }
-# have PROGRAM: whether it is there.
+# have PROGRAM: reports whether it is installed.
 have() { command -v "$1" >/dev/null || { say "skipped: needs $1"; return 1; }; }
 
 work=$(mktemp -d)
@@ -33,7 +33,7 @@ sha256sum --quiet -c SHA256SUMS
 	die 'SHA256SUMS does not have all files'
 version=v$(basename ./*.spdx.json .spdx.json | sed 's/^btfgen-//')
 
-# check WHERE: uses the program, manual and completion below WHERE/usr.
+# check WHERE: tests the program, manual and completion in WHERE/usr.
 check() {
 	local usr=$1/usr got
 	got=$("$usr/bin/btfgen" --version)
@@ -63,7 +63,7 @@ check() {
 	say "$1: version, manual, completion and licences are there"
 }
 
-# The tar file, as it goes into /usr/local.
+# The tar file, unpacked as to /usr/local.
 mkdir -p "$work/tar/usr"
 tar -xzf ./*.tar.gz -C "$work/tar/usr" --strip-components=1
 check "$work/tar"
@@ -108,7 +108,7 @@ grep -q '^pkgname = btfgen$' "$work/apk/.PKGINFO" || die 'the .apk has another n
 check "$work/apk"
 cd "$OLDPWD"
 
-# go install, from a proxy that has only what go mod download left here.
+# go install, from a proxy with only the files of go mod download.
 tag=v0.9.8
 proxy=$work/proxy/github.com/btfgen/btfgen/@v
 mkdir -p "$proxy"

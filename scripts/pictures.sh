@@ -36,7 +36,7 @@ done
 status=0
 (cd "$work" && ./btfgen check --btf kernels --exclude s390x --format html -o check.html ./*.bpf.o) || status=$?
 ((status == 0 || status == 3)) || exit "$status"
-# What somebody would do who opens the page: ask why the first one fails.
+# Open the first failure, as a reader would.
 echo '<script>toggle(document.querySelector("tr.p"), 1)</script>' >>"$work/check.html"
 "$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --force-color-profile=srgb --force-device-scale-factor=1 \
 	--window-size=1100,780 --screenshot="$work/check.png" "file://$work/check.html" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Sourced by scripts that download Debian's packages of any suite and architecture
-# without a change to the host's apt. It needs $work, a directory of the script's
-# own; $sources, a sources.list file or nothing; and the function say.
+# Sourced by scripts that download Debian packages of any suite and architecture without changing the host's apt. It needs
+# $work, a directory of the script; $sources, a sources.list file or empty; and the function say.
 
 # apt_mirror prints the address of the Debian archive that the host uses, or fails.
 apt_mirror() {
@@ -13,9 +12,8 @@ apt_mirror() {
 	printf '%s\n' "$url"
 }
 
-# private_apt SUITE ARCH reads that suite's package index into a directory of its own
-# and leaves in $apt the option that makes apt use it and nothing of the host's state.
-# What else the host's apt is told, such as a proxy, holds; its hooks do not run.
+# private_apt SUITE ARCH downloads the suite's package index to a directory of its own and sets $apt to the options that make apt
+# use it instead of the host's state. Other settings of the host, such as a proxy, apply; hooks do not run.
 private_apt() {
 	local dir=$work/apt/$1-$2 key mirror
 	apt=(-c "$dir/apt.conf")
@@ -63,8 +61,8 @@ version() {
 	esac
 }
 
-# download KERNEL DIR puts the package of a kernel for amd64 there: KERNEL is a package, whose suite follows from its version, or
-# a suite, of which the script's function package tells which one.
+# download KERNEL DIR downloads a kernel package for amd64. KERNEL is a package, whose suite follows from its version, or a suite,
+# for which the script's function package prints the package.
 download() {
 	local suite=$1 name=$1
 	command -v apt-get >/dev/null || { say 'apt is missing'; return 1; }

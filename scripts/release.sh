@@ -59,7 +59,7 @@ done
 [ -z "$(ls -A -- "$out" 2>/dev/null)" ] || status=2 die "$out is not empty"
 [[ $out = /* ]] || out=$PWD/$out
 
-# What this is a release of: a commit, also in an archive that git has made of it.
+# A release is made from a commit, or from an archive that git made of one.
 if [ "$(git -C "$root" rev-parse --show-toplevel 2>/dev/null)" = "$root" ]; then
 	tag=$(git -C "$root" describe --tags 2>/dev/null || true)
 	read -r commit time < <(git -C "$root" log -1 --format='%H %ct')
@@ -79,7 +79,7 @@ version=${VERSION:-${tag:-v0.0.0-$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%
 number=${version#v}
 maintainer=${MAINTAINER:-btfgen maintainers <btfgen@users.noreply.github.com>}
 
-# Nothing of the environment gets into the bytes.
+# The environment must not change the bytes.
 export LC_ALL=C TZ=UTC GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=0
 unset GOAMD64 GOARM64 GO386 GOPPC64 GORISCV64 GOEXPERIMENT GOFIPS140 GODEBUG GOOS GOARCH GOARM
 umask 022
@@ -90,7 +90,7 @@ dist=$out out=$work/dist # until all is there
 mkdir "$out"
 cd "$root"
 
-# The version is the linker's. What git archive has written down of it would be in the program as well.
+# The linker sets the version. The one that git archive wrote would otherwise be in the program as well.
 : >"$work/version.txt"
 echo "{\"Replace\": {\"$root/cmd/btfgen/version.txt\": \"$work/version.txt\"}}" >"$work/overlay.json"
 
@@ -101,7 +101,7 @@ build() {
 	GOOS=$1 GOARCH=$arch GOARM=$arm go build -tags urfave_cli_no_docs -trimpath -buildvcs=false -overlay "$work/overlay.json" -ldflags "-s -w -X main.version=$version" -o "$3" ./cmd/btfgen
 }
 
-# archive NAME DIR: makes a tar file of a directory, which it calls NAME inside.
+# archive NAME DIR: makes a tar file of a directory, with the name NAME inside.
 archive() {
 	tar -C "$2" --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX --mtime="@$SOURCE_DATE_EPOCH" \
 		--transform "s,^\.,$1," -cf - . | gzip -9n >"$out/$1.tar.gz"
@@ -120,7 +120,7 @@ go build -modfile=packaging/nfpm.mod -o "$work/nfpm" "$nfpm"
 go run ./scripts/release-helper -version "$version" -copyright packaging/copyright -o "$work" "${programs[@]}"
 cp "$work/btfgen.spdx.json" "$out/btfgen-$number.spdx.json"
 
-# What all have in common, as it is below /usr or /usr/local.
+# The files of all packages, with their paths below /usr or /usr/local.
 common=$work/common
 doc=$common/share/doc/btfgen
 mkdir -p "$common/share/bash-completion/completions" "$common/share/zsh/site-functions" "$common/share/fish/vendor_completions.d" "$doc/schema"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How large is an archive, next to bpftool's outputs for the same kernels?
+# Compares the size of an archive with bpftool's outputs for the same kernels.
 #
 #   scripts/size-archive.sh CORPUS OBJECT...
 #
-# CORPUS is a tree of <ID>/<VERSION_ID>/<arch>/<release>.btf, as such or as .btf.tar.xz, .btf.xz or .btf.zst. Kernels that
-# btfgen has no objects for (of the other byte order) are left out on both sides. bpftool's side is a solid
-# tar | xz -9e of its outputs, in the same layout, sorted by name and without times and owners.
+# CORPUS is a tree of <ID>/<VERSION_ID>/<arch>/<release>.btf, .btf.tar.xz, .btf.xz or .btf.zst. Kernels of another byte order than
+# the objects are skipped on both sides. bpftool's outputs are compressed with tar | xz -9e, in the same layout, sorted by name
+# and without times and owners.
 set -euo pipefail
 if [ $# -lt 2 ]; then
 	echo "usage: $0 CORPUS OBJECT..." >&2
@@ -21,13 +21,12 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 go build -o "$tmp/btfgen" ./cmd/btfgen
-# 3: finished, with findings such as relocations that old kernels do not resolve.
+# Status 3: findings, such as relocations that old kernels do not resolve.
 generate() { "$tmp/btfgen" generate --btf "$corpus" -o "$1" "${objects[@]}" 2>"$tmp/log" || [ $? = 3 ] || { cat "$tmp/log" >&2; exit 1; }; }
 generate "$tmp/x.btfa"
 generate "$tmp/ours"
 
-# bpftool refuses objects without relocations, and gives up where one is ambiguous; such kernels are left out on its
-# side, which makes it look smaller than it is.
+# bpftool refuses objects without relocations, and fails on ambiguous ones; its side lacks such kernels, which makes it smaller.
 usable=()
 first=$(find "$corpus" -type f -name '*.btf*' -not -path '*/modules/*' | sort | head -1)
 raw() {

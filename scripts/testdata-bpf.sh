@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the objects of testdata/bpf from the sources beside them, for both byte orders.
-# Same tools, same bytes, in whatever directory. See usage below.
+# The bytes depend on the tools, not on the directory. See usage below.
 set -euo pipefail
 shopt -s inherit_errexit
 
 me=${0##*/}
 dir=$(cd "$(dirname "$0")/.." && pwd)/testdata/bpf
 
-# The tools may be named by the environment; the committed objects come from these.
+# The committed objects were built with these tools. The environment can name others.
 clang=${CLANG:-clang-19}
 strip=${LLVM_STRIP:-llvm-strip-19}
 objcopy=${LLVM_OBJCOPY:-llvm-objcopy-19}
@@ -64,9 +64,8 @@ done
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
-# build NAME bpfel|bpfeb [ARCH]: the object goes to $out. Registers are those of x86_64 and of s390x, or of ARCH,
-# which is then in the object's name.
-# Ends the script where a tool fails, so call it plainly: bash ignores -e in a condition.
+# build NAME bpfel|bpfeb [ARCH]: writes the object to $out. It uses the registers of x86_64 or s390x, or of ARCH, which is then part
+# of the object's name. If a tool fails the script exits, unless build is part of a condition, where bash ignores -e.
 build() {
 	local name=$1 target=$2 object=$out/$1.$2.o arch=x86 debug=-g cpu=v1
 	[[ $target == bpfeb ]] && arch=s390
@@ -84,7 +83,7 @@ build() {
 	fi
 }
 
-# sections FILE: the names, sorted.
+# sections FILE: prints the names, sorted.
 sections() {
 	"$readelf" -SW "$1" | sed -n 's/^ *\[ *[0-9]*\] \([^ ]\{1,\}\) .*/\1/p' | sort -u
 }
@@ -94,7 +93,7 @@ bytes() {
 	"$objcopy" --dump-section="$2"=/dev/stdout "$1" /dev/null 2>/dev/null
 }
 
-# differs OLD NEW: prints what does.
+# differs OLD NEW: prints the differences.
 differs() {
 	local section list=
 	for section in $({ sections "$1"; sections "$2"; } | sort -u); do

@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the kernel BTFs of testdata/vmlinux again, from Debian's kernel packages.
-# The host's apt configuration gives the mirror and stays as it is: the index
-# files and packages go to a temporary directory. See usage below.
+# Makes the kernel BTFs of testdata/vmlinux again from Debian's kernel packages. It uses the mirror of the host's apt
+# configuration and a temporary directory for index files and packages. See usage below.
 set -euo pipefail
 shopt -s inherit_errexit
 
-# One kernel a line: path below the output directory, Debian architecture, suite,
-# package, version, and where its BTF is: in the kernel image, or in no file, so
-# that it is made from the debug information (encode).
+# One kernel per line: path in the output directory, Debian architecture, suite, package, version, and the source of its BTF: the
+# kernel image, or the debug information (encode).
 kernels='
 debian/11/x86_64/5.10.0-30-amd64                  amd64   bullseye         linux-image-5.10.0-30-amd64                5.10.218-1         image
 debian/12/arm64/6.1.0-50-arm64                    arm64   bookworm         linux-image-6.1.0-50-arm64                 6.1.176-1          image
@@ -94,9 +92,8 @@ trap 'exit 143' TERM
 
 . "$(dirname "$0")/private-apt.sh"
 
-# extract_btf IMAGE writes the BTF in a kernel image to standard output: the largest
-# blob with a sound header, in the image itself or in its compressed payload. Bytes
-# follow the payload, so decompressors may end with an error after all is read.
+# extract_btf IMAGE writes the BTF of a kernel image to standard output: the largest blob with a valid header, in the image or its
+# compressed payload. Bytes follow the payload, so decompressors may fail at the end.
 extract_btf() {
 	python3 - "$1" <<'EOF2'
 import shutil, struct, subprocess, sys
@@ -139,8 +136,7 @@ sys.exit(not btf)
 EOF2
 }
 
-# make PATH ARCH SUITE PACKAGE VERSION HOW writes the kernel's BTF to $work/btf. It
-# says why if it cannot.
+# make PATH ARCH SUITE PACKAGE VERSION HOW writes the kernel's BTF to $work/btf, or prints why it cannot.
 make() {
 	local path=$1 arch=$2 suite=${suite:-$3} package=$4 version=$5 how=$6 there image
 	private_apt "$suite" "$arch" || return
@@ -159,13 +155,12 @@ make() {
 	[[ $image ]] || { say "$path: $package $version: no kernel image in it"; return 1; }
 	case $how in
 	image) extract_btf "$image" >"$work/btf" || { say "$path: $package $version: no BTF in the image"; return 1; } ;;
-	# One thread: with more, the order of types and the choice of functions vary.
+	# With more than one thread the order of types and the choice of functions vary.
 	encode) pahole -j1 --btf_encode_detached="$work/btf" "$image" >&2 || { say "$path: pahole failed"; return 1; } ;;
 	esac
 }
 
-# install PATH compares $work/btf with its checksum and puts it in place, compressed.
-# A file that already holds the same BTF is left as it is.
+# install PATH compares $work/btf with its checksum and installs it, compressed, unless the file already has this BTF.
 install() {
 	local file=$out/$1.btf.zst sum recorded result=0
 	sum=$(sha256sum <"$work/btf")

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command btfa-dictionary makes the dictionary of the .btfa format of a corpus:
+// Command btfa-dictionary makes the dictionary of the .btfa format from a corpus:
 //
 //	go run ./scripts/btfa-dictionary CORPUS
 //
-// It writes internal/btfa/dictionary and lib/c/btfa_dictionary.h. The same corpus makes the same bytes. A different
-// dictionary is a different format: files that were made with the one cannot be read with the other.
+// It writes internal/btfa/dictionary and lib/c/btfa_dictionary.h. The bytes depend on the corpus alone. Another dictionary is another
+// format: a file can only be read with the dictionary that it was written with.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"math/bits"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -26,10 +27,10 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// size is how many bytes of names there are. 4,000 more save 0.4 % of an archive.
+// size is the number of bytes of names. 4,000 more save 0.4 % of an archive.
 const size = 26_000
 
-// keys are what texts of kernels' keys look like. The likeliest come last.
+// keys are typical keys of kernels. The most frequent come last.
 var keys = []string{
 	"alpine/3.20/x86_64/6.6.30-0-lts", "arch/", "flatcar/", "photon/5.0/", "openeuler/22.03/", "bottlerocket/", "cos/",
 	"amzn/2/x86_64/4.14.355-280.amzn2.x86_64", "amzn/2023/arm64/6.1.0-90.amzn2023.aarch64", "android/",
@@ -41,11 +42,11 @@ var keys = []string{
 	"ubuntu/22.04/x86_64/5.15.0-1000-aws", "ubuntu/20.04/x86_64/5.4.0-42-generic", "debian/12/x86_64/6.1.0-40-amd64",
 }
 
-// integers are the names that minimized BTF has for C's integers.
+// integers are the names of C's integers in minimized BTF.
 var integers = []string{"unsigned char", "signed char", "short", "unsigned short", "long long", "unsigned long long", "long", "unsigned long", "char", "unsigned int", "int"}
 
-// central are the types that tracers look at: what describes processes, files, sockets and block devices, and the contexts of
-// programs. What they are made of matters more than how often the kernel uses it.
+// central are the types that most tracers read: processes, files, sockets, block devices, and contexts of programs. Their names and
+// members matter more than their number of uses in the kernel suggests.
 var central = []string{
 	"task_struct", "signal_struct", "sighand_struct", "cred", "user_namespace", "nsproxy", "pid", "upid", "pid_namespace", "ns_common", "mm_struct", "vm_area_struct",
 	"thread_info", "kernel_siginfo", "linux_binprm", "css_set", "cgroup", "cgroup_subsys_state", "kernfs_node", "uts_namespace", "new_utsname", "rq", "cfs_rq",
@@ -73,7 +74,7 @@ func run(ctx context.Context, sources []string) error {
 	if err != nil {
 		return err
 	}
-	last := make(map[kernel.Key]*corpus.File) // of each series, so that none counts many times
+	last := make(map[kernel.Key]*corpus.File) // of each series, so that each counts once
 	for _, f := range c.Files {
 		if old := last[f.Key.Series()]; old == nil || old.Key.Compare(f.Key) < 0 {
 			last[f.Key.Series()] = f
@@ -99,7 +100,7 @@ func run(ctx context.Context, sources []string) error {
 	return write(dictionary(total))
 }
 
-// dictionary puts the likeliest texts at the end, which decoders reach with the shortest offsets.
+// dictionary puts the most frequent texts at the end, where offsets are shortest.
 func dictionary(total map[string]int) []byte {
 	names := slices.SortedFunc(maps.Keys(total), func(a, b string) int {
 		return cmp.Or(cmp.Compare(total[b], total[a]), cmp.Compare(a, b))
@@ -120,11 +121,11 @@ func dictionary(total map[string]int) []byte {
 	return b
 }
 
-// weights returns how much the names of a kernel's types, members and enumerators matter: as the logarithm of how many members and
-// parameters have the type whose name it is, or which it is a name in.
+// weights returns a weight for each name of a type, member or enumerator: the logarithm of the number of members and parameters that
+// have the type with that name or member.
 func weights(b *btf.BTF) map[string]int {
 	const (
-		unit  = 4 // of the logarithm: what twice as many count
+		unit  = 4 // of the logarithm: the difference for twice as many
 		first = 100
 	)
 	refs := make([]uint64, b.NumTypes())
@@ -152,7 +153,7 @@ func weights(b *btf.BTF) map[string]int {
 		n = min(n+1, 1<<15)
 		weight[id] = bits.Len64(n * n * n * n)
 	}
-	// What is part of another type is as likely as that.
+	// The parts of a type are as likely as the type.
 	for range 4 {
 		each(func(id btf.TypeID, t btf.Type) {
 			if !t.Kind().IsComposite() {
@@ -168,7 +169,7 @@ func weights(b *btf.BTF) map[string]int {
 			}
 		})
 	}
-	// A type that is central comes before all others, with what is anonymous in it.
+	// Central types come before all others, with the anonymous types in them.
 	for round := range 4 {
 		each(func(id btf.TypeID, t btf.Type) {
 			if !t.Kind().IsComposite() {
@@ -211,7 +212,7 @@ func weights(b *btf.BTF) map[string]int {
 	return names
 }
 
-// target follows modifiers, typedefs, arrays and, if asked to, pointers.
+// target follows modifiers, typedefs, arrays and, optionally, pointers.
 func target(b *btf.BTF, id btf.TypeID, pointers bool) btf.TypeID {
 	for range 32 {
 		t, _ := b.SkipMods(id)
@@ -246,14 +247,7 @@ func write(dict []byte) error {
 		"/* The dictionary of the .btfa format, as a zstd frame. Made by scripts/btfa-dictionary; do not edit. */\n")
 	fmt.Fprintf(&c, "enum { DICTIONARY_SIZE = %d }; /* bytes, decompressed */\n\nstatic const uint8_t dictionary_frame[] = {\n", len(dict))
 	for line := range slices.Chunk(w.EncodeAll(dict, nil), 24) {
-		c.WriteByte('\t')
-		for i, x := range line {
-			if i > 0 {
-				c.WriteByte(' ')
-			}
-			fmt.Fprintf(&c, "%d,", x)
-		}
-		c.WriteByte('\n')
+		fmt.Fprintf(&c, "\t%s,\n", strings.ReplaceAll(strings.Trim(fmt.Sprint(line), "[]"), " ", ", "))
 	}
 	c.WriteString("};\n")
 	return os.WriteFile("lib/c/btfa_dictionary.h", c.Bytes(), 0o644)

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// readLicences reads the licences of a module in its directory. One without, or with one that is not known, is an error:
-// somebody has to look whether it may be part of a release.
+// readLicences reads the licences of a module from its directory. It fails if no licence is known; a person then has to decide
+// whether the module may be part of a release.
 func (m *module) readLicences(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -38,18 +38,18 @@ func (m *module) readLicences(dir string) error {
 	slices.Sort(m.licences)
 	m.licences = slices.Compact(m.licences)
 	if len(m.licences) == 0 {
-		return fmt.Errorf("%s: no licence that is known in %s", m.key(), dir)
+		return fmt.Errorf("%s: no known licence in %s", m.key(), dir)
 	}
 	return nil
 }
 
-// isLicence says whether a file of this name has to go with what is made from it.
+// isLicence reports whether a file of this name has to be distributed.
 func isLicence(name string) bool {
 	stem, _, _ := strings.Cut(strings.ToUpper(name), ".")
 	return slices.Contains([]string{"LICENSE", "LICENCE", "COPYING", "NOTICE", "PATENTS"}, stem)
 }
 
-// quoteMarks are what comments and quotations have in front of lines.
+// quoteMarks are characters at the start of lines of comments and quotations.
 const quoteMarks = " \t*#>"
 
 func isCopyright(line string) bool {
@@ -57,11 +57,11 @@ func isCopyright(line string) bool {
 	return ok && strings.ContainsAny(rest, "0123456789") && !strings.Contains(line, "[")
 }
 
-// known has for each licence words that no other has. All of a list have to occur.
+// known has texts that identify each licence. All of a list have to occur.
 var known = []struct {
 	id    string
 	words []string
-	not   string // but not these
+	not   string // must not occur
 }{
 	{"0BSD", []string{"Permission to use, copy, modify, and/or distribute this software for any purpose with or without fee is hereby granted."}, ""},
 	{"Apache-2.0", []string{"Licensed under the Apache License, Version 2.0"}, ""},
@@ -71,7 +71,7 @@ var known = []struct {
 	{"MIT", []string{"Permission is hereby granted, free of charge, to any person obtaining a copy", "shall be included in all copies or substantial portions"}, ""},
 }
 
-// identify returns the licences that a text has, several if parts of a module have their own.
+// identify returns the licences in a text. Parts of a module can have their own.
 func identify(text string) (ids []string) {
 	words := strings.Fields(text)
 	words = slices.DeleteFunc(words, func(w string) bool { return strings.Trim(w, quoteMarks) == "" })
@@ -88,10 +88,10 @@ func identify(text string) (ids []string) {
 	return ids
 }
 
-// licences are the texts of all modules, for people.
+// licences returns the texts of all modules.
 func (r *release) licences() string {
 	var b strings.Builder
-	b.WriteString("btfgen is linked from these modules. What follows are their licences.\n")
+	b.WriteString("btfgen contains these modules. Their licences follow.\n")
 	for _, m := range r.modules {
 		fmt.Fprintf(&b, "\n%s\n%s %s (%s)\n", strings.Repeat("=", 78), m.path, m.version, strings.Join(m.licences, ", "))
 		for _, f := range m.files {
@@ -101,12 +101,12 @@ func (r *release) licences() string {
 	return b.String()
 }
 
-// apacheText is the Apache licence from its title to its end, with the appendix if it is there.
+// apacheText matches the Apache licence, with or without the appendix.
 var apacheText = regexp.MustCompile(`(?s)Apache License\s+Version 2\.0, January 2004.*?END OF TERMS AND CONDITIONS(\s+APPENDIX:.*?limitations under the License\.)?`)
 
 const debianApache = "On Debian systems the Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0."
 
-// copyright is Debian's file on copyright. A module's part is named by its path, as if it were below the sources.
+// copyright returns Debian's copyright file. A module has its path, as if it were part of the sources.
 func (r *release) copyright() string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(r.sources) + "\n")

@@ -36,7 +36,7 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// A module whose licence nobody has looked at is not released.
+// TestUnknownLicence checks that modules without a known licence are refused.
 func TestUnknownLicence(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"none":    {"README": "Permission is hereby granted"},
@@ -55,7 +55,7 @@ func TestUnknownLicence(t *testing.T) {
 	}
 }
 
-// TestRelease describes the test itself, which is a program that Go has built.
+// TestRelease describes the test program itself.
 func TestRelease(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -83,7 +83,22 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doc spdxDocument
+	var doc struct {
+		ID       string `json:"SPDXID"`
+		Packages []struct {
+			ID              string `json:"SPDXID"`
+			Name            string `json:"name"`
+			LicenseDeclared string `json:"licenseDeclared"`
+		} `json:"packages"`
+		Files []struct {
+			ID string `json:"SPDXID"`
+		} `json:"files"`
+		Relationships []struct {
+			Element string `json:"spdxElementId"`
+			Type    string `json:"relationshipType"`
+			Related string `json:"relatedSpdxElement"`
+		} `json:"relationships"`
+	}
 	if err := json.Unmarshal(data, &doc); err != nil {
 		t.Fatal(err)
 	}
@@ -124,12 +139,12 @@ func TestRelease(t *testing.T) {
 	for what, text := range map[string]string{"LICENSES": r.licences(), "copyright": r.copyright()} {
 		for _, m := range modules {
 			if !strings.Contains(text, m.path) {
-				t.Errorf("%s has nothing on %s", what, m.path)
+				t.Errorf("%s lacks %s", what, m.path)
 			}
 		}
 	}
 	if strings.Contains(r.copyright(), "TERMS AND CONDITIONS FOR USE") {
-		t.Error("copyright has all of the Apache licence, which Debian has elsewhere")
+		t.Error("copyright contains the Apache licence, to which Debian only refers")
 	}
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(r.copyright()), "\n\n") {
 		for line := range strings.Lines(paragraph) {
