@@ -4,16 +4,15 @@ package btf
 
 import "encoding/binary"
 
-// What a blob begins with.
+// Magic, Version and HeaderLen describe the header that a Builder writes.
 const (
 	Magic     = 0xeb9f
 	Version   = 1
 	HeaderLen = 24 // bytes, up to and including str_len; newer headers are longer
 )
 
-// Builder writes a BTF blob with a 24-byte header, type by type. IDs are
-// given out from 1 in the order of the calls. It does not check what it is
-// given; load the result to do so.
+// Builder writes a BTF blob type by type. The IDs count from 1 in the order of the
+// calls. It does not check its arguments; load the result to do so.
 type Builder struct {
 	order binary.AppendByteOrder
 	types []byte
@@ -31,8 +30,7 @@ func NewBuilder(order binary.ByteOrder) *Builder {
 	return b
 }
 
-// String returns the offset of s in the string section, adding it at its
-// first use.
+// String returns the offset of s in the string section, and adds s if it is new.
 func (b *Builder) String(s string) uint32 {
 	off, ok := b.index[s]
 	if !ok {
@@ -43,8 +41,8 @@ func (b *Builder) String(s string) uint32 {
 	return off
 }
 
-// Type begins the next type and returns its ID. What the [Shape] of the kind
-// has besides is added with Word.
+// Type begins the next type and returns its ID. Word adds the words that follow
+// struct btf_type.
 func (b *Builder) Type(name string, kind Kind, flag bool, vlen int, sizeOrType uint32) TypeID {
 	info := uint32(kind)<<24 | uint32(vlen)
 	if flag {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// ErrNotBTF says that the data does not begin with the BTF magic in either
+// ErrNotBTF is returned for data that does not begin with the BTF magic in either
 // byte order.
 var ErrNotBTF = errors.New("no BTF magic")
 
@@ -30,7 +30,7 @@ func (h *Header) End() uint64 {
 	return max(h.Len, h.Types.Off+h.Types.Len, h.Strings.Off+h.Strings.Len, h.Layouts.Off+h.Layouts.Len)
 }
 
-// OrderOf returns the byte order of a blob, nil where head does not begin with the magic.
+// OrderOf returns the byte order of a blob, or nil if head does not begin with the magic.
 func OrderOf(head []byte) binary.ByteOrder {
 	switch {
 	case len(head) < 2:
@@ -42,8 +42,8 @@ func OrderOf(head []byte) binary.ByteOrder {
 	return nil
 }
 
-// ReadHeader reads the header of a blob of size bytes, with which head begins. It does not compare the sections with
-// the size; [CheckHeader] does.
+// ReadHeader reads the header of a blob of size bytes that begins with head. It does
+// not check that the sections lie inside the blob; [CheckHeader] does.
 func ReadHeader(head []byte, size int64) (Header, error) {
 	h := Header{Order: OrderOf(head)}
 	if h.Order == nil && len(head) >= 2 {
@@ -68,13 +68,14 @@ func ReadHeader(head []byte, size int64) (Header, error) {
 	return h, nil
 }
 
-// CheckHeader says why [BTF.Load] would refuse a blob of size bytes for its header, with which data begins.
+// CheckHeader returns the error of [BTF.Load] for the header of a blob of size bytes
+// that begins with data.
 func CheckHeader(data []byte, size int64) error {
 	_, err := parseHeader(data, size)
 	return err
 }
 
-// parseHeader is ReadHeader, and checks that the sections lie inside size.
+// parseHeader is ReadHeader, and checks that the sections lie inside the blob.
 func parseHeader(data []byte, size int64) (Header, error) {
 	h, err := ReadHeader(data, size)
 	if err != nil {
@@ -105,18 +106,15 @@ func overlap(a, b Section) bool {
 // u16 flags.
 const layoutEntry = 4
 
-// kindSize returns the bytes that follow struct btf_type for a kind, once and
-// for each of vlen. Kinds without a Shape need the blob's layout section.
+// kindSize returns the number of bytes behind struct btf_type for a kind, once and for
+// each of vlen. The layout section of the blob has them for kinds without a Shape.
 func kindSize(layouts []byte, k Kind) (extra, elem uint32, err error) {
-	if int(k) < numKinds {
+	if int(k) < NumKinds {
 		return uint32(4 * len(k.Shape().Extra)), uint32(4 * len(k.Shape().Elem)), nil
 	}
 	i := int(k) * layoutEntry
 	if i+layoutEntry > len(layouts) {
-		if len(layouts) == 0 {
-			return 0, 0, fmt.Errorf("unknown kind %d, and no layout section to skip it by", k)
-		}
-		return 0, 0, fmt.Errorf("unknown kind %d, not in the layout section", k)
+		return 0, 0, fmt.Errorf("unknown kind %d, and no layout section to skip it by", k)
 	}
 	return uint32(layouts[i]), uint32(layouts[i+1]), nil
 }

@@ -6,181 +6,132 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// CheckRecursion returns an error if code that follows all references of types by recursion could fill its stack:
-// cilium/ebpf does, and Go ends a process whose stack is full. The views are vmlinux's and those of modules on top of it. What
-// recurses there, and what bounds it:
+// CheckRecursion returns an error if code that follows all references of types by
+// recursion could overflow its stack. cilium/ebpf is such code, and Go ends a process
+// whose stack overflows. The views are those of vmlinux and of modules on top of it.
+// These functions of package btf of cilium/ebpf recurse:
 //
-//   - alignof and coreAreTypesCompatible of package btf stop at a struct or union, so there must be one in every cycle, and not too
-//     many other types in a row;
-//   - inflateType, copyType and visitInPostorder visit a type once, in an order of their own. No path through types can be longer
-//     than the heaviest one through their strongly connected components;
+//   - alignof and coreAreTypesCompatible stop at a struct or union. So every cycle needs
+//     one, and no path without one may be long.
+//   - inflateType, copyType and visitInPostorder visit a type once, in an order of their
+//     own. No path is longer than the heaviest one through the strongly connected
+//     components.
 //   - coreTypesMatch visits a pair of types once, which the engine bounds ([limits.Pairs]).
 func CheckRecursion(ctx context.Context, views ...*BTF) error {
-	longest := 0 // of the views before
+	longest := 0 // in the first view
 	for i, b := range views {
-		s := scan{b: b, meter: limits.NewMeter(ctx, math.MaxInt64, "steps")}
-		row, cyclic := s.longest(Kind.IsComposite)
-		if err := s.meter.Err(); err != nil {
-			return err
-		}
-		switch {
-		case cyclic != 0:
-			t := b.Type(cyclic)
-			return fmt.Errorf("cilium/ebpf cannot follow its types: type %d (%s) leads back to itself without a struct or union", cyclic, t.Kind())
-		case row > limits.TypesInRow:
-			return fmt.Errorf("cilium/ebpf cannot follow its types: more than %d types in a row without a struct or union", limits.TypesInRow)
-		}
+		meter := limits.NewMeter(ctx, math.MaxInt64, "steps")
+		row, cyclic := b.longestPath(meter, Kind.IsComposite)
 		path := len(b.starts)
-		if longest+path > limits.TypePath { // else it is no use to look
-			path, _ = s.longest(func(Kind) bool { return false })
+		if longest+path > limits.TypePath { // fewer types have no path that is too long
+			path, _ = b.longestPath(meter, func(Kind) bool { return false })
 		}
-		if err := s.meter.Err(); err != nil {
-			return err
+		problem := ""
+		switch t := b.Type(cyclic); {
+		case meter.Err() != nil:
+			return meter.Err()
+		case cyclic != 0:
+			problem = fmt.Sprintf("type %d (%s) leads back to itself without a struct or union", cyclic, t.Kind())
+		case row > limits.TypesInRow:
+			problem = fmt.Sprintf("more than %d types in a row without a struct or union", limits.TypesInRow)
+		case longest+path > limits.TypePath:
+			problem = fmt.Sprintf("more than %d types that lead from one to the next", limits.TypePath)
+		}
+		if problem != "" {
+			return fmt.Errorf("cilium/ebpf cannot follow its types: %s", problem)
 		}
 		if i == 0 {
 			longest = path
-		}
-		if i > 0 && longest+path > limits.TypePath || longest > limits.TypePath {
-			return fmt.Errorf("cilium/ebpf cannot follow its types: more than %d types that lead from one to the next", limits.TypePath)
 		}
 	}
 	return nil
 }
 
-// scan looks for long paths among the types of a blob, without those of its base, which do not lead back. It finds strongly
-// connected components by Tarjan's algorithm.
-type scan struct {
-	b     *BTF
-	meter *limits.Meter
-
-	order []uint32 // by type: when it was met, from 1
-	low   []uint32 // by type: the earliest that it is known to lead to, among those not in a component yet
-	path  []uint32 // by type: the longest path from it, once its component is known
-	open  []uint32 // types that are not in a component yet
-	todo  []step   // from a root to where the scan is
-}
-
-// step is a type and which of its references is next.
-type step struct{ typ, ref uint32 }
-
-// longest returns an upper bound of how many types a path has, and a type that leads back to itself, or 0. Paths end at types of the
-// kinds for which stop is true.
-func (s *scan) longest(stop func(Kind) bool) (longest int, cyclic TypeID) {
-	n := len(s.b.starts)
-	s.order, s.low, s.path = zeroed(s.order, n), zeroed(s.low, n), zeroed(s.path, n)
-	s.open, s.todo = s.open[:0], s.todo[:0]
-	met := uint32(0)
-	meet := func(i uint32) {
-		met++
-		s.order[i], s.low[i] = met, met
-		s.open, s.todo = append(s.open, i), append(s.todo, step{i, 0})
+// longestPath returns an upper bound of the number of own types on a path, and a type
+// that leads back to itself, or 0. Paths end at types of kinds for which stop is true.
+// It counts all types of a strongly connected component, which it finds by Tarjan's
+// algorithm. The types of the base do not refer to b's own.
+func (b *BTF) longestPath(meter *limits.Meter, stop func(Kind) bool) (longest int, cyclic TypeID) {
+	type frame struct {
+		typ         uint32
+		first, next int // of its references, in refs
 	}
-	for root := range s.b.starts {
-		if s.order[root] != 0 {
-			continue
+	var (
+		n       = len(b.starts)
+		order   = make([]uint32, n) // by type: the number of the visit, from 1; MaxUint32 once the component is complete
+		low     = make([]uint32, n) // by type: the earliest visit that it is known to lead to
+		path    = make([]uint32, n) // by type: the longest known path from its component, or from it
+		open    []uint32            // visited types whose component is not complete
+		frames  []frame             // types that are being visited, and their references
+		refs    []TypeID
+		visited uint32
+	)
+	visit := func(i uint32) {
+		visited++
+		order[i], low[i] = visited, visited
+		open, frames = append(open, i), append(frames, frame{i, len(refs), len(refs)})
+		if t := b.Type(b.first + TypeID(i)); !stop(t.Kind()) {
+			refs = t.references(refs, b.first)
 		}
-		meet(uint32(root))
-		for len(s.todo) > 0 && s.meter.Step(1) {
-			at := &s.todo[len(s.todo)-1]
-			i := at.typ
-			t := s.b.Type(s.b.first + TypeID(i))
-			if !stop(t.Kind()) && at.ref < t.refs() {
-				id := t.reference(at.ref)
-				at.ref++
-				if id < s.b.first {
+	}
+	for root := range uint32(n) {
+		if order[root] == 0 {
+			visit(root)
+		}
+		for len(frames) > 0 && meter.Step(1) {
+			f := &frames[len(frames)-1]
+			i := f.typ
+			if f.next < len(refs) {
+				to := uint32(refs[f.next] - b.first)
+				f.next++
+				if order[to] == 0 {
+					visit(to)
 					continue
 				}
-				switch to := uint32(id - s.b.first); {
-				case s.order[to] == 0:
-					meet(to)
-				case s.path[to] == 0: // not in a component
-					s.low[i] = min(s.low[i], s.order[to])
-					if to == i {
-						cyclic = id
-					}
+				low[i], path[i] = min(low[i], order[to]), max(path[i], path[to])
+				if to == i {
+					cyclic = b.first + TypeID(i)
 				}
 				continue
 			}
-			s.todo = s.todo[:len(s.todo)-1]
-			if len(s.todo) > 0 {
-				up := s.todo[len(s.todo)-1].typ
-				s.low[up] = min(s.low[up], s.low[i])
-			}
-			if s.low[i] == s.order[i] {
-				from := len(s.open) - 1
-				for s.open[from] != i {
+			refs, frames = refs[:f.first], frames[:len(frames)-1]
+			if low[i] == order[i] {
+				from, on := len(open), uint32(0)
+				for done := false; !done; done = open[from] == i {
 					from--
+					on = max(on, path[open[from]])
 				}
-				if len(s.open)-from > 1 {
-					cyclic = s.b.first + TypeID(i)
+				on += uint32(len(open) - from)
+				if len(open)-from > 1 {
+					cyclic = b.first + TypeID(i)
 				}
-				longest = max(longest, s.component(s.open[from:], stop))
-				s.open = s.open[:from]
+				for _, k := range open[from:] {
+					order[k], path[k] = math.MaxUint32, on
+				}
+				longest, open = max(longest, int(on)), open[:from]
+			}
+			if len(frames) > 0 {
+				up := frames[len(frames)-1].typ
+				low[up], path[up] = min(low[up], low[i]), max(path[up], path[i])
 			}
 		}
 	}
 	return longest, cyclic
 }
 
-// component notes, for the types of a strongly connected component, the longest path from them: through all of them, and on.
-func (s *scan) component(types []uint32, stop func(Kind) bool) int {
-	on := uint32(0)
-	for _, i := range types {
-		t := s.b.Type(s.b.first + TypeID(i))
-		if stop(t.Kind()) {
-			continue
-		}
-		for r := range t.refs() {
-			if id := t.reference(r); id >= s.b.first {
-				on = max(on, s.path[id-s.b.first]) // 0 for those of the component
-			}
-		}
-		s.meter.Step(int(t.refs()))
+// references appends the types from ID first on that t refers to.
+func (t *Type) references(refs []TypeID, first TypeID) []TypeID {
+	if t.Kind().Shape().Third == Ref && t.Ref() >= first {
+		refs = append(refs, t.Ref())
 	}
-	on += uint32(len(types))
-	for _, i := range types {
-		s.path[i] = on
-	}
-	return int(on)
-}
-
-func zeroed(l []uint32, n int) []uint32 {
-	l = slices.Grow(l[:0], n)[:n]
-	clear(l)
-	return l
-}
-
-// refs returns how many types a type refers to, void included.
-func (t *Type) refs() uint32 {
-	s := t.Kind().Shape()
-	if len(s.Elem) == 0 {
-		return uint32(s.Refs(0))
-	}
-	return uint32(s.Refs(int(t.Vlen())))
-}
-
-// reference returns what a type refers to, by its number in the record.
-func (t *Type) reference(i uint32) TypeID {
-	s := t.Kind().Shape()
-	if s.Third == Ref {
-		if i == 0 {
-			return t.Ref()
-		}
-		i--
-	}
-	for at, w := range s.Extra {
-		if w == Ref {
-			if i == 0 {
-				return TypeID(t.extra(uint32(at)))
-			}
-			i--
+	for w, v := range t.Words() {
+		if w == Ref && TypeID(v) >= first {
+			refs = append(refs, TypeID(v))
 		}
 	}
-	n := uint32(len(s.Elem)) // of which one is a reference
-	return TypeID(t.extra(uint32(len(s.Extra)) + n*i + uint32(slices.Index(s.Elem, Ref))))
+	return refs
 }

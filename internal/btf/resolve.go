@@ -17,8 +17,8 @@ var (
 	ErrTooBig = errors.New("size exceeds 32 bits")
 )
 
-// SkipMods follows modifiers and typedefs from id to what they stand for
-// (skip_mods_and_typedefs of libbpf). It reports false for an endless chain.
+// SkipMods follows modifiers and typedefs, as skip_mods_and_typedefs of libbpf does.
+// It reports false for an endless chain.
 func (b *BTF) SkipMods(id TypeID) (Type, bool) {
 	t := b.Type(id)
 	for range limits.Modifiers {
@@ -30,9 +30,9 @@ func (b *BTF) SkipMods(id TypeID) (Type, bool) {
 	return t, false
 }
 
-// SizeOf returns the size of a type in bytes, by the rules of libbpf's
-// btf__resolve_size: modifiers, typedefs and arrays are followed, void, fwd
-// and functions have none.
+// SizeOf returns the size of a type in bytes by the rules of libbpf's
+// btf__resolve_size. It follows modifiers, typedefs and arrays. Void, fwd and
+// functions have no size.
 func (b *BTF) SizeOf(id TypeID) (uint32, error) {
 	size, nelems := uint64(0), uint64(1)
 	for range limits.Modifiers {
@@ -63,9 +63,8 @@ func (b *BTF) SizeOf(id TypeID) (uint32, error) {
 	return 0, ErrDepth
 }
 
-// PointerSize returns the bytes of a pointer: the size of the first INT named
-// long in any of its spellings, or 8 when there is none, which is what libbpf
-// falls back to on a 64-bit host.
+// PointerSize returns the bytes of a pointer: the size of the first INT named long in
+// any of its spellings, or else 8, as libbpf does on a 64-bit host.
 func (b *BTF) PointerSize() uint32 {
 	if b.ptr == 0 {
 		return 8
@@ -73,20 +72,69 @@ func (b *BTF) PointerSize() uint32 {
 	return b.ptr
 }
 
-// LongNames are the spellings of C's long, from which [BTF.PointerSize] tells.
+// LongNames are the spellings of C's long.
 var LongNames = []string{
 	"long", "long int", "int long", "unsigned long", "long unsigned",
 	"unsigned long int", "unsigned int long", "long unsigned int",
 	"long int unsigned", "int unsigned long", "int long unsigned",
 }
 
-// pointerSize returns t's size when t is a long, otherwise 0.
+// pointerSize returns the size of t if it is a long, otherwise 0.
 func (t *Type) pointerSize() uint32 {
-	if t.size != 4 && t.size != 8 {
-		return 0
-	}
-	if slices.ContainsFunc(LongNames, func(s string) bool { return t.b.NameIs(t.NameOff, s) }) {
+	if (t.size == 4 || t.size == 8) && slices.ContainsFunc(LongNames, func(s string) bool { return t.b.NameIs(t.NameOff, s) }) {
 		return t.size
 	}
 	return 0
+}
+
+// HasMember reports whether a struct or union has a member of a name, itself or in its
+// anonymous members. It does not find a member that is nested deeper than the limits.
+func (b *BTF) HasMember(t *Type, name string) bool {
+	looks := limits.MemberLooks
+	return b.nestedMember(t, name, limits.MemberNesting, &looks)
+}
+
+func (b *BTF) nestedMember(t *Type, name string, depth int, looks *int) bool {
+	if depth == 0 || !t.Kind().IsComposite() {
+		return false
+	}
+	for i := range t.Vlen() {
+		if *looks--; *looks < 0 {
+			return false
+		}
+		m := t.Member(i)
+		if m.NameOff != 0 {
+			if b.NameIs(m.NameOff, name) {
+				return true
+			}
+			continue
+		}
+		if inner, ok := b.SkipMods(m.Type); ok && b.nestedMember(&inner, name, depth-1, looks) {
+			return true
+		}
+	}
+	return false
+}
+
+// Reach limits which references are followed from a type. The zero value follows none,
+// and each value follows all that the values before it follow.
+type Reach uint8
+
+// The limits.
+const (
+	ReachValue    Reach = 1 + iota // everything but what pointers lead to
+	ReachPointees                  // in addition pointers, except those in members of a struct or union
+	ReachAll                       // everything
+)
+
+// Then returns the limit for the types that a type of kind k refers to, if the limit
+// for the type itself is r.
+func (r Reach) Then(k Kind) Reach {
+	switch {
+	case r == ReachValue && k == KindPtr:
+		return 0
+	case r == ReachPointees && k.IsComposite():
+		return ReachValue
+	}
+	return r
 }

@@ -2,8 +2,8 @@
 
 package btf
 
-// Type is one record of a view. It is a small value that refers to the blob.
-// The zero value, and what [BTF.Type] returns for ID 0, is void.
+// Type is one record of a view. It is a small value that refers to the blob. The zero
+// value, and what [BTF.Type] returns for ID 0, is void.
 type Type struct {
 	b       *BTF
 	off     uint32 // of the record in the type section, words
@@ -13,17 +13,17 @@ type Type struct {
 	NameOff uint32 // 0 when anonymous
 }
 
-// Offset returns where the record begins, in bytes from the beginning of the blob's types.
+// Offset returns where the record begins, in bytes from the beginning of the type section.
 func (t *Type) Offset() int { return 4 * int(t.off) }
 
-// BTF returns the view that the type's own references are to be looked up in:
-// the base for a type that split BTF has from there.
+// BTF returns the view to look up the type's references in: the base for a type that
+// split BTF has from there.
 func (t *Type) BTF() *BTF { return t.b }
 
 // Kind returns the kind.
 func (t *Type) Kind() Kind { return Kind(t.info >> 24 & 0x7f) }
 
-// Vlen returns the number of members, enumerators or parameters.
+// Vlen returns the number of members, enumerators, parameters or variables.
 func (t *Type) Vlen() uint32 { return t.info & 0xffffff }
 
 // KindFlag returns the kind_flag: members hold bitfield sizes (struct, union),
@@ -33,8 +33,9 @@ func (t *Type) KindFlag() bool { return t.info>>31 != 0 }
 // Size returns the size in bytes of a type whose [Shape] has one.
 func (t *Type) Size() uint32 { return t.size }
 
-// Ref returns the type that the header of the record refers to, where the [Shape] has it: what is pointed to,
-// modified, declared or tagged, the prototype of a func, the return type of a func_proto.
+// Ref returns the type that struct btf_type refers to, if the [Shape] has one: the
+// type that is pointed to, modified, declared or tagged, the prototype of a func, or
+// the return type of a func_proto.
 func (t *Type) Ref() TypeID { return TypeID(t.size) }
 
 // Name returns the name as a sub-slice of the blob, empty when anonymous.
@@ -45,7 +46,7 @@ func (t *Type) Name() []byte {
 	return t.b.Name(t.NameOff)
 }
 
-// extra returns word i of what follows the header.
+// extra returns word i behind struct btf_type.
 func (t *Type) extra(i uint32) uint32 { return t.b.types[t.off+hdrWords+i] }
 
 // IntData returns the word that follows an INT: encoding<<24 | offset<<16 | bits.
@@ -54,7 +55,7 @@ func (t *Type) IntData() uint32 { return t.extra(0) }
 // IntEncoding returns the encoding bits of an INT.
 func (t *Type) IntEncoding() uint32 { return t.IntData() >> 24 & 0xf }
 
-// IntOffset returns the bit offset of an INT, 0 in all but old BTF.
+// IntOffset returns the bit offset of an INT, which only old BTF has.
 func (t *Type) IntOffset() uint32 { return t.IntData() >> 16 & 0xff }
 
 // Linkage returns the linkage of a FUNC or VAR: 0 for static, 1 for global, 2 for
@@ -66,13 +67,13 @@ func (t *Type) Linkage() uint32 {
 	return t.extra(0)
 }
 
-// Array is what follows an ARRAY.
+// Array is the element type, index type and number of elements of an ARRAY.
 type Array struct {
 	Elem, Index TypeID
 	Nelems      uint32
 }
 
-// Array returns the element type, index type and number of elements.
+// Array returns what an ARRAY consists of.
 func (t *Type) Array() Array {
 	return Array{TypeID(t.extra(0)), TypeID(t.extra(1)), t.extra(2)}
 }
@@ -100,7 +101,7 @@ func (t *Type) Member(i uint32) Member {
 // Enumerator is one value of an ENUM or ENUM64.
 type Enumerator struct {
 	NameOff uint32
-	Value   uint64 // sign-extended from 32 bits for ENUM, as libbpf does
+	Value   uint64 // sign-extended from 32 bits for ENUM, as in libbpf
 }
 
 // Enumerator returns enumerator i, which must be less than Vlen.
@@ -111,8 +112,8 @@ func (t *Type) Enumerator(i uint32) Enumerator {
 	return Enumerator{t.extra(2 * i), uint64(int64(int32(t.extra(2*i + 1))))}
 }
 
-// Param is one parameter of a FUNC_PROTO. A last one with type void and no
-// name stands for "...".
+// Param is one parameter of a FUNC_PROTO. A last one with type void and no name stands
+// for "...".
 type Param struct {
 	NameOff uint32
 	Type    TypeID
@@ -121,4 +122,15 @@ type Param struct {
 // Param returns parameter i, which must be less than Vlen.
 func (t *Type) Param(i uint32) Param {
 	return Param{t.extra(2 * i), TypeID(t.extra(2*i + 1))}
+}
+
+// VarSecinfo is one variable of a DATASEC.
+type VarSecinfo struct {
+	Type         TypeID // VAR, or FUNC in .ksyms
+	Offset, Size uint32 // bytes
+}
+
+// VarSecinfo returns variable i of a DATASEC, which must be less than Vlen.
+func (t *Type) VarSecinfo(i uint32) VarSecinfo {
+	return VarSecinfo{TypeID(t.extra(3 * i)), t.extra(3*i + 1), t.extra(3*i + 2)}
 }

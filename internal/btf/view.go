@@ -6,15 +6,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// BTF is a view of one blob: the types of a kernel or an object, or the split
-// BTF of a module on top of its base. The zero value is ready for [BTF.Load].
-// After Load it is immutable and safe for use by several goroutines, as long
-// as nobody changes the data under it.
+// BTF is a view of one blob: the types of a kernel or an object, or the split BTF of a
+// module on top of its base. The zero value is ready for [BTF.Load]. After Load it is
+// immutable and safe for use by several goroutines, as long as the data does not change.
 type BTF struct {
 	base   *BTF
 	types  []uint32 // words of the type section, in this machine's byte order
@@ -22,14 +22,14 @@ type BTF struct {
 	big    bool        // data is big-endian
 	starts []uint32    // where in types each own type starts
 	named  []namedType // own types that a relocation can name, in order of ID
-	own    []uint32    // memory for types where data does not serve
+	own    []uint32    // memory for types that cannot be read in place
 	first  TypeID      // ID of the first own type
 	strOff uint32      // offset of the first own string
 	ptr    uint32      // bytes of a pointer, 0 when unknown
 }
 
-// New loads data, on top of base when that is not nil. Data of many megabytes is
-// better given to [BTF.Load], which has a context.
+// New loads data, on top of base unless that is nil. For many megabytes of data use
+// [BTF.Load], which has a context.
 func New(data []byte, base *BTF) (*BTF, error) {
 	b := new(BTF)
 	if err := b.Load(context.Background(), data, base); err != nil {
@@ -38,12 +38,12 @@ func New(data []byte, base *BTF) (*BTF, error) {
 	return b, nil
 }
 
-// Load makes b a view of data, reusing b's memory from an earlier Load. The
-// view refers to data, which must not change while it is used. A base makes
-// data split BTF: its own type IDs and string offsets go on where the base's
-// end. The memory needed is a tenth of the data's size for real BTF, and at
-// most as much again; that of another byte order than the machine's is copied
-// besides. On error, which may be that of the context, b is empty.
+// Load makes b a view of data, and reuses b's memory from an earlier Load. The view
+// refers to data, which must not change while the view is used. With a base data is
+// split BTF, whose type IDs and string offsets begin where those of the base end. Load
+// needs a tenth of the data's size in memory for real BTF, and at most as much again.
+// It copies data with another byte order than the machine's. On error, which may be
+// that of the context, b is empty.
 func (b *BTF) Load(ctx context.Context, data []byte, base *BTF) error {
 	b.reset(base)
 	err := b.load(ctx, data)
@@ -53,7 +53,7 @@ func (b *BTF) Load(ctx context.Context, data []byte, base *BTF) error {
 	return err
 }
 
-// reset empties b, but for its memory.
+// reset empties b, but keeps its memory.
 func (b *BTF) reset(base *BTF) {
 	*b = BTF{base: base, starts: b.starts[:0], named: b.named[:0], own: b.own[:0], first: 1}
 }
@@ -65,27 +65,23 @@ func (b *BTF) load(ctx context.Context, data []byte) error {
 	}
 	b.big = h.Order == binary.BigEndian
 	b.types, b.strs = b.words(h.Types.of(data)), h.Strings.of(data)
-	if b.base != nil {
+	n := len(b.strs)
+	switch {
+	case n > 0 && b.strs[n-1] != 0:
+		return errors.New("strings: section does not end with a NUL byte")
+	case b.base != nil:
 		if b.base.big != b.big {
 			return fmt.Errorf("header: byte order %s differs from the base's %s", b.Order(), b.base.Order())
 		}
 		b.first = TypeID(b.base.NumTypes())
 		b.strOff = b.base.strEnd()
 		b.ptr = b.base.ptr
-	} else if len(b.strs) == 0 || b.strs[0] != 0 {
-		return fmt.Errorf("strings: section does not begin with the empty string%s", splitHint(b.strs))
-	}
-	if n := len(b.strs); n > 0 && b.strs[n-1] != 0 {
-		return fmt.Errorf("strings: section does not end with a NUL byte")
+	case n == 0:
+		return errors.New("strings: section does not begin with the empty string")
+	case b.strs[0] != 0:
+		return errors.New("strings: section does not begin with the empty string (split BTF needs its base)")
 	}
 	return b.walk(ctx, h.Layouts.of(data))
-}
-
-func splitHint(strs []byte) string {
-	if len(strs) > 0 {
-		return " (split BTF needs its base)"
-	}
-	return ""
 }
 
 // Order returns the byte order of the blob.
@@ -96,18 +92,18 @@ func (b *BTF) Order() binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// FirstID returns the ID of the first type that is b's own, not its base's.
+// FirstID returns the ID of the first type that is not in the base.
 func (b *BTF) FirstID() TypeID { return b.first }
 
-// NumTypes returns the number of types, void and those of the base included,
-// which is one more than the last ID.
+// NumTypes returns the number of types including void and those of the base, which is
+// one more than the last ID.
 func (b *BTF) NumTypes() int { return int(b.first) + len(b.starts) }
 
 func (b *BTF) strEnd() uint32 { return b.strOff + uint32(len(b.strs)) }
 
-// Name returns the string at an offset taken from this view, as a sub-slice of
-// the data. The empty string has offset 0. Of one that has more than
-// limits.NameBytes it returns one byte more than that.
+// Name returns the string at an offset taken from this view, as a sub-slice of the
+// data. The empty string has offset 0. Name cuts strings off one byte after
+// limits.NameBytes.
 func (b *BTF) Name(off uint32) []byte {
 	s := b.tail(off)
 	s = s[:min(len(s), limits.NameBytes+1)]
@@ -117,14 +113,14 @@ func (b *BTF) Name(off uint32) []byte {
 	return s
 }
 
-// NameIs reports whether the string at off is s. It is cheaper than Name.
+// NameIs reports whether the string at off is s. It is faster than Name.
 func (b *BTF) NameIs(off uint32, s string) bool {
 	t := b.tail(off)
 	return len(t) > len(s) && t[len(s)] == 0 && string(t[:len(s)]) == s
 }
 
-// tail returns the strings from off to the end of their section, which ends
-// with a NUL byte, or nil when off lies outside.
+// tail returns the strings from off to the end of their section, which ends with a NUL
+// byte, or nil if off lies outside.
 func (b *BTF) tail(off uint32) []byte {
 	for b.base != nil && off < b.strOff {
 		b = b.base
@@ -135,8 +131,8 @@ func (b *BTF) tail(off uint32) []byte {
 	return nil
 }
 
-// Type returns the type with an ID. An ID outside the blob gives void; none
-// that was read from the view is outside.
+// Type returns the type with an ID, or void for an ID outside the blob. IDs that come
+// from the view are never outside.
 func (b *BTF) Type(id TypeID) Type {
 	for b.base != nil && id < b.first {
 		b = b.base
@@ -150,8 +146,8 @@ func (b *BTF) Type(id TypeID) Type {
 	return Type{b: b, off: off, ID: id, NameOff: h[0], info: h[1], size: h[2]}
 }
 
-// Named gives yield the IDs of b's own types that have a name and a kind by
-// which a relocation can ask for them, in ascending order.
+// Named yields the IDs of b's own types that relocations can name, in ascending order:
+// they have a name, and a kind whose [Shape] is Named.
 func (b *BTF) Named(yield func(TypeID) bool) {
 	for _, n := range b.named {
 		if !yield(n.id) {

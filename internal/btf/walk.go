@@ -17,17 +17,17 @@ type namedType struct {
 	name uint32 // offset
 }
 
-// walkKind is what walker.run needs to know of a kind. Its words have 32 bits.
+// walkKind is the shape of a kind in the form that walker.run needs.
 type walkKind struct {
-	head  uint32 // words before the elements: hdrWords, or byHand
-	elem  uint32 // words of an element, 2 or 3, of which the first is a name; or 0
+	head  uint32 // 32-bit words before the elements: hdrWords, or byHand
+	elem  uint32 // words of an element, 2 or 3, the first of which is a name; or 0
 	ref   uint32 // mask: all ones if the header's last word is a reference
 	refs  uint32 // mask: all ones if an element's second word is a reference
 	named uint32 // 1 if a relocation can name it
 }
 
-// byHand is the head of kinds that are left to walker.step: more words than
-// there are.
+// byHand is the head of kinds that walker.run leaves to walker.step: more words than a
+// blob has.
 const byHand = 1 << 31
 
 var walkKinds = func() (kinds [128]walkKind) {
@@ -40,7 +40,7 @@ var walkKinds = func() (kinds [128]walkKind) {
 		}
 		return 0
 	}
-	for k := range Kind(numKinds) {
+	for k := range Kind(NumKinds) {
 		s := k.Shape()
 		if k == KindVoid || len(s.Extra) > 0 || len(s.Elem) > 0 && s.Elem[0] != Name {
 			continue
@@ -57,17 +57,16 @@ var walkKinds = func() (kinds [128]walkKind) {
 	return kinds
 }()
 
-// walkChunk is how many types are walked between two looks at the context, some
-// milliseconds' work.
+// walkChunk is how many types walk reads before it checks the context, some
+// milliseconds of work.
 const walkChunk = 1 << 20
 
-// walk finds where each type starts, and checks all that types refer to. Most
-// of a corpus run's time goes into it. So the work is in walker.run, which makes
-// no calls and branches on nothing of the kind but the size of its elements:
-// kinds follow each other in no order that a processor could foretell. What is
-// rare is left to walker.step.
+// walk finds where each type starts, and checks all references. A run over a corpus
+// spends most of its time here. So walker.run makes no calls, and of a kind it branches
+// only on the size of the elements, because a processor cannot predict the order of the
+// kinds. walker.step reads the rare kinds.
 func (b *BTF) walk(ctx context.Context, layouts []byte) error {
-	// A type takes some 30 bytes. With a little more the next kernel fits, too.
+	// A type takes some 30 bytes. A quarter more leaves room for the next kernel.
 	if want := 4 * len(b.types) / 28; cap(b.starts) < want {
 		b.starts = make([]uint32, want+want/4)
 		b.named = make([]namedType, want/4)
@@ -98,7 +97,7 @@ func (b *BTF) walk(ctx context.Context, layouts []byte) error {
 	}
 	b.starts, b.named = w.starts[:w.n], w.named[:w.numNamed]
 	if w.names >= b.strEnd() || w.refs >= uint32(b.NumTypes()) {
-		return b.outside(ctx, layouts)
+		return b.outside(ctx)
 	}
 	for i := 0; i < len(b.named) && b.ptr == 0; i++ {
 		if t := b.Type(b.named[i].id); t.Kind() == KindInt {
@@ -108,26 +107,14 @@ func (b *BTF) walk(ctx context.Context, layouts []byte) error {
 	return nil
 }
 
-// outside names the type that refers to something outside the blob.
-func (b *BTF) outside(ctx context.Context, layouts []byte) error {
-	var one struct {
-		start [1]uint32
-		named [1]namedType
-	}
-	for i, start := range b.starts {
+// outside returns the error for the first type that refers to something outside the blob.
+func (b *BTF) outside(ctx context.Context) error {
+	for i := range b.starts {
 		if i%walkChunk == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		end := uint32(len(b.types))
-		if i+1 < len(b.starts) {
-			end = b.starts[i+1]
-		}
-		w := walker{types: b.types[start:end], starts: one.start[:], named: one.named[:]}
-		if w.run(); w.n == 0 {
-			if err := w.step(layouts); err != nil {
-				return err
-			}
-		}
+		var w walker
+		w.note(b.types[b.starts[i]:])
 		t := b.Type(b.first + TypeID(i))
 		if w.names >= b.strEnd() {
 			return fmt.Errorf("types: type %d (%s) has a name at byte %d, strings end at %d", t.ID, t.Kind(), w.names, b.strEnd())
@@ -139,7 +126,7 @@ func (b *BTF) outside(ctx context.Context, layouts []byte) error {
 	return errors.New("types: a type refers to something outside")
 }
 
-// walker is how far a walk has come.
+// walker is the state of a walk.
 type walker struct {
 	types    []uint32
 	off      uint // words
@@ -149,11 +136,10 @@ type walker struct {
 	named    []namedType
 	numNamed int
 	names    uint32 // the largest name offset
-	refs     uint32 // the largest ID that is referred to
+	refs     uint32 // the largest ID in a reference
 }
 
-// run goes on until the end, or a type for step, or until there is no room for
-// one more.
+// run reads types up to the end or a type for step, or until starts or named is full.
 func (w *walker) run() {
 	types, starts, named := w.types, w.starts, w.named
 	off, n, numNamed := w.off, w.n, w.numNamed
@@ -169,8 +155,8 @@ func (w *walker) run() {
 		named[numNamed] = namedType{w.first + TypeID(n), name}
 		numNamed += int(k.named & ((name | -name) >> 31)) // counts if it has a name
 		n++
-		// That off grows by constants lets the processor go on with the next
-		// type before it knows this one's size for sure.
+		// off grows by constants, so the processor can start on the next type before it
+		// knows the size of this one.
 		off += hdrWords
 		switch k.elem {
 		case 2:
@@ -188,7 +174,7 @@ func (w *walker) run() {
 	w.off, w.n, w.numNamed, w.names, w.refs = off, n, numNamed, names, refs
 }
 
-// step does one type of any kind.
+// step reads one type of any kind.
 func (w *walker) step(layouts []byte) error {
 	rec := w.types[w.off:]
 	if len(rec) < hdrWords {
@@ -209,19 +195,8 @@ func (w *walker) step(layouts []byte) error {
 	case need%4 != 0:
 		return fmt.Errorf("%s of %d bytes, want a multiple of 4", kind, need)
 	}
-	shape := kind.Shape()
-	w.note(Name, name)
-	w.note(shape.Third, rec[2])
-	rest := rec[hdrWords:]
-	for i, word := range shape.Extra {
-		w.note(word, rest[i])
-	}
-	if n := len(shape.Elem); n > 0 {
-		for i, v := range rest[len(shape.Extra):][:n*int(vlen)] {
-			w.note(shape.Elem[i%n], v)
-		}
-	}
-	if shape.Named && name != 0 {
+	w.note(rec)
+	if kind.Shape().Named && name != 0 {
 		w.named[w.numNamed] = namedType{w.first + TypeID(w.n), name}
 		w.numNamed++
 	}
@@ -231,18 +206,32 @@ func (w *walker) step(layouts []byte) error {
 	return nil
 }
 
-// note takes account of a word that refers to something.
-func (w *walker) note(word Word, v uint32) {
-	switch word {
-	case Name:
-		w.names = max(w.names, v)
-	case Ref:
-		w.refs = max(w.refs, v)
+// note notes the names and types that a record refers to.
+func (w *walker) note(rec []uint32) {
+	shape := Kind(rec[1] >> 24 & 0x7f).Shape()
+	word := func(kind Word, v uint32) {
+		switch kind {
+		case Name:
+			w.names = max(w.names, v)
+		case Ref:
+			w.refs = max(w.refs, v)
+		}
+	}
+	word(Name, rec[0])
+	word(shape.Third, rec[2])
+	rest := rec[hdrWords:]
+	for i, kind := range shape.Extra {
+		word(kind, rest[i])
+	}
+	if n := len(shape.Elem); n > 0 {
+		for i, v := range rest[len(shape.Extra):][:n*int(rec[1]&0xffffff)] {
+			word(shape.Elem[i%n], v)
+		}
 	}
 }
 
-// words returns the words of a type section: raw's own memory where this
-// machine can read it so, otherwise a copy.
+// words returns the words of a type section: raw itself if it is aligned and has the
+// byte order of this machine, otherwise a copy.
 func (b *BTF) words(raw []byte) []uint32 {
 	n := len(raw) / 4
 	if n == 0 {

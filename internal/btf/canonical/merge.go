@@ -12,22 +12,17 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Merge makes types that cannot be told apart one, and puts them in their
-// canonical order. It returns the types to write, their refs renumbered to
-// positions in that order. It takes n log n steps and memory for n types with
-// their references. The error is that of the context.
+// Merge merges types that cannot be told apart, and sorts them into their canonical
+// order. It returns the types to write, with references to positions in that order. It
+// ignores nil types; references to them become Void. It takes n log n steps and memory
+// for n types with their references. The error is that of the context.
 //
-// Types are split into classes by their content, then again by the classes
-// of what they refer to, until that tells no more of them apart. Classes are
-// numbered by sorting, so the numbers do not depend on the order of the
-// input.
+// Merge splits types into classes by their content, and then again by the classes of
+// the types that they refer to, until no class can be split. Classes are numbered by
+// sorting, so the result does not depend on the order of the input.
 func Merge(ctx context.Context, types []*Type) ([]*Type, error) {
 	p := newPartition(ctx, types)
-	p.byContent()
-	splits := p.byRefs()
-	if len(splits) > 0 {
-		p.referrers()
-	}
+	splits := p.byContent()
 	for len(splits) > 0 && p.meter.Err() == nil {
 		splits = p.round(splits)
 	}
@@ -37,58 +32,64 @@ func Merge(ctx context.Context, types []*Type) ([]*Type, error) {
 	return p.representatives(), nil
 }
 
-// partition is types in classes, while they are being told apart. The classes
-// are in their order, and that of two types never changes once they are in
-// different ones: a round only splits classes.
+// partition is a list of types in classes. The classes are sorted, and the order of
+// two types does not change once they are in different classes: a round only splits
+// classes.
 //
-// The first two rounds look at every type. A later one looks at those that
-// refer to a class that the round before has split, and of its parts passes over
-// the largest (Hopcroft's trick): what is not looked at refers to that. So a
-// reference is looked at no more often than its target's class can halve.
+// A round looks at the types that refer to a class that the last round has split, but
+// not at those that refer to its largest part (Hopcroft's trick). So it looks at a
+// reference no more often than the class of its target can halve.
 type partition struct {
-	types []*Type
+	types []*Type // void is the first
 	order []int32 // types, those of a class side by side
 	place []int32 // in order, by type
 	class []int32 // by type
 	start []int32 // where in order a class begins
 	size  []int32 // of a class
 
-	by    []edge  // references by their target
-	byEnd []int32 // by type: where in by those to it end
-	looks [][]ref // by type: its references that a round looks at
+	by    [][]edge // by type: the references to it
+	looks [][]ref  // by type: its references that a round looks at
 	meter *limits.Meter
 }
 
 // edge is a reference: number ref of type from.
 type edge struct{ from, ref int32 }
 
-// ref is a reference whose target's class was split: where the target's new
-// class begins, and where the largest does.
+// ref is a reference to a type whose class was split: where the new class of the type
+// begins, and where the largest part begins.
 type ref struct{ n, at, most int32 }
 
-// split is the parts that a class was split into, as classes.
+// split is the parts of a class that was split, as classes.
 type split []int32
 
 func newPartition(ctx context.Context, types []*Type) *partition {
-	p := &partition{types: types, place: make([]int32, len(types)), class: make([]int32, len(types))}
+	n := len(types) + 1
+	p := &partition{types: append([]*Type{{}}, types...), place: make([]int32, n), class: make([]int32, n)}
+	p.by, p.looks = make([][]edge, n), make([][]ref, n)
 	p.meter = limits.NewMeter(ctx, math.MaxInt64, "steps")
-	for i, o := range types {
-		if o != nil {
-			p.order = append(p.order, int32(i))
+	for i, o := range p.types {
+		if o == nil {
+			continue
 		}
+		p.order = append(p.order, int32(i))
+		for r := range o.Refs {
+			t := p.target(o.Refs[r])
+			p.by[t] = append(p.by[t], edge{int32(i), int32(r)})
+		}
+		p.meter.Step(1 + len(o.Refs))
 	}
 	return p
 }
 
-// target returns what reference r of a type leads to.
-func (p *partition) target(r int) (t int32, ok bool) {
-	if r == Void || p.types[r] == nil {
-		return 0, false
+// target returns the type that a reference leads to.
+func (p *partition) target(r int) int32 {
+	if r == Void || p.types[r+1] == nil {
+		return 0
 	}
-	return int32(r), true
+	return int32(r + 1)
 }
 
-// sort puts types into an order. Once the work must not go on it gives up soon.
+// sort sorts types. It gives up when the context ends.
 func (p *partition) sort(l []int32, compare func(a, b int32) int) {
 	slices.SortFunc(l, func(a, b int32) int {
 		if !p.meter.Step(1) {
@@ -98,24 +99,27 @@ func (p *partition) sort(l []int32, compare func(a, b int32) int) {
 	})
 }
 
-// byContent makes a class of the types of each content.
-func (p *partition) byContent() {
+// byContent makes a class of the types with each content, and one of void. They are
+// the parts of one split.
+func (p *partition) byContent() []split {
 	keys := make([][]byte, len(p.types))
 	var b []byte // of all keys
-	for _, i := range p.order {
+	for _, i := range p.order[1:] {
 		from := len(b)
 		b = p.types[i].AppendContent(b)
 		keys[i] = b[from:len(b):len(b)]
 		p.meter.Step(1 + len(p.types[i].Fields))
 	}
 	p.sort(p.order, func(a, b int32) int { return bytes.Compare(keys[a], keys[b]) })
+	var all split
 	for at, i := range p.order {
 		p.place[i] = int32(at)
 		if at == 0 || !bytes.Equal(keys[i], keys[p.order[at-1]]) {
-			p.newClass(at)
+			all = append(all, p.newClass(at))
 		}
-		p.join(i, int32(len(p.start)-1))
+		p.join(i, all[len(all)-1])
 	}
+	return []split{all}
 }
 
 // newClass begins a class at a place of order.
@@ -127,96 +131,6 @@ func (p *partition) newClass(at int) int32 {
 func (p *partition) join(i, class int32) {
 	p.class[i] = class
 	p.size[class]++
-}
-
-// byRefs splits each class by the classes of what its types refer to.
-func (p *partition) byRefs() (splits []split) {
-	rank := func(r int) int32 { // classes are still in the order of their numbers
-		if t, ok := p.target(r); ok {
-			return p.class[t] + 1
-		}
-		return 0
-	}
-	compare := func(a, b int32) int {
-		x, y := p.types[a].Refs, p.types[b].Refs
-		for i := range min(len(x), len(y)) {
-			if c := cmp.Compare(rank(x[i]), rank(y[i])); c != 0 || !p.meter.Step(1) {
-				return c
-			}
-		}
-		return cmp.Compare(len(x), len(y))
-	}
-	// Ranks are those from before the first split.
-	var cuts [][]int32 // by class, places where a part begins
-	for c := range p.start {
-		l := p.order[p.start[c]:][:p.size[c]]
-		p.sort(l, compare)
-		var cut []int32
-		for i := 1; i < len(l); i++ {
-			if compare(l[i-1], l[i]) != 0 {
-				cut = append(cut, p.start[c]+int32(i))
-			}
-		}
-		cuts = append(cuts, cut)
-	}
-	for at, i := range p.order {
-		p.place[i] = int32(at)
-	}
-	for c, cut := range cuts {
-		if len(cut) == 0 {
-			continue
-		}
-		parts := split{int32(c)}
-		end := p.start[c] + p.size[c]
-		for k, from := range cut {
-			to := end
-			if k+1 < len(cut) {
-				to = cut[k+1]
-			}
-			part := p.newClass(int(from))
-			for _, i := range p.order[from:to] {
-				p.size[c]--
-				p.join(i, part)
-			}
-			parts = append(parts, part)
-		}
-		splits = append(splits, parts)
-	}
-	return splits
-}
-
-// referrers notes for each type what refers to it.
-func (p *partition) referrers() {
-	p.looks = make([][]ref, len(p.types))
-	p.byEnd = make([]int32, len(p.types)+1)
-	each := func(f func(t, from, n int32)) {
-		for _, i := range p.order {
-			for n, r := range p.types[i].Refs {
-				if t, ok := p.target(r); ok {
-					f(t, i, int32(n))
-				}
-			}
-			p.meter.Step(1 + len(p.types[i].Refs))
-		}
-	}
-	each(func(t, _, _ int32) { p.byEnd[t+1]++ })
-	for i := range p.types {
-		p.byEnd[i+1] += p.byEnd[i]
-	}
-	p.by = make([]edge, p.byEnd[len(p.types)])
-	each(func(t, from, n int32) {
-		p.by[p.byEnd[t]] = edge{from, n}
-		p.byEnd[t]++
-	})
-}
-
-// referrersOf returns the references to a type.
-func (p *partition) referrersOf(t int32) []edge {
-	from := int32(0)
-	if t > 0 {
-		from = p.byEnd[t-1]
-	}
-	return p.by[from:p.byEnd[t]]
 }
 
 // round splits classes by what the round before has split.
@@ -235,8 +149,7 @@ func (p *partition) round(splits []split) (next []split) {
 				continue
 			}
 			for _, t := range p.order[p.start[c]:][:p.size[c]] {
-				by := p.referrersOf(t)
-				for _, e := range by {
+				for _, e := range p.by[t] {
 					if p.size[p.class[e.from]] == 1 {
 						continue
 					}
@@ -245,7 +158,7 @@ func (p *partition) round(splits []split) (next []split) {
 					}
 					p.looks[e.from] = append(p.looks[e.from], ref{e.ref, p.start[c], most})
 				}
-				if !p.meter.Step(1 + len(by)) {
+				if !p.meter.Step(1 + len(p.by[t])) {
 					return nil
 				}
 			}
@@ -358,7 +271,7 @@ type kept struct {
 // in the order of the classes. Types of one name are put in their own order.
 func (p *partition) representatives() []*Type {
 	var all []kept
-	for next := int32(0); int(next) < len(p.order); {
+	for next := int32(1); int(next) < len(p.order); { // void is first
 		c := p.class[p.order[next]]
 		members := p.order[next:][:p.size[c]]
 		next += p.size[c]
@@ -394,10 +307,7 @@ func (p *partition) representatives() []*Type {
 		}
 		k.Refs = slices.Clone(k.Refs)
 		for j, r := range k.Refs {
-			k.Refs[j] = Void
-			if t, ok := p.target(r); ok {
-				k.Refs[j] = at[p.class[t]]
-			}
+			k.Refs[j] = at[p.class[p.target(r)]]
 		}
 	}
 	return out
