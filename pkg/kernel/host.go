@@ -3,34 +3,39 @@
 package kernel
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path"
+	"path/filepath"
+	"strings"
 )
 
 // HostBTF is the path of the running kernel's own BTF, if it has any.
 const HostBTF = "/sys/kernel/btf/vmlinux"
 
-// HostOptions select the system that [Host] describes. The zero value is the system
-// that the program runs on.
+// HostOptions select the system that [Host] describes. The zero value is the running
+// system.
 type HostOptions struct {
-	// Root is the path of the host's root directory, such as "/host" in a container.
-	// Links in it are resolved as if it were "/". Empty means "/".
+	// Root is the host's root directory, such as "/host" in a container. Links in it are
+	// resolved as if it were "/". Empty means "/".
 	Root string
-	// OSRelease is the path of a file to read instead of the one below Root.
+	// OSRelease is a file to read instead of the one below Root.
 	OSRelease string
 	// Release and Arch replace the results of uname, if they are not empty.
 	Release, Arch string
 }
 
-// Host returns the key of the running kernel: ID and VERSION_ID from the
-// host's /etc/os-release, or /usr/lib/os-release if there is none, release and
-// machine from uname, which containers share with their host. The spelling is
-// that of Key.Canonical.
+// Host returns the canonical key of the running kernel: ID and VERSION_ID from the
+// host's /etc/os-release, or /usr/lib/os-release if there is none, release and machine
+// from uname, which containers share with their host.
 //
-// Without an os-release file ID and VersionID are empty. If the file has no ID, the
-// ID is "linux", as os-release(5) says. It is an error if a file or root in opts
-// cannot be read, if a component is not valid ([Key.Validate]), and on other systems
-// than Linux if opts do not have both Release and Arch.
+// Without an os-release file ID and VersionID are empty. If the file has no ID, the ID
+// is "linux", as os-release(5) says. The error says that a file or root in opts cannot be
+// read, that a component is not valid ([Key.Validate]), or that opts lack Release or Arch
+// on a system other than Linux.
 func Host(opts HostOptions) (Key, error) {
 	vars, err := hostVars(opts)
 	if err != nil {
@@ -45,12 +50,7 @@ func Host(opts HostOptions) (Key, error) {
 		if err != nil {
 			return Key{}, fmt.Errorf("host: uname: %w", err)
 		}
-		if k.Release == "" {
-			k.Release = release
-		}
-		if k.Arch == "" {
-			k.Arch = machine
-		}
+		k.Release, k.Arch = cmp.Or(k.Release, release), cmp.Or(k.Arch, machine)
 	}
 	if err := k.Validate(); err != nil {
 		return Key{}, fmt.Errorf("host: %w", err)
@@ -58,18 +58,115 @@ func Host(opts HostOptions) (Key, error) {
 	return k.Canonical(), nil
 }
 
+// hostVars reads the os-release file of the host. It returns nil if there is none.
 func hostVars(opts HostOptions) (map[string]string, error) {
-	if opts.OSRelease == "" {
-		root := opts.Root
-		if root == "" {
-			root = "/"
+	if opts.OSRelease != "" {
+		f, err := os.Open(opts.OSRelease)
+		if err != nil {
+			return nil, err
 		}
-		return osRelease(root)
+		return readOSRelease(f)
 	}
-	f, err := os.Open(opts.OSRelease)
+	root, err := os.OpenRoot(cmp.Or(opts.Root, "/"))
 	if err != nil {
 		return nil, err
 	}
+	defer root.Close()
+	for _, name := range []string{"etc/os-release", "usr/lib/os-release"} {
+		if f, err := openUnder(root, name); err == nil {
+			return readOSRelease(f)
+		}
+	}
+	return nil, nil
+}
+
+// maxOSRelease limits the size of an os-release file, in bytes.
+const maxOSRelease = 1 << 20
+
+// variable is the characters of a variable's name.
+const variable = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
+// ParseOSRelease returns the variables in the text of an os-release file, such as
+// "debian" for ID. Values may be bare or in single or double quotes, as in a shell. The
+// last assignment of a variable counts. Other lines are ignored.
+func ParseOSRelease(text string) map[string]string {
+	vars := make(map[string]string)
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(strings.Trim(line, " \t\n\v\f\r"), "=")
+		if ok && name != "" && !isDigit(name[0]) && strings.Trim(name, variable) == "" {
+			vars[name] = unquote(value)
+		}
+	}
+	return vars
+}
+
+// unquote returns the value of the first shell word in s. The word consists of bare
+// pieces and pieces in quotes. In single quotes a backslash is an ordinary character; in
+// double quotes it escapes only special characters. A quote ends with the line at the
+// latest.
+func unquote(s string) string {
+	var b strings.Builder
+	quote := byte(0)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == quote && quote != 0:
+			quote = 0
+		case quote == '\'':
+			b.WriteByte(c)
+		case c == '\\' && i+1 < len(s) && (quote == 0 || strings.IndexByte("\"\\$`", s[i+1]) >= 0):
+			i++
+			b.WriteByte(s[i])
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case quote == 0 && (c == ' ' || c == '\t'): // the end of the word
+			return b.String()
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// maxLinks is the number of links that Linux follows in a path.
+const maxLinks = 40
+
+// openUnder opens a file below root. It follows links as if root were "/". os.Root
+// refuses absolute links, which in a container would lead to the container's own files.
+func openUnder(root *os.Root, name string) (*os.File, error) {
+	done, todo := ".", name // done has no links
+	for links := 0; todo != ""; {
+		elem, rest, _ := strings.Cut(todo, "/")
+		todo = rest
+		switch elem {
+		case "", ".":
+			continue
+		case "..":
+			done = path.Dir(done)
+			continue
+		}
+		at := path.Join(done, elem)
+		to, err := root.Readlink(filepath.FromSlash(at))
+		if err != nil { // not a link, or missing, so that Open fails
+			done = at
+			continue
+		}
+		if links++; links > maxLinks {
+			return nil, errors.New("too many links")
+		}
+		if path.IsAbs(to) {
+			done = "."
+		}
+		todo = to + "/" + rest
+	}
+	return root.Open(filepath.FromSlash(done))
+}
+
+func readOSRelease(f *os.File) (map[string]string, error) {
 	defer f.Close()
-	return readOSRelease(f)
+	b, err := io.ReadAll(io.LimitReader(f, maxOSRelease+1))
+	if err == nil && len(b) > maxOSRelease {
+		err = errors.New("too long for an os-release file")
+	}
+	return ParseOSRelease(string(b)), err
 }

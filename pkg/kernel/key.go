@@ -6,15 +6,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 )
 
-// Key identifies a kernel: the distribution as in /etc/os-release, the machine and
-// the release as "uname -r" prints it. An unknown component is empty.
-//
-// A key keeps the spelling that it was made with, so that "amd64" stays "amd64" in
-// an output path. Keys that differ only in spelling identify the same kernel: their
-// Canonical keys are equal, and Compare returns 0.
+// Key identifies a kernel. An unknown component is empty. A key keeps the spelling that
+// it was made with, so "amd64" stays "amd64" in an output path. Keys that differ only in
+// spelling identify the same kernel: their Canonical keys are equal, and Compare returns 0.
 type Key struct {
 	ID        string // distribution, os-release's ID: "debian"
 	VersionID string // its version, os-release's VERSION_ID: "12"; rolling distributions have none
@@ -22,26 +20,20 @@ type Key struct {
 	Release   string // kernel release, uname -r: "6.1.0-47-amd64"
 }
 
-// absent stands for an empty component in the text form of a key.
+// absent is the text of an empty component.
 const absent = "-"
 
-// Known reports whether the key has ID, Arch and Release. VersionID may be missing,
-// since rolling distributions have none.
+// Known reports whether the key has ID, Arch and Release. Rolling distributions have no
+// VersionID.
 func (k Key) Known() bool { return k.ID != "" && k.Arch != "" && k.Release != "" }
 
 // String returns "ID/VERSION_ID/ARCH/RELEASE", with "-" for each empty component.
 func (k Key) String() string {
-	parts := [...]string{k.ID, k.VersionID, k.Arch, k.Release}
-	for i, p := range parts {
-		if p == "" {
-			parts[i] = absent
-		}
-	}
-	return strings.Join(parts[:], "/")
+	return cmp.Or(k.ID, absent) + "/" + cmp.Or(k.VersionID, absent) + "/" + cmp.Or(k.Arch, absent) + "/" + cmp.Or(k.Release, absent)
 }
 
 // ParseKey parses the result of [Key.String]; a component "-" is empty. The error is
-// that of [Key.Validate], or says that there are not four components.
+// that of [CheckName], or says that there are not four components.
 func ParseKey(s string) (Key, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) != 4 {
@@ -58,8 +50,8 @@ func ParseKey(s string) (Key, error) {
 	return Key{ID: parts[0], VersionID: parts[1], Arch: parts[2], Release: parts[3]}, nil
 }
 
-// Validate returns an error if a component is "-", which stands for an empty one, or
-// if [CheckName] refuses it, so that keys are safe in paths. Empty components are valid.
+// Validate returns an error if a component is "-", the text of an empty one, or if
+// [CheckName] refuses it. Valid keys are safe in paths. Empty components are valid.
 func (k Key) Validate() error {
 	for _, p := range [...]string{k.ID, k.VersionID, k.Arch, k.Release} {
 		if p == absent {
@@ -75,11 +67,12 @@ func (k Key) Validate() error {
 	return nil
 }
 
-// maxName is the longest name in bytes, which is what file systems take.
+// maxName is the longest name that file systems accept, in bytes.
 const maxName = 255
 
-// CheckName returns an error if a name that comes from outside cannot be one level of a path: the parts of a key, the names of modules,
-// and each level of the name of a file that an archive or a list has. A name that passes never leads out of its folder.
+// CheckName returns an error if a name from outside cannot be one level of a path: if it
+// is empty, "." or "..", or has more than 255 bytes, a slash, a backslash or a control
+// character. A name that passes never leads out of its folder.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -104,8 +97,8 @@ func (k Key) Canonical() Key {
 	return k
 }
 
-// Compare orders canonical keys by ID, VersionID, Arch and Release, versions and
-// releases as [CompareVersions] does. It returns 0 only if they are equal.
+// Compare compares canonical keys by ID, VersionID, Arch and Release. It compares
+// versions and releases as [CompareVersions] does.
 func (k Key) Compare(o Key) int {
 	k, o = k.Canonical(), o.Canonical()
 	return cmp.Or(
@@ -116,42 +109,32 @@ func (k Key) Compare(o Key) int {
 	)
 }
 
-// arches maps each spelling of an architecture to the one BTFHub uses, or uname -m where BTFHub
-// has none. Distributions' packages, uname and Go each have their own.
+// arches maps each spelling of an architecture to BTFHub's, or to that of uname -m if
+// BTFHub has none.
 var arches = map[string]string{
 	"x86_64": "x86_64", "amd64": "x86_64", "x86": "x86_64", "x86-64": "x86_64",
 	"arm64": "arm64", "aarch64": "arm64",
 	"arm": "arm", "armhf": "arm", "armel": "arm", "armhfp": "arm", "armv6l": "arm", "armv7": "arm",
 	"armv7l": "arm", "armv7hl": "arm", "armv8l": "arm",
 	"i386": "i386", "i486": "i386", "i586": "i386", "i686": "i386", "386": "i386",
-	"ppc64le": "ppc64le", "ppc64el": "ppc64le", "ppc64": "ppc64",
-	"s390x":   "s390x",
-	"riscv64": "riscv64", "riscv": "riscv64",
-	"loongarch64": "loongarch64", "loong64": "loongarch64",
-	"mips": "mips", "mipsel": "mipsel", "mips64": "mips64", "mips64el": "mips64el",
-	"mips64le": "mips64el",
-	"sparc64":  "sparc64",
+	"ppc64le": "ppc64le", "ppc64el": "ppc64le", "ppc64": "ppc64", "s390x": "s390x", "sparc64": "sparc64",
+	"riscv64": "riscv64", "riscv": "riscv64", "loongarch64": "loongarch64", "loong64": "loongarch64",
+	"mips": "mips", "mipsel": "mipsel", "mips64": "mips64", "mips64el": "mips64el", "mips64le": "mips64el",
 }
 
-// KnownArch reports whether arch is a spelling that [CanonicalArch] knows.
-func KnownArch(arch string) bool {
-	_, ok := arches[arch]
-	return ok
-}
+// ids maps other names of distributions to the ID in os-release.
+var ids = map[string]string{"amazon": "amzn", "redhat": "rhel", "oracle": "ol", "suse": "sles", "opensuse": "opensuse-leap"}
+
+// KnownArch reports whether [CanonicalArch] knows a spelling.
+func KnownArch(arch string) bool { return arches[arch] != "" }
 
 // CanonicalArch returns BTFHub's spelling of an architecture ("x86_64", "arm64") for
 // the spellings of Go, uname and distributions ("amd64", "aarch64"). It returns an
 // unknown one unchanged.
-func CanonicalArch(arch string) string {
-	if a, ok := arches[arch]; ok {
-		return a
-	}
-	return arch
-}
+func CanonicalArch(arch string) string { return cmp.Or(arches[arch], arch) }
 
-// CanonicalID returns the ID in os-release for another name of a distribution:
-// "amzn" for "amazon". It returns any other name with its ASCII letters in lower
-// case.
+// CanonicalID returns the ID in os-release for another name of a distribution: "amzn"
+// for "amazon". It returns any other name with its ASCII letters in lower case.
 func CanonicalID(id string) string {
 	b := []byte(id)
 	for i, c := range b {
@@ -159,25 +142,81 @@ func CanonicalID(id string) string {
 			b[i] = c - 'A' + 'a'
 		}
 	}
-	id = string(b)
-	switch id {
-	case "amazon":
-		return "amzn"
-	case "redhat":
-		return "rhel"
-	case "oracle":
-		return "ol"
-	case "suse":
-		return "sles"
-	case "opensuse":
-		return "opensuse-leap"
-	}
-	return id
+	return cmp.Or(ids[string(b)], string(b))
 }
 
-// CompareVersions orders kernel releases and distribution versions: numbers by
-// value, and the text between them by bytes, so 6.9 < 6.10 < 6.10.1. A pre-release
-// ("~rc1", "-rc1") comes before its release. It returns 0 only for equal strings.
+// Series returns the key that all builds of one series share: distribution, version
+// and arch, and of the release its first two numbers and all words that are not
+// numbers, such as "6.1-rt-amd64" for 6.1.0-47-rt-amd64. Builds of a series differ in
+// the other numbers. Other flavours and other versions of Linux have other structs, so
+// they are other series.
+func (k Key) Series() Key {
+	k = k.Canonical()
+	release := ""
+	numbers, last := 0, false // last reports whether the word before is a number
+	for _, w := range strings.FieldsFunc(k.Release, func(r rune) bool { return strings.ContainsRune("-.+_~", r) }) {
+		number := strings.Trim(w, "0123456789") == ""
+		if number {
+			if numbers++; numbers > 2 {
+				continue
+			}
+		}
+		switch {
+		case release == "":
+		case number && last:
+			release += "."
+		default:
+			release += "-"
+		}
+		release += w
+		last = number
+	}
+	k.Release = release
+	return k
+}
+
+// FileSuffix is the suffix of BTF files.
+const FileSuffix = ".btf"
+
+// FileName returns the slash-separated path of a kernel's BTF in a tree with BTFHub's
+// layout: "ID/VERSION_ID/ARCH/RELEASE.btf", without a level for an empty VERSION_ID, or
+// "RELEASE.btf" for a key that is not Known.
+func (k Key) FileName() string {
+	if !k.Known() {
+		return k.Release + FileSuffix
+	}
+	return path.Join(k.ID, k.VersionID, k.Arch, k.Release+FileSuffix)
+}
+
+// ParseFileName parses the result of [Key.FileName]: "ID/VERSION_ID/ARCH/RELEASE.btf",
+// "ID/ARCH/RELEASE.btf" with a [KnownArch], or "RELEASE.btf". The error begins with
+// the name.
+func ParseFileName(name string) (Key, error) {
+	p := strings.Split(strings.TrimSuffix(name, FileSuffix), "/")
+	var k Key
+	switch n := len(p); {
+	case n == 4:
+		k = Key{ID: p[0], VersionID: p[1], Arch: p[2], Release: p[3]}
+	case n == 3 && KnownArch(p[1]):
+		k = Key{ID: p[0], Arch: p[1], Release: p[2]}
+	case n == 1:
+		k = Key{Release: p[0]}
+	default:
+		return k, fmt.Errorf("%s: name is not ID/VERSION_ID/ARCH/RELEASE%s", name, FileSuffix)
+	}
+	err := k.Validate()
+	if k.Release == "" {
+		err = errors.New("name has no release")
+	}
+	if err != nil {
+		return Key{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return k, nil
+}
+
+// CompareVersions compares kernel releases or distribution versions: numbers by value,
+// and the text between them by bytes, so 6.9 < 6.10 < 6.10.1. A pre-release ("~rc1",
+// "-rc1") comes before its release. It returns 0 only for equal strings.
 func CompareVersions(a, b string) int {
 	x, y := a, b
 	for x != "" || y != "" {
@@ -201,18 +240,17 @@ func nextRun(s string) (run, rest string) {
 }
 
 func compareRuns(a, b string) int {
-	ra, rb := runRank(a), runRank(b)
-	if ra != rb {
-		return cmp.Compare(ra, rb)
+	if c := cmp.Compare(runRank(a), runRank(b)); c != 0 {
+		return c
 	}
-	if ra == rankNumber {
+	if runRank(a) == rankNumber {
 		a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	}
 	return cmp.Compare(a, b)
 }
 
-// The order of what may come next in a version.
+// The order of runs, and of the end, in a version.
 const (
 	rankPre = iota
 	rankEnd

@@ -7,5 +7,5 @@ package kernel
 import "errors"
 
 func uname() (release, machine string, err error) {
-	return "", "", errors.New("this is not Linux: name release and arch")
+	return "", "", errors.New("not Linux: release and arch must be given")
 }
