@@ -9,20 +9,20 @@ import (
 	"fmt"
 )
 
-// ErrCut says that a file ends too early.
+// ErrCut is returned for a file that ends too early.
 var ErrCut = errors.New("cut short")
 
 // Cursor reads a stream. After an error all values are zero.
 type Cursor struct {
 	b   []byte
-	at  int // what has been read: moving b would be a pointer to write, which costs more while garbage is collected
+	at  int // in b; to cut b off instead would write a pointer, which is slower during garbage collection
 	Err error
 }
 
 // NewCursor returns a cursor at the beginning of b.
 func NewCursor(b []byte) Cursor { return Cursor{b: b} }
 
-// Fail ends reading with an error. The first one counts.
+// Fail ends reading with an error. Later errors are ignored.
 func (c *Cursor) Fail(err error) {
 	if c.Err == nil {
 		c.Err = err
@@ -30,10 +30,10 @@ func (c *Cursor) Fail(err error) {
 	c.b, c.at = nil, 0
 }
 
-// Len returns how many bytes are left.
+// Len returns the number of unread bytes.
 func (c *Cursor) Len() int { return len(c.b) - c.at }
 
-// Rest reads all that is left.
+// Rest reads all unread bytes.
 func (c *Cursor) Rest() []byte { return c.Bytes(c.Len()) }
 
 // Byte reads a byte.
@@ -50,8 +50,6 @@ func (c *Cursor) cut() byte {
 	c.Fail(ErrCut)
 	return 0
 }
-
-var errVarint = errors.New("number of more than 64 bits")
 
 // Uvarint reads a number.
 func (c *Cursor) Uvarint() uint64 {
@@ -70,15 +68,15 @@ func (c *Cursor) uvarint() uint64 {
 		c.Fail(ErrCut)
 		return 0
 	case n < 0:
-		c.Fail(errVarint)
+		c.Fail(errors.New("number of more than 64 bits"))
 		return 0
 	}
 	c.at += n
 	return v
 }
 
-// Count reads a number of things that take at least one byte each in one of the
-// streams, so that room can be made for them.
+// Count reads the number of things that follow. The caller can allocate memory for as
+// many as limit.
 func (c *Cursor) Count(limit int, what string) int {
 	v := c.Uvarint()
 	if v > uint64(limit) {
@@ -111,7 +109,7 @@ func (c *Cursor) Text() []byte {
 	return b
 }
 
-// End checks that nothing is left.
+// End fails if there are unread bytes.
 func (c *Cursor) End() {
 	if n := c.Len(); c.Err == nil && n > 0 {
 		c.Fail(fmt.Errorf("%d bytes too many", n))

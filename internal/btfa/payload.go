@@ -11,19 +11,20 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Dictionary is what frames are compressed with: names that are likely in any archive, each with a NUL byte. It is part of the format.
-// scripts/btfa-dictionary made it. Nobody may change it.
+// Dictionary is the dictionary that frames are compressed with: names that are likely in
+// any archive, each with a NUL byte. It is part of the format and must not change.
+// scripts/btfa-dictionary made it.
 //
 //go:embed dictionary
 var Dictionary []byte
 
-// decoder decompresses for all archives.
+// decoder is shared by all archives.
 var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderDictRaw(0, Dictionary),
 		zstd.WithDecoderMaxMemory(MaxPayload), zstd.WithDecoderMaxWindow(MaxPayload))
 })
 
-// Unpack returns the payload of a file, which frame is behind its header.
+// Unpack returns the payload in the frame of a file.
 func Unpack(frame []byte) ([]byte, error) {
 	size, err := checkFrame(frame)
 	if err != nil {
@@ -40,8 +41,7 @@ func Unpack(frame []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// Split cuts a payload into its streams. Streams beyond those known are left
-// to later readers.
+// Split cuts a payload into its streams. It ignores streams that it does not know.
 func Split(payload []byte) (streams [NumStreams]Cursor, err error) {
 	c := NewCursor(payload)
 	n := c.Uvarint()
@@ -59,7 +59,7 @@ func Split(payload []byte) (streams [NumStreams]Cursor, err error) {
 	}
 	rest := c.Rest()
 	if total != uint64(len(rest)) {
-		return streams, fmt.Errorf("payload: streams have %d bytes, %d are there", total, len(rest))
+		return streams, fmt.Errorf("payload: streams have %d bytes, want %d", total, len(rest))
 	}
 	for i := range streams {
 		streams[i] = NewCursor(rest[:lens[i]:lens[i]])
@@ -68,8 +68,8 @@ func Split(payload []byte) (streams [NumStreams]Cursor, err error) {
 	return streams, nil
 }
 
-// checkFrame makes sure that b is exactly one zstd frame with a checksum. It
-// returns its decompressed size, 0 if the frame does not say.
+// checkFrame checks that b is exactly one zstd frame with a checksum. It returns its
+// decompressed size, or 0 if the frame does not have it.
 func checkFrame(b []byte) (int, error) {
 	var h zstd.Header
 	if err := h.Decode(b); err != nil {
@@ -82,7 +82,7 @@ func checkFrame(b []byte) (int, error) {
 		return 0, fmt.Errorf("%d bytes decompressed, more than %d", h.FrameContentSize, MaxPayload)
 	}
 	size := 0
-	if h.HasFCS { // small ones have none
+	if h.HasFCS { // small frames may lack it
 		size = int(h.FrameContentSize)
 	}
 	for at := h.HeaderSize; ; {
@@ -91,7 +91,7 @@ func checkFrame(b []byte) (int, error) {
 		}
 		block := int(b[at]) | int(b[at+1])<<8 | int(b[at+2])<<16
 		n := block >> 3
-		if block>>1&3 == 1 { // one byte, repeated
+		if block>>1&3 == 1 { // a repeated byte
 			n = 1
 		}
 		if at += 3 + n; block&1 == 0 {
