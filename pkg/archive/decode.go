@@ -16,7 +16,7 @@ import (
 
 var (
 	errOrder   = errors.New("not in order")
-	errPrefix  = errors.New("shares more than there is")
+	errPrefix  = errors.New("shares more than the last key has")
 	errLayout  = errors.New("layout does not exist")
 	errSlot    = errors.New("slot does not exist")
 	errVariant = errors.New("variant does not exist")
@@ -79,7 +79,7 @@ func (d *decoder) readSlots(c *btfa.Cursor) {
 		d.slots[i].variants = make([]variant, n)
 		for j := range n {
 			if d.readVariant(c, d.slots[i].variants[:j+1]); d.shapes.Err != nil || d.numbers.Err != nil {
-				c.Rest() // that error says it all
+				c.Rest() // report only the error of the other stream
 				d.shapes.Rest()
 				d.numbers.Rest()
 				return
@@ -286,7 +286,7 @@ func (a *Archive) readKernels(c *btfa.Cursor) {
 		case i > 0 && s <= last, layout >= len(a.pool.layouts):
 			err = errOrder
 		case err == nil && !a.dir.add(k):
-			err = errors.New("is there twice")
+			err = errors.New("occurs twice")
 		}
 		if err != nil {
 			c.Fail(fmt.Errorf("kernel %q: %w", s, err))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive reads and writes archives (.btfa): the minimized BTF of many
-// kernels in one small file. A tracer embeds an archive to run on kernels without
-// their own BTF, and finds the BTF for its host in it:
+// Package archive reads and writes archives (.btfa): the minimized BTF of many kernels
+// in one small file. A tracer embeds an archive to run on kernels without BTF, and finds
+// the BTF for its host in it:
 //
 //	//go:embed tracer.btfa
 //	var embedded []byte
@@ -26,21 +26,21 @@
 //	defer f.Close()
 //	args.BTFObjPath = f.Path() // empty where the kernel has its own
 //
-// [OpenTree] opens a file tree in BTFHub's layout, such as an [embed.FS], which
-// serves as an archive does.
+// [OpenTree] opens a file tree in BTFHub's layout, such as an [embed.FS], which can
+// replace an archive.
 //
-// A [kernel.Key] names a kernel: distribution and version as in os-release,
-// architecture and release as uname prints them. [kernel.Host] returns the key of
-// the machine. [Archive.Lookup] finds the kernel in the archive that serves this
-// key, and says why it is this one or none. [Find] does both.
+// A [kernel.Key] names a kernel: distribution and version as in os-release, architecture
+// and release as uname prints them. [kernel.Host] returns the key of the running kernel.
+// [Archive.Lookup] finds the kernel in the archive whose BTF serves a key, and gives the
+// reason for its choice. [Find] does both.
 //
 // "btfgen generate" writes archives, and so does [Write], for pipelines in Go.
 // docs/archive-format.md specifies the format.
 //
-// Opening an archive and reading from it does not parse BTF. A loader that gets BTF
-// from an archive parses and checks it.
+// Opening an archive and reading from it does not parse BTF. The loader parses and
+// checks the BTF.
 //
-// An archive has a checksum against damage. It has no signature: a program trusts
-// the archive that it embeds as it trusts its own code. With a forged archive it
-// gets wrong BTF, and the kernel's verifier still checks its programs.
+// An archive has a checksum against damage, but no signature. A program trusts the
+// archive that it embeds like its own code. With a forged archive it gets wrong BTF; the
+// kernel's verifier still checks its programs.
 package archive

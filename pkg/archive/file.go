@@ -11,14 +11,14 @@ import (
 // File is BTF with a path, for libbpf's btf_custom_path and libbpfgo's BTFObjPath.
 type File struct {
 	path   string
-	memory *os.File // what is open while path leads to it; nil if path is a name on disk
-	remove bool     // path is a temporary file
+	memory *os.File // the file in memory that path leads to, or nil
+	remove bool     // whether path is a temporary file
 }
 
-// Path returns the path of the BTF, which is valid until Close and in this process
-// only: a file in memory has no name for others. It is empty for the kernel's own
-// BTF, which loaders find by themselves, together with the BTF of modules. Pass
-// NULL to libbpf then.
+// Path returns the path of the BTF. It is valid until Close, and only in this process,
+// because a file in memory has no name elsewhere. It is empty for the kernel's own BTF,
+// which loaders find by themselves, together with the BTF of modules. Pass NULL to
+// libbpf then.
 func (f *File) Path() string { return f.path }
 
 // Close closes a file in memory and removes a temporary one. Call it once, after
@@ -33,9 +33,9 @@ func (f *File) Close() error {
 	return nil
 }
 
-// File returns the types as a file: the one that the user named, or a new one with
-// the BTF of the archive, as [NewFile] makes it. For the kernel's own BTF its path
-// is empty. The caller closes it.
+// File returns the types as a file: the file that the user named, or the result of
+// [NewFile] for the BTF of the archive. For the kernel's own BTF the path is empty. The
+// caller closes it.
 func (t *Types) File() (*File, error) {
 	switch t.Source {
 	case FromFile:
@@ -46,8 +46,8 @@ func (t *Types) File() (*File, error) {
 	return NewFile(t.BTF)
 }
 
-// NewFile makes a file with this BTF: in memory (memfd) if the system supports that,
-// otherwise a temporary one in [os.TempDir]. The caller closes it.
+// NewFile returns a file with this BTF: in memory (memfd) if the system supports that,
+// otherwise a temporary file in [os.TempDir]. The caller closes it.
 func NewFile(btf []byte) (*File, error) {
 	if f, err := memoryFile(btf); err == nil {
 		return f, nil

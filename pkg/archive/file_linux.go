@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryFile makes a file without a name on disk. Kernels before 3.17 have none,
-// and its path needs /proc.
+// memoryFile returns a file without a name on disk. It needs Linux 3.17 and /proc.
 func memoryFile(btf []byte) (*File, error) {
 	fd, err := unix.MemfdCreate("kernel.btf", unix.MFD_CLOEXEC)
 	if err != nil {

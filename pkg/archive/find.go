@@ -30,21 +30,21 @@ func (s Source) String() string {
 	return sourceNames[s]
 }
 
-// Options are the places where [Find] looks. The zero value means the kernel's own
-// BTF only.
+// Options are the places where [Find] looks. The zero value is the kernel's own BTF
+// only.
 type Options struct {
-	// File is the path of raw BTF, or of an ELF file with a .BTF section, that the
-	// user of the tracer named; "" for none.
+	// File is a file with raw BTF, or an ELF file with a .BTF section, that the user of
+	// the tracer named; "" for none.
 	File string
 	// Archive is the program's own BTF: an *Archive, a *Tree, or nil for none.
 	Archive Finder
-	// Host selects the kernel to look for in the archive. The zero value is the
-	// running kernel.
+	// Host selects the kernel to find in the archive. The zero value is the running
+	// kernel.
 	Host kernel.HostOptions
-	// Neighbours is how many builds before and after a kernel that the archive lacks
-	// must agree for their BTF to be taken: see [Archive.Lookup]. With 0 such a
-	// kernel is a miss, also a build that is newer than the archive. Above 0 the BTF
-	// may be wrong for the kernel; Match.Rule is NeighbourMatch then.
+	// Neighbours is the number of builds before and after a kernel that must agree if
+	// the archive lacks the kernel: see [Archive.Lookup]. With 0 such a kernel is a miss,
+	// even if it is newer than the archive. Above 0 the BTF may be wrong for the kernel;
+	// Match.Rule is NeighbourMatch then.
 	Neighbours int
 	// IgnoreKernel skips the kernel's own BTF, for tests.
 	IgnoreKernel bool
@@ -60,11 +60,11 @@ type Types struct {
 	BTF    []byte // for FromArchive; nil otherwise. It belongs to the caller.
 }
 
-// NoMatchError is returned by [Find] if the kernel has no BTF and the archive none
-// for it. errors.Is reports that it is an [ErrNoKernel].
+// NoMatchError is returned by [Find] if the kernel has no BTF, and neither has the
+// archive for it. errors.Is reports that it is an [ErrNoKernel].
 type NoMatchError struct{ Match Match }
 
-// Error returns the kernel and the reason why nothing in the archive matches it.
+// Error returns the kernel and the reason why no kernel in the archive matches it.
 func (e *NoMatchError) Error() string {
 	return fmt.Sprintf("kernel %s has no BTF, and the archive has none for it: %s", e.Match.Want, e.Match.Reason)
 }
@@ -75,13 +75,12 @@ func (e *NoMatchError) Is(target error) bool { return target == ErrNoKernel }
 // ErrNoArchive is returned by [Find] if the kernel has no BTF and Options no archive.
 var ErrNoArchive = errors.New("the kernel has no BTF, and there is no archive")
 
-// Find finds the types to relocate programs against. It takes Options.File if that
-// is set, else the kernel's own BTF if there is any, else the BTF that
-// Options.Archive has for the host. Find opens the file and the kernel's BTF, but
-// leaves reading them to the loader.
+// Find finds the types to relocate programs against: Options.File if that is set, else
+// the kernel's own BTF if it has any, else the BTF for the host in Options.Archive. Find
+// checks that the file or the kernel's BTF can be opened, and leaves reading to the loader.
 //
-// The error is a [*NoMatchError], [ErrNoArchive], or says why the file cannot be
-// opened, the host not be identified, or the archive not be read.
+// The error is a [*NoMatchError] or [ErrNoArchive], or says why the file cannot be
+// opened, the host cannot be identified, or the archive cannot be read.
 func Find(opts Options) (*Types, error) {
 	if opts.File != "" {
 		f, err := os.Open(opts.File)

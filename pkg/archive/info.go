@@ -7,8 +7,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -37,37 +39,52 @@ func (i *Info) RelocationsFor(arch string) []byte {
 	return sum
 }
 
-// Shard is one of N parts of a run. Index counts from 1. The zero value means a
-// whole run.
+// Shard is one of N parts of a run. Index counts from 1. The zero value is a whole run.
 type Shard struct{ Index, N int }
 
 // String returns "3/10".
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.N) }
 
 // Relocations identifies the relocations that the BTF of one arch was minimized
-// for. If two archives have equal Relocations for an arch, their kernels of that
-// arch serve the same programs.
+// for. Two archives with equal Relocations for an arch serve the same programs on that
+// arch.
 type Relocations struct {
 	Arch string // as kernel.CanonicalArch spells it; "" for all without an entry of their own
-	// Sum is the first bytes of relolog.Hash of the objects for that arch. Archives
-	// have 8 bytes of it.
+	// Sum is the first bytes of relolog.Hash of the objects for that arch. Archives keep
+	// 8 bytes.
 	Sum []byte
 }
 
 // Object is a BPF object that the BTF of an archive was minimized for.
 type Object struct {
 	Name string
-	// Sum is the first bytes of the SHA-256 of the object file. Archives have 4
-	// bytes of it.
+	// Sum is the first bytes of the SHA-256 of the object file. Archives keep 4 bytes.
 	Sum []byte
 	// Arches are the machines that the object is for, as kernel.CanonicalArch spells
 	// them, sorted. None means any.
 	Arches []string
 }
 
+// NewObject returns the Object for a BPF object file with this name and content. The
+// arches are those of the machines that the object is for, in any spelling; none means
+// any machine. NewObject does not keep data.
+func NewObject(name string, data []byte, arches ...string) Object {
+	sum := sha256.Sum256(data)
+	return Object{Name: name, Sum: sum[:btfa.ObjectSumSize:btfa.ObjectSumSize], Arches: canonicalArches(arches)}
+}
+
+func canonicalArches(arches []string) []string {
+	var out []string
+	for _, a := range arches {
+		out = append(out, kernel.CanonicalArch(a))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Is reports whether the SHA-256 of data begins with o.Sum. With the 4 bytes of an
-// archive another file passes with a probability of 1 in 4 billion. Without a Sum
-// the result is false.
+// archive, another file matches with a probability of 1 in 4 billion. Without a Sum the
+// result is false.
 func (o Object) Is(data []byte) bool {
 	sum := sha256.Sum256(data)
 	return len(o.Sum) > 0 && bytes.HasPrefix(sum[:], o.Sum)

@@ -10,14 +10,14 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Rule is how a kernel was found.
+// Rule is the rule by which a kernel was found.
 type Rule int
 
 // The rules, in the order in which Lookup tries them.
 const (
-	NoMatch        Rule = iota // nothing in the archive matches the kernel
+	NoMatch        Rule = iota // no kernel in the archive matches
 	ExactMatch                 // distribution, version, arch and release are equal
-	ReleaseMatch               // arch and release are equal, and all such kernels have the same BTF
+	ReleaseMatch               // all kernels with this arch and release have the same BTF
 	NeighbourMatch             // the builds next to the kernel have the same BTF
 )
 
@@ -33,19 +33,19 @@ func (r Rule) String() string {
 
 // Match is the result of a look-up.
 type Match struct {
-	Want kernel.Key // the kernel to look for, canonical
+	Want kernel.Key // the kernel to find, canonical
 	Rule Rule       // NoMatch for a miss
 	Key  kernel.Key // the kernel whose BTF serves, as the archive spells it; zero for a miss
 
-	// Reason says in one line why this kernel matches, or why none does. For a
-	// NeighbourMatch it has the number of builds that were compared, and the first
-	// and the last of them.
+	// Reason says in one line why the kernel matches, or why no kernel does. For a
+	// NeighbourMatch it has the number of builds that were compared, the first and the
+	// last.
 	Reason string
 
-	// Below and Above are, on a miss, the nearest releases of the same distribution
-	// and arch in the archive, and zero if there is none. They are advice for people.
-	// SameLayout reports that both are there and have the same BTF. The kernel
-	// between them probably has it too, but structs do change within a series.
+	// On a miss, Below and Above are the nearest releases of the same distribution and
+	// arch, or zero. They are advice for people. SameLayout reports that both exist and
+	// have the same BTF. The kernel between them probably has it too, but structs do
+	// change within a series.
 	Below, Above kernel.Key
 	SameLayout   bool
 }
@@ -56,8 +56,7 @@ func (m Match) Found() bool { return m.Rule != NoMatch }
 // Finder is a set of kernels with their BTF: an [*Archive] or a [*Tree]. Both are
 // safe for use by many goroutines.
 type Finder interface {
-	// Lookup finds the kernel that serves a host, and says why it is this one or
-	// none. See [Archive.Lookup].
+	// Lookup finds the kernel whose BTF serves a host. See [Archive.Lookup].
 	Lookup(want kernel.Key, neighbours int) Match
 	// BTF returns the BTF of exactly this kernel. The slice belongs to the caller.
 	// The error is ErrNoKernel if the kernel is missing.
@@ -68,20 +67,18 @@ type Finder interface {
 //
 //  1. ExactMatch: the kernel with this key, in any spelling of distribution and
 //     arch.
-//  2. ReleaseMatch: the kernels of the same release and arch under other
-//     distributions or versions, if all of them have the same BTF. A release
-//     identifies a build well enough, while os-release says "8.5" where the archive
-//     has "8", and derived distributions ship the kernels of others.
-//  3. NeighbourMatch, if neighbours is above 0, the key is Known and no kernel has
-//     its release and arch: the builds next to it in its series
-//     ([kernel.Key.Series]), if the nearest ones before it, neighbours in number,
-//     and as many after it, or all if there are fewer, have the same BTF. The key of
-//     the Match is the build before it.
+//  2. ReleaseMatch: the kernels of the same release and arch under other distributions
+//     or versions, if all of them have the same BTF. A release identifies a build well
+//     enough, while os-release may say "8.5" where the archive says "8", and derived
+//     distributions ship the kernels of others.
+//  3. NeighbourMatch, if neighbours is above 0, the key is Known and no kernel has its
+//     release and arch: the last build before it in its series ([kernel.Key.Series]).
+//     The nearest builds before it must have the same BTF, neighbours in number, and so
+//     must as many builds after it, or all if there are fewer.
 //
-// Otherwise the Match is a miss: with 0 neighbours the BTF of another release is
-// never taken. Structs do change within a series, so that a NeighbourMatch may be
-// the wrong BTF, with which programs read wrong memory. docs/howto-tracers.md says how
-// often that happens.
+// Otherwise the Match is a miss. With 0 neighbours Lookup never returns another release.
+// Structs do change within a series. So the BTF of a NeighbourMatch may be wrong, and
+// programs then read wrong memory. docs/howto-tracers.md says how often that happens.
 func (a *Archive) Lookup(want kernel.Key, neighbours int) Match {
 	return a.dir.lookup(want, neighbours, func(i, j int) bool { return a.layoutOf[i] == a.layoutOf[j] })
 }
@@ -92,8 +89,8 @@ type directory struct {
 	index map[kernel.Key]int // by canonical key
 }
 
-// add gives a kernel the next number. It reports false if the kernel is there
-// already, by whatever spelling.
+// add gives a kernel the next number. It reports false for a kernel that was added
+// before, in any spelling.
 func (d *directory) add(k kernel.Key) bool {
 	c := k.Canonical()
 	if _, ok := d.index[c]; ok {
@@ -145,7 +142,7 @@ func (d *directory) lookup(want kernel.Key, neighbours int, same func(i, j int) 
 		}
 	}
 	m.Rule, m.Key = ReleaseMatch, d.keys[others[0]]
-	m.Reason = fmt.Sprintf("not under %s, but the same release and arch is there", m.distro())
+	m.Reason = fmt.Sprintf("not under %s, but another distribution has this release and arch", m.distro())
 	return m
 }
 
@@ -156,7 +153,7 @@ func (m *Match) distro() string {
 	return strings.TrimSuffix(m.Want.ID+" "+m.Want.VersionID, " ")
 }
 
-// advise explains a miss and looks for the nearest releases.
+// advise explains a miss and finds the nearest releases.
 func (d *directory) advise(m *Match, same func(i, j int) bool) {
 	var below, above = -1, -1
 	id, arch, both := false, false, false
@@ -186,9 +183,9 @@ func (d *directory) advise(m *Match, same func(i, j int) bool) {
 	switch {
 	case m.Reason != "":
 	case m.Want.Release == "":
-		m.Reason = "the release of the kernel is not known"
+		m.Reason = "the release of the kernel is unknown"
 	case m.Want.Arch == "":
-		m.Reason = "the arch of the kernel is not known"
+		m.Reason = "the arch of the kernel is unknown"
 	case both:
 		m.Reason = fmt.Sprintf("no kernel %s for %s", m.Want.Release, m.Want.Arch)
 	case !arch:

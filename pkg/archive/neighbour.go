@@ -9,14 +9,14 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// neighbours turns a miss into a NeighbourMatch if the n builds before the
-// kernel, and those up to n after it, have the same BTF. Else it says why not.
+// neighbours turns a miss into a NeighbourMatch if the n builds before the kernel and
+// up to n builds after it have the same BTF. Otherwise it adds why not to the reason.
 func (d *directory) neighbours(m *Match, n int, same func(i, j int) bool) {
 	var before, after []int // the nearest first
-	its := m.Want.Series()
+	series := m.Want.Series()
 	for i, k := range d.keys {
 		switch {
-		case k.Series() != its:
+		case k.Series() != series:
 		case kernel.CompareVersions(k.Release, m.Want.Release) < 0:
 			before = append(before, i)
 		default:
@@ -43,7 +43,7 @@ func (d *directory) neighbours(m *Match, n int, same func(i, j int) bool) {
 	m.Below, m.Above, m.SameLayout = kernel.Key{}, kernel.Key{}, false
 }
 
-// span says how many builds there are on one side, and the first and the last.
+// span describes the builds on one side: their number, the first and the last.
 func (d *directory) span(builds []int, side string) string {
 	switch n := len(builds); n {
 	case 0:

@@ -14,7 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfa"
 )
 
-// head returns what stands before the streams in a payload.
+// head returns the part of a payload before the streams.
 func head(streams *[btfa.NumStreams][]byte) []byte {
 	b := binary.AppendUvarint(nil, btfa.NumStreams)
 	for _, s := range streams {
@@ -23,12 +23,12 @@ func head(streams *[btfa.NumStreams][]byte) []byte {
 	return b
 }
 
-// fewBytes is the size of payloads, in bytes, up to which it is tried which streams are better off in the block of the one before. A
-// block has entropy tables of its own, some 30 bytes, so that it pays for long streams only. It is also the size up to which
-// the encoder is one with small tables.
-const fewBytes = 64 << 10
+// smallPayload is the size in bytes up to which pack tries for each stream whether it
+// should share the zstd block of the stream before. A block has entropy tables of its
+// own, some 30 bytes, which pay off for long streams only.
+const smallPayload = 64 << 10
 
-// pack makes a file of streams.
+// pack returns a file with these streams.
 func pack(streams *[btfa.NumStreams][]byte) ([]byte, error) {
 	head := head(streams)
 	size := len(head)
@@ -47,7 +47,7 @@ func pack(streams *[btfa.NumStreams][]byte) ([]byte, error) {
 		own[i] = true
 	}
 	best, err := compress(w, head, streams, size, &own)
-	for i := 0; i < len(own) && err == nil && size <= fewBytes; i++ {
+	for i := 0; i < len(own) && err == nil && size <= smallPayload; i++ {
 		var b []byte
 		own[i] = false
 		if b, err = compress(w, head, streams, size, &own); err == nil && len(b) < len(best) {
@@ -59,20 +59,21 @@ func pack(streams *[btfa.NumStreams][]byte) ([]byte, error) {
 	return best, err
 }
 
-// newEncoder returns an encoder for payloads of size bytes. The best level has tables of 34 MB twice, for the dictionary
-// and for the frame, and copies them for each frame. That takes longer than to minimize a dozen kernels; the next level makes
-// few bytes at most a twentieth more.
+// newEncoder returns an encoder for payloads of size bytes. The best level has tables of
+// 34 MB for the dictionary and for the frame, and copies them for each frame. That takes
+// longer than minimizing a dozen kernels. For small payloads the next level makes files
+// at most a twentieth larger.
 func newEncoder(size int) (*zstd.Encoder, error) {
 	level := zstd.SpeedBestCompression
-	if size <= fewBytes {
+	if size <= smallPayload {
 		level = zstd.SpeedBetterCompression
 	}
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithEncoderDictRaw(0, btfa.Dictionary),
 		zstd.WithEncoderLevel(level), zstd.WithWindowSize(window(size)))
 }
 
-// compress writes header and frame. Streams that begin a zstd block of their own have
-// their own entropy tables.
+// compress returns a file. A stream that is own begins a zstd block, which has its own
+// entropy tables.
 func compress(w *zstd.Encoder, head []byte, streams *[btfa.NumStreams][]byte, size int, own *[btfa.NumStreams]bool) ([]byte, error) {
 	out := bytes.NewBufferString(btfa.Magic)
 	out.WriteByte(btfa.Version)
@@ -94,14 +95,14 @@ func compress(w *zstd.Encoder, head []byte, streams *[btfa.NumStreams][]byte, si
 	return out.Bytes(), err
 }
 
-// StreamSize is the size of one part of an archive.
+// StreamSize is the size of one stream of an archive.
 type StreamSize struct {
 	Name   string // as docs/archive-format.md calls it
 	Plain  int    // bytes before compression
-	Packed int    // bytes if compressed alone, approximately its share of the file
+	Packed int    // bytes if compressed alone, which is about its share of the file
 }
 
-// StreamSizes returns the size of each part of an archive. The error is that of
+// StreamSizes returns the size of each stream of an archive. The error is that of
 // [Open].
 func StreamSizes(data []byte) ([]StreamSize, error) {
 	if _, err := Open(data); err != nil {
@@ -133,7 +134,8 @@ func StreamSizes(data []byte) ([]StreamSize, error) {
 	return sizes, nil
 }
 
-// window returns the smallest zstd window that holds size bytes and the dictionary, but none that readers refuse.
+// window returns the smallest zstd window for size bytes and the dictionary, or the
+// largest that readers accept.
 func window(size int) int {
 	return min(1<<bits.Len(uint(size+len(btfa.Dictionary))), btfa.MaxPayload)
 }

@@ -16,24 +16,24 @@ import (
 
 // Errors of [Open] and [OpenFile].
 var (
-	// ErrNotArchive is returned for data that does not begin as an archive does.
+	// ErrNotArchive is returned for data that does not begin like an archive.
 	ErrNotArchive = errors.New("not a btfgen archive")
 	// ErrVersion is returned for an archive with a version of the format that this
 	// package does not support.
 	ErrVersion = errors.New("unknown version of the archive format")
-	// ErrDamaged is returned for an archive that breaks the rules of its format,
-	// as one that is cut short does. Archive.BTF returns it, too, for an archive
-	// from a broken writer. The error says where the damage is.
+	// ErrDamaged is returned for an archive that breaks the rules of its format, for
+	// example one that was truncated. Archive.BTF also returns it, for an archive from a
+	// broken writer. The error says where the damage is.
 	ErrDamaged = errors.New("damaged archive")
 )
 
-// damaged is an ErrDamaged that says what the damage is.
+// damaged is an ErrDamaged with its cause.
 type damaged struct{ error }
 
 func (damaged) Is(target error) bool { return target == ErrDamaged }
 func (e damaged) Unwrap() error      { return e.error }
 
-// Is reports whether data begins as an archive does, in any version of the format.
+// Is reports whether data begins like an archive of any version of the format.
 func Is(data []byte) bool { return bytes.HasPrefix(data, []byte(btfa.Magic)) }
 
 // Archive is an open archive. It is immutable and safe for use by many goroutines.
@@ -44,9 +44,8 @@ type Archive struct {
 	pool     pool
 }
 
-// Open reads an archive from its bytes, such as those of a //go:embed variable, and
-// keeps no reference to them. It checks all of the archive. Its memory is limited
-// for any data; docs/archive-format.md has the limit. The error is
+// Open reads and checks an archive, for example a //go:embed variable. It keeps no
+// reference to data. docs/archive-format.md has the limit of its memory. The error is
 // [ErrNotArchive], [ErrVersion] or [ErrDamaged].
 func Open(data []byte) (*Archive, error) {
 	if len(data) > btfa.MaxFile {
@@ -118,12 +117,12 @@ func open(data []byte) (*Archive, error) {
 	return a, nil
 }
 
-// Info returns how the archive was made. Its slices belong to the caller, but
-// objects may share their Arches.
+// Info returns how the archive was made. Its slices belong to the caller. Objects may
+// share their Arches.
 func (a *Archive) Info() Info {
 	info := a.info
 	info.Objects = slices.Clone(info.Objects)
-	arches := make(map[*string][]string) // those of each group
+	arches := make(map[*string][]string) // of each group
 	for i := range info.Objects {
 		o := &info.Objects[i]
 		o.Sum = slices.Clone(o.Sum)
@@ -145,17 +144,15 @@ func (a *Archive) Info() Info {
 // Len returns the number of kernels.
 func (a *Archive) Len() int { return len(a.dir.keys) }
 
-// Layouts returns the number of layouts: of different BTFs, numbered from 0.
+// Layouts returns the number of layouts, which are the different BTFs.
 func (a *Archive) Layouts() int { return len(a.pool.layouts) }
 
 // Keys returns the kernels in the order of kernel.Key.Compare. The slice belongs to
 // the caller.
-func (a *Archive) Keys() []kernel.Key {
-	return a.dir.sorted()
-}
+func (a *Archive) Keys() []kernel.Key { return a.dir.sorted() }
 
-// Layout returns the number of a kernel's layout. Kernels with the same layout
-// have the same BTF. Spellings of distribution and architecture do not matter.
+// Layout returns the number of a kernel's layout, from 0. Kernels with the same layout
+// have the same BTF. The spelling of distribution and architecture does not matter.
 func (a *Archive) Layout(k kernel.Key) (layout int, ok bool) {
 	i, ok := a.dir.find(k)
 	if !ok {
@@ -164,13 +161,13 @@ func (a *Archive) Layout(k kernel.Key) (layout int, ok bool) {
 	return int(a.layoutOf[i]), true
 }
 
-// ErrNoKernel is returned for a kernel that an archive or a tree does not have.
+// ErrNoKernel is returned for a kernel that is not in an archive or a tree.
 var ErrNoKernel = errors.New("kernel is not in the archive")
 
-// BTF returns the minimized BTF of exactly this kernel, byte for byte as it was
-// written. Spellings of distribution and architecture do not matter. The
-// slice belongs to the caller. The error is [ErrNoKernel] if the archive does not
-// have the kernel, and [ErrDamaged] if a broken writer made the archive.
+// BTF returns the minimized BTF of exactly this kernel, with the bytes that were
+// written. The spelling of distribution and architecture does not matter. The slice
+// belongs to the caller. The error is [ErrNoKernel] if the kernel is missing, and
+// [ErrDamaged] if a broken writer made the archive.
 func (a *Archive) BTF(k kernel.Key) ([]byte, error) {
 	layout, ok := a.Layout(k)
 	if !ok {
@@ -183,9 +180,9 @@ func (a *Archive) BTF(k kernel.Key) ([]byte, error) {
 	return b, nil
 }
 
-// Kernels returns all kernels with their BTFs, in the order of [Archive.Keys].
-// Those with the same layout share memory, which belongs to the caller. The error
-// is [ErrDamaged] if a broken writer made the archive.
+// Kernels returns all kernels with their BTFs, in the order of [Archive.Keys]. The
+// memory belongs to the caller; kernels with the same layout share it. The error is
+// [ErrDamaged] if a broken writer made the archive.
 func (a *Archive) Kernels() ([]Kernel, error) {
 	layouts := make([][]byte, len(a.pool.layouts))
 	kernels := make([]Kernel, a.Len())

@@ -17,16 +17,16 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// maxTreeBTF limits the bytes of one BTF in a tree. Whole kernels' have less
-// than a tenth of it.
+// maxTreeBTF limits the size of one BTF in a tree, in bytes. The BTF of a whole kernel
+// has less than a tenth of it.
 const maxTreeBTF = 64 << 20
 
 // zstSuffix ends the names of compressed files.
 const zstSuffix = ".zst"
 
-// Tree is a file tree with BTFHub's layout, ID/VERSION_ID/ARCH/RELEASE.btf, as
-// "btfgen generate -o DIR" writes it. Files may be compressed (.btf.zst). A Tree is
-// immutable, and safe for use by many goroutines if its file system is.
+// Tree is a file tree with BTFHub's layout, ID/VERSION_ID/ARCH/RELEASE.btf, as written
+// by "btfgen generate -o DIR". Files may be compressed (.btf.zst). A Tree is immutable,
+// and safe for use by many goroutines if its file system is.
 type Tree struct {
 	fsys  fs.FS
 	dir   directory
@@ -34,13 +34,13 @@ type Tree struct {
 }
 
 // OpenTree opens a tree, such as an embed.FS. Its root has a directory for each
-// distribution; [fs.Sub] returns the tree below another directory. A file
-// RELEASE.btf in the root is a kernel without distribution and arch. OpenTree
-// ignores hidden directories and all files but .btf and .btf.zst; BTFHub's
-// .btf.tar.xz must be unpacked. It reads names only, and [Tree.BTF] the content.
+// distribution; [fs.Sub] returns the tree below another directory. A file RELEASE.btf in
+// the root is a kernel without distribution and arch. OpenTree ignores hidden
+// directories and all files but .btf and .btf.zst. Unpack BTFHub's .btf.tar.xz first.
+// OpenTree reads only names; [Tree.BTF] reads the content.
 //
-// The error says that fsys cannot be read, that a .btf file has another name than
-// BTFHub's layout has, that two files are for one kernel, or that there is none.
+// The error says that fsys cannot be read, that the name of a .btf file does not fit the
+// layout, that two files are for one kernel, or that there are no files.
 func OpenTree(fsys fs.FS) (*Tree, error) {
 	t := &Tree{fsys: fsys, dir: directory{index: make(map[kernel.Key]int)}}
 	err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
@@ -56,7 +56,7 @@ func OpenTree(fsys fs.FS) (*Tree, error) {
 			return err
 		}
 		if !t.dir.add(k) {
-			return fmt.Errorf("%s: kernel %s is there twice", name, k)
+			return fmt.Errorf("%s: kernel %s occurs twice", name, k)
 		}
 		t.files = append(t.files, name)
 		return nil
@@ -74,9 +74,9 @@ func OpenTree(fsys fs.FS) (*Tree, error) {
 // belongs to the caller.
 func (t *Tree) Keys() []kernel.Key { return t.dir.sorted() }
 
-// Lookup finds the kernel whose BTF serves a host, as [Archive.Lookup] does. To
-// compare the BTF of kernels it reads their files. A file that cannot be read
-// equals no other.
+// Lookup finds the kernel whose BTF serves a host, as [Archive.Lookup] does. It reads
+// files to compare the BTF of kernels. A file that cannot be read differs from all
+// others.
 func (t *Tree) Lookup(want kernel.Key, neighbours int) Match {
 	return t.dir.lookup(want, neighbours, func(i, j int) bool {
 		a, err1 := t.read(i)
@@ -85,10 +85,10 @@ func (t *Tree) Lookup(want kernel.Key, neighbours int) Match {
 	})
 }
 
-// BTF returns the BTF of exactly this kernel. Spellings of distribution and
-// architecture do not matter. The slice belongs to the caller. The error is
-// [ErrNoKernel] if the tree does not have the kernel, and otherwise names the file
-// that cannot be read.
+// BTF returns the BTF of exactly this kernel. The spelling of distribution and
+// architecture does not matter. The slice belongs to the caller. The error is
+// [ErrNoKernel] if the kernel is missing, and otherwise names the file that cannot be
+// read.
 func (t *Tree) BTF(k kernel.Key) ([]byte, error) {
 	i, ok := t.dir.find(k)
 	if !ok {
@@ -126,7 +126,7 @@ func (t *Tree) read(i int) ([]byte, error) {
 	return d.DecodeAll(b, nil)
 }
 
-// treeDecoder decompresses for all trees.
+// treeDecoder is shared by all trees.
 var treeDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(maxTreeBTF), zstd.WithDecoderMaxWindow(maxTreeBTF))

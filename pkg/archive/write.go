@@ -28,21 +28,19 @@ func tooLarge(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrTooLarge}, args...)...)
 }
 
-// Write writes an archive of kernels, given in any order, whose BTF comes from
-// [github.com/btfgen/btfgen/pkg/minimize] or from another archive. Equal inputs
-// give equal bytes. Of info.Relocations Write keeps what distinguishes the arches
-// of these kernels; [Info.Canonical] returns the Info that it writes.
+// Write writes an archive of kernels in any order. Their BTF must come from
+// [github.com/btfgen/btfgen/pkg/minimize] or from another archive. Equal inputs give
+// equal bytes. [Info.Canonical] returns the Info that Write writes.
 //
-// Write encodes the archive in memory, reads it back, compares the BTF of each
-// kernel, and only then calls w.Write, once. It does not keep or change kernels
-// and info. Its time and memory grow about linearly with the size of the different
-// BTFs and with the number of kernels. Kernels that share the memory of a BTF cost
-// no more than their keys.
+// Write encodes the archive in memory, reads it back, and compares the BTF of each
+// kernel. Then it calls w.Write once. It does not keep or change kernels and info. Its
+// time and memory grow about linearly with the size of the different BTFs and with the
+// number of kernels. Kernels that share the memory of a BTF cost only their keys.
 //
-// The error is [ErrNotCanonical], [ErrTooLarge], the context's, the writer's, or
-// one that says which kernel, object or arch cannot be written and why, such as two
-// different BTFs for one key, or a key without release or arch. Unless it is the
-// writer's, nothing was written.
+// The error is [ErrNotCanonical], [ErrTooLarge], that of the context or of w, or says
+// which kernel, object or arch cannot be written and why: for example two different
+// BTFs for one key, or a key without release or arch. w has no data unless the error is
+// its own.
 func Write(ctx context.Context, w io.Writer, info Info, kernels []Kernel) error {
 	b, err := encode(ctx, info, kernels)
 	if err != nil {
@@ -52,19 +50,18 @@ func Write(ctx context.Context, w io.Writer, info Info, kernels []Kernel) error 
 	return err
 }
 
-// encode cuts each BTF into definitions (define), collects the distinct ones
-// (newPool), writes them as streams (encoder), compresses these (pack), and reads
-// all back (verify). A definition is a named type with the anonymous ones inside
-// it. It refers to other named types by name, so that a struct that did not change
-// stays the same definition when another one did:
+// encode cuts each BTF into definitions (define), collects the distinct ones (newPool),
+// writes them as streams (encoder), compresses the streams (pack), and reads everything
+// back (verify). A definition is a named type and the anonymous types inside it. It
+// refers to other named types by name. So a struct that did not change stays the same
+// definition when another one changes:
 //
 //	struct file   size 184: f_inode → pointer, f_path → struct path
 //	struct path   size 16:  dentry → pointer
 //	struct path   size 24:  dentry → pointer       (another variant)
 //
-// A layout, which is the BTF of one or more kernels, is a list of definitions,
-// written as the changes against an earlier layout. docs/archive-format.md
-// specifies the format.
+// A layout, which is the BTF of one or more kernels, is a list of definitions. It is
+// written as changes to an earlier layout. docs/archive-format.md specifies the format.
 func encode(ctx context.Context, info Info, kernels []Kernel) ([]byte, error) {
 	kernels, err := sortKernels(kernels)
 	if err != nil {
@@ -84,7 +81,7 @@ func encode(ctx context.Context, info Info, kernels []Kernel) ([]byte, error) {
 	return out, verify(ctx, out, kernels)
 }
 
-// encodeStreams makes the streams for sorted kernels.
+// encodeStreams returns the streams for sorted kernels.
 func encodeStreams(ctx context.Context, info Info, kernels []Kernel) (*[btfa.NumStreams][]byte, error) {
 	btfs, layoutOf, err := distinctBTFs(ctx, kernels)
 	if err != nil {
@@ -105,7 +102,7 @@ func encodeStreams(ctx context.Context, info Info, kernels []Kernel) (*[btfa.Num
 	return &e.streams, e.layouts(ctx, p)
 }
 
-// sortKernels checks and sorts the kernels, and drops those that occur again.
+// sortKernels checks and sorts the kernels, and drops duplicates.
 func sortKernels(kernels []Kernel) ([]Kernel, error) {
 	if len(kernels) > btfa.MaxKernels {
 		return nil, tooLarge("%d kernels, more than %d", len(kernels), btfa.MaxKernels)
@@ -121,7 +118,7 @@ func sortKernels(kernels []Kernel) ([]Kernel, error) {
 			if !bytes.Equal(out[i].BTF, k.BTF) {
 				return nil, fmt.Errorf("kernel %s: two different BTFs", k.Key)
 			}
-			if btfa.KeyText(k.Key) < btfa.KeyText(out[i].Key) { // by an alias
+			if btfa.KeyText(k.Key) < btfa.KeyText(out[i].Key) { // another spelling
 				out[i].Key = k.Key
 			}
 			continue
@@ -161,7 +158,7 @@ func distinctBTFs(ctx context.Context, kernels []Kernel) (btfs []definitions, la
 	return btfs, layoutOf, nil
 }
 
-// memory is where a slice is. Slices of the same memory have the same content.
+// memory identifies the memory of a slice.
 type memory struct {
 	start *byte
 	len   int
@@ -169,7 +166,7 @@ type memory struct {
 
 func memoryOf(b []byte) memory { return memory{unsafe.SliceData(b), len(b)} }
 
-// verify reads an archive back and compares.
+// verify reads an archive back and compares it.
 func verify(ctx context.Context, out []byte, kernels []Kernel) error {
 	a, err := Open(out)
 	if errors.Is(err, errItems) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package btfspec converts the types that package archive found for cilium/ebpf:
+// Package btfspec converts the result of archive.Find for cilium/ebpf:
 //
 //	types, err := archive.Find(archive.Options{Archive: a})
 //	// …
@@ -10,7 +10,7 @@
 //		Programs: ebpf.ProgramOptions{KernelTypes: spec},
 //	})
 //
-// It is a package of its own so that programs with another loader do not depend on
+// It is a separate package, so programs with another loader do not depend on
 // cilium/ebpf.
 package btfspec
 
@@ -28,10 +28,9 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// Load returns the types for KernelTypes of cilium/ebpf's ProgramOptions. The result
-// is nil for the kernel's own BTF, which the library finds by itself, together with
-// the BTF of modules. The Spec belongs to the caller. An error about a file names
-// its path.
+// Load returns the types for KernelTypes of cilium/ebpf's ProgramOptions. The result is
+// nil for the kernel's own BTF, which the library finds by itself, together with the BTF
+// of modules. The Spec belongs to the caller. An error about a file names its path.
 func Load(t *archive.Types) (*cbtf.Spec, error) {
 	switch t.Source {
 	case archive.FromKernel:
@@ -50,7 +49,7 @@ func Load(t *archive.Types) (*cbtf.Spec, error) {
 	return spec, nil
 }
 
-// load reads BTF. It refuses types that the library would follow until the stack is full.
+// load reads BTF. It refuses types on which the library would overflow its stack.
 func load(data []byte) (*cbtf.Spec, error) {
 	view, err := btf.New(data, nil)
 	if err != nil {

@@ -16,27 +16,77 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// NewObject returns the Object for a BPF object file with this name and content, as
-// archives keep it. It is for machines of the given arches, in any spelling, or
-// for any machine if there are none. NewObject does not keep data.
-func NewObject(name string, data []byte, arches ...string) Object {
-	sum := sha256.Sum256(data)
-	return Object{Name: name, Sum: sum[:btfa.ObjectSumSize:btfa.ObjectSumSize], Arches: canonicalArches(arches)}
-}
+var (
+	errShard = fmt.Errorf("part of a run: want I of N with 1 ≤ I ≤ N ≤ %d", btfa.MaxShards)
+	errArch  = errors.New("not an arch")
+)
 
-func canonicalArches(arches []string) []string {
-	var out []string
-	for _, a := range arches {
-		out = append(out, kernel.CanonicalArch(a))
+func (a *Archive) readMeta(c *btfa.Cursor) {
+	info := &a.info
+	info.Tool = string(c.Text())
+	if n := c.Uvarint(); n > 0 {
+		i := c.Uvarint()
+		if c.Err == nil && (i == 0 || i > n || n > btfa.MaxShards) {
+			c.Fail(errShard)
+		}
+		info.Shard = Shard{int(i), int(n)}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	sum := c.Count(sha256.Size, "bytes of a hash")
+	for range c.Count(btfa.MaxMachines+1, "hashes of relocations") {
+		info.Relocations = append(info.Relocations, Relocations{string(c.Text()), slices.Clone(c.Bytes(sum))})
+	}
+	for i, r := range info.Relocations {
+		if c.Err != nil {
+			return
+		}
+		if (kernel.Key{Arch: r.Arch}).Validate() != nil {
+			c.Fail(errArch)
+		} else if i > 0 && r.Arch <= info.Relocations[i-1].Arch {
+			c.Fail(fmt.Errorf("relocations of %q: %w", r.Arch, errOrder))
+		}
+	}
+	sum = c.Count(sha256.Size, "bytes of a hash")
+	for range c.Count(btfa.MaxObjects, "groups of objects") {
+		a.readObjects(c)
+	}
+	sums := slices.Clone(c.Bytes(len(info.Objects) * sum))
+	if c.Err != nil {
+		return
+	}
+	for i := range info.Objects {
+		info.Objects[i].Sum = sums[i*sum : (i+1)*sum : (i+1)*sum]
+	}
+	slices.SortStableFunc(info.Objects, func(a, b Object) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Canonical returns the Info that an archive of these kernels has if it is written
-// with this one: objects and relocations are sorted, hashes are cut to the length
-// that archives keep, and relocations that no kernel needs are dropped. The error
-// is the one that [Write] would return.
+// readObjects reads a group of objects for the same machines, without their hashes.
+func (a *Archive) readObjects(c *btfa.Cursor) {
+	var arches []string
+	for range c.Count(btfa.MaxMachines, "machines") {
+		arch := string(c.Text())
+		if c.Err == nil && (arch == "" || (kernel.Key{Arch: arch}).Validate() != nil) {
+			c.Fail(errArch)
+		}
+		if c.Err != nil {
+			return
+		}
+		arches = append(arches, arch)
+	}
+	n := c.Count(btfa.MaxObjects-len(a.info.Objects), "objects")
+	if c.Err == nil && n == 0 {
+		c.Fail(errors.New("group without objects"))
+	}
+	for range n {
+		a.info.Objects = append(a.info.Objects, Object{Name: string(c.Text()), Arches: arches})
+		if c.Err != nil {
+			return
+		}
+	}
+}
+
+// Canonical returns the Info of an archive that [Write] makes of info and kernels:
+// objects and relocations are sorted, hashes are cut to the length that archives keep,
+// and relocations that no kernel needs are dropped. The error is that of Write.
 func (info Info) Canonical(kernels []Kernel) (Info, error) {
 	groups, relocations, err := canonicalInfo(info, kernels)
 	info.Relocations, info.Objects = relocations, slices.Concat(groups...)
@@ -55,7 +105,7 @@ func canonicalInfo(info Info, kernels []Kernel) (groups [][]Object, relocations 
 	return groups, relocations, err
 }
 
-// meta writes who made the archive of what. kernels are those of the archive.
+// meta writes the tool, the relocations and the objects.
 func (e *encoder) meta(info Info, kernels []Kernel) error {
 	groups, relocations, err := canonicalInfo(info, kernels)
 	if err != nil {
@@ -97,8 +147,9 @@ func (e *encoder) meta(info Info, kernels []Kernel) error {
 	return nil
 }
 
-// distinctRelocations returns one entry without an arch if all kernels were made for the same relocations,
-// else one for each arch of which that is known. Without kernels nothing is known to be needless.
+// distinctRelocations returns one entry without an arch if all kernels have the same
+// relocations, and else an entry for each arch of the kernels that has any. Without
+// kernels it returns all entries.
 func distinctRelocations(info Info, kernels []Kernel) ([]Relocations, error) {
 	all := make(map[string][]byte)
 	for _, r := range info.Relocations {
@@ -112,7 +163,7 @@ func distinctRelocations(info Info, kernels []Kernel) ([]Relocations, error) {
 		all[arch] = sum
 	}
 	if len(kernels) > 0 {
-		all = ofKernels(all, kernels)
+		all = neededRelocations(all, kernels)
 	}
 	if len(all) > btfa.MaxMachines+1 {
 		return nil, tooLarge("relocations of %d arches, more than %d", len(all), btfa.MaxMachines)
@@ -124,8 +175,8 @@ func distinctRelocations(info Info, kernels []Kernel) ([]Relocations, error) {
 	return out, nil
 }
 
-// ofKernels returns the hashes, by arch, as an archive of some kernels needs them.
-func ofKernels(all map[string][]byte, kernels []Kernel) map[string][]byte {
+// neededRelocations returns the hashes by arch that an archive of these kernels needs.
+func neededRelocations(all map[string][]byte, kernels []Kernel) map[string][]byte {
 	out := make(map[string][]byte)
 	var one []byte
 	same := true
@@ -151,8 +202,8 @@ func ofKernels(all map[string][]byte, kernels []Kernel) map[string][]byte {
 	return out
 }
 
-// groupObjects returns the distinct objects, those for the same machines together. An object that is
-// there several times is for the machines of all of them.
+// groupObjects merges equal objects, whose machines it unites, and groups objects by
+// their machines.
 func groupObjects(objects []Object) ([][]Object, error) {
 	byName := slices.Clone(objects)
 	for i := range byName {
@@ -191,7 +242,7 @@ func groupObjects(objects []Object) ([][]Object, error) {
 		if len(o.Arches) > btfa.MaxMachines {
 			return nil, tooLarge("object %s: for %d machines, more than %d", o.Name, len(o.Arches), btfa.MaxMachines)
 		}
-		m := strings.Join(o.Arches, "/") // which no arch has in it
+		m := strings.Join(o.Arches, "/") // which no arch contains
 		byMachines[m] = append(byMachines[m], o)
 	}
 	var groups [][]Object
