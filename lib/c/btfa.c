@@ -1089,7 +1089,7 @@ static void read_kernels(struct btfa *a, struct cursor *c)
 		if (c->error)
 			return;
 		if (shared > strlen(last)) {
-			bad(c, "shares more than there is");
+			bad(c, "shares more than the last key has");
 			return;
 		}
 		if (back > layouts) {
@@ -1147,7 +1147,7 @@ static void sort_kernels(struct btfa *a, struct cursor *c)
 	give_back(&a->memory, spare);
 	for (i = 1; i < a->n_kernels; i++)
 		if (!compare_kernels(a, a->order[i - 1], a->order[i])) {
-			bad(c, "a kernel is there twice");
+			bad(c, "a kernel occurs twice");
 			return;
 		}
 }
@@ -1421,9 +1421,9 @@ static void advise(const struct btfa *a, struct btfa_match *m)
 	if (*m->reason)
 		return;
 	if (!*want->release)
-		because(m, "the release of the kernel is not known");
+		because(m, "the release of the kernel is unknown");
 	else if (!*want->arch)
-		because(m, "the arch of the kernel is not known");
+		because(m, "the arch of the kernel is unknown");
 	else if (both)
 		because(m, "no kernel %s for %s", want->release, want->arch);
 	else if (!arch)
@@ -1566,7 +1566,7 @@ enum btfa_rule btfa_lookup(const struct btfa *a, const struct btfa_key *key, uns
 		return m->rule;
 	}
 	set_kernel(a, other, &m->key);
-	because(m, "not under %s, but the same release and arch is there", distribution(m, room));
+	because(m, "not under %s, but another distribution has this release and arch", distribution(m, room));
 	return m->rule = BTFA_RELEASE;
 }
 

@@ -123,7 +123,7 @@ func (d *decoder) readType(c *btfa.Cursor, nodes *int) (t canonical.Type) {
 		c.Fail(fmt.Errorf("minimized BTF has no kind %d", head>>1))
 		return t
 	}
-	named, fields := countFields(t.Kind)
+	named, fields := fieldsOf(t.Kind)
 	if named {
 		fields = c.Count(min(maxFields, c.Len()), "fields")
 		d.take(c, fields)
@@ -189,14 +189,9 @@ func (d *decoder) readName(c *btfa.Cursor) string {
 func (d *decoder) readNumbers(c *btfa.Cursor, shape []canonical.Type, base []uint64) []uint64 {
 	start := len(d.arena)
 	for i := range shape {
-		t := &shape[i]
-		count, shift := countNumbers(t), uint64(0)
-		for j := range count {
-			v := c.Uvarint()
-			if c.Err != nil {
-				return nil
-			}
-			if t.Kind.IsComposite() {
+		t, shift := &shape[i], uint64(0)
+		eachNumber(t, func(_ uint64, size bool) uint64 {
+			if v := c.Uvarint(); t.Kind.IsComposite() {
 				shift += uint64(btfa.UnpackOffset(v))
 			} else {
 				shift += uint64(btfa.Unzigzag(v))
@@ -205,11 +200,16 @@ func (d *decoder) readNumbers(c *btfa.Cursor, shape []canonical.Type, base []uin
 			if base != nil {
 				x += base[len(d.arena)-start]
 			}
-			if !inRange(t, x, j == count-1) {
+			if c.Err == nil && !inRange(t, x, size) {
 				c.Fail(errRange)
-				return nil
 			}
-			d.arena = append(d.arena, x)
+			if c.Err == nil {
+				d.arena = append(d.arena, x)
+			}
+			return 0
+		})
+		if c.Err != nil {
+			return nil
 		}
 	}
 	return d.arena[start:len(d.arena):len(d.arena)]

@@ -170,7 +170,10 @@ func (b *poolBuilder) variant(slot int, types []canonical.Type) int32 {
 	key, numbers := binary.AppendUvarint(b.key[:0], uint64(slot)), b.numbers[:0]
 	for i := range types {
 		t := &types[i]
-		numbers = takeNumbers(t, numbers)
+		eachNumber(t, func(x uint64, _ bool) uint64 {
+			numbers = append(numbers, x)
+			return 0
+		})
 		key = t.AppendContent(key)
 		for _, r := range t.Refs {
 			key = binary.AppendVarint(key, int64(r))

@@ -72,7 +72,10 @@ func (p *pool) types(variants []int32) ([]*canonical.Type, error) {
 					}
 				}
 			}
-			numbers = putNumbers(&t, numbers)
+			eachNumber(&t, func(uint64, bool) (x uint64) {
+				x, numbers = numbers[0], numbers[1:]
+				return x
+			})
 			content += 32 + len(t.Name) + 16*len(t.Fields)
 			for j := range t.Fields {
 				content += len(t.Fields[j].Name)

@@ -104,17 +104,18 @@ func appendDeltas(b []byte, v *variant, base []uint64) []byte {
 	at := 0
 	for i := range v.shape {
 		t := &v.shape[i]
-		shift := uint64(0)
-		for range countNumbers(t) {
-			s := v.numbers[at] - base[at]
-			if d := int64(s - shift); t.Kind.IsComposite() {
+		last := uint64(0)
+		eachNumber(t, func(uint64, bool) uint64 {
+			shift := v.numbers[at] - base[at]
+			if d := int64(shift - last); t.Kind.IsComposite() {
 				b = binary.AppendUvarint(b, btfa.PackOffset(d))
 			} else {
 				b = binary.AppendUvarint(b, btfa.Zigzag(d))
 			}
-			shift = s
+			last = shift
 			at++
-		}
+			return 0
+		})
 	}
 	return b
 }
@@ -141,7 +142,7 @@ func (e *encoder) shape(types []canonical.Type) {
 			head |= 1
 		}
 		e.put(btfa.StreamShapes, head)
-		named, _ := countFields(t.Kind)
+		named, _ := fieldsOf(t.Kind)
 		if named {
 			e.put(btfa.StreamShapes, uint64(len(t.Fields)))
 		}

@@ -78,7 +78,7 @@ func ExampleArchive_Lookup() {
 	fmt.Println(len(btf), err)
 	// Output:
 	// release debian/12/x86_64/6.1.0-47-amd64
-	// not under devuan 5, but the same release and arch is there
+	// not under devuan 5, but another distribution has this release and arch
 	// 191 <nil>
 }
 

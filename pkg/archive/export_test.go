@@ -19,7 +19,7 @@ func Payload(ctx context.Context, info Info, kernels []Kernel) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	streams, err := encodeStreams(ctx, info, kernels)
+	streams, _, err := encodeStreams(ctx, info, kernels)
 	if err != nil {
 		return nil, err
 	}

@@ -191,7 +191,7 @@ func hostile(t testing.TB) (cases []payloadCase) {
 	add("no release", "no release", set(btfa.StreamKernels, key("a/1/x86_64/")))
 	add("order of kernels", "not in order", set(btfa.StreamKernels, append(u(2, 0, 0), "d/1/a/7\x00\x06\x016\x00"...)))
 	add("same kernel", "not in order", set(btfa.StreamKernels, append(u(2, 0, 0), "d/1/a/7\x00\x06\x017\x00"...)))
-	add("alias", "is there twice", set(btfa.StreamKernels, append(u(2, 0, 0), "d/1/aarch64/7\x00\x04\x01arm64/7\x00"...)))
+	add("alias", "occurs twice", set(btfa.StreamKernels, append(u(2, 0, 0), "d/1/aarch64/7\x00\x04\x01arm64/7\x00"...)))
 	add("unused layout", "kernels: use 1 of 2 layouts", set(btfa.StreamLayouts, u(2, 0, 2, 0, 0, 0, 0, 1<<1, 0)))
 	add("slots", "parents: 4 slots, more than 3", set(btfa.StreamParents, u(4, 1, 0, 1, 0)))
 	add("variants", "parents: 4611686018427387904 variants", set(btfa.StreamParents, u(2, huge)))

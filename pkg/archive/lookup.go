@@ -153,40 +153,45 @@ func (m *Match) distro() string {
 	return strings.TrimSuffix(m.Want.ID+" "+m.Want.VersionID, " ")
 }
 
+// around returns the kernels of a series with an earlier and with a later release, the
+// nearest first.
+func (d *directory) around(release string, inSeries func(kernel.Key) bool) (before, after []int) {
+	for i, k := range d.keys {
+		switch c := kernel.CompareVersions(k.Release, release); {
+		case !inSeries(k.Canonical()):
+		case c < 0:
+			before = append(before, i)
+		case c > 0:
+			after = append(after, i)
+		}
+	}
+	compare := func(i, j int) int { return kernel.CompareVersions(d.keys[i].Release, d.keys[j].Release) }
+	slices.SortStableFunc(before, func(i, j int) int { return compare(j, i) })
+	slices.SortStableFunc(after, compare)
+	return before, after
+}
+
 // advise explains a miss and finds the nearest releases.
 func (d *directory) advise(m *Match, same func(i, j int) bool) {
-	var below, above = -1, -1
-	id, arch, both := false, false, false
-	for i, k := range d.keys {
-		k = k.Canonical()
-		id = id || k.ID == m.Want.ID
-		arch = arch || k.Arch == m.Want.Arch
-		if k.ID != m.Want.ID || k.Arch != m.Want.Arch {
-			continue
-		}
-		both = true
-		c := kernel.CompareVersions(k.Release, m.Want.Release)
-		if c < 0 && (below < 0 || kernel.CompareVersions(k.Release, d.keys[below].Release) > 0) {
-			below = i
-		}
-		if c > 0 && (above < 0 || kernel.CompareVersions(k.Release, d.keys[above].Release) < 0) {
-			above = i
-		}
+	id, arch := false, false
+	before, after := d.around(m.Want.Release, func(k kernel.Key) bool {
+		id, arch = id || k.ID == m.Want.ID, arch || k.Arch == m.Want.Arch
+		return k.ID == m.Want.ID && k.Arch == m.Want.Arch
+	})
+	if len(before) > 0 {
+		m.Below = d.keys[before[0]]
 	}
-	if below >= 0 {
-		m.Below = d.keys[below]
+	if len(after) > 0 {
+		m.Above = d.keys[after[0]]
 	}
-	if above >= 0 {
-		m.Above = d.keys[above]
-	}
-	m.SameLayout = below >= 0 && above >= 0 && same(below, above)
+	m.SameLayout = len(before) > 0 && len(after) > 0 && same(before[0], after[0])
 	switch {
 	case m.Reason != "":
 	case m.Want.Release == "":
 		m.Reason = "the release of the kernel is unknown"
 	case m.Want.Arch == "":
 		m.Reason = "the arch of the kernel is unknown"
-	case both:
+	case len(before)+len(after) > 0:
 		m.Reason = fmt.Sprintf("no kernel %s for %s", m.Want.Release, m.Want.Arch)
 	case !arch:
 		m.Reason = fmt.Sprintf("no kernels for %s", m.Want.Arch)
@@ -194,5 +199,39 @@ func (d *directory) advise(m *Match, same func(i, j int) bool) {
 		m.Reason = fmt.Sprintf("no kernel %s for %s, and none of %s at all", m.Want.Release, m.Want.Arch, m.distro())
 	default:
 		m.Reason = fmt.Sprintf("no kernel %s for %s, and none of %s for that arch", m.Want.Release, m.Want.Arch, m.Want.ID)
+	}
+}
+
+// neighbours turns a miss into a NeighbourMatch if the n builds before the kernel and
+// up to n builds after it have the same BTF. Otherwise it adds why not to the reason.
+func (d *directory) neighbours(m *Match, n int, same func(i, j int) bool) {
+	series := m.Want.Series()
+	before, after := d.around(m.Want.Release, func(k kernel.Key) bool { return k.Series() == series })
+	if len(before) < n {
+		m.Reason += fmt.Sprintf("; builds of its series before it: %d, want %d", len(before), n)
+		return
+	}
+	before, after = before[:n], after[:min(n, len(after))]
+	for _, i := range slices.Concat(before[1:], after) {
+		if !same(before[0], i) {
+			m.Reason += fmt.Sprintf("; the BTFs of the %d builds next to it differ", len(before)+len(after))
+			return
+		}
+	}
+	m.Rule, m.Key = NeighbourMatch, d.keys[before[0]]
+	m.Below, m.Above, m.SameLayout = kernel.Key{}, kernel.Key{}, false
+	slices.Reverse(before)
+	m.Reason += fmt.Sprintf("; the builds next to it have one BTF: %s, %s", d.span(before, "before it"), d.span(after, "after it"))
+}
+
+// span describes the builds on one side: their number, the first and the last.
+func (d *directory) span(builds []int, side string) string {
+	switch n := len(builds); n {
+	case 0:
+		return "none " + side
+	case 1:
+		return fmt.Sprintf("1 %s (%s)", side, d.keys[builds[0]].Release)
+	default:
+		return fmt.Sprintf("%d %s (%s … %s)", n, side, d.keys[builds[0]].Release, d.keys[builds[n-1]].Release)
 	}
 }

@@ -61,8 +61,8 @@ func TestLookup(t *testing.T) {
 		{"debian/12/s390x/6.1.0-9-amd64", archive.NoMatch, "", "no kernels for s390x", "", "", false},
 		{"ubuntu/22.04/arm64/5.15", archive.NoMatch, "", "no kernel 5.15 for arm64, and none of ubuntu for that arch", "", "", false},
 		{"arch/-/x86_64/6.9", archive.NoMatch, "", "no kernel 6.9 for x86_64, and none of arch at all", "", "", false},
-		{"debian/12/x86_64/-", archive.NoMatch, "", "the release of the kernel is not known", "", "debian/12/x86_64/6.1.0-9-amd64", false},
-		{"debian/12/-/6.1.0-9-amd64", archive.NoMatch, "", "the arch of the kernel is not known", "", "", false},
+		{"debian/12/x86_64/-", archive.NoMatch, "", "the release of the kernel is unknown", "", "debian/12/x86_64/6.1.0-9-amd64", false},
+		{"debian/12/-/6.1.0-9-amd64", archive.NoMatch, "", "the arch of the kernel is unknown", "", "", false},
 	} {
 		m := a.Lookup(mustKey(t, tt.want), 0)
 		text := func(k kernel.Key) string {

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math/bits"
 
 	"github.com/klauspost/compress/zstd"
@@ -108,15 +107,15 @@ func StreamSizes(data []byte) ([]StreamSize, error) {
 	if _, err := Open(data); err != nil {
 		return nil, err
 	}
-	payload, err := btfa.Unpack(data[btfa.HeaderLen:])
+	streams, err := unpack(data)
 	if err != nil {
-		return nil, fmt.Errorf("archive: %w", err)
+		return nil, err
 	}
-	streams, err := btfa.Split(payload)
-	if err != nil {
-		return nil, fmt.Errorf("archive: %w", err)
+	total := 0
+	for _, s := range streams {
+		total += s.Len()
 	}
-	w, err := newEncoder(len(payload))
+	w, err := newEncoder(total)
 	if err != nil {
 		return nil, err
 	}

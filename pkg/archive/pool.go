@@ -4,6 +4,7 @@ package archive
 
 import (
 	"math"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btf/canonical"
@@ -31,7 +32,7 @@ type variant struct {
 	// are positions in the shape, or slots (slotRef). Variants of a slot that differ
 	// only in their numbers have the same slice.
 	shape   []canonical.Type
-	numbers []uint64 // of all types of the shape, as takeNumbers returns them
+	numbers []uint64 // of all types of the shape, in the order of eachNumber
 }
 
 // sameShape reports whether two variants of a slot differ only in their numbers.
@@ -57,90 +58,50 @@ func inArchive(k btf.Kind) bool {
 	return int(k) < btf.NumKinds && k != btf.KindVoid && k != btf.KindDatasec && k != btf.KindDeclTag
 }
 
-// countFields returns whether types of a kind have any number of fields, which have
-// names, or else how many they have, without names.
-func countFields(k btf.Kind) (named bool, unnamed int) {
-	s := k.Shape()
-	switch {
-	case len(s.Elem) > 0:
-		return true, 0
-	case k == btf.KindInt, k == btf.KindArray, k == btf.KindFunc, k == btf.KindVar:
-		return false, 1
+// fieldsOf returns whether types of a kind have any number of fields, which have names,
+// and otherwise how many fields they have.
+func fieldsOf(k btf.Kind) (named bool, unnamed int) {
+	if k == btf.KindInt || k == btf.KindArray || k == btf.KindFunc || k == btf.KindVar {
+		unnamed = 1
 	}
-	return false, 0
+	return len(k.Shape().Elem) > 0, unnamed
 }
 
-// numbersOf describes the numbers of types of a kind: the values of its fields, if
-// they have values, and the size, if it has one, as a multiple of 1/unit bytes. Sizes
-// of structs and unions count bits, because they change together with the offsets.
-func numbersOf(k btf.Kind) (values, size bool, unit uint64) {
-	if unit = 1; k.IsComposite() {
-		unit = 8
-	}
-	return k != btf.KindFuncProto, k.Shape().Third == btf.Size, unit
-}
-
-// countNumbers returns how many numbers a type has.
-func countNumbers(t *canonical.Type) int {
-	n := 0
-	values, size, _ := numbersOf(t.Kind)
-	if values {
-		n = len(t.Fields)
-	}
-	if size {
-		n++
-	}
-	return n
-}
-
-// hasBits reports whether the values of a type's fields have the size of a bitfield
-// in their upper 8 bits. It is no number.
+// hasBits reports whether the fields of a type have the size of a bitfield in the upper
+// 8 bits of Lo. It belongs to the shape.
 func hasBits(t *canonical.Type) bool { return t.Flag && t.Kind.IsComposite() }
 
-// takeNumbers appends the numbers of a type and sets them to 0.
-func takeNumbers(t *canonical.Type, numbers []uint64) []uint64 {
-	values, size, unit := numbersOf(t.Kind)
-	for i := 0; values && i < len(t.Fields); i++ {
-		f := &t.Fields[i]
-		bits := uint32(0)
+// eachNumber replaces each number of a type by the result of f: the values of the
+// fields, and then the size. Sizes of structs and unions count bits, because they change
+// together with the offsets.
+func eachNumber(t *canonical.Type, f func(x uint64, size bool) uint64) {
+	for i := 0; t.Kind != btf.KindFuncProto && i < len(t.Fields); i++ {
+		field, bits := &t.Fields[i], uint32(0)
 		if hasBits(t) {
-			bits = f.Lo &^ 0xffffff
+			bits = field.Lo &^ 0xffffff
 		}
-		numbers = append(numbers, uint64(f.Hi)<<32|uint64(f.Lo-bits))
-		f.Lo, f.Hi = bits, 0
+		x := f(uint64(field.Hi)<<32|uint64(field.Lo-bits), false)
+		field.Lo, field.Hi = bits|uint32(x), uint32(x>>32)
 	}
-	if size {
-		numbers = append(numbers, uint64(t.Size)*unit)
-		t.Size = 0
+	if t.Kind.Shape().Third == btf.Size {
+		unit := uint64(1)
+		if t.Kind.IsComposite() {
+			unit = 8
+		}
+		t.Size = uint32(f(uint64(t.Size)*unit, true) / unit)
 	}
-	return numbers
 }
 
-// putNumbers sets the numbers of a type and returns the rest of numbers.
-func putNumbers(t *canonical.Type, numbers []uint64) []uint64 {
-	values, size, unit := numbersOf(t.Kind)
-	for i := 0; values && i < len(t.Fields); i++ {
-		t.Fields[i].Lo |= uint32(numbers[0])
-		t.Fields[i].Hi = uint32(numbers[0] >> 32)
-		numbers = numbers[1:]
-	}
-	if size {
-		t.Size = uint32(numbers[0] / unit)
-		numbers = numbers[1:]
-	}
-	return numbers
-}
-
-// inRange checks a number of a type. The last one of a type with a size is the size.
-func inRange(t *canonical.Type, x uint64, last bool) bool {
-	switch _, size, unit := numbersOf(t.Kind); {
-	case size && last:
-		return x%unit == 0 && x/unit <= math.MaxUint32
+// inRange checks a number of a type.
+func inRange(t *canonical.Type, x uint64, size bool) bool {
+	switch {
+	case size && t.Kind.IsComposite():
+		return x%8 == 0 && x/8 <= math.MaxUint32
 	case hasBits(t), t.Kind == btf.KindFunc:
 		return x < 1<<24
-	case t.Kind == btf.KindEnum:
+	case t.Kind == btf.KindEnum && !size:
 		return x == uint64(int64(int32(x)))
-	case t.Kind == btf.KindEnum64:
+	case t.Kind == btf.KindEnum64 && !size:
 		return true
 	}
 	return x <= math.MaxUint32
@@ -153,18 +114,12 @@ func (p *pool) variantsOf(layout int) []int32 {
 		chain = append(chain, l)
 	}
 	variants := p.emptyLayout()
-	for i := range chain {
-		for _, ch := range p.layouts[chain[len(chain)-1-i]].changes {
+	for _, l := range slices.Backward(chain) {
+		for _, ch := range p.layouts[l].changes {
 			variants[ch.slot] = ch.variant
 		}
 	}
 	return variants
 }
 
-func (p *pool) emptyLayout() []int32 {
-	variants := make([]int32, len(p.slots))
-	for i := range variants {
-		variants[i] = btfa.NoVariant
-	}
-	return variants
-}
+func (p *pool) emptyLayout() []int32 { return slices.Repeat([]int32{btfa.NoVariant}, len(p.slots)) }

@@ -48,9 +48,6 @@ type Archive struct {
 // reference to data. docs/archive-format.md has the limit of its memory. The error is
 // [ErrNotArchive], [ErrVersion] or [ErrDamaged].
 func Open(data []byte) (*Archive, error) {
-	if len(data) > btfa.MaxFile {
-		return nil, fmt.Errorf("archive: %w", damaged{fmt.Errorf("%d bytes, more than %d", len(data), btfa.MaxFile)})
-	}
 	a, err := open(data)
 	if err != nil {
 		return nil, fmt.Errorf("archive: %w", err)
@@ -76,23 +73,33 @@ func OpenFile(path string) (*Archive, error) {
 	return a, nil
 }
 
-func open(data []byte) (*Archive, error) {
+// unpack returns the streams of a file.
+func unpack(data []byte) (streams [btfa.NumStreams]btfa.Cursor, err error) {
 	switch {
+	case len(data) > btfa.MaxFile:
+		return streams, damaged{fmt.Errorf("%d bytes, more than %d", len(data), btfa.MaxFile)}
 	case !Is(data):
-		return nil, ErrNotArchive
+		return streams, ErrNotArchive
 	case len(data) < btfa.HeaderLen:
-		return nil, damaged{btfa.ErrCut}
+		return streams, damaged{btfa.ErrCut}
 	}
 	if v := data[len(btfa.Magic)]; v != btfa.Version {
-		return nil, fmt.Errorf("%w: %d, want %d", ErrVersion, v, btfa.Version)
+		return streams, fmt.Errorf("%w: %d, want %d", ErrVersion, v, btfa.Version)
 	}
 	payload, err := btfa.Unpack(data[btfa.HeaderLen:])
-	if err != nil {
-		return nil, damaged{err}
+	if err == nil {
+		streams, err = btfa.Split(payload)
 	}
-	streams, err := btfa.Split(payload)
 	if err != nil {
-		return nil, damaged{err}
+		return streams, damaged{err}
+	}
+	return streams, nil
+}
+
+func open(data []byte) (*Archive, error) {
+	streams, err := unpack(data)
+	if err != nil {
+		return nil, err
 	}
 	a := new(Archive)
 	d := decoder{pool: &a.pool, shapes: &streams[btfa.StreamShapes], numbers: &streams[btfa.StreamNumbers]}
@@ -117,22 +124,13 @@ func open(data []byte) (*Archive, error) {
 	return a, nil
 }
 
-// Info returns how the archive was made. Its slices belong to the caller. Objects may
-// share their Arches.
+// Info returns how the archive was made. Its slices belong to the caller.
 func (a *Archive) Info() Info {
 	info := a.info
 	info.Objects = slices.Clone(info.Objects)
-	arches := make(map[*string][]string) // of each group
 	for i := range info.Objects {
 		o := &info.Objects[i]
-		o.Sum = slices.Clone(o.Sum)
-		if len(o.Arches) > 0 {
-			first := &o.Arches[0]
-			if arches[first] == nil {
-				arches[first] = slices.Clone(o.Arches)
-			}
-			o.Arches = arches[first]
-		}
+		o.Sum, o.Arches = slices.Clone(o.Sum), slices.Clone(o.Arches)
 	}
 	info.Relocations = slices.Clone(info.Relocations)
 	for i := range info.Relocations {

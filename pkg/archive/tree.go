@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -101,8 +100,6 @@ func (t *Tree) BTF(k kernel.Key) ([]byte, error) {
 	return b, nil
 }
 
-var errTooLong = fmt.Errorf("more than %d bytes", maxTreeBTF)
-
 // read returns the BTF of a kernel by its number.
 func (t *Tree) read(i int) ([]byte, error) {
 	f, err := t.fsys.Open(t.files[i])
@@ -115,19 +112,14 @@ func (t *Tree) read(i int) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(b) > maxTreeBTF:
-		return nil, errTooLong
+		return nil, fmt.Errorf("more than %d bytes", maxTreeBTF)
 	case !strings.HasSuffix(t.files[i], zstSuffix):
 		return b, nil
 	}
-	d, err := treeDecoder()
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxTreeBTF), zstd.WithDecoderMaxWindow(maxTreeBTF))
 	if err != nil {
 		return nil, err
 	}
+	defer d.Close()
 	return d.DecodeAll(b, nil)
 }
-
-// treeDecoder is shared by all trees.
-var treeDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(maxTreeBTF), zstd.WithDecoderMaxWindow(maxTreeBTF))
-})

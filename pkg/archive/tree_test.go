@@ -97,8 +97,8 @@ func TestOpenTreeRefuses(t *testing.T) {
 		{"only .tar.xz", fstest.MapFS{"debian/12/x86_64/6.1.btf.tar.xz": {}}, "tree: no file ID/VERSION_ID/ARCH/RELEASE.btf"},
 		{"a level too many", fstest.MapFS{"btf/debian/12/x86_64/6.1.btf": {}}, "tree: btf/debian/12/x86_64/6.1.btf: name is not"},
 		{"no release", fstest.MapFS{"debian/12/x86_64/.btf": {}}, "tree: debian/12/x86_64/.btf: name has no release"},
-		{"compressed and not", fstest.MapFS{"debian/12/x86_64/6.1.btf": {}, "debian/12/x86_64/6.1.btf.zst": {}}, "kernel debian/12/x86_64/6.1 is there twice"},
-		{"two spellings", fstest.MapFS{"amazon/2/arm64/6.1.btf": {}, "amzn/2/aarch64/6.1.btf": {}}, "kernel amzn/2/aarch64/6.1 is there twice"},
+		{"compressed and not", fstest.MapFS{"debian/12/x86_64/6.1.btf": {}, "debian/12/x86_64/6.1.btf.zst": {}}, "kernel debian/12/x86_64/6.1 occurs twice"},
+		{"two spellings", fstest.MapFS{"amazon/2/arm64/6.1.btf": {}, "amzn/2/aarch64/6.1.btf": {}}, "kernel amzn/2/aarch64/6.1 occurs twice"},
 		{"not there", os.DirFS("/nonexistent"), "no such file"},
 	} {
 		if tree, err := archive.OpenTree(tt.fsys); err == nil || tree != nil || !strings.Contains(err.Error(), tt.want) {

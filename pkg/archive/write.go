@@ -67,7 +67,7 @@ func encode(ctx context.Context, info Info, kernels []Kernel) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	streams, err := encodeStreams(ctx, info, kernels)
+	streams, layoutOf, err := encodeStreams(ctx, info, kernels)
 	if err != nil {
 		return nil, err
 	}
@@ -78,28 +78,28 @@ func encode(ctx context.Context, info Info, kernels []Kernel) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out, verify(ctx, out, kernels)
+	return out, verify(ctx, out, kernels, layoutOf)
 }
 
-// encodeStreams returns the streams for sorted kernels.
-func encodeStreams(ctx context.Context, info Info, kernels []Kernel) (*[btfa.NumStreams][]byte, error) {
+// encodeStreams returns the streams for sorted kernels, and the layout of each kernel.
+func encodeStreams(ctx context.Context, info Info, kernels []Kernel) (*[btfa.NumStreams][]byte, []int, error) {
 	btfs, layoutOf, err := distinctBTFs(ctx, kernels)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	e := encoder{names: make(map[string]uint64)}
 	if err := e.meta(info, kernels); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	e.kernels(kernels, layoutOf)
 	p, err := newPool(ctx, btfs)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = e.pool(ctx, p)
 	}
-	if err := e.pool(ctx, p); err != nil {
-		return nil, err
+	if err == nil {
+		err = e.layouts(ctx, p)
 	}
-	return &e.streams, e.layouts(ctx, p)
+	return &e.streams, layoutOf, err
 }
 
 // sortKernels checks and sorts the kernels, and drops duplicates.
@@ -133,10 +133,15 @@ func sortKernels(kernels []Kernel) ([]Kernel, error) {
 // distinctBTFs cuts the different BTFs into definitions, in the order of the first
 // kernel with each. layoutOf has the number of each kernel's BTF.
 func distinctBTFs(ctx context.Context, kernels []Kernel) (btfs []definitions, layoutOf []int, err error) {
+	type memory struct {
+		start *byte
+		len   int
+	}
 	seen := make(map[string]int)
 	shared := make(map[memory]int) // most kernels share the memory of their BTF
 	for _, k := range kernels {
-		i, ok := shared[memoryOf(k.BTF)]
+		at := memory{unsafe.SliceData(k.BTF), len(k.BTF)}
+		i, ok := shared[at]
 		if !ok {
 			i, ok = seen[string(k.BTF)]
 		}
@@ -152,61 +157,45 @@ func distinctBTFs(ctx context.Context, kernels []Kernel) (btfs []definitions, la
 			seen[string(k.BTF)] = i
 			btfs = append(btfs, defs)
 		}
-		shared[memoryOf(k.BTF)] = i
+		shared[at] = i
 		layoutOf = append(layoutOf, i)
 	}
 	return btfs, layoutOf, nil
 }
 
-// memory identifies the memory of a slice.
-type memory struct {
-	start *byte
-	len   int
-}
-
-func memoryOf(b []byte) memory { return memory{unsafe.SliceData(b), len(b)} }
-
-// verify reads an archive back and compares it.
-func verify(ctx context.Context, out []byte, kernels []Kernel) error {
+// verify reads an archive back and compares it. layoutOf is the layout of each kernel.
+func verify(ctx context.Context, out []byte, kernels []Kernel, layoutOf []int) error {
 	a, err := Open(out)
 	if errors.Is(err, errItems) {
 		return tooLarge("%w", errItems)
 	}
+	if err == nil && a.Len() != len(kernels) {
+		err = fmt.Errorf("%d kernels of %d", a.Len(), len(kernels))
+	}
 	if err != nil {
 		return fmt.Errorf("archive cannot be read back: %w", err)
 	}
-	if a.Len() != len(kernels) {
-		return fmt.Errorf("archive cannot be read back: %d kernels of %d", a.Len(), len(kernels))
-	}
-	layouts := make([][]byte, a.Layouts())
-	type pair struct {
-		layout  int
-		written memory
-	}
-	equal := make(map[pair]bool)
-	for _, k := range kernels {
-		i, ok := a.dir.find(k.Key)
-		if !ok || a.dir.keys[i] != k.Key {
-			return fmt.Errorf("kernel %s: archive cannot be read back: kernel is missing", k.Key)
+	layouts := 0
+	for i, k := range kernels {
+		if a.dir.keys[i] != k.Key || int(a.layoutOf[i]) != layoutOf[i] {
+			return fmt.Errorf("kernel %s: archive cannot be read back: it has kernel %s with layout %d", k.Key, a.dir.keys[i], a.layoutOf[i])
 		}
-		p := pair{int(a.layoutOf[i]), memoryOf(k.BTF)}
-		if equal[p] {
+		if layoutOf[i] < layouts {
 			continue
 		}
-		if layouts[p.layout] == nil {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if layouts[p.layout], err = a.pool.layoutBTF(p.layout); err == errTypes || err == errContent {
-				return tooLarge("kernel %s: %w", k.Key, err)
-			} else if err != nil {
-				return fmt.Errorf("kernel %s: archive cannot be read back: %w", k.Key, err)
-			}
+		layouts++
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if !bytes.Equal(layouts[p.layout], k.BTF) {
+		b, err := a.pool.layoutBTF(layoutOf[i])
+		switch {
+		case err == errTypes || err == errContent:
+			return tooLarge("kernel %s: %w", k.Key, err)
+		case err != nil:
+			return fmt.Errorf("kernel %s: archive cannot be read back: %w", k.Key, err)
+		case !bytes.Equal(b, k.BTF):
 			return fmt.Errorf("kernel %s: %w", k.Key, ErrNotCanonical)
 		}
-		equal[p] = true
 	}
 	return nil
 }
