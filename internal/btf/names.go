@@ -11,10 +11,10 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// EssentialLen returns the length of name without its flavor: all before the
-// last ___ that has a character other than an underscore on either side
-// (bpf_core_essential_name_len of libbpf).
-func EssentialLen[S string | []byte](name S) int {
+// essentialLen returns the length of name without its flavor by libbpf's rule
+// (bpf_core_essential_name_len): the part before the last ___ that has a character other
+// than an underscore on both sides.
+func essentialLen[S string | []byte](name S) int {
 	for i := len(name) - 5; i >= 0; i-- {
 		if name[i+4] != '_' && name[i+3] == '_' && name[i+2] == '_' && name[i+1] == '_' && name[i] != '_' {
 			return i + 1
@@ -24,21 +24,21 @@ func EssentialLen[S string | []byte](name S) int {
 }
 
 // Essential returns name without its flavor.
-func Essential[S string | []byte](name S) S { return name[:EssentialLen(name)] }
+func Essential[S string | []byte](name S) S { return name[:essentialLen(name)] }
 
-// Loaders is a set of loaders, by how each takes the flavor off a name.
+// Loaders is a set of loaders. Each finds the flavor of a name in its own way.
 type Loaders uint8
 
-// The loaders whose rules are known.
+// The loaders, and where the flavor begins for each.
 const (
-	Libbpf Loaders = 1 << iota // the last ___ with something other than an underscore on both sides
+	Libbpf Loaders = 1 << iota // the last ___ with a character other than an underscore on both sides
 	Cilium                     // the last ___ that is not at the start
 	Aya                        // the first ___
 
 	AllLoaders = Libbpf | Cilium | Aya
 )
 
-// numLoaders is how many there are. The bit of each is 1 << its number.
+// numLoaders is the number of loaders. Each has the bit 1 << its number.
 const numLoaders = 3
 
 // essentialLens returns the length of name without its flavor for each loader.
@@ -57,7 +57,7 @@ func essentialLens[S string | []byte](name S) [numLoaders]int {
 	if first < 0 {
 		return lens
 	}
-	lens[0], lens[2] = EssentialLen(name), first
+	lens[0], lens[2] = essentialLen(name), first
 	if last > 0 {
 		lens[1] = last
 	}
@@ -69,8 +69,8 @@ func EssentialFor[S string | []byte](l Loaders, name S) S {
 	return name[:essentialLens(name)[bits.TrailingZeros8(uint8(l))]]
 }
 
-// Agreed returns name without its flavor where all loaders agree on what that
-// is, and the whole name where they do not.
+// Agreed returns name without its flavor if all loaders agree on the flavor, and the
+// whole name if they do not.
 func Agreed[S string | []byte](name S) S {
 	if lens := essentialLens(name); lens[0] == lens[1] && lens[0] == lens[2] {
 		return name[:lens[0]]
@@ -78,15 +78,14 @@ func Agreed[S string | []byte](name S) S {
 	return name
 }
 
-// Disputed returns what libbpf, cilium/ebpf and aya make of a name on which they
-// do not agree.
+// Disputed returns name without its flavor for each loader, and whether the loaders
+// disagree.
 func Disputed(name string) (libbpf, cilium, aya string, ok bool) {
 	lens := essentialLens(name)
 	return name[:lens[0]], name[:lens[1]], name[:lens[2]], lens[0] != lens[1] || lens[0] != lens[2]
 }
 
-// SameEssential returns the loaders for which two names differ in their flavors
-// at most.
+// SameEssential returns the loaders for which two names differ at most in their flavors.
 func SameEssential[S, T string | []byte](a S, b T) (l Loaders) {
 	if len(a) > 0 && len(b) > 0 && a[0] != b[0] {
 		return 0
@@ -100,22 +99,21 @@ func SameEssential[S, T string | []byte](a S, b T) (l Loaders) {
 	return l
 }
 
-// Names is a set of names to look for, numbered from 0 in the order in which
-// they were given. A name is found by all that differ from it in flavors at most,
-// for any loader. The zero value is empty. It is immutable once built and safe
-// for many goroutines.
+// Names is a set of names to find, numbered from 0. A string matches a name if they
+// differ at most in their flavors, for any loader. The zero value is empty. Names is
+// immutable and safe for use by many goroutines.
 type Names struct {
 	names []string
-	index map[string][]int // by the names without flavors
+	index map[string][]int // by name without flavor
 
-	// filter has a bit for the hash of what strings with a name of the set
-	// begin with, its end or flavor included. Most strings need no look-up.
+	// filter has a bit for the hash of the first bytes of each matching string, including
+	// its end or the beginning of its flavor. Most strings need no look-up.
 	filter [64]uint64
 }
 
 const filterPrefix = 4 // bytes
 
-// NewNames returns the set of names. Of equal ones the first counts.
+// NewNames returns the set of names. Of equal names only the first one matches.
 func NewNames(names []string) *Names {
 	n := &Names{names: names, index: make(map[string][]int, len(names))}
 	for i, s := range names {
@@ -133,13 +131,13 @@ func NewNames(names []string) *Names {
 	return n
 }
 
-// admit lets strings that begin with s through the filter.
+// admit adds the strings that begin with s to the filter.
 func (n *Names) admit(s string) {
 	switch {
 	case len(s) >= filterPrefix:
 		h := prefixHash(s)
 		n.filter[h>>6] |= 1 << (h & 63)
-	case len(s) == filterPrefix-1: // the next string of the section follows, whatever it is
+	case len(s) == filterPrefix-1: // any string of the section can follow
 		for c := range 256 {
 			n.admit(s + string([]byte{byte(c)}))
 		}
@@ -155,7 +153,7 @@ func prefixHash[S string | []byte](s S) uint {
 	return uint(w * 0x9e3779b1 >> 20)
 }
 
-// mayHave reports whether the set may have the name that s begins with.
+// mayHave reports whether the string at the beginning of s may match a name.
 func (n *Names) mayHave(s []byte) bool {
 	if len(s) < filterPrefix { // the last string of a section
 		return len(s) > 1
@@ -164,9 +162,9 @@ func (n *Names) mayHave(s []byte) bool {
 	return n.filter[h>>6]&(1<<(h&63)) != 0
 }
 
-// Numbers returns the numbers of the names that the string which s begins with differs from in flavors at most. What
-// follows the string, which ends with a NUL byte, does not matter. There is an error where it
-// begins like a name of the set and is too long to be read.
+// Numbers returns the numbers of the names that the string at the beginning of s
+// matches. The string ends with a NUL byte. The error says that it begins like a name and
+// is too long.
 func (n *Names) Numbers(s []byte) ([]int, error) {
 	if !n.mayHave(s) {
 		return nil, nil
@@ -174,7 +172,7 @@ func (n *Names) Numbers(s []byte) ([]int, error) {
 	return n.numbers(s[:max(bytes.IndexByte(s, 0), 0)])
 }
 
-// numbers is Numbers for a whole string that the set may have.
+// numbers is Numbers for a whole string that passes the filter.
 func (n *Names) numbers(s []byte) (found []int, err error) {
 	if len(s) > limits.NameBytes {
 		return nil, &limits.Exceeded{Max: limits.NameBytes, What: "bytes in a name"}
@@ -193,19 +191,17 @@ func (n *Names) numbers(s []byte) (found []int, err error) {
 	return found, nil
 }
 
-// Has reports whether a name of the set is this one without its flavor, for any
-// loader.
+// Has reports whether name is a name of the set without its flavor, for any loader.
 func (n *Names) Has(name string) bool { return len(n.index[name]) > 0 }
 
-// findChunk is how many types Find looks at between two looks at its context,
-// less than a millisecond's work.
+// findChunk is how many types Find reads before it checks the context, less than a
+// millisecond of work.
 const findChunk = 1 << 14
 
-// Find returns, for each number of names, the IDs of b's own types that differ
-// from that name in flavors at most, in ascending order, whatever their kind. out is reused when
-// it is large enough. There is an error where more types than limits.Candidates
-// have one name, where a type's name begins like one that is looked for and is too
-// long to be read, and when the context ends.
+// Find returns for each number of names the IDs of b's own types of any kind whose names
+// match, in ascending order. It reuses out if that is large enough. The error is that of
+// the context, or says that more than limits.Candidates types match one name or that the
+// name of a type begins like a name and is too long.
 func (b *BTF) Find(ctx context.Context, names *Names, size int, out [][]TypeID) ([][]TypeID, error) {
 	if cap(out) < size {
 		out = make([][]TypeID, size)

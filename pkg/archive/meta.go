@@ -151,55 +151,40 @@ func (e *encoder) meta(info Info, kernels []Kernel) error {
 // relocations, and else an entry for each arch of the kernels that has any. Without
 // kernels it returns all entries.
 func distinctRelocations(info Info, kernels []Kernel) ([]Relocations, error) {
-	all := make(map[string][]byte)
+	all := make(map[string]string)
 	for _, r := range info.Relocations {
 		if len(r.Sum) < btfa.SumSize {
 			return nil, fmt.Errorf("relocations of %s: hash of %d bytes, want %d", cmp.Or(r.Arch, "all arches"), len(r.Sum), btfa.SumSize)
 		}
-		arch, sum := kernel.CanonicalArch(r.Arch), r.Sum[:btfa.SumSize:btfa.SumSize]
-		if old, ok := all[arch]; ok && !bytes.Equal(old, sum) {
+		arch, sum := kernel.CanonicalArch(r.Arch), string(r.Sum[:btfa.SumSize])
+		if old := all[arch]; old != "" && old != sum {
 			return nil, fmt.Errorf("relocations of %s: two different hashes", cmp.Or(arch, "all arches"))
 		}
 		all[arch] = sum
 	}
 	if len(kernels) > 0 {
-		all = neededRelocations(all, kernels)
+		needed, sums := make(map[string]string), make(map[string]bool)
+		for _, k := range kernels {
+			arch := kernel.CanonicalArch(k.Key.Arch)
+			sum := cmp.Or(all[arch], all[""]) // "" if they are unknown
+			sums[sum] = true
+			if sum != "" {
+				needed[arch] = sum
+			}
+		}
+		if len(sums) == 1 && !sums[""] {
+			needed = map[string]string{"": needed[kernel.CanonicalArch(kernels[0].Key.Arch)]}
+		}
+		all = needed
 	}
 	if len(all) > btfa.MaxMachines+1 {
 		return nil, tooLarge("relocations of %d arches, more than %d", len(all), btfa.MaxMachines)
 	}
 	var out []Relocations
 	for _, arch := range slices.Sorted(maps.Keys(all)) {
-		out = append(out, Relocations{Arch: arch, Sum: all[arch]})
+		out = append(out, Relocations{Arch: arch, Sum: []byte(all[arch])})
 	}
 	return out, nil
-}
-
-// neededRelocations returns the hashes by arch that an archive of these kernels needs.
-func neededRelocations(all map[string][]byte, kernels []Kernel) map[string][]byte {
-	out := make(map[string][]byte)
-	var one []byte
-	same := true
-	for _, k := range kernels {
-		arch := kernel.CanonicalArch(k.Key.Arch)
-		sum, ok := all[arch]
-		if !ok {
-			sum, ok = all[""]
-		}
-		if !ok {
-			same = false
-			continue
-		}
-		if one == nil {
-			one = sum
-		}
-		same = same && bytes.Equal(one, sum)
-		out[arch] = sum
-	}
-	if same {
-		return map[string][]byte{"": one}
-	}
-	return out
 }
 
 // groupObjects merges equal objects, whose machines it unites, and groups objects by
