@@ -64,7 +64,7 @@ enum {
 	KIND_VAR = 14, KIND_FLOAT = 16, KIND_TYPE_TAG = 18, KIND_ENUM64 = 19
 };
 
-/* A type without numbers and, but for its first node, without a name. */
+/* A type without numbers. Only the first node of a shape has a name, which is that of the slot. */
 struct node {
 	uint8_t kind;
 	unsigned flag : 1; /* kind_flag */
@@ -78,7 +78,7 @@ struct variant {
 	uint32_t nodes, numbers;
 };
 
-/* The changes that make a layout of its parent, up to where the next layout's start. */
+/* A layout, as changes to its parent, up to the changes of the next layout. */
 struct layout {
 	uint32_t parent; /* or NONE */
 	uint32_t changes;
@@ -97,14 +97,14 @@ struct kernel {
 
 struct btfa {
 	struct btfa_allocator memory;
-	/* The pool. What fields, refs and numbers hold says the code that reads them. */
+	/* The pool. The code that reads fields, refs and numbers describes them. */
 	char *text; /* the stream of names */
 	uint32_t *names, *slots, *fields, *refs, *numbers;
 	struct variant *variants;
 	struct node *nodes;
 	uint32_t n_names, n_slots, n_fields, n_refs, n_numbers, n_variants, n_nodes;
-	uint32_t max_numbers; /* that there is room for */
-	uint32_t known;       /* names of fields that a shape had so far */
+	uint32_t max_numbers; /* that fit */
+	uint32_t known;       /* names of fields that a shape has used */
 
 	struct layout *layouts;
 	struct change *changes;
@@ -134,7 +134,7 @@ static struct btfa_allocator allocator_or_malloc(const struct btfa_allocator *m)
 	return m ? *m : usual;
 }
 
-/* Changes the room at p to n elements. On failure p stays. */
+/* Resizes the memory at p to n elements. On failure p does not change. */
 static void *resize(const struct btfa_allocator *m, void *p, size_t n, size_t size)
 {
 	if (n > SIZE_MAX / size)
@@ -178,7 +178,7 @@ static int fail_memory(struct btfa_error *e)
 	return fail(e, BTFA_NO_MEMORY, "out of memory");
 }
 
-/* Fails with what errno says of a file or system call. */
+/* Fails with errno for a file or system call. */
 static int fail_system(struct btfa_error *e, const char *prefix, const char *what)
 {
 	char why[128];
@@ -208,7 +208,7 @@ static void sort(uint32_t *v, uint32_t n, uint32_t *spare, compare_fn *compare, 
 
 /* -- frame, streams -- */
 
-/* A stream, or what is left of it. After an error it is empty. */
+/* The unread part of a stream. After an error it is empty. */
 struct cursor {
 	const uint8_t *at, *end;
 	const char *error;
@@ -244,7 +244,7 @@ static uint64_t number(struct cursor *c)
 	return 0;
 }
 
-/* Reads how many things there are, each of which takes a byte or more. */
+/* Reads the number of things that follow. Each takes a byte or more. */
 static uint32_t count(struct cursor *c, uint64_t limit, const char *error)
 {
 	uint64_t v = number(c);
@@ -285,7 +285,7 @@ static const char *text(struct cursor *c)
 	return (const char *)p;
 }
 
-/* The number of numbers in the rest of a stream that has nothing else. */
+/* The number of numbers in the rest of a stream that has only numbers. */
 static uint32_t numbers_in(const struct cursor *c)
 {
 	const uint8_t *p;
@@ -401,7 +401,7 @@ static const char *check_frame(const uint8_t *p, size_t size, size_t *room)
 	return NULL;
 }
 
-/* Decompresses the frame into memory that the caller gives back. */
+/* Decompresses the frame into memory that the caller frees. */
 static int unpack(const struct btfa_allocator *m, const uint8_t *frame, size_t size, uint8_t **payload,
 		  size_t *payload_size, struct btfa_error *e)
 {
@@ -469,11 +469,11 @@ static const char no_memory[] = "out of memory", no_slot[] = "slot does not exis
 		  no_variant[] = "variant does not exist",
 		  too_many_items[] = "too many slots, variants, types, fields and references";
 
-/* Makes room for n elements at *p, a pointer to any type, and reports whether there is. */
+/* Allocates n elements at *p, a pointer to any type, and reports success. */
 #define MAKE_ROOM(a, c, p, n) \
 	((*(p) = resize(&(a)->memory, NULL, (n), sizeof(**(p)))) != NULL || (bad((c), no_memory), 0))
 
-/* Gives back what is beyond n elements. */
+/* Frees the memory beyond n elements. */
 #define FIT(a, p, n)                                                               \
 	do {                                                                       \
 		void *fit_ = resize(&(a)->memory, *(p), (n), sizeof(**(p)));       \
@@ -555,7 +555,7 @@ static uint64_t load_number(const struct node *n, int last, const uint32_t *w)
 	return *w;
 }
 
-/* Reports whether a number fits where it goes: the last of a node is its size or the like. */
+/* Reports whether a number is in its range. The last number of a node is its size, if it has one. */
 static int store_number(const struct node *n, int last, uint32_t *w, uint64_t x)
 {
 	*w = (uint32_t)x;
@@ -585,7 +585,7 @@ static uint64_t distance(struct cursor *c, int offset)
 	return (v >> 1 ^ (0 - (v & 1))) * unit;
 }
 
-/* Appends the numbers of a variant, which are told from those at base, or from zeros if that is NONE. */
+/* Appends the numbers of a variant, which are deltas against those at base, or against zeros if base is NONE. */
 static void read_numbers(struct btfa *a, struct cursor *c, const struct variant *v, uint32_t base)
 {
 	const struct node *n = &a->nodes[v->nodes];
@@ -803,7 +803,7 @@ static void read_slots(struct btfa *a, struct cursor *c, struct cursor *shapes, 
 
 /* -- layouts -- */
 
-/* Reads what a change puts into a slot, of whose variants layouts had made so far. */
+/* Reads the new content of a slot. Earlier layouts have the first *made of its variants. */
 static uint32_t read_change(struct cursor *c, uint32_t *made, uint32_t variants)
 {
 	uint64_t to = number(c);
@@ -859,7 +859,7 @@ static void read_layouts(struct btfa *a, struct cursor *c)
 
 /* -- keys -- */
 
-/* Each spelling of an architecture, and the one that BTFHub uses, or uname -m where BTFHub has none. */
+/* Each spelling of an architecture, and BTFHub's, or that of uname -m if BTFHub has none. */
 static const char *const arches[][2] = {
 	{ "amd64", "x86_64" }, { "x86", "x86_64" }, { "x86-64", "x86_64" },
 	{ "aarch64", "arm64" },
@@ -921,7 +921,7 @@ static size_t next_run(const char **s)
 	return (size_t)(*s - start);
 }
 
-/* The order of what may come next in a version. */
+/* The order of runs, and of the end, in a version. */
 enum { RUN_PRE, RUN_END, RUN_TEXT, RUN_NUMBER };
 
 static int run_rank(const char *run, size_t n)
@@ -1022,7 +1022,7 @@ static int compare_kernels(const void *archive, uint32_t i, uint32_t j)
 	return compare_keys(&x, &y);
 }
 
-/* Checks a part of a key, which could be a file name. Returns what is wrong. */
+/* Checks a part of a key, which could be a file name. Returns the problem. */
 static const char *check_part(const char *s)
 {
 	size_t i;
@@ -1134,7 +1134,7 @@ static void read_kernels(struct btfa *a, struct cursor *c)
 	FIT(a, &a->keys, a->n_keys);
 }
 
-/* Puts the kernels in the order of their keys. */
+/* Sorts the kernels by key. */
 static void sort_kernels(struct btfa *a, struct cursor *c)
 {
 	uint32_t i, *spare = NULL;
@@ -1152,7 +1152,7 @@ static void sort_kernels(struct btfa *a, struct cursor *c)
 		}
 }
 
-/* Reads past the name of an arch. */
+/* Skips the name of an arch. */
 static const char *read_arch(struct cursor *c)
 {
 	const char *arch = text(c);
@@ -1162,7 +1162,7 @@ static const char *read_arch(struct cursor *c)
 	return arch;
 }
 
-/* Reads past what says who made the archive of what, which is for those who write archives. */
+/* Skips the tool, the relocations and the objects, which only writers need. */
 static void read_meta(struct cursor *c)
 {
 	uint64_t parts;
@@ -1200,7 +1200,7 @@ static void read_meta(struct cursor *c)
 	bytes(c, (size_t)objects * sum);
 }
 
-/* Checks a stream when all of it is read. */
+/* Checks that all of a stream was read. */
 static int end(struct cursor *c, const char *name, struct btfa_error *e)
 {
 	if (!c->error && left(c))
@@ -1227,7 +1227,7 @@ static int read_streams(struct btfa *a, const uint8_t *payload, size_t size, str
 	if ((status = end(&s[NAMES], "names", e)))
 		return status;
 	read_slots(a, &s[PARENTS], &s[SHAPES], &s[NUMBERS]);
-	if (s[PARENTS].error || s[SHAPES].error || s[NUMBERS].error) { /* that tells it all */
+	if (s[PARENTS].error || s[SHAPES].error || s[NUMBERS].error) { /* report only this error */
 		s[PARENTS].at = s[PARENTS].end;
 		s[SHAPES].at = s[SHAPES].end;
 		s[NUMBERS].at = s[NUMBERS].end;
@@ -1310,7 +1310,7 @@ void btfa_close(struct btfa *a)
 
 static void set_key(struct btfa_key *k, const struct parts *p)
 {
-	strcpy(k->id, p->part[ID]); /* none is longer than its room: they were checked */
+	strcpy(k->id, p->part[ID]); /* fits, as its length was checked */
 	strcpy(k->version_id, p->part[VERSION_ID]);
 	strcpy(k->arch, p->part[ARCH]);
 	strcpy(k->release, p->part[RELEASE]);
@@ -1389,7 +1389,7 @@ static const char *distribution(const struct btfa_match *m, char room[2 * PART])
 	return room;
 }
 
-/* Explains a miss and looks for the nearest releases. */
+/* Explains a miss and finds the nearest releases. */
 static void advise(const struct btfa *a, struct btfa_match *m)
 {
 	const struct btfa_key *want = &m->want;
@@ -1457,8 +1457,8 @@ static void series_of(const char *release, char words[PART])
 
 /* The builds of a series on one side of a kernel. */
 struct side {
-	uint32_t n, nearest, farthest; /* how many there are, and two kernels */
-	int same;                      /* all have one BTF */
+	uint32_t n, nearest, farthest; /* their number, and two kernels */
+	int same;                      /* all have the same BTF */
 };
 
 /* Looks at up to n builds of the series of want, from a place in the order in steps of 1 or -1. */
@@ -1485,7 +1485,7 @@ static struct side look(const struct btfa *a, const struct parts *want, uint32_t
 	return s;
 }
 
-/* Says how many builds there are on one side, and the first and the last. */
+/* Describes the builds on one side: their number, the first and the last. */
 static void span(const struct btfa *a, struct btfa_match *m, const struct side *s, uint32_t first, uint32_t last,
 		 const char *which)
 {
@@ -1578,7 +1578,7 @@ struct type {
 	const char *name; /* empty for anonymous types */
 	const uint32_t *numbers;
 	uint32_t size, refs;
-	uint32_t copies; /* how many equal ones are wanted; 0 counts as 1 */
+	uint32_t copies; /* how many equal types to write; 0 counts as 1 */
 };
 
 /* A reference that a round of merging looks at, because its target's class was split: where the target's
@@ -1587,7 +1587,7 @@ struct seen {
 	uint32_t from, ref, at, most;
 };
 
-/* Some classes that were one: groups of numbers, each of which ends before end[i]. */
+/* Groups of classes that were one class. Group i ends before classes[end[i]]. */
 struct splits {
 	uint32_t *classes, *end;
 	uint32_t n, groups;
@@ -1596,7 +1596,7 @@ struct splits {
 /* The making of one BTF. */
 struct build {
 	const struct btfa *a;
-	void *memory[32]; /* all that is to be given back */
+	void *memory[32]; /* to free */
 	unsigned n_memory;
 
 	struct type *types;
@@ -1609,14 +1609,14 @@ struct build {
 	uint32_t n_classes;
 	uint32_t *by, *by_end; /* references by target: their numbers; by type, where those to it end */
 	uint32_t *owner;       /* of a reference: the type that has it */
-	struct seen *seen;     /* what a round looks at, in the order of by_seen */
+	struct seen *seen;     /* the references that a round looks at, in the order of by_seen */
 	uint32_t *by_seen;
 	uint32_t *first_seen, *n_seen; /* by type: its part of by_seen */
-	uint32_t *looked;              /* the types that have one */
+	uint32_t *looked;              /* the types with such a part */
 
 	uint32_t *out, n_out; /* the types to write */
 	uint32_t *id;         /* by class: of the first of them, from 0 */
-	const char **strings; /* in the order in which they are met */
+	const char **strings; /* in the order of their first use */
 	uint32_t *offset;
 	uint32_t n_strings;
 	size_t type_bytes, string_bytes;
@@ -1693,7 +1693,7 @@ static void variants_of(const struct btfa *a, uint32_t layout, uint32_t *variant
 		variants[i] = NONE;
 	for (; layout != NONE; layout = a->layouts[layout].parent)
 		for (i = a->layouts[layout].changes; i < a->layouts[layout + 1].changes; i++)
-			if (variants[a->changes[i].slot] == NONE) /* what comes first is of the youngest */
+			if (variants[a->changes[i].slot] == NONE) /* the first change comes from the youngest layout */
 				variants[a->changes[i].slot] = a->changes[i].variant;
 	for (i = 0; i < a->n_slots; i++)
 		if (variants[i] == NONE)
@@ -1793,14 +1793,13 @@ static int make_types(struct build *b, uint32_t layout, struct btfa_error *e)
 
 /* -- merge --
  *
- * Types that cannot be told apart become one, and get an order that depends on nothing but them. They are split
- * into classes by their content, then again by the classes of what they refer to, until that tells no more of
- * them apart. Classes are told by where they begin in order, which never changes for two types once they are
- * in different ones.
+ * Equal types become one, and get an order that depends only on the types. They are split into classes by their
+ * content, and then again by the classes of the types that they refer to, until no class can be split. The order
+ * of two types does not change once they are in different classes.
  *
- * The first two rounds look at every type. A later one looks at those that refer to a class that the round
- * before has split, and of its parts passes over the largest (Hopcroft's trick): what is not looked at refers to
- * that. So n types with their references take n log n steps.
+ * The first two rounds look at every type. A later round looks at the types that refer to a class that the round
+ * before has split, but not at those that refer to its largest part (Hopcroft's trick). So n types with their
+ * references take n log n steps.
  */
 
 static int compare_u32(uint32_t a, uint32_t b)
@@ -1873,7 +1872,7 @@ static int compare_refs(const void *context, uint32_t i, uint32_t j)
 	return 0;
 }
 
-/* Splits each class by the classes, as they are before this, of what its types refer to. */
+/* Splits each class by the classes, before any split, of the types that its types refer to. */
 static void by_refs(struct build *b, struct splits *s)
 {
 	uint32_t c, i, classes = b->n_classes;
@@ -1906,7 +1905,7 @@ static void by_refs(struct build *b, struct splits *s)
 	}
 }
 
-/* Notes for each type what refers to it. */
+/* Notes the references to each type. */
 static void find_referrers(struct build *b)
 {
 	uint32_t i, k, sum = 0;
@@ -1957,8 +1956,8 @@ static int compare_seen(const void *context, uint32_t i, uint32_t j)
 	return compare_u32(seen[i].ref, seen[j].ref); /* those of one type are side by side */
 }
 
-/* Compares two types of a class by their references. One that is not looked at leads to the largest part, and so
- * do all of the type NONE. */
+/* Compares two types of a class by their references. References that the round does not look at lead to the largest
+ * part, like all references of the type NONE. */
 static int compare_looks(const void *context, uint32_t x, uint32_t y)
 {
 	const struct build *b = context;
@@ -1994,7 +1993,7 @@ static int compare_classes(const void *context, uint32_t i, uint32_t j)
 	return compare_u32(b->class[i], b->class[j]);
 }
 
-/* Exchanges a type with the one that has its place. */
+/* Swaps a type with the type at a place. */
 static void put(struct build *b, uint32_t type, uint32_t at)
 {
 	uint32_t other = b->order[at], from = b->place[type];
@@ -2038,7 +2037,7 @@ static void split_class(struct build *b, uint32_t *looked, uint32_t n, struct sp
 	}
 }
 
-/* Splits classes by what the round before has split. */
+/* Splits classes by the splits of the round before. */
 static void next_round(struct build *b, const struct splits *splits, struct splits *next)
 {
 	uint32_t g, i, k, n = 0, looked = 0;
@@ -2149,7 +2148,7 @@ static int compare_strings(const void *context, uint32_t i, uint32_t j)
 	return b->strings[i] == b->strings[j] ? 0 : strcmp(b->strings[i], b->strings[j]);
 }
 
-/* How many words a type takes. */
+/* The number of words of a type. */
 static size_t count_words(const struct node *n)
 {
 	switch (n->kind) {
@@ -2192,7 +2191,7 @@ static int place_strings(struct build *b, struct btfa_error *e)
 	for (i = 0; i < n; i++)
 		sorted[i] = i;
 	sort(sorted, n, b->spare, compare_strings, b);
-	/* For each string, where it was met first: equal ones are still in order. */
+	/* For each string its first use: equal strings are still in order. */
 	for (i = 0; i < n; i++)
 		b->spare[sorted[i]] = i && !compare_strings(b, sorted[i - 1], sorted[i]) ? b->spare[sorted[i - 1]] : sorted[i];
 	b->string_bytes = 1;
@@ -2209,7 +2208,7 @@ static int place_strings(struct build *b, struct btfa_error *e)
 	return BTFA_OK;
 }
 
-/* What is being written, in the byte order of the kernel. */
+/* The output, in the byte order of the kernel. */
 struct output {
 	uint8_t *at;
 	int big_endian;
@@ -2351,7 +2350,7 @@ static int open_under(int root, const char *name)
 
 #define MAX_OS_RELEASE (1u << 20)
 
-/* Reads all of a file into memory that the caller gives back. */
+/* Reads a file into memory that the caller frees. */
 static int read_file(int fd, const char *name, const struct btfa_allocator *m, char **data, size_t *size,
 		     struct btfa_error *e)
 {
@@ -2378,9 +2377,9 @@ static int read_file(int fd, const char *name, const struct btfa_allocator *m, c
 	}
 }
 
-/* Copies one shell word: pieces that are bare, in single quotes (taken as they are) or in double quotes (where a
- * backslash hides the next character if that is special). A quote that is not closed ends with the line. Reports
- * whether the word is a part of a key. */
+/* Copies one shell word, which consists of bare pieces and pieces in quotes. In single quotes a backslash is an
+ * ordinary character; in double quotes it escapes only special characters. A quote ends with the line at the latest.
+ * Reports whether the word can be a part of a key. */
 static int unquote(const char *s, const char *end, char part[PART])
 {
 	char quote = 0;
@@ -2400,7 +2399,7 @@ static int unquote(const char *s, const char *end, char part[PART])
 				quote = c;
 				continue;
 			} else if (!quote && (c == ' ' || c == '\t')) {
-				break; /* what follows is another word */
+				break; /* the end of the word */
 			}
 		}
 		if (n == PART - 1 || !c)
@@ -2469,7 +2468,7 @@ static int open_os_release(const struct btfa_host_options *o, int *fd, struct bt
 	return BTFA_OK;
 }
 
-/* Sets a part of a key to what is given or, if that is empty, to what uname tells. */
+/* Sets a part of a key to the given text or, if that is empty, to the result of uname. */
 static int set_part(char part[PART], const char *given, const char *told, const char *name, struct btfa_error *e)
 {
 	const char *s = given && *given ? given : told, *wrong = check_part(s);
@@ -2511,7 +2510,7 @@ int btfa_host(struct btfa_key *key, const struct btfa_host_options *options, str
 	return BTFA_OK;
 }
 
-/* Makes a file in memory, and its path. */
+/* Creates a file in memory, and its path. */
 static int memory_file(struct btfa_found *f, const uint8_t *btf, size_t size, struct btfa_error *e)
 {
 	struct stat st;

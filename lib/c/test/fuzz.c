@@ -6,7 +6,7 @@
  */
 #include "../btfa.c"
 
-/* What all BTF comes to, so that it is read. */
+/* The sum of all BTF, which makes sure that it is read. */
 static volatile unsigned sum;
 
 static void take_all(const struct btfa *a)
