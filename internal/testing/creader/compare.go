@@ -13,8 +13,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Compare has both readers open an archive, take every BTF out, and look up many kernels. Both refuse it, or
-// both say the same of it. It reports whether they open it.
+// Compare opens an archive with both readers, reads every BTF, and looks up many kernels.
+// The readers must agree. It reports whether they open the archive.
 func (r *Reader) Compare(t testing.TB, data []byte) bool {
 	t.Helper()
 	a, err := archive.Open(data)
@@ -41,7 +41,7 @@ func (r *Reader) Compare(t testing.TB, data []byte) bool {
 	return true
 }
 
-// statusOf returns the status that the C reader has for an error of archive.Open.
+// statusOf returns the C reader's status for an error of archive.Open.
 func statusOf(err error) Status {
 	switch {
 	case err == nil:
@@ -53,10 +53,10 @@ func statusOf(err error) Status {
 	case errors.Is(err, archive.ErrDamaged):
 		return Damaged
 	}
-	return 1 // which C does not have
+	return 1 // not a status in C
 }
 
-// CompareLookups looks kernels up in the archive that was opened last, which is a.
+// CompareLookups looks up kernels in a, which must be the archive opened last.
 func (r *Reader) CompareLookups(t testing.TB, a *archive.Archive, wants []kernel.Key) {
 	t.Helper()
 	for _, neighbours := range []int{0, 1, 2, 100} {
@@ -69,7 +69,7 @@ func (r *Reader) CompareLookups(t testing.TB, a *archive.Archive, wants []kernel
 	}
 }
 
-// lookups are kernels to look for where there are these: all of a few of them, and near misses.
+// lookups returns keys to look up in an archive with these keys: some of them, and near misses.
 func lookups(keys []kernel.Key) []kernel.Key {
 	wants := []kernel.Key{{}, {ID: "debian"}, {Release: "6.1"}, {ID: "x", Arch: "amd64", Release: "6.1.0-3"}}
 	for i := 0; i < len(keys); i += 1 + len(keys)/8 {
@@ -84,7 +84,7 @@ func lookups(keys []kernel.Key) []kernel.Key {
 	return wants
 }
 
-// changes are what a host may have in another way than an archive.
+// changes are the ways in which a host may differ from an archive.
 var changes = []func(*kernel.Key){
 	func(*kernel.Key) {},
 	func(k *kernel.Key) { k.ID = "" },
@@ -110,7 +110,7 @@ var changes = []func(*kernel.Key){
 	func(k *kernel.Key) { k.Release, k.ID = next(k.Release), "other" },
 }
 
-// next counts the third number of a release up: "6.1.0-48" after "6.1.0-47".
+// next increments the last number of a release: "6.1.0-48" after "6.1.0-47".
 func next(release string) string {
 	b := []byte(release)
 	numbers := 0

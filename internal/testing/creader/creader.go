@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package creader asks the reader of archives in C, lib/c, so that tests can compare it with the one in Go.
-// It is for tests only, and skips those where the C reader cannot be built.
+// Package creader runs the archive reader in C, lib/c, so that tests can compare it with
+// the reader in Go. It skips tests if the C reader cannot be built. It is for tests only.
 package creader
 
 import (
@@ -38,8 +38,8 @@ const (
 	NoHost
 )
 
-// Reader is the C reader in a process of its own, built with sanitizers where the compiler has them. It is
-// for one goroutine at a time. A test fails when the process ends.
+// Reader is the C reader in its own process, built with sanitizers if the compiler has
+// them. One goroutine may use it at a time. The test fails if the process ends.
 type Reader struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
@@ -47,17 +47,17 @@ type Reader struct {
 	cmd    *exec.Cmd
 }
 
-// Archive is what the C reader makes of an archive.
+// Archive is the C reader's view of an archive.
 type Archive struct {
 	Status Status
 	Error  string
-	// Most and Kept are the bytes that opening takes at once, and those that are kept. Taking is those that
-	// taking a BTF out takes besides.
+	// Most is the peak memory in bytes while opening, Kept the memory of the open archive,
+	// and Taking the additional peak while reading a BTF.
 	Most, Kept, Taking int
-	Kernels            []archive.Kernel // whose BTF is nil if it cannot be made
+	Kernels            []archive.Kernel // with BTF nil if it cannot be read
 }
 
-// Source returns the folder lib/c, in which what is for tests is in test.
+// Source returns the folder lib/c.
 func Source() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..", "..", "lib", "c")
@@ -69,12 +69,12 @@ var driver struct {
 	program         string
 }
 
-// inherited names the driver in the environment of a fuzzer's workers. They are processes of their own, and would
-// each spend seconds of the time for fuzzing on building it.
+// inherited names the driver in the environment of a fuzzer's worker processes, which
+// would otherwise each spend seconds on building it.
 const inherited = "BTFGEN_CREADER_DRIVER"
 
-// build compiles the driver once for all tests of a package. It stays in a
-// directory that Main removes.
+// build compiles the driver once for all tests of a package, in a directory that Main
+// removes.
 func build() {
 	if driver.program = os.Getenv(inherited); driver.program != "" {
 		return
@@ -128,7 +128,7 @@ func build() {
 	}
 }
 
-// Main is the TestMain of packages whose tests call Start: it removes what that has built.
+// Main is the TestMain of packages whose tests call Start. It removes the driver.
 func Main(m *testing.M) {
 	code := m.Run()
 	if driver.dir != "" {
@@ -164,14 +164,14 @@ func Start(t testing.TB) *Reader {
 	}
 	t.Cleanup(func() {
 		r.in.Close()
-		if err := r.cmd.Wait(); err != nil { // leaks are told at the end
+		if err := r.cmd.Wait(); err != nil { // sanitizers report leaks at the end
 			t.Errorf("the C reader: %v\n%s", err, &r.stderr)
 		}
 	})
 	return r
 }
 
-// question is what is sent: numbers and strings.
+// question is a request: numbers and strings.
 type question []byte
 
 func (q question) number(v uint32) question { return binary.LittleEndian.AppendUint32(q, v) }
@@ -189,7 +189,7 @@ func (r *Reader) ask(t testing.TB, q question) {
 	}
 }
 
-// ended fails a test because the process has ended, with what it said.
+// ended fails a test with the output of the process, which has ended.
 func (r *Reader) ended(t testing.TB, err error) {
 	t.Helper()
 	r.in.Close()
@@ -222,7 +222,7 @@ func (r *Reader) key(t testing.TB) kernel.Key {
 	return kernel.Key{ID: r.text(t), VersionID: r.text(t), Arch: r.text(t), Release: r.text(t)}
 }
 
-// Open opens an archive and takes everything out of it.
+// Open opens an archive and reads all of it.
 func (r *Reader) Open(t testing.TB, data []byte) Archive {
 	t.Helper()
 	r.ask(t, question{}.number(0).text(string(data)))
@@ -244,14 +244,14 @@ func (r *Reader) Open(t testing.TB, data []byte) Archive {
 	return a
 }
 
-// Lookups looks kernels up in the archive that was opened last.
+// Lookups looks up kernels in the archive that was opened last.
 func (r *Reader) Lookups(t testing.TB, wants []kernel.Key, neighbours int) []archive.Match {
 	t.Helper()
 	var all question
 	for _, want := range wants {
 		all = all.number(1).key(want).number(uint32(neighbours))
 	}
-	// Answers are read meanwhile, so that neither pipe fills up.
+	// Read answers concurrently, so that neither pipe fills up.
 	go r.in.Write(all)
 	matches := make([]archive.Match, len(wants))
 	for i := range matches {
@@ -271,7 +271,7 @@ func (r *Reader) Host(t testing.TB, opts kernel.HostOptions) (kernel.Key, Status
 	return r.key(t), status, why
 }
 
-// Found is what btfa_find found, with what is in the file that libbpf would read.
+// Found is the result of btfa_find, with the content of the file that libbpf would read.
 type Found struct {
 	Status Status
 	Error  string
@@ -280,7 +280,7 @@ type Found struct {
 	BTF    []byte
 }
 
-// Find finds the types of a host in the archive that was opened last, passing over the kernel's own.
+// Find finds the types of a host in the archive that was opened last, without the kernel's own BTF.
 func (r *Reader) Find(t testing.TB, opts archive.Options) Found {
 	t.Helper()
 	r.ask(t, question{}.number(3).text(opts.File).text(opts.Host.Release).text(opts.Host.Arch).number(uint32(opts.Neighbours)))
@@ -294,8 +294,8 @@ func (r *Reader) Canonical(t testing.TB, k kernel.Key) kernel.Key {
 	return r.key(t)
 }
 
-// Failures opens an archive and takes all BTF out as often as that allocates memory, each time without one
-// more of it. It returns how often, and what is wrong, if anything is.
+// Failures opens an archive and reads all BTF once for each allocation, which then fails.
+// It returns the number of allocations, and a problem or "".
 func (r *Reader) Failures(t testing.TB, data []byte) (int, string) {
 	t.Helper()
 	r.ask(t, question{}.number(5).text(string(data)))

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { creader.Main(m) }
 
-// compareHost wants the same key or an error from both readers.
+// compareHost checks that both readers return the same key, or both an error.
 func compareHost(t *testing.T, c *creader.Reader, name string, opts kernel.HostOptions) {
 	t.Helper()
 	want, err := kernel.Host(opts)
@@ -31,7 +31,7 @@ func compareHost(t *testing.T, c *creader.Reader, name string, opts kernel.HostO
 	}
 }
 
-// write makes a file, or a symbolic link of text that begins with "-> ".
+// write creates a file, or a symbolic link for text that begins with "-> ".
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -48,7 +48,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// The readers read the same in the os-release files of distributions, and in odd ones.
+// The readers agree on the os-release files of distributions, and on odd ones.
 func TestOSRelease(t *testing.T) {
 	c := creader.Start(t)
 	files, err := filepath.Glob("../../../pkg/kernel/testdata/os-release/*")
@@ -75,7 +75,7 @@ func TestOSRelease(t *testing.T) {
 	}
 }
 
-// The readers follow the same links, and none out of a container's root.
+// The readers follow the same links, and never leave a container's root.
 func TestRoot(t *testing.T) {
 	c := creader.Start(t)
 	outside := filepath.Join(t.TempDir(), "os-release")
@@ -112,7 +112,7 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// All spellings that either reader knows come to the same.
+// Both readers canonicalize all spellings in the same way.
 func TestCanonical(t *testing.T) {
 	c := creader.Start(t)
 	seen := 0
@@ -139,7 +139,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// btfa_find gives libbpf the BTF that Find gives, by a path that ends with it.
+// btfa_find returns a path of the BTF that Find returns, valid until it is released.
 func TestFind(t *testing.T) {
 	c := creader.Start(t)
 	data, err := os.ReadFile("../../../examples/go-tracer/tracer.btfa")

@@ -17,8 +17,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// TestCilium loads every program with cilium/ebpf, with the full and with the
-// minimized BTF as KernelTypes, and compares what the kernel then has.
+// TestCilium loads every program with cilium/ebpf, with the full and with the minimized
+// BTF as KernelTypes, and compares the programs in the kernel.
 func TestCilium(t *testing.T) {
 	full, objects := setup(t)
 	fullTypes := types(t, full)
@@ -53,7 +53,7 @@ func TestCilium(t *testing.T) {
 	count.report(t)
 }
 
-// complete gives a map what a tool sets at run time, or nothing loads.
+// complete sets the parts of a map that a tool sets at run time, without which loading fails.
 func complete(m *ebpf.MapSpec) {
 	m.Pinning = ebpf.PinNone
 	if m.MaxEntries > 0 {
@@ -88,7 +88,7 @@ func load(t *testing.T, all *ebpf.CollectionSpec, name string, kernel *btf.Spec,
 	one.Variables = nil
 	maps.DeleteFunc(one.Maps, func(name string, m *ebpf.MapSpec) bool {
 		if m.Type == ebpf.ProgramArray {
-			m.Contents = nil // programs that are left out
+			m.Contents = nil // programs that are not loaded
 		}
 		return !slices.ContainsFunc(prog.Instructions, func(i asm.Instruction) bool { return i.Reference() == name })
 	})
@@ -115,8 +115,8 @@ func load(t *testing.T, all *ebpf.CollectionSpec, name string, kernel *btf.Spec,
 
 var address = regexp.MustCompile(`\b0x[0-9a-f]{8,}\b`)
 
-// failure returns the text of an error: of a verifier's the errno and the last
-// line that says why.
+// failure returns the text of an error. For a verifier's error this is the errno and the
+// last line with a reason.
 func failure(err error) string {
 	var v *ebpf.VerifierError
 	if !errors.As(err, &v) {
@@ -125,7 +125,7 @@ func failure(err error) string {
 	return v.Cause.Error() + ": " + why(v.Log)
 }
 
-// why returns the verifier's reason out of its log.
+// why returns the verifier's reason from its log.
 func why(log []string) string {
 	log = slices.DeleteFunc(slices.Clone(log), func(l string) bool {
 		return strings.TrimSpace(l) == "" || strings.HasPrefix(l, "processed ")

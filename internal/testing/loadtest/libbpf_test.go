@@ -19,9 +19,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/oracle"
 )
 
-// TestLibbpf loads every program with libbpf, with the full and with the
-// minimized BTF as btf_custom_path, and compares what the kernel was given and
-// what it then has.
+// TestLibbpf loads every program with libbpf, with the full and with the minimized BTF
+// as btf_custom_path, and compares the instructions before and after the kernel's verifier.
 func TestLibbpf(t *testing.T) {
 	full, objects := setup(t)
 	loader := build(t)
@@ -82,13 +81,13 @@ func build(t *testing.T) string {
 	return path
 }
 
-// program is what the loader prints of one.
+// program is the output of the loader for one program.
 type program struct {
 	object, name, section string
 	outcome
 }
 
-// run has every program of some objects loaded with a BTF.
+// run loads every program of some objects with a BTF.
 func run(t *testing.T, order binary.ByteOrder, loader, btf string, objects ...string) []program {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -122,11 +121,11 @@ func run(t *testing.T, order binary.ByteOrder, loader, btf string, objects ...st
 	return list
 }
 
-// ambiguity is followed by what the first two candidates give that disagree,
-// in their order in the BTF, and by type IDs for target_type_id.
+// ambiguity is followed by the results of the first two candidates that disagree, in
+// their order in the BTF, and by type IDs for target_type_id.
 var ambiguity = regexp.MustCompile(`ambiguity: .*`)
 
-// set takes a line of the loader about the program.
+// set parses a line of the loader about the program.
 func (p *program) set(t *testing.T, order binary.ByteOrder, what, text string) {
 	t.Helper()
 	switch what {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package loadtest has the running kernel judge programs that were relocated
-// with minimized BTF. [Kernel] is for the tests of other packages, too.
+// Package loadtest loads programs that were relocated with minimized BTF into the
+// running kernel. Tests of other packages use [Kernel].
 package loadtest
 
 import (
@@ -11,9 +11,9 @@ import (
 
 const kernelBTF = "/sys/kernel/btf/vmlinux"
 
-// Unable says what a test needs to load programs into the running kernel, or
-// nothing if it may. Root alone is not enough: whoever builds a package does that
-// as root in places where a program in the kernel is the last thing that is wanted.
+// Unable returns what a test lacks to load programs into the running kernel, or "".
+// Root alone is not enough, because packages are often built as root on machines where
+// tests must not load anything.
 func Unable() string {
 	if os.Getenv("BTFGEN_LIVE") != "1" {
 		return "needs BTFGEN_LIVE=1 to load programs into the running kernel"
@@ -27,8 +27,8 @@ func Unable() string {
 	return ""
 }
 
-// Kernel returns the BTF of the running kernel. It skips a test that cannot
-// load programs into it, with the reason.
+// Kernel returns the BTF of the running kernel. It skips a test that cannot load
+// programs into it.
 func Kernel(tb testing.TB) []byte {
 	tb.Helper()
 	if why := Unable(); why != "" {

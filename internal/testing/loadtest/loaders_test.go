@@ -38,7 +38,7 @@ func report(t *testing.T, o testinput.Object, cfg check.Config) *check.Report {
 	return rep
 }
 
-// predicted returns what check says of loading each program with a loader, by name.
+// predicted returns the verdict of check for each program with a loader, by name.
 func predicted(t *testing.T, o testinput.Object, l check.Loader) map[string]check.Status {
 	t.Helper()
 	got := make(map[string]check.Status)
@@ -48,8 +48,8 @@ func predicted(t *testing.T, o testinput.Object, l check.Loader) map[string]chec
 	return got
 }
 
-// TestLoadersDiffer loads an object with a map and a kfunc that no kernel takes, program by program, with both
-// loaders: what is one object's in libbpf is one program's in cilium/ebpf.
+// TestLoadersDiffer loads an object with a map and a kfunc that no kernel accepts,
+// program by program. The whole object fails in libbpf, and one program in cilium/ebpf.
 func TestLoadersDiffer(t *testing.T) {
 	Kernel(t)
 	if err := loadable(); err != nil {
@@ -88,8 +88,8 @@ func TestLoadersDiffer(t *testing.T) {
 	})
 }
 
-// TestWholeObjects has libbpf load whole objects on the running kernel, and compares with their rows, as far as these
-// are certain of loading, without guesses.
+// TestWholeObjects loads whole objects with libbpf on the running kernel, and compares
+// the results with their rows that predict loading without guesses.
 func TestWholeObjects(t *testing.T) {
 	Kernel(t)
 	loader := build(t)
@@ -111,7 +111,7 @@ func TestWholeObjects(t *testing.T) {
 		switch errno, _, _ := strings.Cut(string(out), " "); errno {
 		case "0":
 			happened = "loads"
-		case "-1": // EPERM: programs of a type are not for this process
+		case "-1": // EPERM: this process may not load programs of a type
 			counts["not allowed here"]++
 			continue
 		}

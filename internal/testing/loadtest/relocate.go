@@ -8,8 +8,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// Relocate returns a program's instructions after cilium/ebpf has relocated
-// them, as it does on the way to the kernel; nil if it fails there, too.
+// Relocate returns a program's instructions as relocated by cilium/ebpf before it loads
+// them, or nil if that fails.
 func Relocate(p *ebpf.ProgramSpec, kernel *btf.Spec) asm.Instructions {
 	insns := p.Copy().Instructions
 	var relos []*btf.CORERelocation

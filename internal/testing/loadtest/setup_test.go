@@ -20,19 +20,18 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// object is a BPF object, and what we made of the running kernel for it alone.
+// object is a BPF object, and the running kernel minimized for it alone.
 type object struct {
 	testinput.Object
 	small []byte
-	ids   map[typeID]bool // that its target_type_id relocations resolve to
+	ids   map[typeID]bool // results of its target_type_id relocations
 }
 
 // typeID is the ID of one type in the full and in the minimized BTF.
 type typeID struct{ full, small int64 }
 
-// setup returns the running kernel's BTF and the objects of its byte order,
-// those without relocations included. It skips the test where programs cannot
-// be loaded.
+// setup returns the running kernel's BTF and the objects of its byte order, including
+// those without relocations. It skips the test if programs cannot be loaded.
 func setup(t *testing.T) (full []byte, objects []object) {
 	t.Helper()
 	full = Kernel(t)
@@ -73,8 +72,8 @@ func loadable() error {
 	return p.Close()
 }
 
-// minimized minimizes the kernel for one object, which leaves less than for
-// all objects together would.
+// minimized minimizes the kernel for one object. That keeps less than for all objects
+// together.
 func minimized(t *testing.T, o testinput.Object, full *core.Kernel) object {
 	t.Helper()
 	res, err := minimize.New([]*core.Object{o.Object}, minimize.Options{}).Minimize(t.Context(), full)
@@ -103,15 +102,15 @@ func minimized(t *testing.T, o testinput.Object, full *core.Kernel) object {
 	return object{o, res.BTF, ids}
 }
 
-// outcome is what came of loading one program.
+// outcome is the result of loading one program.
 type outcome struct {
 	failure   string           // errno or the loader's message, and the verifier's last line; "" if it loaded
-	relocated asm.Instructions // as given to the kernel, if known
+	relocated asm.Instructions // as passed to the kernel, if known
 	xlated    asm.Instructions // as the kernel has them, if it loaded
 }
 
-// diff compares the outcome on the full BTF with that on the minimized one,
-// and returns "" if they are the same.
+// diff compares the outcomes on the full and on the minimized BTF. It returns "" if they
+// are equal.
 func (o *object) diff(full, small *outcome) string {
 	if full.failure != small.failure {
 		return fmt.Sprintf("with the full BTF: %s\n\twith the minimized: %s",
@@ -126,9 +125,8 @@ func (o *object) diff(full, small *outcome) string {
 	return ""
 }
 
-// diffCode compares instructions. They may differ in immediates that a
-// target_type_id relocation has put there, since the minimized BTF has other
-// IDs; and maps are numbered in order of use.
+// diffCode compares instructions. Immediates of target_type_id relocations may differ,
+// because the minimized BTF has other IDs. Maps are numbered in order of use.
 func (o *object) diffCode(full, small asm.Instructions) string {
 	if len(full) != len(small) {
 		return fmt.Sprintf("instructions: %d, %d", len(full), len(small))
@@ -150,8 +148,7 @@ func (o *object) diffCode(full, small asm.Instructions) string {
 	return ""
 }
 
-// numbers gives the maps of a program numbers, in place of the descriptors or
-// IDs that they happen to have.
+// numbers replaces the descriptors or IDs of a program's maps by numbers.
 type numbers map[uint32]uint32
 
 func (n numbers) replace(ins *asm.Instruction) {
@@ -162,7 +159,7 @@ func (n numbers) replace(ins *asm.Instruction) {
 	ins.Constant = ins.Constant>>32<<32 | int64(n[id])
 }
 
-// tally counts outcomes that were the same on both BTFs.
+// tally counts equal outcomes on both BTFs.
 type tally struct {
 	loaded, relocated, instructions int
 	kinds                           map[string]int // loaded programs that need the kernel's own BTF in any case, by section
@@ -193,7 +190,7 @@ func (c *tally) add(section string, o *outcome) {
 	}
 }
 
-// report logs the counts; that nothing was compared fails the test.
+// report logs the counts. The test fails if none was compared.
 func (c *tally) report(t *testing.T) {
 	t.Helper()
 	failed := 0

@@ -16,14 +16,14 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 )
 
-// maxKernel is the size in bytes of the largest kernel BTF to try all objects
-// on; a larger one, hardly deduplicated, gets the few largest.
+// maxKernel is the size in bytes of the largest kernel BTF on which all objects are
+// tried. A larger, hardly deduplicated one gets only the largest objects.
 const maxKernel, few = 20 << 20, 3
 
-// TestDebian runs all BPF objects of Debian's packages against kernels and
-// checks that all that bpftool says is understood. BTFGEN_DEBIAN names a
-// directory with unpacked packages, BTFGEN_BTF one with raw BTF files
-// (*.btf); without it the running kernel serves.
+// TestDebian runs all BPF objects of Debian's packages against kernels and checks that
+// Parse understands every line of bpftool. BTFGEN_DEBIAN is a directory with unpacked
+// packages. BTFGEN_BTF is a directory with raw BTF files (*.btf); the default is the
+// running kernel.
 func TestDebian(t *testing.T) {
 	root := os.Getenv("BTFGEN_DEBIAN")
 	if root == "" {
@@ -70,8 +70,8 @@ func TestDebian(t *testing.T) {
 	}
 }
 
-// debianObjects writes the objects below root to files, those of the same
-// content once, and returns their paths, the largest first.
+// debianObjects writes the distinct objects below root to files and returns their
+// paths, the largest first.
 func debianObjects(t *testing.T, root string) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -108,8 +108,8 @@ func debianObjects(t *testing.T, root string) []string {
 	return paths
 }
 
-// rawKernels returns the BTF files of whole kernels: those that are not split
-// BTF of a module, which lie in a directory named modules.
+// rawKernels returns the BTF files of whole kernels. Those of modules lie in a directory
+// named modules.
 func rawKernels(t *testing.T) []string {
 	t.Helper()
 	root := os.Getenv("BTFGEN_BTF")

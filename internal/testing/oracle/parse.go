@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// specRoom is how much of a spec libbpf prints at most, its kind in angle
-// brackets included, in bytes.
+// specRoom is the number of bytes after which libbpf cuts off a spec, including its kind
+// in angle brackets.
 const specRoom = 255
 
 var (
@@ -25,8 +25,8 @@ var (
 		`unrecognized CO-RE relocation |<\w+> \(\d+\) relocation doesn't support anonymous types)`)
 )
 
-// Parse reads what "bpftool -d gen min_core_btf" printed. It knows nothing of
-// the exit status and the output.
+// Parse reads the log of "bpftool -d gen min_core_btf". It does not set ExitStatus and
+// Written.
 func Parse(log string) *Result {
 	p := parser{res: new(Result)}
 	for line := range strings.Lines(log) {
@@ -79,8 +79,8 @@ func (p *parser) found(local, target, module string) bool {
 	return ok1 && ok2
 }
 
-// setAside keeps an error that does not have the number of its relocation:
-// one of a candidate comes after it, one of the local type before it.
+// setAside keeps an error without the number of its relocation. An error of a candidate
+// follows the relocation, and an error of the local type precedes it.
 func (p *parser) setAside(program, text string) bool {
 	if strings.HasPrefix(text, "relo for [") {
 		p.aside = join(p.aside, text)
@@ -147,8 +147,8 @@ func (r *Record) candidate(match bool, number, text string, before int) bool {
 	return ok && err == nil
 }
 
-// parseSpec parses a spec for a relocation of the given kind. before is how
-// many bytes libbpf printed into the same buffer before text.
+// parseSpec parses a spec for a relocation of the given kind. before is the number of
+// bytes that libbpf printed into the same buffer before text.
 func parseSpec(kind, text string, before int) (Spec, bool) {
 	s, ok := parseType(text)
 	if !ok {
@@ -166,7 +166,7 @@ func parseSpec(kind, text string, before int) (Spec, bool) {
 			s.TypeName, s.Path = s.TypeName[:i], s.TypeName[i:]
 		}
 	case "enumval_exists", "enumval_value":
-		// Whether a value's digits are all there cannot be seen.
+		// The digits of a value may be incomplete.
 		s.Truncated = full
 		if i := strings.LastIndex(s.TypeName, "::"); i >= 0 {
 			s.TypeName, s.Path = s.TypeName[:i], s.TypeName[i:]
@@ -181,7 +181,7 @@ func parseSpec(kind, text string, before int) (Spec, bool) {
 	return s, ok
 }
 
-// parseType parses "[ID] KIND NAME"; the name is all that follows.
+// parseType parses "[ID] KIND NAME"; NAME is the rest of the text.
 func parseType(text string) (Spec, bool) {
 	m := typeText.FindStringSubmatch(text)
 	if m == nil {
@@ -191,7 +191,7 @@ func parseType(text string) (Spec, bool) {
 	return Spec{TypeID: uint32(id), TypeKind: m[2], TypeName: m[3]}, err == nil
 }
 
-// join appends a message to those there are.
+// join appends a message to others.
 func join(have, more string) string {
 	if have == "" || more == "" {
 		return have + more

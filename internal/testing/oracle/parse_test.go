@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTranscripts prints what was parsed from each transcript the way libbpf
-// does: nothing may be lost, changed or out of order.
+// TestTranscripts prints the result of parsing each transcript in libbpf's format and
+// compares it with the transcript.
 func TestTranscripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -261,7 +261,7 @@ func TestParseAside(t *testing.T) {
 	}
 }
 
-// What is like a relocation's line but is none that is known must show.
+// An unknown line that resembles one of a relocation must be reported.
 func TestParseOther(t *testing.T) {
 	const local = "libbpf: prog 'p': relo #0: <byte_off> [2] struct s.x (0:0 @ offset 0)\n"
 	for _, line := range []string{

@@ -4,27 +4,24 @@ package oracle
 
 import "fmt"
 
-// Result is what one run of bpftool said. It is not changed after [Parse] or
-// [Run] returned it.
+// Result is the output of one run of bpftool.
 type Result struct {
-	// Records has the relocations in the order of the objects and in each
-	// object, up to the first that failed.
+	// Records are the relocations of all objects in order, up to the first that failed.
 	Records []Record
-	// Found has the candidates of each local type of an object, in the order
-	// of the log.
+	// Found are the candidates of each local type of an object, in the order of the log.
 	Found []Found
 
-	// ExitStatus is bpftool's: 0 if all went well, -1 if a signal ended it.
+	// ExitStatus is bpftool's: 0 for success, -1 if a signal ended it.
 	ExitStatus int
 	// Failure is bpftool's reason, empty if ExitStatus is 0.
 	Failure string
-	// Written says that bpftool wrote its output.
+	// Written reports whether bpftool wrote its output.
 	Written bool
 
-	// Warnings has what libbpf said outside the relocations.
+	// Warnings are the lines of libbpf outside the relocations.
 	Warnings []string
-	// Other has the lines that were not understood. A test that relies on
-	// Records has to check that it is empty.
+	// Other are the lines that Parse does not understand. A test that relies on Records
+	// must check that it is empty.
 	Other []string
 }
 
@@ -36,34 +33,34 @@ type Record struct {
 	Local      Spec
 	Candidates []Candidate
 	NoMatch    bool   // no candidate matched
-	Err        string // why it failed: ambiguity, damage; empty if it did not
+	Err        string // the reason of a failure, such as ambiguity or damage, or empty
 }
 
 // Candidate is the match of one relocation on one target type.
 type Candidate struct {
 	Match bool
-	Index int // in the list of candidates still left, from 0
+	Index int // in the list of remaining candidates, from 0
 	Spec
 }
 
-// Found is a target type that has the essential name and kind of a local one.
-// Only ID, kind and name of the specs are set.
+// Found is a target type with the essential name and kind of a local type. Only ID, kind
+// and name of the specs are set.
 type Found struct {
-	Record        int // index into Result.Records of the relocation it was looked up for
+	Record        int // index into Result.Records of the relocation that needed it
 	Local, Target Spec
 	Module        string // "vmlinux" or a module's name
 }
 
-// Spec is a type and, but for type relocations, what is meant inside it. The
-// fields hold libbpf's text.
+// Spec is a type and, except for type relocations, a field or enumerator of it. The
+// strings are libbpf's.
 type Spec struct {
 	TypeID    uint32
 	TypeKind  string // "struct", "enum64", "typedef", …
 	TypeName  string // "task_struct"; "<anon>" if it has none
 	Path      string // ".mm.pgd[3]", "::NAME = 4", or empty
-	Raw       string // "0:3:1"; empty but for fields
-	Offset    string // in bytes, "16", or bytes and bits, "16.3"; empty but for fields
-	Truncated bool   // libbpf ran out of room: Path, or even TypeName, is cut, Raw and Offset are missing
+	Raw       string // "0:3:1"; only for fields
+	Offset    string // in bytes, "16", or bytes and bits, "16.3"; only for fields
+	Truncated bool   // libbpf cut off the text in Path or even TypeName; Raw and Offset are missing
 }
 
 // String returns s as libbpf prints it.

@@ -13,23 +13,21 @@ import (
 	"time"
 )
 
-// Timeout is the time after which [Run] gives up on bpftool, if its context
-// does not end before. The longest known run takes 10 seconds.
+// Timeout is the time after which [Run] ends bpftool. The longest known run takes 10
+// seconds.
 const Timeout = 2 * time.Minute
 
-// Run has bpftool minimize the BTF in the file input for objects. A file at
-// output is removed before, so that Written tells of this run. That bpftool
-// failed is no error but in the result; an error means that it could not be
-// run, or not to its end. Runs with different outputs may go on at the same
-// time.
+// Run minimizes the BTF in the file input for objects with bpftool. It removes output
+// first. A failure of bpftool is part of the result; the error says that bpftool could
+// not be run or did not end. Runs with different outputs may be concurrent.
 //
-// The log does not tell objects apart: their records follow one another.
+// The log does not separate objects: their records follow one another.
 func Run(ctx context.Context, bpftool, input, output string, objects ...string) (*Result, error) {
 	res, _, err := run(ctx, bpftool, input, output, objects...)
 	return res, err
 }
 
-// run returns the log besides.
+// run also returns the log.
 func run(ctx context.Context, bpftool, input, output string, objects ...string) (*Result, string, error) {
 	if err := os.Remove(output); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", err

@@ -31,7 +31,7 @@ func compile(t *testing.T, name string, args ...string) string {
 	return obj
 }
 
-// live runs bpftool and checks that all it said was understood.
+// live runs bpftool and checks that Parse understands every line.
 func live(t *testing.T, input string, objects ...string) *Result {
 	t.Helper()
 	res, log, err := run(t.Context(), Need(t, "bpftool"), input, filepath.Join(t.TempDir(), "out.btf"), objects...)
@@ -163,8 +163,8 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// An object that libbpf cannot read has no records, and a damaged access
-// string one without a kind.
+// An object that libbpf cannot read has no records. A damaged access string gives a
+// record without a kind.
 func TestRunDamaged(t *testing.T) {
 	target := compile(t, "target.c")
 	if res := live(t, target, target); len(res.Records) != 0 || !strings.Contains(res.Failure, ".BTF.ext not found") || res.Written {

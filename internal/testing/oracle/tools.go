@@ -15,16 +15,15 @@ import (
 	"testing"
 )
 
-// sbin are places of programs that the PATH of a user may lack.
+// sbin are directories of programs that the PATH of a user may lack.
 var sbin = []string{"/usr/local/sbin", "/usr/sbin", "/sbin"}
 
 // minClang is the version of clang that has all kinds of relocations: TYPE_MATCHES is the newest.
 const minClang = 15
 
-// Tool returns the path of the program called name ("bpftool", "gcc"): the
-// first in PATH, then in the directories for administrators, where Debian has
-// bpftool, then the one of the highest version that is installed as
-// NAME-VERSION.
+// Tool returns the path of a program ("bpftool", "gcc"): the first in PATH, or else in
+// the directories for administrators, where Debian has bpftool, or else the highest
+// version that is installed as NAME-VERSION.
 func Tool(name string) (string, error) {
 	found := tools(name)
 	if len(found) == 0 {
@@ -33,10 +32,10 @@ func Tool(name string) (string, error) {
 	return found[0], nil
 }
 
-// dirs lists where programs are.
+// dirs lists the directories of programs.
 func dirs() []string { return append(filepath.SplitList(os.Getenv("PATH")), sbin...) }
 
-// tools lists the programs called name in the order in which [Tool] takes them.
+// tools lists the programs with a name, in the order of [Tool].
 func tools(name string) (found []string) {
 	add := func(path string) {
 		path, err := exec.LookPath(path)
@@ -50,7 +49,7 @@ func tools(name string) (found []string) {
 	versions := make(map[string]int)
 	for _, dir := range dirs() {
 		add(filepath.Join(dir, name))
-		// The only error is of a pattern; a directory so named has no tools.
+		// An error can only come from a directory that is not a valid pattern. It has no tools.
 		paths, _ := filepath.Glob(filepath.Join(dir, name+"-*"))
 		for _, path := range paths {
 			if v, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(path), name+"-")); err == nil {
@@ -66,8 +65,7 @@ func tools(name string) (found []string) {
 	return found
 }
 
-// Need returns what [Tool] does and skips the test, with the reason, if the
-// program is missing.
+// Need returns the result of [Tool] and skips the test if the program is missing.
 func Need(tb testing.TB, name string) string {
 	tb.Helper()
 	path, err := Tool(name)
@@ -77,8 +75,8 @@ func Need(tb testing.TB, name string) string {
 	return path
 }
 
-// NeedClang returns the first clang that compiles for BPF and knows all kinds
-// of relocations. It skips the test, with the reason, if there is none.
+// NeedClang returns the first clang that compiles for BPF and supports all kinds of
+// relocations. It skips the test if there is none.
 func NeedClang(tb testing.TB) string {
 	tb.Helper()
 	found := tools("clang")

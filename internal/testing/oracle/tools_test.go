@@ -49,7 +49,7 @@ func TestNeed(t *testing.T) {
 	}
 }
 
-// A test that compiles takes the first clang that is new enough, and none that is older.
+// Tests compile with the first clang that is new enough.
 func TestNeedClang(t *testing.T) {
 	clang := func(name, version, targets string) {
 		t.Helper()

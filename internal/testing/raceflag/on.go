@@ -4,5 +4,5 @@
 
 package raceflag
 
-// Enabled says whether the program was built with the race detector.
+// Enabled reports whether the program was built with the race detector.
 const Enabled = true

@@ -4,10 +4,10 @@ package raceflag
 
 import "testing"
 
-// SkipSerial skips a test that takes long and has one goroutine, in which there is no race to find.
+// SkipSerial skips a slow test with one goroutine, which has no races.
 func SkipSerial(tb testing.TB) {
 	tb.Helper()
 	if Enabled {
-		tb.Skip("skipped: one goroutine, and much of it, without the race detector")
+		tb.Skip("skipped with the race detector: slow, and only one goroutine")
 	}
 }

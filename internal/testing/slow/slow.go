@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package slow says whether tests do all that they can. By default they take a
-// minute or two together; the gate has them do the rest. It is for tests only.
+// Package slow reports whether tests run in full. By default all tests together take a
+// minute or two; the gate runs them in full. It is for tests only.
 package slow
 
 import (
@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// Enabled says whether BTFGEN_SLOW=1 asks for all inputs of tests that
-// otherwise take some of them.
+// Enabled reports whether BTFGEN_SLOW=1 is set, so that tests use all of their inputs.
 func Enabled() bool { return os.Getenv("BTFGEN_SLOW") == "1" }
 
-// Some returns n, how often a test is to do something, or a quarter of that unless BTFGEN_SLOW=1.
+// Some returns the number of repetitions of a test: n with BTFGEN_SLOW=1, otherwise a
+// quarter of n.
 func Some(n int) int {
 	if Enabled() {
 		return n
@@ -21,7 +21,7 @@ func Some(n int) int {
 	return (n + 3) / 4
 }
 
-// Skip skips a test that takes long, with the reason, unless BTFGEN_SLOW=1.
+// Skip skips a slow test unless BTFGEN_SLOW=1 is set.
 func Skip(tb testing.TB) {
 	tb.Helper()
 	if !Enabled() {

@@ -15,13 +15,12 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
-// Object returns a BPF object with local types and the relocations in asks, one
-// a line as logs write them ("byte_off struct foo.a[2]"). A line "program NAME"
-// begins the next program, a line "function NAME" a function in .text, and a
-// line "call NAME" calls such a function. Offsets are those of loads of 4 bytes, all else goes
-// to loads of 64-bit immediates; the code is no more than that. Instructions hold
-// the operands, one for each relocation, or 0; loaders want the local value
-// there. Flavors of a name are written out.
+// Object returns a BPF object with local types and the relocations in asks, one per line
+// in the format of logs ("byte_off struct foo.a[2]"). A line "program NAME" begins the
+// next program, "function NAME" begins a function in .text, and "call NAME" calls such a
+// function. Offsets belong to loads of 4 bytes, and other values to loads of 64-bit
+// immediates. Instructions have the operands, one for each relocation, or 0; loaders
+// check that they have the local value. Names include their flavors.
 func Object(tb testing.TB, order binary.ByteOrder, types, asks string, operands ...uint64) []byte {
 	tb.Helper()
 	o := &object{sketcher: sketch(tb, order, types), order: order, operands: operands}
@@ -48,18 +47,18 @@ func Object(tb testing.TB, order binary.ByteOrder, types, asks string, operands 
 	return o.build()
 }
 
-// object puts an object together.
+// object builds an object.
 type object struct {
 	*sketcher
 	order    binary.ByteOrder
 	local    *btf.BTF
 	file     testelf.File
 	proto    btf.TypeID
-	operands []uint64 // that are left
+	operands []uint64 // unused ones
 	programs []program
 }
 
-// program is a function in a section of its own, or in .text.
+// program is a function in its own section or in .text.
 type program struct {
 	name    string
 	section string
@@ -165,7 +164,7 @@ func (o *object) access(text string, enumerator bool) (btf.TypeID, string) {
 	return id, access
 }
 
-// member finds a member, in the anonymous ones, too.
+// member finds a member, also inside anonymous members.
 func (o *object) member(t btf.Type, name string) (access string, next btf.Type, ok bool) {
 	for i := range t.Vlen() {
 		m := t.Member(i)
@@ -186,7 +185,7 @@ func (o *object) member(t btf.Type, name string) (access string, next btf.Type, 
 func (o *object) build() []byte {
 	word := func(b []byte, vs ...uint32) []byte {
 		for _, v := range vs {
-			b, _ = binary.Append(b, o.order, v) // a number cannot fail
+			b, _ = binary.Append(b, o.order, v) // cannot fail for a number
 		}
 		return b
 	}

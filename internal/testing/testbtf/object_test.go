@@ -34,7 +34,7 @@ const (
 		type_matches union far`
 )
 
-// TestObject has others read what Types and Object write.
+// TestObject reads the output of Types and Object with other libraries.
 func TestObject(t *testing.T) {
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		obj, kernel := Object(t, order, localTypes, relocations), Types(t, order, localTypes)

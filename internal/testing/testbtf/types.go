@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testbtf makes BTF, and BPF objects, of a short notation. It is for
-// tests only.
+// Package testbtf builds BTF and BPF objects from a short notation. It is for tests only.
 //
-// Types are written one a line:
+// Each line is a type:
 //
 //	int NAME SIZE [signed|bool]
 //	struct NAME SIZE: MEMBER TYPE BYTE, MEMBER TYPE @BIT:WIDTH, …      union likewise
 //	enum NAME SIZE: ENUMERATOR VALUE, …     enum64 likewise; signed after the size sets kind_flag
 //	fwd NAME struct|union
 //	typedef NAME TYPE
-//	proto NAME TYPE: TYPE, …                the return type, then the parameters, of which each may have a name before its type
-//	func NAME TYPE                          var, const and tag likewise; the name of a const is for other lines alone
+//	proto NAME TYPE: TYPE, …                the return type, then the parameters as TYPE or NAME TYPE
+//	func NAME TYPE                          var, const and tag likewise; only other lines see the name of a const
 //
-// TYPE is a name, void, *TYPE, TYPE[N], or TYPE[N of INDEX TYPE]. What follows
-// a # tells apart types of one name, so that names that begin with it are of
-// anonymous types. There are int, u8, u32 and u64 already. IDs are in the order
-// of the lines.
+// TYPE is a name, void, *TYPE, TYPE[N], or TYPE[N of INDEX TYPE]. The text after a #
+// distinguishes types of one name; a name that begins with # is an anonymous type. int,
+// u8, u32 and u64 are predefined. IDs are in the order of the lines.
 package testbtf
 
 import (
@@ -37,19 +35,19 @@ func Types(tb testing.TB, order binary.ByteOrder, types string) []byte {
 
 const ints = "int int 4 signed\nint u8 1\nint u32 4\nint u64 8\n"
 
-// sketcher puts the types together.
+// sketcher builds the types.
 type sketcher struct {
 	testing.TB
 	b     *btf.Builder
 	ids   map[string]btf.TypeID
-	extra []func() // types that stand for *TYPE and TYPE[N], behind the named ones
+	extra []func() // the types of *TYPE and TYPE[N], which follow the named types
 	next  btf.TypeID
 }
 
 func sketch(tb testing.TB, order binary.ByteOrder, types string) *sketcher {
 	tb.Helper()
 	s := &sketcher{TB: tb, b: btf.NewBuilder(order), ids: map[string]btf.TypeID{"void": 0}}
-	var lines [][]string // what is before the colon, then fields
+	var lines [][]string // the part before the colon, then fields
 	for line := range strings.Lines(ints + types) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue

@@ -27,7 +27,7 @@ type File struct {
 type Section struct {
 	Name  string
 	Type  elf.SectionType // 0: PROGBITS
-	Flags elf.SectionFlag // SHF_ALLOC is added where there is an address
+	Flags elf.SectionFlag // SHF_ALLOC is added for sections with an address
 	Info  uint32
 	Addr  uint64
 	Data  []byte
@@ -65,7 +65,7 @@ func (f *File) Build() ([]byte, []uint64) {
 	return w.write()
 }
 
-// writer puts a file together.
+// writer builds a file.
 type writer struct {
 	f     *File
 	class class
@@ -158,7 +158,7 @@ func (w *writer) header(phoff, shoff uint64, shnum, shstrndx uint16) []byte {
 		f.word(shoff), uint32(0), uint16(w.class.header), uint16(w.class.program), f.Phnum, uint16(w.class.section), shnum, shstrndx)
 }
 
-// headers returns the table of sections, and what the ELF header says of it.
+// headers returns the table of sections and its entries in the ELF header.
 func (w *writer) headers() (table []byte, shnum, shstrndx uint16) {
 	f := w.f
 	shnum, shstrndx = uint16(len(w.parts)), uint16(len(w.parts)-1)
@@ -190,8 +190,8 @@ func (w *writer) headers() (table []byte, shnum, shstrndx uint16) {
 	return table, shnum, shstrndx
 }
 
-// symtab returns the table of symbols, that of their names, and the number of
-// local ones, the null symbol included.
+// symtab returns the table of symbols, the table of their names, and the number of local
+// symbols including the null symbol.
 func (f *File) symtab() (table, names []byte, locals uint32) {
 	names = []byte{0}
 	table = make([]byte, f.class().symbol)
@@ -231,7 +231,7 @@ func (f *File) put(b []byte, vs ...any) []byte {
 	for _, v := range vs {
 		var err error
 		if b, err = binary.Append(b, f.Order, v); err != nil {
-			panic(err) // a value that has no fixed size is a mistake in this package
+			panic(err) // a bug in this package
 		}
 	}
 	return b

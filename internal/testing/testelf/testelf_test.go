@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestBuild holds Build to the standard library's idea of ELF.
+// TestBuild reads the result of Build with debug/elf.
 func TestBuild(t *testing.T) {
 	for _, class32 := range []bool{false, true} {
 		for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {

@@ -13,24 +13,24 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
-// LargeConfig says how large the object of [Large] is. A zero value stands for
-// the figure behind it, which is about what the largest tracers have.
+// LargeConfig is the size of the object of [Large]. The defaults for zero, given below,
+// are about those of the largest tracers.
 type LargeConfig struct {
-	Programs  int              // 250, each in a section of its own
+	Programs  int              // 250, each in its own section
 	Functions int              // 300, static, in .text; several programs call each
 	Records   int              // 35,000 CO-RE relocation records
-	Questions int              // 400 distinct ones that the records ask, if there are enough records
+	Questions int              // 400 distinct ones, if there are enough records
 	Order     binary.ByteOrder // little-endian
 }
 
-// Large makes a BPF object in the manner of large tracers, without a compiler.
-// The same configuration gives the same bytes.
+// Large builds a BPF object like those of large tracers, without a compiler. The same
+// configuration gives the same bytes.
 //
-// Its programs read members of the kernel's structs as BPF_CORE_READ does, and
-// of the current task also by loads of what the verifier knows the type of. Some
-// members, types and enumerators are missing from some kernels or from all, and
-// what asks for them is guarded by bpf_core_field_exists and the like, so that
-// every program loads on every kernel since 4.18.
+// Its programs read members of the kernel's structs like BPF_CORE_READ, and members of
+// the current task also by loads whose type the verifier knows. Some members, types and
+// enumerators are missing from some kernels or from all. Code that needs them is guarded
+// by bpf_core_field_exists and similar checks, so every program loads on every kernel
+// since 4.18.
 func Large(c LargeConfig) []byte {
 	or := func(n *int, standard int) {
 		if *n == 0 {
@@ -50,7 +50,7 @@ func Large(c LargeConfig) []byte {
 	return o.link()
 }
 
-// largeObject is the object in the making.
+// largeObject is an unfinished object.
 type largeObject struct {
 	config LargeConfig
 	plan   *largePlan
@@ -61,8 +61,8 @@ type largeObject struct {
 	progs  []*largeFunc
 }
 
-// compile writes the functions. The first half of those of .text call one of
-// the other half each, and a program calls three.
+// compile writes the functions. Each function in the first half of .text calls one of the
+// second half, and a program calls three.
 func (o *largeObject) compile() {
 	a := asker{plan: o.plan}
 	n := o.config.Functions + o.config.Programs
@@ -95,7 +95,7 @@ func (o *largeObject) compile() {
 	}
 }
 
-// link puts the ELF file together.
+// link builds the ELF file.
 func (o *largeObject) link() []byte {
 	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
 	f := testelf.File{Order: o.config.Order, Type: elf.ET_REL, Machine: elf.EM_BPF}
@@ -135,7 +135,7 @@ func (o *largeObject) function(name string, linkage int, proto btf.TypeID) btf.T
 	return o.btf.Type(name, btf.KindFunc, false, linkage, uint32(proto))
 }
 
-// relocations returns those of a program's calls, against the section .text,
+// relocations returns the relocations of a program's calls, against the section .text,
 // which has the first symbol.
 func (o *largeObject) relocations(fn *largeFunc) (b []byte) {
 	const r32 = 10 // R_BPF_64_32
@@ -145,7 +145,7 @@ func (o *largeObject) relocations(fn *largeFunc) (b []byte) {
 	return b
 }
 
-// sectionName gives each program something to be attached to.
+// sectionName returns a section name with an attach target.
 func sectionName(i int) string {
 	tracepoints := []string{"sched_switch", "sched_process_exec", "sched_process_exit", "sched_process_fork", "sched_wakeup", "sys_enter", "sys_exit", "task_rename"}
 	functions := []string{"vfs_read", "vfs_write", "vfs_open", "do_exit", "tcp_connect", "tcp_close", "security_file_open", "wake_up_new_task"}
@@ -223,7 +223,7 @@ func appendAll(b []byte, order binary.ByteOrder, vs ...any) []byte {
 	for _, v := range vs {
 		var err error
 		if b, err = binary.Append(b, order, v); err != nil {
-			panic(err) // a value without a fixed size is a mistake in this file
+			panic(err) // a bug in this file
 		}
 	}
 	return b

@@ -21,11 +21,11 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// small has the parts of the default object, and fewer of each.
+// small has fewer of each part than the default object.
 var small = testinput.LargeConfig{Programs: 20, Functions: 10, Records: 1500, Questions: 300}
 
-// what says what an entry asks for: records of different kinds about the same
-// member, type or enumerator ask the same question.
+// what identifies the question of an entry. Records of different kinds about the same
+// member, type or enumerator have the same question.
 func what(e relo.Entry) string { return e.Local.Type + " " + e.Local.Path }
 
 // run returns the log of an object against a kernel.
@@ -91,8 +91,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestLargeResolves holds what Large promises of its records: none makes a load
-// fail, and what a kernel does not have was asked for behind a guard.
+// TestLargeResolves checks that no record of Large makes a load fail, and that a guard
+// protects each record that a kernel cannot resolve.
 func TestLargeResolves(t *testing.T) {
 	o, err := core.ParseObject("large.o", testinput.Large(small))
 	if err != nil {
@@ -138,7 +138,7 @@ func TestLargeResolves(t *testing.T) {
 	}
 }
 
-// TestLargeLoads loads a small one into the running kernel.
+// TestLargeLoads loads a small object into the running kernel.
 func TestLargeLoads(t *testing.T) {
 	loadtest.Kernel(t)
 	if err := rlimit.RemoveMemlock(); err != nil {
@@ -161,7 +161,7 @@ func TestLargeLoads(t *testing.T) {
 	c.Close()
 }
 
-// TestLargeBpftool has bpftool, and so libbpf, resolve a small one.
+// TestLargeBpftool resolves a small object with bpftool, which uses libbpf.
 func TestLargeBpftool(t *testing.T) {
 	bpftool, err := exec.LookPath("bpftool")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// largeFunc is a function in the making.
+// largeFunc is an unfinished function.
 type largeFunc struct {
 	name  string
 	code  asm.Instructions
@@ -22,7 +22,7 @@ type largeFunc struct {
 	lines []int // slots where a line of the source begins
 }
 
-// record is a CO-RE relocation: the instruction at a slot asks q for a kind of value.
+// record is a CO-RE relocation of the instruction at a slot: a kind of value of q.
 type record struct {
 	slot int
 	kind relo.Kind
@@ -42,7 +42,7 @@ func (f *largeFunc) add(insns ...asm.Instruction) {
 	}
 }
 
-// relocated adds an instruction that has a record.
+// relocated adds an instruction with a record.
 func (f *largeFunc) relocated(kind relo.Kind, q *question, in asm.Instruction) {
 	f.relos = append(f.relos, record{f.slots, kind, q})
 	f.add(in)
@@ -59,15 +59,15 @@ func (f *largeFunc) call(callee int) {
 // line begins another line of the source.
 func (f *largeFunc) line() { f.lines = append(f.lines, f.slots) }
 
-// Registers and places in the frame that the code uses.
+// The registers and stack slots of the code.
 const (
 	base    = asm.R6 // address that members are relative to
-	scratch = -8     // what was read last
-	result  = -16    // what a type or an enumerator came to
+	scratch = -8     // the last value read
+	result  = -16    // the value of a type or an enumerator
 )
 
-// begin is a function's first line: a program starts with the current task, a
-// function is given its base.
+// begin adds a function's first line. The base of a program is the current task, and the
+// base of a function is its argument.
 func (f *largeFunc) begin(program bool) {
 	f.line()
 	if program {
@@ -82,7 +82,7 @@ func (f *largeFunc) end() {
 	f.add(asm.Mov.Imm(asm.R0, 0), asm.Return())
 }
 
-// read is BPF_CORE_READ of a member. With sized it asks for the size too.
+// read adds BPF_CORE_READ of a member. If sized, the size has a record, too.
 func (f *largeFunc) read(q *question, sized bool) {
 	f.add(asm.Mov.Reg(asm.R3, base))
 	if sized {
@@ -96,9 +96,8 @@ func (f *largeFunc) read(q *question, sized bool) {
 	f.add(asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, scratch), asm.FnProbeReadKernel.Call())
 }
 
-// load reads an integer of the current task as the type that the verifier knows
-// it to have, where helper says that the kernel can: a load whose offset and
-// width depend on the kernel.
+// load adds a load of an integer of the current task whose type the verifier knows, if
+// helper exists in the kernel. Its offset and width depend on the kernel.
 func (f *largeFunc) load(q, helper *question) {
 	size := map[byte]asm.Size{'1': asm.Byte, '2': asm.Half, '4': asm.Word, '8': asm.DWord}[q.shape]
 	f.guarded(relo.EnumvalExists, helper, func(f *largeFunc) {
@@ -108,7 +107,7 @@ func (f *largeFunc) load(q, helper *question) {
 	}, func(f *largeFunc) { f.read(q, false) })
 }
 
-// guarded runs yes where q has the kind of existence asked for, else no.
+// guarded adds a branch to yes if q exists, and to no otherwise.
 func (f *largeFunc) guarded(kind relo.Kind, q *question, yes, no func(*largeFunc)) {
 	length := func(part func(*largeFunc)) int16 {
 		var alone largeFunc
@@ -122,13 +121,13 @@ func (f *largeFunc) guarded(kind relo.Kind, q *question, yes, no func(*largeFunc
 	no(f)
 }
 
-// keep stores a relocated value.
+// keep adds a store of a relocated value.
 func (f *largeFunc) keep(kind relo.Kind, q *question, in asm.Instruction) {
 	f.relocated(kind, q, in)
 	f.add(asm.StoreMem(asm.RFP, result, asm.R1, asm.Word))
 }
 
-// way is how a member that every kernel has is read.
+// way is the way to read a member that every kernel has.
 type way uint8
 
 const (
@@ -137,7 +136,7 @@ const (
 	loaded
 )
 
-// cost is the number of records that the question's code makes.
+// cost is the number of records in the question's code.
 func (q *question) cost(w way) int {
 	switch {
 	case q.about == aboutMember && (q.sometimes || w == loaded):
@@ -148,7 +147,7 @@ func (q *question) cost(w way) int {
 	return 1
 }
 
-// asker goes through the questions again and again.
+// asker cycles through the questions.
 type asker struct {
 	plan *largePlan
 	at   int
@@ -165,12 +164,12 @@ func (a *asker) way(q *question) way {
 	return sized
 }
 
-// ask adds the code that makes n records.
+// ask adds code with n records.
 func (a *asker) ask(f *largeFunc, n int) {
 	for n > 0 {
 		q := a.plan.questions[a.at%len(a.plan.questions)]
 		w := a.way(q)
-		if q.cost(w) > n { // something smaller, and this one in the next function
+		if q.cost(w) > n { // a smaller one; this one comes in the next function
 			q, w = a.plan.members[a.at%len(a.plan.members)], plain
 		} else {
 			a.at++
@@ -207,10 +206,10 @@ func (a *asker) one(f *largeFunc, q *question, w way) {
 	}
 }
 
-// resolve fills in what the calls of f, which starts at a slot of its section,
-// have as their constant. Functions of .text are start[callee] slots into it.
-// A call within .text is relative; one from elsewhere has a relocation against
-// the section, and a constant from its start.
+// resolve sets the constants of the calls of f, which starts at a slot of its section.
+// Functions of .text start at slot start[callee]. The constant of a call within .text is
+// relative to the call. Other calls have a relocation against .text, and their constant is
+// relative to the section.
 func (f *largeFunc) resolve(start []int, at int, text bool) {
 	for _, c := range f.calls {
 		to := start[c.callee] - 1
@@ -226,7 +225,7 @@ func (f *largeFunc) bytes(order binary.ByteOrder) []byte {
 	var b bytes.Buffer
 	for _, in := range f.code {
 		if _, err := in.Marshal(&b, order); err != nil {
-			panic(fmt.Sprintf("%v: %v", in, err)) // a mistake in this file
+			panic(fmt.Sprintf("%v: %v", in, err)) // a bug in this file
 		}
 	}
 	return b.Bytes()

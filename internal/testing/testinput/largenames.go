@@ -2,10 +2,10 @@
 
 package testinput
 
-// largeStructs are structs of the kernel with members that every kernel since
-// 4.18 has on every machine, and such that only some kernels have. Members are
-// written as path:shape, where the shape is p for a pointer, else the bytes of
-// an integer. Where 32-bit kernels have 4, 8 are given.
+// largeStructs are structs of the kernel with members that every kernel since 4.18 has on
+// every machine, and members that only some kernels have. Members are written as
+// path:shape. The shape is p for a pointer, or the bytes of an integer; 8 also for those
+// that have 4 on 32-bit kernels.
 var largeStructs = []struct{ name, always, sometimes string }{
 	{
 		"task_struct",
@@ -179,15 +179,15 @@ var largeStructs = []struct{ name, always, sometimes string }{
 	},
 }
 
-// largeEnumerators are enumerators of enum bpf_map_type that every kernel
-// since 4.18 has, and such that only some have.
+// largeEnumerators are enumerators of enum bpf_map_type that every kernel since 4.18 has,
+// and others that only some have.
 var largeEnumerators = struct{ always, sometimes string }{
 	"HASH ARRAY PROG_ARRAY PERF_EVENT_ARRAY PERCPU_HASH PERCPU_ARRAY STACK_TRACE CGROUP_ARRAY LRU_HASH LRU_PERCPU_HASH",
 	"QUEUE STACK SK_STORAGE DEVMAP_HASH STRUCT_OPS RINGBUF INODE_STORAGE TASK_STORAGE BLOOM_FILTER USER_RINGBUF CGRP_STORAGE ARENA",
 }
 
-// largeTypes are structs that every kernel since 4.18 has, and such that only
-// some have, or none. None of them is among largeStructs.
+// largeTypes are structs that every kernel since 4.18 has, and others that only some
+// kernels or none have. largeStructs does not have them.
 var largeTypes = struct{ always, sometimes string }{
 	"list_head hlist_node callback_head path qstr device work_struct timer_list hrtimer mutex rw_semaphore completion",
 	"folio maple_tree bpf_ringbuf bpf_timer mnt_idmap blk_holder_ops sched_ext_entity io_uring_task netfs_inode lru_gen_folio rhlist_heads no_such_struct",

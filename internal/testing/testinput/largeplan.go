@@ -11,23 +11,23 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// question is what a record of the object asks a kernel for.
+// question is the member, type or enumerator of a record.
 type question struct {
 	about     about
-	sometimes bool      // some kernels have it not: nothing but a guard may ask
+	sometimes bool      // some kernels lack it: only a guard may have it
 	root      string    // the local type's name, with its flavor
 	name      string    // of a member, as a path, or of an enumerator
 	shape     byte      // of a member
-	instead   *question // what is read where a guard says no; for members
+	instead   *question // for members: the one to read if the guard is false
 
-	// What the local types make of it.
+	// In the local types.
 	id     btf.TypeID
 	access string
 	value  int64 // offset of a member, value of an enumerator
 	size   int64 // bytes, of a member or a type
 }
 
-// about is what a question is about.
+// about is the sort of a question.
 type about uint8
 
 const (
@@ -36,16 +36,16 @@ const (
 	aboutEnumerator
 )
 
-// largePlan holds the distinct questions of an object.
+// largePlan is the distinct questions of an object.
 type largePlan struct {
 	questions []*question
-	members   []*question // those about members that every kernel has
-	helper    *question   // whether the kernel has bpf_get_current_task_btf; nil if nobody asks
+	members   []*question // about members that every kernel has
+	helper    *question   // whether the kernel has bpf_get_current_task_btf, or nil
 	missing   int
 }
 
-// planLarge chooses n questions, two thirds of them about members that every
-// kernel has, the first one among them.
+// planLarge chooses n questions. Two thirds of them, including the first, are about
+// members that every kernel has.
 func planLarge(n int) *largePlan {
 	p := new(largePlan)
 	always, sometimes := largeMembers()
@@ -72,8 +72,8 @@ func planLarge(n int) *largePlan {
 	return p
 }
 
-// add takes the next question from a list. Where the list is at its end, or
-// nil, it makes one up about a member that no kernel has.
+// add takes the next question from a list. If the list is empty, it invents a member that
+// no kernel has.
 func (p *largePlan) add(from *[]*question) {
 	var q *question
 	if from != nil && len(*from) > 0 {
@@ -91,7 +91,7 @@ func (p *largePlan) add(from *[]*question) {
 	p.questions = append(p.questions, q)
 }
 
-// largeMembers returns questions about members, the structs taking turns.
+// largeMembers returns questions about members, of the structs in turn.
 func largeMembers() (always, sometimes []*question) {
 	turns := func(list func(i int) (root, members string)) (out []*question) {
 		for turn, more := 0, true; more; turn++ {
@@ -131,14 +131,12 @@ func alternate(what about, root, always, sometimes string) (out []*question) {
 	return out
 }
 
-// localTypes are the types of the object that its code needs besides those of
-// the questions.
+// localTypes are the types that the code needs in addition to those of the questions.
 type localTypes struct {
 	program, function btf.TypeID // prototypes
 }
 
-// declare writes the local types that the questions need, and notes in each
-// what it asks for.
+// declare writes the local types of the questions, and notes their types and values.
 func (p *largePlan) declare(b *btf.Builder) localTypes {
 	scalars := map[byte]btf.TypeID{'p': b.Type("", btf.KindPtr, false, 0, 0)}
 	for _, x := range []struct {
@@ -183,8 +181,8 @@ func (p *largePlan) declare(b *btf.Builder) localTypes {
 	return localTypes{program: proto("ctx", scalars['p']), function: proto("base", scalars['8'])}
 }
 
-// localMember is a member of a local struct: an integer or a pointer, or a
-// struct without a name that holds what is asked for.
+// localMember is a member of a local struct: an integer or a pointer, or an anonymous
+// struct around the member of a question.
 type localMember struct {
 	name  string
 	shape byte
@@ -194,8 +192,8 @@ type localMember struct {
 	at    int64 // offset, bytes
 }
 
-// arrange gives each question about a struct 8 bytes of its own, in a member
-// of a member if its path has two parts.
+// arrange gives each question about a struct its own 8 bytes, in a member of a member if
+// its path has two parts.
 func arrange(qs []*question) (members []*localMember) {
 	index := make(map[string]int)
 	owner := make([]*localMember, len(qs))
@@ -229,7 +227,7 @@ func arrange(qs []*question) (members []*localMember) {
 	return members
 }
 
-// declareStruct writes a struct that has the members asked for and no others.
+// declareStruct writes a struct with only the members of questions.
 func declareStruct(b *btf.Builder, root string, qs []*question, scalars map[byte]btf.TypeID) {
 	members := arrange(qs)
 	size := uint32(0)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testinput finds the objects and kernels that tests run on: those of
-// testdata and, where the environment names them, more. [Large] makes an object.
-// It is for tests and benchmarks only.
+// Package testinput finds the objects and kernels for tests: those of testdata, and more
+// if the environment names them. [Large] builds an object. It is for tests and benchmarks
+// only.
 //
 //	BTFGEN_CORPUS  a tree of kernel BTFs
 //	BTFGEN_DEBIAN  a directory of unpacked Debian packages with BPF objects
@@ -54,8 +54,8 @@ func Path(tb testing.TB, elem ...string) string {
 	}
 }
 
-// Objects returns the objects with relocations of testdata/bpf and of
-// BTFGEN_DEBIAN, each content once. None at all fails the test.
+// Objects returns the distinct objects with relocations of testdata/bpf and of
+// BTFGEN_DEBIAN. The test fails if there are none.
 func Objects(tb testing.TB) []Object {
 	tb.Helper()
 	paths, err := filepath.Glob(filepath.Join(Path(tb, "testdata", "bpf"), "*.o"))
@@ -119,7 +119,7 @@ func Corpus(tb testing.TB) *corpus.Corpus {
 	tb.Helper()
 	sources := []string{Path(tb, "testdata", "vmlinux")}
 	if dir := os.Getenv("BTFGEN_CORPUS"); dir != "" {
-		sources = []string{dir} // which has all of testdata's
+		sources = []string{dir} // which includes those of testdata
 	}
 	c, err := corpus.Open(context.Background(), sources, corpus.Options{})
 	if err != nil {
@@ -131,8 +131,8 @@ func Corpus(tb testing.TB) *corpus.Corpus {
 	return c
 }
 
-// Varied is Corpus with no more than two kernels of a directory: monthly builds hardly
-// differ, and comparing each with other programs takes a test long.
+// Varied is Corpus with at most two kernels of a directory. Monthly builds hardly differ,
+// and comparing each of them with other programs is slow.
 func Varied(tb testing.TB) *corpus.Corpus {
 	tb.Helper()
 	c := Corpus(tb)
@@ -152,8 +152,8 @@ func Varied(tb testing.TB) *corpus.Corpus {
 	return c
 }
 
-// Few is Varied, of which it leaves one kernel each of 64 bits, of 32 bits and of the other byte
-// order unless BTFGEN_SLOW=1 or BTFGEN_CORPUS asks for more.
+// Few is Varied with one kernel each of 64 bits, of 32 bits and of the other byte order.
+// With BTFGEN_SLOW=1 or BTFGEN_CORPUS it is Varied.
 func Few(tb testing.TB) *corpus.Corpus {
 	tb.Helper()
 	c := Varied(tb)
@@ -171,7 +171,7 @@ func Few(tb testing.TB) *corpus.Corpus {
 	return c
 }
 
-// Packed returns a corpus as one in one file, of whose kernels generate reads only parts.
+// Packed returns a corpus in one file, from which generate reads only parts of the kernels.
 func Packed(tb testing.TB, c *corpus.Corpus) *corpus.Corpus {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -219,8 +219,8 @@ func Each(tb testing.TB, c *corpus.Corpus, fn func(*corpus.Kernel)) {
 	}
 }
 
-// Kernels returns the kernels whose name contains one of the given parts, in
-// order of the corpus and in memory of their own; all of the parts have to be found.
+// Kernels returns the kernels whose name contains one of the given parts, in order of the
+// corpus and in their own memory. The test fails if a part is not found.
 func Kernels(tb testing.TB, parts ...string) []corpus.Kernel {
 	tb.Helper()
 	var out []corpus.Kernel
@@ -254,7 +254,7 @@ func Kernels(tb testing.TB, parts ...string) []corpus.Kernel {
 	return out
 }
 
-// WrongSum replaces a SHA-256 in the index of the corpus in one file at path, so that it is not that of the contents.
+// WrongSum changes a SHA-256 in the index of the corpus file at path.
 func WrongSum(tb testing.TB, path string, sum [btfc.SumSize]byte) {
 	tb.Helper()
 	file, err := os.ReadFile(path)

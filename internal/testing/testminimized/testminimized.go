@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testminimized gives tests of archives something to put into them: the
-// kernels of testdata, minimized. It is for tests only.
+// Package testminimized has the minimized kernels of testdata, for tests of archives.
+// It is for tests only.
 package testminimized
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// minimized is what Kernels made when it was first called.
+// minimized is the result of the first call of Kernels.
 var minimized struct {
 	sync.Once
 	kernels []archive.Kernel
