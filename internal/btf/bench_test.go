@@ -8,7 +8,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// BenchmarkFull measures the passes over a whole vmlinux, beside reading its
+// BenchmarkFull measures the passes over a whole vmlinux, and for comparison reading its
 // bytes once.
 func BenchmarkFull(b *testing.B) {
 	data := kernels(b)["../../testdata/vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst"]

@@ -58,7 +58,7 @@ type Shape struct {
 	name  string
 }
 
-// shapes is all that is needed to read and write the records of a kind.
+// shapes describes the records of all kinds.
 var shapes = [...]Shape{
 	KindVoid:      {name: "void"},
 	KindInt:       {name: "int", Named: true, Third: Size, Extra: []Word{Data}},

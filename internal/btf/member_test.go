@@ -9,8 +9,8 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// TestHasMemberEnds looks for a member in a struct that contains itself so
-// often that to follow them all would take forever.
+// TestHasMemberEnds looks for a member in a struct that contains itself so often that an
+// unbounded search would not end.
 func TestHasMemberEnds(t *testing.T) {
 	b := btf.NewBuilder(binary.LittleEndian)
 	b.Type("s", btf.KindStruct, false, 5000, 8)

@@ -10,8 +10,8 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// TestFind looks for names of all lengths, with and without flavors, one of
-// them the last string of the section.
+// TestFind looks for names of all lengths, with and without flavors. One is the last
+// string of the section.
 func TestFind(t *testing.T) {
 	list := []string{"a", "a___x", "a_", "a__", "ab", "ab___x", "abc", "abc___x", "abcd", "abcd___x", "abcde", "abcdf", "b", "xyz", "z"}
 	b := btf.NewBuilder(binary.LittleEndian)

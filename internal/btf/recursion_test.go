@@ -15,7 +15,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
-// loops reports whether a type leads back to itself without a struct or union, by trying all ways.
+// loops reports whether a type leads back to itself without a struct or union. It tries
+// all paths.
 func loops(b *btf.BTF) bool {
 	var on map[btf.TypeID]bool
 	var visit func(id btf.TypeID) bool
@@ -54,7 +55,7 @@ func loops(b *btf.BTF) bool {
 	return false
 }
 
-// TestCheckRecursion compares with trying all ways.
+// TestCheckRecursion compares CheckRecursion with loops.
 func TestCheckRecursion(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -102,7 +103,8 @@ func TestCheckRecursion(t *testing.T) {
 	}
 }
 
-// TestCheckRecursionKernels wants real kernels to pass, modules of a module's types to be told, and an end with the context.
+// TestCheckRecursionKernels checks that real kernels pass, that cycles in a module are
+// found, and that the check ends with its context.
 func TestCheckRecursionKernels(t *testing.T) {
 	for _, k := range testinput.Kernels(t) {
 		base, err := btf.New(k.BTF, nil)

@@ -116,8 +116,8 @@ func (b *BTF) nestedMember(t *Type, name string, depth int, looks *int) bool {
 	return false
 }
 
-// Reach limits which references are followed from a type. The zero value follows none,
-// and each value follows all that the values before it follow.
+// Reach limits which references are followed from a type. The zero value follows none.
+// Each value includes the references of the values before it.
 type Reach uint8
 
 // The limits.

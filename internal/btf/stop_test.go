@@ -11,8 +11,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
-// TestLoadStops wants the walk over many types, the search for the bad one among
-// them, and Find, to end with the context.
+// TestLoadStops checks that the walk over many types, the search for a bad one, and Find
+// end with the context.
 func TestLoadStops(t *testing.T) {
 	b := btf.NewBuilder(binary.LittleEndian)
 	name := b.String("s")

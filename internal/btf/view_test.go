@@ -43,8 +43,7 @@ func kernels(tb testing.TB) map[string][]byte {
 	return out
 }
 
-// TestAgainstCilium reads every type of real kernels and compares with what
-// cilium/ebpf reads.
+// TestAgainstCilium compares every type of real kernels with cilium/ebpf's.
 func TestAgainstCilium(t *testing.T) {
 	raceflag.SkipSerial(t)
 	for path, data := range kernels(t) {
@@ -60,13 +59,13 @@ func TestAgainstCilium(t *testing.T) {
 		for id := btf.TypeID(1); int(id) < v.NumTypes(); id++ {
 			want, err := spec.TypeByID(cbtf.TypeID(id))
 			if err != nil && strconv.IntSize == 32 {
-				continue // on such machines cilium/ebpf refuses tags that are of no member
+				continue // on such machines cilium/ebpf refuses tags that do not belong to a member
 			}
 			if err != nil {
 				t.Fatal(path, id, err)
 			}
 			got := v.Type(id)
-			// cilium/ebpf does not give tags as names.
+			// cilium/ebpf does not return tags as names.
 			tag := got.Kind() == btf.KindTypeTag || got.Kind() == btf.KindDeclTag
 			if string(got.Name()) != want.TypeName() && !tag {
 				t.Fatalf("%s: type %d is %q, want %q", path, id, got.Name(), want.TypeName())
@@ -161,7 +160,7 @@ func TestPointerSize(t *testing.T) {
 	}
 }
 
-// sample is a small blob with one of everything that a relocation meets.
+// sample returns a small blob with one type of each kind that relocations use.
 func sample(order binary.ByteOrder) []byte {
 	b := btf.NewBuilder(order)
 	b.Type("int", btf.KindInt, false, 0, 4) // 1
@@ -345,7 +344,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// FuzzLoad reads whatever it is given and then looks at everything.
+// FuzzLoad loads any data and then calls all accessors.
 func FuzzLoad(f *testing.F) {
 	f.Add(sample(binary.LittleEndian))
 	f.Add(sample(binary.BigEndian))

@@ -20,7 +20,7 @@ type namedType struct {
 // walkKind is the shape of a kind in the form that walker.run needs.
 type walkKind struct {
 	head  uint32 // 32-bit words before the elements: hdrWords, or byHand
-	elem  uint32 // words of an element, 2 or 3, the first of which is a name; or 0
+	elem  uint32 // words of an element, 2 or 3 with a name first, or 0
 	ref   uint32 // mask: all ones if the header's last word is a reference
 	refs  uint32 // mask: all ones if an element's second word is a reference
 	named uint32 // 1 if a relocation can name it

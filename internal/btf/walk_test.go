@@ -11,8 +11,8 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// words says of each word of a type of every kind, but for that with the kind
-// itself, whether it is a name (n), refers to a type (r), or neither (-).
+// words describes each word of a type of every kind, except the word with the kind: a name
+// (n), a reference (r), or neither (-).
 var words = map[btf.Kind]string{
 	btf.KindInt:       "n--",
 	btf.KindPtr:       "nr",
@@ -35,8 +35,8 @@ var words = map[btf.Kind]string{
 	btf.KindEnum64:    "n- n-- n--",
 }
 
-// TestOutside puts what lies outside into each word of a type of each kind.
-// Load must say so of names and references, and of them alone.
+// TestOutside sets each word of a type of each kind to a value outside the blob. Load must
+// report names and references, and no other words.
 func TestOutside(t *testing.T) {
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		for kind := btf.KindInt; kind <= btf.KindEnum64; kind++ {
@@ -77,7 +77,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestUnaligned loads data that this machine cannot read in words as it is.
+// TestUnaligned loads data that this machine cannot read in place.
 func TestUnaligned(t *testing.T) {
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		for shift := range 4 {

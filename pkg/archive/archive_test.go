@@ -79,8 +79,8 @@ func TestManyGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-// TestOwnership changes all that the package takes and returns, which leaves the
-// archive as it is.
+// TestOwnership changes every argument and result of the package. The archive does not
+// change.
 func TestOwnership(t *testing.T) {
 	kernels := testminimized.Kernels(t)
 	data := mustWrite(t, kernels)
@@ -114,8 +114,8 @@ func TestOwnership(t *testing.T) {
 	}
 }
 
-// TestKernels checks that kernels with the same layout share their BTF, and that
-// all are in the order of Keys.
+// TestKernels checks that kernels with the same layout share their BTF, and that they are
+// in the order of Keys.
 func TestKernels(t *testing.T) {
 	kernels := testminimized.Kernels(t)
 	twin := kernels[0]
@@ -145,7 +145,7 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// TestSums checks how much of each hash an archive has.
+// TestSums checks the length of the hashes in an archive.
 func TestSums(t *testing.T) {
 	info := mustOpen(t, mustWrite(t, testminimized.Kernels(t))).Info()
 	for _, o := range info.Objects {

@@ -15,8 +15,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// manyKernels makes n kernels of the real ones under other names. In every
-// fourth some structs have grown.
+// manyKernels returns n copies of the real kernels under other names. In every fourth
+// some structs have grown.
 func manyKernels(t testing.TB, n int) []archive.Kernel {
 	t.Helper()
 	real := testminimized.Kernels(t)
@@ -33,7 +33,7 @@ func manyKernels(t testing.TB, n int) []archive.Kernel {
 	return kernels
 }
 
-// grown returns a BTF in which members have moved, seed deciding which.
+// grown returns a BTF in which some members have moved, depending on seed.
 func grown(t testing.TB, data []byte, seed int) []byte {
 	t.Helper()
 	btf, types := typesOf(t, data)
@@ -49,7 +49,7 @@ func grown(t testing.TB, data []byte, seed int) []byte {
 	return encoded(t, types, btf.Order())
 }
 
-// typesOf reads a BTF as the writer encodes it.
+// typesOf returns the types of a BTF as Write encodes them.
 func typesOf(t testing.TB, data []byte) (*btf.BTF, []*canonical.Type) {
 	t.Helper()
 	b, err := btf.New(data, nil)
@@ -74,7 +74,7 @@ func thousandKernels(t testing.TB) ([]byte, kernel.Key) {
 	return thousand.data, thousand.key
 }
 
-// BenchmarkOpenAndGet is what a tracer does at its start.
+// BenchmarkOpenAndGet measures the start of a tracer.
 func BenchmarkOpenAndGet(b *testing.B) {
 	data, key := thousandKernels(b)
 	a := mustOpen(b, data)
@@ -109,7 +109,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// An archive of a thousand kernels is opened, and one BTF taken out, with few
+// TestMemoryOfThousand opens an archive of a thousand kernels and reads one BTF, with few
 // megabytes.
 func TestMemoryOfThousand(t *testing.T) {
 	data, key := thousandKernels(t)

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { creader.Main(m) }
 
-// The reader in C says the same of every archive and of every payload as this one.
+// TestC compares the readers in C and Go on archives and payloads.
 func TestC(t *testing.T) {
 	c := creader.Start(t)
 	for _, kernels := range [][]archive.Kernel{nil, testminimized.Kernels(t)[:1], testminimized.Kernels(t)} {
@@ -36,7 +36,7 @@ func TestC(t *testing.T) {
 	c.Compare(t, files)
 }
 
-// Both readers refuse the same damaged files, and give the same of those that they open.
+// TestCDamage compares the readers on damaged files.
 func TestCDamage(t *testing.T) {
 	c := creader.Start(t)
 	data := mustWrite(t, testminimized.Kernels(t)[:2])
@@ -61,7 +61,7 @@ func TestCDamage(t *testing.T) {
 	t.Logf("compared %d files of %d bytes, %d of which both open", 4*len(data)+2, len(data), opened)
 }
 
-// Series of releases, and the same releases under several distributions.
+// TestCLookup looks up kernels in series, and releases that several distributions have.
 func TestCLookup(t *testing.T) {
 	c := creader.Start(t)
 	btfs := testminimized.Kernels(t)
@@ -104,7 +104,7 @@ func TestCLookup(t *testing.T) {
 	t.Logf("compared lookups of %d kernels among %d; with 1 neighbour: %v", len(wants), a.Len(), found)
 }
 
-// Whatever allocation fails, the C reader says so and loses nothing.
+// TestCMemory makes each allocation fail in turn: the C reader reports it and does not leak.
 func TestCMemory(t *testing.T) {
 	c := creader.Start(t)
 	n, wrong := c.Failures(t, mustWrite(t, testminimized.Kernels(t)))
@@ -114,7 +114,7 @@ func TestCMemory(t *testing.T) {
 	t.Logf("no memory is lost where any of %d allocations fails", n)
 }
 
-// largeLayout is a payload with one BTF, of as many members as there may be in it.
+// largeLayout returns a payload with one BTF that has as many members as possible.
 func largeLayout() []byte {
 	const structs, members = 7, 1<<16 - 1
 	var streams [btfa.NumStreams][]byte
@@ -140,11 +140,11 @@ func largeLayout() []byte {
 	return append(p, slices.Concat(streams[:]...)...)
 }
 
-// The C reader's memory is limited, whichever stream a payload consists of.
+// TestCBounds checks the C reader's memory for payloads that consist of one stream.
 func TestCBounds(t *testing.T) {
 	c := creader.Start(t)
 	payloads := heavy()
-	delete(payloads, "kernels") // each of which would be taken out
+	delete(payloads, "kernels") // too slow, as every kernel is read
 	payloads["layout"] = largeLayout()
 	if !c.Compare(t, raw(t, largeLayout())) {
 		t.Error("layout: not opened")

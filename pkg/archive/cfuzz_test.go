@@ -21,7 +21,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// payloads are what fuzzing begins with.
+// payloads returns the seeds for fuzzing.
 func payloads(t testing.TB) (all [][]byte) {
 	for _, kernels := range [][]archive.Kernel{nil, testminimized.Kernels(t)[:1], testminimized.Kernels(t)} {
 		payload, err := btfa.Unpack(mustWrite(t, kernels)[btfa.HeaderLen:])
@@ -36,7 +36,7 @@ func payloads(t testing.TB) (all [][]byte) {
 	return all
 }
 
-// FuzzC has the reader in C and this one open payloads: both refuse one, or say the same of it.
+// FuzzC compares the readers on payloads.
 func FuzzC(f *testing.F) {
 	for _, p := range payloads(f) {
 		f.Add(p)
@@ -48,7 +48,7 @@ func FuzzC(f *testing.F) {
 	})
 }
 
-// FuzzCFile does the same with files, whose checksum is right if they decompress.
+// FuzzCFile compares the readers on files. It corrects the checksum of files that decompress.
 func FuzzCFile(f *testing.F) {
 	f.Add(mustWrite(f, testminimized.Kernels(f)))
 	f.Add(mustWrite(f, nil))
@@ -72,7 +72,7 @@ func FuzzCFile(f *testing.F) {
 	})
 }
 
-// packer returns a function that makes a file of a payload, as raw does.
+// packer returns a function like raw.
 func packer(f *testing.F) func(payload []byte) []byte {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(true), zstd.WithSingleSegment(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
@@ -83,8 +83,8 @@ func packer(f *testing.F) func(payload []byte) []byte {
 	}
 }
 
-// libFuzzer, for which the reader in C is built with sanitizers, finds nothing in a short time, or in as many
-// seconds as BTFGEN_LIBFUZZER says.
+// TestLibFuzzer runs libFuzzer on the C reader with sanitizers for a short time, or for
+// BTFGEN_LIBFUZZER seconds.
 func TestLibFuzzer(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// The reader in C opens an archive of a thousand kernels with less than a megabyte, and says the same of it as
-// the one in Go.
+// TestCThousand opens an archive of a thousand kernels with the C reader, with less than a
+// megabyte, and compares it with the Go reader.
 func TestCThousand(t *testing.T) {
 	raceflag.SkipSerial(t)
 	data, _ := thousandKernels(t)
@@ -32,7 +32,8 @@ func TestCThousand(t *testing.T) {
 	}
 }
 
-// Both readers make the same of shapes that no kernel has: cycles of anonymous types, copies, and all kinds.
+// TestCOdd compares the readers on shapes that no kernel has: cycles of anonymous types,
+// copies, and all kinds.
 func TestCOdd(t *testing.T) {
 	raceflag.SkipSerial(t)
 	c := creader.Start(t)
@@ -55,7 +56,7 @@ func TestCOdd(t *testing.T) {
 	}
 }
 
-// FuzzCWrite compares the readers on what FuzzWrite writes.
+// FuzzCWrite compares the readers on the archives of FuzzWrite.
 func FuzzCWrite(f *testing.F) {
 	for seed := range 16 {
 		r := rand.New(rand.NewPCG(uint64(seed), 2))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDependencies holds what a tracer takes on by importing this package: no
-// loader, and nothing that parses BTF.
+// TestDependencies checks the dependencies of a tracer that imports this package. They
+// include no loader.
 func TestDependencies(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// tracer is the archive that the example of a tracer embeds.
+// tracer is the archive that the example embeds.
 const tracer = "../../examples/go-tracer/tracer.btfa"
 
-// What a tracer does at its start. The host is a Debian 12 here; the zero
-// Options look at the machine itself.
+// The start of a tracer. The host is a Debian 12 here; the zero Options describe the
+// running machine.
 func ExampleFind() {
 	embedded, err := os.ReadFile(tracer) // a tracer has a //go:embed variable
 	if err != nil {
@@ -41,7 +41,7 @@ func ExampleFind() {
 	// Output: 191 bytes of BTF from the archive: the archive has this kernel
 }
 
-// Without BTF for the host there is a reason, and often advice.
+// Without BTF for the host the error has a reason, and often advice.
 func ExampleFind_miss() {
 	a, err := archive.OpenFile(tracer)
 	if err != nil {
@@ -64,8 +64,7 @@ func ExampleFind_miss() {
 	// the nearest is debian/12/x86_64/6.1.0-47-amd64
 }
 
-// A kernel of another distribution serves if it has the same release and
-// architecture.
+// A kernel of another distribution matches if it has the same release and architecture.
 func ExampleArchive_Lookup() {
 	a, err := archive.OpenFile(tracer)
 	if err != nil {
@@ -82,8 +81,8 @@ func ExampleArchive_Lookup() {
 	// 191 <nil>
 }
 
-// A tree that is embedded with //go:embed btfs has btfs as its first level,
-// which fs.Sub takes off.
+// A tree that is embedded with //go:embed btfs has btfs as its first level, which fs.Sub
+// removes.
 func ExampleOpenTree() {
 	embedded := fstest.MapFS{ // a tracer has an embed.FS
 		"debian/12/x86_64/6.1.0-47-amd64.btf":     {Data: []byte("BTF of one kernel")},
@@ -120,7 +119,7 @@ func ExampleTypes_File() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	// Here objects are loaded, with f.Path() for btf_custom_path.
+	// Load objects here, with f.Path() as btf_custom_path.
 	fi, err := os.Stat(f.Path())
 	if err != nil {
 		log.Fatal(err)

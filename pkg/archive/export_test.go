@@ -10,10 +10,10 @@ import (
 	"github.com/btfgen/btfgen/internal/btf/canonical"
 )
 
-// TemporaryFile is what NewFile does where there are no files in memory.
+// TemporaryFile is NewFile on systems without files in memory.
 var TemporaryFile = temporaryFile
 
-// Payload returns what Write compresses.
+// Payload returns the payload that Write compresses.
 func Payload(ctx context.Context, info Info, kernels []Kernel) ([]byte, error) {
 	kernels, err := sortKernels(kernels)
 	if err != nil {

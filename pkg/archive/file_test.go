@@ -55,7 +55,7 @@ func TestFileOfOthers(t *testing.T) {
 	}
 }
 
-// libbpf, which bpftool is made of, reads the file.
+// TestFileWithLibbpf reads the file with bpftool, which uses libbpf.
 func TestFileWithLibbpf(t *testing.T) {
 	bpftool, err := exec.LookPath("bpftool")
 	if err != nil {
@@ -73,7 +73,7 @@ func TestFileWithLibbpf(t *testing.T) {
 	}
 }
 
-// Without files in memory there is a temporary one.
+// TestTemporaryFile tests NewFile on systems without files in memory.
 func TestTemporaryFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

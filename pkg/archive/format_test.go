@@ -29,8 +29,7 @@ func exampleBTF(t *testing.T, pid uint32) []byte {
 	}, binary.LittleEndian)
 }
 
-// TestFormatDoc makes the examples of docs/archive-format.md. Run it with
-// -update to write them into the file.
+// TestFormatDoc checks the examples of docs/archive-format.md. With -update it writes them.
 func TestFormatDoc(t *testing.T) {
 	kernels := []archive.Kernel{
 		{Key: mustKey(t, "debian/12/x86_64/6.1.0-9-amd64"), BTF: exampleBTF(t, 12)},
@@ -97,7 +96,7 @@ func TestFormatDoc(t *testing.T) {
 	}
 }
 
-// put replaces what stands between a mark and the end mark.
+// put replaces the text between a mark and the end mark.
 func put(t *testing.T, text, mark, block string) string {
 	t.Helper()
 	before, rest, ok := strings.Cut(text, mark)

@@ -12,8 +12,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// FuzzPayload opens a payload as it comes out of the frame and takes every BTF
-// out, which is valid whatever the payload.
+// FuzzPayload opens a decompressed payload and reads every BTF, which must be valid.
 func FuzzPayload(f *testing.F) {
 	for _, kernels := range [][]archive.Kernel{nil, testminimized.Kernels(f)[:1], testminimized.Kernels(f)} {
 		payload, err := btfa.Unpack(mustWrite(f, kernels)[btfa.HeaderLen:])
@@ -45,7 +44,7 @@ func FuzzPayload(f *testing.F) {
 	})
 }
 
-// FuzzOpen opens files, whose checksum keeps nearly all changes out.
+// FuzzOpen opens files. Their checksum detects nearly all changes.
 func FuzzOpen(f *testing.F) {
 	f.Add(mustWrite(f, testminimized.Kernels(f)))
 	f.Add([]byte(btfa.Magic))

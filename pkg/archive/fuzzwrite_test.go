@@ -21,8 +21,8 @@ import (
 // string.
 const emptyBTF = btf.HeaderLen + 1
 
-// FuzzRewrite writes again what comes out of archives that no writer made.
-// What then comes out stays the same from there on.
+// FuzzRewrite reads archives that no writer made, and writes their kernels again. The
+// result does not change when it is written once more.
 func FuzzRewrite(f *testing.F) {
 	for _, kernels := range [][]archive.Kernel{nil, testminimized.Kernels(f)[:1], testminimized.Kernels(f)} {
 		payload, err := btfa.Unpack(mustWrite(f, kernels)[btfa.HeaderLen:])
@@ -52,8 +52,8 @@ func FuzzRewrite(f *testing.F) {
 	})
 }
 
-// FuzzWrite makes BTFs of random types in canonical order and wants each back
-// byte for byte.
+// FuzzWrite writes BTFs of random types in canonical order and compares them with what it
+// reads.
 func FuzzWrite(f *testing.F) {
 	for seed := range 32 {
 		b := make([]byte, 40*seed)
@@ -85,8 +85,8 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// randomTypes makes types of data, as pkg/minimize might, and of shapes that it
-// never would: cycles of anonymous types, several of one name, copies.
+// randomTypes derives types from data, including some that pkg/minimize never writes:
+// cycles of anonymous types, several types with one name, copies.
 func randomTypes(data []byte) ([]*canonical.Type, []byte) {
 	next := func() int {
 		if len(data) == 0 {

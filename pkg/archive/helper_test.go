@@ -48,7 +48,7 @@ func mustWrite(t testing.TB, kernels []archive.Kernel) []byte {
 	return b.Bytes()
 }
 
-// rewritten is the archive of some kernels, compressed in haste: compression
+// rewritten returns the archive of some kernels with fast compression, which otherwise
 // takes most of the time of Write.
 func rewritten(t testing.TB, kernels []archive.Kernel) *archive.Archive {
 	t.Helper()
@@ -67,7 +67,7 @@ var hasty = sync.OnceValue(func() *zstd.Encoder {
 	return w
 })
 
-// framed makes a file of a payload.
+// framed returns a file with a payload.
 func framed(payload []byte) []byte {
 	return hasty().EncodeAll(payload, append([]byte(btfa.Magic), btfa.Version))
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// Nothing that happened to a file on its way goes unnoticed.
+// TestDamage changes files in many ways. Open must notice.
 func TestDamage(t *testing.T) {
 	raceflag.SkipSerial(t)
 	data := mustWrite(t, testminimized.Kernels(t))
@@ -56,8 +56,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// same checks that a file that opened in spite of a change at a byte, such as
-// one of an unused bit of the frame's header, gives what it did before.
+// same checks the content of a file that opens although a byte was changed, such as an
+// unused bit of the frame's header.
 func same(t *testing.T, a *archive.Archive, at int) {
 	t.Helper()
 	for _, k := range testminimized.Kernels(t) {
@@ -67,7 +67,7 @@ func same(t *testing.T, a *archive.Archive, at int) {
 	}
 }
 
-// raw makes a file of a payload, whatever is in it.
+// raw returns a file with any payload.
 func raw(t testing.TB, payload []byte) []byte {
 	t.Helper()
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(true), zstd.WithSingleSegment(true))
@@ -104,7 +104,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// maxMemory is what docs/archive-format.md promises for Open.
+// maxMemory is the limit of Open's memory in docs/archive-format.md.
 const maxMemory = 256 << 20
 
 func allocated(f func()) uint64 {
@@ -115,13 +115,13 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// payloadCase is a payload that a broken or hostile writer may make.
+// payloadCase is a payload of a broken or hostile writer.
 type payloadCase struct {
 	name, want string
 	payload    []byte
 }
 
-// hostile returns payloads that must be refused, by Open or, if late, by BTF.
+// hostile returns payloads that Open or BTF must refuse, except those without an error.
 func hostile(t testing.TB) (cases []payloadCase) {
 	u := func(vs ...uint64) (b []byte) {
 		for _, v := range vs {
@@ -129,7 +129,7 @@ func hostile(t testing.TB) (cases []payloadCase) {
 		}
 		return b
 	}
-	// A good one: struct "a" with member "x" of type int, one kernel.
+	// A valid payload: struct "a" with member "x" of type int, one kernel.
 	good := [btfa.NumStreams][]byte{
 		btfa.StreamMeta:    []byte("tool\x00\x02\x01\x01\x01x86_64\x00R\x01\x02\x00\x01a.o\x00\x02arm\x00x86_64\x00\x01b.o\x00AB"),
 		btfa.StreamKernels: append(u(1, 0, 0), "d/1/x86_64/6\x00"...),
@@ -227,7 +227,7 @@ func hostile(t testing.TB) (cases []payloadCase) {
 	}
 	add("most items", "", items(btfa.MaxItems-7))
 	add("too many items", "more than 1048576 slots, variants", items(btfa.MaxItems-6))
-	// Pointers to pointers, without end.
+	// Chains of pointers to pointers.
 	chain := func(n int) func(*[btfa.NumStreams][]byte) {
 		return func(s *[btfa.NumStreams][]byte) {
 			s[btfa.StreamShapes] = append(bytes.Repeat(u(2<<1, btfa.ToNext), n), u(7<<1, 1<<1)...)
@@ -274,7 +274,7 @@ func TestMoreStreams(t *testing.T) {
 	}
 }
 
-// manyKeys is as many kernels as there may be.
+// manyKeys returns the largest number of kernels.
 func manyKeys() []byte {
 	b := binary.AppendUvarint(nil, btfa.MaxKernels)
 	for i := range btfa.MaxKernels {
@@ -284,12 +284,12 @@ func manyKeys() []byte {
 	return b
 }
 
-// manyMachines is a group of one object for as many machines as there may be.
+// manyMachines returns a group of one object for the largest number of machines.
 func manyMachines() string {
 	return string(rune(btfa.MaxMachines)) + strings.Repeat("a\x00", btfa.MaxMachines) + "\x01o\x00"
 }
 
-// heavy returns payloads each of which consists of one stream, as far as possible.
+// heavy returns payloads that consist of one stream as far as possible.
 func heavy() map[string][]byte {
 	const n = btfa.MaxPayload - 1<<10
 	fill := func(stream int, head []byte, unit string) []byte {
@@ -322,7 +322,7 @@ func heavy() map[string][]byte {
 	}
 }
 
-// Open's memory is limited, whichever stream a payload consists of.
+// TestMemory checks the memory of Open for payloads that consist of one stream.
 func TestMemory(t *testing.T) {
 	raceflag.SkipSerial(t)
 	doc, err := os.ReadFile("../../docs/archive-format.md")

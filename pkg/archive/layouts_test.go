@@ -14,8 +14,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// layoutTypes are the types that manyLayouts and unrelatedLayouts change: 400
-// structs, and one that makes every layout different.
+// layoutTypes returns the types that manyLayouts and unrelatedLayouts change: 400 structs,
+// and one struct that makes every layout different.
 func layoutTypes() []*canonical.Type {
 	types := []*canonical.Type{
 		{Kind: btf.KindInt, Name: "int", Size: 4, Fields: []canonical.Field{{Lo: 32}}, Copies: 1},
@@ -36,9 +36,8 @@ func grow(o *canonical.Type, by int) {
 	o.Fields[1].Lo += uint32(64 * by)
 }
 
-// manyLayouts returns n kernels with n different BTFs. They are in 20 series. From
-// one kernel of a series to the next up to three structs grow, and every 25th
-// kernel has a third of them grown.
+// manyLayouts returns n kernels with n different BTFs in 20 series. From one kernel of a
+// series to the next up to three structs grow, and at every 25th kernel a third of them.
 func manyLayouts(t testing.TB, n int) []archive.Kernel {
 	t.Helper()
 	const series = 20
@@ -64,8 +63,8 @@ func manyLayouts(t testing.TB, n int) []archive.Kernel {
 	return kernels
 }
 
-// unrelatedLayouts returns n kernels with n different BTFs, of which each has a
-// size of its own for nearly all structs.
+// unrelatedLayouts returns n kernels with n different BTFs. Nearly all structs have another
+// size in each.
 func unrelatedLayouts(t testing.TB, n int) []archive.Kernel {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -84,8 +83,7 @@ func unrelatedLayouts(t testing.TB, n int) []archive.Kernel {
 	return kernels
 }
 
-// BenchmarkWriteLayouts shows how the time of Write grows with the number of
-// different BTFs.
+// BenchmarkWriteLayouts shows how the time of Write grows with the number of BTFs.
 func BenchmarkWriteLayouts(b *testing.B) {
 	for _, bm := range []struct {
 		name string

@@ -84,7 +84,7 @@ func (a *Archive) readObjects(c *btfa.Cursor) {
 	}
 }
 
-// Canonical returns the Info of an archive that [Write] makes of info and kernels:
+// Canonical returns the Info of an archive that [Write] writes for info and kernels:
 // objects and relocations are sorted, hashes are cut to the length that archives keep,
 // and relocations that no kernel needs are dropped. The error is that of Write.
 func (info Info) Canonical(kernels []Kernel) (Info, error) {

@@ -23,7 +23,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// contents is what each kernel of a tree has: the same text for the same BTF.
+// contents is the content of each kernel of a tree. Equal texts are equal BTFs.
 type contents map[kernel.Key]string
 
 func (c contents) tree(t *testing.T) *archive.Tree {
@@ -91,7 +91,7 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// Find takes neighbours only if it is told to.
+// TestFindNeighbours checks that Find returns neighbours only with Options.Neighbours.
 func TestFindNeighbours(t *testing.T) {
 	opts := archive.Options{Archive: lookupArchive(t), IgnoreKernel: true, Host: kernel.HostOptions{
 		OSRelease: "../kernel/testdata/os-release/debian", Release: "6.1.0-9.5-amd64", Arch: "x86_64",
@@ -110,11 +110,11 @@ func TestFindNeighbours(t *testing.T) {
 	}
 }
 
-// tally counts answers for kernels that were left out.
+// tally counts results for kernels that were left out.
 type tally struct{ asked, given, wrong int }
 
-// measure leaves each kernel out in turn, with those after it too if next is
-// set, and looks it up.
+// measure looks up each kernel in an archive without it, and without the kernels after it
+// if next is set.
 func (y *tally) measure(t *testing.T, c contents, n int, next bool) {
 	t.Helper()
 	for out, text := range c {
@@ -141,8 +141,7 @@ func (y *tally) measure(t *testing.T, c contents, n int, next bool) {
 	}
 }
 
-// objectSet is objects whose BTF is measured for each alone, and for all of them
-// together.
+// objectSet is objects to minimize for, each alone and all together.
 type objectSet struct {
 	name    string
 	objects []*core.Object
@@ -165,12 +164,12 @@ func (s *objectSet) add(t *testing.T, k *corpus.Kernel, target *core.Kernel) {
 		s.alone[i][k.Key] = text
 		everything = append(everything, text)
 	}
-	// Kernels with the same BTF for each object have the same for all.
+	// Kernels with the same BTF for each object have the same BTF for all objects.
 	s.all[k.Key] = strings.Join(everything, " ")
 }
 
-// TestNeighbourFigures leaves the kernels of the corpus out in turn. Its log is
-// the table in docs/howto-tracers.md.
+// TestNeighbourFigures looks up each kernel of the corpus without it. Its log is the table
+// in docs/howto-tracers.md.
 func TestNeighbourFigures(t *testing.T) {
 	raceflag.SkipSerial(t)
 	if os.Getenv("BTFGEN_CORPUS") == "" {
@@ -215,8 +214,7 @@ func TestNeighbourFigures(t *testing.T) {
 	t.Log(b.String())
 }
 
-// objectSets returns the objects of testdata and those of BTFGEN_DEBIAN that
-// the little-endian kernels can load.
+// objectSets returns the little-endian objects of testdata and of BTFGEN_DEBIAN.
 func objectSets(t *testing.T) []*objectSet {
 	t.Helper()
 	ours, debian := &objectSet{name: "testdata"}, &objectSet{name: "Debian"}

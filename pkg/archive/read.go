@@ -21,8 +21,8 @@ var (
 	// ErrVersion is returned for an archive with a version of the format that this
 	// package does not support.
 	ErrVersion = errors.New("unknown version of the archive format")
-	// ErrDamaged is returned for an archive that breaks the rules of its format, for
-	// example one that was truncated. Archive.BTF also returns it, for an archive from a
+	// ErrDamaged is returned for an archive that breaks the rules of its format, such as
+	// a truncated one. Archive.BTF also returns it, for an archive from a
 	// broken writer. The error says where the damage is.
 	ErrDamaged = errors.New("damaged archive")
 )

@@ -18,8 +18,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// TestSecondReader has a reader that was written from docs/archive-format.md
-// read real kernels, and types that no kernel has.
+// TestSecondReader reads real kernels, and types that no kernel has, with a reader that
+// was written from docs/archive-format.md.
 func TestSecondReader(t *testing.T) {
 	for _, tool := range []string{"python3", "zstd"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -60,7 +60,7 @@ func TestSecondReader(t *testing.T) {
 	}
 }
 
-// infoText is what the second reader prints.
+// infoText returns the output of the second reader.
 func infoText(info archive.Info) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nshard %s\n", info.Tool, info.Shard)

@@ -19,7 +19,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// compressed returns data as the content of a .zst.
+// compressed returns the content of a .zst file.
 func compressed(t testing.TB, data []byte) []byte {
 	t.Helper()
 	w, err := zstd.NewWriter(nil)
@@ -30,7 +30,7 @@ func compressed(t testing.TB, data []byte) []byte {
 	return w.EncodeAll(data, nil)
 }
 
-// A tree finds what an archive of the same kernels finds, and says the same.
+// TestTreeLookup compares look-ups in a tree and in an archive of the same kernels.
 func TestTreeIsLikeArchive(t *testing.T) {
 	a := lookupArchive(t)
 	files := fstest.MapFS{"README": {}, "debian/12/x86_64/6.0.btf.tar.xz": {}, ".btfgen.1.tmp/debian/12/x86_64/6.0.btf": {}, ".git/x.btf": {}}
@@ -107,7 +107,7 @@ func TestOpenTreeRefuses(t *testing.T) {
 	}
 }
 
-// TestOpenTreeIgnores has all that a tree may have besides the files of kernels.
+// TestOpenTreeIgnores opens a tree with other files than those of kernels.
 func TestOpenTreeIgnores(t *testing.T) {
 	tree, err := archive.OpenTree(fstest.MapFS{
 		"debian/12/x86_64/6.1.btf": {}, "6.9.btf": {}, ".git/x.btf": {}, "debian/12/x86_64/6.1.btf.tar.xz": {}, "README.md": {}, "debian/12/.cache/6.1.btf": {},
@@ -120,8 +120,7 @@ func TestOpenTreeIgnores(t *testing.T) {
 	}
 }
 
-// What cannot be read is an error that names the file, and is not taken for
-// something else's equal.
+// A file that cannot be read is an error with its name, and differs from all others.
 func TestTreeDamage(t *testing.T) {
 	const limit = 64 << 20
 	bomb := compressed(t, make([]byte, limit+1))

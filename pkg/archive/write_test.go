@@ -66,7 +66,7 @@ func TestRealKernels(t *testing.T) {
 	}
 }
 
-// What an archive says of its making comes back in one form, whatever the order and the spelling.
+// TestInfo checks that Info is the same for any order and spelling of the input.
 func TestInfo(t *testing.T) {
 	raceflag.SkipSerial(t)
 	btf := testminimized.Kernels(t)[0].BTF
@@ -134,7 +134,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// A kernel whose layout is there already costs its key and little more.
+// TestCostOfKernel checks that a kernel with a known layout costs little more than its key.
 func TestCostOfKernel(t *testing.T) {
 	kernels := slices.Clone(testminimized.Kernels(t))
 	before := len(mustWrite(t, kernels))
@@ -201,8 +201,8 @@ func unordered() []byte {
 	}, binary.LittleEndian)
 }
 
-// TestWriteEnds has Write look at a context that ends at each of its looks in
-// turn: it returns the context's error and writes nothing.
+// TestWriteEnds calls Write with contexts that end at each of its checks in turn. Write
+// returns the context's error and writes nothing.
 func TestWriteEnds(t *testing.T) {
 	raceflag.SkipSerial(t)
 	kernels := manyLayouts(t, 8)

@@ -9,7 +9,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// The zero HostOptions look at the machine itself.
+// The zero HostOptions describe the running machine.
 func ExampleHost() {
 	k, err := kernel.Host(kernel.HostOptions{OSRelease: "testdata/os-release/amazon2", Release: "5.10.0", Arch: "aarch64"})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The files in testdata/os-release are those of the distributions, some
-// shortened by lines that nobody reads here.
+// TestDistributions reads the os-release files of distributions. Some lack lines that
+// Host does not need.
 func TestDistributions(t *testing.T) {
 	want := map[string]string{
 		"debian": "debian/12", "debian-sid": "debian/-", "ubuntu": "ubuntu/22.04", "fedora": "fedora/39",

@@ -100,7 +100,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// Each list is in order; every pair of it is compared both ways.
+// TestCompareVersions compares every pair of sorted lists both ways.
 func TestCompareVersions(t *testing.T) {
 	for _, list := range [][]string{
 		{"", "4.18.0-147.5.1.el8_1.aarch64", "4.19.90-24.4", "4.19.90-52.22", "5.4", "5.4.0", "5.4.0-9-generic", "5.4.0-42-generic", "5.10", "6.9", "6.10", "6.10.1"},

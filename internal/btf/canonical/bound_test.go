@@ -14,8 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
-// shapes are types that a minimizer may meet though no kernel has them: n of
-// them, which take as many rounds as there are links to tell apart.
+// shapes returns n types that no kernel has. They need as many rounds as a chain has links.
 var shapes = map[string]func(n int) []*canonical.Type{
 	"arrays of arrays": func(n int) (l []*canonical.Type) {
 		for i := range n {
@@ -75,8 +74,7 @@ var shapes = map[string]func(n int) []*canonical.Type{
 	},
 }
 
-// TestSteps holds that telling types apart takes n log n steps, however long the
-// chains are.
+// TestSteps checks that Merge takes n log n steps for chains of any length.
 func TestSteps(t *testing.T) {
 	const n = 40_000
 	for name, make := range shapes {
@@ -95,15 +93,14 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestStopped wants Merge to end with its context.
+// TestStopped checks that Merge ends with its context.
 func TestStopped(t *testing.T) {
 	if _, err := canonical.Merge(testlimit.Looks(3), shapes["arrays of arrays"](40_000)); err != context.Canceled {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestShapes compares what comes of small ones, in any order, with what comes of
-// them round by round.
+// TestShapes compares Merge with byRounds on small shapes in any order.
 func TestShapes(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -23,8 +23,7 @@ func merge(tb testing.TB, types []*canonical.Type) []*canonical.Type {
 	return merged
 }
 
-// random returns n types that refer to each other at random, cycles and equal
-// ones included.
+// random returns n types with random references, including cycles and equal types.
 func random(rnd *rand.Rand, n int) []*canonical.Type {
 	types := make([]*canonical.Type, n)
 	ref := func() int { return rnd.IntN(n+1) - 1 } // canonical.Void included
@@ -71,8 +70,8 @@ func permute(rnd *rand.Rand, types []*canonical.Type) []*canonical.Type {
 	return out
 }
 
-// TestOrder wants the same bytes whatever the order of the input, and named
-// types behind anonymous ones.
+// TestOrder checks that any order of the input gives the same bytes, with named types
+// behind anonymous ones.
 func TestOrder(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -102,7 +101,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestMerge checks what is merged and what is not.
+// TestMerge checks which types are merged.
 func TestMerge(t *testing.T) {
 	integer := func() *canonical.Type {
 		return &canonical.Type{Kind: btf.KindInt, Name: "int", Size: 4, Fields: []canonical.Field{{Lo: 32}}}

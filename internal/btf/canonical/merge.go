@@ -12,8 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Merge merges types that cannot be told apart, and sorts them into their canonical
-// order. It returns the types to write, with references to positions in that order. It
+// Merge merges equal types and sorts them into their canonical order. It returns the types to write, with references to positions in that order. It
 // ignores nil types; references to them become Void. It takes n log n steps and memory
 // for n types with their references. The error is that of the context.
 //
@@ -133,7 +132,7 @@ func (p *partition) join(i, class int32) {
 	p.size[class]++
 }
 
-// round splits classes by what the round before has split.
+// round splits classes by the splits of the round before.
 func (p *partition) round(splits []split) (next []split) {
 	var looked []int32 // types
 	for _, parts := range splits {
@@ -181,13 +180,13 @@ func (p *partition) round(splits []split) (next []split) {
 	return next
 }
 
-// splitClass splits a class, given those of its types that are looked at. Their
-// looks are gone afterwards.
+// splitClass splits a class, given the types in it that the round looks at, and removes
+// their looks.
 func (p *partition) splitClass(looked []int32) split {
 	p.sort(looked, func(a, b int32) int { return p.compareLooks(p.looks[a], p.looks[b]) })
 	class := p.class[looked[0]]
 	start, size := p.start[class], p.size[class]
-	rest := size - int32(len(looked)) // those that are not looked at stay a class, between the others
+	rest := size - int32(len(looked)) // types that are not looked at stay a class, between the others
 	after := int32(0)                 // whether rest lies in front
 	var parts split
 	if rest > 0 {
@@ -210,7 +209,7 @@ func (p *partition) splitClass(looked []int32) split {
 			p.join(i, to)
 		}
 	}
-	// From the front those that come before the rest, from the end those after.
+	// First place the types before the rest, then, from the end, the types after it.
 	for k, i := range looked {
 		if p.compareLooks(p.looks[i], nil) > 0 {
 			break
@@ -232,8 +231,8 @@ func (p *partition) splitClass(looked []int32) split {
 	return parts
 }
 
-// compareLooks compares two types of a class by their references. One that is
-// not looked at leads to the largest part.
+// compareLooks compares two types of a class by their references. References that the
+// round does not look at lead to the largest part.
 func (p *partition) compareLooks(a, b []ref) int {
 	for len(a) > 0 || len(b) > 0 {
 		p.meter.Step(1)
@@ -253,7 +252,7 @@ func (p *partition) compareLooks(a, b []ref) int {
 	return 0
 }
 
-// put exchanges a type with the one that has its place.
+// put swaps a type with the type at a place.
 func (p *partition) put(i, at int32) {
 	other, from := p.order[at], p.place[i]
 	p.order[at], p.order[from] = i, other
@@ -267,8 +266,8 @@ type kept struct {
 	order int
 }
 
-// representatives keeps one type of each class, or as many as were asked for,
-// in the order of the classes. Types of one name are put in their own order.
+// representatives returns one type of each class, or as many as its Copies, in the order
+// of the classes. It sorts types with one name by their Order.
 func (p *partition) representatives() []*Type {
 	var all []kept
 	for next := int32(1); int(next) < len(p.order); { // void is first

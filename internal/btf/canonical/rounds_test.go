@@ -14,8 +14,8 @@ import (
 	"github.com/btfgen/btfgen/internal/btf/canonical"
 )
 
-// byRounds numbers the classes of types as docs/archive-format.md has it, which
-// is easy to read and takes as many rounds as the longest chain has links.
+// byRounds numbers the classes of types as in docs/archive-format.md. It is simple, and
+// takes as many rounds as the longest chain has links.
 func byRounds(types []*canonical.Type) (class []int) {
 	keys := make([][]byte, len(types))
 	for i, o := range types {
@@ -61,8 +61,8 @@ func byRounds(types []*canonical.Type) (class []int) {
 	}
 }
 
-// compareOrder compares Merge with byRounds: one type for each class, or as many
-// as are wanted, in the order of the classes, and types of one name in their own order.
+// compareOrder compares Merge with byRounds: one type for each class, or as many as its
+// Copies, in the order of the classes, and types with one name in their own order.
 func compareOrder(t *testing.T, name string, types []*canonical.Type) {
 	t.Helper()
 	class := byRounds(types)

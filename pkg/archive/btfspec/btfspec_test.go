@@ -56,7 +56,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestNesting wants types that cilium/ebpf would follow until the stack is full to be refused, whatever they come from.
+// TestNesting checks that Load refuses types on which cilium/ebpf would overflow its stack.
 func TestNesting(t *testing.T) {
 	loop := testbtf.Types(t, binary.LittleEndian, "typedef loop loop[2]\nstruct s 8: b loop 0\n")
 	raw, image := filepath.Join(t.TempDir(), "raw.btf"), filepath.Join(t.TempDir(), "vmlinux")
