@@ -22,8 +22,8 @@ var (
 	// package does not support.
 	ErrVersion = errors.New("unknown version of the archive format")
 	// ErrDamaged is returned for an archive that breaks the rules of its format, such as
-	// a truncated one. Archive.BTF also returns it, for an archive from a
-	// broken writer. The error says where the damage is.
+	// a truncated one. Archive.BTF also returns it, for an archive from a broken writer.
+	// The error says where the damage is.
 	ErrDamaged = errors.New("damaged archive")
 )
 

@@ -30,7 +30,7 @@ func compressed(t testing.TB, data []byte) []byte {
 	return w.EncodeAll(data, nil)
 }
 
-// TestTreeLookup compares look-ups in a tree and in an archive of the same kernels.
+// TestTreeIsLikeArchive compares look-ups in a tree and in an archive of the same kernels.
 func TestTreeIsLikeArchive(t *testing.T) {
 	a := lookupArchive(t)
 	files := fstest.MapFS{"README": {}, "debian/12/x86_64/6.0.btf.tar.xz": {}, ".btfgen.1.tmp/debian/12/x86_64/6.0.btf": {}, ".git/x.btf": {}}
