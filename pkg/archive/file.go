@@ -10,9 +10,8 @@ import (
 
 // File is BTF with a path, for libbpf's btf_custom_path and libbpfgo's BTFObjPath.
 type File struct {
-	path   string
-	memory *os.File // the file in memory that path leads to, or nil
-	remove bool     // whether path is a temporary file
+	path  string
+	close func() error // nil for a file that the user named
 }
 
 // Path returns the path of the BTF. It is valid until Close, and only in this process,
@@ -24,13 +23,10 @@ func (f *File) Path() string { return f.path }
 // Close closes a file in memory and removes a temporary one. Call it once, after
 // the objects are loaded.
 func (f *File) Close() error {
-	switch {
-	case f.memory != nil:
-		return f.memory.Close()
-	case f.remove:
-		return os.Remove(f.path)
+	if f.close == nil {
+		return nil
 	}
-	return nil
+	return f.close()
 }
 
 // File returns the types as a file: the file that the user named, or the result of
@@ -64,5 +60,5 @@ func temporaryFile(btf []byte) (*File, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", f.Name(), err), os.Remove(f.Name()))
 	}
-	return &File{path: f.Name(), remove: true}, nil
+	return &File{f.Name(), func() error { return os.Remove(f.Name()) }}, nil
 }

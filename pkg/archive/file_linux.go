@@ -15,13 +15,13 @@ func memoryFile(btf []byte) (*File, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
-	f := &File{path: fmt.Sprintf("/proc/self/fd/%d", fd), memory: os.NewFile(uintptr(fd), "kernel.btf")}
-	if _, err = f.memory.Write(btf); err == nil {
-		_, err = os.Stat(f.path)
+	f, path := os.NewFile(uintptr(fd), "kernel.btf"), fmt.Sprintf("/proc/self/fd/%d", fd)
+	if _, err = f.Write(btf); err == nil {
+		_, err = os.Stat(path)
 	}
 	if err != nil {
-		f.memory.Close()
+		f.Close()
 		return nil, err
 	}
-	return f, nil
+	return &File{path, f.Close}, nil
 }

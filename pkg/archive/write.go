@@ -102,31 +102,31 @@ func encodeStreams(ctx context.Context, info Info, kernels []Kernel) (*[btfa.Num
 	return &e.streams, layoutOf, err
 }
 
-// sortKernels checks and sorts the kernels, and drops duplicates.
+// sortKernels checks and sorts the kernels, and drops duplicates. Of several spellings
+// of a key it keeps the first.
 func sortKernels(kernels []Kernel) ([]Kernel, error) {
 	if len(kernels) > btfa.MaxKernels {
 		return nil, tooLarge("%d kernels, more than %d", len(kernels), btfa.MaxKernels)
 	}
-	seen := make(map[kernel.Key]int, len(kernels))
-	var out []Kernel
 	for _, k := range kernels {
 		if err := btfa.CheckKey(k.Key); err != nil {
 			return nil, err
 		}
-		c := k.Key.Canonical()
-		if i, ok := seen[c]; ok {
-			if !bytes.Equal(out[i].BTF, k.BTF) {
-				return nil, fmt.Errorf("kernel %s: two different BTFs", k.Key)
-			}
-			if btfa.KeyText(k.Key) < btfa.KeyText(out[i].Key) { // another spelling
-				out[i].Key = k.Key
-			}
-			continue
-		}
-		seen[c] = len(out)
-		out = append(out, k)
 	}
-	slices.SortFunc(out, func(a, b Kernel) int { return cmp.Compare(btfa.KeyText(a.Key), btfa.KeyText(b.Key)) })
+	kernels = slices.Clone(kernels)
+	slices.SortStableFunc(kernels, func(a, b Kernel) int { return cmp.Compare(btfa.KeyText(a.Key), btfa.KeyText(b.Key)) })
+	first := make(map[kernel.Key]Kernel, len(kernels))
+	var out []Kernel
+	for _, k := range kernels {
+		f, ok := first[k.Key.Canonical()]
+		switch {
+		case !ok:
+			first[k.Key.Canonical()] = k
+			out = append(out, k)
+		case !bytes.Equal(f.BTF, k.BTF):
+			return nil, fmt.Errorf("kernel %s: two different BTFs", k.Key)
+		}
+	}
 	return out, nil
 }
 
