@@ -12,8 +12,8 @@ import (
 )
 
 // Dictionary is the dictionary that frames are compressed with: names that are likely in
-// any archive, each with a NUL byte. It is part of the format and must not change.
-// scripts/btfa-dictionary made it.
+// any archive, each with a NUL byte, the most used last. It is part of the format and must
+// not change.
 //
 //go:embed dictionary
 var Dictionary []byte
