@@ -61,11 +61,6 @@ const (
 	flagPreserveElems
 	flagInnerMap
 	flagNext // flags from here on are for any type of map, or of types that are not judged
-
-	flagsUser    = flagNUMA | flagRdonly | flagWronly
-	flagsAccess  = flagsUser | flagRdonlyProg | flagWronlyProg
-	flagsHash    = flagsAccess | flagNoPrealloc | flagNoCommonLRU | flagZeroSeed
-	flagsStorage = flagNoPrealloc | flagClone
 )
 
 // mapRule is what a type of maps wants of a definition.
@@ -76,50 +71,10 @@ type mapRule struct {
 	percpu bool
 }
 
-// mapRules are what the functions *_alloc_check and *_alloc and the masks
-// *_CREATE_FLAG_MASK come to, to which Linux 5.10, 6.1, 6.12, 6.18 and 7.2 answered alike
-// in TestVerifierMaps. They are in kernel/bpf/hashtab.c, arraymap.c,
-// stackmap.c, lpm_trie.c, local_storage.c, bpf_local_storage.c, queue_stack_maps.c,
-// bloom_filter.c, ringbuf.c, devmap.c, cpumap.c and reuseport_array.c, net/xdp/xskmap.c and
-// net/core/sock_map.c. What differs between releases is in inventory.mapRefused.
-var mapRules = map[uint32]mapRule{
-	mapHash:                {flags: flagsHash &^ flagNoCommonLRU},
-	mapPercpuHash:          {flags: flagsHash &^ (flagNoCommonLRU | flagNUMA), percpu: true},
-	mapLRUHash:             {flags: flagsHash &^ flagNoPrealloc},
-	mapLRUPercpuHash:       {flags: flagsHash &^ (flagNoPrealloc | flagNUMA), percpu: true},
-	mapArray:               {flags: flagsAccess | flagMmapable | flagInnerMap, key: []uint32{4}},
-	mapPercpuArray:         {flags: flagsAccess &^ flagNUMA, key: []uint32{4}, percpu: true},
-	mapProgArray:           {flags: flagsUser, key: []uint32{4}, value: []uint32{4}},
-	mapPerfEventArray:      {flags: flagsUser | flagPreserveElems, key: []uint32{4}, value: []uint32{4}},
-	mapCgroupArray:         {flags: flagsUser, key: []uint32{4}, value: []uint32{4}},
-	mapArrayOfMaps:         {flags: flagsUser, key: []uint32{4}, value: []uint32{4}},
-	mapHashOfMaps:          {flags: flagsHash &^ flagNoCommonLRU, value: []uint32{4}},
-	mapStackTrace:          {flags: flagsUser | flagStackBuildID, key: []uint32{4}},
-	mapLPMTrie:             {flags: flagsAccess | flagNoPrealloc},
-	mapDevmap:              {flags: flagsUser, key: []uint32{4}, value: []uint32{4, 8}},
-	mapDevmapHash:          {flags: flagsUser, key: []uint32{4}, value: []uint32{4, 8}},
-	mapSockmap:             {flags: flagsUser, key: []uint32{4}, value: []uint32{4, 8}},
-	mapSockhash:            {flags: flagsUser, value: []uint32{4, 8}},
-	mapCpumap:              {flags: flagNUMA, key: []uint32{4}, value: []uint32{4, 8}},
-	mapXskmap:              {flags: flagsUser, key: []uint32{4}, value: []uint32{4}},
-	mapCgroupStorage:       {flags: flagsAccess, key: []uint32{8, 16}},
-	mapPercpuCgroupStorage: {flags: flagsAccess, key: []uint32{8, 16}, percpu: true},
-	mapReuseport:           {flags: flagsAccess, key: []uint32{4}, value: []uint32{4, 8}},
-	mapQueue:               {flags: flagsAccess, key: []uint32{0}},
-	mapStack:               {flags: flagsAccess, key: []uint32{0}},
-	mapBloom:               {flags: flagsAccess | flagZeroSeed, key: []uint32{0}},
-	mapRingbuf:             {flags: flagNUMA, key: []uint32{0}, value: []uint32{0}},
-	mapUserRingbuf:         {flags: flagNUMA, key: []uint32{0}, value: []uint32{0}},
-	mapSkStorage:           {flags: flagsStorage, key: []uint32{4}},
-	mapInodeStorage:        {flags: flagsStorage, key: []uint32{4}},
-	mapTaskStorage:         {flags: flagsStorage, key: []uint32{4}},
-	mapCgrpStorage:         {flags: flagsStorage, key: []uint32{4}},
-}
-
 // mapRefused judges the definition of a map of a type that the kernel has. What
 // it leaves to the loader is not judged.
 func (k *inventory) mapRefused(m *bpfobj.Map) Finding {
-	rule, ok := mapRules[m.Type]
+	rule, ok := mapRules()[m.Type]
 	if !ok {
 		return Finding{}
 	}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// kernelText says what kernels are known to do and BTF does not show.
+//
+//go:embed kernels.txt
+var kernelText string
+
+// kernelFacts are the lines of kernelText by the names of paragraphs, as words. Tests read each, so that there is no mistake in them.
+var kernelFacts = sync.OnceValue(func() map[string][][]string {
+	all := make(map[string][][]string)
+	name := ""
+	for line := range strings.Lines(strings.ReplaceAll(kernelText, "\n  ", " ")) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || line[0] == '#':
+		case line[0] == '[':
+			name = strings.Trim(line, "[]")
+		default:
+			all[name] = append(all[name], strings.Fields(line))
+		}
+	}
+	return all
+})
+
+// release is a version of Linux, as LINUX_KERNEL_VERSION without the patch level.
+type release uint32
+
+func linux(major, minor uint64) release { return release(major<<16 | minor<<8) }
+
+func (r release) String() string { return fmt.Sprintf("%d.%d", r>>16, r>>8&255) }
+
+// parseRelease reads "6.1".
+func parseRelease(text string) release {
+	var major, minor uint64
+	if n, err := fmt.Sscanf(text, "%d.%d", &major, &minor); n != 2 {
+		panic(err)
+	}
+	return linux(major, minor)
+}
+
+// releases are those with which parts of the kernel's interface came, by name.
+var releases = sync.OnceValue(func() map[string]release {
+	m := make(map[string]release)
+	for _, words := range kernelFacts()["came"] {
+		for _, name := range words[1:] {
+			m[name] = parseRelease(words[0])
+		}
+	}
+	last := release(0)
+	for id := int64(1); ; id++ {
+		name := helperName(id)
+		if name[0] == '#' {
+			return m
+		}
+		if r, ok := m[name]; ok {
+			last = r
+		} else if last != 0 {
+			m[name] = last
+		}
+	}
+})
+
+// witness is an enumerator that no older kernel has without most of its release's BPF.
+type witness struct {
+	came release
+	enum int
+	name string
+}
+
+var witnesses = sync.OnceValue(func() (all []witness) {
+	enums := map[string]int{"helper": enumHelper, "attach": enumAttach, "map": enumMap, "field": enumField}
+	for _, words := range kernelFacts()["witnesses"] {
+		all = append(all, witness{parseRelease(words[0]), enums[words[1]], words[2]})
+	}
+	return all
+})
+
+// disabledHooks are the hooks of LSM that programs cannot be attached to, with the first release that has them in the set.
+var disabledHooks = sync.OnceValue(func() map[string]release {
+	all := make(map[string]release)
+	for _, words := range kernelFacts()["disabled hooks"] {
+		for _, hook := range words[1:] {
+			all[hook] = parseRelease(words[0])
+		}
+	}
+	return all
+})
+
+// sleepableHooks are the hooks of LSM to which programs that may sleep can be attached.
+var sleepableHooks = sync.OnceValue(func() map[string]permission {
+	all := make(map[string]permission)
+	for _, words := range kernelFacts()["sleepable hooks"] {
+		after, by, _ := strings.Cut(words[0], "..")
+		for _, hook := range words[1:] {
+			all[hook] = permission{parseRelease(after), parseRelease(by)}
+		}
+	}
+	return all
+})
+
+// noLongerSleepable reports whether a hook was once one of sleepableHooks.
+func noLongerSleepable(hook string) bool {
+	return slices.Contains(kernelFacts()["no longer sleepable"][0], hook)
+}
+
+// mapRules are what types of maps want of a definition.
+var mapRules = sync.OnceValue(func() map[uint32]mapRule {
+	flags := strings.Fields("no_prealloc no_common_lru numa rdonly wronly stack_build_id zero_seed rdonly_prog wronly_prog clone mmapable preserve_elems inner_map")
+	sizes := func(list string) (l []uint32) {
+		for text := range strings.SplitSeq(list, ",") {
+			var n uint32
+			fmt.Sscan(text, &n)
+			l = append(l, n)
+		}
+		return l
+	}
+	all := make(map[uint32]mapRule)
+	for _, words := range kernelFacts()["maps"] {
+		var r mapRule
+		for _, w := range words[1:] {
+			if i := slices.Index(flags, w); i >= 0 {
+				r.flags |= 1 << i
+			} else if key, ok := strings.CutPrefix(w, "key="); ok {
+				r.key = sizes(key)
+			} else if value, ok := strings.CutPrefix(w, "value="); ok {
+				r.value = sizes(value)
+			} else {
+				r.percpu = w == "percpu"
+			}
+		}
+		all[uint32(slices.Index(knownMapTypes[:], strings.TrimSuffix(words[0], ":")))] = r
+	}
+	return all
+})
+
+// has says whether a kernel has what came with a release and shows nowhere in its BTF.
+func (k *inventory) has(came release) presence {
+	newest := release(0)
+	for _, w := range witnesses() {
+		if _, ok := k.enums[w.enum][w.name]; ok {
+			newest = w.came
+		}
+	}
+	switch {
+	case !k.dated() && newest >= came:
+		return present
+	case !k.dated():
+		return untold
+	case !k.before(came):
+		return present
+	case k.before(newest):
+		return older
+	}
+	return lacking
+}
+
+// since judges by code what kernels refuse before a release.
+func (k *inventory) since(came release, code Code) Finding {
+	f := Finding{Status: MayFail, Code: code, Args: Args{Since: came}}
+	switch k.has(came) {
+	case present:
+		return Finding{}
+	case lacking:
+		f.Status = Fails
+	case older:
+		f.Doubt = NewerBTF
+	default:
+		f.Doubt = NoRelease
+	}
+	return f
+}
