@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/limits"
@@ -50,9 +49,9 @@ func ReadBaseline(ctx context.Context, path string) (*Baseline, error) {
 			case "kernels":
 				return d.Array(limits.EarlierKernels, "kernels", func() error { return old.kernel(d) })
 			case "objects":
-				return d.Array(limits.ReportPrograms, "objects", func() error { return old.object(d) })
+				return d.Array(limits.ReportPrograms, "objects", func() error { return old.row(d) })
 			case "programs":
-				return d.Array(limits.ReportPrograms, "programs", func() error { return old.program(d) })
+				return d.Array(limits.ReportPrograms, "programs", func() error { return old.row(d) })
 			}
 			return d.Skip()
 		})
@@ -74,7 +73,8 @@ func (b *Baseline) kernel(d *jsonfile.Decoder) error {
 	return nil
 }
 
-func (b *Baseline) program(d *jsonfile.Decoder) error {
+// row reads an object or a program.
+func (b *Baseline) row(d *jsonfile.Decoder) error {
 	var p struct {
 		Object, Program, Section string
 		Status                   []Status
@@ -86,21 +86,6 @@ func (b *Baseline) program(d *jsonfile.Decoder) error {
 		return err
 	}
 	b.rows[row{p.Object, p.Program, p.Section}] = p.Status
-	return nil
-}
-
-func (b *Baseline) object(d *jsonfile.Decoder) error {
-	var o struct {
-		Object string
-		Status []Status
-	}
-	if err := d.Value(&o); err != nil {
-		return err
-	}
-	if err := b.name(o.Object); err != nil {
-		return err
-	}
-	b.rows[row{object: o.Object}] = o.Status
 	return nil
 }
 
@@ -129,27 +114,7 @@ func (b *Baseline) complete(version int) error {
 			return fmt.Errorf("%s: %d verdicts on %d kernels", cmp.Or(r.program, r.object), len(status), b.kernels)
 		}
 	}
-	b.addObjects()
 	return nil
-}
-
-// addObjects gives the objects of a report that is from before it told of them the worst verdict of
-// their programs, which was what counted.
-func (b *Baseline) addObjects() {
-	objects := make(map[row][]Status)
-	for r, status := range b.rows {
-		o := row{object: r.object}
-		if _, ok := b.rows[o]; ok {
-			continue
-		}
-		if objects[o] == nil {
-			objects[o] = make([]Status, b.kernels)
-		}
-		for k, s := range status {
-			objects[o][k] = max(objects[o][k], s)
-		}
-	}
-	maps.Copy(b.rows, objects)
 }
 
 // Compare returns which programs changed since an older report, in the order of r.

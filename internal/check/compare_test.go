@@ -19,11 +19,11 @@ func baseline(t *testing.T, text string) (*Baseline, error) {
 	return ReadBaseline(t.Context(), path)
 }
 
-// TestCompareObjects compares objects' rows with an older report's: one that got worse and better, one that is new, and
-// one of which the old report has programs alone.
+// TestCompareObjects compares objects' rows with an older report's: one that got worse and better, one that got
+// worse, and one that is new.
 func TestCompareObjects(t *testing.T) {
 	old, err := baseline(t, `{"version": 1, "kernels": [{"name": "a"}, {"name": "b"}],
-		"objects": [{"object": "x.o", "status": ["ok", "fails"], "headline": {"text": "not read"}}],
+		"objects": [{"object": "x.o", "status": ["ok", "fails"], "headline": {"text": "not read"}}, {"object": "y.o", "status": ["fails", "may fail"]}],
 		"programs": [
 			{"object": "x.o", "program": "p", "section": "xdp", "status": ["fails", "fails"]},
 			{"object": "y.o", "program": "q", "section": "xdp", "status": ["ok", "may fail"]},

@@ -90,7 +90,7 @@ func (h *hook) carries(id btf.TypeID, result bool) string {
 	case k == btf.KindStruct && !result && t.Size() <= 16:
 		return ""
 	}
-	return h.text(id)
+	return prototype(h.view, id)
 }
 
 // slot is what the verifier makes of 8 bytes of the context: btf_ctx_access in
@@ -124,7 +124,7 @@ func (h *hook) slot(k *inventory, n int) slot {
 	case t.Kind() == btf.KindStruct && n < h.params():
 		s.Finding = k.since(linux(6, 1), ContextStruct)
 	case !s.ptr:
-		s.Finding = Finding{Status: Fails, Code: ContextType, Args: Args{Name: h.text(id)}}
+		s.Finding = Finding{Status: Fails, Code: ContextType, Args: Args{Name: prototype(h.view, id)}}
 	default:
 		s.pointer(k, h, t)
 	}
@@ -140,11 +140,6 @@ func (h *hook) wide(n int) bool {
 		}
 	}
 	return false
-}
-
-func (h *hook) text(id btf.TypeID) string {
-	w := cWriter{h.view, maxTypes}
-	return w.name(id, 0)
 }
 
 // pointer judges a pointer by what it points to.
@@ -171,7 +166,7 @@ func (s *slot) pointer(k *inventory, h *hook, t btf.Type) {
 		}
 	}
 	if s.Status != OK {
-		s.Name = h.text(t.ID)
+		s.Name = prototype(h.view, t.ID)
 	}
 }
 
