@@ -98,7 +98,7 @@ func (e *evaluation) attachment() {
 	}
 	to := s.Target(e.pr.Section)
 	if to == "" {
-		return // the loader is told at run time
+		return // set at run time
 	}
 	names, pattern := attachNames(e.pr)
 	switch s.Kind {
@@ -254,7 +254,7 @@ var trampolines = map[string]struct {
 const noRelease = ^release(0)
 
 // trampoline judges whether the machine's kernels can attach to functions,
-// which BTF does not tell.
+// which BTF does not show.
 func (e *evaluation) trampoline(s *bpfobj.Section) {
 	since := trampolines[e.k.arch].since
 	f := Finding{Status: MayFail, Code: AttachTargetTrampoline, Subject: s.Prefix, Attach: true, Args: Args{Name: e.k.arch}}
@@ -322,8 +322,8 @@ var unnumbered = map[string][]string{"sync_file_range2": {"arm", "ppc64le"}, "ar
 // noArguments is what the names of the functions of system calls without arguments begin with, which have aliases that BTF does not list.
 const noArguments = "__do_sys_"
 
-// syscallEvent judges the events of a system call, which are there if it has a number. Where the names of the functions are those of the
-// machine, BTF has nearly all of them: that of 5.10 lacks perf_event_open.
+// syscallEvent judges the events of a system call. They exist if it has a number. Where functions have the names of the machine, BTF
+// lists nearly all system calls: that of 5.10 lacks perf_event_open.
 func (e *evaluation) syscallEvent(call string) {
 	f := Finding{Subject: "system call " + call, Attach: true}
 	machines, some := unnumbered[call]
@@ -388,7 +388,7 @@ func recordSize(y symbol) (end int64) {
 const anyTracepoint = "btf_trace_sched_switch"
 
 // external notes what needs the running kernel's own BTF, so that a shipped
-// one does not help, and a name of which loaders make different things.
+// one does not help, and names that loaders read differently.
 func (e *evaluation) external() (notes []Finding) {
 	seen := make(map[Finding]bool)
 	note := func(f Finding) {

@@ -7,7 +7,7 @@ import "github.com/btfgen/btfgen/internal/bpfobj"
 // callees are the functions that one calls, or has called back.
 type callees struct {
 	calls  []int // each once, in order of the code
-	shared bool  // what it comes to is kept for other programs and kernels: calls nest no deeper than verifiers take
+	shared bool  // its result is kept for other programs and kernels: calls nest no deeper than verifiers accept
 }
 
 // findCallees returns those of each function.

@@ -70,7 +70,7 @@ func TestExpected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for object, programs := range exp.Objects {
-		libbpf := Config{Loaders: []Loader{Libbpf}} // what ebpf-go makes of sizes: see TestAbsentSizes
+		libbpf := Config{Loaders: []Loader{Libbpf}} // sizes with ebpf-go: see TestAbsentSizes
 		el, eb := runWith(t, libbpf, object+".bpfel"), runWith(t, libbpf, object+".bpfeb")
 		for name, want := range programs {
 			for i, kernel := range exp.Kernels {
@@ -89,7 +89,7 @@ func TestExpected(t *testing.T) {
 					t.Errorf("%s: %s: nothing is expected of %s", object, name, kernel)
 				}
 				if name == "kconfig" {
-					status = MayFail // BTF does not tell the configuration
+					status = MayFail // BTF does not show the configuration
 				}
 				if status == Fails && got == Unknown && slices.ContainsFunc(p.Findings, func(f KernelFinding) bool {
 					return f.Code == TypesSupplied

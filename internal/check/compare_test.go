@@ -20,7 +20,7 @@ func baseline(t *testing.T, text string) (*Baseline, error) {
 }
 
 // TestCompareObjects compares objects' rows with an older report's: one that got worse and better, one that got
-// worse, and one that is new.
+// worse, and a new one.
 func TestCompareObjects(t *testing.T) {
 	old, err := baseline(t, `{"version": 1, "kernels": [{"name": "a"}, {"name": "b"}],
 		"objects": [{"object": "x.o", "status": ["ok", "fails"], "headline": {"text": "not read"}}, {"object": "y.o", "status": ["fails", "may fail"]}],

@@ -93,10 +93,9 @@ func (h *hook) carries(id btf.TypeID, result bool) string {
 	return prototype(h.view, id)
 }
 
-// slot is what the verifier makes of 8 bytes of the context: btf_ctx_access in
-// kernel/bpf/btf.c, as of Linux 6.0. Where releases differ, kernels on either side
-// of the one that is named here were asked, 5.10, 6.1, 6.12, 6.18 and 7.2, but not
-// each release.
+// slot is how the verifier sees 8 bytes of the context: btf_ctx_access in
+// kernel/bpf/btf.c, as of Linux 6.0. Where releases differ, 5.10, 6.1, 6.12, 6.18 and 7.2
+// were tested, but not each release between them.
 type slot struct {
 	Finding // OK where they can be read
 	ptr     bool
@@ -234,7 +233,7 @@ func (h *hook) through(p *pairing, a *bpfobj.Access, off int64, size int) (f Fin
 	return f
 }
 
-// result judges a read of a struct of which a helper returned the address.
+// result judges a read through a pointer to a struct that a helper returned.
 func (p *pairing) result(a *bpfobj.Access, off int64, size int) (f Finding) {
 	if y, ok := p.k.find(a.Struct, btf.KindStruct); ok && y.module == "" {
 		f = p.member(y.typ(), a, off, size)
@@ -257,7 +256,7 @@ func (p *pairing) member(t btf.Type, a *bpfobj.Access, off int64, size int) Find
 	return Finding{}
 }
 
-// partOf names the member of which a read has a part only, though it is a pointer; "" for none.
+// partOf names the pointer member that a read covers only in part; "" for none.
 func (p *pairing) partOf(t btf.Type, off, size int64) string {
 	b := t.BTF()
 	for i := uint32(0); i < t.Vlen() && size > 0 && p.looks < limits.ReadLooks; {
@@ -392,7 +391,7 @@ func (e *evaluation) inValue(a *bpfobj.Access) (Finding, bool) {
 	}, !e.setsMap(a.Map.Name)
 }
 
-// accesses judges all that program number n of the object reads of its context.
+// accesses judges what program number n of the object reads from its context.
 func (e *evaluation) accesses(n int) (l []absence) {
 	for i := range e.o.accesses[n] {
 		a := &e.o.accesses[n][i]

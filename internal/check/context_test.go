@@ -73,7 +73,7 @@ func kernelSeries(release string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// findingsOn returns what is found on a kernel, but for its machine's having no
+// findingsOn returns the findings on a kernel, without that its machine has no
 // trampolines.
 func findingsOn(p *Program, kernel int, families ...Family) (l []Finding) {
 	for _, f := range p.Findings {
@@ -118,7 +118,7 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
-// TestPartOf has a table of reads of a struct, by what btf_struct_walk in kernel/bpf/btf.c makes of them.
+// TestPartOf has a table of reads of a struct, with the results of btf_struct_walk in kernel/bpf/btf.c.
 func TestPartOf(t *testing.T) {
 	view, err := btf.New(testbtf.Types(t, binary.LittleEndian, `
 		struct node 16: next *node 0, prev *node 8

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package check says on which kernels the programs of BPF objects load, and
+// Package check judges on which kernels the programs of BPF objects load, and
 // why not on the others, from the kernels' BTF alone.
 //
-// A program is its entry function with all functions that it can call. For
-// each kernel the package asks four things:
+// A program is its entry function with the functions that it can call. For each
+// program and kernel the package answers four questions:
 //
-//   - Which of its CO-RE relocations have no answer there? The loader makes such
-//     an instruction invalid, and the verifier refuses the program only if it can
-//     reach it, which package interp tells.
+//   - Which CO-RE relocations do not resolve? The loader makes such an
+//     instruction invalid, and the verifier rejects the program only if it can
+//     reach it. Package interp finds out.
 //   - Does the kernel have the helpers, kfuncs, ksyms, instructions, and types of
 //     maps, programs, attachments and links that it uses? The kernel's BTF has
-//     enums of them, or of what came with them.
-//   - Does what it attaches to exist?
-//   - What of it depends on the running kernel's own BTF, so that shipping one
-//     does not help?
+//     enums of them, or of features that came with them.
+//   - Does the attach target exist?
+//   - What depends on the running kernel's own BTF, so that shipping one does not
+//     help?
 //
-// For example, of
+// For example, for
 //
 //	SEC("tp_btf/sched_switch") int on_switch(u64 *ctx)
 //	{
@@ -30,21 +30,22 @@
 // guarded by the branch that field_exists decides; bpf_loop is no helper there,
 // and reached. The verdict is the worse one, [Fails]. On 5.17 it is [OK].
 //
-// [Run] takes each kernel through these passes: inspect finds in its BTF all
-// names that any object asks for; dryRun relocates all objects; then each
-// program has an evaluation, of its interfaces, externs and attachment, and of
-// its code. That goes by what collect finds absent, and is done once for all
-// kernels where the relocations come to the same as far as it matters (memo).
-// [Report] puts the findings together, each of which a ledger has once. What only
-// attaching depends on is told apart: [Program.Load] leaves it out. An [ObjectRow] puts
-// the programs of an object together as its loader does, by a [Policy] or by guesses, and
-// its [Headline] sums it up.
+// The result is findings: codes with arguments. This package never makes
+// sentences of them; internal/report does.
 //
-// What BTF does not tell stands in tables with their sources: which programs may
-// call which helper and kfunc (helpers.txt, kfuncs.txt), which hooks of LSM they are kept from
-// (disabledHooks), what programs may return (returns), what definitions of maps kernels take (mapRules), when
-// instructions came (groups), and helpers and types (came). A kernel's configuration, and which functions kprobes
-// may have beyond those in BTF, is known where its source has that (knowledge);
-// where it decides and is not known, the verdict is [MayFail]. How an object is read is
-// package bpfobj's business, how a relocation is decided package core's.
+// [Run] takes each kernel through these passes: inspect finds the names that any
+// object uses; dryRun relocates all objects; an evaluation of each program then
+// judges its interfaces, externs, attachment and code. Results for code are shared
+// by kernels with equal relevant input (memo). A ledger keeps each distinct
+// finding once, and [Report] merges them. [Program.Load] leaves out findings that
+// count only for attaching. An [ObjectRow] combines the programs of an object as its
+// loader does, by a [Policy] or by guesses, and its [Headline] sums it up.
+//
+// Facts that BTF does not show are data with their sources: kernels.txt,
+// helpers.txt and kfuncs.txt. The rules are in a file for each family of codes:
+// attach.go, context.go, helpers.go, interface.go, isa.go, kconfig.go, kfuncs.go,
+// license.go, lsm.go, mapattr.go, modules.go, returns.go. A kernel's configuration and
+// symbols are used where the source has them (knowledge); without them, what
+// depends on them is [MayFail]. Package bpfobj reads objects, package core decides
+// relocations.
 package check

@@ -25,7 +25,7 @@ type evaluation struct {
 	kind     []absence      // what programs of its kind must not do: accesses to the context, calls of helpers
 	may      *bounds        // what it may return; nil for anything
 	explored *interp.Result // nil before it is
-	noted    []int32        // findings on some code, but for instructions: numbers in the ledger
+	noted    []int32        // findings on some code, except those on instructions: numbers in the ledger
 	seen     map[int32]bool // noted as a set
 	precise  bool           // explore precisely
 	doubted  bool           // the exploration was not precise enough for a finding
@@ -160,9 +160,9 @@ func (e *evaluation) end() judged {
 	return j
 }
 
-// judgeFunction judges the code of one function, unless that has been done where
-// it comes to the same. What keeps the verifier from a function that it does not
-// enter is a matter of the program.
+// judgeFunction judges the code of one function, or returns the earlier result for
+// equal input. If the verifier does not enter a function, the reason depends on the
+// program.
 func (e *evaluation) judgeFunction(r *interp.Result, fn int) judged {
 	key := judgedKey{fn, e.codeOf(fn).key, r.Outcome(fn), r.GaveUp, r.Odd}
 	if poisons := e.ebpfGoKey(nil, fn); len(poisons) > 0 {
@@ -312,7 +312,7 @@ func (e *evaluation) guard(r *interp.Result, at bpfobj.Site) Guard {
 	}
 }
 
-// worst is the verdict that findings come to.
+// worst returns the worst status of some findings.
 func worst(l []Finding) Status {
 	s := OK
 	for i := range l {

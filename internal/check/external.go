@@ -10,7 +10,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// External is a note on some of what an object asks for, such as why it has nothing to do with a shipped BTF.
+// External is a note on relocations or externs of an object, such as why a shipped BTF does not matter for them.
 type External struct {
 	Finding           // without a subject
 	Subjects []string // "target_type_id struct task_struct", "bpf_task_acquire"; distinct, at most limits.Externals

@@ -10,7 +10,7 @@ import (
 )
 
 // Finding is something that a program uses and a kernel lacks or refuses, or that cannot be judged: a code with
-// arguments, of which internal/report makes a sentence. A finding of status OK is a note. Findings are comparable.
+// arguments, which internal/report turns into a sentence. A finding of status OK is a note. Findings are comparable.
 type Finding struct {
 	Status     Status `json:"status"`
 	Attach     bool   `json:"attach,omitempty"` // counts where the program is attached; loading it does not depend on it
@@ -27,7 +27,7 @@ type Finding struct {
 type Args struct {
 	Name   string  `json:"name,omitempty"`   // of a function, member, setting, machine or type of programs; or a type in C
 	Detail string  `json:"detail,omitempty"` // text of an error
-	Names  Names   `json:"names,omitempty"`  // modules, each of which is enough
+	Names  Names   `json:"names,omitempty"`  // modules: one is enough
 	Offset int64   `json:"offset,omitempty"`
 	Size   int64   `json:"size,omitempty"` // bytes
 	Count  int64   `json:"count,omitempty"`
@@ -77,8 +77,8 @@ type Doubt uint8
 const (
 	NoDoubt      Doubt = iota
 	NewerBTF           // the release is older, but the BTF has what came later
-	OlderRelease       // the release is older, and the BTF does not tell
-	NoRelease          // neither BTF nor name tells the release
+	OlderRelease       // the release is older, and the BTF does not show it
+	NoRelease          // neither BTF nor name shows the release
 	Backported         // the BTF does not show whether an update has it
 	LaterUnknown       // what the kernel has of later releases is not known
 	SomeKernels        // some kernels refuse, whatever their release

@@ -12,7 +12,7 @@ import (
 // Headline sums an object's row up. The kernels that count are those that
 // the object is for.
 type Headline struct {
-	Since      string      `json:"since,omitempty"` // "5.8": it works from this release on, but for exceptions; "" if there is none
+	Since      string      `json:"since,omitempty"` // "5.8": it works from this release on, except on Exceptions; "" if there is none
 	Until      string      `json:"until,omitempty"` // the last release on which it works, "" if later ones are none on which it fails
 	Works      int         `json:"works"`           // kernels on which it is ok or guarded
 	MayFail    int         `json:"may_fail"`        // kernels on which it may fail or that is unknown
@@ -32,8 +32,8 @@ type Lack struct {
 	Kernels int    `json:"kernels"`           // how many lack it
 }
 
-// Exception are kernels of one distribution and machine on which the object works
-// though they are of other releases than Headline says, or fails though they are of those.
+// Exception is kernels of one distribution and machine that contradict Headline: the object
+// works on them although they are outside of its releases, or fails although they are inside.
 type Exception struct {
 	Family  string `json:"family"` // "rhel x86_64"
 	Works   bool   `json:"works"`
@@ -41,7 +41,7 @@ type Exception struct {
 }
 
 // Family is what kernels that are alike have in common, distribution and machine: "debian x86_64".
-// It is "" where the name does not tell.
+// It is "" if the name does not show it.
 func (k *Kernel) Family() string {
 	c := k.Key().Canonical()
 	if !c.Known() {
@@ -52,7 +52,7 @@ func (k *Kernel) Family() string {
 
 func (k *Kernel) release() release { return release(versionOf(k.Key()).V) &^ 0xff }
 
-// Release is the kernel's release of Linux without its patch level, "6.1", or "" where the name does not tell.
+// Release is the kernel's release of Linux without its patch level, "6.1", or "" if the name does not show it.
 func (k *Kernel) Release() string {
 	if v := k.release(); v != 0 {
 		return v.String()
@@ -63,7 +63,7 @@ func (k *Kernel) Release() string {
 // axis is the kernels of a report by release and family.
 type axis struct {
 	*Report
-	releases []release // by kernel, without the patch level; 0 where the name does not tell
+	releases []release // by kernel, without the patch level; 0 if the name does not show it
 	families []string  // by kernel
 	numbers  []int     // of the families, by kernel
 }
@@ -114,14 +114,14 @@ func (r *axis) headline(row *ObjectRow) (h Headline) {
 	return h
 }
 
-// span is releases from the first to the last, or, if that is 0, to all that come.
+// span is the releases from first to last; a last of 0 is no end.
 type span struct{ first, last release }
 
 var never = span{first: ^release(0)}
 
 func (s span) has(v release) bool { return v >= s.first && (s.last == 0 || v <= s.last) }
 
-// goodReleases tells best on which kernels the object works, or, if on none for certain, does not fail:
+// goodReleases describes best on which kernels the object works or, if it certainly works on none, does not fail:
 // the fewest families of kernels, then the fewest kernels, then the fewest that fail are exceptions. A
 // last release counts as one more, so that a single kernel does not make one.
 func (r *axis) goodReleases(row *ObjectRow, certain bool) span {
@@ -282,7 +282,7 @@ func (r *axis) seen(row *ObjectRow, lacking []bool) string {
 }
 
 // allCame is the release with which all came that older kernels lack, if that is known and
-// no kernel here contradicts it; else 0. It is earlier than the first good release where none here is of that release.
+// no kernel here contradicts it; else 0. It is earlier than the first good release if the report has no kernel of that release.
 func (r *axis) allCame(row *ObjectRow, lacks []Lack, good span) (all release) {
 	for _, l := range lacks {
 		if l.Came == "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// helperText says which helpers the programs of a type may call. What it is made
-// of stands in it.
+// helperText says which helpers the programs of a type may call, and how that was
+// found.
 //
 //go:embed helpers.txt
 var helperText string
@@ -42,9 +42,8 @@ var helperTable = sync.OnceValue(func() permissions {
 // programs are kfuncs.
 const lastHelper = int64(asm.FnCgrpStorageDelete)
 
-// readPermissions reads lines of names before a colon, and what they have behind
-// it: helpers, and +NAME for all that another has which came before. A helper
-// may be followed by @AFTER..BY.
+// readPermissions reads lines "NAMES: HELPERS". +NAME includes the helpers of an
+// earlier line. A helper may be followed by @AFTER..BY.
 func readPermissions(text string) (permissions, error) {
 	numbers := make(map[string]int64, lastHelper)
 	for id := range lastHelper + 1 {

@@ -177,7 +177,7 @@ func (p *probe) loader(t *testing.T, k *inventory) (*bpfobj.Section, *loader) {
 	return s, l
 }
 
-// datedKernel is runningKernel with the version that its release tells.
+// datedKernel is runningKernel with the version of its release.
 func datedKernel(t *testing.T) *inventory {
 	t.Helper()
 	k := runningKernel(t)
@@ -251,7 +251,7 @@ func TestHelpers(t *testing.T) {
 }
 
 // TestHelperTable wants no type in the table that no section has, and programs of
-// every section in it, but for those that are not judged.
+// every section in it, except those that are not judged.
 func TestHelperTable(t *testing.T) {
 	p, err := readPermissions(helperText)
 	if err != nil {

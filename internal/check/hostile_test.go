@@ -25,7 +25,7 @@ const absentHelper, presentHelper = 400, int64(asm.FnGetPrandomU32)
 
 func helperCall(n int64) insn { return insn{Op: bpfobj.OpCall, Imm: n} }
 
-// crowded has a stack of which every byte is known, paths on which they differ in
+// crowded has a stack whose bytes are all known, paths on which they differ in
 // ever more places, and then a helper that is absent.
 func crowded() (code []insn) {
 	for off := -512; off < 0; off++ {

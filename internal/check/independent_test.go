@@ -12,10 +12,10 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// TestIndependent wants the same findings on a kernel that is judged alone as on one among others, but for what no kernel has, which is
+// TestIndependent wants the same findings on a kernel that is judged alone as among others, except for what no kernel has, which is
 // about all of them.
 func TestIndependent(t *testing.T) {
-	const large = 300_000 // bytes of an object, of which the explorations take too long for each kernel
+	const large = 300_000 // bytes; larger objects take too long
 	corp := testinput.Varied(t)
 	var objects []*Object
 	for _, in := range testinput.Objects(t) {

@@ -47,8 +47,8 @@ func (p *pairing) lackedMaps() (lacked []*bpfobj.Map) {
 	return lacked
 }
 
-// interfaces judges the types of programs, attachments and links. Enums that a
-// kernel's BTF does not have tell nothing.
+// interfaces judges the types of programs, attachments and links by the enums in the
+// kernel's BTF. Without an enum, nothing is judged.
 func (e *evaluation) interfaces() {
 	if e.k.enums[enumHelper] == nil {
 		e.add(Finding{Status: Unknown, Code: AnalysisNoHelpers, Subject: "helpers"})
@@ -99,8 +99,8 @@ func (e *evaluation) opsLinks() {
 	e.add(f)
 }
 
-// cookieLink reports whether the program is of a kind that gets its cookie
-// from the perf link that attaches it.
+// cookieLink reports whether the program gets its cookie from the perf link that
+// attaches it.
 func (e *evaluation) cookieLink() bool {
 	s := e.pr.Attach
 	if s == nil || linkTypes[s.Type] != "" {

@@ -30,7 +30,7 @@ const (
 	enumMapFlag // has no name
 )
 
-// wanted is what the objects ask of a kernel's BTF by name. It is immutable.
+// wanted is the names to look for in a kernel's BTF. It is immutable.
 type wanted struct {
 	names    map[string]int
 	patterns []string        // of functions, with * and ?
@@ -66,13 +66,13 @@ type inventory struct {
 	funcs    int
 	wrapper  bool // system calls are __x64_sys_*
 	features interp.Features
-	refuses  map[*bpfobj.Section]*helperSet // as far as somebody has asked; see forbids
-	version  interp.Number                  // LINUX_KERNEL_VERSION, V 0 where nothing tells
+	refuses  map[*bpfobj.Section]*helperSet // filled by forbids
+	version  interp.Number                  // LINUX_KERNEL_VERSION, V 0 if it is not known
 	known    knowledge
 }
 
-// inspect reads all that is wanted from a kernel's BTF in one pass. When ctx ends
-// it is cut short.
+// inspect finds the wanted names in a kernel's BTF in one pass. It stops early when
+// ctx ends.
 func inspect(ctx context.Context, t *target, w *wanted, key kernel.Key, arch string) *inventory {
 	if arch == "" {
 		arch = kernel.CanonicalArch(key.Arch)
@@ -148,7 +148,7 @@ func (k *inventory) find(name string, kind btf.Kind) (symbol, bool) {
 	return symbol{}, false
 }
 
-// Names whose presence tells what a verifier can do.
+// Names whose presence shows what a verifier can do.
 var featureNames = []string{auxStruct, anyTracepoint, kprobes, lsmRange, writeStruct}
 
 // auxStruct is what verifiers keep of a function.
@@ -254,16 +254,15 @@ func allSyscallNames(name string) (all []string) {
 	return all
 }
 
-// dated reports whether the kernel's name tells its release.
+// dated reports whether the kernel's name shows its release.
 func (k *inventory) dated() bool { return k.version.V != 0 }
 
-// before reports whether the kernel's name tells that it is older than a
-// release.
+// before reports whether the kernel is older than a release, by its name.
 func (k *inventory) before(r release) bool {
 	return k.dated() && k.version.V|k.version.Unknown < uint64(r)
 }
 
-// lacks reports that an enum is there and has no such name.
+// lacks reports whether the BTF has the enum, and the enum has no such name.
 func (k *inventory) lacks(enum int, name string) bool {
 	m := k.enums[enum]
 	_, ok := m[name]

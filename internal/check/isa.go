@@ -14,7 +14,7 @@ var groups = [bpfobj.NumGroups]struct {
 	since  release
 	enum   int
 	value  string
-	direct bool // the value is a part of the same feature: nobody takes one without the other
+	direct bool // the value is part of the same feature, so no kernel has one without the other
 }{
 	bpfobj.GroupJMP32:   {linux(5, 1), enumHelper, "BPF_FUNC_spin_lock", false},
 	bpfobj.GroupAtomics: {linux(5, 12), enumHelper, "BPF_FUNC_check_mtu", false},
@@ -27,15 +27,15 @@ var groups = [bpfobj.NumGroups]struct {
 }
 
 // presence is whether a kernel has something, as far as its BTF and its
-// release tell.
+// release show.
 type presence uint8
 
 const (
 	present   presence = iota
 	lacking            // what came with it is not in the BTF
 	older              // the BTF has what came with it, but the release is an older one
-	oldUntold          // the BTF does not tell, but the release is an older one
-	untold             // neither tells
+	oldUntold          // the BTF does not show it, but the release is an older one
+	untold             // neither shows it
 )
 
 // knows reports whether the kernel's verifier knows a group of instructions.
@@ -89,8 +89,8 @@ func (e *evaluation) instruction(u *use) {
 	e.judge(absence{at: u.at, f: f})
 }
 
-// cast judges an addr_space_cast of an object without an arena, on a kernel that knows it. One that is not
-// reached was seen to be refused by 7.2 and taken by 6.18; 7.1 was the first to look at the fields of
+// cast judges an addr_space_cast of an object without an arena, on a kernel that knows it. An unreached one
+// was seen to be refused by 7.2 and taken by 6.18; 7.1 was the first to look at the fields of
 // instructions before it follows the code ("bpf: Move checks for reserved fields out of the main pass").
 func (e *evaluation) cast(u *use) {
 	if u.newer.Group != bpfobj.GroupArena || e.o.hasArena() {

@@ -151,7 +151,7 @@ func TestInstructionVerdicts(t *testing.T) {
 }
 
 // TestInstructionReleases is what becomes of kernels whose BTF and name do not
-// go together, or do not tell.
+// go together, or are not known.
 func TestInstructionReleases(t *testing.T) {
 	all := [enumMapFlag + 1]map[string]uint64{
 		enumHelper: {"BPF_FUNC_spin_lock": 93}, enumMap: {"BPF_MAP_TYPE_ARENA": 33}, enumAttach: {"BPF_TRACE_UPROBE_MULTI": 48},

@@ -73,7 +73,7 @@ func (o *Object) settingKindOf(x *bpfobj.Extern) (kind settingKind, size int, si
 var errNotSet = errors.New("not set in the kernel's configuration")
 
 // Setting returns what libbpf writes into a variable for a setting of the kernel's build that is text in the configuration, in the
-// object's byte order, or why it refuses to; what is left of a text's variable is 0. See set_kcfg_value_tri, set_kcfg_value_str and set_kcfg_value_num in its src/libbpf.c.
+// object's byte order, or why it refuses to; text is followed by zeros. See set_kcfg_value_tri, set_kcfg_value_str and set_kcfg_value_num in its src/libbpf.c.
 func (o *Object) Setting(x *bpfobj.Extern, text string) ([]byte, error) {
 	kind, size, signed := o.settingKindOf(x)
 	no := fmt.Errorf("is %s in the kernel's configuration, which the variable's type does not take", text)

@@ -143,7 +143,7 @@ var mapRules = sync.OnceValue(func() map[uint32]mapRule {
 	return all
 })
 
-// has says whether a kernel has what came with a release and shows nowhere in its BTF.
+// has says whether a kernel has a feature of a release that its BTF does not show.
 func (k *inventory) has(came release) presence {
 	newest := release(0)
 	for _, w := range witnesses() {

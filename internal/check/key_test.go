@@ -77,7 +77,7 @@ func TestCodeKey(t *testing.T) {
 	}
 }
 
-// noRecords is of an object without any.
+// noRecords is the records of an object without any.
 func noRecords(t *testing.T) records {
 	t.Helper()
 	o, err := core.ParseObject("none", testinput.Named(t, "nobtf.bpfel.o").Data)

@@ -12,7 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// kfuncText says which kfuncs the programs of a type may call. What it is made of stands in it.
+// kfuncText says which kfuncs the programs of a type may call, and how that was found.
 //
 //go:embed kfuncs.txt
 var kfuncText string
@@ -21,7 +21,7 @@ var kfuncText string
 type kfuncRule struct {
 	asked  release // the first release that was asked
 	types  map[string]permission
-	unsure map[string]bool // types of which it is not known
+	unsure map[string]bool // types for which that is not known
 }
 
 // kfuncRules are the rules by the names of kfuncs.

@@ -15,7 +15,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 )
 
-// knowledge is what is known of a kernel besides its BTF, as far as it is wanted.
+// knowledge is what a kernel's configuration, symbols and modules say about wanted names.
 type knowledge struct {
 	config  map[string]string      // by CONFIG_NAME, without those that are not set; nil where the configuration is not known
 	symbols map[string]symbolCount // nil where the symbols are not known
@@ -32,7 +32,7 @@ type symbolCount struct {
 
 func (c symbolCount) any() bool { return c.text > 0 || c.data > 0 || c.loaded }
 
-// learn reads what a kernel's source has besides its BTF. When ctx ends it is cut short.
+// learn reads a kernel's configuration and symbols. It stops early when ctx ends.
 func (k *inventory) learn(ctx context.Context, x *corpus.Extras) {
 	if x.Config != nil {
 		k.readConfig(x.Config)
@@ -72,8 +72,8 @@ func (k *inventory) readConfig(text []byte) {
 	k.known.modules = k.known.modules || !modules
 }
 
-// readVersion takes the version that the head of a configuration tells, "# Linux/x86 6.1.90 Kernel
-// Configuration", where the release hides its last number.
+// readVersion reads the version in the head of a configuration, "# Linux/x86 6.1.90 Kernel
+// Configuration". A release may hide the last number.
 func (k *inventory) readVersion(head string) {
 	words := strings.Fields(head)
 	if len(words) != 5 || !strings.HasPrefix(words[1], "Linux/") {

@@ -118,7 +118,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestHiddenPatchLevel takes it from the configuration: Debian's release does not tell it.
+// TestHiddenPatchLevel takes it from the configuration: Debian's release does not show it.
 func TestHiddenPatchLevel(t *testing.T) {
 	for config, want := range map[string]Status{
 		"": MayFail, usualConfig: Fails,

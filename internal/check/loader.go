@@ -27,14 +27,14 @@ const (
 // Loaders are all of them.
 func Loaders() []Loader { return []Loader{Libbpf, EbpfGo} }
 
-// mindedBy reports whether a finding counts with a loader.
-func (f *Finding) mindedBy(l Loader) bool { return f.Loader == "" || f.Loader == l }
+// concerns reports whether a finding counts with a loader.
+func (f *Finding) concerns(l Loader) bool { return f.Loader == "" || f.Loader == l }
 
 // ofObject reports whether a finding is about an object that a loader does not open.
 func (f *Finding) ofObject() bool { return FamilyOf(f.Code) == FamilyObject }
 
-// ofProgram is a finding on what an object needs as it is on one of its programs,
-// whose code refers to it or not, and whether it counts.
+// ofProgram returns a finding on an object as a finding on one of its programs, and
+// whether it counts there. refers says that the program's code refers to the subject.
 func (c *Config) ofProgram(f Finding, refers bool) (Finding, bool) {
 	switch {
 	case refers, f.ofObject():

@@ -11,7 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
-// expectLoads compares what programs come to when a loader loads them, on all kernels that their object is for.
+// expectLoads compares the verdicts on programs with a loader, on all kernels that their object is for.
 func expectLoads(t *testing.T, object string, loader Loader, policy Policy, want map[string]Status) {
 	t.Helper()
 	rep := runWith(t, Config{Loaders: []Loader{loader}, Policy: policy}, object)

@@ -68,7 +68,7 @@ func TestCorrectedMaps(t *testing.T) {
 }
 
 // TestVerifierMaps asks the running kernel for maps of random definitions: none that
-// is said to fail may be made, and hardly one that is not said to may fail.
+// is predicted to fail may be created, and hardly any other may fail.
 func TestVerifierMaps(t *testing.T) {
 	k := runningKernel(t)
 	var u unix.Utsname

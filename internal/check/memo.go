@@ -12,8 +12,8 @@ import (
 	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
-// memo knows what something came to on the kernels so far, by a key and by what
-// was relevant of the input. It is safe for use by many goroutines.
+// memo caches results by a key and by the part of the input on which they depend.
+// It is safe for use by many goroutines.
 type memo[K comparable, V any] struct {
 	mu       sync.Mutex
 	keys     map[K]int32 // places in variants
@@ -23,14 +23,14 @@ type memo[K comparable, V any] struct {
 	known    map[answer]V
 }
 
-// answer is what of a kernel decides.
+// answer identifies a result: its key, which input is relevant, and that input.
 type answer struct {
 	key      int32
 	relevant int32
 	values   string // of appendRelevant
 }
 
-// find returns what something comes to with a key on a kernel.
+// find returns the cached result for a key on a kernel.
 func (m *memo[K, V]) find(key K, p *pairing) (v V, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,7 +46,7 @@ func (m *memo[K, V]) find(key K, p *pairing) (v V, ok bool) {
 	return v, ok
 }
 
-// add notes what something comes to on a kernel.
+// add caches the result for a key on a kernel.
 func (m *memo[K, V]) add(key K, r interp.Relevant, p *pairing, v V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +75,7 @@ func (m *memo[K, V]) add(key K, r interp.Relevant, p *pairing, v V) {
 	m.known[answer{k, i, string(p.appendRelevant(nil, r))}] = v
 }
 
-// appendRelevant appends what of the kernel is relevant: the values that the loader
+// appendRelevant appends the relevant part of the input: the values that the loader
 // writes for some records, and some features.
 func (p *pairing) appendRelevant(b []byte, r interp.Relevant) []byte {
 	f := p.k.features.Of(r.Features)
@@ -91,8 +91,8 @@ func (p *pairing) appendRelevant(b []byte, r interp.Relevant) []byte {
 	return b
 }
 
-// results is what the code of one object came to on the kernels so far. It is
-// safe for use by many goroutines.
+// results caches the results for the code of one object. It is safe for use by many
+// goroutines.
 type results struct {
 	programs memo[programKey, code]
 	units    memo[unitKey, *interp.Unit]
@@ -102,7 +102,7 @@ type results struct {
 	judged map[judgedKey]judged
 }
 
-// number returns a number for what a hash is of.
+// number returns the number of some bytes, by their hash.
 func (k *results) number(of []byte) uint32 {
 	hash := sha256.Sum256(of)
 	k.mu.Lock()
@@ -134,28 +134,28 @@ func (k *results) addJudged(key judgedKey, j judged) {
 	k.judged[key] = j
 }
 
-// programKey identifies all that the findings on a program's code depend on, but for
-// what an exploration finds relevant, so that kernels share explorations.
+// programKey identifies the input of the findings on a program's code, without what an
+// exploration finds relevant, so that kernels share explorations.
 type programKey struct {
 	fn    int
 	kind  uint32 // number of what programs of its kind must not do, and of whether bounds are judged; 0 for nothing
 	funcs string // numbers of the keys of its functions
 }
 
-// code is what the code of a program comes to.
+// code is the result for the code of a program.
 type code struct {
 	findings []int32 // in the ledger
 	work     int     // of exploring it
 }
 
-// unitKey is a programKey for what of an exploration programs share.
+// unitKey is a programKey for parts of explorations that programs share.
 type unitKey struct {
-	code    uint32 // number of the keys of the function and all that it calls
+	code    uint32 // number of the keys of the function and its callees
 	from    interp.Entry
 	precise bool
 }
 
-// judgedKey identifies all that the findings on a function's code depend on.
+// judgedKey identifies the input of the findings on a function's code.
 type judgedKey struct {
 	fn      int
 	key     uint32
@@ -167,7 +167,7 @@ type judgedKey struct {
 // judged are the findings on a function's code.
 type judged struct {
 	findings []int32   // in the ledger
-	insns    []Finding // on instructions, of which a program tells one of a kind
+	insns    []Finding // on instructions; a program keeps one of each kind
 	doubted  bool      // a precise exploration may make sure of some
 }
 
@@ -182,7 +182,7 @@ func (s sharedUnits) key(from interp.Entry) (k unitKey, ok bool) {
 	return unitKey{n, from, s.precise}, n != 0
 }
 
-// Find returns what Add was given on a kernel where it comes to the same.
+// Find returns what Add was given for equal input.
 func (s sharedUnits) Find(from interp.Entry) *interp.Unit {
 	key, ok := s.key(from)
 	if !ok {
@@ -192,7 +192,7 @@ func (s sharedUnits) Find(from interp.Entry) *interp.Unit {
 	return u
 }
 
-// Add notes what a function comes to.
+// Add caches the result for a function.
 func (s sharedUnits) Add(from interp.Entry, u *interp.Unit) {
 	if key, ok := s.key(from); ok {
 		s.results.units.add(key, u.Relevant(), s.pairing, u)

@@ -59,7 +59,7 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// TestAttachByBTF attaches programs to functions that BTF has more than once, or of which the section names the module, and to
+// TestAttachByBTF attaches programs to functions that BTF has more than once, to functions of a module that the section names, and to
 // events of system calls. Findings are those of both loaders, in order.
 func TestAttachByBTF(t *testing.T) {
 	vmlinux := testbtf.Types(t, binary.LittleEndian, `proto #p int: a int
@@ -175,7 +175,7 @@ func TestModuleTypes(t *testing.T) {
 	}
 }
 
-// TestAbsentSizes asks for sizes and IDs of a type that is not there, or only in a module, which loaders take for different things.
+// TestAbsentSizes has relocations for the size and ID of a type that is missing, or only in a module: loaders differ.
 func TestAbsentSizes(t *testing.T) {
 	vmlinux := testbtf.Types(t, binary.LittleEndian, "struct task_struct 8: pid u32 0") // after int, u8, u32 and u64
 	module := splitBTF(vmlinux, "\x00no_such_struct\x00a\x00", 1, uint32(btf.KindStruct)<<24|1, 4, 16, 1, 0)

@@ -97,7 +97,7 @@ func (r *run) withoutModules(ctx context.Context, p *pairing, j int, own, code [
 func failsFor(l Loader, findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool {
 		needs := f.Code == ModuleNeeded && f.Reach == Reached && f.When == Always && f.Stops == NothingStops
-		return f.mindedBy(l) && (f.Status == Fails || f.Status == MayFail && needs)
+		return f.concerns(l) && (f.Status == Fails || f.Status == MayFail && needs)
 	})
 }
 

@@ -22,7 +22,7 @@ type ObjectRow struct {
 	Headline Headline    `json:"headline"`
 }
 
-// LoaderRow is what one loader makes of an object.
+// LoaderRow is the verdicts on an object with one loader.
 type LoaderRow struct {
 	Loader Loader   `json:"loader"`
 	Status []Status `json:"status"` // by kernel
@@ -39,7 +39,7 @@ type Decider struct {
 // Rule says of some programs of an object when they have to work.
 type Rule struct {
 	Kind     RuleKind `json:"kind"`
-	Programs [][]int  `json:"programs"`        // of OneOf the alternatives, of each of which all programs have to work; else one list
+	Programs [][]int  `json:"programs"`        // OneOf: the alternatives, each with all its programs; else one list
 	When     string   `json:"when,omitempty"`  // the selector of OnlyWhen
 	Guess    Guess    `json:"guess,omitempty"` // why it was guessed; "" where the user says it
 	At       string   `json:"at,omitempty"`    // of SameTarget: what all are attached to, such as "tracepoint sched_switch"
@@ -54,7 +54,7 @@ const (
 	AllMarked   Guess = "all_marked"   // SEC of all programs has a ?
 	SomeMachine Guess = "some_machine" // only some machines have the system call
 	SameTarget  Guess = "same_target"  // all are attached to At
-	SameName    Guess = "same_name"    // the names are equal but for words about the way of attaching
+	SameName    Guess = "same_name"    // the names differ only in words about the way of attaching
 )
 
 // RuleKind is what a rule says.
@@ -139,22 +139,22 @@ func shifted(lists [][]int, by int) (out [][]int) {
 	return out
 }
 
-// wholeStatus is what object i comes to with a loader on kernel k by what it needs whichever of its programs are loaded.
-// cilium/ebpf needs nothing of that for programs that do not refer to it.
+// wholeStatus returns the verdict on what object i needs on kernel k whichever of its programs are loaded.
+// cilium/ebpf needs only what the loaded programs refer to.
 func (r *run) wholeStatus(k, i int, l Loader) (s Status) {
 	w := &r.kernels[k].whole[i]
 	if len(w.maps) > 0 && l == Libbpf {
 		return Fails
 	}
 	for _, f := range r.found.read(nil, w.findings) {
-		if f.Status == Other || (l == Libbpf || f.ofObject()) && f.mindedBy(l) {
+		if f.Status == Other || (l == Libbpf || f.ofObject()) && f.concerns(l) {
 			s = max(s, f.Status)
 		}
 	}
 	return s
 }
 
-// result is what something comes to on one kernel.
+// result is a verdict on one kernel.
 type result struct {
 	status Status
 	load   Status // of loading it alone
@@ -173,7 +173,7 @@ func (p *Program) with(l Loader) verdictRow {
 	if !slices.ContainsFunc(p.Findings, func(f KernelFinding) bool { return f.Loader != "" }) {
 		return verdictRow{p.Status, p.Load}
 	}
-	status, load := p.verdicts(len(p.Status), func(f *Finding) bool { return f.mindedBy(l) })
+	status, load := p.verdicts(len(p.Status), func(f *Finding) bool { return f.concerns(l) })
 	return verdictRow{status, load}
 }
 
@@ -184,7 +184,7 @@ type view struct {
 	programs []verdictRow
 }
 
-// on is what the programs that are loaded on a kernel come to, and which of them do not work there.
+// on returns the verdict on the programs that are loaded on a kernel, and those of them that do not work there.
 func (v *view) on(k int, key kernel.Key) (all result, by []int) {
 	var chosen []int
 	take := func(l []int) (taken []int, of result) {
@@ -219,7 +219,7 @@ func (v *view) on(k int, key kernel.Key) (all result, by []int) {
 	return all, by
 }
 
-// all are the programs that come to no less than a status.
+// all returns the programs whose verdict is least or worse.
 func (v *view) all(k int, least Status) (list []int) {
 	for i := range v.programs {
 		if v.programs[i].on(k).status >= least {

@@ -69,9 +69,9 @@ func (o *Object) isVar(id btf.TypeID) bool {
 	return t.Kind() == btf.KindVar
 }
 
-// opening judges what libbpf minds before it makes the first map: sections that it does not know
+// opening judges what libbpf checks before it creates the first map: sections that it does not know
 // (bpf_object__elf_collect and bpf_program__record_reloc in libbpf.c), static programs (bpf_object__add_programs), and
-// struct_ops that the kernel does not have (bpf_map__init_kern_struct_ops), but for the maps that the loader leaves out.
+// struct_ops that the kernel does not have (bpf_map__init_kern_struct_ops), except in maps that the loader leaves out.
 func (p *pairing) opening(left func(name string) bool) (l []Finding) {
 	if p.o.Unread != "" {
 		l = append(l, Finding{Status: Fails, Code: MapSection, Subject: "in section " + p.o.Unread, Loader: Libbpf})

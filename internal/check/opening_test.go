@@ -22,7 +22,7 @@ func TestStructOps(t *testing.T) {
 				}
 			}
 		}
-		// With the map left out, kernels take the rest, but for Debian's on s390x, which has no struct_ops at all.
+		// With the map left out, kernels accept the rest, except Debian's on s390x, which has no struct_ops at all.
 		others := OK
 		if name == "ops.bpfeb" {
 			others = Fails

@@ -26,23 +26,23 @@ type pairing struct {
 	ebpfGo   bool                   // so is this
 	added    bool                   // it adds types to those of the kernel
 
-	unit func(section, name string) (*core.UnitDecision, error) // what cilium/ebpf makes of a program
+	unit func(section, name string) (*core.UnitDecision, error) // decides a program as cilium/ebpf does
 
-	withModules decisions // where modules are loaded; nil but for a kernel where none is
+	withModules decisions // of the same kernel with its modules; set where this one is without them
 
 	results *results
 	found   *ledger
 
 	whole []Finding // on what the object needs, whichever program is loaded
 
-	functions []function                 // empty until the first is asked for
+	functions []function                 // filled by codeOf
 	externs   map[*bpfobj.Extern]Finding // why one cannot be used
 	work      int                        // of the explorations of its programs so far
 	findings  int                        // on their code so far
 	looks     int                        // at members of structs that they read
 }
 
-// modules returns those of which each has what a record resolves to, where it resolves only with modules.
+// modules returns the modules that have what a record resolves to, if it resolves only with modules.
 func (p *pairing) modules(record int) Names {
 	if p.withModules == nil {
 		return ""
@@ -50,9 +50,9 @@ func (p *pairing) modules(record int) Names {
 	return namesOf(p.withModules.modules(record))
 }
 
-// ebpfGoUnit asks what cilium/ebpf makes of the records of the program with all that it links into it, where libbpf has
-// something for each: why it refuses the program is a finding, and which instructions it makes invalid is noted in
-// e.ebpfGoPoisons. Of a type that nothing matches libbpf says that size and ID are 0, and it takes IDs of types in modules.
+// ebpfGoUnit judges the records of the program as cilium/ebpf does, together with those of the functions that it links, unless
+// libbpf refuses one. A refusal is a finding; instructions that only cilium/ebpf makes invalid are kept in e.ebpfGoPoisons.
+// For a type without a match libbpf writes 0 as size and ID, and it accepts IDs of types in modules.
 func (e *evaluation) ebpfGoUnit() {
 	if !e.ebpfGo || e.unit == nil {
 		return
@@ -135,8 +135,8 @@ func (p *pairing) missing(x *bpfobj.Extern) Finding {
 	return l
 }
 
-// hasKsym reports whether the kernel has what an extern asks for. An untyped
-// one may be any symbol, which BTF does not list.
+// hasKsym reports whether the kernel has an extern, or may have it: an untyped one may
+// be any symbol, and BTF does not list symbols.
 func (p *pairing) hasKsym(x *bpfobj.Extern) bool {
 	if x.Type == 0 {
 		has, known := p.k.listed(x.Name)
@@ -145,8 +145,8 @@ func (p *pairing) hasKsym(x *bpfobj.Extern) bool {
 	return p.missing(x).Status != Fails
 }
 
-// ksym is hasKsym in a number. Where symbols are not known, a weak untyped one that is no function of the
-// BTF may be there or not.
+// ksym is hasKsym as a number: 0, 1 or, for a weak untyped extern that is no function in the BTF of a kernel whose symbols are
+// not known, an unknown one.
 func (p *pairing) ksym(x *bpfobj.Extern) interp.Number {
 	if !p.hasKsym(x) {
 		return interp.Number{}
@@ -159,7 +159,7 @@ func (p *pairing) ksym(x *bpfobj.Extern) interp.Number {
 	return interp.Number{V: 1}
 }
 
-// codeKey returns the key of a program's code, of which e.kind, e.may and e.bounded are a part.
+// codeKey returns the key of a program's code. It covers e.kind, e.may and e.bounded, too.
 func (e *evaluation) codeKey() programKey {
 	key := programKey{fn: e.pr.Fn}
 	if bounded := e.bounded(); bounded || len(e.kind) > 0 || e.may != nil || len(e.ebpfGoPoisons) > 0 {
@@ -177,15 +177,14 @@ func (e *evaluation) codeKey() programKey {
 	return key
 }
 
-// function is what of a function there is to ask on a kernel.
+// function is the keys of a function on a kernel.
 type function struct {
-	key   uint32 // number of all that its code depends on, but for what is relevant; 0 until it is known
-	calls uint32 // number of what exploring it and all that it calls depends on, as far; 0 where that is not asked
+	key   uint32 // number of what its code depends on, without what is relevant; 0 before it is made
+	calls uint32 // number of what exploring it and its callees depends on; 0 if calls nest too deep
 	lacks bool   // it has instructions that must not be reached
 }
 
-// codeOf returns what there is to ask of a function, which several programs may
-// have.
+// codeOf returns the keys of a function, which several programs may share.
 func (p *pairing) codeOf(fn int) *function {
 	if p.functions == nil {
 		p.functions = make([]function, len(p.o.Funcs))
@@ -209,7 +208,7 @@ func (p *pairing) codeOf(fn int) *function {
 // functionKey is put together of what the findings on a function's code depend
 // on.
 type functionKey struct {
-	all      []byte // but for what follows
+	all      []byte // everything else
 	explored []byte // what exploring it depends on
 	lacks    bool   // it has instructions that must not be reached
 }

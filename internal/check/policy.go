@@ -18,7 +18,7 @@ import (
 // The zero Policy leaves it to guesses.
 type Policy struct {
 	Optional []Pattern   // programs without which the object works
-	OneOf    []Choice    // programs of which one has to work
+	OneOf    []Choice    // alternatives; one has to work
 	When     []Condition // programs that are loaded on some kernels only
 	Maps     []Pattern   // maps whose type and sizes the loader sets
 	Exact    bool        // what is not said is not guessed
@@ -53,8 +53,8 @@ func ParsePattern(text string) (Pattern, error) {
 	return p, nil
 }
 
-// about reports whether the pattern is about an object. That may be named with or
-// without its directories, and without the !#1 of one that is embedded.
+// about reports whether the pattern is about an object. The name may lack
+// its directories and the !#1 of an embedded object.
 func (p *Pattern) about(o *Object) bool {
 	if p.object == "" {
 		return true
@@ -77,7 +77,7 @@ func (p *Pattern) programs(o *Object) (list []int) {
 	return list
 }
 
-// Choice is alternatives of which one has to work, with all its programs.
+// Choice is alternatives. One has to work, with all its programs.
 type Choice struct {
 	text         string
 	alternatives []Pattern
@@ -174,7 +174,7 @@ func (o *Object) mapNames() (names []string) {
 type plan struct {
 	required []int
 	marked   []int     // those with a ? in SEC that no rule is about; libbpf does not load them
-	choices  [][][]int // alternatives, of each of which all have to work
+	choices  [][][]int // alternatives, each with all its programs
 	when     map[int][]corpus.Selector
 	rules    []Rule
 }
@@ -212,7 +212,7 @@ func (p *Policy) planFor(o *Object) *plan {
 type planner struct {
 	*plan
 	o    *Object
-	free map[int]bool // programs that no rule is about yet, but for OnlyWhen
+	free map[int]bool // programs without a rule so far; OnlyWhen does not count
 }
 
 // open returns the free ones of some programs.
@@ -225,7 +225,7 @@ func (pl *planner) open(list []int) (l []int) {
 	return l
 }
 
-// isMarked reports whether nothing but its section says of a program that it is not loaded.
+// isMarked reports whether only its section says that a program is not loaded.
 func (pl *planner) isMarked(i int) bool { return !pl.o.Programs[i].AutoLoad && len(pl.when[i]) == 0 }
 
 // rule adds a rule that settles its programs.
@@ -268,7 +268,7 @@ func (pl *planner) follow(p *Policy) {
 
 // guess adds what may be so of programs that no rule is about.
 func (pl *planner) guess() {
-	for _, k := range pl.o.akin(pl.free) {
+	for _, k := range pl.o.substitutes(pl.free) {
 		if slices.ContainsFunc(slices.Concat(k.alternatives...), func(i int) bool { return !pl.isMarked(i) }) {
 			pl.rule(OneOf, k.guess, k.at, k.alternatives...)
 		}
@@ -299,31 +299,31 @@ func (pl *planner) guess() {
 	}
 }
 
-// kin is programs that do the same in several ways.
-type kin struct {
+// substitute is programs that do the same in several ways.
+type substitute struct {
 	alternatives [][]int
 	guess        Guess
 	at           string // of SameTarget
 }
 
-// akin finds programs that do the same, attached in different ways, of which loaders take
+// substitutes finds programs that do the same, attached in different ways. Loaders choose
 // one: libbpf-tools have a tp_btf beside a raw_tp, and a kprobe beside a fentry.
-func (o *Object) akin(free map[int]bool) []kin {
-	same := o.alike(free, o.point)
+func (o *Object) substitutes(free map[int]bool) []substitute {
+	same := o.groupByName(free, o.point)
 	left := maps.Clone(free)
 	for _, k := range same {
 		for _, i := range slices.Concat(k.alternatives...) {
 			delete(left, i)
 		}
 	}
-	return append(same, o.alike(left, func(i int) (name, at string) { return strings.TrimSuffix(o.programName(i), "_btf"), "" })...)
+	return append(same, o.groupByName(left, func(i int) (name, at string) { return strings.TrimSuffix(o.programName(i), "_btf"), "" })...)
 }
 
 // point is what a program is attached to, as far as several ways lead there: a name for it, "" for none, and what reports call it,
 // "" where only the programs' names are equal.
 func (o *Object) point(i int) (name, at string) {
 	pr := &o.Programs[i]
-	what := happenings[strings.TrimSuffix(pr.Attach.Prefix, ".s")]
+	what := attachPoints[strings.TrimSuffix(pr.Attach.Prefix, ".s")]
 	if what == "" {
 		return "", ""
 	}
@@ -340,7 +340,7 @@ func (o *Object) point(i int) (name, at string) {
 func (o *Object) programName(i int) string { return o.Funcs[o.Programs[i].Fn].Name }
 
 // alike puts programs of the same name together where they are attached in different ways. A way is one alternative.
-func (o *Object) alike(of map[int]bool, name func(i int) (name, at string)) (out []kin) {
+func (o *Object) groupByName(of map[int]bool, name func(i int) (name, at string)) (out []substitute) {
 	at := make(map[string]int)
 	var ways [][]string // of the alternatives
 	for i := range o.Programs {
@@ -356,7 +356,7 @@ func (o *Object) alike(of map[int]bool, name func(i int) (name, at string)) (out
 		if !ok {
 			k = len(out)
 			at[n] = k
-			of := kin{guess: SameName, at: to}
+			of := substitute{guess: SameName, at: to}
 			if to != "" {
 				of.guess = SameTarget
 			}
@@ -370,19 +370,19 @@ func (o *Object) alike(of map[int]bool, name func(i int) (name, at string)) (out
 		}
 		out[k].alternatives[a] = append(out[k].alternatives[a], i)
 	}
-	return slices.DeleteFunc(out, func(k kin) bool { return len(k.alternatives) < 2 })
+	return slices.DeleteFunc(out, func(k substitute) bool { return len(k.alternatives) < 2 })
 }
 
 const tracepoint = "tracepoint"
 
-// happenings are what programs are run at, by the prefixes of the sections that say it in different ways.
-var happenings = map[string]string{
+// attachPoints are what programs are run at, by the prefixes of the sections that say it in different ways.
+var attachPoints = map[string]string{
 	"kprobe": "entry", "kprobe.multi": "entry", "fentry": "entry",
 	"kretprobe": "exit", "kretprobe.multi": "exit", "fexit": "exit",
 	"tp": tracepoint, "tracepoint": tracepoint, "raw_tp": tracepoint, "raw_tracepoint": tracepoint, "tp_btf": tracepoint,
 }
 
-// stem is a name without the words that tell how a program is attached.
+// stem returns a name without the words for how a program is attached.
 func stem(name string) string {
 	words := strings.Split(name, "_")
 	words = slices.DeleteFunc(words, func(w string) bool {

@@ -69,7 +69,7 @@ func rules(rep *Report, o *ObjectRow) (out []string) {
 	return out
 }
 
-// short is verdicts of a row on the kernels of a machine by release, as far as they are no other than before.
+// short is the verdicts of a row on the kernels of a machine by release, without repetitions.
 func short(rep *Report, row []Status, arch string) string {
 	kernels := make([]int, len(row))
 	for k := range row {
@@ -87,7 +87,7 @@ func short(rep *Report, row []Status, arch string) string {
 	return strings.Join(out, ", ")
 }
 
-// TestPolicy judges a tool of which loaders take some programs, by what is guessed and what is said of it.
+// TestPolicy judges a tool whose loaders choose among programs, by guesses and by policies.
 func TestPolicy(t *testing.T) {
 	const (
 		pairs   = "one_of open_fentry | open_kprobe !; one_of on_switch | on_switch_btf !"

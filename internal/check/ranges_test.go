@@ -4,8 +4,8 @@ package check
 
 import "testing"
 
-// TestRanges holds verdicts on guards that go by the size of a number. What they guard has been absent
-// since Linux 5.14. Others access memory within bounds that only != tells.
+// TestRanges holds verdicts on guards that compare the size of a number. The guarded field has been absent
+// since Linux 5.14. Others access memory within bounds that only != shows.
 func TestRanges(t *testing.T) {
 	guarded := expected{from: "5.14", status: Guarded, others: OK}
 	fails := expected{from: "5.14", status: Fails, others: OK}

@@ -20,7 +20,7 @@ type records struct {
 // types returns the object's types, nil if it has none.
 func (r records) types() *btf.BTF { return r.Object.BTF() }
 
-// text is what a record asks for: "byte_off struct task_struct.mm.pgd".
+// text is a record in words: "byte_off struct task_struct.mm.pgd".
 func (r records) text(i int) string { return r.Object.Relocation(&r.Object.Records()[i]) }
 
 // finding returns a finding about a record.
@@ -33,7 +33,7 @@ func (r records) finding(i int, s Status, reason relo.Reason) Finding {
 	return f
 }
 
-// notes returns what is to be said about a record on every kernel.
+// notes returns findings about a record that do not depend on the kernel.
 func (r records) notes(i int) (l []Finding) {
 	if why := r.Object.Disputed(&r.Object.Records()[i]); why.Code != "" {
 		l = append(l, r.finding(i, OK, why))
@@ -47,12 +47,12 @@ func (r records) notes(i int) (l []Finding) {
 // source is the file:line of a record, "" where it is not known.
 func (r records) source(i int) string { return r.Object.Records()[i].Source }
 
-// asksForSize reports whether a record asks for the size of a kernel's type.
+// asksForSize reports whether the value of a record is the size of a kernel's type.
 func (r records) asksForSize(i int) bool {
 	return r.Object.Records()[i].Kind == relo.TypeSize
 }
 
-// asksForID reports whether a record asks for the ID of a kernel's type.
+// asksForID reports whether the value of a record is the ID of a kernel's type.
 func (r records) asksForID(i int) bool {
 	return r.Object.Records()[i].Kind == relo.TargetTypeID
 }
@@ -80,12 +80,12 @@ func newDryRun(objects []*Object) dryRun {
 type target struct {
 	core.Kernel
 	table core.Table
-	bare  *target // the same kernel without modules, once that is asked for
+	bare  *target // the same kernel without modules, nil before it is needed
 
 	number map[*core.Object]int // in the set of the table
 }
 
-// unit returns what asks for cilium/ebpf's decisions on the programs of an object, nil where it is not for the kernel.
+// unit returns a function that decides programs of an object as cilium/ebpf does, nil if the object is not for the kernel.
 func (t *target) unit(o *core.Object) func(section, name string) (*core.UnitDecision, error) {
 	i, ok := t.number[o]
 	if !ok {
@@ -152,8 +152,8 @@ func (d *dryRun) add(ctx context.Context, l []Types) error {
 	return nil
 }
 
-// decisions are what libbpf makes of each record of one object on one kernel,
-// nil where it is not for the kernel.
+// decisions are libbpf's on each record of one object on one kernel, nil if the object
+// is not for the kernel.
 type decisions []*core.Decision
 
 // forKernel reports whether the object is for the kernel.
@@ -177,8 +177,7 @@ func (d decisions) outcome(i int) (poisoned, refused bool, reason relo.Reason) {
 	return false, false, relo.Reason{}
 }
 
-// appendKey appends all that the decision on a record consists of, but for the
-// value.
+// appendKey appends the decision on a record without its value.
 func (d decisions) appendKey(b []byte, i int) []byte {
 	b = append(b, byte(d[i].Result))
 	if d[i].Result.OK() {

@@ -15,7 +15,7 @@ const ReportVersion = 1
 type Report struct {
 	Version  int             `json:"version"`
 	Kernels  []Kernel        `json:"kernels"`           // in order
-	Objects  []ObjectRow     `json:"objects,omitempty"` // as they were given
+	Objects  []ObjectRow     `json:"objects,omitempty"` // in the order of the arguments
 	Programs []Program       `json:"programs"`          // by object, then by section
 	Skipped  []*corpus.Error `json:"-"`
 }
@@ -27,7 +27,7 @@ type Kernel struct {
 	key kernel.Key
 }
 
-// Key is the kernel's identity, as far as it is known.
+// Key returns what is known of the kernel's identity.
 func (k *Kernel) Key() kernel.Key {
 	if k.key == (kernel.Key{}) {
 		k.key, _ = kernel.ParseKey(k.Name)
@@ -40,7 +40,7 @@ type Program struct {
 	Object   string          `json:"object"`
 	Name     string          `json:"program"`
 	Section  string          `json:"section"`
-	AutoLoad bool            `json:"autoload"`       // loaded unless the loader is told otherwise
+	AutoLoad bool            `json:"autoload"`       // loaded by default
 	Status   []Status        `json:"status"`         // by kernel
 	Load     []Status        `json:"load,omitempty"` // by kernel: of loading it alone, whether it can be attached or not
 	Findings []KernelFinding `json:"findings,omitempty"`

@@ -55,7 +55,7 @@ func TestBounds(t *testing.T) {
 		{bounds{0, 0}, 1, 1, true, "1"},
 		{bounds{0, 0}, 3, 8, true, "3 to 8"},
 		{bounds{0, 1}, 1, 2, false, "1 or 2"},
-		{bounds{0, 1}, 1 << 32, 1 << 32, false, "4294967296"}, // of which half is 0
+		{bounds{0, 1}, 1 << 32, 1 << 32, false, "4294967296"}, // half of them 0
 		{bounds{0, 1}, 0, math.MaxUint64, false, "0 to -1"},
 		{bounds{0, 1}, math.MaxUint32, math.MaxUint32, true, "-1"},
 		{bounds{-4095, 0}, math.MaxUint32, math.MaxUint32, false, "-1"},

@@ -32,7 +32,7 @@ type Config struct {
 	Policy Policy
 
 	// Rodata are globs of the names of read-only variables that the loader may
-	// set before it loads, so that their value in the object tells nothing.
+	// set before it loads, so that their value in the object does not count.
 	Rodata []string
 
 	// Types are types that the loader adds to those of each kernel. A type that the kernel has goes before them.
@@ -266,8 +266,7 @@ func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32
 	return own, r.code(ctx, &e)
 }
 
-// code judges the code of a program, unless that was done on a kernel where it
-// comes to the same.
+// code judges the code of a program, or returns the earlier result for equal input.
 func (r *run) code(ctx context.Context, e *evaluation) []int32 {
 	if e.findings > limits.Findings {
 		return r.found.note([]Finding{{Status: Unknown, Code: AnalysisFindings, Subject: "findings", Args: Args{Max: limits.Findings}}})
@@ -384,7 +383,7 @@ func (p *Program) sum(kernels int) {
 	p.Status, p.Load = p.verdicts(kernels, func(*Finding) bool { return true })
 }
 
-// verdicts are what the findings that count come to on each of so many kernels.
+// verdicts returns the worst status of the findings that count, by kernel.
 func (p *Program) verdicts(kernels int, counts func(*Finding) bool) (status, load []Status) {
 	status, load = make([]Status, kernels), make([]Status, kernels)
 	for i := range p.Findings {

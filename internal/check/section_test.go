@@ -8,7 +8,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
-// TestSectionNotes wants a note on a name of which loaders make different things.
+// TestSectionNotes wants a note on a name that loaders read differently.
 func TestSectionNotes(t *testing.T) {
 	for name, want := range map[string]bool{"socket1": true, "classifier/x/y": true, "socket": false, "kprobe/x": false, "nonsense": false} {
 		pr := bpfobj.Program{Section: name, Attach: bpfobj.SectionOf(name)}

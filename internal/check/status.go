@@ -10,11 +10,11 @@ type Status uint8
 
 // The verdicts.
 const (
-	OK      Status = iota // everything that it uses is there
+	OK      Status = iota // the kernel has everything that it uses
 	Guarded               // something is absent, but cannot be reached
 	Other                 // the object is for other machines
 	Unknown               // cannot be judged; the reason says why
-	MayFail               // depends on what BTF does not tell or on what the loader sets
+	MayFail               // depends on what BTF does not show or on what the loader sets
 	Fails                 // does not load, or cannot be attached
 	numStatus
 )

@@ -52,7 +52,7 @@ func (s kernelSet) list() (l []int) {
 	return l
 }
 
-// add adds the verdict on the next kernel. The lists are of [ledger.intern].
+// add adds the findings on the next kernel. The lists come from [ledger.intern].
 func (t *tally) add(kernel int, lists ...[]int32) {
 	var key [3]*int32
 	for i, l := range lists {

@@ -97,7 +97,7 @@ func TestTargetVotes(t *testing.T) {
 	}
 }
 
-// TestVotes asks which kernels count where no kernel has what a program asks for.
+// TestVotes holds which kernels count where no kernel has a type or target.
 func TestVotes(t *testing.T) {
 	finding := func(s Status, code Code, subject string, kernels ...int) KernelFinding {
 		return KernelFinding{Finding{Status: s, Code: code, Subject: subject}, kernels}

@@ -20,10 +20,10 @@ import (
 //	if (n > 16 || n == 0)
 //		return 0;
 //	n--;
-//	return table[n]; // n may have been 0, and is of any size
+//	return table[n]; // n may have been 0, and can have any size
 //
-// Package interp knows less than any verifier of numbers and memory. What it finds out of bounds both with what these comparisons
-// tell and without it tells nothing; what it finds so only without it is told.
+// Package interp is less precise than any verifier. An access that it finds out of bounds with and without these comparisons is
+// not reported; one that it finds out of bounds only without them is.
 
 // indexes reports whether a function adds numbers to pointers, as far as its code shows.
 func indexes(f *bpfobj.Function) bool {
@@ -44,7 +44,7 @@ func (e *evaluation) judgeBounds(ctx context.Context, r *interp.Result) (also ex
 		return nil
 	}
 	f := e.k.features
-	if asked.Partial && !f.Partial { // updates of 5.10 have that, which BTF does not tell
+	if asked.Partial && !f.Partial { // updates of 5.10 have that, and BTF does not show it
 		f.Partial = true
 		r = e.withFeatures(f).explore(ctx)
 		also = append(also, r)
@@ -60,7 +60,7 @@ func (e *evaluation) judgeBounds(ctx context.Context, r *interp.Result) (also ex
 		e.doubted = e.doubted || l == interp.Imprecise && still[at] == interp.Unreached
 		return l == interp.Imprecise || still[at] != interp.Unreached
 	})
-	if len(far) > 0 { // of which one is enough
+	if len(far) > 0 { // one is enough
 		at := slices.MinFunc(slices.Collect(maps.Keys(far)), func(a, b bpfobj.Site) int { return cmp.Or(cmp.Compare(a.Fn, b.Fn), cmp.Compare(a.Insn, b.Insn)) })
 		before := e.explored
 		e.explored = r

@@ -94,7 +94,7 @@ func verify(t *testing.T, o *Object) (refused bool, other string) {
 	return false, err.Error()
 }
 
-// assemble makes of an object's functions what cilium/ebpf loads.
+// assemble converts an object's functions for cilium/ebpf.
 func assemble(t *testing.T, o *Object) asm.Instructions {
 	t.Helper()
 	var code []byte

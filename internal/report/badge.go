@@ -53,7 +53,7 @@ func Badge(w io.Writer, r *check.Report) error {
 			color = yellow
 		}
 		sure = sure && h.Works > 0
-		if h.Since == "" { // it works nowhere, or on kernels whose release is not known or says nothing
+		if h.Since == "" { // it works on no kernel, or only on kernels whose release is not known
 			none = none || h.Works+h.MayFail == 0
 			some = true
 		}

@@ -156,7 +156,7 @@ func groups(causes []check.Cause) []group {
 	return all
 }
 
-// sorted sorts a list and removes what is there twice.
+// sorted sorts a list and removes duplicates.
 func sorted[T cmp.Ordered](l []T) []T {
 	slices.Sort(l)
 	return slices.Compact(l)

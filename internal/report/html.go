@@ -160,7 +160,7 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 	return b.Flush()
 }
 
-// kernels sets all that is about kernels alone.
+// kernels sets the names, order and families of kernels.
 func (d *pageData) kernels(r *check.Report, ordered []int) {
 	last := ""
 	for i, k := range ordered {
@@ -188,7 +188,7 @@ func (d *pageData) set(kernels []int) int { return intern(&d.Sets, d.sets, range
 // text returns the number of a text in Texts.
 func (d *pageData) text(s string) int { return intern(&d.Texts, d.texts, escape.Text(s)) }
 
-// intern returns the place of s in a list, to which it adds it if it is not there.
+// intern returns the index of s in a list, and adds it if it is missing.
 func intern(list *[]string, at map[string]int, s string) int {
 	n, ok := at[s]
 	if !ok {

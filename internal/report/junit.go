@@ -23,7 +23,7 @@ type (
 		Name     string     `xml:"name,attr"`
 		Tests    int        `xml:"tests,attr"`
 		Failures int        `xml:"failures,attr"`
-		Errors   int        `xml:"errors,attr"` // none; readers want to be told
+		Errors   int        `xml:"errors,attr"` // always 0; readers expect the attribute
 		Skipped  int        `xml:"skipped,attr"`
 		Cases    []testCase `xml:"testcase"`
 	}

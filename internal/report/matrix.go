@@ -59,7 +59,7 @@ func cellOf(status, load []check.Status, k int) cell {
 	}
 }
 
-// cellFor returns the cell of a status of which no more is known.
+// cellFor returns the cell of a status alone.
 func cellFor(s check.Status) cell {
 	switch s {
 	case check.Fails:

@@ -142,7 +142,7 @@ func looks(f func(name string, args ...string)) {
 	}
 }
 
-// framed shows a page as wide as asked for, as Chromium makes no window narrower than 500 pixels.
+// framed shows a page with a given width, as Chromium makes no window narrower than 500 pixels.
 func framed(page string, width int) string {
 	return fmt.Sprintf(`<!DOCTYPE html><body style="margin:0"><iframe style="border:0;width:%dpx;height:900px" srcdoc="%s"></iframe>`, width, html.EscapeString(page))
 }

@@ -81,7 +81,7 @@ func whole(r *check.Report) *check.Report {
 
 const maxPage = 450_000 // bytes that the page of large may have
 
-// TestLargePage wants the page of a large report small, and tells how long a
+// TestLargePage wants the page of a large report small, and logs how long a
 // browser takes to open and to filter it.
 func TestLargePage(t *testing.T) {
 	raceflag.SkipSerial(t)

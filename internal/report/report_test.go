@@ -179,7 +179,7 @@ func TestGroups(t *testing.T) {
 	}
 	want := []string{
 		"2 fails: struct bits.a … .e (4): field absent",
-		"1 fails: enum e::A: enumerator absent; too many paths lead there to tell whether it is reached",
+		"1 fails: enum e::A: enumerator absent; whether it is reached is not known, as too many paths lead there",
 		"1 fails: struct bits.z: field absent",
 		"1 fails: struct gone, lost: type absent",
 		"2 fails: struct two: ambiguous, as several types of this name differ",

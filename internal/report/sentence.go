@@ -13,17 +13,17 @@ import (
 
 var doubts = map[check.Doubt]string{
 	check.NewerBTF:     "; the kernel's release is older, but its BTF has what came later",
-	check.OlderRelease: "; the kernel's release is older, and its BTF does not tell",
-	check.NoRelease:    "; neither the kernel's BTF nor its name tells the release",
-	check.Backported:   ", but for updates of some older kernels, whose BTF does not show it",
+	check.OlderRelease: "; the kernel's release is older, and its BTF does not show it",
+	check.NoRelease:    "; neither the kernel's BTF nor its name shows the release",
+	check.Backported:   ", except in updates of some older kernels, whose BTF does not show it",
 	check.LaterUnknown: "; what the kernel has of later ones is not known",
 	check.SomeKernels:  " in some kernels",
 }
 
 var reaches = map[check.Reach]string{
 	check.BySettings:   "; reached only with some settings of the kernel's build or of the loader",
-	check.TooManyPaths: "; too many paths lead there to tell whether it is reached",
-	check.TooLarge:     "; the program is too large to tell whether it is reached",
+	check.TooManyPaths: "; whether it is reached is not known, as too many paths lead there",
+	check.TooLarge:     "; whether it is reached is not known, as the program is too large",
 	check.UnlessKnown:  ", unless it knows that this is not reached",
 }
 
@@ -117,14 +117,14 @@ func guessText(r *check.Rule) string {
 	case check.SomeMachine:
 		return "only some machines have the system call"
 	case check.SameName:
-		return "the names are equal but for the way of attaching"
+		return "the names differ only in the way of attaching"
 	case check.SameTarget:
 		return "all are attached to " + r.At
 	}
 	return ""
 }
 
-// typeAlone reports whether a finding is about a type as a whole, whichever field of it a relocation asks for.
+// typeAlone reports whether a finding is about a type as a whole, whichever field the relocation is for.
 func typeAlone(f *check.Finding) bool { return f.Code == relo.NoCandidate }
 
 // splitSpec cuts "struct s.a.b" or "enum e::A" behind the type.

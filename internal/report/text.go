@@ -24,7 +24,7 @@ type Options struct {
 	SourceRoot string          // of SARIF: an absolute path, from which on sources are named
 	Version    string          // btfgen's
 	Command    string          // of HTML: what was run
-	Date       string          // of HTML: when, "" if that is not to be told
+	Date       string          // of HTML: when, "" to leave it out
 }
 
 // maxColumns is how wide a matrix is worth reading.
@@ -82,7 +82,7 @@ func (t *text) objects() {
 	}
 	escape.Fprintf(t, "\nobjects:\n")
 	for i, o := range l {
-		if o.fine() && i > 0 && !t.o.Verbose { // as are all that follow
+		if o.fine() && i > 0 && !t.o.Verbose { // like those that follow
 			escape.Fprintf(t, "  and %s without failures\n", words.Plural(len(l)-i, "object"))
 			break
 		}
@@ -96,7 +96,7 @@ func (t *text) objects() {
 // remarks says where loaders differ on an object and, if rules is set, which of its programs have to work.
 func remarks(r *check.Report, ordered []int, o *check.ObjectRow, rules bool) (out []string) {
 	for _, l := range o.Loaders {
-		var alone [numCell][]int // kernels, by what this loader alone makes of the object
+		var alone [numCell][]int // kernels, by the verdict with this loader
 		now := cells(l.Status, l.Load)
 		for k, c := range now {
 			if slices.ContainsFunc(o.Loaders, func(x check.LoaderRow) bool { return cellOf(x.Status, x.Load, k) < c }) {

@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// TestSentencesStayHere holds that no package below makes, compares or searches a sentence of a finding: only internal/report and the program
-// itself can make one, as only they import these packages, and the program does nothing with it but print it. Sentences of the table are
-// nowhere else.
+// TestSentencesStayHere holds that no package makes, compares or searches a sentence of a finding: only internal/report and the program
+// itself import the packages that make one, and the program only prints it. No other file has a sentence of the table.
 func TestSentencesStayHere(t *testing.T) {
 	const root = "../../.."
 	sentences := make(map[string]bool)

@@ -63,7 +63,7 @@ func declared(t *testing.T, path string) (all []relo.Code) {
 	return all
 }
 
-// TestCodes wants an entry for every code and a code for every entry, with all that is said of one.
+// TestCodes wants an entry for every code and a code for every entry, with all fields.
 func TestCodes(t *testing.T) {
 	known := make(map[relo.Code]bool)
 	for _, path := range []string{"../../../pkg/relo/reason.go", "../../check/codes.go"} {
@@ -99,7 +99,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestSentences executes every template with arguments, so that none asks for an argument that there is not.
+// TestSentences executes every template, so that none names an argument that does not exist.
 func TestSentences(t *testing.T) {
 	args := check.Args{Name: "name", Detail: "detail", Names: "a,b,c", Offset: 1, Size: 8, Count: 3, Max: 4, Since: 6<<16 | 1<<8, From: 6<<16 | 1<<8}
 	reason := relo.Reason{Name: "name", Local: "local", Target: "target", LocalNumber: 7, TargetNumber: 9, Detail: "detail"}

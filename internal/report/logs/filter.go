@@ -11,7 +11,7 @@ import (
 )
 
 // Filter chooses entries. An empty list takes all; of several lists all have
-// to take an entry. Names may be patterns as in [path.Match], of which malformed ones take none.
+// to take an entry. Names may be patterns as in [path.Match], and malformed ones match no entry.
 type Filter struct {
 	Programs []string      // functions or sections
 	Results  []relo.Result // exact
@@ -29,7 +29,7 @@ func (f *Filter) Match(e *relo.Entry) bool {
 	return len(f.Types) == 0 || matchAny(f.Types, typeNames(e)...)
 }
 
-// typeNames are what the local type can be asked for by.
+// typeNames returns the names by which a filter can select the local type.
 func typeNames(e *relo.Entry) []string {
 	_, name, ok := strings.Cut(e.Local.Type, " ")
 	if !ok {

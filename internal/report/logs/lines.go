@@ -11,7 +11,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// lines writes entries as lines of JSON. Most of a line is what the relocation comes to on the kernel. Large objects ask few questions, each of them many
+// lines writes entries as lines of JSON. Most of a line is the result of the relocation on the kernel. Large objects ask few questions, each of them many
 // times, so this is encoded once for all entries of a log that have it in common.
 type lines struct {
 	enc   *json.Encoder // to line

@@ -158,7 +158,7 @@ func details(w io.Writer, e *relo.Entry, indent string) {
 	}
 }
 
-// folded is a candidate with all that are like it.
+// folded is equal candidates.
 type folded struct {
 	id      uint32 // of the first
 	verdict string
