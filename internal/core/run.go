@@ -64,7 +64,7 @@ func (r *renderer) entry(ctx context.Context, rec *Record, d *Decision) relo.Ent
 func (r *renderer) render(ctx context.Context, rec *Record, d *Decision) *relo.Entry {
 	e := &relo.Entry{
 		Object: r.log.Object, Kernel: r.log.Kernel, Kind: rec.Kind, Local: specOf(d.Local()), Old: d.Old(),
-		Result: d.Result, Reason: d.Reason(),
+		Result: d.Result, Reason: reasonOf(d.Reason()),
 	}
 	if d.Result.OK() {
 		v := d.New // a pointer into d would keep all of the table
@@ -83,13 +83,21 @@ func (r *renderer) render(ctx context.Context, rec *Record, d *Decision) *relo.E
 	return e
 }
 
+// reasonOf returns a pointer to a reason, nil for none.
+func reasonOf(r relo.Reason) *relo.Reason {
+	if r.Code == "" {
+		return nil
+	}
+	return &r
+}
+
 func candidates(ctx context.Context, d *Decision) []relo.Candidate {
 	all := []relo.Candidate{}
 	for c := range d.Candidates() {
 		if ctx.Err() != nil {
 			break
 		}
-		out := relo.Candidate{Spec: specOf(c.Place), Match: c.Match, Reason: c.Reason}
+		out := relo.Candidate{Spec: specOf(c.Place), Match: c.Match, Reason: reasonOf(c.Reason)}
 		out.Module = &c.Module
 		if c.Match {
 			out.Value = &c.Value

@@ -29,7 +29,7 @@ type Entry struct {
 	Old        uint64      `json:"old"`              // value on the local side
 	New        *uint64     `json:"new,omitempty"`    // value on the target side
 	Result     Result      `json:"result"`
-	Reason     Reason      `json:"reason,omitzero"` // why not resolved
+	Reason     *Reason     `json:"reason,omitempty"` // why not resolved, nil if it is
 }
 
 // Relocation returns the kind and the local side: "byte_off struct task_struct.mm.pgd".
@@ -70,7 +70,7 @@ type Candidate struct {
 	Spec
 	Value  *uint64 `json:"value,omitempty"` // of a match
 	Match  bool    `json:"match"`
-	Reason Reason  `json:"reason,omitzero"` // why it does not match
+	Reason *Reason `json:"reason,omitempty"` // why it does not match, nil if it does
 }
 
 // Counts is a number of entries by result.

@@ -124,9 +124,9 @@ func (e *Entry) fill(text string, args any) string {
 
 var compiled sync.Map // templates by their text
 
-// Reason returns the sentence for a reason of package relo with its code in brackets, "" for none.
-func Reason(r relo.Reason) string {
-	if r.Code == "" {
+// Reason returns the sentence for a reason of package relo with its code in brackets, "" for nil.
+func Reason(r *relo.Reason) string {
+	if r == nil {
 		return ""
 	}
 	text := string(r.Code)

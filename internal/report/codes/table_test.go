@@ -116,13 +116,13 @@ func TestSentences(t *testing.T) {
 			}
 			if e.Log != "" {
 				reason.Code = e.Code
-				if text := Reason(reason); !strings.Contains(text, "7 and 9") || !strings.HasSuffix(text, " ["+string(e.Code)+"]") {
+				if text := Reason(&reason); !strings.Contains(text, "7 and 9") || !strings.HasSuffix(text, " ["+string(e.Code)+"]") {
 					t.Errorf("%s: %q", e.Code, text)
 				}
 			}
 		}
 	}
-	if text := Sentence("no-such-code", nil); text != "no-such-code" || Reason(relo.Reason{}) != "" {
+	if text := Sentence("no-such-code", nil); text != "no-such-code" || Reason(nil) != "" {
 		t.Error(text)
 	}
 }

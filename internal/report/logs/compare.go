@@ -82,7 +82,10 @@ func (r *record) add(e *relo.Entry) {
 // the value where anybody asks.
 func decision(e *relo.Entry) string {
 	var b strings.Builder
-	b.WriteString(e.Result.String() + ": " + e.Reason.String())
+	b.WriteString(e.Result.String() + ": ")
+	if e.Reason != nil {
+		b.WriteString(e.Reason.String())
+	}
 	if e.New != nil && e.Kind != relo.TargetTypeID {
 		escape.Fprintf(&b, " %d", *e.New)
 	}

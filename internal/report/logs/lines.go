@@ -30,7 +30,7 @@ type ending struct {
 	old        uint64
 	new        *uint64
 	result     relo.Result
-	reason     relo.Reason
+	reason     *relo.Reason
 }
 
 // endsRoom is how many bytes of ends are remembered: of a thousand where a kernel has hundreds of copies of a type.
@@ -59,7 +59,7 @@ func (l *lines) write(w io.Writer, e *relo.Entry) error {
 	end, known := l.ends[o]
 	if known {
 		begin := *e
-		begin.Local, begin.Candidates, begin.Target, begin.New, begin.Reason = relo.Spec{}, nil, nil, nil, relo.Reason{}
+		begin.Local, begin.Candidates, begin.Target, begin.New, begin.Reason = relo.Spec{}, nil, nil, nil, nil
 		e = &begin
 	}
 	l.line.Reset()

@@ -34,7 +34,7 @@ func copies(n int, kernel string, offset uint32) relo.Entry {
 		e.Candidates = append(e.Candidates, c)
 	}
 	e.Target = &e.Candidates[0].Spec
-	miss := relo.Candidate{Spec: relo.Spec{TypeID: 99, Type: "struct task_struct", Module: &vmlinux}, Reason: relo.Reason{Code: relo.CandidateMember, Name: "pid"}}
+	miss := relo.Candidate{Spec: relo.Spec{TypeID: 99, Type: "struct task_struct", Module: &vmlinux}, Reason: &relo.Reason{Code: relo.CandidateMember, Name: "pid"}}
 	e.Candidates = append(e.Candidates, miss)
 	return e
 }
@@ -63,9 +63,9 @@ func TestLines(t *testing.T) {
 	first, second := copies(3, "k", 16), copies(2, "k", 24)
 	absent := relo.Entry{Object: "a.o", Kernel: "k", Kind: relo.FieldExists, Local: first.Local, Candidates: first.Candidates, Result: relo.Absent}
 	poisoned := absent
-	poisoned.Result, poisoned.Reason = relo.Poisoned, relo.Reason{Code: relo.CandidateMember, Name: "\u202e"}
+	poisoned.Result, poisoned.Reason = relo.Poisoned, &relo.Reason{Code: relo.CandidateMember, Name: "\u202e"}
 	again := poisoned
-	again.Reason = relo.Reason{Code: "another"}
+	again.Reason = &relo.Reason{Code: "another"}
 	other := first
 	other.New = number(*first.New)
 	log := &relo.Log{Kernel: "k"}

@@ -58,7 +58,7 @@ func (p painter) result(r relo.Result) escape.Own {
 
 // outcome returns the result and, where it is not resolved, the reason.
 func (p painter) outcome(e *relo.Entry) escape.Own {
-	if e.Reason.Code == "" {
+	if e.Reason == nil {
 		return p.result(e.Result)
 	}
 	return escape.Sprintf("%s: %s", p.result(e.Result), codes.Reason(e.Reason))
