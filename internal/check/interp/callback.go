@@ -8,17 +8,17 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
-// A helper that calls a function back before it returns hands it a pointer of its caller's, mostly to a struct on the stack:
+// A helper that calls a function back before it returns hands it a pointer, mostly to a struct on the caller's stack:
 //
 //	struct data d = {.sleepable = false};
 //	bpf_loop(n, step, &d, 0); // static long step(u32 i, struct data *d)
 //
-// The verifier knows what is on the stack, and goes through step as if the helper called it no, one or several times. So does the
-// package where the address of the function and the call of the helper are in one run of instructions without jumps, as compilers
-// leave them. Verifiers before Linux 6.7 take one turn, so that nothing is certain of a second one.
+// The verifier follows step as if the helper called it zero, one or several times, with what it knows of the stack. The package
+// does the same if no jump is between the load of the function's address and the call of the helper, as in code of compilers.
+// Verifiers before 6.7 follow one turn, so nothing is certain in a second one.
 
-// callbackArgs are the registers of a helper that calls a function back: of the function and of the pointer for it, and where the
-// function gets that.
+// callbackArgs are registers of a helper that calls a function back: those with the function and the pointer for it, and the
+// one in which the function gets the pointer.
 type callbackArgs struct{ fn, context, param asm.Register }
 
 // callsBack are the helpers that call a function back before they return.
@@ -29,13 +29,10 @@ var callsBack = map[asm.BuiltinFunc]callbackArgs{
 	asm.FnUserRingbufDrain: {asm.R2, asm.R3, asm.R2},
 }
 
-// loops are the functions that helpers call back, by the slot of the helper's call, and by that where their address is loaded.
-type loops map[int]int
-
-// findLoops finds the calls of helpers for which the address of a function is loaded before, with nothing between that jumps, may be
-// jumped to or changes the register.
-func findLoops(code []bpfobj.Insn, leaders []bool) loops {
-	found := make(loops)
+// findLoops returns the functions that helpers call back, by the slot of the helper's call and by the slot that loads the
+// function's address.
+func findLoops(code []bpfobj.Insn, leaders []bool) map[int]int {
+	found := make(map[int]int)
 	for i := range code {
 		load := &code[i]
 		if load.Op != bpfobj.OpLdImm64 || load.Ref.Kind != bpfobj.RefFunc || load.Ref.N < 0 {
@@ -51,7 +48,7 @@ func findLoops(code []bpfobj.Insn, leaders []bool) loops {
 				break
 			}
 			if in.Dst == load.Dst && class != asm.StClass && class != asm.StXClass || in.Src == load.Dst && class == asm.StXClass {
-				break // a store may be atomic and load its source
+				break // the register changes; a store may be atomic and load its source
 			}
 		}
 	}
@@ -63,16 +60,13 @@ func (x *explorer) callBack(s *state, fn int, context value) bool {
 	if x.frames+len(s.frames) >= maxFrames {
 		return x.tooDeep()
 	}
-	turn, bytes := s.clone()
-	x.bytes += bytes
-	turn.at.Insn++
-	x.turn(turn, fn, &context)
-	s.clobberCall()
 	s.at.Insn++
+	x.turn(x.fork(s), fn, &context)
+	s.clobberCall()
 	return true
 }
 
-// turn has a helper, which returns to s.at, call a function back.
+// turn has the helper before s.at call a function back.
 func (x *explorer) turn(s *state, fn int, context *value) {
 	s.clobberCall()
 	in := &x.o.Funcs[s.at.Fn].Insns[s.at.Insn-1]
@@ -82,13 +76,9 @@ func (x *explorer) turn(s *state, fn int, context *value) {
 	x.later(s)
 }
 
-// again takes another turn after one that has returned to s, if it was one.
+// again takes another turn after f, a callback, has returned to s.
 func (x *explorer) again(s *state, f *frame) {
-	if f.context == nil {
-		return
-	}
-	turn, bytes := s.clone()
-	x.bytes += bytes
+	turn := x.fork(s)
 	turn.level = max(turn.level, Imprecise)
 	x.turn(turn, f.fn, f.context)
 	s.regs[asm.R0] = unknown

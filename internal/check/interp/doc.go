@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interp executes a BPF program abstractly, to tell which of its
-// instructions the kernel's verifier can reach.
+// Package interp executes a BPF program abstractly, to find the instructions that the kernel's verifier can reach.
 //
 // For example, in
 //
@@ -11,53 +10,40 @@
 //	3  r0 = 0
 //	4  exit
 //
-// with an [Input] whose Record gives 0 for the first record, [Explore] knows r1
-// when it comes to the branch, and follows that on one side: 2 is not reached,
-// and [Result.Guard] says that the branch at 1 keeps the verifier from it,
-// because of the first record's 0. Had r1 been loaded from a map, both sides
-// would be followed, and all be reached.
+// with an [Input] whose Record returns 0 for the first record, [Explore] knows r1 at the branch and follows one side. So 2 is
+// not reached, and [Result.Guard] returns the branch at 1 and the first record's 0. If r1 came from a map, both sides would be
+// followed and everything reached.
 //
-// A function that is handed no pointer to its caller's stack is explored on its own, as a
-// [Unit]: once for a program, however often it is called alike, and with an
-// [Input] that has Units once for all programs and kernels where what it depends on
-// ([Relevant]) is the same.
+// A function that gets no pointer to its caller's stack is explored on its own, as a [Unit]: once for a program, however often
+// it is called with equal arguments, and with Input.Units once for all programs and kernels on which the part that it depends on
+// ([Relevant]) is equal.
 //
-// A callback that a helper such as bpf_loop gets with a pointer to the stack is followed in place, like a call, for no, one or several
-// turns. Every other function whose address is taken is entered with arguments of which nothing is known.
+// A callback that a helper such as bpf_loop gets with a pointer to the stack is followed in place, like a call, for zero, one or
+// several turns. Every other function whose address is taken is entered with unknown arguments.
 //
-// A path is a state (registers and stack, of which not all is known) and the
-// instruction that it is at. Where paths can meet, arrive drops those that an
-// earlier one covers, and merges them where they are too many; branch splits
-// them; step does the rest.
+// A path is a state (registers and stack, partly known) and the instruction that it is at. Where paths can meet, arrive drops
+// those that an earlier one covers and merges them if there are too many; branch splits them; step does the rest.
 //
-// What is not reached the verifier does not reach either: the package knows
-// less than it of numbers and of pointers, keeps to what all verifiers since 5.2
-// know of constants, and is told of the rest by [Features]. The price is that a
-// guard of a form which only the verifier understands is not seen.
+// The verifier does not reach what is not reached here. The package knows less than the verifier about numbers and pointers,
+// uses only what all verifiers since 5.2 know of constants, and gets the rest from [Features]. So it does not recognise a guard
+// of a form that only the verifier understands.
 //
-// Numbers have bits, of which each is known or not, and bounds where Features have
-// Ranges. For example, after
+// Each bit of a number is known or unknown. With Features.Ranges a number has bounds, too. For example, after
 //
 //	0  if r1 > 7 goto 4
 //	1  r1 += 4
 //	2  if r1 <= 11 goto 4
 //
-// 3 is not reached. Verifiers have had bounds since Linux 4.14, but what a comparison of
-// halves of registers tells them, and what a store to the stack makes them forget, became
-// what it is in 5.10 (kernel/bpf/verifier.c: reg_set_min_max, scalar_min_max_add and its
-// like, register_is_bounded), so that before nothing goes by them. Since then verifiers
-// have only got better at it, but for two things: bounds are forgotten where a JSET does not
-// jump (6.17), and a number of which the sign is not known has bounds of one kind, signed or
-// not (7.2). So that no rule has to be exactly theirs, bounds belong to one register: a copy of it that
-// was made before a comparison has none. Arithmetic keeps them below
-// 2³¹, where signed and unsigned, whole and half are the same. Two registers of which neither is a
-// constant tell nothing where they are compared; a division has no bounds. What != tells, at either end
-// of the bounds, verifiers learnt in 6.8 (Unequal).
+// 3 is not reached. Verifiers have bounds since Linux 4.14. What comparisons of halves of registers give, and what stores to the
+// stack forget, became the rules of today in 5.10 (kernel/bpf/verifier.c: reg_set_min_max, scalar_min_max_add,
+// register_is_bounded), so bounds are not used before. Since then verifiers have improved, with two exceptions: a JSET that does
+// not jump forgets bounds (6.17), and a number of unknown sign has bounds of one kind, signed or unsigned (7.2). The rules here
+// are weaker, so that they need not be exact. Bounds belong to one register: a copy from before a comparison has none.
+// Arithmetic keeps them below 2³¹, where signed and unsigned, whole and half are the same. A comparison of two registers without
+// a constant gives none, and neither does a division. What != gives at either end of the bounds is Features.Unequal.
 //
-// An access of memory at an offset without a bound is noted ([Result.Far]). As less is known here than
-// verifiers know, only a difference between two explorations tells something.
+// [Result.Far] lists accesses of memory at an offset without a bound. Verifiers know more, so only a difference between two
+// explorations is meaningful.
 //
-// The package knows nothing of kernels and where they come from, nor what
-// follows from an instruction being reached: it is told what relocations come to,
-// and hands back levels.
+// The package has no knowledge of kernels or of the consequences of reaching an instruction.
 package interp

@@ -5,8 +5,6 @@ package interp
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
-	"maps"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
@@ -15,42 +13,51 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// program is what the explorations of one program's functions have in common.
+// program is what the explorations of one program's functions share.
 type program struct {
 	o  *bpfobj.Object
 	in *Input
 
-	meter     *limits.Meter
-	known     map[Entry]*Unit
-	charged   map[*Unit]bool
-	functions map[int]*function
-	frames    int // of the units that call the one that is explored
-	steps     int
-	work      int
-	gaveUp    bool
+	meter   *limits.Meter
+	known   map[Entry]*Unit
+	charged map[*Unit]bool
+	code    map[int]*code
+	frames  int // of the units that call the one that is explored
+	steps   int
+	work    int
+	gaveUp  bool
+}
+
+// code is a function, prepared for explorations.
+type code struct {
+	*bpfobj.Function
+	leaders []bool      // by slot: paths can meet there
+	ends    []bool      // by slot: the function returns without another jump or call
+	live    []live      // by slot; nil if unknown
+	taken   uint64      // see taken
+	loops   map[int]int // see findLoops
 }
 
 // explorer executes a function abstractly.
 type explorer struct {
 	*program
 
-	u         *Unit
-	whole     bool // no limit has ended it, and no call nests too deeply
-	reached   map[int][]Level
-	decidedBy map[bpfobj.Site]int32  // where the constants of a branch come from, as the src of values
-	accesses  map[bpfobj.Site]access // those that count
+	u     *Unit
+	whole bool // no limit has ended it, and no call nests too deeply
+	funcs map[int]*covered
+	code  *code    // of the function of the current instruction
+	here  *covered // of the same
 
-	records    map[int32]bool // whose values count
-	asked      Features
-	unfinished []Relevant // of what it calls
+	records    map[int32]bool // whose values matter
+	asked      Features       // that matter
+	unfinished []Relevant     // of units that were called
 	visits     map[place][]visit
-	sources    map[Fact]int32 // of facts
+	sources    map[Fact]int32 // value.src of facts
 	work       []*state
 	bytes      int // of the states in visits and work
 }
 
-// place is where paths can meet: an instruction, and a hash of the calls that
-// lead there.
+// place is where paths can meet: an instruction, and a hash of the calls that lead there.
 type place struct {
 	at    bpfobj.Site
 	calls uint64
@@ -62,14 +69,13 @@ type visit struct {
 	merged bool
 }
 
-// Explore executes a program of an object from its entry. It gives up when ctx
-// ends.
+// Explore executes a program of an object from its entry. It gives up when ctx ends.
 func Explore(ctx context.Context, o *bpfobj.Object, pr *bpfobj.Program, in *Input) *Result {
 	p := &program{
 		o: o, in: in, meter: limits.NewMeter(ctx, limits.ExploreWork, "states to compare"),
-		known: make(map[Entry]*Unit), charged: make(map[*Unit]bool), functions: make(map[int]*function),
+		known: make(map[Entry]*Unit), charged: make(map[*Unit]bool), code: make(map[int]*code),
 	}
-	r := &Result{o: o, pr: pr, in: in, at: make(map[*Unit]int), of: make(map[int][]int)}
+	r := &Result{o: o, pr: pr, in: in, at: make(map[*Unit]int), of: make(map[int][]part)}
 	main := anyEntry(pr.Fn)
 	main.args[0] = value{kind: ctxPtr}
 	todo, queued := []entered{{pr.Fn, Certain}}, map[int]Level{pr.Fn: Certain}
@@ -106,11 +112,8 @@ func Explore(ctx context.Context, o *bpfobj.Object, pr *bpfobj.Program, in *Inpu
 // explore executes a function from its entry.
 func (p *program) explore(from Entry) *explorer {
 	x := &explorer{
-		program: p, whole: true,
-		u:       &Unit{id: units.Add(1), depth: 1},
-		records: make(map[int32]bool),
-		reached: make(map[int][]Level), decidedBy: make(map[bpfobj.Site]int32), accesses: make(map[bpfobj.Site]access),
-		visits: make(map[place][]visit), sources: make(map[Fact]int32),
+		program: p, whole: true, u: &Unit{id: units.Add(1), depth: 1}, funcs: make(map[int]*covered),
+		records: make(map[int32]bool), visits: make(map[place][]visit), sources: make(map[Fact]int32),
 	}
 	s := &state{at: bpfobj.Site{Fn: from.Fn}, level: Certain, frames: []frame{{fn: from.Fn}}}
 	for i := range s.regs {
@@ -125,30 +128,12 @@ func (p *program) explore(from Entry) *explorer {
 		x.path(s)
 	}
 	x.whole = x.whole && x.within()
-	x.finish()
-	return x
-}
-
-// finish makes of what became of the functions a part of the unit.
-func (x *explorer) finish() {
 	x.u.relevant = x.depends()
-	at := make(map[int]int) // by function: its place
-	for _, fn := range slices.Sorted(maps.Keys(x.reached)) {
-		at[fn] = len(x.u.funcs)
-		x.u.funcs = append(x.u.funcs, covered{fn: fn, levels: x.reached[fn]})
+	for _, c := range x.funcs {
+		x.u.funcs = append(x.u.funcs, c)
 	}
-	for site, src := range x.decidedBy {
-		if c := &x.u.funcs[at[site.Fn]]; src != 0 {
-			c.decided = append(c.decided, decision{int32(site.Insn), src})
-		}
-	}
-	for site, a := range x.accesses {
-		c := &x.u.funcs[at[site.Fn]]
-		c.accesses = append(c.accesses, a)
-	}
-	for _, c := range x.u.funcs {
-		slices.SortFunc(c.decided, func(a, b decision) int { return cmp.Compare(a.insn, b.insn) })
-	}
+	slices.SortFunc(x.u.funcs, func(a, b *covered) int { return cmp.Compare(a.fn, b.fn) })
+	return x
 }
 
 // within reports whether all limits are kept.
@@ -162,108 +147,81 @@ func (p *program) spend(n int) bool {
 	return p.meter.Step(n) && p.within()
 }
 
-// spend counts work, and reports whether all limits are kept.
+// spend counts work also for the unit.
 func (x *explorer) spend(n int) bool {
 	x.u.work += n
 	x.gaveUp = x.gaveUp || x.bytes > limits.StateBytes
 	return x.program.spend(n)
 }
 
-// later is to go on in s when the paths before are done.
+// later queues a state.
 func (x *explorer) later(s *state) {
 	x.bytes += s.size()
 	x.work = append(x.work, s)
 }
 
+// fork copies a state.
+func (x *explorer) fork(s *state) *state {
+	c, bytes := s.clone()
+	x.bytes += bytes
+	return c
+}
+
 // path executes from s until the path ends or an earlier one covers it.
 func (x *explorer) path(s *state) {
-	var f *bpfobj.Function
-	var leaders []bool
-	var reached []Level
+	x.here = nil
 	for x.spend(1) {
-		if g := &x.o.Funcs[s.at.Fn]; g != f {
-			f = g
-			leaders, reached = x.function(s.at.Fn).leaders, x.levels(s.at.Fn)
+		if fn := s.at.Fn; x.here == nil || x.here.fn != fn {
+			x.code, x.here = x.codeOf(fn), x.funcs[fn]
+			if x.here == nil {
+				x.here = &covered{fn: fn, levels: make([]Level, len(x.code.Insns))}
+				x.funcs[fn] = x.here
+			}
 		}
-		if s.at.Insn < 0 || s.at.Insn >= len(f.Insns) {
-			x.u.odd = "execution leaves the function " + f.Name
+		if s.at.Insn < 0 || s.at.Insn >= len(x.here.levels) {
+			x.u.odd = "execution leaves the function " + x.code.Name
 			return
 		}
-		if leaders[s.at.Insn] && !x.arrive(s) {
+		if x.code.leaders[s.at.Insn] && !x.arrive(s) {
 			return
 		}
 		x.steps++
 		x.u.steps++
-		reached[s.at.Insn] = surer(reached[s.at.Insn], s.level)
-		if !x.step(s, &f.Insns[s.at.Insn]) {
+		x.here.levels[s.at.Insn] = surer(x.here.levels[s.at.Insn], s.level)
+		if !x.step(s, &x.code.Insns[s.at.Insn]) {
 			return
 		}
 	}
 }
 
-// function is what an exploration needs of a function's code.
-type function struct {
-	leaders []bool // by slot: paths can meet there
-	ends    []bool // by slot: the function returns without another jump or call
-	live    []live // by slot; nil if that is not known
-	taken   uint64 // words of the stack that it can reach through other registers than r10
-	loops   loops
-}
-
-func (p *program) function(fn int) *function {
-	f := p.functions[fn]
+// codeOf returns the code of a function.
+func (p *program) codeOf(fn int) *code {
+	f := p.code[fn]
 	if f == nil {
-		code := p.o.Funcs[fn].Insns
-		f = &function{leaders: findLeaders(code), ends: findEnds(code), live: findLive(code), taken: taken(code)}
-		f.loops = findLoops(code, f.leaders)
-		p.functions[fn] = f
+		f = &code{Function: &p.o.Funcs[fn]}
+		f.leaders, f.ends, f.live, f.taken = bpfobj.JumpTargets(f.Insns), findEnds(f.Insns), findLive(f.Insns), taken(f.Insns)
+		for i := range f.leaders {
+			if i == 0 || f.Insns[i-1].Op == bpfobj.OpCall && f.Insns[i-1].Src == asm.PseudoCall {
+				f.leaders[i] = true
+			}
+		}
+		f.loops = findLoops(f.Insns, f.leaders)
+		p.code[fn] = f
 	}
 	return f
 }
 
-// levels returns what is reached of a function, by slot.
-func (x *explorer) levels(fn int) []Level {
-	if x.reached[fn] == nil {
-		x.reached[fn] = make([]Level, len(x.o.Funcs[fn].Insns))
-	}
-	return x.reached[fn]
-}
-
-// findEnds marks the instructions after which a function does nothing but
-// return.
+// findEnds marks the instructions after which a function only returns.
 func findEnds(code []bpfobj.Insn) []bool {
 	ends := make([]bool, len(code)+2)
 	for i := len(code) - 1; i >= 0; i-- {
 		in := &code[i]
-		class := in.Op.Class()
-		ends[i] = in.Op == bpfobj.OpExit || !class.IsJump() && ends[i+in.Slots()]
+		ends[i] = in.Op == bpfobj.OpExit || !in.Op.Class().IsJump() && ends[i+in.Slots()]
 	}
 	return ends
 }
 
-// findLeaders marks the beginning, the targets of jumps, and where calls
-// return to.
-func findLeaders(code []bpfobj.Insn) []bool {
-	leader := make([]bool, len(code))
-	mark := func(i int) {
-		if i >= 0 && i < len(leader) {
-			leader[i] = true
-		}
-	}
-	mark(0)
-	for i := range code {
-		in := &code[i]
-		if slots, ok := in.Jump(); ok {
-			mark(i + 1 + slots)
-		}
-		if in.Op == bpfobj.OpCall && in.Src == asm.PseudoCall {
-			mark(i + 1)
-		}
-	}
-	return leader
-}
-
-// step executes one instruction, and reports whether the path goes on in s.
+// step executes one instruction, and reports whether the path continues in s.
 func (x *explorer) step(s *state, in *bpfobj.Insn) bool {
 	switch in.Op.Class() {
 	case asm.ALUClass, asm.ALU64Class:
@@ -281,14 +239,7 @@ func (x *explorer) step(s *state, in *bpfobj.Insn) bool {
 	return true
 }
 
-func (s *state) write(r asm.Register, v value) {
-	if r < asm.RFP {
-		s.regs[r] = v
-	}
-}
-
-// relocated returns the immediate of an instruction after its CO-RE
-// relocation, if it has one.
+// relocated returns the immediate of an instruction with a CO-RE relocation.
 func (x *explorer) relocated(in *bpfobj.Insn) (v value, is bool) {
 	if in.Record == 0 {
 		return value{}, false
@@ -302,7 +253,7 @@ func (x *explorer) relocated(in *bpfobj.Insn) (v value, is bool) {
 	return v, true
 }
 
-// source returns the src of values that are a fact which no record is.
+// source returns the src of a value from a variable or an extern.
 func (x *explorer) source(name string, v uint64) int32 {
 	f := Fact{Record: -1, Name: name, V: v}
 	n, ok := x.sources[f]
@@ -360,11 +311,10 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 	}
 }
 
-// isRegister reports whether the second operand of an operation or a jump is a
-// register.
+// isRegister reports whether the second operand of an operation or a jump is a register.
 func isRegister(in *bpfobj.Insn) bool { return in.Op&asm.OpCode(asm.RegSource) != 0 }
 
-// mov is a move, with sign extension where Off says so.
+// mov is a move, with sign extension if Off is set.
 func mov(in *bpfobj.Insn, b value, is32 bool) value {
 	if isRegister(in) && in.Off != 0 {
 		if !b.isConst() {
@@ -379,7 +329,7 @@ func mov(in *bpfobj.Insn, b value, is32 bool) value {
 	return b
 }
 
-// pointer is arithmetic with a pointer.
+// pointer computes with a pointer.
 func (x *explorer) pointer(op asm.ALUOp, a, b value, is32 bool) value {
 	if a.kind == scalar && op == asm.Add {
 		a, b = b, a
@@ -414,7 +364,7 @@ func (x *explorer) pointer(op asm.ALUOp, a, b value, is32 bool) value {
 	return a
 }
 
-// load64 is a 64-bit immediate load, or one of the old loads from packets.
+// load64 executes a 64-bit immediate load, or one of the old loads from packets.
 func (x *explorer) load64(s *state, in *bpfobj.Insn) {
 	if in.Op != bpfobj.OpLdImm64 { // LD_ABS, LD_IND
 		s.clobberCall()
@@ -437,7 +387,7 @@ func (x *explorer) load64(s *state, in *bpfobj.Insn) {
 		}
 	case bpfobj.RefFunc:
 		v = value{kind: nonNull}
-		if _, later := x.function(s.at.Fn).loops[s.at.Insn]; !later {
+		if _, later := x.code.loops[s.at.Insn]; !later {
 			x.callback(int(r.N), s.level)
 		}
 	case bpfobj.RefExtern:
@@ -462,13 +412,11 @@ func (x *explorer) externAddress(n int32) value {
 	return v
 }
 
-// callback enters a function whose address is taken, such as a callback of a timer, with arguments of which nothing is known.
+// callback enters a function whose address is taken, such as a callback of a timer, with unknown arguments.
 func (x *explorer) callback(fn int, l Level) {
 	if fn < 0 {
-		x.u.odd = "address of a function that has no symbol"
+		x.u.odd = "address of a function without a symbol"
 		return
 	}
 	x.enter(fn, l)
 }
-
-func (x *explorer) bigEndian() bool { return x.o.Order == binary.BigEndian }

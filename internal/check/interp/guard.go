@@ -2,121 +2,95 @@
 
 package interp
 
-import "github.com/btfgen/btfgen/internal/bpfobj"
+import (
+	"slices"
 
-// Guard is what keeps the verifier from an instruction.
+	"github.com/btfgen/btfgen/internal/bpfobj"
+)
+
+// Guard is the branch that keeps the verifier from an instruction.
 type Guard struct {
 	Branch bpfobj.Site // the last instruction that it reaches
-	Fact   *Fact       // what decided that; nil where it is a constant of the code
+	Fact   *Fact       // the value that decides the branch; nil for a constant of the code
 }
 
-// Guard says what keeps the verifier from an instruction that it does not
-// reach: of the instructions that it does, one from which the fewest steps lead
-// there. It is false where none does.
+// Guard returns the guard of an instruction that is not reached: the reached instruction with the fewest steps to it. It
+// reports false if there is none.
 func (r *Result) Guard(at bpfobj.Site) (Guard, bool) {
-	g := r.guardsOf(at.Fn)
-	n, ok := g.number(at)
-	if !ok || g.steps[n] == 0 {
+	key, funcs := at.Fn, []int{at.Fn}
+	if r.Reached(bpfobj.Site{Fn: at.Fn}) == Unreached { // the guard is in another function
+		key, funcs = -1, r.pr.Funcs
+	}
+	g := r.guards[key]
+	if g == nil {
+		if r.guards == nil {
+			r.guards = make(map[int]*guards)
+		}
+		g = r.findGuards(funcs)
+		r.guards[key] = g
+	}
+	n, ok := g.first[at.Fn]
+	if n += int32(at.Insn); !ok || int(n) >= len(g.sites) || g.sites[n] != at || g.origin[n] == none || g.origin[n] == n {
 		return Guard{}, false
 	}
 	branch := g.sites[g.origin[n]]
 	return Guard{branch, r.decidedBy(branch)}, true
 }
 
-// guardsOf returns the guards of a function's instructions. Where it is entered they
-// are its own, as the only way into it is its beginning.
-func (r *Result) guardsOf(fn int) *guards {
-	if r.Reached(bpfobj.Site{Fn: fn}) == Unreached {
-		if r.guards == nil {
-			r.guards = r.findGuards(r.pr.Funcs...)
-		}
-		return r.guards
-	}
-	g := r.local[fn]
-	if g == nil {
-		if r.local == nil {
-			r.local = make(map[int]*guards)
-		}
-		g = r.findGuards(fn)
-		r.local[fn] = g
-	}
-	return g
-}
-
-// guards is where a shortest way to each instruction begins. Instructions are
-// numbered in the order of the program's functions.
+// guards are the guards in some functions. Instructions are numbered in the order of the functions.
 type guards struct {
 	first  map[int]int32 // number of the first instruction by function
 	sites  []bpfobj.Site
-	steps  []int32 // 0 for those that are reached, and those where no way leads
-	origin []int32 // the last instruction on the way that is reached
-	rank   []int32 // of the one before among those that lead there
+	origin []int32 // the instruction that guards it; itself if it is reached
 }
 
-func (g *guards) number(at bpfobj.Site) (int32, bool) {
-	first, ok := g.first[at.Fn]
-	n := first + int32(at.Insn)
-	return n, ok && int(n) < len(g.sites) && g.sites[n] == at
-}
+// none is the origin of an instruction without a guard.
+const none = -1
 
-// findGuards walks from all that is reached in some functions at once. Of the instructions that
-// lead somewhere in equally many steps calls come first, and then the first.
-func (r *Result) findGuards(funcs ...int) *guards {
-	n := 0
-	for _, fn := range funcs {
-		n += len(r.o.Funcs[fn].Insns)
-	}
-	g := &guards{first: make(map[int]int32, len(funcs)), sites: make([]bpfobj.Site, 0, n)}
+// findGuards searches from all reached instructions of some functions at once. Among instructions with equally many steps,
+// calls are preferred, then the first.
+func (r *Result) findGuards(funcs []int) *guards {
+	g := &guards{first: make(map[int]int32, len(funcs))}
+	var now []int32
 	for _, fn := range funcs {
 		g.first[fn] = int32(len(g.sites))
 		for i := range r.o.Funcs[fn].Insns {
-			g.sites = append(g.sites, bpfobj.Site{Fn: fn, Insn: i})
+			n, at := int32(len(g.sites)), bpfobj.Site{Fn: fn, Insn: i}
+			g.sites, g.origin = append(g.sites, at), append(g.origin, none)
+			if r.Reached(at) != Unreached {
+				g.origin[n] = n
+				now = append(now, n)
+			}
 		}
 	}
-	g.steps, g.origin, g.rank = make([]int32, n), make([]int32, n), make([]int32, n)
-	var now, next []int32
-	for i, at := range g.sites {
-		if r.Reached(at) != Unreached {
-			g.origin[i] = int32(i)
-			now = append(now, int32(i))
+	for len(now) > 0 {
+		var next []int32
+		step := func(from, to int32) {
+			if g.origin[to] == none {
+				g.origin[to] = g.origin[from]
+				next = append(next, to)
+			}
 		}
-	}
-	for steps := int32(1); len(now) > 0; steps++ {
 		for _, from := range now {
-			r.successors(g, from, func(to, rank int32) {
-				switch {
-				case g.steps[to] == 0 && r.Reached(g.sites[to]) == Unreached:
-					g.steps[to] = steps
-					next = append(next, to)
-				case g.steps[to] != steps || g.rank[to] <= rank:
-					return
-				}
-				g.origin[to], g.rank[to] = g.origin[from], rank
-			})
+			in := r.insn(g.sites[from])
+			if first, ok := g.first[int(in.Ref.N)]; ok && in.Ref.Kind == bpfobj.RefFunc {
+				step(from, first)
+			}
 		}
-		now, next = next, now[:0]
+		for _, from := range now {
+			at := g.sites[from]
+			in, last := r.insn(at), len(r.o.Funcs[at.Fn].Insns)-1
+			if in.FallsThrough() && at.Insn+in.Slots() <= last {
+				step(from, from+int32(in.Slots()))
+			}
+			if slots, ok := in.Jump(); ok && at.Insn+1+slots >= 0 && at.Insn+1+slots <= last {
+				step(from, from+1+int32(slots))
+			}
+		}
+		slices.Sort(next)
+		now = next
 	}
 	return g
 }
 
-// successors calls f for the instructions that may be executed after one, with
-// its rank among those that lead there.
-func (r *Result) successors(g *guards, n int32, f func(to, rank int32)) {
-	at := g.sites[n]
-	code := r.o.Funcs[at.Fn].Insns
-	in := &code[at.Insn]
-	if first, ok := g.first[int(in.Ref.N)]; ok && in.Ref.Kind == bpfobj.RefFunc {
-		f(first, n)
-	}
-	within := func(i int) {
-		if i >= 0 && i < len(code) {
-			f(n+int32(i-at.Insn), int32(len(g.sites))+n)
-		}
-	}
-	if in.FallsThrough() {
-		within(at.Insn + in.Slots())
-	}
-	if slots, ok := in.Jump(); ok {
-		within(at.Insn + 1 + slots)
-	}
-}
+func (r *Result) insn(at bpfobj.Site) *bpfobj.Insn { return &r.o.Funcs[at.Fn].Insns[at.Insn] }

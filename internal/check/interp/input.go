@@ -4,57 +4,55 @@ package interp
 
 import "github.com/btfgen/btfgen/internal/bpfobj"
 
-// Features are the abilities of a verifier that decide what it can reach. The
-// zero value is that of Linux 5.2.
+// Features are the abilities of a verifier that decide what it can reach. The zero value is that of Linux 5.2.
 type Features struct {
 	Rodata      bool // frozen maps are constants (5.5)
 	Partial     bool // spills of less than 8 bytes keep their value (5.16)
-	Narrow      bool // so do fills of a part of what was spilled (6.9)
+	Narrow      bool // so do fills of a part of a spill (6.9)
 	StImm       bool // so do stores of an immediate (6.3)
 	Globals     bool // global functions are verified on their own (5.6)
-	LazyGlobals bool // but only those that are called (6.8)
-	Ranges      bool // comparisons tell bounds, also of halves of registers and of what is spilled (5.10)
-	Unequal     bool // so do those for being another number (6.8)
+	LazyGlobals bool // but only if they are called (6.8)
+	Ranges      bool // comparisons give bounds, also for halves of registers and spills (5.10)
+	Unequal     bool // so does != (6.8)
 }
 
-// Of returns those that are among others.
+// Of returns the features in both.
 func (f Features) Of(o Features) Features {
 	return Features{
-		f.Rodata && o.Rodata, f.Partial && o.Partial, f.Narrow && o.Narrow, f.StImm && o.StImm, f.Globals && o.Globals, f.LazyGlobals && o.LazyGlobals, f.Ranges && o.Ranges, f.Unequal && o.Unequal,
+		f.Rodata && o.Rodata, f.Partial && o.Partial, f.Narrow && o.Narrow, f.StImm && o.StImm,
+		f.Globals && o.Globals, f.LazyGlobals && o.LazyGlobals, f.Ranges && o.Ranges, f.Unequal && o.Unequal,
 	}
 }
 
 func (f Features) or(o Features) Features {
 	return Features{
-		f.Rodata || o.Rodata, f.Partial || o.Partial, f.Narrow || o.Narrow, f.StImm || o.StImm, f.Globals || o.Globals, f.LazyGlobals || o.LazyGlobals, f.Ranges || o.Ranges, f.Unequal || o.Unequal,
+		f.Rodata || o.Rodata, f.Partial || o.Partial, f.Narrow || o.Narrow, f.StImm || o.StImm,
+		f.Globals || o.Globals, f.LazyGlobals || o.LazyGlobals, f.Ranges || o.Ranges, f.Unequal || o.Unequal,
 	}
 }
 
-// Input is all that an exploration depends on besides the program.
+// Input is everything that an exploration depends on besides the program.
 type Input struct {
 	Features
 
-	// Record returns what the loader writes into the instruction of a CO-RE
-	// record, and false where that is not known or the instruction is made
-	// invalid.
+	// Record returns what the loader writes into the instruction of a CO-RE record, false if that is unknown or the
+	// instruction is made invalid.
 	Record func(record int) (v uint64, known bool)
 
-	// Precise keeps more states apart. It takes many times as long, and makes sure of
-	// some of what is Imprecise otherwise.
+	// Precise keeps more states apart. It takes many times as long, and some of what is Imprecise otherwise becomes certain.
 	Precise bool
 
-	Units Units // what is known already; nil for nothing
+	Units Units // known units; may be nil
 
-	Ksym     func(e *bpfobj.Extern) Number // whether the kernel has it: 1 or 0
-	Kconfig  func(e *bpfobj.Extern) Number // what the loader puts there
+	Ksym     func(e *bpfobj.Extern) Number // 1 if the kernel has it, 0 if not
+	Kconfig  func(e *bpfobj.Extern) Number // the value that the loader writes
 	Settable func(variable string) bool    // the loader may change this read-only variable; its name may be empty
 }
 
-// Number is what is known of a number that the loader supplies. Where it is not
-// known whole it is taken for one that differs between loads, but is constant in
-// each.
+// Number is what is known of a number that the loader supplies. If it is not completely known it may differ between loads, but
+// is constant in each.
 type Number struct {
-	V, Unknown uint64 // a bit is unknown where Unknown has a 1, and then 0 in V
+	V, Unknown uint64 // a bit is unknown if Unknown has a 1, and then 0 in V
 }
 
 func (n Number) value() value { return value{v: n.V, m: n.Unknown, taint: n.Unknown != 0} }

@@ -4,8 +4,6 @@ package interp
 
 import (
 	"cmp"
-	"hash/maphash"
-	"slices"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -27,33 +25,20 @@ func (x *explorer) jump(s *state, in *bpfobj.Insn) bool {
 	return x.branch(s, in)
 }
 
-// jump goes on at the target of in.
+// jump continues at the target of in.
 func (s *state) jump(in *bpfobj.Insn) {
 	slots, _ := in.Jump()
 	s.at.Insn += 1 + slots
 }
 
-var seed = maphash.MakeSeed()
-
-// calls is a hash of the calls that lead to s.
-func (s *state) calls() uint64 {
-	var h maphash.Hash
-	h.SetSeed(seed)
-	for i := range s.frames {
-		maphash.WriteComparable(&h, s.frames[i].ret)
-		maphash.WriteComparable(&h, s.frames[i].fn)
-	}
-	return h.Sum64()
-}
-
-// arrive notes a state where paths can meet. It reports false where earlier
-// visits cover it. Where there are too many they are merged, and s with them.
+// arrive notes a state where paths can meet. It reports false if an earlier visit covers it. Too many visits are merged, and s
+// with them.
 func (x *explorer) arrive(s *state) bool {
 	x.forgetDead(s)
 	here := place{s.at, s.calls()}
 	list := x.visits[here]
 	most := limits.States
-	if x.in.Precise || x.function(s.at.Fn).ends[s.at.Insn] {
+	if x.in.Precise || x.code.ends[s.at.Insn] {
 		most = limits.PreciseStates
 	} else if len(list) >= limits.ConstantStates {
 		s.widen()
@@ -90,21 +75,20 @@ func (x *explorer) arrive(s *state) bool {
 	return true
 }
 
-// covers is whether a covers b.
+// covers reports whether a covers b.
 func (x *explorer) covers(a, b *state) bool {
 	ok, looks := a.covers(b, x.countBoth)
 	x.spend(looks)
 	return ok
 }
 
-// keep copies s, which goes on. What they share counts once.
+// keep returns a copy of s for visits.
 func (x *explorer) keep(s *state) *state {
-	c, bytes := s.clone()
-	x.bytes += c.size() + bytes
-	return c
+	x.bytes += s.size()
+	return x.fork(s)
 }
 
-// branch follows a conditional jump, on both sides unless it is decided.
+// branch follows both sides of a conditional jump, or one if it is decided.
 func (x *explorer) branch(s *state, in *bpfobj.Insn) bool {
 	is32 := in.Op.Class() == asm.Jump32Class
 	op := in.Op.JumpOp()
@@ -112,12 +96,19 @@ func (x *explorer) branch(s *state, in *bpfobj.Insn) bool {
 	if isRegister(in) {
 		b = s.reg(in.Src)
 	}
-	if op == asm.JCOND { // may_goto looks at no register
+	if op == asm.JCOND { // may_goto reads no register
 		a, b = unknown, unknown
 	}
 	x.counts(a)
 	x.counts(b)
-	x.decidedBy[s.at] = cmp.Or(a.src, b.src)
+	if src := cmp.Or(a.src, b.src); src == 0 {
+		delete(x.here.decided, int32(s.at.Insn))
+	} else {
+		if x.here.decided == nil {
+			x.here.decided = make(map[int32]int32)
+		}
+		x.here.decided[int32(s.at.Insn)] = src
+	}
 	switch compare(op, a, b, is32) {
 	case always:
 		s.jump(in)
@@ -132,8 +123,7 @@ func (x *explorer) branch(s *state, in *bpfobj.Insn) bool {
 	if a.lost || b.lost {
 		s.doubt()
 	}
-	yes, bytes := s.clone()
-	x.bytes += bytes
+	yes := x.fork(s)
 	yes.jump(in)
 	if op != asm.JCOND {
 		x.refine(yes, op, in, a, b, is32)
@@ -144,14 +134,14 @@ func (x *explorer) branch(s *state, in *bpfobj.Insn) bool {
 	return true
 }
 
-// refine notes in s what is known where a comparison of a and b holds.
+// refine notes in s what follows if a comparison of a and b holds.
 func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfobj.Insn, a, b value, is32 bool) {
 	x.asked.Ranges = x.asked.Ranges || op != asm.JEq && op != asm.JNE && op != asm.JSet
 	switch {
 	case a.kind != scalar || b.kind != scalar:
 	case isRegister(in) && in.Dst == in.Src:
 		if op == asm.JNE || op == asm.JGT || op == asm.JLT || op == asm.JSGT || op == asm.JSLT {
-			s.write(in.Dst, unknown) // it cannot be, but Linux 6.8 to 6.18 do not see that: see where
+			s.write(in.Dst, unknown) // impossible, but 6.8 to 6.18 do not notice: see where
 		}
 	case b.isConst():
 		s.write(in.Dst, x.where(a, op, b.v, is32))
@@ -163,7 +153,7 @@ func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfobj.Insn, a, b value, 
 	}
 }
 
-// where is a where it compares like that with n.
+// where is a if its comparison with n holds.
 func (x *explorer) where(a value, op asm.JumpOp, n uint64, is32 bool) value {
 	if op == asm.JNE {
 		if b := a.not(n, is32); b != a {
@@ -186,7 +176,7 @@ func (x *explorer) call(s *state, in *bpfobj.Insn) bool {
 	if in.IsFuncCall() {
 		return x.callFunc(s, int(in.Ref.N))
 	}
-	if fn, ok := x.function(s.at.Fn).loops[s.at.Insn]; ok {
+	if fn, ok := x.code.loops[s.at.Insn]; ok {
 		if context := s.reg(callsBack[asm.BuiltinFunc(in.Imm)].context); context.isStack() {
 			return x.callBack(s, fn, context)
 		}
@@ -209,7 +199,7 @@ func (x *explorer) call(s *state, in *bpfobj.Insn) bool {
 // callFunc calls a function of the object.
 func (x *explorer) callFunc(s *state, fn int) bool {
 	if fn < 0 {
-		x.u.odd = "call of a function that has no symbol"
+		x.u.odd = "call of a function without a symbol"
 		return false
 	}
 	global := x.o.Funcs[fn].Global
@@ -251,24 +241,20 @@ func (x *explorer) push(s *state, fn int) {
 	s.at = bpfobj.Site{Fn: fn}
 }
 
-// tooDeep ends a path at a call. How deeply calls nest depends on what calls the
-// unit, so that this one is for nobody else.
+// tooDeep ends a path at a call. Other callers of the unit may nest less deeply, so it is not whole.
 func (x *explorer) tooDeep() bool {
 	x.u.odd, x.whole = "calls nest too deeply", false
 	return false
 }
 
-// callUnit goes on behind a call in each of the ways that the function returns.
+// callUnit continues after a call, once for each way in which the function returns.
 func (x *explorer) callUnit(s *state, from Entry) bool {
 	u, whole := x.unit(from, len(s.frames))
 	if !whole {
 		x.unfinished = append(x.unfinished, u.relevant)
 	}
-	switch {
-	case !whole && x.within():
-		return x.tooDeep()
-	case !whole:
-		return false
+	if !whole {
+		return x.within() && x.tooDeep()
 	}
 	x.spend(len(x.u.uses))
 	x.u.call(u, s.level, len(s.frames))
@@ -277,9 +263,7 @@ func (x *explorer) callUnit(s *state, from Entry) bool {
 	for i, e := range u.exits {
 		t := s
 		if i < len(u.exits)-1 {
-			var bytes int
-			t, bytes = s.clone()
-			x.bytes += bytes
+			t = x.fork(s)
 			x.later(t)
 		}
 		t.level, t.regs[asm.R0] = max(s.level, e.level), e.r0
@@ -302,12 +286,13 @@ func (x *explorer) exit(s *state) bool {
 		return false
 	}
 	s.at = f.ret
-	x.again(s, &f)
+	if f.context != nil {
+		x.again(s, &f)
+	}
 	return true
 }
 
-// leave notes a way in which the unit returns. Where there are too many they are
-// merged.
+// leave notes a way in which the unit returns. Too many are merged.
 func (x *explorer) leave(r0 value, l Level, insn int) {
 	if r0.src < 0 {
 		r0.src = 0 // a fact of this unit
@@ -332,35 +317,7 @@ func (x *explorer) leave(r0 value, l Level, insn int) {
 	x.u.exits = append(exits, exit{r0, l, int32(insn)})
 }
 
-// bury finds what points into a frame that is no more: in r0, and on the
-// stacks of the callers. What the callers have saved is older than the frame.
-// The next call may take its place, so that a store there still counts.
-func (s *state) bury() {
-	bury := func(v *value) {
-		if v.kind == stackPtr && int(v.base) >= len(s.frames) {
-			*v = value{kind: stackAny}
-		}
-	}
-	bury(&s.regs[asm.R0])
-	for i := range s.frames {
-		f := &s.frames[i]
-		if slices.ContainsFunc(f.stack, func(x slot) bool { return x.val.kind == stackPtr && int(x.val.base) >= len(s.frames) }) {
-			f.own()
-			for k := range f.stack {
-				bury(&f.stack[k].val)
-			}
-		}
-	}
-}
-
-// clobberCall forgets the registers that a call does not keep.
-func (s *state) clobberCall() {
-	for r := asm.R0; r <= asm.R5; r++ {
-		s.regs[r] = unknown
-	}
-}
-
-// givesMapValue reports whether a helper returns memory, or null, of which the verifier knows the size.
+// givesMapValue reports whether a helper returns null or memory whose size the verifier knows.
 func givesMapValue(f asm.BuiltinFunc) bool {
 	return f == asm.FnMapLookupElem || f == asm.FnMapLookupPercpuElem || f == asm.FnRingbufReserve
 }
@@ -370,8 +327,8 @@ func hasCallback(f asm.BuiltinFunc) bool {
 	return ok || f == asm.FnTimerSetCallback
 }
 
-// helperWrites forgets what a helper or kfunc may write to the stack: as much
-// as the argument after the pointer says, or all from the pointer on.
+// helperWrites forgets the part of the stack that a helper or kfunc may write: the size in the argument after the pointer, or
+// everything above the pointer.
 func (x *explorer) helperWrites(s *state, in *bpfobj.Insn) {
 	last, callback := asm.R5, false
 	if in.IsHelper() {
@@ -381,14 +338,14 @@ func (x *explorer) helperWrites(s *state, in *bpfobj.Insn) {
 		case asm.FnMapLookupElem, asm.FnMapUpdateElem, asm.FnMapDeleteElem:
 			return // they only read
 		case asm.FnProbeRead, asm.FnProbeReadStr, asm.FnProbeReadKernel, asm.FnProbeReadKernelStr, asm.FnProbeReadUser, asm.FnProbeReadUserStr, asm.FnCopyFromUser:
-			last = asm.R1 // they have three arguments, of which they write to the first
+			last = asm.R1 // they write to the first of three arguments
 		}
 	}
 	for r := asm.R1; r <= last; r++ {
 		p := s.regs[r]
 		switch {
 		case !p.isStack():
-		case callback && s.spilled(): // through what it finds there it writes elsewhere
+		case callback && s.spilled(): // it may write through a pointer there
 			s.forgetAll(value{kind: stackAny})
 		case callback || p.kind == stackAny:
 			s.forgetAll(p)
@@ -397,7 +354,7 @@ func (x *explorer) helperWrites(s *state, in *bpfobj.Insn) {
 			s.frames[p.base].forget(int64(p.v), 512)
 		case in.IsHelper() && r < asm.R5 && s.regs[r+1].isConst():
 			x.counts(s.regs[r+1])
-			// Without a length, none is written that is longer than 16 bytes.
+			// Helpers without a size argument write at most 16 bytes.
 			n := max(16, min(512, s.regs[r+1].v))
 			s.frames[p.base].forget(int64(p.v), int64(n))
 		default:

@@ -128,7 +128,7 @@ func (x *explorer) forgetDead(s *state) {
 }
 
 func (x *explorer) liveAt(at bpfobj.Site) live {
-	if l := x.function(at.Fn).live; l != nil && at.Insn < len(l) {
+	if l := x.codeOf(at.Fn).live; l != nil && at.Insn < len(l) {
 		return l[at.Insn]
 	}
 	return live{math.MaxUint16, math.MaxUint64}

@@ -3,8 +3,8 @@
 package interp
 
 import (
+	"encoding/binary"
 	"math/bits"
-	"slices"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -34,7 +34,7 @@ func (x *explorer) loadFrom(s *state, in *bpfobj.Insn, p value) value {
 		x.countParts(f, int64(p.v)+off, n)
 		v, narrow := f.load(int64(p.v)+off, n, x.in.Narrow && !x.bigEndian())
 		x.asked.Narrow = x.asked.Narrow || narrow
-		v.lost = v.lost || in.Src != asm.RFP && !v.isConst() && words(int64(p.v)+off, int64(n))&^x.function(f.fn).taken != 0
+		v.lost = v.lost || in.Src != asm.RFP && !v.isConst() && words(int64(p.v)+off, int64(n))&^x.codeOf(f.fn).taken != 0
 		return v
 	case stackAny:
 		if n == 8 && s.spilled() {
@@ -46,34 +46,25 @@ func (x *explorer) loadFrom(s *state, in *bpfobj.Insn, p value) value {
 	return unknown.trim(n)
 }
 
-// access notes an access through p, where that is the context and not as it was given, or where its offset has no bound.
+// access notes an access through p, if p is the context at another offset than at first, or has no bound.
 func (x *explorer) access(s *state, p value) {
-	moved, far := p.kind == ctxPtr && p.v != 0, p.kind == farPtr
-	if !moved && !far {
+	moved := p.kind == ctxPtr && p.v != 0
+	if !moved && p.kind != farPtr {
 		return
 	}
-	a := x.accesses[s.at]
-	a.insn = int32(s.at.Insn)
+	a := x.here.accesses[int32(s.at.Insn)]
 	if moved {
 		a.moved = surer(a.moved, s.level)
 	} else {
 		a.far = surer(a.far, s.level)
 	}
-	x.accesses[s.at] = a
-}
-
-// spilled reports whether a pointer to the stack is kept on the stack.
-func (s *state) spilled() bool {
-	for i := range s.frames {
-		if slices.ContainsFunc(s.frames[i].stack, func(x slot) bool { return x.val.isStack() }) {
-			return true
-		}
+	if x.here.accesses == nil {
+		x.here.accesses = make(map[int32]access)
 	}
-	return false
+	x.here.accesses[int32(s.at.Insn)] = a
 }
 
-// loadData reads what the loader has frozen: a section of data, or one of the
-// externs that are numbered behind them.
+// loadData reads a read-only data section or a kconfig variable. The base of p is an index into Data, followed by Externs.
 func (x *explorer) loadData(p value, off int64, n int) value {
 	off += int64(p.v)
 	if e := int(p.base) - len(x.o.Data); e >= 0 {
@@ -85,19 +76,26 @@ func (x *explorer) loadData(p value, off int64, n int) value {
 	switch {
 	case x.in.Settable(variable):
 		return value{m: ^uint64(0), taint: true}.trim(n)
-	case !x.in.Rodata:
+	case !x.in.Rodata || off < 0 || off > int64(len(d.Bytes)-n):
 		return unknown.trim(n)
 	}
-	v := readBytes(d.Bytes, off, n, x.bigEndian())
-	if variable != "" {
-		v.src = x.source(variable, v.v)
+	var v uint64
+	for _, b := range d.Bytes[off : off+int64(n)] {
+		v = v<<8 | uint64(b)
 	}
-	return v
+	if !x.bigEndian() {
+		v = bits.ReverseBytes64(v) >> (64 - 8*n)
+	}
+	c := constant(v)
+	if variable != "" {
+		c.src = x.source(variable, v)
+	}
+	return c
 }
 
 func (x *explorer) loadKconfig(e *bpfobj.Extern, off int64, n int) value {
 	v := x.in.Kconfig(e).value()
-	if off != 0 || n > min(e.Size, 8) { // a number on every load, though it is not known which
+	if off != 0 || n > min(e.Size, 8) { // an unknown number, but constant on every load
 		v = value{m: ^uint64(0), taint: true}
 	}
 	v = v.trim(n)
@@ -105,20 +103,7 @@ func (x *explorer) loadKconfig(e *bpfobj.Extern, off int64, n int) value {
 	return v
 }
 
-// readBytes returns n bytes at off as a number, unknown when outside.
-func readBytes(data []byte, off int64, n int, big bool) value {
-	if off < 0 || off > int64(len(data)-n) {
-		return unknown.trim(n)
-	}
-	var v uint64
-	for _, b := range data[off : off+int64(n)] {
-		v = v<<8 | uint64(b)
-	}
-	if !big {
-		v = bits.ReverseBytes64(v) >> (64 - 8*n)
-	}
-	return constant(v)
-}
+func (x *explorer) bigEndian() bool { return x.o.Order == binary.BigEndian }
 
 func (x *explorer) store(s *state, in *bpfobj.Insn) {
 	if in.Op.Mode() != asm.MemMode {
@@ -128,7 +113,7 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 	p, off, n := s.reg(in.Dst), int64(in.Off), in.Op.Size().Sizeof()
 	x.access(s, p)
 	v := constant(uint64(in.Imm))
-	zero := v.v == 0 // of the whole register: half of one that is 0 is not seen
+	zero := v.v == 0 // of the whole register: verifiers do not see that a half is 0
 	v = v.trim(n)
 	if in.Op.Class() == asm.StXClass {
 		v = s.reg(in.Src)
@@ -158,8 +143,7 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 	}
 }
 
-// atomic is a store of one of the other modes. Those that load or store with an
-// order are plain otherwise.
+// atomic executes a store of another mode.
 func (x *explorer) atomic(s *state, in *bpfobj.Insn) {
 	plain := *in
 	switch in.Imm {
@@ -175,25 +159,4 @@ func (x *explorer) atomic(s *state, in *bpfobj.Insn) {
 		s.write(in.Src, unknown)
 		s.regs[asm.R0] = unknown
 	}
-}
-
-// clobber forgets what a store of n bytes through p overwrites.
-func (s *state) clobber(p value, off, n int64) {
-	switch p.kind {
-	case stackPtr:
-		s.frames[p.base].forget(int64(p.v)+off, n)
-	case stackAny:
-		for i := range s.frames {
-			s.frames[i].stack, s.frames[i].shared = nil, false
-		}
-	}
-}
-
-// forgetAll forgets the frame that p points into.
-func (s *state) forgetAll(p value) {
-	if p.kind == stackPtr {
-		s.frames[p.base].stack, s.frames[p.base].shared = nil, false
-		return
-	}
-	s.clobber(p, 0, 0)
 }

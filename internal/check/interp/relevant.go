@@ -9,20 +9,17 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// Relevant is what of an input an exploration depends on, besides whether records
-// are known and what is said of externs and variables: with the same of it, and other values of
-// the rest, it comes to the same.
+// Relevant is the part of an input that an exploration depends on, besides whether records are known and what Input says of
+// externs and variables: with the same part the result is the same.
 //
-// Most offsets are added to a pointer of which nothing is known, and are moved
-// and spilled on the way there. That does not count. What is computed from a
-// value does, and so do comparisons, unless both sides are of the same record: as
-// long as nothing is computed they are equal then.
+// Most offsets are only added to an unknown pointer, moved and spilled. Their values do not matter. A value matters if
+// something is computed from it or compared with it, unless both sides come from the same record and are equal.
 type Relevant struct {
-	Records  []int32  // of CO-RE, whose values count; ascending
-	Features Features // those that were asked for
+	Records  []int32  // of CO-RE, whose values matter; ascending
+	Features Features // those that matter
 }
 
-// Add makes r depend on what others do.
+// Add makes r depend on what others depend on.
 func (r *Relevant) Add(others ...Relevant) {
 	for _, o := range others {
 		r.Records = append(r.Records, o.Records...)
@@ -33,12 +30,11 @@ func (r *Relevant) Add(others ...Relevant) {
 }
 
 // Relevant returns what the result depends on.
-func (r *Result) Relevant() Relevant {
+func (r *Result) Relevant() (out Relevant) {
 	all := r.relevant
 	for i := range r.parts {
 		all = append(all, r.parts[i].u.relevant)
 	}
-	var out Relevant
 	out.Add(all...)
 	return out
 }
@@ -46,25 +42,24 @@ func (r *Result) Relevant() Relevant {
 // Relevant returns what the unit and those that it calls depend on.
 func (u *Unit) Relevant() Relevant { return u.relevant }
 
-// counts notes that the value of v counts.
+// depends returns what the unit and those that it calls depend on.
+func (x *explorer) depends() (out Relevant) {
+	all := append(x.unfinished, Relevant{slices.Collect(maps.Keys(x.records)), x.asked})
+	for i := range x.u.uses {
+		all = append(all, x.u.uses[i].u.relevant)
+	}
+	out.Add(all...)
+	return out
+}
+
+// counts notes that a value matters.
 func (x *explorer) counts(v value) {
 	if v.src > 0 {
 		x.records[v.src-1] = true
 	}
 }
 
-// depends returns what counts in the unit and those that it calls.
-func (x *explorer) depends() Relevant {
-	all := append(x.unfinished, Relevant{slices.Collect(maps.Keys(x.records)), x.asked})
-	for i := range x.u.uses {
-		all = append(all, x.u.uses[i].u.relevant)
-	}
-	var out Relevant
-	out.Add(all...)
-	return out
-}
-
-// countBoth notes that what is equal in two values counts.
+// countBoth notes that the comparison of two values matters.
 func (x *explorer) countBoth(a, b value) {
 	if a.src != b.src && a.kind == scalar && b.kind == scalar && !a.isBlank() && !b.isBlank() {
 		x.counts(a)
@@ -72,8 +67,7 @@ func (x *explorer) countBoth(a, b value) {
 	}
 }
 
-// countALU notes that the operands of an operation count. One of which nothing
-// is known stays so, whatever is added.
+// countALU notes that the operands of an operation matter. Whatever is added to an unknown number, the sum is unknown.
 func (x *explorer) countALU(op asm.ALUOp, a, b value) {
 	if op != asm.Add && op != asm.Sub || a.kind == scalar && b.kind == scalar && !a.isBlank() && !b.isBlank() ||
 		a.keepsOffset() || b.keepsOffset() {
@@ -82,7 +76,7 @@ func (x *explorer) countALU(op asm.ALUOp, a, b value) {
 	}
 }
 
-// countParts notes that slots count of which a load reads a part.
+// countParts notes that slots matter of which a load reads a part.
 func (x *explorer) countParts(f *frame, off int64, n int) {
 	for _, y := range f.stack {
 		if lo := int64(y.off); lo < off+int64(n) && off < lo+int64(y.size) && (lo != off || int(y.size) != n) {

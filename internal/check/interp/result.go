@@ -6,24 +6,22 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
-	"slices"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
-// Level says how sure it is that the verifier reaches an instruction. Greater
-// is less, but for the zero value.
+// Level is how sure it is that the verifier reaches an instruction. A greater level is less sure, except Unreached.
 type Level uint8
 
 // The levels.
 const (
 	Unreached Level = iota
 	Certain         // on every load
-	Depends         // with some settings of the loader, some kernels' configuration
+	Depends         // with some settings of the loader or kernel configurations
 	Imprecise       // perhaps: paths were merged to bound the work
 )
 
-// surer is what is surer of two.
+// surer returns the surer of two levels.
 func surer(a, b Level) Level {
 	if a == Unreached || b != Unreached && b < a {
 		return b
@@ -31,7 +29,7 @@ func surer(a, b Level) Level {
 	return a
 }
 
-// below is l in a unit that is reached as surely as level says.
+// below is l in a unit that is reached with a level.
 func below(l, level Level) Level {
 	if l == Unreached {
 		return l
@@ -39,9 +37,8 @@ func below(l, level Level) Level {
 	return max(l, level)
 }
 
-// Result says of every instruction of a program whether it can be reached.
-// Where GaveUp or Odd is set, more can be than is known. It is for one
-// goroutine at a time.
+// Result is which instructions of a program can be reached. If GaveUp or Odd is set, more instructions may be reachable. It is
+// for one goroutine at a time.
 type Result struct {
 	GaveUp bool   // at a limit, or when the context ended
 	Work   int    // instructions executed, and values of states compared
@@ -51,24 +48,27 @@ type Result struct {
 	pr       *bpfobj.Program
 	in       *Input
 	parts    []use
-	at       map[*Unit]int   // of parts
-	of       map[int][]int   // parts by function
+	at       map[*Unit]int   // index in parts
+	of       map[int][]part  // by function
 	levels   map[int][]Level // by function, by slot
 	relevant []Relevant
-	local    map[int]*guards // by function
-	guards   *guards         // of all functions
+	guards   map[int]*guards // by function; -1 for all functions
 }
 
-// add makes a unit, and those that it calls, part of the result, and calls enter
-// for what else is entered.
+// part is the part of a unit in a function.
+type part struct {
+	n int // index in parts
+	*covered
+}
+
+// add adds a unit and those that it calls to the result, and calls enter for other functions that are entered.
 func (r *Result) add(u *Unit, l Level, enter func(entered)) {
 	i, ok := r.at[u]
 	switch {
 	case !ok:
 		r.at[u] = len(r.parts)
-		for k := range u.funcs {
-			fn := u.funcs[k].fn
-			r.of[fn] = append(r.of[fn], len(r.parts))
+		for _, c := range u.funcs {
+			r.of[c.fn] = append(r.of[c.fn], part{len(r.parts), c})
 		}
 		r.parts = append(r.parts, use{u, l})
 		r.Odd = cmp.Or(r.Odd, u.odd)
@@ -85,30 +85,17 @@ func (r *Result) add(u *Unit, l Level, enter func(entered)) {
 	}
 }
 
-// eachPart calls f for what became of a function in each unit that has it.
-func (r *Result) eachPart(fn int, f func(p *use, c *covered) (more bool)) {
-	for _, i := range r.of[fn] {
-		u := r.parts[i].u
-		k, _ := slices.BinarySearchFunc(u.funcs, fn, func(c covered, fn int) int { return cmp.Compare(c.fn, fn) })
-		if !f(&r.parts[i], &u.funcs[k]) {
-			return
-		}
-	}
-}
-
-// Outcome identifies all that is known of a function, whichever program has it: of
-// what is reached there, and by what it is decided. It is "" where nothing is
-// reached.
+// Outcome identifies all that is known of a function, in whichever program: what is reached and what decides it. It is "" if
+// nothing is reached.
 func (r *Result) Outcome(fn int) string {
 	var b []byte
-	r.eachPart(fn, func(p *use, _ *covered) bool {
-		b = append(binary.AppendUvarint(b, p.u.id), byte(p.level))
-		return true
-	})
+	for _, p := range r.of[fn] {
+		b = append(binary.AppendUvarint(b, r.parts[p.n].u.id), byte(r.parts[p.n].level))
+	}
 	return string(b)
 }
 
-// Reached says how sure it is that the verifier reaches an instruction.
+// Reached returns how sure it is that the verifier reaches an instruction.
 func (r *Result) Reached(at bpfobj.Site) Level {
 	if l := r.reached(at.Fn); at.Insn < len(l) {
 		return l[at.Insn]
@@ -116,21 +103,20 @@ func (r *Result) Reached(at bpfobj.Site) Level {
 	return Unreached
 }
 
-// reached returns the levels of a function, by slot; nil where it is not entered.
+// reached returns the levels of a function, by slot; nil if it is not entered.
 func (r *Result) reached(fn int) []Level {
 	l, ok := r.levels[fn]
 	if ok {
 		return l
 	}
-	r.eachPart(fn, func(p *use, c *covered) bool {
+	for _, p := range r.of[fn] {
 		if l == nil {
-			l = make([]Level, len(c.levels))
+			l = make([]Level, len(p.levels))
 		}
-		for i, m := range c.levels {
-			l[i] = surer(l[i], below(m, p.level))
+		for i, m := range p.levels {
+			l[i] = surer(l[i], below(m, r.parts[p.n].level))
 		}
-		return true
-	})
+	}
 	if r.levels == nil {
 		r.levels = make(map[int][]Level)
 	}
@@ -138,30 +124,24 @@ func (r *Result) reached(fn int) []Level {
 	return l
 }
 
-// Moved says how sure it is that the verifier reaches an instruction with an address of the
-// context to which something other than 0 was added. Unreached is also what is not known.
+// Moved returns how sure it is that an instruction accesses the context after a constant other than 0 was added to its
+// address. Unreached means unknown, too.
 func (r *Result) Moved(at bpfobj.Site) (l Level) {
-	r.eachPart(at.Fn, func(p *use, c *covered) bool {
-		for _, a := range c.accesses {
-			if int(a.insn) == at.Insn {
-				l = surer(l, below(a.moved, p.level))
-			}
-		}
-		return true
-	})
+	for _, p := range r.of[at.Fn] {
+		l = surer(l, below(p.accesses[int32(at.Insn)].moved, r.parts[p.n].level))
+	}
 	return l
 }
 
-// Far returns the accesses of memory at an offset without a bound, and how sure it is that the verifier reaches them. Where
-// GaveUp or Odd is set, there can be more.
+// Far returns the accesses of memory at an offset without a bound, and how sure it is that they are reached. If GaveUp or Odd
+// is set, there may be more.
 func (r *Result) Far() map[bpfobj.Site]Level {
 	all := make(map[bpfobj.Site]Level)
-	for i := range r.parts {
-		p := &r.parts[i]
-		for _, c := range p.u.funcs {
-			for _, a := range c.accesses {
-				at := bpfobj.Site{Fn: c.fn, Insn: int(a.insn)}
-				if l := surer(all[at], below(a.far, p.level)); l != Unreached {
+	for fn, parts := range r.of {
+		for _, p := range parts {
+			for insn, a := range p.accesses {
+				at := bpfobj.Site{Fn: fn, Insn: int(insn)}
+				if l := surer(all[at], below(a.far, r.parts[p.n].level)); l != Unreached {
 					all[at] = l
 				}
 			}
@@ -173,11 +153,11 @@ func (r *Result) Far() map[bpfobj.Site]Level {
 // Return is a way in which a program ends.
 type Return struct {
 	At       bpfobj.Site
-	Min, Max uint64 // bounds of what it returns
+	Min, Max uint64 // bounds of the returned value
 	Level    Level
 }
 
-// Returns says what the program returns. Where GaveUp or Odd is set, there can be more.
+// Returns returns the ways in which the program ends. If GaveUp or Odd is set, there may be more.
 func (r *Result) Returns() (l []Return) {
 	if len(r.parts) == 0 {
 		return nil
@@ -193,28 +173,23 @@ func (r *Result) Returns() (l []Return) {
 	return l
 }
 
-// Fact is where a constant comes from.
+// Fact is the source of a constant.
 type Fact struct {
 	Record int    // of CO-RE; -1 for others
 	Name   string // of a variable or an extern
 	V      uint64
 }
 
-// decidedBy returns where the constants come from that decide a branch, nil where
-// they are the code's.
-func (r *Result) decidedBy(at bpfobj.Site) (f *Fact) {
-	r.eachPart(at.Fn, func(p *use, c *covered) bool {
-		i, ok := slices.BinarySearchFunc(c.decided, int32(at.Insn), func(d decision, insn int32) int { return cmp.Compare(d.insn, insn) })
-		if !ok {
-			return true
-		}
-		if src := c.decided[i].src; src > 0 {
+// decidedBy returns the source of the constants that decide a branch, nil if they are the code's.
+func (r *Result) decidedBy(at bpfobj.Site) *Fact {
+	for _, p := range r.of[at.Fn] {
+		switch src := p.decided[int32(at.Insn)]; {
+		case src > 0:
 			v, _ := r.in.Record(int(src - 1))
-			f = &Fact{Record: int(src - 1), V: v}
-		} else {
-			f = &p.u.facts[-src-1]
+			return &Fact{Record: int(src - 1), V: v}
+		case src < 0:
+			return &r.parts[p.n].u.facts[-src-1]
 		}
-		return false
-	})
-	return f
+	}
+	return nil
 }

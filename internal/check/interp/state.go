@@ -4,6 +4,7 @@ package interp
 
 import (
 	"cmp"
+	"hash/maphash"
 	"slices"
 	"unsafe"
 
@@ -25,25 +26,24 @@ type frame struct {
 	ret   bpfobj.Site // where it returns to
 	fn    int
 	saved [4]value // r6 to r9 of the caller
-	stack []slot   // sorted by off
+	stack []slot   // what is known, sorted by off
 
-	shared bool // other states have the same stack, which nobody changes then
+	shared bool // other states share stack, so it must not be changed
 
-	context *value // what a callback is given; nil for what is called by the program
+	context *value // argument of a callback; nil for a function that the program calls
 }
 
-// slot is a part of the stack of which something is known.
+// slot is a part of the stack.
 type slot struct {
 	off  int16 // from the top, negative
 	size uint8 // bytes
 	val  value
 }
 
-// doubt notes that the verifier may know that it does not get here.
+// doubt notes that the verifier may know that this path is impossible.
 func (s *state) doubt() { s.level = max(s.level, Imprecise) }
 
-// clone returns a copy, and the size of the stacks, in bytes, that the two have
-// in common and s had alone.
+// clone returns a copy, and the size in bytes of the stacks that s alone had and now shares.
 func (s *state) clone() (c *state, bytes int) {
 	for i := range s.frames {
 		if f := &s.frames[i]; !f.shared {
@@ -56,12 +56,12 @@ func (s *state) clone() (c *state, bytes int) {
 	return &t, bytes
 }
 
-// size is that of s without the stacks, in bytes.
+// size is the size of s in bytes, without the stacks.
 func (s *state) size() int {
 	return int(unsafe.Sizeof(*s)) + len(s.frames)*int(unsafe.Sizeof(frame{}))
 }
 
-// slots is on how many slots of the stack something is known.
+// slots returns the number of known slots.
 func (s *state) slots() (n int) {
 	for i := range s.frames {
 		n += len(s.frames[i].stack)
@@ -69,14 +69,20 @@ func (s *state) slots() (n int) {
 	return n
 }
 
-// own makes the stack one that may be changed.
-func (f *frame) own() {
-	if f.shared {
-		f.stack, f.shared = slices.Clone(f.stack), false
+var seed = maphash.MakeSeed()
+
+// calls is a hash of the calls that lead to s.
+func (s *state) calls() uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for i := range s.frames {
+		maphash.WriteComparable(&h, s.frames[i].ret)
+		maphash.WriteComparable(&h, s.frames[i].fn)
 	}
+	return h.Sum64()
 }
 
-// reg returns what is known of register r.
+// reg returns what is known of a register.
 func (s *state) reg(r asm.Register) value {
 	if r < asm.RFP {
 		return s.regs[r]
@@ -84,8 +90,14 @@ func (s *state) reg(r asm.Register) value {
 	return value{kind: stackPtr, base: int32(len(s.frames) - 1)}
 }
 
-// covers reports whether all that can be in o can be in s, at the same place,
-// and how many values it looked at. It calls look for each pair of them.
+func (s *state) write(r asm.Register, v value) {
+	if r < asm.RFP {
+		s.regs[r] = v
+	}
+}
+
+// covers reports whether s includes everything that is possible in o, at the same place, and how many values it compared. It
+// calls look for each pair of values.
 func (s *state) covers(o *state, look func(a, b value)) (ok bool, looks int) {
 	for i := range s.regs {
 		look(s.regs[i], o.regs[i])
@@ -116,7 +128,6 @@ func (s *state) covers(o *state, look func(a, b value)) (ok bool, looks int) {
 	return true, looks
 }
 
-// coversStack is covers for stacks, where what is not known is left out.
 func coversStack(a, b []slot, look func(a, b value)) bool {
 	for _, x := range a {
 		for len(b) > 0 && b[0].off < x.off {
@@ -139,15 +150,17 @@ func coversStack(a, b []slot, look func(a, b value)) bool {
 // merge makes s cover o. It calls look for each pair of values.
 func (s *state) merge(o *state, look func(a, b value)) {
 	s.level = Imprecise
+	merge := func(a *value, b value) {
+		look(*a, b)
+		*a = join(*a, b)
+	}
 	for i := range s.regs {
-		look(s.regs[i], o.regs[i])
-		s.regs[i] = join(s.regs[i], o.regs[i])
+		merge(&s.regs[i], o.regs[i])
 	}
 	for i := range s.frames {
 		a, b := &s.frames[i], &o.frames[i]
 		for j := range a.saved {
-			look(a.saved[j], b.saved[j])
-			a.saved[j] = join(a.saved[j], b.saved[j])
+			merge(&a.saved[j], b.saved[j])
 		}
 		if c := b.context; c != nil && c != a.context {
 			v := join(*a.context, *c)
@@ -156,8 +169,7 @@ func (s *state) merge(o *state, look func(a, b value)) {
 		var kept []slot
 		for _, x := range a.stack {
 			if y, ok := b.find(x.off, x.size); ok {
-				look(x.val, y)
-				x.val = join(x.val, y)
+				merge(&x.val, y)
 				kept = append(kept, x)
 			} else if x.val.isStack() {
 				x.val = value{kind: stackAny}
@@ -173,6 +185,69 @@ func (s *state) merge(o *state, look func(a, b value)) {
 	}
 }
 
+// bury replaces pointers into a frame that has ended, in r0 and on the stacks of the callers; their saved registers are older.
+// The next call may reuse the place, so stores there still matter.
+func (s *state) bury() {
+	isDead := func(v value) bool { return v.kind == stackPtr && int(v.base) >= len(s.frames) }
+	if isDead(s.regs[asm.R0]) {
+		s.regs[asm.R0] = value{kind: stackAny}
+	}
+	for i := range s.frames {
+		f := &s.frames[i]
+		for k := range f.stack {
+			if isDead(f.stack[k].val) {
+				f.own()
+				f.stack[k].val = value{kind: stackAny}
+			}
+		}
+	}
+}
+
+// clobberCall forgets the registers that a call does not preserve.
+func (s *state) clobberCall() {
+	for r := asm.R0; r <= asm.R5; r++ {
+		s.regs[r] = unknown
+	}
+}
+
+// clobber forgets what a store of n bytes through p overwrites.
+func (s *state) clobber(p value, off, n int64) {
+	switch p.kind {
+	case stackPtr:
+		s.frames[p.base].forget(int64(p.v)+off, n)
+	case stackAny:
+		for i := range s.frames {
+			s.frames[i].stack, s.frames[i].shared = nil, false
+		}
+	}
+}
+
+// forgetAll forgets the frame that p points into.
+func (s *state) forgetAll(p value) {
+	if p.kind == stackPtr {
+		s.frames[p.base].stack, s.frames[p.base].shared = nil, false
+		return
+	}
+	s.clobber(p, 0, 0)
+}
+
+// spilled reports whether a stack pointer is on the stack.
+func (s *state) spilled() bool {
+	for i := range s.frames {
+		if slices.ContainsFunc(s.frames[i].stack, func(x slot) bool { return x.val.isStack() }) {
+			return true
+		}
+	}
+	return false
+}
+
+// own makes the stack one that may be changed.
+func (f *frame) own() {
+	if f.shared {
+		f.stack, f.shared = slices.Clone(f.stack), false
+	}
+}
+
 func (f *frame) find(off int16, size uint8) (value, bool) {
 	i, ok := f.search(off)
 	if !ok || f.stack[i].size != size {
@@ -181,13 +256,12 @@ func (f *frame) find(off int16, size uint8) (value, bool) {
 	return f.stack[i].val, true
 }
 
-// search returns where a slot that begins at off is, or would be.
+// search returns the index of the slot at off, or where it would be inserted.
 func (f *frame) search(off int16) (int, bool) {
 	return slices.BinarySearchFunc(f.stack, off, func(x slot, off int16) int { return cmp.Compare(x.off, off) })
 }
 
-// set notes the content of a slot, after which nothing else is known of its
-// bytes.
+// set sets a slot and forgets what else is known of its bytes.
 func (f *frame) set(off int16, size uint8, v value) {
 	f.forget(int64(off), int64(size))
 	f.own()
@@ -195,8 +269,7 @@ func (f *frame) set(off int16, size uint8, v value) {
 	f.stack = slices.Insert(f.stack, i, slot{off, size, v})
 }
 
-// forget drops what is known of size bytes at off, and of all in the same
-// eight: a write to a part of them makes verifiers forget the whole.
+// forget forgets size bytes at off, and all in the same eight: verifiers forget the whole after a write to a part.
 func (f *frame) forget(off, size int64) {
 	first, end := off&^7, (off+size+7)&^7
 	gone := func(x slot) bool { return int64(x.off) < end && first < int64(x.off)+int64(x.size) }
@@ -206,8 +279,8 @@ func (f *frame) forget(off, size int64) {
 	}
 }
 
-// load returns what a load of n bytes at off gives, and whether that may depend on
-// narrow. A part of a slot is known where the verifier knows it.
+// load returns the result of a load of n bytes at off, and whether it may depend on narrow. A part of a slot is known if the
+// verifier knows it.
 func (f *frame) load(off int64, n int, narrow bool) (v value, asked bool) {
 	zero := 0
 	for _, x := range f.stack {

@@ -8,73 +8,58 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// Unit is what a function comes to when it is entered in one way. What it calls
-// with pointers to the stack is a part of it, other functions are units of their
-// own, which it refers to. It does not change any more, and is safe for use by
-// many goroutines.
+// Unit is the result of exploring a function that is entered in one way. It includes functions that are called with pointers
+// to the stack, and refers to the units of the others. A finished unit is immutable and safe for use by many goroutines.
 type Unit struct {
 	id       uint64
-	funcs    []covered
-	facts    []Fact   // but for those of records
-	relevant Relevant // to the units that it calls, too
+	funcs    []*covered // by fn
+	facts    []Fact     // without those of records
+	relevant Relevant   // also to the units that it calls
 	exits    []exit
 	uses     []use
 	enters   []entered
-	depth    int // frames, its own counted
+	depth    int // frames, including its own
 	steps    int // without those of other units
 	work     int
 	odd      string // why something could not be followed
 }
 
-// Units keeps units for explorations to come. It is safe for use by many
-// goroutines.
+// Units keeps units for later explorations. It is safe for use by many goroutines.
 type Units interface {
-	// Find returns what Add was given for the same entry, where what the function
-	// and all that it calls depend on is the same: the input, but for the values
-	// of records that are not relevant. It returns nil where there is nothing.
+	// Find returns the unit that Add was given for the same entry, where everything that the function and its callees depend
+	// on is equal: the input except the values of records that are not relevant. It returns nil if there is none.
 	Find(from Entry) *Unit
 	Add(from Entry, u *Unit)
 }
 
-// Entry is a way into a function: what is known of its arguments. It is
-// comparable.
+// Entry is a function and what is known of its arguments. It is comparable.
 type Entry struct {
 	Fn   int
 	args [5]value
 }
 
-// anyEntry is an entry with arguments of which nothing is known.
+// anyEntry is an entry with unknown arguments.
 func anyEntry(fn int) Entry {
-	e := Entry{Fn: fn}
-	for i := range e.args {
-		e.args[i] = unknown
-	}
-	return e
+	return Entry{fn, [5]value{unknown, unknown, unknown, unknown, unknown}}
 }
 
-// covered is what became of one function in a unit.
+// covered is the part of a unit in one function.
 type covered struct {
 	fn       int
-	levels   []Level // by slot
-	decided  []decision
-	accesses []access
+	levels   []Level          // by slot
+	decided  map[int32]int32  // by branch: the source of the constants that decide it, as value.src
+	accesses map[int32]access // by instruction
 }
 
-// decision is a branch, and where the constants come from that decide it, as the
-// src of values. Those of the code are left out.
-type decision struct{ insn, src int32 }
-
-// access is one to the context where that is not as it was given, or to memory at an offset without a bound.
-type access struct {
-	insn       int32
-	moved, far Level
-}
+// access is how sure it is that an instruction accesses the context at another offset than at first, or memory at an offset
+// without a bound.
+type access struct{ moved, far Level }
 
 // exit is a way in which a function returns.
 type exit struct {
 	r0    value
 	level Level
-	insn  int32 // the first that was found to return so
+	insn  int32 // the first instruction that returns so
 }
 
 // use is a unit that another one calls.
@@ -91,7 +76,7 @@ type entered struct {
 
 var units atomic.Uint64
 
-// enter notes a function that is entered with arguments of which nothing is known.
+// enter notes a function that is entered with unknown arguments.
 func (x *explorer) enter(fn int, l Level) {
 	u := x.u
 	x.spend(len(u.enters))
@@ -104,7 +89,7 @@ func (x *explorer) enter(fn int, l Level) {
 	u.enters = append(u.enters, entered{fn, l})
 }
 
-// call notes that a unit is called where so many frames are.
+// call notes a call of a unit below a number of frames.
 func (u *Unit) call(c *Unit, l Level, frames int) {
 	u.depth = max(u.depth, frames+c.depth)
 	for i := range u.uses {
@@ -116,8 +101,8 @@ func (u *Unit) call(c *Unit, l Level, frames int) {
 	u.uses = append(u.uses, use{c, l})
 }
 
-// unit explores a function, unless that has been done. It is whole unless a limit
-// ends that, or calls nest too deeply; frames are there already.
+// unit finds or explores a function below a number of frames. The unit is whole unless a limit ends the exploration or calls
+// nest too deeply.
 func (p *program) unit(from Entry, frames int) (u *Unit, whole bool) {
 	p.frames += frames
 	defer func() { p.frames -= frames }()
@@ -141,8 +126,7 @@ func (p *program) unit(from Entry, frames int) (u *Unit, whole bool) {
 	return x.u, x.whole
 }
 
-// charge counts what a unit has cost, as if it had not been found: where a program
-// gives up must not depend on what came before it.
+// charge counts the cost of a unit that was found, so that the limits do not depend on earlier explorations.
 func (p *program) charge(u *Unit) bool {
 	if !p.charged[u] {
 		p.charged[u] = true
@@ -155,8 +139,7 @@ func (p *program) charge(u *Unit) bool {
 	return p.within()
 }
 
-// arguments returns how a function is entered by a call, and false where it may
-// get at the caller's stack, or at facts of the caller's unit.
+// arguments returns the entry of a call, false if the callee may access the caller's stack or facts.
 func (x *explorer) arguments(s *state, fn int) (Entry, bool) {
 	from, f := anyEntry(fn), &x.o.Funcs[fn]
 	for i := range from.args {
