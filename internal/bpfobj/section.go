@@ -34,64 +34,40 @@ const (
 )
 
 // sections are the section names of libbpf 1.5 and ebpf-go, in their order. The first match is used.
-var sections = []Section{
+var sections = expand([]Section{
 	{"socket", "SOCKET_FILTER", "", AttachNone, false},
 	{"sk_reuseport/migrate", "SK_REUSEPORT", "BPF_SK_REUSEPORT_SELECT_OR_MIGRATE", AttachNone, false},
 	{"sk_reuseport", "SK_REUSEPORT", "BPF_SK_REUSEPORT_SELECT", AttachNone, true},
-	{"kprobe", "KPROBE", "", AttachKprobe, false},
-	{"kretprobe", "KPROBE", "", AttachKprobe, false},
-	{"uprobe", "KPROBE", "", AttachNone, false},
-	{"uprobe.s", "KPROBE", "", AttachNone, false},
-	{"uretprobe", "KPROBE", "", AttachNone, false},
-	{"uretprobe.s", "KPROBE", "", AttachNone, false},
-	{"kprobe.multi", "KPROBE", "BPF_TRACE_KPROBE_MULTI", AttachMulti, false},
-	{"kretprobe.multi", "KPROBE", "BPF_TRACE_KPROBE_MULTI", AttachMulti, false},
+	{"kprobe kretprobe", "KPROBE", "", AttachKprobe, false},
+	{"uprobe uprobe.s uretprobe uretprobe.s usdt usdt.s", "KPROBE", "", AttachNone, false},
+	{"kprobe.multi kretprobe.multi", "KPROBE", "BPF_TRACE_KPROBE_MULTI", AttachMulti, false},
 	{"kprobe.session", "KPROBE", "BPF_TRACE_KPROBE_SESSION", AttachMulti, false},
-	{"uprobe.multi", "KPROBE", "BPF_TRACE_UPROBE_MULTI", AttachNone, false},
-	{"uretprobe.multi", "KPROBE", "BPF_TRACE_UPROBE_MULTI", AttachNone, false},
-	{"uprobe.session", "KPROBE", "BPF_TRACE_UPROBE_SESSION", AttachNone, false},
-	{"uprobe.multi.s", "KPROBE", "BPF_TRACE_UPROBE_MULTI", AttachNone, false},
-	{"uretprobe.multi.s", "KPROBE", "BPF_TRACE_UPROBE_MULTI", AttachNone, false},
-	{"uprobe.session.s", "KPROBE", "BPF_TRACE_UPROBE_SESSION", AttachNone, false},
-	{"ksyscall", "KPROBE", "", AttachSyscall, false},
-	{"kretsyscall", "KPROBE", "", AttachSyscall, false},
-	{"usdt", "KPROBE", "", AttachNone, false},
-	{"usdt.s", "KPROBE", "", AttachNone, false},
+	{"uprobe.multi uretprobe.multi uprobe.multi.s uretprobe.multi.s", "KPROBE", "BPF_TRACE_UPROBE_MULTI", AttachNone, false},
+	{"uprobe.session uprobe.session.s", "KPROBE", "BPF_TRACE_UPROBE_SESSION", AttachNone, false},
+	{"ksyscall kretsyscall", "KPROBE", "", AttachSyscall, false},
 	{"tc/ingress", "SCHED_CLS", "BPF_TCX_INGRESS", AttachNone, true},
 	{"tc/egress", "SCHED_CLS", "BPF_TCX_EGRESS", AttachNone, true},
 	{"tcx/ingress", "SCHED_CLS", "BPF_TCX_INGRESS", AttachNone, true},
 	{"tcx/egress", "SCHED_CLS", "BPF_TCX_EGRESS", AttachNone, true},
-	{"tc", "SCHED_CLS", "", AttachNone, false},
-	{"classifier", "SCHED_CLS", "", AttachNone, false},
+	{"tc classifier", "SCHED_CLS", "", AttachNone, false},
 	{"action", "SCHED_ACT", "", AttachNone, false},
 	{"netkit/primary", "SCHED_CLS", "BPF_NETKIT_PRIMARY", AttachNone, true},
 	{"netkit/peer", "SCHED_CLS", "BPF_NETKIT_PEER", AttachNone, true},
-	{"tracepoint", "TRACEPOINT", "", AttachTP, false},
-	{"tp", "TRACEPOINT", "", AttachTP, false},
-	{"raw_tracepoint", "RAW_TRACEPOINT", "", AttachRawTP, false},
-	{"raw_tp", "RAW_TRACEPOINT", "", AttachRawTP, false},
-	{"raw_tracepoint.w", "RAW_TRACEPOINT_WRITABLE", "", AttachRawTP, false},
-	{"raw_tp.w", "RAW_TRACEPOINT_WRITABLE", "", AttachRawTP, false},
+	{"tracepoint tp", "TRACEPOINT", "", AttachTP, false},
+	{"raw_tracepoint raw_tp", "RAW_TRACEPOINT", "", AttachRawTP, false},
+	{"raw_tracepoint.w raw_tp.w", "RAW_TRACEPOINT_WRITABLE", "", AttachRawTP, false},
 	{"tp_btf", "TRACING", "BPF_TRACE_RAW_TP", AttachBTFTP, false},
-	{"fentry", "TRACING", "BPF_TRACE_FENTRY", AttachFunc, false},
-	{"fentry.s", "TRACING", "BPF_TRACE_FENTRY", AttachFunc, false},
-	{"fexit", "TRACING", "BPF_TRACE_FEXIT", AttachFunc, false},
-	{"fexit.s", "TRACING", "BPF_TRACE_FEXIT", AttachFunc, false},
-	{"fsession", "TRACING", "BPF_TRACE_FSESSION", AttachFunc, false},
-	{"fsession.s", "TRACING", "BPF_TRACE_FSESSION", AttachFunc, false},
-	{"fmod_ret", "TRACING", "BPF_MODIFY_RETURN", AttachModRet, false},
-	{"fmod_ret.s", "TRACING", "BPF_MODIFY_RETURN", AttachModRet, false},
+	{"fentry fentry.s", "TRACING", "BPF_TRACE_FENTRY", AttachFunc, false},
+	{"fexit fexit.s", "TRACING", "BPF_TRACE_FEXIT", AttachFunc, false},
+	{"fsession fsession.s", "TRACING", "BPF_TRACE_FSESSION", AttachFunc, false},
+	{"fmod_ret fmod_ret.s", "TRACING", "BPF_MODIFY_RETURN", AttachModRet, false},
 	{"freplace", "EXT", "", AttachExt, false},
-	{"lsm", "LSM", "BPF_LSM_MAC", AttachLSM, false},
-	{"lsm.s", "LSM", "BPF_LSM_MAC", AttachLSM, false},
+	{"lsm lsm.s", "LSM", "BPF_LSM_MAC", AttachLSM, false},
 	{"lsm_cgroup", "LSM", "BPF_LSM_CGROUP", AttachLSM, false},
-	{"iter", "TRACING", "BPF_TRACE_ITER", AttachIter, false},
-	{"iter.s", "TRACING", "BPF_TRACE_ITER", AttachIter, false},
+	{"iter iter.s", "TRACING", "BPF_TRACE_ITER", AttachIter, false},
 	{"syscall", "SYSCALL", "", AttachNone, false},
-	{"xdp.frags/devmap", "XDP", "BPF_XDP_DEVMAP", AttachNone, false},
-	{"xdp/devmap", "XDP", "BPF_XDP_DEVMAP", AttachNone, false},
-	{"xdp.frags/cpumap", "XDP", "BPF_XDP_CPUMAP", AttachNone, false},
-	{"xdp/cpumap", "XDP", "BPF_XDP_CPUMAP", AttachNone, false},
+	{"xdp.frags/devmap xdp/devmap", "XDP", "BPF_XDP_DEVMAP", AttachNone, false},
+	{"xdp.frags/cpumap xdp/cpumap", "XDP", "BPF_XDP_CPUMAP", AttachNone, false},
 	{"xdp.frags", "XDP", "BPF_XDP", AttachNone, false},
 	{"xdp", "XDP", "BPF_XDP", AttachNone, true},
 	{"perf_event", "PERF_EVENT", "", AttachNone, false},
@@ -136,10 +112,20 @@ var sections = []Section{
 	{"cgroup/getsockopt", "CGROUP_SOCKOPT", "BPF_CGROUP_GETSOCKOPT", AttachNone, false},
 	{"cgroup/setsockopt", "CGROUP_SOCKOPT", "BPF_CGROUP_SETSOCKOPT", AttachNone, false},
 	{"cgroup/dev", "CGROUP_DEVICE", "BPF_CGROUP_DEVICE", AttachNone, true},
-	{"struct_ops", "STRUCT_OPS", "", AttachOps, false},
-	{"struct_ops.s", "STRUCT_OPS", "", AttachOps, false},
+	{"struct_ops struct_ops.s", "STRUCT_OPS", "", AttachOps, false},
 	{"sk_lookup", "SK_LOOKUP", "BPF_SK_LOOKUP", AttachNone, false},
 	{"netfilter", "NETFILTER", "BPF_NETFILTER", AttachNone, false},
+})
+
+// expand turns a section whose Prefix is several words into one for each.
+func expand(list []Section) (all []Section) {
+	for _, s := range list {
+		for prefix := range strings.FieldsSeq(s.Prefix) {
+			s.Prefix = prefix
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // Sections returns the prefixes of the names of sections that loaders know.
