@@ -15,8 +15,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
-// chain makes an object of a program that calls the first of n functions, each
-// of which calls the next and reads a variable of its own, by relocations.
+// chain makes an object with n functions, where each calls the next and reads a variable of its own, by relocations. A
+// program calls the first.
 func chain(n int) []byte {
 	const text, variables, entry = 0, 2, 3 // sections
 	var code, rel []byte
@@ -50,8 +50,7 @@ func object(syms []testelf.Symbol, sections []testelf.Section) []byte {
 	return data
 }
 
-// relocate appends the relocation of the instruction at an offset by a symbol,
-// which are numbered from 1.
+// relocate appends the relocation of the instruction at an offset. Symbols are numbered from 1.
 func relocate(rel []byte, at, sym int) []byte {
 	rel = binary.LittleEndian.AppendUint64(rel, uint64(at))
 	return binary.LittleEndian.AppendUint64(rel, elf.R_INFO(uint32(sym), 10))
@@ -78,7 +77,7 @@ func chainRecords(n int) *ExtSection {
 	return s
 }
 
-// TestChain parses a long chain of calls: every function is of the program.
+// TestChain parses a long chain of calls: every function belongs to the program.
 func TestChain(t *testing.T) {
 	const n = 3000
 	o, err := parse(t.Context(), chain(n), chainRecords(n))
@@ -99,7 +98,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// BenchmarkParse is of an object of many functions, relocations and records.
+// BenchmarkParse parses an object with many functions, relocations and records.
 func BenchmarkParse(b *testing.B) {
 	for _, n := range []int{2_000, 20_000} {
 		data, records := chain(n), chainRecords(n)

@@ -30,8 +30,7 @@ func call(fn int32) Insn {
 	return Insn{Op: OpCall, Src: asm.PseudoCall, Ref: Ref{Kind: RefFunc, N: fn}}
 }
 
-// TestAccesses follows the context, and an argument, as far as they are what they
-// are on all paths.
+// TestAccesses follows the context and an argument as far as they are the same on all paths.
 func TestAccesses(t *testing.T) {
 	type access struct {
 		fn, insn, arg int
@@ -54,21 +53,21 @@ func TestAccesses(t *testing.T) {
 			mov(1, asm.R10), {Op: addImm, Dst: 1, Imm: -8}, helper,
 			exit,
 		}}, nil},
-		// On one of two paths r6 is something else.
+		// On one of two paths r6 changes.
 		"joined": {[][]Insn{{mov(6, 1), helper, {Op: ifZero, Off: 1}, mov(6, 0), load(0, 6, 8), exit}}, nil},
 		"same":   {[][]Insn{{mov(6, 1), helper, {Op: ifZero, Off: 1}, mov(7, 0), load(0, 6, 8), exit}}, []access{{0, 4, -1, 8}}},
-		// On one of two paths r6 is in use for the address of the slot, and of no use where they meet.
+		// On one of two paths r6 has the address of the slot. It is dead where they meet.
 		"dead": {[][]Insn{{
 			{Op: toStack, Dst: asm.R10, Src: 1, Off: -8}, helper,
 			load(3, 10, -8), load(0, 3, 24),
 			{Op: ifZero, Off: 2}, mov(6, asm.R10), {Op: addImm, Dst: 6, Imm: -8},
 			mov(0, 7), exit,
 		}}, []access{{0, 3, -1, 24}}},
-		// A loop that moves on.
+		// A loop that increments r1.
 		"loop":     {[][]Insn{{load(0, 1, 0), {Op: addImm, Dst: 1, Imm: 8}, {Op: ifZero, Off: -3}, exit}}, nil},
 		"function": {[][]Insn{{mov(6, 1), call(1), mov(1, 6), call(1), exit}, {load(0, 1, 16), exit}}, []access{{1, 0, -1, 16}}},
 		"mixed":    {[][]Insn{{mov(6, 1), call(1), load(1, 6, 0), call(1), exit}, {load(0, 1, 16), exit}}, []access{{0, 2, -1, 0}}},
-		// Nobody knows what a callback is called with.
+		// The arguments of a callback are unknown.
 		"callback": {[][]Insn{{{Op: OpLdImm64, Dst: 2, Ref: Ref{Kind: RefFunc, N: 1}}, {}, call(1), exit}, {load(0, 1, 16), exit}}, nil},
 	} {
 		o := &Object{}
@@ -91,8 +90,8 @@ func TestAccesses(t *testing.T) {
 	}
 }
 
-// TestAccessesOfChain wants the steps to grow with the code where one function after the other turns out to be called
-// by one that is not followed.
+// TestAccessesOfChain checks that the steps grow linearly with the code if one function after the other is found to
+// have a caller that is not followed.
 func TestAccessesOfChain(t *testing.T) {
 	const n = 30_000 // functions that each call the next; a global one calls the first
 	o := &Object{Funcs: make([]Function, n+2)}
@@ -115,7 +114,7 @@ func TestAccessesOfChain(t *testing.T) {
 	}
 }
 
-// TestAccessesOf tells what has become of the addresses meanwhile.
+// TestAccessesOf checks how an address was changed before the access.
 func TestAccessesOf(t *testing.T) {
 	addReg := asm.OpCode(asm.ALU64Class) | asm.OpCode(asm.RegSource) | asm.OpCode(asm.Add)
 	spill := Insn{Op: toStack, Dst: asm.R10, Src: 2, Off: -8}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package bpfobj reads BPF objects, in two steps. [Open] reads the ELF header, the types and .BTF.ext with the CO-RE records,
-// all that relocation needs. [File.Parse] reads the programs: functions, instructions, and what these refer to.
+// which is enough for relocation. [File.Parse] reads the programs: functions, instructions, and what these refer to.
 //
 // For example, from
 //
@@ -15,7 +15,7 @@
 // program reads its second argument, and [Object.Source] the line of an instruction.
 //
 // The passes are those of an ELF linker: data sections, functions, maps and externs, relocations, and last the programs with
-// all that they can call, as in libbpf (bpf_object__collect_relos, bpf_object__reloc_code).
+// the functions that they can call, as in libbpf (bpf_object__collect_relos, bpf_object__reloc_code).
 //
 // The package has no knowledge of kernels, of registers' values, or of the meaning of CO-RE records.
 package bpfobj

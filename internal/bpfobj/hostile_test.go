@@ -16,7 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
-// allocated returns how many bytes f allocates in all.
+// allocated returns the number of bytes that f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -31,7 +31,7 @@ func function(name string, section int, at uint64) testelf.Symbol {
 }
 
 var (
-	callNext = []byte{byte(OpCall), 0x10, 0, 0, 1, 0, 0, 0} // the function behind the exit that follows
+	callNext = []byte{byte(OpCall), 0x10, 0, 0, 1, 0, 0, 0} // the function after the next instruction
 	exitInsn = []byte{byte(OpExit), 0, 0, 0, 0, 0, 0, 0}
 )
 
@@ -41,8 +41,7 @@ func small(sections []testelf.Section, syms []testelf.Symbol) []byte {
 		append([]testelf.Section{{Name: "kprobe/f", Flags: elf.SHF_EXECINSTR, Data: exitInsn}}, sections...))
 }
 
-// over has n headers of one section, which all have the same bytes: nobody but
-// the last owns them.
+// over has n headers of one section, which share the bytes of the last.
 func over(n int, s testelf.Section) []testelf.Section {
 	out := make([]testelf.Section, n)
 	for i := range out {
@@ -54,7 +53,7 @@ func over(n int, s testelf.Section) []testelf.Section {
 	return out
 }
 
-// chained is a section of programs of which each calls the next.
+// chained is a section of programs, each of which calls the next.
 func chained(n int) []byte {
 	var code []byte
 	var syms []testelf.Symbol
@@ -68,8 +67,7 @@ func chained(n int) []byte {
 	return object(syms, []testelf.Section{{Name: "kprobe/f", Flags: elf.SHF_EXECINSTR, Data: code}})
 }
 
-// longNames is an object whose n symbols are all named with nearly the same
-// size bytes: each name begins one byte later.
+// longNames is an object with n symbols whose names are parts of the same size bytes: each begins one byte later.
 func longNames(n, size int) []byte {
 	names := strings.Repeat("x", size)
 	syms := []testelf.Symbol{function(names, 0, 0)}
@@ -85,7 +83,7 @@ func longNames(n, size int) []byte {
 	return data
 }
 
-// compressed is a section of n bytes.
+// compressed is a compressed section of n bytes.
 func compressed(n int) []byte {
 	var b bytes.Buffer
 	_ = binary.Write(&b, binary.LittleEndian, elf.Chdr64{Type: uint32(elf.COMPRESS_ZLIB), Size: uint64(n), Addralign: 1})
@@ -95,8 +93,7 @@ func compressed(n int) []byte {
 	return b.Bytes()
 }
 
-// hostile are objects that cost far more than their size tells, or should not
-// be read at all, with what the error says.
+// hostile are objects that need far more memory than their size suggests, or exceed a limit, with the error.
 var hostile = map[string]struct {
 	make func() []byte
 	says string
@@ -139,7 +136,7 @@ func mustELF(data []byte) *elf.File {
 	return f
 }
 
-// TestHostile bounds what hostile objects cost.
+// TestHostile bounds the memory for hostile objects.
 func TestHostile(t *testing.T) {
 	raceflag.SkipSerial(t)
 	for name, h := range hostile {

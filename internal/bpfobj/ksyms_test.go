@@ -12,7 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// TestTypedKsyms wants each kfunc and typed variable of .ksyms once, and no untyped one.
+// TestTypedKsyms checks that each kfunc and typed variable of .ksyms is returned once, and no untyped one.
 func TestTypedKsyms(t *testing.T) {
 	b := btf.NewBuilder(binary.LittleEndian)
 	number := b.Type("int", btf.KindInt, false, 0, 4)

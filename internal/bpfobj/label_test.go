@@ -10,8 +10,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
-// TestLabels wants no programs of labels, as compilers leave them: LBB0_1 is clang's, LI1 what GCC's BTF.ext refers to.
-// Clang before version 8 has no type for functions, either, but these are global.
+// TestLabels checks that labels of compilers are not programs: LBB0_1 is clang's, and GCC's BTF.ext refers to LI1.
+// Functions of clang before version 8 have no type either, but are global.
 func TestLabels(t *testing.T) {
 	for _, c := range []struct {
 		compiler, label string

@@ -43,7 +43,7 @@ type Function struct {
 	ignores Registers // see Ignores
 }
 
-// Program is a function that is loaded, with all that it can call.
+// Program is a function that is loaded, with the functions that it can call.
 type Program struct {
 	Fn       int
 	Section  string   // without the ? that keeps loaders from loading it

@@ -28,8 +28,7 @@ func parse(t *testing.T, in testinput.Object) *bpfobj.Object {
 	return o
 }
 
-// TestObjects compares programs with what cilium/ebpf makes of the objects at
-// hand, and looks for references and records that lead nowhere.
+// TestObjects compares programs with those of cilium/ebpf, and checks references and records.
 func TestObjects(t *testing.T) {
 	compared := 0
 	for _, in := range testinput.Objects(t) {
@@ -62,7 +61,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// consistent looks at every index in an object.
+// consistent checks every index in an object.
 func consistent(t *testing.T, name string, o *bpfobj.Object) {
 	t.Helper()
 	for i, at := range o.Sites {
@@ -94,8 +93,7 @@ func consistent(t *testing.T, name string, o *bpfobj.Object) {
 	}
 }
 
-// TestSource compares the lines of instructions with those that relolog finds
-// for the records there.
+// TestSource compares the lines of instructions with those of their records.
 func TestSource(t *testing.T) {
 	n := 0
 	for _, in := range testinput.Objects(t) {
@@ -115,8 +113,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestRecords places records, two at the same instruction, and some where there
-// is none.
+// TestRecords places records, two at the same instruction, and some without an instruction.
 func TestRecords(t *testing.T) {
 	in := testinput.Named(t, "subprogs.bpfel.o")
 	o := parse(t, in)
@@ -140,8 +137,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestCutShort opens every beginning of an object, in steps: only with the
-// section headers, which are at its end, it is one.
+// TestCutShort opens beginnings of an object, which lack the section headers at its end.
 func TestCutShort(t *testing.T) {
 	in := testinput.Named(t, "subprogs.bpfel.o")
 	for n := 0; n < len(in.Data); n += 7 {

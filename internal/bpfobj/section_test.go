@@ -46,7 +46,7 @@ func TestSectionOf(t *testing.T) {
 	}
 }
 
-// sectionNames returns the names in the table, and what people make of them.
+// sectionNames returns the names in the table and variants of them.
 func sectionNames() (names []string) {
 	for _, p := range bpfobj.Sections() {
 		names = append(names, p, p+"/", p+"/x", p+"/x/y", p+"1", p+"_x", p+".s", p+".s/x", p[:len(p)-1], "x"+p, strings.ToUpper(p))
@@ -54,8 +54,7 @@ func sectionNames() (names []string) {
 	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
-// TestSectionsEbpfGo compares what sections mean with what ebpf-go makes of an
-// object that has them all.
+// TestSectionsEbpfGo compares the meaning of sections with ebpf-go's, for an object that has them all.
 func TestSectionsEbpfGo(t *testing.T) {
 	names := sectionNames()
 	f := testelf.File{Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF}
@@ -74,7 +73,7 @@ func TestSectionsEbpfGo(t *testing.T) {
 	}
 	plain := func(s string) string {
 		s, _ = strings.CutPrefix(strings.ToLower(strings.ReplaceAll(s, "_", "")), "bpf")
-		switch s { // what ebpf-go calls otherwise, or only by number
+		switch s { // names that ebpf-go spells differently, or not at all
 		case "ext":
 			return "extension"
 		case "cgroupinetingress": // is 0
@@ -104,7 +103,7 @@ func TestSectionsEbpfGo(t *testing.T) {
 	}
 }
 
-// byName prints what libbpf makes of the lines of its input.
+// byName prints libbpf's program types for the section names in its input.
 const byName = `#include <stdio.h>
 #include <string.h>
 #include <bpf/libbpf.h>
@@ -128,8 +127,7 @@ int main(void)
 }
 `
 
-// TestSectionsLibbpf compares what sections mean with what the libbpf that is
-// installed makes of their names. It may be older than some.
+// TestSectionsLibbpf compares the meaning of sections with that in the installed libbpf, which may not know all.
 func TestSectionsLibbpf(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("needs a C compiler")

@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// TestDebian finds the objects in Debian's packages libbpf-tools, xdp-tools
-// and libxdp1. BTFGEN_DEBIAN names a directory they were unpacked in
-// (dpkg -x).
+// TestDebian finds the objects in Debian's packages libbpf-tools, xdp-tools and libxdp1, unpacked with dpkg -x in
+// $BTFGEN_DEBIAN.
 func TestDebian(t *testing.T) {
 	root := os.Getenv("BTFGEN_DEBIAN")
 	if root == "" {
@@ -58,8 +57,7 @@ func TestDebian(t *testing.T) {
 	}
 }
 
-// coreLen returns the size in bytes of the CO-RE relocations of o, as the
-// standard library's ELF reader sees it.
+// coreLen returns the size in bytes of the CO-RE relocations of o, read with debug/elf.
 func coreLen(t *testing.T, o Object) int {
 	t.Helper()
 	f, err := elf.NewFile(bytes.NewReader(o.Data))

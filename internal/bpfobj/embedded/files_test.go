@@ -62,7 +62,7 @@ func TestParseFiles(t *testing.T) {
 	}
 }
 
-// A defect that shows on one object costs that object only.
+// TestParseFilesPanics checks that a panic costs only its object.
 func TestParseFilesPanics(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "both")
 	if err := os.WriteFile(path, slices.Concat([]byte("text"), bpf(le, "one"), bpf(le, "two")), 0o666); err != nil {

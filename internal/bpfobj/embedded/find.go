@@ -31,7 +31,7 @@ type Object struct {
 	// Data is the object and nothing after it.
 	Data []byte
 	// Hosts are the machines whose kernels run the program or library that embeds the object, as canonical names of
-	// pkg/kernel; none if the file is the object, or is of an unknown machine.
+	// pkg/kernel; none if the file is the object or its machine is unknown.
 	Hosts []string
 }
 
@@ -153,7 +153,7 @@ func scan(data []byte) ([]Object, error) {
 	return nil, ErrNone
 }
 
-// object returns the length of the BPF object at data[0], 0 if another file is there. whole says that data is the whole
+// object returns the length of the BPF object at data[0], 0 for another file. whole says that data is the whole
 // file: then a header that is cut short is damaged, elsewhere the magic is chance.
 func object(data []byte, whole bool, budget *int) (int, error) {
 	switch {

@@ -52,7 +52,7 @@ func TestFindLone(t *testing.T) {
 	}
 }
 
-// A lone object that was cut short must never pass for a file without one.
+// TestFindTruncated checks that a lone object that is cut short is an error other than ErrNone.
 func TestFindTruncated(t *testing.T) {
 	for _, f := range []testelf.File{
 		{Order: le, Machine: elf.EM_BPF}, {Order: be, Machine: elf.EM_BPF, Tail: true},
@@ -98,7 +98,7 @@ func TestFindDamaged(t *testing.T) {
 			if err == nil || errors.Is(err, ErrNone) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("alone: %d objects, error %v, want %q", len(got), err, tt.want)
 			}
-			if tt.name == "32-bit" { // its fields lie elsewhere: not the same damage
+			if tt.name == "32-bit" { // its fields are elsewhere, so the damage differs
 				return
 			}
 			_, err = Find(append([]byte("host"), obj...))
@@ -178,8 +178,8 @@ func TestFindEmbedded(t *testing.T) {
 	}
 }
 
-// Thousands of headers that share one long section header table, the last
-// entry of which is bad, would take hours if each read it to its end.
+// TestFindBudget bounds the time for thousands of headers that share one long section header table with a bad last
+// entry.
 func TestFindBudget(t *testing.T) {
 	const headers, sections = 50_000, 60_000
 	table := headers * headerSize

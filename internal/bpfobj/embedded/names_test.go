@@ -15,8 +15,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
-// host returns a linked file with the objects one after the other in
-// .rodata, a .data of n bytes, and the symbols made by with.
+// host returns a linked file with the objects in .rodata, data in .data, and the symbols made by with.
 func host(t *testing.T, f testelf.File, objs [][]byte, data []byte, with func(at []uint64) []testelf.Symbol) []byte {
 	t.Helper()
 	at := make([]uint64, len(objs)+1)
@@ -52,7 +51,7 @@ func words(f testelf.File, vs ...uint64) []byte {
 	return d
 }
 
-// TestHosts wants objects to be for the machines whose kernels run the file that embeds them.
+// TestHosts checks that objects are for the machines whose kernels run the file that embeds them.
 func TestHosts(t *testing.T) {
 	for _, c := range []struct {
 		file testelf.File
@@ -154,7 +153,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// TestNameGo reads what the Go toolchain makes of go:embed.
+// TestNameGo reads a binary that the Go toolchain built with go:embed.
 func TestNameGo(t *testing.T) {
 	goTool, err := exec.LookPath("go")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 )
 
-// TestOfFileName holds which names of files name a machine.
+// TestOfFileName checks which file names name a machine.
 func TestOfFileName(t *testing.T) {
 	little, big := binary.ByteOrder(binary.LittleEndian), binary.ByteOrder(binary.BigEndian)
 	for _, c := range []struct {

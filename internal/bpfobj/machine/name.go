@@ -12,8 +12,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// targets are libbpf's names of architectures (__TARGET_ARCH_powerpc) that pkg/kernel does not spell, because they stand for
-// several.
+// targets are libbpf's names of architectures (__TARGET_ARCH_powerpc) that pkg/kernel lacks, because they mean several.
 var targets = map[string][]string{
 	"loongarch": {"loongarch64"},
 	"mips":      {"mips", "mipsel", "mips64", "mips64el"},
@@ -22,7 +21,7 @@ var targets = map[string][]string{
 	"sparc":     {"sparc64"},
 }
 
-// spelled returns the machines that a word stands for: an architecture in any spelling of pkg/kernel, or libbpf's name. It
+// spelled returns the machines that a word means: an architecture in any spelling of pkg/kernel, or libbpf's name. It
 // returns nil for other words.
 func spelled(word string) []string {
 	if targets[word] == nil && kernel.KnownArch(word) {
@@ -31,7 +30,7 @@ func spelled(word string) []string {
 	return targets[word]
 }
 
-// Any stands for all machines.
+// Any means all machines.
 const Any = "any"
 
 // Cut splits an argument such as x86_64=probe.o into machines and path. Before the = are architectures separated by commas,
@@ -64,7 +63,7 @@ func OfOrder(machines []string, order binary.ByteOrder) []string {
 }
 
 // OfFileName returns the machines that an object is for by the name of its file, nil if the name has none. It knows these
-// names, where x86 stands for any architecture:
+// names, where x86 may be any architecture:
 //
 //	probe_x86_bpfel.o probe_x86_bpfel_test.o    bpf2go
 //	probe_bpfel_x86.o                           bpf2go up to 0.11

@@ -39,7 +39,7 @@ func attach(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 		return attachCgroup(as, p)
 	case ebpf.Kprobe:
 		kind, _, _ := strings.Cut(section, "/")
-		if strings.HasPrefix(kind, "u") { // uprobe, uretprobe, usdt and the like
+		if strings.HasPrefix(kind, "u") { // uprobe, uretprobe, usdt
 			return attachUprobe(strings.TrimSuffix(kind, ".s"), p)
 		}
 		if to != "" {

@@ -47,7 +47,8 @@ type entry struct {
 	data         string
 }
 
-// unpack reads the newc format as the kernel does: fields of 8 hexadecimal digits, names and contents padded to 4.
+// unpack reads the newc format as the kernel does: fields of 8 hexadecimal digits, names and contents padded to 4
+// bytes.
 func unpack(t *testing.T, b []byte) map[string]entry {
 	t.Helper()
 	all := make(map[string]entry)
@@ -105,12 +106,12 @@ func TestInitramfs(t *testing.T) {
 	}
 }
 
-// full is a disk.
+// full is a full disk.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
-// fakeQEMU puts a script in the place of qemu.
+// fakeQEMU replaces qemu by a script. KVM fails in it.
 func fakeQEMU(t *testing.T, script string) (temporary string) {
 	t.Helper()
 	bin, tmp := t.TempDir(), t.TempDir()
@@ -200,13 +201,13 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// FuzzConsole reads what a hostile machine says.
+// FuzzConsole reads the output of a hostile machine.
 func FuzzConsole(f *testing.F) {
 	f.Add([]byte("[ 1.0] text\r\n@btfgen {\"kind\":\"program\",\"object\":-1}\n@btfgen {\"kind\":\"end\"}\nafter"))
 	f.Add([]byte("Kernel panic - not syncing\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		events := 0
-		b := &running{tell: func(Event) { events++ }}
+		b := &running{report: func(Event) { events++ }}
 		if err := b.read(bytes.NewReader(data)); err != nil {
 			t.Fatal(err)
 		}

@@ -101,7 +101,7 @@ func hideExterns(blob []byte, o *check.Object) {
 type externs struct {
 	kconfig *ebpf.MapSpec          // nil without kconfig variables
 	offsets map[string]uint32      // of kconfig variables, in bytes
-	typed   map[string]cbtf.TypeID // of typed ksyms; 0 for a weak one that is absent
+	typed   map[string]cbtf.TypeID // of typed ksyms; 0 for an absent weak one
 }
 
 // missing is the error for an extern without which libbpf does not load the object.
@@ -178,7 +178,7 @@ func (e *externs) complete(spec *ebpf.CollectionSpec) {
 	}
 }
 
-// setting returns the value of a kconfig variable in the object's byte order, nil for a weak one that is absent.
+// setting returns the value of a kconfig variable in the object's byte order, nil for an absent weak one.
 func (l *loader) setting(o *check.Object, x *bpfobj.Extern) ([]byte, error) {
 	number := func(n uint64) []byte {
 		return binary.LittleEndian.AppendUint64(nil, n)[:min(x.Size, 8)] // all bootable machines are little-endian
@@ -277,7 +277,7 @@ func readConfig() (map[string]string, error) {
 	return config, nil
 }
 
-// typed returns the ID of a variable of vmlinux, 0 for a weak one that is absent. It does not search modules; check says
+// typed returns the ID of a variable of vmlinux, 0 for an absent weak one. It does not search modules; check says
 // that such programs may fail.
 func (l *loader) typed(x *bpfobj.Extern, data []byte) (cbtf.TypeID, error) {
 	kernel, err := l.cache.Kernel()

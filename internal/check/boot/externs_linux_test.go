@@ -17,7 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
 )
 
-// TestReadable has cilium/ebpf read every object of testdata, with its externs as libbpf has them.
+// TestReadable checks that cilium/ebpf reads the copy of every object of testdata.
 func TestReadable(t *testing.T) {
 	files, err := filepath.Glob("../../../testdata/bpf/*el.o")
 	if err != nil || len(files) == 0 {
@@ -31,7 +31,7 @@ func TestReadable(t *testing.T) {
 		}
 		o, err := check.Parse(t.Context(), file, data)
 		if err != nil {
-			continue // which are there for that
+			continue // not an object
 		}
 		own, err := readable(data, o)
 		if err != nil {

@@ -26,9 +26,9 @@ func Guest() error {
 	}
 	g := &guest{w: os.Stdout}
 	if err := g.run(); err != nil {
-		g.tell(Event{Kind: End, Error: err.Error()})
+		g.report(Event{Kind: End, Error: err.Error()})
 	} else {
-		g.tell(Event{Kind: End})
+		g.report(Event{Kind: End})
 	}
 	unix.Sync()
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART) // ends qemu
@@ -37,8 +37,8 @@ func Guest() error {
 
 type guest struct{ w io.Writer }
 
-// tell writes an event on a line of its own: the kernel or firmware may have written a part of a line.
-func (g *guest) tell(e Event) {
+// report writes an event on a line of its own: the kernel or firmware may have written a part of a line.
+func (g *guest) report(e Event) {
 	e.Error, e.Log, e.Attach, e.Alone = end(e.Error, 1024), end(e.Log, limits.GuestLog), end(e.Attach, 1024), end(e.Alone, 1024)
 	fmt.Fprintf(g.w, "\n%s\n", e.format())
 }
@@ -63,7 +63,7 @@ func (g *guest) run() error {
 		return err
 	}
 	release := unix.ByteSliceToString(u.Release[:])
-	g.tell(Event{Kind: Hello, Name: release})
+	g.report(Event{Kind: Hello, Name: release})
 	_ = os.Symlink("/"+configPath, "/boot/config-"+release) // where loaders look for it
 	text, err := os.ReadFile("/" + jobPath)
 	if err != nil {
@@ -80,12 +80,12 @@ func (g *guest) run() error {
 		if err := loadModule(file(modulesPath, i)); err != nil {
 			e.Error = err.Error()
 		}
-		g.tell(e)
+		g.report(e)
 	}
 	if len(j.Command) > 0 {
 		return g.command(&j)
 	}
-	return objects(&j, g.tell)
+	return objects(&j, g.report)
 }
 
 // file returns the path of a file with a number.
@@ -111,7 +111,7 @@ func (g *guest) command(j *Job) error {
 	if err := cmd.Run(); err != nil {
 		e.Error, e.Status = err.Error(), max(1, cmd.ProcessState.ExitCode())
 	}
-	g.tell(e)
+	g.report(e)
 	return nil
 }
 
@@ -126,9 +126,9 @@ func (o *outputs) Write(b []byte) (int, error) {
 	for len(b) > 0 && o.left > 0 {
 		part := b[:min(len(b), o.left, 4096)]
 		b, o.left = b[len(part):], o.left-len(part)
-		o.g.tell(Event{Kind: Output, Output: string(part)})
+		o.g.report(Event{Kind: Output, Output: string(part)})
 		if o.left == 0 {
-			o.g.tell(Event{Kind: Output, Output: "\n[the rest of the output is cut off]\n"})
+			o.g.report(Event{Kind: Output, Output: "\n[the rest of the output is cut off]\n"})
 		}
 	}
 	return n, nil

@@ -87,9 +87,9 @@ const kvmSeconds = 15
 // errKVM is the reason to emulate a machine after KVM failed.
 var errKVM = errors.New("/dev/kvm does not work")
 
-// Boot boots a machine and calls tell for its events except the last. The error says why the machine did not finish;
+// Boot boots a machine and calls report for its events except the last. The error says why the machine did not finish;
 // events before it are valid. When Boot returns, qemu has ended and its files are gone.
-func (h *Host) Boot(ctx context.Context, m *Machine, tell func(Event)) error {
+func (h *Host) Boot(ctx context.Context, m *Machine, report func(Event)) error {
 	qemu, err := Find(m.Arch)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (h *Host) Boot(ctx context.Context, m *Machine, tell func(Event)) error {
 		return err
 	}
 	defer initramfs.Close()
-	b := &running{timeout: h.Timeout, arch: m.Arch, qemu: qemu, files: []*os.File{kernelFile, initramfs}, tell: tell}
+	b := &running{timeout: h.Timeout, arch: m.Arch, qemu: qemu, files: []*os.File{kernelFile, initramfs}, report: report}
 	if h.Emulated = h.noKVM(m.Arch); h.Emulated == "" {
 		if err := b.run(ctx, true); !errors.Is(err, errKVM) {
 			return err
@@ -150,7 +150,7 @@ type running struct {
 	timeout    time.Duration
 	arch, qemu string
 	files      []*os.File // kernel and initial RAM file system
-	tell       func(Event)
+	report     func(Event)
 
 	probe        *time.Timer // ends the machine if KVM does not work; nil without KVM
 	hello, ended bool
@@ -262,7 +262,7 @@ func (b *running) line(text []byte) {
 				b.probe.Stop()
 			}
 		}
-		b.tell(e)
+		b.report(e)
 	}
 }
 

@@ -39,7 +39,7 @@ type loader struct {
 }
 
 // objects loads objects one after the other and reports each program.
-func objects(j *Job, tell func(Event)) error {
+func objects(j *Job, report func(Event)) error {
 	ctx := context.Background()
 	corp, err := corpus.Open(ctx, []string{"/sys/kernel/btf"}, corpus.Options{})
 	if err != nil {
@@ -60,8 +60,8 @@ func objects(j *Job, tell func(Event)) error {
 			}
 		}
 		for i := range j.Objects {
-			if err := l.object(ctx, i, tell); err != nil {
-				tell(refused(Event{Kind: Object, Object: i}, err))
+			if err := l.object(ctx, i, report); err != nil {
+				report(refused(Event{Kind: Object, Object: i}, err))
 			}
 			debug.FreeOSMemory()
 		}
@@ -91,7 +91,7 @@ func (l *loader) add(ctx context.Context, path string) error {
 }
 
 // object loads each program of an object and reports it. The error says why the object cannot be read.
-func (l *loader) object(ctx context.Context, i int, tell func(Event)) error {
+func (l *loader) object(ctx context.Context, i int, report func(Event)) error {
 	data, err := os.ReadFile(file(objectsPath, i))
 	if err != nil {
 		return err
@@ -107,10 +107,10 @@ func (l *loader) object(ctx context.Context, i int, tell func(Event)) error {
 	if o.unread != nil {
 		e.Alone = o.unread.Error()
 	}
-	tell(refused(e, cmp.Or(o.missing, err)))
+	report(refused(e, cmp.Or(o.missing, err)))
 	coll.Close()
 	for _, name := range slices.Sorted(maps.Keys(o.spec.Programs)) {
-		tell(l.program(Event{Kind: Program, Object: i, Name: name}, o))
+		report(l.program(Event{Kind: Program, Object: i, Name: name}, o))
 	}
 	return nil
 }
@@ -235,12 +235,12 @@ func (l *loader) program(e Event, o *object) Event {
 		relocated.AttachTo = function
 	}
 	coll, err := l.load(own)
-	defer coll.Close()
 	if err != nil {
 		e = refused(e, err)
 		e.Extern = missingExtern(err)
 		return e
 	}
+	defer coll.Close()
 	e.Attach = tryAttach(p, coll.Programs[e.Name])
 	return e
 }

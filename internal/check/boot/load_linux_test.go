@@ -14,8 +14,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
 )
 
-// TestPerfArray loads an object with a perf event array that libbpf fails to create on the running kernel (its values are of 20 bytes),
-// and that cilium/ebpf corrects.
+// TestPerfArray loads an object whose perf event array has values of 20 bytes. libbpf fails to create it on the running
+// kernel, and cilium/ebpf corrects it.
 func TestPerfArray(t *testing.T) {
 	loadtest.Kernel(t)
 	if err := rlimit.RemoveMemlock(); err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
-// TestRelocator compares instructions with those of cilium/ebpf, which relocates nearly everything as libbpf does.
+// TestRelocator compares instructions with those of cilium/ebpf, which decides most relocations as libbpf does.
 func TestRelocator(t *testing.T) {
 	corp, err := corpus.Open(t.Context(), []string{"../../../testdata/vmlinux/debian/12/x86_64"}, corpus.Options{})
 	if err != nil {
@@ -94,7 +94,7 @@ func TestRelocator(t *testing.T) {
 	}
 	t.Logf("%d instructions are the same, %d of them poisoned; %d differ; %d are of another width", same, poisoned, differ, resized)
 	if same < 500 || poisoned < 20 || resized == 0 || differ > same/20 {
-		t.Error("too few to tell anything, or too many that differ")
+		t.Error("too few results, or too many differ")
 	}
 }
 
@@ -113,7 +113,7 @@ func loadTarget(t *testing.T, path string) *core.Kernel {
 	return target
 }
 
-// TestHasFunction looks for functions as sections name them.
+// TestHasFunction looks up functions as sections name them.
 func TestHasFunction(t *testing.T) {
 	l := &loader{kernel: loadTarget(t, "../../../testdata/vmlinux/debian/12/x86_64")}
 	for _, tt := range []struct {
@@ -128,7 +128,7 @@ func TestHasFunction(t *testing.T) {
 	}
 }
 
-// TestRelocatorAdded has a loader add types that the kernel does not have.
+// TestRelocatorAdded adds types that the kernel lacks.
 func TestRelocatorAdded(t *testing.T) {
 	data, err := os.ReadFile("../../../testdata/bpf/supplied.bpfel.o")
 	if err != nil {
@@ -161,8 +161,8 @@ func TestRelocatorAdded(t *testing.T) {
 	}
 }
 
-// TestRelocatorSameName has two functions of one name in BTF, as compilers make of static functions of several files, whose
-// symbols differ.
+// TestRelocatorSameName relocates two functions that have one name in BTF and two symbols, like renamed static
+// functions.
 func TestRelocatorSameName(t *testing.T) {
 	const types, asks = "struct s 12: a int 0, b int 4", "program p\n byte_off struct s.a\n call one\n call two\n function one\n byte_off struct s.a\n function two\n byte_off struct s.b"
 	data := testbtf.Object(t, binary.LittleEndian, types, asks, 0, 0, 4)
@@ -210,7 +210,7 @@ func parseObject(t *testing.T, data []byte) *check.Object {
 	return o
 }
 
-// TestNesting has types that cilium/ebpf would follow until the stack is full.
+// TestNesting rejects recursive types, which cilium/ebpf would follow until the stack overflows.
 func TestNesting(t *testing.T) {
 	const loop, want = "typedef loop loop[2]\nstruct s 8: b loop 0\n", "leads back to itself"
 	l := &loader{kernel: loadTarget(t, "../../../testdata/vmlinux/debian/12/x86_64")}

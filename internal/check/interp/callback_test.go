@@ -11,9 +11,9 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
-// TestCallbackGuard hands a guard on the stack to callbacks. In each case main has the guard at r10-8, which is 0; the callback has a
-// pointer to it in the register that the helper says. The last instruction but two of the callback is what the guard keeps the
-// verifier from.
+// TestCallbackGuard hands a guard on the stack to callbacks. In each case main has the guard, 0, at r10-8, and the
+// callback gets a pointer to it in the helper's register. The guard protects the third last instruction of the
+// callback.
 func TestCallbackGuard(t *testing.T) {
 	load := func(dst asm.Register, fn int32) []insn {
 		return []insn{{Op: bpfobj.OpLdImm64, Dst: dst, Ref: bpfobj.Ref{Kind: bpfobj.RefFunc, N: fn}}, {}}
@@ -24,7 +24,7 @@ func TestCallbackGuard(t *testing.T) {
 	helper := func(f asm.BuiltinFunc) insn { return insn{Op: bpfobj.OpCall, Imm: int64(f)} }
 	store := func(n int64) insn { return insn{Op: 0x7a, Dst: 10, Off: -8, Imm: n} } // *(u64 *)(r10 - 8) = n
 	exit := insn{Op: bpfobj.OpExit}
-	// guarded is a callback that does what is guarded where *(u64 *)r is 1.
+	// guarded is a callback that executes the guarded instruction if *(u64 *)r is 1.
 	guarded := func(r asm.Register, before ...insn) []insn {
 		return slices.Concat(before, []insn{
 			{Op: 0x79, Dst: 6, Src: r},         // r6 = *(u64 *)r
@@ -53,7 +53,7 @@ func TestCallbackGuard(t *testing.T) {
 			{Op: bpfobj.OpCall, Imm: 9999},
 			{Op: 0xb7},
 			exit,
-		}, nil, Imprecise}, // verifiers before 6.7 take one turn
+		}, nil, Imprecise}, // verifiers before 6.7 follow one turn
 		"counted up": {loop(-40), []insn{
 			{Op: 0x79, Dst: 6, Src: 2},
 			{Op: 0x07, Dst: 6, Imm: 1},
@@ -84,7 +84,7 @@ func TestCallbackGuard(t *testing.T) {
 		"another helper": {
 			slices.Concat([]insn{store(0)}, load(2, 1), context(3), []insn{helper(asm.FnTimerSetCallback), exit}), guarded(2), nil, Certain,
 		},
-		"kept on the stack": { // where the address goes from there is not followed
+		"kept on the stack": { // the address is not followed from there
 			slices.Concat([]insn{store(0)}, load(2, 1), []insn{{Op: 0x7b, Dst: 10, Src: 2, Off: -16}, {Op: 0x79, Dst: 2, Src: 10, Off: -16}}, context(3),
 				[]insn{helper(asm.FnLoop), exit}), guarded(2), nil, Certain,
 		},
@@ -111,7 +111,7 @@ func TestCallbackGuard(t *testing.T) {
 	}
 }
 
-// TestCallbackEffect looks at what callbacks leave on the stack of the function that they are called for, in no, one or several turns.
+// TestCallbackEffect checks what callbacks write to the caller's stack in zero, one or several turns.
 func TestCallbackEffect(t *testing.T) {
 	for want, reached := range map[int64]bool{0: true, 1: true, 2: true, 7: false} {
 		main := []insn{
@@ -130,7 +130,7 @@ func TestCallbackEffect(t *testing.T) {
 			{Op: bpfobj.OpExit},
 			{Op: bpfobj.OpExit},
 		}
-		callback := []insn{ // 0 becomes 1, and all else 2
+		callback := []insn{ // 0 becomes 1, anything else 2
 			{Op: 0xb7, Dst: 8, Imm: 9},
 			{Op: 0x79, Dst: 6, Src: 2},
 			{Op: 0x55, Dst: 6, Off: 2}, // if r6 != 0 goto +2
@@ -146,7 +146,8 @@ func TestCallbackEffect(t *testing.T) {
 	}
 }
 
-// TestWritesFromPointer has helpers and kfuncs write where a pointer leads to: what is below keeps what is known of it.
+// TestWritesFromPointer has helpers and kfuncs write through a pointer to the stack: slots below the pointer stay
+// known.
 func TestWritesFromPointer(t *testing.T) {
 	at := func(r asm.Register, off int64) []insn {
 		return []insn{{Op: 0xbf, Dst: r, Src: 10}, {Op: 0x07, Dst: r, Imm: off}}

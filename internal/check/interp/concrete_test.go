@@ -15,9 +15,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
-// TestConcrete runs random programs with numbers: what a run executes must
-// count as reached. The programs call each other, hand pointers to their stacks
-// around, leave them behind, and write through what they find.
+// TestConcrete runs random programs with concrete numbers: everything that a run executes must be reached. The
+// functions call each other, pass and leave pointers to their stacks, and write through pointers that they find.
 func TestConcrete(t *testing.T) {
 	const seed = 11
 	rnd := rand.New(rand.NewPCG(seed, seed))
@@ -49,8 +48,7 @@ func TestConcrete(t *testing.T) {
 	}
 }
 
-// FuzzConcrete does the same with programs that the fuzzer makes: one byte for
-// each choice of the source's, as far as they go.
+// FuzzConcrete does the same with programs of the fuzzer: one byte for each of the source's first choices.
 func FuzzConcrete(f *testing.F) {
 	for i := range 16 {
 		b := make([]byte, 60)
@@ -75,7 +73,7 @@ func FuzzConcrete(f *testing.F) {
 	})
 }
 
-// tape is a source of random numbers of which the first are given.
+// tape is a source of random numbers that starts with given ones.
 type tape struct {
 	given []byte
 	rest  *rand.PCG
@@ -87,10 +85,10 @@ func (p *tape) Uint64() uint64 {
 	}
 	b := uint64(p.given[0])
 	p.given = p.given[1:]
-	return b * 0x0101_0101_0101_0101 // package rand looks at either end
+	return b * 0x0101_0101_0101_0101 // package rand uses either end
 }
 
-// execute runs a program, of which all that is executed must be reached.
+// execute runs a program and checks that everything executed is reached.
 func execute(t *testing.T, rnd *rand.Rand, r *Result, funcs [][]insn) *machine {
 	t.Helper()
 	m := &machine{Rand: rnd, funcs: funcs}
@@ -117,7 +115,7 @@ func dump(funcs [][]insn) string {
 	return b.String()
 }
 
-// source makes random programs. In r1, r6 and r7 they mostly have pointers.
+// source makes random programs. They mostly keep pointers in r1, r6 and r7.
 type source struct {
 	*rand.Rand
 	code []insn
@@ -139,7 +137,7 @@ func (s *source) point(r, to asm.Register) {
 	s.add(insn{Op: asm.Mov.Op(asm.RegSource), Dst: r, Src: to}, insn{Op: asm.Add.Op(asm.ImmSource), Dst: r, Imm: int64(s.slot())})
 }
 
-// look branches on what is on the stack.
+// look branches on a value on the stack.
 func (s *source) look() {
 	s.add(insn{Op: asm.LoadMemOp(s.size()), Dst: 9, Src: s.ptr(), Off: s.slot()})
 	s.test(9)
@@ -149,7 +147,7 @@ func (s *source) test(r asm.Register) {
 	s.add(insn{Op: pick(s, asm.JEq, asm.JNE).Op(asm.ImmSource), Dst: r, Imm: s.small(), Off: int16(1 + s.IntN(2))})
 }
 
-// funcs makes one to four functions, which call those behind them.
+// funcs makes one to four functions, each of which calls later ones.
 func (s *source) funcs() [][]insn {
 	funcs := make([][]insn, 1+s.IntN(4))
 	for f := range funcs {
@@ -162,7 +160,7 @@ func (s *source) funcs() [][]insn {
 		for n := 8 + s.IntN(24); len(s.code) < n; {
 			s.some(f, len(funcs))
 		}
-		for range 6 { // where jumps to behind the end go
+		for range 6 { // targets of jumps beyond the end
 			s.add(insn{Op: bpfobj.OpExit})
 		}
 		funcs[f] = s.code
@@ -188,7 +186,7 @@ func (s *source) some(f, n int) {
 				insn{Op: bpfobj.OpCall, Imm: int64(asm.FnLoop)})
 			s.look()
 		}
-	case 16, 17: // bounds, and what is computed from them
+	case 16, 17: // bounds, and computations with them
 		r := pick[asm.Register](s, 0, 2, 3, 8, 9)
 		s.add(insn{Op: bpfobj.OpCall, Imm: int64(asm.FnGetPrandomU32)}, insn{Op: asm.Mov.Op(asm.RegSource), Dst: r, Src: 0})
 		for range 2 + s.IntN(3) {
@@ -288,8 +286,8 @@ func (s *source) operand(in insn) insn {
 	return in
 }
 
-// machine executes with numbers and pointers into the stack. It ends where a
-// verifier would refuse the program.
+// machine executes with concrete numbers and pointers into the stack. It stops at an instruction that a verifier would
+// refuse.
 type machine struct {
 	*rand.Rand
 	funcs  [][]insn
@@ -301,13 +299,13 @@ type machine struct {
 	end    string
 }
 
-// activation is what a function returns to.
+// activation is the caller that a function returns to.
 type activation struct {
 	ret      bpfobj.Site
 	saved    [11]word
 	callback bool // of a helper, to which it returns
 	fn       int  // the callback
-	turns    int  // that a callback takes after this one
+	turns    int  // left for a callback after this one
 	context  word // of a callback
 }
 
@@ -317,7 +315,7 @@ type word struct {
 	frame int // 1 + the depth; 0 for numbers
 }
 
-// number is what a word looks like to instructions that take numbers.
+// number is the number that an instruction sees in a word.
 func (w word) number() uint64 {
 	if w.frame == 0 {
 		return w.v
@@ -327,7 +325,7 @@ func (w word) number() uint64 {
 
 func (m *machine) stop(why string) { m.end = why }
 
-// random is a number that is often a small one.
+// random is a number, often a small one.
 func (m *machine) random() word {
 	if m.IntN(2) == 0 {
 		return word{v: uint64(m.IntN(10))}
@@ -350,8 +348,7 @@ func (m *machine) call(fn int, ret bpfobj.Site) {
 	m.at = bpfobj.Site{Fn: fn}
 }
 
-// cell returns the eight bytes that an access of n bytes at p+off is in, and
-// where it begins in there.
+// cell returns the eight bytes that contain an access of n bytes at p+off, and its offset in them.
 func (m *machine) cell(p word, off int64, n int) (c *word, shift uint) {
 	at := int64(p.v) + off + 512
 	if p.frame == 0 || at < 0 || at+int64(n) > 512 || at/8 != (at+int64(n)-1)/8 {
@@ -379,7 +376,7 @@ func (m *machine) store(p word, off int64, n int, w word) {
 	*c = word{v: c.number()&^mask | w.number()<<shift&mask}
 }
 
-// fill writes n bytes of anything.
+// fill writes n random bytes.
 func (m *machine) fill(p word, n int) {
 	for i := range n {
 		if m.end == "" {
@@ -442,7 +439,7 @@ func (m *machine) exit() {
 	}
 	f := m.frames[n]
 	m.frames = m.frames[:n]
-	for i := range m.mem[n] { // nothing is known of a stack that was not written
+	for i := range m.mem[n] { // a stack is unknown until it is written
 		m.mem[n][i].frame = 0
 	}
 	copy(m.regs[asm.R6:], f.saved[asm.R6:])
@@ -477,7 +474,7 @@ func (m *machine) loop(next bpfobj.Site) {
 	m.at = next
 }
 
-// callBack takes a turn of a callback, which so many follow.
+// callBack calls a callback that a number of turns follow.
 func (m *machine) callBack(fn int, context word, turns int, next bpfobj.Site) {
 	m.call(fn, next)
 	if m.end == "" {
@@ -495,7 +492,7 @@ func (m *machine) helper(in *insn) {
 	case in.Src == asm.PseudoKfuncCall:
 		for r := asm.R1; r <= asm.R5; r++ {
 			if p := m.regs[r]; p.frame > 0 {
-				m.fill(word{v: p.v&^7 + 8*uint64(m.IntN(3)), frame: p.frame}, 8) // what the pointer leads to begins there
+				m.fill(word{v: p.v&^7 + 8*uint64(m.IntN(3)), frame: p.frame}, 8) // the memory at the pointer begins there
 			}
 		}
 	case in.Imm == int64(asm.FnProbeRead):

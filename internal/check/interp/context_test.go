@@ -12,8 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
-// watched is a context that counts how often it is looked at, and ends after
-// some.
+// watched is a context that counts how often it is checked, and ends after a number of checks.
 type watched struct {
 	context.Context
 	looks, ends int
@@ -26,8 +25,7 @@ func (w *watched) Err() error {
 	return nil
 }
 
-// TestContext wants the context to be looked at again and again, and the work
-// to end with it.
+// TestContext checks that the context is checked regularly, and that the work ends with it.
 func TestContext(t *testing.T) {
 	const often = 10_000 // units of work, of some nanoseconds each
 	for name, funcs := range map[string][][]insn{

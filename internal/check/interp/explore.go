@@ -22,7 +22,7 @@ type program struct {
 	known   map[Entry]*Unit
 	charged map[*Unit]bool
 	code    map[int]*code
-	frames  int // of the units that call the one that is explored
+	frames  int // of the callers of the explored unit
 	steps   int
 	work    int
 	gaveUp  bool

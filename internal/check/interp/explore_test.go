@@ -20,7 +20,7 @@ func call(fn int32) insn {
 	return insn{Op: bpfobj.OpCall, Src: asm.PseudoCall, Ref: bpfobj.Ref{Kind: bpfobj.RefFunc, N: fn}}
 }
 
-// run executes a program of these functions, of which it begins with the first.
+// run executes a program of these functions, from the first on.
 func run(o *bpfobj.Object, funcs ...[]insn) *Result {
 	return runIn(context.Background(), o, funcs...)
 }
@@ -49,8 +49,8 @@ func reaches(o *bpfobj.Object, funcs ...[]insn) bool {
 	return run(o, funcs...).Reached(bpfobj.Site{Insn: len(funcs[0]) - 1}) != Unreached
 }
 
-// TestDeadFrame has a callee leave a pointer to its own frame where its caller
-// finds it. Through it the caller, and what it calls next, read and write.
+// TestDeadFrame has a callee leave a pointer to its own frame to its caller, which reads and writes through it, as do
+// later callees.
 func TestDeadFrame(t *testing.T) {
 	leave := []insn{
 		{Op: 0x7b, Dst: 1, Src: 10}, // *(u64 *)(r1 + 0) = r10
@@ -82,8 +82,8 @@ func TestDeadFrame(t *testing.T) {
 	}
 }
 
-// TestDeadFrameIsReused writes through a pointer to a dead frame into the
-// frame that has taken its place: what is known of that must be forgotten.
+// TestDeadFrameIsReused writes through a pointer to a dead frame into the frame that has taken its place, whose slots
+// must be forgotten.
 func TestDeadFrameIsReused(t *testing.T) {
 	leave := []insn{{Op: 0x7b, Dst: 1, Src: 10}, {Op: bpfobj.OpExit}}
 	second := []insn{
@@ -109,9 +109,8 @@ func TestDeadFrameIsReused(t *testing.T) {
 	}
 }
 
-// TestPointerSomewhere loads a pointer to the stack from a place in the stack
-// that is not known, and stores through it: what is known of the stack must be
-// forgotten.
+// TestPointerSomewhere loads a stack pointer from an unknown place on the stack and stores through it: the stack must
+// be forgotten.
 func TestPointerSomewhere(t *testing.T) {
 	if !reaches(new(bpfobj.Object), []insn{
 		{Op: bpfobj.OpCall, Imm: 7},            // r0 = get_prandom_u32()
@@ -133,8 +132,7 @@ func TestPointerSomewhere(t *testing.T) {
 	}
 }
 
-// TestCallbackFollows has a callback store through a pointer to a frame that it
-// finds in another.
+// TestCallbackFollows has a callback store through a pointer to a frame that it finds in another frame.
 func TestCallbackFollows(t *testing.T) {
 	main := []insn{
 		{Op: 0x7a, Dst: 10, Off: -8}, // *(u64 *)(r10 - 8) = 0
@@ -165,8 +163,8 @@ func TestCallbackFollows(t *testing.T) {
 	}
 }
 
-// TestContradiction follows branches that cannot be taken, which is not seen by the verifiers
-// that are named. What these make of the registers is something else than what they held.
+// TestContradiction follows branches that cannot be taken, which the named verifiers do not notice. They then assume
+// other values of the registers.
 func TestContradiction(t *testing.T) {
 	unknown := insn{Op: bpfobj.OpCall, Imm: int64(asm.FnGetPrandomU32)} // r0
 	const big = 65536
@@ -240,8 +238,7 @@ func TestManyPointees(t *testing.T) {
 	}
 }
 
-// TestFarOffset reads read-only data so far behind its beginning that the end
-// of what is read has no 64-bit number.
+// TestFarOffset reads read-only data at offsets so large that the end of the access overflows 64 bits.
 func TestFarOffset(t *testing.T) {
 	for _, off := range []int64{math.MaxInt64, math.MaxInt64 - 7, math.MinInt64, -1, 1 << 40} {
 		o := &bpfobj.Object{Order: binary.LittleEndian, Data: []bpfobj.Data{{Bytes: make([]byte, 64)}}}
@@ -257,7 +254,7 @@ func TestFarOffset(t *testing.T) {
 	}
 }
 
-// TestPartOfPointer stores half of a pointer: what is there then is a number like any other.
+// TestPartOfPointer stores half of a pointer, which is then an ordinary number.
 func TestPartOfPointer(t *testing.T) {
 	o := &bpfobj.Object{Order: binary.LittleEndian, Data: []bpfobj.Data{{Bytes: make([]byte, 64)}}}
 	if !reaches(o, []insn{
@@ -272,7 +269,8 @@ func TestPartOfPointer(t *testing.T) {
 	}
 }
 
-// TestFar reads values of a map at a number that is at most 16, less one: with a bound only where it is known not to be 0.
+// TestFar reads values of a map at an offset of at most 16 minus 1. It has a bound only if it is known that the number
+// was not 0.
 func TestFar(t *testing.T) {
 	code := []insn{
 		{Op: bpfobj.OpCall, Imm: int64(asm.FnGetPrandomU32)},
@@ -300,8 +298,8 @@ func TestFar(t *testing.T) {
 	}
 }
 
-// TestManyPaths executes a program with far more paths than can be told apart:
-// it must end, and must not call unreachable what is reached.
+// TestManyPaths executes a program with too many paths to distinguish: it must end, and no reached instruction may
+// count as unreached.
 func TestManyPaths(t *testing.T) {
 	var code []insn
 	for i := range 40 { // r6 gets a bit of an unknown number each time

@@ -11,9 +11,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
-// searchBack finds a guard as its definition says, breadth first: the
-// predecessors of an instruction, of these the predecessors, and so on, until one
-// is reached.
+// searchBack finds a guard by its definition, breadth first: the predecessors of an instruction, their predecessors,
+// and so on, until one is reached.
 func (r *Result) searchBack(at bpfobj.Site) (bpfobj.Site, bool) {
 	todo, done := []bpfobj.Site{at}, map[bpfobj.Site]bool{at: true}
 	for len(todo) > 0 {
@@ -32,8 +31,8 @@ func (r *Result) searchBack(at bpfobj.Site) (bpfobj.Site, bool) {
 	return bpfobj.Site{}, false
 }
 
-// predecessors returns what refers to the function that begins at s, and then
-// what goes on there, in order.
+// predecessors returns the instructions that refer to the function that begins at s, then those that continue at s, in
+// order.
 func (r *Result) predecessors(s bpfobj.Site) (calls []bpfobj.Site) {
 	var flow []bpfobj.Site
 	for _, fn := range r.pr.Funcs {
@@ -95,8 +94,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestFacts wants the branch that a CO-RE record decides, and which record that
-// is.
+// TestFacts checks the branch that a CO-RE record decides, and its record.
 func TestFacts(t *testing.T) {
 	r := run(new(bpfobj.Object), []insn{
 		{Op: 0xb7, Dst: 1, Record: 3},
@@ -116,8 +114,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// BenchmarkGuard asks for the guards of all instructions of a large block that
-// is not reached.
+// BenchmarkGuard finds the guards of all instructions of a large unreached block.
 func BenchmarkGuard(b *testing.B) {
 	const n = 16_000
 	code := slices.Concat(

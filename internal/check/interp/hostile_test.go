@@ -12,8 +12,8 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
-// stacks returns functions that call each other as deeply as may be, each with
-// something in every byte or eight of its stack. The last one is tail.
+// stacks returns functions that call each other as deeply as allowed. Each fills every byte or every eight bytes of its
+// stack. The last one is tail.
 func stacks(size asm.Size, tail []insn) [][]insn {
 	funcs := make([][]insn, maxFrames)
 	for f := range funcs {
@@ -29,7 +29,7 @@ func stacks(size asm.Size, tail []insn) [][]insn {
 	return funcs
 }
 
-// branches are n conditional jumps that nothing decides, each to the next.
+// branches are n undecided conditional jumps, each to the next.
 func branches(n int) []insn {
 	code := []insn{{Op: bpfobj.OpCall, Imm: int64(asm.FnGetPrandomU32)}}
 	for range n {
@@ -50,8 +50,7 @@ func counting() []insn {
 	}
 }
 
-// manyCallers is a function that so many others call, one after the other,
-// that it is visited on as many stacks.
+// manyCallers is a function with n callers, so it is visited on n stacks.
 func manyCallers(n int) [][]insn {
 	funcs := [][]insn{nil, branches(8)}
 	for i := range n {
@@ -62,7 +61,7 @@ func manyCallers(n int) [][]insn {
 	return funcs
 }
 
-// TestHostile bounds what exploring hostile programs takes.
+// TestHostile bounds the memory for exploring hostile programs.
 func TestHostile(t *testing.T) {
 	for name, funcs := range map[string][][]insn{
 		"branches on large stacks":   stacks(asm.DWord, branches(145_000)),

@@ -31,7 +31,7 @@ func (f Features) or(o Features) Features {
 	}
 }
 
-// Input is everything that an exploration depends on besides the program.
+// Input is everything that an exploration depends on, except the program.
 type Input struct {
 	Features
 

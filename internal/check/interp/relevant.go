@@ -9,8 +9,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// Relevant is the part of an input that an exploration depends on, besides whether records are known and what Input says of
-// externs and variables: with the same part the result is the same.
+// Relevant is the part of an input that an exploration depends on: if it is equal, so is the result. Whether records
+// are known, externs and settable variables always matter, and are not in it.
 //
 // Most offsets are only added to an unknown pointer, moved and spilled. Their values do not matter. A value matters if
 // something is computed from it or compared with it, unless both sides come from the same record and are equal.
@@ -76,7 +76,7 @@ func (x *explorer) countALU(op asm.ALUOp, a, b value) {
 	}
 }
 
-// countParts notes that slots matter of which a load reads a part.
+// countParts notes that slots matter if a load reads a part of them.
 func (x *explorer) countParts(f *frame, off int64, n int) {
 	for _, y := range f.stack {
 		if lo := int64(y.off); lo < off+int64(n) && off < lo+int64(y.size) && (lo != off || int(y.size) != n) {

@@ -15,8 +15,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
-// TestRelevant gives other values to records that are not relevant: the
-// exploration must come to the same.
+// TestRelevant changes the values of records that are not relevant: the result must not change.
 func TestRelevant(t *testing.T) {
 	raceflag.SkipSerial(t)
 	rnd := rand.New(rand.NewPCG(5, 5))
@@ -80,8 +79,8 @@ func TestRelevant(t *testing.T) {
 	}
 }
 
-// TestRelevantZero stores a part of a value. The verifier keeps that only if it is
-// 0, so that the value counts though nobody compares it.
+// TestRelevantZero stores a part of a value. The verifier keeps that only if it is 0, so the value matters without a
+// comparison.
 func TestRelevantZero(t *testing.T) {
 	o := &bpfobj.Object{Funcs: []bpfobj.Function{{Insns: []insn{
 		{Op: asm.Mov.Op(asm.ImmSource), Dst: 2, Record: 1},
@@ -99,7 +98,7 @@ func TestRelevantZero(t *testing.T) {
 	}
 }
 
-// TestRelevantRanges computes a number of which only bounds are known, and compares it with what is beyond them.
+// TestRelevantRanges compares a number with known bounds with numbers outside.
 func TestRelevantRanges(t *testing.T) {
 	o := &bpfobj.Object{Funcs: []bpfobj.Function{{Insns: []insn{
 		{Op: bpfobj.OpCall, Imm: int64(asm.FnGetPrandomU32)},

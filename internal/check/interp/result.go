@@ -85,7 +85,7 @@ func (r *Result) add(u *Unit, l Level, enter func(entered)) {
 	}
 }
 
-// Outcome identifies all that is known of a function, in whichever program: what is reached and what decides it. It is "" if
+// Outcome identifies the result for a function, in whichever program: what is reached and what decides it. It is "" if
 // nothing is reached.
 func (r *Result) Outcome(fn int) string {
 	var b []byte

@@ -14,7 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
-// keptUnits are units by all that they may depend on.
+// keptUnits finds units by everything that they may depend on.
 type keptUnits struct {
 	known  map[Entry][]*Unit
 	by     map[*Unit]string
@@ -23,7 +23,7 @@ type keptUnits struct {
 	found, missed int
 }
 
-// relevant is what of the input is relevant to a unit.
+// relevant is the part of the input that is relevant to a unit.
 func (k *keptUnits) relevant(r Relevant) string {
 	s := fmt.Sprint(k.Features.Of(r.Features))
 	for _, n := range r.Records {
@@ -48,9 +48,8 @@ func (k *keptUnits) Add(from Entry, u *Unit) {
 	k.by[u] = k.relevant(u.Relevant())
 }
 
-// TestUnits explores random programs again with other values of records and
-// other features. What is taken from earlier explorations must come to the same as
-// an exploration from the start.
+// TestUnits explores random programs again with other values of records and other features. The result must be the same
+// with and without units of earlier explorations.
 func TestUnits(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	found, missed, differ := 0, 0, 0
@@ -98,8 +97,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestUnitReturns has a function return what a record comes to: that counts though
-// the function does nothing with it.
+// TestUnitReturns has a function return the value of a record, which matters though the function does not use it.
 func TestUnitReturns(t *testing.T) {
 	o := &bpfobj.Object{Funcs: []bpfobj.Function{
 		{Insns: []insn{call(1), {Op: asm.JEq.Op(asm.ImmSource), Dst: 0, Imm: 5, Off: 1}, {Op: bpfobj.OpExit}, {Op: bpfobj.OpExit}}},
@@ -115,7 +113,7 @@ func TestUnitReturns(t *testing.T) {
 	}
 }
 
-// outcome is all that a result says.
+// outcome is everything in a result.
 func outcome(r *Result) string {
 	s := fmt.Sprint(r.GaveUp, r.Work, r.Odd, r.Relevant())
 	for fn := range r.o.Funcs {
@@ -131,8 +129,8 @@ func outcome(r *Result) string {
 	return s
 }
 
-// TestUnitOfSharedFunction wants functions that are called alike to be explored once, and
-// those that are given other constants, or a pointer to the stack, to be told apart.
+// TestUnitOfSharedFunction checks that calls with equal arguments share a unit, and calls with other constants or a
+// pointer to the stack do not.
 func TestUnitOfSharedFunction(t *testing.T) {
 	set := func(r asm.Register, v int64) insn { return insn{Op: asm.Mov.Op(asm.ImmSource), Dst: r, Imm: v} }
 	callee := []insn{

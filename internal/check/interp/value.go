@@ -34,11 +34,11 @@ const (
 	nonNull            // a pointer that is not null
 	anyPtr             // a pointer that may be null
 	ctxPtr             // the context's address and offset v
-	mapValue           // in a value of a map or the like, or null
+	mapValue           // in memory of a known size, such as a map's value, or null
 	farPtr             // in some memory, at an offset without a bound
 )
 
-// unknown is a scalar of which nothing is known.
+// unknown is any number.
 var unknown = value{m: ^uint64(0)}
 
 func constant(v uint64) value { return value{v: v} }
@@ -473,7 +473,7 @@ func (a value) not(n uint64, is32 bool) value {
 	return a.within(lo, hi)
 }
 
-// opposites are pairs of comparisons of which exactly one holds; exchanged are equal if the operands are exchanged.
+// Exactly one of two opposites holds. Two exchanged ones are equal if the operands are exchanged.
 var (
 	opposites = [][2]asm.JumpOp{{asm.JEq, asm.JNE}, {asm.JGT, asm.JLE}, {asm.JGE, asm.JLT}, {asm.JSGT, asm.JSLE}, {asm.JSGE, asm.JSLT}}
 	exchanged = [][2]asm.JumpOp{{asm.JGT, asm.JLT}, {asm.JGE, asm.JLE}, {asm.JSGT, asm.JSLT}, {asm.JSGE, asm.JSLE}}

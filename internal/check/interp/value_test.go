@@ -10,8 +10,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// TestALU checks that what is known of a result holds for every number that
-// the operands can be.
+// TestALU checks that values include every number that is possible.
 func TestALU(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	number := func() uint64 { return rnd.Uint64() >> rnd.IntN(64) }
@@ -31,7 +30,7 @@ func TestALU(t *testing.T) {
 		}
 		return a, x
 	}
-	tight, told := 0, 0 // bounds that tell something
+	tight, changed := 0, 0 // results with bounds, comparisons that change bounds
 	for range 400_000 {
 		a, x := sample()
 		b, y := sample()
@@ -76,7 +75,7 @@ func TestALU(t *testing.T) {
 				t.Fatalf("where %x of %+v compares by %v with %x, 32 bits %t, it is not in %+v", x, a, cond, z, is32, w)
 			}
 			if w.hi != a.hi || w.lo != a.lo {
-				told++
+				changed++
 			}
 			if w = a.where(negated(cond), z, is32); !w.isBlank() && w.isConst() && !a.holds(w.v) && !is32 {
 				t.Fatalf("%+v is %x where that cannot be: %v %x", a, w.v, negated(cond), z)
@@ -89,13 +88,13 @@ func TestALU(t *testing.T) {
 			t.Fatalf("%+v covers %+v, but not %x", a, b, y)
 		}
 	}
-	t.Logf("%d results with bounds, %d comparisons that tell some", tight, told)
-	if tight < 10_000 || told < 10_000 {
-		t.Error("there are hardly any bounds")
+	t.Logf("%d results with bounds, %d comparisons that change some", tight, changed)
+	if tight < 10_000 || changed < 10_000 {
+		t.Error("too few bounds")
 	}
 }
 
-// holds reports whether a scalar can be x, and its half that of x.
+// holds reports whether a scalar can be x, and its half the half of x.
 func (a value) holds(x uint64) bool { return a.has(x) && a.low32().has(x&math.MaxUint32) }
 
 func concrete(op asm.ALUOp, x, y uint64, is32 bool) (r uint64) {
@@ -162,9 +161,8 @@ func holds(op asm.JumpOp, x, y uint64, is32 bool) bool {
 	return x&y != 0
 }
 
-// TestVariableOperand computes with a second operand of which some bits are not known. Verifiers before
-// Linux 6.10 make something of that for an addition, a subtraction and a mask only, even where the bits
-// that are known decide the result.
+// TestVariableOperand computes with a second operand with unknown bits. Verifiers before Linux 6.10 do that for
+// additions, subtractions and masks only, even if the known bits decide the result.
 func TestVariableOperand(t *testing.T) {
 	full, low := constant(^uint64(0)), value{m: 1}
 	for _, op := range []asm.ALUOp{asm.Or, asm.Xor, asm.Mul, asm.LSh, asm.RSh, asm.ArSh} {
@@ -185,8 +183,8 @@ func TestVariableOperand(t *testing.T) {
 	}
 }
 
-// TestSignUnknown compares a number by size of which the sign is not known but other bits are. Linux 7.2 keeps
-// one interval of a number, signed or not, and need not have what the bits tell about the other.
+// TestSignUnknown orders numbers whose sign is unknown and other bits are known. Linux 7.2 has one interval of a
+// number, signed or unsigned, and may not know the other.
 func TestSignUnknown(t *testing.T) {
 	for _, c := range []struct {
 		a    value

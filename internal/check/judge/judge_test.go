@@ -20,7 +20,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// buildLoader compiles testdata/load.c, unless BTFGEN_LOADER names it compiled, as where there is no compiler, or skips the test.
+// buildLoader returns $BTFGEN_LOADER or compiles testdata/load.c. It skips the test if it can do neither.
 func buildLoader(t *testing.T) string {
 	t.Helper()
 	loadtest.Kernel(t)
@@ -31,7 +31,7 @@ func buildLoader(t *testing.T) string {
 	if err := exec.Command("cc", "-E", "-include", "bpf/libbpf.h", "-x", "c", os.DevNull).Run(); err != nil {
 		t.Skipf("needs a C compiler with libbpf: %v", err)
 	}
-	source, err := os.Open(filepath.Join("testdata", "load.c")) // which go test notices, so that it does not take an older result
+	source, err := os.Open(filepath.Join("testdata", "load.c")) // so that go test does not reuse a cached result
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +44,8 @@ func buildLoader(t *testing.T) string {
 	return bin
 }
 
-// TestRunningKernel loads every program of the objects at hand on the running
-// kernel with libbpf, and compares with what is predicted.
+// TestRunningKernel loads every program of the available objects on the running kernel with libbpf, and compares the
+// outcomes with the predictions.
 func TestRunningKernel(t *testing.T) {
 	loader := buildLoader(t)
 	corp, err := corpus.Open(context.Background(), []string{"/sys/kernel/btf"}, corpus.Options{Extras: true})
@@ -108,7 +108,7 @@ func TestRunningKernel(t *testing.T) {
 	}
 }
 
-// TestCompare holds outcomes against a program that was to fail for a relocation, and others for a map that is made before.
+// TestCompare compares outcomes with predicted failures of relocations and of maps.
 func TestCompare(t *testing.T) {
 	const (
 		core   = "relo #3: failed to relocate: -3"

@@ -15,8 +15,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 )
 
-// load runs the loader on an object file. An object that libbpf does not open
-// gives one outcome of the program "-".
+// load runs the loader on an object file. An object that libbpf does not open has one outcome, of the program "-".
 func load(loader, object string) ([]Outcome, error) {
 	out, err := exec.Command(loader, object).Output()
 	if err != nil {
@@ -39,11 +38,10 @@ func parse(out []byte) (all []Outcome, err error) {
 	return all, nil
 }
 
-// invalidFunc is what verifiers say of a helper that they do not have, and that a
-// program may not call.
+// invalidFunc matches verifiers' messages about missing and forbidden helpers.
 var invalidFunc = regexp.MustCompile(`(?:invalid func|unknown func|cannot use helper) [\w.]*#(\d+)`)
 
-// causes says what the messages blame: relocations, and missing helpers.
+// causes reports whether the messages blame relocations or missing helpers.
 func (o *Outcome) causes() (core, helper bool) {
 	core = strings.Contains(o.Log, "CO-RE relocation") || strings.Contains(o.Log, "failed to relocate")
 	helper = strings.Contains(o.Log, "helper call might sleep") || strings.Contains(o.Log, "sleepable helper")
@@ -51,14 +49,14 @@ func (o *Outcome) causes() (core, helper bool) {
 		switch id, _ := strconv.Atoi(m[1]); {
 		case id == badRelocation:
 			core = true
-		case id < 1<<20: // libbpf's own for missing kfuncs are greater
+		case id < 1<<20: // libbpf uses greater ones for missing kfuncs
 			helper = true
 		}
 	}
 	return core, helper
 }
 
-// comparison is a prediction held against what happened.
+// comparison is a prediction and what happened.
 type comparison struct {
 	Program   string       // with its object
 	Verdict   check.Status // on loading it
@@ -77,7 +75,7 @@ func compare(p *check.Program, kernel int, got *Outcome) (c comparison) {
 	case got.Errno == 0:
 		c.Happened = "loads"
 	case got.Errno == int(syscall.EPERM):
-		c.Happened = "is not permitted" // which tells nothing of the kernel
+		c.Happened = "is not permitted" // not the kernel's fault
 		return c
 	case byCore || byHelper:
 		c.Happened = "fails"
@@ -86,7 +84,7 @@ func compare(p *check.Program, kernel int, got *Outcome) (c comparison) {
 	}
 	switch {
 	case c.Predicted == check.Fails && got.Errno != 0 && c.Happened != "fails" && failsToLoad(p, kernel):
-		// The other reason, such as a map that is made before, was predicted as well.
+		// The other reason, such as a map, was predicted, too.
 	case c.Predicted == check.Fails && c.Happened != "fails":
 		c.Wrong = "was to fail, but " + c.Happened
 	case c.Predicted < check.Unknown && c.Happened == "fails":
@@ -116,7 +114,7 @@ func statusOf(p *check.Program, kernel int, family check.Family) check.Status {
 	return s
 }
 
-// failsToLoad reports whether any finding says that the program does not load.
+// failsToLoad reports whether a finding predicts that the program does not load.
 func failsToLoad(p *check.Program, kernel int) bool {
 	for _, k := range []check.Family{check.FamilyKfunc, check.FamilyInsn, check.FamilyKsym, check.FamilyKconfig, check.FamilyMapType, check.FamilyProg, check.FamilyAttach, check.FamilyTarget, check.FamilyContext, check.FamilyReturn, check.FamilyMapDef} {
 		if statusOf(p, kernel, k) == check.Fails {

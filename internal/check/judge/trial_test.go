@@ -10,7 +10,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check/boot"
 )
 
-// report returns one on an object, with the same verdicts for all its programs.
+// report returns a report on an object, with the same verdicts for all its programs.
 func report(t *testing.T, load, all check.Status) (*check.Report, []*check.Object) {
 	t.Helper()
 	data, err := os.ReadFile("../../../testdata/bpf/biolat.bpfel.o")
@@ -35,7 +35,7 @@ func TestTrial(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		load, all  check.Status
-		got        *boot.Event // nil for nothing
+		got        *boot.Event // nil for none
 		object     string      // error about the whole object
 		loads      bool
 		wrong      string
@@ -66,7 +66,7 @@ func TestTrial(t *testing.T) {
 			p := &rep.Programs[0]
 			trial := NewTrial(rep, objects)
 			for _, e := range []boot.Event{{Kind: boot.Program, Object: 7, Name: p.Name}, {Kind: boot.Program, Name: "other"}, {Kind: boot.Object, Object: -1, Error: "x"}} {
-				trial.Take(e) // which are about nothing here
+				trial.Take(e) // not about a program here
 			}
 			if tt.object != "" {
 				trial.Take(boot.Event{Kind: boot.Object, Error: tt.object, Errno: 7})
@@ -91,7 +91,7 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestTrialExtern holds that libbpf loads nothing of an object that lacks an extern.
+// TestTrialExtern checks that libbpf loads no program of an object that lacks an extern.
 func TestTrialExtern(t *testing.T) {
 	rep, objects := report(t, check.Fails, check.Fails)
 	trial := NewTrial(rep, objects)
