@@ -14,7 +14,8 @@ func registersOf(list ...asm.Register) (s Registers) {
 	return s
 }
 
-func (s Registers) has(r asm.Register) bool { return s&(1<<r) != 0 }
+// Has reports whether a register is in s.
+func (s Registers) Has(r asm.Register) bool { return s&(1<<r) != 0 }
 
 var (
 	arguments = registersOf(asm.R1, asm.R2, asm.R3, asm.R4, asm.R5)
@@ -54,53 +55,16 @@ func (in *Insn) Touches() (reads, writes Registers) {
 	return dst | src, 0
 }
 
-// ignores returns which arguments a function overwrites on every path before it reads them, whether the path is reached or
-// not. It returns none if nested loops need too many rounds.
-func ignores(code []Insn) Registers {
-	const rounds = 8
-	live := make([]Registers, len(code))
-	at := func(i int) Registers {
-		if i < 0 || i >= len(code) {
-			return 0
-		}
-		return live[i]
-	}
-	for range rounds {
-		changed := false
-		for i := len(code) - 1; i >= 0; i-- {
-			in := &code[i]
-			var l Registers
-			if in.FallsThrough() {
-				l = at(i + in.Slots())
-			}
-			if slots, ok := in.Jump(); ok {
-				l |= at(i + 1 + slots)
-			}
-			reads, writes := in.Touches()
-			if l = l&^writes | reads; l != live[i] {
-				live[i], changed = l, true
-			}
-		}
-		if !changed {
-			return arguments &^ at(0)
-		}
-	}
-	return 0
-}
-
-// Ignores reports whether the result of the function does not depend on one of r1 to r5.
-func (f *Function) Ignores(r asm.Register) bool { return f.ignores.has(r) }
-
 // dead reports whether code overwrites a register before it reads it. It looks at the first instructions, up to a jump.
 func dead(code []Insn, r asm.Register) bool {
 	const most = 16
 	for i := 0; i < min(most, len(code)); i += code[i].Slots() {
 		in := &code[i]
 		reads, writes := in.Touches()
-		if _, jumps := in.Jump(); jumps || reads.has(r) {
+		if _, jumps := in.Jump(); jumps || reads.Has(r) {
 			return false
 		}
-		if in.Op == OpExit || writes.has(r) {
+		if in.Op == OpExit || writes.Has(r) {
 			return true
 		}
 	}

@@ -39,8 +39,6 @@ type Function struct {
 	Start   int // in the section, slots
 	Insns   []Insn
 	Global  bool // verified on its own
-
-	ignores Registers // see Ignores
 }
 
 // Program is a function that is loaded, with the functions that it can call.

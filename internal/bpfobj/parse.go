@@ -237,8 +237,7 @@ func (p *parser) cut(sec int, name string, code []Insn, syms []elf.Symbol) {
 		vis := elf.ST_VISIBILITY(y.Other)
 		p.Funcs = append(p.Funcs, Function{
 			Name: y.Name, Section: name, Start: int(start), Insns: code[start:end],
-			Global:  elf.ST_BIND(y.Info) != elf.STB_LOCAL && vis != elf.STV_HIDDEN && vis != elf.STV_INTERNAL,
-			ignores: ignores(code[start:end]),
+			Global: elf.ST_BIND(y.Info) != elf.STB_LOCAL && vis != elf.STV_HIDDEN && vis != elf.STV_INTERNAL,
 		})
 	}
 	p.code[sec] = span{first, len(p.Funcs)}

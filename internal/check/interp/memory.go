@@ -11,7 +11,6 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
-// load returns what a load gives.
 func (x *explorer) load(s *state, in *bpfobj.Insn) value {
 	p := s.reg(in.Src)
 	v := x.loadFrom(s, in, p)

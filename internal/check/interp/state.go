@@ -272,7 +272,10 @@ func (f *frame) set(off int16, size uint8, v value) {
 // forget forgets size bytes at off, and all in the same eight: verifiers forget the whole after a write to a part.
 func (f *frame) forget(off, size int64) {
 	first, end := off&^7, (off+size+7)&^7
-	gone := func(x slot) bool { return int64(x.off) < end && first < int64(x.off)+int64(x.size) }
+	f.delete(func(x slot) bool { return int64(x.off) < end && first < int64(x.off)+int64(x.size) })
+}
+
+func (f *frame) delete(gone func(slot) bool) {
 	if slices.ContainsFunc(f.stack, gone) {
 		f.own()
 		f.stack = slices.DeleteFunc(f.stack, gone)

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
 // Unit is the result of exploring a function that is entered in one way. It includes functions that are called with pointers
@@ -141,14 +143,14 @@ func (p *program) charge(u *Unit) bool {
 
 // arguments returns the entry of a call, false if the callee may access the caller's stack or facts.
 func (x *explorer) arguments(s *state, fn int) (Entry, bool) {
-	from, f := anyEntry(fn), &x.o.Funcs[fn]
+	from, live := anyEntry(fn), x.liveAt(bpfobj.Site{Fn: fn}).regs
 	for i := range from.args {
 		r := asm.R1 + asm.Register(i)
 		v := s.regs[r]
 		switch {
 		case v.isStack():
 			return Entry{}, false
-		case f.Ignores(r):
+		case !live.Has(r):
 		case v.src < 0:
 			return Entry{}, false
 		default:
