@@ -13,9 +13,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
-// TestPrecise explores random programs both ways: what the quick exploration is
-// certain to reach, the precise one reaches, and what it does not reach, neither does the
-// precise one.
+// TestPrecise explores random programs both ways: the precise exploration reaches what the quick one is certain to
+// reach, and nothing that the quick one does not reach.
 func TestPrecise(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	compared, surer := 0, 0
@@ -39,9 +38,9 @@ func TestPrecise(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d instructions, of %d of which the precise exploration is surer", compared, surer)
+	t.Logf("%d instructions; the precise exploration is surer of %d", compared, surer)
 	if compared < 1_000 {
-		t.Error("the programs are too much alike")
+		t.Error("too few instructions")
 	}
 }
 
@@ -55,7 +54,7 @@ func runPrecise(funcs ...[]insn) *Result {
 	return Explore(context.Background(), o, pr, &in)
 }
 
-// TestLoop counts to a million, and then reaches an instruction.
+// TestLoop reaches an instruction after a loop that counts to a million.
 func TestLoop(t *testing.T) {
 	code := []insn{
 		{Op: asm.Mov.Op(asm.ImmSource), Dst: 6},
@@ -70,7 +69,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// TestDead has paths that differ only in what is not read any more.
+// TestDead has paths that differ only in dead registers and slots.
 func TestDead(t *testing.T) {
 	const n = 40
 	var code []insn
