@@ -105,7 +105,7 @@ func TestCheckBootCommand(t *testing.T) {
 		{"as a page", "", []string{"--format", "html"}, 2, "", "--boot does not go with --format html, only with text and json"},
 		{"as two", "", []string{"--json", "--format", "text"}, 2, "", "--json does not go with --format text"},
 		{"a target of nothing", "", []string{"--target", "x"}, 2, "", `--target "x": want PROGRAM=NAME`},
-		{"no time", "", []string{"--timeout", "0"}, 2, "", "--timeout 0: want at least 1"},
+		{"no time", "", []string{"--timeout", "0"}, 2, "", "--timeout \"0\": want a number of 1 or more"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fakeQEMU(t, tt.script)

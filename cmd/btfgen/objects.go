@@ -43,7 +43,7 @@ func readCore(c *cli.Context, args []string, bare bool) (*objects[*core.Object],
 		case bare:
 			err = fmt.Errorf("%s: %s", name, obj.Empty())
 		default:
-			err = emptyError{name, obj.Empty()}
+			err = emptyError(name + ": " + obj.Empty())
 		}
 		return obj, err
 	})
@@ -71,13 +71,12 @@ func readPrograms(c *cli.Context, args []string) (*programs, error) {
 	return o, err
 }
 
-// errNoRelocations is the error of valid objects that are skipped.
+// errNoRelocations is matched by the errors of valid objects that are skipped.
 var errNoRelocations = errors.New("no CO-RE relocations")
 
-// emptyError is errNoRelocations with a reason.
-type emptyError struct{ name, why string }
+type emptyError string
 
-func (e emptyError) Error() string        { return e.name + ": " + e.why }
+func (e emptyError) Error() string        { return string(e) }
 func (e emptyError) Is(target error) bool { return target == errNoRelocations }
 
 // readEach reads the objects of arguments with parse and assigns their machines. It reports these, and what it skips.
