@@ -57,7 +57,6 @@ func Pack(ctx context.Context, cfg walk.Config, path string) (*Packed, error) {
 	}
 	defer w.Discard()
 	p := &packer{w: w, cfg: cfg, files: cfg.Corpus.Files, path: path, from: make(map[kernel.Key]string)}
-	p.turn.L = &p.mu
 	order, err := p.order(ctx)
 	if err != nil {
 		return nil, err
@@ -140,9 +139,6 @@ type packer struct {
 
 	makers sync.Pool // of *btfc.Maker
 
-	mu   sync.Mutex
-	turn sync.Cond
-	next int // position of the file whose turn it is
 	res  Packed
 	path string                // of the file
 	from map[kernel.Key]string // paths of the added kernels
@@ -202,22 +198,33 @@ func (p *packer) order(ctx context.Context) ([]int, error) {
 // run adds the files. Workers read ahead, and encode planned kernels while the next ones are planned.
 func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) {
 	position := make([]int, len(order))
+	turns := make([]chan struct{}, len(order)+1) // closed when the file at a position may be added
 	for n, i := range order {
 		position[i] = n
+		turns[n] = make(chan struct{})
 	}
+	turns[len(order)] = make(chan struct{})
+	close(turns[0])
 	makers, ctx := errgroup.WithContext(ctx) // runs longer than the readers
 	makers.SetLimit(max(p.cfg.Jobs, 1))
-	stop := context.AfterFunc(ctx, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.turn.Broadcast()
-	})
-	defer stop()
 	skipped, err := walk.Files(ctx, p.files, order, p.cfg.Jobs, func() *corpus.Scratch { return new(corpus.Scratch) }, func(reading context.Context, s *corpus.Scratch, i int) error {
-		defer p.done(ctx, position[i])
+		n := position[i]
+		wait := func() error {
+			select {
+			case <-turns[n]:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		defer func() {
+			if wait() == nil {
+				close(turns[n+1])
+			}
+		}()
 		return p.files[i].Read(reading, s, func(k *corpus.Kernel) error {
 			it, err := p.prepare(k, p.files[i])
-			if failed := p.wait(ctx, position[i]); failed != nil {
+			if failed := wait(); failed != nil {
 				return failed
 			}
 			if err != nil {
@@ -228,27 +235,6 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 		})
 	}, p.cfg.Progress)
 	return skipped, cmp.Or(makers.Wait(), err)
-}
-
-// wait waits for the turn of the file at a position.
-func (p *packer) wait(ctx context.Context, n int) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for p.next != n && ctx.Err() == nil {
-		p.turn.Wait()
-	}
-	return ctx.Err()
-}
-
-// done passes the turn to the next file.
-func (p *packer) done(ctx context.Context, n int) {
-	if p.wait(ctx, n) != nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.next++
-	p.turn.Broadcast()
 }
 
 // prepare returns a kernel that does not depend on the reader's memory.
