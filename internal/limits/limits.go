@@ -3,9 +3,9 @@
 // Package limits has the limits on outside data: bytes, counts and steps. Everything that reads objects, kernels, archives, manifests or
 // configuration uses them. Exceeding a limit is an error for that input; it never ends the program.
 //
-// Each comment says what is limited and, after the semicolon, the largest real value known. For objects and the engine these come from 88
-// objects of Debian, the tests' own, and one as large as the largest tracers', on 38 kernels of eleven releases. A test generates the tables of docs/limits.md
-// from the comments; values that begin with "bytes" have binary units there.
+// Each comment says what is limited and, after the semicolon, the largest real value known. For objects and the engine these come
+// from 88 objects of Debian, the tests' own, and one as large as the largest tracers', on 38 kernels of eleven releases. A test
+// generates the tables of docs/limits.md from the comments; values that begin with "bytes" have binary units there.
 package limits
 
 // Kernels: a part that exceeds a limit is skipped.

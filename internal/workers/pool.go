@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workers runs work in several goroutines. A panic becomes a [Defect], the error of the object or kernel that
-// caused it, and the user is invited to report it at the end. Errors of the runtime that end the program, such as running out of memory or stack,
-// cannot be caught.
+// Package workers runs work in several goroutines. A panic becomes a [Defect], the error of the object or kernel that caused it, and
+// the user is invited to report it at the end. Errors of the runtime that end the program, such as running out of memory or
+// stack, cannot be caught.
 package workers
 
 import (

@@ -36,15 +36,15 @@ type Manifest struct {
 	Objects     []ManifestObject `json:"objects"`
 	Kernels     []ManifestKernel `json:"kernels"`
 	Issues      []Issue          `json:"issues"`
-	NoObject    []ManifestSkip   `json:"no_object"` // kernels that no object is for
+	NoObject    []ManifestSource `json:"no_object"` // kernels that are not in the archive because no object is for their machine
 }
 
-// ManifestSkip is a kernel that is not in the archive because no object is for its machine.
-type ManifestSkip struct {
+// ManifestSource identifies a kernel and its files.
+type ManifestSource struct {
 	Kernel  string `json:"kernel"`
-	Machine string `json:"machine,omitempty"`
-	File    string `json:"file,omitempty"`
-	Sources []Sum  `json:"source_sha256"`
+	Machine string `json:"machine,omitempty"` // from the BTF, if the key has none
+	File    string `json:"file,omitempty"`    // name of its file, if the path does not contain the key
+	Sources []Sum  `json:"source_sha256"`     // of the kernel's file, then of its modules' files
 }
 
 // ManifestObject is an object of the run.
@@ -55,14 +55,11 @@ type ManifestObject struct {
 
 // ManifestKernel is a kernel of the run. Relocations are counted once per object.
 type ManifestKernel struct {
-	Kernel     string   `json:"kernel"`
-	Machine    string   `json:"machine,omitempty"` // from the BTF, if the key has none
-	File       string   `json:"file,omitempty"`    // name of its file, if the path does not contain the key
-	Sources    []Sum    `json:"source_sha256"`     // of the kernel's file, then of its modules' files
-	SourceSize int64    `json:"source_size"`       // bytes on disk
-	RawSize    int64    `json:"raw_size"`          // bytes of BTF, including modules
-	SHA256     Sum      `json:"sha256"`            // of the minimized BTF
-	Size       int      `json:"size"`              // bytes
+	ManifestSource
+	SourceSize int64    `json:"source_size"` // bytes on disk
+	RawSize    int64    `json:"raw_size"`    // bytes of BTF, including modules
+	SHA256     Sum      `json:"sha256"`      // of the minimized BTF
+	Size       int      `json:"size"`        // bytes
 	Resolved   int      `json:"resolved"`
 	Unresolved int      `json:"unresolved"`
 	Ambiguous  int      `json:"ambiguous"`
@@ -90,16 +87,16 @@ func (s *Sum) UnmarshalText(text []byte) error {
 func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report) *Manifest {
 	m := &Manifest{
 		Tool: tool, Padding: cfg.Options.Padding, Keep: cfg.Options.Keep.Patterns(), Objects: objects,
-		Kernels: []ManifestKernel{}, Issues: []Issue{}, NoObject: []ManifestSkip{},
+		Kernels: []ManifestKernel{}, Issues: []Issue{}, NoObject: []ManifestSource{},
 	}
 	hashes := make(hashes)
 	at := make(map[Issue]int)
 	for i := range rep.Kernels {
 		k := &rep.Kernels[i]
 		e := ManifestKernel{
-			Kernel: k.OutputKey().String(), Machine: k.machine(), File: k.file(), Sources: append([]Sum{}, k.Sources...), SourceSize: k.SourceSize,
-			RawSize: k.RawSize, SHA256: sha256.Sum256(k.BTF), Size: len(k.BTF), Resolved: k.Resolved, Unresolved: k.Count(relo.Poisoned),
-			Ambiguous: k.Count(relo.Ambiguous), Errors: k.Count(relo.Error), Issues: []uint32{}, Unmatched: k.unmatched,
+			ManifestSource: k.manifestSource(), SourceSize: k.SourceSize, RawSize: k.RawSize, SHA256: sha256.Sum256(k.BTF), Size: len(k.BTF),
+			Resolved: k.Resolved, Unresolved: k.Count(relo.Poisoned), Ambiguous: k.Count(relo.Ambiguous), Errors: k.Count(relo.Error),
+			Issues: []uint32{}, Unmatched: k.unmatched,
 		}
 		for _, is := range k.issues {
 			n, ok := at[*is]
@@ -115,10 +112,10 @@ func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report
 	}
 	for _, k := range rep.noObject {
 		hashes.of(k.Machine, cfg.Objects, cfg.Options.Keep)
-		m.NoObject = append(m.NoObject, ManifestSkip{k.OutputKey().String(), k.machine(), k.file(), append([]Sum{}, k.Sources...)})
+		m.NoObject = append(m.NoObject, k.manifestSource())
 	}
 	m.Relocations = hashes
-	slices.SortFunc(m.NoObject, func(a, b ManifestSkip) int { return strings.Compare(a.Kernel, b.Kernel) })
+	slices.SortFunc(m.NoObject, func(a, b ManifestSource) int { return strings.Compare(a.Kernel, b.Kernel) })
 	return m
 }
 
@@ -151,21 +148,17 @@ func (r *Report) Relocations(objects []*core.Object, keep *core.Keep) (all []arc
 	return all
 }
 
-// machine returns the kernel's machine if the key has none.
-func (k *Kernel) machine() string {
-	if k.OutputKey().Arch != "" {
-		return ""
+func (k *Kernel) manifestSource() ManifestSource {
+	key := k.OutputKey()
+	s := ManifestSource{Kernel: key.String(), Sources: append([]Sum{}, k.Sources...)}
+	if key.Arch == "" {
+		s.Machine = k.Machine
 	}
-	return k.Machine
-}
-
-// file returns the name of a kernel's file if the path does not contain the key.
-func (k *Kernel) file() string {
-	if !k.byFile {
-		return ""
+	if k.byFile {
+		name, _, _ := strings.Cut(k.Path, "!")
+		s.File = filepath.Base(name)
 	}
-	name, _, _ := strings.Cut(k.Path, "!")
-	return filepath.Base(name)
+	return s
 }
 
 // Encode returns the manifest as JSON.
@@ -196,7 +189,7 @@ func readManifest(ctx context.Context, path string) (*Manifest, error) {
 			case "issues":
 				return list(d, limits.ManifestIssues, name, &m.Issues, func(e *Issue) string { return e.Relo })
 			case "no_object":
-				return list(d, limits.EarlierKernels, name, &m.NoObject, func(e *ManifestSkip) string { return e.Kernel })
+				return list(d, limits.EarlierKernels, name, &m.NoObject, func(e *ManifestSource) string { return e.Kernel })
 			}
 			return d.Skip()
 		}), d.End())
@@ -299,7 +292,7 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
 		}
-		add(ManifestKernel{Machine: e.Machine, File: e.File, Sources: e.Sources}, key, nil, nil)
+		add(ManifestKernel{ManifestSource: e}, key, nil, nil)
 	}
 	if !some && len(m.Kernels) > 0 {
 		return nil, "it was made for other relocations", nil

@@ -176,7 +176,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 }
 
 // inspectAll returns the facts of all kernels of a corpus, in its order, and what was skipped.
-func inspectAll(ctx context.Context, cfg walk.Config, inspect func(*inspector, context.Context, *corpus.Kernel) facts) ([]facts, []*corpus.Error, error) {
+func inspectAll(ctx context.Context, cfg walk.Config,
+	inspect func(*inspector, context.Context, *corpus.Kernel) facts) ([]facts, []*corpus.Error, error) {
 	all := make([][]facts, len(cfg.Corpus.Files)) // each file has its own slice, so workers need no lock
 	skipped, err := walk.Kernels(ctx, cfg, func() *inspector { return &inspector{sources: cfg.Corpus.Sources} },
 		func(in *inspector, r walk.Rank, k *corpus.Kernel) error {
