@@ -75,8 +75,8 @@ func WriteDir(ctx context.Context, path string, files []File, made json.RawMessa
 	}
 	clean(inside)
 	if p.old != nil {
-		if res, err = replaceable(ctx, p.path, next); err != nil {
-			return res, err
+		if res.Removed, err = replaceable(ctx, p.path, next); err != nil {
+			return Result{}, err
 		}
 	}
 	t, err := createDir(inside)
@@ -97,38 +97,42 @@ func WriteDir(ctx context.Context, path string, files []File, made json.RawMessa
 	if err := makeDirs(p.real, files); err != nil {
 		return res, err
 	}
-	return res, t.moveInto(p.real)
+	if err := t.moveInto(p.real); err != nil {
+		return res, err
+	}
+	res.Foreign, err = FindForeign(context.WithoutCancel(ctx), p.path)
+	return res, err
 }
 
-// replaceable returns an error if the content of a directory cannot be replaced by what is in the next list.
-func replaceable(ctx context.Context, dir string, next *List) (res Result, err error) {
+// replaceable returns an error if the content of a directory cannot be replaced by what is in the next list. Otherwise it returns
+// how many files will be removed.
+func replaceable(ctx context.Context, dir string, next *List) (removed int, err error) {
 	if err := CheckDir(ctx, dir); err != nil {
-		return res, err
+		return 0, err
 	}
 	now, err := ReadList(ctx, dir)
 	if err != nil {
-		return res, err
+		return 0, err
 	}
 	for _, name := range append(slices.Clone(next.Files), ListName) {
 		if err := checkPlace(dir, name); err != nil {
-			return res, err
+			return 0, err
 		}
 		at := filepath.Join(dir, filepath.FromSlash(name))
 		if _, err := os.Lstat(at); err == nil && !now.has(name) && name != ListName {
-			return res, fmt.Errorf("%s: is in the way: btfgen did not write it", at)
+			return 0, fmt.Errorf("%s: is in the way: btfgen did not write it", at)
 		}
 	}
 	for _, name := range now.stale(next) {
 		at := filepath.Join(dir, filepath.FromSlash(name))
 		if _, err := os.Lstat(at); err == nil {
 			if err := writable(filepath.Dir(at)); err != nil {
-				return res, named(at, err)
+				return 0, named(at, err)
 			}
-			res.Removed++
+			removed++
 		}
 	}
-	res.Foreign, err = findForeign(ctx, dir, now, next)
-	return res, err
+	return removed, nil
 }
 
 // stage writes files to a temporary directory, which replaces path, and syncs it.

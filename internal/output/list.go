@@ -171,15 +171,11 @@ func (f Foreign) String() string {
 }
 
 // FindForeign returns the BTF files in a directory that are not in its list. It skips hidden directories.
-func FindForeign(ctx context.Context, dir string) (Foreign, error) {
+func FindForeign(ctx context.Context, dir string) (f Foreign, err error) {
 	now, next, err := lists(ctx, dir)
 	if err != nil {
-		return Foreign{}, err
+		return f, err
 	}
-	return findForeign(ctx, dir, now, next)
-}
-
-func findForeign(ctx context.Context, dir string, now, next *List) (f Foreign, err error) {
 	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		base := filepath.Base(p)
 		switch {
@@ -214,7 +210,7 @@ func CheckDir(ctx context.Context, dir string) error {
 	if err != nil || now != nil || next != nil {
 		return err
 	}
-	f, err := findForeign(ctx, dir, nil, nil)
+	f, err := FindForeign(ctx, dir)
 	if err == nil && f.N > 0 {
 		err = fmt.Errorf("%s: holds BTF that btfgen did not write as one tree: %s: remove it, or name another directory", dir, f)
 	}

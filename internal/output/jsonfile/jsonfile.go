@@ -28,13 +28,12 @@ func Read(ctx context.Context, path string, limit int, what string, read func(*D
 	}
 	defer f.Close()
 	err = read(newDecoder(ctx, f, limit))
-	var tooLarge errTooLarge
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &tooLarge):
+	case errors.Is(err, errTooLarge):
 		return fmt.Errorf("%s: %w", path, err)
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
@@ -67,25 +66,18 @@ func (s *source) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	if s.value <= 0 {
-		return 0, errTooLarge{"one of its values has", limits.EarlierElement}
+		return 0, fmt.Errorf("%w: one of its values has more than %d MiB", errTooLarge, limits.EarlierElement>>20)
 	}
 	n, err := s.r.Read(p[:min(len(p), s.value)])
 	if s.left -= n; s.left < 0 {
-		return 0, errTooLarge{"has", s.limit}
+		return 0, fmt.Errorf("%w: has more than %d MiB", errTooLarge, s.limit>>20)
 	}
 	s.value -= n
 	return n, err
 }
 
 // errTooLarge is the error for a file or value that is larger than any that btfgen writes.
-type errTooLarge struct {
-	what  string
-	limit int
-}
-
-func (e errTooLarge) Error() string {
-	return fmt.Sprintf("too large: %s more than %d MiB", e.what, e.limit>>20)
-}
+var errTooLarge = errors.New("too large")
 
 // Value reads a value as encoding/json does. At the end of the file it returns io.EOF.
 func (d *Decoder) Value(v any) error {
