@@ -10,9 +10,8 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 )
 
-// Scratch is the memory that reading kernels takes. One Scratch serves one File.Read at a time and
-// is meant to be used for many: its buffers and decoders stay, so that a run allocates next to
-// nothing per kernel. The zero value is ready. There is nothing to close.
+// Scratch is memory that reading kernels reuses, so that a run allocates little per kernel. It serves one File.Read at a time. The zero value
+// is ready for use, and need not be closed.
 type Scratch struct {
 	btf    decompress.Buffer // the BTF of the kernel being put together, with its modules
 	images stack[decompress.Buffer]
@@ -35,7 +34,6 @@ func (s *Scratch) trim() {
 	for i := range s.images.items {
 		s.images.items[i].Trim()
 	}
-	s.decoders.Trim()
 	clear(s.pending[:cap(s.pending)])
 	clear(s.taken[:cap(s.taken)])
 	clear(s.modules[:cap(s.modules)])

@@ -80,8 +80,7 @@ func allocated(fn func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestBombs holds that nobody gets more than the limit of one part, nor more
-// than the budget of all, and that neither costs what the whole would.
+// TestBombs checks that no more comes out than the limit of one part, nor more
 func TestBombs(t *testing.T) {
 	for format, data := range bombs(t) {
 		if got := Sniff(data); got != format {
@@ -180,7 +179,7 @@ func TestDictionaries(t *testing.T) {
 	}
 }
 
-// withDictionary changes the size of the dictionary that an .xz asks for.
+// withDictionary changes the size of the dictionary that an .xz needs.
 func withDictionary(t *testing.T, data []byte, dict byte) []byte {
 	t.Helper()
 	const block = 12 // follows the stream's header

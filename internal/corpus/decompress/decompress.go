@@ -35,24 +35,13 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Scratch is the memory that decoders take. It is for one goroutine at a time and meant to be used
-// for many streams, which may be nested. The zero value is ready. There is nothing to close.
+// Scratch is memory that decoders reuse. It is for one goroutine at a time and for many streams, which may be nested. The zero value is
+// ready for use, and need not be closed.
 type Scratch struct {
 	zstd []*zstd.Decoder // idle decoders; they nest as the content does
 	gzip []*gzip.Reader
 	xz   []*xz.Reader
 	lz4  []*lz4.Reader
-
-	xzMemory *os.File // what the xz program writes to; closed when it is collected
-	xzUsed   int64    // how much memory it has
-}
-
-// Trim gives memory back that is above Keep.
-func (s *Scratch) Trim() {
-	if s.xzUsed > Keep {
-		forget(s.xzMemory, s.xzUsed)
-		s.xzUsed = 0
-	}
 }
 
 // Input is a compressed stream.
@@ -63,8 +52,8 @@ type Input struct {
 	XZ   Decoder  // what reads .xz
 }
 
-// Open returns what a stream decompresses to, reading all streams in it, one after the other.
-// Where a process does the work it ends with ctx. The reader must be closed; Close never fails.
+// Open returns a reader of the decompressed data of all streams in in, one after the other. A process that does the work ends with ctx. The
+// reader must be closed; Close never fails.
 func (s *Scratch) Open(ctx context.Context, in Input, f Format) (io.ReadCloser, error) {
 	return s.open(ctx, in, f, true)
 }
@@ -106,8 +95,7 @@ func (s stream) Close() error {
 	return nil
 }
 
-// First appends what the compressed data at the beginning of data decompresses to, at most limit
-// bytes; anything may follow it. The bytes are taken from the budget.
+// First appends what the compressed data at the beginning of data unpacks to, at most limit bytes, which it takes from the budget.
 func (s *Scratch) First(ctx context.Context, data []byte, f Format, xz Decoder, limit int64, budget *Budget, to *Buffer) error {
 	if f == Zstd && plausibleZstd(data) {
 		return zstdFrame(data, limit, budget, to)
@@ -126,7 +114,7 @@ func (s *Scratch) First(ctx context.Context, data []byte, f Format, xz Decoder, 
 	return nil
 }
 
-// Metered returns r as a reader that takes what is read from a budget, until its context is done.
+// Metered returns a reader of r that takes its bytes from a budget, until its context is done.
 func Metered(ctx context.Context, r io.Reader, budget *Budget) io.Reader {
 	return &metered{ctx: ctx, r: r, budget: budget}
 }
@@ -150,8 +138,7 @@ func (m *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// trailing says whether err, from a decoder that cannot be told to stop at the end of the first
-// stream, just means that something else follows.
+// trailing reports whether err, from a decoder that cannot stop at the end of the first stream, only means that something follows.
 func trailing(f Format, err error) bool {
 	switch f {
 	case Zstd:
@@ -213,14 +200,14 @@ func (s *Scratch) goZstd(src *bufio.Reader) (io.ReadCloser, error) {
 	return stream{d, release}, nil
 }
 
-// plausibleZstd says whether the size that a frame announces is in proportion to data.
+// plausibleZstd reports whether the size in a frame's header is in proportion to data.
 func plausibleZstd(data []byte) bool {
 	var h zstd.Header
 	return h.Decode(data) == nil && (!h.HasFCS || h.FrameContentSize <= 64*uint64(len(data)))
 }
 
-// zstdFrame appends the frame that data begins with. Decoded at once, a frame needs no window besides
-// its output; kernels are compressed with windows of 128 MB.
+// zstdFrame appends the first frame of data. Decoding it at once needs no window, only the output; kernels are compressed with windows of
+// 128 MB.
 func zstdFrame(data []byte, limit int64, budget *Budget, to *Buffer) error {
 	tooLarge := error(errTooLarge{limit})
 	if left := budget.left.Load(); left < limit {

@@ -42,8 +42,7 @@ var magics = []struct {
 // SniffLen is how many bytes Sniff looks at, at most.
 const SniffLen = 14
 
-// Sniff tells what begins with head. For LZMA, which has no magic, that is a guess: whoever knows of
-// other forms should ask for them first.
+// Sniff returns the format of data that begins with head. LZMA, which has no magic, is a guess: check for other forms first.
 func Sniff(head []byte) Format {
 	for _, m := range magics {
 		if bytes.HasPrefix(head, []byte(m.magic)) {

@@ -11,20 +11,18 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Keep is how much memory a buffer or decoder may hold between two files, in bytes: that of CentOS 8's
-// 27 MB BTF. What a whole vmlinux needed is given back; decompressing one costs more than getting the
-// memory again.
+// Keep is the number of bytes that a buffer or decoder may keep between two files: the 27 MB of CentOS 8's BTF fit. What a whole vmlinux
+// needed is freed; decompressing it costs more than allocating it again.
 const Keep = 40 << 20
 
-// Budget is how many bytes may come out of all decoders and containers of one source together. It is
-// safe for concurrent use.
+// Budget limits the bytes that come out of all decoders and containers of one source. It is safe for concurrent use.
 type Budget struct {
 	left  atomic.Int64
 	total int64
 }
 
-// NewBudget returns the budget of a source of size bytes, as it lies on disk, of which no part may be
-// larger than limit: limits.UnpackedParts times the limit and limits.UnpackedRatio times the size.
+// NewBudget returns the budget of a source of size bytes on disk, of which no part may be larger than limit: limits.UnpackedParts times the
+// limit and limits.UnpackedRatio times the size.
 func NewBudget(limit, size int64) *Budget {
 	b := &Budget{total: limits.UnpackedParts*limit + limits.UnpackedRatio*size}
 	b.left.Store(b.total)
@@ -50,10 +48,9 @@ func (b *Budget) exceeded() error {
 	return fmt.Errorf("unpacks to more than %d MiB", b.total>>20)
 }
 
-// TooLarge is the error of what is larger than a limit in bytes.
+// TooLarge returns the error of what is larger than a limit in bytes.
 func TooLarge(limit int64) error { return errTooLarge{limit} }
 
-// errTooLarge is what reading more than the limit gives.
 type errTooLarge struct{ limit int64 }
 
 func (e errTooLarge) Error() string {

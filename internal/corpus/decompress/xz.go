@@ -14,7 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Method says what is to read .xz. Both decoders give the same bytes.
+// Method says what reads .xz. Both decoders give the same bytes.
 type Method int
 
 // The methods.
@@ -30,7 +30,7 @@ type Decoder struct {
 	always bool   // for small inputs, too
 }
 
-// Find returns the decoder that a method asks for.
+// Find returns the decoder for a method.
 func (m Method) Find() (Decoder, error) {
 	if m == BuiltIn {
 		return Decoder{}, nil
@@ -48,120 +48,49 @@ func (m Method) Find() (Decoder, error) {
 // programMin is the compressed size below which starting a process costs more than it saves.
 const programMin = 64 << 10
 
-// takes says whether the program is to read a stream of size bytes, or of an unknown number if that
-// is negative.
+// takes reports whether the program reads a stream of size bytes, which is negative if unknown.
 func (d Decoder) takes(size int64) bool {
 	return d.path != "" && (d.always || size < 0 || size >= programMin)
 }
 
-// xzProgram decodes with the xz program. The program reads the file itself where in is one. It ends with
-// the context, and when the reader is closed if that comes before the end of the stream.
+// xzProgram decodes with the xz program, which reads the file itself if there is one. The process ends with the context, or when the
+// reader is closed.
 func (s *Scratch) xzProgram(ctx context.Context, in Input, all bool) (io.ReadCloser, error) {
-	p := &xzProcess{s: s, ctx: ctx, in: in, cancel: func() {}}
-	p.args = []string{"-dc", "-T1", "-q", fmt.Sprintf("--memlimit-decompress=%d", limits.Dictionary+limits.XZProgram)}
+	args := []string{"-dc", "-T1", "-q", fmt.Sprintf("--memlimit-decompress=%d", limits.Dictionary+limits.XZProgram)}
 	if !all {
-		p.args = append(p.args, "--single-stream")
+		args = append(args, "--single-stream")
 	}
-	err := errors.ErrUnsupported
-	if in.File != nil && in.Size <= smallXZ {
-		err = p.toMemory()
+	ctx, cancel := context.WithCancel(ctx)
+	p := &xzProcess{cmd: exec.CommandContext(ctx, in.XZ.path, args...), cancel: cancel}
+	p.cmd.Env = []string{"LC_ALL=C"}
+	p.cmd.Stdin, p.cmd.Stderr = in.R, &p.stderr
+	var err error
+	if in.File != nil {
+		p.cmd.Stdin = in.File
+		_, err = in.File.Seek(0, io.SeekStart)
 	}
-	if errors.Is(err, errors.ErrUnsupported) {
-		p.cancel()
-		err = p.toPipe()
+	if err == nil {
+		p.out, err = p.cmd.StdoutPipe()
+	}
+	if err == nil {
+		err = p.cmd.Start()
 	}
 	if err != nil {
-		p.cancel()
+		cancel()
 		return nil, err
 	}
+	widenPipe(p.out)
 	return p, nil
 }
 
-// xzProcess reads the program's output. Its exit status comes in place of the end.
+// xzProcess reads the program's output. At its end it returns an error if the program has failed.
 type xzProcess struct {
-	s      *Scratch
-	ctx    context.Context
-	in     Input
-	args   []string
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
-	out    io.Reader
+	out    io.Reader // nil at the end
 	stderr Head
 	done   bool
 	err    error
-}
-
-// prepare makes the command.
-func (p *xzProcess) prepare(args ...string) error {
-	var ctx context.Context
-	ctx, p.cancel = context.WithCancel(p.ctx)
-	p.cmd = exec.CommandContext(ctx, p.in.XZ.path, append(p.args, args...)...)
-	p.cmd.Env = []string{"LC_ALL=C"}
-	p.stderr, p.done, p.err = Head{}, false, nil
-	p.cmd.Stderr = &p.stderr
-	if p.in.File == nil {
-		p.cmd.Stdin = p.in.R
-		return nil
-	}
-	p.cmd.Stdin = p.in.File
-	_, err := p.in.File.Seek(0, io.SeekStart)
-	return err
-}
-
-// toPipe starts the program with its output to a pipe.
-func (p *xzProcess) toPipe() error {
-	err := p.prepare()
-	if err != nil {
-		return err
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	p.out = out
-	err = p.cmd.Start()
-	widenPipe(out)
-	return err
-}
-
-// Files of up to smallXZ bytes are decompressed to a file in memory, which cannot grow beyond xzMemory
-// bytes. Through a pipe, which the program fills in pieces of 8 kB, reader and program take turns on the
-// CPU all the time, which costs a tenth of the decompression. Trees of BTF have files of 1 to 4 MB, from
-// which 4 to 27 MB come.
-const (
-	smallXZ  = 4 << 20
-	xzMemory = 64 << 20
-)
-
-// toMemory runs the program with its output to memory. Where that cannot be it returns
-// errors.ErrUnsupported.
-func (p *xzProcess) toMemory() error {
-	s := p.s
-	if s.xzMemory == nil {
-		f, err := memoryFile("xz", xzMemory)
-		if err != nil {
-			return errors.ErrUnsupported
-		}
-		s.xzMemory = f
-	}
-	if _, err := s.xzMemory.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	if err := p.prepare("--no-sparse"); err != nil { // there are earlier bytes where it would leave holes
-		return err
-	}
-	p.cmd.Stdout = s.xzMemory
-	p.done, p.err = true, p.cmd.Run()
-	n, err := s.xzMemory.Seek(0, io.SeekCurrent) // the program shares the offset
-	if err != nil {
-		return err
-	}
-	s.xzUsed = max(s.xzUsed, n)
-	if p.err != nil && n > xzMemory-1<<20 { // what comes next did not fit
-		return errors.ErrUnsupported
-	}
-	p.out = io.NewSectionReader(s.xzMemory, 0, n)
-	return nil
 }
 
 func (p *xzProcess) Read(b []byte) (int, error) {
@@ -207,7 +136,7 @@ func (p *xzProcess) end() error {
 	return errors.New(strings.ToLower(msg[:1]) + msg[1:])
 }
 
-// Head keeps the beginning of what is written to it, such as the messages of a program.
+// Head keeps the first kilobyte that is written to it, such as the messages of a program.
 type Head struct{ buf bytes.Buffer }
 
 func (h *Head) Write(p []byte) (int, error) {
@@ -217,5 +146,4 @@ func (h *Head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what is kept.
 func (h *Head) String() string { return h.buf.String() }
