@@ -19,13 +19,13 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Bootable is what a machine needs to boot a kernel. Its memory is the caller's.
+// Bootable is a kernel with what it needs to boot. Its memory belongs to the caller.
 type Bootable struct {
 	Image   []byte       // as a boot loader takes it
 	Machine string       // x86_64 or arm64
 	Config  []byte       // the kernel's configuration; nil if the file does not have it
 	Modules []BootModule // in an order in which they can be loaded
-	Missing []string     // modules that were asked for, or that those need, and that the file does not have; sorted
+	Missing []string     // wanted modules, or dependencies of these, that the file lacks; sorted
 }
 
 // BootModule is a kernel module.
@@ -36,9 +36,9 @@ type BootModule struct {
 	depends []string
 }
 
-// Bootable reads what the one kernel in the file is booted with: a package, or an image alone. Of its modules it
-// takes those with the given names, and those that they depend on. A file without an image for a machine that can be booted is an
-// error, and so is one with several kernels. A configuration in a file of its own is found with Options.Extras. ctx ends it with ctx's error.
+// Bootable reads the kernel in the file, a package or an image, with what it needs to boot. It takes the modules with the given names and
+// their dependencies. A file without an image for a machine that can be booted is an error, and so is one with several kernels. With
+// Options.Extras, it finds a configuration in a file of its own. It returns ctx's error if ctx ends it.
 func (f *File) Bootable(ctx context.Context, s *Scratch, modules []string) (*Bootable, error) {
 	if f.packed != nil {
 		return nil, wrap(f.Path, "", errors.New("holds BTF and no kernel images"))
@@ -47,7 +47,7 @@ func (f *File) Bootable(ctx context.Context, s *Scratch, modules []string) (*Boo
 	for _, m := range modules {
 		b.want[m] = true
 	}
-	// Modules are named by those that need them, which may come later in the file: it is read until nothing new is named.
+	// A module may come before another one that depends on it, so the file is read until no new module is named.
 	for asked := -1; asked != len(b.want) && len(b.want) <= limits.BootModules; {
 		asked = len(b.want)
 		if err := b.read(ctx, f, s); err != nil {
@@ -115,7 +115,7 @@ func (b *booting) bootable(from string) (*Bootable, error) {
 	return out, nil
 }
 
-// wants says whether a member of a container is of use.
+// wants reports whether a member of a container is needed.
 func (b *booting) wants(name string) bool {
 	if isModuleFile(name) {
 		return b.want[moduleName(name)]
@@ -124,7 +124,7 @@ func (b *booting) wants(name string) bool {
 	return isConfig(name) || !unrelated(base) && !strings.HasPrefix(base, "modules.")
 }
 
-// isConfig says whether a file's name is that of the configuration of a kernel in a package.
+// isConfig reports whether a file is named like the configuration of a kernel in a package.
 func isConfig(name string) bool {
 	kind, release := extraOf(name)
 	return kind == extraConfig && release != ""
@@ -198,7 +198,7 @@ func (b *booting) module(r *reader, in *input) error {
 	return nil
 }
 
-// kernel takes an image of a machine that can be booted, as its boot loader would.
+// kernel takes the image of a machine that can be booted, as a boot loader would.
 func (b *booting) kernel(r *reader, in *input) error {
 	img, err := r.whole(in, r.f.opts.MaxSize)
 	if err != nil {
@@ -207,9 +207,9 @@ func (b *booting) kernel(r *reader, in *input) error {
 	machine := ""
 	switch sniffImage(img) {
 	case imageBzImage:
-		// The boot protocol's xloadflags say whether the kernel is of 64 bits.
+		// Bit 0 of xloadflags in the boot protocol: a 64-bit kernel.
 		if len(img) < 0x250 || binary.LittleEndian.Uint16(img[0x236:])&1 == 0 {
-			return errors.New("a kernel of 32 bits, which cannot be booted here")
+			return errors.New("a 32-bit kernel, which cannot be booted here")
 		}
 		machine = "x86_64"
 	case imageZboot:
@@ -229,13 +229,13 @@ func (b *booting) kernel(r *reader, in *input) error {
 		return errors.New("not a kernel image for x86_64 or arm64")
 	}
 	if b.image != nil && !bytes.Equal(b.image, img) {
-		return errors.New("a second kernel: one at a time can be booted")
+		return errors.New("a second kernel: only one can be booted")
 	}
 	b.image, b.machine = img, machine
 	return nil
 }
 
-// HoldsImage says whether a file is a package or a kernel image, by its first bytes.
+// HoldsImage reports whether a file is a package or a kernel image, by its first bytes.
 func HoldsImage(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {

@@ -33,7 +33,7 @@ func bootable(t *testing.T, data []byte, modules ...string) (*Bootable, error) {
 	return c.Files[0].Bootable(t.Context(), &s, modules)
 }
 
-// image64 is a bzImage that says that it is of 64 bits.
+// image64 is a bzImage of a 64-bit kernel.
 func image64(payload []byte) []byte {
 	img := bzImage(payload)
 	binary.LittleEndian.PutUint16(img[0x236:], 1)
@@ -141,7 +141,7 @@ func TestBootableRefuses(t *testing.T) {
 		data []byte
 		want string // "" for no error
 	}{
-		{"32 bits", bzImage(compress("xz", vmlinux(blobLE))), "a kernel of 32 bits"},
+		{"32 bits", bzImage(compress("xz", vmlinux(blobLE))), "a 32-bit kernel"},
 		{"riscv64", debOf(member{"./boot/vmlinuz-6.1.0", memoryImage("RSC\x05", 0x38, blobLE)}), "not a kernel image for x86_64 or arm64"},
 		{"BTF alone", blobLE, "no kernel image"},
 		{"two", debOf(member{"./boot/vmlinuz-6.1.0", img}, member{"./boot/vmlinuz-6.2.0", image64(compress("zst", vmlinux(blobLE)))}), "a second kernel"},

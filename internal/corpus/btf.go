@@ -19,11 +19,10 @@ func readHeader(head []byte, size int64) (btf.Header, error) {
 	return h, err
 }
 
-// isSplit says whether a whole BTF blob is split BTF, which needs a base (a module's, on top of
-// vmlinux). The string at offset 0 must be the empty one; base BTF has it in its own string
-// section, which so begins with a NUL, while split BTF's section continues that of the base and
-// begins with the first string that the base lacks, or is empty. Of 91 modules and 25 kernels
-// looked at, in both byte orders, none is different, and libbpf checks the same of base BTF.
+// isSplit reports whether a BTF blob is split BTF, which needs a base (a module's needs vmlinux). The string at offset 0 must be empty. Base BTF
+// has it in its own string section, which so begins with a NUL. Split BTF's section continues that of the base, and begins
+// with the first string that the base lacks, or is empty. That holds for 91 modules and 25 kernels in both byte orders, and libbpf checks base BTF
+// in the same way.
 func isSplit(b []byte) (bool, error) {
 	h, err := readHeader(b, int64(len(b)))
 	if err != nil {
@@ -56,8 +55,8 @@ func scanBTF(image []byte) []byte {
 	return best
 }
 
-// plausibleBTF returns the BTF that b begins with, or nil. By chance alone the magic occurs every
-// 16 MB, so everything that can be told from the header and the first type has to fit.
+// plausibleBTF returns the BTF that b begins with, or nil. The magic occurs by chance every 16 MB, so the header and the first
+// type are checked as far as possible.
 func plausibleBTF(b []byte) []byte {
 	const maxLen = 1 << 12 // of a header
 	h, err := btf.ReadHeader(b, int64(len(b)))

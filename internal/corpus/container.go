@@ -104,13 +104,12 @@ func (r *reader) tar(in *input) error {
 	return r.members(in, &tarReader{tr: tar.NewReader(in.r), small: make(map[string][]byte), room: limits.Linked})
 }
 
-// tarReader reads a tar file. It remembers small BTF, because where minimized BTFs are equal, tars have
-// hard links to the first of them.
+// tarReader reads a tar file. It keeps small BTF, because tars of minimized BTF have hard links for equal files.
 type tarReader struct {
 	tr    *tar.Reader
 	small map[string][]byte // content by name
-	room  int64             // bytes that may still be remembered
-	name  string            // of the member that is being remembered, or empty
+	room  int64             // bytes that may still be kept
+	name  string            // of the member that is being kept, or empty
 	data  []byte            // of that member so far
 	size  int64
 	link  io.Reader // in place of tr, for a hard link
@@ -126,7 +125,7 @@ func (t *tarReader) next() (string, int64, bool, error) {
 	case h.Typeflag == tar.TypeLink:
 		data, ok := t.small[path.Clean(h.Linkname)]
 		if t.link = bytes.NewReader(data); !ok {
-			t.link = failingReader{fmt.Errorf("hard link to %s, which is not there or too large to be remembered", clean(h.Linkname))}
+			t.link = failingReader{fmt.Errorf("hard link to %s, which is missing or too large to be kept", clean(h.Linkname))}
 		}
 		return h.Name, int64(len(data)), true, nil
 	case h.Typeflag == tar.TypeReg && 0 < h.Size && h.Size <= min(limits.LinkedMember, t.room):

@@ -54,7 +54,7 @@ func TestHardLinks(t *testing.T) {
 		t.Fatalf("errors %v, want two", errs)
 	}
 	for i, link := range []string{"5.btf: hard link to nowhere.btf", "7.btf: hard link to debian/12/x86_64/6.btf"} {
-		if want := path + "!debian/12/x86_64/" + link + ", which is not there or too large to be remembered"; errs[i].Error() != want {
+		if want := path + "!debian/12/x86_64/" + link + ", which is missing or too large to be kept"; errs[i].Error() != want {
 			t.Errorf("error %q, want %q", errs[i], want)
 		}
 	}

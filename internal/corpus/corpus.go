@@ -20,7 +20,7 @@ import (
 // information has more, see Options.DWARF.
 const DefaultMaxSize = limits.PartSize
 
-// Options say what Open takes and how it is read. The zero value takes everything.
+// Options configure Open. The zero value takes everything.
 type Options struct {
 	XZ decompress.Method // what reads .xz
 
@@ -44,16 +44,16 @@ type Options struct {
 	// Exclude then drops those that any of its selectors matches.
 	Select, Exclude []Selector
 
-	// As tells the keys of kernels, each of those whose paths it fits; the first that fits counts.
+	// As has namings for the keys of kernels; the first one that fits a path counts.
 	As []*Naming
 
-	// Extras has what is known of kernels besides their BTF read as well.
+	// Extras requests the configuration and symbols of kernels.
 	Extras bool
 
 	// DWARF makes BTF of kernels that have DWARF and no BTF. If it is nil, such kernels are left out.
 	DWARF *Encoder
 
-	met *met // what the selectors meet; set by Open
+	met *met // which kernels the selectors match; set by Open
 }
 
 // Corpus lists where the kernels are. It is immutable and safe for concurrent use.
@@ -63,8 +63,7 @@ type Corpus struct {
 	// Files are the units of work, sorted by path. They are independent of each other.
 	Files []*File
 
-	// Skipped lists, sorted by path, what looks as if it were meant to be a kernel but is not,
-	// except where the path has a key that the selectors leave out.
+	// Skipped lists, sorted by path, what looks like a kernel but is not, except where the path has a key that the selectors exclude.
 	Skipped []*Error
 
 	Ignored    int // files that have nothing to do with BTF: markers, checksums, scripts
@@ -75,11 +74,9 @@ type Corpus struct {
 	met *met
 }
 
-// Open finds the kernels in sources, which are files and directories; it reads the first bytes of
-// each file but decompresses nothing. A source that cannot be read is an error, and so is a corpus
-// without a single candidate; anything below that is in Skipped. Files of a directory that cannot
-// be told from kernels by their first bytes, such as a .tar.xz of documents, are only found out by
-// File.Read.
+// Open finds the kernels in sources, which are files and directories. It reads the first bytes of each file but decompresses nothing. A
+// source that cannot be read is an error, and so is a corpus without a candidate. Anything else is in Skipped. Some files of a
+// directory, such as a .tar.xz of documents, look like kernels until File.Read.
 func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("no kernel source given")
@@ -157,7 +154,7 @@ func (c *Corpus) nothing(sources []string) error {
 	return fmt.Errorf("%s: no kernel found", where)
 }
 
-// Unmet is the error of an object that is for no kernel of the corpus.
+// Unmet returns the error for an object that is for no kernel of the corpus.
 func (c *Corpus) Unmet(object string) *Error {
 	if c.Unselected > 0 {
 		return &Error{Path: object, Err: ErrUnselected}
@@ -165,7 +162,7 @@ func (c *Corpus) Unmet(object string) *Error {
 	return &Error{Path: object, Err: ErrUnmet}
 }
 
-// Selects says whether Select and Exclude keep a kernel.
+// Selects reports whether Select and Exclude keep a kernel.
 func (o *Options) Selects(k kernel.Key) bool {
 	if len(o.Select) > 0 && !slices.ContainsFunc(o.Select, func(s Selector) bool { return s.Match(k) }) {
 		return false
@@ -177,7 +174,7 @@ func (o *Options) excludes(k kernel.Key) bool {
 	return slices.ContainsFunc(o.Exclude, func(s Selector) bool { return s.Match(k) })
 }
 
-// selectsMet is Selects for a kernel that there is.
+// selectsMet is Selects for a kernel of the corpus.
 func (o *Options) selectsMet(k kernel.Key) bool {
 	o.met.note(k)
 	return o.Selects(k)
@@ -187,7 +184,7 @@ func (o *Options) selectsMet(k kernel.Key) bool {
 // so the file has to be read to know.
 func (o *Options) selectsPath(k kernel.Key) bool { return !k.Known() || o.selectsMet(k) }
 
-// wantsModule says whether the module that a file is named for is asked for.
+// wantsModule reports whether the module that a file is named for is wanted.
 func (o *Options) wantsModule(file string) bool {
 	return len(o.Modules) == 0 || slices.ContainsFunc(o.Modules, func(g string) bool {
 		ok, _ := path.Match(strings.ReplaceAll(g, "-", "_"), moduleName(file))

@@ -13,10 +13,10 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// ErrAgain is the cause where a kernel is left out because the same BTF is there under its key already.
+// ErrAgain is the cause for a kernel that is left out because the same BTF has its key already.
 var ErrAgain = errors.New("again")
 
-// Second is the error of a kernel whose place another one has. key says which kernel it is, owner is the path of the other, and same says
+// Second returns the error for a kernel whose key another one has. key names the kernel, owner is the path of the other one, and same says
 // whether the BTF of both is the same.
 func Second(key, owner string, same bool) error {
 	if same {
@@ -25,10 +25,9 @@ func Second(key, owner string, same bool) error {
 	return fmt.Errorf("%w is %s: %s", ErrTaken, key, owner)
 }
 
-// Distinct leaves every kernel to one file: of several files with one key the first and those with the same BTF stand for the kernel, of
-// which the one with the most modules is used. The others move to Skipped, with the error of [Second]. Only files with one
-// key are read, by so many workers. Files whose kernels are known when they are read only, or that are damaged, stay as they are. It is called before anything
-// else uses c.
+// Distinct keeps one file for each key. The first file decides the BTF; of the files with the same BTF, the one with the most modules is
+// kept. The others move to Skipped, with the error of [Second]. It reads only files that share a key, with up to jobs workers. Files
+// that are damaged, or whose keys are known only after reading, are kept. It must be called before c is used otherwise.
 func (c *Corpus) Distinct(ctx context.Context, jobs int) error {
 	files := make(map[kernel.Key][]*File)
 	var again []*File // those with a key that another one has
@@ -80,7 +79,7 @@ func (c *Corpus) Distinct(ctx context.Context, jobs int) error {
 	return nil
 }
 
-// Paths returns all files that kernels and their modules are in, also those that Distinct left out.
+// Paths returns all files with kernels or modules, including those that Distinct left out.
 func (c *Corpus) Paths() (paths []string) {
 	for _, f := range slices.Concat(c.Files, c.seconds) {
 		paths = append(paths, f.Paths()...)
@@ -88,14 +87,14 @@ func (c *Corpus) Paths() (paths []string) {
 	return paths
 }
 
-// content is what a kernel has.
+// content summarizes a kernel.
 type content struct {
 	sum     [sha256.Size]byte // of the BTF
 	modules int
 	known   bool
 }
 
-// content returns the content of the kernel at a path of the file, or of its only one. It is not known if anything is wrong with the file.
+// content summarizes the kernel at a path of the file, or its only one. It is unknown if the file has an error.
 func (f *File) content(ctx context.Context, s *Scratch, path string) (c content) {
 	if f.packed != nil {
 		e := f.packed.entryOf()
@@ -114,7 +113,7 @@ func (f *File) content(ctx context.Context, s *Scratch, path string) (c content)
 	return c
 }
 
-// SameContent says whether the kernel at a path of one file is known to have the BTF of the one at a path of another file.
+// SameContent reports whether two kernels, given by their files and paths, are known to have the same BTF.
 func SameContent(ctx context.Context, a *File, pathOfA string, b *File, pathOfB string) bool {
 	x, y := a.content(ctx, new(Scratch), pathOfA), b.content(ctx, new(Scratch), pathOfB)
 	return x.known && y.known && x.sum == y.sum

@@ -14,9 +14,9 @@
 //
 // Open walks and decompresses nothing; File.Read does the work and may run for many files at once.
 //
-// # What is read
+// # Formats
 //
-// The content decides, not the name. A stream is looked at (sniff), unwrapped and looked at again:
+// The content decides, not the name. A stream is identified (sniff), unwrapped and identified again:
 //
 //   - raw BTF of either byte order, and ELF files with a .BTF section: vmlinux, modules;
 //   - .xz, .gz, .zst, .bz2, .lz4, .lzma around anything;
@@ -33,12 +33,12 @@
 //
 // # Which kernel it is
 //
-// The key comes from the path below the source where that has BTFHub's shape <ID>/<VERSION_ID>/<arch>/<release>; the last names of the
-// source count where they begin that shape without doubt (sources, layout), and keyFromPath lists the shapes with a level missing. Otherwise
-// the content tells the release and the architecture, if it does, and the kernel is called by its path. Folders above the source and the
-// working directory tell nothing, but for the host's own kernels (hostKey). Keys are canonical.
+// The key comes from the path below the source if that has BTFHub's shape <ID>/<VERSION_ID>/<arch>/<release>. The last names of the
+// source count if they clearly begin that shape (sources, layout); keyFromPath lists shapes with a level missing. Otherwise
+// the release and the architecture come from the content, and the kernel's name is its path. Folders above the source and the
+// working directory do not matter, except for the host's own kernels (hostKey). Keys are canonical.
 //
-// Open lists every file. Distinct leaves each kernel to one of the files that have its key.
+// Open lists every file. Distinct keeps one file for each key.
 //
 // Modules go with their kernel (group, belongs): by key, as in modules/<ID>/<VERSION_ID>/<arch>/
 // <release>.modules.tar.xz; by release, as in /lib/modules/<release> and packages; or by lying next to
@@ -47,12 +47,10 @@
 //
 // # Selectors
 //
-// docs/selectors.md has their grammar. A term about something that is not known of a kernel does not
-// match, whatever its operator.
+// docs/selectors.md has their grammar. A term about an unknown part of a key does not match.
 //
 // # Hostile input
 //
-// Every length in a file is believed only as far as bytes arrive. One BTF, ELF file or image is limited by
-// Options.MaxSize, nesting by maxDepth, and decompression as package decompress has it. Whatever is wrong is
-// an error of one line, and the next member or file is read.
+// Memory grows with the bytes that arrive, not with the lengths in a file. Options.MaxSize limits one BTF, ELF file or image,
+// limits.Nesting limits nesting, and package decompress limits decompression. An error costs one member or file.
 package corpus

@@ -15,10 +15,10 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// errDWARF is the cause where only corpus import can do something with a kernel.
+// errDWARF is the cause for kernels that only corpus import can use.
 var errDWARF = errors.New("has DWARF and no BTF ('btfgen corpus import' makes BTF of it)")
 
-// isKernelName says whether a file is called vmlinux, or vmlinux-<release>.
+// isKernelName reports whether a file is called vmlinux or vmlinux-<release>.
 func isKernelName(name string) bool { return strings.HasPrefix(path.Base(name), "vmlinux") }
 
 func hasDWARF(f *elf.File) bool {
@@ -27,8 +27,8 @@ func hasDWARF(f *elf.File) bool {
 	})
 }
 
-// isKernelELF says whether an ELF file is a kernel rather than a module or any other program: one that is called so, or
-// has a kernel's banner or table of symbols.
+// isKernelELF reports whether an ELF file is a kernel rather than a module or another program, by its name, its banner or its table of
+// symbols.
 func isKernelELF(f *elf.File, name string) bool {
 	if f.Machine == elf.EM_BPF || f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
 		return false
@@ -36,7 +36,7 @@ func isKernelELF(f *elf.File, name string) bool {
 	return isKernelName(name) || f.Section("__ksymtab") != nil || banner(f) != ""
 }
 
-// elfOnDisk reads an ELF file from a stream by way of a file, since one with debug information does not fit in memory.
+// elfOnDisk reads an ELF file from a stream by way of a temporary file, because debug information does not fit in memory.
 func (r *reader) elfOnDisk(in *input, e *Encoder) error {
 	file, err := e.temporary()
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *reader) elfOnDisk(in *input, e *Encoder) error {
 	return r.elfFile(&onDisk, file)
 }
 
-// dwarf takes the BTF that is made of a kernel's DWARF.
+// dwarf adds the BTF that pahole encodes from a kernel's DWARF.
 func (r *reader) dwarf(in *input, f *elf.File) error {
 	e := r.f.opts.DWARF
 	if e == nil {
@@ -71,7 +71,7 @@ func (r *reader) dwarf(in *input, f *elf.File) error {
 	if key := r.key(&b, true); key.Known() && !r.f.opts.selectsMet(key) {
 		r.seen++
 		r.found++
-		return nil // nor does it take any time
+		return nil // without running pahole
 	}
 	var err error
 	if b.n, b.made, err = e.encode(r.ctx, in.path, in.file, &r.s.btf, r.f.opts.MaxSize); err != nil {

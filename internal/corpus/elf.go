@@ -15,8 +15,8 @@ import (
 // kernelSection holds the compressed vmlinux in the ELF images that some ppc64le distributions boot.
 const kernelSection = ".kernel:vmlinux.strip"
 
-// elf reads the BTF of a vmlinux, a module or another ELF file. A file on disk is read where its
-// BTF lies, a stream as a whole; where DWARF will do, a stream that may have it goes to the disk first.
+// elf reads the BTF of a vmlinux, a module or another ELF file. It reads a file on disk in place, and a stream as a whole. If DWARF is
+// wanted, a stream that may have it is written to disk first.
 func (r *reader) elf(in *input) error {
 	if in.file != nil {
 		return r.elfFile(in, in.file)
@@ -42,7 +42,7 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 		return r.section(in, sec)
 	}
 	sec := f.Section(".BTF")
-	if sec != nil && sec.Type == elf.SHT_NOBITS { // of a file with nothing but debug information
+	if sec != nil && sec.Type == elf.SHT_NOBITS { // a file with debug information only
 		sec = nil
 	}
 	switch {
@@ -77,7 +77,7 @@ func (r *reader) section(in *input, sec *elf.Section) error {
 	return nil
 }
 
-// banner returns the release in the kernel's banner at the beginning of .rodata, if it is there.
+// banner returns the release in the kernel's banner at the beginning of .rodata, or "".
 func banner(f *elf.File) string {
 	sec := f.Section(".rodata")
 	if sec == nil || sec.Type != elf.SHT_PROGBITS || sec.ReaderAt == nil { // nil for a compressed one

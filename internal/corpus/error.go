@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// Error says why a file, or a part of one, was left out: it is what File.Read returns, and what
-// reports list as skipped. In JSON it is an object with the path and the reason.
+// Error says why a file, or a part of one, was left out. File.Read returns it, and reports list it as skipped. In JSON it is an
+// object with the path and the reason.
 type Error struct {
 	Path string // the file, followed by "!member" for each container
 	What string // what was being read, as "xz" or "elf: .BTF"; empty if the cause needs no such word
 	Err  error  // the cause, which does not repeat the path
 }
 
-// ErrNoKernel is the cause where modules are found without the kernel that they belong to.
+// ErrNoKernel is the cause for modules without their kernel.
 var ErrNoKernel = errors.New("module BTF without its kernel's vmlinux")
 
-// Causes for which something is left out though nothing is wrong with it.
+// Causes for leaving out what has no error.
 var (
 	ErrNoObject   = errors.New("no object is for its machine")                      // a kernel
 	ErrUnmet      = errors.New("no kernel is of a machine that it is for")          // an object
 	ErrUnselected = errors.New("no selected kernel is of a machine that it is for") // an object, but others may be
-	ErrLink       = errors.New("link")                                              // a second name for what is read anyway
+	ErrLink       = errors.New("link")                                              // another name of a file that is read
 )
 
-// ErrTaken is the cause where a kernel is left out because a different one has its place.
+// ErrTaken is the cause for a kernel that is left out because a different one has its key.
 var ErrTaken = errors.New("another kernel")
 
 // Error returns path, what and cause on one line.
@@ -55,8 +55,7 @@ func (e *Error) Compare(o *Error) int {
 	return cmp.Or(cmp.Compare(e.Path, o.Path), cmp.Compare(e.Reason(), o.Reason()))
 }
 
-// Errors takes apart what File.Read returned. An error of another type than Error becomes the cause
-// of one without a path.
+// Errors splits the error of File.Read. An error of another type than Error becomes the cause of one without a path.
 func Errors(err error) []*Error {
 	switch e := err.(type) {
 	case nil:

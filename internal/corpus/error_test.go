@@ -41,7 +41,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestLoad holds that what is wrong with a kernel's BTF is told without its name.
+// TestLoad checks that the error of a kernel's BTF does not repeat its name.
 func TestLoad(t *testing.T) {
 	for _, tt := range []struct {
 		vmlinux, module []byte

@@ -18,23 +18,21 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Extras are what is known of a kernel besides its BTF. They are read only with Options.Extras.
+// Extras are the configuration and the symbols of a kernel. They are read only with Options.Extras.
 //
-// They come with the kernel in packages, as boot/config-RELEASE and boot/System.map-RELEASE or
-// lib/modules/RELEASE/config and System.map; lie next to its file in a directory under these names, or
-// under its own with .config or .kallsyms in place of .btf, compressed or not; are in corpora in one file; and are those of the running kernel.
+// Packages have them as boot/config-RELEASE and boot/System.map-RELEASE, or as lib/modules/RELEASE/config and System.map. A directory has
+// them next to the kernel's file under these names, or under its name with .config or .kallsyms instead of .btf. They may be compressed.
+// Corpora in one file and the running kernel have them, too.
 type Extras struct {
-	// Config has the lines of the kernel's configuration that set something, and the one that
-	// says its version. It is nil where it is not known.
+	// Config has the lines of the kernel's configuration that set something, and the one with its version. Nil is unknown.
 	Config []byte
 
-	// Symbols has a line for each function and variable, "t NAME" or "d NAME", and " [MODULE]" behind it
-	// for one of a module that was loaded. It is nil where they are not known: some
-	// distributions ship a System.map that only says where the real one is.
+	// Symbols has a line for each function and variable, "t NAME" or "d NAME", followed by " [MODULE]" for those of a loaded
+	// module. Nil is unknown: the System.map of some distributions only says where the real one is.
 	Symbols []byte
 }
 
-// extraKind says which of the extras something is.
+// extraKind identifies one of the extras.
 type extraKind uint8
 
 const (
@@ -51,7 +49,7 @@ const (
 	SymbolsSuffix = ".kallsyms"
 )
 
-// extraOf says whether a file is an extra by its name, and of which release where that is in its path.
+// extraOf returns the kind of extra that a file is, by its name, and the release in its path, if any.
 func extraOf(name string) (kind extraKind, release string) {
 	base := stripCompression(path.Base(name))
 	for prefix, kind := range map[string]extraKind{"config": extraConfig, "System.map": extraSymbols} {
@@ -71,7 +69,7 @@ func extraOf(name string) (kind extraKind, release string) {
 	return noExtra, ""
 }
 
-// extraFiles returns the files with extras that lie where those of the kernel in a file would be.
+// extraFiles returns the files with the extras of the kernel in a file.
 func extraFiles(f *found, k kernel.Key) (parts []part) {
 	dir, base := filepath.Dir(f.path), path.Base(f.abs)
 	names := map[extraKind][]string{
@@ -99,7 +97,7 @@ func extraFiles(f *found, k kernel.Key) (parts []part) {
 	return parts
 }
 
-// firstFile finds the first file of the names that there is, compressed or not.
+// firstFile returns the first file of these names that exists, compressed or not.
 func firstFile(names []string) (part, bool) {
 	for _, name := range names {
 		for _, suffix := range append([]string{""}, suffixes[:6]...) {
@@ -111,7 +109,7 @@ func firstFile(names []string) (part, bool) {
 	return part{}, false
 }
 
-// extra is one that was read, and where.
+// extra is an extra that was read.
 type extra struct {
 	kind   extraKind
 	part   *part
@@ -120,7 +118,7 @@ type extra struct {
 	data   []byte
 }
 
-// extra reads a stream that is called so.
+// extra reads a stream with an extra.
 func (r *reader) extra(in *input) error {
 	var data []byte
 	var err error
@@ -161,7 +159,7 @@ func lines(r *bufio.Reader, f func(line []byte) error) error {
 	return nil
 }
 
-// room says whether n bytes more may be kept of an extra.
+// room returns an error if n bytes more are more than most.
 func room(have []byte, n, most int) error {
 	if len(have)+n > most {
 		return fmt.Errorf("more than %d MiB", most>>20)
@@ -169,7 +167,7 @@ func room(have []byte, n, most int) error {
 	return nil
 }
 
-// readConfig returns the lines of a configuration that count, nil where there are none.
+// readConfig returns the lines of a configuration that are kept, or nil.
 func readConfig(r *bufio.Reader) (out []byte, err error) {
 	any := false
 	err = lines(r, func(line []byte) error {
@@ -190,11 +188,10 @@ func readConfig(r *bufio.Reader) (out []byte, err error) {
 	return out, nil
 }
 
-// uselessSymbols begin names that nobody asks for.
+// uselessSymbols are prefixes of symbols that are not kept.
 var uselessSymbols = []string{"__ksymtab_", "__kstrtab_", "__kstrtabns_", "__crc_", "__pfx_"}
 
-// readSymbols returns the symbols of a System.map, of /proc/kallsyms, or as they are kept, nil where
-// these are not a kernel's.
+// readSymbols returns the symbols of a System.map or /proc/kallsyms, or those in the form of Extras; nil if they are not a kernel's.
 func readSymbols(r *bufio.Reader) (out []byte, err error) {
 	whole := false
 	err = lines(r, func(line []byte) error {
@@ -218,7 +215,7 @@ func readSymbols(r *bufio.Reader) (out []byte, err error) {
 		module := []byte(nil)
 		if len(fields) == 3 {
 			if module = fields[2]; string(module) == "[bpf]" || bytes.HasPrefix(module, []byte("[__builtin__")) {
-				return nil // of programs and probes that somebody has loaded
+				return nil // of loaded programs and probes
 			}
 		}
 		whole = whole || kind == 't' && (string(name) == "_stext" || string(name) == "_text")

@@ -96,7 +96,7 @@ func TestExtrasOfTwo(t *testing.T) {
 	}
 }
 
-// TestDamagedExtras costs a kernel nothing but them.
+// TestDamagedExtras checks that a kernel loses only its damaged extras.
 func TestDamagedExtras(t *testing.T) {
 	zst := compress("zst", []byte(someConfig))
 	for name, tt := range map[string]struct{ file, content, want string }{
@@ -116,7 +116,7 @@ func TestDamagedExtras(t *testing.T) {
 	}
 }
 
-// FuzzExtras wants of whatever is read no more than is there, in the form that is read again to the same.
+// FuzzExtras checks that extras are not larger than their input, and that reading them again gives the same.
 func FuzzExtras(f *testing.F) {
 	f.Add([]byte(someConfig))
 	f.Add([]byte(someSymbols))

@@ -18,48 +18,46 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// File is one unit of work: a file that holds one kernel or, being a container, many, with the
-// files that hold modules for it. It is immutable and safe for concurrent use.
+// File is a unit of work: a file with one kernel or, if it is a container, many, and the files with modules for it. It does not change, and
+// is safe for concurrent use.
 type File struct {
 	Path string     // as the user gave it, extended by the names below
-	Key  kernel.Key // as the path tells; incomplete where it does not
+	Key  kernel.Key // from the path; may be incomplete
 	Size int64      // bytes on disk, module files included
 
 	parts  []part
-	packed *packed  // where the kernel is, if the file holds a whole corpus
+	packed *packed  // where the kernel is in a corpus in one file, or nil
 	opts   *Options // shared by all of the corpus
 	xz     decompress.Decoder
 }
 
-// Kernel is one kernel with its BTF and that of its modules. Its slices are valid only until yield
-// returns; its strings stay.
+// Kernel is a kernel with its BTF and that of its modules. Its slices are valid until yield returns; its strings stay.
 type Kernel struct {
-	Key  kernel.Key // as the path, or else the content, tells; see Key.Known
+	Key  kernel.Key // from the path, or else from the content; see Key.Known
 	Name string     // the key if it is known, else the path
 	Path string     // the file, followed by "!member" for each container
 
-	// Arch is the architecture that the content itself shows, in canonical spelling: that of an ELF
-	// file, an image or a package. Raw BTF shows none.
+	// Arch is the canonical architecture of the content: of an ELF file, an image or a package. Raw BTF has none.
 	Arch string
 
-	// Made says what made the BTF of the kernel's DWARF, and of which file if that is known; it is zero if the kernel came with BTF.
+	// Made says what made the BTF of DWARF. It is zero if the kernel came with BTF.
 	Made btfc.Made
 
 	BTF         []byte        // vmlinux BTF, with a valid header
 	Part        bool          // BTF is a part of it; see Parts
-	AsBytes     bool          // a corpus in one file keeps the BTF as it is, because it is not of the usual form
+	AsBytes     bool          // stored as bytes in a corpus in one file, because it does not have the usual form
 	Modules     []core.Module // in order of their names, which are distinct
 	ModulePaths []string      // of each of Modules, as Path
 	Extras
 
-	// SourceSize is what the kernel takes on disk, in bytes. All kernels of one container share its
-	// size: the first one has it, the others have 0, so that sums are right.
+	// SourceSize is the size on disk in bytes. Kernels of one container share its size: the first one has it, the others have 0, so that sums
+	// are right.
 	SourceSize int64
 
 	own *decompress.Buffer // whose memory BTF is, all of it
 }
 
-// Keep returns a kernel that stays valid, without modules and extras. It is called once.
+// Keep returns a copy that stays valid, without modules and extras. It must be called once only.
 func (k *Kernel) Keep() *Kernel {
 	own := *k
 	own.Modules, own.ModulePaths, own.Extras = nil, nil, Extras{}
@@ -71,8 +69,8 @@ func (k *Kernel) Keep() *Kernel {
 	return &own
 }
 
-// Load makes t the kernel, and tells it the machine of its key or, where that does not have one, of its content. name is what t is called in messages and logs; the error does not have it.
-// t is valid as long as k is.
+// Load loads the kernel into t, and sets the machine of its key or else of its content. t uses name in messages and logs; the
+// error does not have it. t is valid as long as k is.
 func (k *Kernel) Load(ctx context.Context, t *core.Kernel, name string) error {
 	if err := t.Load(ctx, name, k.BTF, k.Modules...); err != nil {
 		return errors.Unwrap(err) // which begins with the name
@@ -81,7 +79,7 @@ func (k *Kernel) Load(ctx context.Context, t *core.Kernel, name string) error {
 	return nil
 }
 
-// Paths returns the files that make up f: the one with the kernel, then those with its modules.
+// Paths returns the files of f: the one with the kernel, then those with its modules.
 func (f *File) Paths() []string {
 	paths := make([]string, len(f.parts))
 	for i, p := range f.parts {
@@ -90,8 +88,7 @@ func (f *File) Paths() []string {
 	return paths
 }
 
-// Sums returns the SHA-256 of each file that makes up f, as it lies on disk: of the one with the kernel,
-// then of those with its modules. It reads them, but decompresses nothing.
+// Sums returns the SHA-256 of each file of f on disk: the one with the kernel, then those with its modules. It decompresses nothing.
 func (f *File) Sums(ctx context.Context) ([][sha256.Size]byte, error) {
 	if f.packed != nil {
 		return f.packedSums(), nil
@@ -112,12 +109,18 @@ func hashFile(ctx context.Context, path string) (sum [sha256.Size]byte, err erro
 		return sum, wrap(path, "", err)
 	}
 	defer r.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, ctxReader{ctx, r}); err != nil {
-		return sum, wrap(path, "", err)
+	if sum, err = hash(ctx, r); err != nil {
+		err = wrap(path, "", err)
 	}
+	return sum, err
+}
+
+// hash returns the SHA-256 of what r has.
+func hash(ctx context.Context, r io.Reader) (sum [sha256.Size]byte, err error) {
+	h := sha256.New()
+	_, err = io.Copy(h, ctxReader{ctx, r})
 	h.Sum(sum[:0])
-	return sum, nil
+	return sum, err
 }
 
 // ctxReader stops reading when its context is done.
@@ -133,15 +136,14 @@ func (c ctxReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// Read decompresses the file and calls yield for each kernel in it that the selectors keep. What is
-// damaged does not cost the rest: Read goes on with the next member or module, and at the end
-// returns an Error for each, joined; Errors takes them apart. A kernel some of whose modules are damaged
-// is yielded without those. A file that holds no kernel at all is an error.
+// Read decompresses the file and calls yield for each kernel in it that the selectors keep. After an error it continues with the next
+// member or module, and returns an Error for each at the end, joined; see Errors. Damaged modules are missing from their kernel. A file
+// without any kernel is an error.
 //
-// With Options.Map, a file that changes while it is read can make yield panic; Read then returns an
-// error that says so. Any other panic is an error of its kernel, or else of the file, that wraps a workers.Defect.
+// With Options.Map, a file that changes while it is read can make yield panic; Read then returns an error that says so. Any other
+// panic becomes an error of its kernel, or else of the file, that wraps a workers.Defect.
 //
-// An error of yield stops Read, which returns it as it is; so does ctx, whose error it returns.
+// If yield returns an error, or ctx is done, Read stops and returns that error.
 func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Kernel) error) (err error) {
 	read := f.read
 	if f.packed != nil {
@@ -166,7 +168,7 @@ func (f *File) read(ctx context.Context, s *Scratch, yield func(*Kernel) error) 
 		}
 		r.part(&f.parts[i])
 		if i == 0 && r.found == 0 && len(s.pending) == 0 && len(r.errs) > 0 {
-			break // the modules are of no use without the kernel
+			break // modules need their kernel
 		}
 	}
 	r.finish()

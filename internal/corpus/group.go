@@ -97,8 +97,7 @@ func moduleKey(p string) kernel.Key {
 
 func isVmlinux(abs string) bool { return stem(path.Base(abs)) == "vmlinux" }
 
-// looksLikeModule says whether the file, lying next to a vmlinux, has a module's name rather than a
-// kernel's.
+// looksLikeModule reports whether a file next to a vmlinux has a module's name rather than a kernel's.
 func (f *found) looksLikeModule() bool {
 	base := path.Base(f.abs)
 	if _, pkg := cutPackage(base); pkg || slices.Contains(imageNames, stem(base)) {
@@ -108,8 +107,7 @@ func (f *found) looksLikeModule() bool {
 	return rel != "" && !isDigit(rel[0]) && f.kind != kindImage && !keyFromPath(f.below).Known()
 }
 
-// modulesArchive says whether a name is that of an archive or a package that goes with a kernel and has none: of modules, or
-// of extras.
+// modulesArchive reports whether a name is that of an archive or a package without a kernel: of modules or of extras.
 func modulesArchive(base string) bool {
 	if pkg, ok := cutPackage(base); ok {
 		return strings.HasPrefix(pkg, "linux-modules-") || strings.HasPrefix(pkg, "kernel-modules-") || extrasPackage(base)
@@ -117,7 +115,7 @@ func modulesArchive(base string) bool {
 	return strings.Contains(base, ".modules.tar")
 }
 
-// extrasPackage says whether a name is that of a package with a kernel's configuration and symbols alone, which Debian has since 7.2.
+// extrasPackage reports whether a name is that of a package with only configuration and symbols, which Debian has since 7.2.
 func extrasPackage(base string) bool {
 	pkg, ok := cutPackage(base)
 	return ok && strings.HasPrefix(pkg, "linux-base-")
@@ -172,8 +170,7 @@ func (ix *index) kernelOf(f found) *File {
 	return nil
 }
 
-// compatible says whether nothing in two keys of the same release speaks against their being the
-// same kernel.
+// compatible reports whether two keys of the same release can be of the same kernel.
 func compatible(a, b kernel.Key) bool {
 	a, b = a.Canonical(), b.Canonical()
 	same := func(x, y string) bool { return x == "" || y == "" || x == y }

@@ -8,9 +8,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// hostKey completes the key of a kernel file that belongs to the machine this runs on: the running
-// kernel's BTF, of which the release is known too, and what is in /boot and /lib/modules. Other
-// files' keys are returned as they are.
+// hostKey completes the key of a kernel of this machine: the running kernel, whose release is known, or one in /boot or /lib/modules. Keys of
+// other files do not change.
 func hostKey(abs string, k kernel.Key) kernel.Key {
 	running := abs == kernel.HostBTF
 	if !running && !strings.HasPrefix(abs, "/boot/") && !strings.HasPrefix(abs, "/lib/modules/") &&

@@ -19,7 +19,7 @@ const (
 	imageNone    imageType = iota
 	imageBzImage           // x86: setup code and a compressed vmlinux
 	imageZboot             // EFI zboot: a PE file around a compressed Image
-	imageArm64             // arm64 Image, the memory as it is loaded
+	imageArm64             // arm64 Image, the kernel's memory
 	imageRISCV             // the same of riscv64
 	imageZImage            // 32-bit arm: a decompressor and a compressed Image
 	imageS390              // s390x: a decompressor and a compressed Image
@@ -146,7 +146,7 @@ func (r *reader) zboot(in *input, img []byte) error {
 	return r.payload(in, data, arch, "")
 }
 
-// zbootPayload follows the header of an EFI zboot image to the compressed kernel. The PE header tells the machine.
+// zbootPayload returns the compressed kernel in an EFI zboot image, and the machine in its PE header.
 func zbootPayload(img []byte) (data []byte, arch string, err error) {
 	if len(img) < 0x40 {
 		return nil, "", io.ErrUnexpectedEOF

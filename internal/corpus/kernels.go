@@ -17,7 +17,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// blob is BTF found on the way, in the buffer s.btf or mapped from its file.
+// blob is BTF in the buffer s.btf, or mapped from its file.
 type blob struct {
 	path   string
 	member string
@@ -39,15 +39,15 @@ func (b *blob) bytes(s *Scratch) []byte {
 	return s.btf.B[b.off : b.off+b.n : b.off+b.n]
 }
 
-// drop gives the buffer's end back, where b is what came last.
+// drop removes b, the last BTF in the buffer.
 func (b *blob) drop(s *Scratch) {
 	if b.mapped == nil {
 		s.btf.B = s.btf.B[:b.off]
 	}
 }
 
-// add notes BTF, of which the caller knows where it is. A second kernel completes the first, unless
-// there are files with modules still to come.
+// add adds BTF to the pending ones. The second kernel of a file completes the first one, unless there are files with modules still to be
+// read.
 func (r *reader) add(in *input, b blob, arch, rel string) error {
 	r.seen++
 	data := b.bytes(r.s)
@@ -74,12 +74,12 @@ func (r *reader) add(in *input, b blob, arch, rel string) error {
 	return nil
 }
 
-// release returns the release of what is read: the one in a package's tree goes before the one in the content.
+// release returns the release of a stream. One in a package's tree takes precedence over one in the content.
 func (in *input) release(content string) string {
 	return cmp.Or(releaseFromTree(in.member), validRelease(content), in.rel)
 }
 
-// room says whether a module is wanted and fits. It notes once that one does not.
+// room reports whether a module is wanted and fits. It reports the first one that does not fit.
 func (r *reader) room(in *input, n int) bool {
 	if r.full || !r.f.opts.wantsModule(in.member) {
 		return false
@@ -97,7 +97,7 @@ func (r *reader) room(in *input, n int) bool {
 
 func isKernel(b blob) bool { return !b.split }
 
-// mark and forget drop what came out of a stream that turned out damaged.
+// mark and forget drop the BTF of a damaged stream.
 type mark struct{ flushes, pending int }
 
 func (r *reader) mark() mark { return mark{r.flushes, len(r.s.pending)} }
@@ -123,7 +123,7 @@ func (r *reader) flush(last bool) {
 	}
 }
 
-// finish yields what is left at the end of the file.
+// finish yields the kernels that are pending at the end of the file.
 func (r *reader) finish() {
 	r.flush(true)
 	if len(r.s.pending) == 0 {
@@ -165,8 +165,7 @@ func (r *reader) kernel(b *blob, last bool) {
 	r.abort = r.give(&k)
 }
 
-// give yields a kernel. If yield panics, that is an error of this kernel, unless a file that is
-// mapped may have changed, which guardMaps finds out.
+// give yields a kernel. A panic of yield is an error of this kernel; with mapped files, guardMaps handles it.
 func (r *reader) give(k *Kernel) (err error) {
 	if len(r.s.maps) > 0 {
 		return r.yield(k)
@@ -187,8 +186,8 @@ func (r *reader) kernelsIn(p *part) (n int) {
 	return n
 }
 
-// key puts together what path and content tell. A tree's path goes before what its files hold, where
-// that is a single kernel, as in BTFHub's.
+// key returns the key of a kernel, from its path and its content. The path of a tree takes precedence over the names inside a file with
+// a single kernel.
 func (r *reader) key(b *blob, single bool) kernel.Key {
 	k := b.part.key
 	var member kernel.Key
@@ -238,8 +237,8 @@ func (r *reader) takeModules(of *blob, key kernel.Key) ([]core.Module, []string)
 	return s.modules, s.paths
 }
 
-// belongs says whether a module found in the same file, or in one that goes with it, is the
-// kernel's: by the release in a package's tree, else by lying next to or below the kernel.
+// belongs reports whether a module in the same file, or in one of its modules, is the kernel's: by the release in a package's tree, else by
+// its directory.
 func (r *reader) belongs(mod, kernel *blob, key kernel.Key) bool {
 	if mod.part != kernel.part {
 		return true

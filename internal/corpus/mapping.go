@@ -21,7 +21,7 @@ const (
 	maxMaps = 64        // of one unit; modules can have thousands of files
 )
 
-// mapped returns the bytes of a file of raw BTF, or nil where it is better read.
+// mapped returns the bytes of a file of raw BTF, or nil if reading it is better.
 func (r *reader) mapped(p *part, file *os.File) []byte {
 	if !r.f.opts.Map || p.kind != kindBTF || len(r.s.maps) == maxMaps {
 		return nil
@@ -38,7 +38,7 @@ func (r *reader) mapped(p *part, file *os.File) []byte {
 	return data
 }
 
-// changed says whether the file is not the one that was mapped, or not as it was.
+// changed reports whether the file was changed or replaced after it was mapped.
 func (m *mapping) changed() bool {
 	now, err := os.Stat(m.path)
 	return err != nil || !os.SameFile(now, m.info) || now.Size() != m.info.Size() || !now.ModTime().Equal(m.info.ModTime())
@@ -46,10 +46,9 @@ func (m *mapping) changed() bool {
 
 var errChanged = errors.New("changed while it was read")
 
-// guardMaps prepares this goroutine for files that change while they are mapped: a truncated one
-// has no memory behind its end, and checks made of another one's content do not hold. Either shows
-// as a run-time error. The function that it returns is to be deferred. It makes such an error
-// of a changed file one of err, and ends the mappings.
+// guardMaps prepares this goroutine for files that change while they are mapped. Memory behind the end of a truncated file is gone, and
+// checks of earlier content do not hold for a new one. Both cause run-time errors. The caller defers the function that it returns. That
+// function replaces such an error with one of the changed file in err, and unmaps all files.
 func (s *Scratch) guardMaps(err *error) func() {
 	before := debug.SetPanicOnFault(true)
 	return func() {

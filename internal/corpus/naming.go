@@ -15,14 +15,13 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Naming tells the keys of kernels whose paths do not have BTFHub's shape. Its text is
+// Naming gives kernels keys by their paths. Its text is
 //
 //	[PATH=]ID/VERSION_ID/ARCH[/RELEASE]
 //
-// Each part of the key is itself, - for none, or {id}, {version}, {arch}, {release} in its place: then it comes from the
-// path. PATH says from where: it is compared with the end of a path, level by level, without the suffixes of the file's name; * stands
-// for anything within a level. If PATH is missing, the parts in braces come from the names of the directories, the last from
-// the file's. A release that nobody tells is the one in the file's name, or in its content.
+// Each part of the key is literal, - for none, or one of {id}, {version}, {arch} and {release}, which come from the path. PATH is compared with
+// the end of a path, level by level, without the suffixes of the file name; * matches anything within a level. Without PATH the parts in braces are
+// the names of the directories, and the last one is the name of the file. The default release is that in the file name or in the content.
 //
 //	debian/12/x86_64                     a folder with kernels of one distribution
 //	rhel/8/{arch}                        arm64/4.18.0.btf, x86_64/4.18.0.btf
@@ -35,11 +34,11 @@ type Naming struct {
 	only bool       // names one kernel, whatever its path
 }
 
-// ErrNaming says that the namings do not go with the kernels that there are.
+// ErrNaming is returned if a naming does not fit the kernels.
 var ErrNaming = errors.New("--as")
 
-// ErrNoKey says that it is not known which kernel it is.
-var ErrNoKey = errors.New("its path does not tell which kernel it is (--as ID/VERSION_ID/ARCH does)")
+// ErrNoKey is the cause for a kernel without a key.
+var ErrNoKey = errors.New("cannot tell the kernel from its path (try --as ID/VERSION_ID/ARCH)")
 
 // String returns the text that n was parsed from.
 func (n *Naming) String() string { return n.text }
@@ -81,7 +80,7 @@ func ParseNaming(text string) (*Naming, error) {
 	}
 	for _, p := range from {
 		if p != "{release}" && !strings.Contains(pattern, p) {
-			return nil, fmt.Errorf("%q: what is %s? %s does not have it", text, p, pattern)
+			return nil, fmt.Errorf("%q: %s is not in %s", text, p, pattern)
 		}
 	}
 	for i, p := range keyParts {
@@ -102,10 +101,10 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return "", s, false
 }
 
-// token is what stands for something else in a path pattern. Most runs have none.
+// token matches the variables in a path pattern. It is compiled on demand.
 var token = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\*|\{[^{}]*\}`) })
 
-// compile makes a path pattern the expression that it means.
+// compile compiles a path pattern.
 func (n *Naming) compile(pattern string) error {
 	if pattern == "" || path.Clean(pattern) != pattern || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "../") {
 		return fmt.Errorf("%q: %q is not the end of a path", n.text, pattern)
@@ -135,8 +134,7 @@ func (n *Naming) compile(pattern string) error {
 	return err
 }
 
-// of returns the key of the kernel at a path, which is complete but perhaps for the release. It reports false if n
-// does not fit.
+// of returns the key of the kernel at a path; the release may be missing. It returns false if n does not fit.
 func (n *Naming) of(p string) (k kernel.Key, ok bool) {
 	dir, name := path.Split(path.Clean(p))
 	m := n.path.FindStringSubmatch(dir + stem(name))
@@ -156,8 +154,8 @@ func (n *Naming) of(p string) (k kernel.Key, ok bool) {
 	return k, k.Validate() == nil && (n.key.Arch != "" || kernel.KnownArch(k.Arch))
 }
 
-// key returns the key of the kernel at a path: by the first naming that fits, else by what of the path tells the key. abs is where the kernel's
-// file is, if that may be the host's own.
+// key returns the key of the kernel at a path, from the first naming that fits, or else from below. abs is the path of the
+// kernel's file if that may be the host's own.
 func (o *Options) key(p, below, abs string) kernel.Key {
 	for _, n := range o.As {
 		if k, ok := n.of(p); ok {
@@ -167,13 +165,13 @@ func (o *Options) key(p, below, abs string) kernel.Key {
 	return hostKey(abs, kernelKey(below))
 }
 
-// mayHoldMany says whether the file may have members, whose names may tell more than its own.
+// mayHoldMany reports whether the file may have members, which have names of their own.
 func (f *found) mayHoldMany() bool {
 	base := path.Base(f.abs)
 	return f.kind.container() || f.kind == kindCompressed && strings.Contains(base[len(stem(base)):], ".t")
 }
 
-// checkNamings returns an ErrNaming if a naming fits no file, or the name of one kernel several.
+// checkNamings returns an ErrNaming if a naming fits no file, or if one for a single kernel fits several.
 func (o *Options) checkNamings(files []found) error {
 	for _, n := range o.As {
 		fits, inside := 0, false

@@ -65,7 +65,7 @@ func TestBadNamings(t *testing.T) {
 		{"a//b=debian/12/x86_64", `"a//b" is not the end of a path`},
 		{"../b=debian/12/x86_64", `"../b" is not the end of a path`},
 		{"{vers}/*=debian/12/x86_64", "unknown {vers}"},
-		{"*=debian/{version}/x86_64", "what is {version}?"},
+		{"*=debian/{version}/x86_64", "{version} is not in *"},
 		{"{version}/*=debian/12/x86_64", "has {version}, but debian/12/x86_64 does not"},
 		{"{release}=debian/12/x86_64/6.1", "has {release}, but"},
 		{"{version}/{version}=debian/{version}/x86_64", "more than once"},

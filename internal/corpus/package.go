@@ -53,8 +53,7 @@ func arNext(src io.Reader) (name string, size int64, err error) {
 	return strings.TrimRight(string(h[:16]), " /"), size, nil
 }
 
-// rpm reads an RPM package: a lead and two headers, none of which is needed, and a compressed cpio
-// archive.
+// rpm reads an RPM package: a lead and two headers, which are skipped, and a compressed cpio archive.
 func (r *reader) rpm(in *input) error {
 	if _, err := in.r.Discard(96); err != nil {
 		return unexpected(err)

@@ -26,8 +26,8 @@ type packed struct {
 
 func (p *packed) entryOf() *btfc.Entry { return &p.file.Entries()[p.entry] }
 
-// packed takes out of the files that hold a corpus, and returns the kernels in them that are to be kept. A file that the user did not name
-// is skipped if it is damaged.
+// packed removes corpora in one file from the files, and returns the kernels in them that keep accepts. A damaged file is skipped, unless
+// the user named it.
 func (w *walk) packed(keep func(kernel.Key) bool) (units []*File, err error) {
 	w.files = slices.DeleteFunc(w.files, func(f found) bool {
 		if f.kind != kindBTFC || err != nil {
@@ -47,9 +47,9 @@ func (w *walk) packed(keep func(kernel.Key) bool) (units []*File, err error) {
 	return units, err
 }
 
-// units makes a unit of each kernel in a corpus in one file that is to be kept.
+// units returns a unit for each kernel in a corpus in one file that keep accepts.
 func (f *found) units(keep func(kernel.Key) bool) (units []*File, err error) {
-	r, err := os.Open(f.path) // as long as somebody reads from it
+	r, err := os.Open(f.path) // stays open
 	if err != nil {
 		return nil, wrap(f.path, "", err)
 	}
@@ -112,23 +112,23 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 	return cmp.Or(ctx.Err(), failed)
 }
 
-// Parts reads of the kernels in corpora in one file what a query looks for. It is safe for concurrent use.
+// Parts reads the types of kernels in corpora in one file that a query selects. It is safe for concurrent use.
 type Parts struct {
 	query *btfc.Query
 	mu    sync.Mutex
 	of    map[*btfc.File]*btfc.Parts
 }
 
-// NewParts returns what reads the answers to a query.
+// NewParts returns a reader for a query.
 func NewParts(q *btfc.Query) *Parts {
 	return &Parts{query: q, of: make(map[*btfc.File]*btfc.Parts)}
 }
 
-// errWhole is the error for a file whose kernel cannot be read in part.
+// errWhole is returned for a file whose kernel cannot be read in part.
 var errWhole = errors.New("cannot be read in part")
 
-// Entry returns the entry of the kernel of f in a corpus in one file. It returns nil if f is not from one, or if more than the BTF of its kernel and the
-// machine in its key decides what becomes of it.
+// Entry returns the entry of the kernel of f in a corpus in one file. It returns nil if there is none, or if the result for the kernel depends
+// on more than its BTF and the machine in its key.
 func (f *File) Entry() *btfc.Entry {
 	if f.packed == nil || !f.opts.Selects(f.Key) || f.Key.Arch == "" {
 		return nil
@@ -139,8 +139,8 @@ func (f *File) Entry() *btfc.Entry {
 	return nil
 }
 
-// Read is File.Read for a file that has an Entry. It yields a kernel with the part of the BTF that the query selects. If it returns an error, the file can
-// still be read as a whole.
+// Read is File.Read for a file that has an Entry. It yields a kernel with the part of the BTF that the query selects. After an error the
+// file can still be read as a whole.
 func (p *Parts) Read(ctx context.Context, f *File, s *Scratch, yield func(*Kernel) error) error {
 	return p.read(ctx, f, s, (*btfc.Parts).BTF, func(k *Kernel) error {
 		k.Part = true
@@ -181,7 +181,7 @@ func (p *Parts) file(f *btfc.File) *btfc.Parts {
 	return parts
 }
 
-// packedSums is Sums for a kernel of a corpus in one file, in whose index they are.
+// packedSums is Sums for a kernel of a corpus in one file, from its index.
 func (f *File) packedSums() [][sha256.Size]byte {
 	e := f.packed.entryOf()
 	sums := [][sha256.Size]byte{e.Sum}
@@ -191,7 +191,7 @@ func (f *File) packedSums() [][sha256.Size]byte {
 	return sums
 }
 
-// Packed returns the corpus in one file that the kernel is in, and its number there; nil if it is not in one.
+// Packed returns the corpus in one file that has the kernel, and its number there, or nil.
 func (f *File) Packed() (*btfc.File, int) {
 	if f.packed == nil {
 		return nil, 0
@@ -199,8 +199,8 @@ func (f *File) Packed() (*btfc.File, int) {
 	return f.packed.file, f.packed.entry
 }
 
-// CompareWork orders files as they are best read: the kernels of a corpus in one file in its order, because each is told
-// from others before it; then what is large, so that no worker is left alone with it at the end.
+// CompareWork orders files for reading. Kernels of a corpus in one file come first, in its order, because each is encoded against earlier
+// ones. Then come large files, so that no worker is left alone with one at the end.
 func CompareWork(a, b *File) int {
 	switch {
 	case a.packed != nil && b.packed != nil:

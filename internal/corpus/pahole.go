@@ -23,14 +23,14 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Encoder makes BTF of kernels that have DWARF and no BTF. The work is pahole's, which is looked for when the
-// first such kernel comes. An Encoder is safe for concurrent use.
+// Encoder makes BTF of kernels that have DWARF and no BTF, with pahole. It looks for pahole when it is needed. An Encoder is safe for
+// concurrent use.
 type Encoder struct {
 	dir   string
-	slots chan struct{} // one for each pahole that runs
-	time  time.Duration // that one may take
+	slots chan struct{} // one for each running pahole
+	time  time.Duration // that a pahole may take
 
-	// Earlier, if it is not nil, returns what was made earlier of a file with that SHA-256, and by what; nothing if it was not.
+	// Earlier, if not nil, returns BTF that was made of a file with this SHA-256 before, and by what; or nothing.
 	Earlier func(ctx context.Context, of [sha256.Size]byte) (btf []byte, by string)
 
 	find    sync.Once
@@ -40,7 +40,7 @@ type Encoder struct {
 	err     error // why there is no pahole
 
 	mu   sync.Mutex
-	keep *os.File // what was made, if it is to be kept
+	keep *os.File // BTF that was made, or nil
 	made map[string]made
 	end  int64
 }
@@ -52,13 +52,12 @@ type made struct {
 	n      int
 }
 
-// NewEncoder returns an Encoder that runs up to jobs paholes at once, but no more than limits.Paholes. What it unpacks
-// is in files in dir that have no name.
+// NewEncoder returns an Encoder that runs up to jobs paholes at once, limits.Paholes at most. It unpacks to nameless files in dir.
 func NewEncoder(dir string, jobs int) *Encoder {
 	return &Encoder{dir: dir, slots: make(chan struct{}, min(max(jobs, 1), limits.Paholes)), time: limits.PaholeSeconds * time.Second}
 }
 
-// Keep has the Encoder remember, on the disk, what it makes, up to limits.PaholeKept bytes: for those who read files twice.
+// Keep makes the Encoder keep up to limits.PaholeKept bytes of its results on disk, for callers that read files twice.
 func (e *Encoder) Keep() error {
 	f, err := e.temporary()
 	e.keep, e.made = f, make(map[string]made)
@@ -72,7 +71,7 @@ func (e *Encoder) Close() {
 	}
 }
 
-// temporary makes a file without a name, which is gone when it is closed, or when the process ends in whatever way.
+// temporary creates a nameless file, which is gone when it is closed or the process ends.
 func (e *Encoder) temporary() (*os.File, error) {
 	f, err := os.CreateTemp(e.dir, ".btfgen.*.tmp")
 	if err != nil {
@@ -81,16 +80,15 @@ func (e *Encoder) temporary() (*os.File, error) {
 	return f, os.Remove(f.Name())
 }
 
-// errNoPahole is the cause where a kernel with DWARF cannot be encoded.
-var errNoPahole = errors.New("has DWARF and no BTF, which pahole would make of it: install the package pahole or dwarves, 1.22 or newer")
+// errNoPahole is the cause for kernels with DWARF that cannot be converted.
+var errNoPahole = errors.New("has DWARF and no BTF; install pahole (package pahole or dwarves) 1.22 or newer to convert it")
 
 // minPahole is the first version that writes BTF to a file of its own, 1.22.
 const minPahole = 122
 
-// paholeOptions returns how a version of pahole makes BTF that old loaders can read. One that meets a kind that it does not
-// know refuses all of the BTF. FLOAT came with libbpf 0.4, DECL_TAG with 0.6, TYPE_TAG with 0.7 and ENUM64 with 1.0, so none of
-// these is asked for. Functions are chosen as kernels' builds do (scripts/Makefile.btf). What options a version has say its
-// changes-v1.22 to changes-v1.32, and what features pahole(1).
+// paholeOptions returns the options for a version of pahole that give BTF for old loaders, which refuse BTF with an unknown kind. libbpf has FLOAT
+// since 0.4, DECL_TAG since 0.6, TYPE_TAG since 0.7 and ENUM64 since 1.0, so these are left out. Functions are chosen as in the
+// kernel's scripts/Makefile.btf. The options of each version are in changes-v1.22 to changes-v1.32, and the features in pahole(1).
 func paholeOptions(version int) []string {
 	options := []string{"-j1"} // with more threads, the order of types is left to chance
 	if version >= 126 {
@@ -124,21 +122,20 @@ func (e *Encoder) ready(ctx context.Context) error {
 		}
 		m := regexp.MustCompile(`^v(\d{1,3})\.(\d{1,3})\b`).FindStringSubmatch(out.String())
 		if m == nil {
-			e.err = errors.New("pahole --version tells no version")
+			e.err = errors.New("pahole --version: no version in its output")
 			return
 		}
 		major, _ := strconv.Atoi(m[1])
 		minor, _ := strconv.Atoi(m[2])
 		version := 100*major + minor
 		if e.version, e.options = m[0], paholeOptions(version); version < minPahole {
-			e.err = fmt.Errorf("has DWARF and no BTF, which pahole would make of it: 1.22 or newer is needed, this is %s", e.version)
+			e.err = fmt.Errorf("has DWARF and no BTF; pahole 1.22 or newer is needed to convert it, this is %s", e.version)
 		}
 	})
 	return e.err
 }
 
-// paholeCommand returns a run of pahole that ends with its context. Its environment is empty, so that it asks no server for
-// debug information.
+// paholeCommand returns a command that ends with its context. Its environment is empty, so that pahole contacts no debuginfod server.
 func paholeCommand(ctx context.Context, path string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = []string{"LC_ALL=C"}
@@ -160,7 +157,7 @@ func (e *Encoder) encode(ctx context.Context, name string, file *os.File, buf *d
 		return n, made, err
 	}
 	if e.Earlier != nil {
-		if made.Of, err = sumOf(ctx, file); err != nil {
+		if made.Of, err = hash(ctx, io.NewSectionReader(file, 0, 1<<62)); err != nil {
 			return 0, made, err
 		}
 		btf, by := e.Earlier(ctx, made.Of)
@@ -181,22 +178,6 @@ func (e *Encoder) encode(ctx context.Context, name string, file *os.File, buf *d
 	return n, made, nil
 }
 
-// sumOf returns the SHA-256 of a file.
-func sumOf(ctx context.Context, file *os.File) (sum [sha256.Size]byte, err error) {
-	h := sha256.New()
-	r := io.NewSectionReader(file, 0, 1<<62)
-	for err == nil {
-		if ctx.Err() != nil {
-			return sum, ctx.Err()
-		}
-		_, err = io.CopyN(h, r, 16<<20)
-	}
-	if err != io.EOF {
-		return sum, err
-	}
-	return [sha256.Size]byte(h.Sum(nil)), nil
-}
-
 func (e *Encoder) remembered(name string, buf *decompress.Buffer, limit int64) (int, btfc.Made, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -208,7 +189,7 @@ func (e *Encoder) remembered(name string, buf *decompress.Buffer, limit int64) (
 	return n, m.Made, err
 }
 
-// remember keeps what was made, if that can be.
+// remember keeps a result if there is room.
 func (e *Encoder) remember(name string, btf []byte, by btfc.Made) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -221,7 +202,7 @@ func (e *Encoder) remember(name string, btf []byte, by btfc.Made) {
 	}
 }
 
-// run runs pahole on an open file. What it makes comes through a pipe, so that there is never more than limit bytes of it.
+// run runs pahole on an open file. Its result comes through a pipe, so that it never has more than limit bytes.
 func (e *Encoder) run(ctx context.Context, file *os.File, buf *decompress.Buffer, limit int64) (n int, err error) {
 	errLate := fmt.Errorf("not done after %s", e.time)
 	ctx, cancel := context.WithTimeoutCause(ctx, e.time, errLate)
@@ -266,29 +247,29 @@ func (e *Encoder) run(ctx context.Context, file *os.File, buf *decompress.Buffer
 	case end != nil:
 		return 0, end
 	case n == 0:
-		return 0, errors.New(cmp.Or(line, "makes nothing of it"))
+		return 0, errors.New(cmp.Or(line, "no output"))
 	case strings.Contains(said.String(), "DW_TAG_partial_unit"):
 		return 0, errors.New("cannot read DWARF that dwz has made smaller; 1.32 can")
 	}
 	return n, nil
 }
 
-// A compressed file that holds what was made of DWARF ends in a zstd frame that decoders skip: its magic number, the
-// length of what follows, and "btfgen: " with what made it, filled up with NUL bytes.
+// A compressed file with BTF made of DWARF ends in a zstd frame that decoders skip: its magic number, the length of the following, and
+// "btfgen: " with what made the BTF, padded with NUL bytes.
 const (
 	madeMagic = "\x5b\x2a\x4d\x18\x20\x00\x00\x00"
 	madeMark  = "btfgen: "
 	madeLen   = len(madeMagic) + 0x20
 )
 
-// MadeFrame returns what is to stand at the end of a file in zstd's format to say what made the BTF in it of DWARF.
+// MadeFrame returns the frame that ends a .zst file and says what made its BTF.
 func MadeFrame(maker string) []byte {
 	b := make([]byte, madeLen)
 	copy(b[copy(b, madeMagic+madeMark):], maker)
 	return b
 }
 
-// madeBy is the inverse of MadeFrame for a file. It returns nothing if the frame is not there.
+// madeBy returns what made the BTF in a file according to its last frame, or "".
 func madeBy(file *os.File) string {
 	fi, err := file.Stat()
 	if err != nil {

@@ -126,7 +126,7 @@ func TestEncode(t *testing.T) {
 	for name, content := range map[string][]byte{
 		"debian/12/x86_64/5.4.0-7-test.elf":     data,
 		"debian/12/x86_64/5.4.0-7-test.elf.zst": compress("zst", data),
-		"debian/12/x86_64/vmlinux":              data, // the banner tells the release
+		"debian/12/x86_64/vmlinux":              data, // the banner has the release
 		"a.deb":                                 debOf(member{"./usr/lib/debug/boot/vmlinux-5.4.0-7-test", data}),
 		"b.deb":                                 debOf(member{"./usr/lib/debug/lib/modules/5.4.0-7-test/vmlinux", data}),
 		"c.deb":                                 debOf(member{"./usr/lib/debug/lib/modules/5.4.0-7-test/vmlinux", data}, member{"./usr/lib/debug/.build-id/ab/cd.debug", data}),
@@ -251,7 +251,7 @@ func fakePahole(t *testing.T, version, script string) {
 	t.Setenv("PATH", dir)
 }
 
-// dwarfKernel writes an ELF file of which only a pahole would see that its DWARF is none.
+// dwarfKernel writes an ELF file with a .debug_info section that only pahole would find to be invalid.
 func dwarfKernel(t *testing.T, secs ...section) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "vmlinux-6.1.7-test")
@@ -273,15 +273,15 @@ func TestEncodeFails(t *testing.T) {
 		"warns":         {"v1.24", "echo odd type >&2; exec /bin/cat " + blob + " >$out", ""},
 		"fails":         {"v1.27", "echo 'odd type' >&2; echo more >&2; exit 3", "pahole v1.27: odd type (exit status 3)"},
 		"fails late":    {"v1.27", "/bin/cat " + blob + " >$out; exit 3", "pahole v1.27: exit status 3"},
-		"nothing":       {"v1.27", "", "pahole v1.27: makes nothing of it"},
+		"nothing":       {"v1.27", "", "pahole v1.27: no output"},
 		"nothing, says": {"v1.27", "echo no debug information", "pahole v1.27: no debug information"},
 		"killed":        {"v1.27", "kill -9 $$", "pahole v1.27: signal: killed"},
 		"no BTF":        {"v1.27", "echo hello >$out", "no BTF magic"},
 		"too much":      {"v1.27", "exec /bin/cat /dev/zero >$out", "pahole v1.27: larger than the limit of 1 MiB"},
 		"holds on":      {"v1.27", "/bin/sleep 5 4>&- & /bin/cat " + blob + " >$out", "WaitDelay"},
 		"dwz":           {"v1.24", "echo 'WARNING: DW_TAG_partial_unit used, some types will not be considered!' >&2; exec /bin/cat " + blob + " >$out", "1.32 can"},
-		"old":           {"v1.21", "exec /bin/cat " + blob + " >$out", "1.22 or newer is needed, this is v1.21"},
-		"no version":    {"hello", "", "tells no version"},
+		"old":           {"v1.21", "exec /bin/cat " + blob + " >$out", "1.22 or newer is needed to convert it, this is v1.21"},
+		"no version":    {"hello", "", "no version in its output"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fakePahole(t, test.version, test.script)
@@ -368,7 +368,7 @@ func TestEncodeKeeps(t *testing.T) {
 	}
 }
 
-// TestEncodeSelects holds that no time is spent on kernels that nobody wants, and that programs are no kernels.
+// TestEncodeSelects checks that excluded kernels and programs are not encoded.
 func TestEncodeSelects(t *testing.T) {
 	fakePahole(t, "v1.27", "exit 1")
 	data := mustRead(t, dwarfKernel(t))

@@ -10,9 +10,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// distros are names of distributions as BTFHub's trees and os-release have them. They only serve to
-// see that a tree lacks a level: in ubuntu/x86_64/5.4.0.btf the directory above x86_64 is the
-// distribution and not its version.
+// distros are the IDs of distributions in BTFHub's trees and os-release. They show that a tree lacks a level: in ubuntu/x86_64/5.4.0.btf the
+// directory above x86_64 is the distribution and not its version.
 var distros = map[string]bool{
 	"almalinux": true, "alpine": true, "amzn": true, "android": true, "arch": true, "bclinux": true,
 	"bottlerocket": true, "centos": true, "cos": true, "debian": true, "fedora": true,
@@ -26,9 +25,8 @@ func known(id string) bool { return distros[kernel.CanonicalID(id)] }
 // sources are what the user named, as cleaned paths with slashes.
 type sources map[string]bool
 
-// below returns the part of a path that tells which kernel it is: the path below its source, and in front of it the last names of the
-// source where layout takes them. Of several sources on the way to a path, the outermost counts. Folders above the source and the
-// working directory have no part in it.
+// below returns the part of a path that determines the key: the path below its source, preceded by the last names of the source that layout
+// returns. If several sources contain a path, the outermost counts. Folders above the source and the working directory do not.
 func (s sources) below(p string) string {
 	p = path.Clean(filepath.ToSlash(p))
 	dir := path.Dir(p)
@@ -43,9 +41,9 @@ func (s sources) below(p string) string {
 	return path.Join(layout(dir, s[dir]), strings.TrimPrefix(strings.TrimPrefix(p, strings.TrimSuffix(dir, "/")), "/"))
 }
 
-// layout returns the names at the end of a folder's path that are the beginning of a layout without doubt: ID/VERSION_ID/ARCH or
-// ID/VERSION_ID of a known distribution and a version with a number, or lib/modules/…; of a source also its own name alone, if that is a
-// distribution or an architecture.
+// layout returns the names at the end of a folder's path that clearly begin a layout: ID/VERSION_ID/ARCH or ID/VERSION_ID with a known
+// distribution and a version with a number, or lib/modules/…; of a source also its last name alone, if that is a distribution or an
+// architecture.
 func layout(dir string, source bool) string {
 	if i := strings.LastIndex("/"+dir+"/", "/lib/modules/"); i >= 0 {
 		return dir[i:]
@@ -64,11 +62,10 @@ func layout(dir string, source bool) string {
 	return path.Join(names[len(names)-n:]...)
 }
 
-// keyFromPath derives a kernel's key from the end of a slash-separated path, complete or not. It
-// understands <ID>/<VERSION_ID>/<arch>/<release>.btf and what follows from it when a level is
-// missing: <ID>/<arch>/…, <ID>/<VERSION_ID>/… and <ID>/…, where the architecture is taken from the
-// end of the release. Where the ID is not that of a known distribution or a level is missing, the version has to begin with a number. Without any of
-// these only the release is set, from the file's name, and the architecture.
+// keyFromPath returns the key from the end of a slash-separated path, complete or not. It understands
+// <ID>/<VERSION_ID>/<arch>/<release>.btf, and <ID>/<arch>/…, <ID>/<VERSION_ID>/… and <ID>/…, where the architecture is that at the end of
+// the release. If the ID is not a known distribution or a level is missing, the version has to begin with a number. Otherwise only
+// the release is set, from the file name, and the architecture.
 func keyFromPath(p string) kernel.Key {
 	dirs := strings.Split(path.Clean(p), "/")
 	name := dirs[len(dirs)-1]
@@ -116,8 +113,7 @@ func archFromRelease(release string) string {
 	return ""
 }
 
-// suffixes are what names may end in; they say how the content is wrapped, which is seen from the
-// content itself, and are no part of a release or a module's name.
+// suffixes are the suffixes of file names, which are not part of a release or a module's name. Content shows how it is wrapped.
 var suffixes = []string{
 	".xz", ".gz", ".zst", ".bz2", ".lz4", ".lzma", ".tar", ".tgz", ".txz", ".tzst", ".btf",
 	".modules", ".ko", ".elf", ".efi", ".debug",
@@ -146,9 +142,8 @@ var packageNames = []string{
 	"kernel-debuginfo-", "kernel-default-debuginfo-", "kernel-",
 }
 
-// releaseFromName returns the kernel release in a file's name: the name without suffixes for
-// 6.1.0-47-amd64.btf.tar.xz, vmlinuz-6.1.0-47-amd64 or linux-image-6.1.0-47-amd64_6.1-1_amd64.deb;
-// "" for vmlinux and the like.
+// releaseFromName returns the kernel release in a file name: the name without suffixes for
+// 6.1.0-47-amd64.btf.tar.xz, vmlinuz-6.1.0-47-amd64 or linux-image-6.1.0-47-amd64_6.1-1_amd64.deb; "" for vmlinux and other images.
 func releaseFromName(name string) string {
 	if pkg, ok := cutPackage(name); ok {
 		for _, p := range packageNames {
@@ -214,8 +209,7 @@ func releaseFromTree(p string) string {
 	return ""
 }
 
-// moduleName returns the name the kernel has for a module's file: without suffixes, and with "_"
-// for "-".
+// moduleName returns the kernel's name for a module's file: without suffixes, and with "_" for "-".
 func moduleName(p string) string {
 	return strings.ReplaceAll(stem(path.Base(p)), "-", "_")
 }

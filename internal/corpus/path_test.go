@@ -29,7 +29,7 @@ func TestKeyFromPath(t *testing.T) {
 		{"/data/android/a12-5.10-2021-09-arm64.btf.tar.xz", "android/-/arm64/a12-5.10-2021-09-arm64"},
 		{"/data/amazon/2/5.10.118-111.515.amzn2.x86_64.btf", "amzn/2/x86_64/5.10.118-111.515.amzn2.x86_64"},
 		{"/x86_64/5.4.btf", "-/-/x86_64/5.4"},
-		// Files that are nowhere in particular.
+		// Files outside of any layout.
 		{"/home/me/arch/work/foo.btf", "-/-/-/foo"},
 		{"/tmp/6.1.0-47-amd64.btf", "-/-/-/6.1.0-47-amd64"},
 		{"vmlinux", "-/-/-/-"},
@@ -57,7 +57,7 @@ func TestKeyFromPath(t *testing.T) {
 	}
 }
 
-// What tells the key is below the source, or in the last names of the source that are the beginning of a layout.
+// The key comes from the path below the source, or from the last names of the source that begin a layout.
 func TestKeyBelowSource(t *testing.T) {
 	const rel = "6.1.0-47-amd64.btf"
 	for _, tt := range []struct{ sources, path, want string }{

@@ -16,8 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// reader is one File.Read. It goes down through compressions and containers to BTF blobs, which it
-// collects in s.pending until it knows that a kernel is complete.
+// reader is one File.Read. It unwraps compressions and containers, and collects BTF in s.pending until a kernel is complete.
 type reader struct {
 	ctx   context.Context
 	f     *File
@@ -40,7 +39,7 @@ type reader struct {
 
 func (r *reader) stopped() bool { return r.abort != nil || r.ctx.Err() != nil }
 
-// fail notes what is wrong with one part of the file.
+// fail adds the error of a part of the file.
 func (r *reader) fail(err error) {
 	if err == nil || r.stopped() {
 		return
@@ -53,14 +52,14 @@ func (r *reader) fail(err error) {
 	}
 }
 
-// input is a stream on its way to being told apart.
+// input is a stream to be identified and read.
 type input struct {
 	r      *bufio.Reader
 	path   string // with "!member", for messages
 	member string // path of the innermost container's member, else the file's path
 	size   int64  // bytes, or -1
 	depth  int
-	inside bool     // a container: what is no BTF there is no error
+	inside bool     // a container, where other files are no error
 	file   *os.File // the file, if nothing is between it and r
 	rel    string   // release, if something around the stream told it
 	maker  string   // what made the BTF of DWARF, if something around the stream told it
@@ -115,8 +114,7 @@ func (r *reader) part(p *part) {
 	}
 }
 
-// content reads one stream, whatever it is. Members of containers that fail are noted on the way;
-// the error returned is that of the stream itself.
+// content reads a stream of any kind. Errors of members of containers are added to errs; it returns that of the stream itself.
 func (r *reader) content(in *input) error {
 	if in.depth > limits.Nesting {
 		return wrap(in.path, "", fmt.Errorf("nested more than %d deep", limits.Nesting))
@@ -161,10 +159,10 @@ var errEmpty = errors.New("empty file")
 // errZeros describes zero-filled files and archives without members, which look the same.
 var errZeros = errors.New("empty archive, or zeros")
 
-// errUnknown is what nothing is known about.
+// errUnknown describes files of no known kind.
 var errUnknown = errors.New("not BTF, ELF, an archive or a kernel image")
 
-// empty returns err where BTF is expected.
+// empty returns err if BTF is expected.
 func (r *reader) empty(in *input, err error) error {
 	if in.inside && !strings.Contains(in.member, ".btf") {
 		return nil
@@ -220,12 +218,11 @@ func (r *reader) drain(in *input) error {
 	}
 }
 
-// counted returns src as what takes its bytes from the file's budget, and ends with the context. It is
-// for all that can give more than it takes: decoders, compressed sections, and members of a tar file,
-// whose holes are nowhere stored.
+// counted returns a reader of src that takes its bytes from the file's budget, and ends with the context. It is used where more bytes
+// can come out than go in: decoders, compressed sections, and members of a tar file, which may have holes.
 func (r *reader) counted(src io.Reader) io.Reader { return decompress.Metered(r.ctx, src, r.budget) }
 
-// placed gives the errors of a decoder their place.
+// placed adds the path to the errors of a decoder.
 type placed struct {
 	src        io.Reader
 	path, what string

@@ -84,7 +84,7 @@ type sample struct {
 	data []byte
 	big  bool
 	arch string // Kernel.Arch
-	rel  string // what the content tells of the release
+	rel  string // the release in the content
 }
 
 func samples() []sample {
@@ -144,7 +144,7 @@ func modes() []decompress.Method {
 	return []decompress.Method{decompress.Auto, decompress.Program, decompress.BuiltIn}
 }
 
-// The content decides: every kind of source gives the same BTF under a name that tells nothing.
+// Every kind of source gives the same BTF, under a name without a key.
 func TestReadEveryKind(t *testing.T) {
 	for _, mode := range modes() {
 		for _, sm := range samples() {
@@ -329,8 +329,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// A BPF object that the user names is meant; of those that lie in a tree nobody says a word, unless they
-// are compressed, as kernels are.
+// A BPF object that the user names is an error. In a tree it is ignored, unless its name says BTF.
 func TestReadObject(t *testing.T) {
 	le := binary.LittleEndian
 	object := string(elfFile(le, elf.ET_REL, elf.EM_BPF, section{".BTF", 0, blobLE}, section{".BTF.ext", 0, []byte("unread")}))

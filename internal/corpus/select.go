@@ -211,7 +211,7 @@ func (t span) checkGlob() error {
 		case c == '/':
 			return at.errorf("a key stands without an operator")
 		default:
-			return at.errorf("%q is no part of a name (? stands for any character)", c)
+			return at.errorf("%q is not allowed in a name (? matches any character)", c)
 		}
 	}
 	if _, err := path.Match(t.text, ""); err != nil {
@@ -233,7 +233,7 @@ func (t span) checkOrder(f field, op string) error {
 	return nil
 }
 
-// numbered says whether a version is one that has an order, as 12, 5.4.0-42 and V10 do but sid does not.
+// numbered reports whether a version can be ordered: 12, 5.4.0-42 and V10 can, sid cannot.
 func numbered(version string) bool {
 	v := unprefixed(version)
 	return v != "" && isDigit(v[0])

@@ -129,9 +129,9 @@ func TestSelectorErrors(t *testing.T) {
 		{"id<debian", "4: distributions and architectures have no order"},
 		{"release=[", `9: "[": syntax error in pattern`},
 		{"[", `1: "[": syntax error in pattern`},
-		{"debian(12)", "7: '(' is no part of a name"},
-		{"dębian,a#b", "9: '#' is no part of a name"},
-		{"a\nb", "2: '\\n' is no part of a name"},
+		{"debian(12)", "7: '(' is not allowed in a name"},
+		{"dębian,a#b", "9: '#' is not allowed in a name"},
+		{"a\nb", "2: '\\n' is not allowed in a name"},
 	} {
 		s, err := ParseSelectors([]string{"debian", tt.text})
 		if err == nil {
@@ -142,7 +142,7 @@ func TestSelectorErrors(t *testing.T) {
 	}
 }
 
-// What a path tells is selected without reading, the rest when it is read.
+// Kernels with a key in their path are selected without reading, the others when they are read.
 func TestOpenSelect(t *testing.T) {
 	bad := string(bytes.Repeat([]byte{0x9f, 0xeb, 1, 0}, 10))
 	dir := tree(t, map[string]string{
@@ -181,7 +181,7 @@ func TestOpenSelect(t *testing.T) {
 	}
 }
 
-// A selector that matches no kernel is told, with what there is; so are versions without a number.
+// A selector that matches no kernel is reported, with alternatives; so are versions without a number.
 func TestSelection(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"debian/11/x86_64/5.10.btf":  string(blobLE),
@@ -234,7 +234,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// Whether a selector matches is known when all files are read whose paths do not tell.
+// Whether a selector matches is known when all files without a key in their path are read.
 func TestSelectionUnread(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"all.tar": string(tarOf(member{"debian/12/arm64/6.2.btf", blobLE}, member{"debian/11/arm64/5.1.btf", blobLE})),

@@ -15,17 +15,16 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Selection is what the selectors of Options came to.
+// Selection is the result of the selectors of Options.
 type Selection struct {
 	// Unmatched are the selectors that match no kernel: those of Select, then those of Exclude.
 	Unmatched []Unmatched
 
-	// Unread is how many files there are that were not read and whose paths do not tell what they hold. They may
-	// have what Unmatched lacks.
+	// Unread is the number of files without a key in their path that were not read. They may have what Unmatched lacks.
 	Unread int
 
-	// Words are versions without a number, such as "debian/sid" or a release, of kernels that no selector
-	// chooses because it asks for an order.
+	// Words are versions without a number, such as "debian/sid" or a release, of kernels that were not selected because a selector compares
+	// versions.
 	Words []string
 }
 
@@ -36,7 +35,7 @@ type Unmatched struct {
 	Nearest  string // what there is instead, as [Nearest] says it
 }
 
-// met notes which kernels the selectors meet. A nil one notes nothing. It is safe for concurrent use.
+// met records which kernels the selectors match. A nil one does nothing. It is safe for concurrent use.
 type met struct {
 	opts *Options
 	all  []Selector // those of Exclude after those of Select
@@ -58,7 +57,7 @@ func newMet(opts *Options) *met {
 	}
 }
 
-// note takes in the key of a kernel.
+// note records the key of a kernel.
 func (m *met) note(k kernel.Key) {
 	if m == nil {
 		return
@@ -84,7 +83,7 @@ func (m *met) note(k kernel.Key) {
 	}
 }
 
-// later notes that only reading f tells its kernels, read that this has happened.
+// later records that the kernels of f are known only after reading; read records that this has happened.
 func (m *met) later(f *File) {
 	if m != nil {
 		m.unread[f] = true
@@ -102,7 +101,7 @@ func (m *met) read(f *File) {
 // Selects says whether the selectors keep a kernel, which need not be of the corpus.
 func (c *Corpus) Selects(k kernel.Key) bool { return c.met == nil || c.met.opts.Selects(k) }
 
-// Selection returns what the selectors came to so far. Paths tell the keys of most kernels, the others are known
+// Selection returns the result of the selectors so far. The keys of most kernels come from their paths; those of the others are known
 // when their files were read.
 func (c *Corpus) Selection() (s Selection) {
 	m := c.met
@@ -125,7 +124,7 @@ func (c *Corpus) Selection() (s Selection) {
 	return s
 }
 
-// nothing says of each selector that matches no kernel what there is instead.
+// nothing describes the selectors that match no kernel, with alternatives.
 func (s Selection) nothing() string {
 	var all []string
 	for _, u := range s.Unmatched {
@@ -141,7 +140,7 @@ func (s Selection) nothing() string {
 	return ": " + strings.Join(all, ", ")
 }
 
-// word returns the version or release of k that has no number, if that alone is why s does not match.
+// word returns the version or release of k that has no number, if s does not match for that reason only.
 func (s Selector) word(k kernel.Key) (word string) {
 	for _, t := range s.terms {
 		have := t.field.of(k)
@@ -163,9 +162,8 @@ func (t term) ordered() bool { return t.op != "=" && t.op != "!=" }
 // nearby is how many values Nearest names.
 const nearby = 4
 
-// Nearest says what there is where a selector matches none of some kernels: of those that most of its terms
-// match, values of what the next term is about, such as "nearest by version: 12, 13". It is "" if nothing
-// is known of them.
+// Nearest describes alternatives for a selector that matches no kernel, such as "nearest by version: 12, 13". These are values of the first
+// part of a key that does not match, of the kernels for which most terms match. It returns "" without such kernels.
 func Nearest(s Selector, keys iter.Seq[kernel.Key]) string {
 	most, missed := -1, term{}
 	var values []string

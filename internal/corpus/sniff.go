@@ -12,7 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 )
 
-// kind is what a file's first bytes say it is.
+// kind is the kind of a file by its first bytes.
 type kind int
 
 const (
@@ -21,7 +21,7 @@ const (
 	kindZero // what a tar without members is
 	kindBTF
 	kindELF
-	kindCompressed // decompress.Sniff tells how
+	kindCompressed // see decompress.Sniff
 	kindTar
 	kindAr
 	kindRPM
@@ -39,7 +39,7 @@ func (k kind) String() string { return kindNames[k] }
 // container says whether the kind holds files with names.
 func (k kind) container() bool { return kindTar <= k && k <= kindCpio }
 
-// sniffLen is how many bytes sniff wants to see; fewer will do if the file has no more.
+// sniffLen is the number of bytes that sniff needs, if the file has them.
 const sniffLen = 1024
 
 // magics are further kinds that begin with fixed bytes.
@@ -55,7 +55,7 @@ var magics = []struct {
 	{btfc.Magic, kindBTFC},
 }
 
-// sniff tells what begins with head.
+// sniff returns the kind of a file that begins with head.
 func sniff(head []byte) kind {
 	if len(head) == 0 {
 		return kindEmpty

@@ -22,8 +22,7 @@ type piece struct {
 	data string
 }
 
-// sparseTar returns a tar file of one member of size bytes that is nothing but
-// zeros between the pieces, which no library here writes (PAX, GNU sparse 1.0).
+// sparseTar returns a tar file of one sparse member of size bytes, which are all a hole
 func sparseTar(name string, size int64, pieces ...piece) []byte {
 	table := fmt.Sprintf("%d\n", len(pieces))
 	var data bytes.Buffer
@@ -70,8 +69,7 @@ func tooMuch(errs []*Error) bool {
 	return slices.ContainsFunc(errs, func(e *Error) bool { return strings.Contains(e.Error(), "unpacks to more than") })
 }
 
-// TestSparse reads the holes of a sparse file, which are nowhere stored and cost
-// as much as what is.
+// TestSparse reads the holes of a sparse file, which take no space in it and
 func TestSparse(t *testing.T) {
 	small := sparseTar("1.btf", int64(len(blobLE)), piece{0, string(blobLE)})
 	path := filepath.Join(tree(t, map[string]string{"f": string(small)}), "f")

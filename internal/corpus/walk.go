@@ -30,14 +30,14 @@ type walk struct {
 	ignored int
 }
 
-// entry is a path as shown to the user and the real path it stands for.
+// entry is a path as shown to the user, and its real path.
 type entry struct{ path, real string }
 
 // found is a file that may hold kernels or modules.
 type found struct {
 	path   string // as given by the user, extended by the names below
 	abs    string // the same, absolute and with slashes
-	below  string // what of the path tells the key, see sources
+	below  string // the part of the path with the key, see sources
 	size   int64
 	kind   kind
 	split  bool // raw BTF that needs a base
@@ -49,7 +49,7 @@ func newWalk(ctx context.Context) *walk {
 	return &walk{ctx: ctx, seen: make(map[string]bool), sources: make(sources)}
 }
 
-// source adds what the user named. Here, and only here, nothing is passed over in silence.
+// source adds a source. Here alone, every problem is an error.
 func (w *walk) source(src string) error {
 	fi, err := os.Stat(src)
 	if err != nil {
@@ -138,7 +138,7 @@ func (w *walk) child(e entry, d fs.DirEntry) error {
 		w.seen[e.real] = true
 		w.file(e)
 	default:
-		w.ignored++ // sockets and the like
+		w.ignored++ // sockets, devices
 	}
 	return nil
 }
@@ -210,9 +210,8 @@ func within(path, dir string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// unrelated says, by name, which files of a directory are not worth opening: hidden ones (.git),
-// BTFHub's markers, and the companions of a kernel in /boot, whose initramfs holds modules without
-// their kernel. Extras are looked for where their kernel is.
+// unrelated reports, by name, whether a file of a directory is ignored: hidden files (.git), BTFHub's markers, and the companions of a
+// kernel in /boot, whose initramfs holds modules without their kernel. Extras are found by the name of their kernel.
 func unrelated(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".failed") || strings.HasSuffix(name, ".hasbtf") {
 		return true
@@ -226,10 +225,10 @@ func unrelated(name string) bool {
 	return extra != noExtra
 }
 
-// saysBTF says whether a file's name promises BTF, compressed or not; that of its checksum does not.
+// saysBTF reports whether a file is named .btf, compressed or not.
 func saysBTF(name string) bool { return strings.Contains(name[len(stem(name)):], ".btf") }
 
-// look reads what the file's beginning tells.
+// look identifies the file by its first bytes.
 func (f *found) look() error {
 	r, err := os.Open(f.path)
 	if err != nil {
@@ -263,7 +262,7 @@ func (f *found) look() error {
 	return nil
 }
 
-// module says whether the file is, by content or else by name, for modules rather than a kernel.
+// module reports whether the file is for modules rather than a kernel, by content or else by name.
 func (f *found) module() bool {
 	base := path.Base(f.abs)
 	return f.split || isModuleFile(base) || modulesArchive(base)

@@ -39,7 +39,7 @@ func checkList(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// BTFHub's trees as they are.
+// BTFHub's trees.
 func TestOpenTree(t *testing.T) {
 	txz := string(compress("xz", tarOf(member{"x.btf", blobLE})))
 	dir := tree(t, map[string]string{
@@ -313,7 +313,7 @@ func TestModulesDamaged(t *testing.T) {
 			t.Errorf("%v, want %s", errs[i], want)
 		}
 	}
-	// Without the kernel the modules are of no use.
+	// Modules are skipped without their kernel.
 	if err := os.WriteFile(filepath.Join(dir, "vmlinux"), blobLE[:40], 0o644); err != nil {
 		t.Fatal(err)
 	}

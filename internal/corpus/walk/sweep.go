@@ -28,12 +28,11 @@ type Progress struct {
 	Work      float64 // the part that is done, by the bytes of files: 0 to 1
 }
 
-// Kernels reads every kernel and hands it to a worker. newWorker makes the state of each worker, which
-// only one goroutine uses; kernel is called by several goroutines, each with its own, and in no
-// particular order. rank orders the kernels as the corpus has them: by file, then as they lie in it.
+// Kernels reads every kernel and passes it to a worker. newWorker makes the state of each worker, which only one goroutine uses. Several
+// goroutines call kernel, each with its own state, in no particular order. rank orders the kernels by file, then by position in it.
 //
-// What cannot be read, or makes kernel panic, does not cost the rest: it is returned with what the corpus has skipped, by path.
-// An error of kernel ends the run and is returned, and so does ctx.
+// A kernel that cannot be read, or makes kernel panic, does not affect the others: it is returned, by path, with what the corpus has
+// skipped. An error of kernel ends the run and is returned, and so is that of ctx.
 func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel func(w W, r Rank, k *corpus.Kernel) error) ([]*corpus.Error, error) {
 	files := cfg.Corpus.Files
 	type reading struct {
@@ -46,7 +45,7 @@ func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel 
 		err := files[i].Read(ctx, &w.scratch, func(k *corpus.Kernel) error {
 			sound := false
 			defer func() {
-				if r.Kernel++; !sound { // a panic: what the state is in the middle of must not show in what comes next
+				if r.Kernel++; !sound { // a panic, after which the state may be inconsistent
 					w.state = newWorker()
 				}
 			}()
@@ -71,8 +70,7 @@ func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel 
 // stop is an error that ends the run.
 type stop struct{ error }
 
-// LargestFirst orders files, given by their numbers, such that none that takes long is left for the
-// end, when other workers have nothing to do any more.
+// LargestFirst returns the numbers of files in an order that leaves no large one for the end, when other workers are idle.
 func LargestFirst(files []*corpus.File) []int {
 	order := make([]int, len(files))
 	for i := range order {
@@ -82,9 +80,9 @@ func LargestFirst(files []*corpus.File) []int {
 	return order
 }
 
-// Files hands every file to a worker, by its number, in the given order. newWorker makes the state of each of jobs workers
-// (at least one), which only one goroutine uses. Errors of file are what could not be read, as of
-// corpus.File.Read; they are returned by path. Only ctx ends the run. progress is as of [Config].
+// Files passes every file, by its number, to a worker, in the given order. newWorker makes the state of each of jobs workers (at least
+// one), which only one goroutine uses. Errors of file are those of corpus.File.Read; they are returned by path. Only ctx ends
+// the run. progress is as in [Config].
 func Files[W any](ctx context.Context, files []*corpus.File, order []int, jobs int, newWorker func() W,
 	file func(ctx context.Context, w W, i int) error, progress func(Progress)) ([]*corpus.Error, error) {
 	var skipped []*corpus.Error
