@@ -20,6 +20,7 @@ type reader struct {
 	s      [numStreams]btfa.Cursor
 	parent *state
 	state  *state
+	ids    []uint32 // of the types with new contents
 }
 
 // head has the counts that a payload begins with.
@@ -30,8 +31,8 @@ type head struct {
 // decode returns the state of a payload, which it does not retain. base is nil except for modules. size is the size of the BTF in
 // bytes and bounds the state. If q is not nil, the state notes what q selects.
 //
-// A goroutine each decodes the names, the order of types, the contents and the references. Another one decodes the order of strings,
-// which may go on after decode has returned.
+// The names, the contents and the order of strings are decoded in parallel. The last one may go on
+// after decode has returned.
 func decode(ctx context.Context, parent, base *state, payload []byte, size int64, q *Query) (*state, error) {
 	r := &reader{parent: parent}
 	if err := r.readHead(payload, size); err != nil {
@@ -43,15 +44,14 @@ func decode(ctx context.Context, parent, base *state, payload []byte, size int64
 		strings[i] = btfa.NewCursor(bytes.Clone(r.s[streamStrings+i].Rest()))
 	}
 	st := r.state
-	refs := &refReader{reader: r, base: int64(st.numBase()), told: ranks{most: r.entRanks}, ready: make(chan int, r.contents>>pageBits+2)}
 	names := begin(ctx, func() (struct{}, error) { return struct{}{}, r.readNames() })
-	types := begin(ctx, func() (struct{}, error) { return struct{}{}, r.readTypes(refs) })
 	contents := begin(ctx, func() (struct{}, error) {
-		defer close(refs.ready)
-		err := (&contentReader{reader: r, nextNew: uint32(parent.numNames), told: ranks{most: r.nameRanks}}).read(refs)
+		err := r.readTypes()
+		if err == nil {
+			err = (&contentReader{reader: r, nextNew: uint32(parent.numNames)}).read()
+		}
 		_, unnamed := names.get()
-		_, disordered := types.get()
-		return struct{}{}, cmp.Or(r.fail(), err, unnamed, disordered)
+		return struct{}{}, cmp.Or(err, unnamed, end(r.s[:], 0))
 	})
 	listed := begin[[]uint32]
 	if q != nil { // the strings of most kernels are not needed
@@ -60,15 +60,8 @@ func decode(ctx context.Context, parent, base *state, payload []byte, size int64
 	st.list = listed(ctx, func() ([]uint32, error) {
 		return readStrings(parent.list, parent.numNames, st, contents, strings, r.strings)
 	})
-	referred := begin(ctx, func() (struct{}, error) {
-		err := refs.read(types)
-		names.get() // contents may have ended without waiting for these
-		types.get()
-		return struct{}{}, cmp.Or(err, end(r.s[:], 0))
-	})
 	_, err := contents.get()
-	_, failed := referred.get()
-	if err = cmp.Or(err, failed); err == nil && q != nil {
+	if err == nil && q != nil {
 		err = r.ask(q)
 	}
 	if err != nil {
@@ -78,16 +71,6 @@ func decode(ctx context.Context, parent, base *state, payload []byte, size int64
 }
 
 var errWrong = errors.New("numbers do not fit together")
-
-// fail returns the first error of the streams that references do not use.
-func (r *reader) fail() error {
-	for i := range r.s[:streamRefFar] {
-		if r.s[i].Err != nil {
-			return fmt.Errorf("%s: %w", streamTexts[i], r.s[i].Err)
-		}
-	}
-	return nil
-}
 
 // readHead reads the counts. Memory is allocated for them, so they are bounded by the payload: a word of a content takes half a byte
 // or more, a byte of a name a 256th, and a type is a content of this payload or of an ancestor.
@@ -164,8 +147,8 @@ func (r *reader) readNames() error {
 	return nil
 }
 
-// readTypes reads the order of types. It passes the IDs of types with new contents to refs.
-func (r *reader) readTypes(refs *refReader) error {
+// readTypes reads the order of types.
+func (r *reader) readTypes() error {
 	p, st, n := r.parent, r.state, r.types
 	o := newOrderReader(r.s[streamTypes:streamStrings], len(p.types))
 	if o.same(n) {
@@ -174,7 +157,8 @@ func (r *reader) readTypes(refs *refReader) error {
 		st.types = make([]uint32, 0, n)
 	}
 	next, limit := uint32(p.numContents), uint32(st.numContents)
-	refs.ids = make([]uint32, 0, r.contents)
+	base := uint32(st.numBase())
+	r.ids = make([]uint32, 0, r.contents)
 	fresh := func(entity uint32) {
 		if next == limit {
 			o.s[orderRuns].Fail(errWrong)
@@ -182,7 +166,7 @@ func (r *reader) readTypes(refs *refReader) error {
 		}
 		st.contents[next>>pageBits].entity[next%pageLen] = entity
 		st.types = append(st.types, next)
-		refs.ids = append(refs.ids, uint32(refs.base)+uint32(len(st.types)))
+		r.ids = append(r.ids, base+uint32(len(st.types)))
 		next++
 	}
 	for len(st.types) < n && o.err() == nil {
@@ -380,47 +364,43 @@ var (
 	refCodes  = rankCodes{refRank, 115, 160, 208, streamRefFar}
 )
 
-// Contents are read in two passes, which share no stream: first all but references, then these, which need the order of types. The
-// second pass runs in parallel, a page behind.
-
-// contentReader reads the new contents except for their references.
+// contentReader reads the new contents.
 type contentReader struct {
 	*reader
-	guess   *nameGuesses
-	nextNew uint32 // the new name to be used next
-	last    uint32 // the last name of a type
-	told    ranks
-	err     error
+	nameGuess *nameGuesses
+	refGuess  *refGuesses
+	nextNew   uint32 // the new name to be used next
+	last      uint32 // the last name of a type
+	base      int64  // number of types of the base
+	nameRanks []uint32
+	refRanks  []uint32
+	err       error
 }
 
-// read reads the contents, and sends refs how many have been read.
-func (r *contentReader) read(refs *refReader) error {
-	if r.contents > 0 {
-		r.guess = new(nameGuesses)
+// read reads the contents.
+func (r *contentReader) read() error {
+	if r.contents == 0 {
+		if r.words > 0 {
+			return errWrong
+		}
+		return nil
 	}
+	r.nameGuess, r.refGuess, r.base = new(nameGuesses), new(refGuesses), int64(r.state.numBase())
 	kinds, counts := &r.s[streamKinds], &r.s[streamCounts]
 	// Pages share one piece of memory, which begins with what the first page has already.
-	var page *contentPage
-	var words []uint32 // from the beginning of the page
-	at := 0            // of these, what has been read
-	for i := range r.contents {
+	page := r.state.contents[r.parent.numContents>>pageBits]
+	words := make([]uint32, len(page.words)+r.words) // from the beginning of the page
+	at := copy(words, page.words)
+	for i, id := range r.ids {
 		n := r.parent.numContents + i
-		if page == nil {
-			page = r.state.contents[n>>pageBits]
-			words = make([]uint32, len(page.words)+r.words)
-			at = copy(words, page.words)
-		} else if n%pageLen == 0 {
+		if i > 0 && n%pageLen == 0 {
 			page.words, words, at = words[:at], words[at:], 0
-			refs.ready <- i
 			page = r.state.contents[n>>pageBits]
 		}
 		b := kinds.Byte()
 		k := btf.Kind(b & 0x7f)
 		if k == btf.KindVoid || int(k) >= btf.NumKinds {
-			if kinds.Err == nil {
-				kinds.Fail(fmt.Errorf("kind %d", k))
-			}
-			return nil
+			return cmp.Or(kinds.Err, fmt.Errorf("kind %d", k))
 		}
 		l := &layouts[k]
 		count := uint64(0)
@@ -434,69 +414,71 @@ func (r *contentReader) read(refs *refReader) error {
 		w := words[at : at+int(need)]
 		at += int(need)
 		w[1] = uint32(b)<<24 | uint32(count)
-		r.content(w, k, l)
+		r.content(w, k, l, id)
 		page.ends[n%pageLen+1] = uint32(at)
 	}
-	if at < len(words) || r.contents == 0 && r.words > 0 {
+	if page.words = words; at < len(words) {
 		return errWrong
 	}
-	if page != nil {
-		page.words = words
-	}
-	refs.ready <- r.contents
 	return r.err
 }
 
-// content reads the words of a content.
-func (r *contentReader) content(w []uint32, k btf.Kind, l *layout) {
+// content reads the words of the content of the type with an ID.
+func (r *contentReader) content(w []uint32, k btf.Kind, l *layout, id uint32) {
 	if l.named {
 		w[0] = r.name(classType, uint32(k), r.last)
 	}
 	if w[0] != 0 {
 		r.last = w[0]
 	}
-	if l.third == btf.Size {
-		if k.IsComposite() {
-			w[2] = uint32(r.s[streamSizes].Uvarint())
-		} else {
-			w[2] = uint32(r.s[streamNumbers].Uvarint())
-		}
+	switch {
+	case l.third == btf.Ref && k == btf.KindFunc:
+		w[2] = r.ref(classFunc, id, uint32(k), r.last)
+	case l.third == btf.Ref:
+		w[2] = r.ref(classType, id, uint32(k), r.last)
+	case l.third == btf.Size && k.IsComposite():
+		w[2] = uint32(r.s[streamSizes].Uvarint())
+	case l.third == btf.Size:
+		w[2] = uint32(r.s[streamNumbers].Uvarint())
 	}
 	if len(w) == 3 {
 		return
 	}
 	if l.first > 3 {
 		for i, word := range k.Shape().Extra {
-			if word != btf.Ref {
+			if word == btf.Ref {
+				w[3+i] = r.ref(classOther, id, uint32(k), uint32(i))
+			} else {
 				w[3+i] = uint32(r.s[streamNumbers].Uvarint())
 			}
 		}
 	}
 	x, cl := w[l.first:], l.class
 	prev, before := w[0], uint32(k)
-	number := uint32(0)
+	number, last := uint32(0), uint32(0)
 	switch k {
 	case btf.KindStruct, btf.KindUnion:
 		for ; len(x) >= 3; x = x[3:] {
 			name := r.name(cl, prev, before)
-			x[0] = name
+			last = r.ref(cl, id, cmp.Or(name, last), prev)
 			number += uint32(btfa.UnpackOffset(r.s[streamOffsets].Uvarint()))
-			x[2] = number
+			x[0], x[1], x[2] = name, last, number
 			prev, before = name, prev
 		}
 	case btf.KindFuncProto:
+		last = w[2]
 		for ; len(x) >= 2; x = x[2:] {
 			name := r.name(cl, prev, before)
-			x[0] = name
+			last = r.ref(cl, id, cmp.Or(name, last), prev)
+			x[0], x[1] = name, last
 			prev, before = name, prev
 		}
 	case btf.KindEnum, btf.KindEnum64:
 		n := int(l.words)
 		for ; len(x) >= n; x = x[n:] {
 			name := r.name(cl, prev, before)
-			x[0] = name
 			number += uint32(btfa.Unzigzag(r.s[streamValues].Uvarint()))
-			x[1] = number
+			x[0], x[1] = name, number
 			if n == 3 {
 				x[2] = uint32(r.s[streamNumbers].Uvarint())
 			}
@@ -504,6 +486,7 @@ func (r *contentReader) content(w []uint32, k btf.Kind, l *layout) {
 		}
 	case btf.KindDatasec:
 		for ; len(x) >= 3; x = x[3:] {
+			x[0] = r.ref(cl, id, uint32(k), 0)
 			number += uint32(btfa.Unzigzag(r.s[streamValues].Uvarint()))
 			x[1] = number
 			x[2] = uint32(r.s[streamNumbers].Uvarint())
@@ -514,7 +497,7 @@ func (r *contentReader) content(w []uint32, k btf.Kind, l *layout) {
 
 // name reads a name that comes after two others.
 func (r *contentReader) name(cl class, prev, before uint32) uint32 {
-	far, near := &r.guess.far[slot(prev, before)], &r.guess.near[slot(prev, uint32(cl))]
+	far, near := &r.nameGuess.far[slot(prev, before)], &r.nameGuess.near[slot(prev, uint32(cl))]
 	var name uint32
 	switch c := r.s[streamNames+int(cl)].Byte(); c {
 	case nameNext:
@@ -529,10 +512,7 @@ func (r *contentReader) name(cl class, prev, before uint32) uint32 {
 	case nameListed:
 		name = r.listedName(readFar(r.s[streamNameFar:]))
 	default:
-		var err error
-		if name, err = r.told.read(&r.s, &nameCodes, c, &r.s[streamNameLow+int(cl)]); err != nil {
-			r.err = err
-		}
+		name = r.ranked(r.nameRanks, &nameCodes, c, &r.s[streamNameLow+int(cl)])
 	}
 	*far, *near = name, name
 	return name
@@ -558,122 +538,44 @@ func (r *contentReader) listedName(v uint64) uint32 {
 		}
 		v = v - n | inBase
 	}
-	r.err = cmp.Or(r.err, r.told.add(uint32(v)))
+	r.nameRanks = r.list(r.nameRanks, uint32(v), r.head.nameRanks)
 	return uint32(v)
 }
 
-// ranks are the values that were listed.
-type ranks struct {
-	all  []uint32
-	most int
-}
-
-func (t *ranks) add(v uint32) error {
-	if len(t.all) == t.most {
-		return errWrong
+// list appends a value to those that were listed, of which there are most.
+func (r *contentReader) list(all []uint32, v uint32, most int) []uint32 {
+	if len(all) == most {
+		r.err = errWrong
+		return all
 	}
-	t.all = append(t.all, v)
-	return nil
+	return append(all, v)
 }
 
-// read returns the value for a code.
-func (t *ranks) read(s *[numStreams]btfa.Cursor, c *rankCodes, code byte, low *btfa.Cursor) (uint32, error) {
+// ranked returns the listed value for a code.
+func (r *contentReader) ranked(all []uint32, c *rankCodes, code byte, low *btfa.Cursor) uint32 {
 	n, rank := int(code), uint64(0)
 	switch {
 	case n < c.last:
 		rank = uint64(n - c.first)
 	case n < c.firstHigh:
-		rank = uint64(len(t.all) - 1 - (n - c.last))
+		rank = uint64(len(all) - 1 - (n - c.last))
 	case n < c.lastHigh:
 		rank = uint64(c.last - c.first + (n-c.firstHigh)<<8 + int(low.Byte()))
 	case n < rankNumber:
-		rank = uint64(len(t.all) - 1 - (c.firstHigh - c.last + (n-c.lastHigh)<<8 + int(low.Byte())))
+		rank = uint64(len(all) - 1 - (c.firstHigh - c.last + (n-c.lastHigh)<<8 + int(low.Byte())))
 	default:
-		rank = readFar(s[c.far:])
+		rank = readFar(r.s[c.far:])
 	}
-	if rank >= uint64(len(t.all)) {
-		return 0, errWrong
+	if rank >= uint64(len(all)) {
+		r.err = errWrong
+		return 0
 	}
-	return t.all[rank], nil
-}
-
-// refReader reads the references of new contents.
-type refReader struct {
-	*reader
-	guess *refGuesses
-	last  uint32 // the last name of a type
-	told  ranks
-	base  int64 // number of types of the base
-	err   error
-
-	ids   []uint32 // of the types with new contents
-	ready chan int // how many contents have been read except for their references
-}
-
-// read reads the references of contents until ready is closed.
-func (r *refReader) read(types *later[struct{}]) error {
-	have := 0
-	for n := range r.ready {
-		if _, err := types.get(); err != nil {
-			r.err = cmp.Or(r.err, err)
-			continue
-		}
-		if r.guess == nil && n > 0 {
-			r.guess = new(refGuesses)
-		}
-		for ; have < n; have++ {
-			w := r.state.content(uint32(r.parent.numContents + have))
-			r.content(w, kindOf(w), r.ids[have])
-		}
-	}
-	return r.err
-}
-
-// content reads the references of the type with an ID.
-func (r *refReader) content(w []uint32, k btf.Kind, id uint32) {
-	l := &layouts[k]
-	if w[0] != 0 {
-		r.last = w[0]
-	}
-	if l.third == btf.Ref {
-		c := classType
-		if k == btf.KindFunc {
-			c = classFunc
-		}
-		w[2] = r.ref(c, id, uint32(k), r.last)
-	}
-	if len(w) == 3 {
-		return
-	}
-	if l.first > 3 {
-		for i, word := range k.Shape().Extra {
-			if word == btf.Ref {
-				w[3+i] = r.ref(classOther, id, uint32(k), uint32(i))
-			}
-		}
-	}
-	x, cl := w[l.first:], l.class
-	switch k {
-	case btf.KindStruct, btf.KindUnion, btf.KindFuncProto:
-		prev, last, n := w[0], uint32(0), int(l.words)
-		if k == btf.KindFuncProto {
-			last = w[2]
-		}
-		for ; len(x) >= n; x = x[n:] {
-			last = r.ref(cl, id, cmp.Or(x[0], last), prev)
-			x[1] = last
-			prev = x[0]
-		}
-	case btf.KindDatasec:
-		for ; len(x) >= 3; x = x[3:] {
-			x[0] = r.ref(cl, id, uint32(k), 0)
-		}
-	}
+	return all[rank]
 }
 
 // ref reads a reference of the type with an ID, as an entity.
-func (r *refReader) ref(cl class, id, name, before uint32) uint32 {
-	last, near := &r.guess.far[slot(name, before)], &r.guess.near[slot(name, uint32(cl))]
+func (r *contentReader) ref(cl class, id, name, before uint32) uint32 {
+	last, near := &r.refGuess.far[slot(name, before)], &r.refGuess.near[slot(name, uint32(cl))]
 	far, distance := &last.entity, &last.distance
 	var to uint32
 	switch c := r.s[streamRefs+int(cl)].Byte(); {
@@ -684,7 +586,7 @@ func (r *refReader) ref(cl class, id, name, before uint32) uint32 {
 	case c == refListed:
 		d := btfa.Unzigzag(readFar(r.s[streamRefFar:]))
 		to = r.at(int64(id) + d)
-		r.err = cmp.Or(r.err, r.told.add(to))
+		r.refRanks = r.list(r.refRanks, to, r.entRanks)
 		*distance = uint32(d)
 	case c < refSame:
 		to = r.at(int64(id) + int64(c) - refHere)
@@ -692,17 +594,14 @@ func (r *refReader) ref(cl class, id, name, before uint32) uint32 {
 	case c == refSame:
 		to = r.at(int64(id) + int64(int32(*distance)))
 	default:
-		var err error
-		if to, err = r.told.read(&r.s, &refCodes, c, &r.s[streamRefLow+int(cl)]); err != nil {
-			r.err = err
-		}
+		to = r.ranked(r.refRanks, &refCodes, c, &r.s[streamRefLow+int(cl)])
 	}
 	*far, *near = to, to
 	return to
 }
 
 // at returns the entity of the type with an ID.
-func (r *refReader) at(id int64) uint32 {
+func (r *contentReader) at(id int64) uint32 {
 	if i := id - r.base - 1; uint64(i) < uint64(len(r.state.types)) {
 		return r.state.entity(r.state.types[i])
 	}
@@ -710,7 +609,7 @@ func (r *refReader) at(id int64) uint32 {
 }
 
 // outside returns the entity of the type of the base with an ID, 0 for void.
-func (r *refReader) outside(id int64) uint32 {
+func (r *contentReader) outside(id int64) uint32 {
 	switch {
 	case id == 0:
 		return 0
