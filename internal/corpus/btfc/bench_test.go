@@ -71,7 +71,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.Fatal(err)
 		}
 		for i, btf := range all {
-			if _, err := w.Add(ctx, f.Entries()[i].Key, btf, nil); err != nil {
+			if _, err := add(w, f.Entries()[i].Key, btf, nil); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -53,6 +53,11 @@ func (k *input) add(w *Writer, from *File, i int) (added bool, err error) {
 	return true, w.Make(ctx, w.maker, it)
 }
 
+func add(w *Writer, key kernel.Key, btf []byte, modules []Module) (added bool, err error) {
+	k := input{key: key, btf: btf, modules: modules}
+	return k.add(w, nil, 0)
+}
+
 func in(release string, btf []byte) input {
 	return input{key: kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: release}, btf: btf}
 }
@@ -280,16 +285,16 @@ func TestAppend(t *testing.T) {
 	defer w.Discard()
 	again := all[3]
 	again.key.Arch = "amd64"
-	if added, err := w.Add(ctx, again.key, again.btf, nil); added || err != nil {
+	if added, err := add(w, again.key, again.btf, nil); added || err != nil {
 		t.Errorf("the same again: added %v, error %v", added, err)
 	}
-	if _, err := w.Add(ctx, again.key, all[4].btf, nil); !errors.Is(err, ErrOther) {
+	if _, err := add(w, again.key, all[4].btf, nil); !errors.Is(err, ErrOther) {
 		t.Errorf("another under its key: error %v", err)
 	}
-	if _, err := w.Add(ctx, again.key, again.btf, []Module{{"a", all[4].btf}}); !errors.Is(err, ErrOther) {
+	if _, err := add(w, again.key, again.btf, []Module{{"a", all[4].btf}}); !errors.Is(err, ErrOther) {
 		t.Errorf("the same with modules: error %v", err)
 	}
-	if _, err := w.Add(ctx, kernel.Key{ID: "a/b", Release: "1"}, again.btf, nil); err == nil {
+	if _, err := add(w, kernel.Key{ID: "a/b", Release: "1"}, again.btf, nil); err == nil {
 		t.Error("a bad key was taken")
 	}
 }
@@ -311,7 +316,7 @@ func TestModules(t *testing.T) {
 	}
 	defer w.Discard()
 	for _, name := range []string{"a\x00b", ""} {
-		if _, err := w.Add(ctx, a.key, a.btf, []Module{{"ext4", nil}, {name, nil}}); err == nil {
+		if _, err := add(w, a.key, a.btf, []Module{{"ext4", nil}, {name, nil}}); err == nil {
 			t.Errorf("module %q was taken", name)
 		}
 	}

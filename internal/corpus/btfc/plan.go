@@ -26,8 +26,8 @@ func (p *plan) entry() *Entry {
 	return &p.Entry
 }
 
-// Plan gives a kernel its place, behind all those that were planned before. It reports whether it needs one: see Add. It may wait for
-// others to be made.
+// Plan gives a kernel its place behind all those that were planned before. It returns false if the file has the kernel already. If the
+// file has one of the same key with other content, the error is ErrOther. It may wait for others to be made.
 func (w *Writer) Plan(ctx context.Context, k *Kernel) (added bool, err error) {
 	if p, ok := w.at[k.entry.Key.Canonical()]; ok {
 		if p.Sum != k.entry.Sum || p.Modules != k.entry.Modules || p.ModulesSum != k.entry.ModulesSum {

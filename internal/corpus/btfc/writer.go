@@ -20,8 +20,7 @@ import (
 // Writer writes a new file, or adds kernels to an existing one. The same kernels in the same order give the same bytes.
 //
 // A kernel is added in three steps. Prepare looks at it alone. Plan chooses its place in the file and its parent. Make encodes it
-// once its parent has been made. Prepare and Make are safe for concurrent use, Plan is for one goroutine at a time. Add does all
-// three.
+// once its parent has been made. Prepare and Make are safe for concurrent use, Plan is for one goroutine at a time.
 type Writer struct {
 	old   *File    // or nil
 	spool *os.File // what is written behind it
@@ -94,19 +93,6 @@ func (j joined) ReadAt(p []byte, off int64) (int, error) {
 
 // ErrOther says that the file has a kernel of the same key with other content.
 var ErrOther = errors.New("another kernel has its key")
-
-// Add adds a kernel and its modules, whose names are distinct and sorted. It reports whether that was needed: a kernel that the file
-// has already with the same content is left alone. If it has other content, the error is ErrOther.
-func (w *Writer) Add(ctx context.Context, key kernel.Key, btf []byte, modules []Module) (added bool, err error) {
-	k, err := Prepare(key, btf, modules)
-	if err != nil {
-		return false, err
-	}
-	if added, err = w.Plan(ctx, k); !added {
-		return false, err
-	}
-	return true, w.Make(ctx, w.maker, k)
-}
 
 // Kernel is a kernel to be added.
 type Kernel struct {

@@ -38,9 +38,7 @@ func TestSums(t *testing.T) {
 		defer w.Discard()
 		for i, other := range []int{4, 8, 12, 4} {
 			btf := testbtf.Types(t, le, fmt.Sprintf("struct wanted 16: a u32 %d\nstruct other %d: b u32 0", 4+other/12*4, other))
-			if _, err := w.Add(t.Context(), kernel.Key{ID: "d", VersionID: "1", Arch: "x86_64", Release: fmt.Sprintf("6.%d", i)}, btf, nil); err != nil {
-				t.Fatal(err)
-			}
+			testinput.Add(t, w, kernel.Key{ID: "d", VersionID: "1", Arch: "x86_64", Release: fmt.Sprintf("6.%d", i)}, btf, nil)
 		}
 		f, err := os.Create(path)
 		if err != nil {

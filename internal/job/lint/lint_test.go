@@ -333,9 +333,7 @@ func TestSum(t *testing.T) {
 	for i := range 4 {
 		key := kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: fmt.Sprintf("6.%d", i)}
 		modules := []btfc.Module{{Name: "nf_nat", BTF: splitBTF(t, base, fmt.Sprintf("m%d", i))}}
-		if _, err := w.Add(t.Context(), key, base, modules); err != nil {
-			t.Fatal(err)
-		}
+		testinput.Add(t, w, key, base, modules)
 		base = blob(t, binary.LittleEndian, 8, fmt.Sprintf("s%d", i))
 	}
 	var file bytes.Buffer

@@ -27,6 +27,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/testing/slow"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Object is a BPF object and its file.
@@ -171,6 +172,25 @@ func Few(tb testing.TB) *corpus.Corpus {
 	return c
 }
 
+// Add adds a kernel to a corpus in one file.
+func Add(tb testing.TB, w *btfc.Writer, key kernel.Key, btf []byte, modules []btfc.Module) {
+	tb.Helper()
+	m, err := btfc.NewMaker()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	k, err := btfc.Prepare(key, btf, modules)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if added, err := w.Plan(tb.Context(), k); err != nil || !added {
+		tb.Fatalf("%s: added %v, error %v", key, added, err)
+	}
+	if err := w.Make(tb.Context(), m, k); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // Packed returns a corpus in one file, from which generate reads only parts of the kernels.
 func Packed(tb testing.TB, c *corpus.Corpus) *corpus.Corpus {
 	tb.Helper()
@@ -185,9 +205,7 @@ func Packed(tb testing.TB, c *corpus.Corpus) *corpus.Corpus {
 		for i, m := range k.Modules {
 			modules[i] = btfc.Module{Name: m.Name, BTF: m.BTF}
 		}
-		if _, err := w.Add(tb.Context(), k.Key, k.BTF, modules); err != nil {
-			tb.Fatal(err)
-		}
+		Add(tb, w, k.Key, k.BTF, modules)
 	})
 	var b bytes.Buffer
 	if _, err := w.WriteTo(&b); err != nil {
