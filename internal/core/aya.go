@@ -76,24 +76,6 @@ func (m *matcher) ayaTakes(l *spec) bool {
 	return false
 }
 
-// ayaFloat reports whether a local type leads to a floating point number, which libbpf does not compare and aya takes.
-func (m *matcher) ayaFloat(l *spec) bool {
-	t, ok := m.local.SkipMods(l.root)
-	for range maxLevel {
-		switch k := t.Kind(); {
-		case !ok:
-			return false
-		case k == btf.KindPtr:
-			t, ok = m.local.SkipMods(t.Ref())
-		case k == btf.KindArray:
-			t, ok = m.local.SkipMods(t.Array().Elem)
-		default:
-			return k == btf.KindFloat
-		}
-	}
-	return false
-}
-
 // field returns the size and class of the whole field that s leads to, none for
 // a bitfield. Only of an array they may be others than those of a load.
 func (s *spec) field(of load) load {
@@ -200,6 +182,15 @@ func (tb *Table) aya(m *member, n int32) AyaDecision {
 	}
 	var first *outcome
 	d := AyaDecision{id: s.kind == relo.TargetTypeID}
+	value := func(c *outcome) uint64 {
+		switch s.kind {
+		case relo.EnumvalValue:
+			return c.ayaValue
+		case relo.EnumvalExists:
+			return 1
+		}
+		return tb.value(&tb.set.questions[q], c, s.kind).val
+	}
 	for i := range tb.rows[q] {
 		c := &tb.rows[q][i]
 		cand := tb.cands[tb.set.questions[q].name][i]
@@ -217,14 +208,14 @@ func (tb *Table) aya(m *member, n int32) AyaDecision {
 			if c.bad&(1<<s.kind) != 0 {
 				d.Result = relo.Poisoned
 			} else {
-				d.New = tb.value(&tb.set.questions[q], c, s.kind).val
+				d.New = value(c)
 			}
 			if s.kind == relo.ByteOffset {
 				d.load = c.field
 			}
 			continue
 		}
-		if c.bitOff != first.bitOff || (c.bad|first.bad)&(1<<s.kind) == 0 && tb.value(&tb.set.questions[q], c, s.kind).val != d.New {
+		if c.bitOff != first.bitOff || (c.bad|first.bad)&(1<<s.kind) == 0 && value(c) != d.New {
 			return AyaDecision{Result: relo.Ambiguous}
 		}
 	}

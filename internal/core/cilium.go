@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -14,10 +15,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// What cilium/ebpf makes of one relocation on one candidate (coreCalculateFixup
-// in btf/core.go, v0.22). The rules of match.go and walk.go decide what a
-// minimized BTF keeps; these decide for cilium/ebpf alone. They are used where a
-// decision can depend on more than outcomes, or where one is asked for.
+// How cilium/ebpf resolves one relocation on one candidate (coreCalculateFixup
+// in btf/core.go, v0.22).
 
 // fixup is what a relocation of a group comes to on a candidate. cilium/ebpf
 // takes two for the same if both values are.
@@ -50,28 +49,34 @@ var (
 	errImpossible  = errors.New("impossible relocation") // or incompatible types: no error of the program
 )
 
-// ciliumMatcher is the scratch area of one fixup.
+// ciliumMatcher matches specs with types of a kernel as cilium/ebpf does. It is
+// scratch memory: not for concurrent use.
 type ciliumMatcher struct {
 	local, targ *btf.BTF
 	seen        map[typePair]bool
+	level       []sublevel
+	needs       needs // of the last match
 	budget      int
-	meter       *limits.Meter // of all fixups of a table; nil is none
+	meter       *limits.Meter // of all matches of a table
+	deep        bool          // a match took more than limits.Pairs
 }
 
-// fixup returns what the spec l comes to on candidate number place of its row.
-// Types of modules have no IDs for it, unless they are merged with vmlinux's.
-func (m *ciliumMatcher) fixup(l *spec, c candidate, place int, merged bool) (f fixup) {
-	m.local, m.targ, m.budget = l.btf, &c.view.BTF, limits.MatchSteps
+type typePair struct{ local, targ btf.TypeID }
+
+// fixup returns the result of kind k of the spec l on candidate number place of
+// its row. Types of modules have no IDs for it, unless they are merged with vmlinux's.
+func (m *ciliumMatcher) fixup(l *spec, k relo.Kind, c candidate, place int, merged bool) (f fixup) {
+	m.local, m.targ, m.budget, m.needs = l.btf, &c.view.BTF, limits.MatchSteps, m.needs[:0]
 	clear(m.seen)
-	f, err := m.calc(l, c, place)
-	if m.meter != nil && !m.meter.Step(1+limits.MatchSteps-max(m.budget, 0)) {
+	f, err := m.calc(l, k, c, place)
+	if !m.meter.Step(1 + limits.MatchSteps - max(m.budget, 0)) {
 		return fixup{err: m.meter.Err()}
 	}
 	if f.id && c.view.module != "" && !merged {
 		err = errImpossible
 	}
 	switch {
-	case errors.Is(err, errImpossible) && l.kind.IsExistence():
+	case errors.Is(err, errImpossible) && k.IsExistence():
 		return fixup{local: 1}
 	case errors.Is(err, errImpossible):
 		return fixup{poison: true}
@@ -80,15 +85,15 @@ func (m *ciliumMatcher) fixup(l *spec, c candidate, place int, merged bool) (f f
 	return f
 }
 
-func (m *ciliumMatcher) calc(l *spec, c candidate, place int) (fixup, error) {
+func (m *ciliumMatcher) calc(l *spec, kind relo.Kind, c candidate, place int) (fixup, error) {
 	switch {
-	case l.kind == relo.TypeMatches:
-		return fixup{local: 1, target: 1}, m.matches(l.root, c.id, 0)
-	case l.kind.IsType():
-		if err := m.compatible(l.root, c.id, 0); err != nil {
+	case kind == relo.TypeMatches:
+		return fixup{local: 1, target: 1}, m.matches(l.root, c.id)
+	case kind.IsType():
+		if err := m.compatible(l.root, c.id); err != nil {
 			return fixup{}, err
 		}
-		switch l.kind {
+		switch kind {
 		case relo.TypeSize:
 			a, err1 := ciliumSize(m.local, l.root)
 			b, err2 := ciliumSize(m.targ, c.id)
@@ -97,16 +102,16 @@ func (m *ciliumMatcher) calc(l *spec, c candidate, place int) (fixup, error) {
 			return fixup{local: uint64(l.root), target: uint64(place) + 1, id: true}, nil
 		}
 		return fixup{local: 1, target: 1}, nil
-	case l.kind.IsEnumval():
-		return m.enumval(l, c.id)
+	case kind.IsEnumval():
+		return m.enumval(l, kind, c.id)
 	}
 	if t, _ := m.targ.SkipMods(c.id); t.Kind() == btf.KindFwd {
 		return fixup{}, errImpossible
 	}
-	return m.field(l, c.id)
+	return m.field(l, kind, c.id)
 }
 
-func (m *ciliumMatcher) enumval(l *spec, id btf.TypeID) (fixup, error) {
+func (m *ciliumMatcher) enumval(l *spec, kind relo.Kind, id btf.TypeID) (fixup, error) {
 	lt := m.local.Type(l.acc[0].typeID)
 	want := ciliumEssential(l.acc[0].name)
 	t, _ := m.targ.SkipMods(id)
@@ -118,7 +123,8 @@ func (m *ciliumMatcher) enumval(l *spec, id btf.TypeID) (fixup, error) {
 		if string(ciliumEssential(m.targ.Name(e.NameOff))) != want {
 			continue
 		}
-		if l.kind == relo.EnumvalExists {
+		m.needs.add(t.ID, NeedEnumerator, i)
+		if kind == relo.EnumvalExists {
 			return fixup{local: 1, target: 1}, nil
 		}
 		return fixup{local: ciliumValue(&lt, l.acc[0].idx), target: ciliumValue(&t, i)}, nil
@@ -175,7 +181,7 @@ func (f *ciliumField) sizeBits() (uint64, error) {
 }
 
 // field follows the indices of l through both sides (coreFindField).
-func (m *ciliumMatcher) field(l *spec, id btf.TypeID) (fixup, error) {
+func (m *ciliumMatcher) field(l *spec, kind relo.Kind, id btf.TypeID) (fixup, error) {
 	local, target := ciliumField{btf: m.local, id: l.root}, ciliumField{btf: m.targ, id: id}
 	if err := m.fields(local.id, target.id); err != nil {
 		return fixup{}, err
@@ -244,8 +250,8 @@ func (m *ciliumMatcher) field(l *spec, id btf.TypeID) (fixup, error) {
 			return fixup{}, err
 		}
 	}
-	f, err := m.fieldValue(l.kind, &local, &target)
-	f.free = l.kind == relo.LShiftU64 || l.kind == relo.RShiftU64 || local.bits > 0 && (l.kind == relo.ByteOffset || l.kind == relo.ByteSize)
+	f, err := m.fieldValue(kind, &local, &target)
+	f.free = kind == relo.LShiftU64 || kind == relo.RShiftU64 || local.bits > 0 && (kind == relo.ByteOffset || kind == relo.ByteSize)
 	return f, err
 }
 
@@ -351,200 +357,231 @@ func sameEssential(a, b []byte) bool {
 // ciliumEssential returns a name without its flavor.
 func ciliumEssential[S string | []byte](name S) S { return btf.EssentialFor(btf.Cilium, name) }
 
+// sublevel is a struct or union that is searched for a member.
+type sublevel struct {
+	id     btf.TypeID
+	offset uint32 // bits
+	parent int    // place of the one that embeds it, which has it as member idx
+	idx    uint32
+}
+
 // member looks for a member level by level, with the offset from the start of
 // typ, and reports whether it is the last of its struct (coreFindMember).
 func (m *ciliumMatcher) member(typ btf.Type, name string) (btf.Member, bool, error) {
 	type place struct {
 		id     btf.TypeID
-		offset uint32 // bits
+		offset uint32
 	}
-	level, visited := []place{{typ.ID, 0}}, make(map[place]bool)
-	for ; len(level) > 0; level = level[1:] {
-		at := level[0]
-		if visited[at] {
+	visited := make([]place, 0, maxLevel)
+	m.level = append(m.level[:0], sublevel{id: typ.ID})
+	for n := 0; n < len(m.level); n++ {
+		in := m.level[n]
+		if slices.Contains(visited, place{in.id, in.offset}) {
 			continue
 		}
-		if len(visited) >= maxLevel {
+		if len(visited) == maxLevel {
 			return btf.Member{}, false, errNesting
 		}
-		visited[at] = true
-		t := m.targ.Type(at.id)
+		visited = append(visited, place{in.id, in.offset})
+		t := m.targ.Type(in.id)
 		for i := range t.Vlen() {
 			if m.budget--; m.budget < 0 {
 				return btf.Member{}, false, errNesting
 			}
-			mem := ciliumMember(&t, i)
+			mem := t.Member(i)
 			if m.targ.NameIs(mem.NameOff, name) {
-				mem.BitOffset += at.offset
+				m.needPath(n, i)
+				mem = ciliumMember(&t, i)
+				mem.BitOffset += in.offset
 				return mem, i == t.Vlen()-1, nil
 			}
 			if !m.targ.NameIs(mem.NameOff, "") {
 				continue
 			}
-			in, _ := m.targ.SkipMods(mem.Type)
-			if !in.Kind().IsComposite() {
+			sub, _ := m.targ.SkipMods(mem.Type)
+			if !sub.Kind().IsComposite() {
+				m.needPath(n, i)
 				return btf.Member{}, false, errors.New("anonymous member of another kind")
 			}
-			level = append(level, place{in.ID, at.offset + mem.BitOffset})
+			m.level = append(m.level, sublevel{sub.ID, in.offset + mem.BitOffset, n, i})
 		}
 	}
 	return btf.Member{}, false, errImpossible
+}
+
+// needPath adds member idx of level n, and the members that lead there.
+func (m *ciliumMatcher) needPath(n int, idx uint32) {
+	from := len(m.needs)
+	for ; n > 0; n = m.level[n].parent {
+		m.needs.add(m.level[n].id, NeedMember, idx)
+		idx = m.level[n].idx
+	}
+	m.needs.add(m.level[0].id, NeedMember, idx)
+	slices.Reverse(m.needs[from:])
 }
 
 // ciliumMember returns a member. Where the struct has no bitfields of its own,
 // a type of fewer bits than it has bytes for makes one.
 func ciliumMember(t *btf.Type, i uint32) btf.Member {
 	m := t.Member(i)
-	if in := t.BTF().Type(m.Type); !t.KindFlag() && in.Kind() == btf.KindInt {
-		if off, bits := in.IntOffset(), in.IntData()&0xff; off > 0 || bits/8 != in.Size() {
-			m.BitOffset += off
-			m.BitSize = bits
-		}
+	if in := t.BTF().Type(m.Type); !t.KindFlag() && BitfieldInt(in) {
+		m.BitOffset += in.IntOffset()
+		m.BitSize = in.IntData() & 0xff
 	}
 	return m
 }
 
-// pair reads both sides without modifiers and typedefs. It reports whether the pair was met before.
+// pair reads both sides without modifiers and typedefs. It reports whether the
+// pair is already compared, or is being compared.
 func (m *ciliumMatcher) pair(local, targ btf.TypeID) (l, t btf.Type, known bool, err error) {
 	l, ok1 := m.local.SkipMods(local)
 	t, ok2 := m.targ.SkipMods(targ)
 	if m.budget--; !ok1 || !ok2 || m.budget < 0 {
 		return l, t, false, errNesting
 	}
-	return l, t, m.seen[typePair{l.ID, t.ID}], nil
-}
-
-func (m *ciliumMatcher) meet(l, t btf.Type) {
+	if !l.Kind().Compat(t.Kind()) {
+		return l, t, false, errImpossible
+	}
 	if m.seen == nil {
 		m.seen = make(map[typePair]bool)
 	}
-	m.seen[typePair{l.ID, t.ID}] = true
+	p := typePair{l.ID, t.ID}
+	known = m.seen[p]
+	m.seen[p] = true
+	if len(m.seen) > limits.Pairs {
+		m.deep = true
+		return l, t, false, errNesting
+	}
+	return l, t, known, nil
 }
 
-// ciliumDepth bounds recursion, so that hostile BTF cannot use up the stack.
-const ciliumDepth = 1 << 12
-
 // compatible compares two types as wholes (coreAreTypesCompatible).
-func (m *ciliumMatcher) compatible(local, targ btf.TypeID, depth int) error {
+func (m *ciliumMatcher) compatible(local, targ btf.TypeID) error {
 	l, t, known, err := m.pair(local, targ)
-	switch {
-	case err != nil:
+	if err != nil || known {
 		return err
-	case depth > ciliumDepth:
-		return errNesting
-	case !l.Kind().Compat(t.Kind()):
-		return errImpossible
-	case known:
-		return nil
 	}
-	m.meet(l, t)
 	switch k := l.Kind(); k {
 	case btf.KindVoid, btf.KindStruct, btf.KindUnion, btf.KindEnum, btf.KindEnum64, btf.KindFwd, btf.KindInt:
 		return nil
 	case btf.KindPtr:
-		return m.compatible(l.Ref(), t.Ref(), depth+1)
+		m.needs.add(t.ID, NeedPointee, 0)
+		return m.compatible(l.Ref(), t.Ref())
 	case btf.KindArray:
+		m.needs.add(t.ID, NeedIndex, 0)
 		a, b := l.Array(), t.Array()
-		if err := m.compatible(a.Index, b.Index, depth+1); err != nil {
+		if err := m.compatible(a.Index, b.Index); err != nil {
 			return err
 		}
-		return m.compatible(a.Elem, b.Elem, depth+1)
+		return m.compatible(a.Elem, b.Elem)
 	case btf.KindFuncProto:
-		if err := m.compatible(l.Ref(), t.Ref(), depth+1); err != nil {
+		if err := m.compatible(l.Ref(), t.Ref()); err != nil {
 			return err
 		}
-		if l.Vlen() != t.Vlen() {
-			return errImpossible
-		}
-		for i := range l.Vlen() {
-			if err := m.compatible(l.Param(i).Type, t.Param(i).Type, depth+1); err != nil {
-				return err
-			}
-		}
-		return nil
+		return m.params(l, t, m.compatible)
 	}
 	return errUnsupported
 }
 
+// params compares the parameters of two prototypes.
+func (m *ciliumMatcher) params(l, t btf.Type, compare func(local, targ btf.TypeID) error) error {
+	if l.Vlen() != t.Vlen() {
+		return errImpossible
+	}
+	for i := range l.Vlen() {
+		if err := compare(l.Param(i).Type, t.Param(i).Type); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // matches compares two types by their members (coreTypesMatch).
-func (m *ciliumMatcher) matches(local, targ btf.TypeID, depth int) error {
+func (m *ciliumMatcher) matches(local, targ btf.TypeID) error {
 	l, t, known, err := m.pair(local, targ)
 	switch {
 	case err != nil:
 		return err
-	case depth > ciliumDepth:
-		return errNesting
-	case !sameEssential(l.Name(), t.Name()), !l.Kind().Compat(t.Kind()):
+	case !m.sameName(l.NameOff, t.NameOff):
 		return errImpossible
 	case known:
 		return nil
 	}
-	m.meet(l, t)
-	differ := func(equal bool) error {
-		if !equal {
-			return errImpossible
-		}
-		return nil
-	}
+	equal := true
 	switch l.Kind() {
 	case btf.KindVoid:
-		return nil
 	case btf.KindFwd:
-		return differ(l.KindFlag() == t.KindFlag())
+		equal = l.KindFlag() == t.KindFlag()
 	case btf.KindEnum, btf.KindEnum64:
 		return m.enums(l, t)
 	case btf.KindStruct, btf.KindUnion:
-		return m.members(l, t, depth)
+		return m.members(l, t)
 	case btf.KindInt:
-		return differ(l.Size() == t.Size() && (l.IntEncoding() == btf.IntSigned) == (t.IntEncoding() == btf.IntSigned))
+		equal = l.Size() == t.Size() && (l.IntEncoding() == btf.IntSigned) == (t.IntEncoding() == btf.IntSigned)
 	case btf.KindPtr:
+		m.needs.add(t.ID, NeedPointee, 0)
 		lp, ok1 := m.local.SkipMods(l.Ref())
 		tp, ok2 := m.targ.SkipMods(t.Ref())
 		if ok1 && ok2 && (forwards(lp, tp) || forwards(tp, lp)) {
 			return nil
 		}
-		return m.matches(l.Ref(), t.Ref(), depth+1)
+		return m.matches(l.Ref(), t.Ref())
 	case btf.KindArray:
 		a, b := l.Array(), t.Array()
 		if a.Nelems != b.Nelems {
 			return errImpossible
 		}
-		return m.matches(a.Elem, b.Elem, depth+1)
+		return m.matches(a.Elem, b.Elem)
 	case btf.KindFuncProto:
-		if l.Vlen() != t.Vlen() {
-			return errImpossible
+		if err := m.params(l, t, m.matches); err != nil {
+			return err
 		}
-		for i := range l.Vlen() {
-			if err := m.matches(l.Param(i).Type, t.Param(i).Type, depth+1); err != nil {
-				return err
-			}
-		}
-		return m.matches(l.Ref(), t.Ref(), depth+1)
+		return m.matches(l.Ref(), t.Ref())
+	default:
+		return errUnsupported
 	}
-	return errUnsupported
+	if !equal {
+		return errImpossible
+	}
+	return nil
 }
 
-func (m *ciliumMatcher) members(l, t btf.Type, depth int) error {
+// sameName compares the names of two types or enumerators.
+func (m *ciliumMatcher) sameName(local, targ uint32) bool {
+	l, t := m.local.Name(local), m.targ.Name(targ)
+	m.budget -= (len(l) + len(t)) / 64
+	return sameEssential(l, t)
+}
+
+// members compares the members of one name. Of several in the target the last
+// counts.
+func (m *ciliumMatcher) members(l, t btf.Type) error {
 	if l.Vlen() > t.Vlen() {
 		return errImpossible
 	}
-	if m.budget -= int(t.Vlen()); m.budget < 0 {
-		return errNesting
-	}
 	last := make(map[string]uint32, t.Vlen())
 	for j := range t.Vlen() {
-		last[string(m.targ.Name(t.Member(j).NameOff))] = j
+		name := m.targ.Name(t.Member(j).NameOff)
+		if m.budget -= 1 + len(name)/64; m.budget < 0 {
+			return errNesting
+		}
+		last[string(name)] = j
 	}
+	var chosen []uint32
 	for i := range l.Vlen() {
 		lm := l.Member(i)
 		j, ok := last[string(m.local.Name(lm.NameOff))]
 		if !ok {
 			return errImpossible
 		}
-		if err := m.matches(lm.Type, t.Member(j).Type, depth+1); err != nil {
+		m.needs.add(t.ID, NeedMember, j)
+		if err := m.matches(lm.Type, t.Member(j).Type); err != nil {
 			return err
 		}
+		chosen = append(chosen, j)
 	}
+	m.budget -= len(m.needs)
+	m.needs.atLeast(l.Vlen(), t, NeedMember, chosen)
 	return nil
 }
 
@@ -552,18 +589,24 @@ func (m *ciliumMatcher) enums(l, t btf.Type) error {
 	if l.Size() != t.Size() || l.Vlen() > t.Vlen() {
 		return errImpossible
 	}
+	var chosen []uint32
 	for i := range l.Vlen() {
 		found := false
 		for j := uint32(0); j < t.Vlen() && !found; j++ {
 			if m.budget--; m.budget < 0 {
 				return errNesting
 			}
-			found = sameEssential(m.local.Name(l.Enumerator(i).NameOff), m.targ.Name(t.Enumerator(j).NameOff))
+			if found = m.sameName(l.Enumerator(i).NameOff, t.Enumerator(j).NameOff); found {
+				m.needs.add(t.ID, NeedEnumerator, j)
+				chosen = append(chosen, j)
+			}
 		}
 		if !found {
 			return errImpossible
 		}
 	}
+	m.budget -= len(m.needs)
+	m.needs.atLeast(l.Vlen(), t, NeedEnumerator, chosen)
 	return nil
 }
 

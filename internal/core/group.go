@@ -214,7 +214,7 @@ func (tb *Table) fixup(key fixupKey, c candidate) fixup {
 		if len(tb.fixups) == mostFixups {
 			clear(tb.fixups)
 		}
-		f = tb.cilium.fixup(key.spec, c, int(key.place), key.merged)
+		f = tb.cilium.fixup(key.spec, key.spec.kind, c, int(key.place), key.merged)
 		if tb.fixups == nil {
 			tb.fixups = make(map[fixupKey]fixup)
 		}

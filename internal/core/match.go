@@ -3,7 +3,7 @@
 package core
 
 import (
-	"math/bits"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -11,42 +11,19 @@ import (
 )
 
 // matcher matches specs with types of a kernel (bpf_core_spec_match of libbpf).
-// It is a scratch area: not for concurrent use, and what match leaves in it is
-// valid until the next call.
-//
-// Its two settings are libbpf's rules, and with loose set the union of those
-// of all loaders known, which is a superset of libbpf's (see walk.go). Loose
-// matches decide what a minimized BTF keeps, never what the log says.
+// It is scratch memory: not for concurrent use, and its results are valid until
+// the next call.
 type matcher struct {
 	local, targ *btf.BTF
-	loose       bool
+	floats      bool // whole types may be floating-point numbers, as aya accepts them
 
 	out    spec // of the match
-	needs  []Need
-	budget int           // steps that are left
+	needs  needs
+	budget int           // remaining steps
 	meter  *limits.Meter // of all matches of a table; nil is none
 	miss   miss
-	seen   map[typePair]bool
-	alone  bool // libbpf's rules match whole types and those of the others do not
-	stuck  bool // cilium/ebpf gives up, and no program of the object loads
-	inner  bool // the search for a member came across an anonymous one
-	deep   bool // a match took more than limits.Pairs
-	named  at   // the first member of the name that the search found
-	other  at   // what other loaders take in place of libbpf's: a member, or one or more enumerators
-	level  []sublevel
-}
-
-// at is a member that a search found; the zero value is none.
-type at struct {
-	typeID btf.TypeID
-	idx    uint32
-	bitOff uint32 // from the start of the root
-}
-
-// sublevel is a struct or union that cilium/ebpf searches for a member.
-type sublevel struct {
-	t      btf.Type
-	bitOff uint32
+	float  bool            // the match reached a floating-point number
+	aya    *btf.Enumerator // the enumerator that aya finds
 }
 
 // Need is a part of the target that a match depends upon, besides the types on
@@ -67,6 +44,33 @@ const (
 	NeedIndex                  // array: its index type
 )
 
+// needs are the parts of the target that a match depends on.
+type needs []Need
+
+func (l *needs) add(id btf.TypeID, what What, idx uint32) { *l = append(*l, Need{id, what, idx}) }
+
+// atLeast keeps n members or enumerators of t: a type with fewer than the local
+// one matches nothing, and several local names may have been found in one.
+// chosen are those that were found, one for each local name.
+func (l *needs) atLeast(n uint32, t btf.Type, what What, chosen []uint32) {
+	slices.Sort(chosen)
+	if len(slices.Compact(chosen)) == int(n) {
+		return
+	}
+	seen := make(map[uint32]bool)
+	for _, nd := range *l {
+		if nd.Type == t.ID && nd.What == what {
+			seen[nd.Idx] = true
+		}
+	}
+	for i := uint32(0); i < t.Vlen() && uint32(len(seen)) < n; i++ {
+		if !seen[i] {
+			seen[i] = true
+			l.add(t.ID, what, i)
+		}
+	}
+}
+
 // step takes n steps, and reports whether the match goes on.
 func (m *matcher) step(n int) bool {
 	m.budget -= n
@@ -80,7 +84,7 @@ func (m *matcher) match(l *spec, id btf.TypeID) (bool, error) {
 	m.local, m.budget = l.btf, limits.MatchSteps
 	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
 	m.needs = m.needs[:0]
-	m.miss, m.alone, m.stuck, m.other = miss{}, false, false, at{}
+	m.miss, m.float, m.aya = miss{}, false, nil
 	switch {
 	case l.kind == relo.TypeMatches:
 		return m.types(l.root, id, relMatches)
@@ -102,26 +106,25 @@ func (m *matcher) enumval(l *spec, id btf.TypeID) (bool, error) {
 		return false, nil
 	}
 	want, matched := l.acc[0].name, false
-	for by, i := btf.Loaders(0), uint32(0); i < t.Vlen() && by != btf.AllLoaders; i++ {
+	for i := uint32(0); i < t.Vlen() && !(matched && m.aya != nil); i++ {
 		if !m.step(1) {
 			return false, errNesting
 		}
 		e := t.Enumerator(i)
 		name := m.targ.Name(e.NameOff)
-		found := btf.SameEssential(want, name) &^ by // it is the first for these
-		if found == 0 {
+		by := btf.SameEssential(want, name)
+		libbpf, aya := !matched && by&btf.Libbpf != 0, m.aya == nil && by&btf.Aya != 0
+		if !libbpf && !aya {
 			continue
 		}
-		by |= found
-		m.needs = append(m.needs, Need{t.ID, NeedEnumerator, i})
-		if !matched && (m.loose || found&btf.Libbpf != 0) {
+		m.needs.add(t.ID, NeedEnumerator, i)
+		if libbpf {
 			matched = true
 			m.out.acc = append(m.out.acc, accessor{t.ID, i, string(name)})
 			m.out.raw = append(m.out.raw, level{t.ID, i, true})
 		}
-		if found != btf.AllLoaders { // they do not agree on the flavor, and each has its own
-			m.other.bitOff = m.other.bitOff*31 + uint32(e.Value)
-			m.other.typeID, m.other.idx = t.ID, m.other.idx<<8|uint32(found)
+		if aya {
+			m.aya = &e
 		}
 	}
 	if matched {
@@ -137,11 +140,6 @@ func (m *matcher) field(l *spec, id btf.TypeID) (bool, error) {
 	if !ok {
 		return false, errNesting
 	}
-	if m.loose {
-		if ok, err := m.fields(l.root, id, ""); !ok {
-			return false, err
-		}
-	}
 	for i := range l.acc {
 		a := &l.acc[i]
 		if a.name != "" {
@@ -150,13 +148,7 @@ func (m *matcher) field(l *spec, id btf.TypeID) (bool, error) {
 				return false, errNesting
 			}
 			m.miss = miss{code: missMember, name: a.name}
-			m.inner, m.named = false, at{}
-			base := m.out.bitOff
 			next, ok, err := m.member(a.name, mt.Member(a.idx).Type, t)
-			if m.inner {
-				m.search(t, a.name, base, ok)
-			}
-			m.bitfields(mt, a.idx, i == len(l.acc)-1)
 			if !ok {
 				return false, err
 			}
@@ -175,17 +167,11 @@ func (m *matcher) field(l *spec, id btf.TypeID) (bool, error) {
 			}
 			arr := t.Array()
 			if a.idx >= arr.Nelems && !m.out.flexible(arr) {
-				m.stuck = arr.Nelems == 0
 				m.miss = miss{code: missShortArray, l: a.idx, t: arr.Nelems}
 				return false, nil
 			}
 			if t, ok = m.targ.SkipMods(arr.Elem); !ok {
 				return false, errNesting
-			}
-			if m.loose {
-				if ok, err := m.fields(a.typeID, t.ID, ""); !ok {
-					return false, err
-				}
 			}
 		}
 		if len(m.out.raw) == maxSpec {
@@ -215,7 +201,6 @@ func (m *matcher) member(name string, local btf.TypeID, t btf.Type) (next btf.Ty
 		}
 		mem := t.Member(i)
 		if m.targ.NameIs(mem.NameOff, "") {
-			m.inner = true
 			sub, ok := m.targ.SkipMods(mem.Type)
 			if !ok {
 				return 0, false, errNesting
@@ -229,14 +214,9 @@ func (m *matcher) member(name string, local btf.TypeID, t btf.Type) (next btf.Ty
 			}
 			m.pop(mem)
 		} else if m.targ.NameIs(mem.NameOff, name) {
-			if m.named == (at{}) {
-				m.named = at{t.ID, i, m.out.bitOff + mem.BitOffset}
-			}
 			if ok, err := m.fields(local, mem.Type, name); !ok {
-				if !m.loose { // libbpf does not take its step back
-					m.out.raw = append(m.out.raw, level{t.ID, i, true})
-					m.out.bitOff += mem.BitOffset
-				}
+				m.out.raw = append(m.out.raw, level{t.ID, i, true}) // libbpf does not take its step back
+				m.out.bitOff += mem.BitOffset
 				return 0, false, err
 			}
 			m.push(t.ID, i, mem)
@@ -247,92 +227,9 @@ func (m *matcher) member(name string, local btf.TypeID, t btf.Type) (next btf.Ty
 	return 0, false, nil
 }
 
-// ciliumNested is how many structs cilium/ebpf searches for a member before it
-// gives up (maxResolveDepth).
-const ciliumNested = 32
-
-// search looks for a member as cilium/ebpf does, level by level, beginning at a
-// bit offset. It notes if that ends with an error, and if it does not end at the
-// only member of the name that [matcher.member] has found. ok says that this
-// one matches.
-func (m *matcher) search(t btf.Type, name string, base uint32, ok bool) {
-	if !t.Kind().IsComposite() {
-		return
-	}
-	m.level = append(m.level[:0], sublevel{t, base})
-	for n := 0; n < len(m.level); n++ {
-		if n == ciliumNested {
-			m.stuck = true
-			return
-		}
-		in := m.level[n]
-		for i := range in.t.Vlen() {
-			if !m.step(1) {
-				return
-			}
-			mem := in.t.Member(i)
-			if m.targ.NameIs(mem.NameOff, name) {
-				found := at{in.t.ID, i, in.bitOff + mem.BitOffset}
-				if last := len(m.out.acc) - 1; found != m.named || ok && (at{m.out.acc[last].typeID, m.out.acc[last].idx, m.out.bitOff}) != found {
-					m.other = found
-				}
-				return
-			}
-			if !m.targ.NameIs(mem.NameOff, "") {
-				continue
-			}
-			sub, _ := m.targ.SkipMods(mem.Type)
-			if !sub.Kind().IsComposite() {
-				m.stuck = true
-				return
-			}
-			m.level = append(m.level, sublevel{sub, in.bitOff + mem.BitOffset})
-		}
-	}
-}
-
-// bitfields notes that cilium/ebpf gives up where the local member or the one
-// found is a bitfield: in the middle of a path, and where it knows no alignment
-// of a type. It looks before it compares the types.
-func (m *matcher) bitfields(local btf.Type, idx uint32, last bool) {
-	if m.named == (at{}) {
-		return
-	}
-	lm := local.Member(idx)
-	targ := m.targ.Type(m.named.typeID)
-	tm := targ.Member(m.named.idx)
-	if isBitfield(m.local, local, lm) || isBitfield(m.targ, targ, tm) {
-		m.stuck = m.stuck || !last || !aligned(m.local, lm.Type) || !aligned(m.targ, tm.Type)
-	}
-}
-
-// isBitfield reports whether a member of t is a bitfield for cilium/ebpf, which
-// takes one of an integer with fewer bits than its size has for one, too, as
-// BTF had them before structs had a kind flag.
-func isBitfield(b *btf.BTF, t btf.Type, mem btf.Member) bool {
-	if t.KindFlag() {
-		return mem.BitSize > 0
-	}
-	return BitfieldInt(b.Type(mem.Type))
-}
-
 // BitfieldInt reports whether t is an integer that stands for a bitfield in old BTF.
 func BitfieldInt(t btf.Type) bool {
 	return t.Kind() == btf.KindInt && (t.IntOffset() > 0 || t.IntData()&0xff/8 != t.Size())
-}
-
-// aligned reports whether cilium/ebpf knows the alignment of a type (alignof in
-// its btf/types.go): that of integers and enums, unless their size is odd.
-func aligned(b *btf.BTF, id btf.TypeID) bool {
-	t := element(b, id)
-	return (t.Kind() == btf.KindInt || t.Kind().IsAnyEnum()) && !odd(b, id)
-}
-
-// odd reports whether a type is an integer or an enum, or an array of such,
-// whose size is no power of two.
-func odd(b *btf.BTF, id btf.TypeID) bool {
-	t := element(b, id)
-	return (t.Kind() == btf.KindInt || t.Kind().IsAnyEnum()) && bits.OnesCount32(t.Size()) != 1
 }
 
 // element returns a type without modifiers, of an array the innermost elements'.
@@ -350,7 +247,7 @@ func element(b *btf.BTF, id btf.TypeID) btf.Type {
 func (m *matcher) push(id btf.TypeID, i uint32, mem btf.Member) {
 	m.out.raw = append(m.out.raw, level{id, i, true})
 	m.out.bitOff += mem.BitOffset
-	m.needs = append(m.needs, Need{id, NeedMember, i})
+	m.needs.add(id, NeedMember, i)
 }
 
 func (m *matcher) pop(mem btf.Member) {

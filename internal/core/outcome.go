@@ -5,6 +5,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -38,26 +39,23 @@ type Table struct {
 
 // outcome is one question on one candidate.
 type outcome struct {
-	libbpf bool        // libbpf takes the candidate and matches it
-	loose  bool        // some loader does
-	by     btf.Loaders // see candidate
-	alone  bool        // it does, and cilium/ebpf does not
-	err    bool        // libbpf gives up on it
-	stuck  bool        // cilium/ebpf does
-	other  at          // member or enumerator that only other loaders take
-	aya    bool        // aya takes the candidate and matches it, see aya.go
+	libbpf bool   // libbpf takes the candidate and matches it
+	err    bool   // libbpf gives up on it
+	aya    bool   // aya takes the candidate and matches it, see aya.go
+	cilium uint16 // kinds that cilium/ebpf matches, bit set
+	stuck  uint16 // kinds for which cilium/ebpf gives up, bit set
+	at     uint32 // in Table.values: libbpf's and then cilium/ebpf's, one for each kind of the question in ascending order
 
-	// Of a match:
-	bad    uint16 // kinds that cannot be computed, bit set
-	bitOff uint32 // of a field, from the start of the root
-	load   load
-	field  load   // of the whole field, which aya loads
-	cilium uint32 // what only cilium/ebpf's values depend upon, see spec.cilium
-	at     uint32 // in Table.values, one for each kind of the question in ascending order
+	// Of a match of libbpf or aya:
+	bad      uint16 // kinds that cannot be computed, bit set
+	bitOff   uint32 // of a field, from the start of the root
+	load     load
+	field    load   // of the whole field, which aya loads
+	ayaValue uint64 // of the enumerator that aya finds
 }
 
-// matters reports whether a loader makes anything of the candidate.
-func (c *outcome) matters() bool { return c.libbpf || c.loose || c.err || c.stuck || c.other != at{} }
+// matters reports whether a loader matches the candidate or gives up on it.
+func (c *outcome) matters() bool { return c.libbpf || c.err || c.aya || c.cilium|c.stuck != 0 }
 
 // Match is a candidate that matches in the eyes of some loader, or that ends
 // its search with an error.
@@ -77,7 +75,6 @@ func (m *Match) Asks(k relo.Kind) bool { return m.kinds&(1<<k) != 0 }
 // of the context, it is to be filled again before it is used.
 func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)) error {
 	meter := limits.NewMeter(ctx, limits.Comparisons, "comparisons of types")
-	tb.cilium.meter = limits.NewMeter(ctx, limits.Comparisons, "comparisons of types") // of what is asked for afterwards
 	tb.set, tb.kernel = s, k
 	var err error
 	if tb.cands, tb.ids, err = k.find(ctx, s, tb.cands, tb.ids); err != nil {
@@ -99,15 +96,15 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 		tb.rows = make([][]outcome, len(s.questions))
 	}
 	tb.rows = tb.rows[:len(s.questions)]
-	tb.m.meter, tb.m.deep = meter, false
+	tb.m.meter, tb.cilium.meter, tb.cilium.deep = meter, meter, false
 	defer func() { tb.m.meter = nil }()
 	for i := range s.questions {
 		q := &s.questions[i]
 		all := tb.cands[q.name]
 		row := slices.Grow(tb.rows[i][:0], len(all))[:visible(all, q.rootKind)]
 		for j := range row {
-			row[j] = tb.ask(q, all[j], found)
-			if tb.m.deep {
+			row[j] = tb.ask(q, all[j], j, found)
+			if tb.cilium.deep {
 				return &limits.Exceeded{Max: limits.Pairs, What: "pairs of types in one match"}
 			}
 			if !meter.Step(1) {
@@ -141,56 +138,69 @@ func (tb *Table) check() error {
 	return nil
 }
 
-// ask matches a candidate by both settings of the rules.
-func (tb *Table) ask(q *question, c candidate, found func(*Match)) (out outcome) {
+// ask matches candidate number place of a row as each loader does.
+func (tb *Table) ask(q *question, c candidate, place int, found func(*Match)) (out outcome) {
 	m := &tb.m
-	out.by = c.by
-	m.targ, m.loose, m.stuck, m.other = &c.view.BTF, false, false, at{}
-	libbpf, aya := c.libbpf(q.rootKind), c.by&btf.Aya != 0 && q.rootKind == c.kind()
+	m.targ, m.needs, m.floats = &c.view.BTF, m.needs[:0], false
+	n := bits.OnesCount16(q.kinds)
+	out.at = uint32(len(tb.values))
+	tb.values = append(tb.values, make([]uint64, 2*n)...)
+	libbpf, aya := c.libbpf(q.rootKind), c.by&btf.Aya != 0 && q.rootKind == c.kind() && q.spec.kind != relo.TypeMatches
 	if libbpf || aya {
 		ok, err := m.match(q.spec, c.id)
 		out.libbpf, out.err = ok && libbpf, err != nil && libbpf
-		out.aya = ok && aya && m.ayaTakes(q.spec)
-	}
-	// Of whole types the loose rules may need more for the same match.
-	if out.loose = out.libbpf; !out.err && (!out.libbpf || q.spec.kind.IsType()) {
-		m.loose = true
-		stuck, other := m.stuck, m.other
-		out.loose, _ = m.match(q.spec, c.id)
-		out.alone = m.alone
-		m.stuck = m.stuck || stuck
-		if m.other == (at{}) {
-			m.other = other
+		switch {
+		case aya && q.spec.kind.IsEnumval():
+			out.aya = m.aya != nil
+		case aya && !ok && m.float:
+			m.floats = true
+			out.aya, _ = m.match(q.spec, c.id)
+		case aya:
+			out.aya = ok && m.ayaTakes(q.spec)
+		}
+		if ok || out.aya {
+			tb.take(q, &out)
+		} else if err == nil {
+			m.needs = m.needs[:0]
 		}
 	}
-	out.stuck, out.other = m.stuck, m.other
-	out.alone = out.alone || out.loose && c.by&btf.Cilium == 0
-	if out.err && q.spec.kind.IsType() { // cilium/ebpf goes on, and may go too deep
-		needs := slices.Clone(m.needs)
-		m.loose = true
-		m.match(q.spec, c.id)
-		m.needs = needs
+	if c.by&btf.Cilium != 0 {
+		tb.askCilium(q, c, place, &out, tb.values[int(out.at)+n:])
 	}
-	if out.loose {
-		out.aya = out.aya || !out.libbpf && aya && q.spec.kind.IsType() && m.ayaFloat(q.spec)
-		tb.take(q, &out)
+	if !out.matters() {
+		tb.values = tb.values[:out.at]
+		return out
 	}
 	// A candidate that a loader gives up on is to make it give up again.
-	if found != nil && out.matters() {
+	if found != nil {
 		tb.found = Match{BTF: m.targ, Type: c.id, Needs: m.needs, kinds: q.kinds}
 		found(&tb.found)
 	}
 	return out
 }
 
+func (tb *Table) askCilium(q *question, c candidate, place int, out *outcome, values []uint64) {
+	for i, k := range q.each() {
+		f := tb.cilium.fixup(q.spec, k, c, place, true)
+		switch {
+		case f.err != nil:
+			out.stuck |= 1 << k
+		case !f.failed(k):
+			out.cilium |= 1 << k
+		}
+		values[i] = f.target
+	}
+	if out.cilium|out.stuck != 0 && !slices.Equal(tb.m.needs, tb.cilium.needs) {
+		tb.m.needs = append(tb.m.needs, tb.cilium.needs...)
+	}
+}
+
 // take stores what the question's kinds ask for of the match in tb.m.
 func (tb *Table) take(q *question, c *outcome) {
 	s := &tb.m.out
 	c.bitOff = s.bitOff
-	c.cilium = s.cilium(q)
-	c.at = uint32(len(tb.values))
-	for k := range relo.TypeMatches + 1 {
-		if !q.asks(k) {
+	for i, k := range q.each() {
+		if k.IsEnumval() && len(s.acc) == 0 { // aya alone has found one
 			continue
 		}
 		v, err := s.calc(k)
@@ -200,24 +210,25 @@ func (tb *Table) take(q *question, c *outcome) {
 		if v.load.ok {
 			c.load = v.load
 		}
-		tb.values = append(tb.values, v.val)
+		tb.values[int(c.at)+i] = v.val
 	}
 	if q.asks(relo.ByteOffset) {
 		c.field = s.field(c.load)
+	}
+	if c.aya && q.asks(relo.EnumvalValue) {
+		c.ayaValue = tb.m.aya.Value
 	}
 }
 
 // value returns what a kind of the question takes from a match. The kind is not
 // among the bad ones.
-func (tb *Table) value(q *question, c *outcome, k relo.Kind) value {
-	at := c.at
-	for i := range k {
-		if q.asks(i) {
-			at++
+func (tb *Table) value(q *question, c *outcome, kind relo.Kind) (v value) {
+	for i, k := range q.each() {
+		if k == kind {
+			v.val = tb.values[int(c.at)+i]
 		}
 	}
-	v := value{val: tb.values[at]}
-	if k == relo.ByteOffset {
+	if kind == relo.ByteOffset {
 		v.load = c.load
 	}
 	return v
@@ -268,7 +279,7 @@ func (tb *Table) explain(mt *match, place int32) *Candidate {
 	q := &tb.set.questions[mt.question]
 	cand := tb.cands[q.name][place]
 	m := &tb.m
-	m.targ, m.loose = &cand.view.BTF, false
+	m.targ, m.floats = &cand.view.BTF, false
 	ok, err := m.match(mt.spec, cand.id)
 	c := &Candidate{Module: cand.view.module, Match: ok && err == nil}
 	if ok && err == nil {

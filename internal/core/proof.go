@@ -9,10 +9,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -116,7 +116,7 @@ func (l *columns) read(tb *Table, name int, meter *limits.Meter) {
 			c := &tb.rows[q][i]
 			buf = tb.appendOutcome(buf, &tb.set.questions[q], c)
 			matters = matters || c.matters()
-			ids = ids || c.loose && tb.set.questions[q].asks(relo.TargetTypeID)
+			ids = ids || c.matters() && tb.set.questions[q].asks(relo.TargetTypeID)
 		}
 		if !matters {
 			buf = buf[:from]
@@ -133,37 +133,32 @@ func (l *columns) read(tb *Table, name int, meter *limits.Meter) {
 // equal bytes.
 func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	flags := byte(0)
-	for i, f := range []bool{c.libbpf, c.loose, c.alone, c.err, c.stuck, c.other != at{}, c.aya, c.loose && c.field != c.load} {
+	for i, f := range []bool{c.libbpf, c.err, c.aya, c.field != c.load} {
 		if f {
 			flags |= 1 << i
 		}
 	}
-	b = append(b, flags, byte(c.by))
-	if c.other != (at{}) { // the rest of what is about it follows from all its members, which the minimizer then keeps
-		b = binary.LittleEndian.AppendUint32(append(b, '~'), c.other.bitOff)
-	}
-	if !c.loose {
+	if b = append(b, flags); !c.matters() {
 		return b
 	}
-	b = binary.LittleEndian.AppendUint16(b, c.bad)
-	b = binary.LittleEndian.AppendUint32(b, c.bitOff)
-	b = binary.LittleEndian.AppendUint32(b, c.load.size)
-	b = append(b, byte(c.load.kind), c.load.enc)
+	le := binary.LittleEndian
+	b = le.AppendUint16(le.AppendUint16(le.AppendUint16(b, c.bad), c.cilium), c.stuck)
+	b = c.load.append(le.AppendUint32(b, c.bitOff))
 	if c.field != c.load {
-		b = binary.LittleEndian.AppendUint32(b, c.field.size)
-		b = append(b, byte(c.field.kind), c.field.enc)
+		b = c.field.append(b)
 	}
-	b = binary.LittleEndian.AppendUint32(b, c.cilium)
-	at := c.at
-	for k := range relo.TypeMatches + 1 {
-		if q.asks(k) {
-			if k != relo.TargetTypeID {
-				b = binary.LittleEndian.AppendUint64(b, tb.values[at])
-			}
-			at++
+	b = le.AppendUint64(b, c.ayaValue)
+	n := bits.OnesCount16(q.kinds)
+	for i, k := range q.each() {
+		if k != relo.TargetTypeID {
+			b = le.AppendUint64(le.AppendUint64(b, tb.values[int(c.at)+i]), tb.values[int(c.at)+n+i])
 		}
 	}
 	return b
+}
+
+func (l load) append(b []byte) []byte {
+	return append(binary.LittleEndian.AppendUint32(b, l.size), byte(l.kind), l.enc)
 }
 
 // sorted returns the columns in the order of their bytes, equal ones once
@@ -287,50 +282,49 @@ func (l *columns) text(q, i int) string {
 		return "no such candidate"
 	}
 	quest, c := &l.tb.set.questions[q], &l.tb.rows[q][l.place[i]]
-	switch {
-	case c.err:
-		return "libbpf gives up"
-	case c.stuck:
-		return "cilium/ebpf gives up"
-	case c.other != at{}:
-		return fmt.Sprintf("another member or enumerator for other loaders than libbpf (%d)", c.other.bitOff)
-	case !c.loose:
+	if !c.matters() {
 		return "no match"
 	}
-	var b strings.Builder
-	switch b.WriteString("a match"); {
-	case c.alone:
-		b.WriteString(" for libbpf alone")
-	case !c.libbpf:
-		b.WriteString(" for other loaders than libbpf")
-	case c.by != btf.AllLoaders:
-		b.WriteString(" whose flavor is not one for all loaders")
-	case !c.aya:
-		b.WriteString(" except for aya")
-	}
+	var libbpf, cilium, loaders []string
 	if quest.spec.kind.IsField() {
-		fmt.Fprintf(&b, " at bit %d", c.bitOff)
+		libbpf = append(libbpf, fmt.Sprintf("bit %d", c.bitOff))
 	}
-	for k := range relo.TypeMatches + 1 {
-		switch {
-		case !quest.asks(k) || k == relo.TargetTypeID:
-		case c.bad&(1<<k) != 0:
-			fmt.Fprintf(&b, ", no %s", k)
-		default:
-			fmt.Fprintf(&b, ", %s %d", k, l.tb.value(quest, c, k).val)
+	n := bits.OnesCount16(quest.kinds)
+	text := func(k relo.Kind, i int) string {
+		if k == relo.TargetTypeID {
+			return k.String()
 		}
+		return fmt.Sprintf("%s %d", k, l.tb.values[int(c.at)+i])
+	}
+	for i, k := range quest.each() {
+		if c.bad&(1<<k) != 0 {
+			libbpf = append(libbpf, "no "+k.String())
+		} else {
+			libbpf = append(libbpf, text(k, i))
+		}
+		switch {
+		case c.stuck&(1<<k) != 0:
+			cilium = append(cilium, "no "+k.String())
+		case c.cilium&(1<<k) != 0:
+			cilium = append(cilium, text(k, n+i))
+		}
+	}
+	if c.load.ok {
+		libbpf = append(libbpf, c.load.String())
 	}
 	switch {
-	case c.load.ok:
-		fmt.Fprintf(&b, ", %s", c.load)
-	case quest.asks(relo.EnumvalValue):
-		if v := l.tb.value(quest, c, relo.EnumvalValue).val; uint32(v>>32) != c.cilium {
-			fmt.Fprintf(&b, ", for cilium/ebpf %d", uint64(c.cilium)<<32|v&math.MaxUint32)
-		}
-	case c.cilium != 0:
-		fmt.Fprintf(&b, ", bitfield of a type of %d bytes", c.cilium)
+	case c.err:
+		loaders = append(loaders, "libbpf gives up")
+	case c.libbpf:
+		loaders = append(loaders, "libbpf: "+strings.Join(libbpf, ", "))
 	}
-	return b.String()
+	if len(cilium) > 0 {
+		loaders = append(loaders, "cilium/ebpf: "+strings.Join(cilium, ", "))
+	}
+	if c.aya {
+		loaders = append(loaders, "aya matches")
+	}
+	return strings.Join(loaders, "; ")
 }
 
 // difference begins a difference on a question.

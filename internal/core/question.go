@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"iter"
+	"math/bits"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -22,6 +23,17 @@ type question struct {
 }
 
 func (q *question) asks(k relo.Kind) bool { return q.kinds&(1<<k) != 0 }
+
+// each yields the kinds in ascending order, numbered from 0.
+func (q *question) each() iter.Seq2[int, relo.Kind] {
+	return func(yield func(int, relo.Kind) bool) {
+		for i, left := 0, q.kinds; left != 0; i, left = i+1, left&(left-1) {
+			if !yield(i, relo.Kind(bits.TrailingZeros16(left))) {
+				return
+			}
+		}
+	}
+}
 
 // Set is the distinct questions of some objects of one byte order. Tracers
 // repeat themselves: of tens of thousands of records a few hundred ask

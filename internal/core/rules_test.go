@@ -70,7 +70,7 @@ var update = flag.Bool("update", false, "write the answers of other loaders than
 
 // update writes a scenario with what is decided, if that is the same for libbpf.
 func (r *rule) update(t *testing.T, got string) {
-	libbpf := func(s string) string { return regexp.MustCompile(`(?m)^\t(ebpf-go|aya): .*\n`).ReplaceAllString(s, "") }
+	libbpf := func(s string) string { return regexp.MustCompile(`(?m)^\t(ebpf-go:|aya:|~) .*\n`).ReplaceAllString(s, "") }
 	if libbpf(got) != libbpf(r.want) {
 		return
 	}
@@ -350,7 +350,7 @@ func (r *rule) decided(tb *Table) string {
 		}
 		if q := d.m.question; q >= 0 {
 			for i, c := range tb.rows[q] {
-				if c.loose && !c.libbpf {
+				if !c.libbpf && (c.aya || c.cilium != 0) {
 					cand := tb.cands[tb.set.questions[q].name][i]
 					fmt.Fprintf(&b, "\t~ %s\n", typeName(cand.view.Type(cand.id)))
 				}

@@ -8,6 +8,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -128,6 +129,7 @@ func (qs *Questions) Ask(k *Kernel) (differences []string, matches int) {
 		qs.index = btf.NewNames(qs.names)
 	}
 	tb := &Table{kernel: k}
+	tb.cilium.meter = limits.NewMeter(context.Background(), math.MaxInt64, "")
 	var err error
 	if tb.cands, tb.ids, err = k.find(context.Background(), &Set{names: qs.names, index: qs.index}, nil, nil); err != nil {
 		return []string{err.Error()}, 0
@@ -139,8 +141,8 @@ func (qs *Questions) Ask(k *Kernel) (differences []string, matches int) {
 		got = got[:0]
 		tb.values = tb.values[:0]
 		all := tb.cands[q.name]
-		for _, c := range all[:visible(all, q.rootKind)] {
-			out := tb.ask(q, c, func(m *Match) {
+		for j, c := range all[:visible(all, q.rootKind)] {
+			out := tb.ask(q, c, j, func(m *Match) {
 				matches++
 				for _, n := range m.Needs {
 					got = binary.LittleEndian.AppendUint64(append(got, byte(n.What)), uint64(n.Type)<<32|uint64(n.Idx))

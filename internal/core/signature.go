@@ -5,6 +5,7 @@ package core
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math/bits"
 	"slices"
 	"strconv"
 
@@ -101,13 +102,22 @@ func (s *spec) signature(w *signer, b []byte) []byte {
 		}
 		t := s.btf.Type(a.typeID)
 		b = append(append(append(b, '.'), a.name...), ' ')
-		mem := t.Member(a.idx)
-		if isBitfield(s.btf, t, mem) {
+		mem := ciliumMember(&t, a.idx)
+		if mem.BitSize > 0 {
 			b = append(b, 'b')
 		}
 		b = w.field(b, mem.Type)
-		if odd(s.btf, mem.Type) {
+		// Integers whose size is no power of two have no alignment for cilium/ebpf.
+		if e := element(s.btf, mem.Type); (e.Kind() == btf.KindInt || e.Kind().IsAnyEnum()) && bits.OnesCount32(e.Size()) != 1 {
 			b = append(b, 'u')
+		}
+	}
+	// cilium/ebpf refuses an anonymous member that is no struct or union.
+	if last := s.raw[len(s.raw)-1]; last.member {
+		t := s.btf.Type(last.typeID)
+		mem := t.Member(last.idx)
+		if in, _ := s.btf.SkipMods(mem.Type); s.btf.NameIs(mem.NameOff, "") && !in.Kind().IsComposite() {
+			b = append(b, 'n')
 		}
 	}
 	return b

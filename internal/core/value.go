@@ -170,33 +170,6 @@ func (s *spec) fieldValue(kind relo.Kind) (value, error) {
 	return v, nil
 }
 
-// cilium returns what cilium/ebpf goes by and libbpf does not: of a bitfield the
-// size of its type in bytes, which libbpf widens to that of a load; of an
-// enumerator whose value is asked for, the upper half of the value, which
-// libbpf extends by sign and cilium/ebpf only if the enum is signed.
-func (s *spec) cilium(q *question) uint32 {
-	if len(s.acc) == 0 {
-		return 0
-	}
-	last := &s.acc[len(s.acc)-1]
-	t := s.btf.Type(last.typeID)
-	switch {
-	case q.asks(relo.EnumvalValue) && (t.Kind() == btf.KindEnum64 || t.KindFlag()):
-		return uint32(t.Enumerator(last.idx).Value >> 32)
-	case !s.kind.IsField() || last.name == "":
-		return 0
-	}
-	m := t.Member(last.idx)
-	if m.BitSize == 0 {
-		return 0
-	}
-	size, err := s.btf.SizeOf(m.Type) // also of a pointer, which no compiler makes a bitfield of
-	if err != nil {
-		return 0
-	}
-	return size
-}
-
 // elementValue is the value of a spec that ends in an array element or in the
 // root itself.
 func (s *spec) elementValue(kind relo.Kind, last *accessor) (value, error) {

@@ -3,8 +3,6 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -43,44 +41,9 @@ const (
 // maxLevel bounds recursion and chains, as libbpf does.
 const maxLevel = 32
 
-type typePair struct{ local, targ btf.TypeID }
-
-// types compares the roots of a relocation about a whole type. With loose set
-// it reports whether libbpf or cilium/ebpf would match, and leaves in m.needs
-// what either needs.
+// types compares the roots of a relocation about a whole type. libbpf compares
+// their kinds without looking through their typedefs.
 func (m *matcher) types(local, targ btf.TypeID, rel relation) (bool, error) {
-	if !m.loose {
-		return m.roots(local, targ, rel)
-	}
-	m.loose = false
-	ok1, err1 := m.roots(local, targ, rel)
-	m.loose = true
-	if !ok1 {
-		m.needs = m.needs[:0]
-	}
-	m.budget = limits.MatchSteps
-	if m.seen == nil {
-		m.seen = make(map[typePair]bool)
-	}
-	clear(m.seen)
-	base := len(m.needs)
-	ok2, err2 := m.walk(local, targ, rel, false, maxLevel)
-	if !ok2 {
-		m.needs = m.needs[:base]
-	}
-	m.alone = ok1 && !ok2
-	switch {
-	case ok1 || ok2:
-		return true, nil
-	case err1 != nil:
-		return false, err1
-	}
-	return false, err2
-}
-
-// roots compares two roots as libbpf does, which does not look through their
-// typedefs when it compares their kinds.
-func (m *matcher) roots(local, targ btf.TypeID, rel relation) (bool, error) {
 	if l, t := m.local.Type(local), m.targ.Type(targ); rel == relExists && !l.Kind().Compat(t.Kind()) {
 		return m.differ(missKind, l, t)
 	}
@@ -106,10 +69,6 @@ func (m *matcher) pair(local, targ btf.TypeID) (l, t btf.Type, err error) {
 	return l, t, err
 }
 
-func (m *matcher) need(id btf.TypeID, what What, idx uint32) {
-	m.needs = append(m.needs, Need{id, what, idx})
-}
-
 func (m *matcher) differ(code missCode, l, t btf.Type) (bool, error) {
 	m.miss = miss{code: code, local: l, target: t}
 	return false, nil
@@ -129,18 +88,18 @@ func (m *matcher) unless(ok bool, l, t btf.Type) (bool, error) {
 }
 
 // walk compares two types. behind says that a pointer led here; level bounds
-// the recursion under libbpf's rules.
+// the recursion.
 func (m *matcher) walk(local, targ btf.TypeID, rel relation, behind bool, level int) (bool, error) {
-	if rel == relMatches && level <= 0 && !m.loose {
+	if rel == relMatches && level <= 0 {
 		return false, errNesting
 	}
-	for n := 0; m.loose || n < maxLevel; n++ {
+	for range maxLevel {
 		l, t, err := m.pair(local, targ)
 		if err != nil {
 			return false, err
 		}
-		if done, ok, err := m.head(l, t, rel, behind); done || err != nil {
-			return ok, err
+		if done, ok := m.head(l, t, rel, behind); done {
+			return ok, nil
 		}
 		switch l.Kind() {
 		case btf.KindVoid:
@@ -153,40 +112,26 @@ func (m *matcher) walk(local, targ btf.TypeID, rel relation, behind bool, level 
 			}
 			return true, nil
 		case btf.KindStruct, btf.KindUnion:
-			switch {
-			case rel != relMatches:
-				return true, nil
-			case m.loose:
-				return m.membersLoose(l, t)
+			if rel == relMatches {
+				return m.members(l, t, behind, level)
 			}
-			return m.members(l, t, behind, level)
+			return true, nil
 		case btf.KindFwd:
 			return true, nil
 		case btf.KindFloat:
-			return m.unless(rel == relField || m.loose, l, t)
+			m.float = true
+			return m.unless(rel == relField || m.floats, l, t)
 		case btf.KindPtr:
 			if rel == relField {
 				return true, nil
 			}
-			m.need(t.ID, NeedPointee, 0)
+			m.needs.add(t.ID, NeedPointee, 0)
 			behind = true
-			if local, targ = l.Ref(), t.Ref(); m.loose && rel == relMatches {
-				if ok, err := m.declared(local, targ); ok || err != nil {
-					return ok, err
-				}
-			}
+			local, targ = l.Ref(), t.Ref()
 		case btf.KindArray:
 			la, ta := l.Array(), t.Array()
-			switch {
-			case rel == relField && m.loose:
-				return true, nil
-			case rel == relMatches && la.Nelems != ta.Nelems:
+			if rel == relMatches && la.Nelems != ta.Nelems {
 				return m.differIn(missNelems, l, t, la.Nelems, ta.Nelems)
-			case rel == relExists && m.loose:
-				m.need(t.ID, NeedIndex, 0)
-				if ok, err := m.walk(la.Index, ta.Index, rel, behind, level); !ok {
-					return false, err
-				}
 			}
 			local, targ = la.Elem, ta.Elem
 		case btf.KindFuncProto:
@@ -198,7 +143,7 @@ func (m *matcher) walk(local, targ btf.TypeID, rel relation, behind bool, level 
 			}
 			local, targ = l.Ref(), t.Ref()
 		default:
-			return m.unless(m.loose && rel != relField, l, t)
+			return m.differ(missKind, l, t)
 		}
 	}
 	return false, errNesting
@@ -206,48 +151,28 @@ func (m *matcher) walk(local, targ btf.TypeID, rel relation, behind bool, level 
 
 // head compares names and kinds of two types and reports whether that decides
 // about them.
-func (m *matcher) head(l, t btf.Type, rel relation, behind bool) (done, ok bool, err error) {
+func (m *matcher) head(l, t btf.Type, rel relation, behind bool) (done, ok bool) {
 	lk, tk := l.Kind(), t.Kind()
 	compat := lk.Compat(tk)
 	switch {
 	case rel == relField && lk.IsComposite() && tk.IsComposite():
-		return true, true, nil
-	case rel == relMatches && !m.sameName(l, t):
+		return true, true
+	case rel == relMatches && !m.sameName(l.NameOff, t.NameOff):
 		m.differ(missTypeName, l, t)
-		return true, false, nil
-	case rel == relMatches && !m.loose:
+		return true, false
+	case rel == relMatches:
 		done, compat = declares(l, t, behind)
 	}
-	if !compat {
+	switch a, b := l.Name(), t.Name(); {
+	case !compat:
 		m.differ(missKind, l, t)
-		return true, false, nil
+		return true, false
+	case rel == relField && (lk.IsAnyEnum() || lk == btf.KindFwd) &&
+		len(a) > 0 && len(b) > 0 && string(btf.Essential(a)) != string(btf.Essential(b)):
+		m.differ(missEnumName, l, t)
+		return true, false
 	}
-	if rel == relField {
-		if lk.IsAnyEnum() || lk == btf.KindFwd {
-			if a, b := l.Name(), t.Name(); len(a) > 0 && len(b) > 0 && !m.sameFlavors(a, b) {
-				m.differ(missEnumName, l, t)
-				return true, false, nil
-			}
-		}
-		return false, false, nil
-	}
-	if done {
-		return true, true, nil
-	}
-	if m.loose {
-		p := typePair{l.ID, t.ID}
-		if m.seen[p] {
-			return true, true, nil
-		}
-		if m.seen[p] = true; len(m.seen) > limits.Pairs {
-			m.deep = true
-			return true, false, errNesting
-		}
-		if rel == relMatches && lk == btf.KindFwd {
-			return true, l.KindFlag() == t.KindFlag(), nil
-		}
-	}
-	return false, false, nil
+	return done, done
 }
 
 // declares compares two kinds by libbpf's rules for type_matches. Behind a
@@ -272,51 +197,20 @@ func forwards(f, t btf.Type) bool {
 		(t.Kind() == btf.KindStruct && !f.KindFlag() || t.Kind() == btf.KindUnion && f.KindFlag())
 }
 
-// declared reports whether of two pointees one is a forward declaration of the
-// other, which is enough for cilium/ebpf.
-func (m *matcher) declared(local, targ btf.TypeID) (bool, error) {
-	l, t, err := m.pair(local, targ)
-	return err == nil && (forwards(l, t) || forwards(t, l)), err
-}
-
-// sameName compares essential names for type_matches. An empty one matches only
-// another empty one under libbpf's rules (bpf_core_names_match), and any
-// under the loose ones.
-func (m *matcher) sameName(l, t btf.Type) bool {
-	if m.loose && (m.local.NameIs(l.NameOff, "") || m.targ.NameIs(t.NameOff, "")) {
-		return true
-	}
-	return m.sameString(l.NameOff, t.NameOff)
-}
-
-func (m *matcher) sameString(local, targ uint32) bool {
+// sameName compares essential names. An empty one matches only another empty
+// one (bpf_core_names_match).
+func (m *matcher) sameName(local, targ uint32) bool {
 	l, t := m.local.Name(local), m.targ.Name(targ)
 	m.step((len(l) + len(t)) / 64)
-	return len(t) <= limits.NameBytes && m.sameFlavors(l, t)
-}
-
-// sameFlavors reports whether names differ in flavors at most.
-func (m *matcher) sameFlavors(l, t []byte) bool {
-	if m.loose {
-		return btf.SameEssential(l, t) != 0
-	}
-	return string(btf.Essential(l)) == string(btf.Essential(t))
+	return len(t) <= limits.NameBytes && string(btf.Essential(l)) == string(btf.Essential(t))
 }
 
 func (m *matcher) ints(l, t btf.Type, rel relation) (bool, error) {
-	if rel != relMatches {
-		if m.loose || l.IntOffset() == 0 && t.IntOffset() == 0 {
-			return true, nil
-		}
+	signed := func(u btf.Type) bool { return u.IntEncoding()&btf.IntSigned != 0 }
+	switch {
+	case rel != relMatches && (l.IntOffset() != 0 || t.IntOffset() != 0):
 		return m.differ(missBitOffset, l, t)
-	}
-	signed := func(u btf.Type) bool {
-		if m.loose {
-			return u.IntEncoding() == btf.IntSigned
-		}
-		return u.IntEncoding()&btf.IntSigned != 0
-	}
-	if l.Size() != t.Size() || signed(l) != signed(t) {
+	case rel == relMatches && (l.Size() != t.Size() || signed(l) != signed(t)):
 		return m.differ(missInt, l, t)
 	}
 	return true, nil
@@ -328,7 +222,7 @@ func (m *matcher) params(l, t btf.Type, rel relation, behind bool, level int) (b
 		return m.differIn(missParams, l, t, l.Vlen(), t.Vlen())
 	}
 	for i := range l.Vlen() {
-		if rel == relExists && level <= 0 && !m.loose {
+		if rel == relExists && level <= 0 {
 			return false, errNesting
 		}
 		if ok, err := m.walk(l.Param(i).Type, t.Param(i).Type, rel, behind, level-1); !ok {
@@ -355,11 +249,11 @@ func (m *matcher) members(l, t btf.Type, behind bool, level int) (bool, error) {
 				return false, errNesting
 			}
 			tm := t.Member(j)
-			if !m.sameString(lm.NameOff, tm.NameOff) {
+			if !m.sameName(lm.NameOff, tm.NameOff) {
 				continue
 			}
 			mark := len(m.needs)
-			m.need(t.ID, NeedMember, j)
+			m.needs.add(t.ID, NeedMember, j)
 			ok, err := m.walk(lm.Type, tm.Type, relMatches, behind, level-1)
 			if err != nil {
 				return false, err
@@ -374,100 +268,35 @@ func (m *matcher) members(l, t btf.Type, behind bool, level int) (bool, error) {
 			return false, nil
 		}
 	}
-	m.needCount(t, l.Vlen(), NeedMember, chosen)
-	return true, nil
-}
-
-// membersLoose takes, of target members with the same name, the last, as
-// cilium/ebpf's map of members does.
-func (m *matcher) membersLoose(l, t btf.Type) (bool, error) {
-	if l.Vlen() > t.Vlen() {
-		return false, nil
-	}
-	if !m.step(int(t.Vlen())) {
-		return false, errNesting
-	}
-	last := make(map[string]uint32, t.Vlen())
-	for j := range t.Vlen() {
-		last[string(m.targ.Name(t.Member(j).NameOff))] = j
-	}
-	var chosen []uint32
-	for i := range l.Vlen() {
-		lm := l.Member(i)
-		j, ok := last[string(m.local.Name(lm.NameOff))]
-		if !ok {
-			return false, nil
-		}
-		if !m.step(1) {
-			return false, errNesting
-		}
-		m.need(t.ID, NeedMember, j)
-		if ok, err := m.walk(lm.Type, t.Member(j).Type, relMatches, false, maxLevel); !ok {
-			return false, err
-		}
-		chosen = append(chosen, j)
-	}
-	m.needCount(t, l.Vlen(), NeedMember, chosen)
-	return true, nil
-}
-
-// needCount keeps at least n members or enumerators of t: a type with fewer
-// than the local one matches nothing, and several local names may have been
-// found in one. chosen are those that it was found in, one for each local name.
-func (m *matcher) needCount(t btf.Type, n uint32, what What, chosen []uint32) {
-	slices.Sort(chosen)
-	if len(slices.Compact(chosen)) == int(n) {
-		return
-	}
 	m.step(len(m.needs))
-	seen := make(map[uint32]bool)
-	for _, nd := range m.needs {
-		if nd.Type == t.ID && nd.What == what {
-			seen[nd.Idx] = true
-		}
-	}
-	for i := uint32(0); i < t.Vlen() && uint32(len(seen)) < n; i++ {
-		if !seen[i] {
-			seen[i] = true
-			m.need(t.ID, what, i)
-		}
-	}
+	m.needs.atLeast(l.Vlen(), t, NeedMember, chosen)
+	return true, nil
 }
 
-// enums looks for every local enumerator in the target by its name. Where loaders
-// do not agree on flavors, the first of each is needed.
+// enums looks for every local enumerator in the target by its name.
 func (m *matcher) enums(l, t btf.Type) (bool, error) {
 	if l.Size() != t.Size() || l.Vlen() > t.Vlen() {
 		return m.differ(missEnumSize, l, t)
 	}
 	var chosen []uint32
 	for i := range l.Vlen() {
-		le := l.Enumerator(i)
-		name, all := m.local.Name(le.NameOff), btf.Libbpf
-		if m.loose {
-			all = btf.AllLoaders
-		}
-		by := btf.Loaders(0)
-		for j := uint32(0); j < t.Vlen() && by != all; j++ {
+		name := l.Enumerator(i).NameOff
+		found := false
+		for j := uint32(0); j < t.Vlen() && !found; j++ {
 			if !m.step(1) {
 				return false, errNesting
 			}
-			to := m.targ.Name(t.Enumerator(j).NameOff)
-			m.step((len(name) + len(to)) / 64)
-			found := btf.SameEssential(name, to) & all &^ by
-			if found == 0 || len(to) > limits.NameBytes {
-				continue
-			}
-			if m.need(t.ID, NeedEnumerator, j); by == 0 {
+			if found = m.sameName(name, t.Enumerator(j).NameOff); found {
+				m.needs.add(t.ID, NeedEnumerator, j)
 				chosen = append(chosen, j)
 			}
-			by |= found
 		}
-		if by == 0 {
-			m.miss = miss{code: missEnumerator, name: string(m.local.Name(le.NameOff))}
+		if !found {
+			m.miss = miss{code: missEnumerator, name: string(m.local.Name(name))}
 			return false, nil
 		}
 	}
-	m.needCount(t, l.Vlen(), NeedEnumerator, chosen)
+	m.step(len(m.needs))
+	m.needs.atLeast(l.Vlen(), t, NeedEnumerator, chosen)
 	return true, nil
 }
