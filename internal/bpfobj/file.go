@@ -55,12 +55,6 @@ func Open(data []byte) (*File, error) {
 	return f, f.readTypes()
 }
 
-// Sections returns the sections of the file. Callers must not change them.
-func (f *File) Sections() []*elf.Section { return f.elf.Sections }
-
-// Data returns the bytes that were given to Open.
-func (f *File) Data() []byte { return f.data }
-
 // readTypes reads .BTF and .BTF.ext.
 func (f *File) readTypes() error {
 	raw, err := f.Section(".BTF")

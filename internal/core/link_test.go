@@ -45,33 +45,19 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestLinkBounded has functions that overlap, and a name without end.
+// TestLinkBounded has the name of a function without end.
 func TestLinkBounded(t *testing.T) {
-	const slots = 1 << 14
-	for name, f := range map[string]func(*testelf.File){
-		"functions": func(f *testelf.File) {
-			for i := range 2 * limits.CalledInsns / slots {
-				f.Symbols = append(f.Symbols, testelf.Symbol{Name: fmt.Sprint("f", i), At: uint64(i%slots) * insnSize, Size: uint64(slots-i%slots) * insnSize, Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)})
-			}
-		},
-		"name": func(f *testelf.File) {
-			f.Symbols = []testelf.Symbol{{Name: fmt.Sprintf("%0*d", limits.NameBytes+1, 0), Size: insnSize, Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)}}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			file := testelf.File{Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF, Sections: []testelf.Section{
-				{Name: "kprobe/f", Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: make([]byte, slots*insnSize)},
-			}}
-			f(&file)
-			data, _ := file.Build()
-			o, err := ParseObject("o", data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var x *limits.Exceeded
-			if units, err := o.Units(); !errors.As(err, &x) || units != nil {
-				t.Errorf("%d units, error %v", len(units), err)
-			}
-		})
+	file := testelf.File{Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF, Sections: []testelf.Section{
+		{Name: "kprobe/f", Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: make([]byte, insnSize)},
+	}}
+	file.Symbols = []testelf.Symbol{{Name: fmt.Sprintf("%0*d", limits.NameBytes+1, 0), Size: insnSize, Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)}}
+	data, _ := file.Build()
+	o, err := ParseObject("o", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var x *limits.Exceeded
+	if units, err := o.Units(); !errors.As(err, &x) || units != nil {
+		t.Errorf("%d units, error %v", len(units), err)
 	}
 }

@@ -3,7 +3,6 @@
 package core
 
 import (
-	"debug/elf"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -32,10 +31,7 @@ type Object struct {
 
 	machines []string // in canonical spelling, sorted; none means any
 	alone    func() *Set
-
-	sections []*elf.Section // of the file, with its bytes; an elf.File here would have the linker keep what reads DWARF
-	data     []byte
-	link     func() ([]Unit, error)
+	units    func() ([]Unit, error)
 }
 
 // Record is one CO-RE relocation record of an object.
@@ -69,7 +65,8 @@ func ParseObject(name string, data []byte) (*Object, error) {
 
 // NewObject makes an object of an opened file, as [ParseObject] does.
 func NewObject(name string, f *bpfobj.File) (*Object, error) {
-	o := &Object{name: name, sections: f.Sections(), data: f.Data(), order: f.Order, btf: f.BTF, raw: f.Types}
+	o := &Object{name: name, order: f.Order, btf: f.BTF, raw: f.Types}
+	o.units = sync.OnceValues(func() ([]Unit, error) { return link(f) })
 	if err := o.addRecords(f); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -89,7 +86,6 @@ func (o *Object) withMachines(machines []string) *Object {
 	c := *o
 	c.machines = machines
 	c.alone = sync.OnceValue(func() *Set { return NewSet(c.order, &c) })
-	c.link = sync.OnceValues(func() ([]Unit, error) { return link(&c) })
 	return &c
 }
 
