@@ -3,9 +3,9 @@
 package core
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 
@@ -13,307 +13,203 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// The proof of what is kept: each type that a pattern names in the kernel has one in
-// the minimized BTF that says the same of it. What it is made of is compared by
-// value, names and all, down to integers. Behind a pointer the name of a struct, union
-// or enum is enough, since a pointer says no more.
+// The proof of kept types: what a pattern names in the kernel, it also names in
+// the minimized BTF, with the same content. Both contents are written as bytes,
+// by value and with all names, down to integers. Behind a pointer the name of a
+// struct, union or enum is enough. Padding of the minimized BTF does not count.
 
-// Compare returns the first type that the patterns name in the full BTF and the
-// minimized one does not have as it is, or nil. The error is a [limits.Exceeded] or
-// that of the context.
+// Compare returns the first type that the patterns name in the full BTF and that
+// the minimized one does not have unchanged, or nil. The error is a
+// [limits.Exceeded] or that of the context.
 func (kp *Keep) Compare(ctx context.Context, full, small *Kernel) (*Difference, error) {
 	if kp == nil || len(kp.patterns) == 0 {
 		return nil, nil
 	}
-	c := keptComparison{small: make(map[keptName][]btf.Type), seen: make(map[keptPair]bool)}
-	c.meter = limits.NewMeter(ctx, limits.Comparisons, "comparisons of kept types")
-	if err := c.index(kp, small); err != nil {
+	w := keptWriter{
+		contents: make(map[string]uint32), known: make(map[keptType]uint32),
+		meter: limits.NewMeter(ctx, limits.Comparisons, "comparisons of kept types"), padded: true,
+	}
+	have := make(map[uint32]bool)
+	_, err := kp.Find(ctx, small, func(kept *Kept) { have[w.kept(kept)] = true })
+	if err := cmp.Or(err, w.stopped()); err != nil {
 		return nil, err
 	}
+	w.padded = false
 	var d *Difference
-	_, err := kp.Find(ctx, full, func(kept *Kept) {
-		if d != nil || c.stopped() != nil || c.has(kept) || c.stopped() != nil {
+	_, err = kp.Find(ctx, full, func(kept *Kept) {
+		if d != nil || w.stopped() != nil || have[w.kept(kept)] {
 			return
 		}
 		t := kept.BTF.Type(kept.Type)
 		d = &Difference{Relocation: "--keep " + kp.patterns[kept.pattern].text, Candidate: typeName(t), Full: fmt.Sprintf("type %d", t.ID), Minimized: "none like it"}
 	})
-	if err := cmp.Or(err, c.stopped()); err != nil {
+	if err := cmp.Or(err, w.stopped()); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// keptComparison is one Keep.Compare.
-type keptComparison struct {
-	small map[keptName][]btf.Type // those that may be what was kept
-	seen  map[keptPair]bool       // whether two types are the same; those being compared are taken for it
-	trail []keptPair              // those that are true in seen
-	meter *limits.Meter
-	deep  error // types are too deep inside each other
+// keptWriter numbers the contents of types: equal contents have equal numbers.
+type keptWriter struct {
+	contents map[string]uint32
+	known    map[keptType]uint32
+	padded   bool // structs may have explicit padding
+	meter    *limits.Meter
+	deep     error // types are too deep inside each other
 }
 
-// stopped says why the comparison must not go on, if so. What it came to since means nothing.
-func (c *keptComparison) stopped() error { return cmp.Or(c.deep, c.meter.Err()) }
-
-// keptName is what a type is looked up by. That of an anonymous enum is one of its
-// enumerators, as kernels have thousands.
-type keptName struct {
-	kind       btf.Kind
-	name       string
-	enumerator string
+// keptType is a type, and whether a pointer leads to it.
+type keptType struct {
+	btf    *btf.BTF
+	id     btf.TypeID
+	behind bool
 }
 
-// keptNames returns what t can be looked up by.
-func (c *keptComparison) keptNames(t btf.Type) (l []keptName) {
-	if t.NameOff != 0 || !t.Kind().IsAnyEnum() {
-		return []keptName{{kind: t.Kind(), name: string(t.Name())}}
+// stopped returns the error that ends the comparison, after which its results mean nothing.
+func (w *keptWriter) stopped() error { return cmp.Or(w.deep, w.meter.Err()) }
+
+func (w *keptWriter) number(content []byte) uint32 {
+	n, ok := w.contents[string(content)]
+	if !ok {
+		n = uint32(len(w.contents))
+		w.contents[string(content)] = n
 	}
-	for i := range t.Vlen() {
-		if !c.meter.Step(1) {
-			break
-		}
-		l = append(l, enumeratorName(t, i))
+	return n
+}
+
+// kept returns the number of what a pattern names: a type, or the members or the
+// enumerator of a path.
+func (w *keptWriter) kept(kept *Kept) uint32 {
+	b := appendU32(nil, uint32(kept.pattern))
+	if len(kept.Path) == 0 {
+		return w.number(appendU32(b, w.of(keptType{kept.BTF, kept.Type, false}, 0)))
 	}
-	return l
-}
-
-func enumeratorName(t btf.Type, i uint32) keptName {
-	return keptName{kind: t.Kind(), enumerator: string(t.BTF().Name(t.Enumerator(i).NameOff))}
-}
-
-// keptPair is a type of the full BTF and one of the minimized. behind says that they
-// stand behind a pointer.
-type keptPair struct {
-	btf         *btf.BTF
-	full, small btf.TypeID
-	behind      bool
-}
-
-// index notes the types of the minimized BTF by name.
-func (c *keptComparison) index(kp *Keep, k *Kernel) error {
-	b := &k.views[0].BTF
-	for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
-		t := b.Type(id)
-		if k := t.Kind(); int(k) < btf.NumKinds && (kp.byKind[k].literal != nil || kp.byKind[k].globs != nil) {
-			for _, n := range c.keptNames(t) {
-				c.small[n] = append(c.small[n], t)
-			}
+	path := kept.Path
+	for len(path) > 0 {
+		step := path[0]
+		for path = path[1:]; len(path) > 0 && path[0].What == NeedPointee; {
+			path = path[1:]
 		}
-		if !c.meter.Step(1) {
-			return c.meter.Err()
+		t := kept.BTF.Type(step.Type)
+		b = appendFrame(b, &t)
+		if step.What == NeedEnumerator {
+			b = appendEnumerator(b, &t, step.Idx)
+			continue
+		}
+		m := t.Member(step.Idx)
+		if b = appendMember(b, &t, m); len(path) == 0 {
+			b = appendU32(b, w.of(keptType{kept.BTF, m.Type, false}, 0))
+		} else {
+			b = w.between(b, kept.BTF.Type(m.Type))
 		}
 	}
-	return nil
+	return w.number(b)
 }
 
-// has reports whether the minimized BTF has what is kept.
-func (c *keptComparison) has(kept *Kept) bool {
-	t := kept.BTF.Type(kept.Type)
-	name := keptName{kind: t.Kind(), name: string(t.Name())}
-	if t.NameOff == 0 && len(kept.Path) > 0 {
-		name = enumeratorName(t, kept.Path[0].Idx)
-	}
-	for _, s := range c.small[name] {
-		if len(kept.Path) == 0 && c.same(t, s, false, 0) || len(kept.Path) > 0 && c.follow(t, s, kept.Path) {
-			return true
-		}
-	}
-	return false
-}
-
-// follow reports whether path leads from s to the member or enumerator to which it
-// leads from t.
-func (c *keptComparison) follow(t, s btf.Type, path []Need) bool {
-	if !sameFrame(t, s) {
-		return false
-	}
-	step, rest := path[0], path[1:]
-	for len(rest) > 0 && rest[0].What == NeedPointee {
-		rest = rest[1:]
-	}
-	if step.What == NeedEnumerator {
-		for i := range s.Vlen() {
-			if c.meter.Step(1) && sameEnumerator(t, s, step.Idx, i) {
-				return true
-			}
-		}
-		return false
-	}
-	m := t.Member(step.Idx)
-	for i := range s.Vlen() {
-		if !c.meter.Step(1) {
-			return false
-		}
-		if o := s.Member(i); sameMember(t, s, m, o) {
-			mt, ot := t.BTF().Type(m.Type), s.BTF().Type(o.Type)
-			if len(rest) == 0 {
-				if c.same(mt, ot, false, 0) {
-					return true
-				}
-			} else if mt, ot, ok := c.inside(mt, ot); ok && c.follow(mt, ot, rest) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// inside goes through what stands between a member and what has members of its own,
-// and reports whether that is the same.
-func (c *keptComparison) inside(t, s btf.Type) (_, _ btf.Type, ok bool) {
+// between appends what stands between a member and the struct or union that it leads to.
+func (w *keptWriter) between(b []byte, t btf.Type) []byte {
 	for range limits.KeptDepth {
 		k := t.Kind()
-		if s.Kind() != k || !sameName(t, s) {
-			return t, s, false
+		if k.IsComposite() {
+			break
 		}
-		switch {
-		case k.IsComposite():
-			return t, s, true
-		case k == btf.KindArray:
-			a, b := t.Array(), s.Array()
-			if a.Nelems != b.Nelems {
-				return t, s, false
-			}
-			t, s = t.BTF().Type(a.Elem), s.BTF().Type(b.Elem)
-		case k == btf.KindPtr, k == btf.KindTypedef, k.IsMod():
-			t, s = t.BTF().Type(t.Ref()), s.BTF().Type(s.Ref())
-		default:
-			return t, s, false
+		b = appendName(append(b, byte(k)), &t, t.NameOff)
+		id := t.Ref()
+		if k == btf.KindArray {
+			a := t.Array()
+			b, id = appendU32(b, a.Nelems), a.Elem
 		}
+		t = t.BTF().Type(id)
 	}
-	return t, s, false
+	return b
 }
 
-// same reports whether s says of a type what t says. behind is as for keptPair, and depth
-// is how many types both are inside.
-func (c *keptComparison) same(t, s btf.Type, behind bool, depth int) bool {
+// of returns the number of a type's content. depth is how many types it is inside of.
+func (w *keptWriter) of(kt keptType, depth int) uint32 {
+	if n, ok := w.known[kt]; ok {
+		return n
+	}
 	if depth > limits.KeptDepth {
-		c.deep = &limits.Exceeded{Max: limits.KeptDepth, What: "kept types inside each other"}
+		w.deep = &limits.Exceeded{Max: limits.KeptDepth, What: "kept types inside each other"}
 	}
-	if c.deep != nil || !c.meter.Step(1) {
-		return false
+	t := kt.btf.Type(kt.id)
+	if w.deep != nil || !w.meter.Step(1+int(t.Vlen())) {
+		return 0
 	}
-	pair := keptPair{t.BTF(), t.ID, s.ID, behind}
-	if same, ok := c.seen[pair]; ok {
-		return same
-	}
-	from := len(c.trail)
-	c.seen[pair] = true
-	c.trail = append(c.trail, pair)
-	if c.compare(t, s, behind, depth+1) {
-		return true
-	}
-	for _, p := range c.trail[from:] { // on the assumption that this one is
-		delete(c.seen, p)
-	}
-	c.trail = c.trail[:from]
-	c.seen[pair] = false
-	return false
+	n := w.number(w.content(&t, kt.behind, depth+1))
+	w.known[kt] = n
+	return n
 }
 
-func (c *keptComparison) compare(t, s btf.Type, behind bool, depth int) bool {
+func (w *keptWriter) content(t *btf.Type, behind bool, depth int) []byte {
 	k := t.Kind()
-	if !sameName(t, s) {
-		return false
+	of := func(b []byte, id btf.TypeID, behind bool) []byte {
+		return appendU32(b, w.of(keptType{t.BTF(), id, behind}, depth))
 	}
-	if behind && t.NameOff != 0 && (k.IsComposite() || k.IsAnyEnum()) {
-		if k.IsComposite() && s.Kind() == btf.KindFwd {
-			return s.KindFlag() == (k == btf.KindUnion)
-		}
-		return sameFrame(t, s)
+	if behind && t.NameOff != 0 && (k.IsComposite() || k == btf.KindFwd) { // a forward declaration stands for both
+		return appendName(strconv.AppendBool(nil, k == btf.KindUnion || k == btf.KindFwd && t.KindFlag()), t, t.NameOff)
 	}
-	of := func(a, b btf.TypeID) bool { return c.same(t.BTF().Type(a), s.BTF().Type(b), behind, depth) }
+	b := appendFrame(nil, t)
 	switch {
-	case s.Kind() != k:
-		return false
 	case k.IsComposite():
-		return sameFrame(t, s) && c.members(t, s, depth)
-	case k.IsAnyEnum():
-		if !sameFrame(t, s) || t.Vlen() != s.Vlen() {
-			return false
-		}
 		for i := range t.Vlen() {
-			if !c.meter.Step(1) || !sameEnumerator(t, s, i, i) {
-				return false
+			if m := t.Member(i); !w.padded || !isPadding(t, m) {
+				b = of(appendMember(b, t, m), m.Type, false)
 			}
 		}
-		return true
-	case k == btf.KindVoid:
-		return true
+	case k.IsAnyEnum() && !(behind && t.NameOff != 0):
+		for i := range t.Vlen() {
+			b = appendEnumerator(b, t, i)
+		}
 	case k == btf.KindInt:
-		return t.Size() == s.Size() && t.IntData() == s.IntData()
-	case k == btf.KindFloat:
-		return t.Size() == s.Size()
-	case k == btf.KindFwd:
-		return t.KindFlag() == s.KindFlag()
+		b = appendU32(b, t.IntData())
 	case k == btf.KindPtr:
-		behind = true
-		return of(t.Ref(), s.Ref())
+		b = of(b, t.Ref(), true)
 	case k == btf.KindTypedef, k.IsMod():
-		return t.KindFlag() == s.KindFlag() && of(t.Ref(), s.Ref())
+		b = of(b, t.Ref(), behind)
 	case k.HasLinkage():
-		return t.Linkage() == s.Linkage() && of(t.Ref(), s.Ref())
+		b = of(appendU32(b, t.Linkage()), t.Ref(), behind)
 	case k == btf.KindArray:
-		a, b := t.Array(), s.Array()
-		return a.Nelems == b.Nelems && of(a.Elem, b.Elem) && of(a.Index, b.Index)
+		a := t.Array()
+		b = of(of(appendU32(b, a.Nelems), a.Elem, behind), a.Index, behind)
 	case k == btf.KindFuncProto:
-		if t.Vlen() != s.Vlen() || !of(t.Ref(), s.Ref()) {
-			return false
-		}
+		b = of(b, t.Ref(), behind)
 		for i := range t.Vlen() {
-			p, o := t.Param(i), s.Param(i)
-			if !bytes.Equal(t.BTF().Name(p.NameOff), s.BTF().Name(o.NameOff)) || !of(p.Type, o.Type) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
-}
-
-// members reports whether s has the members of t in their order, and besides them
-// padding alone.
-func (c *keptComparison) members(t, s btf.Type, depth int) bool {
-	i := uint32(0)
-	for j := range s.Vlen() {
-		if !c.meter.Step(1) {
-			return false
-		}
-		o := s.Member(j)
-		if i < t.Vlen() {
-			m := t.Member(i)
-			if sameMember(t, s, m, o) && c.same(t.BTF().Type(m.Type), s.BTF().Type(o.Type), false, depth) {
-				i++
-				continue
-			}
-		}
-		if !isPadding(s, o) {
-			return false
+			p := t.Param(i)
+			b = of(appendName(b, t, p.NameOff), p.Type, behind)
 		}
 	}
-	return i == t.Vlen()
+	return b
 }
 
 // isPadding reports whether m is what explicit padding puts into a gap.
-func isPadding(s btf.Type, m btf.Member) bool {
-	t := s.BTF().Type(m.Type)
-	return t.Kind() == btf.KindArray && s.BTF().NameIs(m.NameOff, "__pad"+strconv.FormatUint(uint64(m.BitOffset/8), 10))
+func isPadding(t *btf.Type, m btf.Member) bool {
+	in := t.BTF().Type(m.Type)
+	return in.Kind() == btf.KindArray && t.BTF().NameIs(m.NameOff, "__pad"+strconv.FormatUint(uint64(m.BitOffset/8), 10))
 }
 
-func sameName(t, s btf.Type) bool { return bytes.Equal(t.Name(), s.Name()) }
-
-// sameFrame reports whether what has members or enumerators is of one kind, name and
-// size. Of an enum the flag counts, which says that its values are signed.
-func sameFrame(t, s btf.Type) bool {
-	return t.Kind() == s.Kind() && sameName(t, s) && t.Size() == s.Size() && (t.KindFlag() == s.KindFlag() || !t.Kind().IsAnyEnum())
+// appendFrame appends kind, name and size. The flag of structs and unions says only
+// that some members are bitfields.
+func appendFrame(b []byte, t *btf.Type) []byte {
+	k := t.Kind()
+	b = strconv.AppendBool(append(b, byte(k)), t.KindFlag() && !k.IsComposite())
+	if b = appendName(b, t, t.NameOff); k.Shape().Third == btf.Size {
+		b = appendU32(b, t.Size())
+	}
+	return b
 }
 
-func sameMember(t, s btf.Type, m, o btf.Member) bool {
-	return m.BitOffset == o.BitOffset && m.BitSize == o.BitSize && bytes.Equal(t.BTF().Name(m.NameOff), s.BTF().Name(o.NameOff))
+func appendMember(b []byte, t *btf.Type, m btf.Member) []byte {
+	return appendName(appendU32(appendU32(b, m.BitOffset), m.BitSize), t, m.NameOff)
 }
 
-func sameEnumerator(t, s btf.Type, i, j uint32) bool {
-	m, o := t.Enumerator(i), s.Enumerator(j)
-	return m.Value == o.Value && bytes.Equal(t.BTF().Name(m.NameOff), s.BTF().Name(o.NameOff))
+func appendEnumerator(b []byte, t *btf.Type, i uint32) []byte {
+	e := t.Enumerator(i)
+	return appendName(binary.LittleEndian.AppendUint64(b, e.Value), t, e.NameOff)
 }
+
+func appendName(b []byte, t *btf.Type, off uint32) []byte {
+	return append(append(b, t.BTF().Name(off)...), 0)
+}
+
+func appendU32(b []byte, n uint32) []byte { return binary.LittleEndian.AppendUint32(b, n) }

@@ -70,7 +70,9 @@ var update = flag.Bool("update", false, "write the answers of other loaders than
 
 // update writes a scenario with what is decided, if that is the same for libbpf.
 func (r *rule) update(t *testing.T, got string) {
-	libbpf := func(s string) string { return regexp.MustCompile(`(?m)^\t(ebpf-go:|aya:|~) .*\n`).ReplaceAllString(s, "") }
+	libbpf := func(s string) string {
+		return regexp.MustCompile(`(?m)^\t(ebpf-go:|aya:|~) .*\n`).ReplaceAllString(s, "")
+	}
 	if libbpf(got) != libbpf(r.want) {
 		return
 	}
