@@ -30,10 +30,11 @@ type match struct {
 	question int // -1 for one that asks nothing of the kernel
 	result   relo.Result
 	old, new value
-	err      error   // of the local side
-	left     []int32 // candidates that were left, as places in the row, up to one that libbpf gives up on
-	target   int32   // the first that matches, or -1
-	other    int32   // one that disagrees with it, or that libbpf gives up on, or -1
+	err      error            // of the local side
+	left     []int32          // candidates that were left, as places in the row, up to one that libbpf gives up on
+	target   int32            // the first that matches, or -1
+	other    int32            // one that disagrees with it, or that libbpf gives up on, or -1
+	entries  []relo.Candidate // of left, made when a log needs them
 }
 
 // Decisions returns the decision on every record of object number i of the
@@ -123,10 +124,6 @@ type walk struct {
 	steps   []*Decision // by step
 
 	byRecord map[int32]*Decision // of roots whose candidates were narrowed
-
-	// Memory for what is taken first, one of each spec and step.
-	newMatches   []match
-	newDecisions []Decision
 }
 
 // reset begins a walk over the records of m, and reuses the memory of the last.
@@ -137,8 +134,6 @@ func (w *walk) reset(tb *Table, m *member) {
 	clear(w.matches)
 	clear(w.steps)
 	clear(w.byRecord)
-	w.newMatches = slices.Grow(w.newMatches[:0], len(m.specs))
-	w.newDecisions = slices.Grow(w.newDecisions[:0], len(m.steps))
 }
 
 // begin starts over with all candidates of r.
@@ -165,16 +160,6 @@ func (w *walk) forget() {
 	}
 }
 
-// carve returns the next element of memory, or new memory where there is none left.
-func carve[T any](memory *[]T) *T {
-	n := len(*memory)
-	if n == cap(*memory) {
-		return new(T)
-	}
-	*memory = (*memory)[:n+1]
-	return &(*memory)[n]
-}
-
 // step takes the decision on a record of a step.
 func (w *walk) step(n int32) *Decision {
 	if d := w.steps[n]; d != nil {
@@ -185,8 +170,7 @@ func (w *walk) step(n int32) *Decision {
 	if mt == nil {
 		mt = w.match(st.spec)
 	}
-	d := carve(&w.newDecisions)
-	*d = Decision{Result: mt.result, m: mt}
+	d := &Decision{Result: mt.result, m: mt}
 	if len(w.left) < left { // equal steps that follow see fewer candidates
 		w.narrowed = true
 		w.forget()
@@ -213,8 +197,7 @@ func (w *walk) step(n int32) *Decision {
 func (w *walk) match(n int32) *match {
 	s, q := w.m.specs[n], w.m.question[n]
 	local := &w.m.local[n]
-	mt := carve(&w.newMatches)
-	*mt = match{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
+	mt := &match{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
 	switch {
 	case mt.err != nil:
 		mt.result = relo.Error
@@ -300,7 +283,7 @@ func (d *Decision) Reason() relo.Reason {
 		}
 		return relo.Reason{Code: relo.AmbiguousValue, LocalNumber: m.tb.value(q, b, m.spec.kind).val, TargetNumber: m.new.val}
 	case m.result == relo.Error:
-		return relo.Reason{Code: relo.InvalidRelocation, Detail: m.tb.explain(m, m.other).Err.Error()}
+		return relo.Reason{Code: relo.InvalidRelocation, Detail: m.tb.explain(m, m.other).err.Error()}
 	case len(m.left) == 0:
 		return relo.Reason{Code: relo.NoCandidate}
 	case m.spec.kind.IsEnumval():
@@ -327,21 +310,6 @@ func (d *Decision) OrAdded(added *Decision) *Decision {
 	return d
 }
 
-// Local returns the local side.
-func (d *Decision) Local() Place { return d.m.spec.place() }
-
-// Match identifies all of the decision that does not depend on the instruction:
-// decisions for which it is equal have the same candidates.
-func (d *Decision) Match() any { return d.m }
-
-// Target returns the candidate that the loader takes, or nil.
-func (d *Decision) Target() *Candidate {
-	if d.m.target < 0 || d.m.result != relo.Resolved {
-		return nil
-	}
-	return d.m.tb.explain(d.m, d.m.target)
-}
-
 // Unmatched reports whether no loader finds a match on the target side.
 func (d *Decision) Unmatched() bool {
 	m := d.m
@@ -364,15 +332,4 @@ func (d *Decision) Modules() (names []string) {
 		}
 	}
 	return names
-}
-
-// Candidates returns the candidates that libbpf looked at.
-func (d *Decision) Candidates() iter.Seq[*Candidate] {
-	return func(yield func(*Candidate) bool) {
-		for _, i := range d.m.left {
-			if !yield(d.m.tb.explain(d.m, i)) {
-				return
-			}
-		}
-	}
 }

@@ -53,8 +53,8 @@ func FuzzObject(f *testing.F) {
 			if d.Result.OK() != (d.Reason() == relo.Reason{} || d.Result == relo.Absent) {
 				t.Errorf("result %s, reason %v", d.Result, d.Reason())
 			}
-			for c := range d.Candidates() {
-				if c.Match == (c.Reason != relo.Reason{}) {
+			for _, c := range d.candidates(t.Context()) {
+				if c.Match == (c.Reason != nil) {
 					t.Errorf("match %v, reason %v", c.Match, c.Reason)
 				}
 			}

@@ -141,7 +141,7 @@ func (c *choice) String() string {
 // of modules are taken for vmlinux's, as they are in a minimized BTF.
 func (tb *Table) choose(m *member, g *group, merged bool) *choice {
 	r := &m.roots[g.root]
-	best, fixups := tb.tries.of(len(g.specs))
+	best, fixups := make([]fixup, len(g.specs)), make([]fixup, len(g.specs))
 	bestScore, found := g.total, false
 	for i := range tb.rows[r.question] {
 		cand := tb.cands[tb.set.questions[r.question].name][i]
@@ -173,35 +173,8 @@ func (tb *Table) choose(m *member, g *group, merged bool) *choice {
 			}
 		}
 	}
-	return &choice{fixups: tb.kept.add(best)}
+	return &choice{fixups: best}
 }
-
-// tries has the fixups of the best candidate so far and of the next.
-type tries [2][]fixup
-
-func (t *tries) of(n int) (best, next []fixup) {
-	for i := range t {
-		t[i] = slices.Grow(t[i][:0], n)[:n]
-	}
-	return t[0], t[1]
-}
-
-// keptFixups has memory for the fixups of one kernel, which is used again for
-// the next.
-type keptFixups struct{ chunk []fixup }
-
-// add returns a copy of fixups, valid until the next reset.
-func (k *keptFixups) add(fixups []fixup) []fixup {
-	const least = 1 << 10
-	if cap(k.chunk)-len(k.chunk) < len(fixups) { // what is in the last chunk stays there
-		k.chunk = make([]fixup, 0, max(least, len(fixups), 2*cap(k.chunk)))
-	}
-	start := len(k.chunk)
-	k.chunk = append(k.chunk, fixups...)
-	return k.chunk[start:len(k.chunk):len(k.chunk)]
-}
-
-func (k *keptFixups) reset() { k.chunk = k.chunk[:0] }
 
 // mostFixups bounds those that a table remembers.
 const mostFixups = 1 << 16

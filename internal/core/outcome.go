@@ -32,9 +32,7 @@ type Table struct {
 	cilium    ciliumMatcher
 	fixups    map[fixupKey]fixup    // cilium/ebpf's, where they were asked for
 	choices   map[choiceKey]*choice // as well
-	tries     tries
-	kept      keptFixups // of choices
-	explained map[explainKey]*Candidate
+	explained map[explainKey]*candidateEntry
 }
 
 // outcome is one question on one candidate.
@@ -84,7 +82,6 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 	clear(tb.explained)
 	clear(tb.fixups)
 	clear(tb.choices)
-	tb.kept.reset()
 	tb.walks = slices.Grow(tb.walks[:0], len(s.objects))[:len(s.objects)]
 	for i := range tb.walks {
 		tb.walks[i].tb = nil
@@ -234,32 +231,22 @@ func (tb *Table) value(q *question, c *outcome, kind relo.Kind) (v value) {
 	return v
 }
 
-// Place is one side of a relocation, as a log shows it.
-type Place struct {
-	TypeID uint32
-	Type   string // as in C: "struct task_struct"
-	Raw    string // raw indices: "0:3:1"; "0" for whole types
-	Path   string // names: "mm.pgd"; the enumerator; "" for whole types
-	BitOff uint32 // of a field, where Field
-	Field  bool
-}
-
-func (s *spec) place() Place {
-	p := Place{TypeID: uint32(s.root), Type: typeName(s.btf.Type(s.root)), Raw: s.rawString(), Path: s.path()}
+// entry returns s as a log has it.
+func (s *spec) entry() relo.Spec {
+	e := relo.Spec{TypeID: uint32(s.root), Type: typeName(s.btf.Type(s.root)), Raw: s.rawString(), Path: s.path()}
 	if s.kind.IsField() && s.err == nil {
-		p.BitOff, p.Field = s.bitOff, true
+		bytes, bits := s.bitOff/8, s.bitOff
+		if e.Offset = &bytes; bits%8 != 0 {
+			e.BitOffset = &bits
+		}
 	}
-	return p
+	return e
 }
 
-// Candidate is a type that a loader looks at, and why it matches or not.
-type Candidate struct {
-	Place         // of one that does not match, the type alone
-	Module string // "" for vmlinux
-	Match  bool
-	Value  uint64      // of a match
-	Reason relo.Reason // why it does not match
-	Err    error       // why libbpf gives up on it
+// candidateEntry is a candidate as a log has it.
+type candidateEntry struct {
+	relo.Candidate
+	err error // why libbpf gives up on it
 }
 
 type explainKey struct {
@@ -270,7 +257,7 @@ type explainKey struct {
 
 // explain matches a candidate again, for what a table does not keep: where a
 // match leads to, or why there is none.
-func (tb *Table) explain(mt *match, place int32) *Candidate {
+func (tb *Table) explain(mt *match, place int32) *candidateEntry {
 	kind := mt.spec.kind
 	key := explainKey{mt.question, kind, place}
 	if c, ok := tb.explained[key]; ok {
@@ -281,20 +268,22 @@ func (tb *Table) explain(mt *match, place int32) *Candidate {
 	m := &tb.m
 	m.targ, m.floats = &cand.view.BTF, false
 	ok, err := m.match(mt.spec, cand.id)
-	c := &Candidate{Module: cand.view.module, Match: ok && err == nil}
-	if ok && err == nil {
+	c := &candidateEntry{Candidate: relo.Candidate{Match: ok && err == nil}}
+	if c.Match {
 		var v value
 		v, err = m.out.calc(kind)
-		c.Place, c.Value = m.out.place(), v.val
+		c.Spec, c.Value = m.out.entry(), &v.val
 	} else {
-		c.Place = Place{TypeID: uint32(cand.id), Type: typeName(cand.view.Type(cand.id))}
-		c.Reason = m.miss.reason()
+		c.Spec = relo.Spec{TypeID: uint32(cand.id), Type: typeName(cand.view.Type(cand.id))}
+		c.Reason = reasonOf(m.miss.reason())
 	}
+	module := cand.view.module // a view is used again for another kernel
+	c.Module = &module
 	if err != nil {
-		c.Err = fmt.Errorf("candidate [%d]: %w", cand.id, err)
+		c.err = fmt.Errorf("candidate [%d]: %w", cand.id, err)
 	}
 	if tb.explained == nil {
-		tb.explained = make(map[explainKey]*Candidate)
+		tb.explained = make(map[explainKey]*candidateEntry)
 	}
 	tb.explained[key] = c
 	return c

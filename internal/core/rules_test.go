@@ -319,7 +319,7 @@ func (r *rule) decided(tb *Table) string {
 	var b strings.Builder
 	n := 0
 	for _, d := range tb.Decisions(0) {
-		a, local := r.asks[n], d.Local()
+		a, local := r.asks[n], d.m.spec.entry()
 		kind := a.kind.String()
 		if a.kind >= relo.TypeMatches+1 {
 			kind = "unknown"
@@ -339,13 +339,13 @@ func (r *rule) decided(tb *Table) string {
 		default:
 			fmt.Fprintf(&b, "\n\t%s: %s\n", d.Result, why)
 		}
-		for c := range d.Candidates() {
+		for _, c := range d.candidates(context.Background()) {
 			where := c.Type
-			if c.Module != "" {
-				where = c.Module + ": " + c.Type
+			if *c.Module != "" {
+				where = *c.Module + ": " + c.Type
 			}
 			if c.Match {
-				fmt.Fprintf(&b, "\t+ %s %s %d\n", c.Raw, relo.Name(a.kind, where, c.Path), int64(c.Value))
+				fmt.Fprintf(&b, "\t+ %s %s %d\n", c.Raw, relo.Name(a.kind, where, c.Path), int64(*c.Value))
 			} else {
 				fmt.Fprintf(&b, "\t- %s: %s\n", where, c.Reason)
 			}

@@ -114,13 +114,13 @@ func (b *ruleTool) record(t *testing.T, d *Decision, r *oracle.Record) {
 		return // it stopped in the midst of the candidates
 	}
 	kind := d.m.spec.kind
-	got := []string{placeText(kind, d.Local(), true)}
+	got := []string{placeText(kind, d.m.spec.entry(), true)}
 	want := []string{oracleText(r.Local, true)}
 	matched := false
-	for c := range d.Candidates() {
+	for _, c := range d.candidates(t.Context()) {
 		b.candidates++
 		matched = matched || c.Match
-		got = append(got, placeText(kind, c.Place, c.Match))
+		got = append(got, placeText(kind, c.Spec, c.Match))
 	}
 	for _, c := range r.Candidates {
 		want = append(want, oracleText(c.Spec, c.Match))
@@ -135,7 +135,7 @@ func (b *ruleTool) record(t *testing.T, d *Decision, r *oracle.Record) {
 }
 
 // placeText has of a candidate that does not match the type alone.
-func placeText(kind relo.Kind, p Place, match bool) string {
+func placeText(kind relo.Kind, p relo.Spec, match bool) string {
 	text := fmt.Sprintf("[%d] match %v", p.TypeID, match)
 	if !match {
 		return text
@@ -146,10 +146,10 @@ func placeText(kind relo.Kind, p Place, match bool) string {
 	if p.Path != "" {
 		text += " " + strings.TrimPrefix(p.Path, ".")
 	}
-	if p.Field {
-		off := fmt.Sprint(p.BitOff / 8)
-		if p.BitOff%8 != 0 {
-			off += fmt.Sprintf(".%d", p.BitOff%8)
+	if p.Offset != nil {
+		off := fmt.Sprint(*p.Offset)
+		if p.BitOffset != nil {
+			off += fmt.Sprintf(".%d", *p.BitOffset%8)
 		}
 		text += fmt.Sprintf(" (%s @ %s)", p.Raw, off)
 	}

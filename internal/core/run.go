@@ -5,7 +5,6 @@ package core
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -29,10 +28,16 @@ func Run(ctx context.Context, o *Object, k *Kernel) (*relo.Log, error) {
 	if err := tb.Fill(ctx, o.Set(), k, nil); err != nil {
 		return nil, err
 	}
-	r := renderer{log: l, made: make(map[*Decision]*relo.Entry), candidates: make(map[any][]relo.Candidate)}
+	made := make(map[*Decision]*relo.Entry) // shared by the records of a decision
 	l.Entries = make([]relo.Entry, 0, o.Len())
 	for rec, d := range tb.Decisions(0) {
-		l.Entries = append(l.Entries, r.entry(ctx, rec, d))
+		if made[d] == nil {
+			made[d] = d.entry(ctx)
+		}
+		e := *made[d]
+		e.Object, e.Kernel = l.Object, l.Kernel
+		e.Program, e.Section, e.Index, e.Insn, e.Source = rec.Program, rec.Section, rec.Index, rec.Insn, rec.Source
+		l.Entries = append(l.Entries, e)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -40,45 +45,18 @@ func Run(ctx context.Context, o *Object, k *Kernel) (*relo.Log, error) {
 	return l, nil
 }
 
-// renderer makes entries of decisions. What decisions have in common is made
-// once.
-type renderer struct {
-	log        *relo.Log
-	made       map[*Decision]*relo.Entry
-	candidates map[any][]relo.Candidate // by Decision.Match
-}
-
-func (r *renderer) entry(ctx context.Context, rec *Record, d *Decision) relo.Entry {
-	made := r.made[d]
-	if made == nil {
-		made = r.render(ctx, rec, d)
-		r.made[d] = made
-	}
-	e := *made
-	e.Program, e.Section, e.Index, e.Insn, e.Source = rec.Program, rec.Section, rec.Index, rec.Insn, rec.Source
-	return e
-}
-
-// render makes all of an entry but where its record is, unless the context ends
-// it.
-func (r *renderer) render(ctx context.Context, rec *Record, d *Decision) *relo.Entry {
+// entry returns the decision as a log has it, without the place of a record.
+func (d *Decision) entry(ctx context.Context) *relo.Entry {
+	m := d.m
 	e := &relo.Entry{
-		Object: r.log.Object, Kernel: r.log.Kernel, Kind: rec.Kind, Local: specOf(d.Local()), Old: d.Old(),
-		Result: d.Result, Reason: reasonOf(d.Reason()),
+		Kind: m.spec.kind, Local: m.spec.entry(), Old: d.Old(), Result: d.Result, Reason: reasonOf(d.Reason()), Candidates: d.candidates(ctx),
 	}
 	if d.Result.OK() {
 		v := d.New // a pointer into d would keep all of the table
 		e.New = &v
 	}
-	key, ok := d.Match(), false
-	if e.Candidates, ok = r.candidates[key]; !ok {
-		e.Candidates = candidates(ctx, d)
-		r.candidates[key] = e.Candidates
-	}
-	if c := d.Target(); c != nil {
-		s := specOf(c.Place)
-		s.Module = &c.Module
-		e.Target = &s
+	if m.target >= 0 && m.result == relo.Resolved {
+		e.Target = &m.tb.explain(m, m.target).Spec
 	}
 	return e
 }
@@ -91,30 +69,25 @@ func reasonOf(r relo.Reason) *relo.Reason {
 	return &r
 }
 
-func candidates(ctx context.Context, d *Decision) []relo.Candidate {
-	all := []relo.Candidate{}
-	for c := range d.Candidates() {
-		if ctx.Err() != nil {
-			break
+// candidates returns the candidates that libbpf looked at, unless the context ends.
+func (d *Decision) candidates(ctx context.Context) []relo.Candidate {
+	m := d.m
+	if m.entries == nil {
+		m.entries = make([]relo.Candidate, 0, len(m.left))
+		for _, i := range m.left {
+			if ctx.Err() != nil {
+				break
+			}
+			m.entries = append(m.entries, m.tb.explain(m, i).Candidate)
 		}
-		out := relo.Candidate{Spec: specOf(c.Place), Match: c.Match, Reason: reasonOf(c.Reason)}
-		out.Module = &c.Module
-		if c.Match {
-			out.Value = &c.Value
-		}
-		all = append(all, out)
 	}
-	return slices.Clip(all)
+	return m.entries
 }
 
-func specOf(p Place) relo.Spec {
-	s := relo.Spec{TypeID: p.TypeID, Type: p.Type, Raw: p.Raw, Path: p.Path}
-	if p.Field {
-		off := p.BitOff / 8
-		s.Offset = &off
-		if p.BitOff%8 != 0 {
-			s.BitOffset = &p.BitOff
-		}
+// reasonOf returns a pointer to a reason, nil for none.
+func reasonOf(r relo.Reason) *relo.Reason {
+	if r.Code == "" {
+		return nil
 	}
-	return s
+	return &r
 }
