@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -34,47 +33,32 @@ type group struct {
 
 // groups are the distinct groups of an object.
 type groups struct {
-	made   sync.Once
-	err    error // a limit that is exceeded
 	all    []group
-	ofUnit []unitGroups
-	ofRoot [][]int32 // by root
+	ofUnit [][]int32
+	ofRoot [][]int32
 }
 
-// unitGroups are the groups of one unit.
-type unitGroups struct {
-	list   []int32         // of groups.all
-	byRoot map[int32]int32 // place in list
-}
-
-// grouped returns the groups, which are made at the first call.
-func (m *member) grouped() (*groups, error) {
-	g := m.groups
-	g.made.Do(func() {
-		units, err := m.Units()
-		if g.err = err; err != nil {
-			return
-		}
-		g.ofRoot = make([][]int32, len(m.roots))
-		known := make(map[string]int32)
-		for i := range units {
-			of := unitGroups{byRoot: make(map[int32]int32)}
-			for _, one := range m.groupsOf(units[i].Records) {
-				key := one.key()
-				n, ok := known[key]
-				if !ok {
-					n = int32(len(g.all))
-					known[key] = n
-					g.all = append(g.all, one)
-					g.ofRoot[one.root] = append(g.ofRoot[one.root], n)
-				}
-				of.byRoot[one.root] = int32(len(of.list))
-				of.list = append(of.list, n)
+func (m *member) makeGroups() (*groups, error) {
+	units, err := m.Units()
+	if err != nil {
+		return nil, err
+	}
+	g := &groups{ofUnit: make([][]int32, len(units)), ofRoot: make([][]int32, len(m.roots))}
+	known := make(map[string]int32)
+	for i := range units {
+		for _, one := range m.groupsOf(units[i].Records) {
+			key := one.key()
+			n, ok := known[key]
+			if !ok {
+				n = int32(len(g.all))
+				known[key] = n
+				g.all = append(g.all, one)
+				g.ofRoot[one.root] = append(g.ofRoot[one.root], n)
 			}
-			g.ofUnit = append(g.ofUnit, of)
+			g.ofUnit[i] = append(g.ofUnit[i], n)
 		}
-	})
-	return g, g.err
+	}
+	return g, nil
 }
 
 // groupsOf splits the records of a unit by local type.
@@ -205,7 +189,7 @@ type fixupKey struct {
 // groups compares what cilium/ebpf makes of the records of a root on two
 // kernels whose candidates have the same columns in another order.
 func (c *comparison) groups(m *member, r int) (*Difference, error) {
-	all, err := m.grouped()
+	all, err := m.groups()
 	if err != nil {
 		return nil, err
 	}
@@ -243,28 +227,19 @@ type UnitDecision struct {
 	Err    error // why it gives up on the unit
 	Record int   // a record on whose local type it does
 
-	m       *member
-	groups  *unitGroups
-	choices []*choice // by group
+	m      *member
+	fixups map[int32]*fixup // by spec
 }
 
 // Fixup returns what becomes of a record of the unit, unless cilium/ebpf gives
 // up, or false for one that asks nothing of the kernel.
 func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
-	sp := d.m.records[record].spec
-	if d.m.question[sp] < 0 {
+	rec := &d.m.records[record]
+	f := d.fixups[rec.spec]
+	if f == nil {
 		return Fixup{}, false
 	}
-	n, ok := d.groups.byRoot[d.m.rootOf[sp]]
-	if !ok {
-		return Fixup{}, false
-	}
-	k, ok := slices.BinarySearch(d.m.groups.all[d.groups.list[n]].specs, sp)
-	if !ok {
-		return Fixup{}, false
-	}
-	f := &d.choices[n].fixups[k]
-	return Fixup{f.poison, f.local, f.target, f.id, d.m.records[record].insn.cilium(f)}, true
+	return Fixup{f.poison, f.local, f.target, f.id, rec.insn.cilium(f)}, true
 }
 
 // Unit returns what cilium/ebpf makes of the records of a unit of object number
@@ -276,7 +251,7 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := m.grouped()
+	all, err := m.groups()
 	if err != nil {
 		return nil, err
 	}
@@ -284,38 +259,32 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 	if n < 0 {
 		return nil, nil
 	}
-	of := &all.ofUnit[n]
-	d := &UnitDecision{m: m, groups: of, choices: make([]*choice, len(of.list))}
+	d := &UnitDecision{m: m, fixups: make(map[int32]*fixup)}
 	for _, rec := range units[n].Records {
 		if sp := m.records[rec].spec; m.local[sp].err != nil && m.specs[sp].kind != relo.LocalTypeID {
 			d.Err, d.Record = m.local[sp].err, int(rec)
 			return d, nil
 		}
 	}
-	for at, g := range of.list {
-		key := choiceKey{i, g}
-		c, ok := tb.choices[key]
+	for _, i := range all.ofUnit[n] {
+		g := &all.all[i]
+		c, ok := tb.choices[g]
 		if !ok {
-			c = tb.choose(m, &all.all[g], false)
+			c = tb.choose(m, g, false)
 			if err := tb.cilium.meter.Err(); err != nil {
 				return nil, err
 			}
 			if tb.choices == nil {
-				tb.choices = make(map[choiceKey]*choice)
+				tb.choices = make(map[*group]*choice)
 			}
-			tb.choices[key] = c
+			tb.choices[g] = c
 		}
-		if c.err != nil {
-			if first := int(m.steps[m.roots[all.all[g].root].steps[0]].record); d.Err == nil {
-				d.Err, d.Record = c.err, first
-			}
+		if c.err != nil && d.Err == nil {
+			d.Err, d.Record = c.err, int(m.steps[m.roots[g.root].steps[0]].record)
 		}
-		d.choices[at] = c
+		for k := range c.fixups {
+			d.fixups[g.specs[k]] = &c.fixups[k]
+		}
 	}
 	return d, nil
-}
-
-type choiceKey struct {
-	object int
-	group  int32
 }

@@ -30,8 +30,8 @@ type Table struct {
 	walks []walk // by object; without a table where it was not asked for
 
 	cilium    ciliumMatcher
-	fixups    map[fixupKey]fixup    // cilium/ebpf's, where they were asked for
-	choices   map[choiceKey]*choice // as well
+	fixups    map[fixupKey]fixup // cilium/ebpf's, where they were asked for
+	choices   map[*group]*choice // as well
 	explained map[explainKey]*candidateEntry
 }
 

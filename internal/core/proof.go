@@ -161,17 +161,6 @@ func (l load) append(b []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, l.size), byte(l.kind), l.enc)
 }
 
-// sorted returns the columns in the order of their bytes, equal ones once
-// unless they count, as indices.
-func (l *columns) sorted() []int {
-	at := make([]int, len(l.key))
-	for i := range at {
-		at[i] = i
-	}
-	slices.SortStableFunc(at, func(a, b int) int { return bytes.Compare(l.key[a], l.key[b]) })
-	return slices.CompactFunc(at, func(a, b int) bool { return !l.ids[a] && bytes.Equal(l.key[a], l.key[b]) })
-}
-
 // order returns the columns in the order of the candidates, equal ones once
 // unless they count.
 func (l *columns) order() [][]byte {
@@ -188,67 +177,51 @@ func (l *columns) order() [][]byte {
 
 // compare looks for a column that only one side has, or has more often.
 func (l *columns) compare(o *columns) *Difference {
-	a, b := l.sorted(), o.sorted()
-	equal := func(i, j int) bool { return bytes.Equal(l.key[i], o.key[j]) }
-	if slices.EqualFunc(a, b, equal) {
+	only, others := l.without(o), o.without(l)
+	if len(only) == 0 && len(others) == 0 {
 		return nil
 	}
-	only := func(x, y []int, eq func(i, j int) bool) (out []int) {
-		used := make([]bool, len(y))
-		for _, i := range x {
-			at := -1
-			for n, j := range y {
-				if !used[n] && eq(i, j) {
-					at = n
-					break
-				}
-			}
-			if at < 0 {
-				out = append(out, i)
-			} else {
-				used[at] = true
-			}
-		}
-		return out
-	}
-	mine := only(a, b, equal)
-	theirs := only(b, a, func(j, i int) bool { return equal(i, j) })
-	return l.difference(o, mine, theirs)
+	return l.difference(o, only, others)
 }
 
-// difference describes one column that only one side has, next to the one of
-// the other side that is most like it.
-func (l *columns) difference(o *columns, mine, theirs []int) *Difference {
-	i, j := -1, -1
-	var differ []int // questions
-	try := func(x, y int) {
-		d := l.questions(o, x, y)
-		if (i < 0 && j < 0) || len(d) < len(differ) {
-			i, j, differ = x, y, d
+// without returns the columns that o does not have, or has less often where
+// that counts.
+func (l *columns) without(o *columns) (out []int) {
+	count := make(map[string]int)
+	for _, k := range o.key {
+		count[string(k)]++
+	}
+	for i, k := range l.key {
+		switch n := count[string(k)]; {
+		case n <= 0:
+			out = append(out, i)
+		case l.ids[i]:
+			count[string(k)] = n - 1
 		}
 	}
-	for _, x := range mine {
-		for _, y := range theirs {
-			try(x, y)
+	return out
+}
+
+// difference describes one column that only one side has, next to the column of
+// the other side that is most similar. -1 is one that no loader matches.
+func (l *columns) difference(o *columns, only, others []int) *Difference {
+	if len(only) == 0 {
+		only = []int{-1}
+	}
+	if len(others) == 0 {
+		others = []int{-1}
+	}
+	i, j, differ := only[0], others[0], l.questions(o, only[0], others[0])
+	for _, x := range only {
+		for _, y := range others {
+			if d := l.questions(o, x, y); len(d) < len(differ) {
+				i, j, differ = x, y, d
+			}
 		}
 	}
-	if i < 0 && j < 0 {
-		for _, x := range mine {
-			try(x, -1)
-		}
-		for _, y := range theirs {
-			try(-1, y)
-		}
-	}
-	q := l.tb.set.byName[l.name][0]
-	if len(differ) > 0 {
-		q = differ[0]
-	}
+	q := differ[0]
 	d := l.tb.set.difference(q)
 	d.Full, d.Minimized = l.text(q, i), o.text(q, j)
-	if d.Full == d.Minimized { // equal columns that count
-		d.Full, d.Minimized = fmt.Sprintf("%d candidates", len(l.key)), fmt.Sprintf("%d candidates", len(o.key))
-	}
 	of, at := l, i
 	if i < 0 {
 		of, at = o, j

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/bits"
+	"sync"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -55,9 +56,9 @@ type member struct {
 	local    []localValue // by spec
 	roots    []root
 	steps    []step
-	stepOf   []int32 // by record
-	rootOf   []int32 // by spec
-	groups   *groups // of cilium/ebpf
+	stepOf   []int32                 // by record
+	rootOf   []int32                 // by spec
+	groups   func() (*groups, error) // of cilium/ebpf
 }
 
 // root is a local type with relocations. libbpf keeps one list of candidates for
@@ -110,7 +111,7 @@ type setBuilder struct {
 
 func (b *setBuilder) member(o *Object) member {
 	sg := signatures{object: o}
-	m := member{Object: o, question: make([]int, len(o.specs)), local: make([]localValue, len(o.specs)), stepOf: make([]int32, len(o.records)), rootOf: make([]int32, len(o.specs)), groups: new(groups)}
+	m := member{Object: o, question: make([]int, len(o.specs)), local: make([]localValue, len(o.specs)), stepOf: make([]int32, len(o.records)), rootOf: make([]int32, len(o.specs))}
 	for i, sp := range o.specs {
 		m.question[i] = -1
 		if sp.asks() {
@@ -147,6 +148,7 @@ func (b *setBuilder) member(o *Object) member {
 		m.stepOf[i], m.rootOf[r.spec] = st, int32(at)
 		m.roots[at].records = append(m.roots[at].records, int32(i))
 	}
+	m.groups = sync.OnceValues(m.makeGroups)
 	return m
 }
 
