@@ -164,7 +164,7 @@ func TestFlavors(t *testing.T) {
 		{"enum e 4: A____x 0", "enumval_exists enum e::A____x",
 			"enum e 4: X 9, A_ 2, A____y 3", "e A_ A____y"},
 		{"enum e 4: A____x 0\nstruct s 4: a e 0", "type_matches struct s",
-			"enum e 4: X 9, A 1, A_ 2, A____y 3, A____x 4, Y 5\nstruct s 4: a e 0", "e A A_ A____x s a"},
+			"enum e 4: X 9, A 1, A_ 2, A____y 3, A____x 4, Y 5\nstruct s 4: a e 0", "e A_ A____x s a"}, // aya refuses the kind,
 		{"enum e____x 4: A 0\nstruct s 4: a e____x 0", "byte_off struct s.a",
 			"enum e_ 4: A 1\nstruct s 4: a e_ 0", "e_ s a"},
 	} {

@@ -31,25 +31,22 @@ type node struct {
 	exact   bool     // to be emitted as the kernel has it, see keep.go
 	whole   bool     // with all that it has
 
-	queued bool        // in marks.grown
-	within []*sameName // whose marks may follow from this one's
+	queued bool // in marks.grown
 }
 
-// marks is the set of types needed. Nodes are in the order of their first
-// mark. It is used again, with its memory, for each kernel.
+// marks is the set of types needed. Nodes are in the order of their first mark.
 type marks struct {
 	anonymous bool // of several anonymous members none may be dropped
 	keep      keep
 	index     map[nodeKey]int
 	nodes     []*node
-	names     map[nameKey]*sameName // structs and unions
-	waiting   map[nameKey][]*node   // exact ones that name a struct or union which has no node yet
-	deep      btf.TypeID            // a needed type behind more typedefs, modifiers and arrays than loaders follow, or 0
+	names     map[nameKey][]int   // structs and unions, as places in nodes
+	copied    []nameKey           // those that several types have
+	waiting   map[nameKey][]*node // exact ones that name a struct or union which has no node yet
+	deep      btf.TypeID          // a needed type behind more typedefs, modifiers and arrays than loaders follow, or 0
 
-	grown   []*node     // of which more is needed than when they were expanded
-	uneven  []*sameName // whose nodes may differ in their marks
-	current *sameName   // which is being unified
-	members int         // needed, of all types; enumerators count
+	grown   []*node // whose needs have grown since they were expanded
+	members int     // needed, of all types; enumerators count
 	meter   *limits.Meter
 	err     error // a limit that is exceeded
 }
@@ -64,34 +61,18 @@ type keep int
 
 const (
 	keepNothing  keep = iota
-	keepStructs       // structs and unions without members, instead of forward declarations
-	keepPointees      // what the needed pointers lead to, though none of its members
+	keepPointees      // what pointers lead to, without members
 	keepMembers       // all members and enumerators of needed types
 )
-
-// sameName are the structs or unions that share kind and name.
-type sameName struct {
-	nodes  []int
-	uneven bool // in marks.uneven
-}
 
 // newMarks returns an empty set of marks. anonymous says that a relocation is
 // of kind type_matches: cilium/ebpf compares the last anonymous member of a
 // struct with the local one, so the last must stay the last.
-func newMarks(anonymous bool) *marks {
-	m := &marks{anonymous: anonymous, index: make(map[nodeKey]int), names: make(map[nameKey]*sameName), waiting: make(map[nameKey][]*node)}
-	m.reset(context.Background())
-	return m
-}
-
-// reset removes all marks. What comes next is to end with ctx.
-func (m *marks) reset(ctx context.Context) {
-	m.nodes, m.deep = m.nodes[:0], 0
-	clear(m.index)
-	clear(m.names)
-	clear(m.waiting)
-	m.grown, m.uneven, m.members = m.grown[:0], m.uneven[:0], 0
-	m.meter, m.err = limits.NewMeter(ctx, limits.Marks, "steps to tell what is needed"), nil
+func newMarks(ctx context.Context, anonymous bool, k keep) *marks {
+	return &marks{
+		anonymous: anonymous, keep: k, index: make(map[nodeKey]int), names: make(map[nameKey][]int), waiting: make(map[nameKey][]*node),
+		meter: limits.NewMeter(ctx, limits.Marks, "steps to tell what is needed"),
+	}
 }
 
 // goesOn takes steps, and reports whether marking goes on.
@@ -103,16 +84,6 @@ func (m *marks) fail() error {
 		return m.err
 	}
 	return m.meter.Err()
-}
-
-// newNode returns the memory of a node that reset has removed, or new memory.
-func (m *marks) newNode(t btf.Type) *node {
-	if n := len(m.nodes); n < cap(m.nodes) && m.nodes[:n+1][n] != nil {
-		old := m.nodes[:n+1][n]
-		*old = node{t: t, idx: old.idx[:0], within: old.within[:0]}
-		return old
-	}
-	return &node{t: t}
 }
 
 // node returns the index of the node of a type, which it adds if need be.
@@ -130,21 +101,20 @@ func (m *marks) node(t btf.Type) int {
 		m.err = fmt.Errorf("type %d: a %s in the place of a type", t.ID, kind)
 	}
 	m.index[k] = i
-	n := m.newNode(t)
+	n := &node{t: t}
 	m.nodes = append(m.nodes, n)
 	if kind := t.Kind(); kind.IsComposite() && t.NameOff != 0 {
-		s := m.names[nameKey{kind, string(t.Name())}]
-		if s == nil {
-			key := nameKey{kind, string(t.Name())}
-			s = new(sameName)
-			m.names[key] = s
+		key := nameKey{kind, string(t.Name())}
+		m.names[key] = append(m.names[key], i)
+		switch len(m.names[key]) {
+		case 1:
 			for _, w := range m.waiting[key] {
 				m.grow(w)
 			}
 			delete(m.waiting, key)
+		case 2:
+			m.copied = append(m.copied, key)
 		}
-		s.nodes = append(s.nodes, i)
-		n.within = append(n.within, s)
 	}
 	m.grow(n)
 	return i
@@ -155,12 +125,6 @@ func (m *marks) grow(n *node) {
 	if !n.queued {
 		n.queued = true
 		m.grown = append(m.grown, n)
-	}
-	for _, s := range n.within {
-		if !s.uneven {
-			s.uneven = true
-			m.uneven = append(m.uneven, s)
-		}
 	}
 }
 
@@ -193,7 +157,7 @@ func standsFor(t *btf.Type, id btf.TypeID) btf.Type {
 // new.
 func (m *marks) need(n *node, i uint32) bool {
 	at, ok := slices.BinarySearch(n.idx, i)
-	if ok || !m.goesOn(1+(len(n.idx)-at)/64+len(n.within)) {
+	if ok || !m.goesOn(1+(len(n.idx)-at)/64) {
 		return false
 	}
 	if m.members++; m.members > limits.Members {
@@ -232,7 +196,7 @@ func (m *marks) add(match *core.Match) {
 // follow from others, until there are no more. The error is a [limits.Exceeded] or
 // that of the context.
 func (m *marks) settle() error {
-	for len(m.grown) > 0 || len(m.uneven) > 0 {
+	for len(m.grown) > 0 {
 		for n := len(m.grown); n > 0; n = len(m.grown) {
 			g := m.grown[n-1]
 			m.grown, g.queued = m.grown[:n-1], false
@@ -240,14 +204,8 @@ func (m *marks) settle() error {
 				return m.fail()
 			}
 		}
-		uneven := m.uneven
-		m.uneven = nil
-		for _, s := range uneven {
-			if s.uneven = false; len(s.nodes) < 2 {
-				continue
-			}
-			m.current = s
-			if m.unify(s.nodes, 0); !m.goesOn(1) {
+		for _, key := range m.copied {
+			if m.unify(m.names[key], 0); !m.goesOn(1) {
 				return m.fail()
 			}
 		}
@@ -333,14 +291,6 @@ func (m *marks) keepAnonymous(n *node) {
 	}
 }
 
-// follow notes that what is being unified depends on the marks of n, which is
-// inside it.
-func (m *marks) follow(n *node) {
-	if s := m.current; s != nil && m.goesOn(1+len(n.within)) && !slices.Contains(n.within, s) {
-		n.within = append(n.within, s)
-	}
-}
-
 // memberKey identifies a member among copies of one struct.
 type memberKey struct {
 	name      string
@@ -357,10 +307,9 @@ func keyOf(t *btf.Type, i uint32) memberKey {
 const maxDepth = 64
 
 // unify gives copies of one struct or union the same marks, down into the
-// anonymous ones inside, and reports whether that added any. What is added
-// exists in the kernel's type as well, so no new match can come of it. depth
-// bounds anonymous structs that contain themselves.
-func (m *marks) unify(nodes []int, depth int) bool {
+// anonymous ones inside. What is added exists in the kernel's type as well, so no
+// new match can come of it. depth bounds anonymous structs that contain themselves.
+func (m *marks) unify(nodes []int, depth int) {
 	want := make(map[memberKey]bool)
 	exact, whole := false, false
 	for _, ni := range nodes {
@@ -371,46 +320,37 @@ func (m *marks) unify(nodes []int, depth int) bool {
 		}
 	}
 	if len(want) == 0 || depth > maxDepth {
-		return false
-	}
-	changed := false
-	for _, ni := range nodes {
-		if n := m.nodes[ni]; whole && !n.whole {
-			m.keepWhole(n.t.BTF(), n.t.ID)
-			changed = true
-		} else if exact && !n.exact {
-			m.makeExact(n)
-			changed = true
-		}
+		return
 	}
 	inner := make(map[memberKey][]int)
 	for _, ni := range nodes {
 		n := m.nodes[ni]
+		if whole {
+			m.keepWhole(n.t.BTF(), n.t.ID)
+		} else if exact {
+			m.makeExact(n)
+		}
 		if !m.goesOn(int(n.t.Vlen())) {
-			return false
+			return
 		}
 		for i := range n.t.Vlen() {
 			k := keyOf(&n.t, i)
 			if !want[k] {
 				continue
 			}
-			if m.need(n, i) {
-				changed = true
-			}
+			m.need(n, i)
 			if k.name != "" {
 				continue
 			}
 			if in := m.behind(&n.t, n.t.Member(i).Type); m.nodes[in].t.Kind().IsComposite() {
 				inner[k] = append(inner[k], in)
-				m.follow(m.nodes[in])
 			}
 		}
 	}
 	for _, l := range inner {
 		slices.Sort(l)
-		if l = slices.Compact(l); len(l) > 1 && m.unify(l, depth+1) {
-			changed = true
+		if l = slices.Compact(l); len(l) > 1 {
+			m.unify(l, depth+1)
 		}
 	}
-	return changed
 }

@@ -34,7 +34,6 @@ type Options struct {
 type Minimizer struct {
 	sets  *core.Sets
 	opts  Options
-	marks *marks
 	full  core.Table
 	small core.Table
 	proof core.Kernel
@@ -48,13 +47,13 @@ type Minimizer struct {
 // byte order and for any machines. For objects without relocations the minimized BTF has no types but those
 // of Options.Keep. Without objects, those are kept of every kernel.
 func New(objects []*core.Object, opts Options) *Minimizer {
-	return &Minimizer{sets: core.NewSets(objects), marks: newMarks(false), opts: opts, keepOnly: len(objects) == 0 && len(opts.Keep.Patterns()) > 0}
+	return &Minimizer{sets: core.NewSets(objects), opts: opts, keepOnly: len(objects) == 0 && len(opts.Keep.Patterns()) > 0}
 }
 
 // Clone returns a Minimizer for the same relocations and with the same options,
 // for another goroutine. It shares what does not change.
 func (m *Minimizer) Clone() *Minimizer {
-	return &Minimizer{sets: m.sets, marks: newMarks(false), opts: m.opts, keepOnly: m.keepOnly}
+	return &Minimizer{sets: m.sets, opts: m.opts, keepOnly: m.keepOnly}
 }
 
 // ErrNoObject says that none of the objects is for the kernel, by byte order and machine.
@@ -107,10 +106,7 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 	if k.Part { // more than that is not in it
 		return out, err
 	}
-	for _, more := range []keep{keepStructs, keepPointees, keepMembers} {
-		if more == keepStructs && len(m.opts.Keep.Patterns()) == 0 {
-			continue // there are no forward declarations but the kernel's
-		}
+	for _, more := range []keep{keepPointees, keepMembers} {
 		if errors.Is(err, ErrProof) {
 			out, err = m.minimize(ctx, k, set, more)
 		}
@@ -136,27 +132,25 @@ func (m *Minimizer) minimize(ctx context.Context, k *core.Kernel, set *core.Set,
 // which one a loader takes, or stumbles over, depends on all of them.
 func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {
 	m.orderDiffers = false
-	m.marks.anonymous = set.Asks(relo.TypeMatches)
-	m.marks.reset(ctx)
-	m.marks.keep = more
-	if err := m.full.Fill(ctx, set, k, m.marks.add); err != nil {
+	marks := newMarks(ctx, set.Asks(relo.TypeMatches), more)
+	if err := m.full.Fill(ctx, set, k, marks.add); err != nil {
 		return nil, err
 	}
-	unmatched, err := m.opts.Keep.Find(ctx, k, m.marks.addKept)
+	unmatched, err := m.opts.Keep.Find(ctx, k, marks.addKept)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.marks.settle(); err != nil {
+	if err := marks.settle(); err != nil {
 		return nil, err
 	}
-	if id := m.marks.deep; id != 0 {
+	if id := marks.deep; id != 0 {
 		return nil, fmt.Errorf("type %d: more than %d typedefs, modifiers and arrays in a row", id, limits.Modifiers)
 	}
-	g := newGraph(m.marks, set, uint32(k.PointerSize()), m.opts.Padding)
+	g := newGraph(marks, set, uint32(k.PointerSize()), m.opts.Padding)
 	if err := g.lowerAll(); err != nil {
 		return nil, err
 	}
-	for i, n := range m.marks.nodes {
+	for i, n := range marks.nodes {
 		if n.copies && g.types[i] != nil {
 			g.types[i].Copies = 1
 		}

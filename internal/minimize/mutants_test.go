@@ -67,7 +67,7 @@ func (p *pipeline) mutants() []mutation {
 // them.
 func (p *pipeline) markMutants() (l []mutation) {
 	for _, late := range []bool{false, true} {
-		m := newMarks(p.set.Asks(relo.TypeMatches))
+		m := newMarks(p.Context(), p.set.Asks(relo.TypeMatches), keepNothing)
 		if late {
 			m = p.mark(&mutation{})
 		} else {

@@ -278,12 +278,12 @@ func TestProofError(t *testing.T) {
 	}
 	want := ProofError{
 		Kernel: "k", Object: "o", Relocation: "byte_off struct foo.b", Candidate: "struct foo",
-		Full: "a match at bit 32, byte_off 4, int of 4 bytes", Minimized: "no match",
+		Full: "libbpf: bit 32, byte_off 4, int of 4 bytes; cilium/ebpf: byte_off 4; aya matches", Minimized: "no match",
 	}
 	if *e != want {
 		t.Errorf("have %#v\nwant %#v", *e, want)
 	}
-	const text = "k: minimized BTF decides differently: o: byte_off struct foo.b: a match at bit 32, byte_off 4, int of 4 bytes, minimized no match"
+	const text = "k: minimized BTF decides differently: o: byte_off struct foo.b: libbpf: bit 32, byte_off 4, int of 4 bytes; cilium/ebpf: byte_off 4; aya matches, minimized no match"
 	if err.Error() != text {
 		t.Errorf("have %s\nwant %s", err, text)
 	}

@@ -87,7 +87,7 @@ func oddKernel(kind btf.Kind, name string) []byte {
 	members := []btf.TypeID{odd, pointer, typedef, array, function}
 	b.Type("foo", btf.KindStruct, false, len(members), 64)
 	for i, m := range members {
-		b.Word(b.String(fmt.Sprint("apetf"[i:i+1])), uint32(m), uint32(64*i))
+		b.Word(b.String(fmt.Sprint("aptef"[i:i+1])), uint32(m), uint32(64*i))
 	}
 	b.Type("pointer", btf.KindStruct, false, 1, 8)
 	b.Word(b.String("p"), uint32(pointer), 0)

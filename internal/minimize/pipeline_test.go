@@ -105,7 +105,7 @@ func (p *pipeline) merge(types []*canonical.Type) []*canonical.Type {
 
 // mark marks what a mutated pipeline needs.
 func (p *pipeline) mark(mu *mutation) *marks {
-	m := newMarks(p.set.Asks(relo.TypeMatches))
+	m := newMarks(p.Context(), p.set.Asks(relo.TypeMatches), keepNothing)
 	for _, match := range p.matches {
 		if mu.needs != nil {
 			match.Needs = slices.Clone(match.Needs)
@@ -156,11 +156,8 @@ func settleWithout(m *marks, rule string) {
 	if rule == "keepAnonymous" {
 		m.anonymous = false
 	}
-	for {
-		for _, n := range m.grown {
-			n.queued = false
-		}
-		m.grown = nil
+	for before := -1; before != marked(m); {
+		before = marked(m)
 		for i := 0; i < len(m.nodes); i++ {
 			n := m.nodes[i]
 			had := slices.Clone(n.idx)
@@ -171,16 +168,27 @@ func settleWithout(m *marks, rule string) {
 		if rule == "unify" {
 			return
 		}
-		before, changed := len(m.nodes), false
-		for _, s := range m.names {
-			if len(s.nodes) > 1 && m.unify(s.nodes, 0) {
-				changed = true
+		for _, nodes := range m.names {
+			if len(nodes) > 1 {
+				m.unify(nodes, 0)
 			}
 		}
-		if exact := slices.ContainsFunc(m.grown, func(n *node) bool { return n.exact }); !exact && !changed && before == len(m.nodes) {
-			return
+	}
+}
+
+// marked counts the marks.
+func marked(m *marks) int {
+	n := len(m.nodes)
+	for _, nd := range m.nodes {
+		n += len(nd.idx)
+		if nd.exact {
+			n++
+		}
+		if nd.whole {
+			n++
 		}
 	}
+	return n
 }
 
 // dropInner takes back what keepInner alone has added, which is the last
