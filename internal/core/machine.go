@@ -3,9 +3,12 @@
 package core
 
 import (
+	"context"
 	"slices"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -43,4 +46,79 @@ func OnMachine(name string, objects ...*Object) []*Object {
 	return slices.DeleteFunc(slices.Clone(objects), func(o *Object) bool {
 		return !o.fits(name) || order != nil && o.order != order
 	})
+}
+
+// registerStructs are the types that bpf_tracing.h reads registers from.
+var registerStructs = []string{"pt_regs", "user_pt_regs", "user_regs_struct"}
+
+// machinesOf returns the machines that an object is for by the registers that its relocations read, those of
+// all structs together, nil if it reads none. A struct tells by its definition, as it is in a machine's
+// vmlinux.h, or else by the names of what is read. It does not count if nothing is read of it: an object that was
+// compiled with one machine's vmlinux.h runs on all. Nor does it if the object asks whether it exists,
+// or one of its members, since it is then prepared for kernels without.
+func machinesOf(o *Object) []string {
+	b := o.BTF()
+	if b == nil {
+		return nil
+	}
+	structs := registersOf(b)
+	read := make(map[btf.TypeID][]string) // members, by struct
+	asked := make(map[btf.TypeID]bool)
+	for m := range o.Members() {
+		switch {
+		case !structs[m.Struct]:
+		case m.Exists:
+			asked[m.Struct] = true
+		case m.Name != "":
+			read[m.Struct] = append(read[m.Struct], m.Name)
+		}
+	}
+	var out []string
+	for id, names := range read {
+		if t := b.Type(id); !asked[id] {
+			out = append(out, ofStruct(b, &t, names)...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// registersOf returns the structs with registers of an object.
+func registersOf(b *btf.BTF) map[btf.TypeID]bool {
+	found, err := b.Find(context.Background(), registerNames, len(registerStructs), nil)
+	if err != nil {
+		return nil // more of one name than any object has
+	}
+	structs := make(map[btf.TypeID]bool)
+	for _, ids := range found {
+		for _, id := range ids {
+			if t, ok := b.SkipMods(id); ok && t.Kind().IsComposite() { // s390's is a typedef of a nameless one
+				structs[t.ID] = true
+			}
+		}
+	}
+	return structs
+}
+
+var registerNames = btf.NewNames(registerStructs)
+
+// ofStruct returns the machines of a struct of which some members are read.
+func ofStruct(b *btf.BTF, t *btf.Type, names []string) []string {
+	var defined, named []string
+	for m := range machine.All() {
+		if m.Order != b.Order() || m.Registers == "" {
+			continue
+		}
+		if b.HasMember(t, m.Register) {
+			defined = append(defined, m.Arch)
+		}
+		registers := strings.Fields(m.Registers)
+		if !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(registers, n) }) {
+			named = append(named, m.Arch)
+		}
+	}
+	if len(defined) > 0 {
+		return defined
+	}
+	return named
 }

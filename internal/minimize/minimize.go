@@ -102,27 +102,16 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 		return nil, ErrNoObject
 	}
 	m.ordered = false
-	out, err := m.minimize(ctx, k, set, keepNothing)
-	if k.Part { // more than that is not in it
-		return out, err
-	}
-	for _, more := range []keep{keepPointees, keepMembers} {
-		if errors.Is(err, ErrProof) {
-			out, err = m.minimize(ctx, k, set, more)
+	for more := keepNothing; ; more++ {
+		out, err := m.emit(ctx, k, set, more)
+		if m.orderDiffers && !m.ordered && errors.Is(err, ErrProof) {
+			m.ordered = true
+			out, err = m.emit(ctx, k, set, more)
+		}
+		if k.Part || more == keepMembers || !errors.Is(err, ErrProof) { // a part has no more
+			return out, err
 		}
 	}
-	return out, err
-}
-
-// minimize is Minimize; more says what it keeps where less will not do. Where a
-// decision depends on the order of types of one name, they keep the kernel's.
-func (m *Minimizer) minimize(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {
-	out, err := m.emit(ctx, k, set, more)
-	if !m.ordered && m.orderDiffers && errors.Is(err, ErrProof) {
-		m.ordered = true
-		out, err = m.emit(ctx, k, set, more)
-	}
-	return out, err
 }
 
 // emit marks, emits and proves; more says what it keeps where less will not do. A

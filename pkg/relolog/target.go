@@ -8,6 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // ErrNotBTF is returned for data that does not begin as BTF does, in either byte
@@ -69,3 +70,17 @@ func (t *Target) ForMachine(arch string) *Target {
 
 // Order returns the byte order of the kernel.
 func (t *Target) Order() binary.ByteOrder { return t.Internal().Order() }
+
+// ErrByteOrder is returned for an object and a kernel of different byte orders:
+// the object cannot be loaded there.
+var ErrByteOrder = core.ErrByteOrder
+
+// Run resolves every relocation of an object against a kernel as libbpf would,
+// and returns the log. A bad relocation does not end it: its entry says why a
+// loader would give up, and the others are resolved as if it were absent. Run
+// needs no privilege and no running kernel, and can be called from many
+// goroutines on the same object and target. The error is [ErrByteOrder],
+// [ErrTooLarge] or the context's.
+func Run(ctx context.Context, o *Object, t *Target) (*relo.Log, error) {
+	return core.Run(ctx, o.o, t.Internal())
+}
