@@ -10,29 +10,26 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// How aya decides (aya-obj's src/btf/relocation.rs). Its unit is the object:
-// one relocation that fails ends the load. It is libbpf's first version in
-// Rust, so that its matches are libbpf's but for a few, and it decides
-// otherwise in these points:
+// How aya decides (aya-obj's src/btf/relocation.rs). Its unit is the object: one
+// relocation that fails ends the load. aya follows libbpf's first version and
+// differs in these points:
 //
 //   - Candidates have exactly the kind of the local type, and none is ruled out
 //     by earlier relocations. The first match counts; all others must have the
 //     same offset and the same value.
 //   - Of enums and forward declarations an empty name matches only another.
 //   - An array without elements is flexible as the last member of a struct, not
-//     of a union; of local ones only the element with the number of that
-//     member is accepted, which is a mistake of its own.
-//   - A size or type ID that no candidate has fails, where libbpf writes 0.
-//   - A load whose width cannot be changed fails, where libbpf poisons it. Its
-//     width is that of the field as a whole. The operand is not compared with
-//     the local value.
-//   - type_matches is not known.
+//     of a union. By mistake it accepts only the element of a local array that has
+//     the number of that member.
+//   - A size or type ID that no candidate has fails; libbpf writes 0.
+//   - A load whose width cannot be changed fails; libbpf poisons it. Its width is
+//     that of the whole field. The operand is not compared with the local value.
+//   - type_matches is an unknown kind.
 //
-// Names are cut at the first ___. A relocation that libbpf refuses on the local
-// side, as one of an anonymous type, is not followed further.
+// Names are cut at the first ___. A relocation whose local side libbpf refuses,
+// such as one of an anonymous type, is not resolved.
 
-// ayaTakes reports whether aya accepts what libbpf has matched with l, which is
-// in m.out.
+// ayaTakes reports whether aya accepts libbpf's match with l, which is in m.out.
 func (m *matcher) ayaTakes(l *spec) bool {
 	if !l.kind.IsField() {
 		return true
@@ -76,8 +73,8 @@ func (m *matcher) ayaTakes(l *spec) bool {
 	return false
 }
 
-// field returns the size and class of the whole field that s leads to, none for
-// a bitfield. Only of an array they may be others than those of a load.
+// field returns the size and class of the whole field at the end of s, none for a
+// bitfield. They differ from those of a load only for arrays.
 func (s *spec) field(of load) load {
 	last := &s.acc[len(s.acc)-1]
 	id := last.typeID
@@ -131,11 +128,11 @@ func (s *spec) ayaRefuses() bool {
 	return false
 }
 
-// AyaDecision is what aya makes of a record. Ambiguous and Error end the load of
+// AyaDecision is aya's decision on a record. Ambiguous and Error end the load of
 // the object.
 type AyaDecision struct {
 	Result relo.Result
-	New    uint64 // where Result.OK
+	New    uint64 // if Result.OK
 	Reason string // of an Error
 
 	load load
@@ -157,8 +154,8 @@ func (d *AyaDecision) String() string {
 	return d.Result.String()
 }
 
-// Aya returns what aya makes of a record of object number i. Types of modules
-// are taken for vmlinux's.
+// Aya returns aya's decision on a record of object number i. Types of modules
+// count as vmlinux's.
 func (tb *Table) Aya(i int, record int) AyaDecision {
 	m := &tb.set.objects[i]
 	return tb.aya(m, m.stepOf[record])

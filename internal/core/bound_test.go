@@ -27,8 +27,7 @@ func ring(n int) (types, asks string) {
 }
 
 // TestSignaturesOfLarge has an object whose records each are about all its
-// types: what is written down of them is bounded, and it stays told apart what
-// they ask.
+// types: the signatures are bounded, and the questions stay distinct.
 func TestSignaturesOfLarge(t *testing.T) {
 	raceflag.SkipSerial(t)
 	const n = 2000
@@ -60,8 +59,7 @@ func TestSignaturesOfLarge(t *testing.T) {
 	}
 }
 
-// TestNames has types of one name of which no candidate is, because it is too
-// long, and members whose names are.
+// TestNames has a type and members whose names are too long.
 func TestNames(t *testing.T) {
 	long := strings.Repeat("x", limits.NameBytes+1)
 	o, err := ParseObject("o", testbtf.Object(t, binary.LittleEndian, "struct s 8: "+long+" int 0\nstruct u 4: a int 0", "type_matches struct s\nbyte_off struct u.a", 1))

@@ -73,7 +73,7 @@ var (
 	crepeat = regexp.MustCompile(`__x\((\d+), ((?:[^()]|\([^()]*\))*)\)`)
 )
 
-// crepeats writes out what __x stands for.
+// crepeats expands __x.
 func crepeats(src string) string {
 	return crepeat.ReplaceAllStringFunc(src, func(s string) string {
 		m := crepeat.FindStringSubmatch(s)

@@ -18,8 +18,8 @@ import (
 // How cilium/ebpf resolves one relocation on one candidate (coreCalculateFixup
 // in btf/core.go, v0.22).
 
-// fixup is what a relocation of a group comes to on a candidate. cilium/ebpf
-// takes two for the same if both values are.
+// fixup is the result of a relocation on a candidate. Two fixups are the same to
+// cilium/ebpf if both values are equal.
 type fixup struct {
 	poison        bool
 	local, target uint64
@@ -46,7 +46,7 @@ func (f *fixup) String() string {
 var (
 	errAmbiguous   = errors.New("ambiguous relocation")
 	errUnsupported = errors.New("not supported")
-	errImpossible  = errors.New("impossible relocation") // or incompatible types: no error of the program
+	errImpossible  = errors.New("impossible relocation") // the candidate does not match; no error of the program
 )
 
 // ciliumMatcher matches specs with types of a kernel as cilium/ebpf does. It is

@@ -10,24 +10,23 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Decision is what libbpf makes of a record: of the candidates in their order,
-// less those that earlier records of the same root have ruled out, all matches
-// must agree, and what they agree on must fit the instruction
-// (bpf_core_calc_relo_insn and bpf_core_patch_insn). It is read-only and valid
-// until the next Fill of its table.
+// Decision is libbpf's decision on a record. Earlier records of the same root may
+// have ruled candidates out; all matches among the others must agree, and their
+// value must fit the instruction (bpf_core_calc_relo_insn and
+// bpf_core_patch_insn). It is read-only and valid until the next Fill of its table.
 type Decision struct {
 	Result relo.Result
-	New    uint64 // value on the target side, where Result.OK
+	New    uint64 // value on the target side, if Result.OK
 
 	m     *match
 	patch string // why the instruction is poisoned, or refused
 }
 
-// match is all of a decision that does not depend on the instruction.
+// match is the part of a decision that does not depend on the instruction.
 type match struct {
 	tb       *Table
 	spec     *spec
-	question int // -1 for one that asks nothing of the kernel
+	question int // -1 if it does not depend on the kernel
 	result   relo.Result
 	old, new value
 	err      error            // of the local side
@@ -38,8 +37,8 @@ type match struct {
 }
 
 // Decisions returns the decision on every record of object number i of the
-// set, in the object's order. Records that ask the same, with the same
-// candidates left, share one.
+// set, in the object's order. Equal records with the same remaining candidates
+// share one.
 func (tb *Table) Decisions(i int) iter.Seq2[*Record, *Decision] {
 	return func(yield func(*Record, *Decision) bool) {
 		m, w := &tb.set.objects[i], tb.decide(i)
@@ -55,8 +54,8 @@ func (tb *Table) Decisions(i int) iter.Seq2[*Record, *Decision] {
 	}
 }
 
-// Distinct returns the decisions on object number i of the set with the first
-// record of each, without those that equal records repeat.
+// Distinct returns the distinct decisions on object number i of the set, each with
+// its first record.
 func (tb *Table) Distinct(i int) iter.Seq2[*Record, *Decision] {
 	return func(yield func(*Record, *Decision) bool) {
 		m, w := &tb.set.objects[i], tb.decide(i)
@@ -76,7 +75,7 @@ func (tb *Table) Distinct(i int) iter.Seq2[*Record, *Decision] {
 	}
 }
 
-// decide takes the decisions on an object, unless that was done since Fill.
+// decide makes the decisions on an object once after each Fill.
 func (tb *Table) decide(i int) *walk {
 	w := &tb.walks[i]
 	if w.tb != nil {
@@ -89,8 +88,8 @@ func (tb *Table) decide(i int) *walk {
 	return w
 }
 
-// decide takes the decisions on the records of one root. Where nothing rules
-// candidates out, equal steps are decided alike, so that each is taken once.
+// decide makes the decisions on the records of one root. If no candidate is ruled
+// out, equal steps have equal decisions, and each step is decided once.
 func (w *walk) decide(r *root) {
 	w.begin(r)
 	for _, st := range r.steps {
@@ -109,8 +108,7 @@ func (w *walk) decide(r *root) {
 	w.forget()
 }
 
-// walk takes the decisions on the records of one object, root by root, in
-// their order.
+// walk makes the decisions on the records of one object, root by root.
 type walk struct {
 	tb       *Table
 	m        *member
@@ -118,15 +116,14 @@ type walk struct {
 	left     []int32 // candidates of the root
 	narrowed bool    // they are fewer than at first
 
-	// Decisions with the candidates that are left, nil where not yet taken. In
-	// the end, those of roots whose candidates were not narrowed.
-	matches []*match    // by spec
-	steps   []*Decision // by step
-
+	// Decisions with the remaining candidates, nil if not yet made. At the end,
+	// those of roots whose candidates were not narrowed.
+	matches  []*match            // by spec
+	steps    []*Decision         // by step
 	byRecord map[int32]*Decision // of roots whose candidates were narrowed
 }
 
-// reset begins a walk over the records of m, and reuses the memory of the last.
+// reset begins a walk over the records of m and reuses the memory of the last walk.
 func (w *walk) reset(tb *Table, m *member) {
 	w.tb, w.m = tb, m
 	w.matches = slices.Grow(w.matches[:0], len(m.specs))[:len(m.specs)]
@@ -152,7 +149,7 @@ func (w *walk) begin(r *root) {
 	}
 }
 
-// forget drops what was decided on the root with other candidates.
+// forget drops the decisions on the root, which other candidates led to.
 func (w *walk) forget() {
 	for _, st := range w.root.steps {
 		w.steps[st] = nil
@@ -160,7 +157,7 @@ func (w *walk) forget() {
 	}
 }
 
-// step takes the decision on a record of a step.
+// step decides a record of a step.
 func (w *walk) step(n int32) *Decision {
 	if d := w.steps[n]; d != nil {
 		return d
@@ -171,7 +168,7 @@ func (w *walk) step(n int32) *Decision {
 		mt = w.match(st.spec)
 	}
 	d := &Decision{Result: mt.result, m: mt}
-	if len(w.left) < left { // equal steps that follow see fewer candidates
+	if len(w.left) < left { // later equal steps have fewer candidates
 		w.narrowed = true
 		w.forget()
 	} else {
@@ -192,8 +189,8 @@ func (w *walk) step(n int32) *Decision {
 	return d
 }
 
-// match asks every candidate that is left and rules out those that do not
-// match, unless the load fails or none does (bpf_core_calc_relo_insn).
+// match rules out the remaining candidates that do not match, unless the load
+// fails or none matches (bpf_core_calc_relo_insn).
 func (w *walk) match(n int32) *match {
 	s, q := w.m.specs[n], w.m.question[n]
 	local := &w.m.local[n]
@@ -237,7 +234,7 @@ func (w *walk) match(n int32) *match {
 	case matched == 0:
 		mt.result = relo.Poisoned
 	case matched < len(w.left):
-		left := make([]int32, 0, matched) // w.left is that of earlier decisions
+		left := make([]int32, 0, matched) // earlier decisions refer to w.left
 		for _, i := range w.left {
 			if row[i].libbpf {
 				left = append(left, i)
@@ -248,7 +245,7 @@ func (w *walk) match(n int32) *match {
 	return mt
 }
 
-// Resized returns the bytes that a load or store is made one of, 0 where its width stays.
+// Resized returns the new width of a load or store in bytes, or 0 if the width stays.
 func (d *Decision) Resized() uint32 {
 	if d.m.old.load.size == d.m.new.load.size {
 		return 0
@@ -256,14 +253,14 @@ func (d *Decision) Resized() uint32 {
 	return d.m.new.load.size
 }
 
-// Unresizable reports whether the instruction is poisoned because a load or store cannot get the width of the
-// kernel's field. Only libbpf changes widths: cilium/ebpf writes the offset and leaves the width as it is.
+// Unresizable reports whether the instruction is poisoned because a load or store
+// cannot get the width of the kernel's field. cilium/ebpf does not change widths.
 func (d *Decision) Unresizable() bool { return d.Result == relo.Poisoned && d.patch != "" }
 
 // Old returns the value on the local side.
 func (d *Decision) Old() uint64 { return d.m.old.val }
 
-// Reason says why a relocation is not resolved; it is zero for one that is.
+// Reason says why a relocation is not resolved; it is zero if it is resolved.
 func (d *Decision) Reason() relo.Reason {
 	m := d.m
 	switch {
@@ -294,15 +291,16 @@ func (d *Decision) Reason() relo.Reason {
 	return relo.Reason{Code: relo.FieldMissing}
 }
 
-// NoCandidate reports whether nothing on the target side has the name and the kind of the record's root, and that
-// decides.
+// NoCandidate reports whether the decision follows from the lack of a type with
+// the name and kind of the record's root.
 func (d *Decision) NoCandidate() bool {
 	m := d.m
 	return d.patch == "" && m.err == nil && (m.result == relo.Absent || m.result == relo.Poisoned) && len(m.left) == 0
 }
 
-// OrAdded returns the decision of a loader that adds types of its own to the kernel's: added is the one on these alone, which counts where
-// only they have the record's root. Where a loader would give up over them, the kernel's stays.
+// OrAdded returns the decision of a loader that adds types of its own to the
+// kernel's. added is the decision on these alone. It counts if only they have the
+// record's root and the loader does not fail on them.
 func (d *Decision) OrAdded(added *Decision) *Decision {
 	if d.NoCandidate() && !added.NoCandidate() && added.Result <= relo.Poisoned {
 		return added
@@ -310,20 +308,15 @@ func (d *Decision) OrAdded(added *Decision) *Decision {
 	return d
 }
 
-// Unmatched reports whether no loader finds a match on the target side.
-func (d *Decision) Unmatched() bool {
-	m := d.m
-	return m.question >= 0 && !slices.ContainsFunc(m.tb.rows[m.question], func(c outcome) bool { return c.matters() })
-}
-
-// Modules returns the modules that have what the loader takes, each of which is enough; none if vmlinux has it.
+// Modules returns the modules that have the type, none if vmlinux has it. One of
+// them is enough.
 func (d *Decision) Modules() (names []string) {
 	m := d.m
 	if m.target < 0 || m.result != relo.Resolved {
 		return nil
 	}
 	all, row := m.tb.cands[m.tb.set.questions[m.question].name], m.tb.rows[m.question]
-	if all[m.target].view.module == "" { // modules are not looked at
+	if all[m.target].view.module == "" { // loaders do not search modules then
 		return nil
 	}
 	for _, i := range m.left {

@@ -17,16 +17,15 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// How cilium/ebpf chooses (coreCalculateFixups in btf/core.go, v0.22): it takes
-// the relocations of one local type in one unit together and scores each
-// candidate by how many of them fail on it. Of two with the best score so far
-// that disagree it does not look for a better one, so that its choice can
-// depend on the order of candidates. Those that agree in all values are the
-// same to it, and the first counts; that includes one that does not match next
-// to one that matches at 0.
+// How cilium/ebpf chooses (coreCalculateFixups in btf/core.go, v0.22): it decides
+// all relocations of one local type in one unit together and scores each candidate
+// by how many of them fail on it. If two candidates with the best score so far
+// disagree, it fails without a look at the rest, so its choice can depend on the
+// order of candidates. Of candidates that agree in all values the first counts. A
+// relocation that fails agrees with one that resolves to 0.
 
 // group is the relocations of one local type in one unit, as distinct specs and
-// how often each comes. The order makes no difference.
+// their numbers. Their order makes no difference.
 type group struct {
 	root   int32
 	specs  []int32 // ascending
@@ -64,7 +63,7 @@ func (m *member) makeGroups() (*groups, error) {
 	return g, nil
 }
 
-// groupsOf splits the records of a unit by local type.
+// groupsOf groups the records of a unit by local type.
 func (m *member) groupsOf(unit []int32) (out []group) {
 	specs := make(map[int32]int)
 	for _, rec := range unit {
@@ -96,8 +95,8 @@ func (g *group) key() string {
 	return string(b)
 }
 
-// choice is what cilium/ebpf makes of a group: a fixup for each of its specs, or
-// why it gives up on the program.
+// choice is cilium/ebpf's decision on a group: a fixup for each spec, or the error
+// that ends the load of the program.
 type choice struct {
 	fixups []fixup
 	err    error
@@ -124,8 +123,8 @@ func (c *choice) String() string {
 	return strings.Join(text, ", ")
 }
 
-// choose returns what cilium/ebpf makes of a group. merged says that the types
-// of modules are taken for vmlinux's, as they are in a minimized BTF.
+// choose decides a group. merged says that types of modules count as vmlinux's, as
+// in a minimized BTF.
 func (tb *Table) choose(m *member, g *group, merged bool) *choice {
 	r := &m.roots[g.root]
 	best, fixups := make([]fixup, len(g.specs)), make([]fixup, len(g.specs))
@@ -163,11 +162,10 @@ func (tb *Table) choose(m *member, g *group, merged bool) *choice {
 	return &choice{fixups: best}
 }
 
-// mostFixups bounds those that a table remembers.
+// mostFixups bounds the fixups that a table remembers.
 const mostFixups = 1 << 16
 
-// fixup returns what a spec comes to on a candidate, which is worked out once
-// unless there are too many.
+// fixup returns the fixup of a spec on a candidate and remembers it.
 func (tb *Table) fixup(key fixupKey, c candidate) fixup {
 	f, ok := tb.fixups[key]
 	if !ok {
@@ -189,8 +187,8 @@ type fixupKey struct {
 	merged bool
 }
 
-// groups compares what cilium/ebpf makes of the records of a root on two
-// kernels whose candidates have the same columns in another order.
+// groups compares cilium/ebpf's decisions on the records of a root, on two kernels
+// whose candidates have the same columns in another order.
 func (c *comparison) groups(m *member, r int) (*Difference, error) {
 	all, err := m.groups()
 	if err != nil {
@@ -217,25 +215,25 @@ func (c *comparison) groups(m *member, r int) (*Difference, error) {
 	return nil, nil
 }
 
-// Fixup is what cilium/ebpf makes of a record.
+// Fixup is cilium/ebpf's decision on a record.
 type Fixup struct {
 	Poison        bool // it makes the instruction invalid
 	Local, Target uint64
-	ID            bool  // Target is not known: it is the ID of a type
-	Err           error // why it gives up on the unit when it changes the instruction
+	ID            bool  // Target is the unknown ID of a type
+	Err           error // that ends the load when the instruction is changed
 }
 
-// UnitDecision is what cilium/ebpf makes of the records of a unit.
+// UnitDecision is cilium/ebpf's decision on the records of a unit.
 type UnitDecision struct {
-	Err    error // why it gives up on the unit
-	Record int   // a record on whose local type it does
+	Err    error // that ends the load
+	Record int   // a record of the local type on which it fails
 
 	m      *member
 	fixups map[int32]*fixup // by spec
 }
 
-// Fixup returns what becomes of a record of the unit, unless cilium/ebpf gives
-// up, or false for one that asks nothing of the kernel.
+// Fixup returns the decision on a record of the unit if Err is nil, or false if
+// the record does not depend on the kernel.
 func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
 	rec := &d.m.records[record]
 	f := d.fixups[rec.spec]
@@ -245,9 +243,8 @@ func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
 	return Fixup{f.poison, f.local, f.target, f.id, rec.insn.cilium(f)}, true
 }
 
-// Unit returns what cilium/ebpf makes of the records of a unit of object number
-// i, nil where the object has no such unit. It gives up on one with a relocation that
-// is broken on the local side.
+// Unit returns the decision on a unit of object number i, nil if the object has no
+// such unit. A relocation that is broken on the local side ends the load.
 func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 	m := &tb.set.objects[i]
 	units, err := m.Units()

@@ -21,7 +21,7 @@ func machineObject(t *testing.T, name string) *core.Object {
 	return o
 }
 
-// TestIsFor pairs objects with kernels that say by their BTF what machine they are of, or are told.
+// TestIsFor pairs objects with kernels whose machine is in their BTF or is set.
 func TestIsFor(t *testing.T) {
 	x86, arm64, s390 := machineObject(t, "regs_x86_bpfel.o"), machineObject(t, "regs_arm64_bpfel.o"), machineObject(t, "regs_s390_bpfeb.o")
 	little, big := machineObject(t, "execsnoop.bpfel.o"), machineObject(t, "execsnoop.bpfeb.o")
@@ -74,7 +74,7 @@ func TestIsFor(t *testing.T) {
 	}
 }
 
-// TestForMachines wants spellings to be of no account, and the object itself to stay as it is.
+// TestForMachines checks that spellings do not count and that the object does not change.
 func TestForMachines(t *testing.T) {
 	o := machineObject(t, "regs_x86_bpfel.o")
 	if got := strings.Join(o.ForMachines("x86", "aarch64", "amd64").Machines(), " "); got != "arm64 x86_64" {

@@ -35,7 +35,7 @@ type keepNames struct {
 	globs   []int
 }
 
-// keepKinds are the kinds that a pattern's first word stands for.
+// keepKinds are the kinds for the first word of a pattern.
 var keepKinds = map[string][]btf.Kind{
 	"enum":    {btf.KindEnum, btf.KindEnum64},
 	"struct":  {btf.KindStruct},
@@ -126,8 +126,7 @@ func (kp *Keep) Patterns() (l []string) {
 	return l
 }
 
-// Hash returns what tells apart runs for these objects with these patterns. Without
-// patterns it is [Hash].
+// Hash returns a hash of the relocations and patterns. Without patterns it is [Hash].
 func (kp *Keep) Hash(objects ...*Object) [sha256.Size]byte {
 	sum := Hash(objects...)
 	if kp == nil || len(kp.patterns) == 0 {
@@ -141,7 +140,7 @@ func (kp *Keep) Hash(objects ...*Object) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// Kept is a type that a pattern names, and what of it is to be kept.
+// Kept is a type that a pattern names, and the part of it to keep.
 type Kept struct {
 	BTF  *btf.BTF   // of vmlinux or a module
 	Type btf.TypeID // as the pattern names it
@@ -150,14 +149,14 @@ type Kept struct {
 	pattern int
 }
 
-// Find calls found for all that the patterns name in a kernel, and returns the patterns that
-// name nothing there. The error is a [limits.Exceeded] or that of the context.
+// Find calls found for everything that the patterns name in a kernel and returns
+// the patterns that match nothing. The error is a [limits.Exceeded] or the context's.
 func (kp *Keep) Find(ctx context.Context, k *Kernel, found func(*Kept)) (unmatched []string, err error) {
 	if kp == nil || len(kp.patterns) == 0 {
 		return nil, nil
 	}
 	f := finder{Keep: kp, matched: make([]bool, len(kp.patterns)), found: found}
-	f.meter = limits.NewMeter(ctx, limits.Marks, "steps to find what is to be kept")
+	f.meter = limits.NewMeter(ctx, limits.Marks, "steps to find the types to keep")
 	for _, v := range k.views {
 		if err := f.view(&v.BTF); err != nil {
 			return nil, err
@@ -216,7 +215,7 @@ func matches(pattern string, name []byte) bool {
 	return ok
 }
 
-// pattern finds what a pattern names of a type whose name matches.
+// pattern finds the parts of a type, whose name matches, that a pattern names.
 func (f *finder) pattern(b *btf.BTF, t btf.Type, i int) {
 	p := &f.patterns[i]
 	f.kept = Kept{BTF: b, Type: t.ID, Path: f.kept.Path[:0], pattern: i}
@@ -245,8 +244,8 @@ func (f *finder) hit() {
 	}
 }
 
-// members finds the members of t that a path names, those of anonymous members
-// included. What hostile BTF nests deeper than libbpf follows is not found.
+// members finds the members of t that a path names, also inside anonymous members,
+// as deep as libbpf follows them.
 func (f *finder) members(t btf.Type, words []string) {
 	from := len(f.kept.Path)
 	if from >= maxSpec {
@@ -276,8 +275,8 @@ func (f *finder) members(t btf.Type, words []string) {
 	f.kept.Path = f.kept.Path[:from]
 }
 
-// inside returns what a member leads to through arrays and pointers, and adds
-// the pointers to the path.
+// inside returns the type behind the arrays and pointers of a member and adds the
+// pointers to the path.
 func (f *finder) inside(b *btf.BTF, id btf.TypeID) btf.Type {
 	for range maxSpec {
 		t, _ := b.SkipMods(id)

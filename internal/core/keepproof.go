@@ -13,10 +13,10 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// The proof of kept types: what a pattern names in the kernel, it also names in
-// the minimized BTF, with the same content. Both contents are written as bytes,
-// by value and with all names, down to integers. Behind a pointer the name of a
-// struct, union or enum is enough. Padding of the minimized BTF does not count.
+// The proof of kept types: a pattern finds types of the same content in the
+// minimized BTF as in the kernel. Contents are encoded as bytes, by value and with
+// all names, down to integers. Behind a pointer the name of a struct, union or
+// enum is enough. Padding of the minimized BTF does not count.
 
 // Compare returns the first type that the patterns name in the full BTF and that
 // the minimized one does not have unchanged, or nil. The error is a
@@ -77,8 +77,7 @@ func (w *keptWriter) number(content []byte) uint32 {
 	return n
 }
 
-// kept returns the number of what a pattern names: a type, or the members or the
-// enumerator of a path.
+// kept returns the number of a type, or of the members or enumerator of a path.
 func (w *keptWriter) kept(kept *Kept) uint32 {
 	b := appendU32(nil, uint32(kept.pattern))
 	if len(kept.Path) == 0 {
@@ -106,7 +105,7 @@ func (w *keptWriter) kept(kept *Kept) uint32 {
 	return w.number(b)
 }
 
-// between appends what stands between a member and the struct or union that it leads to.
+// between appends the types between a member and the struct or union behind it.
 func (w *keptWriter) between(b []byte, t btf.Type) []byte {
 	for range limits.KeptDepth {
 		k := t.Kind()
@@ -146,7 +145,7 @@ func (w *keptWriter) content(t *btf.Type, behind bool, depth int) []byte {
 	of := func(b []byte, id btf.TypeID, behind bool) []byte {
 		return appendU32(b, w.of(keptType{t.BTF(), id, behind}, depth))
 	}
-	if behind && t.NameOff != 0 && (k.IsComposite() || k == btf.KindFwd) { // a forward declaration stands for both
+	if behind && t.NameOff != 0 && (k.IsComposite() || k == btf.KindFwd) { // equal to a forward declaration
 		return appendName(strconv.AppendBool(nil, k == btf.KindUnion || k == btf.KindFwd && t.KindFlag()), t, t.NameOff)
 	}
 	b := appendFrame(nil, t)

@@ -23,7 +23,7 @@ type Kernel struct {
 	views []*view // vmlinux first, then the modules in the order given
 	spare []*view
 
-	// Part says that this is what relocations look at, and no more. Load resets it.
+	// Part says that only types that relocations can reach are loaded. Load resets it.
 	Part bool
 
 	mu           sync.Mutex
@@ -128,7 +128,7 @@ func (k *Kernel) Views() iter.Seq2[string, *btf.BTF] {
 	}
 }
 
-// CheckRecursion returns an error if cilium/ebpf must not be given the kernel, see [btf.CheckRecursion].
+// CheckRecursion returns an error if cilium/ebpf cannot read the kernel, see [btf.CheckRecursion].
 func (k *Kernel) CheckRecursion(ctx context.Context) error {
 	views := make([]*btf.BTF, len(k.views))
 	for i, v := range k.views {
@@ -137,15 +137,14 @@ func (k *Kernel) CheckRecursion(ctx context.Context) error {
 	return btf.CheckRecursion(ctx, views...)
 }
 
-// candidate is a type with the name that is looked for, of any kind. Which of
-// its flavors count differs between loaders.
+// candidate is a type of any kind with the essential name of the local type.
 type candidate struct {
 	view *view
 	id   btf.TypeID
-	by   btf.Loaders // that take its name for the one looked for
+	by   btf.Loaders // for which the names are equal without their flavors
 }
 
-// libbpf reports whether libbpf looks at the candidate for a local type of this kind.
+// libbpf reports whether libbpf considers the candidate for a local type of this kind.
 func (c candidate) libbpf(kind btf.Kind) bool {
 	return c.by&btf.Libbpf != 0 && kind.Compat(c.kind())
 }
@@ -155,8 +154,8 @@ func (c candidate) kind() btf.Kind {
 	return t.Kind()
 }
 
-// find returns, for each of the names of a set, the types that differ from it in
-// flavors at most, vmlinux before the modules. out and ids are reused.
+// find returns the candidates for each name of a set, vmlinux's before the
+// modules'. out and ids are reused.
 func (k *Kernel) find(ctx context.Context, s *Set, out [][]candidate, ids [][]btf.TypeID) ([][]candidate, [][]btf.TypeID, error) {
 	n := len(s.names)
 	if cap(out) < n {
@@ -184,10 +183,9 @@ func (k *Kernel) find(ctx context.Context, s *Set, out [][]candidate, ids [][]bt
 	return out, ids, nil
 }
 
-// visible returns how many of the types with a name loaders look at for a local
-// type of this kind: those of modules count only where vmlinux has none of a
-// compatible kind (bpf_core_find_cands). Of what remains libbpf takes the types
-// of a compatible kind, and so do its rules here; others are less strict.
+// visible returns how many of the candidates loaders consider for a local type of
+// this kind: those of modules count only if vmlinux has none of a compatible kind
+// (bpf_core_find_cands).
 func visible(all []candidate, kind btf.Kind) int {
 	compat := false
 	for i, c := range all {
@@ -206,8 +204,7 @@ var NoTypes = sync.OnceValue(func() *Kernel {
 	return k
 })
 
-// emptyBTF is a little-endian header of BTF whose type section is empty and whose
-// string section has the empty string.
+// emptyBTF is a header, an empty type section and a string section with the empty string.
 var emptyBTF = []byte("\x9f\xeb\x01\x00\x18\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x01\x00\x00\x00" + "\x00")
 
 // ForMachine returns the same kernel for a machine, in any spelling. It shares

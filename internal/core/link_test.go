@@ -14,8 +14,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
-// TestLink has functions that refer to each other in a circle, and one that
-// nobody calls.
+// TestLink has functions that refer to each other in a circle, and one without a
+// caller.
 func TestLink(t *testing.T) {
 	o, err := ParseObject("o", testbtf.Object(t, binary.BigEndian, "struct s 8: a int 0", `
 		program p

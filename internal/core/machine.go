@@ -51,11 +51,12 @@ func OnMachine(name string, objects ...*Object) []*Object {
 // registerStructs are the types that bpf_tracing.h reads registers from.
 var registerStructs = []string{"pt_regs", "user_pt_regs", "user_regs_struct"}
 
-// machinesOf returns the machines that an object is for by the registers that its relocations read, those of
-// all structs together, nil if it reads none. A struct tells by its definition, as it is in a machine's
-// vmlinux.h, or else by the names of what is read. It does not count if nothing is read of it: an object that was
-// compiled with one machine's vmlinux.h runs on all. Nor does it if the object asks whether it exists,
-// or one of its members, since it is then prepared for kernels without.
+// machinesOf returns the machines that an object is for, derived from the registers
+// that its relocations read in any of these structs; nil if it reads none. The
+// struct's definition decides, as in a machine's vmlinux.h, or else the names of
+// the members. A struct does not count if no member is read: such an object runs
+// on all machines. Nor does it count if the object tests whether the struct or a
+// member exists, since it then handles kernels without.
 func machinesOf(o *Object) []string {
 	b := o.BTF()
 	if b == nil {
@@ -102,7 +103,7 @@ func registersOf(b *btf.BTF) map[btf.TypeID]bool {
 
 var registerNames = btf.NewNames(registerStructs)
 
-// ofStruct returns the machines of a struct of which some members are read.
+// ofStruct returns the machines of a struct, given the members that are read.
 func ofStruct(b *btf.BTF, t *btf.Type, names []string) []string {
 	var defined, named []string
 	for m := range machine.All() {

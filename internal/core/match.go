@@ -26,8 +26,8 @@ type matcher struct {
 	aya    *btf.Enumerator // the enumerator that aya finds
 }
 
-// Need is a part of the target that a match depends upon, besides the types on
-// its way, whose kind and size always count.
+// Need is a part of the target that a match depends on, in addition to kind and
+// size of the types on its path.
 type Need struct {
 	Type btf.TypeID // type that is needed, never a modifier
 	What What
@@ -40,7 +40,7 @@ type What uint8
 const (
 	NeedMember     What = iota // struct or union: the type and member Idx, whose own type is needed by kind and size
 	NeedEnumerator             // enum: the type and enumerator Idx
-	NeedPointee                // pointer: what it points to
+	NeedPointee                // pointer: its target
 	NeedIndex                  // array: its index type
 )
 
@@ -77,9 +77,9 @@ func (m *matcher) step(n int) bool {
 	return m.budget >= 0 && (m.meter == nil || m.meter.Step(n))
 }
 
-// match matches l with the type id of m.targ and fills m.out and m.needs. When
-// it reports false without an error, m.miss has the reason. An error is one
-// that ends the load in libbpf.
+// match matches l with the type id of m.targ and fills m.out and m.needs. If it
+// returns false without an error, m.miss has the reason. An error ends the load in
+// libbpf.
 func (m *matcher) match(l *spec, id btf.TypeID) (bool, error) {
 	m.local, m.budget = l.btf, limits.MatchSteps
 	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
@@ -184,10 +184,9 @@ func (m *matcher) field(l *spec, id btf.TypeID) (bool, error) {
 	return true, nil
 }
 
-// member looks for a member by name in t and in the anonymous structs and
-// unions that it embeds, depth first, and returns its type
-// (bpf_core_match_member of libbpf). What it passes through on the way down
-// stays in m.out only where it leads to the member.
+// member searches t and its anonymous structs and unions, depth first, for a
+// member by name and returns its type (bpf_core_match_member of libbpf). m.out
+// keeps the levels that lead to the member.
 func (m *matcher) member(name string, local btf.TypeID, t btf.Type) (next btf.TypeID, ok bool, err error) {
 	if !t.Kind().IsComposite() {
 		return 0, false, nil
@@ -227,7 +226,7 @@ func (m *matcher) member(name string, local btf.TypeID, t btf.Type) (next btf.Ty
 	return 0, false, nil
 }
 
-// BitfieldInt reports whether t is an integer that stands for a bitfield in old BTF.
+// BitfieldInt reports whether t is an integer that old BTF uses for bitfields.
 func BitfieldInt(t btf.Type) bool {
 	return t.Kind() == btf.KindInt && (t.IntOffset() > 0 || t.IntData()&0xff/8 != t.Size())
 }

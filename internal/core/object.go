@@ -23,7 +23,7 @@ var ErrNotBPF = bpfobj.ErrNotBPF
 type Object struct {
 	name    string
 	btf     *btf.BTF // nil without .BTF
-	raw     []byte   // of which btf is a view
+	raw     []byte   // the bytes of btf
 	order   binary.ByteOrder
 	why     string // why there are no relocations
 	records []Record
@@ -102,15 +102,15 @@ func (o *Object) Len() int { return len(o.records) }
 // belongs to the object.
 func (o *Object) Records() []Record { return o.records }
 
-// Member is a member that a relocation leads through.
+// Member is a member on the path of a relocation.
 type Member struct {
 	Struct btf.TypeID // that has it
 	Name   string     // empty if the relocation is about the struct as a whole
-	Exists bool       // the relocation asks whether it exists
+	Exists bool       // the relocation tests whether it exists
 }
 
-// Members returns the named members that the relocations lead through, and the structs that they are about as a
-// whole. Those of unreadable relocations are left out.
+// Members returns the named members on the paths of readable relocations, and the
+// structs that relocations are about as a whole.
 func (o *Object) Members() iter.Seq[Member] {
 	return func(yield func(Member) bool) {
 		for _, s := range o.specs {
@@ -135,10 +135,10 @@ func (o *Object) Set() *Set { return o.alone() }
 // BTF returns the object's own types, nil if it has none.
 func (o *Object) BTF() *btf.BTF { return o.btf }
 
-// Relocation names what a record asks for: "byte_off struct task_struct.mm.pgd".
+// Relocation returns kind and local side of a record: "byte_off struct task_struct.mm.pgd".
 func (o *Object) Relocation(r *Record) string { return o.specs[r.spec].String() }
 
-// Disputed says how loaders differ on the flavor of a name that a record asks for; it is zero where they agree.
+// Disputed says how loaders differ on the flavor of a name in a record; it is zero if they agree.
 func (o *Object) Disputed(r *Record) relo.Reason {
 	if s := o.specs[r.spec]; s.asks() {
 		return s.disputed()
@@ -149,10 +149,10 @@ func (o *Object) Disputed(r *Record) relo.Reason {
 // Empty says why the object has no relocations, or "" if it has some.
 func (o *Object) Empty() string { return o.why }
 
-// NoRelocations is what Empty says of an object that has all sections, and merely asks nothing.
+// NoRelocations is what Empty returns for an object with all sections but no relocation.
 const NoRelocations = "no CO-RE relocations"
 
-// addRecords takes the records over. Equal ones share a spec.
+// addRecords reads the records. Equal ones share a spec.
 func (o *Object) addRecords(f *bpfobj.File) error {
 	if f.Ext == nil {
 		return nil
@@ -185,7 +185,7 @@ func (o *Object) addRecords(f *bpfobj.File) error {
 				specs[k] = n
 				spec := parseSpec(o.btf, relo.Kind(rec.Kind), rec.Type, string(o.btf.Name(rec.Access)))
 				if names += spec.size(); names > limits.SignatureBytes {
-					return &limits.Exceeded{Max: limits.SignatureBytes, What: "bytes of names on the way to what is asked for"}
+					return &limits.Exceeded{Max: limits.SignatureBytes, What: "bytes of names in access paths"}
 				}
 				o.specs = append(o.specs, spec)
 			}
@@ -198,6 +198,5 @@ func (o *Object) addRecords(f *bpfobj.File) error {
 	return nil
 }
 
-// Spec returns a number that records of one object share if they ask the same
-// of the same local type.
+// Spec returns the number of the record's spec, which equal records share.
 func (r *Record) Spec() int { return int(r.spec) }

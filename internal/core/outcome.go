@@ -13,10 +13,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Table is every outcome of a [Set] on one kernel: what each question makes of
-// each candidate. It is the function that all known loaders decide by. The zero
-// value is ready for [Table.Fill], which reuses its memory. It is not safe for
-// concurrent use.
+// Table is every outcome of a [Set] on one kernel. The zero value is ready for
+// [Table.Fill], which reuses its memory. It is not safe for concurrent use.
 type Table struct {
 	set    *Set
 	kernel *Kernel
@@ -27,21 +25,21 @@ type Table struct {
 	m      matcher
 	found  Match
 
-	walks []walk // by object; without a table where it was not asked for
+	walks []walk // by object; without a table if not yet made
 
 	cilium    ciliumMatcher
-	fixups    map[fixupKey]fixup // cilium/ebpf's, where they were asked for
-	choices   map[*group]*choice // as well
+	fixups    map[fixupKey]fixup // cilium/ebpf's, made when needed
+	choices   map[*group]*choice // the same
 	explained map[explainKey]*candidateEntry
 }
 
-// outcome is one question on one candidate.
+// outcome is the result of one question for one candidate.
 type outcome struct {
 	libbpf bool   // libbpf takes the candidate and matches it
-	err    bool   // libbpf gives up on it
+	err    bool   // libbpf fails on it
 	aya    bool   // aya takes the candidate and matches it, see aya.go
 	cilium uint16 // kinds that cilium/ebpf matches, bit set
-	stuck  uint16 // kinds for which cilium/ebpf gives up, bit set
+	stuck  uint16 // kinds for which cilium/ebpf fails, bit set
 	at     uint32 // in Table.values: libbpf's and then cilium/ebpf's, one for each kind of the question in ascending order
 
 	// Of a match of libbpf or aya:
@@ -52,15 +50,14 @@ type outcome struct {
 	ayaValue uint64 // of the enumerator that aya finds
 }
 
-// matters reports whether a loader matches the candidate or gives up on it.
+// matters reports whether a loader matches the candidate or fails on it.
 func (c *outcome) matters() bool { return c.libbpf || c.err || c.aya || c.cilium|c.stuck != 0 }
 
-// Match is a candidate that matches in the eyes of some loader, or that ends
-// its search with an error.
+// Match is a candidate that some loader matches or fails on.
 type Match struct {
 	BTF   *btf.BTF   // of vmlinux or a module
 	Type  btf.TypeID // the candidate
-	Needs []Need     // what the match depends upon, valid during the call
+	Needs []Need     // valid during the call
 	kinds uint16
 }
 
@@ -69,8 +66,8 @@ func (m *Match) Asks(k relo.Kind) bool { return m.kinds&(1<<k) != 0 }
 
 // Fill matches every question of the set with every candidate in the kernel,
 // and calls found, if not nil, for each match. The table refers to both set and
-// kernel until the next Fill. After an error, which is a [limits.Exceeded] or that
-// of the context, it is to be filled again before it is used.
+// kernel until the next Fill. After an error, a [limits.Exceeded] or the context's,
+// it must be filled again before use.
 func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)) error {
 	meter := limits.NewMeter(ctx, limits.Comparisons, "comparisons of types")
 	tb.set, tb.kernel = s, k
@@ -113,7 +110,7 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 	return nil
 }
 
-// check says whether the candidates that were found are too many.
+// check returns an error if there are too many candidates.
 func (tb *Table) check() error {
 	outcomes, decisions := 0, 0
 	for i := range tb.set.questions {
@@ -135,7 +132,7 @@ func (tb *Table) check() error {
 	return nil
 }
 
-// ask matches candidate number place of a row as each loader does.
+// ask matches the candidate at a place of a row as each loader does.
 func (tb *Table) ask(q *question, c candidate, place int, found func(*Match)) (out outcome) {
 	m := &tb.m
 	m.targ, m.needs, m.floats = &c.view.BTF, m.needs[:0], false
@@ -168,7 +165,7 @@ func (tb *Table) ask(q *question, c candidate, place int, found func(*Match)) (o
 		tb.values = tb.values[:out.at]
 		return out
 	}
-	// A candidate that a loader gives up on is to make it give up again.
+	// A loader that fails on a candidate must fail on its minimized form, too.
 	if found != nil {
 		tb.found = Match{BTF: m.targ, Type: c.id, Needs: m.needs, kinds: q.kinds}
 		found(&tb.found)
@@ -192,12 +189,12 @@ func (tb *Table) askCilium(q *question, c candidate, place int, out *outcome, va
 	}
 }
 
-// take stores what the question's kinds ask for of the match in tb.m.
+// take stores the values of the match in tb.m.
 func (tb *Table) take(q *question, c *outcome) {
 	s := &tb.m.out
 	c.bitOff = s.bitOff
 	for i, k := range q.each() {
-		if k.IsEnumval() && len(s.acc) == 0 { // aya alone has found one
+		if k.IsEnumval() && len(s.acc) == 0 { // only aya has found one
 			continue
 		}
 		v, err := s.calc(k)
@@ -217,8 +214,7 @@ func (tb *Table) take(q *question, c *outcome) {
 	}
 }
 
-// value returns what a kind of the question takes from a match. The kind is not
-// among the bad ones.
+// value returns the value of a kind, which is not among the bad ones.
 func (tb *Table) value(q *question, c *outcome, kind relo.Kind) (v value) {
 	for i, k := range q.each() {
 		if k == kind {
@@ -231,7 +227,7 @@ func (tb *Table) value(q *question, c *outcome, kind relo.Kind) (v value) {
 	return v
 }
 
-// entry returns s as a log has it.
+// entry returns s in the form of a log.
 func (s *spec) entry() relo.Spec {
 	e := relo.Spec{TypeID: uint32(s.root), Type: typeName(s.btf.Type(s.root)), Raw: s.rawString(), Path: s.path()}
 	if s.kind.IsField() && s.err == nil {
@@ -243,10 +239,10 @@ func (s *spec) entry() relo.Spec {
 	return e
 }
 
-// candidateEntry is a candidate as a log has it.
+// candidateEntry is a candidate in the form of a log.
 type candidateEntry struct {
 	relo.Candidate
-	err error // why libbpf gives up on it
+	err error // that ends libbpf's load
 }
 
 type explainKey struct {
@@ -255,8 +251,7 @@ type explainKey struct {
 	place    int32
 }
 
-// explain matches a candidate again, for what a table does not keep: where a
-// match leads to, or why there is none.
+// explain matches a candidate again for the details that a table does not keep.
 func (tb *Table) explain(mt *match, place int32) *candidateEntry {
 	kind := mt.spec.kind
 	key := explainKey{mt.question, kind, place}

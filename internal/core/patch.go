@@ -11,7 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// insn is what a loader looks at when it decides how to patch an instruction.
+// insn is the part of an instruction that a loader's decision depends on.
 type insn struct {
 	ok      bool // the section holds the instruction
 	code    uint8
@@ -35,8 +35,8 @@ func readInsn(code []byte, off uint32, order binary.ByteOrder) insn {
 	return in
 }
 
-// holds says what is wrong with the operand. Before the change it has to be the
-// local value, unless linkers or compilers may have their own.
+// holds returns an error if the operand is not the local value. Linkers and
+// compilers may change some operands.
 func (in insn) holds(l value) error {
 	if l.exact && uint64(in.operand) != l.val {
 		return fmt.Errorf("instruction holds %d, not %d", in.operand, int64(l.val))
@@ -44,7 +44,7 @@ func (in insn) holds(l value) error {
 	return nil
 }
 
-// width returns how many bytes a load or store is of.
+// width returns the bytes that are loaded or stored.
 func (in insn) width() uint32 { return [...]uint32{4, 2, 1, 8}[in.code>>3&3] }
 
 // Classes and modes of BPF instructions.
@@ -59,9 +59,9 @@ const (
 	srcX       = 0x08
 )
 
-// patch says what a loader would make of the instruction, given the values on
-// both sides (bpf_core_patch_insn of libbpf): nothing to say, poison it, or
-// give up with an error.
+// patch decides whether libbpf can patch the instruction with the target's value
+// (bpf_core_patch_insn). It returns the reason to poison it, or an error that ends
+// the load.
 func (in insn) patch(l, t value) (poison string, err error) {
 	if !in.ok {
 		return "", nil
@@ -102,9 +102,8 @@ func (in insn) patch(l, t value) (poison string, err error) {
 	return "", nil
 }
 
-// resizable reports whether a load or store can be changed from the local size
-// to the target's: both are pointers, or both are integers that zero-extension
-// keeps right. Anything else libbpf poisons.
+// resizable reports whether a load or store can be changed from the local size to
+// the target's: both are pointers, or both are integers that can be zero-extended.
 func resizable(l, t load) bool {
 	switch {
 	case l.kind != t.kind:

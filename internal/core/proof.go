@@ -17,32 +17,29 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// The proof: two kernels, the full BTF and what was made of it, give every
-// loader the same decisions on the objects of a set.
+// The proof shows that a kernel's full BTF and its minimized BTF give every loader
+// the same decisions on the objects of a set.
 //
-// A column is all that one candidate is to a loader: its outcomes on every
-// question about its name, values and all, by libbpf's rules and by the looser
-// ones, and where either gives up. Loaders see nothing else of it. So
-// the same columns in the same order give the same decisions, and what may
-// differ is stated here and nowhere else:
+// A column is everything that loaders see of one candidate: the outcomes of all
+// questions about its name, for each loader. The same columns in the same order
+// give the same decisions. These differences are allowed:
 //
-//   - Candidates of which no loader makes anything may be missing.
+//   - Candidates that no loader matches or fails on may be missing.
 //   - Equal columns may be merged: they never disagree, and are ruled out
-//     together. Not so where a relocation asks for their type IDs, which are
-//     never equal; there the number of equal ones has to be the same.
-//   - Type IDs themselves differ.
-//   - The order may differ if no decision follows from it. libbpf takes the
-//     size of a load from the first match; cilium/ebpf calls a group ambiguous
-//     if two candidates disagree that are the best so far, though a better one
-//     may come.
+//     together. If a relocation uses their type IDs, which are never equal, their
+//     number has to be the same.
+//   - Type IDs differ.
+//   - The order may differ if no decision depends on it. libbpf takes the size of
+//     a load from the first match. cilium/ebpf fails if the best two candidates so
+//     far disagree, even if a better one follows.
 
-// Difference is where two kernels part. It is an error.
+// Difference is the first difference between two kernels. It is an error.
 type Difference struct {
-	Object     string // that has the relocation, one of them
+	Object     string // one of those with the relocation
 	Relocation string // "byte_off struct task_struct.mm.pgd"
-	Candidate  string // "struct task_struct", or "" where the order of several matters
-	Full       string // what comes of it on the one
-	Minimized  string // and on the other
+	Candidate  string // "struct task_struct", or "" if the order of several matters
+	Full       string // the outcome on the full BTF
+	Minimized  string // the outcome on the minimized BTF
 	Order      bool   // the candidates are the same, in another order
 }
 
@@ -67,8 +64,7 @@ func Compare(ctx context.Context, full, small *Table) (*Difference, error) {
 	return nil, nil
 }
 
-// comparison is one Compare. Once its meter says so, it ends soon, and what it
-// returns means nothing.
+// comparison is one Compare. Once its meter has an error, results mean nothing.
 type comparison struct {
 	full, small *Table
 	meter       *limits.Meter
@@ -87,14 +83,14 @@ func (c *comparison) name(name int) (*Difference, error) {
 	return c.decisions(name)
 }
 
-// columns are the candidates of one name of which a loader makes something, in
+// columns are the candidates of one name that a loader matches or fails on, in
 // their order.
 type columns struct {
 	tb    *Table
 	name  int
 	place []int32
 	key   [][]byte // the column, as bytes; equal ones have equal ids
-	ids   []bool   // a relocation asks for the type ID
+	ids   []bool   // a relocation uses the type ID
 	buf   []byte   // that key refers to
 }
 
@@ -129,8 +125,7 @@ func (l *columns) read(tb *Table, name int, meter *limits.Meter) {
 	l.buf = buf
 }
 
-// appendOutcome writes an outcome down so that equal ones, and only those, give
-// equal bytes.
+// appendOutcome appends an encoding that is equal only for equal outcomes.
 func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	flags := byte(0)
 	for i, f := range []bool{c.libbpf, c.err, c.aya, c.field != c.load} {
@@ -231,8 +226,8 @@ func (l *columns) difference(o *columns, only, others []int) *Difference {
 	return d
 }
 
-// questions returns the questions on which two columns differ, -1 being one of
-// which no loader makes anything.
+// questions returns the questions on which two columns differ. -1 is a column
+// that no loader matches.
 func (l *columns) questions(o *columns, i, j int) (out []int) {
 	for _, q := range l.tb.set.byName[l.name] {
 		if !bytes.Equal(l.outcome(q, i), o.outcome(q, j)) {
@@ -313,8 +308,7 @@ func (s *Set) difference(q int) *Difference {
 	return &Difference{Relocation: s.questions[q].spec.String()}
 }
 
-// decisions compares what loaders decide on all records that ask about a
-// name, where the order of the candidates is not the same.
+// decisions compares the decisions of each loader on all records about a name.
 func (c *comparison) decisions(name int) (*Difference, error) {
 	full, small := c.full, c.small
 	for i := range full.set.objects {
@@ -351,7 +345,7 @@ func (c *comparison) decisions(name int) (*Difference, error) {
 	return nil, nil
 }
 
-// effect is what a loader does to an instruction, or that it fails.
+// effect is the change of an instruction, or the failure.
 type effect struct {
 	result relo.Result
 	val    uint64
@@ -362,7 +356,7 @@ func (d *Decision) effect() effect {
 	e := effect{result: d.Result}
 	switch {
 	case d.Result == relo.Ambiguous:
-		e.result = relo.Error // which comes first depends on the order, and is the same to who loads
+		e.result = relo.Error // the order decides which comes first, and both end the load
 	case d.Result == relo.Resolved:
 		if e.load = d.m.new.load; d.m.spec.kind != relo.TargetTypeID {
 			e.val = d.New

@@ -9,8 +9,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
-// proofCase is a kernel and what a minimizer that goes wrong could make of it,
-// in the notation of testbtf.
+// proofCase is a kernel and the output of a wrong minimizer, in the notation of
+// testbtf.
 type proofCase struct {
 	name        string
 	local       string
@@ -19,7 +19,7 @@ type proofCase struct {
 	want        Difference
 }
 
-// Nobody notices any of these.
+// No loader notices any of these.
 var proofAccepts = []proofCase{
 	{
 		name:  "nothing changed",
@@ -104,7 +104,7 @@ var proofAccepts = []proofCase{
 // set returns the questions of an object.
 func (c *proofCase) set(t *testing.T) *Set {
 	t.Helper()
-	var operands []uint64 // the local values, which the first object tells
+	var operands []uint64 // the local values, from the first object
 	for {
 		o, err := ParseObject("o", testbtf.Object(t, binary.LittleEndian, c.local, c.asks, operands...))
 		if err != nil {

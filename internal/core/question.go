@@ -13,11 +13,11 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// question is what the target side of relocations depends upon: all that ask
-// it have the same outcomes on every candidate. Kinds that take different
-// values from one match (byte_off, byte_sz, …) share a question.
+// question is everything in a relocation that the target side depends on:
+// relocations with the same question have the same outcomes on every candidate.
+// Kinds that take different values from one match (byte_off, byte_sz, …) share one.
 type question struct {
-	spec     *spec // of one that asks
+	spec     *spec // of the first relocation
 	name     int   // number of the name of the root
 	rootKind btf.Kind
 	kinds    uint16 // bit set of Kind
@@ -36,9 +36,9 @@ func (q *question) each() iter.Seq2[int, relo.Kind] {
 	}
 }
 
-// Set is the distinct questions of some objects of one byte order. Tracers
-// repeat themselves: of tens of thousands of records a few hundred ask
-// different questions. A Set is immutable and safe for many goroutines.
+// Set is the distinct questions of some objects of one byte order: some hundreds
+// for a tracer with tens of thousands of records. A Set is immutable and safe for
+// many goroutines.
 type Set struct {
 	objects   []member
 	questions []question
@@ -52,7 +52,7 @@ type Set struct {
 // member is an object of a set.
 type member struct {
 	*Object
-	question []int        // by spec; -1 for those that ask nothing of the kernel
+	question []int        // by spec; -1 for those that do not depend on the kernel
 	local    []localValue // by spec
 	roots    []root
 	steps    []step
@@ -62,22 +62,21 @@ type member struct {
 }
 
 // root is a local type with relocations. libbpf keeps one list of candidates for
-// each, which every resolved relocation narrows, so that later ones see
-// fewer.
+// each, which every resolved relocation narrows.
 type root struct {
 	question int     // one of its questions, -1 if it has none
 	records  []int32 // in the object's order
 	steps    []int32 // the distinct ones, in the order of their first records
 }
 
-// localValue is what a spec comes to on the local side.
+// localValue is the local value of a spec.
 type localValue struct {
 	value
 	err error
 }
 
-// step is a distinct pair of what a record asks and of the instruction that it
-// is for. With the same candidates left, equal ones are decided alike.
+// step is a distinct pair of spec and instruction. With the same remaining
+// candidates, equal steps have equal decisions.
 type step struct {
 	record int32 // the first
 	spec   int32
@@ -159,8 +158,7 @@ func (b *setBuilder) question(sg *signatures, sp *spec) int {
 		b.names[name] = len(b.Set.names)
 		b.Set.names = append(b.Set.names, name)
 	}
-	// Specs that begin in the same way are of one question only if it is of the
-	// same sort: about a field, an enumerator, or by which relation of types.
+	// Specs of different sorts have different questions.
 	b.buf = sg.of(sp, append(b.buf[:0], sortOf(sp.kind)))
 	sum := sha256.Sum256(b.buf)
 	q, ok := b.bySignature[sum]
@@ -190,10 +188,10 @@ func (s *Set) Objects() iter.Seq2[int, *Object] {
 // Order returns the byte order of the objects.
 func (s *Set) Order() binary.ByteOrder { return s.order }
 
-// Asks reports whether a relocation is of kind k.
+// Asks reports whether a relocation has kind k.
 func (s *Set) Asks(k relo.Kind) bool { return s.kinds&(1<<k) != 0 }
 
-// HasName reports whether a relocation asks for types of this name, which has no
+// HasName reports whether a relocation is about types of this name, which has no
 // flavor.
 func (s *Set) HasName(name string) bool { return s.index.Has(name) }
 

@@ -32,15 +32,15 @@ import (
 //
 //	byte_off 0:1 struct task.pid by ldxw    kind, access string, what it means; the instruction
 //		resolved 4 -> 8                     the value here and there; or absent, poisoned, …: why
-//		+ 0:2 struct task.pid 8             a candidate that matches, and what comes of it
+//		+ 0:2 struct task.pid 8             a candidate that matches, and the value
 //		- struct task___old: no member pid  one that does not: why
 //		~ union task                        one that only other loaders match
 //		ebpf-go: poisoned                   what cilium/ebpf does, where that is something else
 //		aya: resolved 4 -> 8                and aya
 //
 // A scenario is one program of one object. An error of one relocation ends the load with each loader; what is said
-// of the others is what becomes of them without it, but for cilium/ebpf, which decides about all relocations of a local type at once.
-// Only candidates that earlier relocations of the type have left are there. The
+// of the others is their result without it, except for cilium/ebpf, which decides about all relocations of a local type at once.
+// Candidates that earlier relocations of the type have ruled out are not listed. The
 // instruction is "by mov" if nothing else is said; "by mov of 7" holds another
 // value than the local one. Modules follow vmlinux, the section "kernel", as
 // "module NAME". A paragraph "Byte order: big." is about both sides, one that
@@ -391,7 +391,7 @@ func (r *rule) others(tb *Table, n int) iter.Seq2[string, string] {
 	}
 }
 
-// cilium returns what cilium/ebpf makes of relocation n: the group of its local
+// cilium returns cilium/ebpf's decision on relocation n: the group of its local
 // type, or that of the kind that asks nothing of the kernel.
 func (r *rule) cilium(tb *Table, n int) string {
 	m := &tb.set.objects[0]

@@ -69,7 +69,7 @@ func (b *ruleTool) compare(t *testing.T, r *rule) {
 			return
 		}
 		// The last one ended the run, be it by the rules or because bpftool
-		// cannot do it. What came before is decided as it was.
+		// cannot do it. Decisions before it do not change.
 		n := len(res.Records)
 		if n == 0 {
 			t.Fatalf("bpftool failed: %s", res.Failure)

@@ -34,7 +34,7 @@ func TestSameQuestion(t *testing.T) {
 }
 
 // TestMutatedQuestion changes the types of relocations in one place. If the
-// signature does not tell, no kernel may: so it fails when the matcher looks at
+// signature does not have, no kernel may: so it fails when the matcher looks at
 // something that the signature leaves out.
 func TestMutatedQuestion(t *testing.T) {
 	raceflag.SkipSerial(t)

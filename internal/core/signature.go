@@ -14,12 +14,11 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Hash returns a hash of the distinct relocations of some objects, of either
-// byte order. It depends on what the relocations ask, and on the byte order of
-// those who ask, but not on names of objects, on code, on type IDs, or on how
-// often something is asked: a change of an object that keeps the hash keeps its
-// minimized BTF. Relocations that no loader accepts do not count, nor do those
-// that ask nothing of the kernel.
+// Hash returns a hash of the distinct relocations of some objects and of the byte
+// order of their objects. It does not depend on names of objects, code, type IDs,
+// or how often a relocation occurs: objects with equal hashes have equal minimized
+// BTF. Relocations that no loader accepts do not count, nor do those that do not
+// depend on the kernel.
 func Hash(objects ...*Object) [sha256.Size]byte {
 	seen := make(map[string]bool)
 	var all []string
@@ -59,9 +58,8 @@ type signatures struct {
 	w      signer
 }
 
-// of appends the signature of a spec. When those of the object have taken more
-// than limits.SignatureBytes it is what is different for sure: its object and
-// what it is about.
+// of appends the signature of a spec. If the signatures of the object take more
+// than limits.SignatureBytes, it is the object and the spec itself.
 func (sg *signatures) of(s *spec, b []byte) []byte {
 	from := len(b)
 	if sg.spent <= limits.SignatureBytes {
@@ -79,9 +77,9 @@ func (sg *signatures) of(s *spec, b []byte) []byte {
 	return append(append(b, byte(sortOf(s.kind))), s.access...)
 }
 
-// signature appends all that the target side of a match depends upon: specs
-// with equal signatures have equal outcomes on every candidate, whatever
-// object they are of. It gives up soon after w.end bytes.
+// signature appends everything in s that the target side of a match depends on:
+// specs with equal signatures have equal outcomes on every candidate. It stops soon
+// after w.end bytes.
 func (s *spec) signature(w *signer, b []byte) []byte {
 	b = append(b, byte(s.rootKind()), ' ')
 	b = append(append(b, s.name()...), ' ')
@@ -123,8 +121,8 @@ func (s *spec) signature(w *signer, b []byte) []byte {
 	return b
 }
 
-// signer is the walker over one local type. It writes down what the walker over
-// pairs (matcher.walk) looks at, relation by relation.
+// signer walks one local type and writes down what the walks over pairs of types
+// (matcher.walk, ciliumMatcher) depend on, relation by relation.
 type signer struct {
 	btf   *btf.BTF
 	end   int // length at which to give up
@@ -132,7 +130,7 @@ type signer struct {
 	depth int
 }
 
-// field is for relField, which follows nothing but arrays.
+// field is for relField, which follows only arrays.
 func (w *signer) field(b []byte, id btf.TypeID) []byte {
 	for range maxLevel {
 		t, ok := w.btf.SkipMods(id)
@@ -160,12 +158,12 @@ func (w *signer) field(b []byte, id btf.TypeID) []byte {
 	return append(b, '!')
 }
 
-// deep is for relExists and relMatches, which follow references: relExists not
-// into members, relMatches there too, and behind pointers, where cilium/ebpf
-// goes. A type that was there stands as its number.
+// deep is for relExists and relMatches, which follow references. relMatches also
+// follows members, and pointers as cilium/ebpf does. A type that occurs again is
+// written as its number.
 func (w *signer) deep(b []byte, id btf.TypeID, rel relation) []byte {
 	t, ok := w.btf.SkipMods(id)
-	if !ok || w.depth == limits.Pairs || len(b) > w.end { // no loader would go on, or nobody reads it
+	if !ok || w.depth == limits.Pairs || len(b) > w.end { // no loader goes on, or the result is not used
 		return append(b, '!')
 	}
 	w.depth++
@@ -212,7 +210,7 @@ func (w *signer) deep(b []byte, id btf.TypeID, rel relation) []byte {
 			b = w.deep(b, m.Type, rel)
 		}
 	case k.IsAnyEnum() && rel == relMatches:
-		// Of the size that C gives it there is nothing to say.
+		// The size that C gives it is the default.
 		if size := t.Size(); k == btf.KindEnum && size != 4 || k == btf.KindEnum64 && size != 8 {
 			b = binary.LittleEndian.AppendUint32(append(b, '='), size)
 		}
@@ -223,19 +221,20 @@ func (w *signer) deep(b []byte, id btf.TypeID, rel relation) []byte {
 	return append(b, ')')
 }
 
-// Reach notes, by the names of candidates without flavors, how far from these the relocations of o look; of several the farthest
-// counts. It reports false where more counts than the types that they look at, in their order.
+// Reach notes how far from their candidates the relocations of o look, by the names
+// of candidates without flavors; the farthest counts. It returns false if decisions
+// depend on more than these types in their order.
 //
-// It is what walk.go and match.go do, seen from the kernel's side:
+//   - Fields and enumerators are found and compared by value: relField ends at
+//     pointers.
+//   - relExists follows pointers, elements and prototypes, and ends at structs and
+//     unions.
+//   - relMatches follows everything.
+//   - The value of a target_type_id is a type ID. It counts only whether two
+//     candidates have the same, and for loads and stores whether it fits.
 //
-//   - Fields and enumerators are found, and compared with the local ones, by value: relField ends at pointers.
-//   - relExists goes through pointers, elements and prototypes, and ends at structs and unions.
-//   - relMatches goes anywhere.
-//   - The value of a target_type_id is a type ID. What counts is whether it is that of another candidate, and for loads and
-//     stores, where no compiler has one, whether it fits.
-//
-// What the minimizer keeps if its first proof holds is within that, too: it follows the pointers that a match went
-// through, and gives structs of one name the same members.
+// The minimizer's first attempt stays within that: it follows the pointers of
+// matches and gives structs of one name the same members.
 func (o *Object) Reach(names map[string]btf.Reach) bool {
 	for i := range o.records {
 		r := &o.records[i]

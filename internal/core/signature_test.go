@@ -55,7 +55,7 @@ func TestHash(t *testing.T) {
 // what a comparison looks at does.
 func TestHashOfTypes(t *testing.T) {
 	// struct node { int <member>; struct node *next; struct far *far; }, after
-	// some types that nobody refers to.
+	// some types without a reference.
 	content := func(kind relo.Kind, before int, member, far string) string {
 		b := btf.NewBuilder(binary.LittleEndian)
 		for range before {

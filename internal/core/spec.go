@@ -72,7 +72,7 @@ func (s *spec) parse() error {
 	}
 	if t := s.btf.Type(s.root); s.kind != relo.LocalTypeID && !t.Kind().Shape().Named && len(t.Name()) > 0 {
 		// No compiler makes these. libbpf finds type tags by name; cilium/ebpf
-		// gives up on functions and variables if the kernel has them.
+		// fails on functions and variables if the kernel has them.
 		return fmt.Errorf("relocation of a %s is not supported", t.Kind())
 	}
 	if s.kind.IsType() {
@@ -221,7 +221,7 @@ func (s *spec) path() string {
 	return b.String()
 }
 
-// String returns what is asked for: "byte_off struct task_struct.mm.pgd".
+// String returns kind and path: "byte_off struct task_struct.mm.pgd".
 func (s *spec) String() string {
 	return s.kind.String() + " " + relo.Name(s.kind, typeName(s.btf.Type(s.root)), s.path())
 }
@@ -239,8 +239,8 @@ func (s *spec) rootKind() btf.Kind {
 	return t.Kind()
 }
 
-// disputed says how loaders differ on the flavor of the name of the root, or of
-// the enumerator; it is zero where they agree.
+// disputed says how loaders differ on the flavor of the root's or the enumerator's
+// name; it is zero if they agree.
 func (s *spec) disputed() relo.Reason {
 	t := s.btf.Type(s.root)
 	names := []string{string(t.Name())}
@@ -255,13 +255,12 @@ func (s *spec) disputed() relo.Reason {
 	return relo.Reason{}
 }
 
-// asks reports whether s asks something of the kernel, in a way that loaders
-// accept.
+// asks reports whether loaders accept s and its result depends on the kernel.
 func (s *spec) asks() bool {
 	return s.err == nil && s.kind != relo.LocalTypeID && s.name() != ""
 }
 
-// local returns what s comes to on the local side, or why no loader accepts it.
+// local returns the local value of s, or the error for which loaders refuse it.
 func (s *spec) local() (v localValue) {
 	if v.err = s.err; v.err == nil {
 		v.value, v.err = s.calc(s.kind)

@@ -20,12 +20,11 @@ var (
 type value struct {
 	val   uint64
 	load  load
-	exact bool // on the local side: the instruction has to hold it
+	exact bool // on the local side: the operand has to be equal
 }
 
-// load is the size and the class of a field that an instruction loads or
-// stores, because loaders may change its width. There is one for a byte_off
-// that is no bitfield; the zero value is none.
+// load is the size and the class of a field that an instruction loads or stores.
+// The zero value is none, as for all kinds but byte_off and for bitfields.
 type load struct {
 	size uint32 // bytes; of an array, of its innermost elements
 	kind btf.Kind
@@ -33,7 +32,7 @@ type load struct {
 	ok   bool
 }
 
-// bytes returns the size as reasons have it.
+// bytes returns the size in words.
 func (l load) bytes() string {
 	if !l.ok {
 		return "a bitfield"
@@ -58,9 +57,8 @@ func (l load) String() string {
 	return fmt.Sprintf("%s%s of %d bytes", enc, l.kind, l.size)
 }
 
-// loadOf returns the load of a field of type id, which has the size given and
-// no modifiers. An instruction loads an element of an array, so that its size
-// counts, as in libbpf since 1.6; older ones take that of the array.
+// loadOf returns the load of a field of type id, which has this size and no
+// modifiers. For an array the size of an element counts, as in libbpf since 1.6.
 func (s *spec) loadOf(size uint32, id btf.TypeID) (load, error) {
 	t := s.btf.Type(id)
 	l := load{size: size, kind: t.Kind(), ok: true}
@@ -68,7 +66,7 @@ func (s *spec) loadOf(size uint32, id btf.TypeID) (load, error) {
 	case btf.KindInt:
 		l.enc = uint8(t.IntEncoding())
 	case btf.KindArray:
-		t = element(s.btf, id) // which the caller has found to have a size
+		t = element(s.btf, id)
 		var err error
 		if l.size, err = s.btf.SizeOf(t.ID); err != nil {
 			return load{}, err
@@ -100,8 +98,8 @@ func (s *spec) calc(kind relo.Kind) (value, error) {
 	return value{val: 1}, nil // type_exists, type_matches
 }
 
-// exact reports whether the instruction has to hold the local value. Linkers
-// change type IDs, and compilers differ on how to load a bitfield.
+// exact reports whether the operand has to be the local value. Linkers change type
+// IDs, and compilers differ on how to load a bitfield.
 func (s *spec) exact() bool {
 	switch s.kind {
 	case relo.LocalTypeID, relo.TargetTypeID:
@@ -170,8 +168,7 @@ func (s *spec) fieldValue(kind relo.Kind) (value, error) {
 	return v, nil
 }
 
-// elementValue is the value of a spec that ends in an array element or in the
-// root itself.
+// elementValue is the value of a spec that ends in an array element or the root.
 func (s *spec) elementValue(kind relo.Kind, last *accessor) (value, error) {
 	size, err := s.btf.SizeOf(last.typeID)
 	switch {

@@ -7,26 +7,22 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// The walker over a pair of types: the only place that says when a local type
-// and a kernel's agree. There are three relations between them, and for each
-// two sets of rules, libbpf's and, with matcher.loose, those of loaders that
-// are less strict. Who makes it look at something more of the local type has to
-// make signature.go write that down.
+// libbpf's comparison of a local type with a kernel's. Everything in the local type
+// that it depends on has to be in signature.go.
 
-// relation is what a relocation wants of two types.
+// relation is how two types have to agree.
 type relation uint8
 
 const (
-	// relField is how the types of two fields must go together
-	// (bpf_core_fields_are_compat of libbpf). Structs and unions go together, so
-	// do all integers and all pointers; enums and forward declarations need the
-	// same essential name unless one has none; of arrays the elements are
-	// compared, but cilium/ebpf does so only if somebody indexes them.
+	// relField is for the types of two fields (bpf_core_fields_are_compat). Structs
+	// and unions agree, as do all integers and all pointers. Enums and forward
+	// declarations need the same essential name unless one has none. Arrays agree
+	// if their elements do; cilium/ebpf compares these only if the path has an index.
 	relField relation = iota
 
 	// relExists is for type_exists, type_size and target_type_id
 	// (__bpf_core_types_are_compat): the kinds agree through pointers, elements
-	// and prototypes, but not into structs. Names are the caller's business.
+	// and prototypes, but not into structs. Names do not count.
 	// cilium/ebpf (btf/core.go, v0.22) looks through the typedefs of the root and
 	// compares the index types of arrays.
 	relExists
@@ -176,8 +172,8 @@ func (m *matcher) head(l, t btf.Type, rel relation, behind bool) (done, ok bool)
 }
 
 // declares compares two kinds by libbpf's rules for type_matches. Behind a
-// pointer a forward declaration stands for a struct or a union, and that ends
-// the comparison; so does a struct or union there.
+// pointer a forward declaration is as good as a struct or a union. Both end the
+// comparison.
 func declares(l, t btf.Type, behind bool) (done, ok bool) {
 	lk, tk := l.Kind(), t.Kind()
 	switch {
@@ -301,10 +297,10 @@ func (m *matcher) enums(l, t btf.Type) (bool, error) {
 	return true, nil
 }
 
-// Compatible reports whether a type of an object may stand for one of a kernel
-// by libbpf's rules for typed externs (bpf_core_types_are_compat): modifiers and
-// typedefs apart the kinds agree through pointers, elements and prototypes,
-// names do not count. It is false for types that nest too deeply to tell.
+// Compatible reports whether a type of an object agrees with one of a kernel by
+// libbpf's rules for typed externs (bpf_core_types_are_compat): without modifiers
+// and typedefs the kinds agree through pointers, elements and prototypes. Names do
+// not count. It is false for types that nest too deeply.
 func Compatible(local *btf.BTF, lid btf.TypeID, kernel *btf.BTF, kid btf.TypeID) bool {
 	m := matcher{local: local, targ: kernel, budget: limits.ExternSteps}
 	ok, err := m.walk(lid, kid, relExists, false, maxLevel)
