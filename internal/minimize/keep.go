@@ -8,11 +8,11 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 )
 
-// Marks of what is kept. Such a type is exact: it refers to what it refers to in the
-// kernel, typedefs, modifiers and all. Structs and unions that exact pointers lead to
-// become forward declarations unless they have a node.
+// Kept types are exact: they refer to the same types as in the kernel, including
+// typedefs and modifiers. Structs and unions behind exact pointers become forward
+// declarations unless they have a node.
 
-// addKept marks what a pattern names.
+// addKept marks a type, members or an enumerator that a pattern names.
 func (m *marks) addKept(kept *core.Kept) {
 	if len(kept.Path) == 0 {
 		m.keepWhole(kept.BTF, kept.Type)
@@ -34,7 +34,7 @@ func (m *marks) addKept(kept *core.Kept) {
 	}
 }
 
-// makeExact has n emitted as the kernel has it, as far as it is needed.
+// makeExact marks n as exact, as far as it is needed.
 func (m *marks) makeExact(n *node) {
 	if !n.exact {
 		n.exact = true
@@ -42,7 +42,7 @@ func (m *marks) makeExact(n *node) {
 	}
 }
 
-// keepWhole marks a type with all that it has, and all of that by value.
+// keepWhole marks a type with all its members and everything that it contains by value.
 func (m *marks) keepWhole(b *btf.BTF, id btf.TypeID) {
 	todo := []nodeKey{{b, id}}
 	for len(todo) > 0 && m.goesOn(1) {
@@ -74,7 +74,8 @@ func (m *marks) keepWhole(b *btf.BTF, id btf.TypeID) {
 	}
 }
 
-// eachPart calls f with what an array, a prototype, a function or a variable refers to.
+// eachPart calls f for each type that an array, a prototype, a function or a variable
+// refers to.
 func eachPart(t *btf.Type, f func(btf.TypeID)) {
 	switch k := t.Kind(); {
 	case k == btf.KindArray:
@@ -91,9 +92,8 @@ func eachPart(t *btf.Type, f func(btf.TypeID)) {
 	}
 }
 
-// expandExact makes sure that all that an exact n refers to has a node, or waits for
-// one. Members that are needed and not kept are as relocations need them, but for the
-// typedefs and modifiers in front of them.
+// expandExact adds nodes for everything that an exact n refers to. Members that
+// only relocations need are exact in their typedefs and modifiers alone.
 func (m *marks) expandExact(n *node) {
 	t := &n.t
 	switch k := t.Kind(); {
@@ -116,9 +116,9 @@ func (m *marks) expandExact(n *node) {
 	}
 }
 
-// mention makes sure that what n names can be named: by a node or, of structs and
-// unions, by a forward declaration. Of several that share a name all have a node if one
-// has, so that copies stay equal.
+// mention adds a node for a type that n refers to, or leaves a struct or union to a
+// forward declaration. If one of several types of a name has a node, all have one, so
+// that copies stay equal.
 func (m *marks) mention(n *node, id btf.TypeID) {
 	u := n.t.BTF().Type(id)
 	if m.tooDeep(u.BTF(), id) {
@@ -127,7 +127,7 @@ func (m *marks) mention(n *node, id btf.TypeID) {
 	switch k := u.Kind(); {
 	case !k.IsComposite() && !k.IsAnyEnum():
 		m.makeExact(m.nodes[m.node(u)])
-	case len(u.Name()) == 0: // nothing else could name it
+	case len(u.Name()) == 0:
 		m.keepWhole(u.BTF(), u.ID)
 	case k.IsComposite():
 		key := nameKey{k, string(u.Name())}
@@ -141,7 +141,7 @@ func (m *marks) mention(n *node, id btf.TypeID) {
 	}
 }
 
-// forward returns the output type of a struct or union that is only mentioned.
+// forward returns the forward declaration of a struct or union without a node.
 func (g *graph) forward(t btf.Type) int {
 	key := nodeKey{t.BTF(), t.ID}
 	i, ok := g.forwards[key]

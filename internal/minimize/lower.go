@@ -16,13 +16,13 @@ import (
 type graph struct {
 	m        *marks
 	types    []*canonical.Type
-	wanted   func(string) bool // names that relocations ask for
+	wanted   func(string) bool // names in relocations
 	intNames bool              // the kernel's names of integers count
 	ptrSize  uint32
 	pad      Padding
 	filler   int             // index of the filler's element type, or void
 	names    int             // bytes of all names
-	forwards map[nodeKey]int // output types of what is only mentioned
+	forwards map[nodeKey]int // forward declarations
 }
 
 func newGraph(m *marks, set *core.Set, ptrSize uint32, pad Padding) *graph {
@@ -103,7 +103,7 @@ func (g *graph) lower(n *node) *canonical.Type {
 	}
 	switch o.Kind {
 	case btf.KindInt:
-		if !n.name && !n.exact && !g.intNames {
+		if !n.root && !n.exact && !g.intNames {
 			o.Name = g.intName(t)
 		}
 		o.Fields = []canonical.Field{{Lo: t.IntData()}}
@@ -163,27 +163,18 @@ func (g *graph) members(n *node, o *canonical.Type) {
 	}
 }
 
-// intName returns C's name of an integer, so that spellings do not tell equal
-// ones apart. It is empty where there is none, or where a relocation asks for
-// that name and the type would pass for what it wants.
+var intNames = map[uint32]string{1: "char", 2: "short", 4: "int", 8: "long", 16: "__int128"}
+
+// intName returns C's name of an integer, which makes all spellings equal. It is
+// empty if there is none, or if a relocation is about that name and could match.
 func (g *graph) intName(t *btf.Type) string {
 	enc := t.IntEncoding()
-	var s string
-	switch t.Size() {
-	case 1:
-		s = "char"
-	case 2:
-		s = "short"
-	case 4:
-		s = "int"
-	case 8:
-		if s = "long"; g.ptrSize == 4 {
-			s = "long long"
-		}
-	case 16:
-		s = "__int128"
-	default:
+	s := intNames[t.Size()]
+	switch {
+	case s == "":
 		return ""
+	case s == "long" && g.ptrSize == 4:
+		s = "long long"
 	}
 	switch {
 	case enc&btf.IntBool != 0:
@@ -214,11 +205,7 @@ func (g *graph) addPadding(n *node, o *canonical.Type) {
 	flexible := false
 	for k, i := range n.idx {
 		m := n.t.Member(i)
-		if m.BitSize == 0 {
-			gap(m.BitOffset / 8)
-		} else if m.BitOffset/8 > at {
-			gap(m.BitOffset / 8)
-		}
+		gap(m.BitOffset / 8)
 		words, refs = append(words, o.Fields[k]), append(refs, o.Refs[k])
 		size, _ := n.t.BTF().SizeOf(m.Type)
 		end := m.BitOffset/8 + size

@@ -19,17 +19,16 @@ type nodeKey struct {
 	id  btf.TypeID
 }
 
-// node is a type that is needed, and what of it.
+// node is a needed type, and the parts of it that are needed.
 type node struct {
 	t       btf.Type
 	idx     []uint32 // members or enumerators that are needed, ascending
-	pointee bool     // of a pointer: what it points to
+	pointee bool     // of a pointer: its target
 	index   bool     // of an array: its index type
-	name    bool     // of an int: its own name, which a relocation asks for
-	copies  bool     // its type ID is asked for: equal ones are not merged
-	value   bool     // of a typedef: what it stands for
-	exact   bool     // to be emitted as the kernel has it, see keep.go
-	whole   bool     // with all that it has
+	root    bool     // of a relocation: an integer keeps its name, a typedef its type
+	copies  bool     // a relocation uses its type ID: equal ones are not merged
+	exact   bool     // emitted as in the kernel, see keep.go
+	whole   bool     // with all members
 
 	queued bool // in marks.grown
 }
@@ -43,7 +42,6 @@ type marks struct {
 	names     map[nameKey][]int   // structs and unions, as places in nodes
 	copied    []nameKey           // those that several types have
 	waiting   map[nameKey][]*node // exact ones that name a struct or union which has no node yet
-	deep      btf.TypeID          // a needed type behind more typedefs, modifiers and arrays than loaders follow, or 0
 
 	grown   []*node // whose needs have grown since they were expanded
 	members int     // needed, of all types; enumerators count
@@ -56,12 +54,12 @@ type nameKey struct {
 	name string
 }
 
-// keep says what is kept besides what matches depend upon.
+// keep says what is kept although matches do not depend on it.
 type keep int
 
 const (
 	keepNothing  keep = iota
-	keepPointees      // what pointers lead to, without members
+	keepPointees      // the types behind pointers, without members
 	keepMembers       // all members and enumerators of needed types
 )
 
@@ -71,14 +69,14 @@ const (
 func newMarks(ctx context.Context, anonymous bool, k keep) *marks {
 	return &marks{
 		anonymous: anonymous, keep: k, index: make(map[nodeKey]int), names: make(map[nameKey][]int), waiting: make(map[nameKey][]*node),
-		meter: limits.NewMeter(ctx, limits.Marks, "steps to tell what is needed"),
+		meter: limits.NewMeter(ctx, limits.Marks, "steps to find what is needed"),
 	}
 }
 
-// goesOn takes steps, and reports whether marking goes on.
+// goesOn counts steps and reports whether marking goes on.
 func (m *marks) goesOn(steps int) bool { return m.meter.Step(steps) && m.err == nil }
 
-// fail says why it must not: a limit that is exceeded, or the end of the context.
+// fail returns the error that ends marking, or nil.
 func (m *marks) fail() error {
 	if m.err != nil {
 		return m.err
@@ -128,8 +126,8 @@ func (m *marks) grow(n *node) {
 	}
 }
 
-// behind returns the node of what a member or a pointer refers to. The output has it without
-// what is in front of it, which must not give a size to a type that has none for loaders.
+// behind returns the node of the type of a member or a pointer, without modifiers
+// and typedefs.
 func (m *marks) behind(t *btf.Type, id btf.TypeID) int {
 	if m.tooDeep(t.BTF(), id) {
 		return m.node(btf.Type{})
@@ -137,24 +135,23 @@ func (m *marks) behind(t *btf.Type, id btf.TypeID) int {
 	return m.node(standsFor(t, id))
 }
 
-// tooDeep reports, and notes, whether a type is behind more than loaders follow.
+// tooDeep notes and reports whether a type is behind more modifiers than loaders follow.
+// Without these, the output would have a size that the kernel's type has not.
 func (m *marks) tooDeep(b *btf.BTF, id btf.TypeID) bool {
 	_, err := b.SizeOf(id)
 	if err == btf.ErrDepth {
-		m.deep = id
+		m.err = fmt.Errorf("type %d: more than %d typedefs, modifiers and arrays in a row", id, limits.Modifiers)
 	}
 	return err == btf.ErrDepth
 }
 
-// standsFor returns what t refers to by id, without modifiers and typedefs, which
-// have an end.
+// standsFor returns type id of t's BTF without modifiers and typedefs.
 func standsFor(t *btf.Type, id btf.TypeID) btf.Type {
 	u, _ := t.BTF().SkipMods(id)
 	return u
 }
 
-// need adds i to the members or enumerators of n and reports whether it is
-// new.
+// need adds i to the members or enumerators of n and reports whether it is new.
 func (m *marks) need(n *node, i uint32) bool {
 	at, ok := slices.BinarySearch(n.idx, i)
 	if ok || !m.goesOn(1+(len(n.idx)-at)/64) {
@@ -169,7 +166,7 @@ func (m *marks) need(n *node, i uint32) bool {
 	return true
 }
 
-// add notes what one match depends upon.
+// add marks the needs of one match.
 func (m *marks) add(match *core.Match) {
 	for _, nd := range match.Needs {
 		if !m.goesOn(1) {
@@ -186,15 +183,15 @@ func (m *marks) add(match *core.Match) {
 		}
 	}
 	root := m.nodes[m.node(match.BTF.Type(match.Type))]
-	root.name, root.value = true, true
+	root.root = true
 	if match.Asks(relo.TargetTypeID) {
 		root.copies = true
 	}
 }
 
-// settle adds the types that the marked ones lead to, and the marks that
-// follow from others, until there are no more. The error is a [limits.Exceeded] or
-// that of the context.
+// settle adds the types that marked ones refer to, and the marks that follow from
+// others, until there are no more. The error is a [limits.Exceeded], the context's,
+// or names a type that cannot be emitted.
 func (m *marks) settle() error {
 	for len(m.grown) > 0 {
 		for n := len(m.grown); n > 0; n = len(m.grown) {
@@ -213,7 +210,7 @@ func (m *marks) settle() error {
 	return m.fail()
 }
 
-// expand makes sure that all that n refers to has a node.
+// expand adds nodes for everything that n refers to.
 func (m *marks) expand(n *node) {
 	t := &n.t
 	if k := t.Kind(); m.keep == keepMembers && (k.IsComposite() || k.IsAnyEnum()) {
@@ -230,8 +227,8 @@ func (m *marks) expand(n *node) {
 		for _, i := range n.idx {
 			mem := t.Member(i)
 			m.behind(t, mem.Type)
-			// cilium/ebpf takes a member of such an integer for a bitfield, if nothing is in front of the integer and the
-			// struct has no kind flag. The output may be like that where the kernel is not.
+			// cilium/ebpf takes a member of such an integer for a bitfield unless a typedef is in front of the integer or
+			// the struct has a kind flag. The output has neither.
 			if u := standsFor(t, mem.Type); core.BitfieldInt(u) && (u.ID != mem.Type || t.KindFlag()) {
 				m.err = fmt.Errorf("type %d: an integer whose bits are not those of its size, behind a typedef or in a struct with a kind flag", u.ID)
 			}
@@ -241,8 +238,8 @@ func (m *marks) expand(n *node) {
 			m.behind(t, t.Ref())
 		}
 	case btf.KindTypedef:
-		if n.value {
-			m.behind(t, t.ID) // what Ref stands for, if it is not too far from here
+		if n.root {
+			m.behind(t, t.ID)
 		}
 	case btf.KindArray:
 		a := t.Array()
@@ -250,13 +247,8 @@ func (m *marks) expand(n *node) {
 		if n.index {
 			m.behind(t, a.Index)
 		}
-	case btf.KindFunc: // libbpf reads no BTF with a function that has no prototype
-		m.behind(t, t.Ref())
-	case btf.KindFuncProto:
-		m.behind(t, t.Ref())
-		for i := range t.Vlen() {
-			m.behind(t, t.Param(i).Type)
-		}
+	case btf.KindFunc, btf.KindFuncProto: // libbpf reads no BTF with a function that has no prototype
+		eachPart(t, func(id btf.TypeID) { m.behind(t, id) })
 	}
 	if n.exact {
 		m.expandExact(n)
@@ -306,9 +298,9 @@ func keyOf(t *btf.Type, i uint32) memberKey {
 // BPF_CORE_SPEC_MAX_LEN bounds it.
 const maxDepth = 64
 
-// unify gives copies of one struct or union the same marks, down into the
-// anonymous ones inside. What is added exists in the kernel's type as well, so no
-// new match can come of it. depth bounds anonymous structs that contain themselves.
+// unify gives copies of one struct or union the same marks, also in anonymous ones
+// inside. It causes no new matches, because the kernel's types have these members.
+// depth bounds anonymous structs that contain themselves.
 func (m *marks) unify(nodes []int, depth int) {
 	want := make(map[memberKey]bool)
 	exact, whole := false, false

@@ -9,7 +9,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf/canonical"
 	"github.com/btfgen/btfgen/internal/core"
-	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -28,9 +27,8 @@ type Options struct {
 	Keep    *core.Keep // types to keep that relocations do not need; nil for none
 }
 
-// Minimizer makes minimized BTFs for the relocations of some objects, one
-// kernel after the other, and reuses its memory between them. It is not safe for
-// concurrent use; every goroutine needs its own, see [Minimizer.Clone].
+// Minimizer makes minimized BTF for one kernel after another and reuses its memory.
+// It is not safe for concurrent use; see [Minimizer.Clone].
 type Minimizer struct {
 	sets  *core.Sets
 	opts  Options
@@ -43,36 +41,36 @@ type Minimizer struct {
 	keepOnly     bool // there are no objects
 }
 
-// New returns a Minimizer for the relocations of objects, which may be of either
-// byte order and for any machines. For objects without relocations the minimized BTF has no types but those
-// of Options.Keep. Without objects, those are kept of every kernel.
+// New returns a Minimizer for the relocations of objects of either byte order and
+// for any machines. Without objects, the types of Options.Keep are kept of every
+// kernel.
 func New(objects []*core.Object, opts Options) *Minimizer {
 	return &Minimizer{sets: core.NewSets(objects), opts: opts, keepOnly: len(objects) == 0 && len(opts.Keep.Patterns()) > 0}
 }
 
-// Clone returns a Minimizer for the same relocations and with the same options,
-// for another goroutine. It shares what does not change.
+// Clone returns a Minimizer for the same relocations and options, for another
+// goroutine.
 func (m *Minimizer) Clone() *Minimizer {
 	return &Minimizer{sets: m.sets, opts: m.opts, keepOnly: m.keepOnly}
 }
 
-// ErrNoObject says that none of the objects is for the kernel, by byte order and machine.
+// ErrNoObject is returned if no object is for the byte order and machine of the kernel.
 var ErrNoObject = errors.New("no object with relocations is for its machine")
 
-// ErrProof says that a minimized BTF does not decide as the kernel's own does.
-// [ProofError] tells more. It is a defect of this package, but for one case: a
-// decision depends on the order of types whose names differ in flavor. Types
-// are sorted by name, so that their order cannot be kept.
+// ErrProof is returned if loaders decide differently on the minimized BTF than on
+// the kernel's. It is a defect of this package, with one exception: the decision
+// depends on the order of types whose names differ only in flavor, which are sorted
+// by name. [ProofError] has the details.
 var ErrProof = errors.New("minimized BTF decides differently")
 
-// ProofError is where a minimized BTF decides differently. It is an [ErrProof].
+// ProofError describes the different decision. It is an [ErrProof].
 type ProofError struct {
 	Kernel     string // name of the target
-	Object     string // name of an object that has the relocation, or "" where it is about what is kept
+	Object     string // name of an object that has the relocation, or "" for a kept type
 	Relocation string // "byte_off struct task_struct.mm.pgd", or "--keep struct:task_struct"
-	Candidate  string // "struct task_struct", or "" where it is their order that matters
-	Full       string // what comes of the relocation on the kernel's own BTF
-	Minimized  string // and on the minimized one
+	Candidate  string // "struct task_struct", or "" if the order of several matters
+	Full       string // outcome on the kernel's own BTF
+	Minimized  string // outcome on the minimized BTF
 }
 
 // Error names the kernel, the object, the relocation and both outcomes.
@@ -87,12 +85,11 @@ func (e *ProofError) Error() string {
 // Is reports whether target is ErrProof.
 func (e *ProofError) Is(target error) bool { return target == ErrProof }
 
-// Minimize returns the minimized BTF of a kernel, in the kernel's byte order
-// and with a 24-byte header. It is proven before it is returned: loaders decide
-// every relocation of the objects that are for the kernel ([core.Object.IsFor]) on it as on the kernel's own BTF, and what
-// Options.Keep names is in it as it is there. Where nothing matches, the result is a BTF without types. The error is [ErrNoObject], one that names a
-// type if it is behind more typedefs, modifiers and arrays than loaders follow for a size, as one that leads back to itself is, or if what is needed is no type but a tag, a
-// [*ProofError], or one that says "too large", or that of the context.
+// Minimize returns the minimized BTF of a kernel for the objects that are for it
+// ([core.Object.IsFor]). It is proven before it is returned. If nothing matches, the
+// BTF has no types. The error is [ErrNoObject], a [*ProofError], a [limits.Exceeded],
+// the context's, or one that names a needed type: a tag or section, or one whose size
+// loaders cannot compute.
 func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, error) {
 	set := m.sets.For(k)
 	if m.keepOnly {
@@ -114,11 +111,10 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 	}
 }
 
-// emit marks, emits and proves; more says what it keeps where less will not do. A
-// forward declaration could pass for one that a type_exists relocation asks for. A
-// pointer that leads nowhere could pass for the void * of a type_matches
-// relocation. And in BTF that no compiler makes, members have the same name:
-// which one a loader takes, or stumbles over, depends on all of them.
+// emit marks, emits and proves. more selects what is kept although matches do not
+// depend on it, because its lack could change one: a forward declaration could match
+// a type_exists relocation, a pointer to void a type_matches relocation, and a type
+// without some members could have lost one of several of a name.
 func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {
 	m.orderDiffers = false
 	marks := newMarks(ctx, set.Asks(relo.TypeMatches), more)
@@ -131,9 +127,6 @@ func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, mor
 	}
 	if err := marks.settle(); err != nil {
 		return nil, err
-	}
-	if id := marks.deep; id != 0 {
-		return nil, fmt.Errorf("type %d: more than %d typedefs, modifiers and arrays in a row", id, limits.Modifiers)
 	}
 	g := newGraph(marks, set, uint32(k.PointerSize()), m.opts.Padding)
 	if err := g.lowerAll(); err != nil {
@@ -158,7 +151,7 @@ func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, mor
 	return &Result{BTF: out, Decisions: decisions(set, &m.full), Unmatched: unmatched}, nil
 }
 
-// prove relocates against the output and compares with the kernel, and then what is kept.
+// prove compares the output with the kernel: first the decisions, then the kept types.
 func (m *Minimizer) prove(ctx context.Context, k *core.Kernel, set *core.Set, out []byte) error {
 	if err := m.proof.Load(ctx, k.Name(), out); err != nil {
 		return fmt.Errorf("minimized BTF is unreadable: %w", err)
@@ -185,7 +178,7 @@ type Result struct {
 	Unmatched []string   // patterns of Options.Keep that match nothing in the kernel
 }
 
-// Decision is what a loader with libbpf's rules makes of a relocation.
+// Decision is libbpf's result for a relocation.
 type Decision struct {
 	Object string // its name
 	Result relo.Result
@@ -194,10 +187,10 @@ type Decision struct {
 	record *core.Record
 }
 
-// Relocation names what is asked for: "byte_off struct task_struct.mm.pgd".
+// Relocation returns "byte_off struct task_struct.mm.pgd".
 func (d *Decision) Relocation() string { return d.object.Relocation(d.record) }
 
-// decisions returns each relocation of each object once for each result.
+// decisions returns each relocation of each object once for each of its results.
 func decisions(set *core.Set, full *core.Table) (all []Decision) {
 	var seen []uint8 // results as bits, by relocation
 	for i, o := range set.Objects() {

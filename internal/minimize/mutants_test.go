@@ -44,7 +44,7 @@ func without() (l []mutation) {
 			}
 		}})
 	}
-	each("name", func(n *node) { n.name = false })
+	each("name", func(n *node) { n.root = false })
 	each("copies", func(n *node) { n.copies = false })
 	slices.SortFunc(l, func(a, b mutation) int { return strings.Compare(a.rule, b.rule) })
 	return l
@@ -98,8 +98,8 @@ func (p *pipeline) markMutants() (l []mutation) {
 			if n.index {
 				add("index", func(n *node) { n.index = false })
 			}
-			if n.name && n.t.Kind() == btf.KindInt {
-				add("name", func(n *node) { n.name = false })
+			if n.root && n.t.Kind() == btf.KindInt {
+				add("name", func(n *node) { n.root = false })
 			}
 			if n.copies {
 				add("copies", func(n *node) { n.copies = false })
