@@ -38,8 +38,7 @@ func (o *Object) fits(machine string) bool {
 }
 
 // OnMachine returns the objects that are used on kernels of a machine, in any
-// spelling that kernel.CanonicalArch knows: those of its byte order that are for
-// it, or for any. For "", an unknown machine, it returns all of them.
+// spelling: those of its byte order that are for it, or for any. For "" it returns all.
 func OnMachine(name string, objects ...*Object) []*Object {
 	name = kernel.CanonicalArch(name)
 	order := machine.OrderOf(name)

@@ -48,13 +48,10 @@ type Record struct {
 	offset uint32 // of the instruction in the section, bytes
 }
 
-// ParseObject reads a BPF ELF object. The name is used in messages and logs.
-// An object without .BTF, without .BTF.ext or without relocations is not an
-// error: [Object.Empty] says so. data must not change while the object is in
-// use. The object is for the machines whose registers its relocations read, and
-// for any machine if they read none or check first whether they exist;
-// [Object.ForMachines] overrides that. Errors begin with the name; that of a
-// file for another machine is [ErrNotBPF].
+// ParseObject reads a BPF ELF object. An object without relocations is not an
+// error: [Object.Empty] gives the reason. data must not change while the object is
+// in use. The machines are those whose registers the relocations read, any if they
+// read none. Errors begin with the name.
 func ParseObject(name string, data []byte) (*Object, error) {
 	f, err := bpfobj.Open(data)
 	if err != nil {

@@ -12,10 +12,9 @@ import (
 // ErrByteOrder is returned for an object and a kernel of different byte orders.
 var ErrByteOrder = errors.New("byte order of the object differs from the kernel's")
 
-// Run resolves every relocation of an object against a kernel as libbpf would,
-// and returns the log. A bad relocation does not end it: its entry says why a
-// loader would give up, and the others are resolved as if it were absent. The
-// error is [ErrByteOrder], a [limits.Exceeded] or the context's.
+// Run resolves every relocation of an object against a kernel as libbpf would. The
+// entry of a bad relocation has its error; the others are resolved as if it were
+// absent. The error is [ErrByteOrder], a [limits.Exceeded] or the context's.
 func Run(ctx context.Context, o *Object, k *Kernel) (*relo.Log, error) {
 	l := &relo.Log{Object: o.Name(), Kernel: k.Name(), Entries: []relo.Entry{}}
 	if o.btf == nil {

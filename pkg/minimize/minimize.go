@@ -48,10 +48,8 @@ type Options struct {
 // concurrent use: each goroutine needs its own, see [Minimizer.Clone].
 type Minimizer struct{ m *minimize.Minimizer }
 
-// New returns a Minimizer for the relocations of objects, which may be of either
-// byte order and for any machines. For objects without relocations the minimized
-// BTF has only the types of Options.Keep. Without objects it has these for every
-// kernel, or Minimize returns [ErrNoObject] if there are none to keep.
+// New returns a Minimizer for the relocations of objects of either byte order and
+// for any machines. Without objects, the minimized BTF has the types of Options.Keep.
 func New(objects []*relolog.Object, opts Options) *Minimizer {
 	return &Minimizer{minimize.New(internal(objects), minimize.Options{Padding: minimize.Padding(opts.Padding), Keep: opts.Keep.internal()})}
 }
@@ -68,10 +66,9 @@ var ErrNoObject = minimize.ErrNoObject
 // time than a limit allows: [relolog.ErrTooLarge].
 var ErrTooLarge = relolog.ErrTooLarge
 
-// ErrProof is returned if loaders would decide differently on the minimized BTF
-// than on the kernel's own. It is a defect of this module, except where a decision
-// depends on the order of types whose names differ only in flavor. [ProofError] has the
-// details.
+// ErrProof is returned if loaders would decide differently on the minimized BTF. It
+// is a defect of this module, except if a decision depends on the order of types
+// whose names differ only in flavor. [ProofError] has the details.
 var ErrProof = minimize.ErrProof
 
 // ProofError says where a minimized BTF decides differently. errors.Is reports
@@ -110,8 +107,7 @@ type Decision struct {
 // Minimize returns the minimized BTF of a kernel for the objects that are for it
 // ([relolog.Object.IsFor]). The error is [ErrNoObject], [ErrTooLarge], a
 // [*ProofError], the context's, or one that names a type of the kernel whose size
-// cannot be computed: more typedefs, modifiers and arrays follow each other than
-// loaders accept, or none has a size.
+// loaders cannot compute.
 func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) (*Result, error) {
 	res, err := m.m.Minimize(ctx, t.Internal())
 	if err != nil {

@@ -12,23 +12,20 @@ import (
 // ErrNotBPF is returned for an ELF file that is not a BPF object.
 var ErrNotBPF = core.ErrNotBPF
 
-// ErrTooLarge is returned for an object or a kernel that takes more memory or time
-// than a limit allows. docs/limits.md lists the limits, which no real one comes
-// near. The error names the limit.
+// ErrTooLarge is returned for an object or a kernel that exceeds a limit of
+// docs/limits.md, which no real one comes near. The error names the limit.
 var ErrTooLarge = limits.ErrTooLarge
 
 // Object is the local side: a BPF object with its types and relocation
 // records. It is immutable and safe for use by many goroutines.
 type Object struct{ o *core.Object }
 
-// ParseObject reads a BPF ELF object. The name is used in messages and logs.
-// An object without .BTF, without .BTF.ext or without relocations is not an
-// error: [Object.Empty] says so. data must not change while the object is in
-// use. The object is for the machines whose registers its relocations read, and
-// for any machine if they read none or check first whether they exist;
-// [Object.ForMachines] overrides that. The error begins with the name. It is
-// [ErrNotBPF] for an ELF file for another machine, [ErrTooLarge], or says what is
-// damaged.
+// ParseObject reads a BPF ELF object. The name is used in messages and logs. An
+// object without relocations is not an error: [Object.Empty] gives the reason. data
+// must not change while the object is in use. The object is for the machines whose
+// registers its relocations read, and for any machine if they read none or test
+// whether they exist. The error begins with the name; it is [ErrNotBPF],
+// [ErrTooLarge], or says what is damaged.
 func ParseObject(name string, data []byte) (*Object, error) {
 	o, err := core.ParseObject(name, data)
 	if err != nil {
@@ -37,8 +34,7 @@ func ParseObject(name string, data []byte) (*Object, error) {
 	return &Object{o}, nil
 }
 
-// Internal returns the object as the other packages of this module use it.
-// Its type is internal, so it is of no use outside the module.
+// Internal is for other packages of this module.
 func (o *Object) Internal() *core.Object { return o.o }
 
 // Name returns the name that was given to ParseObject.
@@ -63,7 +59,7 @@ func (o *Object) IsFor(t *Target) bool { return o.o.IsFor(t.Internal()) }
 
 // OnMachine returns the objects that are used on kernels of a machine, in any
 // spelling that kernel.CanonicalArch knows: those of its byte order that are for
-// it, or for any. For "", an unknown machine, it returns all of them.
+// it, or for any. For "" it returns all of them.
 func OnMachine(name string, objects ...*Object) []*Object {
 	var out []*Object
 	for _, o := range objects {
@@ -80,17 +76,14 @@ func (o *Object) Len() int { return o.o.Len() }
 // Empty returns why the object has no relocations, or "" if it has some.
 func (o *Object) Empty() string { return o.o.Empty() }
 
-// NoRelocations is what [Object.Empty] returns for an object that has every
-// section that relocations need but no relocation, as small programs do. For
-// other objects without relocations it names the missing section.
+// NoRelocations is what [Object.Empty] returns for an object with all sections but
+// no relocation. Otherwise it names the missing section.
 const NoRelocations = core.NoRelocations
 
-// Hash returns a hash of the distinct relocations of some objects, of either
-// byte order and for any machines. Objects from [OnMachine] with equal hashes
-// have equal minimized BTF. The hash depends on the relocations and the byte
-// order of their objects, but not on names of objects, code, type IDs, or how
-// often a relocation occurs. Relocations that no loader accepts do not count, nor
-// do those that do not depend on the kernel.
+// Hash returns a hash of the distinct relocations of some objects and their byte
+// order. Objects from [OnMachine] with equal hashes have equal minimized BTF. Names
+// of objects, code, type IDs, and how often a relocation occurs do not count, nor do
+// relocations that no loader accepts or that do not depend on the kernel.
 func Hash(objects ...*Object) [32]byte {
 	all := make([]*core.Object, len(objects))
 	for i, o := range objects {

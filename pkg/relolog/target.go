@@ -45,8 +45,7 @@ func NewTarget(ctx context.Context, name string, vmlinux []byte, modules ...Modu
 	return t, nil
 }
 
-// Internal returns the kernel as the other packages of this module use it. Its
-// type is internal, so it is of no use outside the module.
+// Internal is for other packages of this module.
 func (t *Target) Internal() *core.Kernel {
 	if t.k == nil {
 		return core.NoTypes()
@@ -75,12 +74,10 @@ func (t *Target) Order() binary.ByteOrder { return t.Internal().Order() }
 // the object cannot be loaded there.
 var ErrByteOrder = core.ErrByteOrder
 
-// Run resolves every relocation of an object against a kernel as libbpf would,
-// and returns the log. A bad relocation does not end it: its entry says why a
-// loader would give up, and the others are resolved as if it were absent. Run
-// needs no privilege and no running kernel, and can be called from many
-// goroutines on the same object and target. The error is [ErrByteOrder],
-// [ErrTooLarge] or the context's.
+// Run resolves every relocation of an object against a kernel as libbpf would. The
+// entry of a bad relocation says why a loader would fail; the others are resolved
+// as if it were absent. Any number of goroutines may use the same object and target.
+// The error is [ErrByteOrder], [ErrTooLarge] or the context's.
 func Run(ctx context.Context, o *Object, t *Target) (*relo.Log, error) {
 	return core.Run(ctx, o.o, t.Internal())
 }
