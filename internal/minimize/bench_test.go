@@ -112,7 +112,7 @@ func setFor(b *testing.B, t *core.Kernel) (*core.Set, []*core.Object) {
 	return core.NewSets(list).For(t), list
 }
 
-// wanted returns the names in a kernel that a set of relocations asks for.
+// wanted returns the names in a kernel that a set of relocations is about.
 func wanted(set *core.Set, v *btf.BTF) (*btf.Names, int) {
 	var names []string
 	for id := range v.Named {

@@ -19,8 +19,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
-// hostile is a kernel that takes more time or memory than its size tells, if
-// nobody looks.
+// hostile is a kernel that takes more time or memory than its size suggests,
+// unless it is bounded.
 type hostile struct {
 	name        string
 	types, asks string // of the object, in the notation of testbtf

@@ -22,6 +22,5 @@
 //  6. prove: match everything again on the output and compare, as well as the kept
 //     types. If a decision depends on the order of types of one name, they get the
 //     kernel's order. If the proof still fails, pointers lead to their types, and at
-//     last types keep all members: BTF can have two members of one name, of which
-//     the dropped one counts.
+//     last types keep all members: BTF can have two members of one name.
 package minimize

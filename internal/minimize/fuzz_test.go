@@ -55,7 +55,7 @@ func FuzzKernel(f *testing.F) {
 	})
 }
 
-// TestEndless asks for a typedef that leads back to itself.
+// TestEndless has a typedef that leads back to itself.
 func TestEndless(t *testing.T) {
 	b := btf.NewBuilder(binary.LittleEndian)
 	b.Type("cpumask_t", btf.KindTypedef, false, 0, 2)
@@ -70,8 +70,8 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// TestDeep asks for types behind so many modifiers that a loader may give them no size. Left out,
-// what they stand for would have one.
+// TestDeep has types behind too many modifiers for a loader to compute a size.
+// Without the modifiers they would have one.
 func TestDeep(t *testing.T) {
 	asks := map[string]string{
 		"typedef": "type_size d",
@@ -165,7 +165,7 @@ func renumber(types []string) string {
 }
 
 // TestContainsItself has two structs of one name with an anonymous member each
-// whose anonymous member is of its own type.
+// whose anonymous member has its own type.
 func TestContainsItself(t *testing.T) {
 	b := btf.NewBuilder(binary.LittleEndian)
 	b.Type("int", btf.KindInt, false, 0, 4) // 1

@@ -140,8 +140,7 @@ func (s *shaper) one() {
 // maxShaped is how many types there are at most.
 const maxShaped = 600
 
-// kernel returns the BTF that an input stands for. What follows a byte is done
-// as often as it says.
+// kernel returns the BTF of an input. A byte is a number of repetitions.
 func (s *shaper) kernel() []byte {
 	s.Builder = btf.NewBuilder(binary.LittleEndian)
 	s.all = maxShaped

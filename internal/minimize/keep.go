@@ -34,7 +34,7 @@ func (m *marks) addKept(kept *core.Kept) {
 	}
 }
 
-// makeExact marks n as exact, as far as it is needed.
+// makeExact marks the needed parts of n as exact.
 func (m *marks) makeExact(n *node) {
 	if !n.exact {
 		n.exact = true

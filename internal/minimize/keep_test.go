@@ -219,8 +219,7 @@ const keepKernel = `
 	struct task 8: pid int 0, tgid int 4
 `
 
-// keepCases are patterns on keepKernel, of which a name is none but "everything", whose
-// patterns are those of named.
+// keepCases are patterns on keepKernel, by name. Those of "everything" are in named.
 var keepCases = map[string][]string{
 	"whole":      {"struct:foo", "union:bar"},
 	"members":    {"struct:foo.a", "struct:foo.p", "struct:foo.name", "struct:foo.far.y", "union:bar.s.lo"},
@@ -261,7 +260,7 @@ func readKept(data []byte, patterns []string) (out []string, err error) {
 	return out, nil
 }
 
-// part describes what a path leads to, from t, and where that is; "" if it is not there.
+// part describes the type at the end of a path from t, and its place; "" if it is missing.
 func (d describer) part(t cbtf.Type, path string) string {
 	if path == "" {
 		return d.of(t, false)
@@ -299,8 +298,8 @@ func (d describer) part(t cbtf.Type, path string) string {
 	return ""
 }
 
-// TestKeepMutants breaks the minimizer in one place at a time. The proof has to refuse what
-// makes cilium/ebpf read something else of what is kept, or decide something else.
+// TestKeepMutants breaks the minimizer in one place at a time. The proof has to refuse
+// outputs in which cilium/ebpf reads other kept types, or decides differently.
 func TestKeepMutants(t *testing.T) {
 	o, data := smallObject(t, "struct task 8: pid int 0\n struct other 8: x int 0", "byte_off struct task.pid\n byte_off struct other.x")
 	kernel := testbtf.Types(t, binary.LittleEndian, keepKernel)

@@ -133,7 +133,7 @@ func validFunctions(tb testing.TB, data []byte) {
 	}
 }
 
-// manyAnonymous are the members and the types of n anonymous structs, the last of which has a.
+// manyAnonymous returns the members and the types of n anonymous structs. The last has member a.
 func manyAnonymous(n int) string {
 	var members, types []string
 	for i := range n {
@@ -143,7 +143,7 @@ func manyAnonymous(n int) string {
 	return strings.Join(members, ", ") + "\n" + strings.Join(types, "\n")
 }
 
-// TestFlavors asks for names whose flavors libbpf, cilium/ebpf and aya do not agree on. What any of them takes is kept.
+// TestFlavors has names on whose flavors libbpf, cilium/ebpf and aya do not agree. The matches of all are kept.
 func TestFlavors(t *testing.T) {
 	for _, tt := range []struct{ local, ask, kernel, want string }{
 		{"struct s____z 4: a int 0", "byte_off struct s____z.a",
@@ -151,7 +151,7 @@ func TestFlavors(t *testing.T) {
 			"s s_ s____y s____z"}, // aya, cilium/ebpf, cilium/ebpf and aya, all
 		{"struct s___a___b 4: a int 0", "byte_off struct s___a___b.a",
 			"struct s 4: a int 0\nstruct s___a 8: a int 4\nstruct s___c 12: a int 8\nstruct s___a___c 16: a int 12\nstruct s___c___b 16: a int 12",
-			"s s___a s___a___c s___c s___c___b"}, // but for libbpf and cilium/ebpf s___a and s___a___c
+			"s s___a s___a___c s___c s___c___b"}, // libbpf and cilium/ebpf take only s___a and s___a___c
 		{"struct s 4: a int 0", "byte_off struct s.a",
 			"struct s___ 4: a int 0\nstruct s____a 8: a int 4\nstruct ___s 12: a int 8\nstruct s_ 12: a int 8",
 			"s___ s____a"}, // cilium/ebpf and aya, aya
@@ -282,7 +282,7 @@ func ciliumDiffers(tb testing.TB, o verify.Object, kernel, minimized []byte) (di
 	return differ
 }
 
-// libbpf returns what bpftool makes of each relocation. ended says that there may be more.
+// libbpf returns bpftool's result of each relocation. ended says that there may be more.
 func (l *loaders) libbpf(btf []byte) (out []string, ended bool) {
 	res, err := oracle.Run(l.Context(), l.bpftool, l.write("k.btf", btf), filepath.Join(l.dir, "out.btf"), l.path)
 	if err != nil {
@@ -307,7 +307,7 @@ func (l *loaders) libbpf(btf []byte) (out []string, ended bool) {
 	return out, res.ExitStatus != 0
 }
 
-// finite reports whether no type of a BTF has itself in it by value: cilium/ebpf does not come to an end with those.
+// finite reports whether no type of a BTF contains itself by value: cilium/ebpf would not end.
 func finite(tb testing.TB, data []byte) bool {
 	b, err := btf.New(data, nil)
 	if err != nil {

@@ -54,7 +54,7 @@ type nameKey struct {
 	name string
 }
 
-// keep says what is kept although matches do not depend on it.
+// keep selects parts to keep on which no match depends.
 type keep int
 
 const (

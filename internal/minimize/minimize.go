@@ -111,8 +111,8 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 	}
 }
 
-// emit marks, emits and proves. more selects what is kept although matches do not
-// depend on it, because its lack could change one: a forward declaration could match
+// emit marks, emits and proves. more selects parts to keep on which no match
+// depends, because their lack could add one: a forward declaration could match
 // a type_exists relocation, a pointer to void a type_matches relocation, and a type
 // without some members could have lost one of several of a name.
 func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {

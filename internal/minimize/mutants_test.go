@@ -225,8 +225,8 @@ func another(g *graph, ref int) int {
 	return canonical.Void
 }
 
-// listMutants each change the list of merged types: one is dropped, one is there
-// twice, or two of one name change places or become one.
+// listMutants change the list of merged types: one is dropped or doubled, or two of
+// one name change places or become one.
 func listMutants(types []*canonical.Type) (l []mutation) {
 	add := func(rule string, change func([]*canonical.Type) []int) {
 		l = append(l, mutation{rule: "list: " + rule, list: func(types []*canonical.Type) []*canonical.Type {
@@ -296,12 +296,12 @@ func sample(l []mutation, n int, rnd *rand.Rand) (out []mutation) {
 	return out
 }
 
-// count is of the mutants of one rule.
+// count counts the mutants of one rule.
 type count struct {
 	made, same int // same have the bytes of no mutation
 	changed    int // changed a decision and were refused
 	refused    int
-	beyond     int // refused, though no judge minds
+	beyond     int // refused, though no judge sees a change
 }
 
 // tally counts mutants by rule.

@@ -72,8 +72,8 @@ func (b *bpftool) write(name string, data []byte) string {
 	return path
 }
 
-// mutate tells of mutants that bpftool refuses, or for which it finds
-// something else, and that the proof accepts.
+// mutate reports mutants that the proof accepts although bpftool refuses them or
+// decides differently.
 func (b *bpftool) mutate(p *pipeline, l []mutation, want []string) {
 	for i := range l {
 		out := p.run(&l[i])
@@ -81,8 +81,8 @@ func (b *bpftool) mutate(p *pipeline, l []mutation, want []string) {
 			continue
 		}
 		b.judged++
-		// The exit status is of what bpftool writes from its decisions, too: it
-		// refuses a member of a union that is not at its start.
+		// bpftool also fails when it writes its output: it refuses a member of a
+		// union that is not at its start.
 		got, _ := b.decisions(out, b.paths...)
 		if slices.Equal(got, want) {
 			continue
@@ -103,9 +103,9 @@ func firstChange(want, got []string) []string {
 	return nil
 }
 
-// decisions returns what bpftool makes of each record of objects: whether there
-// is a match, and where those that match have the field or which value the
-// enumerator. ok says that it takes them all.
+// decisions returns bpftool's result of each record of objects: whether there is a
+// match, and the place of the field or the value of the enumerator. ok says that it
+// accepts all.
 func (b *bpftool) decisions(btf []byte, objects ...string) (l []string, ok bool) {
 	res, err := oracle.Run(b.Context(), b.tool, b.write("in.btf", btf), filepath.Join(b.dir, "out.btf"), objects...)
 	if errors.Is(err, context.DeadlineExceeded) && b.Context().Err() == nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
-// judged is what the judges make of a mutant.
+// judged is the judges' result for a mutant.
 type judged struct {
 	diffs []verify.Difference // decisions that changed
 	err   error               // a loader cannot read it
@@ -30,8 +30,8 @@ type judged struct {
 
 func (j *judged) changed() bool { return j.err != nil || len(j.diffs) > 0 }
 
-// ask asks libbpf's log and cilium/ebpf. Which of several equal candidates the
-// log names is not a decision, nor are the flavors of all that match.
+// ask compares libbpf's log and cilium/ebpf's result. The log's choice among equal
+// candidates is not a decision, nor are the flavors of the matches.
 func (p *pipeline) ask(out []byte) (j judged) {
 	var all []verify.Difference
 	all, j.err = p.judge.Compare(out)
@@ -45,8 +45,8 @@ func (p *pipeline) ask(out []byte) (j judged) {
 	return j
 }
 
-// mutate makes mutants, and tells of those that change a decision and that the
-// proof accepts.
+// mutate makes mutants and reports those that change a decision although the proof
+// accepts them.
 func (p *pipeline) mutate(l []mutation, t tally) {
 	p.Helper()
 	for i := range l {
@@ -79,8 +79,8 @@ func (p *pipeline) mutate(l []mutation, t tally) {
 }
 
 // TestMutants breaks the minimizer in one place at a time, on real kernels. A
-// judge that knows nothing of columns says whether a decision changed. The
-// proof has to refuse every mutant of which that is so.
+// judge that does not use columns says whether a decision changed. The proof has to
+// refuse every such mutant.
 func TestMutants(t *testing.T) {
 	raceflag.SkipSerial(t)
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 )
 
 // mutation is one way to go wrong, at one of the points where Minimizer.minimize
-// can. The zero value goes wrong nowhere.
+// can. The zero value breaks nothing.
 type mutation struct {
 	rule  string // what is broken
 	needs func(*core.Match)

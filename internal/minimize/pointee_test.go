@@ -11,9 +11,9 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// TestPointerNotToVoid asks for the offset of a pointer, for which what it leads
-// to does not count, and whether the struct matches one in which it leads to
-// void, which it does not.
+// TestPointerNotToVoid uses the offset of a pointer, for which its target does not
+// count, and compares the struct with one in which it leads to void, which must not
+// match.
 func TestPointerNotToVoid(t *testing.T) {
 	for _, kernel := range []string{
 		"struct foo 8: p *bar 0\n struct bar 8: x int 0, next *bar 4",

@@ -10,7 +10,7 @@ import (
 )
 
 // TestProofError checks that what Minimize returns for a failed proof is the
-// ProofError of this package, with all that the proof found.
+// ProofError of this package, with everything that the proof found.
 func TestProofError(t *testing.T) {
 	in := &minimize.ProofError{
 		Kernel: "6.1", Object: "x.bpf.o", Relocation: "byte_off struct task.pid", Candidate: "struct task", Full: "match", Minimized: "none",
