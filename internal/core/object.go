@@ -82,7 +82,7 @@ func NewObject(name string, f *bpfobj.File) (*Object, error) {
 func (o *Object) withMachines(machines []string) *Object {
 	c := *o
 	c.machines = machines
-	c.alone = sync.OnceValue(func() *Set { return NewSet(c.order, &c) })
+	c.alone = sync.OnceValue(func() *Set { return NewSet(&c) })
 	return &c
 }
 

@@ -4,7 +4,6 @@ package core
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"iter"
 	"math/bits"
 	"sync"
@@ -46,7 +45,6 @@ type Set struct {
 	names     []string // of the roots, without the flavors that loaders agree on; distinct
 	index     *btf.Names
 	kinds     uint16 // of all questions
-	order     binary.ByteOrder
 }
 
 // member is an object of a set.
@@ -83,9 +81,9 @@ type step struct {
 	insn   insn
 }
 
-// NewSet returns the questions of objects, which must be of this byte order.
-func NewSet(order binary.ByteOrder, objects ...*Object) *Set {
-	s := &Set{order: order}
+// NewSet returns the questions of objects, which must have the same byte order.
+func NewSet(objects ...*Object) *Set {
+	s := new(Set)
 	b := setBuilder{Set: s, names: make(map[string]int), bySignature: make(map[[sha256.Size]byte]int)}
 	for _, o := range objects {
 		s.objects = append(s.objects, b.member(o))
@@ -171,9 +169,6 @@ func (b *setBuilder) question(sg *signatures, sp *spec) int {
 	return q
 }
 
-// Len returns the number of distinct questions.
-func (s *Set) Len() int { return len(s.questions) }
-
 // Objects returns the objects with their numbers in the set.
 func (s *Set) Objects() iter.Seq2[int, *Object] {
 	return func(yield func(int, *Object) bool) {
@@ -184,9 +179,6 @@ func (s *Set) Objects() iter.Seq2[int, *Object] {
 		}
 	}
 }
-
-// Order returns the byte order of the objects.
-func (s *Set) Order() binary.ByteOrder { return s.order }
 
 // Asks reports whether a relocation has kind k.
 func (s *Set) Asks(k relo.Kind) bool { return s.kinds&(1<<k) != 0 }
@@ -239,7 +231,7 @@ func (s *Sets) For(k *Kernel) *Set {
 	defer s.mu.Unlock()
 	set := s.made[string(which)]
 	if set == nil {
-		set = NewSet(k.Order(), used...)
+		set = NewSet(used...)
 		s.made[string(which)] = set
 	}
 	return set

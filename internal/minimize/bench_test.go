@@ -29,7 +29,7 @@ func BenchmarkFull(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Logf("%d bytes of BTF, %d questions, %d bytes minimized", len(k.BTF), set.Len(), len(small))
+	b.Logf("%d bytes of BTF, %d bytes minimized", len(k.BTF), len(small))
 	bench := func(name string, fn func() error) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

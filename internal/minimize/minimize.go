@@ -93,7 +93,7 @@ func (e *ProofError) Is(target error) bool { return target == ErrProof }
 func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, error) {
 	set := m.sets.For(k)
 	if m.keepOnly {
-		set = core.NewSet(k.Order())
+		set = core.NewSet()
 	}
 	if set == nil {
 		return nil, ErrNoObject

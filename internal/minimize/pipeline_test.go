@@ -62,7 +62,7 @@ func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object,
 		t.Fatal(err)
 	}
 	if p.set = p.m.sets.For(target); p.m.keepOnly {
-		p.set = core.NewSet(target.Order())
+		p.set = core.NewSet()
 	}
 	err = p.m.full.Fill(t.Context(), p.set, p.kernel, func(m *core.Match) {
 		c := *m
