@@ -141,14 +141,8 @@ func (m *marks) mention(n *node, id btf.TypeID) {
 	}
 }
 
-// forward returns the forward declaration of a struct or union without a node.
+// forward returns a forward declaration of a struct or union without a node.
 func (g *graph) forward(t btf.Type) int {
-	key := nodeKey{t.BTF(), t.ID}
-	i, ok := g.forwards[key]
-	if !ok {
-		i = len(g.types)
-		g.forwards[key] = i
-		g.types = append(g.types, &canonical.Type{Kind: btf.KindFwd, Flag: t.Kind() == btf.KindUnion, Name: g.name(&t, t.NameOff)})
-	}
-	return i
+	g.types = append(g.types, &canonical.Type{Kind: btf.KindFwd, Flag: t.Kind() == btf.KindUnion, Name: g.name(&t, t.NameOff)})
+	return len(g.types) - 1
 }

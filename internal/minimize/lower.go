@@ -20,9 +20,8 @@ type graph struct {
 	intNames bool              // the kernel's names of integers count
 	ptrSize  uint32
 	pad      Padding
-	filler   int             // index of the filler's element type, or void
-	names    int             // bytes of all names
-	forwards map[nodeKey]int // forward declarations
+	filler   int // index of the filler's element type, or void
+	names    int // bytes of all names
 }
 
 func newGraph(m *marks, set *core.Set, ptrSize uint32, pad Padding) *graph {
@@ -31,7 +30,6 @@ func newGraph(m *marks, set *core.Set, ptrSize uint32, pad Padding) *graph {
 		// type_matches compares the names of integers. Another name could
 		// make a candidate match that does not, so that all are kept.
 		intNames: set.Asks(relo.TypeMatches),
-		forwards: make(map[nodeKey]int),
 	}
 }
 
