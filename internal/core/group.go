@@ -217,8 +217,10 @@ func (c *comparison) groups(m *member, r int) (*Difference, error) {
 
 // Fixup is cilium/ebpf's decision on a record.
 type Fixup struct {
-	Poison bool  // it makes the instruction invalid
-	Err    error // that ends the load when the instruction is changed
+	Poison        bool // it makes the instruction invalid
+	Local, Target uint64
+	ID            bool  // Target is the unknown ID of a type
+	Err           error // that ends the load when the instruction is changed
 }
 
 // UnitDecision is cilium/ebpf's decision on the records of a unit.
@@ -238,7 +240,7 @@ func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
 	if f == nil {
 		return Fixup{}, false
 	}
-	return Fixup{f.poison, rec.insn.cilium(f)}, true
+	return Fixup{f.poison, f.local, f.target, f.id, rec.insn.cilium(f)}, true
 }
 
 // Unit returns the decision on a unit of object number i, nil if the object has no
