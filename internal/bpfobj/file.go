@@ -55,6 +55,9 @@ func Open(data []byte) (*File, error) {
 	return f, f.readTypes()
 }
 
+// Data returns the bytes that were given to Open.
+func (f *File) Data() []byte { return f.data }
+
 // readTypes reads .BTF and .BTF.ext.
 func (f *File) readTypes() error {
 	raw, err := f.Section(".BTF")

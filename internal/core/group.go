@@ -301,7 +301,11 @@ type Unit struct {
 // [limits.Exceeded].
 func (o *Object) Units() ([]Unit, error) { return o.units() }
 
-func link(f *bpfobj.File) ([]Unit, error) {
+func link(data []byte) ([]Unit, error) {
+	f, err := bpfobj.Open(data)
+	if err != nil {
+		return nil, nil
+	}
 	o, err := f.Parse(context.Background())
 	if x := (*limits.Exceeded)(nil); errors.As(err, &x) {
 		return nil, err

@@ -63,7 +63,8 @@ func ParseObject(name string, data []byte) (*Object, error) {
 // NewObject makes an object of an opened file, as [ParseObject] does.
 func NewObject(name string, f *bpfobj.File) (*Object, error) {
 	o := &Object{name: name, order: f.Order, btf: f.BTF, raw: f.Types}
-	o.units = sync.OnceValues(func() ([]Unit, error) { return link(f) })
+	data := f.Data() // f has all records
+	o.units = sync.OnceValues(func() ([]Unit, error) { return link(data) })
 	if err := o.addRecords(f); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
