@@ -24,8 +24,7 @@ import (
 // order of candidates. Of candidates that agree in all values the first counts. A
 // relocation that fails agrees with one that resolves to 0.
 
-// group is the relocations of one local type in one unit, as distinct specs and
-// their numbers. Their order makes no difference.
+// group is the relocations of one local type in one unit, as distinct specs with counts.
 type group struct {
 	root   int32
 	specs  []int32 // ascending
@@ -296,9 +295,8 @@ type Unit struct {
 	Records       []int32 // of the object
 }
 
-// Units returns what cilium/ebpf relocates together. The object is linked at the
-// first call. An object whose code cannot be read has no units; an error is a
-// [limits.Exceeded].
+// Units returns the units of the object, none if its code cannot be read. The error
+// is a [limits.Exceeded].
 func (o *Object) Units() ([]Unit, error) { return o.units() }
 
 func link(data []byte) ([]Unit, error) {

@@ -82,11 +82,3 @@ func (d *Decision) candidates(ctx context.Context) []relo.Candidate {
 	}
 	return m.entries
 }
-
-// reasonOf returns a pointer to a reason, nil for none.
-func reasonOf(r relo.Reason) *relo.Reason {
-	if r.Code == "" {
-		return nil
-	}
-	return &r
-}
