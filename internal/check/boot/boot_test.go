@@ -115,7 +115,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
 func fakeQEMU(t *testing.T, script string) (temporary string) {
 	t.Helper()
 	bin, tmp := t.TempDir(), t.TempDir()
-	text := "#!/bin/sh\ncase \"$*\" in *'-accel kvm'*) echo 'failed to initialize kvm' >&2; exit 1;; esac\n" + script
+	text := "#!/bin/sh\ncase \"$*\" in *'-accel kvm'*) echo 'KVM internal error. Suberror: 1' >&2; exec sleep 60;; esac\n" + script
 	if err := os.WriteFile(filepath.Join(bin, "qemu-system-x86_64"), []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -184,11 +184,11 @@ func (b *running) run(ctx context.Context, kvm bool) error {
 	defer r.Close()
 	defer context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Unix(1, 0)) })()
 
-	var stderr decompress.Head
+	stderr := &messages{broken: func() { cancel(errKVM) }}
 	cmd := exec.CommandContext(ctx, b.qemu, b.args(kvm)...)
 	cmd.ExtraFiles = b.files
 	cmd.WaitDelay = time.Second // for qemu's children
-	cmd.Stdout, cmd.Stderr = w, &stderr
+	cmd.Stdout, cmd.Stderr = w, stderr
 	runtime.LockOSThread() // qemu ends with the thread that starts it
 	defer runtime.UnlockOSThread()
 	endWithParent(cmd)
@@ -225,6 +225,20 @@ func (b *running) run(ctx context.Context, kvm bool) error {
 		return b.withConsole(fmt.Errorf("%s ended early: %w", filepath.Base(b.qemu), waitErr))
 	}
 	return b.withConsole(errors.New("the machine ended early"))
+}
+
+// messages are the first messages of qemu. If KVM fails while the machine runs, qemu says so and waits for a debugger.
+type messages struct {
+	decompress.Head
+	broken func()
+}
+
+func (m *messages) Write(p []byte) (int, error) {
+	n, err := m.Head.Write(p)
+	if strings.Contains(m.String(), "KVM internal error") {
+		m.broken()
+	}
+	return n, err
 }
 
 // read reads the serial line up to the last event or the end of qemu, which is not an error.
