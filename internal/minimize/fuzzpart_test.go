@@ -59,7 +59,18 @@ func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
 	}
 	defer w.Discard()
 	var file bytes.Buffer
-	if _, err := w.Add(t.Context(), kernel.Key{ID: "a", Arch: "x86_64", Release: "1"}, btf, nil); err != nil {
+	k, err := btfc.Prepare(kernel.Key{ID: "a", Arch: "x86_64", Release: "1"}, btf, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maker, err := btfc.NewMaker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Plan(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Make(t.Context(), maker, k); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.WriteTo(&file); err != nil {
