@@ -70,10 +70,10 @@ func TestLinks(t *testing.T) {
 // TestOptions checks that every option of btfgen that a page names exists. docs/cli.md is generated from the commands.
 func TestOptions(t *testing.T) {
 	texts, option, options := pages(t), regexp.MustCompile(`(?:^|[\s(])(--[a-z][a-z-]+)`), 0
-	others := []string{"--version", // of btfgen itself; the rest are options of other programs
+	others := []string{"--version", "--debug", // of btfgen itself; the rest are options of other programs
 		"--long", "--modversion", "--only", "--quick", "--self-test", "--strip-components", "--ultra"}
 	exists := func(option string) bool {
-		return regexp.MustCompile("(?m)^- `(-[a-z], )?" + option + "[ `]").MatchString(texts["docs/cli.md"])
+		return regexp.MustCompile("(?m)^- `(-[A-Za-z], )?" + option + "[ `]").MatchString(texts["docs/cli.md"])
 	}
 	for page, text := range texts {
 		for i, code := range strings.Split(text, "`") {
