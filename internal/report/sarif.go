@@ -80,7 +80,7 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 		for _, e := range f.Codes {
 			index[e.Code] = len(run.Tool.Driver.Rules)
 			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules,
-				sarifRule{string(e.Code), sarifText{e.Title + "."}, sarifText{e.Means}, sarifText{e.Means + " " + e.Fix}, manual + string(e.Code)})
+				sarifRule{string(e.Code), sarifText{e.Title + "."}, sarifText{e.Title + ". " + e.Means}, sarifText{e.Title + ". " + e.Means + " " + e.Fix}, manual + string(e.Code)})
 		}
 	}
 	ordered := order(r)

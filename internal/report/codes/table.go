@@ -66,12 +66,7 @@ var parsed = sync.OnceValue(func() *tables {
 		}
 		f := t.families[len(t.families)-1]
 		e := &Entry{Code: relo.Code(head), Family: f, Title: fields["title"], Text: fields["text"], Log: fields["log"], Means: fields["means"], Fix: fields["fix"], Example: fields["example"]}
-		if e.Fix == "" {
-			e.Fix = f.Fix
-		}
-		if e.Example == "" {
-			e.Example = f.Example
-		}
+		e.Means, e.Fix, e.Example = cmp.Or(e.Means, f.Means), cmp.Or(e.Fix, f.Fix), cmp.Or(e.Example, f.Example)
 		f.Codes, t.entries[e.Code] = append(f.Codes, e), e
 	}
 	return t
@@ -147,13 +142,39 @@ func Document(w io.Writer) error {
 	b := new(strings.Builder)
 	b.WriteString("# Findings\n\n<!-- Made by `go test ./internal/report/codes -update` from codes.txt. -->\n\n" +
 		"Every finding of `check` and every reason in a relocation log has a code. Codes are the same in text (in brackets), JSON, SARIF, JUnit and HTML,\n" +
-		"and `--fail-on` takes them. Sentences may change, codes do not. `btfgen explain CODE` shows one entry; [cli.md](cli.md#exit-status) has the classes.\n")
+		"and `--fail-on` takes them. Sentences may change, codes do not. `btfgen explain CODE` shows one entry; [cli.md](cli.md#exit-status) has the classes.\n" +
+		"Fix and example of a family are for all its codes that have none of their own.\n")
+	before := ""
 	for _, f := range Families() {
 		fmt.Fprintf(b, "\n## %s\n\n%s\n", f.Title, f.Means)
+		if f.Fix == before {
+			advise(b, "as above", f.Example)
+		} else {
+			advise(b, f.Fix, f.Example)
+		}
+		before = f.Fix
 		for _, e := range f.Codes {
-			fmt.Fprintf(b, "\n### %s\n\n%s. %s\n\n*What to do:* %s\n\n    %s\n", e.Code, e.Title, e.Means, e.Fix, strings.ReplaceAll(e.Example, "\n", "\n    "))
+			fmt.Fprintf(b, "\n### %s\n\n%s.", e.Code, e.Title)
+			if e.Means != f.Means {
+				b.WriteString(" " + e.Means)
+			}
+			b.WriteString("\n")
+			switch {
+			case e.Fix != f.Fix:
+				advise(b, e.Fix, e.Example)
+			case e.Example != f.Example:
+				advise(b, "", e.Example)
+			}
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// advise writes what to do about a finding, if that is not empty, and an example.
+func advise(b *strings.Builder, fix, example string) {
+	if fix != "" {
+		fmt.Fprintf(b, "\n*Fix:* %s\n", fix)
+	}
+	fmt.Fprintf(b, "\n    %s\n", strings.ReplaceAll(example, "\n", "\n    "))
 }
