@@ -168,8 +168,8 @@ func (s *objectSet) add(t *testing.T, k *corpus.Kernel, target *core.Kernel) {
 	s.all[k.Key] = strings.Join(everything, " ")
 }
 
-// TestNeighbourFigures looks up each kernel of the corpus without it. Its log is the table
-// in docs/howto-tracers.md.
+// TestNeighbourFigures looks up each kernel of the corpus without it. Its log has the
+// figures in docs/howto-tracers.md, added up.
 func TestNeighbourFigures(t *testing.T) {
 	raceflag.SkipSerial(t)
 	if os.Getenv("BTFGEN_CORPUS") == "" {
