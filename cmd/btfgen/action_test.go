@@ -24,10 +24,10 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
-// action is what matters here of action.yml.
+// action is the part of action.yml that the tests use.
 type action struct {
-	ref     string `yaml:"-"` // by which it is called
-	btfgen  string `yaml:"-"` // that is installed already, which spares a build
+	ref     string `yaml:"-"` // the tag or branch in "uses:"
+	btfgen  string `yaml:"-"` // an installed btfgen, which saves a build
 	Inputs  map[string]struct{ Default string }
 	Outputs map[string]struct{ Value string }
 	Runs    struct {
@@ -39,10 +39,10 @@ type action struct {
 	}
 }
 
-// result is what a call of the action came to.
+// result is the result of a call of the action.
 type result struct {
 	outputs  map[string]string
-	failed   int // exit status of the step that ended it
+	failed   int // exit status of the step that failed
 	log      string
 	summary  string
 	programs string // the folder that was added to PATH
@@ -50,7 +50,7 @@ type result struct {
 
 var condition = regexp.MustCompile(`^inputs\.([a-z-]+) != '([a-z]*)'$`)
 
-// call does the steps of the action as GitHub's runner does.
+// call runs the steps of the action as GitHub's runner does.
 func (a *action) call(r *reader, with map[string]string, env ...string) *result {
 	r.Helper()
 	runner, root := r.TempDir(), r.TempDir()
@@ -132,7 +132,7 @@ func (a *action) call(r *reader, with map[string]string, env ...string) *result 
 		if m == nil {
 			r.Fatalf("output %s: %s", name, o.Value)
 		}
-		res.outputs[name] = values[m[1]] // empty if the step was not done
+		res.outputs[name] = values[m[1]] // empty if the step did not run
 	}
 	res.summary, res.programs = contents("GITHUB_STEP_SUMMARY"), strings.TrimSpace(contents("GITHUB_PATH"))
 	return res
@@ -154,7 +154,7 @@ func readAction(t *testing.T) *action {
 	return a
 }
 
-// TestAction has the action do each of its commands. In the gate it builds the program as it does from its source.
+// TestAction runs each command of the action. With slow tests, the action builds btfgen from source.
 func TestAction(t *testing.T) {
 	raceflag.SkipSerial(t)
 	if _, err := exec.LookPath("bash"); err != nil {
@@ -197,7 +197,7 @@ func TestAction(t *testing.T) {
 		t.Errorf("verify: %d, %v\n%s", proof.failed, proof.outputs, proof.log)
 	}
 
-	// Findings fail the step, which has its outputs all the same.
+	// Findings fail the step, but it still sets its outputs.
 	with := map[string]string{"command": "check", "btf": "kernels", "objects": "testdata/bpf/broken.bpfel.o", "format": "html"}
 	bad := a.call(r, with)
 	page, err := os.ReadFile(bad.outputs["report"])
@@ -208,11 +208,11 @@ func TestAction(t *testing.T) {
 		t.Errorf("check: report %s, summary %s\n%s", bad.outputs["report"], bad.summary, bad.log)
 	}
 	with["fail-on"], with["format"] = "none", "markdown"
-	if told := a.call(r, with); told.failed != 0 || told.outputs["status"] != "0" || filepath.Ext(told.outputs["report"]) != ".md" {
-		t.Errorf("check that fails on nothing: %d, %v\n%s", told.failed, told.outputs, told.log)
+	if clean := a.call(r, with); clean.failed != 0 || clean.outputs["status"] != "0" || filepath.Ext(clean.outputs["report"]) != ".md" {
+		t.Errorf("check that fails on nothing: %d, %v\n%s", clean.failed, clean.outputs, clean.log)
 	}
 
-	// What docs/howto-pipelines.md has to copy.
+	// The steps in docs/howto-pipelines.md work.
 	var steps []struct {
 		Uses string
 		With map[string]string
@@ -229,7 +229,7 @@ func TestAction(t *testing.T) {
 		}
 	}
 
-	// What is left out comes from btfgen.yaml.
+	// btfgen.yaml supplies inputs that are not set.
 	r.write("btfgen.yaml", "btf: kernels\nobjects: [tracer.bpf.o]\ncheck: { require: ['debian>=12'] }\n")
 	if c := a.call(r, map[string]string{"command": "check"}); c.failed != 0 {
 		t.Errorf("check of btfgen.yaml: %d\n%s", c.failed, c.log)
@@ -245,13 +245,13 @@ func TestAction(t *testing.T) {
 	}
 }
 
-// lastLine is the last line of a text, which ends with a newline.
+// lastLine returns the last line of a text that ends with a newline.
 func lastLine(text []byte) []byte {
 	text = bytes.TrimSuffix(text, []byte("\n"))
 	return text[bytes.LastIndexByte(text, '\n')+1:]
 }
 
-// download stands for curl: it has the files of one release.
+// download is a fake curl that downloads the files of one release.
 const download = `#!/bin/sh
 while [ $# -gt 1 ]; do
 	case $1 in -o) to=$2; shift ;; esac
@@ -260,7 +260,7 @@ done
 cp "$RELEASES/${1#https://github.com/btfgen/btfgen/releases/download/}" "$to" || exit 22
 `
 
-// TestActionRelease has the action install a release, and refuse one that is not what its sums say.
+// TestActionRelease installs a release, and checks that the action rejects files that do not match their checksums.
 func TestActionRelease(t *testing.T) {
 	for _, tool := range []string{"bash", "tar"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -290,7 +290,7 @@ func TestActionRelease(t *testing.T) {
 		}
 	}
 
-	// Called by the tag of a release, it is that one.
+	// Called by the tag of a release, the action installs that release.
 	r.write("v1.2.3/SHA256SUMS", sum)
 	a.ref = "v1.2.3"
 	if c := a.call(r, map[string]string{"command": "install"}, env...); c.failed != 0 || !strings.Contains(c.log, "a release\n") {

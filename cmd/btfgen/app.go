@@ -55,7 +55,7 @@ func runApp(ctx context.Context, app *cli.App, args []string) int {
 	err = cmp.Or(d, err)
 	s := status(ctx, err, found.command, app.ErrWriter)
 	if s == statusOK {
-		found.leftOut(app.ErrWriter)
+		found.printSkipped(app.ErrWriter)
 		s = found.status()
 	}
 	if onGitHub() && s <= statusFindings {
@@ -200,9 +200,9 @@ func prepare(c *cli.Command, path string) {
 	if isGroup(c) {
 		return
 	}
-	told, findings := contract[path] // commands about btfgen itself have no findings
+	classes, findings := commandClasses[path] // commands about btfgen itself have no findings
 	if findings {
-		c.Flags = append(c.Flags, told.flags()...)
+		c.Flags = append(c.Flags, classes.flags()...)
 		c.Flags = append(c.Flags, &cli.StringFlag{Name: "config", Usage: "read options from `FILE`, or from none with '' (default: " + configFile + ", if it exists)"})
 	}
 	c.Flags = append(c.Flags,
@@ -213,7 +213,7 @@ func prepare(c *cli.Command, path string) {
 		if !findings {
 			return nil
 		}
-		if err := found(c).options(c, told); err != nil {
+		if err := found(c).options(c, classes); err != nil {
 			return err
 		}
 		if name := c.Command.Name; c.Bool("json") && name != "check" && (c.String("output") == "-" || c.String("manifest") == "-") {

@@ -126,7 +126,7 @@ func pick(c *cli.Context, kernels []archive.Kernel, keys []kernel.Key) (picked [
 	for _, key := range keys {
 		k, ok := have[key.Canonical()]
 		if !ok {
-			tellOf(c, finding{Class: missing, Message: "not in the archive", Kernel: key.String()})
+			reportFinding(c, finding{Class: missing, Message: "not in the archive", Kernel: key.String()})
 			continue
 		}
 		delete(have, key.Canonical())
@@ -167,7 +167,7 @@ func rewrite(c *cli.Context, out *bundle.Output, read func() (archive.Info, []ar
 		if c.Command.Name == "merge" {
 			of = " of " + words.Plural(len(sources), "archive")
 		}
-		say(c, "%s: %s%s", out.Path, words.Plural(len(kernels), "kernel"), of)
+		infof(c, "%s: %s%s", out.Path, words.Plural(len(kernels), "kernel"), of)
 	}
 	return document(c, archiveJSON{out.Path, len(kernels), findingsOf(c)})
 }

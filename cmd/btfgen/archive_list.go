@@ -69,7 +69,7 @@ func runArchiveList(c *cli.Context) error {
 	if l.Shard != nil {
 		part = fmt.Sprintf("part %d/%d of a run: ", l.Shard.Index, l.Shard.N)
 	}
-	say(c, "%s: %s%s, %s, %s, by %s", c.Args().First(), part, words.Plural(len(l.Kernels), "kernel"),
+	infof(c, "%s: %s%s, %s, %s, by %s", c.Args().First(), part, words.Plural(len(l.Kernels), "kernel"),
 		words.Plural(l.Layouts, "layout"), words.Plural(len(l.Objects), "object")+forMachines(l.Objects), l.Tool)
 	return nil
 }

@@ -14,11 +14,11 @@ func chapters() []section {
 	for _, c := range slices.Sorted(maps.Keys(meanings)) {
 		classes.WriteString("- `" + string(c) + "`: " + meanings[c] + "\n")
 	}
-	for _, name := range slices.Sorted(maps.Keys(contract)) {
-		if t := contract[name]; len(t.all()) > 0 {
-			counts.WriteString("- `" + name + "`: " + listed(t.counts))
+	for _, name := range slices.Sorted(maps.Keys(commandClasses)) {
+		if t := commandClasses[name]; len(t.all()) > 0 {
+			counts.WriteString("- `" + name + "`: " + joinClasses(t.counts))
 			if len(t.others) > 0 {
-				counts.WriteString("; on request " + listed(t.others))
+				counts.WriteString("; on request " + joinClasses(t.others))
 			}
 			counts.WriteString("\n")
 		}
@@ -91,7 +91,7 @@ Paths are relative to the file.
 // exitStatus is the section of a manual page about the findings of a command.
 func exitStatus(command string) section {
 	text := "0 for success, 1 for failure, and 2 for wrong usage.\n"
-	if classes := contract[command].all(); len(classes) > 0 {
+	if classes := commandClasses[command].all(); len(classes) > 0 {
 		text = "0 for success, 1 for failure, 2 for wrong usage, and 3 for findings of the classes in\n`--fail-on`. The classes of this command are:\n\n"
 		for _, c := range classes {
 			text += "- `" + string(c) + "`: " + meanings[c] + "\n"

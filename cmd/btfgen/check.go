@@ -56,13 +56,13 @@ func checkCommand() *cli.Command {
 	}
 }
 
-// answers are the formats that say where objects work, for a README. In them the kernels on which an object
-// fails are part of the answer.
+// answers are the formats that show where objects work, for a README. With these formats, kernels on which an
+// object fails are not findings.
 var answers = map[string]func(io.Writer, *check.Report) error{
 	"min-kernel": report.Headlines, "table": report.Table, "badge": report.Badge,
 }
 
-// reportWriter returns what writes the report in the format asked for.
+// reportWriter returns the function that writes the report in the format of --format, --json or --min-kernel.
 func reportWriter(c *cli.Context, old *check.Baseline) (func(io.Writer, *check.Report) error, error) {
 	opts := report.Options{Verbose: c.Bool("verbose"), Baseline: old, Version: buildVersion()}
 	if root := c.String("source-root"); root != "" {
@@ -113,16 +113,16 @@ func reportWriter(c *cli.Context, old *check.Baseline) (func(io.Writer, *check.R
 	return nil, usagef("--format %q: want text, markdown, json, junit, sarif, html, min-kernel, table or badge", format)
 }
 
-// checkOptions are the options of check that need reading.
+// checkOptions are the parsed options of check.
 type checkOptions struct {
 	write   func(io.Writer, *check.Report) error
-	answers bool // what it writes is an answer, in which kernels that fail are no failure
+	answers bool // the format is one of answers: kernels on which an object fails are not findings
 	require []corpus.Selector
-	diff    []corpus.Selector // two, or none
+	diff    []corpus.Selector // two kernels, or none
 	old     *check.Baseline
 	loaders []check.Loader
 	policy  check.Policy
-	args    []string // that stand for objects
+	args    []string // the OBJECT arguments
 }
 
 func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
@@ -161,7 +161,7 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 	return o, err
 }
 
-// checkLoader looks at the options that say what the loader does.
+// checkLoader validates the options that describe the loader: --rodata-var and --target.
 func checkLoader(c *cli.Context) error {
 	if _, err := patterns(c, "rodata-var"); err != nil {
 		return err
@@ -219,12 +219,12 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	for _, g := range cfg.UnmatchedRodata() {
-		tellUnmatched(c, "rodata-var", g, "no object has such a variable")
+		reportUnmatched(c, "rodata-var", g, "no object has such a variable")
 	}
-	tellUnmatchedPolicy(c, &o.policy, objs.list)
-	tellLeftOut(c, rep.Skipped)
+	reportUnmatchedPolicy(c, &o.policy, objs.list)
+	reportSkipped(c, rep.Skipped)
 	if len(rep.Kernels) == 0 {
-		tellNotes(c)
+		reportHidden(c)
 		return errors.New("no kernel could be checked")
 	}
 	if o.diff != nil {
@@ -237,7 +237,7 @@ func runCheck(c *cli.Context) error {
 	return writeReport(c, rep, o.write)
 }
 
-// setTarget attaches the programs that a PROGRAM=NAME is about to what it names.
+// setTarget overrides the attach target of the programs that match target, which is PROGRAM=NAME.
 func setTarget(c *cli.Context, objs []*check.Object, target string) {
 	program, to, _ := strings.Cut(target, "=")
 	matched := false
@@ -247,7 +247,7 @@ func setTarget(c *cli.Context, objs []*check.Object, target string) {
 		}
 	}
 	if !matched {
-		tellUnmatched(c, "target", target, "no object has such a program, or it is attached to nothing that has a name")
+		reportUnmatched(c, "target", target, "no object has such a program, or its attach target has no name")
 	}
 }
 
@@ -258,8 +258,8 @@ func writeReport(c *cli.Context, rep *check.Report, write func(io.Writer, *check
 	return write(c.App.Writer, rep)
 }
 
-// checkVerdict tells what of the report is a failure, given what is required
-// and what it was before. It is whole objects that count.
+// checkVerdict records the findings of a report, as --require and --baseline select them. The result of whole objects counts,
+// not of single programs.
 func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	if o.old == nil && len(o.require) == 0 {
 		if o.answers {
@@ -289,16 +289,16 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 			}
 		}
 		if n == 0 {
-			tellUnmatched(c, "require", s.String(), nearestKernels(s, rep))
+			reportUnmatched(c, "require", s.String(), nearestKernels(s, rep))
 		}
 		if o.old != nil {
 			continue
 		}
 		switch worst := rep.Worst(chosen); {
 		case worst == check.Fails:
-			tell(c, failing, "--require %s: not met", s)
+			reportf(c, failing, "--require %s: not met", s)
 		case worst >= check.Unknown:
-			note(c, finding{Class: uncertain, Message: fmt.Sprintf("--require %s: may not be met", s)})
+			reportIfVerbose(c, finding{Class: uncertain, Message: fmt.Sprintf("--require %s: may not be met", s)})
 		}
 	}
 	if o.old == nil {
@@ -310,15 +310,15 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 			text = ch.Program + ": " + text
 		}
 		if ch.Worse() {
-			tellOf(c, finding{Class: failing, Message: text, Object: ch.Object, Kernel: ch.Kernel})
+			reportFinding(c, finding{Class: failing, Message: text, Object: ch.Object, Kernel: ch.Kernel})
 		} else if ch.New < ch.Old {
-			say(c, "btfgen: better: %s on %s: %s", ch.Object, ch.Kernel, text)
+			infof(c, "btfgen: better: %s on %s: %s", ch.Object, ch.Kernel, text)
 		}
 	}
 	return nil
 }
 
-// nearestKernels says what there is where a selector matches none of the report's kernels.
+// nearestKernels describes the report's kernels closest to a selector that matches none of them.
 func nearestKernels(s corpus.Selector, rep *check.Report) string {
 	return corpus.Nearest(s, func(yield func(kernel.Key) bool) {
 		for i := range rep.Kernels {
@@ -329,7 +329,7 @@ func nearestKernels(s corpus.Selector, rep *check.Report) string {
 	})
 }
 
-// checkDiff shows what differs between two kernels.
+// checkDiff prints the differences between two kernels.
 func checkDiff(c *cli.Context, rep *check.Report, sel []corpus.Selector) error {
 	var k [2]int
 	for i, s := range sel {
@@ -355,7 +355,7 @@ func checkDiff(c *cli.Context, rep *check.Report, sel []corpus.Selector) error {
 	return nil
 }
 
-// quoted returns a word as a shell takes it.
+// quoted quotes a word for a shell, if it needs quotes.
 func quoted(word string) string {
 	special := func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_=./:,@%+", c)

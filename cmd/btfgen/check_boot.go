@@ -39,10 +39,11 @@ func bootFlags() []cli.Flag {
 	}
 }
 
-// bootNot are the options of check that are about other reports, or about other sources of kernels; those of policyFlags do not go with --boot either.
+// bootNot are options of check that --boot does not support: they select other reports or other sources of kernels.
+// --boot does not support the options of policyFlags either.
 var bootNot = []string{"btf", "select", "exclude", "min-kernel", "require", "baseline", "diff"}
 
-// boots is a check --boot.
+// boots is a run of check --boot.
 type boots struct {
 	c        *cli.Context
 	packages []string
@@ -56,17 +57,17 @@ type boots struct {
 	self     *guestProgram
 	tool     *guestProgram // of the command
 
-	met    map[int]bool // objects that are for a kernel
+	used   map[int]bool // objects that support the machine of a kernel
 	table  judge.Table
 	rows   int
 	booted []bootedKernel
 
-	w    io.Writer     // of the text
-	text *bytes.Buffer // which that is if it goes into a file
+	w    io.Writer     // receives the report as text
+	text *bytes.Buffer // is w if the text goes into a file, else nil
 }
 
 func runBoot(c *cli.Context) error {
-	b := &boots{c: c, packages: c.StringSlice("boot"), met: make(map[int]bool)}
+	b := &boots{c: c, packages: c.StringSlice("boot"), used: make(map[int]bool)}
 	if err := cmp.Or(b.options(), b.itself(), boot.Installed()); err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func runBoot(c *cli.Context) error {
 			if c.Context.Err() != nil {
 				return c.Context.Err()
 			}
-			tellOf(c, finding{Class: damaged, Message: strings.TrimPrefix(err.Error(), f.Path+": "), Kernel: f.Path})
+			reportFinding(c, finding{Class: damaged, Message: strings.TrimPrefix(err.Error(), f.Path+": "), Kernel: f.Path})
 		}
 	}
 	if len(b.booted) == 0 {
@@ -109,7 +110,7 @@ func runBoot(c *cli.Context) error {
 	return b.write()
 }
 
-// options reads the options. Arguments that are packages are kernels, too, so that --boot takes what a shell's pattern gives.
+// options reads the options. Arguments that are packages are kernels, too, so that a shell can expand --boot *.deb.
 func (b *boots) options() error {
 	not := slices.Clone(bootNot)
 	for _, f := range policyFlags() {
@@ -169,7 +170,7 @@ func (b *boots) options() error {
 	return nil
 }
 
-// inputs are the files that the arguments name.
+// inputs returns the files that the arguments name.
 func (b *boots) inputs() []string {
 	if b.tool != nil {
 		return append([]string{b.tool.path}, b.args...)
@@ -177,19 +178,19 @@ func (b *boots) inputs() []string {
 	return slices.Concat(b.objs.paths, b.c.StringSlice("types"))
 }
 
-// open finds the kernels in the packages: those that have only modules or a configuration go with the kernel whose they are.
+// open finds the kernels in the packages. A package with only modules or a configuration belongs to the kernel of another package.
 func (b *boots) open() (*corpus.Corpus, error) {
 	corp, err := openSources(b.c, b.packages, corpus.Options{Extras: true})
 	if err != nil {
 		return nil, err
 	}
-	tellLeftOut(b.c, corp.Skipped)
+	reportSkipped(b.c, corp.Skipped)
 	return corp, nil
 }
 
 var errManyKernels = errors.New("holds several kernels; one at a time can be booted")
 
-// kernel boots the one kernel of a corpus. An error is the kernel's, or one that ends the run.
+// kernel boots the only kernel of a corpus. An error affects only this kernel, unless the context is done.
 func (b *boots) kernel(corp *corpus.Corpus) error {
 	ctx := b.c.Context
 	run := &bootRun{boots: b, name: corp.Files[0].Path, progress: b.c.App.ErrWriter}
@@ -206,7 +207,7 @@ func (b *boots) kernel(corp *corpus.Corpus) error {
 		run.name, modules = rep.Kernels[0].Name, rep.Modules()
 		run.trial = judge.NewTrial(rep, b.objs.list)
 		for _, i := range run.trial.Objects {
-			b.met[i] = true
+			b.used[i] = true
 			m.Objects = append(m.Objects, b.objs.data[i])
 		}
 		if len(m.Objects) == 0 {
@@ -232,12 +233,13 @@ func (b *boots) kernel(corp *corpus.Corpus) error {
 		m.Modules, run.modules = append(m.Modules, mod.ELF), append(run.modules, mod.Name)
 	}
 	if len(k.Missing) > 0 {
-		say(b.c, "btfgen: %s: has no module %s", run.name, strings.Join(k.Missing, ", "))
+		infof(b.c, "btfgen: %s: has no module %s", run.name, strings.Join(k.Missing, ", "))
 	}
 	return run.boot(ctx, m)
 }
 
-// predict returns the report on a kernel, as libbpf loads, or nil if why there is none was told.
+// predict checks the objects against a kernel, as libbpf loads them. It returns nil without an error if the kernel was skipped
+// and the reason reported.
 func (b *boots) predict(corp *corpus.Corpus) (*check.Report, error) {
 	rep, err := check.Run(b.c.Context, check.Config{
 		Objects: b.objs.list, Corpus: corp, Jobs: 1, Loaders: []check.Loader{check.Libbpf}, Rodata: b.c.StringSlice("rodata-var"), Types: b.types,
@@ -246,7 +248,8 @@ func (b *boots) predict(corp *corpus.Corpus) (*check.Report, error) {
 		return nil, err
 	}
 	left := len(rep.Skipped)
-	tellLeftOut(b.c, slices.DeleteFunc(rep.Skipped, func(e *corpus.Error) bool { return errors.Is(e, corpus.ErrUnmet) })) // which sum tells
+	// sum reports the objects for other machines.
+	reportSkipped(b.c, slices.DeleteFunc(rep.Skipped, func(e *corpus.Error) bool { return errors.Is(e, corpus.ErrUnmet) }))
 	switch {
 	case len(rep.Kernels) > 1:
 		return nil, errManyKernels
@@ -267,7 +270,7 @@ func (b *boots) targets() map[string]string {
 	return m
 }
 
-// itself reads the program that machines start: btfgen.
+// itself reads the btfgen that runs in the booted machine.
 func (b *boots) itself() error {
 	path := b.c.String("btfgen")
 	if path == "" {
@@ -284,7 +287,7 @@ func (b *boots) itself() error {
 	return nil
 }
 
-// guestProgram is a program that runs without any other files.
+// guestProgram is a statically linked program.
 type guestProgram struct {
 	path, arch string
 	data       []byte
@@ -305,24 +308,24 @@ func readGuest(path string) (*guestProgram, error) {
 	return &guestProgram{path, machine.OfELF(f.Machine, f.Class, f.Data), data}, nil
 }
 
-// bootRun is one kernel that is booted.
+// bootRun is the run of one booted kernel.
 type bootRun struct {
 	*boots
 	name    string
 	trial   *judge.Trial // nil with a command
-	modules []string     // that are loaded
+	modules []string     // modules that are loaded
 
-	release string // as it says itself
+	release string // as the booted kernel reports it
 	started time.Time
-	hello   time.Duration // since started
+	hello   time.Duration // time from started to the guest's first event
 	exit    *boot.Event
 	partial bool // the command's output lacks the end of a line
 
-	progress io.Writer // of lines now and then
-	reported time.Duration
-	events   int // about programs
-	done     int // objects of which all came
-	counts   struct{ fine, untold, lost int }
+	progress io.Writer     // receives lines about the progress
+	reported time.Duration // time of the last such line, since started
+	events   int           // programs that were tried
+	done     int           // objects that are complete and printed
+	counts   struct{ fine, untried, lost int }
 }
 
 func (r *bootRun) boot(ctx context.Context, m *boot.Machine) error {
@@ -339,7 +342,7 @@ func (r *bootRun) boot(ctx context.Context, m *boot.Machine) error {
 		if why := r.host.Emulated; why != "" {
 			how = "emulated, which is slow: " + why
 		}
-		say(c, "btfgen: %s: booted in %.1f s, done after %.1f (%s)", r.name, r.hello.Seconds(), time.Since(r.started).Seconds(), how)
+		infof(c, "btfgen: %s: booted in %.1f s, done after %.1f (%s)", r.name, r.hello.Seconds(), time.Since(r.started).Seconds(), how)
 	}
 	if r.hello > 0 {
 		k := bootedKernel{Name: r.name, Release: r.release, Modules: r.modules, Emulated: r.host.Emulated}
@@ -356,7 +359,7 @@ func (r *bootRun) boot(ctx context.Context, m *boot.Machine) error {
 	return err
 }
 
-// with says which modules are loaded.
+// with returns the loaded modules as text for the report.
 func (r *bootRun) with() string {
 	if len(r.modules) == 0 {
 		return ""
@@ -364,14 +367,14 @@ func (r *bootRun) with() string {
 	return " with " + words.Plural(len(r.modules), "module") + " (" + strings.Join(r.modules, ", ") + ")"
 }
 
-// take takes an event as it comes.
+// take handles an event of the guest.
 func (r *bootRun) take(e boot.Event) {
 	switch e.Kind {
 	case boot.Hello:
 		r.hello, r.release = time.Since(r.started), e.Name
 	case boot.Module:
 		if e.Error != "" && 0 <= e.Object && e.Object < len(r.modules) {
-			say(r.c, "btfgen: %s: module %s: %s", r.name, r.modules[e.Object], e.Error)
+			infof(r.c, "btfgen: %s: module %s: %s", r.name, r.modules[e.Object], e.Error)
 		}
 	case boot.Output:
 		for line := range strings.Lines(e.Output) {
@@ -390,7 +393,7 @@ func (r *bootRun) take(e boot.Event) {
 		if r.trial == nil {
 			return
 		}
-		r.printUntil(e.Object) // objects come one after the other
+		r.printUntil(e.Object) // the guest finishes an object before it begins the next
 		r.trial.Take(e)
 		if e.Kind == boot.Program {
 			r.tried(time.Since(r.started))
@@ -398,7 +401,7 @@ func (r *bootRun) take(e boot.Event) {
 	}
 }
 
-// tried reports now and then how many programs the machine has tried, so long after its start.
+// tried counts a program that the machine has tried. Once every interval it prints the count. now is the time since the start.
 func (r *bootRun) tried(now time.Duration) {
 	r.events++
 	if now-r.reported >= every {
@@ -407,33 +410,34 @@ func (r *bootRun) tried(now time.Duration) {
 	}
 }
 
-// ended tells what a command came to.
+// ended reports the result of the command.
 func (r *bootRun) ended() {
 	if r.partial {
 		escape.Fprintf(r.w, "\n")
 	}
 	switch {
 	case r.exit == nil:
-		tellOf(r.c, finding{Class: damaged, Message: "the command's exit status did not arrive", Kernel: r.name})
+		reportFinding(r.c, finding{Class: damaged, Message: "the command's exit status did not arrive", Kernel: r.name})
 	case r.exit.Error != "":
-		tellOf(r.c, finding{Class: failing, Message: fmt.Sprintf("%s: %s", r.command[0], r.exit.Error), Kernel: r.name})
+		reportFinding(r.c, finding{Class: failing, Message: fmt.Sprintf("%s: %s", r.command[0], r.exit.Error), Kernel: r.name})
 	default:
 		escape.Fprintf(r.w, "  %s: exit status 0\n", r.command[0])
 	}
 }
 
-// printUntil prints the programs of the objects before one in the guest, unless that was done.
+// printUntil prints the programs of all objects before the given one that were not printed yet.
 func (r *bootRun) printUntil(object int) {
 	for ; r.done < min(object, len(r.trial.Objects)); r.done++ {
 		r.print(r.trial.Of(r.done))
 	}
 }
 
-// print prints what was predicted of an object's programs against what happened: programs of which all is fine with --verbose only.
+// print prints the predicted and actual results of an object's programs. Programs that work as predicted are counted, and
+// printed only with --verbose.
 func (r *bootRun) print(rows []judge.Row) {
 	c := r.c
 	w := tabwriter.NewWriter(r.w, 0, 0, 2, ' ', 0)
-	var all []*judge.Row // that were wrong
+	var wrongRows []*judge.Row
 	for i := range rows {
 		row := &rows[i]
 		p := row.Program
@@ -442,7 +446,7 @@ func (r *bootRun) print(rows []judge.Row) {
 		case row.Got == nil && row.Refused() == nil:
 			r.counts.lost++
 		case row.NotTried():
-			r.counts.untold++
+			r.counts.untried++
 		default:
 			r.table.Add(p.Object+": "+p.Name, p.Load[0], row.Outcome())
 		}
@@ -457,7 +461,7 @@ func (r *bootRun) print(rows []judge.Row) {
 		}
 		escape.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", p.Object, p.Name, predicted(p), mark, actual(row))
 		if wrong != "" {
-			all = append(all, row)
+			wrongRows = append(wrongRows, row)
 			record(c, finding{Class: different, Message: p.Name + " " + wrong, Object: p.Object, Kernel: r.name})
 		}
 		if refused != nil && !row.NotTried() && p.AutoLoad {
@@ -465,7 +469,7 @@ func (r *bootRun) print(rows []judge.Row) {
 		}
 	}
 	w.Flush()
-	for _, row := range all {
+	for _, row := range wrongRows {
 		printLog(r.w, row, c.Bool("verbose"))
 	}
 	if len(rows) > 0 && rows[0].Unread != "" {
@@ -473,20 +477,20 @@ func (r *bootRun) print(rows []judge.Row) {
 	}
 }
 
-// sumKernel prints how many programs were not printed one by one.
+// sumKernel prints the number of programs that worked as predicted, and reports those without a result.
 func (r *bootRun) sumKernel() {
 	if n := r.counts.fine; n > 0 {
 		escape.Fprintf(r.w, "  %s ok, as predicted\n", words.Plural(n, "program"))
 	}
-	if n := r.counts.untold; n > 0 {
-		tellOf(r.c, finding{Class: uncertain, Message: words.Plural(n, "program") + " could not be tried", Kernel: r.name})
+	if n := r.counts.untried; n > 0 {
+		reportFinding(r.c, finding{Class: uncertain, Message: words.Plural(n, "program") + " could not be tried", Kernel: r.name})
 	}
 	if n := r.counts.lost; n > 0 {
-		tellOf(r.c, finding{Class: damaged, Message: "nothing came of " + words.Plural(n, "program"), Kernel: r.name})
+		reportFinding(r.c, finding{Class: damaged, Message: "no result for " + words.Plural(n, "program"), Kernel: r.name})
 	}
 }
 
-// predicted is the verdict on a program.
+// predicted describes the verdict on a program.
 func predicted(p *check.Program) string {
 	load, all := p.Load[0], p.Status[0]
 	if all > load && all > check.Guarded {
@@ -495,7 +499,7 @@ func predicted(p *check.Program) string {
 	return load.String()
 }
 
-// actual is what happened to a program.
+// actual describes the result of a program in the guest.
 func actual(row *judge.Row) string {
 	var parts []string
 	switch e := row.Refused(); {
@@ -519,14 +523,14 @@ func actual(row *judge.Row) string {
 	return strings.Join(parts, "; ")
 }
 
-// logLines is how many lines of a log are printed at most without --verbose.
+// logLines is the maximum number of lines of a log that are printed without --verbose.
 const logLines = 6
 
-// anInsn begins the line of an instruction in a verifier's log.
+// anInsn matches the start of an instruction's line in a verifier's log.
 var anInsn = regexp.MustCompile(`^\d+: \([0-9a-f]{2}\) `)
 
-// logEnd returns the end of a verifier's log that says why it ended: the last instruction, with the line of source above it, and what
-// follows but for statistics.
+// logEnd returns the end of a verifier's log: the last instruction, the source line above it, and the lines below it except
+// statistics. These say why the verifier refused the program.
 func logEnd(log string) []string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	for i := range lines {
@@ -546,7 +550,8 @@ func logEnd(log string) []string {
 	return lines[max(start, end-logLines):end]
 }
 
-// printLog prints why a prediction was made that was wrong, and the end of the verifier's log, with verbose all that the machine sent.
+// printLog prints the reasons for a wrong prediction and the end of the verifier's log. With verbose, it prints the whole log
+// that the machine sent.
 func printLog(w io.Writer, row *judge.Row, verbose bool) {
 	p := row.Program
 	escape.Fprintf(w, "  WRONG: %s: %s %s\n", p.Object, p.Name, row.Wrong())
@@ -564,14 +569,14 @@ func printLog(w io.Writer, row *judge.Row, verbose bool) {
 	}
 }
 
-// sum prints the table of all kernels.
+// sum reports the objects that support no kernel's machine, and prints the table of all kernels.
 func (b *boots) sum() {
 	if b.objs == nil {
 		return
 	}
 	for i, o := range b.objs.list {
-		if !b.met[i] {
-			tellLeftOut(b.c, []*corpus.Error{{Path: o.Name(), Err: corpus.ErrUnmet}})
+		if !b.used[i] {
+			reportSkipped(b.c, []*corpus.Error{{Path: o.Name(), Err: corpus.ErrUnmet}})
 		}
 	}
 	escape.Fprintf(b.w, "%s on %s, predicted against actual:\n", words.Plural(b.rows, "program"), words.Plural(len(b.booted), "kernel"))

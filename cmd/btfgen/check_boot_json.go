@@ -13,17 +13,17 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-// bootReport is what check --boot --json writes. Fields are only ever added within a version.
+// bootReport is the document of check --boot --json. Within a version, fields are only added.
 type bootReport struct {
 	Version int            `json:"version"`
 	Kernels []bootedKernel `json:"kernels"`
-	Table   []judge.Count  `json:"table"` // of all kernels
+	Table   []judge.Count  `json:"table"` // counts of all kernels
 	allFindings
 }
 
 type bootedKernel struct {
-	Name     string          `json:"name"`    // as of check
-	Release  string          `json:"release"` // as the booted kernel has it
+	Name     string          `json:"name"`    // as in the report of check
+	Release  string          `json:"release"` // as the booted kernel reports it
 	Modules  []string        `json:"modules,omitempty"`
 	Emulated string          `json:"emulated,omitempty"` // why it was not run by KVM
 	Programs []bootedProgram `json:"programs"`
@@ -35,7 +35,7 @@ type bootedProgram struct {
 	Section  string `json:"section"`
 	AutoLoad bool   `json:"autoload"`
 
-	// What was predicted, and why.
+	// The prediction, and the reasons for it.
 	Status   check.Status    `json:"status"`
 	Load     check.Status    `json:"load"`
 	Findings []check.Finding `json:"findings,omitempty"`
@@ -46,14 +46,14 @@ type bootedProgram struct {
 
 type actualOutcome struct {
 	Outcome string `json:"outcome"`          // loads, fails or not tried
-	Reason  string `json:"reason,omitempty"` // of the latter two
+	Reason  string `json:"reason,omitempty"` // why it fails or was not tried
 	Errno   int    `json:"errno,omitempty"`
-	Log     string `json:"log,omitempty"`     // the end of the verifier's
-	Attach  string `json:"attach,omitempty"`  // attached, or why not; absent where that was not tried
-	EbpfGo  string `json:"ebpf_go,omitempty"` // loads, or why not, where cilium/ebpf by itself comes to something else
+	Log     string `json:"log,omitempty"`     // the end of the verifier's log
+	Attach  string `json:"attach,omitempty"`  // attached, or why not; empty if not tried
+	EbpfGo  string `json:"ebpf_go,omitempty"` // result of cilium/ebpf, if it differs: loads, or why not
 }
 
-// programsOf returns what was predicted and what happened.
+// programsOf returns the predictions and results of a trial.
 func programsOf(t *judge.Trial) []bootedProgram {
 	all := []bootedProgram{}
 	for i := range t.Rows {
@@ -69,7 +69,7 @@ func programsOf(t *judge.Trial) []bootedProgram {
 		e := row.Refused()
 		switch {
 		case row.NotTried() && e == nil:
-			b.Actual.Outcome, b.Actual.Reason = "not tried", "nothing came of it"
+			b.Actual.Outcome, b.Actual.Reason = "not tried", "no result"
 		case row.NotTried():
 			b.Actual.Outcome, b.Actual.Reason = "not tried", e.Error
 		case e != nil:
@@ -80,7 +80,7 @@ func programsOf(t *judge.Trial) []bootedProgram {
 	return all
 }
 
-// form reads the options that say what is written, and where to.
+// form reads the options about the format and the output file.
 func (b *boots) form() error {
 	c := b.c
 	if f := c.String("format"); f != "text" && f != "json" {
@@ -103,7 +103,7 @@ func (b *boots) form() error {
 
 func (b *boots) json() bool { return b.c.Bool("json") || b.c.String("format") == "json" }
 
-// write writes what was not written on the way.
+// write writes the JSON document, or the text that goes into a file.
 func (b *boots) write() error {
 	write := func(w io.Writer) error {
 		enc := escape.JSON(w)

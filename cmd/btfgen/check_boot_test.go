@@ -23,7 +23,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
-// bootFiles writes what check --boot takes, as far as it looks before it boots: an image, and a static program.
+// bootFiles writes an image and a static program that pass the checks of check --boot before it boots.
 func bootFiles(t *testing.T) (image, program string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,7 +42,7 @@ func bootFiles(t *testing.T) (image, program string) {
 	return image, program
 }
 
-// bzImage is an image for x86_64 with a kernel in it, by Linux's x86 boot protocol.
+// bzImage returns an image for x86_64 with a kernel in it, by Linux's x86 boot protocol.
 func bzImage(kernel []byte) []byte {
 	const at = 4096
 	b := make([]byte, at)
@@ -56,7 +56,7 @@ func bzImage(kernel []byte) []byte {
 	return append(b, kernel...)
 }
 
-// fakeQEMU puts a script in the place of qemu, which does not know KVM.
+// fakeQEMU puts a script in PATH in place of qemu. With -accel kvm, the script reports an error of KVM.
 func fakeQEMU(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -138,7 +138,7 @@ func TestCheckBootCommand(t *testing.T) {
 	}
 }
 
-// bootKernel writes the image of a kernel that has real BTF, with its configuration beside it.
+// bootKernel writes the image of a kernel that has real BTF, and its configuration in the same directory.
 func bootKernel(t *testing.T, config string) (image string) {
 	t.Helper()
 	packed, err := os.ReadFile("../../testdata/vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst")
@@ -162,7 +162,7 @@ func bootKernel(t *testing.T, config string) (image string) {
 	return image
 }
 
-// TestCheckBootConfig predicts with the kernel's configuration, which the guest has as well.
+// TestCheckBootConfig checks that predictions use the kernel's configuration, and that the guest gets it.
 func TestCheckBootConfig(t *testing.T) {
 	if _, err := os.Stat("/dev/fd"); err != nil {
 		t.Skip("needs /dev/fd")
@@ -189,7 +189,7 @@ func TestCheckBootConfig(t *testing.T) {
 	}
 }
 
-// TestCheckBootOutput has the same in a file as on standard output, as text and as JSON.
+// TestCheckBootOutput compares the file of -o with standard output, as text and as JSON.
 func TestCheckBootOutput(t *testing.T) {
 	if _, err := os.Stat("/dev/fd"); err != nil {
 		t.Skip("needs /dev/fd")
@@ -252,7 +252,7 @@ func TestCheckBootOutput(t *testing.T) {
 	}
 }
 
-// signals makes a file when some text has been written.
+// signals creates a file when text has been written.
 type signals struct {
 	bytes.Buffer
 	text, file string
@@ -266,7 +266,7 @@ func (s *signals) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestCheckBootStreams wants what came of an object printed when the next one is begun: the guest waits for that.
+// TestCheckBootStreams checks that an object's results are printed when the next object begins. The fake guest waits for the output.
 func TestCheckBootStreams(t *testing.T) {
 	if _, err := os.Stat("/dev/fd"); err != nil {
 		t.Skip("needs /dev/fd")
@@ -291,7 +291,7 @@ func TestCheckBootStreams(t *testing.T) {
 	}
 }
 
-// TestBootProgress wants a line now and then of how many programs were tried.
+// TestBootProgress checks that the number of programs tried is printed at intervals.
 func TestBootProgress(t *testing.T) {
 	var w bytes.Buffer
 	r := &bootRun{name: "k", progress: &w, trial: &judge.Trial{Rows: make([]judge.Row, 46)}}
@@ -303,7 +303,7 @@ func TestBootProgress(t *testing.T) {
 	}
 }
 
-// TestLogEnd cuts a verifier's log down to what it was about at last.
+// TestLogEnd checks which lines of a verifier's log are printed.
 func TestLogEnd(t *testing.T) {
 	const insn, source, stats = "12: (85) call unknown#9999", "; return no_such_helper(); @ x.c:3", "processed 13 insns (limit 1000000)"
 	for log, want := range map[string]string{
@@ -386,7 +386,7 @@ func TestCheckBoot(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"added": "ok +loads; attached", "asked_for": "ok +loads; attached", "flavored": "ok +loads; attached",
-		"kernels_own": "fails +does not load: reaches an unresolved relocation; loads with cilium/ebpf", // which asks what is added, too
+		"kernels_own": "fails +does not load: reaches an unresolved relocation; loads with cilium/ebpf", // depends on the added types, too
 	} {
 		matches(t, stdout.String(), `
   supplied\.bpfel\.o +`+name+" +"+want+`
@@ -402,14 +402,14 @@ func TestCheckBoot(t *testing.T) {
 	}
 	matches(t, stdout.String(), `(?s)\n  2 programs of 1 object on 1 kernel: .*\n  btfgen: exit status 0\n$`)
 
-	// A machine that says nothing of programs has not proven them.
+	// Programs without a result from the machine are reported.
 	fakeQEMU(t, `echo '@btfgen {"kind":"hello"}'; echo '@btfgen {"kind":"end"}'`)
 	stderr.Reset()
 	status = run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self, objects + "netprogs.bpfel.o"}, &stdout, &stderr)
 	if status != statusFindings {
 		t.Errorf("status %d", status)
 	}
-	matches(t, stderr.String(), `damaged: .*: nothing came of 6 programs\n`)
+	matches(t, stderr.String(), `damaged: .*: no result for 6 programs\n`)
 }
 
 func matches(t *testing.T, text, pattern string) {

@@ -64,8 +64,8 @@ func parseAll[T any](c *cli.Context, option string, parse func(string) (T, error
 	return all, nil
 }
 
-// tellUnmatchedPolicy reports the parts of a policy that match no program or map.
-func tellUnmatchedPolicy(c *cli.Context, p *check.Policy, objs []*check.Object) {
+// reportUnmatchedPolicy reports the parts of a policy that match no program or map.
+func reportUnmatchedPolicy(c *cli.Context, p *check.Policy, objs []*check.Object) {
 	unmatched := p.Unmatched(objs)
 	for _, f := range policyFlags() {
 		option := f.Names()[0]
@@ -74,7 +74,7 @@ func tellUnmatchedPolicy(c *cli.Context, p *check.Policy, objs []*check.Object) 
 			if option == "loader-map" {
 				what = "map"
 			}
-			tellUnmatched(c, option, text, "no object has such a "+what)
+			reportUnmatched(c, option, text, "no object has such a "+what)
 		}
 	}
 }

@@ -191,7 +191,7 @@ func values(command string, f cli.Flag) []candidate {
 	switch f.Names()[0] {
 	case "fail-on":
 		var all []candidate
-		for _, c := range contract[command].all() {
+		for _, c := range commandClasses[command].all() {
 			all = append(all, candidate{string(c), strings.ReplaceAll(meanings[c], "`", "")})
 		}
 		return append(all, candidate{noClass, "no finding at all"})

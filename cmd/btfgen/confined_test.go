@@ -110,11 +110,11 @@ func TestConfined(t *testing.T) {
 	}
 	type test struct {
 		name   string
-		args   []string          // OUT is the folder
-		in     map[string][]byte // files that are there before
-		link   string            // in the output, leads out of it
+		args   []string          // OUT is the output folder
+		in     map[string][]byte // files that exist before the run
+		link   string            // a link in the output folder to the outside
 		want   int
-		writes string // a file that is there at the end
+		writes string // a file that exists after the run
 	}
 	tests := []test{
 		{"modules extracted", []string{"corpus", "extract", "--modules", "m.btfc", "-o", "OUT/"}, map[string][]byte{"m.btfc": modules}, "", 3, "debian/12/x86_64/6.6/good.btf"},

@@ -95,7 +95,7 @@ func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *c
 		err = corp.Distinct(c.Context, c.Int("jobs"))
 	}
 	if err == nil {
-		found(c).atEnd = append(found(c).atEnd, func() { reportSelection(c, corp.Selection()) })
+		found(c).deferred = append(found(c).deferred, func() { reportSelection(c, corp.Selection()) })
 	}
 	return corp, err
 }
@@ -107,22 +107,22 @@ func reportSelection(c *cli.Context, s corpus.Selection) {
 			name = "exclude"
 		}
 		if s.Unread == 0 {
-			tellUnmatched(c, name, u.Selector.String(), u.Nearest)
+			reportUnmatched(c, name, u.Selector.String(), u.Nearest)
 		} else {
-			say(c, "btfgen: --%s %s: matches no kernel; the keys in %s are unknown without reading them", name, u.Selector, words.Plural(s.Unread, "file"))
+			infof(c, "btfgen: --%s %s: matches no kernel; the keys in %s are unknown without reading them", name, u.Selector, words.Plural(s.Unread, "file"))
 		}
 	}
 	if len(s.Words) > 0 {
-		say(c, "left out: --select compares version numbers, and these versions do not begin with one: %s", words.Names(s.Words, false))
+		infof(c, "left out: --select compares version numbers, and these versions do not begin with one: %s", words.Names(s.Words, false))
 	}
 }
 
-// tellUnmatched reports that the value of an option matches nothing, with a hint or "".
-func tellUnmatched(c *cli.Context, name, value, hint string) {
+// reportUnmatched reports that the value of an option matches nothing, with a hint or "".
+func reportUnmatched(c *cli.Context, name, value, hint string) {
 	if hint == "" {
 		hint = "matches nothing"
 	}
-	tell(c, unmatched, "--%s %s: %s", name, value, hint)
+	reportf(c, unmatched, "--%s %s: %s", name, value, hint)
 }
 
 // walkConfig returns how to read a corpus, with a progress bar. stop ends the bar and must be called.

@@ -91,7 +91,7 @@ func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
 	if err != nil {
 		return err
 	}
-	tellLeftOut(c, skipped)
+	reportSkipped(c, skipped)
 	if err := writeOut(c, out, k.BTF); err != nil {
 		return err
 	}

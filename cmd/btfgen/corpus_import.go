@@ -89,7 +89,7 @@ func runCorpusImport(c *cli.Context) error {
 		stop()
 		if err != nil {
 			if res != nil { // the reasons for an empty file
-				tellLeftOut(c, res.Skipped)
+				reportSkipped(c, res.Skipped)
 			}
 			return err
 		}
@@ -132,21 +132,21 @@ type storedJSON struct {
 // sayContents prints what is stored with kernels.
 func sayContents(c *cli.Context, path string, has *store.Contents) {
 	if has.WithConfig+has.WithSymbols > 0 {
-		say(c, "%s: configuration of %s, symbols of %d", path, words.Plural(has.WithConfig, "kernel"), has.WithSymbols)
+		infof(c, "%s: configuration of %s, symbols of %d", path, words.Plural(has.WithConfig, "kernel"), has.WithSymbols)
 	}
 	for _, maker := range slices.Sorted(maps.Keys(has.Made)) {
-		say(c, "%s: BTF of %s made from DWARF by %s", path, words.Plural(has.Made[maker], "kernel"), maker)
+		infof(c, "%s: BTF of %s made from DWARF by %s", path, words.Plural(has.Made[maker], "kernel"), maker)
 	}
 }
 
 // reportPacked prints the summary of a .btfc file.
 func reportPacked(c *cli.Context, path string, res *store.Packed) error {
-	tellLeftOut(c, res.Skipped)
+	reportSkipped(c, res.Skipped)
 	n := res.Added + res.Kept
-	say(c, "%s: %s, %d with modules: %d added (%s), %d there already, %d left out; now %s in %s", path, words.Plural(n, "kernel"),
+	infof(c, "%s: %s, %d with modules: %d added (%s), %d there already, %d left out; now %s in %s", path, words.Plural(n, "kernel"),
 		res.WithModules, res.Added, words.Bytes(res.Bytes), res.Kept, len(res.Skipped), words.Plural(res.Kernels, "kernel"), words.Bytes(res.Size))
 	if res.Lacking > 0 {
-		say(c, "%s: %s without the configuration or symbols of the source; to replace kernels, see --help", path, words.Plural(res.Lacking, "existing kernel"))
+		infof(c, "%s: %s without the configuration or symbols of the source; to replace kernels, see --help", path, words.Plural(res.Lacking, "existing kernel"))
 	}
 	sayContents(c, path, &res.Contents)
 	return document(c, struct {
@@ -159,8 +159,8 @@ func reportPacked(c *cli.Context, path string, res *store.Packed) error {
 
 // reportStored prints the summary of a directory.
 func reportStored(c *cli.Context, dir string, res *store.Result) error {
-	tellLeftOut(c, res.Skipped)
-	say(c, "%s: %s, %d with modules: %s written (%s), %d there already, %d left out", dir,
+	reportSkipped(c, res.Skipped)
+	infof(c, "%s: %s, %d with modules: %s written (%s), %d there already, %d left out", dir,
 		words.Plural(res.Kernels, "kernel"), res.WithModules, words.Plural(res.Written, "file"), words.Bytes(res.Bytes), res.Kept, len(res.Skipped))
 	if res.Kernels == 0 {
 		return fmt.Errorf("%s: no kernel could be written", dir)

@@ -57,7 +57,7 @@ func runCorpusLint(c *cli.Context) error {
 	if !c.Bool("json") {
 		err = rep.Text(c.App.Writer, c.Bool("verbose"))
 	}
-	say(c, "%s", rep.Summary())
+	infof(c, "%s", rep.Summary())
 	for _, f := range rep.Findings {
 		x := finding{Class: class(f.Code.Severity().String()), Code: string(f.Code), Message: f.Code.Text(), Kernel: f.Kernel, File: f.Path}
 		if f.Detail != "" {

@@ -43,7 +43,7 @@ func runCorpusList(c *cli.Context) error {
 			return err
 		}
 	}
-	tellLeftOut(c, skipped)
+	reportSkipped(c, skipped)
 	if len(list) == 0 {
 		return errors.New("no kernel could be read")
 	}

@@ -20,8 +20,8 @@ func explainCommand() *cli.Command {
 		Name:      "explain",
 		Usage:     "explain a code or class of findings, or list all",
 		ArgsUsage: "[CODE...]",
-		Description: "CODE is what reports show in brackets, such as helper-missing, or a class of --fail-on. For each it says what the finding means\n" +
-			"and what to do about it.",
+		Description: "CODE is a code that reports show in brackets, such as helper-missing, or a class of --fail-on. For each code or\n" +
+			"class, explain prints what the finding means and what to do about it.",
 		Action: runExplain,
 	}
 }
@@ -59,7 +59,7 @@ func runExplain(c *cli.Context) error {
 	return w.Flush()
 }
 
-// codesAndClasses are all that can be explained.
+// codesAndClasses returns the names that explain accepts.
 func codesAndClasses() (all []string) {
 	for _, f := range codes.Families() {
 		for _, e := range f.Codes {

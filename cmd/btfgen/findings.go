@@ -24,7 +24,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// class is what kind of finding something is. --fail-on chooses by it.
+// class is the kind of a finding, as --fail-on selects it.
 type class string
 
 const (
@@ -44,34 +44,34 @@ const (
 	unmatched   class = "unmatched"
 	warned      class = "warning"
 
-	// defective is a defect of ours. It always counts, and makes the status that of a failure.
+	// defective is a defect in btfgen. It always counts, and the exit status is that of a failure.
 	defective class = "defect"
 )
 
-// meanings say what a class is about, for the documentation.
+// meanings describes the classes for the documentation and for 'btfgen explain'.
 var meanings = map[class]string{
-	ambiguous:   "a relocation that several types of a kernel resolve, each differently: loaders refuse the object",
-	conflicting: "two files that claim one place, such as different BTF for one kernel",
-	damaged:     "a kernel, object or other file that cannot be read or is not what it should be; of `check --boot`, a kernel that does not boot",
-	different:   "a minimized BTF that gives other decisions than the kernel's own; of `check --diff`, anything that differs; of `check --boot`, a prediction that was wrong",
+	ambiguous:   "a relocation that several types of a kernel resolve to different values: loaders refuse the object",
+	conflicting: "two files for the same place, such as different BTF for one kernel",
+	damaged:     "a kernel, object or other file that cannot be read or is invalid; in `check --boot`, a kernel that does not boot",
+	different:   "a minimized BTF with which a loader decides differently than with the kernel's own; in `check --diff`, any difference; in `check --boot`, a wrong prediction",
 	disagreeing: "a relocation that libbpf and cilium/ebpf decide differently on the kernel's own BTF",
-	failed:      "another relocation on which loaders refuse the object; of `corpus lint`, a finding of that severity",
-	failing:     "an object that does not work on a kernel where it should, or that got worse since `--baseline`; of `check --boot`, a program that does not load, or a `--command` that fails",
-	missing:     "a kernel that should be there and is not",
-	noted:       "of `generate`, what an object takes from the running kernel's own BTF, whatever is shipped, and names whose flavors loaders do not agree on; of `corpus lint`, a finding of that severity",
-	poisoned:    "a relocation that nothing resolves; harmless where the program asks first, as with `bpf_core_field_exists`",
-	reached:     "a poisoned relocation that the verifier reaches, or may reach, or an object of which that cannot be told; `generate` looks for them with `-v` or `--fail-on reached`",
-	skipped:     "left out for a good reason: an object without relocations, a kernel that no object is for",
-	uncertain:   "an object that may fail on a kernel, or that cannot be judged; of `check --boot`, programs that could not be tried",
+	failed:      "another relocation for which loaders refuse the object; in `corpus lint`, a finding of that severity",
+	failing:     "an object that does not work on a kernel where it should, or that got worse since `--baseline`; in `check --boot`, a program that does not load, or a `--command` that fails",
+	missing:     "an expected kernel that is absent",
+	noted:       "in `generate`, what an object reads from the running kernel's own BTF even if minimized BTF is shipped, and names with flavors on which loaders disagree; in `corpus lint`, a finding of that severity",
+	poisoned:    "a relocation that no type resolves; harmless if the program checks first, for example with `bpf_core_field_exists`",
+	reached:     "a poisoned relocation that the verifier reaches or may reach, or an object for which this is unknown; `generate` looks for them with `-v` or `--fail-on reached`",
+	skipped:     "left out as expected: an object without relocations, a kernel that no object supports",
+	uncertain:   "an object that may fail on a kernel, or that cannot be judged; in `check --boot`, programs that could not be tried",
 	unmatched:   "a selector, pattern or object that matches nothing, or a kernel or BTF without its counterpart",
-	warned:      "of `corpus lint`, a finding of that severity",
+	warned:      "in `corpus lint`, a finding of that severity",
 }
 
-// told is which findings a command tells: those that count unless --fail-on says otherwise, and the others.
-type told struct{ counts, others []class }
+// findingClasses are the classes of findings that a command reports: those that count by default, and the others.
+type findingClasses struct{ counts, others []class }
 
-// contract has every command that is not about btfgen itself, also those that find nothing.
-var contract = map[string]told{
+// commandClasses has every command that is not about btfgen itself, including those without findings.
+var commandClasses = map[string]findingClasses{
 	"generate":        {[]class{ambiguous, conflicting, damaged, different, failed, unmatched}, []class{noted, poisoned, reached, skipped}},
 	"min_core_btf":    {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},
 	"relolog":         {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
@@ -88,9 +88,11 @@ var contract = map[string]told{
 	"corpus extract":  {[]class{conflicting, damaged, unmatched}, []class{skipped}},
 }
 
-func (t told) all() []class { return slices.Sorted(slices.Values(slices.Concat(t.counts, t.others))) }
+func (t findingClasses) all() []class {
+	return slices.Sorted(slices.Values(slices.Concat(t.counts, t.others)))
+}
 
-func listed(names []class) string {
+func joinClasses(names []class) string {
 	texts := make([]string, len(names))
 	for i, n := range names {
 		texts[i] = string(n)
@@ -98,25 +100,25 @@ func listed(names []class) string {
 	return strings.Join(texts, ", ")
 }
 
-// noClass is what --fail-on has for no class at all.
+// noClass is the value of --fail-on that selects no class.
 const noClass = "none"
 
-// flags are the options of a command about its findings.
-func (t told) flags() []cli.Flag {
+// flags returns a command's options about findings.
+func (t findingClasses) flags() []cli.Flag {
 	quiet := &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print only errors"}
 	if len(t.all()) == 0 {
 		return []cli.Flag{quiet}
 	}
 	quiet.Usage += " and findings that count"
-	usage := "count findings of the classes in `LIST`: " + listed(t.all()) + " or " + noClass
+	usage := "count findings of the classes in `LIST`: " + joinClasses(t.all()) + " or " + noClass
 	if slices.Contains(t.all(), failing) {
 		usage += "; or of codes, such as helper-missing"
 	}
-	return []cli.Flag{quiet, &cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(listed(t.counts), " ", ""), Usage: usage}}
+	return []cli.Flag{quiet, &cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(joinClasses(t.counts), " ", ""), Usage: usage}}
 }
 
-// failOn reads a list of classes.
-func (t told) failOn(text string) (map[class]bool, error) {
+// failOn parses the value of --fail-on.
+func (t findingClasses) failOn(text string) (map[class]bool, error) {
 	on := map[class]bool{defective: true}
 	if text == noClass {
 		return on, nil
@@ -124,36 +126,36 @@ func (t told) failOn(text string) (map[class]bool, error) {
 	for _, name := range strings.Split(text, ",") {
 		c := class(strings.TrimSpace(name))
 		if c == "" {
-			return nil, usagef("--fail-on %q: a class is missing; there are %s", text, listed(append(t.all(), noClass)))
+			return nil, usagef("--fail-on %q: a class is missing; there are %s", text, joinClasses(append(t.all(), noClass)))
 		}
 		if !slices.Contains(t.all(), c) && !(slices.Contains(t.all(), failing) && codes.Of(relo.Code(c)) != nil) {
-			return nil, usagef("--fail-on %s: %q is none of %s", text, c, listed(append(t.all(), noClass)))
+			return nil, usagef("--fail-on %s: %q is none of %s", text, c, joinClasses(append(t.all(), noClass)))
 		}
 		on[c] = true
 	}
 	return on, nil
 }
 
-// finding is something that a command has found. Of what it is about, no more is set than is known.
+// finding is one finding of a command. Object, Kernel and File are empty if unknown.
 type finding struct {
 	Class   class  `json:"class"`
-	Code    string `json:"code,omitempty"`   // of a finding that 'btfgen explain' has, or what 'corpus lint' calls it
-	Message string `json:"message"`          // which does not repeat the others
-	Object  string `json:"object,omitempty"` // its name
+	Code    string `json:"code,omitempty"`   // a code of 'btfgen explain' or of 'corpus lint'
+	Message string `json:"message"`          // does not repeat the other fields
+	Object  string `json:"object,omitempty"` // the name of the object
 	Kernel  string `json:"kernel,omitempty"` // ID/VERSION_ID/ARCH/RELEASE, or a path
-	File    string `json:"file,omitempty"`   // where to look
+	File    string `json:"file,omitempty"`   // the file that the finding is about
 	printed bool
 }
 
-// String is the finding as it is told.
+// String returns the text of the finding for output, with its class.
 func (f *finding) String() string {
 	if f.Class == defective {
-		return f.text() // which says so
+		return f.text() // names the class already
 	}
 	return string(f.Class) + ": " + f.text()
 }
 
-// text is the finding without its class.
+// text returns the finding without its class.
 func (f *finding) text() string {
 	if f.Kernel != "" && f.Object != "" {
 		return f.Object + " on " + f.Kernel + ": " + f.Message
@@ -164,18 +166,18 @@ func (f *finding) text() string {
 	return f.Message
 }
 
-// findings are those of a run. It is for one goroutine.
+// findings collects the findings of a run. It must not be used concurrently.
 type findings struct {
-	on             map[class]bool // those that count
+	on             map[class]bool // the classes and codes of --fail-on
 	quiet, verbose bool
-	canVerbose     bool                  // the command knows --verbose
-	silent         bool                  // tells nothing but findings
-	counted        bool                  // leftOut was told
-	command        string                // its name, with those that it is under
-	said           []string              // of say
-	report         func(io.Writer) error // in Markdown, nil for none
+	canVerbose     bool                  // the command has --verbose
+	silent         bool                  // print only findings
+	skippedPrinted bool                  // printSkipped has printed its line
+	command        string                // with the names of its groups
+	infoLines      []string              // of infof
+	report         func(io.Writer) error // writes the command's report as Markdown; may be nil
 	all            []*finding
-	atEnd          []func() // tell what is not known before
+	deferred       []func() // report what is known only after all input was read
 }
 
 type findingsKey struct{}
@@ -190,8 +192,8 @@ func found(c *cli.Context) *findings { return findingsIn(c.Context) }
 
 func findingsIn(ctx context.Context) *findings { return ctx.Value(findingsKey{}).(*findings) }
 
-// options reads the options of flags.
-func (f *findings) options(c *cli.Context, t told) (err error) {
+// options reads the options that flags defines.
+func (f *findings) options(c *cli.Context, t findingClasses) (err error) {
 	f.quiet, f.verbose = c.Bool("quiet"), c.Bool("verbose")
 	if f.quiet && f.verbose {
 		return usagef("--quiet does not go with --verbose")
@@ -204,18 +206,18 @@ func (f *findings) options(c *cli.Context, t told) (err error) {
 	return err
 }
 
-// end tells what is not known before all was read.
-func (f *findings) end() {
-	tell := f.atEnd
-	f.atEnd = nil
-	for _, t := range tell {
-		t()
+// runDeferred calls the deferred functions, each once.
+func (f *findings) runDeferred() {
+	deferred := f.deferred
+	f.deferred = nil
+	for _, report := range deferred {
+		report()
 	}
 }
 
-// leftOut tells once how much was noted as skipped.
-func (f *findings) leftOut(stderr io.Writer) {
-	f.end()
+// printSkipped prints how many objects and kernels were skipped without a message. Only the first call prints.
+func (f *findings) printSkipped(stderr io.Writer) {
+	f.runDeferred()
 	objects, kernels := 0, 0
 	for _, x := range f.all {
 		switch {
@@ -233,18 +235,18 @@ func (f *findings) leftOut(stderr io.Writer) {
 	if kernels > 0 {
 		parts = append(parts, words.Plural(kernels, "kernel"))
 	}
-	if f.silent || f.counted || len(parts) == 0 {
+	if f.silent || f.skippedPrinted || len(parts) == 0 {
 		return
 	}
-	f.counted = true
+	f.skippedPrinted = true
 	hint := ""
 	if f.canVerbose {
-		hint = " (-v tells which and why)"
+		hint = " (-v shows which and why)"
 	}
 	escape.Fprintf(stderr, "left out: %s%s\n", strings.Join(parts, " and "), hint)
 }
 
-// status is that of a run that did its work.
+// status returns the exit status of a run without an error.
 func (f *findings) status() int {
 	if slices.ContainsFunc(f.all, f.counts) {
 		return statusFindings
@@ -252,7 +254,7 @@ func (f *findings) status() int {
 	return statusOK
 }
 
-// counts reports whether --fail-on selects a finding, by its class or, of check, its code. What is reached is poisoned, too.
+// counts reports whether --fail-on selects a finding by its class or, for check, by its code. A reached relocation is also poisoned.
 func (f *findings) counts(x *finding) bool {
 	return f.on[x.Class] || x.Code != "" && f.on[class(x.Code)] || x.Class == reached && f.on[poisoned]
 }
@@ -264,13 +266,13 @@ func (f *findings) print(c *cli.Context, x *finding) {
 	}
 }
 
-// tell tells a finding that is no more than a text.
-func tell(c *cli.Context, cl class, format string, args ...any) {
-	tellOf(c, finding{Class: cl, Message: fmt.Sprintf(format, args...)})
+// reportf reports a finding that has only a message.
+func reportf(c *cli.Context, cl class, format string, args ...any) {
+	reportFinding(c, finding{Class: cl, Message: fmt.Sprintf(format, args...)})
 }
 
-// tellOf tells a finding on standard error, unless it does not count and the user wants no more than what does.
-func tellOf(c *cli.Context, x finding) {
+// reportFinding adds a finding and prints it on standard error. With --quiet, it prints only findings that count.
+func reportFinding(c *cli.Context, x finding) {
 	f := found(c)
 	f.all = append(f.all, &x)
 	if f.counts(&x) || !f.quiet {
@@ -278,8 +280,9 @@ func tellOf(c *cli.Context, x finding) {
 	}
 }
 
-// note is tellOf for what there may be much of, and little to do about: unless it counts, it is told with --verbose only.
-func note(c *cli.Context, x finding) {
+// reportIfVerbose adds a finding of a kind that is frequent and rarely needs action. Unless the finding counts, it is printed
+// only with --verbose.
+func reportIfVerbose(c *cli.Context, x finding) {
 	f := found(c)
 	f.all = append(f.all, &x)
 	if f.counts(&x) || f.verbose {
@@ -287,33 +290,33 @@ func note(c *cli.Context, x finding) {
 	}
 }
 
-// record is tellOf for what standard output shows already.
+// record adds a finding that is already part of the output, without printing it.
 func record(c *cli.Context, x finding) {
 	x.printed = true
 	found(c).all = append(found(c).all, &x)
 }
 
-// say tells in a line what a run came to.
-func say(c *cli.Context, format string, args ...any) {
+// infof prints a line about the run, such as a summary. It is not a finding.
+func infof(c *cli.Context, format string, args ...any) {
 	f := found(c)
 	line := string(escape.Sprintf(format, args...))
-	f.said = append(f.said, line)
+	f.infoLines = append(f.infoLines, line)
 	if !f.silent {
 		escape.Fprintf(c.App.ErrWriter, "%s\n", line)
 	}
 }
 
-// tellNotes tells what note has not: it is why nothing came of a run.
-func tellNotes(c *cli.Context) {
+// reportHidden prints all findings that were not printed, because they explain why a run had no result.
+func reportHidden(c *cli.Context) {
 	for _, x := range found(c).all {
 		found(c).print(c, x)
 	}
 }
 
-// tellLeftOut tells what was left out of a run.
-func tellLeftOut(c *cli.Context, all []*corpus.Error) {
+// reportSkipped reports the kernels, objects and files that a run skipped.
+func reportSkipped(c *cli.Context, all []*corpus.Error) {
 	for _, e := range all {
-		if errors.Is(e, corpus.ErrLink) { // which leaves nothing out; 'corpus lint' tells it
+		if errors.Is(e, corpus.ErrLink) { // the file that it names is read; 'corpus lint' reports links
 			continue
 		}
 		x := finding{Class: classOf(e), Message: e.Reason(), File: e.Path}
@@ -321,15 +324,15 @@ func tellLeftOut(c *cli.Context, all []*corpus.Error) {
 			x.Object, x.File = e.Path, ""
 		}
 		if x.Class == skipped {
-			note(c, x)
+			reportIfVerbose(c, x)
 		} else {
-			tellOf(c, x)
+			reportFinding(c, x)
 		}
 	}
 }
 
-// classes are those of errors that mean no damage.
-var classes = []struct {
+// errorClasses are the classes of errors that do not mean damage.
+var errorClasses = []struct {
 	err error
 	class
 }{
@@ -346,13 +349,13 @@ var classes = []struct {
 	{minimize.ErrProof, different},
 }
 
-// classOf returns the class of an error for which a kernel, object or file was left out.
+// classOf returns the class of an error that made a kernel, object or file be skipped.
 func classOf(err error) class {
 	var d *workers.Defect
 	if errors.As(err, &d) {
 		return defective
 	}
-	for _, c := range classes {
+	for _, c := range errorClasses {
 		if errors.Is(err, c.err) {
 			return c.class
 		}

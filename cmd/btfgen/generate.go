@@ -143,8 +143,8 @@ func runGenerate(c *cli.Context) error {
 		return err
 	}
 	if len(rep.Kernels) == 0 && cfg.Shard.N <= 1 {
-		tellLeftOut(c, rep.Skipped)
-		tellNotes(c)
+		reportSkipped(c, rep.Skipped)
+		reportHidden(c)
 		return fmt.Errorf("no kernel could be minimized")
 	}
 	if manifest != "" {
@@ -168,7 +168,7 @@ func runGenerate(c *cli.Context) error {
 // reportGenerated prints the findings and the summary of a run.
 func reportGenerated(c *cli.Context, cfg *generate.Config, objs *objects[*core.Object], rep *generate.Report, out string, took time.Duration) error {
 	f, stderr, verbose := found(c), c.App.ErrWriter, c.Bool("verbose")
-	tellLeftOut(c, rep.Skipped)
+	reportSkipped(c, rep.Skipped)
 	if err := reportUnresolved(c, cfg, objs, rep); err != nil {
 		return err
 	}
@@ -182,10 +182,10 @@ func reportGenerated(c *cli.Context, cfg *generate.Config, objs *objects[*core.O
 		rep.PrintUnmatched(stderr, verbose)
 	}
 	if verbose {
-		say(c, "%s", rep.Times())
+		infof(c, "%s", rep.Times())
 	}
-	f.leftOut(stderr)
-	say(c, "%s", s)
+	f.printSkipped(stderr)
+	infof(c, "%s", s)
 	return document(c, struct {
 		*generate.Summary
 		allFindings
@@ -240,7 +240,7 @@ func shardFlag(c *cli.Context) (s archive.Shard, err error) {
 	if s.N > 0 {
 		part = "part " + s.String()
 	}
-	say(c, "btfgen: --shard auto: %s, by %s", part, from)
+	infof(c, "btfgen: --shard auto: %s, by %s", part, from)
 	return s, nil
 }
 
@@ -259,7 +259,7 @@ func readReused(c *cli.Context, cfg *generate.Config) error {
 	}
 	old, why, err := generate.ReadOld(c.Context, path, cmp.Or(c.String("reuse-manifest"), manifestOf(path)), same, cfg)
 	if why != "" {
-		say(c, "btfgen: %s is not reused: %s", path, why)
+		infof(c, "btfgen: %s is not reused: %s", path, why)
 	}
 	cfg.Old = old
 	return err
@@ -285,7 +285,7 @@ func manifestOf(archive string) string {
 // reportKept reports patterns of --keep that match no type.
 func reportKept(c *cli.Context, rep *generate.Report) {
 	for _, p := range rep.NeverMatched() {
-		tell(c, unmatched, "--keep %s: no kernel has such a type", p)
+		reportf(c, unmatched, "--keep %s: no kernel has such a type", p)
 	}
 }
 
@@ -297,7 +297,7 @@ func reportExternals(c *cli.Context, objs *objects[*core.Object]) {
 			if few := 3; len(x.Subjects) > few+1 && !c.Bool("verbose") {
 				text = fmt.Sprintf("%s and %d more", strings.Join(x.Subjects[:few], ", "), len(x.Subjects)-few)
 			}
-			tellOf(c, finding{Class: noted, Object: o.Name(), Code: string(x.Code), Message: text + ": " + report.Reason(&x.Finding)})
+			reportFinding(c, finding{Class: noted, Object: o.Name(), Code: string(x.Code), Message: text + ": " + report.Reason(&x.Finding)})
 		}
 	}
 }
@@ -329,7 +329,7 @@ func reportUnresolved(c *cli.Context, cfg *generate.Config, objs *objects[*core.
 			if u.Result == relo.Poisoned && !found(c).counts(&x) {
 				record(c, x)
 			} else {
-				tellOf(c, x)
+				reportFinding(c, x)
 			}
 		}
 		if u.Result != relo.Poisoned {
@@ -354,7 +354,7 @@ func poisonedPrograms(c *cli.Context, objs *objects[*core.Object], rep *generate
 			return nil, c.Context.Err()
 		case err != nil:
 			why := strings.TrimPrefix(err.Error(), o.Name()+": ")
-			tellOf(c, finding{Class: reached, Object: o.Name(), Message: "cannot tell whether the verifier reaches poisoned relocations: " + why})
+			reportFinding(c, finding{Class: reached, Object: o.Name(), Message: "cannot determine whether the verifier reaches poisoned relocations: " + why})
 		default:
 			programs = append(programs, p.ForMachines(o.Machines()...))
 		}

@@ -50,10 +50,10 @@ func TestLongName(t *testing.T) {
 			t.Errorf("%q: no summary: %s", tc.args, &stderr)
 		}
 		said := stdout.String() + stderr.String()
-		if reported := strings.Contains(said, "long.o: cannot tell whether the verifier reaches poisoned relocations: "); reported != tc.reported {
+		if reported := strings.Contains(said, "long.o: cannot determine whether the verifier reaches poisoned relocations: "); reported != tc.reported {
 			t.Errorf("%q: reported: %t, want %t: %s", tc.args, reported, tc.reported, said)
 		}
-		if strings.Contains(said, "harmless.o: cannot tell") {
+		if strings.Contains(said, "harmless.o: cannot determine") {
 			t.Errorf("%q: reports an object without poisoned relocations: %s", tc.args, said)
 		}
 	}

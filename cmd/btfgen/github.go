@@ -95,7 +95,7 @@ func (f *findings) summary(title string, err error) []byte {
 	for _, m := range messages(err) {
 		escape.Fprintf(&b, "\n**Failed**: %s\n", escape.Markdown(m))
 	}
-	for _, line := range f.said {
+	for _, line := range f.infoLines {
 		escape.Fprintf(&b, "\n%s\n", escape.Markdown(line))
 	}
 	if f.report != nil {

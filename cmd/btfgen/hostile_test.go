@@ -102,7 +102,7 @@ func newHostileDir(t *testing.T) *hostileDir {
 	return h
 }
 
-// own has the unprintable characters of our own outputs. The icons in Markdown end in one.
+// own removes the unprintable characters that btfgen itself prints. The icons in Markdown end in one.
 var own = strings.NewReplacer("\n", "", "\ufe0f", "")
 
 // printed fails if a text has control characters or forged lines.
@@ -132,7 +132,7 @@ func TestHostileNames(t *testing.T) {
 	t.Chdir(h.dir)
 	other := "a\n" + forged + "\x1b[2J"
 	btf := "--btf=" + filepath.Base(h.corpus)
-	sound := btf + "/debian/11" // of which an archive can be made
+	sound := btf + "/debian/11" // generate can write an archive from these
 	object, noObject := filepath.Base(h.object), filepath.Base(h.noObject)
 	kernel := filepath.Join(filepath.Base(h.corpus), h.keys[0]+".btf")
 	outputs := make(map[string]string)

@@ -23,7 +23,7 @@ type allFindings struct {
 }
 
 func findingsOf(c *cli.Context) allFindings {
-	found(c).end()
+	found(c).runDeferred()
 	return allFindings{append([]*finding{}, found(c).all...)}
 }
 

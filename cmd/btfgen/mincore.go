@@ -58,14 +58,14 @@ func minCoreBTF(c *cli.Context) error {
 		return err
 	}
 	for _, e := range rep.Skipped {
-		note(c, finding{Class: skipped, Object: e.Path, Message: "is not for the machine of " + input})
+		reportIfVerbose(c, finding{Class: skipped, Object: e.Path, Message: "is not for the machine of " + input})
 	}
 	k := &rep.Kernels[0]
 	if err := writeOut(c, output, k.BTF); err != nil {
 		return err
 	}
 	for _, u := range rep.Unresolved {
-		tellOf(c, finding{Class: class(u.Result.String()), Message: u.Relo, Object: u.Object})
+		reportFinding(c, finding{Class: class(u.Result.String()), Message: u.Relo, Object: u.Object})
 	}
 	reportKept(c, rep)
 	return document(c, struct {

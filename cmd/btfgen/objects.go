@@ -48,7 +48,7 @@ func readCore(c *cli.Context, args []string, bare bool) (*objects[*core.Object],
 		return obj, err
 	})
 	if err == nil && len(o.list) == 0 {
-		tellNotes(c)
+		reportHidden(c)
 		return nil, errors.New("no object with CO-RE relocations")
 	}
 	return o, err
@@ -127,7 +127,7 @@ func readEach[T interface {
 		if text := strings.Join(o.Value.Machines(), ", "); text != "" {
 			byMachines[text] = append(byMachines[text], o.Value.Name())
 			if found(c).verbose {
-				say(c, "btfgen: %s is for %s, %s", o.Value.Name(), text, why)
+				infof(c, "btfgen: %s is for %s, %s", o.Value.Name(), text, why)
 			}
 		}
 	}
@@ -136,7 +136,7 @@ func readEach[T interface {
 		for _, m := range slices.Sorted(maps.Keys(byMachines)) {
 			parts = append(parts, m+": "+words.Names(byMachines[m], false))
 		}
-		say(c, "btfgen: objects for %s", strings.Join(parts, "; "))
+		infof(c, "btfgen: objects for %s", strings.Join(parts, "; "))
 	}
 	return read, nil
 }
@@ -153,11 +153,11 @@ func reportObject(c *cli.Context, path string, err error) {
 		x.Object, x.Message = name, text
 	}
 	if x.Class != skipped {
-		tellOf(c, x)
+		reportFinding(c, x)
 		return
 	}
 	if x.Object == "" { // counts as an object
 		x.Object, x.File = path, ""
 	}
-	note(c, x)
+	reportIfVerbose(c, x)
 }

@@ -62,7 +62,7 @@ func parseOutput(c *cli.Context) (o bundle.Output, err error) {
 
 // hold locks an output that the command reads and replaces. It prints a line if another process has the lock.
 func hold(c *cli.Context, path string) (unlock func(), err error) {
-	ctx, unlock, err := output.Lock(c.Context, path, func() { say(c, "btfgen: %s: waiting for another process that writes it", path) })
+	ctx, unlock, err := output.Lock(c.Context, path, func() { infof(c, "btfgen: %s: waiting for another process that writes it", path) })
 	if err == nil {
 		c.Context = ctx
 	}
@@ -86,15 +86,15 @@ func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels
 		}
 		defer unlock()
 	}
-	told, err := out.Write(c.Context, info, kernels)
+	res, err := out.Write(c.Context, info, kernels)
 	if err != nil {
 		return err
 	}
-	if told.Removed > 0 {
-		say(c, "%s: removed %s of an earlier run", out.Path, words.Plural(told.Removed, "file"))
+	if res.Removed > 0 {
+		infof(c, "%s: removed %s of an earlier run", out.Path, words.Plural(res.Removed, "file"))
 	}
-	if told.Foreign.N > 0 {
-		say(c, "%s: left alone what btfgen did not write: %s", out.Path, told.Foreign)
+	if res.Foreign.N > 0 {
+		infof(c, "%s: left alone what btfgen did not write: %s", out.Path, res.Foreign)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func reportUnlisted(c *cli.Context, dir string) error {
 	}
 	f, err := output.FindForeign(c.Context, dir)
 	if err == nil && f.N > 0 {
-		say(c, "%s: skipped what btfgen did not write: %s", dir, f)
+		infof(c, "%s: skipped what btfgen did not write: %s", dir, f)
 	}
 	return err
 }

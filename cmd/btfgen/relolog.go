@@ -60,7 +60,7 @@ func runRelolog(c *cli.Context) error {
 		return p.Print(l)
 	}
 	err = dryrun.Run(c.Context, dryrun.Config{Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs")}, print, func(e *corpus.Error) {
-		tellLeftOut(c, []*corpus.Error{e})
+		reportSkipped(c, []*corpus.Error{e})
 	})
 	if err != nil {
 		return err
@@ -69,14 +69,14 @@ func runRelolog(c *cli.Context) error {
 		return err
 	}
 	if printed == 0 {
-		tellNotes(c)
+		reportHidden(c)
 		return errors.New("no object is for any of the kernels")
 	}
 	for _, g := range p.Unmatched.Programs {
-		tellUnmatched(c, "program", g, "no function or section with relocations matches")
+		reportUnmatched(c, "program", g, "no function or section with relocations matches")
 	}
 	for _, g := range p.Unmatched.Types {
-		tellUnmatched(c, "type", g, "no relocation has such a local type")
+		reportUnmatched(c, "type", g, "no relocation has such a local type")
 	}
 	for _, r := range []relo.Result{relo.Poisoned, relo.Ambiguous, relo.Error} {
 		if n := p.Shown[r]; n > 0 {

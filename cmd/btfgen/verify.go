@@ -85,11 +85,11 @@ func runVerify(c *cli.Context) error {
 	if c.Bool("json") {
 		err = escape.JSON(c.App.Writer).Encode(sum)
 	}
-	found(c).leftOut(c.App.ErrWriter)
+	found(c).printSkipped(c.App.ErrWriter)
 	for i := range sum.Notes {
-		say(c, "btfgen: %s", sum.Notes[i].Text())
+		infof(c, "btfgen: %s", sum.Notes[i].Text())
 	}
-	say(c, "%s", sum)
+	infof(c, "%s", sum)
 	if err == nil && len(rep.Kernels) == 0 {
 		return fmt.Errorf("no kernel could be compared")
 	}
@@ -113,7 +113,7 @@ func recordVerified(c *cli.Context, rep *verify.Report) {
 		record(c, finding{Class: unmatched, Message: "minimized, but not among the kernels", Kernel: k})
 	}
 	for _, k := range rep.NoObject {
-		note(c, finding{Class: skipped, Message: corpus.ErrNoObject.Error(), Kernel: k})
+		reportIfVerbose(c, finding{Class: skipped, Message: corpus.ErrNoObject.Error(), Kernel: k})
 	}
-	tellLeftOut(c, rep.Skipped)
+	reportSkipped(c, rep.Skipped)
 }
