@@ -39,7 +39,7 @@ var rooms = []string{
 	"cmd/btfgen",
 }
 
-// only lists what some packages import of the module, besides their own room.
+// only lists the packages of this module that some packages may import, in addition to their own room.
 // pkg/archive and pkg/kernel are linked into tracers.
 var only = map[string][]string{
 	"pkg/relo":            {},

@@ -42,8 +42,8 @@ func splitMachine(arg string) File {
 	return File{Path: path, explicit: explicit, machines: machines}
 }
 
-// Files returns the files that arguments stand for. An argument is [MACHINE=]PATH, where PATH is a file, a directory,
-// @LIST, or - for standard input. A directory stands for the BPF object files in it.
+// Files expands arguments to files. An argument is [MACHINE=]PATH, where PATH is a file, a directory, @LIST, or - for
+// standard input. A directory expands to the BPF object files in it.
 func Files(ctx context.Context, args []string) ([]File, error) {
 	x := expansion{ctx: ctx, left: limits.ObjectFiles}
 	for _, a := range args {

@@ -102,8 +102,7 @@ func compare(p *check.Program, kernel int, got *Outcome) (c comparison) {
 
 func tail(log string) string { return log[max(0, len(log)-800):] }
 
-// statusOf is the worst of a program's findings of a family, but for those that count
-// where it is attached.
+// statusOf returns the worst status of a program's findings of a family, except for findings about attaching.
 func statusOf(p *check.Program, kernel int, family check.Family) check.Status {
 	s := check.OK
 	for _, f := range p.Findings {
