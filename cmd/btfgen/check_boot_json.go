@@ -10,6 +10,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/check/judge"
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/report"
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
@@ -38,10 +39,16 @@ type bootedProgram struct {
 	// The prediction, and the reasons for it.
 	Status   check.Status    `json:"status"`
 	Load     check.Status    `json:"load"`
-	Findings []check.Finding `json:"findings,omitempty"`
+	Findings []bootedFinding `json:"findings,omitempty"`
 
 	Actual actualOutcome `json:"actual"`
 	Wrong  string        `json:"wrong,omitempty"`
+}
+
+// bootedFinding is a finding with its text.
+type bootedFinding struct {
+	check.Finding
+	Message string `json:"message"`
 }
 
 type actualOutcome struct {
@@ -64,7 +71,7 @@ func programsOf(t *judge.Trial) []bootedProgram {
 			Actual: actualOutcome{Outcome: "loads", Attach: row.Attach(), EbpfGo: cmp.Or(row.Alone(), row.Unread)},
 		}
 		for _, f := range p.Findings {
-			b.Findings = append(b.Findings, f.Finding)
+			b.Findings = append(b.Findings, bootedFinding{f.Finding, report.Sentence(&f.Finding)})
 		}
 		e := row.Refused()
 		switch {

@@ -247,6 +247,9 @@ func TestCheckBootOutput(t *testing.T) {
 	if a := got["unknown_helper"]; a.Actual.Outcome != "fails" || a.Actual.Reason != "invalid func unknown#9999" || a.Actual.Errno != 22 || a.Wrong != "" {
 		t.Errorf("unknown_helper: %+v", a)
 	}
+	if f := got["unknown_helper"].Findings; len(f) != 1 || f[0].Code != "helper-missing" || f[0].Message != "helper #9999: the kernel has no such helper [helper-missing]" {
+		t.Errorf("findings of unknown_helper: %+v", f)
+	}
 	if _, stderr := boot(statusUsage, "-o", object); !strings.Contains(stderr, "broken.bpfel.o") {
 		t.Errorf("an output that is an input: %s", stderr)
 	}
