@@ -135,7 +135,7 @@ func TestPageMachines(t *testing.T) {
 
 // looks are the sizes and colours that the page is looked at in.
 func looks(f func(name string, args ...string)) {
-	for _, width := range []int{360, 768, 1400} {
+	for _, width := range []int{390, 768, 1280} {
 		for i, scheme := range []string{"dark", "light"} {
 			f(fmt.Sprintf("%d-%s", width, scheme), fmt.Sprintf("--window-size=%d,900", width), fmt.Sprintf("--blink-settings=preferredColorScheme=%d", i))
 		}
