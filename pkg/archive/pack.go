@@ -94,45 +94,6 @@ func compress(w *zstd.Encoder, head []byte, streams *[btfa.NumStreams][]byte, si
 	return out.Bytes(), err
 }
 
-// StreamSize is the size of one stream of an archive.
-type StreamSize struct {
-	Name   string // as docs/archive-format.md calls it
-	Plain  int    // bytes before compression
-	Packed int    // bytes if compressed alone, which is about its share of the file
-}
-
-// StreamSizes returns the size of each stream of an archive. The error is that of
-// [Open].
-func StreamSizes(data []byte) ([]StreamSize, error) {
-	if _, err := Open(data); err != nil {
-		return nil, err
-	}
-	streams, err := unpack(data)
-	if err != nil {
-		return nil, err
-	}
-	total := 0
-	for _, s := range streams {
-		total += s.Len()
-	}
-	w, err := newEncoder(total)
-	if err != nil {
-		return nil, err
-	}
-	var sizes []StreamSize
-	for i, s := range streams {
-		var one [btfa.NumStreams][]byte
-		n := s.Len()
-		one[0] = s.Rest()
-		b, err := compress(w, nil, &one, n, new([btfa.NumStreams]bool))
-		if err != nil {
-			return nil, err
-		}
-		sizes = append(sizes, StreamSize{btfa.StreamTexts[i], n, len(b)})
-	}
-	return sizes, nil
-}
-
 // window returns the smallest zstd window for size bytes and the dictionary, or the
 // largest that readers accept.
 func window(size int) int {

@@ -23,9 +23,8 @@ type Config struct {
 
 // Progress says how far a run is.
 type Progress struct {
-	Done, All int     // files
-	Skipped   int     // things that were left out so far
-	Work      float64 // the part that is done, by the bytes of files: 0 to 1
+	Done, All int // files
+	Skipped   int // things that were left out so far
 }
 
 // Kernels reads every kernel and passes it to a worker. newWorker makes the state of each worker, which only one goroutine uses. Several
@@ -87,12 +86,7 @@ func Files[W any](ctx context.Context, files []*corpus.File, order []int, jobs i
 	file func(ctx context.Context, w W, i int) error, progress func(Progress)) ([]*corpus.Error, error) {
 	var skipped []*corpus.Error
 	var mu sync.Mutex
-	work := func(i int) float64 { return float64(max(files[i].Size, 1)) }
 	p := Progress{All: len(files)}
-	all, done := 0.0, 0.0
-	for _, i := range order {
-		all += work(i)
-	}
 	err := workers.Run(ctx, jobs, len(order), newWorker, func(ctx context.Context, w W, n int) error {
 		i := order[n]
 		err := file(ctx, w, i)
@@ -108,8 +102,7 @@ func Files[W any](ctx context.Context, files []*corpus.File, order []int, jobs i
 			e.Path = cmp.Or(e.Path, files[i].Path)
 			skipped = append(skipped, e)
 		}
-		done += work(i)
-		p.Done, p.Skipped, p.Work = p.Done+1, len(skipped), done/all
+		p.Done, p.Skipped = p.Done+1, len(skipped)
 		if progress != nil {
 			progress(p)
 		}
