@@ -22,6 +22,8 @@ func explainCommand() *cli.Command {
 		ArgsUsage: "[CODE...]",
 		Description: "CODE is a code that reports show in brackets, such as helper-missing, or a class of --fail-on. For each code or\n" +
 			"class, explain prints what the finding means and what to do about it.",
+		UsageText: "    btfgen explain helper-missing\n" +
+			"    btfgen explain",
 		Action: runExplain,
 	}
 }

@@ -118,7 +118,10 @@ func roff(text string) string {
 		isCode := strings.HasPrefix(line, "    ")
 		switch {
 		case isCode && !code:
-			b.WriteString(".PP\n.nf\n.RS 4\n")
+			if b.Len() > 0 {
+				b.WriteString(".PP\n")
+			}
+			b.WriteString(".nf\n.RS 4\n")
 		case isCode && gap:
 			b.WriteString("\\&\n")
 		case code && !isCode:

@@ -15,7 +15,7 @@ func TestProgressLines(t *testing.T) {
 	var b strings.Builder
 	p := &progress{w: &b}
 	for i := range 100 {
-		p.at(time.Duration(i+1)*time.Second, walk.Progress{Done: i + 1, All: 100, Skipped: 1, Work: float64(i+1) / 100})
+		p.at(time.Duration(i+1)*time.Second, walk.Progress{Done: i + 1, All: 100, Skipped: 1})
 	}
 	want := "btfgen: 30 of 100 files done, 1 left out, 1.0/s\n" +
 		"btfgen: 60 of 100 files done, 1 left out, 1.0/s\n" +
