@@ -52,10 +52,10 @@ func (p *topic) sections() []section {
 	}
 	var commands, opts strings.Builder
 	for _, c := range p.Subcommands {
-		fmt.Fprintf(&commands, "- `%s`: %s\n", c.Name, c.Usage)
+		commands.WriteString(fmt.Sprintf("- `%s`: %s\n", c.Name, c.Usage))
 	}
 	for _, o := range options {
-		fmt.Fprintf(&opts, "- `%s`: %s\n", o.typed, o.usage)
+		opts.WriteString(fmt.Sprintf("- `%s`: %s\n", o.typed, o.usage))
 	}
 	for _, s := range []section{{"Commands", commands.String()}, {"Options", opts.String()}, {"Examples", p.UsageText}} {
 		if s.text != "" {

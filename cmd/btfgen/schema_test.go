@@ -209,6 +209,9 @@ func TestSchemas(t *testing.T) {
 			if name == "check_boot" && f == "modules" { // only packages have them, as in TestCheckBoot
 				continue
 			}
+			if (name == "check" || name == "check_boot") && slices.Contains([]string{"doubt", "from", "max", "names", "reach", "until", "when"}, f) {
+				continue // arguments of few codes
+			}
 			if !seen[name][f] {
 				t.Errorf("%s: nothing has %s", name, f)
 			}

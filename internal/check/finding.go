@@ -52,6 +52,16 @@ func (n Names) List() []string { return strings.Split(string(n), ",") }
 // MarshalJSON returns an array.
 func (n Names) MarshalJSON() ([]byte, error) { return json.Marshal(n.List()) }
 
+// UnmarshalJSON reads an array.
+func (n *Names) UnmarshalJSON(text []byte) error {
+	var list []string
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	*n = namesOf(list)
+	return nil
+}
+
 // Guard is the branch that keeps the verifier from an instruction.
 type Guard struct {
 	By     GuardKind `json:"by"`

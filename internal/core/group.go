@@ -126,7 +126,8 @@ func (c *choice) String() string {
 // in a minimized BTF.
 func (tb *Table) choose(m *member, g *group, merged bool) *choice {
 	r := &m.roots[g.root]
-	best, fixups := make([]fixup, len(g.specs)), make([]fixup, len(g.specs))
+	best, fixups := tb.spareFixups(len(g.specs)), tb.spareFixups(len(g.specs))
+	defer func() { tb.spare = append(tb.spare, fixups) }()
 	bestScore, found := g.total, false
 	for i := range tb.rows[r.question] {
 		cand := tb.cands[tb.set.questions[r.question].name][i]
@@ -159,6 +160,20 @@ func (tb *Table) choose(m *member, g *group, merged bool) *choice {
 		}
 	}
 	return &choice{fixups: best}
+}
+
+// spareFixups returns n fixups, whose content is undefined, in memory of an earlier
+// kernel if there is some.
+func (tb *Table) spareFixups(n int) []fixup {
+	for len(tb.spare) > 0 {
+		last := len(tb.spare) - 1
+		f := tb.spare[last]
+		tb.spare = tb.spare[:last]
+		if cap(f) >= n {
+			return f[:n]
+		}
+	}
+	return make([]fixup, n)
 }
 
 // mostFixups bounds the fixups that a table remembers.
@@ -242,7 +257,7 @@ func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
 	return Fixup{f.poison, f.local, f.target, f.id, rec.insn.cilium(f)}, true
 }
 
-// Unit returns the decision on a unit of object number i, nil if the object has no
+// Unit returns the decision on a unit of object number i, which is valid until the next call, nil if the object has no
 // such unit. A relocation that is broken on the local side ends the load.
 func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 	m := &tb.set.objects[i]
@@ -258,7 +273,11 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 	if n < 0 {
 		return nil, nil
 	}
-	d := &UnitDecision{m: m, fixups: make(map[int32]*fixup)}
+	if tb.unit == nil {
+		tb.unit = make(map[int32]*fixup)
+	}
+	clear(tb.unit)
+	d := &UnitDecision{m: m, fixups: tb.unit}
 	for _, rec := range units[n].Records {
 		if sp := m.records[rec].spec; m.local[sp].err != nil && m.specs[sp].kind != relo.LocalTypeID {
 			d.Err, d.Record = m.local[sp].err, int(rec)

@@ -21,18 +21,18 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 	case h.Total == 0:
 		return "No kernel here is one that it is for."
 	case h.Works == 0 && h.Since == "":
-		fmt.Fprintf(&b, "None of %s", words.Plural(h.Total, "kernel"))
+		b.WriteString(fmt.Sprintf("None of %s", words.Plural(h.Total, "kernel")))
 	case h.Since == "":
 		b.WriteString(kernels)
 	default:
-		fmt.Fprintf(&b, "Linux %s; %s", workingReleases(h), kernels)
+		b.WriteString(fmt.Sprintf("Linux %s; %s", workingReleases(h), kernels))
 	}
 	if h.MayFail > 0 {
-		fmt.Fprintf(&b, ", may fail on %d", h.MayFail)
+		b.WriteString(fmt.Sprintf(", may fail on %d", h.MayFail))
 	}
 	for _, l := range row.Loaders {
 		if n := countWorks(l.Status); n != h.Works {
-			fmt.Fprintf(&b, " (%d with %s)", n, l.Loader)
+			b.WriteString(fmt.Sprintf(" (%d with %s)", n, l.Loader))
 		}
 	}
 	b.WriteString(".")
@@ -101,14 +101,14 @@ func lacks(b *strings.Builder, h *check.Headline, who string, newer bool) {
 		}
 	}
 	if len(lack) > 0 {
-		fmt.Fprintf(b, " %s lack %s.", who, some(lack))
+		b.WriteString(fmt.Sprintf(" %s lack %s.", who, some(lack)))
 	}
 	if len(forbid) > 0 {
-		fmt.Fprintf(b, " %s do not allow %s.", who, some(forbid))
+		b.WriteString(fmt.Sprintf(" %s do not allow %s.", who, some(forbid)))
 	}
 	if n := len(values); n > 0 {
 		_, what, _ := strings.Cut(words.Plural(n, "return value"), " ")
-		fmt.Fprintf(b, " %s do not allow the %s %s.", who, what, some(values))
+		b.WriteString(fmt.Sprintf(" %s do not allow the %s %s.", who, what, some(values)))
 	}
 }
 
@@ -121,7 +121,7 @@ func except(b *strings.Builder, r *check.Report, h *check.Headline, verb string,
 		}
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(b, " %s%s.", verb, some(names))
+		b.WriteString(fmt.Sprintf(" %s%s.", verb, some(names)))
 	}
 }
 

@@ -33,11 +33,11 @@ func why(f *check.Finding) string {
 	b.WriteString(codes.Sentence(f.Code, f.Args))
 	switch {
 	case f.Since != 0 && f.Until != 0:
-		fmt.Fprintf(&b, " before a release between Linux %s and %s", f.Since, f.Until)
+		b.WriteString(fmt.Sprintf(" before a release between Linux %s and %s", f.Since, f.Until))
 	case f.Since != 0:
-		fmt.Fprintf(&b, " before Linux %s", f.Since)
+		b.WriteString(fmt.Sprintf(" before Linux %s", f.Since))
 	case f.Until != 0:
-		fmt.Fprintf(&b, " up to Linux %s", f.Until)
+		b.WriteString(fmt.Sprintf(" up to Linux %s", f.Until))
 	}
 	b.WriteString(doubts[f.Doubt])
 	b.WriteString(reaches[f.Reach])
@@ -46,9 +46,9 @@ func why(f *check.Finding) string {
 	}
 	switch modules := strings.Join(f.Names.List(), " or "); f.When {
 	case check.Loaded:
-		fmt.Fprintf(&b, "; reached only where module %s is loaded", modules)
+		b.WriteString(fmt.Sprintf("; reached only where module %s is loaded", modules))
 	case check.NotLoaded:
-		fmt.Fprintf(&b, "; reached only where module %s is not loaded", modules)
+		b.WriteString(fmt.Sprintf("; reached only where module %s is not loaded", modules))
 	}
 	switch f.Stops {
 	case check.ProgramStops:
