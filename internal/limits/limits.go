@@ -53,7 +53,7 @@ const (
 	Outcomes     = 1 << 21  // questions times candidates; 104,362
 	Comparisons  = 1 << 27  // members, parameters and types compared; 7.6 million
 	MatchSteps   = 1 << 20  // of these for one match; 553
-	Pairs        = 1 << 16  // pairs of types in a loose match; 24
+	Pairs        = 1 << 16  // pairs of types in a match of cilium/ebpf; 24
 	Decisions    = 1 << 27  // records times candidates; 9.4 million
 	TypesInRow   = 1 << 8   // types in a row without a struct, for cilium/ebpf; 13
 

@@ -119,7 +119,7 @@ func (s *Summary) PrintPoisoned(w io.Writer, verbose bool) {
 		return
 	}
 	if list[0].reach == unjudged {
-		escape.Fprintf(w, "poisoned ('btfgen check. shows whether a program reaches them):\n")
+		escape.Fprintf(w, "poisoned ('btfgen check' shows whether a program reaches them):\n")
 	} else {
 		escape.Fprintf(w, "poisoned, and whether the verifier reaches them:\n")
 	}
