@@ -2,7 +2,10 @@
 
 package bpfobj
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // Section is the meaning of an ELF section's name for the programs in it.
 type Section struct {
@@ -33,8 +36,8 @@ const (
 	AttachExt                       // freplace: a function of another program
 )
 
-// sections are the section names of libbpf 1.5 and ebpf-go, in their order. The first match is used.
-var sections = expand([]Section{
+// known are the section names of libbpf 1.5 and ebpf-go, in their order, several words for several alike.
+var known = [...]Section{
 	{"socket", "SOCKET_FILTER", "", AttachNone, false},
 	{"sk_reuseport/migrate", "SK_REUSEPORT", "BPF_SK_REUSEPORT_SELECT_OR_MIGRATE", AttachNone, false},
 	{"sk_reuseport", "SK_REUSEPORT", "BPF_SK_REUSEPORT_SELECT", AttachNone, true},
@@ -115,23 +118,23 @@ var sections = expand([]Section{
 	{"struct_ops struct_ops.s", "STRUCT_OPS", "", AttachOps, false},
 	{"sk_lookup", "SK_LOOKUP", "BPF_SK_LOOKUP", AttachNone, false},
 	{"netfilter", "NETFILTER", "BPF_NETFILTER", AttachNone, false},
-})
+}
 
-// expand turns a section whose Prefix is several words into one for each.
-func expand(list []Section) (all []Section) {
-	for _, s := range list {
+// sections has a row for each name. The first match is used.
+var sections = sync.OnceValue(func() (all []Section) {
+	for _, s := range known {
 		for prefix := range strings.FieldsSeq(s.Prefix) {
 			s.Prefix = prefix
 			all = append(all, s)
 		}
 	}
 	return all
-}
+})
 
 // Sections returns the prefixes of the names of sections that loaders know.
 func Sections() (prefixes []string) {
-	for i := range sections {
-		prefixes = append(prefixes, sections[i].Prefix)
+	for _, s := range sections() {
+		prefixes = append(prefixes, s.Prefix)
 	}
 	return prefixes
 }
@@ -140,8 +143,9 @@ func Sections() (prefixes []string) {
 // name cannot include a target, ebpf-go compares its beginning only: classifier/x/y is a classifier, socket1 a socket filter.
 func SectionOf(name string) *Section {
 	first, _, _ := strings.Cut(name, "/")
-	for i := range sections {
-		s := &sections[i]
+	all := sections()
+	for i := range all {
+		s := &all[i]
 		if s.named() && first == s.Prefix || !s.named() && strings.HasPrefix(name, s.Prefix) {
 			return s
 		}
