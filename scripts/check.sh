@@ -63,10 +63,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -tags urfave_cli_no_docs -o "$work/amd64" ./cmd/btfgen
 go build -tags urfave_cli_no_docs -o "$work/btfgen" ./cmd/btfgen
-for _ in {1..20}; do
-	GODEBUG=inittrace=1 "$work/btfgen" --version 2>&1 >/dev/null | awk '$1 == "init" { ms += $5 } END { if (ms) printf "%.2f\n", ms }'
-done | sort -g >"$work/ms"
-bound 'all init functions' "$(head -n 1 "$work/ms")" "$start_up_ms" ms
+GODEBUG=inittrace=1 "$work/btfgen" --version 2>&1 >/dev/null |
+	awk '$1 == "init" { ms += $5; bytes += $8 } END { printf "%d %.2f\n", bytes, ms }' >"$work/init"
+read -r bytes ms <"$work/init"
+bound 'all init functions' "$bytes" "$start_up_bytes" "bytes, in $ms ms"
 bound 'program for linux/amd64' "$(wc -c <"$work/amd64")" "$binary_bytes" bytes
 modules=$(go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./pkg/archive | sort -u)
 bound 'modules behind pkg/archive' "$(grep -c . <<<"$modules" || true)" "$archive_modules" "($(paste -sd' ' <<<"$modules"))"
