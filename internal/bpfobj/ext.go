@@ -29,7 +29,7 @@ type ExtSection struct {
 	lines   []lineInfo // both by offset
 }
 
-// Record is a CO-RE relocation record with its function and line. Records of one function or line share the strings.
+// Record is a CO-RE relocation record with its function and line. Records of one function share its name.
 type Record struct {
 	Off    uint32     // of the instruction in its section, bytes
 	Type   btf.TypeID // local type
@@ -37,7 +37,7 @@ type Record struct {
 	Kind   uint32     // enum bpf_core_relo_kind
 	Start  uint32     // of the function in its section, bytes; 0 if unknown
 	Func   string     // "" if unknown
-	Source string     // file:line, "" if unknown
+	Line   Line
 }
 
 type funcInfo struct {
@@ -47,26 +47,31 @@ type funcInfo struct {
 
 // lineInfo is the source of the code from an offset of a section on.
 type lineInfo struct {
-	off  uint32
+	off uint32
+	Line
+}
+
+// Line is a line of source. The zero value is unknown.
+type Line struct {
 	file uint32 // offset of its name in the BTF's strings; 0 if it is unusable
 	line uint32
 }
 
-// source returns file:line, "" if it is unknown.
-func (l *lineInfo) source(types *btf.BTF) string {
-	if l == nil || l.file == 0 {
+// Source returns file:line, "" if it is unknown. types is the object's BTF.
+func (l Line) Source(types *btf.BTF) string {
+	if l.file == 0 {
 		return ""
 	}
 	return string(types.Name(l.file)) + ":" + strconv.FormatUint(uint64(l.line), 10)
 }
 
-// line returns the line of an instruction of a function that begins at start, nil if it is unknown.
-func (s *ExtSection) line(off, start uint32) *lineInfo {
+// line returns the line of an instruction of a function that begins at start.
+func (s *ExtSection) line(off, start uint32) Line {
 	i := sort.Search(len(s.lines), func(i int) bool { return s.lines[i].off > off })
 	if i == 0 || s.lines[i-1].off < start {
-		return nil
+		return Line{}
 	}
-	return &s.lines[i-1]
+	return s.lines[i-1].Line
 }
 
 const (
@@ -95,15 +100,23 @@ func parseExt(data []byte, types *btf.BTF) (*Ext, error) {
 		names: limits.NewMeter(context.Background(), limits.ObjectNames, "bytes of names"), files: make(map[uint32]uint32),
 	}
 	if hdrLen >= extHdrLenCore {
-		p.sub("core_relo", 24, 16, func(s *ExtSection, n int) { s.Records = slices.Grow(s.Records, n) }, func(s *ExtSection, b []byte) {
-			s.Records = append(s.Records, Record{Off: bo.Uint32(b), Type: btf.TypeID(bo.Uint32(b[4:])), Access: bo.Uint32(b[8:]), Kind: bo.Uint32(b[12:])})
+		p.sub("core_relo", 24, 16, func(s *ExtSection, d []byte, size int) {
+			s.Records = slices.Grow(s.Records, len(d)/size)
+			for ; len(d) > 0; d = d[size:] {
+				s.Records = append(s.Records, Record{Off: bo.Uint32(d), Type: btf.TypeID(bo.Uint32(d[4:])), Access: bo.Uint32(d[8:]), Kind: bo.Uint32(d[12:])})
+			}
 		})
 	}
-	p.sub("func_info", 8, 8, func(s *ExtSection, n int) { s.funcs = slices.Grow(s.funcs, n) }, func(s *ExtSection, b []byte) {
-		s.funcs = append(s.funcs, funcInfo{bo.Uint32(b), btf.TypeID(bo.Uint32(b[4:]))})
+	p.sub("func_info", 8, 8, func(s *ExtSection, d []byte, size int) {
+		for ; len(d) > 0; d = d[size:] {
+			s.funcs = append(s.funcs, funcInfo{bo.Uint32(d), btf.TypeID(bo.Uint32(d[4:]))})
+		}
 	})
-	p.sub("line_info", 16, 16, func(s *ExtSection, n int) { s.lines = slices.Grow(s.lines, n) }, func(s *ExtSection, b []byte) {
-		s.lines = append(s.lines, lineInfo{bo.Uint32(b), p.file(bo.Uint32(b[4:])), bo.Uint32(b[12:]) >> 10})
+	p.sub("line_info", 16, 16, func(s *ExtSection, d []byte, size int) {
+		s.lines = slices.Grow(s.lines, len(d)/size)
+		for ; len(d) > 0; d = d[size:] {
+			s.lines = append(s.lines, lineInfo{bo.Uint32(d), Line{p.file(bo.Uint32(d[4:])), bo.Uint32(d[12:]) >> 10}})
+		}
 	})
 	for _, s := range p.ext.Sections {
 		p.place(s)
@@ -118,14 +131,14 @@ type extParser struct {
 	ext          *Ext
 	names        *limits.Meter
 	files        map[uint32]uint32 // lineInfo.file by offset of the name
-	last         uint32            // the last of these
+	last, known  uint32            // the last of these, and its value
 	err          error
 }
 
 // sub reads the subsection whose offset and length are at byte at of the header: the size of a record, then per ELF section
-// its name, the number of records and the records, of at least minRec bytes. grow is called for each ELF section, add for
-// each record.
-func (p *extParser) sub(what string, at int, minRec uint32, grow func(s *ExtSection, n int), add func(s *ExtSection, rec []byte)) {
+// its name, the number of records and the records, of at least minRec bytes. add is called for each ELF section, with its
+// records and their size.
+func (p *extParser) sub(what string, at int, minRec uint32, add func(s *ExtSection, records []byte, size int)) {
 	bo := p.types.Order()
 	off, size := uint64(bo.Uint32(p.header[at:])), uint64(bo.Uint32(p.header[at+4:]))
 	fail := func(format string, args ...any) { p.err = fmt.Errorf(what+": "+format, args...) }
@@ -160,12 +173,9 @@ func (p *extParser) sub(what string, at int, minRec uint32, grow func(s *ExtSect
 			p.err = p.names.Err()
 			return
 		}
-		s := p.ext.section(name)
-		grow(s, int(n))
-		for range n {
-			add(s, d[:rec])
-			d = d[rec:]
-		}
+		end := n * uint64(rec)
+		add(p.ext.section(name), d[:end], int(rec))
+		d = d[end:]
 	}
 }
 
@@ -182,9 +192,8 @@ func (x *Ext) section(name []byte) *ExtSection {
 // file returns the offset of a file's name, 0 if it is not a possible name.
 func (p *extParser) file(off uint32) uint32 {
 	if off == p.last {
-		return p.files[off]
+		return p.known
 	}
-	p.last = off
 	known, ok := p.files[off]
 	if !ok {
 		n := len(p.types.Name(off))
@@ -194,34 +203,38 @@ func (p *extParser) file(off uint32) uint32 {
 		}
 		p.files[off] = known
 	}
+	p.last, p.known = off, known
 	return known
 }
 
-// place sets the functions and lines of a section's records, until there are too many names.
+// place sets the functions and lines of a section's records, until there are too many names, also for a log that has the
+// source of each record.
 func (p *extParser) place(s *ExtSection) {
 	byOff(s.funcs, func(f funcInfo) uint32 { return f.off })
 	byOff(s.lines, func(l lineInfo) uint32 { return l.off })
-	functions := make(map[int]string) // names, by index in s.funcs
-	var line *lineInfo                // of the last record
-	source := ""
+	functions := make([]string, len(s.funcs)) // names
+	var last Line
+	size := 0 // of the name of its file
 	for i := range s.Records {
 		r := &s.Records[i]
 		if n := sort.Search(len(s.funcs), func(i int) bool { return s.funcs[i].off > r.Off }) - 1; n >= 0 {
-			name, ok := functions[n]
-			if !ok {
+			if functions[n] == "" {
 				fn := p.types.Type(s.funcs[n].typeID)
-				name = string(fn.Name())
-				functions[n] = name
-				p.names.Step(len(name))
+				functions[n] = string(fn.Name())
+				if !p.names.Step(1 + len(functions[n])) {
+					return
+				}
 			}
-			r.Func, r.Start = name, s.funcs[n].off
+			r.Func, r.Start = functions[n], s.funcs[n].off
 		}
-		if l := s.line(r.Off, r.Start); l != line {
-			line, source = l, l.source(p.types)
-			p.names.Step(len(source))
-		}
-		if r.Source = source; p.names.Err() != nil {
-			return
+		if r.Line = s.line(r.Off, r.Start); r.Line != last {
+			if r.Line.file != last.file {
+				size = len(p.types.Name(r.Line.file))
+			}
+			last = r.Line
+			if !p.names.Step(1 + size) {
+				return
+			}
 		}
 	}
 }

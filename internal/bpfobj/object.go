@@ -137,6 +137,5 @@ func (o *Object) Source(s Site) string {
 	if !ok {
 		return ""
 	}
-	l := sec.line(uint32(f.Start+s.Insn)*asm.InstructionSize, uint32(f.Start)*asm.InstructionSize)
-	return l.source(o.BTF)
+	return sec.line(uint32(f.Start+s.Insn)*asm.InstructionSize, uint32(f.Start)*asm.InstructionSize).Source(o.BTF)
 }

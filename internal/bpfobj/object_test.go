@@ -99,12 +99,13 @@ func TestSource(t *testing.T) {
 	for _, in := range testinput.Objects(t) {
 		o := parse(t, in)
 		for i, r := range in.Object.Records() {
-			if r.Source == "" {
+			want := in.Object.Source(&r)
+			if want == "" {
 				continue
 			}
 			n++
-			if got := o.Source(o.Sites[i]); got != r.Source {
-				t.Errorf("%s: record %d: %s, want %s", in.Name(), i, got, r.Source)
+			if got := o.Source(o.Sites[i]); got != want {
+				t.Errorf("%s: record %d: %s, want %s", in.Name(), i, got, want)
 			}
 		}
 	}

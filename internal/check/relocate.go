@@ -45,7 +45,7 @@ func (r records) notes(i int) (l []Finding) {
 }
 
 // source is the file:line of a record, "" where it is not known.
-func (r records) source(i int) string { return r.Object.Records()[i].Source }
+func (r records) source(i int) string { return r.Object.Source(&r.Object.Records()[i]) }
 
 // asksForSize reports whether the value of a record is the size of a kernel's type.
 func (r records) asksForSize(i int) bool {

@@ -38,11 +38,11 @@ type Object struct {
 type Record struct {
 	Section string // ELF section of the instruction
 	Program string // function that the instruction is in, "" if unknown
-	Source  string // file:line, "" without line info
 	Index   int    // position among the records of the section, from 0
 	Insn    int    // position in the function, or in the section where that is unknown, in instructions
 	Kind    relo.Kind
 
+	line   bpfobj.Line
 	insn   insn
 	spec   int32  // number of the spec
 	offset uint32 // of the instruction in the section, bytes
@@ -136,6 +136,9 @@ func (o *Object) BTF() *btf.BTF { return o.btf }
 // Relocation returns kind and local side of a record: "byte_off struct task_struct.mm.pgd".
 func (o *Object) Relocation(r *Record) string { return o.specs[r.spec].String() }
 
+// Source returns file:line of a record, "" without line info.
+func (o *Object) Source(r *Record) string { return r.line.Source(o.btf) }
+
 // Disputed says how loaders differ on the flavor of a name in a record; it is zero if they agree.
 func (o *Object) Disputed(r *Record) relo.Reason {
 	if s := o.specs[r.spec]; s.asks() {
@@ -188,8 +191,8 @@ func (o *Object) addRecords(f *bpfobj.File) error {
 				o.specs = append(o.specs, spec)
 			}
 			o.records = append(o.records, Record{
-				Section: s.Name, Program: rec.Func, Source: rec.Source, Index: i, Insn: int((rec.Off - rec.Start) / insnSize),
-				Kind: relo.Kind(rec.Kind), insn: readInsn(code, rec.Off, o.order), spec: n, offset: rec.Off,
+				Section: s.Name, Program: rec.Func, Index: i, Insn: int((rec.Off - rec.Start) / insnSize),
+				Kind: relo.Kind(rec.Kind), line: rec.Line, insn: readInsn(code, rec.Off, o.order), spec: n, offset: rec.Off,
 			})
 		}
 	}

@@ -35,7 +35,7 @@ func Run(ctx context.Context, o *Object, k *Kernel) (*relo.Log, error) {
 		}
 		e := *made[d]
 		e.Object, e.Kernel = l.Object, l.Kernel
-		e.Program, e.Section, e.Index, e.Insn, e.Source = rec.Program, rec.Section, rec.Index, rec.Insn, rec.Source
+		e.Program, e.Section, e.Index, e.Insn, e.Source = rec.Program, rec.Section, rec.Index, rec.Insn, o.Source(rec)
 		l.Entries = append(l.Entries, e)
 		if err := ctx.Err(); err != nil {
 			return nil, err
