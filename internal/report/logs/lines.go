@@ -16,6 +16,7 @@ import (
 type lines struct {
 	enc   *json.Encoder // to line
 	line  bytes.Buffer
+	begin beginning
 	ends  map[ending][]byte
 	bytes int // of ends
 	room  int // for these
@@ -48,37 +49,52 @@ func (l *lines) forget() {
 	l.bytes = 0
 }
 
-// theEnd is what the end of a line begins with. Nothing in front of it has these bytes: in a string quotes are escaped.
-var theEnd = []byte(`,"local":{`)
+// beginning is the fields of an entry that an ending does not have.
+type beginning struct {
+	Object  string    `json:"object"`
+	Program string    `json:"program,omitempty"`
+	Section string    `json:"section"`
+	Index   int       `json:"index"`
+	Insn    int       `json:"insn"`
+	Source  string    `json:"source,omitempty"`
+	Kind    relo.Kind `json:"kind"`
+	Kernel  string    `json:"kernel"`
+}
 
 func (l *lines) write(w io.Writer, e *relo.Entry) error {
 	o := ending{e.Local, nil, len(e.Candidates), e.Target, e.Old, e.New, e.Result, e.Reason}
 	if o.count > 0 {
 		o.candidates = &e.Candidates[0]
 	}
-	end, known := l.ends[o]
-	if known {
-		begin := *e
-		begin.Local, begin.Candidates, begin.Target, begin.New, begin.Reason = relo.Spec{}, nil, nil, nil, nil
-		e = &begin
-	}
-	l.line.Reset()
-	if err := l.enc.Encode(e); err != nil {
+	l.begin = beginning{e.Object, e.Program, e.Section, e.Index, e.Insn, e.Source, e.Kind, e.Kernel}
+	begin, err := l.encode(&l.begin)
+	if err != nil {
 		return err
 	}
-	line := l.line.Bytes()
-	if at := bytes.Index(line, theEnd); known {
-		line = line[:at]
-	} else {
+	if _, err := w.Write(bytes.TrimSuffix(begin, []byte("}\n"))); err != nil {
+		return err
+	}
+	end, known := l.ends[o]
+	if !known {
+		size := len(begin) - len("}\n")
+		line, err := l.encode(e)
+		if err != nil {
+			return err
+		}
 		if l.bytes > l.room {
 			l.forget()
 		}
-		l.ends[o] = bytes.Clone(line[at:])
-		l.bytes += len(line) - at
+		end = bytes.Clone(line[size:])
+		l.ends[o] = end
+		l.bytes += len(end)
 	}
-	if _, err := w.Write(line); err != nil {
-		return err
-	}
-	_, err := w.Write(end)
+	_, err = w.Write(end)
 	return err
+}
+
+// encode returns v as a line, until the next call.
+func (l *lines) encode(v any) ([]byte, error) {
+	l.line.Reset()
+	err := l.enc.Encode(v)
+	return l.line.Bytes(), err
 }
