@@ -48,7 +48,7 @@ func TestManyKernels(t *testing.T) {
 		if kept > 100<<10 {
 			t.Errorf("%s: %d bytes are kept of a kernel that is like another", it.Name, kept)
 		}
-		most := 9 << 19
+		most := 7 << 19
 		if raceflag.Enabled {
 			most += most / 4
 		}

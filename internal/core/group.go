@@ -94,99 +94,65 @@ func (g *group) key() string {
 	return string(b)
 }
 
-// choice is cilium/ebpf's decision on a group: a fixup for each spec, or the error
-// that ends the load of the program.
+// choice is cilium/ebpf's decision on a group: a candidate, or the error that ends the load of the program.
 type choice struct {
-	fixups []fixup
-	err    error
-}
-
-// same reports whether two choices do the same to all instructions.
-func (c *choice) same(o *choice) bool {
-	if c.err != nil || o.err != nil {
-		return c.err != nil && o.err != nil && errors.Is(c.err, errAmbiguous) == errors.Is(o.err, errAmbiguous)
-	}
-	return slices.EqualFunc(c.fixups, o.fixups, func(a, b fixup) bool {
-		return a.poison == b.poison && (a.id && b.id || a.local == b.local && a.target == b.target)
-	})
-}
-
-func (c *choice) String() string {
-	if c.err != nil {
-		return c.err.Error()
-	}
-	text := make([]string, len(c.fixups))
-	for i := range c.fixups {
-		text[i] = c.fixups[i].String()
-	}
-	return strings.Join(text, ", ")
+	place int32 // of the candidate in its row, -1 for none
+	err   error
 }
 
 // choose decides a group. merged says that types of modules count as vmlinux's, as
 // in a minimized BTF.
-func (tb *Table) choose(m *member, g *group, merged bool) *choice {
-	r := &m.roots[g.root]
-	best, fixups := tb.spareFixups(len(g.specs)), tb.spareFixups(len(g.specs))
-	defer func() { tb.spare = append(tb.spare, fixups) }()
-	bestScore, found := g.total, false
-	for i := range tb.rows[r.question] {
-		cand := tb.cands[tb.set.questions[r.question].name][i]
-		if cand.by&btf.Cilium == 0 {
+func (tb *Table) choose(m *member, g *group, merged bool) choice {
+	best, bestScore := int32(-1), g.total
+	q := m.roots[g.root].question
+	for i := range int32(len(tb.rows[q])) {
+		if tb.cands[tb.set.questions[q].name][i].by&btf.Cilium == 0 {
 			continue
 		}
-		score := 0
+		score, agrees := 0, best >= 0
 		for n, sp := range g.specs {
-			f := tb.fixup(fixupKey{m.specs[sp], int32(i), merged}, cand)
+			f := tb.fixup(m, sp, i, merged)
 			if f.err != nil {
-				return &choice{err: f.err}
+				return choice{err: f.err}
 			}
 			if f.failed(m.specs[sp].kind) {
 				score += g.counts[n]
 			}
-			fixups[n] = f
+			if agrees {
+				o := tb.fixup(m, sp, best, merged)
+				agrees = f.agrees(&o)
+			}
 		}
 		switch {
 		case score < bestScore:
-			best, fixups, bestScore, found = fixups, best, score, true
-		case score == bestScore && found && !slices.EqualFunc(best, fixups, func(a, b fixup) bool { return a.agrees(&b) }):
-			return &choice{err: errAmbiguous}
+			best, bestScore = i, score
+		case score == bestScore && best >= 0 && !agrees:
+			return choice{err: errAmbiguous}
 		}
 	}
-	if !found {
-		for n, sp := range g.specs {
-			if best[n] = (fixup{poison: !m.specs[sp].kind.IsExistence()}); !best[n].poison {
-				best[n].local = 1
-			}
-		}
-	}
-	return &choice{fixups: best}
-}
-
-// spareFixups returns n fixups, whose content is undefined, in memory of an earlier
-// kernel if there is some.
-func (tb *Table) spareFixups(n int) []fixup {
-	for len(tb.spare) > 0 {
-		last := len(tb.spare) - 1
-		f := tb.spare[last]
-		tb.spare = tb.spare[:last]
-		if cap(f) >= n {
-			return f[:n]
-		}
-	}
-	return make([]fixup, n)
+	return choice{place: best}
 }
 
 // mostFixups bounds the fixups that a table remembers.
 const mostFixups = 1 << 16
 
-// fixup returns the fixup of a spec on a candidate and remembers it.
-func (tb *Table) fixup(key fixupKey, c candidate) fixup {
+// fixup returns the fixup of a spec on a candidate, where -1 is none, and remembers it.
+func (tb *Table) fixup(m *member, sp, place int32, merged bool) fixup {
+	spec := m.specs[sp]
+	if place < 0 {
+		if spec.kind.IsExistence() {
+			return fixup{local: 1}
+		}
+		return fixup{poison: true}
+	}
+	key := fixupKey{spec, place, merged}
 	f, ok := tb.fixups[key]
 	if !ok {
 		if len(tb.fixups) == mostFixups {
 			clear(tb.fixups)
 		}
-		f = tb.cilium.fixup(key.spec, key.spec.kind, c, int(key.place), key.merged)
+		c := tb.cands[tb.set.questions[m.question[sp]].name][place]
+		f = tb.cilium.fixup(spec, spec.kind, c, int(place), merged)
 		if tb.fixups == nil {
 			tb.fixups = make(map[fixupKey]fixup)
 		}
@@ -199,6 +165,33 @@ type fixupKey struct {
 	spec   *spec
 	place  int32 // of the candidate in its row
 	merged bool
+}
+
+// same reports whether cilium/ebpf does the same to the instructions of a group on both kernels.
+func (c *comparison) same(m *member, g *group, full, small choice) bool {
+	if full.err != nil || small.err != nil {
+		return full.err != nil && small.err != nil && errors.Is(full.err, errAmbiguous) == errors.Is(small.err, errAmbiguous)
+	}
+	for _, sp := range g.specs {
+		a, b := c.full.fixup(m, sp, full.place, true), c.small.fixup(m, sp, small.place, true)
+		if a.poison != b.poison || !(a.id && b.id) && !a.agrees(&b) {
+			return false
+		}
+	}
+	return true
+}
+
+// describe says what cilium/ebpf makes of a group.
+func (tb *Table) describe(m *member, g *group, c choice) string {
+	if c.err != nil {
+		return c.err.Error()
+	}
+	text := make([]string, len(g.specs))
+	for i, sp := range g.specs {
+		f := tb.fixup(m, sp, c.place, true)
+		text[i] = f.String()
+	}
+	return strings.Join(text, ", ")
 }
 
 // groups compares cilium/ebpf's decisions on the records of a root, on two kernels
@@ -219,10 +212,10 @@ func (c *comparison) groups(m *member, r int) (*Difference, error) {
 		if err := cmp.Or(c.full.cilium.meter.Err(), c.small.cilium.meter.Err()); err != nil {
 			return nil, err
 		}
-		if !a.same(b) {
+		if !c.same(m, g, a, b) {
 			return &Difference{
 				Object: m.name, Relocation: m.specs[g.specs[0]].String(), Order: true,
-				Full: "cilium/ebpf: " + a.String(), Minimized: b.String(),
+				Full: "cilium/ebpf: " + c.full.describe(m, g, a), Minimized: c.small.describe(m, g, b),
 			}, nil
 		}
 	}
@@ -242,19 +235,21 @@ type UnitDecision struct {
 	Err    error // that ends the load
 	Record int   // a record of the local type on which it fails
 
-	m      *member
-	fixups map[int32]*fixup // by spec
+	tb      *Table
+	m       *member
+	choices map[int32]choice // by root
 }
 
 // Fixup returns the decision on a record of the unit if Err is nil, or false if
 // the record does not depend on the kernel.
 func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
 	rec := &d.m.records[record]
-	f := d.fixups[rec.spec]
-	if f == nil {
+	c, ok := d.choices[d.m.rootOf[rec.spec]]
+	if !ok || d.m.question[rec.spec] < 0 {
 		return Fixup{}, false
 	}
-	return Fixup{f.poison, f.local, f.target, f.id, rec.insn.cilium(f)}, true
+	f := d.tb.fixup(d.m, rec.spec, c.place, false)
+	return Fixup{f.poison, f.local, f.target, f.id, rec.insn.cilium(&f)}, true
 }
 
 // Unit returns the decision on a unit of object number i, which is valid until the next call, nil if the object has no
@@ -274,10 +269,10 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 		return nil, nil
 	}
 	if tb.unit == nil {
-		tb.unit = make(map[int32]*fixup)
+		tb.unit = make(map[int32]choice)
 	}
 	clear(tb.unit)
-	d := &UnitDecision{m: m, fixups: tb.unit}
+	d := &UnitDecision{tb: tb, m: m, choices: tb.unit}
 	for _, rec := range units[n].Records {
 		if sp := m.records[rec].spec; m.local[sp].err != nil && m.specs[sp].kind != relo.LocalTypeID {
 			d.Err, d.Record = m.local[sp].err, int(rec)
@@ -293,16 +288,14 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 				return nil, err
 			}
 			if tb.choices == nil {
-				tb.choices = make(map[*group]*choice)
+				tb.choices = make(map[*group]choice)
 			}
 			tb.choices[g] = c
 		}
 		if c.err != nil && d.Err == nil {
 			d.Err, d.Record = c.err, int(m.steps[m.roots[g.root].steps[0]].record)
 		}
-		for k := range c.fixups {
-			d.fixups[g.specs[k]] = &c.fixups[k]
-		}
+		d.choices[g.root] = c
 	}
 	return d, nil
 }

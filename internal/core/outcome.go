@@ -29,9 +29,8 @@ type Table struct {
 
 	cilium    ciliumMatcher
 	fixups    map[fixupKey]fixup // cilium/ebpf's, made when needed
-	choices   map[*group]*choice // the same
-	spare     [][]fixup          // memory for choices
-	unit      map[int32]*fixup   // of the last Unit, by spec
+	choices   map[*group]choice  // the same
+	unit      map[int32]choice   // of the last Unit, by root
 	explained map[explainKey]*candidateEntry
 }
 
@@ -80,9 +79,6 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 	tb.values = tb.values[:0]
 	clear(tb.explained)
 	clear(tb.fixups)
-	for _, c := range tb.choices {
-		tb.spare = append(tb.spare, c.fixups)
-	}
 	clear(tb.choices)
 	tb.walks = slices.Grow(tb.walks[:0], len(s.objects))[:len(s.objects)]
 	for i := range tb.walks {

@@ -418,15 +418,14 @@ func (r *rule) cilium(tb *Table, n int) string {
 		if c.err != nil {
 			return "error"
 		}
-		at, ok := slices.BinarySearch(g.specs, sp)
-		if !ok {
+		if !slices.Contains(g.specs, sp) {
 			continue
 		}
-		f := &c.fixups[at]
+		f := tb.fixup(m, sp, c.place, false)
 		switch {
 		case f.poison:
 			return relo.Poisoned.String()
-		case rec.insn.cilium(f) != nil:
+		case rec.insn.cilium(&f) != nil:
 			return "error"
 		case f.failed(rec.Kind):
 			return relo.Absent.String()

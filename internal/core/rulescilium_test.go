@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
@@ -73,11 +74,8 @@ func TestRulesCilium(t *testing.T) {
 					continue
 				}
 				for i, sp := range specs {
-					for k, n := range g.specs {
-						if n != sp {
-							continue
-						}
-						f := c.fixups[k]
+					if slices.Contains(g.specs, sp) {
+						f := tb.fixup(m, sp, c.place, false)
 						if f.id {
 							f.target = uint64(tb.cands[tb.set.questions[m.question[sp]].name][f.target-1].id)
 						}
