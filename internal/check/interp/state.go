@@ -166,7 +166,10 @@ func (s *state) merge(o *state, look func(a, b value)) {
 			v := join(*a.context, *c)
 			a.context = &v
 		}
-		var kept []slot
+		kept := a.stack[:0]
+		if a.shared {
+			kept = make([]slot, 0, len(a.stack))
+		}
 		for _, x := range a.stack {
 			if y, ok := b.find(x.off, x.size); ok {
 				merge(&x.val, y)
