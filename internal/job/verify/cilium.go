@@ -31,8 +31,8 @@ type group struct {
 
 // place is the position of a record's instruction.
 type place struct {
-	function string
-	insn     int
+	section, function string // section is empty if the loader reads the object: then names of functions are unique
+	insn              int
 }
 
 // ciliumObject is an object as read by cilium/ebpf. It is immutable.
@@ -43,25 +43,27 @@ type ciliumObject struct {
 	missed int    // records that are in no group
 }
 
-// readCilium reads an object with cilium/ebpf.
+// readCilium reads an object with cilium/ebpf. If its loader refuses the object, each function is a program.
 func readCilium(ctx context.Context, o *core.Object, data []byte) *ciliumObject {
 	c := &ciliumObject{order: o.Order()}
-	var spec *ebpf.CollectionSpec
-	var err error
 	if own := o.BTF(); own != nil {
-		err = btf.CheckRecursion(ctx, own)
-	}
-	if err == nil {
-		spec, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
-	}
-	if err != nil {
-		c.note, c.missed = err.Error(), len(o.Records())
-		return c
+		if err := btf.CheckRecursion(ctx, own); err != nil {
+			c.note, c.missed = err.Error(), len(o.Records())
+			return c
+		}
 	}
 	b := newGroupBuilder(c, o)
-	for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
-		relos, records := b.unit(spec.Programs[name])
-		b.add(name, relos, records)
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	if err != nil {
+		c.note = err.Error()
+		if err := b.functions(data); err != nil {
+			c.note = err.Error()
+		}
+	} else {
+		for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
+			relos, records := b.unit(spec.Programs[name])
+			b.add(name, relos, records)
+		}
 	}
 	grouped := make(map[int]bool)
 	for _, g := range c.groups {
@@ -83,7 +85,8 @@ type groupBuilder struct {
 func newGroupBuilder(c *ciliumObject, o *core.Object) *groupBuilder {
 	b := &groupBuilder{c: c, o: o, at: make(map[place]int), seen: make(map[string]bool)}
 	for i, r := range o.Records() {
-		b.at[place{r.Program, r.Insn}] = i
+		b.at[place{"", r.Program, r.Insn}] = i
+		b.at[place{r.Section, r.Program, r.Insn}] = i
 	}
 	return b
 }
@@ -99,11 +102,36 @@ func (b *groupBuilder) unit(p *ebpf.ProgramSpec) (relos []*cbtf.CORERelocation, 
 		if relo == nil {
 			continue
 		}
-		if i, ok := b.at[place{function, int(it.Offset - start)}]; ok {
+		if i, ok := b.at[place{"", function, int(it.Offset - start)}]; ok {
 			relos, records = append(relos, relo), append(records, i)
 		}
 	}
 	return relos, records
+}
+
+// functions adds the groups of each function by itself.
+func (b *groupBuilder) functions(data []byte) error {
+	_, ext, err := cbtf.LoadSpecAndExtInfosFromReader(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	for _, section := range slices.Sorted(maps.Keys(ext.CORERelos)) {
+		funcs, _, all := ext.Section(section)
+		for i, f := range funcs {
+			var relos []*cbtf.CORERelocation
+			var records []int
+			for _, r := range all {
+				if r.Offset < f.Offset || i+1 < len(funcs) && r.Offset >= funcs[i+1].Offset {
+					continue
+				}
+				if i, ok := b.at[place{section, f.Func.Name, int(r.Offset - f.Offset)}]; ok {
+					relos, records = append(relos, r.Relo), append(records, i)
+				}
+			}
+			b.add(f.Func.Name, relos, records)
+		}
+	}
+	return nil
 }
 
 // add splits the relocations of a program by local type. It skips those that do not depend on the kernel.
