@@ -95,70 +95,59 @@ func (g *graph) ref(n *node, id btf.TypeID) int {
 
 func (g *graph) lower(n *node) *canonical.Type {
 	t := &n.t
-	o := &canonical.Type{Kind: t.Kind(), Flag: t.KindFlag(), Name: g.name(t, t.NameOff)}
-	if o.Kind.Shape().Third == btf.Size {
-		o.Size = t.Size()
-	}
-	switch o.Kind {
-	case btf.KindInt:
-		if !n.root && !n.exact && !g.intNames {
-			o.Name = g.intName(t)
-		}
-		o.Fields = []canonical.Field{{Lo: t.IntData()}}
-	case btf.KindPtr:
-		ref := canonical.Void
-		if n.pointee || n.exact {
-			ref = g.ref(n, t.Ref())
-		}
-		o.Refs = []int{ref}
-	case btf.KindTypedef, btf.KindVolatile, btf.KindConst, btf.KindRestrict, btf.KindTypeTag:
-		o.Refs = []int{g.ref(n, t.Ref())}
-	case btf.KindFunc, btf.KindVar:
-		o.Fields, o.Refs = []canonical.Field{{Lo: t.Linkage()}}, []int{g.ref(n, t.Ref())}
-	case btf.KindArray:
-		a, index := t.Array(), canonical.Void
-		if n.index || n.exact {
-			index = g.ref(n, a.Index)
-		}
-		o.Fields, o.Refs = []canonical.Field{{Lo: a.Nelems}}, []int{g.ref(n, a.Elem), index}
-	case btf.KindStruct, btf.KindUnion:
-		g.members(n, o)
-	case btf.KindEnum, btf.KindEnum64:
+	switch k := t.Kind(); {
+	case k.IsComposite():
+		return g.members(n)
+	case k.IsAnyEnum():
+		o := &canonical.Type{Kind: k, Flag: t.KindFlag(), Name: g.name(t, t.NameOff), Size: t.Size()}
 		for _, i := range n.idx {
 			e := t.Enumerator(i)
 			o.Fields = append(o.Fields, canonical.Field{Name: g.name(t, e.NameOff), Lo: uint32(e.Value), Hi: uint32(e.Value >> 32)})
 		}
-	case btf.KindFuncProto:
-		o.Refs = []int{g.ref(n, t.Ref())}
-		for i := range t.Vlen() {
-			p, f := t.Param(i), canonical.Field{}
-			if n.exact {
-				f.Name = g.name(t, p.NameOff)
-			}
-			o.Fields, o.Refs = append(o.Fields, f), append(o.Refs, g.ref(n, p.Type))
-		}
+		return o
 	}
-	return o
+	refs := 0
+	o := canonical.Read(t, func(id btf.TypeID) int {
+		refs++
+		unneeded := t.Kind() == btf.KindPtr && !n.pointee || t.Kind() == btf.KindArray && refs == 2 && !n.index
+		if unneeded && !n.exact {
+			return canonical.Void
+		}
+		return g.ref(n, id)
+	})
+	o.Copies = 0 // equal types are merged
+	switch {
+	case n.exact:
+	case o.Kind == btf.KindInt && !n.root && !g.intNames:
+		o.Name = g.intName(t)
+	case o.Kind == btf.KindFuncProto:
+		clear(o.Fields) // names of parameters
+	}
+	g.names += len(o.Name)
+	for _, f := range o.Fields {
+		g.names += len(f.Name)
+	}
+	return &o
 }
 
-// members adds the members of n. The kind flag says that some are bitfields,
-// so it goes when none of those is left.
-func (g *graph) members(n *node, o *canonical.Type) {
+// members returns a struct or union with the members that are needed. The kind flag
+// says that some are bitfields, so it goes when none of those is left.
+func (g *graph) members(n *node) *canonical.Type {
 	t := &n.t
-	bitfields := false
-	for _, i := range n.idx {
-		bitfields = bitfields || t.Member(i).BitSize > 0
+	o := &canonical.Type{
+		Kind: t.Kind(), Name: g.name(t, t.NameOff), Size: t.Size(),
+		Fields: make([]canonical.Field, 0, len(n.idx)), Refs: make([]int, 0, len(n.idx)),
 	}
-	o.Flag = bitfields
-	o.Fields, o.Refs = make([]canonical.Field, 0, len(n.idx)), make([]int, 0, len(n.idx))
 	for _, i := range n.idx {
 		m := t.Member(i)
+		o.Flag = o.Flag || m.BitSize > 0
 		o.Fields = append(o.Fields, canonical.Field{Name: g.name(t, m.NameOff), Lo: m.BitSize<<24 | m.BitOffset})
 		o.Refs = append(o.Refs, g.ref(n, m.Type))
 	}
 	if g.pad == PadExplicit && o.Kind == btf.KindStruct {
 		g.addPadding(n, o)
 	}
+	return o
 }
 
 var intNames = map[uint32]string{1: "char", 2: "short", 4: "int", 8: "long", 16: "__int128"}
