@@ -45,7 +45,7 @@ type Options struct {
 
 // Minimizer makes minimized BTF for the relocations of some objects, for one
 // kernel after another, and reuses its memory between them. It is not safe for
-// concurrent use: each goroutine needs its own, see [Minimizer.Clone].
+// concurrent use: each goroutine needs its own.
 type Minimizer struct{ m *minimize.Minimizer }
 
 // New returns a Minimizer for the relocations of objects of either byte order and
@@ -53,10 +53,6 @@ type Minimizer struct{ m *minimize.Minimizer }
 func New(objects []*relolog.Object, opts Options) *Minimizer {
 	return &Minimizer{minimize.New(internal(objects), minimize.Options{Padding: minimize.Padding(opts.Padding), Keep: opts.Keep.internal()})}
 }
-
-// Clone returns a Minimizer for the same relocations and with the same options,
-// for another goroutine. It shares what does not change.
-func (m *Minimizer) Clone() *Minimizer { return &Minimizer{m.m.Clone()} }
 
 // ErrNoObject is returned if none of the objects is for the kernel, by byte order
 // and machine.
@@ -164,14 +160,4 @@ func (k *Keep) internal() *core.Keep {
 		return nil
 	}
 	return k.k
-}
-
-// Patterns returns the distinct patterns in their order. A list of members is
-// one pattern for each member.
-func (k *Keep) Patterns() []string { return k.internal().Patterns() }
-
-// Hash returns a hash of everything in the objects and patterns that minimized
-// BTF depends on: [relolog.Hash] of the objects if there are no patterns.
-func (k *Keep) Hash(objects ...*relolog.Object) [32]byte {
-	return k.internal().Hash(internal(objects)...)
 }

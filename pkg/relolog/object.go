@@ -3,8 +3,6 @@
 package relolog
 
 import (
-	"encoding/binary"
-
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -39,9 +37,6 @@ func (o *Object) Internal() *core.Object { return o.o }
 
 // Name returns the name that was given to ParseObject.
 func (o *Object) Name() string { return o.o.Name() }
-
-// Order returns the byte order of the object.
-func (o *Object) Order() binary.ByteOrder { return o.o.Order() }
 
 // Machines returns the machines that the object is for, as kernel.CanonicalArch
 // spells them, sorted. None means any.

@@ -4,7 +4,6 @@ package relolog
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
@@ -66,9 +65,6 @@ func (t *Target) Machine() string { return t.Internal().Machine() }
 func (t *Target) ForMachine(arch string) *Target {
 	return &Target{t.Internal().ForMachine(arch)}
 }
-
-// Order returns the byte order of the kernel.
-func (t *Target) Order() binary.ByteOrder { return t.Internal().Order() }
 
 // ErrByteOrder is returned for an object and a kernel of different byte orders:
 // the object cannot be loaded there.
