@@ -442,11 +442,7 @@ func TestKeepBesideObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		judge, err := verify.NewJudge(objects, k.Name, k.BTF)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := pipeline{judge: judge}
+		p := pipeline{T: t, judge: judge(t, objects, k.Name, k.BTF)}
 		if j := p.ask(out); j.changed() {
 			t.Errorf("%s: %v %+v", k.Name, j.err, j.diffs)
 		}

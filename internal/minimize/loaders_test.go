@@ -15,6 +15,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/verify"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/oracle"
@@ -265,15 +266,18 @@ func ciliumDiffers(tb testing.TB, o verify.Object, kernel, minimized []byte) (di
 	if !finite(tb, kernel) {
 		return nil
 	}
-	j, err := verify.NewJudge([]verify.Object{o}, "k", kernel)
-	if err != nil {
+	j := verify.NewJudge(tb.Context(), verify.Config{Objects: []verify.Object{o}})
+	if err := j.Load(tb.Context(), &corpus.Kernel{Name: "k", BTF: kernel}); err != nil {
 		return nil
 	}
-	diff, err := j.Compare(minimized)
-	if err != nil {
-		differ = append(differ, err.Error())
+	if _, err := j.Compare(tb.Context(), kernel); err != nil {
+		return nil
 	}
-	for _, d := range diff {
+	k, err := j.Compare(tb.Context(), minimized)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, d := range k.Differences {
 		if strings.HasPrefix(d.Full, "error at ") && strings.HasPrefix(d.Minimized, "error at ") {
 			continue // an operand is wrong; which candidate is the first does not matter
 		}

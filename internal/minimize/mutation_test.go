@@ -33,9 +33,11 @@ func (j *judged) changed() bool { return j.err != nil || len(j.diffs) > 0 }
 // ask compares libbpf's log and cilium/ebpf's result. The log's choice among equal
 // candidates is not a decision, nor are the flavors of the matches.
 func (p *pipeline) ask(out []byte) (j judged) {
-	var all []verify.Difference
-	all, j.err = p.judge.Compare(out)
-	for _, d := range all {
+	k, err := p.judge.Compare(p.Context(), out)
+	if err != nil {
+		return judged{err: err}
+	}
+	for _, d := range k.Differences {
 		a, _, _ := strings.Cut(d.Full, " at ")
 		b, _, _ := strings.Cut(d.Minimized, " at ")
 		if d.Loader == verify.Cilium || d.What == verify.WhatDecision && a != b {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf/canonical"
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/verify"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -72,13 +73,21 @@ func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.judge, err = verify.NewJudge(objects, name, btf); err != nil {
-		t.Fatal(err)
-	}
+	p.judge = judge(t, objects, name, btf)
 	if got := p.run(&mutation{}); !slices.Equal(got, p.whole) {
 		t.Fatal("the pipeline of the test does not do what Minimize does")
 	}
 	return p
+}
+
+// judge returns the judge of a kernel.
+func judge(t *testing.T, objects []verify.Object, name string, btf []byte) *verify.Judge {
+	t.Helper()
+	j := verify.NewJudge(t.Context(), verify.Config{Objects: objects})
+	if err := j.Load(t.Context(), &corpus.Kernel{Name: name, BTF: btf}); err != nil {
+		t.Fatal(err)
+	}
+	return j
 }
 
 // run returns the output of the mutated pipeline.

@@ -47,11 +47,11 @@ type Config struct {
 // Run compares every kernel of the corpus. The report has what cannot be compared. Run returns an error only if it cannot
 // continue, or when ctx ends.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	r := newRun(ctx, cfg)
+	r := NewJudge(ctx, cfg).run
 	skipped, err := walk.Kernels(ctx, walk.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
-		func() *worker { return &worker{run: r} },
-		func(w *worker, _ walk.Rank, it *corpus.Kernel) error {
-			w.kernel(ctx, it)
+		func() *Judge { return &Judge{run: r} },
+		func(j *Judge, _ walk.Rank, it *corpus.Kernel) error {
+			j.kernel(ctx, it)
 			return ctx.Err()
 		})
 	if err != nil {
@@ -77,69 +77,74 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 // run is the state that workers share.
 type run struct {
 	Config
-	pairs  *pairs
-	plain  []*core.Object
-	cilium []*ciliumObject // of each object
-	sets   *core.Sets
+	pairs   *pairs
+	plain   []*core.Object
+	objects []*ciliumObject // of each object
+	sets    *core.Sets
 
 	mu     sync.Mutex
 	report Report
 	used   []bool // whether each object is for some kernel
 }
 
-func newRun(ctx context.Context, cfg Config) *run {
+// Judge compares the decisions of all loaders on one kernel with those on any number of BTFs made from it. It reuses memory from
+// kernel to kernel, and is not safe for concurrent use.
+type Judge struct {
+	*run
+	source      *corpus.Kernel
+	full, small core.Kernel
+	cilium      *ciliumTarget // full, nil until needed
+	logs        []*relo.Log   // of each object on full, nil until needed
+	tables      [2]core.Table
+}
+
+// NewJudge returns a Judge for the objects and the loader of a configuration.
+func NewJudge(ctx context.Context, cfg Config) *Judge {
 	r := &run{Config: cfg, pairs: newPairs(cfg.Minimized), used: make([]bool, len(cfg.Objects))}
 	for _, o := range r.Objects {
 		c := readCilium(ctx, o.Object, o.Data)
-		r.cilium = append(r.cilium, c)
+		r.objects = append(r.objects, c)
 		if c.note != "" || c.missed > 0 {
 			r.report.Notes = append(r.report.Notes, Note{o.Name(), c.note, c.missed})
 		}
 		r.plain = append(r.plain, o.Object)
 	}
 	r.sets = core.NewSets(r.plain)
-	return r
+	return &Judge{run: r}
 }
 
-// worker has the memory that is reused from kernel to kernel.
-type worker struct {
-	*run
-	full, small core.Kernel
-	logs        []*relo.Log // of each object on full, nil until needed
-	tables      [2]core.Table
+// Load loads the kernel for Compare. Its BTF must not change while it is in use.
+func (j *Judge) Load(ctx context.Context, it *corpus.Kernel) error {
+	j.source, j.cilium, j.logs = it, nil, make([]*relo.Log, len(j.Objects))
+	return it.Load(ctx, &j.full, it.Name)
 }
 
 // kernel compares one kernel and adds the result to the report.
-func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) {
-	small := w.pairs.find(it.Key, it.Name, len(w.Corpus.Files) == 1)
-	k := &Kernel{Name: it.Name}
-	err := it.Load(ctx, &w.full, it.Name)
+func (j *Judge) kernel(ctx context.Context, it *corpus.Kernel) {
+	small := j.pairs.find(it.Key, it.Name, len(j.Corpus.Files) == 1)
+	err := j.Load(ctx, it)
 	var used []int
-	for i, o := range w.Objects {
-		if err == nil && o.IsFor(&w.full) {
+	for i, o := range j.Objects {
+		if err == nil && o.IsFor(&j.full) {
 			used = append(used, i)
 		}
 	}
 	if err == nil && len(used) == 0 {
 		err = corpus.ErrNoObject
 	}
+	var k *Kernel
 	if small != nil && err == nil {
-		k.Minimized = small.Name
-		w.logs = make([]*relo.Log, len(w.Objects))
-		var full *ciliumTarget
-		if full, err = readCiliumTarget(ctx, &w.full, it.BTF, it.Modules); err == nil {
-			err = w.compare(ctx, k, full, small.BTF)
-		}
-		if err == nil {
-			err = w.compareTables(ctx, k)
+		if k, err = j.Compare(ctx, small.BTF); err == nil {
+			k.Minimized = small.Name
+			err = j.compareTables(ctx, k)
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	for _, i := range used {
-		w.used[i] = true
+		j.used[i] = true
 	}
-	switch rep := &w.report; {
+	switch rep := &j.report; {
 	case errors.Is(err, corpus.ErrNoObject):
 		rep.NoObject = append(rep.NoObject, it.Name)
 	case err != nil:
@@ -153,57 +158,64 @@ func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) {
 
 var errOrder = errors.New("byte order of the minimized BTF differs from the kernel's")
 
-// compare compares the decisions of each loader on w.full, which is also full, with those on minimized BTF.
-func (w *worker) compare(ctx context.Context, k *Kernel, full *ciliumTarget, minimized []byte) error {
-	if err := w.small.Load(ctx, "minimized BTF", minimized); err != nil {
-		return err
-	}
-	if w.full.Order() != w.small.Order() {
-		return errOrder
-	}
-	small, err := readCiliumTarget(ctx, &w.small, minimized, nil)
-	if err != nil {
-		return fmt.Errorf("%s: %w", w.small.Name(), err)
-	}
-	set := w.sets.For(&w.full)
-	if set == nil {
-		return corpus.ErrNoObject
-	}
-	// The tables come first, because Fill limits how deep cilium/ebpf recurses.
-	for i, t := range []*core.Kernel{&w.full, &w.small} {
-		if err := w.tables[i].Fill(ctx, set, t, nil); err != nil {
-			return err
+// Compare compares the decisions of each loader on the loaded kernel with those on minimized BTF. It fails if a loader cannot read
+// either, or if no object is for the kernel.
+func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Kernel, err error) {
+	if j.cilium == nil {
+		if j.cilium, err = readCiliumTarget(ctx, &j.full, j.source.BTF, j.source.Modules); err != nil {
+			return nil, err
 		}
 	}
-	for i, o := range w.Objects {
-		if !o.IsFor(&w.full) {
+	if err := j.small.Load(ctx, "minimized BTF", minimized); err != nil {
+		return nil, err
+	}
+	if j.full.Order() != j.small.Order() {
+		return nil, errOrder
+	}
+	small, err := readCiliumTarget(ctx, &j.small, minimized, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", j.small.Name(), err)
+	}
+	set := j.sets.For(&j.full)
+	if set == nil {
+		return nil, corpus.ErrNoObject
+	}
+	k = &Kernel{Name: j.full.Name()}
+	// The tables come first, because Fill limits how deep cilium/ebpf recurses.
+	for i, t := range []*core.Kernel{&j.full, &j.small} {
+		if err := j.tables[i].Fill(ctx, set, t, nil); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range j.Objects {
+		if !o.IsFor(&j.full) {
 			continue
 		}
-		if w.logs[i] == nil {
-			if w.logs[i], err = core.Run(ctx, o.Object, &w.full); err != nil {
-				return err
+		if j.logs[i] == nil {
+			if j.logs[i], err = core.Run(ctx, o.Object, &j.full); err != nil {
+				return nil, err
 			}
 		}
-		log := w.logs[i]
-		smallLog, err := core.Run(ctx, o.Object, &w.small)
+		log := j.logs[i]
+		smallLog, err := core.Run(ctx, o.Object, &j.small)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if w.Loader == "" || w.Loader == Libbpf {
+		if j.Loader == "" || j.Loader == Libbpf {
 			compareLogs(k, log, smallLog)
 		}
-		if w.Loader == "" || w.Loader == Cilium {
-			compareFixups(k, w.cilium[i], log, full, small)
+		if j.Loader == "" || j.Loader == Cilium {
+			compareFixups(k, j.objects[i], log, j.cilium, small)
 		}
 	}
-	if w.Loader == "" || w.Loader == Aya {
-		return w.compareAya(ctx, k, set)
+	if j.Loader == "" || j.Loader == Aya {
+		err = j.compareAya(ctx, k, set)
 	}
-	return nil
+	return k, err
 }
 
 // compareAya compares aya's decisions in both tables.
-func (w *worker) compareAya(ctx context.Context, k *Kernel, set *core.Set) error {
+func (j *Judge) compareAya(ctx context.Context, k *Kernel, set *core.Set) error {
 	for i, o := range set.Objects() {
 		records := o.Records()
 		for n := range records {
@@ -211,7 +223,7 @@ func (w *worker) compareAya(ctx context.Context, k *Kernel, set *core.Set) error
 				return ctx.Err()
 			}
 			k.Aya++
-			a, b := w.tables[0].Aya(i, n), w.tables[1].Aya(i, n)
+			a, b := j.tables[0].Aya(i, n), j.tables[1].Aya(i, n)
 			if r := &records[n]; !a.Same(&b) {
 				k.differ(Difference{
 					Kernel: k.Name, Loader: Aya, Object: o.Name(), Program: r.Program, Section: r.Section, Index: r.Index,
@@ -224,11 +236,11 @@ func (w *worker) compareAya(ctx context.Context, k *Kernel, set *core.Set) error
 }
 
 // compareTables compares all outcomes, unless decisions differ already.
-func (w *worker) compareTables(ctx context.Context, k *Kernel) error {
+func (j *Judge) compareTables(ctx context.Context, k *Kernel) error {
 	if len(k.Differences) > 0 {
 		return nil
 	}
-	d, err := core.Compare(ctx, &w.tables[0], &w.tables[1])
+	d, err := core.Compare(ctx, &j.tables[0], &j.tables[1])
 	if d != nil {
 		k.differ(Difference{
 			Kernel: k.Name, Loader: Libbpf, Object: d.Object, Relocation: d.Relocation,
@@ -236,30 +248,4 @@ func (w *worker) compareTables(ctx context.Context, k *Kernel) error {
 		})
 	}
 	return err
-}
-
-// Judge compares the decisions of all loaders on one kernel with those on any number of BTFs made from it. It does not use
-// the comparison of tables, which is the proof of a minimized BTF. It is not safe for concurrent use.
-type Judge struct {
-	w      worker
-	cilium *ciliumTarget
-}
-
-// NewJudge returns the Judge of a kernel without modules. The data must not change while it is in use.
-func NewJudge(objects []Object, name string, btf []byte) (*Judge, error) {
-	ctx := context.Background()
-	j := &Judge{w: worker{run: newRun(ctx, Config{Objects: objects}), logs: make([]*relo.Log, len(objects))}}
-	err := j.w.full.Load(ctx, name, btf)
-	if err == nil {
-		j.cilium, err = readCiliumTarget(ctx, &j.w.full, btf, nil)
-	}
-	return j, err
-}
-
-// Compare returns the relocations on which decisions differ. It fails if a loader cannot read the BTF, or if no object has its
-// byte order.
-func (j *Judge) Compare(minimized []byte) ([]Difference, error) {
-	k := Kernel{Name: j.w.full.Name()}
-	err := j.w.compare(context.Background(), &k, j.cilium, minimized)
-	return k.Differences, err
 }
