@@ -30,6 +30,7 @@ func TestVersion(t *testing.T) {
 		{"-ldflags -X", "v1.2.4", main("(devel)"), "v1.2.3 " + hash + "\n", "v1.2.4"},
 		{"tarball of a tag", "", main("(devel)"), "v1.2.3 " + hash + "\n", "v1.2.3"},
 		{"tarball without tags", "", main("(devel)"), " " + hash + "\n", hash},
+		{"replaced by a folder", "", &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3", Replace: &debug.Module{Path: "../btfgen"}}}, plain, "(devel)"},
 		{"tarball in a repository", "", main("v1.2.4"), "v1.2.3 " + hash + "\n", "v1.2.4"},
 	} {
 		if got := versionFrom(tt.linked, tt.info, tt.archived); got != tt.want {
@@ -41,6 +42,7 @@ func TestVersion(t *testing.T) {
 func TestDistinct(t *testing.T) {
 	for v, want := range map[string]bool{
 		"": false, "(devel)": false, "v0.0.0-20260102030405-0123456789ab+dirty": false,
+		"v0.0.0-00010101000000-000000000000": false, "v1.2.3+incompatible.dirty": false,
 		"v1.2.3": true, "v0.0.0-20260102030405-0123456789ab": true,
 	} {
 		if got := distinct(v); got != want {
