@@ -109,14 +109,14 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestRefused reads an object that cilium/ebpf does not load.
-func TestRefused(t *testing.T) {
+// TestFallback reads every record of an object that cilium/ebpf does not load, function by function.
+func TestFallback(t *testing.T) {
 	o := testinput.Named(t, "guards.bpfel.o")
 	c := readCilium(t.Context(), o.Object, o.Data)
 	if c.note == "" {
 		t.Skip("skipped: cilium/ebpf loads it now")
 	}
-	if c.missed != len(o.Records()) || len(c.groups) > 0 {
+	if c.missed > 0 || len(c.groups) == 0 {
 		t.Errorf("%d groups, %d records missed of %d", len(c.groups), c.missed, len(o.Records()))
 	}
 }
