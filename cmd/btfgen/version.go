@@ -33,8 +33,14 @@ func versionFrom(linked string, bi *debug.BuildInfo, archived string) string {
 	if linked != "" {
 		return linked
 	}
-	if bi != nil && bi.Main.Version != "" && bi.Main.Version != unversioned {
-		return bi.Main.Version
+	if bi != nil {
+		m := &bi.Main
+		if m.Replace != nil { // by a folder, which has no version
+			m = m.Replace
+		}
+		if m.Version != "" && m.Version != unversioned {
+			return m.Version
+		}
 	}
 	if f := strings.Fields(archived); len(f) > 0 && !strings.HasPrefix(archived, "$") {
 		return f[0]
@@ -43,7 +49,7 @@ func versionFrom(linked string, bi *debug.BuildInfo, archived string) string {
 }
 
 // distinct reports whether other code has another version. Modified sources have the version of their last commit with
-// "+dirty".
+// "+dirty" or ".dirty", and sources outside a repository may have the pseudo-version of the year 1.
 func distinct(version string) bool {
-	return version != "" && version != unversioned && !strings.HasSuffix(version, "+dirty")
+	return version != "" && version != unversioned && !strings.HasSuffix(version, "dirty") && !strings.HasPrefix(version, "v0.0.0-00010101")
 }
