@@ -215,11 +215,14 @@ func list[T any](d *jsonfile.Decoder, most int, what string, into *[]T, name fun
 // Old has results of an earlier run. The key is the kernel's or, if it has none, "file " and the name of the file.
 type Old map[string]*Kernel
 
-// ReadOld reads the archive and the manifest of an earlier run. If no result can be reused, because the version, the options or
-// all relocations differ, it returns the reason. tool is the name of this build in a manifest, empty if other builds may
+// ReadOld reads the archive and the manifest of an earlier run. If no result can be reused, because there is no archive yet, or the
+// version, the options or all relocations differ, it returns the reason. tool is the name of this build in a manifest, empty if other builds may
 // have the same name.
 func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *Config) (old Old, why string, err error) {
 	a, err := archive.OpenFile(archivePath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "it does not exist yet", nil
+	}
 	if err != nil {
 		return nil, "", err
 	}
