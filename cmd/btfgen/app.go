@@ -203,7 +203,7 @@ func prepare(c *cli.Command, path string) {
 	classes, findings := commandClasses[path] // commands about btfgen itself have no findings
 	if findings {
 		c.Flags = append(c.Flags, classes.flags()...)
-		c.Flags = append(c.Flags, &cli.StringFlag{Name: "config", Usage: "read options from `FILE`, or from none with '' (default: " + configFile + ", if it exists)"})
+		c.Flags = append(c.Flags, colorFlag(), &cli.StringFlag{Name: "config", Usage: "read options from `FILE`, or from none with '' (default: " + configFile + ", if it exists)"})
 	}
 	c.Flags = append(c.Flags,
 		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "print this help"},

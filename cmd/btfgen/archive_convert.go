@@ -160,7 +160,7 @@ func rewrite(c *cli.Context, out *bundle.Output, read func() (archive.Info, []ar
 	}
 	if len(kernels) > 0 || c.Command.Name != "extract" {
 		info.Tool = tool()
-		if err := writeKernels(c, out, info, kernels); err != nil {
+		if _, err := writeKernels(c, out, info, kernels); err != nil {
 			return err
 		}
 		of := ""

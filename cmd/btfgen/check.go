@@ -47,7 +47,6 @@ func checkCommand() *cli.Command {
 			typesFlag(),
 			&cli.StringSliceFlag{Name: "rodata-var", Usage: "the loader may set read-only variables that match `PATTERN`"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show guards, notes and all kernel ranges"},
-			colorFlag(),
 			jobsFlag(),
 		}, policyFlags()),
 		UsageText: "    btfgen check --btf kernels/ tracer.bpf.o\n" +

@@ -80,6 +80,9 @@ func parse(app *cli.App, words []string) (*commandLine, error) {
 	case strings.HasPrefix(words[0], "-"):
 		return l, usagef("%s: options follow the command", words[0])
 	}
+	if l.path == "" && len(words) > 1 && words[0] == "gen" && words[1] == "min_core_btf" { // as in bpftool
+		return l, usagef("unknown command %q: the command is 'btfgen min_core_btf INPUT OUTPUT OBJECT...'", words[0])
+	}
 	return l, usagef("%sunknown command %q%s", where, words[0], didYouMean("", words[0], names(l.command.Subcommands)))
 }
 
@@ -245,9 +248,10 @@ var variables = map[string]string{
 var excludes = map[string][]string{
 	"json":       {"verbose", "format", "min-kernel", "color"},
 	"format":     {"json", "min-kernel"},
-	"verbose":    {"json", "quiet"},
+	"verbose":    {"json", "quiet", "brief"},
 	"min-kernel": {"json", "format"},
 	"quiet":      {"verbose"},
+	"brief":      {"verbose"},
 	"diff":       {"format", "json", "min-kernel", "baseline", "require"},
 }
 

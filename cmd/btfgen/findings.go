@@ -110,11 +110,12 @@ func (t findingClasses) flags() []cli.Flag {
 		return []cli.Flag{quiet}
 	}
 	quiet.Usage += " and findings that count"
+	brief := &cli.BoolFlag{Name: "brief", Usage: "print only summaries, errors and findings that count"}
 	usage := "count findings of the classes in `LIST`: " + joinClasses(t.all()) + " or " + noClass
 	if slices.Contains(t.all(), failing) {
 		usage += "; or of codes, such as helper-missing"
 	}
-	return []cli.Flag{quiet, &cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(joinClasses(t.counts), " ", ""), Usage: usage}}
+	return []cli.Flag{quiet, brief, &cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(joinClasses(t.counts), " ", ""), Usage: usage}}
 }
 
 // failOn parses the value of --fail-on.
@@ -168,10 +169,10 @@ func (f *finding) text() string {
 
 // findings collects the findings of a run. It must not be used concurrently.
 type findings struct {
-	on             map[class]bool // the classes and codes of --fail-on
-	quiet, verbose bool
+	on             map[class]bool        // the classes and codes of --fail-on
+	quiet, verbose bool                  // print only errors, summaries and findings that count; print all
 	canVerbose     bool                  // the command has --verbose
-	silent         bool                  // print only findings
+	silent         bool                  // print no summaries
 	skippedPrinted bool                  // printSkipped has printed its line
 	command        string                // with the names of its groups
 	infoLines      []string              // of infof
@@ -194,11 +195,13 @@ func findingsIn(ctx context.Context) *findings { return ctx.Value(findingsKey{})
 
 // options reads the options that flags defines.
 func (f *findings) options(c *cli.Context, t findingClasses) (err error) {
-	f.quiet, f.verbose = c.Bool("quiet"), c.Bool("verbose")
-	if f.quiet && f.verbose {
-		return usagef("--quiet does not go with --verbose")
+	f.quiet, f.verbose = c.Bool("quiet") || c.Bool("brief"), c.Bool("verbose")
+	for _, name := range []string{"quiet", "brief"} {
+		if f.verbose && c.Bool(name) {
+			return usagef("--%s does not go with --verbose", name)
+		}
 	}
-	f.silent = f.quiet || c.Bool("json")
+	f.silent = c.Bool("quiet") || c.Bool("json")
 	f.canVerbose = slices.ContainsFunc(c.Command.Flags, func(o cli.Flag) bool { return slices.Contains(o.Names(), "verbose") })
 	if len(t.all()) > 0 {
 		f.on, err = t.failOn(c.String("fail-on"))
@@ -235,7 +238,7 @@ func (f *findings) printSkipped(stderr io.Writer) {
 	if kernels > 0 {
 		parts = append(parts, words.Plural(kernels, "kernel"))
 	}
-	if f.silent || f.skippedPrinted || len(parts) == 0 {
+	if f.silent || f.quiet || f.skippedPrinted || len(parts) == 0 {
 		return
 	}
 	f.skippedPrinted = true

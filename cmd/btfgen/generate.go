@@ -159,14 +159,15 @@ func runGenerate(c *cli.Context) error {
 			info.Objects = append(info.Objects, archive.NewObject(obj.Name(), objs.data[i], obj.Machines()...))
 		}
 	}
-	if err := writeKernels(c, &out, info, rep.Archive()); err != nil {
+	written, err := writeKernels(c, &out, info, rep.Archive())
+	if err != nil {
 		return err
 	}
-	return reportGenerated(c, cfg, objs, rep, out.Path, time.Since(start))
+	return reportGenerated(c, cfg, objs, rep, out.Path, written, start)
 }
 
 // reportGenerated prints the findings and the summary of a run.
-func reportGenerated(c *cli.Context, cfg *generate.Config, objs *objects[*core.Object], rep *generate.Report, out string, took time.Duration) error {
+func reportGenerated(c *cli.Context, cfg *generate.Config, objs *objects[*core.Object], rep *generate.Report, out string, written int64, start time.Time) error {
 	f, stderr, verbose := found(c), c.App.ErrWriter, c.Bool("verbose")
 	reportSkipped(c, rep.Skipped)
 	if err := reportUnresolved(c, cfg, objs, rep); err != nil {
@@ -174,10 +175,10 @@ func reportGenerated(c *cli.Context, cfg *generate.Config, objs *objects[*core.O
 	}
 	reportKept(c, rep)
 	reportExternals(c, objs)
-	s := generate.Summarize(out, rep, took)
-	if !f.silent {
+	s := generate.Summarize(out, written, rep, time.Since(start))
+	if !f.silent && !f.quiet {
 		if !f.on[poisoned] {
-			s.PrintPoisoned(stderr, verbose)
+			s.PrintPoisoned(stderr, cfg.Objects, verbose)
 		}
 		rep.PrintUnmatched(stderr, verbose)
 	}

@@ -77,18 +77,18 @@ func holdInput(c *cli.Context, out string, inputs ...string) (unlock func(), err
 	return hold(c, out)
 }
 
-// writeKernels writes an output. It reports files of an earlier run that it removes, and other files.
-func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels []archive.Kernel) error {
+// writeKernels writes an output and returns its size. It reports files of an earlier run that it removes, and other files.
+func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels []archive.Kernel) (size int64, err error) {
 	if out.Format == bundle.Dir {
 		unlock, err := hold(c, out.Path)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		defer unlock()
 	}
 	res, err := out.Write(c.Context, info, kernels)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if res.Removed > 0 {
 		infof(c, "%s: removed %s of an earlier run", out.Path, words.Plural(res.Removed, "file"))
@@ -96,7 +96,7 @@ func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels
 	if res.Foreign.N > 0 {
 		infof(c, "%s: left alone what btfgen did not write: %s", out.Path, res.Foreign)
 	}
-	return nil
+	return res.Size, nil
 }
 
 // reportUnlisted reports BTF files in a directory that its list does not have. They are not read.

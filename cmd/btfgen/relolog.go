@@ -29,7 +29,6 @@ func relologCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "program", Usage: "show only functions or sections that match `PATTERN`"},
 			&cli.StringSliceFlag{Name: "result", Usage: "show only `RESULT`: resolved, absent, poisoned, ambiguous or error"},
 			&cli.StringSliceFlag{Name: "type", Usage: "show only local types that match `PATTERN`"},
-			colorFlag(),
 			jobsFlag(),
 		),
 		UsageText: "    btfgen relolog --btf kernels/ --result poisoned -v tracer.bpf.o",

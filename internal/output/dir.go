@@ -24,8 +24,9 @@ type File struct {
 	Data []byte
 }
 
-// Result is what WriteDir did in addition to writing files.
+// Result is what WriteDir did.
 type Result struct {
+	Size    int64   // bytes of the files
 	Removed int     // files of an earlier run
 	Foreign Foreign // files that it left alone because btfgen did not write them
 }
@@ -41,6 +42,7 @@ func WriteDir(ctx context.Context, path string, files []File, made json.RawMessa
 			return res, fmt.Errorf("%s: %w", path, err)
 		}
 		next.Files = append(next.Files, f.Name)
+		res.Size += int64(len(f.Data))
 	}
 	slices.Sort(next.Files)
 	list, err := next.encode()

@@ -128,14 +128,14 @@ func TestWriteDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	files := []File{{"d/1.btf", []byte("one")}, {"d/e/2.btf", []byte("two")}, {"3.btf", []byte("three")}}
 	for range 2 {
-		if res, err := writeDir(dir, files...); err != nil || res != (Result{}) {
+		if res, err := writeDir(dir, files...); err != nil || res.Removed != 0 || res.Foreign.N != 0 {
 			t.Fatal(res, err)
 		}
 		same(t, dir, map[string]string{"d/1.btf": "one", "d/e/2.btf": "two", "3.btf": "three", ListName: list(t, "3.btf", "d/1.btf", "d/e/2.btf")})
 	}
 	put(t, dir, map[string]string{"other": "mine", "d/mine.btf": "mine", "d/e/mine": "mine"})
 	res, err := writeDir(dir, File{"3.btf", []byte("drei")}, File{"f/g/4.btf", []byte("vier")})
-	if want := (Result{2, Foreign{1, "d/mine.btf"}}); err != nil || res != want {
+	if want := (Result{Size: 8, Removed: 2, Foreign: Foreign{1, "d/mine.btf"}}); err != nil || res != want {
 		t.Fatal(res, err)
 	}
 	now := map[string]string{
@@ -189,7 +189,7 @@ func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	before := map[string]string{"README": "theirs", ".git/x.btf": "theirs", ".x.btf": "theirs", "x.btfx": "theirs"}
 	put(t, dir, before)
-	if res, err := writeDir(dir, File{"new.btf", nil}); err != nil || res != (Result{}) {
+	if res, err := writeDir(dir, File{"new.btf", nil}); err != nil || res.Removed != 0 || res.Foreign.N != 0 {
 		t.Error(res, err)
 	}
 	before["new.btf"], before[ListName] = "", list(t, "new.btf")

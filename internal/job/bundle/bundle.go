@@ -9,9 +9,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,22 +45,18 @@ var suffixes = map[string]Format{
 	".tar.zst": TarZst, NativeSuffix: Native,
 }
 
-// errFormat is the error for the suffix of an archive that cannot be written.
-var errFormat = errors.New("unknown kind of archive (want a directory, .tar.gz, .tar.xz or .tar.zst)")
-
-// FormatOf returns the format for the suffix of a path. Without one it is a directory.
+// FormatOf returns the format for the suffix of a path. A path without suffix, or of an existing directory, is a directory.
 func FormatOf(path string) (Format, error) {
 	for s, f := range suffixes {
 		if strings.HasSuffix(path, s) {
 			return f, nil
 		}
 	}
-	for _, s := range []string{".tar", ".zip", ".tar.bz2", ".tar.lz4", ".gz", ".xz", ".zst", ".btf"} {
-		if strings.HasSuffix(path, s) {
-			return Dir, fmt.Errorf("%s: %w", path, errFormat)
-		}
+	suffix := filepath.Ext(path)
+	if fi, err := os.Stat(path); suffix == "" || suffix == filepath.Base(path) || err == nil && fi.IsDir() {
+		return Dir, nil
 	}
-	return Dir, nil
+	return Dir, fmt.Errorf("%s: unknown suffix %s (want .btfa, .tar.gz, .tar.xz or .tar.zst, or a directory: a name that ends with / or has no suffix)", path, suffix)
 }
 
 // File is one file of a bundle, such as debian/12/x86_64/6.1.0-47-amd64.btf.
@@ -91,7 +87,7 @@ func (o *Output) Write(ctx context.Context, info archive.Info, kernels []archive
 		if err := archive.Write(ctx, &b, info, kernels); err != nil {
 			return res, fmt.Errorf("%s: %w", o.Path, err)
 		}
-		return res, output.WriteFile(o.Path, func(w io.Writer) error {
+		return o.writeFile(func(w io.Writer) error {
 			_, err := w.Write(b.Bytes())
 			return err
 		})
@@ -135,7 +131,25 @@ func (o *Output) write(ctx context.Context, files []File, made json.RawMessage) 
 			return res, fmt.Errorf("%s: %s: name has %d bytes, bcc reads up to %d", o.Path, f.Name, n, maxBCCName)
 		}
 	}
-	return res, output.WriteFile(o.Path, func(w io.Writer) error { return o.writeTar(w, files) })
+	return o.writeFile(func(w io.Writer) error { return o.writeTar(w, files) })
+}
+
+// writeFile writes an output that is one file.
+func (o *Output) writeFile(write func(io.Writer) error) (res output.Result, err error) {
+	err = output.WriteFile(o.Path, func(w io.Writer) error { return write(&counter{w, &res.Size}) })
+	return res, err
+}
+
+// counter counts the bytes that it writes.
+type counter struct {
+	io.Writer
+	n *int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.Writer.Write(b)
+	*c.n += int64(n)
+	return n, err
 }
 
 // sorted checks the names of files and sorts them.

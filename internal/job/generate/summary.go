@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -24,6 +25,7 @@ type Summary struct {
 	Disk     int64            `json:"bytes_on_disk"`
 	In       int64            `json:"bytes_in"`  // BTF of the kernels
 	Out      int64            `json:"bytes_out"` // minimized BTF
+	Written  int64            `json:"bytes_written"`
 	Seconds  float64          `json:"seconds"`
 	Stages   map[string]int64 `json:"stage_ns"` // summed over all workers
 
@@ -39,10 +41,10 @@ type Unmatched struct {
 
 var stageNames = [stages]string{"hash", "read", "scan", "minimize"}
 
-// Summarize returns the summary of a run that wrote to out and took the given time.
-func Summarize(out string, rep *Report, took time.Duration) *Summary {
+// Summarize returns the summary of a run that wrote some bytes to out and took the given time.
+func Summarize(out string, written int64, rep *Report, took time.Duration) *Summary {
 	s := &Summary{
-		Output: out, Kernels: len(rep.Kernels), Seconds: took.Seconds(), Stages: make(map[string]int64),
+		Output: out, Written: written, Kernels: len(rep.Kernels), Seconds: took.Seconds(), Stages: make(map[string]int64),
 		Unresolved: append([]Unresolved{}, rep.Unresolved...), Unmatched: append([]Unmatched{}, rep.Unmatched...),
 	}
 	for i, name := range stageNames {
@@ -62,14 +64,14 @@ func Summarize(out string, rep *Report, took time.Duration) *Summary {
 	return s
 }
 
-// String returns a line with the amount of data.
+// String returns a line with what was written and read.
 func (s *Summary) String() string {
 	reused := ""
 	if s.Reused > 0 {
 		reused = fmt.Sprintf(", %d of them reused", s.Reused)
 	}
-	return fmt.Sprintf("%s: %s%s, %s of BTF (%s on disk) to %s in %s, %s", s.Output, words.Plural(s.Kernels, "kernel"), reused,
-		words.Bytes(s.In), words.Bytes(s.Disk), words.Bytes(s.Out), words.Plural(s.Distinct, "distinct file"), time.Duration(s.Seconds*1e9).Round(10*time.Millisecond))
+	return fmt.Sprintf("%s: %s%s, %s, %s; from %s of BTF in %s", s.Output, words.Plural(s.Kernels, "kernel"), reused,
+		words.Plural(s.Distinct, "distinct layout"), words.Bytes(s.Written), words.Bytes(s.In), time.Duration(s.Seconds*1e9).Round(10*time.Millisecond))
 }
 
 // Times returns a line with the time spent on each stage.
@@ -112,9 +114,24 @@ func (r *Report) PrintUnmatched(w io.Writer, verbose bool) {
 // maxRows is how many poisoned relocations are listed without verbose.
 const maxRows = 20
 
-// PrintPoisoned prints the poisoned relocations. With verbose it lists all of them, with all kernels and objects.
-func (s *Summary) PrintPoisoned(w io.Writer, verbose bool) {
-	list := poisonedRows(s.Unresolved)
+// PrintPoisoned prints the poisoned relocations. With verbose it lists all of them, with all kernels and objects. Otherwise it only
+// counts those that no kernel needs.
+func (s *Summary) PrintPoisoned(w io.Writer, objects []*core.Object, verbose bool) {
+	all := s.Unresolved
+	if !verbose {
+		tests, unneeded := existenceTests(objects), 0
+		all = slices.DeleteFunc(slices.Clone(all), func(u Unresolved) bool {
+			skip := u.Result == relo.Poisoned && u.unneeded(tests)
+			if skip {
+				unneeded++
+			}
+			return skip
+		})
+		if unneeded > 0 {
+			escape.Fprintf(w, "poisoned: %s with a flavor or a test (-v lists them)\n", words.Plural(unneeded, "relocation"))
+		}
+	}
+	list := poisonedRows(all)
 	if len(list) == 0 {
 		return
 	}
@@ -132,6 +149,33 @@ func (s *Summary) PrintPoisoned(w io.Writer, verbose bool) {
 		escape.Fprintf(tw, "  %s%s\t%s\t%s\t%s\n", u.reach, u.what, strings.Join(u.kinds, ","), words.Names(u.objects, verbose), words.Kernels(u.kernels, s.Kernels, verbose))
 	}
 	tw.Flush()
+}
+
+// unneeded reports whether programs probably work without a poisoned relocation: it is guarded on all kernels or, if this is unknown, its
+// type has a flavor, or its object tests whether the field or type exists.
+func (u *Unresolved) unneeded(tests map[string]bool) bool {
+	if len(u.Reached)+len(u.Guarded) > 0 {
+		return len(u.Guarded) == len(u.Kernels)
+	}
+	_, what, _ := strings.Cut(u.Relo, " ")
+	typ, _, _ := strings.Cut(what, ".")
+	return strings.Contains(typ, "___") || tests[u.Object+" "+what] || tests[u.Object+" "+typ]
+}
+
+// existenceTests returns the objects with the fields, types and enumerators of which they test the existence.
+func existenceTests(objects []*core.Object) map[string]bool {
+	tests := make(map[string]bool)
+	for _, o := range objects {
+		records := o.Records()
+		for i := range records {
+			switch records[i].Kind {
+			case relo.FieldExists, relo.TypeExists, relo.EnumvalExists:
+				_, what, _ := strings.Cut(o.Relocation(&records[i]), " ")
+				tests[o.Name()+" "+what] = true
+			}
+		}
+	}
+	return tests
 }
 
 // The values of poisonedRow.reach: a column of its own if reachability is known.
