@@ -17,7 +17,7 @@ import (
 func BenchmarkLog(b *testing.B) {
 	var targets []*core.Kernel
 	testinput.Each(b, testinput.Corpus(b), func(k *corpus.Kernel) {
-		t, err := core.NewKernel(k.Name, append([]byte(nil), k.BTF...))
+		t, err := testinput.NewKernel(k.Name, append([]byte(nil), k.BTF...))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -42,7 +42,7 @@ func TestIsFor(t *testing.T) {
 	}
 	n := 0
 	for _, k := range testinput.Kernels(t, "6.1.") {
-		target, err := core.NewKernel(k.Name, k.BTF)
+		target, err := testinput.NewKernel(k.Name, k.BTF)
 		if err != nil {
 			t.Fatal(err)
 		}

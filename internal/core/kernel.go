@@ -37,15 +37,6 @@ type Module struct {
 	BTF  []byte // on top of vmlinux
 }
 
-// NewKernel parses the BTF of a kernel; see [Kernel.Load].
-func NewKernel(name string, vmlinux []byte, modules ...Module) (*Kernel, error) {
-	k := new(Kernel)
-	if err := k.Load(context.Background(), name, vmlinux, modules...); err != nil {
-		return nil, err
-	}
-	return k, nil
-}
-
 // view is the BTF of vmlinux (module "") or of one module.
 type view struct {
 	btf.BTF

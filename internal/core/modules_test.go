@@ -32,11 +32,11 @@ func TestModules(t *testing.T) {
 			if len(k.Modules) == 0 {
 				t.Fatal("the corpus has no modules for this kernel")
 			}
-			alone, err := core.NewKernel(k.Name, k.BTF)
+			alone, err := testinput.NewKernel(k.Name, k.BTF)
 			if err != nil {
 				t.Fatal(err)
 			}
-			full, err := core.NewKernel(k.Name, k.BTF, k.Modules...)
+			full, err := testinput.NewKernel(k.Name, k.BTF, k.Modules...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestModules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			merged, err := core.NewKernel("merged", out.BTF)
+			merged, err := testinput.NewKernel("merged", out.BTF)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +167,7 @@ func TestModulesDisagree(t *testing.T) {
 		{"two layouts", 32, 64, relo.Ambiguous},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			target, err := core.NewKernel(k.Name, k.BTF,
+			target, err := testinput.NewKernel(k.Name, k.BTF,
 				core.Module{Name: "first", BTF: splitBTF(t, k.BTF, tt.first)},
 				core.Module{Name: "second", BTF: splitBTF(t, k.BTF, tt.second)})
 			if err != nil {
@@ -177,7 +177,7 @@ func TestModulesDisagree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			merged, err := core.NewKernel("merged", out.BTF)
+			merged, err := testinput.NewKernel("merged", out.BTF)
 			if err != nil {
 				t.Fatal(err)
 			}

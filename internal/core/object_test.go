@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -90,7 +91,7 @@ func ownTypes(t *testing.T, name string) *core.Kernel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := core.NewKernel(name, raw)
+	target, err := testinput.NewKernel(name, raw)
 	if err != nil {
 		t.Fatal(err)
 	}

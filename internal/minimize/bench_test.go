@@ -20,7 +20,7 @@ var total int // keeps the compiler from dropping the reads
 // the measure: the bytes looked at once.
 func BenchmarkFull(b *testing.B) {
 	k := testinput.Kernels(b, "x86_64/6.12.107")[0]
-	target, err := core.NewKernel(k.Name, k.BTF)
+	target, err := testinput.NewKernel(k.Name, k.BTF)
 	if err != nil {
 		b.Fatal(err)
 	}

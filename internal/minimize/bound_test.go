@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
@@ -156,7 +157,7 @@ func TestHostile(t *testing.T) {
 			b.Type("int", btf.KindInt, false, 0, 4)
 			b.Word(btf.IntSigned<<24 | 32)
 			h.kernel(&b)
-			target, err := core.NewKernel("k", b.Bytes())
+			target, err := testinput.NewKernel("k", b.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
@@ -23,7 +24,7 @@ import (
 func FuzzKernel(f *testing.F) {
 	objs := objects(f)
 	eachKernel(f, func(name string, data []byte) {
-		full, err := core.NewKernel(name, data)
+		full, err := testinput.NewKernel(name, data)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -34,7 +35,7 @@ func FuzzKernel(f *testing.F) {
 		f.Add(out)
 	})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		full, err := core.NewKernel("fuzz", data)
+		full, err := testinput.NewKernel("fuzz", data)
 		if err != nil {
 			return
 		}
@@ -60,7 +61,7 @@ func TestEndless(t *testing.T) {
 	b := btf.NewBuilder(binary.LittleEndian)
 	b.Type("cpumask_t", btf.KindTypedef, false, 0, 2)
 	b.Type("", btf.KindConst, false, 0, 1)
-	kernel, err := core.NewKernel("k", b.Bytes())
+	kernel, err := testinput.NewKernel("k", b.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func TestDeep(t *testing.T) {
 			b.Word(uint32(last), uint32(number), 2)
 			b.Type("s", btf.KindStruct, false, 3, 24)
 			b.Word(b.String("a"), uint32(last), 0, b.String("b"), uint32(last), 32, b.String("c"), uint32(array), 64)
-			kernel, err := core.NewKernel("k", b.Bytes())
+			kernel, err := testinput.NewKernel("k", b.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +131,7 @@ func TestOrder(t *testing.T) {
 		{[]string{best, other, best, worse}, []uint32{16, 12, 8}},
 		{[]string{worse, best, other}, []uint32{8, 16, 12}},
 	} {
-		kernel, err := core.NewKernel("k", testbtf.Types(t, binary.LittleEndian, renumber(c.types)))
+		kernel, err := testinput.NewKernel("k", testbtf.Types(t, binary.LittleEndian, renumber(c.types)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +179,7 @@ func TestContainsItself(t *testing.T) {
 		b.Word(b.String("tgid"), 1, 0)
 		b.Word(0, id+1, 0)
 	}
-	kernel, err := core.NewKernel("k", b.Bytes())
+	kernel, err := testinput.NewKernel("k", b.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -90,7 +91,7 @@ func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
 			t.Fatal(err)
 		}
 		m := minimize.New([]*core.Object{o}, minimize.Options{})
-		target, err := core.NewKernel("part", part)
+		target, err := testinput.NewKernel("part", part)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
 		if err != nil {
 			continue
 		}
-		if target, err = core.NewKernel("whole", btf); err != nil {
+		if target, err = testinput.NewKernel("whole", btf); err != nil {
 			t.Fatal(err)
 		}
 		whole, err := m.Minimize(testlimit.Looks(1<<8), target)

@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/job/verify"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
@@ -187,7 +188,7 @@ func FuzzShapes(f *testing.F) {
 			return
 		}
 		kernel := (&shaper{data: data}).kernel()
-		target, err := core.NewKernel("fuzz", kernel)
+		target, err := testinput.NewKernel("fuzz", kernel)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -163,7 +163,7 @@ func TestKeepEverything(t *testing.T) {
 		if n++; n%3 != 1 || n != 4 && !all || strings.Contains(it.Name, ".el8") {
 			return // a third of them shows it, by default one; el8 is not deduplicated, and more than limits.Members
 		}
-		target, err := core.NewKernel(it.Name, it.BTF)
+		target, err := testinput.NewKernel(it.Name, it.BTF)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -360,7 +360,7 @@ func kept(t *testing.T, local, asks, kernel string, keep ...string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := core.NewKernel("k", testbtf.Types(t, binary.LittleEndian, kernel))
+	target, err := testinput.NewKernel("k", testbtf.Types(t, binary.LittleEndian, kernel))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,7 +434,7 @@ func TestKeepBesideObjects(t *testing.T) {
 	}
 	m := New(plain, Options{Keep: keep})
 	for _, k := range testinput.Kernels(t, "6.1.0-47-amd64", "armhf") {
-		target, err := core.NewKernel(k.Name, k.BTF)
+		target, err := testinput.NewKernel(k.Name, k.BTF)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/oracle"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -83,7 +84,7 @@ func TestOddLoaders(t *testing.T) {
 				t.Fatal(err)
 			}
 			kernel := testbtf.Types(t, binary.LittleEndian, tt.kernel)
-			target, err := core.NewKernel("k", kernel)
+			target, err := testinput.NewKernel("k", kernel)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,7 +177,7 @@ func TestFlavors(t *testing.T) {
 				t.Fatal(err)
 			}
 			kernel := testbtf.Types(t, binary.LittleEndian, tt.kernel)
-			target, err := core.NewKernel("k", kernel)
+			target, err := testinput.NewKernel("k", kernel)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -364,7 +365,7 @@ func TestShapesLoaders(t *testing.T) {
 			in[i] = byte(rnd.Uint32())
 		}
 		kernel := (&shaper{data: in, few: true}).kernel()
-		target, err := core.NewKernel("k", kernel)
+		target, err := testinput.NewKernel("k", kernel)
 		if err != nil {
 			t.Fatal(err)
 		}

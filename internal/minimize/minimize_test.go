@@ -14,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/minimize"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // TestOutput minimizes every kernel and checks what all outputs have in
@@ -23,7 +24,7 @@ func TestOutput(t *testing.T) {
 	objs := objects(t)
 	kernels := 0
 	eachKernel(t, func(name string, data []byte) {
-		full, err := core.NewKernel(name, data)
+		full, err := testinput.NewKernel(name, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +89,7 @@ func TestOrderOfKernel(t *testing.T) {
 		for _, opts := range []minimize.Options{{}, {Keep: keep}} {
 			var outs [][]byte
 			for _, blob := range [][]byte{data, shuffled} {
-				full, err := core.NewKernel(name, blob)
+				full, err := testinput.NewKernel(name, blob)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -160,7 +161,7 @@ func TestPaddingExplicit(t *testing.T) {
 	objs := objects(t)
 	structs := 0
 	eachKernel(t, func(name string, data []byte) {
-		full, err := core.NewKernel(name, data)
+		full, err := testinput.NewKernel(name, data)
 		if err != nil {
 			t.Fatal(err)
 		}

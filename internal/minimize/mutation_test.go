@@ -215,7 +215,7 @@ func smallObject(t *testing.T, local, asks string) (*core.Object, []byte) {
 		return o, data
 	}
 	o, _ := parse()
-	own, err := core.NewKernel("own", testbtf.Types(t, binary.LittleEndian, local))
+	own, err := testinput.NewKernel("own", testbtf.Types(t, binary.LittleEndian, local))
 	if err != nil {
 		t.Fatal(err)
 	}

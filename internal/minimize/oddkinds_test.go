@@ -13,6 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // TestOddReferences minimizes kernels whose members, pointers, typedefs, arrays and parameters refer to types of any
@@ -31,7 +32,7 @@ func TestOddReferences(t *testing.T) {
 	}
 	for kind := btf.KindVoid + 1; kind <= btf.KindEnum64; kind++ {
 		for _, name := range []string{"", "odd"} {
-			target, err := core.NewKernel(kind.String(), oddKernel(kind, name))
+			target, err := testinput.NewKernel(kind.String(), oddKernel(kind, name))
 			if err != nil {
 				t.Logf("%s %q: %v", kind, name, err)
 				continue

@@ -33,7 +33,7 @@ func TestAgainstBpftool(t *testing.T) {
 	var ours, theirs int64
 	testinput.Each(t, testinput.Few(t), func(it *corpus.Kernel) {
 		name, data := it.Name, it.BTF
-		full, err := core.NewKernel(name, data)
+		full, err := testinput.NewKernel(name, data)
 		if err != nil {
 			t.Fatal(err)
 		}

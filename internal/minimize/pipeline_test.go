@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/verify"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -50,7 +51,7 @@ func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object,
 	for _, o := range objects {
 		plain = append(plain, o.Object)
 	}
-	target, err := core.NewKernel(name, btf)
+	target, err := testinput.NewKernel(name, btf)
 	if err != nil {
 		t.Fatal(err)
 	}

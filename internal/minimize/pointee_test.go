@@ -8,6 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -23,7 +24,7 @@ func TestPointerNotToVoid(t *testing.T) {
 	} {
 		local := "struct foo 8: p *void 0"
 		o, _ := smallObject(t, local, "byte_off struct foo.p\n type_matches struct foo")
-		target, err := core.NewKernel("k", testbtf.Types(t, binary.LittleEndian, kernel))
+		target, err := testinput.NewKernel("k", testbtf.Types(t, binary.LittleEndian, kernel))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +33,7 @@ func TestPointerNotToVoid(t *testing.T) {
 			t.Errorf("%s: %v", kernel, err)
 			continue
 		}
-		small, err := core.NewKernel("minimized", out)
+		small, err := testinput.NewKernel("minimized", out)
 		if err != nil {
 			t.Fatal(err)
 		}

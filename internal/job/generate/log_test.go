@@ -37,7 +37,7 @@ func TestUnresolvedIsTheLog(t *testing.T) {
 	}
 	logged := make(map[string]bool)
 	testinput.Each(t, tree, func(it *corpus.Kernel) {
-		target, err := core.NewKernel(it.Name, it.BTF, it.Modules...)
+		target, err := testinput.NewKernel(it.Name, it.BTF, it.Modules...)
 		if err != nil {
 			t.Fatal(err)
 		}

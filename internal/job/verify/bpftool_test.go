@@ -70,7 +70,7 @@ type bpftoolTest struct {
 // kernel runs bpftool on one kernel, with several objects at once if it accepts them, because reading the kernel's BTF is
 // most of its work.
 func (b *bpftoolTest) kernel(k *corpus.Kernel) bool {
-	target, err := core.NewKernel(k.Name, k.BTF)
+	target, err := testinput.NewKernel(k.Name, k.BTF)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func minimized(t *testing.T, kernel []byte, objs ...Object) []byte {
 	for _, o := range objs {
 		plain = append(plain, o.Object)
 	}
-	target, err := core.NewKernel("kernel", kernel)
+	target, err := testinput.NewKernel("kernel", kernel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestDetectsEach(t *testing.T) {
 // valuesAsked returns the enumerators whose value a relocation needs, rather than their existence.
 func valuesAsked(t *testing.T, o Object, kernel []byte) map[string]bool {
 	t.Helper()
-	target, err := core.NewKernel("kernel", kernel)
+	target, err := testinput.NewKernel("kernel", kernel)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ var (
 // the log. It does not matter whether the kernel then refuses the program.
 func TestRunningKernel(t *testing.T) {
 	data, bpftool := loadtest.Kernel(t), oracle.Need(t, "bpftool")
-	target, err := core.NewKernel("running", data)
+	target, err := testinput.NewKernel("running", data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // TestOrder minimizes kernels on which a decision depends on the order of types with one name, and verifies the result.
@@ -127,7 +128,7 @@ func TestRandomOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		full := testbtf.Types(t, binary.LittleEndian, kernel.String())
-		target, err := core.NewKernel("kernel", full)
+		target, err := testinput.NewKernel("kernel", full)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func TestPairs(t *testing.T) {
 // function's records are in every program that calls it, and each group has one local type.
 func TestGroups(t *testing.T) {
 	k := testinput.Kernels(t, "x86_64/6.1.0-47-amd64")[0]
-	target, err := core.NewKernel(k.Name, k.BTF)
+	target, err := testinput.NewKernel(k.Name, k.BTF)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func TestUnits(t *testing.T) {
 	}
 	fixups, failed := 0, 0
 	testinput.Each(t, testinput.Varied(t), func(k *corpus.Kernel) {
-		target, err := core.NewKernel(k.Name, k.BTF)
+		target, err := testinput.NewKernel(k.Name, k.BTF)
 		if err != nil {
 			t.Fatal(err)
 		}

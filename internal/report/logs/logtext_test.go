@@ -205,7 +205,7 @@ func TestSpec(t *testing.T) {
 // TestOneLine holds that every relocation of every object takes one line.
 func TestOneLine(t *testing.T) {
 	k := testinput.Kernels(t, "x86_64/6.1.0-47-amd64")[0]
-	target, err := core.NewKernel(k.Name, k.BTF)
+	target, err := testinput.NewKernel(k.Name, k.BTF)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func setup(t *testing.T) (full []byte, objects []object) {
 	if err := loadable(); err != nil {
 		t.Skipf("needs a kernel that loads programs for this process: %v", err)
 	}
-	target, err := core.NewKernel("running kernel", full)
+	target, err := testinput.NewKernel("running kernel", full)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func minimized(t *testing.T, o testinput.Object, full *core.Kernel) object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, err := core.NewKernel("minimized", res.BTF)
+	small, err := testinput.NewKernel("minimized", res.BTF)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func run(t *testing.T, object []byte, k corpus.Kernel) *relo.Log {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := core.NewKernel(k.Name, k.BTF)
+	target, err := testinput.NewKernel(k.Name, k.BTF)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestLargeResolves(t *testing.T) {
 	}
 	kernels := 0
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
-		target, err := core.NewKernel(it.Name, it.BTF)
+		target, err := testinput.NewKernel(it.Name, it.BTF)
 		if err != nil {
 			t.Fatal(err)
 		}

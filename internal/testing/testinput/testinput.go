@@ -222,6 +222,15 @@ func Packed(tb testing.TB, c *corpus.Corpus) *corpus.Corpus {
 	return packed
 }
 
+// NewKernel parses the BTF of a kernel.
+func NewKernel(name string, vmlinux []byte, modules ...core.Module) (*core.Kernel, error) {
+	k := new(core.Kernel)
+	if err := k.Load(context.Background(), name, vmlinux, modules...); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
 // Each calls fn for every kernel of the corpus, in order.
 func Each(tb testing.TB, c *corpus.Corpus, fn func(*corpus.Kernel)) {
 	tb.Helper()

@@ -47,7 +47,7 @@ func minimizeAll(tb testing.TB) (kernels []archive.Kernel) {
 		tb.Fatal(err)
 	}
 	testinput.Each(tb, c, func(it *corpus.Kernel) {
-		target, err := core.NewKernel(it.Name, it.BTF)
+		target, err := testinput.NewKernel(it.Name, it.BTF)
 		if err != nil {
 			tb.Fatal(err)
 		}
