@@ -136,20 +136,12 @@ func (o *Output) write(ctx context.Context, files []File, made json.RawMessage) 
 
 // writeFile writes an output that is one file.
 func (o *Output) writeFile(write func(io.Writer) error) (res output.Result, err error) {
-	err = output.WriteFile(o.Path, func(w io.Writer) error { return write(&counter{w, &res.Size}) })
+	err = output.WriteFile(o.Path, func(w io.Writer) error {
+		c := output.Counter{Writer: w}
+		defer func() { res.Size = c.N }()
+		return write(&c)
+	})
 	return res, err
-}
-
-// counter counts the bytes that it writes.
-type counter struct {
-	io.Writer
-	n *int64
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.Writer.Write(b)
-	*c.n += int64(n)
-	return n, err
 }
 
 // sorted checks the names of files and sorts them.

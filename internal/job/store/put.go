@@ -83,9 +83,9 @@ func (w *worker) put(t *tree, name string, c content) (int64, error) {
 	if t.inputs[output.Real(path)] {
 		return 0, fmt.Errorf("would replace %s, %w", path, ErrInput)
 	}
-	var n counter
+	var n output.Counter
 	err = t.out.Put(name, func(f io.Writer) error {
-		n = counter{w: f}
+		n = output.Counter{Writer: f}
 		if w.enc == nil {
 			return c.write(chunks{t.ctx, &n})
 		}
@@ -96,19 +96,7 @@ func (w *worker) put(t *tree, name string, c content) (int64, error) {
 		}
 		return err
 	})
-	return n.n, err
-}
-
-// counter counts the bytes written.
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
+	return n.N, err
 }
 
 // same reports whether a file has the content. A missing or damaged one does not.
