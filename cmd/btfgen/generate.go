@@ -42,8 +42,8 @@ func generateCommand() *cli.Command {
 			"Without MACHINE, the machine follows from the name of the file, the program that embeds the object, or the\n" +
 			"registers that it reads.\n\n" +
 			"The format of OUT depends on its suffix: .btfa is an archive with all kernels; .tar.gz, .tar.xz and .tar.zst are\n" +
-			"tar files. Any other name is a directory. Tar files and directories have BTFHub's layout,\n" +
-			"ID/VERSION_ID/ARCH/RELEASE.btf. Files of an earlier run are removed from a directory.\n\n" +
+			"tar files. A name without suffix, or one that ends with /, is a directory. Tar files and directories have BTFHub's\n" +
+			"layout, ID/VERSION_ID/ARCH/RELEASE.btf. Files of an earlier run are removed from a directory.\n\n" +
 			"An unresolved relocation counts as a finding only with --fail-on. 'btfgen check' shows whether a program reaches\n" +
 			"it.",
 		Flags: slices.Concat(sourceFlags(), outputFlags(), []cli.Flag{
