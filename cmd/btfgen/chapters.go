@@ -38,8 +38,8 @@ standard output or to the file of ` + "`-o`" + `, and everything else to standar
 - ` + "`130, 143, 129`" + `: ended by INT, TERM or HUP
 
 ` + "`--fail-on`" + ` takes a list of classes, separated by commas, or ` + "`none`" + `, and replaces the default.
-` + "`--quiet`" + ` hides the other findings. In GitHub Actions, findings of these classes become
-annotations, and the page of the step gets a summary. The classes are:
+` + "`--brief`" + ` hides the other findings, and ` + "`--quiet`" + ` the summary of the run, too. In GitHub Actions, findings
+of these classes become annotations, and the page of the step gets a summary. The classes are:
 
 ` + classes.String() + `
 By default these classes count. Those after "on request" count only if ` + "`--fail-on`" + ` names them:

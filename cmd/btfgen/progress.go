@@ -33,7 +33,7 @@ const barTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{percent .}} 
 // every is the time between two lines.
 const every = 30 * time.Second
 
-// newProgress shows the progress of n files on standard error, unless --quiet is set.
+// newProgress shows the progress of n files on standard error, unless --quiet or --brief is set.
 func newProgress(c *cli.Context, n int) *progress {
 	w := c.App.ErrWriter
 	if found(c).quiet {

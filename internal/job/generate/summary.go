@@ -119,29 +119,18 @@ const maxRows = 20
 func (s *Summary) PrintPoisoned(w io.Writer, objects []*core.Object, verbose bool) {
 	all := s.Unresolved
 	if !verbose {
-		tests, unneeded := existenceTests(objects), 0
-		all = slices.DeleteFunc(slices.Clone(all), func(u Unresolved) bool {
-			skip := u.Result == relo.Poisoned && u.unneeded(tests)
-			if skip {
-				unneeded++
-			}
-			return skip
-		})
-		if unneeded > 0 {
-			escape.Fprintf(w, "poisoned: %s with a flavor or a test (-v lists them)\n", words.Plural(unneeded, "relocation"))
-		}
+		tests := existenceTests(objects)
+		all = slices.DeleteFunc(slices.Clone(all), func(u Unresolved) bool { return u.Result == relo.Poisoned && u.unneeded(tests) })
 	}
 	list := poisonedRows(all)
-	if len(list) == 0 {
-		return
-	}
-	if list[0].reach == unjudged {
-		escape.Fprintf(w, "poisoned ('btfgen check' shows whether a program reaches them):\n")
-	} else {
-		escape.Fprintf(w, "poisoned, and whether the verifier reaches them:\n")
-	}
 	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
 	for i, u := range list {
+		switch {
+		case i == 0 && u.reach == unjudged:
+			escape.Fprintf(w, "poisoned ('btfgen check' shows whether a program reaches them):\n")
+		case i == 0:
+			escape.Fprintf(w, "poisoned, and whether the verifier reaches them:\n")
+		}
 		if i == maxRows && !verbose {
 			escape.Fprintf(tw, "  … and %d more (-v lists all)\n", len(list)-i)
 			break
@@ -149,6 +138,9 @@ func (s *Summary) PrintPoisoned(w io.Writer, objects []*core.Object, verbose boo
 		escape.Fprintf(tw, "  %s%s\t%s\t%s\t%s\n", u.reach, u.what, strings.Join(u.kinds, ","), words.Names(u.objects, verbose), words.Kernels(u.kernels, s.Kernels, verbose))
 	}
 	tw.Flush()
+	if n := len(s.Unresolved) - len(all); n > 0 {
+		escape.Fprintf(w, "poisoned: %s of types with a flavor, or of what programs check first (-v lists them)\n", words.Plural(n, "relocation"))
+	}
 }
 
 // unneeded reports whether programs probably work without a poisoned relocation: it is guarded on all kernels or, if this is unknown, its
