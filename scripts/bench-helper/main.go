@@ -229,12 +229,6 @@ func variants(args []string) error {
 	return nil
 }
 
-// trailer has, by kind, the number of bytes that follow the 12 of a type: a fixed part, and one for each of its vlen parts.
-var trailer = [20]struct{ all, each int }{
-	1: {all: 4}, 3: {all: 12}, 4: {each: 12}, 5: {each: 12}, 6: {each: 8}, 13: {each: 8},
-	14: {all: 4}, 15: {each: 12}, 17: {all: 4}, 19: {each: 12},
-}
-
 // another writes a kernel OUT that is similar to IN and differs from all its variants.
 func another(args []string) error {
 	if len(args) != 2 {
@@ -260,21 +254,22 @@ func widen(data []byte, seed int, by uint32) error {
 	order, types, names := h.Order, data[h.Types.Off:][:h.Types.Len], data[h.Strings.Off:]
 	for at := 0; at < len(types); {
 		info := order.Uint32(types[at+4:])
-		kind, vlen := info>>24&0x7f, int(info&0xffffff)
-		if int(kind) >= len(trailer) {
+		kind, vlen := btf.Kind(info>>24&0x7f), int(info&0xffffff)
+		if int(kind) >= btf.NumKinds {
 			return fmt.Errorf("kind %d", kind)
 		}
 		members := types[at+12:]
 		name, _, _ := bytes.Cut(names[order.Uint32(types[at:]):], []byte{0})
 		size := order.Uint32(types[at+8:])
-		if kind == 4 && size >= 256 && (checksum(name)+seed)%4 == 0 {
+		if kind == btf.KindStruct && size >= 256 && (checksum(name)+seed)%4 == 0 {
 			order.PutUint32(types[at+8:], size+by)
 			for i := vlen / 2; i < vlen; i++ {
 				m := members[12*i+8:]
 				order.PutUint32(m, order.Uint32(m)+8*by) // bits
 			}
 		}
-		at += 12 + trailer[kind].all + trailer[kind].each*vlen
+		shape := kind.Shape()
+		at += 12 + 4*len(shape.Extra) + 4*len(shape.Elem)*vlen
 	}
 	return nil
 }
