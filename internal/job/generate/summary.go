@@ -160,8 +160,7 @@ func existenceTests(objects []*core.Object) map[string]bool {
 	for _, o := range objects {
 		records := o.Records()
 		for i := range records {
-			switch records[i].Kind {
-			case relo.FieldExists, relo.TypeExists, relo.EnumvalExists:
+			if records[i].Kind.IsExistence() {
 				_, what, _ := strings.Cut(o.Relocation(&records[i]), " ")
 				tests[o.Name()+" "+what] = true
 			}
