@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -105,9 +104,9 @@ func (p *parsed) appendStrings(b []byte, types [][]uint32, list []uint32) []byte
 	return b
 }
 
-// Modules returns the BTF of the modules of kernel i that are wanted, in order of their names. It returns an error if the modules, wanted
-// or not, do not have the SHA-256 in the index.
-func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool) ([]Module, error) {
+// Modules returns the BTF of the modules of kernel i, in order of their names. It returns an error if they do not have the SHA-256 in the
+// index.
+func (f *File) Modules(ctx context.Context, i int) ([]Module, error) {
 	e := &f.entries[i]
 	if !e.has(partModules) {
 		return nil, nil
@@ -126,7 +125,7 @@ func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool
 	if err != nil {
 		return nil, e.wrap(ctx, partModules, err)
 	}
-	return slices.DeleteFunc(all, func(m Module) bool { return !wanted(m.Name) }), nil
+	return all, nil
 }
 
 // modules returns the n modules of a state.

@@ -176,7 +176,7 @@ func TestModuleError(t *testing.T) {
 	f := open(t, data)
 	want := fmt.Sprintf("kernel %s, at byte %d: ", e.Key, c.offset)
 	for i := range all {
-		_, err := f.Modules(ctx, i, func(string) bool { return true })
+		_, err := f.Modules(ctx, i)
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "kernel") > 1 {
 			t.Errorf("modules of kernel %d: error %v, want %s…", i, err, want)
 		}
