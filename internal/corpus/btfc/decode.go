@@ -31,12 +31,12 @@ type head struct {
 	names, textBytes, contents, words, ranks, types, strings int
 }
 
-// decode returns the state of a payload, which it does not retain. base is nil except for modules. size is the size of the BTF in
-// bytes and bounds the state. If q is not nil, the state notes what q selects.
+// decode returns the state of the payload of a part, which it does not retain. base is nil except for modules. size is the size of the BTF
+// or the lines in bytes and bounds the state. If q is not nil, the state notes what q selects.
 //
 // The names, the contents and the order of strings are decoded in parallel. The last one may go on
 // after decode has returned.
-func decode(ctx context.Context, parent, base *state, payload []byte, size int64, q *Query) (*state, error) {
+func decode(ctx context.Context, p part, parent, base *state, payload []byte, size int64, q *Query) (*state, error) {
 	r := &reader{parent: parent}
 	if err := r.readHead(payload, size); err != nil {
 		return nil, err
@@ -61,7 +61,11 @@ func decode(ctx context.Context, parent, base *state, payload []byte, size int64
 		listed = onDemand[[]uint32]
 	}
 	st.list = listed(ctx, func() ([]uint32, error) {
-		return readStrings(parent.list, parent.numNames, st, contents, strings, r.strings)
+		room := min(r.strings, st.numNames) // no name occurs twice
+		if p == partExtras {
+			room = min(r.strings, int(size/lineBytes))
+		}
+		return readStrings(parent.list, parent.numNames, st, contents, strings, r.strings, room)
 	})
 	_, err := contents.get()
 	if err == nil && q != nil {
@@ -207,8 +211,8 @@ func (r *reader) readTypes() error {
 }
 
 // readStrings reads the order of n strings from its streams. contents is done when the types of st are complete. parent is the list
-// of the parent, which has names names.
-func readStrings(parent *later[[]uint32], names int, st *state, contents *later[struct{}], s []btfa.Cursor, n int) ([]uint32, error) {
+// of the parent, which has names names. There may be up to room.
+func readStrings(parent *later[[]uint32], names int, st *state, contents *later[struct{}], s []btfa.Cursor, n, room int) ([]uint32, error) {
 	from, err := parent.get()
 	if err != nil {
 		return nil, err
@@ -218,14 +222,14 @@ func readStrings(parent *later[[]uint32], names int, st *state, contents *later[
 		return from, end(s, streamStrings)
 	}
 	next, limit := uint32(names), uint32(st.numNames)
-	out := make([]uint32, 0, min(n, int(limit)))
+	if n > room {
+		return nil, errWrong
+	}
+	out := make([]uint32, 0, n)
 	var uses *uses
 	for len(out) < n && o.err() == nil {
-		if len(out) >= cap(out) {
-			return nil, errWrong // a name twice
-		}
 		first := len(out)
-		switch kind, run := o.run(min(n, cap(out)) - len(out)); kind {
+		switch kind, run := o.run(n - len(out)); kind {
 		case runCopy:
 			for o.start(); run > 0 && o.err() == nil; {
 				at, end := o.take(run)

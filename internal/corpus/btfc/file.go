@@ -24,8 +24,7 @@ type File struct {
 	entries []Entry
 	end     int64  // of the chunks
 	query   *Query // nil if there is none
-	states  cache[*state]
-	extras  cache[*lines]
+	states  cache
 
 	// find returns the entry of a kernel of a file that is being written.
 	find func(ctx context.Context, i int) (*Entry, error)
@@ -109,14 +108,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 
 func newFile(r io.ReaderAt, entries []Entry, end int64, q *Query) *File {
 	f := &File{r: r, entries: entries, end: end, query: q}
-	f.states = cache[*state]{
-		file: f, decode: f.decodeState, keep: 12, of: make(map[chunkID]*cached[*state]),
-		words: func(st *state) int { return st.numWords },
-	}
-	f.extras = cache[*lines]{
-		file: f, decode: f.decodeExtras, keep: 4, of: make(map[chunkID]*cached[*lines]),
-		words: func(l *lines) int { return len(l.text)/4 + len(l.ends) },
-	}
+	f.states = cache{file: f, of: make(map[chunkID]*cached)}
 	return f
 }
 
@@ -214,7 +206,7 @@ func putBuffer(pool *sync.Pool, buf *[]byte) {
 	}
 }
 
-// decodeState decodes the BTF or the modules of a kernel.
+// decodeState decodes a part of a kernel.
 func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, error) {
 	if id.kernel < 0 {
 		return newState(), nil
@@ -243,16 +235,19 @@ func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, 
 	}
 	var base *state
 	size := e.Size
-	if id.part == partModules {
+	switch id.part {
+	case partModules:
 		size = math.MaxInt32
 		if base, err = f.baseState(ctx, id.kernel, e, depth); err != nil {
 			return nil, err
 		}
+	case partExtras:
+		size = e.Config + e.Symbols
 	}
 	_, err = payload.get()
 	var st *state
 	if err == nil {
-		st, err = decode(ctx, parent, base, *buf, size, f.query)
+		st, err = decode(ctx, id.part, parent, base, *buf, size, f.query)
 	}
 	putBuffer(&payloads, buf)
 	if err != nil {

@@ -52,7 +52,7 @@ func sumModules(modules []Module) (sum [SumSize]byte, size int64, err error) {
 
 // encodeModules returns the parts of the payload of modules. The rest has all of a module that does not have the usual form.
 func encodeModules(parent, base *state, k *known, modules []Module) ([][]byte, error) {
-	p := &parsed{types: [][]uint32{nil}, own: make(map[string]uint32)}
+	p := newParsed()
 	if err := p.setBase(base); err != nil {
 		return nil, err
 	}

@@ -80,17 +80,21 @@ func (w *writer) strings() error {
 	if err != nil {
 		return err
 	}
-	at := make([]uint32, w.parent.numNames)
-	for i, n := range parents {
-		at[n] = uint32(i) + 1
+	// The next position of each name in the parent's list, from 1: lines may occur more than once.
+	at, next := make([]uint32, w.parent.numNames), make([]uint32, len(parents))
+	for i, n := range slices.Backward(parents) {
+		at[n], next[i] = uint32(i)+1, at[n]
 	}
 	items := make([]item, len(p.strings))
+	fresh := uint32(len(at))
 	for i, n := range p.strings {
 		switch {
-		case n >= uint32(len(at)):
+		case n == fresh:
 			items[i] = item{kind: runNew}
-		case at[n] > 0:
+			fresh++
+		case n < uint32(len(at)) && at[n] > 0:
 			items[i] = item{runCopy, at[n] - 1}
+			at[n] = next[at[n]-1]
 		default:
 			items[i] = item{runOld, n}
 		}

@@ -99,8 +99,8 @@ type Kernel struct {
 	entry   Entry
 	btf     []byte
 	modules []Module
-	lines   *lines // of its extras, or nil
-	from    *File  // which has it, as kernel number; or nil
+	extras  Extras
+	from    *File // which has it, as kernel number; or nil
 	number  int
 
 	plan    *plan
@@ -136,10 +136,9 @@ func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 }
 
 // Extras sets the configuration and symbols of the kernel, which must not change until the kernel has been made.
-func (k *Kernel) Extras(x Extras) (err error) {
-	k.entry.Config, k.entry.Symbols = int64(len(x.Config)), int64(len(x.Symbols))
-	k.lines, err = x.lines()
-	return err
+func (k *Kernel) Extras(x Extras) error {
+	k.entry.Config, k.entry.Symbols, k.extras = int64(len(x.Config)), int64(len(x.Symbols)), x
+	return x.check()
 }
 
 // From says that the kernel, with its modules and extras, is number i of a file. If that is the file that the first kernel is from, and
@@ -184,7 +183,7 @@ func (w *Writer) wait(ctx context.Context, i int, done func(*Kernel) chan struct
 
 // finish notes that a kernel has been made, and writes it and those behind it that waited for it.
 func (w *Writer) finish(k *Kernel, chunks []byte) error {
-	k.btf, k.modules, k.lines, k.chunks = nil, nil, nil, chunks
+	k.btf, k.modules, k.extras, k.chunks = nil, nil, Extras{}, chunks
 	close(k.made)
 	w.mu.Lock()
 	defer w.mu.Unlock()

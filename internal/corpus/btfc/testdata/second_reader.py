@@ -405,27 +405,6 @@ def modules(st, r, n):
     return out
 
 
-def lines(parent, payload):
-    """The lines of a kernel's configuration and symbols, encoded against those of another kernel."""
-    s, out = Stream(payload), []
-    n = s.number()
-    lens = [s.number() for _ in range(2)]
-    streams = [Stream(s.bytes(size)) for size in lens]
-    order = Order(streams, len(parent))
-    while len(out) < n:
-        kind, count = order.run()
-        assert kind in (0, 2)
-        if kind == 0:
-            out += [parent[i] for i in order.take(count)]
-        else:
-            for _ in range(count):
-                out.append(s.bytes(s.data.index(b"\n", s.at) + 1 - s.at))
-    assert len(out) == n
-    for x in streams + [s]:
-        assert x.at == len(x.data), "bytes left"
-    return out
-
-
 def main(path):
     data = open(path, "rb").read()
     assert data[:5] == b"btfc\1" and data[-8:] == b"btfc.end"
@@ -433,7 +412,7 @@ def main(path):
     end = len(data) - 16 - n
     index = Stream(unpack(data[end:-16]))
     key, at = b"", 5
-    parents, parts = [], [{}, {}, {}]  # of kernels by number: states, states of modules, lines
+    parents, parts = [], [{}, {}, {}]  # of kernels by number: states of the BTF, the modules and the lines
 
     def parent(part, i, none):
         """What a part of kernel i is encoded against."""
@@ -472,8 +451,9 @@ def main(path):
         more = []
         if how & 16:
             config, symbols = index.number(), index.number()
-            parts[2][i] = lines(parent(2, i, []), chunks[2])
-            text = b"".join(parts[2][i])
+            st = parts[2][i] = Reader(parent(2, i, State()), chunks[2]).st
+            assert not st.types
+            text = b"".join(st.names[n] + b"\n" for n in st.strings)
             assert len(text) == config + symbols
             more = [hashlib.sha256(part).hexdigest() for part in (text[:config], text[config:])]
         if how & 2:
