@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
 )
@@ -85,19 +86,6 @@ func grow[T any](b []T, n int) []T {
 	return b[:n]
 }
 
-// reserve returns b with room for n more bytes. Unlike slices.Grow, it does not clear them.
-func reserve(b []byte, n int) []byte {
-	if cap(b)-len(b) >= n {
-		return b
-	}
-	n += len(b)
-	room := make([]byte, n, n+n/8)
-	if len(b) > 0 { // make and copy next to each other would clear what is new
-		copy(room, b)
-	}
-	return room[:len(b)]
-}
-
 // build appends the BTF of a kernel, which has size bytes, to out. Another goroutine does half of it.
 func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) ([]byte, error) {
 	s, err := readSections(st.rest, size)
@@ -105,7 +93,7 @@ func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) 
 		return nil, err
 	}
 	at, n := len(out), len(out)+int(size)
-	out = reserve(out, int(size))
+	out = slices.Grow(out, int(size))
 	blob := out[at:n]
 	if err := s.fill(blob, st.rest); err != nil {
 		return nil, err

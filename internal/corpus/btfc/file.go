@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -167,7 +168,7 @@ func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
 		return nil, err
 	}
 	had := len(out)
-	out = reserve(out, int(want))
+	out = slices.Grow(out, int(want))
 	b, err := d.DecodeAll(frame, out[:had:had+int(want)])
 	if n := int64(len(b) - had); err == nil && (h.HasFCS || size >= 0) && n != want {
 		err = fmt.Errorf("%d bytes unpacked, want %d", n, want)
@@ -180,30 +181,11 @@ func (f *File) read(ctx context.Context, c chunk, out []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return out, err
 	}
-	buf := buffer(&frames)
-	defer putBuffer(&frames, buf)
-	*buf = grow(*buf, int(c.packed))
-	if err := readFull(f.r, *buf, c.offset); err != nil {
+	frame := make([]byte, c.packed)
+	if err := readFull(f.r, frame, c.offset); err != nil {
 		return out, err
 	}
-	return unpack(*buf, c.size, limits.PartSize, out)
-}
-
-// frames and payloads have buffers for chunks, packed and unpacked.
-var frames, payloads sync.Pool
-
-func buffer(pool *sync.Pool) *[]byte {
-	if buf, ok := pool.Get().(*[]byte); ok {
-		return buf
-	}
-	return new([]byte)
-}
-
-// putBuffer returns a buffer to its pool unless it is large.
-func putBuffer(pool *sync.Pool, buf *[]byte) {
-	if cap(*buf) <= 8<<20 {
-		pool.Put(buf)
-	}
+	return unpack(frame, c.size, limits.PartSize, out)
 }
 
 // decodeState decodes a part of a kernel.
@@ -218,17 +200,6 @@ func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, 
 	if e.Plain && id.part == partBTF {
 		return nil, errors.New("encoded against a plain kernel")
 	}
-	buf := buffer(&payloads)
-	unpack := func() (struct{}, error) {
-		var err error
-		*buf, err = f.read(ctx, e.chunks[id.part], (*buf)[:0])
-		return struct{}{}, err
-	}
-	unpacked := onDemand[struct{}]
-	if depth == 0 { // while the parent is decoded; not for all ancestors at once, which takes memory
-		unpacked = begin[struct{}]
-	}
-	payload := unpacked(ctx, unpack)
 	parent, err := f.parentState(ctx, id.part, e, depth)
 	if err != nil {
 		return nil, err
@@ -244,12 +215,11 @@ func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, 
 	case partExtras:
 		size = e.Config + e.Symbols
 	}
-	_, err = payload.get()
 	var st *state
+	payload, err := f.read(ctx, e.chunks[id.part], nil)
 	if err == nil {
-		st, err = decode(ctx, id.part, parent, base, *buf, size, f.query)
+		st, err = decode(ctx, id.part, parent, base, payload, size, f.query)
 	}
-	putBuffer(&payloads, buf)
 	if err != nil {
 		return nil, e.wrap(ctx, id.part, err)
 	}
