@@ -75,7 +75,7 @@ func (w *Writer) encodeBTF(ctx context.Context, m *Maker, k *Kernel) (st *state,
 	e := &k.entry
 	e.parent = k.plan.parent
 	if e.parent >= 0 {
-		from, err := w.made(ctx, e.parent)
+		from, err := w.entry(ctx, e.parent)
 		if err != nil {
 			return nil, nil, err
 		}
