@@ -44,10 +44,7 @@ func runCorpusExtract(c *cli.Context) error {
 	if err := refuseTerminal(c, out); err != nil {
 		return err
 	}
-	opts := corpus.Options{Extras: out != "-"}
-	if !c.Bool("modules") {
-		opts.Modules = store.NoModules
-	}
+	opts := corpus.Options{Extras: out != "-", NoModules: !c.Bool("modules")}
 	if err := refuseSource(c, out); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -24,8 +23,8 @@ const DefaultMaxSize = limits.PartSize
 type Options struct {
 	XZ decompress.Method // what reads .xz
 
-	// MaxSize limits the decompressed bytes of one BTF, ELF file or kernel image; 0 is
-	// DefaultMaxSize. What one source file unpacks to in total, the members of containers counted
+	// MaxSize limits the decompressed bytes of one BTF, ELF file or kernel image, and of all modules of a
+	// kernel together; 0 is DefaultMaxSize. What one source file unpacks to in total, the members of containers counted
 	// again, is limited to limits.UnpackedParts times that and limits.UnpackedRatio times its own
 	// size, whatever it holds.
 	MaxSize int64
@@ -35,10 +34,8 @@ type Options struct {
 	// its own goroutine only.
 	Map bool
 
-	// Modules are globs of the names of modules whose BTF is wanted (nf_*); others are not even
-	// decompressed. If it is empty all are. All modules of a kernel are in memory with it, and
-	// together limited to MaxSize: those beyond are left out, with an error.
-	Modules []string
+	// NoModules leaves out modules, which need not even be decompressed.
+	NoModules bool
 
 	// Select keeps the kernels that any of its selectors matches (all of them if it is empty),
 	// Exclude then drops those that any of its selectors matches.
@@ -83,11 +80,6 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	}
 	if opts.MaxSize <= 0 {
 		opts.MaxSize = DefaultMaxSize
-	}
-	for _, g := range opts.Modules {
-		if _, err := path.Match(g, ""); err != nil {
-			return nil, fmt.Errorf("module %q: %w", g, err)
-		}
 	}
 	xz, err := opts.XZ.Find()
 	if err != nil {
@@ -183,11 +175,3 @@ func (o *Options) selectsMet(k kernel.Key) bool {
 // selectsPath is Selects for a key that may be incomplete, because it comes from a path alone; if
 // so the file has to be read to know.
 func (o *Options) selectsPath(k kernel.Key) bool { return !k.Known() || o.selectsMet(k) }
-
-// wantsModule reports whether the module that a file is named for is wanted.
-func (o *Options) wantsModule(file string) bool {
-	return len(o.Modules) == 0 || slices.ContainsFunc(o.Modules, func(g string) bool {
-		ok, _ := path.Match(strings.ReplaceAll(g, "-", "_"), moduleName(file))
-		return ok
-	})
-}

@@ -54,7 +54,7 @@ func group(files []found, opts *Options) (units []*File, skipped []*Error) {
 	}
 	for _, f := range mods {
 		base := path.Base(f.abs)
-		if extrasPackage(base) && !opts.Extras || !modulesArchive(base) && !opts.wantsModule(f.abs) {
+		if extrasPackage(base) && !opts.Extras || !modulesArchive(base) && opts.NoModules {
 			continue
 		}
 		u := ix.kernelOf(f)

@@ -81,7 +81,7 @@ func (in *input) release(content string) string {
 
 // room reports whether a module is wanted and fits. It reports the first one that does not fit.
 func (r *reader) room(in *input, n int) bool {
-	if r.full || !r.f.opts.wantsModule(in.member) {
+	if r.full || r.f.opts.NoModules {
 		return false
 	}
 	limit := r.f.opts.MaxSize

@@ -91,7 +91,11 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 		return cmp.Or(ctx.Err(), wrap(f.Path, kindBTFC.String(), err))
 	}
 	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made, own: &s.btf}
-	modules, failed := p.file.Modules(ctx, p.entry, f.opts.wantsModule)
+	var modules []btfc.Module
+	var failed error
+	if !f.opts.NoModules {
+		modules, failed = p.file.Modules(ctx, p.entry)
+	}
 	for _, m := range modules {
 		k.Modules = append(k.Modules, core.Module{Name: m.Name, BTF: m.BTF})
 		k.ModulePaths = append(k.ModulePaths, f.Path+"!"+m.Name)

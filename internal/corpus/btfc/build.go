@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
 )
@@ -60,7 +61,7 @@ func (s *sections) fill(blob, rest []byte) error {
 type builder struct {
 	ids   []uint32 // type IDs by entity
 	names []uint32 // offsets by name
-	base  *builder // of modules: that of their kernel
+	base  *builder // of modules: that of their kernel, whose types and strings come first
 
 	// For parts:
 	far      []btf.Reach // by type ID
@@ -85,19 +86,6 @@ func grow[T any](b []T, n int) []T {
 	return b[:n]
 }
 
-// reserve returns b with room for n more bytes. Unlike slices.Grow, it does not clear them.
-func reserve(b []byte, n int) []byte {
-	if cap(b)-len(b) >= n {
-		return b
-	}
-	n += len(b)
-	room := make([]byte, n, n+n/8)
-	if len(b) > 0 { // make and copy next to each other would clear what is new
-		copy(room, b)
-	}
-	return room[:len(b)]
-}
-
 // build appends the BTF of a kernel, which has size bytes, to out. Another goroutine does half of it.
 func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) ([]byte, error) {
 	s, err := readSections(st.rest, size)
@@ -105,7 +93,7 @@ func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) 
 		return nil, err
 	}
 	at, n := len(out), len(out)+int(size)
-	out = reserve(out, int(size))
+	out = slices.Grow(out, int(size))
 	blob := out[at:n]
 	if err := s.fill(blob, st.rest); err != nil {
 		return nil, err
@@ -129,9 +117,10 @@ func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) 
 	return out[:n], nil
 }
 
-// place sets the type IDs of a state's types.
+// place sets the type IDs of a state's types, which follow those of the base.
 func (b *builder) place(st *state) error {
 	b.ids = clean(b.ids, int(st.numEnts)+1)
+	first := uint32(st.numBase()) + 1
 	var page *contentPage
 	last := ^uint32(0) // number of the page, often that of the next content, too
 	for i, c := range st.types {
@@ -142,38 +131,41 @@ func (b *builder) place(st *state) error {
 		if b.ids[e] != 0 {
 			return errWrong
 		}
-		b.ids[e] = uint32(i) + 1
+		b.ids[e] = first + uint32(i)
 	}
 	return nil
 }
 
-// strings writes the string section and sets the offsets of names.
+// strings writes the string section and sets the offsets of names, which follow those of the base. The empty name has offset 0.
 func (b *builder) strings(st *state, out []byte) error {
 	b.names = clean(b.names, st.numNames)
-	at := uint32(0)
+	at, first := uint32(0), uint32(0)
+	if b.base != nil {
+		first = uint32(len(b.base.text))
+	}
 	list, err := st.list.get()
 	if err != nil {
 		return err
 	}
 	for len(list) > 0 {
-		first := list[0]
-		n := 1
-		for n < len(list) && list[n] == first+uint32(n) && list[n]%pageLen > 0 {
+		name, n := list[0], 1
+		for n < len(list) && list[n] == name+uint32(n) && list[n]%pageLen > 0 {
 			n++
 		}
-		page := st.names[first>>pageBits]
-		ends := page.ends[first%pageLen:][:n+1]
+		page := st.names[name>>pageBits]
+		ends := page.ends[name%pageLen:][:n+1]
 		text := page.text[ends[0]:ends[n]]
 		if len(text) > len(out)-int(at) {
 			return errWrong
 		}
 		copy(out[at:], text)
 		for i, end := range ends[1:] {
-			b.names[first+uint32(i)] = at
+			b.names[name+uint32(i)] = first + at
 			at += end - ends[i]
 		}
 		list = list[n:]
 	}
+	b.names[0] = 0
 	if int(at) != len(out) {
 		return errWrong
 	}

@@ -17,41 +17,41 @@ type chunkID struct {
 	kernel int
 }
 
-// cache decodes chunks, each once for all goroutines that need it, and keeps the values used last. It is safe for concurrent use.
-type cache[T any] struct {
-	file   *File
-	decode func(ctx context.Context, id chunkID, depth int) (T, error) // which calls at with depth+1
-	words  func(T) int                                                 // size of a value
-	keep   int                                                         // so many values, and keepWords of them, or one
+// cache decodes chunks, each once for all goroutines that need it, and keeps the states used last. It is safe for concurrent use.
+type cache struct {
+	file *File
 
 	mu    sync.Mutex
-	of    map[chunkID]*cached[T]
+	of    map[chunkID]*cached
 	clock int
 }
 
-// keepWords bounds the size of the values in a cache. Neighbours share most of their memory, which counts for each.
-const keepWords = 16 << 20
+// A cache keeps so many states, and so many words of them, or one state. Neighbours share most of their memory, which counts for each.
+const (
+	keepStates = 12
+	keepWords  = 20 << 20
+)
 
-// cached is a value that is being decoded or has been.
-type cached[T any] struct {
+// cached is a state that is being decoded or has been.
+type cached struct {
 	done  chan struct{} // closed when value or err is set
 	ready bool
-	value T
+	value *state
 	err   error
 	used  int // clock when it was used last
 }
 
-func (c *cache[T]) get(ctx context.Context, id chunkID) (T, error) { return c.at(ctx, id, 0) }
+func (c *cache) get(ctx context.Context, id chunkID) (*state, error) { return c.at(ctx, id, 0) }
 
 // at is get for the ancestor of a chunk that is depth chunks from it.
-func (c *cache[T]) at(ctx context.Context, id chunkID, depth int) (value T, err error) {
+func (c *cache) at(ctx context.Context, id chunkID, depth int) (*state, error) {
 	if depth > limits.CorpusDepth {
-		return value, fmt.Errorf("encoded against more than %d others", limits.CorpusDepth)
+		return nil, fmt.Errorf("encoded against more than %d others", limits.CorpusDepth)
 	}
 	c.mu.Lock()
 	p := c.of[id]
 	if p == nil {
-		p = &cached[T]{done: make(chan struct{}), err: errUnfinished}
+		p = &cached{done: make(chan struct{}), err: errUnfinished}
 		c.of[id] = p
 		c.touch(id)
 		c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *cache[T]) at(ctx context.Context, id chunkID, depth int) (value T, err 
 			c.mu.Unlock()
 			close(p.done)
 		}()
-		p.value, p.err = c.decode(ctx, id, depth)
+		p.value, p.err = c.file.decodeState(ctx, id, depth)
 		return p.value, p.err
 	}
 	c.touch(id)
@@ -73,7 +73,7 @@ func (c *cache[T]) at(ctx context.Context, id chunkID, depth int) (value T, err 
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-		return value, ctx.Err()
+		return nil, ctx.Err()
 	}
 	if p.err != nil && ctx.Err() == nil && errors.Is(p.err, context.Canceled) {
 		return c.at(ctx, id, depth) // another caller was cancelled
@@ -84,7 +84,7 @@ func (c *cache[T]) at(ctx context.Context, id chunkID, depth int) (value T, err 
 var errUnfinished = errors.New("not finished")
 
 // touch notes that a value is used, and those of its ancestors, which its neighbours need, too.
-func (c *cache[T]) touch(id chunkID) {
+func (c *cache) touch(id chunkID) {
 	c.clock++
 	for range limits.CorpusDepth {
 		if p := c.of[id]; p != nil {
@@ -98,7 +98,7 @@ func (c *cache[T]) touch(id chunkID) {
 }
 
 // forget drops the values that were used longest ago, if there are too many.
-func (c *cache[T]) forget() {
+func (c *cache) forget() {
 	for {
 		n, words := 0, 0
 		var oldest chunkID
@@ -106,11 +106,11 @@ func (c *cache[T]) forget() {
 			if !p.ready {
 				continue
 			}
-			if n, words = n+1, words+c.words(p.value); n == 1 || p.used < c.of[oldest].used {
+			if n, words = n+1, words+p.value.numWords+p.value.textBytes/4; n == 1 || p.used < c.of[oldest].used {
 				oldest = id
 			}
 		}
-		if n <= 1 || n <= c.keep && words <= keepWords {
+		if n <= 1 || n <= keepStates && words <= keepWords {
 			return
 		}
 		delete(c.of, oldest)
@@ -118,8 +118,8 @@ func (c *cache[T]) forget() {
 }
 
 // put adds a value.
-func (c *cache[T]) put(id chunkID, value T) {
-	p := &cached[T]{done: make(chan struct{}), ready: true, value: value}
+func (c *cache) put(id chunkID, value *state) {
+	p := &cached{done: make(chan struct{}), ready: true, value: value}
 	close(p.done)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,19 +21,22 @@ type reader struct {
 	parent *state
 	state  *state
 	ids    []uint32 // of the types with new contents
+	old    []uint32 // their contents in the parent, or noContent
 }
+
+const noContent = ^uint32(0)
 
 // head has the counts that a payload begins with.
 type head struct {
-	names, textBytes, contents, words, nameRanks, entRanks, types, strings int
+	names, textBytes, contents, words, ranks, types, strings int
 }
 
-// decode returns the state of a payload, which it does not retain. base is nil except for modules. size is the size of the BTF in
-// bytes and bounds the state. If q is not nil, the state notes what q selects.
+// decode returns the state of the payload of a part, which it does not retain. base is nil except for modules. size is the size of the BTF
+// or the lines in bytes and bounds the state. If q is not nil, the state notes what q selects.
 //
 // The names, the contents and the order of strings are decoded in parallel. The last one may go on
 // after decode has returned.
-func decode(ctx context.Context, parent, base *state, payload []byte, size int64, q *Query) (*state, error) {
+func decode(ctx context.Context, p part, parent, base *state, payload []byte, size int64, q *Query) (*state, error) {
 	r := &reader{parent: parent}
 	if err := r.readHead(payload, size); err != nil {
 		return nil, err
@@ -58,7 +61,11 @@ func decode(ctx context.Context, parent, base *state, payload []byte, size int64
 		listed = onDemand[[]uint32]
 	}
 	st.list = listed(ctx, func() ([]uint32, error) {
-		return readStrings(parent.list, parent.numNames, st, contents, strings, r.strings)
+		room := min(r.strings, st.numNames) // no name occurs twice
+		if p == partExtras {
+			room = min(r.strings, int(size/lineBytes))
+		}
+		return readStrings(parent.list, parent.numNames, st, contents, strings, r.strings, room)
 	})
 	_, err := contents.get()
 	if err == nil && q != nil {
@@ -85,8 +92,7 @@ func (r *reader) readHead(payload []byte, size int64) (err error) {
 	r.textBytes = c.Count(int(min(size, int64(n)<<8)), "bytes of names")
 	r.contents = c.Count(n, "contents")
 	r.words = c.Count(min(most, 2*n), "words")
-	r.nameRanks = c.Count(n, "names listed by number")
-	r.entRanks = c.Count(n, "types listed by number")
+	r.ranks = c.Count(n, "types listed by distance")
 	r.types = c.Count(min(most/3, r.parent.numContents+r.contents), "types")
 	r.strings = c.Count(int(size), "strings")
 	if c.Err != nil {
@@ -158,8 +164,8 @@ func (r *reader) readTypes() error {
 	}
 	next, limit := uint32(p.numContents), uint32(st.numContents)
 	base := uint32(st.numBase())
-	r.ids = make([]uint32, 0, r.contents)
-	fresh := func(entity uint32) {
+	r.ids, r.old = make([]uint32, 0, r.contents), make([]uint32, 0, r.contents)
+	fresh := func(entity, old uint32) {
 		if next == limit {
 			o.s[orderRuns].Fail(errWrong)
 			return
@@ -167,6 +173,7 @@ func (r *reader) readTypes() error {
 		st.contents[next>>pageBits].entity[next%pageLen] = entity
 		st.types = append(st.types, next)
 		r.ids = append(r.ids, base+uint32(len(st.types)))
+		r.old = append(r.old, old)
 		next++
 	}
 	for len(st.types) < n && o.err() == nil {
@@ -180,7 +187,7 @@ func (r *reader) readTypes() error {
 					continue
 				}
 				for _, c := range p.types[at:end] {
-					fresh(p.entity(c))
+					fresh(p.entity(c), c)
 				}
 			}
 		case runNew:
@@ -189,7 +196,7 @@ func (r *reader) readTypes() error {
 			}
 			for range run {
 				st.numEnts++
-				fresh(st.numEnts)
+				fresh(st.numEnts, noContent)
 			}
 		case runOld:
 			for c, end := o.takeOld(run, p.numContents); c < end; c++ {
@@ -204,8 +211,8 @@ func (r *reader) readTypes() error {
 }
 
 // readStrings reads the order of n strings from its streams. contents is done when the types of st are complete. parent is the list
-// of the parent, which has names names.
-func readStrings(parent *later[[]uint32], names int, st *state, contents *later[struct{}], s []btfa.Cursor, n int) ([]uint32, error) {
+// of the parent, which has names names. There may be up to room.
+func readStrings(parent *later[[]uint32], names int, st *state, contents *later[struct{}], s []btfa.Cursor, n, room int) ([]uint32, error) {
 	from, err := parent.get()
 	if err != nil {
 		return nil, err
@@ -215,14 +222,14 @@ func readStrings(parent *later[[]uint32], names int, st *state, contents *later[
 		return from, end(s, streamStrings)
 	}
 	next, limit := uint32(names), uint32(st.numNames)
-	out := make([]uint32, 0, min(n, int(limit)))
+	if n > room {
+		return nil, errWrong
+	}
+	out := make([]uint32, 0, n)
 	var uses *uses
 	for len(out) < n && o.err() == nil {
-		if len(out) >= cap(out) {
-			return nil, errWrong // a name twice
-		}
 		first := len(out)
-		switch kind, run := o.run(min(n, cap(out)) - len(out)); kind {
+		switch kind, run := o.run(n - len(out)); kind {
 		case runCopy:
 			for o.start(); run > 0 && o.err() == nil; {
 				at, end := o.take(run)
@@ -327,54 +334,35 @@ func (u *uses) more() bool {
 	return len(types) > 0
 }
 
-// Codes of names. From nameRank on they are ranks, see rankCodes.
+// Codes of names.
 const (
-	nameNext   = 0 // the new name behind the last one
-	nameFar    = 1 // the one that came last after these two
-	nameNear   = 2 // the one that came last after this one
-	nameEmpty  = 3
-	nameJump   = 4 // a new name, at a distance from the one behind the last one
-	nameListed = 5 // by number, the first time
-	nameRank   = 6
+	nameNext   = 0   // the new name behind the last one
+	nameGuess  = 1   // the one that came last after these two
+	nameEmpty  = 2   // none
+	nameJump   = 3   // a new name, at a distance from the one behind the last one
+	nameNumber = 4   // by number
+	nameNear   = 130 // and all others: at a distance from the last name
 )
 
-// Codes of references. From refRank on they are ranks.
+// Codes of references.
 const (
-	refListed = 0 // by distance, the first time
-	refFar    = 1 // the one that came last with these two names
-	refNear   = 2 // the one that came last with this name
-	refHere   = 26
-	refReach  = 23 // by distance: refHere-refReach to refHere+refReach
-	refSame   = 50 // at the distance that came last with these two names
-	refRank   = 51
-)
-
-// rankCodes has the first codes of ranks among what was listed. The first are ranks counted from the beginning; the next are counted
-// from the end; the others are the upper bits of either. The lower 8 bits of these are in another stream.
-type rankCodes struct {
-	first, last, firstHigh, lastHigh int
-
-	far int // the first stream of large numbers
-}
-
-const rankNumber = 255 // the rank is a large number
-
-var (
-	nameCodes = rankCodes{nameRank, 96, 156, 206, streamNameFar}
-	refCodes  = rankCodes{refRank, 115, 160, 208, streamRefFar}
+	refDistance = 0   // by distance; listed
+	refGuess    = 1   // the one that came last with these two names
+	refHere     = 25  // by distance: refHere-refReach to refHere+refReach
+	refReach    = 23  //
+	refRank     = 49  // and more: by rank among those that were listed
+	refFarRank  = 255 // by a large rank
 )
 
 // contentReader reads the new contents.
 type contentReader struct {
 	*reader
-	nameGuess *nameGuesses
-	refGuess  *refGuesses
-	nextNew   uint32 // the new name to be used next
-	last      uint32 // the last name of a type
-	base      int64  // number of types of the base
-	nameRanks []uint32
-	refRanks  []uint32
-	err       error
+	guess    *guesses
+	nextNew  uint32 // the new name to be used next
+	lastName uint32 // the name read last, unless that was none
+	base     int64  // number of types of the base
+	listed   []uint32
+	err      error
 }
 
 // read reads the contents.
@@ -385,7 +373,7 @@ func (r *contentReader) read() error {
 		}
 		return nil
 	}
-	r.nameGuess, r.refGuess, r.base = new(nameGuesses), new(refGuesses), int64(r.state.numBase())
+	r.guess, r.base = new(guesses), int64(r.state.numBase())
 	kinds, counts := &r.s[streamKinds], &r.s[streamCounts]
 	// Pages share one piece of memory, which begins with what the first page has already.
 	page := r.state.contents[r.parent.numContents>>pageBits]
@@ -414,6 +402,9 @@ func (r *contentReader) read() error {
 		w := words[at : at+int(need)]
 		at += int(need)
 		w[1] = uint32(b)<<24 | uint32(count)
+		if old := r.old[i]; old != noContent {
+			r.guess.learn(r.parent.content(old))
+		}
 		r.content(w, k, l, id)
 		page.ends[n%pageLen+1] = uint32(at)
 	}
@@ -425,17 +416,16 @@ func (r *contentReader) read() error {
 
 // content reads the words of the content of the type with an ID.
 func (r *contentReader) content(w []uint32, k btf.Kind, l *layout, id uint32) {
+	g := r.guess
 	if l.named {
-		w[0] = r.name(classType, uint32(k), r.last)
+		w[0] = r.name(streamTypeNames, uint32(k), g.last)
 	}
 	if w[0] != 0 {
-		r.last = w[0]
+		g.last = w[0]
 	}
 	switch {
-	case l.third == btf.Ref && k == btf.KindFunc:
-		w[2] = r.ref(classFunc, id, uint32(k), r.last)
 	case l.third == btf.Ref:
-		w[2] = r.ref(classType, id, uint32(k), r.last)
+		w[2] = r.ref(streamTypeRefs, id, uint32(k), g.last)
 	case l.third == btf.Size && k.IsComposite():
 		w[2] = uint32(r.s[streamSizes].Uvarint())
 	case l.third == btf.Size:
@@ -447,20 +437,20 @@ func (r *contentReader) content(w []uint32, k btf.Kind, l *layout, id uint32) {
 	if l.first > 3 {
 		for i, word := range k.Shape().Extra {
 			if word == btf.Ref {
-				w[3+i] = r.ref(classOther, id, uint32(k), uint32(i))
+				w[3+i] = r.ref(streamElemRefs, id, uint32(k), uint32(i))
 			} else {
 				w[3+i] = uint32(r.s[streamNumbers].Uvarint())
 			}
 		}
 	}
-	x, cl := w[l.first:], l.class
+	x := w[l.first:]
 	prev, before := w[0], uint32(k)
 	number, last := uint32(0), uint32(0)
 	switch k {
 	case btf.KindStruct, btf.KindUnion:
 		for ; len(x) >= 3; x = x[3:] {
-			name := r.name(cl, prev, before)
-			last = r.ref(cl, id, cmp.Or(name, last), prev)
+			name := r.name(streamElemNames, prev, before)
+			last = r.ref(streamElemRefs, id, cmp.Or(name, last), prev)
 			number += uint32(btfa.UnpackOffset(r.s[streamOffsets].Uvarint()))
 			x[0], x[1], x[2] = name, last, number
 			prev, before = name, prev
@@ -468,15 +458,15 @@ func (r *contentReader) content(w []uint32, k btf.Kind, l *layout, id uint32) {
 	case btf.KindFuncProto:
 		last = w[2]
 		for ; len(x) >= 2; x = x[2:] {
-			name := r.name(cl, prev, before)
-			last = r.ref(cl, id, cmp.Or(name, last), prev)
+			name := r.name(streamElemNames, prev, before)
+			last = r.ref(streamElemRefs, id, cmp.Or(name, last), prev)
 			x[0], x[1] = name, last
 			prev, before = name, prev
 		}
 	case btf.KindEnum, btf.KindEnum64:
 		n := int(l.words)
 		for ; len(x) >= n; x = x[n:] {
-			name := r.name(cl, prev, before)
+			name := r.name(streamElemNames, prev, before)
 			number += uint32(btfa.Unzigzag(r.s[streamValues].Uvarint()))
 			x[0], x[1] = name, number
 			if n == 3 {
@@ -486,7 +476,7 @@ func (r *contentReader) content(w []uint32, k btf.Kind, l *layout, id uint32) {
 		}
 	case btf.KindDatasec:
 		for ; len(x) >= 3; x = x[3:] {
-			x[0] = r.ref(cl, id, uint32(k), 0)
+			x[0] = r.ref(streamElemRefs, id, uint32(k), 0)
 			number += uint32(btfa.Unzigzag(r.s[streamValues].Uvarint()))
 			x[1] = number
 			x[2] = uint32(r.s[streamNumbers].Uvarint())
@@ -496,25 +486,30 @@ func (r *contentReader) content(w []uint32, k btf.Kind, l *layout, id uint32) {
 }
 
 // name reads a name that comes after two others.
-func (r *contentReader) name(cl class, prev, before uint32) uint32 {
-	far, near := &r.nameGuess.far[slot(prev, before)], &r.nameGuess.near[slot(prev, uint32(cl))]
+func (r *contentReader) name(stream int, prev, before uint32) uint32 {
+	guess := &r.guess.names[slot(prev, before)]
 	var name uint32
-	switch c := r.s[streamNames+int(cl)].Byte(); c {
+	switch c := r.s[stream].Byte(); c {
 	case nameNext:
 		name = r.newName(0)
-	case nameFar:
-		name = *far
-	case nameNear:
-		name = *near
+	case nameGuess:
+		name = *guess
 	case nameEmpty:
 	case nameJump:
-		name = r.newName(btfa.Unzigzag(readFar(r.s[streamNameFar:])))
-	case nameListed:
-		name = r.listedName(readFar(r.s[streamNameFar:]))
+		name = r.newName(btfa.Unzigzag(r.s[streamNameNumbers].Uvarint()))
+	case nameNumber:
+		v := r.s[streamNameNumbers].Uvarint()
+		if n := uint64(r.state.numNames); v >= n {
+			v = v - n | inBase
+		}
+		name = r.known(int64(v))
 	default:
-		name = r.ranked(r.nameRanks, &nameCodes, c, &r.s[streamNameLow+int(cl)])
+		name = r.known(int64(r.lastName) + int64(c) - nameNear)
 	}
-	*far, *near = name, name
+	if name != 0 {
+		r.lastName = name
+	}
+	*guess = name
 	return name
 }
 
@@ -529,74 +524,47 @@ func (r *contentReader) newName(jump int64) uint32 {
 	return uint32(to)
 }
 
-// listedName returns the name with a number, which counts those of the base last, and lists it.
-func (r *contentReader) listedName(v uint64) uint32 {
-	if n := uint64(r.state.numNames); v >= n {
-		if r.state.base == nil || v-n >= uint64(r.state.base.numNames) {
-			r.err = errWrong
-			return 0
-		}
-		v = v - n | inBase
+// known checks the number of a name of the state or its base.
+func (r *contentReader) known(v int64) uint32 {
+	limit := int64(r.state.numNames)
+	if v >= inBase && r.state.base != nil {
+		limit = inBase + int64(r.state.base.numNames)
 	}
-	r.nameRanks = r.list(r.nameRanks, uint32(v), r.head.nameRanks)
-	return uint32(v)
-}
-
-// list appends a value to those that were listed, of which there are most.
-func (r *contentReader) list(all []uint32, v uint32, most int) []uint32 {
-	if len(all) == most {
-		r.err = errWrong
-		return all
-	}
-	return append(all, v)
-}
-
-// ranked returns the listed value for a code.
-func (r *contentReader) ranked(all []uint32, c *rankCodes, code byte, low *btfa.Cursor) uint32 {
-	n, rank := int(code), uint64(0)
-	switch {
-	case n < c.last:
-		rank = uint64(n - c.first)
-	case n < c.firstHigh:
-		rank = uint64(len(all) - 1 - (n - c.last))
-	case n < c.lastHigh:
-		rank = uint64(c.last - c.first + (n-c.firstHigh)<<8 + int(low.Byte()))
-	case n < rankNumber:
-		rank = uint64(len(all) - 1 - (c.firstHigh - c.last + (n-c.lastHigh)<<8 + int(low.Byte())))
-	default:
-		rank = readFar(r.s[c.far:])
-	}
-	if rank >= uint64(len(all)) {
+	if v < 0 || v >= limit {
 		r.err = errWrong
 		return 0
 	}
-	return all[rank]
+	return uint32(v)
 }
 
 // ref reads a reference of the type with an ID, as an entity.
-func (r *contentReader) ref(cl class, id, name, before uint32) uint32 {
-	last, near := &r.refGuess.far[slot(name, before)], &r.refGuess.near[slot(name, uint32(cl))]
-	far, distance := &last.entity, &last.distance
+func (r *contentReader) ref(stream int, id, name, before uint32) uint32 {
+	guess := &r.guess.refs[slot(name, before)]
 	var to uint32
-	switch c := r.s[streamRefs+int(cl)].Byte(); {
-	case c == refFar:
-		to = *far
-	case c == refNear:
-		to = *near
-	case c == refListed:
-		d := btfa.Unzigzag(readFar(r.s[streamRefFar:]))
-		to = r.at(int64(id) + d)
-		r.refRanks = r.list(r.refRanks, to, r.entRanks)
-		*distance = uint32(d)
-	case c < refSame:
+	switch c := r.s[stream].Byte(); {
+	case c == refGuess:
+		to = *guess
+	case c == refDistance:
+		to = r.at(int64(id) + btfa.Unzigzag(r.s[streamRefDistances].Uvarint()))
+		if len(r.listed) == r.ranks {
+			r.err = errWrong
+			return 0
+		}
+		r.listed = append(r.listed, to)
+	case c < refRank:
 		to = r.at(int64(id) + int64(c) - refHere)
-		*distance = uint32(int32(c) - refHere)
-	case c == refSame:
-		to = r.at(int64(id) + int64(int32(*distance)))
 	default:
-		to = r.ranked(r.refRanks, &refCodes, c, &r.s[streamRefLow+int(cl)])
+		rank := uint64(c - refRank)
+		if c == refFarRank {
+			rank = r.s[streamRefRanks].Uvarint()
+		}
+		if rank >= uint64(len(r.listed)) {
+			r.err = errWrong
+			return 0
+		}
+		to = r.listed[rank]
 	}
-	*far, *near = to, to
+	*guess = to
 	return to
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -24,8 +25,7 @@ type File struct {
 	entries []Entry
 	end     int64  // of the chunks
 	query   *Query // nil if there is none
-	states  cache[*state]
-	extras  cache[*lines]
+	states  cache
 
 	// find returns the entry of a kernel of a file that is being written.
 	find func(ctx context.Context, i int) (*Entry, error)
@@ -109,14 +109,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 
 func newFile(r io.ReaderAt, entries []Entry, end int64, q *Query) *File {
 	f := &File{r: r, entries: entries, end: end, query: q}
-	f.states = cache[*state]{
-		file: f, decode: f.decodeState, keep: 12, of: make(map[chunkID]*cached[*state]),
-		words: func(st *state) int { return st.numWords },
-	}
-	f.extras = cache[*lines]{
-		file: f, decode: f.decodeExtras, keep: 4, of: make(map[chunkID]*cached[*lines]),
-		words: func(l *lines) int { return len(l.text)/4 + len(l.ends) },
-	}
+	f.states = cache{file: f, of: make(map[chunkID]*cached)}
 	return f
 }
 
@@ -175,7 +168,7 @@ func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
 		return nil, err
 	}
 	had := len(out)
-	out = reserve(out, int(want))
+	out = slices.Grow(out, int(want))
 	b, err := d.DecodeAll(frame, out[:had:had+int(want)])
 	if n := int64(len(b) - had); err == nil && (h.HasFCS || size >= 0) && n != want {
 		err = fmt.Errorf("%d bytes unpacked, want %d", n, want)
@@ -188,33 +181,14 @@ func (f *File) read(ctx context.Context, c chunk, out []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return out, err
 	}
-	buf := buffer(&frames)
-	defer putBuffer(&frames, buf)
-	*buf = grow(*buf, int(c.packed))
-	if err := readFull(f.r, *buf, c.offset); err != nil {
+	frame := make([]byte, c.packed)
+	if err := readFull(f.r, frame, c.offset); err != nil {
 		return out, err
 	}
-	return unpack(*buf, c.size, limits.PartSize, out)
+	return unpack(frame, c.size, limits.PartSize, out)
 }
 
-// frames and payloads have buffers for chunks, packed and unpacked.
-var frames, payloads sync.Pool
-
-func buffer(pool *sync.Pool) *[]byte {
-	if buf, ok := pool.Get().(*[]byte); ok {
-		return buf
-	}
-	return new([]byte)
-}
-
-// putBuffer returns a buffer to its pool unless it is large.
-func putBuffer(pool *sync.Pool, buf *[]byte) {
-	if cap(*buf) <= 8<<20 {
-		pool.Put(buf)
-	}
-}
-
-// decodeState decodes the BTF or the modules of a kernel.
+// decodeState decodes a part of a kernel.
 func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, error) {
 	if id.kernel < 0 {
 		return newState(), nil
@@ -226,35 +200,26 @@ func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, 
 	if e.Plain && id.part == partBTF {
 		return nil, errors.New("encoded against a plain kernel")
 	}
-	buf := buffer(&payloads)
-	unpack := func() (struct{}, error) {
-		var err error
-		*buf, err = f.read(ctx, e.chunks[id.part], (*buf)[:0])
-		return struct{}{}, err
-	}
-	unpacked := onDemand[struct{}]
-	if depth == 0 { // while the parent is decoded; not for all ancestors at once, which takes memory
-		unpacked = begin[struct{}]
-	}
-	payload := unpacked(ctx, unpack)
 	parent, err := f.parentState(ctx, id.part, e, depth)
 	if err != nil {
 		return nil, err
 	}
 	var base *state
 	size := e.Size
-	if id.part == partModules {
+	switch id.part {
+	case partModules:
 		size = math.MaxInt32
 		if base, err = f.baseState(ctx, id.kernel, e, depth); err != nil {
 			return nil, err
 		}
+	case partExtras:
+		size = e.Config + e.Symbols
 	}
-	_, err = payload.get()
 	var st *state
+	payload, err := f.read(ctx, e.chunks[id.part], nil)
 	if err == nil {
-		st, err = decode(ctx, parent, base, *buf, size, f.query)
+		st, err = decode(ctx, id.part, parent, base, payload, size, f.query)
 	}
-	putBuffer(&payloads, buf)
 	if err != nil {
 		return nil, e.wrap(ctx, id.part, err)
 	}

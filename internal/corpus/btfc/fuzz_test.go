@@ -40,7 +40,7 @@ func FuzzDecode(f *testing.F) {
 		if next {
 			on = parent
 		}
-		st, err := decode(ctx, on, nil, data, size, nil)
+		st, err := decode(ctx, partBTF, on, nil, data, size, nil)
 		if err != nil {
 			return
 		}
@@ -128,7 +128,7 @@ func TestDamagedLarge(t *testing.T) {
 		if n > 0 {
 			bad[n*len(bad)/200] ^= 0x11
 		}
-		st, err := decode(ctx, newState(), nil, bad, int64(len(btf)), nil)
+		st, err := decode(ctx, partBTF, newState(), nil, bad, int64(len(btf)), nil)
 		if err != nil {
 			continue
 		}

@@ -52,10 +52,8 @@ func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 		}
 	}
 	if err == nil && e.has(partExtras) {
-		var parent *lines
-		if parent, err = w.file.parentLines(ctx, e, 0); err == nil {
-			w.file.extras.put(chunkID{partExtras, k.plan.number}, k.lines)
-			chunks, err = m.chunk(chunks, e, partExtras, encodeLines(parent, k.lines))
+		if parts, err = w.encodeExtras(ctx, k); err == nil {
+			chunks, err = m.chunk(chunks, e, partExtras, parts)
 		}
 	}
 	if err != nil {
@@ -77,7 +75,7 @@ func (w *Writer) encodeBTF(ctx context.Context, m *Maker, k *Kernel) (st *state,
 	e := &k.entry
 	e.parent = k.plan.parent
 	if e.parent >= 0 {
-		from, err := w.made(ctx, e.parent)
+		from, err := w.entry(ctx, e.parent)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -116,7 +114,7 @@ func (m *Maker) encode(ctx context.Context, parent *state, k *known, size int64,
 		return nil, nil, err
 	}
 	parts = s.parts()
-	if st, err = decode(ctx, parent, nil, slices.Concat(parts...), size, nil); err != nil {
+	if st, err = decode(ctx, partBTF, parent, nil, slices.Concat(parts...), size, nil); err != nil {
 		return nil, nil, err
 	}
 	if m.buf, err = m.builder.build(ctx, st, size, m.buf[:0]); err == nil && !bytes.Equal(m.buf, btf) {
@@ -136,7 +134,7 @@ func (w *Writer) encodeModules(ctx context.Context, k *Kernel, base *state) ([][
 	if err != nil {
 		return nil, err
 	}
-	st, err := decode(ctx, parent, base, slices.Concat(parts...), math.MaxInt32, nil)
+	st, err := decode(ctx, partModules, parent, base, slices.Concat(parts...), math.MaxInt32, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -146,6 +144,30 @@ func (w *Writer) encodeModules(ctx context.Context, k *Kernel, base *state) ([][
 	}
 	if err == nil {
 		w.file.states.put(chunkID{partModules, k.plan.number}, st)
+	}
+	return parts, err
+}
+
+// encodeExtras returns the parts of the payload of a kernel's extras, and checks that decoding it gives the same bytes.
+func (w *Writer) encodeExtras(ctx context.Context, k *Kernel) ([][]byte, error) {
+	parent, err := w.file.parentState(ctx, partExtras, &k.entry, 0)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := encodeExtras(parent, newKnown(parent), k.extras)
+	if err != nil {
+		return nil, err
+	}
+	st, err := decode(ctx, partExtras, parent, nil, slices.Concat(parts...), k.entry.Config+k.entry.Symbols, nil)
+	if err != nil {
+		return nil, err
+	}
+	x, err := st.extras(k.entry.Config, k.entry.Symbols)
+	if err == nil && (!bytes.Equal(x.Config, k.extras.Config) || !bytes.Equal(x.Symbols, k.extras.Symbols)) {
+		err = fmt.Errorf("configuration and symbols: %w", errModel)
+	}
+	if err == nil {
+		w.file.states.put(chunkID{partExtras, k.plan.number}, st)
 	}
 	return parts, err
 }

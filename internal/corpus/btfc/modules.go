@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -53,7 +52,7 @@ func sumModules(modules []Module) (sum [SumSize]byte, size int64, err error) {
 
 // encodeModules returns the parts of the payload of modules. The rest has all of a module that does not have the usual form.
 func encodeModules(parent, base *state, k *known, modules []Module) ([][]byte, error) {
-	p := &parsed{types: [][]uint32{nil}, own: make(map[string]uint32)}
+	p := newParsed()
 	if err := p.setBase(base); err != nil {
 		return nil, err
 	}
@@ -105,9 +104,9 @@ func (p *parsed) appendStrings(b []byte, types [][]uint32, list []uint32) []byte
 	return b
 }
 
-// Modules returns the BTF of the modules of kernel i that are wanted, in order of their names. It returns an error if the modules, wanted
-// or not, do not have the SHA-256 in the index.
-func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool) ([]Module, error) {
+// Modules returns the BTF of the modules of kernel i, in order of their names. It returns an error if they do not have the SHA-256 in the
+// index.
+func (f *File) Modules(ctx context.Context, i int) ([]Module, error) {
 	e := &f.entries[i]
 	if !e.has(partModules) {
 		return nil, nil
@@ -126,7 +125,7 @@ func (f *File) Modules(ctx context.Context, i int, wanted func(name string) bool
 	if err != nil {
 		return nil, e.wrap(ctx, partModules, err)
 	}
-	return slices.DeleteFunc(all, func(m Module) bool { return !wanted(m.Name) }), nil
+	return all, nil
 }
 
 // modules returns the n modules of a state.
@@ -158,7 +157,7 @@ func (st *state) modules(ctx context.Context, n int) (out []Module, err error) {
 		case count == 0:
 			blob = bytes.Clone(blob)
 		default:
-			blob, err = b.module(ctx, st, own, list, blob, int64(room))
+			blob, err = b.module(ctx, st, own, list, blob, room)
 		}
 		if err = cmp.Or(c.Err, err); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -202,67 +201,36 @@ func (u *uses) list(c *btfa.Cursor, types []uint32) (out []uint32) {
 	return out
 }
 
-// newModuleBuilder returns a builder of the modules in a state, in which the types and strings of their kernel are placed.
+// newModuleBuilder returns a builder of the modules in a state, with the types and strings of their kernel.
 func newModuleBuilder(st *state) (*builder, error) {
-	base := &builder{names: make([]uint32, st.base.numNames)}
+	base := new(builder)
 	list, err := st.base.list.get()
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range list {
-		base.names[n] = uint32(len(base.text))
 		base.text = append(base.text, st.base.name(n)...)
+	}
+	if err := base.strings(st.base, base.text); err != nil {
+		return nil, err
 	}
 	if err := base.place(st.base); err != nil {
 		return nil, err
 	}
-	b := &builder{base: base, names: make([]uint32, st.numNames)}
-	if err := b.place(st); err != nil {
-		return nil, err
-	}
-	clear(b.ids)
-	return b, nil
+	b := &builder{base: base}
+	return b, b.place(st) // no entity is in two modules
 }
 
 // module returns the BTF of a module with these types and strings, of at most room bytes.
-func (b *builder) module(ctx context.Context, st *state, types, list []uint32, rest []byte, room int64) ([]byte, error) {
-	size := int64(len(rest) + st.bytes(types))
+func (b *builder) module(ctx context.Context, st *state, types, list []uint32, rest []byte, room int) ([]byte, error) {
+	size := len(rest) + st.bytes(types)
 	for _, n := range list {
-		size += int64(len(st.name(n)))
+		size += len(st.name(n))
 	}
 	if size > room {
 		return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of modules"}
 	}
-	s, err := readSections(rest, size)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]byte, size)
-	if err := s.fill(out, rest); err != nil {
-		return nil, err
-	}
-	strs := section(out, s.Strings)
-	if len(section(out, s.Types)) != st.bytes(types) {
-		return nil, errWrong
-	}
-	for i, c := range types {
-		b.ids[st.entity(c)] = uint32(st.numBase() + i + 1)
-	}
-	at := 0
-	for _, n := range list {
-		if n != 0 {
-			b.names[n] = uint32(len(b.base.text) + at)
-		}
-		at += copy(strs[at:], st.name(n))
-	}
 	own := *st
-	own.types = types
-	err = b.types(ctx, &own, s.Order, section(out, s.Types))
-	for _, c := range types {
-		b.ids[st.entity(c)] = 0
-	}
-	for _, n := range list {
-		b.names[n] = 0
-	}
-	return out, err
+	own.types, own.list, own.rest = types, &later[[]uint32]{value: list}, rest
+	return b.build(ctx, &own, int64(size), nil)
 }

@@ -176,7 +176,7 @@ func TestModuleError(t *testing.T) {
 	f := open(t, data)
 	want := fmt.Sprintf("kernel %s, at byte %d: ", e.Key, c.offset)
 	for i := range all {
-		_, err := f.Modules(ctx, i, func(string) bool { return true })
+		_, err := f.Modules(ctx, i)
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "kernel") > 1 {
 			t.Errorf("modules of kernel %d: error %v, want %s…", i, err, want)
 		}
@@ -226,7 +226,7 @@ func TestDamagedModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	readModules := func(payload []byte) ([]Module, error) {
-		st, err := decode(ctx, newState(), base, payload, math.MaxInt32, nil)
+		st, err := decode(ctx, partModules, newState(), base, payload, math.MaxInt32, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -277,7 +277,7 @@ func FuzzModules(f *testing.F) {
 		if second {
 			i = 1
 		}
-		st, err := decode(ctx, parents[i], bases[i], data, math.MaxInt32, nil)
+		st, err := decode(ctx, partModules, parents[i], bases[i], data, math.MaxInt32, nil)
 		if err != nil {
 			return
 		}

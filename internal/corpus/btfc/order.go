@@ -18,26 +18,17 @@ const (
 	runOld     = 3 // consecutive numbers
 )
 
-// Starts of copy and changed runs in the parent's list.
-const (
-	startNext = 0 // where the last one ended
-	startBack = 1 // where the one ended that was left by startFar
-	startFar  = 2 // at a distance from where the last one ended
-	startSkip = 3 // and more: at a distance of 1 or more
-)
-
 // The streams of an order.
 const (
-	orderRuns = iota
-	orderStarts
-	orderFar
-	orderStreams = orderFar + farStreams
+	orderRuns   = iota
+	orderStarts // of runs that have one
+	orderStreams
 )
 
 // place is a position in the parent's list, and which of its items have been taken.
 type place struct {
-	here, back int
-	taken      []bool // by position
+	here  int
+	taken []bool // by position
 }
 
 // skip returns the first position from i on that has not been taken, but at most maxSkip further, so that hostile lists take no
@@ -81,7 +72,7 @@ func (o *orderReader) err() error {
 // same reports whether a list of n items equals the parent's, and reads its order if so.
 func (o *orderReader) same(n int) bool {
 	runs, starts := o.s[orderRuns], o.s[orderStarts]
-	if n == 0 || n != len(o.taken) || runs.Uvarint() != uint64(n-1)<<2|runCopy || starts.Byte() != startNext {
+	if n == 0 || n != len(o.taken) || runs.Uvarint() != uint64(n-1)<<2|runCopy || starts.Byte() != 0 {
 		return false
 	}
 	o.s[orderRuns], o.s[orderStarts] = runs, starts
@@ -100,20 +91,17 @@ func (o *orderReader) run(room int) (kind, n int) {
 
 // start moves to where a run begins in the parent's list.
 func (o *orderReader) start() {
-	switch c := o.s[orderStarts].Byte(); c {
-	case startNext:
-	case startBack:
-		o.here, o.back = o.back, o.here
-	case startFar:
-		to := int64(o.here) + btfa.Unzigzag(readFar(o.s[orderFar:]))
-		if to < 0 || to > int64(len(o.taken)) {
-			o.s[orderFar].Fail(errStart)
-			return
-		}
-		o.here, o.back = int(to), o.here
-	default:
-		o.here = min(o.skip(o.here)+int(c)-startSkip+1, len(o.taken))
+	o.here = int(o.seek(int64(o.skip(o.here)), len(o.taken)))
+}
+
+// seek reads a distance, and returns the position at that distance from another one. After an error it returns 0.
+func (o *orderReader) seek(from int64, limit int) int64 {
+	to := from + btfa.Unzigzag(o.s[orderStarts].Uvarint())
+	if to < 0 || to > int64(limit) {
+		o.s[orderStarts].Fail(errStart)
+		return 0
 	}
+	return to
 }
 
 // take takes up to n items of the parent's list, those from at to end. If there is none, the runs fail.
@@ -136,15 +124,14 @@ func (o *orderReader) take(n int) (at, end int) {
 	return at, end
 }
 
-// takeOld returns the first number of a run of n old ones below limit. After an error end is 0.
+// takeOld returns the numbers of a run of n old ones below limit. After an error there are none.
 func (o *orderReader) takeOld(n, limit int) (first, end uint32) {
-	to := int64(o.old) + btfa.Unzigzag(readFar(o.s[orderFar:]))
-	if to < 0 || to > int64(limit-n) {
-		o.s[orderFar].Fail(errStart)
+	first = uint32(o.seek(int64(o.old), limit-n))
+	if o.err() != nil {
 		return 0, 0
 	}
-	o.old = uint32(to) + uint32(n)
-	return uint32(to), o.old
+	o.old = first + uint32(n)
+	return first, o.old
 }
 
 // item is an element of a list to be encoded.
@@ -167,7 +154,8 @@ func encodeOrder(items []item, n int, strings bool) [][]byte {
 		first, n := items[0], 1
 		switch {
 		case first.kind == runCopy, first.kind == runChanged && !strings:
-			o.start(int(first.at))
+			o.seek(o.skip(o.here), int(first.at))
+			o.here = int(first.at)
 			for ; ; n++ {
 				o.taken[o.here] = true
 				o.here++
@@ -181,7 +169,7 @@ func encodeOrder(items []item, n int, strings bool) [][]byte {
 			for n < len(items) && items[n] == (item{runOld, first.at + uint32(n)}) {
 				n++
 			}
-			appendFar(o.s[orderFar:], btfa.Zigzag(int64(first.at)-int64(o.old)))
+			o.seek(int(o.old), int(first.at))
 			o.old = first.at + uint32(n)
 		default:
 			for n < len(items) && items[n].kind == first.kind {
@@ -194,35 +182,7 @@ func encodeOrder(items []item, n int, strings bool) [][]byte {
 	return o.s[:]
 }
 
-// start writes where a run begins, and moves there.
-func (o *orderWriter) start(to int) {
-	code := byte(startFar)
-	next := o.skip(o.here)
-	switch {
-	case to == next:
-		code = startNext
-	case to == o.skip(o.back):
-		code, o.back = startBack, o.here
-	case to > next && to-next <= 255-startSkip+1:
-		code = byte(startSkip + to - next - 1)
-	default:
-		appendFar(o.s[orderFar:], btfa.Zigzag(int64(to)-int64(o.here)))
-		o.back = o.here
-	}
-	o.here = to
-	o.s[orderStarts] = append(o.s[orderStarts], code)
-}
-
-// farStreams is the number of streams of numbers that are likely to be large: the low 8 bits, the next 8, and the others.
-const farStreams = 3
-
-func appendFar(s [][]byte, v uint64) {
-	s[0] = append(s[0], byte(v))
-	s[1] = append(s[1], byte(v>>8))
-	s[2] = binary.AppendUvarint(s[2], v>>16)
-}
-
-func readFar(s []btfa.Cursor) uint64 {
-	low, mid := uint64(s[0].Byte()), uint64(s[1].Byte())
-	return low | mid<<8 | s[2].Uvarint()<<16
+// seek writes the distance of one position from another.
+func (o *orderWriter) seek(from, to int) {
+	o.s[orderStarts] = binary.AppendUvarint(o.s[orderStarts], btfa.Zigzag(int64(to)-int64(from)))
 }

@@ -27,11 +27,27 @@ type parsed struct {
 
 // parse parses the BTF of a kernel. It returns errModel if the BTF does not have the usual form.
 func parse(k *known, blob []byte) (p *parsed, err error) {
-	p = &parsed{types: [][]uint32{nil}, own: make(map[string]uint32)}
+	p = newParsed()
 	if p.rest, p.strings, err = p.take(k, blob); err == nil && (len(p.strings) == 0 || p.strings[0] != 0) {
 		err = errModel
 	}
 	return p, err
+}
+
+func newParsed() *parsed { return &parsed{types: [][]uint32{nil}, own: make(map[string]uint32)} }
+
+// number returns the number of a name, which may be new.
+func (p *parsed) number(k *known, text []byte) uint32 {
+	if n, ok := k.names[string(text)]; ok {
+		return n
+	}
+	n, ok := p.own[string(text)]
+	if !ok {
+		n = uint32(k.numNames + len(p.fresh))
+		p.own[string(text)] = n
+		p.fresh = append(p.fresh, text)
+	}
+	return n
 }
 
 // setBase sets the base of the BTF that take parses.
@@ -70,14 +86,7 @@ func (p *parsed) take(k *known, blob []byte) (rest []byte, list []uint32, err er
 	for off := 0; off < len(strs); {
 		t := strs[off:]
 		t = t[:bytes.IndexByte(t, 0)]
-		n, ok := k.names[string(t)]
-		if !ok {
-			if n, ok = p.own[string(t)]; !ok {
-				n = uint32(k.numNames + len(p.fresh))
-				p.own[string(t)] = n
-				p.fresh = append(p.fresh, t)
-			}
-		}
+		n := p.number(k, t)
 		if seen[n] {
 			return nil, nil, errModel
 		}

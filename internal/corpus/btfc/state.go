@@ -3,6 +3,8 @@
 package btfc
 
 import (
+	"cmp"
+
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
@@ -106,44 +108,48 @@ func (s *state) numBase() int {
 	return len(s.base.types)
 }
 
-// nameGuesses and refGuesses predict a name or an entity: the one that came last in a context, by a hash of that. The tables are
-// empty at the beginning of a payload.
-type (
-	nameGuesses struct{ far, near [guessSize]uint32 }
-	refGuesses  struct {
-		far  [guessSize]farRef
-		near [guessSize]uint32
-	}
-)
+// guesses predict the names and references of contents: the one that came last in a context, by a hash of that. Both are empty at the
+// beginning of a payload.
+type guesses struct {
+	names, refs [guessSize]uint32
+	last        uint32 // the last name of a type
+}
 
 const (
 	guessBits = 16
 	guessSize = 1 << guessBits
 )
 
-// farRef is the entity that came last in a context, and its distance, an int32. Both are needed at once and seldom cached, so they
-// are next to each other.
-type farRef struct{ entity, distance uint32 }
-
 // slot returns the index of a context in a table of guesses.
 func slot(a, b uint32) uint32 {
 	return (a*0x9e3779b1 + b*0x85ebca77 + 0x27d4eb2f) * 0xc2b2ae3d >> (32 - guessBits)
 }
 
-// class groups names and references that share a stream and predictions.
-type class uint8
-
-const (
-	classType   class = iota // the type itself
-	classMember              // of structs and unions
-	classParam
-	classEnum
-	classFunc  // a function's prototype
-	classOther // what arrays, sections and tags refer to
-	numClasses
-
-	nameClasses = int(classEnum) + 1 // names have these classes only
-)
+// learn makes guesses from the content that an entity has in the parent, for the new one that comes next.
+func (g *guesses) learn(w []uint32) {
+	k := kindOf(w)
+	l := &layouts[k]
+	if l.named {
+		g.names[slot(uint32(k), g.last)] = w[0]
+	}
+	last := uint32(0)
+	if l.third == btf.Ref {
+		g.refs[slot(uint32(k), cmp.Or(w[0], g.last))] = w[2]
+		last = w[2]
+	}
+	if l.names == 0 {
+		return
+	}
+	prev, before := w[0], uint32(k)
+	for x, n := w[l.first:], int(l.names); len(x) >= n; x = x[n:] {
+		g.names[slot(prev, before)] = x[0]
+		if l.ref {
+			g.refs[slot(cmp.Or(x[0], last), prev)] = x[1]
+			last = x[1]
+		}
+		prev, before = x[0], prev
+	}
+}
 
 // layout describes the records of a kind.
 type layout struct {
@@ -152,7 +158,6 @@ type layout struct {
 	words   uint8 // of an element, or 0
 	names   uint8 // words if elements begin with a name, else 0
 	ref     bool  // whether the second word of an element is a reference
-	class   class // of elements
 	named   bool  // whether types of the kind can have names
 	counted bool  // whether the low bits of the second word are used
 }
@@ -162,20 +167,14 @@ var layouts = func() (l [btf.NumKinds]layout) {
 		k := btf.Kind(i)
 		s := k.Shape()
 		l[i] = layout{
-			third: s.Third, first: uint8(3 + len(s.Extra)), words: uint8(len(s.Elem)), class: classOther,
+			third: s.Third, first: uint8(3 + len(s.Extra)), words: uint8(len(s.Elem)),
 			named: true, counted: len(s.Elem) > 0 || k == btf.KindFunc,
 		}
 		if len(s.Elem) > 0 && s.Elem[0] == btf.Name {
 			l[i].names, l[i].ref = uint8(len(s.Elem)), s.Elem[1] == btf.Ref
 		}
 		switch k {
-		case btf.KindStruct, btf.KindUnion:
-			l[i].class = classMember
-		case btf.KindFuncProto:
-			l[i].class, l[i].named = classParam, false
-		case btf.KindEnum, btf.KindEnum64:
-			l[i].class = classEnum
-		case btf.KindPtr, btf.KindArray, btf.KindVolatile, btf.KindConst, btf.KindRestrict:
+		case btf.KindFuncProto, btf.KindPtr, btf.KindArray, btf.KindVolatile, btf.KindConst, btf.KindRestrict:
 			l[i].named = false
 		}
 	}

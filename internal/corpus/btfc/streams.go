@@ -12,42 +12,34 @@ import (
 
 // The streams of a payload. Each holds one sort of value, because similar values next to each other compress well.
 const (
-	streamHead    = iota
-	streamRest                                 // of the BTF: all but types and strings
-	streamText                                 // new names, without the prefixes that they share with the name before
-	streamShared                               // lengths of these prefixes
-	streamTypes                                // order of types
-	streamStrings = streamTypes + orderStreams // order of strings
-	streamKinds   = streamStrings + orderStreams + iota - 6
-	streamCounts                                 // of elements
-	streamOffsets                                // of members
-	streamSizes                                  // of structs and unions
-	streamValues                                 // of enumerators
-	streamNumbers                                // other numbers
-	streamNameFar                                // large numbers of names
-	streamNames   = streamNameFar + farStreams   // names by class
-	streamNameLow = streamNames + nameClasses    // low bytes of ranks by class
-	streamRefFar  = streamNameLow + nameClasses  // large numbers of references
-	streamRefs    = streamRefFar + farStreams    // references by class
-	streamRefLow  = streamRefs + int(numClasses) // low bytes of ranks by class
-	numStreams    = streamRefLow + int(numClasses)
+	streamHead         = iota
+	streamRest                                      // of the BTF: all but types and strings
+	streamText                                      // new names, without the prefixes that they share with the name before
+	streamShared                                    // lengths of these prefixes
+	streamTypes                                     // order of types
+	streamStrings      = streamTypes + orderStreams // order of strings
+	streamKinds        = streamStrings + orderStreams + iota - 6
+	streamCounts       // of elements
+	streamOffsets      // of members
+	streamSizes        // of structs and unions
+	streamValues       // of enumerators
+	streamNumbers      // other numbers
+	streamTypeNames    // names of types
+	streamElemNames    // names of elements
+	streamNameNumbers  // large numbers of names
+	streamTypeRefs     // references of types
+	streamElemRefs     // references of elements
+	streamRefDistances // large distances of references
+	streamRefRanks     // large ranks of references
+	numStreams
 )
 
 // streamTexts describes the streams.
-var streamTexts = func() (t [numStreams]string) {
-	fill := func(from, to int, text string) {
-		for i := from; i < to; i++ {
-			t[i] = text
-		}
-	}
-	copy(t[:], []string{"head", "rest", "text", "text"})
-	fill(streamTypes, streamStrings, "order of types")
-	fill(streamStrings, streamKinds, "order of strings")
-	copy(t[streamKinds:], []string{"kinds", "counts", "offsets", "sizes", "values", "numbers"})
-	fill(streamNameFar, streamRefFar, "names")
-	fill(streamRefFar, numStreams, "references")
-	return t
-}()
+var streamTexts = [numStreams]string{
+	"head", "rest", "text", "text", "order of types", "order of types", "order of strings", "order of strings",
+	"kinds", "counts", "offsets", "sizes", "values", "numbers", "names", "names", "names",
+	"references", "references", "references", "references",
+}
 
 // streams are the streams of a payload that is being encoded.
 type streams [numStreams][]byte

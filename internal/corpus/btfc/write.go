@@ -13,28 +13,22 @@ import (
 
 // writer encodes a kernel, or the modules of one, for reader.
 type writer struct {
-	s         streams
-	parent    *state
-	parsed    *parsed
-	used      []bool // of the new names: written
-	nameGuess nameGuesses
-	refGuess  refGuesses
-	nextNew   uint32
-	last      uint32
-
-	entity    []uint32 // by type ID
-	nameRanks listed
-	entRanks  listed
+	s        streams
+	parent   *state
+	parsed   *parsed
+	guess    guesses
+	used     []bool // of the new names: written
+	nextNew  uint32
+	lastName uint32
+	entity   []uint32          // by type ID
+	ranks    map[uint32]uint32 // from 1, of the entities that were listed
 }
-
-// listed has the ranks, from 1, of the values that were listed.
-type listed map[uint32]uint32
 
 // write returns the streams of BTF. m is what its parent has.
 func write(parent *state, p *parsed, m *matching) (*streams, error) {
 	w := &writer{
 		parent: parent, parsed: p, used: make([]bool, len(p.fresh)), nextNew: uint32(parent.numNames), entity: m.entity,
-		nameRanks: make(listed), entRanks: make(listed),
+		ranks: make(map[uint32]uint32),
 	}
 	copy(w.s[streamTypes:], encodeOrder(m.items, len(parent.types), false))
 	words, contents := 0, 0
@@ -42,6 +36,9 @@ func write(parent *state, p *parsed, m *matching) (*streams, error) {
 		if fresh {
 			words += len(p.types[id])
 			contents++
+			if it := m.items[id-1]; it.kind == runChanged {
+				w.guess.learn(parent.content(parent.types[it.at]))
+			}
 			w.content(p.types[id], uint32(id))
 		}
 	}
@@ -50,7 +47,7 @@ func write(parent *state, p *parsed, m *matching) (*streams, error) {
 	}
 	w.s[streamRest] = p.rest
 	text := w.names()
-	for _, n := range []int{len(p.fresh), text, contents, words, len(w.nameRanks), len(w.entRanks), len(p.types) - 1, len(p.strings)} {
+	for _, n := range []int{len(p.fresh), text, contents, words, len(w.ranks), len(p.types) - 1, len(p.strings)} {
 		w.uvarint(streamHead, uint64(n))
 	}
 	return &w.s, nil
@@ -83,17 +80,21 @@ func (w *writer) strings() error {
 	if err != nil {
 		return err
 	}
-	at := make([]uint32, w.parent.numNames)
-	for i, n := range parents {
-		at[n] = uint32(i) + 1
+	// The next position of each name in the parent's list, from 1: lines may occur more than once.
+	at, next := make([]uint32, w.parent.numNames), make([]uint32, len(parents))
+	for i, n := range slices.Backward(parents) {
+		at[n], next[i] = uint32(i)+1, at[n]
 	}
 	items := make([]item, len(p.strings))
+	fresh := uint32(len(at))
 	for i, n := range p.strings {
 		switch {
-		case n >= uint32(len(at)):
+		case n == fresh:
 			items[i] = item{kind: runNew}
-		case at[n] > 0:
+			fresh++
+		case n < uint32(len(at)) && at[n] > 0:
 			items[i] = item{runCopy, at[n] - 1}
+			at[n] = next[at[n]-1]
 		default:
 			items[i] = item{runOld, n}
 		}
@@ -146,18 +147,14 @@ func (w *writer) content(t []uint32, id uint32) {
 		w.uvarint(streamCounts, uint64(t[1]&0xffffff))
 	}
 	if l.named {
-		w.name(classType, uint32(k), w.last, t[0])
+		w.name(streamTypeNames, uint32(k), w.guess.last, t[0])
 	}
 	if t[0] != 0 {
-		w.last = t[0]
+		w.guess.last = t[0]
 	}
 	switch shape.Third {
 	case btf.Ref:
-		c := classType
-		if k == btf.KindFunc {
-			c = classFunc
-		}
-		w.ref(c, id, uint32(k), w.last, t[2])
+		w.ref(streamTypeRefs, id, uint32(k), w.guess.last, t[2])
 	case btf.Size:
 		if k.IsComposite() {
 			w.uvarint(streamSizes, uint64(t[2]))
@@ -168,13 +165,12 @@ func (w *writer) content(t []uint32, id uint32) {
 	x := t[3:]
 	for i, word := range shape.Extra {
 		if word == btf.Ref {
-			w.ref(classOther, id, uint32(k), uint32(i), x[i])
+			w.ref(streamElemRefs, id, uint32(k), uint32(i), x[i])
 		} else {
 			w.uvarint(streamNumbers, uint64(x[i]))
 		}
 	}
 	x = x[len(shape.Extra):]
-	cl := l.class
 	prev, before := t[0], uint32(k)
 	number := uint32(0)
 	lastRef := uint32(0)
@@ -183,21 +179,21 @@ func (w *writer) content(t []uint32, id uint32) {
 	}
 	for n := len(shape.Elem); len(x) > 0; x = x[n:] {
 		if k == btf.KindDatasec {
-			w.ref(cl, id, uint32(k), 0, x[0])
+			w.ref(streamElemRefs, id, uint32(k), 0, x[0])
 			w.uvarint(streamValues, btfa.Zigzag(int64(int32(x[1]-number))))
 			w.uvarint(streamNumbers, uint64(x[2]))
 			number = x[1] + x[2]
 			continue
 		}
-		w.name(cl, prev, before, x[0])
-		switch cl {
-		case classMember:
-			lastRef = w.ref(cl, id, cmp.Or(x[0], lastRef), prev, x[1])
+		w.name(streamElemNames, prev, before, x[0])
+		switch {
+		case k.IsComposite():
+			lastRef = w.ref(streamElemRefs, id, cmp.Or(x[0], lastRef), prev, x[1])
 			w.uvarint(streamOffsets, btfa.PackOffset(int64(int32(x[2]-number))))
 			number = x[2]
-		case classParam:
-			lastRef = w.ref(cl, id, cmp.Or(x[0], lastRef), prev, x[1])
-		case classEnum:
+		case k == btf.KindFuncProto:
+			lastRef = w.ref(streamElemRefs, id, cmp.Or(x[0], lastRef), prev, x[1])
+		default:
 			w.uvarint(streamValues, btfa.Zigzag(int64(int32(x[1]-number))))
 			number = x[1]
 			if n == 3 {
@@ -209,62 +205,40 @@ func (w *writer) content(t []uint32, id uint32) {
 }
 
 // name writes a name that comes after two others.
-func (w *writer) name(cl class, prev, before, name uint32) {
-	far, near := &w.nameGuess.far[slot(prev, before)], &w.nameGuess.near[slot(prev, uint32(cl))]
-	s := streamNames + int(cl)
+func (w *writer) name(stream int, prev, before, name uint32) {
+	guess := &w.guess.names[slot(prev, before)]
 	known := uint32(w.parent.numNames)
 	fresh := name >= known && name < inBase && !w.used[name-known]
+	near := int64(name) - int64(w.lastName) + nameNear
 	switch {
 	case name == w.nextNew && fresh:
-		w.byte(s, nameNext)
+		w.byte(stream, nameNext)
 		w.nextNew++
 	case name == 0:
-		w.byte(s, nameEmpty)
-	case *far == name:
-		w.byte(s, nameFar)
-	case *near == name:
-		w.byte(s, nameNear)
+		w.byte(stream, nameEmpty)
+	case *guess == name:
+		w.byte(stream, nameGuess)
 	case fresh:
-		w.byte(s, nameJump)
-		appendFar(w.s[streamNameFar:], btfa.Zigzag(int64(name)-int64(w.nextNew)))
+		w.byte(stream, nameJump)
+		w.uvarint(streamNameNumbers, btfa.Zigzag(int64(name)-int64(w.nextNew)))
 		w.nextNew = name + 1
-	case w.nameRanks[name] == 0:
-		w.byte(s, nameListed)
+	case near > nameNumber && near <= 255:
+		w.byte(stream, byte(near))
+	default:
+		w.byte(stream, nameNumber)
 		number := uint64(name)
 		if name >= inBase {
 			number += uint64(known) + uint64(len(w.used)) - inBase
 		}
-		appendFar(w.s[streamNameFar:], number)
-		w.nameRanks[name] = uint32(len(w.nameRanks)) + 1
-	default:
-		w.ranked(w.nameRanks, name, s, streamNameLow+int(cl), &nameCodes)
+		w.uvarint(streamNameNumbers, number)
 	}
 	if fresh {
 		w.used[name-known] = true
 	}
-	*far, *near = name, name
-}
-
-// ranked writes the rank of a value that was listed before.
-func (w *writer) ranked(t listed, v uint32, stream, low int, c *rankCodes) {
-	rank := int(t[v]) - 1
-	back := len(t) - 1 - rank
-	first, last := c.last-c.first, c.firstHigh-c.last
-	switch {
-	case rank < first:
-		w.byte(stream, byte(c.first+rank))
-	case back < last:
-		w.byte(stream, byte(c.last+back))
-	case rank < first+(c.lastHigh-c.firstHigh)<<8 && (rank <= back || back >= last+(rankNumber-c.lastHigh)<<8):
-		w.byte(stream, byte(c.firstHigh+(rank-first)>>8))
-		w.byte(low, byte(rank-first))
-	case back < last+(rankNumber-c.lastHigh)<<8:
-		w.byte(stream, byte(c.lastHigh+(back-last)>>8))
-		w.byte(low, byte(back-last))
-	default:
-		w.byte(stream, rankNumber)
-		appendFar(w.s[c.far:], uint64(rank))
+	if name != 0 {
+		w.lastName = name
 	}
+	*guess = name
 }
 
 // resolve returns the entity of a reference.
@@ -276,10 +250,8 @@ func (w *writer) resolve(x uint32) uint32 {
 }
 
 // ref writes a reference of a type to another, and returns the entity of that.
-func (w *writer) ref(cl class, id, name, before, to uint32) uint32 {
-	context := slot(name, before)
-	last, near := &w.refGuess.far[context], &w.refGuess.near[slot(name, uint32(cl))]
-	far, distance := &last.entity, &last.distance
+func (w *writer) ref(stream int, id, name, before, to uint32) uint32 {
+	guess := &w.guess.refs[slot(name, before)]
 	e := w.resolve(to)
 	d := int64(to) - int64(id)
 	if p := w.parsed; to >= inBase {
@@ -287,25 +259,22 @@ func (w *writer) ref(cl class, id, name, before, to uint32) uint32 {
 	} else if to == 0 && p.base != nil {
 		d -= int64(len(p.base.types))
 	}
-	s := streamRefs + int(cl)
+	rank := w.ranks[e]
 	switch {
-	case *far == e:
-		w.byte(s, refFar)
-	case *near == e:
-		w.byte(s, refNear)
+	case *guess == e:
+		w.byte(stream, refGuess)
 	case -refReach <= d && d <= refReach:
-		w.byte(s, byte(refHere+d))
-		*distance = uint32(d)
-	case int64(int32(*distance)) == d:
-		w.byte(s, refSame)
-	case w.entRanks[e] == 0:
-		w.byte(s, refListed)
-		appendFar(w.s[streamRefFar:], btfa.Zigzag(d))
-		w.entRanks[e] = uint32(len(w.entRanks)) + 1
-		*distance = uint32(d)
+		w.byte(stream, byte(refHere+d))
+	case rank == 0:
+		w.byte(stream, refDistance)
+		w.uvarint(streamRefDistances, btfa.Zigzag(d))
+		w.ranks[e] = uint32(len(w.ranks)) + 1
+	case rank <= refFarRank-refRank:
+		w.byte(stream, byte(refRank+rank-1))
 	default:
-		w.ranked(w.entRanks, e, s, streamRefLow+int(cl), &refCodes)
+		w.byte(stream, refFarRank)
+		w.uvarint(streamRefRanks, uint64(rank-1))
 	}
-	*far, *near = e, e
+	*guess = e
 	return e
 }

@@ -69,7 +69,7 @@ func NewWriter(old *File, dir string) (*Writer, error) {
 	}
 	w.end = old.end
 	w.file = newFile(joined{old.r, spool, old.end}, old.entries, old.end, nil)
-	w.file.find = w.writtenEntry
+	w.file.find = w.entry
 	for i := range old.entries {
 		w.append(&plan{Entry: old.entries[i]})
 	}
@@ -99,14 +99,13 @@ type Kernel struct {
 	entry   Entry
 	btf     []byte
 	modules []Module
-	lines   *lines // of its extras, or nil
-	from    *File  // which has it, as kernel number; or nil
+	extras  Extras
+	from    *File // which has it, as kernel number; or nil
 	number  int
 
 	plan    *plan
 	chunks  []byte
-	made    chan struct{} // closed when the entry is complete except for offsets
-	written chan struct{}
+	written chan struct{} // closed when the entry is complete
 }
 
 // Prepare returns a kernel to be added with its modules, whose names are distinct and sorted. All of it must not change until the
@@ -120,7 +119,7 @@ func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 	}
 	k := &Kernel{
 		entry: Entry{Key: key, Size: int64(len(btf)), Sum: sha256.Sum256(btf), Modules: len(modules), parent: -1},
-		btf:   btf, modules: modules, made: make(chan struct{}), written: make(chan struct{}),
+		btf:   btf, modules: modules, written: make(chan struct{}),
 	}
 	if len(modules) > 0 {
 		sum, size, err := sumModules(modules)
@@ -136,10 +135,9 @@ func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 }
 
 // Extras sets the configuration and symbols of the kernel, which must not change until the kernel has been made.
-func (k *Kernel) Extras(x Extras) (err error) {
-	k.entry.Config, k.entry.Symbols = int64(len(x.Config)), int64(len(x.Symbols))
-	k.lines, err = x.lines()
-	return err
+func (k *Kernel) Extras(x Extras) error {
+	k.entry.Config, k.entry.Symbols, k.extras = int64(len(x.Config)), int64(len(x.Symbols)), x
+	return x.check()
 }
 
 // From says that the kernel, with its modules and extras, is number i of a file. If that is the file that the first kernel is from, and
@@ -158,23 +156,14 @@ func (w *Writer) Lacks(k *Kernel) bool {
 // Len returns the number of kernels.
 func (w *Writer) Len() int { return len(w.plans) }
 
-// made waits until a kernel has been made, and returns its entry.
-func (w *Writer) made(ctx context.Context, i int) (*Entry, error) {
-	return w.wait(ctx, i, func(k *Kernel) chan struct{} { return k.made })
-}
-
-// writtenEntry waits until a kernel has been written, and returns its entry.
-func (w *Writer) writtenEntry(ctx context.Context, i int) (*Entry, error) {
-	return w.wait(ctx, i, func(k *Kernel) chan struct{} { return k.written })
-}
-
-func (w *Writer) wait(ctx context.Context, i int, done func(*Kernel) chan struct{}) (*Entry, error) {
+// entry waits until a kernel has been written, and returns its entry.
+func (w *Writer) entry(ctx context.Context, i int) (*Entry, error) {
 	w.mu.Lock()
 	p := w.plans[i]
 	w.mu.Unlock()
 	if p.job != nil {
 		select {
-		case <-done(p.job):
+		case <-p.job.written:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -184,15 +173,12 @@ func (w *Writer) wait(ctx context.Context, i int, done func(*Kernel) chan struct
 
 // finish notes that a kernel has been made, and writes it and those behind it that waited for it.
 func (w *Writer) finish(k *Kernel, chunks []byte) error {
-	k.btf, k.modules, k.lines, k.chunks = nil, nil, nil, chunks
-	close(k.made)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	k.btf, k.modules, k.extras, k.chunks = nil, nil, Extras{}, chunks
 	for ; w.written < len(w.plans); w.written++ {
 		k := w.plans[w.written].job
-		select {
-		case <-k.made:
-		default:
+		if k.chunks == nil {
 			return nil
 		}
 		if _, err := w.spool.WriteAt(k.chunks, w.end-w.file.end); err != nil {

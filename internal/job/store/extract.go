@@ -14,9 +14,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// NoModules is a value of corpus.Options.Modules that matches no name, so that no module is decompressed.
-var NoModules = []string{""}
-
 // ErrSeveral is returned by One if there is more than one kernel.
 var ErrSeveral = errors.New("more than one kernel")
 

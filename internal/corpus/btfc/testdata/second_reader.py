@@ -73,14 +73,11 @@ class State:
 
 
 class Order:
-    """The order of a list, from its five streams, against a list of n items."""
+    """The order of a list, from its two streams, against a list of n items."""
 
     def __init__(self, streams, n):
-        self.runs, self.starts, *self.low = streams
-        self.n, self.taken, self.here, self.back, self.old = n, set(), 0, 0, 0
-
-    def far(self):
-        return unzigzag(self.low[0].byte() | self.low[1].byte() << 8 | self.low[2].number() << 16)
+        self.runs, self.starts = streams
+        self.n, self.taken, self.here, self.old = n, set(), 0, 0
 
     def run(self):
         v = self.runs.number()
@@ -93,14 +90,8 @@ class Order:
 
     def take(self, n):
         """The n positions of a run."""
-        s = self.starts.byte()
-        if s == 1:
-            self.here, self.back = self.back, self.here
-        elif s == 2:
-            self.here, self.back = self.here + self.far(), self.here
-        elif s > 2:
-            self.skip()
-            self.here += s - 2
+        self.skip()
+        self.here += unzigzag(self.starts.number())
         out = []
         for _ in range(n):
             self.skip()
@@ -111,7 +102,7 @@ class Order:
         return out
 
     def consecutive(self, n, limit):
-        first = self.old + self.far()
+        first = self.old + unzigzag(self.starts.number())
         self.old = first + n
         assert 0 <= first and first + n <= limit
         return range(first, first + n)
@@ -142,19 +133,22 @@ def unused(uses, have, n):
 class Reader:
     def __init__(self, parent, payload, base=None):
         self.p, self.st, self.n_base = parent, State(parent, base), len(base.types) if base else 0
-        self.told, self.tables = [[], []], [{} for _ in range(5)]
+        self.listed, self.guess = [], ({}, {})
         top = Stream(payload)
-        lens = [top.number() for _ in range(46)]
+        lens = [top.number() for _ in range(21)]
         self.s = [Stream(top.bytes(n)) for n in lens]
         assert top.at == len(payload)
         h = self.s[0]
-        self.n_names, text, self.n_contents, words, names_told, ents_told, n_types, n_strings = [h.number() for _ in range(8)]
+        self.n_names, text, self.n_contents, words, listed, n_types, n_strings = [h.number() for _ in range(7)]
         self.rest = self.s[1].bytes(len(self.s[1].data))
         self.new_names()
         self.types(n_types)
-        self.L, self.next_new = 0, len(parent.names)
-        for c, id in self.fresh:
+        self.L, self.last_name, self.next_new = 0, 0, len(parent.names)
+        for c, id, old in self.fresh:
+            if old is not None:
+                self.learn(parent.contents[old])
             self.st.contents[c] = self.content(id)
+        assert listed == len(self.listed)
         self.strings(n_strings)
         for s in self.s:
             assert s.at == len(s.data), "bytes left"
@@ -167,13 +161,13 @@ class Reader:
 
     def types(self, n):
         p, st = self.p, self.st
-        order, self.fresh = Order(self.s[4:9], len(p.types)), []
+        order, self.fresh = Order(self.s[4:6], len(p.types)), []
 
-        def new(entity):
+        def new(entity, old=None):
             st.contents.append(None)
             st.entity.append(entity)
             st.types.append(len(st.contents) - 1)
-            self.fresh.append((len(st.contents) - 1, self.n_base + len(st.types)))
+            self.fresh.append((len(st.contents) - 1, self.n_base + len(st.types), old))
 
         while len(st.types) < n:
             kind, count = order.run()
@@ -181,7 +175,7 @@ class Reader:
                 st.types += [p.types[i] for i in order.take(count)]
             elif kind == 1:
                 for i in order.take(count):
-                    new(p.entity[p.types[i]])
+                    new(p.entity[p.types[i]], p.types[i])
             elif kind == 2:
                 for _ in range(count):
                     st.entities += 1
@@ -190,72 +184,62 @@ class Reader:
                 st.types += order.consecutive(count, len(p.contents))
         assert len(st.types) == n and len(st.contents) == len(p.contents) + self.n_contents
 
-    def far(self, first):
-        return self.s[first].byte() | self.s[first + 1].byte() << 8 | self.s[first + 2].number() << 16
-
     @staticmethod
     def slot(a, b):
         return ((a * 0x9e3779b1 + b * 0x85ebca77 + 0x27d4eb2f) * 0xc2b2ae3d & M) >> 16
 
-    def ranked(self, x, told, k, low, far):
-        n = len(told)
-        if x < k[1]:
-            r = x - k[0]
-        elif x < k[2]:
-            r = n - 1 - (x - k[1])
-        elif x < k[3]:
-            r = k[1] - k[0] + 256 * (x - k[2]) + low.byte()
-        elif x < 255:
-            r = n - 1 - (k[2] - k[1] + 256 * (x - k[3]) + low.byte())
-        else:
-            r = self.far(far)
-        assert 0 <= r < n
-        return told[r]
+    def learn(self, w):
+        """Makes guesses from the content that an entity has in the parent."""
+        names, refs = self.guess
+        T, kind = w[0], w[1] >> 24 & 127
+        if kind not in NAMELESS:
+            names[self.slot(kind, self.L)] = T
+        if kind in REF:
+            refs[self.slot(kind, T or self.L)] = w[2]
+        A, B, R = T, kind, w[2] if kind == PROTO else 0
+        for i in range(3, len(w), ELEM[kind]) if kind in NAMED_ELEM else ():
+            N = w[i]
+            names[self.slot(A, B)] = N
+            if kind in (STRUCT, UNION, PROTO):
+                refs[self.slot(N or R, A)] = R = w[i + 1]
+            A, B = N, A
 
-    def name(self, c, a, b):
-        far, near = self.tables[0], self.tables[1]
-        f, g = self.slot(a, b), self.slot(a, c)
-        x = self.s[23 + c].byte()
-        if x in (0, 4):
-            n = self.next_new + (unzigzag(self.far(20)) if x == 4 else 0)
+    def name(self, stream, a, b):
+        names, f = self.guess[0], self.slot(a, b)
+        x = self.s[stream].byte()
+        if x in (0, 3):
+            n = self.next_new + (unzigzag(self.s[16].number()) if x == 3 else 0)
             assert 0 <= n < len(self.st.names)
             self.next_new = n + 1
         elif x == 1:
-            n = far.get(f, 0)
+            n = names.get(f, 0)
         elif x == 2:
-            n = near.get(g, 0)
-        elif x == 3:
             n = 0
-        elif x == 5:
-            n = self.far(20)
-            if n >= len(self.st.names):
-                n += BASE - len(self.st.names)
-                assert n - BASE < len(self.st.base.names)
-            self.told[0].append(n)
         else:
-            n = self.ranked(x, self.told[0], (6, 96, 156, 206), self.s[27 + c], 20)
-        far[f] = near[g] = n
+            if x == 4:
+                n = self.s[16].number()
+                if n >= len(self.st.names):
+                    n += BASE - len(self.st.names)
+            else:
+                n = self.last_name + x - 130
+            assert 0 <= n < len(self.st.names) or 0 <= n - BASE < len(self.st.base.names)
+        self.last_name = n or self.last_name
+        names[f] = n
         return n
 
-    def ref(self, c, id, a, b):
-        far, near, distance = self.tables[2:]
-        f, g = self.slot(a, b), self.slot(a, c)
-        x, d = self.s[34 + c].byte(), None
-        if x == 1:
-            e = far.get(f, 0)
-        elif x == 2:
-            e = near.get(g, 0)
-        elif x == 0 or x < 50:
-            d = unzigzag(self.far(31)) if x == 0 else x - 26
-            e = self.at(id + d)
-            distance[f] = d
-            if x == 0:
-                self.told[1].append(e)
-        elif x == 50:
-            e = self.at(id + distance.get(f, 0))
+    def ref(self, stream, id, a, b):
+        refs, f = self.guess[1], self.slot(a, b)
+        x = self.s[stream].byte()
+        if x == 0:
+            e = self.at(id + unzigzag(self.s[19].number()))
+            self.listed.append(e)
+        elif x == 1:
+            e = refs.get(f, 0)
+        elif x < 49:
+            e = self.at(id + x - 25)
         else:
-            e = self.ranked(x, self.told[1], (51, 115, 160, 208), self.s[40 + c], 31)
-        far[f] = near[g] = e
+            e = self.listed[x - 49 if x < 255 else self.s[20].number()]
+        refs[f] = e
         return e
 
     def at(self, id):
@@ -270,21 +254,21 @@ class Reader:
         return st.entity[st.types[id - 1]] + bit
 
     def content(self, id):
-        b = self.s[14].byte()
+        b = self.s[8].byte()
         kind = b & 127
         assert 0 < kind <= ENUM64
-        count = self.s[15].number() if kind in ELEM or kind == FUNC else 0
-        T = 0 if kind in NAMELESS else self.name(0, kind, self.L)
+        count = self.s[9].number() if kind in ELEM or kind == FUNC else 0
+        T = 0 if kind in NAMELESS else self.name(14, kind, self.L)
         self.L = T or self.L
-        numbers = self.s[19]
+        numbers = self.s[13]
         third = 0
         if kind in REF:
-            third = self.ref(4 if kind == FUNC else 0, id, kind, self.L)
+            third = self.ref(17, id, kind, self.L)
         elif kind in SIZE:
-            third = (self.s[17] if kind in (STRUCT, UNION) else numbers).number()
+            third = (self.s[11] if kind in (STRUCT, UNION) else numbers).number()
         w = [T, b << 24 | count, third]
         if kind == ARRAY:
-            w += [self.ref(5, id, kind, 0), self.ref(5, id, kind, 1), numbers.number()]
+            w += [self.ref(18, id, kind, 0), self.ref(18, id, kind, 1), numbers.number()]
         elif kind in EXTRA:
             w.append(numbers.number())
         if kind not in ELEM:
@@ -292,33 +276,32 @@ class Reader:
         A, B, v, R = T, kind, 0, third if kind == PROTO else 0
         for _ in range(count):
             if kind == DATASEC:
-                e = self.ref(5, id, kind, 0)
-                v = v + unzigzag(self.s[18].number()) & M
+                e = self.ref(18, id, kind, 0)
+                v = v + unzigzag(self.s[12].number()) & M
                 size = numbers.number()
                 w += [e, v, size]
                 v = v + size & M
                 continue
-            c = {STRUCT: 1, UNION: 1, PROTO: 2}.get(kind, 3)
-            N = self.name(c, A, B)
+            N = self.name(15, A, B)
             w.append(N)
-            if c < 3:
-                R = self.ref(c, id, N or R, A)
-                w.append(R)
-            if c == 1:
-                o = self.s[16].number()
-                v = v + (1, 8, 32, 64)[o & 3] * unzigzag(o >> 2) & M
-                w.append(v)
-            if c == 3:
-                v = v + unzigzag(self.s[18].number()) & M
+            if kind in (ENUM, ENUM64):
+                v = v + unzigzag(self.s[12].number()) & M
                 w.append(v)
                 if kind == ENUM64:
                     w.append(numbers.number())
+            else:
+                R = self.ref(18, id, N or R, A)
+                w.append(R)
+            if kind in (STRUCT, UNION):
+                o = self.s[10].number()
+                v = v + (1, 8, 32, 64)[o & 3] * unzigzag(o >> 2) & M
+                w.append(v)
             A, B = N, A
         return w
 
     def strings(self, n):
         p, st = self.p, self.st
-        order, new, uses = Order(self.s[9:14], len(p.strings)), len(p.names), used(st, st.types)
+        order, new, uses = Order(self.s[6:8], len(p.strings)), len(p.names), used(st, st.types)
         out, have = st.strings, set()
         while len(out) < n:
             kind, count = order.run()
@@ -422,27 +405,6 @@ def modules(st, r, n):
     return out
 
 
-def lines(parent, payload):
-    """The lines of a kernel's configuration and symbols, encoded against those of another kernel."""
-    s, out = Stream(payload), []
-    n = s.number()
-    lens = [s.number() for _ in range(5)]
-    streams = [Stream(s.bytes(size)) for size in lens]
-    order = Order(streams, len(parent))
-    while len(out) < n:
-        kind, count = order.run()
-        assert kind in (0, 2)
-        if kind == 0:
-            out += [parent[i] for i in order.take(count)]
-        else:
-            for _ in range(count):
-                out.append(s.bytes(s.data.index(b"\n", s.at) + 1 - s.at))
-    assert len(out) == n
-    for x in streams + [s]:
-        assert x.at == len(x.data), "bytes left"
-    return out
-
-
 def main(path):
     data = open(path, "rb").read()
     assert data[:5] == b"btfc\1" and data[-8:] == b"btfc.end"
@@ -450,7 +412,7 @@ def main(path):
     end = len(data) - 16 - n
     index = Stream(unpack(data[end:-16]))
     key, at = b"", 5
-    parents, parts = [], [{}, {}, {}]  # of kernels by number: states, states of modules, lines
+    parents, parts = [], [{}, {}, {}]  # of kernels by number: states of the BTF, the modules and the lines
 
     def parent(part, i, none):
         """What a part of kernel i is encoded against."""
@@ -489,8 +451,9 @@ def main(path):
         more = []
         if how & 16:
             config, symbols = index.number(), index.number()
-            parts[2][i] = lines(parent(2, i, []), chunks[2])
-            text = b"".join(parts[2][i])
+            st = parts[2][i] = Reader(parent(2, i, State()), chunks[2]).st
+            assert not st.types
+            text = b"".join(st.names[n] + b"\n" for n in st.strings)
             assert len(text) == config + symbols
             more = [hashlib.sha256(part).hexdigest() for part in (text[:config], text[config:])]
         if how & 2:
