@@ -24,7 +24,7 @@ type evaluation struct {
 	given    int64          // bytes of the context of a tracepoint, 0 where that is not known
 	kind     []absence      // what programs of its kind must not do: accesses to the context, calls of helpers
 	may      *bounds        // what it may return; nil for anything
-	explored *interp.Result // nil before it is
+	explored *exploration   // nil before it is
 	noted    []int32        // findings on some code, except those on instructions: numbers in the ledger
 	seen     map[int32]bool // noted as a set
 	precise  bool           // explore precisely
@@ -71,7 +71,7 @@ func (e *evaluation) code(ctx context.Context) ([]int32, explorations) {
 // the explorations name, unless all programs before have taken so much that there
 // is none.
 func (e *evaluation) judgeCode(ctx context.Context) ([]int32, explorations) {
-	r := new(interp.Result)
+	r := &exploration{new(interp.Result), e.o.Object, e.twin()}
 	x := explorations{r}
 	bounded := e.bounded()
 	if bounded || len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, e.lacks) {
@@ -79,7 +79,7 @@ func (e *evaluation) judgeCode(ctx context.Context) ([]int32, explorations) {
 			r = e.explore(ctx)
 			x[0] = r
 		} else {
-			r, x = &interp.Result{GaveUp: true}, nil
+			r.Result, x = &interp.Result{GaveUp: true}, nil
 		}
 	}
 	var list []int32
@@ -123,12 +123,12 @@ func (e *evaluation) judgeCode(ctx context.Context) ([]int32, explorations) {
 }
 
 // explorations are those of a program that its findings depend on; nil where there is none, as that would take too much.
-type explorations []*interp.Result
+type explorations []*exploration
 
 // relevant is what of a kernel they depend on.
 func (x explorations) relevant() (all interp.Relevant) {
 	for _, r := range x {
-		all.Add(r.Relevant())
+		all.Add(r.relevant())
 	}
 	return all
 }
@@ -163,8 +163,8 @@ func (e *evaluation) end() judged {
 // judgeFunction judges the code of one function, or returns the earlier result for
 // equal input. If the verifier does not enter a function, the reason depends on the
 // program.
-func (e *evaluation) judgeFunction(r *interp.Result, fn int) judged {
-	key := judgedKey{fn, e.codeOf(fn).key, r.Outcome(fn), r.GaveUp, r.Odd}
+func (e *evaluation) judgeFunction(r *exploration, fn int) judged {
+	key := judgedKey{e.o.Object, r.shared(), fn, e.codeOf(fn).key, r.outcome(fn), r.GaveUp, r.Odd}
 	if poisons := e.ebpfGoKey(nil, fn); len(poisons) > 0 {
 		key.key = e.results.number(fmt.Append(poisons, " of ", key.key))
 	}
@@ -185,16 +185,26 @@ func (e *evaluation) judgeFunction(r *interp.Result, fn int) judged {
 	return j
 }
 
-func (e *evaluation) explore(ctx context.Context) *interp.Result {
-	return interp.Explore(ctx, e.o.Object, e.pr, &interp.Input{
+// twin returns the program to explore instead of this one.
+func (e *evaluation) twin() *twin {
+	if t := e.twins[e.pr]; t != nil {
+		return t
+	}
+	return &twin{o: e.o.Object, pr: e.pr}
+}
+
+func (e *evaluation) explore(ctx context.Context) *exploration {
+	t := e.twin()
+	ours := e.o.Object
+	return &exploration{interp.Explore(ctx, t.o, t.pr, &interp.Input{
 		Features: e.k.features,
-		Record:   e.loader.value,
-		Ksym:     e.ksym,
-		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, x) },
+		Record:   func(n int) (uint64, bool) { return e.loader.value(t.record(ours, n)) },
+		Ksym:     func(x *bpfobj.Extern) interp.Number { return e.ksym(t.extern(ours, x)) },
+		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, t.extern(ours, x)) },
 		Settable: e.settable,
 		Precise:  e.precise,
-		Units:    sharedUnits{e.pairing, e.precise},
-	})
+		Units:    sharedUnits{e, t},
+	}), ours, t}
 }
 
 // collect judges the instructions of a function that must not be reached.
@@ -270,9 +280,9 @@ func (e *evaluation) kfunc(u *use) {
 // judge turns an absence into a finding.
 func (e *evaluation) judge(a absence) {
 	r := e.explored
-	reached := r.Reached(a.at)
+	reached := r.reached(a.at)
 	if a.moved {
-		reached = r.Moved(a.at)
+		reached = r.moved(a.at)
 	}
 	switch l := reached; {
 	case l == interp.Certain:
@@ -296,8 +306,8 @@ func (e *evaluation) judge(a absence) {
 }
 
 // guard returns what keeps the verifier from an instruction.
-func (e *evaluation) guard(r *interp.Result, at bpfobj.Site) Guard {
-	g, ok := r.Guard(at)
+func (e *evaluation) guard(r *exploration, at bpfobj.Site) Guard {
+	g, ok := r.guard(at)
 	if !ok {
 		return Guard{By: Unreachable}
 	}

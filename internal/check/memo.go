@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
@@ -30,8 +31,8 @@ type answer struct {
 	values   string // of appendRelevant
 }
 
-// find returns the cached result for a key on a kernel.
-func (m *memo[K, V]) find(key K, p *pairing) (v V, ok bool) {
+// find returns the cached result for a key and an input.
+func (m *memo[K, V]) find(key K, in *input) (v V, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k, ok := m.keys[key]
@@ -39,15 +40,15 @@ func (m *memo[K, V]) find(key K, p *pairing) (v V, ok bool) {
 		return v, false
 	}
 	for _, i := range m.variants[k] {
-		if v, ok = m.known[answer{k, i, string(p.appendRelevant(nil, m.relevant[i]))}]; ok {
+		if v, ok = m.known[answer{k, i, string(in.appendRelevant(nil, m.relevant[i]))}]; ok {
 			break
 		}
 	}
 	return v, ok
 }
 
-// add caches the result for a key on a kernel.
-func (m *memo[K, V]) add(key K, r interp.Relevant, p *pairing, v V) {
+// add caches the result for a key and an input.
+func (m *memo[K, V]) add(key K, r interp.Relevant, in *input, v V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil {
@@ -72,13 +73,18 @@ func (m *memo[K, V]) add(key K, r interp.Relevant, p *pairing, v V) {
 	if !slices.Contains(m.variants[k], i) {
 		m.variants[k] = append(m.variants[k], i)
 	}
-	m.known[answer{k, i, string(p.appendRelevant(nil, r))}] = v
+	m.known[answer{k, i, string(in.appendRelevant(nil, r))}] = v
 }
 
-// appendRelevant appends the relevant part of the input: the values that the loader
-// writes for some records, and some features.
-func (p *pairing) appendRelevant(b []byte, r interp.Relevant) []byte {
-	f := p.k.features.Of(r.Features)
+// input is what results may depend on, except for what is in their keys.
+type input struct {
+	features interp.Features
+	value    func(record int) uint64 // that the loader writes
+}
+
+// appendRelevant appends the relevant part of the input.
+func (in *input) appendRelevant(b []byte, r interp.Relevant) []byte {
+	f := in.features.Of(r.Features)
 	for _, yes := range []bool{f.Rodata, f.Partial, f.Narrow, f.StImm, f.Globals, f.LazyGlobals, f.Ranges, f.Unequal} {
 		b = append(b, 0)
 		if yes {
@@ -86,13 +92,12 @@ func (p *pairing) appendRelevant(b []byte, r interp.Relevant) []byte {
 		}
 	}
 	for _, n := range r.Records {
-		b = binary.AppendUvarint(b, p.loader[n].New)
+		b = binary.AppendUvarint(b, in.value(int(n)))
 	}
 	return b
 }
 
-// results caches the results for the code of one object. It is safe for use by many
-// goroutines.
+// results caches the results for code. It is safe for use by many goroutines.
 type results struct {
 	programs memo[programKey, code]
 	units    memo[unitKey, *interp.Unit]
@@ -137,6 +142,7 @@ func (k *results) addJudged(key judgedKey, j judged) {
 // programKey identifies the input of the findings on a program's code, without what an
 // exploration finds relevant, so that kernels share explorations.
 type programKey struct {
+	o     *bpfobj.Object
 	fn    int
 	kind  uint32 // number of what programs of its kind must not do, and of whether bounds are judged; 0 for nothing
 	funcs string // numbers of the keys of its functions
@@ -150,13 +156,16 @@ type code struct {
 
 // unitKey is a programKey for parts of explorations that programs share.
 type unitKey struct {
-	code    uint32 // number of the keys of the function and its callees
+	o       *bpfobj.Object // of from.Fn
+	code    uint32         // number of the keys of the function and its callees
 	from    interp.Entry
 	precise bool
 }
 
 // judgedKey identifies the input of the findings on a function's code.
 type judgedKey struct {
+	o       *bpfobj.Object
+	twin    *twin // whose functions the outcome is about
 	fn      int
 	key     uint32
 	outcome string // as of interp.Result.Outcome
@@ -171,15 +180,19 @@ type judged struct {
 	doubted  bool      // a precise exploration may make sure of some
 }
 
-// sharedUnits are the units of an object on one kernel.
+// sharedUnits are the units of a program's twin on one kernel.
 type sharedUnits struct {
-	*pairing
-	precise bool
+	*evaluation
+	*twin
 }
 
 func (s sharedUnits) key(from interp.Entry) (k unitKey, ok bool) {
-	n := s.codeOf(from.Fn).calls
-	return unitKey{n, from, s.precise}, n != 0
+	n := s.codeOf(mapped(s.ours, bpfobj.Site{Fn: from.Fn}).Fn).calls
+	return unitKey{s.twin.o, n, from, s.precise}, n != 0
+}
+
+func (s sharedUnits) input() *input {
+	return &input{s.k.features, func(n int) uint64 { return s.loader[s.record(s.evaluation.o.Object, n)].New }}
 }
 
 // Find returns what Add was given for equal input.
@@ -188,13 +201,13 @@ func (s sharedUnits) Find(from interp.Entry) *interp.Unit {
 	if !ok {
 		return nil
 	}
-	u, _ := s.results.units.find(key, s.pairing)
+	u, _ := s.results.units.find(key, s.input())
 	return u
 }
 
 // Add caches the result for a function.
 func (s sharedUnits) Add(from interp.Entry, u *interp.Unit) {
 	if key, ok := s.key(from); ok {
-		s.results.units.add(key, u.Relevant(), s.pairing, u)
+		s.results.units.add(key, u.Relevant(), s.input(), u)
 	}
 }

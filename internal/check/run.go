@@ -90,7 +90,8 @@ type run struct {
 
 	found   *ledger
 	mu      sync.Mutex
-	results []results // by object
+	results results
+	twins   map[*bpfobj.Program]*twin
 	kernels []kernelResult
 	types   mapTypes
 	sets    map[string][]int // of kernels, for the report
@@ -119,7 +120,7 @@ func newRun(cfg Config) *run {
 	}
 	r := &run{
 		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)}, types: make(mapTypes),
-		found: newLedger(), sets: make(map[string][]int),
+		twins: findTwins(cfg.Objects), found: newLedger(), sets: make(map[string][]int),
 	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
@@ -159,7 +160,6 @@ func newRun(cfg Config) *run {
 			r.want.add(StructOpsPrefix + m.Type)
 		}
 	}
-	r.results = make([]results, len(cfg.Objects))
 	return r
 }
 
@@ -222,7 +222,7 @@ func (r *run) pairing(i int, k *inventory, d decisions, t *target) *pairing {
 	return &pairing{
 		o: r.Objects[i], k: k, loader: d, settable: r.settable, setsMap: func(m string) bool { return r.Policy.setsMap(r.Objects[i], m) },
 		libbpf: slices.Contains(r.Loaders, Libbpf), ebpfGo: slices.Contains(r.Loaders, EbpfGo), added: len(r.loader.adds) > 0,
-		unit: t.unit(r.Objects[i].records.Object), results: &r.results[i], found: r.found,
+		unit: t.unit(r.Objects[i].records.Object), results: &r.results, twins: r.twins, found: r.found,
 	}
 }
 
@@ -272,12 +272,12 @@ func (r *run) code(ctx context.Context, e *evaluation) []int32 {
 		return r.found.note([]Finding{{Status: Unknown, Code: AnalysisFindings, Subject: "findings", Args: Args{Max: limits.Findings}}})
 	}
 	key := e.codeKey()
-	c, ok := e.results.programs.find(key, e.pairing)
+	c, ok := e.results.programs.find(key, e.input())
 	if !ok {
 		var x explorations
 		if c.findings, x = e.code(ctx); x != nil {
 			c.work = x.work()
-			e.results.programs.add(key, x.relevant(), e.pairing, c)
+			e.results.programs.add(key, x.relevant(), e.input(), c)
 		}
 	}
 	e.work += c.work

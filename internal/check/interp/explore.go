@@ -179,7 +179,7 @@ func (x *explorer) path(s *state) {
 			}
 		}
 		if s.at.Insn < 0 || s.at.Insn >= len(x.here.levels) {
-			x.u.odd = "execution leaves the function " + x.code.Name
+			x.u.odd = "execution leaves the function"
 			return
 		}
 		if x.code.leaders[s.at.Insn] && !x.arrive(s) {
