@@ -5,7 +5,6 @@ package check
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
@@ -52,7 +51,7 @@ func (e *evaluation) eachUse(f func(*use)) {
 
 // code judges the program's code, a second time with a precise exploration where
 // the first was not precise enough.
-func (e *evaluation) code(ctx context.Context) ([]int32, explorations) {
+func (e *evaluation) code(ctx context.Context) (list, explorations) {
 	findings, x := e.judgeCode(ctx)
 	if !e.doubted {
 		return findings, x
@@ -70,7 +69,7 @@ func (e *evaluation) code(ctx context.Context) ([]int32, explorations) {
 // reached. The findings depend on codeKey, and on the values of the records that
 // the explorations name, unless all programs before have taken so much that there
 // is none.
-func (e *evaluation) judgeCode(ctx context.Context) ([]int32, explorations) {
+func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
 	r := &exploration{new(interp.Result), e.o.Object, e.twin()}
 	x := explorations{r}
 	bounded := e.bounded()
@@ -82,18 +81,7 @@ func (e *evaluation) judgeCode(ctx context.Context) ([]int32, explorations) {
 			r.Result, x = &interp.Result{GaveUp: true}, nil
 		}
 	}
-	var list []int32
-	seen := make(map[int32]bool)
-	add := func(findings []int32) {
-		for _, n := range findings {
-			if !seen[n] {
-				seen[n] = true
-				list = append(list, n)
-			}
-		}
-	}
-	e.begin()
-	e.explored = r
+	e.explored, e.out, e.noted, e.seen = r, nil, nil, make(map[int32]bool)
 	for _, a := range e.kind {
 		e.judge(a)
 	}
@@ -103,23 +91,15 @@ func (e *evaluation) judgeCode(ctx context.Context) ([]int32, explorations) {
 	if bounded && !r.GaveUp {
 		x = append(x, e.judgeBounds(ctx, r)...)
 	}
-	all := e.end()
-	add(all.findings)
-	e.begin()
-	for _, f := range all.insns {
-		e.addInsn(f)
-	}
 	for _, fn := range e.pr.Funcs {
 		if e.lacks(fn) {
-			j := e.judgeFunction(r, fn)
-			add(j.findings)
-			for _, f := range j.insns {
-				e.addInsn(f)
-			}
+			e.collect(fn)
 		}
 	}
-	add(e.found.note(e.out))
-	return e.found.intern(list), x
+	for _, f := range e.out {
+		e.noteNumber(e.found.number(f))
+	}
+	return e.found.keep(e.noted), x
 }
 
 // explorations are those of a program that its findings depend on; nil where there is none, as that would take too much.
@@ -140,49 +120,20 @@ func (x explorations) work() (n int) {
 	return n
 }
 
-// begin forgets what has been found.
-func (e *evaluation) begin() { e.out, e.noted, e.seen = nil, nil, make(map[int32]bool) }
-
 // note adds a finding on code, once. There may be many, so that only their numbers are kept.
 func (e *evaluation) note(f Finding) {
 	if f.ofInsn() {
 		e.addInsn(f)
-	} else if n := e.found.one(f); !e.seen[n] {
+		return
+	}
+	e.noteNumber(e.found.number(f))
+}
+
+func (e *evaluation) noteNumber(n int32) {
+	if !e.seen[n] {
 		e.seen[n] = true
 		e.noted = append(e.noted, n)
 	}
-}
-
-// end returns what has been found.
-func (e *evaluation) end() judged {
-	j := judged{findings: e.found.intern(e.noted), insns: e.out}
-	e.out = nil
-	return j
-}
-
-// judgeFunction judges the code of one function, or returns the earlier result for
-// equal input. If the verifier does not enter a function, the reason depends on the
-// program.
-func (e *evaluation) judgeFunction(r *exploration, fn int) judged {
-	key := judgedKey{e.o.Object, r.shared(), fn, e.codeOf(fn).key, r.outcome(fn), r.GaveUp, r.Odd}
-	if poisons := e.ebpfGoKey(nil, fn); len(poisons) > 0 {
-		key.key = e.results.number(fmt.Append(poisons, " of ", key.key))
-	}
-	if j, ok := e.results.findJudged(key); ok && key.outcome != "" {
-		e.doubted = e.doubted || j.doubted
-		return j
-	}
-	out, doubted := e.out, e.doubted
-	e.doubted = false
-	e.begin()
-	e.collect(fn)
-	j := e.end()
-	j.doubted = e.doubted
-	e.out, e.doubted = out, doubted || e.doubted
-	if key.outcome != "" {
-		e.results.addJudged(key, j)
-	}
-	return j
 }
 
 // twin returns the program to explore instead of this one.

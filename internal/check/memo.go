@@ -102,9 +102,8 @@ type results struct {
 	programs memo[programKey, code]
 	units    memo[unitKey, *interp.Unit]
 
-	mu     sync.Mutex
-	keys   map[[sha256.Size]byte]uint32 // numbers, from 1
-	judged map[judgedKey]judged
+	mu   sync.Mutex
+	keys map[[sha256.Size]byte]uint32 // numbers, from 1
 }
 
 // number returns the number of some bytes, by their hash.
@@ -123,22 +122,6 @@ func (k *results) number(of []byte) uint32 {
 	return n
 }
 
-func (k *results) findJudged(key judgedKey) (judged, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	j, ok := k.judged[key]
-	return j, ok
-}
-
-func (k *results) addJudged(key judgedKey, j judged) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.judged == nil {
-		k.judged = make(map[judgedKey]judged)
-	}
-	k.judged[key] = j
-}
-
 // programKey identifies the input of the findings on a program's code, without what an
 // exploration finds relevant, so that kernels share explorations.
 type programKey struct {
@@ -150,8 +133,8 @@ type programKey struct {
 
 // code is the result for the code of a program.
 type code struct {
-	findings []int32 // in the ledger
-	work     int     // of exploring it
+	findings list
+	work     int // of exploring it
 }
 
 // unitKey is a programKey for parts of explorations that programs share.
@@ -160,24 +143,6 @@ type unitKey struct {
 	code    uint32         // number of the keys of the function and its callees
 	from    interp.Entry
 	precise bool
-}
-
-// judgedKey identifies the input of the findings on a function's code.
-type judgedKey struct {
-	o       *bpfobj.Object
-	twin    *twin // whose functions the outcome is about
-	fn      int
-	key     uint32
-	outcome string // as of interp.Result.Outcome
-	gaveUp  bool
-	odd     string
-}
-
-// judged are the findings on a function's code.
-type judged struct {
-	findings []int32   // in the ledger
-	insns    []Finding // on instructions; a program keeps one of each kind
-	doubted  bool      // a precise exploration may make sure of some
 }
 
 // sharedUnits are the units of a program's twin on one kernel.

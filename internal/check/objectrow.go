@@ -146,7 +146,7 @@ func (r *run) wholeStatus(k, i int, l Loader) (s Status) {
 	if len(w.maps) > 0 && l == Libbpf {
 		return Fails
 	}
-	for _, f := range r.found.read(nil, w.findings) {
+	for _, f := range r.found.read(w.findings) {
 		if f.Status == Other || (l == Libbpf || f.ofObject()) && f.concerns(l) {
 			s = max(s, f.Status)
 		}

@@ -104,13 +104,13 @@ type kernelResult struct {
 	name     string
 	path     string
 	arch     string
-	programs [][]int32     // by object: see programs
+	programs []list        // by object: see programs
 	whole    []wholeResult // by object
 }
 
 // wholeResult is what an object needs whichever of its programs are loaded, on one kernel.
 type wholeResult struct {
-	findings []int32       // in the ledger
+	findings list
 	maps     []*bpfobj.Map // that the kernel lacks; they become findings in the report
 }
 
@@ -226,29 +226,27 @@ func (r *run) pairing(i int, k *inventory, d decisions, t *target) *pairing {
 	}
 }
 
-// programs judges the programs of an object. It returns two numbers of lists in the
-// ledger for each: of the findings on it, and of those on its code. As kernels mostly
-// have the same they are a list in the ledger, too. bare is the object where no module is loaded, nil where that
-// is the same.
-func (r *run) programs(ctx context.Context, p, bare *pairing) []int32 {
-	var list []int32
+// programs judges the programs of an object. It returns a list of two lists for each: of the findings on it, and of those on its
+// code. bare is the object where no module is loaded, nil where that is the same.
+func (r *run) programs(ctx context.Context, p, bare *pairing) list {
+	var lists []int32
 	for j := range p.o.Programs {
 		if ctx.Err() != nil {
-			return nil
+			return 0
 		}
 		own, code := r.program(ctx, p, j)
 		if bare != nil {
 			own, code = r.withoutModules(ctx, bare, j, own, code)
 		}
-		list = append(list, r.found.number(own), r.found.number(code))
+		lists = append(lists, int32(own), int32(code))
 	}
-	return r.found.intern(list)
+	return r.found.keep(lists)
 }
 
 // program judges program j of an object, and its code.
-func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32) {
+func (r *run) program(ctx context.Context, p *pairing, j int) (own, code list) {
 	if !p.loader.forKernel() {
-		return r.found.note([]Finding{p.o.otherMachine()}), nil
+		return r.found.note([]Finding{p.o.otherMachine()}), 0
 	}
 	e := evaluation{pairing: p, pr: &p.o.Programs[j]}
 	e.attachment()
@@ -267,7 +265,7 @@ func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32
 }
 
 // code judges the code of a program, or returns the earlier result for equal input.
-func (r *run) code(ctx context.Context, e *evaluation) []int32 {
+func (r *run) code(ctx context.Context, e *evaluation) list {
 	if e.findings > limits.Findings {
 		return r.found.note([]Finding{{Status: Unknown, Code: AnalysisFindings, Subject: "findings", Args: Args{Max: limits.Findings}}})
 	}
@@ -281,7 +279,7 @@ func (r *run) code(ctx context.Context, e *evaluation) []int32 {
 		}
 	}
 	e.work += c.work
-	e.findings += len(c.findings)
+	e.findings += len(r.found.of(c.findings))
 	return c.findings
 }
 
@@ -314,7 +312,7 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 func (r *run) skippedList() []*corpus.Error {
 	out := slices.Clone(r.skipped)
 	for i, o := range r.Objects {
-		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(r.found.read(nil, k.whole[i].findings)) != Other })
+		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(r.found.read(k.whole[i].findings)) != Other })
 		if !met {
 			out = append(out, r.Corpus.Unmet(o.name))
 		}
@@ -423,8 +421,8 @@ func (r *run) row(ctx context.Context, i, j int) Program {
 				lacks = append(lacks, f)
 			}
 		}
-		l := r.kernels[ki].programs[i][2*j:]
-		t.add(ki, r.found.list(l[0]), r.found.list(l[1]), r.found.note(lacks))
+		l := r.found.of(r.kernels[ki].programs[i])[2*j:]
+		t.add(ki, [3]list{list(l[0]), list(l[1]), r.found.note(lacks)})
 	}
 	p.Findings = t.findings(r.sets)
 	p.blameLoader(len(r.kernels))

@@ -180,18 +180,6 @@ func (x *exploration) guard(at bpfobj.Site) (interp.Guard, bool) {
 	return g, ok
 }
 
-func (x *exploration) outcome(fn int) string {
-	return x.Outcome(mapped(x.theirs, bpfobj.Site{Fn: fn}).Fn)
-}
-
-// shared returns what tells apart outcomes in terms of other twins; nil where the program is its own.
-func (x *exploration) shared() *twin {
-	if x.ours == nil {
-		return nil
-	}
-	return x.twin
-}
-
 // returns are the ways in which the program ends.
 func (x *exploration) returns() []interp.Return {
 	l := x.Returns()

@@ -35,7 +35,7 @@ func TestTwins(t *testing.T) {
 		r := newRun(cfg)
 		k := &inventory{want: r.want, helpers: map[int64]bool{presentHelper: true}, features: interp.Features{Ranges: true}}
 		for i, o := range cfg.Objects {
-			findings = append(findings, r.found.read(nil, r.code(t.Context(), &evaluation{pairing: r.pairing(i, k, decisions{}, new(target)), pr: &o.Programs[0]})))
+			findings = append(findings, r.found.read(r.code(t.Context(), &evaluation{pairing: r.pairing(i, k, decisions{}, new(target)), pr: &o.Programs[0]})))
 		}
 		return findings, len(r.results.units.known)
 	}
