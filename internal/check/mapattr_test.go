@@ -114,7 +114,7 @@ func TestVerifierMaps(t *testing.T) {
 		case err == nil && status == Fails:
 			t.Errorf("%+v was made: %s", *m, why.Code)
 		case err != nil && status <= Guarded:
-			counts["not foreseen: "+(mapTypes)(nil).name(m.Type)+": "+err.Error()]++
+			counts["not foreseen: "+mapTypeName(m.Type)+": "+err.Error()]++
 		case err == nil:
 			counts["made"]++
 		default:

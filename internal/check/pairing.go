@@ -34,7 +34,8 @@ type pairing struct {
 	twins   map[*bpfobj.Program]*twin
 	found   *ledger
 
-	whole []Finding // on what the object needs, whichever program is loaded
+	whole  []Finding     // on what the object needs, whichever program is loaded, except maps of types that the kernel lacks
+	lacked []*bpfobj.Map // these
 
 	functions []function                 // filled by codeOf
 	externs   map[*bpfobj.Extern]Finding // why one cannot be used

@@ -93,7 +93,6 @@ type run struct {
 	results results
 	twins   map[*bpfobj.Program]*twin
 	kernels []kernelResult
-	types   mapTypes
 	sets    map[string][]int // of kernels, for the report
 	skipped []*corpus.Error
 }
@@ -104,14 +103,8 @@ type kernelResult struct {
 	name     string
 	path     string
 	arch     string
-	programs []list        // by object: see programs
-	whole    []wholeResult // by object
-}
-
-// wholeResult is what an object needs whichever of its programs are loaded, on one kernel.
-type wholeResult struct {
-	findings list
-	maps     []*bpfobj.Map // that the kernel lacks; they become findings in the report
+	programs []list // by object: see programs
+	whole    []list // by object: what it needs, whichever of its programs are loaded
 }
 
 func newRun(cfg Config) *run {
@@ -119,7 +112,7 @@ func newRun(cfg Config) *run {
 		cfg.Loaders = Loaders()
 	}
 	r := &run{
-		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)}, types: make(mapTypes),
+		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)},
 		twins: findTwins(cfg.Objects), found: newLedger(), sets: make(map[string][]int),
 	}
 	r.want.add(featureNames...)
@@ -199,22 +192,25 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	}
 	r.mu.Lock()
 	r.kernels = append(r.kernels, res)
-	r.types.learn(k.enums[enumMap])
 	r.mu.Unlock()
 }
 
 // needs finds what the object lacks, whichever of its programs are loaded, unless
 // its loader takes care of it.
-func (r *run) needs(p *pairing) wholeResult {
+func (r *run) needs(p *pairing) list {
 	if !p.loader.forKernel() {
-		return wholeResult{findings: r.found.note([]Finding{p.o.otherMachine()})}
+		return r.found.note([]Finding{p.o.otherMachine()})
 	}
 	p.whole = slices.Concat(p.definitions(), p.strong(), p.opening(p.setsMap))
 	if p.o.unread.Subject != "" && len(r.Loaders) == 1 && p.ebpfGo {
 		p.whole = append(p.whole, p.o.unread)
 	}
-	lacked := slices.DeleteFunc(p.lackedMaps(), func(m *bpfobj.Map) bool { return p.setsMap(m.Name) })
-	return wholeResult{r.found.note(p.whole), lacked}
+	p.lacked = slices.DeleteFunc(p.lackedMaps(), func(m *bpfobj.Map) bool { return p.setsMap(m.Name) })
+	all := slices.Clone(p.whole)
+	for _, m := range p.lacked {
+		all = append(all, typeMissing(m))
+	}
+	return r.found.note(all)
 }
 
 // pairing is object i on a kernel.
@@ -255,6 +251,11 @@ func (r *run) program(ctx context.Context, p *pairing, j int) (own, code list) {
 	e.variables()
 	for _, f := range p.whole {
 		if f, ok := r.ofProgram(f, p.o.refers[j][f.Subject]); ok {
+			e.add(f)
+		}
+	}
+	for _, m := range p.lacked {
+		if f, ok := r.ofProgram(typeMissing(m), p.o.refers[j][m.Name]); ok {
 			e.add(f)
 		}
 	}
@@ -312,7 +313,7 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 func (r *run) skippedList() []*corpus.Error {
 	out := slices.Clone(r.skipped)
 	for i, o := range r.Objects {
-		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(r.found.read(k.whole[i].findings)) != Other })
+		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(r.found.read(k.whole[i])) != Other })
 		if !met {
 			out = append(out, r.Corpus.Unmet(o.name))
 		}
@@ -415,14 +416,8 @@ func (r *run) row(ctx context.Context, i, j int) Program {
 		if ctx.Err() != nil {
 			break
 		}
-		var lacks []Finding
-		for _, m := range r.kernels[ki].whole[i].maps {
-			if f, ok := r.ofProgram(r.types.finding(m), o.refers[j][m.Name]); ok {
-				lacks = append(lacks, f)
-			}
-		}
 		l := r.found.of(r.kernels[ki].programs[i])[2*j:]
-		t.add(ki, [3]list{list(l[0]), list(l[1]), r.found.note(lacks)})
+		t.add(ki, [2]list{list(l[0]), list(l[1])})
 	}
 	p.Findings = t.findings(r.sets)
 	p.blameLoader(len(r.kernels))

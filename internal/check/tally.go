@@ -14,12 +14,12 @@ import (
 type tally struct {
 	*ledger
 	same []*alike // in order of the first kernel
-	by   map[[3]list]*alike
+	by   map[[2]list]*alike
 }
 
 // alike are kernels with the same lists of findings.
 type alike struct {
-	lists   [3]list
+	lists   [2]list
 	kernels kernelSet
 }
 
@@ -53,12 +53,12 @@ func (s kernelSet) list() (l []int) {
 }
 
 // add adds the findings on the next kernel.
-func (t *tally) add(kernel int, lists [3]list) {
+func (t *tally) add(kernel int, lists [2]list) {
 	a := t.by[lists]
 	if a == nil {
 		a = &alike{lists: lists}
 		if t.by == nil {
-			t.by = make(map[[3]list]*alike)
+			t.by = make(map[[2]list]*alike)
 		}
 		t.by[lists] = a
 		t.same = append(t.same, a)
