@@ -5,7 +5,6 @@ package check
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -16,31 +15,42 @@ import (
 // memo caches results by a key and by the part of the input on which they depend.
 // It is safe for use by many goroutines.
 type memo[K comparable, V any] struct {
-	mu       sync.Mutex
-	keys     map[K]int32 // places in variants
-	variants [][]int32   // places in relevant
-	places   map[string]int32
-	relevant []interp.Relevant
-	known    map[answer]V
+	mu    sync.Mutex
+	known map[K][]variant[V]
 }
 
-// answer identifies a result: its key, which input is relevant, and that input.
+// variant is the results of a key for which the same input is relevant.
+type variant[V any] struct {
+	relevant interp.Relevant
+	results  map[answer]V
+}
+
+// answer is the relevant part of an input.
 type answer struct {
-	key      int32
-	relevant int32
-	values   string // of appendRelevant
+	features interp.Features
+	values   string
+}
+
+// input is what results may depend on, except for what is in their keys.
+type input struct {
+	features interp.Features
+	value    func(record int) uint64 // that the loader writes
+}
+
+func (in *input) answer(r interp.Relevant) answer {
+	var b []byte
+	for _, n := range r.Records {
+		b = binary.AppendUvarint(b, in.value(int(n)))
+	}
+	return answer{in.features.Of(r.Features), string(b)}
 }
 
 // find returns the cached result for a key and an input.
 func (m *memo[K, V]) find(key K, in *input) (v V, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k, ok := m.keys[key]
-	if !ok {
-		return v, false
-	}
-	for _, i := range m.variants[k] {
-		if v, ok = m.known[answer{k, i, string(in.appendRelevant(nil, m.relevant[i]))}]; ok {
+	for _, x := range m.known[key] {
+		if v, ok = x.results[in.answer(x.relevant)]; ok {
 			break
 		}
 	}
@@ -52,49 +62,18 @@ func (m *memo[K, V]) add(key K, r interp.Relevant, in *input, v V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil {
-		m.keys, m.places, m.known = make(map[K]int32), make(map[string]int32), make(map[answer]V)
+		m.known = make(map[K][]variant[V])
 	}
-	k, ok := m.keys[key]
-	if !ok {
-		k = int32(len(m.variants))
-		m.keys[key] = k
-		m.variants = append(m.variants, nil)
+	l := m.known[key]
+	i := slices.IndexFunc(l, func(x variant[V]) bool {
+		return x.relevant.Features == r.Features && slices.Equal(x.relevant.Records, r.Records)
+	})
+	if i < 0 {
+		i = len(l)
+		l = append(l, variant[V]{r, make(map[answer]V)})
+		m.known[key] = l
 	}
-	content := fmt.Append(nil, r.Features)
-	for _, n := range r.Records {
-		content = binary.AppendUvarint(content, uint64(n))
-	}
-	i, ok := m.places[string(content)]
-	if !ok {
-		i = int32(len(m.relevant))
-		m.places[string(content)] = i
-		m.relevant = append(m.relevant, r)
-	}
-	if !slices.Contains(m.variants[k], i) {
-		m.variants[k] = append(m.variants[k], i)
-	}
-	m.known[answer{k, i, string(in.appendRelevant(nil, r))}] = v
-}
-
-// input is what results may depend on, except for what is in their keys.
-type input struct {
-	features interp.Features
-	value    func(record int) uint64 // that the loader writes
-}
-
-// appendRelevant appends the relevant part of the input.
-func (in *input) appendRelevant(b []byte, r interp.Relevant) []byte {
-	f := in.features.Of(r.Features)
-	for _, yes := range []bool{f.Rodata, f.Partial, f.Narrow, f.StImm, f.Globals, f.LazyGlobals, f.Ranges, f.Unequal} {
-		b = append(b, 0)
-		if yes {
-			b[len(b)-1] = 1
-		}
-	}
-	for _, n := range r.Records {
-		b = binary.AppendUvarint(b, in.value(int(n)))
-	}
-	return b
+	l[i].results[in.answer(r)] = v
 }
 
 // results caches the results for code. It is safe for use by many goroutines.

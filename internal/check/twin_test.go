@@ -37,7 +37,10 @@ func TestTwins(t *testing.T) {
 		for i, o := range cfg.Objects {
 			findings = append(findings, r.found.read(r.code(t.Context(), &evaluation{pairing: r.pairing(i, k, decisions{}, new(target)), pr: &o.Programs[0]})))
 		}
-		return findings, len(r.results.units.known)
+		for _, l := range r.results.units.known {
+			units += len(l)
+		}
+		return findings, units
 	}
 	alone, _ := judge(second)
 	both, units := judge(first, second)
