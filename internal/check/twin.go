@@ -70,9 +70,10 @@ func (c *contents) of(pr *bpfobj.Program) (sum [sha256.Size]byte, ok bool) {
 	for _, fn := range pr.Funcs {
 		b = append(b, c.function(fn)...)
 		for i := range c.o.Funcs[fn].Insns {
-			switch r := c.o.Funcs[fn].Insns[i].Ref; {
+			in := &c.o.Funcs[fn].Insns[i]
+			switch r := in.Ref; {
 			case r.N < 0:
-			case r.Kind == bpfobj.RefFunc:
+			case r.Kind == bpfobj.RefFunc || in.IsFuncCall():
 				n, ok := at[r.N]
 				if !ok {
 					return sum, false
