@@ -5,7 +5,6 @@ package check
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
@@ -24,7 +23,7 @@ type evaluation struct {
 	given    int64          // bytes of the context of a tracepoint, 0 where that is not known
 	kind     []absence      // what programs of its kind must not do: accesses to the context, calls of helpers
 	may      *bounds        // what it may return; nil for anything
-	explored *interp.Result // nil before it is
+	explored *exploration   // nil before it is
 	noted    []int32        // findings on some code, except those on instructions: numbers in the ledger
 	seen     map[int32]bool // noted as a set
 	precise  bool           // explore precisely
@@ -52,7 +51,7 @@ func (e *evaluation) eachUse(f func(*use)) {
 
 // code judges the program's code, a second time with a precise exploration where
 // the first was not precise enough.
-func (e *evaluation) code(ctx context.Context) ([]int32, explorations) {
+func (e *evaluation) code(ctx context.Context) (list, explorations) {
 	findings, x := e.judgeCode(ctx)
 	if !e.doubted {
 		return findings, x
@@ -70,8 +69,8 @@ func (e *evaluation) code(ctx context.Context) ([]int32, explorations) {
 // reached. The findings depend on codeKey, and on the values of the records that
 // the explorations name, unless all programs before have taken so much that there
 // is none.
-func (e *evaluation) judgeCode(ctx context.Context) ([]int32, explorations) {
-	r := new(interp.Result)
+func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
+	r := &exploration{new(interp.Result), e.o.Object, e.twin()}
 	x := explorations{r}
 	bounded := e.bounded()
 	if bounded || len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, e.lacks) {
@@ -79,21 +78,10 @@ func (e *evaluation) judgeCode(ctx context.Context) ([]int32, explorations) {
 			r = e.explore(ctx)
 			x[0] = r
 		} else {
-			r, x = &interp.Result{GaveUp: true}, nil
+			r.Result, x = &interp.Result{GaveUp: true}, nil
 		}
 	}
-	var list []int32
-	seen := make(map[int32]bool)
-	add := func(findings []int32) {
-		for _, n := range findings {
-			if !seen[n] {
-				seen[n] = true
-				list = append(list, n)
-			}
-		}
-	}
-	e.begin()
-	e.explored = r
+	e.explored, e.out, e.noted, e.seen = r, nil, nil, make(map[int32]bool)
 	for _, a := range e.kind {
 		e.judge(a)
 	}
@@ -103,32 +91,24 @@ func (e *evaluation) judgeCode(ctx context.Context) ([]int32, explorations) {
 	if bounded && !r.GaveUp {
 		x = append(x, e.judgeBounds(ctx, r)...)
 	}
-	all := e.end()
-	add(all.findings)
-	e.begin()
-	for _, f := range all.insns {
-		e.addInsn(f)
-	}
 	for _, fn := range e.pr.Funcs {
 		if e.lacks(fn) {
-			j := e.judgeFunction(r, fn)
-			add(j.findings)
-			for _, f := range j.insns {
-				e.addInsn(f)
-			}
+			e.collect(fn)
 		}
 	}
-	add(e.found.note(e.out))
-	return e.found.intern(list), x
+	for _, f := range e.out {
+		e.noteNumber(e.found.number(f))
+	}
+	return e.found.keep(e.noted), x
 }
 
 // explorations are those of a program that its findings depend on; nil where there is none, as that would take too much.
-type explorations []*interp.Result
+type explorations []*exploration
 
 // relevant is what of a kernel they depend on.
 func (x explorations) relevant() (all interp.Relevant) {
 	for _, r := range x {
-		all.Add(r.Relevant())
+		all.Add(r.relevant())
 	}
 	return all
 }
@@ -140,61 +120,42 @@ func (x explorations) work() (n int) {
 	return n
 }
 
-// begin forgets what has been found.
-func (e *evaluation) begin() { e.out, e.noted, e.seen = nil, nil, make(map[int32]bool) }
-
 // note adds a finding on code, once. There may be many, so that only their numbers are kept.
 func (e *evaluation) note(f Finding) {
 	if f.ofInsn() {
 		e.addInsn(f)
-	} else if n := e.found.one(f); !e.seen[n] {
+		return
+	}
+	e.noteNumber(e.found.number(f))
+}
+
+func (e *evaluation) noteNumber(n int32) {
+	if !e.seen[n] {
 		e.seen[n] = true
 		e.noted = append(e.noted, n)
 	}
 }
 
-// end returns what has been found.
-func (e *evaluation) end() judged {
-	j := judged{findings: e.found.intern(e.noted), insns: e.out}
-	e.out = nil
-	return j
+// twin returns the program to explore instead of this one.
+func (e *evaluation) twin() *twin {
+	if t := e.twins[e.pr]; t != nil {
+		return t
+	}
+	return &twin{o: e.o.Object, pr: e.pr}
 }
 
-// judgeFunction judges the code of one function, or returns the earlier result for
-// equal input. If the verifier does not enter a function, the reason depends on the
-// program.
-func (e *evaluation) judgeFunction(r *interp.Result, fn int) judged {
-	key := judgedKey{fn, e.codeOf(fn).key, r.Outcome(fn), r.GaveUp, r.Odd}
-	if poisons := e.ebpfGoKey(nil, fn); len(poisons) > 0 {
-		key.key = e.results.number(fmt.Append(poisons, " of ", key.key))
-	}
-	if j, ok := e.results.findJudged(key); ok && key.outcome != "" {
-		e.doubted = e.doubted || j.doubted
-		return j
-	}
-	out, doubted := e.out, e.doubted
-	e.doubted = false
-	e.begin()
-	e.collect(fn)
-	j := e.end()
-	j.doubted = e.doubted
-	e.out, e.doubted = out, doubted || e.doubted
-	if key.outcome != "" {
-		e.results.addJudged(key, j)
-	}
-	return j
-}
-
-func (e *evaluation) explore(ctx context.Context) *interp.Result {
-	return interp.Explore(ctx, e.o.Object, e.pr, &interp.Input{
+func (e *evaluation) explore(ctx context.Context) *exploration {
+	t := e.twin()
+	ours := e.o.Object
+	return &exploration{interp.Explore(ctx, t.o, t.pr, &interp.Input{
 		Features: e.k.features,
-		Record:   e.loader.value,
-		Ksym:     e.ksym,
-		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, x) },
+		Record:   func(n int) (uint64, bool) { return e.loader.value(t.record(ours, n)) },
+		Ksym:     func(x *bpfobj.Extern) interp.Number { return e.ksym(t.extern(ours, x)) },
+		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, t.extern(ours, x)) },
 		Settable: e.settable,
 		Precise:  e.precise,
-		Units:    sharedUnits{e.pairing, e.precise},
-	})
+		Units:    sharedUnits{e, t},
+	}), ours, t}
 }
 
 // collect judges the instructions of a function that must not be reached.
@@ -270,9 +231,9 @@ func (e *evaluation) kfunc(u *use) {
 // judge turns an absence into a finding.
 func (e *evaluation) judge(a absence) {
 	r := e.explored
-	reached := r.Reached(a.at)
+	reached := r.reached(a.at)
 	if a.moved {
-		reached = r.Moved(a.at)
+		reached = r.moved(a.at)
 	}
 	switch l := reached; {
 	case l == interp.Certain:
@@ -296,8 +257,8 @@ func (e *evaluation) judge(a absence) {
 }
 
 // guard returns what keeps the verifier from an instruction.
-func (e *evaluation) guard(r *interp.Result, at bpfobj.Site) Guard {
-	g, ok := r.Guard(at)
+func (e *evaluation) guard(r *exploration, at bpfobj.Site) Guard {
+	g, ok := r.guard(at)
 	if !ok {
 		return Guard{By: Unreachable}
 	}

@@ -4,8 +4,8 @@ package check
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 
@@ -20,10 +20,6 @@ import (
 //
 //go:embed helpers.txt
 var helperText string
-
-// permission is since when the programs of a type may call a helper: not up to
-// after, and from by on. Both are 0 where they may since there is the helper.
-type permission struct{ after, by release }
 
 // permissions are by type of programs, with the type of attachment behind a
 // slash where that counts, and by number of the helper.
@@ -42,56 +38,35 @@ var helperTable = sync.OnceValue(func() permissions {
 // programs are kfuncs.
 const lastHelper = int64(asm.FnCgrpStorageDelete)
 
-// readPermissions reads lines "NAMES: HELPERS". +NAME includes the helpers of an
-// earlier line. A helper may be followed by @AFTER..BY.
+// readPermissions reads lines "TYPES: HELPERS", in which a helper may be followed by @AFTER..BY.
 func readPermissions(text string) (permissions, error) {
 	numbers := make(map[string]int64, lastHelper)
 	for id := range lastHelper + 1 {
 		numbers[strings.TrimPrefix(helperName(id), "bpf_")] = id
 	}
 	all := make(permissions)
-	text = strings.ReplaceAll(text, "\n  ", " ") // lines that go on
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "#")
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		names, words, ok := strings.Cut(line, ":")
-		if !ok {
-			return nil, fmt.Errorf("%q: no colon", line)
-		}
+	err := readTable(text, func(types, helpers []string) error {
 		of := make(map[int64]permission)
-		for _, w := range strings.Fields(words) {
-			if set, is := strings.CutPrefix(w, "+"); is {
-				if all[set] == nil {
-					return nil, fmt.Errorf("%s: %s does not come before it", names, set)
-				}
-				maps.Copy(of, all[set])
-				continue
+		for _, w := range helpers {
+			name, p, err := parsePermission(w)
+			if err != nil {
+				return err
 			}
-			name, when, _ := strings.Cut(w, "@")
 			id, ok := numbers[name]
 			if !ok {
-				return nil, fmt.Errorf("%s: there is no helper %s", names, name)
-			}
-			p := permission{}
-			if when != "" {
-				var major, minor, byMajor, byMinor uint64
-				if _, err := fmt.Sscanf(when, "%d.%d..%d.%d", &major, &minor, &byMajor, &byMinor); err != nil {
-					return nil, fmt.Errorf("%s: %s: %w", names, w, err)
-				}
-				p = permission{linux(major, minor), linux(byMajor, byMinor)}
+				return fmt.Errorf("there is no helper %s", name)
 			}
 			of[id] = p
 		}
-		for _, name := range strings.Fields(names) {
-			if all[name] != nil {
-				return nil, fmt.Errorf("%s: twice", name)
+		for _, t := range types {
+			if all[t] != nil {
+				return errors.New("twice")
 			}
-			all[name] = of
+			all[t] = of
 		}
-	}
-	return all, nil
+		return nil
+	})
+	return all, err
 }
 
 // of returns what programs of a section may call, nil where that is not known,

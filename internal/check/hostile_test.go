@@ -131,7 +131,7 @@ func TestHostile(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		var last []Finding
 		for i := range h.o.Programs {
-			last = r.found.read(nil, r.code(t.Context(), &evaluation{pairing: p, pr: &h.o.Programs[i]}))
+			last = r.found.read(r.code(t.Context(), &evaluation{pairing: p, pr: &h.o.Programs[i]}))
 		}
 		runtime.ReadMemStats(&after)
 		if len(last) == 0 || worst(last) != h.last || last[0].Reach != h.says.Reach || last[0].Max != h.says.Max || h.says.Code != "" && last[0].Code != h.says.Code {

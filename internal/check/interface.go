@@ -35,8 +35,7 @@ func snake(s string) string {
 	return b.String()
 }
 
-// lackedMaps returns those of the object that the kernel has no type for. What to
-// call the type is known only when all kernels are.
+// lackedMaps returns those of the object that the kernel has no type for.
 func (p *pairing) lackedMaps() (lacked []*bpfobj.Map) {
 	types := p.k.enums[enumMap]
 	for i := range p.o.Maps {

@@ -5,6 +5,8 @@ package check
 import (
 	"slices"
 
+	"github.com/cilium/ebpf"
+
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
@@ -105,7 +107,7 @@ func (e *evaluation) cast(u *use) {
 }
 
 func (o *Object) hasArena() bool {
-	return slices.ContainsFunc(o.Maps, func(m bpfobj.Map) bool { return m.Type == mapArena })
+	return slices.ContainsFunc(o.Maps, func(m bpfobj.Map) bool { return isMap(&m, ebpf.Arena) })
 }
 
 // ofInsn reports whether a finding is about an instruction that not every verifier knows.

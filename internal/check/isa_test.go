@@ -98,7 +98,7 @@ func judgeCode(o *Object, k *inventory) (Status, []Finding) {
 	r := newRun(Config{Objects: []*Object{o}})
 	e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
 	list, _ := e.code(context.Background())
-	l := r.found.read(nil, list)
+	l := r.found.read(list)
 	return worst(l), l
 }
 

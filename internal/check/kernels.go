@@ -48,6 +48,55 @@ func parseRelease(text string) release {
 	return linux(major, minor)
 }
 
+// permission is since when something is allowed: not up to after, and from by on. Both are 0 if it always is.
+type permission struct{ after, by release }
+
+// parsePermission cuts @AFTER..BY from a word, if it has that.
+func parsePermission(word string) (name string, p permission, err error) {
+	name, when, ok := strings.Cut(word, "@")
+	if !ok {
+		return name, p, nil
+	}
+	var major, minor, byMajor, byMinor uint64
+	if _, err := fmt.Sscanf(when, "%d.%d..%d.%d", &major, &minor, &byMajor, &byMinor); err != nil {
+		return name, p, fmt.Errorf("%s: want @AFTER..BY: %w", word, err)
+	}
+	return name, permission{linux(major, minor), linux(byMajor, byMinor)}, nil
+}
+
+// readTable calls f for each line "NAMES: WORDS" of a table, in which +NAME stands for the words of an earlier line. Lines that
+// begin with two spaces continue the line before; # begins a comment.
+func readTable(text string, f func(names, words []string) error) error {
+	lines := make(map[string][]string)
+	for line := range strings.Lines(strings.ReplaceAll(text, "\n  ", " ")) {
+		line, _, _ = strings.Cut(line, "#")
+		left, right, ok := strings.Cut(line, ":")
+		if strings.TrimSpace(line) == "" {
+			continue
+		} else if !ok {
+			return fmt.Errorf("%q: no colon", line)
+		}
+		var words []string
+		for _, w := range strings.Fields(right) {
+			if set, is := strings.CutPrefix(w, "+"); !is {
+				words = append(words, w)
+			} else if lines[set] == nil {
+				return fmt.Errorf("%s: %s does not come before it", left, set)
+			} else {
+				words = append(words, lines[set]...)
+			}
+		}
+		names := strings.Fields(left)
+		for _, name := range names {
+			lines[name] = words
+		}
+		if err := f(names, words); err != nil {
+			return fmt.Errorf("%s: %w", left, err)
+		}
+	}
+	return nil
+}
+
 // releases are those with which parts of the kernel's interface came, by name.
 var releases = sync.OnceValue(func() map[string]release {
 	m := make(map[string]release)
@@ -100,9 +149,12 @@ var disabledHooks = sync.OnceValue(func() map[string]release {
 var sleepableHooks = sync.OnceValue(func() map[string]permission {
 	all := make(map[string]permission)
 	for _, words := range kernelFacts()["sleepable hooks"] {
-		after, by, _ := strings.Cut(words[0], "..")
+		_, p, err := parsePermission("@" + words[0])
+		if err != nil {
+			panic(err)
+		}
 		for _, hook := range words[1:] {
-			all[hook] = permission{parseRelease(after), parseRelease(by)}
+			all[hook] = p
 		}
 	}
 	return all

@@ -57,16 +57,16 @@ func TestCodeKey(t *testing.T) {
 					e.attachment()
 					e.kind = append(e.accesses(j), e.calls(j)...)
 					key := e.codeKey()
-					known, ok := first[e.pr].find(key, e.pairing)
+					known, ok := first[e.pr].find(key, e.input())
 					e.results = new(results) // all is done again
 					list, x := e.code(t.Context())
 					if !ok {
-						first[e.pr].add(key, x.relevant(), e.pairing, code{findings: list, work: x.work()})
+						first[e.pr].add(key, x.relevant(), e.input(), code{findings: list, work: x.work()})
 						continue
 					}
 					same++
-					if !slices.Equal(list, known.findings) || x.work() != known.work {
-						t.Errorf("%s: %s: %v, elsewhere %v", it.Name, objects[i].name, r.found.read(nil, list), r.found.read(nil, known.findings))
+					if list != known.findings || x.work() != known.work {
+						t.Errorf("%s: %s: %v, elsewhere %v", it.Name, objects[i].name, r.found.read(list), r.found.read(known.findings))
 					}
 				}
 			}

@@ -4,6 +4,7 @@ package check
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -40,93 +41,51 @@ var kfuncTable = sync.OnceValue(func() *kfuncRules {
 	return r
 })
 
+// readKfuncs reads lines "KFUNCS @ASKED: TYPES", in which a type may be followed by @AFTER..BY or ?, "sleeps: KFUNCS" and
+// "sleeps @AFTER..BY: KFUNCS", and "set NAME: TYPES".
 func readKfuncs(text string) (*kfuncRules, error) {
 	r := &kfuncRules{of: make(map[string]*kfuncRule), types: make(map[string]bool), sleeps: make(map[string]permission)}
-	sets := make(map[string]string)
-	text = strings.ReplaceAll(text, "\n  ", " ") // lines that go on
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "#")
-		names, words, ok := strings.Cut(line, ":")
-		set, types, isSet := strings.Cut(line, " = ")
+	return r, readTable(text, func(names, words []string) error {
+		last := names[len(names)-1]
+		asked, is := strings.CutPrefix(last, "@")
 		switch {
-		case strings.TrimSpace(line) == "":
-		case isSet:
-			sets[set] = types
-		case !ok:
-			return nil, fmt.Errorf("%q: no colon", line)
-		case strings.HasPrefix(names, "sleeps"):
-			p, err := between(strings.TrimPrefix(names, "sleeps"))
-			if err != nil {
-				return nil, err
-			}
-			for _, name := range strings.Fields(words) {
+		case names[0] == "set":
+			return nil
+		case names[0] == "sleeps" && (is || len(names) == 1):
+			_, p, err := parsePermission(last)
+			for _, name := range words {
 				r.sleeps[name] = p
 			}
-		default:
-			if err := r.rule(strings.Fields(names), words, sets); err != nil {
-				return nil, fmt.Errorf("%s: %w", names, err)
-			}
+			return err
+		case !is:
+			return errors.New("no release")
 		}
-	}
-	return r, nil
-}
-
-// between reads @AFTER..BY, or nothing.
-func between(text string) (p permission, err error) {
-	if text = strings.TrimSpace(text); text == "" {
-		return p, nil
-	}
-	var major, minor, byMajor, byMinor uint64
-	if _, err := fmt.Sscanf(text, "@%d.%d..%d.%d", &major, &minor, &byMajor, &byMinor); err != nil {
-		return p, fmt.Errorf("%q: want @AFTER..BY", text)
-	}
-	return permission{linux(major, minor), linux(byMajor, byMinor)}, nil
-}
-
-// rule reads a line.
-func (r *kfuncRules) rule(names []string, words string, sets map[string]string) error {
-	rule := &kfuncRule{types: make(map[string]permission), unsure: make(map[string]bool)}
-	var types []string
-	for _, w := range strings.Fields(words) {
-		if set, is := strings.CutPrefix(w, "+"); is {
-			if sets[set] == "" {
-				return fmt.Errorf("%s is no set", set)
-			}
-			types = append(types, strings.Fields(sets[set])...)
-			continue
-		}
-		types = append(types, w)
-	}
-	for _, w := range types {
-		name, _, _ := strings.Cut(w, "@")
-		p, err := between(w[len(name):])
-		if err != nil {
+		rule := &kfuncRule{types: make(map[string]permission), unsure: make(map[string]bool)}
+		var major, minor uint64
+		if _, err := fmt.Sscanf(asked, "%d.%d", &major, &minor); err != nil {
 			return err
 		}
-		name, unsure := strings.CutSuffix(name, "?")
-		if r.types[name] = true; unsure {
-			rule.unsure[name] = true
-		} else {
-			rule.types[name] = p
-		}
-	}
-	for _, name := range names {
-		if since, is := strings.CutPrefix(name, "@"); is {
-			var major, minor uint64
-			if _, err := fmt.Sscanf(since, "%d.%d", &major, &minor); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+		rule.asked = linux(major, minor)
+		for _, w := range words {
+			name, p, err := parsePermission(w)
+			if err != nil {
+				return err
 			}
-			rule.asked = linux(major, minor)
-		} else if r.of[name] != nil {
-			return fmt.Errorf("%s: twice", name)
-		} else {
+			name, unsure := strings.CutSuffix(name, "?")
+			if r.types[name] = true; unsure {
+				rule.unsure[name] = true
+			} else {
+				rule.types[name] = p
+			}
+		}
+		for _, name := range names[:len(names)-1] {
+			if r.of[name] != nil {
+				return errors.New("twice")
+			}
 			r.of[name] = rule
 		}
-	}
-	if rule.asked == 0 {
-		return fmt.Errorf("no release")
-	}
-	return nil
+		return nil
+	})
 }
 
 // kfuncForbidden judges a call of a kfunc that the kernel has by the programs of a section.

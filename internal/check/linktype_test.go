@@ -60,7 +60,7 @@ func TestLinks(t *testing.T) {
 			r := newRun(Config{Objects: []*Object{o}})
 			e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
 			list, _ := e.code(t.Context())
-			e.out = r.found.read(nil, list)
+			e.out = r.found.read(list)
 			e.interfaces()
 			got := OK
 			for _, f := range e.out {

@@ -6,43 +6,9 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/bpfobj"
-)
+	"github.com/cilium/ebpf"
 
-// Types of maps whose definitions are judged, by their numbers in knownMapTypes.
-const (
-	mapHash                = 1
-	mapArray               = 2
-	mapProgArray           = 3
-	mapPerfEventArray      = 4
-	mapPercpuHash          = 5
-	mapPercpuArray         = 6
-	mapStackTrace          = 7
-	mapCgroupArray         = 8
-	mapLRUHash             = 9
-	mapLRUPercpuHash       = 10
-	mapLPMTrie             = 11
-	mapArrayOfMaps         = 12
-	mapHashOfMaps          = 13
-	mapDevmap              = 14
-	mapSockmap             = 15
-	mapCpumap              = 16
-	mapXskmap              = 17
-	mapSockhash            = 18
-	mapCgroupStorage       = 19
-	mapReuseport           = 20
-	mapPercpuCgroupStorage = 21
-	mapQueue               = 22
-	mapStack               = 23
-	mapSkStorage           = 24
-	mapDevmapHash          = 25
-	mapRingbuf             = 27
-	mapInodeStorage        = 28
-	mapTaskStorage         = 29
-	mapBloom               = 30
-	mapUserRingbuf         = 31
-	mapCgrpStorage         = 32
-	mapArena               = 33
+	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
 // Flags of maps (include/uapi/linux/bpf.h).
@@ -62,6 +28,10 @@ const (
 	flagInnerMap
 	flagNext // flags from here on are for any type of map, or of types that are not judged
 )
+
+func isMap(m *bpfobj.Map, types ...ebpf.MapType) bool {
+	return slices.Contains(types, ebpf.MapType(m.Type))
+}
 
 // mapRule is what a type of maps wants of a definition.
 type mapRule struct {
@@ -91,32 +61,32 @@ func (k *inventory) mapRefused(m *bpfobj.Map) Finding {
 		return f
 	}
 	var f Finding
-	switch m.Type {
-	case mapHash, mapPercpuHash, mapLRUHash, mapLRUPercpuHash, mapHashOfMaps:
+	switch ebpf.MapType(m.Type) {
+	case ebpf.Hash, ebpf.PerCPUHash, ebpf.LRUHash, ebpf.LRUCPUHash, ebpf.HashOfMaps:
 		if m.KeySize > mostKey { // "bpf: Lift hashtab key_size limit"
 			f = k.since(linux(5, 11), MapKeySize)
 			f.Max = mostKey
 		}
-	case mapDevmap, mapDevmapHash, mapCpumap:
+	case ebpf.DevMap, ebpf.DevMapHash, ebpf.CPUMap:
 		if m.ValueSize == 8 { // struct bpf_devmap_val, struct bpf_cpumap_val
 			came := linux(5, 8)
-			if m.Type == mapCpumap {
+			if isMap(m, ebpf.CPUMap) {
 				came = linux(5, 9)
 			}
 			f = k.since(came, MapValueSize)
 			f.Size = 8
 		}
-	case mapSockmap, mapSockhash:
+	case ebpf.SockMap, ebpf.SockHash:
 		if m.ValueSize == 8 {
 			f = k.since(linux(5, 7), MapValueSize)
 			f.Size = 8
 		}
-	case mapCgroupStorage, mapPercpuCgroupStorage:
+	case ebpf.CGroupStorage, ebpf.PerCPUCGroupStorage:
 		if m.KeySize == 8 {
 			f = k.since(linux(5, 9), MapKeySize)
 			f.Size = 8
 		}
-	case mapStackTrace:
+	case ebpf.StackTrace:
 		const most = 127
 		if depth := m.ValueSize / max(8, m.Flags&flagStackBuildID); depth > most {
 			f = Finding{Status: MayFail, Code: MapDepth, Args: Args{Count: int64(depth), Max: most}}
@@ -132,8 +102,8 @@ const mostKey = 512
 func (r *mapRule) refuses(m *bpfobj.Map) Finding {
 	no := func(code Code, a Args) Finding { return Finding{Status: Fails, Code: code, Args: a} }
 	key, value := Args{Size: int64(m.KeySize)}, Args{Size: int64(m.ValueSize)}
-	storage := slices.Contains([]uint32{mapSkStorage, mapInodeStorage, mapTaskStorage, mapCgrpStorage}, m.Type)
-	cgroup := m.Type == mapCgroupStorage || m.Type == mapPercpuCgroupStorage
+	storage := isMap(m, ebpf.SkStorage, ebpf.InodeStorage, ebpf.TaskStorage, ebpf.CgroupStorage)
+	cgroup := isMap(m, ebpf.CGroupStorage, ebpf.PerCPUCGroupStorage)
 	frame := max(8, m.Flags&flagStackBuildID)
 	switch {
 	case m.Flags&(flagNext-1)&^r.flags != 0:
@@ -144,13 +114,13 @@ func (r *mapRule) refuses(m *bpfobj.Map) Finding {
 		return no(MapKeySize, key)
 	case !fits(m.ValueSize, r.value):
 		return no(MapValueSize, value)
-	case (m.Type == mapLPMTrie || storage) && m.Flags&flagNoPrealloc == 0:
+	case (isMap(m, ebpf.LPMTrie) || storage) && m.Flags&flagNoPrealloc == 0:
 		return no(MapPrealloc, Args{})
-	case m.Type == mapLPMTrie && m.KeySize != 0 && (m.KeySize < 5 || m.KeySize > 4+256):
+	case isMap(m, ebpf.LPMTrie) && m.KeySize != 0 && (m.KeySize < 5 || m.KeySize > 4+256):
 		return no(MapKeySize, key)
-	case m.Type == mapStackTrace && m.ValueSize%frame != 0:
+	case isMap(m, ebpf.StackTrace) && m.ValueSize%frame != 0:
 		return no(MapFrames, Args{Size: value.Size, Max: int64(frame)})
-	case m.Type == mapSockhash && m.KeySize > mostKey:
+	case isMap(m, ebpf.SockHash) && m.KeySize > mostKey:
 		return no(MapKeySize, Args{Max: mostKey})
 	case (cgroup || storage) && m.MaxEntries != 0:
 		return no(MapEntries, Args{})
@@ -202,12 +172,12 @@ func (k *inventory) tooLarge(m *bpfobj.Map, percpu bool) Finding {
 			f.Status = MayFail
 		}
 		return f
-	case percpu && m.Type == mapPercpuCgroupStorage && value > 4<<10, m.Type == mapCgroupStorage && value > 4<<10, m.Type == mapArray && value > 4<<20:
+	case percpu && isMap(m, ebpf.PerCPUCGroupStorage) && value > 4<<10, isMap(m, ebpf.CGroupStorage) && value > 4<<10, isMap(m, ebpf.Array) && value > 4<<20:
 		if older {
 			f.Status, f.Since, f.Doubt = MayFail, linux(6, 1), SomeKernels
 			return f
 		}
-	case small && slices.Contains([]uint32{mapHash, mapLRUHash, mapLPMTrie, mapQueue, mapStack, mapBloom}, m.Type) && uint64(m.KeySize)+value >= 4<<20:
+	case small && isMap(m, ebpf.Hash, ebpf.LRUHash, ebpf.LPMTrie, ebpf.Queue, ebpf.Stack, ebpf.BloomFilter) && uint64(m.KeySize)+value >= 4<<20:
 		return f
 	}
 	return Finding{}
@@ -230,7 +200,7 @@ func (p *pairing) definitions() (l []Finding) {
 			if p.k.mapsRefused(corrected(m)).Status == OK {
 				f.Loader = Libbpf
 			}
-		case m.Inner == nil && (m.Type == mapArrayOfMaps || m.Type == mapHashOfMaps):
+		case m.Inner == nil && isMap(m, ebpf.ArrayOfMaps, ebpf.HashOfMaps):
 			f = Finding{Status: MayFail, Code: MapInner}
 		default:
 			continue
@@ -254,7 +224,7 @@ func (k *inventory) mapsRefused(m *bpfobj.Map) Finding {
 // for documentation (canHaveValueSize in its types.go, fixupMagicFields in its map.go).
 func corrected(m *bpfobj.Map) *bpfobj.Map {
 	c := *m
-	if m.TypedValue && slices.Contains([]uint32{mapPerfEventArray, mapRingbuf, mapArena}, m.Type) {
+	if m.TypedValue && isMap(m, ebpf.PerfEventArray, ebpf.RingBuf, ebpf.Arena) {
 		c.ValueSize = 0
 	}
 	if m.Inner != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -40,9 +41,9 @@ func TestCorrectedMaps(t *testing.T) {
 			{loader: EbpfGo},
 			{loader: EbpfGo, uses: Fails, change: func(m *bpfobj.Map) { m.TypedValue = false }},
 			{loader: EbpfGo, uses: Fails, change: func(m *bpfobj.Map) { m.KeySize = 8 }},
-			{loader: EbpfGo, uses: Fails, change: func(m *bpfobj.Map) { m.Type = mapCgroupArray }},
-			{loader: EbpfGo, change: func(m *bpfobj.Map) { m.Type, m.KeySize, m.MaxEntries = mapRingbuf, 0, 4096 }},
-			{loader: EbpfGo, uses: Fails, change: func(m *bpfobj.Map) { m.Type, m.KeySize, m.MaxEntries = mapUserRingbuf, 0, 4096 }},
+			{loader: EbpfGo, uses: Fails, change: func(m *bpfobj.Map) { m.Type = uint32(ebpf.CGroupArray) }},
+			{loader: EbpfGo, change: func(m *bpfobj.Map) { m.Type, m.KeySize, m.MaxEntries = uint32(ebpf.RingBuf), 0, 4096 }},
+			{loader: EbpfGo, uses: Fails, change: func(m *bpfobj.Map) { m.Type, m.KeySize, m.MaxEntries = uint32(ebpf.UserRingbuf), 0, 4096 }},
 		} {
 			o, err := Parse(t.Context(), "o", testinput.Named(t, "perfvalue"+order).Data)
 			if err != nil || len(o.Maps) != 1 {
@@ -84,22 +85,22 @@ func TestVerifierMaps(t *testing.T) {
 	counts := make(map[string]int)
 	for range 20_000 {
 		m := &bpfobj.Map{
-			Type: 1 + uint32(rnd.IntN(mapCgrpStorage)), MaxEntries: 1,
+			Type: 1 + uint32(rnd.IntN(int(ebpf.CgroupStorage))), MaxEntries: 1,
 			KeySize: pick(4, 4, 4, 8, 16, 5, 20, 260, 261, 512, 513, 600), ValueSize: pick(4, 4, 8, 8, 12, 64, 1016, 1024, 32768, 32776, 5<<20),
 			Flags: pick(0, 0, 0, 1<<rnd.IntN(13), 1, 1|1<<rnd.IntN(13)) | pick(0, 0, 0, 1<<rnd.IntN(13)),
 		}
 		switch m.Type {
-		case mapArrayOfMaps, mapHashOfMaps, 26: // they need an inner map, or a type of the kernel
+		case uint32(ebpf.ArrayOfMaps), uint32(ebpf.HashOfMaps), 26: // they need an inner map, or a type of the kernel
 			continue
-		case mapQueue, mapStack, mapBloom, mapRingbuf, mapUserRingbuf:
+		case uint32(ebpf.Queue), uint32(ebpf.Stack), uint32(ebpf.BloomFilter), uint32(ebpf.RingBuf), uint32(ebpf.UserRingbuf):
 			m.KeySize = pick(0, 0, 0, 4)
-		case mapSkStorage, mapInodeStorage, mapTaskStorage, mapCgrpStorage, mapCgroupStorage, mapPercpuCgroupStorage:
+		case uint32(ebpf.SkStorage), uint32(ebpf.InodeStorage), uint32(ebpf.TaskStorage), uint32(ebpf.CgroupStorage), uint32(ebpf.CGroupStorage), uint32(ebpf.PerCPUCGroupStorage):
 			m.MaxEntries = pick(0, 0, 0, 1)
 		}
 		switch m.Type {
-		case mapRingbuf, mapUserRingbuf:
+		case uint32(ebpf.RingBuf), uint32(ebpf.UserRingbuf):
 			m.MaxEntries, m.ValueSize = 4096, pick(0, 0, 4)
-		case mapSkStorage, mapInodeStorage, mapTaskStorage, mapCgrpStorage:
+		case uint32(ebpf.SkStorage), uint32(ebpf.InodeStorage), uint32(ebpf.TaskStorage), uint32(ebpf.CgroupStorage):
 			m.Typed, m.ValueSize = rnd.IntN(4) > 0, 4 // as the type of values is
 		}
 		if !hasValue(k.enums[enumMap], uint64(m.Type)) {
@@ -114,7 +115,7 @@ func TestVerifierMaps(t *testing.T) {
 		case err == nil && status == Fails:
 			t.Errorf("%+v was made: %s", *m, why.Code)
 		case err != nil && status <= Guarded:
-			counts["not foreseen: "+(mapTypes)(nil).name(m.Type)+": "+err.Error()]++
+			counts["not foreseen: "+mapTypeName(m.Type)+": "+err.Error()]++
 		case err == nil:
 			counts["made"]++
 		default:

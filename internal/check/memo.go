@@ -5,101 +5,84 @@ package check
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
 // memo caches results by a key and by the part of the input on which they depend.
 // It is safe for use by many goroutines.
 type memo[K comparable, V any] struct {
-	mu       sync.Mutex
-	keys     map[K]int32 // places in variants
-	variants [][]int32   // places in relevant
-	places   map[string]int32
-	relevant []interp.Relevant
-	known    map[answer]V
+	mu    sync.Mutex
+	known map[K][]variant[V]
 }
 
-// answer identifies a result: its key, which input is relevant, and that input.
+// variant is the results of a key for which the same input is relevant.
+type variant[V any] struct {
+	relevant interp.Relevant
+	results  map[answer]V
+}
+
+// answer is the relevant part of an input.
 type answer struct {
-	key      int32
-	relevant int32
-	values   string // of appendRelevant
+	features interp.Features
+	values   string
 }
 
-// find returns the cached result for a key on a kernel.
-func (m *memo[K, V]) find(key K, p *pairing) (v V, ok bool) {
+// input is what results may depend on, except for what is in their keys.
+type input struct {
+	features interp.Features
+	value    func(record int) uint64 // that the loader writes
+}
+
+func (in *input) answer(r interp.Relevant) answer {
+	var b []byte
+	for _, n := range r.Records {
+		b = binary.AppendUvarint(b, in.value(int(n)))
+	}
+	return answer{in.features.Of(r.Features), string(b)}
+}
+
+// find returns the cached result for a key and an input.
+func (m *memo[K, V]) find(key K, in *input) (v V, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k, ok := m.keys[key]
-	if !ok {
-		return v, false
-	}
-	for _, i := range m.variants[k] {
-		if v, ok = m.known[answer{k, i, string(p.appendRelevant(nil, m.relevant[i]))}]; ok {
+	for _, x := range m.known[key] {
+		if v, ok = x.results[in.answer(x.relevant)]; ok {
 			break
 		}
 	}
 	return v, ok
 }
 
-// add caches the result for a key on a kernel.
-func (m *memo[K, V]) add(key K, r interp.Relevant, p *pairing, v V) {
+// add caches the result for a key and an input.
+func (m *memo[K, V]) add(key K, r interp.Relevant, in *input, v V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil {
-		m.keys, m.places, m.known = make(map[K]int32), make(map[string]int32), make(map[answer]V)
+		m.known = make(map[K][]variant[V])
 	}
-	k, ok := m.keys[key]
-	if !ok {
-		k = int32(len(m.variants))
-		m.keys[key] = k
-		m.variants = append(m.variants, nil)
+	l := m.known[key]
+	i := slices.IndexFunc(l, func(x variant[V]) bool {
+		return x.relevant.Features == r.Features && slices.Equal(x.relevant.Records, r.Records)
+	})
+	if i < 0 {
+		i = len(l)
+		l = append(l, variant[V]{r, make(map[answer]V)})
+		m.known[key] = l
 	}
-	content := fmt.Append(nil, r.Features)
-	for _, n := range r.Records {
-		content = binary.AppendUvarint(content, uint64(n))
-	}
-	i, ok := m.places[string(content)]
-	if !ok {
-		i = int32(len(m.relevant))
-		m.places[string(content)] = i
-		m.relevant = append(m.relevant, r)
-	}
-	if !slices.Contains(m.variants[k], i) {
-		m.variants[k] = append(m.variants[k], i)
-	}
-	m.known[answer{k, i, string(p.appendRelevant(nil, r))}] = v
+	l[i].results[in.answer(r)] = v
 }
 
-// appendRelevant appends the relevant part of the input: the values that the loader
-// writes for some records, and some features.
-func (p *pairing) appendRelevant(b []byte, r interp.Relevant) []byte {
-	f := p.k.features.Of(r.Features)
-	for _, yes := range []bool{f.Rodata, f.Partial, f.Narrow, f.StImm, f.Globals, f.LazyGlobals, f.Ranges, f.Unequal} {
-		b = append(b, 0)
-		if yes {
-			b[len(b)-1] = 1
-		}
-	}
-	for _, n := range r.Records {
-		b = binary.AppendUvarint(b, p.loader[n].New)
-	}
-	return b
-}
-
-// results caches the results for the code of one object. It is safe for use by many
-// goroutines.
+// results caches the results for code. It is safe for use by many goroutines.
 type results struct {
 	programs memo[programKey, code]
 	units    memo[unitKey, *interp.Unit]
 
-	mu     sync.Mutex
-	keys   map[[sha256.Size]byte]uint32 // numbers, from 1
-	judged map[judgedKey]judged
+	mu   sync.Mutex
+	keys map[[sha256.Size]byte]uint32 // numbers, from 1
 }
 
 // number returns the number of some bytes, by their hash.
@@ -118,25 +101,10 @@ func (k *results) number(of []byte) uint32 {
 	return n
 }
 
-func (k *results) findJudged(key judgedKey) (judged, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	j, ok := k.judged[key]
-	return j, ok
-}
-
-func (k *results) addJudged(key judgedKey, j judged) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.judged == nil {
-		k.judged = make(map[judgedKey]judged)
-	}
-	k.judged[key] = j
-}
-
 // programKey identifies the input of the findings on a program's code, without what an
 // exploration finds relevant, so that kernels share explorations.
 type programKey struct {
+	o     *bpfobj.Object
 	fn    int
 	kind  uint32 // number of what programs of its kind must not do, and of whether bounds are judged; 0 for nothing
 	funcs string // numbers of the keys of its functions
@@ -144,42 +112,31 @@ type programKey struct {
 
 // code is the result for the code of a program.
 type code struct {
-	findings []int32 // in the ledger
-	work     int     // of exploring it
+	findings list
+	work     int // of exploring it
 }
 
 // unitKey is a programKey for parts of explorations that programs share.
 type unitKey struct {
-	code    uint32 // number of the keys of the function and its callees
+	o       *bpfobj.Object // of from.Fn
+	code    uint32         // number of the keys of the function and its callees
 	from    interp.Entry
 	precise bool
 }
 
-// judgedKey identifies the input of the findings on a function's code.
-type judgedKey struct {
-	fn      int
-	key     uint32
-	outcome string // as of interp.Result.Outcome
-	gaveUp  bool
-	odd     string
-}
-
-// judged are the findings on a function's code.
-type judged struct {
-	findings []int32   // in the ledger
-	insns    []Finding // on instructions; a program keeps one of each kind
-	doubted  bool      // a precise exploration may make sure of some
-}
-
-// sharedUnits are the units of an object on one kernel.
+// sharedUnits are the units of a program's twin on one kernel.
 type sharedUnits struct {
-	*pairing
-	precise bool
+	*evaluation
+	*twin
 }
 
 func (s sharedUnits) key(from interp.Entry) (k unitKey, ok bool) {
-	n := s.codeOf(from.Fn).calls
-	return unitKey{n, from, s.precise}, n != 0
+	n := s.codeOf(mapped(s.ours, bpfobj.Site{Fn: from.Fn}).Fn).calls
+	return unitKey{s.twin.o, n, from, s.precise}, n != 0
+}
+
+func (s sharedUnits) input() *input {
+	return &input{s.k.features, func(n int) uint64 { return s.loader[s.record(s.evaluation.o.Object, n)].New }}
 }
 
 // Find returns what Add was given for equal input.
@@ -188,13 +145,13 @@ func (s sharedUnits) Find(from interp.Entry) *interp.Unit {
 	if !ok {
 		return nil
 	}
-	u, _ := s.results.units.find(key, s.pairing)
+	u, _ := s.results.units.find(key, s.input())
 	return u
 }
 
 // Add caches the result for a function.
 func (s sharedUnits) Add(from interp.Entry, u *interp.Unit) {
 	if key, ok := s.key(from); ok {
-		s.results.units.add(key, u.Relevant(), s.pairing, u)
+		s.results.units.add(key, u.Relevant(), s.input(), u)
 	}
 }

@@ -66,14 +66,14 @@ func (d decisions) needAny() bool {
 // withoutModules judges program j of an object once more where no module is loaded: p is the object there, own and code are
 // the findings on it and on its code where all are. What fails in one of the two and not in the other may fail, and what would be
 // fine if a module was loaded needs it.
-func (r *run) withoutModules(ctx context.Context, p *pairing, j int, own, code []int32) (ownHere, codeHere []int32) {
+func (r *run) withoutModules(ctx context.Context, p *pairing, j int, own, code list) (ownHere, codeHere list) {
 	e := evaluation{pairing: p, pr: &p.o.Programs[j]}
 	names := p.modulesOf(e.pr.Records)
 	if len(names) == 0 {
 		return own, code
 	}
 	e.ebpfGoUnit() // of what it refuses, own has what is refused where modules are loaded
-	loaded, bare := r.found.read(nil, code), r.found.read(nil, r.code(ctx, &e))
+	loaded, bare := r.found.read(code), r.found.read(r.code(ctx, &e))
 	changed := slices.Clone(loaded)
 	for i := range changed {
 		if f := &changed[i]; f.Status == Fails && !failsFor(f.Loader, bare) {
@@ -90,7 +90,7 @@ func (r *run) withoutModules(ctx context.Context, p *pairing, j int, own, code [
 		}
 		more = append(more, f)
 	}
-	return r.found.intern(slices.Concat(own, r.found.note(more))), r.found.note(changed)
+	return r.found.note(append(r.found.read(own), more...)), r.found.note(changed)
 }
 
 // failsFor reports whether one of the findings fails with a loader, or with every one, where no module is loaded if it needs one.

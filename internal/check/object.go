@@ -3,6 +3,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -122,6 +123,9 @@ func newObject(name string, prog *bpfobj.Object, r records) *Object {
 		if at.Fn >= 0 {
 			o.recordsOf[at.Fn] = append(o.recordsOf[at.Fn], int32(r))
 		}
+	}
+	for _, l := range o.recordsOf {
+		slices.SortStableFunc(l, func(a, b int32) int { return cmp.Compare(prog.Sites[a].Insn, prog.Sites[b].Insn) })
 	}
 	for fn := range prog.Funcs {
 		code := prog.Funcs[fn].Insns

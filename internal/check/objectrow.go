@@ -142,11 +142,7 @@ func shifted(lists [][]int, by int) (out [][]int) {
 // wholeStatus returns the verdict on what object i needs on kernel k whichever of its programs are loaded.
 // cilium/ebpf needs only what the loaded programs refer to.
 func (r *run) wholeStatus(k, i int, l Loader) (s Status) {
-	w := &r.kernels[k].whole[i]
-	if len(w.maps) > 0 && l == Libbpf {
-		return Fails
-	}
-	for _, f := range r.found.read(nil, w.findings) {
+	for _, f := range r.found.read(r.kernels[k].whole[i]) {
 		if f.Status == Other || (l == Libbpf || f.ofObject()) && f.concerns(l) {
 			s = max(s, f.Status)
 		}

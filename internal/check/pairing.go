@@ -31,9 +31,11 @@ type pairing struct {
 	withModules decisions // of the same kernel with its modules; set where this one is without them
 
 	results *results
+	twins   map[*bpfobj.Program]*twin
 	found   *ledger
 
-	whole []Finding // on what the object needs, whichever program is loaded
+	whole  []Finding     // on what the object needs, whichever program is loaded, except maps of types that the kernel lacks
+	lacked []*bpfobj.Map // these
 
 	functions []function                 // filled by codeOf
 	externs   map[*bpfobj.Extern]Finding // why one cannot be used
@@ -122,6 +124,11 @@ func (e *evaluation) lacks(fn int) bool {
 	return e.codeOf(fn).lacks || len(e.ebpfGoKey(nil, fn)) > 0
 }
 
+// input is what of the kernel results for the object's code may depend on.
+func (p *pairing) input() *input {
+	return &input{p.k.features, func(n int) uint64 { return p.loader[n].New }}
+}
+
 // missing looks for a kfunc or a typed ksym, once.
 func (p *pairing) missing(x *bpfobj.Extern) Finding {
 	l, ok := p.externs[x]
@@ -161,7 +168,7 @@ func (p *pairing) ksym(x *bpfobj.Extern) interp.Number {
 
 // codeKey returns the key of a program's code. It covers e.kind, e.may and e.bounded, too.
 func (e *evaluation) codeKey() programKey {
-	key := programKey{fn: e.pr.Fn}
+	key := programKey{o: e.o.Object, fn: e.pr.Fn}
 	if bounded := e.bounded(); bounded || len(e.kind) > 0 || e.may != nil || len(e.ebpfGoPoisons) > 0 {
 		b := fmt.Append(nil, e.kind, e.may, bounded)
 		for _, fn := range e.pr.Funcs {

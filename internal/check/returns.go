@@ -97,8 +97,8 @@ func (e *evaluation) hookReturns(s *bpfobj.Section) *bounds {
 
 // judgeReturns judges what a program returns. A way through the program that the verifier may know not to be
 // one is a doubt, unless all end alike.
-func (e *evaluation) judgeReturns(r *interp.Result, may *bounds) {
-	all := r.Returns()
+func (e *evaluation) judgeReturns(r *exploration, may *bounds) {
+	all := r.returns()
 	whole := !r.GaveUp && r.Odd == ""
 	var bad *interp.Return
 	for i := range all {

@@ -90,9 +90,9 @@ type run struct {
 
 	found   *ledger
 	mu      sync.Mutex
-	results []results // by object
+	results results
+	twins   map[*bpfobj.Program]*twin
 	kernels []kernelResult
-	types   mapTypes
 	sets    map[string][]int // of kernels, for the report
 	skipped []*corpus.Error
 }
@@ -103,14 +103,8 @@ type kernelResult struct {
 	name     string
 	path     string
 	arch     string
-	programs [][]int32     // by object: see programs
-	whole    []wholeResult // by object
-}
-
-// wholeResult is what an object needs whichever of its programs are loaded, on one kernel.
-type wholeResult struct {
-	findings []int32       // in the ledger
-	maps     []*bpfobj.Map // that the kernel lacks; they become findings in the report
+	programs []list // by object: see programs
+	whole    []list // by object: what it needs, whichever of its programs are loaded
 }
 
 func newRun(cfg Config) *run {
@@ -118,8 +112,8 @@ func newRun(cfg Config) *run {
 		cfg.Loaders = Loaders()
 	}
 	r := &run{
-		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)}, types: make(mapTypes),
-		found: newLedger(), sets: make(map[string][]int),
+		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)},
+		twins: findTwins(cfg.Objects), found: newLedger(), sets: make(map[string][]int),
 	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
@@ -159,7 +153,6 @@ func newRun(cfg Config) *run {
 			r.want.add(StructOpsPrefix + m.Type)
 		}
 	}
-	r.results = make([]results, len(cfg.Objects))
 	return r
 }
 
@@ -199,22 +192,25 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	}
 	r.mu.Lock()
 	r.kernels = append(r.kernels, res)
-	r.types.learn(k.enums[enumMap])
 	r.mu.Unlock()
 }
 
 // needs finds what the object lacks, whichever of its programs are loaded, unless
 // its loader takes care of it.
-func (r *run) needs(p *pairing) wholeResult {
+func (r *run) needs(p *pairing) list {
 	if !p.loader.forKernel() {
-		return wholeResult{findings: r.found.note([]Finding{p.o.otherMachine()})}
+		return r.found.note([]Finding{p.o.otherMachine()})
 	}
 	p.whole = slices.Concat(p.definitions(), p.strong(), p.opening(p.setsMap))
 	if p.o.unread.Subject != "" && len(r.Loaders) == 1 && p.ebpfGo {
 		p.whole = append(p.whole, p.o.unread)
 	}
-	lacked := slices.DeleteFunc(p.lackedMaps(), func(m *bpfobj.Map) bool { return p.setsMap(m.Name) })
-	return wholeResult{r.found.note(p.whole), lacked}
+	p.lacked = slices.DeleteFunc(p.lackedMaps(), func(m *bpfobj.Map) bool { return p.setsMap(m.Name) })
+	all := slices.Clone(p.whole)
+	for _, m := range p.lacked {
+		all = append(all, typeMissing(m))
+	}
+	return r.found.note(all)
 }
 
 // pairing is object i on a kernel.
@@ -222,33 +218,31 @@ func (r *run) pairing(i int, k *inventory, d decisions, t *target) *pairing {
 	return &pairing{
 		o: r.Objects[i], k: k, loader: d, settable: r.settable, setsMap: func(m string) bool { return r.Policy.setsMap(r.Objects[i], m) },
 		libbpf: slices.Contains(r.Loaders, Libbpf), ebpfGo: slices.Contains(r.Loaders, EbpfGo), added: len(r.loader.adds) > 0,
-		unit: t.unit(r.Objects[i].records.Object), results: &r.results[i], found: r.found,
+		unit: t.unit(r.Objects[i].records.Object), results: &r.results, twins: r.twins, found: r.found,
 	}
 }
 
-// programs judges the programs of an object. It returns two numbers of lists in the
-// ledger for each: of the findings on it, and of those on its code. As kernels mostly
-// have the same they are a list in the ledger, too. bare is the object where no module is loaded, nil where that
-// is the same.
-func (r *run) programs(ctx context.Context, p, bare *pairing) []int32 {
-	var list []int32
+// programs judges the programs of an object. It returns a list of two lists for each: of the findings on it, and of those on its
+// code. bare is the object where no module is loaded, nil where that is the same.
+func (r *run) programs(ctx context.Context, p, bare *pairing) list {
+	var lists []int32
 	for j := range p.o.Programs {
 		if ctx.Err() != nil {
-			return nil
+			return 0
 		}
 		own, code := r.program(ctx, p, j)
 		if bare != nil {
 			own, code = r.withoutModules(ctx, bare, j, own, code)
 		}
-		list = append(list, r.found.number(own), r.found.number(code))
+		lists = append(lists, int32(own), int32(code))
 	}
-	return r.found.intern(list)
+	return r.found.keep(lists)
 }
 
 // program judges program j of an object, and its code.
-func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32) {
+func (r *run) program(ctx context.Context, p *pairing, j int) (own, code list) {
 	if !p.loader.forKernel() {
-		return r.found.note([]Finding{p.o.otherMachine()}), nil
+		return r.found.note([]Finding{p.o.otherMachine()}), 0
 	}
 	e := evaluation{pairing: p, pr: &p.o.Programs[j]}
 	e.attachment()
@@ -260,6 +254,11 @@ func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32
 			e.add(f)
 		}
 	}
+	for _, m := range p.lacked {
+		if f, ok := r.ofProgram(typeMissing(m), p.o.refers[j][m.Name]); ok {
+			e.add(f)
+		}
+	}
 	e.ebpfGoUnit()
 	own = r.found.note(e.out)
 	e.kind, e.may = slices.Concat(e.accesses(j), e.calls(j), e.kfuncCalls()), e.returns()
@@ -267,21 +266,21 @@ func (r *run) program(ctx context.Context, p *pairing, j int) (own, code []int32
 }
 
 // code judges the code of a program, or returns the earlier result for equal input.
-func (r *run) code(ctx context.Context, e *evaluation) []int32 {
+func (r *run) code(ctx context.Context, e *evaluation) list {
 	if e.findings > limits.Findings {
 		return r.found.note([]Finding{{Status: Unknown, Code: AnalysisFindings, Subject: "findings", Args: Args{Max: limits.Findings}}})
 	}
 	key := e.codeKey()
-	c, ok := e.results.programs.find(key, e.pairing)
+	c, ok := e.results.programs.find(key, e.input())
 	if !ok {
 		var x explorations
 		if c.findings, x = e.code(ctx); x != nil {
 			c.work = x.work()
-			e.results.programs.add(key, x.relevant(), e.pairing, c)
+			e.results.programs.add(key, x.relevant(), e.input(), c)
 		}
 	}
 	e.work += c.work
-	e.findings += len(c.findings)
+	e.findings += len(r.found.of(c.findings))
 	return c.findings
 }
 
@@ -314,7 +313,7 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 func (r *run) skippedList() []*corpus.Error {
 	out := slices.Clone(r.skipped)
 	for i, o := range r.Objects {
-		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(r.found.read(nil, k.whole[i].findings)) != Other })
+		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(r.found.read(k.whole[i])) != Other })
 		if !met {
 			out = append(out, r.Corpus.Unmet(o.name))
 		}
@@ -417,14 +416,8 @@ func (r *run) row(ctx context.Context, i, j int) Program {
 		if ctx.Err() != nil {
 			break
 		}
-		var lacks []Finding
-		for _, m := range r.kernels[ki].whole[i].maps {
-			if f, ok := r.ofProgram(r.types.finding(m), o.refers[j][m.Name]); ok {
-				lacks = append(lacks, f)
-			}
-		}
-		l := r.kernels[ki].programs[i][2*j:]
-		t.add(ki, r.found.list(l[0]), r.found.list(l[1]), r.found.note(lacks))
+		l := r.found.of(r.kernels[ki].programs[i])[2*j:]
+		t.add(ki, [2]list{list(l[0]), list(l[1])})
 	}
 	p.Findings = t.findings(r.sets)
 	p.blameLoader(len(r.kernels))

@@ -14,12 +14,12 @@ import (
 type tally struct {
 	*ledger
 	same []*alike // in order of the first kernel
-	by   map[[3]*int32]*alike
+	by   map[[2]list]*alike
 }
 
 // alike are kernels with the same lists of findings.
 type alike struct {
-	lists   [3][]int32
+	lists   [2]list
 	kernels kernelSet
 }
 
@@ -52,21 +52,15 @@ func (s kernelSet) list() (l []int) {
 	return l
 }
 
-// add adds the findings on the next kernel. The lists come from [ledger.intern].
-func (t *tally) add(kernel int, lists ...[]int32) {
-	var key [3]*int32
-	for i, l := range lists {
-		if len(l) > 0 {
-			key[i] = &l[0]
-		}
-	}
-	a := t.by[key]
+// add adds the findings on the next kernel.
+func (t *tally) add(kernel int, lists [2]list) {
+	a := t.by[lists]
 	if a == nil {
-		a = &alike{lists: [3][]int32(append(lists, nil, nil, nil)[:3])}
+		a = &alike{lists: lists}
 		if t.by == nil {
-			t.by = make(map[[3]*int32]*alike)
+			t.by = make(map[[2]list]*alike)
 		}
-		t.by[key] = a
+		t.by[lists] = a
 		t.same = append(t.same, a)
 	}
 	a.kernels.add(kernel)
@@ -80,7 +74,7 @@ func (t *tally) findings(sets map[string][]int) (l []KernelFinding) {
 	var found []int32
 	for _, a := range t.same {
 		for _, l := range a.lists {
-			for _, n := range l {
+			for _, n := range t.of(l) {
 				i, ok := at[n]
 				if !ok {
 					i = len(of)

@@ -38,7 +38,7 @@ func (e *evaluation) bounded() bool {
 
 // judgeBounds judges the accesses that r, an exploration of the program, finds out of bounds. It returns those on which the
 // findings depend as well.
-func (e *evaluation) judgeBounds(ctx context.Context, r *interp.Result) (also explorations) {
+func (e *evaluation) judgeBounds(ctx context.Context, r *exploration) (also explorations) {
 	asked := r.Relevant().Features
 	if len(r.Far()) == 0 || !asked.Unequal {
 		return nil
@@ -55,7 +55,7 @@ func (e *evaluation) judgeBounds(ctx context.Context, r *interp.Result) (also ex
 	if newer.GaveUp || newer.Odd != "" {
 		return also
 	}
-	far, still := r.Far(), newer.Far()
+	far, still := r.far(), newer.far()
 	maps.DeleteFunc(far, func(at bpfobj.Site, l interp.Level) bool {
 		e.doubted = e.doubted || l == interp.Imprecise && still[at] == interp.Unreached
 		return l == interp.Imprecise || still[at] != interp.Unreached

@@ -179,7 +179,7 @@ func (x *explorer) path(s *state) {
 			}
 		}
 		if s.at.Insn < 0 || s.at.Insn >= len(x.here.levels) {
-			x.u.odd = "execution leaves the function " + x.code.Name
+			x.u.odd = "execution leaves the function"
 			return
 		}
 		if x.code.leaders[s.at.Insn] && !x.arrive(s) {
@@ -293,7 +293,7 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 		if in.Off != 0 && (op == asm.Div || op == asm.Mod) {
 			b = value{m: ^uint64(0), lost: b.lost}
 		}
-		x.countALU(op, a, b)
+		x.countALU(op, a, b, is32)
 		v := alu(op, a, b, is32)
 		if l := v.loose(); l != v {
 			if x.asked.Ranges = true; !x.in.Ranges {
@@ -302,7 +302,7 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 		}
 		s.write(in.Dst, v)
 	default:
-		x.countALU(op, a, b)
+		x.countALU(op, a, b, is32)
 		v := x.pointer(op, a, b, is32)
 		if v.lost = a.lost || b.lost; v.lost && (v.isStack() || v.kind == farPtr) {
 			s.doubt()

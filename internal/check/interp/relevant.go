@@ -67,8 +67,12 @@ func (x *explorer) countBoth(a, b value) {
 	}
 }
 
-// countALU notes that the operands of an operation matter. Whatever is added to an unknown number, the sum is unknown.
-func (x *explorer) countALU(op asm.ALUOp, a, b value) {
+// countALU notes that the operands of an operation matter. Whatever is added to an unknown number, the sum is unknown. A sum
+// with 0 is a move.
+func (x *explorer) countALU(op asm.ALUOp, a, b value, is32 bool) {
+	if zero := constant(0); op == asm.Add && !is32 && (a == zero && b.isConst() || b == zero && a.isConst()) {
+		return
+	}
 	if op != asm.Add && op != asm.Sub || a.kind == scalar && b.kind == scalar && !a.isBlank() && !b.isBlank() ||
 		a.keepsOffset() || b.keepsOffset() {
 		x.counts(a)

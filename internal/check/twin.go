@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/interp"
+)
+
+// twin is the first program of a run whose code is equal to a program's. Programs explore their twin instead of themselves, with
+// their own records and externs, so that variants of one source share explorations. A program without an earlier one is its own
+// twin.
+type twin struct {
+	o      *bpfobj.Object
+	pr     *bpfobj.Program
+	theirs map[int]int // functions of the twin by those of the program; nil where they are the same
+	ours   map[int]int
+}
+
+// findTwins returns the twin of each program that has another one.
+func findTwins(objects []*Object) map[*bpfobj.Program]*twin {
+	first, twins := make(map[[sha256.Size]byte]*twin), make(map[*bpfobj.Program]*twin)
+	for _, o := range objects {
+		c := newContents(o.Object)
+		for i := range o.Programs {
+			pr := &o.Programs[i]
+			hash, ok := c.of(pr)
+			t := first[hash]
+			switch {
+			case !ok || t != nil && t.pr == pr:
+				continue
+			case t == nil:
+				first[hash] = &twin{o: o.Object, pr: pr}
+				continue
+			}
+			w := &twin{t.o, t.pr, make(map[int]int), make(map[int]int)}
+			for i, fn := range pr.Funcs {
+				w.theirs[fn], w.ours[t.pr.Funcs[i]] = t.pr.Funcs[i], fn
+			}
+			twins[pr] = w
+		}
+	}
+	return twins
+}
+
+// contents are hashes of what explorations depend on, besides what a kernel answers.
+type contents struct {
+	o     *bpfobj.Object
+	funcs map[int][]byte // by function, without what it refers to
+	data  map[int32][]byte
+}
+
+func newContents(o *bpfobj.Object) *contents {
+	return &contents{o, make(map[int][]byte), make(map[int32][]byte)}
+}
+
+// of returns a hash of a program's code; false if it refers to a function that is not one of the program's.
+func (c *contents) of(pr *bpfobj.Program) (sum [sha256.Size]byte, ok bool) {
+	at := make(map[int32]int, len(pr.Funcs)) // of a function in pr.Funcs
+	for i, fn := range pr.Funcs {
+		at[int32(fn)] = i
+	}
+	b := fmt.Append(nil, c.o.Order)
+	sections := make(map[int32]int) // by the first reference
+	for _, fn := range pr.Funcs {
+		b = append(b, c.function(fn)...)
+		for i := range c.o.Funcs[fn].Insns {
+			in := &c.o.Funcs[fn].Insns[i]
+			switch r := in.Ref; {
+			case r.N < 0:
+			case r.Kind == bpfobj.RefFunc || in.IsFuncCall():
+				n, ok := at[r.N]
+				if !ok {
+					return sum, false
+				}
+				b = binary.AppendUvarint(b, uint64(n))
+			case r.Kind == bpfobj.RefData:
+				n, again := sections[r.N]
+				if !again {
+					n = len(sections)
+					sections[r.N] = n
+				}
+				b = append(binary.AppendUvarint(b, uint64(n)), c.dataSection(r.N)...)
+			case r.Kind == bpfobj.RefExtern:
+				x := &c.o.Externs[r.N]
+				b = fmt.Append(b, x.Name, " ", x.Kind, x.Size)
+			}
+		}
+	}
+	return sha256.Sum256(b), true
+}
+
+// function returns a hash of a function without what it refers to.
+func (c *contents) function(fn int) []byte {
+	sum, ok := c.funcs[fn]
+	if !ok {
+		f := &c.o.Funcs[fn]
+		b := fmt.Append(nil, f.Global)
+		for i := range f.Insns {
+			in := &f.Insns[i]
+			b = append(b, byte(in.Op), byte(in.Dst), byte(in.Src), byte(in.Ref.Kind))
+			b = binary.AppendVarint(b, int64(in.Off))
+			b = binary.AppendVarint(b, in.Imm)
+			b = binary.AppendVarint(b, in.Ref.Off)
+			b = append(b, byte(min(in.Record, 1)), byte(max(in.Ref.N, -1)>>31))
+		}
+		hash := sha256.Sum256(b)
+		sum = hash[:]
+		c.funcs[fn] = sum
+	}
+	return sum
+}
+
+// dataSection returns a hash of a data section and its variables.
+func (c *contents) dataSection(n int32) []byte {
+	sum, ok := c.data[n]
+	if !ok {
+		hash := sha256.Sum256(fmt.Appendf(nil, "%v", c.o.Data[n]))
+		sum = hash[:]
+		c.data[n] = sum
+	}
+	return sum
+}
+
+// exploration is the result for a program, found for its twin. Sites, functions and records are those of the program.
+type exploration struct {
+	*interp.Result
+	o *bpfobj.Object
+	*twin
+}
+
+// mapped returns a site in the counterpart of its function.
+func mapped(funcs map[int]int, at bpfobj.Site) bpfobj.Site {
+	if funcs != nil {
+		at.Fn = funcs[at.Fn]
+	}
+	return at
+}
+
+// record returns the program's record for a record of the twin.
+func (t *twin) record(o *bpfobj.Object, n int) int {
+	if t.ours == nil {
+		return n
+	}
+	at := mapped(t.ours, t.o.Sites[n])
+	return int(o.Funcs[at.Fn].Insns[at.Insn].Record) - 1
+}
+
+// extern returns the program's extern for one of the twin.
+func (t *twin) extern(o *bpfobj.Object, x *bpfobj.Extern) *bpfobj.Extern {
+	if t.ours == nil {
+		return x
+	}
+	return &o.Externs[slices.IndexFunc(o.Externs, func(y bpfobj.Extern) bool { return y.Name == x.Name })]
+}
+
+func (x *exploration) reached(at bpfobj.Site) interp.Level { return x.Reached(mapped(x.theirs, at)) }
+
+func (x *exploration) moved(at bpfobj.Site) interp.Level { return x.Moved(mapped(x.theirs, at)) }
+
+func (x *exploration) far() map[bpfobj.Site]interp.Level {
+	far := make(map[bpfobj.Site]interp.Level)
+	for at, l := range x.Far() {
+		far[mapped(x.ours, at)] = l
+	}
+	return far
+}
+
+func (x *exploration) guard(at bpfobj.Site) (interp.Guard, bool) {
+	g, ok := x.Guard(mapped(x.theirs, at))
+	if g.Branch = mapped(x.ours, g.Branch); g.Fact != nil && g.Fact.Record >= 0 {
+		f := *g.Fact
+		f.Record = x.record(x.o, f.Record)
+		g.Fact = &f
+	}
+	return g, ok
+}
+
+// returns are the ways in which the program ends.
+func (x *exploration) returns() []interp.Return {
+	l := x.Returns()
+	for i := range l {
+		l[i].At = mapped(x.ours, l[i].At)
+	}
+	return l
+}
+
+// relevant returns what of a kernel the result depends on.
+func (x *exploration) relevant() interp.Relevant {
+	r := x.Relevant()
+	for i, n := range r.Records {
+		r.Records[i] = int32(x.record(x.o, int(n)))
+	}
+	return r
+}
