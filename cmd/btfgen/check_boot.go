@@ -23,7 +23,6 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/check/boot"
-	"github.com/btfgen/btfgen/internal/check/judge"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/report"
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -58,7 +57,7 @@ type boots struct {
 	tool     *guestProgram // of the command
 
 	used   map[int]bool // objects that support the machine of a kernel
-	table  judge.Table
+	table  boot.Table
 	rows   int
 	booted []bootedKernel
 
@@ -205,7 +204,7 @@ func (b *boots) kernel(corp *corpus.Corpus) error {
 			return err
 		}
 		run.name, modules = rep.Kernels[0].Name, rep.Modules()
-		run.trial = judge.NewTrial(rep, b.objs.list)
+		run.trial = boot.NewTrial(rep, b.objs.list)
 		for _, i := range run.trial.Objects {
 			b.used[i] = true
 			m.Objects = append(m.Objects, b.objs.data[i])
@@ -312,8 +311,8 @@ func readGuest(path string) (*guestProgram, error) {
 type bootRun struct {
 	*boots
 	name    string
-	trial   *judge.Trial // nil with a command
-	modules []string     // modules that are loaded
+	trial   *boot.Trial // nil with a command
+	modules []string    // modules that are loaded
 
 	release string // as the booted kernel reports it
 	started time.Time
@@ -434,10 +433,10 @@ func (r *bootRun) printUntil(object int) {
 
 // print prints the predicted and actual results of an object's programs. Programs that work as predicted are counted, and
 // printed only with --verbose.
-func (r *bootRun) print(rows []judge.Row) {
+func (r *bootRun) print(rows []boot.Row) {
 	c := r.c
 	w := tabwriter.NewWriter(r.w, 0, 0, 2, ' ', 0)
-	var wrongRows []*judge.Row
+	var wrongRows []*boot.Row
 	for i := range rows {
 		row := &rows[i]
 		p := row.Program
@@ -500,7 +499,7 @@ func predicted(p *check.Program) string {
 }
 
 // actual describes the result of a program in the guest.
-func actual(row *judge.Row) string {
+func actual(row *boot.Row) string {
 	var parts []string
 	switch e := row.Refused(); {
 	case e == nil && row.Got == nil:
@@ -552,7 +551,7 @@ func logEnd(log string) []string {
 
 // printLog prints the reasons for a wrong prediction and the end of the verifier's log. With verbose, it prints the whole log
 // that the machine sent.
-func printLog(w io.Writer, row *judge.Row, verbose bool) {
+func printLog(w io.Writer, row *boot.Row, verbose bool) {
 	p := row.Program
 	escape.Fprintf(w, "  WRONG: %s: %s %s\n", p.Object, p.Name, row.Wrong())
 	for _, f := range p.Findings {

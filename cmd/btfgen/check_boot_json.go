@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/check/judge"
+	"github.com/btfgen/btfgen/internal/check/boot"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/report"
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -18,7 +18,7 @@ import (
 type bootReport struct {
 	Version int            `json:"version"`
 	Kernels []bootedKernel `json:"kernels"`
-	Table   []judge.Count  `json:"table"` // counts of all kernels
+	Table   []boot.Count   `json:"table"` // counts of all kernels
 	allFindings
 }
 
@@ -61,7 +61,7 @@ type actualOutcome struct {
 }
 
 // programsOf returns the predictions and results of a trial.
-func programsOf(t *judge.Trial) []bootedProgram {
+func programsOf(t *boot.Trial) []bootedProgram {
 	all := []bootedProgram{}
 	for i := range t.Rows {
 		row := &t.Rows[i]

@@ -18,7 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/check/judge"
+	"github.com/btfgen/btfgen/internal/check/boot"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
@@ -297,7 +297,7 @@ func TestCheckBootStreams(t *testing.T) {
 // TestBootProgress checks that the number of programs tried is printed at intervals.
 func TestBootProgress(t *testing.T) {
 	var w bytes.Buffer
-	r := &bootRun{name: "k", progress: &w, trial: &judge.Trial{Rows: make([]judge.Row, 46)}}
+	r := &bootRun{name: "k", progress: &w, trial: &boot.Trial{Rows: make([]boot.Row, 46)}}
 	for i := range 46 {
 		r.tried(time.Duration(i) * every / 20)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package judge
+package boot
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/check/boot"
 )
 
 // Trial compares the report on one kernel with what that kernel, booted, does with the objects.
@@ -22,10 +21,10 @@ type Trial struct {
 // Row is a program on the booted kernel.
 type Row struct {
 	Program *check.Program
-	Got     *boot.Event // what the kernel did with the program alone; nil if no event came
-	Unread  string      // why cilium/ebpf does not read the object unchanged; "" if it does
+	Got     *Event // what the kernel did with the program alone; nil if no event came
+	Unread  string // why cilium/ebpf does not read the object unchanged; "" if it does
 
-	whole *boot.Event // why libbpf does not load the object; nil if it does
+	whole *Event // why libbpf does not load the object; nil if it does
 }
 
 // NewTrial returns the trial of a report on one kernel about these objects.
@@ -51,13 +50,13 @@ func NewTrial(rep *check.Report, objects []*check.Object) *Trial {
 func (t *Trial) Of(object int) []Row { return t.Rows[t.first[object]:t.first[object+1]] }
 
 // Take adds an event of the guest. It skips events that are not about a program here.
-func (t *Trial) Take(e boot.Event) {
+func (t *Trial) Take(e Event) {
 	if e.Object < 0 || e.Object >= len(t.Objects) {
 		return
 	}
 	rows := t.Of(e.Object)
-	refusesObject := e.Kind == boot.Object && e.Error != ""
-	if e.Kind == boot.Program {
+	refusesObject := e.Kind == Object && e.Error != ""
+	if e.Kind == Program {
 		i := slices.IndexFunc(rows, func(r Row) bool { return r.Program.Name == e.Name })
 		if i < 0 {
 			return
@@ -70,14 +69,14 @@ func (t *Trial) Take(e boot.Event) {
 		if refusesObject && r.whole == nil {
 			r.whole = &e
 		}
-		if e.Kind == boot.Object {
+		if e.Kind == Object {
 			r.Unread = cmp.Or(e.Alone, r.Unread)
 		}
 	}
 }
 
 // Refused returns why libbpf would not load the program, nil if it would.
-func (r *Row) Refused() *boot.Event {
+func (r *Row) Refused() *Event {
 	if r.whole != nil {
 		return r.whole
 	}
@@ -87,7 +86,7 @@ func (r *Row) Refused() *boot.Event {
 	return nil
 }
 
-// Attach returns [boot.Attached], why the program was not attached, or "" if that was not tried.
+// Attach returns [Attached], why the program was not attached, or "" if that was not tried.
 func (r *Row) Attach() string {
 	if r.Got == nil {
 		return ""
@@ -131,9 +130,9 @@ func (r *Row) Wrong() string {
 		return "was to fail, but loads"
 	case refused || r.Attach() == "":
 		return ""
-	case r.Attach() != boot.Attached && all <= check.Guarded:
+	case r.Attach() != Attached && all <= check.Guarded:
 		return "was to attach, but does not"
-	case r.Attach() == boot.Attached && all == check.Fails:
+	case r.Attach() == Attached && all == check.Fails:
 		return "was not to attach, but does"
 	}
 	return ""
