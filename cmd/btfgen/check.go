@@ -187,12 +187,9 @@ func runCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	objs, err := readPrograms(c, o.args)
+	objs, types, err := readChecked(c, o.args)
 	if err != nil {
 		return err
-	}
-	for _, target := range c.StringSlice("target") {
-		setTarget(c, objs.list, target)
 	}
 	corp, err := openCorpus(c, corpus.Options{Map: true, Extras: true})
 	if err != nil {
@@ -201,10 +198,6 @@ func runCheck(c *cli.Context) error {
 	in := inputsOf(slices.Concat(c.StringSlice("btf"), c.StringSlice("types"), objs.paths)...)
 	in.addCorpus(corp, c.String("output"))
 	if err := in.refuse(c.String("output")); err != nil {
-		return err
-	}
-	types, err := readTypes(c)
-	if err != nil {
 		return err
 	}
 	growSlowly()
@@ -234,7 +227,20 @@ func runCheck(c *cli.Context) error {
 	if err := checkVerdict(c, rep, &o); err != nil {
 		return err
 	}
-	return writeReport(c, rep, o.write)
+	return writeOutput(c, func(w io.Writer) error { return o.write(w, rep) })
+}
+
+// readChecked reads the objects to check, with --target, and the types of --types.
+func readChecked(c *cli.Context, args []string) (*programs, []check.Types, error) {
+	objs, err := readPrograms(c, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, target := range c.StringSlice("target") {
+		setTarget(c, objs.list, target)
+	}
+	types, err := readTypes(c)
+	return objs, types, err
 }
 
 // setTarget overrides the attach target of the programs that match target, which is PROGRAM=NAME.
@@ -251,11 +257,12 @@ func setTarget(c *cli.Context, objs []*check.Object, target string) {
 	}
 }
 
-func writeReport(c *cli.Context, rep *check.Report, write func(io.Writer, *check.Report) error) error {
+// writeOutput writes to the file of --output or to standard output.
+func writeOutput(c *cli.Context, write func(io.Writer) error) error {
 	if out := c.String("output"); out != "-" {
-		return output.WriteFile(out, func(w io.Writer) error { return write(w, rep) })
+		return output.WriteFile(out, write)
 	}
-	return write(c.App.Writer, rep)
+	return write(c.App.Writer)
 }
 
 // checkVerdict records the findings of a report, as --require and --baseline select them. The result of whole objects counts,

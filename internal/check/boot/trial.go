@@ -100,6 +100,19 @@ func (r *Row) NotTried() bool {
 	return e != nil && e.Errno == 0 || e == nil && r.Got == nil
 }
 
+// Missing returns for how many programs no result came, and how many others were not tried.
+func (t *Trial) Missing() (lost, untried int) {
+	for i := range t.Rows {
+		switch row := &t.Rows[i]; {
+		case row.Got == nil && row.Refused() == nil:
+			lost++
+		case row.NotTried():
+			untried++
+		}
+	}
+	return lost, untried
+}
+
 // Outcome returns the row for Table and Reason.
 func (r *Row) Outcome() *Outcome {
 	o := &Outcome{Program: r.Program.Name}
@@ -115,6 +128,31 @@ func (r *Row) Alone() string {
 		return ""
 	}
 	return strings.TrimPrefix(r.Got.Alone, "program "+r.Got.Name+": ")
+}
+
+// Actual is what happened to a program.
+type Actual struct {
+	Outcome string `json:"outcome"`          // loads, fails or not tried
+	Reason  string `json:"reason,omitempty"` // why it fails or was not tried
+	Errno   int    `json:"errno,omitempty"`
+	Log     string `json:"log,omitempty"`     // the end of the verifier's log
+	Attach  string `json:"attach,omitempty"`  // attached, or why not; empty if not tried
+	EbpfGo  string `json:"ebpf_go,omitempty"` // result of cilium/ebpf, if it differs: loads, or why not
+}
+
+// Actual returns what happened to the program.
+func (r *Row) Actual() Actual {
+	a := Actual{Outcome: "loads", Attach: r.Attach(), EbpfGo: cmp.Or(r.Alone(), r.Unread)}
+	e := r.Refused()
+	switch {
+	case r.NotTried() && e == nil:
+		a.Outcome, a.Reason = "not tried", "no result"
+	case r.NotTried():
+		a.Outcome, a.Reason = "not tried", e.Error
+	case e != nil:
+		a.Outcome, a.Reason, a.Errno, a.Log = "fails", r.Outcome().Reason(), e.Errno, e.Log
+	}
+	return a
 }
 
 // Wrong returns how the verdict was wrong, "" if it was right or makes no claim.
