@@ -21,7 +21,7 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 	escape.Fprintf(b, "### Portability: %s\n", summaryLine(r))
 	m.headlines(b)
 	if o.Baseline != nil {
-		changes(b, r, m.ordered, o.Baseline)
+		m.changes(b, o.Baseline)
 	}
 	if len(m.rows) > 0 && len(m.columns) <= maxTable {
 		m.table(b)
@@ -34,7 +34,7 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 		most = 1000
 	}
 	last := ""
-	for _, g := range causesFor(r, o.Verbose) {
+	for _, g := range m.causes(o.Verbose) {
 		if g.advice != last {
 			last = g.advice
 			escape.Fprintf(b, "\n#### %s\n\n| kernels | | what | where | programs |\n|--:|---|---|---|---|\n", escape.Markdown(last))
@@ -44,7 +44,7 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 			what += " (" + escape.Markdown(places(g.sources, most)) + ")"
 		}
 		escape.Fprintf(b, "| %d | %s %s | %s | %s | %s |\n", len(g.kernels), cellTexts[g.cell()].icon, g.verdict(), what,
-			escape.Markdown(where(r, m.ordered, g.kernels, most)), escape.Markdown(programs(r, g.programs, 2*most)))
+			escape.Markdown(m.where(g.kernels, most)), escape.Markdown(m.programs(g.programs, 2*most)))
 	}
 	return b.Flush()
 }
@@ -52,9 +52,9 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 // headlines lists the objects' headlines, of those that do not work everywhere first.
 func (m *matrix) headlines(b *bufio.Writer) {
 	escape.Fprintf(b, "\n")
-	for _, o := range objectsByNeed(m.r) {
-		escape.Fprintf(b, "- %s: %s\n", escape.Markdown(o.Object), escape.Markdown(Headline(m.r, o.ObjectRow)))
-		for _, remark := range remarks(m.r, m.ordered, o.ObjectRow, false) {
+	for _, o := range m.objectsByNeed() {
+		escape.Fprintf(b, "- %s: %s\n", escape.Markdown(o.Object), escape.Markdown(Headline(m.Report, o)))
+		for _, remark := range m.remarks(o, false) {
 			escape.Fprintf(b, "  - %s\n", escape.Markdown(remark))
 		}
 	}
@@ -87,20 +87,20 @@ func (m *matrix) table(b *bufio.Writer) {
 	}
 	escape.Fprintf(b, "\n\n")
 	for i, c := range m.columns {
-		escape.Fprintf(b, "%d. %s\n", i+1, escape.Markdown(label(m.r, c.kernels)))
+		escape.Fprintf(b, "%d. %s\n", i+1, escape.Markdown(label(m.Report, c)))
 	}
 }
 
 // changes writes what got worse and what got better, objects first.
-func changes(b *bufio.Writer, r *check.Report, ordered []int, old *check.Baseline) {
-	l := r.CompareObjects(old, func(int) bool { return true })
+func (v *view) changes(b *bufio.Writer, old *check.Baseline) {
+	l := v.CompareObjects(old, func(int) bool { return true })
 	for i := range l {
 		l[i].Program = "" // whichever decides
 	}
-	l = append(l, r.Compare(old)...)
+	l = append(l, v.Compare(old)...)
 	at := make(map[string]int)
-	for k := range r.Kernels {
-		at[r.Kernels[k].Name] = k
+	for k := range v.Kernels {
+		at[v.Kernels[k].Name] = k
 	}
 	any := false
 	for _, part := range []struct {
@@ -130,7 +130,7 @@ func changes(b *bufio.Writer, r *check.Report, ordered []int, old *check.Baselin
 				name += ": " + c.Program
 			}
 			escape.Fprintf(b, "| %s | %s %s | %s %s | %s |\n", escape.Markdown(name),
-				cellTexts[cellFor(c.Old)].icon, c.Old, cellTexts[cellFor(c.New)].icon, c.New, escape.Markdown(where(r, ordered, on[c], 5)))
+				cellTexts[cellFor(c.Old)].icon, c.Old, cellTexts[cellFor(c.New)].icon, c.New, escape.Markdown(v.where(on[c], 5)))
 		}
 	}
 	if !any {

@@ -172,9 +172,9 @@ func TestGroups(t *testing.T) {
 		modular,
 		cause(check.HelperMissing, "bpf_a", 0),
 		cause(check.HelperMissing, "bpf_b", 0),
-	}}}}
+	}}}, Objects: []check.ObjectRow{{Object: "o", Programs: []int{0}, Status: []check.Status{check.Fails, check.Fails}}}}
 	var got []string
-	for _, g := range groups(r.Causes(check.Unknown)) {
+	for _, g := range newView(r).causes(false) {
 		got = append(got, fmt.Sprint(len(g.kernels), " ", g.text(3)))
 	}
 	want := []string{
@@ -492,7 +492,7 @@ func TestRanges(t *testing.T) {
 	if got := ranges([]int{0, 3}, column); got != "0,2" {
 		t.Error(got)
 	}
-	if got := order(sample()); !slices.Equal(got, []int{4, 3, 0, 2, 1}) {
+	if got := newView(sample()).ordered; !slices.Equal(got, []int{4, 3, 0, 2, 1}) {
 		t.Error(got)
 	}
 }

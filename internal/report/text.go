@@ -76,25 +76,25 @@ func summaryLine(r *check.Report) string {
 
 // objects writes the headlines of the objects that do not work everywhere.
 func (t *text) objects() {
-	l := objectsByNeed(t.m.r)
+	l := t.m.objectsByNeed()
 	if len(l) == 0 {
 		return
 	}
 	escape.Fprintf(t, "\nobjects:\n")
 	for i, o := range l {
-		if o.fine() && i > 0 && !t.o.Verbose { // like those that follow
+		if fine(o) && i > 0 && !t.o.Verbose { // like those that follow
 			escape.Fprintf(t, "  and %s without failures\n", words.Plural(len(l)-i, "object"))
 			break
 		}
-		escape.Fprintf(t, "  %s: %s\n", o.Object, Headline(t.m.r, o.ObjectRow))
-		for _, remark := range remarks(t.m.r, t.m.ordered, o.ObjectRow, t.o.Verbose) {
+		escape.Fprintf(t, "  %s: %s\n", o.Object, Headline(t.m.Report, o))
+		for _, remark := range t.m.remarks(o, t.o.Verbose) {
 			escape.Fprintf(t, "    %s\n", remark)
 		}
 	}
 }
 
 // remarks says where loaders differ on an object and, if rules is set, which of its programs have to work.
-func remarks(r *check.Report, ordered []int, o *check.ObjectRow, rules bool) (out []string) {
+func (v *view) remarks(o *check.ObjectRow, rules bool) (out []string) {
 	for _, l := range o.Loaders {
 		var alone [numCell][]int // kernels, by the verdict with this loader
 		now := cells(l.Status, l.Load)
@@ -105,13 +105,13 @@ func remarks(r *check.Report, ordered []int, o *check.ObjectRow, rules bool) (ou
 		}
 		for c, kernels := range alone {
 			if len(kernels) > 0 {
-				out = append(out, fmt.Sprintf("%s alone: %s on %s", l.Loader, cellTexts[c].name, where(r, ordered, kernels, 3)))
+				out = append(out, fmt.Sprintf("%s alone: %s on %s", l.Loader, cellTexts[c].name, v.where(kernels, 3)))
 			}
 		}
 	}
 	if rules {
 		for i := range o.Rules {
-			out = append(out, ruleText(r, &o.Rules[i]))
+			out = append(out, ruleText(v.Report, &o.Rules[i]))
 		}
 	}
 	return out
@@ -161,11 +161,11 @@ func (t *text) table() {
 	m := t.m
 	escape.Fprintf(t, "\nkernels:\n")
 	for i, c := range m.columns {
-		escape.Fprintf(t, "  %3d  %s\n", i+1, label(m.r, c.kernels))
+		escape.Fprintf(t, "  %3d  %s\n", i+1, label(m.Report, c))
 	}
 	if n := len(m.ordered); len(m.columns) > 0 {
 		for _, c := range m.columns {
-			n -= len(c.kernels)
+			n -= len(c)
 		}
 		if n > 0 {
 			escape.Fprintf(t, "       and %d for machines of none of these programs\n", n)
@@ -214,54 +214,29 @@ func (t *text) causes() {
 	if t.o.Verbose {
 		most = 1000
 	}
-	last, guards := "", guards(t.m.r)
-	for _, g := range causesFor(t.m.r, t.o.Verbose) {
+	last := ""
+	for _, g := range t.m.causes(t.o.Verbose) {
 		if g.advice != last {
 			last = g.advice
 			escape.Fprintf(t, "\n%s\n", last)
 		}
 		verdict := t.paint(g.cell(), escape.Own(g.verdict()))
 		escape.Fprintf(t, "  %s: %s: %s\n", verdict, g.subject(most), g.reason())
-		escape.Fprintf(t, "    %s\n", where(t.m.r, t.m.ordered, g.kernels, most))
-		escape.Fprintf(t, "    %s\n", programs(t.m.r, g.programs, 2*most))
+		escape.Fprintf(t, "    %s\n", t.m.where(g.kernels, most))
+		escape.Fprintf(t, "    %s\n", t.m.programs(g.programs, 2*most))
 		if len(g.sources) > 0 {
 			escape.Fprintf(t, "    %s\n", places(g.sources, most))
 		}
-		if g.status != check.Guarded {
-			continue
-		}
-		var by []string
-		for _, what := range g.what {
-			by = append(by, guards[guarded{what, g.why}]...)
-		}
-		for _, guard := range sorted(by) {
+		for _, guard := range g.guards {
 			escape.Fprintf(t, "    guarded by %s\n", guard)
 		}
 	}
 }
 
-// guarded is what a guard keeps the verifier away from.
-type guarded struct{ what, why string }
-
-// guards returns what keeps the verifier away from what.
-func guards(r *check.Report) map[guarded][]string {
-	out := make(map[guarded][]string)
-	for i := range r.Programs {
-		for _, f := range r.Programs[i].Findings {
-			if f.Guard != nil {
-				g := groupOf(&f.Finding)
-				of := guarded{g.what[0], g.why}
-				out[of] = append(out[of], guardText(&f.Finding))
-			}
-		}
-	}
-	return out
-}
-
 func (t *text) notes() {
 	head := false
-	for i := range t.m.r.Programs {
-		p := &t.m.r.Programs[i]
+	for i := range t.m.Programs {
+		p := &t.m.Programs[i]
 		for i := range p.Notes {
 			if !head {
 				escape.Fprintf(t, "\nnotes:\n")
