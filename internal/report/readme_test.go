@@ -39,7 +39,7 @@ func TestBadge(t *testing.T) {
 			r.Objects = append(r.Objects, check.ObjectRow{Headline: h})
 		}
 		var b bytes.Buffer
-		if err := Badge(&b, r); err != nil {
+		if err := Badge(&b, r, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.String(); !strings.Contains(got, `aria-label="Linux: `+tt.want+`"`) || !strings.Contains(got, `fill="`+tt.color+`"/>`+"\n<text") {
@@ -80,7 +80,7 @@ func TestTable(t *testing.T) {
 		{Object: "c.o", Status: []check.Status{check.Fails, check.Other, check.OK, check.Other, check.MayFail, check.OK, check.Fails}},
 	}
 	var b bytes.Buffer
-	if err := Table(&b, r); err != nil {
+	if err := Table(&b, r, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `| distribution | Linux | a\|b.o | c.o |
@@ -103,7 +103,7 @@ func TestTableTurned(t *testing.T) {
 		r.Objects = append(r.Objects, check.ObjectRow{Object: fmt.Sprint("o", i), Status: []check.Status{check.Fails, check.OK, check.MayFail}})
 	}
 	var b bytes.Buffer
-	if err := Table(&b, r); err != nil {
+	if err := Table(&b, r, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")

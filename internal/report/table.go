@@ -16,7 +16,7 @@ import (
 )
 
 // Headlines writes a line for each object.
-func Headlines(w io.Writer, r *check.Report) error {
+func Headlines(w io.Writer, r *check.Report, _ Options) error {
 	b := bufio.NewWriter(w)
 	for i := range r.Objects {
 		escape.Fprintf(b, "%s: %s\n", r.Objects[i].Object, Headline(r, &r.Objects[i]))
@@ -28,7 +28,7 @@ func Headlines(w io.Writer, r *check.Report) error {
 const manyObjects = 12
 
 // Table writes Markdown for a README: distributions, and which object works there. Many objects are rows, few are columns.
-func Table(w io.Writer, r *check.Report) error {
+func Table(w io.Writer, r *check.Report, _ Options) error {
 	all := distributions(r)
 	rows := [][]string{{"distribution", "Linux"}} // the first is the head
 	for i := range r.Objects {

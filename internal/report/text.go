@@ -21,10 +21,17 @@ type Options struct {
 	Color   bool // of the text form, for terminals
 
 	Baseline   *check.Baseline // of Markdown: say what got worse and better since
+	Findings   any             // of JSON: what the run found
 	SourceRoot string          // of SARIF: an absolute path, from which on sources are named
 	Version    string          // btfgen's
 	Command    string          // of HTML: what was run
 	Date       string          // of HTML: when, "" to leave it out
+}
+
+// Formats are the writers of reports, by the name of the format.
+var Formats = map[string]func(io.Writer, *check.Report, Options) error{
+	"text": Text, "markdown": Markdown, "json": JSON, "junit": JUnit, "sarif": SARIF, "html": HTML,
+	"min-kernel": Headlines, "table": Table, "badge": Badge,
 }
 
 // maxColumns is how wide a matrix is worth reading.
