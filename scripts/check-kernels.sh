@@ -84,9 +84,9 @@ mapfile -d '' -t own < <(find testdata/bpf -name '*.o' ! -name '*.bpfeb.o' -prin
 export CGO_ENABLED=0 GOOS=linux GOARCH=amd64
 go build -trimpath -ldflags '-s -w' -o "$work/btfgen" ./cmd/btfgen
 go test -c -trimpath -ldflags '-s -w' -o "$work/check.test" ./internal/check
-go test -c -trimpath -ldflags '-s -w' -o "$work/judge.test" ./internal/check/judge
+go test -c -trimpath -ldflags '-s -w' -o "$work/boot.test" ./internal/check/boot
 # Newer libelf is linked with zstd.
-loader=(cc -O1 -static -o "$work/load" internal/check/judge/testdata/load.c -lbpf -lelf -lz)
+loader=(cc -O1 -static -o "$work/load" internal/check/boot/testdata/load.c -lbpf -lelf -lz)
 "${loader[@]}" 2>"$work/err" || "${loader[@]}" -lzstd 2>"$work/err" || { cat "$work/err" >&2; say 'no static libbpf'; exit 3; }
 
 # fits reports whether a table matches the predictions.
@@ -123,7 +123,7 @@ for i in "${!kernels[@]}"; do
 		say "$kernel: not as predicted"
 		status=1
 	fi
-	in_kernel judge.test '^TestRunningKernel$' 'BTFGEN_LOADER=./load BTFGEN_DEBIAN=.' go.mod "$work/load" "${own[@]}"
+	in_kernel boot.test '^TestRunningKernel$' 'BTFGEN_LOADER=./load BTFGEN_DEBIAN=.' go.mod "$work/load" "${own[@]}"
 	if ! grep -q -- '--- PASS: TestRunningKernel' "$work/log" || ! sed -n 's/^ *judge_test.go:[0-9]*: //p' "$work/log" | fits; then
 		say "$kernel: not as predicted for libbpf"
 		tail -n 5 "$work/err" >&2

@@ -57,65 +57,43 @@ func checkCommand() *cli.Command {
 
 // answers are the formats that show where objects work, for a README. With these formats, kernels on which an
 // object fails are not findings.
-var answers = map[string]func(io.Writer, *check.Report) error{
-	"min-kernel": report.Headlines, "table": report.Table, "badge": report.Badge,
-}
+var answers = []string{"min-kernel", "table", "badge"}
 
-// reportWriter returns the function that writes the report in the format of --format, --json or --min-kernel.
-func reportWriter(c *cli.Context, old *check.Baseline) (func(io.Writer, *check.Report) error, error) {
-	opts := report.Options{Verbose: c.Bool("verbose"), Baseline: old, Version: buildVersion()}
+// reportOptions reads --format, --json and --min-kernel, and the options of formats.
+func reportOptions(c *cli.Context) (format string, o report.Options, err error) {
+	o = report.Options{Verbose: c.Bool("verbose"), Version: buildVersion(), Command: c.App.Name}
+	o.Color = colored(c) && (c.String("output") == "-" || c.String("color") == "always")
 	if root := c.String("source-root"); root != "" {
-		abs, err := filepath.Abs(root)
-		if err != nil {
-			return nil, err
+		if root, err = filepath.Abs(root); err != nil {
+			return "", o, err
 		}
-		opts.SourceRoot = filepath.ToSlash(abs)
+		o.SourceRoot = filepath.ToSlash(root)
 	}
-	opts.Color = colored(c) && (c.String("output") == "-" || c.String("color") == "always")
-	format := c.String("format")
+	format = c.String("format")
 	for _, short := range []string{"json", "min-kernel"} {
 		if c.Bool(short) {
 			if c.IsSet("format") && format != short {
-				return nil, usagef("--%s does not go with --format %s", short, format)
+				return "", o, usagef("--%s does not go with --format %s", short, format)
 			}
 			format = short
 		}
 	}
 	if c.Bool("json") && c.Bool("min-kernel") {
-		return nil, usagef("--min-kernel does not go with --json, which has it as headline")
+		return "", o, usagef("--min-kernel does not go with --json, which has it as headline")
 	}
-	switch format {
-	case "text":
-		return func(w io.Writer, r *check.Report) error { return report.Text(w, r, opts) }, nil
-	case "markdown":
-		return func(w io.Writer, r *check.Report) error { return report.Markdown(w, r, opts) }, nil
-	case "json":
-		return func(w io.Writer, r *check.Report) error { return report.JSON(w, r, findingsOf(c).Findings) }, nil
-	case "junit":
-		return report.JUnit, nil
-	case "sarif":
-		return func(w io.Writer, r *check.Report) error { return report.SARIF(w, r, opts) }, nil
-	case "html":
-		var err error
-		if opts.Date, err = sourceDate(); err != nil {
-			return nil, err
-		}
-		opts.Command = c.App.Name
-		for _, a := range os.Args[1:] {
-			opts.Command += " " + quoted(a)
-		}
-		return func(w io.Writer, r *check.Report) error { return report.HTML(w, r, opts) }, nil
+	if format == "html" {
+		o.Date, err = sourceDate()
 	}
-	if write, ok := answers[format]; ok {
-		return write, nil
+	for _, a := range os.Args[1:] {
+		o.Command += " " + quoted(a)
 	}
-	return nil, usagef("--format %q: want text, markdown, json, junit, sarif, html, min-kernel, table or badge", format)
+	return format, o, err
 }
 
 // checkOptions are the parsed options of check.
 type checkOptions struct {
-	write   func(io.Writer, *check.Report) error
-	answers bool // the format is one of answers: kernels on which an object fails are not findings
+	format  string // of the report
+	report  report.Options
 	require []corpus.Selector
 	diff    []corpus.Selector // two kernels, or none
 	old     *check.Baseline
@@ -125,7 +103,6 @@ type checkOptions struct {
 }
 
 func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
-	o.answers = c.Bool("min-kernel") || answers[c.String("format")] != nil
 	if err := checkLoader(c); err != nil {
 		return o, err
 	}
@@ -156,7 +133,8 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 			return o, usageError{err}
 		}
 	}
-	o.write, err = reportWriter(c, o.old)
+	o.format, o.report, err = reportOptions(c)
+	o.report.Baseline = o.old
 	return o, err
 }
 
@@ -186,12 +164,9 @@ func runCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	objs, err := readPrograms(c, o.args)
+	objs, types, err := readChecked(c, o.args)
 	if err != nil {
 		return err
-	}
-	for _, target := range c.StringSlice("target") {
-		setTarget(c, objs.list, target)
 	}
 	corp, err := openCorpus(c, corpus.Options{Map: true, Extras: true})
 	if err != nil {
@@ -200,10 +175,6 @@ func runCheck(c *cli.Context) error {
 	in := inputsOf(slices.Concat(c.StringSlice("btf"), c.StringSlice("types"), objs.paths)...)
 	in.addCorpus(corp, c.String("output"))
 	if err := in.refuse(c.String("output")); err != nil {
-		return err
-	}
-	types, err := readTypes(c)
-	if err != nil {
 		return err
 	}
 	growSlowly()
@@ -233,7 +204,21 @@ func runCheck(c *cli.Context) error {
 	if err := checkVerdict(c, rep, &o); err != nil {
 		return err
 	}
-	return writeReport(c, rep, o.write)
+	o.report.Findings = findingsOf(c).Findings
+	return writeOutput(c, func(w io.Writer) error { return report.Formats[o.format](w, rep, o.report) })
+}
+
+// readChecked reads the objects to check, with --target, and the types of --types.
+func readChecked(c *cli.Context, args []string) (*programs, []check.Types, error) {
+	objs, err := readPrograms(c, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, target := range c.StringSlice("target") {
+		setTarget(c, objs.list, target)
+	}
+	types, err := readTypes(c)
+	return objs, types, err
 }
 
 // setTarget overrides the attach target of the programs that match target, which is PROGRAM=NAME.
@@ -250,18 +235,19 @@ func setTarget(c *cli.Context, objs []*check.Object, target string) {
 	}
 }
 
-func writeReport(c *cli.Context, rep *check.Report, write func(io.Writer, *check.Report) error) error {
+// writeOutput writes to the file of --output or to standard output.
+func writeOutput(c *cli.Context, write func(io.Writer) error) error {
 	if out := c.String("output"); out != "-" {
-		return output.WriteFile(out, func(w io.Writer) error { return write(w, rep) })
+		return output.WriteFile(out, write)
 	}
-	return write(c.App.Writer, rep)
+	return write(c.App.Writer)
 }
 
 // checkVerdict records the findings of a report, as --require and --baseline select them. The result of whole objects counts,
 // not of single programs.
 func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	if o.old == nil && len(o.require) == 0 {
-		if o.answers {
+		if slices.Contains(answers, o.format) {
 			return nil
 		}
 		for _, cause := range rep.Deciding(check.Unknown) {

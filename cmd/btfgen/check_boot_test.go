@@ -7,6 +7,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,9 +17,10 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/check/judge"
+	"github.com/btfgen/btfgen/internal/check/boot"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
@@ -189,6 +191,21 @@ func TestCheckBootConfig(t *testing.T) {
 	}
 }
 
+// bootDocument is the output of check --boot --json.
+type bootDocument struct {
+	Kernels []struct {
+		Modules  []string
+		Programs []bootedProgram
+	}
+}
+
+type bootedProgram struct {
+	Program, Wrong string
+	Load           check.Status
+	Actual         boot.Actual
+	Findings       []struct{ Code, Message string }
+}
+
 // TestCheckBootOutput compares the file of -o with standard output, as text and as JSON.
 func TestCheckBootOutput(t *testing.T) {
 	if _, err := os.Stat("/dev/fd"); err != nil {
@@ -203,7 +220,7 @@ func TestCheckBootOutput(t *testing.T) {
 	fakeQEMU(t, `printf '%s\n' '@btfgen {"kind":"hello","name":"6.1.0"}' '@btfgen {"kind":"object","alone":"odd section"}' '@btfgen {"kind":"program","name":"sound","attach":"attached"}' \
 		'@btfgen {"kind":"program","name":"no_guard","alone":"loads"}' \
 		'@btfgen {"kind":"program","name":"unknown_helper","error":"no","errno":22,"log":"invalid func unknown#9999"}' '@btfgen {"kind":"end"}'`)
-	boot := func(status int, args ...string) (string, string) {
+	runBoot := func(status int, args ...string) (string, string) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
 		if got := run(t.Context(), append([]string{"check", "--boot", image, "--btfgen", program, object}, args...), &stdout, &stderr); got != status {
@@ -213,8 +230,8 @@ func TestCheckBootOutput(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "report")
 	for _, form := range []string{"text", "json"} {
-		printed, _ := boot(statusFindings, "--format", form)
-		nothing, _ := boot(statusFindings, "--format", form, "-o", file)
+		printed, _ := runBoot(statusFindings, "--format", form)
+		nothing, _ := runBoot(statusFindings, "--format", form, "-o", file)
 		written, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -230,15 +247,15 @@ func TestCheckBootOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rep bootReport
+	var rep bootDocument
 	if err := json.Unmarshal(text, &rep); err != nil {
 		t.Fatal(err)
 	}
 	got := make(map[string]bootedProgram)
 	for _, p := range rep.Kernels[0].Programs {
-		got[p.Name] = p
+		got[p.Program] = p
 	}
-	if a := got["sound"]; a.Actual != (actualOutcome{Outcome: "loads", Attach: "attached", EbpfGo: "odd section"}) || a.Load != check.OK || a.Wrong != "" {
+	if a := got["sound"]; a.Actual != (boot.Actual{Outcome: "loads", Attach: "attached", EbpfGo: "odd section"}) || a.Load != check.OK || a.Wrong != "" {
 		t.Errorf("sound: %+v", a)
 	}
 	if a := got["no_guard"]; a.Actual.Outcome != "loads" || a.Load != check.Fails || a.Wrong != "was to fail, but loads" {
@@ -250,7 +267,7 @@ func TestCheckBootOutput(t *testing.T) {
 	if f := got["unknown_helper"].Findings; len(f) != 1 || f[0].Code != "helper-missing" || f[0].Message != "helper #9999: the kernel has no such helper [helper-missing]" {
 		t.Errorf("findings of unknown_helper: %+v", f)
 	}
-	if _, stderr := boot(statusUsage, "-o", object); !strings.Contains(stderr, "broken.bpfel.o") {
+	if _, stderr := runBoot(statusUsage, "-o", object); !strings.Contains(stderr, "broken.bpfel.o") {
 		t.Errorf("an output that is an input: %s", stderr)
 	}
 }
@@ -294,32 +311,48 @@ func TestCheckBootStreams(t *testing.T) {
 	}
 }
 
-// TestBootProgress checks that the number of programs tried is printed at intervals.
-func TestBootProgress(t *testing.T) {
-	var w bytes.Buffer
-	r := &bootRun{name: "k", progress: &w, trial: &judge.Trial{Rows: make([]judge.Row, 46)}}
-	for i := range 46 {
-		r.tried(time.Duration(i) * every / 20)
+// TestCheckBootSideBySide checks that kernels boot side by side, and that the report has them one after the other. In the fake guest, the
+// first kernel waits for the second.
+func TestCheckBootSideBySide(t *testing.T) {
+	if _, err := os.Stat("/dev/fd"); err != nil {
+		t.Skip("needs /dev/fd")
 	}
-	if got, want := w.String(), "btfgen: k: 21 of 46 programs tried\nbtfgen: k: 41 of 46 programs tried\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	image, program := bootFiles(t)
+	dir := filepath.Dir(image)
+	for _, name := range []string{"first", "second"} {
+		write(t, filepath.Join(dir, "vmlinuz-"+name), string(bzImage([]byte(name))))
 	}
+	ended := filepath.Join(dir, "ended")
+	fakeQEMU(t, `echo '@btfgen {"kind":"hello"}'
+		if grep -q first /dev/fd/3; then until [ -e `+ended+` ]; do sleep 0.01; done; fi
+		grep -q second /dev/fd/3 && touch `+ended+`
+		printf '%s\n' '@btfgen {"kind":"output","output":"works"}' '@btfgen {"kind":"exit"}' '@btfgen {"kind":"end"}'`)
+	var stdout, stderr bytes.Buffer
+	args := []string{"check", "--boot", filepath.Join(dir, "vmlinuz-first"), "--boot", filepath.Join(dir, "vmlinuz-second"), "--btfgen", program,
+		"--command", program, "--jobs", "2", "--timeout", "20"}
+	if got := run(t.Context(), args, &stdout, &stderr); got != statusOK {
+		t.Errorf("status %d: %s", got, &stderr)
+	}
+	matches(t, stdout.String(), `^\S+first:\n  works\n  tool: exit status 0\n\S+second:\n  works\n  tool: exit status 0\n$`)
 }
 
-// TestLogEnd checks which lines of a verifier's log are printed.
-func TestLogEnd(t *testing.T) {
-	const insn, source, stats = "12: (85) call unknown#9999", "; return no_such_helper(); @ x.c:3", "processed 13 insns (limit 1000000)"
-	for log, want := range map[string]string{
-		"": "",
-		"0: R1=ctx R10=fp0\n" + source + "\n" + insn + "\ninvalid func unknown#9999\n" + stats:                                source + "\n" + insn + "\ninvalid func unknown#9999",
-		"0: (b7) r0 = 0\n" + insn + "\ninvalid func unknown#9999\nverification time 5 usec\nstack depth 0\n" + stats + "\n\n": insn + "\ninvalid func unknown#9999",
-		insn + strings.Repeat("\nstate", 70) + "\nbad\n" + stats:                                                              strings.Repeat("state\n", logLines-1) + "bad",
-		strings.Repeat("state\n", 70) + "bad\r\n" + stats + "\r\n":                                                            strings.Repeat("state\n", logLines-1) + "bad",
-		stats: stats,
-	} {
-		if got := strings.Join(logEnd(log), "\n"); got != want {
-			t.Errorf("%q: %q, want %q", log, got, want)
+// TestBootProgress checks that the number of programs tried is printed at intervals.
+func TestBootProgress(t *testing.T) {
+	var stderr bytes.Buffer
+	app := newApp(io.Discard, &stderr)
+	ctx, _ := withFindings(t.Context())
+	c := cli.NewContext(app, nil, nil)
+	c.Context = ctx
+	w := &bootWatcher{c: c, printed: make(map[*boot.Kernel]time.Time)}
+	k := &boot.Kernel{Name: "k", Trial: &boot.Trial{Rows: make([]boot.Row, 46)}}
+	for i := range 47 {
+		if i%20 == 0 {
+			w.printed[k] = w.printed[k].Add(-every)
 		}
+		w.Progress(k, i)
+	}
+	if got, want := stderr.String(), "btfgen: k: booting\nbtfgen: k: 20 of 46 programs tried\nbtfgen: k: 40 of 46 programs tried\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -375,7 +408,7 @@ func TestCheckBoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	validate(t, schemas(t)["check_boot"], text)
-	var got bootReport
+	var got bootDocument
 	if err := json.Unmarshal(text, &got); err != nil || len(got.Kernels) != 1 || len(got.Kernels[0].Modules) == 0 {
 		t.Errorf("%v: %s", err, text)
 	}

@@ -27,8 +27,8 @@ type progress struct {
 	last  time.Duration // when a line was printed
 }
 
-// barTemplate shows: kernels 12 / 100 [---->____] 12.00% 5/s 20s left
-const barTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{percent .}} {{speed . "%s/s" "?/s"}} {{rtime . "%s left" "" ""}}`
+// barTemplate shows: kernels 12 / 100 [---->____] 12.00% 20s left
+const barTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{percent .}} {{rtime . "%s left" "" ""}}`
 
 // every is the time between two lines.
 const every = 30 * time.Second
@@ -59,9 +59,10 @@ func (p *progress) at(now time.Duration, state walk.Progress) {
 		if state.Skipped > 0 {
 			p.bar.Set("what", fmt.Sprintf("kernels (%d left out)", state.Skipped))
 		}
-	} else if now-p.last >= every && state.Done < state.All {
+	} else if now-p.last >= every && 0 < state.Done && state.Done < state.All {
 		p.last = now
-		escape.Fprintf(p.w, "btfgen: %d of %d files done, %d left out, %.1f/s\n", state.Done, state.All, state.Skipped, float64(state.Done)/now.Seconds())
+		left := time.Duration(float64(now) / float64(state.Done) * float64(state.All-state.Done))
+		escape.Fprintf(p.w, "btfgen: %d of %d files done, %d left out, about %s left\n", state.Done, state.All, state.Skipped, left.Round(time.Second))
 	}
 }
 

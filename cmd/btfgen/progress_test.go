@@ -17,9 +17,9 @@ func TestProgressLines(t *testing.T) {
 	for i := range 100 {
 		p.at(time.Duration(i+1)*time.Second, walk.Progress{Done: i + 1, All: 100, Skipped: 1})
 	}
-	want := "btfgen: 30 of 100 files done, 1 left out, 1.0/s\n" +
-		"btfgen: 60 of 100 files done, 1 left out, 1.0/s\n" +
-		"btfgen: 90 of 100 files done, 1 left out, 1.0/s\n"
+	want := "btfgen: 30 of 100 files done, 1 left out, about 1m10s left\n" +
+		"btfgen: 60 of 100 files done, 1 left out, about 40s left\n" +
+		"btfgen: 90 of 100 files done, 1 left out, about 10s left\n"
 	if b.String() != want {
 		t.Errorf("%s, want %s", b.String(), want)
 	}

@@ -3,9 +3,12 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
+	"debug/elf"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,6 +23,8 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testelf"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -61,7 +66,7 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 }
 
 // schemaRuns are command lines whose standard output must match a schema: one document or, if lines is set, a line for each
-// result or finding. $K has kernels, $B objects; $I is a kernel image, $P the program to boot it with.
+// result or finding. $K has kernels, $B objects; $I is a kernel image, $D a package with one, $P the program to boot them with.
 var schemaRuns = []struct {
 	schema string
 	lines  bool
@@ -84,7 +89,9 @@ var schemaRuns = []struct {
 	{"verify", true, 0, "verify match.btfa --btf $K/debian/12/x86_64 $B/match.bpfel.o"},
 	{"check", false, 3, "check --btf $K/debian/11 --btf $K/debian/12/x86_64 --btf bad $B/broken.bpfel.o $B/biolat.bpfel.o $B/kfuncs.bpfel.o $B/guards.bpfel.o $B/context.bpfel.o words"},
 	{"check", false, 3, "check --btf $K $B/tool.bpfel.o $B/lsmhooks.bpfel.o $B/longkeys.bpfel.o --when tool*:x86_only=>=5 --json"},
-	{"check_boot", false, 3, "check --boot $I --btfgen $P $B/broken.bpfel.o $B/guards.bpfel.o $B/kfuncs.bpfel.o $B/context.bpfel.o"},
+	{"check", false, 3, "check --btf modular $B/guards.bpfel.o $B/since.bpfel.o $B/flavors.bpfel.o $B/returns.bpfel.o"},
+	{"check_boot", false, 3, "check --boot $I --btfgen $P $B/broken.bpfel.o $B/guards.bpfel.o $B/kfuncs.bpfel.o $B/context.bpfel.o $B/lsmhooks.bpfel.o"},
+	{"check_boot", false, 3, "check --boot $D --btfgen $P $B/guards.bpfel.o $B/module.bpfel.o $B/since.bpfel.o $B/helpers.bpfel.o $B/masks.bpfel.o"},
 	{"archive", false, 0, "archive extract x.btfa --all -o all"},
 	{"archive", false, 3, "archive extract x.btfa debian/9/x86_64/4.9 -o none"},
 	{"archive", false, 0, "archive merge x.btfa y.btfa -o m.btfa"},
@@ -122,6 +129,11 @@ func TestSchemas(t *testing.T) {
 	image := bootKernel(t, "CONFIG_BPF_SYSCALL=y\n")
 	_, program := bootFiles(t)
 	t.Chdir(t.TempDir())
+	vmlinux, module := modular(t)
+	write(t, "modular/debian/12/x86_64/odd.btf", string(vmlinux))
+	write(t, "modular/debian/12/x86_64/odd/mod.btf", string(module))
+	const deb = "linux-image-4.18.0-test_1_amd64.deb"
+	write(t, deb, string(packageOf(t, vmlinux, module)))
 	write(t, "bad/debian/12/x86_64/bad.btf", "words")
 	write(t, "bad/debian/12/x86_64/empty.btf", "")
 	write(t, "words", "words")
@@ -148,7 +160,7 @@ func TestSchemas(t *testing.T) {
 		'@btfgen {"kind":"program","name":"no_guard","errno":22,"error":"invalid","log":"invalid func","alone":"loads"}' \
 		'@btfgen {"kind":"program","name":"unknown_helper","alone":"loads"}' '@btfgen {"kind":"end"}'`)
 	expand := func(args string) []string {
-		return strings.Fields(strings.NewReplacer("$K", td+"/vmlinux", "$B", td+"/bpf", "$I", image, "$P", program).Replace(args))
+		return strings.Fields(strings.NewReplacer("$K", td+"/vmlinux", "$B", td+"/bpf", "$I", image, "$D", deb, "$P", program).Replace(args))
 	}
 	var msgs bytes.Buffer
 	if s := run(t.Context(), expand("generate --btf twins -o twins.btfa $B/execsnoop.bpfel.o"), &msgs, &msgs); s != statusOK {
@@ -206,12 +218,6 @@ func TestSchemas(t *testing.T) {
 			if name == "relolog" || name != "finding" && slices.Contains(of, f) { // TestRelologSchema has more of it
 				continue
 			}
-			if name == "check_boot" && f == "modules" { // only packages have them, as in TestCheckBoot
-				continue
-			}
-			if (name == "check" || name == "check_boot") && slices.Contains([]string{"doubt", "from", "max", "names", "reach", "until", "when"}, f) {
-				continue // arguments of few codes
-			}
 			if !seen[name][f] {
 				t.Errorf("%s: nothing has %s", name, f)
 			}
@@ -228,6 +234,58 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s: no run with --json", name)
 		}
 	}
+}
+
+// modular returns the BTF of a kernel with few types, and of a module with a struct that a program of guards.bpfel.o handles only if it
+// has bi_bdev, and one that a program of module.bpfel.o needs.
+func modular(t *testing.T) (vmlinux, module []byte) {
+	t.Helper()
+	vmlinux = testbtf.Types(t, binary.LittleEndian, "struct block_device 8: self *block_device 0")
+	const u64, pointer, names = 4, 6, "bio\x00bi_bdev\x00xfs_inode\x00i_ino\x00"
+	at := binary.LittleEndian.Uint32(vmlinux[20:]) // the module's strings continue the kernel's
+	name := func(s string) uint32 { return at + uint32(strings.Index(names, s)) }
+	const oneMember = uint32(btf.KindStruct)<<24 | 1
+	types := []uint32{name("bio"), oneMember, 8, name("bi_bdev"), pointer, 0, name("xfs_inode"), oneMember, 8, name("i_ino"), u64, 0}
+	size := uint32(4 * len(types))
+	module = []byte{0x9f, 0xeb, 1, 0}
+	for _, w := range append([]uint32{btf.HeaderLen, 0, size, size, uint32(len(names))}, types...) {
+		module = binary.LittleEndian.AppendUint32(module, w)
+	}
+	return vmlinux, append(module, names...)
+}
+
+// packageOf returns a Debian package with a kernel and a module.
+func packageOf(t *testing.T, vmlinux, module []byte) []byte {
+	t.Helper()
+	elfOf := func(typ elf.Type, blob []byte) []byte {
+		sections := []testelf.Section{{Name: ".BTF", Data: blob}, {Name: ".modinfo", Data: []byte("name=mod\x00")}}
+		data, _ := (&testelf.File{Order: binary.LittleEndian, Type: typ, Machine: elf.EM_X86_64, Sections: sections}).Build()
+		return data
+	}
+	var data bytes.Buffer
+	w := tar.NewWriter(&data)
+	for _, m := range []struct {
+		name string
+		data []byte
+	}{
+		{"./boot/vmlinuz-4.18.0-test", bzImage(elfOf(elf.ET_EXEC, vmlinux))},
+		{"./lib/modules/4.18.0-test/kernel/mod.ko", elfOf(elf.ET_REL, module)},
+	} {
+		if err := w.WriteHeader(&tar.Header{Name: m.name, Size: int64(len(m.data)), Mode: 0o644}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(m.data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	deb := []byte("!<arch>\n")
+	for _, m := range []struct{ name, text string }{{"debian-binary", "2.0\n"}, {"data.tar", data.String()}} {
+		deb = fmt.Appendf(deb, "%-16s%-12d%-6d%-6d%-8s%-10d`\n%s", m.name, 0, 0, 0, "100644", len(m.text), m.text)
+	}
+	return deb
 }
 
 // commands returns all commands without subcommands, by name.

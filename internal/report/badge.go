@@ -38,7 +38,7 @@ func DrawBadge(label, value, color string) string {
 
 // Badge writes an SVG that says on which releases of Linux all objects work: green where that
 // is so on every kernel here of these releases, yellow where on some it is not so or not certain, red where there is no such release.
-func Badge(w io.Writer, r *check.Report) error {
+func Badge(w io.Writer, r *check.Report, _ Options) error {
 	since, until, color := "", "", ""
 	sure, none, some := true, false, false
 	for i := range r.Objects {

@@ -11,62 +11,61 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// order sorts kernels by distribution, machine and release, whatever release
-// of the distribution they are from, so that neighbours are similar. The
-// result holds indices of r.Kernels.
-func order(r *check.Report) []int {
+// view is a report for people: its kernels are in an order in which neighbours are similar.
+type view struct {
+	*check.Report
+	ordered []int // indices of Kernels, by distribution, machine and release, whatever release of the distribution they are from
+}
+
+func newView(r *check.Report) *view {
+	v := &view{r, make([]int, len(r.Kernels))}
 	keys := make([]kernel.Key, len(r.Kernels))
-	out := make([]int, len(r.Kernels))
 	for i := range r.Kernels {
-		keys[i], out[i] = r.Kernels[i].Key().Canonical(), i
+		keys[i], v.ordered[i] = r.Kernels[i].Key().Canonical(), i
 	}
-	slices.SortStableFunc(out, func(x, y int) int {
+	slices.SortStableFunc(v.ordered, func(x, y int) int {
 		a, b := keys[x], keys[y]
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Arch, b.Arch),
 			kernel.CompareVersions(a.Release, b.Release), kernel.CompareVersions(a.VersionID, b.VersionID))
 	})
-	return out
+	return v
 }
 
-// span is a run of kernels in order.
-type span struct{ kernels []int }
-
-// spans cuts the kernels in order wherever same says that neighbours differ.
-func spans(r *check.Report, ordered []int, same func(a, b int) bool) (out []span) {
+// spans cuts ordered kernels into runs, wherever same says that neighbours differ or their families do.
+func (v *view) spans(ordered []int, same func(a, b int) bool) (out [][]int) {
 	for i, k := range ordered {
 		if i > 0 {
 			prev := ordered[i-1]
-			if f := r.Kernels[k].Family(); f != "" && f == r.Kernels[prev].Family() && same(prev, k) {
-				out[len(out)-1].kernels = append(out[len(out)-1].kernels, k)
+			if f := v.Kernels[k].Family(); f != "" && f == v.Kernels[prev].Family() && same(prev, k) {
+				out[len(out)-1] = append(out[len(out)-1], k)
 				continue
 			}
 		}
-		out = append(out, span{[]int{k}})
+		out = append(out, []int{k})
 	}
 	return out
 }
 
 // where folds a set of kernels into ranges, few if they are many.
-func where(r *check.Report, ordered, set []int, most int) string {
-	if len(set) == len(ordered) {
+func (v *view) where(set []int, most int) string {
+	if len(set) == len(v.ordered) {
 		if len(set) == 1 {
-			return r.Kernels[set[0]].Name
+			return v.Kernels[set[0]].Name
 		}
 		return fmt.Sprintf("all %d kernels", len(set))
 	}
-	in := make([]bool, len(r.Kernels))
+	in := make([]bool, len(v.Kernels))
 	for _, k := range set {
 		in[k] = true
 	}
 	var labels []string
-	for _, s := range spans(r, ordered, func(a, b int) bool { return in[a] == in[b] }) {
-		if in[s.kernels[0]] {
-			labels = append(labels, label(r, s.kernels))
+	for _, s := range v.spans(v.ordered, func(a, b int) bool { return in[a] == in[b] }) {
+		if in[s[0]] {
+			labels = append(labels, label(v.Report, s))
 		}
 	}
 	if len(labels) > most {
@@ -76,27 +75,12 @@ func where(r *check.Report, ordered, set []int, most int) string {
 }
 
 // programs names some programs, by object: "a.o: p, q; b.o: r".
-func programs(r *check.Report, list []int, most int) string {
-	var b strings.Builder
-	last := ""
+func (v *view) programs(list []int, most int) string {
+	parts := make([][2]string, len(list))
 	for i, p := range list {
-		if i == most && len(list) > most+1 {
-			escape.Fprintf(&b, " and %d more", len(list)-most)
-			break
-		}
-		name, object := r.Programs[p].Name, r.Programs[p].Object
-		switch {
-		case i == 0:
-			name = object + ": " + name
-		case object != last:
-			name = "; " + object + ": " + name
-		default:
-			name = ", " + name
-		}
-		last = object
-		b.WriteString(name)
+		parts[i] = [2]string{v.Programs[p].Object, v.Programs[p].Name}
 	}
-	return b.String()
+	return grouped(parts, ": ", most)
 }
 
 // line is a finding in a line: verdict, subject, what is wrong, place and code.

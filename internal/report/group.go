@@ -4,14 +4,12 @@ package report
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/report/codes"
-	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -25,6 +23,7 @@ type group struct {
 	why      string
 	advice   string
 	sources  []string // file:line, in order
+	guards   []string // sorted
 	programs []int    // ascending
 	kernels  []int    // ascending
 }
@@ -67,85 +66,59 @@ func (g *group) text(most int) string {
 	return g.verdict() + ": " + g.subject(most) + ": " + g.why
 }
 
-// causesFor returns the causes that a report for people has: on kernels on which the objects do
-// not work or, with verbose, all and what is guarded.
-func causesFor(r *check.Report, verbose bool) []group {
-	if verbose {
-		return groups(r.Causes(check.Guarded))
-	}
-	count := check.Report{Programs: slices.Clone(r.Programs)}
-	for i := range r.Objects {
-		o := &r.Objects[i]
-		works := func(k int) bool { return o.Status[k] <= check.Other }
-		for _, p := range o.Programs {
-			p := &count.Programs[p]
-			p.Findings = slices.Clone(p.Findings)
-			for j := range p.Findings {
-				f := &p.Findings[j]
-				f.Kernels = slices.DeleteFunc(slices.Clone(f.Kernels), works)
-			}
-			p.Findings = slices.DeleteFunc(p.Findings, func(f check.KernelFinding) bool { return len(f.Kernels) == 0 })
+// causes returns what is wrong as readers have use for it, the worst first, and of that what costs most kernels, but what is done
+// about in one way together. It has findings on kernels on which the objects do not work or, with verbose, all and what is guarded.
+func (v *view) causes(verbose bool) []group {
+	owner := make([]*check.ObjectRow, len(v.Programs))
+	for i := range v.Objects {
+		for _, p := range v.Objects[i].Programs {
+			owner[p] = &v.Objects[i]
 		}
-	}
-	return groups(count.Causes(check.Unknown))
-}
-
-// groups returns causes as readers have use for them: the worst first, and of those what
-// costs most kernels, but what is done about in one way together.
-func groups(causes []check.Cause) []group {
-	type key struct {
-		status             check.Status
-		attach             bool
-		code               check.Code
-		what, why, kernels string
-	}
-	// merge puts those of equal keys together.
-	merge := func(l []group, of func(*group) key) (out []group) {
-		at := make(map[key]int)
-		for i := range l {
-			k := of(&l[i])
-			j, ok := at[k]
-			if !ok {
-				at[k] = len(out)
-				out = append(out, l[i])
-				continue
-			}
-			g := &out[j]
-			g.what, g.sources = append(g.what, l[i].what...), append(g.sources, l[i].sources...)
-			g.programs, g.kernels = append(g.programs, l[i].programs...), append(g.kernels, l[i].kernels...)
-		}
-		for i := range out {
-			g := &out[i]
-			g.what, g.sources, g.programs, g.kernels = sorted(g.what), sorted(g.sources), sorted(g.programs), sorted(g.kernels)
-		}
-		return out
 	}
 	var all []group
-	for _, c := range causes {
-		g := groupOf(&c.Finding)
-		if e := codes.Of(c.Code); e != nil {
-			g.advice = e.Fix
+	for p, o := range owner {
+		for i := range v.Programs[p].Findings {
+			f := &v.Programs[p].Findings[i]
+			kernels := slices.Clone(f.Kernels)
+			switch {
+			case f.Status == check.Other || f.Status < check.Guarded:
+				continue
+			case verbose:
+			case f.Status < check.Unknown || o == nil:
+				continue
+			default:
+				kernels = slices.DeleteFunc(kernels, func(k int) bool { return o.Status[k] <= check.Other })
+			}
+			if len(kernels) == 0 {
+				continue
+			}
+			g := groupOf(&f.Finding)
+			g.kernels, g.programs = kernels, []int{p}
+			if f.Source != "" {
+				g.sources = []string{f.Source}
+			}
+			if f.Guard != nil {
+				g.guards = []string{guardText(&f.Finding)}
+			}
+			if e := codes.Of(f.Code); e != nil {
+				g.advice = e.Fix
+			}
+			all = append(all, g)
 		}
-		g.sources, g.programs, g.kernels = slices.Clone(c.Sources), slices.Clone(c.Programs), slices.Clone(c.Kernels)
-		all = append(all, g)
 	}
-	all = merge(all, func(g *group) key { return key{g.status, g.attach, g.code, g.what[0], g.why, ""} })
-	all = merge(all, func(g *group) key {
+	all = merge(all, func(g *group) groupKey { return groupKey{g.status, g.attach, g.code, g.what[0], g.why, ""} })
+	all = merge(all, func(g *group) groupKey {
 		what := ""
 		if check.FamilyOf(g.code) == check.FamilyCORE && g.code != relo.NoCandidate {
 			what, _ = splitSpec(g.what[0])
 		}
-		var kernels []byte
-		for _, k := range g.kernels {
-			kernels = binary.AppendUvarint(kernels, uint64(k))
-		}
-		return key{g.status, g.attach, g.code, what, g.why, string(kernels)}
+		return groupKey{g.status, g.attach, g.code, what, g.why, fmt.Sprint(g.kernels)}
 	})
 	slices.SortStableFunc(all, func(a, b group) int {
 		return cmp.Or(-cmp.Compare(a.status, b.status), -cmp.Compare(len(a.kernels), len(b.kernels)),
 			-cmp.Compare(len(a.programs), len(b.programs)), slices.Compare(a.what, b.what), cmp.Compare(a.why, b.why))
 	})
-	first := make(map[string]int)
+	first := make(map[string]int) // by advice
 	for i := range all {
 		slices.SortFunc(all[i].sources, comparePlaces)
 		if _, ok := first[all[i].advice]; !ok {
@@ -154,6 +127,35 @@ func groups(causes []check.Cause) []group {
 	}
 	slices.SortStableFunc(all, func(a, b group) int { return cmp.Compare(first[a.advice], first[b.advice]) })
 	return all
+}
+
+type groupKey struct {
+	status             check.Status
+	attach             bool
+	code               check.Code
+	what, why, kernels string
+}
+
+// merge merges groups with equal keys.
+func merge(l []group, of func(*group) groupKey) (out []group) {
+	at := make(map[groupKey]int)
+	for i := range l {
+		k := of(&l[i])
+		j, ok := at[k]
+		if !ok {
+			at[k] = len(out)
+			out = append(out, l[i])
+			continue
+		}
+		g := &out[j]
+		g.what, g.sources, g.guards = append(g.what, l[i].what...), append(g.sources, l[i].sources...), append(g.guards, l[i].guards...)
+		g.programs, g.kernels = append(g.programs, l[i].programs...), append(g.kernels, l[i].kernels...)
+	}
+	for i := range out {
+		g := &out[i]
+		g.what, g.sources, g.guards, g.programs, g.kernels = sorted(g.what), sorted(g.sources), sorted(g.guards), sorted(g.programs), sorted(g.kernels)
+	}
+	return out
 }
 
 // sorted sorts a list and removes duplicates.
@@ -193,26 +195,32 @@ func listed(names []string, most int) string {
 	return strings.Join(parts, ", ")
 }
 
-// places lists lines of sources, by file: "x.bpf.c:12, 14; y.bpf.c:7". Of more than most it
-// says how many there are.
+// places lists lines of sources, by file: "x.bpf.c:12, 14; y.bpf.c:7".
 func places(sources []string, most int) string {
-	var b strings.Builder
-	last := ""
+	parts := make([][2]string, len(sources))
 	for i, s := range sources {
-		if i == most && len(sources) > most+1 {
-			escape.Fprintf(&b, " and %d more", len(sources)-most)
-			break
-		}
-		file, line, ok := cutLine(s)
+		parts[i][0], parts[i][1], _ = cutLine(s)
+	}
+	return grouped(parts, ":", most)
+}
+
+// grouped lists names by what they belong to: "a: p, q; b: r". Of more than most it says how many there are.
+func grouped(parts [][2]string, colon string, most int) string {
+	var b strings.Builder
+	for i, p := range parts {
 		switch {
-		case i == 0:
-			b.WriteString(s)
-		case ok && file == last:
-			b.WriteString(", " + line)
-		default:
-			b.WriteString("; " + s)
+		case i == most && len(parts) > most+1:
+			return b.String() + fmt.Sprintf(" and %d more", len(parts)-most)
+		case i > 0 && p[0] == parts[i-1][0] && p[1] != "":
+			b.WriteString(", " + p[1])
+			continue
+		case i > 0:
+			b.WriteString("; ")
 		}
-		last = file
+		b.WriteString(p[0])
+		if p[1] != "" {
+			b.WriteString(colon + p[1])
+		}
 	}
 	return b.String()
 }

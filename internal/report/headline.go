@@ -3,7 +3,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,15 +22,18 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 	switch {
 	case h.Total == 0:
 		return "No kernel here is one that it is for."
-	case h.Works == 0 && h.Since == "":
+	case h.Works == 0:
 		b.WriteString(fmt.Sprintf("None of %s", words.Plural(h.Total, "kernel")))
+		if h.MayFail > 0 {
+			b.WriteString(" for certain")
+		}
 	case h.Since == "":
 		b.WriteString(kernels)
 	default:
 		b.WriteString(fmt.Sprintf("Linux %s; %s", workingReleases(h), kernels))
 	}
 	if h.MayFail > 0 {
-		b.WriteString(fmt.Sprintf(", may fail on %d", h.MayFail))
+		b.WriteString("; " + uncertain(r, row))
 	}
 	for _, l := range row.Loaders {
 		if n := countWorks(l.Status); n != h.Works {
@@ -50,19 +55,68 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 	return b.String()
 }
 
-// workingReleases are those on which it works, in words.
+// workingReleases are those on which it works or, if it certainly works on none, may work.
 func workingReleases(h *check.Headline) string {
-	s := h.Since + " and later"
-	if h.Until != "" {
-		s = h.Since + " to " + h.Until
+	switch h.Until {
+	case "":
+		return h.Since + " and later"
+	case h.Since:
+		return h.Since
 	}
-	if h.Since == h.Until {
-		s = h.Since
+	return h.Since + " to " + h.Until
+}
+
+// uncertain says on how many kernels an object may fail, and what that depends on: "18 depend on the loader [attach-target-from-loader]".
+func uncertain(r *check.Report, row *check.ObjectRow) string {
+	h := &row.Headline
+	on := make(map[check.Code]map[int]bool) // kernels
+	loader, modules := true, true
+	for _, d := range row.Decides {
+		for _, f := range r.Programs[d.Program].Findings {
+			if f.Status != check.MayFail && f.Status != check.Unknown {
+				continue
+			}
+			for _, k := range f.Kernels {
+				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || row.Status[k] == check.Fails {
+					continue
+				}
+				if on[f.Code] == nil {
+					on[f.Code] = make(map[int]bool)
+				}
+				on[f.Code][k] = true
+				loader = loader && (f.Code == check.AttachTargetLoader || f.Code == check.TypesSupplied)
+				modules = modules && (f.Code == check.ModuleNeeded || f.When != check.Always)
+			}
+		}
 	}
-	if h.Works == 0 {
-		s += ", perhaps"
+	codes := slices.SortedFunc(maps.Keys(on), func(a, b check.Code) int {
+		return cmp.Or(-cmp.Compare(len(on[a]), len(on[b])), cmp.Compare(a, b))
+	})
+	who := fmt.Sprint(h.MayFail)
+	switch {
+	case h.MayFail == h.Total:
+		who = "all"
+	case h.Works == 0 && h.Since != "":
+		who += ", of Linux " + workingReleases(h) + ","
 	}
-	return s
+	are, depend := " are", " depend"
+	if h.MayFail == 1 {
+		are, depend = " is", " depends"
+	}
+	text := who + are + " uncertain"
+	switch {
+	case len(codes) == 0:
+		return text
+	case loader:
+		text = who + depend + " on the loader"
+	case modules:
+		text = who + depend + " on kernel modules"
+	}
+	names := make([]string, len(codes))
+	for i, c := range codes {
+		names[i] = string(c)
+	}
+	return text + " [" + some(names) + "]"
 }
 
 func countWorks(l []check.Status) (n int) {

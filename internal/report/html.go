@@ -101,11 +101,11 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 	if o.Date != "" {
 		d.Run = append(d.Run, o.Date)
 	}
-	ordered := order(r)
-	d.kernels(r, ordered)
+	v := newView(r)
+	d.kernels(v)
 	row := func(cells []cell) string {
-		b := make([]byte, len(ordered))
-		for i, k := range ordered {
+		b := make([]byte, len(v.ordered))
+		for i, k := range v.ordered {
 			b[i] = '0' + byte(cells[k])
 		}
 		return string(b)
@@ -117,7 +117,7 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 			object[p] = i
 		}
 		out := pageObject{Name: escape.Text(x.Object), Headline: escape.Text(Headline(r, x)), Cells: row(cells(x.Status, x.Load))}
-		for _, remark := range remarks(r, ordered, x, true) {
+		for _, remark := range v.remarks(x, true) {
 			out.Remarks = append(out.Remarks, escape.Text(remark))
 		}
 		for _, dec := range x.Decides {
@@ -142,7 +142,7 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 		}
 		d.Programs = append(d.Programs, out)
 	}
-	for _, g := range causesFor(r, false) {
+	for _, g := range v.causes(false) {
 		if n := len(d.Advice); n == 0 || d.Advice[n-1] != g.advice {
 			d.Advice = append(d.Advice, g.advice)
 		}
@@ -161,14 +161,14 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 }
 
 // kernels sets the names, order and families of kernels.
-func (d *pageData) kernels(r *check.Report, ordered []int) {
+func (d *pageData) kernels(v *view) {
 	last := ""
-	for i, k := range ordered {
-		x := &r.Kernels[k]
+	for i, k := range v.ordered {
+		x := &v.Kernels[k]
 		d.column[k] = i
 		d.Kernels = append(d.Kernels, escape.Text(x.Name))
 		f := x.Family()
-		if i == 0 || f != r.Kernels[ordered[i-1]].Family() {
+		if i == 0 || f != v.Kernels[v.ordered[i-1]].Family() {
 			d.Families = append(d.Families, pageFamily{Name: escape.Text(f)})
 			last = ""
 		}

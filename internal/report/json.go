@@ -39,14 +39,14 @@ type (
 )
 
 // JSON writes the report as check.ReadBaseline reads it, with the causes and what the run found in addition.
-func JSON(w io.Writer, r *check.Report, findings any) error {
+func JSON(w io.Writer, r *check.Report, o Options) error {
 	out := struct {
 		*check.Report
 		Objects  []jsonObject  `json:"objects,omitempty"`
 		Programs []jsonProgram `json:"programs"`
 		Causes   []jsonCause   `json:"causes"`
 		Findings any           `json:"findings"`
-	}{Report: r, Findings: findings, Programs: []jsonProgram{}, Causes: []jsonCause{}}
+	}{Report: r, Findings: o.Findings, Programs: []jsonProgram{}, Causes: []jsonCause{}}
 	for i := range r.Objects {
 		o := &r.Objects[i]
 		out.Objects = append(out.Objects, jsonObject{*o, jsonHeadline{Headline(r, o), o.Headline}})

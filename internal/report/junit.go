@@ -43,7 +43,7 @@ type (
 // JUnit writes a test suite per kernel with a case per object, which is called
 // "object", and one per program. What may fail or is unknown counts as skipped, and so does
 // a program that fails while its object works.
-func JUnit(w io.Writer, r *check.Report) error {
+func JUnit(w io.Writer, r *check.Report, _ Options) error {
 	all := suites{Name: "btfgen check"}
 	for k := range r.Kernels {
 		s := suite{Name: escape.Text(r.Kernels[k].Name)}

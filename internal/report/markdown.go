@@ -3,106 +3,33 @@
 package report
 
 import (
-	"bufio"
-	"io"
-	"strings"
-
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-// maxTable is how many columns a table in a pull request can have.
-const maxTable = 24
-
-// Markdown writes the report for a pull request.
-func Markdown(w io.Writer, r *check.Report, o Options) error {
-	b := bufio.NewWriter(w)
-	m := newMatrix(r, o.Verbose)
-	escape.Fprintf(b, "### Portability: %s\n", summaryLine(r))
-	m.headlines(b)
-	if o.Baseline != nil {
-		changes(b, r, m.ordered, o.Baseline)
-	}
-	if len(m.rows) > 0 && len(m.columns) <= maxTable {
-		m.table(b)
-	}
-	if s := m.rest(); s != "" {
-		escape.Fprintf(b, "\n%s.\n", s)
-	}
-	most := 5
-	if o.Verbose {
-		most = 1000
-	}
-	last := ""
-	for _, g := range causesFor(r, o.Verbose) {
-		if g.advice != last {
-			last = g.advice
-			escape.Fprintf(b, "\n#### %s\n\n| kernels | | what | where | programs |\n|--:|---|---|---|---|\n", escape.Markdown(last))
-		}
-		what := escape.Code(g.subject(most)) + ": " + escape.Markdown(g.why) + " " + escape.Code("["+string(g.code)+"]")
-		if len(g.sources) > 0 {
-			what += " (" + escape.Markdown(places(g.sources, most)) + ")"
-		}
-		escape.Fprintf(b, "| %d | %s %s | %s | %s | %s |\n", len(g.kernels), cellTexts[g.cell()].icon, g.verdict(), what,
-			escape.Markdown(where(r, m.ordered, g.kernels, most)), escape.Markdown(programs(r, g.programs, 2*most)))
-	}
-	return b.Flush()
+// docChanges are programs that are worse, or better, than in a baseline.
+type docChanges struct {
+	Title string
+	Rows  []docChange
 }
 
-// headlines lists the objects' headlines, of those that do not work everywhere first.
-func (m *matrix) headlines(b *bufio.Writer) {
-	escape.Fprintf(b, "\n")
-	for _, o := range objectsByNeed(m.r) {
-		escape.Fprintf(b, "- %s: %s\n", escape.Markdown(o.Object), escape.Markdown(Headline(m.r, o.ObjectRow)))
-		for _, remark := range remarks(m.r, m.ordered, o.ObjectRow, false) {
-			escape.Fprintf(b, "  - %s\n", escape.Markdown(remark))
-		}
-	}
+type docChange struct {
+	Name     name
+	Was, Is  check.Status
+	Old, New cell
+	Where    name
 }
 
-func (m *matrix) table(b *bufio.Writer) {
-	escape.Fprintf(b, "\n| program |")
-	for i := range m.columns {
-		escape.Fprintf(b, " %d |", i+1)
-	}
-	escape.Fprintf(b, "\n|---|%s\n", strings.Repeat(":-:|", len(m.columns)))
-	for i := range m.rows {
-		row := &m.rows[i]
-		if row.programs == nil {
-			escape.Fprintf(b, "| %s |", escape.Markdown(m.name(row)))
-		} else {
-			escape.Fprintf(b, "| %s: %s |", escape.Markdown(row.object.Object), escape.Markdown(m.name(row)))
-		}
-		for c := range m.columns {
-			escape.Fprintf(b, " %s |", cellTexts[m.at(row, c)].icon)
-		}
-		escape.Fprintf(b, "\n")
-	}
-	escape.Fprintf(b, "\n")
-	for i, c := range m.signs() {
-		if i > 0 {
-			escape.Fprintf(b, " · ")
-		}
-		escape.Fprintf(b, "%s %s", cellTexts[c].icon, cellTexts[c].name)
-	}
-	escape.Fprintf(b, "\n\n")
-	for i, c := range m.columns {
-		escape.Fprintf(b, "%d. %s\n", i+1, escape.Markdown(label(m.r, c.kernels)))
-	}
-}
-
-// changes writes what got worse and what got better, objects first.
-func changes(b *bufio.Writer, r *check.Report, ordered []int, old *check.Baseline) {
-	l := r.CompareObjects(old, func(int) bool { return true })
+// changes returns what got worse and what got better, objects first.
+func (v *view) changes(old *check.Baseline) (all []docChanges) {
+	l := v.CompareObjects(old, func(int) bool { return true })
 	for i := range l {
 		l[i].Program = "" // whichever decides
 	}
-	l = append(l, r.Compare(old)...)
+	l = append(l, v.Compare(old)...)
 	at := make(map[string]int)
-	for k := range r.Kernels {
-		at[r.Kernels[k].Name] = k
+	for k := range v.Kernels {
+		at[v.Kernels[k].Name] = k
 	}
-	any := false
 	for _, part := range []struct {
 		title string
 		in    func(*check.Change) bool
@@ -120,20 +47,18 @@ func changes(b *bufio.Writer, r *check.Report, ordered []int, old *check.Baselin
 				on[c] = append(on[c], k)
 			}
 		}
-		for i, c := range rows {
-			if i == 0 {
-				escape.Fprintf(b, "\n#### %s than the baseline\n\n| program | was | is | where |\n|---|---|---|---|\n", part.title)
-				any = true
-			}
-			name := c.Object
-			if c.Program != "" {
-				name += ": " + c.Program
-			}
-			escape.Fprintf(b, "| %s | %s %s | %s %s | %s |\n", escape.Markdown(name),
-				cellTexts[cellFor(c.Old)].icon, c.Old, cellTexts[cellFor(c.New)].icon, c.New, escape.Markdown(where(r, ordered, on[c], 5)))
+		if len(rows) == 0 {
+			continue
 		}
+		out := docChanges{Title: part.title}
+		for _, c := range rows {
+			n := c.Object
+			if c.Program != "" {
+				n += ": " + c.Program
+			}
+			out.Rows = append(out.Rows, docChange{name(n), c.Old, c.New, cellFor(c.Old), cellFor(c.New), name(v.where(on[c], 5))})
+		}
+		all = append(all, out)
 	}
-	if !any {
-		escape.Fprintf(b, "\nNothing is worse or better than the baseline.\n")
-	}
+	return all
 }

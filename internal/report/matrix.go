@@ -101,9 +101,8 @@ func (m *mrow) spared(object []check.Status) bool {
 // matrix is what of a report is not fine, by kernel. Neighbours that are equal are
 // folded, and kernels left out that no row is for.
 type matrix struct {
-	r       *check.Report
-	ordered []int // all kernels
-	columns []span
+	*view
+	columns [][]int // kernels
 	rows    []mrow
 	fine    int // programs that are not in it
 	guarded int // of those, how many are guarded somewhere
@@ -111,30 +110,30 @@ type matrix struct {
 }
 
 func newMatrix(r *check.Report, verbose bool) *matrix {
-	m := &matrix{r: r, ordered: order(r)}
+	m := &matrix{view: newView(r)}
 	for i := range r.Objects {
 		o := &r.Objects[i]
-		if rows := m.programs(o, verbose); len(rows) > 0 {
+		if rows := m.rowsOf(o, verbose); len(rows) > 0 {
 			m.rows = append(append(m.rows, mrow{object: o, cells: cells(o.Status, o.Load)}), rows...)
 		}
 	}
 	shown := slices.DeleteFunc(slices.Clone(m.ordered), func(k int) bool {
 		return !slices.ContainsFunc(m.rows, func(row mrow) bool { return row.cells[k] != cellOther })
 	})
-	m.columns = spans(r, shown, func(a, b int) bool {
+	m.columns = m.spans(shown, func(a, b int) bool {
 		return !slices.ContainsFunc(m.rows, func(row mrow) bool { return row.cells[a] != row.cells[b] })
 	})
 	return m
 }
 
-// programs returns the rows of an object's programs, and counts those that have none.
-func (m *matrix) programs(o *check.ObjectRow, verbose bool) (rows []mrow) {
+// rowsOf returns the rows of an object's programs, and counts those that have none.
+func (m *matrix) rowsOf(o *check.ObjectRow, verbose bool) (rows []mrow) {
 	least := cellUnknown
 	if verbose {
 		least = cellGuarded
 	}
 	for _, i := range o.Programs {
-		p := &m.r.Programs[i]
+		p := &m.Programs[i]
 		row := mrow{object: o, programs: []int{i}, cells: cells(p.Status, p.Load)}
 		n := len(rows)
 		switch w := row.worst(); {
@@ -167,8 +166,8 @@ func (m *matrix) name(row *mrow) string {
 	if row.programs == nil {
 		return row.object.Object
 	}
-	p := &m.r.Programs[row.programs[0]]
-	last := m.r.Programs[row.programs[len(row.programs)-1]].Name
+	p := &m.Programs[row.programs[0]]
+	last := m.Programs[row.programs[len(row.programs)-1]].Name
 	switch n := len(row.programs); n {
 	case 1:
 		return fmt.Sprintf("%s (%s)", p.Name, p.Section)
@@ -178,9 +177,6 @@ func (m *matrix) name(row *mrow) string {
 		return fmt.Sprintf("%s … %s (%d)", p.Name, last, n)
 	}
 }
-
-// at is the cell of a row in a column.
-func (m *matrix) at(row *mrow, column int) cell { return row.cells[m.columns[column].kernels[0]] }
 
 // rest says how many programs are not in the matrix, "" if all are.
 func (m *matrix) rest() string {
@@ -198,40 +194,17 @@ func (m *matrix) rest() string {
 }
 
 // objectsByNeed returns the rows of objects, those that do not work everywhere first.
-func objectsByNeed(r *check.Report) []object {
-	out := make([]object, len(r.Objects))
-	for i := range r.Objects {
-		out[i].ObjectRow = &r.Objects[i]
-	}
-	slices.SortStableFunc(out, func(a, b object) int {
-		if a.fine() == b.fine() {
-			return 0
-		} else if b.fine() {
-			return -1
+func (v *view) objectsByNeed() []*check.ObjectRow {
+	var bad, good []*check.ObjectRow
+	for i := range v.Objects {
+		if o := &v.Objects[i]; fine(o) {
+			good = append(good, o)
+		} else {
+			bad = append(bad, o)
 		}
-		return 1
-	})
-	return out
+	}
+	return append(bad, good...)
 }
-
-type object struct{ *check.ObjectRow }
 
 // fine reports whether an object works on every kernel that it is for.
-func (o object) fine() bool { return o.Headline.Works == o.Headline.Total }
-
-// signs returns the cells that the matrix has, ascending.
-func (m *matrix) signs() []cell {
-	var seen [numCell]bool
-	for i := range m.rows {
-		for c := range m.columns {
-			seen[m.at(&m.rows[i], c)] = true
-		}
-	}
-	var out []cell
-	for c := range numCell {
-		if seen[c] {
-			out = append(out, c)
-		}
-	}
-	return out
-}
+func fine(o *check.ObjectRow) bool { return o.Headline.Works == o.Headline.Total }

@@ -121,6 +121,39 @@ link: p0 detail`
 	}
 }
 
+// TestPageFilters checks that filters apply to causes, too, and that the URL keeps them; and that a long name leaves room for the map.
+func TestPageFilters(t *testing.T) {
+	const script = `<script>
+const out = [], say = (what, text) => out.push(what + ": " + text);
+const input = (id, v) => { $(id).value = v; $(id).dispatchEvent(new Event("input")) };
+const causes = () => $("causes").hidden + " " + [...document.querySelectorAll("#advice li")].map(e => e.textContent).join("; ");
+const open = hash => { history.replaceState(null, "", hash); dispatchEvent(new HashChangeEvent("hashchange")) };
+input("fk", "debian/12"); say("kernels", causes() + " " + location.hash);
+input("fp", "perhaps"); say("programs", causes() + " " + location.hash);
+input("fp", ""); input("fk", "x86_64"); input("fs", "5"); say("at least", location.hash);
+document.querySelector('#causes a[href="#p0"]').click(); say("link", location.hash);
+input("fk", ""); input("fs", "0"); say("no filter", location.hash);
+open("#p2&fk=arm64%20&co=2&fs=none&so=2"); say("opened", ["fp", "fk", "fs", "so", "co"].map(id => $(id).value).join(",") + " " + $("columns").textContent + " " + $("p2").nextSibling.className);
+open("#&fk=%zz"); say("damaged", $("fk").value);
+say("width", document.querySelector("tbody th").offsetWidth < innerWidth / 3);
+document.title = out.join("\n");
+</script>`
+	r := sample()
+	r.Programs[0].Section = "kprobe/" + strings.Repeat("a_very_long_name", 20)
+	const cause = "X struct s.f, .g|h: field absent [field-missing]"
+	want := `kernels: false ` + cause + ` · 1 kernel · a.o: broken #&fk=debian%2F12
+programs: true  #&fp=perhaps&fk=debian%2F12
+at least: #&fk=x86_64&fs=5
+link: #p0&fk=x86_64&fs=5
+no filter: #p0
+opened: ,arm64 ,0,2,2 6.1.0-50-arm64 detail
+damaged: arm64 
+width: true`
+	if diff := cmp.Diff(want, chromiumTitle(t, pageOf(t, r)+script, "--window-size=1280,900")); diff != "" {
+		t.Errorf("- want, + got:\n%s", diff)
+	}
+}
+
 // TestPageMachines leaves out kernels of machines that nothing is for.
 func TestPageMachines(t *testing.T) {
 	r := sample()

@@ -5,6 +5,7 @@ package report
 import (
 	"bytes"
 	"encoding/xml"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -38,7 +39,7 @@ func TestBadge(t *testing.T) {
 			r.Objects = append(r.Objects, check.ObjectRow{Headline: h})
 		}
 		var b bytes.Buffer
-		if err := Badge(&b, r); err != nil {
+		if err := Badge(&b, r, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.String(); !strings.Contains(got, `aria-label="Linux: `+tt.want+`"`) || !strings.Contains(got, `fill="`+tt.color+`"/>`+"\n<text") {
@@ -79,7 +80,7 @@ func TestTable(t *testing.T) {
 		{Object: "c.o", Status: []check.Status{check.Fails, check.Other, check.OK, check.Other, check.MayFail, check.OK, check.Fails}},
 	}
 	var b bytes.Buffer
-	if err := Table(&b, r); err != nil {
+	if err := Table(&b, r, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `| distribution | Linux | a\|b.o | c.o |
@@ -92,5 +93,21 @@ func TestTable(t *testing.T) {
 `
 	if b.String() != want {
 		t.Errorf("%s\nwant\n%s", &b, want)
+	}
+}
+
+// TestTableTurned has more objects than fit side by side.
+func TestTableTurned(t *testing.T) {
+	r := &check.Report{Kernels: []check.Kernel{{Name: "debian/12/x86_64/6.1.0-1"}, {Name: "debian/13/x86_64/6.12.0-1"}, {Name: "vmlinux"}}}
+	for i := range 13 {
+		r.Objects = append(r.Objects, check.ObjectRow{Object: fmt.Sprint("o", i), Status: []check.Status{check.Fails, check.OK, check.MayFail}})
+	}
+	var b bytes.Buffer
+	if err := Table(&b, r, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	if want := "| object | vmlinux | debian 12, Linux 6.1 | debian 13, Linux 6.12 |\n|---|:-:|:-:|:-:|\n| o0 | ⚠️ | ❌ | ✅ |"; strings.Join(lines[:3], "\n") != want || len(lines) != 15 {
+		t.Errorf("%d lines: %s", len(lines), &b)
 	}
 }

@@ -172,9 +172,9 @@ func TestGroups(t *testing.T) {
 		modular,
 		cause(check.HelperMissing, "bpf_a", 0),
 		cause(check.HelperMissing, "bpf_b", 0),
-	}}}}
+	}}}, Objects: []check.ObjectRow{{Object: "o", Programs: []int{0}, Status: []check.Status{check.Fails, check.Fails}}}}
 	var got []string
-	for _, g := range groups(r.Causes(check.Unknown)) {
+	for _, g := range newView(r).causes(false) {
 		got = append(got, fmt.Sprint(len(g.kernels), " ", g.text(3)))
 	}
 	want := []string{
@@ -267,7 +267,7 @@ func TestChanges(t *testing.T) {
 		{sample(), "\nNothing is worse or better than the baseline.\n"},
 	} {
 		var b bytes.Buffer
-		if err := JSON(&b, tt.old, nil); err != nil {
+		if err := JSON(&b, tt.old, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), "old.json")
@@ -292,7 +292,7 @@ func TestChanges(t *testing.T) {
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
 	want := sample()
-	if err := JSON(&b, want, nil); err != nil {
+	if err := JSON(&b, want, Options{Findings: nil}); err != nil {
 		t.Fatal(err)
 	}
 	written := b.Bytes()
@@ -360,7 +360,7 @@ func TestJUnit(t *testing.T) {
 	r := sample()
 	r.Programs[3].Status[0], r.Programs[3].Findings[0].Status = check.Fails, check.Fails // where its object works
 	var b bytes.Buffer
-	if err := JUnit(&b, r); err != nil {
+	if err := JUnit(&b, r, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	var s suites
@@ -492,7 +492,7 @@ func TestRanges(t *testing.T) {
 	if got := ranges([]int{0, 3}, column); got != "0,2" {
 		t.Error(got)
 	}
-	if got := order(sample()); !slices.Equal(got, []int{4, 3, 0, 2, 1}) {
+	if got := newView(sample()).ordered; !slices.Equal(got, []int{4, 3, 0, 2, 1}) {
 		t.Error(got)
 	}
 }

@@ -83,8 +83,8 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 				sarifRule{string(e.Code), sarifText{e.Title + "."}, sarifText{e.Title + ". " + e.Means}, sarifText{e.Title + ". " + e.Means + " " + e.Fix}, manual + string(e.Code)})
 		}
 	}
-	ordered := order(r)
-	for _, g := range causesFor(r, false) {
+	v := newView(r)
+	for _, g := range v.causes(false) {
 		res := sarifResult{Level: "warning"}
 		res.Rule, res.Index = string(g.code), index[g.code]
 		switch g.status {
@@ -93,7 +93,7 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 		case check.Unknown:
 			res.Level = "note"
 		}
-		text := escape.Sprintf("%s. On %s. Programs: %s. %s", g.text(10), where(r, ordered, g.kernels, 5), programs(r, g.programs, 10), g.advice)
+		text := escape.Sprintf("%s. On %s. Programs: %s. %s", g.text(10), v.where(g.kernels, 5), v.programs(g.programs, 10), g.advice)
 		res.Message.Text = noLinks.Replace(string(text))
 		if len(g.sources) == 0 {
 			l := location(r.Programs[g.programs[0]].Object, "")

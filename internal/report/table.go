@@ -16,7 +16,7 @@ import (
 )
 
 // Headlines writes a line for each object.
-func Headlines(w io.Writer, r *check.Report) error {
+func Headlines(w io.Writer, r *check.Report, _ Options) error {
 	b := bufio.NewWriter(w)
 	for i := range r.Objects {
 		escape.Fprintf(b, "%s: %s\n", r.Objects[i].Object, Headline(r, &r.Objects[i]))
@@ -24,20 +24,47 @@ func Headlines(w io.Writer, r *check.Report) error {
 	return b.Flush()
 }
 
-// Table writes Markdown for a README: distributions, and which object works there.
-func Table(w io.Writer, r *check.Report) error {
-	b := bufio.NewWriter(w)
-	escape.Fprintf(b, "| distribution | Linux |")
+// manyObjects is the number of objects above which they are the rows of a table.
+const manyObjects = 12
+
+// Table writes Markdown for a README: distributions, and which object works there. Many objects are rows, few are columns.
+func Table(w io.Writer, r *check.Report, _ Options) error {
+	all := distributions(r)
+	rows := [][]string{{"distribution", "Linux"}} // the first is the head
 	for i := range r.Objects {
-		escape.Fprintf(b, " %s |", escape.Markdown(r.Objects[i].Object))
+		rows[0] = append(rows[0], escape.Markdown(r.Objects[i].Object))
 	}
-	escape.Fprintf(b, "\n|---|---|%s\n", strings.Repeat(":-:|", len(r.Objects)))
-	for _, d := range distributions(r) {
-		escape.Fprintf(b, "| %s | %s |", escape.Markdown(d.name), escape.Markdown(d.releases(r)))
+	for _, d := range all {
+		row := []string{escape.Markdown(d.name), escape.Markdown(d.releases(r))}
 		for i := range r.Objects {
-			escape.Fprintf(b, " %s |", d.cell(&r.Objects[i]))
+			row = append(row, d.cell(&r.Objects[i]))
 		}
-		escape.Fprintf(b, "\n")
+		rows = append(rows, row)
+	}
+	marks, named := len(r.Objects), 2 // columns of results, and before these
+	if len(r.Objects) > max(manyObjects, len(all)) {
+		turned := make([][]string, len(r.Objects)+1)
+		for i, row := range rows {
+			head := row[0]
+			switch {
+			case i == 0:
+				head = "object"
+			case row[1] != "":
+				head += ", Linux " + row[1]
+			}
+			turned[0] = append(turned[0], head)
+			for j, cell := range row[2:] {
+				turned[j+1] = append(turned[j+1], cell)
+			}
+		}
+		rows, marks, named = turned, len(all), 1
+	}
+	b := bufio.NewWriter(w)
+	for i, row := range rows {
+		escape.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			escape.Fprintf(b, "|%s%s\n", strings.Repeat("---|", named), strings.Repeat(":-:|", marks))
+		}
 	}
 	return b.Flush()
 }

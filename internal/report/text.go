@@ -3,15 +3,12 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
@@ -21,39 +18,17 @@ type Options struct {
 	Color   bool // of the text form, for terminals
 
 	Baseline   *check.Baseline // of Markdown: say what got worse and better since
+	Findings   any             // of JSON: what the run found
 	SourceRoot string          // of SARIF: an absolute path, from which on sources are named
 	Version    string          // btfgen's
 	Command    string          // of HTML: what was run
 	Date       string          // of HTML: when, "" to leave it out
 }
 
-// maxColumns is how wide a matrix is worth reading.
-const maxColumns = 80
-
-// Text writes the report for a terminal.
-func Text(w io.Writer, r *check.Report, o Options) error {
-	t := &text{Writer: bufio.NewWriter(w), o: o, m: newMatrix(r, o.Verbose)}
-	escape.Fprintf(t, "%s\n", summaryLine(r))
-	t.objects()
-	t.matrix()
-	t.causes()
-	if o.Verbose {
-		t.notes()
-	}
-	return t.Flush()
-}
-
-type text struct {
-	*bufio.Writer
-	o Options
-	m *matrix
-}
-
-func (t *text) paint(c cell, str escape.Own) escape.Own {
-	if color := cellTexts[c].color; t.o.Color && color != "" {
-		return escape.Own("\x1b["+color+"m") + str + "\x1b[0m"
-	}
-	return str
+// Formats are the writers of reports, by the name of the format.
+var Formats = map[string]func(io.Writer, *check.Report, Options) error{
+	"text": Text, "markdown": Markdown, "json": JSON, "junit": JUnit, "sarif": SARIF, "html": HTML,
+	"min-kernel": Headlines, "table": Table, "badge": Badge,
 }
 
 func summaryLine(r *check.Report) string {
@@ -74,27 +49,8 @@ func summaryLine(r *check.Report) string {
 		words.Plural(len(r.Kernels), "kernel"), strings.Join(parts, ", "))
 }
 
-// objects writes the headlines of the objects that do not work everywhere.
-func (t *text) objects() {
-	l := objectsByNeed(t.m.r)
-	if len(l) == 0 {
-		return
-	}
-	escape.Fprintf(t, "\nobjects:\n")
-	for i, o := range l {
-		if o.fine() && i > 0 && !t.o.Verbose { // like those that follow
-			escape.Fprintf(t, "  and %s without failures\n", words.Plural(len(l)-i, "object"))
-			break
-		}
-		escape.Fprintf(t, "  %s: %s\n", o.Object, Headline(t.m.r, o.ObjectRow))
-		for _, remark := range remarks(t.m.r, t.m.ordered, o.ObjectRow, t.o.Verbose) {
-			escape.Fprintf(t, "    %s\n", remark)
-		}
-	}
-}
-
 // remarks says where loaders differ on an object and, if rules is set, which of its programs have to work.
-func remarks(r *check.Report, ordered []int, o *check.ObjectRow, rules bool) (out []string) {
+func (v *view) remarks(o *check.ObjectRow, rules bool) (out []string) {
 	for _, l := range o.Loaders {
 		var alone [numCell][]int // kernels, by the verdict with this loader
 		now := cells(l.Status, l.Load)
@@ -105,13 +61,13 @@ func remarks(r *check.Report, ordered []int, o *check.ObjectRow, rules bool) (ou
 		}
 		for c, kernels := range alone {
 			if len(kernels) > 0 {
-				out = append(out, fmt.Sprintf("%s alone: %s on %s", l.Loader, cellTexts[c].name, where(r, ordered, kernels, 3)))
+				out = append(out, fmt.Sprintf("%s alone: %s on %s", l.Loader, cellTexts[c].name, v.where(kernels, 3)))
 			}
 		}
 	}
 	if rules {
 		for i := range o.Rules {
-			out = append(out, ruleText(r, &o.Rules[i]))
+			out = append(out, ruleText(v.Report, &o.Rules[i]))
 		}
 	}
 	return out
@@ -140,134 +96,4 @@ func ruleText(r *check.Report, rule *check.Rule) string {
 		s += " (a guess: " + guess + ")"
 	}
 	return s
-}
-
-// matrix writes a line per object and program and a sign per range of kernels.
-func (t *text) matrix() {
-	m := t.m
-	switch {
-	case len(m.rows) == 0:
-	case len(m.columns) > maxColumns:
-		escape.Fprintf(t, "\n%d ranges of kernels are too many for a table; --format html has one\n", len(m.columns))
-	default:
-		t.table()
-	}
-	if s := m.rest(); s != "" {
-		escape.Fprintf(t, "%s\n", s)
-	}
-}
-
-func (t *text) table() {
-	m := t.m
-	escape.Fprintf(t, "\nkernels:\n")
-	for i, c := range m.columns {
-		escape.Fprintf(t, "  %3d  %s\n", i+1, label(m.r, c.kernels))
-	}
-	if n := len(m.ordered); len(m.columns) > 0 {
-		for _, c := range m.columns {
-			n -= len(c.kernels)
-		}
-		if n > 0 {
-			escape.Fprintf(t, "       and %d for machines of none of these programs\n", n)
-		}
-	}
-	name := func(row *mrow) escape.Own {
-		if row.programs == nil {
-			return escape.Sprintf("%s", m.name(row))
-		}
-		return escape.Sprintf("  %s", m.name(row))
-	}
-	width := 0
-	for i := range m.rows {
-		width = max(width, utf8.RuneCountInString(string(name(&m.rows[i]))))
-	}
-	escape.Fprintf(t, "\nprograms:\n")
-	for digit := range len(fmt.Sprint(len(m.columns))) {
-		line := strings.Repeat(" ", width+1)
-		for i := range m.columns {
-			n := fmt.Sprintf("%*d", len(fmt.Sprint(len(m.columns))), i+1)
-			line += string(n[digit])
-		}
-		escape.Fprintf(t, "%s\n", strings.TrimRight(line, " "))
-	}
-	for i := range m.rows {
-		row := &m.rows[i]
-		escape.Fprintf(t, "%-*s ", width, name(row))
-		for c := range m.columns {
-			x := m.at(row, c)
-			t.WriteString(string(t.paint(x, cellTexts[x].sign)))
-		}
-		escape.Fprintf(t, "\n")
-	}
-	for i, c := range m.signs() {
-		if i > 0 {
-			escape.Fprintf(t, "   ")
-		}
-		escape.Fprintf(t, "%s %s", t.paint(c, cellTexts[c].sign), cellTexts[c].name)
-	}
-	escape.Fprintf(t, "\n")
-}
-
-// causes writes what costs kernels, by what to do.
-func (t *text) causes() {
-	most := 3
-	if t.o.Verbose {
-		most = 1000
-	}
-	last, guards := "", guards(t.m.r)
-	for _, g := range causesFor(t.m.r, t.o.Verbose) {
-		if g.advice != last {
-			last = g.advice
-			escape.Fprintf(t, "\n%s\n", last)
-		}
-		verdict := t.paint(g.cell(), escape.Own(g.verdict()))
-		escape.Fprintf(t, "  %s: %s: %s\n", verdict, g.subject(most), g.reason())
-		escape.Fprintf(t, "    %s\n", where(t.m.r, t.m.ordered, g.kernels, most))
-		escape.Fprintf(t, "    %s\n", programs(t.m.r, g.programs, 2*most))
-		if len(g.sources) > 0 {
-			escape.Fprintf(t, "    %s\n", places(g.sources, most))
-		}
-		if g.status != check.Guarded {
-			continue
-		}
-		var by []string
-		for _, what := range g.what {
-			by = append(by, guards[guarded{what, g.why}]...)
-		}
-		for _, guard := range sorted(by) {
-			escape.Fprintf(t, "    guarded by %s\n", guard)
-		}
-	}
-}
-
-// guarded is what a guard keeps the verifier away from.
-type guarded struct{ what, why string }
-
-// guards returns what keeps the verifier away from what.
-func guards(r *check.Report) map[guarded][]string {
-	out := make(map[guarded][]string)
-	for i := range r.Programs {
-		for _, f := range r.Programs[i].Findings {
-			if f.Guard != nil {
-				g := groupOf(&f.Finding)
-				of := guarded{g.what[0], g.why}
-				out[of] = append(out[of], guardText(&f.Finding))
-			}
-		}
-	}
-	return out
-}
-
-func (t *text) notes() {
-	head := false
-	for i := range t.m.r.Programs {
-		p := &t.m.r.Programs[i]
-		for i := range p.Notes {
-			if !head {
-				escape.Fprintf(t, "\nnotes:\n")
-				head = true
-			}
-			escape.Fprintf(t, "  %s: %s: %s\n", p.Object, p.Name, note(&p.Notes[i]))
-		}
-	}
 }

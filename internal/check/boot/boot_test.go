@@ -155,14 +155,14 @@ func TestBoot(t *testing.T) {
 				h.Timeout = time.Minute
 			}
 			events := 0
-			err := h.Boot(t.Context(), &Machine{Arch: "x86_64", Kernel: []byte("kernel"), Init: []byte("init")}, func(Event) { events++ })
+			emulated, err := h.Boot(t.Context(), &Machine{Arch: "x86_64", Kernel: []byte("kernel"), Init: []byte("init")}, func(Event) { events++ })
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 			if events != tt.events {
 				t.Errorf("%d events, want %d", events, tt.events)
 			}
-			if h.Emulated == "" {
+			if emulated == "" {
 				t.Error("it does not say that the machine was emulated")
 			}
 			if left, _ := os.ReadDir(tmp); len(left) > 0 {
@@ -176,7 +176,7 @@ func TestBootInterrupted(t *testing.T) {
 	tmp := fakeQEMU(t, `echo $$ >"$TMPDIR/../pid"; echo '@btfgen {"kind":"hello"}'; exec sleep 60`)
 	ctx, cancel := context.WithCancel(t.Context())
 	var began time.Time
-	err := (&Host{Timeout: time.Minute}).Boot(ctx, &Machine{Arch: "x86_64"}, func(Event) {
+	_, err := (&Host{Timeout: time.Minute}).Boot(ctx, &Machine{Arch: "x86_64"}, func(Event) {
 		began = time.Now()
 		cancel()
 	})

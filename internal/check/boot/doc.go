@@ -20,6 +20,8 @@
 // resolves all its strong externs before it loads a program; cilium/ebpf can load one program with what it needs. They
 // decide some CO-RE relocations differently, and cilium/ebpf does not read some externs. So the guest creates the maps
 // alone and loads each program twice: as cilium/ebpf does, and with externs and relocations resolved as libbpf does.
+//
+// A [Trial] compares the results with the predictions, and a [Table] counts them.
 package boot
 
 import "encoding/json"

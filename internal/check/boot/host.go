@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
@@ -36,14 +37,11 @@ type Machine struct {
 	Job     Job      // without the numbers of the files above
 }
 
-// Host boots machines, one at a time.
+// Host boots machines. It is safe for concurrent use.
 type Host struct {
 	Timeout time.Duration // for each machine
 
-	// Emulated is why the last machine was emulated instead of run by KVM; "" if it was not.
-	Emulated string
-
-	brokenKVM bool // KVM failed before and is not tried again
+	brokenKVM atomic.Bool // KVM failed before and is not tried again
 }
 
 // emulators are qemu's programs and their arguments for a machine. KVM uses another model of the processor.
@@ -87,33 +85,35 @@ const kvmSeconds = 15
 // errKVM is the reason to emulate a machine after KVM failed.
 var errKVM = errors.New("/dev/kvm does not work")
 
-// Boot boots a machine and calls report for its events except the last. The error says why the machine did not finish;
-// events before it are valid. When Boot returns, qemu has ended and its files are gone.
-func (h *Host) Boot(ctx context.Context, m *Machine, report func(Event)) error {
+// Boot boots a machine and calls report for its events except the last. It returns why the machine was emulated, "" if KVM ran it.
+// The error says why the machine did not finish; events before it are valid. When Boot returns, qemu has ended and its files are gone.
+func (h *Host) Boot(ctx context.Context, m *Machine, report func(Event)) (emulated string, err error) {
 	qemu, err := Find(m.Arch)
 	if err != nil {
-		return err
+		return "", err
 	}
 	kernelFile, err := temporary(func(w io.Writer) error { _, err := w.Write(m.Kernel); return err })
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer kernelFile.Close()
 	initramfs, err := temporary(func(w io.Writer) error { return writeInitramfs(w, m) })
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer initramfs.Close()
 	b := &running{timeout: h.Timeout, arch: m.Arch, qemu: qemu, files: []*os.File{kernelFile, initramfs}, report: report}
-	if h.Emulated = h.noKVM(m.Arch); h.Emulated == "" {
+	if emulated = h.noKVM(m.Arch); emulated == "" {
 		if err := b.run(ctx, true); !errors.Is(err, errKVM) {
-			return err
+			return "", err
 		}
-		h.Emulated, b.console = errKVM.Error(), nil
+		emulated, b.console = errKVM.Error(), nil
 	}
 	err = b.run(ctx, false)
-	h.brokenKVM = h.brokenKVM || h.Emulated == errKVM.Error() && b.hello // else it may be the kernel's fault
-	return err
+	if emulated == errKVM.Error() && b.hello { // else it may be the kernel's fault
+		h.brokenKVM.Store(true)
+	}
+	return emulated, err
 }
 
 // noKVM returns a reason why KVM cannot run a machine, "" if there is none.
@@ -121,7 +121,7 @@ func (h *Host) noKVM(arch string) string {
 	if kernel.CanonicalArch(runtime.GOARCH) != arch {
 		return "this machine is not of " + arch
 	}
-	if h.brokenKVM {
+	if h.brokenKVM.Load() {
 		return errKVM.Error()
 	}
 	f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)

@@ -120,7 +120,8 @@ func (c *Comparison) Write(w io.Writer, o Options) error {
 
 func (c *Comparison) object(w io.Writer, obj *object, o Options) {
 	p := newPainter(o.Color)
-	var differ, same []*record
+	var differ []*record
+	var same []*relo.Entry
 	for i := range obj.records {
 		r := &obj.records[i]
 		switch {
@@ -128,7 +129,7 @@ func (c *Comparison) object(w io.Writer, obj *object, o Options) {
 		case len(r.outcomes) > 1:
 			differ = append(differ, r)
 		default:
-			same = append(same, r)
+			same = append(same, &r.outcomes[0].entry)
 		}
 	}
 	if len(differ)+len(same) == 0 {
@@ -137,47 +138,16 @@ func (c *Comparison) object(w io.Writer, obj *object, o Options) {
 	escape.Fprintf(w, "%s on %d kernels: %d relocations differ, %d are the same\n", obj.name, len(obj.kernels), len(differ), len(same))
 	if len(differ) > 0 {
 		escape.Fprintf(w, "  different:\n")
-		each(w, differ, func(r *record) { r.write(w, obj, p, o) })
 	}
-	if len(same) == 0 {
-		return
-	}
-	escape.Fprintf(w, "  the same:\n")
-	var lines []*record
-	flush := func() {
-		tw := newTable(w)
-		for _, r := range lines {
-			e := &r.outcomes[0].entry
-			escape.Fprintf(tw, "      %s\t%s\t%s\t%s\n", head(e), place(e), change(e), p.outcome(e))
-			if o.Verbose {
-				tw.Flush()
-				details(w, e, "          ")
-			}
-		}
-		tw.Flush()
-		lines = lines[:0]
-	}
-	var open *relo.Entry
-	for _, r := range same {
-		if e := &r.outcomes[0].entry; open == nil || open.Program != e.Program || open.Section != e.Section {
-			flush()
+	for i, r := range differ {
+		if e := &r.outcomes[0].entry; i == 0 || !sameProgram(&differ[i-1].outcomes[0].entry, e) {
 			escape.Fprintf(w, "    %s\n", program(e))
-			open = e
 		}
-		lines = append(lines, r)
+		r.write(w, obj, p, o)
 	}
-	flush()
-}
-
-// each calls fn for every record, and writes the program before its first.
-func each(w io.Writer, records []*record, fn func(*record)) {
-	var open *relo.Entry
-	for _, r := range records {
-		if e := &r.outcomes[0].entry; open == nil || open.Program != e.Program || open.Section != e.Section {
-			escape.Fprintf(w, "    %s\n", program(e))
-			open = e
-		}
-		fn(r)
+	if len(same) > 0 {
+		escape.Fprintf(w, "  the same:\n")
+		p.table(w, same, "    ", place, o.Verbose)
 	}
 }
 

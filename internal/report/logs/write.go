@@ -67,37 +67,44 @@ func (p painter) outcome(e *relo.Entry) escape.Own {
 // Write writes one log. Where the filter takes nothing, it writes nothing.
 func Write(w io.Writer, l *relo.Log, o Options) error {
 	p := newPainter(o.Color)
-	var body bytes.Buffer
 	counts := make(relo.Counts)
-	var open *relo.Entry // the program being written
-	tw := newTable(&body)
+	var entries []*relo.Entry
 	for i := range l.Entries {
-		e := &l.Entries[i]
-		if !o.Filter.Match(e) {
-			continue
-		}
-		counts[e.Result]++
-		if open == nil || open.Program != e.Program || open.Section != e.Section {
-			tw.Flush()
-			escape.Fprintf(&body, "  %s\n", program(e))
-			open = e
-		}
-		escape.Fprintf(tw, "    %s\t%s\t%s\t%s\n", head(e), arrow(e), change(e), p.outcome(e))
-		if o.Verbose {
-			tw.Flush() // details are lines of their own, not columns
-			details(&body, e, "        ")
+		if e := &l.Entries[i]; o.Filter.Match(e) {
+			counts[e.Result]++
+			entries = append(entries, e)
 		}
 	}
-	tw.Flush()
-	if len(counts) == 0 {
+	if len(entries) == 0 {
 		return nil
 	}
 	if _, err := escape.Fprintf(w, "%s on %s: %s\n", l.Object, l.Kernel, p.counts(counts)); err != nil {
 		return err
 	}
+	var body bytes.Buffer
+	p.table(&body, entries, "  ", arrow, o.Verbose)
 	_, err := w.Write(body.Bytes())
 	return err
 }
+
+// table writes a line for each entry, below the name of its program.
+func (p painter) table(w io.Writer, entries []*relo.Entry, indent string, target func(*relo.Entry) string, verbose bool) {
+	tw := newTable(w)
+	for i, e := range entries {
+		if i == 0 || !sameProgram(entries[i-1], e) {
+			tw.Flush()
+			escape.Fprintf(w, "%s%s\n", indent, program(e))
+		}
+		escape.Fprintf(tw, "%s  %s\t%s\t%s\t%s\n", indent, head(e), target(e), change(e), p.outcome(e))
+		if verbose {
+			tw.Flush() // details are lines of their own, not columns
+			details(w, e, indent+"      ")
+		}
+	}
+	tw.Flush()
+}
+
+func sameProgram(a, b *relo.Entry) bool { return a.Program == b.Program && a.Section == b.Section }
 
 func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0) }
 

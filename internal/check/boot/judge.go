@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package judge compares what check predicts with what a kernel does: one that package boot boots (Trial), or in tests the
-// running one, where testdata/load.c loads every program of an object with libbpf, one at a time.
-package judge
+package boot
 
 import (
 	"fmt"
@@ -14,7 +12,8 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 )
 
-// Outcome is what a kernel did with one program.
+// Outcome is what a kernel did with one program: a booted kernel ([Trial]), or in tests the running one, where
+// testdata/load.c loads every program of an object with libbpf, one at a time.
 type Outcome struct {
 	Program string
 	Errno   int    // 0 if it was loaded

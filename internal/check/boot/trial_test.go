@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package judge
+package boot
 
 import (
 	"os"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/check/boot"
 )
 
 // report returns a report on an object, with the same verdicts for all its programs.
@@ -31,12 +30,12 @@ func report(t *testing.T, load, all check.Status) (*check.Report, []*check.Objec
 }
 
 func TestTrial(t *testing.T) {
-	refused := boot.Event{Error: "program p: load program: no", Errno: 22, Log: "0: (b7)\ninvalid func unknown#195896080\nprocessed 1 insns", Alone: "load program: no"}
+	refused := Event{Error: "program p: load program: no", Errno: 22, Log: "0: (b7)\ninvalid func unknown#195896080\nprocessed 1 insns", Alone: "load program: no"}
 	for _, tt := range []struct {
 		name       string
 		load, all  check.Status
-		got        *boot.Event // nil for none
-		object     string      // error about the whole object
+		got        *Event // nil for none
+		object     string // error about the whole object
 		loads      bool
 		wrong      string
 		alone      string
@@ -44,37 +43,37 @@ func TestTrial(t *testing.T) {
 		unread     string
 		wantReason string
 	}{
-		{name: "loads", got: &boot.Event{Alone: "loads"}, loads: true},
+		{name: "loads", got: &Event{Alone: "loads"}, loads: true},
 		{name: "refused", got: &refused, wrong: "was to load, but does not", wantReason: "reaches an unresolved relocation"},
 		{name: "refused, guarded", load: check.Guarded, got: &refused, wrong: "was to load, but does not"},
 		{name: "refused, as predicted", load: check.Fails, all: check.Fails, got: &refused},
 		{name: "refused, perhaps", load: check.MayFail, all: check.MayFail, got: &refused},
-		{name: "was to fail", load: check.Fails, all: check.Fails, got: &boot.Event{Alone: "loads"}, loads: true, wrong: "was to fail, but loads"},
-		{name: "not attached", got: &boot.Event{Alone: "loads", Attach: "not attached: why"}, loads: true, wrong: "was to attach, but does not"},
-		{name: "attached", all: check.Fails, got: &boot.Event{Alone: "loads", Attach: boot.Attached}, loads: true, wrong: "was not to attach, but does"},
-		{name: "not attached, perhaps", all: check.MayFail, got: &boot.Event{Alone: "loads", Attach: "not attached: why"}, loads: true},
+		{name: "was to fail", load: check.Fails, all: check.Fails, got: &Event{Alone: "loads"}, loads: true, wrong: "was to fail, but loads"},
+		{name: "not attached", got: &Event{Alone: "loads", Attach: "not attached: why"}, loads: true, wrong: "was to attach, but does not"},
+		{name: "attached", all: check.Fails, got: &Event{Alone: "loads", Attach: Attached}, loads: true, wrong: "was not to attach, but does"},
+		{name: "not attached, perhaps", all: check.MayFail, got: &Event{Alone: "loads", Attach: "not attached: why"}, loads: true},
 		{name: "nothing came", untold: true},
-		{name: "the library does not read it", got: &boot.Event{Error: "odd section", Alone: "odd section"}, untold: true},
-		{name: "the library does not load it", got: &boot.Event{Alone: "bad"}, loads: true, alone: "bad"},
-		{name: "only the library loads it", load: check.Fails, all: check.Fails, got: &boot.Event{Error: "ambiguous", Errno: 22, Alone: "loads"}, alone: "loads"},
-		{name: "the library does not read the object", got: &boot.Event{}, loads: true, unread: "weak"},
-		{name: "nor loads it libbpf", load: check.Fails, all: check.Fails, got: &boot.Event{Error: "no", Errno: 22}, unread: "weak"},
-		{name: "a map of the object", got: &boot.Event{Alone: "loads"}, object: "map x: too large", alone: "loads", wrong: "was to load, but does not", wantReason: "map x: too large"},
+		{name: "the library does not read it", got: &Event{Error: "odd section", Alone: "odd section"}, untold: true},
+		{name: "the library does not load it", got: &Event{Alone: "bad"}, loads: true, alone: "bad"},
+		{name: "only the library loads it", load: check.Fails, all: check.Fails, got: &Event{Error: "ambiguous", Errno: 22, Alone: "loads"}, alone: "loads"},
+		{name: "the library does not read the object", got: &Event{}, loads: true, unread: "weak"},
+		{name: "nor loads it libbpf", load: check.Fails, all: check.Fails, got: &Event{Error: "no", Errno: 22}, unread: "weak"},
+		{name: "a map of the object", got: &Event{Alone: "loads"}, object: "map x: too large", alone: "loads", wrong: "was to load, but does not", wantReason: "map x: too large"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rep, objects := report(t, tt.load, tt.all)
 			p := &rep.Programs[0]
 			trial := NewTrial(rep, objects)
-			for _, e := range []boot.Event{{Kind: boot.Program, Object: 7, Name: p.Name}, {Kind: boot.Program, Name: "other"}, {Kind: boot.Object, Object: -1, Error: "x"}} {
+			for _, e := range []Event{{Kind: Program, Object: 7, Name: p.Name}, {Kind: Program, Name: "other"}, {Kind: Object, Object: -1, Error: "x"}} {
 				trial.Take(e) // not about a program here
 			}
 			if tt.object != "" {
-				trial.Take(boot.Event{Kind: boot.Object, Error: tt.object, Errno: 7})
+				trial.Take(Event{Kind: Object, Error: tt.object, Errno: 7})
 			}
-			trial.Take(boot.Event{Kind: boot.Object, Alone: tt.unread})
+			trial.Take(Event{Kind: Object, Alone: tt.unread})
 			if tt.got != nil {
 				e := *tt.got
-				e.Kind, e.Name = boot.Program, p.Name
+				e.Kind, e.Name = Program, p.Name
 				trial.Take(e)
 			}
 			r := &trial.Of(0)[0]
@@ -96,7 +95,7 @@ func TestTrialExtern(t *testing.T) {
 	rep, objects := report(t, check.Fails, check.Fails)
 	trial := NewTrial(rep, objects)
 	for i := range rep.Programs {
-		e := boot.Event{Kind: boot.Program, Name: rep.Programs[i].Name, Alone: "loads"}
+		e := Event{Kind: Program, Name: rep.Programs[i].Name, Alone: "loads"}
 		if i == 0 {
 			e.Error, e.Errno, e.Extern, e.Alone = "kfunc x: not supported", 95, true, "kfunc x: not supported"
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package judge
+package boot
 
 import (
 	"context"
@@ -144,12 +144,12 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
-	got, err := parse([]byte("a 0 3\nx\nyb 22 0\nc 1 29\ninvalid func unknown#195896080"))
+func TestParseOutcomes(t *testing.T) {
+	got, err := parseOutcomes([]byte("a 0 3\nx\nyb 22 0\nc 1 29\ninvalid func unknown#195896080"))
 	if err == nil {
 		t.Errorf("a log that is cut short is taken: %v", got)
 	}
-	got, err = parse([]byte("a 0 3\nx\nyb 22 0\nc 1 30\ninvalid func unknown#195896080"))
+	got, err = parseOutcomes([]byte("a 0 3\nx\nyb 22 0\nc 1 30\ninvalid func unknown#195896080"))
 	if err != nil || len(got) != 3 || got[0].Log != "x\ny" || got[1].Errno != 22 {
 		t.Fatalf("%v, %v", got, err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package judge
+package boot
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/check/boot"
 )
 
 // Trial compares the report on one kernel with what that kernel, booted, does with the objects.
@@ -22,10 +21,10 @@ type Trial struct {
 // Row is a program on the booted kernel.
 type Row struct {
 	Program *check.Program
-	Got     *boot.Event // what the kernel did with the program alone; nil if no event came
-	Unread  string      // why cilium/ebpf does not read the object unchanged; "" if it does
+	Got     *Event // what the kernel did with the program alone; nil if no event came
+	Unread  string // why cilium/ebpf does not read the object unchanged; "" if it does
 
-	whole *boot.Event // why libbpf does not load the object; nil if it does
+	whole *Event // why libbpf does not load the object; nil if it does
 }
 
 // NewTrial returns the trial of a report on one kernel about these objects.
@@ -51,13 +50,13 @@ func NewTrial(rep *check.Report, objects []*check.Object) *Trial {
 func (t *Trial) Of(object int) []Row { return t.Rows[t.first[object]:t.first[object+1]] }
 
 // Take adds an event of the guest. It skips events that are not about a program here.
-func (t *Trial) Take(e boot.Event) {
+func (t *Trial) Take(e Event) {
 	if e.Object < 0 || e.Object >= len(t.Objects) {
 		return
 	}
 	rows := t.Of(e.Object)
-	refusesObject := e.Kind == boot.Object && e.Error != ""
-	if e.Kind == boot.Program {
+	refusesObject := e.Kind == Object && e.Error != ""
+	if e.Kind == Program {
 		i := slices.IndexFunc(rows, func(r Row) bool { return r.Program.Name == e.Name })
 		if i < 0 {
 			return
@@ -70,14 +69,14 @@ func (t *Trial) Take(e boot.Event) {
 		if refusesObject && r.whole == nil {
 			r.whole = &e
 		}
-		if e.Kind == boot.Object {
+		if e.Kind == Object {
 			r.Unread = cmp.Or(e.Alone, r.Unread)
 		}
 	}
 }
 
 // Refused returns why libbpf would not load the program, nil if it would.
-func (r *Row) Refused() *boot.Event {
+func (r *Row) Refused() *Event {
 	if r.whole != nil {
 		return r.whole
 	}
@@ -87,7 +86,7 @@ func (r *Row) Refused() *boot.Event {
 	return nil
 }
 
-// Attach returns [boot.Attached], why the program was not attached, or "" if that was not tried.
+// Attach returns [Attached], why the program was not attached, or "" if that was not tried.
 func (r *Row) Attach() string {
 	if r.Got == nil {
 		return ""
@@ -99,6 +98,19 @@ func (r *Row) Attach() string {
 func (r *Row) NotTried() bool {
 	e := r.Refused()
 	return e != nil && e.Errno == 0 || e == nil && r.Got == nil
+}
+
+// Missing returns for how many programs no result came, and how many others were not tried.
+func (t *Trial) Missing() (lost, untried int) {
+	for i := range t.Rows {
+		switch row := &t.Rows[i]; {
+		case row.Got == nil && row.Refused() == nil:
+			lost++
+		case row.NotTried():
+			untried++
+		}
+	}
+	return lost, untried
 }
 
 // Outcome returns the row for Table and Reason.
@@ -118,6 +130,31 @@ func (r *Row) Alone() string {
 	return strings.TrimPrefix(r.Got.Alone, "program "+r.Got.Name+": ")
 }
 
+// Actual is what happened to a program.
+type Actual struct {
+	Outcome string `json:"outcome"`          // loads, fails or not tried
+	Reason  string `json:"reason,omitempty"` // why it fails or was not tried
+	Errno   int    `json:"errno,omitempty"`
+	Log     string `json:"log,omitempty"`     // the end of the verifier's log
+	Attach  string `json:"attach,omitempty"`  // attached, or why not; empty if not tried
+	EbpfGo  string `json:"ebpf_go,omitempty"` // result of cilium/ebpf, if it differs: loads, or why not
+}
+
+// Actual returns what happened to the program.
+func (r *Row) Actual() Actual {
+	a := Actual{Outcome: "loads", Attach: r.Attach(), EbpfGo: cmp.Or(r.Alone(), r.Unread)}
+	e := r.Refused()
+	switch {
+	case r.NotTried() && e == nil:
+		a.Outcome, a.Reason = "not tried", "no result"
+	case r.NotTried():
+		a.Outcome, a.Reason = "not tried", e.Error
+	case e != nil:
+		a.Outcome, a.Reason, a.Errno, a.Log = "fails", r.Outcome().Reason(), e.Errno, e.Log
+	}
+	return a
+}
+
 // Wrong returns how the verdict was wrong, "" if it was right or makes no claim.
 func (r *Row) Wrong() string {
 	load, all := r.Program.Load[0], r.Program.Status[0]
@@ -131,9 +168,9 @@ func (r *Row) Wrong() string {
 		return "was to fail, but loads"
 	case refused || r.Attach() == "":
 		return ""
-	case r.Attach() != boot.Attached && all <= check.Guarded:
+	case r.Attach() != Attached && all <= check.Guarded:
 		return "was to attach, but does not"
-	case r.Attach() == boot.Attached && all == check.Fails:
+	case r.Attach() == Attached && all == check.Fails:
 		return "was not to attach, but does"
 	}
 	return ""

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package judge
+package boot
 
 import (
 	"bytes"
@@ -21,10 +21,10 @@ func load(loader, object string) ([]Outcome, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", loader, object, err)
 	}
-	return parse(out)
+	return parseOutcomes(out)
 }
 
-func parse(out []byte) (all []Outcome, err error) {
+func parseOutcomes(out []byte) (all []Outcome, err error) {
 	for len(out) > 0 {
 		line, rest, _ := bytes.Cut(out, []byte("\n"))
 		var o Outcome

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/btfgen/btfgen/internal/bpfobj/machine"
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/workers"
+)
+
+// Config describes a run: which kernels boot, and what each of them does.
+type Config struct {
+	Corpus  *corpus.Corpus // packages and images
+	Jobs    int            // kernels that run side by side, at least 1
+	Timeout time.Duration  // for each kernel
+	Init    *Executable    // btfgen itself
+
+	// Objects, with Data as their files, are checked and loaded. Targets overrides attach targets, by program.
+	Objects []*check.Object
+	Data    [][]byte
+	Types   []check.Types
+	Rodata  []string // as for package check
+	Targets map[string]string
+
+	// Command runs instead, if it is not empty. Tool is its program, the first of Files.
+	Command []string
+	Env     []string
+	Tool    *Executable
+	Files   []File
+}
+
+// Executable is a statically linked program for Linux.
+type Executable struct {
+	Path, Arch string
+	Data       []byte
+}
+
+// ParseExecutable checks that a program can run in a machine without libraries.
+func ParseExecutable(path string, data []byte) (*Executable, error) {
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s is no program for Linux: %w", path, err)
+	}
+	if slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return nil, fmt.Errorf("%s is dynamically linked, and there are no libraries in the booted machine", path)
+	}
+	return &Executable{path, machine.OfELF(f.Machine, f.Class, f.Data), data}, nil
+}
+
+// Kernel is a kernel of a run. Its fields are set when they are known.
+type Kernel struct {
+	Path     string        // of its file
+	Name     string        // as in the report of check, or the path
+	Modules  []string      // that are loaded
+	Release  string        // as the booted kernel reports it
+	Emulated string        // why KVM did not run it, "" if it did
+	Up, Done time.Duration // until the first event of the guest, 0 if it did not boot, and until the end
+	Trial    *Trial        // nil with a command
+	Exit     *Event        // of the command; nil if it did not arrive
+}
+
+// Watcher receives what happens in a run, one call at a time. Calls about a kernel wait until all kernels before it in the corpus
+// have ended, except for Progress.
+type Watcher interface {
+	Skipped(k *Kernel, errs []*corpus.Error) // files that could not be checked
+	Note(k *Kernel, text string)
+	Begin(k *Kernel)
+	Object(k *Kernel, i int)       // k.Trial.Of(i) is complete
+	Output(k *Kernel, text string) // of the command
+	End(k *Kernel, err error)      // err says why the kernel did not boot or did not finish
+
+	Progress(k *Kernel, tried int) // tried is the number of programs, 0 while the kernel boots
+}
+
+// Run boots the kernels of a corpus. An error that affects only a kernel is passed to Watcher.End.
+func Run(ctx context.Context, cfg Config, w Watcher) error {
+	n := len(cfg.Corpus.Files)
+	r := &run{Config: cfg, w: w, host: Host{Timeout: cfg.Timeout}, waiting: make([][]func(), n), ended: make([]bool, n)}
+	return workers.Each(ctx, cfg.Jobs, n, func(i int) error {
+		path := cfg.Corpus.Files[i].Path
+		k := &kernelRun{run: r, index: i, Kernel: &Kernel{Path: path, Name: path}}
+		err := k.boot(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		k.call(func() {
+			r.w.End(k.Kernel, err)
+			r.ended[i] = true
+		})
+		return nil
+	})
+}
+
+// run is the state that kernels share.
+type run struct {
+	Config
+	host    Host
+	predict sync.Mutex // held while objects are checked
+
+	mu      sync.Mutex // held for calls of w
+	w       Watcher
+	waiting [][]func() // calls, by kernel
+	ended   []bool     // by kernel
+	first   int        // kernel that has not ended
+}
+
+// kernelRun is the run of one kernel.
+type kernelRun struct {
+	*run
+	*Kernel
+	index   int
+	started time.Time
+	done    int // objects that are complete
+	tried   int // programs
+}
+
+// call makes a call of the watcher when it is the kernel's turn.
+func (k *kernelRun) call(f func()) {
+	r := k.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting[k.index] = append(r.waiting[k.index], f)
+	for ; r.first < len(r.waiting); r.first++ {
+		for _, f := range r.waiting[r.first] {
+			f()
+		}
+		r.waiting[r.first] = nil
+		if !r.ended[r.first] {
+			return
+		}
+	}
+}
+
+// progress reports how many programs were tried.
+func (k *kernelRun) progress() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.w.Progress(k.Kernel, k.tried)
+}
+
+// boot boots the kernel.
+func (k *kernelRun) boot(ctx context.Context) error {
+	m := &Machine{Init: k.Init.Data, Files: k.Files, Job: Job{Command: k.Command, Env: k.Env, Targets: k.Targets}}
+	var modules []string
+	if len(k.Command) == 0 {
+		rep, err := k.check(ctx)
+		if rep == nil || err != nil {
+			return err
+		}
+		k.Name, modules = rep.Kernels[0].Name, rep.Modules()
+		k.Trial = NewTrial(rep, k.Objects)
+		for _, i := range k.Trial.Objects {
+			m.Objects = append(m.Objects, k.Data[i])
+		}
+		if len(m.Objects) == 0 {
+			return errors.New("no object is for its machine")
+		}
+		for _, t := range k.Types {
+			m.Types = append(m.Types, t.BTF)
+		}
+	}
+	var s corpus.Scratch
+	b, err := k.Corpus.Files[k.index].Bootable(ctx, &s, modules)
+	if err != nil {
+		return err
+	}
+	for _, p := range []*Executable{k.Init, k.Tool} {
+		if p != nil && p.Arch != b.Machine {
+			return fmt.Errorf("the kernel is for %s, and %s for %s", b.Machine, p.Path, cmp.Or(p.Arch, "another machine"))
+		}
+	}
+	m.Arch, m.Kernel, m.Config = b.Machine, b.Image, b.Config
+	for _, mod := range b.Modules {
+		m.Modules, k.Modules = append(m.Modules, mod.ELF), append(k.Modules, mod.Name)
+	}
+	k.call(func() {
+		if len(b.Missing) > 0 {
+			k.w.Note(k.Kernel, "has no module "+strings.Join(b.Missing, ", "))
+		}
+		k.w.Begin(k.Kernel)
+	})
+	k.progress()
+	k.started = time.Now()
+	k.Emulated, err = k.host.Boot(ctx, m, k.take)
+	k.Done = time.Since(k.started)
+	if k.Trial != nil && k.Up > 0 {
+		k.complete(len(k.Trial.Objects))
+	}
+	return err
+}
+
+var errManyKernels = errors.New("holds several kernels; one at a time can be booted")
+
+// check checks the objects against the kernel, as libbpf loads them. It returns nil without an error if the kernel was skipped
+// and the reason passed on.
+func (k *kernelRun) check(ctx context.Context) (*check.Report, error) {
+	k.predict.Lock()
+	defer k.predict.Unlock()
+	one := *k.Corpus
+	one.Files, one.Skipped = []*corpus.File{k.Corpus.Files[k.index]}, nil
+	rep, err := check.Run(ctx, check.Config{
+		Objects: k.Objects, Corpus: &one, Jobs: 1, Loaders: []check.Loader{check.Libbpf}, Rodata: k.Rodata, Types: k.Types,
+	})
+	if err != nil {
+		return nil, err
+	}
+	skipped := len(rep.Skipped) > 0
+	// Objects for other machines may be for the machine of another kernel.
+	rest := slices.DeleteFunc(rep.Skipped, func(e *corpus.Error) bool { return errors.Is(e, corpus.ErrUnmet) })
+	if len(rest) > 0 {
+		k.call(func() { k.w.Skipped(k.Kernel, rest) })
+	}
+	switch {
+	case len(rep.Kernels) > 1:
+		return nil, errManyKernels
+	case len(rep.Kernels) == 1:
+		return rep, nil
+	case skipped:
+		return nil, nil
+	}
+	return nil, errors.New("no kernel in it")
+}
+
+// take handles an event of the guest.
+func (k *kernelRun) take(e Event) {
+	switch e.Kind {
+	case Hello:
+		k.Up, k.Release = time.Since(k.started), e.Name
+	case Module:
+		if e.Error != "" && 0 <= e.Object && e.Object < len(k.Modules) {
+			k.call(func() { k.w.Note(k.Kernel, "module "+k.Modules[e.Object]+": "+e.Error) })
+		}
+	case Output:
+		k.call(func() { k.w.Output(k.Kernel, e.Output) })
+	case Exit:
+		k.Exit = &e
+	default:
+		if k.Trial == nil || e.Object < k.done {
+			return
+		}
+		k.complete(e.Object) // the guest finishes an object before it begins the next
+		k.Trial.Take(e)
+		if e.Kind == Program {
+			k.tried++
+			k.progress()
+		}
+	}
+}
+
+// complete reports the objects before the given one that were not reported yet.
+func (k *kernelRun) complete(object int) {
+	for ; k.done < min(object, len(k.Trial.Objects)); k.done++ {
+		i := k.done
+		k.call(func() { k.w.Object(k.Kernel, i) })
+	}
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"io"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/boot"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
+)
+
+// Boot is the report of check --boot. Its text is written while kernels run, its JSON form at the end.
+type Boot struct {
+	w       io.Writer
+	verbose bool
+
+	kernels []bootedKernel // those that booted
+	table   boot.Table     // of all kernels
+	rows    int            // programs on all kernels
+	fine    int            // programs on this kernel that work as predicted and are not printed
+	partial bool           // the command's output lacks the end of a line
+}
+
+// The JSON form of the report.
+type (
+	bootedKernel struct {
+		Name     string          `json:"name"`    // as in the report of check
+		Release  string          `json:"release"` // as the booted kernel reports it
+		Modules  []string        `json:"modules,omitempty"`
+		Emulated string          `json:"emulated,omitempty"` // why it was not run by KVM
+		Programs []bootedProgram `json:"programs"`
+	}
+	bootedProgram struct {
+		Object   string       `json:"object"`
+		Name     string       `json:"program"`
+		Section  string       `json:"section"`
+		AutoLoad bool         `json:"autoload"`
+		Status   check.Status `json:"status"`             // predicted
+		Load     check.Status `json:"load"`               // the same of loading alone
+		Findings []jsonNote   `json:"findings,omitempty"` // reasons for the prediction
+		Actual   boot.Actual  `json:"actual"`
+		Wrong    string       `json:"wrong,omitempty"`
+	}
+)
+
+// NewBoot returns a report whose text goes to w.
+func NewBoot(w io.Writer, verbose bool) *Boot { return &Boot{w: w, verbose: verbose} }
+
+// JSON writes the report as JSON. Within a version, fields are only added.
+func (b *Boot) JSON(w io.Writer, findings any) error {
+	enc := escape.JSON(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Version  int            `json:"version"`
+		Kernels  []bootedKernel `json:"kernels"`
+		Table    []boot.Count   `json:"table"` // counts of all kernels
+		Findings any            `json:"findings"`
+	}{1, b.kernels, b.table.Counts(), findings})
+}
+
+// Begin writes the name of a kernel.
+func (b *Boot) Begin(k *boot.Kernel) {
+	with := ""
+	if n := len(k.Modules); n > 0 {
+		with = " with " + words.Plural(n, "module") + " (" + strings.Join(k.Modules, ", ") + ")"
+	}
+	escape.Fprintf(b.w, "%s%s:\n", k.Name, with)
+	b.fine, b.partial = 0, false
+}
+
+// Output writes a part of a command's output.
+func (b *Boot) Output(text string) {
+	for line := range strings.Lines(text) {
+		if !b.partial {
+			io.WriteString(b.w, "  ")
+		}
+		text, whole := strings.CutSuffix(line, "\n")
+		escape.Fprintf(b.w, "%s", strings.TrimSuffix(text, "\r"))
+		if b.partial = !whole; whole {
+			io.WriteString(b.w, "\n")
+		}
+	}
+}
+
+// Object writes the predicted and actual results of an object's programs. Programs that work as predicted are counted, and
+// printed only with --verbose.
+func (b *Boot) Object(rows []boot.Row) {
+	w := tabwriter.NewWriter(b.w, 0, 0, 2, ' ', 0)
+	var wrong []*boot.Row
+	for i := range rows {
+		row := &rows[i]
+		p := row.Program
+		b.rows++
+		if !row.NotTried() {
+			b.table.Add(p.Object+": "+p.Name, p.Load[0], row.Outcome())
+		}
+		mark := ""
+		if row.Wrong() != "" {
+			mark = "WRONG: "
+			wrong = append(wrong, row)
+		} else if row.Refused() == nil && row.Alone() == "" && !row.NotTried() && p.Status[0] <= check.Guarded && !b.verbose {
+			b.fine++
+			continue
+		}
+		predicted := p.Load[0].String()
+		if all := p.Status[0]; all > max(p.Load[0], check.Guarded) {
+			predicted += ", " + all.String() + " to attach"
+		}
+		escape.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", p.Object, p.Name, predicted, mark, actual(row))
+	}
+	w.Flush()
+	for _, row := range wrong {
+		b.wrong(row)
+	}
+	if len(rows) > 0 && rows[0].Unread != "" {
+		escape.Fprintf(b.w, "  %s: cilium/ebpf does not read it: %s\n", rows[0].Program.Object, rows[0].Unread)
+	}
+}
+
+// actual describes the result of a program in the guest.
+func actual(row *boot.Row) string {
+	a := row.Actual()
+	text := a.Outcome
+	switch {
+	case a.Outcome == "fails":
+		text = "does not load: " + a.Reason
+	case row.Refused() != nil:
+		text += ": " + a.Reason
+	case a.Attach != "":
+		text += "; " + a.Attach
+	}
+	if alone := row.Alone(); alone == "loads" {
+		text += "; loads with cilium/ebpf"
+	} else if alone != "" {
+		text += "; does not load with cilium/ebpf: " + alone
+	}
+	return text
+}
+
+// wrong writes the reasons for a wrong prediction and the end of the verifier's log, or the whole log that the machine sent.
+func (b *Boot) wrong(row *boot.Row) {
+	p := row.Program
+	escape.Fprintf(b.w, "  WRONG: %s: %s %s\n", p.Object, p.Name, row.Wrong())
+	for _, f := range p.Findings {
+		escape.Fprintf(b.w, "      predicted: %s: %s\n", f.Status, Sentence(&f.Finding))
+	}
+	log := row.Actual().Log
+	if log == "" {
+		return
+	}
+	lines := logEnd(log)
+	if b.verbose {
+		lines = strings.Split(strings.TrimSpace(log), "\n")
+	}
+	for _, line := range lines {
+		escape.Fprintf(b.w, "      | %s\n", strings.TrimRight(line, "\r"))
+	}
+}
+
+// logLines is the maximum number of lines of a log that are printed without --verbose.
+const logLines = 6
+
+var (
+	// logInsn matches the start of an instruction's line in a verifier's log.
+	logInsn = regexp.MustCompile(`^\d+: \([0-9a-f]{2}\) `)
+	// logStatistics matches the start of lines at the end of the log.
+	logStatistics = regexp.MustCompile(`^(processed|verification time|stack depth) `)
+)
+
+// logEnd returns the end of a verifier's log: the last instruction, the source line above it, and the lines below it except
+// statistics. These say why the verifier refused the program.
+func logEnd(log string) []string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], "\r")
+	}
+	end := len(lines)
+	for end > 1 && logStatistics.MatchString(lines[end-1]) {
+		end--
+	}
+	start := end - 1
+	for start > 0 && !logInsn.MatchString(lines[start]) {
+		start--
+	}
+	if start > 0 && strings.HasPrefix(lines[start-1], ";") {
+		start--
+	}
+	return lines[max(start, end-logLines):end]
+}
+
+// End writes how a booted kernel ended.
+func (b *Boot) End(k *boot.Kernel) {
+	out := bootedKernel{Name: k.Name, Release: k.Release, Modules: k.Modules, Emulated: k.Emulated}
+	if b.partial {
+		io.WriteString(b.w, "\n")
+		b.partial = false
+	}
+	if b.fine > 0 {
+		escape.Fprintf(b.w, "  %s ok, as predicted\n", words.Plural(b.fine, "program"))
+	}
+	if k.Trial != nil {
+		out.Programs = []bootedProgram{}
+		for i := range k.Trial.Rows {
+			row := &k.Trial.Rows[i]
+			p := row.Program
+			var findings []jsonNote
+			for _, f := range p.Findings {
+				findings = append(findings, jsonNote{f.Finding, Sentence(&f.Finding)})
+			}
+			out.Programs = append(out.Programs, bootedProgram{
+				p.Object, p.Name, p.Section, p.AutoLoad, p.Status[0], p.Load[0], findings, row.Actual(), row.Wrong(),
+			})
+		}
+	}
+	b.kernels = append(b.kernels, out)
+}
+
+// Sum writes the table of all kernels.
+func (b *Boot) Sum() {
+	escape.Fprintf(b.w, "%s on %s, predicted against actual:\n", words.Plural(b.rows, "program"), words.Plural(len(b.kernels), "kernel"))
+	for _, l := range b.table.Lines() {
+		escape.Fprintf(b.w, "  %s\n", l)
+	}
+}

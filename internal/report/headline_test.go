@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/check"
+)
+
+// TestHeadlineUncertain checks what headlines say of kernels on which an object may fail.
+func TestHeadlineUncertain(t *testing.T) {
+	loader := check.Finding{Status: check.Unknown, Code: check.AttachTargetLoader}
+	module := check.Finding{Status: check.MayFail, Code: check.ModuleNeeded}
+	symbol := check.Finding{Status: check.MayFail, Code: check.AttachTargetUnlisted}
+	for _, tt := range []struct {
+		status   []check.Status // by kernel
+		findings []check.Finding
+		want     string
+	}{
+		{[]check.Status{check.OK, check.Unknown, check.Unknown}, []check.Finding{loader}, "Linux 6.1 and later; 1 of 3 kernels; 2 depend on the loader [attach-target-from-loader]."},
+		{[]check.Status{check.OK, check.OK, check.Unknown}, []check.Finding{loader}, "Linux 6.1 and later; 2 of 3 kernels; 1 depends on the loader [attach-target-from-loader]."},
+		{[]check.Status{check.MayFail, check.MayFail, check.MayFail}, []check.Finding{module}, "None of 3 kernels for certain; all depend on kernel modules [module-needed]."},
+		{[]check.Status{check.MayFail, check.MayFail, check.MayFail}, []check.Finding{loader, symbol}, "None of 3 kernels for certain; all are uncertain [attach-target-from-loader and attach-target-unlisted]."},
+	} {
+		rep := &check.Report{Programs: []check.Program{{}}}
+		var d check.Decider
+		for k, s := range tt.status {
+			rep.Kernels = append(rep.Kernels, check.Kernel{Name: []string{"debian/12/x86_64/6.1.0-1", "debian/13/x86_64/6.12.1-1", "debian/14/x86_64/6.18.1-1"}[k]})
+			if s != check.OK {
+				d.Kernels = append(d.Kernels, k)
+			}
+		}
+		for _, f := range tt.findings {
+			rep.Programs[0].Findings = append(rep.Programs[0].Findings, check.KernelFinding{Finding: f, Kernels: d.Kernels})
+		}
+		row := check.ObjectRow{Programs: []int{0}, Status: tt.status, Decides: []check.Decider{d}}
+		row.Headline = check.Headline{Since: "6.1", Works: len(tt.status) - len(d.Kernels), MayFail: len(d.Kernels), Total: len(tt.status)}
+		if got := Headline(rep, &row); got != tt.want {
+			t.Errorf("%v: %s\nwant %s", tt.status, got, tt.want)
+		}
+	}
+}
