@@ -141,9 +141,9 @@ func (e *Entry) Write(w io.Writer) error {
 func Document(w io.Writer) error {
 	b := new(strings.Builder)
 	b.WriteString("# Findings\n\n<!-- Made by `go test ./internal/report/codes -update` from codes.txt. -->\n\n" +
-		"Every finding of `check` and every reason in a relocation log has a code. Codes are the same in text (in brackets), JSON, SARIF, JUnit and HTML,\n" +
-		"and `--fail-on` takes them. Sentences may change, codes do not. `btfgen explain CODE` shows one entry; [cli.md](cli.md#exit-status) has the classes.\n" +
-		"Fix and example of a family are for all its codes that have none of their own.\n")
+		"Every finding of `check` and every reason in a relocation log has a code. Codes are the same in text (in brackets), JSON, SARIF, JUnit and\n" +
+		"HTML, and `--fail-on` takes them ([classes](cli.md#exit-status)). `btfgen explain CODE` prints one entry. The sentences of reports may change,\n" +
+		"codes do not. The fix and example of a section are for all its codes without their own.\n")
 	before := ""
 	for _, f := range Families() {
 		fmt.Fprintf(b, "\n## %s\n\n%s\n", f.Title, f.Means)
@@ -154,11 +154,11 @@ func Document(w io.Writer) error {
 		}
 		before = f.Fix
 		for _, e := range f.Codes {
-			fmt.Fprintf(b, "\n### %s\n\n%s.", e.Code, e.Title)
-			if e.Means != f.Means {
-				b.WriteString(" " + e.Means)
+			means := e.Means
+			if means == f.Means {
+				means = e.Title + "."
 			}
-			b.WriteString("\n")
+			fmt.Fprintf(b, "\n### %s\n\n%s\n", e.Code, means)
 			switch {
 			case e.Fix != f.Fix:
 				advise(b, e.Fix, e.Example)
