@@ -6,6 +6,8 @@ import (
 	"flag"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +18,18 @@ var update = flag.Bool("update", false, "write docs/cli.md")
 // TestReference compares docs/cli.md with the commands. Run it with -update to write the file.
 func TestReference(t *testing.T) {
 	const path = "../../docs/cli.md"
-	got := reference(newApp(io.Discard, io.Discard))
+	app := newApp(io.Discard, io.Discard)
+	got := reference(app)
+	for _, p := range topics(app) {
+		if _, ok := commandClasses[strings.TrimPrefix(p.name, "btfgen ")]; !ok {
+			continue
+		}
+		for _, name := range general {
+			if !slices.ContainsFunc(describeAll(p.Command), func(o *described) bool { return o.name == name }) {
+				t.Errorf("%s has no --%s", p.name, name)
+			}
+		}
+	}
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
+// general are options that every command of commandClasses has, with much the same meaning.
+var general = []string{"config", "json", "quiet"}
+
 // reference returns docs/cli.md. Options that several commands have with the same meaning are in a section of their own.
 func reference(app *cli.App) string {
 	var b strings.Builder
@@ -21,7 +24,9 @@ func reference(app *cli.App) string {
 	}
 	all := topics(app)[1:]
 	shared := sharedOptions(all)
-	b.WriteString("\n## Options of several commands\n\nA command lists which of these it has, except `--help`, which all have and which prints all options.\n\n")
+	b.WriteString("\n## Options of several commands\n\n" +
+		"Every command has `--help`, which prints all its options. All but `explain`, `completion` and `man` have `--config`, `--json` and\n" +
+		"`--quiet`. The sections of commands name the others.\n\n")
 	for _, name := range slices.Sorted(maps.Keys(shared)) {
 		b.WriteString(shared[name])
 	}
@@ -30,31 +35,38 @@ func reference(app *cli.App) string {
 		for _, s := range p.sections() {
 			text := strings.TrimRight(s.text, "\n")
 			switch s.title {
-			case "Synopsis", "Description", "Commands":
+			case "Commands":
+				continue // they follow
 			case "Options":
-				own, others := "", ""
-				for _, o := range describeAll(p.Command) {
-					switch line := optionLine(o); {
-					case line != shared[o.name]:
-						own += line
-					case o.name != "help":
-						others += ", `--" + o.name + "`"
-					}
-				}
-				if others != "" {
-					own += "\n[Shared](#options-of-several-commands): " + others[len(", "):] + "\n"
-				}
-				if text = strings.Trim(own, "\n"); text == "" {
-					continue
-				}
-				fallthrough
-			default:
-				b.WriteString("\n" + s.title + ":\n")
+				text = optionsText(p.Command, shared)
 			}
-			b.WriteString("\n" + text + "\n")
+			if text != "" {
+				b.WriteString("\n" + text + "\n")
+			}
 		}
 	}
 	return b.String()
+}
+
+// optionsText returns the options of a command. It describes those that are not shared.
+func optionsText(c *cli.Command, shared map[string]string) string {
+	own, others := "", ""
+	for _, o := range describeAll(c) {
+		switch line := optionLine(o); {
+		case slices.Contains(general, o.name), o.name == "help":
+		case line == shared[o.name]:
+			others += ", `--" + o.name + "`"
+		default:
+			own += line
+		}
+	}
+	if own != "" {
+		own = "Options:\n\n" + own
+	}
+	if others != "" {
+		own += "\nAlso: " + others[len(", "):]
+	}
+	return strings.Trim(own, "\n")
 }
 
 // optionLine returns the line about an option. The classes that --fail-on takes are in the section about the exit status.

@@ -144,18 +144,24 @@ func Document(w io.Writer) error {
 		"Every finding of `check` and every reason in a relocation log has a code. Codes are the same in text (in brackets), JSON, SARIF, JUnit and\n" +
 		"HTML, and `--fail-on` takes them ([classes](cli.md#exit-status)). `btfgen explain CODE` prints one entry. The sentences of reports may change,\n" +
 		"codes do not. The fix and example of a section are for all its codes without their own.\n")
-	before := ""
+	before := new(Family)
 	for _, f := range Families() {
-		fmt.Fprintf(b, "\n## %s\n\n%s\n", f.Title, f.Means)
-		if f.Fix == before {
-			advise(b, "as above", f.Example)
-		} else {
-			advise(b, f.Fix, f.Example)
+		fmt.Fprintf(b, "\n## %s\n", f.Title)
+		if len(f.Codes) > 1 {
+			fmt.Fprintf(b, "\n%s\n", f.Means)
 		}
-		before = f.Fix
+		switch {
+		case f.Fix != before.Fix:
+			advise(b, f.Fix, f.Example)
+		case f.Example != before.Example:
+			advise(b, "As above.", f.Example)
+		default:
+			advise(b, "As above.", "")
+		}
+		before = f
 		for _, e := range f.Codes {
 			means := e.Means
-			if means == f.Means {
+			if means == f.Means && len(f.Codes) > 1 {
 				means = e.Title + "."
 			}
 			fmt.Fprintf(b, "\n### %s\n\n%s\n", e.Code, means)
@@ -171,10 +177,12 @@ func Document(w io.Writer) error {
 	return err
 }
 
-// advise writes what to do about a finding, if that is not empty, and an example.
+// advise writes what to do about a finding and an example, unless they are empty.
 func advise(b *strings.Builder, fix, example string) {
 	if fix != "" {
 		fmt.Fprintf(b, "\n*Fix:* %s\n", fix)
 	}
-	fmt.Fprintf(b, "\n    %s\n", strings.ReplaceAll(example, "\n", "\n    "))
+	if example != "" {
+		fmt.Fprintf(b, "\n    %s\n", strings.ReplaceAll(example, "\n", "\n    "))
+	}
 }
