@@ -5,13 +5,13 @@
 //
 // Each comment says what is limited and, after the semicolon, the largest real value known. For objects and the engine these come
 // from 88 objects of Debian, the tests' own, and one as large as the largest tracers', on 38 kernels of eleven releases. A test
-// generates the tables of docs/limits.md from the comments; values that begin with "bytes" have binary units there.
+// generates the lists of docs/limits.md from the comments; values that begin with "bytes" have binary units there.
 package limits
 
 // Kernels: a part that exceeds a limit is skipped.
 const (
 	PartSize      = 256 << 20 // bytes of a BTF, ELF file or image, unpacked; 70 MB (stripped vmlinux)
-	UnpackedParts = 16        // unpacked bytes of a source file, in units of PartSize
+	UnpackedParts = 16        // times PartSize of unpacked data in a source file
 	UnpackedRatio = 100       // unpacked bytes per byte on disk; 11 (CentOS 8)
 	Nesting       = 10        // nested containers and compressions; 7
 	Modules       = 20_000    // modules waiting for their kernel; 6,000
@@ -46,7 +46,7 @@ const (
 // Matching, minimizing, proving: for one kernel, which is skipped, and the relocations of all objects.
 const (
 	FileBytes    = 1 << 30  // bytes of a file searched for objects; 494 kB
-	SectionNames = 64 << 20 // bytes of section names, if each were as long as all; 423 kB
+	SectionNames = 64 << 20 // bytes of section names, each counted as long as all; 423 kB
 	Modifiers    = 32       // modifiers and typedefs in a row, as in libbpf; 4
 	NameBytes    = 4 << 10  // bytes of a name in BTF, longer ones match nothing; 74 (Linux allows 512)
 	Candidates   = 1 << 14  // types with one essential name; 476 (CentOS 8)
@@ -58,7 +58,7 @@ const (
 	TypesInRow   = 1 << 8   // types in a row without a struct, for cilium/ebpf; 13
 
 	// cilium/ebpf recurses with 2.4 kB of stack per type, and Go limits a stack to 512 MiB; 32-bit machines have half of both.
-	TypePath = 100_000 << (^uint(0) >> 63) // longest path through types, for cilium/ebpf; 166,747 (CentOS 8), else 5,480
+	TypePath = 100_000 << (^uint(0) >> 63) // types on the longest path, for cilium/ebpf; 166,747 (CentOS 8), else 5,480
 
 	SignatureBytes = 16 << 20 // bytes of signatures of an object's types; 23.5 kB
 	Types          = 1 << 18  // types of minimized BTF before merging; 19,289
