@@ -127,7 +127,7 @@ const (
 	ManifestBytes  = 64 << 20  // bytes of a manifest or listing; 99 kB for 33 kernels
 	ReportBytes    = 512 << 20 // bytes of a report; 743 kB for 33 kernels
 	EarlierElement = 16 << 20  // bytes of one value in them; 6 kB
-	EarlierDepth   = 1000      // nesting of skipped values; 5
+	EarlierDepth   = 1000      // nested values in what is skipped; 5
 	EarlierKernels = 1 << 18   // kernels
 	ManifestIssues = 1 << 16   // unresolved relocations; 307
 	ReportPrograms = 1 << 17   // programs; 669
