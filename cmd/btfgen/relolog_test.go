@@ -85,7 +85,7 @@ func indent(t *testing.T, line []byte) string {
 func documented(t *testing.T, text string, s *jsonschema.Schema) {
 	t.Helper()
 	for _, name := range properties(s, make(map[*jsonschema.Schema]bool)) {
-		if !strings.Contains(text, "| `"+name+"` |") {
+		if !strings.Contains(text, "\n- `"+name+"`: ") {
 			t.Errorf("docs/relolog.md does not explain %s", name)
 		}
 		if !strings.Contains(text, `"`+name+`": `) {
