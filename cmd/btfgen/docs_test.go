@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,10 +20,7 @@ func TestReference(t *testing.T) {
 	app := newApp(io.Discard, io.Discard)
 	got := reference(app)
 	for _, p := range topics(app) {
-		if _, ok := commandClasses[strings.TrimPrefix(p.name, "btfgen ")]; !ok {
-			continue
-		}
-		for _, name := range general {
+		for _, name := range implied(&p) {
 			if !slices.ContainsFunc(describeAll(p.Command), func(o *described) bool { return o.name == name }) {
 				t.Errorf("%s has no --%s", p.name, name)
 			}

@@ -11,8 +11,23 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// general are options that every command of commandClasses has, with much the same meaning.
-var general = []string{"config", "json", "quiet"}
+// implied returns the options that a command has without being named in its section of docs/cli.md: those of every command of
+// commandClasses, of every command with findings, and of every command that reads kernels.
+func implied(p *topic) []string {
+	classes, ok := commandClasses[strings.TrimPrefix(p.name, "btfgen ")]
+	if !ok {
+		return nil
+	}
+	names := []string{"config", "json", "quiet"}
+	if len(classes.all()) > 0 {
+		names = append(names, "fail-on")
+	}
+	readsKernels := strings.Contains(p.ArgsUsage, "SOURCE") || slices.ContainsFunc(describeAll(p.Command), func(o *described) bool { return o.name == "btf" })
+	if readsKernels {
+		names = append(names, "as", "exclude", "jobs", "select")
+	}
+	return names
+}
 
 // reference returns docs/cli.md. Options that several commands have with the same meaning are in a section of their own.
 func reference(app *cli.App) string {
@@ -26,7 +41,8 @@ func reference(app *cli.App) string {
 	shared := sharedOptions(all)
 	b.WriteString("\n## Options of several commands\n\n" +
 		"Every command has `--help`, which prints all its options. All but `explain`, `completion` and `man` have `--config`, `--json` and\n" +
-		"`--quiet`. The sections of commands name the others.\n\n")
+		"`--quiet`. Commands with [findings](#exit-status) have `--fail-on`. Commands with `--btf` or SOURCE have `--as`, `--exclude`, `--jobs`\n" +
+		"and `--select`. The sections of commands name the others.\n\n")
 	for _, name := range slices.Sorted(maps.Keys(shared)) {
 		b.WriteString(shared[name])
 	}
@@ -38,7 +54,7 @@ func reference(app *cli.App) string {
 			case "Commands":
 				continue // they follow
 			case "Options":
-				text = optionsText(p.Command, shared)
+				text = optionsText(&p, shared)
 			}
 			if text != "" {
 				b.WriteString("\n" + text + "\n")
@@ -48,12 +64,12 @@ func reference(app *cli.App) string {
 	return b.String()
 }
 
-// optionsText returns the options of a command. It describes those that are not shared.
-func optionsText(c *cli.Command, shared map[string]string) string {
+// optionsText returns the options of a command that are not implied. It describes those that are not shared.
+func optionsText(p *topic, shared map[string]string) string {
 	own, others := "", ""
-	for _, o := range describeAll(c) {
+	for _, o := range describeAll(p.Command) {
 		switch line := optionLine(o); {
-		case slices.Contains(general, o.name), o.name == "help":
+		case slices.Contains(implied(p), o.name), o.name == "help":
 		case line == shared[o.name]:
 			others += ", `--" + o.name + "`"
 		default:

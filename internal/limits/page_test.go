@@ -76,7 +76,7 @@ func lists(t *testing.T) string {
 			}
 			what, bytes := strings.CutPrefix(what, "bytes ")
 			what, _, _ = strings.Cut(what, "; ") // the largest real value
-			fmt.Fprintf(&b, "- `%s`: %s %s\n", name, format(values[name], bytes), what)
+			fmt.Fprintf(&b, "- %s %s\n", format(values[name], bytes), what)
 		}
 		b.WriteString("\n")
 	}
