@@ -60,7 +60,7 @@ func format(n int64, bytes bool) string {
 	return s + unit
 }
 
-// lists returns the lists of all constants in limits.go.
+// lists returns the lists of the constants in limits.go, without those of blocks about work.
 func lists(t *testing.T) string {
 	file, values := parse(t, "limits.go")
 	var b strings.Builder
@@ -68,6 +68,7 @@ func lists(t *testing.T) string {
 		block := d.(*ast.GenDecl)
 		title, text, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(block.Doc.Text(), "\n", " ")), ": ")
 		fmt.Fprintf(&b, "## %s\n\n%s%s\n\n", title, strings.ToUpper(text[:1]), text[1:])
+		list := ""
 		for _, s := range block.Specs {
 			c := s.(*ast.ValueSpec)
 			name, what := c.Names[0].Name, strings.TrimSpace(c.Comment.Text())
@@ -76,9 +77,11 @@ func lists(t *testing.T) string {
 			}
 			what, bytes := strings.CutPrefix(what, "bytes ")
 			what, _, _ = strings.Cut(what, "; ") // the largest real value
-			fmt.Fprintf(&b, "- %s %s\n", format(values[name], bytes), what)
+			list += fmt.Sprintf("- %s %s\n", format(values[name], bytes), what)
 		}
-		b.WriteString("\n")
+		if !strings.HasPrefix(title, "Work ") { // users do not count steps
+			b.WriteString(list + "\n")
+		}
 	}
 	return b.String()
 }
