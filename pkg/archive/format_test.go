@@ -6,10 +6,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,8 +53,17 @@ func TestFormatDoc(t *testing.T) {
 	part := func(name string, data []byte) {
 		for len(data) > 0 {
 			n := min(16, len(data))
-			dump := hex.Dump(data[:n])
-			fmt.Fprintf(&b, "%-8s %04x  %s\n", name, at, strings.TrimSpace(dump[10:]))
+			words := ""
+			for word := range slices.Chunk(data[:n], 4) {
+				words += fmt.Sprintf(" %x", word)
+			}
+			text := bytes.Map(func(r rune) rune {
+				if r < ' ' || r > '~' {
+					return '.'
+				}
+				return r
+			}, data[:n])
+			fmt.Fprintf(&b, "%-8s %04x %-36s  %s\n", name, at, words, text)
 			name, data, at = "", data[n:], at+n
 		}
 	}
