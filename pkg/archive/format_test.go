@@ -57,12 +57,12 @@ func TestFormatDoc(t *testing.T) {
 			for word := range slices.Chunk(data[:n], 4) {
 				words += fmt.Sprintf(" %x", word)
 			}
-			text := bytes.Map(func(r rune) rune {
-				if r < ' ' || r > '~' {
-					return '.'
+			text := slices.Clone(data[:n])
+			for i, c := range text {
+				if c < ' ' || c > '~' {
+					text[i] = '.'
 				}
-				return r
-			}, data[:n])
+			}
 			fmt.Fprintf(&b, "%-8s %04x %-36s  %s\n", name, at, words, text)
 			name, data, at = "", data[n:], at+n
 		}
