@@ -278,9 +278,9 @@ func TestSelectorPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples, refusals := 0, 0
-	for _, m := range regexp.MustCompile("(?m)^\\| `(.*?)` \\| (.*) \\|$").FindAllStringSubmatch(string(page), -1) {
+	for _, m := range regexp.MustCompile("(?m)^- `(.*?)`: (.*)$").FindAllStringSubmatch(string(page), -1) {
 		s, err := ParseSelector(m[1])
-		takes, leaves, ok := strings.Cut(strings.ReplaceAll(m[2], "`", ""), " | ")
+		takes, leaves, ok := strings.Cut(strings.ReplaceAll(m[2], "`", ""), ", not ")
 		if !ok {
 			refusals++
 			if want := fmt.Sprintf("selector %q: %s", m[1], m[2]); err == nil || err.Error() != want {
