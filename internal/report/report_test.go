@@ -127,7 +127,7 @@ Check first, with bpf_core_field_exists() or a similar macro, or use a flavor th
     ./x.bpf.c:12
     guarded by field_exists struct s.f = 0
 
-Attach these to something else or leave them out on such kernels. If the loader sets the target, name it with --target.
+Attach these to something else or leave them out. If the loader sets the target, name it with --target.
   may fail to attach: function y: not in the kernel's BTF, which does not list every function [attach-target-unlisted]
     4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3)
     b.o: perhaps
