@@ -44,10 +44,8 @@ func archiveMergeCommand() *cli.Command {
 		Name:      "merge",
 		Usage:     "merge archives",
 		ArgsUsage: "ARCHIVE...",
-		Description: "Archives may be for different machines. For one machine they must be for the same relocations. Otherwise a\n" +
-			"kernel would have BTF for some of the objects only.\n\n" +
-			"Merging all shards of a run gives the same bytes as a run without shards. A missing or repeated\n" +
-			"shard, or one of another run, is an error.",
+		Description: "Archives for one machine must be for the same relocations, so that a kernel's BTF is for all objects.\n\n" +
+			"Merging all shards of a run gives the same bytes as a run without shards.",
 		Flags: append(outputFlags(), jsonFlag("the summary and findings"),
 			&cli.BoolFlag{Name: "mixed", Usage: "allow different relocations for one machine"}),
 		UsageText: "    btfgen archive merge x86.btfa arm64.btfa -o tracer.btfa",

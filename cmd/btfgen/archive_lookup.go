@@ -15,8 +15,8 @@ func archiveLookupCommand() *cli.Command {
 		Name:      "lookup",
 		Usage:     "find the BTF for a host, as a tracer would",
 		ArgsUsage: "ARCHIVE",
-		Description: "Without options, the host is this machine. A kernel of the same release and arch under another distribution or\n" +
-			"version matches if these have only one BTF.\n\n" +
+		Description: "Without options, the host is this machine. Without the kernel itself, the BTF of the same release and arch\n" +
+			"matches, if there is only one.\n\n" +
 			"With --neighbour, a missing kernel gets the BTF of its neighbours if they all have the same one: N builds before\n" +
 			"it, and up to N after it, of the same distribution, version, arch, Linux version and flavour.",
 		Flags: []cli.Flag{

@@ -32,7 +32,7 @@ func chapters() []section {
 standard output or to the file of ` + "`-o`" + `, and everything else to standard error.
 `},
 		{"Exit status", `- ` + "`0`" + `: success
-- ` + "`1`" + `: failure, or a defect in btfgen: please report it with the output of ` + "`--debug`" + `
+- ` + "`1`" + `: failure, or a defect in btfgen (please report it with the output of ` + "`--debug`" + `)
 - ` + "`2`" + `: wrong usage; nothing was done
 - ` + "`3`" + `: success, with findings of the classes in ` + "`--fail-on`" + `
 - ` + "`130, 143, 129`" + `: ended by INT, TERM or HUP
@@ -42,15 +42,15 @@ standard output or to the file of ` + "`-o`" + `, and everything else to standar
 of these classes become annotations, and the page of the step gets a summary. The classes are:
 
 ` + classes.String() + `
-By default these classes count. Those after "on request" count only if ` + "`--fail-on`" + ` names them:
+These count by default. Those after "on request" count only if ` + "`--fail-on`" + ` names them:
 
 ` + counts.String()},
 		{"JSON", `With ` + "`--json`" + ` a command prints one document or, if it has many results, one per line.
 A finding has a ` + "`class`" + `, a ` + "`message`" + ` and, if known, an ` + "`object`, a `kernel` and a `file`" + `. Kernels are
 ID/VERSION_ID/ARCH/RELEASE.
 `},
-		{"Environment", `These variables set options. Options on the command line override them, and they override
-btfgen.yaml. ` + "`BTFGEN_BTF`" + ` may have several paths, separated by colons.
+		{"Environment", `These variables override btfgen.yaml, and the command line overrides them. ` + "`BTFGEN_BTF`" + `
+may have several paths, separated by colons.
 
 ` + vars},
 	}

@@ -27,13 +27,12 @@ func checkCommand() *cli.Command {
 		Name:      "check",
 		Usage:     "report which kernels objects work on, and why not on others",
 		ArgsUsage: "OBJECT...",
-		Description: "OBJECT is as for generate. Each program of each object is checked against the BTF of each kernel: relocations\n" +
-			"that are poisoned and that the verifier can reach, helpers, kfuncs, types of maps and programs, and attach\n" +
-			"targets. The result is for whole objects, because libbpf loads all programs or none.\n\n" +
+		Description: "OBJECT is as for generate. Each program is checked against the BTF of each kernel: relocations that the verifier\n" +
+			"reaches, helpers, kfuncs, maps, attach targets and more. The result is for whole objects, because libbpf loads all\n" +
+			"programs or none.\n\n" +
 			"If several programs attach to the same thing in different ways, such as a fentry and a kprobe, one of them is\n" +
 			"enough. --optional, --one-of and --when replace this guess, and --no-guess requires all programs.\n\n" +
-			"By default every failure counts. With --require only failures on selected kernels do, with --baseline only\n" +
-			"changes for the worse, and with both only such changes on selected kernels.",
+			"By default every failure counts. --require limits this to selected kernels, --baseline to changes for the worse.",
 		Flags: slices.Concat(sourceFlags(), bootFlags(), []cli.Flag{
 			formatFlag(),
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"io"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +17,15 @@ var update = flag.Bool("update", false, "write docs/cli.md")
 // TestReference compares docs/cli.md with the commands. Run it with -update to write the file.
 func TestReference(t *testing.T) {
 	const path = "../../docs/cli.md"
-	got := reference(newApp(io.Discard, io.Discard))
+	app := newApp(io.Discard, io.Discard)
+	got := reference(app)
+	for _, p := range topics(app) {
+		for _, name := range implied(&p) {
+			if !slices.ContainsFunc(describeAll(p.Command), func(o *described) bool { return o.name == name }) {
+				t.Errorf("%s has no --%s", p.name, name)
+			}
+		}
+	}
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

@@ -17,11 +17,10 @@ import (
 
 func explainCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "explain",
-		Usage:     "explain a code or class of findings, or list all",
-		ArgsUsage: "[CODE...]",
-		Description: "CODE is a code that reports show in brackets, such as helper-missing, or a class of --fail-on. For each code or\n" +
-			"class, explain prints what the finding means and what to do about it.",
+		Name:        "explain",
+		Usage:       "explain a code or class of findings, or list all",
+		ArgsUsage:   "[CODE...]",
+		Description: "CODE is a code that reports show in brackets, such as helper-missing, or a class of --fail-on.",
 		UsageText: "    btfgen explain helper-missing\n" +
 			"    btfgen explain",
 		Action: runExplain,

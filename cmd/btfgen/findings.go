@@ -50,21 +50,21 @@ const (
 
 // meanings describes the classes for the documentation and for 'btfgen explain'.
 var meanings = map[class]string{
-	ambiguous:   "a relocation that several types of a kernel resolve to different values: loaders refuse the object",
-	conflicting: "two files for the same place, such as different BTF for one kernel",
-	damaged:     "a kernel, object or other file that cannot be read or is invalid; in `check --boot`, a kernel that does not boot",
-	different:   "a minimized BTF with which a loader decides differently than with the kernel's own; in `check --diff`, any difference; in `check --boot`, a wrong prediction",
+	ambiguous:   "a relocation that several types of a kernel resolve differently",
+	conflicting: "different files for one place, such as two BTFs of one kernel",
+	damaged:     "a file that cannot be read or is invalid; in `check --boot`, a kernel that does not boot",
+	different:   "a minimized BTF on which a loader decides differently; in `check`, a difference (`--diff`) or a wrong prediction (`--boot`)",
 	disagreeing: "a relocation that libbpf and cilium/ebpf decide differently on the kernel's own BTF",
-	failed:      "another relocation for which loaders refuse the object; in `corpus lint`, a finding of that severity",
-	failing:     "an object that does not work on a kernel where it should, or that got worse since `--baseline`; in `check --boot`, a program that does not load, or a `--command` that fails",
+	failed:      "another relocation for which loaders refuse the object; a severity of `corpus lint`",
+	failing:     "an object that does not work on a kernel, or got worse since `--baseline`; in `check --boot`, a program or `--command` that fails",
 	missing:     "an expected kernel that is absent",
-	noted:       "in `generate`, what an object reads from the running kernel's own BTF even if minimized BTF is shipped, and names with flavors on which loaders disagree; in `corpus lint`, a finding of that severity",
-	poisoned:    "a relocation that no type resolves; harmless if the program checks first, for example with `bpf_core_field_exists`",
-	reached:     "a poisoned relocation that the verifier reaches or may reach, or an object for which this is unknown; `generate` looks for them with `-v` or `--fail-on reached`",
+	noted:       "in `generate`, a use of the running kernel's own BTF, or a name whose flavor loaders dispute; a severity of `corpus lint`",
+	poisoned:    "a relocation that no type resolves; harmless if the program checks first, as with `bpf_core_field_exists`",
+	reached:     "a poisoned relocation that the verifier reaches or may reach; `generate` looks for them with `-v` or `--fail-on reached`",
 	skipped:     "left out as expected: an object without relocations, a kernel that no object supports",
-	uncertain:   "an object that may fail on a kernel, or that cannot be judged; in `check --boot`, programs that could not be tried",
+	uncertain:   "an object that may fail, or cannot be judged; in `check --boot`, programs that could not be tried",
 	unmatched:   "a selector, pattern or object that matches nothing, or a kernel or BTF without its counterpart",
-	warned:      "in `corpus lint`, a finding of that severity",
+	warned:      "a severity of `corpus lint`",
 }
 
 // findingClasses are the classes of findings that a command reports: those that count by default, and the others.

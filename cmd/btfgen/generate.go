@@ -41,16 +41,15 @@ func generateCommand() *cli.Command {
 			"    MACHINE=OBJECT  an object for one machine, such as x86_64=probe.o\n\n" +
 			"Without MACHINE, the machine follows from the name of the file, the program that embeds the object, or the\n" +
 			"registers that it reads.\n\n" +
-			"The format of OUT depends on its suffix: .btfa is an archive with all kernels; .tar.gz, .tar.xz and .tar.zst are\n" +
-			"tar files. A name without suffix, or one that ends with /, is a directory. Tar files and directories have BTFHub's\n" +
-			"layout, ID/VERSION_ID/ARCH/RELEASE.btf. Files of an earlier run are removed from a directory.\n\n" +
-			"An unresolved relocation counts as a finding only with --fail-on. 'btfgen check' shows whether a program reaches\n" +
-			"it.",
+			"OUT is an archive of all kernels (.btfa), a tar file (.tar.gz, .tar.xz, .tar.zst) or a directory. Tar files and\n" +
+			"directories have BTFHub's layout, ID/VERSION_ID/ARCH/RELEASE.btf. Files of an earlier run are removed from a\n" +
+			"directory.\n\n" +
+			"An unresolved relocation counts only with --fail-on. 'btfgen check' shows whether a program reaches it.",
 		Flags: slices.Concat(sourceFlags(), outputFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "manifest", Usage: "write hashes, sizes and counts of all kernels to `FILE`"},
 			&cli.StringFlag{Name: "reuse", Usage: "take unchanged kernels from the archive `OLD.btfa`"},
 			&cli.StringFlag{Name: "reuse-manifest", Usage: "read the manifest of OLD.btfa from `FILE` (default: OLD.json)"},
-			&cli.StringFlag{Name: "shard", Usage: "process part `I/N` of the corpus, or auto: the part that the variables of a batch system name"},
+			&cli.StringFlag{Name: "shard", Usage: "process part `I/N` of the corpus, or auto: the part given by a batch system's variables"},
 			jobsFlag(),
 			paddingFlag(),
 			keepFlag(),

@@ -22,8 +22,8 @@ func manCommand() *cli.Command {
 		Name:      "man",
 		Usage:     "print a manual page, or write them all",
 		ArgsUsage: "[COMMAND]",
-		Description: "Without COMMAND, print the page of btfgen itself. man finds pages in the directory share/man/man1 beside the bin\n" +
-			"directory of the program. Pages have a date if SOURCE_DATE_EPOCH is set, in seconds since 1970.",
+		Description: "Without COMMAND, print the page of btfgen itself. Pages have a date if SOURCE_DATE_EPOCH is set, in seconds since\n" +
+			"1970.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write all pages into the directory `DIR`"},
 		},

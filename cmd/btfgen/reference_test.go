@@ -11,6 +11,24 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
+// implied returns the options that a command has without being named in its section of docs/cli.md: those of every command of
+// commandClasses, of every command with findings, and of every command that reads kernels.
+func implied(p *topic) []string {
+	classes, ok := commandClasses[strings.TrimPrefix(p.name, "btfgen ")]
+	if !ok {
+		return nil
+	}
+	names := []string{"config", "json", "quiet"}
+	if len(classes.all()) > 0 {
+		names = append(names, "fail-on")
+	}
+	readsKernels := strings.Contains(p.ArgsUsage, "SOURCE") || slices.ContainsFunc(describeAll(p.Command), func(o *described) bool { return o.name == "btf" })
+	if readsKernels {
+		names = append(names, "as", "exclude", "jobs", "select")
+	}
+	return names
+}
+
 // reference returns docs/cli.md. Options that several commands have with the same meaning are in a section of their own.
 func reference(app *cli.App) string {
 	var b strings.Builder
@@ -21,7 +39,10 @@ func reference(app *cli.App) string {
 	}
 	all := topics(app)[1:]
 	shared := sharedOptions(all)
-	b.WriteString("\n## Options of several commands\n\nA command lists which of these it has, except `--help`, which all have and which prints all options.\n\n")
+	b.WriteString("\n## Options of several commands\n\n" +
+		"Every command has `--help`, which prints all its options. All but `explain`, `completion` and `man` have `--config`, `--json` and\n" +
+		"`--quiet`. Commands with [findings](#exit-status) have `--fail-on`. Commands with `--btf` or SOURCE have `--as`, `--exclude`, `--jobs`\n" +
+		"and `--select`. The sections of commands name the others.\n\n")
 	for _, name := range slices.Sorted(maps.Keys(shared)) {
 		b.WriteString(shared[name])
 	}
@@ -30,31 +51,38 @@ func reference(app *cli.App) string {
 		for _, s := range p.sections() {
 			text := strings.TrimRight(s.text, "\n")
 			switch s.title {
-			case "Synopsis", "Description", "Commands":
+			case "Commands":
+				continue // they follow
 			case "Options":
-				own, others := "", ""
-				for _, o := range describeAll(p.Command) {
-					switch line := optionLine(o); {
-					case line != shared[o.name]:
-						own += line
-					case o.name != "help":
-						others += ", `--" + o.name + "`"
-					}
-				}
-				if others != "" {
-					own += "\n[Shared](#options-of-several-commands): " + others[len(", "):] + "\n"
-				}
-				if text = strings.Trim(own, "\n"); text == "" {
-					continue
-				}
-				fallthrough
-			default:
-				b.WriteString("\n" + s.title + ":\n")
+				text = optionsText(&p, shared)
 			}
-			b.WriteString("\n" + text + "\n")
+			if text != "" {
+				b.WriteString("\n" + text + "\n")
+			}
 		}
 	}
 	return b.String()
+}
+
+// optionsText returns the options of a command that are not implied. It describes those that are not shared.
+func optionsText(p *topic, shared map[string]string) string {
+	own, others := "", ""
+	for _, o := range describeAll(p.Command) {
+		switch line := optionLine(o); {
+		case slices.Contains(implied(p), o.name), o.name == "help":
+		case line == shared[o.name]:
+			others += ", `--" + o.name + "`"
+		default:
+			own += line
+		}
+	}
+	if own != "" {
+		own = "Options:\n\n" + own
+	}
+	if others != "" {
+		own += "\nAlso: " + others[len(", "):]
+	}
+	return strings.Trim(own, "\n")
 }
 
 // optionLine returns the line about an option. The classes that --fail-on takes are in the section about the exit status.

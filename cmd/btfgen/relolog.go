@@ -20,9 +20,9 @@ func relologCommand() *cli.Command {
 		Name:      "relolog",
 		Usage:     "show how relocations are resolved, and why",
 		ArgsUsage: "OBJECT...",
-		Description: "Resolves the relocations of objects as libbpf would, without loading anything, and prints a line for each. With\n" +
-			"several kernels, what differs between them comes first. PATTERN is a shell pattern. Only relocations that are\n" +
-			"shown count as findings. OBJECT is as for generate.",
+		Description: "Relocates objects as libbpf would, without loading them, and prints a line per relocation. With several kernels,\n" +
+			"differences come first. PATTERN is a shell pattern. Only relocations that are shown count as findings. OBJECT is\n" +
+			"as for generate.",
 		Flags: append(sourceFlags(),
 			jsonFlag("relocations and other findings, one per line,"),
 			verboseFlag("show source lines, candidates and reasons"),

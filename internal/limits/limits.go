@@ -5,13 +5,13 @@
 //
 // Each comment says what is limited and, after the semicolon, the largest real value known. For objects and the engine these come
 // from 88 objects of Debian, the tests' own, and one as large as the largest tracers', on 38 kernels of eleven releases. A test
-// generates the tables of docs/limits.md from the comments; values that begin with "bytes" have binary units there.
+// generates the lists of docs/limits.md from the comments, without those of work; values that begin with "bytes" have binary units there.
 package limits
 
 // Kernels: a part that exceeds a limit is skipped.
 const (
 	PartSize      = 256 << 20 // bytes of a BTF, ELF file or image, unpacked; 70 MB (stripped vmlinux)
-	UnpackedParts = 16        // unpacked bytes of a source file, in units of PartSize
+	UnpackedParts = 16        // times PartSize of unpacked data in a source file
 	UnpackedRatio = 100       // unpacked bytes per byte on disk; 11 (CentOS 8)
 	Nesting       = 10        // nested containers and compressions; 7
 	Modules       = 20_000    // modules waiting for their kernel; 6,000
@@ -43,22 +43,20 @@ const (
 	CorpusRatio   = 1000      // unpacked bytes per packed byte, above 1 MiB; 20
 )
 
-// Matching, minimizing, proving: for one kernel, which is skipped, and the relocations of all objects.
+// Work of matching, minimizing and proving: types, names and comparisons for one kernel, which is skipped.
 const (
-	FileBytes    = 1 << 30  // bytes of a file searched for objects; 494 kB
-	SectionNames = 64 << 20 // bytes of section names, if each were as long as all; 423 kB
-	Modifiers    = 32       // modifiers and typedefs in a row, as in libbpf; 4
-	NameBytes    = 4 << 10  // bytes of a name in BTF, longer ones match nothing; 74 (Linux allows 512)
-	Candidates   = 1 << 14  // types with one essential name; 476 (CentOS 8)
-	Outcomes     = 1 << 21  // questions times candidates; 104,362
-	Comparisons  = 1 << 27  // members, parameters and types compared; 7.6 million
-	MatchSteps   = 1 << 20  // of these for one match; 553
-	Pairs        = 1 << 16  // pairs of types in a match of cilium/ebpf; 24
-	Decisions    = 1 << 27  // records times candidates; 9.4 million
-	TypesInRow   = 1 << 8   // types in a row without a struct, for cilium/ebpf; 13
+	Modifiers   = 32      // modifiers and typedefs in a row, as in libbpf; 4
+	NameBytes   = 4 << 10 // bytes of a name in BTF, longer ones match nothing; 74 (Linux allows 512)
+	Candidates  = 1 << 14 // types with one essential name; 476 (CentOS 8)
+	Outcomes    = 1 << 21 // questions times candidates; 104,362
+	Comparisons = 1 << 27 // members, parameters and types compared; 7.6 million
+	MatchSteps  = 1 << 20 // of these for one match; 553
+	Pairs       = 1 << 16 // pairs of types in a match of cilium/ebpf; 24
+	Decisions   = 1 << 27 // records times candidates; 9.4 million
+	TypesInRow  = 1 << 8  // types in a row without a struct, for cilium/ebpf; 13
 
 	// cilium/ebpf recurses with 2.4 kB of stack per type, and Go limits a stack to 512 MiB; 32-bit machines have half of both.
-	TypePath = 100_000 << (^uint(0) >> 63) // longest path through types, for cilium/ebpf; 166,747 (CentOS 8), else 5,480
+	TypePath = 100_000 << (^uint(0) >> 63) // types on the longest path, for cilium/ebpf; 166,747 (CentOS 8), else 5,480
 
 	SignatureBytes = 16 << 20 // bytes of signatures of an object's types; 23.5 kB
 	Types          = 1 << 18  // types of minimized BTF before merging; 19,289
@@ -66,12 +64,14 @@ const (
 	OutputNames    = 32 << 20 // bytes of their names; 297 kB
 	Marks          = 1 << 25  // steps of marking; 638,845
 	KeptDepth      = 1 << 9   // nested types of --keep; 30
-	MemberNesting  = 4        // nested anonymous structs when recognizing machines and options; 2
-	MemberLooks    = 100_000  // members looked at for that; 272
 )
 
 // Objects: one that exceeds a limit is refused.
 const (
+	FileBytes     = 1 << 30  // bytes of a file searched for objects; 494 kB
+	SectionNames  = 64 << 20 // bytes of section names, each counted as long as all; 423 kB
+	MemberNesting = 4        // nested anonymous structs when recognizing machines and options; 2
+	MemberLooks   = 100_000  // members looked at for that; 272
 	ObjectFiles   = 1 << 16  // files searched for objects; 1,200 (kernel's own tests)
 	ObjectList    = 1 << 20  // bytes of a list of objects
 	Sections      = 1 << 13  // sections; 508
@@ -94,7 +94,7 @@ const (
 	ParseSteps    = 1 << 26  // other steps of reading; 34,752
 )
 
-// Checking one object on one kernel: the verdict beyond is unknown.
+// Work of checking one object on one kernel: instructions and states; the verdict beyond is unknown.
 const (
 	ExploreSteps   = 1_000_000 // instructions executed per program; 250,000
 	ConstantStates = 4         // states kept where paths meet with other constants, beyond these are dropped; 4
@@ -127,7 +127,7 @@ const (
 	ManifestBytes  = 64 << 20  // bytes of a manifest or listing; 99 kB for 33 kernels
 	ReportBytes    = 512 << 20 // bytes of a report; 743 kB for 33 kernels
 	EarlierElement = 16 << 20  // bytes of one value in them; 6 kB
-	EarlierDepth   = 1000      // nesting of skipped values; 5
+	EarlierDepth   = 1000      // nested values in what is skipped; 5
 	EarlierKernels = 1 << 18   // kernels
 	ManifestIssues = 1 << 16   // unresolved relocations; 307
 	ReportPrograms = 1 << 17   // programs; 669

@@ -60,14 +60,15 @@ func format(n int64, bytes bool) string {
 	return s + unit
 }
 
-// tables returns the tables of all constants in limits.go.
-func tables(t *testing.T) string {
+// lists returns the lists of the constants in limits.go, without those of blocks about work.
+func lists(t *testing.T) string {
 	file, values := parse(t, "limits.go")
 	var b strings.Builder
 	for _, d := range file.Decls {
 		block := d.(*ast.GenDecl)
 		title, text, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(block.Doc.Text(), "\n", " ")), ": ")
-		fmt.Fprintf(&b, "## %s\n\n%s%s\n\nlimit | value | of; largest real\n---|---|---\n", title, strings.ToUpper(text[:1]), text[1:])
+		fmt.Fprintf(&b, "## %s\n\n%s%s\n\n", title, strings.ToUpper(text[:1]), text[1:])
+		list := ""
 		for _, s := range block.Specs {
 			c := s.(*ast.ValueSpec)
 			name, what := c.Names[0].Name, strings.TrimSpace(c.Comment.Text())
@@ -75,9 +76,12 @@ func tables(t *testing.T) string {
 				t.Errorf("%s: no comment", name)
 			}
 			what, bytes := strings.CutPrefix(what, "bytes ")
-			fmt.Fprintf(&b, "`%s` | %s | %s\n", name, format(values[name], bytes), strings.TrimPrefix(what, "of "))
+			what, _, _ = strings.Cut(what, "; ") // the largest real value
+			list += fmt.Sprintf("- %s %s\n", format(values[name], bytes), what)
 		}
-		b.WriteString("\n")
+		if !strings.HasPrefix(title, "Work ") { // users do not count steps
+			b.WriteString(list + "\n")
+		}
 	}
 	return b.String()
 }
@@ -95,7 +99,7 @@ func TestPage(t *testing.T) {
 	if from < 0 || to < from {
 		t.Fatal("the sections are missing")
 	}
-	want := page[:from] + tables(t) + page[to:]
+	want := page[:from] + lists(t) + page[to:]
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
 			t.Fatal(err)
@@ -105,7 +109,7 @@ func TestPage(t *testing.T) {
 	}
 
 	seen := make(map[string]string)
-	for _, row := range regexp.MustCompile("(?m)^`([\\w.]+)` \\| ([^|]+) \\| [^|]+$").FindAllStringSubmatch(page[to:], -1) {
+	for _, row := range regexp.MustCompile("(?m)^- `([\\w.]+)`: ([\\d,]+(?: [KMG]iB)?) .+$").FindAllStringSubmatch(page[to:], -1) {
 		seen[row[1]] = row[2]
 	}
 	for path, prefix := range map[string]string{

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/template"
 	"unicode/utf8"
@@ -18,14 +17,16 @@ import (
 
 // document is a report as the templates of text and Markdown show it.
 type document struct {
-	*matrix
-	most  int  // of things in a list
-	rules bool // which programs have to work
-
-	Objects []*check.ObjectRow // those that do not work everywhere first
-	Fine    string             // how many objects without failures are not listed; "" for none
+	Summary name
+	Objects []docObject // those that do not work everywhere first
+	Fine    string      // how many objects without failures are not listed; "" for none
 	Changes []docChanges
-	Causes  [][]group // by what to do
+	Columns []name // ranges of kernels
+	Others  int    // kernels in none of them
+	Rows    []docRow
+	Cells   []cell // that the rows have
+	Rest    name   // how many programs have no row
+	Advice  []docAdvice
 	Notes   []name
 
 	Compared bool // with a baseline
@@ -36,6 +37,73 @@ type name string
 
 func (n name) String() string { return escape.Text(string(n)) }
 
+type docObject struct {
+	Name, Headline name
+	Remarks        []name
+}
+
+type docRow struct {
+	Object, Name name // Object is empty in the object's own row
+	Cells        []cell
+}
+
+// Label names the row below the object's.
+func (r docRow) Label() string {
+	if r.Object == "" {
+		return r.Name.String()
+	}
+	return "  " + r.Name.String()
+}
+
+type docAdvice struct {
+	Fix    name
+	Causes []docCause
+}
+
+type docCause struct {
+	Cell            cell
+	Verdict         name
+	Kernels         int
+	What, Why, Code name
+	Where, Programs name
+	Places          name // "" for none
+	Guards          []name
+}
+
+// newDocument returns the document of a report, with rules or without. Lists of things have at most so many.
+func newDocument(m *matrix, o Options, rules bool, most int) *document {
+	d := &document{Summary: name(summaryLine(m.Report)), Rest: name(m.rest()), Cells: m.signs(), Others: len(m.ordered)}
+	for _, row := range m.objectsByNeed() {
+		d.Objects = append(d.Objects, docObject{name(row.Object), name(Headline(m.Report, row)), names(m.remarks(row, rules))})
+	}
+	for _, c := range m.columns {
+		d.Columns = append(d.Columns, name(label(m.Report, c)))
+		d.Others -= len(c)
+	}
+	for i := range m.rows {
+		row := &m.rows[i]
+		out := docRow{Name: name(m.name(row))}
+		if row.programs != nil {
+			out.Object = name(row.object.Object)
+		}
+		for c := range m.columns {
+			out.Cells = append(out.Cells, m.at(row, c))
+		}
+		d.Rows = append(d.Rows, out)
+	}
+	for _, g := range m.causes(o.Verbose) {
+		if n := len(d.Advice); n == 0 || d.Advice[n-1].Fix != name(g.advice) {
+			d.Advice = append(d.Advice, docAdvice{Fix: name(g.advice)})
+		}
+		a := &d.Advice[len(d.Advice)-1]
+		a.Causes = append(a.Causes, docCause{
+			g.cell(), name(g.verdict()), len(g.kernels), name(g.subject(most)), name(g.why), name(g.code),
+			name(m.where(g.kernels, most)), name(m.programs(g.programs, 2*most)), name(places(g.sources, most)), names(g.guards),
+		})
+	}
+	return d
+}
+
 func names(list []string) (out []name) {
 	for _, s := range list {
 		out = append(out, name(s))
@@ -43,47 +111,25 @@ func names(list []string) (out []name) {
 	return out
 }
 
-func newDocument(r *check.Report, verbose, rules bool, most int) *document {
-	if verbose {
-		most = 1000
+// Width is the width of the rows' labels.
+func (d *document) Width() (w int) {
+	for _, r := range d.Rows {
+		w = max(w, utf8.RuneCountInString(r.Label()))
 	}
-	d := &document{matrix: newMatrix(r, verbose), most: most, rules: rules}
-	d.Objects = d.objectsByNeed()
-	for _, g := range d.causes(verbose) {
-		if n := len(d.Causes); n > 0 && d.Causes[n-1][0].advice == g.advice {
-			d.Causes[n-1] = append(d.Causes[n-1], g)
-		} else {
-			d.Causes = append(d.Causes, []group{g})
-		}
-	}
-	return d
+	return w
 }
 
-// Text writes the report for a terminal.
-func Text(w io.Writer, r *check.Report, o Options) error {
-	d := newDocument(r, o.Verbose, o.Verbose, 3)
-	if i := slices.IndexFunc(d.Objects, fine); i >= 0 && len(d.Objects) > 1 && !o.Verbose {
-		i = max(i, 1) // one shows what the others are like
-		d.Fine, d.Objects = words.Plural(len(d.Objects)-i, "object"), d.Objects[:i]
-	}
-	if o.Verbose {
-		for i := range r.Programs {
-			p := &r.Programs[i]
-			for j := range p.Notes {
-				d.Notes = append(d.Notes, name(p.Object+": "+p.Name+": "+note(&p.Notes[j])))
-			}
+// Digits are lines with the numbers of the columns, from top to bottom.
+func (d *document) Digits() (lines []string) {
+	digits := len(fmt.Sprint(len(d.Columns)))
+	for digit := range digits {
+		line := strings.Repeat(" ", d.Width()+1)
+		for i := range d.Columns {
+			line += fmt.Sprintf("%*d", digits, i+1)[digit : digit+1]
 		}
+		lines = append(lines, strings.TrimRight(line, " "))
 	}
-	return d.write(w, textSource, o.Color)
-}
-
-// Markdown writes the report for a pull request.
-func Markdown(w io.Writer, r *check.Report, o Options) error {
-	d := newDocument(r, o.Verbose, false, 5)
-	if o.Baseline != nil {
-		d.Changes, d.Compared = d.changes(o.Baseline), true
-	}
-	return d.write(w, markdownSource, false)
+	return lines
 }
 
 var (
@@ -107,15 +153,6 @@ func (d *document) write(w io.Writer, source string, color bool) error {
 		"code":  func(n any) string { return escape.Code(fmt.Sprint(n)) },
 		"paint": func(c cell, n name) string { return paint(c, n.String()) },
 		"sign":  func(c cell) string { return paint(c, string(cellTexts[c].sign)) },
-
-		"object":   func(o *check.ObjectRow) name { return name(o.Object) },
-		"headline": func(o *check.ObjectRow) name { return name(Headline(d.Report, o)) },
-		"remarks":  func(o *check.ObjectRow) []name { return names(d.remarks(o, d.rules)) },
-		"row":      func(r mrow) name { return name(d.name(&r)) },
-		"what":     func(g group) name { return name(g.subject(d.most)) },
-		"where":    func(g group) name { return name(d.where(g.kernels, d.most)) },
-		"programs": func(g group) name { return name(d.programs(g.programs, 2*d.most)) },
-		"places":   func(g group) name { return name(places(g.sources, d.most)) },
 	}).Parse(source))
 	var b strings.Builder
 	if err := t.Execute(&b, d); err != nil {
@@ -125,99 +162,32 @@ func (d *document) write(w io.Writer, source string, color bool) error {
 	return err
 }
 
-// Summary is the report in a line.
-func (d *document) Summary() name { return name(summaryLine(d.Report)) }
-
-// Rest says how many programs have no row.
-func (d *document) Rest() name { return name(d.rest()) }
-
-// Rows are the rows of the matrix.
-func (d *document) Rows() []mrow { return d.rows }
-
-// Columns are the ranges of kernels of the matrix.
-func (d *document) Columns() (out []name) {
-	for _, c := range d.columns {
-		out = append(out, name(label(d.Report, c)))
-	}
-	return out
-}
-
-// Others is the number of kernels that no column has.
-func (d *document) Others() int {
-	n := len(d.ordered)
-	for _, c := range d.columns {
-		n -= len(c)
-	}
-	return n
-}
-
-// Cells returns the cells of a row by column.
-func (d *document) Cells(row mrow) (out []cell) {
-	for _, c := range d.columns {
-		out = append(out, row.cells[c[0]])
-	}
-	return out
-}
-
-// Signs returns the cells that rows have, ascending.
-func (d *document) Signs() []cell {
-	var all []cell
-	for _, r := range d.rows {
-		all = append(all, d.Cells(r)...)
-	}
-	return sorted(all)
-}
-
-// Label names a row on terminals, programs below their object.
-func (d *document) Label(row mrow) string {
-	text := name(d.name(&row)).String()
-	if row.programs != nil {
-		return "  " + text
-	}
-	return text
-}
-
-// Width is the width of the rows' labels.
-func (d *document) Width() (w int) {
-	for _, r := range d.rows {
-		w = max(w, utf8.RuneCountInString(d.Label(r)))
-	}
-	return w
-}
-
-// Digits are lines with the numbers of the columns, from top to bottom.
-func (d *document) Digits() (lines []string) {
-	digits := len(fmt.Sprint(len(d.columns)))
-	for digit := range digits {
-		line := strings.Repeat(" ", d.Width()+1)
-		for i := range d.columns {
-			line += fmt.Sprintf("%*d", digits, i+1)[digit : digit+1]
-		}
-		lines = append(lines, strings.TrimRight(line, " "))
-	}
-	return lines
-}
-
-// Object is the object of a row of programs, "" for its own row.
-func (r mrow) Object() name {
-	if r.programs == nil {
-		return ""
-	}
-	return name(r.object.Object)
-}
-
 // Icon shows the cell in Markdown.
 func (c cell) Icon() string { return cellTexts[c].icon }
 
 // Text describes the cell.
 func (c cell) Text() string { return cellTexts[c].name }
 
-// The parts of a group that do not depend on the document.
-
-func (g group) Fix() name      { return name(g.advice) }
-func (g group) Cell() cell     { return g.cell() }
-func (g group) Verdict() name  { return name(g.verdict()) }
-func (g group) Kernels() int   { return len(g.kernels) }
-func (g group) Why() name      { return name(g.why) }
-func (g group) Code() name     { return name(g.code) }
-func (g group) Guards() []name { return names(g.guards) }
+// Text writes the report for a terminal.
+func Text(w io.Writer, r *check.Report, o Options) error {
+	m, most := newMatrix(r, o.Verbose), 3
+	if o.Verbose {
+		most = 1000
+	}
+	d := newDocument(m, o, o.Verbose, most)
+	for i := range d.Objects {
+		if rest := m.objectsByNeed()[i:]; fine(rest[0]) && i > 0 && !o.Verbose { // like those that follow
+			d.Objects, d.Fine = d.Objects[:i], words.Plural(len(rest), "object")
+			break
+		}
+	}
+	if o.Verbose {
+		for i := range r.Programs {
+			p := &r.Programs[i]
+			for j := range p.Notes {
+				d.Notes = append(d.Notes, name(p.Object+": "+p.Name+": "+note(&p.Notes[j])))
+			}
+		}
+	}
+	return d.write(w, textSource, o.Color)
+}

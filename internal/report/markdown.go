@@ -3,6 +3,8 @@
 package report
 
 import (
+	"io"
+
 	"github.com/btfgen/btfgen/internal/check"
 )
 
@@ -17,6 +19,19 @@ type docChange struct {
 	Was, Is  check.Status
 	Old, New cell
 	Where    name
+}
+
+// Markdown writes the report for a pull request.
+func Markdown(w io.Writer, r *check.Report, o Options) error {
+	m, most := newMatrix(r, o.Verbose), 5
+	if o.Verbose {
+		most = 1000
+	}
+	d := newDocument(m, o, false, most)
+	if o.Baseline != nil {
+		d.Changes, d.Compared = m.changes(o.Baseline), true
+	}
+	return d.write(w, markdownSource, false)
 }
 
 // changes returns what got worse and what got better, objects first.

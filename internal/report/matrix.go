@@ -178,6 +178,9 @@ func (m *matrix) name(row *mrow) string {
 	}
 }
 
+// at is the cell of a row in a column.
+func (m *matrix) at(row *mrow, column int) cell { return row.cells[m.columns[column][0]] }
+
 // rest says how many programs are not in the matrix, "" if all are.
 func (m *matrix) rest() string {
 	var parts []string
@@ -208,3 +211,20 @@ func (v *view) objectsByNeed() []*check.ObjectRow {
 
 // fine reports whether an object works on every kernel that it is for.
 func fine(o *check.ObjectRow) bool { return o.Headline.Works == o.Headline.Total }
+
+// signs returns the cells that the matrix has, ascending.
+func (m *matrix) signs() []cell {
+	var seen [numCell]bool
+	for i := range m.rows {
+		for c := range m.columns {
+			seen[m.at(&m.rows[i], c)] = true
+		}
+	}
+	var out []cell
+	for c := range numCell {
+		if seen[c] {
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -86,7 +86,7 @@ a.o                 ···X
 · ok   X fails
 2 programs ok on every kernel, 1 of them thanks to guards, 1 program not ok where the object does without
 
-Ask first, with bpf_core_field_exists() or the like, or use a flavor of the type that the kernel has.
+Check first, with bpf_core_field_exists() or a similar macro, or use a flavor that matches the kernel's type.
   fails: struct s.f, .g|h: field absent [field-missing]
     2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
     a.o: broken
@@ -116,7 +116,7 @@ b.o                  ····
 · ok   g guarded   u unknown   a loads, may fail to attach   X fails
 1 program ok on every kernel
 
-Ask first, with bpf_core_field_exists() or the like, or use a flavor of the type that the kernel has.
+Check first, with bpf_core_field_exists() or a similar macro, or use a flavor that matches the kernel's type.
   fails: struct s.f, .g|h: field absent [field-missing]
     2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
     a.o: broken
@@ -127,7 +127,7 @@ Ask first, with bpf_core_field_exists() or the like, or use a flavor of the type
     ./x.bpf.c:12
     guarded by field_exists struct s.f = 0
 
-Attach these to something else or leave them out on such kernels; if the loader sets the target, --target says it.
+Attach these to something else or leave them out on such kernels. If the loader sets the target, name it with --target.
   may fail to attach: function y: not in the kernel's BTF, which does not list every function [attach-target-unlisted]
     4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3)
     b.o: perhaps
@@ -182,7 +182,7 @@ func TestGroups(t *testing.T) {
 		"1 fails: enum e::A: enumerator absent; whether it is reached is not known, as too many paths lead there",
 		"1 fails: struct bits.z: field absent",
 		"1 fails: struct gone, lost: type absent",
-		"2 fails: struct two: ambiguous, as several types of this name differ",
+		"2 fails: struct two: ambiguous: several types of this name give different values",
 		"1 fails: helper bpf_a, bpf_b: the kernel has no such helper",
 		"1 fails: function f: needs module m to be loaded",
 	}

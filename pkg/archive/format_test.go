@@ -6,10 +6,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,8 +53,17 @@ func TestFormatDoc(t *testing.T) {
 	part := func(name string, data []byte) {
 		for len(data) > 0 {
 			n := min(16, len(data))
-			dump := hex.Dump(data[:n])
-			fmt.Fprintf(&b, "%-8s %04x  %s\n", name, at, strings.TrimSpace(dump[10:]))
+			words := ""
+			for word := range slices.Chunk(data[:n], 4) {
+				words += fmt.Sprintf(" %x", word)
+			}
+			text := slices.Clone(data[:n])
+			for i, c := range text {
+				if c < ' ' || c > '~' {
+					text[i] = '.'
+				}
+			}
+			fmt.Fprintf(&b, "%-8s %04x %-36s  %s\n", name, at, words, text)
 			name, data, at = "", data[n:], at+n
 		}
 	}
@@ -66,21 +75,13 @@ func TestFormatDoc(t *testing.T) {
 	for i, s := range streams {
 		part(btfa.StreamTexts[i], s.Rest())
 	}
-	dump := b.String()
-	b.Reset()
-	at = 0
-	second := kernels[0].BTF
-	part("header", second[:24])
-	part("types", second[24:24+binary.LittleEndian.Uint32(second[12:])])
-	part("strings", second[24+binary.LittleEndian.Uint32(second[12:]):])
 
 	const path = "../../docs/archive-format.md"
 	old, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := put(t, string(old), "<!-- example -->\n", dump)
-	text = put(t, text, "<!-- example btf -->\n", b.String())
+	text := put(t, string(old), "<!-- example -->\n", b.String())
 	if *update {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

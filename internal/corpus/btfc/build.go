@@ -61,7 +61,7 @@ func (s *sections) fill(blob, rest []byte) error {
 type builder struct {
 	ids   []uint32 // type IDs by entity
 	names []uint32 // offsets by name
-	base  *builder // of modules: that of their kernel, whose types and strings come first
+	base  *builder // of modules: that of their kernel
 
 	// For parts:
 	far      []btf.Reach // by type ID
@@ -117,10 +117,9 @@ func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) 
 	return out[:n], nil
 }
 
-// place sets the type IDs of a state's types, which follow those of the base.
+// place sets the type IDs of a state's types.
 func (b *builder) place(st *state) error {
 	b.ids = clean(b.ids, int(st.numEnts)+1)
-	first := uint32(st.numBase()) + 1
 	var page *contentPage
 	last := ^uint32(0) // number of the page, often that of the next content, too
 	for i, c := range st.types {
@@ -131,41 +130,38 @@ func (b *builder) place(st *state) error {
 		if b.ids[e] != 0 {
 			return errWrong
 		}
-		b.ids[e] = first + uint32(i)
+		b.ids[e] = uint32(i) + 1
 	}
 	return nil
 }
 
-// strings writes the string section and sets the offsets of names, which follow those of the base. The empty name has offset 0.
+// strings writes the string section and sets the offsets of names.
 func (b *builder) strings(st *state, out []byte) error {
 	b.names = clean(b.names, st.numNames)
-	at, first := uint32(0), uint32(0)
-	if b.base != nil {
-		first = uint32(len(b.base.text))
-	}
+	at := uint32(0)
 	list, err := st.list.get()
 	if err != nil {
 		return err
 	}
 	for len(list) > 0 {
-		name, n := list[0], 1
-		for n < len(list) && list[n] == name+uint32(n) && list[n]%pageLen > 0 {
+		first := list[0]
+		n := 1
+		for n < len(list) && list[n] == first+uint32(n) && list[n]%pageLen > 0 {
 			n++
 		}
-		page := st.names[name>>pageBits]
-		ends := page.ends[name%pageLen:][:n+1]
+		page := st.names[first>>pageBits]
+		ends := page.ends[first%pageLen:][:n+1]
 		text := page.text[ends[0]:ends[n]]
 		if len(text) > len(out)-int(at) {
 			return errWrong
 		}
 		copy(out[at:], text)
 		for i, end := range ends[1:] {
-			b.names[name+uint32(i)] = first + at
+			b.names[first+uint32(i)] = at
 			at += end - ends[i]
 		}
 		list = list[n:]
 	}
-	b.names[0] = 0
 	if int(at) != len(out) {
 		return errWrong
 	}

@@ -157,7 +157,7 @@ func (st *state) modules(ctx context.Context, n int) (out []Module, err error) {
 		case count == 0:
 			blob = bytes.Clone(blob)
 		default:
-			blob, err = b.module(ctx, st, own, list, blob, room)
+			blob, err = b.module(ctx, st, own, list, blob, int64(room))
 		}
 		if err = cmp.Or(c.Err, err); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -201,36 +201,67 @@ func (u *uses) list(c *btfa.Cursor, types []uint32) (out []uint32) {
 	return out
 }
 
-// newModuleBuilder returns a builder of the modules in a state, with the types and strings of their kernel.
+// newModuleBuilder returns a builder of the modules in a state, in which the types and strings of their kernel are placed.
 func newModuleBuilder(st *state) (*builder, error) {
-	base := new(builder)
+	base := &builder{names: make([]uint32, st.base.numNames)}
 	list, err := st.base.list.get()
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range list {
+		base.names[n] = uint32(len(base.text))
 		base.text = append(base.text, st.base.name(n)...)
-	}
-	if err := base.strings(st.base, base.text); err != nil {
-		return nil, err
 	}
 	if err := base.place(st.base); err != nil {
 		return nil, err
 	}
-	b := &builder{base: base}
-	return b, b.place(st) // no entity is in two modules
+	b := &builder{base: base, names: make([]uint32, st.numNames)}
+	if err := b.place(st); err != nil {
+		return nil, err
+	}
+	clear(b.ids)
+	return b, nil
 }
 
 // module returns the BTF of a module with these types and strings, of at most room bytes.
-func (b *builder) module(ctx context.Context, st *state, types, list []uint32, rest []byte, room int) ([]byte, error) {
-	size := len(rest) + st.bytes(types)
+func (b *builder) module(ctx context.Context, st *state, types, list []uint32, rest []byte, room int64) ([]byte, error) {
+	size := int64(len(rest) + st.bytes(types))
 	for _, n := range list {
-		size += len(st.name(n))
+		size += int64(len(st.name(n)))
 	}
 	if size > room {
 		return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of modules"}
 	}
+	s, err := readSections(rest, size)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, size)
+	if err := s.fill(out, rest); err != nil {
+		return nil, err
+	}
+	strs := section(out, s.Strings)
+	if len(section(out, s.Types)) != st.bytes(types) {
+		return nil, errWrong
+	}
+	for i, c := range types {
+		b.ids[st.entity(c)] = uint32(st.numBase() + i + 1)
+	}
+	at := 0
+	for _, n := range list {
+		if n != 0 {
+			b.names[n] = uint32(len(b.base.text) + at)
+		}
+		at += copy(strs[at:], st.name(n))
+	}
 	own := *st
-	own.types, own.list, own.rest = types, &later[[]uint32]{value: list}, rest
-	return b.build(ctx, &own, int64(size), nil)
+	own.types = types
+	err = b.types(ctx, &own, s.Order, section(out, s.Types))
+	for _, c := range types {
+		b.ids[st.entity(c)] = 0
+	}
+	for _, n := range list {
+		b.names[n] = 0
+	}
+	return out, err
 }

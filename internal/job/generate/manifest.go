@@ -253,42 +253,49 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 	}
 	old = make(Old)
 	now, some := make(hashes), false
-	all := m.Kernels
-	for _, e := range m.NoObject {
-		all = append(all, ManifestKernel{ManifestSource: e})
-	}
-	for i, e := range all {
-		key, err := kernel.ParseKey(e.Kernel)
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
+	// add adds a kernel if the relocations are the same on its machine.
+	add := func(e ManifestKernel, key kernel.Key, btf []byte, issues []*Issue) bool {
+		machine := cmp.Or(kernel.CanonicalArch(key.Arch), e.Machine)
+		if sum, ok := m.Relocations[machine]; !ok || sum != now.of(machine, cfg.Objects, cfg.Options.Keep) {
+			return false
 		}
-		k := &Kernel{
-			Key: key, Name: key.String(), SourceSize: e.SourceSize, RawSize: e.RawSize, Machine: cmp.Or(kernel.CanonicalArch(key.Arch), e.Machine),
-			Resolved: e.Resolved, Reused: i < len(m.Kernels), Sources: e.Sources, unmatched: e.Unmatched,
-		}
-		if k.Reused {
-			if k.BTF = btfs[key]; k.BTF == nil || sha256.Sum256(k.BTF) != e.SHA256 {
-				// A run that was killed between writing the manifest and the archive leaves an older archive.
-				return nil, fmt.Sprintf("%s is not its manifest: %s differs", manifestPath, e.Kernel), nil
-			}
-			for _, n := range e.Issues {
-				if int64(n) >= int64(len(m.Issues)) {
-					return nil, "", fmt.Errorf("%s: %s has an issue %d of %d", manifestPath, e.Kernel, n, len(m.Issues))
-				}
-				k.issues = append(k.issues, &m.Issues[n])
-			}
-		}
-		if sum, ok := m.Relocations[k.Machine]; !ok || sum != now.of(k.Machine, cfg.Objects, cfg.Options.Keep) {
-			continue
-		}
-		some = some || k.Reused
 		name := key.String()
 		if e.File != "" {
 			name = "file " + e.File
 		}
 		if len(e.Sources) > 0 {
-			old[name] = k
+			old[name] = &Kernel{
+				Key: key, Name: key.String(), SourceSize: e.SourceSize, RawSize: e.RawSize, Machine: machine, BTF: btf, Resolved: e.Resolved,
+				Reused: btf != nil, Sources: e.Sources, issues: issues, unmatched: e.Unmatched,
+			}
 		}
+		return true
+	}
+	for _, e := range m.Kernels {
+		key, err := kernel.ParseKey(e.Kernel)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
+		}
+		btf, ok := btfs[key]
+		if !ok || sha256.Sum256(btf) != e.SHA256 {
+			// A run that was killed between writing the manifest and the archive leaves an older archive.
+			return nil, fmt.Sprintf("%s is not its manifest: %s differs", manifestPath, e.Kernel), nil
+		}
+		issues := make([]*Issue, len(e.Issues))
+		for i, n := range e.Issues {
+			if int64(n) >= int64(len(m.Issues)) {
+				return nil, "", fmt.Errorf("%s: %s has an issue %d of %d", manifestPath, e.Kernel, n, len(m.Issues))
+			}
+			issues[i] = &m.Issues[n]
+		}
+		some = add(e, key, btf, issues) || some
+	}
+	for _, e := range m.NoObject {
+		key, err := kernel.ParseKey(e.Kernel)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
+		}
+		add(ManifestKernel{ManifestSource: e}, key, nil, nil)
 	}
 	if !some && len(m.Kernels) > 0 {
 		return nil, "it was made for other relocations", nil

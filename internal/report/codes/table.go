@@ -32,7 +32,7 @@ type Entry struct {
 	Example string
 }
 
-// Family is what is said of the codes of a family, unless they have their own.
+// Family has what its codes have in common. Fix and Example are for codes that have none of their own.
 type Family struct {
 	Name, Word, Title, Means, Fix, Example string
 	Codes                                  []*Entry
@@ -66,7 +66,7 @@ var parsed = sync.OnceValue(func() *tables {
 		}
 		f := t.families[len(t.families)-1]
 		e := &Entry{Code: relo.Code(head), Family: f, Title: fields["title"], Text: fields["text"], Log: fields["log"], Means: fields["means"], Fix: fields["fix"], Example: fields["example"]}
-		e.Means, e.Fix, e.Example = cmp.Or(e.Means, f.Means), cmp.Or(e.Fix, f.Fix), cmp.Or(e.Example, f.Example)
+		e.Fix, e.Example = cmp.Or(e.Fix, f.Fix), cmp.Or(e.Example, f.Example)
 		f.Codes, t.entries[e.Code] = append(f.Codes, e), e
 	}
 	return t

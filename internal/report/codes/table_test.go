@@ -44,24 +44,26 @@ func TestDocument(t *testing.T) {
 func document() string {
 	b := new(strings.Builder)
 	b.WriteString("# Findings\n\n<!-- Made by `go test ./internal/report/codes -update` from codes.txt. -->\n\n" +
-		"Every finding of `check` and every reason in a relocation log has a code. Codes are the same in text (in brackets), JSON, SARIF, JUnit and HTML,\n" +
-		"and `--fail-on` takes them. Sentences may change, codes do not. `btfgen explain CODE` shows one entry; [cli.md](cli.md#exit-status) has the classes.\n" +
-		"Fix and example of a family are for all its codes that have none of their own.\n")
-	before := ""
+		"Every finding of `check` and every reason in a relocation log has a code. Codes are the same in text (in brackets), JSON, SARIF, JUnit and\n" +
+		"HTML, and `--fail-on` takes them ([classes](cli.md#exit-status)). `btfgen explain CODE` prints one entry. The sentences of reports may change,\n" +
+		"codes do not. The fix and example of a section are for all its codes without their own.\n")
+	before := new(Family)
 	for _, f := range Families() {
-		fmt.Fprintf(b, "\n## %s\n\n%s\n", f.Title, f.Means)
-		if f.Fix == before {
-			advise(b, "as above", f.Example)
-		} else {
-			advise(b, f.Fix, f.Example)
+		fmt.Fprintf(b, "\n## %s\n", f.Title)
+		if f.Means != "" {
+			fmt.Fprintf(b, "\n%s\n", f.Means)
 		}
-		before = f.Fix
+		switch {
+		case f.Fix != before.Fix:
+			advise(b, f.Fix, f.Example)
+		case f.Example != before.Example:
+			advise(b, "As above.", f.Example)
+		default:
+			advise(b, "As above.", "")
+		}
+		before = f
 		for _, e := range f.Codes {
-			fmt.Fprintf(b, "\n### %s\n\n%s.", e.Code, e.Title)
-			if e.Means != f.Means {
-				b.WriteString(" " + e.Means)
-			}
-			b.WriteString("\n")
+			fmt.Fprintf(b, "\n### %s\n\n%s\n", e.Code, e.Means)
 			switch {
 			case e.Fix != f.Fix:
 				advise(b, e.Fix, e.Example)
@@ -73,12 +75,14 @@ func document() string {
 	return b.String()
 }
 
-// advise writes what to do about a finding, if that is not empty, and an example.
+// advise writes what to do about a finding and an example, unless they are empty.
 func advise(b *strings.Builder, fix, example string) {
 	if fix != "" {
 		fmt.Fprintf(b, "\n*Fix:* %s\n", fix)
 	}
-	fmt.Fprintf(b, "\n    %s\n", strings.ReplaceAll(example, "\n", "\n    "))
+	if example != "" {
+		fmt.Fprintf(b, "\n    %s\n", strings.ReplaceAll(example, "\n", "\n    "))
+	}
 }
 
 // declared returns the values of the constants of type Code in a file.
