@@ -4,7 +4,7 @@ package report
 
 import (
 	"io"
-	"regexp"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -165,12 +165,18 @@ func (b *Boot) wrong(row *boot.Row) {
 // logLines is the maximum number of lines of a log that are printed without --verbose.
 const logLines = 6
 
-var (
-	// logInsn matches the start of an instruction's line in a verifier's log.
-	logInsn = regexp.MustCompile(`^\d+: \([0-9a-f]{2}\) `)
-	// logStatistics matches the start of lines at the end of the log.
-	logStatistics = regexp.MustCompile(`^(processed|verification time|stack depth) `)
-)
+// isInsn reports whether a line of a verifier's log begins with an instruction: "12: (b7) ".
+func isInsn(line string) bool {
+	number, rest, ok := strings.Cut(line, ": (")
+	_, err := strconv.Atoi(number)
+	return ok && err == nil && len(rest) > 3 && rest[2:4] == ") "
+}
+
+// isStatistics reports whether a line is one of those at the end of the log.
+func isStatistics(line string) bool {
+	first, _, _ := strings.Cut(line, " ")
+	return first == "processed" || first == "verification" || first == "stack"
+}
 
 // logEnd returns the end of a verifier's log: the last instruction, the source line above it, and the lines below it except
 // statistics. These say why the verifier refused the program.
@@ -180,11 +186,11 @@ func logEnd(log string) []string {
 		lines[i] = strings.TrimRight(lines[i], "\r")
 	}
 	end := len(lines)
-	for end > 1 && logStatistics.MatchString(lines[end-1]) {
+	for end > 1 && isStatistics(lines[end-1]) {
 		end--
 	}
 	start := end - 1
-	for start > 0 && !logInsn.MatchString(lines[start]) {
+	for start > 0 && !isInsn(lines[start]) {
 		start--
 	}
 	if start > 0 && strings.HasPrefix(lines[start-1], ";") {
