@@ -30,8 +30,11 @@ var (
 // damaged is an ErrDamaged with its cause.
 type damaged struct{ error }
 
+// Is reports whether target is ErrDamaged.
 func (damaged) Is(target error) bool { return target == ErrDamaged }
-func (e damaged) Unwrap() error      { return e.error }
+
+// Unwrap returns the cause.
+func (e damaged) Unwrap() error { return e.error }
 
 // Is reports whether data begins like an archive of any version of the format.
 func Is(data []byte) bool { return bytes.HasPrefix(data, []byte(btfa.Magic)) }
