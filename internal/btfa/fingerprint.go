@@ -33,6 +33,16 @@ func Fingerprint(object []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return combine(hashes, big), nil
+}
+
+// NoRelocations reports whether a fingerprint is that of objects without relocations.
+func NoRelocations(fingerprint []byte) bool {
+	return bytes.Equal(fingerprint, combine(nil, false)) || bytes.Equal(fingerprint, combine(nil, true))
+}
+
+// combine returns the fingerprint for the hashes of relocations.
+func combine(hashes []uint64, big bool) []byte {
 	h := fnv.New64a()
 	if big {
 		h.Write([]byte{'B'})
@@ -44,7 +54,7 @@ func Fingerprint(object []byte) ([]byte, error) {
 		h.Write(binary.LittleEndian.AppendUint64(nil, v))
 	}
 	sum := h.Sum64()
-	return binary.LittleEndian.AppendUint32(nil, uint32(sum>>32)^uint32(sum)), nil
+	return binary.LittleEndian.AppendUint32(nil, uint32(sum>>32)^uint32(sum))
 }
 
 // hashRelocations returns the hash of each relocation record that depends on the kernel, and whether the object is
