@@ -76,6 +76,7 @@ var schemaRuns = []struct {
 	{"relolog", true, 0, "relolog --btf $K/debian/12/x86_64 $B/execsnoop.bpfel.o"},
 	{"relolog", true, 3, "relolog --btf $K/debian/12/x86_64 --btf bad $B/execsnoop.bpfel.o $B/invalid.bpfel.o words"},
 	{"verify", true, 0, "verify x.btfa --btf $K/debian/12 --btf $K/debian/13/x86_64 $B/execsnoop.bpfel.o"},
+	{"verify", true, 3, "verify --covers x.btfa $B/execsnoop.bpfel.o $B/runqlat.bpfel.o"},
 	{"verify", true, 3, "verify tree --btf $K/debian/11 --btf $K/debian/12/x86_64 $B/runqlat.bpfel.o $B/shapes.bpfel.o words"},
 	{"generate", false, 0, "generate --btf $K/debian/12/x86_64 --shard 1/1 -o s.btfa $B/kfuncs.bpfel.o $B/match.bpfel.o"},
 	{"verify", true, 0, "verify s.btfa --btf $K/debian/12/x86_64 $B/kfuncs.bpfel.o $B/match.bpfel.o"},

@@ -14,7 +14,7 @@ import (
 // NotCoveredError is returned for an object that an archive was not made for.
 type NotCoveredError struct {
 	Object Object
-	Made   []Object // those that the archive was made for
+	Made   []Object // those that the archive was made for; not to be changed
 	why    string
 }
 
@@ -36,6 +36,9 @@ func (e *NotCoveredError) Error() string {
 	return fmt.Sprintf("archive was made for %s, not for %s: %s", strings.Join(made, ", "), e.Object, e.why)
 }
 
+// Covers is [Info.Covers] of the archive's Info.
+func (a *Archive) Covers(o Object) error { return a.info.Covers(o) }
+
 // Covers returns nil if the archive was made for an object with the relocations of o.
 // Code may differ. Otherwise the error is a [*NotCoveredError]: the archive is stale or
 // belongs to another program, and "btfgen generate" has to make it again. An object
@@ -43,7 +46,7 @@ func (e *NotCoveredError) Error() string {
 // for one of them.
 //
 // Archives of old writers have no fingerprints. They cover only the same file.
-func (a *Archive) Covers(o Object) error {
+func (i *Info) Covers(o Object) error {
 	if btfa.NoRelocations(o.Fingerprint) {
 		return nil
 	}
@@ -51,7 +54,7 @@ func (a *Archive) Covers(o Object) error {
 	if len(o.Fingerprint) == 0 {
 		why = "its relocations cannot be read"
 	}
-	for _, made := range a.info.Objects {
+	for _, made := range i.Objects {
 		same := len(made.Fingerprint) > 0 && bytes.HasPrefix(o.Fingerprint, made.Fingerprint)
 		if len(made.Fingerprint) == 0 {
 			same = len(made.Sum) > 0 && bytes.HasPrefix(o.Sum, made.Sum)
@@ -64,8 +67,7 @@ func (a *Archive) Covers(o Object) error {
 			why = "the archive's object is for other machines"
 		}
 	}
-	info := a.Info()
-	return &NotCoveredError{o, info.Objects, why}
+	return &NotCoveredError{o, i.Objects, why}
 }
 
 // shareArch reports whether two objects may be for one machine. No arches means any.
