@@ -98,7 +98,7 @@ var schemaRuns = []struct {
 	{"corpus_list", true, 3, "corpus list $K/debian/12 bad"},
 	{"corpus_list", true, 3, "corpus list --long $K/debian/12 $K/debian/13/armhf bad"},
 	{"corpus_lint", false, 3, "corpus lint $K/debian/12 bad"},
-	{"generate", false, 0, "generate --btf $K/debian/12/x86_64 --btf $K/debian/11 -o older.btfa $B/execsnoop.bpfel.o $B/masks.bpfel.o"},
+	{"generate", false, 0, "generate --btf $K/debian/12/x86_64 --btf $K/debian/11 -o older.btfa $B/execsnoop.bpfel.o $B/runqlat.bpfel.o"},
 	{"archive_diff", false, 0, "archive diff older.btfa x.btfa"},
 	{"corpus", false, 3, "corpus import $K/debian/12/x86_64 bad -o imported"},
 	{"corpus_packed", false, 3, "corpus import $K/debian/12/x86_64 bad -o x.btfc"},

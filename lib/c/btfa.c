@@ -12,6 +12,9 @@
  *	covers			whether the archive was made for an object
  *	find			the types for a host
  */
+#ifdef __cplusplus
+#error "btfa.c is C99: compile it with a C compiler"
+#else
 #undef _GNU_SOURCE /* whose strerror_r is not that of POSIX */
 #define _POSIX_C_SOURCE 200809L
 #define _DEFAULT_SOURCE /* syscall */
@@ -36,6 +39,7 @@
 #else
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
 
 #include "btfa_dictionary.h"
@@ -411,6 +415,21 @@ static const char *check_frame(const uint8_t *p, size_t size, size_t *room)
 	return NULL;
 }
 
+/* Says why zstd refuses a frame. zstd's own decoder in one file lacks its texts. */
+static const char *zstd_text(size_t result)
+{
+	switch (ZSTD_getErrorCode(result)) {
+	case ZSTD_error_checksum_wrong:
+		return "wrong checksum";
+	case ZSTD_error_frameParameter_windowTooLarge:
+		return "needs too much memory";
+	case ZSTD_error_dstSize_tooSmall:
+		return "longer than its header says";
+	default:
+		return "damaged, or not compressed with this dictionary";
+	}
+}
+
 /* Decompresses the frame into memory that the caller frees. */
 static int unpack(const struct btfa_allocator *m, const uint8_t *frame, size_t size, uint8_t **payload,
 		  size_t *payload_size, struct btfa_error *e)
@@ -437,7 +456,7 @@ static int unpack(const struct btfa_allocator *m, const uint8_t *frame, size_t s
 	ZSTD_freeDCtx(zstd);
 	give_back(m, dictionary);
 	if (ZSTD_isError(n))
-		return fail(e, BTFA_DAMAGED, "archive: frame: %s", ZSTD_getErrorName(n));
+		return fail(e, BTFA_DAMAGED, "archive: frame: %s", zstd_text(n));
 	*payload_size = n;
 	return BTFA_OK;
 }
@@ -3271,3 +3290,4 @@ void btfa_release(struct btfa_found *f)
 		close(f->fd);
 	f->fd = -1;
 }
+#endif /* __cplusplus */
