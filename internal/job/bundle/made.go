@@ -34,8 +34,8 @@ type MadeHash struct {
 type MadeObject struct {
 	Name        string   `json:"name"`
 	SHA256      Hex      `json:"sha256_prefix"`
-	Fingerprint Hex      `json:"fingerprint,omitempty"` // of its relocations
 	Arches      []string `json:"arches"`                // none means any machine
+	Fingerprint Hex      `json:"fingerprint,omitempty"` // of its relocations
 }
 
 // Hex is bytes that JSON has in hexadecimal.
@@ -60,7 +60,7 @@ func NewMade(info archive.Info) Made {
 		m.Relocations = append(m.Relocations, MadeHash{r.Arch, r.Sum})
 	}
 	for _, o := range info.Objects {
-		m.Objects = append(m.Objects, MadeObject{o.Name, o.Sum, o.Fingerprint, append([]string{}, o.Arches...)})
+		m.Objects = append(m.Objects, MadeObject{o.Name, o.Sum, append([]string{}, o.Arches...), o.Fingerprint})
 	}
 	return m
 }
