@@ -28,7 +28,7 @@ func scripts(t *testing.T, page string) map[string]string {
 	sections := make(map[string]string)
 	title, file := "", ""
 	language, block := "", ""
-	save := regexp.MustCompile("Save (?:this|it) as `([a-z.]+)`:$")
+	save := regexp.MustCompile("Save (?:this|it) as `([a-z_.]+)`:$")
 	for line := range strings.Lines(string(text)) {
 		fence, isFence := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "```")
 		switch {

@@ -176,6 +176,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			checkCommand(),
 			archiveCommand(),
 			corpusCommand(),
+			initCommand(),
 			explainCommand(),
 			completionCommand(),
 			manCommand(),

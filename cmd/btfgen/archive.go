@@ -14,9 +14,10 @@ import (
 func archiveCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "archive",
-		Usage: "inspect, extract, merge and convert archives",
+		Usage: "inspect, compare, extract, merge and convert archives",
 		Subcommands: []*cli.Command{
 			archiveListCommand(),
+			archiveDiffCommand(),
 			archiveLookupCommand(),
 			archiveExtractCommand(),
 			archiveMergeCommand(),

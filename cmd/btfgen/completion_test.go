@@ -29,7 +29,7 @@ func TestCompletions(t *testing.T) {
 		{"", noFiles, "generate min_core_btf ..."},
 		{"ver", noFiles, "verify version"},
 		{"--", noFiles, "--help --version"},
-		{"archive ", noFiles, "list lookup extract merge convert help"},
+		{"archive ", noFiles, "list diff lookup extract merge convert help"},
 		{"archive l", noFiles, "list lookup"},
 		{"help arch", noFiles, "archive"},
 		{"archive help l", noFiles, "list lookup"},

@@ -78,6 +78,7 @@ var commandClasses = map[string]findingClasses{
 	"verify":          {[]class{conflicting, damaged, different, missing, unmatched}, []class{disagreeing, skipped}},
 	"check":           {[]class{conflicting, damaged, different, failing, unmatched}, []class{skipped, uncertain}},
 	"archive convert": {},
+	"archive diff":    {},
 	"archive list":    {},
 	"archive lookup":  {[]class{missing}, nil},
 	"archive extract": {[]class{missing}, nil},

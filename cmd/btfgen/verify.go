@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/job/verify"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -28,10 +29,12 @@ func verifyCommand() *cli.Command {
 			jsonFlag("findings, one per line, and a summary"),
 			choiceFlag("loader", "compare only the decisions of `LOADER`: libbpf, ebpf-go or aya", "all", "libbpf", "ebpf-go", "aya"),
 			verboseFlag("list all differences and disagreements"),
+			&cli.BoolFlag{Name: "covers", Usage: "only check that ARCHIVE was made for the relocations of each OBJECT; needs no kernels"},
 			jobsFlag(),
 		),
-		UsageText: "    btfgen verify --btf kernels/ tracer.btfa tracer.bpf.o",
-		Action:    runVerify,
+		UsageText: "    btfgen verify --btf kernels/ tracer.btfa tracer.bpf.o\n" +
+			"    btfgen verify --covers tracer.btfa tracer.bpf.o",
+		Action: runVerify,
 	}
 }
 
@@ -44,6 +47,13 @@ func runVerify(c *cli.Context) error {
 	}
 	loaders := map[string]string{"libbpf": verify.Libbpf, "ebpf-go": verify.Cilium, "aya": verify.Aya}
 	objs, err := readObjects(c, c.Args().Slice()[1:])
+	if err != nil {
+		return err
+	}
+	if c.Bool("covers") {
+		return runCovers(c, objs)
+	}
+	info, err := bundle.ReadInfo(c.Context, c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -68,6 +78,7 @@ func runVerify(c *cli.Context) error {
 		return err
 	}
 	rep.Skipped = append(rep.Skipped, skipped...)
+	reportOthers(c, &info, objs)
 	out := bufio.NewWriter(c.App.Writer)
 	if c.Bool("json") {
 		err = rep.JSON(out)

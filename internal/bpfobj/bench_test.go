@@ -12,6 +12,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
@@ -72,7 +73,7 @@ func parse(ctx context.Context, data []byte, records ...*ExtSection) (*Object, e
 func chainRecords(n int) *ExtSection {
 	s := &ExtSection{Name: ".text"}
 	for i := range n {
-		s.Records = append(s.Records, Record{Off: uint32(8 * (4*i + 2))})
+		s.Records = append(s.Records, Record{CoreRecord: btf.CoreRecord{Off: uint32(8 * (4*i + 2))}})
 	}
 	return s
 }

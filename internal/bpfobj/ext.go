@@ -5,8 +5,6 @@ package bpfobj
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sort"
 	"strconv"
@@ -31,13 +29,10 @@ type ExtSection struct {
 
 // Record is a CO-RE relocation record with its function and line. Records of one function share its name.
 type Record struct {
-	Off    uint32     // of the instruction in its section, bytes
-	Type   btf.TypeID // local type
-	Access uint32     // offset of the access string in the BTF's strings
-	Kind   uint32     // enum bpf_core_relo_kind
-	Start  uint32     // of the function in its section, bytes; 0 if unknown
-	Func   string     // "" if unknown
-	Line   Line
+	btf.CoreRecord
+	Start uint32 // of the function in its section, bytes; 0 if unknown
+	Func  string // "" if unknown
+	Line  Line
 }
 
 type funcInfo struct {
@@ -74,109 +69,60 @@ func (s *ExtSection) line(off, start uint32) Line {
 	return s.lines[i-1].Line
 }
 
-const (
-	extHdrLen     = 24
-	extHdrLenCore = 32 // with core_relo_off and core_relo_len
-)
-
 // parseExt reads .BTF.ext. Names are taken from types.
 func parseExt(data []byte, types *btf.BTF) (*Ext, error) {
-	if len(data) < extHdrLen {
-		return nil, fmt.Errorf("header: %d bytes, want at least %d", len(data), extHdrLen)
-	}
-	bo := types.Order()
-	if bo.Uint16(data) != btf.Magic {
-		return nil, errors.New("header: no magic in the byte order of .BTF")
-	}
-	if data[2] != btf.Version {
-		return nil, fmt.Errorf("header: version %d, want %d", data[2], btf.Version)
-	}
-	hdrLen := uint64(bo.Uint32(data[4:]))
-	if hdrLen < extHdrLen || hdrLen > uint64(len(data)) {
-		return nil, fmt.Errorf("header: hdr_len %d of %d bytes of data", hdrLen, len(data))
+	x, err := btf.NewExt(data, types)
+	if err != nil {
+		return nil, err
 	}
 	p := extParser{
-		header: data[:hdrLen], data: data[hdrLen:], types: types, ext: &Ext{byName: make(map[string]*ExtSection)},
+		types: types, ext: &Ext{byName: make(map[string]*ExtSection)},
 		names: limits.NewMeter(context.Background(), limits.ObjectNames, "bytes of names"), files: make(map[uint32]uint32),
 	}
-	if hdrLen >= extHdrLenCore {
-		p.sub("core_relo", 24, 16, func(s *ExtSection, d []byte, size int) {
+	bo := types.Order()
+	err = cmp.Or(
+		p.part(x, btf.ExtCore, func(s *ExtSection, d []byte, size int) {
 			s.Records = slices.Grow(s.Records, len(d)/size)
 			for ; len(d) > 0; d = d[size:] {
-				s.Records = append(s.Records, Record{Off: bo.Uint32(d), Type: btf.TypeID(bo.Uint32(d[4:])), Access: bo.Uint32(d[8:]), Kind: bo.Uint32(d[12:])})
+				s.Records = append(s.Records, Record{CoreRecord: x.CoreRecord(d)})
 			}
-		})
-	}
-	p.sub("func_info", 8, 8, func(s *ExtSection, d []byte, size int) {
-		for ; len(d) > 0; d = d[size:] {
-			s.funcs = append(s.funcs, funcInfo{bo.Uint32(d), btf.TypeID(bo.Uint32(d[4:]))})
-		}
-	})
-	p.sub("line_info", 16, 16, func(s *ExtSection, d []byte, size int) {
-		s.lines = slices.Grow(s.lines, len(d)/size)
-		for ; len(d) > 0; d = d[size:] {
-			s.lines = append(s.lines, lineInfo{bo.Uint32(d), Line{p.file(bo.Uint32(d[4:])), bo.Uint32(d[12:]) >> 10}})
-		}
-	})
+		}),
+		p.part(x, btf.ExtFuncs, func(s *ExtSection, d []byte, size int) {
+			for ; len(d) > 0; d = d[size:] {
+				s.funcs = append(s.funcs, funcInfo{bo.Uint32(d), btf.TypeID(bo.Uint32(d[4:]))})
+			}
+		}),
+		p.part(x, btf.ExtLines, func(s *ExtSection, d []byte, size int) {
+			s.lines = slices.Grow(s.lines, len(d)/size)
+			for ; len(d) > 0; d = d[size:] {
+				s.lines = append(s.lines, lineInfo{bo.Uint32(d), Line{p.file(bo.Uint32(d[4:])), bo.Uint32(d[12:]) >> 10}})
+			}
+		}),
+	)
 	for _, s := range p.ext.Sections {
 		p.place(s)
 	}
-	return p.ext, cmp.Or(p.err, p.names.Err())
+	return p.ext, cmp.Or(err, p.names.Err())
 }
 
 // extParser is one parseExt.
 type extParser struct {
-	header, data []byte
-	types        *btf.BTF
-	ext          *Ext
-	names        *limits.Meter
-	files        map[uint32]uint32 // lineInfo.file by offset of the name
-	last, known  uint32            // the last of these, and its value
-	err          error
+	types       *btf.BTF
+	ext         *Ext
+	names       *limits.Meter
+	files       map[uint32]uint32 // lineInfo.file by offset of the name
+	last, known uint32            // the last of these, and its value
 }
 
-// sub reads the subsection whose offset and length are at byte at of the header: the size of a record, then per ELF section
-// its name, the number of records and the records, of at least minRec bytes. add is called for each ELF section, with its
-// records and their size.
-func (p *extParser) sub(what string, at int, minRec uint32, add func(s *ExtSection, records []byte, size int)) {
-	bo := p.types.Order()
-	off, size := uint64(bo.Uint32(p.header[at:])), uint64(bo.Uint32(p.header[at+4:]))
-	fail := func(format string, args ...any) { p.err = fmt.Errorf(what+": "+format, args...) }
-	switch {
-	case p.err != nil || size == 0:
-		return
-	case off+size > uint64(len(p.data)):
-		fail("section at %d+%d exceeds %d bytes of data", uint64(len(p.header))+off, size, len(p.header)+len(p.data))
-		return
-	case size < 4:
-		fail("cut short")
-		return
-	}
-	d := p.data[off : off+size]
-	rec := bo.Uint32(d)
-	if rec < minRec || rec%4 != 0 {
-		fail("records of %d bytes, want at least %d", rec, minRec)
-		return
-	}
-	for d = d[4:]; len(d) > 0; {
-		if len(d) < 8 {
-			fail("cut short")
-			return
-		}
-		name, n := p.types.Name(bo.Uint32(d)), uint64(bo.Uint32(d[4:]))
-		d = d[8:]
-		if n*uint64(rec) > uint64(len(d)) {
-			fail("section %q: %d records of %d bytes, %d bytes are left", name, n, rec, len(d))
-			return
-		}
+// part reads a part. add is called for each ELF section, with its records and their size.
+func (p *extParser) part(x *btf.Ext, part btf.ExtPart, add func(s *ExtSection, records []byte, size int)) error {
+	return x.Read(part, func(name, records []byte, size int) error {
 		if !p.names.Step(1 + len(name)) {
-			p.err = p.names.Err()
-			return
+			return p.names.Err()
 		}
-		end := n * uint64(rec)
-		add(p.ext.section(name), d[:end], int(rec))
-		d = d[end:]
-	}
+		add(p.ext.section(name), records, size)
+		return nil
+	})
 }
 
 func (x *Ext) section(name []byte) *ExtSection {

@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -120,14 +121,15 @@ func TestRecords(t *testing.T) {
 	o := parse(t, in)
 	fn := slices.IndexFunc(o.Funcs, func(f bpfobj.Function) bool { return f.Start > 0 })
 	want := bpfobj.Site{Fn: fn, Insn: 1}
-	at := bpfobj.Record{Off: uint32(8 * (o.Funcs[fn].Start + 1))}
+	record := func(off uint32) bpfobj.Record { return bpfobj.Record{CoreRecord: btf.CoreRecord{Off: off}} }
+	at := record(uint32(8 * (o.Funcs[fn].Start + 1)))
 	f, err := bpfobj.Open(in.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Ext.Sections = []*bpfobj.ExtSection{
-		{Name: o.Funcs[fn].Section, Records: []bpfobj.Record{at, at, {Off: 8 << 20}}},
-		{Name: "nowhere", Records: []bpfobj.Record{{Off: 8}}},
+		{Name: o.Funcs[fn].Section, Records: []bpfobj.Record{at, at, record(8 << 20)}},
+		{Name: "nowhere", Records: []bpfobj.Record{record(8)}},
 	}
 	if o, err = f.Parse(t.Context()); err != nil {
 		t.Fatal(err)

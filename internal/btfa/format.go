@@ -31,11 +31,15 @@ const (
 	StreamParents        // the parent of each variant
 	StreamNumbers        // offsets, sizes, values
 	StreamLayouts        // the variants of each layout
+
+	StreamFingerprints // of the objects; absent if unknown
 	NumStreams
+
+	minStreams = StreamFingerprints
 )
 
 // StreamTexts are the names of the streams.
-var StreamTexts = [NumStreams]string{"meta", "kernels", "names", "shapes", "parents", "numbers", "layouts"}
+var StreamTexts = [NumStreams]string{"meta", "kernels", "names", "shapes", "parents", "numbers", "layouts", "fingerprints"}
 
 // The limits of a file.
 const (

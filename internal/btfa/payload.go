@@ -41,12 +41,12 @@ func Unpack(frame []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// Split cuts a payload into its streams. It ignores streams that it does not know.
+// Split cuts a payload into its streams. It ignores streams that it does not know; one that is absent is empty.
 func Split(payload []byte) (streams [NumStreams]Cursor, err error) {
 	c := NewCursor(payload)
 	n := c.Uvarint()
-	if c.Err == nil && (n < NumStreams || n > maxStreams) {
-		return streams, fmt.Errorf("payload: %d streams, want %d to %d", n, NumStreams, maxStreams)
+	if c.Err == nil && (n < minStreams || n > maxStreams) {
+		return streams, fmt.Errorf("payload: %d streams, want %d to %d", n, minStreams, maxStreams)
 	}
 	lens := make([]uint64, n)
 	total := uint64(0)
@@ -61,7 +61,7 @@ func Split(payload []byte) (streams [NumStreams]Cursor, err error) {
 	if total != uint64(len(rest)) {
 		return streams, fmt.Errorf("payload: streams have %d bytes, want %d", total, len(rest))
 	}
-	for i := range streams {
+	for i := range min(int(n), NumStreams) {
 		streams[i] = NewCursor(rest[:lens[i]:lens[i]])
 		rest = rest[lens[i]:]
 	}

@@ -8,8 +8,13 @@
  *	pool, layouts, kernels	reading them, and every check; then the archive never changes
  *	keys, lookup		which kernel serves a host
  *	types, merge, write	from a layout to BTF
- *	host, find		the one part that asks the system
+ *	host			which kernel is running
+ *	covers			whether the archive was made for an object
+ *	find			the types for a host
  */
+#ifdef __cplusplus
+#error "btfa.c is C99: compile it with a C compiler"
+#else
 #undef _GNU_SOURCE /* whose strerror_r is not that of POSIX */
 #define _POSIX_C_SOURCE 200809L
 #define _DEFAULT_SOURCE /* syscall */
@@ -34,6 +39,7 @@
 #else
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
 
 #include "btfa_dictionary.h"
@@ -95,8 +101,16 @@ struct kernel {
 	uint32_t layout;
 };
 
+/* What the archive was made for: its groups of objects, and the hashes and fingerprints of the objects. */
+struct made {
+	uint8_t *data; /* the streams that the others are in */
+	const uint8_t *groups, *sums, *fingerprints;
+	uint32_t n_groups, n_objects, sum_size, fingerprint_size;
+};
+
 struct btfa {
 	struct btfa_allocator memory;
+	struct made made;
 	/* The pool. The code that reads fields, refs and numbers describes them. */
 	char *text; /* the stream of names */
 	uint32_t *names, *slots, *fields, *refs, *numbers;
@@ -401,6 +415,21 @@ static const char *check_frame(const uint8_t *p, size_t size, size_t *room)
 	return NULL;
 }
 
+/* Says why zstd refuses a frame. zstd's own decoder in one file lacks its texts. */
+static const char *zstd_text(size_t result)
+{
+	switch (ZSTD_getErrorCode(result)) {
+	case ZSTD_error_checksum_wrong:
+		return "wrong checksum";
+	case ZSTD_error_frameParameter_windowTooLarge:
+		return "needs too much memory";
+	case ZSTD_error_dstSize_tooSmall:
+		return "longer than its header says";
+	default:
+		return "damaged, or not compressed with this dictionary";
+	}
+}
+
 /* Decompresses the frame into memory that the caller frees. */
 static int unpack(const struct btfa_allocator *m, const uint8_t *frame, size_t size, uint8_t **payload,
 		  size_t *payload_size, struct btfa_error *e)
@@ -427,15 +456,15 @@ static int unpack(const struct btfa_allocator *m, const uint8_t *frame, size_t s
 	ZSTD_freeDCtx(zstd);
 	give_back(m, dictionary);
 	if (ZSTD_isError(n))
-		return fail(e, BTFA_DAMAGED, "archive: frame: %s", ZSTD_getErrorName(n));
+		return fail(e, BTFA_DAMAGED, "archive: frame: %s", zstd_text(n));
 	*payload_size = n;
 	return BTFA_OK;
 }
 
 /* The streams that this version knows, in the order of the file. */
-enum { META, KERNELS, NAMES, SHAPES, PARENTS, NUMBERS, LAYOUTS, STREAMS };
+enum { META, KERNELS, NAMES, SHAPES, PARENTS, NUMBERS, LAYOUTS, FINGERPRINTS, STREAMS, MIN_STREAMS = FINGERPRINTS };
 
-/* Cuts the payload into its streams. */
+/* Cuts the payload into its streams. One that is absent is empty. */
 static const char *split(struct cursor c, struct cursor *streams)
 {
 	uint64_t lengths[MAX_STREAMS], total = 0;
@@ -443,7 +472,7 @@ static const char *split(struct cursor c, struct cursor *streams)
 
 	if (c.error)
 		return c.error;
-	if (n < STREAMS || n > MAX_STREAMS)
+	if (n < MIN_STREAMS || n > MAX_STREAMS)
 		return "want 7 to 64 streams";
 	for (i = 0; i < n; i++) {
 		lengths[i] = number(&c);
@@ -457,7 +486,7 @@ static const char *split(struct cursor c, struct cursor *streams)
 		return "streams have other lengths";
 	for (i = 0; i < STREAMS; i++) {
 		streams[i].at = c.at;
-		streams[i].end = c.at += lengths[i];
+		streams[i].end = c.at += i < n ? lengths[i] : 0;
 		streams[i].error = NULL;
 	}
 	return NULL;
@@ -1162,8 +1191,24 @@ static const char *read_arch(struct cursor *c)
 	return arch;
 }
 
-/* Skips the tool, the relocations and the objects, which only writers need. */
-static void read_meta(struct cursor *c)
+/* Copies the streams that say what the archive was made for. */
+static int keep_meta(struct btfa *a, struct cursor *meta, struct cursor *fingerprints)
+{
+	size_t n = left(meta), m = left(fingerprints);
+
+	a->made.data = resize(&a->memory, NULL, n + m, 1);
+	if (!a->made.data)
+		return 0;
+	memcpy(a->made.data, meta->at, n);
+	memcpy(a->made.data + n, fingerprints->at, m);
+	meta->at = a->made.data;
+	meta->end = fingerprints->at = meta->at + n;
+	fingerprints->end = fingerprints->at + m;
+	return 1;
+}
+
+/* Checks the tool and the relocations, which only writers need, and the objects. */
+static void read_meta(struct cursor *c, struct made *made)
 {
 	uint64_t parts;
 	uint32_t sum, n, machines, objects = 0, more;
@@ -1185,7 +1230,10 @@ static void read_meta(struct cursor *c)
 			bad(c, "relocations are not in order");
 	}
 	sum = count(c, 32, "too many bytes of a hash");
-	for (n = count(c, MAX_OBJECTS, "too many groups of objects"); n && !c->error; n--) {
+	n = count(c, MAX_OBJECTS, "too many groups of objects");
+	made->groups = c->at;
+	made->n_groups = n;
+	for (; n && !c->error; n--) {
 		for (machines = count(c, MAX_MACHINES, "too many machines"); machines && !c->error; machines--) {
 			arch = read_arch(c);
 			if (arch && !*arch)
@@ -1197,7 +1245,17 @@ static void read_meta(struct cursor *c)
 		for (objects += more; more && !c->error; more--)
 			text(c);
 	}
-	bytes(c, (size_t)objects * sum);
+	made->n_objects = objects;
+	made->sum_size = sum;
+	made->sums = bytes(c, (size_t)objects * sum);
+}
+
+static void read_fingerprints(struct cursor *c, struct made *made)
+{
+	if (!left(c))
+		return;
+	made->fingerprint_size = count(c, 32, "too many bytes of a fingerprint");
+	made->fingerprints = bytes(c, (size_t)made->n_objects * made->fingerprint_size);
 }
 
 /* Checks that all of a stream was read. */
@@ -1220,8 +1278,13 @@ static int read_streams(struct btfa *a, const uint8_t *payload, size_t size, str
 
 	if (wrong)
 		return fail(e, BTFA_DAMAGED, "archive: payload: %s", wrong);
-	read_meta(&s[META]);
+	if (!keep_meta(a, &s[META], &s[FINGERPRINTS]))
+		return fail_memory(e);
+	read_meta(&s[META], &a->made);
 	if ((status = end(&s[META], "meta", e)))
+		return status;
+	read_fingerprints(&s[FINGERPRINTS], &a->made);
+	if ((status = end(&s[FINGERPRINTS], "fingerprints", e)))
 		return status;
 	read_names(a, &s[NAMES]);
 	if ((status = end(&s[NAMES], "names", e)))
@@ -1301,6 +1364,7 @@ void btfa_close(struct btfa *a)
 	all[10] = a->kernels;
 	for (i = 0; i < sizeof(all) / sizeof(*all); i++)
 		give_back(&m, all[i]);
+	give_back(&m, a->made.data);
 	give_back(&m, a->order);
 	give_back(&m, a->keys);
 	give_back(&m, a);
@@ -2309,7 +2373,7 @@ long btfa_btf(const struct btfa *a, const struct btfa_key *key, void *buffer, si
 	return status;
 }
 
-/* -- host, find -- */
+/* -- host -- */
 
 /* Opens a file of the system under root, and follows links as if root were "/": in a container they would else
  * lead to the container's own files. Returns -1 if it cannot. */
@@ -2534,6 +2598,623 @@ static int memory_file(struct btfa_found *f, const uint8_t *btf, size_t size, st
 	return BTFA_OK;
 }
 
+/* -- covers -- */
+
+/* A BPF object, as far as its relocations. Numbers have its byte order. */
+struct object {
+	const struct btfa *archive; /* for memory */
+	int big_endian;
+	const uint8_t *types, *strings;
+	size_t types_size, strings_size;
+	const uint8_t *records; /* of .BTF.ext: those of all sections */
+	size_t records_size;
+	uint32_t *at; /* where each type starts in types, from type 1 */
+	uint32_t n_types;
+	struct record *relocations;
+	uint32_t n_relocations;
+	/* For structure: the number of each type, if its round is the present one, and the types by number. */
+	uint32_t *number, *round, *list;
+	uint32_t rounds;
+	uint64_t hash;
+	uint32_t hashed; /* bytes */
+};
+
+/* A CO-RE record without its place. */
+struct record {
+	uint32_t type, access, kind;
+	uint64_t hash;
+};
+
+#define MAX_HASHED (16u << 20)
+#define MAX_NAME 4097 /* longer names match nothing */
+
+enum { CORE_LOCAL_TYPE_ID = 6, CORE_TYPE_SIZE = 9, CORE_TYPE_MATCHES = 12 };
+
+/* For functions that are called once at start-up, or whose copies would make the library a tenth larger. */
+#if defined(__GNUC__)
+#define SMALL __attribute__((cold, noinline))
+#else
+#define SMALL
+#endif
+
+SMALL static uint32_t load(const struct object *o, const uint8_t *p, unsigned n)
+{
+	uint32_t v = 0;
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		v = v << 8 | p[o->big_endian ? i : n - 1 - i];
+	return v;
+}
+
+SMALL static uint32_t word(const struct object *o, const uint8_t *p)
+{
+	return load(o, p, 4);
+}
+
+static uint64_t load64(const struct object *o, const uint8_t *p)
+{
+	uint64_t first = word(o, p), second = word(o, p + 4);
+
+	return o->big_endian ? first << 32 | second : second << 32 | first;
+}
+
+/* Returns a section of an ELF file, or NULL. It sets *wrong if the file is damaged. */
+SMALL static const uint8_t *section(struct object *o, const uint8_t *elf, size_t size, const char *name, size_t *n,
+			      const char **wrong)
+{
+	uint64_t table, names, names_size, at, off;
+	const uint8_t *s;
+	uint32_t i, count, strings;
+
+	*n = 0;
+	if (*wrong)
+		return NULL;
+	table = load64(o, elf + 40);
+	count = load(o, elf + 60, 2);
+	strings = load(o, elf + 62, 2);
+	if (load(o, elf + 58, 2) != 64 || table > size || count > (size - table) / 64 || strings >= count) {
+		*wrong = "its section headers are damaged";
+		return NULL;
+	}
+	s = elf + table + 64 * strings;
+	names = load64(o, s + 24);
+	names_size = load64(o, s + 32);
+	if (names > size || names_size > size - names || !names_size || elf[names + names_size - 1]) {
+		*wrong = "its section names are damaged";
+		return NULL;
+	}
+	for (i = 0; i < count; i++) {
+		s = elf + table + 64 * i;
+		at = word(o, s);
+		if (at >= names_size || strcmp((const char *)elf + names + at, name))
+			continue;
+		off = load64(o, s + 24);
+		*n = load64(o, s + 32);
+		if (word(o, s + 4) == 8 /* SHT_NOBITS */ || off > size || *n > size - off)
+			*wrong = "a section lies outside the file";
+		else if (load64(o, s + 8) & 0x800 /* SHF_COMPRESSED */)
+			*wrong = "a section is compressed";
+		return *wrong ? NULL : elf + off;
+	}
+	return NULL;
+}
+
+SMALL static unsigned kind_of(const uint8_t *t, const struct object *o)
+{
+	return word(o, t + 4) >> 24 & 0x7f;
+}
+
+SMALL static uint32_t vlen_of(const uint8_t *t, const struct object *o)
+{
+	return word(o, t + 4) & 0xffffff;
+}
+
+static int flag_of(const uint8_t *t, const struct object *o)
+{
+	return word(o, t + 4) >> 31 & 1;
+}
+
+/* Returns the record of a type; void if there is none. */
+SMALL static const uint8_t *type_of(const struct object *o, uint32_t id)
+{
+	static const uint8_t none[12];
+
+	return id && id <= o->n_types ? o->types + o->at[id - 1] : none;
+}
+
+/* Bytes of a type's record after the first 12; UINT64_MAX for an unknown kind. */
+SMALL static uint64_t tail_of(const struct object *o, const uint8_t *t)
+{
+	uint64_t vlen = vlen_of(t, o);
+
+	switch (kind_of(t, o)) {
+	case KIND_INT: case KIND_VAR: case 17: /* DECL_TAG */
+		return 4;
+	case KIND_ARRAY:
+		return 12;
+	case KIND_STRUCT: case KIND_UNION: case 15: /* DATASEC */ case KIND_ENUM64:
+		return 12 * vlen;
+	case KIND_ENUM: case KIND_FUNC_PROTO:
+		return 8 * vlen;
+	case KIND_PTR: case KIND_FWD: case KIND_TYPEDEF: case KIND_VOLATILE: case KIND_CONST: case KIND_RESTRICT:
+	case KIND_FUNC: case KIND_FLOAT: case KIND_TYPE_TAG:
+		return 0;
+	}
+	return UINT64_MAX;
+}
+
+/* Cuts .BTF into types and strings, and finds the types. */
+SMALL static const char *read_types(struct object *o, const uint8_t *p, size_t size)
+{
+	uint64_t header, types, strings, at;
+	uint32_t pass;
+
+	if (size < 24 || load(o, p, 2) != 0xeb9f || p[2] != 1)
+		return "its .BTF has no header";
+	header = word(o, p + 4);
+	types = header + word(o, p + 8);
+	strings = header + word(o, p + 16);
+	o->types_size = word(o, p + 12);
+	o->strings_size = word(o, p + 20);
+	if (types > size || o->types_size > size - types || strings > size || o->strings_size > size - strings ||
+	    !o->strings_size || p[strings + o->strings_size - 1])
+		return "its .BTF is damaged";
+	o->types = p + types;
+	o->strings = p + strings;
+	for (pass = 0; pass < 2; pass++) {
+		o->n_types = 0;
+		for (at = 0; at < o->types_size; o->n_types++) {
+			uint64_t n = o->types_size - at < 12 ? UINT64_MAX : tail_of(o, o->types + at);
+
+			if (n > o->types_size - at - 12)
+				return "its .BTF has a damaged or unknown type";
+			if (pass)
+				o->at[o->n_types] = (uint32_t)at;
+			at += 12 + n;
+		}
+		if (!pass && !(o->at = resize(&o->archive->memory, NULL, o->n_types, sizeof(*o->at))))
+			return no_memory;
+	}
+	return NULL;
+}
+
+/* Reads the CO-RE records of .BTF.ext. */
+SMALL static const char *read_records(struct object *o, const uint8_t *p, size_t size)
+{
+	uint64_t header, off, length, n;
+	uint32_t record, pass;
+	const uint8_t *at, *end;
+
+	if (size < 24 || load(o, p, 2) != 0xeb9f || p[2] != 1)
+		return "its .BTF.ext has no header";
+	header = word(o, p + 4);
+	if (header < 24 || header > size)
+		return "its .BTF.ext is damaged";
+	if (header < 32)
+		return NULL;
+	off = header + word(o, p + 24);
+	length = word(o, p + 28);
+	if (!length)
+		return NULL;
+	if (off > size || length > size - off || length < 4 || (record = word(o, p + off)) < 16 || record % 4)
+		return "its .BTF.ext is damaged";
+	end = p + off + length;
+	for (pass = 0; pass < 2; pass++) {
+		o->n_relocations = 0;
+		for (at = p + off + 4; at < end;) {
+			if (end - at < 8)
+				return "its .BTF.ext is damaged";
+			n = word(o, at + 4);
+			at += 8;
+			if (n > (size_t)(end - at) / record)
+				return "its .BTF.ext is damaged";
+			for (; n; n--, at += record) {
+				struct record r = { word(o, at + 4), word(o, at + 8), word(o, at + 12), 0 };
+
+				if (r.kind == CORE_LOCAL_TYPE_ID)
+					continue;
+				if (pass)
+					o->relocations[o->n_relocations] = r;
+				o->n_relocations++;
+			}
+		}
+		if (!pass && !(o->relocations = resize(&o->archive->memory, NULL, o->n_relocations, sizeof(*o->relocations))))
+			return no_memory;
+	}
+	return NULL;
+}
+
+/* Follows modifiers and typedefs. Returns UINT32_MAX for an endless chain. */
+SMALL static uint32_t skip_modifiers(const struct object *o, uint32_t id)
+{
+	unsigned i;
+
+	for (i = 0; i < 32; i++) {
+		const uint8_t *t = type_of(o, id);
+
+		switch (kind_of(t, o)) {
+		case KIND_TYPEDEF: case KIND_VOLATILE: case KIND_CONST: case KIND_RESTRICT: case KIND_TYPE_TAG:
+			id = word(o, t + 8);
+			break;
+		default:
+			return id <= o->n_types ? id : 0;
+		}
+	}
+	return UINT32_MAX;
+}
+
+/* Adds a byte to an FNV-1a hash. */
+static uint64_t hash_byte(uint64_t hash, uint8_t b)
+{
+	return (hash ^ b) * 0x100000001b3u;
+}
+
+#define HASH_START 0xcbf29ce484222325u
+
+static void add_byte(struct object *o, uint8_t b)
+{
+	o->hash = hash_byte(o->hash, b);
+	o->hashed++;
+}
+
+SMALL static void hash_number(struct object *o, uint32_t v)
+{
+	unsigned i;
+
+	for (i = 0; i < 4; i++)
+		add_byte(o, (uint8_t)(v >> 8 * i));
+}
+
+/* Returns the string at an offset, which ends with a NUL. */
+static const char *string_at(const struct object *o, uint32_t off)
+{
+	return off < o->strings_size ? (const char *)o->strings + off : "";
+}
+
+SMALL static void hash_name(struct object *o, uint32_t off)
+{
+	const char *s = string_at(o, off);
+	size_t n;
+
+	for (n = 0; s[n] && n < MAX_NAME; n++)
+		add_byte(o, (uint8_t)s[n]);
+	add_byte(o, 0);
+}
+
+/* Hashes what loaders compare of the type of a field. */
+SMALL static void hash_value(struct object *o, uint32_t id)
+{
+	const uint8_t *t;
+	unsigned i, kind;
+	uint32_t size, used;
+
+	id = skip_modifiers(o, id);
+	for (i = 0; i < 32 && id != UINT32_MAX && kind_of(type_of(o, id), o) == KIND_ARRAY; i++) {
+		add_byte(o, KIND_ARRAY);
+		id = skip_modifiers(o, word(o, type_of(o, id) + 12));
+	}
+	t = type_of(o, id);
+	kind = kind_of(t, o);
+	add_byte(o, (uint8_t)kind);
+	size = word(o, t + 8);
+	if (kind == KIND_INT || kind == KIND_ENUM || kind == KIND_ENUM64) {
+		used = kind == KIND_INT ? word(o, t + 12) & 0xffffff : 8 * size;
+		if (!size || size & (size - 1) || used != 8 * size)
+			hash_number(o, size);
+	}
+	if (kind == KIND_ENUM || kind == KIND_ENUM64 || kind == KIND_FWD)
+		hash_name(o, word(o, t));
+}
+
+/* Reads a number of an access string and the colon after it. */
+static int next_index(const char **s, uint32_t *index, int *last)
+{
+	uint64_t v = 0;
+
+	if (!is_digit(**s))
+		return 0;
+	for (; is_digit(**s); ++*s) {
+		v = 10 * v + (uint64_t)(**s - '0');
+		if (v > INT32_MAX)
+			return 0;
+	}
+	*index = (uint32_t)v;
+	*last = !**s;
+	return *last || *(*s)++ == ':';
+}
+
+/* Hashes the names and elements on an access string. Returns 0 for a relocation that loaders refuse. */
+SMALL static int hash_path(struct object *o, uint32_t root, const char *access)
+{
+	uint32_t id = skip_modifiers(o, root), index;
+	int first = 1, last = 0;
+
+	for (; !last; first = 0) {
+		const uint8_t *t = type_of(o, id), *member;
+		unsigned kind = kind_of(t, o);
+		uint32_t next = id;
+
+		if (!next_index(&access, &index, &last) || id == UINT32_MAX)
+			return 0;
+		if ((kind == KIND_ENUM || kind == KIND_ENUM64) && first && index < vlen_of(t, o)) {
+			hash_name(o, word(o, t + 12 + (size_t)index * (kind == KIND_ENUM ? 8 : 12)));
+			return 1;
+		}
+		if (first || (kind == KIND_ARRAY && (!word(o, t + 20) || index < word(o, t + 20)))) {
+			if (!first)
+				next = word(o, t + 12);
+			add_byte(o, '[');
+			hash_number(o, index);
+		} else if ((kind == KIND_STRUCT || kind == KIND_UNION) && index < vlen_of(t, o)) {
+			member = t + 12 + (size_t)index * 12;
+			next = word(o, member + 4);
+			add_byte(o, '.');
+			add_byte(o, flag_of(t, o) && word(o, member + 8) >> 24);
+			hash_name(o, word(o, member));
+		} else {
+			return 0;
+		}
+		hash_value(o, next);
+		id = skip_modifiers(o, next);
+	}
+	return id != UINT32_MAX;
+}
+
+/* Hashes the number of a type, which becomes the next one of the list if it has none. */
+SMALL static void hash_type(struct object *o, uint32_t id, uint32_t *n)
+{
+	id = skip_modifiers(o, id);
+	if (id == UINT32_MAX) /* an endless chain is a type of its own, like void */
+		id = 0;
+	if (o->round[id] != o->rounds) {
+		o->round[id] = o->rounds;
+		o->number[id] = *n;
+		o->list[(*n)++] = id;
+	}
+	hash_number(o, o->number[id]);
+}
+
+/* Hashes a type and all types that it leads to. */
+SMALL static void hash_structure(struct object *o, uint32_t root, int members)
+{
+	uint32_t n = 0, i, j, vlen;
+
+	o->rounds++;
+	hash_type(o, root, &n);
+	for (i = 0; i < n && o->hashed <= MAX_HASHED; i++) {
+		const uint8_t *t = type_of(o, o->list[i]);
+		unsigned kind = kind_of(t, o);
+
+		add_byte(o, (uint8_t)kind);
+		if (members)
+			hash_name(o, word(o, t));
+		vlen = vlen_of(t, o);
+		switch (kind) {
+		case KIND_INT:
+			hash_number(o, word(o, t + 12));
+			hash_number(o, word(o, t + 8));
+			break;
+		case KIND_PTR:
+			hash_type(o, word(o, t + 8), &n);
+			break;
+		case KIND_ARRAY:
+			hash_number(o, word(o, t + 20));
+			hash_type(o, word(o, t + 12), &n);
+			hash_type(o, word(o, t + 16), &n);
+			break;
+		case KIND_FUNC_PROTO:
+			hash_number(o, vlen);
+			for (j = 0; j < vlen; j++)
+				hash_type(o, word(o, t + 16 + (size_t)j * 8), &n);
+			hash_type(o, word(o, t + 8), &n);
+			break;
+		case KIND_FWD:
+			if (flag_of(t, o))
+				add_byte(o, 1);
+			break;
+		case KIND_STRUCT: case KIND_UNION:
+			if (!members)
+				break;
+			hash_number(o, vlen);
+			for (j = 0; j < vlen; j++) {
+				hash_name(o, word(o, t + 12 + (size_t)j * 12));
+				hash_type(o, word(o, t + 16 + (size_t)j * 12), &n);
+			}
+			break;
+		case KIND_ENUM: case KIND_ENUM64:
+			if (!members)
+				break;
+			hash_number(o, word(o, t + 8));
+			hash_number(o, vlen);
+			for (j = 0; j < vlen; j++)
+				hash_name(o, word(o, t + 12 + (size_t)j * (kind == KIND_ENUM ? 8 : 12)));
+			break;
+		}
+	}
+}
+
+static void hash_relocation(struct object *o, struct record *r)
+{
+	const uint8_t *t = type_of(o, r->type);
+
+	o->hash = HASH_START;
+	hash_number(o, r->kind);
+	add_byte(o, (uint8_t)kind_of(t, o));
+	hash_name(o, word(o, t));
+	if ((r->kind > CORE_LOCAL_TYPE_ID && r->kind <= CORE_TYPE_SIZE) || r->kind == CORE_TYPE_MATCHES) {
+		hash_name(o, r->access);
+		hash_structure(o, r->type, r->kind == CORE_TYPE_MATCHES);
+	} else if (!hash_path(o, r->type, string_at(o, r->access))) {
+		add_byte(o, '!');
+	}
+	r->hash = o->hash;
+}
+
+static int compare_records(const void *object, uint32_t i, uint32_t j)
+{
+	const struct record *a = &((const struct object *)object)->relocations[i],
+			    *b = &((const struct object *)object)->relocations[j];
+
+	if (a->type != b->type)
+		return compare_u32(a->type, b->type);
+	if (a->access != b->access)
+		return compare_u32(a->access, b->access);
+	return compare_u32(a->kind, b->kind);
+}
+
+static int compare_hashes(const void *object, uint32_t i, uint32_t j)
+{
+	uint64_t a = ((const struct object *)object)->relocations[i].hash,
+		 b = ((const struct object *)object)->relocations[j].hash;
+
+	return (a > b) - (a < b);
+}
+
+/* Hashes the distinct relocations, of which order has the numbers. */
+SMALL static const char *fingerprint(struct object *o, uint32_t *order, uint32_t *spare, uint8_t sum[4])
+{
+	uint32_t i, n = o->n_relocations, distinct = 0;
+	uint64_t hash = hash_byte(HASH_START, o->big_endian ? 'B' : 'L');
+	unsigned j;
+
+	for (i = 0; i < n; i++)
+		order[i] = i;
+	sort(order, n, spare, compare_records, o);
+	for (i = 0; i < n; i++) {
+		if (distinct && !compare_records(o, order[distinct - 1], order[i]))
+			continue;
+		hash_relocation(o, &o->relocations[order[i]]);
+		order[distinct++] = order[i];
+		if (o->hashed > MAX_HASHED)
+			return "its relocations lead to too many types";
+	}
+	sort(order, distinct, spare, compare_hashes, o);
+	for (i = 0; i < distinct; i++) {
+		uint64_t h = o->relocations[order[i]].hash;
+
+		if (i && !compare_hashes(o, order[i - 1], order[i]))
+			continue;
+		for (j = 0; j < 8; j++)
+			hash = hash_byte(hash, (uint8_t)(h >> 8 * j));
+	}
+	hash ^= hash >> 32;
+	for (j = 0; j < 4; j++)
+		sum[j] = (uint8_t)(hash >> 8 * j);
+	return NULL;
+}
+
+/* Computes the fingerprint of an object, as docs/archive-format.md defines it. Returns what is wrong with the object,
+ * or NULL. */
+SMALL static const char *read_object(const struct btfa *a, const uint8_t *elf, size_t size, uint8_t sum[4], int *empty)
+{
+	struct object o;
+	const uint8_t *types, *ext;
+	size_t types_size, ext_size;
+	const char *wrong = NULL;
+	uint32_t *order = NULL;
+	void *all[6];
+	size_t i, n;
+
+	memset(&o, 0, sizeof(o));
+	o.archive = a;
+	if (size < 64 || memcmp(elf, "\177ELF\2", 5) || elf[5] < 1 || elf[5] > 2)
+		return "it is not a BPF object";
+	o.big_endian = elf[5] == 2;
+	types = section(&o, elf, size, ".BTF", &types_size, &wrong);
+	ext = section(&o, elf, size, ".BTF.ext", &ext_size, &wrong);
+	if (!wrong && types && types_size && ext && ext_size) {
+		wrong = read_types(&o, types, types_size);
+		if (!wrong)
+			wrong = read_records(&o, ext, ext_size);
+	}
+	if (!wrong) {
+		n = (size_t)o.n_types + 1;
+		o.number = resize(&a->memory, NULL, n, sizeof(*o.number));
+		o.round = resize(&a->memory, NULL, n, sizeof(*o.round));
+		o.list = resize(&a->memory, NULL, n, sizeof(*o.list));
+		order = resize(&a->memory, NULL, (size_t)o.n_relocations * 2, sizeof(*order));
+		if (!o.number || !o.round || !o.list || !order) {
+			wrong = no_memory;
+		} else {
+			memset(o.round, 0, n * sizeof(*o.round));
+			wrong = fingerprint(&o, order, order + o.n_relocations, sum);
+		}
+	}
+	*empty = !o.n_relocations;
+	all[0] = o.at;
+	all[1] = o.relocations;
+	all[2] = o.number;
+	all[3] = o.round;
+	all[4] = o.list;
+	all[5] = order;
+	for (i = 0; i < sizeof(all) / sizeof(*all); i++)
+		give_back(&a->memory, all[i]);
+	return wrong;
+}
+
+/* Appends to a text of at most size bytes. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static void append(char *s, size_t size, const char *format, ...)
+{
+	size_t n = strlen(s);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(s + n, size - n, format, args);
+	va_end(args);
+}
+
+int btfa_covers(const struct btfa *a, const void *object, size_t size, const char *arch, struct btfa_error *e)
+{
+	struct cursor c = { a->made.groups, a->made.sums, NULL };
+	const char *why = "its relocations differ", *wrong;
+	char made[384] = "";
+	uint32_t groups, i = 0, n, j;
+	uint8_t sum[4];
+	int empty = 0;
+
+	wrong = read_object(a, object, size, sum, &empty);
+	if (wrong == no_memory)
+		return fail_memory(e);
+	if (!wrong && empty)
+		return BTFA_OK;
+	if (wrong)
+		why = wrong;
+	else if (a->made.n_objects && !a->made.fingerprint_size)
+		why = "the archive has no fingerprints of relocations";
+	for (groups = a->made.n_groups; groups; groups--) {
+		uint32_t machines = (uint32_t)number(&c);
+		int ours = !machines || !arch || !*arch;
+
+		for (; machines; machines--)
+			ours |= arch && !strcmp(text(&c), canonical_arch(arch));
+		for (n = (uint32_t)number(&c); n; n--, i++) {
+			const char *name = text(&c);
+			uint32_t known = a->made.fingerprint_size < 4 ? a->made.fingerprint_size : 4;
+
+			if (!wrong && known && !memcmp(sum, a->made.fingerprints + (size_t)i * a->made.fingerprint_size, known)) {
+				if (ours)
+					return BTFA_OK;
+				why = "the archive's object is for other machines";
+			}
+			if (i == 4)
+				append(made, sizeof(made), ", %u more", a->made.n_objects - i);
+			if (i >= 4)
+				continue;
+			append(made, sizeof(made), "%s%.64s (sha256 ", i ? ", " : "", name);
+			for (j = 0; j < a->made.sum_size; j++)
+				append(made, sizeof(made), "%02x", a->made.sums[(size_t)i * a->made.sum_size + j]);
+			append(made, sizeof(made), "…)");
+		}
+	}
+	return fail(e, BTFA_NOT_COVERED, "archive was made for %s, not for the object: %s", i ? made : "unknown objects", why);
+}
+
+/* -- find -- */
+
 /* Finds the types of the host in the archive. */
 static int find_in_archive(const struct btfa *a, const struct btfa_find_options *o, struct btfa_found *f,
 			   struct btfa_error *e)
@@ -2543,6 +3224,8 @@ static int find_in_archive(const struct btfa *a, const struct btfa_find_options 
 	uint8_t *btf;
 	long n;
 
+	if (!status && o->object)
+		status = btfa_covers(a, o->object, o->object_size, host.arch, e);
 	if (status)
 		return status;
 	if (!btfa_lookup(a, &host, o->neighbours, &f->match))
@@ -2607,3 +3290,4 @@ void btfa_release(struct btfa_found *f)
 		close(f->fd);
 	f->fd = -1;
 }
+#endif /* __cplusplus */

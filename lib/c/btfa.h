@@ -41,7 +41,8 @@ enum btfa_status {
 	BTFA_DAMAGED = -3, /* the archive breaks the rules of its format */
 	BTFA_NO_KERNEL = -4, /* the archive does not have this kernel */
 	BTFA_NO_MEMORY = -5,
-	BTFA_NO_HOST = -6 /* the host cannot be identified, or a file cannot be created */
+	BTFA_NO_HOST = -6, /* the host cannot be identified, or a file cannot be created */
+	BTFA_NOT_COVERED = -7 /* the archive was not made for the relocations of an object */
 };
 
 /* The reason of an error, in one line without a newline. Only functions that fail set it. A pointer to it may
@@ -130,6 +131,12 @@ BTFA_API enum btfa_rule btfa_lookup(const struct btfa *archive, const struct btf
 BTFA_API long btfa_btf(const struct btfa *archive, const struct btfa_key *key, void *buffer, size_t size,
 		       struct btfa_error *error);
 
+/* Returns 0 if the archive was made for an object with the relocations of this one; code may differ. Otherwise fails with
+ * BTFA_NOT_COVERED: the archive is stale or belongs to another program. object is a BPF ELF file of size bytes, such as
+ * NAME__elf_bytes of a skeleton. Unless arch is NULL or empty, the archive's object must be for that machine. */
+BTFA_API int btfa_covers(const struct btfa *archive, const void *object, size_t size, const char *arch,
+			 struct btfa_error *error);
+
 /* The system that btfa_host describes. NULL for a member, or for all of it, is the running system. */
 struct btfa_host_options {
 	const char *root;       /* the root directory of the host, such as "/host" in a container */
@@ -151,6 +158,8 @@ struct btfa_find_options {
 	int ignore_kernel;             /* skips the kernel's own BTF, for tests */
 	unsigned neighbours;           /* as for btfa_lookup */
 	struct btfa_host_options host; /* the kernel to find in the archive */
+	const void *object;            /* unless NULL, the archive must be made for this object; see btfa_covers */
+	size_t object_size;
 };
 
 /* The source of types. */

@@ -18,6 +18,7 @@ func TestDependencies(t *testing.T) {
 	allowed := []string{
 		"github.com/btfgen/btfgen/pkg/archive",
 		"github.com/btfgen/btfgen/pkg/kernel",
+		"github.com/btfgen/btfgen/pkg/relo",
 		"github.com/btfgen/btfgen/internal/btfa",
 		"github.com/btfgen/btfgen/internal/btf",
 		"github.com/btfgen/btfgen/internal/btf/canonical",

@@ -38,6 +38,10 @@ type Options struct {
 	File string
 	// Archive is the program's own BTF: an *Archive, a *Tree, or nil for none.
 	Archive Finder
+	// Object is the BPF object that the types are for. If the archive was not made for its
+	// relocations, Find fails with a [*NotCoveredError] instead of using it. nil does not
+	// check. Only an *Archive can be checked.
+	Object []byte
 	// Host selects the kernel to find in the archive. The zero value is the running
 	// kernel.
 	Host kernel.HostOptions
@@ -79,7 +83,7 @@ var ErrNoArchive = errors.New("the kernel has no BTF, and there is no archive")
 // the kernel's own BTF if it has any, else the BTF for the host in Options.Archive. Find
 // checks that the file or the kernel's BTF can be opened, and leaves reading to the loader.
 //
-// The error is a [*NoMatchError] or [ErrNoArchive], or says why the file cannot be
+// The error is a [*NoMatchError], a [*NotCoveredError] or [ErrNoArchive], or says why the file cannot be
 // opened, the host cannot be identified, or the archive cannot be read.
 func Find(opts Options) (*Types, error) {
 	if opts.File != "" {
@@ -110,6 +114,15 @@ func Find(opts Options) (*Types, error) {
 	k, err := kernel.Host(opts.Host)
 	if err != nil {
 		return nil, err
+	}
+	if opts.Object != nil {
+		a, ok := opts.Archive.(*Archive)
+		if !ok {
+			return nil, errors.New("a tree does not say which objects it was made for: Options.Object needs an archive")
+		}
+		if err := a.Covers(NewObject("", opts.Object, k.Arch)); err != nil {
+			return nil, err
+		}
 	}
 	m := opts.Archive.Lookup(k, opts.Neighbours)
 	if !m.Found() {

@@ -19,7 +19,7 @@ import (
 
 // testInfo is the Info of the archives of these tests.
 func testInfo() archive.Info {
-	return archive.Info{
+	info := archive.Info{
 		Tool: "test 1", Shard: archive.Shard{Index: 2, N: 3},
 		Objects: []archive.Object{
 			archive.NewObject("b.o", []byte("b")), archive.NewObject("a.o", []byte("a")), archive.NewObject("x86.o", nil, "x86_64"),
@@ -27,6 +27,10 @@ func testInfo() archive.Info {
 		},
 		Relocations: []archive.Relocations{{Arch: "amd64", Sum: []byte("for.x86.")}, {Sum: []byte("others..")}},
 	}
+	for i := range info.Objects {
+		info.Objects[i].Fingerprint = []byte{'f', 'p', 0, byte(i)}
+	}
+	return info
 }
 
 // encoded returns the BTF of types.

@@ -138,6 +138,8 @@ func hostile(t testing.TB) (cases []payloadCase) {
 		btfa.StreamParents: u(2, 1, 0, 1, 0),
 		btfa.StreamNumbers: u(0, btfa.PackOffset(32), btfa.Zigzag(32), btfa.Zigzag(4-32)),
 		btfa.StreamLayouts: u(1, 0, 2, 0, btfa.VariantNext, 0, btfa.VariantNext),
+
+		btfa.StreamFingerprints: []byte("\x02ABCD"),
 	}
 	add := func(name, want string, change func(s *[btfa.NumStreams][]byte)) {
 		s := good
@@ -161,8 +163,13 @@ func hostile(t testing.TB) (cases []payloadCase) {
 	for i := range good {
 		add("cut", btfa.StreamTexts[i]+": ", func(s *[btfa.NumStreams][]byte) { s[i] = s[i][:len(s[i])-1] })
 		add("longer", btfa.StreamTexts[i]+": ", func(s *[btfa.NumStreams][]byte) { s[i] = append(s[i], 'x') })
+		if i == btfa.StreamFingerprints {
+			add("no fingerprints", "", set(i, nil))
+			continue
+		}
 		add("empty", "archive: ", set(i, nil))
 	}
+	add("fingerprint", "fingerprints: 33 bytes of a fingerprint", set(btfa.StreamFingerprints, u(33)))
 	meta := func(head string, vs ...uint64) func(*[btfa.NumStreams][]byte) {
 		return set(btfa.StreamMeta, append([]byte(head), u(vs...)...))
 	}

@@ -4,6 +4,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -60,6 +61,9 @@ type Object struct {
 	Name string
 	// Sum is the first bytes of the SHA-256 of the object file. Archives keep 4 bytes.
 	Sum []byte
+	// Fingerprint identifies the object's relocations: objects with the same ones but other
+	// code have the same fingerprint. Archives keep 4 bytes. It is empty if unknown.
+	Fingerprint []byte
 	// Arches are the machines that the object is for, as kernel.CanonicalArch spells
 	// them, sorted. None means any.
 	Arches []string
@@ -67,10 +71,12 @@ type Object struct {
 
 // NewObject returns the Object for a BPF object file with this name and content. The
 // arches are those of the machines that the object is for, in any spelling; none means
-// any machine. NewObject does not keep data.
+// any machine. NewObject does not keep data. The fingerprint of data that is not a BPF
+// object is empty.
 func NewObject(name string, data []byte, arches ...string) Object {
 	sum := sha256.Sum256(data)
-	return Object{Name: name, Sum: sum[:btfa.ObjectSumSize:btfa.ObjectSumSize], Arches: canonicalArches(arches)}
+	fingerprint, _ := btfa.Fingerprint(data)
+	return Object{Name: name, Sum: sum[:btfa.ObjectSumSize:btfa.ObjectSumSize], Fingerprint: fingerprint, Arches: canonicalArches(arches)}
 }
 
 func canonicalArches(arches []string) []string {
@@ -91,9 +97,9 @@ func (o Object) Is(data []byte) bool {
 }
 
 // String returns "name (sha256 01234567…)", followed by ", for arm64, x86_64" if the
-// object has Arches.
+// object has Arches. Without a Name it is "the object".
 func (o Object) String() string {
-	s := o.Name + " (sha256 " + hex.EncodeToString(o.Sum) + "…)"
+	s := cmp.Or(o.Name, "the object") + " (sha256 " + hex.EncodeToString(o.Sum) + "…)"
 	if len(o.Arches) > 0 {
 		s += ", for " + strings.Join(o.Arches, ", ")
 	}

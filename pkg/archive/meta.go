@@ -56,7 +56,17 @@ func (a *Archive) readMeta(c *btfa.Cursor) {
 	for i := range info.Objects {
 		info.Objects[i].Sum = sums[i*sum : (i+1)*sum : (i+1)*sum]
 	}
-	slices.SortStableFunc(info.Objects, func(a, b Object) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// readFingerprints reads the fingerprints of the objects, if the archive has them.
+func (a *Archive) readFingerprints(c *btfa.Cursor) {
+	if c.Len() > 0 {
+		size := c.Count(sha256.Size, "bytes of a fingerprint")
+		for i := range a.info.Objects {
+			a.info.Objects[i].Fingerprint = slices.Clone(c.Bytes(size))
+		}
+	}
+	slices.SortStableFunc(a.info.Objects, func(a, b Object) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // readObjects reads a group of objects for the same machines, without their hashes.
@@ -86,7 +96,7 @@ func (a *Archive) readObjects(c *btfa.Cursor) {
 
 // Canonical returns the Info of an archive that [Write] writes for info and kernels:
 // objects and relocations are sorted, hashes are cut to the length that archives keep,
-// and relocations that no kernel needs are dropped. The error is that of Write.
+// relocations that no kernel needs are dropped, and fingerprints if one is missing. The error is that of Write.
 func (info Info) Canonical(kernels []Kernel) (Info, error) {
 	groups, relocations, err := canonicalInfo(info, kernels)
 	info.Relocations, info.Objects = relocations, slices.Concat(groups...)
@@ -128,7 +138,7 @@ func (e *encoder) meta(info Info, kernels []Kernel) error {
 		e.streams[btfa.StreamMeta] = append(e.streams[btfa.StreamMeta], r.Sum...)
 	}
 	e.put(btfa.StreamMeta, btfa.ObjectSumSize, uint64(len(groups)))
-	var sums []byte
+	var sums, fingerprints []byte
 	for _, g := range groups {
 		e.put(btfa.StreamMeta, uint64(len(g[0].Arches)))
 		for _, a := range g[0].Arches {
@@ -138,9 +148,14 @@ func (e *encoder) meta(info Info, kernels []Kernel) error {
 		for _, o := range g {
 			text(o.Name)
 			sums = append(sums, o.Sum...)
+			fingerprints = append(fingerprints, o.Fingerprint...)
 		}
 	}
 	e.streams[btfa.StreamMeta] = append(e.streams[btfa.StreamMeta], sums...)
+	if len(fingerprints) > 0 {
+		e.put(btfa.StreamFingerprints, btfa.FingerprintSize)
+		e.streams[btfa.StreamFingerprints] = append(e.streams[btfa.StreamFingerprints], fingerprints...)
+	}
 	if slices.ContainsFunc(texts, func(s string) bool { return strings.IndexByte(s, 0) >= 0 }) {
 		return errors.New("name of the tool, an object or an arch has a NUL byte")
 	}
@@ -188,13 +203,22 @@ func distinctRelocations(info Info, kernels []Kernel) ([]Relocations, error) {
 }
 
 // groupObjects merges equal objects, whose machines it unites, and groups objects by
-// their machines.
+// their machines. Without the fingerprints of all objects it drops them.
 func groupObjects(objects []Object) ([][]Object, error) {
 	byName := slices.Clone(objects)
+	known := true // all fingerprints
 	for i := range byName {
 		o := &byName[i]
 		if len(o.Sum) < btfa.ObjectSumSize {
 			return nil, fmt.Errorf("object %s: hash of %d bytes, want %d", o.Name, len(o.Sum), btfa.ObjectSumSize)
+		}
+		if n := len(o.Fingerprint); n > 0 && n < btfa.FingerprintSize {
+			return nil, fmt.Errorf("object %s: fingerprint of %d bytes, want %d", o.Name, n, btfa.FingerprintSize)
+		}
+		if len(o.Fingerprint) == 0 {
+			known = false
+		} else {
+			o.Fingerprint = o.Fingerprint[:btfa.FingerprintSize:btfa.FingerprintSize]
 		}
 		o.Sum, o.Arches = o.Sum[:btfa.ObjectSumSize:btfa.ObjectSumSize], canonicalArches(o.Arches)
 		for _, a := range o.Arches {
@@ -207,6 +231,11 @@ func groupObjects(objects []Object) ([][]Object, error) {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), bytes.Compare(a.Sum, b.Sum))
 	}
 	slices.SortFunc(byName, compare)
+	if !known {
+		for i := range byName {
+			byName[i].Fingerprint = nil
+		}
+	}
 	var out []Object
 	for _, o := range byName {
 		if n := len(out); n > 0 && compare(out[n-1], o) == 0 {

@@ -15,8 +15,12 @@ import (
 
 // head returns the part of a payload before the streams.
 func head(streams *[btfa.NumStreams][]byte) []byte {
-	b := binary.AppendUvarint(nil, btfa.NumStreams)
-	for _, s := range streams {
+	n := btfa.NumStreams
+	if len(streams[btfa.StreamFingerprints]) == 0 {
+		n = btfa.StreamFingerprints
+	}
+	b := binary.AppendUvarint(nil, uint64(n))
+	for _, s := range streams[:n] {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 	}
 	return b

@@ -30,8 +30,11 @@ var (
 // damaged is an ErrDamaged with its cause.
 type damaged struct{ error }
 
+// Is reports whether target is ErrDamaged.
 func (damaged) Is(target error) bool { return target == ErrDamaged }
-func (e damaged) Unwrap() error      { return e.error }
+
+// Unwrap returns the cause.
+func (e damaged) Unwrap() error { return e.error }
 
 // Is reports whether data begins like an archive of any version of the format.
 func Is(data []byte) bool { return bytes.HasPrefix(data, []byte(btfa.Magic)) }
@@ -108,6 +111,7 @@ func open(data []byte) (*Archive, error) {
 		read   func(c *btfa.Cursor)
 	}{
 		{btfa.StreamMeta, a.readMeta},
+		{btfa.StreamFingerprints, a.readFingerprints},
 		{btfa.StreamNames, d.readNames},
 		{btfa.StreamParents, d.readSlots},
 		{btfa.StreamShapes, func(c *btfa.Cursor) {}},
@@ -130,7 +134,7 @@ func (a *Archive) Info() Info {
 	info.Objects = slices.Clone(info.Objects)
 	for i := range info.Objects {
 		o := &info.Objects[i]
-		o.Sum, o.Arches = slices.Clone(o.Sum), slices.Clone(o.Arches)
+		o.Sum, o.Fingerprint, o.Arches = slices.Clone(o.Sum), slices.Clone(o.Fingerprint), slices.Clone(o.Arches)
 	}
 	info.Relocations = slices.Clone(info.Relocations)
 	for i := range info.Relocations {

@@ -68,7 +68,7 @@ func infoText(info archive.Info) string {
 		fmt.Fprintf(&b, "relocations %q %x\n", r.Arch, r.Sum)
 	}
 	for _, o := range info.Objects {
-		fmt.Fprintf(&b, "object %q %x %q\n", o.Name, o.Sum, strings.Join(o.Arches, " "))
+		fmt.Fprintf(&b, "object %q %x %q %x\n", o.Name, o.Sum, strings.Join(o.Arches, " "), o.Fingerprint)
 	}
 	return strings.TrimSpace(b.String())
 }

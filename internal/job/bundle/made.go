@@ -32,9 +32,10 @@ type MadeHash struct {
 
 // MadeObject is an object.
 type MadeObject struct {
-	Name   string   `json:"name"`
-	SHA256 Hex      `json:"sha256_prefix"`
-	Arches []string `json:"arches"` // none means any machine
+	Name        string   `json:"name"`
+	SHA256      Hex      `json:"sha256_prefix"`
+	Arches      []string `json:"arches"`                // none means any machine
+	Fingerprint Hex      `json:"fingerprint,omitempty"` // of its relocations
 }
 
 // Hex is bytes that JSON has in hexadecimal.
@@ -59,7 +60,7 @@ func NewMade(info archive.Info) Made {
 		m.Relocations = append(m.Relocations, MadeHash{r.Arch, r.Sum})
 	}
 	for _, o := range info.Objects {
-		m.Objects = append(m.Objects, MadeObject{o.Name, o.Sum, append([]string{}, o.Arches...)})
+		m.Objects = append(m.Objects, MadeObject{o.Name, o.Sum, append([]string{}, o.Arches...), o.Fingerprint})
 	}
 	return m
 }
@@ -81,7 +82,7 @@ func parseMade(data []byte) (info archive.Info, err error) {
 		info.Relocations = append(info.Relocations, archive.Relocations{Arch: r.Arch, Sum: r.SHA256})
 	}
 	for _, o := range m.Objects {
-		info.Objects = append(info.Objects, archive.Object{Name: o.Name, Sum: o.SHA256, Arches: o.Arches})
+		info.Objects = append(info.Objects, archive.Object{Name: o.Name, Sum: o.SHA256, Fingerprint: o.Fingerprint, Arches: o.Arches})
 	}
 	return info, nil
 }

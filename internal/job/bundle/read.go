@@ -52,18 +52,43 @@ func ReadKernels(ctx context.Context, name string) (info archive.Info, kernels [
 			return info, nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	list, err := output.ReadList(ctx, name) // nil for a tar file
+	info, listed, err := readMade(ctx, name)
+	if err == nil && !listed && len(all.kernels) == 0 {
+		err = fmt.Errorf("%s: holds no %s file", name, kernel.FileSuffix)
+	}
 	if err != nil {
 		return info, nil, err
 	}
-	if list != nil {
-		if info, err = parseMade(list.Made); err != nil {
-			return info, nil, fmt.Errorf("%s: %w", filepath.Join(name, output.ListName), err)
-		}
-	} else if len(all.kernels) == 0 {
-		return info, nil, fmt.Errorf("%s: holds no %s file", name, kernel.FileSuffix)
-	}
 	return info, all.kernels, nil
+}
+
+// ReadInfo reads the info of an output of Output.Write. It is zero if there is none.
+func ReadInfo(ctx context.Context, name string) (info archive.Info, err error) {
+	native, err := IsNative(name)
+	if err != nil {
+		return info, err
+	}
+	if !native {
+		info, _, err = readMade(ctx, name)
+		return info, err
+	}
+	a, err := archive.OpenFile(name)
+	if err != nil {
+		return info, err
+	}
+	return a.Info(), nil
+}
+
+// readMade reads the info of a directory. It reports whether the directory has a list of files; a tar file has none.
+func readMade(ctx context.Context, name string) (info archive.Info, listed bool, err error) {
+	list, err := output.ReadList(ctx, name)
+	if err != nil || list == nil {
+		return info, false, err
+	}
+	if info, err = parseMade(list.Made); err != nil {
+		return info, true, fmt.Errorf("%s: %w", filepath.Join(name, output.ListName), err)
+	}
+	return info, true, nil
 }
 
 // readNative reads a native archive.

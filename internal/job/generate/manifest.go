@@ -170,8 +170,8 @@ func (m *Manifest) Encode() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// readManifest reads the fields that ReadOld uses.
-func readManifest(ctx context.Context, path string) (*Manifest, error) {
+// ReadManifest reads a manifest, without what only other programs use.
+func ReadManifest(ctx context.Context, path string) (*Manifest, error) {
 	m := new(Manifest)
 	err := jsonfile.Read(ctx, path, limits.ManifestBytes, "a manifest", func(d *jsonfile.Decoder) error {
 		return cmp.Or(d.Object(func(name string) error {
@@ -184,6 +184,8 @@ func readManifest(ctx context.Context, path string) (*Manifest, error) {
 				return d.Value(&m.Relocations)
 			case "keep":
 				return list(d, limits.ManifestIssues, name, &m.Keep, func(p *string) string { return *p })
+			case "objects":
+				return list(d, limits.ManifestIssues, name, &m.Objects, func(e *ManifestObject) string { return e.Name })
 			case "kernels":
 				return list(d, limits.EarlierKernels, name, &m.Kernels, func(e *ManifestKernel) string { return e.Kernel })
 			case "issues":
@@ -226,7 +228,7 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 	if err != nil {
 		return nil, "", err
 	}
-	m, err := readManifest(ctx, manifestPath)
+	m, err := ReadManifest(ctx, manifestPath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", fmt.Errorf("%w: the run that makes %s has to write its manifest, too", err, archivePath)
 	}

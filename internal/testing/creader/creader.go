@@ -36,6 +36,7 @@ const (
 	NoKernel
 	NoMemory
 	NoHost
+	NotCovered
 )
 
 // Reader is the C reader in its own process, built with sanitizers if the compiler has
@@ -285,6 +286,13 @@ func (r *Reader) Find(t testing.TB, opts archive.Options) Found {
 	t.Helper()
 	r.ask(t, question{}.number(3).text(opts.File).text(opts.Host.Release).text(opts.Host.Arch).number(uint32(opts.Neighbours)))
 	return Found{Status(r.number(t)), r.text(t), archive.Source(r.number(t)), archive.Rule(r.number(t)), r.bytes(t)}
+}
+
+// Covers returns whether the archive that was opened last covers an object, and the error.
+func (r *Reader) Covers(t testing.TB, object []byte, arch string) (Status, string) {
+	t.Helper()
+	r.ask(t, question{}.number(6).text(string(object)).text(arch))
+	return Status(r.number(t)), r.text(t)
 }
 
 // Canonical returns the usual spelling of a key.

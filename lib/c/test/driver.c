@@ -16,6 +16,7 @@
  *	4  the canonical spelling of KEY
  *	5  whether allocations fail well: opens STRING and takes the BTF of all kernels as often as there are
  *	   allocations, each time without one more: how often, and a complaint or an empty string
+ *	6  whether the archive opened last covers the object STRING on the arch STRING: a status and an error
  */
 #include "../btfa.h"
 
@@ -303,6 +304,23 @@ static void answer_failures(void)
 	free(s);
 }
 
+static void answer_covers(void)
+{
+	struct btfa_error e = { "" };
+	uint32_t size;
+	char *s = get_string(&size), *arch = get_string(NULL), *object = malloc(size ? size : 1);
+	size_t before = meter.now;
+
+	memcpy(object, s, size); /* which has not a byte more: reading beyond it shows */
+	put_number((uint32_t)btfa_covers(opened, object, size, arch, &e));
+	put_string(e.text);
+	if (meter.now != before)
+		abort();
+	free(object);
+	free(arch);
+	free(s);
+}
+
 int main(void)
 {
 	for (;;) {
@@ -328,6 +346,9 @@ int main(void)
 			break;
 		case 5:
 			answer_failures();
+			break;
+		case 6:
+			answer_covers();
 			break;
 		default:
 			return 1;

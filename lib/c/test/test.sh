@@ -35,6 +35,43 @@ else
 	say "skipped: no C++ compiler"
 fi
 
+# The source is C. A C++ compiler says so, once.
+if command -v "$CXX" >/dev/null; then
+	"$CXX" -x c++ -fsyntax-only btfa.c 2>"$work/err" && die "$CXX compiles btfa.c"
+	[ "$(grep -c ' error: ' "$work/err")" = 1 ] && grep -q "is C99" "$work/err" || die "$CXX says" "$(cat "$work/err")"
+fi
+
+# A frame of another program is refused in words, also if zstd has none.
+cat >"$work/damage.c" <<'END'
+#include "btfa.c"
+int main(void)
+{
+	size_t code;
+
+	for (code = 1; code < 120; code++)
+		if (strstr(zstd_text((size_t)0 - code), "stripped") || !*zstd_text((size_t)0 - code))
+			return 1;
+	return strcmp(zstd_text((size_t)0 - ZSTD_error_checksum_wrong), "wrong checksum");
+}
+END
+if [ -n "$ZSTD_LIBS" ]; then
+	# shellcheck disable=SC2086
+	"$CC" -std=c99 -I. -o "$work/damage" "$work/damage.c" $ZSTD_LIBS
+	"$work/damage" || die "does not say what is wrong with a frame"
+fi
+
+# What make builds follows its variables.
+mkdir "$work/build"
+cp Makefile ./*.[ch3] libbtfa.pc.in "$work/build"
+(
+	cd "$work/build"
+	"$make" -s
+	"$make" -q || die "builds twice"
+	"$make" -q CPPFLAGS=-DOTHER && die "does not build again with another CPPFLAGS"
+	"$make" -s CPPFLAGS=-DOTHER
+	"$make" -q CPPFLAGS=-DOTHER PREFIX=/other || die "builds twice with another PREFIX"
+)
+
 # An installation, and the manual's example with it.
 "$make" -s install DESTDIR="$work/package" PREFIX=/usr
 [ "$(cd "$work/package" && find . ! -type d | LC_ALL=C sort | paste -sd' ')" = "./usr/include/btfa.h ./usr/lib/libbtfa.a \

@@ -64,7 +64,7 @@ def streams(path, dictionary):
     return out
 
 
-def print_meta(s):
+def print_meta(s, fingerprints):
     print(s.text().decode())
     parts = s.number()
     print(f"shard {s.number() if parts else 0}/{parts}")
@@ -77,9 +77,11 @@ def print_meta(s):
         machines = " ".join(s.text().decode() for _ in range(s.number()))
         objects += [(s.text().decode(), machines) for _ in range(s.number())]
     objects = [(name, s.bytes(size).hex(), machines) for name, machines in objects]
-    for name, sha256, machines in sorted(objects, key=lambda o: o[0]):
-        print(f'object "{name}" {sha256} "{machines}"')
-    assert not s.left()
+    size = fingerprints.number() if fingerprints.left() else 0
+    objects = [o + (fingerprints.bytes(size).hex(),) for o in objects]
+    for name, sha256, machines, fingerprint in sorted(objects, key=lambda o: o[0]):
+        print(f'object "{name}" {sha256} "{machines}" {fingerprint}')
+    assert not s.left() and not fingerprints.left()
 
 
 class Pool:
@@ -283,8 +285,8 @@ def write_btf(big, types):
 
 
 def main(path, root, dictionary):
-    meta, kernels, names, shapes, parents, numbers, layouts = streams(path, dictionary)[:7]
-    print_meta(meta)
+    meta, kernels, names, shapes, parents, numbers, layouts, *more = streams(path, dictionary)
+    print_meta(meta, more[0] if more else Stream(b""))
     pool = Pool(names, shapes, parents, numbers)
     layouts = read_layouts(layouts, len(pool.slots))
     for key, layout in read_kernels(kernels):

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/testing/creader"
+	"github.com/btfgen/btfgen/pkg/archive"
+)
+
+// testObjects returns the names of the objects in testdata/bpf.
+func testObjects(t testing.TB) []string {
+	t.Helper()
+	paths, err := filepath.Glob("../../testdata/bpf/*.o")
+	if err != nil || len(paths) < 50 {
+		t.Fatal(len(paths), err)
+	}
+	for i, p := range paths {
+		paths[i] = filepath.Base(p)
+	}
+	return paths
+}
+
+// openFor opens an archive for objects with both readers.
+func openFor(t testing.TB, c *creader.Reader, objects ...archive.Object) *archive.Archive {
+	t.Helper()
+	var b bytes.Buffer
+	if err := archive.Write(context.Background(), &b, archive.Info{Objects: objects}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Open(t, b.Bytes()); got.Status != creader.OK {
+		t.Fatal(got.Error)
+	}
+	return mustOpen(t, b.Bytes())
+}
+
+// TestCCovers compares both readers on archives for one object each.
+func TestCCovers(t *testing.T) {
+	c := creader.Start(t)
+	covered := 0
+	names := testObjects(t)
+	for i, name := range names {
+		a := openFor(t, c, archive.NewObject(name, bpfObject(t, name)))
+		for j := max(0, i-2); j < len(names) && j < i+3; j++ {
+			data := bpfObject(t, names[j])
+			err := a.Covers(archive.NewObject(names[j], data))
+			status, text := c.Covers(t, data, "")
+			if err == nil != (status == creader.OK) || err != nil && status != creader.NotCovered {
+				t.Errorf("archive for %s, object %s: Go says %v, C says %q (%d)", name, names[j], err, text, status)
+			}
+			if err == nil {
+				covered++
+			}
+		}
+	}
+	if covered < len(names) {
+		t.Errorf("%d of %d objects covered", covered, len(names))
+	}
+}
+
+// TestCCoversText compares the errors of both readers.
+func TestCCoversText(t *testing.T) {
+	c := creader.Start(t)
+	exec, shapes, tool := bpfObject(t, "execsnoop.bpfel.o"), bpfObject(t, "shapes.bpfel.o"), bpfObject(t, "tool.bpfel.o")
+	old := archive.NewObject("exec.bpf.o", exec)
+	old.Fingerprint = nil
+	many := []archive.Object{archive.NewObject("tool.bpf.o", tool, "x86_64", "arm64")}
+	for _, n := range []string{"a.o", "b.o", "c.o", "d.o", "e.o"} {
+		many = append(many, archive.NewObject(n, exec))
+	}
+	for _, tt := range []struct {
+		name, arch string
+		made       []archive.Object
+		object     []byte
+		status     creader.Status
+		want       string
+	}{
+		{"same", "x86_64", many, exec, creader.OK, ""},
+		{"its machine", "aarch64", many, tool, creader.OK, ""},
+		{"any machine", "", many, tool, creader.OK, ""},
+		{"other machine", "s390x", many, tool, creader.NotCovered, "the archive's object is for other machines"},
+		{"other object", "x86_64", many, shapes, creader.NotCovered, "archive was made for a.o (sha256 "},
+		{"six objects", "x86_64", many, shapes, creader.NotCovered, ", 2 more, not for the object: its relocations differ"},
+		{"no objects", "x86_64", nil, shapes, creader.NotCovered, "archive was made for unknown objects, not for the object: "},
+		{"no fingerprints", "x86_64", []archive.Object{old}, exec, creader.NotCovered, "the archive has no fingerprints"},
+		{"no object", "x86_64", many, []byte("x"), creader.NotCovered, "it is not a BPF object"},
+		{"no relocations", "x86_64", many, bpfObject(t, "norelo.bpfel.o"), creader.OK, ""},
+	} {
+		openFor(t, c, tt.made...)
+		if status, text := c.Covers(t, tt.object, tt.arch); status != tt.status || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: %d %q, want %d %q", tt.name, status, text, tt.status, tt.want)
+		}
+	}
+}
+
+// TestCCoversDamage changes bytes of objects. Where Go reads the fingerprint, C computes the same.
+func TestCCoversDamage(t *testing.T) {
+	c := creader.Start(t)
+	random := rand.New(rand.NewPCG(3, 4))
+	read, refused := 0, 0
+	for _, name := range testObjects(t) {
+		data := bpfObject(t, name)
+		f, err := elf.NewFile(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, section := range []string{".BTF", ".BTF.ext", ""} {
+			from, size := uint64(0), uint64(len(data))
+			if s := f.Section(section); s != nil && section != "" {
+				from, size = s.Offset, s.Size
+			}
+			for range 1 {
+				bad := bytes.Clone(data)
+				bad[from+random.Uint64N(size)] ^= 1 << random.UintN(8)
+				if random.UintN(20) == 0 {
+					bad = bad[:random.UintN(uint(len(bad)))]
+				}
+				o := archive.NewObject(name, bad)
+				if len(o.Fingerprint) == 0 {
+					c.Covers(t, bad, "") // must not crash
+					refused++
+					continue
+				}
+				if !btfa.NoRelocations(o.Fingerprint) {
+					read++
+				}
+				openFor(t, c, o)
+				if status, text := c.Covers(t, bad, ""); status != creader.OK {
+					t.Errorf("%s: Go reads fingerprint %x, C says %q", name, o.Fingerprint, text)
+				}
+			}
+		}
+	}
+	t.Logf("%d damaged objects have the same fingerprint in Go and C; Go refuses %d more", read, refused)
+}
