@@ -39,8 +39,11 @@ type Packed struct {
 	// Skipped is what could not be read, and kernels that have no place in the file.
 	Skipped []*corpus.Error `json:"-"`
 
-	Keys []kernel.Key `json:"-"` // of Added and Kept
+	Keys map[string]kernel.Key `json:"-"` // of Added and Kept, by the paths of the kernels
 }
+
+// ErrEmpty is returned if there is nothing to write to a new file.
+var ErrEmpty = errors.New("no kernel to put into it")
 
 // Pack adds all kernels to the .btfc file at path, which it creates if necessary. It replaces the file atomically, unless there is
 // no new kernel.
@@ -59,12 +62,18 @@ func PackFrom(ctx context.Context, cfg walk.Config, path string, note func(*Pack
 		return nil, err
 	}
 	defer in.Close()
+	return pack(ctx, cfg, path, old, size, note)
+}
+
+// pack writes the kernels of old and of the corpus. size is the bytes of old.
+func pack(ctx context.Context, cfg walk.Config, path string, old *btfc.File, size int64, note func(*Packed) []btfc.Package) (*Packed, error) {
 	w, err := btfc.NewWriter(old, filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
 	defer w.Discard()
 	p := &packer{w: w, cfg: cfg, files: cfg.Corpus.Files, path: path, from: make(map[kernel.Key]string)}
+	p.res.Keys = make(map[string]kernel.Key)
 	order, err := p.order(ctx)
 	if err != nil {
 		return nil, err
@@ -98,7 +107,7 @@ func PackFrom(ctx context.Context, cfg walk.Config, path string, note func(*Pack
 		})
 		res.Bytes = res.Size - size
 	case old == nil:
-		err = fmt.Errorf("%s: no kernel to put into it", path)
+		err = fmt.Errorf("%s: %w", path, ErrEmpty)
 	}
 	return res, err
 }
@@ -321,7 +330,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kern
 		has.config, has.symbols = false, false
 	}
 	p.res.Contents.add(has)
-	p.res.Keys = append(p.res.Keys, k.Key)
+	p.res.Keys[k.Path] = k.Key
 	if !added {
 		return nil
 	}
