@@ -29,7 +29,7 @@ Acquire::AllowInsecureRepositories "false";
 Acquire::AllowDowngradeToInsecureRepositories "false";
 Acquire::AllowWeakRepositories "false";
 Acquire::Check-Valid-Until "false";
-Acquire::GzipIndexes "true";
+Acquire::GzipIndexes "false";
 Acquire::Languages "none";
 Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
 Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
@@ -37,6 +37,8 @@ Dir::State "%[1]s";
 Dir::State::lists "%[1]s/lists";
 Dir::State::status "%[1]s/status";
 Dir::Cache "%[1]s/cache";
+Dir::Cache::pkgcache "pkgcache.bin";
+Dir::Cache::srcpkgcache "srcpkgcache.bin";
 Dir::Etc::sourcelist "/dev/null";
 Dir::Etc::sourceparts "%[1]s/sources";
 Dir::Etc::preferences "/dev/null";
@@ -81,7 +83,11 @@ func newApt(ctx context.Context, s *Series, dir string) (client, error) {
 	for name, text := range map[string]string{
 		"status": "", "sources/catalogue.sources": sources.String(), "apt.conf": fmt.Sprintf(aptConfig, dir, s.machine, me.Username),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		path := filepath.Join(dir, name)
+		if old, err := os.ReadFile(path); err == nil && string(old) == text {
+			continue // apt reads all indexes again if its configuration is newer
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			return nil, err
 		}
 	}

@@ -45,7 +45,7 @@ func newDnf(ctx context.Context, s *Series, dir string) (client, error) {
 		}
 	}
 	// The settings below are not prefixed with the root, except for those of the cache, the logs and the state.
-	text := fmt.Sprintf("[main]\nreposdir=%s\nvarsdir=%s/vars\npluginconfpath=%[2]s/vars\ncachedir=/cache\nlogdir=/log\npersistdir=/lib\ngpgcheck=1\nkeepcache=0\n", repos, dir)
+	text := fmt.Sprintf("[main]\nreposdir=%s\nvarsdir=%s/vars\npluginconfpath=%[2]s/vars\ncachedir=/cache\nlogdir=/log\npersistdir=/lib\nmetadata_expire=never\ngpgcheck=1\nkeepcache=0\n", repos, dir)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (d *dnf) download(ctx context.Context, p *Package, dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.run(ctx, "-C", "download", "--destdir", dir, p.Name+"-"+p.Version+"."+d.machine); err != nil {
+	if _, err := d.run(ctx, "download", "--destdir", dir, p.Name+"-"+p.Version+"."+d.machine); err != nil {
 		return err
 	}
 	known := make(map[string]bool)

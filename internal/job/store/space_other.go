@@ -6,4 +6,4 @@ package store
 
 import "errors"
 
-func freeSpace(string) (int64, error) { return 0, errors.ErrUnsupported }
+var freeSpace = func(string) (int64, error) { return 0, errors.ErrUnsupported }
