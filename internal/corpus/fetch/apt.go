@@ -117,7 +117,7 @@ func (a *apt) list(ctx context.Context, prefixes []string, want func(string) boo
 			return nil, err
 		}
 		for name := range strings.FieldsSeq(out) {
-			if safeName.MatchString(name) && want(name) {
+			if safeName().MatchString(name) && want(name) {
 				names = append(names, name)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -31,7 +32,7 @@ type Catalogue struct {
 }
 
 // Distribution is where some versions of a distribution have their kernels. In URLs, suites, names of files and patterns, {version}
-// stands for the version, {name} for the version's value in Versions, and {machine} for the architecture as the client calls it.
+// means the version, {name} the version's value in Versions, and {machine} the client's name of the architecture.
 type Distribution struct {
 	ID           string            `yaml:"id"`
 	Versions     map[string]string `yaml:"versions"`
@@ -97,7 +98,7 @@ func (c *Catalogue) Add(more *Catalogue) {
 }
 
 // plain matches suites and components, which are written to configuration files.
-var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]*$`)
+var plain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]*$`) })
 
 // check returns an error for an entry that cannot work, or that could break out of a configuration file.
 func (d *Distribution) check() error {
@@ -109,7 +110,7 @@ func (d *Distribution) check() error {
 	}
 	for version := range d.Versions {
 		for arch, machine := range d.Machines {
-			if !kernel.KnownArch(arch) || kernel.CanonicalArch(arch) != arch || !plain.MatchString(machine) {
+			if !kernel.KnownArch(arch) || kernel.CanonicalArch(arch) != arch || !plain().MatchString(machine) {
 				return fmt.Errorf("machine %s: %s: want an architecture as in keys, and the client's name for it", arch, machine)
 			}
 			key := kernel.Key{ID: d.ID, VersionID: version, Arch: arch}
@@ -170,7 +171,7 @@ func (d *Distribution) series(key kernel.Key) (*Series, error) {
 		r.Suites, r.Components = slices.Clone(r.Suites), slices.Clone(r.Components)
 		for _, list := range [][]string{r.Suites, r.Components} {
 			for i := range list {
-				if list[i] = fill(list[i]); !plain.MatchString(list[i]) {
+				if list[i] = fill(list[i]); !plain().MatchString(list[i]) {
 					return nil, fmt.Errorf("suite or component %q: want letters, digits and ._/+-", list[i])
 				}
 			}
@@ -192,7 +193,7 @@ func (d *Distribution) series(key kernel.Key) (*Series, error) {
 			return nil, err
 		}
 		prefix, _ := bare.LiteralPrefix()
-		if !plain.MatchString(prefix) {
+		if !plain().MatchString(prefix) {
 			return nil, fmt.Errorf("pattern %q: want an expression that begins with a part of a name", text)
 		}
 		out := pattern{name: regexp.MustCompile("^(?:" + text + ")$"), glob: prefix, debug: p.Debug != "", from: p.From}

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -93,8 +94,8 @@ func (s *Series) Open(ctx context.Context, cache string, mirrors map[string]stri
 
 // safe matches names and versions of packages that may become arguments and parts of file names.
 var (
-	safeName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]{0,199}$`)
-	safeVersion = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.:~^_-]{0,199}$`)
+	safeName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]{0,199}$`) })
+	safeVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.:~^_-]{0,199}$`) })
 )
 
 // Units returns the kernels that the repositories offer, in order. If there are packages with BTF and
@@ -114,12 +115,12 @@ func (r *Repositories) Units(ctx context.Context) ([]*Unit, error) {
 		return nil, err
 	}
 	packages = slices.DeleteFunc(packages, func(p Package) bool {
-		return !safeName.MatchString(p.Name) || !safeVersion.MatchString(p.Version) || p.Size <= 0
+		return !safeName().MatchString(p.Name) || !safeVersion().MatchString(p.Version) || p.Size <= 0
 	})
 	return r.series.units(packages), nil
 }
 
-// wants reports whether a name is of interest.
+// wants reports whether the patterns match a name.
 func (s *Series) wants(name string) bool {
 	return slices.ContainsFunc(s.patterns, func(p pattern) bool {
 		return p.name.MatchString(name) || slices.ContainsFunc(p.extra, func(e *regexp.Regexp) bool { return e.MatchString(name) })
@@ -281,7 +282,7 @@ func (s *Series) keyFiles() (files []string) {
 
 // noKey returns the error for a series without a key.
 func (s *Series) noKey() error {
-	return fmt.Errorf("none of the keys %s is there%s", strings.Join(s.keys, ", "), orEmpty(": ", s.install))
+	return fmt.Errorf("none of the keys %s exists%s", strings.Join(s.keys, ", "), orEmpty(": ", s.install))
 }
 
 func orEmpty(before, text string) string {
