@@ -22,6 +22,7 @@ func corpusCommand() *cli.Command {
 		Subcommands: []*cli.Command{
 			corpusListCommand(),
 			corpusLintCommand(),
+			corpusFetchCommand(),
 			corpusImportCommand(),
 			corpusExtractCommand(),
 		},

@@ -85,6 +85,7 @@ var commandClasses = map[string]findingClasses{
 	"archive merge":   {},
 	"corpus list":     {[]class{damaged, unmatched}, nil},
 	"corpus lint":     {[]class{failed, unmatched, warned}, []class{noted}},
+	"corpus fetch":    {[]class{conflicting, damaged, unmatched}, []class{skipped}},
 	"corpus import":   {[]class{conflicting, damaged, unmatched}, []class{skipped}},
 	"corpus extract":  {[]class{conflicting, damaged, unmatched}, []class{skipped}},
 }

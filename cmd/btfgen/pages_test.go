@@ -179,6 +179,9 @@ func TestPages(t *testing.T) {
 				case strings.Contains(line, "--boot"):
 					t.Logf("skipped: %s: needs a kernel's package; see TestCheckBoot", line)
 					continue
+				case strings.Contains(line, "corpus fetch"):
+					t.Logf("skipped: %s: downloads; see TestFetch", line)
+					continue
 				case strings.Contains(line, runningKernel), strings.HasPrefix(line, "btfgen generate -o examples/"):
 					if _, err := os.Stat(runningKernel); err != nil {
 						t.Logf("skipped: %s: no such file on this machine", line)
@@ -283,6 +286,35 @@ func TestPipelineKubernetes(t *testing.T) {
 	if !bytes.Equal(r.read("tracer.btfa"), want) {
 		t.Error("the result is not that of one run")
 	}
+}
+
+// TestPipelineNightly runs two nights, in which kernels are imported rather than fetched, and released to a folder.
+func TestPipelineNightly(t *testing.T) {
+	slow.Skip(t)
+	var workflow struct {
+		Jobs map[string]struct {
+			Steps []struct{ Name, Run string }
+		}
+	}
+	pipeline(t, "nightly.yml", &workflow)
+	r := readerIn(t, pageContents(t))
+	r.do("mkdir your bin && cp tracer.bpf.o your/probe.bpf.o", statusOK)
+	r.write("bin/gh", "#!/bin/sh\ncase $2 in download) cp released tracer.btfa ;; upload) cp tracer.btfa released ;; esac\n")
+	fetch := regexp.MustCompile(`btfgen corpus fetch .* -o`)
+	for _, night := range []string{"btfhub-archive/debian/12", "btfhub-archive"} {
+		r.do("rm -f tracer.btfa", statusOK)
+		for _, step := range workflow.Jobs["kernels"].Steps {
+			if step.Run == "" || strings.HasPrefix(step.Name, "Install") {
+				continue
+			}
+			if step.Name == "Fetch" && !fetch.MatchString(step.Run) {
+				t.Fatalf("no fetch in %s", step.Run)
+			}
+			r.write("step", fetch.ReplaceAllString(step.Run, "btfgen corpus import "+night+" -o"))
+			r.do(`PATH=$PWD/bin:$PATH bash -eo pipefail step`, statusOK)
+		}
+	}
+	r.do("btfgen archive list released | grep -q 6.1.0-47-amd64", statusOK)
 }
 
 // TestPipelineGitLab runs the jobs.

@@ -25,6 +25,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
+	"github.com/btfgen/btfgen/internal/testing/testrepo"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -107,6 +108,8 @@ var schemaRuns = []struct {
 	{"corpus_lint", false, 3, "corpus lint $K/debian/12 bad"},
 	{"generate", false, 0, "generate --btf $K/debian/12/x86_64 --btf $K/debian/11 -o older.btfa $B/execsnoop.bpfel.o $B/runqlat.bpfel.o"},
 	{"archive_diff", false, 0, "archive diff older.btfa x.btfa"},
+	{"corpus_fetch", false, 0, "corpus fetch test/1 --catalogue my.yaml --dry-run -o fetched.btfc"},
+	{"corpus_fetch", false, 3, "corpus fetch test/1 test/2 --catalogue my.yaml -o fetched.btfc"},
 	{"corpus", false, 3, "corpus import $K/debian/12/x86_64 bad -o imported"},
 	{"corpus_packed", false, 3, "corpus import $K/debian/12/x86_64 bad -o x.btfc"},
 	{"corpus_packed", false, 0, "corpus import odd -o odd.btfc"},
@@ -173,6 +176,22 @@ func TestSchemas(t *testing.T) {
 		Shard: archive.Shard{Index: 1, N: 2}, Objects: []archive.Object{archive.NewObject("o", nil, "arm64")},
 		Relocations: []archive.Relocations{{Arch: "arm64", Sum: []byte{1, 2, 3, 4, 5, 6, 7, 8}}},
 	}
+	fetches := testrepo.Missing("apt") == ""
+	if fetches { // one of the packages is not served
+		repo := testrepo.New(t, "apt")
+		repo.Add(repo.Release(1), odd)
+		gone := repo.Add(repo.Release(2), odd)
+		repo.Index()
+		if err := os.Remove(filepath.Join(repo.Dir, gone)); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		first := repo.Catalogue(repo.Server.URL, repo.Key())
+		_, entry, _ := strings.Cut(repo.Catalogue(repo.Server.URL+"/none", repo.Key()), "\n")
+		write(t, "my.yaml", first+strings.Replace(entry, `"1"`, `"2"`, 1))
+	} else {
+		t.Log("corpus fetch is not tested: it needs ", testrepo.Missing("apt"))
+	}
 	var shard bytes.Buffer
 	if err := archive.Write(t.Context(), &shard, info, nil); err != nil {
 		t.Fatal(err)
@@ -182,6 +201,10 @@ func TestSchemas(t *testing.T) {
 	seen := make(map[string]map[string]bool) // fields of each schema
 	ran := make(map[string]bool)
 	for _, r := range schemaRuns {
+		if r.schema == "corpus_fetch" && !fetches {
+			ran["corpus fetch"] = true
+			continue
+		}
 		args := append(expand(r.args), "--json")
 		ran[args[0]], ran[strings.Join(args[:2], " ")] = true, true
 		var out, msgs bytes.Buffer
@@ -218,6 +241,9 @@ func TestSchemas(t *testing.T) {
 	of := properties(all["finding"], make(map[*jsonschema.Schema]bool))
 	for name, s := range all {
 		for _, f := range properties(s, make(map[*jsonschema.Schema]bool)) {
+			if name == "corpus_fetch" && !fetches {
+				continue
+			}
 			if name == "relolog" || name != "finding" && slices.Contains(of, f) { // TestRelologSchema has more of it
 				continue
 			}

@@ -36,11 +36,12 @@ const (
 
 // Corpora in one file: a kernel that exceeds a limit is skipped; the index is for the whole file.
 const (
-	CorpusIndex   = 64 << 20  // bytes of the unpacked index; 7 kB for 36 kernels
-	CorpusKernels = 1 << 18   // kernels
-	CorpusDepth   = 128       // ancestors of a kernel; 50
-	CorpusChain   = 512 << 20 // bytes of a kernel's ancestors in memory; 40 MB (CentOS 8)
-	CorpusRatio   = 1000      // unpacked bytes per packed byte, above 1 MiB; 20
+	CorpusIndex    = 64 << 20  // bytes of the unpacked index; 7 kB for 36 kernels
+	CorpusKernels  = 1 << 18   // kernels
+	CorpusPackages = 1 << 20   // packages that kernels come from
+	CorpusDepth    = 128       // ancestors of a kernel; 50
+	CorpusChain    = 512 << 20 // bytes of a kernel's ancestors in memory; 40 MB (CentOS 8)
+	CorpusRatio    = 1000      // unpacked bytes per packed byte, above 1 MiB; 20
 )
 
 // Work of matching, minimizing and proving: types, names and comparisons for one kernel, which is skipped.

@@ -21,11 +21,12 @@ import (
 
 // File is a corpus in one file, open for reading. It is safe for concurrent use, and caches the kernels read last.
 type File struct {
-	r       io.ReaderAt
-	entries []Entry
-	end     int64  // of the chunks
-	query   *Query // nil if there is none
-	states  cache
+	r        io.ReaderAt
+	entries  []Entry
+	packages []Package
+	end      int64  // of the chunks
+	query    *Query // nil if there is none
+	states   cache
 
 	// find returns the entry of a kernel of a file that is being written.
 	find func(ctx context.Context, i int) (*Entry, error)
@@ -100,11 +101,13 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
-	entries, err := parseIndex(index, end)
+	entries, packages, err := parseIndex(index, end)
 	if err != nil {
 		return nil, err
 	}
-	return newFile(r, entries, end, nil), nil
+	f := newFile(r, entries, end, nil)
+	f.packages = packages
+	return f, nil
 }
 
 func newFile(r io.ReaderAt, entries []Entry, end int64, q *Query) *File {
@@ -115,6 +118,9 @@ func newFile(r io.ReaderAt, entries []Entry, end int64, q *Query) *File {
 
 // Entries returns the kernels in the order in which they were added. The caller must not change them.
 func (f *File) Entries() []Entry { return f.entries }
+
+// Packages returns the packages that the file was made from. The caller must not change them.
+func (f *File) Packages() []Package { return f.packages }
 
 func readFull(r io.ReaderAt, b []byte, off int64) error {
 	if n, err := r.ReadAt(b, off); n < len(b) {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,13 +61,14 @@ func FuzzIndex(f *testing.F) {
 	file := open(f, written(f, nil, a, b, in("6.2", []byte("text"))))
 	file.entries[1].Made = Made{By: "pahole v1.24", Of: file.entries[0].Sum}
 	f.Add(appendIndex(nil, file.entries), file.end)
+	f.Add(appendPackages(appendIndex(nil, file.entries), file.entries, somePackages(file)), file.end)
 	f.Fuzz(func(t *testing.T, data []byte, end int64) {
-		entries, err := parseIndex(data, end)
+		entries, packages, err := parseIndex(data, end)
 		if err != nil {
 			return
 		}
-		again, err := parseIndex(appendIndex(nil, entries), end)
-		if err != nil || len(again) != len(entries) {
+		again, noted, err := parseIndex(appendPackages(appendIndex(nil, entries), entries, packages), end)
+		if err != nil || len(again) != len(entries) || !slices.Equal(noted, packages) {
 			t.Errorf("written again: %v", err)
 		}
 	})

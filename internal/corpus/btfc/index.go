@@ -150,8 +150,8 @@ func appendIndex(b []byte, entries []Entry) []byte {
 	return b
 }
 
-// parseIndex is the inverse of appendIndex. end is where the chunks end.
-func parseIndex(b []byte, end int64) ([]Entry, error) {
+// parseIndex is the inverse of appendIndex and appendPackages. end is where the chunks end.
+func parseIndex(b []byte, end int64) ([]Entry, []Package, error) {
 	cursor := btfa.NewCursor(b)
 	c := &cursor
 	n := c.Count(min(limits.CorpusKernels, len(b)), "kernels")
@@ -164,7 +164,7 @@ func parseIndex(b []byte, end int64) ([]Entry, error) {
 		var e Entry
 		shared := c.Uvarint()
 		if shared > uint64(len(last)) {
-			return nil, errors.New("index: a key shares more than there is")
+			return nil, nil, errors.New("index: a key shares more than there is")
 		}
 		last = last[:shared] + string(c.Text())
 		if c.Err != nil {
@@ -172,28 +172,32 @@ func parseIndex(b []byte, end int64) ([]Entry, error) {
 		}
 		var err error
 		if e.Key, err = btfa.ParseKey(last); err != nil {
-			return nil, fmt.Errorf("index: %w", err)
+			return nil, nil, fmt.Errorf("index: %w", err)
 		}
 		if k := e.Key.Canonical(); seen[k] {
-			return nil, fmt.Errorf("index: kernel %s twice", e.Key)
+			return nil, nil, fmt.Errorf("index: kernel %s twice", e.Key)
 		} else {
 			seen[k] = true
 		}
 		if err := e.parse(c, i, &offset); err != nil {
-			return nil, fmt.Errorf("index: kernel %s: %w", e.Key, err)
+			return nil, nil, fmt.Errorf("index: kernel %s: %w", e.Key, err)
 		}
 		if c.Err != nil {
 			break
 		}
 		entries = append(entries, e)
 	}
+	packages, err := parsePackages(c, entries)
+	if err != nil {
+		return nil, nil, fmt.Errorf("index: %w", err)
+	}
 	if c.End(); c.Err != nil {
-		return nil, fmt.Errorf("index: %w", c.Err)
+		return nil, nil, fmt.Errorf("index: %w", c.Err)
 	}
 	if offset != end {
-		return nil, fmt.Errorf("index: chunks end at byte %d, not %d", offset, end)
+		return nil, nil, fmt.Errorf("index: chunks end at byte %d, not %d", offset, end)
 	}
-	return entries, nil
+	return entries, packages, nil
 }
 
 // parse reads what is behind the key of kernel i, whose chunks begin at offset, and moves offset behind these. The cursor has an

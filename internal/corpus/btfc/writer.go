@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/btfa"
@@ -34,6 +35,8 @@ type Writer struct {
 
 	source *File       // whose chunks are copied, or nil
 	copies map[int]int // kernels by the numbers in source of what they are copies of
+
+	packages []Package
 
 	mu      sync.Mutex
 	plans   []*plan // of all kernels
@@ -70,6 +73,7 @@ func NewWriter(old *File, dir string) (*Writer, error) {
 	w.end = old.end
 	w.file = newFile(joined{old.r, spool, old.end}, old.entries, old.end, nil)
 	w.file.find = w.entry
+	w.packages = slices.Clone(old.packages)
 	for i := range old.entries {
 		w.append(&plan{Entry: old.entries[i]})
 	}
@@ -216,7 +220,7 @@ func (w *Writer) WriteTo(out io.Writer) (n int64, err error) {
 	for i, p := range w.plans {
 		entries[i] = *p.entry()
 	}
-	plain := appendIndex(nil, entries)
+	plain := appendPackages(appendIndex(nil, entries), entries, w.packages)
 	if len(plain) > limits.CorpusIndex {
 		return n, &limits.Exceeded{Max: limits.CorpusIndex, What: "bytes of the index"}
 	}

@@ -38,7 +38,12 @@ type Packed struct {
 
 	// Skipped is what could not be read, and kernels that have no place in the file.
 	Skipped []*corpus.Error `json:"-"`
+
+	Keys map[string]kernel.Key `json:"-"` // of Added and Kept, by the paths of the kernels
 }
+
+// ErrEmpty is returned if there is nothing to write to a new file.
+var ErrEmpty = errors.New("no kernel to put into it")
 
 // Pack adds all kernels to the .btfc file at path, which it creates if necessary. It replaces the file atomically, unless there is
 // no new kernel.
@@ -46,17 +51,29 @@ type Packed struct {
 // The order of the kernels decides which base each has, and so the size of the file. A series follows the most similar earlier
 // one, and its kernels are sorted by release. The bytes do not depend on cfg.Jobs.
 func Pack(ctx context.Context, cfg walk.Config, path string) (*Packed, error) {
+	return PackFrom(ctx, cfg, path, nil)
+}
+
+// PackFrom is Pack for kernels that come from packages. note returns the packages to note in the file, after the kernels were added.
+// The corpus may be empty.
+func PackFrom(ctx context.Context, cfg walk.Config, path string, note func(*Packed) []btfc.Package) (*Packed, error) {
 	in, old, size, err := openPacked(path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
+	return pack(ctx, cfg, path, old, size, note)
+}
+
+// pack writes the kernels of old and of the corpus. size is the bytes of old.
+func pack(ctx context.Context, cfg walk.Config, path string, old *btfc.File, size int64, note func(*Packed) []btfc.Package) (*Packed, error) {
 	w, err := btfc.NewWriter(old, filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
 	defer w.Discard()
 	p := &packer{w: w, cfg: cfg, files: cfg.Corpus.Files, path: path, from: make(map[kernel.Key]string)}
+	p.res.Keys = make(map[string]kernel.Key)
 	order, err := p.order(ctx)
 	if err != nil {
 		return nil, err
@@ -69,15 +86,28 @@ func Pack(ctx context.Context, cfg walk.Config, path string) (*Packed, error) {
 	res.Kernels, res.Size = w.Len(), size
 	res.Skipped = slices.Concat(skipped, cfg.Corpus.Skipped, res.Skipped)
 	slices.SortFunc(res.Skipped, (*corpus.Error).Compare)
+	noted := false
+	sources := make(map[*btfc.File]bool)
+	for _, f := range cfg.Corpus.Files {
+		if from, _ := f.Packed(); from != nil && !sources[from] {
+			sources[from] = true
+			w.Note(from.Packages()...)
+		}
+	}
+	if note != nil {
+		packages := note(res)
+		w.Note(packages...)
+		noted = len(packages) > 0
+	}
 	switch {
-	case res.Added > 0:
+	case res.Added > 0 || noted:
 		err = output.WriteFile(path, func(out io.Writer) (err error) {
 			res.Size, err = w.WriteTo(out)
 			return err
 		})
 		res.Bytes = res.Size - size
 	case old == nil:
-		err = fmt.Errorf("%s: no kernel to put into it", path)
+		err = fmt.Errorf("%s: %w", path, ErrEmpty)
 	}
 	return res, err
 }
@@ -300,6 +330,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kern
 		has.config, has.symbols = false, false
 	}
 	p.res.Contents.add(has)
+	p.res.Keys[k.Path] = k.Key
 	if !added {
 		return nil
 	}

@@ -13,8 +13,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // TestPackJobs compares the files of one, two and eight jobs, for all kernels at once and in two steps.
@@ -74,5 +80,44 @@ func TestPackJobs(t *testing.T) {
 		if !bytes.Equal(pack(jobs, some, all), twice) {
 			t.Errorf("%d jobs add other bytes", jobs)
 		}
+	}
+}
+
+// TestPackPackages copies the packages of a file with the kernels that are left.
+func TestPackPackages(t *testing.T) {
+	src := write(t, t.TempDir(), map[string][]byte{"debian/12/x86_64/6.1.btf": blob("a"), "debian/12/x86_64/6.2.btf": blob("b")})
+	first, second := filepath.Join(t.TempDir(), "a.btfc"), filepath.Join(t.TempDir(), "b.btfc")
+	want := []btfc.Package{
+		{Series: "debian/12/x86_64", Name: "bad", Version: "1", Reason: "no kernel"},
+		{Series: "debian/12/x86_64", Name: "two", Version: "1", Kernel: kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.2"}},
+	}
+	if _, err := PackFrom(background, config(t, 1, src), first, func(res *Packed) []btfc.Package {
+		if len(res.Keys) != 2 {
+			t.Errorf("kernels %v", res.Keys)
+		}
+		one := want[1]
+		one.Name, one.Kernel.Release = "one", "6.1"
+		return append(want, one)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	selector, err := corpus.ParseSelectors([]string{"6.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := corpus.Open(background, []string{first}, corpus.Options{Exclude: selector})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Pack(background, walk.Config{Corpus: c, Jobs: 1}, second); err != nil {
+		t.Fatal(err)
+	}
+	f, packed, _, err := openPacked(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if d := cmp.Diff(want, packed.Packages()); d != "" {
+		t.Error(d)
 	}
 }

@@ -459,7 +459,15 @@ def main(path):
         if how & 2:
             index.bytes(256)
         print(key.decode(), total.hex(), n_modules, *more)
-    assert at == end and index.at == len(index.data)
+    assert at == end
+    if index.at < len(index.data):
+        packages = index.number()
+        assert packages > 0
+        for _ in range(packages):
+            series, name, version, reason = index.text(), index.text(), index.text(), index.text()
+            index.bytes(32)
+            assert index.number() <= len(parents)
+    assert index.at == len(index.data)
 
 
 main(sys.argv[1])

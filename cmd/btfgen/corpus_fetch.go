@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/cheggaaa/pb/v3"
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/corpus/fetch"
+	"github.com/btfgen/btfgen/internal/job/store"
+	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
+)
+
+func corpusFetchCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "fetch",
+		Usage:     "download the kernels of distributions that a file lacks",
+		ArgsUsage: "[SERIES...]",
+		Description: "SERIES is ID/VERSION_ID or ID/VERSION_ID/ARCH, as in debian/12 or ubuntu/22.04/arm64. Without ARCH, x86_64 and arm64 are\n" +
+			"fetched. Without SERIES, the catalogue is listed.\n\n" +
+			"apt or dnf download the packages and check their signatures. They use a folder of their own below the user's cache\n" +
+			"folder (~/.cache/btfgen/fetch) and no root rights. A package is deleted once its kernels are in OUT.\n\n" +
+			"Only new packages are downloaded: OUT notes the package of each kernel, and why a package had no usable kernel. A run\n" +
+			"that is interrupted keeps the kernels that were finished. Kernels that a repository no longer has stay in OUT.\n\n" +
+			"If a package has DWARF and no BTF, pahole converts it. Such packages have hundreds of megabytes.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "add kernels to `OUT`, a .btfc file (required)"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be downloaded"},
+			&cli.StringFlag{Name: "catalogue", Usage: "read more repositories from `FILE`; its entries take precedence"},
+			&cli.StringSliceFlag{Name: "mirror", Usage: "use other addresses than those in the catalogue: `URL=URL`, which replaces the beginning"},
+			&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each series", Value: &word{"", nil}},
+			&cli.StringFlag{Name: "limit", Usage: "download at most `SIZE` in this run, such as 2G"},
+			&cli.BoolFlag{Name: "retry", Usage: "try packages again that had no usable kernel"},
+			&cli.StringSliceFlag{Name: "prune", Usage: "remove kernels that match `SELECTOR` and that the repositories no longer have"},
+			&cli.StringSliceFlag{Name: "select", Usage: "fetch only kernels that match `SELECTOR`"},
+			&cli.StringSliceFlag{Name: "exclude", Usage: "skip kernels that match `SELECTOR`"},
+			jsonFlag("the summary and findings"),
+			jobsFlag(),
+		},
+		UsageText: "    btfgen corpus fetch debian/12 ubuntu/22.04 --newest 10 -o kernels.btfc",
+		Action:    runCorpusFetch,
+	}
+}
+
+func runCorpusFetch(c *cli.Context) error {
+	catalogue, err := readCatalogue(c)
+	if err != nil {
+		return err
+	}
+	if c.NArg() == 0 {
+		return listCatalogue(c, catalogue)
+	}
+	cfg := store.FetchConfig{
+		Path: c.String("output"), Jobs: c.Int("jobs"), Newest: c.Int("newest"), Retry: c.Bool("retry"), DryRun: c.Bool("dry-run"),
+	}
+	if filepath.Ext(cfg.Path) != ".btfc" {
+		return usagef("fetch needs -o OUT, a name that ends in .btfc")
+	}
+	if cfg.Series, err = catalogue.Series(c.Args().Slice()); err != nil {
+		return usageError{err}
+	}
+	if cfg.Mirrors, err = mirrors(c); err != nil {
+		return err
+	}
+	if text := c.String("limit"); text != "" {
+		if cfg.Limit, err = store.ParseSize(text); err != nil {
+			return usagef("--limit %w", err)
+		}
+	}
+	if cfg.Select, err = selectors(c, "select"); err == nil {
+		if cfg.Exclude, err = selectors(c, "exclude"); err == nil {
+			cfg.Prune, err = selectors(c, "prune")
+		}
+	}
+	if err != nil {
+		return err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	cfg.Cache = filepath.Join(cache, "btfgen", "fetch")
+	if err := os.MkdirAll(cfg.Cache, 0o700); err != nil {
+		return err
+	}
+	for _, path := range []string{cfg.Cache, cfg.Path} {
+		unlock, err := holdNow(c, path)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	limitMemory(packMemory * cfg.Jobs)
+	bar := newFetchProgress(c)
+	cfg.Progress = bar.set
+	res, err := store.Fetch(c.Context, cfg)
+	bar.finish()
+	if res == nil {
+		return err
+	}
+	return errors.Join(reportFetched(c, &cfg, res), err)
+}
+
+// readCatalogue returns the embedded catalogue with that of --catalogue.
+func readCatalogue(c *cli.Context) (*fetch.Catalogue, error) {
+	catalogue, err := fetch.Default()
+	path := c.String("catalogue")
+	if err != nil || path == "" {
+		return catalogue, err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	more, err := fetch.Parse(data)
+	if err != nil {
+		return nil, usagef("%s: %w", path, err)
+	}
+	catalogue.Add(more)
+	return catalogue, nil
+}
+
+// listCatalogue prints what can be fetched.
+func listCatalogue(c *cli.Context, catalogue *fetch.Catalogue) error {
+	if c.Bool("json") {
+		return usagef("fetch needs SERIES, such as debian/12")
+	}
+	for _, name := range catalogue.Names() {
+		escape.Fprintf(c.App.Writer, "%s\n", name)
+	}
+	return nil
+}
+
+// mirrors returns the values of --mirror.
+func mirrors(c *cli.Context) (map[string]string, error) {
+	all := make(map[string]string)
+	for _, text := range c.StringSlice("mirror") {
+		from, to, ok := strings.Cut(text, "=")
+		if !ok || from == "" || to == "" {
+			return nil, usagef("--mirror %q: want URL=URL", text)
+		}
+		all[from] = to
+	}
+	return all, nil
+}
+
+// holdNow locks an output or folder, or fails if another process has locked it.
+func holdNow(c *cli.Context, path string) (func(), error) {
+	ctx, cancel := context.WithCancel(c.Context)
+	mine, unlock, err := output.Lock(ctx, path, cancel)
+	if err != nil {
+		defer cancel()
+		if ctx.Err() != nil && c.Context.Err() == nil {
+			err = errors.New(path + ": another process is writing it")
+		}
+		return nil, err
+	}
+	c.Context = mine
+	return func() { unlock(); cancel() }, nil
+}
+
+// fetchProgress shows how far downloads are: a bar on a terminal, else a line every half minute.
+type fetchProgress struct {
+	w     io.Writer
+	bar   *pb.ProgressBar // nil without a terminal, and before the first download
+	start time.Time
+	last  time.Time
+}
+
+// fetchTemplate shows: linux-image-6.1.0-47-amd64 2/12 85.02 MiB / 512.00 MiB [-->___] 12.3 MiB/s 35s left
+const fetchTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{speed . "%s/s" "?/s"}} {{rtime . "%s left" "" ""}}`
+
+func newFetchProgress(c *cli.Context) *fetchProgress {
+	p := &fetchProgress{w: c.App.ErrWriter, start: time.Now(), last: time.Now()}
+	if found(c).quiet {
+		p.w = io.Discard
+	}
+	return p
+}
+
+func (p *fetchProgress) set(s store.FetchProgress) {
+	if p.bar == nil && isTerminal(p.w) {
+		p.bar = pb.New64(s.AllBytes).Set(pb.Bytes, true).Set(pb.CleanOnFinish, true)
+		p.bar.SetTemplateString(fetchTemplate).SetWriter(p.w).SetRefreshRate(200 * time.Millisecond).Start()
+	}
+	if p.bar != nil {
+		p.bar.Set("what", string(escape.Sprintf("%s %d/%d", s.Current, s.Done, s.All))).SetCurrent(s.DoneBytes)
+	} else if now := time.Now(); now.Sub(p.last) >= every {
+		p.last = now
+		rate := float64(s.DoneBytes) / now.Sub(p.start).Seconds()
+		left := time.Duration(float64(s.AllBytes-s.DoneBytes)/max(rate, 1)) * time.Second
+		escape.Fprintf(p.w, "btfgen: %s: %d of %d packages, %s of %s, %s/s, %s left\n", s.Current, s.Done, s.All,
+			words.Bytes(s.DoneBytes), words.Bytes(s.AllBytes), words.Bytes(int64(rate)), left)
+	}
+}
+
+func (p *fetchProgress) finish() {
+	if p.bar != nil {
+		p.bar.Finish()
+	}
+}
+
+// reportFetched prints the findings and the tables of a run.
+func reportFetched(c *cli.Context, cfg *store.FetchConfig, res *store.FetchResult) error {
+	for _, series := range slices.Sorted(maps.Keys(res.Unreadable)) {
+		reportFinding(c, finding{Class: damaged, Kernel: series, Message: res.Unreadable[series]})
+	}
+	for _, k := range res.Kernels {
+		if k.State == store.Failed {
+			reportFinding(c, finding{Class: damaged, Kernel: k.Kernel, Message: k.Package + " " + k.Version + ": " + k.Reason})
+		}
+	}
+	reportSkipped(c, res.Skipped)
+	if c.Bool("json") {
+		return document(c, struct {
+			Output string `json:"output"`
+			DryRun bool   `json:"dry_run"`
+			*store.FetchResult
+			allFindings
+		}{cfg.Path, cfg.DryRun, res, findingsOf(c)})
+	}
+	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)
+	wanted := int64(0)
+	if cfg.DryRun {
+		escape.Fprintf(tw, "KERNEL\tPACKAGE\tVERSION\tSIZE\tBTF\n")
+		for _, k := range res.Kernels {
+			how := "in the image"
+			if k.Debug {
+				how = "by pahole"
+			}
+			wanted += k.Bytes
+			escape.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", k.Kernel, k.Package, k.Version, words.Bytes(k.Bytes), how)
+		}
+	} else {
+		escape.Fprintf(tw, "SERIES\tNEW\tTHERE ALREADY\tLEFT FOR LATER\tNO LONGER OFFERED\tUNUSABLE\tFAILED\n")
+		for _, s := range res.Series {
+			escape.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", s.Series, s.New, s.There, s.Wanted, s.Withdrawn, s.Unusable, s.Failed)
+		}
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	if cfg.DryRun {
+		infof(c, "%s to download: %s", words.Plural(len(res.Kernels), "kernel"), words.Bytes(wanted))
+		return nil
+	}
+	infof(c, "%s: %s downloaded (%s in %.0f s), %d pruned; now %s", cfg.Path, words.Plural(res.Downloads, "package"), words.Bytes(res.Bytes),
+		res.Seconds.Download, res.Pruned, words.Bytes(res.Size))
+	return nil
+}

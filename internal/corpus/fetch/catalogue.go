@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/btfgen/btfgen/internal/text/suggest"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+//go:embed catalogue.yaml
+var defaultCatalogue []byte
+
+// Catalogue says where distributions have their kernels. docs/schema/catalogue.yaml.json describes the file.
+type Catalogue struct {
+	Distributions []*Distribution `yaml:"distributions"`
+}
+
+// Distribution is where some versions of a distribution have their kernels. In URLs, suites, names of files and patterns, {version}
+// means the version, {name} the version's value in Versions, and {machine} the client's name of the architecture.
+type Distribution struct {
+	ID           string            `yaml:"id"`
+	Versions     map[string]string `yaml:"versions"`
+	Client       string            `yaml:"client"`
+	Machines     map[string]string `yaml:"machines"` // by architecture
+	Keys         []string          `yaml:"keys"`     // files, and for dnf also https addresses
+	Install      string            `yaml:"install"`  // how to get a missing key
+	Repositories []Repository      `yaml:"repositories"`
+	Packages     []Pattern         `yaml:"packages"`
+	Tested       string            `yaml:"tested"`  // how the entry was tested
+	Comment      string            `yaml:"comment"` // which releases have BTF
+}
+
+// Repository is a repository of packages.
+type Repository struct {
+	URL        string   `yaml:"url"`
+	Suites     []string `yaml:"suites"`     // of apt
+	Components []string `yaml:"components"` // of apt
+	Machines   []string `yaml:"machines"`   // architectures that it has, if not all
+	Host       string   `yaml:"host"`       // the label of an archive of Debian: use the mirror that the host's apt has for it
+}
+
+// Pattern matches the names of packages that have a kernel with BTF or with DWARF only. The groups release and flavour of the
+// expression are parts of the name. The release of an RPM package is VERSION-RELEASE.MACHINE.
+type Pattern struct {
+	Kernel string   `yaml:"kernel"` // packages with BTF
+	Debug  string   `yaml:"debug"`  // packages with DWARF, which pahole converts
+	From   string   `yaml:"from"`   // the first release with BTF
+	With   []string `yaml:"with"`   // packages with modules, configuration or symbols: names with {release} and {flavour}
+}
+
+// Default returns the embedded catalogue.
+func Default() (*Catalogue, error) { return Parse(defaultCatalogue) }
+
+// Parse reads a catalogue.
+func Parse(data []byte) (*Catalogue, error) {
+	if len(data) > maxCatalogue {
+		return nil, fmt.Errorf("more than %d bytes", maxCatalogue)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	c := new(Catalogue)
+	if err := dec.Decode(c); err != nil && err != io.EOF {
+		return nil, err
+	}
+	for _, d := range c.Distributions {
+		if d == nil {
+			return nil, errors.New("an empty distribution")
+		}
+		if err := d.check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", cmp.Or(d.ID, "a distribution without id"), err)
+		}
+	}
+	return c, nil
+}
+
+// maxCatalogue is the number of bytes that a catalogue may have.
+const maxCatalogue = 1 << 20
+
+// Add adds a catalogue, whose entries take precedence.
+func (c *Catalogue) Add(more *Catalogue) {
+	c.Distributions = slices.Concat(more.Distributions, c.Distributions)
+}
+
+// plain matches suites and components, which are written to configuration files.
+var plain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]*$`) })
+
+// check returns an error for an entry that cannot work, or that could break out of a configuration file.
+func (d *Distribution) check() error {
+	if len(d.Versions) == 0 || len(d.Machines) == 0 || len(d.Repositories) == 0 || len(d.Packages) == 0 || len(d.Keys) == 0 {
+		return errors.New("want versions, machines, keys, repositories and packages")
+	}
+	if clients[d.Client] == nil {
+		return fmt.Errorf("client %q: want apt or dnf", d.Client)
+	}
+	for version := range d.Versions {
+		for arch, machine := range d.Machines {
+			if !kernel.KnownArch(arch) || kernel.CanonicalArch(arch) != arch || !plain().MatchString(machine) {
+				return fmt.Errorf("machine %s: %s: want an architecture as in keys, and the client's name for it", arch, machine)
+			}
+			key := kernel.Key{ID: d.ID, VersionID: version, Arch: arch}
+			if err := key.Validate(); err != nil || d.ID == "" || version == "" || key.Canonical() != key {
+				return fmt.Errorf("%s: not an ID and VERSION_ID as in keys", key)
+			}
+			if _, err := d.series(key); err != nil {
+				return fmt.Errorf("version %s: %w", version, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Series is one distribution, version and architecture.
+type Series struct {
+	Key          kernel.Key // without a release
+	client       string
+	machine      string // as the client calls it
+	keys         []string
+	install      string
+	repositories []Repository
+	patterns     []pattern
+}
+
+// String returns ID/VERSION_ID/ARCH.
+func (s *Series) String() string { return s.Key.ID + "/" + s.Key.VersionID + "/" + s.Key.Arch }
+
+// pattern is a Pattern of a series.
+type pattern struct {
+	name  *regexp.Regexp // of the package
+	glob  string         // what all names begin with
+	debug bool
+	from  string
+	with  []string
+	extra []*regexp.Regexp // names of with, for any release
+}
+
+// series returns a series with all placeholders replaced.
+func (d *Distribution) series(key kernel.Key) (*Series, error) {
+	s := &Series{Key: key, client: d.Client, machine: d.Machines[key.Arch], install: d.Install}
+	fill := strings.NewReplacer("{version}", key.VersionID, "{name}", d.Versions[key.VersionID], "{machine}", s.machine).Replace
+	for _, k := range d.Keys {
+		k = fill(k)
+		if strings.ContainsFunc(k, isSpaceOrControl) || !filepath.IsAbs(k) && !(d.Client == "dnf" && strings.HasPrefix(k, "https://")) {
+			return nil, fmt.Errorf("key %q: want an absolute path, or for dnf an https address", k)
+		}
+		s.keys = append(s.keys, k)
+	}
+	for _, r := range d.Repositories {
+		if len(r.Machines) > 0 && !slices.Contains(r.Machines, key.Arch) {
+			continue
+		}
+		r.URL = fill(r.URL)
+		if err := checkURL(r.URL); err != nil {
+			return nil, err
+		}
+		r.Suites, r.Components = slices.Clone(r.Suites), slices.Clone(r.Components)
+		for _, list := range [][]string{r.Suites, r.Components} {
+			for i := range list {
+				if list[i] = fill(list[i]); !plain().MatchString(list[i]) {
+					return nil, fmt.Errorf("suite or component %q: want letters, digits and ._/+-", list[i])
+				}
+			}
+		}
+		if (d.Client == "apt") != (len(r.Suites) > 0) {
+			return nil, errors.New("suites: apt's repositories have them, dnf's do not")
+		}
+		s.repositories = append(s.repositories, r)
+	}
+	quoted := strings.NewReplacer("{version}", regexp.QuoteMeta(key.VersionID), "{name}", regexp.QuoteMeta(d.Versions[key.VersionID]),
+		"{machine}", regexp.QuoteMeta(s.machine)).Replace
+	for _, p := range d.Packages {
+		if (p.Kernel == "") == (p.Debug == "") {
+			return nil, errors.New("packages: want kernel or debug")
+		}
+		text := quoted(p.Kernel + p.Debug)
+		bare, err := regexp.Compile(text)
+		if err != nil {
+			return nil, err
+		}
+		prefix, _ := bare.LiteralPrefix()
+		if !plain().MatchString(prefix) {
+			return nil, fmt.Errorf("pattern %q: want an expression that begins with a part of a name", text)
+		}
+		out := pattern{name: regexp.MustCompile("^(?:" + text + ")$"), glob: prefix, debug: p.Debug != "", from: p.From}
+		if d.Client == "apt" && out.name.SubexpIndex("release") < 0 {
+			return nil, fmt.Errorf("pattern %q: no group release", text)
+		}
+		for _, w := range p.With {
+			w = fill(w)
+			any := strings.NewReplacer(`\{release\}`, ".+", `\{flavour\}`, ".*").Replace(regexp.QuoteMeta(w))
+			out.with, out.extra = append(out.with, w), append(out.extra, regexp.MustCompile("^"+any+"$"))
+		}
+		s.patterns = append(s.patterns, out)
+	}
+	return s, nil
+}
+
+func isSpaceOrControl(r rune) bool { return r <= ' ' || r == 0x7f }
+
+// checkURL returns an error unless a text is the address of a repository.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || strings.ContainsFunc(text, isSpaceOrControl) || !slices.Contains([]string{"http", "https", "file"}, u.Scheme) ||
+		u.Scheme != "file" && u.Host == "" || strings.ContainsAny(text, `[]"'\`) {
+		return fmt.Errorf("url %q: want an address that begins with https://, http:// or file://", text)
+	}
+	return nil
+}
+
+// usual are the architectures of a series that is given without one.
+var usual = []string{"x86_64", "arm64"}
+
+// Series returns the series for names of the form ID/VERSION_ID or ID/VERSION_ID/ARCH, each once.
+func (c *Catalogue) Series(names []string) (all []*Series, err error) {
+	seen := make(map[kernel.Key]bool)
+	for _, name := range names {
+		parts := strings.Split(name, "/")
+		if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
+			return nil, fmt.Errorf("%q: want ID/VERSION_ID or ID/VERSION_ID/ARCH, as in debian/12", name)
+		}
+		key := kernel.Key{ID: parts[0], VersionID: parts[1]}.Canonical()
+		d := c.find(key)
+		if d == nil {
+			return nil, fmt.Errorf("%s: not in the catalogue%s", name, c.nearest(key))
+		}
+		archs := slices.DeleteFunc(slices.Clone(usual), func(a string) bool { return d.Machines[a] == "" })
+		if len(parts) == 3 {
+			archs = []string{kernel.CanonicalArch(parts[2])}
+			if d.Machines[archs[0]] == "" {
+				return nil, fmt.Errorf("%s: the catalogue has %s", name, strings.Join(slices.Sorted(maps.Keys(d.Machines)), ", "))
+			}
+		}
+		for _, key.Arch = range archs {
+			if s, err := d.series(key); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			} else if !seen[key] {
+				seen[key], all = true, append(all, s)
+			}
+		}
+	}
+	return all, nil
+}
+
+func (c *Catalogue) find(key kernel.Key) *Distribution {
+	for _, d := range c.Distributions {
+		if _, ok := d.Versions[key.VersionID]; ok && d.ID == key.ID {
+			return d
+		}
+	}
+	return nil
+}
+
+// Names returns ID/VERSION_ID of all entries, in order.
+func (c *Catalogue) Names() (names []string) {
+	for _, d := range c.Distributions {
+		for _, v := range slices.SortedFunc(maps.Keys(d.Versions), kernel.CompareVersions) {
+			names = append(names, d.ID+"/"+v)
+		}
+	}
+	return names
+}
+
+// nearest describes what the catalogue has instead of a version.
+func (c *Catalogue) nearest(key kernel.Key) string {
+	names := c.Names()
+	suggest.Sort(key.ID+"/"+key.VersionID, names)
+	return fmt.Sprintf("; nearest: %s", strings.Join(names[:min(len(names), 4)], ", "))
+}

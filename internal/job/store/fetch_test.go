@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/fetch"
+	"github.com/btfgen/btfgen/internal/testing/testrepo"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// kernels returns the releases of the kernels in a .btfc file.
+func kernelsIn(t *testing.T, path string) (releases []string) {
+	t.Helper()
+	in, f, _, err := openPacked(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f == nil {
+		return nil
+	}
+	defer in.Close()
+	for _, e := range f.Entries() {
+		if s := (kernel.Key{ID: "test", VersionID: "1", Arch: "x86_64"}); (kernel.Key{ID: e.Key.ID, VersionID: e.Key.VersionID, Arch: e.Key.Arch}) != s {
+			t.Errorf("%s: want a kernel of test/1/x86_64", e.Key)
+		}
+		releases = append(releases, e.Key.Release)
+	}
+	return releases
+}
+
+// states returns the states and reasons of a run's kernels, by release.
+func states(res *FetchResult) map[string]string {
+	all := make(map[string]string)
+	for _, k := range res.Kernels {
+		all[k.unit.Kernel.Release] = string(k.State)
+		if k.Reason != "" {
+			all[k.unit.Kernel.Release] += ": " + k.Reason
+		}
+		if k.Later {
+			all[k.unit.Kernel.Release] += " (later)"
+		}
+	}
+	return all
+}
+
+func eachClient(t *testing.T, test func(t *testing.T, client string, r *testrepo.Repository)) {
+	for _, client := range []string{"apt", "dnf"} {
+		t.Run(client, func(t *testing.T) { test(t, client, testrepo.New(t, client)) })
+	}
+}
+
+// fetchFrom returns a configuration with a new cache and file.
+func fetchFrom(t *testing.T, r *testrepo.Repository, url string) FetchConfig {
+	t.Helper()
+	c, err := fetch.Parse([]byte(r.Catalogue(url, r.Key())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	series, err := c.Series([]string{"test/1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return FetchConfig{Series: series, Path: filepath.Join(t.TempDir(), "x.btfc"), Cache: t.TempDir(), Jobs: 2}
+}
+
+// TestFetch fetches from a repository that changes between the runs.
+func TestFetch(t *testing.T) {
+	eachClient(t, func(t *testing.T, _ string, r *testrepo.Repository) {
+		one := r.Add(r.Release(1), blob("one"))
+		two := r.Add(r.Release(2), blob("two"))
+		empty := r.Add(r.Release(3), []byte("no kernel"))
+		r.Index()
+		cfg := fetchFrom(t, r, r.Server.URL)
+		step := func(wantStates map[string]string, downloads []string, count SeriesCount) *FetchResult {
+			t.Helper()
+			res, err := Fetch(background, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(wantStates, states(res)); d != "" {
+				t.Error("states", d)
+			}
+			if got := r.Downloads(); !slices.Equal(got, downloads) {
+				t.Errorf("downloads %v, want %v", got, downloads)
+			}
+			if len(res.Series) != 1 {
+				t.Fatalf("series %+v", res.Series)
+			}
+			count.Series = res.Series[0].Series
+			if d := cmp.Diff(&count, res.Series[0]); d != "" {
+				t.Error("counts", d)
+			}
+			if left, _ := os.ReadDir(filepath.Join(cfg.Cache, "packages")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			return res
+		}
+		none := map[string]string{}
+		cfg.DryRun = true
+		res := step(map[string]string{r.Release(1): "wanted", r.Release(2): "wanted", r.Release(3): "wanted"}, nil, SeriesCount{Wanted: 3})
+		if _, err := os.Stat(cfg.Path); err == nil || res.Kernels[0].Bytes < 100 {
+			t.Errorf("dry run: %+v, %v", res.Kernels[0], err)
+		}
+		cfg.DryRun, cfg.Newest = false, 2
+		const unusable = "failed: holds no BTF"
+		res, err := Fetch(background, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(map[string]string{r.Release(2): "new", r.Release(3): unusable}, states(res)); d != "" {
+			t.Error("states", d)
+		}
+		r.Downloads()
+		cfg.Newest = 0
+		step(map[string]string{r.Release(1): "new"}, []string{one}, SeriesCount{New: 1, There: 1, Unusable: 1})
+		step(none, nil, SeriesCount{There: 2, Unusable: 1})
+		cfg.Retry = true
+		step(map[string]string{r.Release(3): unusable}, []string{empty}, SeriesCount{There: 2, Failed: 1})
+		cfg.Retry = false
+		if d := cmp.Diff([]string{r.Release(2), r.Release(1)}, kernelsIn(t, cfg.Path)); d != "" {
+			t.Error(d)
+		}
+
+		four := r.Add(r.Release(4), blob("four"))
+		if err := os.Remove(filepath.Join(r.Dir, two)); err != nil {
+			t.Fatal(err)
+		}
+		r.Index()
+		step(map[string]string{r.Release(4): "new"}, []string{four}, SeriesCount{New: 1, There: 1, Withdrawn: 1, Unusable: 1})
+		cfg.Prune, err = corpus.ParseSelectors([]string{"test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res := step(none, nil, SeriesCount{There: 2, Withdrawn: 1, Unusable: 1}); res.Pruned != 1 {
+			t.Errorf("%d kernels pruned", res.Pruned)
+		}
+		step(none, nil, SeriesCount{There: 2, Unusable: 1})
+		if d := cmp.Diff([]string{r.Release(1), r.Release(4)}, kernelsIn(t, cfg.Path)); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+// TestFetchOnDisk reads a repository with a file address, and a limit on downloads.
+func TestFetchOnDisk(t *testing.T) {
+	eachClient(t, func(t *testing.T, _ string, r *testrepo.Repository) {
+		for n := range 3 {
+			r.Add(r.Release(n+1), blob(fmt.Sprint("kernel", n)))
+		}
+		r.Index()
+		cfg := fetchFrom(t, r, "file://"+r.Dir)
+		cfg.Jobs, cfg.DryRun = 1, true
+		res, err := Fetch(background, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Limit, cfg.DryRun = res.Kernels[0].Bytes+res.Kernels[1].Bytes, false
+		for _, want := range [][]string{{r.Release(1), r.Release(2)}, {r.Release(1), r.Release(2), r.Release(3)}} {
+			if _, err := Fetch(background, cfg); err != nil {
+				t.Fatal(err)
+			}
+			if got := kernelsIn(t, cfg.Path); !slices.Equal(got, want) {
+				t.Errorf("kernels %v, want %v", got, want)
+			}
+		}
+	})
+}
+
+// TestFetchDamage fetches packages that are cut short, vanish, or have another signature or none. The run goes on with the others,
+// and the next run tries again.
+func TestFetchDamage(t *testing.T) {
+	eachClient(t, func(t *testing.T, client string, r *testrepo.Repository) {
+		cut, gone := r.Add(r.Release(1), blob("one")), r.Add(r.Release(2), blob("two"))
+		r.Add(r.Release(3), blob("three"))
+		r.Index()
+		cfg := fetchFrom(t, r, r.Server.URL)
+		r.SetHook(func(w http.ResponseWriter, req *http.Request) bool {
+			switch filepath.Base(req.URL.Path) {
+			case cut:
+				data, err := os.ReadFile(filepath.Join(r.Dir, cut))
+				if err != nil {
+					return false
+				}
+				w.Write(data[:len(data)/2])
+			case gone:
+				http.NotFound(w, req)
+			default:
+				return false
+			}
+			return true
+		})
+		res, err := Fetch(background, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := states(res)
+		for _, n := range []int{1, 2} {
+			if s := got[r.Release(n)]; !strings.HasPrefix(s, "failed: ") || !strings.HasSuffix(s, " (later)") {
+				t.Errorf("%s: %s", r.Release(n), s)
+			}
+		}
+		if got := kernelsIn(t, cfg.Path); !slices.Equal(got, []string{r.Release(3)}) {
+			t.Errorf("kernels %v", got)
+		}
+		r.SetHook(nil)
+		if _, err := Fetch(background, cfg); err != nil {
+			t.Fatal(err)
+		}
+		if got := kernelsIn(t, cfg.Path); len(got) != 3 {
+			t.Errorf("kernels %v", got)
+		}
+
+		// Another key signs from now on.
+		r.NewKey()
+		r.Add(r.Release(4), blob("four"))
+		r.Index()
+		res, err = Fetch(background, cfg)
+		if client == "apt" {
+			if err == nil || !strings.Contains(err.Error(), "signatures") {
+				t.Errorf("error %v", err)
+			}
+		} else if got := states(res); err != nil || !strings.Contains(got[r.Release(4)], "its signature is wrong or missing") {
+			t.Errorf("%v, %v", got, err)
+		}
+		if got := kernelsIn(t, cfg.Path); len(got) != 3 {
+			t.Errorf("kernels %v", got)
+		}
+	})
+}
+
+// TestFetchInterrupted ends a run while its third package is downloaded. The kernels before it are kept, and the next run goes on.
+func TestFetchInterrupted(t *testing.T) {
+	eachClient(t, func(t *testing.T, _ string, r *testrepo.Repository) {
+		for n := range 4 {
+			r.Add(r.Release(n+1), blob(fmt.Sprint("kernel", n)))
+		}
+		r.Index()
+		cfg := fetchFrom(t, r, r.Server.URL)
+		cfg.Jobs = 1
+		ctx, cancel := context.WithCancel(background)
+		r.SetHook(func(w http.ResponseWriter, req *http.Request) bool {
+			if !strings.Contains(req.URL.Path, r.Release(3)) {
+				return false
+			}
+			w.Header().Set("Content-Length", "100000")
+			w.Write([]byte("the beginning"))
+			w.(http.Flusher).Flush()
+			cancel()
+			<-req.Context().Done()
+			return true
+		})
+		if _, err := Fetch(ctx, cfg); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		if got := kernelsIn(t, cfg.Path); !slices.Equal(got, []string{r.Release(1), r.Release(2)}) {
+			t.Errorf("kernels %v", got)
+		}
+		r.SetHook(nil)
+		r.Downloads()
+		res, err := Fetch(background, cfg)
+		if got := kernelsIn(t, cfg.Path); err != nil || len(got) != 4 || res.Downloads != 2 {
+			t.Errorf("kernels %v, %v", got, err)
+		}
+	})
+}
+
+// TestFetchFullDisk downloads nothing if there is not enough space.
+func TestFetchFullDisk(t *testing.T) {
+	defer func(old func(string) (int64, error)) { freeSpace = old }(freeSpace)
+	eachClient(t, func(t *testing.T, _ string, r *testrepo.Repository) {
+		r.Add(r.Release(1), blob("one"))
+		r.Index()
+		cfg := fetchFrom(t, r, r.Server.URL)
+		freeSpace = func(string) (int64, error) { return spare, nil }
+		res, err := Fetch(background, cfg)
+		if got := states(res)[r.Release(1)]; err != nil || !strings.Contains(got, "67.1 MB free") || !strings.HasSuffix(got, "no space left on device (later)") {
+			t.Errorf("%s, %v", got, err)
+		}
+		if got := r.Downloads(); got != nil {
+			t.Errorf("downloads %v", got)
+		}
+		freeSpace = func(string) (int64, error) { return 2 * spare, nil }
+		if _, err := Fetch(background, cfg); err != nil || len(kernelsIn(t, cfg.Path)) != 1 {
+			t.Error(err)
+		}
+	})
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{"1": 1, "500M": 500e6, "2g": 2e9, "3kB": 3e3, "1TB": 1e12, "": 0, "0": 0, "-1": 0, "1.5G": 0, "MB": 0, "9999999T": 0, "1BB": 0} {
+		if got, err := ParseSize(text); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+}
