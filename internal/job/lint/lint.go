@@ -99,7 +99,7 @@ var (
 	WrongArch = define(Error, "wrong-arch",
 		"the BTF is not for the machine that its path names; move it")
 	KeyConflict = define(Error, "key-conflict",
-		"files with different BTF for one kernel, of which one is used; remove the others")
+		"files with different BTF for one kernel; only one is used, so remove the others")
 	Lost = define(Error, "lost",
 		"in the earlier listing, but not here; hosts with this kernel lose their BTF")
 	NoKey = define(Warning, "no-key",
