@@ -87,7 +87,7 @@ func optionsText(p *topic, shared map[string]string) string {
 
 // optionLine returns the line about an option. The classes that --fail-on takes are in the section about the exit status.
 func optionLine(o *described) string {
-	usage := o.usage
+	usage := strings.TrimSuffix(o.usage, ": "+o.value)
 	if o.name == "fail-on" {
 		usage = "count findings of the classes in LIST ([exit status](#exit-status)); `check` takes codes such as helper-missing, too"
 	}

@@ -93,35 +93,35 @@ type Code string
 // The codes, in the order of a report.
 var (
 	Empty = define(Error, "empty",
-		"the file holds nothing; fetch it again, or remove it")
+		"the file is empty; fetch it again, or remove it")
 	Damaged = define(Error, "damaged",
-		"the file cannot be read, so every command skips its kernel; fetch it again")
+		"the file cannot be read, so commands skip it; fetch it again")
 	WrongArch = define(Error, "wrong-arch",
-		"the BTF is not for the machine that its path names; move it, or it is used where it is wrong")
+		"the BTF is not for the machine that its path names; move it")
 	KeyConflict = define(Error, "key-conflict",
-		"several files with different BTF for one kernel, only one is used; remove the others")
+		"files with different BTF for one kernel; only one is used, so remove the others")
 	Lost = define(Error, "lost",
-		"in the earlier listing, but not here any more; hosts with this kernel lose their BTF")
+		"in the earlier listing, but not here; hosts with this kernel lose their BTF")
 	NoKey = define(Warning, "no-key",
-		"the path does not identify the kernel, so no host finds it; put it at ID/VERSION_ID/ARCH/RELEASE.btf")
+		"the path does not identify the kernel; put it at ID/VERSION_ID/ARCH/RELEASE.btf")
 	Undeduplicated = define(Warning, "undeduplicated",
-		"types were not merged: slow to read, and relocations may be ambiguous; encode it again with a newer pahole")
+		"types were not merged, so relocations may be ambiguous; encode it again with a newer pahole")
 	DebugKernel = define(Warning, "debug-kernel",
-		"offsets are those of a debug kernel; take the production kernel's BTF")
+		"BTF of a debug kernel, with other offsets; take the production kernel's")
 	NoFunctions = define(Warning, "no-functions",
-		"no functions: whether fentry, fexit, kfuncs and LSM hooks exist cannot be checked; encode it again with a newer pahole")
+		"no functions, so attach targets and kfuncs cannot be checked; encode it again with a newer pahole")
 	NoModules = define(Warning, "no-modules",
-		"no BTF of modules, which the kernel could have and others here do; types of modules stay unresolved")
+		"no BTF of modules, unlike other kernels here; their types stay unresolved")
 	StrayModules = define(Warning, "stray-modules",
-		"modules without their vmlinux are useless; add it, or put them where it is")
+		"modules without their vmlinux; put them together")
 	DanglingLink = define(Warning, "dangling-link",
 		"a link to a missing file; remove it")
 	KeyRepeated = define(Note, "key-repeated",
-		"more than one file with the same BTF for one kernel; one is enough")
+		"several files with the same BTF for one kernel; one is enough")
 	ModuleCopies = define(Note, "module-copies",
-		"modules repeat structs of their vmlinux; harmless, but they take more space than they need")
+		"modules repeat structs of their vmlinux; harmless, but they take more space")
 	Link = define(Note, "link",
-		"a second name of files that are read anyway; it is not followed")
+		"a second name of files that are read anyway")
 )
 
 // rule is what is known about a code.
