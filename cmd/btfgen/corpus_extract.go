@@ -61,7 +61,7 @@ func runCorpusExtract(c *cli.Context) error {
 		return extractOne(c, corp, out)
 	}
 	if f, err := bundle.FormatOf(out); err != nil || f != bundle.Dir {
-		return usagef("-o %s: several kernels need a directory", out)
+		return usagef("-o %s: several kernels need a directory: a name that ends with / or has no suffix", out)
 	}
 	cfg, stop := walkConfig(c, corp)
 	res, err := store.Extract(c.Context, cfg, out)

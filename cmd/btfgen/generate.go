@@ -130,11 +130,11 @@ func runGenerate(c *cli.Context) error {
 			return err
 		}
 	}
-	bar := newProgress(c, len(cfg.Corpus.Files))
-	cfg.Done = bar.set
+	walk, stop := walkConfig(c, cfg.Corpus)
+	cfg.Done = walk.Progress
 	start := time.Now()
 	rep, err := generate.Run(c.Context, *cfg)
-	bar.finish()
+	stop()
 	if c.Context.Err() != nil {
 		escape.Fprintf(c.App.ErrWriter, "btfgen: nothing written\n")
 	}

@@ -42,7 +42,7 @@ func TestSession(t *testing.T) {
 		}
 		lines = append(lines, "\x1b[1m$ "+command+"\x1b[0m")
 		// Only how long it took differs from run to run.
-		out = took.ReplaceAll(out, []byte(", 200ms\n"))
+		out = took.ReplaceAll(out, []byte(" in 200ms\n"))
 		lines = append(lines, strings.Split(strings.TrimSpace(string(out)), "\n")...)
 		lines = append(lines, "")
 	}
@@ -62,7 +62,7 @@ func TestSession(t *testing.T) {
 }
 
 var (
-	took    = regexp.MustCompile(`, [0-9.]+m?s\n`)
+	took    = regexp.MustCompile(` in [0-9.]+m?s\n`)
 	colour  = regexp.MustCompile("\x1b\\[([0-9;]*)m")
 	colours = map[string]string{"1": "b", "31": "r", "32": "g", "33": "y", "35": "m", "36": "c"}
 )

@@ -66,14 +66,13 @@ func runVerify(c *cli.Context) error {
 		return err
 	}
 	small = slices.DeleteFunc(small, func(m verify.Minimized) bool { return m.Key.Known() && !corp.Selects(m.Key) })
-	cfg := verify.Config{Minimized: small, Corpus: corp, Loader: loaders[c.String("loader")], Jobs: c.Int("jobs")}
+	walk, stop := walkConfig(c, corp)
+	cfg := verify.Config{Minimized: small, Corpus: corp, Loader: loaders[c.String("loader")], Jobs: walk.Jobs, Done: walk.Progress}
 	for i, o := range objs.list {
 		cfg.Objects = append(cfg.Objects, verify.Object{Object: o, Data: objs.data[i]})
 	}
-	bar := newProgress(c, len(corp.Files))
-	cfg.Done = bar.set
 	rep, err := verify.Run(c.Context, cfg)
-	bar.finish()
+	stop()
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ type Report struct {
 type Note struct {
 	Object  string `json:"object"`
 	Reason  string `json:"reason,omitempty"` // why its loader refuses the object, or ""
-	Records int    `json:"records"`          // in no program that it would load
+	Records int    `json:"records"`          // not compared by its rules
 }
 
 // sort makes the order of the report independent of timing.
