@@ -53,20 +53,13 @@ type Kernel struct {
 	// SourceSize is the size on disk in bytes. Kernels of one container share its size: the first one has it, the others have 0, so that sums
 	// are right.
 	SourceSize int64
-
-	own *decompress.Buffer // whose memory BTF is, all of it
 }
 
-// Keep returns a copy that stays valid, without modules and extras. It must be called once only.
+// Keep returns a copy that stays valid, without modules and extras.
 func (k *Kernel) Keep() *Kernel {
-	own := *k
-	own.Modules, own.ModulePaths, own.Extras = nil, nil, Extras{}
-	if k.own != nil {
-		*k.own = decompress.Buffer{}
-	} else {
-		own.BTF = bytes.Clone(k.BTF)
-	}
-	return &own
+	kept := *k
+	kept.BTF, kept.Modules, kept.ModulePaths, kept.Extras = bytes.Clone(k.BTF), nil, nil, Extras{}
+	return &kept
 }
 
 // Load loads the kernel into t, and sets the machine of its key or else of its content. t uses name in messages and logs; the

@@ -69,16 +69,6 @@ func (o *orderReader) err() error {
 	return nil
 }
 
-// same reports whether a list of n items equals the parent's, and reads its order if so.
-func (o *orderReader) same(n int) bool {
-	runs, starts := o.s[orderRuns], o.s[orderStarts]
-	if n == 0 || n != len(o.taken) || runs.Uvarint() != uint64(n-1)<<2|runCopy || starts.Byte() != 0 {
-		return false
-	}
-	o.s[orderRuns], o.s[orderStarts] = runs, starts
-	return true
-}
-
 // run returns the kind and length of the next run, which is at most room.
 func (o *orderReader) run(room int) (kind, n int) {
 	v := o.s[orderRuns].Uvarint()
