@@ -28,7 +28,6 @@ type File struct {
 	parts  []part
 	packed *packed  // where the kernel is in a corpus in one file, or nil
 	opts   *Options // shared by all of the corpus
-	xz     decompress.Decoder
 }
 
 // Kernel is a kernel with its BTF and that of its modules. Its slices are valid until yield returns; its strings stay.
