@@ -31,14 +31,14 @@ func BenchmarkRead(b *testing.B) {
 	txz := write("tar.xz", compress("xz", tarred))
 	for _, bb := range []struct {
 		name, path string
-		xz         decompress.Method
+		xz         *decompress.Decoder
 	}{
-		{"raw", write("btf", raw), decompress.BuiltIn},
-		{"elf", write("elf", vmlinux(raw)), decompress.BuiltIn},
-		{"zst", write("zst", compress("zst", raw)), decompress.BuiltIn},
-		{"gz", write("gz", compress("gz", raw)), decompress.BuiltIn},
-		{"tar.xz/go", txz, decompress.BuiltIn},
-		{"tar.xz/program", txz, decompress.Program},
+		{"raw", write("btf", raw), builtIn},
+		{"elf", write("elf", vmlinux(raw)), builtIn},
+		{"zst", write("zst", compress("zst", raw)), builtIn},
+		{"gz", write("gz", compress("gz", raw)), builtIn},
+		{"tar.xz/go", txz, builtIn},
+		{"tar.xz/program", txz, nil},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			c, err := Open(context.Background(), []string{bb.path}, Options{XZ: bb.xz})

@@ -21,7 +21,7 @@ const DefaultMaxSize = limits.PartSize
 
 // Options configure Open. The zero value takes everything.
 type Options struct {
-	XZ decompress.Method // what reads .xz
+	XZ *decompress.Decoder // what reads .xz; nil is decompress.FindXZ
 
 	// MaxSize limits the decompressed bytes of one BTF, ELF file or kernel image, and of all modules of a
 	// kernel together; 0 is DefaultMaxSize. What one source file unpacks to in total, the members of containers counted
@@ -81,9 +81,9 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	if opts.MaxSize <= 0 {
 		opts.MaxSize = DefaultMaxSize
 	}
-	xz, err := opts.XZ.Find()
-	if err != nil {
-		return nil, err
+	if opts.XZ == nil {
+		xz := decompress.FindXZ()
+		opts.XZ = &xz
 	}
 	w := newWalk(ctx)
 	for _, src := range sources {
@@ -117,7 +117,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	c.Skipped = append(w.skipped, skipped...)
 	units = slices.DeleteFunc(units, func(f *File) bool { return !keep(f.Key) })
 	for _, f := range append(units, packed...) {
-		f.opts, f.xz = &opts, xz
+		f.opts = &opts
 		if !f.Key.Known() {
 			opts.met.later(f)
 		}

@@ -9,7 +9,6 @@ import (
 	"io"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
-	"github.com/btfgen/btfgen/internal/corpus/decompress"
 )
 
 // kernelSection holds the compressed vmlinux in the ELF images that some ppc64le distributions boot.
@@ -24,9 +23,8 @@ func (r *reader) elf(in *input) error {
 	if e := r.f.opts.DWARF; e != nil && (!in.inside || isKernelName(in.member)) {
 		return r.elfOnDisk(in, e)
 	}
-	buf := r.s.images.push(func() *decompress.Buffer { return new(decompress.Buffer) })
+	buf := r.s.image()
 	defer r.s.images.pop()
-	buf.B = buf.B[:0]
 	if _, err := buf.Append(in.r, in.size, r.f.opts.MaxSize); err != nil {
 		return wrap(in.path, "elf", err)
 	}

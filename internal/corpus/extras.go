@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -23,14 +24,11 @@ import (
 // Packages have them as boot/config-RELEASE and boot/System.map-RELEASE, or as lib/modules/RELEASE/config and System.map. A directory has
 // them next to the kernel's file under these names, or under its name with .config or .kallsyms instead of .btf. They may be compressed.
 // Corpora in one file and the running kernel have them, too.
-type Extras struct {
-	// Config has the lines of the kernel's configuration that set something, and the one with its version. Nil is unknown.
-	Config []byte
-
-	// Symbols has a line for each function and variable, "t NAME" or "d NAME", followed by " [MODULE]" for those of a loaded
-	// module. Nil is unknown: the System.map of some distributions only says where the real one is.
-	Symbols []byte
-}
+//
+// Config has the lines of the kernel's configuration that set something, and the one with its version. Symbols has a line for each function
+// and variable, "t NAME" or "d NAME", followed by " [MODULE]" for those of a loaded module. Nil is unknown: the System.map of some
+// distributions only says where the real one is.
+type Extras = btfc.Extras
 
 // extraKind identifies one of the extras.
 type extraKind uint8
@@ -147,6 +145,9 @@ func lines(r *bufio.Reader, f func(line []byte) error) error {
 	s := bufio.NewScanner(r)
 	s.Buffer(make([]byte, 0, 4<<10), limits.ExtraLine)
 	for s.Scan() {
+		if bytes.IndexByte(s.Bytes(), 0) >= 0 {
+			return errors.New("a NUL byte in a line")
+		}
 		if err := f(s.Bytes()); err != nil {
 			return err
 		}

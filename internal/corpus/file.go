@@ -28,7 +28,6 @@ type File struct {
 	parts  []part
 	packed *packed  // where the kernel is in a corpus in one file, or nil
 	opts   *Options // shared by all of the corpus
-	xz     decompress.Decoder
 }
 
 // Kernel is a kernel with its BTF and that of its modules. Its slices are valid until yield returns; its strings stay.
@@ -53,20 +52,13 @@ type Kernel struct {
 	// SourceSize is the size on disk in bytes. Kernels of one container share its size: the first one has it, the others have 0, so that sums
 	// are right.
 	SourceSize int64
-
-	own *decompress.Buffer // whose memory BTF is, all of it
 }
 
-// Keep returns a copy that stays valid, without modules and extras. It must be called once only.
+// Keep returns a copy that stays valid, without modules and extras.
 func (k *Kernel) Keep() *Kernel {
-	own := *k
-	own.Modules, own.ModulePaths, own.Extras = nil, nil, Extras{}
-	if k.own != nil {
-		*k.own = decompress.Buffer{}
-	} else {
-		own.BTF = bytes.Clone(k.BTF)
-	}
-	return &own
+	kept := *k
+	kept.BTF, kept.Modules, kept.ModulePaths, kept.Extras = bytes.Clone(k.BTF), nil, nil, Extras{}
+	return &kept
 }
 
 // Load loads the kernel into t, and sets the machine of its key or else of its content. t uses name in messages and logs; the

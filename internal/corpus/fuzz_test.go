@@ -24,7 +24,7 @@ func FuzzRead(f *testing.F) {
 	const limit = 1 << 20
 	var s Scratch
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file := &File{Path: "f", Size: int64(len(data)), parts: []part{{path: "f", size: int64(len(data))}}, opts: &Options{MaxSize: limit, Extras: true}}
+		file := &File{Path: "f", Size: int64(len(data)), parts: []part{{path: "f", size: int64(len(data))}}, opts: &Options{MaxSize: limit, Extras: true, XZ: builtIn}}
 		kernels := 0
 		r := &reader{ctx: context.Background(), f: file, s: &s, yield: func(it *Kernel) error {
 			kernels++

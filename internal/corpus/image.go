@@ -68,9 +68,8 @@ var errNoBTF = errors.New("no BTF in it")
 // else the image is searched, first for BTF and then for compressed data. What is unknown is treated
 // so as well.
 func (r *reader) image(in *input) error {
-	buf := r.s.images.push(func() *decompress.Buffer { return new(decompress.Buffer) })
+	buf := r.s.image()
 	defer r.s.images.pop()
-	buf.B = buf.B[:0]
 	if _, err := buf.Append(in.r, in.size, r.f.opts.MaxSize); err != nil {
 		return wrap(in.path, "image", err)
 	}
@@ -188,9 +187,8 @@ func (r *reader) payload(in *input, data []byte, arch, release string) error {
 	case k != kindCompressed || len(data) < 4:
 		return errors.New("no compressed kernel where the header says")
 	}
-	buf := r.s.images.push(func() *decompress.Buffer { return new(decompress.Buffer) })
+	buf := r.s.image()
 	defer r.s.images.pop()
-	buf.B = buf.B[:0]
 	size := int64(binary.LittleEndian.Uint32(data[len(data)-4:])) // gzip ends with it by itself
 	if size <= 16*int64(len(data)) && size <= r.f.opts.MaxSize {
 		buf.Grow(int(size) + 1)
@@ -223,7 +221,7 @@ func (r *reader) search(in *input, img []byte, arch string) error {
 	if err := r.memory(in, img, arch, ""); !errors.Is(err, errNoBTF) {
 		return err
 	}
-	buf := r.s.images.push(func() *decompress.Buffer { return new(decompress.Buffer) })
+	buf := r.s.image()
 	defer r.s.images.pop()
 	for at, tries := 0, 0; tries < limits.ImageTries && !r.stopped(); tries++ {
 		i, f := decompress.Next(img[at:])
@@ -244,5 +242,5 @@ func (r *reader) search(in *input, img []byte, arch string) error {
 
 // decompress appends what data decompresses to; anything may follow the compressed data.
 func (r *reader) decompress(data []byte, f decompress.Format, to *decompress.Buffer) error {
-	return r.s.decoders.First(r.ctx, data, f, r.f.xz, r.f.opts.MaxSize, r.budget, to)
+	return r.s.decoders.First(r.ctx, data, f, *r.f.opts.XZ, r.f.opts.MaxSize, r.budget, to)
 }

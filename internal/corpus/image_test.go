@@ -66,7 +66,7 @@ func TestImagePrograms(t *testing.T) {
 			for _, mode := range modes() {
 				_, got, errs := readAll(t, Options{XZ: mode}, path)
 				if len(errs) > 0 || len(got) != 1 || !bytes.Equal(got[0].btf, btf) {
-					t.Errorf("%s in %s, mode %d: %d kernels, %v", args, name, mode, len(got), errs)
+					t.Errorf("%s in %s, mode %v: %d kernels, %v", args, name, mode, len(got), errs)
 				}
 				if program != "xz" {
 					break

@@ -90,7 +90,7 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 	if s.btf.B, err = p.file.BTF(ctx, &s.packed, p.entry, s.btf.B[:0]); err != nil {
 		return cmp.Or(ctx.Err(), wrap(f.Path, kindBTFC.String(), err))
 	}
-	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made, own: &s.btf}
+	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made}
 	var modules []btfc.Module
 	var failed error
 	if !f.opts.NoModules {
@@ -104,11 +104,9 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 		failed = wrap(f.Path, "modules", failed)
 	}
 	if f.opts.Extras {
-		x, err := p.file.Extras(ctx, p.entry)
-		if err != nil {
+		if k.Extras, err = p.file.Extras(ctx, p.entry); err != nil {
 			failed = errors.Join(failed, wrap(f.Path, "configuration and symbols", err))
 		}
-		k.Extras = Extras(x)
 	}
 	if err := yield(&k); err != nil {
 		return err
@@ -127,9 +125,6 @@ type Parts struct {
 func NewParts(q *btfc.Query) *Parts {
 	return &Parts{query: q, of: make(map[*btfc.File]*btfc.Parts)}
 }
-
-// errWhole is returned for a file whose kernel cannot be read in part.
-var errWhole = errors.New("cannot be read in part")
 
 // Entry returns the entry of the kernel of f in a corpus in one file. It returns nil if there is none, or if the result for the kernel depends
 // on more than its BTF and the machine in its key.
@@ -159,7 +154,7 @@ func (p *Parts) Whole(ctx context.Context, f *File, s *Scratch, yield func(*Kern
 
 func (p *Parts) read(ctx context.Context, f *File, s *Scratch, btf func(*btfc.Parts, context.Context, *btfc.Scratch, int, []byte) ([]byte, error), yield func(*Kernel) error) (err error) {
 	if f.Entry() == nil {
-		return errWhole
+		return btfc.ErrWhole
 	}
 	read := func() {
 		defer s.trim()

@@ -137,12 +137,17 @@ func samples() []sample {
 }
 
 // modes are the ways to decode xz that this machine has.
-func modes() []decompress.Method {
-	if _, err := exec.LookPath("xz"); err != nil {
-		return []decompress.Method{decompress.BuiltIn}
+func modes() []*decompress.Decoder {
+	program := decompress.FindXZ()
+	if program.Program == "" {
+		return []*decompress.Decoder{builtIn}
 	}
-	return []decompress.Method{decompress.Auto, decompress.Program, decompress.BuiltIn}
+	program.Always = true
+	return []*decompress.Decoder{nil, &program, builtIn}
 }
+
+// builtIn is the decoder in Go.
+var builtIn = new(decompress.Decoder)
 
 // Every kind of source gives the same BTF, under a name without a key.
 func TestReadEveryKind(t *testing.T) {
@@ -200,7 +205,7 @@ func TestReadDamaged(t *testing.T) {
 			if err := os.WriteFile(path, data, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			c, err := Open(context.Background(), []string{path}, Options{XZ: decompress.BuiltIn, MaxSize: 1 << 20})
+			c, err := Open(context.Background(), []string{path}, Options{XZ: builtIn, MaxSize: 1 << 20})
 			if err != nil {
 				reason, ok := strings.CutPrefix(err.Error(), "no kernel found: ")
 				if !ok {
@@ -435,7 +440,7 @@ func TestReadStopsProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(tree(t, map[string]string{"f": string(data)}), "f")
-	c, err := Open(context.Background(), []string{path}, Options{XZ: decompress.Program})
+	c, err := Open(context.Background(), []string{path}, Options{XZ: &decompress.Decoder{Program: "xz", Always: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,8 +82,8 @@ func TestCorpusDecodersAgree(t *testing.T) {
 	if _, err := exec.LookPath("xz"); err != nil {
 		t.Skip("needs the xz program")
 	}
-	want, mods := hashes(t, Options{XZ: decompress.Program}, dir)
-	got, _ := hashes(t, Options{XZ: decompress.BuiltIn}, dir)
+	want, mods := hashes(t, Options{XZ: &decompress.Decoder{Program: "xz", Always: true}}, dir)
+	got, _ := hashes(t, Options{XZ: builtIn}, dir)
 	if len(want) < 20 || len(got) != len(want) {
 		t.Fatalf("%d kernels with the program, %d without", len(want), len(got))
 	}
@@ -203,7 +203,7 @@ func TestReadAllocations(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		c, err := Open(context.Background(), []string{path}, Options{XZ: decompress.BuiltIn})
+		c, err := Open(context.Background(), []string{path}, Options{XZ: builtIn})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,6 +42,13 @@ func (s *Scratch) trim() {
 	s.extras = nil
 }
 
+// image returns an empty buffer. The caller pops it from images.
+func (s *Scratch) image() *decompress.Buffer {
+	buf := s.images.push(func() *decompress.Buffer { return new(decompress.Buffer) })
+	buf.B = buf.B[:0]
+	return buf
+}
+
 // stack hands out reusable values that are needed in a nested way.
 type stack[T any] struct {
 	items []*T

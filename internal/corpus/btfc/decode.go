@@ -157,11 +157,7 @@ func (r *reader) readNames() error {
 func (r *reader) readTypes() error {
 	p, st, n := r.parent, r.state, r.types
 	o := newOrderReader(r.s[streamTypes:streamStrings], len(p.types))
-	if o.same(n) {
-		st.types = p.types
-	} else {
-		st.types = make([]uint32, 0, n)
-	}
+	st.types = make([]uint32, 0, n)
 	next, limit := uint32(p.numContents), uint32(st.numContents)
 	base := uint32(st.numBase())
 	r.ids, r.old = make([]uint32, 0, r.contents), make([]uint32, 0, r.contents)
@@ -218,9 +214,6 @@ func readStrings(parent *later[[]uint32], names int, st *state, contents *later[
 		return nil, err
 	}
 	o := newOrderReader(s, len(from))
-	if o.same(n) {
-		return from, end(s, streamStrings)
-	}
 	next, limit := uint32(names), uint32(st.numNames)
 	if n > room {
 		return nil, errWrong

@@ -45,9 +45,8 @@ const maxSkip = 64
 // orderReader reads the order of a list.
 type orderReader struct {
 	place
-	s    []btfa.Cursor // orderStreams of them
-	high int           // no position from here on has been taken
-	old  uint32        // behind the last runOld
+	s   []btfa.Cursor // orderStreams of them
+	old uint32        // behind the last runOld
 }
 
 func newOrderReader(s []btfa.Cursor, n int) *orderReader {
@@ -67,16 +66,6 @@ func (o *orderReader) err() error {
 		}
 	}
 	return nil
-}
-
-// same reports whether a list of n items equals the parent's, and reads its order if so.
-func (o *orderReader) same(n int) bool {
-	runs, starts := o.s[orderRuns], o.s[orderStarts]
-	if n == 0 || n != len(o.taken) || runs.Uvarint() != uint64(n-1)<<2|runCopy || starts.Byte() != 0 {
-		return false
-	}
-	o.s[orderRuns], o.s[orderStarts] = runs, starts
-	return true
 }
 
 // run returns the kind and length of the next run, which is at most room.
@@ -107,20 +96,13 @@ func (o *orderReader) seek(from int64, limit int) int64 {
 // take takes up to n items of the parent's list, those from at to end. If there is none, the runs fail.
 func (o *orderReader) take(n int) (at, end int) {
 	at = o.skip(o.here)
-	end = min(at+n, len(o.taken))
-	if at < o.high {
-		for n = at; n < end && !o.taken[n]; {
-			n++
-		}
-		end = n
+	for end = at; end < min(at+n, len(o.taken)) && !o.taken[end]; end++ {
+		o.taken[end] = true
 	}
 	if at == end {
 		o.s[orderRuns].Fail(errRun)
 	}
-	for i := at; i < end; i++ {
-		o.taken[i] = true
-	}
-	o.here, o.high = end, max(o.high, end)
+	o.here = end
 	return at, end
 }
 

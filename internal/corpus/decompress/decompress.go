@@ -12,7 +12,7 @@
 // allocations where github.com/ulikunitz/xz needs 115 ms and 595,000, it can be used again, it
 // limits the dictionary, and it knows the branch filters that kernel images are compressed with. The xz
 // program needs 64 ms, in a process of its own; it is used where it is found and the input is not
-// small, unless the Method says otherwise. Both give the same bytes, and both are tested to.
+// small. Both give the same bytes, and both are tested to.
 // ulikunitz/xz reads .lzma, which the other cannot.
 package decompress
 

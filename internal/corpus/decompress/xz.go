@@ -14,35 +14,19 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Method says what reads .xz. Both decoders give the same bytes.
-type Method int
-
-// The methods.
-const (
-	Auto    Method = iota // the xz program if it is in PATH, except for small members of containers
-	Program               // the xz program; Find fails without it
-	BuiltIn               // the decoder in Go
-)
-
-// Decoder is what reads .xz. The zero value is the decoder in Go.
+// Decoder is what reads .xz. All decoders give the same bytes. The zero value is the decoder in Go.
 type Decoder struct {
-	path   string // of the xz program, or empty
-	always bool   // for small inputs, too
+	Program string // path of the xz program, or empty
+	Always  bool   // use it for small members of containers, too
 }
 
-// Find returns the decoder for a method.
-func (m Method) Find() (Decoder, error) {
-	if m == BuiltIn {
-		return Decoder{}, nil
-	}
+// FindXZ returns the xz program if it is in PATH, and otherwise the decoder in Go.
+func FindXZ() Decoder {
 	path, err := exec.LookPath("xz")
-	if err != nil && m == Program {
-		return Decoder{}, errors.New("no xz program in PATH")
-	}
 	if err != nil {
-		return Decoder{}, nil
+		return Decoder{}
 	}
-	return Decoder{path, m == Program}, nil
+	return Decoder{Program: path}
 }
 
 // programMin is the compressed size below which starting a process costs more than it saves.
@@ -50,7 +34,7 @@ const programMin = 64 << 10
 
 // takes reports whether the program reads a stream of size bytes, which is negative if unknown.
 func (d Decoder) takes(size int64) bool {
-	return d.path != "" && (d.always || size < 0 || size >= programMin)
+	return d.Program != "" && (d.Always || size < 0 || size >= programMin)
 }
 
 // xzProgram decodes with the xz program, which reads the file itself if there is one. The process ends with the context, or when the
@@ -61,7 +45,7 @@ func (s *Scratch) xzProgram(ctx context.Context, in Input, all bool) (io.ReadClo
 		args = append(args, "--single-stream")
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	p := &xzProcess{cmd: exec.CommandContext(ctx, in.XZ.path, args...), cancel: cancel}
+	p := &xzProcess{cmd: exec.CommandContext(ctx, in.XZ.Program, args...), cancel: cancel}
 	p.cmd.Env = []string{"LC_ALL=C"}
 	p.cmd.Stdin, p.cmd.Stderr = in.R, &p.stderr
 	var err error

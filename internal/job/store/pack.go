@@ -280,7 +280,7 @@ func (p *packer) prepare(k *corpus.Kernel, f *corpus.File) (*btfc.Kernel, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := it.Extras(btfc.Extras(k.Extras)); err != nil {
+	if err := it.Extras(k.Extras); err != nil {
 		return nil, err
 	}
 	it.Made(k.Made)
