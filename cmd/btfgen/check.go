@@ -95,7 +95,6 @@ type checkOptions struct {
 	report  report.Options
 	require []corpus.Selector
 	diff    []corpus.Selector // two kernels, or none
-	old     *check.Baseline
 	loaders []check.Loader
 	policy  check.Policy
 	args    []string // the OBJECT arguments
@@ -127,13 +126,14 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 	if len(o.args) == 0 {
 		return o, usagef("no BPF object given")
 	}
+	var old *check.Baseline
 	if f := c.String("baseline"); f != "" {
-		if o.old, err = check.ReadBaseline(c.Context, f); err != nil {
+		if old, err = check.ReadBaseline(c.Context, f); err != nil {
 			return o, usageError{err}
 		}
 	}
 	o.format, o.report, err = reportOptions(c)
-	o.report.Baseline = o.old
+	o.report.Baseline = old
 	return o, err
 }
 
@@ -199,7 +199,7 @@ func runCheck(c *cli.Context) error {
 	if o.diff != nil {
 		return checkDiff(c, rep, o.diff)
 	}
-	found(c).report = func(w io.Writer) error { return report.Markdown(w, rep, report.Options{Baseline: o.old}) }
+	found(c).report = func(w io.Writer) error { return report.Markdown(w, rep, report.Options{Baseline: o.report.Baseline}) }
 	if err := checkVerdict(c, rep, &o); err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func writeOutput(c *cli.Context, write func(io.Writer) error) error {
 // checkVerdict records the findings of a report, as --require and --baseline select them. The result of whole objects counts,
 // not of single programs.
 func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
-	if o.old == nil && len(o.require) == 0 {
+	if o.report.Baseline == nil && len(o.require) == 0 {
 		if slices.Contains(answers, o.format) {
 			return nil
 		}
@@ -275,7 +275,7 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 		if n == 0 {
 			reportUnmatched(c, "require", s.String(), nearestKernels(s, rep))
 		}
-		if o.old != nil {
+		if o.report.Baseline != nil {
 			continue
 		}
 		switch worst := rep.Worst(chosen); {
@@ -285,10 +285,10 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 			reportIfVerbose(c, finding{Class: uncertain, Message: fmt.Sprintf("--require %s: may not be met", s)})
 		}
 	}
-	if o.old == nil {
+	if o.report.Baseline == nil {
 		return nil
 	}
-	for _, ch := range rep.CompareObjects(o.old, func(k int) bool { return required[k] || len(o.require) == 0 }) {
+	for _, ch := range rep.CompareObjects(o.report.Baseline, func(k int) bool { return required[k] || len(o.require) == 0 }) {
 		text := fmt.Sprintf("%s, was %s", ch.New, ch.Old)
 		if ch.Program != "" {
 			text = ch.Program + ": " + text

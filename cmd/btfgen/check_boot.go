@@ -226,7 +226,7 @@ func (b *bootWatcher) Object(k *boot.Kernel, i int) {
 		if wrong := row.Wrong(); wrong != "" {
 			record(b.c, finding{Class: different, Message: p.Name + " " + wrong, Object: p.Object, Kernel: k.Name})
 		}
-		if row.Refused() != nil && !row.NotTried() && p.AutoLoad {
+		if row.Actual().Outcome == boot.Fails && p.AutoLoad {
 			record(b.c, finding{Class: failing, Message: p.Name + " does not load", Object: p.Object, Kernel: k.Name})
 		}
 	}

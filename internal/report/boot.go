@@ -94,16 +94,16 @@ func (b *Boot) Object(rows []boot.Row) {
 	var wrong []*boot.Row
 	for i := range rows {
 		row := &rows[i]
-		p := row.Program
+		p, a := row.Program, row.Actual()
 		b.rows++
-		if !row.NotTried() {
-			b.table.Add(p.Object+": "+p.Name, p.Load[0], row.Outcome())
+		if a.Outcome != boot.NotTried {
+			b.table.Add(p.Object+": "+p.Name, p.Load[0], a.Errno, a.Reason)
 		}
 		mark := ""
 		if row.Wrong() != "" {
 			mark = "WRONG: "
 			wrong = append(wrong, row)
-		} else if row.Refused() == nil && row.Alone() == "" && !row.NotTried() && p.Status[0] <= check.Guarded && !b.verbose {
+		} else if a.Outcome == boot.Loads && a.Alone == "" && p.Status[0] <= check.Guarded && !b.verbose {
 			b.fine++
 			continue
 		}
@@ -111,7 +111,7 @@ func (b *Boot) Object(rows []boot.Row) {
 		if all := p.Status[0]; all > max(p.Load[0], check.Guarded) {
 			predicted += ", " + all.String() + " to attach"
 		}
-		escape.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", p.Object, p.Name, predicted, mark, actual(row))
+		escape.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", p.Object, p.Name, predicted, mark, actual(a))
 	}
 	w.Flush()
 	for _, row := range wrong {
@@ -123,21 +123,20 @@ func (b *Boot) Object(rows []boot.Row) {
 }
 
 // actual describes the result of a program in the guest.
-func actual(row *boot.Row) string {
-	a := row.Actual()
+func actual(a boot.Actual) string {
 	text := a.Outcome
 	switch {
-	case a.Outcome == "fails":
+	case a.Outcome == boot.Fails:
 		text = "does not load: " + a.Reason
-	case row.Refused() != nil:
+	case a.Reason != "" && a.Reason != boot.NoResult:
 		text += ": " + a.Reason
 	case a.Attach != "":
 		text += "; " + a.Attach
 	}
-	if alone := row.Alone(); alone == "loads" {
+	if a.Alone == boot.Loads {
 		text += "; loads with cilium/ebpf"
-	} else if alone != "" {
-		text += "; does not load with cilium/ebpf: " + alone
+	} else if a.Alone != "" {
+		text += "; does not load with cilium/ebpf: " + a.Alone
 	}
 	return text
 }

@@ -12,14 +12,6 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 )
 
-// Outcome is what a kernel did with one program: a booted kernel ([Trial]), or in tests the running one, where
-// testdata/load.c loads every program of an object with libbpf, one at a time.
-type Outcome struct {
-	Program string
-	Errno   int    // 0 if it was loaded
-	Log     string // the verifier's log and libbpf's messages
-}
-
 // badRelocation is the number of the helper that poisoned instructions call.
 const badRelocation = 0xbad2310
 
@@ -32,13 +24,13 @@ var (
 // noise begins lines of a log that do not say why a program was not loaded.
 var noise = []string{"libbpf: failed to load object", "processed ", "libbpf: --", "libbpf: prog '"}
 
-// Reason returns the line of the log that best explains why a program was not loaded.
-func (o *Outcome) Reason() string {
-	best := fmt.Sprintf("errno %d", o.Errno)
-	if strings.Contains(o.Log, poisonedCall) || strings.Contains(o.Log, poisonedLoad) {
+// reason returns the line of a log, of the verifier and libbpf, that best explains why a program was not loaded.
+func reason(errno int, log string) string {
+	best := fmt.Sprintf("errno %d", errno)
+	if strings.Contains(log, poisonedCall) || strings.Contains(log, poisonedLoad) {
 		return "reaches an unresolved relocation"
 	}
-	for l := range strings.Lines(o.Log) {
+	for l := range strings.Lines(log) {
 		l = strings.TrimSpace(l)
 		if l != "" && !slices.ContainsFunc(noise, func(p string) bool { return strings.HasPrefix(l, p) }) {
 			best = l
@@ -55,12 +47,13 @@ type Table struct {
 	surprises    map[string]int
 }
 
-// Add counts the outcome of a program and the verdict on loading it. The name includes the object's.
-func (t *Table) Add(name string, verdict check.Status, got *Outcome) {
+// Add counts a program that was tried, by the verdict on loading it. The name includes the object's. errno is 0 if it was loaded, else
+// why says why not.
+func (t *Table) Add(name string, verdict check.Status, errno int, why string) {
 	if t.loads == nil {
 		t.loads, t.fails, t.surprises = make(map[check.Status]int), make(map[check.Status]int), make(map[string]int)
 	}
-	switch got.Errno {
+	switch errno {
 	case 0:
 		t.loads[verdict]++
 		return
@@ -70,7 +63,7 @@ func (t *Table) Add(name string, verdict check.Status, got *Outcome) {
 	}
 	t.fails[verdict]++
 	if verdict <= check.Guarded {
-		t.surprises[fmt.Sprintf("%s: errno %d: %s", name, got.Errno, got.Reason())]++
+		t.surprises[fmt.Sprintf("%s: errno %d: %s", name, errno, why)]++
 	}
 }
 

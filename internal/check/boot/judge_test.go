@@ -90,7 +90,7 @@ func TestRunningKernel(t *testing.T) {
 				continue
 			}
 			c := compare(&programs[p], 0, got)
-			table.Add(c.Program, c.Verdict, got)
+			table.Add(c.Program, c.Verdict, got.Errno, reason(got.Errno, got.Log))
 			counts[fmt.Sprintf("predicted %s, %s", c.Predicted, c.Happened)]++
 			if c.Wrong != "" {
 				t.Error(c.Wrong)

@@ -15,6 +15,13 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 )
 
+// Outcome is what the running kernel did with a program that testdata/load.c loads with libbpf.
+type Outcome struct {
+	Program string
+	Errno   int    // 0 if it was loaded
+	Log     string // the verifier's log and libbpf's messages
+}
+
 // load runs the loader on an object file. An object that libbpf does not open has one outcome, of the program "-".
 func load(loader, object string) ([]Outcome, error) {
 	out, err := exec.Command(loader, object).Output()

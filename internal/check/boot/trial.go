@@ -21,9 +21,9 @@ type Trial struct {
 // Row is a program on the booted kernel.
 type Row struct {
 	Program *check.Program
-	Got     *Event // what the kernel did with the program alone; nil if no event came
 	Unread  string // why cilium/ebpf does not read the object unchanged; "" if it does
 
+	got   *Event // what the kernel did with the program alone; nil if no event came
 	whole *Event // why libbpf does not load the object; nil if it does
 }
 
@@ -61,7 +61,7 @@ func (t *Trial) Take(e Event) {
 		if i < 0 {
 			return
 		}
-		rows[i].Got = &e
+		rows[i].got = &e
 		refusesObject = e.Extern
 	}
 	for i := range rows {
@@ -75,102 +75,78 @@ func (t *Trial) Take(e Event) {
 	}
 }
 
-// Refused returns why libbpf would not load the program, nil if it would.
-func (r *Row) Refused() *Event {
-	if r.whole != nil {
-		return r.whole
-	}
-	if r.Got != nil && r.Got.Error != "" {
-		return r.Got
-	}
-	return nil
-}
-
-// Attach returns [Attached], why the program was not attached, or "" if that was not tried.
-func (r *Row) Attach() string {
-	if r.Got == nil {
-		return ""
-	}
-	return r.Got.Attach
-}
-
-// NotTried reports that the kernel was not given the program, because cilium/ebpf does not read it or something is missing.
-func (r *Row) NotTried() bool {
-	e := r.Refused()
-	return e != nil && e.Errno == 0 || e == nil && r.Got == nil
-}
-
 // Missing returns for how many programs no result came, and how many others were not tried.
 func (t *Trial) Missing() (lost, untried int) {
 	for i := range t.Rows {
-		switch row := &t.Rows[i]; {
-		case row.Got == nil && row.Refused() == nil:
+		switch a := t.Rows[i].Actual(); {
+		case a.Outcome != NotTried:
+		case a.Reason == NoResult:
 			lost++
-		case row.NotTried():
+		default:
 			untried++
 		}
 	}
 	return lost, untried
 }
 
-// Outcome returns the row for Table and Reason.
-func (r *Row) Outcome() *Outcome {
-	o := &Outcome{Program: r.Program.Name}
-	if e := r.Refused(); e != nil {
-		o.Errno, o.Log = e.Errno, cmp.Or(e.Log, strings.TrimPrefix(e.Error, "program "+e.Name+": "))
-	}
-	return o
-}
+// Outcomes of programs.
+const (
+	Loads    = "loads"
+	Fails    = "fails"
+	NotTried = "not tried" // cilium/ebpf does not read the program, or something is missing
+)
 
-// Alone returns what happens if cilium/ebpf loads the program by itself, "" if the result is the same.
-func (r *Row) Alone() string {
-	if r.Got == nil || r.NotTried() || (r.Got.Alone == "loads") == (r.Refused() == nil) {
-		return ""
-	}
-	return strings.TrimPrefix(r.Got.Alone, "program "+r.Got.Name+": ")
-}
+// NoResult is the reason for NotTried if no result came from the guest.
+const NoResult = "no result"
 
 // Actual is what happened to a program.
 type Actual struct {
-	Outcome string `json:"outcome"`          // loads, fails or not tried
+	Outcome string `json:"outcome"`          // as libbpf loads it
 	Reason  string `json:"reason,omitempty"` // why it fails or was not tried
 	Errno   int    `json:"errno,omitempty"`
 	Log     string `json:"log,omitempty"`     // the end of the verifier's log
-	Attach  string `json:"attach,omitempty"`  // attached, or why not; empty if not tried
+	Attach  string `json:"attach,omitempty"`  // [Attached], or why not; empty if not tried
 	EbpfGo  string `json:"ebpf_go,omitempty"` // result of cilium/ebpf, if it differs: loads, or why not
+
+	Alone string `json:"-"` // EbpfGo, if cilium/ebpf reads the object
 }
 
 // Actual returns what happened to the program.
 func (r *Row) Actual() Actual {
-	a := Actual{Outcome: "loads", Attach: r.Attach(), EbpfGo: cmp.Or(r.Alone(), r.Unread)}
-	e := r.Refused()
-	switch {
-	case r.NotTried() && e == nil:
-		a.Outcome, a.Reason = "not tried", "no result"
-	case r.NotTried():
-		a.Outcome, a.Reason = "not tried", e.Error
-	case e != nil:
-		a.Outcome, a.Reason, a.Errno, a.Log = "fails", r.Outcome().Reason(), e.Errno, e.Log
+	a := Actual{Outcome: Loads}
+	switch e := cmp.Or(r.whole, r.got); {
+	case e == nil:
+		a.Outcome, a.Reason = NotTried, NoResult
+	case r.whole == nil && e.Error == "":
+	case e.Errno == 0:
+		a.Outcome, a.Reason = NotTried, e.Error
+	default:
+		why := cmp.Or(e.Log, strings.TrimPrefix(e.Error, "program "+e.Name+": "))
+		a.Outcome, a.Reason, a.Errno, a.Log = Fails, reason(e.Errno, why), e.Errno, e.Log
 	}
+	if r.got != nil {
+		a.Attach = r.got.Attach
+		if a.Outcome != NotTried && (r.got.Alone == Loads) != (a.Outcome == Loads) {
+			a.Alone = strings.TrimPrefix(r.got.Alone, "program "+r.got.Name+": ")
+		}
+	}
+	a.EbpfGo = cmp.Or(a.Alone, r.Unread)
 	return a
 }
 
 // Wrong returns how the verdict was wrong, "" if it was right or makes no claim.
 func (r *Row) Wrong() string {
-	load, all := r.Program.Load[0], r.Program.Status[0]
-	refused := r.Refused() != nil
+	a, load, all := r.Actual(), r.Program.Load[0], r.Program.Status[0]
 	switch {
-	case r.NotTried():
-		return ""
-	case refused && load <= check.Guarded:
+	case a.Outcome == Fails && load <= check.Guarded:
 		return "was to load, but does not"
-	case !refused && load == check.Fails:
+	case a.Outcome == Loads && load == check.Fails:
 		return "was to fail, but loads"
-	case refused || r.Attach() == "":
+	case a.Outcome != Loads || a.Attach == "":
 		return ""
-	case r.Attach() != Attached && all <= check.Guarded:
+	case a.Attach != Attached && all <= check.Guarded:
 		return "was to attach, but does not"
-	case r.Attach() == Attached && all == check.Fails:
+	case a.Attach == Attached && all == check.Fails:
 		return "was not to attach, but does"
 	}
 	return ""

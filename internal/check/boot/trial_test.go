@@ -77,14 +77,15 @@ func TestTrial(t *testing.T) {
 				trial.Take(e)
 			}
 			r := &trial.Of(0)[0]
-			if got := r.Refused() == nil && !r.NotTried(); got != tt.loads {
+			a := r.Actual()
+			if got := a.Outcome == Loads; got != tt.loads {
 				t.Errorf("loads: %t", got)
 			}
-			if r.Wrong() != tt.wrong || r.Alone() != tt.alone || r.NotTried() != tt.untold || r.Unread != tt.unread {
-				t.Errorf("wrong %q, alone %q, untold %t, unread %q", r.Wrong(), r.Alone(), r.NotTried(), r.Unread)
+			if r.Wrong() != tt.wrong || a.Alone != tt.alone || (a.Outcome == NotTried) != tt.untold || r.Unread != tt.unread {
+				t.Errorf("wrong %q, alone %q, untold %t, unread %q", r.Wrong(), a.Alone, a.Outcome == NotTried, r.Unread)
 			}
-			if got := r.Outcome().Reason(); tt.wantReason != "" && got != tt.wantReason {
-				t.Errorf("reason %q", got)
+			if tt.wantReason != "" && a.Reason != tt.wantReason {
+				t.Errorf("reason %q", a.Reason)
 			}
 		})
 	}
@@ -105,8 +106,8 @@ func TestTrialExtern(t *testing.T) {
 		t.Fatal("too few programs to tell anything")
 	}
 	for i := range trial.Rows {
-		if r := &trial.Rows[i]; r.Wrong() != "" || (r.Alone() == "loads") != (i > 0) {
-			t.Errorf("%s: wrong %q, alone %q", r.Program.Name, r.Wrong(), r.Alone())
+		if r := &trial.Rows[i]; r.Wrong() != "" || (r.Actual().Alone == Loads) != (i > 0) {
+			t.Errorf("%s: wrong %q, alone %q", r.Program.Name, r.Wrong(), r.Actual().Alone)
 		}
 	}
 }

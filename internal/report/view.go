@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report writes what package check found: for the terminal, as
-// Markdown, JSON, JUnit XML, SARIF and HTML.
 package report
 
 import (

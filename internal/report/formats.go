@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package report writes what package check found: for the terminal, as Markdown, JSON, JUnit XML, SARIF and HTML ([Formats]), and what
+// package boot found ([Boot]). Writers get findings from groups and kernels from a view; text and Markdown are templates.
 package report
 
 import (
