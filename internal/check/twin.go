@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -21,6 +20,8 @@ type twin struct {
 	pr     *bpfobj.Program
 	theirs map[int]int // functions of the twin by those of the program; nil where they are the same
 	ours   map[int]int
+
+	externs map[string]*bpfobj.Extern // of the program's object
 }
 
 // findTwins returns the twin of each program that has another one.
@@ -28,6 +29,10 @@ func findTwins(objects []*Object) map[*bpfobj.Program]*twin {
 	first, twins := make(map[[sha256.Size]byte]*twin), make(map[*bpfobj.Program]*twin)
 	for _, o := range objects {
 		c := newContents(o.Object)
+		externs := make(map[string]*bpfobj.Extern)
+		for i := range o.Externs {
+			externs[o.Externs[i].Name] = &o.Externs[i]
+		}
 		for i := range o.Programs {
 			pr := &o.Programs[i]
 			hash, ok := c.of(pr)
@@ -39,7 +44,7 @@ func findTwins(objects []*Object) map[*bpfobj.Program]*twin {
 				first[hash] = &twin{o: o.Object, pr: pr}
 				continue
 			}
-			w := &twin{t.o, t.pr, make(map[int]int), make(map[int]int)}
+			w := &twin{t.o, t.pr, make(map[int]int), make(map[int]int), externs}
 			for i, fn := range pr.Funcs {
 				w.theirs[fn], w.ours[t.pr.Funcs[i]] = t.pr.Funcs[i], fn
 			}
@@ -160,11 +165,11 @@ func (t *twin) record(o *bpfobj.Object, n int) int {
 }
 
 // extern returns the program's extern for one of the twin.
-func (t *twin) extern(o *bpfobj.Object, x *bpfobj.Extern) *bpfobj.Extern {
+func (t *twin) extern(x *bpfobj.Extern) *bpfobj.Extern {
 	if t.ours == nil {
 		return x
 	}
-	return &o.Externs[slices.IndexFunc(o.Externs, func(y bpfobj.Extern) bool { return y.Name == x.Name })]
+	return t.externs[x.Name]
 }
 
 func (x *exploration) reached(at bpfobj.Site) interp.Level { return x.Reached(mapped(x.theirs, at)) }
