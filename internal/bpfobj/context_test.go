@@ -74,7 +74,7 @@ func TestAccesses(t *testing.T) {
 		p := &Program{}
 		for i, code := range tt.funcs {
 			o.Funcs = append(o.Funcs, Function{Insns: code})
-			o.calls = append(o.calls, o.Funcs[i].calls())
+			o.calls = append(o.calls, o.Funcs[i].Calls())
 			p.Funcs = append(p.Funcs, i)
 		}
 		var got []access
@@ -105,7 +105,7 @@ func TestAccessesOfChain(t *testing.T) {
 	o.Funcs[n+1] = Function{Global: true, Insns: []Insn{call(1), exit}}
 	p := &Program{Funcs: []int{0}}
 	for i := range o.Funcs {
-		o.calls = append(o.calls, o.Funcs[i].calls())
+		o.calls = append(o.calls, o.Funcs[i].Calls())
 	}
 	p.Funcs = append(p.Funcs, o.calls[0]...)
 	steps := limits.NewMeter(t.Context(), 20*n, "")
@@ -149,7 +149,7 @@ func TestAccessesOf(t *testing.T) {
 		"returned number": {[]Insn{load(2, 1, 16), helper, load(0, 0, 24), exit}, []Access{{Arg: -1, Off: 16}}},
 	} {
 		o := &Object{Funcs: []Function{{Insns: tt.code}}, Maps: []Map{{KeySize: 8, ValueSize: 8}}}
-		o.calls = append(o.calls, o.Funcs[0].calls())
+		o.calls = append(o.calls, o.Funcs[0].Calls())
 		got := o.Accesses(&Program{Funcs: []int{0}}, limits.NewMeter(t.Context(), 1000, ""))
 		got = got[max(0, len(got)-1):]
 		if tt.want == nil { // the argument is not followed

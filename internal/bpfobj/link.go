@@ -16,7 +16,7 @@ import (
 // link finds the programs and the functions that they can call.
 func (p *parser) link() error {
 	for i := range p.Funcs {
-		p.calls = append(p.calls, p.Funcs[i].calls())
+		p.calls = append(p.calls, p.Funcs[i].Calls())
 	}
 	for i := range p.Funcs {
 		f := &p.Funcs[i]
@@ -57,8 +57,8 @@ func (p *parser) link() error {
 	return nil
 }
 
-// calls returns the functions that f refers to, without duplicates.
-func (f *Function) calls() (funcs []int) {
+// Calls returns the functions that f refers to, without duplicates.
+func (f *Function) Calls() (funcs []int) {
 	seen := make(map[int32]bool)
 	for i := range f.Insns {
 		if r := f.Insns[i].Ref; r.Kind == RefFunc && r.N >= 0 && !seen[r.N] {

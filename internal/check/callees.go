@@ -18,14 +18,7 @@ func findCallees(o *bpfobj.Object) []callees {
 	)
 	all, depth := make([]callees, len(o.Funcs)), make([]int, len(o.Funcs))
 	for fn := range o.Funcs {
-		seen := make(map[int32]bool)
-		for i := range o.Funcs[fn].Insns {
-			in := &o.Funcs[fn].Insns[i]
-			if n := in.Ref.N; (in.IsFuncCall() || in.Ref.Kind == bpfobj.RefFunc) && n >= 0 && !seen[n] {
-				seen[n] = true
-				all[fn].calls = append(all[fn].calls, int(n))
-			}
-		}
+		all[fn].calls = o.Funcs[fn].Calls()
 	}
 	var visit func(fn int) int
 	visit = func(fn int) int {

@@ -35,9 +35,10 @@
 //
 // [Run] takes each kernel through these passes: inspect finds the names that any
 // object uses; dryRun relocates all objects; an evaluation of each program then
-// judges its interfaces, externs, attachment and code. Results for code are shared
-// by kernels with equal relevant input (memo). A ledger keeps each distinct
-// finding once, and [Report] merges them. [Program.Load] leaves out findings that
+// judges its interfaces, externs, attachment and code. Results for code are cached
+// by everything that they depend on (memo), so kernels with equal relevant input
+// share them, and so do programs with equal code, of whichever object (twin). A ledger
+// keeps each distinct finding once, and [Report] merges them. [Program.Load] leaves out findings that
 // count only for attaching. An [ObjectRow] combines the programs of an object as its
 // loader does, by a [Policy] or by guesses, and its [Headline] sums it up.
 //

@@ -150,8 +150,8 @@ func (e *evaluation) explore(ctx context.Context) *exploration {
 	return &exploration{interp.Explore(ctx, t.o, t.pr, &interp.Input{
 		Features: e.k.features,
 		Record:   func(n int) (uint64, bool) { return e.loader.value(t.record(ours, n)) },
-		Ksym:     func(x *bpfobj.Extern) interp.Number { return e.ksym(t.extern(ours, x)) },
-		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, t.extern(ours, x)) },
+		Ksym:     func(x *bpfobj.Extern) interp.Number { return e.ksym(t.extern(x)) },
+		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, t.extern(x)) },
 		Settable: e.settable,
 		Precise:  e.precise,
 		Units:    sharedUnits{e, t},

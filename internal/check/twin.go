@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"slices"
+	"strconv"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/interp"
@@ -20,6 +20,8 @@ type twin struct {
 	pr     *bpfobj.Program
 	theirs map[int]int // functions of the twin by those of the program; nil where they are the same
 	ours   map[int]int
+
+	externs map[string]*bpfobj.Extern // of the program's object
 }
 
 // findTwins returns the twin of each program that has another one.
@@ -27,6 +29,10 @@ func findTwins(objects []*Object) map[*bpfobj.Program]*twin {
 	first, twins := make(map[[sha256.Size]byte]*twin), make(map[*bpfobj.Program]*twin)
 	for _, o := range objects {
 		c := newContents(o.Object)
+		externs := make(map[string]*bpfobj.Extern)
+		for i := range o.Externs {
+			externs[o.Externs[i].Name] = &o.Externs[i]
+		}
 		for i := range o.Programs {
 			pr := &o.Programs[i]
 			hash, ok := c.of(pr)
@@ -38,7 +44,7 @@ func findTwins(objects []*Object) map[*bpfobj.Program]*twin {
 				first[hash] = &twin{o: o.Object, pr: pr}
 				continue
 			}
-			w := &twin{t.o, t.pr, make(map[int]int), make(map[int]int)}
+			w := &twin{t.o, t.pr, make(map[int]int), make(map[int]int), externs}
 			for i, fn := range pr.Funcs {
 				w.theirs[fn], w.ours[t.pr.Funcs[i]] = t.pr.Funcs[i], fn
 			}
@@ -51,80 +57,87 @@ func findTwins(objects []*Object) map[*bpfobj.Program]*twin {
 // contents are hashes of what explorations depend on, besides what a kernel answers.
 type contents struct {
 	o     *bpfobj.Object
-	funcs map[int][]byte // by function, without what it refers to
-	data  map[int32][]byte
+	funcs map[int]*content
+	data  map[int32][sha256.Size]byte
+}
+
+// content is a function: a hash of all but what it refers to, and the instructions that matter for what they refer to.
+type content struct {
+	hash [sha256.Size]byte
+	refs []*bpfobj.Insn
 }
 
 func newContents(o *bpfobj.Object) *contents {
-	return &contents{o, make(map[int][]byte), make(map[int32][]byte)}
+	return &contents{o, make(map[int]*content), make(map[int32][sha256.Size]byte)}
 }
 
 // of returns a hash of a program's code; false if it refers to a function that is not one of the program's.
 func (c *contents) of(pr *bpfobj.Program) (sum [sha256.Size]byte, ok bool) {
-	at := make(map[int32]int, len(pr.Funcs)) // of a function in pr.Funcs
+	at, sections := make(map[int32]int), make(map[int32]int) // in pr.Funcs, and by the first reference
 	for i, fn := range pr.Funcs {
 		at[int32(fn)] = i
 	}
 	b := fmt.Append(nil, c.o.Order)
-	sections := make(map[int32]int) // by the first reference
 	for _, fn := range pr.Funcs {
-		b = append(b, c.function(fn)...)
-		for i := range c.o.Funcs[fn].Insns {
-			in := &c.o.Funcs[fn].Insns[i]
-			switch r := in.Ref; {
-			case r.N < 0:
-			case r.Kind == bpfobj.RefFunc || in.IsFuncCall():
-				n, ok := at[r.N]
+		f := c.function(fn)
+		b = append(b, f.hash[:]...)
+		for _, in := range f.refs {
+			switch n := in.Ref.N; in.Ref.Kind {
+			case bpfobj.RefData:
+				place, again := sections[n]
+				if !again {
+					place = len(sections)
+					sections[n] = place
+				}
+				hash := c.section(n)
+				b = append(binary.AppendUvarint(b, uint64(place)), hash[:]...)
+			case bpfobj.RefExtern:
+				x := &c.o.Externs[n]
+				b = fmt.Appendf(b, "%q %d %d ", x.Name, x.Kind, x.Size)
+			default:
+				place, ok := at[n]
 				if !ok {
 					return sum, false
 				}
-				b = binary.AppendUvarint(b, uint64(n))
-			case r.Kind == bpfobj.RefData:
-				n, again := sections[r.N]
-				if !again {
-					n = len(sections)
-					sections[r.N] = n
-				}
-				b = append(binary.AppendUvarint(b, uint64(n)), c.dataSection(r.N)...)
-			case r.Kind == bpfobj.RefExtern:
-				x := &c.o.Externs[r.N]
-				b = fmt.Append(b, x.Name, " ", x.Kind, x.Size)
+				b = binary.AppendUvarint(b, uint64(place))
 			}
 		}
 	}
 	return sha256.Sum256(b), true
 }
 
-// function returns a hash of a function without what it refers to.
-func (c *contents) function(fn int) []byte {
-	sum, ok := c.funcs[fn]
-	if !ok {
-		f := &c.o.Funcs[fn]
-		b := fmt.Append(nil, f.Global)
-		for i := range f.Insns {
-			in := &f.Insns[i]
-			b = append(b, byte(in.Op), byte(in.Dst), byte(in.Src), byte(in.Ref.Kind))
-			b = binary.AppendVarint(b, int64(in.Off))
-			b = binary.AppendVarint(b, in.Imm)
-			b = binary.AppendVarint(b, in.Ref.Off)
-			b = append(b, byte(min(in.Record, 1)), byte(max(in.Ref.N, -1)>>31))
-		}
-		hash := sha256.Sum256(b)
-		sum = hash[:]
-		c.funcs[fn] = sum
+func (c *contents) function(fn int) *content {
+	if f := c.funcs[fn]; f != nil {
+		return f
 	}
-	return sum
+	f := new(content)
+	b := fmt.Append(nil, c.o.Funcs[fn].Global)
+	for i := range c.o.Funcs[fn].Insns {
+		in := &c.o.Funcs[fn].Insns[i]
+		known := in.Ref.N >= 0
+		b = append(b, byte(in.Op), byte(in.Dst), byte(in.Src), byte(in.Ref.Kind), byte(min(in.Record, 1)))
+		b = strconv.AppendBool(b, known)
+		b = binary.AppendVarint(binary.AppendVarint(binary.AppendVarint(b, int64(in.Off)), in.Imm), in.Ref.Off)
+		if k := in.Ref.Kind; known && (in.IsFuncCall() || k != bpfobj.RefNone && k != bpfobj.RefMap) {
+			f.refs = append(f.refs, in)
+		}
+	}
+	f.hash = sha256.Sum256(b)
+	c.funcs[fn] = f
+	return f
 }
 
-// dataSection returns a hash of a data section and its variables.
-func (c *contents) dataSection(n int32) []byte {
-	sum, ok := c.data[n]
+// section returns a hash of a data section with its variables.
+func (c *contents) section(n int32) [sha256.Size]byte {
+	hash, ok := c.data[n]
 	if !ok {
-		hash := sha256.Sum256(fmt.Appendf(nil, "%v", c.o.Data[n]))
-		sum = hash[:]
-		c.data[n] = sum
+		d := c.o.Data[n]
+		bytes := sha256.Sum256(d.Bytes)
+		d.Bytes = nil
+		hash = sha256.Sum256(fmt.Appendf(bytes[:], "%v", d))
+		c.data[n] = hash
 	}
-	return sum
+	return hash
 }
 
 // exploration is the result for a program, found for its twin. Sites, functions and records are those of the program.
@@ -152,11 +165,11 @@ func (t *twin) record(o *bpfobj.Object, n int) int {
 }
 
 // extern returns the program's extern for one of the twin.
-func (t *twin) extern(o *bpfobj.Object, x *bpfobj.Extern) *bpfobj.Extern {
+func (t *twin) extern(x *bpfobj.Extern) *bpfobj.Extern {
 	if t.ours == nil {
 		return x
 	}
-	return &o.Externs[slices.IndexFunc(o.Externs, func(y bpfobj.Extern) bool { return y.Name == x.Name })]
+	return t.externs[x.Name]
 }
 
 func (x *exploration) reached(at bpfobj.Site) interp.Level { return x.Reached(mapped(x.theirs, at)) }
