@@ -39,7 +39,7 @@ type event struct {
 }
 
 func main() {
-	var opts archive.Options
+	opts := archive.Options{Object: object} // fails if the archive was made for another one
 	flag.StringVar(&opts.File, "btf", "", "read the kernel's types from `FILE`")
 	flag.StringVar(&opts.Host.Root, "root", "", "`DIR` is the host's root directory, for containers")
 	flag.StringVar(&opts.Host.OSRelease, "os-release", "", "`FILE` is the host's os-release")

@@ -13,7 +13,9 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/testing/creader"
+	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // testObjects returns the names of the objects in testdata/bpf.
@@ -117,27 +119,48 @@ func TestCCoversDamage(t *testing.T) {
 			if s := f.Section(section); s != nil && section != "" {
 				from, size = s.Offset, s.Size
 			}
-			for range 1 {
-				bad := bytes.Clone(data)
-				bad[from+random.Uint64N(size)] ^= 1 << random.UintN(8)
-				if random.UintN(20) == 0 {
-					bad = bad[:random.UintN(uint(len(bad)))]
-				}
-				o := archive.NewObject(name, bad)
-				if len(o.Fingerprint) == 0 {
-					c.Covers(t, bad, "") // must not crash
-					refused++
-					continue
-				}
-				if !btfa.NoRelocations(o.Fingerprint) {
-					read++
-				}
-				openFor(t, c, o)
-				if status, text := c.Covers(t, bad, ""); status != creader.OK {
-					t.Errorf("%s: Go reads fingerprint %x, C says %q", name, o.Fingerprint, text)
-				}
+			bad := bytes.Clone(data)
+			bad[from+random.Uint64N(size)] ^= 1 << random.UintN(8)
+			if random.UintN(20) == 0 {
+				bad = bad[:random.UintN(uint(len(bad)))]
+			}
+			o := archive.NewObject(name, bad)
+			if len(o.Fingerprint) == 0 {
+				c.Covers(t, bad, "") // must not crash
+				refused++
+				continue
+			}
+			if !btfa.NoRelocations(o.Fingerprint) {
+				read++
+			}
+			openFor(t, c, o)
+			if status, text := c.Covers(t, bad, ""); status != creader.OK {
+				t.Errorf("%s: Go reads fingerprint %x, C says %q", name, o.Fingerprint, text)
 			}
 		}
 	}
 	t.Logf("%d damaged objects have the same fingerprint in Go and C; Go refuses %d more", read, refused)
+}
+
+// TestCFindObject looks up types for an object: an archive that was made for another one is an error.
+func TestCFindObject(t *testing.T) {
+	c := creader.Start(t)
+	exec := bpfObject(t, "execsnoop.bpfel.o")
+	k := testminimized.Kernels(t)[0]
+	k.Key = mustKey(t, "debian/12/x86_64/6.1.0-9-amd64")
+	var b bytes.Buffer
+	info := archive.Info{Objects: []archive.Object{archive.NewObject("exec.bpf.o", exec)}}
+	if err := archive.Write(t.Context(), &b, info, []archive.Kernel{k}); err != nil {
+		t.Fatal(err)
+	}
+	c.Open(t, b.Bytes())
+	opts := archive.Options{Host: kernel.HostOptions{Release: "6.1.0-9-amd64", Arch: "x86_64"}, Object: exec}
+	if got := c.Find(t, opts); got.Status != creader.OK || !bytes.Equal(got.BTF, k.BTF) {
+		t.Errorf("its own object: %d %s", got.Status, got.Error)
+	}
+	opts.Object = bpfObject(t, "shapes.bpfel.o")
+	got := c.Find(t, opts)
+	if got.Status != creader.NotCovered || len(got.BTF) > 0 || !strings.HasPrefix(got.Error, "archive was made for exec.bpf.o (sha256 ") {
+		t.Errorf("another object: %d %q", got.Status, got.Error)
+	}
 }

@@ -76,7 +76,7 @@ func ExampleWrite() {
 		log.Fatal(err)
 	}
 	fmt.Println("less than 1 kB:", file.Len() < 1000)
-	fmt.Println(a.Info().Objects[0].Name, a.Info().Objects[0].Is(data))
+	fmt.Println(a.Info().Objects[0].Name, a.Covers(archive.NewObject("", data)) == nil)
 	for _, k := range a.Keys() {
 		fmt.Println(k)
 	}

@@ -3,7 +3,6 @@
 package archive
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -86,14 +85,6 @@ func canonicalArches(arches []string) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// Is reports whether the SHA-256 of data begins with o.Sum. With the 4 bytes of an
-// archive, another file matches with a probability of 1 in 4 billion. Without a Sum the
-// result is false.
-func (o Object) Is(data []byte) bool {
-	sum := sha256.Sum256(data)
-	return len(o.Sum) > 0 && bytes.HasPrefix(sum[:], o.Sum)
 }
 
 // String returns "name (sha256 01234567…)", followed by ", for arm64, x86_64" if the

@@ -11,7 +11,7 @@
  *	1  look KEY up with NUMBER neighbours in the archive opened last: rule, want, key, below, above, whether
  *	   these have one BTF, reason
  *	2  the host, with root, os_release, release and arch as STRINGs: a status, an error, and a key
- *	3  find, with file, release and arch as STRINGs and neighbours as NUMBER, passing over the kernel's own
+ *	3  find, with file, release, arch and object as STRINGs and neighbours as NUMBER, passing over the kernel's own
  *	   BTF: a status, an error, the source, the rule, and what is in the file at the path
  *	4  the canonical spelling of KEY
  *	5  whether allocations fail well: opens STRING and takes the BTF of all kernels as often as there are
@@ -237,7 +237,8 @@ static void answer_find(void)
 	struct btfa_found found;
 	struct btfa_error e = { "" };
 	const char *path;
-	char *file = get_string(NULL), *release = get_string(NULL), *arch = get_string(NULL);
+	uint32_t object_size;
+	char *file = get_string(NULL), *release = get_string(NULL), *arch = get_string(NULL), *object = get_string(&object_size);
 	static char btf[1 << 20];
 	size_t n = 0;
 	FILE *f;
@@ -248,6 +249,8 @@ static void answer_find(void)
 	o.host.release = release;
 	o.host.arch = arch;
 	o.neighbours = get_number();
+	o.object = object_size ? object : NULL;
+	o.object_size = object_size;
 	put_number((uint32_t)btfa_find(opened, &o, &path, &found, &e));
 	put_string(e.text);
 	put_number(found.source);
@@ -265,6 +268,7 @@ static void answer_find(void)
 	free(file);
 	free(release);
 	free(arch);
+	free(object);
 }
 
 static void answer_failures(void)
@@ -310,12 +314,19 @@ static void answer_covers(void)
 	uint32_t size;
 	char *s = get_string(&size), *arch = get_string(NULL), *object = malloc(size ? size : 1);
 	size_t before = meter.now;
+	int status;
 
 	memcpy(object, s, size); /* which has not a byte more: reading beyond it shows */
-	put_number((uint32_t)btfa_covers(opened, object, size, arch, &e));
+	do { /* without memory for each allocation in turn */
+		meter.calls = 0;
+		meter.fail_at++;
+		status = btfa_covers(opened, object, size, arch, &e);
+		if (meter.now != before)
+			abort();
+	} while (status == BTFA_NO_MEMORY && meter.fail_at < meter.calls);
+	meter.fail_at = -1;
+	put_number((uint32_t)status);
 	put_string(e.text);
-	if (meter.now != before)
-		abort();
 	free(object);
 	free(arch);
 	free(s);
