@@ -4,7 +4,6 @@ package btfa
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -60,23 +59,14 @@ func combine(hashes []uint64, big bool) []byte {
 // hashRelocations returns the hash of each relocation record that depends on the kernel, and whether the object is
 // big-endian.
 func hashRelocations(object []byte) (hashes []uint64, big bool, err error) {
-	f, err := elf.NewFile(bytes.NewReader(object))
+	s, err := newSections(object)
 	if err != nil {
 		return nil, false, fmt.Errorf("not a BPF object: %w", err)
 	}
-	big = f.ByteOrder == binary.BigEndian
-	section := func(name string) []byte {
-		s := f.Section(name)
-		if s == nil || err != nil {
-			return nil
-		}
-		var b []byte
-		b, err = s.Data()
-		return b
-	}
-	types, ext := section(".BTF"), section(".BTF.ext")
-	if len(types) == 0 || len(ext) == 0 || err != nil {
-		return nil, big, err
+	big = s.order == binary.BigEndian
+	types, ext := s.find(".BTF"), s.find(".BTF.ext")
+	if len(types) == 0 || len(ext) == 0 || s.err != nil {
+		return nil, big, s.err
 	}
 	h := hasher{h: fnv.New64a()}
 	if h.types, err = btf.New(types, nil); err != nil {
@@ -102,6 +92,66 @@ func hashRelocations(object []byte) (hashes []uint64, big bool, err error) {
 		err = errors.New("relocations of too many types")
 	}
 	return hashes, big, err
+}
+
+// sections finds the sections of a 64-bit ELF file. debug/elf would make each tracer 240 kB larger.
+type sections struct {
+	data  []byte
+	order binary.ByteOrder
+	table []byte // section headers
+	names []byte
+	err   error // of find
+}
+
+const elfHeader, sectionHeader = 64, 64 // bytes
+
+func newSections(data []byte) (*sections, error) {
+	if len(data) < elfHeader || string(data[:5]) != "\x7fELF\x02" {
+		return nil, errors.New("no 64-bit ELF file")
+	}
+	s := &sections{data: data, order: binary.LittleEndian}
+	if data[5] == 2 {
+		s.order = binary.BigEndian
+	}
+	n := uint64(s.order.Uint16(data[60:]))
+	s.table = s.part(s.order.Uint64(data[40:]), n*sectionHeader)
+	names := uint64(s.order.Uint16(data[62:]))
+	if s.order.Uint16(data[58:]) != sectionHeader || names >= n || s.table == nil {
+		return nil, errors.New("damaged section headers")
+	}
+	if s.names = s.content(s.table[names*sectionHeader:]); len(s.names) == 0 || s.names[len(s.names)-1] != 0 {
+		return nil, errors.New("damaged names of sections")
+	}
+	return s, nil
+}
+
+// part returns size bytes at off, nil if the file ends before.
+func (s *sections) part(off, size uint64) []byte {
+	if n := uint64(len(s.data)); off > n || size > n-off {
+		return nil
+	}
+	return s.data[off:][:size]
+}
+
+// content returns the content of a section by its header.
+func (s *sections) content(header []byte) []byte {
+	return s.part(s.order.Uint64(header[24:]), s.order.Uint64(header[32:]))
+}
+
+// find returns the content of the first section with a name, nil without one. It sets s.err if it cannot be read.
+func (s *sections) find(name string) []byte {
+	for t := s.table; len(t) > 0; t = t[sectionHeader:] {
+		at := int64(s.order.Uint32(t))
+		if at < int64(len(s.names)) && bytes.HasPrefix(s.names[at:], []byte(name+"\x00")) {
+			const noBits, compressed = 8, 1 << 11
+			b := s.content(t)
+			if b == nil || s.order.Uint32(t[4:]) == noBits || s.order.Uint64(t[8:])&compressed != 0 {
+				s.err = fmt.Errorf("%s: outside of the file, or compressed", name)
+			}
+			return b
+		}
+	}
+	return nil
 }
 
 // hasher hashes relocations of one object.
