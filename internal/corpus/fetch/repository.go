@@ -232,6 +232,7 @@ func run(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
+	endWithParent(cmd)
 	out, said := &bounded{max: maxList}, &tail{}
 	cmd.Stdout, cmd.Stderr = out, said
 	err := cmd.Run()

@@ -255,11 +255,7 @@ func TestFetchInterrupted(t *testing.T) {
 			if !strings.Contains(req.URL.Path, r.Release(3)) {
 				return false
 			}
-			w.Header().Set("Content-Length", "100000")
-			w.Write([]byte("the beginning"))
-			w.(http.Flusher).Flush()
-			cancel()
-			<-req.Context().Done()
+			r.Stall(w, req, cancel)
 			return true
 		})
 		if _, err := Fetch(ctx, cfg); !errors.Is(err, context.Canceled) {

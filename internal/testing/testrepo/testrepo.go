@@ -200,6 +200,20 @@ func (r *Repository) Downloads() []string {
 	return asked
 }
 
+// Stall serves the beginning of a package, calls begun, and waits until the client gives up.
+func (r *Repository) Stall(w http.ResponseWriter, req *http.Request, begun func()) {
+	data, err := os.ReadFile(filepath.Join(r.Dir, filepath.Base(req.URL.Path)))
+	if err != nil {
+		http.NotFound(w, req)
+		return
+	}
+	w.Header().Set("Content-Length", fmt.Sprint(len(data))) // clients compare it with the index
+	w.Write(data[:len(data)/2])
+	w.(http.Flusher).Flush()
+	begun()
+	<-req.Context().Done()
+}
+
 // SetHook sets what is called before a package is served. If it returns true, it has answered the request.
 func (r *Repository) SetHook(hook func(http.ResponseWriter, *http.Request) bool) {
 	r.mu.Lock()
