@@ -14,15 +14,17 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Repository is a signed repository on disk, which an HTTP server serves.
 type Repository struct {
-	t      *testing.T
-	client string // apt or dnf
-	Dir    string // with its packages
-	home   string // of gpg
-	Server *httptest.Server
+	t       *testing.T
+	client  string // apt or dnf
+	Dir     string // with its packages
+	home    string // of gpg
+	indexes int    // how many were written
+	Server  *httptest.Server
 
 	mu    sync.Mutex
 	asked []string                                                 // packages that were downloaded
@@ -169,6 +171,13 @@ func (r *Repository) Index() {
 		"-o", "APT::FTPArchive::Release::Architectures=amd64", "release", "dists/test")
 	Write(r.t, r.Dir, map[string][]byte{"dists/test/Release": []byte(release)})
 	r.run(r.Dir, "gpg", "--homedir", r.home, "--batch", "--yes", "--clearsign", "-o", "dists/test/InRelease", "dists/test/Release")
+	r.indexes++
+	for _, name := range []string{"InRelease", "main/binary-amd64/Packages"} { // apt does not see changes within a second
+		when := time.Now().Add(time.Duration(r.indexes) * time.Minute)
+		if err := os.Chtimes(filepath.Join(r.Dir, "dists/test", name), when, when); err != nil {
+			r.t.Fatal(err)
+		}
+	}
 }
 
 // Catalogue returns a catalogue of ID test, version 1, with the repository at an address and a file with its key.
