@@ -224,6 +224,7 @@ func reportFetched(c *cli.Context, cfg *store.FetchConfig, res *store.FetchResul
 		}
 	}
 	reportSkipped(c, res.Skipped)
+	reportSelection(c, res.Selection)
 	if c.Bool("json") {
 		return document(c, struct {
 			Output string `json:"output"`

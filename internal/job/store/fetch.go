@@ -112,7 +112,8 @@ type FetchResult struct {
 		Import   float64 `json:"import"` // at the same time
 	} `json:"seconds"`
 
-	Skipped []*corpus.Error `json:"-"` // parts of packages whose kernel is in the file
+	Selection corpus.Selection `json:"-"` // selectors that match no kernel of the repositories
+	Skipped   []*corpus.Error  `json:"-"` // parts of packages whose kernel is in the file
 }
 
 // fetcher is a run of Fetch.
@@ -198,6 +199,7 @@ func (f *fetcher) count(k kernel.Key) *SeriesCount {
 // list finds out what is to be downloaded. A series whose repositories cannot be read does not affect the others.
 func (f *fetcher) list(ctx context.Context) error {
 	total := int64(0)
+	var keys []kernel.Key
 	for _, s := range f.Series {
 		repos, err := s.Open(ctx, f.Cache, f.Mirrors)
 		var units []*fetch.Unit
@@ -214,6 +216,9 @@ func (f *fetcher) list(ctx context.Context) error {
 			f.res.Unreadable[s.String()] = err.Error()
 			continue
 		}
+		for _, u := range units {
+			keys = append(keys, u.Kernel)
+		}
 		f.withdrawn(s, units)
 		at := &fetched{s, repos}
 		for _, u := range f.selected(units) {
@@ -225,6 +230,12 @@ func (f *fetcher) list(ctx context.Context) error {
 			if total += k.Bytes; f.Limit > 0 && total > f.Limit {
 				total, k.Later = total-k.Bytes, true
 			}
+		}
+	}
+	for i, sel := range slices.Concat(f.Select, f.Exclude) {
+		if !slices.ContainsFunc(keys, sel.Match) {
+			u := corpus.Unmatched{Selector: sel, Excludes: i >= len(f.Select), Nearest: corpus.Nearest(sel, slices.Values(keys))}
+			f.res.Selection.Unmatched = append(f.res.Selection.Unmatched, u)
 		}
 	}
 	if len(f.res.Unreadable) == len(f.Series) {
