@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -272,7 +271,7 @@ func (d *archiveDiff) markdown(w io.Writer) {
 		escape.Fprintf(w, "\n")
 	}
 	for _, o := range d.Objects {
-		fmt.Fprintf(w, "- object %s: %s\n", escape.Code(o.Name), changeTexts[o.Change])
+		escape.Fprintf(w, "- object %s: %s\n", escape.Code(o.Name), changeTexts[o.Change])
 	}
 	type row struct{ gained, lost, changed int }
 	rows := make(map[string]*row)
@@ -292,11 +291,11 @@ func (d *archiveDiff) markdown(w io.Writer) {
 	count(d.Changed, func(r *row) *int { return &r.changed })
 	slices.Sort(order)
 	if len(order) > 0 {
-		fmt.Fprintf(w, "\n| distribution | gained | lost | changed |\n|---|--:|--:|--:|\n")
+		escape.Fprintf(w, "\n| distribution | gained | lost | changed |\n|---|--:|--:|--:|\n")
 	}
 	for _, s := range order {
 		r := rows[s]
-		fmt.Fprintf(w, "| %s | %d | %d | %d |\n", escape.Code(s), r.gained, r.lost, r.changed)
+		escape.Fprintf(w, "| %s | %d | %d | %d |\n", escape.Code(s), r.gained, r.lost, r.changed)
 	}
 	for _, part := range []struct {
 		title   string
@@ -305,10 +304,10 @@ func (d *archiveDiff) markdown(w io.Writer) {
 		if len(part.kernels) == 0 {
 			continue
 		}
-		var b bytes.Buffer
+		escape.Fprintf(w, "\n<details><summary>%s: %s</summary>\n\n", part.title, words.Plural(len(part.kernels), "kernel"))
 		for _, k := range part.kernels {
-			fmt.Fprintf(&b, "- %s\n", escape.Code(k.Kernel))
+			escape.Fprintf(w, "- %s\n", escape.Code(k.Kernel))
 		}
-		fmt.Fprintf(w, "\n<details><summary>%s: %s</summary>\n\n%s\n</details>\n", part.title, words.Plural(len(part.kernels), "kernel"), &b)
+		escape.Fprintf(w, "\n</details>\n")
 	}
 }

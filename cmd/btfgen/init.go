@@ -216,12 +216,12 @@ type initFile struct{ name, text string }
 func (p *project) files() []initFile {
 	archive := p.name + bundle.NativeSuffix
 	var yaml strings.Builder
-	fmt.Fprintf(&yaml, "# yaml-language-server: $schema=https://raw.githubusercontent.com/btfgen/btfgen/main/docs/schema/btfgen.yaml.json\n\n"+
+	yaml.WriteString("# yaml-language-server: $schema=https://raw.githubusercontent.com/btfgen/btfgen/main/docs/schema/btfgen.yaml.json\n\n"+
 		"btf: kernels/ # the kernels to support: a folder, or a .btfc file of 'btfgen corpus import'\nobjects:\n")
 	for _, o := range p.objects {
-		fmt.Fprintf(&yaml, "  - %q\n", o)
+		yaml.WriteString(fmt.Sprintf("  - %q\n", o))
 	}
-	fmt.Fprintf(&yaml, "generate:\n  output: %q\nverify:\n  archive: %q\n", archive, archive)
+	yaml.WriteString(fmt.Sprintf("generate:\n  output: %q\nverify:\n  archive: %q\n", archive, archive))
 	all := []initFile{{"btfgen.yaml", yaml.String()}}
 	if p.goPackage == "" {
 		return append(all, initFile{"btfgen.mk", fmt.Sprintf("# Include this in the Makefile.\n"+
