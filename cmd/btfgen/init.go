@@ -216,7 +216,7 @@ type initFile struct{ name, text string }
 func (p *project) files() []initFile {
 	archive := p.name + bundle.NativeSuffix
 	var yaml strings.Builder
-	yaml.WriteString("# yaml-language-server: $schema=https://raw.githubusercontent.com/btfgen/btfgen/main/docs/schema/btfgen.yaml.json\n\n"+
+	yaml.WriteString("# yaml-language-server: $schema=https://raw.githubusercontent.com/btfgen/btfgen/main/docs/schema/btfgen.yaml.json\n\n" +
 		"btf: kernels/ # the kernels to support: a folder, or a .btfc file of 'btfgen corpus import'\nobjects:\n")
 	for _, o := range p.objects {
 		yaml.WriteString(fmt.Sprintf("  - %q\n", o))
