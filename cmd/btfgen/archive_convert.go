@@ -5,9 +5,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -75,18 +77,19 @@ func archiveExtractCommand() *cli.Command {
 		ArgsUsage: "ARCHIVE [KEY...]",
 		Description: "KEY is ID/VERSION_ID/ARCH/RELEASE, with - for a missing part. The files are in BTFHub's layout,\n" +
 			"ID/VERSION_ID/ARCH/RELEASE.btf. Files of an earlier command are removed from DIR.",
-		Flags: []cli.Flag{
+		Flags: append(selectFlags(),
 			&cli.BoolFlag{Name: "all", Usage: "extract all kernels"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write into the directory `DIR` (required)"},
 			jsonFlag("the summary and findings"),
-		},
-		UsageText: "    btfgen archive extract tracer.btfa debian/12/x86_64/6.1.0-47-amd64 -o btfs/",
-		Action:    runArchiveExtract,
+		),
+		UsageText: "    btfgen archive extract tracer.btfa debian/12/x86_64/6.1.0-47-amd64 -o btfs/\n" +
+			"    btfgen archive extract tracer.btfa --select 'debian>=12' -o btfs/",
+		Action: runArchiveExtract,
 	}
 }
 
 func runArchiveExtract(c *cli.Context) error {
-	dir, all := c.String("output"), c.Bool("all")
+	dir, all, selects := c.String("output"), c.Bool("all"), c.IsSet("select") || c.IsSet("exclude")
 	switch {
 	case c.NArg() == 0:
 		return usagef("extract needs an ARCHIVE")
@@ -94,8 +97,16 @@ func runArchiveExtract(c *cli.Context) error {
 		return usagef("extract needs -o DIR")
 	case all && c.NArg() > 1:
 		return usagef("--all does not go with a KEY")
-	case !all && c.NArg() == 1:
-		return usagef("extract needs a KEY, or --all")
+	case all && selects:
+		return usagef("--all does not go with --select or --exclude")
+	case selects && c.NArg() > 1:
+		return usagef("--select does not go with a KEY")
+	case !all && !selects && c.NArg() == 1:
+		return usagef("extract needs a KEY, --select or --all")
+	}
+	var opts corpus.Options
+	if err := selection(c, &opts); err != nil {
+		return err
 	}
 	var keys []kernel.Key
 	for _, s := range c.Args().Tail() {
@@ -109,7 +120,11 @@ func runArchiveExtract(c *cli.Context) error {
 		info, kernels, err := bundle.ReadKernels(c.Context, c.Args().First())
 		if err == nil && !all {
 			info.Shard = archive.Shard{} // which would promise all of its kernels
-			kernels = pick(c, kernels, keys)
+			if selects {
+				kernels = pickSelected(c, kernels, &opts)
+			} else {
+				kernels = pick(c, kernels, keys)
+			}
 		}
 		return info, kernels, err
 	})
@@ -129,6 +144,33 @@ func pick(c *cli.Context, kernels []archive.Kernel, keys []kernel.Key) (picked [
 		}
 		delete(have, key.Canonical())
 		picked = append(picked, k)
+	}
+	return picked
+}
+
+// pickSelected returns the kernels that selectors choose, and reports selectors that match none.
+func pickSelected(c *cli.Context, kernels []archive.Kernel, opts *corpus.Options) (picked []archive.Kernel) {
+	keys := func(yield func(kernel.Key) bool) {
+		for _, k := range kernels {
+			if !yield(k.Key) {
+				return
+			}
+		}
+	}
+	for i, s := range slices.Concat(opts.Select, opts.Exclude) {
+		if slices.ContainsFunc(kernels, func(k archive.Kernel) bool { return s.Match(k.Key) }) {
+			continue
+		}
+		name := "select"
+		if i >= len(opts.Select) {
+			name = "exclude"
+		}
+		reportUnmatched(c, name, s.String(), corpus.Nearest(s, keys))
+	}
+	for _, k := range kernels {
+		if opts.Selects(k.Key) {
+			picked = append(picked, k)
+		}
 	}
 	return picked
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -288,16 +289,28 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	if o.report.Baseline == nil {
 		return nil
 	}
+	added := make(map[string]int) // kernels on which an object that the baseline does not have fails
 	for _, ch := range rep.CompareObjects(o.report.Baseline, func(k int) bool { return required[k] || len(o.require) == 0 }) {
 		text := fmt.Sprintf("%s, was %s", ch.New, ch.Old)
+		switch {
+		case ch.Added:
+			text = fmt.Sprintf("%s, not in the baseline", ch.New)
+		case ch.ProgramAdded:
+			text += " without this program"
+		}
 		if ch.Program != "" {
 			text = ch.Program + ": " + text
 		}
-		if ch.Worse() {
+		if ch.Worse() || ch.Added && len(o.require) > 0 {
 			reportFinding(c, finding{Class: failing, Message: text, Object: ch.Object, Kernel: ch.Kernel})
+		} else if ch.Added {
+			added[ch.Object]++
 		} else if ch.New < ch.Old {
 			infof(c, "btfgen: better: %s on %s: %s", ch.Object, ch.Kernel, text)
 		}
+	}
+	for _, object := range slices.Sorted(maps.Keys(added)) {
+		infof(c, "btfgen: new: %s is not ok on %s; the baseline does not have it", object, words.Plural(added[object], "kernel"))
 	}
 	return nil
 }

@@ -246,6 +246,9 @@ var variables = map[string]string{
 
 // excludes lists the options that a typed option removes from the environment and the file.
 var excludes = map[string][]string{
+	"all":        {"select", "exclude"},
+	"select":     {"all"},
+	"exclude":    {"all"},
 	"json":       {"verbose", "format", "min-kernel", "color"},
 	"format":     {"json", "min-kernel"},
 	"verbose":    {"json", "quiet", "brief"},
@@ -266,6 +269,9 @@ func (l *commandLine) configure(app *cli.App) error {
 		for _, other := range excludes[o.name()] {
 			given[other] = true
 		}
+	}
+	if l.path == "archive extract" && len(l.args) > 1 { // with keys, which select as well
+		given["all"], given["select"], given["exclude"] = true, true, true
 	}
 	for _, f := range l.command.Flags {
 		name := f.Names()[0]

@@ -31,11 +31,23 @@ func corpusCommand() *cli.Command {
 
 // corpusFlags are the options of all commands that read kernels. openSources evaluates them.
 func corpusFlags() []cli.Flag {
+	return append(selectFlags(), &cli.StringSliceFlag{Name: "as", Usage: "set the key of kernels: `[PATTERN=]KEY`, as in '*.btf=debian/12/{arch}/{release}'"})
+}
+
+// selectFlags are the options that selection reads.
+func selectFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "select", Usage: "use only kernels that match `SELECTOR`, such as 'debian>=11,x86_64'"},
 		&cli.StringSliceFlag{Name: "exclude", Usage: "skip kernels that match `SELECTOR`"},
-		&cli.StringSliceFlag{Name: "as", Usage: "set the key of kernels: `[PATTERN=]KEY`, as in '*.btf=debian/12/{arch}/{release}'"},
 	}
+}
+
+// selection sets the selectors of --select and --exclude.
+func selection(c *cli.Context, o *corpus.Options) (err error) {
+	if o.Select, err = selectors(c, "select"); err == nil {
+		o.Exclude, err = selectors(c, "exclude")
+	}
+	return err
 }
 
 // selectors returns the values of an option.
@@ -79,10 +91,7 @@ func openCorpus(c *cli.Context, opts corpus.Options) (*corpus.Corpus, error) {
 // openSources opens a corpus. Each kernel is in it once, except for list and lint, which are about files. Selectors that
 // match no kernel are reported at the end of the run.
 func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *corpus.Corpus, err error) {
-	if opts.Select, err = selectors(c, "select"); err != nil {
-		return nil, err
-	}
-	if opts.Exclude, err = selectors(c, "exclude"); err != nil {
+	if err := selection(c, &opts); err != nil {
 		return nil, err
 	}
 	if opts.As, err = parseAll(c, "as", corpus.ParseNaming); err != nil {

@@ -81,7 +81,7 @@ var commandClasses = map[string]findingClasses{
 	"archive diff":    {},
 	"archive list":    {},
 	"archive lookup":  {[]class{missing}, nil},
-	"archive extract": {[]class{missing}, nil},
+	"archive extract": {[]class{missing, unmatched}, nil},
 	"archive merge":   {},
 	"corpus list":     {[]class{damaged, unmatched}, nil},
 	"corpus lint":     {[]class{failed, unmatched, warned}, []class{noted}},

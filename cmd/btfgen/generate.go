@@ -109,6 +109,13 @@ func runGenerate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if out.Format == bundle.Dir { // a second run waits before its work, not after it
+		unlock, err := hold(c, out.Path)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
 	manifest := c.String("manifest")
 	for _, file := range []string{out.Path, manifest} {
 		unlock, err := holdInput(c, file, c.String("reuse"), c.String("reuse-manifest"), manifestOf(c.String("reuse")))

@@ -4,7 +4,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
+const said = "waiting for another process that writes it"
+
 // TestWaits lets a process wait for an output that another one has locked. It prints a message and reacts to signals. The
 // lock of a killed process is free.
 func TestWaits(t *testing.T) {
@@ -27,7 +31,6 @@ func TestWaits(t *testing.T) {
 	w.run("archive", "convert", "a0.btfa", "-o", "tree")
 	w.run("archive", "convert", "a0.btfa", "-o", "x.btfa")
 	w.run("generate", "--btf", "k0", "-o", "r.btfa", "--manifest", "r.json", "o.o")
-	const said = "waiting for another process that writes it"
 	for _, tc := range []struct{ path, line string }{
 		{"x.btfc", "corpus import k1 -o x.btfc"},
 		{"link.btfc", "corpus import k1 -o x.btfc"},
@@ -50,31 +53,12 @@ func TestWaits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			waiting := func() (*exec.Cmd, *watched) {
-				cmd, out := exec.Command(w.path, strings.Fields(tc.line)...), &watched{}
-				cmd.Dir = w.dir
-				cmd.Stdout, cmd.Stderr = out, out
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				ended := make(chan error, 1)
-				go func() { ended <- cmd.Wait() }()
-				for !strings.Contains(out.String(), said) {
-					select {
-					case err := <-ended:
-						t.Fatalf("did not wait: %v: %s", err, out)
-					case <-time.After(time.Millisecond):
-					}
-				}
-				out.ended = ended
-				return cmd, out
-			}
-			stopped, out := waiting()
+			stopped, out := w.waiting(tc.line)
 			stopped.Process.Signal(syscall.SIGTERM)
 			if err := <-out.ended; err == nil || !strings.Contains(out.String(), "btfgen: terminated") {
 				t.Errorf("%v: %s", err, out)
 			}
-			_, out = waiting()
+			_, out = w.waiting(tc.line)
 			unlock()
 			if err := <-out.ended; err != nil {
 				t.Errorf("%v: %s", err, out)
@@ -82,6 +66,38 @@ func TestWaits(t *testing.T) {
 			w.clean()
 		})
 	}
+	t.Run("for a whole run", func(t *testing.T) {
+		w.t = t
+		object, err := os.ReadFile(filepath.Join(w.dir, "o.o"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stdin, feed := io.Pipe()
+		first := exec.Command(w.path, "generate", "--btf", "k0", "-o", "tree", "-")
+		first.Dir, first.Stdin = w.dir, stdin
+		if err := first.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := feed.Write(object[:1]); err != nil {
+			t.Fatal(err)
+		}
+		for start := time.Now(); len(leftovers(t, filepath.Join(w.dir, "tree"))) == 0; time.Sleep(time.Millisecond) {
+			if time.Since(start) > 5*time.Second {
+				feed.Close()
+				first.Wait()
+				t.Fatal("a run that still reads its object has not locked its output")
+			}
+		}
+		_, out := w.waiting("generate --btf k1 -o tree o.o")
+		if _, err := feed.Write(object[1:]); err != nil {
+			t.Fatal(err)
+		}
+		feed.Close()
+		if err := cmp.Or(first.Wait(), <-out.ended); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		w.clean()
+	})
 	t.Run("killed", func(t *testing.T) {
 		w.t = t
 		hold := exec.Command(os.Args[0], "-test.run=^TestHold$")
@@ -98,14 +114,34 @@ func TestWaits(t *testing.T) {
 		}
 		hold.Process.Kill()
 		hold.Wait()
-		if strays, err := filepath.Glob(filepath.Join(w.dir, ".btfgen.*")); err != nil || len(strays) != 1 {
-			t.Errorf("%q are left of the killed process, %v", strays, err)
+		if strays := leftovers(t, w.dir); len(strays) != 1 {
+			t.Errorf("%q are left of the killed process", strays)
 		}
 		if out := w.run("corpus", "import", "k1", "-o", "x.btfc"); strings.Contains(out, said) {
 			t.Errorf("waits for a killed process: %s", out)
 		}
 		w.clean()
 	})
+}
+
+// waiting starts a command and returns when it says that it waits.
+func (w *together) waiting(line string) (*exec.Cmd, *watched) {
+	w.t.Helper()
+	cmd, out := exec.Command(w.path, strings.Fields(line)...), &watched{ended: make(chan error, 1)}
+	cmd.Dir = w.dir
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	go func() { out.ended <- cmd.Wait() }()
+	for !strings.Contains(out.String(), said) {
+		select {
+		case err := <-out.ended:
+			w.t.Fatalf("did not wait: %v: %s", err, out)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return cmd, out
 }
 
 // TestHold locks an output until it is killed, for TestWaits.
@@ -138,4 +174,14 @@ func (w *watched) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.buf.String()
+}
+
+// leftovers returns the paths of temporary files in a directory.
+func leftovers(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, ".btfgen.*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

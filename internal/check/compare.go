@@ -20,11 +20,14 @@ type Change struct {
 	Kernel  string `json:"kernel"`
 	Old     Status `json:"old"`
 	New     Status `json:"new"`
+
+	Added        bool `json:"added"`         // the older report does not have it
+	ProgramAdded bool `json:"program_added"` // the older report does not have the program
 }
 
 // Worse reports whether it is a change for the worse that matters: being
-// guarded is as good as being ok.
-func (c *Change) Worse() bool { return c.New > c.Old && c.New > Other }
+// guarded is as good as being ok, and what the older report does not have is new.
+func (c *Change) Worse() bool { return c.New > c.Old && c.New > Other && !c.Added }
 
 // Baseline is what an older report says of objects, programs and kernels.
 type Baseline struct {
@@ -36,6 +39,14 @@ type Baseline struct {
 
 // row is what a program is known by.
 type row struct{ object, program, section string }
+
+func rowOf(p *Program) row { return row{p.Object, p.Name, p.Section} }
+
+// has reports whether the report has a program.
+func (b *Baseline) has(p *Program) bool {
+	_, ok := b.rows[rowOf(p)]
+	return ok
+}
 
 // ReadBaseline reads a report that was written as JSON. Errors name path.
 func ReadBaseline(ctx context.Context, path string) (*Baseline, error) {
@@ -119,12 +130,14 @@ func (b *Baseline) complete(version int) error {
 
 // Compare returns which programs changed since an older report, in the order of r.
 // Programs and kernels that the old one does not have count as ok there, so
-// that new failures are found; those that r does not have are left out.
+// that new failures are found; such programs are Added. Those that r does not
+// have are left out.
 func (r *Report) Compare(old *Baseline) (out []Change) {
 	for i := range r.Programs {
 		p := &r.Programs[i]
-		old.each(r, row{p.Object, p.Name, p.Section}, p.Status, func(k int, before Status) {
-			out = append(out, Change{p.Object, p.Name, r.Kernels[k].Name, before, p.Status[k]})
+		added := !old.has(p)
+		old.each(r, rowOf(p), p.Status, func(k int, before Status) {
+			out = append(out, Change{p.Object, p.Name, r.Kernels[k].Name, before, p.Status[k], added, added})
 		})
 	}
 	return out
@@ -134,15 +147,17 @@ func (r *Report) Compare(old *Baseline) (out []Change) {
 func (r *Report) CompareObjects(old *Baseline, sel func(kernel int) bool) (out []Change) {
 	for i := range r.Objects {
 		o := &r.Objects[i]
+		_, known := old.rows[row{object: o.Object}]
 		old.each(r, row{object: o.Object}, o.Status, func(k int, before Status) {
 			if !sel(k) {
 				return
 			}
-			c := Change{Object: o.Object, Kernel: r.Kernels[k].Name, Old: before, New: o.Status[k]}
+			c := Change{Object: o.Object, Kernel: r.Kernels[k].Name, Old: before, New: o.Status[k], Added: !known}
 			if d := slices.IndexFunc(o.Decides, func(d Decider) bool {
 				return r.Programs[d.Program].Status[k] == o.Status[k] && slices.Contains(d.Kernels, k)
 			}); d >= 0 {
-				c.Program = r.Programs[o.Decides[d].Program].Name
+				p := &r.Programs[o.Decides[d].Program]
+				c.Program, c.ProgramAdded = p.Name, !old.has(p)
 			}
 			out = append(out, c)
 		})

@@ -35,7 +35,7 @@ func TestCompareObjects(t *testing.T) {
 		Kernels: []Kernel{{Name: "b"}, {Name: "a"}, {Name: "new"}},
 		Programs: []Program{
 			{Object: "x.o", Name: "p", Status: []Status{OK, MayFail, OK}}, {Object: "y.o", Name: "o", Status: []Status{Unknown, Unknown, OK}},
-			{Object: "y.o", Name: "q", Status: []Status{Fails, Fails, OK}}, {Object: "z.o", Name: "s", Status: []Status{OK, Other, Fails}}},
+			{Object: "y.o", Name: "q", Section: "xdp", Status: []Status{Fails, Fails, OK}}, {Object: "z.o", Name: "s", Status: []Status{OK, Other, Fails}}},
 		Objects: []ObjectRow{
 			{Object: "x.o", Status: []Status{Guarded, MayFail, OK}, Decides: []Decider{{0, []int{1}}}},
 			{Object: "y.o", Status: []Status{Fails, Fails, OK}, Decides: []Decider{{1, []int{0, 1}}, {2, []int{0, 1}}}},
@@ -43,9 +43,9 @@ func TestCompareObjects(t *testing.T) {
 		},
 	}
 	want := []Change{
-		{"x.o", "", "b", Fails, Guarded}, {"x.o", "p", "a", OK, MayFail},
-		{"y.o", "q", "b", MayFail, Fails},
-		{"z.o", "s", "new", OK, Fails},
+		{"x.o", "", "b", Fails, Guarded, false, false}, {"x.o", "p", "a", OK, MayFail, false, true},
+		{"y.o", "q", "b", MayFail, Fails, false, false},
+		{"z.o", "s", "new", OK, Fails, true, true},
 	}
 	if got := rep.CompareObjects(old, func(int) bool { return true }); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)

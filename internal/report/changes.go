@@ -8,17 +8,18 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 )
 
-// docChanges are programs that are worse, or better, than in a baseline.
+// docChanges are programs that are worse than in a baseline, better, or new.
 type docChanges struct {
 	Title string
 	Rows  []docChange
 }
 
 type docChange struct {
-	Name     name
-	Was, Is  check.Status
-	Old, New cell
-	Where    name
+	Name  name
+	Was   string
+	Is    check.Status
+	New   cell
+	Where name
 }
 
 // Markdown writes the report for a pull request.
@@ -34,11 +35,11 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 	return d.write(w, markdownSource, false)
 }
 
-// changes returns what got worse and what got better, objects first.
+// changes returns what got worse, what got better and what is new, objects first.
 func (v *view) changes(old *check.Baseline) (all []docChanges) {
 	l := v.CompareObjects(old, func(int) bool { return true })
 	for i := range l {
-		l[i].Program = "" // whichever decides
+		l[i].Program, l[i].ProgramAdded = "", false // whichever decides
 	}
 	l = append(l, v.Compare(old)...)
 	at := make(map[string]int)
@@ -49,8 +50,9 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 		title string
 		in    func(*check.Change) bool
 	}{
-		{"Worse", (*check.Change).Worse},
-		{"Better", func(c *check.Change) bool { return c.New < c.Old }},
+		{"Worse than the baseline", (*check.Change).Worse},
+		{"Better than the baseline", func(c *check.Change) bool { return c.New < c.Old }},
+		{"Not in the baseline", func(c *check.Change) bool { return c.Added }},
 	} {
 		var rows []check.Change // without kernels
 		on := make(map[check.Change][]int)
@@ -71,7 +73,11 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 			if c.Program != "" {
 				n += ": " + c.Program
 			}
-			out.Rows = append(out.Rows, docChange{name(n), c.Old, c.New, cellFor(c.Old), cellFor(c.New), name(v.where(on[c], 5))})
+			was := "new"
+			if !c.Added {
+				was = cellFor(c.Old).Icon() + " " + c.Old.String()
+			}
+			out.Rows = append(out.Rows, docChange{name(n), was, c.New, cellFor(c.New), name(v.where(on[c], 5))})
 		}
 		all = append(all, out)
 	}
