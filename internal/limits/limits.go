@@ -11,27 +11,31 @@ package limits
 // Kernels: a part that exceeds a limit is skipped.
 const (
 	PartSize      = 256 << 20 // bytes of a BTF, ELF file or image, unpacked; 70 MB (stripped vmlinux)
-	UnpackedParts = 16        // times PartSize of unpacked data in a source file
+	UnpackedParts = 16        // times as much in a source file, unpacked
 	UnpackedRatio = 100       // unpacked bytes per byte on disk; 11 (CentOS 8)
 	Nesting       = 10        // nested containers and compressions; 7
-	Modules       = 20_000    // modules waiting for their kernel; 6,000
 	KconfigBytes  = 4 << 20   // bytes of a kernel's configuration; 120 kB
 	SymbolBytes   = 32 << 20  // bytes of a kernel's symbols; 9 MB
 	ExtraLine     = 64 << 10  // bytes of a line of either; 300
-	Extras        = 4         // configurations and symbols waiting for their kernels; 4
-	Errors        = 100       // errors reported per file
-	SelectedKeys  = 1 << 16   // kernels remembered for messages about selectors; 5,000
-	ImageTries    = 64        // places of an image searched for compressed data
-	LinkedMember  = 64 << 10  // bytes of a tar member with hard links; some kB
-	Linked        = 16 << 20  // bytes of all such members
 	Dictionary    = 128 << 20 // bytes of a decoder's dictionary; 128 MiB (zstd --ultra -22)
-	XZProgram     = 64 << 20  // bytes for the xz program, in addition to the dictionary
 	VmlinuxSize   = 4 << 30   // bytes of a vmlinux read by pahole; 631 MB
 	Paholes       = 8         // concurrent paholes
 	PaholeMemory  = 8 << 30   // bytes that pahole may map; 0.8 GB
 	PaholeSeconds = 3600      // seconds for pahole; 40
-	PaholeKept    = 256 << 20 // bytes of pahole's output cached on disk; 4.4 MB each
-	Believed      = 8 << 20   // bytes allocated because of a header
+)
+
+// Work of reading kernels: what waits, is searched or is allocated; a part that exceeds a limit is skipped.
+const (
+	Modules      = 20_000    // modules waiting for their kernel; 6,000
+	Extras       = 4         // configurations and symbols waiting for their kernels; 4
+	Errors       = 100       // errors reported per file
+	SelectedKeys = 1 << 16   // kernels remembered for messages about selectors; 5,000
+	ImageTries   = 64        // places of an image searched for compressed data
+	LinkedMember = 64 << 10  // bytes of a tar member with hard links; some kB
+	Linked       = 16 << 20  // bytes of all such members
+	XZProgram    = 64 << 20  // bytes for the xz program, in addition to the dictionary
+	PaholeKept   = 256 << 20 // bytes of pahole's output cached on disk; 4.4 MB each
+	Believed     = 8 << 20   // bytes allocated because of a header
 )
 
 // Corpora in one file: a kernel that exceeds a limit is skipped; the index is for the whole file.

@@ -74,10 +74,9 @@ type Fetched struct {
 	Reason  string `json:"reason,omitempty"` // why it failed
 	Later   bool   `json:"later,omitempty"`  // the next run tries again
 
-	at    *fetched
-	unit  *fetch.Unit
-	dir   string
-	noted bool
+	at   *fetched
+	unit *fetch.Unit
+	dir  string
 }
 
 // fetched is a series whose repositories are open.
