@@ -74,33 +74,33 @@ const (
 // Objects: one that exceeds a limit is refused.
 const (
 	FileBytes    = 1 << 30  // bytes of a file searched for objects; 494 kB
-	SectionNames = 64 << 20 // bytes of section names, each counted as long as all; 423 kB
 	ObjectFiles  = 1 << 16  // files searched for objects; 1,200 (kernel's own tests)
 	ObjectList   = 1 << 20  // bytes of a list of objects
 	Sections     = 1 << 13  // sections; 508
 	Symbols      = 1 << 18  // symbols; 552
-	ObjectNames  = 32 << 20 // bytes of names of symbols, variables, functions, lines; 1.4 MB
-	Externals    = 256      // kfuncs, variables and type IDs reported by generate; 6
-	PathBytes    = 4 << 10  // bytes of a source path, longer ones are not reported; 68
 	Functions    = 1 << 16  // functions; 550
 	Programs     = 1 << 13  // programs; 250
 	Instructions = 1 << 20  // slots of code; 172,328
 	Relocations  = 1 << 20  // ELF relocations; 750
-	Inflated     = 64 << 20 // bytes of compressed sections, unpacked; 0
 	SectionBytes = 64 << 20 // bytes of a section; 907 kB
-	LoaderTypes  = 1 << 17  // types read with cilium/ebpf, more are unknown; 5,000
 )
 
-// Work of reading objects: members, functions and steps; an object beyond is refused.
+// Work of reading objects: names, members, functions and steps; an object beyond is refused.
 const (
-	MemberNesting = 4       // nested anonymous structs when recognizing machines and options; 2
-	MemberLooks   = 100_000 // members looked at for that; 272
-	AccessSteps   = 1 << 24 // instructions searched for reads of contexts; 11,033
-	ReadLooks     = 1 << 20 // members searched for reads, per kernel; 446
-	Called        = 1 << 20 // functions of each program, summed; 1,450
-	CalledInsns   = 1 << 26 // slots of these; 450,842
-	CalledRecords = 1 << 22 // relocation records of these; 92,270
-	ParseSteps    = 1 << 26 // other steps of reading; 34,752
+	SectionNames  = 64 << 20 // bytes of section names, each counted as long as all; 423 kB
+	ObjectNames   = 32 << 20 // bytes of names of symbols, variables, functions, lines; 1.4 MB
+	Externals     = 256      // kfuncs, variables and type IDs reported by generate; 6
+	PathBytes     = 4 << 10  // bytes of a source path, longer ones are not reported; 68
+	Inflated      = 64 << 20 // bytes of compressed sections, unpacked; 0
+	LoaderTypes   = 1 << 17  // types read with cilium/ebpf, more are unknown; 5,000
+	MemberNesting = 4        // nested anonymous structs when recognizing machines and options; 2
+	MemberLooks   = 100_000  // members looked at for that; 272
+	AccessSteps   = 1 << 24  // instructions searched for reads of contexts; 11,033
+	ReadLooks     = 1 << 20  // members searched for reads, per kernel; 446
+	Called        = 1 << 20  // functions of each program, summed; 1,450
+	CalledInsns   = 1 << 26  // slots of these; 450,842
+	CalledRecords = 1 << 22  // relocation records of these; 92,270
+	ParseSteps    = 1 << 26  // other steps of reading; 34,752
 )
 
 // Work of checking one object on one kernel: instructions and states; the verdict beyond is unknown.
