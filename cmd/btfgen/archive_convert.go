@@ -21,8 +21,8 @@ func archiveConvertCommand() *cli.Command {
 		Name:      "convert",
 		Usage:     "convert an archive to another format",
 		ArgsUsage: "ARCHIVE",
-		Description: "ARCHIVE and OUT are .btfa, .tar.gz, .tar.xz or .tar.zst files, or directories. A tar file loses the list of\n" +
-			"objects and the hash of their relocations.",
+		Description: "ARCHIVE and OUT are .btfa, .tar.gz, .tar.xz or .tar.zst files, or directories. A tar file loses the objects\n" +
+			"and hashes.",
 		Flags:     append(outputFlags(), jsonFlag("the summary and findings")),
 		UsageText: "    btfgen archive convert tracer.btfa -o tracer.tar.gz",
 		Action: func(c *cli.Context) error {
@@ -46,8 +46,8 @@ func archiveMergeCommand() *cli.Command {
 		Name:      "merge",
 		Usage:     "merge archives",
 		ArgsUsage: "ARCHIVE...",
-		Description: "Archives for one machine must be for the same relocations, so that a kernel's BTF is for all objects.\n\n" +
-			"Merging all shards of a run gives the same bytes as a run without shards.",
+		Description: "Archives for one machine must be for the same relocations.\n\n" +
+			"All shards of a run give the same bytes as a run without shards.",
 		Flags: append(outputFlags(), jsonFlag("the summary and findings"),
 			&cli.BoolFlag{Name: "mixed", Usage: "allow different relocations for one machine"}),
 		UsageText: "    btfgen archive merge x86.btfa arm64.btfa -o tracer.btfa",

@@ -17,7 +17,7 @@ func archiveDiffCommand() *cli.Command {
 		Usage:     "compare two archives or manifests",
 		ArgsUsage: "OLD NEW",
 		Description: "OLD and NEW are outputs of generate: .btfa files, tar files or directories, or manifests (.json). The report lists\n" +
-			"the kernels that NEW gained and lost, those with other BTF, and the objects. The exit status does not depend on it.",
+			"the kernels that NEW gained, lost and changed, and the objects. The exit status does not depend on it.",
 		Flags: []cli.Flag{
 			choiceFlag("format", "print `FORMAT`: text, or markdown for release notes", "text", "markdown"),
 			jsonFlag("the report"),

@@ -10,26 +10,32 @@ import (
 
 // chapters are the sections about all commands, in docs/cli.md and in btfgen(1).
 func chapters() []section {
-	var classes, counts strings.Builder
+	var classes strings.Builder
 	for _, c := range slices.Sorted(maps.Keys(meanings)) {
 		classes.WriteString("- `" + string(c) + "`: " + meanings[c] + "\n")
 	}
+	commands := make(map[string][]string) // by the text about their classes
 	for _, name := range slices.Sorted(maps.Keys(commandClasses)) {
 		if t := commandClasses[name]; len(t.all()) > 0 {
-			counts.WriteString("- `" + name + "`: " + joinClasses(t.counts))
+			text := joinClasses(t.counts)
 			if len(t.others) > 0 {
-				counts.WriteString("; on request " + joinClasses(t.others))
+				text += "; on request " + joinClasses(t.others)
 			}
-			counts.WriteString("\n")
+			commands[text] = append(commands[text], "`"+name+"`")
 		}
 	}
+	var counts []string
+	for text, names := range commands {
+		counts = append(counts, "- "+strings.Join(names, ", ")+": "+text+"\n")
+	}
+	slices.Sort(counts)
 	vars := ""
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		vars += "- `" + variables[name] + "`: `--" + name + "`\n"
 	}
 	return []section{
-		{"Input and output", `Options may follow arguments. After ` + "`--`" + ` every word is an argument. Data goes to
-standard output or to the file of ` + "`-o`" + `, and everything else to standard error.
+		{"Input and output", `Options may follow arguments. After ` + "`--`" + ` every word is an argument. Results go to
+standard output or to ` + "`-o`" + `, everything else to standard error.
 `},
 		{"Exit status", `- ` + "`0`" + `: success
 - ` + "`1`" + `: failure, or a defect in btfgen (please report it with the output of ` + "`--debug`" + `)
@@ -38,16 +44,15 @@ standard output or to the file of ` + "`-o`" + `, and everything else to standar
 - ` + "`130, 143, 129`" + `: ended by INT, TERM or HUP
 
 ` + "`--fail-on`" + ` takes a list of classes, separated by commas, or ` + "`none`" + `, and replaces the default.
-` + "`--brief`" + ` hides the other findings, and ` + "`--quiet`" + ` the summary of the run, too. In GitHub Actions, findings
-of these classes become annotations, and the page of the step gets a summary. The classes are:
+` + "`--brief`" + ` hides the other findings, and ` + "`--quiet`" + ` the summary, too. In GitHub Actions, findings
+of these classes become annotations, and the step gets a summary. The classes are:
 
 ` + classes.String() + `
-These count by default. Those after "on request" count only if ` + "`--fail-on`" + ` names them:
+These count by default, those after "on request" only if ` + "`--fail-on`" + ` names them:
 
-` + counts.String()},
+` + strings.Join(counts, "")},
 		{"JSON", `With ` + "`--json`" + ` a command prints one document or, if it has many results, one per line.
-A finding has a ` + "`class`" + `, a ` + "`message`" + ` and, if known, an ` + "`object`, a `kernel` and a `file`" + `. Kernels are
-ID/VERSION_ID/ARCH/RELEASE.
+A finding has a ` + "`class`" + `, a ` + "`message`" + ` and, if known, an ` + "`object`, a `kernel` and a `file`" + `.
 `},
 		{"Environment", `These variables override btfgen.yaml, and the command line overrides them. ` + "`BTFGEN_BTF`" + `
 may have several paths, separated by colons.

@@ -31,9 +31,9 @@ func checkCommand() *cli.Command {
 		Description: "OBJECT is as for generate. Each program is checked against the BTF of each kernel: relocations that the verifier\n" +
 			"reaches, helpers, kfuncs, maps, attach targets and more. The result is for whole objects, because libbpf loads all\n" +
 			"programs or none.\n\n" +
-			"If several programs attach to the same thing in different ways, such as a fentry and a kprobe, one of them is\n" +
-			"enough. --optional, --one-of and --when replace this guess, and --no-guess requires all programs.\n\n" +
-			"By default every failure counts. --require limits this to selected kernels, --baseline to changes for the worse.",
+			"Of programs that attach to the same thing in different ways, such as a fentry and a kprobe, one is enough.\n" +
+			"--optional, --one-of and --when replace this guess, and --no-guess requires all programs.\n\n" +
+			"By default every failure counts. --require limits this to selected kernels, --baseline to what got worse.",
 		Flags: slices.Concat(sourceFlags(), bootFlags(), []cli.Flag{
 			formatFlag(),
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},

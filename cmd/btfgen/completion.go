@@ -31,11 +31,11 @@ func completionCommand() *cli.Command {
 		Name:      "completion",
 		Usage:     "print a script for shell completion",
 		ArgsUsage: "SHELL",
-		Description: "SHELL is bash, zsh or fish. The script belongs in a file that the shell reads:\n\n" +
+		Description: "SHELL is bash, zsh or fish. The script belongs in\n\n" +
 			"    bash  ~/.local/share/bash-completion/completions/btfgen\n" +
 			"    zsh   _btfgen in a directory of $fpath\n" +
 			"    fish  ~/.config/fish/completions/btfgen.fish\n\n" +
-			"Packages of btfgen include these files.",
+			"Packages of btfgen include it.",
 		UsageText: "    btfgen completion fish > ~/.config/fish/completions/btfgen.fish",
 		Action: func(c *cli.Context) error {
 			shell := c.Args().First()

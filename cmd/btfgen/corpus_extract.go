@@ -22,8 +22,8 @@ func corpusExtractCommand() *cli.Command {
 		Description: "SOURCE is a file or tree (default: the running kernel). For several kernels OUT is a directory. For one kernel\n" +
 			"it is a file, or - for standard output, unless it ends in / or is a directory. A directory gets these files:\n\n" +
 			"    ID/VERSION_ID/ARCH/RELEASE.btf\n" +
-			"    ID/VERSION_ID/ARCH/RELEASE.config     configuration, if the source has it\n" +
-			"    ID/VERSION_ID/ARCH/RELEASE.kallsyms   symbols, if the source has them",
+			"    ID/VERSION_ID/ARCH/RELEASE.config     if the source has it\n" +
+			"    ID/VERSION_ID/ARCH/RELEASE.kallsyms   if the source has it",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)"},
 			&cli.BoolFlag{Name: "modules", Usage: "also write modules, as RELEASE/MODULE.btf"},

@@ -31,20 +31,20 @@ func corpusFetchCommand() *cli.Command {
 		ArgsUsage: "[SERIES...]",
 		Description: "SERIES is ID/VERSION_ID or ID/VERSION_ID/ARCH, as in debian/12 or ubuntu/22.04/arm64. Without ARCH, x86_64 and arm64 are\n" +
 			"fetched. Without SERIES, the catalogue is listed.\n\n" +
-			"apt or dnf download the packages and check their signatures. They use a folder of their own below the user's cache\n" +
-			"folder (~/.cache/btfgen/fetch) and no root rights. A package is deleted once its kernels are in OUT.\n\n" +
-			"Only new packages are downloaded: OUT notes the package of each kernel, and why a package had no usable kernel. A run\n" +
-			"that is interrupted keeps the kernels that were finished. Kernels that a repository no longer has stay in OUT.\n\n" +
+			"apt or dnf download the packages and check their signatures, in ~/.cache/btfgen/fetch and without root rights. A\n" +
+			"package is deleted once its kernels are in OUT.\n\n" +
+			"Only new packages are downloaded: OUT notes the package of each kernel, and why a package had no usable kernel. An\n" +
+			"interrupted run keeps finished kernels. Kernels that a repository no longer has stay in OUT.\n\n" +
 			"If a package has DWARF and no BTF, pahole converts it. Such packages have hundreds of megabytes.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "add kernels to `OUT`, a .btfc file (required)"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be downloaded"},
 			&cli.StringFlag{Name: "catalogue", Usage: "read more repositories from `FILE`; its entries take precedence"},
-			&cli.StringSliceFlag{Name: "mirror", Usage: "use other addresses than those in the catalogue: `URL=URL`, which replaces the beginning"},
+			&cli.StringSliceFlag{Name: "mirror", Usage: "replace the beginning of addresses in the catalogue: `URL=URL`"},
 			&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each series", Value: &word{"", nil}},
 			&cli.StringFlag{Name: "limit", Usage: "download at most `SIZE` in this run, such as 2G"},
-			&cli.BoolFlag{Name: "retry", Usage: "try packages again that had no usable kernel"},
-			&cli.StringSliceFlag{Name: "prune", Usage: "remove kernels that match `SELECTOR` and that the repositories no longer have"},
+			&cli.BoolFlag{Name: "retry", Usage: "retry packages that had no usable kernel"},
+			&cli.StringSliceFlag{Name: "prune", Usage: "remove kernels that match `SELECTOR` and that repositories no longer have"},
 			&cli.StringSliceFlag{Name: "select", Usage: "fetch only kernels that match `SELECTOR`"},
 			&cli.StringSliceFlag{Name: "exclude", Usage: "skip kernels that match `SELECTOR`"},
 			jsonFlag("the summary and findings"),

@@ -39,17 +39,16 @@ func generateCommand() *cli.Command {
 			"    @LIST           a file with one OBJECT on each line\n" +
 			"    -               standard input\n" +
 			"    MACHINE=OBJECT  an object for one machine, such as x86_64=probe.o\n\n" +
-			"Without MACHINE, the machine follows from the name of the file, the program that embeds the object, or the\n" +
-			"registers that it reads.\n\n" +
-			"OUT is an archive of all kernels (.btfa), a tar file (.tar.gz, .tar.xz, .tar.zst) or a directory. Tar files and\n" +
-			"directories have BTFHub's layout, ID/VERSION_ID/ARCH/RELEASE.btf. Files of an earlier run are removed from a\n" +
-			"directory.\n\n" +
+			"Without MACHINE, the machine follows from the file's name, the program that embeds the object, or the registers\n" +
+			"that it reads.\n\n" +
+			"OUT is an archive of all kernels (.btfa), a tar file (.tar.gz, .tar.xz, .tar.zst) or a directory. The last two\n" +
+			"have BTFHub's layout, ID/VERSION_ID/ARCH/RELEASE.btf. A directory loses the files of an earlier run.\n\n" +
 			"An unresolved relocation counts only with --fail-on. 'btfgen check' shows whether a program reaches it.",
 		Flags: slices.Concat(sourceFlags(), outputFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "manifest", Usage: "write hashes, sizes and counts of all kernels to `FILE`"},
 			&cli.StringFlag{Name: "reuse", Usage: "take unchanged kernels from the archive `OLD.btfa`"},
 			&cli.StringFlag{Name: "reuse-manifest", Usage: "read the manifest of OLD.btfa from `FILE` (default: OLD.json)"},
-			&cli.StringFlag{Name: "shard", Usage: "process part `I/N` of the corpus, or auto: the part given by a batch system's variables"},
+			&cli.StringFlag{Name: "shard", Usage: "process part `I/N` of the corpus, or the batch system's part with auto"},
 			jobsFlag(),
 			paddingFlag(),
 			keepFlag(),
@@ -91,7 +90,7 @@ func paddingFlag() cli.Flag {
 }
 
 func keepFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "keep", Usage: "keep types for user space: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:; OBJECT is then optional"}
+	return &cli.StringSliceFlag{Name: "keep", Usage: "keep types for user space, also without an OBJECT: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:"}
 }
 
 func minimizeOptions(c *cli.Context) (o minimize.Options, err error) {

@@ -19,11 +19,10 @@ import (
 
 func manCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "man",
-		Usage:     "print a manual page, or write them all",
-		ArgsUsage: "[COMMAND]",
-		Description: "Without COMMAND, print the page of btfgen itself. Pages have a date if SOURCE_DATE_EPOCH is set, in seconds since\n" +
-			"1970.",
+		Name:        "man",
+		Usage:       "print a manual page, or write them all",
+		ArgsUsage:   "[COMMAND]",
+		Description: "Without COMMAND, print the page of btfgen itself. SOURCE_DATE_EPOCH dates the pages.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write all pages into the directory `DIR`"},
 		},

@@ -18,9 +18,9 @@ func implied(p *topic) []string {
 	if !ok {
 		return nil
 	}
-	names := []string{"config", "json", "quiet"}
+	names := []string{"color", "config", "json", "quiet"}
 	if len(classes.all()) > 0 {
-		names = append(names, "fail-on")
+		names = append(names, "brief", "fail-on")
 	}
 	readsKernels := strings.Contains(p.ArgsUsage, "SOURCE") || slices.ContainsFunc(describeAll(p.Command), func(o *described) bool { return o.name == "btf" })
 	if readsKernels {
@@ -40,9 +40,9 @@ func reference(app *cli.App) string {
 	all := topics(app)[1:]
 	shared := sharedOptions(all)
 	b.WriteString("\n## Options of several commands\n\n" +
-		"Every command has `--help`, which prints all its options. All but `explain`, `completion` and `man` have `--config`, `--json` and\n" +
-		"`--quiet`. Commands with [findings](#exit-status) have `--fail-on`. Commands with `--btf` or SOURCE have `--as`, `--exclude`, `--jobs`\n" +
-		"and `--select`. The sections of commands name the others.\n\n")
+		"Every command has `--help`. Commands that read or write kernels, objects or archives have `--color`, `--config`, `--json` and\n" +
+		"`--quiet`; those with [findings](#exit-status) `--brief` and `--fail-on`; those with `--btf` or SOURCE `--as`, `--exclude`,\n" +
+		"`--jobs` and `--select`. The sections of commands name the others.\n\n")
 	for _, name := range slices.Sorted(maps.Keys(shared)) {
 		b.WriteString(shared[name])
 	}

@@ -20,9 +20,8 @@ func relologCommand() *cli.Command {
 		Name:      "relolog",
 		Usage:     "show how relocations are resolved, and why",
 		ArgsUsage: "OBJECT...",
-		Description: "Relocates objects as libbpf would, without loading them, and prints a line per relocation. With several kernels,\n" +
-			"differences come first. PATTERN is a shell pattern. Only relocations that are shown count as findings. OBJECT is\n" +
-			"as for generate.",
+		Description: "Prints a line per relocation, as libbpf would resolve it. With several kernels, differences come first. PATTERN is\n" +
+			"a shell pattern. Only relocations that are shown count as findings. OBJECT is as for generate.",
 		Flags: append(sourceFlags(),
 			jsonFlag("relocations and other findings, one per line,"),
 			verboseFlag("show source lines, candidates and reasons"),

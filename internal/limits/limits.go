@@ -11,27 +11,31 @@ package limits
 // Kernels: a part that exceeds a limit is skipped.
 const (
 	PartSize      = 256 << 20 // bytes of a BTF, ELF file or image, unpacked; 70 MB (stripped vmlinux)
-	UnpackedParts = 16        // times PartSize of unpacked data in a source file
+	UnpackedParts = 16        // times as much in a source file, unpacked
 	UnpackedRatio = 100       // unpacked bytes per byte on disk; 11 (CentOS 8)
 	Nesting       = 10        // nested containers and compressions; 7
-	Modules       = 20_000    // modules waiting for their kernel; 6,000
 	KconfigBytes  = 4 << 20   // bytes of a kernel's configuration; 120 kB
 	SymbolBytes   = 32 << 20  // bytes of a kernel's symbols; 9 MB
 	ExtraLine     = 64 << 10  // bytes of a line of either; 300
-	Extras        = 4         // configurations and symbols waiting for their kernels; 4
-	Errors        = 100       // errors reported per file
-	SelectedKeys  = 1 << 16   // kernels remembered for messages about selectors; 5,000
-	ImageTries    = 64        // places of an image searched for compressed data
-	LinkedMember  = 64 << 10  // bytes of a tar member with hard links; some kB
-	Linked        = 16 << 20  // bytes of all such members
 	Dictionary    = 128 << 20 // bytes of a decoder's dictionary; 128 MiB (zstd --ultra -22)
-	XZProgram     = 64 << 20  // bytes for the xz program, in addition to the dictionary
 	VmlinuxSize   = 4 << 30   // bytes of a vmlinux read by pahole; 631 MB
 	Paholes       = 8         // concurrent paholes
 	PaholeMemory  = 8 << 30   // bytes that pahole may map; 0.8 GB
 	PaholeSeconds = 3600      // seconds for pahole; 40
-	PaholeKept    = 256 << 20 // bytes of pahole's output cached on disk; 4.4 MB each
-	Believed      = 8 << 20   // bytes allocated because of a header
+)
+
+// Work of reading kernels: what waits, is searched or is allocated; a part that exceeds a limit is skipped.
+const (
+	Modules      = 20_000    // modules waiting for their kernel; 6,000
+	Extras       = 4         // configurations and symbols waiting for their kernels; 4
+	Errors       = 100       // errors reported per file
+	SelectedKeys = 1 << 16   // kernels remembered for messages about selectors; 5,000
+	ImageTries   = 64        // places of an image searched for compressed data
+	LinkedMember = 64 << 10  // bytes of a tar member with hard links; some kB
+	Linked       = 16 << 20  // bytes of all such members
+	XZProgram    = 64 << 20  // bytes for the xz program, in addition to the dictionary
+	PaholeKept   = 256 << 20 // bytes of pahole's output cached on disk; 4.4 MB each
+	Believed     = 8 << 20   // bytes allocated because of a header
 )
 
 // Corpora in one file: a kernel that exceeds a limit is skipped; the index is for the whole file.
@@ -70,33 +74,33 @@ const (
 // Objects: one that exceeds a limit is refused.
 const (
 	FileBytes    = 1 << 30  // bytes of a file searched for objects; 494 kB
-	SectionNames = 64 << 20 // bytes of section names, each counted as long as all; 423 kB
 	ObjectFiles  = 1 << 16  // files searched for objects; 1,200 (kernel's own tests)
 	ObjectList   = 1 << 20  // bytes of a list of objects
 	Sections     = 1 << 13  // sections; 508
 	Symbols      = 1 << 18  // symbols; 552
-	ObjectNames  = 32 << 20 // bytes of names of symbols, variables, functions, lines; 1.4 MB
-	Externals    = 256      // kfuncs, variables and type IDs reported by generate; 6
-	PathBytes    = 4 << 10  // bytes of a source path, longer ones are not reported; 68
 	Functions    = 1 << 16  // functions; 550
 	Programs     = 1 << 13  // programs; 250
 	Instructions = 1 << 20  // slots of code; 172,328
 	Relocations  = 1 << 20  // ELF relocations; 750
-	Inflated     = 64 << 20 // bytes of compressed sections, unpacked; 0
 	SectionBytes = 64 << 20 // bytes of a section; 907 kB
-	LoaderTypes  = 1 << 17  // types read with cilium/ebpf, more are unknown; 5,000
 )
 
-// Work of reading objects: members, functions and steps; an object beyond is refused.
+// Work of reading objects: names, members, functions and steps; an object beyond is refused.
 const (
-	MemberNesting = 4       // nested anonymous structs when recognizing machines and options; 2
-	MemberLooks   = 100_000 // members looked at for that; 272
-	AccessSteps   = 1 << 24 // instructions searched for reads of contexts; 11,033
-	ReadLooks     = 1 << 20 // members searched for reads, per kernel; 446
-	Called        = 1 << 20 // functions of each program, summed; 1,450
-	CalledInsns   = 1 << 26 // slots of these; 450,842
-	CalledRecords = 1 << 22 // relocation records of these; 92,270
-	ParseSteps    = 1 << 26 // other steps of reading; 34,752
+	SectionNames  = 64 << 20 // bytes of section names, each counted as long as all; 423 kB
+	ObjectNames   = 32 << 20 // bytes of names of symbols, variables, functions, lines; 1.4 MB
+	Externals     = 256      // kfuncs, variables and type IDs reported by generate; 6
+	PathBytes     = 4 << 10  // bytes of a source path, longer ones are not reported; 68
+	Inflated      = 64 << 20 // bytes of compressed sections, unpacked; 0
+	LoaderTypes   = 1 << 17  // types read with cilium/ebpf, more are unknown; 5,000
+	MemberNesting = 4        // nested anonymous structs when recognizing machines and options; 2
+	MemberLooks   = 100_000  // members looked at for that; 272
+	AccessSteps   = 1 << 24  // instructions searched for reads of contexts; 11,033
+	ReadLooks     = 1 << 20  // members searched for reads, per kernel; 446
+	Called        = 1 << 20  // functions of each program, summed; 1,450
+	CalledInsns   = 1 << 26  // slots of these; 450,842
+	CalledRecords = 1 << 22  // relocation records of these; 92,270
+	ParseSteps    = 1 << 26  // other steps of reading; 34,752
 )
 
 // Work of checking one object on one kernel: instructions and states; the verdict beyond is unknown.

@@ -44,9 +44,9 @@ func TestDocument(t *testing.T) {
 func document() string {
 	b := new(strings.Builder)
 	b.WriteString("# Findings\n\n<!-- Made by `go test ./internal/report/codes -update` from codes.txt. -->\n\n" +
-		"Every finding of `check` and every reason in a relocation log has a code. Codes are the same in text (in brackets), JSON, SARIF, JUnit and\n" +
-		"HTML, and `--fail-on` takes them ([classes](cli.md#exit-status)). `btfgen explain CODE` prints one entry. The sentences of reports may change,\n" +
-		"codes do not. The fix and example of a section are for all its codes without their own.\n")
+		"Every finding of `check` and every reason in a relocation log has a code, the same in all formats. Codes do not change.\n" +
+		"`--fail-on` takes them ([classes](cli.md#exit-status)), and `btfgen explain CODE` prints one entry. The fix and example\n" +
+		"of a section are for all its codes without their own.\n")
 	before := new(Family)
 	for _, f := range Families() {
 		fmt.Fprintf(b, "\n## %s\n", f.Title)
@@ -62,14 +62,19 @@ func document() string {
 			advise(b, "As above.", "")
 		}
 		before = f
+		above := new(Entry)
 		for _, e := range f.Codes {
 			fmt.Fprintf(b, "\n### %s\n\n%s\n", e.Code, e.Means)
 			switch {
-			case e.Fix != f.Fix:
-				advise(b, e.Fix, e.Example)
-			case e.Example != f.Example:
+			case e.Fix == f.Fix && e.Example == f.Example:
+			case e.Fix == above.Fix && e.Example == above.Example:
+				advise(b, "As above.", "")
+			case e.Fix == f.Fix:
 				advise(b, "", e.Example)
+			default:
+				advise(b, e.Fix, e.Example)
 			}
+			above = e
 		}
 	}
 	return b.String()
