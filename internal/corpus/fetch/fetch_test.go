@@ -60,8 +60,8 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestNames compares the kernels that the catalogue finds among recorded names of packages with testdata/kernels.txt. A list has one
-// package in a line, with the version for RPM packages.
+// TestNames compares the kernels that the catalogue finds among recorded names of packages with testdata/kernels.txt. The first line
+// of a list is a comment that says where the names are from. The others have one package each, with the version for RPM packages.
 func TestNames(t *testing.T) {
 	c := catalogue(t)
 	files, err := filepath.Glob("testdata/names/*.txt")
@@ -83,8 +83,12 @@ func TestNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		source, names, _ := strings.Cut(string(data), "\n")
+		if !strings.HasPrefix(source, "# ") {
+			t.Errorf("%s: the first line does not say where the names are from", file)
+		}
 		var packages []Package
-		for line := range strings.Lines(string(data)) {
+		for line := range strings.Lines(names) {
 			f := strings.Fields(line + " 1")
 			if s.wants(f[0]) {
 				packages = append(packages, Package{Name: f[0], Version: f[1], Size: 1})
