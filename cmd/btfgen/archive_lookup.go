@@ -15,10 +15,9 @@ func archiveLookupCommand() *cli.Command {
 		Name:      "lookup",
 		Usage:     "find the BTF for a host, as a tracer would",
 		ArgsUsage: "ARCHIVE",
-		Description: "Without options, the host is this machine. Without the kernel itself, the BTF of the same release and arch\n" +
-			"matches, if there is only one.\n\n" +
-			"With --neighbour, a missing kernel gets the BTF of its neighbours if they all have the same one: N builds before\n" +
-			"it, and up to N after it, of the same distribution, version, arch, Linux version and flavour.",
+		Description: "The host is by default this machine. For a missing kernel, the only BTF of its release and arch matches.\n\n" +
+			"With --neighbour, a missing kernel gets the BTF of its neighbours if they all have the same: N builds before it\n" +
+			"and up to N after it, of the same distribution, version, arch, Linux version and flavour.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "os-release", Usage: "read distribution and version from `FILE`"},
 			&cli.StringFlag{Name: "release", Usage: "kernel `RELEASE`, as printed by uname -r"},

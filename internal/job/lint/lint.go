@@ -105,11 +105,11 @@ var (
 	NoKey = define(Warning, "no-key",
 		"the path does not identify the kernel; put it at ID/VERSION_ID/ARCH/RELEASE.btf")
 	Undeduplicated = define(Warning, "undeduplicated",
-		"types were not merged, so relocations may be ambiguous; encode it again with a newer pahole")
+		"unmerged types, so relocations may be ambiguous; encode it again with a newer pahole")
 	DebugKernel = define(Warning, "debug-kernel",
 		"BTF of a debug kernel, with other offsets; take the production kernel's")
 	NoFunctions = define(Warning, "no-functions",
-		"no functions, so attach targets and kfuncs cannot be checked; encode it again with a newer pahole")
+		"no functions to check attach targets and kfuncs; encode it again with a newer pahole")
 	NoModules = define(Warning, "no-modules",
 		"no BTF of modules, unlike other kernels here; their types stay unresolved")
 	StrayModules = define(Warning, "stray-modules",
@@ -117,9 +117,9 @@ var (
 	DanglingLink = define(Warning, "dangling-link",
 		"a link to a missing file; remove it")
 	KeyRepeated = define(Note, "key-repeated",
-		"several files with the same BTF for one kernel; one is enough")
+		"files with the same BTF for one kernel; one is enough")
 	ModuleCopies = define(Note, "module-copies",
-		"modules repeat structs of their vmlinux; harmless, but they take more space")
+		"modules repeat structs of their vmlinux, which takes space")
 	Link = define(Note, "link",
 		"a second name of files that are read anyway")
 )
