@@ -100,14 +100,14 @@ func completions(app *cli.App, before []string, word string) *completion {
 	}
 	_ = l.read(rest) // completion goes on after errors
 	if l.pending != nil {
-		return l.completeValue(l.pending, "", word)
+		return l.completeValue(app, l.pending, "", word)
 	}
 	if l.literal || !strings.HasPrefix(word, "-") {
 		return l.completeArgument(app, word)
 	}
 	if option, value, ok := strings.Cut(word, "="); ok {
 		if f := l.flag(strings.TrimLeft(option, "-")); f != nil && takesValue(f) {
-			return l.completeValue(f, option+"=", value)
+			return l.completeValue(app, f, option+"=", value)
 		}
 		return matching(word, nil)
 	}
@@ -133,9 +133,17 @@ func matching(word string, all []candidate) *completion {
 }
 
 // completeValue completes the value of an option. before is what precedes it in the word: "--option=" or nothing.
-func (l *commandLine) completeValue(f cli.Flag, before, value string) *completion {
+func (l *commandLine) completeValue(app *cli.App, f cli.Flag, before, value string) *completion {
 	all := values(l.path, f)
 	o := describe(f)
+	if f.Names()[0] == "keep" {
+		all = plain("enum:", "struct:", "union:", "typedef:", "func:", "var:")
+	}
+	if o != nil && o.value == "SELECTOR" {
+		i := strings.LastIndexByte(value, ',') + 1
+		before, value = before+value[:i], value[i:]
+		all = selectorTerms(l.keys(app), value)
+	}
 	if i := strings.LastIndexByte(value, ',') + 1; i > 0 && o != nil && o.value == "LIST" {
 		chosen := strings.Split(value[:i], ",")
 		all = slices.DeleteFunc(all, func(c candidate) bool { return c.text == noClass || slices.Contains(chosen, c.text) })
@@ -150,7 +158,7 @@ func (l *commandLine) completeValue(f cli.Flag, before, value string) *completio
 	case o.value == "DIR":
 		c.files = directory
 	default:
-		c.files = anyFile
+		c.completeFiles(f.Names()[0], before, value)
 	}
 	return c
 }
@@ -171,10 +179,12 @@ func (l *commandLine) completeArgument(app *cli.App, word string) *completion {
 		return matching(word, commandNames(of.command))
 	case "shell":
 		return matching(word, plain(shells...))
+	case "keys":
+		return matching(word, keyParts(l.keys(app), word))
 	}
 	c := matching(word, nil)
 	if a.path {
-		c.files = anyFile
+		c.completeFiles(a.name, "", word)
 	}
 	if a.name == "objects" && word != "" && !strings.Contains(word, "=") {
 		for _, m := range machine.Archs() {

@@ -83,12 +83,12 @@ func TestCompletions(t *testing.T) {
 		{"\x1b", noFiles, ""},
 		{"generate --keep ", noFiles, "enum: struct: ..."},
 		{"generate --keep=e", noFiles, "--keep=enum:"},
-		{"generate --btf " + kernels + " --select ", noFiles, "arm64 debian ..."},
+		{"generate --btf " + kernels + " --select ", noFiles, "arm arm64 debian ..."},
 		{"generate --btf " + kernels + " --select deb", noFiles, "debian"},
-		{"generate --btf " + kernels + " --select debian=", noFiles, "debian=11 debian=12 debian=13 debian=experimental"},
-		{"generate --btf " + kernels + " --select=debian>=", noFiles, "--select=debian>=11 --select=debian>=12 --select=debian>=13"},
-		{"generate --btf " + kernels + " --exclude x86_64,arch=a", noFiles, "x86_64,arch=arm64"},
-		{"generate --btf " + kernels + " --select debian/1", noFiles, "debian/11/ debian/12/ debian/13/"},
+		{"generate --btf " + kernels + " --select debian=", noFiles, "debian=11 debian=12 debian=13 debian=13-backports debian=experimental"},
+		{"generate --btf " + kernels + " --select=debian>=", noFiles, "--select=debian>=11 --select=debian>=12 --select=debian>=13 --select=debian>=13-backports"},
+		{"generate --btf " + kernels + " --exclude x86_64,arch=a", noFiles, "x86_64,arch=arm x86_64,arch=arm64"},
+		{"generate --btf " + kernels + " --select debian/1", noFiles, "debian/11/ debian/12/ debian/13-backports/ debian/13/"},
 		{"generate --btf " + kernels + " --select debian/12/x86_64/", noFiles, "debian/12/x86_64/6.1.0-47-amd64"},
 		{"corpus list " + kernels + " --select deb", noFiles, "debian"},
 		{"generate --btf " + dir + "/none --select deb", noFiles, ""},
@@ -172,6 +172,7 @@ func folder(t *testing.T) string {
 	for _, name := range []string{"probe.o", "tracer.btfa", "dir/x"} {
 		write(t, filepath.Join(dir, name), "")
 	}
+	write(t, filepath.Join(dir, "kernels/debian/12/x86_64/6.1.btf.zst"), "\x28\xb5\x2f\xfd") // not read
 	return dir
 }
 
@@ -184,6 +185,11 @@ var completed = []struct{ line, want string }{
 	{"btfgen generate --padding=e", "btfgen generate --padding=explicit"},
 	{"btfgen check --fail-on failing,unm", "btfgen check --fail-on failing,unmatched"},
 	{"btfgen check --fail-on=failing,unm", "btfgen check --fail-on=failing,unmatched"},
+	{"btfgen generate --keep en", "btfgen generate --keep enum:"},
+	{"btfgen generate --keep=en", "btfgen generate --keep=enum:"},
+	{"btfgen archive list t", "btfgen archive list tracer.btfa"},
+	{"btfgen archive list di", "btfgen archive list dir/"},
+	{"btfgen generate --btf kernels --select debian/1", "btfgen generate --btf kernels --select debian/12/"},
 	{"btfgen generate --reuse=tr", "btfgen generate --reuse=tracer.btfa"},
 	{"btfgen generate -o tr", "btfgen generate -o tracer.btfa"},
 	{"btfgen generate pr", "btfgen generate probe.o"},

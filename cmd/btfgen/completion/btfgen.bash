@@ -35,7 +35,7 @@ _btfgen() {
 		compopt +o default +o bashdefault 2>/dev/null
 		;;
 	esac
-	[[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null
+	[[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *[=:/] ]] || compopt -o nospace 2>/dev/null
 }
 
 complete -o bashdefault -o default -F _btfgen btfgen

@@ -9,13 +9,13 @@ _btfgen() {
 	(( CURRENT > 2 )) && before=("${(@Q)words[2,CURRENT-1]}")
 	lines=("${(@f)$(command btfgen __complete "${before[@]}" "${(Q)PREFIX}" 2>/dev/null)}")
 
-	# Behind = comes a file, without a space.
+	# Behind = : and / comes more, without a space.
 	for line in "${(@)lines[2,-1]}"; do
 		[[ -n $line ]] || continue
 		text=${line%%$'\t'*} meaning=${line#*$'\t'}
 		text=${text//:/\\:}
 		[[ -z $meaning ]] || text+=":$meaning"
-		if [[ ${line%%$'\t'*} == *= ]]; then
+		if [[ ${line%%$'\t'*} == *[=:/] ]]; then
 			open+=("$text")
 		else
 			closed+=("$text")
@@ -32,7 +32,7 @@ _btfgen() {
 		_files -/ && found=0
 		;;
 	esac
-	(( found && $#open )) && _describe 'machine' open -S '' && found=0
+	(( $#open )) && [[ $lines[1] == none || $found -eq 1 ]] && _describe 'btfgen' open -S '' && found=0
 	return found
 }
 
