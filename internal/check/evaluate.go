@@ -228,6 +228,14 @@ func (e *evaluation) kfunc(u *use) {
 	}
 }
 
+// oddReach has the Reach for what the analysis cannot follow.
+var oddReach = map[interp.Odd]Reach{
+	interp.LeavesFunction: LeavesFunction,
+	interp.UnnamedAddress: UnnamedAddress,
+	interp.UnnamedCall:    UnnamedCall,
+	interp.CallsNest:      CallsNest,
+}
+
 // judge turns an absence into a finding.
 func (e *evaluation) judge(a absence) {
 	r := e.explored
@@ -244,8 +252,8 @@ func (e *evaluation) judge(a absence) {
 		a.f.Status, a.f.Reach = min(a.f.Status, MayFail), TooManyPaths
 	case r.GaveUp:
 		a.f.Status, a.f.Reach = Unknown, TooLarge
-	case r.Odd != "":
-		a.f.Status, a.f.Reach, a.f.Detail = Unknown, NotFollowed, r.Odd
+	case r.Odd != interp.NothingOdd:
+		a.f.Status, a.f.Reach = Unknown, oddReach[r.Odd]
 	case a.moved: // nothing was added, or it is not known what
 		return
 	case a.f.Loader == EbpfGo: // libbpf writes a number, which needs no guard

@@ -4,6 +4,7 @@ package check
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -69,7 +71,7 @@ func (e *evaluation) ebpfGoUnit() {
 		f.Loader, f.Stops = EbpfGo, ProgramStops
 		return f
 	}
-	refuse := func(r int, err error) { e.add(finding(r, relo.Reason{Code: EbpfGoRefuses, Detail: err.Error()})) }
+	refuse := func(r int, err error) { e.add(finding(r, core.ReasonOf(EbpfGoRefuses, err))) }
 	poison := func(r int, code Code) {
 		if e.ebpfGoPoisons == nil {
 			e.ebpfGoPoisons = make(map[int]Finding)
@@ -79,7 +81,11 @@ func (e *evaluation) ebpfGoUnit() {
 	d, err := e.unit(e.o.Funcs[e.pr.Fn].Section, e.o.Funcs[e.pr.Fn].Name)
 	switch {
 	case err != nil:
-		e.add(Finding{Status: Unknown, Code: AnalysisUnit, Subject: "relocations", Args: Args{Detail: err.Error()}, Loader: EbpfGo})
+		f := Finding{Status: Unknown, Code: AnalysisUnit, Subject: "relocations", Loader: EbpfGo}
+		if limit := (*limits.Exceeded)(nil); errors.As(err, &limit) {
+			f.Max = limit.Max
+		}
+		e.add(f)
 		return
 	case d == nil: // a static function
 		return

@@ -23,7 +23,7 @@ type Unit struct {
 	depth    int // frames, including its own
 	steps    int // without those of other units
 	work     int
-	odd      string // why something could not be followed
+	odd      Odd // what could not be followed
 }
 
 // Units keeps units for later explorations. It is safe for use by many goroutines.
