@@ -102,10 +102,10 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
 	return e.found.keep(e.noted), x
 }
 
-// explorations are those of a program that its findings depend on; nil where there is none, as that would take too much.
+// explorations are the explorations that the findings on a program depend on; nil if exploring it would take too long.
 type explorations []*exploration
 
-// relevant is what of a kernel they depend on.
+// relevant returns the parts of a kernel that they depend on.
 func (x explorations) relevant() (all interp.Relevant) {
 	for _, r := range x {
 		all.Add(r.relevant())

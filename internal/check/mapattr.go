@@ -98,7 +98,7 @@ func (k *inventory) mapRefused(m *bpfobj.Map) Finding {
 // mostKey is how large keys of hashes can be, bytes.
 const mostKey = 512
 
-// refuses judges what of a definition no kernel takes.
+// refuses returns the first attribute of a definition that every kernel refuses.
 func (r *mapRule) refuses(m *bpfobj.Map) Finding {
 	no := func(code Code, a Args) Finding { return Finding{Status: Fails, Code: code, Args: a} }
 	key, value := Args{Size: int64(m.KeySize)}, Args{Size: int64(m.ValueSize)}

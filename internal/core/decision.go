@@ -301,9 +301,9 @@ func (d *Decision) NoCandidate() bool {
 	return d.patch == nil && m.err == nil && (m.result == relo.Absent || m.result == relo.Poisoned) && len(m.left) == 0
 }
 
-// OrAdded returns the decision of a loader that adds types of its own to the
-// kernel's. added is the decision on these alone. It counts if only they have the
-// record's root and the loader does not fail on them.
+// OrAdded returns the decision of a loader that adds types to the kernel's. added is
+// the decision on the added types alone. It counts if only they have the record's root
+// and the loader does not fail on them.
 func (d *Decision) OrAdded(added *Decision) *Decision {
 	if d.NoCandidate() && !added.NoCandidate() && added.Result <= relo.Poisoned {
 		return added

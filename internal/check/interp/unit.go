@@ -53,7 +53,7 @@ type covered struct {
 	accesses map[int32]access // by instruction
 }
 
-// access is how sure it is that an instruction accesses the context at another offset than at first, or memory at an offset
+// access says how sure it is that an instruction accesses the context through a pointer that was moved, or memory at an offset
 // without a bound.
 type access struct{ moved, far Level }
 
