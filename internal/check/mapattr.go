@@ -132,7 +132,7 @@ func (r *mapRule) refuses(m *bpfobj.Map) Finding {
 	return Finding{}
 }
 
-// fits reports whether a size is one of those; one that the loader sets is.
+// fits reports whether a size is allowed. 0 always is, because the loader sets it.
 func fits(size uint32, sizes []uint32) bool {
 	return size == 0 || len(sizes) == 0 || slices.Contains(sizes, size)
 }

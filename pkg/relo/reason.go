@@ -39,40 +39,44 @@ const (
 // Cause says what a loader does not accept about a record, a candidate or an instruction. Causes are as stable as codes.
 type Cause string
 
-// The causes. Those of an instruction are followed by those that only cilium/ebpf has.
+// The causes, with their arguments.
 const (
+	// Of an invalid record or candidate.
 	CauseAccess       Cause = "access-string"     // the access string does not fit the type
 	CauseAccessKind   Cause = "access-into"       // LocalNumber: the level where the access string goes into a type of the kind Name
 	CauseLevels       Cause = "too-deep"          // LocalNumber: how many levels an access string may have
 	CauseEndless      Cause = "endless-types"     // types nest too deeply, or refer to each other without end
-	CauseAnonymous    Cause = "anonymous-type"    // the relocation is of a type without a name
+	CauseAnonymous    Cause = "anonymous-type"    // the type has no name
 	CauseRelocation   Cause = "relocation-kind"   // the kind of the relocation is unknown
 	CauseNoType       Cause = "type-missing"      // LocalNumber: the type ID, which does not exist
 	CauseTypeKind     Cause = "type-kind"         // Name: the kind of the type
 	CauseNoSize       Cause = "no-size"           // the type has no size
 	CauseTooBig       Cause = "size-overflow"     // the size exceeds 32 bits
 	CauseWideBitfield Cause = "bitfield-too-wide" // the bitfield needs a load of more than 64 bits
-	CauseElement      Cause = "array-element"     // the relocation is not for elements of arrays
+	CauseElement      Cause = "array-element"     // the kind of relocation does not apply to array elements
 
-	CauseFieldSize   Cause = "field-size"            // LocalNumber, TargetNumber: bytes of the field
-	CauseBitfield    Cause = "bitfield"              // the same, where one is a bitfield and has 0
-	CauseOperand     Cause = "operand"               // LocalNumber: the operand, TargetNumber: what it should be; both signed
-	CauseOffset      Cause = "offset-too-large"      // TargetNumber: the offset
-	CauseInsnSize    Cause = "instruction-size"      // LocalNumber: bytes that it loads, TargetNumber: bytes of the field
-	CauseLoadSize    Cause = "no-load-of-size"       // TargetNumber: bytes
-	CauseNoImmediate Cause = "no-immediate"          // the operand is a register
-	CauseNoImm64     Cause = "no-64-bit-immediate"   // it loads something else
-	CauseInsnClass   Cause = "instruction-class"     // LocalNumber: the class
-	CauseValue       Cause = "value-too-large"       // TargetNumber: the value
-	CauseSwap        Cause = "byte-swap"             // the instruction swaps bytes
+	// Of an instruction.
+	CauseFieldSize   Cause = "field-size"          // LocalNumber, TargetNumber: bytes of the field
+	CauseBitfield    Cause = "bitfield"            // as for field-size; 0 is a bitfield
+	CauseOperand     Cause = "operand"             // LocalNumber: the operand, TargetNumber: what it should be; both signed
+	CauseOffset      Cause = "offset-too-large"    // TargetNumber: the offset
+	CauseInsnSize    Cause = "instruction-size"    // LocalNumber: bytes that it loads, TargetNumber: bytes of the field
+	CauseLoadSize    Cause = "no-load-of-size"     // TargetNumber: bytes
+	CauseNoImmediate Cause = "no-immediate"        // the operand is a register
+	CauseNoImm64     Cause = "no-64-bit-immediate" // it is no load of a constant
+	CauseInsnClass   Cause = "instruction-class"   // LocalNumber: the class
+	CauseValue       Cause = "value-too-large"     // TargetNumber: the value
+	CauseSwap        Cause = "byte-swap"           // the instruction swaps bytes
+
+	// Only cilium/ebpf has these.
 	CauseAmbiguous   Cause = "ambiguous"             // candidates disagree
-	CauseUnsupported Cause = "unsupported"           // of a type
+	CauseUnsupported Cause = "unsupported"           // it does not support the type
 	CauseInBitfield  Cause = "into-bitfield"         // the access string goes on after a bitfield
 	CauseFlexible    Cause = "flexible-array"        // an array without elements is not the last member
 	CauseIndex       Cause = "index-too-large"       // LocalNumber: the index, TargetNumber: the number of elements
-	CauseSign        Cause = "no-sign"               // a type without a sign
-	CauseMember      Cause = "anonymous-member-kind" // an anonymous member that is no struct or union
-	CauseAlignment   Cause = "no-alignment"          // a bitfield's type without an alignment
+	CauseSign        Cause = "no-sign"               // the type has no sign
+	CauseMember      Cause = "anonymous-member-kind" // an anonymous member is no struct or union
+	CauseAlignment   Cause = "no-alignment"          // a bitfield's type has no alignment
 )
 
 // Reason says why a relocation is not resolved, or why a candidate does not match: a code and its arguments. It is
