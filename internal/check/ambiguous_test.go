@@ -9,6 +9,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // TestAmbiguous has a program whose relocation cilium/ebpf calls ambiguous
@@ -51,7 +52,7 @@ func TestAmbiguous(t *testing.T) {
 				t.Errorf("%s with %v: %v, want %v", p.Name, tt.loaders, got, want)
 			}
 			for _, f := range p.Findings {
-				if FamilyOf(f.Code) == FamilyCORE && (f.Code != why || f.Detail != "ambiguous relocation" || f.Stops != ProgramStops || f.Loader != EbpfGo) {
+				if FamilyOf(f.Code) == FamilyCORE && (f.Code != why || f.Cause != relo.CauseAmbiguous || f.Stops != ProgramStops || f.Loader != EbpfGo) {
 					t.Errorf("%s with %v: %+v", p.Name, tt.loaders, f)
 				}
 			}

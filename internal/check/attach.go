@@ -65,7 +65,8 @@ func CutModule(to string) (module, function string) {
 // vmlinux is what MODULE:FUNCTION calls the kernel itself.
 const vmlinux = "vmlinux"
 
-// InModule reports whether libbpf looks in a module, "" for vmlinux, where one is named: by the beginning of its name, and in all for "".
+// InModule reports whether libbpf looks for a target in a module ("" is vmlinux) if SEC names one. The beginning of a name is enough,
+// and "" names all.
 func InModule(module, named string) bool { return strings.HasPrefix(cmp.Or(module, vmlinux), named) }
 
 // systemCall is the system call whose event a tracepoint is, "" for none.

@@ -14,7 +14,7 @@ type Code = relo.Code
 // The codes of findings. internal/report/codes has a sentence for each.
 const (
 	// Relocations.
-	EbpfGoRefuses  Code = "ebpf-go-refuses"   // Detail: why
+	EbpfGoRefuses  Code = "ebpf-go-refuses"   // Cause
 	EbpfGoModuleID Code = "ebpf-go-module-id" // a type ID of a module
 	EbpfGoNoMatch  Code = "ebpf-go-no-match"  // it takes another type than libbpf
 	TypesSupplied  Code = "types-from-loader" // no kernel has the type
@@ -147,7 +147,7 @@ const (
 
 	AnalysisNoHelpers Code = "analysis-helpers"
 	AnalysisSection   Code = "analysis-section"
-	AnalysisUnit      Code = "analysis-relocations" // Detail
+	AnalysisUnit      Code = "analysis-relocations" // Max
 	AnalysisFindings  Code = "analysis-findings"    // Max
 	AnalysisMachine   Code = "analysis-machine"     // Name: the object's machines
 	AnalysisByteOrder Code = "analysis-byte-order"

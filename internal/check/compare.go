@@ -25,8 +25,8 @@ type Change struct {
 	ProgramAdded bool `json:"program_added"` // the older report does not have the program
 }
 
-// Worse reports whether it is a change for the worse that matters: being
-// guarded is as good as being ok, and what the older report does not have is new.
+// Worse reports whether it is a change for the worse. A change from ok to guarded is
+// not, and neither is a new object, program or kernel.
 func (c *Change) Worse() bool { return c.New > c.Old && c.New > Other && !c.Added }
 
 // Baseline is what an older report says of objects, programs and kernels.

@@ -334,7 +334,7 @@ func writesRegisters(s *bpfobj.Section, a *bpfobj.Access) bool {
 	return s.ProgType == "KPROBE" && a.Struct == "" && a.Arg < 0 && a.Write
 }
 
-// wholeContext is the subject of findings on the context, whichever part of it.
+// wholeContext is the subject of findings on any part of the context.
 const wholeContext = "context"
 
 // The member of a struct of the kernel that came with writes to the registers, "bpf: Allow uprobe program to change context

@@ -102,10 +102,10 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
 	return e.found.keep(e.noted), x
 }
 
-// explorations are those of a program that its findings depend on; nil where there is none, as that would take too much.
+// explorations are the explorations that the findings on a program depend on; nil if exploring it would take too long.
 type explorations []*exploration
 
-// relevant is what of a kernel they depend on.
+// relevant returns the parts of a kernel that they depend on.
 func (x explorations) relevant() (all interp.Relevant) {
 	for _, r := range x {
 		all.Add(r.relevant())
@@ -228,6 +228,14 @@ func (e *evaluation) kfunc(u *use) {
 	}
 }
 
+// oddReach has the Reach for what the analysis cannot follow.
+var oddReach = map[interp.Odd]Reach{
+	interp.LeavesFunction: LeavesFunction,
+	interp.UnnamedAddress: UnnamedAddress,
+	interp.UnnamedCall:    UnnamedCall,
+	interp.CallsNest:      CallsNest,
+}
+
 // judge turns an absence into a finding.
 func (e *evaluation) judge(a absence) {
 	r := e.explored
@@ -244,8 +252,8 @@ func (e *evaluation) judge(a absence) {
 		a.f.Status, a.f.Reach = min(a.f.Status, MayFail), TooManyPaths
 	case r.GaveUp:
 		a.f.Status, a.f.Reach = Unknown, TooLarge
-	case r.Odd != "":
-		a.f.Status, a.f.Reach, a.f.Detail = Unknown, NotFollowed, r.Odd
+	case r.Odd != interp.NothingOdd:
+		a.f.Status, a.f.Reach = Unknown, oddReach[r.Odd]
 	case a.moved: // nothing was added, or it is not known what
 		return
 	case a.f.Loader == EbpfGo: // libbpf writes a number, which needs no guard

@@ -16,8 +16,8 @@ type External struct {
 	Subjects []string // "target_type_id struct task_struct", "bpf_task_acquire"; distinct, at most limits.Externals
 }
 
-// Externals returns what of an object has nothing to do with a shipped BTF, without a look at its programs, and the relocations that
-// name something on whose flavor loaders do not agree.
+// Externals returns what the object takes from the running kernel, whatever BTF is shipped with it, and relocations with a name on
+// whose flavor loaders do not agree. It does not look at the code of programs.
 func Externals(o *core.Object) []External {
 	var ids, disputed []External
 	seen := make(map[Finding]bool)

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Finding is something that a program uses and a kernel lacks or refuses, or that cannot be judged: a code with
@@ -25,20 +27,22 @@ type Finding struct {
 
 // Args are arguments of codes. Each code uses few of them.
 type Args struct {
-	Name   string  `json:"name,omitempty"`   // of a function, member, setting, machine or type of programs; or a type in C
-	Detail string  `json:"detail,omitempty"` // text of an error
-	Names  Names   `json:"names,omitempty"`  // modules: one is enough
-	Offset int64   `json:"offset,omitempty"`
-	Size   int64   `json:"size,omitempty"` // bytes
-	Count  int64   `json:"count,omitempty"`
-	Max    int64   `json:"max,omitempty"`
-	Since  release `json:"since,omitempty"` // kernels before it refuse
-	Until  release `json:"until,omitempty"` // kernels up to it refuse; with Since, the change was between the two
-	From   release `json:"from,omitempty"`  // kernels from it on refuse
-	Doubt  Doubt   `json:"doubt,omitempty"`
-	Reach  Reach   `json:"reach,omitempty"`
-	When   When    `json:"when,omitempty"`
-	Stops  Stops   `json:"stops,omitempty"` // what a loader gives up on
+	Cause        relo.Cause `json:"cause,omitempty"`
+	Name         string     `json:"name,omitempty"`  // of a function, member, setting, machine or type of programs; or a type in C
+	Names        Names      `json:"names,omitempty"` // modules: one is enough
+	Offset       int64      `json:"offset,omitempty"`
+	Size         int64      `json:"size,omitempty"` // bytes
+	Count        int64      `json:"count,omitempty"`
+	Max          int64      `json:"max,omitempty"`
+	LocalNumber  uint64     `json:"local_number,omitempty"` // of a cause, as in relo.Reason
+	TargetNumber uint64     `json:"target_number,omitempty"`
+	Since        release    `json:"since,omitempty"` // kernels before it refuse
+	Until        release    `json:"until,omitempty"` // kernels up to it refuse; with Since, the change was between the two
+	From         release    `json:"from,omitempty"`  // kernels from it on refuse
+	Doubt        Doubt      `json:"doubt,omitempty"`
+	Reach        Reach      `json:"reach,omitempty"`
+	When         When       `json:"when,omitempty"`
+	Stops        Stops      `json:"stops,omitempty"` // what a loader gives up on
 }
 
 // Names is a list of names with commas between them. It is a string so that findings are comparable.
@@ -99,12 +103,15 @@ type Reach uint8
 
 // The ways to an instruction.
 const (
-	Reached      Reach = iota
-	BySettings         // with some settings of the kernel's build or of the loader
-	TooManyPaths       // the analysis lost track of values
-	TooLarge           // the analysis gave up
-	NotFollowed        // Detail says what the analysis cannot follow
-	UnlessKnown        // the verifier may know that it is not reached
+	Reached        Reach = iota
+	BySettings           // with some settings of the kernel's build or of the loader
+	TooManyPaths         // the analysis lost track of values
+	TooLarge             // the analysis gave up
+	UnlessKnown          // the verifier may know that it is not reached
+	LeavesFunction       // not followed: execution beyond the end of a function
+	UnnamedAddress       // not followed: a function without a symbol whose address is taken
+	UnnamedCall          // not followed: a call of a function without a symbol
+	CallsNest            // not followed: calls that nest too deeply
 )
 
 // When says in which state of modules a finding counts.
@@ -130,7 +137,7 @@ const (
 var (
 	guardNames = []string{"unreachable", "constant", "fact"}
 	doubtNames = []string{"", "newer-btf", "older-release", "no-release", "backported", "later-unknown", "some-kernels"}
-	reachNames = []string{"", "by-settings", "too-many-paths", "too-large", "not-followed", "unless-known"}
+	reachNames = []string{"", "by-settings", "too-many-paths", "too-large", "unless-known", "leaves-function", "unnamed-address", "unnamed-call", "calls-nest"}
 	whenNames  = []string{"", "loaded", "not-loaded"}
 	stopsNames = []string{"", "object", "program"}
 )

@@ -262,7 +262,7 @@ func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
 	return out
 }
 
-// seen is the oldest release from which on no kernel is among those that lack something, "" if there is none.
+// seen returns the oldest release that is newer than every kernel that lacks something, "" if there is none.
 func (r *axis) seen(row *ObjectRow, lacking []bool) string {
 	last, oldest := release(0), release(0)
 	for k, lacks := range lacking {

@@ -47,7 +47,7 @@ func (l *ledger) number(f Finding) int32 {
 	return n
 }
 
-// keep returns the list of some numbers, which may also be those of lists.
+// keep returns the list with these numbers, of findings or of other lists.
 func (l *ledger) keep(numbers []int32) list {
 	if len(numbers) == 0 {
 		return 0

@@ -35,7 +35,7 @@ func (k *inventory) restricts(s *bpfobj.Section, helper int64) Status {
 	return OK
 }
 
-// license judges what of the program the kernel wants a license for, whatever the verifier reaches: its type
+// license judges the parts of a program that need a license even if the verifier does not reach them: its type
 // (bpf_lsm_verify_prog, check_struct_ops_btf_id) and calls of kfuncs (add_kfunc_call).
 func (e *evaluation) license() {
 	if !e.o.unlicensed() {

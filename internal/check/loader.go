@@ -10,15 +10,15 @@ import (
 
 // Loader is a library that loads objects.
 //
-// libbpf makes all maps of an object and looks up all its externs, then loads
-// its programs, and gives up on all of it when one of these steps fails
-// (bpf_object_load in libbpf.c). cilium/ebpf makes a map, and looks up an
-// extern, where a program that it loads refers to it (collectionLoader in
-// collection.go, fixupKfuncs and resolveKsymReferences in linker.go); that is
-// what its LoadAndAssign does, while NewCollection makes every map, too.
+// libbpf creates all maps of an object, looks up all its externs and then loads
+// its programs. If one of these steps fails, it gives up on the object
+// (bpf_object_load in libbpf.c). cilium/ebpf creates a map or looks up an extern
+// only if a program that it loads refers to it (collectionLoader in
+// collection.go, fixupKfuncs and resolveKsymReferences in linker.go). This is
+// what LoadAndAssign does; NewCollection creates every map.
 type Loader string
 
-// The loaders whose ways are known.
+// The supported loaders.
 const (
 	Libbpf Loader = "libbpf"
 	EbpfGo Loader = "ebpf-go" // github.com/cilium/ebpf

@@ -98,7 +98,7 @@ func (k *inventory) mapRefused(m *bpfobj.Map) Finding {
 // mostKey is how large keys of hashes can be, bytes.
 const mostKey = 512
 
-// refuses judges what of a definition no kernel takes.
+// refuses returns the first attribute of a definition that every kernel refuses.
 func (r *mapRule) refuses(m *bpfobj.Map) Finding {
 	no := func(code Code, a Args) Finding { return Finding{Status: Fails, Code: code, Args: a} }
 	key, value := Args{Size: int64(m.KeySize)}, Args{Size: int64(m.ValueSize)}
@@ -132,7 +132,7 @@ func (r *mapRule) refuses(m *bpfobj.Map) Finding {
 	return Finding{}
 }
 
-// fits reports whether a size is one of those; one that the loader sets is.
+// fits reports whether a size is allowed. 0 always is, because the loader sets it.
 func fits(size uint32, sizes []uint32) bool {
 	return size == 0 || len(sizes) == 0 || slices.Contains(sizes, size)
 }

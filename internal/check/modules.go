@@ -10,7 +10,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 )
 
-// Modules returns the names of modules that programs need to be loaded, in order; where one of several is enough, that is the first.
+// Modules returns the sorted names of the modules that programs need. If one of several modules is enough, it is the first.
 func (r *Report) Modules() []string {
 	names := make(map[string]bool)
 	for i := range r.Programs {

@@ -4,6 +4,7 @@ package check
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -21,21 +23,21 @@ type pairing struct {
 	k        *inventory
 	loader   decisions
 	settable func(variable string) bool
-	setsMap  func(name string) bool // the loader takes care of a map
-	libbpf   bool                   // it is among the loaders
-	ebpfGo   bool                   // so is this
-	added    bool                   // it adds types to those of the kernel
+	setsMap  func(name string) bool // the loader sets up this map
+	libbpf   bool                   // judge for libbpf
+	ebpfGo   bool                   // judge for cilium/ebpf
+	added    bool                   // the loader adds types to the kernel's
 
 	unit func(section, name string) (*core.UnitDecision, error) // decides a program as cilium/ebpf does
 
-	withModules decisions // of the same kernel with its modules; set where this one is without them
+	withModules decisions // on the same kernel with its modules; nil if this one has them
 
 	results *results
 	twins   map[*bpfobj.Program]*twin
 	found   *ledger
 
-	whole  []Finding     // on what the object needs, whichever program is loaded, except maps of types that the kernel lacks
-	lacked []*bpfobj.Map // these
+	whole  []Finding     // on what the object needs for any program, except the maps in lacked
+	lacked []*bpfobj.Map // maps of types that the kernel does not have
 
 	functions []function                 // filled by codeOf
 	externs   map[*bpfobj.Extern]Finding // why one cannot be used
@@ -69,7 +71,7 @@ func (e *evaluation) ebpfGoUnit() {
 		f.Loader, f.Stops = EbpfGo, ProgramStops
 		return f
 	}
-	refuse := func(r int, err error) { e.add(finding(r, relo.Reason{Code: EbpfGoRefuses, Detail: err.Error()})) }
+	refuse := func(r int, err error) { e.add(finding(r, core.ReasonOf(EbpfGoRefuses, err))) }
 	poison := func(r int, code Code) {
 		if e.ebpfGoPoisons == nil {
 			e.ebpfGoPoisons = make(map[int]Finding)
@@ -79,7 +81,11 @@ func (e *evaluation) ebpfGoUnit() {
 	d, err := e.unit(e.o.Funcs[e.pr.Fn].Section, e.o.Funcs[e.pr.Fn].Name)
 	switch {
 	case err != nil:
-		e.add(Finding{Status: Unknown, Code: AnalysisUnit, Subject: "relocations", Args: Args{Detail: err.Error()}, Loader: EbpfGo})
+		f := Finding{Status: Unknown, Code: AnalysisUnit, Subject: "relocations", Loader: EbpfGo}
+		if limit := (*limits.Exceeded)(nil); errors.As(err, &limit) {
+			f.Max = limit.Max
+		}
+		e.add(f)
 		return
 	case d == nil: // a static function
 		return
@@ -106,7 +112,7 @@ func (e *evaluation) ebpfGoUnit() {
 	}
 }
 
-// ebpfGoKey appends what cilium/ebpf alone makes invalid in a function.
+// ebpfGoKey appends the instructions of a function that only cilium/ebpf makes invalid.
 func (e *evaluation) ebpfGoKey(b []byte, fn int) []byte {
 	if len(e.ebpfGoPoisons) == 0 {
 		return b
@@ -124,7 +130,7 @@ func (e *evaluation) lacks(fn int) bool {
 	return e.codeOf(fn).lacks || len(e.ebpfGoKey(nil, fn)) > 0
 }
 
-// input is what of the kernel results for the object's code may depend on.
+// input returns the parts of the kernel that results for the object's code may depend on.
 func (p *pairing) input() *input {
 	return &input{p.k.features, func(n int) uint64 { return p.loader[n].New }}
 }
@@ -142,8 +148,8 @@ func (p *pairing) missing(x *bpfobj.Extern) Finding {
 	return l
 }
 
-// hasKsym reports whether the kernel has an extern, or may have it: an untyped one may
-// be any symbol, and BTF does not list symbols.
+// hasKsym reports whether the kernel has an extern or may have it. An untyped extern
+// may be any symbol, and BTF does not list symbols.
 func (p *pairing) hasKsym(x *bpfobj.Extern) bool {
 	if x.Type == 0 {
 		has, known := p.k.listed(x.Name)
@@ -152,8 +158,8 @@ func (p *pairing) hasKsym(x *bpfobj.Extern) bool {
 	return p.missing(x).Status != Fails
 }
 
-// ksym is hasKsym as a number: 0, 1 or, for a weak untyped extern that is no function in the BTF of a kernel whose symbols are
-// not known, an unknown one.
+// ksym returns hasKsym as a number. It is unknown for a weak untyped extern if the kernel's symbols are not known and its BTF has
+// no function of the name.
 func (p *pairing) ksym(x *bpfobj.Extern) interp.Number {
 	if !p.hasKsym(x) {
 		return interp.Number{}
@@ -212,8 +218,7 @@ func (p *pairing) codeOf(fn int) *function {
 	return f
 }
 
-// functionKey is put together of what the findings on a function's code depend
-// on.
+// functionKey collects what the findings on a function's code depend on.
 type functionKey struct {
 	all      []byte // everything else
 	explored []byte // what exploring it depends on

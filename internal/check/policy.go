@@ -125,12 +125,12 @@ func ParseCondition(text string) (Condition, error) {
 	return Condition{p, s}, err
 }
 
-// setsMap reports whether the loader takes care of what a map of an object needs.
+// setsMap reports whether the loader sets up a map of an object.
 func (p *Policy) setsMap(o *Object, name string) bool {
 	return slices.ContainsFunc(p.Maps, func(g Pattern) bool { return g.about(o) && g.matches(name) })
 }
 
-// Unmatched returns what of the policy matches nothing of the objects, by option.
+// Unmatched returns, by option, the patterns of the policy that match no object, program or map.
 func (p *Policy) Unmatched(objects []*Object) map[string][]string {
 	out := make(map[string][]string)
 	check := func(option string, g Pattern, text string) {

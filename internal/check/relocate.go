@@ -25,18 +25,18 @@ func (r records) text(i int) string { return r.Object.Relocation(&r.Object.Recor
 
 // finding returns a finding about a record.
 func (r records) finding(i int, s Status, reason relo.Reason) Finding {
-	f := Finding{Status: s, Code: reason.Code, Source: r.source(i), Args: Args{Name: reason.Name, Detail: reason.Detail}}
-	if reason.Code == relo.FlavorDisputed {
-		f.Names, f.Detail = namesOf([]string{reason.Local, reason.Target, reason.Detail}), ""
-	}
+	f := Finding{Status: s, Code: reason.Code, Source: r.source(i)}
+	f.Cause, f.Name, f.LocalNumber, f.TargetNumber = reason.Cause, reason.Name, reason.LocalNumber, reason.TargetNumber
 	f.Relocation, f.Subject, _ = strings.Cut(r.text(i), " ")
 	return f
 }
 
 // notes returns findings about a record that do not depend on the kernel.
 func (r records) notes(i int) (l []Finding) {
-	if why := r.Object.Disputed(&r.Object.Records()[i]); why.Code != "" {
-		l = append(l, r.finding(i, OK, why))
+	if name, takenFor := r.Object.Disputed(&r.Object.Records()[i]); name != "" {
+		f := r.finding(i, OK, relo.Reason{Code: relo.FlavorDisputed, Name: name})
+		f.Names = namesOf(takenFor)
+		l = append(l, f)
 	}
 	if r.asksForID(i) {
 		l = append(l, r.finding(i, OK, relo.Reason{Code: RunningKernelTypeID}))

@@ -99,7 +99,7 @@ func (e *evaluation) hookReturns(s *bpfobj.Section) *bounds {
 // one is a doubt, unless all end alike.
 func (e *evaluation) judgeReturns(r *exploration, may *bounds) {
 	all := r.returns()
-	whole := !r.GaveUp && r.Odd == ""
+	whole := !r.GaveUp && r.Odd == interp.NothingOdd
 	var bad *interp.Return
 	for i := range all {
 		switch x := &all[i]; {

@@ -195,8 +195,8 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	r.mu.Unlock()
 }
 
-// needs finds what the object lacks, whichever of its programs are loaded, unless
-// its loader takes care of it.
+// needs judges what the object needs for any of its programs, except what the loader
+// sets up.
 func (r *run) needs(p *pairing) list {
 	if !p.loader.forKernel() {
 		return r.found.note([]Finding{p.o.otherMachine()})

@@ -203,7 +203,7 @@ func (x *exploration) returns() []interp.Return {
 	return l
 }
 
-// relevant returns what of a kernel the result depends on.
+// relevant returns the parts of a kernel that the result depends on.
 func (x *exploration) relevant() interp.Relevant {
 	r := x.Relevant()
 	for i, n := range r.Records {

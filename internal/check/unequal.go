@@ -52,7 +52,7 @@ func (e *evaluation) judgeBounds(ctx context.Context, r *exploration) (also expl
 	f.Unequal = true
 	newer := e.withFeatures(f).explore(ctx)
 	also = append(also, newer)
-	if newer.GaveUp || newer.Odd != "" {
+	if newer.GaveUp || newer.Odd != interp.NothingOdd {
 		return also
 	}
 	far, still := r.far(), newer.far()

@@ -3,7 +3,6 @@
 package core
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -133,7 +132,6 @@ func (s *spec) ayaRefuses() bool {
 type AyaDecision struct {
 	Result relo.Result
 	New    uint64 // if Result.OK
-	Reason string // of an Error
 
 	load load
 	id   bool // New is the ID of a type
@@ -164,16 +162,10 @@ func (tb *Table) Aya(i int, record int) AyaDecision {
 func (tb *Table) aya(m *member, n int32) AyaDecision {
 	st := &m.steps[n]
 	s, q, local := m.specs[st.spec], m.question[st.spec], &m.local[st.spec]
-	fail := func(format string, args ...any) AyaDecision {
-		return AyaDecision{Result: relo.Error, Reason: fmt.Sprintf(format, args...)}
-	}
+	fails := AyaDecision{Result: relo.Error}
 	switch {
-	case local.err != nil:
-		return fail("%v", local.err)
-	case s.ayaRefuses() && s.kind == relo.TypeMatches:
-		return fail("unknown kind of relocation")
-	case s.ayaRefuses():
-		return fail("array index out of bounds")
+	case local.err != nil || s.ayaRefuses():
+		return fails
 	case q < 0: // local_type_id
 		return st.insn.aya(s, AyaDecision{New: local.val})
 	}
@@ -195,7 +187,7 @@ func (tb *Table) aya(m *member, n int32) AyaDecision {
 			continue
 		}
 		if c.err {
-			return fail("maximum nesting level reached")
+			return fails
 		}
 		if !c.aya {
 			continue
@@ -220,7 +212,7 @@ func (tb *Table) aya(m *member, n int32) AyaDecision {
 	case first == nil && s.kind.IsExistence():
 		d.Result = relo.Absent
 	case first == nil && s.kind.IsType():
-		return fail("no matching candidate")
+		return fails
 	case first == nil:
 		return AyaDecision{Result: relo.Poisoned}
 	}
@@ -229,20 +221,20 @@ func (tb *Table) aya(m *member, n int32) AyaDecision {
 
 // aya says what aya does to the instruction.
 func (in insn) aya(s *spec, d AyaDecision) AyaDecision {
-	fail := func(why string) AyaDecision { return AyaDecision{Result: relo.Error, Reason: why} }
+	fails := AyaDecision{Result: relo.Error}
 	switch class := in.code & 7; {
 	case !in.ok:
-		return fail("no such instruction")
+		return fails // there is no instruction
 	case d.Result == relo.Poisoned:
 	case class == classALU || class == classALU64:
 		if in.code&srcX != 0 {
-			return fail("instruction has a source register")
+			return fails
 		}
 	case class == classLD:
 	case class != classLDX && class != classST && class != classSTX:
-		return fail("invalid instruction class")
+		return fails
 	case d.New > math.MaxInt16:
-		return fail("offset does not fit the instruction")
+		return fails // the offset does not fit
 	default:
 		var l load
 		if s.kind == relo.ByteOffset {
@@ -254,7 +246,7 @@ func (in insn) aya(s *spec, d AyaDecision) AyaDecision {
 		}
 		unsigned := l.kind == btf.KindInt && t.kind == btf.KindInt && (l.enc|t.enc)&btf.IntSigned == 0
 		if !l.ok || !t.ok || !unsigned && (l.kind != btf.KindPtr || t.kind != btf.KindPtr) || t.size > 8 || t.size&(t.size-1) != 0 || t.size == 0 {
-			return fail("load of " + l.bytes() + " cannot become one of " + t.bytes())
+			return fails
 		}
 	}
 	return d

@@ -5,7 +5,6 @@ package core
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -44,9 +43,9 @@ func (f *fixup) String() string {
 
 // Errors by which cilium/ebpf gives up on a program.
 var (
-	errAmbiguous   = errors.New("ambiguous relocation")
-	errUnsupported = errors.New("not supported")
-	errImpossible  = errors.New("impossible relocation") // the candidate does not match; no error of the program
+	errAmbiguous   error = fault{Cause: relo.CauseAmbiguous}
+	errUnsupported error = fault{Cause: relo.CauseUnsupported}
+	errImpossible        = errors.New("impossible relocation") // the candidate does not match; no error of the program
 )
 
 // ciliumMatcher matches specs with types of a kernel as cilium/ebpf does. It is
@@ -219,7 +218,7 @@ func (m *ciliumMatcher) field(l *spec, kind relo.Kind, id btf.TypeID) (fixup, er
 				break
 			}
 			if n+1 < len(l.raw) {
-				return fixup{}, errors.New("can't descend into bitfield")
+				return fixup{}, fault{Cause: relo.CauseInBitfield}
 			}
 			if err := errors.Join(local.adjust(lm.BitOffset), target.adjust(tm.BitOffset)); err != nil {
 				return fixup{}, err
@@ -232,9 +231,9 @@ func (m *ciliumMatcher) field(l *spec, kind relo.Kind, id btf.TypeID) (fixup, er
 			la, ta := lt.Array(), tt.Array()
 			switch {
 			case la.Nelems == 0 && !local.flexible, ta.Nelems == 0 && !target.flexible:
-				return fixup{}, errors.New("invalid flexible array")
+				return fixup{}, fault{Cause: relo.CauseFlexible}
 			case la.Nelems > 0 && idx >= la.Nelems:
-				return fixup{}, fmt.Errorf("index %d of %d elements", idx, la.Nelems)
+				return fixup{}, fault{Cause: relo.CauseIndex, LocalNumber: uint64(idx), TargetNumber: uint64(la.Nelems)}
 			case ta.Nelems > 0 && idx >= ta.Nelems:
 				return fixup{}, errImpossible
 			}
@@ -285,7 +284,7 @@ func (m *ciliumMatcher) fieldValue(k relo.Kind, local, target *ciliumField) (fix
 		return 0
 	}
 	if k := lt.Kind(); !k.IsAnyEnum() && k != btf.KindInt {
-		return fixup{}, errors.New("no signedness")
+		return fixup{}, fault{Cause: relo.CauseSign}
 	}
 	return fixup{local: sign(&lt), target: sign(&tt)}, nil // of the same kind
 }
@@ -302,27 +301,27 @@ func (in insn) cilium(f *fixup) error {
 	case f.poison:
 	case class == classLDX || class == classST || class == classSTX:
 		if !f.free && int64(int16(f.local)) != in.operand {
-			return fmt.Errorf("instruction holds %d, not %d", in.operand, int64(f.local))
+			return in.holdsNot(f.local)
 		}
 		if target > math.MaxInt16 {
-			return fmt.Errorf("offset %d does not fit the instruction", target)
+			return fault{Cause: relo.CauseOffset, TargetNumber: target}
 		}
 	case class == classLD && in.code != ldImm64:
-		return errors.New("load has no 64-bit immediate operand")
+		return errNoImm64
 	case class == classALU && in.code&0xf0 == swap:
-		return errors.New("instruction swaps bytes")
+		return fault{Cause: relo.CauseSwap}
 	case class == classLD, class == classALU, class == classALU64:
 		if class != classLD && in.code&srcX != 0 {
-			return errors.New("instruction has no immediate operand")
+			return errNoImmediate
 		}
 		if !f.free && int64(f.local) != in.operand {
-			return fmt.Errorf("instruction holds %d, not %d", in.operand, int64(f.local))
+			return in.holdsNot(f.local)
 		}
 		if class != classLD && target > math.MaxInt32 {
-			return fmt.Errorf("value %d does not fit the instruction", target)
+			return fault{Cause: relo.CauseValue, TargetNumber: target}
 		}
 	default:
-		return fmt.Errorf("instruction of class %d cannot be relocated", class)
+		return fault{Cause: relo.CauseInsnClass, LocalNumber: uint64(class)}
 	}
 	return nil
 }
@@ -401,7 +400,7 @@ func (m *ciliumMatcher) member(typ btf.Type, name string) (btf.Member, bool, err
 			sub, _ := m.targ.SkipMods(mem.Type)
 			if !sub.Kind().IsComposite() {
 				m.needPath(n, i)
-				return btf.Member{}, false, errors.New("anonymous member of another kind")
+				return btf.Member{}, false, fault{Cause: relo.CauseMember}
 			}
 			m.level = append(m.level, sublevel{sub.ID, in.offset + mem.BitOffset, n, i})
 		}
@@ -656,5 +655,5 @@ func ciliumAlign(b *btf.BTF, id btf.TypeID) (uint32, error) {
 		}
 		break
 	}
-	return 0, errors.New("no alignment")
+	return 0, fault{Cause: relo.CauseAlignment}
 }

@@ -19,7 +19,7 @@ type Decision struct {
 	New    uint64 // value on the target side, if Result.OK
 
 	m     *match
-	patch string // why the instruction is poisoned, or refused
+	patch error // why the instruction is poisoned, or refused
 }
 
 // match is the part of a decision that does not depend on the instruction.
@@ -180,8 +180,8 @@ func (w *walk) step(n int32) *Decision {
 	poison, err := st.insn.patch(mt.old, mt.new)
 	switch {
 	case err != nil:
-		d.Result, d.patch = relo.Error, err.Error()
-	case poison != "":
+		d.Result, d.patch = relo.Error, err
+	case poison != nil:
 		d.Result, d.patch = relo.Poisoned, poison
 	default:
 		d.New = mt.new.val
@@ -255,7 +255,7 @@ func (d *Decision) Resized() uint32 {
 
 // Unresizable reports whether the instruction is poisoned because a load or store
 // cannot get the width of the kernel's field. cilium/ebpf does not change widths.
-func (d *Decision) Unresizable() bool { return d.Result == relo.Poisoned && d.patch != "" }
+func (d *Decision) Unresizable() bool { return d.Result == relo.Poisoned && d.patch != nil }
 
 // Old returns the value on the local side.
 func (d *Decision) Old() uint64 { return d.m.old.val }
@@ -264,12 +264,12 @@ func (d *Decision) Old() uint64 { return d.m.old.val }
 func (d *Decision) Reason() relo.Reason {
 	m := d.m
 	switch {
-	case d.patch != "" && d.Result == relo.Poisoned:
-		return relo.Reason{Code: relo.LoadNotResizable, Detail: d.patch}
-	case d.patch != "":
-		return relo.Reason{Code: relo.UnpatchableInsn, Detail: d.patch}
+	case d.patch != nil && d.Result == relo.Poisoned:
+		return ReasonOf(relo.LoadNotResizable, d.patch)
+	case d.patch != nil:
+		return ReasonOf(relo.UnpatchableInsn, d.patch)
 	case m.err != nil:
-		return relo.Reason{Code: relo.InvalidRelocation, Detail: m.err.Error()}
+		return ReasonOf(relo.InvalidRelocation, m.err)
 	case m.result == relo.Resolved:
 		return relo.Reason{}
 	case m.result == relo.Ambiguous:
@@ -280,7 +280,10 @@ func (d *Decision) Reason() relo.Reason {
 		}
 		return relo.Reason{Code: relo.AmbiguousValue, LocalNumber: m.tb.value(q, b, m.spec.kind).val, TargetNumber: m.new.val}
 	case m.result == relo.Error:
-		return relo.Reason{Code: relo.InvalidRelocation, Detail: m.tb.explain(m, m.other).err.Error()}
+		c := m.tb.explain(m, m.other)
+		r := ReasonOf(relo.InvalidRelocation, c.err)
+		r.TargetNumber = uint64(c.TypeID)
+		return r
 	case len(m.left) == 0:
 		return relo.Reason{Code: relo.NoCandidate}
 	case m.spec.kind.IsEnumval():
@@ -295,12 +298,12 @@ func (d *Decision) Reason() relo.Reason {
 // the name and kind of the record's root.
 func (d *Decision) NoCandidate() bool {
 	m := d.m
-	return d.patch == "" && m.err == nil && (m.result == relo.Absent || m.result == relo.Poisoned) && len(m.left) == 0
+	return d.patch == nil && m.err == nil && (m.result == relo.Absent || m.result == relo.Poisoned) && len(m.left) == 0
 }
 
-// OrAdded returns the decision of a loader that adds types of its own to the
-// kernel's. added is the decision on these alone. It counts if only they have the
-// record's root and the loader does not fail on them.
+// OrAdded returns the decision of a loader that adds types to the kernel's. added is
+// the decision on the added types alone. It counts if only they have the record's root
+// and the loader does not fail on them.
 func (d *Decision) OrAdded(added *Decision) *Decision {
 	if d.NoCandidate() && !added.NoCandidate() && added.Result <= relo.Poisoned {
 		return added

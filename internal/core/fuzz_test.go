@@ -53,6 +53,12 @@ func FuzzObject(f *testing.F) {
 			if d.Result.OK() != (d.Reason() == relo.Reason{} || d.Result == relo.Absent) {
 				t.Errorf("result %s, reason %v", d.Result, d.Reason())
 			}
+			switch r := d.Reason(); r.Code {
+			case relo.InvalidRelocation, relo.LoadNotResizable, relo.UnpatchableInsn:
+				if r.Cause == "" {
+					t.Errorf("%s without a cause", r)
+				}
+			}
 			for _, c := range d.candidates(t.Context()) {
 				if c.Match == (c.Reason != nil) {
 					t.Errorf("match %v, reason %v", c.Match, c.Reason)

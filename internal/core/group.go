@@ -181,7 +181,7 @@ func (c *comparison) same(m *member, g *group, full, small choice) bool {
 	return true
 }
 
-// describe says what cilium/ebpf makes of a group.
+// describe returns cilium/ebpf's decision on a group in words.
 func (tb *Table) describe(m *member, g *group, c choice) string {
 	if c.err != nil {
 		return c.err.Error()

@@ -139,12 +139,13 @@ func (o *Object) Relocation(r *Record) string { return o.specs[r.spec].String() 
 // Source returns file:line of a record, "" without line info.
 func (o *Object) Source(r *Record) string { return r.line.Source(o.btf) }
 
-// Disputed says how loaders differ on the flavor of a name in a record; it is zero if they agree.
-func (o *Object) Disputed(r *Record) relo.Reason {
+// Disputed returns a name in a record on whose flavor loaders differ, and what libbpf, cilium/ebpf and aya take it for, "" if
+// they agree.
+func (o *Object) Disputed(r *Record) (name string, takenFor []string) {
 	if s := o.specs[r.spec]; s.asks() {
 		return s.disputed()
 	}
-	return relo.Reason{}
+	return "", nil
 }
 
 // Empty says why the object has no relocations, or "" if it has some.

@@ -4,7 +4,6 @@ package core
 
 import (
 	"context"
-	"fmt"
 	"math/bits"
 	"slices"
 
@@ -275,9 +274,7 @@ func (tb *Table) explain(mt *match, place int32) *candidateEntry {
 	}
 	module := cand.view.module // a view is used again for another kernel
 	c.Module = &module
-	if err != nil {
-		c.err = fmt.Errorf("candidate [%d]: %w", cand.id, err)
-	}
+	c.err = err
 	if tb.explained == nil {
 		tb.explained = make(map[explainKey]*candidateEntry)
 	}

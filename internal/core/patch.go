@@ -4,11 +4,16 @@ package core
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// Errors about instructions.
+var (
+	errNoImmediate error = fault{Cause: relo.CauseNoImmediate}
+	errNoImm64     error = fault{Cause: relo.CauseNoImm64}
 )
 
 // insn is the part of an instruction that a loader's decision depends on.
@@ -39,9 +44,14 @@ func readInsn(code []byte, off uint32, order binary.ByteOrder) insn {
 // compilers may change some operands.
 func (in insn) holds(l value) error {
 	if l.exact && uint64(in.operand) != l.val {
-		return fmt.Errorf("instruction holds %d, not %d", in.operand, int64(l.val))
+		return in.holdsNot(l.val)
 	}
 	return nil
+}
+
+// holdsNot is the error for an operand that is not the local value.
+func (in insn) holdsNot(local uint64) error {
+	return fault{Cause: relo.CauseOperand, LocalNumber: uint64(in.operand), TargetNumber: local}
 }
 
 // width returns the bytes that are loaded or stored.
@@ -60,46 +70,50 @@ const (
 )
 
 // patch decides whether libbpf can patch the instruction with the target's value
-// (bpf_core_patch_insn). It returns the reason to poison it, or an error that ends
-// the load.
-func (in insn) patch(l, t value) (poison string, err error) {
+// (bpf_core_patch_insn). It returns why it is poisoned, or an error that ends the
+// load.
+func (in insn) patch(l, t value) (poison, err error) {
 	if !in.ok {
-		return "", nil
+		return nil, nil
 	}
 	switch class := in.code & 7; class {
 	case classLDX, classST, classSTX:
 		if err := in.holds(l); err != nil {
-			return "", err
+			return nil, err
 		}
 		if t.val > math.MaxInt16 {
-			return "", fmt.Errorf("offset %d does not fit the instruction", t.val)
+			return nil, fault{Cause: relo.CauseOffset, TargetNumber: t.val}
 		}
 		if l.load.size == t.load.size { // both are 0 for bitfields, whose loads keep their width
-			return "", nil
+			return nil, nil
 		}
 		if !resizable(l.load, t.load) {
-			return fmt.Sprintf("load of %s cannot become one of %s", l.load.bytes(), t.load.bytes()), nil
+			f := fault{Cause: relo.CauseFieldSize, LocalNumber: uint64(l.load.size), TargetNumber: uint64(t.load.size)}
+			if l.load.ok != t.load.ok {
+				f.Cause = relo.CauseBitfield
+			}
+			return f, nil
 		}
 		if n := in.width(); n != l.load.size {
-			return "", fmt.Errorf("load of %d bytes of a field of %d bytes cannot be resized", n, l.load.size)
+			return nil, fault{Cause: relo.CauseInsnSize, LocalNumber: uint64(n), TargetNumber: uint64(l.load.size)}
 		}
 		if n := t.load.size; n != 1 && n != 2 && n != 4 && n != 8 {
-			return "", fmt.Errorf("no load of %d bytes", n)
+			return nil, fault{Cause: relo.CauseLoadSize, TargetNumber: uint64(n)}
 		}
 	case classALU, classALU64:
 		if in.code&srcX != 0 {
-			return "", errors.New("instruction has no immediate operand")
+			return nil, errNoImmediate
 		}
-		return "", in.holds(l)
+		return nil, in.holds(l)
 	case classLD:
 		if in.code != ldImm64 {
-			return "", errors.New("load has no 64-bit immediate operand")
+			return nil, errNoImm64
 		}
-		return "", in.holds(l)
+		return nil, in.holds(l)
 	default:
-		return "", fmt.Errorf("instruction of class %d cannot be relocated", class)
+		return nil, fault{Cause: relo.CauseInsnClass, LocalNumber: uint64(class)}
 	}
-	return "", nil
+	return nil, nil
 }
 
 // resizable reports whether a load or store can be changed from the local size to

@@ -249,7 +249,7 @@ var proofRefuses = []proofCase{
 		local: "struct foo 8: a int 0, b int 4", asks: "byte_off struct foo.a\n byte_off struct foo.b",
 		full:  "struct foo 12: a int 4, b int 8\n struct foo#2 12: a int 0\n struct foo#3 12: a int 8",
 		small: "struct foo 12: a int 0\n struct foo#2 12: a int 8\n struct foo#3 12: a int 4, b int 8",
-		want:  Difference{Relocation: "byte_off struct foo.a", Full: "cilium/ebpf: 4, 8", Minimized: "ambiguous relocation", Order: true},
+		want:  Difference{Relocation: "byte_off struct foo.a", Full: "cilium/ebpf: 4, 8", Minimized: "ambiguous", Order: true},
 	},
 	{
 		name:  "the same for one function, though not for the object",
@@ -261,7 +261,7 @@ var proofRefuses = []proofCase{
 			byte_off struct foo.c`,
 		full:  "struct foo 16: a int 4, b int 8\n struct foo#2 16: a int 0, c int 12\n struct foo#3 16: a int 8, c int 4",
 		small: "struct foo 16: a int 0, c int 12\n struct foo#2 16: a int 8, c int 4\n struct foo#3 16: a int 4, b int 8",
-		want:  Difference{Relocation: "byte_off struct foo.a", Full: "cilium/ebpf: 4, 8", Minimized: "ambiguous relocation", Order: true},
+		want:  Difference{Relocation: "byte_off struct foo.a", Full: "cilium/ebpf: 4, 8", Minimized: "ambiguous", Order: true},
 	},
 
 	// Enumerators.
@@ -468,7 +468,7 @@ var proofRefuses = []proofCase{
 		local: "struct foo 8: a int 0, b int 4", asks: "target_type_id struct foo\n byte_off struct foo.b",
 		full:  "struct foo 8: a int 0\n struct foo#2 8: a int 0, b int 4\n struct foo#3 8: a int 0",
 		small: "struct foo 8: a int 0\n struct foo#2 8: a int 0\n struct foo#3 8: a int 0, b int 4",
-		want:  Difference{Relocation: "target_type_id struct foo", Full: "cilium/ebpf: a type ID, 4", Minimized: "ambiguous relocation", Order: true},
+		want:  Difference{Relocation: "target_type_id struct foo", Full: "cilium/ebpf: a type ID, 4", Minimized: "ambiguous", Order: true},
 	},
 
 	// Order, for cilium/ebpf.
@@ -477,14 +477,14 @@ var proofRefuses = []proofCase{
 		local: "struct req 12: a int 0, b int 4, c int 8", asks: "byte_off struct req.a\n byte_off struct req.b\n byte_off struct req.b\n byte_off struct req.c",
 		full:  "struct req 12: b int 4\n struct req#2 12: a int 0, b int 4, c int 8\n struct req#3 12: a int 0, c int 8",
 		small: "struct req 12: b int 4\n struct req#2 12: a int 0, c int 8\n struct req#3 12: a int 0, b int 4, c int 8",
-		want:  Difference{Relocation: "byte_off struct req.a", Full: "cilium/ebpf: 0, 4, 8", Minimized: "ambiguous relocation", Order: true},
+		want:  Difference{Relocation: "byte_off struct req.a", Full: "cilium/ebpf: 0, 4, 8", Minimized: "ambiguous", Order: true},
 	},
 	{
 		name:  "other order, a program and the function that it calls",
 		local: "struct req 12: a int 0, b int 4, c int 8", asks: "program a\n byte_off struct req.a\n call b\n function b\n byte_off struct req.b\n program c\n byte_off struct req.c",
 		full:  "struct req 12: a int 0, c int 8\n struct req#2 12: a int 0, b int 4, c int 8\n struct req#3 12: b int 4",
 		small: "struct req 12: b int 4\n struct req#2 12: a int 0, c int 8\n struct req#3 12: a int 0, b int 4, c int 8",
-		want:  Difference{Relocation: "byte_off struct req.a", Full: "cilium/ebpf: 0, 4", Minimized: "ambiguous relocation", Order: true},
+		want:  Difference{Relocation: "byte_off struct req.a", Full: "cilium/ebpf: 0, 4", Minimized: "ambiguous", Order: true},
 	},
 
 	// Aya.

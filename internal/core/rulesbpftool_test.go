@@ -106,7 +106,7 @@ func (b *ruleTool) run(t *testing.T, r *rule, asks []ruleAsk) *oracle.Result {
 func (b *ruleTool) record(t *testing.T, d *Decision, r *oracle.Record) {
 	t.Helper()
 	b.records++
-	failed := d.Result == relo.Ambiguous || d.Result == relo.Error && d.patch == ""
+	failed := d.Result == relo.Ambiguous || d.Result == relo.Error && d.patch == nil
 	if (r.Err != "") != failed {
 		t.Errorf("%s: %s (%s), bpftool's error is %q", d.m.spec, d.Result, d.Reason(), r.Err)
 	}

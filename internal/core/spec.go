@@ -3,7 +3,6 @@
 package core
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,11 +16,11 @@ const maxSpec = 64
 
 // Errors that end a relocation, as they end a load in libbpf.
 var (
-	errSpec    = errors.New("invalid access string")
-	errTooDeep = fmt.Errorf("more than %d levels", maxSpec)
-	errNesting = errors.New("types nest without end")
-	errAnon    = errors.New("relocation of an anonymous type is not supported")
-	errKind    = errors.New("unknown kind of relocation")
+	errSpec    error = fault{Cause: relo.CauseAccess}
+	errTooDeep error = fault{Cause: relo.CauseLevels, LocalNumber: maxSpec}
+	errNesting error = fault{Cause: relo.CauseEndless}
+	errAnon    error = fault{Cause: relo.CauseAnonymous}
+	errKind    error = fault{Cause: relo.CauseRelocation}
 )
 
 // spec is a parsed relocation, on the local or on the target side. Raw has
@@ -65,7 +64,7 @@ func parseSpec(btf *btf.BTF, kind relo.Kind, root btf.TypeID, access string) *sp
 
 func (s *spec) parse() error {
 	if s.root == 0 || int(s.root) >= s.btf.NumTypes() {
-		return fmt.Errorf("type %d does not exist", s.root)
+		return fault{Cause: relo.CauseNoType, LocalNumber: uint64(s.root)}
 	}
 	if s.kind >= relo.TypeMatches+1 {
 		return errKind
@@ -73,7 +72,7 @@ func (s *spec) parse() error {
 	if t := s.btf.Type(s.root); s.kind != relo.LocalTypeID && !t.Kind().Shape().Named && len(t.Name()) > 0 {
 		// No compiler makes these. libbpf finds type tags by name; cilium/ebpf
 		// fails on functions and variables if the kernel has them.
-		return fmt.Errorf("relocation of a %s is not supported", t.Kind())
+		return fault{Cause: relo.CauseTypeKind, Name: t.Kind().String()}
 	}
 	if s.kind.IsType() {
 		if s.access != "0" {
@@ -133,7 +132,7 @@ func (s *spec) parseField(idx []uint32, t btf.Type) error {
 				return err
 			}
 		default:
-			return fmt.Errorf("%w: level %d is a %s", errSpec, len(s.raw), k)
+			return fault{Cause: relo.CauseAccessKind, LocalNumber: uint64(len(s.raw)), Name: k.String()}
 		}
 	}
 	return nil
@@ -239,9 +238,9 @@ func (s *spec) rootKind() btf.Kind {
 	return t.Kind()
 }
 
-// disputed says how loaders differ on the flavor of the root's or the enumerator's
-// name; it is zero if they agree.
-func (s *spec) disputed() relo.Reason {
+// disputed returns the name of the root or the enumerator on whose flavor loaders
+// differ, and what libbpf, cilium/ebpf and aya take it for, "" if they agree.
+func (s *spec) disputed() (name string, takenFor []string) {
 	t := s.btf.Type(s.root)
 	names := []string{string(t.Name())}
 	if s.kind.IsEnumval() {
@@ -249,10 +248,10 @@ func (s *spec) disputed() relo.Reason {
 	}
 	for _, name := range names {
 		if libbpf, cilium, aya, ok := btf.Disputed(name); ok {
-			return relo.Reason{Code: relo.FlavorDisputed, Name: name, Local: libbpf, Target: cilium, Detail: aya}
+			return name, []string{libbpf, cilium, aya}
 		}
 	}
-	return relo.Reason{}
+	return "", nil
 }
 
 // asks reports whether loaders accept s and its result depends on the kernel.

@@ -4,7 +4,6 @@ package core
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -12,8 +11,8 @@ import (
 )
 
 var (
-	errBitfield  = errors.New("bitfield needs a load of more than 64 bits")
-	errArrayKind = errors.New("cannot be applied to an array element")
+	errBitfield  error = fault{Cause: relo.CauseWideBitfield}
+	errArrayKind error = fault{Cause: relo.CauseElement}
 )
 
 // value is what a relocation resolves to on one side.
@@ -30,14 +29,6 @@ type load struct {
 	kind btf.Kind
 	enc  uint8 // encoding, of an int
 	ok   bool
-}
-
-// bytes returns the size in words.
-func (l load) bytes() string {
-	if !l.ok {
-		return "a bitfield"
-	}
-	return fmt.Sprintf("%d bytes", l.size)
 }
 
 // String returns "signed int of 8 bytes".

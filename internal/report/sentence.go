@@ -21,10 +21,14 @@ var doubts = map[check.Doubt]string{
 }
 
 var reaches = map[check.Reach]string{
-	check.BySettings:   "; reached only with some settings of the kernel's build or of the loader",
-	check.TooManyPaths: "; whether it is reached is not known, as too many paths lead there",
-	check.TooLarge:     "; whether it is reached is not known, as the program is too large",
-	check.UnlessKnown:  ", unless it knows that this is not reached",
+	check.BySettings:     "; reached only with some settings of the kernel's build or of the loader",
+	check.TooManyPaths:   "; whether it is reached is not known, as too many paths lead there",
+	check.TooLarge:       "; whether it is reached is not known, as the program is too large",
+	check.UnlessKnown:    ", unless it knows that this is not reached",
+	check.LeavesFunction: "; execution leaves the function",
+	check.UnnamedAddress: "; address of a function without a symbol",
+	check.UnnamedCall:    "; call of a function without a symbol",
+	check.CallsNest:      "; calls nest too deeply",
 }
 
 // why says in words what is wrong with the subject of a finding.
@@ -41,9 +45,6 @@ func why(f *check.Finding) string {
 	}
 	b.WriteString(doubts[f.Doubt])
 	b.WriteString(reaches[f.Reach])
-	if f.Reach == check.NotFollowed {
-		b.WriteString("; " + f.Detail)
-	}
 	switch modules := strings.Join(f.Names.List(), " or "); f.When {
 	case check.Loaded:
 		b.WriteString(fmt.Sprintf("; reached only where module %s is loaded", modules))

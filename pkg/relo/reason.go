@@ -16,10 +16,10 @@ const (
 	TypeMismatch        Code = "type-mismatch"           // candidates exist, but none matches the local type
 	AmbiguousOffset     Code = "ambiguous-offset"        // LocalNumber, TargetNumber: offsets in bits
 	AmbiguousValue      Code = "ambiguous-value"         // LocalNumber, TargetNumber: values
-	InvalidRelocation   Code = "invalid-relocation"      // Detail: what is wrong with the record, or with a candidate
-	LoadNotResizable    Code = "load-not-resizable"      // Detail: the sizes of the field
-	UnpatchableInsn     Code = "unpatchable-instruction" // Detail: what is wrong with the instruction
-	FlavorDisputed      Code = "flavor-disputed"         // Name; Local, Target, Detail: what libbpf, cilium/ebpf and aya take it for
+	InvalidRelocation   Code = "invalid-relocation"      // Cause; TargetNumber: the type ID of the candidate that is wrong, 0 for the record
+	LoadNotResizable    Code = "load-not-resizable"      // Cause
+	UnpatchableInsn     Code = "unpatchable-instruction" // Cause
+	FlavorDisputed      Code = "flavor-disputed"         // Name
 	CandidateKind       Code = "candidate-kind"          // Name (may be empty), Local, Target: kinds
 	CandidateMember     Code = "candidate-member"        // Name: the member that the candidate lacks
 	CandidateMemberName Code = "candidate-member-name"   // Name: the member; Local, Target: names of its type
@@ -36,16 +36,59 @@ const (
 	CandidateEnumSize   Code = "candidate-enum-size"     // Local: the type
 )
 
+// Cause says what a loader does not accept about a record, a candidate or an instruction. Causes are as stable as codes.
+type Cause string
+
+// The causes, with their arguments.
+const (
+	// Of an invalid record or candidate.
+	CauseAccess       Cause = "access-string"     // the access string does not fit the type
+	CauseAccessKind   Cause = "access-into"       // LocalNumber: the level where the access string goes into a type of the kind Name
+	CauseLevels       Cause = "too-deep"          // LocalNumber: how many levels an access string may have
+	CauseEndless      Cause = "endless-types"     // types nest too deeply, or refer to each other without end
+	CauseAnonymous    Cause = "anonymous-type"    // the type has no name
+	CauseRelocation   Cause = "relocation-kind"   // the kind of the relocation is unknown
+	CauseNoType       Cause = "type-missing"      // LocalNumber: the type ID, which does not exist
+	CauseTypeKind     Cause = "type-kind"         // Name: the kind of the type
+	CauseNoSize       Cause = "no-size"           // the type has no size
+	CauseTooBig       Cause = "size-overflow"     // the size exceeds 32 bits
+	CauseWideBitfield Cause = "bitfield-too-wide" // the bitfield needs a load of more than 64 bits
+	CauseElement      Cause = "array-element"     // the kind of relocation does not apply to array elements
+
+	// Of an instruction.
+	CauseFieldSize   Cause = "field-size"          // LocalNumber, TargetNumber: bytes of the field
+	CauseBitfield    Cause = "bitfield"            // as for field-size; 0 is a bitfield
+	CauseOperand     Cause = "operand"             // LocalNumber: the operand, TargetNumber: what it should be; both signed
+	CauseOffset      Cause = "offset-too-large"    // TargetNumber: the offset
+	CauseInsnSize    Cause = "instruction-size"    // LocalNumber: bytes that it loads, TargetNumber: bytes of the field
+	CauseLoadSize    Cause = "no-load-of-size"     // TargetNumber: bytes
+	CauseNoImmediate Cause = "no-immediate"        // the operand is a register
+	CauseNoImm64     Cause = "no-64-bit-immediate" // it is no load of a constant
+	CauseInsnClass   Cause = "instruction-class"   // LocalNumber: the class
+	CauseValue       Cause = "value-too-large"     // TargetNumber: the value
+	CauseSwap        Cause = "byte-swap"           // the instruction swaps bytes
+
+	// Only cilium/ebpf has these.
+	CauseAmbiguous   Cause = "ambiguous"             // candidates disagree
+	CauseUnsupported Cause = "unsupported"           // it does not support the type
+	CauseInBitfield  Cause = "into-bitfield"         // the access string goes on after a bitfield
+	CauseFlexible    Cause = "flexible-array"        // an array without elements is not the last member
+	CauseIndex       Cause = "index-too-large"       // LocalNumber: the index, TargetNumber: the number of elements
+	CauseSign        Cause = "no-sign"               // the type has no sign
+	CauseMember      Cause = "anonymous-member-kind" // an anonymous member is no struct or union
+	CauseAlignment   Cause = "no-alignment"          // a bitfield's type has no alignment
+)
+
 // Reason says why a relocation is not resolved, or why a candidate does not match: a code and its arguments. It is
 // comparable. The zero value is no reason.
 type Reason struct {
 	Code         Code   `json:"code"`
-	Name         string `json:"name,omitempty"`   // of a member or an enumerator
+	Cause        Cause  `json:"cause,omitempty"`
+	Name         string `json:"name,omitempty"`   // of a member, an enumerator or a kind
 	Local        string `json:"local,omitempty"`  // a type or kind in the object
 	Target       string `json:"target,omitempty"` // a type or kind in the kernel
 	LocalNumber  uint64 `json:"local_number,omitempty"`
 	TargetNumber uint64 `json:"target_number,omitempty"`
-	Detail       string `json:"detail,omitempty"` // text of an error, or another name
 }
 
 // String returns the code with its arguments, for debugging: "candidate-member{name:pid}".
@@ -59,12 +102,12 @@ func (r Reason) String() string {
 			args += fmt.Sprintf(" %s:%v", name, v)
 		}
 	}
+	add("cause", r.Cause, r.Cause != "")
 	add("name", r.Name, r.Name != "")
 	add("local", r.Local, r.Local != "")
 	add("target", r.Target, r.Target != "")
 	add("local", r.LocalNumber, r.LocalNumber != 0)
 	add("target", r.TargetNumber, r.TargetNumber != 0)
-	add("detail", r.Detail, r.Detail != "")
 	if args == "" {
 		return string(r.Code)
 	}

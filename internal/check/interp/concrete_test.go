@@ -25,7 +25,7 @@ func TestConcrete(t *testing.T) {
 	for range programs {
 		funcs := (&source{Rand: rnd}).funcs()
 		r := run(new(bpfobj.Object), funcs...)
-		if r.GaveUp || r.Odd != "" {
+		if r.GaveUp || r.Odd != NothingOdd {
 			ends["not followed"]++
 			continue
 		}
@@ -63,7 +63,7 @@ func FuzzConcrete(f *testing.F) {
 		}
 		funcs := (&source{Rand: rand.New(&tape{choices, rand.NewPCG(seed, 1)})}).funcs()
 		r := runIn(testlimit.Looks(200), new(bpfobj.Object), funcs...) // the fuzzer takes ten seconds for a deadlock
-		if r.GaveUp || r.Odd != "" {
+		if r.GaveUp || r.Odd != NothingOdd {
 			return
 		}
 		rnd := rand.New(rand.NewPCG(seed, 2))

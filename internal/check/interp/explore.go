@@ -179,7 +179,7 @@ func (x *explorer) path(s *state) {
 			}
 		}
 		if s.at.Insn < 0 || s.at.Insn >= len(x.here.levels) {
-			x.u.odd = "execution leaves the function"
+			x.u.odd = LeavesFunction
 			return
 		}
 		if x.code.leaders[s.at.Insn] && !x.arrive(s) {
@@ -415,7 +415,7 @@ func (x *explorer) externAddress(n int32) value {
 // callback enters a function whose address is taken, such as a callback of a timer, with unknown arguments.
 func (x *explorer) callback(fn int, l Level) {
 	if fn < 0 {
-		x.u.odd = "address of a function without a symbol"
+		x.u.odd = UnnamedAddress
 		return
 	}
 	x.enter(fn, l)

@@ -44,6 +44,22 @@ func allFeatures() *Input {
 	}
 }
 
+// TestOdd has code that cannot be followed.
+func TestOdd(t *testing.T) {
+	exit := insn{Op: bpfobj.OpExit}
+	for want, code := range map[Odd][]insn{
+		NothingOdd:     {exit},
+		LeavesFunction: {{Op: asm.Mov.Op(asm.ImmSource)}},
+		UnnamedAddress: {{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.Ref{Kind: bpfobj.RefFunc, N: -1}}, {}, exit},
+		UnnamedCall:    {call(-1), exit},
+		CallsNest:      {call(0), exit},
+	} {
+		if r := run(new(bpfobj.Object), code); r.Odd != want || r.GaveUp {
+			t.Errorf("odd: %d, want %d; gave up: %t", r.Odd, want, r.GaveUp)
+		}
+	}
+}
+
 // reaches reports whether the last instruction of the first function is reached.
 func reaches(o *bpfobj.Object, funcs ...[]insn) bool {
 	return run(o, funcs...).Reached(bpfobj.Site{Insn: len(funcs[0]) - 1}) != Unreached

@@ -199,7 +199,7 @@ func (x *explorer) call(s *state, in *bpfobj.Insn) bool {
 // callFunc calls a function of the object.
 func (x *explorer) callFunc(s *state, fn int) bool {
 	if fn < 0 {
-		x.u.odd = "call of a function without a symbol"
+		x.u.odd = UnnamedCall
 		return false
 	}
 	global := x.o.Funcs[fn].Global
@@ -243,7 +243,7 @@ func (x *explorer) push(s *state, fn int) {
 
 // tooDeep ends a path at a call. Other callers of the unit may nest less deeply, so it is not whole.
 func (x *explorer) tooDeep() bool {
-	x.u.odd, x.whole = "calls nest too deeply", false
+	x.u.odd, x.whole = CallsNest, false
 	return false
 }
 

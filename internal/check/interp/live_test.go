@@ -21,7 +21,7 @@ func TestPrecise(t *testing.T) {
 	for range slow.Some(4_000) {
 		funcs := (&source{Rand: rnd}).funcs()
 		quick, precise := run(new(bpfobj.Object), funcs...), runPrecise(funcs...)
-		if quick.GaveUp || quick.Odd != "" || precise.GaveUp || precise.Odd != "" {
+		if quick.GaveUp || quick.Odd != NothingOdd || precise.GaveUp || precise.Odd != NothingOdd {
 			continue
 		}
 		for f := range funcs {

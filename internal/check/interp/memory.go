@@ -45,7 +45,7 @@ func (x *explorer) loadFrom(s *state, in *bpfobj.Insn, p value) value {
 	return unknown.trim(n)
 }
 
-// access notes an access through p, if p is the context at another offset than at first, or has no bound.
+// access notes an access through p if p is a moved pointer to the context, or an offset without a bound.
 func (x *explorer) access(s *state, p value) {
 	moved := p.kind == ctxPtr && p.v != 0
 	if !moved && p.kind != farPtr {

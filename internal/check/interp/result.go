@@ -37,12 +37,24 @@ func below(l, level Level) Level {
 	return max(l, level)
 }
 
+// Odd is what an exploration cannot follow.
+type Odd uint8
+
+// What cannot be followed.
+const (
+	NothingOdd     Odd = iota
+	LeavesFunction     // execution leaves a function
+	UnnamedAddress     // the address of a function without a symbol
+	UnnamedCall        // a call of a function without a symbol
+	CallsNest          // calls that nest too deeply
+)
+
 // Result is which instructions of a program can be reached. If GaveUp or Odd is set, more instructions may be reachable. It is
 // for one goroutine at a time.
 type Result struct {
-	GaveUp bool   // at a limit, or when the context ended
-	Work   int    // instructions executed, and values of states compared
-	Odd    string // why something could not be followed
+	GaveUp bool // at a limit, or when the context ended
+	Work   int  // instructions executed, and values of states compared
+	Odd    Odd  // what could not be followed
 
 	o        *bpfobj.Object
 	pr       *bpfobj.Program

@@ -23,7 +23,7 @@ type Unit struct {
 	depth    int // frames, including its own
 	steps    int // without those of other units
 	work     int
-	odd      string // why something could not be followed
+	odd      Odd // what could not be followed
 }
 
 // Units keeps units for later explorations. It is safe for use by many goroutines.
@@ -53,7 +53,7 @@ type covered struct {
 	accesses map[int32]access // by instruction
 }
 
-// access is how sure it is that an instruction accesses the context at another offset than at first, or memory at an offset
+// access says how sure it is that an instruction accesses the context through a pointer that was moved, or memory at an offset
 // without a bound.
 type access struct{ moved, far Level }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // unitTest is an object with the programs that cilium/ebpf links.
@@ -95,7 +96,7 @@ func TestUnits(t *testing.T) {
 				got, err := btf.CORERelocate(p.relos, theirs.vmlinux, u.o.Order(), func(btf.Type) (btf.TypeID, error) { return 1, nil })
 				if err != nil {
 					failed++
-					if d.Err == nil || isAmbiguous(err) != (d.Err.Error() == "ambiguous relocation") {
+					if d.Err == nil || isAmbiguous(err) != (core.ReasonOf("", d.Err).Cause == relo.CauseAmbiguous) {
 						t.Errorf("%s: %v, cilium/ebpf: %v", about, d.Err, err)
 					}
 					continue

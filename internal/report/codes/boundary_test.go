@@ -8,13 +8,19 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // TestSentencesStayHere holds that no package makes, compares or searches a sentence of a finding: only internal/report and the program
-// itself import the packages that make one, and the program only prints it. No other file has a sentence of the table.
+// itself import the packages that make one, and the program only prints it. No other file has a sentence of the table, and no argument of
+// a finding is the text of an error.
 func TestSentencesStayHere(t *testing.T) {
 	const root = "../../.."
 	sentences := make(map[string]bool)
@@ -22,6 +28,14 @@ func TestSentencesStayHere(t *testing.T) {
 		for _, e := range f.Codes {
 			if !strings.Contains(e.Text, "{{") && strings.Contains(e.Text, " ") {
 				sentences[e.Text] = true
+			}
+		}
+	}
+	for _, typ := range []reflect.Type{reflect.TypeFor[relo.Reason](), reflect.TypeFor[check.Args]()} {
+		for i := range typ.NumField() {
+			names := []string{"Code", "Cause", "Name", "Names", "Local", "Target"} // of codes, causes, and what objects and kernels have
+			if f := typ.Field(i); f.Type.Kind() == reflect.String && !slices.Contains(names, f.Name) {
+				t.Errorf("%s: %s may hold a text", typ, f.Name)
 			}
 		}
 	}
@@ -64,7 +78,14 @@ func TestSentencesStayHere(t *testing.T) {
 				if n.Tag != nil && isSentence(n.Tag) {
 					t.Errorf("%s: a sentence is compared", set.Position(n.Pos()))
 				}
+			case *ast.CompositeLit:
+				if isArguments(n.Type) && makesText(n) {
+					t.Errorf("%s: a finding has the text of an error", set.Position(n.Pos()))
+				}
 			case *ast.CallExpr:
+				if name, ok := selected(n.Fun); ok && name == [2]string{"relo", "Cause"} {
+					t.Errorf("%s: a cause is made of a text", set.Position(n.Pos()))
+				}
 				if name, ok := selected(n.Fun); ok && (name[0] == "strings" || name[0] == "regexp") {
 					for _, a := range n.Args {
 						if isSentence(a) {
@@ -80,6 +101,29 @@ func TestSentencesStayHere(t *testing.T) {
 	if err != nil || files < 100 {
 		t.Errorf("%d files, %v", files, err)
 	}
+}
+
+// isArguments reports whether a type is that of a finding's arguments, by its name.
+func isArguments(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name == "Reason" || e.Name == "Args" || e.Name == "fault"
+	case *ast.SelectorExpr:
+		return isArguments(e.Sel)
+	}
+	return false
+}
+
+// makesText reports whether an expression takes the text of an error or formats one.
+func makesText(e ast.Expr) (text bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			s, ok := call.Fun.(*ast.SelectorExpr)
+			text = text || ok && (s.Sel.Name == "Error" || strings.HasPrefix(s.Sel.Name, "Sprint"))
+		}
+		return true
+	})
+	return text
 }
 
 // selected returns PACKAGE and NAME of a PACKAGE.NAME.

@@ -38,10 +38,11 @@ type Family struct {
 	Codes                                  []*Entry
 }
 
-// tables are the families in order, and the entries by code.
+// tables are the families in order, the entries by code, and the templates of causes.
 type tables struct {
 	families []*Family
 	entries  map[relo.Code]*Entry
+	causes   map[string]string
 }
 
 // parsed is the table. A test reads it, so that there is no mistake in it.
@@ -59,6 +60,10 @@ var parsed = sync.OnceValue(func() *tables {
 				panic(fmt.Sprintf("codes.txt: %s: %q", head, line))
 			}
 			fields[name] = strings.ReplaceAll(value, "\x00", "\n")
+		}
+		if head == "causes" {
+			t.causes = fields
+			continue
 		}
 		if name, ok := strings.CutPrefix(head, "family "); ok {
 			t.families = append(t.families, &Family{name, fields["word"], fields["title"], fields["means"], fields["fix"], fields["example"], nil})
@@ -81,6 +86,7 @@ func Of(code relo.Code) *Entry { return parsed().entries[code] }
 var functions = template.FuncMap{
 	"plural": func(n int64, what string) string { return words.Plural(int(n), what) },
 	"bytes":  func(n int64) string { return fmt.Sprintf("%d bytes", n) },
+	"signed": func(n uint64) int64 { return int64(n) },
 	"anyOf":  func(names []string) string { return strings.Join(names, " or ") },
 	"span": func(lo, hi int64) string {
 		switch hi - lo {
@@ -96,23 +102,28 @@ var functions = template.FuncMap{
 // Sentence returns what the table says of a finding with these arguments, or the code if that is not in it.
 func Sentence(code relo.Code, args any) string {
 	if e := Of(code); e != nil {
-		return e.fill(e.Text, args)
+		return fill(string(e.Code), e.Text, args)
 	}
 	return string(code)
 }
 
-// fill executes a template, which is one of the entry's texts.
-func (e *Entry) fill(text string, args any) string {
+// cause returns the sentence for a cause with these arguments, or the cause if the table does not have it.
+func cause(c relo.Cause, args any) string {
+	return fill(string(c), cmp.Or(parsed().causes[string(c)], string(c)), args)
+}
+
+// fill executes a template, or returns the name of what it is for if it does not fit the arguments.
+func fill(name, text string, args any) string {
 	if !strings.Contains(text, "{{") {
 		return text
 	}
 	t, ok := compiled.Load(text)
 	if !ok {
-		t, _ = compiled.LoadOrStore(text, template.Must(template.New(string(e.Code)).Funcs(functions).Parse(text)))
+		t, _ = compiled.LoadOrStore(text, template.Must(template.New(name).Funcs(functions).Funcs(template.FuncMap{"cause": cause}).Parse(text)))
 	}
 	var b strings.Builder
 	if err := t.(*template.Template).Execute(&b, args); err != nil {
-		return string(e.Code)
+		return name
 	}
 	return b.String()
 }
@@ -126,7 +137,7 @@ func Reason(r *relo.Reason) string {
 	}
 	text := string(r.Code)
 	if e := Of(r.Code); e != nil {
-		text = e.fill(cmp.Or(e.Log, e.Text), r)
+		text = fill(string(e.Code), cmp.Or(e.Log, e.Text), r)
 	}
 	return text + " [" + string(r.Code) + "]"
 }

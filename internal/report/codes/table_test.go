@@ -3,13 +3,16 @@
 package codes
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -90,20 +93,20 @@ func advise(b *strings.Builder, fix, example string) {
 	}
 }
 
-// declared returns the values of the constants of type Code in a file.
-func declared(t *testing.T, path string) (all []relo.Code) {
+// declared returns the values of the constants of a type in a file.
+func declared(t *testing.T, path, name string) (all []string) {
 	f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
 		if v, ok := n.(*ast.ValueSpec); ok && len(v.Values) == 1 {
-			if typ, ok := v.Type.(*ast.Ident); ok && typ.Name == "Code" {
+			if typ, ok := v.Type.(*ast.Ident); ok && typ.Name == name {
 				text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
 				if err != nil {
 					t.Fatal(err)
 				}
-				all = append(all, relo.Code(text))
+				all = append(all, text)
 			}
 		}
 		return true
@@ -115,11 +118,12 @@ func declared(t *testing.T, path string) (all []relo.Code) {
 func TestCodes(t *testing.T) {
 	known := make(map[relo.Code]bool)
 	for _, path := range []string{"../../../pkg/relo/reason.go", "../../check/codes.go"} {
-		all := declared(t, path)
+		all := declared(t, path, "Code")
 		if len(all) < 20 {
 			t.Errorf("%s: only %d codes", path, len(all))
 		}
-		for _, c := range all {
+		for _, text := range all {
+			c := relo.Code(text)
 			if known[c] {
 				t.Errorf("%s is declared twice", c)
 			}
@@ -147,17 +151,43 @@ func TestCodes(t *testing.T) {
 	}
 }
 
+// TestCauses wants a sentence for every cause and a cause for every sentence, and the same causes in the schemas.
+func TestCauses(t *testing.T) {
+	want := declared(t, "../../../pkg/relo/reason.go", "Cause")
+	slices.Sort(want)
+	if got := slices.Sorted(maps.Keys(parsed().causes)); !slices.Equal(got, want) {
+		t.Errorf("codes.txt has %q, package relo %q", got, want)
+	}
+	for _, name := range []string{"check", "relolog"} {
+		data, err := os.ReadFile("../../../docs/schema/" + name + ".schema.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var schema struct {
+			Defs struct{ Cause struct{ Enum []string } } `json:"$defs"`
+		}
+		if err := json.Unmarshal(data, &schema); err != nil {
+			t.Fatal(err)
+		}
+		got := schema.Defs.Cause.Enum
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the schema has %q, package relo %q", name, got, want)
+		}
+	}
+}
+
 // TestSentences executes every template, so that none names an argument that does not exist.
 func TestSentences(t *testing.T) {
-	args := check.Args{Name: "name", Detail: "detail", Names: "a,b,c", Offset: 1, Size: 8, Count: 3, Max: 4, Since: 6<<16 | 1<<8, From: 6<<16 | 1<<8}
-	reason := relo.Reason{Name: "name", Local: "local", Target: "target", LocalNumber: 7, TargetNumber: 9, Detail: "detail"}
+	args := check.Args{Name: "name", Cause: relo.CauseOperand, LocalNumber: 7, TargetNumber: 9, Names: "a,b,c", Offset: 1, Size: 8, Count: 3, Max: 4, Since: 6<<16 | 1<<8, From: 6<<16 | 1<<8}
+	reason := relo.Reason{Name: "name", Local: "local", Target: "target", LocalNumber: 7, TargetNumber: 9, Cause: relo.CauseOperand}
 	for _, f := range Families() {
 		for _, e := range f.Codes {
 			var data any = args
 			if f.Name == "candidate" {
 				data = reason
 			}
-			for _, text := range []string{Sentence(e.Code, data), e.fill(e.Text, data)} {
+			for _, text := range []string{Sentence(e.Code, data), fill(string(e.Code), e.Text, data)} {
 				if text == string(e.Code) || strings.ContainsAny(text, "{}") && !strings.Contains(e.Text, "{…}") {
 					t.Errorf("%s: %q from %q", e.Code, text, e.Text)
 				}
@@ -168,6 +198,12 @@ func TestSentences(t *testing.T) {
 					t.Errorf("%s: %q", e.Code, text)
 				}
 			}
+		}
+	}
+	for c := range parsed().causes {
+		args.Cause = relo.Cause(c)
+		if text := Sentence(relo.UnpatchableInsn, args); !strings.Contains(text, " ") || strings.ContainsAny(text, "{}") {
+			t.Errorf("%s: %q", c, text)
 		}
 	}
 	if text := Sentence("no-such-code", nil); text != "no-such-code" || Reason(nil) != "" {
