@@ -86,7 +86,7 @@ a.o                 ···X
 · ok   X fails
 2 programs ok on every kernel, 1 of them thanks to guards, 1 program not ok where the object does without
 
-Check first, with bpf_core_field_exists() or a similar macro, or use a flavor that matches the kernel's type.
+Check first, as with bpf_core_field_exists(), or use a flavor that matches the kernel's type.
   fails: struct s.f, .g|h: field absent [field-missing]
     2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
     a.o: broken
@@ -116,7 +116,7 @@ b.o                  ····
 · ok   g guarded   u unknown   a loads, may fail to attach   X fails
 1 program ok on every kernel
 
-Check first, with bpf_core_field_exists() or a similar macro, or use a flavor that matches the kernel's type.
+Check first, as with bpf_core_field_exists(), or use a flavor that matches the kernel's type.
   fails: struct s.f, .g|h: field absent [field-missing]
     2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
     a.o: broken
