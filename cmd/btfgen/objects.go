@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -147,6 +148,9 @@ func reportObject(c *cli.Context, path string, err error) {
 		path = "standard input" // as in errors
 	}
 	x := finding{Class: classOf(err), Message: err.Error(), File: path}
+	if errors.Is(err, fs.ErrNotExist) {
+		x.Class = unmatched // such as a pattern that the shell left as it is
+	}
 	if text, ok := strings.CutPrefix(x.Message, path+": "); ok {
 		x.Message = text
 	} else if name, text, ok := strings.Cut(x.Message, ": "); ok && strings.HasPrefix(name, filepath.Base(path)) {
