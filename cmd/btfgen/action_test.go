@@ -235,6 +235,20 @@ func TestAction(t *testing.T) {
 		t.Errorf("check of btfgen.yaml: %d\n%s", c.failed, c.log)
 	}
 
+	r.write("btfgen.yaml", "btf: kernels\nobjects: [tracer.bpf.o]\ngenerate: { output: named.btfa }\n")
+	if c := a.call(r, map[string]string{"command": "generate"}); c.failed != 0 || c.outputs["output"] != "named.btfa" {
+		t.Errorf("generate of btfgen.yaml: %d, %v\n%s", c.failed, c.outputs, c.log)
+	}
+
+	// Objects and kernels may be patterns, and reports have the suffix of their format.
+	for format, ext := range map[string]string{"junit": ".xml", "text": ".txt"} {
+		with := map[string]string{"command": "check", "btf": "kern*", "objects": "tracer.*.o\ntestdata/bpf/netprogs.*", "format": format, "fail-on": "none"}
+		c := a.call(r, with)
+		if c.failed != 0 || filepath.Ext(c.outputs["report"]) != ext {
+			t.Errorf("check of patterns: %d, %v\n%s", c.failed, c.outputs, c.log)
+		}
+	}
+
 	for _, with := range []map[string]string{{"command": "lint"}, {"command": "check", "objects": "$(touch injected) `touch injected`"}} {
 		if c := a.call(r, with); c.failed == 0 || !strings.Contains(c.log, "::error") {
 			t.Errorf("%v: %d\n%s", with, c.failed, c.log)
