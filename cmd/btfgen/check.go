@@ -251,8 +251,16 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 			return nil
 		}
 		for _, cause := range rep.Deciding(check.Unknown) {
-			x := finding{Class: failing, Code: string(cause.Code), Message: fmt.Sprintf("%s (%s, %s)", report.Sentence(&cause.Finding),
-				words.Plural(len(cause.Programs), "program"), words.Plural(len(cause.Kernels), "kernel"))}
+			var objects, kernels []string
+			for _, p := range cause.Programs {
+				objects = append(objects, rep.Programs[p].Object)
+			}
+			slices.Sort(objects)
+			for _, k := range cause.Kernels {
+				kernels = append(kernels, rep.Kernels[k].Name)
+			}
+			x := finding{Class: failing, Code: string(cause.Code), Message: fmt.Sprintf("%s (%s of %s on %s)", report.Sentence(&cause.Finding),
+				words.Plural(len(cause.Programs), "program"), words.Names(slices.Compact(objects), false), words.Kernels(kernels, len(rep.Kernels), false))}
 			if cause.Status != check.Fails {
 				x.Class = uncertain
 			}
