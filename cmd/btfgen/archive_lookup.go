@@ -15,7 +15,8 @@ func archiveLookupCommand() *cli.Command {
 		Name:      "lookup",
 		Usage:     "find the BTF for a host, as a tracer would",
 		ArgsUsage: "ARCHIVE",
-		Description: "The host is by default this machine. For a missing kernel, the only BTF of its release and arch matches.\n\n" +
+		Description: "The host is by default this machine. Without the kernel itself, the BTF of its release and arch matches, if there is\n" +
+			"only one.\n\n" +
 			"With --neighbour, a missing kernel gets the BTF of its neighbours if they all have the same: N builds before it\n" +
 			"and up to N after it, of the same distribution, version, arch, Linux version and flavour.",
 		Flags: []cli.Flag{
