@@ -299,10 +299,10 @@ func TestPipelineNightly(t *testing.T) {
 	pipeline(t, "nightly.yml", &workflow)
 	r := readerIn(t, pageContents(t))
 	r.do("mkdir your bin && cp tracer.bpf.o your/probe.bpf.o", statusOK)
-	r.write("bin/gh", "#!/bin/sh\ncase $2 in download) cp released tracer.btfa ;; upload) cp tracer.btfa released ;; esac\n")
+	r.write("bin/gh", "#!/bin/sh\ncase $2 in download) cp released/tracer.* . ;; upload) mkdir -p released && cp tracer.btfa tracer.json released ;; esac\n")
 	fetch := regexp.MustCompile(`btfgen corpus fetch .* -o`)
 	for _, night := range []string{"btfhub-archive/debian/12", "btfhub-archive"} {
-		r.do("rm -f tracer.btfa", statusOK)
+		r.do("rm -f tracer.btfa tracer.json", statusOK)
 		for _, step := range workflow.Jobs["kernels"].Steps {
 			if step.Run == "" || strings.HasPrefix(step.Name, "Install") {
 				continue
@@ -314,7 +314,7 @@ func TestPipelineNightly(t *testing.T) {
 			r.do(`PATH=$PWD/bin:$PATH bash -eo pipefail step`, statusOK)
 		}
 	}
-	r.do("btfgen archive list released | grep -q 6.1.0-47-amd64", statusOK)
+	r.do("btfgen archive list released/tracer.btfa | grep -q 6.1.0-47-amd64", statusOK)
 }
 
 // TestPipelineGitLab runs the jobs.
