@@ -73,7 +73,7 @@ func (h *hook) prototype(k *inventory) (f Finding) {
 			return no(AttachTargetArgument, Args{Name: typ, Count: int64(i + 1)})
 		}
 		if t, _ := h.view.SkipMods(id); t.Kind() == btf.KindStruct && f.Status == OK {
-			f = k.since(linux(6, 1), AttachTargetStruct)
+			f = k.since(structArguments, AttachTargetStruct)
 			f.Count = int64(i + 1)
 		}
 	}
@@ -121,7 +121,7 @@ func (h *hook) slot(k *inventory, n int) slot {
 		s.Finding = Finding{Status: Fails, Code: ContextResult, Args: Args{Name: h.name}}
 	case isInt, t.Kind().IsAnyEnum():
 	case t.Kind() == btf.KindStruct && n < h.params():
-		s.Finding = k.since(linux(6, 1), ContextStruct)
+		s.Finding = k.since(structArguments, ContextStruct)
 	case !s.ptr:
 		s.Finding = Finding{Status: Fails, Code: ContextType, Args: Args{Name: prototype(h.view, id)}}
 	default:
@@ -149,18 +149,14 @@ func (s *slot) pointer(k *inventory, h *hook, t btf.Type) {
 		s.to = to
 	case t.Ref() == 0, h.sec.Kind == bpfobj.AttachIter: // whose pointers are declared apart (ctx_arg_info)
 	case kind == btf.KindVoid:
-		// "bpf: Allow access to const void pointer arguments in tracing programs",
-		// which is in updates of older kernels too.
-		if s.Finding = k.since(linux(6, 16), ContextPointer); s.Status == Fails {
+		if s.Finding = k.since(voidPointers, ContextPointer); s.Status == Fails {
 			s.Status = MayFail
 		}
 	case kind == btf.KindInt && to.Size() == 1:
 	case kind == btf.KindInt:
-		s.Finding = k.since(linux(5, 17), ContextPointer)
+		s.Finding = k.since(intPointers, ContextPointer)
 	default:
-		// "bpf: Support new pointer param types via SCALAR_VALUE for trampolines"; that
-		// 7.0 does not have it has not been tried.
-		if s.Finding = k.since(linux(7, 1), ContextPointer); s.Status == Fails && k.has(linux(7, 0)) == present {
+		if s.Finding = k.since(otherPointers, ContextPointer); s.Status == Fails && k.has(otherPointersUntried) == present {
 			s.Status = MayFail
 		}
 	}
@@ -186,10 +182,8 @@ func (h *hook) read(k *inventory, off int64, size int, write bool) (f Finding) {
 	n := int(off / 8)
 	s := h.slot(k, n)
 	if f = s.Finding; f.Status == OK && s.ptr && size != 8 && size != 0 {
-		// "bpf: Check size for BTF-based ctx access of pointer members", which is in
-		// updates of older kernels too.
 		f = Finding{Status: Fails, Code: ContextPartly, Args: Args{Size: int64(size)}}
-		if k.has(linux(6, 13)) != present {
+		if k.has(wholePointers) != present {
 			f.Status = MayFail
 		}
 	}
@@ -337,8 +331,7 @@ func writesRegisters(s *bpfobj.Section, a *bpfobj.Access) bool {
 // wholeContext is the subject of findings on any part of the context.
 const wholeContext = "context"
 
-// The member of a struct of the kernel that came with writes to the registers, "bpf: Allow uprobe program to change context
-// registers" (Linux 6.18).
+// The member of a struct of the kernel that came with registerWrites.
 const writeStruct, writeMember = "bpf_prog_aux", "kprobe_write_ctx"
 
 // written judges a write to the registers (kprobe_prog_is_valid_access in kernel/trace/bpf_trace.c): since kernels accept
@@ -346,9 +339,9 @@ const writeStruct, writeMember = "bpf_prog_aux", "kprobe_write_ctx"
 func (e *evaluation) written() (f Finding) {
 	switch e.k.hasMember(writeStruct, writeMember) {
 	case lacking:
-		f = Finding{Status: Fails, Code: ContextRegisters, Args: Args{Since: linux(6, 18)}}
+		f = Finding{Status: Fails, Code: ContextRegisters, Args: Args{Since: registerWrites}}
 	case untold:
-		f = e.k.since(linux(6, 18), ContextRegisters)
+		f = e.k.since(registerWrites, ContextRegisters)
 	}
 	if f.Status == OK && e.pr.Attach.Kind != bpfobj.AttachNone {
 		f = Finding{Status: Fails, Code: ContextUprobe, Attach: true}
@@ -362,8 +355,7 @@ func (e *evaluation) written() (f Finding) {
 func (k *inventory) moved(s *bpfobj.Section) Finding {
 	switch s.ProgType {
 	case "KPROBE", "TRACEPOINT", "RAW_TRACEPOINT", "RAW_TRACEPOINT_WRITABLE", "TRACING", "LSM", "SYSCALL", "NETFILTER", "CGROUP_DEVICE":
-		// Their ops have no convert_ctx_access. 7.2 was asked, but neither 7.0 nor 7.1.
-		return k.since(linux(7, 1), ContextMoved)
+		return k.since(movedContext, ContextMoved)
 	}
 	return Finding{Status: Fails, Code: ContextMoved}
 }
@@ -372,10 +364,10 @@ func (k *inventory) moved(s *bpfobj.Section) Finding {
 // whether it is a number since (check_stack_range_initialized in kernel/bpf/verifier.c).
 func (k *inventory) given() Finding {
 	switch {
-	case k.has(linux(6, 14)) == present: // "bpf: verifier: Refactor helper access type tracking"
-	case k.has(linux(6, 2)) == present, k.version.V > uint64(linux(6, 1))+1 && k.dated(): // "bpf: Clobber stack slot when writing over spilled PTR_TO_BTF_ID"
-		return Finding{Status: Fails, Code: ContextSpilled, Args: Args{Since: linux(6, 14)}}
-	case k.has(linux(5, 15)) == lacking:
+	case k.has(spillsKept) == present:
+	case k.has(spillsNumbers) == present, k.version.V > uint64(linux(6, 1))+1 && k.dated(): // 6.1 since an update
+		return Finding{Status: Fails, Code: ContextSpilled, Args: Args{Since: spillsKept}}
+	case k.has(spillsDoubtful) == lacking:
 	default:
 		return Finding{Status: MayFail, Code: ContextSpilled}
 	}

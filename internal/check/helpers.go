@@ -125,8 +125,8 @@ func (k *inventory) forbidden(s *bpfobj.Section, id int64) Finding {
 	}
 	p, ok := of[id]
 	switch {
-	case !ok && k.has(linux(7, 4)) == present:
-		return Finding{Status: MayFail, Code: HelperForbidden, Args: Args{Name: name, Until: linux(7, 3)}}
+	case !ok && k.has(helpersRead.next()) == present:
+		return Finding{Status: MayFail, Code: HelperForbidden, Args: Args{Name: name, Until: helpersRead}}
 	case !ok:
 		return Finding{Status: Fails, Code: HelperForbidden, Args: Args{Name: name}}
 	case sleeps(id) && !maySleep(s):
@@ -145,10 +145,10 @@ func (k *inventory) permits(p permission, code Code) Finding {
 	if (p == permission{}) || k.has(p.by) == present {
 		return Finding{}
 	}
-	if p.after == p.by || k.has(p.after+linux(0, 1)) == present {
+	if p.after == p.by || k.has(p.after.next()) == present {
 		return Finding{Status: MayFail, Code: code, Args: Args{Since: p.after, Until: p.by}}
 	}
-	f := k.since(p.after+linux(0, 1), code)
+	f := k.since(p.after.next(), code)
 	f.Since, f.Until, f.Doubt = 0, p.after, NoDoubt
 	if f.Status == MayFail {
 		f.Doubt = LaterUnknown

@@ -91,15 +91,13 @@ func (e *evaluation) instruction(u *use) {
 	e.judge(absence{at: u.at, f: f})
 }
 
-// cast judges an addr_space_cast of an object without an arena, on a kernel that knows it. An unreached one
-// was seen to be refused by 7.2 and taken by 6.18; 7.1 was the first to look at the fields of
-// instructions before it follows the code ("bpf: Move checks for reserved fields out of the main pass").
+// cast judges an addr_space_cast of an object without an arena, on a kernel that knows it.
 func (e *evaluation) cast(u *use) {
 	if u.newer.Group != bpfobj.GroupArena || e.o.hasArena() {
 		return
 	}
 	f := Finding{Status: Fails, Code: InsnNoArena, Subject: u.newer.Name, Source: e.o.Source(u.at)}
-	if e.k.has(linux(7, 1)) == present {
+	if e.k.has(unreachedCasts) == present {
 		e.addInsn(f)
 		return
 	}

@@ -99,17 +99,17 @@ func (k *inventory) kfuncForbidden(s *bpfobj.Section, name string) Finding {
 	p, may := rule.types[s.ProgType]
 	slept, sleeps := t.sleeps[name]
 	switch {
-	case !may && k.has(linux(7, 3)) == present:
-		return forbidden(MayFail, Args{Name: of, Until: linux(7, 2)})
+	case !may && k.has(kfuncsRead.next()) == present:
+		return forbidden(MayFail, Args{Name: of, Until: kfuncsRead})
 	case !may && k.has(rule.asked) == present:
 		return forbidden(Fails, Args{Name: of})
-	case sleeps && !maySleep(s) && (slept.by == 0 || k.has(slept.after+linux(0, 1)) != present):
+	case sleeps && !maySleep(s) && (slept.by == 0 || k.has(slept.after.next()) != present):
 		return Finding{Status: Fails, Code: KfuncSleeps, Args: Args{Name: s.Prefix}}
 	case sleeps && !maySleep(s) && k.has(slept.by) != present:
 		return Finding{Status: MayFail, Code: KfuncSleeps, Args: Args{Name: s.Prefix, Since: slept.after, Until: slept.by}}
 	case p.by != 0 && k.has(p.by) == present:
 		return Finding{}
-	case p.by != 0 && k.has(p.after+linux(0, 1)) == present:
+	case p.by != 0 && k.has(p.after.next()) == present:
 		return forbidden(MayFail, Args{Name: of, Since: p.after, Until: p.by})
 	case p.by != 0 && k.has(rule.asked) == present:
 		return forbidden(Fails, Args{Name: of, Until: p.after})

@@ -23,11 +23,10 @@ func (o *Object) unlicensed() bool { return !gplLicenses[o.License] }
 // restricts judges a call of a helper by programs of a section with another license.
 func (k *inventory) restricts(s *bpfobj.Section, helper int64) Status {
 	switch fn := asm.BuiltinFunc(helper); {
-	case fn == asm.FnKtimeGetNs: // "net: bpf: Make bpf_ktime_get_ns() available to non GPL programs"
-		return k.since(linux(5, 8), LicenseMissing).Status
+	case fn == asm.FnKtimeGetNs:
+		return k.since(ktimeForAll, LicenseMissing).Status
 	case fn == asm.FnGetStackid && s != nil && s.ProgType == "PERF_EVENT":
-		// "bpf: Fail PERF_EVENT_IOC_SET_BPF when bpf_get_[stack|stackid] cannot work"
-		return k.since(linux(5, 9), LicenseMissing).Status
+		return k.since(stackidForAll, LicenseMissing).Status
 	}
 	if _, ok := helperTable()[gplOnly][helper]; ok {
 		return Fails

@@ -12,8 +12,8 @@ func (e *evaluation) sleepless(hook string) {
 		f = e.k.permits(p, AttachTargetHookSleeps)
 	case noLongerSleepable(hook):
 		f.Status, f.Doubt = MayFail, SomeKernels
-	case e.k.has(linux(7, 3)) == present:
-		f.Status, f.Until = MayFail, linux(7, 2)
+	case e.k.has(hooksRead.next()) == present:
+		f.Status, f.Until = MayFail, hooksRead
 	}
 	if f.Status != OK {
 		f.Subject = "hook " + hook
@@ -35,7 +35,7 @@ func (e *evaluation) sleeplessFunction(name string) {
 		return
 	case !injection && e.k.known.config != nil:
 		f.Code, f.Name = AttachTargetSleepsUnset, settingInjection
-		if e.k.has(linux(6, 13)) != present {
+		if e.k.has(sleepNeedsInjection) != present {
 			f.Status = Fails
 		}
 	}

@@ -49,8 +49,8 @@ func (k *inventory) mapRefused(m *bpfobj.Map) Finding {
 		return Finding{}
 	}
 	if f := rule.refuses(m); f.Status != OK {
-		if k.has(linux(7, 4)) == present {
-			f.Status, f.Until = MayFail, linux(7, 3)
+		if k.has(mapsRead.next()) == present {
+			f.Status, f.Until = MayFail, mapsRead
 		}
 		return f
 	}
@@ -63,27 +63,27 @@ func (k *inventory) mapRefused(m *bpfobj.Map) Finding {
 	var f Finding
 	switch ebpf.MapType(m.Type) {
 	case ebpf.Hash, ebpf.PerCPUHash, ebpf.LRUHash, ebpf.LRUCPUHash, ebpf.HashOfMaps:
-		if m.KeySize > mostKey { // "bpf: Lift hashtab key_size limit"
-			f = k.since(linux(5, 11), MapKeySize)
+		if m.KeySize > mostKey {
+			f = k.since(largeKeys, MapKeySize)
 			f.Max = mostKey
 		}
 	case ebpf.DevMap, ebpf.DevMapHash, ebpf.CPUMap:
 		if m.ValueSize == 8 { // struct bpf_devmap_val, struct bpf_cpumap_val
-			came := linux(5, 8)
+			came := devmapPrograms
 			if isMap(m, ebpf.CPUMap) {
-				came = linux(5, 9)
+				came = cpumapPrograms
 			}
 			f = k.since(came, MapValueSize)
 			f.Size = 8
 		}
 	case ebpf.SockMap, ebpf.SockHash:
 		if m.ValueSize == 8 {
-			f = k.since(linux(5, 7), MapValueSize)
+			f = k.since(sockmapCookies, MapValueSize)
 			f.Size = 8
 		}
 	case ebpf.CGroupStorage, ebpf.PerCPUCGroupStorage:
 		if m.KeySize == 8 {
-			f = k.since(linux(5, 9), MapKeySize)
+			f = k.since(cgroupStorageInodes, MapKeySize)
 			f.Size = 8
 		}
 	case ebpf.StackTrace:
@@ -165,7 +165,7 @@ func (k *inventory) tooLarge(m *bpfobj.Map, percpu bool) Finding {
 	}
 	value := uint64(m.ValueSize)
 	f := Finding{Status: Fails, Code: MapValueSize, Args: Args{Size: int64(value)}}
-	older := k.has(linux(6, 1)) != present
+	older := k.has(valueSizes) != present
 	switch {
 	case percpu && value > unit:
 		if older && m.Flags&flagNoPrealloc != 0 {
@@ -174,7 +174,7 @@ func (k *inventory) tooLarge(m *bpfobj.Map, percpu bool) Finding {
 		return f
 	case percpu && isMap(m, ebpf.PerCPUCGroupStorage) && value > 4<<10, isMap(m, ebpf.CGroupStorage) && value > 4<<10, isMap(m, ebpf.Array) && value > 4<<20:
 		if older {
-			f.Status, f.Since, f.Doubt = MayFail, linux(6, 1), SomeKernels
+			f.Status, f.Since, f.Doubt = MayFail, valueSizes, SomeKernels
 			return f
 		}
 	case small && isMap(m, ebpf.Hash, ebpf.LRUHash, ebpf.LPMTrie, ebpf.Queue, ebpf.Stack, ebpf.BloomFilter) && uint64(m.KeySize)+value >= 4<<20:

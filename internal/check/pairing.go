@@ -274,7 +274,7 @@ func (k *functionKey) add(p *pairing, fn int) {
 		}
 	}
 	if groups[bpfobj.GroupArena] { // see cast
-		k.all = strconv.AppendBool(append(k.all, ' '), p.k.has(linux(7, 1)) == present)
+		k.all = strconv.AppendBool(append(k.all, ' '), p.k.has(unreachedCasts) == present)
 		k.lacks = k.lacks || !p.o.hasArena()
 	}
 }

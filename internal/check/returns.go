@@ -82,7 +82,7 @@ func (e *evaluation) hookReturns(s *bpfobj.Section) *bounds {
 		return &bounds{0, 1}
 	}
 	_, asked := e.k.find(lsmRange, btf.KindFunc)
-	if e.hook == nil || !asked && e.k.has(linux(6, 12)) != present {
+	if e.hook == nil || !asked && e.k.has(hookReturns) != present {
 		return nil
 	}
 	switch name := strings.TrimPrefix(e.hook.name, "bpf_lsm_"); {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+// In which release verifiers began to do something that BTF does not show, with the subject of the commit or the function of the
+// kernel. What has more than a release is in kernels.txt, helpers.txt and kfuncs.txt.
+var (
+	// Arguments of functions and tracepoints: kernel/bpf/btf.c.
+
+	// "bpf: Allow struct argument in trampoline based programs"
+	structArguments = linux(6, 1)
+	// "bpf: Allow access to int pointer arguments in tracing programs"
+	intPointers = linux(5, 17)
+	// "bpf: Allow access to const void pointer arguments in tracing programs", which is in updates of older kernels too
+	voidPointers = linux(6, 16)
+	// "bpf: Support new pointer param types via SCALAR_VALUE for trampolines". That the release before it does not have
+	// it has not been tried.
+	otherPointers, otherPointersUntried = linux(7, 1), linux(7, 0)
+	// "bpf: Check size for BTF-based ctx access of pointer members", which is in updates of older kernels too
+	wholePointers = linux(6, 13)
+
+	// The context: kernel/bpf/verifier.c, kernel/trace/bpf_trace.c.
+
+	// "bpf: Allow uprobe program to change context registers"
+	registerWrites = linux(6, 18)
+	// Programs without convert_ctx_access may read behind an address of the context to which something was added
+	// (check_ptr_off_reg). 7.2 was asked, but neither 7.0 nor 7.1.
+	movedContext = linux(7, 1)
+	// A pointer on the stack, in memory that a helper reads, becomes a number (check_stack_range_initialized): on some kernels
+	// since the first, on all since the second ("bpf: Clobber stack slot when writing over spilled PTR_TO_BTF_ID"), and on
+	// none since the third ("bpf: verifier: Refactor helper access type tracking")
+	spillsDoubtful, spillsNumbers, spillsKept = linux(5, 15), linux(6, 2), linux(6, 14)
+
+	// Instructions: "bpf: Move checks for reserved fields out of the main pass". An unreached addr_space_cast without an arena
+	// was seen to be refused by 7.2 and taken by 6.18.
+	unreachedCasts = linux(7, 1)
+
+	// "net: bpf: Make bpf_ktime_get_ns() available to non GPL programs"
+	ktimeForAll = linux(5, 8)
+	// "bpf: Fail PERF_EVENT_IOC_SET_BPF when bpf_get_[stack|stackid] cannot work"
+	stackidForAll = linux(5, 9)
+
+	// Functions for programs that may sleep: bpf_check_attach_target in kernel/bpf/verifier.c
+	sleepNeedsInjection = linux(6, 13)
+	// Bounds of what programs of LSM return: bpf_lsm_get_retval_range in kernel/bpf/bpf_lsm.c
+	hookReturns = linux(6, 12)
+
+	// Maps: kernel/bpf/hashtab.c ("bpf: Lift hashtab key_size limit"), devmap.c, cpumap.c (with a program in struct
+	// bpf_devmap_val and struct bpf_cpumap_val), net/core/sock_map.c (with a cookie), local_storage.c (without the type of
+	// attachment), and sizes of values
+	largeKeys           = linux(5, 11)
+	devmapPrograms      = linux(5, 8)
+	cpumapPrograms      = linux(5, 9)
+	sockmapCookies      = linux(5, 7)
+	cgroupStorageInodes = linux(5, 9)
+	valueSizes          = linux(6, 1)
+
+	// The newest releases whose source was read for the tables of helpers, maps, kfuncs and hooks of LSM.
+	helpersRead, mapsRead, kfuncsRead, hooksRead = linux(7, 3), linux(7, 3), linux(7, 2), linux(7, 2)
+)
+
+// next is the release after r, within a major version.
+func (r release) next() release { return r + linux(0, 1) }
