@@ -209,14 +209,19 @@ func (c *comparison) groups(m *member, r int) (*Difference, error) {
 			return nil, nil
 		}
 		a, b := c.full.choose(m, g, true), c.small.choose(m, g, true)
+		var d *Difference
+		if !c.same(m, g, a, b) {
+			d = &Difference{
+				Object: m.name, Relocation: m.specs[g.specs[0]].String(), Order: true,
+				Full: "cilium/ebpf: " + c.full.describe(m, g, a), Minimized: c.small.describe(m, g, b),
+			}
+		}
+		// Fixups that are not remembered any more are matched again, until the limit.
 		if err := cmp.Or(c.full.cilium.meter.Err(), c.small.cilium.meter.Err()); err != nil {
 			return nil, err
 		}
-		if !c.same(m, g, a, b) {
-			return &Difference{
-				Object: m.name, Relocation: m.specs[g.specs[0]].String(), Order: true,
-				Full: "cilium/ebpf: " + c.full.describe(m, g, a), Minimized: c.small.describe(m, g, b),
-			}, nil
+		if d != nil {
+			return d, nil
 		}
 	}
 	return nil, nil
@@ -249,7 +254,7 @@ func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
 		return Fixup{}, false
 	}
 	f := d.tb.fixup(d.m, rec.spec, c.place, false)
-	return Fixup{f.poison, f.local, f.target, f.id, rec.insn.cilium(&f)}, true
+	return Fixup{f.poison, f.local, f.target, f.id, cmp.Or(f.err, rec.insn.cilium(&f))}, true
 }
 
 // Unit returns the decision on a unit of object number i, which is valid until the next call, nil if the object has no
