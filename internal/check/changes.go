@@ -28,12 +28,15 @@ var (
 	movedContext = linux(7, 1)
 	// A pointer on the stack, in memory that a helper reads, becomes a number (check_stack_range_initialized): on some kernels
 	// since the first, on all since the second ("bpf: Clobber stack slot when writing over spilled PTR_TO_BTF_ID"), and on
-	// none since the third ("bpf: verifier: Refactor helper access type tracking")
+	// none since the third ("bpf: verifier: Refactor helper access type tracking"). Updates of 6.1 have the second.
 	spillsDoubtful, spillsNumbers, spillsKept = linux(5, 15), linux(6, 2), linux(6, 14)
+	spillsUpdated                             = linux(6, 1)
 
 	// Instructions: "bpf: Move checks for reserved fields out of the main pass". An unreached addr_space_cast without an arena
 	// was seen to be refused by 7.2 and taken by 6.18.
 	unreachedCasts = linux(7, 1)
+	// Updates of releases from this one on have gotol.
+	gotolUpdates = linux(5, 15)
 
 	// "net: bpf: Make bpf_ktime_get_ns() available to non GPL programs"
 	ktimeForAll = linux(5, 8)

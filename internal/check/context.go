@@ -365,7 +365,7 @@ func (k *inventory) moved(s *bpfobj.Section) Finding {
 func (k *inventory) given() Finding {
 	switch {
 	case k.has(spillsKept) == present:
-	case k.has(spillsNumbers) == present, k.version.V > uint64(linux(6, 1))+1 && k.dated(): // 6.1 since an update
+	case k.has(spillsNumbers) == present, k.version.V > uint64(spillsUpdated)+1 && k.dated():
 		return Finding{Status: Fails, Code: ContextSpilled, Args: Args{Since: spillsKept}}
 	case k.has(spillsDoubtful) == lacking:
 	default:

@@ -73,7 +73,7 @@ func (e *evaluation) instruction(u *use) {
 		f.Subject += " (cpu v4)"
 	}
 	switch {
-	case has == lacking && n.Name == bpfobj.Gotol && !e.k.before(linux(5, 15)):
+	case has == lacking && n.Name == bpfobj.Gotol && !e.k.before(gotolUpdates):
 		f.Doubt = Backported
 	case has == lacking:
 		f.Status = Fails
