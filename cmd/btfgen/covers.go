@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,11 +25,19 @@ type coverage struct {
 // runCovers checks that an archive was made for the relocations of objects.
 func runCovers(c *cli.Context, objs *objects[*core.Object]) error {
 	name := c.Args().First()
-	info, kernels, err := bundle.ReadKernels(c.Context, name)
+	info, err := bundle.ReadInfo(c.Context, name)
 	if err != nil {
 		return err
 	}
+	// Only what an object lacks is looked for in the kernels, of which there may be thousands.
+	kernels := sync.OnceValues(func() ([]archive.Kernel, error) {
+		_, all, err := bundle.ReadKernels(c.Context, name)
+		return all, err
+	})
 	if len(info.Objects) == 0 {
+		if _, err := kernels(); err != nil {
+			return err
+		}
 		return fmt.Errorf("%s: does not list the objects that it was made for", name)
 	}
 	sum := coverage{Objects: len(objs.list)}
@@ -39,7 +48,11 @@ func runCovers(c *cli.Context, objs *objects[*core.Object]) error {
 			continue
 		}
 		reportFinding(c, finding{Class: unmatched, Message: err.Error(), Object: o.Name()})
-		if err := reportMissing(c, o, kernels); err != nil {
+		all, err := kernels()
+		if err == nil {
+			err = reportMissing(c, o, all)
+		}
+		if err != nil {
 			return err
 		}
 	}
