@@ -150,23 +150,11 @@ func pick(c *cli.Context, kernels []archive.Kernel, keys []kernel.Key) (picked [
 
 // pickSelected returns the kernels that selectors choose, and reports selectors that match none.
 func pickSelected(c *cli.Context, kernels []archive.Kernel, opts *corpus.Options) (picked []archive.Kernel) {
-	keys := func(yield func(kernel.Key) bool) {
-		for _, k := range kernels {
-			if !yield(k.Key) {
-				return
-			}
-		}
+	var keys []kernel.Key
+	for _, k := range kernels {
+		keys = append(keys, k.Key)
 	}
-	for i, s := range slices.Concat(opts.Select, opts.Exclude) {
-		if slices.ContainsFunc(kernels, func(k archive.Kernel) bool { return s.Match(k.Key) }) {
-			continue
-		}
-		name := "select"
-		if i >= len(opts.Select) {
-			name = "exclude"
-		}
-		reportUnmatched(c, name, s.String(), corpus.Nearest(s, keys))
-	}
+	reportSelection(c, opts.Selection(slices.Values(keys)))
 	for _, k := range kernels {
 		if opts.Selects(k.Key) {
 			picked = append(picked, k)

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
 	"github.com/btfgen/btfgen/internal/job/store"
-	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
@@ -36,7 +34,7 @@ func corpusFetchCommand() *cli.Command {
 			"Only new packages are downloaded: OUT notes the package of each kernel, and why a package had no usable kernel. An\n" +
 			"interrupted run keeps finished kernels. Kernels that a repository no longer has stay in OUT.\n\n" +
 			"If a package has DWARF and no BTF, pahole converts it. Such packages have hundreds of megabytes.",
-		Flags: []cli.Flag{
+		Flags: append(selectFlags(),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "add kernels to `OUT`, a .btfc file (required)"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be downloaded"},
 			&cli.StringFlag{Name: "catalogue", Usage: "read more repositories from `FILE`; its entries take precedence"},
@@ -45,11 +43,9 @@ func corpusFetchCommand() *cli.Command {
 			&cli.StringFlag{Name: "limit", Usage: "download at most `SIZE` in this run, such as 2G"},
 			&cli.BoolFlag{Name: "retry", Usage: "retry packages that had no usable kernel"},
 			&cli.StringSliceFlag{Name: "prune", Usage: "remove kernels that match `SELECTOR` and that repositories no longer have"},
-			&cli.StringSliceFlag{Name: "select", Usage: "fetch only kernels that match `SELECTOR`"},
-			&cli.StringSliceFlag{Name: "exclude", Usage: "skip kernels that match `SELECTOR`"},
 			jsonFlag("the summary and findings"),
 			jobsFlag(),
-		},
+		),
 		UsageText: "    btfgen corpus fetch debian/12 ubuntu/22.04 --newest 10 -o kernels.btfc",
 		Action:    runCorpusFetch,
 	}
@@ -80,12 +76,10 @@ func runCorpusFetch(c *cli.Context) error {
 			return usagef("--limit %w", err)
 		}
 	}
-	if cfg.Select, err = selectors(c, "select"); err == nil {
-		if cfg.Exclude, err = selectors(c, "exclude"); err == nil {
-			cfg.Prune, err = selectors(c, "prune")
-		}
+	if err := selection(c, &cfg.Options); err != nil {
+		return err
 	}
-	if err != nil {
+	if cfg.Prune, err = selectors(c, "prune"); err != nil {
 		return err
 	}
 	cache, err := os.UserCacheDir()
@@ -104,7 +98,7 @@ func runCorpusFetch(c *cli.Context) error {
 		defer unlock()
 	}
 	limitMemory(packMemory * cfg.Jobs)
-	bar := newFetchProgress(c)
+	bar := &fetchProgress{progress{w: progressWriter(c), start: time.Now()}}
 	cfg.Progress = bar.set
 	res, err := store.Fetch(c.Context, cfg)
 	bar.finish()
@@ -159,37 +153,25 @@ func mirrors(c *cli.Context) (map[string]string, error) {
 
 // holdNow locks an output or folder, or fails if another process has locked it.
 func holdNow(c *cli.Context, path string) (func(), error) {
-	ctx, cancel := context.WithCancel(c.Context)
-	mine, unlock, err := output.Lock(ctx, path, cancel)
+	before := c.Context
+	ctx, cancel := context.WithCancel(before)
+	c.Context = ctx
+	unlock, err := lock(c, path, cancel)
 	if err != nil {
 		defer cancel()
-		if ctx.Err() != nil && c.Context.Err() == nil {
+		if ctx.Err() != nil && before.Err() == nil {
 			err = errors.New(path + ": another process is writing it")
 		}
 		return nil, err
 	}
-	c.Context = mine
 	return func() { unlock(); cancel() }, nil
 }
 
 // fetchProgress shows how far downloads are: a bar on a terminal, else a line every half minute.
-type fetchProgress struct {
-	w     io.Writer
-	bar   *pb.ProgressBar // nil without a terminal, and before the first download
-	start time.Time
-	last  time.Time
-}
+type fetchProgress struct{ progress }
 
 // fetchTemplate shows: linux-image-6.1.0-47-amd64 2/12 85.02 MiB / 512.00 MiB [-->___] 12.3 MiB/s 35s left
 const fetchTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{speed . "%s/s" "?/s"}} {{rtime . "%s left" "" ""}}`
-
-func newFetchProgress(c *cli.Context) *fetchProgress {
-	p := &fetchProgress{w: c.App.ErrWriter, start: time.Now(), last: time.Now()}
-	if found(c).quiet {
-		p.w = io.Discard
-	}
-	return p
-}
 
 func (p *fetchProgress) set(s store.FetchProgress) {
 	if p.bar == nil && isTerminal(p.w) {
@@ -198,18 +180,12 @@ func (p *fetchProgress) set(s store.FetchProgress) {
 	}
 	if p.bar != nil {
 		p.bar.Set("what", string(escape.Sprintf("%s %d/%d", s.Current, s.Done, s.All))).SetCurrent(s.DoneBytes)
-	} else if now := time.Now(); now.Sub(p.last) >= every {
+	} else if now := time.Since(p.start); now-p.last >= every {
 		p.last = now
-		rate := float64(s.DoneBytes) / now.Sub(p.start).Seconds()
+		rate := float64(s.DoneBytes) / now.Seconds()
 		left := time.Duration(float64(s.AllBytes-s.DoneBytes)/max(rate, 1)) * time.Second
 		escape.Fprintf(p.w, "btfgen: %s: %d of %d packages, %s of %s, %s/s, %s left\n", s.Current, s.Done, s.All,
 			words.Bytes(s.DoneBytes), words.Bytes(s.AllBytes), words.Bytes(int64(rate)), left)
-	}
-}
-
-func (p *fetchProgress) finish() {
-	if p.bar != nil {
-		p.bar.Finish()
 	}
 }
 

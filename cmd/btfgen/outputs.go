@@ -62,7 +62,12 @@ func parseOutput(c *cli.Context) (o bundle.Output, err error) {
 
 // hold locks an output that the command reads and replaces. It prints a line if another process has the lock.
 func hold(c *cli.Context, path string) (unlock func(), err error) {
-	ctx, unlock, err := output.Lock(c.Context, path, func() { infof(c, "btfgen: %s: waiting for another process that writes it", path) })
+	return lock(c, path, func() { infof(c, "btfgen: %s: waiting for another process that writes it", path) })
+}
+
+// lock locks an output for the rest of the command. It calls waiting if another process has the lock.
+func lock(c *cli.Context, path string, waiting func()) (unlock func(), err error) {
+	ctx, unlock, err := output.Lock(c.Context, path, waiting)
 	if err == nil {
 		c.Context = ctx
 	}

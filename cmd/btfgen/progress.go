@@ -35,10 +35,7 @@ const every = 30 * time.Second
 
 // newProgress shows the progress of n files on standard error, unless --quiet or --brief is set.
 func newProgress(c *cli.Context, n int) *progress {
-	w := c.App.ErrWriter
-	if found(c).quiet {
-		w = io.Discard
-	}
+	w := progressWriter(c)
 	p := &progress{w: w, start: time.Now()}
 	if isTerminal(w) && n > 1 {
 		p.bar = pb.New(n)
@@ -46,6 +43,13 @@ func newProgress(c *cli.Context, n int) *progress {
 		p.bar.SetWriter(w).SetRefreshRate(100 * time.Millisecond).Start()
 	}
 	return p
+}
+
+func progressWriter(c *cli.Context) io.Writer {
+	if found(c).quiet {
+		return io.Discard
+	}
+	return c.App.ErrWriter
 }
 
 func (p *progress) set(state walk.Progress) { p.at(time.Since(p.start), state) }

@@ -103,8 +103,18 @@ func (c *Corpus) Selects(k kernel.Key) bool { return c.met == nil || c.met.opts.
 
 // Selection returns the result of the selectors so far. The keys of most kernels come from their paths; those of the others are known
 // when their files were read.
-func (c *Corpus) Selection() (s Selection) {
-	m := c.met
+func (c *Corpus) Selection() Selection { return c.met.selection() }
+
+// Selection returns the result of the selectors for kernels that do not come from a corpus.
+func (o *Options) Selection(keys iter.Seq[kernel.Key]) Selection {
+	m := newMet(o)
+	for k := range keys {
+		m.note(k)
+	}
+	return m.selection()
+}
+
+func (m *met) selection() (s Selection) {
 	if m == nil {
 		return s
 	}

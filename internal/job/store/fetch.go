@@ -37,7 +37,8 @@ type FetchConfig struct {
 	Mirrors map[string]string // as in fetch.Series.Open
 	Jobs    int               // packages on disk at once
 
-	Select, Exclude, Prune []corpus.Selector
+	Options corpus.Options    // whose selectors choose kernels
+	Prune   []corpus.Selector // of kernels to remove that no repository has
 
 	Newest int   // newest kernels of each series; 0 for all
 	Limit  int64 // bytes of downloads; 0 for no limit
@@ -111,7 +112,7 @@ type FetchResult struct {
 		Import   float64 `json:"import"` // at the same time
 	} `json:"seconds"`
 
-	Selection corpus.Selection `json:"-"` // selectors that match no kernel of the repositories
+	Selection corpus.Selection `json:"-"` // of the kernels of all repositories
 	Skipped   []*corpus.Error  `json:"-"` // parts of packages whose kernel is in the file
 }
 
@@ -231,12 +232,7 @@ func (f *fetcher) list(ctx context.Context) error {
 			}
 		}
 	}
-	for i, sel := range slices.Concat(f.Select, f.Exclude) {
-		if !slices.ContainsFunc(keys, sel.Match) {
-			u := corpus.Unmatched{Selector: sel, Excludes: i >= len(f.Select), Nearest: corpus.Nearest(sel, slices.Values(keys))}
-			f.res.Selection.Unmatched = append(f.res.Selection.Unmatched, u)
-		}
-	}
+	f.res.Selection = f.Options.Selection(slices.Values(keys))
 	if len(f.res.Unreadable) == len(f.Series) {
 		for series, reason := range f.res.Unreadable {
 			return fmt.Errorf("%s: %s", series, reason)
@@ -274,10 +270,9 @@ func (f *fetcher) withdrawn(s *fetch.Series, units []*fetch.Unit) {
 
 // selected returns the units that the selectors keep, and the newest of each series.
 func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
-	opts := corpus.Options{Select: f.Select, Exclude: f.Exclude}
 	left := make(map[kernel.Key]int)
 	for _, u := range slices.Backward(units) {
-		if !opts.Selects(u.Kernel) {
+		if !f.Options.Selects(u.Kernel) {
 			continue
 		}
 		s := u.Kernel.Series()
@@ -321,15 +316,14 @@ func (f *fetcher) download(ctx context.Context) error {
 	if len(todo) == 0 {
 		return nil
 	}
-	runs := filepath.Join(f.Cache, "packages")
-	if err := os.RemoveAll(runs); err != nil { // of a run that was killed
+	f.work = filepath.Join(f.Cache, "packages")
+	if err := os.RemoveAll(f.work); err != nil { // of a run that was killed
 		return err
 	}
-	f.work = runs
 	if err := os.MkdirAll(f.work, 0o700); err != nil {
 		return err
 	}
-	defer os.RemoveAll(runs)
+	defer os.RemoveAll(f.work)
 	dwarf := corpus.NewEncoder(f.work, f.Jobs)
 	defer dwarf.Close()
 

@@ -111,13 +111,13 @@ func TestFetch(t *testing.T) {
 		none := map[string]string{}
 		cfg.DryRun = true
 		var err error
-		if cfg.Select, err = corpus.ParseSelectors([]string{"tset/1"}); err != nil {
+		if cfg.Options.Select, err = corpus.ParseSelectors([]string{"tset/1"}); err != nil {
 			t.Fatal(err)
 		}
 		if res, err := Fetch(background, cfg); err != nil || len(res.Kernels) > 0 || len(res.Selection.Unmatched) != 1 || res.Selection.Unmatched[0].Nearest == "" {
 			t.Errorf("a selector that matches nothing: %+v, %v", res, err)
 		}
-		cfg.Select = nil
+		cfg.Options.Select = nil
 		res := step(map[string]string{r.Release(1): "wanted", r.Release(2): "wanted", r.Release(3): "wanted"}, nil, SeriesCount{Wanted: 3})
 		if _, err := os.Stat(cfg.Path); err == nil || res.Kernels[0].Bytes < 100 {
 			t.Errorf("dry run: %+v, %v", res.Kernels[0], err)
