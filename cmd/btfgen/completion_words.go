@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -58,14 +60,6 @@ func (l *commandLine) keys(app *cli.App) (keys []kernel.Key) {
 	return keys
 }
 
-// selectorFields are the names of a key's components, and how to get them.
-var selectorFields = map[string]func(kernel.Key) string{
-	"id":      func(k kernel.Key) string { return k.ID },
-	"version": func(k kernel.Key) string { return k.VersionID },
-	"arch":    func(k kernel.Key) string { return k.Arch },
-	"release": func(k kernel.Key) string { return k.Release },
-}
-
 // selectorTerms returns what the last term of a selector can become.
 func selectorTerms(keys []kernel.Key, term string) []candidate {
 	if strings.Contains(term, "/") {
@@ -89,18 +83,15 @@ func selectorTerms(keys []kernel.Key, term string) []candidate {
 	value := strings.TrimLeft(term[i:], "<>=!")
 	before := strings.TrimSuffix(term, value)
 	for _, k := range keys {
-		of := selectorFields[name]
-		if of == nil && k.ID == kernel.CanonicalID(name) {
-			of = selectorFields["version"]
+		value, ok := corpus.Component(k, cmp.Or(name, "release"))
+		if !ok && k.ID == kernel.CanonicalID(name) {
+			value, ok = k.VersionID, true
 		}
-		if name == "" {
-			of = selectorFields["release"]
-		}
-		if of == nil {
+		if !ok {
 			continue
 		}
-		if _, err := corpus.ParseSelector(before + of(k)); err == nil { // words have no order
-			add(before, of(k))
+		if _, err := corpus.ParseSelector(before + value); err == nil { // words have no order
+			add(before, value)
 		}
 	}
 	return plain(slices.SortedFunc(maps.Keys(found), kernel.CompareVersions)...)
@@ -124,8 +115,8 @@ func keyParts(keys []kernel.Key, word string) []candidate {
 
 // suffixes are those of the files that an option or argument names.
 var suffixes = map[string][]string{
-	"archive":        {".btfa", ".tar.gz", ".tar.xz", ".tar.zst"},
-	"archives":       {".btfa", ".tar.gz", ".tar.xz", ".tar.zst"},
+	"archive":        bundle.Suffixes,
+	"archives":       bundle.Suffixes,
 	"baseline":       {".json"},
 	"config":         {".yaml", ".yml"},
 	"reuse":          {".btfa"},
