@@ -45,8 +45,10 @@ an earlier version.
             and 'check'
   --ratios  writes a line to FILE for each FIGURE that is compared with bpftool:
             its name, and bpftool's CPU time divided by btfgen's
-  --speed   writes a line to FILE for all that is compared with the earlier version:
-            FIGURE, what of it, and btfgen's CPU time divided by the earlier one's
+  --speed   compares instructions with the earlier version, once, in place of CPU
+            time: they do not depend on what else a machine does. Writes a line
+            to FILE for each comparison: FIGURE, what of it, and btfgen's
+            instructions divided by the earlier one's. Needs valgrind
   --list    print the names of the figures
 
 Objects are those in the files below BTFGEN_DEBIAN; without it, of Debian's
@@ -91,7 +93,7 @@ tmp=$(mktemp -d)
 out=$tmp/out
 trap 'rm -rf "$tmp" "$out"' EXIT
 if [[ -w /dev/shm ]]; then out=$(mktemp -d -p /dev/shm); fi # a disk is not what is to be measured
-mkdir -p "$out/before"
+mkdir -p "$out/before" "$out/count"
 jobs=$(nproc)
 repeat=5
 $quick && repeat=3
@@ -120,7 +122,10 @@ ms() { calc '%.1f ms' "$1*1e3"; }
 fresh() {
 	local side
 	compared
-	for side; do : >"$tmp/use.$side"; done
+	for side; do
+		: >"$tmp/use.$side"
+		rm -f "$tmp/count.$side"
+	done
 }
 
 # measure SIDE [OPTION]... COMMAND ARG...
@@ -135,7 +140,32 @@ ours() {
 	local side=$1
 	shift
 	measure "$side" "$tmp/btfgen" "$@"
-	[[ -z $before ]] || measure "$side.before" "$before" "${@/#"$out/"/"$out/before/"}"
+	[[ -n $before && ! -e $tmp/count.$side ]] || return 0
+	measure "$side.before" "$before" "${@/#"$out/"/"$out/before/"}"
+	[[ $speed != /dev/null ]] || return 0
+	drop_in before
+	count "$before" "${@/#"$out/"/"$out/before/"}" >"$tmp/count.before" &
+	count "$tmp/btfgen" "${@/#"$out/"/"$out/count/"}" >"$tmp/count.$side"
+	wait
+	paste -d' ' "$tmp/count.$side" "$tmp/count.before" >"$tmp/counts"
+	mv "$tmp/counts" "$tmp/count.$side"
+	drop_in before count
+}
+
+# count PROGRAM ARG...: prints the number of instructions, also if the program finds problems. With one processor and no preemption it is the same each time, but for
+# the garbage collector.
+count() {
+	GODEBUG=asyncpreemptoff=1 GOMAXPROCS=1 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" 2>"$tmp/valgrind.${1##*/}" >/dev/null || true
+	sed -n 's/.*Collected : //p' "$tmp/valgrind.${1##*/}"
+}
+
+# drop_in DIRECTORY...: removes all outputs of a version.
+drop_in() {
+	local dir
+	for dir; do
+		rm -rf "${out:?}/$dir"
+		mkdir "$out/$dir"
+	done
 }
 
 # drop NAME...: removes outputs.
@@ -146,18 +176,23 @@ drop() {
 
 # compared: prints how the last measurements compare with the earlier version.
 compared() {
-	local file side ratio
+	local file side ratio count earlier
 	for file in "$tmp"/use.*.before; do
 		[[ -s $file ]] || continue
 		side=${file#"$tmp/use."}
 		side=${side%.before}
-		ratio=$(calc '%.3f' "$(cpu "$side")/$(cpu "$side.before")")
 		if [[ -n $(failures "$side")$(failures "$side.before") ]]; then
 			result "$side: not compared, now$(failures "$side"), before$(failures "$side.before")"
-		else
-			result "$side: CPU time $(ms "$(cpu "$side")"), before $(ms "$(cpu "$side.before")"): $ratio times as much;" \
+		elif [[ -e $tmp/count.$side ]]; then
+			read -r count earlier <"$tmp/count.$side"
+			ratio=$(calc '%.3f' "$count/$earlier")
+			result "$side: $(calc '%.1f' "$count/1e6") million instructions, before $(calc '%.1f' "$earlier/1e6"): $ratio times as many;" \
 				"peak memory $(memory "$side"), before $(memory "$side.before")"
 			printf '%s %s %s\n' "$figure" "$side" "$ratio" >>"$speed"
+		else
+			ratio=$(calc '%.3f' "$(cpu "$side")/$(cpu "$side.before")")
+			result "$side: CPU time $(ms "$(cpu "$side")"), before $(ms "$(cpu "$side.before")"): $ratio times as much;" \
+				"peak memory $(memory "$side"), before $(memory "$side.before")"
 		fi
 		rm "$file"
 	done
@@ -204,6 +239,7 @@ build() {
 prepare_before() {
 	local revision=${BTFGEN_BEFORE-$speed_before} src=$tmp/before.src
 	before=
+	if [[ $speed != /dev/null ]]; then need valgrind || return 0; fi
 	[[ -n $revision ]] || return 0
 	if [[ -f $revision ]]; then
 		before=$(realpath "$revision")
