@@ -108,12 +108,12 @@ grep -aE '^(ok|no test files)|^ *--- SKIP|_test.go:[0-9]+: .*(needs|skip|no |not
 
 step 'race detector'
 # Except packages with a single goroutine, in code and tests.
-go list ./... | grep -vE '/(examples|internal/(bpfobj|btf|btf/canonical|check/interp|core|testing/loadtest|testing/oracle))$' |
+go list ./... | grep -vE '/(examples|internal/(bpfobj|btf|btf/canonical|check/interp|core|minimize|testing/loadtest|testing/oracle))$' |
 	env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN -u BTFGEN_SLOW xargs go test -race
 
 step '32 bits'
 if [ "$(go env GOHOSTARCH)" = amd64 ] && [ "$(go env GOHOSTOS)" = linux ]; then
-	env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN GOARCH=386 go test ./internal/btf ./internal/btf/canonical ./pkg/...
+	env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN -u BTFGEN_SLOW GOARCH=386 go test ./internal/btf ./internal/btf/canonical ./pkg/...
 else
 	echo 'skipped: this machine does not run 386 programs'
 fi

@@ -19,6 +19,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 const configSchema = "../../docs/schema/btfgen.yaml.json"
@@ -96,6 +98,7 @@ func TestConfigSchema(t *testing.T) {
 
 // The schema and the program accept the same files.
 func TestConfigAgree(t *testing.T) {
+	raceflag.SkipSerial(t)
 	compiler := jsonschema.NewCompiler()
 	schema, err := compiler.Compile(configSchema)
 	if err != nil {
@@ -254,6 +257,7 @@ func TestConfigTexts(t *testing.T) {
 }
 
 func TestConfigErrors(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for _, tt := range []struct{ text, want string }{
 		{"bft: x", `c:1:1: unknown key "bft" (did you mean btf?)`},
 		{"nonsense: x", `c:1:1: unknown key "nonsense"`},
@@ -333,6 +337,7 @@ func FuzzConfig(f *testing.F) {
 
 // TestConfigPage runs the example of docs/config.md.
 func TestConfigPage(t *testing.T) {
+	raceflag.SkipSerial(t)
 	page, err := os.ReadFile("../../docs/config.md")
 	if err != nil {
 		t.Fatal(err)

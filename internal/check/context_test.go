@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -87,6 +88,7 @@ func findingsOn(p *Program, kernel int, families ...Family) (l []Finding) {
 // TestContext holds verdicts on what programs read of their context. The same
 // programs are loaded into kernels by scripts/check-kernels.sh.
 func TestContext(t *testing.T) {
+	raceflag.SkipSerial(t)
 	fails := expected{status: Fails}
 	expectVerdicts(t, "context", []Family{FamilyContext, FamilyTarget}, map[string]expected{
 		"both": {}, "result": {}, "through": {}, "number": {}, "to_char": {}, "modified": {}, "task": {}, "iterated": {}, "record": {},
@@ -106,6 +108,7 @@ func TestContext(t *testing.T) {
 
 // TestAddresses is TestContext for where pointers were kept, and what was added to them.
 func TestAddresses(t *testing.T) {
+	raceflag.SkipSerial(t)
 	refused := expected{before: "7.1", status: Fails}
 	given := expected{on: map[string]Status{"6.1": MayFail, "6.12": Fails}}
 	expectVerdicts(t, "addresses", []Family{FamilyContext, FamilyTarget}, map[string]expected{

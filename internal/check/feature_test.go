@@ -8,6 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -67,6 +68,7 @@ func inspectItem(t *testing.T, it *corpus.Kernel, w *wanted) *inventory {
 
 // TestAppeared compares the corpus's enums with the kernel's history.
 func TestAppeared(t *testing.T) {
+	raceflag.SkipSerial(t)
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
 	n := 0

@@ -18,6 +18,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -239,6 +240,7 @@ func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&b[0]))) }
 
 // TestHelpers holds verdicts on the helpers that programs call.
 func TestHelpers(t *testing.T) {
+	raceflag.SkipSerial(t)
 	expectVerdicts(t, "helpers", []Family{FamilyHelper}, map[string]expected{
 		"cookie":               {},
 		"cookie_of_tracepoint": {status: Fails},

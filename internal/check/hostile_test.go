@@ -99,6 +99,7 @@ func different(o *Object) *Object {
 // TestHostileAccesses wants what all programs of an object read of their context
 // to be looked for within one limit, and not after the context of the run has ended.
 func TestHostileAccesses(t *testing.T) {
+	raceflag.SkipSerial(t)
 	code := slices.Concat(slices.Repeat([]insn{{Op: asm.Add.Op(asm.ImmSource), Dst: 6}}, 1<<16), []insn{{Op: asm.LoadMemOp(asm.DWord), Dst: 0, Src: 1, Off: 8}, {Op: bpfobj.OpExit}})
 	o := objectOf(t, 200, code)
 	for i := range o.Programs {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -110,6 +111,7 @@ var since = [bpfobj.NumGroups]string{
 // TestInstructionVerdicts wants each instruction refused on the kernels of the
 // corpus before it came, and on no later one.
 func TestInstructionVerdicts(t *testing.T) {
+	raceflag.SkipSerial(t)
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
 	counts := make(map[Status]int)

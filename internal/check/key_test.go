@@ -11,6 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -18,6 +19,7 @@ import (
 // the same key. To the kernels at hand come those that do not list their
 // helpers, and to the objects one whose only helper few kernels have.
 func TestCodeKey(t *testing.T) {
+	raceflag.SkipSerial(t)
 	objects := []*Object{newObject("helper", &bpfobj.Object{
 		Funcs:    []bpfobj.Function{{Insns: []insn{{Op: bpfobj.OpCall, Imm: int64(asm.FnLoop)}, {Op: bpfobj.OpExit}}}},
 		Programs: []bpfobj.Program{{Funcs: []int{0}}},

@@ -14,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -138,6 +139,7 @@ func TestKfuncs(t *testing.T) {
 
 // TestCallers is TestKfuncs for programs, which scripts/check-kernels.sh loads into kernels.
 func TestCallers(t *testing.T) {
+	raceflag.SkipSerial(t)
 	absent := map[string]Status{"5.10": Guarded, "6.1": Guarded}
 	with := func(on map[string]Status) map[string]Status {
 		out := maps.Clone(absent)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -61,6 +62,7 @@ const (
 // TestSettings holds verdicts on what depends on the configuration and on symbols. The
 // same programs are loaded into kernels by scripts/check-kernels.sh.
 func TestSettings(t *testing.T) {
+	raceflag.SkipSerial(t)
 	type verdicts map[string]Status // those that differ from guarded, or ok for kprobes
 	noModules := strings.Replace(usualConfig, "CONFIG_MODULES=y\n", "", 1)
 	for name, tt := range map[string]struct {

@@ -10,10 +10,13 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // TestLicense holds verdicts on programs whose license is not compatible with the GPL.
 func TestLicense(t *testing.T) {
+	raceflag.SkipSerial(t)
 	expectVerdicts(t, "license", []Family{FamilyLicense}, map[string]expected{
 		"free_to_use":   {},
 		"tells_time":    {},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
@@ -28,6 +29,7 @@ func expectLoads(t *testing.T, object string, loader Loader, policy Policy, want
 // TestKernelVersion checks the verdicts on programs that refer to a variable for the kernel's version of a type that
 // cilium/ebpf refuses.
 func TestKernelVersion(t *testing.T) {
+	raceflag.SkipSerial(t)
 	outer, err := ParsePattern("outer")
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +50,7 @@ func TestKernelVersion(t *testing.T) {
 
 // TestNoInnerMap checks the verdicts on a map of maps without a definition of the inner ones.
 func TestNoInnerMap(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for _, object := range []string{"loaders.bpfel", "loaders.bpfeb"} {
 		expectLoads(t, object, Libbpf, Policy{}, map[string]Status{"plain": MayFail, "looks_up": MayFail})
 		expectLoads(t, object, EbpfGo, Policy{}, map[string]Status{"plain": OK, "looks_up": MayFail})
