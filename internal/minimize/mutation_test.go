@@ -90,16 +90,16 @@ func TestMutants(t *testing.T) {
 	for _, o := range testinput.Objects(t) {
 		objects = append(objects, verify.Object(o))
 	}
-	each := slow.Some(2) // mutants of a rule on a kernel
+	each, step := slow.Some(2), 1 // mutants of a rule on a kernel
 	if os.Getenv("BTFGEN_CORPUS") != "" {
-		each = 1 // of more kernels
+		each, step = 1, 4 // a quarter of the kernels takes half a minute
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	sum := make(tally)
 	n := 0
 	testinput.Each(t, testinput.Few(t), func(it *corpus.Kernel) {
-		if n++; each == 1 && n%4 != 0 {
-			return // a quarter of them takes half a minute
+		if n++; n%step != 0 {
+			return
 		}
 		if p := newPipeline(t, it.Name, it.BTF, objects); p != nil {
 			p.mutate(append(without(), sample(p.mutants(), each, rnd)...), sum)
