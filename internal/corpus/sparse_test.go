@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
@@ -99,6 +100,7 @@ func TestSparseStops(t *testing.T) {
 // TestCompressedSections reads many ELF files whose sections are compressed: each
 // is within the limit of one, all together are not.
 func TestCompressedSections(t *testing.T) {
+	raceflag.SkipSerial(t)
 	var members []member
 	for i := range 60 {
 		f := elfFile(binary.LittleEndian, elf.ET_EXEC, elf.EM_X86_64, compressedSection(".BTF", make([]byte, 1<<20)))

@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/minimize"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -108,6 +109,7 @@ func findStructs(t *testing.T, types []btf.Type, name string) (all []*btf.Struct
 
 // TestDetects makes typical changes to real minimized BTF, each of which verify has to report.
 func TestDetects(t *testing.T) {
+	raceflag.SkipSerial(t)
 	kernels := testinput.Kernels(t, "6.1.0-47-amd64", "5.10.0-30-amd64")
 	slices.SortFunc(kernels, func(a, b corpus.Kernel) int { return -bytes.Compare([]byte(a.Name), []byte(b.Name)) })
 	full, other := kernels[0].BTF, kernels[1].BTF
@@ -193,6 +195,7 @@ func dropCandidate(t *testing.T, min []byte) []byte {
 // TestDetectsEach changes every member and enumerator of minimized BTF in turn. Some decision depends on each of them, so
 // verify has to report every change.
 func TestDetectsEach(t *testing.T) {
+	raceflag.SkipSerial(t)
 	full := testinput.Kernels(t, "6.1.0-47-amd64")[0].BTF
 	for _, name := range []string{"execsnoop.bpfel.o", "enums.bpfel.o", "bitfields.bpfel.o", "tcplife.bpfel.o"} {
 		o := object(t, name)

@@ -13,12 +13,14 @@ import (
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/minimize"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // TestOrder minimizes kernels on which a decision depends on the order of types with one name, and verifies the result.
 func TestOrder(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for _, c := range []struct {
 		name, local, asks string
 		operands          []uint64
@@ -78,6 +80,7 @@ func TestOrder(t *testing.T) {
 
 // TestRandomOrder does the same with random types, programs and functions. cilium/ebpf's own code decides.
 func TestRandomOrder(t *testing.T) {
+	raceflag.SkipSerial(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -23,6 +24,7 @@ func key(s string) kernel.Key {
 }
 
 func TestPairs(t *testing.T) {
+	raceflag.SkipSerial(t)
 	all := []Minimized{
 		{Key: key("debian/12/x86_64/6.1.0-47-amd64"), Name: "a"},
 		{Key: key("ubuntu/20.04/arm64/5.4.0-42-generic"), Name: "b"},
@@ -71,6 +73,7 @@ func TestPairs(t *testing.T) {
 // TestGroups checks that cilium/ebpf's relocations are matched with the right records: local type and kind are equal, a static
 // function's records are in every program that calls it, and each group has one local type.
 func TestGroups(t *testing.T) {
+	raceflag.SkipSerial(t)
 	k := testinput.Kernels(t, "x86_64/6.1.0-47-amd64")[0]
 	target, err := testinput.NewKernel(k.Name, k.BTF)
 	if err != nil {
@@ -111,6 +114,7 @@ func TestGroups(t *testing.T) {
 
 // TestFallback reads every record of an object that cilium/ebpf does not load, function by function.
 func TestFallback(t *testing.T) {
+	raceflag.SkipSerial(t)
 	o := testinput.Named(t, "guards.bpfel.o")
 	c := readCilium(t.Context(), o.Object, o.Data)
 	if c.note == "" {

@@ -147,6 +147,7 @@ func account(d *Disagreement) string {
 
 // TestAccount checks that reasons do not explain disagreements that are mistakes.
 func TestAccount(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for _, d := range []Disagreement{
 		{Relocation: "byte_off struct task_struct.pid", Libbpf: "resolved 8 → 16", Cilium: "8->24"},
 		{Relocation: "byte_off struct task_struct.pid", Libbpf: "resolved 8 → 16", Cilium: "8=poison"},
