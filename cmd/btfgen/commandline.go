@@ -31,14 +31,14 @@ type commandLine struct {
 	options []option
 	args    []string
 
-	pending cli.Flag  // the last word is this option, without its value
-	literal bool      // "--" was among the words
-	added   []setting // arguments from the file
+	pending cli.Flag // the last word is this option, without its value
+	literal bool     // "--" was among the words
+	added   []option // arguments from the file
 }
 
-// option is an option with its value.
+// option is an option or an argument with its value.
 type option struct {
-	flag  cli.Flag
+	flag  cli.Flag // nil for an argument
 	value string
 	from  string // as typed, or else the environment variable or the place in the file
 }
@@ -302,17 +302,8 @@ func (l *commandLine) configure(app *cli.App) error {
 		return usageError{err}
 	}
 	for _, k := range keys(l.command) {
-		set, ok := values[k.name]
-		if k.flag == nil || !ok || given[k.name] {
-			continue
-		}
-		if k.list {
-			set = joined(set, path)
-		}
-		for _, v := range set {
-			if err := l.add(k.flag, v.text, v.pos); err != nil {
-				return err
-			}
+		if k.flag != nil && !given[k.name] {
+			l.options = append(l.options, values[k.name]...)
 		}
 	}
 	l.addArguments(values)
@@ -320,7 +311,7 @@ func (l *commandLine) configure(app *cli.App) error {
 }
 
 // addArguments adds the arguments that were not typed.
-func (l *commandLine) addArguments(values map[string][]setting) {
+func (l *commandLine) addArguments(values map[string][]option) {
 	typed := l.args
 	l.args = nil
 	for _, k := range argumentKeys(l.command) {
@@ -334,7 +325,7 @@ func (l *commandLine) addArguments(values map[string][]setting) {
 			continue
 		}
 		for _, v := range values[k.name] {
-			l.args = append(l.args, v.text)
+			l.args = append(l.args, v.value)
 			l.added = append(l.added, v)
 		}
 		if len(values[k.name]) == 0 && !k.repeats {
@@ -355,7 +346,7 @@ func (l *commandLine) printSettings(w io.Writer) {
 		}
 	}
 	for _, a := range l.added {
-		escape.Fprintf(w, "btfgen: %s: %s\n", a.pos, a.text)
+		escape.Fprintf(w, "btfgen: %s: %s\n", a.from, a.value)
 	}
 }
 

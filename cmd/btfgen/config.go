@@ -102,33 +102,18 @@ func isPath(placeholder string) bool {
 	return slices.Contains([]string{"FILE", "DIR", "OUT", "SOURCE", "OLD.btfa", "OBJECT", "ARCHIVE", "INPUT", "OUTPUT", "PACKAGE"}, placeholder)
 }
 
-// setting is one value of a key, as it would be typed, and its place in the file.
-type setting struct{ text, pos string }
-
-// joined returns the one value of a list with commas.
-func joined(values []setting, path string) []setting {
-	if len(values) == 0 {
-		return []setting{{noClass, path}}
-	}
-	var texts []string
-	for _, v := range values {
-		texts = append(texts, v.text)
-	}
-	return []setting{{strings.Join(texts, ","), values[0].pos}}
-}
-
 // configReader reads the file for one command. All mistakes in the file are errors, also those in other sections.
 type configReader struct {
 	path    string
 	command *cli.Command
-	common  map[string][]setting
-	own     map[string][]setting
+	common  map[string][]option
+	own     map[string][]option
 	errs    []error
 }
 
 // readConfig returns the values that a file has for a command. Its section replaces common values; an empty list is none.
-func readConfig(path string, root, command *cli.Command) (map[string][]setting, error) {
-	r := &configReader{path: path, command: command, common: make(map[string][]setting)}
+func readConfig(path string, root, command *cli.Command) (map[string][]option, error) {
+	r := &configReader{path: path, command: command, common: make(map[string][]option)}
 	doc, err := parseYAML(path)
 	if err != nil {
 		return nil, err
@@ -190,7 +175,7 @@ func (r *configReader) pos(n *yaml.Node) string {
 }
 
 // section reads a mapping with the keys and subcommands of a command. It adds the values of the keys to values.
-func (r *configReader) section(n *yaml.Node, c *cli.Command, known []key, values map[string][]setting) {
+func (r *configReader) section(n *yaml.Node, c *cli.Command, known []key, values map[string][]option) {
 	if n.ShortTag() == "!!null" {
 		return
 	}
@@ -216,25 +201,26 @@ func (r *configReader) section(n *yaml.Node, c *cli.Command, known []key, values
 			r.failed(at, "unknown key %q%s", at.Value, didYouMean("", at.Value, words))
 		case index < commands:
 			sub := c.Subcommands[slices.IndexFunc(c.Subcommands, func(c *cli.Command) bool { return c.Name == at.Value })]
-			into := make(map[string][]setting)
+			into := make(map[string][]option)
 			if sub == r.command {
 				r.own = into
 			}
 			r.section(value, sub, keys(sub), into)
 		default:
-			values[at.Value] = r.settings(known[index-commands], value)
+			values[at.Value] = r.values(known[index-commands], value)
 		}
 		first[at.Value] = at.Line
 	}
 }
 
-// settings reads the value of a key, or its list.
-func (r *configReader) settings(k key, n *yaml.Node) []setting {
+// values reads the value of a key, or its list.
+func (r *configReader) values(k key, n *yaml.Node) []option {
 	items := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode && k.repeats {
 		items = n.Content
 	}
-	all := []setting{}
+	var all []option
+	var texts []string
 	for _, n := range items {
 		if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 			r.failed(n, "%s: want one value", k.name)
@@ -249,7 +235,13 @@ func (r *configReader) settings(k key, n *yaml.Node) []setting {
 				r.failed(n, "%s: %v", k.name, err)
 			}
 		}
-		all = append(all, setting{text, r.pos(n)})
+		all, texts = append(all, option{k.flag, text, r.pos(n)}), append(texts, text)
+	}
+	switch {
+	case k.list && len(all) == 0:
+		return []option{{k.flag, noClass, r.pos(n)}}
+	case k.list:
+		return []option{{k.flag, strings.Join(texts, ","), all[0].from}}
 	}
 	return all
 }

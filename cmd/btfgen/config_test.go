@@ -170,7 +170,7 @@ func TestConfigKeys(t *testing.T) {
 }
 
 // readText reads a file named c with some text for a command.
-func readText(t testing.TB, text, command string) (map[string][]setting, error) {
+func readText(t testing.TB, text, command string) (map[string][]option, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "c")
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
@@ -183,7 +183,7 @@ func readText(t testing.TB, text, command string) (map[string][]setting, error) 
 	dir := filepath.Dir(path)
 	for _, all := range values {
 		for i := range all {
-			all[i].text, all[i].pos = strings.ReplaceAll(all[i].text, dir, "DIR"), strings.TrimPrefix(all[i].pos, path+":")
+			all[i].value, all[i].from = strings.ReplaceAll(all[i].value, dir, "DIR"), strings.TrimPrefix(all[i].from, path+":")
 		}
 	}
 	if err != nil {
@@ -231,7 +231,7 @@ archive:
 				got = append(got, k.name+"= none")
 			}
 			for _, v := range v {
-				got = append(got, k.name+"="+v.text+" @"+v.pos)
+				got = append(got, k.name+"="+v.value+" @"+v.from)
 			}
 		}
 		slices.SortStableFunc(got, func(a, b string) int { return strings.Compare(a[:strings.Index(a, "=")], b[:strings.Index(b, "=")]) })
@@ -249,7 +249,7 @@ func TestConfigTexts(t *testing.T) {
 	}
 	var got []string
 	for _, v := range values["select"] {
-		got = append(got, v.text)
+		got = append(got, v.value)
 	}
 	if want := "debian>=11|5.10|0x10|1e3|2024-01-01|yes|a\nb"; strings.Join(got, "|") != want {
 		t.Errorf("%q, want %q", strings.Join(got, "|"), want)
@@ -327,7 +327,7 @@ func FuzzConfig(f *testing.F) {
 		}
 		for name, all := range values {
 			for _, v := range all {
-				if v.pos == "" || name == "json" && err == nil && v.text == "" {
+				if v.from == "" || name == "json" && err == nil && v.value == "" {
 					t.Errorf("%s: %+v", name, v)
 				}
 			}

@@ -19,9 +19,17 @@ type topic struct {
 	name string // as typed: "btfgen archive list"
 }
 
-// section is a part of a topic, in the Markdown that printHelp and roff understand: paragraphs, indented code, and lists
-// with lines of the form "- `term`: meaning".
+// section is a part of a topic, in Markdown: paragraphs, indented code, and lists with lines of the form "- `term`: meaning".
 type section struct{ title, text string }
+
+// blocks splits the text of a section. The first byte of a block is ' ' for code, '-' for a list.
+func blocks(text string) []string { return strings.Split(strings.Trim(text, "\n"), "\n\n") }
+
+// listItem splits a line of a list.
+func listItem(line string) (term, meaning string) {
+	term, meaning, _ = strings.Cut(line[len("- "):], ": ")
+	return term, meaning
+}
 
 // topics returns the topic of btfgen itself and those of all commands.
 func topics(app *cli.App) (all []topic) {
@@ -121,7 +129,7 @@ func printHelp(w io.Writer, p topic) {
 		default:
 			escape.Fprintf(w, "\n%s:\n", s.title)
 		}
-		for i, block := range strings.Split(strings.Trim(s.text, "\n"), "\n\n") {
+		for i, block := range blocks(s.text) {
 			if i > 0 || s.title == "Description" {
 				escape.Fprintf(w, "\n")
 			}
@@ -130,8 +138,7 @@ func printHelp(w io.Writer, p topic) {
 			case '-':
 				rows := strings.Split(block, "\n")
 				for i := range rows {
-					term, meaning, _ := strings.Cut(rows[i][len("- "):], ": ")
-					rows[i] = row(term, meaning)
+					rows[i] = row(listItem(rows[i]))
 				}
 				block = strings.Join(rows, "\n")
 			default:

@@ -106,42 +106,27 @@ func (p *topic) roff(app *cli.App, date string) string {
 // roff converts the Markdown of a section.
 func roff(text string) string {
 	var b strings.Builder
-	code, gap := false, false
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		if line == "" {
-			gap = b.Len() > 0
-			continue
+	for i, block := range blocks(text) {
+		if i > 0 && block[0] != '-' {
+			b.WriteString(".PP\n")
 		}
-		item, isItem := strings.CutPrefix(line, "- ")
-		isCode := strings.HasPrefix(line, "    ")
-		switch {
-		case isCode && !code:
-			if b.Len() > 0 {
-				b.WriteString(".PP\n")
-			}
+		if block[0] == ' ' {
 			b.WriteString(".nf\n.RS 4\n")
-		case isCode && gap:
-			b.WriteString("\\&\n")
-		case code && !isCode:
+		}
+		for line := range strings.SplitSeq(block, "\n") {
+			switch block[0] {
+			case ' ':
+				b.WriteString(roffLine(roffText(line[4:])))
+			case '-':
+				term, meaning := listItem(line)
+				b.WriteString(".TP 8\n" + roffLine(roffInline(term)) + roffLine(roffInline(meaning)))
+			default:
+				b.WriteString(roffLine(roffInline(line)))
+			}
+		}
+		if block[0] == ' ' {
 			b.WriteString(".RE\n.fi\n")
 		}
-		switch {
-		case isCode:
-			b.WriteString(roffLine(roffText(line[4:])))
-		case isItem:
-			term, meaning, _ := strings.Cut(item, ": ")
-			b.WriteString(".TP 8\n" + roffLine(roffInline(term)) + roffLine(roffInline(meaning)))
-		default:
-			if gap {
-				b.WriteString(".PP\n")
-			}
-			b.WriteString(roffLine(roffInline(line)))
-		}
-		code, gap = isCode, false
-	}
-	if code {
-		b.WriteString(".RE\n.fi\n")
 	}
 	return b.String()
 }

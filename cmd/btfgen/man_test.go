@@ -107,8 +107,8 @@ func TestRoff(t *testing.T) {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
-	got := roff("One\ntwo.\n\n.three\n- `a`: x\n\nFour:\n\n    few  words\n\n    .here\n\nEnd.")
-	const want = "One\ntwo.\n.PP\n\\&.three\n.TP 8\n\\fBa\\fR\nx\n.PP\nFour:\n.PP\n.nf\n.RS 4\nfew  words\n\\&\n\\&.here\n.RE\n.fi\n.PP\nEnd.\n"
+	got := roff("One\ntwo.\n\n.three\n\n- `a`: x\n\nFour:\n\n    few  words\n\n    .here\n\nEnd.")
+	const want = "One\ntwo.\n.PP\n\\&.three\n.TP 8\n\\fBa\\fR\nx\n.PP\nFour:\n.PP\n.nf\n.RS 4\nfew  words\n.RE\n.fi\n.PP\n.nf\n.RS 4\n\\&.here\n.RE\n.fi\n.PP\nEnd.\n"
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -32,11 +32,15 @@ type programs = objects[*check.Object]
 
 // readObjects reads objects with relocations. Unusable ones are reported and skipped; it is an error if none is left.
 func readObjects(c *cli.Context, args []string) (*objects[*core.Object], error) {
-	return readCore(c, args, false)
+	return readKept(c, args, nil, false)
 }
 
-// readCore is readObjects. With bare, objects without relocations are usable, as for bpftool.
-func readCore(c *cli.Context, args []string, bare bool) (*objects[*core.Object], error) {
+// readKept is readObjects for commands with --keep, which then need no object. With bare, objects without relocations are
+// usable, as for bpftool.
+func readKept(c *cli.Context, args []string, keep *core.Keep, bare bool) (*objects[*core.Object], error) {
+	if len(args) == 0 && len(keep.Patterns()) > 0 {
+		return new(objects[*core.Object]), nil
+	}
 	o, err := readEach(c, args, func(name string, data []byte) (*core.Object, error) {
 		obj, err := core.ParseObject(name, data)
 		switch {
@@ -53,14 +57,6 @@ func readCore(c *cli.Context, args []string, bare bool) (*objects[*core.Object],
 		return nil, errors.New("no object with CO-RE relocations")
 	}
 	return o, err
-}
-
-// readKept is readCore for commands with --keep, which then need no object.
-func readKept(c *cli.Context, args []string, keep *core.Keep, bare bool) (*objects[*core.Object], error) {
-	if len(args) == 0 && len(keep.Patterns()) > 0 {
-		return new(objects[*core.Object]), nil
-	}
-	return readCore(c, args, bare)
 }
 
 // readPrograms is readObjects for objects with programs, which need no relocations.

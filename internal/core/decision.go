@@ -4,7 +4,6 @@ package core
 
 import (
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -41,117 +40,61 @@ type match struct {
 // share one.
 func (tb *Table) Decisions(i int) iter.Seq2[*Record, *Decision] {
 	return func(yield func(*Record, *Decision) bool) {
-		m, w := &tb.set.objects[i], tb.decide(i)
+		m := &tb.set.objects[i]
+		w := newWalk(tb, m)
 		for rec := range m.records {
-			d := w.steps[m.stepOf[rec]]
-			if d == nil {
-				d = w.byRecord[int32(rec)]
-			}
-			if !yield(&m.records[rec], d) {
+			if !yield(&m.records[rec], w.step(m.stepOf[rec])) {
 				return
 			}
 		}
 	}
 }
 
-// Distinct returns the distinct decisions on object number i of the set, each with
-// its first record.
-func (tb *Table) Distinct(i int) iter.Seq2[*Record, *Decision] {
-	return func(yield func(*Record, *Decision) bool) {
-		m, w := &tb.set.objects[i], tb.decide(i)
-		for k, d := range w.steps {
-			if d != nil && !yield(&m.records[m.steps[k].record], d) {
-				return
-			}
-		}
-		seen := make(map[*Decision]bool)
-		for _, rec := range slices.Sorted(maps.Keys(w.byRecord)) {
-			d := w.byRecord[rec]
-			if !seen[d] && !yield(&m.records[rec], d) {
-				return
-			}
-			seen[d] = true
-		}
-	}
-}
-
-// decide makes the decisions on an object once after each Fill.
-func (tb *Table) decide(i int) *walk {
-	w := &tb.walks[i]
-	if w.tb != nil {
-		return w
-	}
-	w.reset(tb, &tb.set.objects[i])
-	for r := range w.m.roots {
-		w.decide(&w.m.roots[r])
-	}
-	return w
-}
-
-// decide makes the decisions on the records of one root. If no candidate is ruled
-// out, equal steps have equal decisions, and each step is decided once.
-func (w *walk) decide(r *root) {
-	w.begin(r)
-	for _, st := range r.steps {
-		w.step(st)
-	}
-	if !w.narrowed {
-		return
-	}
-	if w.byRecord == nil {
-		w.byRecord = make(map[int32]*Decision)
-	}
-	w.begin(r)
-	for _, rec := range r.records {
-		w.byRecord[rec] = w.step(w.m.stepOf[rec])
-	}
-	w.forget()
-}
-
-// walk makes the decisions on the records of one object, root by root.
+// walk makes the decisions on the records of one object, in order.
 type walk struct {
-	tb       *Table
-	m        *member
-	root     *root
-	left     []int32 // candidates of the root
-	narrowed bool    // they are fewer than at first
+	tb   *Table
+	m    *member
+	left [][]int32 // by root: the remaining candidates, nil before its first record
 
-	// Decisions with the remaining candidates, nil if not yet made. At the end,
-	// those of roots whose candidates were not narrowed.
-	matches  []*match            // by spec
-	steps    []*Decision         // by step
-	byRecord map[int32]*Decision // of roots whose candidates were narrowed
+	// Decisions with the remaining candidates, nil if not yet made.
+	matches []*match    // by spec
+	steps   []*Decision // by step
 }
 
-// reset begins a walk over the records of m and reuses the memory of the last walk.
-func (w *walk) reset(tb *Table, m *member) {
-	w.tb, w.m = tb, m
-	w.matches = slices.Grow(w.matches[:0], len(m.specs))[:len(m.specs)]
-	w.steps = slices.Grow(w.steps[:0], len(m.steps))[:len(m.steps)]
-	clear(w.matches)
-	clear(w.steps)
-	clear(w.byRecord)
-}
-
-// begin starts over with all candidates of r.
-func (w *walk) begin(r *root) {
-	w.root, w.left, w.narrowed = r, nil, false
-	w.forget()
-	if r.question < 0 {
-		return
+func newWalk(tb *Table, m *member) *walk {
+	return &walk{
+		tb: tb, m: m, left: make([][]int32, len(m.roots)), matches: make([]*match, len(m.specs)), steps: make([]*Decision, len(m.steps)),
 	}
-	q := &w.tb.set.questions[r.question]
-	w.left = make([]int32, 0, len(w.tb.rows[r.question]))
-	for i := range w.tb.rows[r.question] {
-		if w.tb.cands[q.name][i].libbpf(q.rootKind) {
-			w.left = append(w.left, int32(i))
+}
+
+// candidates returns the remaining candidates of a root.
+func (w *walk) candidates(root int32) []int32 {
+	n := w.m.roots[root].question
+	if w.left[root] == nil && n >= 0 {
+		q := &w.tb.set.questions[n]
+		left := make([]int32, 0, len(w.tb.rows[n]))
+		for i := range w.tb.rows[n] {
+			if w.tb.cands[q.name][i].libbpf(q.rootKind) {
+				left = append(left, int32(i))
+			}
+		}
+		w.left[root] = left
+	}
+	return w.left[root]
+}
+
+// narrow keeps the matches among the candidates of a root. It drops the decisions on
+// the root, which other candidates led to.
+func (w *walk) narrow(root int32, row []outcome, matched int) {
+	left := make([]int32, 0, matched) // earlier decisions refer to w.left
+	for _, i := range w.left[root] {
+		if row[i].libbpf {
+			left = append(left, i)
 		}
 	}
-}
-
-// forget drops the decisions on the root, which other candidates led to.
-func (w *walk) forget() {
-	for _, st := range w.root.steps {
+	w.left[root] = left
+	for _, rec := range w.m.roots[root].records {
+		st := w.m.stepOf[rec]
 		w.steps[st] = nil
 		w.matches[w.m.steps[st].spec] = nil
 	}
@@ -163,15 +106,12 @@ func (w *walk) step(n int32) *Decision {
 		return d
 	}
 	st := &w.m.steps[n]
-	mt, left := w.matches[st.spec], len(w.left)
+	mt, narrowed := w.matches[st.spec], false
 	if mt == nil {
-		mt = w.match(st.spec)
+		mt, narrowed = w.match(st.spec)
 	}
 	d := &Decision{Result: mt.result, m: mt}
-	if len(w.left) < left { // later equal steps have fewer candidates
-		w.narrowed = true
-		w.forget()
-	} else {
+	if !narrowed { // else later equal steps have fewer candidates
 		w.matches[st.spec], w.steps[n] = mt, d
 	}
 	if !d.Result.OK() {
@@ -190,30 +130,30 @@ func (w *walk) step(n int32) *Decision {
 }
 
 // match rules out the remaining candidates that do not match, unless the load
-// fails or none matches (bpf_core_calc_relo_insn).
-func (w *walk) match(n int32) *match {
+// fails or none matches (bpf_core_calc_relo_insn). It reports whether there are some.
+func (w *walk) match(n int32) (mt *match, narrowed bool) {
 	s, q := w.m.specs[n], w.m.question[n]
 	local := &w.m.local[n]
-	mt := &match{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
+	mt = &match{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
 	switch {
 	case mt.err != nil:
 		mt.result = relo.Error
-		return mt
+		return mt, false
 	case q < 0: // local_type_id
 		mt.new = mt.old
-		return mt
+		return mt, false
 	}
 	quest, row := &w.tb.set.questions[q], w.tb.rows[q]
-	mt.left = w.left
+	mt.left = w.candidates(w.m.rootOf[n])
 	matched := 0
-	for n, i := range w.left {
+	for k, i := range mt.left {
 		c := &row[i]
 		if c.err || c.libbpf && c.bad&(1<<s.kind) != 0 {
-			mt.left = w.left[:n]
+			mt.left = mt.left[:k]
 			if mt.result != relo.Ambiguous {
 				mt.result, mt.other = relo.Error, i
 			}
-			return mt
+			return mt, false
 		}
 		if !c.libbpf {
 			continue
@@ -233,16 +173,11 @@ func (w *walk) match(n int32) *match {
 		mt.result = relo.Absent
 	case matched == 0:
 		mt.result = relo.Poisoned
-	case matched < len(w.left):
-		left := make([]int32, 0, matched) // earlier decisions refer to w.left
-		for _, i := range w.left {
-			if row[i].libbpf {
-				left = append(left, i)
-			}
-		}
-		w.left = left
+	case matched < len(mt.left):
+		w.narrow(w.m.rootOf[n], row, matched)
+		return mt, true
 	}
-	return mt
+	return mt, false
 }
 
 // Resized returns the new width of a load or store in bytes, or 0 if the width stays.

@@ -298,7 +298,7 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 			tb.choices[g] = c
 		}
 		if c.err != nil && d.Err == nil {
-			d.Err, d.Record = c.err, int(m.steps[m.roots[g.root].steps[0]].record)
+			d.Err, d.Record = c.err, int(m.roots[g.root].records[0])
 		}
 		d.choices[g.root] = c
 	}

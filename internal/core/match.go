@@ -102,7 +102,7 @@ func (m *matcher) enumval(l *spec, id btf.TypeID) (bool, error) {
 		return false, errNesting
 	}
 	if !t.Kind().IsAnyEnum() {
-		m.miss = miss{code: missNotEnum, target: t}
+		m.miss = miss{code: relo.CandidateNotEnum, target: t}
 		return false, nil
 	}
 	want, matched := l.acc[0].name, false
@@ -130,7 +130,7 @@ func (m *matcher) enumval(l *spec, id btf.TypeID) (bool, error) {
 	if matched {
 		return true, nil
 	}
-	m.miss = miss{code: missEnumerator, name: btf.Essential(want)}
+	m.miss = miss{code: relo.CandidateEnumerator, name: btf.Essential(want)}
 	return false, nil
 }
 
@@ -147,7 +147,7 @@ func (m *matcher) field(l *spec, id btf.TypeID) (bool, error) {
 			if !ok {
 				return false, errNesting
 			}
-			m.miss = miss{code: missMember, name: a.name}
+			m.miss = miss{code: relo.CandidateMember, name: a.name}
 			next, ok, err := m.member(a.name, mt.Member(a.idx).Type, t)
 			if !ok {
 				return false, err
@@ -162,12 +162,12 @@ func (m *matcher) field(l *spec, id btf.TypeID) (bool, error) {
 		}
 		if i > 0 {
 			if t.Kind() != btf.KindArray {
-				m.miss = miss{code: missNotArray, target: t}
+				m.miss = miss{code: relo.CandidateNotArray, target: t}
 				return false, nil
 			}
 			arr := t.Array()
 			if a.idx >= arr.Nelems && !m.out.flexible(arr) {
-				m.miss = miss{code: missShortArray, l: a.idx, t: arr.Nelems}
+				m.miss = miss{code: relo.CandidateShortArray, l: a.idx, t: arr.Nelems}
 				return false, nil
 			}
 			if t, ok = m.targ.SkipMods(arr.Elem); !ok {

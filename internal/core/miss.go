@@ -7,69 +7,32 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// miss is why a candidate does not match. It is kept unformatted, because most
+// miss is why a candidate does not match. Its types have no names yet, because most
 // are never read.
 type miss struct {
-	code          missCode
-	name          string   // of a member or an enumerator
-	local, target btf.Type // what was compared last
-	l, t          uint32   // numbers on either side, by code
+	code          relo.Code // "" for a match
+	name          string    // of a member or an enumerator
+	local, target btf.Type  // what was compared last
+	l, t          uint32    // numbers on either side, by code
 }
-
-type missCode uint8
-
-const (
-	missNone missCode = iota
-	missKind
-	missMember
-	missEnumName
-	missBitOffset
-	missNotArray
-	missShortArray
-	missEnumerator
-	missNotEnum
-	missTypeName
-	missInt
-	missNelems
-	missParams
-	missVlen
-	missEnumSize
-)
 
 // reason says why the candidate does not match; it is zero for one that does.
 func (m *miss) reason() relo.Reason {
-	r := relo.Reason{Name: m.name, LocalNumber: uint64(m.l), TargetNumber: uint64(m.t)}
-	switch m.code {
-	case missNone:
+	if m.code == "" {
 		return relo.Reason{}
-	case missKind:
-		r.Code, r.Local, r.Target = relo.CandidateKind, m.local.Kind().String(), m.target.Kind().String()
-	case missMember:
-		r.Code = relo.CandidateMember
-	case missEnumName:
-		r.Code, r.Local, r.Target = relo.CandidateMemberName, m.local.Kind().String()+" "+string(m.local.Name()), string(m.target.Name())
-	case missBitOffset:
-		r.Code = relo.CandidateBitOffset
-	case missNotArray:
-		r.Code, r.Target = relo.CandidateNotArray, m.target.Kind().String()
-	case missShortArray:
-		r.Code = relo.CandidateShortArray
-	case missEnumerator:
-		r.Code = relo.CandidateEnumerator
-	case missNotEnum:
-		r.Code, r.Target = relo.CandidateNotEnum, m.target.Kind().String()
-	case missTypeName:
-		r.Code, r.Local, r.Target = relo.CandidateTypeName, typeName(m.local), typeName(m.target)
-	case missInt:
-		r.Code, r.Local = relo.CandidateInteger, typeName(m.local)
-	case missNelems:
-		r.Code = relo.CandidateElements
-	case missParams:
-		r.Code = relo.CandidateParameters
-	case missVlen:
-		r.Code, r.Local = relo.CandidateMembers, typeName(m.local)
-	case missEnumSize:
-		r.Code, r.Local = relo.CandidateEnumSize, typeName(m.local)
+	}
+	r := relo.Reason{Code: m.code, Name: m.name, LocalNumber: uint64(m.l), TargetNumber: uint64(m.t)}
+	switch m.code {
+	case relo.CandidateKind:
+		r.Local, r.Target = m.local.Kind().String(), m.target.Kind().String()
+	case relo.CandidateMemberName:
+		r.Local, r.Target = m.local.Kind().String()+" "+string(m.local.Name()), string(m.target.Name())
+	case relo.CandidateNotArray, relo.CandidateNotEnum:
+		r.Target = m.target.Kind().String()
+	case relo.CandidateTypeName:
+		r.Local, r.Target = typeName(m.local), typeName(m.target)
+	case relo.CandidateInteger, relo.CandidateMembers, relo.CandidateEnumSize:
+		r.Local = typeName(m.local)
 	}
 	return r
 }

@@ -24,8 +24,6 @@ type Table struct {
 	m      matcher
 	found  Match
 
-	walks []walk // by object; without a table if not yet made
-
 	cilium    ciliumMatcher
 	fixups    map[fixupKey]fixup // cilium/ebpf's, made when needed
 	choices   map[*group]choice  // the same
@@ -79,10 +77,6 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 	clear(tb.explained)
 	clear(tb.fixups)
 	clear(tb.choices)
-	tb.walks = slices.Grow(tb.walks[:0], len(s.objects))[:len(s.objects)]
-	for i := range tb.walks {
-		tb.walks[i].tb = nil
-	}
 	if err := tb.check(); err != nil {
 		return err
 	}

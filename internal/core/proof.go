@@ -313,20 +313,14 @@ func (c *comparison) decisions(name int) (*Difference, error) {
 	full, small := c.full, c.small
 	for i := range full.set.objects {
 		m := &full.set.objects[i]
-		var wf, ws walk
+		wf, ws := newWalk(full, m), newWalk(small, m)
 		for r := range m.roots {
 			root := &m.roots[r]
 			if root.question < 0 || full.set.questions[root.question].name != name {
 				continue
 			}
-			if wf.tb == nil {
-				wf.reset(full, m)
-				ws.reset(small, m)
-			}
-			wf.begin(root)
-			ws.begin(root)
 			for _, rec := range root.records {
-				if !c.meter.Step(1 + len(wf.left) + len(ws.left)) {
+				if !c.meter.Step(1 + len(wf.candidates(int32(r))) + len(ws.candidates(int32(r)))) {
 					return nil, nil
 				}
 				f, s := wf.step(m.stepOf[rec]), ws.step(m.stepOf[rec])

@@ -64,7 +64,6 @@ type member struct {
 type root struct {
 	question int     // one of its questions, -1 if it has none
 	records  []int32 // in the object's order
-	steps    []int32 // the distinct ones, in the order of their first records
 }
 
 // localValue is the local value of a spec.
@@ -76,9 +75,8 @@ type localValue struct {
 // step is a distinct pair of spec and instruction. With the same remaining
 // candidates, equal steps have equal decisions.
 type step struct {
-	record int32 // the first
-	spec   int32
-	insn   insn
+	spec int32
+	insn insn
 }
 
 // NewSet returns the questions of objects, which must have the same byte order.
@@ -109,41 +107,34 @@ type setBuilder struct {
 func (b *setBuilder) member(o *Object) member {
 	sg := signatures{object: o}
 	m := member{Object: o, question: make([]int, len(o.specs)), local: make([]localValue, len(o.specs)), stepOf: make([]int32, len(o.records)), rootOf: make([]int32, len(o.specs))}
+	roots := make(map[btf.TypeID]int32)
 	for i, sp := range o.specs {
-		m.question[i] = -1
+		at, ok := roots[sp.root]
+		if !ok {
+			at = int32(len(m.roots))
+			roots[sp.root] = at
+			m.roots = append(m.roots, root{question: -1})
+		}
+		m.rootOf[i], m.question[i] = at, -1
 		if sp.asks() {
 			m.question[i] = b.question(&sg, sp)
+			m.roots[at].question = m.question[i]
 		}
 		m.local[i] = sp.local()
 	}
-	type key struct {
-		spec int32
-		insn insn
-	}
-	steps := make(map[key]int32)
-	roots := make(map[btf.TypeID]int)
+	steps := make(map[step]int32)
 	for i := range o.records {
 		r := &o.records[i]
-		id := o.specs[r.spec].root
-		at, ok := roots[id]
-		if !ok {
-			at = len(m.roots)
-			roots[id] = at
-			m.roots = append(m.roots, root{question: -1})
-		}
-		if q := m.question[r.spec]; q >= 0 {
-			m.roots[at].question = q
-		}
-		k := key{r.spec, r.insn}
-		st, ok := steps[k]
+		s := step{r.spec, r.insn}
+		st, ok := steps[s]
 		if !ok {
 			st = int32(len(m.steps))
-			steps[k] = st
-			m.steps = append(m.steps, step{int32(i), r.spec, r.insn})
-			m.roots[at].steps = append(m.roots[at].steps, st)
+			steps[s] = st
+			m.steps = append(m.steps, s)
 		}
-		m.stepOf[i], m.rootOf[r.spec] = st, int32(at)
-		m.roots[at].records = append(m.roots[at].records, int32(i))
+		m.stepOf[i] = st
+		at := &m.roots[m.rootOf[r.spec]]
+		at.records = append(at.records, int32(i))
 	}
 	m.groups = sync.OnceValues(m.makeGroups)
 	return m

@@ -16,9 +16,8 @@ var ErrByteOrder = errors.New("byte order of the object differs from the kernel'
 // entry of a bad relocation has its error; the others are resolved as if it were
 // absent. The error is [ErrByteOrder], a [limits.Exceeded] or the context's.
 func Run(ctx context.Context, o *Object, k *Kernel) (*relo.Log, error) {
-	l := &relo.Log{Object: o.Name(), Kernel: k.Name(), Entries: []relo.Entry{}}
 	if o.btf == nil {
-		return l, nil
+		return &relo.Log{Object: o.Name(), Kernel: k.Name(), Entries: []relo.Entry{}}, nil
 	}
 	if o.Order() != k.Order() {
 		return nil, ErrByteOrder
@@ -27,9 +26,15 @@ func Run(ctx context.Context, o *Object, k *Kernel) (*relo.Log, error) {
 	if err := tb.Fill(ctx, o.Set(), k, nil); err != nil {
 		return nil, err
 	}
+	return tb.Log(ctx, 0)
+}
+
+// Log returns the log of object number i of the set, as [Run] does. The error is the context's.
+func (tb *Table) Log(ctx context.Context, i int) (*relo.Log, error) {
+	o := tb.set.objects[i].Object
+	l := &relo.Log{Object: o.Name(), Kernel: tb.kernel.Name(), Entries: make([]relo.Entry, 0, o.Len())}
 	made := make(map[*Decision]*relo.Entry) // shared by the records of a decision
-	l.Entries = make([]relo.Entry, 0, o.Len())
-	for rec, d := range tb.Decisions(0) {
+	for rec, d := range tb.Decisions(i) {
 		if made[d] == nil {
 			made[d] = d.entry(ctx)
 		}

@@ -195,7 +195,7 @@ func decisions(set *core.Set, full *core.Table) (all []Decision) {
 	var seen []uint8 // results as bits, by relocation
 	for i, o := range set.Objects() {
 		clear(seen)
-		for rec, d := range full.Distinct(i) {
+		for rec, d := range full.Decisions(i) {
 			n, bit := rec.Spec(), uint8(1)<<d.Result
 			if n >= len(seen) {
 				seen = append(seen, make([]uint8, n+1-len(seen))...)

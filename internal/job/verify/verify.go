@@ -25,7 +25,6 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Object is a BPF object and its ELF file, which cilium/ebpf parses again.
@@ -94,7 +93,6 @@ type Judge struct {
 	source      *corpus.Kernel
 	full, small core.Kernel
 	cilium      *ciliumTarget // full, nil until needed
-	logs        []*relo.Log   // of each object on full, nil until needed
 	tables      [2]core.Table
 }
 
@@ -115,7 +113,7 @@ func NewJudge(ctx context.Context, cfg Config) *Judge {
 
 // Load loads the kernel for Compare. Its BTF must not change while it is in use.
 func (j *Judge) Load(ctx context.Context, it *corpus.Kernel) error {
-	j.source, j.cilium, j.logs = it, nil, make([]*relo.Log, len(j.Objects))
+	j.source, j.cilium = it, nil
 	return it.Load(ctx, &j.full, it.Name)
 }
 
@@ -181,29 +179,29 @@ func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Kernel, err e
 		return nil, corpus.ErrNoObject
 	}
 	k = &Kernel{Name: j.full.Name()}
-	// The tables come first, because Fill limits how deep cilium/ebpf recurses.
+	// Fill limits how deep cilium/ebpf recurses, so it comes before any call of that.
 	for i, t := range []*core.Kernel{&j.full, &j.small} {
 		if err := j.tables[i].Fill(ctx, set, t, nil); err != nil {
 			return nil, err
 		}
 	}
+	n := 0 // in the set
 	for i, o := range j.Objects {
 		if !o.IsFor(&j.full) {
 			continue
 		}
-		if j.logs[i] == nil {
-			if j.logs[i], err = core.Run(ctx, o.Object, &j.full); err != nil {
-				return nil, err
-			}
-		}
-		log := j.logs[i]
-		smallLog, err := core.Run(ctx, o.Object, &j.small)
+		log, err := j.tables[0].Log(ctx, n)
 		if err != nil {
 			return nil, err
 		}
 		if j.Loader == "" || j.Loader == Libbpf {
+			smallLog, err := j.tables[1].Log(ctx, n)
+			if err != nil {
+				return nil, err
+			}
 			compareLogs(k, log, smallLog)
 		}
+		n++
 		if j.Loader == "" || j.Loader == Cilium {
 			compareFixups(k, j.objects[i], log, j.cilium, small)
 		}
