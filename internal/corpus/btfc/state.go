@@ -3,8 +3,6 @@
 package btfc
 
 import (
-	"cmp"
-
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
@@ -106,49 +104,6 @@ func (s *state) numBase() int {
 		return 0
 	}
 	return len(s.base.types)
-}
-
-// guesses predict the names and references of contents: the one that came last in a context, by a hash of that. Both are empty at the
-// beginning of a payload.
-type guesses struct {
-	names, refs [guessSize]uint32
-	last        uint32 // the last name of a type
-}
-
-const (
-	guessBits = 16
-	guessSize = 1 << guessBits
-)
-
-// slot returns the index of a context in a table of guesses.
-func slot(a, b uint32) uint32 {
-	return (a*0x9e3779b1 + b*0x85ebca77 + 0x27d4eb2f) * 0xc2b2ae3d >> (32 - guessBits)
-}
-
-// learn makes guesses from the content that an entity has in the parent, for the new one that comes next.
-func (g *guesses) learn(w []uint32) {
-	k := kindOf(w)
-	l := &layouts[k]
-	if l.named {
-		g.names[slot(uint32(k), g.last)] = w[0]
-	}
-	last := uint32(0)
-	if l.third == btf.Ref {
-		g.refs[slot(uint32(k), cmp.Or(w[0], g.last))] = w[2]
-		last = w[2]
-	}
-	if l.names == 0 {
-		return
-	}
-	prev, before := w[0], uint32(k)
-	for x, n := w[l.first:], int(l.names); len(x) >= n; x = x[n:] {
-		g.names[slot(prev, before)] = x[0]
-		if l.ref {
-			g.refs[slot(cmp.Or(x[0], last), prev)] = x[1]
-			last = x[1]
-		}
-		prev, before = x[0], prev
-	}
 }
 
 // layout describes the records of a kind.
