@@ -5,9 +5,9 @@ package btfc
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
@@ -34,9 +34,8 @@ type head struct {
 // decode returns the state of the payload of a part, which it does not retain. base is nil except for modules. size is the size of the BTF
 // or the lines in bytes and bounds the state. If q is not nil, the state notes what q selects.
 //
-// The names, the contents and the order of strings are decoded in parallel. The last one may go on
-// after decode has returned.
-func decode(ctx context.Context, p part, parent, base *state, payload []byte, size int64, q *Query) (*state, error) {
+// The order of strings is decoded when it is needed, because most kernels are only parents of others.
+func decode(p part, parent, base *state, payload []byte, size int64, q *Query) (*state, error) {
 	r := &reader{parent: parent}
 	if err := r.readHead(payload, size); err != nil {
 		return nil, err
@@ -46,34 +45,23 @@ func decode(ctx context.Context, p part, parent, base *state, payload []byte, si
 	for i := range strings {
 		strings[i] = btfa.NewCursor(bytes.Clone(r.s[streamStrings+i].Rest()))
 	}
-	st := r.state
-	names := begin(ctx, func() (struct{}, error) { return struct{}{}, r.readNames() })
-	contents := begin(ctx, func() (struct{}, error) {
-		err := r.readTypes()
-		if err == nil {
-			err = (&contentReader{reader: r, nextNew: uint32(parent.numNames)}).read()
-		}
-		_, unnamed := names.get()
-		return struct{}{}, cmp.Or(err, unnamed, end(r.s[:], 0))
-	})
-	listed := begin[[]uint32]
-	if q != nil { // the strings of most kernels are not needed
-		listed = onDemand[[]uint32]
+	st, n := r.state, r.strings
+	named := r.readNames()
+	err := r.readTypes()
+	if err == nil {
+		err = (&contentReader{reader: r, nextNew: uint32(parent.numNames)}).read()
 	}
-	st.list = listed(ctx, func() ([]uint32, error) {
-		room := min(r.strings, st.numNames) // no name occurs twice
-		if p == partExtras {
-			room = min(r.strings, int(size/lineBytes))
-		}
-		return readStrings(parent.list, parent.numNames, st, contents, strings, r.strings, room)
-	})
-	_, err := contents.get()
-	if err == nil && q != nil {
+	if err = cmp.Or(err, named, end(r.s[:], 0)); err == nil && q != nil {
 		err = r.ask(q)
 	}
 	if err != nil {
 		return nil, err
 	}
+	room := min(n, st.numNames) // no name occurs twice
+	if p == partExtras {
+		room = min(n, int(size/lineBytes))
+	}
+	st.list = sync.OnceValues(func() ([]uint32, error) { return readStrings(parent, st, strings, n, room) })
 	return st, nil
 }
 
@@ -206,15 +194,14 @@ func (r *reader) readTypes() error {
 	return o.err()
 }
 
-// readStrings reads the order of n strings from its streams. contents is done when the types of st are complete. parent is the list
-// of the parent, which has names names. There may be up to room.
-func readStrings(parent *later[[]uint32], names int, st *state, contents *later[struct{}], s []btfa.Cursor, n, room int) ([]uint32, error) {
-	from, err := parent.get()
+// readStrings reads the order of n strings of a state from its streams. There may be up to room.
+func readStrings(parent, st *state, s []btfa.Cursor, n, room int) ([]uint32, error) {
+	from, err := parent.list()
 	if err != nil {
 		return nil, err
 	}
 	o := newOrderReader(s, len(from))
-	next, limit := uint32(names), uint32(st.numNames)
+	next, limit := uint32(parent.numNames), uint32(st.numNames)
 	if n > room {
 		return nil, errWrong
 	}
@@ -231,9 +218,6 @@ func readStrings(parent *later[[]uint32], names int, st *state, contents *later[
 			}
 		case runDerived:
 			if uses == nil {
-				if _, err := contents.get(); err != nil {
-					return nil, err
-				}
 				uses = newUses(st, st.types)
 				uses.pass(out)
 			}

@@ -154,7 +154,7 @@ func TestExtrasDamaged(t *testing.T) {
 // FuzzLines decodes damaged payloads of extras: there is an error, or lines of the right size, which can be encoded and decoded again.
 func FuzzLines(f *testing.F) {
 	decoded := func(parent *state, payload []byte, size int64) (*state, []byte, error) {
-		st, err := decode(ctx, partExtras, parent, nil, payload, size, nil)
+		st, err := decode(partExtras, parent, nil, payload, size, nil)
 		if err != nil {
 			return nil, nil, err
 		}

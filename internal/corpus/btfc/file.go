@@ -224,7 +224,7 @@ func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, 
 	var st *state
 	payload, err := f.read(ctx, e.chunks[id.part], nil)
 	if err == nil {
-		st, err = decode(ctx, id.part, parent, base, payload, size, f.query)
+		st, err = decode(id.part, parent, base, payload, size, f.query)
 	}
 	if err != nil {
 		return nil, e.wrap(ctx, id.part, err)
@@ -262,7 +262,7 @@ func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) (btf []by
 	} else {
 		var st *state
 		if st, err = f.states.get(ctx, chunkID{partBTF, i}); err == nil {
-			btf, err = s.builder.build(ctx, st, e.Size, out)
+			btf, err = s.builder.build(st, e.Size, out)
 		}
 	}
 	if err == nil && sha256.Sum256(btf[len(out):]) != e.Sum {

@@ -85,13 +85,13 @@ func (w *Writer) encodeBTF(ctx context.Context, m *Maker, k *Kernel) (st *state,
 	}
 	parent, err := w.file.states.get(ctx, chunkID{partBTF, e.parent})
 	if err == nil {
-		_, err = parent.list.get()
+		_, err = parent.list()
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	known := w.knownOf(e.parent, parent)
-	st, parts, err = m.encode(ctx, parent, known, e.Size, k.btf)
+	st, parts, err = m.encode(parent, known, e.Size, k.btf)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()
@@ -104,7 +104,7 @@ func (w *Writer) encodeBTF(ctx context.Context, m *Maker, k *Kernel) (st *state,
 }
 
 // encode encodes BTF, and checks that decoding it gives the same bytes.
-func (m *Maker) encode(ctx context.Context, parent *state, k *known, size int64, btf []byte) (st *state, parts [][]byte, err error) {
+func (m *Maker) encode(parent *state, k *known, size int64, btf []byte) (st *state, parts [][]byte, err error) {
 	p, err := parse(k, btf)
 	if err != nil {
 		return nil, nil, err
@@ -114,10 +114,10 @@ func (m *Maker) encode(ctx context.Context, parent *state, k *known, size int64,
 		return nil, nil, err
 	}
 	parts = s.parts()
-	if st, err = decode(ctx, partBTF, parent, nil, slices.Concat(parts...), size, nil); err != nil {
+	if st, err = decode(partBTF, parent, nil, slices.Concat(parts...), size, nil); err != nil {
 		return nil, nil, err
 	}
-	if m.buf, err = m.builder.build(ctx, st, size, m.buf[:0]); err == nil && !bytes.Equal(m.buf, btf) {
+	if m.buf, err = m.builder.build(st, size, m.buf[:0]); err == nil && !bytes.Equal(m.buf, btf) {
 		err = errModel
 	}
 	return st, parts, err
@@ -134,7 +134,7 @@ func (w *Writer) encodeModules(ctx context.Context, k *Kernel, base *state) ([][
 	if err != nil {
 		return nil, err
 	}
-	st, err := decode(ctx, partModules, parent, base, slices.Concat(parts...), math.MaxInt32, nil)
+	st, err := decode(partModules, parent, base, slices.Concat(parts...), math.MaxInt32, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (w *Writer) encodeExtras(ctx context.Context, k *Kernel) ([][]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	st, err := decode(ctx, partExtras, parent, nil, slices.Concat(parts...), k.entry.Config+k.entry.Symbols, nil)
+	st, err := decode(partExtras, parent, nil, slices.Concat(parts...), k.entry.Config+k.entry.Symbols, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -21,9 +21,9 @@ type state struct {
 	numWords    int // of all contents
 	numEnts     uint32
 
-	types []uint32         // contents in the order of type IDs
-	list  *later[[]uint32] // names in the order of the string section
-	rest  []byte           // of the BTF: all but types and strings
+	types []uint32                 // contents in the order of type IDs
+	list  func() ([]uint32, error) // names in the order of the string section
+	rest  []byte                   // of the BTF: all but types and strings
 
 	base  *state   // of modules: their kernel. Numbers of names and entities of it have the bit inBase
 	found []uint32 // of a state for a query: the contents that it selects, ascending
@@ -68,7 +68,7 @@ func extend[P any](pages []*P, have, n int) []*P {
 
 // newState returns the parent of kernels without a parent. It has the empty name.
 func newState() *state {
-	s := &state{names: []*namePage{{text: []byte{0}}}, numNames: 1, textBytes: 1, list: new(later[[]uint32])}
+	s := &state{names: []*namePage{{text: []byte{0}}}, numNames: 1, textBytes: 1, list: func() ([]uint32, error) { return nil, nil }}
 	s.names[0].ends[1] = 1
 	return s
 }

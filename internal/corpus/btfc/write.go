@@ -76,7 +76,7 @@ func (w *writer) uvarint(stream int, v uint64) { w.s[stream] = binary.AppendUvar
 // strings writes the order of strings: against that of the parent, or as the types use them.
 func (w *writer) strings() error {
 	p := w.parsed
-	parents, err := w.parent.list.get()
+	parents, err := w.parent.list()
 	if err != nil {
 		return err
 	}
