@@ -211,8 +211,11 @@ func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, 
 		return nil, err
 	}
 	var base *state
+	var q *Query
 	size := e.Size
 	switch id.part {
+	case partBTF:
+		q = f.query
 	case partModules:
 		size = math.MaxInt32
 		if base, err = f.baseState(ctx, id.kernel, e, depth); err != nil {
@@ -224,7 +227,7 @@ func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, 
 	var st *state
 	payload, err := f.read(ctx, e.chunks[id.part], nil)
 	if err == nil {
-		st, err = decode(id.part, parent, base, payload, size, f.query)
+		st, err = decode(id.part, parent, base, payload, size, q)
 	}
 	if err != nil {
 		return nil, e.wrap(ctx, id.part, err)
