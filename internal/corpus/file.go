@@ -144,6 +144,16 @@ func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Kernel) error) 
 	return f.caught(ctx, s, func() error { return read(ctx, s, yield) })
 }
 
+// ReadExisting is Read, but makes no BTF of DWARF.
+func (f *File) ReadExisting(ctx context.Context, s *Scratch, yield func(*Kernel) error) error {
+	file, opts := *f, *f.opts
+	if opts.DWARF != nil {
+		opts.DWARF = &Encoder{dir: opts.DWARF.dir}
+	}
+	file.opts = &opts
+	return file.Read(ctx, s, yield)
+}
+
 // caught returns the error of read, or one for its panic.
 func (f *File) caught(ctx context.Context, s *Scratch, read func() error) (err error) {
 	if d := workers.Catch(ctx, func() { err = read() }); d != nil {
