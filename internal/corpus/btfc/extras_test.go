@@ -108,8 +108,8 @@ func TestExtrasCopied(t *testing.T) {
 		}
 		same(t, open(t, out.Bytes()), kept...)
 		copied := 0
-		for _, p := range w.plans {
-			if p.copied && p.Config+p.Symbols > 0 {
+		for _, k := range w.kernels {
+			if k.copied && k.entry.Config+k.entry.Symbols > 0 {
 				copied++
 			}
 		}

@@ -32,8 +32,8 @@ func NewMaker() (*Maker, error) {
 // Make encodes a kernel that has been planned. After an error the file cannot be finished.
 func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 	e := &k.entry
-	if k.plan.copied {
-		o := &k.from.entries[k.number]
+	if k.copied {
+		o := &k.from.entries[k.fromNumber]
 		e.Plain, e.chunks = o.Plain, o.chunks
 		chunks := make([]byte, o.Packed())
 		if err := readFull(k.from.r, chunks, o.chunks[partBTF].offset); err != nil {
@@ -73,7 +73,6 @@ func (m *Maker) chunk(chunks []byte, e *Entry, p part, parts [][]byte) ([]byte, 
 // state is empty.
 func (w *Writer) encodeBTF(ctx context.Context, m *Maker, k *Kernel) (st *state, parts [][]byte, err error) {
 	e := &k.entry
-	e.parent = k.plan.parent
 	if e.parent >= 0 {
 		from, err := w.entry(ctx, e.parent)
 		if err != nil {
@@ -99,7 +98,7 @@ func (w *Writer) encodeBTF(ctx context.Context, m *Maker, k *Kernel) (st *state,
 		e.Plain, e.parent = true, -1
 		return newState(), [][]byte{k.btf}, nil
 	}
-	w.file.states.put(chunkID{partBTF, k.plan.number}, st)
+	w.file.states.put(chunkID{partBTF, k.number}, st)
 	return st, parts, nil
 }
 
@@ -143,7 +142,7 @@ func (w *Writer) encodeModules(ctx context.Context, k *Kernel, base *state) ([][
 		err = fmt.Errorf("modules: %w", errModel)
 	}
 	if err == nil {
-		w.file.states.put(chunkID{partModules, k.plan.number}, st)
+		w.file.states.put(chunkID{partModules, k.number}, st)
 	}
 	return parts, err
 }
@@ -167,7 +166,7 @@ func (w *Writer) encodeExtras(ctx context.Context, k *Kernel) ([][]byte, error) 
 		err = fmt.Errorf("configuration and symbols: %w", errModel)
 	}
 	if err == nil {
-		w.file.states.put(chunkID{partExtras, k.plan.number}, st)
+		w.file.states.put(chunkID{partExtras, k.number}, st)
 	}
 	return parts, err
 }
