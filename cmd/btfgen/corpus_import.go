@@ -66,11 +66,7 @@ func runCorpusImport(c *cli.Context) error {
 		defer unlock()
 	}
 	opts.DWARF = corpus.NewEncoder(existingFolder(out), c.Int("jobs"))
-	defer opts.DWARF.Close()
-	if packed { // some kernels are read twice
-		if err := opts.DWARF.Keep(); err != nil {
-			return err
-		}
+	if packed {
 		done, err := store.Earlier(opts.DWARF, out)
 		if err != nil {
 			return err

@@ -74,7 +74,7 @@ func (r *reader) dwarf(in *input, f *elf.File) error {
 		return nil // without running pahole
 	}
 	var err error
-	if b.n, b.made, err = e.encode(r.ctx, in.path, in.file, &r.s.btf, r.f.opts.MaxSize); err != nil {
+	if b.n, b.made, err = e.encode(r.ctx, in.file, &r.s.btf, r.f.opts.MaxSize); err != nil {
 		return wrap(in.path, "elf", err)
 	}
 	return r.add(in, b, arch, rel)

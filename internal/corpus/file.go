@@ -43,7 +43,7 @@ type Kernel struct {
 	Made btfc.Made
 
 	BTF         []byte        // vmlinux BTF, with a valid header
-	Part        bool          // BTF is a part of it; see Parts
+	Part        bool          // BTF is a part of it; see File.ReadPart
 	AsBytes     bool          // stored as bytes in a corpus in one file, because it does not have the usual form
 	Modules     []core.Module // in order of their names, which are distinct
 	ModulePaths []string      // of each of Modules, as Path
@@ -136,12 +136,27 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // panic becomes an error of its kernel, or else of the file, that wraps a workers.Defect.
 //
 // If yield returns an error, or ctx is done, Read stops and returns that error.
-func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Kernel) error) (err error) {
+func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Kernel) error) error {
 	read := f.read
 	if f.packed != nil {
 		read = f.readPacked
 	}
-	if d := workers.Catch(ctx, func() { err = read(ctx, s, yield) }); d != nil {
+	return f.caught(ctx, s, func() error { return read(ctx, s, yield) })
+}
+
+// ReadExisting is Read, but makes no BTF of DWARF.
+func (f *File) ReadExisting(ctx context.Context, s *Scratch, yield func(*Kernel) error) error {
+	file, opts := *f, *f.opts
+	if opts.DWARF != nil {
+		opts.DWARF = &Encoder{dir: opts.DWARF.dir}
+	}
+	file.opts = &opts
+	return file.Read(ctx, s, yield)
+}
+
+// caught returns the error of read, or one for its panic.
+func (f *File) caught(ctx context.Context, s *Scratch, read func() error) (err error) {
+	if d := workers.Catch(ctx, func() { err = read() }); d != nil {
 		*s = Scratch{} // which may be in the middle of anything
 		return wrap(f.Path, "", d)
 	}

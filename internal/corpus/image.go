@@ -57,11 +57,6 @@ func isS390(r io.ReaderAt) bool {
 	return string(b[:n]) == s390Magic
 }
 
-func isS390Head(r interface{ Peek(int) ([]byte, error) }) bool {
-	b, _ := r.Peek(s390At + len(s390Magic))
-	return len(b) > s390At && string(b[s390At:]) == s390Magic
-}
-
 var errNoBTF = errors.New("no BTF in it")
 
 // image reads a kernel image. Where a header says where the compressed kernel lies it is followed;

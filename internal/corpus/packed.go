@@ -9,12 +9,10 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"sync"
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
-	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -114,16 +112,18 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 	return cmp.Or(ctx.Err(), failed)
 }
 
-// Parts reads the types of kernels in corpora in one file that a query selects. It is safe for concurrent use.
-type Parts struct {
-	query *btfc.Query
-	mu    sync.Mutex
-	of    map[*btfc.File]*btfc.Parts
-}
-
-// NewParts returns a reader for a query.
-func NewParts(q *btfc.Query) *Parts {
-	return &Parts{query: q, of: make(map[*btfc.File]*btfc.Parts)}
+// Query makes ReadPart read the types that q selects. It must be called before c is used otherwise.
+func (c *Corpus) Query(q *btfc.Query) {
+	of := make(map[*btfc.File]*btfc.File)
+	for _, f := range c.Files {
+		if f.packed == nil {
+			continue
+		}
+		if of[f.packed.file] == nil {
+			of[f.packed.file] = f.packed.file.For(q)
+		}
+		f.packed.file = of[f.packed.file]
+	}
 }
 
 // Entry returns the entry of the kernel of f in a corpus in one file. It returns nil if there is none, or if the result for the kernel depends
@@ -138,46 +138,19 @@ func (f *File) Entry() *btfc.Entry {
 	return nil
 }
 
-// Read is File.Read for a file that has an Entry. It yields a kernel with the part of the BTF that the query selects. After an error the
+// ReadPart is Read for a file that has an Entry. It yields a kernel with the part of the BTF that the query selects. After an error the
 // file can still be read as a whole.
-func (p *Parts) Read(ctx context.Context, f *File, s *Scratch, yield func(*Kernel) error) error {
-	return p.read(ctx, f, s, (*btfc.Parts).BTF, func(k *Kernel) error {
-		k.Part = true
-		return yield(k)
-	})
-}
-
-// Whole is like Read, and yields the kernel with all of its BTF.
-func (p *Parts) Whole(ctx context.Context, f *File, s *Scratch, yield func(*Kernel) error) error {
-	return p.read(ctx, f, s, (*btfc.Parts).Whole, yield)
-}
-
-func (p *Parts) read(ctx context.Context, f *File, s *Scratch, btf func(*btfc.Parts, context.Context, *btfc.Scratch, int, []byte) ([]byte, error), yield func(*Kernel) error) (err error) {
+func (f *File) ReadPart(ctx context.Context, s *Scratch, yield func(*Kernel) error) (err error) {
 	if f.Entry() == nil {
 		return btfc.ErrWhole
 	}
-	read := func() {
+	return f.caught(ctx, s, func() error {
 		defer s.trim()
-		if s.btf.B, err = btf(p.file(f.packed.file), ctx, &s.packed, f.packed.entry, s.btf.B[:0]); err == nil {
-			err = yield(&Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size})
+		if s.btf.B, err = f.packed.file.Part(ctx, &s.packed, f.packed.entry, s.btf.B[:0]); err != nil {
+			return err
 		}
-	}
-	if d := workers.Catch(ctx, read); d != nil {
-		*s = Scratch{}
-		return wrap(f.Path, "", d)
-	}
-	return err
-}
-
-func (p *Parts) file(f *btfc.File) *btfc.Parts {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	parts := p.of[f]
-	if parts == nil {
-		parts = f.Parts(p.query)
-		p.of[f] = parts
-	}
-	return parts
+		return yield(&Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, Part: true, SourceSize: f.Size})
+	})
 }
 
 // packedSums is Sums for a kernel of a corpus in one file, from its index.

@@ -27,7 +27,7 @@ import (
 // concurrent use.
 type Encoder struct {
 	dir   string
-	slots chan struct{} // one for each running pahole
+	slots chan struct{} // one for each running pahole; nil if the Encoder makes no BTF
 	time  time.Duration // that a pahole may take
 
 	// Earlier, if not nil, returns BTF that was made of a file with this SHA-256 before, and by what; or nothing.
@@ -38,37 +38,11 @@ type Encoder struct {
 	version string // "v1.24"
 	options []string
 	err     error // why there is no pahole
-
-	mu   sync.Mutex
-	keep *os.File // BTF that was made, or nil
-	made map[string]made
-	end  int64
-}
-
-// made is where the BTF of a kernel is kept.
-type made struct {
-	btfc.Made
-	offset int64
-	n      int
 }
 
 // NewEncoder returns an Encoder that runs up to jobs paholes at once, limits.Paholes at most. It unpacks to nameless files in dir.
 func NewEncoder(dir string, jobs int) *Encoder {
 	return &Encoder{dir: dir, slots: make(chan struct{}, min(max(jobs, 1), limits.Paholes)), time: limits.PaholeSeconds * time.Second}
-}
-
-// Keep makes the Encoder keep up to limits.PaholeKept bytes of its results on disk, for callers that read files twice.
-func (e *Encoder) Keep() error {
-	f, err := e.temporary()
-	e.keep, e.made = f, make(map[string]made)
-	return err
-}
-
-// Close ends an Encoder, whose methods must not be called any more.
-func (e *Encoder) Close() {
-	if e.keep != nil {
-		e.keep.Close()
-	}
 }
 
 // temporary creates a nameless file, which is gone when it is closed or the process ends.
@@ -144,8 +118,11 @@ func paholeCommand(ctx context.Context, path string, args ...string) *exec.Cmd {
 }
 
 // encode appends to buf the BTF of an ELF file with DWARF, of at most limit bytes, and returns how many they are and what made
-// them. name is the same for the same file.
-func (e *Encoder) encode(ctx context.Context, name string, file *os.File, buf *decompress.Buffer, limit int64) (n int, made btfc.Made, err error) {
+// them.
+func (e *Encoder) encode(ctx context.Context, file *os.File, buf *decompress.Buffer, limit int64) (n int, made btfc.Made, err error) {
+	if e.slots == nil {
+		return 0, made, errDWARF
+	}
 	select {
 	case e.slots <- struct{}{}:
 		defer func() { <-e.slots }()
@@ -153,9 +130,6 @@ func (e *Encoder) encode(ctx context.Context, name string, file *os.File, buf *d
 		return 0, made, ctx.Err()
 	}
 	start := len(buf.B)
-	if n, made, err = e.remembered(name, buf, limit); n > 0 || err != nil {
-		return n, made, err
-	}
 	if e.Earlier != nil {
 		if made.Of, err = hash(ctx, io.NewSectionReader(file, 0, 1<<62)); err != nil {
 			return 0, made, err
@@ -174,32 +148,7 @@ func (e *Encoder) encode(ctx context.Context, name string, file *os.File, buf *d
 		buf.B = buf.B[:start]
 		return 0, made, fmt.Errorf("%s: %w", made.By, err)
 	}
-	e.remember(name, buf.B[start:], made)
 	return n, made, nil
-}
-
-func (e *Encoder) remembered(name string, buf *decompress.Buffer, limit int64) (int, btfc.Made, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	m, ok := e.made[name]
-	if !ok {
-		return 0, btfc.Made{}, nil
-	}
-	n, err := buf.Append(io.NewSectionReader(e.keep, m.offset, int64(m.n)), int64(m.n), limit)
-	return n, m.Made, err
-}
-
-// remember keeps a result if there is room.
-func (e *Encoder) remember(name string, btf []byte, by btfc.Made) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.keep == nil || e.end+int64(len(btf)) > limits.PaholeKept {
-		return
-	}
-	if _, err := e.keep.WriteAt(btf, e.end); err == nil {
-		e.made[name] = made{by, e.end, len(btf)}
-		e.end += int64(len(btf))
-	}
 }
 
 // run runs pahole on an open file. Its result comes through a pipe, so that it never has more than limit bytes.

@@ -85,7 +85,6 @@ func newTestEncoder(t *testing.T) *Encoder {
 	dir := t.TempDir()
 	e := NewEncoder(dir, 2)
 	t.Cleanup(func() {
-		e.Close()
 		if left, _ := os.ReadDir(dir); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
@@ -344,27 +343,16 @@ func TestEncodeMemory(t *testing.T) {
 	}
 }
 
-// TestEncodeKeeps holds that a kernel that is read twice is encoded once.
-func TestEncodeKeeps(t *testing.T) {
-	blob, calls := filepath.Join(t.TempDir(), "blob"), filepath.Join(t.TempDir(), "calls")
-	if err := os.WriteFile(blob, blobLE, 0o644); err != nil {
+// TestReadExisting checks that no BTF is made of DWARF.
+func TestReadExisting(t *testing.T) {
+	fakePahole(t, "v1.27", "exit 1")
+	c, err := Open(t.Context(), []string{dwarfKernel(t)}, Options{DWARF: newTestEncoder(t)})
+	if err != nil {
 		t.Fatal(err)
 	}
-	fakePahole(t, "v1.27", "echo call >>"+calls+"; exec /bin/cat "+blob+" >$out")
-	e := newTestEncoder(t)
-	if err := e.Keep(); err != nil {
-		t.Fatal(err)
-	}
-	file, other := dwarfKernel(t), dwarfKernel(t)
-	for range 3 {
-		for _, f := range []string{file, other} {
-			if kernels, err := withDWARF(t.Context(), e, f); err != nil || len(kernels) != 1 || !bytes.Equal(kernels[0].BTF, blobLE) {
-				t.Errorf("%v: %+v", err, kernels)
-			}
-		}
-	}
-	if got := strings.Count(string(mustRead(t, calls)), "call"); got != 2 {
-		t.Errorf("encoded %d times, want 2", got)
+	err = c.Files[0].ReadExisting(t.Context(), new(Scratch), func(k *Kernel) error { return errors.New("a kernel") })
+	if !errors.Is(err, errDWARF) {
+		t.Errorf("error %v, want %v", err, errDWARF)
 	}
 }
 

@@ -4,6 +4,7 @@ package corpus
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -127,8 +128,10 @@ func (r *reader) content(in *input) error {
 	if in.extra != noExtra && k != kindCompressed && r.boot == nil {
 		return r.extra(in)
 	}
-	if (k == kindUnknown || k == kindZero) && isS390Head(in.r) {
-		k = kindImage
+	if k == kindUnknown || k == kindZero {
+		if head, _ := in.r.Peek(s390At + len(s390Magic)); isS390(bytes.NewReader(head)) {
+			k = kindImage
+		}
 	}
 	switch {
 	case r.boot != nil && k != kindCompressed && !k.container():

@@ -26,8 +26,8 @@ func BenchmarkParts(b *testing.B) {
 	}
 	q := NewQuery(reach)
 	benchmark(b, func(f *File) func(i int, s *Scratch, buf []byte) ([]byte, error) {
-		p := f.Parts(q)
-		return func(i int, s *Scratch, buf []byte) ([]byte, error) { return p.BTF(ctx, s, i, buf) }
+		p := f.For(q)
+		return func(i int, s *Scratch, buf []byte) ([]byte, error) { return p.Part(ctx, s, i, buf) }
 	})
 }
 

@@ -207,8 +207,8 @@ func TestLarge(t *testing.T) {
 		if _, err := w.Plan(ctx, k); err != nil {
 			t.Fatal(err)
 		}
-		if k.plan.parent != c.parent {
-			t.Errorf("kernel %d, of %d bytes: encoded against %d, want %d", i, c.size, k.plan.parent, c.parent)
+		if k.entry.parent != c.parent {
+			t.Errorf("kernel %d, of %d bytes: encoded against %d, want %d", i, c.size, k.entry.parent, c.parent)
 		}
 	}
 }

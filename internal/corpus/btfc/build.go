@@ -3,8 +3,6 @@
 package btfc
 
 import (
-	"cmp"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -86,8 +84,8 @@ func grow[T any](b []T, n int) []T {
 	return b[:n]
 }
 
-// build appends the BTF of a kernel, which has size bytes, to out. Another goroutine does half of it.
-func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) ([]byte, error) {
+// build appends the BTF of a kernel, which has size bytes, to out.
+func (b *builder) build(st *state, size int64, out []byte) ([]byte, error) {
 	s, err := readSections(st.rest, size)
 	if err != nil {
 		return nil, err
@@ -102,17 +100,15 @@ func (b *builder) build(ctx context.Context, st *state, size int64, out []byte) 
 	if len(types) != st.bytes(st.types) || len(strings) > st.textBytes {
 		return nil, errWrong
 	}
-	placed := begin(ctx, func() (struct{}, error) { return struct{}{}, b.place(st) })
-	err = b.strings(st, strings)
-	_, failed := placed.get()
-	if err != nil {
+	if err := b.strings(st, strings); err != nil {
 		return nil, fmt.Errorf("strings: %w", err)
 	}
-	if failed == nil {
-		failed = b.types(ctx, st, s.Order, types)
+	err = b.place(st)
+	if err == nil {
+		err = b.write(st, st.types, s.Order, types)
 	}
-	if failed != nil {
-		return nil, fmt.Errorf("types: %w", failed)
+	if err != nil {
+		return nil, fmt.Errorf("types: %w", err)
 	}
 	return out[:n], nil
 }
@@ -139,7 +135,7 @@ func (b *builder) place(st *state) error {
 func (b *builder) strings(st *state, out []byte) error {
 	b.names = clean(b.names, st.numNames)
 	at := uint32(0)
-	list, err := st.list.get()
+	list, err := st.list()
 	if err != nil {
 		return err
 	}
@@ -168,17 +164,7 @@ func (b *builder) strings(st *state, out []byte) error {
 	return nil
 }
 
-// types writes the type section of types that have been placed and fill it.
-func (b *builder) types(ctx context.Context, st *state, order binary.ByteOrder, out []byte) error {
-	half := len(st.types) / 2
-	at := st.bytes(st.types[:half])
-	first := begin(ctx, func() (struct{}, error) { return struct{}{}, b.write(st, st.types[:half], order, out[:at]) })
-	err := b.write(st, st.types[half:], order, out[at:])
-	_, failed := first.get()
-	return cmp.Or(failed, err)
-}
-
-// write writes types that fill out. A missing type or name has the ID or offset 0, as void and the empty name do.
+// write writes types that have been placed and fill out. A missing type or name has the ID or offset 0, as void and the empty name do.
 func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []byte) error {
 	order, all := binary.LittleEndian, out
 	ids, names := b.ids, b.names

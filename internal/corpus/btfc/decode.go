@@ -5,9 +5,9 @@ package btfc
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
@@ -34,9 +34,8 @@ type head struct {
 // decode returns the state of the payload of a part, which it does not retain. base is nil except for modules. size is the size of the BTF
 // or the lines in bytes and bounds the state. If q is not nil, the state notes what q selects.
 //
-// The names, the contents and the order of strings are decoded in parallel. The last one may go on
-// after decode has returned.
-func decode(ctx context.Context, p part, parent, base *state, payload []byte, size int64, q *Query) (*state, error) {
+// The order of strings is decoded when it is needed, because most kernels are only parents of others.
+func decode(p part, parent, base *state, payload []byte, size int64, q *Query) (*state, error) {
 	r := &reader{parent: parent}
 	if err := r.readHead(payload, size); err != nil {
 		return nil, err
@@ -46,34 +45,23 @@ func decode(ctx context.Context, p part, parent, base *state, payload []byte, si
 	for i := range strings {
 		strings[i] = btfa.NewCursor(bytes.Clone(r.s[streamStrings+i].Rest()))
 	}
-	st := r.state
-	names := begin(ctx, func() (struct{}, error) { return struct{}{}, r.readNames() })
-	contents := begin(ctx, func() (struct{}, error) {
-		err := r.readTypes()
-		if err == nil {
-			err = (&contentReader{reader: r, nextNew: uint32(parent.numNames)}).read()
-		}
-		_, unnamed := names.get()
-		return struct{}{}, cmp.Or(err, unnamed, end(r.s[:], 0))
-	})
-	listed := begin[[]uint32]
-	if q != nil { // the strings of most kernels are not needed
-		listed = onDemand[[]uint32]
+	st, n := r.state, r.strings
+	named := r.readNames()
+	err := r.readTypes()
+	if err == nil {
+		err = (&contentReader{reader: r, nextNew: uint32(parent.numNames)}).read()
 	}
-	st.list = listed(ctx, func() ([]uint32, error) {
-		room := min(r.strings, st.numNames) // no name occurs twice
-		if p == partExtras {
-			room = min(r.strings, int(size/lineBytes))
-		}
-		return readStrings(parent.list, parent.numNames, st, contents, strings, r.strings, room)
-	})
-	_, err := contents.get()
-	if err == nil && q != nil {
+	if err = cmp.Or(err, named, end(r.s[:], 0)); err == nil && q != nil {
 		err = r.ask(q)
 	}
 	if err != nil {
 		return nil, err
 	}
+	room := min(n, st.numNames) // no name occurs twice
+	if p == partExtras {
+		room = min(n, int(size/lineBytes))
+	}
+	st.list = sync.OnceValues(func() ([]uint32, error) { return readStrings(parent, st, strings, n, room) })
 	return st, nil
 }
 
@@ -206,15 +194,14 @@ func (r *reader) readTypes() error {
 	return o.err()
 }
 
-// readStrings reads the order of n strings from its streams. contents is done when the types of st are complete. parent is the list
-// of the parent, which has names names. There may be up to room.
-func readStrings(parent *later[[]uint32], names int, st *state, contents *later[struct{}], s []btfa.Cursor, n, room int) ([]uint32, error) {
-	from, err := parent.get()
+// readStrings reads the order of n strings of a state from its streams. There may be up to room.
+func readStrings(parent, st *state, s []btfa.Cursor, n, room int) ([]uint32, error) {
+	from, err := parent.list()
 	if err != nil {
 		return nil, err
 	}
 	o := newOrderReader(s, len(from))
-	next, limit := uint32(names), uint32(st.numNames)
+	next, limit := uint32(parent.numNames), uint32(st.numNames)
 	if n > room {
 		return nil, errWrong
 	}
@@ -231,9 +218,6 @@ func readStrings(parent *later[[]uint32], names int, st *state, contents *later[
 			}
 		case runDerived:
 			if uses == nil {
-				if _, err := contents.get(); err != nil {
-					return nil, err
-				}
 				uses = newUses(st, st.types)
 				uses.pass(out)
 			}
@@ -351,6 +335,7 @@ const (
 type contentReader struct {
 	*reader
 	guess    *guesses
+	id       uint32 // of the type that is read
 	nextNew  uint32 // the new name to be used next
 	lastName uint32 // the name read last, unless that was none
 	base     int64  // number of types of the base
@@ -398,7 +383,8 @@ func (r *contentReader) read() error {
 		if old := r.old[i]; old != noContent {
 			r.guess.learn(r.parent.content(old))
 		}
-		r.content(w, k, l, id)
+		r.id = id
+		codeContent(r, w, &r.guess.last)
 		page.ends[n%pageLen+1] = uint32(at)
 	}
 	if page.words = words; at < len(words) {
@@ -407,79 +393,7 @@ func (r *contentReader) read() error {
 	return r.err
 }
 
-// content reads the words of the content of the type with an ID.
-func (r *contentReader) content(w []uint32, k btf.Kind, l *layout, id uint32) {
-	g := r.guess
-	if l.named {
-		w[0] = r.name(streamTypeNames, uint32(k), g.last)
-	}
-	if w[0] != 0 {
-		g.last = w[0]
-	}
-	switch {
-	case l.third == btf.Ref:
-		w[2] = r.ref(streamTypeRefs, id, uint32(k), g.last)
-	case l.third == btf.Size && k.IsComposite():
-		w[2] = uint32(r.s[streamSizes].Uvarint())
-	case l.third == btf.Size:
-		w[2] = uint32(r.s[streamNumbers].Uvarint())
-	}
-	if len(w) == 3 {
-		return
-	}
-	if l.first > 3 {
-		for i, word := range k.Shape().Extra {
-			if word == btf.Ref {
-				w[3+i] = r.ref(streamElemRefs, id, uint32(k), uint32(i))
-			} else {
-				w[3+i] = uint32(r.s[streamNumbers].Uvarint())
-			}
-		}
-	}
-	x := w[l.first:]
-	prev, before := w[0], uint32(k)
-	number, last := uint32(0), uint32(0)
-	switch k {
-	case btf.KindStruct, btf.KindUnion:
-		for ; len(x) >= 3; x = x[3:] {
-			name := r.name(streamElemNames, prev, before)
-			last = r.ref(streamElemRefs, id, cmp.Or(name, last), prev)
-			number += uint32(btfa.UnpackOffset(r.s[streamOffsets].Uvarint()))
-			x[0], x[1], x[2] = name, last, number
-			prev, before = name, prev
-		}
-	case btf.KindFuncProto:
-		last = w[2]
-		for ; len(x) >= 2; x = x[2:] {
-			name := r.name(streamElemNames, prev, before)
-			last = r.ref(streamElemRefs, id, cmp.Or(name, last), prev)
-			x[0], x[1] = name, last
-			prev, before = name, prev
-		}
-	case btf.KindEnum, btf.KindEnum64:
-		n := int(l.words)
-		for ; len(x) >= n; x = x[n:] {
-			name := r.name(streamElemNames, prev, before)
-			number += uint32(btfa.Unzigzag(r.s[streamValues].Uvarint()))
-			x[0], x[1] = name, number
-			if n == 3 {
-				x[2] = uint32(r.s[streamNumbers].Uvarint())
-			}
-			prev, before = name, prev
-		}
-	case btf.KindDatasec:
-		for ; len(x) >= 3; x = x[3:] {
-			x[0] = r.ref(streamElemRefs, id, uint32(k), 0)
-			number += uint32(btfa.Unzigzag(r.s[streamValues].Uvarint()))
-			x[1] = number
-			x[2] = uint32(r.s[streamNumbers].Uvarint())
-			number += x[2]
-		}
-	}
-}
-
-// name reads a name that comes after two others.
-func (r *contentReader) name(stream int, prev, before uint32) uint32 {
+func (r *contentReader) name(stream int, prev, before uint32, v *uint32) {
 	guess := &r.guess.names[slot(prev, before)]
 	var name uint32
 	switch c := r.s[stream].Byte(); c {
@@ -502,8 +416,7 @@ func (r *contentReader) name(stream int, prev, before uint32) uint32 {
 	if name != 0 {
 		r.lastName = name
 	}
-	*guess = name
-	return name
+	*guess, *v = name, name
 }
 
 // newName returns a new name and moves on to the next one.
@@ -530,22 +443,21 @@ func (r *contentReader) known(v int64) uint32 {
 	return uint32(v)
 }
 
-// ref reads a reference of the type with an ID, as an entity.
-func (r *contentReader) ref(stream int, id, name, before uint32) uint32 {
+func (r *contentReader) ref(stream int, name, before uint32, v *uint32) uint32 {
 	guess := &r.guess.refs[slot(name, before)]
 	var to uint32
 	switch c := r.s[stream].Byte(); {
 	case c == refGuess:
 		to = *guess
 	case c == refDistance:
-		to = r.at(int64(id) + btfa.Unzigzag(r.s[streamRefDistances].Uvarint()))
+		to = r.at(int64(r.id) + btfa.Unzigzag(r.s[streamRefDistances].Uvarint()))
 		if len(r.listed) == r.ranks {
 			r.err = errWrong
 			return 0
 		}
 		r.listed = append(r.listed, to)
 	case c < refRank:
-		to = r.at(int64(id) + int64(c) - refHere)
+		to = r.at(int64(r.id) + int64(c) - refHere)
 	default:
 		rank := uint64(c - refRank)
 		if c == refFarRank {
@@ -557,8 +469,20 @@ func (r *contentReader) ref(stream int, id, name, before uint32) uint32 {
 		}
 		to = r.listed[rank]
 	}
-	*guess = to
+	*guess, *v = to, to
 	return to
+}
+
+func (r *contentReader) number(stream int, before uint32, v *uint32) {
+	x := r.s[stream].Uvarint()
+	switch stream {
+	case streamOffsets:
+		*v = before + uint32(btfa.UnpackOffset(x))
+	case streamValues:
+		*v = before + uint32(btfa.Unzigzag(x))
+	default:
+		*v = uint32(x)
+	}
 }
 
 // at returns the entity of the type with an ID.

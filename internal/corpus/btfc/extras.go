@@ -77,7 +77,7 @@ func (f *File) Extras(ctx context.Context, i int) (x Extras, err error) {
 
 // extras returns the lines of a state, as so many bytes of configuration and of symbols.
 func (st *state) extras(config, symbols int64) (x Extras, err error) {
-	list, err := st.list.get()
+	list, err := st.list()
 	if err != nil {
 		return x, err
 	}

@@ -108,8 +108,8 @@ func TestExtrasCopied(t *testing.T) {
 		}
 		same(t, open(t, out.Bytes()), kept...)
 		copied := 0
-		for _, p := range w.plans {
-			if p.copied && p.Config+p.Symbols > 0 {
+		for _, k := range w.kernels {
+			if k.copied && k.entry.Config+k.entry.Symbols > 0 {
 				copied++
 			}
 		}
@@ -154,7 +154,7 @@ func TestExtrasDamaged(t *testing.T) {
 // FuzzLines decodes damaged payloads of extras: there is an error, or lines of the right size, which can be encoded and decoded again.
 func FuzzLines(f *testing.F) {
 	decoded := func(parent *state, payload []byte, size int64) (*state, []byte, error) {
-		st, err := decode(ctx, partExtras, parent, nil, payload, size, nil)
+		st, err := decode(partExtras, parent, nil, payload, size, nil)
 		if err != nil {
 			return nil, nil, err
 		}

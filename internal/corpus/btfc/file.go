@@ -3,6 +3,7 @@
 package btfc
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -55,47 +56,35 @@ func (f *File) parent(ctx context.Context, p part, e *Entry) (chunkID, error) {
 	return chunkID{p, -1}, nil
 }
 
-// tail is the number of bytes at the end of a file that are read at once.
-const tail = 64 << 10
-
 var errEnd = errors.New("does not end as a corpus does: it may have been cut short")
 
 // Open reads the index of a file of size bytes. The file reads kernels from r.
 func Open(r io.ReaderAt, size int64) (*File, error) {
-	n := min(size, tail)
-	buf := make([]byte, n)
-	if err := readFull(r, buf, size-n); err != nil {
-		return nil, err
-	}
-	if n < int64(headerLen+footerLen) || string(buf[n-int64(len(endMark)):]) != endMark {
+	if size < int64(headerLen+footerLen) {
 		return nil, errEnd
 	}
 	var head [headerLen]byte
-	if err := readFull(r, head[:], 0); err != nil {
+	var foot [footerLen]byte
+	if err := cmp.Or(readFull(r, foot[:], size-int64(footerLen)), readFull(r, head[:], 0)); err != nil {
 		return nil, err
 	}
-	if string(head[:len(Magic)]) != Magic {
-		return nil, errors.New("not a corpus")
-	}
-	if head[len(Magic)] != version {
-		return nil, fmt.Errorf("version %d of the format, want %d", head[len(Magic)], version)
-	}
-	length := binary.LittleEndian.Uint64(buf[n-int64(footerLen):])
-	if length > uint64(size)-uint64(headerLen+footerLen) {
+	length := binary.LittleEndian.Uint64(foot[:])
+	switch {
+	case string(foot[8:]) != endMark:
 		return nil, errEnd
+	case string(head[:len(Magic)]) != Magic:
+		return nil, errors.New("not a corpus")
+	case head[len(Magic)] != version:
+		return nil, fmt.Errorf("version %d of the format, want %d", head[len(Magic)], version)
+	case length > uint64(size)-uint64(headerLen+footerLen):
+		return nil, errEnd
+	case length > limits.CorpusIndex:
+		return nil, fmt.Errorf("index: %d bytes, more than %d", length, limits.CorpusIndex)
 	}
 	end := size - int64(footerLen) - int64(length)
-	frame := buf[:n-int64(footerLen)]
-	if int64(length) <= int64(len(frame)) {
-		frame = frame[int64(len(frame))-int64(length):]
-	} else {
-		if length > limits.CorpusIndex {
-			return nil, fmt.Errorf("index: %d bytes, more than %d", length, limits.CorpusIndex)
-		}
-		frame = make([]byte, length)
-		if err := readFull(r, frame, end); err != nil {
-			return nil, err
-		}
+	frame := make([]byte, length)
+	if err := readFull(r, frame, end); err != nil {
+		return nil, err
 	}
 	index, err := unpack(frame, -1, limits.CorpusIndex, nil)
 	if err != nil {
@@ -211,8 +200,11 @@ func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, 
 		return nil, err
 	}
 	var base *state
+	var q *Query
 	size := e.Size
 	switch id.part {
+	case partBTF:
+		q = f.query
 	case partModules:
 		size = math.MaxInt32
 		if base, err = f.baseState(ctx, id.kernel, e, depth); err != nil {
@@ -224,7 +216,7 @@ func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, 
 	var st *state
 	payload, err := f.read(ctx, e.chunks[id.part], nil)
 	if err == nil {
-		st, err = decode(ctx, id.part, parent, base, payload, size, f.query)
+		st, err = decode(id.part, parent, base, payload, size, q)
 	}
 	if err != nil {
 		return nil, e.wrap(ctx, id.part, err)
@@ -262,7 +254,7 @@ func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) (btf []by
 	} else {
 		var st *state
 		if st, err = f.states.get(ctx, chunkID{partBTF, i}); err == nil {
-			btf, err = s.builder.build(ctx, st, e.Size, out)
+			btf, err = s.builder.build(st, e.Size, out)
 		}
 	}
 	if err == nil && sha256.Sum256(btf[len(out):]) != e.Sum {

@@ -22,7 +22,7 @@ func FuzzDecode(f *testing.F) {
 	defer w.Discard()
 	root := newState()
 	payload := func(parent *state, btf []byte) ([]byte, *state) {
-		st, parts, err := w.maker.encode(ctx, parent, newKnown(parent), int64(len(btf)), btf)
+		st, parts, err := w.maker.encode(parent, newKnown(parent), int64(len(btf)), btf)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -41,11 +41,11 @@ func FuzzDecode(f *testing.F) {
 		if next {
 			on = parent
 		}
-		st, err := decode(ctx, partBTF, on, nil, data, size, nil)
+		st, err := decode(partBTF, on, nil, data, size, nil)
 		if err != nil {
 			return
 		}
-		out, err := b.build(ctx, st, size, nil)
+		out, err := b.build(st, size, nil)
 		if err == nil && int64(len(out)) != size {
 			t.Errorf("%d bytes, want %d", len(out), size)
 		}
@@ -119,7 +119,7 @@ func TestDamagedLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, parts, err := m.encode(ctx, newState(), newKnown(newState()), int64(len(btf)), btf)
+	_, parts, err := m.encode(newState(), newKnown(newState()), int64(len(btf)), btf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,11 +130,11 @@ func TestDamagedLarge(t *testing.T) {
 		if n > 0 {
 			bad[n*len(bad)/200] ^= 0x11
 		}
-		st, err := decode(ctx, partBTF, newState(), nil, bad, int64(len(btf)), nil)
+		st, err := decode(partBTF, newState(), nil, bad, int64(len(btf)), nil)
 		if err != nil {
 			continue
 		}
-		out, err := build.build(ctx, st, int64(len(btf)), nil)
+		out, err := build.build(st, int64(len(btf)), nil)
 		if n == 0 && (err != nil || !bytes.Equal(out, btf)) {
 			t.Fatalf("not damaged: error %v", err)
 		}

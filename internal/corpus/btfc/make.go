@@ -32,8 +32,8 @@ func NewMaker() (*Maker, error) {
 // Make encodes a kernel that has been planned. After an error the file cannot be finished.
 func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 	e := &k.entry
-	if k.plan.copied {
-		o := &k.from.entries[k.number]
+	if k.copied {
+		o := &k.from.entries[k.fromNumber]
 		e.Plain, e.chunks = o.Plain, o.chunks
 		chunks := make([]byte, o.Packed())
 		if err := readFull(k.from.r, chunks, o.chunks[partBTF].offset); err != nil {
@@ -73,7 +73,6 @@ func (m *Maker) chunk(chunks []byte, e *Entry, p part, parts [][]byte) ([]byte, 
 // state is empty.
 func (w *Writer) encodeBTF(ctx context.Context, m *Maker, k *Kernel) (st *state, parts [][]byte, err error) {
 	e := &k.entry
-	e.parent = k.plan.parent
 	if e.parent >= 0 {
 		from, err := w.entry(ctx, e.parent)
 		if err != nil {
@@ -85,13 +84,13 @@ func (w *Writer) encodeBTF(ctx context.Context, m *Maker, k *Kernel) (st *state,
 	}
 	parent, err := w.file.states.get(ctx, chunkID{partBTF, e.parent})
 	if err == nil {
-		_, err = parent.list.get()
+		_, err = parent.list()
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	known := w.knownOf(e.parent, parent)
-	st, parts, err = m.encode(ctx, parent, known, e.Size, k.btf)
+	st, parts, err = m.encode(parent, known, e.Size, k.btf)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()
@@ -99,12 +98,12 @@ func (w *Writer) encodeBTF(ctx context.Context, m *Maker, k *Kernel) (st *state,
 		e.Plain, e.parent = true, -1
 		return newState(), [][]byte{k.btf}, nil
 	}
-	w.file.states.put(chunkID{partBTF, k.plan.number}, st)
+	w.file.states.put(chunkID{partBTF, k.number}, st)
 	return st, parts, nil
 }
 
 // encode encodes BTF, and checks that decoding it gives the same bytes.
-func (m *Maker) encode(ctx context.Context, parent *state, k *known, size int64, btf []byte) (st *state, parts [][]byte, err error) {
+func (m *Maker) encode(parent *state, k *known, size int64, btf []byte) (st *state, parts [][]byte, err error) {
 	p, err := parse(k, btf)
 	if err != nil {
 		return nil, nil, err
@@ -114,10 +113,10 @@ func (m *Maker) encode(ctx context.Context, parent *state, k *known, size int64,
 		return nil, nil, err
 	}
 	parts = s.parts()
-	if st, err = decode(ctx, partBTF, parent, nil, slices.Concat(parts...), size, nil); err != nil {
+	if st, err = decode(partBTF, parent, nil, slices.Concat(parts...), size, nil); err != nil {
 		return nil, nil, err
 	}
-	if m.buf, err = m.builder.build(ctx, st, size, m.buf[:0]); err == nil && !bytes.Equal(m.buf, btf) {
+	if m.buf, err = m.builder.build(st, size, m.buf[:0]); err == nil && !bytes.Equal(m.buf, btf) {
 		err = errModel
 	}
 	return st, parts, err
@@ -134,7 +133,7 @@ func (w *Writer) encodeModules(ctx context.Context, k *Kernel, base *state) ([][
 	if err != nil {
 		return nil, err
 	}
-	st, err := decode(ctx, partModules, parent, base, slices.Concat(parts...), math.MaxInt32, nil)
+	st, err := decode(partModules, parent, base, slices.Concat(parts...), math.MaxInt32, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +142,7 @@ func (w *Writer) encodeModules(ctx context.Context, k *Kernel, base *state) ([][
 		err = fmt.Errorf("modules: %w", errModel)
 	}
 	if err == nil {
-		w.file.states.put(chunkID{partModules, k.plan.number}, st)
+		w.file.states.put(chunkID{partModules, k.number}, st)
 	}
 	return parts, err
 }
@@ -158,7 +157,7 @@ func (w *Writer) encodeExtras(ctx context.Context, k *Kernel) ([][]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	st, err := decode(ctx, partExtras, parent, nil, slices.Concat(parts...), k.entry.Config+k.entry.Symbols, nil)
+	st, err := decode(partExtras, parent, nil, slices.Concat(parts...), k.entry.Config+k.entry.Symbols, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +166,7 @@ func (w *Writer) encodeExtras(ctx context.Context, k *Kernel) ([][]byte, error) 
 		err = fmt.Errorf("configuration and symbols: %w", errModel)
 	}
 	if err == nil {
-		w.file.states.put(chunkID{partExtras, k.plan.number}, st)
+		w.file.states.put(chunkID{partExtras, k.number}, st)
 	}
 	return parts, err
 }

@@ -157,7 +157,7 @@ func (st *state) modules(ctx context.Context, n int) (out []Module, err error) {
 		case count == 0:
 			blob = bytes.Clone(blob)
 		default:
-			blob, err = b.module(ctx, st, own, list, blob, int64(room))
+			blob, err = b.module(st, own, list, blob, int64(room))
 		}
 		if err = cmp.Or(c.Err, err); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -204,7 +204,7 @@ func (u *uses) list(c *btfa.Cursor, types []uint32) (out []uint32) {
 // newModuleBuilder returns a builder of the modules in a state, in which the types and strings of their kernel are placed.
 func newModuleBuilder(st *state) (*builder, error) {
 	base := &builder{names: make([]uint32, st.base.numNames)}
-	list, err := st.base.list.get()
+	list, err := st.base.list()
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func newModuleBuilder(st *state) (*builder, error) {
 }
 
 // module returns the BTF of a module with these types and strings, of at most room bytes.
-func (b *builder) module(ctx context.Context, st *state, types, list []uint32, rest []byte, room int64) ([]byte, error) {
+func (b *builder) module(st *state, types, list []uint32, rest []byte, room int64) ([]byte, error) {
 	size := int64(len(rest) + st.bytes(types))
 	for _, n := range list {
 		size += int64(len(st.name(n)))
@@ -254,9 +254,7 @@ func (b *builder) module(ctx context.Context, st *state, types, list []uint32, r
 		}
 		at += copy(strs[at:], st.name(n))
 	}
-	own := *st
-	own.types = types
-	err = b.types(ctx, &own, s.Order, section(out, s.Types))
+	err = b.write(st, types, s.Order, section(out, s.Types))
 	for _, c := range types {
 		b.ids[st.entity(c)] = 0
 	}

@@ -226,7 +226,7 @@ func TestDamagedModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	readModules := func(payload []byte) ([]Module, error) {
-		st, err := decode(ctx, partModules, newState(), base, payload, math.MaxInt32, nil)
+		st, err := decode(partModules, newState(), base, payload, math.MaxInt32, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -277,7 +277,7 @@ func FuzzModules(f *testing.F) {
 		if second {
 			i = 1
 		}
-		st, err := decode(ctx, partModules, parents[i], bases[i], data, math.MaxInt32, nil)
+		st, err := decode(partModules, parents[i], bases[i], data, math.MaxInt32, nil)
 		if err != nil {
 			return
 		}

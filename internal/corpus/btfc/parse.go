@@ -52,7 +52,7 @@ func (p *parsed) number(k *known, text []byte) uint32 {
 
 // setBase sets the base of the BTF that take parses.
 func (p *parsed) setBase(base *state) error {
-	list, err := base.list.get()
+	list, err := base.list()
 	if err != nil {
 		return err
 	}

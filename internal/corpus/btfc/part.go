@@ -41,27 +41,26 @@ var longs = func() map[string]btf.Reach {
 	return m
 }()
 
-// Parts reads the types of kernels that a query selects. It is safe for concurrent use, and has a cache as File does.
-type Parts struct{ file *File }
-
-// Parts returns a reader of the types that q selects.
-func (f *File) Parts(q *Query) *Parts {
-	return &Parts{newFile(f.r, f.entries, f.end, q)}
+// For returns a reader of the same file whose Part method reads what q selects. It has a cache of its own.
+func (f *File) For(q *Query) *File {
+	of := newFile(f.r, f.entries, f.end, q)
+	of.packages = f.packages
+	return of
 }
 
 // ErrWhole is returned for a kernel that must be read as a whole.
 var ErrWhole = errors.New("cannot be read in part")
 
-// BTF appends BTF to out with the types of kernel i that the query selects, the types that they refer to as far as it says, and the types
+// Part appends BTF to out with the types of kernel i that the query selects, the types that they refer to as far as it says, and the types
 // that show the size of pointers. They are in the kernel's order, as many times as in the kernel, and in its byte order. Pointers that
 // lead further point to void. Kernels with the same types in the same order give the same bytes. The error is ErrWhole if only the
 // whole kernel would do.
-func (p *Parts) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
-	e := &p.file.entries[i]
-	if e.Plain || e.Modules > 0 {
+func (f *File) Part(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
+	e := &f.entries[i]
+	if f.query == nil || e.Plain || e.Modules > 0 {
 		return out, ErrWhole
 	}
-	st, err := p.file.states.get(ctx, chunkID{partBTF, i})
+	st, err := f.states.get(ctx, chunkID{partBTF, i})
 	if err != nil {
 		return out, err
 	}
@@ -70,11 +69,6 @@ func (p *Parts) BTF(ctx context.Context, s *Scratch, i int, out []byte) ([]byte,
 		return out, ErrWhole
 	}
 	return s.builder.part(st, sec.Order, out)
-}
-
-// Whole is File.BTF. It is faster for a kernel that BTF has just read a part of.
-func (p *Parts) Whole(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
-	return p.file.BTF(ctx, s, i, out)
 }
 
 // ask notes which of a state's new names and contents a query selects.

@@ -41,7 +41,7 @@ func TestParts(t *testing.T) {
 	want := make([][]byte, len(all))
 	for i := range all {
 		var err error
-		if want[i], err = open(t, data).Parts(q).BTF(ctx, new(Scratch), i, nil); err != nil {
+		if want[i], err = open(t, data).For(q).Part(ctx, new(Scratch), i, nil); err != nil {
 			t.Fatal(err)
 		}
 		if len(want[i]) < 100 || len(want[i]) > len(all[i].btf) {
@@ -53,7 +53,7 @@ func TestParts(t *testing.T) {
 		inOrder[i] = i
 	}
 	for round, order := range [][]int{inOrder, rand.New(rand.NewPCG(1, 2)).Perm(len(all))} {
-		p := open(t, data).Parts(q)
+		p := open(t, data).For(q)
 		for workers := range 3 {
 			next := make(chan int, len(order))
 			for _, i := range order {
@@ -65,7 +65,7 @@ func TestParts(t *testing.T) {
 				g.Go(func() error {
 					var s Scratch
 					for i := range next {
-						if got, err := p.BTF(ctx, &s, i, nil); err != nil || !bytes.Equal(got, want[i]) {
+						if got, err := p.Part(ctx, &s, i, nil); err != nil || !bytes.Equal(got, want[i]) {
 							return fmt.Errorf("round %d, kernel %d: another part, error %v", round, i, err)
 						}
 					}
@@ -111,5 +111,18 @@ func TestReadOrder(t *testing.T) {
 		if err := g.Wait(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestPartsAndModules reads modules with a query, which is about kernels only.
+func TestPartsAndModules(t *testing.T) {
+	k := withModules(t, binary.LittleEndian)
+	f := open(t, written(t, nil, k)).For(NewQuery(map[string]btf.Reach{"ext0_0": btf.ReachValue}))
+	if _, err := f.Part(ctx, new(Scratch), 0, nil); err != ErrWhole {
+		t.Errorf("part of a kernel with modules: error %v", err)
+	}
+	modules, err := f.Modules(ctx, 0)
+	if err != nil || !slices.EqualFunc(modules, k.modules, func(a, b Module) bool { return bytes.Equal(a.BTF, b.BTF) }) {
+		t.Errorf("%d modules of %d, error %v", len(modules), len(k.modules), err)
 	}
 }

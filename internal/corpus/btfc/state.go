@@ -3,8 +3,6 @@
 package btfc
 
 import (
-	"cmp"
-
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
@@ -23,9 +21,9 @@ type state struct {
 	numWords    int // of all contents
 	numEnts     uint32
 
-	types []uint32         // contents in the order of type IDs
-	list  *later[[]uint32] // names in the order of the string section
-	rest  []byte           // of the BTF: all but types and strings
+	types []uint32                 // contents in the order of type IDs
+	list  func() ([]uint32, error) // names in the order of the string section
+	rest  []byte                   // of the BTF: all but types and strings
 
 	base  *state   // of modules: their kernel. Numbers of names and entities of it have the bit inBase
 	found []uint32 // of a state for a query: the contents that it selects, ascending
@@ -70,7 +68,7 @@ func extend[P any](pages []*P, have, n int) []*P {
 
 // newState returns the parent of kernels without a parent. It has the empty name.
 func newState() *state {
-	s := &state{names: []*namePage{{text: []byte{0}}}, numNames: 1, textBytes: 1, list: new(later[[]uint32])}
+	s := &state{names: []*namePage{{text: []byte{0}}}, numNames: 1, textBytes: 1, list: func() ([]uint32, error) { return nil, nil }}
 	s.names[0].ends[1] = 1
 	return s
 }
@@ -106,49 +104,6 @@ func (s *state) numBase() int {
 		return 0
 	}
 	return len(s.base.types)
-}
-
-// guesses predict the names and references of contents: the one that came last in a context, by a hash of that. Both are empty at the
-// beginning of a payload.
-type guesses struct {
-	names, refs [guessSize]uint32
-	last        uint32 // the last name of a type
-}
-
-const (
-	guessBits = 16
-	guessSize = 1 << guessBits
-)
-
-// slot returns the index of a context in a table of guesses.
-func slot(a, b uint32) uint32 {
-	return (a*0x9e3779b1 + b*0x85ebca77 + 0x27d4eb2f) * 0xc2b2ae3d >> (32 - guessBits)
-}
-
-// learn makes guesses from the content that an entity has in the parent, for the new one that comes next.
-func (g *guesses) learn(w []uint32) {
-	k := kindOf(w)
-	l := &layouts[k]
-	if l.named {
-		g.names[slot(uint32(k), g.last)] = w[0]
-	}
-	last := uint32(0)
-	if l.third == btf.Ref {
-		g.refs[slot(uint32(k), cmp.Or(w[0], g.last))] = w[2]
-		last = w[2]
-	}
-	if l.names == 0 {
-		return
-	}
-	prev, before := w[0], uint32(k)
-	for x, n := w[l.first:], int(l.names); len(x) >= n; x = x[n:] {
-		g.names[slot(prev, before)] = x[0]
-		if l.ref {
-			g.refs[slot(cmp.Or(x[0], last), prev)] = x[1]
-			last = x[1]
-		}
-		prev, before = x[0], prev
-	}
 }
 
 // layout describes the records of a kind.

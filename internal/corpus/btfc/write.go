@@ -3,11 +3,9 @@
 package btfc
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
 )
 
@@ -17,6 +15,7 @@ type writer struct {
 	parent   *state
 	parsed   *parsed
 	guess    guesses
+	id       uint32 // of the type that is written
 	used     []bool // of the new names: written
 	nextNew  uint32
 	lastName uint32
@@ -39,7 +38,8 @@ func write(parent *state, p *parsed, m *matching) (*streams, error) {
 			if it := m.items[id-1]; it.kind == runChanged {
 				w.guess.learn(parent.content(parent.types[it.at]))
 			}
-			w.content(p.types[id], uint32(id))
+			w.id = uint32(id)
+			w.content(p.types[id])
 		}
 	}
 	if err := w.strings(); err != nil {
@@ -76,7 +76,7 @@ func (w *writer) uvarint(stream int, v uint64) { w.s[stream] = binary.AppendUvar
 // strings writes the order of strings: against that of the parent, or as the types use them.
 func (w *writer) strings() error {
 	p := w.parsed
-	parents, err := w.parent.list.get()
+	parents, err := w.parent.list()
 	if err != nil {
 		return err
 	}
@@ -138,74 +138,17 @@ func (w *writer) derived(items []item) []item {
 	return out
 }
 
-// content writes the words of one content, whose names are numbers and whose references are IDs.
-func (w *writer) content(t []uint32, id uint32) {
-	k := kindOf(t)
-	l, shape := &layouts[k], k.Shape()
+// content writes a content, whose names are numbers and whose references are IDs.
+func (w *writer) content(t []uint32) {
 	w.byte(streamKinds, byte(t[1]>>24))
-	if l.counted {
+	if layouts[kindOf(t)].counted {
 		w.uvarint(streamCounts, uint64(t[1]&0xffffff))
 	}
-	if l.named {
-		w.name(streamTypeNames, uint32(k), w.guess.last, t[0])
-	}
-	if t[0] != 0 {
-		w.guess.last = t[0]
-	}
-	switch shape.Third {
-	case btf.Ref:
-		w.ref(streamTypeRefs, id, uint32(k), w.guess.last, t[2])
-	case btf.Size:
-		if k.IsComposite() {
-			w.uvarint(streamSizes, uint64(t[2]))
-		} else {
-			w.uvarint(streamNumbers, uint64(t[2]))
-		}
-	}
-	x := t[3:]
-	for i, word := range shape.Extra {
-		if word == btf.Ref {
-			w.ref(streamElemRefs, id, uint32(k), uint32(i), x[i])
-		} else {
-			w.uvarint(streamNumbers, uint64(x[i]))
-		}
-	}
-	x = x[len(shape.Extra):]
-	prev, before := t[0], uint32(k)
-	number := uint32(0)
-	lastRef := uint32(0)
-	if k == btf.KindFuncProto {
-		lastRef = w.resolve(t[2])
-	}
-	for n := len(shape.Elem); len(x) > 0; x = x[n:] {
-		if k == btf.KindDatasec {
-			w.ref(streamElemRefs, id, uint32(k), 0, x[0])
-			w.uvarint(streamValues, btfa.Zigzag(int64(int32(x[1]-number))))
-			w.uvarint(streamNumbers, uint64(x[2]))
-			number = x[1] + x[2]
-			continue
-		}
-		w.name(streamElemNames, prev, before, x[0])
-		switch {
-		case k.IsComposite():
-			lastRef = w.ref(streamElemRefs, id, cmp.Or(x[0], lastRef), prev, x[1])
-			w.uvarint(streamOffsets, btfa.PackOffset(int64(int32(x[2]-number))))
-			number = x[2]
-		case k == btf.KindFuncProto:
-			lastRef = w.ref(streamElemRefs, id, cmp.Or(x[0], lastRef), prev, x[1])
-		default:
-			w.uvarint(streamValues, btfa.Zigzag(int64(int32(x[1]-number))))
-			number = x[1]
-			if n == 3 {
-				w.uvarint(streamNumbers, uint64(x[2]))
-			}
-		}
-		prev, before = x[0], prev
-	}
+	codeContent(w, t, &w.guess.last)
 }
 
-// name writes a name that comes after two others.
-func (w *writer) name(stream int, prev, before, name uint32) {
+func (w *writer) name(stream int, prev, before uint32, v *uint32) {
+	name := *v
 	guess := &w.guess.names[slot(prev, before)]
 	known := uint32(w.parent.numNames)
 	fresh := name >= known && name < inBase && !w.used[name-known]
@@ -249,13 +192,13 @@ func (w *writer) resolve(x uint32) uint32 {
 	return x
 }
 
-// ref writes a reference of a type to another, and returns the entity of that.
-func (w *writer) ref(stream int, id, name, before, to uint32) uint32 {
+func (w *writer) ref(stream int, name, before uint32, v *uint32) uint32 {
+	to := *v
 	guess := &w.guess.refs[slot(name, before)]
 	e := w.resolve(to)
-	d := int64(to) - int64(id)
+	d := int64(to) - int64(w.id)
 	if p := w.parsed; to >= inBase {
-		d = int64(p.baseIDs[to-inBase]) - int64(len(p.base.types)) - int64(id)
+		d = int64(p.baseIDs[to-inBase]) - int64(len(p.base.types)) - int64(w.id)
 	} else if to == 0 && p.base != nil {
 		d -= int64(len(p.base.types))
 	}
@@ -277,4 +220,15 @@ func (w *writer) ref(stream int, id, name, before, to uint32) uint32 {
 	}
 	*guess = e
 	return e
+}
+
+func (w *writer) number(stream int, before uint32, v *uint32) {
+	x, d := uint64(*v), int64(int32(*v-before))
+	switch stream {
+	case streamOffsets:
+		x = btfa.PackOffset(d)
+	case streamValues:
+		x = btfa.Zigzag(d)
+	}
+	w.uvarint(stream, x)
 }

@@ -28,10 +28,10 @@ type Writer struct {
 	file  *File    // reads what there is so far; its entries are the old ones
 	maker *Maker
 
-	at     map[kernel.Key]*plan    // kernels by canonical key
-	series map[kernel.Key][]*plan  // kernels of each series
-	order  []kernel.Key            // series, in the order of their first kernels
-	same   map[[SumSize]byte]*plan // the first kernel with this BTF
+	at     map[kernel.Key]*Kernel    // kernels by canonical key
+	series map[kernel.Key][]*Kernel  // kernels of each series
+	order  []kernel.Key              // series, in the order of their first kernels
+	same   map[[SumSize]byte]*Kernel // the first kernel with this BTF
 
 	source *File       // whose chunks are copied, or nil
 	copies map[int]int // kernels by the numbers in source of what they are copies of
@@ -39,9 +39,9 @@ type Writer struct {
 	packages []Package
 
 	mu      sync.Mutex
-	plans   []*plan // of all kernels
-	written int     // how many of them are in the file
-	end     int64   // where the next chunk goes
+	kernels []*Kernel // that were planned, and those of the old file
+	written int       // how many of them are in the file
+	end     int64     // where the next chunk goes
 	room    chan struct{}
 
 	known       func() *known
@@ -64,7 +64,7 @@ func NewWriter(old *File, dir string) (*Writer, error) {
 	}
 	os.Remove(spool.Name())
 	w := &Writer{
-		old: old, spool: spool, maker: maker, at: make(map[kernel.Key]*plan), series: make(map[kernel.Key][]*plan), same: make(map[[SumSize]byte]*plan),
+		old: old, spool: spool, maker: maker, at: make(map[kernel.Key]*Kernel), series: make(map[kernel.Key][]*Kernel), same: make(map[[SumSize]byte]*Kernel),
 		copies: make(map[int]int), room: make(chan struct{}, mostPlanned),
 	}
 	if old == nil {
@@ -75,9 +75,9 @@ func NewWriter(old *File, dir string) (*Writer, error) {
 	w.file.find = w.entry
 	w.packages = slices.Clone(old.packages)
 	for i := range old.entries {
-		w.append(&plan{Entry: old.entries[i]})
+		w.append(&Kernel{entry: old.entries[i]})
 	}
-	w.written = len(w.plans)
+	w.written = len(w.kernels)
 	return w, nil
 }
 
@@ -98,18 +98,23 @@ func (j joined) ReadAt(p []byte, off int64) (int, error) {
 // ErrOther says that the file has a kernel of the same key with other content.
 var ErrOther = errors.New("another kernel has its key")
 
-// Kernel is a kernel to be added.
+// Kernel is a kernel to be added, or one of the old file.
 type Kernel struct {
-	entry   Entry
-	btf     []byte
-	modules []Module
-	extras  Extras
-	from    *File // which has it, as kernel number; or nil
-	number  int
+	entry      Entry // of a kernel to be added, complete when written is closed
+	btf        []byte
+	modules    []Module
+	extras     Extras
+	from       *File // which has it, as number fromNumber; or nil
+	fromNumber int
 
-	plan    *plan
+	// Set by Plan. They depend only on the kernels before this one.
+	number int   // in the file
+	depth  int   // number of ancestors
+	cost   int64 // about how many bytes have to be unpacked to read it
+	copied bool  // its chunks are copied
+
 	chunks  []byte
-	written chan struct{} // closed when the entry is complete
+	written chan struct{} // closed when the kernel is in the file; nil for one of the old file
 }
 
 // Prepare returns a kernel to be added with its modules, whose names are distinct and sorted. All of it must not change until the
@@ -146,33 +151,33 @@ func (k *Kernel) Extras(x Extras) error {
 
 // From says that the kernel, with its modules and extras, is number i of a file. If that is the file that the first kernel is from, and
 // the parent was copied, the chunks are copied.
-func (k *Kernel) From(f *File, i int) { k.from, k.number = f, i }
+func (k *Kernel) From(f *File, i int) { k.from, k.fromNumber = f, i }
 
 // Made says what made the BTF of the kernel's DWARF.
 func (k *Kernel) Made(m Made) { k.entry.Made = m }
 
 // Lacks reports whether the file has the kernel without configuration or symbols that k has.
 func (w *Writer) Lacks(k *Kernel) bool {
-	p := w.at[k.entry.Key.Canonical()]
-	return p != nil && (p.Config == 0 && k.entry.Config > 0 || p.Symbols == 0 && k.entry.Symbols > 0)
+	o := w.at[k.entry.Key.Canonical()]
+	return o != nil && (o.entry.Config == 0 && k.entry.Config > 0 || o.entry.Symbols == 0 && k.entry.Symbols > 0)
 }
 
 // Len returns the number of kernels.
-func (w *Writer) Len() int { return len(w.plans) }
+func (w *Writer) Len() int { return len(w.kernels) }
 
 // entry waits until a kernel has been written, and returns its entry.
 func (w *Writer) entry(ctx context.Context, i int) (*Entry, error) {
 	w.mu.Lock()
-	p := w.plans[i]
+	k := w.kernels[i]
 	w.mu.Unlock()
-	if p.job != nil {
+	if k.written != nil {
 		select {
-		case <-p.job.written:
+		case <-k.written:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
-	return p.entry(), nil
+	return &k.entry, nil
 }
 
 // finish notes that a kernel has been made, and writes it and those behind it that waited for it.
@@ -180,8 +185,8 @@ func (w *Writer) finish(k *Kernel, chunks []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k.btf, k.modules, k.extras, k.chunks = nil, nil, Extras{}, chunks
-	for ; w.written < len(w.plans); w.written++ {
-		k := w.plans[w.written].job
+	for ; w.written < len(w.kernels); w.written++ {
+		k := w.kernels[w.written]
 		if k.chunks == nil {
 			return nil
 		}
@@ -216,9 +221,9 @@ func (w *Writer) WriteTo(out io.Writer) (n int64, err error) {
 	if err != nil {
 		return n, err
 	}
-	entries := make([]Entry, len(w.plans))
-	for i, p := range w.plans {
-		entries[i] = *p.entry()
+	entries := make([]Entry, len(w.kernels))
+	for i, k := range w.kernels {
+		entries[i] = k.entry
 	}
 	plain := appendPackages(appendIndex(nil, entries), entries, w.packages)
 	if len(plain) > limits.CorpusIndex {

@@ -125,7 +125,7 @@ type Report struct {
 // continue, or when ctx ends.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := &run{
-		Config: cfg, minimizer: minimize.New(cfg.Objects, cfg.Options), files: inShard(cfg.Shard, cfg.Corpus.Files), parts: partsFor(&cfg),
+		Config: cfg, minimizer: minimize.New(cfg.Objects, cfg.Options), files: inShard(cfg.Shard, cfg.Corpus.Files), parts: readParts(&cfg),
 		used: make(map[*core.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), outcomes: make(map[[sha256.Size]byte]*outcome),
 	}
 	var err error
@@ -140,7 +140,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 			r.report.Stages[i] += d
 		}
 	}
-	r.workers, r.parts, r.outcomes = nil, nil, nil // frees memory for the caller
+	r.workers, r.outcomes = nil, nil // frees memory for the caller
 	if r.finish(ctx); ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -178,7 +178,7 @@ type run struct {
 	Config
 	minimizer *minimize.Minimizer // cloned for each worker
 	files     []*corpus.File
-	parts     *corpus.Parts // nil if kernels have to be read as a whole
+	parts     bool // kernels of .btfc files are read in part
 
 	mu       sync.Mutex
 	outcomes map[[sha256.Size]byte]*outcome

@@ -21,18 +21,19 @@ import (
 // A manifest vouches for the SHA-256 of every kernel. A run that writes one reads every kernel as a whole, and only kernels
 // with the same SHA-256 share a result.
 
-// partsFor returns a reader of the types that relocations can reach, or nil if kernels have to be read as a whole.
-func partsFor(cfg *Config) *corpus.Parts {
+// readParts lets the corpus read the types that relocations can reach. It returns false if kernels have to be read as a whole.
+func readParts(cfg *Config) bool {
 	if cfg.Hash || len(cfg.Options.Keep.Patterns()) > 0 {
-		return nil
+		return false
 	}
 	reach := make(map[string]btf.Reach)
 	for _, o := range cfg.Objects {
 		if !o.Reach(reach) {
-			return nil
+			return false
 		}
 	}
-	return corpus.NewParts(btfc.NewQuery(reach))
+	cfg.Corpus.Query(btfc.NewQuery(reach))
+	return true
 }
 
 // outcome is the result that equal kernels share.
@@ -71,7 +72,7 @@ func (w *worker) packed(ctx context.Context, f *corpus.File, sums []Sum) (done b
 	shared := same.kernel != nil
 	switch {
 	case shared:
-	case w.parts == nil:
+	case !w.parts:
 		same.kernel = w.only(ctx, f.Read)
 	default:
 		same.kernel, shared = w.part(ctx, f)
@@ -90,7 +91,7 @@ func (w *worker) packed(ctx context.Context, f *corpus.File, sums []Sum) (done b
 func (w *worker) part(ctx context.Context, f *corpus.File) (k *Kernel, shared bool) {
 	var same *outcome
 	k = w.only(ctx, func(ctx context.Context, s *corpus.Scratch, yield func(*corpus.Kernel) error) error {
-		return w.parts.Read(ctx, f, s, func(it *corpus.Kernel) error {
+		return f.ReadPart(ctx, s, func(it *corpus.Kernel) error {
 			same = w.outcome(f, it.BTF)
 			same.mu.Lock()
 			if same.kernel != nil || same.apart {
@@ -106,9 +107,7 @@ func (w *worker) part(ctx context.Context, f *corpus.File) (k *Kernel, shared bo
 	if same.kernel != nil {
 		return same.kernel, true
 	}
-	whole := w.only(ctx, func(ctx context.Context, s *corpus.Scratch, yield func(*corpus.Kernel) error) error {
-		return w.parts.Whole(ctx, f, s, yield)
-	})
+	whole := w.only(ctx, f.Read)
 	switch {
 	case whole == nil || same.apart:
 	case k == nil || !k.equal(whole):

@@ -325,7 +325,6 @@ func (f *fetcher) download(ctx context.Context) error {
 	}
 	defer os.RemoveAll(f.work)
 	dwarf := corpus.NewEncoder(f.work, f.Jobs)
-	defer dwarf.Close()
 
 	ctx, cancel := context.WithCancel(ctx)
 	jobs := max(f.Jobs, 1)

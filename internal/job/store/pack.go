@@ -209,7 +209,7 @@ func (p *packer) order(ctx context.Context) ([]int, error) {
 	sketches := make([]*btfc.Sketch, len(heads))
 	if len(heads) > 1 {
 		err := workers.Run(ctx, p.cfg.Jobs, len(heads), func() *corpus.Scratch { return new(corpus.Scratch) }, func(ctx context.Context, s *corpus.Scratch, i int) error {
-			p.files[heads[i]].Read(ctx, s, func(k *corpus.Kernel) error { // errors are reported when the file is read again
+			p.files[heads[i]].ReadExisting(ctx, s, func(k *corpus.Kernel) error { // errors are reported when the file is read again
 				sketches[i] = cmp.Or(sketches[i], btfc.NewSketch(ctx, k.BTF))
 				return nil
 			})
