@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"strconv"
@@ -216,7 +217,7 @@ func (b *Boot) End(k *boot.Kernel) {
 	}
 	if k.Trial != nil {
 		for i, step := range boot.Steps {
-			b.summary = append(b.summary, b.tables[i].Row(k.Name, step))
+			b.summary = append(b.summary, b.tables[i].Row(cmp.Or(k.Release, k.Name), step))
 			for _, l := range b.tables[i].Surprises() {
 				b.notes = append(b.notes, step+": "+l)
 			}
